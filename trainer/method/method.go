@@ -1,0 +1,135 @@
+// Package method describes the methods a recipe can name: policy losses, KL
+// terms, corrections, advantage estimators, reward shapers, schedules, guards.
+//
+// Each room of the trainer keeps one Table, a literal slice in one file, and
+// each entry is one small file with a documented parameter struct. The tables
+// are what `simulate methods` lists and what recipes name.
+//
+// What it is not: it knows no method itself, and holds no global state.
+package method
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Unit is the unit at which a method decides: what shares one weight, one
+// mask bit or one clip.
+type Unit string
+
+// The units of correction.
+const (
+	Token     Unit = "token"
+	Prefix    Unit = "prefix"
+	Turn      Unit = "turn"
+	Sequence  Unit = "sequence"
+	Group     Unit = "group"
+	Batch     Unit = "batch"
+	Optimiser Unit = "optimiser"
+	System    Unit = "system"
+)
+
+// Spec is what a person can read about a method without running it.
+type Spec struct {
+	// Name is the field's name for it, the one recipes use.
+	Name string `json:"name"`
+	// Aliases are other names in use; recipes accept them.
+	Aliases []string `json:"aliases"`
+	// Group is the room it belongs to: loss, kl, correction, advantage, ...
+	Group string `json:"group"`
+	// Unit is the unit of correction.
+	Unit Unit `json:"unit"`
+	// Source is the paper (arXiv id) and the code that was read.
+	Source string `json:"source"`
+	// Formula is the objective or weight, one or a few lines of Unicode.
+	Formula string `json:"formula"`
+	// Gradient is d loss/d logp, or the reason there is none.
+	Gradient string `json:"gradient"`
+	// Needs lists the columns of batch.Batch it reads beyond Mask.
+	Needs []string `json:"needs"`
+	// Example is a three-line worked example with numbers.
+	Example string `json:"example"`
+	// Reconstruction says, where no formula was published, which reading was
+	// chosen and which others are selectable; empty for published formulas.
+	Reconstruction string `json:"reconstruction,omitempty"`
+}
+
+// Entry joins a Spec with a constructor. New returns a pointer to the
+// parameter struct, filled with the defaults; its yaml tags are the recipe's
+// field names.
+type Entry[T any] struct {
+	Spec
+	New func() T
+}
+
+// Table is the registry of one room.
+type Table[T any] []Entry[T]
+
+// Names returns the names in the order of the table, without aliases.
+func (t Table[T]) Names() []string {
+	names := make([]string, len(t))
+	for i, e := range t {
+		names[i] = e.Name
+	}
+	return names
+}
+
+// Lookup finds a method by name or alias. The error names the nearest known
+// name, and lists all of them.
+func (t Table[T]) Lookup(name string) (Entry[T], error) {
+	for _, e := range t {
+		if e.Name == name || slices.Contains(e.Aliases, name) {
+			return e, nil
+		}
+	}
+	return Entry[T]{}, UnknownName(name, t.Names())
+}
+
+// UnknownName is the error for a name that is not in the list: it suggests the
+// nearest one and shows the rest.
+func UnknownName(name string, known []string) error {
+	msg := fmt.Sprintf("unknown name %q", name)
+	if near := Nearest(name, known); near != "" {
+		msg += fmt.Sprintf(": did you mean %q?", near)
+	}
+	return fmt.Errorf("%s (known: %s)", msg, strings.Join(known, ", "))
+}
+
+// Nearest returns the known name with the smallest edit distance to name, the
+// first of equals, or "" if every one would need more than half its letters
+// changed.
+func Nearest(name string, known []string) string {
+	best, bestDistance := "", -1
+	for _, k := range known {
+		d := editDistance(strings.ToLower(name), strings.ToLower(k))
+		if 2*d > max(len(k), len(name)) {
+			continue
+		}
+		if bestDistance < 0 || d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's distance over bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next := min(row[j]+1, row[j-1]+1, diagonal+cost)
+			diagonal, row[j] = row[j], next
+		}
+	}
+	return row[len(b)]
+}
