@@ -1,0 +1,180 @@
+package golden
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestGoldenComplete checks the bookkeeping: every case has an owner, every
+// rule and every listing is in use, and every owner runs its Golden test.
+func TestGoldenComplete(t *testing.T) {
+	cases, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ruleUsed := make([]bool, len(Owners))
+	listingUsed := make([]bool, len(Listed))
+	total, folders := map[string]map[string]int{}, []string{}
+	for _, c := range cases {
+		owner := ""
+		for i, o := range Owners {
+			if covers(c, o.File, o.Source) {
+				owner, ruleUsed[i] = o.Package, true
+				break
+			}
+		}
+		if owner == "" {
+			t.Errorf("%v: no package owns it", c)
+			continue
+		}
+		for i, l := range Listed {
+			if covers(c, l.File, l.Source) && (l.When == nil || l.When(c)) && (l.Output == "" || hasOutput(c, l.Output)) {
+				listingUsed[i] = true
+			}
+		}
+		key := c.Set + " " + c.Folder()
+		if total[key] == nil {
+			total[key] = map[string]int{}
+			folders = append(folders, key)
+		}
+		total[key][owner]++
+		total[key]["all"]++
+		if ListedCase(c) != nil {
+			total[key]["listed"]++
+		}
+	}
+	for i, o := range Owners {
+		if !ruleUsed[i] {
+			t.Errorf("ownership rule %v covers no case", o)
+		}
+	}
+	for i, l := range Listed {
+		if !listingUsed[i] {
+			t.Errorf("listing %s %s %q covers no case: remove it", l.File, l.Source, l.Output)
+		}
+		if len(l.Reason) < 20 {
+			t.Errorf("listing %s %s %q has no reason", l.File, l.Source, l.Output)
+		}
+	}
+	for _, f := range folders {
+		n := total[f]
+		t.Logf("golden %-18s %4d cases, %3d listed; owners: loss %d, correction %d, advantage %d, diagnose %d",
+			f, n["all"], n["listed"], n[lossPkg], n[correctionPkg], n[advantagePkg], n[diagnosePkg])
+	}
+}
+
+// hasOutput reports whether some output of the case fits the pattern.
+func hasOutput(c *Case, pattern string) bool {
+	for key, value := range c.Outputs {
+		if matchOutput(pattern, key) {
+			return true
+		}
+		if inner, ok := value.(map[string]any); ok {
+			for name := range inner {
+				if matchOutput(pattern, key+"/"+name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// TestGoldenOwnersRun reads the owners' test sources: a package that owns
+// cases must call Run under its own name.
+func TestGoldenOwnersRun(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]bool{}
+	for _, o := range Owners {
+		packages[o.Package] = true
+	}
+	call := regexp.MustCompile(`(?s)func TestGolden\w*\(t \*testing\.T\).*golden\.Run\(t, "([a-z/]+)"`)
+	for pkg := range packages {
+		files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			m := call.FindSubmatch(text)
+			return err == nil && m != nil && string(m[1]) == pkg
+		})
+		if !found {
+			t.Errorf("%s owns golden cases but no test of it calls golden.Run(t, %q, ...)", pkg, pkg)
+		}
+	}
+}
+
+func TestCloseIsStrict(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		got, want float64
+		close     bool
+	}{
+		{1, 1, true},
+		{1 + 2e-9, 1, false},
+		{1 + 0.5e-9, 1, true},
+		{1e-5, 1.01e-5, false},
+		{nan, nan, true},
+		{0, nan, false},
+		{nan, 0, false},
+		{inf, inf, true},
+		{-inf, inf, false},
+		{1e300, inf, false},
+	} {
+		if Close(c.got, c.want, 0) != c.close {
+			t.Errorf("Close(%v, %v) is %v", c.got, c.want, !c.close)
+		}
+	}
+}
+
+// TestCheckNoticesWhatIsMissing proves that a matcher cannot pass by looking away.
+func TestCheckNoticesWhatIsMissing(t *testing.T) {
+	c := &Case{
+		File: "none/none.json", Name: "made/up",
+		Outputs: Values{"loss": 1.0, "grad": []any{1.0, 2.0}, "metrics": map[string]any{"a/b": 3.0, "c": "nan"}},
+	}
+	full := func(_ *Case, k *Check) {
+		k.Scalar("loss", 1)
+		k.Vector("grad", []float64{1, 2})
+		k.Metric("metrics", "a/b", 3)
+		k.Metric("metrics", "c", math.NaN())
+	}
+	for _, m := range []struct {
+		name  string
+		match func(*Case, *Check)
+		fault string
+	}{
+		{"everything", full, ""},
+		{"nothing", func(*Case, *Check) {}, "compared nothing"},
+		{"one metric missing", func(_ *Case, k *Check) {
+			k.Scalar("loss", 1)
+			k.Vector("grad", []float64{1, 2})
+			k.Metric("metrics", "c", math.NaN())
+		}, "metrics/a/b"},
+		{"wrong number", func(c *Case, k *Check) { full(c, k); k.Scalar("loss", 1.1) }, "loss: got 1.1"},
+		{"wrong shape", func(c *Case, k *Check) { full(c, k); k.Vector("grad", []float64{1}) }, "got 1 numbers"},
+		{"panic", func(*Case, *Check) { panic("oops") }, "oops"},
+	} {
+		k := &Check{c: c, seen: map[string]bool{}}
+		k.run([]Matcher{{File: "none/*.json", Match: m.match}})
+		k.unclaimed()
+		got := strings.Join(k.failures, "; ")
+		if (m.fault == "") != (got == "") || !strings.Contains(got, m.fault) {
+			t.Errorf("%s: failures %q, want one with %q", m.name, got, m.fault)
+		}
+	}
+	k := &Check{c: c, seen: map[string]bool{}}
+	k.run(nil)
+	if len(k.failures) == 0 {
+		t.Error("a case without a matcher passed")
+	}
+}

@@ -1,0 +1,4 @@
+package golden
+
+// listedAdvantage are the rows of package trainer/advantage.
+var listedAdvantage = []Listing{}

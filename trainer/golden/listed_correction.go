@@ -1,0 +1,4 @@
+package golden
+
+// listedCorrection are the rows of package trainer/correction.
+var listedCorrection = []Listing{}

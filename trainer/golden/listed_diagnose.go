@@ -1,0 +1,4 @@
+package golden
+
+// listedDiagnose are the rows of package trainer/diagnose.
+var listedDiagnose = []Listing{}

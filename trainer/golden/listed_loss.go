@@ -1,0 +1,4 @@
+package golden
+
+// listedLoss are the rows of package trainer/loss.
+var listedLoss = []Listing{}
