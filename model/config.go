@@ -1,0 +1,124 @@
+package model
+
+// Values of Config.Positions.
+const (
+	// Rotary turns queries and keys by an angle that grows with the position
+	// (arXiv:2104.09864), in the rotate_half convention.
+	Rotary = "rotary"
+	// Learned adds a trained vector per position to the token embedding.
+	Learned = "learned"
+)
+
+// Values of Config.GateOrder.
+const (
+	// TopKThenSoftmax takes the k largest logits and the softmax over them.
+	// It equals Mixtral's softmax, top-k, renormalise.
+	TopKThenSoftmax = "topk-then-softmax"
+	// SoftmaxThenTopK takes the softmax over all experts and keeps the k
+	// largest probabilities, divided by their sum if Renormalise is set.
+	SoftmaxThenTopK = "softmax-then-topk"
+)
+
+// MaxExperts is the largest number of experts: routes are recorded as bytes,
+// and the byte 255 is free to mean "not recorded".
+const MaxExperts = 255
+
+// Config is the shape of a model. The zero value of a field means its default,
+// except where noted; WithDefaults fills them in and Validate checks the result.
+type Config struct {
+	// Layers is the number of transformer layers. Default 2.
+	Layers int `yaml:"layers" json:"layers"`
+	// DModel is the width of the residual stream. Default 32.
+	DModel int `yaml:"d_model" json:"d_model"`
+	// Heads is the number of query heads. Default 4.
+	Heads int `yaml:"heads" json:"heads"`
+	// KVHeads is the number of key and value heads; it divides Heads. Default Heads.
+	KVHeads int `yaml:"kv_heads" json:"kv_heads"`
+	// Experts is the number of experts per layer. 0 and 1 mean the dense
+	// variant: one feed-forward network and no router. 0 is not replaced.
+	Experts int `yaml:"experts" json:"experts"`
+	// TopK is how many experts each token visits. Default 2. Without meaning,
+	// and set to 0, in the dense variant.
+	TopK int `yaml:"top_k" json:"top_k"`
+	// DFF is the inner width of one expert, or of the dense network. Default 2*DModel.
+	DFF int `yaml:"d_ff" json:"d_ff"`
+	// Context is the longest sequence in tokens. Default 128.
+	Context int `yaml:"context" json:"context"`
+	// Vocab is the number of tokens. It has no default: the task fills it in.
+	Vocab int `yaml:"vocab" json:"vocab"`
+	// Positions is Rotary (default) or Learned.
+	Positions string `yaml:"positions" json:"positions"`
+	// RopeTheta is the base of the rotary angles. Default 10000 (arXiv:2104.09864),
+	// which suits short contexts; Mixtral uses 1e6 for 32k tokens. Without
+	// meaning, and set to 0, with learned positions.
+	RopeTheta float64 `yaml:"rope_theta" json:"rope_theta"`
+	// NormEps is added to the mean square inside RMSNorm. Default 1e-5 (Mixtral).
+	NormEps float64 `yaml:"norm_eps" json:"norm_eps"`
+	// GateOrder is TopKThenSoftmax (default) or SoftmaxThenTopK. Empty in the dense variant.
+	GateOrder string `yaml:"gate_order" json:"gate_order"`
+	// Renormalise divides the kept gates of SoftmaxThenTopK by their sum. With
+	// TopKThenSoftmax the gates sum to one already and the field changes nothing.
+	Renormalise bool `yaml:"renormalise" json:"renormalise"`
+}
+
+// Default is the mixture-of-experts model of the shipped recipes. Vocab is left
+// to the task.
+func Default() Config {
+	return Config{Experts: 8}.WithDefaults()
+}
+
+// WithDefaults returns the configuration with every unset field filled in and
+// every field without meaning for this variant cleared, so that two
+// configurations of the same model compare equal.
+func (c Config) WithDefaults() Config {
+	setDefault(&c.Layers, 2)
+	setDefault(&c.DModel, 32)
+	setDefault(&c.Heads, 4)
+	setDefault(&c.KVHeads, c.Heads)
+	setDefault(&c.DFF, 2*c.DModel)
+	setDefault(&c.Context, 128)
+	setDefault(&c.Positions, Rotary)
+	setDefault(&c.NormEps, 1e-5)
+	if c.Positions == Learned {
+		c.RopeTheta = 0
+	} else {
+		setDefault(&c.RopeTheta, 10000)
+	}
+	if c.Experts == 0 || c.Experts == 1 {
+		c.Experts, c.TopK, c.GateOrder, c.Renormalise = 0, 0, "", false
+		return c
+	}
+	setDefault(&c.TopK, 2)
+	setDefault(&c.GateOrder, TopKThenSoftmax)
+	if c.GateOrder == TopKThenSoftmax {
+		c.Renormalise = false
+	}
+	return c
+}
+
+// setDefault replaces a zero value.
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Dense reports whether the model has one feed-forward network per layer and
+// no router.
+func (c Config) Dense() bool { return c.Experts <= 1 }
+
+// FFNs is the number of feed-forward networks per layer: Experts, or 1 in the
+// dense variant.
+func (c Config) FFNs() int { return max(1, c.Experts) }
+
+// HeadDim is the width of one attention head, DModel/Heads.
+func (c Config) HeadDim() int {
+	if c.Heads == 0 {
+		return 0
+	}
+	return c.DModel / c.Heads
+}
+
+// KVDim is the width of the keys, and of the values, of one token: KVHeads*HeadDim.
+func (c Config) KVDim() int { return c.KVHeads * c.HeadDim() }

@@ -1,0 +1,140 @@
+package model
+
+import "strconv"
+
+// Tensor is one named parameter tensor, row-major.
+type Tensor struct {
+	// Name is the name in Hugging Face checkpoints of Mixtral (or of Llama, for
+	// the dense variant).
+	Name string
+	// Shape is [out, in] for matrices, [n] for norms.
+	Shape []int
+	// Offset is the position of the first entry in Theta.
+	Offset int
+	// Data is the view of Theta; nil in the result of Layout.
+	Data []float32
+}
+
+// Len is the number of entries.
+func (t *Tensor) Len() int {
+	n := 1
+	for _, s := range t.Shape {
+		n *= s
+	}
+	return n
+}
+
+// End is the offset behind the last entry.
+func (t *Tensor) End() int { return t.Offset + t.Len() }
+
+// Layout lists the tensors in the order in which they lie in Theta, without
+// gaps. The order is fixed:
+//
+//	embed_tokens, (embed_positions),
+//	per layer: input_layernorm, q_proj, k_proj, v_proj, o_proj,
+//	           post_attention_layernorm, (gate), per expert: w1, w3, w2
+//	norm, lm_head
+//
+// So q, k and v are one matrix, w1 and w3 of an expert are one matrix, all
+// experts of a layer are one run, and each attention block, feed-forward block
+// and the head (with its norm) is one run.
+func Layout(c Config) []Tensor {
+	c = c.WithDefaults()
+	n := names{c.Dense()}
+	var list []Tensor
+	offset := 0
+	add := func(name string, shape ...int) {
+		t := Tensor{Name: name, Shape: shape, Offset: offset}
+		offset = t.End()
+		list = append(list, t)
+	}
+	add(n.embed(), c.Vocab, c.DModel)
+	if c.Positions == Learned {
+		add(n.positions(), c.Context, c.DModel)
+	}
+	for l := range c.Layers {
+		add(n.inputNorm(l), c.DModel)
+		add(n.attention(l, "q"), c.DModel, c.DModel)
+		add(n.attention(l, "k"), c.KVDim(), c.DModel)
+		add(n.attention(l, "v"), c.KVDim(), c.DModel)
+		add(n.attention(l, "o"), c.DModel, c.DModel)
+		add(n.postNorm(l), c.DModel)
+		if !c.Dense() {
+			add(n.router(l), c.Experts, c.DModel)
+		}
+		for e := range c.FFNs() {
+			add(n.ffn(l, e, 1), c.DFF, c.DModel)
+			add(n.ffn(l, e, 3), c.DFF, c.DModel)
+			add(n.ffn(l, e, 2), c.DModel, c.DFF)
+		}
+	}
+	add(n.finalNorm(), c.DModel)
+	add(n.head(), c.Vocab, c.DModel)
+	return list
+}
+
+// Block is a run of Theta that one operation of the engines owns.
+type Block struct {
+	// Name is "embed", "layers.0.attention", "layers.0.ffn", ... or "head".
+	Name string
+	// Offset and Len delimit the run in Theta.
+	Offset, Len int
+}
+
+// Blocks cuts Theta into consecutive runs without gaps: the embeddings, the
+// attention (norm, q, k, v, o) and the feed-forward network (norm, router,
+// experts) of each layer, and the head (final norm, output projection).
+func (c Config) Blocks() []Block {
+	c = c.WithDefaults()
+	n := names{c.Dense()}
+	var blocks []Block
+	starts := map[string]string{n.embed(): "embed", n.finalNorm(): "head"}
+	for l := range c.Layers {
+		prefix := "layers." + strconv.Itoa(l)
+		starts[n.inputNorm(l)] = prefix + ".attention"
+		starts[n.postNorm(l)] = prefix + ".ffn"
+	}
+	for _, t := range Layout(c) {
+		if name, ok := starts[t.Name]; ok {
+			blocks = append(blocks, Block{Name: name, Offset: t.Offset})
+		}
+		b := &blocks[len(blocks)-1]
+		b.Len = t.End() - b.Offset
+	}
+	return blocks
+}
+
+// names builds the tensor names of Hugging Face's MixtralForCausalLM, or of
+// LlamaForCausalLM for the dense variant.
+type names struct{ dense bool }
+
+func (names) embed() string     { return "model.embed_tokens.weight" }
+func (names) finalNorm() string { return "model.norm.weight" }
+func (names) head() string      { return "lm_head.weight" }
+
+// positions is ours: neither model has learned positions.
+func (names) positions() string { return "model.embed_positions.weight" }
+
+func (names) layer(l int) string { return "model.layers." + strconv.Itoa(l) }
+
+func (n names) inputNorm(l int) string { return n.layer(l) + ".input_layernorm.weight" }
+func (n names) postNorm(l int) string  { return n.layer(l) + ".post_attention_layernorm.weight" }
+
+func (n names) attention(l int, which string) string {
+	return n.layer(l) + ".self_attn." + which + "_proj.weight"
+}
+
+func (n names) router(l int) string { return n.layer(l) + ".block_sparse_moe.gate.weight" }
+
+// routerBias is the name DeepSeek-V3 gives the selection bias.
+func (n names) routerBias(l int) string {
+	return n.layer(l) + ".block_sparse_moe.gate.e_score_correction_bias"
+}
+
+// ffn names matrix w (1 gate, 2 down, 3 up) of expert e.
+func (n names) ffn(l, e, w int) string {
+	if n.dense {
+		return n.layer(l) + ".mlp." + [...]string{1: "gate", 2: "down", 3: "up"}[w] + "_proj.weight"
+	}
+	return n.layer(l) + ".block_sparse_moe.experts." + strconv.Itoa(e) + ".w" + strconv.Itoa(w) + ".weight"
+}

@@ -1,0 +1,179 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Params holds every parameter of a model in one flat slice, and views of it.
+// Optimiser, clipping, checkpoint and weight sync work on the slice; kernels
+// resolve the views once and keep them.
+type Params struct {
+	// Config is the shape, with defaults applied.
+	Config Config
+	// Theta is every parameter, in the order of Layout. It is never reallocated:
+	// write into it, do not replace it.
+	Theta []float32
+
+	// Embed is the token embedding, [Vocab, DModel].
+	Embed []float32
+	// PositionEmbed is the position embedding, [Context, DModel]; nil with rotary positions.
+	PositionEmbed []float32
+	// FinalNorm scales the last RMSNorm, [DModel].
+	FinalNorm []float32
+	// Head is the output projection, [Vocab, DModel], not tied to Embed.
+	Head []float32
+
+	// RouterBias, if not nil, is added to the router's logits when experts are
+	// selected and nowhere else, [Layers, Experts] (arXiv:2408.15664). It is a
+	// buffer, not a parameter: no gradient reaches it and Theta does not hold it.
+	RouterBias []float32
+
+	layers  []Layer
+	tensors []Tensor
+	byName  map[string]int
+}
+
+// Layer is the views of one transformer layer. Matrices are stored [out, in].
+type Layer struct {
+	// InputNorm scales the norm before attention, [DModel].
+	InputNorm []float32
+	// Q is the query projection, [DModel, DModel]; K and V are [KVDim, DModel].
+	Q, K, V []float32
+	// QKV is Q, K and V as the one matrix they form, [DModel+2*KVDim, DModel].
+	QKV []float32
+	// O is the attention's output projection, [DModel, DModel].
+	O []float32
+	// PostNorm scales the norm before the feed-forward network, [DModel].
+	PostNorm []float32
+	// Router gives the experts' logits, [Experts, DModel]; nil in the dense variant.
+	Router []float32
+	// W1 (gate), W3 (up) and W2 (down) of each expert: [DFF, DModel], [DFF,
+	// DModel], [DModel, DFF]. The dense variant has one entry each.
+	W1, W3, W2 [][]float32
+	// W13 is W1 and W3 of each expert as the one matrix they form, [2*DFF, DModel].
+	W13 [][]float32
+	// Experts is W1, W3, W2 of all experts, contiguous, [FFNs, 3*DFF*DModel].
+	Experts []float32
+}
+
+// New returns a model with all parameters zero. It panics if the configuration
+// is not valid: Validate it first where it comes from a user.
+func New(c Config) *Params {
+	c = c.WithDefaults()
+	if err := c.Validate(); err != nil {
+		panic(fmt.Sprintf("model: New of an invalid configuration: %v", err))
+	}
+	return View(c, make([]float32, c.Params()))
+}
+
+// View returns the named views of a slice laid out as the parameters of c: a
+// gradient, an optimiser moment, a copy of the weights. It panics if the length
+// is not c.Params().
+func View(c Config, theta []float32) *Params {
+	c = c.WithDefaults()
+	if len(theta) != c.Params() {
+		panic(fmt.Sprintf("model: View of %d values, the configuration has %d parameters", len(theta), c.Params()))
+	}
+	p := &Params{Config: c, Theta: theta, tensors: Layout(c)}
+	p.byName = make(map[string]int, len(p.tensors))
+	for i := range p.tensors {
+		t := &p.tensors[i]
+		t.Data = theta[t.Offset : t.Offset+t.Len() : t.Offset+t.Len()]
+		p.byName[t.Name] = i
+	}
+	p.resolve()
+	return p
+}
+
+// resolve fills the views from the tensors, once.
+func (p *Params) resolve() {
+	c, n := p.Config, names{p.Config.Dense()}
+	p.Embed, p.FinalNorm, p.Head = p.data(n.embed()), p.data(n.finalNorm()), p.data(n.head())
+	if c.Positions == Learned {
+		p.PositionEmbed = p.data(n.positions())
+	}
+	p.layers = make([]Layer, c.Layers)
+	for l := range p.layers {
+		y := &p.layers[l]
+		y.InputNorm, y.PostNorm = p.data(n.inputNorm(l)), p.data(n.postNorm(l))
+		y.Q, y.K, y.V, y.O = p.data(n.attention(l, "q")), p.data(n.attention(l, "k")), p.data(n.attention(l, "v")), p.data(n.attention(l, "o"))
+		y.QKV = p.join(n.attention(l, "q"), n.attention(l, "v"))
+		if !c.Dense() {
+			y.Router = p.data(n.router(l))
+		}
+		last := c.FFNs() - 1
+		for e := range c.FFNs() {
+			y.W1 = append(y.W1, p.data(n.ffn(l, e, 1)))
+			y.W3 = append(y.W3, p.data(n.ffn(l, e, 3)))
+			y.W2 = append(y.W2, p.data(n.ffn(l, e, 2)))
+			y.W13 = append(y.W13, p.join(n.ffn(l, e, 1), n.ffn(l, e, 3)))
+		}
+		y.Experts = p.join(n.ffn(l, 0, 1), n.ffn(l, last, 2))
+	}
+}
+
+// must finds a tensor that the layout is known to hold.
+func (p *Params) must(name string) *Tensor {
+	t := p.Tensor(name)
+	if t == nil {
+		panic("model: the layout has no tensor " + name)
+	}
+	return t
+}
+
+// data is the view of a tensor that the layout is known to hold.
+func (p *Params) data(name string) []float32 { return p.must(name).Data }
+
+// join is the view from the start of one tensor to the end of another.
+func (p *Params) join(first, last string) []float32 {
+	from, to := p.must(first).Offset, p.must(last).End()
+	return p.Theta[from:to:to]
+}
+
+// Layer returns the views of layer l.
+func (p *Params) Layer(l int) *Layer { return &p.layers[l] }
+
+// LayerRouterBias returns the selection bias of layer l, [Experts], or nil.
+func (p *Params) LayerRouterBias(l int) []float32 {
+	if p.RouterBias == nil {
+		return nil
+	}
+	e := p.Config.Experts
+	return p.RouterBias[l*e : (l+1)*e]
+}
+
+// Tensors returns every tensor in the order of the layout. The caller must not
+// change the slice; writing through Data is fine.
+func (p *Params) Tensors() []Tensor { return p.tensors }
+
+// Tensor returns the tensor of that checkpoint name, or nil.
+func (p *Params) Tensor(name string) *Tensor {
+	i, ok := p.byName[name]
+	if !ok {
+		return nil
+	}
+	return &p.tensors[i]
+}
+
+// Clone returns a deep copy.
+func (p *Params) Clone() *Params {
+	q := View(p.Config, slices.Clone(p.Theta))
+	q.RouterBias = slices.Clone(p.RouterBias)
+	return q
+}
+
+// CopyFrom overwrites all parameters with those of q, which must have the same
+// configuration; it panics otherwise. It does not allocate, except for the
+// router bias the first time there is one.
+func (p *Params) CopyFrom(q *Params) {
+	if p.Config != q.Config {
+		panic(fmt.Sprintf("model: CopyFrom between shapes %+v and %+v", p.Config, q.Config))
+	}
+	copy(p.Theta, q.Theta)
+	if q.RouterBias == nil {
+		p.RouterBias = nil
+	} else {
+		p.RouterBias = append(p.RouterBias[:0], q.RouterBias...)
+	}
+}

@@ -1,0 +1,100 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Limits that keep a mistyped configuration from asking for the whole memory.
+const (
+	maxLayers  = 1024
+	maxWidth   = 1 << 16
+	maxContext = 1 << 20
+	maxVocab   = 1 << 20
+	maxParams  = 1 << 28 // one GiB of float32
+)
+
+// Validate checks a configuration to which WithDefaults has been applied. It
+// returns all faults, joined, one line each; every line names the field as
+// recipes write it.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf(format, args...))
+	}
+	within := func(field string, value, low, high int) bool {
+		if value < low || value > high {
+			fault("model.%s: %d is outside [%d, %d]", field, value, low, high)
+			return false
+		}
+		return true
+	}
+
+	sizes := within("layers", c.Layers, 1, maxLayers)
+	sizes = within("d_model", c.DModel, 1, maxWidth) && sizes
+	heads := within("heads", c.Heads, 1, maxWidth)
+	kv := within("kv_heads", c.KVHeads, 1, maxWidth)
+	sizes = within("d_ff", c.DFF, 1, maxWidth) && sizes
+	sizes = within("context", c.Context, 1, maxContext) && sizes
+	sizes = within("experts", c.Experts, 0, MaxExperts) && sizes
+	if c.Vocab == 0 {
+		fault("model.vocab: not set: the task or the checkpoint brings the vocabulary")
+		sizes = false
+	} else {
+		sizes = within("vocab", c.Vocab, 2, maxVocab) && sizes
+	}
+
+	if heads && c.DModel > 0 && c.DModel%c.Heads != 0 {
+		fault("model.heads: %d does not divide d_model %d", c.Heads, c.DModel)
+	}
+	if heads && kv && c.Heads%c.KVHeads != 0 {
+		fault("model.kv_heads: %d does not divide heads %d", c.KVHeads, c.Heads)
+	}
+	switch c.Positions {
+	case Rotary:
+		if heads && c.DModel > 0 && c.DModel%c.Heads == 0 && c.HeadDim()%2 != 0 {
+			fault("model.positions: rotary needs an even head width, d_model/heads is %d", c.HeadDim())
+		}
+		if !(c.RopeTheta >= 1) || math.IsInf(c.RopeTheta, 1) {
+			fault("model.rope_theta: %v is not a finite number of at least 1", c.RopeTheta)
+		}
+	case Learned:
+	default:
+		fault("model.positions: unknown %q: use %s or %s", c.Positions, Rotary, Learned)
+	}
+	if !(c.NormEps > 0) || c.NormEps > 1 {
+		fault("model.norm_eps: %v is outside (0, 1]", c.NormEps)
+	}
+	if !c.Dense() {
+		if c.TopK < 1 || c.TopK > c.Experts {
+			fault("model.top_k: %d is outside [1, experts %d]", c.TopK, c.Experts)
+		}
+		if c.GateOrder != TopKThenSoftmax && c.GateOrder != SoftmaxThenTopK {
+			fault("model.gate_order: unknown %q: use %s or %s", c.GateOrder, TopKThenSoftmax, SoftmaxThenTopK)
+		}
+	}
+	if sizes && heads && kv && len(faults) == 0 {
+		if n := c.params(); n > maxParams {
+			fault("model: %d parameters are more than the limit of %d: reduce layers, experts or widths", n, int64(maxParams))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Params is the number of parameters of a valid configuration.
+func (c Config) Params() int { return int(c.params()) }
+
+// params counts in 64 bits; the limits of Validate keep the products in range.
+func (c Config) params() int64 {
+	d, kv := int64(c.DModel), int64(c.KVDim())
+	n := 2*int64(c.Vocab)*d + d // embedding, head, final norm
+	if c.Positions == Learned {
+		n += int64(c.Context) * d
+	}
+	layer := 2*d + 2*d*d + 2*kv*d + 3*int64(c.FFNs())*int64(c.DFF)*d
+	if !c.Dense() {
+		layer += int64(c.Experts) * d
+	}
+	return n + int64(c.Layers)*layer
+}
