@@ -1,0 +1,79 @@
+// Package masked reduces packed columns over the entries a mask keeps: sum,
+// mean, variance, whitening. Entries outside the mask are never read, so an
+// infinity there does no harm.
+//
+// The denominators carry verl's 1e-8 (verl.utils.torch_functional), because
+// the figures logged under verl's names do; Epsilon says so once.
+//
+// What it is not: it knows nothing of responses or groups. It is a leaf.
+package masked
+
+import "math"
+
+// Epsilon is added to the count in Mean and to the variance in Whiten, as
+// verl's masked_mean and masked_whiten do.
+const Epsilon = 1e-8
+
+// Count returns the number of entries the mask keeps.
+func Count(mask []bool) int {
+	n := 0
+	for _, m := range mask {
+		if m {
+			n++
+		}
+	}
+	return n
+}
+
+// Sum returns the sum of x over the mask.
+func Sum(x []float64, mask []bool) float64 {
+	sum := 0.0
+	for n, m := range mask {
+		if m {
+			sum += x[n]
+		}
+	}
+	return sum
+}
+
+// Mean returns Sum/(Count+Epsilon); 0 on an empty mask.
+func Mean(x []float64, mask []bool) float64 {
+	return Sum(x, mask) / (float64(Count(mask)) + Epsilon)
+}
+
+// Variance returns the unbiased variance of x over the mask: the mean squared
+// deviation from Mean, times n/(n-1). It is 0, where verl raises, if fewer
+// than two entries are kept.
+func Variance(x []float64, mask []bool) float64 {
+	n := float64(Count(mask))
+	if n < 2 {
+		return 0
+	}
+	mean, sum := Mean(x, mask), 0.0
+	for i, m := range mask {
+		if m {
+			sum += (x[i] - mean) * (x[i] - mean)
+		}
+	}
+	return sum / (n + Epsilon) * n / (n - 1)
+}
+
+// Whiten replaces x over the mask by (x-mean)/sqrt(variance+Epsilon). With
+// fewer than two entries there is no variance: they become 0.
+func Whiten(x []float64, mask []bool) {
+	if Count(mask) < 2 {
+		for i, m := range mask {
+			if m {
+				x[i] = 0
+			}
+		}
+		return
+	}
+	mean := Mean(x, mask)
+	scale := 1 / math.Sqrt(Variance(x, mask)+Epsilon)
+	for i, m := range mask {
+		if m {
+			x[i] = (x[i] - mean) * scale
+		}
+	}
+}
