@@ -1,0 +1,143 @@
+package task
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// Chain is chained modular arithmetic: a program of Difficulty operations
+// (+ - * modulo 10) and a start value; the answer is the program's result.
+//
+//	prompt    <bos> c + 3 b * 4 a - 2 : 7
+//	response  c 0 b 0 a 8 # 8 <eos>
+//
+// The working is compact: one running value per operation. Without it a
+// network of two layers cannot follow the chain; with it every value needs
+// three things, each within reach. The value before is the token just before
+// the marker (layer one, fixed offset). Operator and operand carry the same
+// marker in the prompt, one and two tokens before them (layer one, fixed
+// offsets), so the response's marker finds them by content (layer two). The
+// next marker follows from the one before the value, and "#" follows step a.
+// The start value ends the prompt so that the first step looks like the rest.
+type Chain struct {
+	// Difficulty is the range of the number of operations, within [1, 12].
+	Difficulty Range `yaml:"difficulty,flow"`
+	// Noise is the chance that a demonstration replaces a value by a random digit.
+	Noise float64 `yaml:"noise"`
+	// Direct is the share of demonstrations that answer at once, without
+	// working, so that the policy has a choice of length.
+	Direct float64 `yaml:"direct"`
+}
+
+// NewChain returns the default chain task: 3 to 8 operations, noise 0.15, all
+// demonstrations worked.
+func NewChain() *Chain {
+	return &Chain{Difficulty: Range{3, 8}, Noise: 0.15}
+}
+
+// Validate implements Task.
+func (c *Chain) Validate() error {
+	return errors.Join(
+		c.Difficulty.fault("difficulty", 1, markers),
+		probability("noise", c.Noise),
+		probability("direct", c.Direct),
+	)
+}
+
+// Vocab implements Task.
+func (c *Chain) Vocab() []string { return sharedVocab }
+
+// Prompt implements Task.
+func (c *Chain) Prompt(rng *rand.Rand) Prompt { return c.Reproduce(newID(rng, training)) }
+
+// HeldOut implements Task.
+func (c *Chain) HeldOut(rng *rand.Rand) Prompt { return c.Reproduce(newID(rng, evaluation)) }
+
+// Reproduce implements Task.
+func (c *Chain) Reproduce(id int64) Prompt {
+	return reproduce(id, "chain", c.Difficulty, drawChain)
+}
+
+// drawChain draws a program of n operations with a start value.
+func drawChain(rng *rand.Rand, n int) (tokens, answer []int32) {
+	g := drawProgram(rng, n)
+	start := rng.IntN(10)
+	tokens = appendProgram(append(make([]int32, 0, programTokens(n)+3), BOS), &g)
+	return append(tokens, colon, digit(start)), []int32{digit(g.run(start))}
+}
+
+// Verify implements Task. A response is correct if it ends with "# v <eos>",
+// v the result, and has no other mark. It has the form if the working is a
+// whole pass through the program or, where Direct is positive, empty.
+func (c *Chain) Verify(p Prompt, response []int32) Verdict {
+	var v Verdict
+	g, start, ok := parsePrompt(p.Tokens, colon)
+	if !ok {
+		return v
+	}
+	work := working(response)
+	read, _, complete := g.readRun(&v, work, start, 0)
+	_, answer, ended := splitAnswer(response)
+	if !ended {
+		return v
+	}
+	v.Correct = slices.Equal(answer, p.Answer)
+	v.Format = (complete && read == len(work) || c.Direct > 0 && len(work) == 0) && isDigits(answer, 1)
+	return v
+}
+
+// isDigits reports whether tokens are exactly n digits.
+func isDigits(tokens []int32, n int) bool {
+	for _, id := range tokens {
+		if _, ok := digitOf(id); !ok {
+			return false
+		}
+	}
+	return len(tokens) == n
+}
+
+// Demonstration implements Task. A direct answer is noisy like any value.
+func (c *Chain) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
+	if c.Direct > 0 && rng.Float64() < c.Direct {
+		right, _ := digitOf(p.Answer[0])
+		return append(dst, answerMark, digit(noisy(right, c.Noise, rng)), EOS)
+	}
+	dst, value := appendPass(dst, p, c.Noise, rng)
+	return append(dst, answerMark, digit(value), EOS)
+}
+
+// appendPass writes a noisy pass through the program of a chain prompt and
+// returns the value it ended with.
+func appendPass(dst []int32, p Prompt, q float64, rng *rand.Rand) ([]int32, int) {
+	g, value, ok := parsePrompt(p.Tokens, colon)
+	if !ok {
+		panic("task: not a chain prompt: " + Text(sharedVocab, p.Tokens))
+	}
+	for i, o := range g.ops[:g.n] {
+		value = noisy(o.apply(value), q, rng)
+		dst = append(dst, marker(i, g.n), digit(value))
+	}
+	return dst, value
+}
+
+// MaxPrompt implements Task.
+func (c *Chain) MaxPrompt() int { return programTokens(c.Difficulty[1]) + 3 }
+
+// MaxResponse implements Task.
+func (c *Chain) MaxResponse() int { return 2*c.Difficulty[1] + 3 }
+
+// chainSpec describes the task in the table.
+var chainSpec = method.Spec{
+	Name:     "chain",
+	Group:    "task",
+	Unit:     method.Sequence,
+	Source:   "this project; iterated modular arithmetic with a running value",
+	Formula:  "v₀ = start;  vᵢ = vᵢ₋₁ opᵢ dᵢ (mod 10);  answer = vₙ,  n = difficulty",
+	Gradient: "none: a task makes prompts and verdicts",
+	Example: "prompt    <bos> c + 3 b * 4 a - 2 : 7\n" +
+		"response  c 0 b 0 a 8 # 8 <eos>   correct\n" +
+		"response  c 0 b 1 a 9 # 9 <eos>   wrong: step b is not valid, step a is valid but not exact",
+}

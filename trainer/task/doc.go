@@ -1,0 +1,56 @@
+// Package task is what the policy is trained on: verifiable tasks with a
+// difficulty knob. A Task makes prompts, checks responses exactly, and writes
+// noisy demonstrations for the supervised warm start.
+//
+// What it is not: it turns no verdict into a reward (package reward does), it
+// samples nothing from a model, and it reads no clock and no global random
+// source. Everything follows from the *rand.Rand that comes in.
+//
+// # A short tour
+//
+//	t := task.NewChain()                  // or Table.Lookup("chain"), then New()
+//	p := t.Prompt(rng)                    // from the training stream
+//	demo := t.Demonstration(nil, p, rng)  // noisy working, answer, <eos>
+//	v := t.Verify(p, response)            // exact
+//	if v.Correct { ... }
+//	for _, s := range v.Steps() { ... }   // working step by step
+//
+// # One vocabulary
+//
+// All tasks share one vocabulary of 32 tokens with the same ids; the filler
+// task adds 32 more behind them. So a checkpoint of one task can be given
+// another one.
+//
+// # Text that a two-layer rotary transformer can learn
+//
+// Rotary positions are relative: a head can find "the token just before me",
+// and can find a token by its content, but not "the fourth token". So every
+// operand in a prompt is labelled by a marker letter, and the working repeats
+// the marker before it uses the operand:
+//
+//	prompt    <bos> c + 3 b * 4 a - 2 : 7
+//	response  c 0 b 0 a 8 # 8 <eos>
+//
+// In layer one the prompt's operator and operand fetch their marker, which is
+// one and two tokens back, and the response's marker fetches the value just
+// before it. In layer two the response's marker asks for the operator and
+// operand that carry the same marker, and the experts compute the next value.
+// Markers count down, so the step after each value depends on one look back
+// and the mark "#" always comes after step a: nothing has to be counted.
+// Each task says in its own comment how its text keeps to this rule.
+//
+// # Training and held-out prompts
+//
+// Prompt draws from the training stream, HeldOut from the evaluation stream.
+// The streams are split by a hash of the prompt's tokens, not only by its
+// number, so no held-out text is ever trained on, however few prompts a
+// difficulty has. Prompt.ID is even in training and odd in evaluation, and
+// Reproduce makes the same prompt again from it.
+//
+// # Noise
+//
+// A demonstration replaces each value that it writes by a random digit with
+// probability Noise and goes on from there. The warm start learns that noise
+// when it is sampled and votes it away when it is greedy, which leaves
+// reinforcement learning a gap that it can close.
+package task

@@ -1,0 +1,118 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The ids that every vocabulary shares.
+const (
+	// PAD fills unused places of a rectangle; no prompt and no response contains it.
+	PAD int32 = iota
+	// BOS opens every prompt.
+	BOS
+	// EOS ends every response.
+	EOS
+)
+
+// The layout of the shared vocabulary behind PAD, BOS and EOS.
+const (
+	digit0     = EOS + 1     // ten digits
+	plus       = digit0 + 10 // the operators: plus, minus, times
+	minus      = plus + 1
+	times      = plus + 2
+	colon      = plus + 3 // ends the program of a chain: the start value follows
+	answerMark = plus + 4 // opens the answer
+	equals     = plus + 5 // ends the columns of an addition, or the program of a search
+	try        = plus + 6 // opens a candidate of a search
+	marker0    = plus + 7 // twelve markers, a to l
+	markers    = 12
+	sharedSize = int(marker0) + markers
+	fillerSize = 32 // tokens of no bearing, behind the shared vocabulary
+)
+
+// sharedVocab is the vocabulary of every task but filler.
+var sharedVocab = append([]string{
+	"<pad>", "<bos>", "<eos>",
+	"0", "1", "2", "3", "4", "5", "6", "7", "8", "9",
+	"+", "-", "*", ":", "#", "=", "?",
+}, strings.Split("abcdefghijkl", "")...)
+
+// fillerVocab is the shared vocabulary followed by the fillers A to Z and A' to F'.
+var fillerVocab = append(slices.Clone(sharedVocab), strings.Fields(
+	"A B C D E F G H I J K L M N O P Q R S T U V W X Y Z A' B' C' D' E' F'")...)
+
+// Text writes tokens as words of the vocabulary with spaces between them; an
+// id outside the vocabulary is written as "<?>".
+func Text(vocab []string, tokens []int32) string {
+	var b strings.Builder
+	for i, id := range tokens {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if id < 0 || int(id) >= len(vocab) {
+			b.WriteString("<?>")
+			continue
+		}
+		b.WriteString(vocab[id])
+	}
+	return b.String()
+}
+
+// Parse is the inverse of Text: words of the vocabulary, separated by spaces.
+func Parse(vocab []string, text string) ([]int32, error) {
+	var tokens []int32
+	for i, word := range strings.Fields(text) {
+		id := slices.Index(vocab, word)
+		if id < 0 {
+			return nil, fmt.Errorf("task: word %d, %q, is not in the vocabulary", i+1, word)
+		}
+		tokens = append(tokens, int32(id))
+	}
+	return tokens, nil
+}
+
+// digit returns the token of a digit 0..9.
+func digit(d int) int32 { return digit0 + int32(d) }
+
+// digitOf returns the digit that a token stands for.
+func digitOf(id int32) (d int, ok bool) {
+	d = int(id - digit0)
+	return d, d >= 0 && d < 10
+}
+
+// isMarker reports whether a token is one of the marker letters.
+func isMarker(id int32) bool { return id >= marker0 && id < marker0+markers }
+
+// splitAnswer cuts a response at its mark: working # answer EOS. It fails
+// unless there is exactly one mark, EOS is the last token and the only one of
+// its kind, and neither PAD nor BOS occurs.
+func splitAnswer(response []int32) (work, answer []int32, ok bool) {
+	mark := -1
+	for i, id := range response {
+		switch {
+		case id == PAD || id == BOS:
+			return nil, nil, false
+		case id == EOS && i != len(response)-1:
+			return nil, nil, false
+		case id == answerMark && mark >= 0:
+			return nil, nil, false
+		case id == answerMark:
+			mark = i
+		}
+	}
+	if mark < 0 || response[len(response)-1] != EOS {
+		return nil, nil, false
+	}
+	return response[:mark], response[mark+1 : len(response)-1], true
+}
+
+// working returns the tokens before the mark, or the whole response where
+// there is none, so that a truncated response can still be read step by step.
+func working(response []int32) []int32 {
+	if i := slices.Index(response, answerMark); i >= 0 {
+		return response[:i]
+	}
+	return response
+}
