@@ -1,0 +1,34 @@
+package precision
+
+// nearestName returns the candidate with the smallest edit distance to name,
+// the first of equals.
+func nearestName(name string, candidates []string) string {
+	best, bestDistance := "", -1
+	for _, c := range candidates {
+		if d := editDistance(name, c); bestDistance < 0 || d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// editDistance is the Levenshtein distance in bytes: names here are ASCII.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1) // row[j]: distance between a[:i] and b[:j]
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
