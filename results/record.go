@@ -1,0 +1,157 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Record is a run directory read back.
+type Record struct {
+	// Dir is the folder the run was read from.
+	Dir string
+	// Name and Seed are the recipe's.
+	Name string
+	Seed uint64
+	// Recipe is the resolved recipe, as text.
+	Recipe []byte
+	// Columns are the metrics, in the order they first appear.
+	Columns []Column
+	// Steps is the number of lines on record.
+	Steps int
+	// Summary is nil while the run is unfinished.
+	Summary *Summary
+}
+
+// Column is one metric of a run over its steps. Steps at which the metric was
+// not logged (an evaluation every 20 steps, say) are absent, not zero.
+type Column struct {
+	Name  string
+	Step  []int
+	Value []float64
+}
+
+// Last returns the newest value; ok is false for an empty column.
+func (c *Column) Last() (value float64, ok bool) {
+	if c == nil || len(c.Value) == 0 {
+		return 0, false
+	}
+	return c.Value[len(c.Value)-1], true
+}
+
+// Column returns the metric of that name, nil when the run never logged it.
+func (r *Record) Column(name string) *Column {
+	for i := range r.Columns {
+		if r.Columns[i].Name == name {
+			return &r.Columns[i]
+		}
+	}
+	return nil
+}
+
+// Load reads a run directory, finished or not. A last line that is still being
+// written is left out.
+func Load(dir string) (*Record, error) {
+	recipePath := filepath.Join(dir, RecipeFile)
+	recipe, err := os.ReadFile(recipePath)
+	if err != nil {
+		return nil, folderError(recipePath, err)
+	}
+	r := &Record{Dir: dir, Recipe: recipe}
+	// The recipe's meaning belongs to another package; only its two labels are read here.
+	var label struct {
+		Name string `yaml:"name"`
+		Seed uint64 `yaml:"seed"`
+	}
+	if err := yaml.Unmarshal(recipe, &label); err != nil {
+		return nil, &FolderError{Path: recipePath, Problem: err.Error(), Remedy: "remove the folder and run again", Err: err}
+	}
+	r.Name, r.Seed = label.Name, label.Seed
+	path := filepath.Join(dir, MetricsFile)
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, folderError(path, err)
+	}
+	if r.Columns, r.Steps, err = readColumns(path, data); err != nil {
+		return nil, err
+	}
+	if !Finished(dir) {
+		return r, nil
+	}
+	summaryPath := filepath.Join(dir, SummaryFile)
+	text, err := os.ReadFile(summaryPath)
+	if err != nil {
+		return nil, folderError(summaryPath, err)
+	}
+	r.Summary = new(Summary)
+	if err := json.Unmarshal(text, r.Summary); err != nil {
+		return nil, &FolderError{Path: summaryPath, Problem: err.Error(), Remedy: "remove the folder and run again", Err: err}
+	}
+	return r, nil
+}
+
+// readColumns turns the text of metrics.jsonl into columns and counts its lines.
+func readColumns(path string, data []byte) (columns []Column, lines int, err error) {
+	index := map[string]int{}
+	var metrics []Metric
+	last := -1
+	err = eachLine(path, data, func(line []byte, _ int64) (bool, error) {
+		step, row, err := readStep(metrics[:0], line)
+		if err != nil {
+			return false, err
+		}
+		if step <= last {
+			return false, errors.New("steps must increase")
+		}
+		metrics, last = row, step
+		lines++
+		for _, m := range row {
+			i, ok := index[m.Name]
+			if !ok {
+				i = len(columns)
+				index[m.Name] = i
+				columns = append(columns, Column{Name: m.Name})
+			}
+			columns[i].Step = append(columns[i].Step, step)
+			columns[i].Value = append(columns[i].Value, m.Value)
+		}
+		return true, nil
+	})
+	return columns, lines, err
+}
+
+// LoadAll reads every run at or below dir, in the sorted order of their paths.
+// A folder without runs is an error.
+func LoadAll(dir string) ([]*Record, error) {
+	var folders []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return folderError(path, err)
+		}
+		if !entry.IsDir() && entry.Name() == RecipeFile {
+			folders = append(folders, filepath.Dir(path))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(folders)
+	records := make([]*Record, 0, len(folders))
+	for _, folder := range folders {
+		r, err := Load(folder)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	if len(records) == 0 {
+		return nil, &FolderError{Path: dir, Problem: "no run here or below", Remedy: "give a folder that holds a " + RecipeFile}
+	}
+	return records, nil
+}

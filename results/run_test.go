@@ -1,0 +1,444 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const demoRecipe = "name: demo\nseed: 7\nsteps: 5\nlearner:\n  lr: 0.001\n"
+
+// demoMetrics are five metrics of a step, one of them only at every second.
+func demoMetrics(step int) []Metric {
+	m := []Metric{
+		{"critic/score/mean", 0.1 * float64(step)},
+		{"actor/grad_norm", 1 / float64(step)},
+		{"rollout_corr/kl", 1e-9 * float64(step)},
+		{"response_length/mean", float64(1000000 * step)},
+	}
+	if step%2 == 0 {
+		m = append(m, Metric{"val/pass", 0.5})
+	}
+	return m
+}
+
+// write runs steps from..to and fails the test on an error.
+func write(t *testing.T, r *Run, from, to int) {
+	t.Helper()
+	for s := from; s <= to; s++ {
+		if err := r.Step(s, demoMetrics(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// read returns a file of a run directory.
+func read(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestMetricsGolden(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	r, err := Create(dir, []byte(demoRecipe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r, 1, 2)
+	err = r.Step(3, []Metric{
+		{"z", math.NaN()}, {"y", math.Inf(1)}, {"x", math.Inf(-1)}, {"w", math.Copysign(0, -1)},
+		{"v", 5e-324}, {"u", math.MaxFloat64}, {"t", 1 << 53}, {"s", 1e-6}, {"r", 9.9e-7}, {"q", 1e20}, {"p", 1e21},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"step":1,"critic/score/mean":0.1,"actor/grad_norm":1,"rollout_corr/kl":1e-09,"response_length/mean":1000000}
+{"step":2,"critic/score/mean":0.2,"actor/grad_norm":0.5,"rollout_corr/kl":2e-09,"response_length/mean":2000000,"val/pass":0.5}
+{"step":3,"z":"nan","y":"inf","x":"-inf","w":-0,"v":5e-324,"u":1.7976931348623157e+308,"t":9007199254740992,"s":0.000001,"r":9.9e-07,"q":100000000000000000000,"p":1e+21}
+`
+	if got := string(read(t, dir, MetricsFile)); got != want {
+		t.Errorf("metrics.jsonl:\n%s\nwant:\n%s", got, want)
+	}
+	if Finished(dir) {
+		t.Error("finished before Finish")
+	}
+	err = r.Finish(Summary{Name: "demo", Seed: 7, Steps: 3, Status: StatusStopped, Reason: "step 3: \"z\" is NaN",
+		Metrics: []Metric{{"val/best", 0.5}, {"kl/max", math.Inf(1)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSummary := `{"name":"demo","seed":7,"steps":3,"status":"stopped","reason":"step 3: \"z\" is NaN","metrics":{"val/best":0.5,"kl/max":"inf"}}` + "\n"
+	if got := string(read(t, dir, SummaryFile)); got != wantSummary {
+		t.Errorf("summary.json: %s want %s", got, wantSummary)
+	}
+	if !Finished(dir) {
+		t.Error("not finished after Finish")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got := strings.Join(names, " "); got != "done metrics.jsonl recipe.yaml summary.json" {
+		t.Errorf("files: %s (a temporary one was left behind?)", got)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	r, err := Create(dir, []byte(demoRecipe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r, 1, 4)
+	if err := r.Step(5, []Metric{{"val/pass", math.NaN()}}); err != nil {
+		t.Fatal(err)
+	}
+	sum := Summary{Name: "demo", Seed: 7, Steps: 5, Status: StatusFinished, Metrics: []Metric{{"b", 2}, {"a", math.Inf(-1)}}}
+	if err := r.Finish(sum); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Name != "demo" || rec.Seed != 7 || rec.Steps != 5 || string(rec.Recipe) != demoRecipe {
+		t.Errorf("labels: %+v", rec)
+	}
+	if len(rec.Columns) != 5 || rec.Columns[1].Name != "actor/grad_norm" || rec.Columns[4].Name != "val/pass" {
+		t.Errorf("columns are not in the order of appearance: %+v", rec.Columns)
+	}
+	c := rec.Column("val/pass")
+	if len(c.Step) != 3 || c.Step[0] != 2 || c.Step[1] != 4 || c.Step[2] != 5 || c.Value[1] != 0.5 || !math.IsNaN(c.Value[2]) {
+		t.Errorf("val/pass: %+v", c)
+	}
+	if v, ok := rec.Column("actor/grad_norm").Last(); !ok || v != 0.25 {
+		t.Errorf("last grad norm %v %v", v, ok)
+	}
+	if _, ok := rec.Column("absent").Last(); ok {
+		t.Error("an absent column has a value")
+	}
+	if rec.Summary == nil || rec.Summary.Metrics[0].Name != "b" || !math.IsInf(rec.Summary.Metrics[1].Value, -1) {
+		t.Errorf("summary: %+v", rec.Summary)
+	}
+	if v, ok := rec.Summary.Metric("b"); !ok || v != 2 {
+		t.Errorf("summary metric b: %v %v", v, ok)
+	}
+}
+
+// TestResumeIsInvisible kills a run at every byte of its record, resumes it
+// from every checkpoint it may have had, and compares the finished file with
+// that of a run nobody interrupted.
+func TestResumeIsInvisible(t *testing.T) {
+	dir := t.TempDir()
+	r, err := Create(dir, []byte(demoRecipe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r, 1, 5)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := read(t, dir, MetricsFile)
+	path := filepath.Join(dir, MetricsFile)
+	for cut := 0; cut <= len(whole); cut++ {
+		reached := bytes.Count(whole[:cut], []byte("\n"))
+		for _, last := range []int{-1, 1, reached - 1, reached} {
+			if last == 0 || last > reached {
+				continue
+			}
+			if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
+				t.Fatal(err)
+			}
+			r, err := Resume(dir, []byte(demoRecipe), last)
+			if err != nil {
+				t.Fatalf("cut at %d, checkpoint %d: %v", cut, last, err)
+			}
+			if r.LastStep() != last {
+				t.Fatalf("cut at %d: last step %d, want %d", cut, r.LastStep(), last)
+			}
+			write(t, r, max(last, 0)+1, 5)
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, dir, MetricsFile); !bytes.Equal(got, whole) {
+				t.Fatalf("cut at %d, checkpoint %d:\n%s\nwant:\n%s", cut, last, got, whole)
+			}
+		}
+	}
+}
+
+func TestResumeRefuses(t *testing.T) {
+	started := func(t *testing.T, record string) string {
+		dir := t.TempDir()
+		r, err := Create(dir, []byte(demoRecipe))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		if err := os.WriteFile(filepath.Join(dir, MetricsFile), []byte(record), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	cases := []struct {
+		name, record, recipe string
+		last                 int
+		want                 string
+	}{
+		{"recipe", "", strings.Replace(demoRecipe, "0.001", "0.002", 1), -1,
+			`recipe.yaml:5: the run was started with "lr: 0.001", the recipe now says "lr: 0.002": restore that line`},
+		{"longer recipe", "", demoRecipe + "kl: {}\n", -1, `recipe.yaml:6: the run was started with "", the recipe now says "kl: {}"`},
+		{"shorter recipe", "", strings.TrimSuffix(demoRecipe, "learner:\n  lr: 0.001\n"), -1, `recipe.yaml:4: the run was started with "learner:"`},
+		{"record too short", "{\"step\":1}\n", demoRecipe, 2, "metrics.jsonl: the record ends at step 1, before the checkpoint's step 2"},
+		{"not JSON", "{\"step\":1}\n\x00\x00\x00\n", demoRecipe, 2, "metrics.jsonl:2: not a step record"},
+		{"backwards", "{\"step\":2}\n{\"step\":2}\n", demoRecipe, 2, "metrics.jsonl:2: step 2 follows step 2"},
+		{"no number", "{\"step\":true}\n", demoRecipe, 2, `metrics.jsonl:1: step "true" is not a whole number`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := started(t, c.record)
+			_, err := Resume(dir, []byte(c.recipe), c.last)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q\nwant %q in one line", err, c.want)
+			}
+			var fe *FolderError
+			if !errors.As(err, &fe) {
+				t.Errorf("%T is not a FolderError", err)
+			}
+			if got := string(read(t, dir, MetricsFile)); got != c.record {
+				t.Errorf("the refused record was changed to %q", got)
+			}
+		})
+	}
+}
+
+func TestRunStates(t *testing.T) {
+	dir := t.TempDir()
+	if Exists(dir) || Finished(dir) {
+		t.Fatal("an empty folder holds a run")
+	}
+	if _, err := Resume(dir, []byte(demoRecipe), -1); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("resume of nothing: %v", err)
+	}
+	r, err := Create(dir, []byte(demoRecipe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !Exists(dir) {
+		t.Error("no run after Create")
+	}
+	if _, err := Create(dir, []byte(demoRecipe)); err == nil || !strings.Contains(err.Error(), "already holds a run") {
+		t.Errorf("create over a run: %v", err)
+	}
+	write(t, r, 1, 3)
+	if err := r.Step(3, nil); err == nil {
+		t.Error("a step was accepted twice")
+	}
+	for _, bad := range [][]Metric{{{"step", 1}}, {{"", 1}}, {{"a\"b", 1}}, {{"a\nb", 1}}, {{"a", 1}, {"a", 2}}, {{"é", 1}}} {
+		if err := r.Step(9, bad); err == nil {
+			t.Errorf("accepted %+v", bad)
+		}
+	}
+	if err := r.Step(4, demoMetrics(4)); err != nil {
+		t.Errorf("a refused step left its mark: %v", err)
+	}
+	if err := r.Finish(Summary{Metrics: []Metric{{"a", 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Resume(dir, []byte(demoRecipe), 4); err == nil || !strings.Contains(err.Error(), "finished") {
+		t.Errorf("resume of a finished run: %v", err)
+	}
+}
+
+// TestDiskFull uses the device that is always full.
+func TestDiskFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	r := &Run{dir: "runs/a", file: full, last: -1}
+	err = r.Step(1, demoMetrics(1))
+	want := "runs/a/metrics.jsonl: the disk is full: free some space, or choose another folder with --out"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant  %s", err, want)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Error("the cause is lost")
+	}
+	if r.LastStep() != -1 {
+		t.Error("the failed step counts")
+	}
+}
+
+func TestUnwritable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(filepath.Join(file, "run"), nil); err == nil ||
+		!strings.Contains(err.Error(), filepath.Join(file, "run")+": a part of this path is a file, not a folder: choose another") {
+		t.Errorf("below a file: %v", err)
+	}
+	// Root may write anywhere, so the messages are also checked by cause.
+	for _, c := range []struct {
+		cause error
+		want  string
+	}{
+		{syscall.EACCES, "p: permission denied: change its permissions"},
+		{syscall.EROFS, "p: the file system is read-only: choose another folder with --out"},
+		{syscall.ENOSPC, "p: the disk is full: free some space"},
+		{syscall.EISDIR, "p: this is a folder, not a file"},
+		{syscall.ENOENT, "p: no such file or folder"},
+		{syscall.EIO, "p: input/output error: check the path"},
+	} {
+		err := folderError("p", &os.PathError{Op: "write", Path: "p", Err: c.cause})
+		if !strings.HasPrefix(err.Error(), c.want) || !errors.Is(err, c.cause) {
+			t.Errorf("%v: %q, want %q", c.cause, err, c.want)
+		}
+	}
+	if os.Getuid() == 0 {
+		return
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(filepath.Join(dir, "run"), nil); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("read-only folder: %v", err)
+	}
+}
+
+// TestFinishOrder makes the summary impossible to write and expects no marker.
+func TestFinishOrder(t *testing.T) {
+	dir := t.TempDir()
+	r, err := Create(dir, []byte(demoRecipe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, SummaryFile, "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Finish(Summary{}); err == nil {
+		t.Error("Finish wrote over a folder")
+	}
+	if Finished(dir) {
+		t.Error("finished without a summary")
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".tmp") {
+			t.Errorf("%s was left behind", e.Name())
+		}
+	}
+}
+
+func TestLoadTornAndDamaged(t *testing.T) {
+	dir := t.TempDir()
+	r, err := Create(dir, []byte(demoRecipe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r, 1, 2)
+	r.Close()
+	path := filepath.Join(dir, MetricsFile)
+	whole := read(t, dir, MetricsFile)
+	os.WriteFile(path, append(bytes.Clone(whole), `{"step":3,"a":`...), 0o644)
+	rec, err := Load(dir)
+	if err != nil || rec.Steps != 2 || rec.Summary != nil {
+		t.Errorf("torn line: %v, %+v", err, rec)
+	}
+	os.WriteFile(path, append(bytes.Clone(whole), "{\"step\":3,\"a\":\"high\"}\n"...), 0o644)
+	if _, err = Load(dir); err == nil || !strings.Contains(err.Error(), `metrics.jsonl:3: metric "a": want a number`) {
+		t.Errorf("damaged line: %v", err)
+	}
+}
+
+func TestLoadAll(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := LoadAll(dir); err == nil || !strings.Contains(err.Error(), "no run here or below") {
+		t.Errorf("empty folder: %v", err)
+	}
+	if _, err := LoadAll(filepath.Join(dir, "absent")); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("absent folder: %v", err)
+	}
+	for _, name := range []string{"b/2", "a", "b/1"} {
+		r, err := Create(filepath.Join(dir, name), []byte(demoRecipe))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+	}
+	all, err := LoadAll(dir)
+	if err != nil || len(all) != 3 {
+		t.Fatal(err, len(all))
+	}
+	for i, want := range []string{"a", "b/1", "b/2"} {
+		if rel, _ := filepath.Rel(dir, all[i].Dir); filepath.ToSlash(rel) != want {
+			t.Errorf("run %d is %s, want %s", i, rel, want)
+		}
+	}
+}
+
+func TestStepDoesNotAllocate(t *testing.T) {
+	r, err := Create(t.TempDir(), []byte(demoRecipe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	metrics := demoMetrics(2)
+	step := 0
+	run := func() {
+		step++
+		if err := r.Step(step, metrics); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	if n := testing.AllocsPerRun(100, run); n != 0 {
+		t.Errorf("%v allocations per step", n)
+	}
+}
+
+func FuzzReadStep(f *testing.F) {
+	f.Add([]byte(`{"step":1,"a":0.5,"b":"nan"}`))
+	f.Add([]byte(`{"step":1,"a":1e999}`))
+	f.Add([]byte(`{"step":01}`))
+	f.Add([]byte(`{"step":1,"a":{"b":1}}`))
+	f.Add([]byte(`{"step":1,"a":1,"a":2}`))
+	f.Add([]byte(`{"step":9223372036854775808}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		step, metrics, err := readStep(nil, line)
+		if err != nil {
+			return
+		}
+		// What is accepted survives being written and read again, bit for bit.
+		text := appendStep(nil, step, metrics)
+		step2, again, err := readStep(nil, bytes.TrimSuffix(text, []byte("\n")))
+		if err != nil || step2 != step || len(again) != len(metrics) {
+			t.Fatalf("%q -> %q: %v", line, text, err)
+		}
+		for i := range metrics {
+			a, b := metrics[i], again[i]
+			same := math.Float64bits(a.Value) == math.Float64bits(b.Value) || math.IsNaN(a.Value) && math.IsNaN(b.Value)
+			if a.Name != b.Name || !same {
+				t.Fatalf("%v became %v", a, b)
+			}
+		}
+	})
+}
