@@ -1,0 +1,251 @@
+package moe
+
+import "fmt"
+
+// MaxExperts is the largest number of experts; ids are bytes and 255 is NoRoute.
+const MaxExperts = 255
+
+// NoRoute in place of an expert id means that the decision was not recorded.
+const NoRoute = 255
+
+// Order says on which side of the top-k the softmax stands.
+type Order uint8
+
+const (
+	// TopKThenSoftmax takes the softmax over the k chosen logits. The gates sum
+	// to one. Mixtral (arXiv:2401.04088).
+	TopKThenSoftmax Order = iota
+	// SoftmaxThenTopK takes the softmax over all logits and keeps k of its
+	// entries. The gates sum to less than one, unless renormalised. Switch
+	// Transformer (arXiv:2101.03961), DeepSeekMoE (arXiv:2401.06066).
+	SoftmaxThenTopK
+)
+
+// String returns the name recipes use.
+func (o Order) String() string {
+	switch o {
+	case TopKThenSoftmax:
+		return "topk-then-softmax"
+	case SoftmaxThenTopK:
+		return "softmax-then-topk"
+	}
+	return fmt.Sprintf("Order(%d)", uint8(o))
+}
+
+// ParseOrder is the inverse of Order.String. The empty name is TopKThenSoftmax.
+func ParseOrder(name string) (Order, error) {
+	switch name {
+	case "", "topk-then-softmax":
+		return TopKThenSoftmax, nil
+	case "softmax-then-topk":
+		return SoftmaxThenTopK, nil
+	}
+	return 0, fmt.Errorf("moe: unknown gate order %q: use %v or %v", name, TopKThenSoftmax, SoftmaxThenTopK)
+}
+
+// Gate turns router logits into expert ids and gate weights. Rows are tokens;
+// logits are [rows, Experts], ids and weights are [rows, TopK].
+//
+// With s the logits of a token and I its chosen experts:
+//
+//	TopKThenSoftmax:                w_j = exp(s_j) / Σ_{l∈I} exp(s_l)
+//	SoftmaxThenTopK:                w_j = exp(s_j) / Σ_{all l} exp(s_l)
+//	SoftmaxThenTopK, Renormalise:   the same number as TopKThenSoftmax, and
+//	                                computed as such: the full sum cancels
+//
+// A NaN logit ranks below every other and makes each gate whose sum it enters
+// NaN; so does +Inf, and a sum all of whose logits are -Inf. Nothing panics on
+// values; shapes that do not fit do.
+type Gate struct {
+	// Experts is the number of experts, 1 to MaxExperts.
+	Experts int
+	// TopK is the number of experts each token visits, 1 to Experts.
+	TopK int
+	// Order says whether the softmax sees the chosen logits or all of them.
+	Order Order
+	// Renormalise divides the gates of SoftmaxThenTopK by their sum.
+	Renormalise bool
+}
+
+// overChosen reports whether the softmax runs over the chosen experts alone.
+func (g Gate) overChosen() bool { return g.Order == TopKThenSoftmax || g.Renormalise }
+
+// check panics unless the slices have the shapes of rows tokens. A nil slice is
+// not an argument of the caller.
+func (g Gate) check(what string, rows int, ids []uint8, weights, logits []float32) {
+	if g.Experts < 1 || g.Experts > MaxExperts || g.TopK < 1 || g.TopK > g.Experts {
+		panic(fmt.Sprintf("moe: %s with top %d of %d experts", what, g.TopK, g.Experts))
+	}
+	if len(ids) != rows*g.TopK || len(weights) != rows*g.TopK || len(logits) != rows*g.Experts {
+		panic(fmt.Sprintf("moe: %s of %d rows: ids %d and weights %d, want [%d, %d]; logits %d, want [%d, %d]",
+			what, rows, len(ids), len(weights), rows, g.TopK, len(logits), rows, g.Experts))
+	}
+}
+
+// Select chooses the TopK experts of each row and computes their gates. Experts
+// are ranked by logit + bias, descending; equal ones by id, ascending. ids[r, 0]
+// is the first choice. The bias, [Experts] or nil, enters the ranking and not
+// the gates (loss-free balancing, arXiv:2408.15664, here on the logits).
+func (g Gate) Select(ids []uint8, weights, logits, bias []float32, rows int) {
+	g.check("Select", rows, ids, weights, logits)
+	g.checkBias(bias)
+	var keys [MaxExperts + 1]float32
+	for r := range rows {
+		g.choose(ids[r*g.TopK:(r+1)*g.TopK], keys[:g.TopK], logits[r*g.Experts:(r+1)*g.Experts], bias)
+	}
+	g.weigh(weights, logits, ids, rows)
+}
+
+// Replay computes the gates of given experts from the current logits, so that
+// a recorded decision is taken again while gradients still reach the router.
+// ids are as Select or Routes gave them. For the ids that Select would choose
+// the weights are those of Select, bit for bit.
+func (g Gate) Replay(weights, logits []float32, ids []uint8, rows int) {
+	g.check("Replay", rows, ids, weights, logits)
+	for i, id := range ids {
+		if int(id) >= g.Experts {
+			panic(fmt.Sprintf("moe: Replay of expert %d at row %d, there are %d", id, i/g.TopK, g.Experts))
+		}
+	}
+	g.weigh(weights, logits, ids, rows)
+}
+
+// Fill replays the rows whose experts are given and selects for those whose
+// first id is NoRoute, writing the choice to ids: replay of a recording with
+// holes, as left by a prefix cache or a prompt that was not recorded.
+func (g Gate) Fill(ids []uint8, weights, logits, bias []float32, rows int) {
+	g.check("Fill", rows, ids, weights, logits)
+	g.checkBias(bias)
+	var keys [MaxExperts + 1]float32
+	for r := range rows {
+		row := ids[r*g.TopK : (r+1)*g.TopK]
+		if row[0] == NoRoute {
+			g.choose(row, keys[:g.TopK], logits[r*g.Experts:(r+1)*g.Experts], bias)
+		}
+	}
+	g.Replay(weights, logits, ids, rows)
+}
+
+// Margins writes, for each row, by how much the last chosen expert beats the
+// first one left out: the change of a logit difference that flips the routing.
+// It is +Inf if all experts are chosen.
+func (g Gate) Margins(margins, logits, bias []float32, rows int) {
+	if len(margins) != rows || len(logits) != rows*g.Experts {
+		panic(fmt.Sprintf("moe: Margins of %d rows: margins %d, logits %d, want [%d, %d]", rows, len(margins), len(logits), rows, g.Experts))
+	}
+	g.checkBias(bias)
+	var ids [MaxExperts + 1]uint8
+	var keys [MaxExperts + 1]float32
+	k := g.TopK
+	for r := range rows {
+		if k == g.Experts {
+			margins[r] = inf32
+			continue
+		}
+		g.choose(ids[:k+1], keys[:k+1], logits[r*g.Experts:(r+1)*g.Experts], bias)
+		margins[r] = keys[k-1] - keys[k]
+	}
+}
+
+func (g Gate) checkBias(bias []float32) {
+	if bias != nil && len(bias) != g.Experts {
+		panic(fmt.Sprintf("moe: router bias has %d entries for %d experts", len(bias), g.Experts))
+	}
+}
+
+// choose writes the ids of the len(ids) largest keys of a row, largest first,
+// by insertion: the lists are short. keys is scratch of the same length.
+func (g Gate) choose(ids []uint8, keys, logits, bias []float32) {
+	n := 0
+	for e, key := range logits {
+		if bias != nil {
+			key += bias[e]
+		}
+		if n == len(ids) && !ranksAbove(key, keys[n-1]) {
+			continue
+		}
+		if n < len(ids) {
+			n++
+		}
+		at := n - 1
+		for at > 0 && ranksAbove(key, keys[at-1]) {
+			keys[at], ids[at] = keys[at-1], ids[at-1]
+			at--
+		}
+		keys[at], ids[at] = key, uint8(e)
+	}
+}
+
+// ranksAbove is a > b with NaN below everything. Equal keys do not rank above
+// each other, which leaves the lower id first.
+func ranksAbove(a, b float32) bool { return a > b || (b != b && a == a) }
+
+// weigh computes the gates of the given ids.
+func (g Gate) weigh(weights, logits []float32, ids []uint8, rows int) {
+	var e [MaxExperts + 1]float64
+	for r := range rows {
+		row, chosen := logits[r*g.Experts:(r+1)*g.Experts], ids[r*g.TopK:(r+1)*g.TopK]
+		w := weights[r*g.TopK : (r+1)*g.TopK]
+		var top, sum float64
+		if g.overChosen() {
+			top = maximumOf(row, chosen)
+		} else {
+			top = maximum(row)
+			for _, s := range row {
+				sum += exp(float64(s) - top)
+			}
+		}
+		for j, id := range chosen {
+			e[j] = exp(float64(row[id]) - top)
+		}
+		if g.overChosen() {
+			for _, x := range e[:len(chosen)] {
+				sum += x
+			}
+		}
+		for j := range w {
+			w[j] = float32(e[j] / sum)
+		}
+	}
+}
+
+// Grad writes d loss/d logits, [rows, Experts], given d loss/d weights, [rows,
+// TopK], for the gates of either Select or Replay: the choice of experts is a
+// constant. It overwrites dlogits. With w the gates and I the chosen experts:
+//
+//	softmax over the chosen:  ds_j = w_j (dw_j - Σ_{l∈I} w_l dw_l), 0 outside I
+//	softmax over all:         ds_e = p_e ([e∈I] dw_e - Σ_{l∈I} w_l dw_l)
+func (g Gate) Grad(dlogits, dweights, weights, logits []float32, ids []uint8, rows int) {
+	g.check("Grad", rows, ids, weights, logits)
+	if len(dlogits) != len(logits) || len(dweights) != len(weights) {
+		panic(fmt.Sprintf("moe: Grad of %d rows: dlogits %d for logits %d, dweights %d for weights %d",
+			rows, len(dlogits), len(logits), len(dweights), len(weights)))
+	}
+	for r := range rows {
+		ds, row := dlogits[r*g.Experts:(r+1)*g.Experts], logits[r*g.Experts:(r+1)*g.Experts]
+		chosen := ids[r*g.TopK : (r+1)*g.TopK]
+		w, dw := weights[r*g.TopK:(r+1)*g.TopK], dweights[r*g.TopK:(r+1)*g.TopK]
+		var dot float64
+		for j := range w {
+			dot += float64(float64(w[j]) * float64(dw[j]))
+		}
+		if g.overChosen() {
+			clear(ds)
+			for j, id := range chosen {
+				ds[id] = float32(float64(w[j]) * (float64(dw[j]) - dot))
+			}
+			continue
+		}
+		top := maximum(row)
+		var sum float64
+		for _, s := range row {
+			sum += exp(float64(s) - top)
+		}
+		for e, s := range row {
+			ds[e] = float32(-(exp(float64(s)-top) / sum) * dot)
+		}
+		for j, id := range chosen {
+			ds[id] = float32(float64(w[j]) * (float64(dw[j]) - dot))
+		}
+	}
+}
