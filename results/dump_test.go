@@ -1,0 +1,260 @@
+package results
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// dumpOf returns a line with every column filled.
+func dumpOf(step, sample int) *DumpLine {
+	return &DumpLine{
+		Run: "fp8 <&> é", Step: step, Sample: sample, Group: sample / 2, PromptID: 1 << 40,
+		TokenIDs: []int32{3, 1, 4}, Mask: []bool{true, false, true},
+		LogpRollout: []float64{-0.1, -2e-9, math.Inf(-1)}, LogpOld: []float64{-0.1, -0.25, -3}, LogpNew: []float64{-0.5, math.NaN(), -3},
+		Advantage: []float64{1, 1, 1}, Reward: 0.5, Version: []int32{7, 7, 8},
+		Temperature: 1, TopP: 0.95, TopK: 0, KeptMass: []float64{1, 0.96, 0.95},
+		RoutesRollout: Routes{Layers: 2, TopK: 2, Expert: []uint8{0, 1, 2, 3, 4, 5, 6, 7, 0, 255, 2, 1}},
+		TurnID:        []int32{0, 0, 1},
+	}
+}
+
+func TestDumpGolden(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sub", "dump.jsonl")
+	w, err := CreateDump(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(dumpOf(2, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"run":"fp8 \u003c\u0026\u003e é","step":2,"sample":5,"group":2,"prompt_id":1099511627776,` +
+		`"token_ids":[3,1,4],"mask":[true,false,true],"logp_rollout":[-0.1,-2e-09,"-inf"],"logp_old":[-0.1,-0.25,-3],` +
+		`"logp_new":[-0.5,"nan",-3],"advantage":[1,1,1],"reward":0.5,"version":[7,7,8],"temperature":1,"top_p":0.95,"top_k":0,` +
+		`"kept_mass":[1,0.96,0.95],"routes_rollout":[[[0,1],[2,3]],[[4,5],[6,7]],[[0,255],[2,1]]],"routes_learner":null,` +
+		`"turn_id":[0,0,1]}` + "\n"
+	if string(got) != want {
+		t.Errorf("dump:\n%s\nwant:\n%s", got, want)
+	}
+	// The hand-written line holds the same keys and values, in the same order, as the tags promise.
+	byTags, err := json.Marshal(dumpOf(2, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if byTags = append(byTags, '\n'); !bytes.Equal(byTags, got) {
+		t.Errorf("by tags:\n%s\nhave:\n%s", byTags, got)
+	}
+}
+
+func TestDumpRoundTrip(t *testing.T) {
+	for _, name := range []string{"d.jsonl", "d.jsonl.gz"} {
+		path := filepath.Join(t.TempDir(), name)
+		w, err := CreateDump(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		empty := &DumpLine{TokenIDs: []int32{}, Mask: []bool{}, RoutesRollout: Routes{Layers: 1, TopK: 1, Expert: []uint8{}}}
+		want := []*DumpLine{dumpOf(1, 0), dumpOf(1, 1), empty}
+		for _, d := range want {
+			if err := w.Write(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		// The shape of no tokens cannot be seen in nested lists.
+		empty.RoutesRollout.Layers, empty.RoutesRollout.TopK = 0, 0
+		var got []*DumpLine
+		err = ReadDump(path, func(d *DumpLine) error {
+			keep := *d
+			got = append(got, &keep)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestDumpRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d.jsonl")
+	w, err := CreateDump(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]func(*DumpLine){
+		"logp_old has 2 entries for 3 tokens":                         func(d *DumpLine) { d.LogpOld = d.LogpOld[:2] },
+		"mask has 0 entries for 3 tokens":                             func(d *DumpLine) { d.Mask = []bool{} },
+		"routes_learner has 5 entries for 3 tokens, 2 layers, top-1":  func(d *DumpLine) { d.RoutesLearner = Routes{2, 1, make([]uint8, 5)} },
+		"routes_rollout has 12 entries for 3 tokens, 0 layers, top-2": func(d *DumpLine) { d.RoutesRollout.Layers = 0 },
+		"turn_id has 4 entries for 3 tokens":                          func(d *DumpLine) { d.TurnID = make([]int32, 4) },
+		"kept_mass has 1 entries for 3 tokens":                        func(d *DumpLine) { d.KeptMass = []float64{1} },
+		"version has 1 entries for 3 tokens":                          func(d *DumpLine) { d.Version = []int32{1} },
+		"advantage has 1 entries for 3 tokens":                        func(d *DumpLine) { d.Advantage = []float64{1} },
+		"logp_new has 1 entries for 3 tokens":                         func(d *DumpLine) { d.LogpNew = []float64{1} },
+		"logp_rollout has 1 entries for 3 tokens":                     func(d *DumpLine) { d.LogpRollout = []float64{1} },
+	}
+	for want, spoil := range cases {
+		d := dumpOf(1, 0)
+		spoil(d)
+		if err := w.Write(d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Stat(path); info.Size() != 0 {
+		t.Error("a refused line was written")
+	}
+}
+
+func TestReadDumpErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d.jsonl")
+	good, _ := dumpOf(1, 0).appendJSON(nil)
+	for line, want := range map[string]string{
+		`{"step":"one"}`:                               "d.jsonl:2: ",
+		`{"logp_old":["high"],"token_ids":[1]}`:        `d.jsonl:2: entry 0: want a number, "nan"`,
+		`{"logp_old":[null],"token_ids":[1]}`:          "d.jsonl:2: entry 0: want a number, have null",
+		`{"logp_old":[1],"token_ids":[]}`:              "d.jsonl:2: results: dump: logp_old has 1 entries for 0 tokens",
+		`{"routes_rollout":[[[1,2]],[[1]]]}`:           "token 1, layer 0 has 1 experts",
+		`{"routes_rollout":[[[1],[2]],[[1]]]}`:         "token 1 has 1 layers",
+		`{"routes_rollout":[[[256]]],"token_ids":[1]}`: "expert 256 is out of range",
+	} {
+		os.WriteFile(path, []byte(string(good)+"\n"+line+"\n"), 0o644)
+		lines := 0
+		err := ReadDump(path, func(*DumpLine) error { lines++; return nil })
+		if err == nil || !strings.Contains(err.Error(), want) || lines != 1 {
+			t.Errorf("%s: %d lines, error %v, want %s", line, lines, err, want)
+		}
+	}
+	stop := errors.New("enough")
+	os.WriteFile(path, append(good, '\n'), 0o644)
+	if err := ReadDump(path, func(*DumpLine) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("visit's error is lost: %v", err)
+	}
+	if err := ReadDump(filepath.Join(path, "x"), nil); err == nil {
+		t.Error("no error for a missing file")
+	}
+}
+
+// TestResumeDump cuts a dump anywhere, resumes it and expects the text of an
+// uninterrupted one.
+func TestResumeDump(t *testing.T) {
+	for _, name := range []string{"d.jsonl", "d.jsonl.gz"} {
+		path := filepath.Join(t.TempDir(), name)
+		steps := func(w *DumpWriter, from, to int) {
+			for s := from; s <= to; s++ {
+				for i := range 2 {
+					if err := w.Write(dumpOf(s, i)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := w.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, err := ResumeDump(path, -1) // a dump that is not there yet is begun
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps(w, 1, 3)
+		raw, _ := os.ReadFile(path)
+		want := inflate(t, raw, name)
+		stride := 1
+		for cut := 0; cut <= len(raw); cut += stride {
+			os.WriteFile(path, raw[:cut], 0o644)
+			complete := 0
+			_ = ReadDump(path, func(d *DumpLine) error {
+				if d.Sample == 1 {
+					complete = d.Step
+				}
+				return nil
+			})
+			last := max(complete-1, 0)
+			w, err := ResumeDump(path, last)
+			if err != nil {
+				t.Fatalf("%s cut at %d: %v", name, cut, err)
+			}
+			steps(w, last+1, 3)
+			again, _ := os.ReadFile(path)
+			if got := inflate(t, again, name); !bytes.Equal(got, want) {
+				t.Fatalf("%s cut at %d, kept to %d: %d bytes, want %d", name, cut, last, len(got), len(want))
+			}
+			stride = 1 + len(raw)/60
+		}
+		if left, _ := filepath.Glob(path + ".*"); len(left) != 0 && name == "d.jsonl" {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// inflate undoes the compression of a .gz file.
+func inflate(t *testing.T, raw []byte, name string) []byte {
+	t.Helper()
+	if !strings.HasSuffix(name, ".gz") {
+		return raw
+	}
+	z, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func FuzzDumpLine(f *testing.F) {
+	line, _ := dumpOf(1, 0).appendJSON(nil)
+	f.Add(line)
+	f.Add([]byte(`{"token_ids":[1],"logp_old":["nan"],"routes_rollout":[[[1,2],[3,4]]]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var d DumpLine
+		if json.Unmarshal(text, &d) != nil {
+			return
+		}
+		again, err := d.appendJSON(nil)
+		if err != nil {
+			return // lists of unequal length
+		}
+		var e DumpLine
+		if err := json.Unmarshal(again, &e); err != nil {
+			t.Fatalf("%s: %v", again, err)
+		}
+		for _, r := range []*Routes{&d.RoutesRollout, &d.RoutesLearner} {
+			if len(r.Expert) == 0 {
+				r.Layers, r.TopK = 0, 0 // the shape of no tokens cannot be seen in nested lists
+			}
+		}
+		if diff := cmp.Diff(d, e, cmpopts.EquateNaNs()); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
