@@ -46,10 +46,16 @@ type Batch struct {
 	Logp []float64
 	// LogpRef is the log-prob under the frozen reference policy.
 	LogpRef []float64
+	// LogpTeacher is the log-prob under a teacher, for losses that distil from one.
+	LogpTeacher []float64
 	// Advantage is the estimate the policy loss multiplies.
 	Advantage []float64
 	// Weight is the importance weight of the correction stage; nil means one.
 	Weight []float64
+	// Gate is false where the policy term of a token is dropped although the
+	// token stays in every denominator and sequence statistic, as OPSM and
+	// top-entropy masking do; nil means true.
+	Gate []bool
 	// TokenReward is the reward per token, for estimators that use returns.
 	TokenReward []float64
 	// Value is the critic's value before each token, for generalised advantages.
@@ -71,6 +77,10 @@ type Batch struct {
 	// engines, in the order [token][layer][rank], flat, Layers*TopK entries per
 	// token. Entry n belongs to the forward pass that predicts Token n.
 	RoutesRoll, RoutesOld []uint8
+	// PromptRoutes are the experts that the prompt's tokens visited in the rollout
+	// engine, all but the last (whose entry belongs to the first response token),
+	// per response, in the same order.
+	PromptRoutes [][]uint8
 	// Layers and TopK give the shape of the routes.
 	Layers, TopK int
 
@@ -140,6 +150,8 @@ func (b *Batch) Require(columns ...string) error {
 			have, want = len(b.Logp), n
 		case "LogpRef":
 			have, want = len(b.LogpRef), n
+		case "LogpTeacher":
+			have, want = len(b.LogpTeacher), n
 		case "Advantage":
 			have, want = len(b.Advantage), n
 		case "TokenReward":

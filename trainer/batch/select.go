@@ -46,6 +46,7 @@ func (b *Batch) Select(dst *Batch, rows []int) {
 
 	dst.Prompt = gatherRows(dst.Prompt, b.Prompt, rows)
 	dst.Group = gatherRows(dst.Group, b.Group, rows)
+	dst.PromptRoutes = gatherRows(dst.PromptRoutes, b.PromptRoutes, rows)
 	dst.PromptID = gatherRows(dst.PromptID, b.PromptID, rows)
 	dst.Reward = gatherRows(dst.Reward, b.Reward, rows)
 	dst.RewardParts = gatherRows(dst.RewardParts, b.RewardParts, rows)

@@ -32,7 +32,7 @@ func (k *Check) run(matchers []Matcher) {
 	for _, m := range matchers {
 		if covers(k.c, m.File, m.Source) {
 			m.Match(k.c, k)
-			if k.compared == 0 {
+			if k.compared == 0 && k.listed == 0 {
 				k.Fail("the matcher compared nothing")
 			}
 			return
@@ -81,6 +81,9 @@ func (k *Check) Scalar(output string, got float64) { k.Scaled(output, got, 0) }
 // Scaled compares the number under output, which is a sum whose largest term
 // is scale: cancellation leaves no more digits than the terms had.
 func (k *Check) Scaled(output string, got, scale float64) {
+	if k.excused(output) {
+		return
+	}
 	want, ok := number(k.c.Outputs[output])
 	if !ok {
 		k.Fail("%s: the case has no such number", output)
@@ -93,6 +96,9 @@ func (k *Check) Scaled(output string, got, scale float64) {
 // Metric compares the number under name within the object output, as in
 // Metric("metrics", "actor/ppo_kl", x).
 func (k *Check) Metric(output, name string, got float64) {
+	if k.excused(output + "/" + name) {
+		return
+	}
 	want, ok := number(k.c.Outputs.Sub(output)[name])
 	if !ok {
 		k.Fail("%s/%s: the case has no such number", output, name)
@@ -104,12 +110,18 @@ func (k *Check) Metric(output, name string, got float64) {
 
 // MetricVector compares the list under name within the object output.
 func (k *Check) MetricVector(output, name string, got []float64) {
+	if k.excused(output + "/" + name) {
+		return
+	}
 	k.claim(output + "/" + name)
 	k.vector(output+"/"+name, got, k.c.Outputs.Sub(output).Flat(name))
 }
 
 // Vector compares the numbers under output in row-major order, whatever their nesting.
 func (k *Check) Vector(output string, got []float64) {
+	if k.excused(output) {
+		return
+	}
 	k.claim(output)
 	k.vector(output, got, k.c.Outputs.Flat(output))
 }
@@ -149,6 +161,18 @@ func (k *Check) Error(err error) {
 	if _, raised := k.c.Outputs["error"]; raised != (err != nil) {
 		k.Fail("error: got %v, want %v", err, k.c.Outputs["error"])
 	}
+}
+
+// excused reports whether the output is listed, and marks it as accounted for.
+func (k *Check) excused(output string) bool {
+	if listed(k.c, output) == nil {
+		return false
+	}
+	if !k.seen[output] {
+		k.seen[output] = true
+		k.listed++
+	}
+	return true
 }
 
 // claim marks an output as compared.

@@ -11,8 +11,17 @@ type Loss interface {
 	Eval(out *Grad, in *batch.Batch) error
 }
 
+// Stateful is implemented by methods that remember something between steps: a
+// dual variable, an adaptive coefficient. A run that is interrupted saves the
+// state and restores it.
+type Stateful interface {
+	State() []float64
+	SetState(state []float64) error
+}
+
 // Grad is the result of a loss: its value, its derivative with respect to
 // every response token's log-prob and, where a method needs it, to the logits.
+// A Grad must not be shared by evaluations that run at the same time.
 type Grad struct {
 	// Loss is the value to be minimised.
 	Loss float64
@@ -23,6 +32,13 @@ type Grad struct {
 	DLogits []float64
 	// Metrics are appended by each method under the names verl logs.
 	Metrics []Metric
+
+	// frozen, set by finite-difference tests only, replaces the current
+	// log-probs wherever a method detaches them.
+	frozen []float64
+	// buffers are the working memory of the methods.
+	buffers [][]float64
+	order   []int
 }
 
 // Metric is one named figure of a step.
@@ -42,6 +58,41 @@ func (g *Grad) Reset(n int) {
 // Add appends a metric.
 func (g *Grad) Add(name string, value float64) {
 	g.Metrics = append(g.Metrics, Metric{name, value})
+}
+
+// Metric returns the last metric of that name, and whether there is one.
+func (g *Grad) Metric(name string) (float64, bool) {
+	for i := len(g.Metrics) - 1; i >= 0; i-- {
+		if g.Metrics[i].Name == name {
+			return g.Metrics[i].Value, true
+		}
+	}
+	return 0, false
+}
+
+// NeedLogits makes DLogits a zeroed matrix of n rows of vocab entries, or
+// keeps it if a method has filled it before.
+func (g *Grad) NeedLogits(n, vocab int) {
+	if len(g.DLogits) == 0 {
+		g.DLogits = resized(g.DLogits, n*vocab)
+	}
+}
+
+// work returns the k-th working buffer, zeroed, of length n.
+func (g *Grad) work(k, n int) []float64 {
+	for len(g.buffers) <= k {
+		g.buffers = append(g.buffers, nil)
+	}
+	g.buffers[k] = resized(g.buffers[k], n)
+	return g.buffers[k]
+}
+
+// indices returns an empty list of token indices with working memory for n.
+func (g *Grad) indices(n int) []int {
+	if cap(g.order) < n {
+		g.order = make([]int, 0, n)
+	}
+	return g.order[:0]
 }
 
 // resized returns a zeroed slice of length n, in x's memory where it suffices.

@@ -1,0 +1,40 @@
+package loss
+
+import (
+	"fmt"
+
+	"driftlab/trainer/batch"
+)
+
+// Anchor is the policy in the denominator of a ratio.
+type Anchor string
+
+// The anchors: the learner before the step's first update, and the rollout engine.
+const (
+	Old  Anchor = "old"
+	Roll Anchor = "roll"
+)
+
+// Validate reports a name that is neither.
+func (a Anchor) Validate() error {
+	if a != Old && a != Roll {
+		return fmt.Errorf("anchor %q: must be old or roll", string(a))
+	}
+	return nil
+}
+
+// Column names the batch column of the anchor's log-probs.
+func (a Anchor) Column() string {
+	if a == Roll {
+		return "LogpRoll"
+	}
+	return "LogpOld"
+}
+
+// Of returns the anchor's log-probs.
+func (a Anchor) Of(in *batch.Batch) []float64 {
+	if a == Roll {
+		return in.LogpRoll
+	}
+	return in.LogpOld
+}

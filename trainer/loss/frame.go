@@ -1,0 +1,150 @@
+package loss
+
+import (
+	"math"
+
+	"driftlab/trainer/batch"
+)
+
+// frame is what every loss shares: the tokens to sum over, the weight of each,
+// and the detached log-probs.
+type frame struct {
+	out    *Grad
+	in     *batch.Batch
+	active []bool
+	// rowWeight is agg_i, per response.
+	rowWeight []float64
+	// sg is the current log-prob where the method detaches it. It is in.Logp,
+	// except in the finite-difference tests, which hold it fixed.
+	sg []float64
+	// tokens is the number of active tokens.
+	tokens float64
+}
+
+// start clears out and prepares a frame; needs are columns beyond Mask and Logp.
+func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...string) (frame, error) {
+	out.Reset(in.Tokens())
+	f := frame{out: out, in: in, sg: in.Logp}
+	if err := in.Require("Mask", "Logp"); err != nil {
+		return f, err
+	}
+	if err := in.Require(needs...); err != nil {
+		return f, err
+	}
+	if out.frozen != nil {
+		f.sg = out.frozen
+	}
+	f.active = in.Active()
+	f.rowWeight = out.work(0, in.Len())
+	if err := agg.RowWeights(f.rowWeight, in); err != nil {
+		return f, err
+	}
+	for _, m := range f.active {
+		if m {
+			f.tokens++
+		}
+	}
+	return f, nil
+}
+
+// weight is the factor of token n of response i in the loss: aggregation,
+// importance weight and gate.
+func (f *frame) weight(i, n int) float64 {
+	w := f.gated(i, n)
+	if f.in.Weight != nil {
+		w *= f.in.Weight[n]
+	}
+	return w
+}
+
+// gated is weight without the importance weight, for methods in which that
+// weight enters elsewhere.
+func (f *frame) gated(i, n int) float64 {
+	if f.in.Gate != nil && !f.in.Gate[n] {
+		return 0
+	}
+	return f.rowWeight[i]
+}
+
+// eachToken adds a loss that is separate in its tokens: term returns the value
+// of token n and its derivative with respect to logp_n.
+func (f *frame) eachToken(term func(n int) (value, dlogp float64)) {
+	for i := range f.in.Len() {
+		from, to := f.in.Span(i)
+		for n := from; n < to; n++ {
+			if !f.active[n] {
+				continue
+			}
+			value, dlogp := term(n)
+			if w := f.weight(i, n); w != 0 {
+				f.out.Loss += w * value
+				f.out.DLogp[n] += w * dlogp
+			}
+		}
+	}
+}
+
+// length is the number of active tokens of response i.
+func (f *frame) length(i int) float64 {
+	from, to := f.in.Span(i)
+	count := 0.0
+	for _, m := range f.active[from:to] {
+		if m {
+			count++
+		}
+	}
+	return count
+}
+
+// sumLogRatio is Σ_t (logp - anchor) over the active tokens of response i.
+func (f *frame) sumLogRatio(i int, logp, anchor []float64) float64 {
+	from, to := f.in.Span(i)
+	sum := 0.0
+	for n := from; n < to; n++ {
+		if f.active[n] {
+			sum += logp[n] - anchor[n]
+		}
+	}
+	return sum
+}
+
+// mean is verl's masked_mean over the active tokens, given their sum.
+func (f *frame) mean(sum float64) float64 { return sum / (f.tokens + 1e-8) }
+
+// addKL logs actor/ppo_kl, the mean of anchor - logp, each clamped to the
+// limit if that is not 0, as verl logs it.
+func (f *frame) addKL(anchor []float64, limit float64) {
+	sum := 0.0
+	for n, m := range f.active {
+		if !m {
+			continue
+		}
+		d := anchor[n] - f.in.Logp[n]
+		if limit > 0 {
+			d = clamp(d, -limit, limit)
+		}
+		sum += d
+	}
+	f.out.Add("actor/ppo_kl", f.mean(sum))
+}
+
+// ratio returns exp(clamp(x, -limit, limit)) and its derivative with respect
+// to x, zero where the clamp is active. A limit of 0 means no clamp.
+func ratio(x, limit float64) (r, dr float64) {
+	if limit > 0 && math.Abs(x) > limit {
+		return math.Exp(clamp(x, -limit, limit)), 0
+	}
+	r = math.Exp(x)
+	return r, r
+}
+
+// clamp limits x to [low, high].
+func clamp(x, low, high float64) float64 { return min(max(x, low), high) }
+
+// count is 1 for true, for sums of a condition over tokens.
+func count(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,165 @@
+package loss
+
+import (
+	"math"
+	"strings"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/golden"
+)
+
+var verlMatchers = []golden.Matcher{
+	{File: "verl/agg_loss*.json", Match: matchAggLoss},
+	{File: "verl/kl_penalty*.json", Match: matchKLPenalty},
+	{File: "verl/kl_controller*.json", Match: matchKLController},
+	{File: "verl/policy_loss_*.json", Match: matchVerlLoss},
+}
+
+// verlAggregation reads an aggregation as verl's functions are given it.
+func verlAggregation(mode string, info golden.Values) Aggregation {
+	return Aggregation{
+		Mode: mode, Ranks: info.IntOr("dp_size", 1), Tokens: info.IntOr("batch_num_tokens", 0),
+		Sequences: info.IntOr("global_batch_size", 0), Horizon: horizonOf(mode, info),
+	}
+}
+
+func horizonOf(mode string, info golden.Values) int {
+	if mode != "seq-mean-token-sum-norm" {
+		return 0
+	}
+	return info.IntOr("loss_scale_factor", 0)
+}
+
+// verlBatch reads the columns verl's losses take.
+func verlBatch(c *golden.Case) *batch.Batch {
+	b := golden.Batch(c.Inputs.Matrix("response_mask"))
+	b.Logp = c.Inputs.FlatOr("log_prob")
+	b.LogpOld = c.Inputs.FlatOr("old_log_prob")
+	b.LogpRoll = c.Inputs.FlatOr("rollout_log_prob")
+	b.Advantage = c.Inputs.FlatOr("advantages")
+	b.Weight = c.Inputs.FlatOr("rollout_is_weights")
+	return b
+}
+
+// matchAggLoss aggregates the case's loss matrix as its own log-probs: the
+// derivative of Σ agg·loss with respect to the matrix is agg.
+func matchAggLoss(c *golden.Case, k *golden.Check) {
+	b := golden.Batch(c.Inputs.Matrix("loss_mask"))
+	agg := verlAggregation(c.Params.String("loss_agg_mode"), c.Params)
+	b.Logp = c.Inputs.Flat("loss_mat")
+	err := agg.Validate()
+	if _, raised := c.Outputs["error"]; raised {
+		k.Error(err)
+		return
+	}
+	out := &Grad{}
+	f, err := start(out, b, agg)
+	if err != nil {
+		k.Fail("%v", err)
+		return
+	}
+	f.eachToken(func(n int) (value, dlogp float64) { return b.Logp[n], 1 })
+	k.Scaled("loss", out.Loss, f.tokens)
+	if c.Outputs.Has("grad_loss_mat") {
+		k.Vector("grad_loss_mat", out.DLogp)
+	}
+}
+
+func matchKLPenalty(c *golden.Case, k *golden.Check) {
+	e, err := ParseEstimator(c.Params.String("kl_penalty"))
+	if _, raised := c.Outputs["error"]; raised || err != nil {
+		k.Error(err)
+		return
+	}
+	logp, ref := c.Inputs.Flat("logprob"), c.Inputs.Flat("ref_logprob")
+	value, derivative := make([]float64, len(logp)), make([]float64, len(logp))
+	for i := range logp {
+		value[i], derivative[i] = e.At(logp[i]-ref[i], VerlBounds)
+	}
+	k.Vector("kl", value)
+	k.Vector("grad_logprob", derivative)
+}
+
+// verlLoss builds the loss a file of verl's cases tests, from its parameters.
+func verlLoss(c *golden.Case) Loss {
+	p := c.Params
+	agg := verlAggregation(p.String("loss_agg_mode"), p.Sub("global_batch_info"))
+	eps := p.FloatOr("clip_ratio", 0)
+	low, high := p.FloatOr("clip_ratio_low", eps), p.FloatOr("clip_ratio_high", eps)
+	switch lossOf(c) {
+	case "vanilla":
+		return &PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: agg}
+	}
+	panic("no loss for " + c.Source)
+}
+
+// lossOf takes verl's name of the loss from the source of the case.
+func lossOf(c *golden.Case) string {
+	_, name, _ := strings.Cut(c.Source, "compute_policy_loss_")
+	name, _, _ = strings.Cut(name, " ")
+	return name
+}
+
+func matchVerlLoss(c *golden.Case, k *golden.Check) {
+	out := evaluate(k, verlLoss(c), verlBatch(c))
+	k.Scaled("loss", out.Loss, largestTerm(c, out))
+	k.Vector("grad_log_prob", out.DLogp)
+	metrics(c, k, out)
+}
+
+// largestTerm bounds the terms of a loss by its largest derivative: sums of
+// opposite signs leave fewer digits than their terms had.
+func largestTerm(_ *golden.Case, out *Grad) float64 {
+	largest := 0.0
+	for _, d := range out.DLogp {
+		largest = max(largest, math.Abs(d))
+	}
+	return largest
+}
+
+func matchKLController(c *golden.Case, k *golden.Check) {
+	switch {
+	case strings.Contains(c.Source, "compute_rewards"):
+		rewards := c.Inputs.Flat("token_level_scores")
+		ref := c.Inputs.Flat("ref_log_prob")
+		for n, old := range c.Inputs.Flat("old_log_prob") {
+			value, _ := K1.At(old-ref[n], KLBounds{})
+			rewards[n] -= c.Params.Float("kl_ratio") * value
+		}
+		k.Vector("rewards", rewards)
+	case strings.Contains(c.Source, "apply_kl_penalty"):
+		matchApplyKL(c, k)
+	default:
+		controller := Controller{Target: c.Params.FloatOr("target_kl", 0), Horizon: c.Params.FloatOr("horizon", 0)}
+		coef := c.Params.Float("kl_coef")
+		values := []float64{coef}
+		for _, update := range c.Inputs.Matrix("updates") {
+			coef = controller.Next(coef, update[0], int(update[1]))
+			values = append(values, coef)
+		}
+		k.Vector("values", values)
+	}
+}
+
+func matchApplyKL(c *golden.Case, k *golden.Check) {
+	b := golden.Batch(c.Inputs.Matrix("response_mask"))
+	b.TokenReward = c.Inputs.Flat("token_level_scores")
+	b.LogpOld, b.LogpRef = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("ref_log_prob")
+	e, err := ParseEstimator(c.Params.String("kl_penalty"))
+	if err != nil {
+		k.Fail("%v", err)
+		return
+	}
+	term := NewKLTerm(e)
+	term.In, term.Coef = InReward, c.Params.Float("kl_coef")
+	term.Controller = Controller{Target: c.Params.Float("target_kl"), Horizon: c.Params.Float("horizon")}
+	before := term.Coefficient()
+	kl, err := term.AddReward(b)
+	if err != nil {
+		k.Fail("%v", err)
+	}
+	k.Vector("token_level_rewards", b.TokenReward)
+	k.Scalar("kl_coef_after", term.Coefficient())
+	k.Metric("metrics", "actor/reward_kl_penalty", kl)
+	k.Metric("metrics", "actor/reward_kl_penalty_coeff", before)
+}

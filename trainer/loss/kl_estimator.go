@@ -1,0 +1,110 @@
+package loss
+
+import (
+	"fmt"
+	"math"
+)
+
+// Estimator is a per-token estimate of KL(π‖ref) from samples of π, as a
+// function of d = logp - ref (Schulman, "Approximating KL divergence", 2020;
+// verl's names). With u = -d:
+//
+//	k1   d                  its derivative, 1, has mean zero on-policy
+//	abs  |d|
+//	k2   d²/2               derivative d: the gradient of the KL, on-policy
+//	k3   exp(u) - u - 1     not negative, unbiased value, biased gradient
+//	k1+, abs+, k3+          the value of the base form with the derivative of k2
+//
+// verl's other names are kl (k1), mse (k2), low_var_kl (k3).
+type Estimator string
+
+// The estimators.
+const (
+	K1      Estimator = "k1"
+	Abs     Estimator = "abs"
+	K2      Estimator = "k2"
+	K3      Estimator = "k3"
+	K1Plus  Estimator = "k1+"
+	AbsPlus Estimator = "abs+"
+	K2Plus  Estimator = "k2+"
+	K3Plus  Estimator = "k3+"
+)
+
+// ParseEstimator reads an estimator by any of verl's names.
+func ParseEstimator(name string) (Estimator, error) {
+	base, plus := name, ""
+	if n := len(name); n > 1 && name[n-1] == '+' {
+		base, plus = name[:n-1], "+"
+	}
+	switch base {
+	case "k1", "kl":
+		return K1 + Estimator(plus), nil
+	case "abs":
+		return Abs + Estimator(plus), nil
+	case "k2", "mse":
+		return K2 + Estimator(plus), nil
+	case "k3", "low_var_kl":
+		return K3 + Estimator(plus), nil
+	}
+	return "", fmt.Errorf("unknown KL estimator %q (known: k1, abs, k2, k3, each with or without +)", name)
+}
+
+// KLBounds are the clamps of k3: Log on u before the exponential, Value on the
+// result; 0 is none. Where either is active the derivative is zero.
+type KLBounds struct {
+	Log   float64 `yaml:"log"`
+	Value float64 `yaml:"value"`
+}
+
+// VerlBounds are those of verl and SkyRL: ±20 on u, ±10 on the value. ROLL
+// clamps only the value; TRL clamps neither.
+var VerlBounds = KLBounds{Log: 20, Value: 10}
+
+// At returns the estimate for d = logp - ref and its derivative with respect to logp.
+func (e Estimator) At(d float64, bounds KLBounds) (value, derivative float64) {
+	switch e {
+	case K1:
+		return d, 1
+	case K1Plus:
+		return d, d
+	case Abs:
+		return math.Abs(d), sign(d)
+	case AbsPlus:
+		return math.Abs(d), d
+	case K2, K2Plus:
+		return d * d / 2, d
+	case K3:
+		return k3(-d, bounds)
+	case K3Plus:
+		value, _ = k3(-d, bounds)
+		return value, d
+	}
+	panic("loss: unknown KL estimator " + string(e))
+}
+
+// k3 is exp(u) - u - 1 and its derivative with respect to logp, -du.
+func k3(u float64, bounds KLBounds) (value, derivative float64) {
+	x := u
+	if bounds.Log > 0 {
+		x = clamp(u, -bounds.Log, bounds.Log)
+	}
+	value = math.Expm1(x) - x
+	if x == u {
+		derivative = -math.Expm1(x)
+	}
+	if bounds.Value > 0 && value > bounds.Value {
+		return bounds.Value, 0
+	}
+	return value, derivative
+}
+
+// sign is -1, 0 or 1.
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return 0
+}

@@ -1,0 +1,73 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// UnbiasedKL is DeepSeek-V3.2's importance-corrected k3: the ratio to the
+// policy that sampled the tokens multiplies the estimate and stays in the graph.
+//
+//	x = exp(logp - anchor),  u = ref - logp
+//	K = x·(exp(u) - u - 1)
+//
+// Source: 2512.02556 eq. 7. The paper's anchor is the sampling policy (roll);
+// TRL and slime use old. Detaching x would give x·(1 - exp(u)), the biased
+// gradient of k3 again. Over the vocabulary, the mean of the derivative under
+// the anchor is exactly the gradient of KL(π‖ref).
+type UnbiasedKL struct {
+	// Coef is the coefficient (TRL's example uses 0.001).
+	Coef float64 `yaml:"coef"`
+	// In must be loss: the point of the method is its gradient.
+	In Place `yaml:"in"`
+	// Anchor is the policy that sampled the tokens: roll or old.
+	Anchor Anchor `yaml:"anchor"`
+	// ValueClamp bounds K from above where slime's low_var_kl does (10); 0 is none.
+	ValueClamp float64 `yaml:"value_clamp"`
+	// Aggregation of the term.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewUnbiasedKL returns the paper's form with coefficient 0.001.
+func NewUnbiasedKL() *UnbiasedKL { return &UnbiasedKL{Coef: 0.001, In: InLoss, Anchor: Roll} }
+
+var unbiasedKLSpec = method.Spec{
+	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "v3.2"}, Group: "kl", Unit: method.Token,
+	Source:   "arXiv:2512.02556 eq. 7 (DeepSeek-V3.2); TRL use_bias_correction_kl, slime use_unbiased_kl",
+	Formula:  "K = x·(exp(u) - u - 1), x = exp(logp - anchor), u = ref - logp",
+	Gradient: "x·(logp - ref)",
+	Needs:    []string{"LogpRef", "LogpRoll or LogpOld"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (k *UnbiasedKL) Validate() error {
+	return errors.Join(checkPlace(k.In, k.Coef), k.Anchor.Validate(),
+		check(k.In != InReward, "in: k3_unbiased belongs into the loss; use k1 or k3 in the reward"),
+		check(k.ValueClamp >= 0, "value_clamp %v: must not be negative", k.ValueClamp),
+		k.Aggregation.Validate())
+}
+
+// Coefficient is the coefficient.
+func (k *UnbiasedKL) Coefficient() float64 { return k.Coef }
+
+// AddReward subtracts nothing: the term belongs into the loss.
+func (k *UnbiasedKL) AddReward(*batch.Batch) (float64, error) { return 0, nil }
+
+// AddLoss adds the term.
+func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
+	if err := in.Require("Mask", "Logp", "LogpRef", k.Anchor.Column()); err != nil {
+		return err
+	}
+	anchor := k.Anchor.Of(in)
+	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
+		x, dx := ratio(in.Logp[n]-anchor[n], 20)
+		k3, dk3 := k3(in.LogpRef[n]-in.Logp[n], KLBounds{})
+		if v := x * k3; k.ValueClamp > 0 && v > k.ValueClamp {
+			return k.ValueClamp, 0
+		}
+		return x * k3, x*dk3 + dx*k3
+	})
+}
