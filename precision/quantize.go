@@ -110,42 +110,60 @@ func (q Quantizer) eachGroup(dst, src, scales []float32, rows, cols int, restore
 // grid is the format of a scaled quantiser, prepared for the inner loop.
 type grid struct {
 	integer bool
-	limit   float32 // of an integer format
-	narrow  narrow  // of a float format
+	max     float32
+	minExp  uint32 // see roundNarrow
+	lift    uint32
 }
 
-// grid returns the quantiser's format with saturation.
+// grid returns the quantiser's format.
 func (q Quantizer) grid() grid {
 	f := q.Format
-	f.Overflow = Saturate
-	return grid{f.Integer(), f.Max, f.narrow()}
+	return grid{f.Integer(), f.Max, f.minExp(), f.lift()}
 }
 
-// divide writes src/scale on the grid, times scale if restore is set.
+// divide writes src/scale on the grid, saturated, and times scale if restore is
+// set.
 func (g *grid) divide(dst, src []float32, scale float32, restore bool) {
+	back := float32(1)
+	if restore {
+		back = scale
+	}
 	switch {
 	case scale != scale:
 		// Written, not computed: which NaN a division returns depends on the CPU.
 		for i := range dst {
 			dst[i] = math.Float32frombits(quietNaN)
 		}
-		return
 	case scale == 0:
 		for i, x := range src {
 			dst[i] = math.Float32frombits(math.Float32bits(x) & signBit)
 		}
-		return
+	case g.integer:
+		divideInteger(dst, src, scale, back, g.max)
+	default:
+		divideNarrow(dst, src, scale, back, g.minExp, g.lift, math.Float32bits(g.max))
 	}
+}
+
+// divideInteger writes the whole number nearest to src/scale, times back.
+func divideInteger(dst, src []float32, scale, back, limit float32) {
+	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = x / scale
+		dst[i] = roundInteger(x/scale, limit) * back
 	}
-	if g.integer {
-		roundSliceInteger(dst, dst, g.limit)
-	} else {
-		roundSliceNarrow(dst, dst, g.narrow)
-	}
-	if restore {
-		scaleSlice(dst, dst, scale)
+}
+
+// divideNarrow writes the number of the format nearest to src/scale, times
+// back. It is roundNarrow saturating, for finite numbers: cutting at the
+// largest before rounding is the same as after, since that one is on the grid.
+func divideNarrow(dst, src []float32, scale, back float32, minExp, lift, top uint32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		b := math.Float32bits(x / scale)
+		a := min(b&absBits, top)
+		power := math.Float32frombits(max(a&infinity, minExp) + lift)
+		r := math.Float32bits(math.Float32frombits(a) + power - power)
+		dst[i] = math.Float32frombits(r|b&signBit) * back
 	}
 }
 

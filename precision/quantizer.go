@@ -112,6 +112,9 @@ func (q Quantizer) ScaleCount(rows, cols int) int {
 		return 0
 	}
 	r, c := q.tile(rows, cols)
+	if r < 1 || c < 1 {
+		panic(fmt.Sprintf("precision: blocks of %d×%d elements", r, c))
+	}
 	return ceilDiv(rows, r) * ceilDiv(cols, c)
 }
 
@@ -134,10 +137,14 @@ func (q Quantizer) scale(amax uint32, tensor float32) float32 {
 	largest := math.Float32frombits(amax)
 	switch q.Granularity {
 	case MX:
-		// 2^(⌊log2 amax⌋ - emax), OCP MX 1.0 section 6.3, kept within e8m0,
-		// whose smallest power is 2^-127. The upper end is out of reach.
-		exponent := math.Ilogb(float64(largest)) - math.Ilogb(float64(q.Format.Max))
-		return float32(math.Ldexp(1, max(exponent, -127)))
+		// 2^(⌊log2 amax⌋ - emax), OCP MX 1.0 section 6.3, by exponent fields,
+		// kept within e8m0: its smallest power, 2^-127, is a float32 subnormal.
+		// The upper end is out of reach.
+		exponent := int(amax>>23) - (int(math.Float32bits(q.Format.Max)>>23) - floatBias)
+		if exponent < 1 {
+			return 0x1p-127
+		}
+		return math.Float32frombits(uint32(exponent) << 23)
 	case NV:
 		// The inner scale may round to zero; so then does the block.
 		return E4M3.Round(largest/q.Format.Max/tensor) * tensor
@@ -162,9 +169,14 @@ func (q Quantizer) tensorScale(src []float32) float32 {
 // pattern from infinity upwards if any is infinite or NaN: patterns of
 // magnitudes are ordered as the magnitudes are, and those of NaNs come last.
 func maxMagnitude(xs []float32) uint32 {
-	var amax uint32
-	for _, x := range xs {
-		amax = max(amax, math.Float32bits(x)&absBits)
+	var even, odd uint32 // two chains, since each step waits for the last
+	for len(xs) >= 2 {
+		even = max(even, math.Float32bits(xs[0])&absBits)
+		odd = max(odd, math.Float32bits(xs[1])&absBits)
+		xs = xs[2:]
 	}
-	return amax
+	if len(xs) > 0 {
+		even = max(even, math.Float32bits(xs[0])&absBits)
+	}
+	return max(even, odd)
 }

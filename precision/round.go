@@ -48,19 +48,17 @@ func (m Mode) String() string {
 func (f Format) Round(x float32) float32 {
 	b := math.Float32bits(x)
 	switch {
-	case f.Identity():
-		return x
 	case f.ExponentBits == 8:
-		w := f.wide()
-		return math.Float32frombits(w.round(b))
-	default:
-		n := f.narrow()
-		r := n.round(b)
-		if f.Integer() && r == signBit {
-			r = 0
+		if f.MantissaBits == 23 {
+			return x
 		}
-		return math.Float32frombits(r)
+		drop := uint(23-f.MantissaBits) & 31
+		return math.Float32frombits(roundWide(b, drop, math.Float32bits(f.Max), f.overflowBits()))
+	case f.ExponentBits == 0:
+		f.mustBeSet()
+		return roundInteger(x, f.Max)
 	}
+	return math.Float32frombits(roundNarrow(b, f.minExp(), f.lift(), math.Float32bits(f.Max), f.overflowBits()))
 }
 
 // RoundMode rounds x in the given direction. u supplies 32 uniform random bits
