@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"driftlab/engine/kernel"
+	"driftlab/model"
+	"driftlab/moe"
+)
+
+// Options are what a caller may ask of one pass.
+type Options struct {
+	// Save keeps the activations of every layer for the backward pass.
+	Save bool
+	// Replay holds expert ids in the order [row][layer][rank], to be used in
+	// place of the router's choice, moe.NoRoute where none was recorded; nil
+	// lets the router choose everywhere. The gates are computed from the
+	// current logits either way.
+	Replay []uint8
+	// Cache receives and supplies keys and values; nil keeps them for the pass
+	// alone, and every sequence then starts at position 0.
+	Cache *Cache
+	// Slots are the cache slots of the pack's sequences.
+	Slots []int
+	// BatchRows is the number of rows a batch-variant reduction believes it
+	// shares its batch with; 0 means the rows of the pack.
+	BatchRows int
+}
+
+// Pass runs a transformer over a pack of rows, forward and backward. It owns
+// every buffer it needs and allocates only when a pack is larger than any
+// before. One Pass belongs to one goroutine; inside, it spreads sequences over
+// its workers. Rows never mix, except where attention says so, and every
+// gradient is one sum over rows in order: the number of workers changes no bit.
+type Pass struct {
+	config  model.Config
+	gate    moe.Gate
+	team    *kernel.Team
+	workers []worker
+
+	weights *Weights
+	pack    *Pack
+	options Options
+	num     siteNumerics
+	rows    int
+	targets int
+
+	layers []layerState
+	embed  []float32 // [rows, d] the residual stream entering layer 0
+	routes []uint8   // [rows][layer][rank] experts visited
+	head   headState
+	back   backState
+	run    runner
+}
+
+// worker is what one worker owns.
+type worker struct {
+	scratch kernel.Scratch
+	// rowFrom..rowTo and seqFrom..seqTo are the rows and sequences of this pass it computes.
+	rowFrom, rowTo, seqFrom, seqTo int
+	// targetFrom..targetTo are its entries of the pack's targets.
+	targetFrom, targetTo int
+	keys, values         []float32 // one sequence's in the cache's layout, when the pass has no cache
+	projected            []float32 // output of a row-parallel projection
+	qkv                  []float32 // output of the fused projection, one row after the other
+}
+
+// layerState is what one layer computed. Rows are the pack's, in order, except
+// in the expert buffers, whose rows are (token, rank) pairs sorted by expert
+// within each worker's share.
+type layerState struct {
+	attentionIn quantized // normed input of the attention, as the projections read it
+	inverse     []float32 // [rows] 1/rms of the attention norm
+	queries     []float32 // [rows, d], rotated
+	keys        []float32 // [rows, kvHeads*headDim], rotated, as the cache holds them
+	values      []float32 // [rows, kvHeads*headDim], as the cache holds them
+	lse         []float32 // [rows, heads]
+	mixed       quantized // attention output before the output projection
+	middle      []float32 // [rows, d] residual stream between attention and experts
+
+	normed      []float32 // [rows, d] the second norm's output
+	postInverse []float32
+	logits      []float32 // [rows, experts] router logits
+	routes      []uint8   // [rows, topK]
+	gates       []float32 // [rows, topK]
+	dispatch    []moe.Dispatch
+	expertIn    quantized // [rows*topK, d]
+	gateUp      []float32 // [rows*topK, 2*dff]
+	activated   quantized // [rows*topK, dff]
+	expertOut   []float32 // [rows*topK, d]
+	out         []float32 // [rows, d] residual stream leaving
+}
+
+// headState is what the head computed for the target rows.
+type headState struct {
+	in      []float32 // [targets, d] gathered residual stream
+	normed  []float32 // [targets, d]
+	inverse []float32
+	logits  []float32 // [targets, vocab]
+}
+
+// NewPass returns a pass for models of that shape, spread over that many
+// workers. One worker runs in the calling goroutine.
+func NewPass(c model.Config, workers int) *Pass {
+	p := &Pass{config: c, team: kernel.NewTeam(workers), workers: make([]worker, max(workers, 1))}
+	if !c.Dense() {
+		order, err := moe.ParseOrder(c.GateOrder)
+		if err != nil {
+			panic(err) // model.Config.Validate admits only the known orders
+		}
+		p.gate = moe.Gate{Experts: c.Experts, TopK: c.TopK, Order: order, Renormalise: c.Renormalise}
+	}
+	p.run.pass = p
+	return p
+}
+
+// Close releases the workers.
+func (p *Pass) Close() { p.team.Close() }
+
+// Begin sets the pass up for a pack. The weights, the pack and the slices in
+// the options must stay unchanged until the pass is done with them.
+func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
+	pack.check(p.config.Vocab, p.config.Context)
+	p.weights, p.pack, p.options = w, pack, o
+	p.rows = pack.Rows()
+	p.targets = len(pack.Targets)
+	if pack.Targets == nil {
+		p.targets = p.rows
+	}
+	batchRows := o.BatchRows
+	if batchRows == 0 {
+		batchRows = p.rows
+	}
+	p.num = w.Numerics.sites(batchRows)
+	p.share()
+	p.grow()
+}
+
+// share splits the pack's sequences among the workers, contiguous and about
+// equal in rows.
+func (p *Pass) share() {
+	sequence, target := 0, 0
+	for i := range p.workers {
+		k := &p.workers[i]
+		k.seqFrom, k.rowFrom, k.targetFrom = sequence, p.pack.Offsets[sequence], target
+		goal := p.rows * (i + 1) / len(p.workers)
+		for sequence < p.pack.Sequences() && p.pack.Offsets[sequence+1] <= goal {
+			sequence++
+		}
+		if i == len(p.workers)-1 {
+			sequence = p.pack.Sequences()
+		}
+		k.seqTo, k.rowTo = sequence, p.pack.Offsets[sequence]
+		if p.pack.Targets == nil {
+			target = k.rowTo
+		} else {
+			for target < p.targets && int(p.pack.Targets[target]) < k.rowTo {
+				target++
+			}
+		}
+		k.targetTo = target
+	}
+}
+
+// grow makes room for the pack.
+func (p *Pass) grow() {
+	c, n := p.config, p.rows
+	slots := n * max(c.TopK, 1)
+	states := 1
+	if p.options.Save {
+		states = c.Layers
+	}
+	for len(p.layers) < states {
+		p.layers = append(p.layers, layerState{dispatch: make([]moe.Dispatch, len(p.workers))})
+	}
+	p.embed = grown(p.embed, n*c.DModel)
+	p.routes = grown(p.routes, n*c.Layers*c.TopK)
+	for l := range p.layers[:states] {
+		s := &p.layers[l]
+		inputs := p.num.inputs
+		s.attentionIn.grow(n, c.DModel, inputs)
+		s.mixed.grow(n, c.DModel, inputs)
+		s.expertIn.grow(slots, c.DModel, inputs)
+		s.activated.grow(slots, c.DFF, inputs)
+		s.inverse, s.postInverse = grown(s.inverse, n), grown(s.postInverse, n)
+		s.queries, s.keys, s.values = grown(s.queries, n*c.DModel), grown(s.keys, n*c.KVDim()), grown(s.values, n*c.KVDim())
+		s.lse = grown(s.lse, n*c.Heads)
+		s.middle, s.normed, s.out = grown(s.middle, n*c.DModel), grown(s.normed, n*c.DModel), grown(s.out, n*c.DModel)
+		s.logits = grown(s.logits, n*c.Experts)
+		s.routes, s.gates = grown(s.routes, n*c.TopK), grown(s.gates, n*c.TopK)
+		s.gateUp = grown(s.gateUp, slots*2*c.DFF)
+		s.expertOut = grown(s.expertOut, slots*c.DModel)
+	}
+	h := &p.head
+	h.in, h.normed = grown(h.in, p.targets*c.DModel), grown(h.normed, p.targets*c.DModel)
+	h.inverse = grown(h.inverse, p.targets)
+	h.logits = grown(h.logits, p.targets*c.Vocab)
+	for i := range p.workers {
+		k := &p.workers[i]
+		k.qkv = grown(k.qkv, (k.rowTo-k.rowFrom)*(c.DModel+2*c.KVDim()))
+		k.projected = grown(k.projected, max(k.rowTo-k.rowFrom, 1)*c.DModel)
+		if p.options.Cache == nil {
+			longest := 0
+			for s := k.seqFrom; s < k.seqTo; s++ {
+				longest = max(longest, p.pack.Offsets[s+1]-p.pack.Offsets[s])
+			}
+			k.keys = grown(k.keys, c.KVDim()*roundUp16(longest))
+			k.values = grown(k.values, c.KVDim()*roundUp16(longest))
+		}
+	}
+}
+
+// state returns the buffers of a layer: its own when they are saved, the one
+// shared set when not.
+func (p *Pass) state(layer int) *layerState {
+	if p.options.Save {
+		return &p.layers[layer]
+	}
+	return &p.layers[0]
+}
+
+// entering returns the residual stream that enters a layer. Without saved
+// layers its buffer is the one the layer then overwrites: attention reads the
+// stream before the experts write it.
+func (p *Pass) entering(layer int) []float32 {
+	if layer == 0 {
+		return p.embed
+	}
+	return p.state(layer - 1).out
+}
+
+// Logits returns the logits of the target rows, [targets, vocab], valid until
+// the next Begin.
+func (p *Pass) Logits() []float32 { return p.head.logits[:p.targets*p.config.Vocab] }
+
+// Routes returns the experts the pass visited in the order [row][layer][rank],
+// valid until the next Begin; empty for a dense model.
+func (p *Pass) Routes() []uint8 { return p.routes }
+
+// Forward runs the whole pass. Each worker takes its rows through every layer
+// without waiting for the others.
+func (p *Pass) Forward() { p.run.start(stageForward, 0) }
+
+// The stages of the forward pass, for callers that interleave them with
+// something else: the learner's graph has one operation for each.
+
+// ForwardEmbed fills the residual stream from tokens and positions.
+func (p *Pass) ForwardEmbed() { p.run.start(stageEmbed, 0) }
+
+// ForwardAttention runs the attention block of a layer.
+func (p *Pass) ForwardAttention(layer int) { p.run.start(stageAttention, layer) }
+
+// ForwardExperts runs the feed-forward block of a layer.
+func (p *Pass) ForwardExperts(layer int) { p.run.start(stageExperts, layer) }
+
+// ForwardHead computes the logits of the target rows.
+func (p *Pass) ForwardHead() { p.run.start(stageHead, 0) }

@@ -1,0 +1,47 @@
+package engine
+
+import "driftlab/precision"
+
+// quantized is a matrix as a projection reads it: plain rounded values, or
+// values on a coarse grid with one scale per row and block.
+type quantized struct {
+	dense  []float32 // dequantised values, which gradients see
+	values []float32 // what the kernel multiplies; aliases dense when there are no scales
+	scales []float32 // nil when there are none
+}
+
+// grow makes room for rows of the given width under the quantiser.
+func (m *quantized) grow(rows, width int, q precision.Quantizer) {
+	m.dense = grown(m.dense, rows*width)
+	if !q.Scaled() {
+		m.values, m.scales = m.dense, nil
+		return
+	}
+	m.values = grown(m.values, rows*width)
+	m.scales = grown(m.scales, q.ScaleCount(rows, width))
+}
+
+// store quantises the dense rows from..to, which a kernel has just written,
+// for the kernels that follow. Row-wise quantisers only, so a row's result
+// never depends on its neighbours.
+func (m *quantized) store(from, to, width int, q precision.Quantizer) {
+	dense := m.dense[from*width : to*width]
+	if !q.Scaled() {
+		q.Format.RoundSlice(dense, dense)
+		return
+	}
+	per := q.ScaleCount(1, width)
+	values, scales := m.values[from*width:to*width], m.scales[from*per:to*per]
+	q.Quantize(values, scales, dense, to-from, width)
+	q.Dequantize(dense, values, scales, to-from, width)
+}
+
+// rows returns values and scales of the rows from..to.
+func (m *quantized) rows(from, to, width int, q precision.Quantizer) (values, scales []float32) {
+	values = m.values[from*width : to*width]
+	if m.scales != nil {
+		per := q.ScaleCount(1, width)
+		scales = m.scales[from*per : to*per]
+	}
+	return values, scales
+}

@@ -1,0 +1,17 @@
+// Package rollout is the engine that samples: batched decoding with a KV cache
+// and continuous batching, under the engine's own numerics (policy mu).
+//
+// For every token it records what corrections need later: its log-prob as the
+// engine computed it, the experts its row visited, the sampling support and
+// the mass it kept, and the version of the weights.
+//
+//	e := rollout.New(config, numerics, 64, 1)
+//	e.Publish(params, version)
+//	e.Generate(&b, requests, rollout.Sampling{Temperature: 1, MaxTokens: 64, Stop: eos})
+//
+// Each response draws from its own random stream, so the order of the
+// requests, the number of slots and the number of workers change no token as
+// long as the numerics are batch-invariant.
+//
+// What it is not: it knows no rewards and no gradients.
+package rollout

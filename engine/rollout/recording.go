@@ -1,0 +1,102 @@
+package rollout
+
+import (
+	"driftlab/model"
+	"driftlab/trainer/batch"
+)
+
+// recording collects what is known of each token while responses grow side by
+// side, in rows of maxTokens entries per request, and packs it at the end.
+type recording struct {
+	maxTokens, perRow, vocab int
+
+	length   []int
+	finished []bool
+	token    []int32
+	logp     []float64
+	kept     []float64
+	support  [][]int32
+	version  []int32
+	routes   []uint8
+	dist     []float32
+	prompts  [][]uint8 // routes of each prompt's rows but the last
+}
+
+// begin makes room for n responses.
+func (r *recording) begin(c model.Config, n int, s Sampling) {
+	r.maxTokens, r.perRow, r.vocab = s.MaxTokens, c.Layers*c.TopK, c.Vocab
+	size := n * s.MaxTokens
+	r.length, r.finished = resized(r.length, n), resized(r.finished, n)
+	clear(r.length)
+	clear(r.finished)
+	r.token, r.logp, r.kept = resized(r.token, size), resized(r.logp, size), resized(r.kept, size)
+	r.version = resized(r.version, size)
+	r.support = resized(r.support, size)
+	clear(r.support)
+	r.routes = resized(r.routes, size*r.perRow)
+	r.dist = r.dist[:0]
+	if s.Distributions {
+		r.dist = resized(r.dist, size*c.Vocab)
+	}
+	for len(r.prompts) < n {
+		r.prompts = append(r.prompts, nil)
+	}
+}
+
+// last returns the newest token of a response as a slice of one.
+func (r *recording) last(request int) []int32 {
+	at := request*r.maxTokens + r.length[request] - 1
+	return r.token[at : at+1]
+}
+
+// promptRoutes keeps the routes of the rows that read the prompt; the last of
+// them belongs to the first response token.
+func (r *recording) promptRoutes(request int, routes []uint8) {
+	r.prompts[request] = append(r.prompts[request][:0], routes...)
+}
+
+// add appends a token to a response.
+func (r *recording) add(request int, d drawn, routes []uint8, logp []float32, version int) {
+	at := request*r.maxTokens + r.length[request]
+	r.length[request]++
+	r.token[at], r.logp[at], r.kept[at], r.version[at] = d.token, d.logp, d.kept, int32(version)
+	if d.support != nil {
+		r.support[at] = append([]int32(nil), d.support...)
+	}
+	copy(r.routes[at*r.perRow:], routes)
+	if len(r.dist) > 0 {
+		copy(r.dist[at*r.vocab:], logp)
+	}
+}
+
+// store packs the responses, in order, into a batch.
+func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s Sampling) {
+	b.Layers, b.TopK, b.Vocab = c.Layers, c.TopK, c.Vocab
+	b.Offsets = append(b.Offsets[:0], 0)
+	b.Prompt, b.PromptRoutes, b.Finished = b.Prompt[:0], b.PromptRoutes[:0], b.Finished[:0]
+	b.Token, b.LogpRoll, b.KeptMass, b.Version = b.Token[:0], b.LogpRoll[:0], b.KeptMass[:0], b.Version[:0]
+	b.Support, b.RoutesRoll, b.DistRoll, b.Mask = b.Support[:0], b.RoutesRoll[:0], b.DistRoll[:0], b.Mask[:0]
+	for i := range requests {
+		from := i * r.maxTokens
+		to := from + r.length[i]
+		b.Offsets = append(b.Offsets, b.Offsets[i]+r.length[i])
+		b.Prompt = append(b.Prompt, requests[i].Prompt)
+		b.PromptRoutes = append(b.PromptRoutes, append([]uint8(nil), r.prompts[i]...))
+		b.Finished = append(b.Finished, r.finished[i])
+		b.Token = append(b.Token, r.token[from:to]...)
+		b.LogpRoll = append(b.LogpRoll, r.logp[from:to]...)
+		b.KeptMass = append(b.KeptMass, r.kept[from:to]...)
+		b.Version = append(b.Version, r.version[from:to]...)
+		b.Support = append(b.Support, r.support[from:to]...)
+		b.RoutesRoll = append(b.RoutesRoll, r.routes[from*r.perRow:to*r.perRow]...)
+		if s.Distributions {
+			b.DistRoll = append(b.DistRoll, r.dist[from*r.vocab:to*r.vocab]...)
+		}
+		for range r.length[i] {
+			b.Mask = append(b.Mask, true)
+		}
+	}
+	if !s.Distributions {
+		b.DistRoll = nil
+	}
+}

@@ -1,0 +1,173 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/engine/kernel"
+)
+
+// LogProbs says which log-prob the engine returns with a token. The names are
+// those of vLLM's logprobs_mode.
+type LogProbs string
+
+const (
+	// Processed is the log-prob of the distribution the token was drawn from:
+	// after temperature, top-k and top-p. It is the law importance weights need.
+	Processed LogProbs = "processed"
+	// Raw is the log-prob before any of them, which some servers return; ratios
+	// built from it are off by the temperature and the truncated mass.
+	Raw LogProbs = "raw"
+)
+
+// Sampling says how tokens are drawn.
+type Sampling struct {
+	// Temperature divides the logits; 0 takes the most likely token.
+	Temperature float64
+	// TopK keeps the K most likely tokens; 0 keeps all.
+	TopK int
+	// TopP keeps, of those, the smallest set with at least this share of their
+	// mass; 1 keeps all.
+	TopP float64
+	// MaxTokens bounds the response, the stop token included.
+	MaxTokens int
+	// Stop ends a response.
+	Stop int32
+	// LogProbs says which log-prob is recorded; empty means Processed.
+	LogProbs LogProbs
+	// Distributions records the full next-token log-probs of every token, at
+	// the sampling temperature and before truncation.
+	Distributions bool
+}
+
+// check panics on values a recipe's validation does not let through.
+func (s Sampling) check() {
+	if s.Temperature < 0 || s.TopP <= 0 || s.TopP > 1 || s.TopK < 0 || s.MaxTokens < 1 {
+		panic(fmt.Sprintf("rollout: impossible sampling %+v", s))
+	}
+}
+
+// drawn is one sampled token and what is recorded with it.
+type drawn struct {
+	token   int32
+	logp    float64
+	kept    float64 // probability mass of the sampling support
+	support []int32 // sorted ids, nil for the whole vocabulary; valid until the next draw
+}
+
+// sampler draws tokens from logits; it owns its buffers.
+type sampler struct {
+	logp    []float32
+	probs   []float32
+	order   []int32
+	support []int32
+}
+
+// draw samples from one row of logits with the response's random stream.
+func (m *sampler) draw(logits []float32, s Sampling, rng *rand.PCG) drawn {
+	n := len(logits)
+	m.logp = resized(m.logp, n)
+	m.probs = resized(m.probs, n)
+	temperature := s.Temperature
+	if temperature == 0 {
+		temperature = 1
+	}
+	kernel.LogSoftmax(m.logp, logits, n, float32(1/temperature))
+	if s.Temperature == 0 {
+		best := 0
+		for i, x := range m.logp {
+			if x > m.logp[best] {
+				best = i
+			}
+		}
+		return drawn{token: int32(best), logp: float64(m.logp[best]), kept: 1}
+	}
+	kernel.Exp(m.probs, m.logp)
+	d := drawn{kept: 1}
+	if truncates := s.TopP < 1 || s.TopK > 0 && s.TopK < n; truncates {
+		d.kept = m.truncate(s)
+		d.support = m.support
+	}
+	d.token = m.pick(d.support, d.kept, rng)
+	d.logp = float64(m.logp[d.token])
+	if d.support != nil {
+		d.logp -= math.Log(d.kept)
+	}
+	if s.LogProbs == Raw {
+		kernel.LogSoftmax(m.probs, logits, n, 1)
+		d.logp = float64(m.probs[d.token])
+	}
+	return d
+}
+
+// truncate fills support with the ids kept by top-k, then top-p, in increasing
+// order, and returns their probability.
+func (m *sampler) truncate(s Sampling) (kept float64) {
+	m.order = m.order[:0]
+	for i := range m.probs {
+		m.order = append(m.order, int32(i))
+	}
+	slices.SortFunc(m.order, func(a, b int32) int {
+		if c := cmp.Compare(m.probs[b], m.probs[a]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+	if s.TopK > 0 && s.TopK < len(m.order) {
+		m.order = m.order[:s.TopK]
+	}
+	var total float64
+	for _, id := range m.order {
+		total += float64(m.probs[id])
+	}
+	n := 0
+	for n < len(m.order) && (n == 0 || kept < s.TopP*total) {
+		kept += float64(m.probs[m.order[n]])
+		n++
+	}
+	m.support = append(m.support[:0], m.order[:n]...)
+	slices.Sort(m.support)
+	return kept
+}
+
+// pick inverts the cumulative distribution over the support, in the order of
+// the ids. A draw beyond the rounded total takes the last possible token.
+func (m *sampler) pick(support []int32, kept float64, rng *rand.PCG) int32 {
+	u := float64(rng.Uint64()>>11) / (1 << 53) * kept
+	var sum float64
+	last := int32(-1)
+	if support == nil {
+		for i, p := range m.probs {
+			if p > 0 {
+				last = int32(i)
+			}
+			if sum += float64(p); u < sum {
+				return int32(i)
+			}
+		}
+		return m.orFirst(last)
+	}
+	for _, id := range support {
+		if m.probs[id] > 0 {
+			last = id
+		}
+		if sum += float64(m.probs[id]); u < sum {
+			return id
+		}
+	}
+	return m.orFirst(last)
+}
+
+// orFirst keeps a response well-formed when every probability is NaN: the
+// trainer then stops the run and names the tensor.
+func (m *sampler) orFirst(last int32) int32 { return max(last, 0) }
+
+func resized[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}

@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"driftlab/engine/kernel"
+	"driftlab/precision"
+)
+
+// siteNumerics is Numerics resolved for each kind of operation of a pass.
+type siteNumerics struct {
+	norm        kernel.Numerics
+	projection  kernel.Numerics // column-parallel: query, key, value, gate, up
+	rowParallel kernel.Numerics // attention output, expert down projection
+	router      kernel.Numerics
+	head        kernel.Numerics
+	attention   kernel.AttentionNumerics
+	inputs      precision.Quantizer
+	kvCache     precision.Quantizer
+	activations precision.Format
+	gradients   precision.Format
+	gradient    kernel.Numerics // products of the backward pass
+}
+
+// sites resolves the numerics for a batch of that many rows. Tensor
+// parallelism splits the sums of the row-parallel projections only, as in
+// Megatron (arXiv:1909.08053): the others hold whole rows on every rank.
+func (n *Numerics) sites(batchRows int) siteNumerics {
+	r := n.Reduction.At(batchRows)
+	whole := r
+	if r.Kind == kernel.TensorParallel {
+		whole = kernel.Reduction{Unfused: r.Unfused}
+	}
+	at := func(r kernel.Reduction, out precision.Format) kernel.Numerics {
+		return kernel.Numerics{Accumulator: n.Accumulator, Output: out, Reduction: r}
+	}
+	return siteNumerics{
+		// Norms are computed in fp32 everywhere and rounded once.
+		norm:        kernel.Numerics{Accumulator: precision.FP32, Output: n.Activations, Reduction: whole},
+		projection:  at(whole, n.Activations),
+		rowParallel: at(r, n.Activations),
+		router:      at(whole, n.Router),
+		head:        at(whole, n.Head),
+		attention: kernel.AttentionNumerics{
+			Kernel: n.Attention, Tile: n.Tile, Scores: n.Scores,
+			Probs: n.Probabilities, Output: n.Activations, Reduction: whole,
+		},
+		inputs: n.Inputs, kvCache: n.KVCache,
+		activations: n.Activations, gradients: n.Gradients,
+		gradient: kernel.Numerics{Accumulator: precision.FP32, Output: n.Gradients},
+	}
+}

@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"driftlab/engine/kernel"
+	"driftlab/model"
+	"driftlab/precision"
+)
+
+// Weights are the parameters of a model as one engine sees them: quantised or
+// rounded to its formats, packed for its kernels, stamped with a version.
+// They are a copy: training the parameters further changes nothing here until
+// the next Publish.
+type Weights struct {
+	// Config is the model's shape.
+	Config model.Config
+	// Numerics is how the engine that reads the weights computes.
+	Numerics Numerics
+	// Version is the number of updates behind the published parameters.
+	Version   int
+	embed     []float32 // [vocab, d]
+	positions []float32 // [context, d], learned positions only
+	layers    []layerWeights
+	finalNorm []float32
+	head      kernel.Weight
+
+	rotary *kernel.RotaryTable // nil with learned positions
+	scaled []float32           // quantised values of the projection being published
+	scales []float32
+}
+
+// layerWeights are one layer's. Query, key and value projections are one
+// matrix, and so are an expert's gate and up projections, as servers fuse them.
+type layerWeights struct {
+	inputNorm, postNorm []float32
+	qkv, output         kernel.Weight
+	router              kernel.Weight
+	routerBias          []float32       // added when experts are chosen, not to their gates; or nil
+	gateUp, down        []kernel.Weight // by expert; one entry in a dense model
+}
+
+// NewWeights returns empty weights for the shape; Publish fills them.
+func NewWeights(c model.Config, n Numerics) *Weights {
+	w := &Weights{Config: c, Numerics: n, layers: make([]layerWeights, c.Layers)}
+	experts := c.FFNs()
+	for l := range w.layers {
+		w.layers[l].gateUp = make([]kernel.Weight, experts)
+		w.layers[l].down = make([]kernel.Weight, experts)
+	}
+	if c.Positions == model.Rotary {
+		w.rotary = kernel.NewRotaryTable(c.RopeTheta, c.HeadDim(), c.Context)
+	}
+	return w
+}
+
+// Publish takes the parameters as the weights of the given version: this is
+// the moment a rollout engine receives an update. Memory is reused.
+func (w *Weights) Publish(p *model.Params, version int) {
+	n := &w.Numerics
+	w.Version = version
+	w.embed = rounded(w.embed, p.Embed, n.Activations)
+	if p.PositionEmbed != nil {
+		w.positions = rounded(w.positions, p.PositionEmbed, n.Activations)
+	}
+	w.finalNorm = rounded(w.finalNorm, p.FinalNorm, n.Activations)
+	d := w.Config.DModel
+	for l := range w.layers {
+		from, to := p.Layer(l), &w.layers[l]
+		to.inputNorm = rounded(to.inputNorm, from.InputNorm, n.Activations)
+		to.postNorm = rounded(to.postNorm, from.PostNorm, n.Activations)
+		w.pack(&to.qkv, from.QKV, len(from.QKV)/d, d, n.Weights)
+		w.pack(&to.output, from.O, d, len(from.O)/d, n.Weights)
+		if from.Router != nil {
+			w.pack(&to.router, from.Router, w.Config.Experts, d, precision.Quantizer{Format: n.Router})
+			to.routerBias = nil
+			if bias := p.LayerRouterBias(l); bias != nil {
+				to.routerBias = append(to.routerBias[:0], bias...)
+			}
+		}
+		for e := range to.gateUp {
+			f := w.Config.DFF
+			w.pack(&to.gateUp[e], from.W13[e], 2*f, d, n.Weights)
+			w.pack(&to.down[e], from.W2[e], d, f, n.Weights)
+		}
+	}
+	w.pack(&w.head, p.Head, w.Config.Vocab, d, precision.Quantizer{Format: n.Head})
+}
+
+// pack quantises the row-major matrix src [out, in] and lays it out for the
+// kernels. Scales per tensor or per channel stay outside the sum, as in the
+// matrix units of the hardware; formats with scales along the sum are
+// dequantised first when their blocks are shorter than a row (mx, nv), which
+// is what a weight-only kernel does.
+func (w *Weights) pack(dst *kernel.Weight, src []float32, out, in int, q precision.Quantizer) {
+	w.scaled = grown(w.scaled, out*in)
+	if !q.Scaled() {
+		q.Format.RoundSlice(w.scaled, src)
+		dst.Pack(w.scaled, out, in, nil)
+		return
+	}
+	switch {
+	case q.Granularity == precision.PerChannel:
+		w.scales = grown(w.scales, out)
+		q.Quantize(w.scaled, w.scales, src, out, in)
+	case q.Granularity == precision.PerTensor:
+		w.scales = grown(w.scales, out)
+		q.Quantize(w.scaled, w.scales[:1], src, out, in)
+		for i := range w.scales[:out] {
+			w.scales[i] = w.scales[0]
+		}
+	case q.Granularity == precision.Block && in <= q.BlockCols:
+		// One block spans the row: its scale is a per-row scale.
+		w.scales = grown(w.scales, out)
+		blocks := q.ScaleCount(out, in)
+		q.Quantize(w.scaled, w.scales[:blocks], src, out, in)
+		for i := out - 1; i >= 0; i-- {
+			w.scales[i] = w.scales[i/q.BlockRows]
+		}
+	case q.Granularity == precision.Block:
+		w.scales = grown(w.scales, q.ScaleCount(out, in))
+		q.Quantize(w.scaled, w.scales, src, out, in)
+		dst.PackBlocks(w.scaled, out, in, q.BlockRows, q.BlockCols, w.scales)
+		return
+	default:
+		q.RoundTrip(w.scaled, src, out, in)
+		w.Numerics.Activations.RoundSlice(w.scaled, w.scaled)
+		dst.Pack(w.scaled, out, in, nil)
+		return
+	}
+	dst.Pack(w.scaled, out, in, w.scales)
+}
+
+// rounded returns src rounded to f, in dst's memory where it suffices.
+func rounded(dst, src []float32, f precision.Format) []float32 {
+	dst = grown(dst, len(src))
+	f.RoundSlice(dst, src)
+	return dst
+}
+
+// grown returns a slice of length n, in x's memory where it suffices. The
+// contents are unspecified.
+func grown[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}
