@@ -1,0 +1,107 @@
+package kernel
+
+import "fmt"
+
+// gradRows is how many query rows the backward pass takes at a time: its
+// memory is that many rows of scores.
+const gradRows = 16
+
+// AttendGrad is the backward pass of causal attention over one whole sequence
+// of length t that starts at position 0. Shapes: dout, q, dq
+// [t, heads·headDim]; k, v, dk, dv [t, kvHeads·headDim], row-major; lse
+// [t, heads] from the forward pass. It sets dq, dk and dv. Memory grows
+// linearly with t: probabilities are computed again from lse.
+//
+// With s the rounded scaled scores and p = exp(s-lse), straight through the
+// roundings:
+//
+//	dp = dout·v,  D = Σ p·dp (unfused, key order),  ds = p·(dp-D)·scale
+//	dq = Σ ds·k over keys;  dk = Σ ds·q,  dv = Σ p·dout over heads, then queries
+//
+// each sum one canonical chain, where a query's future keys within its block of
+// 16 rows count as exact zeros. Only num.Scores and num.Reduction.Unfused (for
+// the scores) matter here.
+func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, s *Scratch) {
+	d, kd := heads*headDim, kvHeads*headDim
+	if heads%kvHeads != 0 || min(len(dq), len(dout), len(q)) < t*d || min(len(dk), len(dv), len(k), len(v)) < t*kd || len(lse) < t*heads {
+		panic(fmt.Sprintf("kernel: AttendGrad dq %d, dk %d, dv %d, dout %d, q %d, k %d, v %d, lse %d: %d rows, %d heads on %d of %d",
+			len(dq), len(dk), len(dv), len(dout), len(q), len(k), len(v), len(lse), t, heads, kvHeads, headDim))
+	}
+	s = s.orNew()
+	clear(dk[:t*kd])
+	clear(dv[:t*kd])
+	ld := ceilDiv(t, panelWidth) * panelWidth
+	kT, vT := grown(&s.keys, headDim*ld), grown(&s.values, headDim*ld)
+	for h := range heads {
+		g := h / (heads / kvHeads) * headDim
+		if h%(heads/kvHeads) == 0 {
+			transpose(kT, k[g:], t, headDim, kd, ld)
+			transpose(vT, v[g:], t, headDim, kd, ld)
+		}
+		b := headGrad{q: q[h*headDim:], dq: dq[h*headDim:], dout: dout[h*headDim:], k: k[g:], dk: dk[g:], dv: dv[g:],
+			kT: kT, vT: vT, lse: lse[h:], d: d, kd: kd, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num}
+		for r := 0; r < t; r += gradRows {
+			b.block(r, min(gradRows, t-r), s)
+		}
+	}
+}
+
+// headGrad is one query head's view of the operands.
+type headGrad struct {
+	q, dq, dout    []float32 // rows d apart
+	k, dk, dv      []float32 // rows kd apart
+	kT, vT         []float32 // [headDim][ld]
+	lse            []float32 // rows heads apart
+	d, kd, ld      int
+	heads, headDim int
+	scale          float32
+	num            AttentionNumerics
+}
+
+// block adds the part of query rows r..r+m-1.
+func (b *headGrad) block(r, m int, s *Scratch) {
+	n := r + m
+	ld := ceilDiv(n, panelWidth) * panelWidth
+	p, ds := grown(&s.scores, m*ld), grown(&s.dscores, m*ld)
+	q, dout := b.q[r*b.d:], b.dout[r*b.d:]
+	(&product{c: p, a: q, b: b.kT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
+		m: m, n: n, k: b.headDim, unfused: b.num.Reduction.Unfused}).run()
+	(&product{c: ds, a: dout, b: b.vT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
+		m: m, n: n, k: b.headDim}).run()
+	for i := range m {
+		row, drow := p[i*ld:][:n], ds[i*ld:][:n]
+		seen := r + i + 1
+		clear(row[seen:])
+		clear(drow[seen:])
+		scaleInto(row[:seen], b.scale)
+		roundTo(b.num.Scores, row[:seen])
+		expMinus(row[:seen], b.lse[(r+i)*b.heads])
+		softmaxInputGrad(drow[:seen], row[:seen], b.scale)
+	}
+	(&product{c: b.dq[r*b.d:], a: ds, b: b.k, ldc: b.d, ais: ld, aks: 1, ldb: b.kd, group: panelWidth,
+		m: m, n: b.headDim, k: n}).run()
+	(&product{c: b.dk, a: ds, b: q, ldc: b.kd, ais: 1, aks: ld, ldb: b.d, group: panelWidth,
+		m: n, n: b.headDim, k: m, add: true}).run()
+	(&product{c: b.dv, a: p, b: dout, ldc: b.kd, ais: 1, aks: ld, ldb: b.d, group: panelWidth,
+		m: n, n: b.headDim, k: m, add: true}).run()
+}
+
+// softmaxInputGrad turns dp into p·(dp-Σ p·dp)·scale in place.
+func softmaxInputGrad(dp, p []float32, scale float32) {
+	var sum float32
+	for i, g := range dp {
+		sum += float32(p[i] * g)
+	}
+	for i, g := range dp {
+		dp[i] = float32(p[i]*(g-sum)) * scale
+	}
+}
+
+// transpose sets dst[n][ld] to the transpose of src[rows][stride], n columns.
+func transpose(dst, src []float32, rows, n, stride, ld int) {
+	for r := range rows {
+		for i, x := range src[r*stride:][:n] {
+			dst[i*ld+r] = x
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package kernel
+
+// panelWidth is the number of columns in one group of the right operand: one
+// AVX-512 register, two of AVX2.
+const panelWidth = 16
+
+// product describes C[m,n] (+)= A[m,k]·B[k,n], the one shape to which every
+// matmul here comes down. Strides count elements.
+//
+//	A(i,k) = a[i*ais + k*aks]
+//	B(k,j) = b[(j/16)*group + k*ldb + j%16]
+//	C(i,j) = c[i*ldc + j]
+//
+// A row-major B has group 16; packed panels have ldb 16 and group 16*k.
+type product struct {
+	c        []float32
+	a        []float32
+	b        []float32
+	ldc      int
+	ais, aks int
+	ldb      int
+	group    int
+	m, n, k  int
+	add      bool // the chains continue from C instead of +0
+	unfused  bool // products are rounded before they are added
+}
+
+// run computes every element as one chain over k in increasing order.
+func (p *product) run() {
+	if p.m == 0 || p.n == 0 {
+		return
+	}
+	p.check()
+	if p.k == 0 {
+		if !p.add {
+			for i := range p.m {
+				clear(p.c[i*p.ldc:][:p.n])
+			}
+		}
+		return
+	}
+	p.runGo()
+}
+
+// check touches the last element of each operand, so that a shape bug is a
+// panic here and not a stray access in assembly.
+func (p *product) check() {
+	_ = p.c[(p.m-1)*p.ldc+p.n-1]
+	if p.k > 0 {
+		_ = p.a[(p.m-1)*p.ais+(p.k-1)*p.aks]
+		_ = p.b[(p.n-1)/panelWidth*p.group+(p.k-1)*p.ldb+(p.n-1)%panelWidth]
+	}
+}
+
+// runGo is the definition: plain loops, one accumulator per element. Sixteen
+// columns advance together only to walk B in order.
+func (p *product) runGo() {
+	var acc [panelWidth]float32
+	for j := 0; j < p.n; j += panelWidth {
+		w := min(panelWidth, p.n-j)
+		b := p.b[j/panelWidth*p.group:]
+		for i := range p.m {
+			c := p.c[i*p.ldc+j:][:w]
+			clear(acc[:])
+			if p.add {
+				copy(acc[:], c)
+			}
+			a := p.a[i*p.ais:]
+			for k := range p.k {
+				chainStep(acc[:w], a[k*p.aks], b[k*p.ldb:][:w], p.unfused)
+			}
+			copy(c, acc[:])
+		}
+	}
+}
+
+// chainStep advances the chains acc by x*b, element by element.
+func chainStep(acc []float32, x float32, b []float32, unfused bool) {
+	b = b[:len(acc)]
+	if unfused {
+		for j := range acc {
+			acc[j] += float32(x * b[j])
+		}
+		return
+	}
+	for j := range acc {
+		acc[j] = fma32(x, b[j], acc[j])
+	}
+}

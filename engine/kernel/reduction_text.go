@@ -1,0 +1,190 @@
+package kernel
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"driftlab/precision"
+)
+
+var kindNames = [kinds]string{"canonical", "pairwise", "split_k", "tensor_parallel", "tree"}
+
+// forms are the valid spellings, indexed by Kind, that an error names.
+var forms = [kinds]string{"canonical", "pairwise:8", "split_k:4", "tensor_parallel:4:ring:bf16", "tree:8"}
+
+const (
+	unfusedName      = "unfused"
+	batchVariantName = "batch_variant"
+)
+
+// ParseReduction reads the form that String writes: "canonical", "unfused",
+// "pairwise:LEAF", "split_k:PARTS", "tensor_parallel:RANKS:ring|tree:FORMAT" or
+// "tree:LEAF", each optionally followed by "+unfused" and "+batch_variant".
+// "unfused" alone is "canonical+unfused".
+func ParseReduction(s string) (Reduction, error) {
+	var r Reduction
+	parts := strings.Split(strings.TrimSpace(s), "+")
+	for _, m := range parts[1:] {
+		switch m {
+		case unfusedName:
+			r.Unfused = true
+		case batchVariantName:
+			r.BatchVariant = true
+		default:
+			return Reduction{}, fmt.Errorf("reduction %q: unknown modifier %q; did you mean +%s?", s, m,
+				nearest(m, []string{unfusedName, batchVariantName}))
+		}
+	}
+	fields := strings.Split(parts[0], ":")
+	if fields[0] == unfusedName && len(fields) == 1 {
+		r.Unfused = true
+		return r, nil
+	}
+	kind := -1
+	for i, n := range kindNames {
+		if n == fields[0] {
+			kind = i
+		}
+	}
+	if kind < 0 {
+		best := nearest(fields[0], append([]string{unfusedName}, kindNames[:]...))
+		form := best
+		for i, n := range kindNames {
+			if n == best {
+				form = forms[i]
+			}
+		}
+		return Reduction{}, fmt.Errorf("reduction %q: unknown order %q; did you mean %q?", s, fields[0], form)
+	}
+	r.Kind = Kind(kind)
+	if err := r.parseFields(fields[1:]); err != nil {
+		return Reduction{}, fmt.Errorf("reduction %q: %w; the form is %q", s, err, forms[kind])
+	}
+	return r, nil
+}
+
+// parseFields reads what follows the kind's name.
+func (r *Reduction) parseFields(f []string) error {
+	want := map[Kind]int{Canonical: 0, TensorParallel: 3}
+	n, ok := want[r.Kind]
+	if !ok {
+		n = 1
+	}
+	if len(f) != n {
+		return fmt.Errorf("%d fields after the name, not %d", len(f), n)
+	}
+	if n == 0 {
+		return nil
+	}
+	v, err := strconv.Atoi(f[0])
+	if err != nil {
+		return fmt.Errorf("%q is not a whole number", f[0])
+	}
+	switch r.Kind {
+	case Pairwise, Tree:
+		r.Leaf = v
+	default:
+		r.Parts = v
+	}
+	if r.Kind == TensorParallel {
+		switch f[1] {
+		case "ring":
+			r.Topology = Ring
+		case "tree":
+			r.Topology = TreeAllReduce
+		default:
+			return fmt.Errorf("unknown topology %q; did you mean %q?", f[1], nearest(f[1], []string{"ring", "tree"}))
+		}
+		if err := r.Wire.UnmarshalText([]byte(f[2])); err != nil {
+			return err
+		}
+	}
+	return r.Validate()
+}
+
+// String writes r in the form ParseReduction reads.
+func (r Reduction) String() string {
+	var b strings.Builder
+	if r.Kind >= kinds {
+		return fmt.Sprintf("reduction(%d)", r.Kind)
+	}
+	if r.Kind == Canonical && r.Unfused {
+		b.WriteString(unfusedName)
+	} else {
+		b.WriteString(kindNames[r.Kind])
+	}
+	switch r.Kind {
+	case Pairwise, Tree:
+		fmt.Fprintf(&b, ":%d", r.Leaf)
+	case SplitK:
+		fmt.Fprintf(&b, ":%d", r.Parts)
+	case TensorParallel:
+		topology := "ring"
+		if r.Topology == TreeAllReduce {
+			topology = "tree"
+		}
+		wire := r.Wire
+		if wire == (precision.Format{}) {
+			wire = precision.FP32
+		}
+		text, _ := wire.MarshalText()
+		fmt.Fprintf(&b, ":%d:%s:%s", r.Parts, topology, text)
+	}
+	if r.Unfused && r.Kind != Canonical {
+		b.WriteString("+" + unfusedName)
+	}
+	if r.BatchVariant {
+		b.WriteString("+" + batchVariantName)
+	}
+	return b.String()
+}
+
+// MarshalText writes r as String does; an invalid r is an error.
+func (r Reduction) MarshalText() ([]byte, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	return []byte(r.String()), nil
+}
+
+// UnmarshalText reads what ParseReduction reads.
+func (r *Reduction) UnmarshalText(text []byte) error {
+	v, err := ParseReduction(string(text))
+	if err == nil {
+		*r = v
+	}
+	return err
+}
+
+// nearest returns the name with the least edit distance to s, the first of equals.
+func nearest(s string, names []string) string {
+	best, least := "", 1<<30
+	for _, n := range names {
+		if d := editDistance(s, n); d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diag
+			if a[i] != b[j] {
+				cost++
+			}
+			diag = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

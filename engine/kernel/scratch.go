@@ -1,0 +1,35 @@
+package kernel
+
+// Scratch holds the temporary buffers of the kernels. One worker owns it: it
+// must not be used by two calls at the same time. The zero value is ready; it
+// grows to the largest call and then allocates nothing. A kernel given a nil
+// Scratch allocates its own.
+type Scratch struct {
+	parts   []float32 // partial sums of one tile, one plane per segment
+	block   []float32 // partial sum of one scale block
+	scores  []float32 // attention: scores or probabilities of a block of rows
+	dscores []float32 // attention: gradient with respect to the scores
+	keys    []float32 // attention: keys transposed
+	values  []float32 // attention: values transposed
+	rows    []float32 // one value per row of a block
+	gate    []float32 // one chunk of an elementwise kernel
+	gate2   []float32
+}
+
+// grown returns buf with length n, in the same memory where that suffices. The
+// contents are unspecified.
+func grown(buf *[]float32, n int) []float32 {
+	if cap(*buf) < n {
+		*buf = make([]float32, n+n/4)
+	}
+	*buf = (*buf)[:n]
+	return *buf
+}
+
+// orNew returns s, or a new Scratch for a nil one.
+func (s *Scratch) orNew() *Scratch {
+	if s == nil {
+		return new(Scratch)
+	}
+	return s
+}

@@ -1,0 +1,64 @@
+package kernel
+
+import "driftlab/precision"
+
+// SiLUGate sets dst[n] = round(round(silu(gate))·up), the middle of a SwiGLU
+// feed-forward (arXiv 2002.05202), with silu(g) = g/(1+exp(-g)) and both
+// roundings to out. dst may be gate or up.
+func SiLUGate(dst, gate, up []float32, n int, out precision.Format) {
+	dst, gate, up = dst[:n], gate[:n], up[:n]
+	if exact(out) {
+		siluGate(dst, gate, up)
+		return
+	}
+	// In chunks, so that the first rounding finds its values in cache.
+	var a [gateChunk]float32
+	for i := 0; i < n; i += gateChunk {
+		m := min(gateChunk, n-i)
+		silu(a[:m], gate[i:][:m])
+		RoundSlice(out, a[:m], a[:m])
+		mulInto(dst[i:][:m], a[:m], up[i:][:m])
+	}
+	RoundSlice(out, dst, dst)
+}
+
+const gateChunk = 256
+
+// silu sets dst = x/(1+exp(-x)).
+func silu(dst, x []float32) {
+	for i, g := range x {
+		dst[i] = g / (1 + Exp32(-g))
+	}
+}
+
+// siluGate sets dst = silu(gate)·up.
+func siluGate(dst, gate, up []float32) {
+	for i, g := range gate {
+		dst[i] = float32(g/(1+Exp32(-g))) * up[i]
+	}
+}
+
+// mulInto sets dst = a·b.
+func mulInto(dst, a, b []float32) {
+	for i := range dst {
+		dst[i] = a[i] * b[i]
+	}
+}
+
+// SiLUGateGrad sets dgate and dup[n] from dy, the derivative with respect to
+// SiLUGate's result, straight through its roundings: with s = 1/(1+exp(-gate)),
+//
+//	dup   = dy·gate·s
+//	dgate = dy·up·s·(1 + gate·(1-s))
+//
+// Every product is rounded to float32, from the left. dgate may be gate and
+// dup may be up or dy.
+func SiLUGateGrad(dgate, dup, dy, gate, up []float32, n int) {
+	dgate, dup, dy, gate, up = dgate[:n], dup[:n], dy[:n], gate[:n], up[:n]
+	for i, g := range gate {
+		s := 1 / (1 + Exp32(-g))
+		d, u := dy[i], up[i]
+		dup[i] = float32(d*g) * s
+		dgate[i] = float32(float32(d*u)*s) * (1 + float32(g*(1-s)))
+	}
+}
