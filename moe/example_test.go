@@ -1,0 +1,52 @@
+package moe_test
+
+import (
+	"fmt"
+
+	"driftlab/moe"
+)
+
+// Two engines see slightly different logits. The second flips an expert; with
+// the first one's routes replayed it visits the same experts, with gates from
+// its own logits.
+func Example() {
+	gate := moe.Gate{Experts: 4, TopK: 2, Order: moe.TopKThenSoftmax}
+	rollout := []float32{2.0, 0.1, 1.01, 1.00}
+	learner := []float32{2.0, 0.1, 1.00, 1.01}
+
+	ids, weights := make([]uint8, 2), make([]float32, 2)
+	recorded := moe.Routes{Layers: 1, TopK: 2}
+	recorded.Resize(1)
+	gate.Select(ids, weights, rollout, nil, 1)
+	recorded.Record(0, 0, ids)
+	fmt.Printf("rollout visits %v with gates %.4f\n", ids, weights)
+
+	own := moe.Routes{Layers: 1, TopK: 2}
+	own.Resize(1)
+	gate.Select(ids, weights, learner, nil, 1)
+	own.Record(0, 0, ids)
+	fmt.Printf("learner visits %v with gates %.4f\n", ids, weights)
+	fmt.Printf("flipped tokens: %.0f%%\n", 100*moe.Compare(recorded, own, nil, nil, nil).TokenRate())
+
+	recorded.Read(ids, 0, 0)
+	gate.Replay(weights, learner, ids, 1)
+	fmt.Printf("replay visits  %v with gates %.4f\n", ids, weights)
+	// Output:
+	// rollout visits [0 2] with gates [0.7291 0.2709]
+	// learner visits [0 3] with gates [0.7291 0.2709]
+	// flipped tokens: 100%
+	// replay visits  [0 2] with gates [0.7311 0.2689]
+}
+
+// Tokens sorted by expert: expert 0 runs on rows 0 and 2, expert 2 on row 1 ...
+func ExampleDispatch() {
+	var d moe.Dispatch
+	d.Plan([]uint8{0, 1, 2, 1, 0, 2}, 3, 2, 3)
+	for e := range d.Experts {
+		fmt.Println("expert", e, "rows", d.Rows(e))
+	}
+	// Output:
+	// expert 0 rows [0 2]
+	// expert 1 rows [0 1]
+	// expert 2 rows [1 2]
+}
