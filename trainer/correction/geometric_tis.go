@@ -1,0 +1,43 @@
+package correction
+
+import (
+	"math"
+
+	"driftlab/trainer/method"
+)
+
+// GeometricTIS weighs a response by the geometric mean of its ratios,
+// truncated.
+//
+//	w_i = min(max(exp(clamp(Σ_t e_t / max(T_i, 1))), floor), cap)
+//
+// It does not depend on length and corrects almost nothing on long responses.
+//
+// Source: AReaL (level: sequence, agg: mean), ROLL (weight_type: geometric),
+// slime mis.py (level: geometric).
+type GeometricTIS struct {
+	// Cap is the upper truncation, at least 1. Default 2.
+	Cap float64 `yaml:"cap"`
+	// Floor is the lower truncation, 0 for none. Default 0.
+	Floor float64 `yaml:"floor"`
+}
+
+// Weigh fills one weight per response.
+func (m *GeometricTIS) Weigh(w *Weights, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		sum, count := in.spanSum(from, to)
+		r := math.Exp(clamp(sum / float64(max(count, 1))))
+		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
+	}
+	return nil
+}
+
+// Level is sequence.
+func (*GeometricTIS) Level() method.Unit { return method.Sequence }
+
+// Bounds are floor and cap.
+func (m *GeometricTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
+
+// Validate checks floor and cap.
+func (m *GeometricTIS) Validate() error { return checkCap(m.Floor, m.Cap) }

@@ -1,0 +1,325 @@
+package correction
+
+import (
+	"math"
+	"reflect"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/masked"
+	"driftlab/trainer/method"
+)
+
+// add appends a metric.
+func (p *Pipeline) add(name string, value float64) {
+	p.metrics = append(p.metrics, batch.Metric{Name: name, Value: value})
+}
+
+// verlWeights reports verl's compute_is_metrics on the weights before batch
+// normalisation. Where nothing is weighed at all, verl raises; the figures here
+// are 0.
+func (p *Pipeline) verlWeights(in *Input) {
+	low, high := p.Weights.Bounds()
+	oob := low > 0
+	if !oob {
+		low = 1 / high // verl's lower bound for a bare cap, for the metrics only
+	}
+	w, n := &p.weights, float64(masked.Count(in.Mask))
+	p.add("rollout_corr/rollout_is_mean", masked.Mean(w.Applied, in.Mask))
+	if p.Weights.Level() == method.Token {
+		p.verlTokenExtremes(in, low, high)
+	} else {
+		p.verlSequenceExtremes(in, low, high)
+	}
+
+	truncated := p.buffer
+	for k := range truncated {
+		truncated[k] = truncate(w.Applied[k], 0, high)
+	}
+	mean := masked.Mean(truncated, in.Mask)
+	for k := range truncated {
+		truncated[k] *= truncated[k]
+	}
+	squares := masked.Mean(truncated, in.Mask)
+	std := 0.0
+	if n > 1 {
+		std = math.Sqrt(max(squares-mean*mean, 0))
+	}
+	p.add("rollout_corr/rollout_is_std", std)
+	ess := 0.0
+	if squares > 0 {
+		ess = (mean + masked.Epsilon) * (mean + masked.Epsilon) / squares
+	}
+	p.add("rollout_corr/rollout_is_eff_sample_size", ess)
+	p.verlSequenceMeans(in, low, high)
+	if oob {
+		out := 0
+		for k, counts := range in.Mask {
+			if counts && !within(w.Raw[k], low, high) {
+				out++
+			}
+		}
+		p.add("rollout_corr/rollout_is_oob_ratio", float64(out)/(n+masked.Epsilon))
+	}
+}
+
+// verlTokenExtremes are the extremes of applied token weights, and the share of
+// raw ones outside the bounds.
+func (p *Pipeline) verlTokenExtremes(in *Input, low, high float64) {
+	largest, smallest, above, below, n := math.Inf(-1), math.Inf(1), 0, 0, 0
+	for k, counts := range in.Mask {
+		if !counts {
+			continue
+		}
+		n++
+		largest, smallest = max(largest, p.weights.Applied[k]), min(smallest, p.weights.Applied[k])
+		if p.weights.Raw[k] > high {
+			above++
+		} else if p.weights.Raw[k] < low {
+			below++
+		}
+	}
+	if n == 0 {
+		largest, smallest = 0, 0
+	}
+	p.add("rollout_corr/rollout_is_ratio_fraction_high", float64(above)/(float64(n)+masked.Epsilon))
+	p.add("rollout_corr/rollout_is_ratio_fraction_low", float64(below)/(float64(n)+masked.Epsilon))
+	p.add("rollout_corr/rollout_is_max", largest)
+	p.add("rollout_corr/rollout_is_min", smallest)
+}
+
+// verlSequenceExtremes are those of the raw log-sums, over all responses: an
+// empty one counts as ratio 1. The maximum is clamped, the minimum is not.
+func (p *Pipeline) verlSequenceExtremes(in *Input, low, high float64) {
+	largest, smallest, above, below := math.Inf(-1), math.Inf(1), 0, 0
+	for i := range in.Len() {
+		sum, _ := in.rowSum(i)
+		largest, smallest = max(largest, sum), min(smallest, sum)
+		if sum > math.Log(high) {
+			above++
+		}
+		if sum < math.Log(low) {
+			below++
+		}
+	}
+	rows := float64(max(in.Len(), 1))
+	p.add("rollout_corr/rollout_is_max", math.Exp(min(largest, Clamp)))
+	p.add("rollout_corr/rollout_is_min", math.Exp(smallest))
+	p.add("rollout_corr/rollout_is_ratio_fraction_high", float64(above)/rows)
+	p.add("rollout_corr/rollout_is_ratio_fraction_low", float64(below)/rows)
+}
+
+// verlSequenceMeans are statistics of the mean weight per response, empty
+// responses counting as 0; the fractions are of raw weights.
+func (p *Pipeline) verlSequenceMeans(in *Input, low, high float64) {
+	var s spreadOf
+	deviation, above, below := 0.0, 0, 0
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		mean := masked.Mean(p.weights.Applied[from:to], in.Mask[from:to])
+		s.add(mean)
+		deviation = max(deviation, math.Abs(mean-1))
+		raw := masked.Mean(p.weights.Raw[from:to], in.Mask[from:to])
+		if raw > high {
+			above++
+		} else if raw < low {
+			below++
+		}
+	}
+	rows := float64(max(in.Len(), 1))
+	p.add("rollout_corr/rollout_is_seq_mean", s.mean())
+	p.add("rollout_corr/rollout_is_seq_std", s.std())
+	p.add("rollout_corr/rollout_is_seq_max", s.largest)
+	p.add("rollout_corr/rollout_is_seq_min", s.smallest)
+	p.add("rollout_corr/rollout_is_seq_max_deviation", deviation)
+	p.add("rollout_corr/rollout_is_seq_fraction_high", float64(above)/rows)
+	p.add("rollout_corr/rollout_is_seq_fraction_low", float64(below)/rows)
+}
+
+// spreadOf accumulates mean, unbiased standard deviation and extremes.
+type spreadOf struct {
+	n                 int
+	centre, squares   float64 // Welford
+	largest, smallest float64
+}
+
+func (s *spreadOf) add(x float64) {
+	if s.n == 0 {
+		s.largest, s.smallest = x, x
+	}
+	s.n++
+	delta := x - s.centre
+	s.centre += delta / float64(s.n)
+	s.squares += delta * (x - s.centre)
+	s.largest, s.smallest = max(s.largest, x), min(s.smallest, x)
+}
+
+func (s *spreadOf) mean() float64 { return s.centre }
+
+// std is the unbiased standard deviation, 0 for one value.
+func (s *spreadOf) std() float64 {
+	if s.n < 2 {
+		return 0
+	}
+	return math.Sqrt(s.squares / float64(s.n-1))
+}
+
+// ruleNames are the metric names of one mask, built once.
+type ruleNames struct {
+	mask                                          Masking
+	mean, largest, smallest, above, below, std    string
+	seqMean, seqStd, seqMax, seqMin, seqDeviation string
+	seqAbove, seqBelow, fraction, seqFraction     string
+}
+
+// namesOf returns the metric names of a mask.
+func (p *Pipeline) namesOf(m Masking) *ruleNames {
+	for i := range p.ruleNames {
+		if p.ruleNames[i].mask == m {
+			return &p.ruleNames[i]
+		}
+	}
+	name := "mask"
+	for _, e := range Masks {
+		if reflect.TypeOf(e.New()) == reflect.TypeOf(m) {
+			name = e.Name
+		}
+	}
+	if d, ok := m.(measured); ok {
+		name = d.modeName()
+	}
+	at := "rollout_corr/rollout_rs_" + name
+	p.ruleNames = append(p.ruleNames, ruleNames{mask: m,
+		mean: at + "_mean", largest: at + "_max", smallest: at + "_min", above: at + "_fraction_high",
+		below: at + "_fraction_low", std: at + "_std", seqMean: at + "_seq_mean", seqStd: at + "_seq_std",
+		seqMax: at + "_seq_max", seqMin: at + "_seq_min", seqDeviation: at + "_seq_max_deviation",
+		seqAbove: at + "_seq_fraction_high", seqBelow: at + "_seq_fraction_low",
+		fraction: at + "_masked_fraction", seqFraction: at + "_seq_masked_fraction"})
+	return &p.ruleNames[len(p.ruleNames)-1]
+}
+
+// verlMask reports verl's compute_rs_metrics for a mode that has a statistic,
+// and the masked fractions for every mask.
+func (p *Pipeline) verlMask(m Masking, in *Input) {
+	names := p.namesOf(m)
+	if d, ok := m.(measured); ok {
+		p.verlStatistic(d, names, in)
+	}
+	tokens, rejected, rows, touched := 0, 0, 0, 0
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		count, out := 0, 0
+		for n := from; n < to; n++ {
+			if in.Mask[n] {
+				count++
+				if !p.keep[n] {
+					out++
+				}
+			}
+		}
+		tokens, rejected = tokens+count, rejected+out
+		if count > 0 {
+			rows++
+		}
+		if out > 0 {
+			touched++
+		}
+	}
+	p.add(names.fraction, float64(rejected)/(float64(tokens)+masked.Epsilon))
+	p.add(names.seqFraction, float64(touched)/float64(max(rows, 1)))
+}
+
+// verlStatistic reports the statistic that p.buffer still holds.
+func (p *Pipeline) verlStatistic(d measured, names *ruleNames, in *Input) {
+	stat := p.buffer
+	low, high, twoSided := d.limits()
+	var all, seq spreadOf
+	above, below, seqAbove, seqBelow, clamped, squares := 0, 0, 0, 0, 0.0, 0.0
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		count, first := 0, 0.0
+		for n := from; n < to; n++ {
+			if !in.Mask[n] {
+				continue
+			}
+			if count == 0 {
+				first = stat[n]
+			}
+			count++
+			all.add(stat[n])
+			if stat[n] > high {
+				above++
+			}
+			if twoSided && stat[n] < low {
+				below++
+			}
+			c := truncate(stat[n], low, high)
+			clamped, squares = clamped+c, squares+c*c
+		}
+		if count == 0 {
+			continue
+		}
+		value := first
+		if !d.sequenceLevel() {
+			value = masked.Mean(stat[from:to], in.Mask[from:to])
+		}
+		seq.add(value)
+		if value > high {
+			seqAbove++
+		}
+		if twoSided && value < low {
+			seqBelow++
+		}
+	}
+	tokens, rows := float64(all.n)+masked.Epsilon, float64(max(seq.n, 1))
+	p.add(names.mean, masked.Mean(stat, in.Mask))
+	p.add(names.largest, all.largest)
+	p.add(names.smallest, all.smallest)
+	if d.sequenceLevel() {
+		p.add(names.above, float64(seqAbove)/rows)
+		p.add(names.below, float64(seqBelow)/rows)
+	} else {
+		p.add(names.above, float64(above)/tokens)
+		p.add(names.below, float64(below)/tokens)
+	}
+	std := 0.0
+	if all.n > 1 {
+		std = math.Sqrt(max(squares/tokens-clamped/tokens*(clamped/tokens), 0))
+	}
+	p.add(names.std, std)
+	p.add(names.seqMean, seq.mean())
+	p.add(names.seqStd, seq.std())
+	p.add(names.seqMax, seq.largest)
+	p.add(names.seqMin, seq.smallest)
+	p.add(names.seqDeviation, max(math.Abs(seq.largest), math.Abs(seq.smallest)))
+	p.add(names.seqAbove, float64(seqAbove)/rows)
+	if twoSided {
+		p.add(names.seqBelow, float64(seqBelow)/rows)
+	}
+}
+
+// verlTotals reports what all masks together rejected, by taking tokens out of
+// the loss mask or by giving them weight 0.
+func (p *Pipeline) verlTotals(b *batch.Batch) {
+	if len(p.Masks) == 0 {
+		return
+	}
+	tokens, rejected, touched := 0, 0, 0
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		out := 0
+		for n := from; n < to; n++ {
+			if b.Mask[n] {
+				tokens++
+				if !p.kept[n] || p.zeroed[n] {
+					out++
+				}
+			}
+		}
+		rejected += out
+		if out > 0 {
+			touched++
+		}
+	}
+	p.add("rollout_corr/rollout_rs_masked_fraction", float64(rejected)/(float64(tokens)+masked.Epsilon))
+	p.add("rollout_corr/rollout_rs_seq_masked_fraction", float64(touched)/float64(max(b.Len(), 1)))
+}

@@ -1,0 +1,24 @@
+package correction
+
+import "driftlab/trainer/method"
+
+// None is no weighting: every weight is one. As a Weighting of a Pipeline it is
+// the same as nil.
+//
+//	w_t = 1
+type None struct{}
+
+// Weigh gives every token the weight one.
+func (*None) Weigh(w *Weights, in *Input) error {
+	w.spread(in, 0, in.Tokens(), 1, 1)
+	return nil
+}
+
+// Level is token.
+func (*None) Level() method.Unit { return method.Token }
+
+// Bounds are 0 and +Inf.
+func (*None) Bounds() (low, high float64) { return 0, unbounded }
+
+// Validate returns nil.
+func (*None) Validate() error { return nil }

@@ -1,0 +1,87 @@
+package correction
+
+import "driftlab/trainer/method"
+
+// Preset is a published configuration of the whole correction.
+type Preset struct {
+	// Name is the code base's own name, SkyRL's with the prefix skyrl_.
+	Name string `json:"name"`
+	// Source is where it was read.
+	Source string `json:"source"`
+	// Loss is the policy loss it goes with: ppo_clip or reinforce.
+	Loss string `json:"loss"`
+	// New builds the pipeline with the code base's default thresholds.
+	New func() *Pipeline `json:"-"`
+}
+
+const (
+	verlSource  = "verl RolloutCorrectionConfig"
+	skyrlSource = "SkyRL off_policy_correction recommended settings"
+)
+
+// Presets lists verl's presets by their names and SkyRL's recommended settings.
+var Presets = []Preset{
+	verlPreset("disabled", VerlConfig{}),
+	verlPreset("decoupled_token_is", VerlConfig{IS: "token", ISThreshold: "2.0"}),
+	verlPreset("decoupled_seq_is", VerlConfig{IS: "sequence", ISThreshold: "2.0"}),
+	verlPreset("decoupled_seq_is_rs", VerlConfig{IS: "sequence", ISThreshold: "2.0", RS: "seq_sum_k1", RSThreshold: "0.5_2.0"}),
+	verlPreset("decoupled_geo_rs", VerlConfig{RS: "seq_mean_k1", RSThreshold: "0.999_1.001"}),
+	verlPreset("decoupled_geo_rs_seq_tis", VerlConfig{IS: "sequence", ISThreshold: "2.0", RS: "seq_mean_k1", RSThreshold: "0.999_1.001"}),
+	verlPreset("decoupled_geo_rs_token_tis", VerlConfig{IS: "token", ISThreshold: "2.0", RS: "seq_mean_k1", RSThreshold: "0.999_1.001"}),
+	verlPreset("decoupled_k3_rs", VerlConfig{RS: "seq_mean_k3", RSThreshold: "0.01"}),
+	verlPreset("decoupled_k3_rs_seq_tis", VerlConfig{IS: "sequence", ISThreshold: "2.0", RS: "seq_mean_k3", RSThreshold: "0.01"}),
+	verlPreset("decoupled_k3_rs_token_tis", VerlConfig{IS: "token", ISThreshold: "2.0", RS: "seq_mean_k3", RSThreshold: "0.01"}),
+	verlPreset("decoupled_token_icepop", VerlConfig{IS: "token", ISThreshold: "0.5_5.0"}),
+	verlPreset("bypass_ppo_clip", VerlConfig{Bypass: true}),
+	verlPreset("bypass_ppo_clip_geo_rs", VerlConfig{Bypass: true, RS: "seq_mean_k1", RSThreshold: "0.999_1.001"}),
+	verlPreset("bypass_ppo_clip_k3_rs", VerlConfig{Bypass: true, RS: "seq_mean_k3", RSThreshold: "0.01"}),
+	verlPreset("bypass_pg_is", VerlConfig{Bypass: true, LossType: "reinforce", IS: "sequence", ISThreshold: "2.0"}),
+	verlPreset("bypass_pg_geo_rs", VerlConfig{Bypass: true, LossType: "reinforce", RS: "seq_mean_k1", RSThreshold: "0.999_1.001"}),
+	verlPreset("bypass_pg_geo_rs_seq_tis", VerlConfig{Bypass: true, LossType: "reinforce", IS: "sequence", ISThreshold: "2.0", RS: "seq_mean_k1", RSThreshold: "0.999_1.001"}),
+	verlPreset("bypass_pg_geo_rs_token_tis", VerlConfig{Bypass: true, LossType: "reinforce", IS: "token", ISThreshold: "2.0", RS: "seq_mean_k1", RSThreshold: "0.999_1.001"}),
+	verlPreset("bypass_pg_token_icepop", VerlConfig{Bypass: true, LossType: "reinforce", IS: "token", ISThreshold: "0.5_5.0"}),
+
+	skyrlPreset("skyrl_token_tis", 0, &TokenTIS{Cap: 2}),
+	skyrlPreset("skyrl_sequence_tis", 0, &SequenceTIS{Cap: 5}),
+	skyrlPreset("skyrl_geometric", 0, nil, &Geometric{Low: 0.99, High: 1.01}),
+	skyrlPreset("skyrl_product", 0, nil, &SequenceMask{Low: 0.5, High: 2}),
+	skyrlPreset("skyrl_outlier", 0, nil, &Outlier{Low: 1e-4, High: 100}),
+	skyrlPreset("skyrl_token_mask", 0, nil, &TokenMask{Low: 0.5, High: 2}),
+	skyrlPreset("skyrl_all", 2, &TokenTIS{Cap: 2}, &Outlier{Low: 1e-4, High: 100},
+		&TokenMask{Low: 0.5, High: 2}, &Geometric{Low: 0.99, High: 1.01}),
+}
+
+// LookupPreset finds a preset by name; the error names the nearest one.
+func LookupPreset(name string) (Preset, error) {
+	names := make([]string, len(Presets))
+	for i, p := range Presets {
+		if p.Name == name {
+			return p, nil
+		}
+		names[i] = p.Name
+	}
+	return Preset{}, method.UnknownName(name, names)
+}
+
+// verlPreset is a preset of verl; its configuration is checked by a test.
+func verlPreset(name string, c VerlConfig) Preset {
+	if c.LossType == "" {
+		c.LossType = "ppo_clip"
+	}
+	return Preset{Name: name, Source: verlSource, Loss: c.LossType, New: func() *Pipeline {
+		p, err := c.Pipeline()
+		if err != nil {
+			panic("correction: preset " + name + ": " + err.Error())
+		}
+		return p
+	}}
+}
+
+// skyrlPreset is a sequential pipeline with SkyRL's metric names. Its methods
+// hold no state, so pipelines of one preset may share them.
+func skyrlPreset(name string, weightsAfter int, w Weighting, masks ...Masking) Preset {
+	return Preset{Name: name, Source: skyrlSource, Loss: "ppo_clip", New: func() *Pipeline {
+		return &Pipeline{Mode: Decoupled, Order: Sequential, Denominator: Post, Names: "skyrl",
+			Weights: w, Masks: masks, WeightsAfter: weightsAfter}
+	}}
+}

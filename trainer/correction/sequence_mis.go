@@ -1,0 +1,41 @@
+package correction
+
+import "driftlab/trainer/method"
+
+// SequenceMIS is sequence-level masked importance sampling: the exact weight of
+// the response if it lies in the band, else nothing. With Low at 0 it is the
+// one-sided form.
+//
+//	w_i = W_i · 1[low ≤ W_i ≤ high],   W_i = exp(clamp(Σ_t e_t))
+//
+// It removes the tail that truncation keeps, and with it most long responses:
+// acceptance falls with length.
+//
+// Source: "When Speed Kills Stability" (Seq-MIS); verl's sequence IcePop
+// (rollout_is=sequence, threshold "low_high").
+type SequenceMIS struct {
+	// Low is the lower bound, 0 for the one-sided form. Default 0.
+	Low float64 `yaml:"low"`
+	// High is the upper bound. Default 2.
+	High float64 `yaml:"high"`
+}
+
+// Weigh fills one weight per response.
+func (m *SequenceMIS) Weigh(w *Weights, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		sum, _ := in.spanSum(from, to)
+		r := ratio(sum)
+		w.spread(in, from, to, r, inside(r, m.Low, m.High))
+	}
+	return nil
+}
+
+// Level is sequence.
+func (*SequenceMIS) Level() method.Unit { return method.Sequence }
+
+// Bounds are low and high.
+func (m *SequenceMIS) Bounds() (low, high float64) { return m.Low, m.High }
+
+// Validate checks the band.
+func (m *SequenceMIS) Validate() error { return checkBand(m.Low, m.High) }

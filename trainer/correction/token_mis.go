@@ -1,0 +1,39 @@
+package correction
+
+import "driftlab/trainer/method"
+
+// TokenMIS is token-level masked importance sampling: the raw ratio inside the
+// band, nothing outside. With Low at 0 it is the one-sided form.
+//
+//	w_t = ρ_t · 1[low ≤ ρ_t ≤ high]
+//
+// The two-sided form is IcePop's weight; see IcePop for its defaults.
+//
+// Source: slime mis.py; the rejected tokens stay in the loss's denominators
+// here, for slime's way put a token_mask beside token_tis with an infinite cap.
+type TokenMIS struct {
+	// Low is the lower bound, 0 for the one-sided form. Default 0.
+	Low float64 `yaml:"low"`
+	// High is the upper bound. Default 2.
+	High float64 `yaml:"high"`
+}
+
+// Weigh fills one weight per token.
+func (m *TokenMIS) Weigh(w *Weights, in *Input) error {
+	for n, counts := range in.Mask {
+		if counts {
+			r := ratio(in.LogRatio[n])
+			w.Raw[n], w.Applied[n] = r, inside(r, m.Low, m.High)
+		}
+	}
+	return nil
+}
+
+// Level is token.
+func (*TokenMIS) Level() method.Unit { return method.Token }
+
+// Bounds are low and high.
+func (m *TokenMIS) Bounds() (low, high float64) { return m.Low, m.High }
+
+// Validate checks the band.
+func (m *TokenMIS) Validate() error { return checkBand(m.Low, m.High) }

@@ -1,0 +1,39 @@
+package correction
+
+import "driftlab/trainer/method"
+
+// TokenTIS is token-level truncated importance sampling.
+//
+//	w_t = min(max(ρ_t, floor), cap),   ρ_t = exp(clamp(e_t))
+//
+// It bounds the variance of every token's weight and leaves the bias of
+// correcting the last token only, not the prefix it follows.
+//
+// Source: verl rollout_corr_helper (rollout_is=token), SkyRL, slime; the floor
+// is slime's tis_clip_low. Introduced for RL rollouts by FlashRL.
+type TokenTIS struct {
+	// Cap is the upper truncation, at least 1. Default 2 (verl, SkyRL, slime); FlashRL used 2 to 8.
+	Cap float64 `yaml:"cap"`
+	// Floor is the lower truncation, 0 for none. Default 0.
+	Floor float64 `yaml:"floor"`
+}
+
+// Weigh fills one weight per token.
+func (m *TokenTIS) Weigh(w *Weights, in *Input) error {
+	for n, counts := range in.Mask {
+		if counts {
+			r := ratio(in.LogRatio[n])
+			w.Raw[n], w.Applied[n] = r, truncate(r, m.Floor, m.Cap)
+		}
+	}
+	return nil
+}
+
+// Level is token.
+func (*TokenTIS) Level() method.Unit { return method.Token }
+
+// Bounds are floor and cap.
+func (m *TokenTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
+
+// Validate checks floor and cap.
+func (m *TokenTIS) Validate() error { return checkCap(m.Floor, m.Cap) }
