@@ -1,0 +1,81 @@
+package advantage
+
+import (
+	"fmt"
+
+	"driftlab/trainer/batch"
+)
+
+// GRPO is group relative policy optimisation's advantage: the response's reward
+// against its siblings'.
+//
+//	A_i = (R_i − mean_g) / (std_g + eps)      std: true
+//	A_i =  R_i − mean_g                       std: false (Dr. GRPO)
+//
+// A group of one has no siblings: Singleton says what it gets. A group with
+// equal rewards gets exactly 0.
+//
+// Sources: arXiv 2402.03300; 2503.20783 (Dr. GRPO). verl, SkyRL and ROLL divide
+// by std + 1e-6, TRL by std + 1e-4; verl, SkyRL: a singleton keeps its reward, with
+// std divided by 1+eps.
+type GRPO struct {
+	Asymmetry `yaml:",inline"`
+	// Std divides by the group's standard deviation. Default true.
+	Std bool `yaml:"std"`
+	// Eps is added to the standard deviation. Default 1e-6.
+	Eps float64 `yaml:"eps"`
+	// Singleton is "raw" (mean 0, std 1: verl, SkyRL) or "zero" for a group of one. Default raw.
+	Singleton string `yaml:"singleton"`
+
+	score []float64
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *GRPO) Estimate(b *batch.Batch) error {
+	if err := b.Require("Reward"); err != nil {
+		return err
+	}
+	e.score = resized(e.score, b.Len())
+	err := groups(b, func(from, to int) error {
+		e.normalise(e.score[from:to], b.Reward[from:to])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	broadcast(b, e.score)
+	e.apply(b)
+	return nil
+}
+
+// normalise fills the advantages of one group.
+func (e *GRPO) normalise(score, reward []float64) {
+	centre, scale := mean(reward), 1.0
+	switch {
+	case len(reward) == 1 && e.Singleton == "zero":
+		return
+	case len(reward) == 1:
+		centre = 0
+		if e.Std {
+			scale = 1 + e.Eps
+		}
+	case constant(reward):
+		return
+	case e.Std:
+		scale = deviation(reward) + e.Eps
+	}
+	for i, r := range reward {
+		score[i] = (r - centre) / scale
+	}
+}
+
+// Validate checks eps and singleton.
+func (e *GRPO) Validate() error {
+	if !(e.Eps >= 0) {
+		return fmt.Errorf("eps is %v, must not be negative", e.Eps)
+	}
+	if e.Singleton != "raw" && e.Singleton != "zero" {
+		return fmt.Errorf("singleton is %q, must be \"raw\" or \"zero\"", e.Singleton)
+	}
+	return e.Asymmetry.Validate()
+}
