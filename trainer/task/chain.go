@@ -32,6 +32,20 @@ type Chain struct {
 	Direct float64 `yaml:"direct"`
 }
 
+var chainSpec = method.Spec{
+	Name:     "chain",
+	Aliases:  []string{},
+	Group:    "task",
+	Unit:     method.Sequence,
+	Source:   "this project; iterated modular arithmetic with a running value",
+	Formula:  "v₀ = start;  vᵢ = vᵢ₋₁ opᵢ dᵢ (mod 10);  answer = vₙ,  n = difficulty",
+	Gradient: "none: a task makes prompts and verdicts",
+	Needs:    []string{},
+	Example: "prompt    <bos> c + 3 b * 4 a - 2 : 7\n" +
+		"response  c 0 b 0 a 8 # 8 <eos>   correct\n" +
+		"response  c 0 b 1 a 9 # 9 <eos>   wrong: step b is not valid, step a is valid but not exact",
+}
+
 // NewChain returns the default chain task: 3 to 8 operations, noise 0.15, all
 // demonstrations worked.
 func NewChain() *Chain {
@@ -128,16 +142,3 @@ func (c *Chain) MaxPrompt() int { return programTokens(c.Difficulty[1]) + 3 }
 
 // MaxResponse implements Task.
 func (c *Chain) MaxResponse() int { return 2*c.Difficulty[1] + 3 }
-
-// chainSpec describes the task in the table.
-var chainSpec = method.Spec{
-	Name:     "chain",
-	Group:    "task",
-	Unit:     method.Sequence,
-	Source:   "this project; iterated modular arithmetic with a running value",
-	Formula:  "v₀ = start;  vᵢ = vᵢ₋₁ opᵢ dᵢ (mod 10);  answer = vₙ,  n = difficulty",
-	Gradient: "none: a task makes prompts and verdicts",
-	Example: "prompt    <bos> c + 3 b * 4 a - 2 : 7\n" +
-		"response  c 0 b 0 a 8 # 8 <eos>   correct\n" +
-		"response  c 0 b 1 a 9 # 9 <eos>   wrong: step b is not valid, step a is valid but not exact",
-}

@@ -6,4 +6,7 @@ import "driftlab/trainer/method"
 // their defaults; decode the recipe into them and call Validate.
 var Table = method.Table[Task]{
 	{Spec: chainSpec, New: func() Task { return NewChain() }},
+	{Spec: additionSpec, New: func() Task { return NewAddition() }},
+	{Spec: searchSpec, New: func() Task { return NewSearch() }},
+	{Spec: fillerSpec, New: func() Task { return NewFiller() }},
 }

@@ -32,6 +32,9 @@ const (
 	fillerSize = 32 // tokens of no bearing, behind the shared vocabulary
 )
 
+// maxWorking bounds lengths that a recipe can set, far above any context.
+const maxWorking = 4096
+
 // sharedVocab is the vocabulary of every task but filler.
 var sharedVocab = append([]string{
 	"<pad>", "<bos>", "<eos>",

@@ -1,0 +1,135 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// Filler is the chain task with idle talk: between working and answer a
+// demonstration writes fillers, tokens that have no bearing on the reward.
+//
+//	prompt    <bos> c + 3 b * 4 a - 2 : 7
+//	response  c 0 b 0 a 8 Q A B # 8 <eos>
+//
+// The vocabulary has 64 tokens, 32 of them fillers, and the entropy stays high
+// however well the arithmetic is known. That is where an inexact rollout
+// engine does harm: most of what is reinforced or pushed down is noise.
+//
+// The working is learnable for the reasons given at Chain. The answer is the
+// last digit written, which its recency and its marker tell from the digits of
+// the prompt.
+type Filler struct {
+	// Difficulty is the range of the number of operations, within [1, 12].
+	Difficulty Range `yaml:"difficulty,flow"`
+	// Noise is the chance that a demonstration replaces a value by a random digit.
+	Noise float64 `yaml:"noise"`
+	// Continue is the chance that a demonstration writes one more filler.
+	Continue float64 `yaml:"continue"`
+	// MaxFillers is the most fillers that a demonstration writes.
+	MaxFillers int `yaml:"max_fillers"`
+	// Zipf is the exponent s of the fillers' frequencies, rank^-s; 0 is uniform.
+	Zipf float64 `yaml:"zipf"`
+}
+
+var fillerSpec = method.Spec{
+	Name:     "filler",
+	Aliases:  []string{},
+	Group:    "task",
+	Unit:     method.Sequence,
+	Source:   "this project; idle tokens between working and answer",
+	Formula:  "chain, then m fillers: P(m ≥ k) = continueᵏ up to max_fillers, P(rank r) ∝ r^−zipf",
+	Gradient: "none: a task makes prompts and verdicts",
+	Needs:    []string{},
+	Example: "prompt    <bos> c + 3 b * 4 a - 2 : 7\n" +
+		"response  c 0 b 0 a 8 Q A B # 8 <eos>   correct\n" +
+		"response  c 0 b 0 a 8 Q A B # 9 <eos>   wrong",
+}
+
+// NewFiller returns the default filler task: 3 to 6 operations, noise 0.15,
+// about nine fillers, at most 40.
+func NewFiller() *Filler {
+	return &Filler{Difficulty: Range{3, 6}, Noise: 0.15, Continue: 0.9, MaxFillers: 40, Zipf: 1.2}
+}
+
+// Validate implements Task.
+func (f *Filler) Validate() error {
+	faults := []error{
+		f.Difficulty.fault("difficulty", 1, markers),
+		probability("noise", f.Noise),
+		probability("continue", f.Continue),
+	}
+	if f.MaxFillers < 0 || f.MaxFillers > maxWorking {
+		faults = append(faults, fmt.Errorf("max_fillers: %d is not within [0, %d]", f.MaxFillers, maxWorking))
+	}
+	if !(f.Zipf >= 0 && f.Zipf <= 10) {
+		faults = append(faults, fmt.Errorf("zipf: %v is not within [0, 10]", f.Zipf))
+	}
+	return errors.Join(faults...)
+}
+
+// Vocab implements Task.
+func (f *Filler) Vocab() []string { return fillerVocab }
+
+// Prompt implements Task.
+func (f *Filler) Prompt(rng *rand.Rand) Prompt { return f.Reproduce(newID(rng, training)) }
+
+// HeldOut implements Task.
+func (f *Filler) HeldOut(rng *rand.Rand) Prompt { return f.Reproduce(newID(rng, evaluation)) }
+
+// Reproduce implements Task.
+func (f *Filler) Reproduce(id int64) Prompt {
+	return reproduce(id, "filler", f.Difficulty, drawChain)
+}
+
+// Verify implements Task. A response is correct as in Chain; it has the form
+// if the working is a whole pass through the program, then fillers only.
+func (f *Filler) Verify(p Prompt, response []int32) Verdict {
+	var v Verdict
+	g, start, ok := parsePrompt(p.Tokens, colon)
+	if !ok {
+		return v
+	}
+	work := working(response)
+	read, _, complete := g.readRun(&v, work, start, 0)
+	_, answer, ended := splitAnswer(response)
+	if !ended {
+		return v
+	}
+	v.Correct = slices.Equal(answer, p.Answer)
+	v.Format = complete && isDigits(answer, 1)
+	for _, id := range work[read:] {
+		v.Format = v.Format && id >= int32(sharedSize) && id < int32(len(fillerVocab))
+	}
+	return v
+}
+
+// Demonstration implements Task.
+func (f *Filler) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
+	dst, value := appendPass(dst, p, f.Noise, rng)
+	var cumulative [fillerSize]float64
+	total := 0.0
+	for r := range cumulative {
+		total += math.Pow(float64(r+1), -f.Zipf)
+		cumulative[r] = total
+	}
+	for n := 0; n < f.MaxFillers && rng.Float64() < f.Continue; n++ {
+		u := rng.Float64() * total
+		r := 0
+		for r < fillerSize-1 && u >= cumulative[r] {
+			r++
+		}
+		dst = append(dst, int32(sharedSize+r))
+	}
+	return append(dst, answerMark, digit(value), EOS)
+}
+
+// MaxPrompt implements Task.
+func (f *Filler) MaxPrompt() int { return programTokens(f.Difficulty[1]) + 3 }
+
+// MaxResponse implements Task.
+func (f *Filler) MaxResponse() int { return 2*f.Difficulty[1] + f.MaxFillers + 3 }

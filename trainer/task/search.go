@@ -1,0 +1,183 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// Search asks for the digit that a program turns into the target. The working
+// is guess and check: a candidate, the program run on it, the next candidate.
+// The number of candidates is free, and every one raises the chance to find
+// the answer: length pays.
+//
+//	prompt    <bos> b + 3 a * 7 = 8
+//	response  ? 0 b 3 a 1 ? 1 b 4 a 8 # 1 <eos>
+//
+// Programs are permutations of the digits (multipliers are 1, 3, 7 and 9), so
+// there is exactly one answer, and it is uniform whatever the program: the
+// prompt does not give away how long the search will be. Difficulty is the
+// number of candidates, counted up from 0, up to and including the answer.
+//
+// A demonstration counts candidates up from 0. Before each one it gives up
+// with probability 1 - Patience and answers a digit that it has not tried. It
+// answers as soon as a candidate seems to hit the target. With k candidates a
+// faultless searcher is right with probability (k+1)/10, and a policy that
+// sharpens towards "go on" finds every answer.
+//
+// It is learnable for the reasons given at Chain; besides, the value behind
+// marker a is compared with the digit behind "=", which content finds, and the
+// next candidate and the answer lie a fixed distance behind.
+type Search struct {
+	// Difficulty is the range of the number of candidates needed, within [1, 10].
+	Difficulty Range `yaml:"difficulty,flow"`
+	// Operations is the length of the program, within [1, 6].
+	Operations int `yaml:"operations"`
+	// Noise is the chance that a demonstration replaces a value by a random digit.
+	Noise float64 `yaml:"noise"`
+	// Patience is the chance that a demonstration tries one more candidate.
+	Patience float64 `yaml:"patience"`
+}
+
+var searchSpec = method.Spec{
+	Name:     "search",
+	Aliases:  []string{"guess-and-check"},
+	Group:    "task",
+	Unit:     method.Sequence,
+	Source:   "this project; search with verification, where a longer working is right more often",
+	Formula:  "find x: f(x) = target, f = opₙ ∘ … ∘ op₁ (mod 10);  P(right | k candidates) = (k+1)/10",
+	Gradient: "none: a task makes prompts and verdicts",
+	Needs:    []string{},
+	Example: "prompt    <bos> b + 3 a * 7 = 8\n" +
+		"response  ? 0 b 3 a 1 ? 1 b 4 a 8 # 1 <eos>   correct: two candidates\n" +
+		"response  ? 0 b 3 a 1 # 5 <eos>               wrong: gave up after one and guessed",
+}
+
+// maxOperations keeps the longest search within a context of 128 tokens at the
+// default width of the other fields.
+const maxOperations = 6
+
+// NewSearch returns the default search task: 1 to 10 candidates, two
+// operations, noise 0.05, patience 0.85.
+func NewSearch() *Search {
+	return &Search{Difficulty: Range{1, 10}, Operations: 2, Noise: 0.05, Patience: 0.85}
+}
+
+// Validate implements Task.
+func (s *Search) Validate() error {
+	faults := []error{
+		s.Difficulty.fault("difficulty", 1, 10),
+		probability("noise", s.Noise),
+		probability("patience", s.Patience),
+	}
+	if s.Operations < 1 || s.Operations > maxOperations {
+		faults = append(faults, fmt.Errorf("operations: %d is not within [1, %d]", s.Operations, maxOperations))
+	}
+	return errors.Join(faults...)
+}
+
+// Vocab implements Task.
+func (s *Search) Vocab() []string { return sharedVocab }
+
+// Prompt implements Task.
+func (s *Search) Prompt(rng *rand.Rand) Prompt { return s.Reproduce(newID(rng, training)) }
+
+// HeldOut implements Task.
+func (s *Search) HeldOut(rng *rand.Rand) Prompt { return s.Reproduce(newID(rng, evaluation)) }
+
+// Reproduce implements Task.
+func (s *Search) Reproduce(id int64) Prompt {
+	return reproduce(id, "search", s.Difficulty, func(rng *rand.Rand, difficulty int) (tokens, answer []int32) {
+		g := drawPermutation(rng, s.Operations)
+		x := difficulty - 1
+		tokens = appendProgram(append(make([]int32, 0, s.MaxPrompt()), BOS), &g)
+		return append(tokens, equals, digit(g.run(x))), []int32{digit(x)}
+	})
+}
+
+// drawPermutation draws n operations that can be undone: multipliers are
+// coprime to ten.
+func drawPermutation(rng *rand.Rand, n int) program {
+	g := drawProgram(rng, n)
+	for i, o := range g.ops[:n] {
+		if o.op == times {
+			g.ops[i].operand = [...]int{1, 3, 7, 9}[rng.IntN(4)]
+		}
+	}
+	return g
+}
+
+// Verify implements Task. A response is correct if it ends with "# x <eos>",
+// x the answer, and has no other mark. It has the form if the working is any
+// number of whole candidates, none included. Each value is a step.
+func (s *Search) Verify(p Prompt, response []int32) Verdict {
+	var v Verdict
+	g, _, ok := parsePrompt(p.Tokens, equals)
+	if !ok {
+		return v
+	}
+	whole := g.readCandidates(&v, working(response))
+	_, answer, ended := splitAnswer(response)
+	if !ended {
+		return v
+	}
+	v.Correct = slices.Equal(answer, p.Answer)
+	v.Format = whole && isDigits(answer, 1)
+	return v
+}
+
+// readCandidates adds a verdict per value of the candidates in work, and
+// reports whether all of work could be read.
+func (g *program) readCandidates(v *Verdict, work []int32) (whole bool) {
+	for at := 0; at < len(work); {
+		if work[at] != try || at+1 == len(work) {
+			return false
+		}
+		x, isDigit := digitOf(work[at+1])
+		if !isDigit {
+			return false
+		}
+		at += 2
+		read, _, complete := g.readRun(v, work[at:], x, at)
+		if !complete {
+			return false
+		}
+		at += read
+	}
+	return true
+}
+
+// Demonstration implements Task.
+func (s *Search) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
+	g, target, ok := parsePrompt(p.Tokens, equals)
+	if !ok {
+		panic("task: not a search prompt: " + Text(sharedVocab, p.Tokens))
+	}
+	x := 0
+	for ; x < 10 && rng.Float64() < s.Patience; x++ {
+		dst = append(dst, try, digit(x))
+		value := x
+		for i, o := range g.ops[:g.n] {
+			value = noisy(o.apply(value), s.Noise, rng)
+			dst = append(dst, marker(i, g.n), digit(value))
+		}
+		if value == target {
+			return append(dst, answerMark, digit(x), EOS)
+		}
+	}
+	if x < 10 {
+		x += rng.IntN(10 - x)
+	} else {
+		x = rng.IntN(10) // every candidate missed, one of them by a slip
+	}
+	return append(dst, answerMark, digit(x), EOS)
+}
+
+// MaxPrompt implements Task.
+func (s *Search) MaxPrompt() int { return programTokens(s.Operations) + 3 }
+
+// MaxResponse implements Task.
+func (s *Search) MaxResponse() int { return 10*(2+2*s.Operations) + 3 }
