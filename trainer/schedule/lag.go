@@ -1,0 +1,48 @@
+package schedule
+
+import (
+	"fmt"
+
+	"driftlab/trainer/method"
+)
+
+// Lag generates every step's rollouts from the weights of K updates ago: a
+// fixed staleness, the simplest stand-in for an asynchronous system.
+//
+//	version_roll(s) = max(0, version(s) - K)
+//
+// Source: the one-step (K = 1) and fixed-delay off-policy settings of
+// "Asynchronous RLHF" (2410.18252); AReaL's bounded staleness (2505.24298)
+// replaces the fixed K by a ceiling.
+type Lag struct {
+	// K is the staleness in optimiser updates, 1 to 1024. A step makes epochs x
+	// minibatches updates. Default 1, the one-step-off-policy pipeline.
+	K int `yaml:"k"`
+}
+
+// maxK bounds the number of past weights that a run keeps in memory.
+const maxK = 1024
+
+// Lag is K at every step.
+func (l *Lag) Lag(int) int { return l.K }
+
+// MaxLag is K.
+func (l *Lag) MaxLag() int { return l.K }
+
+// Validate checks the range of K.
+func (l *Lag) Validate() error {
+	if l.K < 1 || l.K > maxK {
+		return fmt.Errorf("k: %d is outside [1, %d]; use sync for no lag", l.K, maxK)
+	}
+	return nil
+}
+
+var lagSpec = method.Spec{
+	Name: "lag", Aliases: []string{"stale"}, Group: "schedule", Unit: method.System,
+	Source:   "fixed off-policy delay, arXiv:2410.18252; a ceiling instead in AReaL, arXiv:2505.24298",
+	Formula:  "version_roll(s) = max(0, version(s) - k)",
+	Gradient: "none: a schedule chooses weights",
+	Example: "k = 2, one update per step\n" +
+		"steps 0, 1, 2: rollouts from version 0 (the initial weights)\n" +
+		"step 10: learner at version 10, rollouts from version 8",
+}
