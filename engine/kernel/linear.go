@@ -11,17 +11,14 @@ const linearRows = 64
 // row (len rows), or for a block-scaled weight one per row and block of inputs,
 // [rows][ceil(In/Block)]. Scales multiply as float32(sum*float32(xs*ws)); block
 // scales multiply each block's partial sum before it is added, in block order.
-// A row's result does not depend on rows unless the reduction is batch-variant.
+// A row's result does not depend on rows unless the reduction is batch-variant;
+// a caller that splits one batch among workers resolves it for the whole batch
+// first, with Reduction.At.
 func Linear(dst, x, xScale []float32, w *Weight, rows int, num Numerics, s *Scratch) {
 	if len(dst) < rows*w.Out || len(x) < rows*w.In {
 		panic(fmt.Sprintf("kernel: Linear dst %d, x %d, W [%d,%d], rows %d", len(dst), len(x), w.Out, w.In, rows))
 	}
-	LinearAt(dst, x, xScale, w, rows, num, num.Reduction.At(rows), s)
-}
-
-// LinearAt is Linear with the reduction already resolved, for callers that
-// split one batch among workers: red is Reduction.At of the whole batch.
-func LinearAt(dst, x, xScale []float32, w *Weight, rows int, num Numerics, red Reduction, s *Scratch) {
+	red := num.Reduction.At(rows)
 	s = s.orNew()
 	blocks := 1
 	if w.Block > 0 {
