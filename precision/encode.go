@@ -31,7 +31,7 @@ func (f Format) Encode(x float32) uint32 {
 	// A magnitude is exponent field and mantissa in one number, in both
 	// formats; normal ones differ by the bias and the width of the mantissa.
 	if minNormal := uint32(1-f.Bias+floatBias) << 23; a >= minNormal {
-		return sign | (a-minNormal)>>(23-f.MantissaBits) + 1<<f.MantissaBits
+		return sign | ((a-minNormal)>>(23-f.MantissaBits) + 1<<f.MantissaBits)
 	}
 	// Subnormal: the pattern counts the steps; the product is exact.
 	steps := float64(math.Float32frombits(a)) * math.Ldexp(1, f.MantissaBits+f.Bias-1)
@@ -68,7 +68,7 @@ func (f Format) Decode(bits uint32) float32 {
 
 // topExponent is the pattern of the highest exponent and no mantissa, which in
 // an IEEE-like format is infinity.
-func (f Format) topExponent() uint32 {
+func (f *Format) topExponent() uint32 {
 	return (1<<f.ExponentBits - 1) << f.MantissaBits
 }
 
@@ -78,7 +78,7 @@ func (f Format) encodeNaN(b uint32) uint32 {
 	sign := b >> 31 << (width - 1)
 	switch f.Specials {
 	case NaNOnly:
-		return sign | 1<<(width-1) - 1
+		return sign | (1<<(width-1) - 1)
 	case FiniteOnly:
 		return f.Encode(f.Max)
 	}

@@ -9,20 +9,15 @@ import "math"
 // roundWide rounds the float32 pattern b to a format with the exponent of
 // float32, where every number, normal or not, loses the same number of low
 // bits. Adding just under half of the dropped range, plus one if the kept part
-// is odd, carries exactly when nearest-even rounds up; a carry out of the
-// largest finite number arrives at the pattern of infinity. What exceeds the
-// magnitude top becomes over.
-func roundWide(b uint32, drop uint, top, over uint32) uint32 {
+// is odd, carries exactly when nearest-even rounds up. Magnitudes from limit on
+// overflow and become over.
+func roundWide(b uint32, drop uint, limit, over uint32) uint32 {
 	a := b & absBits
-	if a > infinity {
-		return b
+	if a >= limit {
+		return outside(b, over)
 	}
 	half := uint32(1)<<(drop-1) - 1
-	r := (a + half + a>>drop&1) >> drop << drop
-	if r > top {
-		r = over
-	}
-	return r | b&signBit
+	return (b + half + b>>drop&1) >> drop << drop // the sign rides along
 }
 
 // roundNarrow rounds the float32 pattern b to a format of less range than
@@ -30,31 +25,40 @@ func roundWide(b uint32, drop uint, top, over uint32) uint32 {
 // bit is worth one step of the format: the float32 addition itself rounds to
 // nearest even. The power is that of x, but at least that of the smallest
 // normal number, raised by lift, the number of mantissa bits to lose.
-func roundNarrow(b, minExp, lift, top, over uint32) uint32 {
+func roundNarrow(b, minExp, lift, limit, over uint32) uint32 {
 	a := b & absBits
-	if limit := powerAbove(top); a >= limit {
-		if a > infinity {
-			return b
-		}
-		return over | b&signBit
+	if a >= limit {
+		return outside(b, over)
 	}
 	power := math.Float32frombits(max(a&infinity, minExp) + lift)
-	r := math.Float32bits(math.Float32frombits(a) + power - power)
-	if r > top {
-		r = over
-	}
-	return r | b&signBit
+	return math.Float32bits(math.Float32frombits(a)+power-power) | b&signBit
 }
 
-// powerAbove returns the pattern of the first power of two above the magnitude
-// top, from which on everything overflows.
-func powerAbove(top uint32) uint32 { return (top>>23 + 1) << 23 }
+// outside rounds a pattern that is not below the limit: a NaN stays, all else
+// becomes over.
+func outside(b, over uint32) uint32 {
+	if b&absBits > infinity {
+		return b
+	}
+	return over | b&signBit
+}
+
+// The constants of a format are methods of the pointer: copying the receiver
+// would cost more than they do.
+
+// limit is the smallest magnitude that nearest-even rounding takes beyond Max:
+// the midpoint between Max and the number that would follow, or the next
+// float32 if that tie goes to Max for being even.
+func (f *Format) limit() uint32 {
+	top, drop := math.Float32bits(f.Max), uint(23-f.MantissaBits)
+	return top + 1<<(drop-1) + 1 - top>>drop&1
+}
 
 // minExp is the exponent field, in place, of the smallest normal number.
-func (f Format) minExp() uint32 { return uint32(1-f.Bias+floatBias) << 23 }
+func (f *Format) minExp() uint32 { return uint32(1-f.Bias+floatBias) << 23 }
 
 // lift is the number of mantissa bits that are lost, as an exponent field.
-func (f Format) lift() uint32 { return uint32(23-f.MantissaBits) << 23 }
+func (f *Format) lift() uint32 { return uint32(23-f.MantissaBits) << 23 }
 
 // integerPower is 1.5·2^23: added to a number of magnitude below 2^22 it leaves
 // no room for a fraction, so the sum is rounded to a whole number. Taking it

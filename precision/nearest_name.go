@@ -1,8 +1,11 @@
 package precision
 
+import "strings"
+
 // nearestName returns the candidate with the smallest edit distance to name,
-// the first of equals.
+// upper or lower case, the first of equals.
 func nearestName(name string, candidates []string) string {
+	name = strings.ToLower(name)
 	best, bestDistance := "", -1
 	for _, c := range candidates {
 		if d := editDistance(name, c); bestDistance < 0 || d < bestDistance {

@@ -56,6 +56,20 @@ func (q Quantizer) Scaled() bool { return q.Granularity != None }
 // Identity reports whether the quantiser changes nothing at all.
 func (q Quantizer) Identity() bool { return !q.Scaled() && q.Format.Identity() }
 
+// RowLocal reports whether the result for a row depends on that row alone: true
+// without scale, per channel, for blocks one row high, and for MX. Otherwise
+// quantised activations of one sequence change with what shares its batch, as
+// they do on hardware.
+func (q Quantizer) RowLocal() bool {
+	switch q.Granularity {
+	case PerTensor, NV:
+		return false
+	case Block:
+		return q.BlockRows == 1
+	}
+	return true
+}
+
 // Validate reports the first contradiction between the fields.
 func (q Quantizer) Validate() error {
 	f := q.Format

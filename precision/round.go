@@ -53,12 +53,12 @@ func (f Format) Round(x float32) float32 {
 			return x
 		}
 		drop := uint(23-f.MantissaBits) & 31
-		return math.Float32frombits(roundWide(b, drop, math.Float32bits(f.Max), f.overflowBits()))
+		return math.Float32frombits(roundWide(b, drop, f.limit(), f.overflowBits()))
 	case f.ExponentBits == 0:
 		f.mustBeSet()
 		return roundInteger(x, f.Max)
 	}
-	return math.Float32frombits(roundNarrow(b, f.minExp(), f.lift(), math.Float32bits(f.Max), f.overflowBits()))
+	return math.Float32frombits(roundNarrow(b, f.minExp(), f.lift(), f.limit(), f.overflowBits()))
 }
 
 // RoundMode rounds x in the given direction. u supplies 32 uniform random bits
@@ -130,7 +130,7 @@ func roundsUp(rest uint32, drop uint, odd bool, mode Mode, u uint32) bool {
 }
 
 // overflowBits is the magnitude, as float32 bits, of what overflow turns into.
-func (f Format) overflowBits() uint32 {
+func (f *Format) overflowBits() uint32 {
 	switch f.Overflow {
 	case ToInfinity:
 		return infinity
@@ -142,7 +142,7 @@ func (f Format) overflowBits() uint32 {
 
 // mustBeSet panics for the zero Format, which would otherwise round everything
 // to nonsense without a word.
-func (f Format) mustBeSet() {
+func (f *Format) mustBeSet() {
 	if f.MantissaBits == 0 {
 		panic("precision: the zero Format is not a format; use FP32 for no rounding")
 	}

@@ -20,11 +20,11 @@ func (f Format) RoundSlice(dst, src []float32) {
 	case f == BF16:
 		roundSliceBF16(dst, src)
 	case f.ExponentBits == 8:
-		roundSliceWide(dst, src, uint(23-f.MantissaBits), math.Float32bits(f.Max), f.overflowBits())
+		roundSliceWide(dst, src, uint(23-f.MantissaBits), f.limit(), f.overflowBits())
 	case f.Integer():
 		roundSliceInteger(dst, src, f.Max)
 	default:
-		roundSliceNarrow(dst, src, f.minExp(), f.lift(), math.Float32bits(f.Max), f.overflowBits())
+		roundSliceNarrow(dst, src, f.minExp(), f.lift(), f.limit(), f.overflowBits())
 	}
 }
 
@@ -36,12 +36,12 @@ func mustMatch(what string, dst, src int) {
 }
 
 // roundSliceBF16 is roundSliceWide for the format that is used most: with the
-// constants in the instructions, and without a test for overflow, since the
-// carry out of the largest number is the infinity wanted. The sign rides along.
+// constants in the instructions, and without a limit, since the carry out of
+// the largest number is the infinity wanted.
 func roundSliceBF16(dst, src []float32) {
 	dst = dst[:len(src)]
-	for i, x := range src {
-		b := math.Float32bits(x)
+	for i := range src {
+		b := math.Float32bits(src[i])
 		if b&absBits <= infinity {
 			b = (b + 0x7fff + b>>16&1) & 0xffff0000
 		}
@@ -50,46 +50,34 @@ func roundSliceBF16(dst, src []float32) {
 }
 
 // roundSliceWide applies roundWide.
-func roundSliceWide(dst, src []float32, drop uint, top, over uint32) {
+func roundSliceWide(dst, src []float32, drop uint, limit, over uint32) {
 	dst = dst[:len(src)]
 	drop &= 31 // spares the shifts a test for longer ones
 	half, keep := uint32(1)<<(drop-1)-1, uint32(math.MaxUint32)<<drop
-	for i, x := range src {
-		b := math.Float32bits(x)
-		a := b & absBits
-		if a > infinity {
-			dst[i] = x
-			continue
+	for i := range src {
+		b := math.Float32bits(src[i])
+		if b&absBits < limit {
+			b = (b + half + b>>drop&1) & keep
+		} else {
+			b = outside(b, over)
 		}
-		r := (a + half + a>>drop&1) & keep
-		if r > top {
-			r = over
-		}
-		dst[i] = math.Float32frombits(r | b&signBit)
+		dst[i] = math.Float32frombits(b)
 	}
 }
 
-// roundSliceNarrow applies roundNarrow. Its one branch is for numbers far above
-// the largest, so time does not depend on how normals and subnormals mix.
-func roundSliceNarrow(dst, src []float32, minExp, lift, top, over uint32) {
+// roundSliceNarrow applies roundNarrow. Its one branch is for numbers above the
+// largest, so the time does not depend on how normals and subnormals mix.
+func roundSliceNarrow(dst, src []float32, minExp, lift, limit, over uint32) {
 	dst = dst[:len(src)]
-	limit := powerAbove(top)
-	for i, x := range src {
-		b := math.Float32bits(x)
-		a := b & absBits
-		if a >= limit {
-			if a <= infinity {
-				x = math.Float32frombits(over | b&signBit)
-			}
-			dst[i] = x
-			continue
+	for i := range src {
+		b := math.Float32bits(src[i])
+		if a := b & absBits; a < limit {
+			power := math.Float32frombits(max(a&infinity, minExp) + lift)
+			b = math.Float32bits(math.Float32frombits(a)+power-power) | b&signBit
+		} else {
+			b = outside(b, over)
 		}
-		power := math.Float32frombits(max(a&infinity, minExp) + lift)
-		r := math.Float32bits(math.Float32frombits(a) + power - power)
-		if r > top {
-			r = over
-		}
-		dst[i] = math.Float32frombits(r | b&signBit)
+		dst[i] = math.Float32frombits(b)
 	}
 }
 

@@ -24,7 +24,7 @@ func (f Format) RoundSliceStochastic(dst, src []float32, rng *rand.Rand) {
 	// than rest: RoundMode's rule.
 	normal, limit := uint32(0), uint32(infinity)
 	if f.ExponentBits < 8 {
-		normal, limit = f.minExp(), powerAbove(math.Float32bits(f.Max))
+		normal, limit = f.minExp(), (math.Float32bits(f.Max)>>23+1)<<23
 	}
 	drop := uint(23-f.MantissaBits) & 31
 	keep := uint32(math.MaxUint32) << drop
