@@ -9,32 +9,32 @@ import (
 	"driftlab/trainer/method"
 )
 
-// Search asks for the digit that a program turns into the target. The working
-// is guess and check: a candidate, the program run on it, the next candidate.
-// The number of candidates is free, and every one raises the chance to find
-// the answer: length pays.
+// Search asks for the root of a program: the digit that it turns into zero.
+// The working is guess and check: a candidate, the program run on it, the next
+// candidate. The number of candidates is free, and every one raises the chance
+// to find the answer: length pays.
 //
-//	prompt    <bos> b + 3 a * 7 = 8
-//	response  ? 0 b 3 a 1 ? 1 b 4 a 8 # 1 <eos>
+//	prompt    <bos> b + 3 a - 4 = 0
+//	response  ? 0 b 3 a 9 ? 1 b 4 a 0 # 1 <eos>
 //
 // Programs are permutations of the digits (multipliers are 1, 3, 7 and 9), so
-// there is exactly one answer, and it is uniform whatever the program: the
-// prompt does not give away how long the search will be. Difficulty is the
-// number of candidates, counted up from 0, up to and including the answer.
+// there is exactly one root. Difficulty is the number of candidates, counted
+// up from 0, up to and including the root; the prompt does not show it.
 //
 // A demonstration counts candidates up from 0. Before each one it gives up
 // with probability 1 - Patience and answers a digit that it has not tried. It
-// answers as soon as a candidate seems to hit the target. With k candidates a
+// answers as soon as a candidate seems to be the root. With k candidates a
 // faultless searcher is right with probability (k+1)/10, and a policy that
-// sharpens towards "go on" finds every answer.
+// sharpens towards "go on" finds every root.
 //
-// It is learnable for the reasons given at Chain; besides, the value behind
-// marker a is compared with the digit behind "=", which content finds, and the
+// It is learnable for the reasons given at Chain. Whether to stop is seen from
+// the value behind marker a alone, since the target is always zero (with a
+// free target the comparison was what the warm start failed to learn), and the
 // next candidate and the answer lie a fixed distance behind.
 type Search struct {
 	// Difficulty is the range of the number of candidates needed, within [1, 10].
 	Difficulty Range `yaml:"difficulty,flow"`
-	// Operations is the length of the program, within [1, 6].
+	// Operations is the length of the program, within [2, 6]: fewer leave no choice of prompts.
 	Operations int `yaml:"operations"`
 	// Noise is the chance that a demonstration replaces a value by a random digit.
 	Noise float64 `yaml:"noise"`
@@ -48,17 +48,20 @@ var searchSpec = method.Spec{
 	Group:    "task",
 	Unit:     method.Sequence,
 	Source:   "this project; search with verification, where a longer working is right more often",
-	Formula:  "find x: f(x) = target, f = opₙ ∘ … ∘ op₁ (mod 10);  P(right | k candidates) = (k+1)/10",
+	Formula:  "find x: f(x) = 0, f = opₙ ∘ … ∘ op₁ (mod 10);  P(right | k candidates) = (k+1)/10",
 	Gradient: "none: a task makes prompts and verdicts",
 	Needs:    []string{},
-	Example: "prompt    <bos> b + 3 a * 7 = 8\n" +
-		"response  ? 0 b 3 a 1 ? 1 b 4 a 8 # 1 <eos>   correct: two candidates\n" +
-		"response  ? 0 b 3 a 1 # 5 <eos>               wrong: gave up after one and guessed",
+	Example: "prompt    <bos> b + 3 a - 4 = 0\n" +
+		"response  ? 0 b 3 a 9 ? 1 b 4 a 0 # 1 <eos>   correct: two candidates\n" +
+		"response  ? 0 b 3 a 9 # 5 <eos>               wrong: gave up after one and guessed",
 }
 
-// maxOperations keeps the longest search within a context of 128 tokens at the
-// default width of the other fields.
-const maxOperations = 6
+// With one operation some roots would have two programs in all; with six the
+// longest demonstration has 143 tokens.
+const (
+	minOperations = 2
+	maxOperations = 6
+)
 
 // NewSearch returns the default search task: 1 to 10 candidates, two
 // operations, noise 0.05, patience 0.85.
@@ -73,8 +76,8 @@ func (s *Search) Validate() error {
 		probability("noise", s.Noise),
 		probability("patience", s.Patience),
 	}
-	if s.Operations < 1 || s.Operations > maxOperations {
-		faults = append(faults, fmt.Errorf("operations: %d is not within [1, %d]", s.Operations, maxOperations))
+	if s.Operations < minOperations || s.Operations > maxOperations {
+		faults = append(faults, fmt.Errorf("operations: %d is not within [%d, %d]", s.Operations, minOperations, maxOperations))
 	}
 	return errors.Join(faults...)
 }
@@ -91,10 +94,13 @@ func (s *Search) HeldOut(rng *rand.Rand) Prompt { return s.Reproduce(newID(rng, 
 // Reproduce implements Task.
 func (s *Search) Reproduce(id int64) Prompt {
 	return reproduce(id, "search", s.Difficulty, func(rng *rand.Rand, difficulty int) (tokens, answer []int32) {
+		root := difficulty - 1
 		g := drawPermutation(rng, s.Operations)
-		x := difficulty - 1
+		for g.run(root) != 0 { // one program in ten passes
+			g = drawPermutation(rng, s.Operations)
+		}
 		tokens = appendProgram(append(make([]int32, 0, s.MaxPrompt()), BOS), &g)
-		return append(tokens, equals, digit(g.run(x))), []int32{digit(x)}
+		return append(tokens, equals, digit(0)), []int32{digit(root)}
 	})
 }
 
@@ -115,8 +121,8 @@ func drawPermutation(rng *rand.Rand, n int) program {
 // number of whole candidates, none included. Each value is a step.
 func (s *Search) Verify(p Prompt, response []int32) Verdict {
 	var v Verdict
-	g, _, ok := parsePrompt(p.Tokens, equals)
-	if !ok {
+	g, zero, ok := parsePrompt(p.Tokens, equals)
+	if !ok || zero != 0 {
 		return v
 	}
 	whole := g.readCandidates(&v, working(response))
@@ -152,8 +158,8 @@ func (g *program) readCandidates(v *Verdict, work []int32) (whole bool) {
 
 // Demonstration implements Task.
 func (s *Search) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
-	g, target, ok := parsePrompt(p.Tokens, equals)
-	if !ok {
+	g, zero, ok := parsePrompt(p.Tokens, equals)
+	if !ok || zero != 0 {
 		panic("task: not a search prompt: " + Text(sharedVocab, p.Tokens))
 	}
 	x := 0
@@ -164,7 +170,7 @@ func (s *Search) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 			value = noisy(o.apply(value), s.Noise, rng)
 			dst = append(dst, marker(i, g.n), digit(value))
 		}
-		if value == target {
+		if value == 0 {
 			return append(dst, answerMark, digit(x), EOS)
 		}
 	}

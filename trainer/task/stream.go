@@ -66,8 +66,15 @@ func streamOf(tokens []int32) int64 {
 	for _, id := range tokens {
 		h = (h ^ uint64(uint32(id))) * fnvPrime
 	}
-	// FNV's lowest bit is a plain parity of its input; a high one is well mixed.
-	return int64(h >> 40 & 1)
+	return int64(mix(h) & 1)
+}
+
+// mix is the finaliser of SplitMix64. Single bits of FNV are regular functions
+// of short inputs (one was constant over all one-digit additions); these are not.
+func mix(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
 }
 
 // The constants of the 64-bit FNV-1a hash.
