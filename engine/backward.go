@@ -48,9 +48,14 @@ func (p *Pass) BeginBackward(grad *model.Params, auxWeight float64) {
 	if !p.options.Save {
 		panic("engine: BeginBackward of a pass that did not save its layers")
 	}
+	p.back.grad, p.back.auxWeight = grad, auxWeight
+	p.growBack()
+}
+
+// growBack makes room for the gradients of the pass's rows.
+func (p *Pass) growBack() {
 	c, b, n := &p.config, &p.back, p.rows
 	slots := n * max(c.TopK, 1)
-	b.grad, b.auxWeight = grad, auxWeight
 	b.stream = grown(b.stream, n*c.DModel)
 	b.normed, b.mixed, b.projection = grown(b.normed, n*c.DModel), grown(b.mixed, n*c.DModel), grown(b.projection, n*c.DModel)
 	b.headNormed, b.headIn = grown(b.headNormed, p.targets*c.DModel), grown(b.headIn, p.targets*c.DModel)

@@ -134,6 +134,16 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	p.grow()
 }
 
+// Reserve makes room for packs of so many rows whose layers are saved, and
+// leaves the buffers of the residual stream and its gradient that long until
+// the next Begin. As long as no pack is larger they stay in place, so views of
+// them stay valid.
+func (p *Pass) Reserve(rows int) {
+	p.rows, p.targets, p.options = rows, 0, Options{Save: true}
+	p.grow()
+	p.growBack()
+}
+
 // share splits the pack's sequences among the workers, contiguous and about
 // equal in rows.
 func (p *Pass) share() {
@@ -253,3 +263,16 @@ func (p *Pass) ForwardExperts(layer int) { p.run.start(stageExperts, layer) }
 
 // ForwardHead computes the logits of the target rows.
 func (p *Pass) ForwardHead() { p.run.start(stageHead, 0) }
+
+// Embedded is the residual stream entering layer 0, [rows, d].
+func (p *Pass) Embedded() []float32 { return p.embed[:p.rows*p.config.DModel] }
+
+// Middle is the residual stream of a layer between attention and experts,
+// [rows, d]. The pass must have saved its layers.
+func (p *Pass) Middle(layer int) []float32 {
+	return p.layers[layer].middle[:p.rows*p.config.DModel]
+}
+
+// Out is the residual stream leaving a layer, [rows, d]. The pass must have
+// saved its layers.
+func (p *Pass) Out(layer int) []float32 { return p.layers[layer].out[:p.rows*p.config.DModel] }

@@ -60,6 +60,9 @@ type Batch struct {
 	TokenReward []float64
 	// Value is the critic's value before each token, for generalised advantages.
 	Value []float64
+	// Return is the estimator's target for the critic: the discounted reward to
+	// come, where the estimator computes one.
+	Return []float64
 	// Entropy is that of the next-token distribution under LogpOld's weights (nats).
 	Entropy []float64
 	// SumSquares is sum over the vocabulary of the squared probabilities of that distribution.
@@ -81,6 +84,8 @@ type Batch struct {
 	// engine, all but the last (whose entry belongs to the first response token),
 	// per response, in the same order.
 	PromptRoutes [][]uint8
+	// PromptRoutesOld are the same in the learner's pass before the first update.
+	PromptRoutesOld [][]uint8
 	// Layers and TopK give the shape of the routes.
 	Layers, TopK int
 
@@ -158,6 +163,8 @@ func (b *Batch) Require(columns ...string) error {
 			have, want = len(b.TokenReward), n
 		case "Value":
 			have, want = len(b.Value), n
+		case "Return":
+			have, want = len(b.Return), n
 		case "Entropy":
 			have, want = len(b.Entropy), n
 		case "SumSquares":

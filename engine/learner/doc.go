@@ -1,0 +1,21 @@
+// Package learner is the engine that computes gradients: policies pi_old and pi.
+//
+// Gorgonia holds the graph, the parameters and the differentiation. The nodes
+// are few and large: one fused operation for the embedding, for each attention
+// block, for each expert block, and for the head with the policy loss; each
+// names its gradient as a second operation on the same kernels. Parameters and
+// gradients are one flat slice each, and a node views the run of its block, so
+// optimiser, clipping and weight sync work on plain memory.
+//
+//	l := learner.New(params, numerics, learner.Settings{Optimizer: ...}, 1)
+//	l.Score(&b, learner.ScoreOptions{Temperature: 1})           // fills LogpOld, RoutesOld
+//	report, err := l.Gradient(&mini, objective, learner.StepOptions{Temperature: 1})
+//	l.Update(report, 1)
+//
+// All imports of Gorgonia are in this package. A test holds the graph's
+// gradients against the kernels called directly, bit for bit, so the frozen
+// upstream is replaceable.
+//
+// What it is not: it knows no rewards, draws no samples and chooses no method;
+// the policy loss arrives as a value that maps a batch to d loss/d log-prob.
+package learner

@@ -1,0 +1,244 @@
+package learner
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gorgonia.org/gorgonia"
+
+	"driftlab/engine"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
+)
+
+// Settings are the choices of a learner that last for a run.
+type Settings struct {
+	// Numerics is how it computes.
+	Numerics engine.Numerics
+	// Optimizer is AdamW's settings.
+	Optimizer Optimizer
+	// LossScale guards small fp16 gradients; the zero value switches it off.
+	LossScale LossScale
+	// Updates is the length of the run in updates, for the decay of the rate.
+	Updates int
+	// Balance is the weight of the load-balancing loss; 0 leaves it out.
+	Balance float64
+}
+
+// StepOptions are the choices of one gradient.
+type StepOptions struct {
+	// Temperature divides the logits, as in the rollout.
+	Temperature float64
+	// Replay says whose routes to follow.
+	Replay Replay
+	// Distributions keeps the full log-probs in the batch's Dist.
+	Distributions bool
+}
+
+// Report is what one gradient came to.
+type Report struct {
+	// Loss is the value of the policy loss.
+	Loss float64
+	// GradNorm is the norm of the gradient before clipping.
+	GradNorm float64
+	// Skipped is true when a scaled fp16 gradient overflowed: no update is due.
+	Skipped bool
+	// Scale is the loss scale the gradient was computed with, 1 without one.
+	Scale float64
+	// Metrics are those of the loss; valid until the next gradient.
+	Metrics []loss.Metric
+}
+
+// Learner trains a model: it computes gradients of policy losses in its own
+// numerics and updates float32 master weights. Not safe for concurrent use.
+type Learner struct {
+	Scorer
+	settings Settings
+	params   *model.Params
+	grad     *model.Params
+	adam     *adamW
+	scale    lossScaler
+	graph    *graph
+	stale    bool // the published weights are older than params
+
+	// What the last operation of the graph needs, set for each run.
+	batch     *batch.Batch
+	objective loss.Loss
+	options   StepOptions
+	out       loss.Grad
+	value     gorgonia.F32
+	dlogits   []float32
+}
+
+// New returns a learner that trains params in place, spread over that many workers.
+func New(p *model.Params, s Settings, workers int) *Learner {
+	l := &Learner{
+		Scorer:   *NewScorer(p.Config, s.Numerics, workers),
+		settings: s, params: p, grad: model.New(p.Config), adam: newAdamW(s.Optimizer, p), stale: true,
+	}
+	l.scale = newLossScaler(s.LossScale)
+	return l
+}
+
+// Params returns the master weights, which Update changes in place.
+func (l *Learner) Params() *model.Params { return l.params }
+
+// Grad returns the gradient of the last call of Gradient, unscaled and
+// unclipped, laid out like the parameters. Guards may edit it before Update.
+func (l *Learner) Grad() []float32 { return l.grad.Theta }
+
+// Updates returns how many updates have been made.
+func (l *Learner) Updates() int { return l.adam.updates }
+
+// Close releases the workers and the graph.
+func (l *Learner) Close() {
+	l.Scorer.Close()
+	if l.graph != nil {
+		l.graph.close()
+	}
+}
+
+// Score computes log-probs under the current weights.
+func (l *Learner) Score(b *batch.Batch, o ScoreOptions) {
+	l.publish()
+	l.Scorer.Score(b, o)
+}
+
+// publish brings the learner's formatted weights up to date.
+func (l *Learner) publish() {
+	if l.stale {
+		l.Scorer.Publish(l.params, l.adam.updates)
+		l.stale = false
+	}
+}
+
+// Gradient runs the graph once: the batch forward, the objective as its last
+// operation, and backward. It fills Logp, Entropy and, if asked for, Dist. The
+// error is the objective's, or a NonFinite that names the tensor.
+func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (Report, error) {
+	l.publish()
+	l.batch, l.objective, l.options = b, objective, o
+	l.layOut(b)
+	if err := l.ensureGraph(); err != nil {
+		return Report{}, err
+	}
+	clear(l.grad.Theta)
+	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Replay: l.replayed(b, o.Replay)})
+	l.pass.BeginBackward(l.grad, l.settings.Balance*l.scale.factor())
+	if err := l.graph.run(); err != nil {
+		return Report{}, unwrapped(err)
+	}
+	r := Report{Loss: l.out.Loss, Scale: l.scale.factor(), Metrics: l.out.Metrics}
+	if l.scale.active() {
+		for i := range l.grad.Theta {
+			l.grad.Theta[i] *= float32(1 / r.Scale)
+		}
+	}
+	r.GradNorm = norm(l.grad.Theta)
+	if math.IsNaN(r.GradNorm) || math.IsInf(r.GradNorm, 0) {
+		if l.scale.active() {
+			l.scale.overflow()
+			r.Skipped = true
+			return r, nil
+		}
+		return r, l.nonFiniteGradient()
+	}
+	l.scale.fine()
+	return r, nil
+}
+
+// Update moves the weights by the last gradient, clipped to the norm of the
+// settings, at the scheduled rate times scale. It returns the rate used.
+func (l *Learner) Update(scale float64) (rate float64) {
+	clip := 1.0
+	if bound := l.settings.Optimizer.ClipNorm; bound > 0 {
+		if n := norm(l.grad.Theta); n > bound {
+			clip = bound / n
+		}
+	}
+	rate = l.settings.Optimizer.Rate(l.adam.updates, l.settings.Updates) * scale
+	l.adam.step(l.params, l.grad.Theta, clip, rate)
+	l.stale = true
+	return rate
+}
+
+// ensureGraph builds the graph, again when the pack has outgrown it.
+func (l *Learner) ensureGraph() error {
+	rows := l.pack.Rows()
+	if l.graph != nil && rows <= l.graph.capacity {
+		return nil
+	}
+	if l.graph != nil {
+		l.graph.close()
+	}
+	// A quarter more than asked for, so that the lengths of responses, which
+	// wander, do not rebuild the graph at every step.
+	capacity := rows + rows/4
+	l.pass.Reserve(capacity)
+	g, err := newGraph(l.pass, l.params, l.grad, capacity, &l.value, l.headAndLoss, l.headGradient)
+	l.graph = g
+	return err
+}
+
+// headAndLoss is the graph's last forward operation.
+func (l *Learner) headAndLoss() error {
+	l.pass.ForwardHead()
+	l.logSoftmax(l.options.Temperature)
+	b := l.batch
+	b.Vocab = l.config.Vocab
+	b.Logp = l.sampled(b.Logp, b)
+	b.Entropy = l.entropies(b.Entropy)
+	b.Dist = l.distributions(b.Dist, l.options.Distributions)
+	if err := l.checkForward(); err != nil {
+		return err
+	}
+	if err := l.objective.Eval(&l.out, b); err != nil {
+		return err
+	}
+	l.value = gorgonia.F32(l.out.Loss)
+	return l.checkLoss()
+}
+
+// headGradient turns d loss/d log-prob into d loss/d logits and goes back
+// through the head:
+//
+//	dlogits = (dlogp·(onehot(token) - p) + dLogits)/temperature
+func (l *Learner) headGradient() error {
+	v := l.config.Vocab
+	l.dlogits = resized(l.dlogits, len(l.targets)*v)
+	scale := l.scale.factor() / l.options.Temperature
+	for n, g := range l.out.DLogp {
+		row, logp := l.dlogits[n*v:(n+1)*v], l.logp[n*v:(n+1)*v]
+		if g == 0 {
+			clear(row)
+		} else {
+			for a, lp := range logp {
+				row[a] = float32(-g * scale * math.Exp(float64(lp)))
+			}
+			row[l.batch.Token[n]] += float32(g * scale)
+		}
+	}
+	for i, g := range l.out.DLogits {
+		l.dlogits[i] += float32(g * scale)
+	}
+	l.pass.BackwardHead(l.dlogits)
+	return nil
+}
+
+// unwrapped returns the error an operation returned, without the machine's
+// account of where in its program it was.
+func unwrapped(err error) error {
+	var nonFinite *NonFinite
+	if errors.As(err, &nonFinite) {
+		return nonFinite
+	}
+	for {
+		cause, ok := err.(interface{ Cause() error })
+		if !ok || cause.Cause() == nil {
+			return fmt.Errorf("learner: %w", err)
+		}
+		err = cause.Cause()
+	}
+}

@@ -1,0 +1,110 @@
+package learner
+
+import (
+	"fmt"
+	"math"
+)
+
+// NonFinite says where a NaN or an infinity first appeared. It stops a run.
+type NonFinite struct {
+	// Tensor names the first tensor, in the order of the computation, that is not finite.
+	Tensor string
+	// Value is "NaN" or "Inf".
+	Value string
+	// Cause is the likely reason, with the remedy.
+	Cause string
+}
+
+// Error is one line: the tensor, the value and the likely cause.
+func (e *NonFinite) Error() string {
+	return fmt.Sprintf("%s in %s: %s", e.Value, e.Tensor, e.Cause)
+}
+
+// checkForward returns an error if the log-probs of the last pass are not
+// finite, naming the earliest tensor that is not.
+func (l *Learner) checkForward() error {
+	for _, x := range l.batch.Logp {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return l.locateForward()
+		}
+	}
+	return nil
+}
+
+// locateForward walks the tensors in the order they are computed.
+func (l *Learner) locateForward() error {
+	for _, t := range l.params.Tensors() {
+		if bad := firstNonFinite(t.Data); bad != "" {
+			return &NonFinite{t.Name, bad, "the weights themselves are not finite; the update before was too large, lower learner.optimizer.lr"}
+		}
+	}
+	overflow := fmt.Sprintf("the activations left the range of %s; use bf16, or a smaller learner.optimizer.lr", l.settings.Numerics.Activations)
+	if bad := firstNonFinite(l.pass.Embedded()); bad != "" {
+		return &NonFinite{"embed", bad, overflow}
+	}
+	for layer := range l.config.Layers {
+		if bad := firstNonFinite(l.pass.Middle(layer)); bad != "" {
+			return &NonFinite{fmt.Sprintf("layers.%d.attention", layer), bad, overflow}
+		}
+		if bad := firstNonFinite(l.pass.Out(layer)); bad != "" {
+			return &NonFinite{fmt.Sprintf("layers.%d.ffn", layer), bad, overflow}
+		}
+	}
+	if bad := firstNonFinite(l.pass.Logits()); bad != "" {
+		return &NonFinite{"logits", bad, overflow}
+	}
+	return &NonFinite{"log-probs", "Inf", "a sampled token has probability zero in the learner; the engines are too far apart, use finer rollout.numerics"}
+}
+
+// checkLoss returns an error if the loss or its gradient is not finite.
+func (l *Learner) checkLoss() error {
+	cause := "an importance ratio overflowed; lower the lag or learner.optimizer.lr, or bound the ratio with a correction"
+	for _, column := range []struct {
+		name   string
+		values []float64
+	}{
+		{"logp_rollout", l.batch.LogpRoll}, {"logp_old", l.batch.LogpOld}, {"advantages", l.batch.Advantage}, {"importance weights", l.batch.Weight},
+	} {
+		for n, x := range column.values {
+			if l.batch.Mask[n] && (math.IsNaN(x) || math.IsInf(x, 0)) {
+				return &NonFinite{column.name, nonFinite(x), "the batch came with it; look at the stage that filled this column"}
+			}
+		}
+	}
+	if x := l.out.Loss; math.IsNaN(x) || math.IsInf(x, 0) {
+		return &NonFinite{"policy loss", nonFinite(x), cause}
+	}
+	for _, x := range l.out.DLogp {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return &NonFinite{"d loss/d logp", nonFinite(x), cause}
+		}
+	}
+	return nil
+}
+
+// nonFiniteGradient names the first parameter whose gradient is not finite.
+func (l *Learner) nonFiniteGradient() error {
+	for _, t := range l.grad.Tensors() {
+		if bad := firstNonFinite(t.Data); bad != "" {
+			return &NonFinite{"gradient of " + t.Name, bad,
+				fmt.Sprintf("the backward pass left the range of %s; use learner.loss_scale with fp16, or coarser-ranged learner.numerics.gradients", l.settings.Numerics.Gradients)}
+		}
+	}
+	return &NonFinite{"gradient norm", "Inf", "the gradient is too large to square; lower learner.optimizer.lr"}
+}
+
+func firstNonFinite(x []float32) string {
+	for _, v := range x {
+		if d := v - v; d != 0 || d != d {
+			return nonFinite(float64(v))
+		}
+	}
+	return ""
+}
+
+func nonFinite(x float64) string {
+	if math.IsNaN(x) {
+		return "NaN"
+	}
+	return "Inf"
+}

@@ -1,0 +1,220 @@
+package learner
+
+import (
+	"math"
+
+	"driftlab/engine"
+	"driftlab/engine/kernel"
+	"driftlab/model"
+	"driftlab/moe"
+	"driftlab/trainer/batch"
+)
+
+// Replay says whose routes a forward pass follows.
+type Replay string
+
+const (
+	// ReplayNone lets the router choose.
+	ReplayNone Replay = "none"
+	// ReplayRollout follows the rollout engine's routes (R3, arXiv:2510.11370).
+	ReplayRollout Replay = "r3"
+	// ReplayOld follows the routes of the learner's own pass before the first
+	// update (R2, arXiv:2507.18071).
+	ReplayOld Replay = "r2"
+)
+
+// Column names the policy whose log-probs a pass fills in.
+type Column int
+
+const (
+	// Old is pi_old: LogpOld, Entropy, SumSquares, RoutesOld and DistOld.
+	Old Column = iota
+	// Reference is the frozen policy: LogpRef and DistRef.
+	Reference
+)
+
+// ScoreOptions are the choices of one scoring pass.
+type ScoreOptions struct {
+	// Column says which columns to fill.
+	Column Column
+	// Temperature divides the logits, as in the rollout.
+	Temperature float64
+	// Replay says whose routes to follow.
+	Replay Replay
+	// Distributions keeps the full next-token log-probs.
+	Distributions bool
+}
+
+// Scorer computes log-probs and routes of given responses, without gradients.
+// It holds its own copy of the weights in its own numerics. Not safe for
+// concurrent use.
+type Scorer struct {
+	config  model.Config
+	weights *engine.Weights
+	pass    *engine.Pass
+
+	pack    engine.Pack
+	targets []int32
+	replay  []uint8
+	logp    []float32 // [tokens, vocab] log-probs of the last pass
+}
+
+// NewScorer returns a scorer for models of that shape.
+func NewScorer(c model.Config, n engine.Numerics, workers int) *Scorer {
+	return &Scorer{config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, workers)}
+}
+
+// Publish takes the parameters as the weights of the given version.
+func (s *Scorer) Publish(p *model.Params, version int) { s.weights.Publish(p, version) }
+
+// Close releases the workers.
+func (s *Scorer) Close() { s.pass.Close() }
+
+// Score runs the responses through the model and fills the columns the options name.
+func (s *Scorer) Score(b *batch.Batch, o ScoreOptions) {
+	s.layOut(b)
+	s.pass.Begin(s.weights, &s.pack, engine.Options{Replay: s.replayed(b, o.Replay)})
+	s.pass.Forward()
+	s.logSoftmax(o.Temperature)
+	b.Vocab = s.config.Vocab
+	switch o.Column {
+	case Old:
+		b.LogpOld = s.sampled(b.LogpOld, b)
+		b.Entropy = s.entropies(b.Entropy)
+		b.SumSquares = s.sumSquares(b.SumSquares)
+		s.recordRoutes(b)
+		b.DistOld = s.distributions(b.DistOld, o.Distributions)
+	case Reference:
+		b.LogpRef = s.sampled(b.LogpRef, b)
+		b.DistRef = s.distributions(b.DistRef, o.Distributions)
+	}
+}
+
+// layOut packs prompts and responses end to end. The row that reads the token
+// before a response token predicts it; the last response token predicts
+// nothing and is left out.
+func (s *Scorer) layOut(b *batch.Batch) {
+	s.pack.Reset()
+	s.targets = s.targets[:0]
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		prompt := b.Prompt[i]
+		first := s.pack.Rows() + len(prompt) - 1
+		s.pack.Add(0, prompt, b.Token[from:max(to-1, from)])
+		for t := range to - from {
+			s.targets = append(s.targets, int32(first+t))
+		}
+	}
+	s.pack.Targets = s.targets
+}
+
+// replayed lays recorded routes out in the order of the pack's rows.
+func (s *Scorer) replayed(b *batch.Batch, r Replay) []uint8 {
+	prompts, routes := b.PromptRoutes, b.RoutesRoll
+	switch r {
+	case ReplayOld:
+		prompts, routes = b.PromptRoutesOld, b.RoutesOld
+	case ReplayRollout:
+	default:
+		return nil
+	}
+	if s.config.Dense() || len(routes) == 0 {
+		return nil
+	}
+	per := s.config.Layers * s.config.TopK
+	s.replay = s.replay[:0]
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		known := 0
+		if i < len(prompts) {
+			s.replay = append(s.replay, prompts[i]...)
+			known = len(prompts[i])
+		}
+		for range (len(b.Prompt[i])-1)*per - known {
+			s.replay = append(s.replay, moe.NoRoute)
+		}
+		s.replay = append(s.replay, routes[from*per:to*per]...)
+		if from == to {
+			for range per {
+				s.replay = append(s.replay, moe.NoRoute)
+			}
+		}
+	}
+	return s.replay
+}
+
+// recordRoutes keeps the experts the pass visited.
+func (s *Scorer) recordRoutes(b *batch.Batch) {
+	per := s.config.Layers * s.config.TopK
+	b.Layers, b.TopK = s.config.Layers, s.config.TopK
+	routes := s.pass.Routes()
+	b.RoutesOld = b.RoutesOld[:0]
+	for len(b.PromptRoutesOld) < b.Len() {
+		b.PromptRoutesOld = append(b.PromptRoutesOld, nil)
+	}
+	b.PromptRoutesOld = b.PromptRoutesOld[:b.Len()]
+	for i := range b.Len() {
+		from, prompt := s.pack.Offsets[i], len(b.Prompt[i])-1
+		to := s.pack.Offsets[i+1]
+		if b.Offsets[i] == b.Offsets[i+1] {
+			to = from + prompt
+		}
+		b.PromptRoutesOld[i] = append(b.PromptRoutesOld[i][:0], routes[from*per:(from+prompt)*per]...)
+		b.RoutesOld = append(b.RoutesOld, routes[(from+prompt)*per:to*per]...)
+	}
+}
+
+// logSoftmax turns the logits of the last pass into log-probs.
+func (s *Scorer) logSoftmax(temperature float64) {
+	logits := s.pass.Logits()
+	s.logp = resized(s.logp, len(logits))
+	kernel.LogSoftmaxRows(s.logp, logits, len(s.targets), s.config.Vocab, float32(1/temperature))
+}
+
+// sampled returns the log-prob of each response token.
+func (s *Scorer) sampled(dst []float64, b *batch.Batch) []float64 {
+	dst = resized(dst, len(s.targets))
+	for n := range dst {
+		dst[n] = float64(s.logp[n*s.config.Vocab+int(b.Token[n])])
+	}
+	return dst
+}
+
+// entropies returns the entropy of each next-token distribution, in nats.
+func (s *Scorer) entropies(dst []float64) []float64 {
+	dst = resized(dst, len(s.targets))
+	v := s.config.Vocab
+	for n := range dst {
+		dst[n] = float64(kernel.Entropy(s.logp[n*v : (n+1)*v]))
+	}
+	return dst
+}
+
+// sumSquares returns the sum of squared probabilities of each distribution.
+func (s *Scorer) sumSquares(dst []float64) []float64 {
+	dst = resized(dst, len(s.targets))
+	v := s.config.Vocab
+	for n := range dst {
+		var sum float64
+		for _, x := range s.logp[n*v : (n+1)*v] {
+			sum += math.Exp(2 * float64(x))
+		}
+		dst[n] = sum
+	}
+	return dst
+}
+
+// distributions copies the full log-probs, or returns nil if they are not wanted.
+func (s *Scorer) distributions(dst []float32, wanted bool) []float32 {
+	if !wanted {
+		return nil
+	}
+	return append(dst[:0], s.logp...)
+}
+
+func resized[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}
