@@ -1,0 +1,208 @@
+package results
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// figures are one of each kind, with and without data.
+func figures() map[string]Figure {
+	return map[string]Figure{
+		"chart": demoChart(), "log": demoKL(), "bars": demoBars(), "panels": demoPanels(),
+		"empty chart": &Chart{Title: "nothing"}, "empty bars": &Bars{Log: true}, "empty panels": &Panels{},
+		"one point":   &Chart{Arms: []Arm{{Name: "a", Seeds: []Curve{{X: []float64{3}, Y: []float64{2}}}}}},
+		"flat":        &Chart{LogY: true, Arms: []Arm{{Name: "a", Seeds: []Curve{{X: []float64{1, 2}, Y: []float64{5, 5}}}}}},
+		"not finite":  &Chart{Arms: []Arm{{Name: "a", Seeds: []Curve{{X: []float64{1, 2}, Y: []float64{math.NaN(), math.Inf(1)}}}}}},
+		"linear bars": &Bars{Categories: []string{"a", "b"}, Groups: []BarGroup{{Name: "g", Value: []float64{-1, math.NaN()}}}},
+	}
+}
+
+func TestPlotsAreDeterministic(t *testing.T) {
+	again := figures()
+	for name, f := range figures() {
+		for kind, render := range map[string]func(Figure) []byte{
+			"svg": SVG, "png": func(f Figure) []byte { return PNG(f, LightPaper) },
+		} {
+			one, two := render(f), render(again[name])
+			if !bytes.Equal(one, two) {
+				t.Errorf("%s: two renderings to %s differ", name, kind)
+			}
+			if len(one) < 500 {
+				t.Errorf("%s: %s of %d bytes", name, kind, len(one))
+			}
+		}
+	}
+}
+
+func TestSVG(t *testing.T) {
+	for name, f := range figures() {
+		for _, alone := range []bool{true, false} {
+			text := svg(f, alone)
+			dec := xml.NewDecoder(bytes.NewReader(text))
+			for {
+				if _, err := dec.Token(); err == io.EOF {
+					break
+				} else if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+			if strings.Contains(string(text), "NaN") || strings.Contains(string(text), "Inf") {
+				t.Errorf("%s: coordinates that are not finite", name)
+			}
+			if got := bytes.Contains(text, []byte("@font-face")); got != alone {
+				t.Errorf("%s: font embedded: %v, want %v", name, got, alone)
+			}
+		}
+	}
+	// The dark rules find the colours only in the spelling that the drawing uses.
+	text := string(SVG(demoChart()))
+	for _, want := range []string{"fill:" + hex(light.ink), "fill:" + hex(light.muted), "stroke:" + hex(light.grid), "fill:" + hex(light.paper),
+		"stroke:" + hex(armColor(1)), "prefers-color-scheme: dark", "<title>Pass rate on held prompts. Lines: matched engines, fp8"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in the drawing", want)
+		}
+	}
+}
+
+func TestPNGPaper(t *testing.T) {
+	for paper, want := range map[Background][4]uint32{
+		LightPaper: {0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF}, DarkPaper: {0x1414, 0x1818, 0x1D1D, 0xFFFF}, Transparent: {},
+	} {
+		img, err := png.Decode(bytes.NewReader(PNG(demoBars(), paper)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, g, b, a := img.At(1, 1).RGBA()
+		if got := [4]uint32{r, g, b, a}; got != want {
+			t.Errorf("paper %d: corner %v, want %v", paper, got, want)
+		}
+		colours := map[[3]uint32]bool{}
+		for y := 0; y < img.Bounds().Dy(); y += 3 {
+			for x := 0; x < img.Bounds().Dx(); x += 3 {
+				r, g, b, _ := img.At(x, y).RGBA()
+				colours[[3]uint32{r >> 8, g >> 8, b >> 8}] = true
+			}
+		}
+		for k := range 2 { // both groups of bars are there
+			c := armColor(k)
+			if !colours[[3]uint32{uint32(c.R), uint32(c.G), uint32(c.B)}] {
+				t.Errorf("paper %d: no pixel of colour %d", paper, k)
+			}
+		}
+	}
+}
+
+func TestSavePlot(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a/b.svg", "c.PNG"} {
+		if err := SavePlot(filepath.Join(dir, name), demoBars()); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() < 1000 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var fe *FolderError
+	if err := SavePlot(filepath.Join(dir, "a.gif"), demoBars()); !errors.As(err, &fe) || !strings.Contains(err.Error(), "use .svg or .png") {
+		t.Errorf("gif: %v", err)
+	}
+	if err := SavePlot(filepath.Join(dir, "c.PNG", "x.svg"), demoBars()); !errors.As(err, &fe) {
+		t.Errorf("below a file: %v", err)
+	}
+}
+
+func TestPoints(t *testing.T) {
+	nan := math.NaN()
+	arm := Arm{Seeds: []Curve{
+		{X: []float64{1, 2, 3, 5}, Y: []float64{1, 2, nan, 5}},
+		{X: []float64{1, 3, 5}, Y: []float64{3, 4, math.Inf(1)}},
+	}}
+	want := []Point{
+		{X: 1, N: 2, Mean: 2, Low: 1, High: 3},
+		{X: 2, N: 1, Mean: nan, Low: 2, High: 2},
+		{X: 3, N: 1, Mean: nan, Low: 4, High: 4},
+		{X: 5, N: 1, Mean: nan, Low: 5, High: 5},
+	}
+	if diff := cmp.Diff(want, arm.Points(BandRange), cmpopts.EquateNaNs()); diff != "" {
+		t.Error(diff)
+	}
+	// Two values 1 and 3: mean 2, s = sqrt(2), half width t(.975, 1)*s/sqrt(2) = 12.7062 (Student's table).
+	got := arm.Points(Band95)[0]
+	if got.Mean != 2 || math.Abs(got.High-2-12.7062) > 1e-4 || math.Abs(2-got.Low-12.7062) > 1e-4 {
+		t.Errorf("95%% interval: %+v", got)
+	}
+	if p := arm.Points(Band95)[1]; !math.IsNaN(p.Low) || !math.IsNaN(p.High) {
+		t.Errorf("one seed has an interval: %+v", p)
+	}
+	if p := arm.Points(BandNone)[0]; !math.IsNaN(p.Low) || p.Mean != 2 {
+		t.Errorf("no band: %+v", p)
+	}
+}
+
+func TestNotDrawn(t *testing.T) {
+	c := Chart{LogY: true, Arms: []Arm{
+		{Name: "a", Seeds: []Curve{{X: []float64{1, 2, 3, 4}, Y: []float64{0, -1, math.NaN(), 2}}}},
+		{Name: "z", Seeds: []Curve{{X: []float64{1}, Y: []float64{0}}}},
+		{Name: "m", Seeds: []Curve{{X: []float64{1}, Y: []float64{-1}}}},
+		{Name: "n", Seeds: []Curve{{X: []float64{1}, Y: []float64{math.NaN()}}}},
+	}}
+	if f, p := c.NotDrawn(); f != 2 || p != 4 {
+		t.Errorf("%d not finite, %d not positive", f, p)
+	}
+	want := "a|z (exactly 0)|m (never above 0)|n (no data)"
+	var names []string
+	for _, k := range c.keys() {
+		names = append(names, k.name)
+	}
+	if got := strings.Join(names, "|"); got != want {
+		t.Errorf("legend %s, want %s", got, want)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		log       bool
+		want      string
+	}{
+		{0, 1, false, "0 0.2 0.4 0.6 0.8 1"}, {0, 300, false, "0 100 200 300"}, {-0.13, 0.11, false, "-0.1 -0.05 0 0.05 0.1"},
+		{0, 3e-6, false, "0 1e-6 2e-6 3e-6"}, {1e5, 2.1e5, false, "1e5 1.5e5 2e5"}, {1, 1, false, ""},
+		{1e-7, 0.1, true, "1e-7 1e-6 1e-5 1e-4 0.001 0.01 0.1"}, {0.5, 20, true, "0.5 1 2 5 10 20"},
+		{1e-16, 1, true, "1e-16  1e-14  1e-12  1e-10  1e-8  1e-6  1e-4  0.01  1"},
+	} {
+		var labels []string
+		ticks := linearTicks(c.low, c.high)
+		if c.log {
+			ticks = logTicks(c.low, c.high)
+		}
+		for _, k := range ticks {
+			labels = append(labels, k.Label)
+		}
+		if got := strings.Join(labels, " "); got != c.want {
+			t.Errorf("%v..%v: %s, want %s", c.low, c.high, got, c.want)
+		}
+	}
+}
+
+func TestPanelsShareColours(t *testing.T) {
+	curve := []Curve{{X: []float64{1, 2}, Y: []float64{1, 2}}}
+	m := &Panels{Charts: []Chart{
+		{Arms: []Arm{{Name: "a", Seeds: curve}, {Name: "b", Seeds: curve}}},
+		{Arms: []Arm{{Name: "b", Seeds: curve}, {Name: "c", Seeds: curve}}},
+	}}
+	charts, keys := m.aligned()
+	if len(keys) != 3 || charts[1].Arms[0].Slot != 2 || charts[1].Arms[1].Slot != 3 || m.Charts[1].Arms[0].Slot != 0 {
+		t.Errorf("keys %+v, charts %+v", keys, charts)
+	}
+}

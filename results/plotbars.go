@@ -1,0 +1,156 @@
+package results
+
+import (
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Bars compares one quantity over categories, such as the gap per number
+// format: horizontal bars with error whiskers, so that long names stay
+// readable. An exact zero has no bar but the word 0, on a log axis too.
+type Bars struct {
+	Title string
+	// ValueLabel names the value axis, with its unit.
+	ValueLabel string
+	// Log draws the value axis in decades. Bars then start at the axis' floor:
+	// compare their ends, not their lengths.
+	Log        bool
+	Categories []string
+	Groups     []BarGroup
+}
+
+// BarGroup is one colour of bars, one value per category. NaN leaves a bar out.
+type BarGroup struct {
+	Name  string
+	Value []float64
+	// Low and High are the ends of the whiskers; nil, or NaN entries, for none.
+	Low, High []float64
+}
+
+func (b *Bars) size() (w, h float64) {
+	rows := float64(len(b.Categories) * max(len(b.Groups), 1))
+	return 560, 90 + 14*rows + 8*float64(len(b.Categories))
+}
+
+func (b *Bars) describe() string {
+	d := b.Title + "."
+	for _, g := range b.Groups {
+		if len(b.Groups) > 1 {
+			d += " " + g.Name + ":"
+		}
+		for i, name := range b.Categories {
+			d += " " + name + " " + FormatNumber(at(g.Value, i), 3) + ";"
+		}
+	}
+	return d
+}
+
+// at is entry i, NaN beyond the end.
+func at(list []float64, i int) float64 {
+	if i < len(list) {
+		return list[i]
+	}
+	return math.NaN()
+}
+
+func (b *Bars) draw(canvas draw.Canvas, th theme) {
+	canvas = (&Chart{Title: b.Title, YLabel: b.ValueLabel}).heading(canvas, th)
+	if len(b.Groups) > 1 {
+		var keys []key
+		for i, g := range b.Groups {
+			keys = append(keys, key{name: g.Name, slot: i, block: true})
+		}
+		canvas.Max.Y -= drawKeys(canvas, keys, th)
+	}
+	p := newPlot(th)
+	n := len(b.Categories)
+	var names plot.ConstantTicks
+	for i, name := range b.Categories {
+		names = append(names, plot.Tick{Value: float64(n - 1 - i), Label: name})
+	}
+	p.Y.Tick.Marker = names
+	p.Y.Tick.Label.Color = th.ink
+	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
+	p.X.Min, p.X.Max = b.extent()
+	p.X.Tick.Length = 3
+	p.X.Tick.Marker = plot.TickerFunc(linearTicks)
+	if b.Log {
+		p.X.Scale = plot.LogScale{}
+		p.X.Tick.Marker = plot.TickerFunc(logTicks)
+	}
+	p.Add(&gridLines{th, false}, &bars{b, th})
+	// Room at the right for the figure behind the longest bar.
+	p.Draw(draw.Crop(canvas, 0, -46, 0, -4))
+}
+
+// extent is the range of the value axis.
+func (b *Bars) extent() (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, g := range b.Groups {
+		for _, list := range [][]float64{g.Value, g.Low, g.High} {
+			for _, v := range list {
+				if finite(v) && (!b.Log || v > 0) {
+					low, high = math.Min(low, v), math.Max(high, v)
+				}
+			}
+		}
+	}
+	if !b.Log {
+		low, high = math.Min(low, 0), math.Max(high, 0)
+	}
+	low, high = axisRange(low, high, b.Log)
+	if b.Log {
+		// The shortest bar must be seen: start a third of a decade below it.
+		low /= 2
+	}
+	return low, high
+}
+
+// bars draws the bars, whiskers and figures.
+type bars struct {
+	*Bars
+	theme theme
+}
+
+// Plot implements plot.Plotter.
+func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
+	tx, ty := p.Transforms(&c)
+	groups, n := len(b.Groups), len(b.Categories)
+	lane := (ty(1) - ty(0)) * 0.76 / vg.Length(max(groups, 1))
+	figure := textStyle(tickSize, b.theme.ink)
+	figure.YAlign = draw.YCenter
+	floor := c.Min.X
+	if !b.Log {
+		floor = tx(0)
+	}
+	for k, g := range b.Groups {
+		for i := range n {
+			v := at(g.Value, i)
+			if math.IsNaN(v) {
+				continue
+			}
+			y := ty(float64(n-1-i)) + lane*(vg.Length(groups-1)/2-vg.Length(k))
+			end := floor
+			if finite(v) && (!b.Log || v > 0) {
+				end = tx(v)
+				c.FillPolygon(armColor(k), []vg.Point{{X: floor, Y: y - lane*0.42}, {X: end, Y: y - lane*0.42},
+					{X: end, Y: y + lane*0.42}, {X: floor, Y: y + lane*0.42}})
+			}
+			if low, high := at(g.Low, i), at(g.High, i); finite(low) && finite(high) && (!b.Log || high > 0) {
+				left := floor
+				if !b.Log || low > 0 {
+					left = tx(low)
+				}
+				whisker := draw.LineStyle{Color: b.theme.ink, Width: 1}
+				c.StrokeLine2(whisker, left, y, tx(high), y)
+				c.StrokeLine2(whisker, left, y-lane*0.2, left, y+lane*0.2)
+				c.StrokeLine2(whisker, tx(high), y-lane*0.2, tx(high), y+lane*0.2)
+				end = max(end, tx(high))
+			}
+			c.FillText(figure, vg.Point{X: end + 4, Y: y}, FormatNumber(v, 2))
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package results
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"image/color"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Figure is something that can be drawn to a file: a *Chart, *Bars or *Panels.
+type Figure interface {
+	size() (w, h float64)
+	describe() string
+	draw(c draw.Canvas, th theme)
+}
+
+// margin surrounds a figure, in points.
+const margin = 12
+
+// Background is the paper of a PNG.
+type Background int
+
+// Backgrounds.
+const (
+	LightPaper Background = iota
+	DarkPaper
+	// Transparent keeps the light theme's ink on no paper.
+	Transparent
+)
+
+// SVG draws the figure as a file of its own: the font is embedded, the paper
+// explicit, and a dark theme is taken up where the viewer asks for one. Equal
+// figures give equal bytes.
+func SVG(f Figure) []byte { return svg(f, true) }
+
+// svg draws a figure, either to stand alone or to be part of a page that
+// supplies font, paper and theme.
+func svg(f Figure, alone bool) []byte {
+	w, h := f.size()
+	c := vgsvg.NewWith(vgsvg.UseWH(vg.Length(w), vg.Length(h)), vgsvg.EmbedFonts(alone))
+	canvas := draw.New(c)
+	if alone {
+		canvas.SetColor(light.paper)
+		canvas.Fill(canvas.Rectangle.Path())
+		canvas = draw.Crop(canvas, margin, -margin, margin, -margin)
+	} else {
+		canvas = draw.Crop(canvas, 0, 0, 2, 0)
+	}
+	f.draw(canvas, light)
+	var b bytes.Buffer
+	// Writing to memory cannot fail.
+	_, _ = c.WriteTo(&b)
+	text := b.String()
+	// The declaration and the generator's remark go; a title for those who cannot see comes.
+	open := strings.Index(text, "<svg")
+	end := open + strings.Index(text[open:], ">") + 1
+	head := strings.Replace(text[open:end], "<svg", `<svg role="img"`, 1) + "\n<title>" + html.EscapeString(f.describe()) + "</title>\n"
+	if alone {
+		head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + head + "<style>@media (prefers-color-scheme: dark){\n" + darkRules("") + "}</style>\n"
+	}
+	return []byte(head + text[end:])
+}
+
+// darkRules are the CSS rules that turn the light theme's colours, which the
+// drawing carries inline, into the dark theme's, below a selector.
+func darkRules(scope string) string {
+	var b strings.Builder
+	for _, pair := range [][2]color.NRGBA{{light.paper, dark.paper}, {light.ink, dark.ink}, {light.muted, dark.muted}, {light.grid, dark.grid}} {
+		from, to := hex(pair[0]), hex(pair[1])
+		for _, property := range []string{"fill", "stroke"} {
+			fmt.Fprintf(&b, "%s[style*=\"%s:%s\"]{%s:%s!important}\n", scope, property, from, property, to)
+		}
+	}
+	return b.String()
+}
+
+// PNG draws the figure at twice its size in points, for sharp text on the web.
+// Equal figures give equal bytes.
+func PNG(f Figure, paper Background) []byte {
+	th, back := light, color.Color(light.paper)
+	switch paper {
+	case DarkPaper:
+		th, back = dark, dark.paper
+	case Transparent:
+		back = color.Transparent
+	}
+	w, h := f.size()
+	c := vgimg.NewWith(vgimg.UseWH(vg.Length(w), vg.Length(h)), vgimg.UseDPI(144), vgimg.UseBackgroundColor(back))
+	f.draw(draw.Crop(draw.New(c), margin, -margin, margin, -margin), th)
+	var b bytes.Buffer
+	_, _ = vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
+	return b.Bytes()
+}
+
+// SavePlot draws the figure to a file; the name's end, .svg or .png, decides
+// the format. A PNG has light paper.
+func SavePlot(path string, f Figure) error {
+	var data []byte
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".svg":
+		data = SVG(f)
+	case ".png":
+		data = PNG(f, LightPaper)
+	default:
+		return &FolderError{Path: path, Problem: fmt.Sprintf("plots cannot be written as %q", ext), Remedy: "use .svg or .png"}
+	}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return writeAtomic(path, data)
+}

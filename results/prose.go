@@ -1,0 +1,36 @@
+package results
+
+import (
+	"html"
+	"strings"
+)
+
+// inline escapes a line of prose for HTML. Of Markdown it knows what a caption
+// needs: `code` and **strong**; a mark without its partner stays as it is.
+func inline(text string) string {
+	var b strings.Builder
+	for text != "" {
+		at := strings.IndexAny(text, "`*")
+		if at < 0 {
+			break
+		}
+		mark, tag := "`", "code"
+		if text[at] == '*' {
+			mark, tag = "**", "strong"
+		}
+		body, rest, ok := "", "", false
+		if strings.HasPrefix(text[at:], mark) {
+			body, rest, ok = strings.Cut(text[at+len(mark):], mark)
+		}
+		if !ok || body == "" {
+			b.WriteString(html.EscapeString(text[:at+1]))
+			text = text[at+1:]
+			continue
+		}
+		b.WriteString(html.EscapeString(text[:at]))
+		b.WriteString("<" + tag + ">" + html.EscapeString(body) + "</" + tag + ">")
+		text = rest
+	}
+	b.WriteString(html.EscapeString(text))
+	return b.String()
+}

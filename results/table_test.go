@@ -1,0 +1,111 @@
+package results
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// demoTable has every kind of cell.
+func demoTable() *Table {
+	t := &Table{
+		Title:   "Gap <at> equal weights",
+		Columns: []TableColumn{{Name: "rollout"}, {Name: "mean |d|", Unit: "nats", Align: Right}, {Name: "flips", Align: Right}, {Name: "verdict"}},
+		Note:    "Means over `3` seeds.",
+	}
+	t.Add(Word("bf16, same order"), Number(0, 2).As(Good), Percent(0, 1), Word("equal bits").As(Good))
+	t.Add(Word("fp8 | w8a8"), Number(0.0312345678901, 3).As(Bad), Percent(0.0371, 1), Word("gap").As(Bad))
+	t.Add(Word("int8 é").As(Strong), Number(math.NaN(), 3))
+	return t
+}
+
+func TestTableMarkdown(t *testing.T) {
+	want := `**Gap <at> equal weights**
+
+| rollout          | mean \|d\| (nats) | flips | verdict        |
+|------------------|------------------:|------:|----------------|
+| bf16, same order |             **0** |    0% | **equal bits** |
+| fp8 \| w8a8      |        **0.0312** |  3.7% | **gap**        |
+| **int8 é**       |               nan |       |                |
+
+Means over ` + "`3`" + ` seeds.
+`
+	if got := demoTable().Markdown(); got != want {
+		t.Errorf("have:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestTableCSV(t *testing.T) {
+	want := `rollout,mean |d| (nats),flips,verdict
+"bf16, same order",0,0,equal bits
+fp8 | w8a8,0.0312345678901,0.0371,gap
+int8 é,nan,,
+`
+	if got := demoTable().CSV(); got != want {
+		t.Errorf("have:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestTableHTML(t *testing.T) {
+	got := demoTable().HTML()
+	wellFormed(t, got)
+	for _, want := range []string{
+		"<caption>Gap &lt;at&gt; equal weights</caption>",
+		`<th scope="col" class="num">mean |d| <span class="unit">nats</span></th>`,
+		`<th scope="row">fp8 | w8a8</th>`,
+		`<td class="num"><span class="bad">0.0312</span></td>`,
+		`<td><span class="badge good">equal bits</span></td>`,
+		`<figcaption>Means over <code>3</code> seeds.</figcaption>`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("missing %s in:\n%s", want, got)
+		}
+	}
+}
+
+func TestFormatNumber(t *testing.T) {
+	for _, c := range []struct {
+		v      float64
+		digits int
+		want   string
+	}{
+		{0, 3, "0"}, {math.Copysign(0, -1), 3, "0"}, {1, 3, "1.00"}, {-1.2345, 3, "-1.23"}, {999.96, 4, "1000"},
+		{123456, 3, "123000"}, {0.0012345, 2, "0.0012"}, {0.00099999, 2, "1.0e-3"}, {1.5e-7, 2, "1.5e-7"},
+		{2e12, 1, "2e12"}, {math.NaN(), 3, "nan"}, {math.Inf(1), 3, "Inf"}, {math.Inf(-1), 3, "-Inf"}, {0.1, 1, "0.1"},
+	} {
+		if got := FormatNumber(c.v, c.digits); got != c.want {
+			t.Errorf("%v to %d digits: %s, want %s", c.v, c.digits, got, c.want)
+		}
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for _, c := range []struct {
+		v        float64
+		decimals int
+		want     string
+	}{
+		{0, 1, "0%"}, {1, 1, "100%"}, {0.5, 0, "50%"}, {0.00004, 2, "<0.01%"}, {0.99999, 1, ">99.9%"}, {0.123, 1, "12.3%"},
+		{math.NaN(), 1, "nan"}, {-0.05, 1, "-5.0%"}, {1.25, 0, "125%"},
+	} {
+		if got := Percent(c.v, c.decimals).Text; got != c.want {
+			t.Errorf("%v: %s, want %s", c.v, got, c.want)
+		}
+	}
+}
+
+func TestInline(t *testing.T) {
+	for in, want := range map[string]string{
+		"a < b & c":              "a &lt; b &amp; c",
+		"`a<b` and **c**":        "<code>a&lt;b</code> and <strong>c</strong>",
+		"2*3*4 ** and `open":     "2*3*4 ** and `open",
+		"**a `b` c**":            "<strong>a `b` c</strong>",
+		"``":                     "``",
+		"x **bold":               "x **bold",
+		"<script>alert</script>": "&lt;script&gt;alert&lt;/script&gt;",
+	} {
+		if got := inline(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
