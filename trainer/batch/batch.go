@@ -34,10 +34,12 @@ type Batch struct {
 	Mask []bool
 	// LossMask is Mask after the rejections of the correction stage; nil means Mask.
 	LossMask []bool
-	// BatchMask and BatchWeight are LossMask and Weight as the batch stage of the
-	// correction left them; corrections of a gradient step start from these.
+	// BatchMask, BatchWeight and BatchGate are LossMask, Weight and Gate as the
+	// batch stage of the correction left them; corrections of a gradient step
+	// start from these.
 	BatchMask   []bool
 	BatchWeight []float64
+	BatchGate   []bool
 	// LogpRoll is the log-prob of Token in the rollout engine, as it sampled (nats).
 	LogpRoll []float64
 	// LogpOld is the log-prob in the learner's engine before the step's first update.

@@ -11,7 +11,8 @@ func filled() *Batch {
 	b := &Batch{Offsets: []int{0, 2, 5, 6}, Layers: 2, TopK: 2, Vocab: 3, LearnerVersion: 7}
 	n, rows := b.Tokens(), b.Len()
 	perRow := map[string]bool{"Prompt": true, "Group": true, "PromptID": true, "Reward": true, "RewardParts": true,
-		"GreedyReward": true, "Correct": true, "Finished": true, "ScoreNorm": true}
+		"GreedyReward": true, "Correct": true, "Finished": true, "ScoreNorm": true,
+		"PromptRoutes": true, "PromptRoutesOld": true}
 	v := reflect.ValueOf(b).Elem()
 	for i := range v.NumField() {
 		f, name := v.Field(i), v.Type().Field(i).Name

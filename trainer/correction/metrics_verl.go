@@ -298,7 +298,7 @@ func (p *Pipeline) verlStatistic(d measured, names *ruleNames, in *Input) {
 }
 
 // verlTotals reports what all masks together rejected, by taking tokens out of
-// the loss mask or by giving them weight 0.
+// the loss mask or by closing their gate.
 func (p *Pipeline) verlTotals(b *batch.Batch) {
 	if len(p.Masks) == 0 {
 		return
@@ -310,7 +310,7 @@ func (p *Pipeline) verlTotals(b *batch.Batch) {
 		for n := from; n < to; n++ {
 			if b.Mask[n] {
 				tokens++
-				if !p.kept[n] || p.zeroed[n] {
+				if !p.kept[n] || p.closed[n] {
 					out++
 				}
 			}

@@ -36,8 +36,8 @@ const (
 	// Post takes rejected tokens out of the loss mask, hence out of the
 	// denominators: the step is larger by 1/keep-rate (verl, SkyRL's masks).
 	Post Denominator = "post"
-	// Pre leaves the loss mask alone and gives rejected tokens the weight 0
-	// (AReaL on purpose, prime-rl, TRL).
+	// Pre leaves the loss mask alone and closes the gate of rejected tokens: they
+	// stay in every denominator (AReaL on purpose, prime-rl, TRL).
 	Pre Denominator = "pre"
 )
 
@@ -81,7 +81,7 @@ type Pipeline struct {
 	current  []bool
 	keep     []bool
 	kept     []bool
-	zeroed   []bool
+	closed   []bool
 
 	ruleNames []ruleNames
 }
@@ -129,10 +129,11 @@ func (p *Pipeline) Validate() error {
 // in a fixed order. The slice is overwritten by the next.
 func (p *Pipeline) Metrics() []batch.Metric { return p.metrics }
 
-// Apply fills b.LossMask and b.Weight. At AtBatch it starts from b.Mask and
-// weight one; in bypass mode it also copies LogpRoll to LogpOld. At AtStep it
-// starts from what AtBatch left, however many steps went before. A Weight of nil
-// means one. It allocates nothing in steady state.
+// Apply fills b.LossMask, b.Weight and b.Gate. At AtBatch it starts from b.Mask,
+// weight one and open gates; in bypass mode it also copies LogpRoll to LogpOld.
+// At AtStep it starts from what AtBatch left, however many steps went before. A
+// Weight or Gate of nil means one and open: columns that the pipeline never
+// needs stay nil. It allocates nothing in steady state.
 func (p *Pipeline) Apply(b *batch.Batch, s Stage) error {
 	if s == AtBatch {
 		return p.applyAtBatch(b)
@@ -144,10 +145,13 @@ func (p *Pipeline) Apply(b *batch.Batch, s Stage) error {
 func (p *Pipeline) applyAtBatch(b *batch.Batch) error {
 	p.metrics = p.metrics[:0]
 	b.LossMask = append(b.LossMask[:0], b.Mask...)
-	if p.weighs() {
-		b.Weight = refill(b.Weight, b.Tokens(), 1)
-	} else {
-		b.Weight = nil
+	weight, gate := b.Weight, b.Gate
+	b.Weight, b.Gate = nil, nil
+	if p.Weights != nil {
+		b.Weight = refill(weight, b.Tokens(), 1)
+	}
+	if p.gates() {
+		b.Gate = refill(gate, b.Tokens(), true)
 	}
 	if p.Mode == Bypass {
 		if err := b.Require("LogpRoll"); err != nil {
@@ -158,11 +162,8 @@ func (p *Pipeline) applyAtBatch(b *batch.Batch) error {
 		return err
 	}
 	b.BatchMask = append(b.BatchMask[:0], b.LossMask...)
-	if p.weighs() {
-		b.BatchWeight = append(b.BatchWeight[:0], b.Weight...)
-	} else {
-		b.BatchWeight = nil
-	}
+	b.BatchWeight = copied(b.BatchWeight, b.Weight)
+	b.BatchGate = copied(b.BatchGate, b.Gate)
 	return nil
 }
 
@@ -177,12 +178,8 @@ func (p *Pipeline) applyAtStep(b *batch.Batch) error {
 	}
 	p.metrics = p.metrics[:0]
 	b.LossMask = append(b.LossMask[:0], b.BatchMask...)
-	if p.weighs() {
-		if len(b.BatchWeight) != b.Tokens() {
-			return fmt.Errorf("correction: column BatchWeight has %d entries, need %d", len(b.BatchWeight), b.Tokens())
-		}
-		b.Weight = append(b.Weight[:0], b.BatchWeight...)
-	}
+	b.Weight = copied(b.Weight, b.BatchWeight)
+	b.Gate = copied(b.Gate, b.BatchGate)
 	return p.run(b, AtStep)
 }
 
@@ -196,10 +193,18 @@ func (p *Pipeline) hasStepMasks() bool {
 	return false
 }
 
-// weighs reports whether the pipeline can give any token a weight other than
-// one. If not, Weight stays nil.
-func (p *Pipeline) weighs() bool {
-	return p.Weights != nil || p.hasStepMasks() || p.Denominator == Pre && len(p.Masks) > 0
+// gates reports whether the pipeline can close a token's gate. If not, Gate
+// stays nil.
+func (p *Pipeline) gates() bool {
+	return p.hasStepMasks() || p.Denominator == Pre && len(p.Masks) > 0
+}
+
+// copied returns a copy of src in dst's memory, nil if src is nil.
+func copied[T any](dst, src []T) []T {
+	if src == nil {
+		return nil
+	}
+	return append(dst[:0], src...)
 }
 
 // refill returns a slice of n times value, in x's memory where it suffices.

@@ -6,8 +6,8 @@ import (
 	"driftlab/trainer/method"
 )
 
-// run computes what the stage and mode call for and folds it into b.LossMask
-// and b.Weight.
+// run computes what the stage and mode call for and folds it into b.LossMask,
+// b.Weight and b.Gate.
 func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 	if err := p.compare(b, s); err != nil {
 		return err
@@ -16,7 +16,7 @@ func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 	all := s == AtBatch || p.Mode == Bypass // else only the masks of every step
 	p.current = append(p.current[:0], b.Mask...)
 	p.kept = refill(p.kept, n, true)
-	p.zeroed = refill(p.zeroed, n, false)
+	p.closed = refill(p.closed, n, false)
 	p.buffer = refill(p.buffer, n, 0)
 	for i, m := range p.Masks {
 		if all && i == p.WeightsAfter {
@@ -134,7 +134,7 @@ func (p *Pipeline) mask(b *batch.Batch, m Masking, everyStep bool) error {
 			continue
 		}
 		if everyStep || p.Denominator == Pre {
-			p.zeroed[n] = true
+			p.closed[n] = true
 		} else {
 			p.kept[n] = false
 		}
@@ -152,8 +152,8 @@ func (p *Pipeline) fold(b *batch.Batch, weighed bool) {
 	}
 	for n := range b.LossMask {
 		b.LossMask[n] = b.LossMask[n] && p.kept[n]
-		if p.zeroed[n] {
-			b.Weight[n] = 0
+		if p.closed[n] {
+			b.Gate[n] = false
 		}
 	}
 }

@@ -1,0 +1,49 @@
+package diagnose
+
+import (
+	"math"
+
+	"driftlab/trainer/batch"
+)
+
+// compareDistributions fills exact KL and total variation from DistRoll and
+// DistOld, if both are recorded.
+func (g *Gap) compareDistributions(b *batch.Batch) {
+	if b.Vocab == 0 || b.Require("DistRoll", "DistOld") != nil {
+		return
+	}
+	g.HasExact = true
+	for n, counts := range b.Mask {
+		if !counts {
+			continue
+		}
+		at := n * b.Vocab
+		kl, tv := Divergence(b.DistRoll[at:at+b.Vocab], b.DistOld[at:at+b.Vocab])
+		g.ExactKL, g.ExactTV = g.ExactKL+kl, g.ExactTV+tv
+		g.MaxKL, g.MaxTV = max(g.MaxKL, kl), max(g.MaxTV, tv)
+	}
+	g.ExactKL /= float64(g.Tokens)
+	g.ExactTV /= float64(g.Tokens)
+}
+
+// Divergence returns KL(p||q) in nats and the total variation ½·Σ|p−q| of two
+// rows of log-probs. Tokens with p = 0 add nothing to the KL. Rows that are
+// equal give exactly 0.
+func Divergence(logP, logQ []float32) (kl, tv float64) {
+	for a := range logP {
+		lp, lq := float64(logP[a]), float64(logQ[a])
+		if lp == lq {
+			continue
+		}
+		p, q := math.Exp(lp), math.Exp(lq)
+		if p > 0 {
+			// Each term p·(lp−lq) − p + q is never negative, and the added parts
+			// sum to nothing: small divergences keep their digits.
+			kl += p*(lp-lq) - p + q
+		} else {
+			kl += q
+		}
+		tv += math.Abs(p - q)
+	}
+	return kl, tv / 2
+}

@@ -1,0 +1,81 @@
+package diagnose
+
+import (
+	"math"
+
+	"driftlab/trainer/batch"
+)
+
+// compareRoutes fills the flip rates from RoutesRoll and RoutesOld, if both are
+// recorded, and the gap on flipped tokens against the rest.
+func (g *Gap) compareRoutes(b *batch.Batch) {
+	width := b.Layers * b.TopK
+	if width == 0 || len(b.RoutesRoll) != b.Tokens()*width || len(b.RoutesOld) != len(b.RoutesRoll) {
+		return
+	}
+	g.HasRoutes = true
+	g.FlipLayer = make([]float64, b.Layers)
+	flipped, rest := 0, 0
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		any := false
+		for n := from; n < to; n++ {
+			if !b.Mask[n] {
+				continue
+			}
+			e := b.LogpOld[n] - b.LogpRoll[n]
+			if g.flips(b, n) {
+				any = true
+				flipped++
+				g.FlippedAbsDlogp += math.Abs(e)
+				g.FlippedK3 += k3(e)
+			} else {
+				rest++
+				g.RestAbsDlogp += math.Abs(e)
+				g.RestK3 += k3(e)
+			}
+		}
+		if any {
+			g.FlipSequence++
+		}
+	}
+	for l := range g.FlipLayer {
+		g.FlipLayer[l] /= float64(g.Tokens)
+		g.FlipRoute += g.FlipLayer[l] / float64(b.Layers)
+	}
+	g.FlipToken = float64(flipped) / float64(g.Tokens)
+	g.FlipSequence /= float64(g.Sequences)
+	g.FlippedAbsDlogp /= float64(max(flipped, 1))
+	g.FlippedK3 /= float64(max(flipped, 1))
+	g.RestAbsDlogp /= float64(max(rest, 1))
+	g.RestK3 /= float64(max(rest, 1))
+}
+
+// flips counts the layers in which token n went to another set of experts, and
+// reports whether there was any.
+func (g *Gap) flips(b *batch.Batch, n int) bool {
+	any := false
+	for l := range b.Layers {
+		at := (n*b.Layers + l) * b.TopK
+		if !SameExperts(b.RoutesRoll[at:at+b.TopK], b.RoutesOld[at:at+b.TopK]) {
+			g.FlipLayer[l]++
+			any = true
+		}
+	}
+	return any
+}
+
+// SameExperts reports whether two top-k lists name the same set of experts, in
+// any order. The lists hold no expert twice.
+func SameExperts(a, b []uint8) bool {
+	for _, x := range a {
+		found := false
+		for _, y := range b {
+			found = found || x == y
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
