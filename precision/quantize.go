@@ -43,7 +43,9 @@ func (q Quantizer) RoundTrip(dst, src []float32, rows, cols int) {
 }
 
 // Dequantize multiplies each value by the scale of its group, rounded to
-// float32. dst may be values. An unscaled quantiser copies.
+// float32. dst may be values. An unscaled quantiser copies. Where the largest
+// magnitude was within a rounding error of the largest float32, the product of
+// two rounded factors may be infinite.
 func (q Quantizer) Dequantize(dst, values, scales []float32, rows, cols int) {
 	q.mustFit("Dequantize", len(dst), len(values), len(scales), rows, cols)
 	if !q.Scaled() {

@@ -140,13 +140,13 @@ const smallestScale = 0x1p-126
 
 // scale returns the scale of a group whose largest magnitude has the float32
 // pattern amax; tensor is the outer scale of NV. A group of zeros has scale 1;
-// a group with a NaN or an infinity has scale NaN.
+// a group with a NaN or an infinity, its own or its tensor's, has scale NaN.
 func (q Quantizer) scale(amax uint32, tensor float32) float32 {
+	if amax >= infinity || tensor != tensor {
+		return math.Float32frombits(quietNaN)
+	}
 	if amax == 0 {
 		return 1
-	}
-	if amax >= infinity {
-		return math.Float32frombits(quietNaN)
 	}
 	largest := math.Float32frombits(amax)
 	switch q.Granularity {
