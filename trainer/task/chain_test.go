@@ -1,10 +1,6 @@
 package task
 
-import (
-	"math"
-	"math/rand/v2"
-	"testing"
-)
+import "testing"
 
 // tokens turns words of the shared vocabulary into ids.
 func tokens(t *testing.T, vocab []string, words string) []int32 {
@@ -69,57 +65,4 @@ func flags(steps []Step) (valid, exact string) {
 		exact += letter[s.Exact]
 	}
 	return valid, exact
-}
-
-// TestChainNoise compares the pass rate of noisy demonstrations with the exact
-// one: the distribution of the running value, propagated through each program.
-func TestChainNoise(t *testing.T) {
-	const n = 20000
-	c := NewChain()
-	rng := rand.New(rand.NewPCG(1, 2))
-	var want, variance float64
-	passed := 0
-	var buf []int32
-	for range n {
-		p := c.Prompt(rng)
-		rate := chainPassRate(t, p, c.Noise)
-		want += rate
-		variance += rate * (1 - rate)
-		buf = c.Demonstration(buf[:0], p, rng)
-		v := c.Verify(p, buf)
-		if !v.Format {
-			t.Fatalf("demonstration without the form: %s", Text(c.Vocab(), buf))
-		}
-		if v.Correct {
-			passed++
-		}
-	}
-	if diff := math.Abs(float64(passed) - want); diff > 4*math.Sqrt(variance) {
-		t.Errorf("%d of %d demonstrations correct, expected %.0f +- %.0f", passed, n, want, math.Sqrt(variance))
-	}
-	if rate := want / n; rate < 0.4 || rate > 0.7 {
-		t.Errorf("pass rate of default demonstrations is %.3f, want 0.4 to 0.7", rate)
-	}
-}
-
-// chainPassRate is the exact chance that a noisy pass ends with the answer.
-func chainPassRate(t *testing.T, p Prompt, q float64) float64 {
-	g, start, ok := parsePrompt(p.Tokens, colon)
-	if !ok {
-		t.Fatalf("not a chain prompt: %s", Text(sharedVocab, p.Tokens))
-	}
-	var at [10]float64
-	at[start] = 1
-	for _, o := range g.ops[:g.n] {
-		var next [10]float64
-		for v, mass := range at {
-			next[o.apply(v)] += (1 - q) * mass
-			for u := range next {
-				next[u] += q / 10 * mass
-			}
-		}
-		at = next
-	}
-	right, _ := digitOf(p.Answer[0])
-	return at[right]
 }

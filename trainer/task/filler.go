@@ -33,6 +33,9 @@ type Filler struct {
 	// MaxFillers is the most fillers that a demonstration writes.
 	MaxFillers int `yaml:"max_fillers"`
 	// Zipf is the exponent s of the fillers' frequencies, rank^-s; 0 is uniform.
+	// With s = 0.4 and Continue = 0.9 no filler is likelier than the mark, so
+	// the greedy policy answers at once; with s = 1.2 it would have to count up
+	// to MaxFillers before it may stop.
 	Zipf float64 `yaml:"zipf"`
 }
 
@@ -53,7 +56,7 @@ var fillerSpec = method.Spec{
 // NewFiller returns the default filler task: 3 to 6 operations, noise 0.15,
 // about nine fillers, at most 40.
 func NewFiller() *Filler {
-	return &Filler{Difficulty: Range{3, 6}, Noise: 0.15, Continue: 0.9, MaxFillers: 40, Zipf: 1.2}
+	return &Filler{Difficulty: Range{3, 6}, Noise: 0.15, Continue: 0.9, MaxFillers: 40, Zipf: 0.4}
 }
 
 // Validate implements Task.
