@@ -68,7 +68,7 @@ func (q Quantizer) Dequantize(dst, values, scales []float32, rows, cols int) {
 
 // mustFit panics if the slices do not match the shape. scales < 0 means that
 // there is no slice of scales.
-func (q Quantizer) mustFit(what string, dst, src, scales, rows, cols int) {
+func (q *Quantizer) mustFit(what string, dst, src, scales, rows, cols int) {
 	if rows < 0 || cols < 0 || dst != rows*cols || src != rows*cols {
 		panic(fmt.Sprintf("precision: %s: destination of %d and source of %d elements for a %d×%d matrix", what, dst, src, rows, cols))
 	}
@@ -80,7 +80,7 @@ func (q Quantizer) mustFit(what string, dst, src, scales, rows, cols int) {
 // eachGroup walks over the groups that share a scale: pass 1 over a group finds
 // its largest magnitude, pass 2 writes its values, multiplied by the scale
 // again if restore is set. scales may be nil.
-func (q Quantizer) eachGroup(dst, src, scales []float32, rows, cols int, restore bool) {
+func (q *Quantizer) eachGroup(dst, src, scales []float32, rows, cols int, restore bool) {
 	if rows == 0 || cols == 0 {
 		return
 	}
@@ -118,7 +118,7 @@ type grid struct {
 }
 
 // grid returns the quantiser's format.
-func (q Quantizer) grid() grid {
+func (q *Quantizer) grid() grid {
 	f := q.Format
 	return grid{f.Integer(), f.Max, f.minExp(), f.lift()}
 }

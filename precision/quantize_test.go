@@ -63,6 +63,18 @@ func TestNVByHand(t *testing.T) {
 	mustEqualBits(t, "values", values, want)
 }
 
+// The order of the two divisions is part of the definition: here amax/6/t is a
+// tie that goes to 9, while amax/(6·t) lies above it and would give 10.
+func TestNVDividesTwice(t *testing.T) {
+	q := mustQuantizer(t, "fp4_e2m1/nv")
+	src := make([]float32, 2*nvBlock)
+	src[0], src[nvBlock] = 3989, 84.588165
+	scales := make([]float32, 2)
+	q.Quantize(make([]float32, len(src)), scales, src, 1, len(src))
+	tensor := float32(3989) / 2688
+	mustEqualBits(t, "scales", scales, []float32{448 * tensor, 9 * tensor})
+}
+
 // slowQuantize is the definition once more, one element at a time, with the
 // arithmetic on big integers for rounding and no bit tricks anywhere.
 func slowQuantize(q Quantizer, src []float32, rows, cols int) (values, scales []float32) {

@@ -101,7 +101,7 @@ func (q Quantizer) Validate() error {
 
 // tile returns the shape of the groups that share a scale. Groups tile the
 // matrix, cut off at the right and lower edge.
-func (q Quantizer) tile(rows, cols int) (tileRows, tileCols int) {
+func (q *Quantizer) tile(rows, cols int) (tileRows, tileCols int) {
 	switch q.Granularity {
 	case PerTensor:
 		return rows, cols
@@ -141,7 +141,7 @@ const smallestScale = 0x1p-126
 // scale returns the scale of a group whose largest magnitude has the float32
 // pattern amax; tensor is the outer scale of NV. A group of zeros has scale 1;
 // a group with a NaN or an infinity, its own or its tensor's, has scale NaN.
-func (q Quantizer) scale(amax uint32, tensor float32) float32 {
+func (q *Quantizer) scale(amax uint32, tensor float32) float32 {
 	if amax >= infinity || tensor != tensor {
 		return math.Float32frombits(quietNaN)
 	}
@@ -168,7 +168,7 @@ func (q Quantizer) scale(amax uint32, tensor float32) float32 {
 
 // tensorScale returns the outer scale of NV, which puts the largest inner scale
 // at the top of e4m3: amax / (6·448). It is 1 for the other granularities.
-func (q Quantizer) tensorScale(src []float32) float32 {
+func (q *Quantizer) tensorScale(src []float32) float32 {
 	if q.Granularity != NV {
 		return 1
 	}

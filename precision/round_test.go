@@ -1,6 +1,7 @@
 package precision
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -99,6 +100,33 @@ func TestRoundAgainstFloat16Module(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 1_000_000 {
 		check(rng.Uint32())
+	}
+}
+
+var everyFloat32 = flag.Bool("every", false, "let TestEveryFloat32 try all 2^32 patterns (about a minute per format)")
+
+// The fast slices against RoundMode, which works another way, over the whole of
+// float32: a sample of 2^19 patterns, or all of them with -every.
+func TestEveryFloat32(t *testing.T) {
+	const chunk = 1 << 12
+	stride := uint64(8191) // prime, so that the sample is spread over all bits
+	if *everyFloat32 {
+		stride = 1
+	}
+	src, dst := make([]float32, chunk), make([]float32, chunk)
+	for _, f := range []Format{TF32, BF16, FP16, E4M3, E5M2, E3M2, E2M3, E2M1, INT8} {
+		for next := uint64(0); next < 1<<32; {
+			for i := range src {
+				src[i] = math.Float32frombits(uint32(next))
+				next += stride
+			}
+			f.RoundSlice(dst, src)
+			for i, x := range src {
+				if want := f.RoundMode(x, NearestEven, 0); math.Float32bits(dst[i]) != math.Float32bits(want) {
+					t.Fatalf("%s: RoundSlice(%g = %#08x) = %g, want %g", f, x, math.Float32bits(x), dst[i], want)
+				}
+			}
+		}
 	}
 }
 
