@@ -68,7 +68,7 @@ func (q Quantizer) Dequantize(dst, values, scales []float32, rows, cols int) {
 
 // mustFit panics if the slices do not match the shape. scales < 0 means that
 // there is no slice of scales.
-func (q *Quantizer) mustFit(what string, dst, src, scales, rows, cols int) {
+func (q Quantizer) mustFit(what string, dst, src, scales, rows, cols int) {
 	if rows < 0 || cols < 0 || dst != rows*cols || src != rows*cols {
 		panic(fmt.Sprintf("precision: %s: destination of %d and source of %d elements for a %d×%d matrix", what, dst, src, rows, cols))
 	}
