@@ -33,6 +33,14 @@ func checkBand(low, high float64) error {
 	return nil
 }
 
+// checkEps is the rule for constants added to a count.
+func checkEps(eps float64) error {
+	if !(eps >= 0) {
+		return fmt.Errorf("eps is %v, must not be negative", eps)
+	}
+	return nil
+}
+
 // unbounded is the upper bound that never binds.
 var unbounded = math.Inf(1)
 

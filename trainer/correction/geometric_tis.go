@@ -1,10 +1,6 @@
 package correction
 
-import (
-	"math"
-
-	"driftlab/trainer/method"
-)
+import "driftlab/trainer/method"
 
 // GeometricTIS weighs a response by the geometric mean of its ratios,
 // truncated.
@@ -20,6 +16,8 @@ type GeometricTIS struct {
 	Cap float64 `yaml:"cap"`
 	// Floor is the lower truncation, 0 for none. Default 0.
 	Floor float64 `yaml:"floor"`
+	// Eps is added to the number of tokens. Default 0; ROLL 1e-8.
+	Eps float64 `yaml:"eps"`
 }
 
 // Weigh fills one weight per response.
@@ -27,7 +25,7 @@ func (m *GeometricTIS) Weigh(w *Weights, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		sum, count := in.spanSum(from, to)
-		r := math.Exp(clamp(sum / float64(max(count, 1))))
+		r := ratio(sum / length(count, m.Eps))
 		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
 	}
 	return nil
@@ -39,5 +37,10 @@ func (*GeometricTIS) Level() method.Unit { return method.Sequence }
 // Bounds are floor and cap.
 func (m *GeometricTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
 
-// Validate checks floor and cap.
-func (m *GeometricTIS) Validate() error { return checkCap(m.Floor, m.Cap) }
+// Validate checks floor, cap and eps.
+func (m *GeometricTIS) Validate() error {
+	if err := checkEps(m.Eps); err != nil {
+		return err
+	}
+	return checkCap(m.Floor, m.Cap)
+}

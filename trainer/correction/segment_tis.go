@@ -19,6 +19,8 @@ type SegmentTIS struct {
 	By Segmentation `yaml:"by"`
 	// Geometric takes the geometric mean in place of the product. Default true (ROLL).
 	Geometric bool `yaml:"geometric"`
+	// Eps is added to the number of tokens of the mean. Default 0; ROLL 1e-8.
+	Eps float64 `yaml:"eps"`
 }
 
 // Weigh fills one weight per segment.
@@ -32,7 +34,7 @@ func (m *SegmentTIS) Weigh(w *Weights, in *Input) error {
 			end := m.By.next(in, from, to)
 			sum, count := in.spanSum(from, end)
 			if m.Geometric {
-				sum /= float64(max(count, 1))
+				sum /= length(count, m.Eps)
 			}
 			r := ratio(sum)
 			w.spread(in, from, end, r, truncate(r, m.Floor, m.Cap))
@@ -51,6 +53,9 @@ func (m *SegmentTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
 // Validate checks the bounds and the segmentation.
 func (m *SegmentTIS) Validate() error {
 	if err := m.By.validate(); err != nil {
+		return err
+	}
+	if err := checkEps(m.Eps); err != nil {
 		return err
 	}
 	return checkCap(m.Floor, m.Cap)

@@ -17,7 +17,7 @@ import (
 // (1e-5, arXiv 2512.16144) on the current policy over the rollout's, which is
 // what bypass mode compares.
 type Veto struct {
-	// Threshold is the smallest ratio a token may have, in (0, 1). Default 1e-4
+	// Threshold is the smallest ratio a token may have, in (0, 1]. Default 1e-4
 	// (slime's example, prime-rl's first default).
 	Threshold float64 `yaml:"threshold"`
 }
@@ -39,8 +39,8 @@ func (m *Veto) Reject(keep []bool, in *Input) error {
 
 // Validate checks the threshold.
 func (m *Veto) Validate() error {
-	if !(m.Threshold > 0 && m.Threshold < 1) {
-		return fmt.Errorf("threshold is %v, must lie between 0 and 1", m.Threshold)
+	if !(m.Threshold > 0 && m.Threshold <= 1) {
+		return fmt.Errorf("threshold is %v, must lie above 0 and at most at 1", m.Threshold)
 	}
 	return nil
 }

@@ -97,3 +97,12 @@ func inside(w, low, high float64) float64 {
 	}
 	return 0
 }
+
+// length is the divisor of a mean over count tokens: at least 1, or count plus
+// the eps of code bases that add one.
+func length(count int, eps float64) float64 {
+	if eps > 0 {
+		return float64(count) + eps
+	}
+	return float64(max(count, 1))
+}

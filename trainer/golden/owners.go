@@ -51,7 +51,7 @@ var Owners = []struct{ File, Source, Package string }{
 	{"verl/policy_loss_*.json", "", lossPkg},
 	{"verl/value_loss*.json", "", lossPkg},
 	{"verl/presets*.json", "", correctionPkg},
-	{"verl/rollout_is_metrics*.json", "", diagnosePkg},
+	{"verl/rollout_is_metrics*.json", "", correctionPkg},
 	{"verl/rollout_*.json", "", correctionPkg},
 	{"verl/offpolicy_metrics*.json", "", diagnosePkg},
 	{"verl/data_metrics*.json", "", diagnosePkg},
