@@ -39,7 +39,9 @@ func (p *product) run() {
 		}
 		return
 	}
-	p.runGo()
+	if !p.runVector(CurrentPath()) {
+		p.runGo()
+	}
 }
 
 // check touches the last element of each operand, so that a shape bug is a

@@ -1,0 +1,153 @@
+package kernel
+
+//go:generate go run ./gen .
+
+// tileCall is what a tile routine reads: tiles stacked tiles of one shape.
+// Strides count bytes; tiles is used up.
+type tileCall struct {
+	c, a, b    *float32
+	ldc        uintptr
+	ais, aks   uintptr
+	ldb, group uintptr
+	k, tiles   uintptr
+	add        uintptr
+	// mask covers the columns of the last group: a 16-bit mask for AVX-512,
+	// sixteen lane masks for AVX2.
+	mask *uint32
+}
+
+// masks512[w] has the low w bits set.
+var masks512 [panelWidth + 1]uint32
+
+// masks256[16-w:] starts with w lanes of ones, zeros after them.
+var masks256 [2 * panelWidth]uint32
+
+func init() {
+	for w := range masks512 {
+		masks512[w] = 1<<w - 1
+	}
+	for i := range panelWidth {
+		masks256[i] = ^uint32(0)
+	}
+}
+
+// depth is how many k a tile walks before the next tile has its turn: B's part
+// then stays in the first-level cache. The chain goes on from C.
+const depth = 256
+
+// runVector computes the product with assembly tiles, if the path has them.
+func (p *product) runVector(path Path) bool {
+	if path == PathGo {
+		return false
+	}
+	for k := 0; k < p.k; k += depth {
+		call := tileCall{ldc: 4 * uintptr(p.ldc), ais: 4 * uintptr(p.ais), aks: 4 * uintptr(p.aks), ldb: 4 * uintptr(p.ldb),
+			group: 4 * uintptr(p.group), k: uintptr(min(depth, p.k-k))}
+		if p.add || k > 0 {
+			call.add = 1
+		}
+		a, b := p.a[k*p.aks:], p.b[k*p.ldb:]
+		if path == PathAVX512 {
+			p.tiles512(&call, a, b)
+		} else {
+			p.tiles256(&call, a, b)
+		}
+	}
+	return true
+}
+
+// tiles512 covers C with tiles of 8 rows, then 4, 2 and 1.
+func (p *product) tiles512(call *tileCall, a, b []float32) {
+	groups := ceilDiv(p.n, panelWidth)
+	for i, rows := 0, 8; rows > 0; rows /= 2 {
+		tiles := (p.m - i) / rows
+		if tiles == 0 {
+			continue
+		}
+		for g := 0; g < groups; {
+			width := min(widest512(rows), floorPowerOfTwo(groups-g))
+			call.mask = &masks512[panelWidth]
+			if g+width == groups {
+				call.mask = &masks512[p.n-(groups-1)*panelWidth]
+			}
+			call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[g*p.group]
+			call.tiles = uintptr(tiles)
+			tile512(call, rows, width, p.unfused)
+			g += width
+		}
+		i += tiles * rows
+	}
+}
+
+// widest512 is the number of groups of the widest tile with so many rows.
+func widest512(rows int) int {
+	switch rows {
+	case 8:
+		return 2
+	case 1:
+		return 8
+	}
+	return 4
+}
+
+// floorPowerOfTwo rounds 1..15 down to a power of two, larger ones to 8.
+func floorPowerOfTwo(n int) int {
+	switch {
+	case n >= 8:
+		return 8
+	case n >= 4:
+		return 4
+	case n >= 2:
+		return 2
+	}
+	return 1
+}
+
+// tiles256 covers the full groups of C with tiles of 6 rows, then 4, 2 and 1,
+// and a partial last group with masked tiles.
+func (p *product) tiles256(call *tileCall, a, b []float32) {
+	full, rest := p.n/panelWidth, p.n%panelWidth
+	for i, rows := 0, 6; rows > 0; rows = nextRows256(rows) {
+		tiles := (p.m - i) / rows
+		if tiles == 0 {
+			continue
+		}
+		for g := 0; g < full; {
+			width := min(widest256(rows), floorPowerOfTwo(full-g))
+			call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[g*p.group]
+			call.tiles = uintptr(tiles)
+			tile256(call, rows, width, p.unfused)
+			g += width
+		}
+		i += tiles * rows
+	}
+	if rest == 0 {
+		return
+	}
+	call.mask = &masks256[panelWidth-rest]
+	for i, rows := 0, 4; rows > 0; rows /= 2 {
+		if tiles := (p.m - i) / rows; tiles > 0 {
+			call.c, call.a, call.b = &p.c[i*p.ldc+full*panelWidth], &a[i*p.ais], &b[full*p.group]
+			call.tiles = uintptr(tiles)
+			tile256Masked(call, rows, p.unfused)
+			i += tiles * rows
+		}
+	}
+}
+
+func nextRows256(rows int) int {
+	if rows == 6 {
+		return 4
+	}
+	return rows / 2
+}
+
+func widest256(rows int) int {
+	switch rows {
+	case 2:
+		return 2
+	case 1:
+		return 4
+	}
+	return 1
+}

@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package kernel
+
+// runVector reports that there is no assembly here.
+func (p *product) runVector(Path) bool { return false }

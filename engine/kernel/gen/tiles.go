@@ -1,0 +1,325 @@
+package main
+
+import "fmt"
+
+// A tile routine computes rows x (16·groups) elements of a product: each
+// accumulator lane is one chain over k. It takes one pointer to a tileCall and
+// walks down as many tiles of rows as the call says.
+//
+// General registers:
+//
+//	DI call   AX a of this tile   DX c of this tile   BX b at k   CX k left
+//	SI stride of a's rows   R8 of its k   R9 stride of b's rows   R10 of its groups
+//	R11 stride of c's rows   R12 3·SI   R14 3·R10   R13, R15 a at k, rows 0 and 4
+
+// shape is a tile: rows and groups of 16 columns.
+type shape struct{ rows, groups int }
+
+// The shapes, the rows in the order in which a matrix is cut; the AVX2 ones
+// are bounded by 16 registers.
+var (
+	shapes512    = []shape{{8, 2}, {8, 1}, {4, 4}, {4, 2}, {4, 1}, {2, 4}, {2, 2}, {2, 1}, {1, 8}, {1, 4}, {1, 2}, {1, 1}}
+	shapes256    = []shape{{6, 1}, {4, 1}, {2, 2}, {2, 1}, {1, 4}, {1, 2}, {1, 1}}
+	shapesMasked = []shape{{4, 1}, {2, 1}, {1, 1}}
+)
+
+func tileFile(v isa) string {
+	var t text
+	t.WriteString(header())
+	for _, unfused := range []bool{false, true} {
+		if v == avx512 {
+			for _, s := range shapes512 {
+				tile(&t, v, s, unfused, true)
+			}
+			continue
+		}
+		for _, s := range shapes256 {
+			tile(&t, v, s, unfused, false)
+		}
+		for _, s := range shapesMasked {
+			tile(&t, v, s, unfused, true)
+		}
+	}
+	return t.String()
+}
+
+// tileName is the routine's name without the package.
+func tileName(v isa, s shape, unfused, masked bool) string {
+	order, mask := "fused", ""
+	if unfused {
+		order = "unfused"
+	}
+	if masked && v == avx2 {
+		mask = "Masked"
+	}
+	return fmt.Sprintf("%s%s%sx%dx%d", order, v.name, mask, s.rows, s.groups)
+}
+
+// tiler writes one routine.
+type tiler struct {
+	*text
+	v       isa
+	s       shape
+	unfused bool
+	masked  bool // the last group is partial (AVX-512: may be)
+	per     int  // registers per group
+}
+
+func tile(t *text, v isa, s shape, unfused, masked bool) {
+	w := tiler{t, v, s, unfused, masked, 16 / v.lanes()}
+	name := tileName(v, s, unfused, masked)
+	fmt.Fprintf(t, "\n// func %s(call *tileCall)\nTEXT ·%s(SB), NOSPLIT, $0-8\n", name, name)
+	w.prologue()
+	w.label("tile")
+	w.start()
+	w.label("chain")
+	w.step()
+	w.op("ADDQ", "R8", "R13")
+	if s.rows > 4 {
+		w.op("ADDQ", "R8", "R15")
+	}
+	w.op("ADDQ", "R9", "BX")
+	w.op("DECQ", "CX")
+	w.op("JNZ", "chain")
+	w.store()
+	w.op("DECQ", "tileCall_tiles(DI)")
+	w.op("JNZ", "tile")
+	w.op("VZEROUPPER")
+	w.op("RET")
+}
+
+func (w tiler) prologue() {
+	w.op("MOVQ", "call+0(FP)", "DI")
+	w.op("MOVQ", "tileCall_a(DI)", "AX")
+	w.op("MOVQ", "tileCall_c(DI)", "DX")
+	w.op("MOVQ", "tileCall_ais(DI)", "SI")
+	w.op("MOVQ", "tileCall_aks(DI)", "R8")
+	w.op("MOVQ", "tileCall_ldb(DI)", "R9")
+	w.op("MOVQ", "tileCall_group(DI)", "R10")
+	w.op("MOVQ", "tileCall_ldc(DI)", "R11")
+	w.op("LEAQ", "(SI)(SI*2)", "R12")
+	w.op("LEAQ", "(R10)(R10*2)", "R14")
+	if w.masked {
+		w.op("MOVQ", "tileCall_mask(DI)", "R13")
+		if w.v == avx512 {
+			w.op("KMOVW", "(R13)", "K1")
+		} else {
+			w.op("VMOVUPS", "(R13)", w.mask(0))
+			w.op("VMOVUPS", "32(R13)", w.mask(1))
+		}
+	}
+}
+
+// Registers: accumulators first, then B, then the broadcast, the product of an
+// unfused step, and AVX2's masks last.
+func (w tiler) acc(row, col int) string { return w.v.r(row*w.s.groups*w.per + col) }
+func (w tiler) bReg(col int) string     { return w.v.r(w.s.rows*w.s.groups*w.per + col) }
+func (w tiler) bcast() string {
+	if w.bInMemory() {
+		return w.v.r(w.s.rows * w.s.groups * w.per)
+	}
+	return w.bReg(w.s.groups * w.per)
+}
+func (w tiler) product() string {
+	n := w.s.rows*w.s.groups*w.per + 1
+	if !w.bInMemory() {
+		n += w.s.groups * w.per
+	}
+	return w.v.r(n)
+}
+func (w tiler) mask(i int) string { return w.v.r(w.v.regs - 2 + i) }
+
+// bInMemory: a single row uses each element of B once.
+func (w tiler) bInMemory() bool { return w.s.rows == 1 }
+
+// start points R13, R15, BX, CX at the tile and loads or clears its sums.
+func (w tiler) start() {
+	w.op("MOVQ", "tileCall_b(DI)", "BX")
+	w.op("MOVQ", "tileCall_k(DI)", "CX")
+	w.op("CMPQ", "tileCall_add(DI)", "$0")
+	w.op("JEQ", "zero")
+	w.eachC(true)
+	w.op("JMP", "ready")
+	w.label("zero")
+	for i := range w.s.rows {
+		for c := range w.s.groups * w.per {
+			r := w.acc(i, c)
+			if w.v == avx512 {
+				w.op("VPXORD", r, r, r)
+			} else {
+				w.op("VXORPS", r, r, r)
+			}
+		}
+	}
+	w.label("ready")
+	w.op("MOVQ", "AX", "R13")
+	if w.s.rows > 4 {
+		w.op("LEAQ", "(AX)(SI*4)", "R15")
+	}
+}
+
+// eachC moves the tile of C to or from the accumulators.
+func (w tiler) eachC(load bool) {
+	w.op("MOVQ", "DX", "R13")
+	for i := range w.s.rows {
+		for c := range w.s.groups * w.per {
+			at := fmt.Sprintf("%d(R13)", c*w.v.bytes)
+			if load {
+				w.load(at, w.acc(i, c), c)
+			} else {
+				w.save(w.acc(i, c), at, c)
+			}
+		}
+		if i+1 < w.s.rows {
+			w.op("ADDQ", "R11", "R13")
+		}
+	}
+}
+
+// partial says whether vector column c belongs to the group under the mask.
+func (w tiler) partial(c int) bool { return w.masked && c/w.per == w.s.groups-1 }
+
+func (w tiler) load(from, to string, c int) {
+	switch {
+	case !w.partial(c):
+		w.op("VMOVUPS", from, to)
+	case w.v == avx512:
+		w.op("VMOVUPS.Z", from, "K1", to)
+	default:
+		w.op("VMASKMOVPS", from, w.mask(c%w.per), to)
+	}
+}
+
+func (w tiler) save(from, to string, c int) {
+	switch {
+	case !w.partial(c):
+		w.op("VMOVUPS", from, to)
+	case w.v == avx512:
+		w.op("VMOVUPS", from, "K1", to)
+	default:
+		w.op("VMASKMOVPS", from, w.mask(c%w.per), to)
+	}
+}
+
+// bAt is the address of vector column c of B at the current k.
+func (w tiler) bAt(c int) string {
+	group, off := c/w.per, c%w.per*w.v.bytes
+	index := []string{"", "(R10*1)", "(R10*2)", "(R14*1)", "(R10*4)"}
+	if group < len(index) {
+		return fmt.Sprintf("%d(BX)%s", off, index[group])
+	}
+	// Groups 5..7: from R15, which points at group 4 in single-row tiles.
+	return fmt.Sprintf("%d(R15)%s", off, index[group-4])
+}
+
+// aAt is the address of A in row i at the current k.
+func (w tiler) aAt(i int) string {
+	base := []string{"R13", "R15"}[i/4]
+	return fmt.Sprintf("(%s)%s", base, []string{"", "(SI*1)", "(SI*2)", "(R12*1)"}[i%4])
+}
+
+// step advances all chains by one k.
+func (w tiler) step() {
+	cols := w.s.groups * w.per
+	if w.s.groups > 5 {
+		w.op("LEAQ", "(BX)(R10*4)", "R15")
+	}
+	if !w.bInMemory() {
+		for c := range cols {
+			w.load(w.bAt(c), w.bReg(c), c)
+		}
+	}
+	for i := range w.s.rows {
+		w.op("VBROADCASTSS", w.aAt(i), w.bcast())
+		for c := range cols {
+			w.fma(i, c)
+		}
+	}
+}
+
+// fma adds bcast·B[c] to one accumulator.
+func (w tiler) fma(i, c int) {
+	acc, x := w.acc(i, c), w.bcast()
+	b := w.bAt(c)
+	if !w.bInMemory() {
+		b = w.bReg(c)
+	} else if w.partial(c) {
+		// A partial group in memory is loaded under the mask first.
+		w.load(b, w.product(), c)
+		b = w.product()
+	}
+	if w.unfused {
+		w.op("VMULPS", b, x, w.product())
+		w.op("VADDPS", w.product(), acc, acc)
+		return
+	}
+	w.op("VFMADD231PS", b, x, acc)
+}
+
+// store writes the tile and moves to the next rows.
+func (w tiler) store() {
+	w.eachC(false)
+	w.op("ADDQ", "R11", "R13")
+	w.op("MOVQ", "R13", "DX")
+	switch w.s.rows {
+	case 1:
+		w.op("ADDQ", "SI", "AX")
+	case 2, 4, 8:
+		w.op("LEAQ", fmt.Sprintf("(AX)(SI*%d)", w.s.rows), "AX")
+	case 6:
+		w.op("LEAQ", "(AX)(R12*2)", "AX")
+	default:
+		panic("no address for these rows")
+	}
+}
+
+// tileStubs is the Go file that declares the routines and chooses among them.
+func tileStubs() string {
+	var t text
+	t.WriteString("// Code generated by gen; DO NOT EDIT.\n\npackage kernel\n")
+	declare := func(v isa, s shape, masked bool) {
+		for _, unfused := range []bool{false, true} {
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s(call *tileCall)\n", tileName(v, s, unfused, masked))
+		}
+	}
+	for _, s := range shapes512 {
+		declare(avx512, s, false)
+	}
+	for _, s := range shapes256 {
+		declare(avx2, s, false)
+	}
+	for _, s := range shapesMasked {
+		declare(avx2, s, true)
+	}
+	dispatch(&t, "tile512", avx512, shapes512, false)
+	dispatch(&t, "tile256", avx2, shapes256, false)
+	dispatch(&t, "tile256Masked", avx2, shapesMasked, true)
+	return t.String()
+}
+
+// dispatch writes a function that calls the routine of a shape.
+func dispatch(t *text, name string, v isa, shapes []shape, masked bool) {
+	params, key := "rows, groups int", "rows<<4 | groups"
+	if masked {
+		params, key = "rows int", "rows"
+	}
+	fmt.Fprintf(t, "\n// %s runs the routine of a shape; there must be one.\nfunc %s(call *tileCall, %s, unfused bool) {\n", name, name, params)
+	for _, unfused := range []bool{true, false} {
+		if unfused {
+			t.WriteString("\tif unfused {\n")
+		}
+		fmt.Fprintf(t, "\tswitch %s {\n", key)
+		for _, s := range shapes {
+			value := fmt.Sprintf("%d<<4 | %d", s.rows, s.groups)
+			if masked {
+				value = fmt.Sprint(s.rows)
+			}
+			fmt.Fprintf(t, "\tcase %s:\n\t\t%s(call)\n", value, tileName(v, s, unfused, masked))
+		}
+		t.WriteString("\tdefault:\n\t\tpanic(\"kernel: no such tile\")\n\t}\n")
+		if unfused {
+			t.WriteString("\treturn\n\t}\n")
+		}
+	}
+	t.WriteString("}\n")
+}

@@ -1,0 +1,52 @@
+package kernel
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Path is an implementation of the kernels. All give the same bits.
+type Path int32
+
+const (
+	// PathGo is plain Go, the definition; every processor has it.
+	PathGo Path = iota
+	// PathAVX2 is assembly for amd64 with AVX2 and FMA.
+	PathAVX2
+	// PathAVX512 is assembly for amd64 with AVX-512 F, BW, DQ and VL.
+	PathAVX512
+)
+
+// String returns "go", "avx2" or "avx512".
+func (p Path) String() string {
+	switch p {
+	case PathGo:
+		return "go"
+	case PathAVX2:
+		return "avx2"
+	case PathAVX512:
+		return "avx512"
+	}
+	return fmt.Sprintf("path(%d)", int32(p))
+}
+
+// current is the path in use.
+var current atomic.Int32
+
+func init() { current.Store(int32(bestPath())) }
+
+// CurrentPath returns the path in use: the fastest this processor has, unless
+// SetPath chose another.
+func CurrentPath() Path { return Path(current.Load()) }
+
+// SetPath chooses a path, for tests and benchmarks, and returns the one before.
+// It is an error if this processor does not have it. Calls that are running
+// finish as they began.
+func SetPath(p Path) (before Path, err error) {
+	before = CurrentPath()
+	if p < PathGo || p > bestPath() {
+		return before, fmt.Errorf("kernel: path %s is not available here; the best is %s", p, bestPath())
+	}
+	current.Store(int32(p))
+	return before, nil
+}
