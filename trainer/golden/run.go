@@ -34,6 +34,8 @@ type Listing struct {
 	When func(c *Case) bool
 	// Reason says why.
 	Reason string
+	// SecondSet marks what only nastier sets than the shipped one contain.
+	SecondSet bool
 }
 
 // covers reports whether file and source patterns fit the case.

@@ -26,10 +26,9 @@ import (
 //	seq-mean-token-mean      1/(N·T_i)       verl, GRPO (2402.03300)
 //	token-sum-norm           1/H             forks of verl from DAPO's days (Archer)
 //	seq-sum-token-mean       1/T_i           slime, whose caller divides by the batch
-//	seq-all-token-sum        1/B             VESPO-style means over all rows
+//	seq-all-token-sum        1/B             a mean over all rows, empty ones too
 //	grpo                     1/(B·T_i)       TRL: empty responses count
 //	dr_grpo                  1/(B·H)         TRL
-//	luspo                    T_i/B           LUSPO (2602.05261), TRL
 //	prompt-mean              1/(P·M_p)       SkyRL: mean over P prompts of token means
 //
 // The zero value is token-mean over the mask after rejection.
@@ -52,7 +51,7 @@ type Aggregation struct {
 // Aggregations lists the names a recipe may use.
 func Aggregations() []string {
 	return []string{"token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-sum-norm", "seq-mean-token-mean",
-		"token-sum-norm", "seq-sum-token-mean", "seq-all-token-sum", "grpo", "bnpo", "dapo", "dr_grpo", "luspo", "prompt-mean"}
+		"token-sum-norm", "seq-sum-token-mean", "seq-all-token-sum", "grpo", "bnpo", "dapo", "dr_grpo", "prompt-mean"}
 }
 
 // String is the recipe's word.
@@ -137,12 +136,16 @@ func contains(list []string, x string) bool {
 // RowWeights writes agg_i, the weight of every active token of response i, to
 // dst of length B. A batch with nothing to sum gets zeros.
 func (a Aggregation) RowWeights(dst []float64, in *batch.Batch) error {
+	if a.Pre {
+		return a.rowWeights(dst, in, in.Mask)
+	}
+	return a.rowWeights(dst, in, in.Active())
+}
+
+// rowWeights is RowWeights with the mask that denominators count.
+func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool) error {
 	if err := a.Validate(); err != nil {
 		return err
-	}
-	mask := in.Active()
-	if a.Pre {
-		mask = in.Mask
 	}
 	tokens, rows, longest := 0.0, 0.0, 0
 	for i := range dst { // dst holds T_i until the weights replace it
@@ -200,8 +203,6 @@ func (a Aggregation) RowWeights(dst []float64, in *batch.Batch) error {
 			dst[i] = ranks / (all * max(length, 1))
 		case "dr_grpo":
 			dst[i] = ranks / (all * horizon)
-		case "luspo":
-			dst[i] = ranks * length / all
 		}
 	}
 	return nil

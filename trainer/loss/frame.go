@@ -70,16 +70,31 @@ func (f *frame) gated(i, n int) float64 {
 // of token n and its derivative with respect to logp_n.
 func (f *frame) eachToken(term func(n int) (value, dlogp float64)) {
 	for i := range f.in.Len() {
-		from, to := f.in.Span(i)
-		for n := from; n < to; n++ {
-			if !f.active[n] {
-				continue
-			}
-			value, dlogp := term(n)
-			if w := f.weight(i, n); w != 0 {
-				f.out.Loss += w * value
-				f.out.DLogp[n] += w * dlogp
-			}
+		f.rowTokens(i, term)
+	}
+}
+
+// rowTokens is eachToken for response i.
+func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
+	from, to := f.in.Span(i)
+	for n := from; n < to; n++ {
+		if !f.active[n] {
+			continue
+		}
+		value, dlogp := term(n)
+		if w := f.weight(i, n); w != 0 {
+			f.out.Loss += w * value
+			f.out.DLogp[n] += w * dlogp
+		}
+	}
+}
+
+// spread adds a derivative to every active token of response i.
+func (f *frame) spread(i int, dlogp float64) {
+	from, to := f.in.Span(i)
+	for n := from; n < to; n++ {
+		if f.active[n] {
+			f.out.DLogp[n] += dlogp
 		}
 	}
 }
@@ -147,4 +162,24 @@ func count(condition bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// spread is the mean and the range of a figure.
+type spread struct{ count, sum, smallest, largest float64 }
+
+func newSpread() spread { return spread{smallest: math.Inf(1), largest: math.Inf(-1)} }
+
+func (s *spread) add(x float64) {
+	s.count++
+	s.sum += x
+	s.smallest, s.largest = min(s.smallest, x), max(s.largest, x)
+}
+
+// log adds the figures under three names, if there was anything.
+func (s *spread) log(out *Grad, mean, smallest, largest string) {
+	if s.count > 0 {
+		out.Add(mean, s.sum/s.count)
+		out.Add(smallest, s.smallest)
+		out.Add(largest, s.largest)
+	}
 }

@@ -1,6 +1,7 @@
 package loss
 
 import (
+	"slices"
 	"testing"
 
 	"driftlab/trainer/batch"
@@ -13,7 +14,7 @@ func TestGolden(t *testing.T) {
 }
 
 func goldenMatchers() []golden.Matcher {
-	return append([]golden.Matcher{}, verlMatchers...)
+	return slices.Concat(verlMatchers, paperMatchers)
 }
 
 // evaluate runs a loss on a case's batch and reports errors as failures.

@@ -12,6 +12,7 @@ var verlMatchers = []golden.Matcher{
 	{File: "verl/agg_loss*.json", Match: matchAggLoss},
 	{File: "verl/kl_penalty*.json", Match: matchKLPenalty},
 	{File: "verl/kl_controller*.json", Match: matchKLController},
+	{File: "verl/value_loss*.json", Match: matchValueLoss},
 	{File: "verl/policy_loss_*.json", Match: matchVerlLoss},
 }
 
@@ -89,6 +90,31 @@ func verlLoss(c *golden.Case) Loss {
 	switch lossOf(c) {
 	case "vanilla":
 		return &PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: agg}
+	case "reinforce":
+		return &Reinforce{Anchor: Roll, Aggregation: agg}
+	case "gpg":
+		return &GPG{Aggregation: agg}
+	case "cispo":
+		return &CISPO{EpsLow: low, EpsHigh: high, Anchor: Old, LogClamp: 20, Aggregation: agg}
+	case "sapo": // verl forces its aggregation, and the global counts with it
+		agg.Mode, agg.Horizon = "seq-mean-token-mean", 0
+		return &SAPO{TauPos: p.Float("tau_pos"), TauNeg: p.Float("tau_neg"), Anchor: Old, LogClamp: 20, Aggregation: agg}
+	case "gspo":
+		agg.Mode, agg.Horizon = "seq-mean-token-mean", 0
+		return &GSPOToken{EpsLow: low, EpsHigh: high, Aggregation: agg}
+	case "geo_mean":
+		return &GMPO{EpsLow: low, EpsHigh: high, Clip: "token", Normalise: true, Epsilon: 1e-8}
+	case "dppo_tv":
+		return &DPPO{DeltaLow: low, DeltaHigh: high, Cap: p.Float("clip_ratio_c"), Anchor: Old, MaskAnchor: Old, Aggregation: agg, outside: outsideTV}
+	case "dppo_kl":
+		return &DPPO{DeltaLow: low, DeltaHigh: high, Cap: p.Float("clip_ratio_c"), Anchor: Old, MaskAnchor: Old, Aggregation: agg, outside: outsideKL}
+	case "dro":
+		return &DRO{Beta: p.Float("dro_beta"), Aggregation: agg}
+	case "kl_cov":
+		return &KLCov{Share: p.Float("kl_cov_ratio"), Beta: p.Float("ppo_kl_coef"), Aggregation: agg}
+	case "clip_cov":
+		return &ClipCov{EpsLow: low, EpsHigh: high, Share: p.Float("clip_cov_ratio"), Low: p.Float("clip_cov_lb"),
+			High: p.Float("clip_cov_ub"), Aggregation: agg}
 	}
 	panic("no loss for " + c.Source)
 }
@@ -101,15 +127,81 @@ func lossOf(c *golden.Case) string {
 }
 
 func matchVerlLoss(c *golden.Case, k *golden.Check) {
-	out := evaluate(k, verlLoss(c), verlBatch(c))
-	k.Scaled("loss", out.Loss, largestTerm(c, out))
+	l, b := verlLoss(c), verlBatch(c)
+	switch l := l.(type) {
+	case *ClipCov:
+		l.shuffle = matchDraw(c, k, l, b)
+	case *KLCov:
+		matchChosen(c, k, l, b)
+	}
+	out := evaluate(k, l, b)
+	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Vector("grad_log_prob", out.DLogp)
 	metrics(c, k, out)
 }
 
+// matchDraw compares clip-cov's candidates and returns the peer's shuffle.
+func matchDraw(c *golden.Case, k *golden.Check, l *ClipCov, b *batch.Batch) func([]int) {
+	width := len(c.Inputs.Matrix("response_mask")[0])
+	positions := func(tokens []int) []float64 {
+		flat := []float64{}
+		for _, n := range tokens {
+			flat = append(flat, float64(n/width), float64(n%width))
+		}
+		return flat
+	}
+	perm := c.Outputs.Flat("perm")
+	var chosen []int
+	shuffle := func(eligible []int) {
+		k.Vector("eligible", positions(eligible))
+		drawn := make([]int, len(eligible))
+		for i, j := range perm {
+			drawn[i] = eligible[int(j)]
+		}
+		copy(eligible, drawn)
+		chosen = append([]int{}, eligible...)
+	}
+	l.shuffle = shuffle
+	evaluate(k, l, b)
+	k.Vector("perm", perm) // the recorded draw is an input to us
+	k.Scalar("clip_num", max(1, math.Floor(l.Share*float64(tokensOf(b)))))
+	k.Vector("selected", positions(chosen[:min(len(chosen), int(c.Outputs.Float("clip_num")))]))
+	return shuffle
+}
+
+// matchChosen compares kl-cov's selection as a set.
+func matchChosen(c *golden.Case, k *golden.Check, l *KLCov, b *batch.Batch) {
+	out := evaluate(k, l, b)
+	width := len(c.Inputs.Matrix("response_mask")[0])
+	want := map[int]bool{}
+	for _, p := range c.Outputs.Matrix("selected") {
+		want[int(p[0])*width+int(p[1])] = true
+	}
+	for n, x := range out.work2() {
+		if (x == 1) != want[n] {
+			k.Fail("token %d selected: %v, want %v", n, x == 1, want[n])
+		}
+	}
+	k.Vector("selected", c.Outputs.Flat("selected")) // compared as a set above
+}
+
+// work2 is the selection a covariance method left in its working memory.
+func (g *Grad) work2() []float64 { return g.buffers[2] }
+
+// tokensOf counts the active tokens.
+func tokensOf(b *batch.Batch) int {
+	tokens := 0
+	for _, m := range b.Active() {
+		if m {
+			tokens++
+		}
+	}
+	return tokens
+}
+
 // largestTerm bounds the terms of a loss by its largest derivative: sums of
 // opposite signs leave fewer digits than their terms had.
-func largestTerm(_ *golden.Case, out *Grad) float64 {
+func largestTerm(out *Grad) float64 {
 	largest := 0.0
 	for _, d := range out.DLogp {
 		largest = max(largest, math.Abs(d))
@@ -162,4 +254,17 @@ func matchApplyKL(c *golden.Case, k *golden.Check) {
 	k.Scalar("kl_coef_after", term.Coefficient())
 	k.Metric("metrics", "actor/reward_kl_penalty", kl)
 	k.Metric("metrics", "actor/reward_kl_penalty_coeff", before)
+}
+
+func matchValueLoss(c *golden.Case, k *golden.Check) {
+	b := golden.Batch(c.Inputs.Matrix("response_mask"))
+	l := &ValueLoss{Eps: c.Params.Float("cliprange_value"), Aggregation: verlAggregation(c.Params.String("loss_agg_mode"), c.Params)}
+	dvalue := make([]float64, b.Tokens())
+	loss, clips, err := l.Eval(dvalue, c.Inputs.Flat("vpreds"), c.Inputs.Flat("values"), c.Inputs.Flat("returns"), b)
+	if err != nil {
+		k.Fail("%v", err)
+	}
+	k.Scalar("vf_loss", loss)
+	k.Scalar("vf_clipfrac", clips)
+	k.Vector("grad_vpreds", dvalue)
 }

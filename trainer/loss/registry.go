@@ -1,14 +1,28 @@
 package loss
 
-import (
-	"driftlab/trainer/batch"
-	"driftlab/trainer/method"
-)
+import "driftlab/trainer/method"
 
 // Registry holds every policy loss a recipe can name: one file each. To add
 // one, write the file and add a line.
 var Registry = method.Table[Loss]{
 	{Spec: ppoClipSpec, New: func() Loss { return NewPPOClip() }},
+	{Spec: reinforceSpec, New: func() Loss { return NewReinforce() }},
+	{Spec: gpgSpec, New: func() Loss { return NewGPG() }},
+	{Spec: cispoSpec, New: func() Loss { return NewCISPO() }},
+	{Spec: sapoSpec, New: func() Loss { return NewSAPO() }},
+	{Spec: gspoSpec, New: func() Loss { return NewGSPO() }},
+	{Spec: gspoTokenSpec, New: func() Loss { return NewGSPOToken() }},
+	{Spec: gmpoSpec, New: func() Loss { return NewGMPO() }},
+	{Spec: dppoTVSpec, New: func() Loss { return NewDPPOTV() }},
+	{Spec: dppoKLSpec, New: func() Loss { return NewDPPOKL() }},
+	{Spec: ppoMaskSpec, New: func() Loss { return NewPPOMask() }},
+	{Spec: clipCovSpec, New: func() Loss { return NewClipCov() }},
+	{Spec: klCovSpec, New: func() Loss { return NewKLCov() }},
+	{Spec: droSpec, New: func() Loss { return NewDRO() }},
+	{Spec: vespoSpec, New: func() Loss { return NewVESPO() }},
+	{Spec: m2poSpec, New: func() Loss { return NewM2PO() }},
+	{Spec: aspoSpec, New: func() Loss { return NewASPO() }},
+	{Spec: ctpoSpec, New: func() Loss { return NewCTPO() }},
 }
 
 // KLRegistry holds every KL term. Recipe syntax:
@@ -28,10 +42,10 @@ var noKLSpec = method.Spec{
 	Formula: "K = 0", Gradient: "0", Example: ``,
 }
 
-// Evaluate computes a policy loss and adds a KL term.
-func Evaluate(out *Grad, in *batch.Batch, l Loss, kl KL) error {
-	if err := l.Eval(out, in); err != nil {
-		return err
-	}
-	return kl.AddLoss(out, in)
+// TermRegistry holds what can be added to a policy loss besides a KL term.
+//
+//	terms: [{name: entropy, coef: 0.001}, {name: top_entropy, share: 0.2}]
+var TermRegistry = method.Table[Term]{
+	{Spec: entropySpec, New: func() Term { return NewEntropy() }},
+	{Spec: topEntropySpec, New: func() Term { return NewTopEntropy() }},
 }

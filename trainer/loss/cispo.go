@@ -1,0 +1,84 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// CISPO clips the importance weight instead of the objective, so that no token
+// loses its gradient.
+//
+//	L = -sg[clip(r, 1-ε_low, 1+ε_high)]·A·logp,   r = exp(logp - anchor)
+//
+// Source: MiniMax-M1, 2506.13585 eq. 4. The paper's use is one-sided: ε_low of
+// 1 or more leaves no lower bound (verl's example 10, slime and SkyRL 1). TRL's
+// epsilon_high, and ScaleRL's, is an absolute cap with no lower bound: write
+// cap: 5 for it. ROLL's unified mask (unified_mask) also drops A>0 tokens above
+// the band and A<0 tokens below it, which turns CISPO into a detached PPO clip.
+type CISPO struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// Cap, if not 0, replaces both bounds by min(r, cap).
+	Cap float64 `yaml:"cap"`
+	// UnifiedMask drops what PPO would clip.
+	UnifiedMask bool `yaml:"unified_mask"`
+	// Anchor is the denominator: old, or roll as SkyRL offers.
+	Anchor Anchor `yaml:"anchor"`
+	// LogClamp bounds the log-ratio; 0 is no bound (TRL, slime, ROLL).
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewCISPO returns the one-sided form with verl's example: 10 below, 0.2 above.
+func NewCISPO() *CISPO {
+	return &CISPO{EpsLow: 10, EpsHigh: 0.2, Anchor: Old, LogClamp: 20}
+}
+
+var cispoSpec = method.Spec{
+	Name: "cispo", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2506.13585 eq. 4; verl cispo, slime, SkyRL, TRL, ROLL",
+	Formula:  "L = -sg[clip(r, 1-ε_low, 1+ε_high)]·A·logp, r = exp(logp-anchor)",
+	Gradient: "-clip(r, 1-ε_low, 1+ε_high)·A, never zero",
+	Needs:    []string{"LogpOld or LogpRoll", "Advantage"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *CISPO) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), p.Anchor.Validate(),
+		check(p.Cap >= 0, "cap %v: must not be negative", p.Cap),
+		check(p.Cap == 0 || !p.UnifiedMask, "unified_mask: needs the band, not cap"),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage")
+	if err != nil {
+		return err
+	}
+	anchor, changed := p.Anchor.Of(in), 0.0
+	low, high := 1-p.EpsLow, 1+p.EpsHigh
+	if p.Cap > 0 {
+		low, high = math.Inf(-1), p.Cap
+	}
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a := in.Advantage[n]
+		r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
+		w := clamp(r, low, high)
+		changed += count(w != r)
+		if p.UnifiedMask && (a > 0 && r > high || a < 0 && r < low) {
+			w = 0
+		}
+		return -w * a * in.Logp[n], -w * a
+	})
+	out.Add("actor/pg_clipfrac", f.mean(changed))
+	f.addKL(anchor, p.LogClamp)
+	return nil
+}

@@ -1,0 +1,115 @@
+package loss
+
+import (
+	"errors"
+	"math/rand/v2"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// ClipCov drops the gradient of a few random tokens among those with a large
+// covariance of advantage and log-prob; the others get PPO's clip.
+//
+//	c_t = (A_t - mean A)·(logp_t - mean logp)
+//	L   = 0 on max(1, ⌊share·M⌋) tokens drawn from {low < c < high, not clipped};
+//	      else max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), without dual clip
+//
+// Source: 2505.22617; verl and SkyRL clip_cov. Denominators are unchanged.
+// The draw is seeded by Seed and the version of the learner's weights. verl's
+// means divide by M + 1e-8. At small scale c rarely exceeds the published low
+// bound of 1: choose bounds by the distribution at hand.
+type ClipCov struct {
+	// EpsLow and EpsHigh are PPO's distances from 1.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// Share is the fraction of tokens to drop.
+	Share float64 `yaml:"share"`
+	// Low and High bound the covariance of the candidates.
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
+	// LogClamp bounds the log-ratio; 0 is no bound, as published.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Seed of the draw.
+	Seed uint64 `yaml:"seed"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+
+	// shuffle, set by tests only, replaces the draw.
+	shuffle func(eligible []int)
+}
+
+// NewClipCov returns the authors' defaults.
+func NewClipCov() *ClipCov {
+	return &ClipCov{EpsLow: 0.2, EpsHigh: 0.2, Share: 2e-4, Low: 1, High: 5, LogClamp: 20, Seed: 1}
+}
+
+var clipCovSpec = method.Spec{
+	Name: "clip_cov", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2505.22617; PRIME-RL/Entropy-Mechanism-of-RL, verl clip_cov, SkyRL clip_cov",
+	Formula:  "L = 0 on max(1, ⌊share·M⌋) random tokens with low < c < high, c = (A-mean A)(logp-mean logp); else PPO clip",
+	Gradient: "0 on the drawn tokens, else PPO's",
+	Needs:    []string{"LogpOld", "Advantage"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *ClipCov) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
+		check(p.Share > 0 && p.Share <= 1, "share %v: must be in (0, 1]", p.Share),
+		check(p.Low < p.High, "low %v, high %v: low must be below high", p.Low, p.High),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *ClipCov) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	if err != nil {
+		return err
+	}
+	dropped := out.work(2, in.Tokens())
+	drawn := p.draw(&f)
+	for _, n := range drawn {
+		dropped[n] = 1
+	}
+	f.eachToken(func(n int) (value, dlogp float64) {
+		if dropped[n] == 1 {
+			return 0, 0
+		}
+		c := p.surrogate(in, n, in.Logp)
+		return c.value, c.dlogp
+	})
+	out.Add("actor/pg_clipfrac", f.mean(float64(len(drawn))))
+	f.addKL(in.LogpOld, 0)
+	return nil
+}
+
+// surrogate is PPO's term of token n.
+func (p *ClipCov) surrogate(in *batch.Batch, n int, logp []float64) surrogate {
+	r, dr := ratio(logp[n]-in.LogpOld[n], p.LogClamp)
+	return clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+}
+
+// draw returns the tokens to drop: a uniform draw without replacement.
+func (p *ClipCov) draw(f *frame) []int {
+	cov := f.covariance()
+	eligible := f.out.indices(f.in.Tokens())
+	for n, m := range f.active {
+		if m && cov[n] > p.Low && cov[n] < p.High && !p.surrogate(f.in, n, f.sg).clipped {
+			eligible = append(eligible, n)
+		}
+	}
+	k := min(max(int(p.Share*f.tokens), 1), len(eligible))
+	if p.shuffle != nil {
+		p.shuffle(eligible)
+		return eligible[:k]
+	}
+	var source rand.PCG
+	source.Seed(p.Seed, uint64(f.in.LearnerVersion))
+	for i := range k { // the first k steps of Fisher and Yates
+		j := i + int(source.Uint64()%uint64(len(eligible)-i))
+		eligible[i], eligible[j] = eligible[j], eligible[i]
+	}
+	return eligible[:k]
+}

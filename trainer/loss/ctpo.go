@@ -1,0 +1,150 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// CTPO corrects a token by the ratio of its whole prefix, with a clip that
+// widens with the position.
+//
+//	c_t = Σ_{s≤t} clamp(lr_s, ±20)   (form geomean: c_t/t),  x_t = min(c_t, 10), R_t = exp(x_t)
+//	L   = max(-A·R_t, -A·exp(clip(x_t, -lo·t^p, hi·t^p)));  A < 0: min(L, -A·exp(d·t^p))
+//
+// The gradient flows through the current token only. Source: 2605.07331,
+// horizon-llm/CTPO, cum-token-cumprod-la; t counts generated tokens. With
+// ratio_clip the repository's other variant is meant: bounds 1-lo and 1+hi on
+// R_t and dual clip d, as in PPO, whatever the position.
+//
+// The prefix product corrects the law of the prefix and the token, not of what
+// follows: with a terminal reward the estimate is the gradient of
+// E[Q_behaviour], not the on-policy gradient. It is exact only if A_t is a
+// function of the prefix.
+type CTPO struct {
+	// Low, High and Dual are lo, hi and d.
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
+	Dual float64 `yaml:"dual"`
+	// Power is p: 0.5 for products, -0.5 for means.
+	Power float64 `yaml:"power"`
+	// Form is product or geomean.
+	Form string `yaml:"form"`
+	// RatioClip uses PPO's clip in place of the one that grows with t.
+	RatioClip bool `yaml:"ratio_clip"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewCTPO returns the authors' defaults.
+func NewCTPO() *CTPO {
+	return &CTPO{Low: 0.025, High: 0.05, Dual: 0.05, Power: 0.5, Form: "product"}
+}
+
+var ctpoSpec = method.Spec{
+	Name: "ctpo", Group: "loss", Unit: method.Prefix,
+	Source:   "arXiv:2605.07331; horizon-llm/CTPO",
+	Formula:  "L = max(-A·R_t, -A·exp(clip(x_t, -lo·√t, hi·√t))), A<0: min(L, -A·exp(d·√t)); x_t = Σ_{s≤t} lr_s, R = exp(x)",
+	Gradient: "-A·R_t, or 0 where x_t leaves its band on the harmful side",
+	Needs:    []string{"LogpOld", "Advantage"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *CTPO) Validate() error {
+	return errors.Join(
+		check(p.Low >= 0 && p.High >= 0 && p.Dual >= 0, "low %v, high %v, dual %v: must not be negative", p.Low, p.High, p.Dual),
+		check(p.Form == "product" || p.Form == "geomean", "form %q: must be product or geomean", p.Form),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	if err != nil {
+		return err
+	}
+	s := prefixTally{ratios: newSpread(), scales: newSpread()}
+	for i := range in.Len() {
+		sum, position := 0.0, 0.0
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			position++
+			sum += clamp(f.sg[n]-in.LogpOld[n], -20, 20)
+			x := sum
+			if p.Form == "geomean" {
+				x /= position
+			}
+			return p.token(x, in.Logp[n]-f.sg[n], in.Advantage[n], position, &s)
+		})
+	}
+	s.log(&f)
+	f.addKL(in.LogpOld, 0)
+	return nil
+}
+
+// token is the term of a token at a position, its prefix log-ratio detached
+// and moved by step, which is zero but for finite differences.
+func (p *CTPO) token(x, step, a, position float64, s *prefixTally) (value, dlogp float64) {
+	live := x <= sequenceCap
+	x = min(x, sequenceCap)
+	if live {
+		x += step
+	}
+	r := math.Exp(x)
+	scale := math.Pow(position, p.Power)
+	low, high, dual := math.Exp(-p.Low*scale), math.Exp(p.High*scale), math.Exp(p.Dual*scale)
+	if p.RatioClip {
+		low, high, dual = 1-p.Low, 1+p.High, p.Dual
+	}
+	dr := r
+	if !live {
+		dr = 0
+	}
+	c := clipped(a, r, dr, low, high, dual, 0)
+	if !p.RatioClip {
+		s.scales.add(scale)
+		s.lows.add(low)
+		s.highs.add(high)
+		s.duals.add(dual)
+	}
+	s.add(a, r, low, high, c.dual)
+	return c.value, c.dlogp
+}
+
+// prefixTally collects what CTPO's code logs of its ratios.
+type prefixTally struct {
+	ratios, scales, lows, highs, duals spread
+	high, low, dual, negative          float64
+}
+
+func (s *prefixTally) add(a, r, low, high float64, dual bool) {
+	s.ratios.add(r)
+	s.high += count(a > 0 && r > high)
+	s.low += count(a < 0 && r < low)
+	s.dual += count(dual)
+	s.negative += count(a < 0)
+}
+
+// log writes the figures under the names of the authors' code.
+func (s *prefixTally) log(f *frame) {
+	s.ratios.log(f.out, "pg_update/is_ratio/mean", "pg_update/is_ratio/min", "pg_update/is_ratio/max")
+	s.scales.log(f.out, "pg_update/la_scale/mean", "pg_update/la_scale/min", "pg_update/la_scale/max")
+	if s.scales.count > 0 {
+		f.out.Add("pg_update/la_clip_low_ratio/mean", s.lows.sum/s.lows.count)
+		f.out.Add("pg_update/la_clip_high_ratio/mean", s.highs.sum/s.highs.count)
+		f.out.Add("pg_update/la_clip_c_ratio/mean", s.duals.sum/s.duals.count)
+	}
+	f.out.Add("pg_update/clip/high/count", s.high)
+	f.out.Add("pg_update/clip/low/count", s.low)
+	f.out.Add("pg_update/clip/dual/count", s.dual)
+	f.out.Add("pg_update/clip/total/count", s.high+s.low+s.dual)
+	tokens := max(f.tokens, 1)
+	f.out.Add("pg_update/clip/high/rate", s.high/tokens)
+	f.out.Add("pg_update/clip/low/rate", s.low/tokens)
+	f.out.Add("pg_update/clip/dual/rate", s.dual/tokens)
+	f.out.Add("pg_update/clip/total/rate", (s.high+s.low+s.dual)/tokens)
+	f.out.Add("pg_update/clip/valid_token_count", f.tokens)
+	f.out.Add("pg_update/clip/neg_adv_token_count", s.negative)
+}

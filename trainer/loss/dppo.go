@@ -1,0 +1,162 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// DPPO masks the tokens whose update would push their probability further out
+// of a band in divergence, and weighs the rest by a capped, detached ratio.
+//
+//	L = -sg[min(r, c)]·V·A·logp,   r = exp(logp - anchor), p = exp(logp), q = exp(anchor)
+//	tv: V = 0 if A > 0 and p-q > δ_high, or A ≤ 0 and p-q < -δ_low
+//	kl: b = q·(anchor-logp) + (1-q)·log((1-q)/(1-p));
+//	    V = 0 if A > 0, b > δ_high and p > q, or A ≤ 0, b > δ_low and p < q
+//
+// Source: 2602.04879, sail-sg/Stable-RL; verl dppo_tv and dppo_kl. The official
+// anchor is the rollout policy, and its recompute variants, like verl, compare
+// with old: anchor sets the denominator of the ratio, mask_anchor the band's.
+// The cap is 20 in the survey, 10 in Stable-RL; verl's default of 20 never
+// fires, because clip_ratio_c is 3. SkyRL keeps the ratio in the graph without
+// a cap (live_ratio): the same gradient, another value.
+type DPPO struct {
+	// DeltaLow and DeltaHigh are the band: probabilities for tv, nats for kl.
+	DeltaLow  float64 `yaml:"delta_low"`
+	DeltaHigh float64 `yaml:"delta_high"`
+	// Cap is c; 0 is none.
+	Cap float64 `yaml:"cap"`
+	// LiveRatio leaves r in the graph, uncapped.
+	LiveRatio bool `yaml:"live_ratio"`
+	// LogClamp bounds the log-ratio; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Anchor is the denominator of the ratio.
+	Anchor Anchor `yaml:"anchor"`
+	// MaskAnchor is the policy the band is measured against.
+	MaskAnchor Anchor `yaml:"mask_anchor"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+
+	outside func(logp, anchor, a, low, high float64) bool
+}
+
+// NewDPPOTV returns the binary total-variation form, δ = 0.15.
+func NewDPPOTV() *DPPO {
+	return &DPPO{DeltaLow: 0.15, DeltaHigh: 0.15, Cap: 20, LogClamp: 20, Anchor: Roll, MaskAnchor: Roll, outside: outsideTV}
+}
+
+// NewDPPOKL returns the binary KL form, δ = 0.05.
+func NewDPPOKL() *DPPO {
+	return &DPPO{DeltaLow: 0.05, DeltaHigh: 0.05, Cap: 20, LogClamp: 20, Anchor: Roll, MaskAnchor: Roll, outside: outsideKL}
+}
+
+// NewPPOMask returns PPO's own rule in the same detached form: Stable-RL's
+// baseline, 0.2 and 0.28.
+func NewPPOMask() *DPPO {
+	return &DPPO{DeltaLow: 0.2, DeltaHigh: 0.28, Cap: 20, LogClamp: 20, Anchor: Roll, MaskAnchor: Roll, outside: outsideRatio}
+}
+
+const dppoSource = "arXiv:2602.04879; sail-sg/Stable-RL, verl, SkyRL"
+
+var dppoTVSpec = method.Spec{
+	Name: "dppo_tv", Aliases: []string{"dppo", "dppo_binary_tv"}, Group: "loss", Unit: method.Token, Source: dppoSource,
+	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and p-q > δ_high, or A≤0 and p-q < -δ_low",
+	Gradient: "-min(r,c)·V·A",
+	Needs:    []string{"LogpRoll or LogpOld", "Advantage"},
+	Example:  ``,
+}
+
+var dppoKLSpec = method.Spec{
+	Name: "dppo_kl", Aliases: []string{"dppo_binary_kl"}, Group: "loss", Unit: method.Token, Source: dppoSource,
+	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0, b>δ_high, p>q, or A≤0, b>δ_low, p<q; b = KL of {token, rest}",
+	Gradient: "-min(r,c)·V·A",
+	Needs:    []string{"LogpRoll or LogpOld", "Advantage"},
+	Example:  ``,
+}
+
+var ppoMaskSpec = method.Spec{
+	Name: "ppo_mask", Group: "loss", Unit: method.Token, Source: dppoSource + " (loss_mode ppo)",
+	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and r > 1+δ_high, or A≤0 and r < 1-δ_low",
+	Gradient: "-min(r,c)·V·A",
+	Needs:    []string{"LogpRoll or LogpOld", "Advantage"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *DPPO) Validate() error {
+	return errors.Join(
+		check(p.DeltaLow >= 0, "delta_low %v: must not be negative", p.DeltaLow),
+		check(p.DeltaHigh >= 0, "delta_high %v: must not be negative", p.DeltaHigh),
+		check(p.Cap == 0 || p.Cap >= 1, "cap %v: below 1 it would scale on-policy data; 0 is none", p.Cap),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Anchor.Validate(), p.MaskAnchor.Validate(), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), p.MaskAnchor.Column(), "Advantage")
+	if err != nil {
+		return err
+	}
+	anchor, band := p.Anchor.Of(in), p.MaskAnchor.Of(in)
+	masked, negative, capped := 0.0, 0.0, 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a := in.Advantage[n]
+		w, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
+		if p.outside(f.sg[n], band[n], a, p.DeltaLow, p.DeltaHigh) {
+			masked++
+			negative += count(a <= 0)
+			return 0, 0
+		}
+		capped += count(p.Cap > 0 && w > p.Cap)
+		if p.LiveRatio {
+			r, dr := ratio(in.Logp[n]-anchor[n], p.LogClamp)
+			return -a * r, -a * dr
+		}
+		if p.Cap > 0 {
+			w = min(w, p.Cap)
+		}
+		return -w * a * in.Logp[n], -w * a
+	})
+	out.Add("actor/pg_clipfrac", f.mean(masked))
+	f.addKL(anchor, p.LogClamp)
+	out.Add("actor/pg_clipfrac_lower", f.mean(capped))
+	out.Add("dppo/masked_negative", f.mean(negative))
+	return nil
+}
+
+// outsideTV is the mask of total variation of {token, rest}.
+func outsideTV(logp, anchor, a, low, high float64) bool {
+	d := math.Exp(logp) - math.Exp(anchor)
+	if a > 0 {
+		return d > high
+	}
+	return d < -low
+}
+
+// outsideRatio is PPO's rule as a mask.
+func outsideRatio(logp, anchor, a, low, high float64) bool {
+	r, _ := ratio(logp-anchor, 20)
+	if a > 0 {
+		return r > 1+high
+	}
+	return r < 1-low
+}
+
+// outsideKL is the mask of the KL divergence of {token, rest}.
+func outsideKL(logp, anchor, a, low, high float64) bool {
+	b := binaryKL(logp, anchor)
+	if a > 0 {
+		return b > high && logp > anchor
+	}
+	return b > low && logp < anchor
+}
+
+// binaryKL is KL(anchor‖current) of the two outcomes {token, rest}. The 1e-8
+// of Stable-RL, verl and SkyRL keeps a probability of 1 harmless.
+func binaryKL(logp, anchor float64) float64 {
+	p, q := math.Exp(logp), math.Exp(anchor)
+	return q*(anchor-logp) + (1-q)*math.Log((1-q+1e-8)/(1-p+1e-8))
+}

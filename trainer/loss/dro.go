@@ -1,0 +1,53 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// DRO is direct reward optimisation, the policy half: a policy gradient with a
+// quadratic pull towards the old policy, both per token.
+//
+//	L = -(A·logp - (β/2)·(logp - old)²)
+//
+// Source: 2405.19107; verl dro, which uses the estimated advantage where the
+// paper learns a value.
+type DRO struct {
+	// Beta is the strength of the pull, above 0.
+	Beta float64 `yaml:"beta"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewDRO returns β = 1.
+func NewDRO() *DRO { return &DRO{Beta: 1} }
+
+var droSpec = method.Spec{
+	Name: "dro", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2405.19107; verl dro",
+	Formula:  "L = -(A·logp - (β/2)·(logp-old)²)",
+	Gradient: "-(A - β·(logp-old))",
+	Needs:    []string{"LogpOld", "Advantage"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *DRO) Validate() error {
+	return errors.Join(check(p.Beta > 0, "beta %v: must be above 0", p.Beta), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *DRO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	if err != nil {
+		return err
+	}
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a, lr := in.Advantage[n], in.Logp[n]-in.LogpOld[n]
+		return -(a*in.Logp[n] - p.Beta/2*lr*lr), -(a - p.Beta*lr)
+	})
+	f.addKL(in.LogpOld, 0)
+	return nil
+}

@@ -1,0 +1,99 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// GSPO clips one ratio per response, the geometric mean of its token ratios,
+// and differentiates through it.
+//
+//	s = exp(mean_t(logp - old)),  L_i = max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high))
+//
+// Source: 2507.18071 eq. 5-7; slime gspo, TRL level sequence, AReaL. The
+// advantage is that of the response: AReaL averages it over the tokens
+// (mean_advantage), slime lets each token have its own. Where a mask is
+// rejected, the mean runs over what is left.
+type GSPO struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1 (3e-4, 4e-4).
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
+	DualClip float64 `yaml:"dual_clip"`
+	// MeanAdvantage replaces the tokens' advantages by their mean per response.
+	MeanAdvantage bool `yaml:"mean_advantage"`
+	// Aggregation over tokens, each with the response's term.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewGSPO returns the paper's bounds.
+func NewGSPO() *GSPO {
+	return &GSPO{EpsLow: 3e-4, EpsHigh: 4e-4, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+}
+
+var gspoSpec = method.Spec{
+	Name: "gspo", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2507.18071 eq. 5-7; slime gspo, TRL importance_sampling_level sequence, AReaL",
+	Formula:  "L_i = max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
+	Gradient: "-A·s/T on every token of the response, or 0 where s is clipped",
+	Needs:    []string{"LogpOld", "Advantage"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *GSPO) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
+		check(p.DualClip == 0 || p.DualClip > 1, "dual_clip %v: must be above 1, or 0 for none", p.DualClip),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	if err != nil {
+		return err
+	}
+	clips, lower := 0.0, 0.0
+	for i := range in.Len() {
+		length := f.length(i)
+		if length == 0 {
+			continue
+		}
+		s, ds := cappedExp(f.sumLogRatio(i, in.Logp, in.LogpOld) / length)
+		meanA := f.meanAdvantage(i, length)
+		from, to := in.Span(i)
+		dlogp := 0.0 // of every token of the response
+		for n := from; n < to; n++ {
+			if !f.active[n] {
+				continue
+			}
+			a := in.Advantage[n]
+			if p.MeanAdvantage {
+				a = meanA
+			}
+			c := clipped(a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
+			clips += count(c.clipped)
+			lower += count(c.dual)
+			w := f.weight(i, n)
+			out.Loss += w * c.value
+			dlogp += w * c.dlogp / length
+		}
+		f.spread(i, dlogp)
+	}
+	f.addClipFractions(clips, lower, in.LogpOld, 0)
+	return nil
+}
+
+// meanAdvantage is the mean advantage over the active tokens of response i.
+func (f *frame) meanAdvantage(i int, length float64) float64 {
+	from, to := f.in.Span(i)
+	sum := 0.0
+	for n := from; n < to; n++ {
+		if f.active[n] {
+			sum += f.in.Advantage[n]
+		}
+	}
+	return sum / max(length, 1)
+}

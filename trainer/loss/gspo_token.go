@@ -1,0 +1,81 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// GSPOToken clips the sequence ratio, but lets every token carry its own
+// advantage and its own gradient.
+//
+//	s   = exp(min(mean_t(logp - old), 10))
+//	s_t = sg[s]·exp(logp_t - sg[logp_t])
+//	L   = max(-A_t·s_t, -A_t·clip(s_t, 1-ε_low, 1+ε_high))
+//
+// Source: 2507.18071 eq. 13-14. verl and SkyRL call this variant gspo. It has
+// the gradient of GSPO where A is constant in a response and the aggregation
+// is seq-mean-token-mean, the paper's. verl ignores any other aggregation; here
+// it is honoured.
+type GSPOToken struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1 (3e-4, 4e-4).
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewGSPOToken returns the paper's bounds.
+func NewGSPOToken() *GSPOToken {
+	return &GSPOToken{EpsLow: 3e-4, EpsHigh: 4e-4, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+}
+
+var gspoTokenSpec = method.Spec{
+	Name: "gspo_token", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2507.18071 eq. 13-14; verl gspo, SkyRL gspo, TRL sequence_token",
+	Formula:  "L = max(-A·s_t, -A·clip(s_t, 1-ε_low, 1+ε_high)), s_t = sg[s]·exp(logp - sg[logp]), s = exp(mean lr)",
+	Gradient: "-A·s, or 0 where PPO's rule clips s",
+	Needs:    []string{"LogpOld", "Advantage"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *GSPOToken) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	if err != nil {
+		return err
+	}
+	clips := 0.0
+	for i := range in.Len() {
+		mean := f.sumLogRatio(i, f.sg, in.LogpOld) / max(f.length(i), 1)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			s, ds := cappedExp(mean + in.Logp[n] - f.sg[n])
+			c := clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+			clips += count(c.clipped)
+			return c.value, c.dlogp
+		})
+	}
+	out.Add("actor/pg_clipfrac", f.mean(clips))
+	f.addKL(in.LogpOld, 0)
+	return nil
+}
+
+// sequenceCap bounds sequence log-ratios from above before the exponential, in
+// verl, SkyRL and CTPO.
+const sequenceCap = 10
+
+// cappedExp returns exp(min(x, sequenceCap)) and its derivative.
+func cappedExp(x float64) (y, dy float64) {
+	if x > sequenceCap {
+		return math.Exp(sequenceCap), 0
+	}
+	y = math.Exp(x)
+	return y, y
+}

@@ -1,0 +1,82 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// SAPO replaces the clip by a sigmoid gate around r = 1, with a faster decay
+// for negative advantages.
+//
+//	L = -(4/τ)·σ(τ·(r-1))·A,   τ = τ_pos if A > 0 else τ_neg,   r = exp(logp - anchor)
+//
+// Source: 2511.20347; verl, AReaL, TRL, SkyRL agree. The weight on grad logp is
+// r·g'(r), not g'(r) alone. verl and SkyRL clamp the log-ratio to ±20, AReaL
+// and TRL do not; AReaL's anchor is the rollout policy. The paper's aggregation
+// is seq-mean-token-mean.
+type SAPO struct {
+	// TauPos and TauNeg are the temperatures for A > 0 and for A ≤ 0.
+	TauPos float64 `yaml:"tau_pos"`
+	TauNeg float64 `yaml:"tau_neg"`
+	// Anchor is the denominator of the ratio.
+	Anchor Anchor `yaml:"anchor"`
+	// LogClamp bounds the log-ratio; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewSAPO returns the paper's temperatures, 1.0 and 1.05.
+func NewSAPO() *SAPO {
+	return &SAPO{TauPos: 1, TauNeg: 1.05, Anchor: Old, LogClamp: 20, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+}
+
+var sapoSpec = method.Spec{
+	Name: "sapo", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2511.20347; verl sapo, AReaL, TRL, SkyRL",
+	Formula:  "L = -(4/τ)·σ(τ(r-1))·A, τ = τ_pos if A>0 else τ_neg",
+	Gradient: "-A·r·4·s·(1-s), s = σ(τ(r-1))",
+	Needs:    []string{"LogpOld or LogpRoll", "Advantage"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *SAPO) Validate() error {
+	return errors.Join(
+		check(p.TauPos > 0, "tau_pos %v: must be above 0", p.TauPos),
+		check(p.TauNeg > 0, "tau_neg %v: must be above 0", p.TauNeg),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Anchor.Validate(), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage")
+	if err != nil {
+		return err
+	}
+	anchor := p.Anchor.Of(in)
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a, tau := in.Advantage[n], p.TauNeg
+		if a > 0 {
+			tau = p.TauPos
+		}
+		r, dr := ratio(in.Logp[n]-anchor[n], p.LogClamp)
+		s := sigmoid(tau * (r - 1))
+		return -4 / tau * s * a, -4 * s * (1 - s) * dr * a
+	})
+	f.addKL(anchor, p.LogClamp)
+	return nil
+}
+
+// sigmoid is 1/(1+exp(-x)), without overflow.
+func sigmoid(x float64) float64 {
+	if x >= 0 {
+		return 1 / (1 + math.Exp(-x))
+	}
+	e := math.Exp(x)
+	return e / (1 + e)
+}

@@ -1,0 +1,113 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// VESPO weighs a response by a smooth, detached function of its full
+// importance weight that fades on either side of 1.
+//
+//	log W = clamp(Σ_t clamp(logp - old, ±20) [+ Σ_t clamp(log w_t, ±20)], ±20), at least log 1e-8
+//	φ = exp(k·log W + λ·(1 - W)),  (k, λ) by the sign of A;   L = -φ·A·logp
+//
+// Source: 2602.10693, FloyedShen/VESPO, TRL. The importance weight of the
+// correction stage enters W and does not multiply the loss a second time. The
+// defaults are those of the code and of TRL; the docstring lists an older pair
+// (2, 1.5) and (4, 2.5). The sign is that of the first token's advantage.
+type VESPO struct {
+	// KPos and LambdaPos shape φ for A ≥ 0, KNeg and LambdaNeg for A < 0.
+	KPos      float64 `yaml:"k_pos"`
+	LambdaPos float64 `yaml:"lambda_pos"`
+	KNeg      float64 `yaml:"k_neg"`
+	LambdaNeg float64 `yaml:"lambda_neg"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewVESPO returns the code's defaults.
+func NewVESPO() *VESPO { return &VESPO{KPos: 2, LambdaPos: 3, KNeg: 3, LambdaNeg: 2} }
+
+var vespoSpec = method.Spec{
+	Name: "vespo", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2602.10693; FloyedShen/VESPO, TRL",
+	Formula:  "L = -sg[φ]·A·logp, φ = W^k·exp(λ(1-W)), W = exp(Σ lr + Σ log w)",
+	Gradient: "-φ·A",
+	Needs:    []string{"LogpOld", "Advantage"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *VESPO) Validate() error {
+	return errors.Join(
+		check(p.KPos > 0 && p.KNeg > 0, "k_pos %v, k_neg %v: must be above 0", p.KPos, p.KNeg),
+		check(p.LambdaPos >= 1e-4 && p.LambdaNeg >= 1e-4, "lambda_pos %v, lambda_neg %v: must be at least 1e-4", p.LambdaPos, p.LambdaNeg),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	if err != nil {
+		return err
+	}
+	phis, weights, kl := newSpread(), newSpread(), 0.0
+	for i := range in.Len() {
+		kl -= f.sumLogRatio(i, in.Logp, in.LogpOld) / max(f.length(i), 1)
+		x := f.logWeight(i)
+		phi := p.phi(x, f.firstAdvantage(i))
+		phis.add(phi)
+		weights.add(math.Exp(x))
+		from, to := in.Span(i)
+		for n := from; n < to; n++ {
+			if f.active[n] {
+				w := f.gated(i, n)
+				out.Loss -= w * phi * in.Advantage[n] * in.Logp[n]
+				out.DLogp[n] -= w * phi * in.Advantage[n]
+			}
+		}
+	}
+	phis.log(out, "vespo/phi_mean", "vespo/phi_min", "vespo/phi_max")
+	weights.log(out, "vespo/w_seq_mean", "vespo/w_seq_min", "vespo/w_seq_max")
+	out.Add("actor/approx_kl", kl/max(float64(in.Len()), 1))
+	return nil
+}
+
+// phi is the weight of a response with log-weight x.
+func (p *VESPO) phi(x, advantage float64) float64 {
+	k, lambda := p.KPos, p.LambdaPos
+	if advantage < 0 {
+		k, lambda = p.KNeg, p.LambdaNeg
+	}
+	return math.Exp(lambda + k*x - lambda*math.Exp(x))
+}
+
+// logWeight is log W of response i.
+func (f *frame) logWeight(i int) float64 {
+	from, to := f.in.Span(i)
+	sum := 0.0
+	for n := from; n < to; n++ {
+		if !f.active[n] {
+			continue
+		}
+		sum += clamp(f.sg[n]-f.in.LogpOld[n], -20, 20)
+		if f.in.Weight != nil {
+			sum += clamp(math.Log(max(f.in.Weight[n], 1e-8)), -20, 20)
+		}
+	}
+	return max(clamp(sum, -20, 20), math.Log(1e-8))
+}
+
+// firstAdvantage is the advantage of the first active token of response i.
+func (f *frame) firstAdvantage(i int) float64 {
+	from, to := f.in.Span(i)
+	for n := from; n < to; n++ {
+		if f.active[n] {
+			return f.in.Advantage[n]
+		}
+	}
+	return 0
+}
