@@ -50,6 +50,8 @@ func exp(x float64) float64 {
 		p5 = 4.13813679705723846039e-08
 	)
 	switch {
+	case x == 0: // the largest of every softmax
+		return 1
 	case x != x:
 		return x
 	case x > overflow:
