@@ -1,0 +1,176 @@
+package recipe
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"driftlab/trainer/advantage"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/loss"
+	"driftlab/trainer/method"
+	"driftlab/trainer/schedule"
+	"driftlab/trainer/task"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Choice is a method chosen from a registry, with its parameters. In YAML it
+// is {name: ppo_clip, eps_low: 0.2}; parameters that are not given take the
+// method's defaults, and the name alone is short for all of them.
+type Choice[T any] struct {
+	// Name is the registry's own name for the method, never an alias.
+	Name string
+	// Params is the method with its parameters, as the recipe has them. It is
+	// part of a value that may be copied: run what New returns, not this.
+	Params T
+}
+
+// Choose returns the method of that name or alias with its default parameters.
+func Choose[T any](name string) (Choice[T], error) {
+	e, err := table[T]().Lookup(name)
+	if err != nil {
+		return Choice[T]{}, err
+	}
+	m := e.New()
+	canonical(reflect.ValueOf(m).Elem())
+	return Choice[T]{e.Name, m}, nil
+}
+
+// canonical gives parameters with several spellings of one value, such as the
+// empty aggregation, the one that their text reads back to, so that equal
+// recipes compare equal.
+func canonical(v reflect.Value) {
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range fieldsOf(v) {
+		marshaler, ok := f.value.Interface().(encoding.TextMarshaler)
+		if !ok {
+			canonical(f.value)
+			continue
+		}
+		text, err := marshaler.MarshalText()
+		if err == nil {
+			err = f.value.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(text)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("recipe: the default of %s does not read back: %v", f.name, err))
+		}
+	}
+}
+
+// mustChoose is Choose for names that are written in this package.
+func mustChoose[T any](name string) Choice[T] {
+	c, err := Choose[T](name)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// New returns a fresh method with the recipe's parameters and no memory of
+// earlier use.
+func (c Choice[T]) New() T {
+	e := c.entry()
+	m := e.New()
+	copyParams(reflect.ValueOf(m), reflect.ValueOf(c.Params))
+	return m
+}
+
+// Spec describes the method.
+func (c Choice[T]) Spec() method.Spec { return c.entry().Spec }
+
+func (c Choice[T]) entry() method.Entry[T] {
+	e, err := table[T]().Lookup(c.Name)
+	if err != nil {
+		panic(fmt.Sprintf("recipe: %s chosen by code: %v", c.Name, err))
+	}
+	return e
+}
+
+// table is the registry of a room.
+func table[T any]() method.Table[T] {
+	var t any
+	switch any((*T)(nil)).(type) {
+	case *task.Task:
+		t = task.Table
+	case *schedule.Schedule:
+		t = schedule.Registry
+	case *advantage.Estimator:
+		t = advantage.Registry
+	case *correction.Weighting:
+		t = correction.Weightings
+	case *correction.Masking:
+		t = correction.Masks
+	case *loss.Loss:
+		t = loss.Registry
+	case *loss.KL:
+		t = loss.KLRegistry
+	case *Guard:
+		t = guards
+	}
+	return t.(method.Table[T])
+}
+
+// read implements reader: a name, or a mapping with a name and parameters.
+func (c *Choice[T]) read(d *decoder, n *yaml.Node, path string) {
+	if len(table[T]()) == 0 {
+		d.fault(n, path, "nothing can be named here yet: remove it")
+		return
+	}
+	name, namePath := n, path
+	if n.Kind == yaml.MappingNode {
+		name, namePath = find(n, "name"), join(path, "name")
+	}
+	if name == nil {
+		d.fault(n, namePath, "missing: choose one of %s", strings.Join(table[T]().Names(), ", "))
+		return
+	}
+	if name.Kind != yaml.ScalarNode || name.ShortTag() != "!!str" {
+		d.expected(name, namePath, "a method's name, or a mapping with one")
+		return
+	}
+	chosen, err := Choose[T](name.Value)
+	if err != nil {
+		d.fault(name, namePath, "%v", err)
+		return
+	}
+	*c = chosen
+	if n.Kind == yaml.MappingNode {
+		d.structure(n, path, reflect.ValueOf(c.Params).Elem(), extra{"name", func(*yaml.Node, string) {}})
+	}
+}
+
+// copyParams copies the fields that recipes name from one parameter struct to
+// another of the same type.
+func copyParams(dst, src reflect.Value) {
+	to, from := fieldsOf(dst.Elem()), fieldsOf(src.Elem())
+	for i := range to {
+		to[i].value.Set(clone(from[i].value))
+	}
+}
+
+// clone copies a value with the slices and pointers inside it.
+func clone(v reflect.Value) reflect.Value {
+	switch v.Kind() {
+	case reflect.Slice:
+		if v.IsNil() {
+			return v
+		}
+		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			c.Index(i).Set(clone(v.Index(i)))
+		}
+		return c
+	case reflect.Pointer:
+		if v.IsNil() {
+			return v
+		}
+		c := reflect.New(v.Type().Elem())
+		c.Elem().Set(clone(v.Elem()))
+		return c
+	}
+	return v
+}

@@ -1,0 +1,290 @@
+package recipe
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"path"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"driftlab/engine"
+	"driftlab/model"
+	"driftlab/trainer/method"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// decoder fills Go values from a tree, strictly, and collects every fault.
+type decoder struct {
+	doc    *document
+	faults Faults
+}
+
+// reader is implemented by types of this package that read themselves.
+type reader interface {
+	read(d *decoder, n *yaml.Node, path string)
+}
+
+// fault records what is wrong at a node.
+func (d *decoder) fault(n *yaml.Node, path, format string, args ...any) {
+	source, line := d.doc.origin(n)
+	d.faults = append(d.faults, Fault{source, line, path, fmt.Sprintf(format, args...)})
+}
+
+// expected records that a node is not of the wanted type.
+func (d *decoder) expected(n *yaml.Node, path, want string) {
+	d.fault(n, path, "expected %s, got %s", want, describe(n))
+}
+
+// describe says what a node is, in a person's words.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!int", "!!float":
+		return n.Value
+	case "!!bool":
+		return "the truth value " + n.Value
+	}
+	return fmt.Sprintf("the text %q", n.Value)
+}
+
+// value fills v from the node.
+func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
+	switch {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		d.fault(n, path, "anchors and aliases are not used in recipes: write the value out")
+		return
+	case n.Style&yaml.TaggedStyle != 0:
+		d.fault(n, path, "type tags such as %s are not used in recipes: remove it", n.Tag)
+		return
+	}
+	target := v.Addr().Interface()
+	if r, ok := target.(reader); ok {
+		r.read(d, n, path)
+		return
+	}
+	if num, ok := target.(*engine.Numerics); ok {
+		d.numerics(n, path, num)
+		return
+	}
+	if c, ok := target.(*model.Config); ok {
+		d.modelConfig(n, path, c)
+		return
+	}
+	if u, ok := target.(encoding.TextUnmarshaler); ok {
+		d.text(n, path, u)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(n, path, v)
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		d.value(n, path, v.Elem())
+	case reflect.Slice, reflect.Array:
+		d.list(n, path, v)
+	default:
+		d.scalar(n, path, v)
+	}
+}
+
+// text hands a scalar to a type that reads text.
+func (d *decoder) text(n *yaml.Node, path string, u encoding.TextUnmarshaler) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		d.expected(n, path, "text")
+		return
+	}
+	if err := u.UnmarshalText([]byte(n.Value)); err != nil {
+		d.fault(n, path, "%s", withoutPackage(err, reflect.TypeOf(u)))
+	}
+}
+
+// withoutPackage drops the "package: " that an error of the type's package may begin with.
+func withoutPackage(err error, t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return strings.TrimPrefix(err.Error(), path.Base(t.PkgPath())+": ")
+}
+
+// list fills a slice, or an array of exactly its length.
+func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {
+	if n.Kind != yaml.SequenceNode {
+		d.expected(n, path, "a list")
+		return
+	}
+	if v.Kind() == reflect.Array && len(n.Content) != v.Len() {
+		d.fault(n, path, "expected %d entries, got %d", v.Len(), len(n.Content))
+		return
+	}
+	if v.Kind() == reflect.Slice {
+		v.SetZero()
+		if len(n.Content) > 0 {
+			v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+		}
+	}
+	for i, item := range n.Content {
+		d.value(item, fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+	}
+}
+
+// scalar fills a number, a truth value or a text.
+func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
+	tag := ""
+	if n.Kind == yaml.ScalarNode {
+		tag = n.ShortTag()
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		if tag != "!!bool" || n.Value != "true" && n.Value != "false" {
+			d.expected(n, path, "true or false")
+			return
+		}
+		v.SetBool(n.Value == "true")
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		x, err := strconv.ParseInt(n.Value, 10, v.Type().Bits())
+		if tag != "!!int" || err != nil {
+			d.expected(n, path, "a whole number")
+			return
+		}
+		v.SetInt(x)
+	case reflect.Uint, reflect.Uint8, reflect.Uint32, reflect.Uint64:
+		x, err := strconv.ParseUint(n.Value, 10, v.Type().Bits())
+		if tag != "!!int" || err != nil {
+			d.expected(n, path, "a whole number, 0 or more")
+			return
+		}
+		v.SetUint(x)
+	case reflect.Float32, reflect.Float64:
+		x, err := parseFloat(n.Value, v.Type().Bits())
+		if tag != "!!int" && tag != "!!float" || err != nil || math.IsNaN(x) {
+			d.expected(n, path, "a number")
+			return
+		}
+		v.SetFloat(x)
+	case reflect.String:
+		if tag != "!!str" {
+			want := "text"
+			if tag != "" && n.Value != "" {
+				want = fmt.Sprintf("text (in quotes: %q)", n.Value)
+			}
+			d.expected(n, path, want)
+			return
+		}
+		v.SetString(n.Value)
+	default:
+		panic("recipe: no reader for " + v.Type().String() + " at " + path)
+	}
+}
+
+// parseFloat reads a decimal number or YAML's spelling of infinity.
+func parseFloat(s string, bits int) (float64, error) {
+	switch s {
+	case ".inf", "+.inf":
+		return math.Inf(1), nil
+	case "-.inf":
+		return math.Inf(-1), nil
+	}
+	if strings.ContainsAny(s, "xX_") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(s, bits)
+}
+
+// extra is a field of a mapping that is not a field of the struct.
+type extra struct {
+	name string
+	read func(n *yaml.Node, path string)
+}
+
+// structure fills a struct from a mapping. The extras are read as they come.
+func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value, extras ...extra) {
+	if n.Kind != yaml.MappingNode {
+		d.expected(n, path, "a mapping")
+		return
+	}
+	fields := fieldsOf(v)
+	known := make([]string, 0, len(fields)+len(extras))
+	for _, e := range extras {
+		known = append(known, e.name)
+	}
+	for _, f := range fields {
+		known = append(known, f.name) // after an extra of that name: the extra reads it
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			d.fault(key, path, "expected the name of a field, got %s", describe(key))
+			continue
+		}
+		at := join(path, key.Value)
+		if seen[key.Value] {
+			d.fault(key, at, "given twice: remove one")
+			continue
+		}
+		seen[key.Value] = true
+		switch x, f := slices.Index(known, key.Value), len(extras); {
+		case x < 0:
+			d.fault(key, at, "unknown field; %s", suggestion(key.Value, known))
+		case x < f:
+			extras[x].read(value, at)
+		default:
+			d.value(value, at, fields[x-f].value)
+		}
+	}
+}
+
+// suggestion names the nearest known field, the place of a field that lives
+// elsewhere, or all that there are.
+func suggestion(name string, known []string) string {
+	if near := method.Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	for _, p := range allPaths() {
+		if p[strings.LastIndexByte(p, '.')+1:] == name {
+			return fmt.Sprintf("did you mean %s?", p)
+		}
+	}
+	if len(known) == 0 {
+		return "there are none here"
+	}
+	return "the fields here are " + strings.Join(known, ", ")
+}
+
+// field is one field of a struct as recipes name it.
+type field struct {
+	name  string
+	value reflect.Value
+}
+
+// fieldsOf lists the fields of a struct that recipes name, in order; those of
+// inlined structs stand in their place.
+func fieldsOf(v reflect.Value) []field {
+	var fields []field
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case strings.Contains(options, "inline"):
+			fields = append(fields, fieldsOf(v.Field(i))...)
+		case name != "" && name != "-":
+			fields = append(fields, field{name, v.Field(i)})
+		}
+	}
+	return fields
+}

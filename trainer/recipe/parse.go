@@ -1,0 +1,166 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+
+	"driftlab/model"
+	"driftlab/trainer/method"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Parse reads a recipe from YAML, strictly, and checks it. file labels the
+// faults. Fields that are not given take their defaults. The error is Faults:
+// everything wrong with the text, each fault with its line.
+func Parse(file string, text []byte) (Recipe, error) {
+	doc, err := readTree(file, text)
+	if err != nil {
+		return Recipe{}, err
+	}
+	return doc.recipe()
+}
+
+// Load reads a shipped recipe by its name, or a file by its path, and applies
+// the assignments, each a "path.to.field=value" as in Set.
+func Load(nameOrPath string, sets ...string) (Recipe, error) {
+	file, text, err := findText(nameOrPath)
+	if err != nil {
+		return Recipe{}, err
+	}
+	doc, err := readTree(file, text)
+	if err != nil {
+		return Recipe{}, err
+	}
+	if err := doc.assign(sets); err != nil {
+		return Recipe{}, err
+	}
+	return doc.recipe()
+}
+
+// Set changes fields, each by an assignment "path.to.field=value" whose value
+// is YAML: "learner.optimizer.lr=1e-3", "loss={name: gspo}", "loss=gspo",
+// "correction.masks[0].low=0.9". They are applied together and as strictly as
+// a file is read; after an error the recipe is as before.
+func (r *Recipe) Set(assignments ...string) error {
+	doc, err := readTree("recipe "+r.Name, r.YAML())
+	if err != nil {
+		return err
+	}
+	for _, n := range indexOf(doc) {
+		n.Line = 0 // of no use to someone who never saw this text
+	}
+	if err := doc.assign(assignments); err != nil {
+		return err
+	}
+	changed, err := doc.recipe()
+	if err != nil {
+		return err
+	}
+	*r = changed
+	return nil
+}
+
+// recipe decodes and checks the document.
+func (doc *document) recipe() (Recipe, error) {
+	d := &decoder{doc: doc}
+	r := Default()
+	d.value(doc.root, "", reflect.ValueOf(&r).Elem())
+	if err := d.faults.orNil(); err != nil {
+		return Recipe{}, err
+	}
+	if r.Name == "" && find(doc.root, "name") == nil {
+		r.Name = baseName(doc.source)
+	}
+	faults := r.faults()
+	where := indexOf(doc)
+	for i := range faults {
+		faults[i].Source = doc.source
+		if n := where.nearest(faults[i].Path); n != nil {
+			faults[i].Source, faults[i].Line = doc.origin(n)
+		}
+	}
+	if err := faults.orNil(); err != nil {
+		return Recipe{}, err
+	}
+	return r, nil
+}
+
+// read implements reader for the section's own starting values.
+func (p *Pretrain) read(d *decoder, n *yaml.Node, path string) {
+	*p = DefaultPretrain()
+	d.structure(n, path, reflect.ValueOf(p).Elem())
+}
+
+// modelConfig keeps two things apart: no section at all, which leaves the zero
+// Config, and one that says experts: 0 and nothing else.
+func (d *decoder) modelConfig(n *yaml.Node, path string, c *model.Config) {
+	*c = model.Config{Experts: model.Default().Experts}
+	d.structure(n, path, reflect.ValueOf(c).Elem())
+	if len(n.Content) == 0 {
+		*c = model.Config{}
+	} else if *c == (model.Config{}) {
+		c.Experts = 1 // also the dense variant
+	}
+}
+
+// allPaths lists the path of every field that no choice of method changes.
+var allPaths = sync.OnceValue(func() []string {
+	var paths []string
+	var walk func(path string, v reflect.Value)
+	walk = func(path string, v reflect.Value) {
+		if path != "" {
+			paths = append(paths, path)
+		}
+		if v.Kind() == reflect.Pointer {
+			v = reflect.New(v.Type().Elem()).Elem()
+		}
+		if v.Kind() == reflect.Struct {
+			for _, f := range fieldsOf(v) {
+				walk(join(path, f.name), f.value)
+			}
+		}
+	}
+	walk("", reflect.ValueOf(Default()))
+	return paths
+})
+
+// findText returns the text of a shipped recipe or of a file.
+func findText(nameOrPath string) (file string, text []byte, err error) {
+	fail := func(format string, args ...any) (string, []byte, error) {
+		return "", nil, Faults{{Source: nameOrPath, Problem: fmt.Sprintf(format, args...)}}
+	}
+	if text, ok := shippedText(nameOrPath); ok {
+		return nameOrPath + ".yaml", text, nil
+	}
+	f, err := os.Open(nameOrPath)
+	if err != nil {
+		isPath := strings.ContainsAny(nameOrPath, `/\`) || strings.HasSuffix(nameOrPath, ".yaml") || strings.HasSuffix(nameOrPath, ".yml")
+		if !isPath && errors.Is(err, fs.ErrNotExist) {
+			return fail("no file and no shipped recipe of that name: %v", method.UnknownName(nameOrPath, Names()))
+		}
+		return fail("%v", reason(err))
+	}
+	defer f.Close()
+	// One byte more than a recipe may have: readTree then says that it is too long.
+	text, err = io.ReadAll(io.LimitReader(f, maxText+1))
+	if err != nil {
+		return fail("%v", reason(err))
+	}
+	return nameOrPath, text, nil
+}
+
+// reason strips the operation and the path from an error of the operating system.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

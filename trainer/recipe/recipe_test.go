@@ -1,0 +1,271 @@
+package recipe
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"driftlab/model"
+	"driftlab/precision"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/loss"
+	"driftlab/trainer/task"
+)
+
+// TestShipped checks every recipe in the binary, and that it describes itself.
+func TestShipped(t *testing.T) {
+	names := Names()
+	if len(names) < 3 {
+		t.Fatalf("shipped recipes: %v", names)
+	}
+	for _, name := range names {
+		r, err := Load(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if r.Name != name {
+			t.Errorf("%s calls itself %s", name, r.Name)
+		}
+		if text, _ := Text(name); !strings.HasPrefix(string(text), "# ") || len(Description(name)) < 20 {
+			t.Errorf("%s does not begin with a comment that describes it", name)
+		}
+		if strings.HasSuffix(name, "-base") != (r.Pretrain != nil) {
+			t.Errorf("%s: warm starts, and only they, are called something-base", name)
+		}
+	}
+}
+
+// TestDefaults holds the code's defaults against those of a nearly empty recipe.
+func TestDefaults(t *testing.T) {
+	r, err := Parse("x/my-run.yaml", []byte("seed: 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Name = "my-run"
+	if diff := difference(want, r); diff != "" {
+		t.Error(diff)
+	}
+	if err := Default().Validate(); err == nil || !strings.Contains(err.Error(), "name: missing") {
+		t.Errorf("a recipe without a name: %v", err)
+	}
+}
+
+// TestModelSection tells no section, the dense variant and the default apart.
+func TestModelSection(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want model.Config
+	}{
+		{"name: a", model.Config{}},
+		{"model: {}", model.Config{}},
+		{"model: {experts: 0}", model.Config{Experts: 1}},
+		{"model: {d_model: 64}", model.Config{DModel: 64, Experts: 8}},
+		{"model: {d_model: 64, experts: 0}", model.Config{DModel: 64}},
+	} {
+		r, err := Parse("a.yaml", []byte(tc.text))
+		if err != nil || r.Model != tc.want {
+			t.Errorf("%s: %+v, %v", tc.text, r.Model, err)
+		}
+	}
+	r, _ := Parse("a.yaml", []byte("model: {experts: 0}"))
+	if m := r.Resolved().Model; !m.Dense() || m.DFF != 64 || m.Vocab != 32 {
+		t.Errorf("dense model resolved to %+v", m)
+	}
+	if err := r.Set("model.d_model=64"); err != nil || r.Resolved().Model.DFF != 128 {
+		t.Errorf("d_ff does not follow d_model: %+v, %v", r.Resolved().Model, err)
+	}
+}
+
+// TestResolvedFor gives recipes a checkpoint.
+func TestResolvedFor(t *testing.T) {
+	checkpoint := model.Default()
+	checkpoint.Vocab = 64
+	for _, tc := range []struct{ text, want string }{
+		{"checkpoint: x", ""},
+		{"{checkpoint: x, model: {d_model: 32}}", ""},
+		{"{checkpoint: x, model: {d_model: 64, heads: 4}}", "model.d_model: 64, but the checkpoint x has 32"},
+		{"{checkpoint: x, model: {vocab: 32}}", "model.vocab: 32, but the checkpoint x has 64"},
+		{"{checkpoint: x, rollout: {max_tokens: 120}}", "rollout.max_tokens: 120 after a prompt"},
+	} {
+		r, err := Parse("a.yaml", []byte(tc.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err = r.ResolvedFor(checkpoint)
+		if tc.want == "" {
+			if err != nil || r.Model != checkpoint.WithDefaults() {
+				t.Errorf("%s: %+v, %v", tc.text, r.Model, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", tc.text, err, tc.want)
+		}
+	}
+}
+
+// TestLossScale resolves auto by the format of the gradients.
+func TestLossScale(t *testing.T) {
+	for preset, want := range map[string]string{"fp32": ScaleNone, "bf16": ScaleNone, "fp16": ScaleDynamic} {
+		r, err := Load("default", "learner.numerics="+preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Resolved().Learner.LossScale.Mode; got != want {
+			t.Errorf("%s: loss scale %s, want %s", preset, got, want)
+		}
+	}
+}
+
+// TestSet changes values of every kind.
+func TestSet(t *testing.T) {
+	r, err := Load("fp8-rollout-token-tis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := r.YAML()
+	err = r.Set("learner.optimizer.lr=5e-4", "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "loss.name=gspo", "kl=k3",
+		"correction.masks[0].low=0.9", "correction.masks[1]=veto", "task.difficulty=[2, 4]", "name=other", "correction.weights=none",
+		"learner.numerics.head=fp32", "pretrain={}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Learner.Optimizer.LR != 5e-4 || r.Rollout.Numerics.KVCache.Format != precision.E4M3 || r.Rollout.Numerics.Name != "bf16" ||
+		r.Loss.Name != "gspo" || r.KL.Name != "k3" || r.Name != "other" || r.Learner.Numerics.Head != precision.FP32 ||
+		r.Learner.Numerics.Activations != precision.BF16 || r.Pretrain == nil || *r.Pretrain != DefaultPretrain() {
+		t.Errorf("set to\n%s", r.YAML())
+	}
+	if d := r.Task.Params.(*task.Chain).Difficulty; d != (task.Range{2, 4}) {
+		t.Errorf("difficulty %v", d)
+	}
+	p := r.Correction.Pipeline()
+	if len(p.Masks) != 2 || p.Masks[0].(*correction.Geometric).Low != 0.9 || p.Masks[0].(*correction.Geometric).High != 1.01 || p.Weights != nil {
+		t.Errorf("pipeline %+v", p)
+	}
+
+	again, err := Load("fp8-rollout-token-tis")
+	if err != nil || string(again.YAML()) != string(before) {
+		t.Errorf("setting one copy changed another: %v", err)
+	}
+	err = again.Set("steps=5", "loss.eps_lo=3")
+	want := `--set loss.eps_lo=3: loss.eps_lo: unknown field; did you mean "eps_low"?`
+	if err == nil || err.Error() != want || string(again.YAML()) != string(before) {
+		t.Errorf("error %v, want %s, and no change", err, want)
+	}
+}
+
+// TestNew checks that each call makes a method of its own.
+func TestNew(t *testing.T) {
+	r, err := Load("default", "loss.eps_low=0.3", "kl={name: k1, in: reward, controller: {target: 0.1}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := r.Loss.New().(*loss.PPOClip), r.Loss.New().(*loss.PPOClip)
+	if a == b || a == r.Loss.Params || a.EpsLow != 0.3 || a.EpsHigh != 0.28 {
+		t.Errorf("%p %+v, %p %+v", a, a, b, b)
+	}
+	kl := r.KL.New().(*loss.KLTerm)
+	if err := kl.SetState([]float64{9}); err != nil || r.KL.New().Coefficient() != 0.001 || kl.Controller.Target != 0.1 {
+		t.Errorf("the state of one method reaches the next: %v", err)
+	}
+}
+
+// TestLoadErrors names what cannot be read.
+func TestLoadErrors(t *testing.T) {
+	dir := t.TempDir()
+	long := filepath.Join(dir, "long.yaml")
+	if err := os.WriteFile(long, []byte(strings.Repeat("# comment\n", maxText/5)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "binary.yaml")
+	if err := os.WriteFile(binary, []byte("name: a\n\xff\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ name, want string }{
+		{"defalt", `defalt: no file and no shipped recipe of that name: unknown name "defalt": did you mean "default"? (known: `},
+		{"./none.yaml", "./none.yaml: no such file or directory"},
+		{dir, dir + ": is a directory"},
+		{long, long + ": too long for a recipe: the limit is 1048576 bytes"},
+		{binary, binary + ":2: not UTF-8 text"},
+		{"../shipped/default", "../shipped/default: no such file or directory"},
+	} {
+		_, err := Load(tc.name)
+		var faults Faults
+		if !errors.As(err, &faults) || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", tc.name, err, tc.want)
+		}
+	}
+}
+
+// TestRate checks the learning rate's course against its definition.
+func TestRate(t *testing.T) {
+	o := DefaultOptimizer()
+	o.LR, o.Warmup = 1, 4
+	for _, tc := range []struct {
+		decay           string
+		start, final    float64
+		update, updates int
+		want            float64
+	}{
+		{DecayConstant, 0, 0, 0, 100, 0.2},
+		{DecayConstant, 0, 0, 3, 100, 0.8},
+		{DecayConstant, 0, 0, 4, 100, 1},
+		{DecayConstant, 0, 0, 99, 100, 1},
+		{DecayLinear, 0.6, 0.1, 60, 101, 1},
+		{DecayLinear, 0.5, 0.1, 100, 101, 0.1},
+		{DecayLinear, 0, 0, 4, 105, 1},
+		{DecayLinear, 0, 0, 54, 105, 0.5},
+		{DecayLinear, 0, 0, 104, 105, 0},
+		{DecayCosine, 0, 0, 54, 105, 0.5},
+		{DecayCosine, 0, 0.2, 104, 105, 0.2},
+		{DecayCosine, 0, 0, 29, 105, 0.5 + math.Sqrt2/4},
+		{DecayLinear, 0, 0.5, 5, 5, 0.5}, // warm-up is the whole run
+		{DecayLinear, 0, 0.5, 0, 1, 0.2},
+	} {
+		o.Decay, o.DecayStart, o.Final = tc.decay, tc.start, tc.final
+		if got := o.Rate(tc.update, tc.updates); math.Abs(got-tc.want) > 1e-9 {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+}
+
+// TestEveryMethodHasFields checks that each registry entry can be a choice: a
+// pointer to a struct whose fields recipes can name and whose defaults are valid.
+func TestEveryMethodHasFields(t *testing.T) {
+	r := Default()
+	for _, name := range loss.Registry.Names() {
+		checkDefaults(t, "loss="+name)
+	}
+	for _, name := range loss.KLRegistry.Names() {
+		checkDefaults(t, "kl="+name)
+	}
+	for _, name := range correction.Weightings.Names() {
+		checkDefaults(t, "correction.weights="+name)
+	}
+	for _, name := range correction.Masks.Names() {
+		checkDefaults(t, "correction.masks=["+name+"]")
+	}
+	if reflect.ValueOf(r.Task.Params).Kind() != reflect.Pointer {
+		t.Error("parameters are not a pointer")
+	}
+}
+
+// checkDefaults sets a method by name alone and reads the result back; only a
+// column that no run records may be missing.
+func checkDefaults(t *testing.T, set string) {
+	t.Helper()
+	r, err := Load("default", set)
+	if err != nil {
+		if !strings.Contains(err.Error(), "which no run records") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", set, err)
+		}
+		return
+	}
+	if _, err := Parse("back.yaml", r.YAML()); err != nil {
+		t.Errorf("%s: %v\n%s", set, err, r.YAML())
+	}
+}

@@ -1,0 +1,140 @@
+package recipe
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"driftlab/engine"
+	"driftlab/model"
+	"driftlab/trainer/advantage"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/loss"
+	"driftlab/trainer/schedule"
+	"driftlab/trainer/task"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// difference compares two recipes in every field, also in those that no text
+// shows, except the functions that some methods hold.
+func difference(a, b Recipe) string {
+	everything := cmp.Exporter(func(reflect.Type) bool { return true })
+	functions := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().Type().Kind() == reflect.Func }, cmp.Ignore())
+	return cmp.Diff(a, b, everything, functions)
+}
+
+// drawChoice draws a method with its default parameters.
+func drawChoice[T any](t *rapid.T, label string) Choice[T] {
+	return mustChoose[T](rapid.SampledFrom(table[T]().Names()).Draw(t, label))
+}
+
+// drawRecipe draws a recipe; most are valid.
+func drawRecipe(t *rapid.T) Recipe {
+	r := Default()
+	r.Name = rapid.StringMatching(`[a-z0-9][a-zA-Z0-9._-]{0,20}`).Draw(t, "name")
+	r.Seed = rapid.Uint64().Draw(t, "seed")
+	r.Steps = rapid.IntRange(1, 10000).Draw(t, "steps")
+	r.Checkpoint = rapid.SampledFrom([]string{"", "chain-base", "./a b", "yes", "5", "~", "a: b # c"}).Draw(t, "checkpoint")
+	if rapid.Bool().Draw(t, "hasModel") {
+		r.Model = model.Config{
+			Layers: rapid.IntRange(0, 3).Draw(t, "layers"), Experts: rapid.SampledFrom([]int{1, 4, 8}).Draw(t, "experts"),
+			DModel: rapid.SampledFrom([]int{0, 16, 64}).Draw(t, "d_model"), Positions: rapid.SampledFrom([]string{"", "rotary", "learned"}).Draw(t, "positions"),
+			NormEps: rapid.SampledFrom([]float64{0, 1e-5, 1e-6}).Draw(t, "norm_eps"),
+		}
+	}
+	r.Task = drawChoice[task.Task](t, "task")
+	preset := rapid.SampledFrom(engine.Presets())
+	r.Rollout.Numerics, r.Learner.Numerics = preset.Draw(t, "rollout"), preset.Draw(t, "learner")
+	r.Rollout.Numerics.Head = preset.Draw(t, "head").Head
+	r.Rollout.Temperature = rapid.Float64Range(1e-3, 5).Draw(t, "temperature")
+	r.Rollout.TopP = rapid.Float64Range(0.01, 1).Draw(t, "top_p")
+	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
+	r.Schedule = drawChoice[schedule.Schedule](t, "schedule")
+	r.Advantage = drawChoice[advantage.Estimator](t, "advantage")
+	r.Loss = drawChoice[loss.Loss](t, "loss")
+	r.KL = drawChoice[loss.KL](t, "kl")
+	r.Correction.Weights = drawChoice[correction.Weighting](t, "weights")
+	for range rapid.IntRange(0, 3).Draw(t, "masks") {
+		r.Correction.Masks = append(r.Correction.Masks, drawChoice[correction.Masking](t, "mask"))
+	}
+	if rapid.Bool().Draw(t, "pretrain") {
+		p := DefaultPretrain()
+		p.Batch = rapid.IntRange(1, 100).Draw(t, "batch")
+		r.Pretrain = &p
+	}
+	return r
+}
+
+// TestRoundTrip checks that text and value are two forms of the same thing.
+func TestRoundTrip(t *testing.T) {
+	valid := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRecipe(t)
+		if r.Validate() != nil {
+			return
+		}
+		valid++
+		for _, r := range []Recipe{r, r.Resolved()} {
+			text := r.YAML()
+			back, err := Parse("back.yaml", text)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if diff := difference(r, back); diff != "" {
+				t.Fatalf("read back (-want +got):\n%s\n%s", diff, text)
+			}
+			if again := back.YAML(); !bytes.Equal(again, text) {
+				t.Fatalf("second text differs:\n%s\nfirst:\n%s", again, text)
+			}
+			if err := back.Set(); err != nil || difference(r, back) != "" {
+				t.Fatalf("setting nothing changes the recipe: %v", err)
+			}
+		}
+		if a, b := r.Resolved(), r.Resolved().Resolved(); difference(a, b) != "" {
+			t.Fatalf("resolving twice differs:\n%s\n%s", a.YAML(), b.YAML())
+		}
+	})
+	if valid < 20 {
+		t.Errorf("only %d drawn recipes were valid", valid)
+	}
+}
+
+// FuzzParse checks that no text makes Parse panic, that every error is Faults,
+// and that what it accepts survives the round trip.
+func FuzzParse(f *testing.F) {
+	scripts, err := filepath.Glob("testdata/faults/*.txt")
+	if err != nil || len(scripts) == 0 {
+		f.Fatal("no seeds", err)
+	}
+	for _, path := range scripts {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		text, _, _ = bytes.Cut(text, []byte("---"))
+		f.Add(text)
+	}
+	for _, name := range Names() {
+		text, _ := Text(name)
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := Parse("fuzz.yaml", text)
+		if err != nil {
+			var faults Faults
+			if !errors.As(err, &faults) || len(faults) == 0 {
+				t.Fatalf("error %T: %v", err, err)
+			}
+			return
+		}
+		back, err := Parse("back.yaml", r.YAML())
+		if err != nil || difference(r, back) != "" {
+			t.Fatalf("%v\n%s", err, r.YAML())
+		}
+	})
+}

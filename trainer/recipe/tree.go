@@ -1,0 +1,161 @@
+package recipe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxText bounds the size of a recipe: the longest real one is a few kilobytes.
+const maxText = 1 << 20
+
+// document is the text of a recipe as a tree, with where each part was written.
+type document struct {
+	// source is the file's name, or another label.
+	source string
+	// root is the top mapping.
+	root *yaml.Node
+	// sets names the --set that a node came from, for nodes that did.
+	sets map[*yaml.Node]string
+}
+
+// readTree parses the text as exactly one YAML document with a mapping on top.
+func readTree(source string, text []byte) (*document, error) {
+	fail := func(line int, format string, args ...any) (*document, error) {
+		return nil, Faults{{Source: source, Line: line, Problem: fmt.Sprintf(format, args...)}}
+	}
+	if len(text) > maxText {
+		return fail(0, "too long for a recipe: the limit is %d bytes", maxText)
+	}
+	if !utf8.Valid(text) {
+		return fail(lineOfInvalid(text), "not UTF-8 text")
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	var top, second yaml.Node
+	switch err := loader.Load(&top); {
+	case err == io.EOF:
+		return fail(0, "the recipe is empty; `simulate methods` lists what it can name, and the shipped recipes are examples")
+	case err != nil:
+		line, problem := syntaxProblem(err)
+		return fail(line, "%s", problem)
+	}
+	if err := loader.Load(&second); err != io.EOF {
+		if err != nil {
+			line, problem := syntaxProblem(err)
+			return fail(line, "%s", problem)
+		}
+		return fail(second.Line, "a second YAML document: a recipe is one; remove the line with ---")
+	}
+	if len(top.Content) != 1 || top.Content[0].Kind != yaml.MappingNode {
+		return fail(1, "a recipe is a mapping of fields, such as name: my-run")
+	}
+	return &document{source: source, root: top.Content[0], sets: map[*yaml.Node]string{}}, nil
+}
+
+// lineOfInvalid is the line of the first byte that is not UTF-8.
+func lineOfInvalid(text []byte) int {
+	valid := 0
+	for valid < len(text) {
+		r, size := utf8.DecodeRune(text[valid:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		valid += size
+	}
+	return 1 + bytes.Count(text[:valid], []byte("\n"))
+}
+
+// syntaxProblem turns an error of the YAML library into a line and a sentence.
+func syntaxProblem(err error) (line int, problem string) {
+	var load *yaml.LoadError
+	if !errors.As(err, &load) {
+		return 0, "not YAML: " + strings.ReplaceAll(err.Error(), "\n", " ")
+	}
+	return load.Mark.Line, "not YAML: " + strings.ReplaceAll(load.Message, "\n", " ")
+}
+
+// origin returns where a node was written.
+func (d *document) origin(n *yaml.Node) (source string, line int) {
+	if set, ok := d.sets[n]; ok {
+		return set, 0
+	}
+	return d.source, n.Line
+}
+
+// baseName is the file's name without folders and extension.
+func baseName(source string) string {
+	base := path.Base(strings.ReplaceAll(source, `\`, "/"))
+	return strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml")
+}
+
+// position is the place of a field's name in a mapping, -1 if it is not there.
+func position(n *yaml.Node, name string) int {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// find returns the value of a field of a mapping, nil if it is not there.
+func find(n *yaml.Node, name string) *yaml.Node {
+	if i := position(n, name); i >= 0 {
+		return n.Content[i+1]
+	}
+	return nil
+}
+
+// index maps the path of every node to where it was written, so that a fault
+// found later, in the decoded value, can still name its line.
+type index map[string]*yaml.Node
+
+// indexOf walks the tree.
+func indexOf(d *document) index {
+	ix := index{}
+	ix.add("", d.root)
+	return ix
+}
+
+func (ix index) add(path string, n *yaml.Node) {
+	ix[path] = n
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			ix.add(join(path, n.Content[i].Value), n.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			ix.add(fmt.Sprintf("%s[%d]", path, i), item)
+		}
+	}
+}
+
+// nearest is the node at the path, or that of the closest parent that was
+// written; the root has no line of its own and counts as none.
+func (ix index) nearest(path string) *yaml.Node {
+	for path != "" {
+		if n, ok := ix[path]; ok {
+			return n
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return nil
+}
+
+// join appends a field to a path.
+func join(path, field string) string {
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}

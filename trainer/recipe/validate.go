@@ -1,0 +1,277 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"driftlab/engine"
+	"driftlab/model"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/method"
+)
+
+// Limits that keep a mistyped recipe from asking for the whole memory.
+const (
+	maxSteps     = 1 << 24
+	maxResponses = 1 << 16
+	maxTokens    = 1 << 16
+	maxUpdates   = 1 << 16
+	maxName      = 100
+)
+
+// Validate returns everything wrong with the values and their combinations, as
+// Faults, or nil.
+func (r Recipe) Validate() error { return r.faults().orNil() }
+
+// checker collects faults by field.
+type checker struct{ faults Faults }
+
+// that records a fault unless the condition holds.
+func (c *checker) that(ok bool, path, format string, args ...any) {
+	if !ok {
+		c.faults = append(c.faults, Fault{Path: path, Problem: fmt.Sprintf(format, args...)})
+	}
+}
+
+// within checks a whole number's range and reports whether it holds.
+func (c *checker) within(path string, value, low, high int) bool {
+	ok := value >= low && value <= high
+	c.that(ok, path, "%d is outside [%d, %d]", value, low, high)
+	return ok
+}
+
+// real checks a number's range; the ends belong to it unless open says so.
+func (c *checker) real(path string, value, low, high float64, open string) {
+	ok := value >= low && value <= high && !math.IsInf(value, 0)
+	left, right := "[", "]"
+	if strings.Contains(open, "(") {
+		ok, left = ok && value > low, "("
+	}
+	if strings.Contains(open, ")") || math.IsInf(high, 1) {
+		ok, right = ok && value < high, ")"
+	}
+	c.that(ok, path, "%v is outside %s%v, %v%s", value, left, low, high, right)
+}
+
+// word checks that a text is one of a few.
+func (c *checker) word(path, value string, known ...string) {
+	if !slices.Contains(known, value) {
+		c.that(false, path, "%v", method.UnknownName(value, known))
+	}
+}
+
+// errs records the faults of a value that checks itself. Its error lines begin
+// with a field of the value, or speak of the value as a whole.
+func (c *checker) errs(path string, err error, fields []string) {
+	for _, line := range flatten(err) {
+		field, problem := splitField(line, fields)
+		if strings.HasPrefix(field, "[") || field == "" {
+			c.that(false, path+field, "%s", problem)
+			continue
+		}
+		c.that(false, join(path, field), "%s", problem)
+	}
+}
+
+// flatten lists the messages of a joined error.
+func flatten(err error) []string {
+	var joined interface{ Unwrap() []error }
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &joined):
+		var lines []string
+		for _, e := range joined.Unwrap() {
+			lines = append(lines, flatten(e)...)
+		}
+		return lines
+	}
+	return strings.Split(err.Error(), "\n")
+}
+
+// splitField cuts "eps_low -1: must not be negative" or "eps_low: ..." into
+// the field and the rest.
+func splitField(line string, fields []string) (field, problem string) {
+	word := line
+	if i := strings.IndexAny(line, " :"); i >= 0 {
+		word = line[:i]
+	}
+	base := word
+	if i := strings.IndexAny(word, ".["); i > 0 {
+		base = word[:i]
+	}
+	if !slices.Contains(fields, base) {
+		return "", line
+	}
+	return word, strings.TrimLeft(line[len(word):], ": ")
+}
+
+// faults checks every section.
+func (r Recipe) faults() Faults {
+	c := &checker{}
+	c.name(r.Name)
+	c.within("steps", r.Steps, 1, maxSteps)
+	c.choice("task", r.Task.Name, r.Task.Params)
+	c.model(r)
+	c.rollout(r.Rollout)
+	c.learner(r)
+	c.choice("schedule", r.Schedule.Name, r.Schedule.Params)
+	c.word("routing.replay", r.Routing.Replay, ReplayNone, ReplayR2, ReplayR3)
+	c.choice("advantage", r.Advantage.Name, r.Advantage.Params)
+	c.correction(r.Correction)
+	c.choice("loss", r.Loss.Name, r.Loss.Params)
+	c.choice("kl", r.KL.Name, r.KL.Params)
+	for i, g := range r.Guards {
+		c.choice(fmt.Sprintf("guards[%d]", i), g.Name, g.Params)
+	}
+	if c.within("eval.every", r.Eval.Every, 0, maxSteps) && r.Eval.Every > 0 {
+		c.within("eval.prompts", r.Eval.Prompts, 1, maxResponses)
+	}
+	if r.Pretrain != nil {
+		c.pretrain(*r.Pretrain)
+	}
+	c.pairs(r)
+	return c.faults
+}
+
+// name checks that the name can be a folder's.
+func (c *checker) name(name string) {
+	c.that(name != "", "name", "missing: give the run a name")
+	ok := len(name) <= maxName && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-")
+	for _, b := range []byte(name) {
+		ok = ok && (b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("._-", b) >= 0)
+	}
+	c.that(ok, "name", "%q does not name a folder: use up to %d letters, digits and . _ -, a letter or digit first", name, maxName)
+}
+
+// choice asks a method about its parameters.
+func (c *checker) choice(path, name string, params any) {
+	if name == "" {
+		c.that(false, path, "no method chosen: start from recipe.Default")
+		return
+	}
+	v, ok := params.(interface{ Validate() error })
+	if !ok {
+		return
+	}
+	var fields []string
+	for _, f := range fieldsOf(reflect.ValueOf(params).Elem()) {
+		fields = append(fields, f.name)
+	}
+	c.errs(path, v.Validate(), fields)
+}
+
+// model checks the architecture, if the recipe has one.
+func (c *checker) model(r Recipe) {
+	m := r.Resolved().Model
+	if m == (model.Config{}) {
+		return // the checkpoint's: checked when it is read
+	}
+	for _, line := range flatten(m.Validate()) {
+		path, problem, _ := strings.Cut(line, ": ")
+		c.that(false, path, "%s", problem)
+	}
+	if need := len(r.Task.Params.Vocab()); m.Vocab < need {
+		c.that(false, "model.vocab", "%d tokens are too few: the task %s has %d", m.Vocab, r.Task.Name, need)
+	}
+}
+
+// differences lists the fields in which a model section and a checkpoint differ.
+func differences(m, checkpoint model.Config, name string) Faults {
+	var faults Faults
+	theirs := fieldsOf(reflect.ValueOf(&checkpoint).Elem())
+	for i, f := range fieldsOf(reflect.ValueOf(&m).Elem()) {
+		if a, b := f.value.Interface(), theirs[i].value.Interface(); a != b {
+			faults = append(faults, Fault{Path: "model." + f.name, Problem: fmt.Sprintf("%v, but the checkpoint %s has %v: leave the model section out to take the checkpoint's", a, name, b)})
+		}
+	}
+	return faults
+}
+
+// rollout checks the sampling engine.
+func (c *checker) rollout(r Rollout) {
+	c.numerics("rollout.numerics", r.Numerics)
+	c.real("rollout.temperature", r.Temperature, 0, 100, "(")
+	c.real("rollout.top_p", r.TopP, 0, 1, "(")
+	c.within("rollout.top_k", r.TopK, 0, 1<<20)
+	c.within("rollout.max_tokens", r.MaxTokens, 1, maxTokens)
+	if c.within("rollout.prompts", r.Prompts, 1, maxResponses) && c.within("rollout.group", r.Group, 1, maxResponses) {
+		c.that(r.Responses() <= maxResponses, "rollout.prompts", "%d prompts of %d responses are %d, more than %d", r.Prompts, r.Group, r.Responses(), maxResponses)
+	}
+	c.within("rollout.slots", r.Slots, 0, maxResponses)
+	c.word("rollout.log_probs", r.LogProbs, ProcessedLogProbs, RawLogProbs)
+}
+
+// numerics checks one engine's arithmetic.
+func (c *checker) numerics(path string, n engine.Numerics) {
+	if _, ok := engine.Preset(n.Name); !ok && n.Name != "" {
+		c.that(false, join(path, "name"), "%v", method.UnknownName(n.Name, engine.PresetNames()))
+	}
+	var fields []string
+	for _, f := range fieldsOf(reflect.ValueOf(&n).Elem()) {
+		fields = append(fields, f.name)
+	}
+	c.errs(path, n.Validate(), fields)
+}
+
+// learner checks the gradient engine.
+func (c *checker) learner(r Recipe) {
+	l := r.Learner
+	c.numerics("learner.numerics", l.Numerics)
+	epochs := c.within("learner.epochs", l.Epochs, 1, maxUpdates)
+	if c.within("learner.minibatches", l.Minibatches, 1, maxUpdates) && epochs {
+		c.that(l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",
+			"%d are more than the %d responses of a step (rollout.prompts x rollout.group)", l.Minibatches, r.Rollout.Responses())
+	}
+	c.optimizer("learner.optimizer", l.Optimizer)
+	s := l.LossScale
+	c.word("learner.loss_scale.mode", s.Mode, ScaleAuto, ScaleDynamic, ScaleNone)
+	exponent := math.Log2(s.Initial)
+	c.that(s.Initial >= 1 && s.Initial <= 1<<24 && exponent == math.Trunc(exponent), "learner.loss_scale.initial",
+		"%v is not a power of two between 1 and 2^24", s.Initial)
+	c.within("learner.loss_scale.growth_interval", s.GrowthInterval, 1, maxSteps)
+}
+
+// optimizer checks one optimiser's fields.
+func (c *checker) optimizer(path string, o Optimizer) {
+	c.word(path+".name", o.Name, AdamW)
+	c.real(path+".lr", o.LR, 0, 10, "(")
+	c.real(path+".beta1", o.Beta1, 0, 1, ")")
+	c.real(path+".beta2", o.Beta2, 0, 1, ")")
+	c.real(path+".eps", o.Eps, 0, 1, "(")
+	c.real(path+".weight_decay", o.WeightDecay, 0, math.Inf(1), "")
+	c.real(path+".clip_norm", o.ClipNorm, 0, math.Inf(1), "")
+	c.within(path+".warmup", o.Warmup, 0, maxSteps)
+	c.word(path+".decay", o.Decay, DecayConstant, DecayLinear, DecayCosine)
+	c.real(path+".decay_start", o.DecayStart, 0, 1, ")")
+	c.real(path+".final", o.Final, 0, 1, "")
+}
+
+// correction checks each method, the section's own words, and then the
+// pipeline that they make.
+func (c *checker) correction(r Correction) {
+	before := len(c.faults)
+	c.choice("correction.weights", r.Weights.Name, r.Weights.Params)
+	for i, m := range r.Masks {
+		c.choice(fmt.Sprintf("correction.masks[%d]", i), m.Name, m.Params)
+	}
+	c.word("correction.mode", string(r.Mode), string(correction.Decoupled), string(correction.Bypass))
+	c.word("correction.order", string(r.Order), string(correction.Independent), string(correction.Sequential))
+	c.word("correction.denominator", string(r.Denominator), string(correction.Post), string(correction.Pre))
+	c.word("correction.names", r.Names, "verl", "skyrl")
+	if len(c.faults) == before {
+		c.errs("correction", r.Pipeline().Validate(), []string{"mode", "weights", "batch_normalize", "masks", "order", "weights_after", "denominator", "names"})
+	}
+}
+
+// pretrain checks the warm start.
+func (c *checker) pretrain(p Pretrain) {
+	c.within("pretrain.steps", p.Steps, 1, maxSteps)
+	c.within("pretrain.batch", p.Batch, 1, maxResponses)
+	c.optimizer("pretrain.optimizer", p.Optimizer)
+	c.real("pretrain.balance", p.Balance, 0, math.Inf(1), "")
+}
