@@ -24,6 +24,7 @@ type Weight struct {
 
 	panels []float32 // [ceil(Out/16)][In][16], zero beyond Out
 	dense  []float32 // Dense's memory when it is not Data
+	scale  []float32 // Scale's memory
 }
 
 // Pack sets w to data [out,in] with an optional scale per output channel,
@@ -38,7 +39,8 @@ func (w *Weight) Pack(data []float32, out, in int, scale []float32) {
 		w.Scale, w.Dense = nil, w.Data
 		return
 	}
-	w.Scale = append(w.Scale[:0], scale...)
+	w.scale = append(w.scale[:0], scale...)
+	w.Scale = w.scale
 	w.Dense = grown(&w.dense, out*in)
 	for o := range out {
 		row := w.Dense[o*in:][:in]
