@@ -1,0 +1,53 @@
+package model
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// shipped holds the base checkpoints that come with the binary.
+//
+//go:embed shipped
+var shipped embed.FS
+
+// Shipped lists the names of the checkpoints that come with the binary, sorted.
+func Shipped() []string {
+	entries, err := fs.ReadDir(shipped, "shipped")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// Open loads a checkpoint by a shipped name or from a folder. A name with a
+// path separator, or that exists as a folder, is a folder.
+func Open(nameOrDir string) (*Checkpoint, error) {
+	for _, name := range Shipped() {
+		if name == nameOrDir {
+			return LoadFS(shipped, "shipped/"+name)
+		}
+	}
+	if _, err := os.Stat(nameOrDir); err == nil || strings.ContainsAny(nameOrDir, `/\`) {
+		return Load(nameOrDir)
+	}
+	return nil, fmt.Errorf("checkpoint %q is neither a folder nor one that is shipped (%s)", nameOrDir, strings.Join(Shipped(), ", "))
+}
+
+// ShippedFiles returns the files of a shipped checkpoint, for export.
+func ShippedFiles(name string) (fs.FS, error) {
+	for _, known := range Shipped() {
+		if known == name {
+			return fs.Sub(shipped, "shipped/"+name)
+		}
+	}
+	return nil, fmt.Errorf("no checkpoint %q is shipped (known: %s)", name, strings.Join(Shipped(), ", "))
+}

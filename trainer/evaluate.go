@@ -1,0 +1,73 @@
+package trainer
+
+import (
+	"driftlab/engine"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/task"
+)
+
+// PassRate is the outcome of an evaluation on held-out prompts.
+type PassRate struct {
+	// Rate is the share of responses the verifier accepted.
+	Rate float64 `json:"rate"`
+	// Length is the mean number of response tokens.
+	Length float64 `json:"length"`
+	// Finished is the share of responses that ended with the stop token.
+	Finished float64 `json:"finished"`
+}
+
+// evaluator samples one response per held-out prompt under given numerics. The
+// prompts are the same at every call with the same seed: a pass rate moves
+// because the weights did.
+type evaluator struct {
+	engine   *rollout.Engine
+	task     task.Task
+	sampling rollout.Sampling
+	batch    batch.Batch
+	prompts  []task.Prompt
+	requests []rollout.Request
+}
+
+// evaluationSlots is how many sequences are decoded side by side.
+const evaluationSlots = 64
+
+func newEvaluator(r recipe.Recipe, t task.Task, n engine.Numerics, workers int) *evaluator {
+	return &evaluator{
+		engine: rollout.New(r.Model, n, min(evaluationSlots, max(r.Eval.Prompts, 1)), workers), task: t,
+		sampling: rollout.Sampling{TopP: 1, MaxTokens: r.Rollout.MaxTokens, Stop: task.EOS},
+	}
+}
+
+func (e *evaluator) close() { e.engine.Close() }
+
+// passRate evaluates the weights on n held-out prompts at the temperature.
+func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed uint64) PassRate {
+	rng := stream(seed, forEvaluation, 0)
+	e.prompts, e.requests = e.prompts[:0], e.requests[:0]
+	for i := range n {
+		q := e.task.HeldOut(rng)
+		e.prompts = append(e.prompts, q)
+		e.requests = append(e.requests, rollout.Request{Prompt: q.Tokens, Seed: seed, Stream: streamID(forEvaluation, 1+i)})
+	}
+	e.engine.Publish(p, 0)
+	e.sampling.Temperature = temperature
+	e.engine.Generate(&e.batch, e.requests, e.sampling)
+	var r PassRate
+	for i, q := range e.prompts {
+		from, to := e.batch.Span(i)
+		if e.task.Verify(q, e.batch.Token[from:to]).Correct {
+			r.Rate++
+		}
+		if e.batch.Finished[i] {
+			r.Finished++
+		}
+		r.Length += float64(to - from)
+	}
+	r.Rate /= float64(n)
+	r.Length /= float64(n)
+	r.Finished /= float64(n)
+	return r
+}

@@ -1,0 +1,76 @@
+package trainer
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"driftlab/engine/learner"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/task"
+)
+
+// PretrainResult is a finished warm start.
+type PretrainResult struct {
+	// Params are the trained weights.
+	Params *model.Params
+	// Loss is the mean loss of the last tenth of the steps, in nats per token.
+	Loss float64
+	// Sampled and Greedy are the pass rates on held-out prompts, at temperature
+	// 1 and 0, in the learner's numerics.
+	Sampled, Greedy PassRate
+}
+
+// Pretrain makes a base checkpoint: supervised training on the task's noisy
+// demonstrations, from random weights. The result depends on the recipe alone.
+func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult, error) {
+	t := r.Task.New()
+	p := model.New(r.Model)
+	p.Init(r.Seed)
+	settings := learnerSettings(r.Learner, r.Pretrain.Optimizer)
+	settings.Balance = r.Pretrain.Balance
+	l := learner.New(p, settings, o.workers())
+	defer l.Close()
+	var b batch.Batch
+	result := &PretrainResult{Params: p}
+	tail, count := r.Pretrain.Steps-max(r.Pretrain.Steps/10, 1), 0
+	for step := range r.Pretrain.Steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		demonstrate(&b, t, r.Pretrain.Batch, stream(r.Seed, forDemonstrations, step))
+		report, err := l.Gradient(&b, likelihood{}, learner.StepOptions{Temperature: 1, Replay: learner.ReplayNone})
+		if err != nil {
+			return nil, &StepError{Step: step, Err: err}
+		}
+		l.Update(r.Pretrain.Optimizer.Rate(step, r.Pretrain.Steps))
+		if step >= tail {
+			result.Loss += report.Loss
+			count++
+		}
+		o.progress(Progress{Step: step + 1, Steps: r.Pretrain.Steps, Loss: report.Loss})
+	}
+	result.Loss /= float64(max(count, 1))
+	e := newEvaluator(r, t, r.Learner.Numerics, o.workers())
+	defer e.close()
+	prompts := max(r.Eval.Prompts, 1)
+	result.Sampled = e.passRate(p, prompts, 1, r.Seed)
+	result.Greedy = e.passRate(p, prompts, 0, r.Seed)
+	return result, nil
+}
+
+// demonstrate fills a batch with noisy worked responses to fresh prompts.
+func demonstrate(b *batch.Batch, t task.Task, n int, rng *rand.Rand) {
+	b.Offsets = append(b.Offsets[:0], 0)
+	b.Prompt, b.Token, b.Mask = b.Prompt[:0], b.Token[:0], b.Mask[:0]
+	for range n {
+		p := t.Prompt(rng)
+		b.Prompt = append(b.Prompt, p.Tokens)
+		b.Token = t.Demonstration(b.Token, p, rng)
+		b.Offsets = append(b.Offsets, len(b.Token))
+	}
+	for range b.Token {
+		b.Mask = append(b.Mask, true)
+	}
+}

@@ -1,0 +1,246 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"driftlab/engine/learner"
+	"driftlab/model"
+	"driftlab/results"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/recipe"
+)
+
+// snapshotEvery is the number of steps between the snapshots an interrupted
+// run resumes from.
+const snapshotEvery = 25
+
+// Result is a run that ended by itself.
+type Result struct {
+	// Summary is what summary.json holds.
+	Summary results.Summary
+	// Record holds the figures of every step, as they would be read back.
+	Record *results.Record
+	// Params are the final weights.
+	Params *model.Params
+}
+
+// Run makes the run of a recipe. With a directory it keeps a record there,
+// takes up an unfinished run of the same recipe where it was interrupted, and
+// returns a finished one without running it again. A cancelled context stops
+// it at the next step, resumable, with the context's error. A value that is
+// not finite ends the run: the record up to there is kept, the summary says
+// why, and the error is a StepError.
+func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
+	r, p, err := prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	if o.Dir != "" && results.Finished(o.Dir) {
+		return finished(o.Dir, r, p)
+	}
+	s := newSession(r, p, o)
+	defer s.close()
+	record, first, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	return s.run(ctx, record, first)
+}
+
+// prepare loads the first weights of a resolved recipe.
+func prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
+	if r.Checkpoint == "" {
+		r = r.Resolved()
+		if err := r.Validate(); err != nil {
+			return r, nil, err
+		}
+		p := model.New(r.Model)
+		p.Init(r.Seed)
+		return r, p, nil
+	}
+	c, err := model.Open(r.Checkpoint)
+	if err != nil {
+		return r, nil, err
+	}
+	r, err = r.ResolvedFor(c.Params.Config)
+	return r, c.Params, err
+}
+
+// book is the run's record: in memory, and in a directory if there is one.
+type book struct {
+	file   *results.Run // nil without a directory
+	record *results.Record
+}
+
+func (b *book) add(step int, metrics []results.Metric) error {
+	b.record.Add(step, metrics)
+	if b.file == nil {
+		return nil
+	}
+	return b.file.Step(step, metrics)
+}
+
+// open creates the run's directory, or takes up what an interrupted run left
+// there. It returns the number of steps already made.
+func (s *session) open() (*book, int, error) {
+	dir, r := s.options.Dir, &s.recipe
+	record := &results.Record{Dir: dir, Name: r.Name, Seed: r.Seed, Recipe: r.YAML()}
+	if dir == "" {
+		return &book{record: record}, 0, nil
+	}
+	if !results.Exists(dir) {
+		file, err := results.Create(dir, record.Recipe)
+		return &book{file, record}, 0, err
+	}
+	done, err := s.restore(filepath.Join(dir, stateFile))
+	if errors.Is(err, os.ErrNotExist) {
+		done = 0
+	} else if err != nil {
+		return nil, 0, err
+	}
+	file, err := results.Resume(dir, record.Recipe, lastStep(done))
+	if err != nil {
+		return nil, 0, err
+	}
+	if record, err = results.Load(dir); err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return &book{file, record}, done, nil
+}
+
+// lastStep is the number, in the record, of the last of done steps; steps are
+// numbered from 1 there.
+func lastStep(done int) int {
+	if done == 0 {
+		return -1
+	}
+	return done
+}
+
+// run makes the steps from first on.
+func (s *session) run(ctx context.Context, b *book, first int) (*Result, error) {
+	r := &s.recipe
+	var failure error
+	status, reason := results.StatusFinished, ""
+	step := first
+	for ; step < r.Steps; step++ {
+		if ctx.Err() != nil {
+			return nil, s.interrupt(ctx, b, step)
+		}
+		if err := s.step(step); err != nil {
+			var value *learner.NonFinite
+			if !errors.As(err, &value) {
+				s.abandon(b)
+				return nil, &StepError{Step: step + 1, Err: err}
+			}
+			failure = &StepError{Step: step + 1, Err: err}
+			status, reason = results.StatusStopped, failure.Error()
+			break
+		}
+		if every := r.Eval.Every; every > 0 && (step == 0 || (step+1)%every == 0 || step+1 == r.Steps) {
+			s.evaluate()
+		}
+		if err := b.add(step+1, figures(s.metrics)); err != nil {
+			s.abandon(b)
+			return nil, err
+		}
+		if (step+1)%snapshotEvery == 0 && step+1 < r.Steps {
+			if err := s.save(b, step+1); err != nil {
+				s.abandon(b)
+				return nil, err
+			}
+		}
+		s.report(step + 1)
+	}
+	summary := summarise(*r, b.record, status, reason)
+	if err := s.finish(b, summary); err != nil {
+		return nil, err
+	}
+	b.record.Summary = &summary
+	return &Result{Summary: summary, Record: b.record, Params: s.learner.Params()}, failure
+}
+
+// interrupt saves what there is, so that the run can be taken up again.
+func (s *session) interrupt(ctx context.Context, b *book, step int) error {
+	if b.file == nil {
+		return ctx.Err()
+	}
+	if err := s.save(b, step); err != nil {
+		s.abandon(b)
+		return err
+	}
+	if err := b.file.Close(); err != nil {
+		return err
+	}
+	return fmt.Errorf("stopped after step %d of %d, run again with --out %s to resume: %w", step, s.recipe.Steps, s.options.Dir, ctx.Err())
+}
+
+// abandon closes the record as it is; the next run resumes from the last snapshot.
+func (s *session) abandon(b *book) {
+	if b.file != nil {
+		// The error that led here is the one to report.
+		_ = b.file.Close()
+	}
+}
+
+// finish writes the final weights and the summary.
+func (s *session) finish(b *book, summary results.Summary) error {
+	if b.file == nil {
+		return nil
+	}
+	dir := s.options.Dir
+	if summary.Status == results.StatusFinished {
+		if err := model.Save(filepath.Join(dir, "checkpoint"), s.learner.Params(), model.Extras{Vocab: s.task.Vocab()}); err != nil {
+			s.abandon(b)
+			return err
+		}
+	}
+	if err := b.file.Finish(summary); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(dir, stateFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// report tells whoever watches how the step went.
+func (s *session) report(done int) {
+	p := Progress{Step: done, Steps: s.recipe.Steps}
+	p.Reward, _ = s.metric("critic/score/mean")
+	p.KL, _ = s.metric("gap/k3")
+	p.Length, _ = s.metric("response_length/mean")
+	s.options.progress(p)
+}
+
+// finished reads a run that needs no running.
+func finished(dir string, r recipe.Recipe, p *model.Params) (*Result, error) {
+	past, err := results.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := past.SameRecipe(r.YAML()); err != nil {
+		return nil, err
+	}
+	if past.Summary.Status == results.StatusFinished {
+		c, err := model.Load(filepath.Join(dir, "checkpoint"))
+		if err != nil {
+			return nil, err
+		}
+		p = c.Params
+	}
+	return &Result{Summary: *past.Summary, Record: past, Params: p}, nil
+}
+
+// figures translates the step's metrics for the record.
+func figures(m []batch.Metric) []results.Metric {
+	out := make([]results.Metric, len(m))
+	for i, x := range m {
+		out[i] = results.Metric(x)
+	}
+	return out
+}

@@ -1,0 +1,36 @@
+package trainer
+
+import "driftlab/model"
+
+// versions keeps the last weights, so that a schedule can let an older version
+// generate. Version v is the weights after v updates.
+type versions struct {
+	ring   []*model.Params // version v lives at v modulo the length
+	newest int
+	oldest int
+}
+
+// start keeps the initial weights and room for maxLag older versions.
+func (v *versions) start(p *model.Params, maxLag int) {
+	v.ring = make([]*model.Params, maxLag+1)
+	v.newest, v.oldest = 0, 0
+	v.ring[0] = p.Clone()
+}
+
+// add keeps a copy of the weights as the given version, the successor of the newest.
+func (v *versions) add(p *model.Params, version int) {
+	v.newest = version
+	v.oldest = max(v.oldest, version-len(v.ring)+1)
+	at := version % len(v.ring)
+	if v.ring[at] == nil {
+		v.ring[at] = p.Clone()
+		return
+	}
+	v.ring[at].CopyFrom(p)
+}
+
+// at returns the version, or the oldest kept when it is older, with its weights.
+func (v *versions) at(version int) (int, *model.Params) {
+	version = min(max(version, v.oldest), v.newest)
+	return version, v.ring[version%len(v.ring)]
+}
