@@ -17,12 +17,10 @@ import (
 type Settings struct {
 	// Numerics is how it computes.
 	Numerics engine.Numerics
-	// Optimizer is AdamW's settings.
-	Optimizer Optimizer
+	// AdamW are the optimiser's settings.
+	AdamW AdamW
 	// LossScale guards small fp16 gradients; the zero value switches it off.
 	LossScale LossScale
-	// Updates is the length of the run in updates, for the decay of the rate.
-	Updates int
 	// Balance is the weight of the load-balancing loss; 0 leaves it out.
 	Balance float64
 }
@@ -76,7 +74,7 @@ type Learner struct {
 func New(p *model.Params, s Settings, workers int) *Learner {
 	l := &Learner{
 		Scorer:   *NewScorer(p.Config, s.Numerics, workers),
-		settings: s, params: p, grad: model.New(p.Config), adam: newAdamW(s.Optimizer, p), stale: true,
+		settings: s, params: p, grad: model.New(p.Config), adam: newAdamW(s.AdamW, p), stale: true,
 	}
 	l.scale = newLossScaler(s.LossScale)
 	return l
@@ -150,18 +148,16 @@ func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (
 }
 
 // Update moves the weights by the last gradient, clipped to the norm of the
-// settings, at the scheduled rate times scale. It returns the rate used.
-func (l *Learner) Update(scale float64) (rate float64) {
+// settings, at the given learning rate.
+func (l *Learner) Update(rate float64) {
 	clip := 1.0
-	if bound := l.settings.Optimizer.ClipNorm; bound > 0 {
+	if bound := l.settings.AdamW.ClipNorm; bound > 0 {
 		if n := norm(l.grad.Theta); n > bound {
 			clip = bound / n
 		}
 	}
-	rate = l.settings.Optimizer.Rate(l.adam.updates, l.settings.Updates) * scale
 	l.adam.step(l.params, l.grad.Theta, clip, rate)
 	l.stale = true
-	return rate
 }
 
 // ensureGraph builds the graph, again when the pack has outgrown it.

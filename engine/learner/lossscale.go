@@ -5,13 +5,10 @@ package learner
 // do not vanish, and divided again before the update.
 type LossScale struct {
 	// Initial is the first factor; 0 switches scaling off. 65536 is usual.
-	Initial float64 `yaml:"initial" json:"initial"`
+	Initial float64
 	// Growth is the number of clean gradients after which the factor doubles.
-	Growth int `yaml:"growth" json:"growth"`
+	Growth int
 }
-
-// DefaultLossScale is the setting of PyTorch's GradScaler.
-func DefaultLossScale() LossScale { return LossScale{Initial: 65536, Growth: 2000} }
 
 // lossScaler is the factor and its history.
 type lossScaler struct {
