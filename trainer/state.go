@@ -98,8 +98,8 @@ func (s *session) restore(path string) (done int, err error) {
 			failure = fmt.Errorf("%s: tensor %s is missing; remove the folder to start again", path, name)
 			return nil
 		}
-		values, err := t.Float32s(nil)
-		if err != nil {
+		values := make([]float32, t.Len())
+		if err := t.Float32s(values); err != nil {
 			failure = fmt.Errorf("%s: %w", path, err)
 		}
 		return values
