@@ -1,0 +1,141 @@
+package reward
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+	"driftlab/trainer/task"
+)
+
+// Anchor takes from a response what it is longer than an anchor, in parts of
+// the anchor. The anchor is the length at which the prompt was first solved
+// reliably, and stays where it is: growth beyond it costs, brevity below it
+// pays nothing, and what is not solved yet is free to grow.
+//
+// Anchor remembers its anchors; MarshalBinary and UnmarshalBinary carry them
+// over an interruption of the run.
+type Anchor struct {
+	// Coef is γ, within [0, 1e6].
+	Coef float64 `yaml:"coef"`
+	// Solved is the share of correct responses in a group above which the
+	// prompt counts as solved, within [0, 1).
+	Solved float64 `yaml:"solved"`
+	// By says which prompts share an anchor: "prompt", each has its own, for a
+	// fixed set of prompts; or "prompt_tokens", those of equal length share one,
+	// for tasks that never ask the same question twice.
+	By string `yaml:"by"`
+	// OnlySolved restricts the penalty to groups that are solved now, so that an
+	// anchor shared with easier prompts does not tax the hard ones.
+	OnlySolved bool `yaml:"only_solved"`
+
+	anchors map[int64]float64
+}
+
+// The values of Anchor.By.
+const (
+	byPrompt       = "prompt"
+	byPromptTokens = "prompt_tokens"
+)
+
+var anchorSpec = method.Spec{
+	Name:    "length_anchor",
+	Aliases: []string{"anchor"},
+	Group:   "reward",
+	Unit:    method.Sequence,
+	Source:  "the anchor penalty of the length study behind claim penalty-trio (γ = 0.01, solved above 90 %)",
+	Formula: "R = −γ · max(0, (L − anchor)/anchor), 0 before there is an anchor\n" +
+		"anchor = mean L of the correct responses in the first group of the key with pass rate > solved",
+	Gradient: "constant: rewards are data",
+	Needs:    []string{"Group", "PromptID"},
+	Example: "γ = 0.1, anchor 10\n" +
+		"15 tokens: −0.05\n" +
+		"10 tokens or fewer: 0",
+	Reconstruction: "published is that the anchor is set when pass@1 first exceeds 90 %; that its length is the mean over " +
+		"the correct responses of that group is ours, as are by: prompt_tokens and only_solved for fresh prompts",
+}
+
+// NewAnchor returns the anchor penalty as published: per prompt, γ = 0.01,
+// solved above 90 %.
+func NewAnchor() *Anchor { return &Anchor{Coef: 0.01, Solved: 0.9, By: byPrompt} }
+
+// Validate implements Shaper.
+func (a *Anchor) Validate() error {
+	faults := []error{within("coef", a.Coef, 0, maxScale)}
+	if !(a.Solved >= 0 && a.Solved < 1) {
+		faults = append(faults, fmt.Errorf("solved: %v is not within [0, 1)", a.Solved))
+	}
+	if a.By != byPrompt && a.By != byPromptTokens {
+		faults = append(faults, fmt.Errorf("by: %w", method.UnknownName(a.By, []string{byPrompt, byPromptTokens})))
+	}
+	return errors.Join(faults...)
+}
+
+// Part implements Shaper. Anchors are set in the order of the groups, before
+// the group's own penalty.
+func (a *Anchor) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
+	if err := b.Require("Group"); err != nil {
+		return err
+	}
+	if err := requirePrompts(b); err != nil {
+		return err
+	}
+	if a.anchors == nil {
+		a.anchors = make(map[int64]float64)
+	}
+	for i := 0; i < len(dst); {
+		end := groupEnd(b, i)
+		correct := 0
+		for j := i; j < end; j++ {
+			if verdicts[j].Correct {
+				correct++
+			}
+		}
+		solved := float64(correct) > a.Solved*float64(end-i)
+		key := b.PromptID[i]
+		if a.By == byPromptTokens {
+			key = int64(len(b.Prompt[i]))
+		}
+		anchor, known := a.anchors[key]
+		if solved && !known {
+			anchor, _ = correctLengths(b, verdicts, i, end)
+			a.anchors[key], known = anchor, true
+		}
+		for ; i < end; i++ {
+			dst[i] = 0
+			if known && (solved || !a.OnlySolved) {
+				dst[i] = -a.Coef * max(0, (length(b, i)-anchor)/anchor)
+			}
+		}
+	}
+	return nil
+}
+
+// requirePrompts returns an error unless the batch names the prompts.
+func requirePrompts(b *batch.Batch) error {
+	if len(b.PromptID) != b.Len() || len(b.Prompt) != b.Len() {
+		return fmt.Errorf("reward: %d prompt ids and %d prompts for %d responses: record them before this stage",
+			len(b.PromptID), len(b.Prompt), b.Len())
+	}
+	return nil
+}
+
+// MarshalBinary writes the anchors as a JSON object, sorted by key.
+func (a *Anchor) MarshalBinary() ([]byte, error) { return json.Marshal(a.anchors) }
+
+// UnmarshalBinary replaces the anchors by those of MarshalBinary.
+func (a *Anchor) UnmarshalBinary(data []byte) error {
+	anchors := make(map[int64]float64)
+	if err := json.Unmarshal(data, &anchors); err != nil {
+		return fmt.Errorf("reward: length_anchor state: %w", err)
+	}
+	for key, length := range anchors {
+		if !(length > 0) {
+			return fmt.Errorf("reward: length_anchor state: anchor %v of key %d is not positive", length, key)
+		}
+	}
+	a.anchors = anchors
+	return nil
+}

@@ -1,0 +1,63 @@
+package reward
+
+import (
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+	"driftlab/trainer/task"
+)
+
+// Group compares a response's length with the shortest and the longest of its
+// group: short correct ones gain, long ones lose, and a wrong one never gains.
+// The reference moves with the policy, so the race has no end of its own.
+type Group struct {
+	// Coef is β, the spread of the part over a group, within [0, 1e6].
+	Coef float64 `yaml:"coef"`
+}
+
+var groupSpec = method.Spec{
+	Name:    "length_group",
+	Aliases: []string{"kimi_length"},
+	Group:   "reward",
+	Unit:    method.Group,
+	Source:  "length reward of Kimi k1.5, arXiv:2501.12599; β = 0.1 from the length study behind claim penalty-trio",
+	Formula: "λ = 0.5 − (L − min)/(max − min) over the group, 0 if max = min\n" +
+		"R = β·λ if correct, β·min(0, λ) if not",
+	Gradient: "constant: rewards are data",
+	Needs:    []string{"Group"},
+	Example: "β = 0.1, lengths 3, 8, 13: λ = 0.5, 0, −0.5\n" +
+		"all correct: 0.05, 0, −0.05\n" +
+		"all wrong: 0, 0, −0.05",
+}
+
+// NewGroup returns the penalty of Kimi k1.5 with coefficient 0.1.
+func NewGroup() *Group { return &Group{Coef: 0.1} }
+
+// Validate implements Shaper.
+func (g *Group) Validate() error { return within("coef", g.Coef, 0, maxScale) }
+
+// Part implements Shaper.
+func (g *Group) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
+	if err := b.Require("Group"); err != nil {
+		return err
+	}
+	for i := 0; i < len(dst); {
+		end := groupEnd(b, i)
+		shortest, longest := length(b, i), length(b, i)
+		for j := i + 1; j < end; j++ {
+			l := length(b, j)
+			shortest, longest = min(shortest, l), max(longest, l)
+		}
+		for ; i < end; i++ {
+			dst[i] = 0
+			if longest == shortest {
+				continue
+			}
+			lambda := 0.5 - (length(b, i)-shortest)/(longest-shortest)
+			if !verdicts[i].Correct {
+				lambda = min(0, lambda)
+			}
+			dst[i] = g.Coef * lambda
+		}
+	}
+	return nil
+}

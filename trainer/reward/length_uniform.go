@@ -1,0 +1,45 @@
+package reward
+
+import (
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+	"driftlab/trainer/task"
+)
+
+// Uniform takes the same amount for every generated token, whatever the
+// prompt and the outcome. Once a group is all right or all wrong, length is
+// all that is left to learn from: with too large a coefficient the responses
+// end up empty.
+type Uniform struct {
+	// Coef is the penalty α per generated token, within [0, 1e6].
+	Coef float64 `yaml:"coef"`
+}
+
+var uniformSpec = method.Spec{
+	Name:     "length_uniform",
+	Aliases:  []string{"uniform"},
+	Group:    "reward",
+	Unit:     method.Sequence,
+	Source:   "the uniform penalty of the length study behind claim penalty-trio (α = 1e-4 at about 1,000 tokens)",
+	Formula:  "R = −α · L",
+	Gradient: "constant: rewards are data",
+	Needs:    []string{},
+	Example: "α = 0.01\n" +
+		"14 tokens: −0.14\n" +
+		"3 tokens: −0.03",
+	Reconstruction: "α = 0.005 is ours: the published value scaled to responses of tens of tokens",
+}
+
+// NewUniform returns the uniform penalty with coefficient 0.005.
+func NewUniform() *Uniform { return &Uniform{Coef: 0.005} }
+
+// Validate implements Shaper.
+func (u *Uniform) Validate() error { return within("coef", u.Coef, 0, maxScale) }
+
+// Part implements Shaper.
+func (u *Uniform) Part(dst []float64, b *batch.Batch, _ []task.Verdict) error {
+	for i := range dst {
+		dst[i] = -u.Coef * length(b, i)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package reward
+
+import (
+	"fmt"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+	"driftlab/trainer/task"
+)
+
+// PassAtK rewards each response so that the plain policy gradient, without
+// baseline, climbs the chance that at least one of K responses is correct. A
+// wrong response earns what its group would have earned without it: the more
+// of them are right, the less another right one matters.
+type PassAtK struct {
+	// K is the number of attempts, at least 1 and at most the group's size.
+	K int `yaml:"k"`
+}
+
+var passAtKSpec = method.Spec{
+	Name:    "pass_at_k",
+	Aliases: []string{"pkpo"},
+	Group:   "reward",
+	Unit:    method.Group,
+	Source:  "Pass@K Policy Optimization, arXiv:2505.15201, binary rewards",
+	Formula: "ρ(n, c, k) = 1 − C(n−c, k)/C(n, k)\n" +
+		"R = k if correct, k·ρ(n−1, c, k−1) if not;  n the group's size, c its correct responses",
+	Gradient: "constant: rewards are data",
+	Needs:    []string{"Group"},
+	Example: "k = 2, n = 4, c = 1: ρ(3, 1, 1) = 1/3\n" +
+		"correct: 2\n" +
+		"wrong: 0.666667",
+	Reconstruction: "the paper's reward times n, so that the mean over a group has the gradient of pass@k and k = 1 is the exact reward",
+}
+
+// NewPassAtK returns the reward for pass@4.
+func NewPassAtK() *PassAtK { return &PassAtK{K: 4} }
+
+// Validate implements Shaper.
+func (p *PassAtK) Validate() error {
+	if p.K < 1 {
+		return fmt.Errorf("k: %d is below 1", p.K)
+	}
+	return nil
+}
+
+// Part implements Shaper. A group with fewer than K responses is an error.
+func (p *PassAtK) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
+	if err := b.Require("Group"); err != nil {
+		return err
+	}
+	for i := 0; i < len(dst); {
+		end := groupEnd(b, i)
+		n, c := end-i, 0
+		if n < p.K {
+			return fmt.Errorf("reward: pass_at_k with k = %d needs groups of at least that many responses, group %d has %d", p.K, b.Group[i], n)
+		}
+		for j := i; j < end; j++ {
+			if verdicts[j].Correct {
+				c++
+			}
+		}
+		for ; i < end; i++ {
+			dst[i] = float64(p.K)
+			if !verdicts[i].Correct {
+				dst[i] *= passRate(n-1, c, p.K-1)
+			}
+		}
+	}
+	return nil
+}
+
+// passRate is ρ(n, c, k), the chance that k of n responses drawn without
+// replacement hold at least one of the c correct ones.
+func passRate(n, c, k int) float64 {
+	miss := 1.0
+	for j := range k {
+		miss *= max(0, float64(n-c-j)) / float64(n-j)
+	}
+	return 1 - miss
+}

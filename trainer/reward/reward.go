@@ -1,0 +1,147 @@
+package reward
+
+import (
+	"fmt"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/task"
+)
+
+// Shaper computes one part of the reward. Implementations are pointers to
+// parameter structs; one file each.
+type Shaper interface {
+	// Part writes the part's reward of every response to dst, length B. It
+	// reads the verdicts, Mask, and the columns its Spec lists under Needs.
+	Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error
+	// Validate returns all faults of the parameters, joined, or nil.
+	Validate() error
+}
+
+// Placer is a Shaper whose part is spread over the tokens of a response.
+type Placer interface {
+	Shaper
+	// Place adds the part to dst, length N. The sum over a response is what
+	// Part gives for it.
+	Place(dst []float64, b *batch.Batch, verdicts []task.Verdict) error
+}
+
+// Scorer adds up parts. It keeps scratch memory: use one per goroutine.
+type Scorer struct {
+	parts  []Shaper
+	column []float64
+	flat   []float64
+	rows   [][]float64
+	tokens []float64
+}
+
+// NewScorer returns a Scorer for these parts; without any, for the exact reward.
+func NewScorer(parts ...Shaper) *Scorer {
+	if len(parts) == 0 {
+		parts = []Shaper{NewExact()}
+	}
+	return &Scorer{parts: parts}
+}
+
+// Score fills Correct, Reward and RewardParts of the batch from one verdict
+// per response, and TokenReward if a part is placed within the response;
+// otherwise it sets TokenReward to nil. The columns RewardParts and
+// TokenReward are the Scorer's memory until its next call.
+func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
+	n, kinds := b.Len(), len(s.parts)
+	if len(verdicts) != n {
+		return fmt.Errorf("reward: %d verdicts for %d responses", len(verdicts), n)
+	}
+	if len(b.Mask) != b.Tokens() {
+		return b.Require("Mask")
+	}
+	b.Correct = resized(b.Correct, n)
+	b.Reward = resized(b.Reward, n)
+	s.column = resized(s.column, n)
+	s.flat = resized(s.flat, n*kinds)
+	s.rows = resized(s.rows, n)
+	for i := range n {
+		b.Correct[i] = verdicts[i].Correct
+		s.rows[i] = s.flat[i*kinds : (i+1)*kinds : (i+1)*kinds]
+	}
+	b.RewardParts, b.TokenReward = s.rows, nil
+	placed := false
+	for k, part := range s.parts {
+		if err := part.Part(s.column, b, verdicts); err != nil {
+			return err
+		}
+		for i, r := range s.column {
+			s.rows[i][k] = r
+			b.Reward[i] += r
+		}
+		if _, ok := part.(Placer); ok {
+			placed = true
+		}
+	}
+	if placed {
+		return s.place(b, verdicts)
+	}
+	return nil
+}
+
+// place fills TokenReward: placed parts where they belong, the others on the
+// last generated token.
+func (s *Scorer) place(b *batch.Batch, verdicts []task.Verdict) error {
+	s.tokens = resized(s.tokens, b.Tokens())
+	for k, part := range s.parts {
+		if p, ok := part.(Placer); ok {
+			if err := p.Place(s.tokens, b, verdicts); err != nil {
+				return err
+			}
+			continue
+		}
+		for i := range s.rows {
+			from, to := b.Span(i)
+			if at := lastGenerated(b, from, to); at >= 0 {
+				s.tokens[at] += s.rows[i][k]
+			}
+		}
+	}
+	b.TokenReward = s.tokens
+	return nil
+}
+
+// lastGenerated returns the last generated token of the entries from..to, or -1.
+func lastGenerated(b *batch.Batch, from, to int) int {
+	for at := to - 1; at >= from; at-- {
+		if b.Mask[at] {
+			return at
+		}
+	}
+	return -1
+}
+
+// length is the number of generated tokens of response i.
+func length(b *batch.Batch, i int) float64 {
+	from, to := b.Span(i)
+	n := 0
+	for _, m := range b.Mask[from:to] {
+		if m {
+			n++
+		}
+	}
+	return float64(n)
+}
+
+// groupEnd returns the end of the prompt group that starts at response i.
+func groupEnd(b *batch.Batch, i int) int {
+	end := i + 1
+	for end < b.Len() && b.Group[end] == b.Group[i] {
+		end++
+	}
+	return end
+}
+
+// resized returns a zeroed slice of length n, in x's memory where it suffices.
+func resized[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	x = x[:n]
+	clear(x)
+	return x
+}
