@@ -10,6 +10,7 @@ import (
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
+	"driftlab/trainer/reward"
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/task"
 
@@ -98,6 +99,8 @@ func table[T any]() method.Table[T] {
 		t = task.Table
 	case *schedule.Schedule:
 		t = schedule.Registry
+	case *reward.Shaper:
+		t = reward.Registry
 	case *advantage.Estimator:
 		t = advantage.Registry
 	case *correction.Weighting:

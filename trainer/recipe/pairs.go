@@ -2,7 +2,6 @@ package recipe
 
 import (
 	"fmt"
-	"strings"
 
 	"driftlab/model"
 	"driftlab/trainer/method"
@@ -38,37 +37,44 @@ func (c *checker) lengths(r Recipe) {
 
 // unrecorded are the columns of a batch that no stage of a run fills, with the reason.
 var unrecorded = map[string]string{
-	"Value":       "there is no critic",
-	"LogpTeacher": "there is no teacher",
+	"Value":        "there is no critic",
+	"LogpTeacher":  "there is no teacher",
+	"GreedyReward": "there are no greedy responses in a batch",
+	"ScoreNorm":    "gradients are not taken per response",
+	"Turn":         "every task has a single turn",
 }
 
 // columns checks that every method finds what it reads.
 func (c *checker) columns(r Recipe) {
-	for _, m := range []struct {
-		path, name string
-		spec       func() method.Spec
-	}{
-		{"advantage.name", r.Advantage.Name, r.Advantage.Spec},
-		{"correction.weights.name", r.Correction.Weights.Name, r.Correction.Weights.Spec},
-		{"loss.name", r.Loss.Name, r.Loss.Spec},
-		{"kl.name", r.KL.Name, r.KL.Spec},
-	} {
-		if m.name != "" {
-			c.needs(m.path, m.spec())
+	reference := r.KL.Name != "none"
+	add := func(path, name string, spec func() method.Spec) {
+		if name != "" {
+			c.needs(path, spec(), reference)
 		}
 	}
-	for i, m := range r.Correction.Masks {
-		c.needs(fmt.Sprintf("correction.masks[%d].name", i), m.Spec())
+	for i, part := range r.Reward {
+		add(r.Reward.path(i), part.Name, part.Spec)
 	}
+	add("advantage", r.Advantage.Name, r.Advantage.Spec)
+	add("correction.weights", r.Correction.Weights.Name, r.Correction.Weights.Spec)
+	for i, m := range r.Correction.Masks {
+		add(fmt.Sprintf("correction.masks[%d]", i), m.Name, m.Spec)
+	}
+	add("loss", r.Loss.Name, r.Loss.Spec)
+	add("kl", r.KL.Name, r.KL.Spec)
 }
 
-// needs records a fault for each column of the list that no run records. An
-// entry may add a remark in brackets; alternatives are the method's business.
-func (c *checker) needs(path string, s method.Spec) {
+// needs records a fault for each column that the run will not have. Entries
+// that are more than a column's name depend on the method's parameters: the
+// method itself reports those.
+func (c *checker) needs(path string, s method.Spec, reference bool) {
 	for _, column := range s.Needs {
-		column, _, _ = strings.Cut(column, " (")
-		if why, missing := unrecorded[column]; missing {
-			c.that(false, path, "%s reads the column %s, which no run records: %s", s.Name, column, why)
+		why, missing := unrecorded[column]
+		if column == "LogpRef" && !reference {
+			why, missing = "it takes a KL term, if only kl: {name: k3, coef: 0}", true
+		}
+		if missing {
+			c.that(false, join(path, "name"), "%s reads the column %s, which this run does not record: %s", s.Name, column, why)
 		}
 	}
 }

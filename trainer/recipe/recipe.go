@@ -6,6 +6,7 @@ import (
 	"driftlab/trainer/advantage"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/reward"
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/task"
 )
@@ -40,6 +41,9 @@ type Recipe struct {
 	Schedule Choice[schedule.Schedule] `yaml:"schedule"`
 	// Routing says whether recorded expert choices are replayed in the learner.
 	Routing Routing `yaml:"routing"`
+	// Reward lists the parts whose sum is the reward; one alone needs no list.
+	// Default exact: 1 for a correct response, else 0.
+	Reward Reward `yaml:"reward"`
 	// Advantage turns rewards into advantages. Default grpo.
 	Advantage Choice[advantage.Estimator] `yaml:"advantage"`
 	// Correction handles the gap between the two engines. Default: none.
@@ -190,6 +194,7 @@ func Default() Recipe {
 		},
 		Schedule:   mustChoose[schedule.Schedule]("sync"),
 		Routing:    Routing{Replay: ReplayNone},
+		Reward:     Reward{mustChoose[reward.Shaper]("exact")},
 		Advantage:  mustChoose[advantage.Estimator]("grpo"),
 		Correction: DefaultCorrection(),
 		Loss:       mustChoose[loss.Loss]("ppo_clip"),

@@ -11,8 +11,10 @@ import (
 
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/trainer/advantage"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/reward"
 	"driftlab/trainer/task"
 )
 
@@ -243,6 +245,12 @@ func TestEveryMethodHasFields(t *testing.T) {
 	for _, name := range loss.KLRegistry.Names() {
 		checkDefaults(t, "kl="+name)
 	}
+	for _, name := range reward.Registry.Names() {
+		checkDefaults(t, "reward=[exact, "+name+"]")
+	}
+	for _, name := range advantage.Registry.Names() {
+		checkDefaults(t, "advantage="+name)
+	}
 	for _, name := range correction.Weightings.Names() {
 		checkDefaults(t, "correction.weights="+name)
 	}
@@ -260,7 +268,7 @@ func checkDefaults(t *testing.T, set string) {
 	t.Helper()
 	r, err := Load("default", set)
 	if err != nil {
-		if !strings.Contains(err.Error(), "which no run records") || strings.Contains(err.Error(), "\n") {
+		if !strings.Contains(err.Error(), "which this run does not record") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", set, err)
 		}
 		return

@@ -13,6 +13,7 @@ import (
 	"driftlab/trainer/advantage"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/reward"
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/task"
 
@@ -55,6 +56,9 @@ func drawRecipe(t *rapid.T) Recipe {
 	r.Rollout.TopP = rapid.Float64Range(0.01, 1).Draw(t, "top_p")
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
 	r.Schedule = drawChoice[schedule.Schedule](t, "schedule")
+	for range rapid.IntRange(0, 2).Draw(t, "parts") {
+		r.Reward = append(r.Reward, drawChoice[reward.Shaper](t, "part"))
+	}
 	r.Advantage = drawChoice[advantage.Estimator](t, "advantage")
 	r.Loss = drawChoice[loss.Loss](t, "loss")
 	r.KL = drawChoice[loss.KL](t, "kl")

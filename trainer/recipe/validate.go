@@ -121,6 +121,10 @@ func (r Recipe) faults() Faults {
 	c.learner(r)
 	c.choice("schedule", r.Schedule.Name, r.Schedule.Params)
 	c.word("routing.replay", r.Routing.Replay, ReplayNone, ReplayR2, ReplayR3)
+	c.that(len(r.Reward) > 0, "reward", "no part: use exact")
+	for i, part := range r.Reward {
+		c.choice(r.Reward.path(i), part.Name, part.Params)
+	}
 	c.choice("advantage", r.Advantage.Name, r.Advantage.Params)
 	c.correction(r.Correction)
 	c.choice("loss", r.Loss.Name, r.Loss.Params)
