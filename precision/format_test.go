@@ -8,7 +8,7 @@ import (
 )
 
 // The published figures of each format. Sources: IEEE 754-2019 table 3.5
-// (fp16); OFP8 1.0 table 1 (fp8); OCP MX 1.0 tables 4 and 5 (fp6, fp4); the
+// (fp16); OFP8 1.0 (fp8); OCP MX 1.0 section 5.3 (fp6, fp4); the
 // bf16 and tf32 rows follow from their widths.
 func TestPublishedLimits(t *testing.T) {
 	for _, c := range []struct {

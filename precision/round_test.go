@@ -103,7 +103,7 @@ func TestRoundAgainstFloat16Module(t *testing.T) {
 	}
 }
 
-var everyFloat32 = flag.Bool("every", false, "let TestEveryFloat32 try all 2^32 patterns (about a minute per format)")
+var everyFloat32 = flag.Bool("every", false, "let TestEveryFloat32 try all 2^32 patterns (one or two minutes per format)")
 
 // The fast slices against RoundMode, which works another way, over the whole of
 // float32: a sample of 2^19 patterns, or all of them with -every.
