@@ -108,6 +108,20 @@ func (k *Check) Metric(output, name string, got float64) {
 	k.compare(output+"/"+name, got, want, 0)
 }
 
+// MetricMean compares the mean of the list under name within the object
+// output, which the peer logs entry by entry.
+func (k *Check) MetricMean(output, name string, got float64) {
+	if k.excused(output + "/" + name) {
+		return
+	}
+	list, sum := k.c.Outputs.Sub(output).Flat(name), 0.0
+	for _, x := range list {
+		sum += x
+	}
+	k.claim(output + "/" + name)
+	k.compare(output+"/"+name+" (mean)", got, sum/float64(max(len(list), 1)), 0)
+}
+
 // MetricVector compares the list under name within the object output.
 func (k *Check) MetricVector(output, name string, got []float64) {
 	if k.excused(output + "/" + name) {

@@ -64,6 +64,7 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	anchor, changed := p.Anchor.Of(in), 0.0
+	raw, held := newSpread(), newSpread()
 	low, high := 1-p.EpsLow, 1+p.EpsHigh
 	if p.Cap > 0 {
 		low, high = math.Inf(-1), p.Cap
@@ -73,6 +74,8 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 		r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
 		w := clamp(r, low, high)
 		changed += count(w != r)
+		raw.add(r)
+		held.add(w)
 		if p.UnifiedMask && (a > 0 && r > high || a < 0 && r < low) {
 			w = 0
 		}
@@ -80,5 +83,9 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 	})
 	out.Add("actor/pg_clipfrac", f.mean(changed))
 	f.addKL(anchor, p.LogClamp)
+	raw.log(out, "cispo/ratio_mean", "cispo/ratio_min", "cispo/ratio_max")
+	if held.count > 0 {
+		out.Add("cispo/ratio_clamped_mean", held.sum/held.count)
+	}
 	return nil
 }

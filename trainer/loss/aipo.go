@@ -1,0 +1,58 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// AIPO is LlamaRL's asynchronous importance-weighted policy optimisation: the
+// detached weight against the rollout policy, capped from above only.
+//
+//	w = exp(logp - roll);  L = -sg[min(w, c)]·A·logp
+//
+// Source: 2505.24034 (LlamaRL), as quoted by later implementations, with c
+// between 2 and 10. There is no lower bound and no token loses its gradient.
+type AIPO struct {
+	// Cap is c, at least 1 (our default 4).
+	Cap float64 `yaml:"cap"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewAIPO returns c = 4, within the published range.
+func NewAIPO() *AIPO { return &AIPO{Cap: 4} }
+
+var aipoSpec = method.Spec{
+	Name: "aipo", Aliases: []string{"llamarl"}, Group: "loss", Unit: method.Token,
+	Source:         "arXiv:2505.24034 (LlamaRL)",
+	Formula:        "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
+	Gradient:       "-min(w, c)·A",
+	Needs:          []string{"LogpRoll", "Advantage"},
+	Example:        ``,
+	Reconstruction: "the formula is quoted by later implementations; the cap 4 is ours, within their range of 2 to 10",
+}
+
+// Validate reports every option that is out of range.
+func (p *AIPO) Validate() error {
+	return errors.Join(check(p.Cap >= 1, "cap %v: below 1 it would scale on-policy data", p.Cap), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *AIPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage")
+	if err != nil {
+		return err
+	}
+	capped := 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
+		capped += count(w > p.Cap)
+		w = min(w, p.Cap)
+		return -w * in.Advantage[n] * in.Logp[n], -w * in.Advantage[n]
+	})
+	out.Add("actor/pg_clipfrac", f.mean(capped))
+	f.addKL(in.LogpRoll, 20)
+	return nil
+}

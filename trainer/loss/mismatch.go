@@ -1,0 +1,82 @@
+package loss
+
+import "math"
+
+// mismatch collects prime-rl's figures of a loss that drops tokens: the k3
+// estimate of KL(mu‖pi) on all, dropped and kept tokens, each a mean over
+// responses of a mean over tokens, and the fractions dropped.
+type mismatch struct {
+	// all, dropped and kept are sums over responses of row means.
+	all, dropped, kept rowMean
+	// share, low and high are the fractions of tokens dropped, for any reason
+	// and beyond either bound; positive and negative those of the dropped
+	// tokens with such an advantage.
+	share, low, high, positive, negative rowMean
+}
+
+// rowMean sums row means: tokens are added to the row, rows to the total.
+type rowMean struct {
+	sum, count        float64 // of the present row
+	total             float64 // of the row means
+	allSum, allTokens float64 // of tokens, over rows
+}
+
+func (r *rowMean) add(x float64) {
+	r.sum += x
+	r.count++
+}
+
+// close ends the row; a row without tokens counts as 0.
+func (r *rowMean) close() {
+	r.total += r.sum / max(r.count, 1)
+	r.allSum += r.sum
+	r.allTokens += r.count
+	r.sum, r.count = 0, 0
+}
+
+// token adds a token with log-ratio l.
+func (m *mismatch) token(l, advantage float64, drop, low, high bool) {
+	k3 := math.Expm1(l) - l
+	m.all.add(k3)
+	if drop {
+		m.dropped.add(k3)
+		m.positive.add(count(advantage > 0))
+		m.negative.add(count(advantage < 0))
+	} else {
+		m.kept.add(k3)
+	}
+	m.share.add(count(drop))
+	m.low.add(count(low))
+	m.high.add(count(high))
+}
+
+// endRow ends a response.
+func (m *mismatch) endRow() {
+	for _, r := range [...]*rowMean{&m.all, &m.dropped, &m.kept, &m.share, &m.low, &m.high, &m.positive, &m.negative} {
+		r.close()
+	}
+}
+
+// logRows logs the figures as means over rows, as prime-rl's present code does.
+func (m *mismatch) logRows(f *frame) {
+	rows := max(float64(f.in.Len()), 1)
+	f.out.Add("mismatch_kl", m.all.total/rows)
+	f.out.Add("masked_mismatch_kl", m.dropped.total/rows)
+	f.out.Add("unmasked_mismatch_kl", m.kept.total/rows)
+	f.out.Add("is_masked", m.share.total/rows)
+	f.out.Add("is_masked_low", m.low.total/rows)
+	f.out.Add("is_masked_high", m.high.total/rows)
+	f.out.Add("masked_advantage_positive", m.positive.total/rows)
+	f.out.Add("masked_advantage_negative", m.negative.total/rows)
+}
+
+// logTokens logs the fractions over tokens, as prime-rl's earlier code does.
+func (m *mismatch) logTokens(f *frame) {
+	rows, tokens := max(float64(f.in.Len()), 1), max(f.tokens, 1)
+	f.out.Add("mismatch_kl", m.all.total/rows)
+	f.out.Add("masked_mismatch_kl", m.dropped.total/rows)
+	f.out.Add("unmasked_mismatch_kl", m.kept.total/rows)
+	f.out.Add("is_masked", m.share.allSum/tokens)
+	f.out.Add("is_masked_low", m.low.allSum/tokens)
+	f.out.Add("is_masked_high", m.high.allSum/tokens)
+}

@@ -1,0 +1,105 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// OAPL regresses the log-ratio of a response to its optimal advantage: a
+// squared loss, off-policy by construction.
+//
+//	V* = β₁·(logsumexp_group(R/β₁) - log G),  A* = R - V*
+//	L  = mean_i (β₂·Σ_t (logp - roll) - A*_i)²
+//
+// Source: 2602.19362, as two ports quote it; TRL's A2PO trainer is the same
+// regression. The survey shows one β: set β₁ = β₂ for it. The reference is the
+// policy that sampled, never a recomputed one, and there is no clip and no
+// weight. A group without variance has A* = 0 and pulls the log-ratio to 0.
+type OAPL struct {
+	// Beta1 is the temperature of the value, Beta2 the scale of the log-ratio.
+	Beta1 float64 `yaml:"beta1"`
+	Beta2 float64 `yaml:"beta2"`
+	// LengthNorm divides the log-ratio of a response by its length.
+	LengthNorm bool `yaml:"length_norm"`
+}
+
+// NewOAPL returns the ports' defaults.
+func NewOAPL() *OAPL { return &OAPL{Beta1: 1, Beta2: 1e-3} }
+
+// NewA2PO returns the defaults of TRL's trainer of the same regression.
+func NewA2PO() *OAPL { return &OAPL{Beta1: 0.5, Beta2: 1e-3} }
+
+var oaplSpec = method.Spec{
+	Name: "oapl", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2602.19362; ports in NeMo-RL, TRL a2po",
+	Formula:  "L = mean_i (β₂·Σ lr - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G), lr = logp-roll",
+	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
+	Needs:    []string{"LogpRoll", "Reward", "Group"},
+	Example:  ``,
+}
+
+var a2poSpec = method.Spec{
+	Name: "a2po", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2505.20686 (A*-PO); TRL a2po",
+	Formula:  "L = mean_i (β₂·Σ (logp-roll) - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G)",
+	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
+	Needs:    []string{"LogpRoll", "Reward", "Group"},
+	Example:  ``,
+	Reconstruction: "the paper estimates V* offline from the reference policy; here, as in OAPL, it comes from the " +
+		"group at hand, and the reference is the rollout policy",
+}
+
+// Validate reports every option that is out of range.
+func (p *OAPL) Validate() error {
+	return errors.Join(check(p.Beta1 > 0, "beta1 %v: must be above 0", p.Beta1), check(p.Beta2 > 0, "beta2 %v: must be above 0", p.Beta2))
+}
+
+// Eval computes the loss over the responses.
+func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, Aggregation{Mode: "seq-all-token-sum"}, "LogpRoll", "Reward", "Group")
+	if err != nil {
+		return err
+	}
+	reward, advantage := 0.0, 0.0
+	for first := 0; first < in.Len(); {
+		last := first
+		for last < in.Len() && in.Group[last] == in.Group[first] {
+			last++
+		}
+		value := optimalValue(in.Reward[first:last], p.Beta1)
+		for i := first; i < last; i++ {
+			scale := p.Beta2
+			if p.LengthNorm {
+				scale /= max(f.length(i), 1)
+			}
+			implicit := scale * f.sumLogRatio(i, in.Logp, in.LogpRoll)
+			residual := implicit - (in.Reward[i] - value)
+			w := f.rowWeight[i] * f.openShare(i, f.length(i))
+			out.Loss += w * residual * residual
+			f.spread(i, 2*w*scale*residual)
+			reward += implicit
+			advantage += in.Reward[i] - value
+		}
+		first = last
+	}
+	out.Add("implicit_reward", reward/max(float64(in.Len()), 1))
+	out.Add("optimal_advantage", advantage/max(float64(in.Len()), 1))
+	return nil
+}
+
+// optimalValue is β·log mean exp(R/β), the value of the optimal policy whose KL
+// to the sampling policy costs β.
+func optimalValue(rewards []float64, beta float64) float64 {
+	largest := math.Inf(-1)
+	for _, r := range rewards {
+		largest = max(largest, r)
+	}
+	sum := 0.0
+	for _, r := range rewards {
+		sum += math.Exp((r - largest) / beta)
+	}
+	return largest + beta*math.Log(sum/float64(len(rewards)))
+}

@@ -1,0 +1,68 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// RefKL distils from the reference policy on the policy's own samples: the
+// detached log-ratio to the reference is the advantage.
+//
+//	A = sg[ref - logp];  L = -1[p-q ≥ -δ]·A·exp(l) + kl_tau·l²,   l = logp - roll
+//
+// Source: PrimeIntellect-ai/prime-rl, ref_kl_loss_fn (2026). No reward enters.
+type RefKL struct {
+	// Delta is the largest fall of a probability that keeps its token.
+	Delta float64 `yaml:"delta"`
+	// KLTau weighs the squared log-ratio.
+	KLTau float64 `yaml:"kl_tau"`
+	// LogClamp bounds the log-ratio inside the exponential; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewRefKL returns prime-rl's constants.
+func NewRefKL() *RefKL { return &RefKL{Delta: 0.2, KLTau: 1e-3, LogClamp: 20} }
+
+var refKLSpec = method.Spec{
+	Name: "ref_kl", Aliases: []string{"on_policy_distillation"}, Group: "loss", Unit: method.Token,
+	Source:   "PrimeIntellect-ai/prime-rl ref_kl_loss_fn",
+	Formula:  "L = -1[p-q ≥ -δ]·sg[ref-logp]·exp(l) + kl_tau·l², l = logp-roll",
+	Gradient: "-1[p-q ≥ -δ]·(ref-logp)·exp(l) + 2·kl_tau·l",
+	Needs:    []string{"LogpRoll", "LogpRef"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *RefKL) Validate() error {
+	return errors.Join(check(p.Delta >= 0, "delta %v: must not be negative", p.Delta), checkTaus(0, p.KLTau),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, "LogpRoll", "LogpRef")
+	if err != nil {
+		return err
+	}
+	var m mismatch
+	var gap rowMean
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			l, a := in.Logp[n]-in.LogpRoll[n], in.LogpRef[n]-f.sg[n]
+			drop := math.Exp(f.sg[n])-math.Exp(in.LogpRoll[n]) < -p.Delta
+			m.token(l, a, drop, drop, false)
+			gap.add(a)
+			return ratioPlusSquare(l, a, p.KLTau, p.LogClamp, drop)
+		})
+		m.endRow()
+		gap.close()
+	}
+	m.logRows(&f)
+	out.Add("ref_kl", gap.total/max(float64(in.Len()), 1))
+	return nil
+}

@@ -1,0 +1,95 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// TOPR is tapered off-policy REINFORCE: good responses are learned as in
+// supervised training, bad ones with an importance weight of at most 1.
+//
+//	R > 0: L = -w₊·A·logp
+//	R ≤ 0: L = -w₋·sg[clip(ρ, low, high)]·A·logp,   ρ = exp(Σ_t logp - anchor) or the token's ratio
+//
+// Source: 2503.14286 eq. 8, whose ratio is that of the trajectory. ROLL's code
+// uses token ratios against old and the sign of the episode's score: level
+// token, anchor old. The sign is that of the reward where it is recorded.
+type TOPR struct {
+	// Level of the ratio: trajectory or token.
+	Level string `yaml:"level"`
+	// Low and High clip the ratio of bad responses.
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
+	// PositiveWeight and NegativeWeight are w₊ and w₋.
+	PositiveWeight float64 `yaml:"positive_weight"`
+	NegativeWeight float64 `yaml:"negative_weight"`
+	// Sign is reward or advantage: what tells good from bad.
+	Sign string `yaml:"sign"`
+	// Anchor is the denominator of the ratio.
+	Anchor Anchor `yaml:"anchor"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewTOPR returns the paper's form.
+func NewTOPR() *TOPR {
+	return &TOPR{Level: "trajectory", High: 1, PositiveWeight: 1, NegativeWeight: 1, Sign: "reward", Anchor: Roll}
+}
+
+var toprSpec = method.Spec{
+	Name: "topr", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2503.14286 eq. 8; ROLL topr",
+	Formula:  "R>0: L = -A·logp; R≤0: L = -sg[min(1, exp(Σ lr))]·A·logp",
+	Gradient: "-A for good responses, -min(1, exp(Σ lr))·A for bad ones",
+	Needs:    []string{"LogpRoll or LogpOld", "Advantage", "Reward"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *TOPR) Validate() error {
+	return errors.Join(
+		check(p.Level == "trajectory" || p.Level == "token", "level %q: must be trajectory or token", p.Level),
+		check(p.Sign == "reward" || p.Sign == "advantage", "sign %q: must be reward or advantage", p.Sign),
+		check(p.Low >= 0 && p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
+		check(p.PositiveWeight >= 0 && p.NegativeWeight >= 0, "positive_weight %v, negative_weight %v: must not be negative", p.PositiveWeight, p.NegativeWeight),
+		p.Anchor.Validate(), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
+	sign := "Advantage"
+	if p.Sign == "reward" {
+		sign = "Reward"
+	}
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage", sign)
+	if err != nil {
+		return err
+	}
+	anchor, good := p.Anchor.Of(in), 0.0
+	for i := range in.Len() {
+		score := f.firstAdvantage(i)
+		if p.Sign == "reward" {
+			score = in.Reward[i]
+		}
+		good += count(score > 0)
+		sum := clamp(f.sumLogRatio(i, f.sg, anchor), -20, 20)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			w := p.PositiveWeight
+			if score <= 0 {
+				rho := math.Exp(sum)
+				if p.Level == "token" {
+					rho, _ = ratio(f.sg[n]-anchor[n], 20)
+				}
+				w = p.NegativeWeight * clamp(rho, p.Low, p.High)
+			}
+			return -w * in.Advantage[n] * in.Logp[n], -w * in.Advantage[n]
+		})
+	}
+	out.Add("topr/positive_samples", good)
+	out.Add("topr/negative_samples", float64(in.Len())-good)
+	f.addKL(anchor, 0)
+	return nil
+}
