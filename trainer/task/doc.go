@@ -39,6 +39,17 @@
 // and the mark "#" always comes after step a: nothing has to be counted.
 // Each task says in its own comment how its text keeps to this rule.
 //
+// Fixed offsets need rotary frequencies that turn within the text: heads of
+// width 8 have four, and base 10,000 spends two of them on distances far
+// beyond a hundred tokens. On a prototype of the default model (2 layers,
+// width 32, 8 experts of which 2 are active; 64 demonstrations a step, Adam at
+// 3e-3) 1,500 steps gave these pass rates, greedy and sampled:
+//
+//	chain     base 100: 1.00, 0.55 (three seeds alike)   base 10,000: 0.63, 0.33
+//	addition  base 100: 1.00, 0.57
+//	filler    base 100: 1.00, 0.56
+//	search    base 100: 0.73, 0.31; after 2,500 steps 0.98, 0.46
+//
 // # Training and held-out prompts
 //
 // Prompt draws from the training stream, HeldOut from the evaluation stream.

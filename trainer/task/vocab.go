@@ -85,9 +85,6 @@ func digitOf(id int32) (d int, ok bool) {
 	return d, d >= 0 && d < 10
 }
 
-// isMarker reports whether a token is one of the marker letters.
-func isMarker(id int32) bool { return id >= marker0 && id < marker0+markers }
-
 // splitAnswer cuts a response at its mark: working # answer EOS. It fails
 // unless there is exactly one mark, EOS is the last token and the only one of
 // its kind, and neither PAD nor BOS occurs.
