@@ -1,0 +1,176 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+
+	"driftlab/engine"
+	"driftlab/engine/learner"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/results"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/task"
+)
+
+// Pair is two engines to compare: one samples, the other scores.
+type Pair struct {
+	Rollout, Learner engine.Numerics
+}
+
+// UsualPairs are the pairs people meet: the same engine twice as a control,
+// fp32 in another order, half precisions against fp32, and the served formats
+// against a bf16 learner.
+func UsualPairs() []Pair {
+	var pairs []Pair
+	for _, names := range [][2]string{
+		{"fp32", "fp32"}, {"fp32-splitk4", "fp32"}, {"fp16", "fp32"}, {"bf16", "fp32"},
+		{"bf16-tp4", "bf16"}, {"int8-w8a8", "bf16"}, {"fp8-w8a8", "bf16"}, {"fp4-w4a16", "bf16"},
+	} {
+		rollout, _ := engine.Preset(names[0])
+		learner, _ := engine.Preset(names[1])
+		pairs = append(pairs, Pair{rollout, learner})
+	}
+	return pairs
+}
+
+// MeasureRequest asks for the gap between engines at equal weights.
+type MeasureRequest struct {
+	// Recipe gives checkpoint, task and sampling, and the seed; its two numerics
+	// are one pair if Pairs is empty.
+	Recipe recipe.Recipe
+	// Pairs are the engines to compare.
+	Pairs []Pair
+	// Workers is the number of cores; 0 means one.
+	Workers int
+	// Progress is called after each pair.
+	Progress func(done, pairs int)
+	// Dump receives one line per sampled response; nil for none.
+	Dump *results.DumpWriter
+}
+
+// PairGap is the gap of one pair.
+type PairGap struct {
+	// Rollout and Learner name the numerics.
+	Rollout string `json:"rollout"`
+	Learner string `json:"learner"`
+	// Gap is measured with the learner's router free.
+	Gap diagnose.Gap `json:"gap"`
+	// Replayed is the gap left when the learner follows the rollout engine's
+	// routes (R3); nil for a dense model.
+	Replayed *diagnose.Gap `json:"replayed,omitempty"`
+}
+
+// Measurement is the gap of several pairs on the same prompts.
+type Measurement struct {
+	// Checkpoint, Task and Seed say what was sampled.
+	Checkpoint string `json:"checkpoint"`
+	Task       string `json:"task"`
+	Seed       uint64 `json:"seed"`
+	// Pairs are in the order asked for.
+	Pairs []PairGap `json:"pairs"`
+}
+
+// Measure samples responses in one engine and scores them in the other, at the
+// same weights, pair by pair on the same prompts and the same random numbers.
+// Nothing is trained. Every gap is due to what the two numerics declare.
+func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
+	r, p, err := prepare(q.Recipe)
+	if err != nil {
+		return nil, err
+	}
+	pairs := q.Pairs
+	if len(pairs) == 0 {
+		pairs = []Pair{{r.Rollout.Numerics, r.Learner.Numerics}}
+	}
+	for _, pair := range pairs {
+		for _, n := range []engine.Numerics{pair.Rollout, pair.Learner} {
+			if err := n.Validate(); err != nil {
+				return nil, fmt.Errorf("numerics %s: %w", n.Name, err)
+			}
+		}
+	}
+	m := &Measurement{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed}
+	t := r.Task.New()
+	prompts, requests := measureRequests(r, t)
+	for i, pair := range pairs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		gap, b := measurePair(r, p, pair, requests, max(q.Workers, 1))
+		m.Pairs = append(m.Pairs, gap)
+		if q.Dump != nil {
+			name := gap.Rollout + "-to-" + gap.Learner
+			grade(b, t, prompts)
+			if err := writeDump(q.Dump, name, 0, r.Rollout, b, b.LogpOld); err != nil {
+				return nil, err
+			}
+		}
+		if q.Progress != nil {
+			q.Progress(i+1, len(pairs))
+		}
+	}
+	return m, nil
+}
+
+// measureRequests draws the prompts of a measurement, the group size of the
+// recipe for each.
+func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, requests []rollout.Request) {
+	rng := stream(r.Seed, forMeasurement, 0)
+	for g := range r.Rollout.Prompts {
+		p := t.Prompt(rng)
+		for i := range r.Rollout.Group {
+			prompts = append(prompts, p)
+			requests = append(requests, rollout.Request{Prompt: p.Tokens, Seed: r.Seed,
+				Stream: streamID(forMeasurement, 1+g*r.Rollout.Group+i)})
+		}
+	}
+	return prompts, requests
+}
+
+// measurePair compares two engines.
+func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch) {
+	slots := r.Rollout.Slots
+	if slots == 0 {
+		slots = min(len(requests), evaluationSlots)
+	}
+	sampler := rollout.New(r.Model, pair.Rollout, slots, workers)
+	defer sampler.Close()
+	sampler.Publish(p, 0)
+	scorer := learner.NewScorer(r.Model, pair.Learner, workers)
+	defer scorer.Close()
+	scorer.Publish(p, 0)
+
+	b := new(batch.Batch)
+	sampler.Generate(b, requests, sampling(r.Rollout))
+	for i := range requests {
+		b.Group = append(b.Group, i/r.Rollout.Group)
+	}
+	options := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Distributions: true}
+	out := PairGap{Rollout: pair.Rollout.Name, Learner: pair.Learner.Name}
+	if !r.Model.Dense() {
+		options.Replay = learner.ReplayRollout
+		scorer.Score(b, options)
+		replayed := diagnose.Compare(b)
+		out.Replayed = &replayed
+	}
+	options.Replay = learner.ReplayNone
+	scorer.Score(b, options)
+	out.Gap = diagnose.Compare(b)
+	return out, b
+}
+
+// grade fills rewards and prompt ids of a measured batch, for its dump.
+func grade(b *batch.Batch, t task.Task, prompts []task.Prompt) {
+	for i, p := range prompts {
+		from, to := b.Span(i)
+		reward := 0.0
+		if t.Verify(p, b.Token[from:to]).Correct {
+			reward = 1
+		}
+		b.Reward = append(b.Reward, reward)
+		b.PromptID = append(b.PromptID, p.ID)
+	}
+}
