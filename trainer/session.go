@@ -8,7 +8,6 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/diagnose"
-	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/reward"
 	"driftlab/trainer/schedule"
