@@ -1,0 +1,209 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"driftlab/precision"
+)
+
+// attentionCase is one sequence with its cache filled.
+type attentionCase struct {
+	t, heads, kvHeads, headDim, cap int
+	q, k, v, kT, vc                 []float32
+	scale                           float32
+}
+
+func newAttentionCase(seed uint64, t, heads, kvHeads, headDim int) attentionCase {
+	rng := newRand(seed)
+	c := attentionCase{t: t, heads: heads, kvHeads: kvHeads, headDim: headDim, cap: (t + 15) / 16 * 16,
+		q: normals(rng, t*heads*headDim), k: normals(rng, t*kvHeads*headDim), v: normals(rng, t*kvHeads*headDim),
+		scale: float32(1 / math.Sqrt(float64(headDim)))}
+	c.kT, c.vc = normals(rng, kvHeads*headDim*c.cap), normals(rng, kvHeads*headDim*c.cap)
+	for i := range c.kT {
+		c.kT[i], c.vc[i] = float32(math.NaN()), float32(math.NaN()) // what is not stored must not matter
+	}
+	return c
+}
+
+func (c *attentionCase) store(rows, first int) {
+	kd := c.kvHeads * c.headDim
+	StoreKV(c.kT, c.vc, c.k[first*kd:], c.v[first*kd:], rows, first, c.kvHeads, c.headDim, c.cap)
+}
+
+// decode attends one row at a time, as each is stored.
+func (c *attentionCase) decode(num AttentionNumerics) (out, lse []float32) {
+	d := c.heads * c.headDim
+	out, lse = make([]float32, c.t*d), make([]float32, c.t*c.heads)
+	var s Scratch
+	for i := range c.t {
+		c.store(1, i)
+		Attend(out[i*d:][:d], lse[i*c.heads:][:c.heads], c.q[i*d:][:d], c.kT, c.vc, c.heads, c.kvHeads, c.headDim, c.cap, i+1, c.scale, num, &s)
+	}
+	return out, lse
+}
+
+// prefill attends in the given chunks of rows.
+func (c *attentionCase) prefill(num AttentionNumerics, chunks ...int) (out, lse []float32) {
+	d := c.heads * c.headDim
+	out, lse = make([]float32, c.t*d), make([]float32, c.t*c.heads)
+	first := 0
+	for _, n := range chunks {
+		c.store(n, first)
+		AttendRows(out[first*d:][:n*d], lse[first*c.heads:][:n*c.heads], c.q[first*d:], c.kT, c.vc, n, c.heads, c.kvHeads, c.headDim, c.cap, first+1, c.scale, num, nil)
+		first += n
+	}
+	return out, lse
+}
+
+// dumbAttend is the definition, a scalar at a time.
+func (c *attentionCase) dumbAttend(num AttentionNumerics) (out, lse []float32) {
+	round := func(f precision.Format, x float32) float32 {
+		if f == (precision.Format{}) {
+			return x
+		}
+		return f.Round(x)
+	}
+	chain := Reduction{Unfused: num.Reduction.Unfused}
+	for t := range c.t {
+		for h := range c.heads {
+			g := h / (c.heads / c.kvHeads)
+			at := func(x []float32, j int) []float32 { return x[(j*c.kvHeads+g)*c.headDim:][:c.headDim] }
+			s := make([]float32, t+1)
+			for j := range s {
+				dot := dumbDot(c.q[(t*c.heads+h)*c.headDim:][:c.headDim], at(c.k, j), 0, 1, chain, precision.Format{}, 0, nil)
+				s[j] = round(num.Scores, dot*c.scale)
+			}
+			column := func(d, from, to int) []float32 {
+				x := make([]float32, 0, to-from)
+				for j := from; j < to; j++ {
+					x = append(x, at(c.v, j)[d])
+				}
+				return x
+			}
+			mix, m, sum := make([]float32, c.headDim), float32(math.Inf(-1)), float32(0)
+			tile := t + 1
+			if num.Kernel == Online {
+				tile = num.Tile
+			}
+			for from := 0; from <= t; from += tile {
+				to := min(from+tile, t+1)
+				grow := m
+				for _, x := range s[from:to] {
+					grow = max(grow, x)
+				}
+				p := make([]float32, to-from)
+				a := Exp32(m - grow)
+				m, sum = grow, sum*a
+				for j := range p {
+					e := Exp32(s[from+j] - m)
+					sum += e
+					p[j] = round(num.Probs, e)
+				}
+				for d := range mix {
+					if num.Kernel == Online {
+						mix[d] *= a
+						for j, x := range column(d, from, to) {
+							mix[d] = step(p[j], x, mix[d], num.Reduction.Unfused)
+						}
+					} else {
+						mix[d] = dumbDot(p, column(d, from, to), 0, 1, num.Reduction, precision.Format{}, 0, nil)
+					}
+				}
+			}
+			for _, x := range mix {
+				out = append(out, round(num.Output, x/sum))
+			}
+			lse = append(lse, m+Log32(sum))
+		}
+	}
+	return out, lse
+}
+
+func attentionNumerics() map[string]AttentionNumerics {
+	all := map[string]AttentionNumerics{
+		"two_pass":         {},
+		"two_pass unfused": {Reduction: Reduction{Unfused: true}},
+		"two_pass bf16":    {Scores: precision.BF16, Probs: precision.BF16, Output: precision.BF16},
+		"two_pass split":   {Reduction: Reduction{Kind: SplitK, Parts: 3}},
+		"two_pass tree":    {Reduction: Reduction{Kind: Tree, Leaf: 4}, Probs: precision.FP16},
+		"two_pass pair":    {Reduction: Reduction{Kind: Pairwise, Leaf: 5}},
+		"online fp16":      {Kernel: Online, Tile: 7, Scores: precision.FP16, Probs: precision.FP16, Output: precision.FP16},
+		"online unfused":   {Kernel: Online, Tile: 16, Reduction: Reduction{Unfused: true}},
+	}
+	for _, tile := range []int{1, 3, 8, 64} {
+		all[fmt.Sprintf("online:%d", tile)] = AttentionNumerics{Kernel: Online, Tile: tile}
+	}
+	return all
+}
+
+// Prefill in any chunks, decode and the definition give the same bits.
+func TestAttendPrefillEqualsDecode(t *testing.T) {
+	for name, num := range attentionNumerics() {
+		for i, d := range [][4]int{{1, 1, 1, 4}, {29, 4, 2, 8}, {37, 2, 2, 20}, {19, 3, 1, 17}} {
+			c := newAttentionCase(uint64(30+i), d[0], d[1], d[2], d[3])
+			out, lse := c.dumbAttend(num)
+			what := fmt.Sprintf("%s %v", name, d)
+			gotOut, gotLSE := c.decode(num)
+			sameBits(t, what+" decode", gotOut, out)
+			sameBits(t, what+" decode lse", gotLSE, lse)
+			for _, chunks := range [][]int{{d[0]}, {d[0] / 2, d[0] - d[0]/2}, {min(3, d[0]), d[0] - min(3, d[0])}} {
+				c := newAttentionCase(uint64(30+i), d[0], d[1], d[2], d[3])
+				gotOut, gotLSE = c.prefill(num, chunks...)
+				sameBits(t, fmt.Sprint(what, " prefill ", chunks), gotOut, out)
+				sameBits(t, fmt.Sprint(what, " prefill lse ", chunks), gotLSE, lse)
+			}
+		}
+	}
+}
+
+// attend64 is causal attention in float64, row-major.
+func (c *attentionCase) attend64(q, k, v []float64) []float64 {
+	out := make([]float64, len(q))
+	for t := range c.t {
+		for h := range c.heads {
+			g := h / (c.heads / c.kvHeads)
+			w, sum := make([]float64, t+1), 0.0
+			for j := range w {
+				s := 0.0
+				for d := range c.headDim {
+					s += q[(t*c.heads+h)*c.headDim+d] * k[(j*c.kvHeads+g)*c.headDim+d]
+				}
+				w[j] = math.Exp(s * float64(c.scale))
+				sum += w[j]
+			}
+			for j := range w {
+				for d := range c.headDim {
+					out[(t*c.heads+h)*c.headDim+d] += w[j] / sum * v[(j*c.kvHeads+g)*c.headDim+d]
+				}
+			}
+		}
+	}
+	return out
+}
+
+func TestAttendGradient(t *testing.T) {
+	for _, num := range []AttentionNumerics{{}, {Kernel: Online, Tile: 8}} {
+		for i, d := range [][4]int{{1, 2, 1, 4}, {19, 4, 2, 5}, {35, 2, 2, 8}} {
+			c := newAttentionCase(uint64(40+i), d[0], d[1], d[2], d[3])
+			out, lse := c.prefill(num, c.t)
+			for i, want := range c.attend64(wide(c.q), wide(c.k), wide(c.v)) {
+				if math.Abs(float64(out[i])-want) > 1e-5 {
+					t.Fatalf("%v: out[%d] = %g, want %g", d, i, out[i], want)
+				}
+			}
+			dout := normals(newRand(50), len(c.q))
+			dq, dk, dv := newGuarded("dq", len(c.q)), newGuarded("dk", len(c.k)), newGuarded("dv", len(c.v))
+			AttendGrad(dq.x, dk.x, dv.x, dout, c.q, c.k, c.v, lse, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, nil)
+			for _, g := range []*guarded{dq, dk, dv} {
+				g.intact(t)
+			}
+			if c.t > 1 { // with one key the scores do not matter
+				checkGradient(t, fmt.Sprint("dq ", d), dq.x, wide(c.q), func(q []float64) float64 { return dot64(dout, c.attend64(q, wide(c.k), wide(c.v))) })
+				checkGradient(t, fmt.Sprint("dk ", d), dk.x, wide(c.k), func(k []float64) float64 { return dot64(dout, c.attend64(wide(c.q), k, wide(c.v))) })
+			}
+			checkGradient(t, fmt.Sprint("dv ", d), dv.x, wide(c.v), func(v []float64) float64 { return dot64(dout, c.attend64(wide(c.q), wide(c.k), v)) })
+		}
+	}
+}
