@@ -78,3 +78,49 @@ func demoPanels() *Panels {
 	d.Arms = nil
 	return &Panels{Title: "One collapse, four views", Charts: []Chart{a, b, c, d}}
 }
+
+// demoReport has every kind of block.
+func demoReport() Report {
+	verdicts := &Table{
+		Title: "What each correction did",
+		Columns: []TableColumn{{Name: "arm"}, {Name: "rollout"}, {Name: "peak", Unit: "pass rate", Align: Right}, {Name: "final", Unit: "pass rate", Align: Right},
+			{Name: "lost", Unit: "of the peak", Align: Right}, {Name: "k3 at the end", Unit: "nats per token", Align: Right}, {Name: "verdict"}},
+		Note: "Peak: best evaluation of a seed. Final: mean of its last ten. Three seeds each; `±` is half the range.",
+	}
+	verdicts.Add(Word("matched engines"), Word("bf16"), Number(0.951, 3), Number(0.934, 3), Percent(0.018, 0), Number(0, 2), Word("held").As(Good))
+	verdicts.Add(Word("uncorrected"), Word("fp8-w8a8"), Number(0.724, 3), Number(0.142, 3).As(Bad), Percent(0.804, 0).As(Bad), Number(0.31, 2), Word("collapsed in 3 of 3").As(Bad))
+	verdicts.Add(Word("token TIS, cap 2"), Word("fp8-w8a8"), Number(0.903, 3), Number(0.872, 3), Percent(0.034, 0), Number(0.0042, 2), Word("held").As(Good))
+	verdicts.Add(Word("geometric mask 0.99 to 1.01"), Word("fp8-w8a8"), Number(0.81, 3), Number(0.44, 3).As(Warn), Percent(0.457, 0).As(Warn), Number(0.09, 2), Word("collapsed in 1 of 3").As(Warn))
+	reward := *demoChart()
+	reward.Title, reward.Metric, reward.YLabel, reward.References, reward.Caption = "Training reward", "critic/score/mean", "mean score of the rollouts", nil, ""
+	grad := *demoKL()
+	grad.Title, grad.Metric, grad.YLabel, grad.LogY = "Gradient norm", "actor/grad_norm", "", false
+	return Report{
+		Title: "Two engines, one model: a collapse and its rescue", Eyebrow: "simulate · 12 runs · seeds 1 to 3",
+		Lead:   "The rollout engine samples in **fp8**, the learner trains in bf16. Without a correction every run loses most of what it learnt; weighting tokens by the capped importance ratio (`token_tis`) holds it.",
+		Badges: []Badge{{"collapse reproduced", Bad}, {"token TIS rescues", Good}, {"masks: undecided", Warn}, {"3 seeds", Plain}},
+		Facts:  []Fact{{"runs", "12"}, {"steps each", "300"}, {"seeds", "3"}, {"parameters", "92,352"}, {"tokens trained", "4.1 M"}},
+		Sections: []Section{
+			{Heading: "The gap at equal weights", Badges: []Badge{{"measured", Good}}, Blocks: []Block{
+				Prose("Both engines hold the same weights; only the number format differs. Equal formats give equal bits, so the first row is exactly **0**, not small."),
+				Drawing{demoBars(), "Bars: mean over 2,048 tokens. Whiskers: lowest and highest of five seeds."}, demoTable(),
+			}},
+			{Heading: "The collapse", Badges: []Badge{{"reproduced", Bad}}, Blocks: []Block{
+				Prose("With the positive advantages dropped, the fp8 rollout engine alone is enough. No staleness is involved: <every> rollout comes from the current weights."),
+				demoChart(), Charts{*demoKL(), reward, grad, {Title: "A metric nobody logged", XLabel: "step"}}, verdicts,
+			}},
+			{Heading: "Everything else on record", Blocks: []Block{
+				Fold{"4 more metrics", []Block{Charts{reward, *demoKL()}}},
+				Code("simulate report runs/headline\nopen runs/headline/report.html"),
+			}},
+		},
+		Again: []Again{
+			{"fp8 rollout, token TIS", "simulate train fp8-rollout-token-tis --seed 1 --out runs/tis", demoRecipe},
+			{"fp8 rollout, uncorrected", "simulate train fp8-rollout-token-tis --set correction.weights.name=none --seed 1 --out runs/uncorrected-with-a-rather-long-folder-name", demoRecipe},
+		},
+		Glossary: []Term{
+			{Name: "rollout_corr/k3_kl", Unit: "nats per token", Formula: "k₃ = mean(exp(e) − 1 − e),  e = log π_old − log μ", Meaning: "Estimate of KL(μ ‖ π_old) that is never negative.", Source: "Schulman 2020; verl rollout_corr_helper"},
+			{Name: "val/pass_rate", Formula: "mean over held prompts of 1[correct]", Meaning: "Sampled pass rate of the current weights in the learner's engine."},
+		},
+	}
+}

@@ -138,9 +138,10 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestResumeIsInvisible kills a run at every byte of its record, resumes it
-// from every checkpoint it may have had, and compares the finished file with
-// that of a run nobody interrupted.
+// TestResumeIsInvisible kills a run all over its record, resumes it from the
+// checkpoints it may have had, and compares the finished file with that of a
+// run nobody interrupted. Cuts are seven bytes apart, and all of them beside
+// the ends of lines, where an error by one would show.
 func TestResumeIsInvisible(t *testing.T) {
 	dir := t.TempDir()
 	r, err := Create(dir, []byte(demoRecipe))
@@ -154,6 +155,10 @@ func TestResumeIsInvisible(t *testing.T) {
 	whole := read(t, dir, MetricsFile)
 	path := filepath.Join(dir, MetricsFile)
 	for cut := 0; cut <= len(whole); cut++ {
+		beside := cut < len(whole) && whole[cut] == '\n' || cut > 0 && whole[cut-1] == '\n' || cut > 1 && whole[cut-2] == '\n'
+		if cut%7 != 0 && !beside {
+			continue
+		}
 		reached := bytes.Count(whole[:cut], []byte("\n"))
 		for _, last := range []int{-1, 1, reached - 1, reached} {
 			if last == 0 || last > reached {

@@ -1,0 +1,294 @@
+// Draws the report's charts with uPlot and answers the reader: hover, touch and
+// arrow keys show values, legend keys hide lines, drags zoom, the theme turns.
+// Every figure.chart carries its data as JSON; nothing is fetched.
+(function () {
+  "use strict";
+  const root = document.documentElement;
+  const charts = [];
+  const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const font = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+
+  // Numbers: three digits for a value, the shortest form for a tick.
+  function format(v) {
+    if (v == null) return "–";
+    const a = Math.abs(v);
+    if (a === 0) return "0";
+    if (a < 1e-3 || a >= 1e6) return v.toExponential(2).replace("e+", "e");
+    return v.toFixed(Math.max(0, 2 - Math.floor(Math.log10(a))));
+  }
+  function formatTick(v) {
+    if (v == null) return "";
+    const a = Math.abs(v);
+    if (a !== 0 && (a < 1e-3 || a >= 1e5)) return String(Number(v.toPrecision(6)).toExponential()).replace("e+", "e");
+    return String(Number(v.toPrecision(6)));
+  }
+  function element(tag, className, text) {
+    const e = document.createElement(tag);
+    if (className) e.className = className;
+    if (text != null) e.textContent = text;
+    return e;
+  }
+  function faded(hex, alpha) {
+    const n = parseInt(hex.slice(1), 16);
+    return "rgba(" + (n >> 16) + "," + ((n >> 8) & 255) + "," + (n & 255) + "," + alpha + ")";
+  }
+  function swatch(color, dash) {
+    const ns = "http://www.w3.org/2000/svg";
+    const s = document.createElementNS(ns, "svg"), l = document.createElementNS(ns, "line");
+    s.setAttribute("width", "18"); s.setAttribute("height", "8"); s.setAttribute("aria-hidden", "true");
+    for (const [k, v] of [["x1", 0], ["x2", 18], ["y1", 4], ["y2", 4], ["stroke", color], ["stroke-width", 2.5]]) l.setAttribute(k, v);
+    if (dash) l.setAttribute("stroke-dasharray", dash.join(" "));
+    s.append(l);
+    return s;
+  }
+
+  class Chart {
+    constructor(figure) {
+      this.figure = figure;
+      this.data = JSON.parse(figure.querySelector("script").textContent);
+      this.box = figure.querySelector(".plot");
+      this.status = figure.querySelector(".hidden");
+      this.log = this.data.log;
+      this.seeds = false;
+      this.off = new Set();
+      this.align();
+      this.buildLegend();
+      this.buildTools();
+      this.box.addEventListener("keydown", (e) => this.key(e));
+      new ResizeObserver(() => this.fit()).observe(this.box);
+      this.fit();
+      if (this.xs.length === 0) {
+        this.box.className += " empty";
+        this.box.textContent = "no data";
+      }
+    }
+
+    // align puts every arm on one x axis. Where an arm has no entry the value is
+    // undefined (the line goes on); where its value cannot be drawn, null (a gap).
+    align() {
+      const all = new Set();
+      for (const a of this.data.arms) for (const x of a.x) all.add(x);
+      this.xs = [...all].sort((a, b) => a - b);
+      const at = new Map(this.xs.map((x, i) => [x, i]));
+      this.arms = this.data.arms.map((a) => {
+        const place = (list) => {
+          const out = new Array(this.xs.length);
+          if (list) a.x.forEach((x, i) => { out[at.get(x)] = list[i]; });
+          return out;
+        };
+        return { low: place(a.low), high: place(a.high), mean: place(a.mean), seeds: a.seeds.map((s) => place(s.y)) };
+      });
+      let floor = Infinity;
+      for (const a of this.arms) for (const s of a.seeds) for (const v of s) if (v > 0 && v < floor) floor = v;
+      this.floor = floor;
+    }
+
+    buildLegend() {
+      const legend = this.figure.querySelector(".legend");
+      this.at = legend.appendChild(element("div", "at"));
+      this.values = this.data.arms.map((a, i) => {
+        const k = legend.appendChild(element("button", "key"));
+        k.type = "button";
+        k.setAttribute("aria-pressed", "true");
+        k.title = "Show or hide " + a.name;
+        k.append(swatch(a.color, a.dash), element("span", "name", a.name));
+        k.addEventListener("click", () => {
+          const show = this.off.has(i);
+          if (show) this.off.delete(i); else this.off.add(i);
+          k.setAttribute("aria-pressed", String(show));
+          this.build();
+        });
+        const value = k.appendChild(element("span", "value"));
+        k.append(element("span", "seeds"));
+        return value;
+      });
+      for (const r of this.data.refs || []) {
+        const k = legend.appendChild(element("div", "key"));
+        k.append(swatch("currentColor", [3, 3]), element("span", "name", r.name), element("span", "value", format(r.y)));
+      }
+    }
+
+    buildTools() {
+      const tools = this.figure.querySelector(".tools");
+      const add = (text, title, pressed, act) => {
+        const b = tools.appendChild(element("button", "tool", text));
+        b.type = "button";
+        b.title = title;
+        b.setAttribute("aria-pressed", String(pressed));
+        b.addEventListener("click", () => {
+          b.setAttribute("aria-pressed", String(act()));
+          this.build();
+        });
+      };
+      if (this.data.arms.some((a) => a.seeds.length > 1)) {
+        add("seeds", "Draw every seed by itself", false, () => (this.seeds = !this.seeds));
+      }
+      if (this.floor < Infinity) add("log", "Logarithmic y axis", this.log, () => (this.log = !this.log));
+    }
+
+    // fit draws at the width there is. Inside a closed fold there is none: the
+    // chart is drawn when the fold opens.
+    fit() {
+      const width = this.box.clientWidth;
+      if (width === 0 || this.xs.length === 0) return;
+      if (!this.plot) this.build();
+      else if (width !== this.plot.width) this.plot.setSize({ width, height: this.height(width) });
+    }
+    height(width) { return Math.round(Math.min(320, Math.max(220, width * 0.55))); }
+
+    // positive makes a list fit for a log axis.
+    positive(list, floor) { return this.log ? list.map((v) => (v == null || v > 0 ? v : floor)) : list; }
+
+    build() {
+      const width = this.box.clientWidth;
+      if (width === 0) return;
+      const rows = [this.xs], series = [{}], bands = [], points = { show: this.xs.length < 2 };
+      this.data.arms.forEach((a, i) => {
+        const arm = this.arms[i], show = !this.off.has(i);
+        const seedsShown = show && this.seeds && a.seeds.length > 1;
+        if (a.low) {
+          rows.push(this.positive(arm.high, null), this.positive(arm.low, this.floor / 2));
+          const edge = { show, stroke: "transparent", width: 0, points: { show: false } };
+          series.push(edge, { ...edge, auto: !this.log });
+          bands.push({ series: [series.length - 2, series.length - 1], fill: faded(a.color, 0.17) });
+        }
+        a.seeds.forEach((s, k) => {
+          rows.push(this.positive(arm.seeds[k], null));
+          series.push({ show: seedsShown, stroke: faded(a.color, 0.55), width: 1, dash: a.dash, points });
+        });
+        rows.push(this.positive(arm.mean, null));
+        series.push({ show, stroke: a.color, width: 2, dash: a.dash, points: { ...points, size: 6, fill: a.color }, mean: i });
+      });
+      const axis = {
+        stroke: () => css("--muted"), font, ticks: { show: false }, gap: 4,
+        values: (u, splits) => splits.map(formatTick),
+      };
+      const line = { stroke: () => css("--line"), width: 1 };
+      const y = this.log ? { distr: 3, range: (u, low, high) => this.decades(low, high) } : { range: this.data.range };
+      if (this.plot) this.plot.destroy();
+      this.plot = new uPlot({
+        width, height: this.height(width), padding: [10, 14, 0, 0], legend: { show: false }, series, bands,
+        scales: { x: { time: false }, y },
+        axes: [
+          { ...axis, size: 26, label: this.data.xlabel, labelFont: font, labelSize: 18, labelGap: 0, grid: { show: false }, border: { show: true, stroke: () => css("--muted"), width: 1 } },
+          { ...axis, grid: line, space: 34, ...(this.log ? { splits: (u, i, low, high) => this.marks(low, high), filter: (u, splits) => splits } : {}), size: (u, values) => 12 + 7 * Math.max(2, ...(values || []).map((v) => v.length)) },
+        ],
+        cursor: {
+          y: false, sync: { key: this.data.group }, drag: { x: true, y: false, dist: 8 },
+          points: { show: (u, i) => u.series[i].mean != null && element("div"), size: 8, width: 0, fill: (u, i) => u.series[i].stroke(u, i) },
+        },
+        hooks: { setCursor: [(u) => this.show(u.cursor.idx)], draw: [(u) => this.references(u)] },
+      }, rows, this.box);
+      this.touch(this.plot.over);
+      this.show(null);
+    }
+
+    // decades is the range of a log axis: the data with a little room, at least one decade.
+    decades(low, high) {
+      if (low == null || !(low > 0)) return [0.1, 10];
+      const room = Math.max(Math.pow(high / low, 0.05), Math.sqrt(Math.max(1, 10 * low / high)));
+      return [low / room, high * room];
+    }
+    // marks are the ticks of a log axis: decades, every n-th where there are
+    // many, with 2 and 5 between where there are few.
+    marks(low, high) {
+      const span = Math.log10(high / low), every = Math.ceil(span / 7), out = [];
+      for (let d = Math.floor(Math.log10(low)); d <= Math.ceil(Math.log10(high)); d++) {
+        if (d % every) continue;
+        for (const m of span < 2.5 ? [1, 2, 5] : [1]) {
+          const v = Number(m + "e" + d);
+          if (v >= low && v <= high) out.push(v);
+        }
+      }
+      return out;
+    }
+
+    references(u) {
+      const ctx = u.ctx;
+      ctx.save();
+      ctx.strokeStyle = css("--muted");
+      ctx.lineWidth = devicePixelRatio;
+      ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+      for (const r of this.data.refs || []) {
+        if (this.log && r.y <= 0) continue;
+        const y = Math.round(u.valToPos(r.y, "y", true));
+        if (y < u.bbox.top || y > u.bbox.top + u.bbox.height) continue;
+        ctx.beginPath();
+        ctx.moveTo(u.bbox.left, y);
+        ctx.lineTo(u.bbox.left + u.bbox.width, y);
+        ctx.stroke();
+      }
+      ctx.restore();
+    }
+
+    // touch lets a finger move the cursor; a vertical swipe still scrolls.
+    touch(over) {
+      const move = (e) => {
+        const box = over.getBoundingClientRect(), t = e.touches[0];
+        this.plot.setCursor({ left: t.clientX - box.left, top: t.clientY - box.top });
+      };
+      over.addEventListener("touchstart", move, { passive: true });
+      over.addEventListener("touchmove", move, { passive: true });
+    }
+
+    key(e) {
+      const last = this.xs.length - 1, now = this.plot && this.plot.cursor.idx;
+      const stride = e.shiftKey ? 10 : 1;
+      let to;
+      switch (e.key) {
+        case "ArrowRight": to = now == null ? 0 : Math.min(last, now + stride); break;
+        case "ArrowLeft": to = now == null ? last : Math.max(0, now - stride); break;
+        case "Home": to = 0; break;
+        case "End": to = last; break;
+        case "Escape": this.plot.setCursor({ left: -10, top: -10 }); return;
+        default: return;
+      }
+      e.preventDefault();
+      this.plot.setCursor({ left: this.plot.valToPos(this.xs[to], "x"), top: 10 });
+      this.status.textContent = this.at.textContent + ": " +
+        this.data.arms.map((a, i) => a.name + " " + this.values[i].textContent).join("; ");
+    }
+
+    // show writes the values at entry i of the x axis; with none, each arm's last.
+    show(i) {
+      const hovering = i != null;
+      this.at.textContent = this.data.xlabel + " " + formatTick(this.xs[hovering ? i : this.xs.length - 1]) + (hovering ? "" : " (last)");
+      this.data.arms.forEach((a, k) => {
+        const arm = this.arms[k], cell = this.values[k];
+        const at = hovering ? i : arm.mean.findLastIndex((v) => v != null);
+        cell.textContent = "";
+        if (a.remark && (this.log || arm.mean[at] == null)) { cell.textContent = a.remark; return; }
+        cell.append(format(arm.mean[at]));
+        if (arm.low[at] !== arm.high[at]) cell.append(" ", element("small", "", "[" + format(arm.low[at]) + ", " + format(arm.high[at]) + "]"));
+        if (!hovering && at >= 0 && at < this.xs.length - 1) cell.append(" ", element("small", "", "at " + formatTick(this.xs[at])));
+        cell.nextSibling.textContent = !this.seeds || a.seeds.length < 2 ? "" :
+          a.seeds.map((s, n) => (s.name || "seed " + (n + 1)) + " " + format(arm.seeds[n][at])).join(" · ");
+      });
+    }
+
+    repaint() { if (this.plot) this.plot.redraw(false); }
+  }
+
+  // The theme: what the system asks for, until the reader chooses.
+  const media = matchMedia("(prefers-color-scheme: dark)");
+  const button = document.querySelector(".theme");
+  let mode = "auto";
+  try { mode = localStorage.getItem("driftlab-theme") || "auto"; } catch (e) { /* no storage for this file: stay with auto */ }
+  function apply(forced) {
+    const now = forced || mode;
+    root.dataset.theme = now === "auto" ? (media.matches ? "dark" : "light") : now;
+    button.textContent = "Theme: " + mode;
+    for (const c of charts) c.repaint();
+  }
+  button.addEventListener("click", () => {
+    mode = mode !== "auto" ? "auto" : media.matches ? "light" : "dark";
+    try { localStorage.setItem("driftlab-theme", mode); } catch (e) { /* as above */ }
+    apply();
+  });
+  button.hidden = false;
+  media.addEventListener("change", () => apply());
+  addEventListener("beforeprint", () => apply("light"));
+  addEventListener("afterprint", () => apply());
+  apply();
+  for (const f of document.querySelectorAll("figure.chart")) charts.push(new Chart(f));
+})();

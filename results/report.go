@@ -1,0 +1,90 @@
+package results
+
+// Report is the model of the HTML report: what is said, in which order. How it
+// looks is WriteReport's business.
+type Report struct {
+	// Title is the page's; Eyebrow is the small line above it, such as the
+	// command that made the report; both plain text.
+	Title, Eyebrow string
+	// Lead is the first paragraph: what was done and what came out. Like all
+	// prose it may hold `code` and **strong**.
+	Lead string
+	// Badges are verdicts beside the lead.
+	Badges []Badge
+	// Facts are the figures of the run as a whole, shown as tiles.
+	Facts    []Fact
+	Sections []Section
+	// Again says how to make every run once more.
+	Again []Again
+	// Glossary explains the metrics.
+	Glossary []Term
+}
+
+// Badge is a short coloured verdict.
+type Badge struct {
+	Text     string
+	Emphasis Emphasis
+}
+
+// Fact is one figure with its name.
+type Fact struct {
+	Name, Value string
+}
+
+// Section is a headed part of the report.
+type Section struct {
+	Heading string
+	Badges  []Badge
+	Blocks  []Block
+}
+
+// Block is a part of a section: Prose, Code, *Table, *Chart, Charts, Drawing or Fold.
+type Block interface{ isBlock() }
+
+// Prose is a paragraph.
+type Prose string
+
+// Code is text to be typed or kept as it is.
+type Code string
+
+// Charts stand side by side where there is room. Their cursors move together.
+type Charts []Chart
+
+// Drawing is a figure drawn by gonum/plot, inlined as SVG.
+type Drawing struct {
+	Figure  Figure
+	Caption string
+}
+
+// Fold hides blocks behind a line the reader opens.
+type Fold struct {
+	Summary string
+	Blocks  []Block
+}
+
+func (Prose) isBlock()   {}
+func (Code) isBlock()    {}
+func (*Table) isBlock()  {}
+func (*Chart) isBlock()  {}
+func (Charts) isBlock()  {}
+func (Drawing) isBlock() {}
+func (Fold) isBlock()    {}
+
+// Again is a recipe and the command that runs it.
+type Again struct {
+	Name    string
+	Command string
+	Recipe  string
+}
+
+// Term explains a metric.
+type Term struct {
+	// Name is the metric's name on record.
+	Name string
+	// Title is a short name for people, the heading of its chart; may be empty.
+	Title string
+	// Unit is empty for pure numbers.
+	Unit string
+	// Formula, Meaning and Source are plain text; each may be empty.
+	Formula, Meaning, Source string
+}

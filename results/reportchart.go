@@ -1,0 +1,210 @@
+package results
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// chart writes a chart: its heading, the places the script fills, the same
+// curves in numbers for those who cannot see or run it, and the data.
+func (p *page) chart(c *Chart) {
+	e := html.EscapeString
+	p.add("<figure class=\"chart\">\n<header><div><h3>", e(c.Title), "</h3>")
+	if c.Metric != "" || c.YLabel != "" {
+		p.add(`<p class="metric">`, e(c.YLabel))
+		if c.Metric != "" && c.YLabel != "" {
+			p.add(" · ")
+		}
+		if c.Metric != "" {
+			p.add("<code>", e(c.Metric), "</code>")
+		}
+		p.add("</p>")
+	}
+	p.add("</div><div class=\"tools\"></div></header>\n",
+		`<div class="legend" role="group" aria-label="Lines of the chart; press one to hide or show it"></div>`, "\n",
+		`<div class="plot" role="group" tabindex="0" aria-roledescription="line chart" aria-label="`, e(c.describe()+" Arrow keys read the values."), "\"></div>\n",
+		"<div class=\"hidden\" aria-live=\"polite\"></div>\n")
+	if c.Caption != "" {
+		p.add(`<p class="caption">`, inline(c.Caption), "</p>\n")
+	}
+	if note := c.note(p); note != "" {
+		p.add(`<p class="note">`, e(note), "</p>\n")
+	}
+	p.add("<details><summary>In numbers</summary>\n", c.numbers().HTML(), "</details>\n",
+		`<script type="application/json">`, string(c.data(p.group)), "</script>\n</figure>\n")
+}
+
+// note says what the axes cannot show and, once in a section for each kind of
+// band, what lines and bands are.
+func (c *Chart) note(p *page) string {
+	var parts []string
+	seeds := 0
+	for _, a := range c.Arms {
+		seeds = max(seeds, len(a.Seeds))
+	}
+	if told := p.group + "/" + c.Band.String(); seeds > 1 && !p.told[told] {
+		p.told[told] = true
+		parts = append(parts, "Lines are means over seeds, drawn only where every seed has a value.")
+		if c.Band != BandNone {
+			parts = append(parts, "Bands: "+c.Band.String()+".")
+		}
+	}
+	bad, low := c.NotDrawn()
+	if bad > 0 {
+		parts = append(parts, fmt.Sprintf("Not finite, so left out: %s.", values(bad)))
+	}
+	if low > 0 {
+		parts = append(parts, fmt.Sprintf("At or below zero, so not on a log axis: %s.", values(low)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// values counts in words.
+func values(n int) string {
+	if n == 1 {
+		return "1 value"
+	}
+	return strconv.Itoa(n) + " values"
+}
+
+// numbers is the chart as a table: where each arm starts, ends, and its extremes.
+func (c *Chart) numbers() *Table {
+	t := &Table{
+		Title: c.Title + ": means over seeds",
+		Columns: []TableColumn{{Name: "line"}, {Name: "seeds", Align: Right}, {Name: "first", Align: Right}, {Name: "lowest", Align: Right},
+			{Name: "highest", Align: Right}, {Name: "last", Align: Right}, {Name: "last at " + c.XLabel, Align: Right}},
+	}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		var means []Point
+		for _, q := range a.Points(c.Band) {
+			if finite(q.Mean) {
+				means = append(means, q)
+			}
+		}
+		row := []Cell{Word(a.Name), Number(float64(len(a.Seeds)), 1)}
+		row[1].Text = strconv.Itoa(len(a.Seeds))
+		if len(means) == 0 {
+			t.Add(append(row, Word("no data").As(Muted))...)
+			continue
+		}
+		low, high := means[0].Mean, means[0].Mean
+		for _, q := range means {
+			low, high = min(low, q.Mean), max(high, q.Mean)
+		}
+		last := means[len(means)-1]
+		t.Add(append(row, Number(means[0].Mean, 3), Number(low, 3), Number(high, 3), Number(last.Mean, 3),
+			Cell{Text: tickLabel(last.X), Value: last.X, Numeric: true})...)
+	}
+	return t
+}
+
+// data is the chart for the script. Numbers carry six significant digits:
+// finer than any screen, and a third of the size.
+func (c *Chart) data(group string) []byte {
+	b := []byte(`{"group":`)
+	b = appendText(b, group)
+	b = append(append(b, `,"xlabel":`...), appendText(nil, c.XLabel)...)
+	b = strconv.AppendBool(append(b, `,"log":`...), c.LogY)
+	if c.YRange != [2]float64{} {
+		b = appendShort(append(b, `,"range":`...), c.YRange[:])
+	}
+	b = append(b, `,"arms":[`...)
+	for i := range c.Arms {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = c.appendArm(b, i)
+	}
+	b = append(b, `],"refs":[`...)
+	for i, r := range c.References {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(append(b, `{"name":`...), r.Name)
+		b = append(appendNumber(append(b, `,"y":`...), r.Y, 6), '}')
+	}
+	return append(b, ']', '}')
+}
+
+// appendArm writes one arm: its x, the mean and band, and the seeds on the same x.
+func (c *Chart) appendArm(b []byte, i int) []byte {
+	a := &c.Arms[i]
+	points := a.Points(c.Band)
+	x, mean, low, high := make([]float64, len(points)), make([]float64, len(points)), make([]float64, len(points)), make([]float64, len(points))
+	band := false
+	for k, q := range points {
+		x[k], mean[k], low[k], high[k] = q.X, q.Mean, q.Low, q.High
+		band = band || len(a.Seeds) > 1 && finite(q.Low)
+	}
+	slot := c.slot(i)
+	b = appendText(append(b, `{"name":`...), a.Name)
+	b = append(append(append(b, `,"color":"`...), hex(armColor(slot))...), '"')
+	if d := armDash(slot); d != nil {
+		b = appendShort(append(b, `,"dash":`...), d)
+	}
+	if r := c.undrawn(i); r != "" {
+		b = appendText(append(b, `,"remark":`...), r[2:len(r)-1]) // without " (" and ")"
+	}
+	b = appendNumbers(append(b, `,"x":`...), x, -1)
+	b = appendShort(append(b, `,"mean":`...), mean)
+	if band {
+		b = appendShort(append(b, `,"low":`...), low)
+		b = appendShort(append(b, `,"high":`...), high)
+	}
+	b = append(b, `,"seeds":[`...)
+	for k, s := range a.Seeds {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(append(b, `{"name":`...), s.Name)
+		b = append(appendShort(append(b, `,"y":`...), s.on(x)), '}')
+	}
+	return append(b, ']', '}')
+}
+
+// on places the curve's values on xs, which contains its X; NaN elsewhere.
+func (s *Curve) on(xs []float64) []float64 {
+	out := make([]float64, len(xs))
+	at := 0
+	for i, x := range xs {
+		out[i] = math.NaN()
+		for ; at < len(s.X) && s.X[at] <= x; at++ {
+			out[i] = s.Y[at]
+		}
+	}
+	return out
+}
+
+// appendText appends a JSON string that is safe inside a script element.
+func appendText(b []byte, s string) []byte {
+	text, _ := json.Marshal(s) // a string cannot fail
+	return append(b, text...)
+}
+
+// appendShort appends a list of numbers in short.
+func appendShort(b []byte, list []float64) []byte { return appendNumbers(b, list, 6) }
+
+// appendNumbers appends a list of numbers to so many digits, -1 for all.
+func appendNumbers(b []byte, list []float64, digits int) []byte {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendNumber(b, v, digits)
+	}
+	return append(b, ']')
+}
+
+// appendNumber appends v, null if it is not finite.
+func appendNumber(b []byte, v float64, digits int) []byte {
+	if !finite(v) {
+		return append(b, "null"...)
+	}
+	return strconv.AppendFloat(b, v, 'g', digits, 64)
+}
