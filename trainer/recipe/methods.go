@@ -1,0 +1,118 @@
+package recipe
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"driftlab/trainer/advantage"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/loss"
+	"driftlab/trainer/method"
+	"driftlab/trainer/reward"
+	"driftlab/trainer/schedule"
+	"driftlab/trainer/task"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Method is a registry entry as recipes see it.
+type Method struct {
+	method.Spec
+	// Field is where recipes name it, such as correction.weights.
+	Field string `json:"field"`
+	// Defaults are the parameters with the values they have when not given.
+	Defaults Defaults `json:"defaults"`
+}
+
+// Defaults are the parameters of a method, by the names recipes use.
+type Defaults struct{ node *yaml.Node }
+
+// YAML is the parameters as a recipe would give them, one per line; empty for
+// a method without any.
+func (d Defaults) YAML() string {
+	if len(d.node.Content) == 0 {
+		return ""
+	}
+	text, err := yaml.Dump(d.node, yaml.WithIndent(2), yaml.WithLineWidth(-1))
+	if err != nil {
+		panic("recipe: " + err.Error())
+	}
+	return string(text)
+}
+
+// MarshalJSON is the parameters as one object, in their order. Infinity is the
+// text ".inf", as in YAML.
+func (d Defaults) MarshalJSON() ([]byte, error) { return appendNode(nil, d.node), nil }
+
+// appendNode writes a tree as JSON.
+func appendNode(b []byte, n *yaml.Node) []byte {
+	text := func(s string) []byte {
+		var out bytes.Buffer
+		e := json.NewEncoder(&out)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(s); err != nil {
+			panic("recipe: " + err.Error())
+		}
+		return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		b = append(b, '{')
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(append(b, text(n.Content[i].Value)...), ':')
+			b = appendNode(b, n.Content[i+1])
+		}
+		return append(b, '}')
+	case yaml.SequenceNode:
+		b = append(b, '[')
+		for i, item := range n.Content {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendNode(b, item)
+		}
+		return append(b, ']')
+	}
+	if n.Tag != "!!str" && json.Valid([]byte(n.Value)) {
+		return append(b, n.Value...)
+	}
+	return append(b, text(n.Value)...)
+}
+
+// JSON is the recipe as one JSON object with the fields of its YAML, in order.
+func (r Recipe) JSON() []byte { return appendNode(nil, nodeOf(reflect.ValueOf(r))) }
+
+// Methods lists every method a recipe can name, room by room in the order a
+// training step meets them.
+func Methods() []Method {
+	var all []Method
+	all = appendMethods[task.Task](all, "task")
+	all = appendMethods[schedule.Schedule](all, "schedule")
+	all = appendMethods[reward.Shaper](all, "reward")
+	all = appendMethods[advantage.Estimator](all, "advantage")
+	all = appendMethods[correction.Weighting](all, "correction.weights")
+	all = appendMethods[correction.Masking](all, "correction.masks")
+	all = appendMethods[loss.Loss](all, "loss")
+	all = appendMethods[loss.KL](all, "kl")
+	return appendMethods[Guard](all, "guards")
+}
+
+// appendMethods lists one table.
+func appendMethods[T any](all []Method, field string) []Method {
+	for _, e := range table[T]() {
+		c := mustChoose[T](e.Name)
+		spec := e.Spec
+		if spec.Aliases == nil {
+			spec.Aliases = []string{}
+		}
+		if spec.Needs == nil {
+			spec.Needs = []string{}
+		}
+		all = append(all, Method{spec, field, Defaults{mappingOf(reflect.ValueOf(c.Params).Elem())}})
+	}
+	return all
+}

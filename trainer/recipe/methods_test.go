@@ -1,0 +1,51 @@
+package recipe
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestMethods checks that every entry can be shown, as text and as JSON.
+func TestMethods(t *testing.T) {
+	all := Methods()
+	text, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back []struct {
+		Name, Group, Unit, Source, Field string
+		Aliases                          []string
+		Defaults                         map[string]any
+	}
+	if err := json.Unmarshal(text, &back); err != nil || len(back) != len(all) {
+		t.Fatalf("%d entries of %d: %v", len(back), len(all), err)
+	}
+	for _, m := range back {
+		if m.Name == "" || m.Group == "" || m.Unit == "" || m.Source == "" || m.Field == "" || m.Aliases == nil || m.Defaults == nil {
+			t.Errorf("incomplete entry %+v", m)
+		}
+		if m.Name == "token_tis" && m.Defaults["cap"] != 2.0 {
+			t.Errorf("defaults of token_tis: %v", m.Defaults)
+		}
+	}
+}
+
+// TestJSON holds the JSON form of a recipe against what it was made from.
+func TestJSON(t *testing.T) {
+	r, err := Load("fp8-rollout-token-tis", "name=a", "correction.weights.cap=.inf", `checkpoint="x\"y"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back map[string]any
+	if err := json.Unmarshal(r.JSON(), &back); err != nil {
+		t.Fatalf("%v\n%s", err, r.JSON())
+	}
+	if back["name"] != "a" || back["steps"] != 300.0 || back["checkpoint"] != `x"y` ||
+		back["correction"].(map[string]any)["weights"].(map[string]any)["cap"] != ".inf" {
+		t.Errorf("%s", r.JSON())
+	}
+	if strings.Contains(string(r.JSON()), "\n") {
+		t.Error("more than one line")
+	}
+}
