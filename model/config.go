@@ -48,9 +48,11 @@ type Config struct {
 	Vocab int `yaml:"vocab" json:"vocab"`
 	// Positions is Rotary (default) or Learned.
 	Positions string `yaml:"positions" json:"positions"`
-	// RopeTheta is the base of the rotary angles. Default 10000 (arXiv:2104.09864),
-	// which suits short contexts; Mixtral uses 1e6 for 32k tokens. Without
-	// meaning, and set to 0, with learned positions.
+	// RopeTheta is the base of the rotary angles (arXiv:2104.09864). Default 100:
+	// heads of width 8 have four frequencies, and over contexts of a hundred
+	// tokens larger bases leave two of them without use (10000 is the paper's,
+	// Mixtral takes 1e6 for 32k tokens). Without meaning, and set to 0, with
+	// learned positions.
 	RopeTheta float64 `yaml:"rope_theta" json:"rope_theta"`
 	// NormEps is added to the mean square inside RMSNorm. Default 1e-5 (Mixtral).
 	NormEps float64 `yaml:"norm_eps" json:"norm_eps"`
@@ -82,7 +84,7 @@ func (c Config) WithDefaults() Config {
 	if c.Positions == Learned {
 		c.RopeTheta = 0
 	} else {
-		setDefault(&c.RopeTheta, 10000)
+		setDefault(&c.RopeTheta, 100)
 	}
 	if c.Experts == 0 || c.Experts == 1 {
 		c.Experts, c.TopK, c.GateOrder, c.Renormalise = 0, 0, "", false
