@@ -164,3 +164,22 @@ func reason(err error) error {
 	}
 	return err
 }
+
+// Locate returns where a field of a recipe was written: the file and the line,
+// or the assignment. A field that was not given is found at its nearest parent
+// that was, or in the file as a whole with line 0. It serves messages about
+// values that only turn out to be wrong later, such as a damaged checkpoint.
+func Locate(nameOrPath, field string, assignments ...string) (source string, line int) {
+	file, text, err := findText(nameOrPath)
+	if err != nil {
+		return nameOrPath, 0
+	}
+	doc, err := readTree(file, text)
+	if err != nil || doc.assign(assignments) != nil {
+		return file, 0
+	}
+	if n := indexOf(doc).nearest(field); n != nil {
+		return doc.origin(n)
+	}
+	return file, 0
+}

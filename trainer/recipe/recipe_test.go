@@ -277,3 +277,32 @@ func checkDefaults(t *testing.T, set string) {
 		t.Errorf("%s: %v\n%s", set, err, r.YAML())
 	}
 }
+
+// TestLocate finds fields in the text and in assignments.
+func TestLocate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.yaml")
+	if err := os.WriteFile(path, []byte("name: a\ncheckpoint: x\nmodel:\n  layers: 2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		field, set, source string
+		line               int
+	}{
+		{"checkpoint", "", path, 2},
+		{"model.layers", "", path, 4},
+		{"model.heads", "", path, 4},
+		{"steps", "", path, 0},
+		{"checkpoint", "checkpoint=y", "--set checkpoint=y", 0},
+	} {
+		var sets []string
+		if tc.set != "" {
+			sets = []string{tc.set}
+		}
+		if source, line := Locate(path, tc.field, sets...); source != tc.source || line != tc.line {
+			t.Errorf("%s %s: %s:%d, want %s:%d", tc.field, tc.set, source, line, tc.source, tc.line)
+		}
+	}
+	if source, line := Locate("none", "steps"); source != "none" || line != 0 {
+		t.Errorf("a recipe that is not there: %s:%d", source, line)
+	}
+}
