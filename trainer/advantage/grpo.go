@@ -1,10 +1,6 @@
 package advantage
 
-import (
-	"fmt"
-
-	"driftlab/trainer/batch"
-)
+import "driftlab/trainer/batch"
 
 // GRPO is group relative policy optimisation's advantage: the response's reward
 // against its siblings'.
@@ -32,20 +28,10 @@ type GRPO struct {
 
 // Estimate fills b.Advantage from Reward.
 func (e *GRPO) Estimate(b *batch.Batch) error {
-	if err := b.Require("Reward"); err != nil {
-		return err
-	}
-	e.score = resized(e.score, b.Len())
-	err := groups(b, func(from, to int) error {
-		e.normalise(e.score[from:to], b.Reward[from:to])
+	return outcome(b, &e.score, e.Asymmetry, func(score, reward []float64, _ int) error {
+		e.normalise(score, reward)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	broadcast(b, e.score)
-	e.apply(b)
-	return nil
 }
 
 // normalise fills the advantages of one group.
@@ -71,11 +57,11 @@ func (e *GRPO) normalise(score, reward []float64) {
 
 // Validate checks eps and singleton.
 func (e *GRPO) Validate() error {
-	if !(e.Eps >= 0) {
-		return fmt.Errorf("eps is %v, must not be negative", e.Eps)
+	if err := checkEps(e.Eps); err != nil {
+		return err
 	}
-	if e.Singleton != "raw" && e.Singleton != "zero" {
-		return fmt.Errorf("singleton is %q, must be \"raw\" or \"zero\"", e.Singleton)
+	if err := checkSingleton(e.Singleton); err != nil {
+		return err
 	}
 	return e.Asymmetry.Validate()
 }

@@ -58,19 +58,25 @@ func Variance(x []float64, mask []bool) float64 {
 	return sum / (n + Epsilon) * n / (n - 1)
 }
 
-// Whiten replaces x over the mask by (x-mean)/sqrt(variance+Epsilon). With
-// fewer than two entries there is no variance: they become 0.
-func Whiten(x []float64, mask []bool) {
-	if Count(mask) < 2 {
-		for i, m := range mask {
-			if m {
-				x[i] = 0
-			}
+// Whiten replaces x over the mask by (x-mean)/sqrt(variance+Epsilon), with
+// verl's mean and variance. With fewer than two entries there is no variance:
+// they become 0.
+func Whiten(x []float64, mask []bool) { WhitenWith(x, mask, Epsilon) }
+
+// WhitenWith is Whiten with another constant than Epsilon added to the number
+// of entries: 0 gives the exact mean and variance, as SkyRL and slime take them.
+func WhitenWith(x []float64, mask []bool, eps float64) {
+	n := float64(Count(mask))
+	mean, squares := Sum(x, mask)/(n+eps), 0.0
+	for i, m := range mask {
+		if m {
+			squares += (x[i] - mean) * (x[i] - mean)
 		}
-		return
 	}
-	mean := Mean(x, mask)
-	scale := 1 / math.Sqrt(Variance(x, mask)+Epsilon)
+	scale := 0.0
+	if n > 1 {
+		scale = 1 / math.Sqrt(squares/(n+eps)*n/(n-1)+Epsilon)
+	}
 	for i, m := range mask {
 		if m {
 			x[i] = (x[i] - mean) * scale

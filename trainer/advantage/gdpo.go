@@ -1,0 +1,110 @@
+package advantage
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/masked"
+)
+
+// GDPO normalises every reward kind in its group before adding them up, so
+// that no kind drowns the others, then whitens over the batch.
+//
+//	A_ik = (R_ik − mean_g)/(std_g + eps),   A_i = Σ_k weight_k·A_ik,   A = whiten(A)
+//
+// A kind that is constant in a group adds 0. Without RewardParts the only kind
+// is Reward.
+//
+// Source: arXiv 2601.05242; verl gdpo whitens over tokens, TRL's
+// normalize_then_sum over responses with (x − mean)/(std + eps).
+type GDPO struct {
+	Asymmetry `yaml:",inline"`
+	// Weights weighs the kinds, in their order. Empty means 1 each.
+	Weights []float64 `yaml:"weights"`
+	// Std divides by the group's standard deviation. Default true.
+	Std bool `yaml:"std"`
+	// Eps is added to standard deviations. Default 1e-6.
+	Eps float64 `yaml:"eps"`
+	// Whiten is "token" (verl), "sequence" (TRL) or "none". Default token.
+	Whiten string `yaml:"whiten"`
+
+	score, kind, part []float64
+}
+
+// Estimate fills b.Advantage from RewardParts.
+func (e *GDPO) Estimate(b *batch.Batch) error {
+	kinds := 1
+	if b.RewardParts != nil {
+		if err := b.Require("RewardParts"); err != nil {
+			return err
+		}
+		kinds = 0
+		if b.Len() > 0 {
+			kinds = len(b.RewardParts[0])
+		}
+	} else if err := b.Require("Reward"); err != nil {
+		return err
+	}
+	if len(e.Weights) != 0 && len(e.Weights) != kinds {
+		return fmt.Errorf("advantage: gdpo has %d weights for %d kinds of reward", len(e.Weights), kinds)
+	}
+	e.score, e.kind, e.part = resized(e.score, b.Len()), resized(e.kind, b.Len()), resized(e.part, b.Len())
+	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "raw"}
+	for k := range kinds {
+		for i := range e.kind {
+			e.kind[i] = part(b, i, k)
+		}
+		clear(e.part)
+		err := groups(b, func(from, to int) error {
+			one.normalise(e.part[from:to], e.kind[from:to])
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		weight := 1.0
+		if len(e.Weights) > 0 {
+			weight = e.Weights[k]
+		}
+		for i, x := range e.part {
+			e.score[i] += weight * x
+		}
+	}
+	if e.Whiten == "sequence" {
+		m, s := mean(e.score), deviation(e.score)+e.Eps
+		for i, x := range e.score {
+			e.score[i] = (x - m) / s
+		}
+	}
+	broadcast(b, e.score)
+	if e.Whiten == "token" {
+		masked.Whiten(b.Advantage, b.Mask)
+	}
+	e.apply(b)
+	return nil
+}
+
+// Validate checks eps, weights and whiten.
+func (e *GDPO) Validate() error {
+	for k, w := range e.Weights {
+		if math.IsNaN(w) || math.IsInf(w, 0) {
+			return fmt.Errorf("weights[%d] is %v", k, w)
+		}
+	}
+	if e.Whiten != "token" && e.Whiten != "sequence" && e.Whiten != "none" {
+		return fmt.Errorf("whiten is %q, must be \"token\", \"sequence\" or \"none\"", e.Whiten)
+	}
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}
+
+// part is the reward of kind k of response i; without kinds it is the reward.
+func part(b *batch.Batch, i, k int) float64 {
+	if b.RewardParts == nil {
+		return b.Reward[i]
+	}
+	return b.RewardParts[i][k]
+}

@@ -1,0 +1,127 @@
+package advantage
+
+import (
+	"fmt"
+
+	"driftlab/trainer/batch"
+)
+
+// Process is a group estimator that preserves tokens: process rewards keep
+// their place in the response, and outcome and process rewards are normalised
+// apart, so that neither drowns the other.
+//
+//	outcome   O_i = (R_i − mean_g)/(std_g + eps), on every token
+//	process   p̃_t = (r_t − mean_g)/(std_g + eps), over the rewarded tokens of the group
+//	          P_t = Σ_{s≥t} p̃_s, over the rewarded tokens from t on
+//	A_t = outcome_weight·O_i + process_weight·P_t
+//
+// Kinds of outcome reward (RewardParts) are each normalised and summed.
+// A token is rewarded if its TokenReward is not 0; rewarding every step end, a
+// response with more steps collects more terms, which the sum to come keeps and
+// a mean would hide.
+//
+// Source: DeepSeekMath, arXiv 2402.03300, section 4.1.3 (process supervision),
+// with separate normalisation per kind as in GDPO, arXiv 2601.05242.
+type Process struct {
+	Asymmetry `yaml:",inline"`
+	// OutcomeWeight multiplies the outcome's part. Default 1.
+	OutcomeWeight float64 `yaml:"outcome_weight"`
+	// ProcessWeight multiplies the process part. Default 1.
+	ProcessWeight float64 `yaml:"process_weight"`
+	// Std divides by the group's standard deviations. Default true.
+	Std bool `yaml:"std"`
+	// Eps is added to standard deviations. Default 1e-6.
+	Eps float64 `yaml:"eps"`
+
+	step, normal []float64
+	score, kind  []float64
+}
+
+// Estimate fills b.Advantage from Reward or RewardParts, and TokenReward.
+func (e *Process) Estimate(b *batch.Batch) error {
+	if err := b.Require("Mask", "TokenReward"); err != nil {
+		return err
+	}
+	if b.RewardParts == nil {
+		if err := b.Require("Reward"); err != nil {
+			return err
+		}
+	} else if err := b.Require("RewardParts"); err != nil {
+		return err
+	}
+	e.score, e.kind = resized(e.score, b.Len()), resized(e.kind, b.Len())
+	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "raw"}
+	b.Advantage = resized(b.Advantage, b.Tokens())
+	err := groups(b, func(from, to int) error {
+		e.outcome(b, &one, from, to)
+		e.process(b, &one, from, to)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	e.apply(b)
+	return nil
+}
+
+// outcome adds the outcome's part for the responses from..to.
+func (e *Process) outcome(b *batch.Batch, one *GRPO, from, to int) {
+	kinds := 1
+	if b.RewardParts != nil {
+		kinds = len(b.RewardParts[from])
+	}
+	for k := range kinds {
+		for i := from; i < to; i++ {
+			e.kind[i], e.score[i] = part(b, i, k), 0
+		}
+		one.normalise(e.score[from:to], e.kind[from:to])
+		for i := from; i < to; i++ {
+			start, end := b.Span(i)
+			for n := start; n < end; n++ {
+				if b.Mask[n] {
+					b.Advantage[n] += e.OutcomeWeight * e.score[i]
+				}
+			}
+		}
+	}
+}
+
+// process adds the process part for the responses from..to.
+func (e *Process) process(b *batch.Batch, one *GRPO, from, to int) {
+	e.step = e.step[:0]
+	for n := b.Offsets[from]; n < b.Offsets[to]; n++ {
+		if b.TokenReward[n] != 0 {
+			e.step = append(e.step, b.TokenReward[n])
+		}
+	}
+	if len(e.step) == 0 {
+		return
+	}
+	e.normal = resized(e.normal, len(e.step))
+	one.normalise(e.normal, e.step)
+	next := len(e.step)
+	for i := to - 1; i >= from; i-- {
+		start, end := b.Span(i)
+		sum := 0.0
+		for n := end - 1; n >= start; n-- {
+			if b.TokenReward[n] != 0 {
+				next--
+				sum += e.normal[next]
+			}
+			if b.Mask[n] {
+				b.Advantage[n] += e.ProcessWeight * sum
+			}
+		}
+	}
+}
+
+// Validate checks the weights and eps.
+func (e *Process) Validate() error {
+	if !(e.OutcomeWeight >= 0) || !(e.ProcessWeight >= 0) {
+		return fmt.Errorf("outcome_weight and process_weight are %v and %v, must not be negative", e.OutcomeWeight, e.ProcessWeight)
+	}
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}

@@ -1,0 +1,37 @@
+package advantage
+
+import "driftlab/trainer/batch"
+
+// ReMax subtracts the reward of the greedy response to the same prompt, which
+// costs one more rollout per prompt and no critic.
+//
+//	A_t = Σ_{s≥t} r_s − R_greedy
+//
+// Source: arXiv 2310.10505; verl remax.
+type ReMax struct {
+	Asymmetry `yaml:",inline"`
+}
+
+// Estimate fills b.Return and b.Advantage from TokenReward and GreedyReward.
+func (e *ReMax) Estimate(b *batch.Batch) error {
+	if err := b.Require("GreedyReward"); err != nil {
+		return err
+	}
+	if err := returns(b, 1, Carry); err != nil {
+		return err
+	}
+	b.Advantage = resized(b.Advantage, b.Tokens())
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			if b.Mask[n] {
+				b.Advantage[n] = b.Return[n] - b.GreedyReward[i]
+			}
+		}
+	}
+	e.apply(b)
+	return nil
+}
+
+// Validate checks positive_weight.
+func (e *ReMax) Validate() error { return e.Asymmetry.Validate() }

@@ -1,0 +1,98 @@
+package advantage
+
+import (
+	"fmt"
+
+	"driftlab/trainer/batch"
+)
+
+// ZeroVariance learns also from groups whose rewards are all equal, which give
+// GRPO nothing: entropy shapes what is left (RL-ZVP).
+//
+//	mixed group   GRPO
+//	all correct   A_t = +scale·H_t
+//	all wrong     A_t = −scale·(max_s H_s − H_t)
+//
+// H is the entropy of the token's distribution, its maximum over the generated
+// tokens of the response. A group counts as correct if Correct says so of its
+// first response, else, without Correct, if its reward is above threshold.
+//
+// Source: arXiv 2509.21880, read in a port to NeMo-RL; the last stage of
+// CompassMax's zero-variance elimination (arXiv 2512.07710).
+type ZeroVariance struct {
+	Asymmetry `yaml:",inline"`
+	// Scale is alpha. Default 0.1.
+	Scale float64 `yaml:"scale"`
+	// Threshold separates correct from wrong where there are no labels. Default 0.
+	Threshold float64 `yaml:"threshold"`
+	// Std divides by the standard deviation in mixed groups. Default true.
+	Std bool `yaml:"std"`
+	// Eps is added to it. Default 1e-6.
+	Eps float64 `yaml:"eps"`
+
+	score []float64
+}
+
+// Estimate fills b.Advantage from Reward and Entropy.
+func (e *ZeroVariance) Estimate(b *batch.Batch) error {
+	if err := b.Require("Entropy"); err != nil {
+		return err
+	}
+	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "zero"}
+	err := outcome(b, &e.score, symmetric, func(score, reward []float64, _ int) error {
+		one.normalise(score, reward)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = groups(b, func(from, to int) error {
+		if !constant(b.Reward[from:to]) {
+			return nil
+		}
+		correct := b.Reward[from] > e.Threshold
+		if len(b.Correct) == b.Len() {
+			correct = b.Correct[from]
+		}
+		for i := from; i < to; i++ {
+			e.shape(b, i, correct)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	e.apply(b)
+	return nil
+}
+
+// shape fills the advantages of response i of a group without variance.
+func (e *ZeroVariance) shape(b *batch.Batch, i int, correct bool) {
+	from, to := b.Span(i)
+	largest := 0.0
+	for n := from; n < to; n++ {
+		if b.Mask[n] {
+			largest = max(largest, b.Entropy[n])
+		}
+	}
+	for n := from; n < to; n++ {
+		switch {
+		case !b.Mask[n]:
+		case correct:
+			b.Advantage[n] = e.Scale * b.Entropy[n]
+		default:
+			b.Advantage[n] = -e.Scale * (largest - b.Entropy[n])
+		}
+	}
+}
+
+// Validate checks scale and eps.
+func (e *ZeroVariance) Validate() error {
+	if !(e.Scale >= 0) {
+		return fmt.Errorf("scale is %v, must not be negative", e.Scale)
+	}
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}
