@@ -1,0 +1,423 @@
+package model
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"driftlab/model/safetensors"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files; understand the difference before committing it")
+
+func ptr[T any](v T) *T { return &v }
+
+// odd fills parameters with every kind of float32, NaN payloads included.
+func odd(p *Params) {
+	p.Init(5)
+	for i, bits := range []uint32{0x80000000, 1, 0x7f800000, 0xff800000, 0x7fc12345, 0x7f7fffff} {
+		p.Theta[i] = math.Float32frombits(bits)
+	}
+}
+
+func sameBits(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}
+
+func TestCheckpointRoundTrip(t *testing.T) {
+	for name, c := range shapes {
+		p := New(c)
+		odd(p)
+		x := Extras{Vocab: []string{"<bos>", "a \"quoted\" <token>\n", ""}[:min(3, p.Config.Vocab)], BOS: ptr(0), Notes: map[string]string{"recipe": "chain <base>"}}
+		if name == "moe" {
+			p.RouterBias = make([]float32, p.Config.Layers*p.Config.Experts)
+			p.RouterBias[9] = -0.5
+		}
+		dir := filepath.Join(t.TempDir(), "new", "checkpoint")
+		if err := Save(dir, p, x); err != nil {
+			t.Fatal(err)
+		}
+		fromDir, err := Load(dir)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		fromFS, err := LoadFS(os.DirFS(filepath.Dir(dir)), "checkpoint")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, ck := range []*Checkpoint{fromDir, fromFS} {
+			if ck.Params.Config != p.Config {
+				t.Errorf("%s: configuration %+v, want %+v", name, ck.Params.Config, p.Config)
+			}
+			if !sameBits(ck.Params.Theta, p.Theta) || !sameBits(ck.Params.RouterBias, p.RouterBias) || (ck.Params.RouterBias == nil) != (p.RouterBias == nil) {
+				t.Errorf("%s: parameters changed", name)
+			}
+			if !slices.Equal(ck.Vocab, x.Vocab) || *ck.BOS != 0 || ck.EOS != nil || ck.Notes["recipe"] != "chain <base>" {
+				t.Errorf("%s: extras %+v", name, ck.Extras)
+			}
+		}
+
+		// Saving what was loaded gives the same bytes; over an existing folder too.
+		before := read(t, dir)
+		if err := Save(dir, fromDir.Params, fromDir.Extras); err != nil {
+			t.Fatal(err)
+		}
+		after := read(t, dir)
+		for file, data := range before {
+			if !bytes.Equal(data, after[file]) {
+				t.Errorf("%s: %s changed in a round trip", name, file)
+			}
+		}
+		if len(before) != 3 || len(after) != 3 {
+			t.Errorf("%s: %d files, then %d", name, len(before), len(after))
+		}
+		if siblings, _ := os.ReadDir(filepath.Dir(dir)); len(siblings) != 1 {
+			t.Errorf("%s: something was left beside the checkpoint: %v", name, siblings)
+		}
+		// A vocabulary of an earlier version does not survive.
+		if err := Save(dir, p, Extras{}); err != nil {
+			t.Fatal(err)
+		}
+		if ck, err := Load(dir); err != nil || ck.Vocab != nil {
+			t.Errorf("%s: vocabulary %v, %v", name, ck.Vocab, err)
+		}
+	}
+}
+
+// read returns the files of a folder.
+func read(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// The text that others read: config.json of each kind of model, the names and
+// shapes of its tensors, the vocabulary. The hash in it pins Init and the
+// weights file to the bit.
+func TestCheckpointGolden(t *testing.T) {
+	for _, name := range []string{"moe", "moe grouped", "moe learned", "dense"} {
+		p := New(shapes[name])
+		p.Init(1)
+		files, err := encode(p, Extras{Vocab: []string{"<bos>", "0", "+"}, BOS: ptr(0), EOS: ptr(2), Notes: map[string]string{"recipe": "golden", "step": "0"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		for _, f := range files {
+			fmt.Fprintf(&b, "-- %s --\n", f.name)
+			if f.name != weightsFile {
+				b.Write(f.data)
+				continue
+			}
+			parsed, err := safetensors.Parse(f.data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range parsed.Tensors {
+				fmt.Fprintf(&b, "%s %s %v\n", x.Name, x.DType, x.Shape)
+			}
+		}
+		path := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".golden")
+		if *update {
+			if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); got != string(want) {
+			t.Errorf("%s differs; run with -update and read the difference\n%s", path, got)
+		}
+	}
+}
+
+// small is a checkpoint in memory that the tests below damage.
+func small(t *testing.T) fstest.MapFS {
+	t.Helper()
+	p := New(Config{Layers: 2, DModel: 4, Heads: 2, Experts: 2, DFF: 3, Vocab: 5})
+	p.Init(1)
+	files, err := encode(p, Extras{Vocab: []string{"a", "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys := fstest.MapFS{}
+	for _, f := range files {
+		fsys["ck/"+f.name] = &fstest.MapFile{Data: f.data}
+	}
+	return fsys
+}
+
+// edit replaces text in a file; in config.json the hash goes too where asked.
+func edit(t *testing.T, fsys fstest.MapFS, name, old, new string) {
+	t.Helper()
+	text := string(fsys["ck/"+name].Data)
+	if !strings.Contains(text, old) {
+		t.Fatalf("%s has no %q", name, old)
+	}
+	fsys["ck/"+name] = &fstest.MapFile{Data: []byte(strings.Replace(text, old, new, 1))}
+}
+
+// unhash lets weights be changed on purpose, as the error message says.
+func unhash(t *testing.T, fsys fstest.MapFS) {
+	text := string(fsys["ck/config.json"].Data)
+	from := strings.Index(text, `"weights_sha256": "`) + len(`"weights_sha256": "`)
+	edit(t, fsys, configFile, text[from:from+64], "")
+}
+
+// rewrite changes the tensors of the weights file and takes the hash out.
+func rewrite(t *testing.T, fsys fstest.MapFS, change func([]safetensors.Tensor) []safetensors.Tensor) {
+	f, err := safetensors.Parse(fsys["ck/model.safetensors"].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := safetensors.Write(&b, change(f.Tensors), f.Metadata); err != nil {
+		t.Fatal(err)
+	}
+	fsys["ck/model.safetensors"] = &fstest.MapFile{Data: b.Bytes()}
+	unhash(t, fsys)
+}
+
+// Every kind of damage gives one line that names the folder, the file and what
+// is wrong.
+func TestLoadRefuses(t *testing.T) {
+	config := func(old, new string) func(*testing.T, fstest.MapFS) {
+		return func(t *testing.T, fsys fstest.MapFS) { edit(t, fsys, configFile, old, new) }
+	}
+	vocab := func(text string) func(*testing.T, fstest.MapFS) {
+		return func(t *testing.T, fsys fstest.MapFS) { fsys["ck/vocab.json"] = &fstest.MapFile{Data: []byte(text)} }
+	}
+	weights := func(change func([]safetensors.Tensor) []safetensors.Tensor) func(*testing.T, fstest.MapFS) {
+		return func(t *testing.T, fsys fstest.MapFS) { rewrite(t, fsys, change) }
+	}
+	tests := []struct {
+		name   string
+		damage func(*testing.T, fstest.MapFS)
+		want   string
+	}{
+		{"no config", func(t *testing.T, f fstest.MapFS) { delete(f, "ck/config.json") }, "checkpoint ck: config.json is missing"},
+		{"no weights", func(t *testing.T, f fstest.MapFS) { delete(f, "ck/model.safetensors") }, "checkpoint ck: model.safetensors is missing"},
+		{"shards", func(t *testing.T, f fstest.MapFS) {
+			delete(f, "ck/model.safetensors")
+			f["ck/model.safetensors.index.json"] = &fstest.MapFile{}
+		}, "model.safetensors: the weights are split into shards"},
+		{"config is a folder", func(t *testing.T, f fstest.MapFS) {
+			delete(f, "ck/config.json")
+			f["ck/config.json/x"] = &fstest.MapFile{}
+		}, "checkpoint ck: config.json: "},
+		{"config is not JSON", config("{", "["), "config.json: line "},
+		{"wrong type", config(`"hidden_size": 4`, `"hidden_size": "4"`), "config.json: line 9: hidden_size is a string, need a int"},
+		{"fraction", config(`"hidden_size": 4`, `"hidden_size": 4.5`), "config.json: line 9: hidden_size is a number 4.5, need a int"},
+		{"missing field", config(`"hidden_size"`, `"hidden"`), "config.json: hidden_size is missing"},
+		{"null field", config(`"vocab_size": 5`, `"vocab_size": null`), "config.json: vocab_size is missing"},
+		{"zero", config(`"num_hidden_layers": 2`, `"num_hidden_layers": 0`), "config.json: num_hidden_layers is 0"},
+		{"zero top-k", config(`"num_experts_per_tok": 2`, `"num_experts_per_tok": 0`), "num_experts_per_tok is 0"},
+		{"zero eps", config(`"rms_norm_eps": 0.00001`, `"rms_norm_eps": 0`), "rms_norm_eps 0 is not a positive number"},
+		{"two faults", config(`"hidden_act": "silu",`, `"hidden_act": "gelu", "tie_word_embeddings_": 1, "attention_bias": true,`), "; "},
+		{"model type", config(`"mixtral"`, `"gpt2"`), `model_type "gpt2" is not`},
+		{"tied", config(`"tie_word_embeddings": false`, `"tie_word_embeddings": true`), "tie_word_embeddings"},
+		{"window", config(`"sliding_window": null`, `"sliding_window": 64`), "sliding_window 64 below"},
+		{"scaled rope", config(`"rope_scaling": null`, `"rope_scaling": {"rope_type": "yarn"}`), "rope scaling"},
+		{"no rope", config(`"rope_theta": 100`, `"rope_theta": null`), "rope_theta is missing"},
+		{"rope 0", config(`"rope_theta": 100`, `"rope_theta": 0`), "rope_theta 0 is not"},
+		{"head width", config(`"vocab_size"`, `"head_dim": 3, "vocab_size"`), "head_dim 3 times 2 heads is not hidden_size 4"},
+		{"heads", config(`"num_attention_heads": 2`, `"num_attention_heads": 3`), "model.heads: 3 does not divide d_model 4"},
+		{"one expert", config(`"num_local_experts": 2`, `"num_local_experts": 1`), "num_local_experts 1 is not supported"},
+		{"gate order", config(`"gate_order": "topk-then-softmax"`, `"gate_order": "random"`), `model.gate_order: unknown "random"`},
+		{"no gate order", config(`"gate_order": "topk-then-softmax"`, `"x": 1`), `driftlab.gate_order is missing`},
+		{"mistyped size", config(`"vocab_size": 5`, `"vocab_size": 900000`), "model.safetensors: 4344 bytes cannot hold the 7200308 parameters"},
+		{"shape", config(`"vocab_size": 5`, `"vocab_size": 6`), `tensor "model.embed_tokens.weight" has shape [5 4], config.json asks for [6 4]`},
+		{"fewer layers", config(`"num_hidden_layers": 2`, `"num_hidden_layers": 1`), `unexpected tensor "model.layers.1.`},
+		{"cut", func(t *testing.T, f fstest.MapFS) {
+			w := f["ck/model.safetensors"]
+			w.Data = w.Data[:len(w.Data)-1]
+		}, "model.safetensors: the file is damaged or not the one"},
+		{"cut, no hash", func(t *testing.T, f fstest.MapFS) {
+			w := f["ck/model.safetensors"]
+			w.Data = w.Data[:len(w.Data)-1]
+			unhash(t, f)
+		}, `model.safetensors: tensor "model.norm.weight" ends at byte`},
+		{"one bit", func(t *testing.T, f fstest.MapFS) {
+			w := f["ck/model.safetensors"]
+			w.Data = slices.Clone(w.Data)
+			w.Data[len(w.Data)-7] ^= 4
+		}, "the file is damaged"},
+		{"missing tensor", weights(func(x []safetensors.Tensor) []safetensors.Tensor { return x[1:] }), `tensor "lm_head.weight" is missing`},
+		{"more tensors", weights(func(x []safetensors.Tensor) []safetensors.Tensor {
+			return append(x, safetensors.Float32("extra", []int{1}, []float32{1}))
+		}), `unexpected tensor "extra"`},
+		{"half the biases", weights(func(x []safetensors.Tensor) []safetensors.Tensor {
+			return append(x, safetensors.Float32("model.layers.0.block_sparse_moe.gate.e_score_correction_bias", []int{2}, []float32{1, 2}))
+		}), `"model.layers.1.block_sparse_moe.gate.e_score_correction_bias" is missing`},
+		{"double precision", weights(func(x []safetensors.Tensor) []safetensors.Tensor {
+			i := slices.IndexFunc(x, func(x safetensors.Tensor) bool { return x.Name == "model.norm.weight" })
+			x[i].DType, x[i].Data = safetensors.F64, make([]byte, 32)
+			return x
+		}), `tensor "model.norm.weight" has format F64: convert it`},
+		{"vocabulary too long", vocab(`{"a":0,"b":1,"c":2,"d":3,"e":4,"f":5}`), "vocab.json: 6 tokens for a vocabulary of 5"},
+		{"vocabulary with a hole", vocab(`{"a":0,"b":2}`), "not 0 to 1, each once"},
+		{"vocabulary twice", vocab(`{"a":0,"b":0}`), "not 0 to 1, each once"},
+		{"vocabulary null", vocab(`{"a":null}`), "each once"},
+		{"vocabulary is a list", vocab(`["a"]`), "vocab.json: line 1: "},
+		{"vocabulary and more", vocab(`{"a":0}{}`), "text follows"},
+	}
+	for _, tt := range tests {
+		fsys := small(t)
+		tt.damage(t, fsys)
+		_, err := LoadFS(fsys, "ck")
+		if err == nil {
+			t.Errorf("%s: loaded", tt.name)
+		} else if text := err.Error(); !strings.HasPrefix(text, "checkpoint ck: ") || !strings.Contains(text, tt.want) || strings.Contains(text, "\n") {
+			t.Errorf("%s: %q, want one line with %q", tt.name, text, tt.want)
+		}
+	}
+}
+
+func TestLoadNotAFolder(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "missing")
+	if _, err := Load(missing); err == nil || err.Error() != "checkpoint "+missing+": there is no such folder" {
+		t.Errorf("missing folder: %v", err)
+	}
+	path := filepath.Join(dir, "a-file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "this is a file") {
+		t.Errorf("a file: %v", err)
+	}
+	p := New(Config{Vocab: 5})
+	for _, dir := range []string{path, filepath.Join(path, "sub")} {
+		if err := Save(dir, p, Extras{}); err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "checkpoint "+dir) {
+			t.Errorf("saving below a file: %v", err)
+		}
+	}
+	if err := Save(filepath.Join(dir, "x"), p, Extras{Vocab: []string{"a", "a"}}); err == nil || !strings.Contains(err.Error(), `token "a" has two ids, 0 and 1`) {
+		t.Errorf("vocabulary with a token twice: %v", err)
+	}
+	if err := Save(filepath.Join(dir, "x"), p, Extras{Vocab: make([]string, 6)}); err == nil || !strings.Contains(err.Error(), "6 tokens for a vocabulary of 5") {
+		t.Errorf("vocabulary too long: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("failed saves left %v", left)
+	}
+}
+
+// A folder as transformers would write it: no fields of ours, bfloat16 weights,
+// other fields beside, the rotary base in its newer place.
+func TestLoadForeign(t *testing.T) {
+	fsys := small(t)
+	want, err := LoadFS(fsys, "ck")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, fsys, func(tensors []safetensors.Tensor) []safetensors.Tensor {
+		for i, x := range tensors {
+			half := make([]byte, len(x.Data)/2)
+			for j := range x.Len() {
+				// The upper half of a float32 is the bfloat16 nearest to zero.
+				binary.LittleEndian.PutUint16(half[2*j:], binary.LittleEndian.Uint16(x.Data[4*j+2:]))
+			}
+			tensors[i] = safetensors.Tensor{Name: x.Name, DType: safetensors.BF16, Shape: x.Shape, Data: half}
+		}
+		return tensors
+	})
+	fsys["ck/config.json"] = &fstest.MapFile{Data: []byte(`{
+		"architectures": ["MixtralForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1, "eos_token_id": 2,
+		"hidden_act": "silu", "hidden_size": 4, "initializer_range": 0.02, "intermediate_size": 3,
+		"max_position_embeddings": 128, "model_type": "mixtral", "num_attention_heads": 2, "num_experts_per_tok": 2,
+		"num_hidden_layers": 2, "num_local_experts": 2, "output_router_logits": false, "rms_norm_eps": 1e-05,
+		"rope_parameters": {"rope_theta": 100.0, "rope_type": "default"}, "router_aux_loss_coef": 0.001,
+		"sliding_window": null, "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 5}`)}
+	delete(fsys, "ck/vocab.json")
+	got, err := LoadFS(fsys, "ck")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Params.Config != want.Params.Config || *got.BOS != 1 || *got.EOS != 2 {
+		t.Errorf("configuration %+v, want %+v", got.Params.Config, want.Params.Config)
+	}
+	for i, v := range want.Params.Theta {
+		if cut := math.Float32frombits(math.Float32bits(v) &^ 0xffff); got.Params.Theta[i] != cut {
+			t.Fatalf("parameter %d is %v, want %v", i, got.Params.Theta[i], cut)
+		}
+	}
+}
+
+// Whatever the two JSON files hold, loading gives a valid model or one line.
+func FuzzLoad(f *testing.F) {
+	p := New(Config{Layers: 1, DModel: 2, Heads: 1, Experts: 2, DFF: 1, Vocab: 2, Context: 3})
+	files, err := encode(p, Extras{Vocab: []string{"a"}, EOS: ptr(1)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	weights, vocab, config := files[0].data, files[1].data, files[2].data
+	f.Add(config, vocab)
+	f.Add(bytes.Replace(config, []byte(`"hidden_size": 2`), []byte(`"hidden_size": 65536`), 1), vocab)
+	f.Add(bytes.Replace(config, []byte(`"num_hidden_layers": 1`), []byte(`"num_hidden_layers": 1000`), 1), []byte("{}"))
+	f.Add(bytes.Replace(config, []byte(`"num_local_experts": 2`), []byte(`"num_local_experts": -1`), 1), []byte(`{"a":-1}`))
+	f.Fuzz(func(t *testing.T, config, vocab []byte) {
+		ck, err := LoadFS(fstest.MapFS{
+			"config.json": {Data: config}, "vocab.json": {Data: vocab}, "model.safetensors": {Data: weights},
+		}, ".")
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\r") {
+				t.Fatalf("error of more than one line: %q", err)
+			}
+			return
+		}
+		if err := ck.Params.Config.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if len(ck.Vocab) > ck.Params.Config.Vocab {
+			t.Fatalf("%d tokens for a vocabulary of %d", len(ck.Vocab), ck.Params.Config.Vocab)
+		}
+	})
+}
+
+func BenchmarkCheckpoint(b *testing.B) {
+	p := New(Config{Experts: 8, Vocab: 64})
+	p.Init(1)
+	dir := filepath.Join(b.TempDir(), "ck")
+	b.Run("save", func(b *testing.B) {
+		b.SetBytes(int64(4 * len(p.Theta)))
+		for b.Loop() {
+			if err := Save(dir, p, Extras{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("load", func(b *testing.B) {
+		b.SetBytes(int64(4 * len(p.Theta)))
+		for b.Loop() {
+			if _, err := Load(dir); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("init", func(b *testing.B) {
+		b.SetBytes(int64(4 * len(p.Theta)))
+		for b.Loop() {
+			p.Init(1)
+		}
+	})
+}

@@ -1,0 +1,254 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// hfConfig is config.json in the order in which it is written: the fields of
+// transformers' MixtralConfig or LlamaConfig, and ours under their own key.
+// Pointers are fields that may be absent or null.
+type hfConfig struct {
+	Architectures    []string     `json:"architectures"`
+	AttentionBias    bool         `json:"attention_bias"`
+	BOS              *int         `json:"bos_token_id"`
+	EOS              *int         `json:"eos_token_id"`
+	HeadDim          *int         `json:"head_dim,omitempty"`
+	HiddenAct        string       `json:"hidden_act"`
+	HiddenSize       *int         `json:"hidden_size"`
+	IntermediateSize *int         `json:"intermediate_size"`
+	MaxPositions     *int         `json:"max_position_embeddings"`
+	ModelType        string       `json:"model_type"`
+	Heads            *int         `json:"num_attention_heads"`
+	TopK             *int         `json:"num_experts_per_tok,omitempty"`
+	Layers           *int         `json:"num_hidden_layers"`
+	KVHeads          *int         `json:"num_key_value_heads"`
+	Experts          *int         `json:"num_local_experts,omitempty"`
+	NormEps          *float64     `json:"rms_norm_eps"`
+	RopeParameters   *hfRope      `json:"rope_parameters,omitempty"`
+	RopeScaling      *hfRope      `json:"rope_scaling"`
+	RopeTheta        *float64     `json:"rope_theta"`
+	SlidingWindow    *int         `json:"sliding_window"`
+	TieEmbeddings    bool         `json:"tie_word_embeddings"`
+	TorchDType       string       `json:"torch_dtype"`
+	VocabSize        *int         `json:"vocab_size"`
+	Driftlab         *extraConfig `json:"driftlab,omitempty"`
+}
+
+// hfRope is how transformers 5 spells the rotary parameters, and how 4 spells
+// their scaling.
+type hfRope struct {
+	Theta *float64 `json:"rope_theta"`
+	Type  *string  `json:"rope_type"`
+}
+
+// extraConfig is what Mixtral's fields cannot say.
+type extraConfig struct {
+	Positions     string            `json:"positions"`
+	GateOrder     string            `json:"gate_order,omitempty"`
+	Renormalise   bool              `json:"renormalise,omitempty"`
+	WeightsSHA256 string            `json:"weights_sha256"`
+	Notes         map[string]string `json:"notes,omitempty"`
+}
+
+// mixtralLike reports whether transformers' own Mixtral or Llama class computes
+// the same function. A checkpoint of another model gets a type of its own, so
+// that it is refused there instead of silently computing something else.
+func (p *Params) mixtralLike() bool {
+	c := p.Config
+	return c.Positions == Rotary && p.RouterBias == nil && (c.GateOrder != SoftmaxThenTopK || c.Renormalise)
+}
+
+// formatConfig is the text of config.json.
+func formatConfig(p *Params, x Extras, weightsSHA256 string) ([]byte, error) {
+	c := p.Config
+	h := hfConfig{
+		BOS: x.BOS, EOS: x.EOS,
+		HiddenAct: "silu", HiddenSize: &c.DModel, IntermediateSize: &c.DFF, MaxPositions: &c.Context,
+		Heads: &c.Heads, Layers: &c.Layers, KVHeads: &c.KVHeads, NormEps: &c.NormEps,
+		TorchDType: "float32", VocabSize: &c.Vocab,
+		Driftlab: &extraConfig{
+			Positions: c.Positions, GateOrder: c.GateOrder, Renormalise: c.Renormalise,
+			WeightsSHA256: weightsSHA256, Notes: x.Notes,
+		},
+	}
+	if c.Positions == Rotary {
+		h.RopeTheta = &c.RopeTheta
+	}
+	if !c.Dense() {
+		h.Experts, h.TopK = &c.Experts, &c.TopK
+	}
+	switch {
+	case !p.mixtralLike():
+		h.Architectures, h.ModelType = []string{"DriftlabForCausalLM"}, "driftlab"
+	case c.Dense():
+		h.Architectures, h.ModelType = []string{"LlamaForCausalLM"}, "llama"
+	default:
+		h.Architectures, h.ModelType = []string{"MixtralForCausalLM"}, "mixtral"
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(h); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// parseConfig reads config.json. Fields it does not know are ignored, as the
+// files of others have many; what would change the function is refused.
+func parseConfig(text []byte) (Config, *extraConfig, Extras, error) {
+	var h hfConfig
+	if err := json.Unmarshal(text, &h); err != nil {
+		return Config{}, nil, Extras{}, jsonFault(text, err)
+	}
+	if err := errors.Join(h.refusals()...); err != nil {
+		return Config{}, nil, Extras{}, oneLine(err)
+	}
+	c := Config{
+		Layers: *h.Layers, DModel: *h.HiddenSize, Heads: *h.Heads, KVHeads: *h.Heads,
+		DFF: *h.IntermediateSize, Context: *h.MaxPositions, Vocab: *h.VocabSize, NormEps: *h.NormEps,
+		Positions: Rotary,
+	}
+	if h.KVHeads != nil {
+		c.KVHeads = *h.KVHeads
+	}
+	if h.Experts != nil {
+		c.Experts, c.GateOrder = *h.Experts, TopKThenSoftmax
+		if h.TopK != nil {
+			c.TopK = *h.TopK
+		}
+	}
+	if theta := h.ropeTheta(); theta != nil {
+		c.RopeTheta = *theta
+	}
+	x := Extras{BOS: h.BOS, EOS: h.EOS}
+	if d := h.Driftlab; d != nil {
+		c.Positions, c.Renormalise = d.Positions, d.Renormalise
+		if !c.Dense() {
+			c.GateOrder = d.GateOrder
+		}
+		x.Notes = d.Notes
+	}
+	c = c.WithDefaults()
+	if err := c.Validate(); err != nil {
+		return Config{}, nil, Extras{}, oneLine(err)
+	}
+	return c, h.Driftlab, x, nil
+}
+
+// ropeTheta finds the base of the rotary angles under either spelling.
+func (h *hfConfig) ropeTheta() *float64 {
+	if h.RopeParameters != nil && h.RopeParameters.Theta != nil {
+		return h.RopeParameters.Theta
+	}
+	return h.RopeTheta
+}
+
+// routed reports whether the file describes a mixture of experts.
+func (h *hfConfig) routed() bool { return h.Experts != nil && *h.Experts > 1 }
+
+// refusals lists missing fields and those this package cannot honour.
+func (h *hfConfig) refusals() []error {
+	var faults []error
+	refuse := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	for _, f := range []struct {
+		name    string
+		missing bool
+	}{
+		{"num_hidden_layers", h.Layers == nil},
+		{"hidden_size", h.HiddenSize == nil},
+		{"num_attention_heads", h.Heads == nil},
+		{"intermediate_size", h.IntermediateSize == nil},
+		{"max_position_embeddings", h.MaxPositions == nil},
+		{"vocab_size", h.VocabSize == nil},
+		{"rms_norm_eps", h.NormEps == nil},
+		{"num_local_experts", h.ModelType == "mixtral" && h.Experts == nil},
+		{"num_experts_per_tok", h.routed() && h.TopK == nil},
+		{"driftlab", h.ModelType == "driftlab" && h.Driftlab == nil},
+		{"driftlab.positions", h.Driftlab != nil && h.Driftlab.Positions == ""},
+		{"driftlab.gate_order", h.Driftlab != nil && h.Driftlab.GateOrder == "" && h.routed()},
+	} {
+		if f.missing {
+			refuse("%s is missing", f.name)
+		}
+	}
+	// Zero means "not set" to WithDefaults; in a file it is a fault.
+	for _, f := range []struct {
+		name  string
+		value *int
+	}{
+		{"num_hidden_layers", h.Layers}, {"hidden_size", h.HiddenSize}, {"num_attention_heads", h.Heads},
+		{"num_key_value_heads", h.KVHeads}, {"intermediate_size", h.IntermediateSize},
+		{"max_position_embeddings", h.MaxPositions}, {"vocab_size", h.VocabSize},
+	} {
+		if f.value != nil && *f.value < 1 {
+			refuse("%s is %d", f.name, *f.value)
+		}
+	}
+	if h.NormEps != nil && !(*h.NormEps > 0) {
+		refuse("rms_norm_eps %v is not a positive number", *h.NormEps)
+	}
+	if h.routed() && h.TopK != nil && *h.TopK < 1 {
+		refuse("num_experts_per_tok is %d", *h.TopK)
+	}
+	if h.ModelType == "mixtral" && h.Experts != nil && *h.Experts < 2 {
+		refuse("num_local_experts %d is not supported: a model without routing is a llama", *h.Experts)
+	}
+	if h.ModelType != "mixtral" && h.ModelType != "llama" && h.ModelType != "driftlab" {
+		refuse("model_type %q is not mixtral, llama or driftlab", h.ModelType)
+	}
+	if h.HiddenAct != "silu" {
+		refuse("hidden_act %q is not silu", h.HiddenAct)
+	}
+	if h.TieEmbeddings {
+		refuse("tie_word_embeddings is not supported: store lm_head.weight")
+	}
+	if h.AttentionBias {
+		refuse("attention_bias is not supported")
+	}
+	if h.SlidingWindow != nil && h.MaxPositions != nil && *h.SlidingWindow < *h.MaxPositions {
+		refuse("sliding_window %d below max_position_embeddings %d is not supported", *h.SlidingWindow, *h.MaxPositions)
+	}
+	if h.RopeScaling != nil || h.RopeParameters != nil && h.RopeParameters.Type != nil && *h.RopeParameters.Type != "default" {
+		refuse("rope scaling is not supported")
+	}
+	if h.HeadDim != nil && h.HiddenSize != nil && h.Heads != nil && int64(*h.HeadDim)*int64(*h.Heads) != int64(*h.HiddenSize) {
+		refuse("head_dim %d times %d heads is not hidden_size %d", *h.HeadDim, *h.Heads, *h.HiddenSize)
+	}
+	rotary := h.Driftlab == nil || h.Driftlab.Positions == Rotary
+	if theta := h.ropeTheta(); rotary && theta == nil {
+		refuse("rope_theta is missing")
+	} else if rotary && !(*theta > 0 && *theta < math.MaxFloat64) {
+		refuse("rope_theta %v is not a positive number", *theta)
+	}
+	return faults
+}
+
+// jsonFault gives a decoding error the line it happened on.
+func jsonFault(text []byte, err error) error {
+	offset := int64(-1)
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &mistyped):
+		offset = mistyped.Offset
+		err = fmt.Errorf("%s is a %s, need a %v", mistyped.Field, mistyped.Value, mistyped.Type)
+	}
+	if offset < 0 || offset > int64(len(text)) {
+		return err
+	}
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:offset], []byte("\n")), err)
+}
+
+// oneLine turns joined faults into one line.
+func oneLine(err error) error {
+	return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+}

@@ -1,0 +1,193 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"driftlab/model/safetensors"
+)
+
+// Checkpoint is a loaded checkpoint folder.
+type Checkpoint struct {
+	// Params are the parameters, with the configuration they belong to.
+	Params *Params
+	// Extras is what else the folder holds.
+	Extras
+}
+
+// Load reads a checkpoint folder written by Save, or by transformers for a
+// small Mixtral or Llama in one safetensors file. Weights in F16 and BF16 are
+// widened exactly. Errors are one line and name the file.
+func Load(dir string) (*Checkpoint, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("checkpoint %s: there is no such folder", dir)
+	case err != nil:
+		return nil, fmt.Errorf("checkpoint %s: %w", dir, err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("checkpoint %s: this is a file, a checkpoint is a folder with %s and %s", dir, configFile, weightsFile)
+	}
+	return load(os.DirFS(dir), ".", dir)
+}
+
+// LoadFS is Load from a file system, such as the one embedded in a program. dir
+// is a slash-separated path in it.
+func LoadFS(fsys fs.FS, dir string) (*Checkpoint, error) {
+	return load(fsys, dir, dir)
+}
+
+// load reads from dir; shown is the name that errors carry.
+func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
+	in := func(name string, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("checkpoint %s: %s is missing", shown, name)
+		}
+		return fmt.Errorf("checkpoint %s: %s: %w", shown, name, err)
+	}
+	const small = 16 << 20
+	text, err := readFile(fsys, path.Join(dir, configFile), small)
+	if err != nil {
+		return nil, in(configFile, err)
+	}
+	c, extra, x, err := parseConfig(text)
+	if err != nil {
+		return nil, in(configFile, err)
+	}
+	data, err := readFile(fsys, path.Join(dir, weightsFile), 8+safetensors.MaxHeader+4*maxParams)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, sharded := fs.Stat(fsys, path.Join(dir, weightsFile+".index.json")); sharded == nil {
+			err = errors.New("the weights are split into shards: store them in one file")
+		}
+	}
+	if err != nil {
+		return nil, in(weightsFile, err)
+	}
+	if extra != nil && extra.WeightsSHA256 != "" {
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != extra.WeightsSHA256 {
+			return nil, in(weightsFile, errors.New("the file is damaged or not the one config.json was written for: copy it again, or delete weights_sha256 there if you changed the weights on purpose"))
+		}
+	}
+	p, err := parseWeights(c, data)
+	if err != nil {
+		return nil, in(weightsFile, err)
+	}
+	text, err = readFile(fsys, path.Join(dir, vocabFile), small)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, in(vocabFile, err)
+	default:
+		if x.Vocab, err = parseVocab(text, c.Vocab); err != nil {
+			return nil, in(vocabFile, err)
+		}
+	}
+	return &Checkpoint{Params: p, Extras: x}, nil
+}
+
+// readFile reads a file of at most limit bytes.
+func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, reason(err)
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%d bytes are more than the limit of %d", info.Size(), limit)
+	}
+	data := make([]byte, 0, info.Size()+1)
+	for {
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return nil, reason(err)
+		case int64(len(data)) > limit:
+			return nil, fmt.Errorf("more than the limit of %d bytes", limit)
+		case len(data) == cap(data): // the file grew since Stat
+			data = append(data, 0)[:len(data)]
+		}
+	}
+}
+
+// reason drops the path from an error of the file system: the caller names the
+// file as the user knows it.
+func reason(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
+// parseWeights fills the parameters of c from a safetensors file that must hold
+// exactly its tensors.
+func parseWeights(c Config, data []byte) (*Params, error) {
+	f, err := safetensors.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	// No format is narrower than two bytes: a mistyped size in config.json is
+	// seen before anything of that size is allocated.
+	if n := c.Params(); n > len(data)/2 {
+		return nil, fmt.Errorf("%d bytes cannot hold the %d parameters that config.json describes", len(data), n)
+	}
+	layout := Layout(c)
+	known := make(map[string]bool, len(layout))
+	for _, want := range layout {
+		known[want.Name] = true
+		t := f.Tensor(want.Name)
+		if t == nil {
+			return nil, fmt.Errorf("tensor %q is missing: config.json describes another model, or the file is incomplete", want.Name)
+		}
+		if !slices.Equal(t.Shape, want.Shape) {
+			return nil, fmt.Errorf("tensor %q has shape %v, config.json asks for %v", want.Name, t.Shape, want.Shape)
+		}
+	}
+	n := names{c.Dense()}
+	biased := !c.Dense() && f.Tensor(n.routerBias(0)) != nil
+	for l := range c.Layers {
+		if !biased {
+			break
+		}
+		known[n.routerBias(l)] = true
+		t := f.Tensor(n.routerBias(l))
+		if t == nil || !slices.Equal(t.Shape, []int{c.Experts}) {
+			return nil, fmt.Errorf("tensor %q is missing or not of shape [%d]: every layer needs one", n.routerBias(l), c.Experts)
+		}
+	}
+	for i := range f.Tensors {
+		if name := f.Tensors[i].Name; !known[name] {
+			return nil, fmt.Errorf("unexpected tensor %q: config.json describes a model without it", name)
+		}
+	}
+	// The shapes agree, so the parameters are no larger than the file allows.
+	p := New(c)
+	for i := range p.tensors {
+		if err := f.Tensor(p.tensors[i].Name).Float32s(p.tensors[i].Data); err != nil {
+			return nil, err
+		}
+	}
+	if biased {
+		p.RouterBias = make([]float32, c.Layers*c.Experts)
+		for l := range c.Layers {
+			if err := f.Tensor(n.routerBias(l)).Float32s(p.LayerRouterBias(l)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}

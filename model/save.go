@@ -1,0 +1,151 @@
+package model
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"driftlab/model/safetensors"
+)
+
+// Names of the files of a checkpoint folder.
+const (
+	configFile  = "config.json"
+	weightsFile = "model.safetensors"
+	vocabFile   = "vocab.json"
+)
+
+// Extras is what a checkpoint may carry beside the parameters.
+type Extras struct {
+	// Vocab lists the tokens by id; nil if there is no vocab.json. It may be
+	// shorter than Config.Vocab, whose last rows are then padding.
+	Vocab []string
+	// BOS and EOS are the ids of the first token of a sequence and of the stop
+	// token, if known.
+	BOS, EOS *int
+	// Notes are free strings kept in config.json: recipe, step, seed.
+	Notes map[string]string
+}
+
+// Save writes a checkpoint folder that transformers can load: config.json,
+// model.safetensors in float32 and, with a vocabulary, vocab.json. The same
+// parameters and extras give the same bytes.
+//
+// A new folder appears complete or not at all. In an existing one each file is
+// replaced atomically, config.json last; it holds the hash of the weights, so
+// a folder left between two versions does not load. Errors are one line and
+// name the file.
+func Save(dir string, p *Params, x Extras) error {
+	files, err := encode(p, x)
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", dir, err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return replaceFiles(dir, files)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("checkpoint %s: %w", dir, err)
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", dir, err)
+	}
+	fresh, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".*")
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", dir, err)
+	}
+	defer os.RemoveAll(fresh) // after the rename there is nothing left to remove
+	if err := replaceFiles(fresh, files); err != nil {
+		return err
+	}
+	if err := os.Chmod(fresh, 0o755); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", dir, err)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", dir, err)
+	}
+	return nil
+}
+
+// file is one encoded file of a checkpoint.
+type file struct {
+	name string
+	data []byte
+}
+
+// encode makes the files of a checkpoint in the order they are written.
+func encode(p *Params, x Extras) ([]file, error) {
+	if len(x.Vocab) > p.Config.Vocab {
+		return nil, fmt.Errorf("%d tokens for a vocabulary of %d", len(x.Vocab), p.Config.Vocab)
+	}
+	var tensors []safetensors.Tensor
+	for _, t := range p.tensors {
+		tensors = append(tensors, safetensors.Float32(t.Name, t.Shape, t.Data))
+	}
+	if p.RouterBias != nil {
+		n := names{p.Config.Dense()}
+		for l := range p.Config.Layers {
+			tensors = append(tensors, safetensors.Float32(n.routerBias(l), []int{p.Config.Experts}, p.LayerRouterBias(l)))
+		}
+	}
+	var weights bytes.Buffer
+	// transformers refuses files that do not name their framework.
+	if err := safetensors.Write(&weights, tensors, map[string]string{"format": "pt"}); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(weights.Bytes())
+	config, err := formatConfig(p, x, hex.EncodeToString(sum[:]))
+	if err != nil {
+		return nil, err
+	}
+	files := []file{{weightsFile, weights.Bytes()}}
+	if x.Vocab != nil {
+		vocab, err := formatVocab(x.Vocab)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{vocabFile, vocab})
+	}
+	return append(files, file{configFile, config}), nil
+}
+
+// replaceFiles writes the files into an existing folder and removes a vocabulary
+// of an earlier version.
+func replaceFiles(dir string, files []file) error {
+	vocab := false
+	for _, f := range files {
+		vocab = vocab || f.name == vocabFile
+		if err := replaceFile(dir, f); err != nil {
+			return fmt.Errorf("checkpoint %s: writing %s: %w", dir, f.name, err)
+		}
+	}
+	if !vocab {
+		if err := os.Remove(filepath.Join(dir, vocabFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("checkpoint %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// replaceFile writes a temporary file beside the target, flushes it to the disk
+// and renames it; on failure nothing is left behind.
+func replaceFile(dir string, f file) (err error) {
+	t, err := os.CreateTemp(dir, "."+f.name+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(t.Name())
+		}
+	}()
+	_, err = t.Write(f.data)
+	err = errors.Join(err, t.Chmod(0o644), t.Sync(), t.Close())
+	if err != nil {
+		return oneLine(err)
+	}
+	return os.Rename(t.Name(), filepath.Join(dir, f.name))
+}

@@ -1,0 +1,59 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// formatVocab is the text of vocab.json: an object from token to id, as
+// Hugging Face tokenizers store it, in the order of the ids.
+func formatVocab(vocab []string) ([]byte, error) {
+	seen := make(map[string]int, len(vocab))
+	var b bytes.Buffer
+	b.WriteString("{")
+	for id, token := range vocab {
+		if other, ok := seen[token]; ok {
+			return nil, fmt.Errorf("token %q has two ids, %d and %d", token, other, id)
+		}
+		seen[token] = id
+		var key bytes.Buffer
+		e := json.NewEncoder(&key)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(token); err != nil {
+			return nil, err
+		}
+		if id > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "\n  %s: %d", bytes.TrimSpace(key.Bytes()), id)
+	}
+	b.WriteString("\n}\n")
+	return b.Bytes(), nil
+}
+
+// parseVocab is the inverse of formatVocab. The ids must be 0 to n-1, each once,
+// and n at most size.
+func parseVocab(text []byte, size int) ([]string, error) {
+	var ids map[string]*int
+	d := json.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&ids); err != nil {
+		return nil, jsonFault(text, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("text follows the object")
+	}
+	if len(ids) > size {
+		return nil, fmt.Errorf("%d tokens for a vocabulary of %d", len(ids), size)
+	}
+	vocab, taken := make([]string, len(ids)), make([]bool, len(ids))
+	// The order of the map does not matter: each token has its own place.
+	for token, id := range ids {
+		if id == nil || *id < 0 || *id >= len(ids) || taken[*id] {
+			return nil, fmt.Errorf("the ids of %d tokens are not 0 to %d, each once", len(ids), len(ids)-1)
+		}
+		vocab[*id], taken[*id] = token, true
+	}
+	return vocab, nil
+}
