@@ -3,6 +3,7 @@ package results
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -77,7 +78,7 @@ func Load(dir string) (*Record, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, folderError(path, err)
 	}
-	if r.Columns, r.Steps, err = readColumns(path, data); err != nil {
+	if err := r.read(path, data); err != nil {
 		return nil, err
 	}
 	if !Finished(dir) {
@@ -95,34 +96,22 @@ func Load(dir string) (*Record, error) {
 	return r, nil
 }
 
-// readColumns turns the text of metrics.jsonl into columns and counts its lines.
-func readColumns(path string, data []byte) (columns []Column, lines int, err error) {
-	index := map[string]int{}
+// read adds the text of metrics.jsonl to the columns.
+func (r *Record) read(path string, data []byte) error {
 	var metrics []Metric
 	last := -1
-	err = eachLine(path, data, func(line []byte, _ int64) (bool, error) {
+	return eachLine(path, data, func(line []byte, _ int64) (bool, error) {
 		step, row, err := readStep(metrics[:0], line)
 		if err != nil {
 			return false, err
 		}
 		if step <= last {
-			return false, errors.New("steps must increase")
+			return false, fmt.Errorf("step %d follows step %d", step, last)
 		}
 		metrics, last = row, step
-		lines++
-		for _, m := range row {
-			i, ok := index[m.Name]
-			if !ok {
-				i = len(columns)
-				index[m.Name] = i
-				columns = append(columns, Column{Name: m.Name})
-			}
-			columns[i].Step = append(columns[i].Step, step)
-			columns[i].Value = append(columns[i].Value, m.Value)
-		}
+		r.Add(step, row)
 		return true, nil
 	})
-	return columns, lines, err
 }
 
 // LoadAll reads every run at or below dir, in the sorted order of their paths.

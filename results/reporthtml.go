@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -30,10 +31,8 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; script-src
 // network, no other file. Equal reports give equal bytes. The file appears
 // whole or not at all; errors are FolderErrors.
 func WriteReport(path string, r Report) error {
-	if i := strings.LastIndexAny(path, `/\`); i > 0 {
-		if err := makeFolder(path[:i]); err != nil {
-			return err
-		}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return err
 	}
 	return writeAtomic(path, r.HTML())
 }

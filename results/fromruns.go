@@ -1,0 +1,216 @@
+package results
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// settled is the number of consecutive evaluations whose mean stands for a
+// run's peak and for its end; the trainer's summary uses the same.
+const settled = 3
+
+// collapse is the share of its peak that a run must lose to be called
+// collapsed, in the table of outcomes.
+const collapse = 0.3
+
+// area is a section of the report: metrics by prefix, the telling ones first.
+type area struct {
+	heading  string
+	prose    Prose
+	prefixes []string
+	telling  []string
+}
+
+var areas = []area{
+	{
+		"What was learnt", "Evaluations sample held prompts from the **current** weights. The training reward lags: it comes from the weights that generated the rollouts, in the rollout engine.",
+		[]string{"val/", "eval/", "critic/", "response_length/"},
+		[]string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean", "response_length/mean"},
+	},
+	{
+		"The gap between the engines", "How far the learner's log-probs are from those the rollout engine sampled with, before the step's first update.",
+		[]string{"gap/", "rollout_corr/", "routes/", "correction/", "training/"},
+		[]string{"gap/k3", "gap/dlogp_mean", "routes/flip_token", "gap/ess_sequence", "correction/masked_fraction", "gap/exact_kl"},
+	},
+	{
+		"The updates", "What the optimiser was given and what it did.",
+		[]string{"actor/", "clip_ratio/"},
+		[]string{"actor/entropy", "actor/grad_norm", "actor/pg_clipfrac", "actor/ppo_kl"},
+	},
+	{"Everything else on record", "", []string{""}, nil},
+}
+
+// titles are the headings of the telling charts, where the glossary has none.
+var titles = []Term{
+	{Name: "actor/entropy", Title: "Entropy"},
+	{Name: "actor/grad_norm", Title: "Gradient norm"},
+	{Name: "actor/pg_clipfrac", Title: "Share of clipped tokens"},
+	{Name: "actor/ppo_kl", Title: "Movement within the step"},
+	{Name: "correction/masked_fraction", Title: "Share of tokens the correction took out"},
+	{Name: "critic/score/mean", Title: "Training reward"},
+	{Name: "gap/dlogp_mean", Title: "Mean difference of log-probs"},
+	{Name: "gap/ess_sequence", Title: "Effective share of the responses"},
+	{Name: "gap/exact_kl", Title: "Exact KL over the vocabulary"},
+	{Name: "gap/k3", Title: "Gap between the engines (k3)"},
+	{Name: "response_length/mean", Title: "Response length"},
+	{Name: "routes/flip_token", Title: "Share of tokens routed differently"},
+	{Name: "val/learner/pass_rate", Title: "Pass rate in the learner's engine"},
+	{Name: "val/rollout/pass_rate", Title: "Pass rate in the rollout engine"},
+}
+
+// titleOf is the metric's short name, or the metric itself.
+func titleOf(metric string, terms []Term) string {
+	for _, list := range [][]Term{terms, titles} {
+		for _, t := range list {
+			if t.Name == metric && t.Title != "" {
+				return t.Title
+			}
+		}
+	}
+	return metric
+}
+
+// FromRuns builds the report of any set of runs: a table of outcomes, a chart
+// for every metric on record with seeds as bands, the recipes to run again, and
+// the terms of the glossary that occur.
+func FromRuns(records []*Record, glossary ...Term) Report {
+	groups := Group(records)
+	names := metricNames(records)
+	r := Report{Eyebrow: "simulate report", Facts: facts(records, groups)}
+	r.Title = plural(len(groups), "recipe") + ", " + plural(len(records), "run")
+	if len(groups) == 1 {
+		r.Title = groups[0].Name
+	}
+	outcome := outcomes(groups, headline(names))
+	r.Lead = outcome.lead(len(records))
+	r.Sections = append(r.Sections, Section{Heading: "Outcome", Blocks: outcome.blocks(groups)})
+	left := slices.Clone(names)
+	for _, a := range areas {
+		if s, ok := a.section(groups, &left, glossary); ok {
+			r.Sections = append(r.Sections, s)
+		}
+	}
+	for _, g := range groups {
+		r.Again = append(r.Again, again(g))
+	}
+	for _, t := range glossary {
+		if slices.Contains(names, t.Name) {
+			r.Glossary = append(r.Glossary, t)
+		}
+	}
+	return r
+}
+
+// metricNames lists every metric on record, in the order of first appearance.
+func metricNames(records []*Record) []string {
+	var names []string
+	for _, r := range records {
+		for _, c := range r.Columns {
+			if !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
+}
+
+// headline is the metric that outcomes are judged by: an evaluation if there
+// is one, else the training reward; empty if neither is on record.
+func headline(names []string) string {
+	for _, want := range []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean", "critic/rewards/mean"} {
+		if slices.Contains(names, want) {
+			return want
+		}
+	}
+	return ""
+}
+
+// facts are the tiles at the top.
+func facts(records []*Record, groups []RunGroup) []Fact {
+	steps, finished := 0, 0
+	var seeds []string
+	for _, r := range records {
+		steps = max(steps, r.Steps)
+		if r.Summary != nil {
+			finished++
+		}
+		if s := strconv.FormatUint(r.Seed, 10); !slices.Contains(seeds, s) {
+			seeds = append(seeds, s)
+		}
+	}
+	return []Fact{{"recipes", strconv.Itoa(len(groups))}, {"runs", strconv.Itoa(len(records))},
+		{"ended", strconv.Itoa(finished)}, {"seeds", strconv.Itoa(len(seeds))}, {"longest run", plural(steps, "step")}}
+}
+
+// plural counts things in words.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// section takes the area's metrics out of left and charts them: the telling
+// ones in sight, the rest in a fold.
+func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section, bool) {
+	var mine, rest []string
+	for _, name := range *left {
+		if slices.ContainsFunc(a.prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			mine = append(mine, name)
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	*left = rest
+	if len(mine) == 0 {
+		return Section{}, false
+	}
+	var open, folded Charts
+	for _, name := range a.telling {
+		if slices.Contains(mine, name) {
+			open = append(open, ChartOf(groups, name, terms))
+		}
+	}
+	for _, name := range mine {
+		if !slices.Contains(a.telling, name) {
+			folded = append(folded, ChartOf(groups, name, terms))
+		}
+	}
+	s := Section{Heading: a.heading}
+	if a.prose != "" {
+		s.Blocks = append(s.Blocks, a.prose)
+	}
+	if len(open) > 0 {
+		s.Blocks = append(s.Blocks, open)
+	}
+	if len(folded) > 0 {
+		s.Blocks = append(s.Blocks, Fold{plural(len(folded), "more metric"), []Block{folded}})
+	}
+	return s, true
+}
+
+// again says how to repeat a group.
+func again(g RunGroup) Again {
+	a := Again{Name: g.Name}
+	for i, r := range g.Runs {
+		if i > 0 {
+			a.Command += "\n"
+		}
+		a.Command += fmt.Sprintf("simulate train %s --seed %d", quoted(filepath.ToSlash(filepath.Join(g.Runs[0].Dir, RecipeFile))), r.Seed)
+	}
+	if len(g.Runs) > 0 {
+		a.Recipe = string(g.Runs[0].Recipe)
+	}
+	return a
+}
+
+// quoted is the path as a shell takes it.
+func quoted(path string) string {
+	if strings.ContainsAny(path, " '\"$&;()*?<>|`!#\\") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
+}

@@ -1,0 +1,195 @@
+package results
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// demoRun writes a run of a given fate and reads it back.
+func demoRun(t *testing.T, dir, name string, seed int, extra, fate string) *Record {
+	t.Helper()
+	r, err := Create(dir, fmt.Appendf(nil, "name: %s\nseed: %d\nsteps: 40\n%s", name, seed, extra))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 40
+	if fate == "stopped" || fate == "running" {
+		steps = 25
+	}
+	for s := 1; s <= steps; s++ {
+		x := float64(s)
+		rate := 0.5 + 0.4*(1-math.Exp(-x/10)) + 0.002*float64(seed)
+		gap := 0.0
+		if fate == "collapsed" && s > 20 {
+			rate *= math.Exp(-(x - 20) / 5)
+		}
+		if fate != "held" {
+			gap = 1e-4 * math.Exp(x/5)
+		}
+		m := []Metric{{"critic/score/mean", rate - 0.05}, {"gap/k3", gap}, {"actor/grad_norm", 1 / x}, {"actor/lr", 1e-3}, {"perf/odd", x}}
+		if s%5 == 0 {
+			m = append(m, Metric{"val/learner/pass_rate", rate})
+		}
+		if err := r.Step(s, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch fate {
+	case "running":
+		r.Close()
+	case "stopped":
+		err = r.Finish(Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: StatusStopped, Reason: "step 26: tensor lm_head holds NaN."})
+	default:
+		err = r.Finish(Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: StatusFinished})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// demoRecords are five groups with every fate.
+func demoRecords(t *testing.T) []*Record {
+	dir := t.TempDir()
+	var all []*Record
+	add := func(name string, seed int, extra, fate string) {
+		all = append(all, demoRun(t, filepath.Join(dir, fmt.Sprint(len(all))), name, seed, extra, fate))
+	}
+	for seed := 3; seed >= 1; seed-- { // out of order on purpose
+		add("matched", seed, "lr: 1\n", "held")
+		add("fp8", seed, "lr: 1\n", "collapsed")
+	}
+	add("fp8", 2, "lr: 1\n", "collapsed") // the same run once more
+	add("fp8", 1, "lr: 2\n", "held")
+	add("broken", 1, "lr: 1\n", "stopped")
+	add("late", 1, "lr: 1\n", "running")
+	return all
+}
+
+func TestGroup(t *testing.T) {
+	groups := Group(demoRecords(t))
+	var got []string
+	for _, g := range groups {
+		s := g.Name + ":"
+		for _, r := range g.Runs {
+			s += fmt.Sprint(" ", r.Seed)
+		}
+		got = append(got, fmt.Sprintf("%s; %d", s, g.Repeats))
+	}
+	want := "matched: 1 2 3; 0|fp8: 1 2 3; 1|fp8 (lr: 2): 1; 0|broken: 1; 0|late: 1; 0"
+	if strings.Join(got, "|") != want {
+		t.Errorf("groups %s\nwant   %s", strings.Join(got, "|"), want)
+	}
+	// No name and no difference to tell: still different names.
+	same := Group([]*Record{
+		{Dir: "x/a", Recipe: []byte("lr: 1\n\n")}, {Dir: "y/a", Recipe: []byte("lr: 1\n")}, {Dir: "z/a", Recipe: []byte("lr: 1")},
+	})
+	if len(same) != 3 || same[0].Name != "a" || same[1].Name != "a #2" || same[2].Name != "a #3" {
+		t.Errorf("%+v", same)
+	}
+}
+
+// outcomeGolden has ' for a back quote.
+const outcomeGolden = `| recipe      | seeds   | steps |  peak |  final | lowest to highest (final) | lost (of the peak) | verdict                  |
+|-------------|---------|------:|------:|-------:|--------------------------:|-------------------:|--------------------------|
+| matched     | 1, 2, 3 |    40 | 0.891 |  0.891 |            0.889 to 0.893 |                 0% | **held**                 |
+| fp8         | 1, 2, 3 |    40 | 0.807 | 0.0602 |          0.0600 to 0.0603 |                93% | **collapsed in 3 of 3**  |
+| fp8 (lr: 2) | 1       |    40 | 0.889 |  0.889 |                           |                 0% | **held**                 |
+| broken      | 1       |    25 | 0.843 |  0.843 |                           |                 0% | **1 of 1 stopped early** |
+| late        | 1       |    25 | 0.843 |  0.843 |                           |                 0% | **1 of 1 still running** |
+
+Judged by 'val/learner/pass_rate'. Peak and final are means of 3 consecutive values of a run. Collapsed: more than 30% of the peak lost.
+`
+
+func TestFromRuns(t *testing.T) {
+	records := demoRecords(t)
+	terms := []Term{{Name: "gap/k3", Unit: "nats per token", Formula: "mean(exp(e) - 1 - e)"}, {Name: "never/logged"}}
+	r := FromRuns(records, terms...)
+	again := FromRuns(records, terms...)
+	if !bytes.Equal(r.HTML(), again.HTML()) {
+		t.Error("two reports of the same runs differ")
+	}
+	wellFormed(t, string(r.HTML()))
+	// By hand, with the rates of demoRun at steps 30, 35, 40 (.8801, .8879, .8927 plus .004 for the mean seed):
+	// mean .8909; collapsed, times exp(-2), exp(-3), exp(-4): mean .0602.
+	wantLead := "**10 runs** of **5 recipes**, seeds as bands. By `val/learner/pass_rate` at the end, **matched** stands highest (0.891) " +
+		"and **fp8** lowest (0.0602). Collapsed: fp8 (3 of 3)."
+	if r.Lead != wantLead {
+		t.Errorf("lead\n%s\nwant\n%s", r.Lead, wantLead)
+	}
+	table := r.Sections[0].Blocks[0].(*Table)
+	table.Title = ""
+	if got := table.Markdown(); got != strings.ReplaceAll(outcomeGolden, "'", "`") {
+		t.Errorf("table:\n%s\nwant:\n%s", got, outcomeGolden)
+	}
+	var headings []string
+	for _, s := range r.Sections {
+		headings = append(headings, s.Heading)
+	}
+	if got := strings.Join(headings, "|"); got != "Outcome|What was learnt|The gap between the engines|The updates|Everything else on record" {
+		t.Errorf("sections %s", got)
+	}
+	if len(r.Glossary) != 1 || r.Glossary[0].Name != "gap/k3" {
+		t.Errorf("glossary %+v", r.Glossary)
+	}
+	text := string(r.HTML())
+	for _, want := range []string{
+		"<strong>broken</strong>, seed 1 stopped early: step 26: tensor lm_head holds NaN.</p>", "1 run left out: the same recipe and seed are here already.",
+		"<summary>1 more metric</summary>", "recipe.yaml --seed 3", "nats per token",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
+func TestChartOf(t *testing.T) {
+	groups := Group(demoRecords(t))
+	c := ChartOf(groups, "gap/k3", nil)
+	if !c.LogY || len(c.Arms) != 5 || c.Arms[0].Slot != 1 || len(c.Arms[1].Seeds) != 3 || c.Arms[1].Seeds[0].Name != "seed 1" || c.Title != "Gap between the engines (k3)" {
+		t.Errorf("%+v", c)
+	}
+	if c = ChartOf(groups, "val/learner/pass_rate", nil); c.YRange != [2]float64{0, 1} || c.LogY || c.Arms[0].Seeds[0].X[0] != 5 {
+		t.Errorf("%+v", c)
+	}
+	if c = ChartOf(groups, "perf/odd", nil); c.LogY || c.YRange != [2]float64{} || c.Title != "perf/odd" || c.Metric != "" {
+		t.Errorf("%+v", c)
+	}
+	if c = ChartOf(groups, "absent", nil); len(c.Arms) != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestSettle(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		values      []float64
+		peak, final float64
+		ok          bool
+	}{
+		{nil, 0, 0, false}, {[]float64{nan, math.Inf(1)}, 0, 0, false}, {[]float64{2}, 2, 2, true}, {[]float64{1, 2}, 1.5, 1.5, true},
+		{[]float64{1, 9, 2, 3, 4}, 14. / 3, 3, true}, {[]float64{-1, nan, -2, -3, -4}, -2, -3, true},
+	} {
+		peak, final, ok := Settle(c.values)
+		if math.Abs(peak-c.peak) > 1e-12 || math.Abs(final-c.final) > 1e-12 || ok != c.ok {
+			t.Errorf("%v: %v %v %v, want %v %v %v", c.values, peak, final, ok, c.peak, c.final, c.ok)
+		}
+	}
+}
+
+// TestFromRunsWithoutMetrics has nothing to judge by.
+func TestFromRunsWithoutMetrics(t *testing.T) {
+	r := FromRuns([]*Record{{Name: "a", Dir: "it's here"}})
+	wellFormed(t, string(r.HTML()))
+	if r.Title != "a" || len(r.Sections) != 1 || r.Again[0].Command != `simulate train 'it'\''s here/recipe.yaml' --seed 0` {
+		t.Errorf("%+v", r)
+	}
+}
