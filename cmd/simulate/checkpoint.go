@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+
+	"driftlab/model"
+	"driftlab/results"
+	"driftlab/trainer/method"
+)
+
+type checkpointCmd struct {
+	List   checkpointListCmd   `cmd:"" help:"List the checkpoints inside the binary."`
+	Export checkpointExportCmd `cmd:"" help:"Write one to a folder, in Hugging Face's layout."`
+}
+
+// Help is the long help text.
+func (*checkpointCmd) Help() string {
+	return `The base checkpoints inside the binary, small models to start from.
+
+Examples:
+  simulate checkpoint list
+  simulate checkpoint export chain-base ./chain-base`
+}
+
+type checkpointListCmd struct{ common }
+
+// checkpointInfo describes a shipped checkpoint.
+type checkpointInfo struct {
+	Name       string            `json:"name"`
+	Parameters int               `json:"parameters"`
+	Config     model.Config      `json:"config"`
+	Notes      map[string]string `json:"notes"`
+}
+
+// Run lists the checkpoints.
+func (c *checkpointListCmd) Run(a *app) error {
+	infos := []checkpointInfo{}
+	t := &results.Table{Columns: []results.TableColumn{{Name: "checkpoint"}, {Name: "parameters", Align: results.Right},
+		{Name: "layers", Align: results.Right}, {Name: "width", Align: results.Right}, {Name: "experts"}, {Name: "vocabulary", Align: results.Right}, {Name: "context", Align: results.Right}}}
+	for _, name := range model.Shipped() {
+		ck, err := model.Open(name)
+		if err != nil {
+			return err
+		}
+		m := ck.Params.Config
+		infos = append(infos, checkpointInfo{name, m.Params(), m, ck.Notes})
+		experts := "dense"
+		if !m.Dense() {
+			experts = fmt.Sprintf("%d, top %d", m.Experts, m.TopK)
+		}
+		t.Add(results.Word(name).As(results.Strong), results.Word(fmt.Sprint(m.Params())), results.Word(fmt.Sprint(m.Layers)),
+			results.Word(fmt.Sprint(m.DModel)), results.Word(experts), results.Word(fmt.Sprint(m.Vocab)), results.Word(fmt.Sprint(m.Context)))
+	}
+	if c.JSON {
+		return a.printJSON(infos)
+	}
+	a.printTable(t)
+	return nil
+}
+
+type checkpointExportCmd struct {
+	Name string `arg:"" help:"The checkpoint's name."`
+	Dir  string `arg:"" help:"The folder to write; it must be new or empty."`
+	common
+}
+
+// Run writes a checkpoint's files.
+func (c *checkpointExportCmd) Run(a *app) error {
+	files, err := model.ShippedFiles(c.Name)
+	if err != nil {
+		return badInput{fmt.Errorf("checkpoint: %w", method.UnknownName(c.Name, model.Shipped()))}
+	}
+	if err := emptyFolder(c.Dir); err != nil {
+		return err
+	}
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		return err
+	}
+	written := []string{}
+	for _, e := range entries {
+		data, err := fs.ReadFile(files, e.Name())
+		if err != nil {
+			return err
+		}
+		if err := writeFile(c.Dir, e.Name(), data); err != nil {
+			return err
+		}
+		written = append(written, e.Name())
+	}
+	if c.JSON {
+		return a.printJSON(struct {
+			Name  string   `json:"name"`
+			Dir   string   `json:"dir"`
+			Files []string `json:"files"`
+		}{c.Name, c.Dir, written})
+	}
+	fmt.Fprintf(a.stdout, "%s: %s\n", c.Dir, names(entries))
+	return nil
+}

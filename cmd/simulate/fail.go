@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"driftlab/results"
+	"driftlab/trainer/recipe"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit statuses.
+const (
+	statusOK          = 0
+	statusFailure     = 1
+	statusBadInput    = 2
+	statusInterrupted = 130 // 128 + SIGINT, as shells report it
+)
+
+// badInput marks an error as the caller's to correct.
+type badInput struct{ error }
+
+// Unwrap returns the cause.
+func (b badInput) Unwrap() error { return b.error }
+
+// bad is an error about the input.
+func bad(format string, args ...any) error { return badInput{fmt.Errorf(format, args...)} }
+
+// interrupted says that a signal stopped the work, and how to go on.
+type interrupted struct{ resume string }
+
+// Error is one line.
+func (i interrupted) Error() string { return "stopped; " + i.resume }
+
+// internalError is a panic as an error.
+func internalError(p any) error {
+	return fmt.Errorf("internal error, please report it with the command (SIMULATE_TRACE=1 shows where): %v", p)
+}
+
+// fail prints an error, a line for each fault, and returns the exit status.
+func (a *app) fail(err error) int {
+	if err == nil {
+		return statusOK
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(a.stderr, "simulate: %s\n", line)
+	}
+	return statusOf(err)
+}
+
+// statusOf classifies an error.
+func statusOf(err error) int {
+	var (
+		stop   interrupted
+		mine   badInput
+		faults recipe.Faults
+		folder *results.FolderError
+		parse  *kong.ParseError
+		path   *fs.PathError
+	)
+	switch {
+	case errors.As(err, &stop), errors.Is(err, context.Canceled):
+		return statusInterrupted
+	case errors.As(err, &mine), errors.As(err, &faults), errors.As(err, &folder), errors.As(err, &parse), errors.As(err, &path):
+		return statusBadInput
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
+		return statusBadInput
+	}
+	return statusFailure
+}

@@ -1,0 +1,47 @@
+// Command simulate trains a tiny mixture-of-experts policy by reinforcement
+// learning in two engines that deliberately disagree, and measures what that
+// does. `simulate --help` lists its commands.
+//
+// This package is the command line only: it parses, calls, and prints. One
+// file per command.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is the whole program; the result is the exit status: 0 for success, 2
+// for bad input, 130 when a signal stopped it, 1 for any other failure.
+func run(args []string, stdout, stderr io.Writer) (status int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go func() {
+		<-ctx.Done()
+		stop() // a second signal ends the program at once
+	}()
+	a := &app{ctx: ctx, stdout: stdout, stderr: stderr}
+	defer func() {
+		if p := recover(); p != nil {
+			if e, ok := p.(exit); ok {
+				status = int(e)
+				return
+			}
+			if os.Getenv("SIMULATE_TRACE") != "" {
+				stderr.Write(debug.Stack())
+			}
+			status = a.fail(internalError(p))
+		}
+	}()
+	return a.fail(a.dispatch(args))
+}
+
+// exit is what the command-line parser panics with to end the program, after
+// it has printed help.
+type exit int

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlab/engine"
+	"driftlab/results"
+	"driftlab/trainer/method"
+	"driftlab/trainer/recipe"
+)
+
+type methodsCmd struct {
+	Name string `arg:"" optional:"" help:"A method's name or alias; without one, all are listed."`
+	common
+}
+
+// Help is the long help text.
+func (*methodsCmd) Help() string {
+	return `Lists every method a recipe can name, or shows one in full.
+
+Examples:
+  simulate methods
+  simulate methods token_tis
+  simulate methods --json | jq '.[] | select(.unit == "sequence") | .name'`
+}
+
+// Run lists the methods, or shows those of one name.
+func (c *methodsCmd) Run(a *app) error {
+	found, err := findMethods(c.Name)
+	if err != nil {
+		return err
+	}
+	if c.Out != "" {
+		if err := writeFile(c.Out, "methods.md", []byte(methodsMarkdown(found))); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.JSON:
+		return a.printJSON(found)
+	case c.Name == "":
+		a.listMethods(found)
+	default:
+		for _, m := range found {
+			fmt.Fprint(a.stdout, methodText(m))
+		}
+	}
+	return nil
+}
+
+// findMethods returns the methods of that name or alias, all for the empty
+// one. One name may stand for several methods, in different rooms.
+func findMethods(name string) ([]recipe.Method, error) {
+	all := recipe.Methods()
+	if name == "" {
+		return all, nil
+	}
+	var found []recipe.Method
+	var known []string
+	for _, m := range all {
+		if m.Name == name || slices.Contains(m.Aliases, name) {
+			found = append(found, m)
+		}
+		known = append(append(known, m.Name), m.Aliases...)
+	}
+	if found != nil {
+		return found, nil
+	}
+	if near := method.Nearest(name, known); near != "" {
+		return nil, bad("methods: unknown name %q: did you mean %q?", name, near)
+	}
+	return nil, bad("methods: unknown name %q; `simulate methods` lists all", name)
+}
+
+// listMethods prints a table per room.
+func (a *app) listMethods(all []recipe.Method) {
+	for _, t := range methodTables(all) {
+		a.printTable(t)
+	}
+	fmt.Fprintf(a.stdout, "Numerics: %s\n\n", strings.Join(engine.PresetNames(), ", "))
+	fmt.Fprintf(a.stdout, "Recipes: %s\n\n", strings.Join(recipe.Names(), ", "))
+	fmt.Fprintln(a.stdout, "simulate methods NAME shows a method in full.")
+}
+
+// methodTables is one table per field of a recipe.
+func methodTables(all []recipe.Method) []*results.Table {
+	var tables []*results.Table
+	for _, m := range all {
+		if n := len(tables); n == 0 || tables[n-1].Title != m.Field {
+			tables = append(tables, &results.Table{Title: m.Field, Columns: []results.TableColumn{
+				{Name: "name"}, {Name: "unit"}, {Name: "also called"}, {Name: "source"},
+			}})
+		}
+		tables[len(tables)-1].Add(results.Word(m.Name).As(results.Strong), results.Word(string(m.Unit)),
+			results.Word(strings.Join(m.Aliases, ", ")).As(results.Muted), results.Word(m.Source))
+	}
+	return tables
+}
+
+// methodText shows one method in full.
+func methodText(m recipe.Method) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s, unit: %s)\n", m.Name, m.Group, m.Unit)
+	section := func(title, text string) {
+		if text == "" {
+			return
+		}
+		fmt.Fprintf(&b, "\n%s\n", title)
+		for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
+	section("Also called", strings.Join(m.Aliases, ", "))
+	section("Source", m.Source)
+	section("Formula", m.Formula)
+	section("Gradient", m.Gradient)
+	defaults := m.Defaults.YAML()
+	if defaults == "" {
+		defaults = "no parameters"
+	}
+	section("Defaults, in a recipe under "+m.Field, defaults)
+	section("Reads the columns", strings.Join(m.Needs, ", "))
+	section("Example", m.Example)
+	section("Reconstruction", m.Reconstruction)
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// methodsMarkdown is the same for a file.
+func methodsMarkdown(found []recipe.Method) string {
+	var b strings.Builder
+	b.WriteString("# Methods\n")
+	field := ""
+	for _, m := range found {
+		if m.Field != field {
+			field = m.Field
+			fmt.Fprintf(&b, "\n## %s\n", field)
+		}
+		head, rest, _ := strings.Cut(methodText(m), "\n")
+		fmt.Fprintf(&b, "\n### %s\n\n```\n%s\n```\n", head, strings.TrimSpace(rest))
+	}
+	return b.String()
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"driftlab/results"
+	"driftlab/trainer"
+	"driftlab/trainer/recipe"
+)
+
+type trainCmd struct {
+	Recipe string `arg:"" optional:"" default:"default" help:"A shipped recipe's name or a file; without one, the recipe called default."`
+	Dump   string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE"`
+	common
+}
+
+// Help is the long help text.
+func (*trainCmd) Help() string {
+	return `Trains one run and keeps its record in a folder: recipe.yaml (resolved), metrics.jsonl, summary.json,
+checkpoint/. The same recipe finds the same folder again: an interrupted run goes on, a finished one is not run again.
+
+Examples:
+  simulate train
+  simulate train fp8-rollout-token-tis --seed 3
+  simulate train my.yaml --set learner.optimizer.lr=5e-4 --set loss=gspo --out runs/gspo
+  simulate train --set steps=50 --dump tokens.jsonl.gz --json`
+}
+
+// trained is the document of train --json.
+type trained struct {
+	Dir     string          `json:"dir"`
+	Summary results.Summary `json:"summary"`
+	Recipe  rawJSON         `json:"recipe"`
+}
+
+// rawJSON is JSON already.
+type rawJSON []byte
+
+// MarshalJSON returns it as it is.
+func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
+
+// Run trains.
+func (c *trainCmd) Run(a *app) error {
+	r, err := c.load(c.Recipe)
+	if err != nil {
+		return err
+	}
+	dir := c.Out
+	if dir == "" {
+		dir = runDir(r)
+	}
+	options := trainer.Options{Dir: dir, Workers: c.workers()}
+	if c.Dump != "" {
+		if results.Finished(dir) {
+			return bad("--dump: the run in %s is finished and will not be run again; choose another folder with --out", dir)
+		}
+		if results.Exists(dir) {
+			return bad("--dump: the run in %s has begun without it or was interrupted; choose another folder with --out", dir)
+		}
+		if options.Dump, err = results.CreateDump(c.Dump); err != nil {
+			return err
+		}
+	}
+	m := a.meter(&c.common, r.Name, "step", r.Steps)
+	options.Progress = func(p trainer.Progress) { m.set(p.Step, progressNote(p)) }
+	result, err := trainer.Run(a.ctx, r, options)
+	m.close()
+	if options.Dump != nil {
+		err = errors.Join(err, options.Dump.Close())
+	}
+	if result == nil {
+		return resumable(err, dir)
+	}
+	if c.JSON {
+		err = errors.Join(err, a.printJSON(trained{dir, result.Summary, r.JSON()}))
+	} else {
+		a.printTable(summaryTable(result.Summary))
+		fmt.Fprintf(a.stdout, "Record: %s\n", dir)
+	}
+	return err
+}
+
+// runDir is where a run is kept if nobody says otherwise. The name holds the
+// recipe's hash, so that another recipe never meets this one's record.
+func runDir(r recipe.Recipe) string {
+	sum := sha256.Sum256(r.YAML())
+	return filepath.Join("runs", fmt.Sprintf("%s-seed%d-%s", r.Name, r.Seed, hex.EncodeToString(sum[:4])))
+}
+
+// resumable replaces a cancelled context by what to do next.
+func resumable(err error, dir string) error {
+	if errors.Is(err, context.Canceled) {
+		return interrupted{"run the same command again to go on from " + dir}
+	}
+	return err
+}
+
+// summaryTable shows a run's figures.
+func summaryTable(s results.Summary) *results.Table {
+	t := &results.Table{
+		Title:   fmt.Sprintf("%s, seed %d: %s after %d steps", s.Name, s.Seed, s.Status, s.Steps),
+		Columns: []results.TableColumn{{Name: "figure"}, {Name: "value", Align: results.Right}},
+		Note:    s.Reason,
+	}
+	for _, m := range s.Metrics {
+		t.Add(results.Word(m.Name), results.Number(m.Value, 4))
+	}
+	return t
+}
