@@ -150,6 +150,28 @@ func TestCheckpointGolden(t *testing.T) {
 	}
 }
 
+// Only a model that transformers computes alike carries the name of its class.
+func TestModelType(t *testing.T) {
+	biased := New(Config{Experts: 4, Vocab: 5})
+	biased.RouterBias = make([]float32, 8)
+	for _, tt := range []struct {
+		params *Params
+		want   string
+	}{
+		{New(Config{Experts: 4, Vocab: 5}), `"model_type": "mixtral"`},
+		{New(Config{Experts: 4, Vocab: 5, GateOrder: SoftmaxThenTopK, Renormalise: true}), `"model_type": "mixtral"`},
+		{New(Config{Vocab: 5}), `"model_type": "llama"`},
+		{New(Config{Experts: 4, Vocab: 5, GateOrder: SoftmaxThenTopK}), `"model_type": "driftlab"`},
+		{New(Config{Vocab: 5, Positions: Learned}), `"model_type": "driftlab"`},
+		{biased, `"model_type": "driftlab"`},
+	} {
+		text, err := formatConfig(tt.params, Extras{}, "")
+		if err != nil || !bytes.Contains(text, []byte(tt.want)) {
+			t.Errorf("%+v: no %s in %s, %v", tt.params.Config, tt.want, text, err)
+		}
+	}
+}
+
 // small is a checkpoint in memory that the tests below damage.
 func small(t *testing.T) fstest.MapFS {
 	t.Helper()

@@ -90,6 +90,9 @@ func TestCompare(t *testing.T) {
 		t.Errorf("rates %v %v %v %v", f.TokenLayerRate(), f.TokenRate(), f.SequenceRate(), f.LayerRate(0))
 	}
 
+	if f := Compare(b, a, nil, nil, nil); f.Tokens != 3 {
+		t.Errorf("compared the other way, %d tokens, want 3: a hole counts on either side", f.Tokens)
+	}
 	f = Compare(a, b, []int{0, 2, 4}, []bool{true, false, false, true}, nil)
 	if f.Tokens != 1 || f.Sequences != 1 || f.FlippedTokens != 0 || f.TokenLayerRate() != 0 {
 		t.Errorf("masked: %+v", f)
