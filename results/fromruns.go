@@ -86,8 +86,8 @@ func FromRuns(records []*Record, glossary ...Term) Report {
 	}
 	outcome := outcomes(groups, headline(names))
 	r.Lead = outcome.lead(len(records))
-	r.Sections = append(r.Sections, Section{Heading: "Outcome", Blocks: outcome.blocks(groups)})
-	left := slices.Clone(names)
+	r.Sections = append(r.Sections, Section{Heading: "Outcome", Blocks: outcome.blocks(groups, glossary)})
+	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == outcome.metric })
 	for _, a := range areas {
 		if s, ok := a.section(groups, &left, glossary); ok {
 			r.Sections = append(r.Sections, s)
@@ -142,7 +142,7 @@ func facts(records []*Record, groups []RunGroup) []Fact {
 		}
 	}
 	return []Fact{{"recipes", strconv.Itoa(len(groups))}, {"runs", strconv.Itoa(len(records))},
-		{"ended", strconv.Itoa(finished)}, {"seeds", strconv.Itoa(len(seeds))}, {"longest run", plural(steps, "step")}}
+		{"finished", strconv.Itoa(finished)}, {"seeds", strconv.Itoa(len(seeds))}, {"longest run", plural(steps, "step")}}
 }
 
 // plural counts things in words.

@@ -98,13 +98,13 @@ func TestGroup(t *testing.T) {
 }
 
 // outcomeGolden has ' for a back quote.
-const outcomeGolden = `| recipe      | seeds   | steps |  peak |  final | lowest to highest (final) | lost (of the peak) | verdict                  |
-|-------------|---------|------:|------:|-------:|--------------------------:|-------------------:|--------------------------|
-| matched     | 1, 2, 3 |    40 | 0.891 |  0.891 |            0.889 to 0.893 |                 0% | **held**                 |
-| fp8         | 1, 2, 3 |    40 | 0.807 | 0.0602 |          0.0600 to 0.0603 |                93% | **collapsed in 3 of 3**  |
-| fp8 (lr: 2) | 1       |    40 | 0.889 |  0.889 |                           |                 0% | **held**                 |
-| broken      | 1       |    25 | 0.843 |  0.843 |                           |                 0% | **1 of 1 stopped early** |
-| late        | 1       |    25 | 0.843 |  0.843 |                           |                 0% | **1 of 1 still running** |
+const outcomeGolden = `| recipe      | verdict                  | seeds   | steps |  peak |  final | lowest to highest (final) | lost (of the peak) |
+|-------------|--------------------------|---------|------:|------:|-------:|--------------------------:|-------------------:|
+| matched     | **held**                 | 1, 2, 3 |    40 | 0.891 |  0.891 |            0.889 to 0.893 |                 0% |
+| fp8         | **collapsed in 3 of 3**  | 1, 2, 3 |    40 | 0.807 | 0.0602 |          0.0600 to 0.0603 |                93% |
+| fp8 (lr: 2) | **held**                 | 1       |    40 | 0.889 |  0.889 |                           |                 0% |
+| broken      | **1 of 1 stopped early** | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
+| late        | **1 of 1 still running** | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
 
 Judged by 'val/learner/pass_rate'. Peak and final are means of 3 consecutive values of a run. Collapsed: more than 30% of the peak lost.
 `

@@ -138,17 +138,17 @@ func (g groupOutcome) verdict() Cell {
 	return Word("held").As(Good)
 }
 
-// blocks are the table of outcomes and what must be said beside it.
-func (o outcome) blocks(groups []RunGroup) []Block {
+// blocks are the table of outcomes, what must be said beside it, and the chart
+// of the metric that outcomes are judged by.
+func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 	t := &Table{Title: "Every recipe, means over its seeds",
-		Columns: []TableColumn{{Name: "recipe"}, {Name: "seeds"}, {Name: "steps", Align: Right}}}
+		Columns: []TableColumn{{Name: "recipe"}, {Name: "verdict"}, {Name: "seeds"}, {Name: "steps", Align: Right}}}
 	if o.metric != "" {
 		t.Columns = append(t.Columns, TableColumn{Name: "peak", Align: Right}, TableColumn{Name: "final", Align: Right},
 			TableColumn{Name: "lowest to highest", Unit: "final", Align: Right}, TableColumn{Name: "lost", Unit: "of the peak", Align: Right})
 		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run. Collapsed: more than %.0f%% of the peak lost.",
 			o.metric, settled, 100*collapse)
 	}
-	t.Columns = append(t.Columns, TableColumn{Name: "verdict"})
 	blocks := []Block{t}
 	repeats := 0
 	for i, g := range groups {
@@ -163,6 +163,10 @@ func (o outcome) blocks(groups []RunGroup) []Block {
 	}
 	if repeats > 0 {
 		blocks = append(blocks, Prose(plural(repeats, "run")+" left out: the same recipe and seed are here already."))
+	}
+	if o.metric != "" {
+		c := ChartOf(groups, o.metric, terms)
+		blocks = append(blocks, &c)
 	}
 	return blocks
 }
@@ -179,8 +183,8 @@ func (o outcome) row(i int, g RunGroup) []Cell {
 	if least != most {
 		steps = strconv.Itoa(least) + " to " + steps
 	}
-	row := []Cell{Word(g.Name), Word(strings.Join(seeds, ", ")), {Text: steps, Value: float64(most), Numeric: true}}
 	q := o.groups[i]
+	row := []Cell{Word(g.Name), q.verdict(), Word(strings.Join(seeds, ", ")), {Text: steps, Value: float64(most), Numeric: true}}
 	switch {
 	case o.metric == "":
 	case q.judged == 0:
@@ -192,5 +196,5 @@ func (o outcome) row(i int, g RunGroup) []Cell {
 		}
 		row = append(row, Number(q.peak, 3), Number(q.final, 3), spread, Percent(q.lost, 0))
 	}
-	return append(row, q.verdict())
+	return row
 }

@@ -195,8 +195,12 @@ func (g *curves) drawable(v float64) bool { return finite(v) && (!g.chart.LogY |
 // Plot implements plot.Plotter.
 func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
+	haze := uint8(0x30)
+	if len(g.points) > 4 {
+		haze = 0x1A // many bands on top of each other turn to mud
+	}
 	for i, arm := range g.points {
-		fill := faded(armColor(g.chart.slot(i)), 0x30)
+		fill := faded(armColor(g.chart.slot(i)), haze)
 		g.runs(arm, func(q Point) bool { return g.drawable(q.High) && finite(q.Low) }, func(run []Point) {
 			outline := make([]vg.Point, 0, 2*len(run))
 			for _, q := range run {

@@ -283,6 +283,9 @@ func (t *Table) label() string {
 // writeCell writes a data cell, or the row's header in the first column.
 func writeCell(b *strings.Builder, c Cell, a Align, head bool) {
 	open, end := "<td"+alignClass(a)+">", "</td>"
+	if a == Left && utf8.RuneCountInString(c.Text) <= 14 {
+		open = `<td class="short">` // a list of seeds, say, must not wrap on a phone
+	}
 	if head {
 		open, end = `<th scope="row"`+alignClass(a)+">", "</th>"
 	}

@@ -54,7 +54,7 @@ func TestTableHTML(t *testing.T) {
 		`<th scope="col" class="num">mean |d| <span class="unit">nats</span></th>`,
 		`<th scope="row">fp8 | w8a8</th>`,
 		`<td class="num"><span class="bad">0.0312</span></td>`,
-		`<td><span class="badge good">equal bits</span></td>`,
+		`<td class="short"><span class="badge good">equal bits</span></td>`,
 		`<figcaption>Means over <code>3</code> seeds.</figcaption>`,
 	} {
 		if !strings.Contains(got, want) {

@@ -142,6 +142,7 @@
     build() {
       const width = this.box.clientWidth;
       if (width === 0) return;
+      const haze = this.data.arms.length > 4 ? 0.1 : 0.17; // many bands on top of each other turn to mud
       const rows = [this.xs], series = [{}], bands = [], points = { show: this.xs.length < 2 };
       this.data.arms.forEach((a, i) => {
         const arm = this.arms[i], show = !this.off.has(i);
@@ -150,7 +151,7 @@
           rows.push(this.positive(arm.high, null), this.positive(arm.low, this.floor / 2));
           const edge = { show, stroke: "transparent", width: 0, points: { show: false } };
           series.push(edge, { ...edge, auto: !this.log });
-          bands.push({ series: [series.length - 2, series.length - 1], fill: faded(a.color, 0.17) });
+          bands.push({ series: [series.length - 2, series.length - 1], fill: faded(a.color, haze) });
         }
         a.seeds.forEach((s, k) => {
           rows.push(this.positive(arm.seeds[k], null));
