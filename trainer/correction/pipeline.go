@@ -74,6 +74,7 @@ type Pipeline struct {
 	// Names is the code base whose metric names Apply reports: verl or skyrl. Empty means verl.
 	Names string `yaml:"names"`
 
+	input    Input
 	metrics  []batch.Metric
 	logRatio []float64
 	buffer   []float64

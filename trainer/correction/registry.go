@@ -10,6 +10,7 @@ var Weightings = method.Table[Weighting]{
 		Formula:  "w_t = 1",
 		Gradient: "constant: nothing to differentiate",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["none"],
 	}, New: func() Weighting { return &None{} }},
 	{Spec: method.Spec{
 		Name: "token_tis", Aliases: []string{"tis"}, Group: "correction weight", Unit: method.Token,
@@ -17,6 +18,7 @@ var Weightings = method.Table[Weighting]{
 		Formula:  "w_t = min(max(ρ_t, floor), cap),  ρ_t = exp(clamp(old_t − roll_t, ±20))",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_t",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["token_tis"],
 	}, New: func() Weighting { return &TokenTIS{Cap: 2} }},
 	{Spec: method.Spec{
 		Name: "sequence_tis", Aliases: []string{"seq_tis"}, Group: "correction weight", Unit: method.Sequence,
@@ -24,6 +26,7 @@ var Weightings = method.Table[Weighting]{
 		Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t), ±20)), floor), cap)",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_i",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["sequence_tis"],
 	}, New: func() Weighting { return &SequenceTIS{Cap: 2} }},
 	{Spec: method.Spec{
 		Name: "geometric_tis", Aliases: []string{"geo_tis"}, Group: "correction weight", Unit: method.Sequence,
@@ -31,6 +34,7 @@ var Weightings = method.Table[Weighting]{
 		Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t)/max(T_i,1), ±20)), floor), cap)",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_i",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["geometric_tis"],
 	}, New: func() Weighting { return &GeometricTIS{Cap: 2} }},
 	{Spec: method.Spec{
 		Name: "segment_tis", Aliases: []string{"turn_tis"}, Group: "correction weight", Unit: method.Turn,
@@ -38,6 +42,7 @@ var Weightings = method.Table[Weighting]{
 		Formula:  "w_k = min(max(exp(clamp(mean_{t∈k}(old_t − roll_t), ±20)), floor), cap); the sum with geometric: false",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_k",
 		Needs:    []string{"LogpRoll", "LogpOld", "Turn"},
+		Example:  examples["segment_tis"],
 	}, New: func() Weighting { return &SegmentTIS{Cap: 2, By: ByTurn, Geometric: true} }},
 	{Spec: method.Spec{
 		Name: "token_mis", Group: "correction weight", Unit: method.Token,
@@ -45,6 +50,7 @@ var Weightings = method.Table[Weighting]{
 		Formula:  "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; low 0 is the one-sided form",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_t",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["token_mis"],
 	}, New: func() Weighting { return &TokenMIS{High: 2} }},
 	{Spec: method.Spec{
 		Name: "sequence_mis", Aliases: []string{"seq_mis"}, Group: "correction weight", Unit: method.Sequence,
@@ -52,6 +58,7 @@ var Weightings = method.Table[Weighting]{
 		Formula:  "w_i = W_i·1[low ≤ W_i ≤ high],  W_i = exp(clamp(Σ_t (old_t − roll_t), ±20))",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_i",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["sequence_mis"],
 	}, New: func() Weighting { return &SequenceMIS{High: 2} }},
 	{Spec: method.Spec{
 		Name: "icepop", Group: "correction weight", Unit: method.Token,
@@ -59,6 +66,7 @@ var Weightings = method.Table[Weighting]{
 		Formula:  "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; binary: w_t = 1[low ≤ ρ_t ≤ high]",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_t",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["icepop"],
 	}, New: func() Weighting { return &IcePop{Low: 0.5, High: 5} }},
 }
 
@@ -70,6 +78,7 @@ var Masks = method.Table[Masking]{
 		Formula:  "keep_i = 1[low ≤ exp(Σ_t (old_t − roll_t)/max(T_i,1)) ≤ high]",
 		Gradient: "constant: rejected tokens have none",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["geometric"],
 	}, New: func() Masking { return &Geometric{Low: 0.99, High: 1.01} }},
 	{Spec: method.Spec{
 		Name: "sequence_mask", Aliases: []string{"product"}, Group: "correction mask", Unit: method.Sequence,
@@ -77,6 +86,7 @@ var Masks = method.Table[Masking]{
 		Formula:  "keep_i = 1[low ≤ exp(clamp(Σ_t (old_t − roll_t), ±20)) ≤ high]",
 		Gradient: "constant: rejected tokens have none",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["sequence_mask"],
 	}, New: func() Masking { return &SequenceMask{Low: 0.5, High: 2} }},
 	{Spec: method.Spec{
 		Name: "token_mask", Aliases: []string{"icepop_mask"}, Group: "correction mask", Unit: method.Token,
@@ -84,6 +94,7 @@ var Masks = method.Table[Masking]{
 		Formula:  "keep_t = 1[low ≤ ρ_t ≤ high]",
 		Gradient: "constant: rejected tokens have none",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["token_mask"],
 	}, New: func() Masking { return &TokenMask{Low: 0.5, High: 2} }},
 	{Spec: method.Spec{
 		Name: "segment_mask", Aliases: []string{"turn_mask"}, Group: "correction mask", Unit: method.Turn,
@@ -91,6 +102,7 @@ var Masks = method.Table[Masking]{
 		Formula:  "keep_k = 1[low ≤ exp(mean_{t∈k}(old_t − roll_t)) ≤ high]",
 		Gradient: "constant: rejected tokens have none",
 		Needs:    []string{"LogpRoll", "LogpOld", "Turn"},
+		Example:  examples["segment_mask"],
 	}, New: func() Masking { return &SegmentMask{Low: 0.8, High: 1.2, By: ByTurn} }},
 	{Spec: method.Spec{
 		Name: "outlier", Aliases: []string{"outlier_mask"}, Group: "correction mask", Unit: method.Sequence,
@@ -98,6 +110,7 @@ var Masks = method.Table[Masking]{
 		Formula:  "keep_i = 1[no t: ρ_t < low or ρ_t > high]",
 		Gradient: "constant: rejected tokens have none",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["outlier"],
 	}, New: func() Masking { return &Outlier{Low: 1e-4, High: 100} }},
 	{Spec: method.Spec{
 		Name: "veto", Aliases: []string{"token_veto", "wtrs"}, Group: "correction mask", Unit: method.Sequence,
@@ -105,6 +118,7 @@ var Masks = method.Table[Masking]{
 		Formula:  "keep_i = 1[min_t (old_t − roll_t) ≥ log threshold]",
 		Gradient: "constant: rejected tokens have none",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["veto"],
 	}, New: func() Masking { return &Veto{Threshold: 1e-4} }},
 	{Spec: method.Spec{
 		Name: "opsm", Group: "correction mask", Unit: method.Sequence,
@@ -112,6 +126,7 @@ var Masks = method.Table[Masking]{
 		Formula:  "D_i = Σ_t (roll_t − logp_t)/max(T_i,1); drop iff A < 0 and D_i > delta",
 		Gradient: "constant: dropped tokens have none from the policy term, KL terms keep theirs",
 		Needs:    []string{"LogpRoll", "Logp", "Advantage"},
+		Example:  examples["opsm"],
 	}, New: func() Masking { return &OPSM{Delta: 0.5, Signs: Negative} }},
 	{Spec: method.Spec{
 		Name: "trm", Group: "correction mask", Unit: method.Sequence,
@@ -119,6 +134,7 @@ var Masks = method.Table[Masking]{
 		Formula:        "keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta], over the whole vocabulary",
 		Gradient:       "constant: rejected tokens have none",
 		Needs:          []string{"LogpRoll", "Logp", "DistRoll", "Dist"},
+		Example:        examples["trm"],
 		Reconstruction: "read as KL(behaviour || current), rejected responses kept as zeros in the denominators; sampled-token readings: seq_max_k2, seq_max_k3",
 	}, New: func() Masking { return &TRM{Delta: 0.01} }},
 	{Spec: method.Spec{
@@ -127,6 +143,7 @@ var Masks = method.Table[Masking]{
 		Formula:  "keep = 1[low ≤ aggregate over level of statistic(old − roll) ≤ high]",
 		Gradient: "constant: rejected tokens have none",
 		Needs:    []string{"LogpRoll", "LogpOld"},
+		Example:  examples["band"],
 	}, New: func() Masking { return &Band{Level: "token", Statistic: "ratio", Aggregate: "mean", High: 2} }},
 	rejection("token_k1", "k1_t", method.Token),
 	rejection("token_k2", "k2_t", method.Token),
@@ -153,9 +170,6 @@ func rejection(name, statistic string, unit method.Unit) method.Entry[Masking] {
 		Formula:  formula,
 		Gradient: "constant: rejected tokens have none",
 		Needs:    []string{"LogpRoll", "LogpOld"},
-		Example:  rejectionExamples[name],
+		Example:  examples[name],
 	}, New: func() Masking { return newRejection(name) }}
 }
-
-// rejectionExamples are the worked examples of the eleven modes.
-var rejectionExamples = map[string]string{}

@@ -66,6 +66,13 @@ func (p *Pipeline) compare(b *batch.Batch, s Stage) error {
 	return nil
 }
 
+// see is what the next method sees. It lives in the pipeline, because a pointer
+// passed through an interface would be allocated every time.
+func (p *Pipeline) see(b *batch.Batch) *Input {
+	p.input = Input{Batch: b, LogRatio: p.logRatio, Mask: p.current, buffer: p.buffer}
+	return &p.input
+}
+
 // weigh computes the weights over the current mask.
 func (p *Pipeline) weigh(b *batch.Batch) error {
 	if p.Weights == nil {
@@ -73,17 +80,17 @@ func (p *Pipeline) weigh(b *batch.Batch) error {
 	}
 	p.weights.Raw = refill(p.weights.Raw, b.Tokens(), 0)
 	p.weights.Applied = refill(p.weights.Applied, b.Tokens(), 0)
-	in := Input{Batch: b, LogRatio: p.logRatio, Mask: p.current, buffer: p.buffer}
-	if err := p.Weights.Weigh(&p.weights, &in); err != nil {
+	in := p.see(b)
+	if err := p.Weights.Weigh(&p.weights, in); err != nil {
 		return err
 	}
 	if p.Names == "skyrl" {
-		p.skyrlWeights(&in)
+		p.skyrlWeights(in)
 	} else {
-		p.verlWeights(&in)
+		p.verlWeights(in)
 	}
 	if p.BatchNormalize {
-		p.normalise(&in)
+		p.normalise(in)
 	}
 	return nil
 }
@@ -120,14 +127,14 @@ func (p *Pipeline) normalise(in *Input) {
 // mask applies one rule.
 func (p *Pipeline) mask(b *batch.Batch, m Masking, everyStep bool) error {
 	p.keep = refill(p.keep, b.Tokens(), true)
-	in := Input{Batch: b, LogRatio: p.logRatio, Mask: p.current, buffer: p.buffer}
-	if err := m.Reject(p.keep, &in); err != nil {
+	in := p.see(b)
+	if err := m.Reject(p.keep, in); err != nil {
 		return err
 	}
 	if p.Names == "skyrl" {
-		p.skyrlMask(m, &in)
+		p.skyrlMask(m, in)
 	} else {
-		p.verlMask(m, &in)
+		p.verlMask(m, in)
 	}
 	for n, keep := range p.keep {
 		if keep {

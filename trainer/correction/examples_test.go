@@ -1,0 +1,173 @@
+package correction
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/batch"
+)
+
+var update = flag.Bool("update", false, "write the worked examples of the specs")
+
+// list prints numbers to six digits.
+func list(x []float64) string {
+	text := make([]string, len(x))
+	for i, v := range x {
+		text[i] = fmt.Sprintf("%.6g", v)
+	}
+	return "[" + strings.Join(text, " ") + "]"
+}
+
+// parameters prints the fields of a parameter struct under their recipe names.
+func parameters(m any) string {
+	var text []string
+	v := reflect.ValueOf(m).Elem()
+	for i := range v.NumField() {
+		if tag := v.Type().Field(i).Tag.Get("yaml"); tag != "" {
+			text = append(text, fmt.Sprintf("%s %v", tag, v.Field(i).Interface()))
+		}
+	}
+	if text == nil {
+		return "no parameters"
+	}
+	return strings.Join(text, ", ")
+}
+
+// example is the batch of the worked examples.
+func example() *batch.Batch {
+	b := worked()
+	b.Turn = []int32{0, 0, 1}
+	b.Vocab = 3
+	for range 3 {
+		b.DistRoll = append(b.DistRoll, -0.693147, -1.20397, -1.60944) // .5 .3 .2
+		b.Dist = append(b.Dist, -0.916291, -0.916291, -1.60944)        // .4 .4 .2
+	}
+	return b
+}
+
+// render works an example through a pipeline and prints three lines.
+func render(p *Pipeline, m any) (string, error) {
+	b := example()
+	if err := p.Apply(b, AtBatch); err != nil {
+		return "", err
+	}
+	if err := p.Apply(b, AtStep); err != nil {
+		return "", err
+	}
+	first := fmt.Sprintf("old = %s, roll = %s", list(b.LogpOld), list(b.LogpRoll))
+	switch m.(type) {
+	case *OPSM:
+		first = fmt.Sprintf("logp = %s, roll = %s, A = %s", list(b.Logp), list(b.LogpRoll), list(b.Advantage))
+	case *TRM:
+		first = "mu = [.5 .3 .2], pi = [.4 .4 .2] at each of 3 tokens: KL = 0.025267"
+	}
+	e := make([]float64, b.Tokens())
+	for n := range e {
+		e[n] = ratio(b.LogpOld[n] - b.LogpRoll[n])
+	}
+	second := fmt.Sprintf("ρ = %s; %s", list(e), parameters(m))
+	third := "w = " + list(b.Weight)
+	if b.Weight == nil {
+		keep := make([]float64, b.Tokens())
+		for n := range keep {
+			if b.LossMask[n] && (b.Gate == nil || b.Gate[n]) {
+				keep[n] = 1
+			}
+		}
+		third = "keep = " + list(keep)
+	}
+	return first + "\n" + second + "\n" + third, nil
+}
+
+// TestWorkedExamples recomputes the example of every spec.
+func TestWorkedExamples(t *testing.T) {
+	got := map[string]string{}
+	check := func(name, want string, p *Pipeline, m any) {
+		text, err := render(p, m)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		got[name] = text
+		if !*update && text != want {
+			t.Errorf("%s: the example says\n%s\nrecomputed\n%s", name, want, text)
+		}
+	}
+	for _, e := range Weightings {
+		m := e.New()
+		check(e.Name, e.Example, &Pipeline{Weights: m}, m)
+	}
+	for _, e := range Masks {
+		m := e.New()
+		check(e.Name, e.Example, &Pipeline{Masks: []Masking{m}}, m)
+	}
+	if *update {
+		writeExamples(t, "correction", got)
+	}
+}
+
+// writeExamples writes the table of examples.
+func writeExamples(t *testing.T, pkg string, examples map[string]string) {
+	var names []string
+	for name := range examples {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	s := "package " + pkg + "\n\n// examples are the worked examples of the specs: input, parameters, result.\n" +
+		"// A test recomputes them; go test -run WorkedExamples -update writes them.\n" +
+		"var examples = map[string]string{\n"
+	for _, name := range names {
+		s += fmt.Sprintf("\t%q: %s,\n", name, "`"+examples[name]+"`")
+	}
+	if err := os.WriteFile("examples.go", []byte(s+"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSpecsAreComplete checks that a reader finds everything about a method.
+func TestSpecsAreComplete(t *testing.T) {
+	seen := map[string]bool{}
+	check := func(name string, fields ...string) {
+		for i, f := range fields {
+			if f == "" {
+				t.Errorf("%s: text field %d of the spec is empty", name, i)
+			}
+		}
+		if seen[name] {
+			t.Errorf("%s is registered twice", name)
+		}
+		seen[name] = true
+	}
+	for _, e := range Weightings {
+		check(e.Name, e.Group, string(e.Unit), e.Source, e.Formula, e.Gradient, e.Example)
+		if err := e.New().Validate(); err != nil {
+			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
+		}
+	}
+	for _, e := range Masks {
+		check(e.Name, e.Group, string(e.Unit), e.Source, e.Formula, e.Gradient, e.Example)
+		if err := e.New().Validate(); err != nil {
+			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
+		}
+	}
+	for _, alias := range aliases() {
+		if seen[alias] {
+			t.Errorf("alias %s is also a name, or another's alias", alias)
+		}
+		seen[alias] = true
+	}
+}
+
+func aliases() (all []string) {
+	for _, e := range Weightings {
+		all = append(all, e.Aliases...)
+	}
+	for _, e := range Masks {
+		all = append(all, e.Aliases...)
+	}
+	return all
+}
