@@ -10,15 +10,15 @@ import (
 )
 
 // The tests of this file enumerate every response of a tabular policy with
-// vocabulary 3 and length 3. States are prefixes; each policy has its own
+// vocabulary 3 and horizon 3. States are prefixes; each policy has its own
 // logits per state. A weighted policy gradient is then an exact sum, to be
 // compared with the true gradient of E_pi[R] or with what theory says the
 // estimator converges to.
 
 const (
-	vocab  = 3
-	length = 3
-	states = 1 + 3 + 9 // prefixes of length 0, 1, 2
+	vocab   = 3
+	horizon = 3
+	states  = 1 + 3 + 9 // prefixes of horizon 0, 1, 2
 )
 
 // tabular is a policy: probabilities per state.
@@ -41,7 +41,7 @@ func newTabular(r *rand.Rand) *tabular {
 }
 
 // state numbers the prefix y[:t].
-func state(y [length]int, t int) int {
+func state(y [horizon]int, t int) int {
 	switch t {
 	case 0:
 		return 0
@@ -52,9 +52,9 @@ func state(y [length]int, t int) int {
 }
 
 // responses lists all 27 responses.
-func responses() (all [][length]int) {
+func responses() (all [][horizon]int) {
 	for i := range 27 {
-		all = append(all, [length]int{i / 9, i / 3 % 3, i % 3})
+		all = append(all, [horizon]int{i / 9, i / 3 % 3, i % 3})
 	}
 	return all
 }
@@ -66,7 +66,7 @@ func setup() (pi, mu *tabular, reward []float64, b *batch.Batch) {
 	b = &batch.Batch{Offsets: []int{0}}
 	for _, y := range responses() {
 		reward = append(reward, r.NormFloat64())
-		for t := range length {
+		for t := range horizon {
 			b.Mask = append(b.Mask, true)
 			b.LogpOld = append(b.LogpOld, math.Log(pi[state(y, t)][y[t]]))
 			b.LogpRoll = append(b.LogpRoll, math.Log(mu[state(y, t)][y[t]]))
@@ -76,15 +76,15 @@ func setup() (pi, mu *tabular, reward []float64, b *batch.Batch) {
 	return pi, mu, reward, b
 }
 
-// estimator is the exact expectation, under mu, of Σ_t w_t·R·∇ log pi(y_t).
-func estimator(pi, mu *tabular, reward, weight []float64) (grad tabular) {
+// expectation is the exact expectation, under mu, of Σ_t w_t·R·∇ log pi(y_t).
+func expectation(pi, mu *tabular, reward, weight []float64) (grad tabular) {
 	for i, y := range responses() {
 		p := 1.0
-		for t := range length {
+		for t := range horizon {
 			p *= mu[state(y, t)][y[t]]
 		}
-		for t := range length {
-			addScore(&grad, pi, state(y, t), y[t], p*weight[i*length+t]*reward[i])
+		for t := range horizon {
+			addScore(&grad, pi, state(y, t), y[t], p*weight[i*horizon+t]*reward[i])
 		}
 	}
 	return grad
@@ -102,9 +102,9 @@ func addScore(grad *tabular, pi *tabular, s, a int, c float64) {
 // gradient when prefixes come from one policy and continuations from another.
 func target(pi, before, after *tabular, reward []float64) (grad tabular) {
 	for i, y := range responses() {
-		for t := range length {
+		for t := range horizon {
 			p := pi[state(y, t)][y[t]]
-			for s := range length {
+			for s := range horizon {
 				switch {
 				case s < t:
 					p *= before[state(y, s)][y[s]]
@@ -167,7 +167,7 @@ func TestExactness(t *testing.T) {
 		if err := (&Pipeline{Weights: c.w}).Apply(b, AtBatch); err != nil {
 			t.Fatal(err)
 		}
-		got := estimator(pi, mu, reward, b.Weight)
+		got := expectation(pi, mu, reward, b.Weight)
 		if d := distance(got, c.want); d > 1e-12 {
 			t.Errorf("%s: off by %g", c.name, d)
 		}
@@ -188,27 +188,27 @@ func TestTruncationBias(t *testing.T) {
 		if err := (&Pipeline{Weights: &SequenceTIS{Cap: cap}}).Apply(b, AtBatch); err != nil {
 			t.Fatal(err)
 		}
-		truncated := estimator(pi, mu, reward, b.Weight)
+		truncated := expectation(pi, mu, reward, b.Weight)
 		if err := (&Pipeline{Weights: &SequenceMIS{High: cap}}).Apply(b, AtBatch); err != nil {
 			t.Fatal(err)
 		}
-		masked := estimator(pi, mu, reward, b.Weight)
+		masked := expectation(pi, mu, reward, b.Weight)
 		cut, dropped := make([]float64, len(b.Mask)), make([]float64, len(b.Mask))
 		for i, y := range responses() {
 			w := 1.0
-			for s := range length {
+			for s := range horizon {
 				w *= pi[state(y, s)][y[s]] / mu[state(y, s)][y[s]]
 			}
-			for s := range length {
-				cut[i*length+s] = max(w-cap, 0)
+			for s := range horizon {
+				cut[i*horizon+s] = max(w-cap, 0)
 				if w > cap {
-					dropped[i*length+s] = w
+					dropped[i*horizon+s] = w
 				}
 			}
 		}
 		for name, pair := range map[string][2]tabular{
-			"truncated": {truncated, estimator(pi, mu, reward, cut)},
-			"masked":    {masked, estimator(pi, mu, reward, dropped)},
+			"truncated": {truncated, expectation(pi, mu, reward, cut)},
+			"masked":    {masked, expectation(pi, mu, reward, dropped)},
 		} {
 			sum := pair[0]
 			for s := range sum {
