@@ -14,6 +14,11 @@ var listedLoss = slices.Concat([]Listing{
 		Reason: "no valid token: verl returns 0/0, a NaN to be logged; we return 0, and both have gradient 0",
 	},
 	{
+		File: "verl/policy_loss_bypass_mode*.json", Output: "loss",
+		When:   func(c *Case) bool { return isNaN(c, "loss") },
+		Reason: "every token is rejected: verl returns 0/0, a NaN to be logged; we return 0, and both have gradient 0",
+	},
+	{
 		File: "verl/agg_loss*.json", Output: "loss",
 		When:   func(c *Case) bool { return !finite(c.Inputs.Flat("loss_mat")) && isNaN(c, "loss") },
 		Reason: "NaN or Inf in the padding: verl's seq-mean forms multiply by the mask and let it through; we never read masked tokens",
@@ -39,20 +44,84 @@ var listedLoss = slices.Concat([]Listing{
 		File: "papers/m2po*.json", When: raised, SecondSet: true,
 		Reason: "the authors' solver returns a bare number in some branches and their caller raises TypeError; ours returns no clip",
 	},
+	{
+		File: "skyrl/policy_losses*.json", Output: "metrics/clip_ratio",
+		When: func(c *Case) bool {
+			return slices.Contains([]string{"sapo", "kl_cov", "cross_entropy"}, c.Params.String("policy_loss_type")) &&
+				c.Outputs.Sub("metrics").Float("clip_ratio") == 0
+		},
+		Reason: "SkyRL logs a constant 0 for losses that clip nothing; we log nothing",
+	},
+	{
+		File: "skyrl/policy_losses*.json", Source: "clip_cov", Output: "loss", When: drawn,
+		Reason: "the tokens to drop come from torch.randperm, which is not recorded; their number, in clip_ratio, is matched",
+	},
+	{
+		File: "skyrl/policy_losses*.json", Source: "clip_cov", Output: "grad", When: drawn,
+		Reason: "the tokens to drop come from torch.randperm, which is not recorded; their number, in clip_ratio, is matched",
+	},
 }, listOutputs("papers/vespo*.json", "",
 	"tallies of the authors' logging: parameters echoed, splits by sign, counts of noise; the means and ranges of w_seq and phi are matched",
 	"metrics/vespo/k_*", "metrics/vespo/lambda_*", "metrics/vespo/log_w_*", "metrics/vespo/*pos*", "metrics/vespo/*neg*",
 	"metrics/vespo/*tis*", "metrics/vespo/w_seq_std"),
+	listOutputs("areal/grpo_loss*.json", "grpo_loss_fn",
+		"a matrix per token for AReaL's logger; value and gradient are matched, and the weights and fractions of rejection in rejection_sampling.json",
+		"stats/importance_weight", "stats/sapo_soft_gate", "stats/rs_filtered_fraction"),
+	listOutputsWhen("areal/grpo_loss*.json", "grpo_loss_fn",
+		func(c *Case) bool {
+			return c.Params.Bool("use_sapo_loss") || c.Params.Has("m2_threshold") || c.Params.String("importance_sampling_level") == "sequence"
+		},
+		"a matrix per token for AReaL's logger; matched for the token-level clip",
+		"stats/clip_ratio", "stats/dual_clip_ratio"),
+	listOutputsWhen("areal/grpo_loss*.json", "grpo_loss_fn", func(c *Case) bool { return c.Params.Has("m2_threshold") },
+		"the weights of rejection sampling under M2PO's mask; matched where there is no such mask", "stats/behave_imp_weight"),
+	listOutputs("roll/pg_loss*.json", "",
+		"figures of ROLL's logger: ratios and clip fractions averaged over masked positions too, parameters echoed; losses and gradient are matched",
+		"metrics/actor/ratio_*", "metrics/actor/approxkl@sum", "metrics/actor/policykl@sum", "metrics/actor/ppo_ratio_*",
+		"metrics/actor/tis_*", "metrics/actor/topr_*", "metrics/actor/cispo_*", "metrics/actor/kimi15_*", "metrics/actor/is_weight_*"),
+	listOutputs("roll/pg_loss*.json", "",
+		"statistics of the engine gap that the loss logs on the way; train_infer_correction.json has them, and its owner matches those",
+		"metrics/actor/train_infer_*"),
+	listOutputsWhen("roll/pg_loss*.json", "", func(c *Case) bool { return !c.Params.Bool("use_kl_loss") },
+		"ROLL logs the KL term whether it is part of the loss or not; matched where it is", "metrics/actor/kl_loss@sum"),
+	listOutputsWhen("roll/pg_loss*.json", "", func(c *Case) bool {
+		return c.Params.String("loss_agg_mode") == "token-mean" && len(c.Params.Sub("train_infer_correction")["filters"].([]any)) > 0
+	}, "ROLL's token-mean forgets the mask, so its filters have no effect; ours have, as the filters' documentation says",
+		"loss", "grad", "metrics/actor/pg_loss@sum", "metrics/actor/total_loss@sum"),
+	listOutputs("trl/*.json", "_compute_loss",
+		"figures of TRL's logger: entropies as given, clip fractions by sign and their extremes over rows; value, gradient, masks and weights are matched",
+		"metrics/entropy", "metrics/entropy_coef", "metrics/clip_ratio/*", "metrics/cispo_clip_ratio", "metrics/kl"),
+	[]Listing{{
+		File: "trl/grpo_loss_types*.json",
+		When: func(c *Case) bool {
+			return c.Params.String("loss_type") == "luspo" && c.Params.String("importance_sampling_level") == "token"
+		},
+		Reason: "at level token TRL averages LUSPO over padding too and lets a gradient into masked tokens; ours offers LUSPO's sequence form",
+	}},
+	listOutputs("slime/policy_loss*.json", "",
+		"figures of slime's logger, reduced as sums over rows of row means; value, gradient and the parts of the loss are matched",
+		"reported/entropy_loss", "reported/pg_clipfrac", "reported/ppo_kl", "reported/train_rollout_logprob_abs_diff",
+		"reported/opsm_clipfrac", "reported/ois", "reported/tis*"),
+	listOutputs("slime/policy_loss*.json", "",
+		"statistics of the correction, which mis_weights.json has and whose owner accounts for them", "reported/mis_*"),
 )
 
 // listOutputs lists several outputs for one reason.
 func listOutputs(file, source, reason string, outputs ...string) []Listing {
+	return listOutputsWhen(file, source, nil, reason, outputs...)
+}
+
+// listOutputsWhen is listOutputs for the cases that fulfil the condition.
+func listOutputsWhen(file, source string, when func(*Case) bool, reason string, outputs ...string) []Listing {
 	rows := make([]Listing, len(outputs))
 	for i, o := range outputs {
-		rows[i] = Listing{File: file, Source: source, Output: o, Reason: reason}
+		rows[i] = Listing{File: file, Source: source, Output: o, Reason: reason, When: when}
 	}
 	return rows
 }
+
+// drawn reports whether SkyRL's clip_cov draws a part of the candidates.
+func drawn(c *Case) bool { return c.Params.Sub("clip_cov").Float("clip_ratio") < 1 }
 
 // raised reports whether the peer's call ended in an error.
 func raised(c *Case) bool { _, ok := c.Outputs["error"]; return ok }

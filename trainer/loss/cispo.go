@@ -26,6 +26,8 @@ type CISPO struct {
 	Cap float64 `yaml:"cap"`
 	// UnifiedMask drops what PPO would clip.
 	UnifiedMask bool `yaml:"unified_mask"`
+	// Level of the ratio: token, or sequence for TRL's geometric mean.
+	Level string `yaml:"level"`
 	// Anchor is the denominator: old, or roll as SkyRL offers.
 	Anchor Anchor `yaml:"anchor"`
 	// LogClamp bounds the log-ratio; 0 is no bound (TRL, slime, ROLL).
@@ -36,7 +38,7 @@ type CISPO struct {
 
 // NewCISPO returns the one-sided form with verl's example: 10 below, 0.2 above.
 func NewCISPO() *CISPO {
-	return &CISPO{EpsLow: 10, EpsHigh: 0.2, Anchor: Old, LogClamp: 20}
+	return &CISPO{EpsLow: 10, EpsHigh: 0.2, Level: "token", Anchor: Old, LogClamp: 20}
 }
 
 var cispoSpec = method.Spec{
@@ -50,7 +52,7 @@ var cispoSpec = method.Spec{
 
 // Validate reports every option that is out of range.
 func (p *CISPO) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), p.Anchor.Validate(),
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), checkLevel(p.Level), p.Anchor.Validate(),
 		check(p.Cap >= 0, "cap %v: must not be negative", p.Cap),
 		check(p.Cap == 0 || !p.UnifiedMask, "unified_mask: needs the band, not cap"),
 		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
@@ -69,9 +71,8 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 	if p.Cap > 0 {
 		low, high = math.Inf(-1), p.Cap
 	}
-	f.eachToken(func(n int) (value, dlogp float64) {
+	term := func(n int, r float64) (value, dlogp float64) {
 		a := in.Advantage[n]
-		r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
 		w := clamp(r, low, high)
 		changed += count(w != r)
 		raw.add(r)
@@ -80,7 +81,17 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 			w = 0
 		}
 		return -w * a * in.Logp[n], -w * a
-	})
+	}
+	for i := range in.Len() {
+		mean, _ := ratio(f.sumLogRatio(i, f.sg, anchor)/max(f.length(i), 1), p.LogClamp)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			if p.Level == "sequence" {
+				return term(n, mean)
+			}
+			r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
+			return term(n, r)
+		})
+	}
 	out.Add("actor/pg_clipfrac", f.mean(changed))
 	f.addKL(anchor, p.LogClamp)
 	raw.log(out, "cispo/ratio_mean", "cispo/ratio_min", "cispo/ratio_max")
@@ -89,3 +100,6 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	return nil
 }
+
+// checkLevel checks the level of a ratio.
+func checkLevel(level string) error { return oneOf("level", level, []string{"token", "sequence"}) }

@@ -32,6 +32,8 @@ type GMPO struct {
 	Epsilon float64 `yaml:"epsilon"`
 	// NonEmpty averages over non-empty responses in place of all.
 	NonEmpty bool `yaml:"non_empty"`
+
+	mask []bool
 }
 
 // NewGMPO returns the paper's bounds, 0.4 each.
@@ -63,6 +65,13 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
+	if in.Gate != nil { // a token behind a closed gate leaves the geometric mean, as in TRL
+		p.mask = append(p.mask[:0], f.active...)
+		for n, open := range in.Gate {
+			p.mask[n] = p.mask[n] && open
+		}
+		f.active = p.mask
+	}
 	high, low := 0.0, 0.0
 	for i := range in.Len() {
 		length := f.length(i)
@@ -75,7 +84,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 		}
 		a := f.meanAdvantage(i, length) * length / (length + p.Epsilon)
 		x, live := p.logRatio(&f, i, a)
-		w := f.rowWeight[i] * f.geometricWeight(i, length, p.Epsilon) * f.openShare(i, length)
+		w := f.rowWeight[i] * f.geometricWeight(i, length, p.Epsilon)
 		value := -a * math.Exp(x/divisor) * w
 		out.Loss += value
 		if live { // d exp(x/divisor)/d logp, on the tokens the clip left alone
@@ -166,17 +175,4 @@ func (f *frame) geometricWeight(i int, length, epsilon float64) float64 {
 		}
 	}
 	return math.Exp(sum / (length + epsilon))
-}
-
-// openShare is the share of the active tokens of response i whose gate is open.
-func (f *frame) openShare(i int, length float64) float64 {
-	if f.in.Gate == nil {
-		return 1
-	}
-	from, to := f.in.Span(i)
-	open := 0.0
-	for n := from; n < to; n++ {
-		open += count(f.active[n] && f.in.Gate[n])
-	}
-	return open / max(length, 1)
 }

@@ -14,7 +14,7 @@ func TestGolden(t *testing.T) {
 }
 
 func goldenMatchers() []golden.Matcher {
-	return slices.Concat(verlMatchers, paperMatchers, primeMatchers)
+	return slices.Concat(verlMatchers, paperMatchers, primeMatchers, skyrlMatchers, peerMatchers, trlMatchers)
 }
 
 // evaluate runs a loss on a case's batch and reports errors as failures.

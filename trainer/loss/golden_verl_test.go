@@ -2,6 +2,7 @@ package loss
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"driftlab/trainer/batch"
@@ -10,9 +11,13 @@ import (
 
 var verlMatchers = []golden.Matcher{
 	{File: "verl/agg_loss*.json", Match: matchAggLoss},
+	{File: "verl/entropy*.json", Source: "compute_entropy_loss", Match: matchEntropyLoss},
+	{File: "verl/entropy*.json", Source: "entropy_from_logits", Match: matchEntropyRows},
+	{File: "verl/entropy*.json", Source: "logprobs_from_logits", Match: matchLogProbs},
 	{File: "verl/kl_penalty*.json", Match: matchKLPenalty},
 	{File: "verl/kl_controller*.json", Match: matchKLController},
 	{File: "verl/value_loss*.json", Match: matchValueLoss},
+	{File: "verl/policy_loss_bypass_mode*.json", Match: matchBypass},
 	{File: "verl/policy_loss_*.json", Match: matchVerlLoss},
 }
 
@@ -95,19 +100,19 @@ func verlLoss(c *golden.Case) Loss {
 	case "gpg":
 		return &GPG{Aggregation: agg}
 	case "cispo":
-		return &CISPO{EpsLow: low, EpsHigh: high, Anchor: Old, LogClamp: 20, Aggregation: agg}
+		return &CISPO{EpsLow: low, EpsHigh: high, Level: "token", Anchor: Old, LogClamp: 20, Aggregation: agg}
 	case "sapo": // verl forces its aggregation, and the global counts with it
 		agg.Mode, agg.Horizon = "seq-mean-token-mean", 0
-		return &SAPO{TauPos: p.Float("tau_pos"), TauNeg: p.Float("tau_neg"), Anchor: Old, LogClamp: 20, Aggregation: agg}
+		return &SAPO{TauPos: p.Float("tau_pos"), TauNeg: p.Float("tau_neg"), Level: "token", Anchor: Old, LogClamp: 20, Aggregation: agg}
 	case "gspo":
 		agg.Mode, agg.Horizon = "seq-mean-token-mean", 0
 		return &GSPOToken{EpsLow: low, EpsHigh: high, Aggregation: agg}
 	case "geo_mean":
 		return &GMPO{EpsLow: low, EpsHigh: high, Clip: "token", Normalise: true, Epsilon: 1e-8}
 	case "dppo_tv":
-		return &DPPO{DeltaLow: low, DeltaHigh: high, Cap: p.Float("clip_ratio_c"), Anchor: Old, MaskAnchor: Old, Aggregation: agg, outside: outsideTV}
+		return &DPPO{DeltaLow: low, DeltaHigh: high, Cap: p.Float("clip_ratio_c"), LogClamp: 20, Anchor: Old, MaskAnchor: Old, Aggregation: agg, outside: outsideTV}
 	case "dppo_kl":
-		return &DPPO{DeltaLow: low, DeltaHigh: high, Cap: p.Float("clip_ratio_c"), Anchor: Old, MaskAnchor: Old, Aggregation: agg, outside: outsideKL}
+		return &DPPO{DeltaLow: low, DeltaHigh: high, Cap: p.Float("clip_ratio_c"), LogClamp: 20, Anchor: Old, MaskAnchor: Old, Aggregation: agg, outside: outsideKL}
 	case "dro":
 		return &DRO{Beta: p.Float("dro_beta"), Aggregation: agg}
 	case "kl_cov":
@@ -267,4 +272,68 @@ func matchValueLoss(c *golden.Case, k *golden.Check) {
 	k.Scalar("vf_loss", loss)
 	k.Scalar("vf_clipfrac", clips)
 	k.Vector("grad_vpreds", dvalue)
+}
+
+// logSoftmax normalises rows of logits of the given width.
+func logSoftmax(logits []float64, vocab int) []float64 {
+	logp := make([]float64, len(logits))
+	for at := 0; at < len(logits); at += vocab {
+		row := logits[at : at+vocab]
+		largest, sum := slices.Max(row), 0.0
+		for _, z := range row {
+			sum += math.Exp(z - largest)
+		}
+		for a, z := range row {
+			logp[at+a] = z - largest - math.Log(sum)
+		}
+	}
+	return logp
+}
+
+// vocabulary returns the rows of log-probs of a case and their width.
+func vocabulary(c *golden.Case) (logp []float64, vocab int) {
+	logits := c.Inputs.Flat("logits")
+	cube := c.Inputs["logits"].([]any)
+	vocab = len(cube[0].([]any)[0].([]any))
+	return logSoftmax(logits, vocab), vocab
+}
+
+func matchEntropyLoss(c *golden.Case, k *golden.Check) {
+	b := golden.Batch(c.Inputs.Matrix("response_mask"))
+	var logp []float64
+	logp, b.Vocab = vocabulary(c)
+	out := &Grad{}
+	out.Reset(b.Tokens())
+	// verl's function returns +H, to be subtracted by its caller.
+	if err := addEntropy(out, b, logp, -1, Aggregation{Mode: c.Params.String("loss_agg_mode")}); err != nil {
+		k.Fail("%v", err)
+	}
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad_logits", out.DLogits)
+}
+
+func matchEntropyRows(c *golden.Case, k *golden.Check) {
+	logp, vocab := vocabulary(c)
+	var entropy, squares []float64
+	scratch := make([]float64, vocab)
+	for at := 0; at < len(logp); at += vocab {
+		entropy = append(entropy, entropyRow(scratch, logp[at:at+vocab], 0))
+		sum := 0.0
+		for _, lp := range logp[at : at+vocab] {
+			sum += math.Exp(2 * lp)
+		}
+		squares = append(squares, sum)
+	}
+	k.Vector("entropy", entropy)
+	k.Vector("sum_pi_squared", squares)
+}
+
+func matchLogProbs(c *golden.Case, k *golden.Check) {
+	logp, vocab := vocabulary(c)
+	var picked []float64
+	for n, label := range c.Inputs.Flat("labels") {
+		picked = append(picked, logp[n*vocab+int(label)])
+	}
+	k.Vector("logprobs", picked)
+	k.Vector("naive", picked)
 }

@@ -24,6 +24,9 @@ type UnbiasedKL struct {
 	In Place `yaml:"in"`
 	// Anchor is the policy that sampled the tokens: roll or old.
 	Anchor Anchor `yaml:"anchor"`
+	// Level of x: token, or sequence for the geometric mean TRL uses with
+	// sequence-level ratios.
+	Level string `yaml:"level"`
 	// ValueClamp bounds K from above where slime's low_var_kl does (10); 0 is none.
 	ValueClamp float64 `yaml:"value_clamp"`
 	// Aggregation of the term.
@@ -31,7 +34,9 @@ type UnbiasedKL struct {
 }
 
 // NewUnbiasedKL returns the paper's form with coefficient 0.001.
-func NewUnbiasedKL() *UnbiasedKL { return &UnbiasedKL{Coef: 0.001, In: InLoss, Anchor: Roll} }
+func NewUnbiasedKL() *UnbiasedKL {
+	return &UnbiasedKL{Coef: 0.001, In: InLoss, Anchor: Roll, Level: "token"}
+}
 
 var unbiasedKLSpec = method.Spec{
 	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "v3.2"}, Group: "kl", Unit: method.Token,
@@ -44,9 +49,10 @@ var unbiasedKLSpec = method.Spec{
 
 // Validate reports every option that is out of range.
 func (k *UnbiasedKL) Validate() error {
-	return errors.Join(checkPlace(k.In, k.Coef), k.Anchor.Validate(),
+	return errors.Join(checkPlace(k.In, k.Coef), checkLevel(k.Level), k.Anchor.Validate(),
 		check(k.In != InReward, "in: k3_unbiased belongs into the loss; use k1 or k3 in the reward"),
 		check(k.ValueClamp >= 0, "value_clamp %v: must not be negative", k.ValueClamp),
+		check(k.Level == "token" || k.ValueClamp == 0, "value_clamp: applies to level token"),
 		k.Aggregation.Validate())
 }
 
@@ -62,6 +68,9 @@ func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	anchor := k.Anchor.Of(in)
+	if k.Level == "sequence" {
+		return k.addSequence(out, in, anchor)
+	}
 	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
 		x, dx := ratio(in.Logp[n]-anchor[n], 20)
 		k3, dk3 := k3(in.LogpRef[n]-in.Logp[n], KLBounds{})
@@ -70,4 +79,33 @@ func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
 		}
 		return x * k3, x*dk3 + dx*k3
 	})
+}
+
+// addSequence adds the term with x = exp(mean_t (logp - anchor)) of the response.
+func (k *UnbiasedKL) addSequence(out *Grad, in *batch.Batch, anchor []float64) error {
+	rows := out.work(0, in.Len())
+	if err := k.Aggregation.RowWeights(rows, in); err != nil {
+		return err
+	}
+	f := frame{out: out, in: in, active: in.Active()}
+	total := 0.0
+	for i, w := range rows {
+		length := max(f.length(i), 1)
+		x, dx := ratio(f.sumLogRatio(i, in.Logp, anchor)/length, 20)
+		from, to := in.Span(i)
+		sum := 0.0 // of k3 over the response
+		for n := from; n < to; n++ {
+			if f.active[n] {
+				value, d := k3(in.LogpRef[n]-in.Logp[n], KLBounds{})
+				sum += value
+				out.DLogp[n] += k.Coef * w * x * d
+			}
+		}
+		f.spread(i, k.Coef*w*sum*dx/length)
+		total += w * x * sum
+	}
+	out.Loss += k.Coef * total
+	out.Add("actor/kl_loss", total)
+	out.Add("actor/kl_coef", k.Coef)
+	return nil
 }

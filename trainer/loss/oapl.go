@@ -103,3 +103,16 @@ func optimalValue(rewards []float64, beta float64) float64 {
 	}
 	return largest + beta*math.Log(sum/float64(len(rewards)))
 }
+
+// openShare is the share of the active tokens of response i whose gate is open.
+func (f *frame) openShare(i int, length float64) float64 {
+	if f.in.Gate == nil {
+		return 1
+	}
+	from, to := f.in.Span(i)
+	open := 0.0
+	for n := from; n < to; n++ {
+		open += count(f.active[n] && f.in.Gate[n])
+	}
+	return open / max(length, 1)
+}

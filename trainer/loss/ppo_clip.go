@@ -27,7 +27,7 @@ type PPOClip struct {
 	EpsHigh float64 `yaml:"eps_high"`
 	// DualClip is c, above 1; 0 switches the dual clip off.
 	DualClip float64 `yaml:"dual_clip"`
-	// Delta caps the ratio of the unclipped branch, above 1+EpsHigh; 0 is no cap.
+	// Delta caps the ratio of the unclipped branch, of use above 1+EpsHigh; 0 is no cap.
 	Delta float64 `yaml:"delta"`
 	// LogClamp bounds the log-ratio; 0 is no bound.
 	LogClamp float64 `yaml:"log_clamp"`
@@ -56,7 +56,7 @@ var ppoClipSpec = method.Spec{
 func (p *PPOClip) Validate() error {
 	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
 		check(p.DualClip == 0 || p.DualClip > 1, "dual_clip %v: must be above 1, or 0 for none", p.DualClip),
-		check(p.Delta == 0 || p.Delta >= 1+p.EpsHigh, "delta %v: must be at least 1 + eps_high, or 0 for none", p.Delta),
+		check(p.Delta == 0 || p.Delta >= 1, "delta %v: must be at least 1, or 0 for none", p.Delta),
 		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
 		p.Aggregation.Validate())
 }

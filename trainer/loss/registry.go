@@ -18,6 +18,7 @@ var Registry = method.Table[Loss]{
 	{Spec: luspoSpec, New: func() Loss { return NewLUSPO() }},
 	{Spec: oaplSpec, New: func() Loss { return NewOAPL() }},
 	{Spec: a2poSpec, New: func() Loss { return NewA2PO() }},
+	{Spec: stPPOSpec, New: func() Loss { return NewSTPPO() }},
 	{Spec: gpgSpec, New: func() Loss { return NewGPG() }},
 	{Spec: cispoSpec, New: func() Loss { return NewCISPO() }},
 	{Spec: sapoSpec, New: func() Loss { return NewSAPO() }},

@@ -21,6 +21,12 @@ type SAPO struct {
 	// TauPos and TauNeg are the temperatures for A > 0 and for A ≤ 0.
 	TauPos float64 `yaml:"tau_pos"`
 	TauNeg float64 `yaml:"tau_neg"`
+	// Level of the ratio: token, or sequence for the geometric mean that TRL and
+	// AReaL offer.
+	Level string `yaml:"level"`
+	// MeanAdvantage replaces the tokens' advantages by their mean per response,
+	// as AReaL does at level sequence.
+	MeanAdvantage bool `yaml:"mean_advantage"`
 	// Anchor is the denominator of the ratio.
 	Anchor Anchor `yaml:"anchor"`
 	// LogClamp bounds the log-ratio; 0 is no bound.
@@ -31,7 +37,7 @@ type SAPO struct {
 
 // NewSAPO returns the paper's temperatures, 1.0 and 1.05.
 func NewSAPO() *SAPO {
-	return &SAPO{TauPos: 1, TauNeg: 1.05, Anchor: Old, LogClamp: 20, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+	return &SAPO{TauPos: 1, TauNeg: 1.05, Level: "token", Anchor: Old, LogClamp: 20, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
 }
 
 var sapoSpec = method.Spec{
@@ -49,7 +55,7 @@ func (p *SAPO) Validate() error {
 		check(p.TauPos > 0, "tau_pos %v: must be above 0", p.TauPos),
 		check(p.TauNeg > 0, "tau_neg %v: must be above 0", p.TauNeg),
 		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Anchor.Validate(), p.Aggregation.Validate())
+		checkLevel(p.Level), p.Anchor.Validate(), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.
@@ -59,17 +65,49 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	anchor := p.Anchor.Of(in)
-	f.eachToken(func(n int) (value, dlogp float64) {
-		a, tau := in.Advantage[n], p.TauNeg
-		if a > 0 {
-			tau = p.TauPos
+	for i := range in.Len() {
+		length := max(f.length(i), 1)
+		mean, dmean := ratio(f.sumLogRatio(i, in.Logp, anchor)/length, p.LogClamp)
+		meanA := f.meanAdvantage(i, length)
+		slope := 0.0 // d loss/d mean log-ratio
+		from, to := in.Span(i)
+		for n := from; n < to; n++ {
+			if !f.active[n] {
+				continue
+			}
+			r, dr := mean, dmean
+			if p.Level == "token" {
+				r, dr = ratio(in.Logp[n]-anchor[n], p.LogClamp)
+			}
+			a := in.Advantage[n]
+			if p.MeanAdvantage {
+				a = meanA
+			}
+			value, d := p.gate(a, r)
+			w := f.weight(i, n)
+			out.Loss += w * value
+			if p.Level == "token" {
+				out.DLogp[n] += w * d * dr
+			} else {
+				slope += w * d * dr
+			}
 		}
-		r, dr := ratio(in.Logp[n]-anchor[n], p.LogClamp)
-		s := sigmoid(tau * (r - 1))
-		return -4 / tau * s * a, -4 * s * (1 - s) * dr * a
-	})
+		if p.Level == "sequence" {
+			f.spread(i, slope/length)
+		}
+	}
 	f.addKL(anchor, p.LogClamp)
 	return nil
+}
+
+// gate is -(4/τ)·σ(τ(r-1))·A and its derivative with respect to r.
+func (p *SAPO) gate(a, r float64) (value, dr float64) {
+	tau := p.TauNeg
+	if a > 0 {
+		tau = p.TauPos
+	}
+	s := sigmoid(tau * (r - 1))
+	return -4 / tau * s * a, -4 * s * (1 - s) * a
 }
 
 // sigmoid is 1/(1+exp(-x)), without overflow.

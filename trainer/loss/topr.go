@@ -18,7 +18,7 @@ import (
 // uses token ratios against old and the sign of the episode's score: level
 // token, anchor old. The sign is that of the reward where it is recorded.
 type TOPR struct {
-	// Level of the ratio: trajectory or token.
+	// Level of the ratio: trajectory, token, or turn for ROLL's segments.
 	Level string `yaml:"level"`
 	// Low and High clip the ratio of bad responses.
 	Low  float64 `yaml:"low"`
@@ -30,6 +30,8 @@ type TOPR struct {
 	Sign string `yaml:"sign"`
 	// Anchor is the denominator of the ratio.
 	Anchor Anchor `yaml:"anchor"`
+	// Epsilon is added to a turn's length before dividing by it (ROLL 1e-8).
+	Epsilon float64 `yaml:"epsilon"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
@@ -51,7 +53,7 @@ var toprSpec = method.Spec{
 // Validate reports every option that is out of range.
 func (p *TOPR) Validate() error {
 	return errors.Join(
-		check(p.Level == "trajectory" || p.Level == "token", "level %q: must be trajectory or token", p.Level),
+		oneOf("level", p.Level, []string{"trajectory", "token", "turn"}),
 		check(p.Sign == "reward" || p.Sign == "advantage", "sign %q: must be reward or advantage", p.Sign),
 		check(p.Low >= 0 && p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
 		check(p.PositiveWeight >= 0 && p.NegativeWeight >= 0, "positive_weight %v, negative_weight %v: must not be negative", p.PositiveWeight, p.NegativeWeight),
@@ -64,7 +66,11 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 	if p.Sign == "reward" {
 		sign = "Reward"
 	}
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage", sign)
+	turn := sign
+	if p.Level == "turn" {
+		turn = "Turn"
+	}
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage", sign, turn)
 	if err != nil {
 		return err
 	}
@@ -76,12 +82,16 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 		}
 		good += count(score > 0)
 		sum := clamp(f.sumLogRatio(i, f.sg, anchor), -20, 20)
+		var s segment
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			w := p.PositiveWeight
 			if score <= 0 {
 				rho := math.Exp(sum)
-				if p.Level == "token" {
+				switch p.Level {
+				case "token":
 					rho, _ = ratio(f.sg[n]-anchor[n], 20)
+				case "turn":
+					rho = s.ratioAt(&f, i, n, anchor, p.Epsilon)
 				}
 				w = p.NegativeWeight * clamp(rho, p.Low, p.High)
 			}
@@ -92,4 +102,27 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("topr/negative_samples", float64(in.Len())-good)
 	f.addKL(anchor, 0)
 	return nil
+}
+
+// segment remembers the geometric mean ratio of the turn last asked for.
+type segment struct {
+	end   int
+	ratio float64
+}
+
+// ratioAt is the geometric mean ratio of the turn of token n, asked for in order.
+func (s *segment) ratioAt(f *frame, i, n int, anchor []float64, epsilon float64) float64 {
+	if n >= s.end {
+		_, to := f.in.Span(i)
+		s.end = f.turnEnd(n, to)
+		sum, length := 0.0, 0.0
+		for t := n; t < s.end; t++ {
+			if f.active[t] {
+				sum += f.sg[t] - anchor[t]
+				length++
+			}
+		}
+		s.ratio, _ = ratio(sum/(max(length, 1)+epsilon), 20)
+	}
+	return s.ratio
 }

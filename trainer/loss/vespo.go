@@ -24,6 +24,9 @@ type VESPO struct {
 	LambdaPos float64 `yaml:"lambda_pos"`
 	KNeg      float64 `yaml:"k_neg"`
 	LambdaNeg float64 `yaml:"lambda_neg"`
+	// SequenceWeights says that the correction stage gives one weight per
+	// response, which enters log W once and not once per token.
+	SequenceWeights bool `yaml:"sequence_weights"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
@@ -57,7 +60,7 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 	phis, weights, kl := newSpread(), newSpread(), 0.0
 	for i := range in.Len() {
 		kl -= f.sumLogRatio(i, in.Logp, in.LogpOld) / max(f.length(i), 1)
-		x := f.logWeight(i)
+		x := f.logWeight(i, p.SequenceWeights)
 		phi := p.phi(x, f.firstAdvantage(i))
 		phis.add(phi)
 		weights.add(math.Exp(x))
@@ -70,6 +73,7 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 			}
 		}
 	}
+	out.Add("vespo/phi_seq_mean", phis.sum/max(phis.count, 1))
 	phis.log(out, "vespo/phi_mean", "vespo/phi_min", "vespo/phi_max")
 	weights.log(out, "vespo/w_seq_mean", "vespo/w_seq_min", "vespo/w_seq_max")
 	out.Add("actor/approx_kl", kl/max(float64(in.Len()), 1))
@@ -85,16 +89,17 @@ func (p *VESPO) phi(x, advantage float64) float64 {
 	return math.Exp(lambda + k*x - lambda*math.Exp(x))
 }
 
-// logWeight is log W of response i.
-func (f *frame) logWeight(i int) float64 {
+// logWeight is log W of response i; once says that all its weights are the same one.
+func (f *frame) logWeight(i int, once bool) float64 {
 	from, to := f.in.Span(i)
-	sum := 0.0
+	sum, weighed := 0.0, false
 	for n := from; n < to; n++ {
 		if !f.active[n] {
 			continue
 		}
 		sum += clamp(f.sg[n]-f.in.LogpOld[n], -20, 20)
-		if f.in.Weight != nil {
+		if f.in.Weight != nil && !(once && weighed) {
+			weighed = true
 			sum += clamp(math.Log(max(f.in.Weight[n], 1e-8)), -20, 20)
 		}
 	}

@@ -1,0 +1,158 @@
+package loss
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/diagnose"
+	"driftlab/trainer/golden"
+)
+
+// The corrections that some peers apply inside their losses.
+
+// apply runs a pipeline at both moments of a step.
+func apply(k *golden.Check, p *correction.Pipeline, b *batch.Batch) {
+	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
+		if err := p.Apply(b, s); err != nil {
+			k.Fail("correction: %v", err)
+			return
+		}
+	}
+}
+
+// skyrlPipeline reads SkyRL's off_policy_correction.
+func skyrlPipeline(v golden.Values) *correction.Pipeline {
+	p := &correction.Pipeline{Order: correction.Sequential, Names: "skyrl"}
+	if v.Has("outlier_token_is_threshold_low") || v.Has("outlier_token_is_threshold_high") {
+		p.Masks = append(p.Masks, &correction.Outlier{Low: v.FloatOr("outlier_token_is_threshold_low", 0),
+			High: v.FloatOr("outlier_token_is_threshold_high", math.Inf(1))})
+	}
+	if v.Has("token_mask_is_threshold_low") && v.Has("token_mask_is_threshold_high") {
+		p.Masks = append(p.Masks, &correction.TokenMask{Low: v.Float("token_mask_is_threshold_low"), High: v.Float("token_mask_is_threshold_high")})
+	}
+	p.WeightsAfter = len(p.Masks)
+	switch v.String("tis_ratio_type") {
+	case "token":
+		p.Weights = &correction.TokenTIS{Cap: v.Float("token_tis_ratio_clip_high")}
+	case "sequence":
+		p.Weights = &correction.SequenceTIS{Cap: v.Float("sequence_tis_ratio_clip_high")}
+	}
+	switch v.String("sequence_mask_metric") {
+	case "product":
+		p.Masks = append(p.Masks, &correction.SequenceMask{Low: v.Float("product_mask_low"), High: v.Float("product_mask_high")})
+	case "geometric":
+		p.Masks = append(p.Masks, &correction.Geometric{Low: v.Float("geo_mask_low"), High: v.Float("geo_mask_high")})
+	}
+	return p
+}
+
+// arealPipeline reads AReaL's rejection_sampling.
+func arealPipeline(v golden.Values) *correction.Pipeline {
+	low, high := v.FloatOr("lower", math.Inf(-1)), v.FloatOr("upper", math.Inf(1))
+	metric, ofSequence := v.String("metric"), v.String("level") == "sequence"
+	p := &correction.Pipeline{}
+	top, floor := math.Inf(1), 0.0
+	if v.String("action") == "clamp" {
+		top, floor = high, max(low, 0)
+	} else {
+		statistic := map[string]string{"ratio": "ratio", "kl_k1": "k1", "kl_k2": "k2", "kl_k3": "k3_inverse"}[metric]
+		m := &correction.Band{Level: v.String("level"), Statistic: statistic, Aggregate: "mean", Low: low, High: high}
+		if ofSequence {
+			m.Aggregate = v.String("agg")
+		}
+		p.Masks = []correction.Masking{m}
+	}
+	p.Weights = &correction.TokenTIS{Cap: top, Floor: floor}
+	if ofSequence && metric == "ratio" {
+		p.Weights = &correction.GeometricTIS{Cap: top, Floor: floor}
+	}
+	return p
+}
+
+// rollPipeline reads ROLL's train_infer_correction.
+func rollPipeline(v golden.Values) *correction.Pipeline {
+	p, is := &correction.Pipeline{}, v.Sub("is_weight")
+	if is.Bool("enabled") {
+		p.Weights = &correction.TokenTIS{Cap: is.FloatOr("upper_bound", math.Inf(1))}
+		if is.String("weight_type") != "token" {
+			panic("weight_type " + is.String("weight_type"))
+		}
+	}
+	for _, f := range v["filters"].([]any) {
+		f := golden.Values(f.(map[string]any))
+		level, how := f.String("agg_type"), "mean"
+		switch level {
+		case "geometric":
+			level = "sequence"
+		case "sequence":
+			how = "sum"
+		}
+		if f.Bool("enabled") && f.Bool("ratio_enabled") {
+			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "ratio", Aggregate: how, Low: f.Float("ratio_low"), High: f.Float("ratio_high")})
+		}
+		if f.Bool("enabled") && f.Bool("diff_enabled") {
+			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "difference", Aggregate: how, Low: f.Float("diff_low"), High: f.Float("diff_high")})
+		}
+	}
+	return p
+}
+
+// slimePipeline reads slime's corrections.
+func slimePipeline(v golden.Values) *correction.Pipeline {
+	p := &correction.Pipeline{}
+	switch {
+	case !v.Bool("use_tis"):
+	case v.String("custom_tis_function_path") == "icepop":
+		p.Weights = &correction.IcePop{Low: v.Float("tis_clip_low"), High: v.Float("tis_clip")}
+	case v.String("custom_tis_function_path") == "mis":
+		if v.String("tis_level") != "token" || v.String("tis_mode") != "truncate" || v.String("rs_level") != "geometric" {
+			panic("a form of mis that no case of the first set has")
+		}
+		p.Weights = &correction.TokenTIS{Cap: v.Float("tis_upper_bound")}
+		p.Masks = append(p.Masks, &correction.Geometric{Low: v.Float("rs_lower_bound"), High: v.Float("rs_upper_bound")})
+	default:
+		p.Weights = &correction.TokenTIS{Cap: v.Float("tis_clip"), Floor: v.Float("tis_clip_low")}
+	}
+	return p
+}
+
+// matchBypass runs verl's bypass mode: its old_log_prob is the rollout's, and
+// weights and masks are computed against the current log-probs.
+func matchBypass(c *golden.Case, k *golden.Check) {
+	p, v := c.Params, c.Params.Sub("rollout_correction")
+	text := func(key string) string {
+		if !v.Has(key) {
+			return ""
+		}
+		return fmt.Sprint(v[key])
+	}
+	pipeline, err := correction.VerlConfig{IS: text("rollout_is"), ISThreshold: text("rollout_is_threshold"),
+		ISBatchNormalize: v.Bool("rollout_is_batch_normalize"), RS: text("rollout_rs"), RSThreshold: text("rollout_rs_threshold"),
+		Bypass: true, LossType: "reinforce"}.Pipeline() // weights and their metrics are computed for either loss
+	if err != nil {
+		k.Fail("%v", err)
+		return
+	}
+	b := verlBatch(c)
+	b.LogpRoll, b.LogpOld, b.Weight = b.LogpOld, b.Logp, nil
+	offPolicy := diagnose.OffPolicy(nil, b)
+	b.LogpOld = nil // the pipeline copies LogpRoll there
+	apply(k, pipeline, b)
+	agg := verlAggregation(p.String("loss_agg_mode"), p.Sub("global_batch_info"))
+	var l Loss = &Reinforce{Anchor: Roll, Aggregation: agg}
+	if v.String("loss_type") == "ppo_clip" {
+		b.Weight = nil // the ratio of the clip contains it
+		l = &PPOClip{EpsLow: p.Float("clip_ratio_low"), EpsHigh: p.Float("clip_ratio_high"), DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: agg}
+	}
+	out := evaluate(k, l, b)
+	k.Scaled("loss", out.Loss, largestTerm(out))
+	k.Vector("grad_log_prob", out.DLogp)
+	metrics(c, k, out)
+	for _, m := range append(offPolicy, pipeline.Metrics()...) {
+		if _, ok := c.Outputs.Sub("metrics")[m.Name]; ok {
+			k.Metric("metrics", m.Name, m.Value)
+		}
+	}
+}
