@@ -77,6 +77,18 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 	agg := trlAggregation(p)
 	l := trlLoss(c, agg)
 	out := evaluate(k, l, b)
+	if _, ok := l.(*GMPO); ok { // TRL counts a response without a kept token as -A·exp(0), a constant
+		for i, a := range c.Inputs.Flat("adv_seq") {
+			from, to := b.Span(i)
+			kept := 0.0
+			for n := from; n < to; n++ {
+				kept += count(b.Mask[n] && (b.Gate == nil || b.Gate[n]))
+			}
+			if kept == 0 {
+				out.Loss -= a / float64(b.Len())
+			}
+		}
+	}
 	if v, ok := l.(*VESPO); ok && c.Outputs.Has("phi_seq") {
 		f := frame{in: b, active: b.Active(), sg: b.Logp}
 		var phi []float64
