@@ -62,6 +62,7 @@ type Chart struct {
 	YRange [2]float64
 	// Band is what surrounds the means.
 	Band Band
+	// Arms are the lines, in the order of the legend.
 	Arms []Arm
 	// References are drawn dashed.
 	References []Reference

@@ -23,10 +23,17 @@
 //
 // # Tables, plots, reports
 //
-// Table renders to Markdown, CSV and HTML. LinePlot and BarPlot draw through
-// gonum/plot to SVG or PNG. WriteReport makes one HTML file that needs no
-// network: uPlot is compiled in. FromRuns groups finished runs by recipe,
-// draws their seeds as bands and returns the Report to write.
+// Table renders to Markdown, CSV and HTML. Chart (curves with seed bands), Bars
+// and Panels (small multiples) are drawn through gonum/plot: SavePlot writes SVG
+// or PNG. WriteReport makes one HTML file that needs no network: uPlot is
+// compiled in, and every chart answers to mouse, finger and keyboard. FromRuns
+// groups the runs of a folder by recipe, draws their seeds as bands and returns
+// the Report to write:
+//
+//	records, err := results.LoadAll("runs")
+//	err = results.WriteReport("runs/report.html", results.FromRuns(records))
+//
+// Errors about files are FolderErrors: one line with path, cause and remedy.
 //
 // # What it is not
 //

@@ -157,6 +157,10 @@ func TestReadDumpErrors(t *testing.T) {
 	if err := ReadDump(filepath.Join(path, "x"), nil); err == nil {
 		t.Error("no error for a missing file")
 	}
+	var fe *FolderError
+	if _, err := CreateDump(filepath.Join(path, "x")); !errors.As(err, &fe) || strings.Contains(err.Error(), "--out") {
+		t.Errorf("below a file: %v", err)
+	}
 }
 
 // TestResumeDump cuts a dump anywhere, resumes it and expects the text of an

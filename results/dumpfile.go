@@ -27,11 +27,11 @@ type DumpWriter struct {
 // is made. Errors are FolderErrors.
 func CreateDump(path string) (*DumpWriter, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return nil, err
+		return nil, fileError(path, err)
 	}
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, folderError(path, err)
+		return nil, fileError(path, err)
 	}
 	w := &DumpWriter{path: path, file: f, out: bufio.NewWriterSize(f, 1<<16)}
 	if strings.HasSuffix(path, ".gz") {
@@ -70,7 +70,7 @@ func ResumeDump(path string, last int) (*DumpWriter, error) {
 		return w.writeLine(line)
 	})
 	if err == nil {
-		err = folderError(path, os.Rename(path+suffix, path))
+		err = fileError(path, os.Rename(path+suffix, path))
 	}
 	if err != nil {
 		w.file.Close()
@@ -99,10 +99,10 @@ func (w *DumpWriter) writeLine(line []byte) error {
 		to = w.gz
 	}
 	if _, err := to.Write(line); err != nil {
-		return folderError(w.path, err)
+		return fileError(w.path, err)
 	}
 	_, err := to.Write([]byte{'\n'})
-	return folderError(w.path, err)
+	return fileError(w.path, err)
 }
 
 // Flush hands everything written so far to the operating system. Call it
@@ -110,10 +110,10 @@ func (w *DumpWriter) writeLine(line []byte) error {
 func (w *DumpWriter) Flush() error {
 	if w.gz != nil {
 		if err := w.gz.Flush(); err != nil {
-			return folderError(w.path, err)
+			return fileError(w.path, err)
 		}
 	}
-	return folderError(w.path, w.out.Flush())
+	return fileError(w.path, w.out.Flush())
 }
 
 // Close completes the file.
@@ -128,7 +128,7 @@ func (w *DumpWriter) Close() error {
 	if e := w.file.Close(); err == nil {
 		err = e
 	}
-	return folderError(w.path, err)
+	return fileError(w.path, err)
 }
 
 // ReadDump calls visit for every line of a dump, plain or compressed, in
@@ -152,7 +152,7 @@ func ReadDump(path string, visit func(*DumpLine) error) error {
 func eachDumpLine(path string, visit func(line []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return folderError(path, err)
+		return fileError(path, err)
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 1<<16)
@@ -162,7 +162,7 @@ func eachDumpLine(path string, visit func(line []byte) error) error {
 			return nil // killed before the header was out
 		}
 		if err != nil {
-			return folderError(path, err)
+			return fileError(path, err)
 		}
 		in = bufio.NewReaderSize(z, 1<<16)
 	}
@@ -182,7 +182,7 @@ func eachDumpLine(path string, visit func(line []byte) error) error {
 			if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil
 			}
-			return folderError(path, err)
+			return fileError(path, err)
 		}
 		switch err := visit(line[:len(line)-1]); {
 		case err == io.EOF:

@@ -60,6 +60,16 @@ func folderError(path string, err error) error {
 	return e
 }
 
+// fileError is folderError for a file that the user named directly, as a dump
+// or a plot: --out would not move it.
+func fileError(path string, err error) error {
+	err = folderError(path, err)
+	if e, ok := err.(*FolderError); ok {
+		e.Remedy = strings.TrimSuffix(e.Remedy, " with --out")
+	}
+	return err
+}
+
 // cause strips the operation and path that *fs.PathError repeats.
 func cause(err error) error {
 	var pe *fs.PathError
@@ -103,6 +113,15 @@ func writeAtomic(path string, data []byte) error {
 	}
 	syncFolder(filepath.Dir(path))
 	return nil
+}
+
+// writeNew is writeAtomic for a file that the user named directly; its folder
+// is made.
+func writeNew(path string, data []byte) error {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return fileError(path, err)
+	}
+	return fileError(path, writeAtomic(path, data))
 }
 
 // syncFolder makes a rename durable. Some file systems refuse; that costs

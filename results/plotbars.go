@@ -17,9 +17,11 @@ type Bars struct {
 	ValueLabel string
 	// Log draws the value axis in decades. Bars then start at the axis' floor:
 	// compare their ends, not their lengths.
-	Log        bool
+	Log bool
+	// Categories name the rows, from the top.
 	Categories []string
-	Groups     []BarGroup
+	// Groups are the colours; every row has a bar of each.
+	Groups []BarGroup
 }
 
 // BarGroup is one colour of bars, one value per category. NaN leaves a bar out.

@@ -111,8 +111,5 @@ func SavePlot(path string, f Figure) error {
 	default:
 		return &FolderError{Path: path, Problem: fmt.Sprintf("plots cannot be written as %q", ext), Remedy: "use .svg or .png"}
 	}
-	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return err
-	}
-	return writeAtomic(path, data)
+	return writeNew(path, data)
 }

@@ -12,7 +12,8 @@ type Report struct {
 	// Badges are verdicts beside the lead.
 	Badges []Badge
 	// Facts are the figures of the run as a whole, shown as tiles.
-	Facts    []Fact
+	Facts []Fact
+	// Sections are the body, in order.
 	Sections []Section
 	// Again says how to make every run once more.
 	Again []Again

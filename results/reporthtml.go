@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -31,10 +30,7 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; script-src
 // network, no other file. Equal reports give equal bytes. The file appears
 // whole or not at all; errors are FolderErrors.
 func WriteReport(path string, r Report) error {
-	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return err
-	}
-	return writeAtomic(path, r.HTML())
+	return writeNew(path, r.HTML())
 }
 
 // HTML renders the report.

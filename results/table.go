@@ -39,9 +39,11 @@ func (e Emphasis) class() string {
 
 // TableColumn heads a column.
 type TableColumn struct {
+	// Name is the heading.
 	Name string
 	// Unit is shown after the name, in brackets; empty for pure numbers and words.
-	Unit  string
+	Unit string
+	// Align is that of heading and cells.
 	Align Align
 }
 
@@ -55,10 +57,12 @@ func (c TableColumn) head() string {
 
 // Cell is one entry: what is shown and, for a number, the value behind it.
 type Cell struct {
+	// Text is what a reader sees.
 	Text string
 	// Value is the full number, written to CSV; it counts only where Numeric is true.
-	Value    float64
-	Numeric  bool
+	Value   float64
+	Numeric bool
+	// Emphasis colours the text.
 	Emphasis Emphasis
 }
 
