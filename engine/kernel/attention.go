@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"math"
 
 	"driftlab/precision"
 )
@@ -76,183 +75,19 @@ func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap
 	s = s.orNew()
 	plane := headDim * cap
 	group := heads / kvHeads
-	for h := 0; h < heads; h++ {
-		g := h / group
-		a := attention{kT: kT[g*plane:][:plane], v: v[g*plane:][:plane], ldk: cap, ldv: headDim, headDim: headDim, scale: scale, num: num, s: s}
-		if rows == 1 {
-			// The heads of a group share their keys: they are the rows.
-			a.rows(out[h*headDim:], lse[h:], q[h*headDim:], headDim, 1, group, n, 0)
-			h += group - 1
-			continue
-		}
-		for r := 0; r < rows; r += attentionRows {
-			a.rows(out[r*d+h*headDim:], lse[r*heads+h:], q[r*d+h*headDim:], d, heads, min(attentionRows, rows-r), n+r, 1)
+	a := attention{kT: kT, v: v, ldk: cap, ldv: headDim, plane: plane, headDim: headDim, scale: scale, num: num, s: s}
+	if rows == 1 {
+		a.rows(out, lse, q, block{stride: headDim, lseStride: 1, m: heads, n: n, keyHeads: kvHeads})
+	} else {
+		for h := range heads {
+			a.kT, a.v = kT[h/group*plane:][:plane], v[h/group*plane:][:plane]
+			for r := 0; r < rows; r += attentionRows {
+				a.rows(out[r*d+h*headDim:], lse[r*heads+h:], q[r*d+h*headDim:],
+					block{stride: d, lseStride: heads, m: min(attentionRows, rows-r), n: n + r, causal: 1, keyHeads: 1})
+			}
 		}
 	}
 	roundTo(num.Output, out[:rows*d])
-}
-
-// attention is one key head and how to read it.
-type attention struct {
-	kT, v    []float32 // [headDim][ldk], [keys][ldv]
-	ldk, ldv int
-	headDim  int
-	scale    float32
-	num      AttentionNumerics
-	s        *Scratch
-}
-
-// rows computes m query rows; row r has n+r*causal keys, and its data stride
-// elements (lse: lseStride) after the row before. It leaves out unrounded.
-func (a *attention) rows(out, lse, q []float32, stride, lseStride, m, n, causal int) {
-	for r := range m {
-		clear(out[r*stride:][:a.headDim])
-	}
-	sums := grown(&a.s.rows, 2*m)
-	sums, maxima := sums[:m], sums[m:]
-	if a.num.Kernel == Online {
-		a.online(out, q, sums, maxima, stride, m, n, causal)
-	} else {
-		a.twoPass(out, q, sums, maxima, stride, m, n, causal)
-	}
-	for r := range m {
-		o := out[r*stride:][:a.headDim]
-		for i := range o {
-			o[i] /= sums[r]
-		}
-		lse[r*lseStride] = maxima[r] + Log32(sums[r])
-	}
-}
-
-// score fills scores[m][ld] with the rounded scaled scores of keys from..to-1.
-func (a *attention) score(scores, q []float32, stride, m, from, to, ld int) {
-	p := product{c: scores, a: q, b: a.kT[from:], ldc: ld, ais: stride, aks: 1, ldb: a.ldk, group: panelWidth,
-		m: m, n: to - from, k: a.headDim, unfused: a.num.Reduction.Unfused}
-	p.run()
-}
-
-// twoPass leaves the unnormalised mix in out.
-func (a *attention) twoPass(out, q, sums, maxima []float32, stride, m, n, causal int) {
-	last := n + (m-1)*causal
-	ld := ceilDiv(last, panelWidth) * panelWidth
-	scores := grown(&a.s.scores, m*ld)
-	a.score(scores, q, stride, m, 0, last, ld)
-	for r := range m {
-		row := scores[r*ld:][:n+r*causal]
-		scaleInto(row, a.scale)
-		roundTo(a.num.Scores, row)
-		maxima[r] = maxOf(row)
-		expMinus(row, maxima[r])
-		sums[r] = sumChain(0, row)
-		roundTo(a.num.Probs, row)
-	}
-	a.mix(out, scores, stride, ld, m, n, causal)
-}
-
-// mix adds Σ p·v to out: row r over its own n+r*causal keys.
-func (a *attention) mix(out, probs []float32, stride, ld, m, n, causal int) {
-	red := a.num.Reduction
-	if red.Kind != Canonical {
-		for r := range m {
-			p := a.mixProduct(out[r*stride:], probs[r*ld:], stride, ld, 1, 0, n+r*causal)
-			p.add = false
-			p.reduce(red, precision.Format{}, blockScales{}, a.s)
-		}
-		return
-	}
-	// The keys that all rows see, then each row's own: its chain goes on.
-	p := a.mixProduct(out, probs, stride, ld, m, 0, n)
-	p.run()
-	for r := 1; r < m && causal > 0; r++ {
-		p := a.mixProduct(out[r*stride:], probs[r*ld:], stride, ld, 1, n, n+r*causal)
-		p.run()
-	}
-}
-
-// mixProduct is out[m] += probs·v over keys from..to-1.
-func (a *attention) mixProduct(out, probs []float32, stride, ld, m, from, to int) product {
-	return product{c: out, a: probs[from:], b: a.v[from*a.ldv:], ldc: stride, ais: ld, aks: 1, ldb: a.ldv, group: panelWidth,
-		m: m, n: a.headDim, k: to - from, add: true, unfused: a.num.Reduction.Unfused}
-}
-
-// online leaves the unnormalised mix in out, tile by tile.
-func (a *attention) online(out, q, sums, maxima []float32, stride, m, n, causal int) {
-	tile := a.num.Tile
-	ld := ceilDiv(tile, panelWidth) * panelWidth
-	scores := grown(&a.s.scores, m*ld)
-	for r := range m {
-		sums[r], maxima[r] = 0, float32(math.Inf(-1))
-	}
-	last := n + (m-1)*causal
-	for from := 0; from < last; from += tile {
-		to := min(from+tile, last)
-		a.score(scores, q, stride, m, from, to, ld)
-		first := m // rows before it see none of this tile
-		for r := m - 1; r >= 0; r-- {
-			keys := min(to, n+r*causal) - from
-			if keys <= 0 {
-				break
-			}
-			first = r
-			row := scores[r*ld:][:keys]
-			scaleInto(row, a.scale)
-			roundTo(a.num.Scores, row)
-			grow := max(maxima[r], maxOf(row))
-			shift := grow
-			if math.IsInf(float64(grow), -1) {
-				shift = 0 // nothing but -Inf so far: avoid Inf-Inf
-			}
-			rescale := Exp32(maxima[r] - shift)
-			maxima[r] = grow
-			scaleInto(out[r*stride:][:a.headDim], rescale)
-			expMinus(row, shift)
-			sums[r] = sumChain(float32(sums[r]*rescale), row)
-			roundTo(a.num.Probs, row)
-		}
-		// Row first has the fewest keys here.
-		keys := min(to, n+first*causal) - from
-		p := a.mixProduct(out[first*stride:], scores[first*ld:], stride, ld, m-first, 0, keys)
-		p.b = a.v[from*a.ldv:]
-		p.run()
-		for r := first + 1; r < m; r++ {
-			if more := min(to, n+r*causal) - from; more > keys {
-				p := a.mixProduct(out[r*stride:], scores[r*ld:], stride, ld, 1, keys, more)
-				p.b = a.v[(from+keys)*a.ldv:]
-				p.run()
-			}
-		}
-	}
-}
-
-// scaleInto multiplies x by c.
-func scaleInto(x []float32, c float32) {
-	for i := range x {
-		x[i] *= c
-	}
-}
-
-// maxOf returns the largest of x, NaN if one is NaN.
-func maxOf(x []float32) float32 {
-	m := float32(math.Inf(-1))
-	for _, v := range x {
-		m = max(m, v)
-	}
-	return m
-}
-
-// expMinus sets x = exp(x-m).
-func expMinus(x []float32, m float32) {
-	for i, v := range x {
-		x[i] = Exp32(v - m)
-	}
-}
-
-// sumChain continues the chain acc over x in order.
-func sumChain(acc float32, x []float32) float32 {
-	for _, v := range x {
-		acc += v
-	}
-	return acc
 }
 
 // StoreKV writes the keys and values of rows consecutive positions from first

@@ -68,15 +68,21 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 		m: m, n: n, k: b.headDim, unfused: b.num.Reduction.Unfused}).run()
 	(&product{c: ds, a: dout, b: b.vT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
 		m: m, n: n, k: b.headDim}).run()
+	scaleInto(p, b.scale)
+	roundTo(b.num.Scores, p)
 	for i := range m {
-		row, drow := p[i*ld:][:n], ds[i*ld:][:n]
 		seen := r + i + 1
+		row := p[i*ld:][:n]
+		expAffine(row[:seen], row[:seen], 1, b.lse[(r+i)*b.heads])
 		clear(row[seen:])
-		clear(drow[seen:])
-		scaleInto(row[:seen], b.scale)
-		roundTo(b.num.Scores, row[:seen])
-		expMinus(row[:seen], b.lse[(r+i)*b.heads])
-		softmaxInputGrad(drow[:seen], row[:seen], b.scale)
+		clear(ds[i*ld+seen:][:n-seen])
+	}
+	sums := grown(&s.rows, m)
+	clear(sums)
+	dotChains(sums, p, ds, ld, m, n)
+	for i, sum := range sums {
+		seen := r + i + 1
+		softmaxInput(ds[i*ld:][:seen], p[i*ld:], sum, b.scale)
 	}
 	(&product{c: b.dq[r*b.d:], a: ds, b: b.k, ldc: b.d, ais: ld, aks: 1, ldb: b.kd, group: panelWidth,
 		m: m, n: b.headDim, k: n}).run()
@@ -86,11 +92,11 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 		m: n, n: b.headDim, k: m, add: true}).run()
 }
 
-// softmaxInputGrad turns dp into p·(dp-Σ p·dp)·scale in place.
-func softmaxInputGrad(dp, p []float32, scale float32) {
-	var sum float32
-	for i, g := range dp {
-		sum += float32(p[i] * g)
+// softmaxInput turns dp into p·(dp-sum)·scale in place.
+func softmaxInput(dp, p []float32, sum, scale float32) {
+	p = p[:len(dp)]
+	if softmaxInputVector(dp, p, sum, scale) {
+		return
 	}
 	for i, g := range dp {
 		dp[i] = float32(p[i]*(g-sum)) * scale

@@ -20,9 +20,6 @@ func EmbedGrad(dtable, dy []float32, ids []int32, d, idFrom, idTo int) {
 		if int(id) < idFrom || int(id) >= idTo {
 			continue
 		}
-		row := dtable[int(id)*d:][:d]
-		for i, g := range dy[r*d:][:d] {
-			row[i] += g
-		}
+		addInto(dtable[int(id)*d:][:d], dy[r*d:])
 	}
 }

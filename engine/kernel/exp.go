@@ -51,10 +51,7 @@ func powerOfTwo(e int32) float32 { return math.Float32frombits(uint32(e+127) << 
 
 // Exp sets dst[i] = Exp32(src[i]). dst may be src.
 func Exp(dst, src []float32) {
-	src = src[:len(dst)]
-	for i, x := range src {
-		dst[i] = Exp32(x)
-	}
+	expAffine(dst, src, 1, 0) // both exact: x·1-0 is x
 }
 
 // Log32 returns the natural logarithm of x rounded to float32, the same bits

@@ -4,6 +4,10 @@ package kernel
 // AVX-512 register, two of AVX2.
 const panelWidth = 16
 
+// depth is how many k a tile walks before the next tile has its turn: B's part
+// then stays in the first-level cache. The chain goes on from C.
+const depth = 256
+
 // product describes C[m,n] (+)= A[m,k]·B[k,n], the one shape to which every
 // matmul here comes down. Strides count elements.
 //
@@ -11,7 +15,9 @@ const panelWidth = 16
 //	B(k,j) = b[(j/16)*group + k*ldb + j%16]
 //	C(i,j) = c[i*ldc + j]
 //
-// A row-major B has group 16; packed panels have ldb 16 and group 16*k.
+// A row-major B has group 16; packed panels have ldb 16 and group 16*k. With a
+// band, row i multiplies a B of its own that begins i*band later: a batch of
+// products of one row each.
 type product struct {
 	c        []float32
 	a        []float32
@@ -20,6 +26,7 @@ type product struct {
 	ais, aks int
 	ldb      int
 	group    int
+	band     int
 	m, n, k  int
 	add      bool // the chains continue from C instead of +0
 	unfused  bool // products are rounded before they are added
@@ -50,7 +57,7 @@ func (p *product) check() {
 	_ = p.c[(p.m-1)*p.ldc+p.n-1]
 	if p.k > 0 {
 		_ = p.a[(p.m-1)*p.ais+(p.k-1)*p.aks]
-		_ = p.b[(p.n-1)/panelWidth*p.group+(p.k-1)*p.ldb+(p.n-1)%panelWidth]
+		_ = p.b[(p.m-1)*p.band+(p.n-1)/panelWidth*p.group+(p.k-1)*p.ldb+(p.n-1)%panelWidth]
 	}
 }
 
@@ -68,8 +75,9 @@ func (p *product) runGo() {
 				copy(acc[:], c)
 			}
 			a := p.a[i*p.ais:]
+			own := b[i*p.band:]
 			for k := range p.k {
-				chainStep(acc[:w], a[k*p.aks], b[k*p.ldb:][:w], p.unfused)
+				chainStep(acc[:w], a[k*p.aks], own[k*p.ldb:][:w], p.unfused)
 			}
 			copy(c, acc[:])
 		}

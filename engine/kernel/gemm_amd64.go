@@ -31,10 +31,6 @@ func init() {
 	}
 }
 
-// depth is how many k a tile walks before the next tile has its turn: B's part
-// then stays in the first-level cache. The chain goes on from C.
-const depth = 256
-
 // runVector computes the product with assembly tiles, if the path has them.
 func (p *product) runVector(path Path) bool {
 	if path == PathGo {
@@ -47,9 +43,12 @@ func (p *product) runVector(path Path) bool {
 			call.add = 1
 		}
 		a, b := p.a[k*p.aks:], p.b[k*p.ldb:]
-		if path == PathAVX512 {
+		switch {
+		case p.band != 0:
+			p.bands(&call, a, b, path)
+		case path == PathAVX512:
 			p.tiles512(&call, a, b)
-		} else {
+		default:
 			p.tiles256(&call, a, b)
 		}
 	}
@@ -150,4 +149,33 @@ func widest256(rows int) int {
 		return 4
 	}
 	return 1
+}
+
+// bands computes rows with a B each, four side by side, then two and one.
+func (p *product) bands(call *tileCall, a, b []float32, path Path) {
+	call.group = 4 * uintptr(p.band)
+	for i, rows := 0, 4; rows > 0; rows /= 2 {
+		for ; p.m-i >= rows; i += rows {
+			for j := 0; j < p.n; j += panelWidth {
+				w := min(panelWidth, p.n-j)
+				call.c, call.a, call.b = &p.c[i*p.ldc+j], &a[i*p.ais], &b[i*p.band+j/panelWidth*p.group]
+				call.tiles = 1
+				if path == PathAVX512 {
+					call.mask = &masks512[w]
+					if rows == 1 {
+						tile512(call, 1, 1, p.unfused)
+					} else {
+						tile512Banded(call, rows, p.unfused)
+					}
+					continue
+				}
+				call.mask = &masks256[panelWidth-w]
+				if rows == 1 {
+					tile256Masked(call, 1, p.unfused)
+				} else {
+					tile256Banded(call, rows, p.unfused)
+				}
+			}
+		}
+	}
 }

@@ -53,7 +53,7 @@ func (p *product) chain(acc precision.Format, s *Scratch) {
 			x := p.a[i*p.ais+k*p.aks]
 			for j := 0; j < p.n; j += panelWidth {
 				w := min(panelWidth, p.n-j)
-				chainStep(c[j:][:w], x, p.b[j/panelWidth*p.group+k*p.ldb:][:w], p.unfused)
+				chainAdd(c[j:][:w], x, p.b[i*p.band+j/panelWidth*p.group+k*p.ldb:][:w], p.unfused)
 			}
 			RoundSlice(acc, c, c)
 		}
@@ -63,8 +63,8 @@ func (p *product) chain(acc precision.Format, s *Scratch) {
 // part is the product restricted to rows i.., columns j.. (a multiple of 16)
 // and a range of k, with its output elsewhere.
 func (p *product) part(c []float32, ldc, i, j, m, n, k0, k1 int) product {
-	return product{c: c, a: p.a[i*p.ais+k0*p.aks:], b: p.b[j/panelWidth*p.group+k0*p.ldb:],
-		ldc: ldc, ais: p.ais, aks: p.aks, ldb: p.ldb, group: p.group, m: m, n: n, k: k1 - k0, unfused: p.unfused}
+	return product{c: c, a: p.a[i*p.ais+k0*p.aks:], b: p.b[i*p.band+j/panelWidth*p.group+k0*p.ldb:],
+		ldc: ldc, ais: p.ais, aks: p.aks, ldb: p.ldb, group: p.group, band: p.band, m: m, n: n, k: k1 - k0, unfused: p.unfused}
 }
 
 // reduceTile computes one tile: each segment's chain into its plane, then the
@@ -112,7 +112,7 @@ func (p *product) blockChain(plane []float32, i, j, m, n, k0, k1 int, acc precis
 				group := (j + c) / sc.rows
 				end := min(n, (group+1)*sc.rows-j)
 				scale := xs * sc.w[group*blocks+b]
-				chainStep(plane[r*n+c:r*n+end], scale, t[r*n+c:r*n+end], p.unfused)
+				chainAdd(plane[r*n+c:r*n+end], scale, t[r*n+c:r*n+end], p.unfused)
 				c = end
 			}
 		}
@@ -128,7 +128,7 @@ func combine(planes []float32, segs, m, n, j, all int, red Reduction, acc precis
 	switch red.Kind {
 	case SplitK:
 		for g := 1; g < segs; g++ {
-			addInto(plane(0), plane(g), acc)
+			addRounded(plane(0), plane(g), acc)
 		}
 	case Pairwise:
 		combineHalves(planes, size, 0, segs, acc)
@@ -154,14 +154,14 @@ func combineHalves(planes []float32, size, lo, hi int, f precision.Format) {
 	mid := lo + ceilDiv(hi-lo, 2)
 	combineHalves(planes, size, lo, mid, f)
 	combineHalves(planes, size, mid, hi, f)
-	addInto(planes[lo*size:][:size], planes[mid*size:][:size], f)
+	addRounded(planes[lo*size:][:size], planes[mid*size:][:size], f)
 }
 
 // combineNeighbours adds neighbouring planes level by level into plane 0.
 func combineNeighbours(planes []float32, size, segs int, f precision.Format) {
 	for d := 1; d < segs; d *= 2 {
 		for g := 0; g+d < segs; g += 2 * d {
-			addInto(planes[g*size:][:size], planes[(g+d)*size:][:size], f)
+			addRounded(planes[g*size:][:size], planes[(g+d)*size:][:size], f)
 		}
 	}
 }
@@ -176,18 +176,24 @@ func combineRing(row []float32, size, ranks, n, j, all int, wire precision.Forma
 		sum := row[owner*size+c : owner*size+end]
 		for h := 1; h < ranks; h++ {
 			r := (owner + h) % ranks
-			addInto(sum, row[r*size+c:r*size+end], wire)
+			addRounded(sum, row[r*size+c:r*size+end], wire)
 		}
 		copy(row[c:end], sum)
 		c = end
 	}
 }
 
-// addInto adds src to dst and rounds to f.
-func addInto(dst, src []float32, f precision.Format) {
-	src = src[:len(dst)]
-	for i := range dst {
-		dst[i] += src[i]
-	}
+// addRounded adds src to dst and rounds to f.
+func addRounded(dst, src []float32, f precision.Format) {
+	addInto(dst, src)
 	roundTo(f, dst)
+}
+
+// chainAdd advances the chains dst by x·b with the step that unfused names.
+func chainAdd(dst []float32, x float32, b []float32, unfused bool) {
+	if unfused {
+		AddScaled(dst, b, x)
+	} else {
+		addFused(dst, b, x)
+	}
 }

@@ -53,18 +53,13 @@ func scaleRows(y, xs, ws []float32, rows, n int) {
 	}
 	for r := range rows {
 		row := y[r*n:][:n]
-		xr := float32(1)
-		if xs != nil {
-			xr = xs[r]
-		}
-		if ws == nil {
-			for j := range row {
-				row[j] *= xr
-			}
-			continue
-		}
-		for j, wj := range ws[:n] {
-			row[j] *= float32(xr * wj)
+		switch {
+		case ws == nil:
+			scaleInto(row, xs[r])
+		case xs == nil:
+			mulInto(row, row, ws)
+		default:
+			scaleBoth(row, ws, xs[r])
 		}
 	}
 }

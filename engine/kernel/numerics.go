@@ -16,27 +16,3 @@ type Numerics struct {
 	// Reduction is the order of the sum.
 	Reduction Reduction
 }
-
-// exact reports whether rounding float32 values to f changes nothing. The zero
-// Format stands for FP32.
-func exact(f precision.Format) bool {
-	return f == precision.Format{} || f.Identity()
-}
-
-// roundTo rounds dst in place to f.
-func roundTo(f precision.Format, dst []float32) {
-	if !exact(f) {
-		RoundSlice(f, dst, dst)
-	}
-}
-
-// RoundSlice rounds src into dst, which may be the same slice, as
-// f.RoundSlice does, with vector code where there is some. The zero Format
-// copies.
-func RoundSlice(f precision.Format, dst, src []float32) {
-	if exact(f) {
-		copy(dst, src)
-		return
-	}
-	f.RoundSlice(dst, src)
-}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // RMSNorm sets dst[rows,d] = round(x·inv·gain), inv[row] = 1/sqrt(mean(x²)+eps),
@@ -14,11 +15,10 @@ func RMSNorm(dst, inv, x, gain []float32, rows, d int, eps float32, num Numerics
 		panic(fmt.Sprintf("kernel: RMSNorm dst %d, inv %d, x %d, gain %d as [%d,%d]", len(dst), len(inv), len(x), len(gain), rows, d))
 	}
 	num.Reduction = num.Reduction.At(rows).local()
-	for r := range rows {
-		row := x[r*d:][:d]
-		mean := sumSquares(row, num) / float32(d)
-		inv[r] = 1 / float32(math.Sqrt(float64(mean+eps)))
-		scaleGain(dst[r*d:][:d], row, gain, inv[r])
+	rowSquares(inv[:rows], x, d, num)
+	for r, sum := range inv[:rows] {
+		inv[r] = 1 / float32(math.Sqrt(float64(sum/float32(d)+eps)))
+		scaleGain(dst[r*d:][:d], x[r*d:][:d], gain, inv[r])
 	}
 	roundTo(num.Output, dst[:rows*d])
 }
@@ -26,32 +26,59 @@ func RMSNorm(dst, inv, x, gain []float32, rows, d int, eps float32, num Numerics
 // scaleGain sets dst = x·inv·gain.
 func scaleGain(dst, x, gain []float32, inv float32) {
 	dst, gain = dst[:len(x)], gain[:len(x)]
+	if scaleGainVector(dst, x, gain, inv) {
+		return
+	}
 	for i, v := range x {
 		dst[i] = float32(v*inv) * gain[i]
+	}
+}
+
+// rowSquares sets sums[r] to the sum of squares of row r under a resolved reduction.
+func rowSquares(sums, x []float32, d int, num Numerics) {
+	rows := len(sums)
+	switch {
+	case num.Reduction.Kind != Canonical || !exact(num.Accumulator):
+		for r := range sums {
+			sums[r] = sumSquares(x[r*d:][:d], num)
+		}
+	case num.Reduction.Unfused:
+		clear(sums)
+		dotChains(sums, x, x, d, rows, d)
+	default:
+		clear(sums)
+		squareChains(sums, x, d, rows, d)
 	}
 }
 
 // sumSquares returns the sum of x² under a resolved reduction.
 func sumSquares(x []float32, num Numerics) float32 {
 	red := num.Reduction
-	segs, size := red.segments(len(x), 1), red.chunk(len(x), 1)
-	if segs == 1 {
-		return squareChain(x, num)
-	}
-	var few [32]float32
-	planes := few[:]
-	if segs > len(few) {
-		planes = make([]float32, segs)
-	}
-	for g := range segs {
-		planes[g] = squareChain(x[min(g*size, len(x)):min((g+1)*size, len(x))], num)
-	}
-	combine(planes, segs, 1, 1, 0, 1, red, num.Accumulator)
-	return planes[0]
+	return squareTree(x, red.chunk(len(x), 1), 0, red.segments(len(x), 1), num)
 }
 
-// squareChain is one chain of x² from +0.
-func squareChain(x []float32, num Numerics) float32 {
+// squareTree adds the chains of segments lo..hi-1 in the order that combine has
+// for planes, by recursion instead of in memory.
+func squareTree(x []float32, size, lo, hi int, num Numerics) float32 {
+	if hi-lo == 1 {
+		return squares(x[min(lo*size, len(x)):min(hi*size, len(x))], num)
+	}
+	mid := hi - 1 // SplitK: the last part is added last
+	switch num.Reduction.Kind {
+	case Pairwise:
+		mid = lo + ceilDiv(hi-lo, 2)
+	case Tree: // neighbours first: the left subtree is the largest full one
+		mid = lo + 1<<(bits.Len(uint(hi-lo-1))-1)
+	}
+	sum := squareTree(x, size, lo, mid, num) + squareTree(x, size, mid, hi, num)
+	if !exact(num.Accumulator) {
+		sum = num.Accumulator.Round(sum)
+	}
+	return sum
+}
+
+// squares is one chain of x² from +0.
+func squares(x []float32, num Numerics) float32 {
 	var acc float32
 	narrow := !exact(num.Accumulator)
 	for _, v := range x {
@@ -72,20 +99,24 @@ func RMSNormInputGrad(dx, dy, x, inv, gain []float32, rows, d int, add bool) {
 		panic(fmt.Sprintf("kernel: RMSNormInputGrad dx %d, dy %d, x %d, inv %d, gain %d as [%d,%d]",
 			len(dx), len(dy), len(x), len(inv), len(gain), rows, d))
 	}
-	for r := range rows {
-		xr, dyr, dxr := x[r*d:][:d], dy[r*d:][:d], dx[r*d:][:d]
-		var c float32
-		for i, v := range xr {
-			c += float32(float32(dyr[i]*gain[i]) * v)
+	var c [8]float32
+	for from := 0; from < rows; from += len(c) {
+		n := min(len(c), rows-from)
+		clear(c[:])
+		weightedChains(c[:n], dy[from*d:], x[from*d:], gain, d, n, d)
+		for r := from; r < from+n; r++ {
+			s := inv[r]
+			m := float32(float32(float32(s*s)*s)*c[r-from]) / float32(d)
+			normInputGrad(dx[r*d:][:d], dy[r*d:][:d], x[r*d:][:d], gain, s, m, add)
 		}
-		s := inv[r]
-		m := float32(float32(float32(s*s)*s)*c) / float32(d)
-		normInputGrad(dxr, dyr, xr, gain, s, m, add)
 	}
 }
 
 // normInputGrad is the elementwise part of one row.
 func normInputGrad(dx, dy, x, gain []float32, s, m float32, add bool) {
+	if add && normInputGradAddVector(dx, dy, x, gain, s, m) || !add && normInputGradVector(dx, dy, x, gain, s, m) {
+		return
+	}
 	for i, v := range x {
 		g := float32(s*float32(dy[i]*gain[i])) - float32(v*m)
 		if add {
@@ -109,6 +140,9 @@ func RMSNormGainGrad(dgain, dy, x, inv []float32, rows, d int) {
 
 // normGainGrad adds one row's part.
 func normGainGrad(dgain, dy, x []float32, inv float32) {
+	if normGainGradVector(dgain, dy, x, inv) {
+		return
+	}
 	for i, v := range x {
 		dgain[i] += float32(dy[i] * float32(v*inv))
 	}

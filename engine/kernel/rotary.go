@@ -77,6 +77,13 @@ func (t *RotaryTable) rotate(x []float32, pos []int32, rows, heads, headDim int,
 // rotatePairs rotates the pairs (x1[i], x2[i]).
 func rotatePairs(x1, x2, cos, sin []float32, inverse bool) {
 	x2, cos, sin = x2[:len(x1)], cos[:len(x1)], sin[:len(x1)]
+	var flip uint32
+	if inverse {
+		flip = 1 << 31
+	}
+	if rotateVector(x1, x2, cos, sin, flip) {
+		return
+	}
 	for i, a := range x1 {
 		b, c, s := x2[i], cos[i], sin[i]
 		if inverse {

@@ -26,6 +26,9 @@ const gateChunk = 256
 
 // silu sets dst = x/(1+exp(-x)).
 func silu(dst, x []float32) {
+	if siluVector(dst, x) {
+		return
+	}
 	for i, g := range x {
 		dst[i] = g / (1 + Exp32(-g))
 	}
@@ -33,15 +36,11 @@ func silu(dst, x []float32) {
 
 // siluGate sets dst = silu(gate)·up.
 func siluGate(dst, gate, up []float32) {
+	if siluGateVector(dst, gate, up) {
+		return
+	}
 	for i, g := range gate {
 		dst[i] = float32(g/(1+Exp32(-g))) * up[i]
-	}
-}
-
-// mulInto sets dst = a·b.
-func mulInto(dst, a, b []float32) {
-	for i := range dst {
-		dst[i] = a[i] * b[i]
 	}
 }
 
@@ -55,6 +54,9 @@ func mulInto(dst, a, b []float32) {
 // dup may be up or dy.
 func SiLUGateGrad(dgate, dup, dy, gate, up []float32, n int) {
 	dgate, dup, dy, gate, up = dgate[:n], dup[:n], dy[:n], gate[:n], up[:n]
+	if siluGradVector(dgate, dup, dy, gate, up) {
+		return
+	}
 	for i, g := range gate {
 		s := 1 / (1 + Exp32(-g))
 		d, u := dy[i], up[i]

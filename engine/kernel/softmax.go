@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // LogSoftmax sets dst[n] to the log-probabilities of logits·invTemperature and
 // returns their log-sum-exp. With z = float32(logit·invTemperature) and m their
@@ -11,29 +14,39 @@ import "fmt"
 //
 // dst may be logits. A row of -Inf alone, or any NaN, gives NaN.
 func LogSoftmax(dst, logits []float32, n int, invTemperature float32) (lse float32) {
-	m, sum := expRow(dst, logits, n, invTemperature)
+	m, sum := sumExp(logits, n, invTemperature)
 	lse = m + Log32(sum)
-	for i, x := range logits[:n] {
-		dst[i] = float32(x*invTemperature) - lse
-	}
+	affine(dst[:n], logits, invTemperature, lse)
 	return lse
 }
 
-// expRow returns the maximum of z = logits·invTemperature and the sum of
-// exp(z-max). It does not write dst when dst is logits.
-func expRow(_, logits []float32, n int, invTemperature float32) (m, sum float32) {
+// sumExp returns the maximum of z = logits·invTemperature and the sum of
+// exp(z-max) in index order.
+func sumExp(logits []float32, n int, invTemperature float32) (m, sum float32) {
 	if n < 1 || len(logits) < n {
 		panic(fmt.Sprintf("kernel: softmax over %d of %d logits", n, len(logits)))
 	}
-	m = float32(logits[0] * invTemperature)
-	for _, x := range logits[1:n] {
-		m = max(m, float32(x*invTemperature))
+	if invTemperature > 0 && invTemperature <= math.MaxFloat32 {
+		m = maxOf(logits[:n]) * invTemperature // rounding keeps the order
+	} else {
+		m = float32(math.Inf(-1))
+		for _, x := range logits[:n] {
+			m = max(m, float32(x*invTemperature))
+		}
 	}
-	for _, x := range logits[:n] {
-		sum += Exp32(float32(x*invTemperature) - m)
+	var e [softmaxChunk]float32
+	for i := 0; i < n; i += softmaxChunk {
+		c := e[:min(softmaxChunk, n-i)]
+		expAffine(c, logits[i:], invTemperature, m)
+		for _, x := range c {
+			sum += x
+		}
 	}
 	return m, sum
 }
+
+// softmaxChunk is how many exponentials are summed at a time.
+const softmaxChunk = 64
 
 // LogSoftmaxRows applies LogSoftmax to each of rows consecutive rows.
 func LogSoftmaxRows(dst, logits []float32, rows, n int, invTemperature float32) {
@@ -53,18 +66,26 @@ func LogSoftmaxGrad(dlogits, dlogp, logp []float32, n int, invTemperature float3
 	for _, g := range dlogp[:n] {
 		sum += g
 	}
-	for i, lp := range logp[:n] {
-		dlogits[i] = (dlogp[i] - float32(Exp32(lp)*sum)) * invTemperature
+	logSoftmaxInput(dlogits[:n], dlogp, logp, sum, invTemperature)
+}
+
+// logSoftmaxInput sets dst = (dlogp - exp(logp)·sum)·scale.
+func logSoftmaxInput(dst, dlogp, logp []float32, sum, scale float32) {
+	dlogp, logp = dlogp[:len(dst)], logp[:len(dst)]
+	if logSoftmaxInputVector(dst, dlogp, logp, sum, scale) {
+		return
+	}
+	for i, lp := range logp {
+		dst[i] = (dlogp[i] - float32(Exp32(lp)*sum)) * scale
 	}
 }
 
 // Softmax sets dst[n] to the probabilities of logits·invTemperature:
 // exp(z-max) divided by its sum in index order. dst may be logits.
 func Softmax(dst, logits []float32, n int, invTemperature float32) {
-	m, sum := expRow(dst, logits, n, invTemperature)
-	for i, x := range logits[:n] {
-		dst[i] = Exp32(float32(x*invTemperature)-m) / sum
-	}
+	m, sum := sumExp(logits, n, invTemperature)
+	expAffine(dst[:n], logits, invTemperature, m)
+	divideInto(dst[:n], sum)
 }
 
 // SoftmaxGrad sets dlogits[n] from dp, the derivative with respect to every
@@ -78,9 +99,10 @@ func SoftmaxGrad(dlogits, dp, p []float32, n int, invTemperature float32) {
 	for i, g := range dp[:n] {
 		sum += float32(g * p[i])
 	}
-	for i, q := range p[:n] {
-		dlogits[i] = float32(q*(dp[i]-sum)) * invTemperature
+	if n > 0 && &dlogits[0] != &dp[0] {
+		copy(dlogits[:n], dp)
 	}
+	softmaxInput(dlogits[:n], p, sum, invTemperature)
 }
 
 // Entropy returns -Σ p·ln p in nats of log-probabilities, terms in order; a

@@ -74,66 +74,6 @@ func fused512x1x1(call *tileCall)
 //go:noescape
 func unfused512x1x1(call *tileCall)
 
-//go:noescape
-func fused256x6x1(call *tileCall)
-
-//go:noescape
-func unfused256x6x1(call *tileCall)
-
-//go:noescape
-func fused256x4x1(call *tileCall)
-
-//go:noescape
-func unfused256x4x1(call *tileCall)
-
-//go:noescape
-func fused256x2x2(call *tileCall)
-
-//go:noescape
-func unfused256x2x2(call *tileCall)
-
-//go:noescape
-func fused256x2x1(call *tileCall)
-
-//go:noescape
-func unfused256x2x1(call *tileCall)
-
-//go:noescape
-func fused256x1x4(call *tileCall)
-
-//go:noescape
-func unfused256x1x4(call *tileCall)
-
-//go:noescape
-func fused256x1x2(call *tileCall)
-
-//go:noescape
-func unfused256x1x2(call *tileCall)
-
-//go:noescape
-func fused256x1x1(call *tileCall)
-
-//go:noescape
-func unfused256x1x1(call *tileCall)
-
-//go:noescape
-func fused256Maskedx4x1(call *tileCall)
-
-//go:noescape
-func unfused256Maskedx4x1(call *tileCall)
-
-//go:noescape
-func fused256Maskedx2x1(call *tileCall)
-
-//go:noescape
-func unfused256Maskedx2x1(call *tileCall)
-
-//go:noescape
-func fused256Maskedx1x1(call *tileCall)
-
-//go:noescape
-func unfused256Maskedx1x1(call *tileCall)
-
 // tile512 runs the routine of a shape; there must be one.
 func tile512(call *tileCall, rows, groups int, unfused bool) {
 	if unfused {
@@ -197,6 +137,83 @@ func tile512(call *tileCall, rows, groups int, unfused bool) {
 	}
 }
 
+//go:noescape
+func fused512Bandedx4x1(call *tileCall)
+
+//go:noescape
+func unfused512Bandedx4x1(call *tileCall)
+
+//go:noescape
+func fused512Bandedx2x1(call *tileCall)
+
+//go:noescape
+func unfused512Bandedx2x1(call *tileCall)
+
+// tile512Banded runs the routine of a shape; there must be one.
+func tile512Banded(call *tileCall, rows int, unfused bool) {
+	if unfused {
+		switch rows {
+		case 4:
+			unfused512Bandedx4x1(call)
+		case 2:
+			unfused512Bandedx2x1(call)
+		default:
+			panic("kernel: no such tile")
+		}
+		return
+	}
+	switch rows {
+	case 4:
+		fused512Bandedx4x1(call)
+	case 2:
+		fused512Bandedx2x1(call)
+	default:
+		panic("kernel: no such tile")
+	}
+}
+
+//go:noescape
+func fused256x6x1(call *tileCall)
+
+//go:noescape
+func unfused256x6x1(call *tileCall)
+
+//go:noescape
+func fused256x4x1(call *tileCall)
+
+//go:noescape
+func unfused256x4x1(call *tileCall)
+
+//go:noescape
+func fused256x2x2(call *tileCall)
+
+//go:noescape
+func unfused256x2x2(call *tileCall)
+
+//go:noescape
+func fused256x2x1(call *tileCall)
+
+//go:noescape
+func unfused256x2x1(call *tileCall)
+
+//go:noescape
+func fused256x1x4(call *tileCall)
+
+//go:noescape
+func unfused256x1x4(call *tileCall)
+
+//go:noescape
+func fused256x1x2(call *tileCall)
+
+//go:noescape
+func unfused256x1x2(call *tileCall)
+
+//go:noescape
+func fused256x1x1(call *tileCall)
+
+//go:noescape
+func unfused256x1x1(call *tileCall)
+
 // tile256 runs the routine of a shape; there must be one.
 func tile256(call *tileCall, rows, groups int, unfused bool) {
 	if unfused {
@@ -240,6 +257,24 @@ func tile256(call *tileCall, rows, groups int, unfused bool) {
 	}
 }
 
+//go:noescape
+func fused256Maskedx4x1(call *tileCall)
+
+//go:noescape
+func unfused256Maskedx4x1(call *tileCall)
+
+//go:noescape
+func fused256Maskedx2x1(call *tileCall)
+
+//go:noescape
+func unfused256Maskedx2x1(call *tileCall)
+
+//go:noescape
+func fused256Maskedx1x1(call *tileCall)
+
+//go:noescape
+func unfused256Maskedx1x1(call *tileCall)
+
 // tile256Masked runs the routine of a shape; there must be one.
 func tile256Masked(call *tileCall, rows int, unfused bool) {
 	if unfused {
@@ -262,6 +297,41 @@ func tile256Masked(call *tileCall, rows int, unfused bool) {
 		fused256Maskedx2x1(call)
 	case 1:
 		fused256Maskedx1x1(call)
+	default:
+		panic("kernel: no such tile")
+	}
+}
+
+//go:noescape
+func fused256Bandedx4x1(call *tileCall)
+
+//go:noescape
+func unfused256Bandedx4x1(call *tileCall)
+
+//go:noescape
+func fused256Bandedx2x1(call *tileCall)
+
+//go:noescape
+func unfused256Bandedx2x1(call *tileCall)
+
+// tile256Banded runs the routine of a shape; there must be one.
+func tile256Banded(call *tileCall, rows int, unfused bool) {
+	if unfused {
+		switch rows {
+		case 4:
+			unfused256Bandedx4x1(call)
+		case 2:
+			unfused256Bandedx2x1(call)
+		default:
+			panic("kernel: no such tile")
+		}
+		return
+	}
+	switch rows {
+	case 4:
+		fused256Bandedx4x1(call)
+	case 2:
+		fused256Bandedx2x1(call)
 	default:
 		panic("kernel: no such tile")
 	}

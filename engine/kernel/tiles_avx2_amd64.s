@@ -682,6 +682,158 @@ chain:
 	VZEROUPPER    
 	RET           
 
+// func fused256Bandedx4x1(call *tileCall)
+TEXT ·fused256Bandedx4x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+	MOVQ          tileCall_mask(DI), R13
+	VMOVUPS       (R13), Y14
+	VMOVUPS       32(R13), Y15
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMASKMOVPS    0(R13), Y14, Y0
+	VMASKMOVPS    32(R13), Y15, Y1
+	ADDQ          R11, R13
+	VMASKMOVPS    0(R13), Y14, Y2
+	VMASKMOVPS    32(R13), Y15, Y3
+	ADDQ          R11, R13
+	VMASKMOVPS    0(R13), Y14, Y4
+	VMASKMOVPS    32(R13), Y15, Y5
+	ADDQ          R11, R13
+	VMASKMOVPS    0(R13), Y14, Y6
+	VMASKMOVPS    32(R13), Y15, Y7
+	JMP           ready
+zero:
+	VXORPS        Y0, Y0, Y0
+	VXORPS        Y1, Y1, Y1
+	VXORPS        Y2, Y2, Y2
+	VXORPS        Y3, Y3, Y3
+	VXORPS        Y4, Y4, Y4
+	VXORPS        Y5, Y5, Y5
+	VXORPS        Y6, Y6, Y6
+	VXORPS        Y7, Y7, Y7
+ready:
+	MOVQ          AX, R13
+chain:
+	VMASKMOVPS    0(BX), Y14, Y8
+	VMASKMOVPS    32(BX), Y15, Y9
+	VBROADCASTSS  (R13), Y10
+	VFMADD231PS   Y8, Y10, Y0
+	VFMADD231PS   Y9, Y10, Y1
+	VMASKMOVPS    0(BX)(R10*1), Y14, Y8
+	VMASKMOVPS    32(BX)(R10*1), Y15, Y9
+	VBROADCASTSS  (R13)(SI*1), Y10
+	VFMADD231PS   Y8, Y10, Y2
+	VFMADD231PS   Y9, Y10, Y3
+	VMASKMOVPS    0(BX)(R10*2), Y14, Y8
+	VMASKMOVPS    32(BX)(R10*2), Y15, Y9
+	VBROADCASTSS  (R13)(SI*2), Y10
+	VFMADD231PS   Y8, Y10, Y4
+	VFMADD231PS   Y9, Y10, Y5
+	VMASKMOVPS    0(BX)(R14*1), Y14, Y8
+	VMASKMOVPS    32(BX)(R14*1), Y15, Y9
+	VBROADCASTSS  (R13)(R12*1), Y10
+	VFMADD231PS   Y8, Y10, Y6
+	VFMADD231PS   Y9, Y10, Y7
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMASKMOVPS    Y0, Y14, 0(R13)
+	VMASKMOVPS    Y1, Y15, 32(R13)
+	ADDQ          R11, R13
+	VMASKMOVPS    Y2, Y14, 0(R13)
+	VMASKMOVPS    Y3, Y15, 32(R13)
+	ADDQ          R11, R13
+	VMASKMOVPS    Y4, Y14, 0(R13)
+	VMASKMOVPS    Y5, Y15, 32(R13)
+	ADDQ          R11, R13
+	VMASKMOVPS    Y6, Y14, 0(R13)
+	VMASKMOVPS    Y7, Y15, 32(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*4), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused256Bandedx2x1(call *tileCall)
+TEXT ·fused256Bandedx2x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+	MOVQ          tileCall_mask(DI), R13
+	VMOVUPS       (R13), Y14
+	VMOVUPS       32(R13), Y15
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMASKMOVPS    0(R13), Y14, Y0
+	VMASKMOVPS    32(R13), Y15, Y1
+	ADDQ          R11, R13
+	VMASKMOVPS    0(R13), Y14, Y2
+	VMASKMOVPS    32(R13), Y15, Y3
+	JMP           ready
+zero:
+	VXORPS        Y0, Y0, Y0
+	VXORPS        Y1, Y1, Y1
+	VXORPS        Y2, Y2, Y2
+	VXORPS        Y3, Y3, Y3
+ready:
+	MOVQ          AX, R13
+chain:
+	VMASKMOVPS    0(BX), Y14, Y4
+	VMASKMOVPS    32(BX), Y15, Y5
+	VBROADCASTSS  (R13), Y6
+	VFMADD231PS   Y4, Y6, Y0
+	VFMADD231PS   Y5, Y6, Y1
+	VMASKMOVPS    0(BX)(R10*1), Y14, Y4
+	VMASKMOVPS    32(BX)(R10*1), Y15, Y5
+	VBROADCASTSS  (R13)(SI*1), Y6
+	VFMADD231PS   Y4, Y6, Y2
+	VFMADD231PS   Y5, Y6, Y3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMASKMOVPS    Y0, Y14, 0(R13)
+	VMASKMOVPS    Y1, Y15, 32(R13)
+	ADDQ          R11, R13
+	VMASKMOVPS    Y2, Y14, 0(R13)
+	VMASKMOVPS    Y3, Y15, 32(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
 // func unfused256x6x1(call *tileCall)
 TEXT ·unfused256x6x1(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), DI
@@ -1416,6 +1568,170 @@ chain:
 	ADDQ          R11, R13
 	MOVQ          R13, DX
 	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused256Bandedx4x1(call *tileCall)
+TEXT ·unfused256Bandedx4x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+	MOVQ          tileCall_mask(DI), R13
+	VMOVUPS       (R13), Y14
+	VMOVUPS       32(R13), Y15
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMASKMOVPS    0(R13), Y14, Y0
+	VMASKMOVPS    32(R13), Y15, Y1
+	ADDQ          R11, R13
+	VMASKMOVPS    0(R13), Y14, Y2
+	VMASKMOVPS    32(R13), Y15, Y3
+	ADDQ          R11, R13
+	VMASKMOVPS    0(R13), Y14, Y4
+	VMASKMOVPS    32(R13), Y15, Y5
+	ADDQ          R11, R13
+	VMASKMOVPS    0(R13), Y14, Y6
+	VMASKMOVPS    32(R13), Y15, Y7
+	JMP           ready
+zero:
+	VXORPS        Y0, Y0, Y0
+	VXORPS        Y1, Y1, Y1
+	VXORPS        Y2, Y2, Y2
+	VXORPS        Y3, Y3, Y3
+	VXORPS        Y4, Y4, Y4
+	VXORPS        Y5, Y5, Y5
+	VXORPS        Y6, Y6, Y6
+	VXORPS        Y7, Y7, Y7
+ready:
+	MOVQ          AX, R13
+chain:
+	VMASKMOVPS    0(BX), Y14, Y8
+	VMASKMOVPS    32(BX), Y15, Y9
+	VBROADCASTSS  (R13), Y10
+	VMULPS        Y8, Y10, Y11
+	VADDPS        Y11, Y0, Y0
+	VMULPS        Y9, Y10, Y11
+	VADDPS        Y11, Y1, Y1
+	VMASKMOVPS    0(BX)(R10*1), Y14, Y8
+	VMASKMOVPS    32(BX)(R10*1), Y15, Y9
+	VBROADCASTSS  (R13)(SI*1), Y10
+	VMULPS        Y8, Y10, Y11
+	VADDPS        Y11, Y2, Y2
+	VMULPS        Y9, Y10, Y11
+	VADDPS        Y11, Y3, Y3
+	VMASKMOVPS    0(BX)(R10*2), Y14, Y8
+	VMASKMOVPS    32(BX)(R10*2), Y15, Y9
+	VBROADCASTSS  (R13)(SI*2), Y10
+	VMULPS        Y8, Y10, Y11
+	VADDPS        Y11, Y4, Y4
+	VMULPS        Y9, Y10, Y11
+	VADDPS        Y11, Y5, Y5
+	VMASKMOVPS    0(BX)(R14*1), Y14, Y8
+	VMASKMOVPS    32(BX)(R14*1), Y15, Y9
+	VBROADCASTSS  (R13)(R12*1), Y10
+	VMULPS        Y8, Y10, Y11
+	VADDPS        Y11, Y6, Y6
+	VMULPS        Y9, Y10, Y11
+	VADDPS        Y11, Y7, Y7
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMASKMOVPS    Y0, Y14, 0(R13)
+	VMASKMOVPS    Y1, Y15, 32(R13)
+	ADDQ          R11, R13
+	VMASKMOVPS    Y2, Y14, 0(R13)
+	VMASKMOVPS    Y3, Y15, 32(R13)
+	ADDQ          R11, R13
+	VMASKMOVPS    Y4, Y14, 0(R13)
+	VMASKMOVPS    Y5, Y15, 32(R13)
+	ADDQ          R11, R13
+	VMASKMOVPS    Y6, Y14, 0(R13)
+	VMASKMOVPS    Y7, Y15, 32(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*4), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused256Bandedx2x1(call *tileCall)
+TEXT ·unfused256Bandedx2x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+	MOVQ          tileCall_mask(DI), R13
+	VMOVUPS       (R13), Y14
+	VMOVUPS       32(R13), Y15
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMASKMOVPS    0(R13), Y14, Y0
+	VMASKMOVPS    32(R13), Y15, Y1
+	ADDQ          R11, R13
+	VMASKMOVPS    0(R13), Y14, Y2
+	VMASKMOVPS    32(R13), Y15, Y3
+	JMP           ready
+zero:
+	VXORPS        Y0, Y0, Y0
+	VXORPS        Y1, Y1, Y1
+	VXORPS        Y2, Y2, Y2
+	VXORPS        Y3, Y3, Y3
+ready:
+	MOVQ          AX, R13
+chain:
+	VMASKMOVPS    0(BX), Y14, Y4
+	VMASKMOVPS    32(BX), Y15, Y5
+	VBROADCASTSS  (R13), Y6
+	VMULPS        Y4, Y6, Y7
+	VADDPS        Y7, Y0, Y0
+	VMULPS        Y5, Y6, Y7
+	VADDPS        Y7, Y1, Y1
+	VMASKMOVPS    0(BX)(R10*1), Y14, Y4
+	VMASKMOVPS    32(BX)(R10*1), Y15, Y5
+	VBROADCASTSS  (R13)(SI*1), Y6
+	VMULPS        Y4, Y6, Y7
+	VADDPS        Y7, Y2, Y2
+	VMULPS        Y5, Y6, Y7
+	VADDPS        Y7, Y3, Y3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMASKMOVPS    Y0, Y14, 0(R13)
+	VMASKMOVPS    Y1, Y15, 32(R13)
+	ADDQ          R11, R13
+	VMASKMOVPS    Y2, Y14, 0(R13)
+	VMASKMOVPS    Y3, Y15, 32(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    

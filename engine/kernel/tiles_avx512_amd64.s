@@ -899,6 +899,126 @@ chain:
 	VZEROUPPER    
 	RET           
 
+// func fused512Bandedx4x1(call *tileCall)
+TEXT ·fused512Bandedx4x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+	MOVQ          tileCall_mask(DI), R13
+	KMOVW         (R13), K1
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS.Z     0(R13), K1, Z0
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z1
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z2
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z3
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS.Z     0(BX), K1, Z4
+	VBROADCASTSS  (R13), Z5
+	VFMADD231PS   Z4, Z5, Z0
+	VMOVUPS.Z     0(BX)(R10*1), K1, Z4
+	VBROADCASTSS  (R13)(SI*1), Z5
+	VFMADD231PS   Z4, Z5, Z1
+	VMOVUPS.Z     0(BX)(R10*2), K1, Z4
+	VBROADCASTSS  (R13)(SI*2), Z5
+	VFMADD231PS   Z4, Z5, Z2
+	VMOVUPS.Z     0(BX)(R14*1), K1, Z4
+	VBROADCASTSS  (R13)(R12*1), Z5
+	VFMADD231PS   Z4, Z5, Z3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z2, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z3, K1, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*4), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512Bandedx2x1(call *tileCall)
+TEXT ·fused512Bandedx2x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+	MOVQ          tileCall_mask(DI), R13
+	KMOVW         (R13), K1
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS.Z     0(R13), K1, Z0
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z1
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS.Z     0(BX), K1, Z2
+	VBROADCASTSS  (R13), Z3
+	VFMADD231PS   Z2, Z3, Z0
+	VMOVUPS.Z     0(BX)(R10*1), K1, Z2
+	VBROADCASTSS  (R13)(SI*1), Z3
+	VFMADD231PS   Z2, Z3, Z1
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, K1, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
 // func unfused512x8x2(call *tileCall)
 TEXT ·unfused512x8x2(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), DI
@@ -1871,6 +1991,132 @@ chain:
 	ADDQ          R11, R13
 	MOVQ          R13, DX
 	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512Bandedx4x1(call *tileCall)
+TEXT ·unfused512Bandedx4x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+	MOVQ          tileCall_mask(DI), R13
+	KMOVW         (R13), K1
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS.Z     0(R13), K1, Z0
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z1
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z2
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z3
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS.Z     0(BX), K1, Z4
+	VBROADCASTSS  (R13), Z5
+	VMULPS        Z4, Z5, Z6
+	VADDPS        Z6, Z0, Z0
+	VMOVUPS.Z     0(BX)(R10*1), K1, Z4
+	VBROADCASTSS  (R13)(SI*1), Z5
+	VMULPS        Z4, Z5, Z6
+	VADDPS        Z6, Z1, Z1
+	VMOVUPS.Z     0(BX)(R10*2), K1, Z4
+	VBROADCASTSS  (R13)(SI*2), Z5
+	VMULPS        Z4, Z5, Z6
+	VADDPS        Z6, Z2, Z2
+	VMOVUPS.Z     0(BX)(R14*1), K1, Z4
+	VBROADCASTSS  (R13)(R12*1), Z5
+	VMULPS        Z4, Z5, Z6
+	VADDPS        Z6, Z3, Z3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z2, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z3, K1, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*4), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512Bandedx2x1(call *tileCall)
+TEXT ·unfused512Bandedx2x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+	MOVQ          tileCall_mask(DI), R13
+	KMOVW         (R13), K1
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS.Z     0(R13), K1, Z0
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z1
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS.Z     0(BX), K1, Z2
+	VBROADCASTSS  (R13), Z3
+	VMULPS        Z2, Z3, Z4
+	VADDPS        Z4, Z0, Z0
+	VMOVUPS.Z     0(BX)(R10*1), K1, Z2
+	VBROADCASTSS  (R13)(SI*1), Z3
+	VMULPS        Z2, Z3, Z4
+	VADDPS        Z4, Z1, Z1
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, K1, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    

@@ -1,0 +1,187 @@
+package kernel
+
+import (
+	"math"
+
+	"driftlab/precision"
+)
+
+// attention is the keys and values of one sequence and how to read them.
+type attention struct {
+	kT, v    []float32 // [headDim][ldk], [keys][ldv], plane apart by key head
+	ldk, ldv int
+	plane    int
+	headDim  int
+	scale    float32
+	num      AttentionNumerics
+	s        *Scratch
+}
+
+// block is m query rows handled together: consecutive queries of one head,
+// where causal is 1, or all heads of one query, where it is 0. Row r has
+// n+r*causal keys; its data is stride elements (lse: lseStride) after the row
+// before. Rows are shared equally among keyHeads.
+type block struct {
+	stride, lseStride int
+	m, n, causal      int
+	keyHeads          int
+}
+
+// keys is the number of keys of row r.
+func (b *block) keys(r int) int { return b.n + r*b.causal }
+
+// rows attends a block and leaves out unrounded.
+func (a *attention) rows(out, lse, q []float32, b block) {
+	for r := range b.m {
+		clear(out[r*b.stride:][:a.headDim])
+	}
+	state := grown(&a.s.rows, 2*b.m)
+	sums, maxima := state[:b.m], state[b.m:]
+	if a.num.Kernel == Online {
+		a.online(out, q, sums, maxima, &b)
+	} else {
+		a.twoPass(out, q, sums, maxima, &b)
+	}
+	for r := range b.m {
+		divideInto(out[r*b.stride:][:a.headDim], sums[r])
+		lse[r*b.lseStride] = maxima[r] + Log32(sums[r])
+	}
+}
+
+// score fills scores[m][ld] with q·k for keys from..to-1, not yet scaled.
+func (a *attention) score(scores, q []float32, b *block, from, to, ld int) {
+	per := b.m / b.keyHeads
+	p := product{c: scores, a: q, b: a.kT[from:], ldc: ld, ais: b.stride, aks: 1, ldb: a.ldk, group: panelWidth,
+		m: b.m, n: to - from, k: a.headDim, unfused: a.num.Reduction.Unfused}
+	if per == 1 && b.m > 1 {
+		p.band = a.plane
+		p.run()
+		return
+	}
+	p.m = per
+	for h := range b.keyHeads {
+		p.c, p.a, p.b = scores[h*per*ld:], q[h*per*b.stride:], a.kT[h*a.plane+from:]
+		p.run()
+	}
+}
+
+// mix adds Σ p·v to out for rows first.. of the block over keys from..to-1;
+// probs holds them from its start, rows ld apart.
+func (a *attention) mix(out, probs []float32, b *block, first, rows, from, to, ld int, red Reduction) {
+	per := b.m / b.keyHeads
+	p := product{c: out[first*b.stride:], a: probs[first*ld:], b: a.v[from*a.ldv:], ldc: b.stride, ais: ld, aks: 1, ldb: a.ldv, group: panelWidth,
+		m: rows, n: a.headDim, k: to - from, add: red.Kind == Canonical}
+	if b.keyHeads == 1 {
+		p.reduce(red, precision.Format{}, blockScales{}, a.s)
+		return
+	}
+	// All heads of one query: the rows are those of the block.
+	if per == 1 {
+		p.band = a.plane
+		p.reduce(red, precision.Format{}, blockScales{}, a.s)
+		return
+	}
+	p.m = per
+	for h := range b.keyHeads {
+		p.c, p.a, p.b = out[h*per*b.stride:], probs[h*per*ld:], a.v[h*a.plane+from*a.ldv:]
+		p.reduce(red, precision.Format{}, blockScales{}, a.s)
+	}
+}
+
+// twoPass leaves the unnormalised mix in out.
+func (a *attention) twoPass(out, q, sums, maxima []float32, b *block) {
+	last := b.keys(b.m - 1)
+	ld := ceilDiv(last, panelWidth) * panelWidth
+	scores := grown(&a.s.scores, b.m*ld)
+	a.score(scores, q, b, 0, last, ld)
+	scale := a.rounded(scores)
+	for r := range b.m {
+		row := scores[r*ld:][:b.keys(r)]
+		maxima[r] = float32(maxOf(row) * scale)
+		expAffine(row, row, scale, maxima[r])
+		sums[r] = 0
+	}
+	a.addUp(sums, scores, b, 0, 0, last, ld)
+	roundTo(a.num.Probs, scores)
+	if a.num.Reduction.Kind != Canonical && b.causal > 0 {
+		// The order depends on the number of keys, which differs by row.
+		for r := range b.m {
+			a.mix(out, scores, b, r, 1, 0, b.keys(r), ld, a.num.Reduction)
+		}
+		return
+	}
+	a.mixCausal(out, scores, b, 0, 0, last, ld, a.num.Reduction)
+}
+
+// rounded scales and rounds the scores, and returns the factor that is still
+// to be applied: without a rounding the exponential can take it along.
+func (a *attention) rounded(scores []float32) (scale float32) {
+	if exact(a.num.Scores) && a.scale > 0 && a.scale <= math.MaxFloat32 {
+		return a.scale
+	}
+	scaleInto(scores, a.scale)
+	roundTo(a.num.Scores, scores)
+	return 1
+}
+
+// addUp continues the sums of rows first.. over their probabilities of keys
+// from..to-1: the keys that all these rows see side by side, then each row's own.
+func (a *attention) addUp(sums, probs []float32, b *block, first, from, to, ld int) {
+	common := min(to, b.keys(first)) - from
+	sumChains(sums[first:b.m], probs[first*ld:], ld, b.m-first, common)
+	for r := first + 1; r < b.m && b.causal > 0; r++ {
+		sum := sums[r]
+		for _, p := range probs[r*ld+common : r*ld+min(to, b.keys(r))-from] {
+			sum += p
+		}
+		sums[r] = sum
+	}
+}
+
+// mixCausal is mix over keys from..to-1 for rows first.., each up to its own
+// last key: the chains of the later rows go on where the common keys end.
+func (a *attention) mixCausal(out, probs []float32, b *block, first, from, to, ld int, red Reduction) {
+	common := min(to, b.keys(first))
+	a.mix(out, probs, b, first, b.m-first, from, common, ld, red)
+	for r := first + 1; r < b.m && b.causal > 0; r++ {
+		if end := min(to, b.keys(r)); end > common {
+			a.mix(out, probs[common-from:], b, r, 1, common, end, ld, red)
+		}
+	}
+}
+
+// online leaves the unnormalised mix in out, tile by tile.
+func (a *attention) online(out, q, sums, maxima []float32, b *block) {
+	tile := a.num.Tile
+	ld := ceilDiv(tile, panelWidth) * panelWidth
+	scores := grown(&a.s.scores, b.m*ld)
+	for r := range b.m {
+		sums[r], maxima[r] = 0, float32(math.Inf(-1))
+	}
+	order := Reduction{Unfused: a.num.Reduction.Unfused}
+	last, first := b.keys(b.m-1), 0
+	for from := 0; from < last; from += tile {
+		to := min(from+tile, last)
+		a.score(scores, q, b, from, to, ld)
+		scale := a.rounded(scores)
+		for b.keys(first) <= from {
+			first++ // this row has seen all its keys
+		}
+		for r := first; r < b.m; r++ {
+			row := scores[r*ld:][:min(to, b.keys(r))-from]
+			grown := max(maxima[r], float32(maxOf(row)*scale))
+			shift := grown
+			if math.IsInf(float64(grown), -1) {
+				shift = 0 // nothing but -Inf so far: avoid Inf-Inf
+			}
+			rescale := Exp32(maxima[r] - shift)
+			maxima[r] = grown
+			scaleInto(out[r*b.stride:][:a.headDim], rescale)
+			expAffine(row, row, scale, shift)
+			sums[r] *= rescale
+		}
+		a.addUp(sums, scores, b, first, from, to, ld)
+		roundTo(a.num.Probs, scores)
+		a.mixCausal(out, scores, b, first, from, to, ld, order)
+	}
+}

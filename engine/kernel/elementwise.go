@@ -1,0 +1,119 @@
+package kernel
+
+import "math"
+
+// Elementwise loops. Each is its own definition; the assembly that replaces it
+// does the same operations in the same order in every lane.
+
+// expAffine sets dst = Exp32(float32(src·scale) - shift).
+func expAffine(dst, src []float32, scale, shift float32) {
+	src = src[:len(dst)]
+	if expAffineVector(dst, src, scale, shift) {
+		return
+	}
+	for i, x := range src {
+		dst[i] = Exp32(float32(x*scale) - shift)
+	}
+}
+
+// affine sets dst = float32(src·scale) - shift.
+func affine(dst, src []float32, scale, shift float32) {
+	src = src[:len(dst)]
+	if affineVector(dst, src, scale, shift) {
+		return
+	}
+	for i, x := range src {
+		dst[i] = float32(x*scale) - shift
+	}
+}
+
+// scaleInto multiplies x by c.
+func scaleInto(x []float32, c float32) {
+	if scaleVector(x, c) {
+		return
+	}
+	for i := range x {
+		x[i] *= c
+	}
+}
+
+// divideInto divides x by c.
+func divideInto(x []float32, c float32) {
+	if divideVector(x, c) {
+		return
+	}
+	for i := range x {
+		x[i] /= c
+	}
+}
+
+// scaleBoth multiplies x by float32(row·by), element by element.
+func scaleBoth(x, by []float32, row float32) {
+	by = by[:len(x)]
+	if scaleBothVector(x, by, row) {
+		return
+	}
+	for i, c := range by {
+		x[i] *= float32(row * c)
+	}
+}
+
+// addInto adds src to dst.
+func addInto(dst, src []float32) { Add(dst, dst, src) }
+
+// Add sets dst = a + b. dst may be a or b.
+func Add(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	if addVector(dst, a, b) {
+		return
+	}
+	for i, x := range a {
+		dst[i] = x + b[i]
+	}
+}
+
+// mulInto sets dst = a·b.
+func mulInto(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	if multiplyVector(dst, a, b) {
+		return
+	}
+	for i, x := range a {
+		dst[i] = x * b[i]
+	}
+}
+
+// AddScaled adds by·src to dst, the product rounded before the addition.
+func AddScaled(dst, src []float32, by float32) {
+	src = src[:len(dst)]
+	if addScaledVector(dst, src, by) {
+		return
+	}
+	for i, x := range src {
+		dst[i] += float32(by * x)
+	}
+}
+
+// addFused sets dst = fma(by, src, dst).
+func addFused(dst, src []float32, by float32) {
+	src = src[:len(dst)]
+	if addFusedVector(dst, src, by) {
+		return
+	}
+	for i, x := range src {
+		dst[i] = fma32(by, x, dst[i])
+	}
+}
+
+// maxOf returns the largest of x, NaN if one is NaN, -Inf if there is none. A
+// zero is +0.
+func maxOf(x []float32) float32 {
+	if m, ok := maximumVector(x); ok {
+		return m
+	}
+	m := float32(math.Inf(-1))
+	for _, v := range x {
+		m = max(m, v)
+	}
+	return m + 0
+}

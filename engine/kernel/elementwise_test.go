@@ -1,0 +1,182 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"driftlab/precision"
+)
+
+// elementwiseCases call every kernel that has assembly: each may write x[0..],
+// whose slices have n elements, and reads the rest.
+var elementwiseCases = map[string]func(x [5][]float32, c, d float32){
+	"exp affine":     func(x [5][]float32, c, d float32) { expAffine(x[0], x[1], c, d) },
+	"exp in place":   func(x [5][]float32, c, d float32) { Exp(x[0], x[0]) },
+	"affine":         func(x [5][]float32, c, d float32) { affine(x[0], x[1], c, d) },
+	"scale":          func(x [5][]float32, c, d float32) { scaleInto(x[0], c) },
+	"divide":         func(x [5][]float32, c, d float32) { divideInto(x[0], c) },
+	"scale both":     func(x [5][]float32, c, d float32) { scaleBoth(x[0], x[1], c) },
+	"add":            func(x [5][]float32, c, d float32) { Add(x[0], x[1], x[2]) },
+	"add into":       func(x [5][]float32, c, d float32) { addInto(x[0], x[1]) },
+	"multiply":       func(x [5][]float32, c, d float32) { mulInto(x[0], x[1], x[2]) },
+	"add scaled":     func(x [5][]float32, c, d float32) { AddScaled(x[0], x[1], c) },
+	"add fused":      func(x [5][]float32, c, d float32) { addFused(x[0], x[1], c) },
+	"silu":           func(x [5][]float32, c, d float32) { silu(x[0], x[1]) },
+	"silu gate":      func(x [5][]float32, c, d float32) { SiLUGate(x[0], x[1], x[2], len(x[0]), precision.FP32) },
+	"silu gate bf16": func(x [5][]float32, c, d float32) { SiLUGate(x[0], x[0], x[2], len(x[0]), precision.BF16) },
+	"silu gradient":  func(x [5][]float32, c, d float32) { SiLUGateGrad(x[0], x[1], x[2], x[3], x[4], len(x[0])) },
+	"silu gradient in place": func(x [5][]float32, c, d float32) {
+		SiLUGateGrad(x[0], x[1], x[1], x[0], x[2], len(x[0]))
+	},
+	"scale gain":          func(x [5][]float32, c, d float32) { scaleGain(x[0], x[1], x[2], c) },
+	"norm input":          func(x [5][]float32, c, d float32) { normInputGrad(x[0], x[1], x[2], x[3], c, d, false) },
+	"norm input add":      func(x [5][]float32, c, d float32) { normInputGrad(x[0], x[1], x[2], x[3], c, d, true) },
+	"norm gain":           func(x [5][]float32, c, d float32) { normGainGrad(x[0], x[1], x[2], c) },
+	"softmax input":       func(x [5][]float32, c, d float32) { softmaxInput(x[0], x[1], c, d) },
+	"log-softmax input":   func(x [5][]float32, c, d float32) { logSoftmaxInput(x[0], x[1], x[2], c, d) },
+	"log-softmax aliased": func(x [5][]float32, c, d float32) { logSoftmaxInput(x[0], x[0], x[2], c, d) },
+	"rotate":              func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], false) },
+	"rotate back":         func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], true) },
+	"maximum": func(x [5][]float32, c, d float32) {
+		if m := maxOf(x[1]); len(x[0]) > 0 {
+			x[0][0] = m
+		}
+	},
+	"round bf16":     func(x [5][]float32, c, d float32) { RoundSlice(precision.BF16, x[0], x[1]) },
+	"round in place": func(x [5][]float32, c, d float32) { RoundSlice(precision.E5M2, x[0], x[0]) },
+}
+
+func TestElementwisePathsAgree(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rng := newRand(61)
+		for name, f := range elementwiseCases {
+			for n := range 68 {
+				var from [5][]float32
+				for i := range from {
+					from[i] = hostile(rng, n)
+					if n%2 == 0 {
+						from[i] = normals(rng, n)
+					}
+				}
+				scalars := hostile(rng, 2)
+				if n%3 != 0 {
+					scalars = normals(rng, 2)
+				}
+				run := func() (x [5][]float32) {
+					var g [5]*guarded
+					for i := range g {
+						g[i] = guardedFrom(fmt.Sprintf("%s argument %d", name, i), from[i])
+						x[i] = g[i].x
+					}
+					f(x, scalars[0], scalars[1])
+					for i := range g {
+						g[i].intact(t)
+					}
+					return x
+				}
+				got := run()
+				var want [5][]float32
+				inGo(func() { want = run() })
+				for i := range got {
+					sameBits(t, fmt.Sprintf("%s n %d scalars %g argument %d", name, n, scalars, i), got[i], want[i])
+				}
+			}
+		}
+	})
+}
+
+// Exp over a dense sweep: every path has the bits of Exp32.
+func TestExpPathsAgreeEverywhere(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		const chunk = 1 << 12
+		x, got, want := make([]float32, chunk), make([]float32, chunk), make([]float32, chunk)
+		for b := uint64(0); b < 1<<32; b += 1021 * chunk {
+			for i := range x {
+				x[i] = math.Float32frombits(uint32(b + uint64(i)*1021))
+				want[i] = Exp32(x[i])
+			}
+			Exp(got, x)
+			sameBits(t, "exp", got, want)
+		}
+	})
+}
+
+// formats are those with vector rounding, one of each kind and rule.
+func formats(t *testing.T) []precision.Format {
+	all := []precision.Format{precision.FP32, precision.TF32, precision.BF16, precision.FP16, precision.E4M3, precision.E5M2,
+		precision.E3M2, precision.E2M3, precision.E2M1, precision.INT8, precision.INT4}
+	for _, c := range []struct {
+		f precision.Format
+		o precision.Overflow
+	}{{precision.E4M3, precision.ToNaN}, {precision.E5M2, precision.Saturate}, {precision.BF16, precision.Saturate}, {precision.FP16, precision.Saturate}} {
+		f, err := c.f.WithOverflow(c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// Rounding has precision's bits at every number of a format, every midpoint,
+// their neighbours, and everywhere in between.
+func TestRoundPathsAgree(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rng := newRand(62)
+		for _, f := range formats(t) {
+			x := hostile(rng, 500)
+			for range 4000 {
+				y := f.Round(math.Float32frombits(rng.Uint32()))
+				z := f.Round(math.Nextafter32(y, float32(math.Inf(1))) * (1 + float32(math.Ldexp(1, -f.MantissaBits))))
+				for _, v := range []float32{y, z, (y + z) / 2, y * (1 + float32(math.Ldexp(0.5, -f.MantissaBits)))} {
+					x = append(x, v, math.Nextafter32(v, float32(math.Inf(1))), math.Nextafter32(v, float32(math.Inf(-1))))
+				}
+				x = append(x, float32(rng.NormFloat64()), f.Max*(1+float32(rng.NormFloat64())*0.1))
+			}
+			for b := uint64(0); b < 1<<32; b += 65537 {
+				x = append(x, math.Float32frombits(uint32(b)))
+			}
+			want, got := make([]float32, len(x)), newGuarded("dst", len(x))
+			f.RoundSlice(want, x)
+			RoundSlice(f, got.x, x)
+			got.intact(t)
+			sameBits(t, f.Name, got.x, want)
+			for n := range 68 {
+				got := newGuarded("dst", n)
+				RoundSlice(f, got.x, x[:n])
+				got.intact(t)
+				sameBits(t, f.Name, got.x, want[:n])
+			}
+		}
+	})
+}
+
+func TestChainsPathsAgree(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rng := newRand(63)
+		for rows := range 20 {
+			for _, n := range []int{0, 1, 2, 7, 33, 64} {
+				stride := n + rng.IntN(3)
+				values := normals
+				if n%2 == 0 {
+					values = hostile
+				}
+				a, b, c := values(rng, rows*stride+n), values(rng, rows*stride+n), values(rng, n)
+				start := normals(rng, rows)
+				for name, f := range map[string]func(sums []float32){
+					"sum":      func(s []float32) { sumChains(s, a, stride, rows, n) },
+					"square":   func(s []float32) { squareChains(s, a, stride, rows, n) },
+					"dot":      func(s []float32) { dotChains(s, a, b, stride, rows, n) },
+					"weighted": func(s []float32) { weightedChains(s, a, b, c, stride, rows, n) },
+				} {
+					got, want := guardedFrom("sums", start), append([]float32(nil), start...)
+					f(got.x)
+					got.intact(t)
+					inGo(func() { f(want) })
+					sameBits(t, fmt.Sprintf("%s rows %d n %d", name, rows, n), got.x, want)
+				}
+			}
+		}
+	})
+}
