@@ -178,7 +178,7 @@ func (a *attention) online(out, q, sums, maxima []float32, b *block) {
 			maxima[r] = grown
 			scaleInto(out[r*b.stride:][:a.headDim], rescale)
 			expAffine(row, row, scale, shift)
-			sums[r] *= rescale
+			sums[r] = float32(sums[r] * rescale)
 		}
 		a.addUp(sums, scores, b, first, from, to, ld)
 		roundTo(a.num.Probs, scores)

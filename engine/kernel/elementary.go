@@ -5,7 +5,7 @@ import "math"
 // The elementary functions below are evaluated in float64 for tables and for
 // one logarithm per row. The standard library's are as good but may differ in
 // the last bit between processors, where the compiler fuses or an assembly
-// version exists; these wrap every product, which forbids fusing.
+// version exists; these wrap every product, which forbids fusing: an assignment would not.
 
 // log64 returns ln x to about one unit in the last place. It writes
 // x = m·2^e with m near 1 and sums the series of 2·atanh((m-1)/(m+1)).

@@ -43,7 +43,7 @@ func Exp32(x float32) float32 {
 	// second can round.
 	e := int32(n)
 	h := e >> 1
-	return float32(p*powerOfTwo(h)) * powerOfTwo(e-h)
+	return float32(float32(p*powerOfTwo(h)) * powerOfTwo(e-h))
 }
 
 // powerOfTwo returns 2^e for -126 <= e <= 127.

@@ -111,7 +111,7 @@ func (p *product) blockChain(plane []float32, i, j, m, n, k0, k1 int, acc precis
 			for c := 0; c < n; {
 				group := (j + c) / sc.rows
 				end := min(n, (group+1)*sc.rows-j)
-				scale := xs * sc.w[group*blocks+b]
+				scale := float32(xs * sc.w[group*blocks+b])
 				chainAdd(plane[r*n+c:r*n+end], scale, t[r*n+c:r*n+end], p.unfused)
 				c = end
 			}

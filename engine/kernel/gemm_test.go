@@ -86,8 +86,7 @@ func TestProductIsOneChain(t *testing.T) {
 				for k := range p.k {
 					a, b := c.a.x[i*p.ais+k*p.aks], c.b.x[j/16*p.group+k*p.ldb+j%16]
 					if p.unfused {
-						ab := a * b
-						acc += ab
+						acc += float32(a * b)
 					} else {
 						acc = slowFMA(a, b, acc)
 					}

@@ -34,8 +34,7 @@ func dumbDot(a, b []float32, j, out int, red Reduction, acc precision.Format, bl
 	}
 	mac := func(x, y, c float32) float32 {
 		if red.Unfused {
-			xy := x * y
-			return round(acc, xy+c)
+			return round(acc, float32(x*y)+c)
 		}
 		return round(acc, slowFMA(x, y, c))
 	}

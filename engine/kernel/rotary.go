@@ -25,9 +25,9 @@ func NewRotaryTable(theta float64, headDim, positions int) *RotaryTable {
 		cos: make([]float32, positions*half), sin: make([]float32, positions*half)}
 	logTheta := log64(theta)
 	for i := range half {
-		freq := exp64(-float64(float64(2*i)/float64(headDim)) * logTheta)
+		freq := exp64(float64(-float64(2*i) / float64(headDim) * logTheta))
 		for p := range positions {
-			s, c := sincos64(float64(p) * freq)
+			s, c := sincos64(float64(float64(p) * freq))
 			t.cos[p*half+i], t.sin[p*half+i] = float32(c), float32(s)
 		}
 	}

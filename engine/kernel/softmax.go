@@ -27,7 +27,7 @@ func sumExp(logits []float32, n int, invTemperature float32) (m, sum float32) {
 		panic(fmt.Sprintf("kernel: softmax over %d of %d logits", n, len(logits)))
 	}
 	if invTemperature > 0 && invTemperature <= math.MaxFloat32 {
-		m = maxOf(logits[:n]) * invTemperature // rounding keeps the order
+		m = float32(maxOf(logits[:n]) * invTemperature) // rounding keeps the order
 	} else {
 		m = float32(math.Inf(-1))
 		for _, x := range logits[:n] {
