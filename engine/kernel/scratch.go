@@ -12,8 +12,6 @@ type Scratch struct {
 	keys    []float32 // attention: keys transposed
 	values  []float32 // attention: values transposed
 	rows    []float32 // one value per row of a block
-	gate    []float32 // one chunk of an elementwise kernel
-	gate2   []float32
 }
 
 // grown returns buf with length n, in the same memory where that suffices. The

@@ -17,7 +17,6 @@ import (
 // routine is one elementwise kernel.
 type routine struct {
 	name    string
-	doc     string
 	slices  []string
 	numbers []string // float32, or uint32 with the suffix ":bits"
 	body    func(v *vec)
