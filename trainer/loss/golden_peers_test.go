@@ -217,7 +217,7 @@ func rollLoss(p golden.Values, agg Aggregation) Loss {
 		return &CISPO{EpsLow: 1 - p.FloatOr("tis_lower_bound", 0), EpsHigh: p.FloatOr("tis_upper_bound", 1) - 1, Level: "token", Anchor: Old, Aggregation: agg}
 	case "topr":
 		l := NewTOPR()
-		l.Level, l.Anchor, l.Aggregation = "token", Old, agg
+		l.Level, l.Anchor, l.LogClamp, l.Aggregation = "token", Old, 0, agg
 		if segment {
 			l.Level, l.Epsilon = "turn", 1e-8
 		}

@@ -22,6 +22,9 @@ type GSPO struct {
 	EpsHigh float64 `yaml:"eps_high"`
 	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
 	DualClip float64 `yaml:"dual_clip"`
+	// LogCap bounds the sequence log-ratio from above before the exponential
+	// (verl's 10); 0 is no bound (slime, TRL, AReaL).
+	LogCap float64 `yaml:"log_cap"`
 	// MeanAdvantage replaces the tokens' advantages by their mean per response.
 	MeanAdvantage bool `yaml:"mean_advantage"`
 	// Aggregation over tokens, each with the response's term.
@@ -30,7 +33,7 @@ type GSPO struct {
 
 // NewGSPO returns the paper's bounds.
 func NewGSPO() *GSPO {
-	return &GSPO{EpsLow: 3e-4, EpsHigh: 4e-4, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+	return &GSPO{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
 }
 
 var gspoSpec = method.Spec{
@@ -61,7 +64,7 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 		if length == 0 {
 			continue
 		}
-		s, ds := cappedExp(f.sumLogRatio(i, in.Logp, in.LogpOld) / length)
+		s, ds := cappedExp(f.sumLogRatio(i, in.Logp, in.LogpOld)/length, p.LogCap)
 		meanA := f.meanAdvantage(i, length)
 		from, to := in.Span(i)
 		dlogp := 0.0 // of every token of the response

@@ -23,13 +23,16 @@ type GSPOToken struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1 (3e-4, 4e-4).
 	EpsLow  float64 `yaml:"eps_low"`
 	EpsHigh float64 `yaml:"eps_high"`
+	// LogCap bounds the sequence log-ratio from above before the exponential
+	// (verl and SkyRL 10); 0 is no bound (TRL).
+	LogCap float64 `yaml:"log_cap"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
 // NewGSPOToken returns the paper's bounds.
 func NewGSPOToken() *GSPOToken {
-	return &GSPOToken{EpsLow: 3e-4, EpsHigh: 4e-4, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+	return &GSPOToken{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
 }
 
 var gspoTokenSpec = method.Spec{
@@ -56,7 +59,7 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		mean := f.sumLogRatio(i, f.sg, in.LogpOld) / max(f.length(i), 1)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			s, ds := cappedExp(mean + in.Logp[n] - f.sg[n])
+			s, ds := cappedExp(mean+in.Logp[n]-f.sg[n], p.LogCap)
 			c := clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 			clips += count(c.clipped)
 			return c.value, c.dlogp
@@ -71,10 +74,10 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 // verl, SkyRL and CTPO.
 const sequenceCap = 10
 
-// cappedExp returns exp(min(x, sequenceCap)) and its derivative.
-func cappedExp(x float64) (y, dy float64) {
-	if x > sequenceCap {
-		return math.Exp(sequenceCap), 0
+// cappedExp returns exp(min(x, limit)) and its derivative; a limit of 0 is none.
+func cappedExp(x, limit float64) (y, dy float64) {
+	if limit > 0 && x > limit {
+		return math.Exp(limit), 0
 	}
 	y = math.Exp(x)
 	return y, y

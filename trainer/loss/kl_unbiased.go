@@ -27,6 +27,8 @@ type UnbiasedKL struct {
 	// Level of x: token, or sequence for the geometric mean TRL uses with
 	// sequence-level ratios.
 	Level string `yaml:"level"`
+	// LogClamp bounds the log-ratio of x; 0 is no bound, as published.
+	LogClamp float64 `yaml:"log_clamp"`
 	// ValueClamp bounds K from above where slime's low_var_kl does (10); 0 is none.
 	ValueClamp float64 `yaml:"value_clamp"`
 	// Aggregation of the term.
@@ -35,7 +37,7 @@ type UnbiasedKL struct {
 
 // NewUnbiasedKL returns the paper's form with coefficient 0.001.
 func NewUnbiasedKL() *UnbiasedKL {
-	return &UnbiasedKL{Coef: 0.001, In: InLoss, Anchor: Roll, Level: "token"}
+	return &UnbiasedKL{Coef: 0.001, In: InLoss, Anchor: Roll, Level: "token", LogClamp: 20}
 }
 
 var unbiasedKLSpec = method.Spec{
@@ -51,7 +53,7 @@ var unbiasedKLSpec = method.Spec{
 func (k *UnbiasedKL) Validate() error {
 	return errors.Join(checkPlace(k.In, k.Coef), checkLevel(k.Level), k.Anchor.Validate(),
 		check(k.In != InReward, "in: k3_unbiased belongs into the loss; use k1 or k3 in the reward"),
-		check(k.ValueClamp >= 0, "value_clamp %v: must not be negative", k.ValueClamp),
+		check(k.ValueClamp >= 0 && k.LogClamp >= 0, "value_clamp %v, log_clamp %v: must not be negative", k.ValueClamp, k.LogClamp),
 		check(k.Level == "token" || k.ValueClamp == 0, "value_clamp: applies to level token"),
 		k.Aggregation.Validate())
 }
@@ -72,7 +74,7 @@ func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
 		return k.addSequence(out, in, anchor)
 	}
 	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
-		x, dx := ratio(in.Logp[n]-anchor[n], 20)
+		x, dx := ratio(in.Logp[n]-anchor[n], k.LogClamp)
 		k3, dk3 := k3(in.LogpRef[n]-in.Logp[n], KLBounds{})
 		if v := x * k3; k.ValueClamp > 0 && v > k.ValueClamp {
 			return k.ValueClamp, 0
@@ -91,7 +93,7 @@ func (k *UnbiasedKL) addSequence(out *Grad, in *batch.Batch, anchor []float64) e
 	total := 0.0
 	for i, w := range rows {
 		length := max(f.length(i), 1)
-		x, dx := ratio(f.sumLogRatio(i, in.Logp, anchor)/length, 20)
+		x, dx := ratio(f.sumLogRatio(i, in.Logp, anchor)/length, k.LogClamp)
 		from, to := in.Span(i)
 		sum := 0.0 // of k3 over the response
 		for n := from; n < to; n++ {

@@ -17,10 +17,13 @@ type LUSPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low"`
 	EpsHigh float64 `yaml:"eps_high"`
+	// LogCap bounds the sequence log-ratio from above before the exponential; 0
+	// is no bound, as in TRL.
+	LogCap float64 `yaml:"log_cap"`
 }
 
 // NewLUSPO returns GSPO's bounds.
-func NewLUSPO() *LUSPO { return &LUSPO{EpsLow: 3e-4, EpsHigh: 4e-4} }
+func NewLUSPO() *LUSPO { return &LUSPO{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap} }
 
 var luspoSpec = method.Spec{
 	Name: "luspo", Group: "loss", Unit: method.Sequence,
@@ -37,6 +40,6 @@ func (p *LUSPO) Validate() error { return checkEps(p.EpsLow, p.EpsHigh) }
 // Eval computes the loss: GSPO's term on every token, summed and divided by B,
 // is T_i times the term.
 func (p *LUSPO) Eval(out *Grad, in *batch.Batch) error {
-	g := GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-all-token-sum"}}
+	g := GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogCap: p.LogCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-all-token-sum"}}
 	return g.Eval(out, in)
 }

@@ -82,7 +82,7 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 		length := max(f.length(i), 1)
 		sum := f.sumLogRatio(i, f.sg, in.LogpRoll)
 		drop := p.dropsResponse(&f, i, math.Exp(sum/length), &t)
-		weight, _ := cappedExp(sum)
+		weight, _ := cappedExp(sum, sequenceCap)
 		weight = min(weight, p.Clip) / length
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			a, l := in.Advantage[n], f.sg[n]-in.LogpRoll[n]

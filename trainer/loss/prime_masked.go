@@ -82,7 +82,7 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 				return 0, 0
 			}
 			if p.Sequence {
-				r, dr := cappedExp(sum + in.Logp[n] - f.sg[n])
+				r, dr := cappedExp(sum+in.Logp[n]-f.sg[n], sequenceCap)
 				return -r * a / length, -dr * a / length
 			}
 			r, dr := ratio(l, p.LogClamp)
@@ -99,7 +99,7 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 // own log-ratio is sum.
 func (p *PrimeMasked) ratio(sum, l float64) float64 {
 	if p.Sequence {
-		r, _ := cappedExp(sum)
+		r, _ := cappedExp(sum, sequenceCap)
 		return r
 	}
 	r, _ := ratio(l, p.LogClamp)

@@ -34,6 +34,9 @@ type STPPO struct {
 	CTN string `yaml:"ctn"`
 	// Lambda is the coefficient of ctn kl.
 	Lambda float64 `yaml:"lambda"`
+	// LogCap bounds the turn's log-ratio from above before the exponential; 0 is
+	// no bound (ROLL).
+	LogCap float64 `yaml:"log_cap"`
 	// Epsilon is added to a turn's length before dividing by it (ROLL 1e-8).
 	Epsilon float64 `yaml:"epsilon"`
 	// Aggregation over tokens.
@@ -42,7 +45,7 @@ type STPPO struct {
 
 // NewSTPPO returns our reading's defaults.
 func NewSTPPO() *STPPO {
-	return &STPPO{EpsLow: 0.2, EpsHigh: 0.2, TurnRatio: "geo", Gradient: "token", CTN: "downweight", Lambda: 0.01}
+	return &STPPO{EpsLow: 0.2, EpsHigh: 0.2, TurnRatio: "geo", Gradient: "token", CTN: "downweight", Lambda: 0.01, LogCap: sequenceCap}
 }
 
 var stPPOSpec = method.Spec{
@@ -126,7 +129,7 @@ func (p *STPPO) turn(f *frame, i, from, end int) (clips, lower float64) {
 		if p.Gradient == "live" {
 			y = live
 		}
-		u, du := cappedExp(y)
+		u, du := cappedExp(y, p.LogCap)
 		c := clipped(f.in.Advantage[n], u, du, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
 		clips += count(c.clipped)
 		lower += count(c.dual)

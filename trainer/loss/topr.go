@@ -2,7 +2,6 @@ package loss
 
 import (
 	"errors"
-	"math"
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
@@ -30,6 +29,8 @@ type TOPR struct {
 	Sign string `yaml:"sign"`
 	// Anchor is the denominator of the ratio.
 	Anchor Anchor `yaml:"anchor"`
+	// LogClamp bounds log-ratios; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp"`
 	// Epsilon is added to a turn's length before dividing by it (ROLL 1e-8).
 	Epsilon float64 `yaml:"epsilon"`
 	// Aggregation over tokens.
@@ -38,7 +39,7 @@ type TOPR struct {
 
 // NewTOPR returns the paper's form.
 func NewTOPR() *TOPR {
-	return &TOPR{Level: "trajectory", High: 1, PositiveWeight: 1, NegativeWeight: 1, Sign: "reward", Anchor: Roll}
+	return &TOPR{Level: "trajectory", High: 1, PositiveWeight: 1, NegativeWeight: 1, Sign: "reward", LogClamp: 20, Anchor: Roll}
 }
 
 var toprSpec = method.Spec{
@@ -57,6 +58,7 @@ func (p *TOPR) Validate() error {
 		check(p.Sign == "reward" || p.Sign == "advantage", "sign %q: must be reward or advantage", p.Sign),
 		check(p.Low >= 0 && p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
 		check(p.PositiveWeight >= 0 && p.NegativeWeight >= 0, "positive_weight %v, negative_weight %v: must not be negative", p.PositiveWeight, p.NegativeWeight),
+		check(p.LogClamp >= 0 && p.Epsilon >= 0, "log_clamp %v, epsilon %v: must not be negative", p.LogClamp, p.Epsilon),
 		p.Anchor.Validate(), p.Aggregation.Validate())
 }
 
@@ -81,17 +83,17 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 			score = in.Reward[i]
 		}
 		good += count(score > 0)
-		sum := clamp(f.sumLogRatio(i, f.sg, anchor), -20, 20)
+		whole, _ := ratio(f.sumLogRatio(i, f.sg, anchor), p.LogClamp)
 		var s segment
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			w := p.PositiveWeight
 			if score <= 0 {
-				rho := math.Exp(sum)
+				rho := whole
 				switch p.Level {
 				case "token":
-					rho, _ = ratio(f.sg[n]-anchor[n], 20)
+					rho, _ = ratio(f.sg[n]-anchor[n], p.LogClamp)
 				case "turn":
-					rho = s.ratioAt(&f, i, n, anchor, p.Epsilon)
+					rho = s.ratioAt(&f, i, n, anchor, p.Epsilon, p.LogClamp)
 				}
 				w = p.NegativeWeight * clamp(rho, p.Low, p.High)
 			}
@@ -111,7 +113,7 @@ type segment struct {
 }
 
 // ratioAt is the geometric mean ratio of the turn of token n, asked for in order.
-func (s *segment) ratioAt(f *frame, i, n int, anchor []float64, epsilon float64) float64 {
+func (s *segment) ratioAt(f *frame, i, n int, anchor []float64, epsilon, limit float64) float64 {
 	if n >= s.end {
 		_, to := f.in.Span(i)
 		s.end = f.turnEnd(n, to)
@@ -122,7 +124,7 @@ func (s *segment) ratioAt(f *frame, i, n int, anchor []float64, epsilon float64)
 				length++
 			}
 		}
-		s.ratio, _ = ratio(sum/(max(length, 1)+epsilon), 20)
+		s.ratio, _ = ratio(sum/(max(length, 1)+epsilon), limit)
 	}
 	return s.ratio
 }

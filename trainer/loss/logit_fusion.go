@@ -1,0 +1,99 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// LogitFusion is the student's side of sampling from a mixture of teacher and
+// student logits: an importance ratio to the mixture, capped from above.
+//
+//	mixed:   x = exp(logp - roll), roll the mixture's log-prob
+//	student: x = exp(logp - old);   shaped: x/(x+γ) of mixed
+//	L = -A·min(x, c); hard cap: no gradient above c; soft cap: -A·c·logp there
+//	decoupled: L = sg[min(exp(old - roll), c)]·max(-A·r, -A·clip(r, 1-ε, 1+ε)), r = exp(logp - old)
+//
+// Source: prose of a survey; neither text nor code was at hand. There is no
+// lower clip: at the first step the ratio is not centred on 1.
+type LogitFusion struct {
+	// Ratio is mixed, student, shaped or decoupled.
+	Ratio string `yaml:"ratio"`
+	// Cap is c.
+	Cap float64 `yaml:"cap"`
+	// SoftCap keeps a gradient above the cap.
+	SoftCap bool `yaml:"soft_cap"`
+	// Gamma shapes the ratio, Eps is the clip of ratio decoupled.
+	Gamma float64 `yaml:"gamma"`
+	Eps   float64 `yaml:"eps"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewLogitFusion returns the mixed ratio, capped at 3.
+func NewLogitFusion() *LogitFusion {
+	return &LogitFusion{Ratio: "mixed", Cap: 3, Gamma: 0.1, Eps: 0.2}
+}
+
+var logitFusionSpec = method.Spec{
+	Name: "logit_fusion", Group: "loss", Unit: method.Token,
+	Source:         "a survey's prose (Logit Fusion, technical note)",
+	Formula:        "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
+	Gradient:       "-A·x below the cap, 0 above (soft cap: -A·c)",
+	Needs:          []string{"LogpRoll", "Advantage", "LogpOld (student, decoupled)"},
+	Example:        ``,
+	Reconstruction: "ratio to the mixture with a hard upper cap; student, shaped and decoupled ratios and a soft cap are selectable",
+}
+
+// Validate reports every option that is out of range.
+func (p *LogitFusion) Validate() error {
+	return errors.Join(oneOf("ratio", p.Ratio, []string{"mixed", "student", "shaped", "decoupled"}),
+		check(p.Cap >= 1, "cap %v: must be at least 1", p.Cap), check(p.Gamma >= 0 && p.Eps >= 0, "gamma %v, eps %v: must not be negative", p.Gamma, p.Eps),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
+	second := "LogpRoll"
+	if p.Ratio == "student" || p.Ratio == "decoupled" {
+		second = "LogpOld"
+	}
+	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage", second)
+	if err != nil {
+		return err
+	}
+	capped := 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a := in.Advantage[n]
+		if p.Ratio == "decoupled" {
+			x, _ := ratio(in.LogpOld[n]-in.LogpRoll[n], 20)
+			r, dr := ratio(in.Logp[n]-in.LogpOld[n], 20)
+			c := clipped(a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0)
+			w := min(x, p.Cap)
+			return w * c.value, w * c.dlogp
+		}
+		anchor := in.LogpRoll
+		if p.Ratio == "student" {
+			anchor = in.LogpOld
+		}
+		x, dx := ratio(in.Logp[n]-anchor[n], 20)
+		held, _ := ratio(f.sg[n]-anchor[n], 20)
+		if p.Ratio == "shaped" {
+			x, dx = x/(x+p.Gamma), dx*p.Gamma/((x+p.Gamma)*(x+p.Gamma))
+			held /= held + p.Gamma
+		}
+		switch {
+		case held < p.Cap:
+			return -a * x, -a * dx
+		case p.SoftCap:
+			capped++
+			return -a * p.Cap * in.Logp[n], -a * p.Cap
+		}
+		capped++
+		return -a * p.Cap, 0
+	})
+	out.Add("actor/pg_clipfrac", f.mean(capped))
+	f.addKL(in.LogpRoll, 20)
+	return nil
+}

@@ -1,0 +1,83 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// MaxRL maximises the likelihood of success, log E[R], in place of E[R]: the
+// gradient of a prompt is divided by its success rate.
+//
+//	A_i = (R_i - mean R)/(mean R + ε);   L = -A·logp, or -A·exp(logp - old) where off-policy
+//
+// Source: MaxRL (maximum likelihood reinforcement learning), SkyRL's advantage
+// maxrl. With K of G responses right, the baseline-free part is the mean score
+// of the K successes: an unbiased estimate of a truncated log-likelihood. A
+// prompt without success gives no gradient. Rewards must not be negative.
+type MaxRL struct {
+	// Epsilon is added to the mean reward (SkyRL 1e-6).
+	Epsilon float64 `yaml:"epsilon"`
+	// Baseline subtracts the mean reward; without it only successes teach.
+	Baseline bool `yaml:"baseline"`
+	// Ratio weighs by the live ratio to old.
+	Ratio bool `yaml:"ratio"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewMaxRL returns SkyRL's form.
+func NewMaxRL() *MaxRL {
+	return &MaxRL{Epsilon: 1e-6, Baseline: true, Ratio: true, Aggregation: Aggregation{Mode: "seq-mean-token-sum"}}
+}
+
+var maxRLSpec = method.Spec{
+	Name: "maxrl", Group: "loss", Unit: method.Group,
+	Source:         "maximum likelihood RL (MaxRL); SkyRL adv_estimator maxrl",
+	Formula:        "L = -A·exp(logp-old), A = (R - mean R)/(mean R + ε) over the group",
+	Gradient:       "-A·r",
+	Needs:          []string{"Reward", "Group", "LogpOld (ratio)"},
+	Example:        ``,
+	Reconstruction: "SkyRL has it as an advantage under a PPO loss; here the loss computes that advantage itself, without a clip",
+}
+
+// Validate reports every option that is out of range.
+func (p *MaxRL) Validate() error {
+	return errors.Join(check(p.Epsilon > 0, "epsilon %v: must be above 0", p.Epsilon), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
+	anchor := "Reward"
+	if p.Ratio {
+		anchor = "LogpOld"
+	}
+	f, err := start(out, in, p.Aggregation, "Reward", "Group", anchor)
+	if err != nil {
+		return err
+	}
+	for first := 0; first < in.Len(); {
+		last, sum := first, 0.0
+		for ; last < in.Len() && in.Group[last] == in.Group[first]; last++ {
+			sum += in.Reward[last]
+		}
+		mean := sum / float64(last-first)
+		for i := first; i < last; i++ {
+			a := in.Reward[i]
+			if p.Baseline {
+				a -= mean
+			}
+			a /= mean + p.Epsilon
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				if !p.Ratio {
+					return -a * in.Logp[n], -a
+				}
+				r, dr := ratio(in.Logp[n]-in.LogpOld[n], 20)
+				return -a * r, -a * dr
+			})
+		}
+		first = last
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// OnlineDPO prefers the better response of a pair from the same prompt. No
+// ratio to the sampling policy appears, which is why it bears staleness well.
+//
+//	D = β·[(Σ logp_w - Σ ref_w) - (Σ logp_l - Σ ref_l)];   L = mean over pairs of -log σ(D)
+//
+// Source: DPO, 2305.18290; asynchronous online DPO, 2410.18252. A group gives
+// one pair, its best and its worst response (the first of equals); equal rewards
+// give none. The default β is ours.
+type OnlineDPO struct {
+	// Beta is the strength of the implicit KL.
+	Beta float64 `yaml:"beta"`
+	// AllPairs takes every pair of a group with different rewards.
+	AllPairs bool `yaml:"all_pairs"`
+}
+
+// NewOnlineDPO returns β = 0.1.
+func NewOnlineDPO() *OnlineDPO { return &OnlineDPO{Beta: 0.1} }
+
+var onlineDPOSpec = method.Spec{
+	Name: "online_dpo", Aliases: []string{"dpo"}, Group: "loss", Unit: method.Group,
+	Source:   "arXiv:2305.18290, 2410.18252; mnoukhov/async_rlhf",
+	Formula:  "L = -log σ(β·[(Σ logp_w - ref_w) - (Σ logp_l - ref_l)]), mean over pairs",
+	Gradient: "-β·σ(-D) on the tokens of the winner, +β·σ(-D) on the loser's, divided by the pairs",
+	Needs:    []string{"LogpRef", "Reward", "Group"},
+	Example:  ``,
+}
+
+// Validate reports every option that is out of range.
+func (p *OnlineDPO) Validate() error {
+	return errors.Join(check(p.Beta > 0, "beta %v: must be above 0", p.Beta))
+}
+
+// Eval computes the loss over the pairs.
+func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, Aggregation{Mode: "token-sum"}, "LogpRef", "Reward", "Group")
+	if err != nil {
+		return err
+	}
+	pairs, accurate := 0.0, 0.0
+	p.eachPair(&f, func(w, l int) { pairs++ })
+	p.eachPair(&f, func(w, l int) {
+		d := p.Beta * (f.sumLogRatio(w, in.Logp, in.LogpRef) - f.sumLogRatio(l, in.Logp, in.LogpRef))
+		accurate += count(d > 0)
+		out.Loss += softplus(-d) / pairs
+		slope := p.Beta * sigmoid(-d) / pairs
+		f.spread(w, -slope)
+		f.spread(l, slope)
+	})
+	out.Add("dpo/pairs", pairs)
+	out.Add("dpo/accuracy", accurate/max(pairs, 1))
+	return nil
+}
+
+// eachPair calls visit with winner and loser of every pair.
+func (p *OnlineDPO) eachPair(f *frame, visit func(w, l int)) {
+	in := f.in
+	for first := 0; first < in.Len(); {
+		last, best, worst := first, first, first
+		for ; last < in.Len() && in.Group[last] == in.Group[first]; last++ {
+			if in.Reward[last] > in.Reward[best] {
+				best = last
+			}
+			if in.Reward[last] < in.Reward[worst] {
+				worst = last
+			}
+		}
+		if !p.AllPairs && in.Reward[best] > in.Reward[worst] {
+			visit(best, worst)
+		}
+		if p.AllPairs {
+			for w := first; w < last; w++ {
+				for l := first; l < last; l++ {
+					if in.Reward[w] > in.Reward[l] {
+						visit(w, l)
+					}
+				}
+			}
+		}
+		first = last
+	}
+}
+
+// softplus is log(1 + exp(x)), without overflow.
+func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }

@@ -1,0 +1,130 @@
+package loss
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+// R2VPO replaces the clip by a constraint on the variance of the ratio, held by
+// a dual variable.
+//
+//	L = Σ agg·(-A·r + λ·(r - sg[r̄])²) - λ·δ,   r̄ the mean ratio of the group
+//	after each evaluation: λ ← clip(λ + η·(V - δ), 0, λ_max),  V = Σ agg·(r - r̄)²
+//
+// Source: 2601.03320 and 2605.26784, abstracts: hard clipping is replaced by an
+// explicit ratio-variance constraint, solved primal-dual. (The survey says the
+// clip range is set from the group's variance: variant adaptive_clip, ε_g =
+// ε·min(1, √(δ/V_g)).) A group of one token has r̄ = 1. λ is state.
+type R2VPO struct {
+	// Delta is the bound of the variance, DualRate is η, Lambda is λ at the start.
+	Delta    float64 `yaml:"delta"`
+	DualRate float64 `yaml:"dual_rate"`
+	Lambda   float64 `yaml:"lambda"`
+	// LambdaMax bounds λ, so that one wild batch does not end all learning.
+	LambdaMax float64 `yaml:"lambda_max"`
+	// Variant is primal_dual or adaptive_clip, Eps the clip of the latter.
+	Variant string  `yaml:"variant"`
+	Eps     float64 `yaml:"eps"`
+	// Anchor is the denominator: roll for replayed data.
+	Anchor Anchor `yaml:"anchor"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewR2VPO returns our defaults: δ 0.01, η 0.1, λ 1.
+func NewR2VPO() *R2VPO {
+	return &R2VPO{Delta: 0.01, DualRate: 0.1, Lambda: 1, LambdaMax: 100, Variant: "primal_dual", Eps: 0.2, Anchor: Old}
+}
+
+var r2vpoSpec = method.Spec{
+	Name: "r2vpo", Group: "loss", Unit: method.Group,
+	Source:         "arXiv:2601.03320, 2605.26784 (abstracts)",
+	Formula:        "L = -A·r + λ·(r - sg[r̄_group])² - λ·δ; λ ← clip(λ + η(V-δ), 0, λ_max)",
+	Gradient:       "-A·r + 2λ·(r - r̄)·r",
+	Needs:          []string{"LogpOld or LogpRoll", "Advantage", "Group"},
+	Example:        ``,
+	Reconstruction: "soft variance penalty with dual ascent, mean detached, per group; variant adaptive_clip is the survey's reading; δ, η, λ are ours",
+}
+
+// Validate reports every option that is out of range.
+func (p *R2VPO) Validate() error {
+	return errors.Join(check(p.Delta > 0, "delta %v: must be above 0", p.Delta),
+		check(p.DualRate >= 0 && p.Lambda >= 0 && p.Eps >= 0, "dual_rate %v, lambda %v, eps %v: must not be negative", p.DualRate, p.Lambda, p.Eps),
+		check(p.LambdaMax >= p.Lambda, "lambda_max %v: must be at least lambda %v", p.LambdaMax, p.Lambda), oneOf("variant", p.Variant, []string{"primal_dual", "adaptive_clip"}), p.Anchor.Validate(), p.Aggregation.Validate())
+}
+
+// State returns λ.
+func (p *R2VPO) State() []float64 { return []float64{p.Lambda} }
+
+// SetState restores what State returned.
+func (p *R2VPO) SetState(state []float64) error {
+	if len(state) != 1 {
+		return fmt.Errorf("r2vpo: state has %d numbers, want 1", len(state))
+	}
+	p.Lambda = state[0]
+	return nil
+}
+
+// Eval computes the loss over the active tokens and takes the dual step.
+func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage", "Group")
+	if err != nil {
+		return err
+	}
+	anchor, variance := p.Anchor.Of(in), 0.0
+	for first := 0; first < in.Len(); {
+		last := first
+		for last < in.Len() && in.Group[last] == in.Group[first] {
+			last++
+		}
+		mean, spread := p.moments(&f, anchor, first, last)
+		eps := p.Eps * min(1, math.Sqrt(p.Delta/(spread+1e-12)))
+		for i := first; i < last; i++ {
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				a := in.Advantage[n]
+				r, dr := ratio(in.Logp[n]-anchor[n], 20)
+				if p.Variant == "adaptive_clip" {
+					c := clipped(a, r, dr, 1-eps, 1+eps, 0, 0)
+					return c.value, c.dlogp
+				}
+				variance += f.rowWeight[i] * (r - mean) * (r - mean)
+				return -a*r + p.Lambda*(r-mean)*(r-mean), (-a + 2*p.Lambda*(r-mean)) * dr
+			})
+		}
+		first = last
+	}
+	out.Add("r2vpo/lambda", p.Lambda)
+	out.Add("r2vpo/variance", variance)
+	f.addKL(anchor, 20)
+	if p.Variant == "primal_dual" {
+		if f.tokens > 0 {
+			out.Loss -= p.Lambda * p.Delta
+		}
+		if out.frozen == nil { // a finite difference is not a step
+			p.Lambda = clamp(p.Lambda+p.DualRate*(variance-p.Delta), 0, p.LambdaMax)
+		}
+	}
+	return nil
+}
+
+// moments are the mean ratio of the responses first..last and its variance, detached.
+func (p *R2VPO) moments(f *frame, anchor []float64, first, last int) (mean, variance float64) {
+	tokens, sum, squares := 0.0, 0.0, 0.0
+	for n := f.in.Offsets[first]; n < f.in.Offsets[last]; n++ {
+		if f.active[n] {
+			r, _ := ratio(f.sg[n]-anchor[n], 20)
+			tokens++
+			sum += r
+			squares += r * r
+		}
+	}
+	if tokens < 2 {
+		return 1, 0
+	}
+	mean = sum / tokens
+	return mean, max(squares/tokens-mean*mean, 0)
+}
