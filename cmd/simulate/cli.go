@@ -19,9 +19,11 @@ import (
 type cli struct {
 	Measure    measureCmd    `cmd:"" help:"Engine gap at equal weights: no training, seconds."`
 	Train      trainCmd      `cmd:"" help:"One run."`
+	Compare    compareCmd    `cmd:"" help:"Several recipes x seeds: one table, one picture."`
 	Pretrain   pretrainCmd   `cmd:"" help:"Supervised warm start -> checkpoint."`
 	Methods    methodsCmd    `cmd:"" help:"What is implemented: formula, unit, source, defaults."`
 	Checkpoint checkpointCmd `cmd:"" help:"The base checkpoints inside the binary."`
+	Report     reportCmd     `cmd:"" help:"Self-contained HTML and SVG from finished runs."`
 }
 
 const description = `Train a tiny mixture-of-experts policy by reinforcement learning in two engines that deliberately disagree.
@@ -113,5 +115,8 @@ func openCheckpoint(nameOrDir string) (*model.Checkpoint, error) {
 	if err != nil && !strings.ContainsAny(nameOrDir, `/\`) && method.Nearest(nameOrDir, model.Shipped()) != "" {
 		return nil, method.UnknownName(nameOrDir, model.Shipped())
 	}
-	return ck, err
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "checkpoint "))
+	}
+	return ck, nil
 }

@@ -47,6 +47,9 @@ func (a *app) fail(err error) int {
 	if err == nil {
 		return statusOK
 	}
+	if errors.Is(err, context.Canceled) && !errors.As(err, new(interrupted)) {
+		err = interrupted{"nothing was kept; run the same command again"}
+	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintf(a.stderr, "simulate: %s\n", line)
 	}
@@ -64,7 +67,7 @@ func statusOf(err error) int {
 		path   *fs.PathError
 	)
 	switch {
-	case errors.As(err, &stop), errors.Is(err, context.Canceled):
+	case errors.As(err, &stop):
 		return statusInterrupted
 	case errors.As(err, &mine), errors.As(err, &faults), errors.As(err, &folder), errors.As(err, &parse), errors.As(err, &path):
 		return statusBadInput

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -11,9 +13,18 @@ import (
 // appears whole or not at all.
 func writeFile(dir, name string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+		return unusable(dir, err)
 	}
 	return results.WriteFile(dir, name, data)
+}
+
+// unusable is an error of the operating system about a folder, in one line.
+func unusable(dir string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return bad("%s: %w: choose another folder", dir, err)
 }
 
 // emptyFolder returns an error if there is something at the path already.
@@ -23,7 +34,7 @@ func emptyFolder(dir string) error {
 	case os.IsNotExist(err):
 		return nil
 	case err != nil:
-		return err
+		return unusable(dir, err)
 	case len(entries) > 0:
 		return bad("%s: the folder is not empty (it holds %s): choose another one", dir, names(entries))
 	}

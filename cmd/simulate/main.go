@@ -8,7 +8,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -26,7 +29,8 @@ func run(args []string, stdout, stderr io.Writer) (status int) {
 		<-ctx.Done()
 		stop() // a second signal ends the program at once
 	}()
-	a := &app{ctx: ctx, stdout: stdout, stderr: stderr}
+	out := &checkedWriter{Writer: stdout}
+	a := &app{ctx: ctx, stdout: out, stderr: stderr}
 	defer func() {
 		if p := recover(); p != nil {
 			if e, ok := p.(exit); ok {
@@ -39,7 +43,31 @@ func run(args []string, stdout, stderr io.Writer) (status int) {
 			status = a.fail(internalError(p))
 		}
 	}()
-	return a.fail(a.dispatch(args))
+	err := a.dispatch(args)
+	if err == nil && out.err != nil {
+		err = badInput{fmt.Errorf("standard output: %w", out.err)}
+	}
+	return a.fail(err)
+}
+
+// checkedWriter remembers the first error of writing, such as a full disk, so
+// that nothing that was printed in vain passes for success.
+type checkedWriter struct {
+	io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (w *checkedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // exit is what the command-line parser panics with to end the program, after

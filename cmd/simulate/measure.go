@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -60,11 +59,13 @@ func (c *measureCmd) Run(a *app) error {
 		}
 	}
 	m := a.meter(&c.common, "measure", "pair", max(len(q.Pairs), 1))
-	q.Progress = func(done, _ int) { m.set(done, "") }
+	q.Progress = func(int, int) { m.add(1, 0, "") }
 	measured, err := trainer.Measure(a.ctx, q)
 	m.close()
 	if q.Dump != nil {
-		err = errors.Join(err, q.Dump.Close())
+		if closed := q.Dump.Close(); err == nil {
+			err = closed
+		}
 	}
 	if err != nil {
 		return err

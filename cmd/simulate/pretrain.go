@@ -55,7 +55,7 @@ func (c *pretrainCmd) Run(a *app) error {
 		return err
 	}
 	m := a.meter(&c.common, r.Name, "step", r.Pretrain.Steps)
-	result, err := trainer.Pretrain(a.ctx, r, trainer.Options{Workers: c.workers(), Progress: func(p trainer.Progress) { m.set(p.Step, progressNote(p)) }})
+	result, err := trainer.Pretrain(a.ctx, r, trainer.Options{Workers: c.workers(), Progress: m.run("")})
 	m.close()
 	if errors.Is(err, context.Canceled) {
 		return interrupted{"a warm start keeps nothing half done; run the same command again"}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/trainer"
 
@@ -20,23 +21,24 @@ const lineEvery = 5 * time.Second
 // meter shows how far some work has come: a bar on a terminal, a line every
 // few seconds elsewhere, nothing with -q. Several runs may share one.
 type meter struct {
-	mu    sync.Mutex
 	w     io.Writer
 	label string
 	unit  string
 	total int
+	quiet bool
+	bar   *progressbar.ProgressBar
+	start time.Time
 
-	bar     *progressbar.ProgressBar
-	start   time.Time
-	started int // steps that were done before, by an earlier command
-	printed time.Time
+	mu      sync.Mutex
 	done    int
-	off     bool
+	skipped int // of done, what earlier commands had done
+	printed time.Time
 }
 
 // meter returns the progress display of a command.
 func (a *app) meter(c *common, label, unit string, total int) *meter {
-	m := &meter{w: a.stderr, label: label, unit: unit, total: total, off: c.Quiet, started: -1}
+	now := time.Now()
+	m := &meter{w: a.stderr, label: label, unit: unit, total: total, quiet: c.Quiet, start: now, printed: now}
 	if !c.Quiet && terminalWidth(a.stderr) > 0 {
 		m.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(a.stderr), progressbar.OptionSetDescription(label),
@@ -47,34 +49,58 @@ func (a *app) meter(c *common, label, unit string, total int) *meter {
 	return m
 }
 
-// add counts steps of one of several runs.
-func (m *meter) add(steps int, note string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.show(max(m.done, 0)+steps, steps, note)
-}
-
-// set says that so many steps are done.
-func (m *meter) set(done int, note string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.show(done, done-m.done, note)
-}
-
-// show displays the state; the first call tells how much was done before.
-func (m *meter) show(done, steps int, note string) {
-	now := time.Now()
-	if m.started < 0 {
-		m.start, m.printed, m.started = now, now, done
+// run returns what to call after every step of one run. The first step of a
+// run that is taken up again does not count towards the rate what was there.
+func (m *meter) run(label string) func(trainer.Progress) {
+	last := 0
+	return func(p trainer.Progress) {
+		skipped := 0
+		if last == 0 {
+			skipped = p.Step - 1
+		}
+		m.add(p.Step-last, skipped, label+progressNote(p))
+		last = p.Step
 	}
-	m.done = done
+}
+
+// experiment returns what to call as a set of runs advances. What is there at
+// the first call had been done before.
+func (m *meter) experiment() func(experiments.Progress) {
+	first := true
+	return func(p experiments.Progress) {
+		m.mu.Lock()
+		m.total = p.Total
+		if m.bar != nil {
+			m.bar.ChangeMax(p.Total)
+		}
+		steps := p.Steps - m.done
+		m.mu.Unlock()
+		skipped := 0
+		if first {
+			skipped, first = steps-1, false
+		}
+		note := fmt.Sprintf("run %d/%d", min(p.Runs+1, p.All), p.All)
+		if p.Latest != "" {
+			note = fmt.Sprintf("%s  %s  reward %.2f  KL %s", note, p.Latest, p.Reward, results.FormatNumber(p.KL, 2))
+		}
+		m.add(steps, skipped, note)
+	}
+}
+
+// add counts steps, of which some had been done before.
+func (m *meter) add(steps, skipped int, note string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done += steps
+	m.skipped += skipped
+	now := time.Now()
 	switch {
-	case m.off:
+	case m.quiet:
 	case m.bar != nil:
 		m.bar.Describe(strings.TrimSpace(m.label + "  " + note))
 		// A bar that cannot be drawn is no reason to stop the work.
-		_ = m.bar.Set(done)
-	case done >= m.total || now.Sub(m.printed) >= lineEvery:
+		_ = m.bar.Set(m.done)
+	case m.done >= m.total || now.Sub(m.printed) >= lineEvery:
 		m.printed = now
 		fmt.Fprintln(m.w, m.line(now, note))
 	}
@@ -87,11 +113,11 @@ func (m *meter) line(now time.Time, note string) string {
 		text += ", " + strings.ReplaceAll(note, "  ", ", ")
 	}
 	elapsed := now.Sub(m.start).Seconds()
-	if made := m.done - m.started; made > 0 && elapsed > 0 {
+	if made := m.done - m.skipped; made > 0 && elapsed > 0 {
 		rate := float64(made) / elapsed
 		text += fmt.Sprintf(", %s %ss/s", results.FormatNumber(rate, 2), m.unit)
 		if left := m.total - m.done; left > 0 {
-			text += fmt.Sprintf(", %s left", time.Duration(float64(left)/rate*1e9).Round(time.Second))
+			text += fmt.Sprintf(", %s left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second))
 		}
 	}
 	return text
@@ -99,8 +125,6 @@ func (m *meter) line(now time.Time, note string) string {
 
 // close takes the bar away.
 func (m *meter) close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.bar != nil {
 		_ = m.bar.Clear()
 	}

@@ -4,16 +4,21 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"driftlab/results"
 
 	"charm.land/lipgloss/v2"
 	"charm.land/lipgloss/v2/table"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 )
 
 // terminalWidth is the width of the terminal that w is, 0 if it is none.
 func terminalWidth(w io.Writer) int {
+	if checked, ok := w.(*checkedWriter); ok {
+		w = checked.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
@@ -69,12 +74,19 @@ func (a *app) printTable(t *results.Table) {
 	if width := terminalWidth(a.stdout); width > 0 && lipgloss.Width(grid.Render()) > width {
 		grid.Width(width)
 	}
+	text := grid.Render()
 	if t.Title != "" {
-		lipgloss.Fprintln(a.stdout, lipgloss.NewStyle().Bold(true).Render(t.Title))
+		text = lipgloss.NewStyle().Bold(true).Render(t.Title) + "\n" + text
 	}
-	lipgloss.Fprintln(a.stdout, grid.Render())
 	if t.Note != "" {
-		lipgloss.Fprintln(a.stdout, lipgloss.NewStyle().Faint(true).Render(t.Note))
+		text += "\n" + lipgloss.NewStyle().Faint(true).Render(t.Note)
+	}
+	if terminalWidth(a.stdout) > 0 {
+		lipgloss.Fprintln(a.stdout, text)
+	} else {
+		for line := range strings.SplitSeq(ansi.Strip(text), "\n") {
+			fmt.Fprintln(a.stdout, strings.TrimRight(line, " "))
+		}
 	}
 	fmt.Fprintln(a.stdout)
 }

@@ -67,11 +67,13 @@ func (c *trainCmd) Run(a *app) error {
 		}
 	}
 	m := a.meter(&c.common, r.Name, "step", r.Steps)
-	options.Progress = func(p trainer.Progress) { m.set(p.Step, progressNote(p)) }
+	options.Progress = m.run("")
 	result, err := trainer.Run(a.ctx, r, options)
 	m.close()
 	if options.Dump != nil {
-		err = errors.Join(err, options.Dump.Close())
+		if closed := options.Dump.Close(); err == nil {
+			err = closed
+		}
 	}
 	if result == nil {
 		return resumable(err, dir)

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"driftlab/experiments"
+	"driftlab/results"
+	"driftlab/trainer/recipe"
+)
+
+type compareCmd struct {
+	Recipes []string `arg:"" help:"Shipped recipes or files; --set applies to all."`
+	Seeds   int      `help:"Number of seeds in a row, from --seed or else the first recipe's." default:"3" placeholder:"N"`
+	common
+}
+
+// Help is the long help text.
+func (*compareCmd) Help() string {
+	return `Trains every recipe with every seed, several runs at a time, and shows them in one table and one picture.
+Runs that are there already are not made again; interrupted ones go on.
+
+Examples:
+  simulate compare default fp8-rollout-token-tis
+  simulate compare a.yaml b.yaml --seeds 5 --set steps=100 --out runs/ab
+  simulate compare a.yaml b.yaml --json -q`
+}
+
+// compared is the document of compare --json.
+type compared struct {
+	Dir    string      `json:"dir"`
+	Report string      `json:"report"`
+	Metric string      `json:"metric"`
+	Arms   []armResult `json:"arms"`
+}
+
+// armResult is one recipe over its seeds.
+type armResult struct {
+	Name string      `json:"name"`
+	Runs []runResult `json:"runs"`
+}
+
+// runResult is one run. Peak and Final are means of three evaluations; Mean is
+// over all of them.
+type runResult struct {
+	Dir    string  `json:"dir"`
+	Seed   uint64  `json:"seed"`
+	Steps  int     `json:"steps"`
+	Status string  `json:"status"`
+	Reason string  `json:"reason,omitempty"`
+	Mean   float64 `json:"mean"`
+	Peak   float64 `json:"peak"`
+	Final  float64 `json:"final"`
+}
+
+// Run makes the runs and shows them.
+func (c *compareCmd) Run(a *app) error {
+	if c.Seeds < 1 {
+		return bad("--seeds: %d is not a number of seeds", c.Seeds)
+	}
+	recipes, err := c.recipes()
+	if err != nil {
+		return err
+	}
+	out := c.Out
+	if out == "" {
+		out = filepath.Join("runs", "compare-"+hashOf(recipes, c.Seeds))
+	}
+	m := a.meter(&c.common, "compare", "step", 0)
+	records, err := experiments.Compare(a.ctx, recipes, seedsFrom(recipes[0].Seed, c.Seeds), experiments.Options{
+		Dir: out, Parallel: c.workers(), Progress: m.experiment(),
+	})
+	m.close()
+	if err != nil {
+		return resumable(err, out)
+	}
+	report := results.FromRuns(records, glossary()...)
+	report.Eyebrow = "simulate compare"
+	path := filepath.Join(out, "report.html")
+	if err := results.WriteReport(path, report); err != nil {
+		return err
+	}
+	groups := results.Group(records)
+	metric := judgedBy(records)
+	picture := results.ChartOf(groups, metric, glossary())
+	if err := results.SavePlot(filepath.Join(out, "compare.svg"), &picture); err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.printJSON(compared{out, path, metric, armsOf(groups, metric)})
+	}
+	a.printOutcome(report)
+	fmt.Fprintf(a.stdout, "Report: %s\nPicture: %s\n", path, filepath.Join(out, "compare.svg"))
+	return nil
+}
+
+// recipes reads the recipes; none may come twice.
+func (c *compareCmd) recipes() ([]recipe.Recipe, error) {
+	var recipes []recipe.Recipe
+	var texts []string
+	for _, name := range c.Recipes {
+		r, err := c.load(name)
+		if err != nil {
+			return nil, err
+		}
+		text := string(r.YAML())
+		if slices.Contains(texts, text) {
+			return nil, bad("compare: %s is given twice", name)
+		}
+		texts = append(texts, text)
+		recipes = append(recipes, r)
+	}
+	return recipes, nil
+}
+
+// seedsFrom lists n seeds in a row.
+func seedsFrom(first uint64, n int) []uint64 {
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = first + uint64(i)
+	}
+	return seeds
+}
+
+// hashOf names a set of runs by what they are.
+func hashOf(recipes []recipe.Recipe, seeds int) string {
+	h := sha256.New()
+	for _, r := range recipes {
+		h.Write(r.YAML())
+	}
+	fmt.Fprintln(h, seeds)
+	return hex.EncodeToString(h.Sum(nil)[:4])
+}
+
+// judgedBy is the metric that says best how a set of runs went.
+func judgedBy(records []*results.Record) string {
+	for _, name := range []string{"val/learner/pass_rate", "critic/score/mean"} {
+		for _, r := range records {
+			if r.Column(name) != nil {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// armsOf are the figures behind the table.
+func armsOf(groups []results.RunGroup, metric string) []armResult {
+	var arms []armResult
+	for _, g := range groups {
+		arm := armResult{Name: g.Name}
+		for _, r := range g.Runs {
+			run := runResult{Dir: r.Dir, Seed: r.Seed, Steps: r.Steps}
+			if r.Summary != nil {
+				run.Status, run.Reason = r.Summary.Status, r.Summary.Reason
+			}
+			if column := r.Column(metric); column != nil {
+				run.Peak, run.Final, _ = results.Settle(column.Value)
+				for _, v := range column.Value {
+					run.Mean += v / float64(len(column.Value))
+				}
+			}
+			arm.Runs = append(arm.Runs, run)
+		}
+		arms = append(arms, arm)
+	}
+	return arms
+}

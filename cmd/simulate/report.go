@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"driftlab/results"
+)
+
+type reportCmd struct {
+	Dir string `arg:"" help:"A run, or a folder with runs at any depth."`
+	common
+}
+
+// Help is the long help text.
+func (*reportCmd) Help() string {
+	return `Turns runs into one HTML page that needs no network, and the telling charts into SVG files. Runs of one recipe
+are one line with its seeds as a band; unfinished runs are shown as far as they are.
+
+Examples:
+  simulate report runs
+  simulate report runs/default-seed1-3f2a9c01 --out /tmp/look`
+}
+
+// reported is the document of report --json.
+type reported struct {
+	Report string      `json:"report"`
+	Plots  []string    `json:"plots"`
+	Metric string      `json:"metric"`
+	Arms   []armResult `json:"arms"`
+}
+
+// plotted are the metrics that also become files of their own.
+var plotted = []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean", "gap/k3", "routes/flip_token", "actor/entropy", "response_length/mean"}
+
+// Run writes the report.
+func (c *reportCmd) Run(a *app) error {
+	records, err := results.LoadAll(c.Dir)
+	if err != nil {
+		return err
+	}
+	out := c.Out
+	if out == "" {
+		out = c.Dir
+	}
+	report := results.FromRuns(records, glossary()...)
+	path := filepath.Join(out, "report.html")
+	if err := results.WriteReport(path, report); err != nil {
+		return err
+	}
+	groups := results.Group(records)
+	plots := []string{}
+	for _, metric := range plotted {
+		chart := results.ChartOf(groups, metric, glossary())
+		if len(chart.Arms) == 0 {
+			continue
+		}
+		file := filepath.Join(out, "plots", strings.ReplaceAll(metric, "/", "-")+".svg")
+		if err := results.SavePlot(file, &chart); err != nil {
+			return err
+		}
+		plots = append(plots, file)
+	}
+	if c.JSON {
+		metric := judgedBy(records)
+		return a.printJSON(reported{path, plots, metric, armsOf(groups, metric)})
+	}
+	a.printOutcome(report)
+	fmt.Fprintf(a.stdout, "Report: %s\n", path)
+	return nil
+}
+
+// printOutcome prints the tables of a report's first section.
+func (a *app) printOutcome(r results.Report) {
+	for _, b := range r.Sections[0].Blocks {
+		if t, ok := b.(*results.Table); ok {
+			a.printTable(t)
+		}
+	}
+}
+
+// glossary explains the metrics.
+func glossary() []results.Term { return nil }
