@@ -15,6 +15,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_i = (R_i − mean_g)/(std_g + eps), the same on every token",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "Group"},
+		Example:  examples["grpo"],
 	}, New: func() Estimator { return &GRPO{Asymmetry: symmetric, Std: true, Eps: 1e-6, Singleton: "raw"} }},
 	{Spec: method.Spec{
 		Name: "grpo_passk", Group: "advantage", Unit: method.Group,
@@ -22,6 +23,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_best = (R_max − R_second)/(std_g + eps), 0 for the others",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "Group"},
+		Example:  examples["grpo_passk"],
 	}, New: func() Estimator { return &GRPOPassK{Asymmetry: symmetric, Std: true, Eps: 1e-6} }},
 	{Spec: method.Spec{
 		Name: "rloo", Aliases: []string{"rloo_vectorized"}, Group: "advantage", Unit: method.Group,
@@ -29,6 +31,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_i = G/(G−1)·(R_i − mean_g)",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "Group"},
+		Example:  examples["rloo"],
 	}, New: func() Estimator { return &RLOO{Asymmetry: symmetric, Singleton: "zero"} }},
 	{Spec: method.Spec{
 		Name: "reinforce", Aliases: []string{"returns"}, Group: "advantage", Unit: method.Token,
@@ -36,6 +39,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_t = Σ_{s≥t} gamma^(s−t)·r_s",
 		Gradient: "constant",
 		Needs:    []string{"TokenReward"},
+		Example:  examples["reinforce"],
 	}, New: func() Estimator {
 		return &Reinforce{Asymmetry: symmetric, Gamma: 1, Holes: Carry, CountEps: masked.Epsilon}
 	}},
@@ -45,6 +49,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_t = whiten(Σ_{s≥t} gamma^(s−t)·r_s) over the tokens of the batch",
 		Gradient: "constant",
 		Needs:    []string{"TokenReward"},
+		Example:  examples["reinforce_plus_plus"],
 	}, New: func() Estimator {
 		return &Reinforce{Asymmetry: symmetric, Gamma: 1, Whiten: true, Holes: Carry, CountEps: masked.Epsilon}
 	}},
@@ -54,6 +59,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A = whiten(R_i − mean_g) over the tokens of the batch",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "Group"},
+		Example:  examples["reinforce_plus_plus_baseline"],
 	}, New: func() Estimator { return &ReinforceBaseline{Asymmetry: symmetric} }},
 	{Spec: method.Spec{
 		Name: "remax", Group: "advantage", Unit: method.Sequence,
@@ -61,6 +67,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_t = Σ_{s≥t} r_s − R_greedy",
 		Gradient: "constant",
 		Needs:    []string{"TokenReward", "GreedyReward"},
+		Example:  examples["remax"],
 	}, New: func() Estimator { return &ReMax{Asymmetry: symmetric} }},
 	{Spec: method.Spec{
 		Name: "opo", Group: "advantage", Unit: method.Group,
@@ -68,6 +75,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_i = R_i − Σ_j L_j·R_j/Σ_j L_j, L in generated tokens",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "Group"},
+		Example:  examples["opo"],
 	}, New: func() Estimator { return &OPO{Asymmetry: symmetric} }},
 	{Spec: method.Spec{
 		Name: "gpg", Group: "advantage", Unit: method.Batch,
@@ -75,6 +83,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_i = B/max(1, #{R≠0})·(R_i − mean_g)/f_norm",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "Group"},
+		Example:  examples["gpg"],
 	}, New: func() Estimator { return &GPG{Asymmetry: symmetric, FNorm: 1} }},
 	{Spec: method.Spec{
 		Name: "maxrl", Group: "advantage", Unit: method.Group,
@@ -82,6 +91,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_i = (R_i − mean_g)/(mean_g + eps)",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "Group"},
+		Example:  examples["maxrl"],
 	}, New: func() Estimator { return &MaxRL{Asymmetry: symmetric, Eps: 1e-6} }},
 	{Spec: method.Spec{
 		Name: "normalize", Aliases: []string{"reward_norm"}, Group: "advantage", Unit: method.Batch,
@@ -89,6 +99,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_i = (R_i − mean)/(std + eps), mean and std each over group, batch or none",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "Group"},
+		Example:  examples["normalize"],
 	}, New: func() Estimator { return &Normalize{Asymmetry: symmetric, Mean: "group", Std: "batch", Eps: 1e-6} }},
 	{Spec: method.Spec{
 		Name: "gdpo", Group: "advantage", Unit: method.Batch,
@@ -96,6 +107,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A = whiten(Σ_k weight_k·(R_ik − mean_g)/(std_g + eps))",
 		Gradient: "constant",
 		Needs:    []string{"RewardParts", "Group"},
+		Example:  examples["gdpo"],
 	}, New: func() Estimator { return &GDPO{Asymmetry: symmetric, Std: true, Eps: 1e-6, Whiten: "token"} }},
 	{Spec: method.Spec{
 		Name: "gae", Group: "advantage", Unit: method.Token,
@@ -103,6 +115,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "L_t = r_t + gamma·V_{t+1} − V_t + gamma·lam·L_{t+1};  A = whiten(L)",
 		Gradient: "constant",
 		Needs:    []string{"TokenReward", "Value"},
+		Example:  examples["gae"],
 	}, New: func() Estimator {
 		return &GAE{Asymmetry: symmetric, Gamma: 1, Lam: 1, Whiten: true, Holes: Carry, CountEps: masked.Epsilon}
 	}},
@@ -112,6 +125,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "B_t = Σ_i G_it·W_it/(Σ_i W_it + eps), W_t = Σ_{s≤t} (1 − 2q_s + Σ_a q(a)²)·w_s²;  A_t = G_t − B_t",
 		Gradient: "constant",
 		Needs:    []string{"TokenReward", "LogpOld", "SumSquares", "Group"},
+		Example:  examples["optimal_token_baseline"],
 	}, New: func() Estimator {
 		return &OTB{Asymmetry: symmetric, Eps: 1e-8, ZeroTail: true, Scale: "increment"}
 	}},
@@ -121,6 +135,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "optimal_token_baseline over the j-th generated tokens of a group in place of the t-th positions",
 		Gradient: "constant",
 		Needs:    []string{"TokenReward", "LogpOld", "SumSquares", "Group"},
+		Example:  examples["tir_optimal_token_baseline"],
 	}, New: func() Estimator {
 		return &OTB{Asymmetry: symmetric, Eps: 1e-8, ZeroTail: true, Scale: "increment", multiTurn: true}
 	}},
@@ -130,6 +145,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_i = R_i − Σ_j w_j²·n_j²·R_j/(Σ_j w_j²·n_j² + eps)",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "ScoreNorm", "LogpOld", "LogpRoll", "Group"},
+		Example:  examples["opob"],
 	}, New: func() Estimator {
 		return &OPOB{Asymmetry: symmetric, Eps: 1e-8, Weighted: true, Cap: math.Inf(1), Aggregate: "mean"}
 	}},
@@ -139,6 +155,7 @@ var Registry = method.Table[Estimator]{
 		Formula:        "A_k = (R_k − mean_g)/(std_g + eps) over siblings with turn k, R_k = Σ_{j≥k} gamma^(j−k)·r_j; or R_k − V",
 		Gradient:       "constant",
 		Needs:          []string{"TokenReward", "Turn", "Group"},
+		Example:        examples["turn_level"],
 		Reconstruction: "group form of the published A_k = R_k − V(s_k), which baseline: value selects",
 	}, New: func() Estimator {
 		return &TurnLevel{Asymmetry: symmetric, Gamma: 1, Baseline: "group", Std: true, Eps: 1e-6}
@@ -149,6 +166,7 @@ var Registry = method.Table[Estimator]{
 		Formula:  "A_t = outcome_weight·O_i + process_weight·Σ_{s≥t} p̃_s, each normalised in the group",
 		Gradient: "constant",
 		Needs:    []string{"Reward", "TokenReward", "Group"},
+		Example:  examples["process"],
 	}, New: func() Estimator {
 		return &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 1, Std: true, Eps: 1e-6}
 	}},
@@ -158,6 +176,7 @@ var Registry = method.Table[Estimator]{
 		Formula:        "mixed group: GRPO; all correct: A_t = scale·H_t; all wrong: A_t = −scale·(max H − H_t)",
 		Gradient:       "constant",
 		Needs:          []string{"Reward", "Entropy", "Group"},
+		Example:        examples["rl_zvp"],
 		Reconstruction: "read from a port; the maximum of H runs over the response's generated tokens",
 	}, New: func() Estimator { return &ZeroVariance{Asymmetry: symmetric, Scale: 0.1, Std: true, Eps: 1e-6} }},
 }
