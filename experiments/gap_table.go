@@ -1,0 +1,78 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/results"
+	"driftlab/trainer"
+)
+
+// GapTable shows the size of the gap of each pair of a measurement.
+func GapTable(m *trainer.Measurement) *results.Table {
+	right := func(name, unit string) results.TableColumn {
+		return results.TableColumn{Name: name, Unit: unit, Align: results.Right}
+	}
+	t := &results.Table{
+		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d", m.Checkpoint, m.Task, m.Seed),
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"),
+			right("mean |dlogp|", ""), right("max |dlogp|", ""), right("max |dp|", ""), right("1 - Pearson", ""), right("chi2 token", ""), right("unequal", "")},
+		Note: "KL is exact, over the full vocabulary. k3, dlogp and dp are of the sampled token. Unequal: tokens whose log-probs differ in any bit.",
+	}
+	for _, p := range m.Pairs {
+		g := p.Gap
+		kl := results.Word("-")
+		if g.HasExact {
+			kl = results.Number(g.ExactKL, 2)
+		}
+		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(g.Tokens)), kl, results.Number(g.K3, 2),
+			results.Number(g.MeanAbsDlogp, 2), results.Number(g.MaxAbsDlogp, 2), results.Number(g.MaxAbsDp, 2),
+			results.Number(1-g.Pearson, 2), results.Number(g.Chi2Token, 2), results.Percent(g.Unequal, 1))
+	}
+	return t
+}
+
+// RouteTable shows the routing flips of each pair and what replay removes. It
+// has no rows for a dense model.
+func RouteTable(m *trainer.Measurement) *results.Table {
+	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
+	t := &results.Table{
+		Title: "Routing flips, and what replaying the rollout engine's routes removes",
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("flips per token-layer"), right("tokens flipped"),
+			right("|dlogp| flipped"), right("|dlogp| rest"), right("k3"), right("k3 with replay"), right("removed")},
+		Note: "A flip is another set of experts in the learner than in the rollout engine. Flipped and rest: means over tokens with and without a flip.",
+	}
+	for _, p := range m.Pairs {
+		g := p.Gap
+		if !g.HasRoutes || p.Replayed == nil {
+			continue
+		}
+		removed, flipped := results.Word("-"), results.Word("-")
+		if g.K3 > 0 {
+			removed = results.Percent(1-p.Replayed.K3/g.K3, 0)
+		}
+		if g.FlipToken > 0 {
+			flipped = results.Number(g.FlippedAbsDlogp, 2)
+		}
+		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Percent(g.FlipRoute, 2), results.Percent(g.FlipToken, 2),
+			flipped, results.Number(g.RestAbsDlogp, 2), results.Number(g.K3, 2), results.Number(p.Replayed.K3, 2), removed)
+	}
+	return t
+}
+
+// GapBars draws k3 of each pair, with the router free and with routes replayed.
+func GapBars(m *trainer.Measurement) *results.Bars {
+	b := &results.Bars{Title: "Gap at equal weights", ValueLabel: "k3 (nats per token)", Log: true}
+	free, replayed := results.BarGroup{Name: "routers free"}, results.BarGroup{Name: "routes replayed (R3)"}
+	for _, p := range m.Pairs {
+		b.Categories = append(b.Categories, p.Rollout+" → "+p.Learner)
+		free.Value = append(free.Value, p.Gap.K3)
+		if p.Replayed != nil {
+			replayed.Value = append(replayed.Value, p.Replayed.K3)
+		} else {
+			replayed.Value = append(replayed.Value, math.NaN())
+		}
+	}
+	b.Groups = []results.BarGroup{free, replayed}
+	return b
+}

@@ -1,0 +1,200 @@
+package experiments
+
+import (
+	"fmt"
+	"strings"
+
+	"driftlab/results"
+)
+
+// judged is the figure the headline is told by: the pass rate of the current
+// weights on held-out prompts, sampled in the learner's engine. Training reward
+// comes from older weights and hides a fall.
+const judged = "val/learner/pass_rate"
+
+// partTitles are the headings of the parts.
+var partTitles = [...]string{
+	Mismatch:  "A coarse rollout engine, trained on negatives only",
+	Staleness: "Equal engines, rollouts 4 updates old, negatives only",
+	Ordinary:  "The same coarse engine with the positives kept",
+}
+
+// Lines of the report that say what was done, not what came out.
+var partProse = [...]results.Prose{
+	Mismatch: "Both engines hold the same weights. One samples with 4-bit weights, 8-bit inputs, cache and head; the other learns in fp32. " +
+		"Positive advantages are dropped, so only wrong responses teach. The lines are the same run with different corrections.",
+	Staleness: "Both engines compute the same bits, but the rollouts come from the weights of 4 updates ago.",
+	Ordinary:  "Ordinary GRPO, positives and negatives, on the same 4-bit rollouts.",
+}
+
+// groups returns the arms of a part as groups of runs.
+func (h *HeadlineResult) groups(part HeadlinePart) []results.RunGroup {
+	var list []results.RunGroup
+	for i, arm := range h.Arms {
+		if arm.Part == part {
+			list = append(list, results.RunGroup{Name: arm.Title, Runs: h.Runs[i]})
+		}
+	}
+	return list
+}
+
+// Outcome is what became of one arm.
+type Outcome struct {
+	// Name and Title are the arm's.
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// Peak and Final are the best and the last mean of three evaluations, by seed.
+	Peak  []float64 `json:"peak"`
+	Final []float64 `json:"final"`
+	// Collapsed counts the seeds whose Final is 30 % or more below their Peak.
+	Collapsed int `json:"collapsed"`
+	// Stopped counts the seeds that a value which is not finite ended.
+	Stopped int `json:"stopped"`
+}
+
+// collapseLoss is the share of its peak a run must lose to count as collapsed.
+const collapseLoss = 0.3
+
+// Outcomes judges every arm.
+func (h *HeadlineResult) Outcomes() []Outcome {
+	var list []Outcome
+	for i, arm := range h.Arms {
+		o := Outcome{Name: arm.Name, Title: arm.Title}
+		for _, run := range h.Runs[i] {
+			if run.Summary != nil && run.Summary.Status == results.StatusStopped {
+				o.Stopped++
+			}
+			c := run.Column(judged)
+			if c == nil {
+				continue
+			}
+			peak, final, ok := results.Settle(c.Value)
+			if !ok {
+				continue
+			}
+			o.Peak, o.Final = append(o.Peak, peak), append(o.Final, final)
+			if final <= (1-collapseLoss)*peak {
+				o.Collapsed++
+			}
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// Verdict is the outcome in words.
+func (o Outcome) Verdict() results.Cell {
+	n := len(o.Final)
+	switch {
+	case o.Stopped > 0:
+		return results.Word(fmt.Sprintf("stopped in %d", o.Stopped)).As(results.Bad)
+	case n == 0:
+		return results.Word("no evaluation").As(results.Muted)
+	case o.Collapsed == n:
+		return results.Word(fmt.Sprintf("collapsed %d of %d", o.Collapsed, n)).As(results.Bad)
+	case o.Collapsed > 0:
+		return results.Word(fmt.Sprintf("collapsed %d of %d", o.Collapsed, n)).As(results.Warn)
+	}
+	return results.Word(fmt.Sprintf("held %d of %d", n, n)).As(results.Good)
+}
+
+// OutcomeTable shows every arm with its seeds.
+func (h *HeadlineResult) OutcomeTable() *results.Table {
+	t := &results.Table{
+		Title: "What became of the pass rate",
+		Columns: []results.TableColumn{{Name: "run"}, {Name: "peak, by seed", Align: results.Right},
+			{Name: "final, by seed", Align: results.Right}, {Name: "verdict"}},
+		Note: fmt.Sprintf("Pass rate of the current weights on held-out prompts, sampled in the learner's engine; means of three evaluations. "+
+			"Collapsed: %.0f %% or more below the run's own peak at the end.", 100*collapseLoss),
+	}
+	part := HeadlinePart(-1)
+	for i, o := range h.Outcomes() {
+		if h.Arms[i].Part != part {
+			part = h.Arms[i].Part
+			t.Add(results.Word(partTitles[part]).As(results.Muted), results.Cell{}, results.Cell{}, results.Cell{})
+		}
+		t.Add(results.Word(o.Title), results.Word(rates(o.Peak)), results.Word(rates(o.Final)), o.Verdict())
+	}
+	return t
+}
+
+// rates prints pass rates side by side.
+func rates(values []float64) string {
+	var words []string
+	for _, v := range values {
+		words = append(words, fmt.Sprintf("%.2f", v))
+	}
+	return strings.Join(words, "  ")
+}
+
+// chart draws the pass rate of the arms of a part.
+func (h *HeadlineResult) chart(part HeadlinePart) results.Chart {
+	groups := h.groups(part)
+	if part == Ordinary {
+		// Its twin without the positives, and the matched run, to compare with.
+		groups = append(groups, h.groups(Mismatch)[:2]...)
+	}
+	c := results.ChartOf(groups, judged, nil)
+	c.Title, c.Metric, c.YLabel, c.YRange = partTitles[part], "", "pass rate", [2]float64{0, 1}
+	c.Caption = "Pass rate of the current weights on held-out prompts. Bands run from the lowest to the highest seed."
+	return c
+}
+
+// Picture is the headline as one figure: the two collapses with their fixes.
+func (h *HeadlineResult) Picture() results.Figure {
+	return &results.Panels{
+		Title:   "Two ways to collapse, and what holds",
+		Columns: 2,
+		Charts:  []results.Chart{h.chart(Mismatch), h.chart(Staleness)},
+	}
+}
+
+// lead says in a few sentences what came out, computed from the outcomes.
+func (h *HeadlineResult) lead() string {
+	var fell, held []string
+	for _, o := range h.Outcomes() {
+		switch {
+		case o.Collapsed > 0:
+			fell = append(fell, fmt.Sprintf("**%s** (%d of %d)", o.Title, o.Collapsed, len(o.Final)))
+		case len(o.Final) > 0:
+			held = append(held, "**"+o.Title+"**")
+		}
+	}
+	s := "Two engines with equal weights, measured; then trained through their difference, with and without corrections, over the same seeds."
+	if len(fell) > 0 {
+		s += " Collapsed: " + strings.Join(fell, ", ") + "."
+	}
+	if len(held) > 0 {
+		s += " Held on every seed: " + strings.Join(held, ", ") + "."
+	}
+	return s
+}
+
+// Report is the page of the headline. The glossary explains the metrics.
+func (h *HeadlineResult) Report(glossary []results.Term) results.Report {
+	var records []*results.Record
+	for _, runs := range h.Runs {
+		records = append(records, runs...)
+	}
+	r := results.FromRuns(records, glossary...)
+	r.Title, r.Eyebrow = "Training–inference mismatch on a laptop", "simulate"
+	r.Lead = h.lead()
+	gap := results.Section{Heading: "The gap at equal weights", Blocks: []results.Block{
+		results.Prose("One engine samples, the other scores the same tokens with the **same weights**. Nothing is trained. " +
+			"Whatever differs is due to the number formats and the order of sums that the two engines declare."),
+		results.Drawing{Figure: GapBars(h.Gap), Caption: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."},
+		GapTable(h.Gap),
+	}}
+	if t := RouteTable(h.Gap); len(t.Rows) > 0 {
+		gap.Blocks = append(gap.Blocks, t)
+	}
+	story := results.Section{Heading: "Collapse, and what holds", Blocks: []results.Block{h.OutcomeTable()}}
+	sections := []results.Section{gap, story}
+	for part := range partTitles {
+		c := h.chart(HeadlinePart(part))
+		sections = append(sections, results.Section{Heading: partTitles[part], Blocks: []results.Block{partProse[part], &c}})
+	}
+	// The sections of FromRuns after its outcome table, which the story replaces.
+	r.Sections = append(sections, r.Sections[1:]...)
+	return r
+}
