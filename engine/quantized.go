@@ -10,10 +10,17 @@ type quantized struct {
 	scales []float32 // nil when there are none
 }
 
+// scalesApart reports whether the kernels read values and scales apart and
+// multiply sums by the scales. Mx scales are powers of two: multiplied into the
+// values first they give the same bits, and need no kernel that knows them.
+func scalesApart(q precision.Quantizer) bool {
+	return q.Scaled() && q.Granularity != precision.MX
+}
+
 // grow makes room for rows of the given width under the quantiser.
 func (m *quantized) grow(rows, width int, q precision.Quantizer) {
 	m.dense = grown(m.dense, rows*width)
-	if !q.Scaled() {
+	if !scalesApart(q) {
 		m.values, m.scales = m.dense, nil
 		return
 	}
@@ -26,8 +33,8 @@ func (m *quantized) grow(rows, width int, q precision.Quantizer) {
 // never depends on its neighbours.
 func (m *quantized) store(from, to, width int, q precision.Quantizer) {
 	dense := m.dense[from*width : to*width]
-	if !q.Scaled() {
-		q.Format.RoundSlice(dense, dense)
+	if !scalesApart(q) {
+		q.RoundTrip(dense, dense, to-from, width)
 		return
 	}
 	per := q.ScaleCount(1, width)

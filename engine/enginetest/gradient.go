@@ -1,0 +1,48 @@
+package enginetest
+
+// Step is the half-width of the central differences. Their error is of order
+// Step² times the third derivative, and 1e-16/Step from rounding: both near
+// 1e-10 for losses of order one.
+const Step = 1e-5
+
+// Gradient returns the derivative of f with respect to every parameter, by
+// central differences. f reads Theta; it must be smooth, so models with
+// experts need replayed routes.
+func (r *Reference) Gradient(f func() float64) []float64 {
+	g := make([]float64, len(r.Theta))
+	for i, x := range r.Theta {
+		r.Theta[i] = x + Step
+		above := f()
+		r.Theta[i] = x - Step
+		below := f()
+		r.Theta[i] = x
+		g[i] = (above - below) / (2 * Step)
+	}
+	return g
+}
+
+// Balance is the load-balancing loss of one layer over the rows of several
+// sequences, E·Σ_e f_e·P_e with f_e the share of assignments to expert e and
+// P_e the mean router probability (arXiv:2101.03961, equation 4, divided by
+// the top-k).
+func (r *Reference) Balance(traces []Trace, layer int) float64 {
+	c := r.Config
+	share, mean := make([]float64, c.Experts), make([]float64, c.Experts)
+	rows := 0
+	for _, t := range traces {
+		for i, probs := range t.Router {
+			rows++
+			for e, p := range probs[layer] {
+				mean[e] += p
+			}
+			for _, e := range t.Routes[(i*c.Layers+layer)*c.TopK:][:c.TopK] {
+				share[e]++
+			}
+		}
+	}
+	var sum float64
+	for e := range share {
+		sum += share[e] / float64(rows*c.TopK) * mean[e] / float64(rows)
+	}
+	return float64(c.Experts) * sum
+}

@@ -1,0 +1,203 @@
+package enginetest
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/model"
+	"driftlab/moe"
+)
+
+// Reference is the transformer of package model in float64. Its loops follow
+// the formulas in that package's documentation, one token at a time.
+type Reference struct {
+	// Config is the model's shape.
+	Config model.Config
+	// Theta is every parameter, in the order of model.Layout.
+	Theta []float64
+
+	tensors map[string][]float64 // views of Theta by checkpoint name
+	bias    []float32            // added to router logits when experts are chosen, [layers, experts], or nil
+}
+
+// NewReference copies the parameters.
+func NewReference(p *model.Params) *Reference {
+	r := &Reference{Config: p.Config, tensors: map[string][]float64{}, bias: p.RouterBias}
+	for _, x := range p.Theta {
+		r.Theta = append(r.Theta, float64(x))
+	}
+	for _, t := range model.Layout(p.Config) {
+		r.tensors[t.Name] = r.Theta[t.Offset:t.End()]
+	}
+	return r
+}
+
+// Trace is what the reference computed for one sequence.
+type Trace struct {
+	// Logits are the next-token logits, [row][vocab].
+	Logits [][]float64
+	// Routes are the experts visited, in the order [row][layer][rank].
+	Routes []uint8
+	// Router are the router's probabilities over all experts, [row][layer][expert].
+	Router [][][]float64
+	// Margin is the least lead of a chosen expert over one left out, over all
+	// rows and layers whose experts the reference chose itself.
+	Margin float64
+}
+
+// layerTensors are the parameters of one layer; experts by index.
+type layerTensors struct {
+	inputNorm, q, k, v, o, postNorm, router []float64
+	w1, w2, w3                              [][]float64
+}
+
+// layer finds the parameters of layer l under the names of the checkpoints of
+// Mixtral or, in the dense variant, Llama.
+func (r *Reference) layer(l int) layerTensors {
+	get := func(format string, args ...any) []float64 {
+		name := fmt.Sprintf("model.layers.%d.", l) + fmt.Sprintf(format, args...)
+		t, ok := r.tensors[name]
+		if !ok {
+			panic("enginetest: no tensor " + name)
+		}
+		return t
+	}
+	t := layerTensors{
+		inputNorm: get("input_layernorm.weight"), postNorm: get("post_attention_layernorm.weight"),
+		q: get("self_attn.q_proj.weight"), k: get("self_attn.k_proj.weight"),
+		v: get("self_attn.v_proj.weight"), o: get("self_attn.o_proj.weight"),
+	}
+	if r.Config.Dense() {
+		t.w1 = append(t.w1, get("mlp.gate_proj.weight"))
+		t.w2 = append(t.w2, get("mlp.down_proj.weight"))
+		t.w3 = append(t.w3, get("mlp.up_proj.weight"))
+		return t
+	}
+	t.router = get("block_sparse_moe.gate.weight")
+	for e := range r.Config.Experts {
+		t.w1 = append(t.w1, get("block_sparse_moe.experts.%d.w1.weight", e))
+		t.w2 = append(t.w2, get("block_sparse_moe.experts.%d.w2.weight", e))
+		t.w3 = append(t.w3, get("block_sparse_moe.experts.%d.w3.weight", e))
+	}
+	return t
+}
+
+// Forward runs one sequence. routes, in the order [row][layer][rank], are the
+// experts to visit, moe.NoRoute where the reference is to choose; nil lets it
+// choose everywhere.
+func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
+	c := r.Config
+	t := Trace{Margin: math.Inf(1)}
+	layers := make([]layerTensors, c.Layers)
+	for l := range layers {
+		layers[l] = r.layer(l)
+	}
+	keys, values := make([][][]float64, c.Layers), make([][][]float64, c.Layers) // [layer][position][kvDim]
+	per := c.Layers * c.TopK
+	for i, token := range tokens {
+		x := append([]float64(nil), row(r.tensors["model.embed_tokens.weight"], int(token), c.DModel)...)
+		if c.Positions == model.Learned {
+			add(x, row(r.tensors["model.embed_positions.weight"], i, c.DModel))
+		}
+		var router [][]float64
+		for l := range layers {
+			w := &layers[l]
+			h := norm(x, w.inputNorm, c.NormEps)
+			q, k, v := times(w.q, h), times(w.k, h), times(w.v, h)
+			if c.Positions == model.Rotary {
+				rotate(q, i, c.HeadDim(), c.RopeTheta)
+				rotate(k, i, c.HeadDim(), c.RopeTheta)
+			}
+			keys[l], values[l] = append(keys[l], k), append(values[l], v)
+			add(x, times(w.o, r.attention(q, keys[l], values[l])))
+
+			h = norm(x, w.postNorm, c.NormEps)
+			if c.Dense() {
+				add(x, feedForward(h, w.w1[0], w.w2[0], w.w3[0]))
+				continue
+			}
+			var given []uint8
+			if routes != nil {
+				given = routes[i*per+l*c.TopK:][:c.TopK]
+			}
+			chosen, gates, probs := r.route(h, l, w.router, given, &t.Margin)
+			router = append(router, probs)
+			for rank, e := range chosen {
+				y := feedForward(h, w.w1[e], w.w2[e], w.w3[e])
+				for j := range x {
+					x[j] += gates[rank] * y[j]
+				}
+				t.Routes = append(t.Routes, uint8(e))
+			}
+		}
+		t.Router = append(t.Router, router)
+		t.Logits = append(t.Logits, times(r.tensors["lm_head.weight"], norm(x, r.tensors["model.norm.weight"], c.NormEps)))
+	}
+	return t
+}
+
+// attention mixes the values of all positions so far for the newest query.
+func (r *Reference) attention(q []float64, keys, values [][]float64) []float64 {
+	c := r.Config
+	hd := c.HeadDim()
+	out := make([]float64, len(q))
+	for h := range c.Heads {
+		g := h / (c.Heads / c.KVHeads) // the key head this query head reads
+		scores := make([]float64, len(keys))
+		for j, k := range keys {
+			for i := range hd {
+				scores[j] += q[h*hd+i] * k[g*hd+i]
+			}
+			scores[j] /= math.Sqrt(float64(hd))
+		}
+		for j, p := range Softmax(scores) {
+			for i := range hd {
+				out[h*hd+i] += p * values[j][g*hd+i]
+			}
+		}
+	}
+	return out
+}
+
+// route chooses experts, or takes the given ones, and computes their gates and
+// the probabilities of all experts.
+func (r *Reference) route(h []float64, layer int, router []float64, given []uint8, margin *float64) (chosen []int, gates, probs []float64) {
+	c := r.Config
+	logits := times(router, h)
+	probs = Softmax(logits)
+	if given != nil && given[0] != moe.NoRoute {
+		for _, e := range given {
+			chosen = append(chosen, int(e))
+		}
+	} else {
+		keys := append([]float64(nil), logits...)
+		if r.bias != nil {
+			for e := range keys {
+				keys[e] += float64(r.bias[layer*c.Experts+e])
+			}
+		}
+		chosen = largest(keys, c.TopK)
+		for e, key := range keys {
+			if !contains(chosen, e) {
+				*margin = math.Min(*margin, keys[chosen[c.TopK-1]]-key)
+			}
+		}
+	}
+	var kept, sum []float64
+	for _, e := range chosen {
+		kept, sum = append(kept, logits[e]), append(sum, probs[e])
+	}
+	if c.GateOrder == model.TopKThenSoftmax {
+		return chosen, Softmax(kept), probs
+	}
+	if c.Renormalise {
+		var total float64
+		for _, p := range sum {
+			total += p
+		}
+		for i := range sum {
+			sum[i] /= total
+		}
+	}
+	return chosen, sum, probs
+}

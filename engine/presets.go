@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"driftlab/engine/kernel"
+	"driftlab/precision"
+)
+
+// uniform is numerics with one format everywhere and fp32 accumulation, the
+// way hardware multiplies matrices of that format.
+func uniform(name string, f precision.Format) Numerics {
+	plain := precision.Quantizer{Format: f}
+	return Numerics{
+		Name: name, Weights: plain, Inputs: plain, Activations: f,
+		Accumulator: precision.FP32, Scores: precision.FP32, Probabilities: f,
+		KVCache: plain, Router: f, Head: f, Gradients: f,
+		Attention: kernel.TwoPass,
+	}
+}
+
+// with returns a renamed copy of n after change has edited it.
+func (n Numerics) with(name string, change func(*Numerics)) Numerics {
+	n.Name = name
+	change(&n)
+	return n
+}
+
+// quantizer parses a quantiser's text form; the texts are constants of this file.
+func quantizer(text string) precision.Quantizer {
+	q, err := precision.ParseQuantizer(text)
+	if err != nil {
+		panic(err)
+	}
+	return q
+}
+
+// reduction parses a reduction's text form; the texts are constants of this file.
+func reduction(text string) kernel.Reduction {
+	r, err := kernel.ParseReduction(text)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// Presets returns the named numerics in the order they are listed: from the
+// finest to the coarsest. Names are those of checkpoints and serving stacks.
+func Presets() []Numerics {
+	fp32 := uniform("fp32", precision.FP32)
+	bf16 := uniform("bf16", precision.BF16)
+	fp16 := uniform("fp16", precision.FP16)
+	order := func(base Numerics, name, r string) Numerics {
+		return base.with(name, func(n *Numerics) { n.Reduction = reduction(r) })
+	}
+	w8a8 := bf16.with("fp8-w8a8", func(n *Numerics) {
+		n.Weights, n.Inputs = quantizer("fp8_e4m3/channel"), quantizer("fp8_e4m3/channel")
+	})
+	fp4 := bf16.with("fp4-w4a16", func(n *Numerics) { n.Weights = quantizer("fp4_e2m1/nv") })
+	return []Numerics{
+		fp32,
+		order(fp32, "fp32-unfused", "unfused"),
+		order(fp32, "fp32-pairwise", "pairwise:8"),
+		order(fp32, "fp32-splitk4", "split_k:4"),
+		order(fp32, "fp32-tp2", "tensor_parallel:2:ring:fp32"),
+		order(fp32, "fp32-tp4", "tensor_parallel:4:ring:fp32"),
+		order(fp32, "fp32-batch-variant", "canonical+batch_variant"),
+		fp32.with("fp32-online", func(n *Numerics) { n.Attention, n.Tile = kernel.Online, 16 }),
+		uniform("tf32", precision.TF32).with("tf32", func(n *Numerics) {
+			// Tensor cores read fp32 storage and drop mantissa bits on the way in.
+			n.Activations, n.KVCache = precision.FP32, precision.Quantizer{Format: precision.FP32}
+			n.Gradients, n.Probabilities = precision.FP32, precision.FP32
+			n.Router, n.Head = precision.FP32, precision.FP32
+		}),
+		fp16,
+		order(fp16, "fp16-tp2", "tensor_parallel:2:ring:fp16"),
+		order(fp16, "fp16-tp4", "tensor_parallel:4:ring:fp16"),
+		bf16,
+		order(bf16, "bf16-splitk4", "split_k:4"),
+		order(bf16, "bf16-tp2", "tensor_parallel:2:ring:bf16"),
+		order(bf16, "bf16-tp4", "tensor_parallel:4:ring:bf16"),
+		order(bf16, "bf16-batch-variant", "canonical+batch_variant"),
+		bf16.with("bf16-fp32-head", func(n *Numerics) { n.Head = precision.FP32 }),
+		bf16.with("bf16-fp32-router", func(n *Numerics) { n.Router = precision.FP32 }),
+		bf16.with("bf16-online", func(n *Numerics) { n.Attention, n.Tile = kernel.Online, 16 }),
+		bf16.with("bf16-accumulate", func(n *Numerics) { n.Accumulator = precision.BF16 }),
+		bf16.with("int8-w8a8", func(n *Numerics) {
+			n.Weights, n.Inputs = quantizer("int8/channel"), quantizer("int8/channel")
+		}),
+		w8a8,
+		w8a8.with("fp8-block", func(n *Numerics) {
+			n.Weights, n.Inputs = quantizer("fp8_e4m3/128x128"), quantizer("fp8_e4m3/1x128")
+		}),
+		w8a8.with("fp8-kv8", func(n *Numerics) { n.KVCache = quantizer("fp8_e4m3/channel") }),
+		w8a8.with("fp8-all", func(n *Numerics) {
+			n.Weights = quantizer("fp8_e4m3/tensor")
+			n.KVCache, n.Head = quantizer("fp8_e4m3"), precision.E4M3
+		}),
+		fp4,
+		fp4.with("fp4-mx", func(n *Numerics) { n.Weights = quantizer("fp4_e2m1/mx") }),
+		fp4.with("fp4-all", func(n *Numerics) {
+			n.Inputs = quantizer("fp8_e4m3/channel")
+			n.KVCache, n.Head = quantizer("fp8_e4m3"), precision.E4M3
+		}),
+	}
+}
+
+// Preset returns the numerics of that name.
+func Preset(name string) (Numerics, bool) {
+	for _, n := range Presets() {
+		if n.Name == name {
+			return n, true
+		}
+	}
+	return Numerics{}, false
+}
+
+// PresetNames lists the names Preset knows.
+func PresetNames() []string {
+	var names []string
+	for _, n := range Presets() {
+		names = append(names, n.Name)
+	}
+	return names
+}
