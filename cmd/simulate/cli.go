@@ -17,6 +17,7 @@ import (
 
 // cli is the command line: one field per command.
 type cli struct {
+	Headline   headlineCmd   `cmd:"" default:"withargs" help:"Measure the gap, provoke a collapse, compare fixes: what runs without a command."`
 	Measure    measureCmd    `cmd:"" help:"Engine gap at equal weights: no training, seconds."`
 	Train      trainCmd      `cmd:"" help:"One run."`
 	Compare    compareCmd    `cmd:"" help:"Several recipes x seeds: one table, one picture."`
@@ -76,9 +77,25 @@ func (a *app) dispatch(args []string) error {
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		return err
+		return withNearestCommand(err, parser, args)
 	}
 	return k.Run(a)
+}
+
+// withNearestCommand adds the command that was perhaps meant: a word that is
+// none is taken for an argument of the default command, which has none.
+func withNearestCommand(err error, parser *kong.Kong, args []string) error {
+	if len(args) == 0 || !strings.HasPrefix(err.Error(), "unexpected argument "+args[0]) || strings.Contains(err.Error(), "did you mean") {
+		return err
+	}
+	var names []string
+	for _, command := range parser.Model.Children {
+		names = append(names, command.Name)
+	}
+	if near := method.Nearest(args[0], names); near != "" {
+		return bad("unknown command %q: did you mean %q?", args[0], near)
+	}
+	return bad("unknown command %q; `simulate --help` lists them", args[0])
 }
 
 // load reads a recipe with the flags' changes, and its checkpoint's header, so

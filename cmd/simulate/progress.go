@@ -100,7 +100,7 @@ func (m *meter) add(steps, skipped int, note string) {
 		m.bar.Describe(strings.TrimSpace(m.label + "  " + note))
 		// A bar that cannot be drawn is no reason to stop the work.
 		_ = m.bar.Set(m.done)
-	case m.done >= m.total || now.Sub(m.printed) >= lineEvery:
+	case m.done >= m.total && steps > 0, now.Sub(m.printed) >= lineEvery:
 		m.printed = now
 		fmt.Fprintln(m.w, m.line(now, note))
 	}
