@@ -12,6 +12,9 @@ import (
 // headlineRecipe is the shipped recipe all arms of the headline start from.
 const headlineRecipe = "headline"
 
+// measuredPrompts is how many prompts the gap is measured on.
+const measuredPrompts = 32
+
 // HeadlineArm is one line of the headline: the base recipe with a few fields
 // changed.
 type HeadlineArm struct {
@@ -93,7 +96,9 @@ func Headline(ctx context.Context, o HeadlineOptions) (*HeadlineResult, error) {
 		return nil, err
 	}
 	base.Seed = seeds[0]
-	out.Gap, err = trainer.Measure(ctx, trainer.MeasureRequest{Recipe: base, Pairs: trainer.UsualPairs(), Workers: o.Parallel})
+	sampled := base
+	sampled.Rollout.Prompts = measuredPrompts
+	out.Gap, err = trainer.Measure(ctx, trainer.MeasureRequest{Recipe: sampled, Pairs: trainer.UsualPairs(), Workers: o.Parallel})
 	if err != nil {
 		return nil, err
 	}

@@ -135,9 +135,22 @@ func (h *HeadlineResult) chart(part HeadlinePart) results.Chart {
 		groups = append(groups, h.groups(Mismatch)[:2]...)
 	}
 	c := results.ChartOf(groups, judged, nil)
+	for i := range c.Arms {
+		c.Arms[i].Slot = h.slot(c.Arms[i].Name)
+	}
 	c.Title, c.Metric, c.YLabel, c.YRange = partTitles[part], "", "pass rate", [2]float64{0, 1}
 	c.Caption = "Pass rate of the current weights on held-out prompts. Bands run from the lowest to the highest seed."
 	return c
+}
+
+// slot is the palette place of an arm, the same in every chart.
+func (h *HeadlineResult) slot(title string) int {
+	for i, arm := range h.Arms {
+		if arm.Title == title {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // Picture is the headline as one figure: the two collapses with their fixes.
