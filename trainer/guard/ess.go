@@ -14,7 +14,9 @@ import (
 //	scale = sqrt(min(1, ess/base))     or min(1, ess/base) with rule linear
 //
 // old is the learner at the start of the step, so w holds engine and lag. The
-// weights are not truncated. The rate is restored after the step.
+// weights are not truncated. The rate is restored after the step. In bypass mode
+// old is the rollout's own log-prob and w would be 1: compare the current
+// weights there.
 //
 // Source: arXiv 2602.17616 (VCPO); mit-han-lab/vcpo compute_ess_info.
 type ESSLearningRate struct {
@@ -22,16 +24,26 @@ type ESSLearningRate struct {
 	Base float64 `yaml:"base"`
 	// Rule is "sqrt" or "linear". Default sqrt.
 	Rule string `yaml:"rule"`
+	// Current compares Logp, the weights of this gradient step, in place of
+	// LogpOld. Default false.
+	Current bool `yaml:"current"`
 
 	ess, scale float64
 }
 
 // Guard scales the learning rate.
 func (g *ESSLearningRate) Guard(_ []float32, in Input) (Decision, error) {
-	if err := in.Batch.Require("Mask", "LogpOld", "LogpRoll"); err != nil {
+	if err := in.Batch.Require("Mask", "LogpRoll"); err != nil {
 		return Decision{}, err
 	}
-	g.ess = EffectiveShare(in.Batch)
+	upper, column := in.Batch.LogpOld, "LogpOld"
+	if g.Current {
+		upper, column = in.Batch.Logp, "Logp"
+	}
+	if err := in.Batch.Require(column); err != nil {
+		return Decision{}, err
+	}
+	g.ess = effectiveShare(in.Batch, upper)
 	g.scale = min(1, g.ess/g.Base)
 	if g.Rule == "sqrt" {
 		g.scale = math.Sqrt(g.scale)
@@ -42,14 +54,17 @@ func (g *ESSLearningRate) Guard(_ []float32, in Input) (Decision, error) {
 // EffectiveShare is (Σw)²/(Σw² + 1e-8)/B over the responses of a batch, with
 // sequence weights that are not truncated. Weights beyond the range of float64
 // are scaled down together, where the 1e-8 no longer matters.
-func EffectiveShare(b *batch.Batch) float64 {
+func EffectiveShare(b *batch.Batch) float64 { return effectiveShare(b, b.LogpOld) }
+
+// effectiveShare is EffectiveShare of other log-probs than LogpOld.
+func effectiveShare(b *batch.Batch, upper []float64) float64 {
 	largest := 0.0
 	for i := range b.Len() {
-		largest = max(largest, logWeight(b, i)-100)
+		largest = max(largest, logWeight(b, upper, i)-100)
 	}
 	sum, squares := 0.0, 0.0
 	for i := range b.Len() {
-		w := math.Exp(logWeight(b, i) - largest)
+		w := math.Exp(logWeight(b, upper, i) - largest)
 		sum, squares = sum+w, squares+w*w
 	}
 	if b.Len() == 0 {
@@ -58,13 +73,13 @@ func EffectiveShare(b *batch.Batch) float64 {
 	return sum * sum / (squares + 1e-8) / float64(b.Len())
 }
 
-// logWeight is Σ_t (old_t − roll_t) of response i.
-func logWeight(b *batch.Batch, i int) float64 {
+// logWeight is Σ_t (upper_t − roll_t) of response i.
+func logWeight(b *batch.Batch, upper []float64, i int) float64 {
 	from, to := b.Span(i)
 	sum := 0.0
 	for n := from; n < to; n++ {
 		if b.Mask[n] {
-			sum += b.LogpOld[n] - b.LogpRoll[n]
+			sum += upper[n] - b.LogpRoll[n]
 		}
 	}
 	return sum

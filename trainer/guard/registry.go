@@ -10,6 +10,7 @@ var Registry = method.Table[Guard]{
 		Formula:  "lr ← lr·sqrt(min(1, ess/base)),  ess = (Σw)²/(Σw² + 1e-8)/B,  w_i = exp(Σ_t (old_t − roll_t))",
 		Gradient: "unchanged",
 		Needs:    []string{"LogpOld", "LogpRoll"},
+		Example:  examples["ess_lr"],
 	}, New: func() Guard { return &ESSLearningRate{Base: 1, Rule: "sqrt"} }},
 	{Spec: method.Spec{
 		Name: "length_surge", Aliases: []string{"length_decay"}, Group: "guard", Unit: method.Optimiser,
@@ -17,6 +18,7 @@ var Registry = method.Table[Guard]{
 		Formula:        "lr ← lr·max(decay^floor((t − t_s)/(stretch·t_s)), floor) after the first t_s with length ≥ factor·baseline",
 		Gradient:       "unchanged",
 		Needs:          []string{},
+		Example:        examples["length_surge"],
 		Reconstruction: "baseline rule of the reproduction recipe; rule: ratio is the other reading (growth within warmup steps, decay once)",
 	}, New: func() Guard {
 		return &LengthSurge{Rule: "baseline", Factor: 3, Warmup: 50, Decay: 0.5, Stretch: 1.8, Floor: 0.1}
@@ -27,6 +29,7 @@ var Registry = method.Table[Guard]{
 		Formula:        "c = cos(g, g_prev): c ≤ low: g;  low < c < high: g − (1 − low/c)·⟨g,u⟩·u;  c ≥ high: skip",
 		Gradient:       "the part along the previous raw gradient is reduced",
 		Needs:          []string{},
+		Example:        examples["gradient_alignment"],
 		Reconstruction: "thresholds 0.1 and 0.9 are this project's; the parallel share left is low/c, full: true removes all of it",
 	}, New: func() Guard { return &GradientAlignment{Low: 0.1, High: 0.9} }},
 }

@@ -1,0 +1,94 @@
+package guard
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the worked examples of the specs")
+
+// parameters prints the fields of a parameter struct under their recipe names.
+func parameters(g Guard) string {
+	var text []string
+	v := reflect.ValueOf(g).Elem()
+	for i := range v.NumField() {
+		if tag := v.Type().Field(i).Tag.Get("yaml"); tag != "" {
+			text = append(text, fmt.Sprintf("%s %v", tag, v.Field(i).Interface()))
+		}
+	}
+	return strings.Join(text, ", ")
+}
+
+// work runs the example of a guard: what it sees and what it decides.
+func work(t *testing.T, g Guard) (input, result string) {
+	ask := func(grad []float32, in Input) Decision {
+		d, err := g.Guard(grad, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	switch g.(type) {
+	case *ESSLearningRate:
+		d := ask(nil, Input{Batch: weighted(1, .5, 2, 8)})
+		return "w = [1 0.5 2 8]", fmt.Sprintf("ess = %.6g, lr × %.6g", g.Metrics(nil)[0].Value, d.Scale)
+	case *LengthSurge:
+		var at []string
+		for step := range 520 {
+			length := 10
+			if step >= 110 {
+				length = 30
+			}
+			d := ask(nil, Input{Batch: long(length), Step: step})
+			if step == 109 || step == 307 || step == 308 || step == 506 {
+				at = append(at, fmt.Sprintf("%.6g at step %d", d.Scale, step))
+			}
+		}
+		return "mean length 10 up to step 109, 30 from step 110", "lr × " + strings.Join(at, ", ")
+	case *GradientAlignment:
+		grad := []float32{.6, .8}
+		ask([]float32{1, 0}, Input{})
+		ask(grad, Input{})
+		return "g_prev = [1 0], g = [0.6 0.8]", fmt.Sprintf("c = %.6g, g becomes [%.6g %.6g]", g.Metrics(nil)[0].Value, grad[0], grad[1])
+	}
+	t.Fatalf("no example for %T", g)
+	return "", ""
+}
+
+// TestWorkedExamples recomputes the example of every spec.
+func TestWorkedExamples(t *testing.T) {
+	s := "package guard\n\n// examples are the worked examples of the specs: input, parameters, result.\n" +
+		"// A test recomputes them; go test -run WorkedExamples -update writes them.\n" +
+		"var examples = map[string]string{\n"
+	for _, e := range Registry {
+		g := e.New()
+		input, result := work(t, g)
+		got := input + "\n" + parameters(g) + "\n" + result
+		if !*update && got != e.Example {
+			t.Errorf("%s: the example says\n%s\nrecomputed\n%s", e.Name, e.Example, got)
+		}
+		s += fmt.Sprintf("\t%q: `%s`,\n", e.Name, got)
+	}
+	if *update {
+		if err := os.WriteFile("examples.go", []byte(s+"}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSpecsAreComplete(t *testing.T) {
+	for _, e := range Registry {
+		for i, f := range []string{e.Name, e.Group, string(e.Unit), e.Source, e.Formula, e.Gradient, e.Example} {
+			if f == "" {
+				t.Errorf("%s: text field %d of the spec is empty", e.Name, i)
+			}
+		}
+		if err := e.New().Validate(); err != nil {
+			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
+		}
+	}
+}
