@@ -54,8 +54,8 @@ const attentionRows = 8
 // multiplied by exp(m-m'), and their chains then continue over the tile's keys.
 //
 // q and out are [heads·headDim]; lse is [heads], kept for the backward pass.
-// Query head h reads key head h/(heads/kvHeads). kT is [kvHeads][headDim][cap]
-// and v [kvHeads][cap][headDim], with n <= cap; see StoreKV.
+// Query head h reads key head h/(heads/kvHeads). kT and v are caches that
+// StoreKV filled, cap a multiple of 16 and n <= cap.
 func Attend(out, lse, q, kT, v []float32, heads, kvHeads, headDim, cap, n int, scale float32, num AttentionNumerics, s *Scratch) {
 	AttendRows(out, lse, q, kT, v, 1, heads, kvHeads, headDim, cap, n, scale, num, s)
 }
@@ -66,7 +66,7 @@ func Attend(out, lse, q, kT, v []float32, heads, kvHeads, headDim, cap, n int, s
 // gives it.
 func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap, n int, scale float32, num AttentionNumerics, s *Scratch) {
 	d := heads * headDim
-	if len(out) < rows*d || len(lse) < rows*heads || len(q) < rows*d || heads%kvHeads != 0 || rows > 0 && n+rows-1 > cap ||
+	if len(out) < rows*d || len(lse) < rows*heads || len(q) < rows*d || heads%kvHeads != 0 || cap%panelWidth != 0 || rows > 0 && n+rows-1 > cap ||
 		len(kT) < kvHeads*headDim*cap || len(v) < kvHeads*headDim*cap || n < 1 || num.Kernel == Online && num.Tile < 1 {
 		panic(fmt.Sprintf("kernel: Attend out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d of %d keys, tile %d",
 			len(out), len(lse), len(q), len(kT), len(v), rows, heads, kvHeads, headDim, n, cap, num.Tile))
@@ -75,7 +75,7 @@ func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap
 	s = s.orNew()
 	plane := headDim * cap
 	group := heads / kvHeads
-	a := attention{kT: kT, v: v, ldk: cap, ldv: headDim, plane: plane, headDim: headDim, scale: scale, num: num, s: s}
+	a := attention{kT: kT, v: v, ldv: headDim, plane: plane, headDim: headDim, scale: scale, num: num, s: s}
 	if rows == 1 {
 		a.rows(out, lse, q, block{stride: headDim, lseStride: 1, m: heads, n: n, keyHeads: kvHeads})
 	} else {
@@ -91,19 +91,22 @@ func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap
 }
 
 // StoreKV writes the keys and values of rows consecutive positions from first
-// on into one sequence's cache: k and v are [rows, kvHeads·headDim]; kT is
-// [kvHeads][headDim][cap], so that scores run along the keys, and vCache
-// [kvHeads][cap][headDim].
+// on into one sequence's cache: k and v are [rows, kvHeads·headDim]. Scores run
+// along the keys and the mix along the head dimension, so kT is
+// [kvHeads][cap/16][headDim][16], panels of sixteen keys, and vCache
+// [kvHeads][cap][headDim]. cap is a multiple of 16.
 func StoreKV(kT, vCache, k, v []float32, rows, first, kvHeads, headDim, cap int) {
-	if first+rows > cap || len(kT) < kvHeads*headDim*cap || len(vCache) < kvHeads*headDim*cap {
+	if cap%panelWidth != 0 || first+rows > cap || len(kT) < kvHeads*headDim*cap || len(vCache) < kvHeads*headDim*cap {
 		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d into caches of %d and %d, capacity %d",
 			first, first+rows-1, len(kT), len(vCache), cap))
 	}
 	for r := range rows {
+		panel, lane := (first+r)/panelWidth*panelWidth*headDim, (first+r)%panelWidth
 		for h := range kvHeads {
 			src := (r*kvHeads + h) * headDim
+			keys := kT[h*headDim*cap+panel:][:headDim*panelWidth]
 			for i, x := range k[src:][:headDim] {
-				kT[(h*headDim+i)*cap+first+r] = x
+				keys[i*panelWidth+lane] = x
 			}
 			copy(vCache[(h*cap+first+r)*headDim:][:headDim], v[src:][:headDim])
 		}

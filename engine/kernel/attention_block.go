@@ -8,13 +8,13 @@ import (
 
 // attention is the keys and values of one sequence and how to read them.
 type attention struct {
-	kT, v    []float32 // [headDim][ldk], [keys][ldv], plane apart by key head
-	ldk, ldv int
-	plane    int
-	headDim  int
-	scale    float32
-	num      AttentionNumerics
-	s        *Scratch
+	kT, v   []float32 // panels of keys, [keys][ldv]; plane apart by key head
+	ldv     int
+	plane   int
+	headDim int
+	scale   float32
+	num     AttentionNumerics
+	s       *Scratch
 }
 
 // block is m query rows handled together: consecutive queries of one head,
@@ -37,10 +37,15 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	}
 	state := grown(&a.s.rows, 2*b.m)
 	sums, maxima := state[:b.m], state[b.m:]
+	last := b.keys(b.m - 1)
+	ld := ceilDiv(last, panelWidth) * panelWidth
+	scores := grown(&a.s.scores, b.m*ld)
+	a.score(scores, q, &b, last, ld)
+	scale := a.rounded(scores)
 	if a.num.Kernel == Online {
-		a.online(out, q, sums, maxima, &b)
+		a.online(out, scores, scale, sums, maxima, &b, ld)
 	} else {
-		a.twoPass(out, q, sums, maxima, &b)
+		a.twoPass(out, scores, scale, sums, maxima, &b, ld)
 	}
 	for r := range b.m {
 		divideInto(out[r*b.stride:][:a.headDim], sums[r])
@@ -48,11 +53,11 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	}
 }
 
-// score fills scores[m][ld] with q·k for keys from..to-1, not yet scaled.
-func (a *attention) score(scores, q []float32, b *block, from, to, ld int) {
+// score fills scores[m][ld] with q·k for keys 0..n-1, not yet scaled.
+func (a *attention) score(scores, q []float32, b *block, n, ld int) {
 	per := b.m / b.keyHeads
-	p := product{c: scores, a: q, b: a.kT[from:], ldc: ld, ais: b.stride, aks: 1, ldb: a.ldk, group: panelWidth,
-		m: b.m, n: to - from, k: a.headDim, unfused: a.num.Reduction.Unfused}
+	p := product{c: scores, a: q, b: a.kT, ldc: ld, ais: b.stride, aks: 1, ldb: panelWidth, group: panelWidth * a.headDim,
+		m: b.m, n: n, k: a.headDim, unfused: a.num.Reduction.Unfused}
 	if per == 1 && b.m > 1 {
 		p.band = a.plane
 		p.run()
@@ -60,16 +65,16 @@ func (a *attention) score(scores, q []float32, b *block, from, to, ld int) {
 	}
 	p.m = per
 	for h := range b.keyHeads {
-		p.c, p.a, p.b = scores[h*per*ld:], q[h*per*b.stride:], a.kT[h*a.plane+from:]
+		p.c, p.a, p.b = scores[h*per*ld:], q[h*per*b.stride:], a.kT[h*a.plane:]
 		p.run()
 	}
 }
 
-// mix adds Σ p·v to out for rows first.. of the block over keys from..to-1;
-// probs holds them from its start, rows ld apart.
+// mix adds Σ p·v to out for rows first.. of the block over keys from..to-1 of
+// probs, whose rows are ld apart.
 func (a *attention) mix(out, probs []float32, b *block, first, rows, from, to, ld int, red Reduction) {
 	per := b.m / b.keyHeads
-	p := product{c: out[first*b.stride:], a: probs[first*ld:], b: a.v[from*a.ldv:], ldc: b.stride, ais: ld, aks: 1, ldb: a.ldv, group: panelWidth,
+	p := product{c: out[first*b.stride:], a: probs[first*ld+from:], b: a.v[from*a.ldv:], ldc: b.stride, ais: ld, aks: 1, ldb: a.ldv, group: panelWidth,
 		m: rows, n: a.headDim, k: to - from, add: red.Kind == Canonical}
 	if b.keyHeads == 1 {
 		p.reduce(red, precision.Format{}, blockScales{}, a.s)
@@ -83,18 +88,14 @@ func (a *attention) mix(out, probs []float32, b *block, first, rows, from, to, l
 	}
 	p.m = per
 	for h := range b.keyHeads {
-		p.c, p.a, p.b = out[h*per*b.stride:], probs[h*per*ld:], a.v[h*a.plane+from*a.ldv:]
+		p.c, p.a, p.b = out[h*per*b.stride:], probs[h*per*ld+from:], a.v[h*a.plane+from*a.ldv:]
 		p.reduce(red, precision.Format{}, blockScales{}, a.s)
 	}
 }
 
 // twoPass leaves the unnormalised mix in out.
-func (a *attention) twoPass(out, q, sums, maxima []float32, b *block) {
+func (a *attention) twoPass(out, scores []float32, scale float32, sums, maxima []float32, b *block, ld int) {
 	last := b.keys(b.m - 1)
-	ld := ceilDiv(last, panelWidth) * panelWidth
-	scores := grown(&a.s.scores, b.m*ld)
-	a.score(scores, q, b, 0, last, ld)
-	scale := a.rounded(scores)
 	for r := range b.m {
 		row := scores[r*ld:][:b.keys(r)]
 		maxima[r] = float32(maxOf(row) * scale)
@@ -127,11 +128,11 @@ func (a *attention) rounded(scores []float32) (scale float32) {
 // addUp continues the sums of rows first.. over their probabilities of keys
 // from..to-1: the keys that all these rows see side by side, then each row's own.
 func (a *attention) addUp(sums, probs []float32, b *block, first, from, to, ld int) {
-	common := min(to, b.keys(first)) - from
-	sumChains(sums[first:b.m], probs[first*ld:], ld, b.m-first, common)
+	common := min(to, b.keys(first))
+	sumChains(sums[first:b.m], probs[first*ld+from:], ld, b.m-first, common-from)
 	for r := first + 1; r < b.m && b.causal > 0; r++ {
 		sum := sums[r]
-		for _, p := range probs[r*ld+common : r*ld+min(to, b.keys(r))-from] {
+		for _, p := range probs[r*ld+common : r*ld+min(to, b.keys(r))] {
 			sum += p
 		}
 		sums[r] = sum
@@ -145,30 +146,25 @@ func (a *attention) mixCausal(out, probs []float32, b *block, first, from, to, l
 	a.mix(out, probs, b, first, b.m-first, from, common, ld, red)
 	for r := first + 1; r < b.m && b.causal > 0; r++ {
 		if end := min(to, b.keys(r)); end > common {
-			a.mix(out, probs[common-from:], b, r, 1, common, end, ld, red)
+			a.mix(out, probs, b, r, 1, common, end, ld, red)
 		}
 	}
 }
 
 // online leaves the unnormalised mix in out, tile by tile.
-func (a *attention) online(out, q, sums, maxima []float32, b *block) {
-	tile := a.num.Tile
-	ld := ceilDiv(tile, panelWidth) * panelWidth
-	scores := grown(&a.s.scores, b.m*ld)
+func (a *attention) online(out, scores []float32, scale float32, sums, maxima []float32, b *block, ld int) {
 	for r := range b.m {
 		sums[r], maxima[r] = 0, float32(math.Inf(-1))
 	}
 	order := Reduction{Unfused: a.num.Reduction.Unfused}
 	last, first := b.keys(b.m-1), 0
-	for from := 0; from < last; from += tile {
-		to := min(from+tile, last)
-		a.score(scores, q, b, from, to, ld)
-		scale := a.rounded(scores)
+	for from := 0; from < last; from += a.num.Tile {
+		to := min(from+a.num.Tile, last)
 		for b.keys(first) <= from {
 			first++ // this row has seen all its keys
 		}
 		for r := first; r < b.m; r++ {
-			row := scores[r*ld:][:min(to, b.keys(r))-from]
+			row := scores[r*ld+from : r*ld+min(to, b.keys(r))]
 			grown := max(maxima[r], float32(maxOf(row)*scale))
 			shift := grown
 			if math.IsInf(float64(grown), -1) {
@@ -181,7 +177,9 @@ func (a *attention) online(out, q, sums, maxima []float32, b *block) {
 			sums[r] = float32(sums[r] * rescale)
 		}
 		a.addUp(sums, scores, b, first, from, to, ld)
-		roundTo(a.num.Probs, scores)
+		for r := first; r < b.m; r++ {
+			roundTo(a.num.Probs, scores[r*ld+from:r*ld+min(to, b.keys(r))])
+		}
 		a.mixCausal(out, scores, b, first, from, to, ld, order)
 	}
 }
