@@ -31,11 +31,13 @@ func NewACR() *ACR { return &ACR{EpsLow: 0.2, EpsHigh: 0.2, Cap: 2} }
 
 var acrSpec = method.Spec{
 	Name: "acr", Aliases: []string{"qurl"}, Group: "loss", Unit: method.Token,
-	Source:         "arXiv:2602.13953 (QuRL, note)",
-	Formula:        "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
-	Gradient:       "-min(x,c)·A·r, or 0 where PPO's rule clips",
-	Needs:          []string{"LogpOld", "LogpRoll", "Advantage"},
-	Example:        ``,
+	Source:   "arXiv:2602.13953 (QuRL, note)",
+	Formula:  "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
+	Gradient: "-min(x,c)·A·r, or 0 where PPO's rule clips",
+	Needs:    []string{"LogpOld", "LogpRoll", "Advantage"},
+	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
+A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
 	Reconstruction: "κ is the factor by which truncation shrinks the weight; only the upper bound moves",
 }
 

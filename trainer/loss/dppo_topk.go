@@ -42,7 +42,9 @@ var dppoTopKSpec = method.Spec{
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff D_topK(q,p) > δ and the token moves outwards",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    []string{"LogpRoll", "Advantage", "DistRoll", "Dist", "Token"},
-	Example:  ``,
+	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
+A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = -0.407134`,
 }
 
 // Validate reports every option that is out of range.

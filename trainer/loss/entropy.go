@@ -31,7 +31,9 @@ var entropySpec = method.Spec{
 	Formula:  "L -= coef·Σ agg·H, H = -Σ_a p(a)·log p(a)",
 	Gradient: "d L/d logit_a = coef·agg·p(a)·(log p(a) + H)",
 	Needs:    []string{"Dist"},
-	Example:  ``,
+	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
+loss = -0.974724
+d loss/d logits at that token = 0.042530 -0.018252 -0.024278`,
 }
 
 // Validate reports every option that is out of range.

@@ -35,7 +35,9 @@ var exactKLSpec = method.Spec{
 	Formula:  "K_n = Σ_a p(a)·(log p(a) - log p_ref(a))",
 	Gradient: "d K_n/d logit_a = p(a)·(log p(a) - log p_ref(a) - K_n)",
 	Needs:    []string{"Dist", "DistRef", "DistOld (in the reward)"},
-	Example:  ``,
+	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
+loss = 0.079503
+d loss/d logits at that token = 0.030002 -0.009900 -0.020102`,
 }
 
 // Validate reports every option that is out of range.

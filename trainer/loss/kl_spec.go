@@ -20,15 +20,27 @@ func estimators() []method.Entry[KL] {
 	return []method.Entry[KL]{
 		entry(klSpec(K1, []string{"kl"}, verlKL,
 			"k1 = d, d = logp - ref", "1, whose mean is zero on-policy: a penalty for the reward, not for the loss",
-			``), K1),
-		entry(klSpec(Abs, nil, verlKL, "abs = |d|, d = logp - ref", "sign(d)", ``), Abs),
+			`logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
+loss = 0.033333
+d loss/d logp = 0.166667 0.166667 0.166667`), K1),
+		entry(klSpec(Abs, nil, verlKL, "abs = |d|, d = logp - ref", "sign(d)", `logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
+loss = 0.300000
+d loss/d logp = 0.166667 -0.166667 0.166667`), Abs),
 		entry(klSpec(K2, []string{"mse"}, verlKL,
-			"k2 = d²/2, d = logp - ref", "d: on-policy its mean is the gradient of KL(π‖ref)", ``), K2),
+			"k2 = d²/2, d = logp - ref", "d: on-policy its mean is the gradient of KL(π‖ref)", `logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
+loss = 0.055000
+d loss/d logp = 0.066667 -0.066667 0.016667`), K2),
 		entry(klSpec(K3, []string{"low_var_kl"}, verlKL+"; GRPO 2402.03300",
-			"k3 = exp(u) - u - 1, u = ref - logp; u clamped to ±20, the value to ±10", "1 - exp(u), 0 where a clamp is active", ``), K3),
+			"k3 = exp(u) - u - 1, u = ref - logp; u clamped to ±20, the value to ±10", "1 - exp(u), 0 where a clamp is active", `logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
+loss = 0.055661
+d loss/d logp = 0.054947 -0.081971 0.015860`), K3),
 		entry(klSpec(K1Plus, []string{"kl+"}, verlKL+"; 2512.21852",
-			"k1+ = d, differentiated as k2", "d", ``), K1Plus),
+			"k1+ = d, differentiated as k2", "d", `logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
+loss = 0.033333
+d loss/d logp = 0.066667 -0.066667 0.016667`), K1Plus),
 		entry(klSpec(K3Plus, []string{"low_var_kl+"}, verlKL+"; 2512.21852",
-			"k3+ = exp(u) - u - 1, differentiated as k2", "d", ``), K3Plus),
+			"k3+ = exp(u) - u - 1, differentiated as k2", "d", `logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
+loss = 0.055661
+d loss/d logp = 0.066667 -0.066667 0.016667`), K3Plus),
 	}
 }

@@ -38,11 +38,13 @@ func NewLogitFusion() *LogitFusion {
 
 var logitFusionSpec = method.Spec{
 	Name: "logit_fusion", Group: "loss", Unit: method.Token,
-	Source:         "a survey's prose (Logit Fusion, technical note)",
-	Formula:        "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
-	Gradient:       "-A·x below the cap, 0 above (soft cap: -A·c)",
-	Needs:          []string{"LogpRoll", "Advantage", "LogpOld (student, decoupled)"},
-	Example:        ``,
+	Source:   "a survey's prose (Logit Fusion, technical note)",
+	Formula:  "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
+	Gradient: "-A·x below the cap, 0 above (soft cap: -A·c)",
+	Needs:    []string{"LogpRoll", "Advantage", "LogpOld (student, decoupled)"},
+	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
+A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 	Reconstruction: "ratio to the mixture with a hard upper cap; student, shaped and decoupled ratios and a soft cap are selectable",
 }
 

@@ -38,7 +38,9 @@ var oaplSpec = method.Spec{
 	Formula:  "L = mean_i (β₂·Σ lr - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G), lr = logp-roll",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
 	Needs:    []string{"LogpRoll", "Reward", "Group"},
-	Example:  ``,
+	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
+A = +1: d loss/d logp = -0.000379 -0.000379 -0.000379
+A = -1: d loss/d logp = 0.000621 0.000621 0.000621; loss = 0.264524`,
 }
 
 var a2poSpec = method.Spec{
@@ -47,7 +49,9 @@ var a2poSpec = method.Spec{
 	Formula:  "L = mean_i (β₂·Σ (logp-roll) - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G)",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
 	Needs:    []string{"LogpRoll", "Reward", "Group"},
-	Example:  ``,
+	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
+A = +1: d loss/d logp = -0.000283 -0.000283 -0.000283
+A = -1: d loss/d logp = 0.000717 0.000717 0.000717; loss = 0.297215`,
 	Reconstruction: "the paper estimates V* offline from the reference policy; here, as in OAPL, it comes from the " +
 		"group at hand, and the reference is the rollout policy",
 }

@@ -32,7 +32,9 @@ var topEntropySpec = method.Spec{
 	Formula:  "gate_n = 1[H_n ≥ quantile(H, 1-share)]",
 	Gradient: "none of its own: it closes the gate of the policy term",
 	Needs:    []string{"Entropy"},
-	Example:  ``,
+	Example: `entropies 0.5 1.0 2.0 in each of two responses, share 0.2
+the 0.8 quantile of the six is 2.000000
+gates = [false false true false false true]`,
 }
 
 // Validate reports every option that is out of range.

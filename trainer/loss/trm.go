@@ -32,11 +32,13 @@ func NewTRM() *TRM { return &TRM{Delta: 0.05, Divergence: "exact"} }
 
 var trmSpec = method.Spec{
 	Name: "trm", Group: "loss", Unit: method.Sequence,
-	Source:         "arXiv:2512.23075 (two notes that quote it)",
-	Formula:        "L = -1[max_t KL(mu_t‖p_t) ≤ δ]·A·exp(logp-roll)",
-	Gradient:       "-A·exp(logp-roll) in admitted responses, else 0",
-	Needs:          []string{"LogpRoll", "Advantage", "DistRoll and Dist (exact)"},
-	Example:        ``,
+	Source:   "arXiv:2512.23075 (two notes that quote it)",
+	Formula:  "L = -1[max_t KL(mu_t‖p_t) ≤ δ]·A·exp(logp-roll)",
+	Gradient: "-A·exp(logp-roll) in admitted responses, else 0",
+	Needs:    []string{"LogpRoll", "Advantage", "DistRoll and Dist (exact)"},
+	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
+A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.000000`,
 	Reconstruction: "direction behaviour‖current, denominators over all responses; the paper gives 1e-4 only as an illustration, δ is ours",
 }
 

@@ -1,0 +1,184 @@
+package loss
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
+
+var printExamples = flag.Bool("examples", false, "print every worked example as it should read")
+
+// workedBatch is the sequence of the worked examples, once with A = +1 and once
+// with A = -1, as two responses of one group.
+func workedBatch() *batch.Batch {
+	b := &batch.Batch{Offsets: []int{0, 3, 6}, Vocab: 3, LearnerVersion: 8, Group: []int{0, 0}, Reward: []float64{1, 0}, Correct: []bool{true, false}}
+	for _, a := range []float64{1, -1} {
+		b.Mask = append(b.Mask, true, true, true)
+		b.Logp = append(b.Logp, -0.5, -1.2, -2.0)
+		b.LogpOld = append(b.LogpOld, -0.7, -1.0, -2.5)
+		b.LogpRoll = append(b.LogpRoll, -0.6, -1.3, -2.2)
+		b.LogpRef = append(b.LogpRef, -0.9, -0.8, -2.1)
+		b.LogpTeacher = append(b.LogpTeacher, -0.4, -1.0, -1.0)
+		b.Advantage = append(b.Advantage, a, a, a)
+		b.Entropy = append(b.Entropy, 0.5, 1, 2)
+		b.Version = append(b.Version, 4, 6, 7)
+		b.Turn = append(b.Turn, 0, 0, 1)
+		b.Token = append(b.Token, 0, 0, 0)
+	}
+	b.Dist, b.DistRef = rows(b.Logp, 2), rows(b.LogpRef, 1)
+	b.DistRoll, b.DistOld = rows(b.LogpRoll, 1), rows(b.LogpOld, 1)
+	return b
+}
+
+// rows makes distributions over three tokens: the first has the given log-prob,
+// the others share the rest in the proportion share to 1.
+func rows(logp []float64, share float64) []float32 {
+	var dist []float32
+	for _, lp := range logp {
+		rest := -math.Expm1(lp)
+		dist = append(dist, float32(lp), float32(math.Log(rest*share/(1+share))), float32(math.Log(rest/(1+share))))
+	}
+	return dist
+}
+
+const (
+	lossInput = "logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0"
+	klInput   = "logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean"
+	distInput = "p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean"
+)
+
+func numbersText(x []float64) string {
+	parts := make([]string, len(x))
+	for i, v := range x {
+		if parts[i] = fmt.Sprintf("%.6f", v); parts[i] == "-0.000000" {
+			parts[i] = "0.000000"
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func lossExample(t *testing.T, l Loss) string {
+	t.Helper()
+	out := &Grad{}
+	if err := l.Eval(out, workedBatch()); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s\nA = +1: d loss/d logp = %s\nA = -1: d loss/d logp = %s; loss = %s", lossInput,
+		numbersText(out.DLogp[:3]), numbersText(out.DLogp[3:]), numbersText([]float64{out.Loss}))
+}
+
+func klExample(t *testing.T, e method.Entry[KL]) string {
+	t.Helper()
+	b := workedBatch()
+	term := e.New()
+	switch k := term.(type) {
+	case *KLTerm:
+		k.Coef = 1
+	case *UnbiasedKL:
+		k.Coef = 1
+	case *ExactKL:
+		k.Coef = 1
+		return distExample(t, b, k.AddLoss)
+	}
+	out := &Grad{}
+	out.Reset(b.Tokens())
+	if err := term.AddLoss(out, b); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s\nloss = %s\nd loss/d logp = %s", klInput, numbersText([]float64{out.Loss}), numbersText(out.DLogp[:3]))
+}
+
+func distExample(t *testing.T, b *batch.Batch, add func(*Grad, *batch.Batch) error) string {
+	t.Helper()
+	out := &Grad{}
+	out.Reset(b.Tokens())
+	if err := add(out, b); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s\nloss = %s\nd loss/d logits at that token = %s", distInput, numbersText([]float64{out.Loss}), numbersText(out.DLogits[:3]))
+}
+
+func termExample(t *testing.T, term Term) string {
+	t.Helper()
+	b := workedBatch()
+	switch e := term.(type) {
+	case *Entropy:
+		e.Coef = 1
+		return distExample(t, b, e.AddLoss)
+	case *TopEntropy:
+		if err := e.Prepare(b); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("entropies 0.5 1.0 2.0 in each of two responses, share 0.2\nthe 0.8 quantile of the six is %s\ngates = %v", numbersText([]float64{quantile([]float64{0.5, 0.5, 1, 1, 2, 2}, 0.8)}), b.Gate)
+	}
+	return ""
+}
+
+// TestWorkedExamples recomputes the numbers of every Spec's example.
+func TestWorkedExamples(t *testing.T) {
+	check := func(spec method.Spec, want string) {
+		if *printExamples {
+			fmt.Printf("@@%s\n%s\n", spec.Name, want)
+		}
+		if spec.Example != want {
+			t.Errorf("%s: the example reads\n%s\nand should read\n%s", spec.Name, spec.Example, want)
+		}
+	}
+	for _, e := range Registry {
+		check(e.Spec, lossExample(t, e.New()))
+	}
+	for _, e := range KLRegistry {
+		check(e.Spec, klExample(t, e))
+	}
+	for _, e := range TermRegistry {
+		check(e.Spec, termExample(t, e.New()))
+	}
+}
+
+// TestSpecsComplete checks that every entry says what a reader needs.
+func TestSpecsComplete(t *testing.T) {
+	var specs []method.Spec
+	for _, e := range Registry {
+		specs = append(specs, e.Spec)
+		if e.Group != "loss" {
+			t.Errorf("%s: group %q", e.Name, e.Group)
+		}
+	}
+	for _, e := range TermRegistry {
+		specs = append(specs, e.Spec)
+	}
+	for _, e := range KLRegistry {
+		specs = append(specs, e.Spec)
+		if e.Group != "kl" {
+			t.Errorf("%s: group %q", e.Name, e.Group)
+		}
+	}
+	word := regexp.MustCompile(`^[a-z0-9_+./-]+$`)
+	seen := map[string]bool{}
+	for _, s := range specs {
+		for _, name := range append([]string{s.Name}, s.Aliases...) {
+			if !word.MatchString(name) {
+				t.Errorf("%q is no name a recipe could use", name)
+			}
+			if key := s.Group + "/" + name; seen[key] {
+				t.Errorf("%s is taken twice", key)
+			} else {
+				seen[key] = true
+			}
+		}
+		if s.Unit == "" || s.Source == "" || s.Formula == "" || s.Gradient == "" || strings.Count(s.Example, "\n") != 2 {
+			t.Errorf("%s: unit, source, formula, gradient and a three-line example must be there", s.Name)
+		}
+	}
+	names := Registry.Names()
+	if !slices.IsSorted(names) {
+		t.Errorf("the registry is not sorted: %v", names)
+	}
+}
