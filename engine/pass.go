@@ -140,6 +140,11 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 // them stay valid.
 func (p *Pass) Reserve(rows int) {
 	p.rows, p.targets, p.options = rows, 0, Options{Save: true}
+	for i := range p.workers {
+		// Their shares are those of the last pack, which may have changed since.
+		k := &p.workers[i]
+		k.rowFrom, k.rowTo, k.seqFrom, k.seqTo = 0, 0, 0, 0
+	}
 	p.grow()
 	p.growBack()
 }

@@ -96,10 +96,15 @@ func (s *session) open() (*book, int, error) {
 		file, err := results.Create(dir, record.Recipe)
 		return &book{file, record}, 0, err
 	}
+	past, err := results.Load(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := past.SameRecipe(record.Recipe); err != nil {
+		return nil, 0, err // before its state, which another recipe could not read
+	}
 	done, err := s.restore(filepath.Join(dir, stateFile))
-	if errors.Is(err, os.ErrNotExist) {
-		done = 0
-	} else if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, 0, err
 	}
 	file, err := results.Resume(dir, record.Recipe, lastStep(done))

@@ -8,6 +8,7 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/guard"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/reward"
 	"driftlab/trainer/schedule"
@@ -21,11 +22,13 @@ type session struct {
 	options Options
 
 	task      task.Task
+	parts     []reward.Shaper
 	scorer    *reward.Scorer
 	schedule  schedule.Schedule
 	estimator advantage.Estimator
 	correct   *correction.Pipeline
 	objective objective
+	guards    []guard.Guard
 	replay    learner.Replay
 
 	learner   *learner.Learner
@@ -40,7 +43,10 @@ type session struct {
 	prompts  []task.Prompt
 	verdicts []task.Verdict
 	requests []rollout.Request
-	order    []int
+	order    []int // groups or responses, shuffled for the minibatches
+	rows     []int // responses of one minibatch
+	sums     totals
+	guarded  []batch.Metric // of one guard, reused
 	metrics  []batch.Metric
 	initial  *model.Params
 }
@@ -48,17 +54,20 @@ type session struct {
 // newSession assembles the parts of a recipe around the given weights, which
 // it trains in place.
 func newSession(r recipe.Recipe, p *model.Params, o Options) *session {
-	workers := o.workers()
+	workers, settings := o.workers(), learnerSettings(r.Learner, r.Learner.Optimizer)
 	s := &session{
 		recipe: r, options: o, task: r.Task.New(), schedule: r.Schedule.New(),
 		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), replay: learner.Replay(r.Routing.Replay),
-		learner: learner.New(p, learnerSettings(r.Learner, r.Learner.Optimizer), workers),
+		learner: learner.New(p, settings, workers),
 	}
-	var parts []reward.Shaper
 	for _, part := range r.Reward {
-		parts = append(parts, part.New())
+		s.parts = append(s.parts, part.New())
 	}
-	s.scorer = reward.NewScorer(parts...)
+	s.scorer = reward.NewScorer(s.parts...)
+	for _, g := range r.Guards {
+		s.guards = append(s.guards, g.New())
+	}
+	s.sums.scaled, s.sums.guarded = settings.LossScale.Initial > 0, len(s.guards) > 0
 	slots := r.Rollout.Slots
 	if slots == 0 {
 		slots = r.Rollout.Responses()
@@ -187,59 +196,6 @@ func (s *session) score() error {
 	s.metrics = append(s.metrics, batch.Metric{Name: "actor/reward_kl_penalty", Value: kl},
 		batch.Metric{Name: "actor/reward_kl_penalty_coeff", Value: s.objective.kl.Coefficient()})
 	return nil
-}
-
-// learn makes the updates of a step.
-func (s *session) learn(step int) error {
-	r := &s.recipe
-	var sums totals
-	for epoch := range r.Learner.Epochs {
-		s.shuffle(step*r.Learner.Epochs + epoch)
-		for m := range r.Learner.Minibatches {
-			report, err := s.gradient(s.minibatch(m))
-			if err != nil {
-				return err
-			}
-			rate := r.Learner.Optimizer.Rate(s.learner.Updates(), r.Steps*r.Learner.Updates())
-			if !report.Skipped {
-				s.learner.Update(rate)
-				s.versions.add(s.learner.Params(), s.learner.Updates())
-			}
-			sums.add(report, rate)
-		}
-	}
-	s.metrics = sums.appendTo(s.metrics)
-	return nil
-}
-
-// gradient computes the gradient of one minibatch.
-func (s *session) gradient(b *batch.Batch) (learner.Report, error) {
-	return s.learner.Gradient(b, &s.objective, learner.StepOptions{
-		Temperature: s.recipe.Rollout.Temperature, Replay: s.replay, Distributions: true,
-	})
-}
-
-// shuffle puts the responses in the order in which the minibatches take them.
-// A single minibatch is the batch as it is.
-func (s *session) shuffle(epoch int) {
-	s.order = s.order[:0]
-	for i := range s.batch.Len() {
-		s.order = append(s.order, i)
-	}
-	if s.recipe.Learner.Minibatches > 1 {
-		rng := stream(s.recipe.Seed, forMinibatches, epoch)
-		rng.Shuffle(len(s.order), func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
-	}
-}
-
-// minibatch cuts out the m-th minibatch.
-func (s *session) minibatch(m int) *batch.Batch {
-	n, count := s.batch.Len(), s.recipe.Learner.Minibatches
-	if count == 1 {
-		return &s.batch
-	}
-	s.batch.Select(&s.mini, s.order[n*m/count:n*(m+1)/count])
-	return &s.mini
 }
 
 // evaluate appends the pass rates of the current weights in both engines, and

@@ -9,7 +9,6 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/model/safetensors"
 	"driftlab/results"
-	"driftlab/trainer/loss"
 )
 
 // stateFile is the snapshot an interrupted run resumes from: one safetensors
@@ -27,20 +26,16 @@ type snapshot struct {
 	// Oldest and Newest are the versions kept for the schedule.
 	Oldest int `json:"oldest"`
 	Newest int `json:"newest"`
-	// Methods are the states of the stateful methods, in the order of stateful.
-	Methods [][]float64 `json:"methods"`
 }
 
-// stateful returns the methods of the session that remember something.
-func (s *session) stateful() []loss.Stateful {
-	var methods []loss.Stateful
-	for _, m := range []any{s.objective.loss, s.objective.kl, s.estimator, s.schedule} {
-		if m, ok := m.(loss.Stateful); ok {
-			methods = append(methods, m)
-		}
-	}
-	return methods
-}
+// The names of the file's tensors.
+const (
+	thetaTensor   = "theta"
+	firstTensor   = "adamw.first"
+	secondTensor  = "adamw.second"
+	versionTensor = "version.%d"
+	memoryTensor  = "memory.%s"
+)
 
 // save writes a snapshot after so many steps.
 func (s *session) save(b *book, done int) error {
@@ -51,24 +46,28 @@ func (s *session) save(b *book, done int) error {
 		return err
 	}
 	state := s.learner.State()
-	meta := snapshot{Done: done, Updates: state.Updates, Scale: state.Scale, Clean: state.Clean,
-		Oldest: s.versions.oldest, Newest: s.versions.newest}
-	for _, m := range s.stateful() {
-		meta.Methods = append(meta.Methods, m.State())
-	}
-	text, err := json.Marshal(meta)
+	text, err := json.Marshal(snapshot{Done: done, Updates: state.Updates, Scale: state.Scale, Clean: state.Clean,
+		Oldest: s.versions.oldest, Newest: s.versions.newest})
 	if err != nil {
 		return err
 	}
 	n := []int{len(state.First)}
 	tensors := []safetensors.Tensor{
-		safetensors.Float32("theta", n, s.learner.Params().Theta),
-		safetensors.Float32("first", n, state.First),
-		safetensors.Float32("second", n, state.Second),
+		safetensors.Float32(thetaTensor, n, s.learner.Params().Theta),
+		safetensors.Float32(firstTensor, n, state.First),
+		safetensors.Float32(secondTensor, n, state.Second),
 	}
 	for v := s.versions.oldest; v <= s.versions.newest; v++ {
 		_, weights := s.versions.at(v)
-		tensors = append(tensors, safetensors.Float32(fmt.Sprintf("version.%d", v), n, weights.Theta))
+		tensors = append(tensors, safetensors.Float32(fmt.Sprintf(versionTensor, v), n, weights.Theta))
+	}
+	for _, m := range s.memories() {
+		state, err := m.save()
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.part, err)
+		}
+		tensors = append(tensors, safetensors.Tensor{
+			Name: fmt.Sprintf(memoryTensor, m.part), DType: "U8", Shape: []int{len(state)}, Data: state})
 	}
 	var file bytes.Buffer
 	if err := safetensors.Write(&file, tensors, map[string]string{"driftlab": string(text)}); err != nil {
@@ -77,61 +76,73 @@ func (s *session) save(b *book, done int) error {
 	return results.WriteFile(b.file.Dir(), stateFile, file.Bytes())
 }
 
-// restore takes up a snapshot and returns the number of steps it had made.
+// restore takes up a snapshot and returns the number of steps it had made. Its
+// errors name the file.
 func (s *session) restore(path string) (done int, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
 	}
 	file, err := safetensors.Parse(data)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w; remove the folder to start again", path, err)
+	if err == nil {
+		done, err = s.take(file)
 	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w: remove the folder to start again", path, err)
+	}
+	return done, nil
+}
+
+// take restores the session from a snapshot.
+func (s *session) take(file *safetensors.File) (done int, err error) {
 	var meta snapshot
 	if err := json.Unmarshal([]byte(file.Metadata["driftlab"]), &meta); err != nil {
-		return 0, fmt.Errorf("%s: %w; remove the folder to start again", path, err)
+		return 0, fmt.Errorf("metadata: %w", err)
 	}
-	var failure error
-	read := func(name string) []float32 {
-		t := file.Tensor(name)
-		if t == nil {
-			failure = fmt.Errorf("%s: tensor %s is missing; remove the folder to start again", path, name)
-			return nil
-		}
-		values := make([]float32, t.Len())
-		if err := t.Float32s(values); err != nil {
-			failure = fmt.Errorf("%s: %w", path, err)
-		}
-		return values
-	}
-	theta, first, second := read("theta"), read("first"), read("second")
-	if failure == nil && len(theta) != len(s.learner.Params().Theta) {
-		failure = fmt.Errorf("%s: holds %d parameters, the recipe's model has %d", path, len(theta), len(s.learner.Params().Theta))
-	}
-	if failure != nil {
-		return 0, failure
+	p := s.learner.Params()
+	if n := meta.Newest - meta.Oldest; n < 0 || n >= len(s.versions.ring) || meta.Oldest < 0 {
+		return 0, fmt.Errorf("holds the versions %d to %d, the schedule keeps %d", meta.Oldest, meta.Newest, len(s.versions.ring))
 	}
 	for v := meta.Oldest; v <= meta.Newest; v++ {
-		values := read(fmt.Sprintf("version.%d", v))
-		if failure != nil {
-			return 0, failure
+		if err := read(file, fmt.Sprintf(versionTensor, v), p.Theta); err != nil {
+			return 0, err
 		}
-		copy(s.learner.Params().Theta, values)
-		s.versions.add(s.learner.Params(), v)
+		s.versions.add(p, v)
 	}
-	s.versions.oldest, s.versions.newest = meta.Oldest, meta.Newest
-	copy(s.learner.Params().Theta, theta)
-	if err := s.learner.SetState(learner.State{First: first, Second: second, Updates: meta.Updates, Scale: meta.Scale, Clean: meta.Clean}); err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
+	s.versions.oldest = meta.Oldest
+	state := learner.State{First: make([]float32, len(p.Theta)), Second: make([]float32, len(p.Theta)),
+		Updates: meta.Updates, Scale: meta.Scale, Clean: meta.Clean}
+	for _, t := range []struct {
+		name string
+		dst  []float32
+	}{{thetaTensor, p.Theta}, {firstTensor, state.First}, {secondTensor, state.Second}} {
+		if err := read(file, t.name, t.dst); err != nil {
+			return 0, err
+		}
 	}
-	methods := s.stateful()
-	if len(methods) != len(meta.Methods) {
-		return 0, fmt.Errorf("%s: holds the state of %d methods, the recipe has %d", path, len(meta.Methods), len(methods))
+	if err := s.learner.SetState(state); err != nil {
+		return 0, err
 	}
-	for i, m := range methods {
-		if err := m.SetState(meta.Methods[i]); err != nil {
-			return 0, fmt.Errorf("%s: %w", path, err)
+	for _, m := range s.memories() {
+		t := file.Tensor(fmt.Sprintf(memoryTensor, m.part))
+		if t == nil {
+			return 0, fmt.Errorf("the state of %s is missing", m.part)
+		}
+		if err := m.load(t.Data); err != nil {
+			return 0, fmt.Errorf("%s: %w", m.part, err)
 		}
 	}
 	return meta.Done, nil
+}
+
+// read copies a tensor of a snapshot.
+func read(file *safetensors.File, name string, dst []float32) error {
+	t := file.Tensor(name)
+	if t == nil {
+		return fmt.Errorf("tensor %s is missing", name)
+	}
+	if t.Len() != len(dst) {
+		return fmt.Errorf("tensor %s has %d values, the recipe's model has %d", name, t.Len(), len(dst))
+	}
+	return t.Float32s(dst)
 }

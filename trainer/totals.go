@@ -9,19 +9,31 @@ import (
 
 // totals averages the figures of a step's updates, as verl does.
 type totals struct {
-	updates, skipped    int
-	loss, norm, maxNorm float64
-	rate, scale         float64
-	names               []string
-	sums                []float64
+	scaled, guarded            bool // whether a loss scale or a guard may skip updates
+	gradients, finite, skipped int
+	loss, norm, maxNorm        float64
+	rate, scale                float64
+	named                      []namedSum
 }
 
-// add counts one update.
-func (t *totals) add(r learner.Report, rate float64) {
-	t.updates++
-	if r.Skipped {
+// namedSum is the sum of a figure over the updates that had it.
+type namedSum struct {
+	name  string
+	sum   float64
+	count int
+}
+
+// reset starts a step and keeps the memory.
+func (t *totals) reset() { *t = totals{scaled: t.scaled, guarded: t.guarded, named: t.named[:0]} }
+
+// add counts one gradient; skipped says that no update followed it.
+func (t *totals) add(r learner.Report, rate float64, skipped bool) {
+	t.gradients++
+	if skipped {
 		t.skipped++
-	} else {
+	}
+	if !r.Skipped { // else it overflowed, and has no norm
+		t.finite++
 		t.norm += r.GradNorm
 		t.maxNorm = max(t.maxNorm, r.GradNorm)
 	}
@@ -34,31 +46,31 @@ func (t *totals) add(r learner.Report, rate float64) {
 
 // sum adds to the figure of that name, in the order of first appearance.
 func (t *totals) sum(name string, value float64) {
-	for i, n := range t.names {
-		if n == name {
-			t.sums[i] += value
+	for i := range t.named {
+		if s := &t.named[i]; s.name == name {
+			s.sum += value
+			s.count++
 			return
 		}
 	}
-	t.names = append(t.names, name)
-	t.sums = append(t.sums, value)
+	t.named = append(t.named, namedSum{name, value, 1})
 }
 
 // appendTo appends the averages under verl's names.
 func (t *totals) appendTo(dst []batch.Metric) []batch.Metric {
-	n := float64(max(t.updates, 1))
 	dst = append(dst,
-		batch.Metric{Name: "actor/loss", Value: t.loss / n},
-		batch.Metric{Name: "actor/grad_norm", Value: t.norm / float64(max(t.updates-t.skipped, 1))},
+		batch.Metric{Name: "actor/loss", Value: t.loss / float64(t.gradients)},
+		batch.Metric{Name: "actor/grad_norm", Value: t.norm / float64(max(t.finite, 1))},
 		batch.Metric{Name: "actor/grad_norm_max", Value: t.maxNorm},
 		batch.Metric{Name: "actor/lr", Value: t.rate})
-	if t.scale != 1 {
-		dst = append(dst,
-			batch.Metric{Name: "actor/loss_scale", Value: t.scale},
-			batch.Metric{Name: "actor/skipped_updates", Value: float64(t.skipped)})
+	if t.scaled {
+		dst = append(dst, batch.Metric{Name: "actor/loss_scale", Value: t.scale})
 	}
-	for i, name := range t.names {
-		dst = append(dst, batch.Metric{Name: name, Value: t.sums[i] / n})
+	if t.scaled || t.guarded {
+		dst = append(dst, batch.Metric{Name: "actor/skipped_updates", Value: float64(t.skipped)})
+	}
+	for _, s := range t.named {
+		dst = append(dst, batch.Metric{Name: s.name, Value: s.sum / float64(s.count)})
 	}
 	return dst
 }

@@ -8,6 +8,7 @@ import (
 
 	"driftlab/trainer/advantage"
 	"driftlab/trainer/correction"
+	"driftlab/trainer/guard"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
 	"driftlab/trainer/reward"
@@ -111,18 +112,14 @@ func table[T any]() method.Table[T] {
 		t = loss.Registry
 	case *loss.KL:
 		t = loss.KLRegistry
-	case *Guard:
-		t = guards
+	case *guard.Guard:
+		t = guard.Registry
 	}
 	return t.(method.Table[T])
 }
 
 // read implements reader: a name, or a mapping with a name and parameters.
 func (c *Choice[T]) read(d *decoder, n *yaml.Node, path string) {
-	if len(table[T]()) == 0 {
-		d.fault(n, path, "nothing can be named here yet: remove it")
-		return
-	}
 	name, namePath := n, path
 	if n.Kind == yaml.MappingNode {
 		name, namePath = find(n, "name"), join(path, "name")

@@ -1,0 +1,97 @@
+package trainer
+
+import (
+	"slices"
+
+	"driftlab/engine/learner"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/guard"
+)
+
+// learn makes the updates of a step.
+func (s *session) learn(step int) error {
+	r := &s.recipe
+	s.sums.reset()
+	for epoch := range r.Learner.Epochs {
+		s.shuffle(step*r.Learner.Epochs + epoch)
+		for m := range r.Learner.Minibatches {
+			if err := s.update(step, s.minibatch(m)); err != nil {
+				return err
+			}
+		}
+	}
+	s.metrics = s.sums.appendTo(s.metrics)
+	return nil
+}
+
+// update makes one gradient step on a minibatch, unless the loss scale or a
+// guard skips it.
+func (s *session) update(step int, mini *batch.Batch) error {
+	r := &s.recipe
+	report, err := s.learner.Gradient(mini, &s.objective, learner.StepOptions{
+		Temperature: r.Rollout.Temperature, Replay: s.replay, Distributions: true,
+	})
+	if err != nil {
+		return err
+	}
+	decision := guard.Decision{Scale: 1, Skip: true}
+	if !report.Skipped {
+		decision, err = guard.Apply(s.guards, s.learner.Grad(), guard.Input{Batch: mini, Step: step})
+		if err != nil {
+			return err
+		}
+	}
+	rate := decision.Scale * r.Learner.Optimizer.Rate(s.learner.Updates(), r.Steps*r.Learner.Updates())
+	if !decision.Skip {
+		s.learner.Update(rate)
+		s.versions.add(s.learner.Params(), s.learner.Updates())
+	}
+	s.sums.add(report, rate, decision.Skip)
+	for _, g := range s.guards {
+		s.guarded = g.Metrics(s.guarded[:0])
+		for _, m := range s.guarded {
+			s.sums.sum(m.Name, m.Value)
+		}
+	}
+	return nil
+}
+
+// shuffle puts the prompt groups in the order in which the minibatches of an
+// epoch take them, or the responses where there are fewer groups than
+// minibatches. A single minibatch is the batch as it is.
+func (s *session) shuffle(epoch int) {
+	l, r := &s.recipe.Learner, &s.recipe.Rollout
+	if l.Minibatches == 1 {
+		return
+	}
+	units := r.Prompts
+	if l.Minibatches > units {
+		units = r.Responses()
+	}
+	s.order = s.order[:0]
+	for i := range units {
+		s.order = append(s.order, i)
+	}
+	rng := stream(s.recipe.Seed, forMinibatches, epoch)
+	rng.Shuffle(len(s.order), func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
+}
+
+// minibatch cuts out the m-th minibatch. Its responses stand in the order of
+// the batch, so those of a group stay together.
+func (s *session) minibatch(m int) *batch.Batch {
+	n, count := len(s.order), s.recipe.Learner.Minibatches
+	if count == 1 {
+		return &s.batch
+	}
+	units := s.order[n*m/count : n*(m+1)/count]
+	slices.Sort(units)
+	s.rows = s.rows[:0]
+	per := s.batch.Len() / n
+	for _, u := range units {
+		for i := range per {
+			s.rows = append(s.rows, u*per+i)
+		}
+	}
+	s.batch.Select(&s.mini, s.rows)
+	return &s.mini
+}
