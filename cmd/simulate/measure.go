@@ -114,14 +114,13 @@ func (c *measureCmd) write(a *app, m *trainer.Measurement, tables []*results.Tab
 
 // gapTable shows the size of the gap of each pair.
 func gapTable(m *trainer.Measurement) *results.Table {
-	right := func(name, unit string) results.TableColumn {
-		return results.TableColumn{Name: name, Unit: unit, Align: results.Right}
-	}
+	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
 	t := &results.Table{
 		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d", m.Checkpoint, m.Task, m.Seed),
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"),
-			right("mean |dlogp|", ""), right("max |dlogp|", ""), right("max |dp|", ""), right("1 - Pearson", ""), right("chi2 token", ""), right("unequal", "")},
-		Note: "KL is exact, over the full vocabulary. k3, dlogp and dp are of the sampled token. Unequal: tokens whose log-probs differ in any bit.",
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("KL"), right("k3"), right("mean |Δ|"),
+			right("max |Δ|"), right("max |Δp|"), right("1 - r"), right("chi2"), right("unequal")},
+		Note: "KL: exact, over the full vocabulary, nats. The rest is of the sampled token: k3, Δ of the log-probs\n" +
+			"(nats), Δp and r (Pearson) of the probabilities, chi2, and how many log-probs differ in any bit.",
 	}
 	for _, p := range m.Pairs {
 		g := p.Gap
@@ -129,7 +128,7 @@ func gapTable(m *trainer.Measurement) *results.Table {
 		if g.HasExact {
 			kl = results.Number(g.ExactKL, 2)
 		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(g.Tokens)), kl, results.Number(g.K3, 2),
+		t.Add(results.Word(p.Rollout), results.Word(p.Learner), kl, results.Number(g.K3, 2),
 			results.Number(g.MeanAbsDlogp, 2), results.Number(g.MaxAbsDlogp, 2), results.Number(g.MaxAbsDp, 2),
 			results.Number(1-g.Pearson, 2), results.Number(g.Chi2Token, 2), results.Percent(g.Unequal, 1))
 	}
@@ -141,9 +140,11 @@ func routeTable(m *trainer.Measurement) *results.Table {
 	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
 	t := &results.Table{
 		Title: "Routing flips, and what replaying the rollout engine's routes removes",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("flips per token-layer"), right("tokens flipped"),
-			right("|dlogp| flipped"), right("|dlogp| rest"), right("k3"), right("k3 with replay"), right("removed")},
-		Note: "A flip is another set of experts in the learner than in the rollout engine. Flipped and rest: means over tokens with and without a flip.",
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("route flips"), right("token flips"),
+			right("|Δ| flipped"), right("|Δ| rest"), right("k3"), right("replayed"), right("removed")},
+		Note: "A flip is another set of experts in the learner than in the rollout engine: share of token-layer\n" +
+			"pairs, and of tokens with one in any layer. Flipped, rest: mean |Δ| of tokens with and without one.\n" +
+			"Replayed: k3 when the learner follows the rollout engine's routes.",
 	}
 	for _, p := range m.Pairs {
 		g := p.Gap

@@ -97,7 +97,7 @@ func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !f.IsExported() || name == "-" || strings.Contains(options, "omitempty") && v.Field(i).IsZero() {
+		if !f.IsExported() && !f.Anonymous || name == "-" || strings.Contains(options, "omitempty") && v.Field(i).IsZero() {
 			continue
 		}
 		value := v.Field(i)

@@ -16,10 +16,7 @@ import (
 
 // terminalWidth is the width of the terminal that w is, 0 if it is none.
 func terminalWidth(w io.Writer) int {
-	if checked, ok := w.(*checkedWriter); ok {
-		w = checked.Writer
-	}
-	f, ok := w.(*os.File)
+	f, ok := unchecked(w).(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}
@@ -28,6 +25,15 @@ func terminalWidth(w io.Writer) int {
 		return 80
 	}
 	return width
+}
+
+// unchecked is the writer below a checkedWriter: what detects a terminal and
+// its colours looks for a file.
+func unchecked(w io.Writer) io.Writer {
+	if checked, ok := w.(*checkedWriter); ok {
+		return checked.Writer
+	}
+	return w
 }
 
 // colours of emphasis, from the sixteen that every terminal has in its theme.
@@ -79,10 +85,12 @@ func (a *app) printTable(t *results.Table) {
 		text = lipgloss.NewStyle().Bold(true).Render(t.Title) + "\n" + text
 	}
 	if t.Note != "" {
-		text += "\n" + lipgloss.NewStyle().Faint(true).Render(t.Note)
+		for line := range strings.SplitSeq(t.Note, "\n") {
+			text += "\n" + lipgloss.NewStyle().Faint(true).Render(line)
+		}
 	}
 	if terminalWidth(a.stdout) > 0 {
-		lipgloss.Fprintln(a.stdout, text)
+		lipgloss.Fprintln(unchecked(a.stdout), text)
 	} else {
 		for line := range strings.SplitSeq(ansi.Strip(text), "\n") {
 			fmt.Fprintln(a.stdout, strings.TrimRight(line, " "))

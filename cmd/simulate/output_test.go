@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"driftlab/results"
+	"driftlab/trainer"
+)
+
+// TestJSON holds the documents against encoding/json, and prints what that
+// cannot: numbers that are not finite.
+func TestJSON(t *testing.T) {
+	type inner struct {
+		X float64 `json:"x"`
+	}
+	type embedded struct {
+		Name string `json:"name"`
+	}
+	type document struct {
+		embedded
+		List  []inner        `json:"list"`
+		Empty []int          `json:"empty"`
+		None  *inner         `json:"none,omitempty"`
+		Some  *inner         `json:"some"`
+		Map   map[string]int `json:"map"`
+		Raw   rawJSON        `json:"raw"`
+		Off   int            `json:"-"`
+		Plain bool
+		skip  int
+	}
+	doc := document{embedded{"a\"<b>"}, []inner{{1e-9}, {0.1}}, []int{}, nil, &inner{3}, map[string]int{"b": 1, "a": 2}, rawJSON(`{"z":[1,2]}`), 3, true, 4}
+	want, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := jsonText(doc)
+	if err != nil || strings.TrimSpace(string(got)) != string(want) {
+		t.Errorf("%v: got\n%s\nwant\n%s", err, got, want)
+	}
+	got, err = jsonText([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 2})
+	if err != nil || strings.Join(strings.Fields(string(got)), "") != `["nan","inf","-inf",2]` {
+		t.Errorf("%v: %s", err, got)
+	}
+}
+
+// TestTable checks the plain form: aligned, without colours or trailing blanks.
+func TestTable(t *testing.T) {
+	table := &results.Table{
+		Title:   "Title",
+		Columns: []results.TableColumn{{Name: "name"}, {Name: "value", Unit: "nats", Align: results.Right}, {Name: "verdict"}},
+		Note:    "one\ntwo",
+	}
+	table.Add(results.Word("a long name").As(results.Strong), results.Number(0.5, 2), results.Word("held").As(results.Good))
+	table.Add(results.Word("b"), results.Number(12, 2))
+	var out bytes.Buffer
+	(&app{stdout: &out}).printTable(table)
+	want := `Title
+name         value (nats)  verdict
+──────────────────────────────────
+a long name          0.50  held
+b                      12
+one
+two
+
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+// TestMeter checks what is printed where there is no terminal.
+func TestMeter(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{stderr: &out}
+	m := a.meter(&common{}, "run", "step", 100)
+	step := m.run("")
+	step(trainer.Progress{Step: 41, Steps: 100, Reward: 0.5, KL: 1e-5, Length: 8}) // taken up after 40
+	if out.Len() > 0 {
+		t.Errorf("printed at once: %q", out.String())
+	}
+	line := m.line(m.start.Add(2*time.Second), "reward 0.50  KL 1.0e-5")
+	if want := "run: step 41/100, reward 0.50, KL 1.0e-5, 0.50 steps/s, 1m58s left"; line != want {
+		t.Errorf("%q, want %q", line, want)
+	}
+	step(trainer.Progress{Step: 100, Steps: 100, Loss: 1.25})
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "run: step 100/100, loss 1.25, ") || strings.Contains(got, "left") {
+		t.Errorf("at the end: %q", got)
+	}
+
+	out.Reset()
+	quiet := a.meter(&common{Quiet: true}, "run", "step", 1)
+	quiet.run("")(trainer.Progress{Step: 1, Steps: 1})
+	quiet.close()
+	if out.Len() > 0 {
+		t.Errorf("-q printed %q", out.String())
+	}
+}
