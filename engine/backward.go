@@ -175,7 +175,7 @@ func (p *Pass) combineGrad(k *worker, s *layerState, part int) {
 			b.gates[r*top+rank] = dot
 		}
 	}
-	rows := b.expertOut[first : first+(k.rowTo-k.rowFrom)*top*d]
+	rows := b.expertOut[first*d : k.rowTo*top*d]
 	p.num.gradients.RoundSlice(rows, rows)
 }
 

@@ -71,9 +71,10 @@ func (w *Weights) Publish(p *model.Params, version int) {
 		w.pack(&to.output, from.O, d, len(from.O)/d, n.Weights)
 		if from.Router != nil {
 			w.pack(&to.router, from.Router, w.Config.Experts, d, precision.Quantizer{Format: n.Router})
-			to.routerBias = nil
 			if bias := p.LayerRouterBias(l); bias != nil {
 				to.routerBias = append(to.routerBias[:0], bias...)
+			} else {
+				to.routerBias = nil
 			}
 		}
 		for e := range to.gateUp {

@@ -61,9 +61,18 @@ func feedForward(h, w1, w2, w3 []float64) []float64 {
 
 // Softmax returns exp(x)/Σ exp(x).
 func Softmax(x []float64) []float64 {
+	top := math.Inf(-1)
+	for _, v := range x {
+		top = math.Max(top, v)
+	}
 	p := make([]float64, len(x))
-	for i, lp := range LogSoftmax(x, 1) {
-		p[i] = math.Exp(lp)
+	var sum float64
+	for i, v := range x {
+		p[i] = math.Exp(v - top)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
 	}
 	return p
 }

@@ -32,16 +32,16 @@ func Models(base model.Config) []Model {
 	}{
 		{"dense", func(*model.Config) {}},
 		{"dense-learned-grouped", func(c *model.Config) { c.Positions, c.KVHeads = model.Learned, 2 }},
-		{"moe", func(c *model.Config) { c.Experts = 8 }},
+		{"moe", func(c *model.Config) { c.Experts = 5 }},
 		{"moe-grouped-softmax-first", func(c *model.Config) {
-			c.Experts, c.KVHeads, c.GateOrder = 6, 2, model.SoftmaxThenTopK
+			c.Experts, c.KVHeads, c.GateOrder = 4, 2, model.SoftmaxThenTopK
 		}},
 		{"moe-learned-renormalised", func(c *model.Config) {
-			c.Experts, c.TopK, c.KVHeads, c.Positions = 5, 3, 1, model.Learned
+			c.Experts, c.TopK, c.KVHeads, c.Positions = 4, 3, 1, model.Learned
 			c.GateOrder, c.Renormalise = model.SoftmaxThenTopK, true
 		}},
-		{"moe-top1", func(c *model.Config) { c.Experts, c.TopK, c.GateOrder = 4, 1, model.SoftmaxThenTopK }},
-		{"moe-biased", func(c *model.Config) { c.Experts = 4 }},
+		{"moe-top1", func(c *model.Config) { c.Experts, c.TopK, c.GateOrder = 3, 1, model.SoftmaxThenTopK }},
+		{"moe-biased", func(c *model.Config) { c.Experts = 3 }},
 	}
 	var models []Model
 	for i, s := range shapes {
@@ -49,7 +49,7 @@ func Models(base model.Config) []Model {
 		s.change(&c)
 		m := Model{s.name, NewParams(c, uint64(i+1))}
 		if s.name == "moe-biased" {
-			m.Params.RouterBias = []float32{0.8, -0.8, 0, 0.3, -0.5, 0.9, 0.1, 0}
+			m.Params.RouterBias = []float32{0.8, -0.8, 0, -0.5, 0.9, 0.1}
 		}
 		models = append(models, m)
 	}

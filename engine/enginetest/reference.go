@@ -17,6 +17,7 @@ type Reference struct {
 	Theta []float64
 
 	tensors map[string][]float64 // views of Theta by checkpoint name
+	layers  []layerTensors       // the same by layer
 	bias    []float32            // added to router logits when experts are chosen, [layers, experts], or nil
 }
 
@@ -28,6 +29,9 @@ func NewReference(p *model.Params) *Reference {
 	}
 	for _, t := range model.Layout(p.Config) {
 		r.tensors[t.Name] = r.Theta[t.Offset:t.End()]
+	}
+	for l := range p.Config.Layers {
+		r.layers = append(r.layers, r.layer(l))
 	}
 	return r
 }
@@ -88,10 +92,6 @@ func (r *Reference) layer(l int) layerTensors {
 func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 	c := r.Config
 	t := Trace{Margin: math.Inf(1)}
-	layers := make([]layerTensors, c.Layers)
-	for l := range layers {
-		layers[l] = r.layer(l)
-	}
 	keys, values := make([][][]float64, c.Layers), make([][][]float64, c.Layers) // [layer][position][kvDim]
 	per := c.Layers * c.TopK
 	for i, token := range tokens {
@@ -100,8 +100,8 @@ func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 			add(x, row(r.tensors["model.embed_positions.weight"], i, c.DModel))
 		}
 		var router [][]float64
-		for l := range layers {
-			w := &layers[l]
+		for l := range r.layers {
+			w := &r.layers[l]
 			h := norm(x, w.inputNorm, c.NormEps)
 			q, k, v := times(w.q, h), times(w.k, h), times(w.v, h)
 			if c.Positions == model.Rotary {

@@ -1,0 +1,253 @@
+package engine_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"driftlab/engine"
+	"driftlab/engine/enginetest"
+	"driftlab/model"
+	"driftlab/moe"
+)
+
+// functional is a linear function of all logits plus the load-balancing loss:
+//
+//	Σ_rv C_rv·logits_rv + balance·Σ_layers L
+//
+// Being linear, it needs nothing outside the engine.
+type functional struct {
+	c       []float32 // [rows, vocab]
+	balance float64
+}
+
+func drawn(seed uint64, n int) []float32 {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	c := make([]float32, n)
+	for i := range c {
+		c[i] = float32(4*rng.Float64() - 2)
+	}
+	return c
+}
+
+// gradient takes the sequences forward and backward.
+func gradient(p *model.Params, n engine.Numerics, sequences [][]int32, f functional, replay []uint8, workers int) (grad *model.Params, routes []uint8) {
+	pass, pack := engine.NewPass(p.Config, workers), packOf(sequences)
+	defer pass.Close()
+	grad = model.New(p.Config)
+	pass.Begin(weightsOf(p, n), pack, engine.Options{Save: true, Replay: replay})
+	pass.Forward()
+	pass.BeginBackward(grad, f.balance)
+	pass.BackwardHead(slices.Clone(f.c))
+	for l := range p.Config.Layers {
+		pass.BackwardExperts(p.Config.Layers - 1 - l)
+		pass.BackwardAttention(p.Config.Layers - 1 - l)
+	}
+	pass.BackwardEmbed()
+	return grad, slices.Clone(pass.Routes())
+}
+
+// value is the functional of the reference, with the given routes.
+func (f functional) value(r *enginetest.Reference, sequences [][]int32, routes []uint8) float64 {
+	c := r.Config
+	per := c.Layers * c.TopK
+	var sum float64
+	var traces []enginetest.Trace
+	at, rows := 0, 0
+	for _, tokens := range sequences {
+		var visited []uint8
+		if !c.Dense() {
+			visited = routes[rows*per : (rows+len(tokens))*per]
+		}
+		t := r.Forward(tokens, visited)
+		for _, logits := range t.Logits {
+			for _, z := range logits {
+				sum += float64(f.c[at]) * z
+				at++
+			}
+		}
+		rows += len(tokens)
+		traces = append(traces, t)
+	}
+	if f.balance != 0 && !c.Dense() {
+		for l := range c.Layers {
+			sum += f.balance * r.Balance(traces, l)
+		}
+	}
+	return sum
+}
+
+// In fp32 the gradient of every parameter of every tensor equals the central
+// difference of the reference. Kernels err by a few units of the last place,
+// differences by 1e-9; the bound of 1e-4 of an entry, or 2e-6 of the tensor's
+// largest where terms cancel, is ten times tighter than what is asked of the
+// engine, and a wrong term in any formula is far outside.
+func TestGradientsAreDifferences(t *testing.T) {
+	fp32 := preset(t, "fp32")
+	for i, m := range enginetest.Models(enginetest.Tiny) {
+		t.Run(m.Name, func(t *testing.T) {
+			p, c := m.Params, m.Params.Config
+			sequences := enginetest.Sequences(uint64(i), 2, c.Vocab, 3, 5)
+			rows := packOf(sequences).Rows()
+			f := functional{drawn(uint64(i), rows*c.Vocab), 0.7}
+			replays := [][]uint8{nil}
+			if !c.Dense() {
+				replays = append(replays, someRoutes(c, rows, uint64(i)))
+			}
+			for _, replay := range replays {
+				grad, routes := gradient(p, fp32, sequences, f, replay, 1)
+				r := enginetest.NewReference(p)
+				want := r.Gradient(func() float64 { return f.value(r, sequences, routes) })
+				for _, tensor := range grad.Tensors() {
+					w := want[tensor.Offset:tensor.End()]
+					floor := 2e-6 * largest(w)
+					for j, g := range tensor.Data {
+						if off := math.Abs(float64(g) - w[j]); !(off <= 1e-4*math.Abs(w[j])+floor) {
+							t.Errorf("%s[%d] (replayed: %t): gradient %g, difference %g", tensor.Name, j, replay != nil, g, w[j])
+							break
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func largest(x []float64) float64 {
+	m := 0.0
+	for _, v := range x {
+		m = math.Max(m, math.Abs(v))
+	}
+	return m
+}
+
+// someRoutes are routes that no router chose, with some rows left open.
+func someRoutes(c model.Config, rows int, seed uint64) []uint8 {
+	rng := rand.New(rand.NewPCG(seed, 6))
+	var routes []uint8
+	for range rows * c.Layers {
+		open := rng.IntN(4) == 0
+		for _, e := range rng.Perm(c.Experts)[:c.TopK] {
+			if open {
+				e = moe.NoRoute
+			}
+			routes = append(routes, uint8(e))
+		}
+	}
+	return routes
+}
+
+// The gradient has the same bits for any number of workers, also where a
+// worker has no rows.
+func TestGradientsDoNotDependOnWorkers(t *testing.T) {
+	for i, name := range []string{"dense-learned-grouped", "moe", "moe-learned-renormalised"} {
+		for _, numerics := range []string{"fp32", "bf16", "fp16", "fp8-w8a8"} {
+			t.Run(name+"/"+numerics, func(t *testing.T) {
+				p, n := enginetest.Named(name).Params, preset(t, numerics)
+				for _, count := range []int{1, 2, 9} {
+					sequences := enginetest.Sequences(uint64(i), count, p.Config.Vocab, 1, 20)
+					f := functional{drawn(1, packOf(sequences).Rows()*p.Config.Vocab), 0.1}
+					want, _ := gradient(p, n, sequences, f, nil, 1)
+					for _, workers := range []int{2, 3, 4} {
+						if got, _ := gradient(p, n, sequences, f, nil, workers); !equalBits(want.Theta, got.Theta) {
+							t.Errorf("%d sequences: %d workers give another gradient", count, workers)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// The order of the sequences decides the order of the sums over tokens, and
+// nothing else: a permuted pack gives the gradient up to rounding.
+func TestGradientOfAPermutedPack(t *testing.T) {
+	p := enginetest.Named("moe").Params
+	sequences := enginetest.Sequences(8, 12, p.Config.Vocab, 3, 9)
+	c := drawn(8, packOf(sequences).Rows()*p.Config.Vocab)
+	want, _ := gradient(p, preset(t, "fp32"), sequences, functional{c, 0.1}, nil, 1)
+
+	var shuffled [][]int32
+	var cs []float32
+	offsets := packOf(sequences).Offsets
+	for _, s := range rand.New(rand.NewPCG(8, 7)).Perm(len(sequences)) {
+		shuffled = append(shuffled, sequences[s])
+		cs = append(cs, c[offsets[s]*p.Config.Vocab:offsets[s+1]*p.Config.Vocab]...)
+	}
+	got, _ := gradient(p, preset(t, "fp32"), shuffled, functional{cs, 0.1}, nil, 1)
+	if d := distance(got.Theta, want.Theta); !(d < 1e-6) {
+		t.Errorf("relative distance %.3g", d)
+	}
+}
+
+// distance is |a-b|/|b|, 0 for two zeros.
+func distance(a, b []float32) float64 {
+	var d, n float64
+	for i := range a {
+		d += (float64(a[i]) - float64(b[i])) * (float64(a[i]) - float64(b[i]))
+		n += float64(b[i]) * float64(b[i])
+	}
+	if d == 0 {
+		return 0
+	}
+	return math.Sqrt(d / n)
+}
+
+// Rounding is straight-through: in a coarse format the gradient is that of the
+// unrounded function at the rounded weights, up to the format's own error. The
+// bounds are on |g-want|/|want|, of the whole gradient and of its worst tensor,
+// about twice what was measured; a step of bf16 is 2^-8 of a value, of fp16
+// 2^-11, of e4m3 2^-4, of int8 2^-7 of a row's largest. Were a rounding not
+// passed through, its tensor's gradient would be zero: a distance of 1.
+func TestGradientsAreStraightThrough(t *testing.T) {
+	for _, test := range []struct {
+		numerics      string
+		whole, tensor float64
+	}{
+		{"bf16", 0.025, 0.1}, {"fp16", 0.004, 0.012}, {"fp8-w8a8", 0.2, 0.4},
+	} {
+		t.Run(test.numerics, func(t *testing.T) {
+			n := preset(t, test.numerics)
+			for i, m := range enginetest.Models(enginetest.Tiny)[:4] {
+				c := m.Params.Config
+				sequences := enginetest.Sequences(uint64(i), 2, c.Vocab, 3, 5)
+				f := functional{drawn(uint64(i), packOf(sequences).Rows()*c.Vocab), 0.7}
+				grad, routes := gradient(m.Params, n, sequences, f, nil, 1)
+				r := enginetest.NewReference(rounded(m.Params, n))
+				want := make([]float32, len(grad.Theta))
+				for j, g := range r.Gradient(func() float64 { return f.value(r, sequences, routes) }) {
+					want[j] = float32(g)
+				}
+				whole, worst := distance(grad.Theta, want), 0.0
+				for _, tensor := range grad.Tensors() {
+					worst = max(worst, distance(tensor.Data, want[tensor.Offset:tensor.End()]))
+				}
+				if !(whole < test.whole) || whole < test.whole/10 {
+					t.Errorf("%s: the gradient is %.3g away, stated is %g to %g", m.Name, whole, test.whole/10, test.whole)
+				}
+				if !(worst < test.tensor) {
+					t.Errorf("%s: a tensor is %.3g away, more than %g", m.Name, worst, test.tensor)
+				}
+			}
+		})
+	}
+}
+
+// rounded returns the parameters as numerics with row-wise scales publish them.
+func rounded(p *model.Params, n engine.Numerics) *model.Params {
+	p = p.Clone()
+	for _, t := range p.Tensors() {
+		switch {
+		case len(t.Shape) == 1 || t.Name == "model.embed_tokens.weight" || t.Name == "model.embed_positions.weight":
+			n.Activations.RoundSlice(t.Data, t.Data)
+		case t.Name == "lm_head.weight":
+			n.Head.RoundSlice(t.Data, t.Data)
+		case t.Shape[0] == p.Config.Experts && len(t.Data) == len(p.Layer(0).Router):
+			n.Router.RoundSlice(t.Data, t.Data)
+		default:
+			n.Weights.RoundTrip(t.Data, t.Data, t.Shape[0], t.Shape[1])
+		}
+	}
+	return p
+}
