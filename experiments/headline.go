@@ -58,6 +58,8 @@ func HeadlineArms() []HeadlineArm {
 		{"fp4-r3", "fp4 rollouts, R3 replay", Mismatch, []string{negatives, coarse, "routing.replay=r3"}},
 		{"lag4", "4 updates old, uncorrected", Staleness, []string{negatives, stale}},
 		{"lag4-token-tis", "4 updates old, token TIS", Staleness, []string{negatives, stale, tis}},
+		{"lag4-bypass", "4 updates old, clip against the rollout", Staleness, []string{negatives, stale, "correction.mode=bypass"}},
+		{"lag4-opsm", "4 updates old, OPSM", Staleness, []string{negatives, stale, "correction.masks=[{name: opsm, delta: 0.01}]"}},
 		{"fp4-ordinary", "fp4 rollouts, positives kept", Ordinary, []string{coarse}},
 	}
 }
