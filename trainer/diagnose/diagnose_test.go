@@ -1,0 +1,312 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/advantage"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/guard"
+)
+
+// engines is two responses in two engines: routes of two layers with two
+// experts each, distributions over three tokens.
+func engines() *batch.Batch {
+	b := &batch.Batch{
+		Offsets: []int{0, 2, 4}, Mask: []bool{true, true, true, false},
+		Layers: 2, TopK: 2, Vocab: 3,
+		RoutesRoll: []uint8{0, 1, 2, 3 /**/, 0, 1, 2, 3 /**/, 4, 5, 6, 7 /**/, 0, 1, 2, 3},
+		RoutesOld:  []uint8{1, 0, 2, 3 /**/, 0, 2, 2, 3 /**/, 5, 4, 7, 6 /**/, 9, 8, 7, 6},
+	}
+	roll := [][]float64{{.5, .3, .2}, {.5, .3, .2}, {.2, .4, .4}, {1, 0, 0}}
+	old := [][]float64{{.5, .3, .2}, {.25, .55, .2}, {.25, .35, .4}, {0, 1, 0}}
+	for n := range roll {
+		for a := range 3 {
+			b.DistRoll = append(b.DistRoll, float32(math.Log(roll[n][a])))
+			b.DistOld = append(b.DistOld, float32(math.Log(old[n][a])))
+		}
+		b.LogpRoll = append(b.LogpRoll, math.Log(roll[n][0]))
+		b.LogpOld = append(b.LogpOld, math.Log(old[n][0]))
+	}
+	b.LogpOld[3] = math.Inf(-1)
+	return b
+}
+
+func close(got, want, tolerance float64) bool { return math.Abs(got-want) <= tolerance }
+
+// The sampled token is the first: p_roll = .5, .5, .2 and p_old = .5, .25, .25,
+// so ρ = 1, .5, 1.25 and e = 0, −.693147, .223144.
+func TestCompareByHand(t *testing.T) {
+	g := Compare(engines())
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"k1", g.K1, (.693147180559945 - .22314355131421) / 3},
+		{"k2", g.K2, (.240226506959101 + .024896522249) / 3},
+		{"k3", g.K3, (.5 - 1 + .693147180559945 + 1.25 - 1 - .22314355131421) / 3},
+		{"chi2_token", g.Chi2Token, (1+.25+1.5625)/3 - 1},
+		{"chi2_sequence", g.Chi2Sequence, (.25+1.5625)/2 - 1},
+		{"ess_token", g.ESSToken, 2.75 * 2.75 / (3 * 2.8125)},
+		{"ess_sequence", g.ESSSequence, 1.75 * 1.75 / (2 * 1.8125)},
+		{"ppl_ratio", g.PPLRatio, (math.Sqrt2 + .8) / 2},
+		{"mean |dlogp|", g.MeanAbsDlogp, (.693147180559945 + .22314355131421) / 3},
+		{"max |dlogp|", g.MaxAbsDlogp, .693147180559945},
+		{"mean |dp|", g.MeanAbsDp, .1},
+		{"max |dp|", g.MaxAbsDp, .25},
+		{"std |dp|", g.StdAbsDp, .1322875655532295},
+		{"mean |seq|", g.MeanAbsSequence, (.693147180559945 + .22314355131421) / 2},
+		{"unequal", g.Unequal, 2. / 3},
+		{"exact KL", g.ExactKL, (.5*math.Log(2) + .3*math.Log(.3/.55) + .2*math.Log(.8) + .4*math.Log(.4/.35)) / 3},
+		{"exact TV", g.ExactTV, (.25 + .05) / 3},
+		{"max TV", g.MaxTV, .25},
+		{"flip token", g.FlipToken, 1. / 3},
+		{"flip route", g.FlipRoute, 1. / 6},
+		{"flip layer 0", g.FlipLayer[0], 1. / 3},
+		{"flip layer 1", g.FlipLayer[1], 0},
+		{"flip sequence", g.FlipSequence, .5},
+		{"flipped |dlogp|", g.FlippedAbsDlogp, .693147180559945},
+		{"rest |dlogp|", g.RestAbsDlogp, .22314355131421 / 2},
+	} {
+		if !close(c.got, c.want, 1e-6) {
+			t.Errorf("%s is %v, want %v", c.name, c.got, c.want)
+		}
+	}
+	if g.Tokens != 3 || g.Sequences != 2 || !g.HasExact || !g.HasRoutes {
+		t.Errorf("compared %d tokens of %d responses, exact %v, routes %v", g.Tokens, g.Sequences, g.HasExact, g.HasRoutes)
+	}
+}
+
+// Equal engines have a gap of exactly zero in every figure that measures one.
+func TestEqualEnginesHaveNoGap(t *testing.T) {
+	b := engines()
+	b.LogpOld, b.DistOld, b.RoutesOld = b.LogpRoll, b.DistRoll, b.RoutesRoll
+	g := Compare(b)
+	want := Gap{Tokens: 3, Sequences: 2, ESSToken: 1, ESSSequence: 1, PPLRatio: 1, Pearson: g.Pearson,
+		HasExact: true, HasRoutes: true, FlipLayer: g.FlipLayer}
+	a, _ := json.Marshal(g)
+	c, _ := json.Marshal(want)
+	if string(a) != string(c) || !slices.Equal(g.FlipLayer, []float64{0, 0}) || !close(g.Pearson, 1, 1e-15) {
+		t.Errorf("gap of equal engines:\n got %s\nwant %s", a, c)
+	}
+}
+
+// Batches with nothing to compare give finite figures that a record can hold.
+func TestCompareNothing(t *testing.T) {
+	for _, b := range []*batch.Batch{
+		{Offsets: []int{0}},
+		{Offsets: []int{0, 2}, Mask: []bool{false, false}, LogpOld: []float64{math.Inf(-1), 0}, LogpRoll: []float64{math.NaN(), 0}},
+		{Offsets: []int{0, 1}, Mask: []bool{true}, LogpOld: []float64{-1}, LogpRoll: []float64{-2}},
+	} {
+		if _, err := json.Marshal(Compare(b)); err != nil {
+			t.Errorf("%+v: %v", b, err)
+		}
+		for _, m := range Step(nil, b, Limits{}) {
+			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
+				t.Errorf("%s is %v", m.Name, m.Value)
+			}
+		}
+	}
+}
+
+// A gap of a thousand nats leaves every clamped figure finite.
+func TestCompareHugeGap(t *testing.T) {
+	b := &batch.Batch{Offsets: []int{0, 2}, Mask: []bool{true, true}, LogpOld: []float64{-1000, -1}, LogpRoll: []float64{-1, -1}}
+	g := Compare(b)
+	if g.MaxAbsDlogp != 999 || math.IsInf(g.Chi2Sequence, 0) || math.IsNaN(g.ESSSequence) {
+		t.Errorf("gap %+v", g)
+	}
+}
+
+// Under samples of mu in proportion to its probabilities the mean of k1, and
+// that of k3, is the exact KL(mu || pi); k2 misses by what theory gives,
+// E[e²/2] − KL. Reference: Schulman, Approximating KL divergence, 2020.
+func TestEstimatorsAreExactInExpectation(t *testing.T) {
+	mu := []float64{.5, .25, .125, .125}
+	copies := []int{4, 2, 1, 1}
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 20 {
+		pi, total := make([]float64, 4), 0.0
+		for a := range pi {
+			pi[a] = math.Exp(r.NormFloat64())
+			total += pi[a]
+		}
+		kl, half, chi2 := 0.0, 0.0, 0.0
+		b := &batch.Batch{Offsets: []int{0, 8}}
+		for a := range pi {
+			pi[a] /= total
+			e := math.Log(pi[a] / mu[a])
+			kl -= mu[a] * e
+			half += mu[a] * e * e / 2
+			chi2 += pi[a] * pi[a] / mu[a]
+			for range copies[a] {
+				b.Mask = append(b.Mask, true)
+				b.LogpOld, b.LogpRoll = append(b.LogpOld, math.Log(pi[a])), append(b.LogpRoll, math.Log(mu[a]))
+			}
+		}
+		g := Compare(b)
+		if !close(g.K1, kl, 1e-12) || !close(g.K3, kl, 1e-12) {
+			t.Errorf("k1 %v, k3 %v, exact %v", g.K1, g.K3, kl)
+		}
+		if !close(g.K2-kl, half-kl, 1e-12) {
+			t.Errorf("k2 misses by %v, want %v", g.K2-kl, half-kl)
+		}
+		if !close(g.Chi2Token, chi2-1, 1e-12) {
+			t.Errorf("χ² %v, exact %v", g.Chi2Token, chi2-1)
+		}
+		// ESS is 1/(1 + χ²) when the weights' mean is 1.
+		if !close(g.ESSToken, 1/chi2, 1e-12) {
+			t.Errorf("ESS %v, exact %v", g.ESSToken, 1/chi2)
+		}
+	}
+}
+
+func TestSameExpertsIgnoresOrder(t *testing.T) {
+	for _, c := range []struct {
+		a, b []uint8
+		want bool
+	}{
+		{[]uint8{1, 2}, []uint8{2, 1}, true},
+		{[]uint8{1, 2}, []uint8{1, 3}, false},
+		{[]uint8{7}, []uint8{7}, true},
+		{[]uint8{0, 1, 2}, []uint8{2, 1, 3}, false},
+	} {
+		if got := SameExperts(c.a, c.b); got != c.want {
+			t.Errorf("SameExperts(%v, %v) is %v", c.a, c.b, got)
+		}
+	}
+}
+
+// full is a batch in which everything a step can record is recorded.
+func full() *batch.Batch {
+	b := engines()
+	b.Prompt = [][]int32{{1, 2}, {1, 2}}
+	b.Reward, b.Group = []float64{1, 0}, []int{0, 0}
+	b.TokenReward, b.Value = make([]float64, 4), []float64{.1, .2, .3, .4}
+	b.Entropy, b.SumSquares = []float64{1, 1, 1, 1}, []float64{.4, .4, .4, .4}
+	b.Logp, b.Advantage, b.Return = []float64{-1, -1, -1, -1}, []float64{1, 1, -1, 0}, []float64{1, 1, 0, 0}
+	b.Dist = b.DistOld
+	b.Turn = make([]int32, 4)
+	return b
+}
+
+// Every figure that a step, a correction, a guard or the variance proxy reports
+// has an entry in the glossary, with a formula; and no two orders exist.
+func TestGlossaryIsComplete(t *testing.T) {
+	var names []string
+	collect := func(m []batch.Metric) {
+		for _, x := range m {
+			names = append(names, x.Name)
+		}
+	}
+	collect(VarianceProxy(Step(nil, full(), Limits{}), full(), .3))
+	for _, style := range []string{"verl", "skyrl"} {
+		for _, w := range correction.Weightings {
+			for _, m := range correction.Masks {
+				p := &correction.Pipeline{Weights: w.New(), BatchNormalize: true, Masks: []correction.Masking{m.New()}, Names: style}
+				b := full()
+				b.LogpOld[3] = 0
+				for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
+					if err := p.Apply(b, s); err != nil {
+						t.Fatal(err)
+					}
+					collect(p.Metrics())
+				}
+			}
+		}
+	}
+	for _, e := range guard.Registry {
+		collect(e.New().Metrics(nil))
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if term, ok := Lookup(name); !ok || term.Name != name || term.Formula == "" || term.Title == "" || term.Source == "" {
+			t.Errorf("the glossary does not explain %s", name)
+		}
+	}
+	for i, term := range Glossary {
+		if _, err := path.Match(term.Name, ""); err != nil {
+			t.Errorf("%s: %v", term.Name, err)
+		}
+		for _, earlier := range Glossary[:i] {
+			if earlier.Name == term.Name || !strings.Contains(term.Name, "*") && strings.Contains(earlier.Name, "*") {
+				if ok, _ := path.Match(earlier.Name, term.Name); ok {
+					t.Errorf("%s is never reached: %s comes first", term.Name, earlier.Name)
+				}
+			}
+		}
+	}
+	if _, ok := Lookup("actor/no_such_figure"); ok {
+		t.Error("the glossary explains a name that does not exist")
+	}
+}
+
+// The order of a step's figures does not depend on their values.
+func TestStepOrderIsFixed(t *testing.T) {
+	a, b := full(), full()
+	for n := range b.LogpOld {
+		b.LogpOld[n] -= float64(n)
+	}
+	x, y := Step(nil, a, Limits{}), Step(nil, b, Limits{})
+	if len(x) != len(y) {
+		t.Fatalf("%d figures, then %d", len(x), len(y))
+	}
+	for i := range x {
+		if x[i].Name != y[i].Name {
+			t.Errorf("figure %d is %s, then %s", i, x[i].Name, y[i].Name)
+		}
+	}
+}
+
+func TestRejectedFractions(t *testing.T) {
+	b := full()
+	b.LossMask = []bool{true, false, true, false}
+	b.Weight = []float64{1, 1, 0, 0}
+	m := Step(nil, b, Limits{})
+	want := map[string]float64{"correction/masked_fraction": 2. / 3, "correction/seq_masked_fraction": .5}
+	for _, x := range m {
+		if w, ok := want[x.Name]; ok && !close(x.Value, w, 1e-15) {
+			t.Errorf("%s is %v, want %v", x.Name, x.Value, w)
+		}
+	}
+}
+
+func TestNoAllocationsPerToken(t *testing.T) {
+	b := full()
+	m := Step(nil, b, Limits{})
+	// Compare makes one slice, FlipLayer, per call.
+	if got := testing.AllocsPerRun(20, func() { m = Step(m[:0], b, Limits{}) }); got > 1 {
+		t.Errorf("Step allocates %v times", got)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	in, one := &batch.Batch{}, full()
+	rows := make([]int, 512)
+	for i := range rows {
+		rows[i] = i % 2
+	}
+	one.Select(in, rows)
+	for i := range in.Group {
+		in.Group[i] = i / 8
+	}
+	e, err := advantage.Registry.Lookup("grpo")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := e.New().Estimate(in); err != nil {
+		b.Fatal(err)
+	}
+	m := Step(nil, in, Limits{})
+	b.ReportAllocs()
+	for b.Loop() {
+		m = Step(m[:0], in, Limits{})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(in.Tokens()), "ns/token")
+}

@@ -1,0 +1,154 @@
+package diagnose
+
+import (
+	"path"
+	"strings"
+)
+
+// Term explains one metric.
+type Term struct {
+	// Name is the metric's name on record. A * stands for any text without a slash.
+	Name string
+	// Title is a short name for people.
+	Title string
+	// Unit is empty for pure numbers.
+	Unit string
+	// Formula is one line, in the symbols of the package's documentation; Meaning
+	// says how to read the figure; Source says who defined it.
+	Formula, Meaning, Source string
+}
+
+const (
+	verl  = "verl"
+	ours  = "this project"
+	skyrl = "SkyRL"
+)
+
+// Glossary explains every metric of a training step, in the order in which a
+// step reports them. With e = old − roll, ρ = exp(e), m the generated tokens;
+// verl's means divide by the count plus 1e-8.
+var Glossary = []Term{
+	{"critic/score/mean", "reward", "", "mean_i R_i", "mean reward of the batch, before any penalty; max and min are its extremes", verl},
+	{"critic/score/*", "reward extremes", "", "max_i R_i, min_i R_i", "", verl},
+	{"critic/rewards/*", "reward after penalties", "", "Σ_t r_t per response", "what the estimator saw if it reads token rewards", verl},
+	{"critic/advantages/*", "advantage", "", "A over generated tokens", "mean far from 0 means the baseline does not centre", verl},
+	{"critic/returns/*", "return", "", "Σ_{s≥t} gamma^(s−t)·r_s", "the critic's target", verl},
+	{"critic/values/*", "critic value", "", "V over generated tokens", "", verl},
+	{"critic/vf_explained_var", "explained variance", "", "1 − Var(return − V)/(Var(return) + 1e-5)", "1 is a perfect critic, 0 a useless one", verl},
+	{"response_length/clip_ratio", "responses cut off", "", "share of responses at the length limit", "", verl},
+	{"response_length/*", "response length", "tokens", "Σ_t m", "generated tokens per response", verl},
+	{"response_length_non_aborted/clip_ratio", "responses cut off", "", "the same over responses with a token", "", verl},
+	{"response_length_non_aborted/*", "response length", "tokens", "Σ_t m over responses with a token", "", verl},
+	{"response/aborted_ratio", "empty responses", "", "share of responses without a token", "", verl},
+	{"prompt_length/clip_ratio", "prompts at the limit", "", "share of prompts at the length limit", "", verl},
+	{"prompt_length/*", "prompt length", "tokens", "tokens of the prompt", "", verl},
+
+	{"training/rollout_probs_diff_valid", "gap measured", "", "1 if any token was compared", "", verl},
+	{"training/rollout_probs_diff_max", "max |Δp|", "", "max |p_old − p_roll|", "of the sampled tokens", verl},
+	{"training/rollout_probs_diff_mean", "mean |Δp|", "", "mean |p_old − p_roll|", "of the sampled tokens", verl},
+	{"training/rollout_probs_diff_std", "deviation of |Δp|", "", "std |p_old − p_roll|, n−1", "", verl},
+	{"training/rollout_actor_probs_pearson_corr", "Pearson of probabilities", "", "corr(p_old, p_roll)", "1 for equal engines; MiniMax-M1 watched it", "verl, after arXiv 2506.13585"},
+
+	{"rollout_corr/training_ppl", "learner's perplexity", "", "mean_i exp(−mean_t old)", "", verl},
+	{"rollout_corr/training_log_ppl", "log of it", "nats", "mean_i (−mean_t old)", "", verl},
+	{"rollout_corr/kl", "KL k1, rollout to learner", "nats", "mean(roll − old)", "direct estimate of KL(roll || old); may be negative on a sample", verl},
+	{"rollout_corr/k3_kl", "KL k3, rollout to learner", "nats", "mean(exp(e) − 1 − e)", "never negative, less noise than k1 for small gaps", verl},
+	{"rollout_corr/rollout_ppl", "rollout's perplexity", "", "mean_i exp(−mean_t roll)", "", verl},
+	{"rollout_corr/rollout_log_ppl", "log of it", "nats", "mean_i (−mean_t roll)", "", verl},
+	{"rollout_corr/log_ppl_diff", "log perplexity gap", "nats", "mean_i mean_t(roll − old)", "", verl},
+	{"rollout_corr/log_ppl_abs_diff", "absolute log perplexity gap", "nats", "mean_i |mean_t(roll − old)|", "", verl},
+	{"rollout_corr/log_ppl_diff_*", "extremes of the gap", "nats", "max_i, min_i of mean_t(roll − old)", "", verl},
+	{"rollout_corr/ppl_ratio", "perplexity ratio", "", "mean_i exp(mean_t(roll − old))", "above 1: the learner finds the responses less likely than the engine that wrote them", verl},
+	{"rollout_corr/chi2_token", "χ² per token", "", "mean(ρ²) − 1", "variance of token weights if their mean is 1", verl},
+	{"rollout_corr/chi2_seq", "χ² per response", "", "mean_i (Π ρ)² − 1", "variance of sequence weights; grows exponentially with length", verl},
+	{"rollout_corr/rollout_is_eff_sample_size", "effective sample size", "", "(Σw)²/(n·Σw²) of the applied weights", "share of the tokens that still count", verl},
+	{"rollout_corr/rollout_is_seq_*", "weight per response", "", "mean_t w per response: mean, std, extremes, largest |w−1|, shares beyond the bounds", "", verl},
+	{"rollout_corr/rollout_is_ratio_fraction_*", "weights beyond the bounds", "", "share of raw weights above the cap or below the floor (1/cap without one)", "", verl},
+	{"rollout_corr/rollout_is_batch_norm_factor", "batch norm factor", "", "what batch_normalize divided by", "", verl},
+	{"rollout_corr/rollout_is_oob_ratio", "weights out of band", "", "share of raw weights outside low..high", "what IcePop drops", verl},
+	{"rollout_corr/rollout_is_*", "importance weight", "", "applied w: mean, std, max, min", "", verl},
+	{"rollout_corr/rollout_rs_*seq_masked_fraction", "responses hit", "", "share of responses with a rejected token", "", verl},
+	{"rollout_corr/rollout_rs_*masked_fraction", "tokens rejected", "", "share of tokens rejected, by one rule or by all", "", verl},
+	{"rollout_corr/rollout_rs_*", "rejection statistic", "nats", "k1, k2 or k3 of the mode: mean, std, extremes, shares beyond the bounds", "", verl},
+
+	{"is_ratio_*", "ratio", "", "ρ over the initial mask; std and extremes count masked tokens as 0", "", skyrl},
+	{"tis_*_clip_high_ratio", "weights truncated", "", "share of weights above the cap", "", skyrl},
+	{"outlier_seq_*_ratio", "outlier responses", "", "share of responses with a token beyond the bounds", "", skyrl},
+	{"token_mask_ratio", "tokens masked", "", "share of valid tokens outside the band", "", skyrl},
+	{"product_sequence_mask_*_ratio", "responses masked by product", "", "share of responses whose Π ρ leaves the band", "", skyrl},
+	{"geo_sequence_mask_*_ratio", "responses masked by geometric mean", "", "share of responses whose geometric mean leaves the band", "", skyrl},
+
+	{"gap/k1", "KL k1", "nats", "mean(roll − old), exact mean", "rollout_corr/kl without the 1e-8", ours},
+	{"gap/k2", "KL k2", "nats", "mean(e²)/2", "", ours},
+	{"gap/k3", "KL k3", "nats", "mean(exp(e) − 1 − e), exact mean", "", ours},
+	{"gap/ess_token", "ESS per token", "", "(Σρ)²/(n·Σρ²)", "of untruncated token ratios", ours},
+	{"gap/ess_sequence", "ESS per response", "", "(ΣW)²/(B·ΣW²), W = Π ρ", "of untruncated sequence weights", ours},
+	{"gap/dlogp_mean", "mean |Δ log p|", "nats", "mean |e|", "", ours},
+	{"gap/dlogp_max", "max |Δ log p|", "nats", "max |e|", "", ours},
+	{"gap/dp_mean", "mean |Δp|", "", "mean |p_old − p_roll|", "", ours},
+	{"gap/dp_max", "max |Δp|", "", "max |p_old − p_roll|", "", ours},
+	{"gap/seq_dlogp_mean", "mean |Δ log p| per response", "nats", "mean_i |Σ_t e|", "", ours},
+	{"gap/seq_dlogp_max", "max |Δ log p| per response", "nats", "max_i |Σ_t e|", "", ours},
+	{"gap/unequal", "tokens that differ", "", "share of tokens with e ≠ 0 in any bit", "0 exactly when the engines agree bit for bit", ours},
+	{"gap/exact_kl", "exact KL", "nats", "mean KL(roll || old) over the vocabulary", "what the estimators estimate", ours},
+	{"gap/exact_kl_max", "largest exact KL", "nats", "max_t KL(roll || old)", "", ours},
+	{"gap/exact_tv", "exact total variation", "", "mean ½·Σ_a |p_roll(a) − p_old(a)|", "", ours},
+	{"gap/exact_tv_max", "largest total variation", "", "max_t of it", "", ours},
+	{"routes/flip_token", "tokens with a routing flip", "", "share of tokens with another expert set in any layer", "", ours},
+	{"routes/flip_route", "routing flips", "", "share of token-layer pairs with another expert set", "", ours},
+	{"routes/flip_sequence", "responses with a flip", "", "share of responses with a flip at any token", "", ours},
+	{"routes/flipped_dlogp_mean", "|Δ log p| where routes flipped", "nats", "mean |e| over tokens with a flip", "", ours},
+	{"routes/rest_dlogp_mean", "|Δ log p| elsewhere", "nats", "mean |e| over tokens without", "", ours},
+	{"routes/flipped_k3", "k3 where routes flipped", "nats", "mean k3 over tokens with a flip", "", ours},
+	{"routes/rest_k3", "k3 elsewhere", "nats", "mean k3 over tokens without", "", ours},
+	{"routes/flip_layer/*", "flips of one layer", "", "share of tokens with another expert set in the layer", "", ours},
+
+	{"actor/entropy", "entropy", "nats", "mean H of the learner's next-token distribution", "a fall to 0 is collapse onto one answer", verl},
+	{"correction/masked_fraction", "tokens out of the loss", "", "share of generated tokens rejected, gated or of weight 0", "", ours},
+	{"correction/seq_masked_fraction", "responses out of the loss", "", "share of responses with no token left", "", ours},
+	{"variance_proxy/proxy1_signal_strength", "signal", "", "‖mean gradient‖²", "", "verl, arXiv 2602.07078"},
+	{"variance_proxy/proxy2_total_power", "power", "", "mean(w̄²·Ā²·W), W = Σ_t (1 − 2q + Σ_a q²)", "", "verl, arXiv 2602.07078"},
+	{"variance_proxy/proxy3_pure_noise", "noise", "", "max(0, (proxy2 − proxy1)/(N − 1))", "", "verl, arXiv 2602.07078"},
+	{"variance_proxy/expected_a_squared", "mean squared advantage", "", "mean(Ā²)", "", "verl, arXiv 2602.07078"},
+	{"variance_proxy/expected_w", "score norm", "", "mean W", "", "verl, arXiv 2602.07078"},
+
+	{"actor/loss", "policy loss", "", "mean over the gradient steps", "", verl},
+	{"actor/grad_norm", "gradient norm", "", "‖g‖ before clipping, mean over the gradient steps", "", verl},
+	{"actor/grad_norm_max", "largest gradient norm", "", "the same, maximum", "", ours},
+	{"actor/lr", "learning rate", "", "rate of the last gradient step, guards included", "", verl},
+	{"actor/loss_scale", "loss scale", "", "fp16's dynamic loss scale", "", ours},
+	{"actor/skipped_updates", "skipped updates", "", "gradient steps dropped by the loss scale or a guard", "", ours},
+	{"actor/pg_clipfrac", "clip fraction", "", "share of tokens whose gradient the loss has clipped", "0 at the first gradient step with pi_old from the learner", verl},
+	{"actor/pg_clipfrac_lower", "dual-clip fraction", "", "share of tokens at the dual clip", "", verl},
+	{"actor/ppo_kl", "KL since the step began", "nats", "mean(old − logp)", "", verl},
+	{"actor/approx_kl", "KL since the step began", "nats", "mean over responses of Σ_t(old − logp)", "", "VESPO"},
+	{"actor/kl_loss", "KL to the reference", "nats", "mean of the KL estimator in the loss", "", verl},
+	{"actor/kl_coef", "KL coefficient", "", "what multiplies it", "", verl},
+	{"actor/reward_kl_penalty", "KL penalty in the reward", "nats", "mean over responses of the mean KL estimate", "", verl},
+	{"actor/reward_kl_penalty_coeff", "its coefficient", "", "what multiplies it", "", verl},
+	{"val/learner/pass_rate", "held-out pass rate", "", "share of held prompts solved by sampling in the learner's engine", "the current weights: training reward lags behind", ours},
+	{"val/learner/greedy_pass_rate", "greedy pass rate", "", "the same at temperature 0", "", ours},
+	{"val/learner/response_length", "held-out response length", "tokens", "mean length of those samples", "", ours},
+	{"val/rollout/pass_rate", "pass rate in the rollout engine", "", "the same weights in the rollout engine's numerics", "", ours},
+	{"val/weight_travel", "weight travel", "", "‖θ − θ_0‖", "", ours},
+	{"guard/ess_ratio", "effective share", "", "(Σw)²/(Σw² + 1e-8)/B, w = Π ρ", "", "VCPO, arXiv 2602.17616"},
+	{"guard/ess_lr_scale", "ESS learning-rate scale", "", "sqrt(min(1, ess/base))", "", "VCPO, arXiv 2602.17616"},
+	{"guard/length_*", "length surge", "", "1 once lengths have surged; scale of the learning rate", "", "arXiv 2602.01826"},
+	{"guard/grad_*", "gradient alignment", "", "cosine with the previous gradient; share removed; steps skipped", "", "GAC, arXiv 2603.01501"},
+}
+
+// Lookup explains a metric: the first term whose name fits it, under the
+// metric's own name.
+func Lookup(name string) (Term, bool) {
+	for _, t := range Glossary {
+		fits := t.Name == name
+		if !fits && strings.Contains(t.Name, "*") {
+			fits, _ = path.Match(t.Name, name)
+		}
+		if fits {
+			t.Name = name
+			return t, true
+		}
+	}
+	return Term{}, false
+}
