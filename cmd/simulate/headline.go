@@ -32,17 +32,11 @@ Examples:
 
 // headlined is the document of simulate --json.
 type headlined struct {
-	Dir    string               `json:"dir"`
-	Report string               `json:"report"`
-	Gap    *trainer.Measurement `json:"gap"`
-	Metric string               `json:"metric"`
-	Parts  []headlinedPart      `json:"parts"`
-}
-
-// headlinedPart is one comparison.
-type headlinedPart struct {
-	Title string      `json:"title"`
-	Arms  []armResult `json:"arms"`
+	Dir      string                `json:"dir"`
+	Report   string                `json:"report"`
+	Picture  string                `json:"picture"`
+	Gap      *trainer.Measurement  `json:"gap"`
+	Outcomes []experiments.Outcome `json:"outcomes"`
 }
 
 // Run shows the headline.
@@ -65,8 +59,8 @@ func (c *headlineCmd) Run(a *app) error {
 		Set:     c.Set,
 		Measured: func(gap *trainer.Measurement) {
 			if !c.JSON {
-				a.printTable(gapTable(gap))
-				a.printTable(routeTable(gap))
+				a.printTable(experiments.GapTable(gap))
+				a.printTable(experiments.RouteTable(gap))
 			}
 		},
 	})
@@ -74,27 +68,23 @@ func (c *headlineCmd) Run(a *app) error {
 	if err != nil {
 		return resumable(err, dir)
 	}
-	parts := headlineParts(result)
-	path := filepath.Join(dir, "report.html")
-	if err := results.WriteReport(path, headlineReport(result.Gap, parts)); err != nil {
+	doc := headlined{
+		Dir: dir, Report: filepath.Join(dir, "report.html"), Picture: filepath.Join(dir, "headline.png"),
+		Gap: result.Gap, Outcomes: result.Outcomes(),
+	}
+	if err := results.WriteReport(doc.Report, result.Report(glossary())); err != nil {
 		return err
 	}
-	for _, ext := range []string{".svg", ".png"} {
-		if err := results.SavePlot(filepath.Join(dir, "headline"+ext), headlinePicture(parts)); err != nil {
+	for _, path := range []string{doc.Picture, filepath.Join(dir, "headline.svg")} {
+		if err := results.SavePlot(path, result.Picture()); err != nil {
 			return err
 		}
 	}
 	if c.JSON {
-		doc := headlined{Dir: dir, Report: path, Gap: result.Gap, Metric: headlineMetric}
-		for _, p := range parts {
-			doc.Parts = append(doc.Parts, headlinedPart{p.title, armsOf(p.groups, headlineMetric)})
-		}
 		return a.printJSON(doc)
 	}
-	for _, p := range parts {
-		a.printTable(p.table)
-	}
-	fmt.Fprintf(a.stdout, "Report: %s\n", path)
+	a.printTable(result.OutcomeTable())
+	fmt.Fprintf(a.stdout, "Report: %s\nPicture: %s\n", doc.Report, doc.Picture)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/trainer"
 )
@@ -70,9 +71,9 @@ func (c *measureCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	tables := []*results.Table{gapTable(measured), routeTable(measured)}
+	tables := []*results.Table{experiments.GapTable(measured), experiments.RouteTable(measured)}
 	if c.Out != "" {
-		if err := c.write(a, measured, tables); err != nil {
+		if err := c.write(measured, tables); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,7 @@ func (c *measureCmd) Run(a *app) error {
 }
 
 // write keeps the measurement in a folder, as data and as a page.
-func (c *measureCmd) write(a *app, m *trainer.Measurement, tables []*results.Table) error {
+func (c *measureCmd) write(m *trainer.Measurement, tables []*results.Table) error {
 	text, err := jsonText(m)
 	if err != nil {
 		return err
@@ -99,7 +100,9 @@ func (c *measureCmd) write(a *app, m *trainer.Measurement, tables []*results.Tab
 	if err := writeFile(c.Out, "measure.json", text); err != nil {
 		return err
 	}
-	section := results.Section{Heading: "Gap at equal weights"}
+	section := results.Section{Heading: "Gap at equal weights", Blocks: []results.Block{
+		results.Drawing{Figure: experiments.GapBars(m), Caption: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."},
+	}}
 	for _, t := range tables {
 		if len(t.Rows) > 0 {
 			section.Blocks = append(section.Blocks, t)
@@ -110,56 +113,4 @@ func (c *measureCmd) write(a *app, m *trainer.Measurement, tables []*results.Tab
 		Lead:     fmt.Sprintf("Responses of `%s` on the task `%s`, sampled in one engine and scored in the other with the same weights.", m.Checkpoint, m.Task),
 		Sections: []results.Section{section},
 	})
-}
-
-// gapTable shows the size of the gap of each pair.
-func gapTable(m *trainer.Measurement) *results.Table {
-	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
-	t := &results.Table{
-		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d", m.Checkpoint, m.Task, m.Seed),
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("KL"), right("k3"), right("mean |Δ|"),
-			right("max |Δ|"), right("max |Δp|"), right("1 - r"), right("chi2"), right("unequal")},
-		Note: "KL: exact, over the full vocabulary, nats. The rest is of the sampled token: k3, Δ of the log-probs\n" +
-			"(nats), Δp and r (Pearson) of the probabilities, chi2, and how many log-probs differ in any bit.",
-	}
-	for _, p := range m.Pairs {
-		g := p.Gap
-		kl := results.Word("-")
-		if g.HasExact {
-			kl = results.Number(g.ExactKL, 2)
-		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), kl, results.Number(g.K3, 2),
-			results.Number(g.MeanAbsDlogp, 2), results.Number(g.MaxAbsDlogp, 2), results.Number(g.MaxAbsDp, 2),
-			results.Number(1-g.Pearson, 2), results.Number(g.Chi2Token, 2), results.Percent(g.Unequal, 1))
-	}
-	return t
-}
-
-// routeTable shows the routing flips of each pair and what replay removes.
-func routeTable(m *trainer.Measurement) *results.Table {
-	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
-	t := &results.Table{
-		Title: "Routing flips, and what replaying the rollout engine's routes removes",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("route flips"), right("token flips"),
-			right("|Δ| flipped"), right("|Δ| rest"), right("k3"), right("replayed"), right("removed")},
-		Note: "A flip is another set of experts in the learner than in the rollout engine: share of token-layer\n" +
-			"pairs, and of tokens with one in any layer. Flipped, rest: mean |Δ| of tokens with and without one.\n" +
-			"Replayed: k3 when the learner follows the rollout engine's routes.",
-	}
-	for _, p := range m.Pairs {
-		g := p.Gap
-		if !g.HasRoutes || p.Replayed == nil {
-			continue
-		}
-		removed, flipped := results.Word("-"), results.Word("-")
-		if g.K3 > 0 {
-			removed = results.Percent(1-p.Replayed.K3/g.K3, 0)
-		}
-		if g.FlipToken > 0 {
-			flipped = results.Number(g.FlippedAbsDlogp, 2)
-		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Percent(g.FlipRoute, 2), results.Percent(g.FlipToken, 2),
-			flipped, results.Number(g.RestAbsDlogp, 2), results.Number(g.K3, 2), results.Number(p.Replayed.K3, 2), removed)
-	}
-	return t
 }
