@@ -45,30 +45,38 @@ func (c *reportCmd) Run(a *app) error {
 		out = c.Dir
 	}
 	report := results.FromRuns(records, glossary()...)
-	path := filepath.Join(out, "report.html")
-	if err := results.WriteReport(path, report); err != nil {
+	doc := reported{Report: filepath.Join(out, "report.html"), Metric: judgedBy(records)}
+	doc.Arms = armsOf(results.Group(records), doc.Metric)
+	if doc.Plots, err = writeReport(doc.Report, report, records); err != nil {
 		return err
 	}
+	if c.JSON {
+		return a.printJSON(doc)
+	}
+	a.printOutcome(report)
+	fmt.Fprintf(a.stdout, "Report: %s\n", doc.Report)
+	return nil
+}
+
+// writeReport writes the page and, beside it, the plots.
+func writeReport(path string, report results.Report, records []*results.Record) (plots []string, err error) {
+	if err := results.WriteReport(path, report); err != nil {
+		return nil, err
+	}
 	groups := results.Group(records)
-	plots := []string{}
+	plots = []string{}
 	for _, metric := range plotted {
 		chart := results.ChartOf(groups, metric, glossary())
 		if len(chart.Arms) == 0 {
 			continue
 		}
-		file := filepath.Join(out, "plots", strings.ReplaceAll(metric, "/", "-")+".svg")
+		file := filepath.Join(filepath.Dir(path), "plots", strings.ReplaceAll(metric, "/", "-")+".svg")
 		if err := results.SavePlot(file, &chart); err != nil {
-			return err
+			return nil, err
 		}
 		plots = append(plots, file)
 	}
-	if c.JSON {
-		metric := judgedBy(records)
-		return a.printJSON(reported{path, plots, metric, armsOf(groups, metric)})
-	}
-	a.printOutcome(report)
-	fmt.Fprintf(a.stdout, "Report: %s\n", path)
-	return nil
+	return plots, nil
 }
 
 // printOutcome prints the tables of a report's first section.

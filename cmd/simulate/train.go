@@ -22,7 +22,7 @@ type trainCmd struct {
 // Help is the long help text.
 func (*trainCmd) Help() string {
 	return `Trains one run and keeps its record in a folder: recipe.yaml (resolved), metrics.jsonl, summary.json,
-checkpoint/. The same recipe finds the same folder again: an interrupted run goes on, a finished one is not run again.
+checkpoint/, plots/ and a page, report.html. The same recipe finds the same folder again: an interrupted run goes on, a finished one is not run again.
 
 Examples:
   simulate train
@@ -34,6 +34,7 @@ Examples:
 // trained is the document of train --json.
 type trained struct {
 	Dir     string          `json:"dir"`
+	Report  string          `json:"report"`
 	Summary results.Summary `json:"summary"`
 	Recipe  rawJSON         `json:"recipe"`
 }
@@ -78,12 +79,16 @@ func (c *trainCmd) Run(a *app) error {
 	if result == nil {
 		return resumable(err, dir)
 	}
-	if c.JSON {
-		err = errors.Join(err, a.printJSON(trained{dir, result.Summary, r.JSON()}))
-	} else {
-		a.printTable(summaryTable(result.Summary))
-		fmt.Fprintf(a.stdout, "Record: %s\n", dir)
+	doc := trained{dir, filepath.Join(dir, "report.html"), result.Summary, r.JSON()}
+	records := []*results.Record{result.Record}
+	if _, failed := writeReport(doc.Report, results.FromRuns(records, glossary()...), records); err == nil {
+		err = failed
 	}
+	if c.JSON {
+		return errors.Join(err, a.printJSON(doc))
+	}
+	a.printTable(summaryTable(result.Summary))
+	fmt.Fprintf(a.stdout, "Record: %s\nReport: %s\n", dir, doc.Report)
 	return err
 }
 
