@@ -103,18 +103,3 @@ func logSoftmaxInputVector(dst, dlogp, logp []float32, sum float32, scale float3
 func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool {
 	return false
 }
-
-// roundWideVector runs roundWide on all of dst, if the path has it.
-func roundWideVector(dst, src []float32, half uint32, drop uint32, keep uint32, last uint32, over uint32) bool {
-	return false
-}
-
-// roundNarrowVector runs roundNarrow on all of dst, if the path has it.
-func roundNarrowVector(dst, src []float32, least uint32, lift uint32, last uint32, over uint32) bool {
-	return false
-}
-
-// roundIntegerVector runs roundInteger on all of dst, if the path has it.
-func roundIntegerVector(dst, src []float32, low float32, high float32) bool {
-	return false
-}

@@ -3,7 +3,7 @@ package main
 // The elementwise routines. Each body spells the operations of its plain Go
 // twin in the same order; the twin's file documents it.
 
-const signMask, absMask, infinityBits = 0x80000000, 0x7fffffff, 0x7f800000
+const signMask, infinityBits = 0x80000000, 0x7f800000
 
 func routines() []routine {
 	return []routine{
@@ -105,7 +105,6 @@ func routines() []routine {
 			v.store(ac, "x1")
 			v.store(bc, "x2")
 		}},
-		roundWide(), roundNarrow(), roundInteger(),
 	}
 }
 
@@ -145,7 +144,7 @@ func (v *vec) exp(x string) string {
 	return p
 }
 
-// sigmoid returns 1+exp(-g), keeping g.
+// onePlusExpMinus returns 1+exp(-g) and keeps g.
 func (v *vec) onePlusExpMinus(g string) string {
 	x := v.copy(g)
 	v.xor(x, v.bits(signMask))
@@ -279,71 +278,5 @@ func maximum() routine {
 		v.op("VADDSS", half(t), half(m), half(m))
 		v.op("VPOR", half(nan), half(m), half(m))
 		v.op("VMOVSS", half(m), "m+16(FP)")
-	}}
-}
-
-// outside returns what rounding makes of magnitudes not below limit: x itself
-// for a NaN, over with x's sign otherwise.
-func (v *vec) outside(x, a string) string {
-	o := v.copy(x)
-	v.and(o, v.bits(signMask))
-	v.or(o, v.numbers["over"])
-	inf := v.copy(v.bits(infinityBits))
-	v.pickGreater(o, x, a, inf)
-	v.drop(inf)
-	return o
-}
-
-// roundWide is precision's rounding of formats with float32's exponent.
-func roundWide() routine {
-	return routine{name: "roundWide", slices: []string{"dst", "src"},
-		numbers: []string{"half:bits", "drop:bits", "keep:bits", "last:bits", "over:bits"}, body: func(v *vec) {
-			x := v.load("src")
-			a := v.copy(x)
-			v.and(a, v.bits(absMask))
-			r := v.new()
-			v.op("VPSRLVD", v.numbers["drop"], x, r)
-			v.and(r, v.bits(1))
-			v.addI(r, x)
-			v.addI(r, v.numbers["half"])
-			v.and(r, v.numbers["keep"])
-			o := v.outside(x, a)
-			v.pickGreater(r, o, a, v.numbers["last"])
-			v.drop(x, a, o)
-			v.store(r, "dst")
-		}}
-}
-
-// roundNarrow is precision's rounding of formats of less range than float32.
-func roundNarrow() routine {
-	return routine{name: "roundNarrow", slices: []string{"dst", "src"},
-		numbers: []string{"least:bits", "lift:bits", "last:bits", "over:bits"}, body: func(v *vec) {
-			x := v.load("src")
-			a := v.copy(x)
-			v.and(a, v.bits(absMask))
-			p := v.copy(a)
-			v.and(p, v.bits(infinityBits))
-			v.maxU(p, v.numbers["least"])
-			v.addI(p, v.numbers["lift"])
-			r := v.copy(a)
-			v.add(r, p)
-			v.sub(r, p)
-			s := v.copy(x)
-			v.and(s, v.bits(signMask))
-			v.or(r, s)
-			o := v.outside(x, a)
-			v.pickGreater(r, o, a, v.numbers["last"])
-			v.drop(x, a, p, s, o)
-			v.store(r, "dst")
-		}}
-}
-
-// roundInteger is precision's rounding to whole numbers of bounded magnitude.
-func roundInteger() routine {
-	return routine{name: "roundInteger", slices: []string{"dst", "src"}, numbers: []string{"low", "high"}, body: func(v *vec) {
-		x := v.load("src")
-		v.clampNaN(x, v.numbers["low"], v.numbers["high"])
-		v.add(x, v.c(3<<22))
-		v.store(v.sub(x, v.c(3<<22)), "dst")
 	}}
 }

@@ -209,12 +209,10 @@ func (v *vec) logic(op string) string {
 	return op
 }
 
-func (v *vec) and(a, b string) string  { return v.three(v.logic("VPAND"), a, b) }
 func (v *vec) or(a, b string) string   { return v.three(v.logic("VPOR"), a, b) }
 func (v *vec) xor(a, b string) string  { return v.three(v.logic("VPXOR"), a, b) }
 func (v *vec) addI(a, b string) string { return v.three("VPADDD", a, b) }
 func (v *vec) subI(a, b string) string { return v.three("VPSUBD", a, b) }
-func (v *vec) maxU(a, b string) string { return v.three("VPMAXUD", a, b) }
 
 // shift by a constant.
 func (v *vec) shift(op string, n int, a string) string {
@@ -238,21 +236,6 @@ func (v *vec) clampNaN(x, lo, hi string) string {
 	v.op("VMAXPS", x, t, x)
 	v.drop(t)
 	return x
-}
-
-// pickGreater overwrites a with b in the lanes where x > y as signed integers;
-// y may be memory only as a register copy.
-func (v *vec) pickGreater(a, b, x, y string) string {
-	if v.v == avx512 {
-		v.op("VPCMPGTD", y, x, "K2")
-		v.op("VMOVDQU32", b, "K2", a)
-		return a
-	}
-	t := v.new()
-	v.op("VPCMPGTD", y, x, t)
-	v.op("VBLENDVPS", t, b, a, a)
-	v.drop(t)
-	return a
 }
 
 // zero clears a new register.

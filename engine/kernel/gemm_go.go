@@ -1,0 +1,138 @@
+package kernel
+
+import "math"
+
+// The plain Go product: what processors without assembly run. Four or eight
+// columns of one row advance together, their sums in registers; the rest, one
+// at a time. There are three ways to take a step, all with the bits of step.
+
+// runGo computes the product with plain loops.
+func (p *product) runGo() {
+	chains4 := softChains4
+	switch {
+	case p.unfused:
+		chains4 = unfusedChains4
+	case contracts:
+		chains4 = contractedChains4
+	}
+	for j := 0; j < p.n; {
+		w, left := 1, min(panelWidth-j%panelWidth, p.n-j)
+		switch {
+		case left >= 8 && contracts && !p.unfused:
+			w = 8
+		case left >= 4:
+			w = 4
+		}
+		b := p.b[j/panelWidth*p.group+j%panelWidth:]
+		for i := range p.m {
+			c := p.c[i*p.ldc+j:][:w]
+			if !p.add {
+				clear(c)
+			}
+			a, own := p.a[i*p.ais:], b[i*p.band:]
+			switch w {
+			case 8:
+				contractedChains8((*[8]float32)(c), a, own, p.aks, p.ldb, p.k)
+			case 4:
+				chains4((*[4]float32)(c), a, own, p.aks, p.ldb, p.k)
+			default:
+				for k := range p.k {
+					c[0] = step(a[k*p.aks], own[k*p.ldb], c[0], p.unfused)
+				}
+			}
+		}
+		j += w
+	}
+}
+
+// softChains4 is fma32 written out: it keeps the sums, float32 all, in float64.
+func softChains4(c *[4]float32, a, b []float32, aks, ldb, k int) {
+	c0, c1, c2, c3 := float64(c[0]), float64(c[1]), float64(c[2]), float64(c[3])
+	for i := range k {
+		x, y := float64(a[i*aks]), (*[4]float32)(b[i*ldb:])
+		s0 := x*float64(y[0]) + c0 // the product is exact: fusing would change nothing
+		s1 := x*float64(y[1]) + c1
+		s2 := x*float64(y[2]) + c2
+		s3 := x*float64(y[3]) + c3
+		if rounds(s0) || rounds(s1) || rounds(s2) || rounds(s3) {
+			c0 = float64(fma32(float32(x), y[0], float32(c0)))
+			c1 = float64(fma32(float32(x), y[1], float32(c1)))
+			c2 = float64(fma32(float32(x), y[2], float32(c2)))
+			c3 = float64(fma32(float32(x), y[3], float32(c3)))
+			continue
+		}
+		c0, c1, c2, c3 = float64(float32(s0)), float64(float32(s1)), float64(float32(s2)), float64(float32(s3))
+	}
+	*c = [4]float32{float32(c0), float32(c1), float32(c2), float32(c3)}
+}
+
+// rounds says that rounding s to float32 might round twice; see fma32.
+func rounds(s float64) bool {
+	u := math.Float64bits(s)
+	return u&doubleHalf == halfPattern || u<<1 < minNormalExp<<53
+}
+
+// unfusedChains4 rounds each product first.
+func unfusedChains4(c *[4]float32, a, b []float32, aks, ldb, k int) {
+	c0, c1, c2, c3 := c[0], c[1], c[2], c[3]
+	for i := range k {
+		x, y := a[i*aks], (*[4]float32)(b[i*ldb:])
+		c0 += float32(x * y[0])
+		c1 += float32(x * y[1])
+		c2 += float32(x * y[2])
+		c3 += float32(x * y[3])
+	}
+	*c = [4]float32{c0, c1, c2, c3}
+}
+
+// contractedChains4 leaves the fusing to the compiler, which contracts x*y+z
+// into one instruction where the target has it (arm64, ppc64, riscv64, s390x).
+// Whether it did is found out once, at start, by contracts.
+func contractedChains4(c *[4]float32, a, b []float32, aks, ldb, k int) {
+	c0, c1, c2, c3 := c[0], c[1], c[2], c[3]
+	for i := range k {
+		x, y := a[i*aks], (*[4]float32)(b[i*ldb:])
+		c0 = x*y[0] + c0
+		c1 = x*y[1] + c1
+		c2 = x*y[2] + c2
+		c3 = x*y[3] + c3
+	}
+	*c = [4]float32{c0, c1, c2, c3}
+}
+
+// contractedChains8 is contractedChains4 with eight columns, enough chains to
+// fill the multipliers of the processors it is for.
+func contractedChains8(c *[8]float32, a, b []float32, aks, ldb, k int) {
+	c0, c1, c2, c3, c4, c5, c6, c7 := c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+	for i := range k {
+		x, y := a[i*aks], (*[8]float32)(b[i*ldb:])
+		c0 = x*y[0] + c0
+		c1 = x*y[1] + c1
+		c2 = x*y[2] + c2
+		c3 = x*y[3] + c3
+		c4 = x*y[4] + c4
+		c5 = x*y[5] + c5
+		c6 = x*y[6] + c6
+		c7 = x*y[7] + c7
+	}
+	*c = [8]float32{c0, c1, c2, c3, c4, c5, c6, c7}
+}
+
+// contracts reports that the two functions above fuse every one of their
+// steps: (1+e)² - 1 keeps the e² of an exact product.
+var contracts = func() bool {
+	const e = 0x1p-12
+	var y, c [8]float32
+	for i := range y {
+		y[i], c[i] = 1+e, -1
+	}
+	d := [4]float32(c[:4])
+	contractedChains8(&c, y[:1], y[:], 1, 8, 1)
+	contractedChains4(&d, y[:1], y[:], 1, 4, 1)
+	for _, v := range append(c[:], d[:]...) {
+		if v != 2*e+e*e {
+			return false
+		}
+	}
+	return true
+}()
