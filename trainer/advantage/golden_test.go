@@ -372,8 +372,15 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 		e = &GDPO{Asymmetry: symmetric, Weights: weights, Std: true, Eps: v.Float("std_eps"), Whiten: "sequence"}
 	} else {
 		for i, row := range parts {
+			scored := 0
 			for j, r := range row {
-				b.Reward[i] += weights[j] * r
+				if !math.IsNaN(r) {
+					scored++
+					b.Reward[i] += weights[j] * r
+				}
+			}
+			if scored == 0 {
+				b.Reward[i] = math.NaN()
 			}
 		}
 		e = &Normalize{Asymmetry: symmetric, Mean: "group", Std: v.String("scale_rewards"), Eps: v.Float("std_eps")}

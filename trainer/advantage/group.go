@@ -66,3 +66,31 @@ func constant(x []float64) bool {
 	}
 	return true
 }
+
+// scoredMean is the mean and number of the rewards that are not NaN.
+func scoredMean(x []float64) (m, n float64) {
+	for _, v := range x {
+		if !math.IsNaN(v) {
+			m, n = m+v, n+1
+		}
+	}
+	if n > 0 {
+		m /= n
+	}
+	return m, n
+}
+
+// scoredDeviation is the root of the squared distances from m, of rewards that
+// are not NaN, over the given divisor; 0 if that is not positive.
+func scoredDeviation(x []float64, m, divisor float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		if !math.IsNaN(v) {
+			sum += (v - m) * (v - m)
+		}
+	}
+	if divisor <= 0 {
+		return 0
+	}
+	return math.Sqrt(sum / divisor)
+}

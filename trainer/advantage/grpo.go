@@ -1,6 +1,10 @@
 package advantage
 
-import "driftlab/trainer/batch"
+import (
+	"math"
+
+	"driftlab/trainer/batch"
+)
 
 // GRPO is group relative policy optimisation's advantage: the response's reward
 // against its siblings'.
@@ -9,7 +13,8 @@ import "driftlab/trainer/batch"
 //	A_i =  R_i − mean_g                       std: false (Dr. GRPO)
 //
 // A group of one has no siblings: Singleton says what it gets. A group with
-// equal rewards gets exactly 0.
+// equal rewards gets exactly 0. A reward of NaN could not be scored: it is left
+// out of mean and std and gets 0 (TRL).
 //
 // Sources: arXiv 2402.03300; 2503.20783 (Dr. GRPO). verl, SkyRL and ROLL divide
 // by std + 1e-6, TRL by std + 1e-4; verl, SkyRL: a singleton keeps its reward, with
@@ -36,7 +41,8 @@ func (e *GRPO) Estimate(b *batch.Batch) error {
 
 // normalise fills the advantages of one group.
 func (e *GRPO) normalise(score, reward []float64) {
-	centre, scale := mean(reward), 1.0
+	centre, scored := scoredMean(reward)
+	scale := 1.0
 	switch {
 	case len(reward) == 1 && e.Singleton == "zero":
 		return
@@ -48,10 +54,12 @@ func (e *GRPO) normalise(score, reward []float64) {
 	case constant(reward):
 		return
 	case e.Std:
-		scale = deviation(reward) + e.Eps
+		scale = scoredDeviation(reward, centre, scored-1) + e.Eps
 	}
 	for i, r := range reward {
-		score[i] = (r - centre) / scale
+		if !math.IsNaN(r) {
+			score[i] = (r - centre) / scale
+		}
 	}
 }
 

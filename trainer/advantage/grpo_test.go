@@ -71,3 +71,22 @@ func TestGRPOEqualRewardsGiveZero(t *testing.T) {
 		}
 	}
 }
+
+// A reward that could not be scored gives 0 and does not touch its siblings.
+func TestUnscoredRewards(t *testing.T) {
+	for _, name := range []string{"grpo", "normalize"} {
+		entry, err := Registry.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := single([]float64{1, 0, .5}, []int{0, 0, 0}, []int{1, 1, 1})
+		b := single([]float64{1, math.NaN(), 0, .5}, []int{0, 0, 0, 0}, []int{1, 1, 1, 1})
+		if e(entry.New(), a) != nil || e(entry.New(), b) != nil {
+			t.Fatal("error")
+		}
+		want := []float64{a.Advantage[0], 0, a.Advantage[1], a.Advantage[2]}
+		if !nearAll(b.Advantage, want, 1e-15) {
+			t.Errorf("%s: %v, want %v", name, b.Advantage, want)
+		}
+	}
+}

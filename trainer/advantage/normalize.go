@@ -105,35 +105,13 @@ func (e *Normalize) residual(b *batch.Batch) (float64, error) {
 	return math.Sqrt(sum / n), nil
 }
 
-// scoredMean is the mean and number of the rewards that are not NaN.
-func scoredMean(x []float64) (m, n float64) {
-	for _, v := range x {
-		if !math.IsNaN(v) {
-			m, n = m+v, n+1
-		}
-	}
-	if n > 0 {
-		m /= n
-	}
-	return m, n
-}
-
 // deviation is the standard deviation of the rewards that are not NaN.
 func (e *Normalize) deviation(x []float64) float64 {
 	m, n := scoredMean(x)
-	sum := 0.0
-	for _, v := range x {
-		if !math.IsNaN(v) {
-			sum += (v - m) * (v - m)
-		}
-	}
 	if !e.Biased {
 		n--
 	}
-	if n <= 0 {
-		return 0
-	}
-	return math.Sqrt(sum / n)
+	return scoredDeviation(x, m, n)
 }
 
 // Validate checks the levels and eps.
