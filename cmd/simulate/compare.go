@@ -77,7 +77,7 @@ func (c *compareCmd) Run(a *app) error {
 	if err != nil {
 		return resumable(err, out)
 	}
-	report := results.FromRuns(records, glossary()...)
+	report := results.FromRuns(records, glossary(records)...)
 	report.Eyebrow = "simulate compare"
 	path := filepath.Join(out, "report.html")
 	if err := results.WriteReport(path, report); err != nil {
@@ -85,7 +85,7 @@ func (c *compareCmd) Run(a *app) error {
 	}
 	groups := results.Group(records)
 	metric := judgedBy(records)
-	picture := results.ChartOf(groups, metric, glossary())
+	picture := results.ChartOf(groups, metric, glossary(records))
 	if err := results.SavePlot(filepath.Join(out, "compare.svg"), &picture); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"driftlab/experiments"
@@ -72,7 +73,7 @@ func (c *headlineCmd) Run(a *app) error {
 		Dir: dir, Report: filepath.Join(dir, "report.html"), Picture: filepath.Join(dir, "headline.png"),
 		Gap: result.Gap, Outcomes: result.Outcomes(),
 	}
-	if err := results.WriteReport(doc.Report, result.Report(glossary())); err != nil {
+	if err := results.WriteReport(doc.Report, result.Report(glossary(slices.Concat(result.Runs...)))); err != nil {
 		return err
 	}
 	for _, path := range []string{doc.Picture, filepath.Join(dir, "headline.svg")} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"driftlab/results"
+	"driftlab/trainer/diagnose"
 )
 
 type reportCmd struct {
@@ -44,7 +45,7 @@ func (c *reportCmd) Run(a *app) error {
 	if out == "" {
 		out = c.Dir
 	}
-	report := results.FromRuns(records, glossary()...)
+	report := results.FromRuns(records, glossary(records)...)
 	doc := reported{Report: filepath.Join(out, "report.html"), Metric: judgedBy(records)}
 	doc.Arms = armsOf(results.Group(records), doc.Metric)
 	if doc.Plots, err = writeReport(doc.Report, report, records); err != nil {
@@ -66,7 +67,7 @@ func writeReport(path string, report results.Report, records []*results.Record) 
 	groups := results.Group(records)
 	plots = []string{}
 	for _, metric := range plotted {
-		chart := results.ChartOf(groups, metric, glossary())
+		chart := results.ChartOf(groups, metric, glossary(records))
 		if len(chart.Arms) == 0 {
 			continue
 		}
@@ -88,5 +89,20 @@ func (a *app) printOutcome(r results.Report) {
 	}
 }
 
-// glossary explains the metrics.
-func glossary() []results.Term { return nil }
+// glossary explains the metrics that the records hold.
+func glossary(records []*results.Record) []results.Term {
+	var terms []results.Term
+	seen := map[string]bool{}
+	for _, r := range records {
+		for _, c := range r.Columns {
+			if seen[c.Name] {
+				continue
+			}
+			seen[c.Name] = true
+			if t, ok := diagnose.Lookup(c.Name); ok {
+				terms = append(terms, results.Term(t))
+			}
+		}
+	}
+	return terms
+}

@@ -81,7 +81,7 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	doc := trained{dir, filepath.Join(dir, "report.html"), result.Summary, r.JSON()}
 	records := []*results.Record{result.Record}
-	if _, failed := writeReport(doc.Report, results.FromRuns(records, glossary()...), records); err == nil {
+	if _, failed := writeReport(doc.Report, results.FromRuns(records, glossary(records)...), records); err == nil {
 		err = failed
 	}
 	if c.JSON {
