@@ -128,8 +128,8 @@ func (p *Pipeline) skyrlTotals(b *batch.Batch) {
 		}
 		s.add(r[n])
 	}
-	p.add("is_ratio_mean", masked.Sum(r, b.Mask)/float64(max(masked.Count(b.Mask), 1)))
-	p.add("is_ratio_std", s.std())
-	p.add("is_ratio_max", s.largest)
-	p.add("is_ratio_min", s.smallest)
+	p.set("is_ratio_mean", masked.Sum(r, b.Mask)/float64(max(masked.Count(b.Mask), 1)))
+	p.set("is_ratio_std", s.std())
+	p.set("is_ratio_max", s.largest)
+	p.set("is_ratio_min", s.smallest)
 }

@@ -150,7 +150,7 @@ func (p *Pipeline) verlTotals(b *batch.Batch) {
 		for n := from; n < to; n++ {
 			if b.Mask[n] {
 				tokens++
-				if !p.kept[n] || p.closed[n] {
+				if !b.LossMask[n] || b.Gate != nil && !b.Gate[n] {
 					out++
 				}
 			}
@@ -160,6 +160,17 @@ func (p *Pipeline) verlTotals(b *batch.Batch) {
 			touched++
 		}
 	}
-	p.add("rollout_corr/rollout_rs_masked_fraction", float64(rejected)/(float64(tokens)+masked.Epsilon))
-	p.add("rollout_corr/rollout_rs_seq_masked_fraction", float64(touched)/float64(max(b.Len(), 1)))
+	p.set("rollout_corr/rollout_rs_masked_fraction", float64(rejected)/(float64(tokens)+masked.Epsilon))
+	p.set("rollout_corr/rollout_rs_seq_masked_fraction", float64(touched)/float64(max(b.Len(), 1)))
+}
+
+// set replaces the figure of that name, or appends it.
+func (p *Pipeline) set(name string, value float64) {
+	for i := range p.metrics {
+		if p.metrics[i].Name == name {
+			p.metrics[i].Value = value
+			return
+		}
+	}
+	p.add(name, value)
 }

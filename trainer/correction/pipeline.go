@@ -76,6 +76,7 @@ type Pipeline struct {
 
 	input    Input
 	metrics  []batch.Metric
+	atBatch  int // how many of metrics the batch stage reported
 	logRatio []float64
 	buffer   []float64
 	weights  Weights
@@ -126,8 +127,8 @@ func (p *Pipeline) Validate() error {
 	return nil
 }
 
-// Metrics returns the figures of the last Apply that had something to compute,
-// in a fixed order. The slice is overwritten by the next.
+// Metrics returns the figures of the last AtBatch and the last AtStep after it,
+// in a fixed order. The slice is overwritten by the next Apply.
 func (p *Pipeline) Metrics() []batch.Metric { return p.metrics }
 
 // Apply fills b.LossMask, b.Weight and b.Gate. At AtBatch it starts from b.Mask,
@@ -163,6 +164,7 @@ func (p *Pipeline) applyAtBatch(b *batch.Batch) error {
 		return err
 	}
 	b.BatchMask = append(b.BatchMask[:0], b.LossMask...)
+	p.atBatch = len(p.metrics)
 	b.BatchWeight = copied(b.BatchWeight, b.Weight)
 	b.BatchGate = copied(b.BatchGate, b.Gate)
 	return nil
@@ -177,7 +179,7 @@ func (p *Pipeline) applyAtStep(b *batch.Batch) error {
 	if p.Mode != Bypass && !p.hasStepMasks() {
 		return nil
 	}
-	p.metrics = p.metrics[:0]
+	p.metrics = p.metrics[:p.atBatch]
 	b.LossMask = append(b.LossMask[:0], b.BatchMask...)
 	b.Weight = copied(b.Weight, b.BatchWeight)
 	b.Gate = copied(b.Gate, b.BatchGate)

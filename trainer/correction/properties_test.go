@@ -219,6 +219,43 @@ func TestStepsStartFromTheBatchStage(t *testing.T) {
 	}
 }
 
+// The figures of both stages stand side by side, each name once, and the totals
+// count what both rejected.
+func TestMetricsOfBothStages(t *testing.T) {
+	b := random(7, .3)
+	for n := range b.Advantage {
+		b.Advantage[n] = -1
+	}
+	p := &Pipeline{Weights: &TokenTIS{Cap: 2}, Masks: []Masking{&TokenMask{Low: .7, High: 1.4}, &OPSM{Delta: .1, Signs: Negative}}}
+	for range 3 {
+		apply(t, p, b)
+	}
+	values := map[string]float64{}
+	for _, m := range p.Metrics() {
+		if _, twice := values[m.Name]; twice {
+			t.Errorf("%s is reported twice", m.Name)
+		}
+		values[m.Name] = m.Value
+	}
+	out, tokens := 0., 0.
+	for n, counts := range b.Mask {
+		if counts {
+			tokens++
+			if !b.LossMask[n] || !b.Gate[n] {
+				out++
+			}
+		}
+	}
+	if got := values["rollout_corr/rollout_rs_masked_fraction"]; math.Abs(got-out/tokens) > 1e-9 || out == 0 {
+		t.Errorf("masked fraction %v, counted %v", got, out/tokens)
+	}
+	for _, name := range []string{"rollout_corr/rollout_is_mean", "rollout_corr/rollout_rs_token_mask_masked_fraction", "rollout_corr/rollout_rs_opsm_masked_fraction"} {
+		if _, ok := values[name]; !ok {
+			t.Errorf("%s is not reported", name)
+		}
+	}
+}
+
 // With denominators pre, rejected tokens close their gate and stay in the mask.
 func TestDenominatorPre(t *testing.T) {
 	pre, post := random(8, .5), random(8, .5)

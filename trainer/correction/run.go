@@ -15,6 +15,9 @@ func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 	n := b.Tokens()
 	all := s == AtBatch || p.Mode == Bypass // else only the masks of every step
 	p.current = append(p.current[:0], b.Mask...)
+	if p.Order == Sequential && !all {
+		p.current = append(p.current[:0], b.BatchMask...)
+	}
 	p.kept = refill(p.kept, n, true)
 	p.closed = refill(p.closed, n, false)
 	p.buffer = refill(p.buffer, n, 0)
