@@ -246,6 +246,10 @@ func (p *Pass) entering(layer int) []float32 {
 // the next Begin.
 func (p *Pass) Logits() []float32 { return p.head.logits[:p.targets*p.config.Vocab] }
 
+// Hidden returns the normed residual stream that the head read for the target
+// rows, [targets, d], valid until the next Begin.
+func (p *Pass) Hidden() []float32 { return p.head.normed[:p.targets*p.config.DModel] }
+
 // Routes returns the experts the pass visited in the order [row][layer][rank],
 // valid until the next Begin; empty for a dense model.
 func (p *Pass) Routes() []uint8 { return p.routes }

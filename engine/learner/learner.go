@@ -31,8 +31,9 @@ type StepOptions struct {
 	Temperature float64
 	// Replay says whose routes to follow.
 	Replay Replay
-	// Distributions keeps the full log-probs in the batch's Dist.
-	Distributions bool
+	// Distributions keeps the full log-probs in the batch's Dist, Entropy their
+	// entropies in its Entropy, which else stay those of the scoring pass.
+	Distributions, Entropy bool
 }
 
 // Report is what one gradient came to.
@@ -68,6 +69,7 @@ type Learner struct {
 	out       loss.Grad
 	value     gorgonia.F32
 	dlogits   []float32
+	response  batch.Batch // one response, for ScoreNorms
 }
 
 // New returns a learner that trains params in place, spread over that many workers.
@@ -113,7 +115,7 @@ func (l *Learner) publish() {
 }
 
 // Gradient runs the graph once: the batch forward, the objective as its last
-// operation, and backward. It fills Logp, Entropy and, if asked for, Dist. The
+// operation, and backward. It fills Logp and, if asked for, Entropy and Dist. The
 // error is the objective's, or a NonFinite that names the tensor.
 func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (Report, error) {
 	l.publish()
@@ -185,7 +187,9 @@ func (l *Learner) headAndLoss() error {
 	b := l.batch
 	b.Vocab = l.config.Vocab
 	b.Logp = l.sampled(b.Logp, b)
-	b.Entropy = l.entropies(b.Entropy)
+	if l.options.Entropy {
+		b.Entropy = l.entropies(b.Entropy)
+	}
 	b.Dist = l.distributions(b.Dist, l.options.Distributions)
 	if err := l.checkForward(); err != nil {
 		return err

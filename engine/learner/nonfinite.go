@@ -31,12 +31,21 @@ func (l *Learner) checkForward() error {
 	return nil
 }
 
-// locateForward walks the tensors in the order they are computed.
-func (l *Learner) locateForward() error {
+// CheckWeights returns a NonFinite that names the first parameter that is not
+// finite, or nil.
+func (l *Learner) CheckWeights() error {
 	for _, t := range l.params.Tensors() {
 		if bad := firstNonFinite(t.Data); bad != "" {
 			return &NonFinite{t.Name, bad, "the weights themselves are not finite; the update before was too large, lower learner.optimizer.lr"}
 		}
+	}
+	return nil
+}
+
+// locateForward walks the tensors in the order they are computed.
+func (l *Learner) locateForward() error {
+	if err := l.CheckWeights(); err != nil {
+		return err
 	}
 	overflow := fmt.Sprintf("the activations left the range of %s; use bf16, or a smaller learner.optimizer.lr", l.settings.Numerics.Activations)
 	if bad := firstNonFinite(l.pass.Embedded()); bad != "" {

@@ -31,6 +31,8 @@ const (
 	Old Column = iota
 	// Reference is the frozen policy: LogpRef and DistRef.
 	Reference
+	// Teacher is a frozen policy to distil from: LogpTeacher.
+	Teacher
 )
 
 // ScoreOptions are the choices of one scoring pass.
@@ -41,8 +43,9 @@ type ScoreOptions struct {
 	Temperature float64
 	// Replay says whose routes to follow.
 	Replay Replay
-	// Distributions keeps the full next-token log-probs.
-	Distributions bool
+	// Distributions keeps the full next-token log-probs, SumSquares their sum of
+	// squared probabilities; columns that are not wanted are nil afterwards.
+	Distributions, SumSquares bool
 }
 
 // Scorer computes log-probs and routes of given responses, without gradients.
@@ -76,19 +79,28 @@ func (s *Scorer) Score(b *batch.Batch, o ScoreOptions) {
 	s.pass.Begin(s.weights, &s.pack, engine.Options{Replay: s.replayed(b, o.Replay)})
 	s.pass.Forward()
 	s.logSoftmax(o.Temperature)
-	b.Vocab = s.config.Vocab
+	if o.Column != Teacher {
+		b.Vocab = s.config.Vocab
+	}
 	switch o.Column {
 	case Old:
 		b.LogpOld = s.sampled(b.LogpOld, b)
 		b.Entropy = s.entropies(b.Entropy)
-		b.SumSquares = s.sumSquares(b.SumSquares)
+		b.SumSquares = s.sumSquares(b.SumSquares, o.SumSquares)
 		s.recordRoutes(b)
 		b.DistOld = s.distributions(b.DistOld, o.Distributions)
 	case Reference:
 		b.LogpRef = s.sampled(b.LogpRef, b)
 		b.DistRef = s.distributions(b.DistRef, o.Distributions)
+	case Teacher:
+		b.LogpTeacher = s.sampled(b.LogpTeacher, b)
 	}
 }
+
+// Hidden is the final hidden state of the row that predicts each response
+// token of the last pass, [tokens, width]: what the head reads. It is valid
+// until the next pass.
+func (s *Scorer) Hidden() []float32 { return s.pass.Hidden() }
 
 // layOut packs prompts and responses end to end. The row that reads the token
 // before a response token predicts it; the last response token predicts
@@ -190,8 +202,12 @@ func (s *Scorer) entropies(dst []float64) []float64 {
 	return dst
 }
 
-// sumSquares returns the sum of squared probabilities of each distribution.
-func (s *Scorer) sumSquares(dst []float64) []float64 {
+// sumSquares returns the sum of squared probabilities of each distribution, or
+// nil if they are not wanted.
+func (s *Scorer) sumSquares(dst []float64, wanted bool) []float64 {
+	if !wanted {
+		return nil
+	}
 	dst = resized(dst, len(s.targets))
 	v := s.config.Vocab
 	for n := range dst {
