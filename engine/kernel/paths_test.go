@@ -9,11 +9,12 @@ import (
 
 // Whole operations on every path against plain Go, bit for bit.
 
-func TestOperationPathsAgree(t *testing.T) {
+// operationCases returns everything an operation computes, by name.
+func operationCases() map[string]func() []float32 {
 	rng := newRand(71)
 	const rows, d = 21, 37
 	x, dy, gain := normals(rng, rows*d), normals(rng, rows*d), normals(rng, d)
-	operations := map[string]func() []float32{
+	return map[string]func() []float32{
 		"rmsnorm": func() []float32 {
 			var out []float32
 			for _, red := range reductions() {
@@ -70,6 +71,10 @@ func TestOperationPathsAgree(t *testing.T) {
 			return out
 		},
 	}
+}
+
+func TestOperationPathsAgree(t *testing.T) {
+	operations := operationCases()
 	eachPath(t, func(t *testing.T) {
 		for name, f := range operations {
 			got := f()
@@ -80,24 +85,27 @@ func TestOperationPathsAgree(t *testing.T) {
 	})
 }
 
+// attentionOperation computes everything of one sequence of shape t, heads,
+// key heads, head dimension.
+func attentionOperation(num AttentionNumerics, d [4]int) []float32 {
+	c := newAttentionCase(80, d[0], d[1], d[2], d[3])
+	out, lse := c.decode(num)
+	again, _ := c.prefill(num, c.t)
+	dq, dk, dv := make([]float32, len(c.q)), make([]float32, len(c.k)), make([]float32, len(c.v))
+	AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, nil)
+	for _, x := range [][]float32{lse, again, dq, dk, dv} {
+		out = append(out, x...)
+	}
+	return out
+}
+
 func TestAttentionPathsAgree(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for name, num := range attentionNumerics() {
-			for i, d := range [][4]int{{21, 4, 4, 8}, {40, 6, 3, 16}, {18, 7, 7, 20}, {17, 2, 1, 5}} {
-				run := func() []float32 {
-					c := newAttentionCase(uint64(80+i), d[0], d[1], d[2], d[3])
-					out, lse := c.decode(num)
-					again, _ := c.prefill(num, c.t)
-					dq, dk, dv := make([]float32, len(c.q)), make([]float32, len(c.k)), make([]float32, len(c.v))
-					AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, nil)
-					for _, x := range [][]float32{lse, again, dq, dk, dv} {
-						out = append(out, x...)
-					}
-					return out
-				}
-				got := run()
+			for _, d := range [][4]int{{21, 4, 4, 8}, {40, 6, 3, 16}, {18, 7, 7, 20}, {17, 2, 1, 5}} {
+				got := attentionOperation(num, d)
 				var want []float32
-				inGo(func() { want = run() })
+				inGo(func() { want = attentionOperation(num, d) })
 				sameBits(t, fmt.Sprint(name, d), got, want)
 			}
 		}
