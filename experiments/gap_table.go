@@ -16,8 +16,9 @@ func GapTable(m *trainer.Measurement) *results.Table {
 	t := &results.Table{
 		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d", m.Checkpoint, m.Task, m.Seed),
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"),
-			right("mean |dlogp|", ""), right("max |dlogp|", ""), right("max |dp|", ""), right("1 - Pearson", ""), right("chi2 token", ""), right("unequal", "")},
-		Note: "KL is exact, over the full vocabulary. k3, dlogp and dp are of the sampled token. Unequal: tokens whose log-probs differ in any bit.",
+			right("mean |Δ|", ""), right("max |Δ|", ""), right("max |Δp|", ""), right("1 - r", ""), right("chi²", ""), right("unequal", "")},
+		Note: "KL is exact, over the full vocabulary. The rest is of the sampled token: Δ is the difference of log-probs, Δp of probabilities, " +
+			"r their correlation. Unequal: tokens whose log-probs differ in any bit.",
 	}
 	for _, p := range m.Pairs {
 		g := p.Gap
@@ -38,9 +39,9 @@ func RouteTable(m *trainer.Measurement) *results.Table {
 	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
 	t := &results.Table{
 		Title: "Routing flips, and what replaying the rollout engine's routes removes",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("flips per token-layer"), right("tokens flipped"),
-			right("|dlogp| flipped"), right("|dlogp| rest"), right("k3"), right("k3 with replay"), right("removed")},
-		Note: "A flip is another set of experts in the learner than in the rollout engine. Flipped and rest: means over tokens with and without a flip.",
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("flips per layer"), right("tokens flipped"),
+			right("|Δ| flipped"), right("|Δ| rest"), right("k3"), right("with replay"), right("removed")},
+		Note: "A flip is another set of experts in the learner than in the rollout engine. |Δ| flipped and rest: mean difference of log-probs over tokens with and without a flip.",
 	}
 	for _, p := range m.Pairs {
 		g := p.Gap
