@@ -7,10 +7,10 @@
 // gradients are one flat slice each, and a node views the run of its block, so
 // optimiser, clipping and weight sync work on plain memory.
 //
-//	l := learner.New(params, numerics, learner.Settings{Optimizer: ...}, 1)
+//	l := learner.New(params, learner.Settings{Numerics: numerics, AdamW: ...}, 1)
 //	l.Score(&b, learner.ScoreOptions{Temperature: 1})           // fills LogpOld, RoutesOld
 //	report, err := l.Gradient(&mini, objective, learner.StepOptions{Temperature: 1})
-//	l.Update(report, 1)
+//	l.Update(rate)                                              // unless report.Skipped
 //
 // All imports of Gorgonia are in this package. A test holds the graph's
 // gradients against the kernels called directly, bit for bit, so the frozen

@@ -138,12 +138,11 @@ func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (
 	}
 	r.GradNorm = norm(l.grad.Theta)
 	if math.IsNaN(r.GradNorm) || math.IsInf(r.GradNorm, 0) {
-		if l.scale.active() {
-			l.scale.overflow()
-			r.Skipped = true
-			return r, nil
+		if !l.scale.overflow() {
+			return r, l.nonFiniteGradient()
 		}
-		return r, l.nonFiniteGradient()
+		r.Skipped = true
+		return r, nil
 	}
 	l.scale.fine()
 	return r, nil
@@ -210,15 +209,15 @@ func (l *Learner) headGradient() error {
 	l.dlogits = resized(l.dlogits, len(l.targets)*v)
 	scale := l.scale.factor() / l.options.Temperature
 	for n, g := range l.out.DLogp {
-		row, logp := l.dlogits[n*v:(n+1)*v], l.logp[n*v:(n+1)*v]
-		if g == 0 {
+		row, c := l.dlogits[n*v:(n+1)*v], float32(g*scale)
+		if c == 0 {
 			clear(row)
-		} else {
-			for a, lp := range logp {
-				row[a] = float32(-g * scale * math.Exp(float64(lp)))
-			}
-			row[l.batch.Token[n]] += float32(g * scale)
+			continue
 		}
+		for a, p := range l.probs[n*v : (n+1)*v] {
+			row[a] = float32(-c * p)
+		}
+		row[l.batch.Token[n]] += c
 	}
 	for i, g := range l.out.DLogits {
 		l.dlogits[i] += float32(g * scale)

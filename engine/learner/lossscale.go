@@ -29,8 +29,16 @@ func (s *lossScaler) factor() float64 {
 	return s.scale
 }
 
-// overflow halves the factor: the gradient was not finite and is thrown away.
-func (s *lossScaler) overflow() { s.scale, s.clean = max(s.scale/2, 1), 0 }
+// overflow halves the factor, down to 1: the gradient was not finite and is
+// thrown away. It returns false where there is nothing left to halve, and the
+// fault is not the factor's.
+func (s *lossScaler) overflow() bool {
+	if s.factor() <= 1 {
+		return false
+	}
+	s.scale, s.clean = max(s.scale/2, 1), 0
+	return true
+}
 
 // fine counts a finite gradient and doubles the factor when there were enough.
 func (s *lossScaler) fine() {

@@ -1,7 +1,7 @@
 package learner
 
 import (
-	"math"
+	"fmt"
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
@@ -60,6 +60,7 @@ type Scorer struct {
 	targets []int32
 	replay  []uint8
 	logp    []float32 // [tokens, vocab] log-probs of the last pass
+	probs   []float32 // [tokens, vocab] and their exponentials
 }
 
 // NewScorer returns a scorer for models of that shape.
@@ -107,6 +108,9 @@ func (s *Scorer) Hidden() []float32 { return s.pass.Hidden() }
 // nothing and is left out.
 func (s *Scorer) layOut(b *batch.Batch) {
 	s.pack.Reset()
+	if s.targets == nil {
+		s.targets = []int32{} // to a pack, nil would mean every row
+	}
 	s.targets = s.targets[:0]
 	for i := range b.Len() {
 		from, to := b.Span(i)
@@ -120,20 +124,27 @@ func (s *Scorer) layOut(b *batch.Batch) {
 	s.pack.Targets = s.targets
 }
 
-// replayed lays recorded routes out in the order of the pack's rows.
+// replayed lays recorded routes out in the order of the pack's rows. It panics
+// if the batch does not hold the routes that are to be replayed: a pass without
+// them would look like one with them.
 func (s *Scorer) replayed(b *batch.Batch, r Replay) []uint8 {
 	prompts, routes := b.PromptRoutes, b.RoutesRoll
 	switch r {
 	case ReplayOld:
 		prompts, routes = b.PromptRoutesOld, b.RoutesOld
 	case ReplayRollout:
-	default:
+	case ReplayNone, "":
 		return nil
+	default:
+		panic(fmt.Sprintf("learner: unknown replay %q", r))
 	}
-	if s.config.Dense() || len(routes) == 0 {
+	if s.config.Dense() {
 		return nil
 	}
 	per := s.config.Layers * s.config.TopK
+	if len(routes) != b.Tokens()*per {
+		panic(fmt.Sprintf("learner: replay %s of %d routes, %d tokens have %d", r, len(routes), b.Tokens(), b.Tokens()*per))
+	}
 	s.replay = s.replay[:0]
 	for i := range b.Len() {
 		from, to := b.Span(i)
@@ -155,32 +166,33 @@ func (s *Scorer) replayed(b *batch.Batch, r Replay) []uint8 {
 	return s.replay
 }
 
-// recordRoutes keeps the experts the pass visited.
+// recordRoutes keeps the experts the pass visited. Those of the prompts, slices
+// of slices that a selection from the batch shares, are new memory, one piece.
 func (s *Scorer) recordRoutes(b *batch.Batch) {
 	per := s.config.Layers * s.config.TopK
 	b.Layers, b.TopK = s.config.Layers, s.config.TopK
 	routes := s.pass.Routes()
-	b.RoutesOld = b.RoutesOld[:0]
-	for len(b.PromptRoutesOld) < b.Len() {
-		b.PromptRoutesOld = append(b.PromptRoutesOld, nil)
-	}
-	b.PromptRoutesOld = b.PromptRoutesOld[:b.Len()]
+	prompts := make([]uint8, 0, len(routes))
+	b.RoutesOld, b.PromptRoutesOld = b.RoutesOld[:0], b.PromptRoutesOld[:0]
 	for i := range b.Len() {
-		from, prompt := s.pack.Offsets[i], len(b.Prompt[i])-1
-		to := s.pack.Offsets[i+1]
+		from, to := s.pack.Offsets[i], s.pack.Offsets[i+1]
+		prompt := from + len(b.Prompt[i]) - 1
 		if b.Offsets[i] == b.Offsets[i+1] {
-			to = from + prompt
+			to = prompt // the prompt's last row predicts a token that is not there
 		}
-		b.PromptRoutesOld[i] = append(b.PromptRoutesOld[i][:0], routes[from*per:(from+prompt)*per]...)
-		b.RoutesOld = append(b.RoutesOld, routes[(from+prompt)*per:to*per]...)
+		n := len(prompts)
+		prompts = append(prompts, routes[from*per:prompt*per]...)
+		b.PromptRoutesOld = append(b.PromptRoutesOld, prompts[n:len(prompts):len(prompts)])
+		b.RoutesOld = append(b.RoutesOld, routes[prompt*per:to*per]...)
 	}
 }
 
-// logSoftmax turns the logits of the last pass into log-probs.
+// logSoftmax turns the logits of the last pass into log-probs and probabilities.
 func (s *Scorer) logSoftmax(temperature float64) {
 	logits := s.pass.Logits()
-	s.logp = resized(s.logp, len(logits))
+	s.logp, s.probs = resized(s.logp, len(logits)), resized(s.probs, len(logits))
 	kernel.LogSoftmaxRows(s.logp, logits, len(s.targets), s.config.Vocab, float32(1/temperature))
+	kernel.Exp(s.probs, s.logp)
 }
 
 // sampled returns the log-prob of each response token.
@@ -192,12 +204,20 @@ func (s *Scorer) sampled(dst []float64, b *batch.Batch) []float64 {
 	return dst
 }
 
-// entropies returns the entropy of each next-token distribution, in nats.
+// entropies returns the entropy of each next-token distribution, in nats; a
+// probability of zero adds nothing.
 func (s *Scorer) entropies(dst []float64) []float64 {
 	dst = resized(dst, len(s.targets))
 	v := s.config.Vocab
 	for n := range dst {
-		dst[n] = float64(kernel.Entropy(s.logp[n*v : (n+1)*v]))
+		logp := s.logp[n*v : (n+1)*v]
+		var h float32
+		for a, p := range s.probs[n*v : (n+1)*v] {
+			if p > 0 {
+				h -= float32(p * logp[a])
+			}
+		}
+		dst[n] = float64(h)
 	}
 	return dst
 }
@@ -212,8 +232,8 @@ func (s *Scorer) sumSquares(dst []float64, wanted bool) []float64 {
 	v := s.config.Vocab
 	for n := range dst {
 		var sum float64
-		for _, x := range s.logp[n*v : (n+1)*v] {
-			sum += math.Exp(2 * float64(x))
+		for _, p := range s.probs[n*v : (n+1)*v] {
+			sum += float64(p) * float64(p) // exact, fused or not
 		}
 		dst[n] = sum
 	}

@@ -7,7 +7,7 @@
 //
 //	e := rollout.New(config, numerics, 64, 1)
 //	e.Publish(params, version)
-//	e.Generate(&b, requests, rollout.Sampling{Temperature: 1, MaxTokens: 64, Stop: eos})
+//	e.Generate(&b, requests, rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: 64, Stop: eos})
 //
 // Each response draws from its own random stream, so the order of the
 // requests, the number of slots and the number of workers change no token as

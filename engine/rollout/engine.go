@@ -25,10 +25,11 @@ type Engine struct {
 	cache   *engine.Cache
 	sampler sampler
 
-	pack  engine.Pack
-	slots []slot
-	ids   []int // cache slots of the pack's sequences
-	out   recording
+	pack    engine.Pack
+	slots   []slot
+	ids     []int   // cache slots of the pack's sequences
+	targets []int32 // the last row of each
+	out     recording
 }
 
 // slot is one sequence being decoded.
@@ -85,8 +86,7 @@ func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 // new ones, the last token for the others. It returns how many finished.
 func (e *Engine) step(requests []Request, s Sampling) (finished int) {
 	e.pack.Reset()
-	targets := e.pack.Targets[:0]
-	e.ids = e.ids[:0]
+	e.targets, e.ids = e.targets[:0], e.ids[:0]
 	for i := range e.slots {
 		k := &e.slots[i]
 		if k.request < 0 {
@@ -97,10 +97,10 @@ func (e *Engine) step(requests []Request, s Sampling) (finished int) {
 		} else {
 			e.pack.Add(k.length, e.out.last(k.request))
 		}
-		targets = append(targets, int32(e.pack.Rows()-1))
+		e.targets = append(e.targets, int32(e.pack.Rows()-1))
 		e.ids = append(e.ids, i)
 	}
-	e.pack.Targets = targets
+	e.pack.Targets = e.targets
 	e.pass.Begin(e.weights, &e.pack, engine.Options{Cache: e.cache, Slots: e.ids})
 	e.pass.Forward()
 	logits, routes, vocab := e.pass.Logits(), e.pass.Routes(), e.config.Vocab

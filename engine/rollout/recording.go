@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"slices"
+
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
@@ -15,12 +17,16 @@ type recording struct {
 	token    []int32
 	logp     []float64
 	kept     []float64
-	support  [][]int32
+	ids      []int32 // the supports of all tokens, in the order they were drawn
+	support  []span  // of each token, in ids
 	version  []int32
 	routes   []uint8
 	dist     []float32
 	prompts  [][]uint8 // routes of each prompt's rows but the last
 }
+
+// span is a run of a slice; an empty one means that there was no truncation.
+type span struct{ from, to int }
 
 // begin makes room for n responses.
 func (r *recording) begin(c model.Config, n int, s Sampling) {
@@ -31,8 +37,7 @@ func (r *recording) begin(c model.Config, n int, s Sampling) {
 	clear(r.finished)
 	r.token, r.logp, r.kept = resized(r.token, size), resized(r.logp, size), resized(r.kept, size)
 	r.version = resized(r.version, size)
-	r.support = resized(r.support, size)
-	clear(r.support)
+	r.ids, r.support = r.ids[:0], resized(r.support, size)
 	r.routes = resized(r.routes, size*r.perRow)
 	r.dist = r.dist[:0]
 	if s.Distributions {
@@ -60,40 +65,49 @@ func (r *recording) add(request int, d drawn, routes []uint8, logp []float32, ve
 	at := request*r.maxTokens + r.length[request]
 	r.length[request]++
 	r.token[at], r.logp[at], r.kept[at], r.version[at] = d.token, d.logp, d.kept, int32(version)
-	if d.support != nil {
-		r.support[at] = append([]int32(nil), d.support...)
-	}
+	r.support[at] = span{len(r.ids), len(r.ids) + len(d.support)}
+	r.ids = append(r.ids, d.support...)
 	copy(r.routes[at*r.perRow:], routes)
 	if len(r.dist) > 0 {
 		copy(r.dist[at*r.vocab:], logp)
 	}
 }
 
-// store packs the responses, in order, into a batch.
+// store packs the responses, in order, into a batch, in the memory the batch
+// has. Supports and prompt routes, slices of slices that a selection from the
+// batch shares, are new memory, one piece each.
 func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s Sampling) {
 	b.Layers, b.TopK, b.Vocab = c.Layers, c.TopK, c.Vocab
 	b.Offsets = append(b.Offsets[:0], 0)
-	b.Prompt, b.PromptRoutes, b.Finished = b.Prompt[:0], b.PromptRoutes[:0], b.Finished[:0]
+	b.Prompt, b.Finished = b.Prompt[:0], b.Finished[:0]
 	b.Token, b.LogpRoll, b.KeptMass, b.Version = b.Token[:0], b.LogpRoll[:0], b.KeptMass[:0], b.Version[:0]
 	b.Support, b.RoutesRoll, b.DistRoll, b.Mask = b.Support[:0], b.RoutesRoll[:0], b.DistRoll[:0], b.Mask[:0]
+	b.PromptRoutes = b.PromptRoutes[:0]
+	ids, routes := slices.Clone(r.ids), slices.Concat(r.prompts[:len(requests)]...)
 	for i := range requests {
 		from := i * r.maxTokens
 		to := from + r.length[i]
 		b.Offsets = append(b.Offsets, b.Offsets[i]+r.length[i])
 		b.Prompt = append(b.Prompt, requests[i].Prompt)
-		b.PromptRoutes = append(b.PromptRoutes, append([]uint8(nil), r.prompts[i]...))
+		n := len(r.prompts[i])
+		b.PromptRoutes = append(b.PromptRoutes, routes[:n:n])
+		routes = routes[n:]
 		b.Finished = append(b.Finished, r.finished[i])
 		b.Token = append(b.Token, r.token[from:to]...)
 		b.LogpRoll = append(b.LogpRoll, r.logp[from:to]...)
 		b.KeptMass = append(b.KeptMass, r.kept[from:to]...)
 		b.Version = append(b.Version, r.version[from:to]...)
-		b.Support = append(b.Support, r.support[from:to]...)
 		b.RoutesRoll = append(b.RoutesRoll, r.routes[from*r.perRow:to*r.perRow]...)
 		if s.Distributions {
 			b.DistRoll = append(b.DistRoll, r.dist[from*r.vocab:to*r.vocab]...)
 		}
-		for range r.length[i] {
+		for _, at := range r.support[from:to] {
 			b.Mask = append(b.Mask, true)
+			if at.from == at.to {
+				b.Support = append(b.Support, nil)
+			} else {
+				b.Support = append(b.Support, ids[at.from:at.to:at.to])
+			}
 		}
 	}
 	if !s.Distributions {

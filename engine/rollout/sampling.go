@@ -3,7 +3,6 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -94,7 +93,7 @@ func (m *sampler) draw(logits []float32, s Sampling, rng *rand.PCG) drawn {
 	d.token = m.pick(d.support, d.kept, rng)
 	d.logp = float64(m.logp[d.token])
 	if d.support != nil {
-		d.logp -= math.Log(d.kept)
+		d.logp -= float64(kernel.Log32(float32(d.kept))) // math.Log differs between processors
 	}
 	if s.LogProbs == Raw {
 		kernel.LogSoftmax(m.probs, logits, n, 1)
