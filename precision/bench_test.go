@@ -1,6 +1,7 @@
 package precision
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -29,10 +30,10 @@ func perElement(b *testing.B, n int) {
 }
 
 func BenchmarkRoundSlice(b *testing.B) {
-	const n = 4096
 	for _, f := range []Format{FP32, TF32, BF16, FP16, E4M3, E5M2, E2M1, INT8} {
 		for _, in := range benchInputs {
-			b.Run(f.Name+"/"+in.name, func(b *testing.B) {
+			eachPath(b, f.Name+"/"+in.name, func(b *testing.B) {
+				const n = 4096
 				src, dst := benchSlice(n, in.scale), make([]float32, n)
 				for b.Loop() {
 					f.RoundSlice(dst, src)
@@ -43,21 +44,53 @@ func BenchmarkRoundSlice(b *testing.B) {
 	}
 }
 
+// The rows that an engine rounds: a head, a token of a small model, one with a
+// tail.
+func BenchmarkRoundSliceShort(b *testing.B) {
+	for _, f := range []Format{BF16, FP16, E4M3} {
+		for _, n := range []int{8, 32, 61, 64} {
+			eachPath(b, fmt.Sprintf("%s/%d", f, n), func(b *testing.B) {
+				src, dst := benchSlice(n, 1), make([]float32, n)
+				for b.Loop() {
+					f.RoundSlice(dst, src)
+				}
+				perElement(b, n)
+			})
+		}
+	}
+}
+
+// A chain of rounded sums, each of which waits for the last.
 func BenchmarkRound(b *testing.B) {
 	for _, f := range []Format{BF16, FP16, E4M3} {
-		b.Run(f.Name, func(b *testing.B) {
-			src := benchSlice(1024, 1)
-			var sum float32
-			for b.Loop() {
+		src := benchSlice(1024, 0x1p-4)
+		for _, way := range []struct {
+			name string
+			sum  func() float32
+		}{
+			{"format", func() (sum float32) {
 				for _, x := range src {
-					sum += f.Round(x)
+					sum = f.Round(sum + x)
 				}
-			}
-			if sum != sum {
-				b.Fatal("NaN")
-			}
-			perElement(b, len(src))
-		})
+				return sum
+			}},
+			{"rounder", func() (sum float32) {
+				r := f.Rounder()
+				for _, x := range src {
+					sum = r.Round(sum + x)
+				}
+				return sum
+			}},
+		} {
+			b.Run(f.Name+"/"+way.name, func(b *testing.B) {
+				for b.Loop() {
+					if way.sum() != way.sum() {
+						b.Fatal("the sum depends on the time of day")
+					}
+				}
+				perElement(b, 2*len(src))
+			})
+		}
 	}
 }
 
@@ -74,19 +107,37 @@ func BenchmarkRoundSliceStochastic(b *testing.B) {
 	}
 }
 
+var benchQuantizers = []string{"fp8_e4m3/tensor", "fp8_e4m3/channel", "fp8_e4m3/1x128", "fp8_e4m3/128x128", "int8/channel", "fp4_e2m1/mx", "fp4_e2m1/nv"}
+
 func BenchmarkRoundTrip(b *testing.B) {
-	const rows, cols = 256, 64
-	for _, text := range []string{"fp8_e4m3/tensor", "fp8_e4m3/channel", "fp8_e4m3/1x128", "fp8_e4m3/128x128", "int8/channel", "fp4_e2m1/mx", "fp4_e2m1/nv"} {
-		b.Run(text, func(b *testing.B) {
-			q, err := ParseQuantizer(text)
-			if err != nil {
-				b.Fatal(err)
-			}
+	for _, text := range benchQuantizers {
+		eachPath(b, text, func(b *testing.B) {
+			const rows, cols = 256, 64
+			q := mustQuantizer(b, text)
 			src, dst := benchSlice(rows*cols, 1), make([]float32, rows*cols)
 			for b.Loop() {
 				q.RoundTrip(dst, src, rows, cols)
 			}
 			perElement(b, rows*cols)
 		})
+	}
+}
+
+// One activation row at a time, as engines quantise: values and scales for the
+// matmul, and the numbers that they stand for.
+func BenchmarkQuantizeRow(b *testing.B) {
+	for _, text := range benchQuantizers {
+		for _, cols := range []int{32, 64, 256} {
+			eachPath(b, fmt.Sprintf("%s/%d", text, cols), func(b *testing.B) {
+				q := mustQuantizer(b, text)
+				src, dst, values := benchSlice(cols, 1), make([]float32, cols), make([]float32, cols)
+				scales := make([]float32, q.ScaleCount(1, cols))
+				for b.Loop() {
+					q.Quantize(values, scales, src, 1, cols)
+					q.Dequantize(dst, values, scales, 1, cols)
+				}
+				perElement(b, cols)
+			})
+		}
 	}
 }

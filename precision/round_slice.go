@@ -9,23 +9,13 @@ import (
 // into dst. The two have the same length and may be the same slice; they must
 // not overlap otherwise. It does not allocate. For FP32 it copies.
 //
-// It is the one entry through which slices are rounded: kernels in other
-// languages hide behind it and must return these bits.
+// It is the one entry through which slices are rounded: assembly hides behind it
+// and returns the bits of the loops below.
 func (f Format) RoundSlice(dst, src []float32) {
 	mustMatch("RoundSlice", len(dst), len(src))
-	f.mustBeSet()
-	switch {
-	case f.Identity():
-		copy(dst, src)
-	case f == BF16:
-		roundSliceBF16(dst, src)
-	case f.ExponentBits == 8:
-		roundSliceWide(dst, src, uint(23-f.MantissaBits), f.limit(), f.overflowBits())
-	case f.Integer():
-		roundSliceInteger(dst, src, f.Max)
-	default:
-		roundSliceNarrow(dst, src, f.minExp(), f.lift(), f.limit(), f.overflowBits())
-	}
+	var r Rounder
+	r.set(&f)
+	r.slice(dst, src)
 }
 
 // mustMatch panics if two slices differ in length.

@@ -15,10 +15,11 @@ func checkNearest(t *testing.T, f Format, x, want float32) {
 	t.Helper()
 	var slice [1]float32
 	f.RoundSlice(slice[:], []float32{x})
+	rounder := f.Rounder()
 	for _, got := range []struct {
 		path  string
 		value float32
-	}{{"Round", f.Round(x)}, {"RoundMode", f.RoundMode(x, NearestEven, 0)}, {"RoundSlice", slice[0]}} {
+	}{{"Round", f.Round(x)}, {"RoundMode", f.RoundMode(x, NearestEven, 0)}, {"RoundSlice", slice[0]}, {"Rounder.Round", rounder.Round(x)}} {
 		if !sameBits(got.value, want) {
 			t.Fatalf("%s: %s(%g = %#08x) = %g, want %g", f, got.path, x, math.Float32bits(x), got.value, want)
 		}
@@ -105,26 +106,29 @@ func TestRoundAgainstFloat16Module(t *testing.T) {
 
 var everyFloat32 = flag.Bool("every", false, "let TestEveryFloat32 try all 2^32 patterns (one or two minutes per format)")
 
-// The fast slices against RoundMode, which works another way, over the whole of
-// float32: a sample of 2^19 patterns, or all of them with -every.
+// The fast slices, on every path, and the prepared Rounder against RoundMode,
+// which works another way, over the whole of float32: a sample of 2^19 patterns,
+// or all of them with -every.
 func TestEveryFloat32(t *testing.T) {
 	const chunk = 1 << 12
 	stride := uint64(8191) // prime, so that the sample is spread over all bits
 	if *everyFloat32 {
 		stride = 1
 	}
-	src, dst := make([]float32, chunk), make([]float32, chunk)
+	src, want, got := make([]float32, chunk), make([]float32, chunk), make([]float32, chunk)
 	for _, f := range []Format{TF32, BF16, FP16, E4M3, E5M2, E3M2, E2M3, E2M1, INT8} {
+		r := f.Rounder()
 		for next := uint64(0); next < 1<<32; {
 			for i := range src {
 				src[i] = math.Float32frombits(uint32(next))
 				next += stride
+				want[i] = f.RoundMode(src[i], NearestEven, 0)
+				got[i] = r.Round(src[i])
 			}
-			f.RoundSlice(dst, src)
-			for i, x := range src {
-				if want := f.RoundMode(x, NearestEven, 0); math.Float32bits(dst[i]) != math.Float32bits(want) {
-					t.Fatalf("%s: RoundSlice(%g = %#08x) = %g, want %g", f, x, math.Float32bits(x), dst[i], want)
-				}
+			mustEqualBits(t, f.Name+" Rounder.Round", got, want)
+			for p := pathGo; p <= bestPath(); p++ {
+				onPath(p, func() { f.RoundSlice(got, src) })
+				mustEqualBits(t, f.Name+" "+p.String(), got, want)
 			}
 		}
 	}
@@ -181,15 +185,24 @@ func TestOverflow(t *testing.T) {
 func TestNaNKeepsItsBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, f := range testFormats(t) {
+		r := f.Rounder()
 		for _, b := range []uint32{0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff, 0x7fa5a5a5} {
 			x := math.Float32frombits(b)
-			nearest, random := []float32{x}, []float32{x}
-			f.RoundSlice(nearest, nearest)
+			random := []float32{x}
 			f.RoundSliceStochastic(random, random, rng)
-			for i, got := range []float32{f.Round(x), nearest[0], random[0],
-				f.RoundMode(x, NearestEven, 0), f.RoundMode(x, TowardZero, 0), f.RoundMode(x, Stochastic, 1)} {
+			results := []float32{f.Round(x), random[0], r.Round(x),
+				f.RoundMode(x, NearestEven, 0), f.RoundMode(x, TowardZero, 0), f.RoundMode(x, Stochastic, 1)}
+			for p := pathGo; p <= bestPath(); p++ {
+				row := make([]float32, 19) // whole vectors and a tail
+				for i := range row {
+					row[i] = x
+				}
+				onPath(p, func() { f.RoundSlice(row, row) })
+				results = append(results, row...)
+			}
+			for i, got := range results {
 				if math.Float32bits(got) != b {
-					t.Errorf("%s: path %d turns NaN %#08x into %#08x", f, i, b, math.Float32bits(got))
+					t.Errorf("%s: result %d turns NaN %#08x into %#08x", f, i, b, math.Float32bits(got))
 				}
 			}
 		}
@@ -252,6 +265,8 @@ func TestZeroFormatPanics(t *testing.T) {
 		"Round":      func() { Format{}.Round(1) },
 		"RoundMode":  func() { Format{}.RoundMode(1, NearestEven, 0) },
 		"RoundSlice": func() { Format{}.RoundSlice(nil, nil) },
+		"Rounder":    func() { Format{}.Rounder() },
+		"rounder":    func() { new(Rounder).RoundSlice(make([]float32, 20), make([]float32, 20)) },
 		"Stochastic": func() { Format{}.RoundSliceStochastic(nil, nil, nil) },
 		"Encode":     func() { Format{}.Encode(1) },
 		"Decode":     func() { Format{}.Decode(1) },

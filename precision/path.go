@@ -1,0 +1,18 @@
+package precision
+
+// path is an implementation of the loops over slices. All give the same bits:
+// plain Go is the definition, and the tests hold the others to it.
+type path uint8
+
+const (
+	pathGo     path = iota // every processor has it
+	pathAVX2               // assembly for amd64 with AVX2
+	pathAVX512             // assembly for amd64 with AVX-512 F
+)
+
+// String returns "go", "avx2" or "avx512".
+func (p path) String() string { return [...]string{"go", "avx2", "avx512"}[p] }
+
+// current is the path in use: the fastest that this processor has. Tests change
+// it, between calls.
+var current = bestPath()
