@@ -3,6 +3,7 @@ package correction
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -44,8 +45,10 @@ func example() *batch.Batch {
 	b.Turn = []int32{0, 0, 1}
 	b.Vocab = 3
 	for range 3 {
-		b.DistRoll = append(b.DistRoll, -0.693147, -1.20397, -1.60944) // .5 .3 .2
-		b.Dist = append(b.Dist, -0.916291, -0.916291, -1.60944)        // .4 .4 .2
+		for a, p := range []float64{.5, .3, .2} {
+			b.DistRoll = append(b.DistRoll, float32(math.Log(p)))
+			b.Dist = append(b.Dist, float32(math.Log([]float64{.4, .4, .2}[a])))
+		}
 	}
 	return b
 }

@@ -297,6 +297,41 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// At a gradient step too, a sequential pipeline lets OPSM see survivors only:
+// the outlier token that the batch stage dropped does not condemn the response.
+func TestOrderAtSteps(t *testing.T) {
+	for _, c := range []struct {
+		order Order
+		want  []bool
+	}{{Sequential, []bool{true, true, true}}, {Independent, []bool{false, false, false}}} {
+		b := rows([][]float64{{-1, -6, -1}}, [][]float64{{-1, -1, -1}})
+		apply(t, &Pipeline{Order: c.order, Masks: []Masking{&TokenMask{Low: .5, High: 2}, &OPSM{Delta: .5, Signs: Negative}}}, b)
+		for n, counts := range b.LossMask {
+			if counts && b.Gate[n] != c.want[n] {
+				t.Errorf("%s: gates %v, want %v", c.order, b.Gate, c.want)
+			}
+		}
+	}
+}
+
+// TRM keeps what lies on its bound, and measures KL(mu || pi), not the reverse.
+func TestTRMByHand(t *testing.T) {
+	b := example()
+	kl := klDivergence(b.DistRoll[:3], b.Dist[:3])
+	if math.Abs(kl-.025267) > 1e-6 {
+		t.Fatalf("KL is %v, want .025267", kl)
+	}
+	for _, c := range []struct {
+		delta float64
+		want  bool
+	}{{kl, true}, {math.Nextafter(kl, 0), false}} {
+		apply(t, &Pipeline{Masks: []Masking{&TRM{Delta: c.delta}}}, b)
+		if b.Gate[0] != c.want {
+			t.Errorf("delta %v: kept %v, want %v", c.delta, b.Gate[0], c.want)
+		}
+	}
+}
+
 func TestValidateNamesTheField(t *testing.T) {
 	for _, c := range []struct {
 		p    *Pipeline

@@ -167,6 +167,31 @@ func TestEstimatorsAreExactInExpectation(t *testing.T) {
 	}
 }
 
+// A gap of a few float32 roundings keeps its digits: KL is half the mean square
+// of the log-ratio under p to leading order, far below the rounding of its terms.
+func TestSmallDivergence(t *testing.T) {
+	logP := []float32{-1.0986123, -1.0986123, -1.0986123}
+	logQ := []float32{-1.0986123 + 2e-6, -1.0986123 - 1e-6, -1.0986123 - 1e-6}
+	want, tv := 0.0, 0.0
+	for a := range logP {
+		d := float64(logQ[a]) - float64(logP[a])
+		p := math.Exp(float64(logP[a]))
+		want += p * d * d / 2
+		tv += p * math.Abs(d) / 2
+	}
+	kl, got := Divergence(logP, logQ)
+	if math.Abs(kl-want) > 1e-3*want || math.Abs(got-tv) > 1e-3*tv {
+		t.Errorf("KL %g and TV %g, want %g and %g", kl, got, want, tv)
+	}
+	if kl, tv := Divergence(logP, logP); kl != 0 || tv != 0 {
+		t.Errorf("KL %g and TV %g of equal rows", kl, tv)
+	}
+	inf := float32(math.Inf(-1))
+	if kl, tv := Divergence([]float32{0, inf}, []float32{float32(math.Log(.5)), float32(math.Log(.5))}); math.Abs(kl-math.Ln2) > 1e-7 || math.Abs(tv-.5) > 1e-7 {
+		t.Errorf("KL %v and TV %v of a certain row, want log 2 and a half", kl, tv)
+	}
+}
+
 func TestSameExpertsIgnoresOrder(t *testing.T) {
 	for _, c := range []struct {
 		a, b []uint8

@@ -104,6 +104,28 @@ func TestLengthSurge(t *testing.T) {
 	}
 }
 
+// A length of exactly factor times the baseline is a surge.
+func TestLengthSurgeBoundary(t *testing.T) {
+	for length, want := range map[int]float64{29: 1, 30: .5} {
+		g := &LengthSurge{Rule: "baseline", Factor: 3, Warmup: 2, Decay: .5, Stretch: 1, Floor: .1}
+		scale := 0.
+		for step := range 6 { // period 3 from step 3
+			l := 10
+			if step == 3 {
+				l = length
+			}
+			d, err := g.Guard(nil, Input{Batch: long(l), Step: step})
+			if err != nil {
+				t.Fatal(err)
+			}
+			scale = d.Scale
+		}
+		if d, err := g.Guard(nil, Input{Batch: long(10), Step: 6}); err != nil || d.Scale != want {
+			t.Errorf("length %d: scale %v then %+v, want %v", length, scale, d, want)
+		}
+	}
+}
+
 func TestLengthRatio(t *testing.T) {
 	g := &LengthSurge{Rule: "ratio", Factor: 1.2, Warmup: 10, Decay: .5, Stretch: 1, Floor: .1}
 	var scales []float64

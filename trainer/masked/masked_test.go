@@ -46,6 +46,11 @@ func TestWhiten(t *testing.T) {
 	if !math.IsInf(y[1], -1) || !math.IsNaN(y[3]) {
 		t.Error("whitening touched entries behind the mask")
 	}
+	two := []float64{1, 3}
+	WhitenWith(two, []bool{true, true}, 0)
+	if math.Abs(two[0]+math.Sqrt(.5)) > 1e-8 || math.Abs(two[1]-math.Sqrt(.5)) > 1e-8 {
+		t.Errorf("two entries become %v, want ±√½", two)
+	}
 	one := []float64{5, 7}
 	Whiten(one, []bool{true, false})
 	if one[0] != 0 || one[1] != 7 {
