@@ -3,10 +3,36 @@
 //
 // A loss reads a batch.Batch and fills a Grad. It never differentiates through
 // anything but the current log-probs; what a paper detaches is visibly
-// detached in the gradient half of the file. Everything is float64: the
+// detached in the gradient half of the file (f.sg). Everything is float64: the
 // engines round, the losses do not.
 //
+//	entry, err := loss.Registry.Lookup("ppo_clip")  // by name or alias
+//	policy := entry.New()                           // a parameter struct with defaults
+//	err = loss.Evaluate(&out, batch, policy, kl)    // out.Loss, out.DLogp, out.Metrics
+//
+// What the methods share:
+//
+//   - Ratios. r is exp(logp - old), w is exp(logp - roll); log-ratios are clamped
+//     to ±20 before the exponential, as in verl, unless log_clamp is 0. A clamped
+//     token has no gradient where the ratio is differentiated.
+//   - Sums. Aggregation names every published way of turning tokens into one
+//     number. Masked tokens are never read, not even multiplied by zero.
+//   - Corrections. Batch.Weight multiplies each token's term (VESPO and GMPO take
+//     it into their sequence weight), Batch.LossMask removes tokens from sums and
+//     statistics, Batch.Gate closes the policy term of a token that stays in every
+//     denominator. A batch without a single token gives loss and gradient zero.
+//   - Clips. A bound belongs to the band; where two branches tie, each has half
+//     of the gradient, as automatic differentiation has it.
+//   - Logits. Methods that need full distributions (exact KL, entropy, kl_cov's
+//     exact penalty) add to Grad.DLogits: d loss/d logits is
+//     DLogp·(onehot(token) - p) + DLogits.
+//
+// The tests hold every loss to finite differences, to hand-worked numbers, to
+// identities, to exact enumeration where theory says so, and to what the peers'
+// own code computes (package golden).
+//
 // What it is not: it does not draw samples, weigh them or reject them; that is
-// the correction stage, whose results arrive in Batch.Weight and
-// Batch.LossMask.
+// the correction stage, whose results arrive in Batch.Weight, Batch.LossMask and
+// Batch.Gate. It does not estimate advantages, but for methods whose paper makes
+// them part of the loss (OAPL, QUATRO, MaxRL).
 package loss

@@ -42,10 +42,7 @@ type Grad struct {
 }
 
 // Metric is one named figure of a step.
-type Metric struct {
-	Name  string
-	Value float64
-}
+type Metric = batch.Metric
 
 // Reset clears the result for a batch of n tokens and keeps the memory.
 func (g *Grad) Reset(n int) {
@@ -57,7 +54,7 @@ func (g *Grad) Reset(n int) {
 
 // Add appends a metric.
 func (g *Grad) Add(name string, value float64) {
-	g.Metrics = append(g.Metrics, Metric{name, value})
+	g.Metrics = append(g.Metrics, Metric{Name: name, Value: value})
 }
 
 // Metric returns the last metric of that name, and whether there is one.

@@ -1,0 +1,101 @@
+package loss
+
+import (
+	"fmt"
+	"testing"
+
+	"driftlab/trainer/batch"
+)
+
+// TestEvalAllocatesNothing in steady state, for every loss, KL term and term.
+func TestEvalAllocatesNothing(t *testing.T) {
+	b := nastyBatch(2, true)
+	out := &Grad{}
+	steady := func(name string, run func() error) {
+		for range 2 { // let the memory grow
+			if err := run(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if n := testing.AllocsPerRun(5, func() { _ = run() }); n != 0 {
+			t.Errorf("%s allocates %v times per evaluation", name, n)
+		}
+	}
+	for _, e := range Registry {
+		l := e.New()
+		steady(e.Name, func() error { return l.Eval(out, b) })
+	}
+	for _, e := range KLRegistry {
+		k := e.New()
+		steady("kl "+e.Name, func() error { out.Reset(b.Tokens()); return k.AddLoss(out, b) })
+	}
+	for _, e := range TermRegistry {
+		term := e.New()
+		steady("term "+e.Name, func() error {
+			out.Reset(b.Tokens())
+			if err := term.Prepare(b); err != nil {
+				return err
+			}
+			return term.AddLoss(out, b)
+		})
+	}
+}
+
+// benchBatch is 64 responses of 128 tokens.
+func benchBatch() *batch.Batch {
+	small := nastyBatch(1, false)
+	b := &batch.Batch{Offsets: []int{0}, Vocab: small.Vocab, LearnerVersion: small.LearnerVersion}
+	for i := range 64 {
+		b.Group, b.Reward, b.Correct = append(b.Group, i/8), append(b.Reward, float64(i%2)), append(b.Correct, i%2 == 1)
+		for t := range 128 {
+			n := (i*131 + t) % small.Tokens()
+			b.Mask = append(b.Mask, t < 100+i%28)
+			b.Token = append(b.Token, small.Token[n])
+			b.Turn = append(b.Turn, int32(t/32))
+			b.Version = append(b.Version, small.Version[n])
+			b.Logp, b.LogpOld, b.LogpRoll = append(b.Logp, small.Logp[n]), append(b.LogpOld, small.LogpOld[n]), append(b.LogpRoll, small.LogpRoll[n])
+			b.LogpRef, b.LogpTeacher = append(b.LogpRef, small.LogpRef[n]), append(b.LogpTeacher, small.LogpTeacher[n])
+			b.Advantage, b.Entropy = append(b.Advantage, small.Advantage[n]), append(b.Entropy, small.Entropy[n])
+			at := n * small.Vocab
+			b.Dist = append(b.Dist, small.Dist[at:at+small.Vocab]...)
+			b.DistRoll = append(b.DistRoll, small.DistRoll[at:at+small.Vocab]...)
+			b.DistRef = append(b.DistRef, small.DistRef[at:at+small.Vocab]...)
+		}
+		b.Offsets = append(b.Offsets, len(b.Mask))
+	}
+	b.DistOld = b.DistRoll
+	return b
+}
+
+func BenchmarkLoss(b *testing.B) {
+	in, out := benchBatch(), &Grad{}
+	for _, e := range Registry {
+		b.Run(fmt.Sprintf("%s/%s", e.Unit, e.Name), func(b *testing.B) {
+			l := e.New()
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := l.Eval(out, in); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(in.Tokens()), "ns/token")
+		})
+	}
+}
+
+func BenchmarkKL(b *testing.B) {
+	in, out := benchBatch(), &Grad{}
+	for _, e := range KLRegistry {
+		b.Run(e.Name, func(b *testing.B) {
+			k := e.New()
+			b.ReportAllocs()
+			for b.Loop() {
+				out.Reset(in.Tokens())
+				if err := k.AddLoss(out, in); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(in.Tokens()), "ns/token")
+		})
+	}
+}

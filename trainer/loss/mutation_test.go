@@ -1,0 +1,126 @@
+package loss
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var mutate = flag.Bool("mutations", false, "compile every listed mutation and run the tests against it (minutes)")
+
+// mutations are changes of one sign, clip or mask each. Every one must break a
+// test: what no test notices is not tested.
+var mutations = []struct{ file, old, new string }{
+	{"ppo_clip.go", "l1, l2 := -a*free, -a*bound", "l1, l2 := -a*free, a*bound"},
+	{"ppo_clip.go", "if r < low || r > high {", "if r < low {"},
+	{"ppo_clip.go", "if dualClip > 0 && a < 0 {", "if dualClip > 0 && a > 0 {"},
+	{"ppo_clip.go", "return x, (dx + dy) / 2", "return x, dy"},
+	{"frame.go", "w *= f.in.Weight[n]", "w *= 1"},
+	{"frame.go", "if f.in.Gate != nil && !f.in.Gate[n] {", "if false {"},
+	{"frame.go", "f.active = in.Active()", "f.active = in.Mask"},
+	{"frame.go", "return math.Exp(clamp(x, -limit, limit)), 0", "return math.Exp(clamp(x, -limit, limit)), math.Exp(clamp(x, -limit, limit))"},
+	{"aggregation.go", "return a.rowWeights(dst, in, in.Mask)", "return a.rowWeights(dst, in, in.Active())"},
+	{"aggregation.go", "dst[i] = ranks / (rows * (length + 1e-8))", "dst[i] = ranks / (rows * (length + 1e-6))"},
+	{"aggregation.go", "dst[i] = ranks / (all * max(length, 1))", "dst[i] = ranks / (rows * max(length, 1))"},
+	{"kl_estimator.go", "derivative = -math.Expm1(x)", "derivative = math.Expm1(x)"},
+	{"kl_estimator.go", "return bounds.Value, 0", "return bounds.Value, derivative"},
+	{"kl_unbiased.go", "return x * k3, x*dk3 + dx*k3", "return x * k3, x*dk3 + 0*dx*k3"},
+	{"kl_controller.go", "clamp(kl/c.Target-1, -0.2, 0.2)", "clamp(kl/c.Target-1, -0.2, 0.3)"},
+	{"entropy.go", "dlogits[a] -= scale * p * (float64(lp) + h)", "dlogits[a] -= scale * p * (float64(lp) - h)"},
+	{"top_entropy.go", "in.Entropy[n] < threshold", "in.Entropy[n] <= threshold"},
+	{"cispo.go", "w := clamp(r, low, high)", "w := max(r, low)"},
+	{"sapo.go", "if a > 0 {\n\t\ttau = p.TauPos", "if a >= 0 {\n\t\ttau = p.TauNeg"},
+	{"gspo_token.go", "if limit > 0 && x > limit {", "if limit > 0 && x > 2*limit {"},
+	{"gspo.go", "dlogp += w * c.dlogp / length", "dlogp += w * c.dlogp"},
+	{"gmpo.go", "case a < 0:\n\t\treturn max(lr, -p.EpsLow)", "case a < 0:\n\t\treturn min(lr, p.EpsHigh)"},
+	{"dppo.go", "return d < -low\n", "return d < low\n"},
+	{"dppo.go", "return b > high && logp > anchor", "return b > high"},
+	{"dppo_topk.go", "w = min(w, p.Cap)", "w = max(w, p.Cap)"},
+	{"kl_cov.go", "dlogp += p.Beta * sign(lr)", "dlogp -= p.Beta * sign(lr)"},
+	{"clip_cov.go", "cov[n] > p.Low && cov[n] < p.High", "cov[n] > p.Low"},
+	{"dro.go", "-(a - p.Beta*lr)", "-(a + p.Beta*lr)"},
+	{"vespo.go", "return max(clamp(sum, -20, 20), math.Log(1e-8))", "return clamp(sum, -20, 20)"},
+	{"m2po.go", "a < -1e-12 && lr < 0", "a < -1e-12 && lr > 0"},
+	{"m2_mask.go", "sum -= v[t]", "sum += v[t]"},
+	{"aspo.go", "return -a / bound, 0", "return -a / bound, -a * dr"},
+	{"ctpo.go", "high, dual := math.Exp(-p.Low*scale), math.Exp(p.High*scale), math.Exp(p.Dual*scale)", "high, dual := math.Exp(-p.Low), math.Exp(p.High*scale), math.Exp(p.Dual*scale)"},
+	{"minpro.go", "smallest = min(smallest, held)", "smallest = held"},
+	{"topr.go", "if score <= 0 {", "if score < 0 {"},
+	{"prime_dppo.go", "value, dlogp = tau*l*l, 2*tau*l", "value, dlogp = tau*l*l/2, tau*l"},
+	{"prime_masked.go", "low, high := held < p.Low, held > p.High", "low, high := held < p.Low, false"},
+	{"prime_geo.go", "weight = min(weight, p.Clip) / length", "weight = min(weight, p.Clip)"},
+	{"decoupled_ppo.go", "return clamp((lag-1)/lag, 0, 1)", "return clamp(1/lag, 0, 1)"},
+	{"decoupled_ppo.go", "if p.Cap == 0 || w <= p.Cap {", "if p.Cap == 0 || w >= p.Cap {"},
+	{"oapl.go", "f.spread(i, 2*w*scale*residual)", "f.spread(i, w*scale*residual)"},
+	{"kimi.go", "f.spread(i, w*p.Tau*sum)", "f.spread(i, -w*p.Tau*sum)"},
+	{"online_dpo.go", "f.spread(l, slope)", "f.spread(l, -slope)"},
+	{"maxrl.go", "a /= mean + p.Epsilon", "a /= 1 + p.Epsilon"},
+	{"quatro.go", "coef := w * (push - pull)", "coef := w * (push + pull)"},
+	{"r2vpo.go", "(-a + 2*p.Lambda*(r-mean)) * dr", "(-a + p.Lambda*(r-mean)) * dr"},
+	{"st_ppo.go", "return a > 0 && r > 1+p.EpsHigh || a < 0 && r < 1-p.EpsLow", "return a > 0 && r < 1+p.EpsHigh || a < 0 && r < 1-p.EpsLow"},
+	{"espo.go", "width *= clamp(h/size/mean, 0.5, 2)", "width *= clamp(mean*size/h, 0.5, 2)"},
+	{"acr.go", "(1+p.EpsHigh)*x/w", "(1+p.EpsHigh)*w/x"},
+	{"trm.go", "if p.largest(&f, i) > p.Delta {", "if p.largest(&f, i) < p.Delta {"},
+	{"logit_fusion.go", "dx*p.Gamma/((x+p.Gamma)*(x+p.Gamma))", "dx/(x+p.Gamma)"},
+	{"dispo.go", "if in.Correct[i] {", "if !in.Correct[i] {"},
+	{"aipo.go", "w = min(w, p.Cap)", "w = max(w, p.Cap)"},
+	{"rollout_is.go", "w >= 1+p.EpsHigh", "w >= 1+p.EpsHigh+9"},
+	{"value_loss.go", "dheld = 0", "dheld = held"},
+	{"importance_sampling.go", "f.spread(i, -w*a*dr)", "f.spread(i, -w*a*dr/r)"},
+	{"ref_kl.go", "in.LogpRef[n]-f.sg[n]", "in.LogpRef[n]-in.Logp[n]"},
+	{"tbpo.go", "DualClip: p.Dual, ", ""},
+	{"luspo.go", `Mode: "seq-all-token-sum"`, `Mode: "seq-mean-token-sum"`},
+	{"ipo.go", "> p.Delta\n", "> 2*p.Delta\n"},
+}
+
+// TestMutations checks that every mutation still applies to the source, and
+// with -mutations that some test notices it.
+func TestMutations(t *testing.T) {
+	for _, m := range mutations {
+		source, err := os.ReadFile(m.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(source), m.old); n != 1 {
+			t.Errorf("%s: %q occurs %d times, want 1", m.file, m.old, n)
+			continue
+		}
+		if *mutate && survives(t, m.file, strings.Replace(string(source), m.old, m.new, 1)) {
+			t.Errorf("%s: no test notices %q", m.file, m.new)
+		}
+	}
+}
+
+// survives runs the tests of the package with one file replaced.
+func survives(t *testing.T, file, source string) bool {
+	t.Helper()
+	dir := t.TempDir()
+	path, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutant := filepath.Join(dir, "mutant.go")
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: mutant}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{mutant: []byte(source), filepath.Join(dir, "overlay.json"): overlay} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The worked examples notice almost anything: leave them out, so that the
+	// proper tests have to.
+	text, err := exec.Command("go", "test", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-skip", "WorkedExamples|Mutations", ".").CombinedOutput()
+	if err == nil {
+		return true
+	}
+	if !strings.Contains(string(text), "--- FAIL") {
+		t.Errorf("%s: the mutant does not compile:\n%s", file, text)
+	}
+	return false
+}
