@@ -42,3 +42,14 @@ func ExampleVerlConfig() {
 	fmt.Printf("%T %T %T\n", p.Weights, p.Masks[0], p.Masks[1])
 	// Output: *correction.IcePop *correction.DivergenceRejection *correction.K1Rejection
 }
+
+// A published preset, as the correction section of a recipe.
+func ExamplePipeline_Recipe() {
+	p, err := correction.LookupPreset("decoupled_geo_rs_token_tis")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.New().Recipe())
+	// Output: correction: {mode: decoupled, weights: {name: token_tis, cap: 2, floor: 0}, batch_normalize: false, masks: [{name: seq_mean_k1, low: 0.999, high: 1.001}], order: independent, weights_after: 0, denominator: post, names: verl}
+}

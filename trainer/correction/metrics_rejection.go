@@ -2,7 +2,6 @@ package correction
 
 import (
 	"math"
-	"reflect"
 
 	"driftlab/trainer/masked"
 )
@@ -50,16 +49,7 @@ func (p *Pipeline) namesOf(m Masking) *ruleNames {
 			return &p.ruleNames[i]
 		}
 	}
-	name := "mask"
-	for _, e := range Masks {
-		if reflect.TypeOf(e.New()) == reflect.TypeOf(m) {
-			name = e.Name
-		}
-	}
-	if d, ok := m.(measured); ok {
-		name = d.modeName()
-	}
-	at := "rollout_corr/rollout_rs_" + name
+	at := "rollout_corr/rollout_rs_" + maskName(m)
 	p.ruleNames = append(p.ruleNames, ruleNames{mask: m,
 		mean: at + "_mean", largest: at + "_max", smallest: at + "_min", above: at + "_fraction_high",
 		below: at + "_fraction_low", std: at + "_std", seqMean: at + "_seq_mean", seqStd: at + "_seq_std",

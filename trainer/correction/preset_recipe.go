@@ -1,0 +1,79 @@
+package correction
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+)
+
+// Recipe writes the pipeline as the correction section of a recipe, in one line
+// of YAML: every field and every parameter, so that it does not depend on
+// defaults.
+//
+//	correction: {mode: decoupled, weights: {name: token_tis, cap: 2, floor: 0}, ...}
+func (p *Pipeline) Recipe() string {
+	fields := []string{"mode: " + string(orDefault(p.Mode, Decoupled))}
+	if p.Weights != nil {
+		fields = append(fields, "weights: "+flow(weightingName(p.Weights), p.Weights), fmt.Sprintf("batch_normalize: %v", p.BatchNormalize))
+	}
+	if len(p.Masks) > 0 {
+		masks := make([]string, len(p.Masks))
+		for i, m := range p.Masks {
+			masks[i] = flow(maskName(m), m)
+		}
+		fields = append(fields, "masks: ["+strings.Join(masks, ", ")+"]")
+	}
+	fields = append(fields, "order: "+string(orDefault(p.Order, Independent)), fmt.Sprintf("weights_after: %d", p.WeightsAfter),
+		"denominator: "+string(orDefault(p.Denominator, Post)), "names: "+orDefault(p.Names, "verl"))
+	return "correction: {" + strings.Join(fields, ", ") + "}"
+}
+
+// orDefault is the value, or the default where it is empty.
+func orDefault[T ~string](value, def T) T {
+	if value == "" {
+		return def
+	}
+	return value
+}
+
+// flow writes a method with its parameters as a YAML flow mapping.
+func flow(name string, method any) string {
+	text := "{name: " + name
+	v := reflect.ValueOf(method).Elem()
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag.Get("yaml")
+		if tag == "" {
+			continue
+		}
+		value := fmt.Sprint(v.Field(i).Interface())
+		if f := v.Field(i); f.Kind() == reflect.Float64 && math.IsInf(f.Float(), 0) {
+			value = map[bool]string{true: ".inf", false: "-.inf"}[f.Float() > 0]
+		}
+		text += ", " + tag + ": " + value
+	}
+	return text + "}"
+}
+
+// weightingName is the registered name of a weighting.
+func weightingName(w Weighting) string {
+	for _, e := range Weightings {
+		if reflect.TypeOf(e.New()) == reflect.TypeOf(w) {
+			return e.Name
+		}
+	}
+	return "none"
+}
+
+// maskName is the registered name of a rule; the eleven modes share two types.
+func maskName(m Masking) string {
+	if d, ok := m.(measured); ok {
+		return d.modeName()
+	}
+	for _, e := range Masks {
+		if reflect.TypeOf(e.New()) == reflect.TypeOf(m) {
+			return e.Name
+		}
+	}
+	return "mask"
+}
