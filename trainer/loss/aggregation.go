@@ -147,22 +147,7 @@ func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool) err
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	tokens, rows, longest := 0.0, 0.0, 0
-	for i := range dst { // dst holds T_i until the weights replace it
-		from, to := in.Span(i)
-		length := 0.0
-		for _, m := range mask[from:to] {
-			if m {
-				length++
-			}
-		}
-		dst[i] = length
-		tokens += length
-		if length > 0 {
-			rows++
-		}
-		longest = max(longest, to-from)
-	}
+	tokens, rows, longest := countRows(dst, in, mask) // dst holds T_i until the weights replace it
 	if tokens == 0 {
 		clear(dst)
 		return nil
@@ -206,6 +191,23 @@ func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool) err
 		}
 	}
 	return nil
+}
+
+// countRows writes the length of every response under the mask to lengths, and
+// returns the tokens, the non-empty responses and the length of the longest
+// response, masked tokens included.
+func countRows(lengths []float64, in *batch.Batch, mask []bool) (tokens, rows float64, longest int) {
+	for i := range lengths {
+		from, to := in.Span(i)
+		lengths[i] = 0
+		for _, m := range mask[from:to] {
+			lengths[i] += count(m)
+		}
+		tokens += lengths[i]
+		rows += count(lengths[i] > 0)
+		longest = max(longest, to-from)
+	}
+	return tokens, rows, longest
 }
 
 // promptMean replaces the lengths in dst by 1/(P·M_p), for contiguous groups.

@@ -59,7 +59,7 @@ var decoupledPPOSpec = method.Spec{
 	Source:   "arXiv:2505.24298, 2110.00641; inclusionAI/AReaL",
 	Formula:  "L = sg[exp(prox-roll)]·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), r = exp(logp-prox)",
 	Gradient: "-exp(prox-roll)·A·r, or 0 where PPO's rule clips r",
-	Needs:    []string{"LogpOld", "LogpRoll", "Advantage"},
+	Needs:    []string{"LogpOld", "LogpRoll", "Advantage", "Version (prox loglinear, linear)"},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,

@@ -47,7 +47,7 @@ var toprSpec = method.Spec{
 	Source:   "arXiv:2503.14286 eq. 8; ROLL topr",
 	Formula:  "R>0: L = -A·logp; R≤0: L = -sg[min(1, exp(Σ lr))]·A·logp",
 	Gradient: "-A for good responses, -min(1, exp(Σ lr))·A for bad ones",
-	Needs:    []string{"LogpRoll or LogpOld", "Advantage", "Reward"},
+	Needs:    []string{"LogpRoll or LogpOld", "Advantage", "Reward", "Turn (level turn)"},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
 A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
