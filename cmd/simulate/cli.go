@@ -25,6 +25,7 @@ type cli struct {
 	Methods    methodsCmd    `cmd:"" help:"What is implemented: formula, unit, source, defaults."`
 	Checkpoint checkpointCmd `cmd:"" help:"The base checkpoints inside the binary."`
 	Report     reportCmd     `cmd:"" help:"Self-contained HTML and SVG from finished runs."`
+	Bench      benchCmd      `cmd:"" help:"Tokens per second, by phase."`
 }
 
 const description = `Train a tiny mixture-of-experts policy by reinforcement learning in two engines that deliberately disagree.

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"driftlab/engine"
+	"driftlab/engine/kernel"
+	"driftlab/engine/learner"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/results"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
+	"driftlab/trainer/method"
+)
+
+type benchCmd struct {
+	D       int    `name:"d" help:"Width of the model." default:"64"`
+	Layers  int    `help:"Layers." default:"2"`
+	Heads   int    `help:"Attention heads." default:"4"`
+	Experts int    `help:"Experts per layer; 0 is the dense variant." default:"8"`
+	TopK    int    `name:"topk" help:"Experts per token." default:"2"`
+	FF      int    `name:"ff" help:"Inner width of an expert." default:"128"`
+	Vocab   int    `help:"Vocabulary." default:"32"`
+	Batch   int    `help:"Responses per step." default:"256"`
+	Prompt  int    `help:"Prompt tokens." default:"16"`
+	Gen     int    `help:"Tokens generated per response." default:"48"`
+	Steps   int    `help:"Steps to time; one more warms up." default:"3"`
+	Slots   int    `help:"Responses decoded side by side." default:"64"`
+	Threads int    `help:"Cores to use; 0 means all." default:"0"`
+	Rollout string `help:"Numerics of the engine that samples." default:"fp32" placeholder:"FORMAT"`
+	Learner string `help:"Numerics of the engine that learns." default:"fp32" placeholder:"FORMAT"`
+	common
+}
+
+// Help is the long help text.
+func (*benchCmd) Help() string {
+	return `Times one RL step as a user would run it, phase by phase: sampling with log-probs recorded, scoring, gradient
+and AdamW, on random weights and random prompts. Speeds are of this machine as loaded as it is.
+
+Examples:
+  simulate bench
+  simulate bench --rollout fp8-w8a8 --learner bf16 --json
+  simulate bench --d 256 --layers 4 --ff 512 --batch 64 --threads 1`
+}
+
+// benched is the document of bench --json. Token rates count generated tokens
+// while generating, and all rows of the pack, prompts too, otherwise.
+type benched struct {
+	GenTokS    float64 `json:"gen_tok_s"`
+	ScoreTokS  float64 `json:"score_tok_s"`
+	TrainTokS  float64 `json:"train_tok_s"`
+	StepS      float64 `json:"step_s"`
+	Params     int     `json:"params"`
+	GemmGFlops float64 `json:"gemm_gflops"`
+	PeakBytes  uint64  `json:"peak_bytes"`
+	Threads    int     `json:"threads"`
+	Rollout    string  `json:"rollout"`
+	Learner    string  `json:"learner"`
+}
+
+// Run times the steps.
+func (c *benchCmd) Run(a *app) error {
+	config, err := c.config()
+	if err != nil {
+		return err
+	}
+	sample, err := presetNamed("--rollout", c.Rollout)
+	if err != nil {
+		return err
+	}
+	learn, err := presetNamed("--learner", c.Learner)
+	if err != nil {
+		return err
+	}
+	threads := c.Threads
+	if threads == 0 {
+		threads = c.workers()
+	}
+	m := a.meter(&c.common, "bench", "step", c.Steps+1)
+	doc := c.time(config, sample, learn, threads, func() { m.add(1, 0, "") })
+	m.close()
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.printJSON(doc)
+	}
+	a.printTable(doc.table(c))
+	return nil
+}
+
+// config is the model to time, checked.
+func (c *benchCmd) config() (model.Config, error) {
+	if c.Batch < 1 || c.Prompt < 1 || c.Gen < 1 || c.Steps < 1 || c.Slots < 1 || c.Threads < 0 {
+		return model.Config{}, bad("bench: --batch, --prompt, --gen, --steps and --slots must be 1 or more, --threads 0 or more")
+	}
+	config := model.Config{
+		Layers: c.Layers, DModel: c.D, Heads: c.Heads, Experts: c.Experts, TopK: c.TopK, DFF: c.FF,
+		Vocab: c.Vocab, Context: c.Prompt + c.Gen,
+	}.WithDefaults()
+	if err := config.Validate(); err != nil {
+		return config, bad("bench: %v", err)
+	}
+	return config, nil
+}
+
+// presetNamed finds a preset or says which there are.
+func presetNamed(flag, name string) (engine.Numerics, error) {
+	n, ok := engine.Preset(name)
+	if !ok {
+		return n, bad("%s: %v", flag, method.UnknownName(name, engine.PresetNames()))
+	}
+	return n, nil
+}
+
+// time runs one step to warm up and then the steps that count.
+func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, threads int, done func()) benched {
+	p := model.New(config)
+	p.Init(1)
+	sampler := rollout.New(config, sample, min(c.Slots, c.Batch), threads)
+	defer sampler.Close()
+	l := learner.New(p, learner.Settings{Numerics: learn, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1}}, threads)
+	defer l.Close()
+	rng := rand.New(rand.NewPCG(1, 1))
+	var requests []rollout.Request
+	for i := range c.Batch {
+		prompt := make([]int32, c.Prompt)
+		for j := range prompt {
+			prompt[j] = int32(rng.IntN(config.Vocab))
+		}
+		requests = append(requests, rollout.Request{Prompt: prompt, Seed: 1, Stream: uint64(i)})
+	}
+	// No token stops a response: every one has the length asked for.
+	s := rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: c.Gen, Stop: -1}
+	var b batch.Batch
+	var gen, score, train time.Duration
+	policy := loss.NewPPOClip()
+	for step := range c.Steps + 1 {
+		if step == 1 {
+			gen, score, train = 0, 0, 0
+		}
+		start := time.Now()
+		sampler.Publish(p, step)
+		sampler.Generate(&b, requests, s)
+		gen += lap(&start)
+		l.Score(&b, learner.ScoreOptions{Column: learner.Old, Temperature: 1, Replay: learner.ReplayNone})
+		score += lap(&start)
+		b.Advantage = b.Advantage[:0]
+		for n := range b.Tokens() {
+			b.Advantage = append(b.Advantage, float64(n%3-1))
+		}
+		start = time.Now()
+		if _, err := l.Gradient(&b, policy, learner.StepOptions{Temperature: 1, Replay: learner.ReplayNone}); err != nil {
+			panic(err) // random weights and bounded advantages are always finite
+		}
+		l.Update(1e-6)
+		train += lap(&start)
+		done()
+	}
+	n, rows := float64(c.Batch*c.Gen*c.Steps), float64(c.Batch*(c.Prompt+c.Gen)*c.Steps)
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return benched{
+		GenTokS: n / gen.Seconds(), ScoreTokS: rows / score.Seconds(), TrainTokS: rows / train.Seconds(),
+		StepS: (gen + score + train).Seconds() / float64(c.Steps), Params: config.Params(),
+		GemmGFlops: gemmGFlops(), PeakBytes: memory.Sys, Threads: threads, Rollout: sample.Name, Learner: learn.Name,
+	}
+}
+
+// lap returns the time since start and moves start to now.
+func lap(start *time.Time) time.Duration {
+	now := time.Now()
+	d := now.Sub(*start)
+	*start = now
+	return d
+}
+
+// gemmGFlops is the speed of one thread at a 1024x64x256 product, the best of
+// several runs.
+func gemmGFlops() float64 {
+	const rows, in, out, repeats = 1024, 64, 256, 20
+	var w kernel.Weight
+	w.Pack(make([]float32, out*in), out, in, nil)
+	dst, x := make([]float32, rows*out), make([]float32, rows*in)
+	var scratch kernel.Scratch
+	best := 0.0
+	for range repeats {
+		start := time.Now()
+		kernel.Linear(dst, x, nil, &w, rows, kernel.Numerics{}, &scratch)
+		best = max(best, 2*rows*in*out/time.Since(start).Seconds()/1e9)
+	}
+	return best
+}
+
+// table shows the figures to a person.
+func (b benched) table(c *benchCmd) *results.Table {
+	t := &results.Table{
+		Title: fmt.Sprintf("%d parameters, %d responses of %d+%d tokens, %s → %s, %d threads",
+			b.Params, c.Batch, c.Prompt, c.Gen, b.Rollout, b.Learner, b.Threads),
+		Columns: []results.TableColumn{{Name: "phase"}, {Name: "tokens/s", Align: results.Right}},
+		Note: fmt.Sprintf("A step takes %s s. Matmul 1024x64x256 on one thread: %s GFLOP/s. Memory: %d MiB.",
+			results.FormatNumber(b.StepS, 3), results.FormatNumber(b.GemmGFlops, 3), b.PeakBytes>>20),
+	}
+	for _, row := range []struct {
+		phase string
+		rate  float64
+	}{{"generate", b.GenTokS}, {"score", b.ScoreTokS}, {"train", b.TrainTokS}} {
+		t.Add(results.Word(row.phase), results.Number(row.rate, 3))
+	}
+	return t
+}
