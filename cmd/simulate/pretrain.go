@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 
 	"driftlab/model"
 	"driftlab/results"
 	"driftlab/trainer"
+	"driftlab/trainer/task"
 )
 
 type pretrainCmd struct {
@@ -63,9 +65,9 @@ func (c *pretrainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	bos, eos := 1, 2
+	bos, eos := int(task.BOS), int(task.EOS)
 	err = model.Save(dir, result.Params, model.Extras{Vocab: r.Task.Params.Vocab(), BOS: &bos, EOS: &eos,
-		Notes: map[string]string{"recipe": string(r.YAML())}})
+		Notes: map[string]string{"recipe": r.Name, "seed": strconv.FormatUint(r.Seed, 10)}})
 	if err != nil {
 		return err
 	}
