@@ -424,7 +424,7 @@ func matchOPOB(c *golden.Case, k *golden.Check) {
 // baseline's recipe also returns: they are those of correction and guard.
 func matchEffective(k *golden.Check, threshold float64, b *batch.Batch) {
 	weigh := func(w correction.Weighting) []float64 {
-		p := &correction.Pipeline{Weights: w}
+		p := &correction.Pipeline{Weights: w, Clamp: math.Inf(1)}
 		if err := p.Apply(b, correction.AtBatch); err != nil {
 			k.Fail("%v", err)
 			return make([]float64, b.Len())

@@ -123,9 +123,8 @@ func rejectMeasured(keep []bool, in *Input, m measured) error {
 	return nil
 }
 
-// estimate is k1, k2 or k3 of one log-ratio.
+// estimate is k1, k2 or k3 of one log-ratio, clamped already.
 func estimate(k estimator, e float64) float64 {
-	e = clamp(e)
 	switch k {
 	case "k1":
 		return -e
@@ -142,7 +141,7 @@ func measure(stat []float64, in *Input, how aggregate, k estimator) {
 		sum, count, largest := 0.0, 0, math.Inf(-1)
 		for n := from; n < to; n++ {
 			if in.Mask[n] {
-				stat[n] = estimate(k, in.LogRatio[n])
+				stat[n] = estimate(k, in.clamp(in.LogRatio[n]))
 				sum, count, largest = sum+stat[n], count+1, max(largest, stat[n])
 			}
 		}

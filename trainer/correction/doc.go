@@ -22,7 +22,7 @@
 //
 // Weights and masks are constants to the gradient: nothing here is
 // differentiated. Log-ratios are clamped to ±20 before exp, sums are clamped
-// after summing. Bounds keep the boundary value. Everything is float64.
+// after summing; Pipeline.Clamp sets another bound. Bounds keep the boundary value. Everything is float64.
 //
 // Modes (verl's names): decoupled has three policies, mu, pi_old and pi. Bypass
 // has two: the batch stage sets LogpOld to LogpRoll, and weights and masks

@@ -139,7 +139,7 @@ func (prefixIS) Weigh(w *Weights, in *Input) error {
 		for n := from; n < to; n++ {
 			if in.Mask[n] {
 				sum += in.LogRatio[n]
-				w.Raw[n], w.Applied[n] = ratio(sum), ratio(sum)
+				w.Raw[n], w.Applied[n] = in.ratio(sum), in.ratio(sum)
 			}
 		}
 	}

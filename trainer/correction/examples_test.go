@@ -67,13 +67,23 @@ func render(p *Pipeline, m any) (string, error) {
 	case *OPSM:
 		first = fmt.Sprintf("logp = %s, roll = %s, A = %s", list(b.Logp), list(b.LogpRoll), list(b.Advantage))
 	case *TRM:
-		first = "mu = [.5 .3 .2], pi = [.4 .4 .2] at each of 3 tokens: KL = 0.025267"
+		first = "mu = [0.5 0.3 0.2], pi = [0.4 0.4 0.2]"
 	}
 	e := make([]float64, b.Tokens())
 	for n := range e {
-		e[n] = ratio(b.LogpOld[n] - b.LogpRoll[n])
+		e[n] = math.Exp(b.LogpOld[n] - b.LogpRoll[n])
 	}
 	second := fmt.Sprintf("ρ = %s; %s", list(e), parameters(m))
+	switch m.(type) {
+	case *OPSM:
+		sum := 0.0
+		for n := range b.Logp {
+			sum += b.LogpRoll[n] - b.Logp[n]
+		}
+		second = fmt.Sprintf("D = mean(roll − logp) = %.6g; %s", sum/3, parameters(m))
+	case *TRM:
+		second = fmt.Sprintf("KL(mu || pi) = %.6g at each of 3 tokens; %s", klDivergence(b.DistRoll[:3], b.Dist[:3]), parameters(m))
+	}
 	third := "w = " + list(b.Weight)
 	if b.Weight == nil {
 		keep := make([]float64, b.Tokens())

@@ -25,7 +25,7 @@ func (m *GeometricTIS) Weigh(w *Weights, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		sum, count := in.spanSum(from, to)
-		r := ratio(sum / length(count, m.Eps))
+		r := in.ratio(sum / length(count, m.Eps))
 		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
 	}
 	return nil

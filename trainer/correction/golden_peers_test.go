@@ -259,7 +259,7 @@ func matchSlimeOPSM(c *golden.Case, k *golden.Check) {
 
 func matchROLL(c *golden.Case, k *golden.Check) {
 	is := c.Params.Sub("is_weight")
-	p := &Pipeline{}
+	p := &Pipeline{Clamp: math.Inf(1)}
 	top := is.FloatOr("upper_bound", math.Inf(1))
 	if is.Bool("enabled") {
 		switch is.String("weight_type") {
@@ -311,7 +311,7 @@ func matchAReaL(c *golden.Case, k *golden.Check) {
 	low, high := v.FloatOr("lower", math.Inf(-1)), v.FloatOr("upper", math.Inf(1))
 	statistic := map[string]string{"ratio": "ratio", "kl_k1": "k1", "kl_k2": "k2", "kl_k3": "k3_inverse"}[v.String("metric")]
 	ofSequence := v.String("level") == "sequence"
-	p := &Pipeline{Denominator: Post}
+	p := &Pipeline{Clamp: math.Inf(1)}
 	top, floor := math.Inf(1), 0.0
 	if v.String("action") == "clamp" {
 		top, floor = high, max(low, 0)

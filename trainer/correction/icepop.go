@@ -29,7 +29,7 @@ func (m *IcePop) Weigh(w *Weights, in *Input) error {
 		if !counts {
 			continue
 		}
-		r := ratio(in.LogRatio[n])
+		r := in.ratio(in.LogRatio[n])
 		kept := inside(r, m.Low, m.High)
 		if m.Binary && kept > 0 {
 			kept = 1

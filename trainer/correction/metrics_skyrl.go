@@ -1,7 +1,6 @@
 package correction
 
 import (
-	"math"
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/masked"
@@ -27,7 +26,7 @@ func (p *Pipeline) skyrlWeights(in *Input) {
 	}
 	above := 0
 	for i := range in.Len() {
-		if sum, _ := in.rowSum(i); ratio(sum) > high {
+		if sum, _ := in.rowSum(i); in.ratio(sum) > high {
 			above++
 		}
 	}
@@ -45,7 +44,7 @@ func (p *Pipeline) skyrlMask(m Masking, in *Input) {
 		for k, counts := range in.Mask {
 			if counts {
 				n++
-				if !within(ratio(in.LogRatio[k]), m.Low, m.High) {
+				if !within(in.ratio(in.LogRatio[k]), m.Low, m.High) {
 					out++
 				}
 			}
@@ -66,7 +65,7 @@ func (p *Pipeline) skyrlOutlier(m *Outlier, in *Input) {
 		high, low := false, false
 		for n := from; n < to; n++ {
 			if in.Mask[n] {
-				r := ratio(in.LogRatio[n])
+				r := in.ratio(in.LogRatio[n])
 				high, low = high || r > m.High, low || r < m.Low
 			}
 		}
@@ -99,7 +98,7 @@ func (p *Pipeline) skyrlSequence(names *[3]string, low, high float64, in *Input,
 	above, below := 0, 0
 	for i := range in.Len() {
 		sum, _ := in.rowSum(i)
-		r := ratio(sum)
+		r := in.ratio(sum)
 		if geometric {
 			r = in.geometricMean(i)
 		}
@@ -119,12 +118,12 @@ func (p *Pipeline) skyrlSequence(names *[3]string, low, high float64, in *Input,
 // extremes run over all tokens, a masked one counting as 0, as SkyRL has it; on
 // its padded rows the padding counts too.
 func (p *Pipeline) skyrlTotals(b *batch.Batch) {
-	r := p.buffer
+	r, in := p.buffer, p.see(b)
 	var s spreadOf
 	for n, counts := range b.Mask {
 		r[n] = 0
 		if counts {
-			r[n] = math.Exp(clamp(p.logRatio[n]))
+			r[n] = in.ratio(p.logRatio[n])
 		}
 		s.add(r[n])
 	}

@@ -104,7 +104,7 @@ func (p *Pipeline) verlSequenceExtremes(in *Input, low, high float64) {
 		largest, smallest = 0, 0
 	}
 	rows := float64(max(in.Len(), 1))
-	p.add("rollout_corr/rollout_is_max", math.Exp(min(largest, Clamp)))
+	p.add("rollout_corr/rollout_is_max", math.Exp(min(largest, DefaultClamp)))
 	p.add("rollout_corr/rollout_is_min", math.Exp(min(smallest, 700))) // a record of the run cannot hold +Inf
 	p.add("rollout_corr/rollout_is_ratio_fraction_high", float64(above)/rows)
 	p.add("rollout_corr/rollout_is_ratio_fraction_low", float64(below)/rows)

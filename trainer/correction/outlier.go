@@ -20,7 +20,7 @@ func (m *Outlier) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		for n := from; n < to; n++ {
-			if in.Mask[n] && !within(ratio(in.LogRatio[n]), m.Low, m.High) {
+			if in.Mask[n] && !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
 				reject(keep, in, from, to)
 				break
 			}

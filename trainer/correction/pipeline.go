@@ -71,6 +71,9 @@ type Pipeline struct {
 	WeightsAfter int `yaml:"weights_after"`
 	// Denominator is post or pre. Empty means post.
 	Denominator Denominator `yaml:"denominator"`
+	// Clamp bounds log-ratios, and their sums, before exp. 0 means 20 (verl, SkyRL,
+	// slime); .inf is none (AReaL, ROLL, TRL).
+	Clamp float64 `yaml:"clamp"`
 	// Names is the code base whose metric names Apply reports: verl or skyrl. Empty means verl.
 	Names string `yaml:"names"`
 
@@ -119,6 +122,8 @@ func (p *Pipeline) Validate() error {
 		}
 	}
 	switch {
+	case !(p.Clamp >= 0):
+		return fmt.Errorf("clamp is %v, must not be negative", p.Clamp)
 	case p.WeightsAfter != 0 && p.Order != Sequential:
 		return fmt.Errorf("weights_after: only order sequential has an order")
 	case p.WeightsAfter < 0 || p.WeightsAfter > len(p.Masks):

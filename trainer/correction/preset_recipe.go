@@ -24,6 +24,9 @@ func (p *Pipeline) Recipe() string {
 		}
 		fields = append(fields, "masks: ["+strings.Join(masks, ", ")+"]")
 	}
+	if p.Clamp != 0 {
+		fields = append(fields, "clamp: "+scalar(p.Clamp))
+	}
 	fields = append(fields, "order: "+string(orDefault(p.Order, Independent)), fmt.Sprintf("weights_after: %d", p.WeightsAfter),
 		"denominator: "+string(orDefault(p.Denominator, Post)), "names: "+orDefault(p.Names, "verl"))
 	return "correction: {" + strings.Join(fields, ", ") + "}"
@@ -46,13 +49,20 @@ func flow(name string, method any) string {
 		if tag == "" {
 			continue
 		}
-		value := fmt.Sprint(v.Field(i).Interface())
-		if f := v.Field(i); f.Kind() == reflect.Float64 && math.IsInf(f.Float(), 0) {
-			value = map[bool]string{true: ".inf", false: "-.inf"}[f.Float() > 0]
-		}
-		text += ", " + tag + ": " + value
+		text += ", " + tag + ": " + scalar(v.Field(i).Interface())
 	}
 	return text + "}"
+}
+
+// scalar writes a value as YAML does.
+func scalar(x any) string {
+	switch f, _ := x.(float64); {
+	case math.IsInf(f, 1):
+		return ".inf"
+	case math.IsInf(f, -1):
+		return "-.inf"
+	}
+	return fmt.Sprint(x)
 }
 
 // weightingName is the registered name of a weighting.

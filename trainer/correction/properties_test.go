@@ -440,3 +440,17 @@ func benchmark(b *testing.B, p *Pipeline) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/token")
 }
+
+// The clamp sits behind the sum, at 20 unless the pipeline says otherwise.
+func TestClamp(t *testing.T) {
+	for _, c := range []struct{ clamp, want float64 }{{0, math.Exp(20)}, {5, math.Exp(5)}, {math.Inf(1), math.Exp(30)}} {
+		b := rows([][]float64{{-1, -1}}, [][]float64{{-11, -21}})
+		apply(t, &Pipeline{Weights: &SequenceTIS{Cap: math.Inf(1)}, Clamp: c.clamp}, b)
+		if b.Weight[0] != c.want {
+			t.Errorf("clamp %v: weight %v, want %v", c.clamp, b.Weight[0], c.want)
+		}
+	}
+	if (&Pipeline{Clamp: -1}).Validate() == nil {
+		t.Error("a negative clamp was accepted")
+	}
+}

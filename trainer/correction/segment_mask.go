@@ -27,7 +27,7 @@ func (m *SegmentMask) Reject(keep []bool, in *Input) error {
 		for from < to {
 			end := m.By.next(in, from, to)
 			sum, count := in.spanSum(from, end)
-			if !within(math.Exp(clamp(sum/float64(max(count, 1)))), m.Low, m.High) {
+			if !within(math.Exp(in.clamp(sum/float64(max(count, 1)))), m.Low, m.High) {
 				reject(keep, in, from, end)
 			}
 			from = end

@@ -36,7 +36,7 @@ func (m *SegmentTIS) Weigh(w *Weights, in *Input) error {
 			if m.Geometric {
 				sum /= length(count, m.Eps)
 			}
-			r := ratio(sum)
+			r := in.ratio(sum)
 			w.spread(in, from, end, r, truncate(r, m.Floor, m.Cap))
 			from = end
 		}

@@ -22,7 +22,7 @@ func (m *SequenceMask) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		sum, _ := in.spanSum(from, to)
-		if !within(ratio(sum), m.Low, m.High) {
+		if !within(in.ratio(sum), m.Low, m.High) {
 			reject(keep, in, from, to)
 		}
 	}

@@ -25,7 +25,7 @@ func (m *SequenceMIS) Weigh(w *Weights, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		sum, _ := in.spanSum(from, to)
-		r := ratio(sum)
+		r := in.ratio(sum)
 		w.spread(in, from, to, r, inside(r, m.Low, m.High))
 	}
 	return nil

@@ -23,7 +23,7 @@ func (m *SequenceTIS) Weigh(w *Weights, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		sum, _ := in.spanSum(from, to)
-		r := ratio(sum)
+		r := in.ratio(sum)
 		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
 	}
 	return nil

@@ -19,7 +19,7 @@ type TokenMask struct {
 // Reject clears tokens outside the band.
 func (m *TokenMask) Reject(keep []bool, in *Input) error {
 	for n, counts := range in.Mask {
-		if counts && !within(ratio(in.LogRatio[n]), m.Low, m.High) {
+		if counts && !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
 			keep[n] = false
 		}
 	}

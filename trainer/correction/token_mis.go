@@ -22,7 +22,7 @@ type TokenMIS struct {
 func (m *TokenMIS) Weigh(w *Weights, in *Input) error {
 	for n, counts := range in.Mask {
 		if counts {
-			r := ratio(in.LogRatio[n])
+			r := in.ratio(in.LogRatio[n])
 			w.Raw[n], w.Applied[n] = r, inside(r, m.Low, m.High)
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"driftlab/trainer/method"
 )
 
-// Clamp bounds every log-ratio before exp: e^20 = 4.85e8 (verl's SAFETY_BOUND).
-const Clamp = 20
+// DefaultClamp bounds every log-ratio before exp: e^20 = 4.85e8 (verl's
+// SAFETY_BOUND; SkyRL and slime clamp there too, AReaL, ROLL and TRL do not).
+const DefaultClamp = 20
 
 // Input is what one weighting or mask sees.
 type Input struct {
@@ -19,6 +20,8 @@ type Input struct {
 	// Mask says which tokens count: Batch.Mask with order independent, what the
 	// earlier methods left of it with order sequential.
 	Mask []bool
+	// Clamp bounds log-ratios, and their sums, before exp; 0 means DefaultClamp.
+	Clamp float64
 
 	// buffer is the pipeline's memory for one statistic per token.
 	buffer []float64
@@ -55,10 +58,16 @@ type Weights struct {
 }
 
 // ratio is exp of the clamped log-ratio.
-func ratio(logRatio float64) float64 { return math.Exp(clamp(logRatio)) }
+func (in *Input) ratio(logRatio float64) float64 { return math.Exp(in.clamp(logRatio)) }
 
-// clamp bounds a log-ratio to ±Clamp; NaN stays NaN.
-func clamp(logRatio float64) float64 { return min(max(logRatio, -Clamp), Clamp) }
+// clamp bounds a log-ratio; NaN stays NaN.
+func (in *Input) clamp(logRatio float64) float64 {
+	bound := in.Clamp
+	if bound == 0 {
+		bound = DefaultClamp
+	}
+	return min(max(logRatio, -bound), bound)
+}
 
 // rowSum returns the sum of the log-ratios of response i over the mask, not
 // clamped, and the number of tokens in it.
