@@ -8,7 +8,8 @@ import (
 	"driftlab/trainer/guard"
 )
 
-// learn makes the updates of a step.
+// learn makes the updates of a step. Weights that are not finite afterwards are
+// an error of this step, not of the next.
 func (s *session) learn(step int) error {
 	r := &s.recipe
 	s.sums.reset()
@@ -21,7 +22,7 @@ func (s *session) learn(step int) error {
 		}
 	}
 	s.metrics = s.sums.appendTo(s.metrics)
-	return nil
+	return s.learner.CheckWeights()
 }
 
 // update makes one gradient step on a minibatch, unless the loss scale or a
@@ -29,7 +30,7 @@ func (s *session) learn(step int) error {
 func (s *session) update(step int, mini *batch.Batch) error {
 	r := &s.recipe
 	report, err := s.learner.Gradient(mini, &s.objective, learner.StepOptions{
-		Temperature: r.Rollout.Temperature, Replay: s.replay, Distributions: true,
+		Temperature: r.Rollout.Temperature, Replay: s.replay, Distributions: s.columns.dist, Entropy: s.columns.entropy,
 	})
 	if err != nil {
 		return err

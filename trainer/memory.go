@@ -21,17 +21,22 @@ type memory struct {
 // memories lists the parts that remember something, in a fixed order.
 func (s *session) memories() []memory {
 	var all []memory
-	for _, p := range []struct {
-		part   string
-		method any
-	}{
-		{"loss", s.objective.loss}, {"kl", s.objective.kl}, {"advantage", s.estimator}, {"schedule", s.schedule},
-	} {
-		if m, ok := p.method.(loss.Stateful); ok {
-			all = append(all, memory{p.part,
+	add := func(part string, method any) {
+		if m, ok := method.(loss.Stateful); ok {
+			all = append(all, memory{part,
 				func() ([]byte, error) { return appendFloats(nil, m.State()), nil },
 				func(state []byte) error { return loadFloats(m, state) }})
 		}
+	}
+	add("schedule", s.schedule)
+	add("advantage", s.estimator)
+	add("loss", s.objective.loss)
+	for i, t := range s.objective.terms {
+		add(fmt.Sprintf("terms[%d]", i), t)
+	}
+	add("kl", s.objective.kl)
+	if s.critic != nil {
+		add("critic", s.critic)
 	}
 	for i, part := range s.parts {
 		m, saves := part.(encoding.BinaryMarshaler)

@@ -4,23 +4,50 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/recipe"
 )
 
 // objective is what the learner minimises: the corrections that are due at
-// every gradient step, the policy loss, and the KL term. It is a loss.Loss, the
-// last operation of the learner's graph.
+// every gradient step, the policy loss, its further terms and the KL term. It
+// is a loss.Loss, the last operation of the learner's graph.
 type objective struct {
 	correction *correction.Pipeline
 	loss       loss.Loss
+	terms      []loss.Term
 	kl         loss.KL
+	gate       []bool
+}
+
+func newObjective(r recipe.Recipe, c *correction.Pipeline) objective {
+	o := objective{correction: c, loss: r.Loss.New(), kl: r.KL.New()}
+	for _, t := range r.Terms {
+		o.terms = append(o.terms, t.New())
+	}
+	return o
 }
 
 // Eval implements loss.Loss.
 func (o *objective) Eval(out *loss.Grad, b *batch.Batch) error {
+	if len(o.terms) > 0 {
+		b.Gate = o.openGate(b)
+	}
 	if err := o.correction.Apply(b, correction.AtStep); err != nil {
 		return err
 	}
-	return loss.Evaluate(out, b, o.loss, o.kl)
+	if len(o.terms) > 0 && b.Gate == nil {
+		b.Gate = o.openGate(b)
+	}
+	return loss.Evaluate(out, b, o.loss, o.kl, o.terms...)
+}
+
+// openGate is the gate as the batch stage of the correction left it: terms may
+// close gates for one gradient step only.
+func (o *objective) openGate(b *batch.Batch) []bool {
+	o.gate = o.gate[:0]
+	for n := range b.Tokens() {
+		o.gate = append(o.gate, b.BatchGate == nil || b.BatchGate[n])
+	}
+	return o.gate
 }
 
 // likelihood is the supervised loss of the warm start: the mean over response

@@ -42,7 +42,11 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 	if o.Dir != "" && results.Finished(o.Dir) {
 		return finished(o.Dir, r, p)
 	}
-	s := newSession(r, p, o)
+	teacher, err := openTeacher(r)
+	if err != nil {
+		return nil, err
+	}
+	s := newSession(r, p, teacher, o)
 	defer s.close()
 	record, first, err := s.open()
 	if err != nil {
@@ -70,6 +74,25 @@ func prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
 	return r, c.Params, err
 }
 
+// openTeacher loads the weights of a recipe's teacher, nil if it has none.
+func openTeacher(r recipe.Recipe) (*model.Params, error) {
+	if r.Teacher == "" {
+		return nil, nil
+	}
+	fault := func(format string, args ...any) (*model.Params, error) {
+		return nil, recipe.Faults{{Path: "teacher", Problem: fmt.Sprintf(format, args...)}}
+	}
+	c, err := model.Open(r.Teacher)
+	if err != nil {
+		return fault("%v", err)
+	}
+	t := c.Params.Config
+	if longest := r.Task.Params.MaxPrompt() + r.Rollout.MaxTokens; t.Vocab < r.Model.Vocab || t.Context < longest {
+		return fault("%s has a vocabulary of %d and a context of %d, the run takes %d and %d", r.Teacher, t.Vocab, t.Context, r.Model.Vocab, longest)
+	}
+	return c.Params, nil
+}
+
 // book is the run's record: in memory, and in a directory if there is one.
 type book struct {
 	file   *results.Run // nil without a directory
@@ -84,11 +107,16 @@ func (b *book) add(step int, metrics []results.Metric) error {
 	return b.file.Step(step, metrics)
 }
 
+// newRecord is the record of a run that has not begun.
+func newRecord(r recipe.Recipe, dir string) *results.Record {
+	return &results.Record{Dir: dir, Name: r.Name, Seed: r.Seed, Recipe: r.YAML()}
+}
+
 // open creates the run's directory, or takes up what an interrupted run left
 // there. It returns the number of steps already made.
 func (s *session) open() (*book, int, error) {
 	dir, r := s.options.Dir, &s.recipe
-	record := &results.Record{Dir: dir, Name: r.Name, Seed: r.Seed, Recipe: r.YAML()}
+	record := newRecord(*r, dir)
 	if dir == "" {
 		return &book{record: record}, 0, nil
 	}

@@ -20,6 +20,7 @@ import (
 type session struct {
 	recipe  recipe.Recipe
 	options Options
+	columns columns
 
 	task      task.Task
 	parts     []reward.Shaper
@@ -33,10 +34,14 @@ type session struct {
 
 	learner   *learner.Learner
 	engine    *rollout.Engine
-	reference *learner.Scorer // nil unless a KL term reads it
-	inLearner *evaluator      // evaluations in the learner's numerics
-	inRollout *evaluator      // and in the rollout engine's; the same one if they are equal
+	reference *learner.Scorer // nil unless a method reads it, and so the next three
+	teacher   *learner.Scorer
+	critic    *critic
+	greedy    *greedy
+	inLearner *evaluator // evaluations in the learner's numerics
+	inRollout *evaluator // and in the rollout engine's; the same one if they are equal
 	versions  versions
+	initial   *model.Params
 
 	batch    batch.Batch
 	mini     batch.Batch
@@ -46,19 +51,23 @@ type session struct {
 	order    []int // groups or responses, shuffled for the minibatches
 	rows     []int // responses of one minibatch
 	sums     totals
-	guarded  []batch.Metric // of one guard, reused
 	metrics  []batch.Metric
-	initial  *model.Params
+	guarded  []batch.Metric // of one guard, reused
+
+	// Memory of columns that come and go within a step.
+	scored, anchor  []float64 // LogpOld as the learner scored it, and mu in its place
+	tokenReward     []float64
+	penalisedReward []float64
 }
 
 // newSession assembles the parts of a recipe around the given weights, which
-// it trains in place.
-func newSession(r recipe.Recipe, p *model.Params, o Options) *session {
+// it trains in place. teacher is nil for a recipe without one.
+func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 	workers, settings := o.workers(), learnerSettings(r.Learner, r.Learner.Optimizer)
 	s := &session{
-		recipe: r, options: o, task: r.Task.New(), schedule: r.Schedule.New(),
+		recipe: r, options: o, columns: columnsOf(r), task: r.Task.New(), schedule: r.Schedule.New(),
 		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), replay: learner.Replay(r.Routing.Replay),
-		learner: learner.New(p, settings, workers),
+		learner: learner.New(p, settings, workers), initial: p.Clone(),
 	}
 	for _, part := range r.Reward {
 		s.parts = append(s.parts, part.New())
@@ -73,11 +82,9 @@ func newSession(r recipe.Recipe, p *model.Params, o Options) *session {
 		slots = r.Rollout.Responses()
 	}
 	s.engine = rollout.New(r.Model, r.Rollout.Numerics, slots, workers)
-	s.objective = objective{correction: s.correct, loss: r.Loss.New(), kl: r.KL.New()}
-	if r.KL.Name != "none" {
-		s.reference = learner.NewScorer(r.Model, r.Learner.Numerics, workers)
-		s.reference.Publish(p, 0)
-	}
+	s.objective = newObjective(r, s.correct)
+	s.versions.start(p, s.schedule.MaxLag())
+	s.recordFor(p, teacher)
 	if r.Eval.Every > 0 {
 		s.inLearner = newEvaluator(r, s.task, r.Learner.Numerics, workers)
 		s.inRollout = s.inLearner
@@ -85,16 +92,35 @@ func newSession(r recipe.Recipe, p *model.Params, o Options) *session {
 			s.inRollout = newEvaluator(r, s.task, r.Rollout.Numerics, workers)
 		}
 	}
-	s.initial = p.Clone()
-	s.versions.start(p, s.schedule.MaxLag())
 	return s
+}
+
+// recordFor makes what the recipe's methods need recorded.
+func (s *session) recordFor(p, teacher *model.Params) {
+	r, workers := &s.recipe, s.options.workers()
+	if s.columns.reference {
+		s.reference = learner.NewScorer(r.Model, r.Learner.Numerics, workers)
+		s.reference.Publish(p, 0)
+	}
+	if teacher != nil {
+		s.teacher = learner.NewScorer(teacher.Config, r.Learner.Numerics, workers)
+		s.teacher.Publish(teacher, 0)
+	}
+	if s.columns.value {
+		s.critic = newCritic(r.Model.DModel, r.Rollout.MaxTokens)
+	}
+	if s.columns.greedy {
+		s.greedy = newGreedy(*r)
+	}
 }
 
 func (s *session) close() {
 	s.learner.Close()
 	s.engine.Close()
-	if s.reference != nil {
-		s.reference.Close()
+	for _, scorer := range []*learner.Scorer{s.reference, s.teacher} {
+		if scorer != nil {
+			scorer.Close()
+		}
 	}
 	if s.inLearner != nil {
 		s.inLearner.close()
@@ -106,35 +132,18 @@ func (s *session) close() {
 
 // step makes one training step and leaves its figures in metrics.
 func (s *session) step(step int) error {
-	r, b := &s.recipe, &s.batch
 	s.metrics = s.metrics[:0]
 	s.generate(step)
-	if err := s.reward(); err != nil {
-		return err
+	for _, stage := range []func() error{s.reward, s.score, s.penalise, s.correctBatch, s.estimate} {
+		if err := stage(); err != nil {
+			return err
+		}
 	}
-	if err := s.score(); err != nil {
-		return err
-	}
-	scored := b.LogpOld
-	if r.Correction.Mode == correction.Bypass {
-		// The pipeline puts mu in the place of pi_old; the gap between the
-		// engines is measured on what the learner scored.
-		b.LogpOld = nil
-	}
-	if err := s.correct.Apply(b, correction.AtBatch); err != nil {
-		return err
-	}
-	if err := s.estimator.Estimate(b); err != nil {
-		return err
-	}
-	anchor := b.LogpOld
-	b.LogpOld = scored
-	limits := diagnose.Limits{Response: r.Rollout.MaxTokens, Prompt: s.task.MaxPrompt()}
-	s.metrics = diagnose.Step(s.metrics, b, limits)
-	b.LogpOld = anchor
+	s.diagnose()
 	if err := s.learn(step); err != nil {
 		return err
 	}
+	s.anchor, s.batch.LogpOld = s.batch.LogpOld, s.scored
 	s.metrics = append(s.metrics, s.correct.Metrics()...)
 	return s.dump(step)
 }
@@ -160,6 +169,7 @@ func (s *session) generate(step int) {
 	}
 	s.engine.Generate(b, s.requests, sampling(r.Rollout))
 	b.LearnerVersion = s.learner.Updates()
+	b.Turn = zeros(b.Turn, b.Tokens()) // every task has a single turn
 }
 
 // reward verifies the responses and turns verdicts into rewards.
@@ -170,32 +180,40 @@ func (s *session) reward() error {
 		from, to := b.Span(i)
 		s.verdicts = append(s.verdicts, s.task.Verify(p, b.Token[from:to]))
 	}
-	return s.scorer.Score(b, s.verdicts)
-}
-
-// score fills pi_old's columns, and the reference's where a KL term wants them.
-func (s *session) score() error {
-	r, b := &s.recipe, &s.batch
-	replay := s.replay
-	if replay == learner.ReplayOld {
-		replay = learner.ReplayNone // the routes this pass records are the ones replayed later
-	}
-	s.learner.Score(b, learner.ScoreOptions{
-		Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: replay, Distributions: true,
-	})
-	if s.reference == nil {
-		return nil
-	}
-	s.reference.Score(b, learner.ScoreOptions{
-		Column: learner.Reference, Temperature: r.Rollout.Temperature, Replay: replay, Distributions: true,
-	})
-	kl, err := s.objective.kl.AddReward(b)
-	if err != nil {
+	if err := s.scorer.Score(b, s.verdicts); err != nil {
 		return err
 	}
-	s.metrics = append(s.metrics, batch.Metric{Name: "actor/reward_kl_penalty", Value: kl},
-		batch.Metric{Name: "actor/reward_kl_penalty_coeff", Value: s.objective.kl.Coefficient()})
-	return nil
+	if b.TokenReward == nil && s.columns.tokenReward {
+		s.tokenReward = zeros(s.tokenReward, b.Tokens())
+		for i, r := range b.Reward {
+			s.tokenReward[b.Offsets[i+1]-1] = r
+		}
+		b.TokenReward = s.tokenReward
+	}
+	if s.greedy == nil {
+		return nil
+	}
+	return s.greedyRewards()
+}
+
+// correctBatch applies the corrections that are due once per batch. In bypass
+// mode it leaves mu in the place of pi_old.
+func (s *session) correctBatch() error {
+	s.scored = s.batch.LogpOld
+	if s.recipe.Correction.Mode == correction.Bypass {
+		s.batch.LogpOld = s.anchor
+	}
+	return s.correct.Apply(&s.batch, correction.AtBatch)
+}
+
+// diagnose appends the figures of the batch. The gap between the engines is
+// measured on what the learner scored, in either mode.
+func (s *session) diagnose() {
+	b, anchor := &s.batch, s.batch.LogpOld
+	b.LogpOld = s.scored
+	limits := diagnose.Limits{Response: s.recipe.Rollout.MaxTokens, Prompt: s.task.MaxPrompt()}
+	s.metrics = diagnose.Step(s.metrics, b, limits)
+	b.LogpOld = anchor
 }
 
 // evaluate appends the pass rates of the current weights in both engines, and
@@ -227,4 +245,14 @@ func (s *session) metric(name string) (float64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// zeros returns a cleared slice of length n, in x's memory where it suffices.
+func zeros[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	x = x[:n]
+	clear(x)
+	return x
 }

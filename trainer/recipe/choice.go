@@ -110,6 +110,8 @@ func table[T any]() method.Table[T] {
 		t = correction.Masks
 	case *loss.Loss:
 		t = loss.Registry
+	case *loss.Term:
+		t = loss.TermRegistry
 	case *loss.KL:
 		t = loss.KLRegistry
 	case *guard.Guard:

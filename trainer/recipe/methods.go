@@ -97,6 +97,7 @@ func Methods() []Method {
 	all = appendMethods[correction.Weighting](all, "correction.weights")
 	all = appendMethods[correction.Masking](all, "correction.masks")
 	all = appendMethods[loss.Loss](all, "loss")
+	all = appendMethods[loss.Term](all, "terms")
 	all = appendMethods[loss.KL](all, "kl")
 	return appendMethods[Guard](all, "guards")
 }

@@ -2,8 +2,13 @@ package recipe
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"unicode"
 
 	"driftlab/model"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
 )
 
@@ -35,46 +40,73 @@ func (c *checker) lengths(r Recipe) {
 	}
 }
 
-// unrecorded are the columns of a batch that no stage of a run fills, with the reason.
-var unrecorded = map[string]string{
-	"Value":        "there is no critic",
-	"LogpTeacher":  "there is no teacher",
-	"GreedyReward": "there are no greedy responses in a batch",
-	"ScoreNorm":    "gradients are not taken per response",
-	"Turn":         "every task has a single turn",
+// chosen is a method that the recipe names, and where.
+type chosen struct {
+	path string
+	spec method.Spec
 }
 
-// columns checks that every method finds what it reads.
-func (c *checker) columns(r Recipe) {
-	reference := r.KL.Name != "none"
+// methods lists the methods that read columns of a batch, in the order in which
+// a step meets them.
+func (r Recipe) methods() []chosen {
+	var all []chosen
 	add := func(path, name string, spec func() method.Spec) {
 		if name != "" {
-			c.needs(path, spec(), reference)
+			all = append(all, chosen{path, spec()})
 		}
 	}
 	for i, part := range r.Reward {
 		add(r.Reward.path(i), part.Name, part.Spec)
 	}
-	add("advantage", r.Advantage.Name, r.Advantage.Spec)
 	add("correction.weights", r.Correction.Weights.Name, r.Correction.Weights.Spec)
 	for i, m := range r.Correction.Masks {
 		add(fmt.Sprintf("correction.masks[%d]", i), m.Name, m.Spec)
 	}
+	add("advantage", r.Advantage.Name, r.Advantage.Spec)
 	add("loss", r.Loss.Name, r.Loss.Spec)
+	for i, term := range r.Terms {
+		add(fmt.Sprintf("terms[%d]", i), term.Name, term.Spec)
+	}
 	add("kl", r.KL.Name, r.KL.Spec)
+	for i, g := range r.Guards {
+		add(fmt.Sprintf("guards[%d]", i), g.Name, g.Spec)
+	}
+	return all
 }
 
-// needs records a fault for each column that the run will not have. Entries
-// that are more than a column's name depend on the method's parameters: the
-// method itself reports those.
-func (c *checker) needs(path string, s method.Spec, reference bool) {
-	for _, column := range s.Needs {
-		why, missing := unrecorded[column]
-		if column == "LogpRef" && !reference {
-			why, missing = "it takes a KL term, if only kl: {name: k3, coef: 0}", true
+// Needs reports whether any method of the recipe may read the column of
+// batch.Batch. A method that reads it under some parameters only counts.
+func (r Recipe) Needs(column string) bool {
+	for _, m := range r.methods() {
+		for _, need := range m.spec.Needs {
+			words := strings.FieldsFunc(need, func(c rune) bool { return !unicode.IsLetter(c) })
+			if slices.Contains(words, column) {
+				return true
+			}
 		}
-		if missing {
-			c.that(false, join(path, "name"), "%s reads the column %s, which this run does not record: %s", s.Name, column, why)
+	}
+	return false
+}
+
+// columns checks that every method finds what it reads.
+func (c *checker) columns(r Recipe) {
+	if p, ok := r.Loss.Params.(*loss.PrimeGeo); ok && r.Teacher == "" {
+		c.that(p.TeacherTau == 0, "loss.teacher_tau", "%v needs a teacher: name a checkpoint under teacher, or use 0", p.TeacherTau)
+	}
+	c.that(r.Teacher == "" || r.Needs("LogpTeacher"), "teacher", "no method of the recipe reads a teacher's log-probs: leave it out")
+	greedy := r.Needs("GreedyReward")
+	for _, m := range r.methods() {
+		if greedy && strings.HasPrefix(m.path, "reward") {
+			c.that(m.spec.Unit != method.Group, join(m.path, "name"),
+				"%s compares the responses of a group, and the advantage %s rewards one greedy response by itself", m.spec.Name, r.Advantage.Name)
+		}
+		inCorrection := strings.HasPrefix(m.path, "correction")
+		both := slices.Contains(m.spec.Needs, "LogpOld") && slices.Contains(m.spec.Needs, "LogpRoll")
+		c.that(inCorrection || !both || r.Correction.Mode != correction.Bypass, join(m.path, "name"),
+			"%s compares the learner's log-probs with the rollout engine's, which bypass mode puts in their place: use correction.mode decoupled", m.spec.Name)
+		if slices.Contains(m.spec.Needs, "Group") && m.path == "loss" {
+			c.that(r.Learner.Minibatches <= r.Rollout.Prompts, "learner.minibatches",
+				"%d are more than the %d prompts of a step, and the loss %s reads whole groups", r.Learner.Minibatches, r.Rollout.Prompts, m.spec.Name)
 		}
 	}
 }

@@ -27,6 +27,10 @@ type Recipe struct {
 	// folder in the Hugging Face layout. Empty means random weights from Seed,
 	// which reinforcement learning cannot lift: it needs some right answers.
 	Checkpoint string `yaml:"checkpoint"`
+	// Teacher holds the weights of a frozen teacher, named like Checkpoint, for
+	// losses that distil from one. Its architecture may differ from the model's,
+	// its vocabulary may not be smaller. Default: none.
+	Teacher string `yaml:"teacher"`
 	// Model is the architecture. Without the section (the zero value) it is the
 	// checkpoint's, or model.Default. A field of 0 takes its default, except
 	// that experts: 0 is the dense variant.
@@ -50,6 +54,9 @@ type Recipe struct {
 	Correction Correction `yaml:"correction"`
 	// Loss is the policy loss. Default ppo_clip.
 	Loss Choice[loss.Loss] `yaml:"loss"`
+	// Terms are added to the policy loss or shape what it sees: an entropy bonus,
+	// the mask of low entropies. Default: none.
+	Terms []Choice[loss.Term] `yaml:"terms"`
 	// KL is the penalty for leaving the initial weights. Default none.
 	KL Choice[loss.KL] `yaml:"kl"`
 	// Guards watch the optimiser. Default: none beyond the stop on NaN and Inf.

@@ -128,6 +128,9 @@ func (r Recipe) faults() Faults {
 	c.choice("advantage", r.Advantage.Name, r.Advantage.Params)
 	c.correction(r.Correction)
 	c.choice("loss", r.Loss.Name, r.Loss.Params)
+	for i, term := range r.Terms {
+		c.choice(fmt.Sprintf("terms[%d]", i), term.Name, term.Params)
+	}
 	c.choice("kl", r.KL.Name, r.KL.Params)
 	for i, g := range r.Guards {
 		c.choice(fmt.Sprintf("guards[%d]", i), g.Name, g.Params)

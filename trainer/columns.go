@@ -1,0 +1,34 @@
+package trainer
+
+import "driftlab/trainer/recipe"
+
+// columns says which columns a run records for the methods of its recipe,
+// beyond those that every run records: LogpRoll, LogpOld, Entropy and the
+// distributions of both engines, from which the exact gap is measured.
+type columns struct {
+	// dist and entropy are those of the current weights, at every gradient.
+	dist, entropy bool
+	// sumSquares and hidden come with the learner's scoring pass.
+	sumSquares bool
+	// distRef are the reference's distributions.
+	distRef bool
+	// tokenReward is the reward on the last generated token, where no part of it
+	// is placed within the response.
+	tokenReward bool
+	// greedy is one greedy response per prompt, scoreNorm one backward pass per
+	// response, value a critic.
+	greedy, scoreNorm, value bool
+	// reference and teacher are frozen policies.
+	reference, teacher bool
+}
+
+// columnsOf reads off what the methods of a recipe need.
+func columnsOf(r recipe.Recipe) columns {
+	kl := r.KL.Name != "none"
+	return columns{
+		dist: r.Needs("Dist"), entropy: r.Needs("Entropy"), sumSquares: r.Needs("SumSquares"), distRef: r.Needs("DistRef"),
+		tokenReward: kl || r.Needs("TokenReward"),
+		greedy:      r.Needs("GreedyReward"), scoreNorm: r.Needs("ScoreNorm"), value: r.Needs("Value"),
+		reference: kl || r.Needs("LogpRef"), teacher: r.Teacher != "",
+	}
+}

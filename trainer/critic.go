@@ -1,0 +1,142 @@
+package trainer
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/trainer/batch"
+)
+
+// critic estimates the value of every state for estimators that want one: a
+// linear function of what the learner's head reads, fitted to the returns of
+// earlier steps.
+//
+//	V_t = w·x_t,   x_t = (1, t/T, h_t)
+//	A ← μA + Σ x xᵀ,   c ← μc + Σ x·Return,   w = (A + I)⁻¹c
+//
+// h_t is the final hidden state that predicts token t, t counts from the start
+// of the response and T is its longest length. It is a value head on a shared
+// trunk whose gradient stops at the trunk, solved instead of trained. The
+// values of a step come from the steps before it, so they depend on nothing
+// that they are compared with; in the first step they are 0. Ridge and
+// forgetting are fixed: one unit against thousands of tokens, and ten steps,
+// since the hidden states move with the policy.
+type critic struct {
+	longest  float64
+	features []float64 // [tokens, width] of the current batch
+	width    int
+	gram     []float64 // A, [width, width]
+	moment   []float64 // c
+	weights  []float64 // w
+	factor   []float64 // Cholesky factor, scratch
+}
+
+const (
+	criticMemory = 0.9 // μ
+	criticRidge  = 1
+)
+
+// newCritic returns a critic for hidden states of that width and responses of
+// that length at most.
+func newCritic(hidden, longest int) *critic {
+	n := hidden + 2
+	return &critic{longest: float64(longest), width: n, gram: make([]float64, n*n), moment: make([]float64, n),
+		weights: make([]float64, n), factor: make([]float64, n*n)}
+}
+
+// values returns the value of every token's state in dst's memory. hidden is
+// [tokens, width-2].
+func (c *critic) values(dst []float64, b *batch.Batch, hidden []float32) []float64 {
+	d := c.width - 2
+	c.features, dst = c.features[:0], dst[:0]
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			c.features = append(c.features, 1, float64(n-from)/c.longest)
+			for _, h := range hidden[n*d : (n+1)*d] {
+				c.features = append(c.features, float64(h))
+			}
+			x, v := c.features[n*c.width:], 0.0
+			for j, w := range c.weights {
+				v += float64(w * x[j])
+			}
+			dst = append(dst, v)
+		}
+	}
+	return dst
+}
+
+// fit takes the returns of the batch into account for the next step. The
+// features are those of the last call of values.
+func (c *critic) fit(b *batch.Batch) {
+	for i := range c.gram {
+		c.gram[i] *= criticMemory
+	}
+	for i := range c.moment {
+		c.moment[i] *= criticMemory
+	}
+	for n, counts := range b.Mask {
+		if !counts {
+			continue
+		}
+		x := c.features[n*c.width : (n+1)*c.width]
+		for j, y := range x {
+			c.moment[j] += float64(y * b.Return[n])
+			row := c.gram[j*c.width : j*c.width+j+1]
+			for k := range row {
+				row[k] += float64(y * x[k])
+			}
+		}
+	}
+	c.solve()
+}
+
+// solve finds the weights by Cholesky's method, from the lower triangle of A + I.
+func (c *critic) solve() {
+	n, l := c.width, c.factor
+	for j := range n {
+		for i := j; i < n; i++ {
+			sum := c.gram[i*n+j]
+			if i == j {
+				sum += criticRidge
+			}
+			for k := range j {
+				sum -= float64(l[i*n+k] * l[j*n+k])
+			}
+			if i == j {
+				l[j*n+j] = math.Sqrt(sum)
+			} else {
+				l[i*n+j] = sum / l[j*n+j]
+			}
+		}
+	}
+	w := c.weights
+	for i := range n { // forward: L·y = c
+		sum := c.moment[i]
+		for k := range i {
+			sum -= float64(l[i*n+k] * w[k])
+		}
+		w[i] = sum / l[i*n+i]
+	}
+	for i := n - 1; i >= 0; i-- { // backward: Lᵀ·w = y
+		sum := w[i]
+		for k := i + 1; k < n; k++ {
+			sum -= float64(l[k*n+i] * w[k])
+		}
+		w[i] = sum / l[i*n+i]
+	}
+}
+
+// State is A and c; the weights follow.
+func (c *critic) State() []float64 { return append(append([]float64(nil), c.gram...), c.moment...) }
+
+// SetState takes what State returned.
+func (c *critic) SetState(state []float64) error {
+	if len(state) != len(c.gram)+len(c.moment) {
+		return fmt.Errorf("critic: state has %d numbers, want %d", len(state), len(c.gram)+len(c.moment))
+	}
+	copy(c.gram, state)
+	copy(c.moment, state[len(c.gram):])
+	c.solve()
+	return nil
+}

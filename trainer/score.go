@@ -1,0 +1,91 @@
+package trainer
+
+import (
+	"driftlab/engine/learner"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
+)
+
+// score fills the columns of the policies that are fixed for the step: pi_old,
+// the reference, the teacher; and what follows from their passes.
+func (s *session) score() error {
+	r, b := &s.recipe, &s.batch
+	options := learner.ScoreOptions{
+		Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: s.replay,
+		Distributions: true, SumSquares: s.columns.sumSquares,
+	}
+	if s.replay == learner.ReplayOld {
+		options.Replay = learner.ReplayNone // the routes this pass records are the ones replayed later
+	}
+	s.learner.Score(b, options)
+	if s.critic != nil {
+		b.Value = s.critic.values(b.Value, b, s.learner.Hidden())
+	}
+	if s.reference != nil {
+		options.Column, options.Distributions = learner.Reference, s.columns.distRef
+		s.reference.Score(b, options)
+	}
+	if s.teacher != nil {
+		// Another model's routes mean nothing to it.
+		s.teacher.Score(b, learner.ScoreOptions{Column: learner.Teacher, Temperature: r.Rollout.Temperature, Replay: learner.ReplayNone})
+	}
+	if !s.columns.scoreNorm {
+		return nil
+	}
+	var err error
+	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, b, learner.StepOptions{Temperature: r.Rollout.Temperature, Replay: s.replay})
+	return err
+}
+
+// penalise takes a KL penalty that belongs into the reward from TokenReward,
+// and appends its figures.
+func (s *session) penalise() error {
+	if !s.penalised() {
+		return nil
+	}
+	coef := s.objective.kl.Coefficient() // before the controller moves it
+	kl, err := s.objective.kl.AddReward(&s.batch)
+	if err != nil {
+		return err
+	}
+	s.metrics = append(s.metrics, batch.Metric{Name: "actor/reward_kl_penalty", Value: kl},
+		batch.Metric{Name: "actor/reward_kl_penalty_coeff", Value: coef})
+	return nil
+}
+
+// penalised reports whether the KL term acts in the reward.
+func (s *session) penalised() bool {
+	switch kl := s.objective.kl.(type) {
+	case *loss.KLTerm:
+		return kl.In == loss.InReward
+	case *loss.ExactKL:
+		return kl.In == loss.InReward
+	}
+	return false
+}
+
+// estimate fills the advantages. Estimators that work on one number per
+// response see the penalty too: for them a response's reward is the sum over
+// its tokens, as in verl. The column keeps the score without it.
+func (s *session) estimate() error {
+	b := &s.batch
+	score := b.Reward
+	if s.penalised() {
+		s.penalisedReward = s.penalisedReward[:0]
+		for i := range b.Len() {
+			from, to := b.Span(i)
+			sum := 0.0
+			for _, r := range b.TokenReward[from:to] {
+				sum += r
+			}
+			s.penalisedReward = append(s.penalisedReward, sum)
+		}
+		b.Reward = s.penalisedReward
+	}
+	err := s.estimator.Estimate(b)
+	b.Reward = score
+	if err == nil && s.critic != nil {
+		s.critic.fit(b)
+	}
+	return err
+}
