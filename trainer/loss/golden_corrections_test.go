@@ -75,9 +75,16 @@ func arealPipeline(v golden.Values) *correction.Pipeline {
 func rollPipeline(v golden.Values) *correction.Pipeline {
 	p, is := &correction.Pipeline{}, v.Sub("is_weight")
 	if is.Bool("enabled") {
-		p.Weights = &correction.TokenTIS{Cap: is.FloatOr("upper_bound", math.Inf(1))}
-		if is.String("weight_type") != "token" {
-			panic("weight_type " + is.String("weight_type"))
+		top := is.FloatOr("upper_bound", math.Inf(1))
+		switch is.String("weight_type") {
+		case "token":
+			p.Weights = &correction.TokenTIS{Cap: top}
+		case "sequence":
+			p.Weights = &correction.SequenceTIS{Cap: top}
+		case "geometric":
+			p.Weights = &correction.GeometricTIS{Cap: top, Eps: 1e-8}
+		case "segment":
+			p.Weights = &correction.SegmentTIS{Cap: top, By: correction.ByRun, Geometric: true, Eps: 1e-8}
 		}
 	}
 	for _, f := range v["filters"].([]any) {
@@ -107,15 +114,50 @@ func slimePipeline(v golden.Values) *correction.Pipeline {
 	case v.String("custom_tis_function_path") == "icepop":
 		p.Weights = &correction.IcePop{Low: v.Float("tis_clip_low"), High: v.Float("tis_clip")}
 	case v.String("custom_tis_function_path") == "mis":
-		if v.String("tis_level") != "token" || v.String("tis_mode") != "truncate" || v.String("rs_level") != "geometric" {
-			panic("a form of mis that no case of the first set has")
-		}
-		p.Weights = &correction.TokenTIS{Cap: v.Float("tis_upper_bound")}
-		p.Masks = append(p.Masks, &correction.Geometric{Low: v.Float("rs_lower_bound"), High: v.Float("rs_upper_bound")})
+		slimeMIS(p, v)
 	default:
 		p.Weights = &correction.TokenTIS{Cap: v.Float("tis_clip"), Floor: v.Float("tis_clip_low")}
 	}
 	return p
+}
+
+// slimeMIS reads slime's custom truncation and rejection.
+func slimeMIS(p *correction.Pipeline, v golden.Values) {
+	rule := func(level string, low, high float64) correction.Masking {
+		switch level {
+		case "token":
+			return &correction.TokenMask{Low: low, High: high}
+		case "sequence":
+			return &correction.SequenceMask{Low: low, High: high}
+		}
+		return &correction.Geometric{Low: low, High: high}
+	}
+	high := v.Float("tis_upper_bound")
+	low := v.FloatOr("tis_lower_bound", 1/high)
+	floor, top := 0.0, high
+	switch v.String("tis_mode") {
+	case "clip":
+		floor = low
+	case "mask":
+		top = math.Inf(1)
+		p.Masks = append(p.Masks, rule(v.String("tis_level"), low, high))
+	}
+	switch v.String("tis_level") {
+	case "token":
+		p.Weights = &correction.TokenTIS{Cap: top, Floor: floor}
+	case "sequence":
+		p.Weights = &correction.SequenceTIS{Cap: top, Floor: floor}
+	case "geometric":
+		p.Weights = &correction.GeometricTIS{Cap: top, Floor: floor}
+	}
+	p.BatchNormalize = v.Bool("tis_batch_normalize")
+	if v.Bool("use_rs") {
+		high := v.FloatOr("rs_upper_bound", high)
+		p.Masks = append(p.Masks, rule(v.String("rs_level"), v.FloatOr("rs_lower_bound", v.FloatOr("tis_lower_bound", 1/high)), high))
+		if v.Has("rs_veto_threshold") {
+			p.Masks = append(p.Masks, &correction.Veto{Threshold: v.Float("rs_veto_threshold")})
+		}
+	}
 }
 
 // matchBypass runs verl's bypass mode: its old_log_prob is the rollout's, and

@@ -108,6 +108,19 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 		if err := kl.AddLoss(out, b); err != nil {
 			k.Fail("%v", err)
 		}
+		logged := &Grad{} // TRL logs the mean over tokens, whatever the reduction of the loss
+		logged.Reset(b.Tokens())
+		switch term := kl.(type) {
+		case *KLTerm:
+			term.Aggregation = Aggregation{}
+		case *UnbiasedKL:
+			term.Aggregation = Aggregation{}
+		}
+		if err := kl.AddLoss(logged, b); err != nil {
+			k.Fail("%v", err)
+		}
+		value, _ := logged.Metric("actor/kl_loss")
+		k.Metric("metrics", "kl", value)
 	}
 	if accum := p.Float("current_gradient_accumulation_steps"); accum != 1 && p.String("loss_type") != "dapo" {
 		out.Loss /= accum
@@ -130,6 +143,35 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Vector("grad", out.DLogp)
 	metrics(c, k, out)
+	if p, ok := l.(*PPOClip); ok && p.Delta == 0 {
+		trlClips(c, k, b)
+	}
+}
+
+// trlClips compares TRL's clip fractions: by sign over tokens, and the extremes
+// of the means over each response's tokens.
+func trlClips(c *golden.Case, k *golden.Check, b *batch.Batch) {
+	clips, _ := clipMasks(b, b.LogpOld, 1-c.Params.Float("epsilon_low"), 1+c.Params.Float("epsilon_high"), 0)
+	low, high, tokens := 0.0, 0.0, float64(tokensOf(b))
+	lowest, highest := math.Inf(1), math.Inf(-1)
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		rowLow, rowHigh, length := 0.0, 0.0, 0.0
+		for n := from; n < to; n++ {
+			rowLow += count(clips[n] && b.Advantage[n] < 0)
+			rowHigh += count(clips[n] && b.Advantage[n] > 0)
+			length += count(b.Mask[n])
+		}
+		low, high = low+rowLow, high+rowHigh
+		if length > 0 {
+			lowest, highest = min(lowest, rowLow/length), max(highest, rowHigh/length)
+		}
+	}
+	k.Metric("metrics", "clip_ratio/low_mean", low/tokens)
+	k.Metric("metrics", "clip_ratio/high_mean", high/tokens)
+	k.Metric("metrics", "clip_ratio/region_mean", (low+high)/tokens)
+	k.Metric("metrics", "clip_ratio/low_min", lowest)
+	k.Metric("metrics", "clip_ratio/high_max", highest)
 }
 
 // trlCorrect applies what TRL does around its losses and compares each part.
