@@ -1,7 +1,6 @@
 package correction
 
 import (
-
 	"driftlab/trainer/batch"
 	"driftlab/trainer/masked"
 	"driftlab/trainer/method"
