@@ -214,7 +214,7 @@ func TestGradientsAreStraightThrough(t *testing.T) {
 				sequences := enginetest.Sequences(uint64(i), 2, c.Vocab, 3, 5)
 				f := functional{drawn(uint64(i), packOf(sequences).Rows()*c.Vocab), 0.7}
 				grad, routes := gradient(m.Params, n, sequences, f, nil, 1)
-				r := enginetest.NewReference(rounded(m.Params, n))
+				r := enginetest.NewReference(enginetest.Published(m.Params, n))
 				want := make([]float32, len(grad.Theta))
 				for j, g := range r.Gradient(func() float64 { return f.value(r, sequences, routes) }) {
 					want[j] = float32(g)
@@ -232,22 +232,4 @@ func TestGradientsAreStraightThrough(t *testing.T) {
 			}
 		})
 	}
-}
-
-// rounded returns the parameters as numerics with row-wise scales publish them.
-func rounded(p *model.Params, n engine.Numerics) *model.Params {
-	p = p.Clone()
-	for _, t := range p.Tensors() {
-		switch {
-		case len(t.Shape) == 1 || t.Name == "model.embed_tokens.weight" || t.Name == "model.embed_positions.weight":
-			n.Activations.RoundSlice(t.Data, t.Data)
-		case t.Name == "lm_head.weight":
-			n.Head.RoundSlice(t.Data, t.Data)
-		case t.Shape[0] == p.Config.Experts && len(t.Data) == len(p.Layer(0).Router):
-			n.Router.RoundSlice(t.Data, t.Data)
-		default:
-			n.Weights.RoundTrip(t.Data, t.Data, t.Shape[0], t.Shape[1])
-		}
-	}
-	return p
 }

@@ -6,8 +6,11 @@ import "driftlab/precision"
 // values on a coarse grid with one scale per row and block.
 type quantized struct {
 	dense  []float32 // dequantised values, which gradients see
-	values []float32 // what the kernel multiplies; aliases dense when there are no scales
+	values []float32 // what the kernel multiplies: dense itself when there are no scales
 	scales []float32 // nil when there are none
+
+	// Memory of values and scales of their own, kept while there are none.
+	ownValues, ownScales []float32
 }
 
 // scalesApart reports whether the kernels read values and scales apart and
@@ -24,8 +27,9 @@ func (m *quantized) grow(rows, width int, q precision.Quantizer) {
 		m.values, m.scales = m.dense, nil
 		return
 	}
-	m.values = grown(m.values, rows*width)
-	m.scales = grown(m.scales, q.ScaleCount(rows, width))
+	m.ownValues = grown(m.ownValues, rows*width)
+	m.ownScales = grown(m.ownScales, q.ScaleCount(rows, width))
+	m.values, m.scales = m.ownValues, m.ownScales
 }
 
 // store quantises the dense rows from..to, which a kernel has just written,

@@ -1,0 +1,182 @@
+package learner_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"driftlab/engine"
+	"driftlab/engine/enginetest"
+	"driftlab/engine/kernel"
+	"driftlab/engine/learner"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+)
+
+func preset(t testing.TB, name string) engine.Numerics {
+	n, ok := engine.Preset(name)
+	if !ok {
+		t.Fatalf("no preset %s", name)
+	}
+	return n
+}
+
+const temperature = 0.9
+
+// sampled makes a batch of responses to ragged prompts, as the rollout engine does.
+func sampled(p *model.Params, n engine.Numerics, seed uint64, responses, slots int) *batch.Batch {
+	e := rollout.New(p.Config, n, slots, 1)
+	defer e.Close()
+	e.Publish(p, 0)
+	var list []rollout.Request
+	for i, prompt := range enginetest.Sequences(seed, responses, p.Config.Vocab, 1, 9) {
+		list = append(list, rollout.Request{Prompt: prompt, Seed: seed, Stream: uint64(i)})
+	}
+	var b batch.Batch
+	e.Generate(&b, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 12, Stop: 0, Distributions: true})
+	return &b
+}
+
+// given makes a batch of prompts and responses without an engine.
+func given(prompts, responses [][]int32) *batch.Batch {
+	b := &batch.Batch{Offsets: []int{0}, Prompt: prompts}
+	for _, r := range responses {
+		b.Token = append(b.Token, r...)
+		b.Offsets = append(b.Offsets, len(b.Token))
+	}
+	for range b.Token {
+		b.Mask = append(b.Mask, true)
+	}
+	return b
+}
+
+// halves splits each sequence into a prompt of at least one token and a
+// response, possibly empty.
+func halves(sequences [][]int32) *batch.Batch {
+	var prompts, responses [][]int32
+	for i, s := range sequences {
+		at := 1 + i%len(s)
+		prompts, responses = append(prompts, s[:at]), append(responses, s[at:])
+	}
+	return given(prompts, responses)
+}
+
+// Scoring agrees with the float64 reference within the tolerance of each
+// format, and so does the forward pass of a gradient.
+func TestConformance(t *testing.T) {
+	enginetest.Conform(t, func(p *model.Params, n engine.Numerics, prompts [][]int32, temperature float64) []enginetest.Observation {
+		l := learner.New(p, learner.Settings{Numerics: n}, 1)
+		defer l.Close()
+		b := halves(prompts)
+		l.Score(b, learner.ScoreOptions{Temperature: temperature, Distributions: true})
+		return enginetest.Observe(b, enginetest.OldColumns)
+	})
+}
+
+// cases are numerics in which both engines must agree: every batch-invariant
+// preset, and every reduction with an attention kernel in turn.
+func cases(t *testing.T) []engine.Numerics {
+	var list []engine.Numerics
+	for _, n := range engine.Presets() {
+		if n.BatchInvariant() {
+			list = append(list, n)
+		}
+	}
+	for i, text := range []string{
+		"canonical", "unfused", "pairwise:4", "split_k:5", "tensor_parallel:2:ring:fp32",
+		"tensor_parallel:4:ring:bf16", "tensor_parallel:4:tree:fp16", "tree:4", "tree:2+unfused",
+	} {
+		n := preset(t, []string{"fp32", "bf16", "fp16", "fp8-w8a8"}[i%4])
+		r, err := kernel.ParseReduction(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Name, n.Reduction = n.Name+"/"+text, r
+		if i%2 == 0 {
+			n.Attention, n.Tile = kernel.Online, 5
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+// The heart of the rig: with equal numerics the log-prob of every token, the
+// whole distribution and every route are bit-identical between the engine that
+// sampled, the learner's scoring and its gradient, for any number of slots and
+// workers and any order of the responses.
+func TestEnginesAgree(t *testing.T) {
+	models := enginetest.Models(enginetest.Small)
+	for i, n := range cases(t) {
+		m := models[i%len(models)]
+		t.Run(n.Name+"/"+m.Name, func(t *testing.T) {
+			p := m.Params
+			b := sampled(p, n, uint64(i), 64, []int{64, 7, 1}[i%3])
+			for _, workers := range []int{1, 2, 3} {
+				l := learner.New(p, learner.Settings{Numerics: n}, workers)
+				l.Score(b, learner.ScoreOptions{Temperature: temperature, Distributions: true})
+				identical(t, fmt.Sprintf("Score, %d workers", workers), b, b.LogpOld, b.DistOld, b)
+				if _, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: temperature, Distributions: true}); err != nil {
+					t.Fatal(err)
+				}
+				identical(t, fmt.Sprintf("Gradient, %d workers", workers), b, b.Logp, b.Dist, nil)
+				l.Close()
+			}
+			// A selection in another order, and one response at a time.
+			s := learner.NewScorer(p.Config, n, 2)
+			defer s.Close()
+			s.Publish(p, 0)
+			var part batch.Batch
+			b.Select(&part, rand.New(rand.NewPCG(uint64(i), 1)).Perm(b.Len()))
+			s.Score(&part, learner.ScoreOptions{Temperature: temperature, Distributions: true})
+			identical(t, "another order", &part, part.LogpOld, part.DistOld, &part)
+			for k := range 5 {
+				b.Select(&part, []int{k})
+				s.Score(&part, learner.ScoreOptions{Temperature: temperature, Distributions: true})
+				identical(t, "one response", &part, part.LogpOld, part.DistOld, &part)
+			}
+		})
+	}
+}
+
+// identical compares what the learner computed for b with what the rollout
+// engine recorded; routes too, if the columns of routes are given.
+func identical(t *testing.T, how string, b *batch.Batch, logp []float64, dist []float32, routes *batch.Batch) {
+	t.Helper()
+	if !slices.Equal(b.LogpRoll, logp) {
+		t.Errorf("%s: log-probs differ", how)
+	}
+	if !slices.EqualFunc(b.DistRoll, dist, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) }) {
+		t.Errorf("%s: distributions differ", how)
+	}
+	if routes == nil {
+		return
+	}
+	if !slices.Equal(b.RoutesRoll, routes.RoutesOld) {
+		t.Errorf("%s: routes differ", how)
+	}
+	if !slices.EqualFunc(b.PromptRoutes, routes.PromptRoutesOld, slices.Equal) {
+		t.Errorf("%s: routes of prompts differ", how)
+	}
+}
+
+// And the contrary: unequal numerics, or numerics that depend on the batch,
+// leave a gap. Without it the test above could pass on constants.
+func TestUnequalEnginesDisagree(t *testing.T) {
+	p := enginetest.Named("moe").Params
+	for _, pair := range [][2]string{
+		{"fp32", "fp32-unfused"}, {"fp32", "fp32-tp4"}, {"fp16", "bf16"}, {"bf16", "fp8-w8a8"},
+		{"fp8-w8a8", "int8-w8a8"}, {"fp4-w4a16", "fp4-mx"}, {"fp32-batch-variant", "fp32-batch-variant"},
+	} {
+		b := sampled(p, preset(t, pair[0]), 1, 16, 4)
+		s := learner.NewScorer(p.Config, preset(t, pair[1]), 1)
+		s.Publish(p, 0)
+		s.Score(b, learner.ScoreOptions{Temperature: temperature})
+		if slices.Equal(b.LogpRoll, b.LogpOld) {
+			t.Errorf("%s and %s agree on every log-prob", pair[0], pair[1])
+		}
+		s.Close()
+	}
+}
