@@ -77,13 +77,11 @@ var listedLoss = slices.Concat([]Listing{
 		"the weights of rejection sampling under M2PO's mask; matched where there is no such mask", "stats/behave_imp_weight"),
 	listOutputs("roll/pg_loss*.json", "",
 		"figures of ROLL's logger: ratios and clip fractions averaged over masked positions too, parameters echoed; losses and gradient are matched",
-		"metrics/actor/ratio_*", "metrics/actor/approxkl@sum", "metrics/actor/policykl@sum", "metrics/actor/ppo_ratio_*",
+		"metrics/actor/ratio_*", "metrics/actor/ppo_ratio_*",
 		"metrics/actor/tis_*", "metrics/actor/topr_*", "metrics/actor/cispo_*", "metrics/actor/kimi15_*", "metrics/actor/is_weight_*"),
 	listOutputs("roll/pg_loss*.json", "",
 		"statistics of the engine gap that the loss logs on the way; train_infer_correction.json has them, and its owner matches those",
 		"metrics/actor/train_infer_*"),
-	listOutputsWhen("roll/pg_loss*.json", "", func(c *Case) bool { return !c.Params.Bool("use_kl_loss") },
-		"ROLL logs the KL term whether it is part of the loss or not; matched where it is", "metrics/actor/kl_loss@sum"),
 	listOutputsWhen("roll/pg_loss*.json", "", func(c *Case) bool {
 		return c.Params.String("loss_agg_mode") == "token-mean" && len(c.Params.Sub("train_infer_correction")["filters"].([]any)) > 0
 	}, "ROLL's token-mean forgets the mask, so its filters have no effect; ours have, as the filters' documentation says",
@@ -107,9 +105,16 @@ var listedLoss = slices.Concat([]Listing{
 		Reason: "at level token TRL averages LUSPO over padding too and lets a gradient into masked tokens; ours offers LUSPO's sequence form",
 	}},
 	listOutputs("slime/policy_loss*.json", "",
-		"figures of slime's logger, reduced as sums over rows of row means; value, gradient and the parts of the loss are matched",
-		"reported/entropy_loss", "reported/pg_clipfrac", "reported/ppo_kl", "reported/train_rollout_logprob_abs_diff",
-		"reported/opsm_clipfrac", "reported/ois", "reported/tis*"),
+		"figures of slime's logger about its own weights and masks; the weights and masks themselves are matched through the loss",
+		"reported/train_rollout_logprob_abs_diff", "reported/opsm_clipfrac", "reported/ois", "reported/tis*"),
+	listOutputsWhen("slime/policy_loss*.json", "",
+		func(c *Case) bool {
+			return slices.Contains([]string{"gspo", "cispo"}, c.Params.String("advantage_estimator"))
+		},
+		"slime's clip fraction of other losses than PPO, where it is matched", "reported/pg_clipfrac"),
+	listOutputsWhen("slime/policy_loss*.json", "",
+		func(c *Case) bool { return !c.Inputs.Has("entropy") },
+		"the entropies behind this figure are not among the inputs; matched where they are", "reported/entropy_loss"),
 	listOutputs("slime/policy_loss*.json", "",
 		"statistics of the correction, which mis_weights.json has and whose owner accounts for them", "reported/mis_*"),
 )

@@ -168,7 +168,7 @@ func TestImportanceSamplingIsExact(t *testing.T) {
 
 // TestPrefixRatioIsExactOnlyForPrefixAdvantages: unclipped CTPO with the exact
 // Q of pi gives the on-policy gradient; with a sampled terminal reward it gives
-// the gradient of E[Q_mu] instead (Reference: methods, CTPO's trap).
+// the gradient of E[Q_mu] instead.
 func TestPrefixRatioIsExactOnlyForPrefixAdvantages(t *testing.T) {
 	pi, mu := randomTabular(3), randomTabular(4)
 	open := &CTPO{Low: 100, High: 100, Dual: 100, Form: "product", Aggregation: Aggregation{Mode: "token-sum"}}

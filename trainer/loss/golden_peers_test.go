@@ -162,9 +162,8 @@ func matchROLLLoss(c *golden.Case, k *golden.Check) {
 		if err := kl.AddLoss(out, b); err != nil {
 			k.Fail("%v", err)
 		}
-		value, _ := out.Metric("actor/kl_loss")
-		k.Metric("metrics", "actor/kl_loss@sum", value*rollEpsilon(b, agg))
 	}
+	matchROLLFigures(k, b, agg)
 	scale := rollEpsilon(b, agg)
 	for n := range out.DLogp {
 		out.DLogp[n] *= scale
@@ -173,6 +172,24 @@ func matchROLLLoss(c *golden.Case, k *golden.Check) {
 	k.Vector("grad", out.DLogp)
 	k.Metric("metrics", "actor/pg_loss@sum", pg*scale)
 	k.Metric("metrics", "actor/total_loss@sum", out.Loss*scale)
+}
+
+// matchROLLFigures compares the divergences ROLL logs: k3 to the reference, k2
+// and k1 to old.
+func matchROLLFigures(k *golden.Check, b *batch.Batch, agg Aggregation) {
+	for _, figure := range []struct {
+		name string
+		e    Estimator
+		ref  []float64
+	}{{"actor/kl_loss@sum", K3, b.LogpRef}, {"actor/approxkl@sum", K2, b.LogpOld}, {"actor/policykl@sum", K1, b.LogpOld}} {
+		one, logged := *b, &Grad{}
+		one.LogpRef = figure.ref
+		logged.Reset(b.Tokens())
+		if err := (&KLTerm{Coef: 1, In: InLoss, Bounds: KLBounds{Value: 10}, Aggregation: agg, estimator: figure.e}).AddLoss(logged, &one); err != nil {
+			k.Fail("%v", err)
+		}
+		k.Metric("metrics", figure.name, logged.Loss*rollEpsilon(b, agg))
+	}
 }
 
 // rollEpsilon is the factor by which ROLL's 1e-8 in the number of rows changes a mean.
@@ -283,6 +300,15 @@ func matchSlimeLoss(c *golden.Case, k *golden.Check) {
 	}
 	out := evaluate(k, l, b)
 	k.Metric("reported", "pg_loss", out.Loss)
+	if _, ok := l.(*PPOClip); ok {
+		clips, _ := clipMasks(b, b.LogpOld, 1-low, 1+high, dual)
+		k.Metric("reported", "pg_clipfrac", reduced(k, b, agg, asNumbers(clips)))
+	}
+	staleness := make([]float64, b.Tokens())
+	for n := range staleness {
+		staleness[n] = b.LogpOld[n] - b.Logp[n]
+	}
+	k.Metric("reported", "ppo_kl", reduced(k, b, agg, staleness))
 	if p.Bool("use_kl_loss") {
 		if err := slimeKL(p, agg).AddLoss(out, b); err != nil {
 			k.Fail("%v", err)
@@ -291,17 +317,10 @@ func matchSlimeLoss(c *golden.Case, k *golden.Check) {
 		k.Metric("reported", "kl_loss", value)
 	}
 	if coef := p.Float("entropy_coef"); coef != 0 { // the entropies of the case carry no gradient
-		rows := make([]float64, b.Len())
-		if err := agg.RowWeights(rows, b); err != nil {
-			k.Fail("%v", err)
-		}
-		for i, w := range rows {
-			for n := b.Offsets[i]; n < b.Offsets[i+1]; n++ {
-				if b.Active()[n] {
-					out.Loss -= coef * w * b.Entropy[n]
-				}
-			}
-		}
+		out.Loss -= coef * reduced(k, b, agg, b.Entropy)
+	}
+	if b.Entropy != nil {
+		k.Metric("reported", "entropy_loss", reduced(k, b, agg, b.Entropy))
 	}
 	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Metric("reported", "loss", out.Loss)
@@ -316,6 +335,22 @@ func matchSlimeLoss(c *golden.Case, k *golden.Check) {
 		}
 	}
 	k.Vector("grad", padded)
+}
+
+// reduced aggregates a figure per token, as slime does with all it logs.
+func reduced(k *golden.Check, b *batch.Batch, agg Aggregation, x []float64) float64 {
+	rows, sum := make([]float64, b.Len()), 0.0
+	if err := agg.RowWeights(rows, b); err != nil {
+		k.Fail("%v", err)
+	}
+	for i, w := range rows {
+		for n := b.Offsets[i]; n < b.Offsets[i+1]; n++ {
+			if b.Active()[n] {
+				sum += w * x[n]
+			}
+		}
+	}
+	return sum
 }
 
 func slimeKL(p golden.Values, agg Aggregation) KL {
