@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"driftlab/engine/learner"
 	"driftlab/model"
@@ -18,13 +19,16 @@ import (
 // run resumes from.
 const snapshotEvery = 25
 
+// checkpointFolder holds the final weights, within the run's directory.
+const checkpointFolder = "checkpoint"
+
 // Result is a run that ended by itself.
 type Result struct {
 	// Summary is what summary.json holds.
 	Summary results.Summary
 	// Record holds the figures of every step, as they would be read back.
 	Record *results.Record
-	// Params are the final weights.
+	// Params are the final weights, nil if the run was stopped by what it found.
 	Params *model.Params
 }
 
@@ -40,7 +44,7 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 		return nil, err
 	}
 	if o.Dir != "" && results.Finished(o.Dir) {
-		return finished(o.Dir, r, p)
+		return finished(o.Dir, r)
 	}
 	teacher, err := openTeacher(r)
 	if err != nil {
@@ -107,16 +111,11 @@ func (b *book) add(step int, metrics []results.Metric) error {
 	return b.file.Step(step, metrics)
 }
 
-// newRecord is the record of a run that has not begun.
-func newRecord(r recipe.Recipe, dir string) *results.Record {
-	return &results.Record{Dir: dir, Name: r.Name, Seed: r.Seed, Recipe: r.YAML()}
-}
-
 // open creates the run's directory, or takes up what an interrupted run left
 // there. It returns the number of steps already made.
 func (s *session) open() (*book, int, error) {
 	dir, r := s.options.Dir, &s.recipe
-	record := newRecord(*r, dir)
+	record := &results.Record{Dir: dir, Name: r.Name, Seed: r.Seed, Recipe: r.YAML()}
 	if dir == "" {
 		return &book{record: record}, 0, nil
 	}
@@ -194,7 +193,11 @@ func (s *session) run(ctx context.Context, b *book, first int) (*Result, error) 
 		return nil, err
 	}
 	b.record.Summary = &summary
-	return &Result{Summary: summary, Record: b.record, Params: s.learner.Params()}, failure
+	result := &Result{Summary: summary, Record: b.record}
+	if failure == nil {
+		result.Params = s.learner.Params()
+	}
+	return result, failure
 }
 
 // interrupt saves what there is, so that the run can be taken up again.
@@ -227,7 +230,7 @@ func (s *session) finish(b *book, summary results.Summary) error {
 	}
 	dir := s.options.Dir
 	if summary.Status == results.StatusFinished {
-		if err := model.Save(filepath.Join(dir, "checkpoint"), s.learner.Params(), model.Extras{Vocab: s.task.Vocab()}); err != nil {
+		if err := model.Save(filepath.Join(dir, checkpointFolder), s.learner.Params(), model.Extras{Vocab: s.task.Vocab()}); err != nil {
 			s.abandon(b)
 			return err
 		}
@@ -250,8 +253,9 @@ func (s *session) report(done int) {
 	s.options.progress(p)
 }
 
-// finished reads a run that needs no running.
-func finished(dir string, r recipe.Recipe, p *model.Params) (*Result, error) {
+// finished reads a run that needs no running, with the error it ended with if
+// it was stopped.
+func finished(dir string, r recipe.Recipe) (*Result, error) {
 	past, err := results.Load(dir)
 	if err != nil {
 		return nil, err
@@ -259,14 +263,19 @@ func finished(dir string, r recipe.Recipe, p *model.Params) (*Result, error) {
 	if err := past.SameRecipe(r.YAML()); err != nil {
 		return nil, err
 	}
-	if past.Summary.Status == results.StatusFinished {
-		c, err := model.Load(filepath.Join(dir, "checkpoint"))
-		if err != nil {
-			return nil, err
-		}
-		p = c.Params
+	result := &Result{Summary: *past.Summary, Record: past}
+	if past.Summary.Status == results.StatusStopped {
+		// The step is part of the reason; StepError adds it again.
+		step := past.Summary.Steps + 1
+		_, reason, _ := strings.Cut(past.Summary.Reason, ": ")
+		return result, &StepError{Step: step, Err: errors.New(reason)}
 	}
-	return &Result{Summary: *past.Summary, Record: past, Params: p}, nil
+	c, err := model.Load(filepath.Join(dir, checkpointFolder))
+	if err != nil {
+		return nil, err
+	}
+	result.Params = c.Params
+	return result, nil
 }
 
 // figures translates the step's metrics for the record.

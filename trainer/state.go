@@ -45,6 +45,11 @@ func (s *session) save(b *book, done int) error {
 	if err := b.file.Sync(); err != nil {
 		return err
 	}
+	if s.options.Dump != nil {
+		if err := s.options.Dump.Flush(); err != nil {
+			return err
+		}
+	}
 	state := s.learner.State()
 	text, err := json.Marshal(snapshot{Done: done, Updates: state.Updates, Scale: state.Scale, Clean: state.Clean,
 		Oldest: s.versions.oldest, Newest: s.versions.newest})

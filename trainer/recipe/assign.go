@@ -139,15 +139,18 @@ func (doc *document) mapping(source string) *yaml.Node {
 	return n
 }
 
-// spellOut turns the short form of a method or of numerics into a mapping, so
-// that one of its fields can be changed.
+// spellOut turns the short form of a method, of numerics or of a correction into
+// a mapping, so that one of its fields can be changed.
 func (doc *document) spellOut(n *yaml.Node, field, source string) {
 	if n.Kind != yaml.ScalarNode {
 		return
 	}
 	key := "name"
-	if field == "numerics" {
+	switch field {
+	case "numerics":
 		key = "base"
+	case "correction":
+		key = "preset"
 	}
 	value := *n
 	if set, ok := doc.sets[n]; ok {

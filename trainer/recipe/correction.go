@@ -1,9 +1,17 @@
 package recipe
 
-import "driftlab/trainer/correction"
+import (
+	"reflect"
+
+	"driftlab/trainer/correction"
+
+	"go.yaml.in/yaml/v4"
+)
 
 // Correction is the section that handles the gap between the engines; its
-// fields are those of correction.Pipeline.
+// fields are those of correction.Pipeline. In YAML the section may be the name
+// of a published preset, or a mapping that says under preset which one its other
+// fields change.
 type Correction struct {
 	// Mode is decoupled or bypass. Default decoupled.
 	Mode correction.Mode `yaml:"mode"`
@@ -13,6 +21,8 @@ type Correction struct {
 	BatchNormalize bool `yaml:"batch_normalize"`
 	// Masks are the rejection rules; a token must pass all. Default: none.
 	Masks []Choice[correction.Masking] `yaml:"masks"`
+	// Clamp bounds log-ratios, and their sums, before exp; 0 means 20. Default 0.
+	Clamp float64 `yaml:"clamp"`
 	// Order is independent or sequential. Default independent.
 	Order correction.Order `yaml:"order"`
 	// WeightsAfter is, with order sequential, the number of masks before the
@@ -28,7 +38,7 @@ type Correction struct {
 // Pipeline returns a fresh pipeline that does what the section says.
 func (c Correction) Pipeline() *correction.Pipeline {
 	p := &correction.Pipeline{
-		Mode: c.Mode, BatchNormalize: c.BatchNormalize, Order: c.Order,
+		Mode: c.Mode, BatchNormalize: c.BatchNormalize, Order: c.Order, Clamp: c.Clamp,
 		WeightsAfter: c.WeightsAfter, Denominator: c.Denominator, Names: c.Names,
 	}
 	if c.Weights.Name != "none" {
@@ -38,4 +48,40 @@ func (c Correction) Pipeline() *correction.Pipeline {
 		p.Masks = append(p.Masks, m.New())
 	}
 	return p
+}
+
+// read implements reader.
+func (c *Correction) read(d *decoder, n *yaml.Node, path string) {
+	if n.Kind != yaml.MappingNode {
+		c.preset(d, n, path)
+		return
+	}
+	// The preset comes first wherever it stands: the other fields change it.
+	if preset := find(n, "preset"); preset != nil {
+		c.preset(d, preset, join(path, "preset"))
+	}
+	d.structure(n, path, reflect.ValueOf(c).Elem(), extra{"preset", func(*yaml.Node, string) {}})
+}
+
+// preset replaces the section by a published one.
+func (c *Correction) preset(d *decoder, n *yaml.Node, path string) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		d.expected(n, path, "a mapping, or the name of a published correction")
+		return
+	}
+	p, err := correction.LookupPreset(n.Value)
+	if err != nil {
+		d.fault(n, path, "%v", err)
+		return
+	}
+	doc, err := readTree(n.Value, []byte(p.New().Recipe()))
+	if err != nil {
+		panic("recipe: preset " + n.Value + ": " + err.Error())
+	}
+	*c = DefaultCorrection()
+	section := decoder{doc: doc}
+	section.structure(find(doc.root, "correction"), path, reflect.ValueOf(c).Elem())
+	if len(section.faults) > 0 {
+		panic("recipe: preset " + n.Value + ": " + section.faults.Error())
+	}
 }

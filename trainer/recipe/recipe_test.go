@@ -282,6 +282,39 @@ func checkDefaults(t *testing.T, set string) {
 	}
 }
 
+// TestPresets holds the section that a preset's name stands for against the
+// preset, and changes one of its fields.
+func TestPresets(t *testing.T) {
+	for _, p := range correction.Presets {
+		r, err := Load("default", "correction="+p.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := r.Correction.Pipeline().Recipe(), p.New().Recipe(); got != want {
+			t.Errorf("%s: read as %s, is %s", p.Name, got, want)
+		}
+		again, err := Parse("back.yaml", r.YAML())
+		if err != nil || string(again.YAML()) != string(r.YAML()) {
+			t.Errorf("%s does not read back: %v", p.Name, err)
+		}
+	}
+	for _, sets := range [][]string{
+		{"correction=decoupled_geo_rs_token_tis", "correction.weights={name: token_tis, cap: 3}"},
+		{"correction={weights: {name: token_tis, cap: 3}, preset: decoupled_geo_rs_token_tis}"},
+		{"correction.preset=decoupled_geo_rs_token_tis", "correction.weights={name: token_tis, cap: 3}"},
+	} {
+		r, err := Load("default", sets...)
+		if err != nil {
+			t.Errorf("%v: %v", sets, err)
+			continue
+		}
+		c := r.Correction
+		if len(c.Masks) != 1 || c.Masks[0].Name != "seq_mean_k1" || c.Weights.Params.(*correction.TokenTIS).Cap != 3 {
+			t.Errorf("%v: %s", sets, c.Pipeline().Recipe())
+		}
+	}
+}
+
 // TestNeeds finds columns in lists, in conditions and nowhere else.
 func TestNeeds(t *testing.T) {
 	for _, tc := range []struct {

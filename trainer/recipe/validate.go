@@ -271,7 +271,7 @@ func (c *checker) correction(r Correction) {
 	c.word("correction.denominator", string(r.Denominator), string(correction.Post), string(correction.Pre))
 	c.word("correction.names", r.Names, "verl", "skyrl")
 	if len(c.faults) == before {
-		c.errs("correction", r.Pipeline().Validate(), []string{"mode", "weights", "batch_normalize", "masks", "order", "weights_after", "denominator", "names"})
+		c.errs("correction", r.Pipeline().Validate(), []string{"mode", "weights", "batch_normalize", "masks", "clamp", "order", "weights_after", "denominator", "names"})
 	}
 }
 
