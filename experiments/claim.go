@@ -1,0 +1,71 @@
+package experiments
+
+import (
+	"context"
+
+	"driftlab/results"
+)
+
+// Claim is one published statement made executable. Everything in it was
+// written before it was run: arms, statistic and threshold.
+type Claim struct {
+	// ID names the claim: lower case, words joined by hyphens.
+	ID string
+	// Title is the claim in a line, Statement in a sentence or two.
+	Title     string
+	Statement string
+	// Source is where it comes from.
+	Source string
+	// Figure is what the source reports. It is context, not a target.
+	Figure string
+	// Threshold says what counts as reproduced.
+	Threshold string
+	// Setup says what is sampled, with which engines, and what is amplified.
+	Setup string
+	// LeftOut says which part of the claim is not judged here, and why; empty
+	// where all of it is.
+	LeftOut string
+	// Commands come close to the measurement with other commands of the program.
+	Commands []string
+
+	// Version counts changes of Measure: observations of another version are
+	// measured again.
+	Version int
+	// Measure makes the observation of one seed. It depends on the seed and the
+	// size alone.
+	Measure func(ctx context.Context, e *Env) (*Observation, error)
+	// Judge turns the observations into checks, table and picture. It is a
+	// function of them alone, and so is the verdict.
+	Judge func(j *Judge)
+}
+
+// Evidence is what a claim shows.
+type Evidence struct {
+	// Checks are the comparisons; the first is the one a summary quotes.
+	Checks []Check
+	// Picture makes the point without the text.
+	Picture results.Figure
+	// Table has the figures behind it; nil leaves the checks alone.
+	Table *results.Table
+	// Notes are findings that a verdict does not say; computed like all else.
+	Notes []string
+}
+
+// Lookup returns the claim of that id.
+func Lookup(id string) (Claim, bool) {
+	for _, c := range Claims() {
+		if c.ID == id {
+			return c, true
+		}
+	}
+	return Claim{}, false
+}
+
+// ClaimIDs lists the ids in the order of Claims.
+func ClaimIDs() []string {
+	var ids []string
+	for _, c := range Claims() {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}

@@ -1,0 +1,100 @@
+package experiments
+
+import (
+	"context"
+	"math"
+
+	"driftlab/experiments/stats"
+)
+
+func driftSign() Claim {
+	return Claim{
+		ID:    "drift-sign",
+		Title: "The product ratio drifts down linearly and spreads as the square root of the length",
+		Statement: "Because sequences are sampled from the rollout engine, the log of the product ratio drifts down linearly in T and spreads as sqrt(T); " +
+			"a steady upward drift such as 1.001 per token needs a systematic bias, not noise.",
+		Source: "Gibbs' inequality; checks the premise of length-trap.",
+		Figure: "Gaussian gaps of sd s: mean -s²T/2, sd s·sqrt(T)",
+		Threshold: "Slope of log sd on log t, positions standardised, t >= 64: interval inside [0.35, 0.65] in the dense model, larger in the mixture of experts (paired interval above 0). " +
+			"A bias (top-p 0.95 against the whole vocabulary) makes |mean| fall linearly, at least 3 times as steep. Mean negative in every seed; |mean + sd²/2| within 25 % of sd²/2 at the longest T with sd < 0.5.",
+		Setup:   "The panels of length-trap: dense twin of chain-base and chain-base itself, bf16 rollouts scored in fp32 (natural); dense with running sums rounded to bf16 (amplified).",
+		LeftOut: "The arm with stale weights: its sign follows from the same inequality, and training claims measure staleness.",
+		Version: 1,
+		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
+			o := new(Observation)
+			for _, a := range []struct {
+				name string
+				arm  panelArm
+			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}} {
+				p, err := e.panel(ctx, a.arm)
+				if err != nil {
+					return nil, err
+				}
+				if a.name == "dense" {
+					o.Set("lengths", p.lengths...)
+				}
+				mean, sd := p.moments()
+				o.Set(a.name+" mean", mean...)
+				o.Set(a.name+" sd", sd...)
+				o.Set(a.name+" spread", p.spread...)
+			}
+			return o, nil
+		},
+		Judge: judgeDriftSign,
+	}
+}
+
+func judgeDriftSign(j *Judge) {
+	x := j.Runs[0].List("lengths")
+	exponent := func(arm string) []float64 {
+		return j.Each(func(o *Observation) float64 {
+			var lx, ly []float64
+			for k, t := range x {
+				if t >= 64 || x[len(x)-1] < 128 {
+					lx, ly = append(lx, math.Log(t)), append(ly, math.Log(o.List(arm + " spread")[k]))
+				}
+			}
+			return stats.Slope(lx, ly)
+		})
+	}
+	slope := func(arm string) []float64 {
+		return j.Each(func(o *Observation) float64 { return stats.Slope(x, o.List(arm+" mean")) })
+	}
+	absolute := func(v []float64) []float64 {
+		out := make([]float64, len(v))
+		for i := range v {
+			out[i] = math.Abs(v[i])
+		}
+		return out
+	}
+	moe := exponent("moe")
+	for _, d := range []struct {
+		dose Dose
+		arm  string
+	}{{Natural, "dense"}, {Stronger, "rounded"}} {
+		own := exponent(d.arm)
+		j.Within(d.dose, "exponent of the spread, dense", own, 0.35, 0.65)
+		j.Positive(d.dose, "exponent, MoE minus dense", stats.Differences(moe, own))
+		j.Ratio(d.dose, "slope of |mean|, top-p bias over rounding", absolute(slope("top-p")), absolute(slope(d.arm)), 3)
+		j.Always(d.dose, "downward drift at the longest T", j.Each(func(o *Observation) float64 {
+			m := o.List(d.arm + " mean")
+			return -m[len(m)-1]
+		}), 0)
+		j.Within(d.dose, "mean over -sd²/2", j.Each(func(o *Observation) float64 {
+			mean, sd := o.List(d.arm+" mean"), o.List(d.arm+" sd")
+			at := 0
+			for k := range sd {
+				if sd[k] < 0.5 {
+					at = k
+				}
+			}
+			return mean[at] / (-sd[at] * sd[at] / 2)
+		}), 0.75, 1.25)
+	}
+	j.Report(Natural, "exponent of the spread, MoE", moe)
+	j.Evidence.Picture = chart("Mean log of the product ratio", "response length (tokens)", "nats",
+		"All arms drift down, as they must. The bookkeeping bias of top-p falls along a line; rounding falls as half its variance.", false,
+		j.arm("dense, bf16 vs fp32", x, "dense mean"), j.arm("dense, bf16 sums", x, "rounded mean"), j.arm("MoE, bf16 vs fp32", x, "moe mean"),
+		j.arm("top-p 0.95 vs all", x, "top-p mean"))
+	j.Evidence.Table = j.curvesTable("Log of the product ratio", "tokens", x, "dense mean", "dense sd", "rounded mean", "rounded sd", "moe mean", "moe sd", "top-p mean")
+}

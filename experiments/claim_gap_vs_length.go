@@ -1,0 +1,164 @@
+package experiments
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"driftlab/engine/learner"
+	"driftlab/experiments/stats"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+)
+
+func gapVsLength() Claim {
+	return Claim{
+		ID:        "gap-vs-length",
+		Title:     "The gap accumulates with length, faster in bf16 and in a mixture of experts",
+		Statement: "Mismatch accumulates with sequence length faster in bf16 than in fp16, and later tokens carry a larger per-token gap.",
+		Source:    "2510.26788; When Speed Kills Stability; Jet-RL, 2601.14243.",
+		Figure:    "slope of the sequence log-ratio on length -1.01 (bf16) against -0.07 (fp16)",
+		Threshold: "Slope of the mean |log product ratio| on length, bf16 over fp16, dense: at least 4, interval above 1. Mean |dlogp| of the last over the second quarter of the positions: " +
+			"above 1.2 with interval above 1 in the mixture of experts, larger than in the dense model and than with replayed routes (paired intervals above 0), also after matching on the token's probability.",
+		Setup:   "Responses of 512 tokens, past the stop token. Natural: bf16 or fp16 rollouts scored in fp32 on chain-base and its dense twin. Amplified: random models of 8 layers, 256 tokens. Matching: ten bins of the rollout probability, each with equal weight.",
+		LeftOut: "Fresh prefill against incremental decode: in this rig they agree bit for bit, so the arm is zero by construction. A cache kept in fp32 under bf16 elsewhere.",
+		Version: 1,
+		Measure: measureGapVsLength,
+		Judge:   judgeGapVsLength,
+	}
+}
+
+func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
+	o := new(Observation)
+	long, short := e.Pick(512, 256, 32), e.Pick(256, 128, 32)
+	twin, err := e.dense(ctx, long+64)
+	if err != nil {
+		return nil, err
+	}
+	shipped, err := base(long + 64)
+	if err != nil {
+		return nil, err
+	}
+	for _, dtype := range []string{"bf16", "fp16"} {
+		b, _ := e.measured(probe{params: twin, rollout: numerics(dtype), sequences: e.Pick(192, 48, 6), tokens: long}, numerics("fp32"))
+		p := newPanel(b, long)
+		var absolute []float64
+		for _, sums := range p.sum {
+			a := 0.0
+			for _, s := range sums {
+				a += math.Abs(s) / float64(len(sums))
+			}
+			absolute = append(absolute, a)
+		}
+		if dtype == "bf16" {
+			o.Set("lengths", p.lengths...)
+			quarters(o, "natural dense", b, long)
+		}
+		o.Set("dense "+dtype, absolute...)
+	}
+	for _, m := range []struct {
+		name   string
+		params *model.Params
+		n, t   int
+	}{
+		{"natural moe", shipped, e.Pick(192, 48, 6), long}, {"amplified moe", e.deep(8, 8, 256, short+64), e.Pick(64, 12, 3), short},
+		{"amplified dense", e.deep(8, 0, 256, short+64), e.Pick(64, 12, 3), short},
+	} {
+		b, _ := e.measured(probe{params: m.params, rollout: numerics("bf16"), sequences: m.n, tokens: m.t}, numerics("fp32"))
+		quarters(o, m.name, b, m.t)
+		if !m.params.Config.Dense() {
+			score(b, m.params, numerics("fp32"), learner.ReplayRollout, false)
+			quarters(o, m.name+", replayed", b, m.t)
+		}
+	}
+	return o, nil
+}
+
+// quarters records mean |dlogp| by quarter of the positions, plain and matched
+// on the rollout probability.
+func quarters(o *Observation, name string, b *batch.Batch, length int) {
+	const bins = 10
+	edges := probabilityEdges(b, bins)
+	var plain, matched [4]float64
+	var count [4]float64
+	var inBin, binCount [4][bins]float64
+	e := ratios(b)
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			q := (n - from) * 4 / length
+			k, _ := slices.BinarySearch(edges, b.LogpRoll[n])
+			plain[q] += math.Abs(e[n])
+			count[q]++
+			inBin[q][k] += math.Abs(e[n])
+			binCount[q][k]++
+		}
+	}
+	// Only bins that every quarter has tokens in are compared.
+	used := 0.0
+	for k := range bins {
+		if binCount[0][k] > 0 && binCount[1][k] > 0 && binCount[2][k] > 0 && binCount[3][k] > 0 {
+			used++
+			for q := range 4 {
+				matched[q] += inBin[q][k] / binCount[q][k]
+			}
+		}
+	}
+	for q := range 4 {
+		plain[q] /= count[q]
+		matched[q] /= used
+	}
+	o.Set(name+" quarters", plain[:]...)
+	o.Set(name+" matched", matched[:]...)
+}
+
+// probabilityEdges are the inner edges of bins with equally many tokens.
+func probabilityEdges(b *batch.Batch, bins int) []float64 {
+	sorted := slices.Clone(b.LogpRoll)
+	slices.SortFunc(sorted, cmp.Compare[float64])
+	edges := make([]float64, bins-1)
+	for k := range edges {
+		edges[k] = sorted[(k+1)*len(sorted)/bins]
+	}
+	return edges
+}
+
+func judgeGapVsLength(j *Judge) {
+	x := j.Runs[0].List("lengths")
+	slope := func(figure string) []float64 {
+		return j.Each(func(o *Observation) float64 { return stats.Slope(x, o.List(figure)) })
+	}
+	growth := func(name, kind string) []float64 {
+		return j.Each(func(o *Observation) float64 { q := o.List(name + " " + kind); return q[3] / q[1] })
+	}
+	ones := func(n int) []float64 {
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = 1
+		}
+		return out
+	}
+	j.Ratio(Natural, "slope of |log product ratio|, bf16 over fp16, dense", slope("dense bf16"), slope("dense fp16"), 4)
+	for _, d := range []Dose{Natural, Stronger} {
+		a := string(d)
+		for _, kind := range []string{"quarters", "matched"} {
+			suffix := ""
+			if kind == "matched" {
+				suffix = ", matched on probability"
+			}
+			moe := growth(a+" moe", kind)
+			j.Ratio(d, "last over second quarter, MoE"+suffix, moe, ones(len(moe)), 1.2)
+			j.Positive(d, "that growth, MoE minus dense"+suffix, stats.Differences(moe, growth(a+" dense", kind)))
+			j.Positive(d, "that growth, MoE minus replayed"+suffix, stats.Differences(moe, growth(a+" moe, replayed", kind)))
+		}
+	}
+	quarter := []float64{1, 2, 3, 4}
+	var arms = []string{"natural moe", "natural moe, replayed", "natural dense", "amplified moe", "amplified moe, replayed", "amplified dense"}
+	c := chart("Mean |dlogp| by quarter of the response", "quarter", "nats", "bf16 rollouts scored in fp32. Natural arms: shipped and warm-started weights; amplified: random, 8 layers.", true)
+	for _, a := range arms {
+		c.Arms = append(c.Arms, j.arm(a, quarter, a+" quarters"))
+	}
+	j.Evidence.Picture = c
+	j.Evidence.Table = j.curvesTable("Mean |log product ratio|, dense", "tokens", x, "dense bf16", "dense fp16")
+}

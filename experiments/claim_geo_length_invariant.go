@@ -1,0 +1,95 @@
+package experiments
+
+import (
+	"context"
+	"math"
+
+	"driftlab/experiments/stats"
+)
+
+func geoLengthInvariant() Claim {
+	return Claim{
+		ID:        "geo-length-invariant",
+		Title:     "A fixed geometric band grows lenient with length",
+		Statement: "The per-token geometric mean of the ratio has a spread that shrinks with length, so a fixed geometric band is not length-neutral either: it becomes lenient for long sequences.",
+		Source:    "SkyRL's sequence masks and issue 1665; verl's Geo-RS.",
+		Figure:    "geometric band 0.99-1.01 beside a product band 0.5-2, called length-invariant",
+		Threshold: "Rank correlation of length and masked share: product above 0.8 and geometric at most 0 in the dense model, geometric above 0 in the mixture of experts, in every seed; " +
+			"under a constant bias the geometric mask is a step: under 1 % or over 99 % at the longest T.",
+		Setup:   "The panels of length-trap. Natural: bf16 rollouts scored in fp32, dense twin and chain-base. Amplified: running sums rounded to bf16 in the dense model. Bias: top-p 0.95 against the whole vocabulary. Control: equal engines.",
+		Version: 1,
+		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
+			o := new(Observation)
+			for _, a := range []struct {
+				name string
+				arm  panelArm
+			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"equal", identical}} {
+				p, err := e.panel(ctx, a.arm)
+				if err != nil {
+					return nil, err
+				}
+				if a.name == "dense" {
+					o.Set("lengths", p.lengths...)
+				}
+				o.Set(a.name+" product", complement(p.accepted(math.Ln2, false))...)
+				o.Set(a.name+" geometric", complement(p.accepted(math.Log(1.01), true))...)
+				o.Set(a.name+" token", p.tokensOut...)
+			}
+			return o, nil
+		},
+		Judge: judgeGeoLength,
+	}
+}
+
+func judgeGeoLength(j *Judge) {
+	x := j.Runs[0].List("lengths")
+	trend := func(name string) []float64 {
+		return j.Each(func(o *Observation) float64 {
+			if r := stats.Spearman(x, o.List(name)); !math.IsNaN(r) {
+				return r
+			}
+			return 0 // a constant share has no trend
+		})
+	}
+	negated := func(v []float64) []float64 {
+		out := make([]float64, len(v))
+		for i := range v {
+			out[i] = -v[i]
+		}
+		return out
+	}
+	for _, d := range []struct {
+		dose Dose
+		arm  string
+	}{{Natural, "dense"}, {Stronger, "rounded"}} {
+		j.AtMost(d.dose, "trend of the geometric mask, dense", trend(d.arm+" geometric"), 1e-12)
+		j.Always(d.dose, "trend of the product mask, dense", trend(d.arm+" product"), 0.8)
+		j.Always(d.dose, "trend of the geometric mask, MoE", trend("moe geometric"), 0)
+		j.AtMost(d.dose, "distance of the biased geometric mask from a step", j.Each(func(o *Observation) float64 {
+			v := o.List("top-p geometric")
+			end := v[len(v)-1]
+			return min(end, 1-end)
+		}), 0.01)
+	}
+	j.Report(Stronger, "fall of the geometric mask, dense, shortest to longest", negated(j.Each(func(o *Observation) float64 {
+		v := o.List("rounded geometric")
+		return v[len(v)-1] - v[0]
+	})))
+	j.AtMost(Exact, "masked between equal engines", j.Each(func(o *Observation) float64 {
+		return max(maximum(o.List("equal product")), maximum(o.List("equal geometric")), maximum(o.List("equal token")))
+	}), 0)
+	j.Evidence.Picture = chart("Share of responses that a mask rejects", "response length (tokens)", "share masked",
+		"Product and geometric band ask opposite things of long responses.", false,
+		j.arm("product [0.5, 2], dense", x, "rounded product"), j.arm("geometric [0.99, 1.01], dense", x, "rounded geometric"),
+		j.arm("geometric, MoE", x, "moe geometric"), j.arm("geometric, top-p bias", x, "top-p geometric"))
+	j.Evidence.Table = j.curvesTable("Share masked", "tokens", x, "dense product", "dense geometric", "rounded product", "rounded geometric",
+		"moe product", "moe geometric", "top-p geometric", "moe token")
+}
+
+func maximum(x []float64) float64 {
+	m := math.Inf(-1)
+	for _, v := range x {
+		m = max(m, v)
+	}
+	return m
+}

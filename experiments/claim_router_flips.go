@@ -1,0 +1,112 @@
+package experiments
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+)
+
+func routerFlips() Claim {
+	return Claim{
+		ID:    "router-flips",
+		Title: "Few router decisions flip, yet many tokens meet one",
+		Statement: "A small share of router decisions differ between engines, yet because every token crosses many layers most tokens meet at least one difference; " +
+			"flips sit at small router margins.",
+		Source: "Rollout Routing Replay (R3), 2510.11370; PR2, 2606.00395.",
+		Figure: "about 10 % of routers differ; 94 % of tokens in at least one of 48 layers",
+		Threshold: "At 8 and 16 layers: share of tokens hit over flips per decision at least 3 in every seed. Flip rate in the lowest decile of the margins over the middle decile at least 5, interval above 1. " +
+			"Equal engines: no flip.",
+		Setup:    "bf16 rollouts scored in fp32. Natural: chain-base, two layers, past the stop token, which cannot reach a factor of 3. Amplified: random models of 2, 4, 8 and 16 layers, 96 tokens.",
+		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
+		Version:  1,
+		Measure:  measureFlips,
+		Judge:    judgeFlips,
+	}
+}
+
+var flipDepths = []float64{2, 4, 8, 16}
+
+func measureFlips(ctx context.Context, e *Env) (*Observation, error) {
+	o := new(Observation)
+	shipped, err := base(256)
+	if err != nil {
+		return nil, err
+	}
+	b, g := e.measured(probe{params: shipped, rollout: numerics("bf16"), sequences: e.Pick(192, 48, 4), tokens: e.Pick(128, 64, 16)}, numerics("fp32"))
+	o.Set("natural flips", g.FlipRoute, g.FlipToken)
+	o.Set("natural deciles", flipsByMargin(b, shipped, numerics("fp32"))...)
+	var route, token, predicted []float64
+	for _, depth := range flipDepths {
+		p := e.deep(int(depth), 8, 256, 128)
+		b, g := e.measured(probe{params: p, rollout: numerics("bf16"), sequences: e.Pick(64, 12, 2), tokens: e.Pick(96, 64, 8)}, numerics("fp32"))
+		route, token = append(route, g.FlipRoute), append(token, g.FlipToken)
+		predicted = append(predicted, 1-math.Pow(1-g.FlipRoute, depth))
+		if depth == 8 {
+			o.Set("amplified deciles", flipsByMargin(b, p, numerics("fp32"))...)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	o.Set("flips per decision", route...)
+	o.Set("tokens hit", token...)
+	o.Set("tokens hit if independent", predicted...)
+	_, g = e.measured(probe{params: shipped, rollout: numerics("bf16"), sequences: 8, tokens: 16}, numerics("bf16"))
+	o.Set("control", g.FlipToken)
+	return o, nil
+}
+
+// flipsByMargin is the flip rate by decile of the learner's router margin.
+func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) []float64 {
+	type decision struct {
+		margin float64
+		flip   bool
+	}
+	var all []decision
+	states(b, p, learner, false, func(pass *engine.Pass, rows []int) {
+		for i, m := range routerMargins(pass, p, rows) {
+			all = append(all, decision{m, flipAt(b, i/b.Layers, i%b.Layers)})
+		}
+	})
+	slices.SortStableFunc(all, func(x, y decision) int { return cmp.Compare(x.margin, y.margin) })
+	rate := make([]float64, 10)
+	for k := range rate {
+		part := all[k*len(all)/10 : (k+1)*len(all)/10]
+		flips := 0
+		for _, d := range part {
+			if d.flip {
+				flips++
+			}
+		}
+		rate[k] = float64(flips) / float64(len(part))
+	}
+	return rate
+}
+
+func judgeFlips(j *Judge) {
+	hits := func(k int) []float64 { return quotients(j.entry("tokens hit", k), j.entry("flips per decision", k)) }
+	deciles := func(d Dose, name string) {
+		// With no flip in the middle decile the ratio is infinite, which passes.
+		j.Ratio(d, "flip rate, lowest margin decile over the middle one", j.entry(name, 0), j.entry(name, 4), 5)
+	}
+	for k, depth := range flipDepths {
+		if depth >= 8 {
+			j.Always(Stronger, fmt.Sprintf("tokens hit over flips per decision, %v layers", depth), hits(k), 3)
+		}
+		j.ReportRatio(Stronger, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.entry("tokens hit", k), j.entry("tokens hit if independent", k))
+	}
+	deciles(Stronger, "amplified deciles")
+	j.Always(Natural, "tokens hit over flips per decision, chain-base", quotients(j.entry("natural flips", 1), j.entry("natural flips", 0)), 3)
+	deciles(Natural, "natural deciles")
+	j.AtMost(Exact, "tokens hit between equal engines", j.Column("control"), 0)
+	j.Evidence.Picture = chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,
+		j.arm("tokens with a flip", flipDepths, "tokens hit"), j.arm("if flips were independent", flipDepths, "tokens hit if independent"),
+		j.arm("flips per decision", flipDepths, "flips per decision"))
+	j.Evidence.Table = j.curvesTable("Flip rate by decile of the router margin", "decile", counting(10), "natural deciles", "amplified deciles")
+}

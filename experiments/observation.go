@@ -1,0 +1,62 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"driftlab/results"
+)
+
+// Observation is what one seed of a claim measured: named lists of numbers, in
+// the order they were set. It is all that is kept of a seed; verdict, table and
+// picture are computed from it.
+type Observation struct {
+	figures []figure
+}
+
+type figure struct {
+	Name   string         `json:"name"`
+	Values results.Floats `json:"values"`
+}
+
+// Set records a figure. Setting a name twice is a programmer's fault.
+func (o *Observation) Set(name string, values ...float64) {
+	if o.find(name) != nil {
+		panic("experiments: observation " + name + " is set twice")
+	}
+	o.figures = append(o.figures, figure{name, append(results.Floats{}, values...)})
+}
+
+// List returns a figure's values; asking for one that was not set is a
+// programmer's fault.
+func (o *Observation) List(name string) []float64 {
+	f := o.find(name)
+	if f == nil {
+		panic("experiments: there is no observation " + name)
+	}
+	return f.Values
+}
+
+// Number returns a figure of one value.
+func (o *Observation) Number(name string) float64 {
+	v := o.List(name)
+	if len(v) != 1 {
+		panic(fmt.Sprintf("experiments: observation %s has %d values, want 1", name, len(v)))
+	}
+	return v[0]
+}
+
+func (o *Observation) find(name string) *figure {
+	for i := range o.figures {
+		if o.figures[i].Name == name {
+			return &o.figures[i]
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes the figures in order; a number is read back bit for bit.
+func (o *Observation) MarshalJSON() ([]byte, error) { return json.Marshal(o.figures) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (o *Observation) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &o.figures) }

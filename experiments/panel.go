@@ -1,0 +1,220 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"driftlab/engine"
+	"driftlab/engine/learner"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+)
+
+// panel is what long responses say about the product of ratios, position by
+// position. A prefix of a response is itself a response of that length, so one
+// sample serves every length.
+type panel struct {
+	lengths []float64
+	// sum[k][i] is the log of the product ratio of response i over its first
+	// lengths[k] tokens.
+	sum [][]float64
+	// spread[k] is the standard deviation over responses of the same sum with
+	// every position divided by its own standard deviation.
+	spread []float64
+	// tokensOut[k] is the share of the first lengths[k] tokens with a ratio
+	// outside [0.5, 2].
+	tokensOut []float64
+	// meanSquare is the mean of the token ratio's square, less one.
+	chi2 float64
+	// perPosition is the mean |log-ratio| at each position.
+	perPosition []float64
+}
+
+// panelArm is a pair of engines for a panel.
+type panelArm string
+
+// The arms that the claims about length share.
+const (
+	// denseBF16 samples from the warm-started dense model in bf16 and scores in
+	// fp32: a rounding gap without routing, natural dose.
+	denseBF16 panelArm = "dense, bf16 vs fp32"
+	// denseRounded rounds the running sums of the rollout engine to bf16 too: the
+	// same gap, three times as wide.
+	denseRounded panelArm = "dense, bf16 sums vs bf16"
+	// moeBF16 is denseBF16 on the shipped mixture of experts.
+	moeBF16 panelArm = "MoE, bf16 vs fp32"
+	// denseTopP samples with top-p 0.95 and scores over the whole vocabulary:
+	// every log-ratio is the log of the kept mass, a bias and no noise.
+	denseTopP panelArm = "dense, top-p 0.95 vs all"
+	// identical is the control.
+	identical panelArm = "dense, equal engines"
+)
+
+// panel makes the panel of an arm, once per seed however many claims read it.
+func (e *Env) panel(ctx context.Context, arm panelArm) (*panel, error) {
+	return shared(e.lab, fmt.Sprintf("panel %s %d", arm, e.Seed), func() (*panel, error) {
+		length := e.Pick(1024, 1024, 64)
+		room := length + 64
+		fp32, bf16 := numerics("fp32"), numerics("bf16")
+		q := probe{rollout: bf16, tokens: length}
+		scorer := fp32
+		switch arm {
+		case denseBF16:
+			q.sequences = e.Pick(1024, 96, 16)
+		case denseRounded:
+			q.sequences, q.rollout, scorer = e.Pick(192, 24, 16), numerics("bf16-accumulate"), bf16
+		case moeBF16:
+			q.sequences = e.Pick(384, 64, 16)
+		case denseTopP:
+			q.sequences, q.rollout, q.topP = e.Pick(256, 32, 16), fp32, 0.95
+		case identical:
+			q.sequences, q.rollout = e.Pick(16, 8, 4), fp32
+		}
+		var err error
+		if arm == moeBF16 {
+			q.params, err = base(room)
+		} else {
+			q.params, err = e.dense(ctx, room)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return e.longRollout(q, q.params, scorer), nil
+	})
+}
+
+// longRollout samples in blocks, so that the distributions of a whole panel are
+// never held at once, and gathers the panel.
+func (e *Env) longRollout(q probe, p *model.Params, scorer engine.Numerics) *panel {
+	b := e.sample(q)
+	score(b, p, scorer, learner.ReplayNone, false)
+	return newPanel(b, q.tokens)
+}
+
+// panelLengths are the powers of two up to the length, from 32 (or the length
+// over eight, if that is less).
+func panelLengths(length int) []float64 {
+	var out []float64
+	for t := min(32, length/8); t <= length; t *= 2 {
+		out = append(out, float64(t))
+	}
+	return out
+}
+
+func newPanel(b *batch.Batch, length int) *panel {
+	n := b.Len()
+	e := ratios(b)
+	p := &panel{lengths: panelLengths(length), perPosition: make([]float64, length)}
+	sd := make([]float64, length)
+	for t := range length {
+		var sum, square float64
+		for i := range n {
+			v := e[b.Offsets[i]+t]
+			sum += v
+			square += v * v
+			p.perPosition[t] += math.Abs(v) / float64(n)
+			p.chi2 += math.Expm1(2*v) / float64(n*length)
+		}
+		mean := sum / float64(n)
+		sd[t] = math.Sqrt(max(square/float64(n)-mean*mean, 0))
+	}
+	total, scaled, outside := make([]float64, n), make([]float64, n), 0
+	at := 0
+	for t := range length {
+		for i := range n {
+			v := e[b.Offsets[i]+t]
+			total[i] += v
+			if sd[t] > 0 {
+				scaled[i] += v / sd[t]
+			}
+			if math.Abs(v) > math.Ln2 {
+				outside++
+			}
+		}
+		if at < len(p.lengths) && float64(t+1) == p.lengths[at] {
+			p.sum = append(p.sum, append([]float64(nil), total...))
+			p.spread = append(p.spread, deviation(scaled))
+			p.tokensOut = append(p.tokensOut, float64(outside)/float64(n*(t+1)))
+			at++
+		}
+	}
+	return p
+}
+
+// accepted is, per length, the share of responses whose log product ratio, or
+// its mean per token, lies within ±bound.
+func (p *panel) accepted(bound float64, perToken bool) []float64 {
+	out := make([]float64, len(p.lengths))
+	for k, sums := range p.sum {
+		kept := 0
+		for _, s := range sums {
+			if perToken {
+				s /= p.lengths[k]
+			}
+			if math.Abs(s) <= bound {
+				kept++
+			}
+		}
+		out[k] = float64(kept) / float64(len(sums))
+	}
+	return out
+}
+
+// moments are mean and standard deviation of the log product ratio per length.
+func (p *panel) moments() (mean, sd []float64) {
+	for _, sums := range p.sum {
+		mean, sd = append(mean, average(sums)), append(sd, deviation(sums))
+	}
+	return mean, sd
+}
+
+// weights are chi2 of the product ratio and the effective share of the
+// responses, (Σw)²/(n·Σw²), per length.
+func (p *panel) weights() (chi2, ess []float64) {
+	for _, sums := range p.sum {
+		var first, second float64
+		for _, s := range sums {
+			first += math.Exp(s)
+			second += math.Exp(2 * s)
+		}
+		n := float64(len(sums))
+		chi2, ess = append(chi2, second/n-1), append(ess, first*first/(n*second))
+	}
+	return chi2, ess
+}
+
+func average(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// deviation is the standard deviation, unbiased in its square.
+func deviation(x []float64) float64 {
+	m, square := average(x), 0.0
+	for _, v := range x {
+		square += (v - m) * (v - m)
+	}
+	return math.Sqrt(square / float64(len(x)-1))
+}
+
+// logs takes the natural logarithm of each entry.
+func logs(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = math.Log(v)
+	}
+	return out
+}
+
+// complement is 1 - x.
+func complement(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = 1 - v
+	}
+	return out
+}

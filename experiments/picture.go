@@ -1,0 +1,99 @@
+package experiments
+
+import (
+	"fmt"
+
+	"driftlab/experiments/stats"
+	"driftlab/results"
+)
+
+// arm is a line of a chart, read from the observations: y over x, one curve
+// per seed.
+func (j *Judge) arm(name string, x []float64, figure string) results.Arm {
+	a := results.Arm{Name: name}
+	for i, o := range j.Runs {
+		y := o.List(figure)
+		a.Seeds = append(a.Seeds, results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[i]), X: x[:len(y)], Y: y})
+	}
+	return a
+}
+
+// chart draws curves with the range of the seeds as bands.
+func chart(title, x, y, caption string, logY bool, arms ...results.Arm) *results.Chart {
+	return &results.Chart{Title: title, XLabel: x, YLabel: y, LogY: logY, Band: results.BandRange, Arms: arms, Caption: caption}
+}
+
+// bars draws one quantity over categories, geometric or plain means with
+// intervals over seeds as whiskers. Each group names a figure per category.
+func (j *Judge) bars(title, value string, log bool, categories []string, groups ...barGroup) *results.Bars {
+	b := &results.Bars{Title: title, ValueLabel: value, Log: log, Categories: categories}
+	for _, g := range groups {
+		out := results.BarGroup{Name: g.name}
+		for k := range categories {
+			i := stats.Mean(g.values(k), stats.Percentile)
+			out.Value, out.Low, out.High = append(out.Value, i.Estimate), append(out.Low, i.Low), append(out.High, i.High)
+		}
+		b.Groups = append(b.Groups, out)
+	}
+	return b
+}
+
+// barGroup is a colour of bars: values of one category over seeds.
+type barGroup struct {
+	name   string
+	values func(category int) []float64
+}
+
+// listed reads category k from entry k of a list.
+func (j *Judge) listed(name, figure string) barGroup {
+	return barGroup{name, func(k int) []float64 {
+		return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
+	}}
+}
+
+// entry is one entry of a list, per seed.
+func (j *Judge) entry(figure string, k int) []float64 {
+	return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
+}
+
+// curvesTable lists the means of several lists over a common x.
+func (j *Judge) curvesTable(title, xName string, x []float64, columns ...string) *results.Table {
+	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: xName, Align: results.Right}}, Note: "Means over seeds."}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
+	}
+	for k := range x {
+		row := []results.Cell{results.Word(results.FormatNumber(x[k], 4))}
+		for _, c := range columns {
+			m := j.Mean(c)
+			if k < len(m) {
+				row = append(row, results.Number(m[k], 3))
+			} else {
+				row = append(row, results.Word("-"))
+			}
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// namedTable lists the means of several lists over named rows.
+func (j *Judge) namedTable(title, rowName string, rows []string, columns ...string) *results.Table {
+	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: rowName}}, Note: "Means over seeds."}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
+	}
+	for k, name := range rows {
+		row := []results.Cell{results.Word(name)}
+		for _, c := range columns {
+			row = append(row, results.Number(j.Mean(c)[k], 3))
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// note adds a finding.
+func (j *Judge) note(format string, args ...any) {
+	j.Evidence.Notes = append(j.Evidence.Notes, fmt.Sprintf(format, args...))
+}

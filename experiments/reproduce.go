@@ -1,0 +1,208 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"driftlab/results"
+	"driftlab/trainer/method"
+)
+
+// leastSeeds is the number of paired seeds below which a verdict is
+// provisional: it is computed from the same rules, on points or on intervals
+// that are too narrow.
+const leastSeeds = 5
+
+// ReproduceOptions are the choices of a reproduction.
+type ReproduceOptions struct {
+	// Claims are the ids to run, in this order; nil means all.
+	Claims []string
+	// Seeds is the number of seeds in a row from SeedBase on; 0 means five.
+	Seeds int
+	// SeedBase is the first seed; 0 means 1.
+	SeedBase uint64
+	// Size is how much each seed measures.
+	Size Size
+	// Dir keeps what is measured, one file per claim and seed; empty keeps it in
+	// memory. What is there is not measured again.
+	Dir string
+	// Parallel is the number of seeds measured at a time, each on one core; 0
+	// means one. It changes no figure.
+	Parallel int
+	// Progress is called after every seed, never from two goroutines at once.
+	Progress func(ReproduceProgress)
+}
+
+// ReproduceProgress is where a reproduction stands.
+type ReproduceProgress struct {
+	// Done of Total seeds are measured, over all claims; Kept of them were there.
+	Done, Kept, Total int
+	// Claim and Seed are the ones measured last.
+	Claim string
+	Seed  uint64
+}
+
+// Reproduction is a claim with its verdict.
+type Reproduction struct {
+	Claim    Claim
+	Seeds    []uint64
+	Size     Size
+	Verdict  Verdict
+	Evidence Evidence
+}
+
+// Provisional reports that there were fewer than five seeds or the size was
+// not full: the verdict is a preview.
+func (r *Reproduction) Provisional() bool { return len(r.Seeds) < leastSeeds || r.Size != Full }
+
+// Reproduce measures the claims and judges them. A cancelled context stops it
+// at the next seed; with a directory, calling again takes it up where it was
+// and comes to the same figures.
+func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) {
+	claims, err := chosen(o.Claims)
+	if err != nil {
+		return nil, err
+	}
+	seeds := o.seeds()
+	runs := make([][]*Observation, len(claims))
+	watch := reproduceWatch{progress: o.Progress, at: ReproduceProgress{Total: len(claims) * len(seeds)}}
+	warm := o.Dir
+	if warm == "" {
+		if warm, err = os.MkdirTemp("", "simulate-reproduce-"); err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(warm)
+	}
+	shared := newLab(warm)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(o.Parallel, 1))
+	for i, c := range claims {
+		runs[i] = make([]*Observation, len(seeds))
+		for k, seed := range seeds {
+			group.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				observed, kept, err := observe(ctx, c, &Env{Seed: seed, Size: o.Size, lab: shared}, o.Dir)
+				if err != nil {
+					return fmt.Errorf("claim %s, seed %d: %w", c.ID, seed, err)
+				}
+				runs[i][k] = observed
+				watch.add(c.ID, seed, kept)
+				return nil
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	out := make([]Reproduction, len(claims))
+	for i, c := range claims {
+		out[i] = judge(c, seeds, runs[i], o.Size)
+		if err := keepVerdict(&out[i], o.Dir); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (o *ReproduceOptions) seeds() []uint64 {
+	n, first := o.Seeds, o.SeedBase
+	if n == 0 {
+		n = leastSeeds
+	}
+	if first == 0 {
+		first = 1
+	}
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = first + uint64(i)
+	}
+	return seeds
+}
+
+// chosen looks the ids up; an unknown one is answered with the nearest.
+func chosen(ids []string) ([]Claim, error) {
+	if len(ids) == 0 {
+		return Claims(), nil
+	}
+	var list []Claim
+	for _, id := range ids {
+		c, ok := Lookup(id)
+		if !ok {
+			return nil, method.UnknownName(id, ClaimIDs())
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// judge computes checks and verdict from the observations.
+func judge(c Claim, seeds []uint64, runs []*Observation, size Size) Reproduction {
+	j := Judge{Seeds: seeds, Runs: runs}
+	c.Judge(&j)
+	return Reproduction{Claim: c, Seeds: seeds, Size: size, Verdict: decide(j.Evidence.Checks, len(seeds)), Evidence: j.Evidence}
+}
+
+// claimDir is where the observations of a claim are kept.
+func claimDir(dir string, c Claim, size Size) string {
+	return filepath.Join(dir, "claims", c.ID, fmt.Sprintf("%s-v%d", size, c.Version))
+}
+
+func seedFile(seed uint64) string { return fmt.Sprintf("seed-%d.json", seed) }
+
+// observe returns the observation of one seed: the one that is kept, or a new
+// one, which is then kept. The file appears whole or not at all.
+func observe(ctx context.Context, c Claim, e *Env, dir string) (o *Observation, kept bool, err error) {
+	where := claimDir(dir, c, e.Size)
+	if dir != "" {
+		text, err := os.ReadFile(filepath.Join(where, seedFile(e.Seed)))
+		if err == nil {
+			o = new(Observation)
+			if err := json.Unmarshal(text, o); err != nil {
+				return nil, false, &results.FolderError{Path: filepath.Join(where, seedFile(e.Seed)),
+					Problem: "not an observation", Remedy: "delete the file to measure it again", Err: err}
+			}
+			return o, true, nil
+		} else if !os.IsNotExist(err) {
+			return nil, false, err
+		}
+	}
+	if o, err = c.Measure(ctx, e); err != nil || dir == "" {
+		return o, false, err
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := os.MkdirAll(where, 0o777); err != nil {
+		return nil, false, err
+	}
+	return o, false, results.WriteFile(where, seedFile(e.Seed), append(text, '\n'))
+}
+
+// reproduceWatch counts seeds that are measured side by side.
+type reproduceWatch struct {
+	mu       sync.Mutex
+	progress func(ReproduceProgress)
+	at       ReproduceProgress
+}
+
+func (w *reproduceWatch) add(claim string, seed uint64, kept bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at.Done++
+	if kept {
+		w.at.Kept++
+	}
+	w.at.Claim, w.at.Seed = claim, seed
+	if w.progress != nil {
+		w.progress(w.at)
+	}
+}

@@ -1,0 +1,161 @@
+package experiments
+
+import (
+	"fmt"
+
+	"driftlab/experiments/stats"
+	"driftlab/results"
+)
+
+// VerdictTable has a line per claim: the paper's figure, ours, the verdict.
+func VerdictTable(list []Reproduction) *results.Table {
+	t := &results.Table{
+		Title:   "Published claims",
+		Columns: []results.TableColumn{{Name: "claim"}, {Name: "published"}, {Name: "compared here"}, {Name: "ours, 95% interval"}, {Name: "verdict"}},
+		Note:    "Intervals are bootstraps over paired seeds. Published figures are context: other models, other scale. " + provisionalNote(list),
+	}
+	for i := range list {
+		r := &list[i]
+		first := r.Evidence.Checks[0]
+		t.Add(results.Word(r.Claim.ID).As(results.Strong), results.Word(r.Claim.Figure), results.Word(first.Name+" ("+string(first.Dose)+")"),
+			results.Word(intervalText(first.Value)), r.verdictCell())
+	}
+	return t
+}
+
+// provisionalNote explains the question mark if one is shown.
+func provisionalNote(list []Reproduction) string {
+	for i := range list {
+		if list[i].Provisional() {
+			return "A verdict with a question mark is a preview: fewer than five seeds, or a smaller measurement."
+		}
+	}
+	return ""
+}
+
+// CheckTable has a line per check of a claim, natural dose before amplified.
+func CheckTable(r *Reproduction) *results.Table {
+	t := &results.Table{
+		Title: "Checks",
+		Columns: []results.TableColumn{{Name: "check"}, {Name: "dose"}, {Name: "needs"},
+			{Name: "ours, 95% interval", Align: results.Right}, {Name: "outcome"}},
+	}
+	for _, dose := range []Dose{Exact, Natural, Stronger} {
+		for _, c := range r.Evidence.Checks {
+			if c.Dose == dose {
+				t.Add(results.Word(c.Name), results.Word(string(c.Dose)), results.Word(c.Needs),
+					results.Word(intervalText(c.Value)), outcomeCell(c.Outcome))
+			}
+		}
+	}
+	return t
+}
+
+// intervalText is "2.1 [1.9, 2.4]", or the value alone for a single seed.
+func intervalText(i stats.Interval) string {
+	show := func(v float64) string { return results.FormatNumber(v, 3) }
+	if i.N < 2 || i.Low == i.High {
+		return show(i.Estimate)
+	}
+	return fmt.Sprintf("%s [%s, %s]", show(i.Estimate), show(i.Low), show(i.High))
+}
+
+func outcomeCell(o Mark) results.Cell {
+	e := results.Muted
+	switch o {
+	case Passed:
+		e = results.Good
+	case Failed, Contrary:
+		e = results.Bad
+	case Open:
+		e = results.Warn
+	}
+	return results.Word(string(o)).As(e)
+}
+
+func (r *Reproduction) verdictCell() results.Cell {
+	return results.Word(r.VerdictText()).As(r.emphasis())
+}
+
+// VerdictText is the verdict, with a question mark while it is provisional.
+func (r *Reproduction) VerdictText() string {
+	if r.Provisional() {
+		return string(r.Verdict) + "?"
+	}
+	return string(r.Verdict)
+}
+
+func (r *Reproduction) emphasis() results.Emphasis {
+	switch r.Verdict {
+	case Reproduced:
+		return results.Good
+	case Amplified, Undecided:
+		return results.Warn
+	}
+	return results.Bad
+}
+
+// ReproduceReport is the page: one section per claim with its picture.
+func ReproduceReport(list []Reproduction) results.Report {
+	count := map[Verdict]int{}
+	for i := range list {
+		count[list[i].Verdict]++
+	}
+	page := results.Report{
+		Title: "Published claims, measured", Eyebrow: "simulate reproduce",
+		Lead: fmt.Sprintf("%d claims on a transformer small enough for a laptop, with two engines that share weights and differ only in how they compute. "+
+			"Thresholds were fixed before the runs and verdicts are computed from them.", len(list)),
+		Sections: []results.Section{{Heading: "Verdicts", Blocks: []results.Block{VerdictTable(list)}}},
+	}
+	for _, v := range []Verdict{Reproduced, Amplified, Undecided, NotReproduced, Refuted} {
+		if count[v] > 0 {
+			page.Facts = append(page.Facts, results.Fact{Name: string(v), Value: fmt.Sprint(count[v])})
+		}
+	}
+	for i := range list {
+		page.Sections = append(page.Sections, list[i].section())
+		page.Again = append(page.Again, list[i].again())
+	}
+	return page
+}
+
+func (r *Reproduction) section() results.Section {
+	c := &r.Claim
+	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.VerdictText(), Emphasis: r.emphasis()}}}
+	add := func(b ...results.Block) { s.Blocks = append(s.Blocks, b...) }
+	add(results.Prose(c.Statement))
+	switch p := r.Evidence.Picture.(type) {
+	case *results.Chart:
+		add(p)
+	case nil:
+	default:
+		add(results.Drawing{Figure: p})
+	}
+	for _, n := range r.Evidence.Notes {
+		add(results.Prose(n))
+	}
+	add(CheckTable(r))
+	if r.Evidence.Table != nil {
+		add(r.Evidence.Table)
+	}
+	how := []results.Block{
+		results.Prose("**Source.** " + c.Source), results.Prose("**Published.** " + c.Figure),
+		results.Prose("**Counts as reproduced.** " + c.Threshold), results.Prose("**Measured on.** " + c.Setup),
+	}
+	if c.LeftOut != "" {
+		how = append(how, results.Prose("**Not judged here.** "+c.LeftOut))
+	}
+	for _, command := range c.Commands {
+		how = append(how, results.Code(command))
+	}
+	add(results.Fold{Summary: "Source, threshold and setup of " + c.ID, Blocks: how})
+	return s
+}
+
+func (r *Reproduction) again() results.Again {
+	command := fmt.Sprintf("simulate reproduce %s --seeds %d --seed-base %d", r.Claim.ID, len(r.Seeds), r.Seeds[0])
+	if r.Size == Quick {
+		command += " --quick"
+	}
+	return results.Again{Name: r.Claim.ID, Command: command}
+}

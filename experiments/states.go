@@ -1,0 +1,88 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/model"
+	"driftlab/moe"
+	"driftlab/trainer/batch"
+)
+
+// states runs the responses through one engine and hands the pass to visit: the
+// residual stream of every layer is then at hand. rows[n] is the row of the
+// pass that predicts response token n. replay follows the rollout's routes.
+func states(b *batch.Batch, p *model.Params, n engine.Numerics, replay bool, visit func(pass *engine.Pass, rows []int)) {
+	w := engine.NewWeights(p.Config, n)
+	w.Publish(p, 0)
+	pass := engine.NewPass(p.Config, 1)
+	defer pass.Close()
+	var pack engine.Pack
+	var rows []int
+	var routes []uint8
+	per := p.Config.Layers * p.Config.TopK
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		first := pack.Rows() + len(b.Prompt[i]) - 1
+		pack.Add(0, b.Prompt[i], b.Token[from:to-1])
+		for t := range to - from {
+			rows = append(rows, first+t)
+		}
+		routes = append(append(routes, b.PromptRoutes[i]...), b.RoutesRoll[from*per:to*per]...)
+	}
+	o := engine.Options{Save: true}
+	if replay {
+		o.Replay = routes
+	}
+	pass.Begin(w, &pack, o)
+	pass.Forward()
+	visit(pass, rows)
+}
+
+// routerMargins returns, for every response token and layer, by how much the
+// last chosen expert beats the first one left out, in the logits of a router
+// computed in float64 from the pass's residual stream: [token][layer].
+func routerMargins(pass *engine.Pass, p *model.Params, rows []int) []float64 {
+	c := p.Config
+	out := make([]float64, len(rows)*c.Layers)
+	h, logit := make([]float64, c.DModel), make([]float64, c.Experts)
+	for l := range c.Layers {
+		layer, middle := p.Layer(l), pass.Middle(l)
+		for n, row := range rows {
+			x := middle[row*c.DModel : (row+1)*c.DModel]
+			square := 0.0
+			for _, v := range x {
+				square += float64(v) * float64(v)
+			}
+			scale := 1 / math.Sqrt(square/float64(c.DModel)+c.NormEps)
+			for i, v := range x {
+				h[i] = float64(v) * scale * float64(layer.PostNorm[i])
+			}
+			for e := range logit {
+				logit[e] = 0
+				for i, v := range h {
+					logit[e] += v * float64(layer.Router[e*c.DModel+i])
+				}
+			}
+			slices.Sort(logit)
+			k := c.Experts - c.TopK
+			out[n*c.Layers+l] = logit[k] - logit[k-1]
+		}
+	}
+	return out
+}
+
+// flipAt reports whether the two engines chose different experts for a token
+// in a layer.
+func flipAt(b *batch.Batch, token, layer int) bool {
+	roll := moe.Routes{Layers: b.Layers, TopK: b.TopK, IDs: b.RoutesRoll}
+	old := moe.Routes{Layers: b.Layers, TopK: b.TopK, IDs: b.RoutesOld}
+	other := old.At(token, layer)
+	for _, id := range roll.At(token, layer) {
+		if !slices.Contains(other, id) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,175 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Resamples is the number of bootstrap resamples behind every interval.
+const Resamples = 10_000
+
+// bootstrapSeed starts the generator of every bootstrap: intervals are a
+// function of the data alone.
+const bootstrapSeed = 0x5eed
+
+// level is the two-sided confidence of every interval.
+const level = 0.95
+
+// Method says how an interval is read off the bootstrap distribution.
+type Method int
+
+const (
+	// Percentile takes the 2.5 % and 97.5 % quantiles.
+	Percentile Method = iota
+	// BCa corrects them for bias and skewness (Efron 1987).
+	BCa
+)
+
+// String returns the method's name.
+func (m Method) String() string {
+	switch m {
+	case Percentile:
+		return "percentile"
+	case BCa:
+		return "BCa"
+	}
+	return fmt.Sprintf("Method(%d)", int(m))
+}
+
+// Interval is an estimate with its 95 % interval. With fewer than two values
+// there is no interval: Low and High equal the estimate and N says so.
+type Interval struct {
+	// Estimate is the statistic of the data itself.
+	Estimate float64 `json:"estimate"`
+	// Low and High are the ends of the interval.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// N is the number of values, seeds as a rule.
+	N int `json:"n"`
+}
+
+// Mean is the mean of x with its bootstrap interval.
+func Mean(x []float64, m Method) Interval { return Bootstrap(x, mean, m) }
+
+// Ratio is the geometric mean of the paired ratios a[i]/b[i] with its bootstrap
+// interval. A zero in the denominator makes +Inf, in the numerator 0; two zeros
+// have nothing to compare and make everything NaN. It panics on lengths that
+// differ.
+func Ratio(a, b []float64, m Method) Interval {
+	logs := make([]float64, len(a))
+	paired("Ratio", a, b)
+	for i := range a {
+		logs[i] = math.Log(a[i] / b[i])
+	}
+	i := Bootstrap(logs, mean, m)
+	return Interval{math.Exp(i.Estimate), math.Exp(i.Low), math.Exp(i.High), i.N}
+}
+
+// Differences returns a[i] - b[i]. It panics on lengths that differ.
+func Differences(a, b []float64) []float64 {
+	paired("Differences", a, b)
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = a[i] - b[i]
+	}
+	return d
+}
+
+// Bootstrap is a statistic of x with its bootstrap interval. A value that is
+// not finite makes interval ends that are not.
+func Bootstrap(x []float64, statistic func([]float64) float64, m Method) Interval {
+	n := len(x)
+	out := Interval{Estimate: statistic(x), N: n}
+	out.Low, out.High = out.Estimate, out.Estimate
+	if n < 2 {
+		return out
+	}
+	rng := rand.New(rand.NewPCG(bootstrapSeed, uint64(n)))
+	draws, sample := make([]float64, Resamples), make([]float64, n)
+	for i := range draws {
+		for j := range sample {
+			sample[j] = x[rng.IntN(n)]
+		}
+		draws[i] = statistic(sample)
+	}
+	slices.Sort(draws)
+	low, high := (1-level)/2, (1+level)/2
+	if m == BCa {
+		low, high = adjusted(x, statistic, draws, out.Estimate)
+	}
+	out.Low, out.High = quantile(draws, low), quantile(draws, high)
+	return out
+}
+
+// adjusted returns the quantiles of Efron's bias-corrected and accelerated
+// interval:
+//
+//	z0 = Φ⁻¹(share of draws below the estimate),  a = Σ d³ / (6 (Σ d²)^1.5)
+//	α' = Φ(z0 + (z0 + z_α)/(1 - a(z0 + z_α)))
+//
+// with d the jackknife's deviations from their mean.
+func adjusted(x []float64, statistic func([]float64) float64, draws []float64, estimate float64) (low, high float64) {
+	low, high = (1-level)/2, (1+level)/2
+	below := 0.0
+	for _, d := range draws {
+		switch {
+		case d < estimate:
+			below++
+		case d == estimate:
+			below += 0.5
+		}
+	}
+	share := below / float64(len(draws))
+	left := make([]float64, len(x))
+	rest := make([]float64, 0, len(x)-1)
+	for i := range x {
+		rest = append(append(rest[:0], x[:i]...), x[i+1:]...)
+		left[i] = statistic(rest)
+	}
+	centre, square, cube := mean(left), 0.0, 0.0
+	for _, l := range left {
+		d := centre - l
+		square += d * d
+		cube += d * d * d
+	}
+	if share <= 0 || share >= 1 || square == 0 {
+		return low, high
+	}
+	z0 := distuv.UnitNormal.Quantile(share)
+	a := cube / (6 * math.Pow(square, 1.5))
+	shift := func(alpha float64) float64 {
+		z := z0 + distuv.UnitNormal.Quantile(alpha)
+		return distuv.UnitNormal.CDF(z0 + z/(1-a*z))
+	}
+	return shift(low), shift(high)
+}
+
+// quantile interpolates between order statistics (R's type 7).
+func quantile(sorted []float64, q float64) float64 {
+	at := q * float64(len(sorted)-1)
+	i := min(int(at), len(sorted)-2)
+	a, b := sorted[i], sorted[i+1]
+	share := at - float64(i)
+	if a == b || share == 0 {
+		return a // also infinities, whose difference is NaN
+	}
+	return a + (b-a)*share
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+func paired(what string, a, b []float64) {
+	if len(a) != len(b) {
+		panic(fmt.Sprintf("stats: %s of %d and %d values", what, len(a), len(b)))
+	}
+}

@@ -1,0 +1,24 @@
+// Package stats holds the few statistics that turn seeds into a verdict:
+// paired bootstrap intervals, the sign test, Fisher's exact test, ratios,
+// equivalence, slopes and rank correlations.
+//
+//	d := stats.Differences(treated, control)          // paired by seed
+//	i := stats.Mean(d, stats.Percentile)              // 95 % bootstrap interval
+//	r := stats.Ratio(bf16, fp16, stats.Percentile)    // geometric mean of paired ratios
+//	p := stats.SignTest(stats.Positives(d), len(d))   // one-sided
+//	p = stats.Fisher(5, 0, 0, 5)                      // 5/5 against 0/5
+//	ok := stats.Equivalent(i, delta)                  // inside ±delta
+//
+// Everything is deterministic: a bootstrap draws from a PCG whose seed is
+// fixed, so the same numbers give the same interval.
+//
+// # How honest an interval of five seeds is
+//
+// A bootstrap over five values has only 126 distinct resamples. On normal data
+// its 95 % interval covers the truth in about 84 % of cases (measured in the
+// tests), 91 % at ten seeds and 93 % at twenty. That is why verdicts ask for a
+// sign in all five seeds, or a threshold well beyond the bound, in addition.
+//
+// What it is not: no models are fitted and nothing is printed. Distributions
+// come from gonum.
+package stats

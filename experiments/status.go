@@ -1,0 +1,109 @@
+package experiments
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"driftlab/results"
+)
+
+// Status is a line of the list of claims.
+type Status struct {
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Source string `json:"source"`
+	// Status is "not run", "partial" (some seeds measured), "quick" (judged from
+	// a smaller measurement or fewer than five seeds) or "done".
+	Status string `json:"status"`
+	// Verdict is the last one computed in the directory; empty before.
+	Verdict Verdict `json:"verdict"`
+}
+
+// verdictFile keeps the last verdict of a claim.
+const verdictFile = "verdict.json"
+
+// kept is what is read back of the verdict file.
+type kept struct {
+	Verdict Verdict  `json:"verdict"`
+	Size    string   `json:"size"`
+	Version int      `json:"version"`
+	Seeds   []uint64 `json:"seeds"`
+}
+
+// keepVerdict writes the verdict and the checks of a claim to its folder. A
+// preview does not replace a full one.
+func keepVerdict(r *Reproduction, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	where := filepath.Join(dir, "claims", r.Claim.ID)
+	if old, ok := lastVerdict(where, r.Claim); ok && r.Provisional() && !old.provisional() {
+		return nil
+	}
+	text, err := verdictText(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(where, 0o777); err != nil {
+		return err
+	}
+	return results.WriteFile(where, verdictFile, text)
+}
+
+func (k *kept) provisional() bool { return len(k.Seeds) < leastSeeds || k.Size != Full.String() }
+
+// lastVerdict reads the verdict of the claim as it is now; one of another
+// version does not count.
+func lastVerdict(where string, c Claim) (k kept, ok bool) {
+	text, err := os.ReadFile(filepath.Join(where, verdictFile))
+	if err != nil || json.Unmarshal(text, &k) != nil {
+		return k, false
+	}
+	return k, k.Version == c.Version
+}
+
+// List says of every claim how far it has come in a directory; an empty one
+// has nothing.
+func List(dir string) []Status {
+	var list []Status
+	for _, c := range Claims() {
+		s := Status{ID: c.ID, Title: c.Title, Source: c.Source, Status: "not run"}
+		if dir != "" {
+			where := filepath.Join(dir, "claims", c.ID)
+			if k, ok := lastVerdict(where, c); ok {
+				s.Status, s.Verdict = "done", k.Verdict
+				if k.provisional() {
+					s.Status = "quick"
+				}
+			} else if seeds, _ := filepath.Glob(filepath.Join(where, "*", "seed-*.json")); len(seeds) > 0 {
+				s.Status = "partial"
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// verdictText is the verdict file: what kept reads, and the checks behind it.
+// Their numbers may be infinite or NaN, as ratios to an empty tail are.
+func verdictText(r *Reproduction) ([]byte, error) {
+	type line struct {
+		Name    string         `json:"name"`
+		Dose    Dose           `json:"dose"`
+		Needs   string         `json:"needs"`
+		Value   results.Floats `json:"estimate_low_high"`
+		Seeds   results.Floats `json:"seeds"`
+		Outcome Mark           `json:"outcome"`
+	}
+	var lines []line
+	for _, c := range r.Evidence.Checks {
+		value := results.Floats{c.Value.Estimate, c.Value.Low, c.Value.High}
+		lines = append(lines, line{c.Name, c.Dose, c.Needs, value, c.Seeds, c.Outcome})
+	}
+	text, err := json.MarshalIndent(struct {
+		kept
+		Checks []line `json:"checks"`
+	}{kept{r.Verdict, r.Size.String(), r.Claim.Version, r.Seeds}, lines}, "", "  ")
+	return append(text, '\n'), err
+}
