@@ -12,8 +12,8 @@ import (
 //
 //	A_i = (R_i - mean R)/(mean R + ε);   L = -A·logp, or -A·exp(logp - old) where off-policy
 //
-// Source: MaxRL (maximum likelihood reinforcement learning), SkyRL's advantage
-// maxrl. With K of G responses right, the baseline-free part is the mean score
+// Source: 2602.02710, maximum likelihood reinforcement learning; SkyRL's
+// advantage maxrl. With K of G responses right, the baseline-free part is the mean score
 // of the K successes: an unbiased estimate of a truncated log-likelihood. A
 // prompt without success gives no gradient. Rewards must not be negative.
 type MaxRL struct {
@@ -34,7 +34,7 @@ func NewMaxRL() *MaxRL {
 
 var maxRLSpec = method.Spec{
 	Name: "maxrl", Group: "loss", Unit: method.Group,
-	Source:   "maximum likelihood RL (MaxRL); SkyRL adv_estimator maxrl",
+	Source:   "arXiv:2602.02710; SkyRL adv_estimator maxrl",
 	Formula:  "L = -A·exp(logp-old), A = (R - mean R)/(mean R + ε) over the group",
 	Gradient: "-A·r",
 	Needs:    []string{"Reward", "Group", "LogpOld (ratio)"},
