@@ -1,8 +1,6 @@
 package learner
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"gorgonia.org/gorgonia"
@@ -69,6 +67,7 @@ type Learner struct {
 	out       loss.Grad
 	value     gorgonia.F32
 	dlogits   []float32
+	failure   error       // of the last run
 	response  batch.Batch // one response, for ScoreNorms
 }
 
@@ -127,8 +126,13 @@ func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (
 	clear(l.grad.Theta)
 	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Replay: l.replayed(b, o.Replay)})
 	l.pass.BeginBackward(l.grad, l.settings.Balance*l.scale.factor())
+	l.failure = nil
 	if err := l.graph.run(); err != nil {
-		return Report{}, unwrapped(err)
+		if l.failure != nil {
+			// The machine wraps it in an account of where in its program it was.
+			err = l.failure
+		}
+		return Report{}, err
 	}
 	r := Report{Loss: l.out.Loss, Scale: l.scale.factor(), Metrics: l.out.Metrics}
 	if l.scale.active() {
@@ -179,8 +183,14 @@ func (l *Learner) ensureGraph() error {
 	return err
 }
 
-// headAndLoss is the graph's last forward operation.
+// headAndLoss is the graph's last forward operation, the only one that can fail.
 func (l *Learner) headAndLoss() error {
+	l.failure = l.evaluate()
+	return l.failure
+}
+
+// evaluate runs the head, fills the batch's columns and computes the loss.
+func (l *Learner) evaluate() error {
 	l.pass.ForwardHead()
 	l.logSoftmax(l.options.Temperature)
 	b := l.batch
@@ -224,20 +234,4 @@ func (l *Learner) headGradient() error {
 	}
 	l.pass.BackwardHead(l.dlogits)
 	return nil
-}
-
-// unwrapped returns the error an operation returned, without the machine's
-// account of where in its program it was.
-func unwrapped(err error) error {
-	var nonFinite *NonFinite
-	if errors.As(err, &nonFinite) {
-		return nonFinite
-	}
-	for {
-		cause, ok := err.(interface{ Cause() error })
-		if !ok || cause.Cause() == nil {
-			return fmt.Errorf("learner: %w", err)
-		}
-		err = cause.Cause()
-	}
 }

@@ -1,0 +1,146 @@
+package learner_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/engine/enginetest"
+	"driftlab/engine/learner"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
+)
+
+// returning is a loss that gives what it is told.
+type returning struct{ value, slope float64 }
+
+func (r returning) Eval(out *loss.Grad, b *batch.Batch) error {
+	out.Reset(b.Tokens())
+	out.Loss = r.value
+	for n := range out.DLogp {
+		out.DLogp[n] = r.slope
+	}
+	return nil
+}
+
+// Poison in one place, found by the name of that place: the first tensor, in
+// the order of the computation, that is not finite. Afterwards the learner is
+// as good as new.
+func TestNonFiniteNamesTheTensor(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	poison := func(name string, value float64) func(*model.Params, *batch.Batch) {
+		return func(p *model.Params, _ *batch.Batch) { p.Tensor(name).Data[3] = float32(value) }
+	}
+	// scaled makes a tensor so large that fp16 cannot hold what comes of it.
+	scaled := func(name string) func(*model.Params, *batch.Batch) {
+		return func(p *model.Params, _ *batch.Batch) {
+			for i := range p.Tensor(name).Data {
+				p.Tensor(name).Data[i] *= 1e5
+			}
+		}
+	}
+	column := func(set func(b *batch.Batch, x []float64)) func(*model.Params, *batch.Batch) {
+		return func(_ *model.Params, b *batch.Batch) {
+			x := make([]float64, b.Tokens())
+			x[2] = inf
+			set(b, x)
+		}
+	}
+	const expert = "model.layers.1.block_sparse_moe.experts.2.w1.weight"
+	for _, test := range []struct {
+		name, numerics string
+		poison         func(*model.Params, *batch.Batch)
+		objective      loss.Loss
+		tensor, value  string
+	}{
+		{"a weight", "fp32", poison(expert, nan), &linear{}, expert, "NaN"},
+		{"an infinite weight", "fp32", poison("model.layers.0.self_attn.k_proj.weight", inf), &linear{}, "model.layers.0.self_attn.k_proj.weight", "Inf"},
+		{"embedding beyond fp16", "fp16", scaled("model.embed_tokens.weight"), &linear{}, "embed", "Inf"},
+		{"attention beyond fp16", "fp16", scaled("model.layers.0.self_attn.o_proj.weight"), &linear{}, "layers.0.attention", "Inf"},
+		{"experts beyond fp16", "fp16", scaled("model.layers.1.block_sparse_moe.experts.0.w2.weight"), &linear{}, "layers.1.ffn", "Inf"},
+		{"logits beyond fp16", "fp16", scaled("lm_head.weight"), &linear{}, "logits", "Inf"},
+		{"rollout log-probs", "fp32", column(func(b *batch.Batch, x []float64) { b.LogpRoll = x }), &linear{}, "logp_rollout", "Inf"},
+		{"old log-probs", "fp32", column(func(b *batch.Batch, x []float64) { b.LogpOld = x }), &linear{}, "logp_old", "Inf"},
+		{"advantages", "fp32", column(func(b *batch.Batch, x []float64) { b.Advantage = x }), &linear{}, "advantages", "Inf"},
+		{"weights of tokens", "fp32", column(func(b *batch.Batch, x []float64) { b.Weight = x }), &linear{}, "importance weights", "Inf"},
+		{"the loss", "fp32", nil, returning{nan, 1}, "policy loss", "NaN"},
+		{"a ratio in the gradient", "fp32", nil, returning{1, inf}, "d loss/d logp", "Inf"},
+		{"backward beyond fp16", "fp16", nil, returning{1, 1e7}, "gradient of ", "Inf"},
+		{"the norm", "fp32", nil, returning{1, 1e30}, "", ""}, // float64 holds its square
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			good := enginetest.Models(enginetest.Tiny)[2].Params
+			p := good.Clone()
+			sequences := enginetest.Sequences(1, 8, p.Config.Vocab, 6, 8)
+			b := halves(sequences)
+			if test.poison != nil {
+				test.poison(p, b)
+			}
+			l := learner.New(p, learner.Settings{Numerics: preset(t, test.numerics)}, 1)
+			defer l.Close()
+			_, err := l.Gradient(b, test.objective, learner.StepOptions{Temperature: 1})
+			if test.tensor == "" {
+				if err != nil {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			bad, ok := errors.AsType[*learner.NonFinite](err)
+			if !ok {
+				t.Fatalf("error %v", err)
+			}
+			if !strings.HasPrefix(bad.Tensor, test.tensor) || bad.Value != test.value && test.tensor != "gradient of " {
+				t.Errorf("%s in %s, want %s in %s", bad.Value, bad.Tensor, test.value, test.tensor)
+			}
+			if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, bad.Tensor) || bad.Cause == "" {
+				t.Errorf("message %q", text)
+			}
+
+			// The learner recovers with the weights.
+			p.CopyFrom(good)
+			if err := l.SetState(l.State()); err != nil {
+				t.Fatal(err)
+			}
+			clean := halves(sequences)
+			if _, err := l.Gradient(clean, &linear{}, learner.StepOptions{Temperature: 1}); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(l.Grad(), direct(p, preset(t, test.numerics), clean, slices.Repeat([]float64{1}, clean.Tokens()), 1, 0)) {
+				t.Error("another gradient after the error")
+			}
+		})
+	}
+}
+
+// A token the learner gives no probability: its log-prob is -Inf although every
+// logit is finite.
+func TestNonFiniteLogProb(t *testing.T) {
+	p := enginetest.Models(enginetest.Tiny)[0].Params.Clone()
+	// Token 0's logit is the first entry of the last norm's output times a
+	// factor, token 1's is its negative: 2.5e38 each, 5e38 apart.
+	clear(p.Head)
+	p.Head[0] = 1
+	for i := range p.FinalNorm {
+		p.FinalNorm[i] = 100
+	}
+	prompt := []int32{1, 2, 3}
+	logit := enginetest.NewReference(p).Forward(prompt, nil).Logits[2][0]
+	p.Head[0] = float32(2.5e38 / math.Abs(logit))
+	p.Head[p.Config.DModel] = -p.Head[0]
+	unlikely := int32(0)
+	if logit > 0 {
+		unlikely = 1
+	}
+	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
+	defer l.Close()
+	_, err := l.Gradient(given([][]int32{prompt}, [][]int32{{unlikely}}), &linear{}, learner.StepOptions{Temperature: 1})
+	if bad, ok := errors.AsType[*learner.NonFinite](err); !ok || bad.Tensor != "log-probs" || bad.Value != "Inf" {
+		t.Errorf("error %v", err)
+	}
+	if _, err := l.Gradient(given([][]int32{prompt}, [][]int32{{1 - unlikely}}), &linear{}, learner.StepOptions{Temperature: 1}); err != nil {
+		t.Errorf("the likely token: %v", err)
+	}
+}
