@@ -3,8 +3,15 @@ package experiments
 // Claims lists the claims that can be run, in the order of the survey.
 func Claims() []Claim {
 	return []Claim{
-		lengthTrap(), driftSign(), geoLengthInvariant(), seqVariance(),
+		// Ratio arithmetic and estimators.
+		lengthTrap(), driftSign(), geoLengthInvariant(), ratioFactorisation(), seqVariance(),
+		// Precision and quantisation.
 		fp16BF16Gap(), gapVsLength(), quantOrdering(), fp32Head(),
+		// Reduction order and determinism.
+		uniqueCompletions(), tpOrder(),
+		// Where in the text the gap sits.
+		lowProbTail(), supportBias(),
+		// Routing.
 		moeVsDense(), routerFlips(), replayDrop(), moeRouteDriftLayers(),
 	}
 }

@@ -1,0 +1,152 @@
+package experiments
+
+import (
+	"context"
+	"math"
+
+	"driftlab/engine/learner"
+	"driftlab/experiments/stats"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+)
+
+func lowProbTail() Claim {
+	return Claim{
+		ID:        "low-prob-tail",
+		Title:     "The gap sits on improbable tokens",
+		Statement: "The engine gap concentrates on low-probability tokens and vanishes for near-certain ones, with the trainer rating rolled-out rare tokens lower than the sampler did.",
+		Source:    "Taming the Tail, 2512.23087; When Speed Kills Stability.",
+		Figure:    "|dlogp| bounded in proportion to (1 - p); the trainer assigns less",
+		Threshold: "Rank correlation of 1 - p and |dlogp| over ten bins above 0.8 in every seed; mean |dlogp| of tokens with p < 0.01 over those with p > 0.99 at least 5, interval above 1; " +
+			"exact token chi2 with the vocabulary pruned to p > 1e-4 over the full one: interval below 1. Equal engines: exactly 0.",
+		Setup: "bf16 rollouts scored in fp32, past the stop token. Natural: chain-base and its dense twin (a vocabulary of 32). Amplified: a random model of 8 layers with 256 tokens. " +
+			"chi2 is exact over the vocabulary; pruning renormalises both sides.",
+		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
+		Version:  1,
+		Measure:  measureTail,
+		Judge:    judgeTail,
+	}
+}
+
+func measureTail(ctx context.Context, e *Env) (*Observation, error) {
+	o := new(Observation)
+	twin, err := e.dense(ctx, 256)
+	if err != nil {
+		return nil, err
+	}
+	shipped, err := base(256)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range []struct {
+		name   string
+		params *model.Params
+		n, t   int
+	}{{"MoE", shipped, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"dense", twin, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"deep", e.deep(8, 8, 256, 128), e.Pick(48, 12, 2), e.Pick(96, 64, 16)}} {
+		b, g := e.measured(probe{params: m.params, rollout: numerics("bf16"), sequences: m.n, tokens: m.t, dists: true}, numerics("fp32"))
+		p, gap, signed := byProbability(b, 10)
+		o.Set(m.name+" p", p...)
+		o.Set(m.name+" gap", gap...)
+		o.Set(m.name+" signed", signed...)
+		rare, sure := extremes(b)
+		o.Set(m.name+" extremes", rare, sure)
+		full, pruned := exactChi2(b)
+		o.Set(m.name+" chi2", full, pruned)
+		o.Set(m.name+" k1", g.K1)
+	}
+	b := e.sample(probe{params: shipped, rollout: numerics("bf16"), sequences: 8, tokens: 16})
+	score(b, shipped, numerics("bf16"), learner.ReplayNone, false)
+	o.Set("control", maximum(magnitudes(ratios(b))))
+	return o, nil
+}
+
+func magnitudes(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = math.Abs(v)
+	}
+	return out
+}
+
+// byProbability returns, per bin of equally many tokens by the rollout
+// probability, the mean probability, mean |log-ratio| and mean log-ratio.
+func byProbability(b *batch.Batch, bins int) (p, gap, signed []float64) {
+	order := byKey(b.LogpRoll)
+	e := ratios(b)
+	for k := range bins {
+		part := order[k*len(order)/bins : (k+1)*len(order)/bins]
+		var sp, sg, ss float64
+		for _, n := range part {
+			sp += math.Exp(b.LogpRoll[n])
+			sg += math.Abs(e[n])
+			ss += e[n]
+		}
+		c := float64(len(part))
+		p, gap, signed = append(p, sp/c), append(gap, sg/c), append(signed, ss/c)
+	}
+	return p, gap, signed
+}
+
+// extremes are mean |log-ratio| of the tokens with p < 0.01 and p > 0.99; NaN
+// where there is none.
+func extremes(b *batch.Batch) (rare, sure float64) {
+	var sum, count [2]float64
+	for n, e := range ratios(b) {
+		switch p := math.Exp(b.LogpRoll[n]); {
+		case p < 0.01:
+			sum[0] += math.Abs(e)
+			count[0]++
+		case p > 0.99:
+			sum[1] += math.Abs(e)
+			count[1]++
+		}
+	}
+	return sum[0] / count[0], sum[1] / count[1]
+}
+
+// pruneBelow is the probability below which the pruned arm drops tokens.
+const pruneBelow = 1e-4
+
+// exactChi2 is the mean over tokens of Σ_v π(v)²/μ(v) - 1, over the whole
+// vocabulary and over the tokens with μ > 1e-4, both sides renormalised there.
+func exactChi2(b *batch.Batch) (full, pruned float64) {
+	v := b.Vocab
+	for n := range b.Tokens() {
+		mu, pi := b.DistRoll[n*v:(n+1)*v], b.DistOld[n*v:(n+1)*v]
+		var all, kept, massMu, massPi float64
+		for i := range mu {
+			m, p := math.Exp(float64(mu[i])), math.Exp(float64(pi[i]))
+			if m == 0 {
+				continue
+			}
+			all += p * p / m
+			if m > pruneBelow {
+				kept += p * p / m
+				massMu += m
+				massPi += p
+			}
+		}
+		full += all - 1
+		pruned += kept*massMu/(massPi*massPi) - 1
+	}
+	return full / float64(b.Tokens()), pruned / float64(b.Tokens())
+}
+
+func judgeTail(j *Judge) {
+	for _, m := range []struct {
+		name string
+		dose Dose
+	}{{"MoE", Natural}, {"dense", Natural}, {"deep", Stronger}} {
+		j.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.entry(m.name+" extremes", 0), j.entry(m.name+" extremes", 1), 5)
+		j.Always(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *Observation) float64 {
+			return stats.Spearman(complement(o.List(m.name+" p")), o.List(m.name+" gap"))
+		}), 0.8)
+		j.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.entry(m.name+" chi2", 1), j.entry(m.name+" chi2", 0), 1)
+		j.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.entry(m.name+" signed", 0))
+	}
+	j.AtMost(Exact, "largest gap between equal engines", j.Column("control"), 0)
+	bins := counting(10)
+	j.Evidence.Picture = chart("Mean |dlogp| by rollout probability", "tenth of the tokens, from the least probable", "nats", "bf16 rollouts scored in fp32.", true,
+		j.arm("chain-base", bins, "MoE gap"), j.arm("dense twin", bins, "dense gap"), j.arm("8 random layers", bins, "deep gap"))
+	j.Evidence.Table = j.curvesTable("By tenth of the rollout probability", "tenth", bins, "MoE p", "MoE gap", "MoE signed", "dense p", "dense gap", "dense signed", "deep p", "deep gap", "deep signed")
+}

@@ -1,0 +1,104 @@
+package experiments
+
+import (
+	"context"
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/engine/kernel"
+	"driftlab/engine/learner"
+	"driftlab/model"
+	"driftlab/trainer/diagnose"
+)
+
+func tpOrder() Claim {
+	return Claim{
+		ID:        "tp-order",
+		Title:     "Batch invariance does not survive a change of tensor-parallel degree",
+		Statement: "Batch invariance alone does not survive a change of tensor-parallel degree; a fixed reduction tree does.",
+		Source:    "Tree-based invariant kernels (TBIK), 2511.17826.",
+		Figure:    "distinct outputs over 12 configurations: 12.0 plain bf16, 7.9 batch-invariant only, 1 with the tree",
+		Threshold: "Distinct outputs: plain > batch-invariant only > tree in every seed, tree exactly 1; KL between one rank and eight exactly 0 with the tree.",
+		Setup: "Greedy responses under 12 configurations: 8, 16 and 32 slots by 1, 2, 4 and 8 ranks, bf16 with a bf16 ring. " +
+			"Natural: chain-base past the stop token, 128 tokens. Amplified: a random model of 8 layers, 96 tokens.",
+		Commands: []string{"simulate measure --rollout bf16-tp4 --learner bf16"},
+		Version:  1,
+		Measure:  measureTP,
+		Judge:    judgeTP,
+	}
+}
+
+// tpKinds are the arms: the numerics of an engine over that many ranks.
+var tpKinds = []struct {
+	name string
+	of   func(ranks int) engine.Numerics
+}{
+	{"plain", func(r int) engine.Numerics {
+		return named(parallel(numerics("bf16"), r), "plain", func(n *engine.Numerics) { n.Reduction.BatchVariant = true })
+	}},
+	{"batch-invariant", func(r int) engine.Numerics { return parallel(numerics("bf16"), r) }},
+	// Ranks that own whole subtrees leave the tree as it is, so its numerics do
+	// not name them.
+	{"tree", func(int) engine.Numerics {
+		return named(numerics("bf16"), "tree", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{Kind: kernel.Tree, Leaf: 8} })
+	}},
+}
+
+func measureTP(ctx context.Context, e *Env) (*Observation, error) {
+	o := new(Observation)
+	shipped, err := base(256)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range []struct {
+		name   Dose
+		params *model.Params
+		length int
+	}{{Natural, shipped, e.Pick(128, 128, 16)}, {Stronger, e.deep(8, 8, 256, 256), e.Pick(96, 64, 8)}} {
+		prompts := promptsFor(e.Rand(promptStream), m.params.Config.Vocab, e.Pick(32, 32, 4))
+		var distinct, kl []float64
+		for _, kind := range tpKinds {
+			outputs := make([][][]int32, len(prompts))
+			for _, slots := range []int{8, 16, 32} {
+				for _, ranks := range []int{1, 2, 4, 8} {
+					b := e.sample(probe{params: m.params, rollout: kind.of(ranks), sequences: len(prompts), slots: slots, tokens: m.length, prompts: prompts, greedy: true})
+					for i := range prompts {
+						from, to := b.Span(i)
+						text := b.Token[from:to]
+						if !slices.ContainsFunc(outputs[i], func(other []int32) bool { return slices.Equal(other, text) }) {
+							outputs[i] = append(outputs[i], text)
+						}
+					}
+				}
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+			}
+			mean := 0.0
+			for _, texts := range outputs {
+				mean += float64(len(texts)) / float64(len(outputs))
+			}
+			distinct = append(distinct, mean)
+			b := e.sample(probe{params: m.params, rollout: kind.of(8), sequences: len(prompts), tokens: m.length, prompts: prompts, dists: true})
+			score(b, m.params, kind.of(1), learner.ReplayNone, true)
+			kl = append(kl, diagnose.Compare(b).ExactKL)
+		}
+		o.Set(string(m.name)+" distinct", distinct...)
+		o.Set(string(m.name)+" KL", kl...)
+	}
+	return o, nil
+}
+
+func judgeTP(j *Judge) {
+	names := []string{tpKinds[0].name, tpKinds[1].name, tpKinds[2].name}
+	for _, d := range []Dose{Natural, Stronger} {
+		f := string(d) + " distinct"
+		j.Always(d, "distinct outputs, batch-invariant only, minus tree", j.Each(func(o *Observation) float64 { return o.List(f)[1] - o.List(f)[2] }), 0)
+		j.Always(d, "distinct outputs, plain minus batch-invariant only", j.Each(func(o *Observation) float64 { return o.List(f)[0] - o.List(f)[1] }), 0)
+		j.AtMost(Exact, "distinct outputs minus 1, tree, "+string(d), j.Each(func(o *Observation) float64 { return o.List(f)[2] - 1 }), 0)
+		j.AtMost(Exact, "exact KL of one rank and eight, tree, "+string(d), j.entry(string(d)+" KL", 2), 0)
+		j.Report(d, "exact KL of one rank and eight, batch-invariant", j.entry(string(d)+" KL", 1))
+	}
+	j.Evidence.Picture = j.bars("Distinct greedy outputs over 12 configurations", "outputs per prompt", false, names, j.listed("chain-base", "natural distinct"), j.listed("8 random layers", "amplified distinct"))
+	j.Evidence.Table = j.namedTable("Batch size by tensor-parallel degree", "kernels", names, "natural distinct", "natural KL", "amplified distinct", "amplified KL")
+}

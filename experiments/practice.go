@@ -1,0 +1,79 @@
+package experiments
+
+import (
+	"driftlab/engine"
+	"driftlab/engine/learner"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
+	"driftlab/trainer/task"
+)
+
+// graded samples responses to chain prompts in groups of eight, scores them in
+// the learner's engine, and gives them group-relative advantages: a batch as a
+// training step sees it.
+func (e *Env) graded(p *model.Params, rollout, scorer engine.Numerics, groups int) *batch.Batch {
+	const size = 8
+	questions := chainPrompts(e.Rand(promptStream), groups)
+	var prompts [][]int32
+	for _, q := range questions {
+		for range size {
+			prompts = append(prompts, q.Tokens)
+		}
+	}
+	b := e.sample(probe{params: p, rollout: rollout, sequences: len(prompts), tokens: 48, stops: true, prompts: prompts, dists: true})
+	score(b, p, scorer, learner.ReplayNone, true)
+	t := task.NewChain()
+	b.Advantage = make([]float64, b.Tokens())
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		v := t.Verify(questions[i/size], b.Token[from:to])
+		reward := 0.0
+		if v.Correct {
+			reward = 1
+		}
+		b.Group, b.Correct, b.Reward = append(b.Group, i/size), append(b.Correct, v.Correct), append(b.Reward, reward)
+	}
+	for g := range groups {
+		mean := average(b.Reward[g*size : (g+1)*size])
+		for i := g * size; i < (g+1)*size; i++ {
+			from, to := b.Span(i)
+			for n := from; n < to; n++ {
+				b.Advantage[n] = b.Reward[i] - mean
+			}
+		}
+	}
+	return b
+}
+
+// practise is a learner on a copy of p, with AdamW as recipes have it.
+func practise(p *model.Params, n engine.Numerics) *learner.Learner {
+	return learner.New(p.Clone(), learner.Settings{Numerics: n, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, ClipNorm: 1}}, 1)
+}
+
+// minibatches cuts a batch into n interleaved parts.
+func minibatches(b *batch.Batch, n int) []*batch.Batch {
+	out := make([]*batch.Batch, n)
+	for k := range out {
+		var rows []int
+		for i := k; i < b.Len(); i += n {
+			rows = append(rows, i)
+		}
+		out[k] = new(batch.Batch)
+		b.Select(out[k], rows)
+	}
+	return out
+}
+
+// update makes one gradient step per minibatch and round.
+func update(l *learner.Learner, parts []*batch.Batch, objective loss.Loss, rate float64, rounds int) error {
+	for range rounds {
+		for _, m := range parts {
+			if _, err := l.Gradient(m, objective, learner.StepOptions{Temperature: 1, Replay: learner.ReplayNone}); err != nil {
+				return err
+			}
+			l.Update(rate)
+		}
+	}
+	return nil
+}
