@@ -20,8 +20,15 @@
 // same rule. The sign of zero is kept (integers have one zero). A NaN comes
 // back bit for bit. Subnormals are full citizens: never flushed.
 //
-// RoundSlice is the one entry for slices, and the fast one. All other paths
-// give the same bits.
+// RoundSlice is the one entry for slices, and the fast one; a Rounder is the one
+// for loops that round number by number. All give the same bits.
+//
+// # Assembly
+//
+// On amd64 the loops over slices are assembly for AVX2 or AVX-512, whichever the
+// processor has; elsewhere, and with the build tag purego, they are plain Go.
+// The bits are those of plain Go. GODEBUG=cpu.avx512f=off or cpu.avx2=off hides
+// the instructions from one run.
 //
 // # What it is not
 //
@@ -34,6 +41,8 @@
 //	f, err := precision.ParseFormat("bf16")       // or precision.BF16
 //	y := f.Round(x)                               // one number
 //	f.RoundSlice(dst, src)                        // many, dst may be src
+//	r := f.Rounder()                              // prepared, for inner loops
+//	sum = r.Round(sum + y)
 //	bits := precision.E4M3.Encode(x)              // the byte itself
 //	z := f.RoundMode(x, precision.TowardZero, 0)  // other directions
 //

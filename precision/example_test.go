@@ -50,6 +50,23 @@ func ExampleParseFormat_misspelt() {
 	// precision: unknown format "bf61"; did you mean "bf16"? known: fp32, tf32, bf16, fp16, fp8_e4m3, fp8_e5m2, fp6_e3m2, fp6_e2m3, fp4_e2m1, int8, int4, or eXmY with 2-8 exponent and 1-22 mantissa bits
 }
 
+// A sum that is rounded after each step, as an accumulator of few bits does: it
+// stops growing where a step is less than half the distance to the next number.
+func ExampleRounder() {
+	for _, f := range []precision.Format{precision.FP32, precision.FP16, precision.BF16} {
+		r := f.Rounder()
+		var sum float32
+		for range 3000 {
+			sum = r.Round(sum + 1)
+		}
+		fmt.Println(f, sum)
+	}
+	// Output:
+	// fp32 3000
+	// fp16 2048
+	// bf16 256
+}
+
 func ExampleFormat_RoundMode() {
 	f := precision.E4M3 // neighbours of 17: 16 and 18
 	fmt.Println(f.RoundMode(17, precision.NearestEven, 0))

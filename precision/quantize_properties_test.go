@@ -57,7 +57,8 @@ func TestNonFiniteIsNotHidden(t *testing.T) {
 		}
 		want := make([]float32, len(clean))
 		q.RoundTrip(want, clean, rows, cols)
-		tileRows, tileCols := q.tile(rows, cols)
+		g := q.group(rows, cols)
+		tileRows, tileCols := g.rows, g.cols
 		if q.Granularity == NV {
 			tileRows, tileCols = rows, cols // through the tensor's scale
 		}

@@ -78,6 +78,12 @@ func TestNVDividesTwice(t *testing.T) {
 // slowQuantize is the definition once more, one element at a time, with the
 // arithmetic on big integers for rounding and no bit tricks anywhere.
 func slowQuantize(q Quantizer, src []float32, rows, cols int) (values, scales []float32) {
+	if !q.Scaled() {
+		for _, x := range src {
+			values = append(values, bigRound(q.Format, x, NearestEven, 0))
+		}
+		return values, nil
+	}
 	tileRows, tileCols := map[Granularity]int{PerTensor: rows, PerChannel: 1, Block: q.BlockRows, MX: 1, NV: 1}[q.Granularity],
 		map[Granularity]int{PerTensor: cols, PerChannel: cols, Block: q.BlockCols, MX: 32, NV: 16}[q.Granularity]
 	gridCols := (cols + tileCols - 1) / tileCols
@@ -152,39 +158,45 @@ func matrix(t *rapid.T) (src []float32, rows, cols int) {
 	return src, rows, cols
 }
 
-// Quantize against the slow definition; RoundTrip against Quantize and
-// Dequantize; both against themselves in place.
+// Quantize, on every path, against the slow definition; RoundTrip against
+// Quantize and Dequantize; both against themselves in place.
 func TestQuantizeAgainstDefinition(t *testing.T) {
 	for _, text := range testQuantizers {
 		q := mustQuantizer(t, text)
 		t.Run(text, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				src, rows, cols := matrix(r)
-				n := q.ScaleCount(rows, cols)
-				values, scales := make([]float32, len(src)), make([]float32, n)
-				q.Quantize(values, scales, src, rows, cols)
-				if q.Scaled() {
-					wantValues, wantScales := slowQuantize(q, src, rows, cols)
-					mustEqualBits(t, "scales", scales, wantScales)
-					mustEqualBits(t, "values", values, wantValues)
+				wantValues, wantScales := slowQuantize(q, src, rows, cols)
+				for p := pathGo; p <= bestPath(); p++ {
+					onPath(p, func() { checkQuantize(t, q, src, rows, cols, wantValues, wantScales) })
 				}
-				back, trip := make([]float32, len(src)), make([]float32, len(src))
-				q.Dequantize(back, values, scales, rows, cols)
-				q.RoundTrip(trip, src, rows, cols)
-				mustEqualBits(t, "round trip", trip, back)
-
-				q.Dequantize(values, values, scales, rows, cols)
-				mustEqualBits(t, "dequantised in place", values, back)
-				again := append([]float32(nil), src...)
-				q.RoundTrip(again, again, rows, cols)
-				mustEqualBits(t, "round trip in place", again, trip)
-				again = append(again[:0], src...)
-				q.Quantize(again, scales, again, rows, cols)
-				q.Dequantize(again, again, scales, rows, cols)
-				mustEqualBits(t, "quantised in place", again, trip)
 			})
 		})
 	}
+}
+
+// checkQuantize compares the three operations with the values and scales wanted
+// and with each other.
+func checkQuantize(t *testing.T, q Quantizer, src []float32, rows, cols int, wantValues, wantScales []float32) {
+	t.Helper()
+	values, scales := make([]float32, len(src)), make([]float32, q.ScaleCount(rows, cols))
+	q.Quantize(values, scales, src, rows, cols)
+	mustEqualBits(t, "scales", scales, wantScales)
+	mustEqualBits(t, "values", values, wantValues)
+	back, trip := make([]float32, len(src)), make([]float32, len(src))
+	q.Dequantize(back, values, scales, rows, cols)
+	q.RoundTrip(trip, src, rows, cols)
+	mustEqualBits(t, "round trip", trip, back)
+
+	q.Dequantize(values, values, scales, rows, cols)
+	mustEqualBits(t, "dequantised in place", values, back)
+	again := append([]float32(nil), src...)
+	q.RoundTrip(again, again, rows, cols)
+	mustEqualBits(t, "round trip in place", again, trip)
+	again = append(again[:0], src...)
+	q.Quantize(again, scales, again, rows, cols)
+	q.Dequantize(again, again, scales, rows, cols)
+	mustEqualBits(t, "quantised in place", again, trip)
 }
 
 func TestQuantizeDoesNotAllocate(t *testing.T) {
@@ -193,12 +205,15 @@ func TestQuantizeDoesNotAllocate(t *testing.T) {
 	for _, text := range testQuantizers {
 		q := mustQuantizer(t, text)
 		scales := make([]float32, q.ScaleCount(rows, cols))
-		if n := testing.AllocsPerRun(20, func() {
-			q.RoundTrip(dst, src, rows, cols)
-			q.Quantize(dst, scales, src, rows, cols)
-			q.Dequantize(dst, dst, scales, rows, cols)
-		}); n != 0 {
-			t.Errorf("%s: %v allocations", q, n)
+		for p := pathGo; p <= bestPath(); p++ {
+			usePath(t, p)
+			if n := testing.AllocsPerRun(20, func() {
+				q.RoundTrip(dst, src, rows, cols)
+				q.Quantize(dst, scales, src, rows, cols)
+				q.Dequantize(dst, dst, scales, rows, cols)
+			}); n != 0 {
+				t.Errorf("%s, %s: %v allocations", q, p, n)
+			}
 		}
 	}
 }

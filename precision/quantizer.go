@@ -2,7 +2,6 @@ package precision
 
 import (
 	"fmt"
-	"math"
 )
 
 // Granularity says which elements of a matrix share a scale.
@@ -97,100 +96,4 @@ func (q Quantizer) Validate() error {
 		return fmt.Errorf("precision: %s/nv: nv blocks hold fp4_e2m1", f)
 	}
 	return nil
-}
-
-// tile returns the shape of the groups that share a scale. Groups tile the
-// matrix, cut off at the right and lower edge.
-func (q *Quantizer) tile(rows, cols int) (tileRows, tileCols int) {
-	switch q.Granularity {
-	case PerTensor:
-		return rows, cols
-	case PerChannel:
-		return 1, cols
-	case Block:
-		return q.BlockRows, q.BlockCols
-	case MX:
-		return 1, mxBlock
-	case NV:
-		return 1, nvBlock
-	}
-	panic(fmt.Sprintf("precision: granularity %d has no scales", q.Granularity))
-}
-
-// ScaleCount returns the number of scales of a rows×cols matrix: none for an
-// unscaled quantiser, 1 per tensor, rows per channel, ⌈rows/R⌉·⌈cols/C⌉ for
-// blocks of R×C, rows·⌈cols/32⌉ for MX, rows·⌈cols/16⌉ for NV. Scales are stored
-// row-major over the grid of groups.
-func (q Quantizer) ScaleCount(rows, cols int) int {
-	if !q.Scaled() || rows == 0 || cols == 0 {
-		return 0
-	}
-	r, c := q.tile(rows, cols)
-	if r < 1 || c < 1 {
-		panic(fmt.Sprintf("precision: blocks of %d×%d elements", r, c))
-	}
-	return ceilDiv(rows, r) * ceilDiv(cols, c)
-}
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-// smallestScale is the smallest normal float32. A smaller scale would have few
-// significant bits, or be zero and divide by it.
-const smallestScale = 0x1p-126
-
-// scale returns the scale of a group whose largest magnitude has the float32
-// pattern amax; tensor is the outer scale of NV. A group of zeros has scale 1;
-// a group with a NaN or an infinity, its own or its tensor's, has scale NaN.
-func (q *Quantizer) scale(amax uint32, tensor float32) float32 {
-	if amax >= infinity || tensor != tensor {
-		return math.Float32frombits(quietNaN)
-	}
-	if amax == 0 {
-		return 1
-	}
-	largest := math.Float32frombits(amax)
-	switch q.Granularity {
-	case MX:
-		// 2^(⌊log2 amax⌋ - emax), OCP MX 1.0 section 6.3, by exponent fields,
-		// kept within e8m0: its smallest power, 2^-127, is a float32 subnormal.
-		// The upper end is out of reach.
-		exponent := int(amax>>23) - (int(math.Float32bits(q.Format.Max)>>23) - floatBias)
-		if exponent < 1 {
-			return 0x1p-127
-		}
-		return math.Float32frombits(uint32(exponent) << 23)
-	case NV:
-		// The inner scale may round to zero; so then does the block.
-		return E4M3.Round(largest/q.Format.Max/tensor) * tensor
-	}
-	return max(largest/q.Format.Max, smallestScale)
-}
-
-// tensorScale returns the outer scale of NV, which puts the largest inner scale
-// at the top of e4m3: amax / (6·448). It is 1 for the other granularities.
-func (q *Quantizer) tensorScale(src []float32) float32 {
-	if q.Granularity != NV {
-		return 1
-	}
-	amax := maxMagnitude(src)
-	if amax == 0 || amax >= infinity {
-		return q.scale(amax, 1)
-	}
-	return max(math.Float32frombits(amax)/(q.Format.Max*E4M3.Max), smallestScale)
-}
-
-// maxMagnitude returns the largest magnitude of xs as a float32 pattern, or a
-// pattern from infinity upwards if any is infinite or NaN: patterns of
-// magnitudes are ordered as the magnitudes are, and those of NaNs come last.
-func maxMagnitude(xs []float32) uint32 {
-	var even, odd uint32 // two chains, since each step waits for the last
-	for len(xs) >= 2 {
-		even = max(even, math.Float32bits(xs[0])&absBits)
-		odd = max(odd, math.Float32bits(xs[1])&absBits)
-		xs = xs[2:]
-	}
-	if len(xs) > 0 {
-		even = max(even, math.Float32bits(xs[0])&absBits)
-	}
-	return max(even, odd)
 }
