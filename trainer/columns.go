@@ -1,6 +1,9 @@
 package trainer
 
-import "driftlab/trainer/recipe"
+import (
+	"driftlab/trainer/advantage"
+	"driftlab/trainer/recipe"
+)
 
 // columns says which columns a run records for the methods of its recipe,
 // beyond those that every run records: LogpRoll, LogpOld, Entropy and the
@@ -25,10 +28,11 @@ type columns struct {
 // columnsOf reads off what the methods of a recipe need.
 func columnsOf(r recipe.Recipe) columns {
 	kl := r.KL.Name != "none"
+	turns, byTurn := r.Advantage.Params.(*advantage.TurnLevel)
 	return columns{
 		dist: r.Needs("Dist"), entropy: r.Needs("Entropy"), sumSquares: r.Needs("SumSquares"), distRef: r.Needs("DistRef"),
 		tokenReward: kl || r.Needs("TokenReward"),
-		greedy:      r.Needs("GreedyReward"), scoreNorm: r.Needs("ScoreNorm"), value: r.Needs("Value"),
+		greedy:      r.Needs("GreedyReward"), scoreNorm: r.Needs("ScoreNorm"), value: r.Needs("Value") || byTurn && turns.Baseline == "value",
 		reference: kl || r.Needs("LogpRef"), teacher: r.Teacher != "",
 	}
 }

@@ -91,6 +91,9 @@ func checkUpdates(t *testing.T, sets ...string) {
 	r := smoke(t, sets...)
 	first, again := mustRun(t, r, Options{}), mustRun(t, r, Options{})
 	for _, c := range first.Record.Columns {
+		if len(c.Value) > r.Steps {
+			t.Errorf("%s is logged twice in a step", c.Name)
+		}
 		for _, v := range c.Value {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				t.Errorf("%s is %v", c.Name, v)

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"math"
+	"slices"
 
 	"driftlab/engine/learner"
 	"driftlab/trainer/batch"
@@ -56,7 +57,9 @@ func (t *totals) sum(name string, value float64) {
 	t.named = append(t.named, namedSum{name, value, 1})
 }
 
-// appendTo appends the averages under verl's names.
+// appendTo appends the averages under verl's names. A name that dst has already
+// keeps its figure: actor/entropy is that of the whole batch when the step
+// begins, also where a term of the loss reports it.
 func (t *totals) appendTo(dst []batch.Metric) []batch.Metric {
 	dst = append(dst,
 		batch.Metric{Name: "actor/loss", Value: t.loss / float64(t.gradients)},
@@ -69,8 +72,11 @@ func (t *totals) appendTo(dst []batch.Metric) []batch.Metric {
 	if t.scaled || t.guarded {
 		dst = append(dst, batch.Metric{Name: "actor/skipped_updates", Value: float64(t.skipped)})
 	}
+	before := dst
 	for _, s := range t.named {
-		dst = append(dst, batch.Metric{Name: s.name, Value: s.sum / float64(s.count)})
+		if !slices.ContainsFunc(before, func(m batch.Metric) bool { return m.Name == s.name }) {
+			dst = append(dst, batch.Metric{Name: s.name, Value: s.sum / float64(s.count)})
+		}
 	}
 	return dst
 }

@@ -1,0 +1,288 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/results"
+	"driftlab/trainer/recipe"
+)
+
+// variants are runs that between them use every part of a session that could
+// remember something or depend on the number of workers.
+var variants = []struct {
+	name string
+	make func(t testing.TB) recipe.Recipe
+}{
+	{"sync", func(t testing.TB) recipe.Recipe { return tinyRecipe(t, "steps=12") }},
+	{"lag", func(t testing.TB) recipe.Recipe {
+		return tinyRecipe(t, "steps=12", "schedule={name: lag, k: 3}", "learner.minibatches=2", "learner.epochs=2",
+			"rollout.numerics=bf16-tp4", "learner.numerics=bf16", "routing.replay=r2")
+	}},
+	{"fp16", func(t testing.TB) recipe.Recipe {
+		return tinyRecipe(t, "steps=12", "rollout.numerics=fp8-w8a8", "learner.numerics=fp16", "learner.loss_scale={initial: 16777216, growth_interval: 3}",
+			"correction=decoupled_token_is", "correction.masks=[opsm]", "learner.minibatches=3", "routing.replay=r3")
+	}},
+	{"guards", func(t testing.TB) recipe.Recipe {
+		return tinyRecipe(t, "steps=12", "rollout.numerics=bf16", "learner.minibatches=5",
+			"guards=[ess_lr, {name: length_surge, rule: ratio, factor: 1.01, warmup: 1}, {name: gradient_alignment, low: 0.01, high: 0.05}]")
+	}},
+	{"critic", func(t testing.TB) recipe.Recipe {
+		return tinyRecipe(t, "steps=12", "advantage=gae", "learner.minibatches=2", "terms=[entropy, top_entropy]",
+			"kl={name: k1, in: reward, coef: 0.1, controller: {target: 0.01, horizon: 20}}", "correction.mode=bypass")
+	}},
+	{"rewards", func(t testing.TB) recipe.Recipe {
+		r, err := recipe.Load("default", "name=tiny", "steps=12", "task.difficulty=[3, 4]", "rollout.prompts=3", "rollout.group=4",
+			"rollout.max_tokens=24", "rollout.temperature=1.3", "rollout.numerics=fp4-w4a16", "learner.numerics=bf16", "eval={every: 5, prompts: 4}",
+			"reward=[exact, {name: length_anchor, by: prompt_tokens, solved: 0.3, coef: 1}]", "advantage=remax", "kl=exact")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}},
+}
+
+// TestVariants checks that each variant does what it is there for: otherwise
+// the tests below would prove less than they say.
+func TestVariants(t *testing.T) {
+	happens := map[string][]string{
+		"lag":     {"gap/k3", "routes/flip_token"},
+		"fp16":    {"actor/skipped_updates", "gap/k3"},
+		"guards":  {"guard/length_surge", "guard/grad_removed", "guard/grad_skipped", "actor/skipped_updates"},
+		"critic":  {"critic/values/max", "actor/reward_kl_penalty"},
+		"rewards": {"critic/score/min", "actor/kl_loss"},
+	}
+	for _, v := range variants {
+		record := mustRun(t, v.make(t), Options{}).Record
+		for _, name := range happens[v.name] {
+			c := record.Column(name)
+			if c == nil || !slices.ContainsFunc(c.Value, func(x float64) bool { return x != 0 }) {
+				t.Errorf("%s: %s never differs from 0", v.name, name)
+			}
+		}
+	}
+}
+
+// files reads a folder with everything below it.
+func files(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		all[name] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// sameRun compares two run directories byte for byte.
+func sameRun(t testing.TB, label string, want, got map[string]string) {
+	t.Helper()
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s: has %s", label, name)
+		}
+	}
+	for name, text := range want {
+		if got[name] == text {
+			continue
+		}
+		was, now := strings.SplitAfter(text, "\n"), strings.SplitAfter(got[name], "\n")
+		i := 0
+		for i < min(len(was), len(now)) && was[i] == now[i] {
+			i++
+		}
+		t.Errorf("%s: %s of %d lines differs in line %d of %d", label, name, len(was), i+1, len(now))
+	}
+}
+
+// TestSameBits makes each run on one, two and three workers and cores.
+func TestSameBits(t *testing.T) {
+	cores := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(cores)
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			var want map[string]string
+			for n := 1; n <= 3; n++ {
+				runtime.GOMAXPROCS(n)
+				dir := filepath.Join(t.TempDir(), "run")
+				mustRun(t, v.make(t), Options{Dir: dir, Workers: n})
+				got := files(t, dir)
+				if n == 1 {
+					want = got
+					continue
+				}
+				sameRun(t, "workers", want, got)
+			}
+			if n := strings.Count(want[results.MetricsFile], "\n"); n != 12 {
+				t.Errorf("%d lines on record, want 12", n)
+			}
+		})
+	}
+}
+
+// interruptAt makes a run that is cancelled once so many steps are done.
+func interruptAt(t *testing.T, r recipe.Recipe, dir string, step int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if step == 0 {
+		cancel()
+	}
+	result, err := Run(ctx, r, Options{Dir: dir, Progress: func(p Progress) {
+		if p.Step == step {
+			cancel()
+		}
+	}})
+	if result != nil || !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
+		t.Fatalf("cancelled after step %d: %v, %v", step, result, err)
+	}
+}
+
+// TestResume interrupts one run again and again: it ends as if nothing had happened.
+func TestResume(t *testing.T) {
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			r := v.make(t)
+			whole, parts := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "parts")
+			first := mustRun(t, r, Options{Dir: whole})
+			for _, step := range []int{0, 1, 2, 7, 11} {
+				interruptAt(t, r, parts, step)
+			}
+			last := mustRun(t, r, Options{Dir: parts})
+			sameRun(t, "resumed", files(t, whole), files(t, parts))
+			if len(last.Record.Columns) != len(first.Record.Columns) || last.Record.Steps != r.Steps {
+				t.Errorf("record of %d columns and %d steps, want %d and %d",
+					len(last.Record.Columns), last.Record.Steps, len(first.Record.Columns), r.Steps)
+			}
+			memory := mustRun(t, r, Options{})
+			if text, _ := memory.Summary.MarshalJSON(); string(text)+"\n" != files(t, whole)[results.SummaryFile] {
+				t.Errorf("in memory the run ends as\n%s, in a directory as\n%s", text, files(t, whole)[results.SummaryFile])
+			}
+		})
+	}
+}
+
+// TestKilled takes the directory as a kill would leave it, at any moment.
+func TestKilled(t *testing.T) {
+	r := tinyRecipe(t, "steps=60", "schedule={name: lag, k: 2}", "guards=[gradient_alignment]", "eval={every: 7, prompts: 4}")
+	whole := filepath.Join(t.TempDir(), "whole")
+	killed := map[int]string{}
+	for _, step := range []int{1, 24, 25, 26, 49, 60} {
+		killed[step] = filepath.Join(t.TempDir(), "killed")
+	}
+	mustRun(t, r, Options{Dir: whole, Progress: func(p Progress) {
+		if dir, ok := killed[p.Step]; ok {
+			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}})
+	want := files(t, whole)
+	for step, dir := range killed {
+		metrics := filepath.Join(dir, results.MetricsFile)
+		f, err := os.OpenFile(metrics, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(`{"step":61,"critic/sco`); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		begun := 0
+		mustRun(t, r, Options{Dir: dir, Progress: func(p Progress) {
+			if begun == 0 {
+				begun = p.Step
+			}
+		}})
+		sameRun(t, "killed", want, files(t, dir))
+		if from := step / snapshotEvery * snapshotEvery; begun != min(from, 50)+1 {
+			t.Errorf("killed after step %d, taken up at step %d", step, begun)
+		}
+	}
+}
+
+// TestFinished returns a finished run as it is on record.
+func TestFinished(t *testing.T) {
+	r, dir := tinyRecipe(t), filepath.Join(t.TempDir(), "run")
+	first := mustRun(t, r, Options{Dir: dir})
+	before := files(t, dir)
+	again := mustRun(t, r, Options{Dir: dir, Progress: func(Progress) { t.Error("a finished run was run again") }})
+	sameRun(t, "again", before, files(t, dir))
+	a, _ := first.Summary.MarshalJSON()
+	b, _ := again.Summary.MarshalJSON()
+	if !bytes.Equal(a, b) || again.Record.Steps != r.Steps {
+		t.Errorf("summary\n%s, then\n%s", a, b)
+	}
+	for i, x := range first.Params.Theta {
+		if again.Params.Theta[i] != x {
+			t.Fatalf("weight %d is %v, then %v", i, x, again.Params.Theta[i])
+		}
+	}
+}
+
+// TestOtherRecipe refuses to mix two recipes in one directory, finished or not.
+func TestOtherRecipe(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	interruptAt(t, tinyRecipe(t), dir, 2)
+	// Another model too: its state could not be read.
+	for _, other := range []string{"learner.optimizer.lr=1e-3", "model.d_model=8"} {
+		before := files(t, dir)
+		_, err := Run(context.Background(), tinyRecipe(t, other), Options{Dir: dir})
+		var folder *results.FolderError
+		if !errors.As(err, &folder) || !strings.Contains(err.Error(), results.RecipeFile+":") {
+			t.Errorf("unfinished, %s: %v", other, err)
+		}
+		sameRun(t, "refused", before, files(t, dir))
+	}
+	mustRun(t, tinyRecipe(t), Options{Dir: dir})
+	if _, err := Run(context.Background(), tinyRecipe(t, "seed=8"), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "seed: 8") {
+		t.Errorf("finished: %v", err)
+	}
+}
+
+// TestDamagedState names the snapshot that cannot be used.
+func TestDamagedState(t *testing.T) {
+	r := tinyRecipe(t, "guards=[gradient_alignment]")
+	for name, damage := range map[string]func(data []byte) []byte{
+		"cut":      func(data []byte) []byte { return data[:len(data)/2] },
+		"empty":    func([]byte) []byte { return nil },
+		"metadata": func(data []byte) []byte { return bytes.Replace(data, []byte(`driftlab`), []byte(`driftlib`), 1) },
+		"versions": func(data []byte) []byte { return bytes.Replace(data, []byte(`oldest\":2`), []byte(`oldest\":1`), 1) },
+		"tensor":   func(data []byte) []byte { return bytes.Replace(data, []byte(`adamw.first`), []byte(`adamw.fisrt`), 1) },
+		"guard":    func(data []byte) []byte { return bytes.Replace(data, []byte(`guards[0]`), []byte(`guards[1]`), 1) },
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		interruptAt(t, r, dir, 2)
+		path := filepath.Join(dir, stateFile)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		damaged := damage(data)
+		if bytes.Equal(data, damaged) {
+			t.Fatalf("%s: nothing was damaged", name)
+		}
+		if err := os.WriteFile(path, damaged, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(context.Background(), r, Options{Dir: dir}); err == nil || !strings.HasPrefix(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
