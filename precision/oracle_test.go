@@ -115,13 +115,11 @@ func bigRound(f Format, x float32, mode Mode, u uint32) float32 {
 	if math.IsInf(float64(x), 0) {
 		return finish(f, math.Inf(1), x, mode)
 	}
-	// |x| = n · 2^-149, and so is every step, for some n.
-	n := new(big.Rat).SetFloat64(math.Abs(float64(x)))
-	n.Mul(n, new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 149)))
-	if !n.IsInt() {
+	// |x| = units · 2^-149, and so is every step, for some whole number.
+	units, accuracy := big.NewFloat(math.Ldexp(math.Abs(float64(x)), 149)).Int(nil)
+	if accuracy != big.Exact {
 		panic("bigRound: not a float32")
 	}
-	units := n.Num()
 	exponent := max(units.BitLen()-1-149, 1-f.Bias) // of x, or of the subnormals
 	stepUnits := new(big.Int).Lsh(big.NewInt(1), uint(exponent-f.MantissaBits+149))
 	count, rest := new(big.Int).QuoRem(units, stepUnits, new(big.Int))
