@@ -91,7 +91,7 @@ func judgeFP16(j *Judge) {
 	ratio(Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1)
 	ratio(Stronger, "k3, bf16 over fp16, 8 dense layers, rounded sums", "deep sums k3", 16)
 	ratio(Stronger, "mean |dlogp|, bf16 over fp16, 8 dense layers, rounded sums", "deep sums mean", 4)
-	j.AtMost(Exact, "largest gap of bf16 with itself", j.Column("same"), 0)
+	j.Zero(Exact, "largest gap of bf16 with itself", j.Column("same"))
 	var rows []string
 	var values [][2]string
 	for _, m := range []string{"dense", "moe", "deep"} {

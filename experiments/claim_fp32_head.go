@@ -94,7 +94,7 @@ func judgeHead(j *Judge) {
 	}{{"MoE", Natural}, {"dense", Natural}, {"wide", Stronger}} {
 		j.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.entry(m.name+" mean", 0), j.entry(m.name+" mean", 1), 1)
 		j.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *Observation) float64 { return headRank(o.List(m.name + " mean")) }))
-		j.AtMost(Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all"), 0)
+		j.Zero(Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all"))
 	}
 	var names []string
 	for _, b := range headBlocks {

@@ -75,9 +75,9 @@ func judgeGeoLength(j *Judge) {
 		v := o.List("rounded geometric")
 		return v[len(v)-1] - v[0]
 	})))
-	j.AtMost(Exact, "masked between equal engines", j.Each(func(o *Observation) float64 {
+	j.Zero(Exact, "masked between equal engines", j.Each(func(o *Observation) float64 {
 		return max(maximum(o.List("equal product")), maximum(o.List("equal geometric")), maximum(o.List("equal token")))
-	}), 0)
+	}))
 	j.Evidence.Picture = chart("Share of responses that a mask rejects", "response length (tokens)", "share masked",
 		"Product and geometric band ask opposite things of long responses.", false,
 		j.arm("product [0.5, 2], dense", x, "rounded product"), j.arm("geometric [0.99, 1.01], dense", x, "rounded geometric"),

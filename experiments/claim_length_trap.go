@@ -85,10 +85,10 @@ func judgeLengthTrap(j *Judge) {
 		}), 0.25)
 	}
 	j.AtMost(Exact, "error of the published powers", j.Column("powers"), 5e-4)
-	j.AtMost(Exact, "share rejected between equal engines", j.Each(func(o *Observation) float64 {
+	j.Zero(Exact, "share rejected between equal engines", j.Each(func(o *Observation) float64 {
 		_, l := last(o, "control product 1.5")
 		return 1 - l
-	}), 0)
+	}))
 	x := j.Runs[0].List("lengths")
 	j.Evidence.Picture = chart("Share of responses that a cap of 2 lets pass", "response length (tokens)", "share kept",
 		"Nothing but rounding differs between the engines. The same agreement per token is let through or thrown away depending on the length.", false,

@@ -144,7 +144,7 @@ func judgeTail(j *Judge) {
 		j.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.entry(m.name+" chi2", 1), j.entry(m.name+" chi2", 0), 1)
 		j.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.entry(m.name+" signed", 0))
 	}
-	j.AtMost(Exact, "largest gap between equal engines", j.Column("control"), 0)
+	j.Zero(Exact, "largest gap between equal engines", j.Column("control"))
 	bins := counting(10)
 	j.Evidence.Picture = chart("Mean |dlogp| by rollout probability", "tenth of the tokens, from the least probable", "nats", "bf16 rollouts scored in fp32.", true,
 		j.arm("chain-base", bins, "MoE gap"), j.arm("dense twin", bins, "dense gap"), j.arm("8 random layers", bins, "deep gap"))

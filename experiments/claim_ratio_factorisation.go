@@ -111,8 +111,8 @@ func judgeFactor(j *Judge) {
 		}), 1e-9)
 	}
 	j.AtMost(Exact, "error of engine + staleness = total", j.Column("identity"), 1e-6)
-	j.AtMost(Exact, "clip fraction before any update, decoupled", j.Column("decoupled at the first gradient"), 0)
-	j.AtMost(Exact, "clip fraction before any update, merged, equal engines", j.Column("merged, equal engines"), 0)
+	j.Zero(Exact, "clip fraction before any update, decoupled", j.Column("decoupled at the first gradient"))
+	j.Zero(Exact, "clip fraction before any update, merged, equal engines", j.Column("merged, equal engines"))
 	j.Evidence.Picture = j.bars("Tokens that the merged ratio clips before any update", "share of tokens outside [0.8, 1.2]", true, factorFormats,
 		j.listed("task's prompts", "natural merged"), j.listed("past the stop token", "amplified merged"))
 	j.Evidence.Table = j.namedTable("Clip fraction before any update, merged ratio", "rollout", factorFormats, "natural merged", "amplified merged")

@@ -104,7 +104,7 @@ func judgeFlips(j *Judge) {
 	deciles(Stronger, "amplified deciles")
 	j.Always(Natural, "tokens hit over flips per decision, chain-base", quotients(j.entry("natural flips", 1), j.entry("natural flips", 0)), 3)
 	deciles(Natural, "natural deciles")
-	j.AtMost(Exact, "tokens hit between equal engines", j.Column("control"), 0)
+	j.Zero(Exact, "tokens hit between equal engines", j.Column("control"))
 	j.Evidence.Picture = chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,
 		j.arm("tokens with a flip", flipDepths, "tokens hit"), j.arm("if flips were independent", flipDepths, "tokens hit if independent"),
 		j.arm("flips per decision", flipDepths, "flips per decision"))

@@ -105,7 +105,7 @@ func judgeSupport(j *Judge) {
 			return o.List("masked ratio")[k+1] - 1
 		}), bias/2)
 	}
-	j.AtMost(Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides"), 0)
+	j.Zero(Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides"))
 	j.Positive(Natural, "mean |dlogp|, temperature on one side", j.Column("temperature, one side"))
 	j.Evidence.Picture = j.bars("Mean ratio under truncated sampling", "mean of pi/mu", false, names, j.listed("whole vocabulary in the learner", "ratio"),
 		j.listed("kept mass", "kept mass"), j.listed("same support in the learner", "masked ratio"))

@@ -47,6 +47,9 @@ const (
 	// denseTopP samples with top-p 0.95 and scores over the whole vocabulary:
 	// every log-ratio is the log of the kept mass, a bias and no noise.
 	denseTopP panelArm = "dense, top-p 0.95 vs all"
+	// denseMany is denseBF16 with the number of responses that large variances
+	// need, at half the length.
+	denseMany panelArm = "dense, bf16 vs fp32, many responses"
 	// identical is the control.
 	identical panelArm = "dense, equal engines"
 )
@@ -64,6 +67,8 @@ func (e *Env) panel(ctx context.Context, arm panelArm) (*panel, error) {
 			q.sequences = e.Pick(1024, 96, 16)
 		case denseRounded:
 			q.sequences, q.rollout, scorer = e.Pick(192, 24, 16), numerics("bf16-accumulate"), bf16
+		case denseMany:
+			q.sequences, q.tokens = e.Pick(4096, 384, 16), length/2
 		case moeBF16:
 			q.sequences = e.Pick(384, 64, 16)
 		case denseTopP:
@@ -84,12 +89,38 @@ func (e *Env) panel(ctx context.Context, arm panelArm) (*panel, error) {
 	})
 }
 
-// longRollout samples in blocks, so that the distributions of a whole panel are
-// never held at once, and gathers the panel.
+// longRollout samples and scores a thousand responses at a time and gathers the
+// panel: a whole one would fill the memory of a small machine.
 func (e *Env) longRollout(q probe, p *model.Params, scorer engine.Numerics) *panel {
-	b := e.sample(q)
-	score(b, p, scorer, learner.ReplayNone, false)
-	return newPanel(b, q.tokens)
+	const block = 1024
+	all := q.sequences
+	var out *panel
+	for from := 0; from < all; from += block {
+		q.sequences = min(block, all-from)
+		b := e.sample(q)
+		score(b, p, scorer, learner.ReplayNone, false)
+		part := newPanel(b, q.tokens)
+		q.block++
+		if out == nil {
+			out = part
+			continue
+		}
+		out.join(part, float64(from), float64(q.sequences))
+	}
+	return out
+}
+
+// join adds the n responses of another panel to the have of this one. The
+// spread stays that of the first.
+func (p *panel) join(q *panel, have, n float64) {
+	for k := range p.sum {
+		p.sum[k] = append(p.sum[k], q.sum[k]...)
+		p.tokensOut[k] = (have*p.tokensOut[k] + n*q.tokensOut[k]) / (have + n)
+	}
+	for t := range p.perPosition {
+		p.perPosition[t] = (have*p.perPosition[t] + n*q.perPosition[t]) / (have + n)
+	}
+	p.chi2 = (have*p.chi2 + n*q.chi2) / (have + n)
 }
 
 // panelLengths are the powers of two up to the length, from 32 (or the length

@@ -29,6 +29,7 @@ type probe struct {
 	greedy            bool
 	raw               bool      // log-probs before temperature and truncation
 	dists             bool      // record full distributions
+	block             uint64    // another block of responses of the same probe
 	prompts           [][]int32 // nil: chain prompts, or random tokens for another vocabulary
 }
 
@@ -79,11 +80,11 @@ func (e *Env) sample(q probe) *batch.Batch {
 	engine.Publish(q.params, 0)
 	prompts := q.prompts
 	if prompts == nil {
-		prompts = promptsFor(e.Rand(promptStream), c.Vocab, q.sequences)
+		prompts = promptsFor(e.Rand(promptStream+q.block<<20), c.Vocab, q.sequences)
 	}
 	requests := make([]rollout.Request, q.sequences)
 	for i := range requests {
-		requests[i] = rollout.Request{Prompt: prompts[i], Seed: e.Seed, Stream: samplingStream + uint64(i)}
+		requests[i] = rollout.Request{Prompt: prompts[i], Seed: e.Seed, Stream: samplingStream + q.block<<20 + uint64(i)}
 	}
 	s := rollout.Sampling{Temperature: q.temperature, TopP: q.topP, MaxTokens: q.tokens, Stop: -1, Distributions: q.dists}
 	if q.temperature == 0 && !q.greedy {

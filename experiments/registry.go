@@ -4,14 +4,16 @@ package experiments
 func Claims() []Claim {
 	return []Claim{
 		// Ratio arithmetic and estimators.
-		lengthTrap(), driftSign(), geoLengthInvariant(), ratioFactorisation(), seqVariance(),
+		lengthTrap(), driftSign(), geoLengthInvariant(), ratioFactorisation(), seqVariance(), kEstimators(), threePolicyBound(),
 		// Precision and quantisation.
 		fp16BF16Gap(), gapVsLength(), quantOrdering(), fp32Head(),
 		// Reduction order and determinism.
-		uniqueCompletions(), tpOrder(),
+		uniqueCompletions(), tpOrder(), batchInvariantZero(),
 		// Where in the text the gap sits.
 		lowProbTail(), supportBias(),
 		// Routing.
-		moeVsDense(), routerFlips(), replayDrop(), moeRouteDriftLayers(),
+		moeVsDense(), routerFlips(), replayDrop(), replayHides(), gspoMoE(), moeRouteDriftLayers(),
+		// What a correction sees and does.
+		opsmIsGeo(), recomputeBlind(), trustRegionShape(), lengthNormIncentive(),
 	}
 }

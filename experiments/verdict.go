@@ -228,6 +228,16 @@ func (j *Judge) Above(d Dose, name string, x []float64, bound float64) {
 	j.add(Check{name, d, fmt.Sprintf("interval above %v", bound), i, x, out})
 }
 
+// NotBelow checks that the interval of x does not lie below a value.
+func (j *Judge) NotBelow(d Dose, name string, x []float64, value float64) {
+	i := stats.Mean(x, stats.Percentile)
+	out := Passed
+	if !(i.High >= value) {
+		out = Failed
+	}
+	j.add(Check{name, d, fmt.Sprintf("interval not below %v", value), i, x, out})
+}
+
 // Below checks that the interval of x lies below a bound.
 func (j *Judge) Below(d Dose, name string, x []float64, bound float64) {
 	i := stats.Mean(x, stats.Percentile)
@@ -299,8 +309,7 @@ func (j *Judge) Always(d Dose, name string, x []float64, bound float64) {
 	j.add(Check{name, d, fmt.Sprintf("> %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
 }
 
-// AtMost checks that no seed exceeds a bound; 0 demands exact zeros of
-// magnitudes.
+// AtMost checks that no seed exceeds a bound.
 func (j *Judge) AtMost(d Dose, name string, x []float64, bound float64) {
 	out := Passed
 	for _, v := range x {
@@ -308,11 +317,18 @@ func (j *Judge) AtMost(d Dose, name string, x []float64, bound float64) {
 			out = Failed
 		}
 	}
-	needs := fmt.Sprintf("≤ %v in every seed", bound)
-	if bound == 0 {
-		needs = "exactly 0"
+	j.add(Check{name, d, fmt.Sprintf("≤ %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
+}
+
+// Zero checks that every seed is exactly zero.
+func (j *Judge) Zero(d Dose, name string, x []float64) {
+	out := Passed
+	for _, v := range x {
+		if v != 0 {
+			out = Failed
+		}
 	}
-	j.add(Check{name, d, needs, stats.Mean(x, stats.Percentile), x, out})
+	j.add(Check{name, d, "exactly 0", stats.Mean(x, stats.Percentile), x, out})
 }
 
 // Equivalent checks that the interval of x lies inside ±delta, where delta is

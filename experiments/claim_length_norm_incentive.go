@@ -1,0 +1,136 @@
+package experiments
+
+import (
+	"context"
+	"math"
+
+	"driftlab/engine"
+	"driftlab/experiments/stats"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
+	"driftlab/trainer/task"
+)
+
+// lengthAggregations are the arms of length-norm-incentive.
+var lengthAggregations = []string{"token-mean", "seq-mean-token-mean", "seq-mean-token-sum-norm:96"}
+
+func lengthNormIncentive() Claim {
+	return Claim{
+		ID:        "length-norm-incentive",
+		Title:     "Dividing by the length rewards short right and long wrong answers",
+		Statement: "Dividing each answer's loss by its own length rewards short correct and long wrong answers.",
+		Source:    "Dr. GRPO, 2503.20783; 2512.01374.",
+		Figure:    "the incentive is arithmetic; a practitioner's account finds that the choice did not alter growth",
+		Threshold: "Exact: gradient weight per token times length constant to 1e-8 with seq-mean-token-mean, weight itself constant with the other two. " +
+			"Dynamic: log of the length of wrong over right answers, 1/length minus token-mean: interval above 0.",
+		Setup:   "Exact: the losses on a sampled batch. Dynamic: GRPO on search-base, where a longer working is right more often; lengths of 1,024 responses to fresh prompts after 100 updates.",
+		Version: 1,
+		Measure: measureLengthNorm,
+		Judge:   judgeLengthNorm,
+	}
+}
+
+func measureLengthNorm(ctx context.Context, e *Env) (*Observation, error) {
+	o := new(Observation)
+	p, err := base(0)
+	if err != nil {
+		return nil, err
+	}
+	b := e.graded(p, numerics("fp32"), numerics("fp32"), e.Pick(8, 8, 2))
+	b.Logp = b.LogpOld
+	var flat []float64
+	for _, name := range lengthAggregations {
+		constant, err := weightSpread(b, name)
+		if err != nil {
+			return nil, err
+		}
+		flat = append(flat, constant)
+	}
+	o.Set("spread of the weight", flat...)
+	var wrong, right, logRatio []float64
+	for _, name := range lengthAggregations {
+		_, after, err := e.trained(ctx, nil, e.Pick(100, 20, 2), "checkpoint=search-base", "task={name: search, difficulty: [1, 10], operations: 2}",
+			"rollout.max_tokens=96", "loss.aggregation="+name)
+		if err != nil {
+			return nil, err
+		}
+		r, w := e.searchLengths(after, numerics("fp32"))
+		right, wrong, logRatio = append(right, r), append(wrong, w), append(logRatio, math.Log(w/r))
+	}
+	o.Set("right", right...)
+	o.Set("wrong", wrong...)
+	o.Set("log ratio", logRatio...)
+	return o, nil
+}
+
+// weightSpread is the relative spread over responses of what an aggregation
+// holds constant: d loss/d logp per unit of advantage, times the length for the
+// form that divides by it.
+func weightSpread(b *batch.Batch, aggregation string) (float64, error) {
+	l := loss.NewPPOClip()
+	if err := l.Aggregation.UnmarshalText([]byte(aggregation)); err != nil {
+		return 0, err
+	}
+	var out loss.Grad
+	if err := l.Eval(&out, b); err != nil {
+		return 0, err
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		if b.Advantage[from] == 0 {
+			continue
+		}
+		for n := from; n < to; n++ {
+			w := -out.DLogp[n] / b.Advantage[n]
+			if aggregation == "seq-mean-token-mean" {
+				w *= float64(to - from)
+			}
+			low, high = min(low, w), max(high, w)
+		}
+	}
+	return high/low - 1, nil
+}
+
+// searchLengths are the mean lengths of right and of wrong responses to fresh
+// prompts of the search task.
+func (e *Env) searchLengths(p *model.Params, n engine.Numerics) (right, wrong float64) {
+	t := task.NewSearch()
+	t.Difficulty, t.Operations = task.Range{1, 10}, 2
+	rng := e.Rand(promptStream)
+	count := e.Pick(1024, 256, 16)
+	questions := make([]task.Prompt, count)
+	prompts := make([][]int32, count)
+	for i := range questions {
+		questions[i] = t.HeldOut(rng)
+		prompts[i] = questions[i].Tokens
+	}
+	b := e.sample(probe{params: p, rollout: n, sequences: count, tokens: 96, stops: true, prompts: prompts})
+	var sum, number [2]float64
+	for i, q := range questions {
+		from, to := b.Span(i)
+		k := 0
+		if !t.Verify(q, b.Token[from:to]).Correct {
+			k = 1
+		}
+		sum[k] += float64(to - from)
+		number[k]++
+	}
+	return sum[0] / number[0], sum[1] / number[1]
+}
+
+func judgeLengthNorm(j *Judge) {
+	j.Positive(Natural, "log length of wrong over right, 1/length minus token-mean", stats.Differences(j.entry("log ratio", 1), j.entry("log ratio", 0)))
+	// verl adds 1e-8 to the length it divides by.
+	for k, name := range lengthAggregations {
+		what := "spread of the weight, " + name
+		if name == "seq-mean-token-mean" {
+			what = "spread of the weight times the length, " + name
+		}
+		j.AtMost(Exact, what, j.entry("spread of the weight", k), 1e-8)
+	}
+	j.Report(Natural, "log length of wrong over right, constant divisor minus token-mean", stats.Differences(j.entry("log ratio", 2), j.entry("log ratio", 0)))
+	j.Evidence.Picture = j.bars("Length of the answers after training", "tokens", false, lengthAggregations, j.listed("right", "right"), j.listed("wrong", "wrong"))
+	j.Evidence.Table = j.namedTable("After training on the search task", "aggregation", lengthAggregations, "right", "wrong", "log ratio")
+}

@@ -1,0 +1,105 @@
+package experiments
+
+import (
+	"context"
+	"math"
+
+	"driftlab/experiments/stats"
+)
+
+func recomputeBlind() Claim {
+	return Claim{
+		ID:        "recompute-blind",
+		Title:     "Recomputed log-probs hide the engine gap",
+		Statement: "Recomputing old logprobs in the trainer hides the engine gap: KL stays flat while reward falls; using rollout logprobs shows the gap but fails in its own way.",
+		Source:    "VeXact, 2605.14220; verl issues 3996 and 6158.",
+		Figure:    "reward 0.87 to 0.40 in 650 updates with the logged KL flat for 700",
+		Threshold: "Recompute: the interval of the slope of the logged ppo_kl over updates covers 0, the slope of the true k3 between the engines is above 0 in every seed with the interval above 0. " +
+			"Skew (r - 1)A of the engine ratio: opposite signs for A > 0 and A < 0 in every seed, both intervals away from 0.",
+		Setup:   "GRPO on chain-base, four minibatches per rollout, learner in bf16. Natural: fp8 rollouts. Amplified: fp4-all rollouts. Skew: 1,024 responses at the first weights.",
+		LeftOut: "The fall of the reward: the headline and the collapse claims measure it.",
+		Version: 1,
+		Measure: measureBlind,
+		Judge:   judgeBlind,
+	}
+}
+
+func measureBlind(ctx context.Context, e *Env) (*Observation, error) {
+	o := new(Observation)
+	first, err := base(0)
+	if err != nil {
+		return nil, err
+	}
+	steps := e.Pick(120, 30, 3)
+	for _, d := range []struct {
+		dose    Dose
+		rollout string
+	}{{Natural, "fp8-w8a8"}, {Stronger, "fp4-all"}} {
+		a := string(d.dose)
+		for _, arm := range []struct{ name, mode, rollout string }{
+			{"recompute", "decoupled", d.rollout}, {"bypass", "bypass", d.rollout}, {"equal", "decoupled", "bf16"},
+		} {
+			if arm.name == "equal" && d.dose == Stronger {
+				continue
+			}
+			c, err := e.train(ctx, []string{"actor/ppo_kl", "gap/k3"}, steps, "learner.numerics=bf16", "learner.minibatches=4",
+				"rollout.numerics="+arm.rollout, "correction.mode="+arm.mode)
+			if err != nil {
+				return nil, err
+			}
+			o.Set(a+" "+arm.name+" logged", c[0]...)
+			o.Set(a+" "+arm.name+" true", c[1]...)
+		}
+		b := e.graded(first, numerics(d.rollout), numerics("bf16"), e.Pick(128, 32, 2))
+		up, down := skews(b.Advantage, ratios(b))
+		o.Set(a+" skew", up, down)
+	}
+	return o, nil
+}
+
+// skews are the means of (r - 1)·A over the tokens with positive and with
+// negative advantage.
+func skews(advantage, e []float64) (up, down float64) {
+	var count [2]float64
+	for n, a := range advantage {
+		v := math.Expm1(e[n]) * a
+		switch {
+		case a > 0:
+			up += v
+			count[0]++
+		case a < 0:
+			down += v
+			count[1]++
+		}
+	}
+	return up / max(count[0], 1), down / max(count[1], 1)
+}
+
+func judgeBlind(j *Judge) {
+	slope := func(figure string) []float64 {
+		return j.Each(func(o *Observation) float64 {
+			y := o.List(figure)
+			return stats.Slope(counting(len(y)), y)
+		})
+	}
+	for _, d := range []Dose{Natural, Stronger} {
+		a := string(d)
+		j.Covers(d, "slope of the logged ppo_kl, recompute", slope(a+" recompute logged"), 0)
+		j.Positive(d, "slope of the true k3, recompute", slope(a+" recompute true"))
+		j.Always(d, "the same", slope(a+" recompute true"), 0)
+		up, down := j.entry(a+" skew", 0), j.entry(a+" skew", 1)
+		j.Always(d, "minus the product of the two skews", j.Each(func(o *Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0)
+		j.Report(d, "skew, A > 0", up)
+		j.Report(d, "skew, A < 0", down)
+		j.Report(d, "logged ppo_kl over true k3, recompute", j.Each(func(o *Observation) float64 {
+			return average(o.List(a+" recompute logged")) / average(o.List(a+" recompute true"))
+		}))
+		j.Report(d, "logged ppo_kl over true k3, bypass", j.Each(func(o *Observation) float64 {
+			return average(o.List(a+" bypass logged")) / average(o.List(a+" bypass true"))
+		}))
+	}
+	x := counting(len(j.Runs[0].List("natural recompute true")))
+	j.Evidence.Picture = chart("What a log shows and what is there, fp8 rollouts", "rollout batch", "nats per token", "ppo_kl compares with the anchor of the loss: pi_old when it is recomputed, the rollout engine in bypass.", false,
+		j.arm("true k3", x, "natural recompute true"), j.arm("logged, recompute", x, "natural recompute logged"), j.arm("logged, bypass", x, "natural bypass logged"),
+		j.arm("logged, equal engines", x, "natural equal logged"))
+}

@@ -1,0 +1,120 @@
+package experiments
+
+import (
+	"context"
+	"math"
+
+	"driftlab/engine/learner"
+	"driftlab/experiments/stats"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
+	"driftlab/trainer/loss"
+)
+
+func trustRegionShape() Claim {
+	return Claim{
+		ID:        "trust-region-shape",
+		Title:     "A ratio clip squeezes rare tokens, a divergence mask does not",
+		Statement: "Ratio clipping over-restricts rare tokens and under-restricts frequent ones; a divergence mask anchored at the rollout policy fixes that, and schemes with no trust region drift.",
+		Source:    "DPPO, 2602.04879; CISPO, 2506.13585.",
+		Figure:    "1e-5 to 1e-3 is a ratio of 100 with TV 1e-3; 0.99 to 0.8 is a ratio of 0.81 with TV 0.19",
+		Threshold: "Slope of the clipped share on log p below 0 in every seed for the ratio clip (0.2, 0.28), not below 0 for the TV mask (0.15); " +
+			"exact KL(mu||pi) after the updates, CISPO over DPPO: interval above 1.",
+		Setup: "Chain-base, bf16 rollouts, fp32 learner. One batch, 24 updates in minibatches at lr 1e-3 from the first weights: by importance sampling without a bound, to see what each rule would cut; " +
+			"by CISPO and DPPO-TV, to see how far each goes. Shares over ten bins of the rollout probability. Amplified: 60 updates at lr 3e-3.",
+		LeftOut: "The reward.",
+		Version: 1,
+		Measure: measureTrust,
+		Judge:   judgeTrust,
+	}
+}
+
+func measureTrust(ctx context.Context, e *Env) (*Observation, error) {
+	o := new(Observation)
+	p, err := base(0)
+	if err != nil {
+		return nil, err
+	}
+	fp32 := numerics("fp32")
+	b := e.graded(p, numerics("bf16"), fp32, e.Pick(48, 12, 2))
+	for _, d := range []struct {
+		dose   Dose
+		rate   float64
+		rounds int
+	}{{Natural, 1e-3, e.Pick(6, 6, 1)}, {Stronger, 3e-3, e.Pick(15, 8, 1)}} {
+		for _, arm := range []struct {
+			name string
+			loss loss.Loss
+		}{{"unbounded", loss.NewImportanceSampling()}, {"CISPO", loss.NewCISPO()}, {"ratio clip", loss.NewPPOMask()}, {"DPPO", loss.NewDPPOTV()}} {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			l := practise(p, fp32)
+			err := update(l, minibatches(b, 4), arm.loss, d.rate, d.rounds)
+			if err != nil {
+				l.Close()
+				return nil, err
+			}
+			now := minibatches(b, 1)[0]
+			l.Score(now, learner.ScoreOptions{Column: learner.Old, Temperature: 1, Replay: learner.ReplayNone, Distributions: true})
+			l.Close()
+			o.Set(string(d.dose)+" KL "+arm.name, diagnose.Compare(now).ExactKL)
+			if arm.name == "unbounded" {
+				setClipped(o, string(d.dose), now)
+			}
+		}
+	}
+	return o, nil
+}
+
+// setClipped records, by tenth of the rollout probability, which share of the
+// tokens each rule would cut.
+func setClipped(o *Observation, dose string, now *batch.Batch) {
+	const bins = 10
+	var logp, ratio, tv []float64
+	order := byKey(now.LogpRoll)
+	for k := range bins {
+		part := order[k*len(order)/bins : (k+1)*len(order)/bins]
+		var sum, cut, masked float64
+		for _, n := range part {
+			sum += now.LogpRoll[n]
+			r := math.Exp(now.LogpOld[n] - now.LogpRoll[n])
+			shift := math.Exp(now.LogpOld[n]) - math.Exp(now.LogpRoll[n])
+			if a := now.Advantage[n]; a > 0 && r > 1.28 || a < 0 && r < 0.8 {
+				cut++
+			}
+			if a := now.Advantage[n]; a > 0 && shift > 0.15 || a < 0 && shift < -0.15 {
+				masked++
+			}
+		}
+		c := float64(len(part))
+		logp, ratio, tv = append(logp, sum/c), append(ratio, cut/c), append(tv, masked/c)
+	}
+	o.Set(dose+" log p", logp...)
+	o.Set(dose+" cut by the ratio clip", ratio...)
+	o.Set(dose+" cut by the TV mask", tv...)
+}
+
+func judgeTrust(j *Judge) {
+	for _, d := range []Dose{Natural, Stronger} {
+		a := string(d)
+		slope := func(figure string) []float64 {
+			return j.Each(func(o *Observation) float64 { return stats.Slope(o.List(a+" log p"), o.List(figure)) })
+		}
+		clip := slope(a + " cut by the ratio clip")
+		for i := range clip {
+			clip[i] = -clip[i]
+		}
+		j.Always(d, "fall of the ratio clip's share with log p", clip, 0)
+		j.NotBelow(d, "slope of the TV mask's share on log p", slope(a+" cut by the TV mask"), 0)
+		j.Ratio(d, "exact KL after the updates, CISPO over DPPO-TV", j.Column(a+" KL CISPO"), j.Column(a+" KL DPPO"), 1)
+		j.ReportRatio(d, "exact KL after the updates, unbounded over DPPO-TV", j.Column(a+" KL unbounded"), j.Column(a+" KL DPPO"))
+		j.ReportRatio(d, "exact KL after the updates, ratio clip over DPPO-TV", j.Column(a+" KL ratio clip"), j.Column(a+" KL DPPO"))
+	}
+	x := counting(10)
+	j.Evidence.Picture = chart("Share of tokens that a rule would cut", "tenth of the tokens, from the least probable", "share cut", "", false,
+		j.arm("ratio clip", x, "natural cut by the ratio clip"), j.arm("TV mask", x, "natural cut by the TV mask"),
+		j.arm("ratio clip, more updates", x, "amplified cut by the ratio clip"), j.arm("TV mask, more updates", x, "amplified cut by the TV mask"))
+	j.Evidence.Table = j.curvesTable("Share of tokens cut", "tenth", x, "natural log p", "natural cut by the ratio clip", "natural cut by the TV mask",
+		"amplified cut by the ratio clip", "amplified cut by the TV mask")
+}
