@@ -45,9 +45,9 @@ func (p *pass) runs(dst, scales, src []float32, n int) {
 		return
 	}
 	if n < len(src) {
-		whole := len(src) / n
-		p.divideRuns(dst, scales[:whole], src, n)
-		dst, scales, src = dst[whole*n:], scales[whole:], src[whole*n:]
+		full := len(src) / n
+		p.divideRuns(dst, scales[:full], src, n)
+		dst, scales, src = dst[full*n:], scales[full:], src[full*n:]
 	}
 	if len(src) > 0 {
 		p.divideRuns(dst, scales[:1], src, len(src))
@@ -58,9 +58,9 @@ func (p *pass) runs(dst, scales, src []float32, n int) {
 func (p *pass) runsWithoutScales(dst, src []float32, n int) {
 	var held [32]float32
 	for n < len(src) {
-		whole := min(len(src)/n, len(held))
-		p.divideRuns(dst, held[:whole], src, n)
-		dst, src = dst[whole*n:], src[whole*n:]
+		full := min(len(src)/n, len(held))
+		p.divideRuns(dst, held[:full], src, n)
+		dst, src = dst[full*n:], src[full*n:]
 	}
 	if len(src) > 0 {
 		p.divideRuns(dst, held[:1], src, len(src))

@@ -63,12 +63,12 @@ func (q Quantizer) Dequantize(dst, values, scales []float32, rows, cols int) {
 
 // eachRun multiplies runs of n numbers by their scales. The last may be short.
 func eachRun(dst, values, scales []float32, n int) {
-	whole := len(scales)
-	if whole*n > len(values) {
-		whole--
+	full := len(scales)
+	if full*n > len(values) {
+		full--
 	}
-	multiply(dst, values, scales[:whole], n)
+	multiply(dst, values, scales[:full], n)
 	if at := whole * n; at < len(values) {
-		multiply(dst[at:], values[at:], scales[whole:], len(values)-at)
+		multiply(dst[at:], values[at:], scales[full:], len(values)-at)
 	}
 }

@@ -10,8 +10,8 @@ const smallestScale = 0x1p-126
 var blockScale = E4M3.Rounder()
 
 // scale returns the scale of a group whose largest magnitude has the float32
-// pattern amax. A group of zeros has scale 1;
-// a group with a NaN or an infinity, its own or its tensor's, has scale NaN.
+// pattern amax. A group of zeros has scale 1; a group with a NaN or an infinity,
+// its own or its tensor's, has scale NaN.
 func (p *pass) scale(amax uint32) float32 {
 	if amax >= infinity || p.tensor != p.tensor {
 		return math.Float32frombits(quietNaN)
