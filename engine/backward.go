@@ -71,7 +71,7 @@ func (p *Pass) growBack() {
 // leaves the gradient of the residual stream.
 func (p *Pass) BackwardHead(dlogits []float32) {
 	p.back.dlogits = dlogits
-	p.num.gradients.RoundSlice(dlogits, dlogits)
+	round(p.num.gradients, dlogits)
 	p.run.start(stageHeadGrad, 0)
 	p.run.start(stageHeadWeights, 0)
 }
@@ -115,7 +115,7 @@ func (p *Pass) headGrad(k *worker) {
 		row := p.targetRow(i)
 		copy(b.stream[row*d:(row+1)*d], b.headIn[i*d:(i+1)*d])
 	}
-	p.num.gradients.RoundSlice(b.stream[k.rowFrom*d:k.rowTo*d], b.stream[k.rowFrom*d:k.rowTo*d])
+	round(p.num.gradients, b.stream[k.rowFrom*d:k.rowTo*d])
 }
 
 func (p *Pass) headWeightsGrad(k *worker, part int) {
@@ -152,7 +152,7 @@ func (p *Pass) expertsGrad(k *worker, part, layer int) {
 		p.gatherGrad(k, plan.Slot)
 		p.routeGrad(k, layer, s, w)
 	}
-	p.num.gradients.RoundSlice(normed, normed)
+	round(p.num.gradients, normed)
 	p.normGrad(k, normed, s.middle, s.postInverse, w.postNorm)
 }
 
@@ -176,7 +176,7 @@ func (p *Pass) combineGrad(k *worker, s *layerState, part int) {
 		}
 	}
 	rows := b.expertOut[first*d : k.rowTo*top*d]
-	p.num.gradients.RoundSlice(rows, rows)
+	round(p.num.gradients, rows)
 }
 
 // feedForwardGrad goes back through one expert over the rows from..to of the
@@ -191,7 +191,7 @@ func (p *Pass) feedForwardGrad(k *worker, s *layerState, w *layerWeights, expert
 		dx := gateUp[r*2*f : (r+1)*2*f]
 		kernel.SiLUGateGrad(dx[:f], dx[f:], act[r*f:(r+1)*f], x[:f], x[f:], f)
 	}
-	p.num.gradients.RoundSlice(gateUp, gateUp)
+	round(p.num.gradients, gateUp)
 	kernel.LinearInputGrad(b.expertIn[from*d:to*d], gateUp, &w.gateUp[expert], rows, false, p.num.gradient, &k.scratch)
 }
 
@@ -203,9 +203,7 @@ func (p *Pass) gatherGrad(k *worker, position []int32) {
 		clear(sum)
 		for rank := range top {
 			at := k.rowFrom*top + int(position[(r-k.rowFrom)*top+rank])
-			for j, g := range b.expertIn[at*d:][:d] {
-				sum[j] += g
-			}
+			kernel.Add(sum, sum, b.expertIn[at*d:][:d])
 		}
 	}
 }
@@ -219,11 +217,9 @@ func (p *Pass) routeGrad(k *worker, layer int, s *layerState, w *layerWeights) {
 	dlogits := b.logits[from*e : to*e]
 	p.gate.Grad(dlogits, b.gates[from*top:to*top], s.gates[from*top:to*top], s.logits[from*e:to*e], s.routes[from*top:to*top], rows)
 	if b.auxWeight != 0 {
-		for i, g := range b.aux[from*e : to*e] {
-			dlogits[i] += g
-		}
+		kernel.Add(dlogits, dlogits, b.aux[from*e:to*e])
 	}
-	p.num.gradients.RoundSlice(dlogits, dlogits)
+	round(p.num.gradients, dlogits)
 	kernel.LinearInputGrad(b.normed[from*c.DModel:to*c.DModel], dlogits, &w.router, rows, true, p.num.gradient, &k.scratch)
 }
 
@@ -233,7 +229,7 @@ func (p *Pass) normGrad(k *worker, dy, x, inverse, gain []float32) {
 	from, to := k.rowFrom, k.rowTo
 	stream := b.stream[from*d : to*d]
 	kernel.RMSNormInputGrad(stream, dy, x[from*d:to*d], inverse[from:to], gain, to-from, d, true)
-	p.num.gradients.RoundSlice(stream, stream)
+	round(p.num.gradients, stream)
 }
 
 func (p *Pass) expertsWeightsGrad(k *worker, part, layer int) {
@@ -290,7 +286,7 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 	p.attendGrad(k, s)
 	width := d + 2*c.KVDim()
 	qkv := b.qkv[from*width : to*width]
-	p.num.gradients.RoundSlice(qkv, qkv)
+	round(p.num.gradients, qkv)
 	normed := b.normed[from*d : to*d]
 	kernel.LinearInputGrad(normed, qkv, &w.qkv, rows, false, p.num.gradient, &k.scratch)
 	p.normGrad(k, normed, p.entering(layer), s.inverse, w.inputNorm)

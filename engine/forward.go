@@ -18,11 +18,9 @@ func (p *Pass) embedForward(k *worker) {
 	}
 	for i, position := range p.pack.Positions[k.rowFrom:k.rowTo] {
 		row, at := x[i*d:(i+1)*d], p.weights.positions[int(position)*d:]
-		for j := range row {
-			row[j] += at[j]
-		}
+		kernel.Add(row, row, at[:d])
 	}
-	p.num.activations.RoundSlice(x, x)
+	round(p.num.activations, x)
 }
 
 // attentionForward computes middle = x + O·attention(norm(x)) for a worker's rows.
@@ -36,13 +34,13 @@ func (p *Pass) attentionForward(k *worker, layer int) {
 	x := p.entering(layer)[from*d : to*d]
 	in := s.attentionIn.dense[from*d : to*d]
 	kernel.RMSNorm(in, s.inverse[from:to], x, w.inputNorm, rows, d, float32(c.NormEps), p.num.norm)
-	s.attentionIn.store(from, to, d, p.num.inputs)
+	p.store(&s.attentionIn, from, to, d)
 
 	values, scales := s.attentionIn.rows(from, to, d, p.num.inputs)
 	kernel.Linear(k.qkv, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
 	p.splitHeads(k, s)
 	p.attend(k, layer, s)
-	s.mixed.store(from, to, d, p.num.inputs)
+	p.store(&s.mixed, from, to, d)
 
 	out := k.projected[:rows*d]
 	values, scales = s.mixed.rows(from, to, d, p.num.inputs)
@@ -69,8 +67,10 @@ func (p *Pass) splitHeads(k *worker, s *layerState) {
 		kernel.Rotary(s.queries[k.rowFrom*d:k.rowTo*d], positions, rows, c.Heads, hd, table, p.num.activations)
 		kernel.Rotary(keys, positions, rows, c.KVHeads, hd, table, p.num.activations)
 	}
-	p.num.kvCache.RoundTrip(keys, keys, rows*c.KVHeads, hd)
-	p.num.kvCache.RoundTrip(values, values, rows*c.KVHeads, hd)
+	if !p.num.plainCache {
+		p.num.kvCache.RoundTrip(keys, keys, rows*c.KVHeads, hd)
+		p.num.kvCache.RoundTrip(values, values, rows*c.KVHeads, hd)
+	}
 }
 
 // attend stores the keys and values of a worker's rows and mixes, sequence by
@@ -153,7 +153,7 @@ func (p *Pass) route(k *worker, layer int, s *layerState, w *layerWeights) {
 		}
 		p.gate.Fill(routes, gates, logits, w.routerBias, rows)
 	}
-	p.num.activations.RoundSlice(gates, gates)
+	round(p.num.activations, gates)
 	for r := range rows {
 		copy(p.routes[((from+r)*c.Layers+layer)*top:], routes[r*top:(r+1)*top])
 	}
@@ -164,7 +164,7 @@ func (p *Pass) route(k *worker, layer int, s *layerState, w *layerWeights) {
 func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, from, to int) {
 	c := &p.config
 	d, f, rows := c.DModel, c.DFF, to-from
-	s.expertIn.store(from, to, d, p.num.inputs)
+	p.store(&s.expertIn, from, to, d)
 	values, scales := s.expertIn.rows(from, to, d, p.num.inputs)
 	gateUp := s.gateUp[from*2*f : to*2*f]
 	kernel.Linear(gateUp, values, scales, &w.gateUp[expert], rows, p.num.projection, &k.scratch)
@@ -172,7 +172,7 @@ func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, fr
 		row := gateUp[r*2*f : (r+1)*2*f]
 		kernel.SiLUGate(s.activated.dense[(from+r)*f:(from+r+1)*f], row[:f], row[f:], f, p.num.activations)
 	}
-	s.activated.store(from, to, f, p.num.inputs)
+	p.store(&s.activated, from, to, f)
 	values, scales = s.activated.rows(from, to, f, p.num.inputs)
 	kernel.Linear(s.expertOut[from*d:to*d], values, scales, &w.down[expert], rows, p.num.rowParallel, &k.scratch)
 }
@@ -187,27 +187,19 @@ func (p *Pass) combine(k *worker, s *layerState, part int) {
 		sum := k.projected[(r-k.rowFrom)*d:][:d]
 		clear(sum)
 		for rank := range top {
-			gate := s.gates[r*top+rank]
 			at := first + int(position[(r-k.rowFrom)*top+rank])
-			out := s.expertOut[at*d:][:d]
-			for j, y := range out {
-				sum[j] += float32(gate * y)
-			}
+			kernel.AddScaled(sum, s.expertOut[at*d:][:d], s.gates[r*top+rank])
 		}
 	}
 	rows := k.projected[:(k.rowTo-k.rowFrom)*d]
-	p.num.activations.RoundSlice(rows, rows)
+	round(p.num.activations, rows)
 	p.addResidual(s.out[k.rowFrom*d:k.rowTo*d], s.middle[k.rowFrom*d:k.rowTo*d], rows)
 }
 
 // addResidual writes round(x + y).
 func (p *Pass) addResidual(dst, x, y []float32) {
-	y = y[:len(dst)]
-	x = x[:len(dst)]
-	for i := range dst {
-		dst[i] = x[i] + y[i]
-	}
-	p.num.activations.RoundSlice(dst, dst)
+	kernel.Add(dst, x, y)
+	round(p.num.activations, dst)
 }
 
 // headForward computes the logits of a worker's target rows.

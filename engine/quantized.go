@@ -5,7 +5,7 @@ import "driftlab/precision"
 // quantized is a matrix as a projection reads it: plain rounded values, or
 // values on a coarse grid with one scale per row and block.
 type quantized struct {
-	dense  []float32 // dequantised values, which gradients see
+	dense  []float32 // dequantised values, which gradients see; before that, what the kernel wrote
 	values []float32 // what the kernel multiplies: dense itself when there are no scales
 	scales []float32 // nil when there are none
 
@@ -32,10 +32,14 @@ func (m *quantized) grow(rows, width int, q precision.Quantizer) {
 	m.values, m.scales = m.ownValues, m.ownScales
 }
 
-// store quantises the dense rows from..to, which a kernel has just written,
-// for the kernels that follow. Row-wise quantisers only, so a row's result
-// never depends on its neighbours.
-func (m *quantized) store(from, to, width int, q precision.Quantizer) {
+// store quantises the rows from..to of m, which a kernel has just written to
+// dense in the format of the activations, for the projection that follows.
+// Row-wise quantisers only, so a row's result never depends on its neighbours.
+func (p *Pass) store(m *quantized, from, to, width int) {
+	q := p.num.inputs
+	if p.num.plainInputs {
+		return
+	}
 	dense := m.dense[from*width : to*width]
 	if !scalesApart(q) {
 		q.RoundTrip(dense, dense, to-from, width)
@@ -44,7 +48,9 @@ func (m *quantized) store(from, to, width int, q precision.Quantizer) {
 	per := q.ScaleCount(1, width)
 	values, scales := m.values[from*width:to*width], m.scales[from*per:to*per]
 	q.Quantize(values, scales, dense, to-from, width)
-	q.Dequantize(dense, values, scales, to-from, width)
+	if p.options.Save {
+		q.Dequantize(dense, values, scales, to-from, width)
+	}
 }
 
 // rows returns values and scales of the rows from..to.

@@ -18,6 +18,16 @@ type siteNumerics struct {
 	activations precision.Format
 	gradients   precision.Format
 	gradient    kernel.Numerics // products of the backward pass
+	// plainInputs and plainCache are true where rounding to inputs or kvCache
+	// changes nothing that was rounded to activations before.
+	plainInputs, plainCache bool
+}
+
+// round rounds x in place; fp32 leaves it alone, memory included.
+func round(f precision.Format, x []float32) {
+	if !f.Identity() {
+		f.RoundSlice(x, x)
+	}
 }
 
 // sites resolves the numerics for a batch of that many rows. Tensor
@@ -44,6 +54,8 @@ func (n *Numerics) sites(batchRows int) siteNumerics {
 			Probs: n.Probabilities, Output: n.Activations, Reduction: whole,
 		},
 		inputs: n.Inputs, kvCache: n.KVCache,
+		plainInputs: n.Inputs.Identity() || n.Inputs == precision.Unscaled(n.Activations),
+		plainCache:  n.KVCache.Identity() || n.KVCache == precision.Unscaled(n.Activations),
 		activations: n.Activations, gradients: n.Gradients,
 		gradient: kernel.Numerics{Accumulator: precision.FP32, Output: n.Gradients},
 	}

@@ -93,7 +93,7 @@ func Conform(t *testing.T, subject Subject) {
 
 // Compare compares the subject with the reference for every model, in the
 // given numerics.
-func Compare(t *testing.T, subject Subject, n engine.Numerics, bound Tolerance) {
+func Compare(t testing.TB, subject Subject, n engine.Numerics, bound Tolerance) {
 	t.Helper()
 	var all distance
 	for i, m := range Models(Small) {
@@ -123,7 +123,7 @@ type distance struct {
 // add compares one observation with the reference under the engine's routes.
 // In fp32 the engine's routes must be the reference's own, unless two experts
 // were within rounding of each other.
-func (d *distance) add(t *testing.T, r *Reference, o Observation, n engine.Numerics) {
+func (d *distance) add(t testing.TB, r *Reference, o Observation, n engine.Numerics) {
 	t.Helper()
 	rows := o.First + len(o.LogProbs)
 	trace := r.Forward(o.Tokens[:rows], o.Routes)
