@@ -68,7 +68,7 @@ func eachRun(dst, values, scales []float32, n int) {
 		full--
 	}
 	multiply(dst, values, scales[:full], n)
-	if at := whole * n; at < len(values) {
+	if at := full * n; at < len(values) {
 		multiply(dst[at:], values[at:], scales[full:], len(values)-at)
 	}
 }
