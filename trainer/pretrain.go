@@ -45,10 +45,13 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 		}
 		demonstrate(&b, t, r.Pretrain.Batch, stream(r.Seed, forDemonstrations, step))
 		report, err := l.Gradient(&b, likelihood{}, learner.StepOptions{Temperature: 1, Replay: learner.ReplayNone})
-		if err != nil {
-			return nil, &StepError{Step: step, Err: err}
+		if err == nil && !report.Skipped {
+			l.Update(r.Pretrain.Optimizer.Rate(step, r.Pretrain.Steps))
+			err = l.CheckWeights()
 		}
-		l.Update(r.Pretrain.Optimizer.Rate(step, r.Pretrain.Steps))
+		if err != nil {
+			return nil, &StepError{Step: step + 1, Err: err}
+		}
 		if step >= tail {
 			result.Loss += report.Loss
 			count++

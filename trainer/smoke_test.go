@@ -16,7 +16,7 @@ import (
 func smoke(t *testing.T, sets ...string) recipe.Recipe {
 	t.Helper()
 	r, err := recipe.Load("default", append([]string{
-		"name=smoke", "steps=3", "task.difficulty=[3, 4]", "rollout.numerics=bf16-tp4", "learner.numerics=bf16",
+		"name=smoke", "steps=3", "task.difficulty=[3, 4]", "rollout.numerics=bf16", "learner.numerics=fp32",
 		"rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=16", "learner.optimizer.warmup=0", "eval.every=0",
 	}, sets...)...)
 	if err != nil {

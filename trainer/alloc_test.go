@@ -1,0 +1,43 @@
+package trainer
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+)
+
+// TestAllocations compares steps with few and with many tokens: what a step
+// allocates in its steady state belongs to the step and its prompts.
+func TestAllocations(t *testing.T) {
+	for _, sets := range [][]string{
+		nil,
+		{"rollout.numerics=fp8-w8a8", "learner.numerics=bf16", "schedule={name: lag, k: 2}", "learner.minibatches=2", "routing.replay=r3"},
+		{"correction={mode: bypass, weights: token_tis, masks: [geometric, opsm]}", "terms=[entropy, top_entropy]", "loss=gspo"},
+		{"advantage=gae", "kl={name: k1, in: reward}", "guards=[ess_lr, length_surge, gradient_alignment]"},
+		{"advantage=optimal_token_baseline", "kl=exact", "rollout.top_p=1"},
+		{"advantage=remax", "correction.masks=[trm]", "loss=dppo_kl"},
+	} {
+		var median [2]uint64
+		var tokens [2]int
+		for i, group := range []int{4, 32} {
+			s := sessionOf(t, Options{}, append(sets, fmt.Sprintf("rollout.group=%d", group), "eval.every=0", "learner.optimizer.lr=1e-6")...)
+			var counts []uint64
+			var before, after runtime.MemStats
+			for step := range 15 {
+				runtime.ReadMemStats(&before)
+				if err := s.step(step); err != nil {
+					t.Fatal(err)
+				}
+				runtime.ReadMemStats(&after)
+				counts = append(counts, after.Mallocs-before.Mallocs)
+				tokens[i] += s.batch.Tokens() / 15
+			}
+			slices.Sort(counts)
+			median[i] = counts[len(counts)/2]
+		}
+		if few, many := median[0], median[1]; many > few+20 || few > 500 {
+			t.Errorf("%v: %d allocations in a step of %d tokens, %d in one of %d", sets, few, tokens[0], many, tokens[1])
+		}
+	}
+}
