@@ -127,6 +127,18 @@ func rates(values []float64) string {
 	return strings.Join(words, "  ")
 }
 
+// Markdown is the headline's tables as text.
+func (h *HeadlineResult) Markdown() string {
+	text := "# Headline\n\n" + h.lead() + "\n"
+	tables := []*results.Table{GapTable(h.Gap), RouteTable(h.Gap), h.OutcomeTable()}
+	for _, t := range tables {
+		if len(t.Rows) > 0 {
+			text += "\n" + t.Markdown()
+		}
+	}
+	return text
+}
+
 // chart draws the pass rate of the arms of a part.
 func (h *HeadlineResult) chart(part HeadlinePart) results.Chart {
 	groups := h.groups(part)

@@ -81,6 +81,9 @@ func (c *headlineCmd) Run(a *app) error {
 			return err
 		}
 	}
+	if err := results.WriteFile(dir, "headline.md", []byte(result.Markdown())); err != nil {
+		return err
+	}
 	if c.JSON {
 		return a.printJSON(doc)
 	}
