@@ -53,13 +53,13 @@ func HeadlineArms() []HeadlineArm {
 		{"matched", "equal engines", Mismatch, []string{negatives}},
 		{"fp4", "fp4 rollouts, uncorrected", Mismatch, []string{negatives, coarse}},
 		{"fp4-token-tis", "fp4 rollouts, token TIS", Mismatch, []string{negatives, coarse, tis}},
-		{"fp4-opsm", "fp4 rollouts, OPSM", Mismatch, []string{negatives, coarse, "correction.masks=[{name: opsm, delta: 0.05}]"}},
+		{"fp4-opsm", "fp4 rollouts, OPSM δ=0.05", Mismatch, []string{negatives, coarse, "correction.masks=[{name: opsm, delta: 0.05}]"}},
 		{"fp4-icepop", "fp4 rollouts, IcePop", Mismatch, []string{negatives, coarse, "correction.weights={name: icepop}"}},
 		{"fp4-r3", "fp4 rollouts, R3 replay", Mismatch, []string{negatives, coarse, "routing.replay=r3"}},
 		{"lag4", "4 updates old, uncorrected", Staleness, []string{negatives, stale}},
 		{"lag4-token-tis", "4 updates old, token TIS", Staleness, []string{negatives, stale, tis}},
 		{"lag4-bypass", "4 updates old, clip against the rollout", Staleness, []string{negatives, stale, "correction.mode=bypass"}},
-		{"lag4-opsm", "4 updates old, OPSM", Staleness, []string{negatives, stale, "correction.masks=[{name: opsm, delta: 0.01}]"}},
+		{"lag4-opsm", "4 updates old, OPSM δ=0.01", Staleness, []string{negatives, stale, "correction.masks=[{name: opsm, delta: 0.01}]"}},
 		{"fp4-ordinary", "fp4 rollouts, positives kept", Ordinary, []string{coarse}},
 	}
 }
