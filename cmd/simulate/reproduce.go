@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"driftlab/experiments"
+	"driftlab/results"
+	"driftlab/trainer/method"
+)
+
+type reproduceCmd struct {
+	Claims   []string `arg:"" optional:"" name:"claim" help:"Claims to measure; without any, all."`
+	Seeds    int      `help:"Paired seeds in a row: 5 unless given, 1 with --quick. A verdict from fewer than 5 is a preview." placeholder:"N"`
+	SeedBase uint64   `help:"First seed." default:"1" placeholder:"N"`
+	Short    bool     `name:"quick" help:"Smaller measurements: a preview in minutes."`
+	List     bool     `help:"List the claims and how far each has come in --out."`
+	common
+}
+
+// Help is the long help text.
+func (*reproduceCmd) Help() string {
+	return `Measures published claims and judges them by thresholds that were fixed beforehand. Every seed is kept as it is
+measured: run the same command again after an interruption, and nothing is measured twice.
+
+Examples:
+  simulate reproduce --list
+  simulate reproduce fp16-bf16-gap
+  simulate reproduce --quick
+  simulate reproduce --seed-base 1000 --out runs/again
+  simulate reproduce length-trap drift-sign --json -q`
+}
+
+// reproduced is the document of reproduce --json.
+type reproduced struct {
+	Dir    string        `json:"dir"`
+	Report string        `json:"report"`
+	Claims []claimResult `json:"claims"`
+}
+
+// claimResult is one claim with its verdict.
+type claimResult struct {
+	experiments.Status
+	Provisional bool                `json:"provisional"`
+	Published   string              `json:"published"`
+	Threshold   string              `json:"threshold"`
+	Seeds       []uint64            `json:"seeds"`
+	Checks      []experiments.Check `json:"checks"`
+}
+
+// Run measures the claims, or lists them.
+func (c *reproduceCmd) Run(a *app) error {
+	out := c.Out
+	if out == "" {
+		out = filepath.Join("runs", "reproduce")
+	}
+	for _, id := range c.Claims {
+		if _, ok := experiments.Lookup(id); !ok {
+			return badInput{method.UnknownName(id, experiments.ClaimIDs())}
+		}
+	}
+	if c.List {
+		return c.list(a, out)
+	}
+	o, err := c.options(out)
+	if err != nil {
+		return err
+	}
+	m := a.meter(&c.common, "reproduce", "seed", 0)
+	o.Progress = m.claims()
+	list, err := experiments.Reproduce(a.ctx, o)
+	m.close()
+	if err != nil {
+		return resumable(err, out)
+	}
+	path := filepath.Join(out, "report.html")
+	if err := results.WriteReport(path, experiments.ReproduceReport(list)); err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.printJSON(reproduced{out, path, claimResults(list, out)})
+	}
+	a.printTable(experiments.VerdictTable(list))
+	fmt.Fprintf(a.stdout, "Report: %s\n", path)
+	return nil
+}
+
+// options translates the flags.
+func (c *reproduceCmd) options(out string) (experiments.ReproduceOptions, error) {
+	o := experiments.ReproduceOptions{Claims: c.Claims, Seeds: c.Seeds, SeedBase: c.SeedBase, Dir: out, Parallel: c.workers()}
+	switch {
+	case c.Seeds < 0:
+		return o, bad("--seeds: %d is not a number of seeds", c.Seeds)
+	case c.SeedBase < 1:
+		return o, bad("--seed-base: seeds start at 1")
+	case len(c.Set) > 0:
+		return o, bad("--set: the arms of a claim are fixed; use `simulate compare` for others")
+	}
+	if c.Seed != nil {
+		o.SeedBase = *c.Seed
+	}
+	if c.Short {
+		o.Size = experiments.Quick
+		o.Seeds = max(c.Seeds, 1)
+	}
+	return o, nil
+}
+
+// list shows the claims without measuring any.
+func (c *reproduceCmd) list(a *app, out string) error {
+	list := experiments.List(out)
+	if len(c.Claims) > 0 {
+		var some []experiments.Status
+		for _, id := range c.Claims {
+			for _, s := range list {
+				if s.ID == id {
+					some = append(some, s)
+				}
+			}
+		}
+		list = some
+	}
+	if c.JSON {
+		return a.printJSON(list)
+	}
+	t := &results.Table{Title: "Published claims", Columns: []results.TableColumn{{Name: "id"}, {Name: "claim"}, {Name: "status"}, {Name: "verdict"}}}
+	for _, s := range list {
+		t.Add(results.Word(s.ID).As(results.Strong), results.Word(s.Title), results.Word(s.Status), results.Word(string(s.Verdict)))
+	}
+	a.printTable(t)
+	return nil
+}
+
+// claimResults are the figures behind the table.
+func claimResults(list []experiments.Reproduction, dir string) []claimResult {
+	status := map[string]experiments.Status{}
+	for _, s := range experiments.List(dir) {
+		status[s.ID] = s
+	}
+	var out []claimResult
+	for i := range list {
+		r := &list[i]
+		line := claimResult{Status: status[r.Claim.ID], Provisional: r.Provisional(), Published: r.Claim.Figure,
+			Threshold: r.Claim.Threshold, Seeds: r.Seeds, Checks: r.Evidence.Checks}
+		line.Verdict = r.Verdict
+		out = append(out, line)
+	}
+	return out
+}
+
+// claims returns what to call as seeds are measured. Those that were kept do
+// not count towards the rate.
+func (m *meter) claims() func(experiments.ReproduceProgress) {
+	kept := 0
+	return func(p experiments.ReproduceProgress) {
+		m.mu.Lock()
+		m.total = p.Total
+		if m.bar != nil {
+			m.bar.ChangeMax(p.Total)
+		}
+		done := m.done
+		m.mu.Unlock()
+		m.add(p.Done-done, p.Kept-kept, fmt.Sprintf("%s, seed %d", p.Claim, p.Seed))
+		kept = p.Kept
+	}
+}
