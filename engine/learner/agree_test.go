@@ -113,7 +113,7 @@ func TestEnginesAgree(t *testing.T) {
 		m := models[i%len(models)]
 		t.Run(n.Name+"/"+m.Name, func(t *testing.T) {
 			p := m.Params
-			b := sampled(p, n, uint64(i), 64, []int{64, 7, 1}[i%3])
+			b := sampled(p, n, uint64(i), []int{64, 20, 20}[i%3], []int{64, 7, 1}[i%3])
 			for _, workers := range []int{1, 2, 3} {
 				l := learner.New(p, learner.Settings{Numerics: n}, workers)
 				l.Score(b, learner.ScoreOptions{Temperature: temperature, Distributions: true})

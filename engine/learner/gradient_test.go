@@ -70,7 +70,7 @@ func TestGradientsAreDifferences(t *testing.T) {
 	for i, m := range enginetest.Models(enginetest.Tiny) {
 		t.Run(m.Name, func(t *testing.T) {
 			p, c := m.Params, m.Params.Config
-			b := halves(enginetest.Sequences(uint64(i+20), 3, c.Vocab, 4, 6))
+			b := halves(enginetest.Sequences(uint64(i+20), 2, c.Vocab, 4, 6))
 			o := &linear{coefficients(uint64(i), b.Tokens()), 0.3}
 			l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32"), Balance: 0.5}, 1)
 			defer l.Close()
@@ -140,7 +140,7 @@ func TestGradientsAreStraightThrough(t *testing.T) {
 		bound    float64
 	}{{"bf16", 0.025}, {"fp16", 0.004}, {"fp8-w8a8", 0.2}} {
 		n := preset(t, test.numerics)
-		b := halves(enginetest.Sequences(30, 3, c.Vocab, 4, 6))
+		b := halves(enginetest.Sequences(30, 2, c.Vocab, 4, 6))
 		o := &linear{coefficients(1, b.Tokens()), 0.3}
 		settings := learner.Settings{Numerics: n}
 		if test.numerics == "fp16" {

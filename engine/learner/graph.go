@@ -22,8 +22,6 @@ import (
 type graph struct {
 	capacity int
 	machine  gorgonia.VM
-	loss     *fused
-	nodes    int
 }
 
 // newGraph builds the graph. headAndLoss runs the head, the policy loss and
@@ -57,7 +55,7 @@ func newGraph(pass *engine.Pass, params, grad *model.Params, capacity int, loss 
 	if b.err != nil {
 		return nil, fmt.Errorf("learner: building the graph: %w", b.err)
 	}
-	return &graph{capacity: capacity, machine: gorgonia.NewTapeMachine(b.g), nodes: len(b.g.AllNodes())}, nil
+	return &graph{capacity: capacity, machine: gorgonia.NewTapeMachine(b.g)}, nil
 }
 
 // run executes the graph once, forward and backward. A machine that is not
