@@ -4,7 +4,7 @@ package experiments
 func Claims() []Claim {
 	return []Claim{
 		// Ratio arithmetic and estimators.
-		lengthTrap(), driftSign(), geoLengthInvariant(), ratioFactorisation(), seqVariance(), kEstimators(), threePolicyBound(),
+		lengthTrap(), driftSign(), geoLengthInvariant(), ratioFactorisation(), seqVariance(), kEstimators(), sgaFrontier(), threePolicyBound(),
 		// Precision and quantisation.
 		fp16BF16Gap(), gapVsLength(), quantOrdering(), fp32Head(),
 		// Reduction order and determinism.
