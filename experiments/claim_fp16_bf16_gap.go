@@ -85,12 +85,12 @@ func judgeFP16(j *Judge) {
 	ratio := func(d Dose, name, figure string, r float64) {
 		j.Ratio(d, name, j.entry(figure, 1), j.entry(figure, 0), r)
 	}
-	ratio(Natural, "k3, bf16 over fp16, dense, order only", "dense order k3", 16)
-	ratio(Natural, "mean |dlogp|, bf16 over fp16, dense, order only", "dense order mean", 4)
+	ratio(Natural, "k3, bf16 over fp16, dense", "dense order k3", 16)
+	ratio(Natural, "mean |dlogp|, bf16 over fp16, dense", "dense order mean", 4)
 	ratio(Natural, "mean |dlogp|, bf16 over fp16, MoE, order only", "moe order mean", 1)
 	ratio(Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1)
-	ratio(Stronger, "k3, bf16 over fp16, 8 dense layers, rounded sums", "deep sums k3", 16)
-	ratio(Stronger, "mean |dlogp|, bf16 over fp16, 8 dense layers, rounded sums", "deep sums mean", 4)
+	ratio(Stronger, "k3, bf16 over fp16, dense", "deep sums k3", 16)
+	ratio(Stronger, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4)
 	j.Zero(Exact, "largest gap of bf16 with itself", j.Column("same"))
 	var rows []string
 	var values [][2]string

@@ -194,19 +194,20 @@ func judgeK(j *Judge) {
 	var names []string
 	for k, cell := range kCells {
 		names = append(names, cell.name)
-		if !cell.correct {
-			j.Always(Exact, "relative error, "+cell.name, j.entry("exact error", k), 0.1)
+		if cell.correct {
+			j.AtMost(Exact, "relative error, "+cell.name, j.entry("exact error", k), 1e-10)
 		}
 	}
 	for k, cell := range kCells {
-		if cell.correct {
-			j.AtMost(Exact, "relative error, "+cell.name, j.entry("exact error", k), 1e-10)
-			pooled := 0.0
-			for _, z := range j.entry("error along the gradient", k) {
-				pooled += z / math.Sqrt(float64(len(j.Runs)))
-			}
-			j.AtMost(Exact, "sampled error along the gradient, in standard errors, "+cell.name, []float64{math.Abs(pooled)}, 2.5)
+		if !cell.correct {
+			j.Always(Exact, "relative error, "+cell.name, j.entry("exact error", k), 0.1)
+			continue
 		}
+		pooled := 0.0
+		for _, z := range j.entry("error along the gradient", k) {
+			pooled += z / math.Sqrt(float64(len(j.Runs)))
+		}
+		j.AtMost(Exact, "sampled error along the gradient, in standard errors, "+cell.name, []float64{math.Abs(pooled)}, 2.5)
 	}
 	j.AtMost(Exact, "sampled gradient of k1 as a loss, in standard errors", j.Column("k1 as a loss, in standard errors"), 3)
 	j.Report(Exact, "relative error of a k2 loss summed per token", j.Column("per-token k2"))

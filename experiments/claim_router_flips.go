@@ -95,15 +95,15 @@ func judgeFlips(j *Judge) {
 		// With no flip in the middle decile the ratio is infinite, which passes.
 		j.Ratio(d, "flip rate, lowest margin decile over the middle one", j.entry(name, 0), j.entry(name, 4), 5)
 	}
+	deciles(Natural, "natural deciles")
+	deciles(Stronger, "amplified deciles")
 	for k, depth := range flipDepths {
 		if depth >= 8 {
 			j.Always(Stronger, fmt.Sprintf("tokens hit over flips per decision, %v layers", depth), hits(k), 3)
 		}
 		j.ReportRatio(Stronger, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.entry("tokens hit", k), j.entry("tokens hit if independent", k))
 	}
-	deciles(Stronger, "amplified deciles")
 	j.Always(Natural, "tokens hit over flips per decision, chain-base", quotients(j.entry("natural flips", 1), j.entry("natural flips", 0)), 3)
-	deciles(Natural, "natural deciles")
 	j.Zero(Exact, "tokens hit between equal engines", j.Column("control"))
 	j.Evidence.Picture = chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,
 		j.arm("tokens with a flip", flipDepths, "tokens hit"), j.arm("if flips were independent", flipDepths, "tokens hit if independent"),

@@ -16,11 +16,27 @@ func VerdictTable(list []Reproduction) *results.Table {
 	}
 	for i := range list {
 		r := &list[i]
-		first := r.Evidence.Checks[0]
-		t.Add(results.Word(r.Claim.ID).As(results.Strong), results.Word(r.Claim.Figure), results.Word(first.Name+" ("+string(first.Dose)+")"),
-			results.Word(intervalText(first.Value)), r.verdictCell())
+		t.Add(results.Word(r.Claim.ID).As(results.Strong), results.Word(r.Claim.Figure), results.Word(r.Evidence.Checks[0].Name),
+			results.Word(r.summary()), r.verdictCell())
 	}
 	return t
+}
+
+// summary is the figure of the first check. A figure of the natural dose has the
+// amplified one beside it and the other way round, where both were measured.
+func (r *Reproduction) summary() string {
+	first := r.Evidence.Checks[0]
+	text := intervalText(first.Value)
+	if first.Dose == Exact {
+		return text
+	}
+	text = string(first.Dose) + " " + text
+	for _, c := range r.Evidence.Checks[1:] {
+		if c.Dose != first.Dose && c.Dose != Exact && c.Name == first.Name {
+			text += "; " + string(c.Dose) + " " + intervalText(c.Value)
+		}
+	}
+	return text
 }
 
 // provisionalNote explains the question mark if one is shown.

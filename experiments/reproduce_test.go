@@ -39,11 +39,11 @@ func TestClaimsAreComplete(t *testing.T) {
 	}
 }
 
-// TestEveryClaimRuns measures every claim at the tiny size, two seeds side by
-// side. The figures mean nothing, but what is exact must hold at any size, and
-// the page must have a picture for every claim.
+// TestEveryClaimRuns measures every claim at the tiny size. The figures mean
+// nothing, but what is exact must hold at any size, and the page must have a
+// picture for every claim.
 func TestEveryClaimRuns(t *testing.T) {
-	list, err := Reproduce(context.Background(), ReproduceOptions{Seeds: 2, Size: Tiny, Dir: t.TempDir(), Parallel: 2})
+	list, err := Reproduce(context.Background(), ReproduceOptions{Seeds: 1, Size: Tiny, Dir: t.TempDir(), Parallel: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +54,12 @@ func TestEveryClaimRuns(t *testing.T) {
 		r := &list[i]
 		id := r.Claim.ID
 		if !r.Provisional() {
-			t.Errorf("%s: two tiny seeds pass for a verdict", id)
+			t.Errorf("%s: one tiny seed passes for a verdict", id)
 		}
 		if r.Evidence.Picture == nil {
 			t.Errorf("%s: no picture", id)
 		}
-		if judged := len(r.Evidence.Checks) - len(slices.DeleteFunc(slices.Clone(r.Evidence.Checks), func(c Check) bool { return c.Outcome != Reported })); judged == 0 {
+		if !slices.ContainsFunc(r.Evidence.Checks, func(c Check) bool { return c.Outcome != Reported }) {
 			t.Errorf("%s: nothing is judged", id)
 		}
 		for _, c := range r.Evidence.Checks {
@@ -72,7 +72,7 @@ func TestEveryClaimRuns(t *testing.T) {
 	page := ReproduceReport(list)
 	html := string(page.HTML())
 	for i := range list {
-		if !strings.Contains(html, "simulate reproduce "+list[i].Claim.ID+" --seeds 2") {
+		if !strings.Contains(html, "simulate reproduce "+list[i].Claim.ID+" --seeds 1") {
 			t.Errorf("%s: the page does not say how to run it again", list[i].Claim.ID)
 		}
 	}
