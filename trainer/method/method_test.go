@@ -1,0 +1,73 @@
+package method_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/method"
+)
+
+// clip stands for a room's interface.
+type clip struct{ Low float64 }
+
+var table = method.Table[*clip]{
+	{Spec: method.Spec{Name: "ppo_clip", Aliases: []string{"vanilla"}}, New: func() *clip { return &clip{Low: 0.2} }},
+	{Spec: method.Spec{Name: "gspo"}, New: func() *clip { return &clip{Low: 3e-4} }},
+}
+
+func Example() {
+	table := method.Table[*clip]{
+		{Spec: method.Spec{Name: "ppo_clip", Aliases: []string{"vanilla"}}, New: func() *clip { return &clip{Low: 0.2} }},
+	}
+	e, _ := table.Lookup("vanilla")
+	fmt.Println(e.Name, e.New().Low)
+	_, err := table.Lookup("pop_clip")
+	fmt.Println(err)
+	// Output:
+	// ppo_clip 0.2
+	// unknown name "pop_clip": did you mean "ppo_clip"? (known: ppo_clip)
+}
+
+func TestLookup(t *testing.T) {
+	for name, want := range map[string]float64{"ppo_clip": 0.2, "vanilla": 0.2, "gspo": 3e-4} {
+		e, err := table.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.New().Low; got != want {
+			t.Errorf("%s: low %v, want %v", name, got, want)
+		}
+	}
+	a, _ := table.Lookup("gspo")
+	if x := a.New(); x == a.New() {
+		t.Error("New returned the same value twice: two runs would share it")
+	}
+	_, err := table.Lookup("dapo")
+	if err == nil || !strings.Contains(err.Error(), "ppo_clip, gspo") {
+		t.Errorf("an unknown name must list the known ones, got %v", err)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"token_tis", "sequence_tis", "icepop", "none"}
+	for _, c := range []struct{ name, want string }{
+		{"token_tis", "token_tis"},
+		{"toke_tis", "token_tis"},
+		{"TOKEN_TIS", "token_tis"},
+		{"squence_tis", "sequence_tis"},
+		{"icepops", "icepop"},
+		{"non", "none"},
+		{"xyz", ""},    // nothing in common
+		{"", ""},       // nothing was written
+		{"quatro", ""}, // too far from all
+		{"ice-pop", "icepop"},
+	} {
+		if got := method.Nearest(c.name, known); got != c.want {
+			t.Errorf("Nearest(%q) = %q, want %q", c.name, got, c.want)
+		}
+	}
+	if got := method.Nearest("ab", []string{"ac", "ad"}); got != "ac" {
+		t.Errorf("of equally near names the first counts, got %q", got)
+	}
+}
