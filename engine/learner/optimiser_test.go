@@ -213,6 +213,12 @@ func TestDynamicLossScale(t *testing.T) {
 	if r, err := step(0.01); err != nil || r.Scale != 2*scale {
 		t.Fatalf("scale %g after three clean gradients, want %g (%v)", r.Scale, 2*scale, err)
 	}
+	// The count starts again: the next two leave it.
+	for range 2 {
+		if r, err := step(0.01); err != nil || r.Scale != 2*scale {
+			t.Fatalf("scale %g, want %g (%v)", r.Scale, 2*scale, err)
+		}
+	}
 	// A gradient that overflows by itself is not the scale's fault.
 	for range 40 {
 		r, err := step(1e9)

@@ -131,9 +131,9 @@ func TestTruncation(t *testing.T) {
 		{"top-p within the second", 0, 0.5, []int32{1, 4}, 0.7},
 		{"top-p within the third", 0, 0.8, []int32{0, 1, 4}, 0.85},
 		{"top-p within the last", 0, 0.97, []int32{0, 1, 2, 3, 4}, 1},
-		// Of the three kept, 0.85, half is 0.425: two of them.
-		{"top-p of top-k", 3, 0.5, []int32{1, 4}, 0.7},
-		// 0.9 of 0.85 is 0.765: all three, where 0.9 of everything takes four.
+		// 0.8 of the three's 0.85 is 0.68: two of them, where 0.8 of everything
+		// takes the third.
+		{"top-p of top-k", 3, 0.8, []int32{1, 4}, 0.7},
 		{"top-p of top-k, all of it", 3, 0.9, []int32{0, 1, 4}, 0.85},
 	} {
 		t.Run(test.name, func(t *testing.T) {
