@@ -18,8 +18,9 @@ func batchInvariantZero() Claim {
 		Threshold: "Largest |dlogp| of every update of the bit-equal arm exactly 0. Reordered with token TIS: largest over median k3 above 5 in every seed. Final pass rate, equal minus reordered without correction: interval above 0.",
 		Setup: "GRPO on chain-base, one update per rollout, bf16 on both sides; the reordered rollout engine is tensor-parallel over four ranks with a bf16 wire. " +
 			"Pass rate: last three evaluations of 256 held-out prompts.",
-		LeftOut: "Updates beyond 120: a collapse near update 300 would need them.",
-		Version: 1,
+		LeftOut:  "Updates beyond 120: a collapse near update 300 would need them.",
+		Commands: []string{"simulate train headline --set rollout.numerics=bf16-tp4 --set learner.numerics=bf16 --set steps=120"},
+		Version:  1,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
 			steps := e.Pick(120, 30, 2)

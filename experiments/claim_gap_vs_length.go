@@ -21,11 +21,12 @@ func gapVsLength() Claim {
 		Figure:    "slope of the sequence log-ratio on length -1.01 (bf16) against -0.07 (fp16)",
 		Threshold: "Slope of the mean |log product ratio| on length, bf16 over fp16, dense: at least 4, interval above 1. Mean |dlogp| of the last over the second quarter of the positions: " +
 			"above 1.2 with interval above 1 in the mixture of experts, larger than in the dense model and than with replayed routes (paired intervals above 0), also after matching on the token's probability.",
-		Setup:   "Responses of 512 tokens, past the stop token. Natural: bf16 or fp16 rollouts scored in fp32 on chain-base and its dense twin. Amplified: random models of 8 layers, 256 tokens. Matching: ten bins of the rollout probability, each with equal weight.",
-		LeftOut: "Fresh prefill against incremental decode: in this rig they agree bit for bit, so the arm is zero by construction. A cache kept in fp32 under bf16 elsewhere.",
-		Version: 1,
-		Measure: measureGapVsLength,
-		Judge:   judgeGapVsLength,
+		Setup:    "Responses of 512 tokens, past the stop token. Natural: bf16 or fp16 rollouts scored in fp32 on chain-base and its dense twin. Amplified: random models of 8 layers, 256 tokens. Matching: ten bins of the rollout probability, each with equal weight.",
+		LeftOut:  "Fresh prefill against incremental decode: in this rig they agree bit for bit, so the arm is zero by construction. A cache kept in fp32 under bf16 elsewhere.",
+		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout fp16 --learner fp32"},
+		Version:  1,
+		Measure:  measureGapVsLength,
+		Judge:    judgeGapVsLength,
 	}
 }
 

@@ -16,8 +16,9 @@ func geoLengthInvariant() Claim {
 		Figure:    "geometric band 0.99-1.01 beside a product band 0.5-2, called length-invariant",
 		Threshold: "Rank correlation of length and masked share: product above 0.8 and geometric at most 0 in the dense model, geometric above 0 in the mixture of experts, in every seed; " +
 			"under a constant bias the geometric mask is a step: under 1 % or over 99 % at the longest T.",
-		Setup:   "The panels of length-trap. Natural: bf16 rollouts scored in fp32, dense twin and chain-base. Amplified: running sums rounded to bf16 in the dense model. Bias: top-p 0.95 against the whole vocabulary. Control: equal engines.",
-		Version: 1,
+		Setup:    "The panels of length-trap. Natural: bf16 rollouts scored in fp32, dense twin and chain-base. Amplified: running sums rounded to bf16 in the dense model. Bias: top-p 0.95 against the whole vocabulary. Control: equal engines.",
+		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
+		Version:  1,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
 			for _, a := range []struct {

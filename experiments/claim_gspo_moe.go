@@ -23,11 +23,12 @@ func gspoMoE() Claim {
 		Figure:    "about 10 % of the experts differ after one update (48 layers); the clipped share is two orders of magnitude above GRPO's",
 		Threshold: "Share of tokens with another expert after one update: interval above 0, rank correlation with the learning rate exactly 1 in every seed. " +
 			"Tokens in clipped responses under GSPO (3e-4, 4e-4) over tokens clipped under GRPO (0.2) after four updates at lr 1e-3: at least 10, interval above 1.",
-		Setup:   "Chain-base, equal fp32 engines, so that nothing but the update changes a route. Controls: the dense twin, and replayed routes, for the token ratio's spread.",
-		LeftOut: "The efficiency half: reward at equal tokens.",
-		Version: 1,
-		Measure: measureGSPO,
-		Judge:   judgeGSPO,
+		Setup:    "Chain-base, equal fp32 engines, so that nothing but the update changes a route. Controls: the dense twin, and replayed routes, for the token ratio's spread.",
+		LeftOut:  "The efficiency half: reward at equal tokens.",
+		Commands: []string{"simulate train headline --set loss=gspo --set learner.minibatches=4 --set learner.optimizer.lr=1e-3"},
+		Version:  1,
+		Measure:  measureGSPO,
+		Judge:    judgeGSPO,
 	}
 }
 

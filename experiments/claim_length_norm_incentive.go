@@ -24,10 +24,11 @@ func lengthNormIncentive() Claim {
 		Figure:    "the incentive is arithmetic; a practitioner's account finds that the choice did not alter growth",
 		Threshold: "Exact: gradient weight per token times length constant to 1e-8 with seq-mean-token-mean, weight itself constant with the other two. " +
 			"Dynamic: log of the length of wrong over right answers, 1/length minus token-mean: interval above 0.",
-		Setup:   "Exact: the losses on a sampled batch. Dynamic: GRPO on search-base, where a longer working is right more often; lengths of 1,024 responses to fresh prompts after 100 updates.",
-		Version: 1,
-		Measure: measureLengthNorm,
-		Judge:   judgeLengthNorm,
+		Setup:    "Exact: the losses on a sampled batch. Dynamic: GRPO on search-base, where a longer working is right more often; lengths of 1,024 responses to fresh prompts after 100 updates.",
+		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set loss.aggregation=seq-mean-token-mean"},
+		Version:  1,
+		Measure:  measureLengthNorm,
+		Judge:    judgeLengthNorm,
 	}
 }
 

@@ -22,10 +22,11 @@ func moeRouteDriftLayers() Claim {
 			"Exact routers leave a gap: share of tokens with a flip above 0. With replayed routes the growth per layer equals the dense model's within ± half of the free model's excess.",
 		Setup: "bf16 rollouts against fp32 on the same tokens. Natural: chain-base, past the stop token. Amplified: random models of 8 layers. " +
 			"Exact routers: weights and logits of the router in fp32 on both sides.",
-		LeftOut: "The emulated order of expert-parallel sums.",
-		Version: 1,
-		Measure: measureDriftLayers,
-		Judge:   judgeDriftLayers,
+		LeftOut:  "The emulated order of expert-parallel sums.",
+		Commands: []string{"simulate measure --rollout bf16-fp32-router --learner fp32"},
+		Version:  1,
+		Measure:  measureDriftLayers,
+		Judge:    judgeDriftLayers,
 	}
 }
 

@@ -41,8 +41,9 @@ func moeVsDense() Claim {
 		Threshold: "Exact KL, mixture of experts over dense at least 1.5, share of tokens beyond a factor 2 at least 3, intervals above 1; with the rollout's routes replayed the interval of the KL ratio covers 1.",
 		Setup: "bf16 rollouts scored in fp32. Natural: chain-base against its dense twin of equal active width, warm-started alike, on the task's prompts. " +
 			"Amplified: random models of 8 layers, 128 tokens.",
-		LeftOut: "The comparison at equal total parameters.",
-		Version: 1,
+		LeftOut:  "The comparison at equal total parameters.",
+		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
+		Version:  1,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
 			models, err := e.routed(ctx)

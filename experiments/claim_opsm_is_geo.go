@@ -24,6 +24,7 @@ func opsmIsGeo() Claim {
 		Figure:    "mask iff A < 0 and mean log(mu/pi) > delta, i.e. geometric ratio below exp(-delta)",
 		Threshold: "The two sets of tokens are equal at every delta. Pass rate after training on rollouts eight updates old: negatives only minus both signs above 0 in every seed, interval above 0; positives only is worst in every seed.",
 		Setup:     "Sets: a batch after four updates, delta 0.001, 0.01, 0.05. Training: GRPO on chain-base, equal fp32 engines, lag 8, delta 0.01; pass rate over the last three evaluations of 256 held-out prompts.",
+		Commands:  []string{"simulate train headline --set 'schedule={name: lag, k: 8}' --set 'correction.masks=[{name: opsm, delta: 0.01}]' --set steps=120"},
 		Version:   1,
 		Measure:   measureOPSM,
 		Judge:     judgeOPSM,

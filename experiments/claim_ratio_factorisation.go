@@ -25,7 +25,7 @@ func ratioFactorisation() Claim {
 			"and rank correlation 1 with mantissa loss over fp32, fp16, bf16, fp8. Equal engines: 0 in both.",
 		Setup: "A fp32 learner; the share of tokens outside [0.8, 1.2] at the first gradient of a rollout, before any update. " +
 			"Natural: chain-base on the task's prompts. Amplified: chain-base past the stop token. The fp32 rollout engine cuts its sums in four.",
-		Commands: []string{"simulate train default --set rollout.numerics=bf16 --set learner.optimizer.lr=0 --set correction.mode=bypass --set steps=1"},
+		Commands: []string{"simulate train default --set rollout.numerics=bf16 --set learner.optimizer.lr=1e-12 --set correction.mode=bypass --set steps=1"},
 		Version:  1,
 		Measure:  measureFactor,
 		Judge:    judgeFactor,

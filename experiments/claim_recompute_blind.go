@@ -16,11 +16,12 @@ func recomputeBlind() Claim {
 		Figure:    "reward 0.87 to 0.40 in 650 updates with the logged KL flat for 700",
 		Threshold: "Recompute: the interval of the slope of the logged ppo_kl over updates covers 0, the slope of the true k3 between the engines is above 0 in every seed with the interval above 0. " +
 			"Skew (r - 1)A of the engine ratio: opposite signs for A > 0 and A < 0 in every seed, both intervals away from 0.",
-		Setup:   "GRPO on chain-base, four minibatches per rollout, learner in bf16. Natural: fp8 rollouts. Amplified: fp4-all rollouts. Skew: 1,024 responses at the first weights.",
-		LeftOut: "The fall of the reward: the headline and the collapse claims measure it.",
-		Version: 1,
-		Measure: measureBlind,
-		Judge:   judgeBlind,
+		Setup:    "GRPO on chain-base, four minibatches per rollout, learner in bf16. Natural: fp8 rollouts. Amplified: fp4-all rollouts. Skew: 1,024 responses at the first weights.",
+		LeftOut:  "The fall of the reward: the headline and the collapse claims measure it.",
+		Commands: []string{"simulate train headline --set rollout.numerics=fp8-w8a8 --set learner.numerics=bf16 --set learner.minibatches=4 --set steps=120"},
+		Version:  1,
+		Measure:  measureBlind,
+		Judge:    judgeBlind,
 	}
 }
 

@@ -16,9 +16,10 @@ func replayDrop() Claim {
 		Figure:    "KL 1.54e-3 to 7.5e-4; tokens beyond a factor 2 ten times fewer",
 		Threshold: "Exact KL, free over replayed at least 1.5, and the ratio of the shares beyond a factor 2 at least as large, intervals above 1; free > replayed in every seed; " +
 			"replayed minus dense inside ± half of what replay removes.",
-		Setup:   "As moe-vs-dense. The learner recomputes the gates of the replayed experts from its own logits.",
-		LeftOut: "Replay of gate values beside ids: not compared here, so the ordering is free > ids only.",
-		Version: 1,
+		Setup:    "As moe-vs-dense. The learner recomputes the gates of the replayed experts from its own logits.",
+		LeftOut:  "Replay of gate values beside ids: not compared here, so the ordering is free > ids only.",
+		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
+		Version:  1,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
 			models, err := e.routed(ctx)

@@ -21,10 +21,11 @@ func replayHides() Claim {
 		Threshold: "After training under R3: visible over true gap (routes replayed over free, k3) below 0.5, interval below 1; displacement of the router's weights, R3 over none: interval below 1. Reported: true gap, R3 over none.",
 		Setup: "GRPO on chain-base, 200 updates in four minibatches per rollout, fp32 learner; gaps measured after training on 1,024 responses. Natural: bf16 rollouts. Amplified: fp8 rollouts. " +
 			"Displacement: norm of the change of all router weights.",
-		LeftOut: "Replay of a reference model's routes.",
-		Version: 1,
-		Measure: measureReplayHides,
-		Judge:   judgeReplayHides,
+		LeftOut:  "Replay of a reference model's routes.",
+		Commands: []string{"simulate train headline --set rollout.numerics=bf16 --set routing.replay=r3 --set learner.minibatches=4 --set steps=50"},
+		Version:  1,
+		Measure:  measureReplayHides,
+		Judge:    judgeReplayHides,
 	}
 }
 

@@ -19,8 +19,9 @@ func seqVariance() Claim {
 			"Exact: the published powers.",
 		Setup: "Dense twin of chain-base, bf16 rollouts scored in fp32, 4,096 responses of 512 tokens (natural); running sums rounded to bf16, the panel of length-trap (amplified). " +
 			"A finite sample of n weights cannot show an effective share below 1/n; lengths where it fell below 0.1 are left out of the fit.",
-		LeftOut: "The sweep over mantissa bits at a fixed length: fp16-bf16-gap has it.",
-		Version: 1,
+		LeftOut:  "The sweep over mantissa bits at a fixed length: fp16-bf16-gap has it.",
+		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
+		Version:  1,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
 			for _, a := range []struct {

@@ -22,10 +22,11 @@ func trustRegionShape() Claim {
 			"exact KL(mu||pi) after the updates, CISPO over DPPO: interval above 1.",
 		Setup: "Chain-base, bf16 rollouts, fp32 learner. One batch, 24 updates in minibatches at lr 1e-3 from the first weights: by importance sampling without a bound, to see what each rule would cut; " +
 			"by CISPO and DPPO-TV, to see how far each goes. Shares over ten bins of the rollout probability. Amplified: 60 updates at lr 3e-3.",
-		LeftOut: "The reward.",
-		Version: 1,
-		Measure: measureTrust,
-		Judge:   judgeTrust,
+		LeftOut:  "The reward.",
+		Commands: []string{"simulate train headline --set loss=dppo_tv --set learner.minibatches=4 --set learner.optimizer.lr=1e-3"},
+		Version:  1,
+		Measure:  measureTrust,
+		Judge:    judgeTrust,
 	}
 }
 

@@ -21,10 +21,11 @@ func uniqueCompletions() Claim {
 		Threshold: "Distinct completions of equal prompts above 1 in every seed with the variant order, exactly 1 with the fixed one; fp32 at most as many as bf16.",
 		Setup: "Copies of eight prompts decoded greedily among other requests that start and end at different times, 64 slots, so that the number of rows per call wanders. " +
 			"Natural: chain-base past the stop token. Amplified: a random model of 8 layers.",
-		LeftOut: "The cost ratio of the kernels: it belongs to a device.",
-		Version: 1,
-		Measure: measureUnique,
-		Judge:   judgeUnique,
+		LeftOut:  "The cost ratio of the kernels: it belongs to a device.",
+		Commands: []string{"simulate measure --rollout bf16-batch-variant --learner bf16"},
+		Version:  1,
+		Measure:  measureUnique,
+		Judge:    judgeUnique,
 	}
 }
 

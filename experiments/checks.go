@@ -1,0 +1,236 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/experiments/stats"
+)
+
+// Judge collects the checks of a claim.
+type Judge struct {
+	// Seeds are the seeds, and Runs what each measured.
+	Seeds []uint64
+	Runs  []*Observation
+	// Evidence is what the claim's Judge function fills.
+	Evidence Evidence
+}
+
+// Column is a figure of one value, one entry per seed.
+func (j *Judge) Column(name string) []float64 {
+	out := make([]float64, len(j.Runs))
+	for i, o := range j.Runs {
+		out[i] = o.Number(name)
+	}
+	return out
+}
+
+// Each computes a value per seed.
+func (j *Judge) Each(of func(o *Observation) float64) []float64 {
+	out := make([]float64, len(j.Runs))
+	for i, o := range j.Runs {
+		out[i] = of(o)
+	}
+	return out
+}
+
+// Mean is the mean over seeds of a list, entry by entry.
+func (j *Judge) Mean(name string) []float64 {
+	sum := make([]float64, len(j.Runs[0].List(name)))
+	for _, o := range j.Runs {
+		for i, v := range o.List(name) {
+			sum[i] += v / float64(len(j.Runs))
+		}
+	}
+	return sum
+}
+
+func (j *Judge) add(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
+
+// Ratio checks that the geometric mean of a/b is at least r, with the interval
+// above 1.
+func (j *Judge) Ratio(d Dose, name string, a, b []float64, r float64) {
+	i := stats.Ratio(a, b, stats.Percentile)
+	out := Open
+	switch {
+	case math.IsNaN(i.Estimate):
+	case i.Low > 1 && i.Estimate >= r:
+		out = Passed
+	case i.High < 1:
+		out = Contrary
+	case i.Low > 1 || i.Estimate == 1:
+		out = Failed
+	}
+	j.add(Check{name, d, fmt.Sprintf("≥ %v, interval above 1", r), i, quotients(a, b), out})
+}
+
+// RatioBelow checks that the geometric mean of a/b is below r, with the
+// interval below 1.
+func (j *Judge) RatioBelow(d Dose, name string, a, b []float64, r float64) {
+	i := stats.Ratio(a, b, stats.Percentile)
+	out := Open
+	switch {
+	case math.IsNaN(i.Estimate):
+	case i.High < 1 && i.Estimate < r:
+		out = Passed
+	case i.Low > 1:
+		out = Contrary
+	case i.High < 1 || i.Estimate == 1:
+		out = Failed
+	}
+	j.add(Check{name, d, fmt.Sprintf("< %v, interval below 1", r), i, quotients(a, b), out})
+}
+
+func quotients(a, b []float64) []float64 {
+	q := make([]float64, len(a))
+	for i := range a {
+		q[i] = a[i] / b[i]
+	}
+	return q
+}
+
+// Positive checks that the interval of x lies above zero.
+func (j *Judge) Positive(d Dose, name string, x []float64) { j.Above(d, name, x, 0) }
+
+// Above checks that the interval of x lies above a bound.
+func (j *Judge) Above(d Dose, name string, x []float64, bound float64) {
+	i := stats.Mean(x, stats.Percentile)
+	out := Open
+	switch {
+	case math.IsNaN(i.Estimate):
+	case i.Low > bound:
+		out = Passed
+	case i.High < bound:
+		out = beyond(bound)
+	case i.Low == bound && i.High == bound:
+		out = Failed
+	}
+	j.add(Check{name, d, fmt.Sprintf("interval above %v", bound), i, x, out})
+}
+
+// NotBelow checks that the interval of x does not lie below a value.
+func (j *Judge) NotBelow(d Dose, name string, x []float64, value float64) {
+	i := stats.Mean(x, stats.Percentile)
+	out := Passed
+	if !(i.High >= value) {
+		out = Failed
+	}
+	j.add(Check{name, d, fmt.Sprintf("interval not below %v", value), i, x, out})
+}
+
+// Below checks that the interval of x lies below a bound.
+func (j *Judge) Below(d Dose, name string, x []float64, bound float64) {
+	i := stats.Mean(x, stats.Percentile)
+	out := Open
+	switch {
+	case math.IsNaN(i.Estimate):
+	case i.High < bound:
+		out = Passed
+	case i.Low > bound:
+		out = beyond(bound)
+	case i.Low == bound && i.High == bound:
+		out = Failed
+	}
+	j.add(Check{name, d, fmt.Sprintf("interval below %v", bound), i, x, out})
+}
+
+// beyond is the mark of an interval on the wrong side of a bound: contrary to
+// a direction, but merely too small or too large for any other threshold.
+func beyond(bound float64) Mark {
+	if bound == 0 {
+		return Contrary
+	}
+	return Failed
+}
+
+// Within checks that the interval of x lies inside [low, high].
+func (j *Judge) Within(d Dose, name string, x []float64, low, high float64) {
+	i := stats.Mean(x, stats.Percentile)
+	out := Open
+	switch {
+	case math.IsNaN(i.Estimate):
+	case i.Low >= low && i.High <= high:
+		out = Passed
+	case i.Low > high || i.High < low:
+		out = Failed
+	}
+	j.add(Check{name, d, fmt.Sprintf("interval inside [%v, %v]", low, high), i, x, out})
+}
+
+// Covers checks that the interval of x holds a value.
+func (j *Judge) Covers(d Dose, name string, x []float64, value float64) {
+	i := stats.Mean(x, stats.Percentile)
+	out := Failed
+	if i.Low <= value && value <= i.High || i.N < 2 {
+		out = Passed
+	}
+	j.add(Check{name, d, fmt.Sprintf("interval holds %v", value), i, x, out})
+}
+
+// Always checks that x is above a bound in every seed, nine tenths of them from
+// ten seeds on.
+func (j *Judge) Always(d Dose, name string, x []float64, bound float64) {
+	above, below := 0, 0
+	for _, v := range x {
+		switch {
+		case v > bound:
+			above++
+		case v < 0:
+			below++
+		}
+	}
+	out := Failed
+	switch {
+	case stats.Consistent(above, len(x)):
+		out = Passed
+	case stats.Consistent(below, len(x)):
+		out = Contrary
+	}
+	j.add(Check{name, d, fmt.Sprintf("> %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
+}
+
+// AtMost checks that no seed exceeds a bound.
+func (j *Judge) AtMost(d Dose, name string, x []float64, bound float64) {
+	out := Passed
+	for _, v := range x {
+		if !(v <= bound) {
+			out = Failed
+		}
+	}
+	j.add(Check{name, d, fmt.Sprintf("≤ %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
+}
+
+// Zero checks that every seed is exactly zero.
+func (j *Judge) Zero(d Dose, name string, x []float64) {
+	out := Passed
+	for _, v := range x {
+		if v != 0 {
+			out = Failed
+		}
+	}
+	j.add(Check{name, d, "exactly 0", stats.Mean(x, stats.Percentile), x, out})
+}
+
+// Equivalent checks that the interval of x lies inside ±delta, where delta is
+// half of the effect of a positive control.
+func (j *Judge) Equivalent(d Dose, name string, x []float64, delta float64) {
+	i := stats.Mean(x, stats.Percentile)
+	out := Open
+	switch {
+	case stats.Equivalent(i, delta), i.N < 2 && math.Abs(i.Estimate) < delta:
+		out = Passed
+	case i.Low > delta || i.High < -delta:
+		out = Failed
+	}
+	j.add(Check{name, d, fmt.Sprintf("inside ±%.3g", delta), i, x, out})
+}
+
+// Report prints a figure that is not judged.
+func (j *Judge) Report(d Dose, name string, x []float64) {
+	j.add(Check{name, d, "reported", stats.Mean(x, stats.Percentile), x, Reported})
+}
+
+// ReportRatio prints a ratio that is not judged.
+func (j *Judge) ReportRatio(d Dose, name string, a, b []float64) {
+	j.add(Check{name, d, "reported", stats.Ratio(a, b, stats.Percentile), quotients(a, b), Reported})
+}
