@@ -18,11 +18,11 @@ func TestAllocations(t *testing.T) {
 		{"advantage=optimal_token_baseline", "kl=exact", "rollout.top_p=1"},
 		{"advantage=remax", "correction.masks=[trm]", "loss=dppo_kl"},
 	} {
-		var median [2]uint64
+		var median, bytes [2]uint64
 		var tokens [2]int
 		for i, group := range []int{4, 32} {
 			s := sessionOf(t, Options{}, append(sets, fmt.Sprintf("rollout.group=%d", group), "eval.every=0", "learner.optimizer.lr=1e-6")...)
-			var counts []uint64
+			var counts, sizes []uint64
 			var before, after runtime.MemStats
 			for step := range 15 {
 				runtime.ReadMemStats(&before)
@@ -31,13 +31,20 @@ func TestAllocations(t *testing.T) {
 				}
 				runtime.ReadMemStats(&after)
 				counts = append(counts, after.Mallocs-before.Mallocs)
+				sizes = append(sizes, after.TotalAlloc-before.TotalAlloc)
 				tokens[i] += s.batch.Tokens() / 15
 			}
 			slices.Sort(counts)
-			median[i] = counts[len(counts)/2]
+			slices.Sort(sizes)
+			median[i], bytes[i] = counts[len(counts)/2], sizes[len(sizes)/2]
 		}
 		if few, many := median[0], median[1]; many > few+20 || few > 500 {
 			t.Errorf("%v: %d allocations in a step of %d tokens, %d in one of %d", sets, few, tokens[0], many, tokens[1])
+		}
+		// Recorded routes are new memory for each batch, a byte each; a column of
+		// float64 would be eight bytes per token more.
+		if few, many := bytes[0], bytes[1]; many > few+8*uint64(tokens[1]-tokens[0]) {
+			t.Errorf("%v: %d bytes in a step of %d tokens, %d in one of %d", sets, few, tokens[0], many, tokens[1])
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/guard"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/reward"
 	"driftlab/trainer/task"
 )
 
@@ -62,7 +63,7 @@ func TestColumns(t *testing.T) {
 // engine, and checks that it leaves no trace in the run.
 func TestGreedyReward(t *testing.T) {
 	load := func(advantage string) *session {
-		r, err := recipe.Load("default", "name=greedy", "task.difficulty=[3, 5]", "rollout.prompts=6", "rollout.group=2", "rollout.max_tokens=32",
+		r, err := recipe.Load("default", "name=greedy", "task.difficulty=[3, 4]", "rollout.prompts=6", "rollout.group=2", "rollout.max_tokens=32",
 			"rollout.numerics=bf16", "rollout.temperature=2", "advantage="+advantage,
 			"reward=[exact, {name: length_anchor, by: prompt_tokens, solved: 0, coef: 1}]")
 		if err != nil {
@@ -74,12 +75,16 @@ func TestGreedyReward(t *testing.T) {
 		}
 		s := newSession(r, p, nil, Options{})
 		t.Cleanup(s.close)
+		// Anchors that some answers exceed: the checkpoint's have nearly one length.
+		if err := s.parts[1].(*reward.Anchor).UnmarshalBinary([]byte(`{"12":5,"15":50}`)); err != nil {
+			t.Fatal(err)
+		}
 		return s
 	}
 	s, without := load("remax"), load("reinforce")
 	other := rollout.New(s.recipe.Model, s.recipe.Rollout.Numerics, 3, 1)
 	defer other.Close()
-	right := 0
+	right, penalised := 0, false
 	for step := range 3 {
 		other.Publish(s.learner.Params(), 0)
 		without.learner.Params().CopyFrom(s.learner.Params())
@@ -93,24 +98,45 @@ func TestGreedyReward(t *testing.T) {
 		if !slices.Equal(s.batch.Reward, without.batch.Reward) {
 			t.Error("greedy responses change the rewards of sampled ones")
 		}
-		for i, p := range s.prompts {
-			var b batch.Batch
-			other.Generate(&b, []rollout.Request{{Prompt: p.Tokens}}, rollout.Sampling{TopP: 1, MaxTokens: 32, Stop: task.EOS})
-			want := 0.0
-			if s.task.Verify(p, b.Token).Correct {
-				want, right = 1, right+1
+		// The parts of the reward as they are after the sampled responses.
+		var parts []reward.Shaper
+		for i, part := range s.recipe.Reward {
+			parts = append(parts, part.New())
+			if a, ok := parts[i].(*reward.Anchor); ok {
+				state, _ := s.parts[i].(*reward.Anchor).MarshalBinary()
+				if err := a.UnmarshalBinary(state); err != nil {
+					t.Fatal(err)
+				}
 			}
-			// A right answer may be longer than an anchor set by a sampled one.
-			if got := s.batch.GreedyReward[i]; got != want && !(want == 1 && got < 1 && got > 0) {
+		}
+		var b batch.Batch
+		var requests []rollout.Request
+		for i := 0; i < len(s.prompts); i += 2 {
+			requests = append(requests, rollout.Request{Prompt: s.prompts[i].Tokens})
+			b.Group, b.PromptID = append(b.Group, i/2), append(b.PromptID, s.prompts[i].ID)
+		}
+		other.Generate(&b, requests, rollout.Sampling{TopP: 1, MaxTokens: 32, Stop: task.EOS})
+		var verdicts []task.Verdict
+		for i := range requests {
+			from, to := b.Span(i)
+			verdicts = append(verdicts, s.task.Verify(s.prompts[2*i], b.Token[from:to]))
+		}
+		if err := reward.NewScorer(parts...).Score(&b, verdicts); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range s.batch.GreedyReward {
+			if want := b.Reward[i/2]; got != want {
 				t.Errorf("step %d, response %d: greedy reward %v, want %v", step, i, got, want)
 			}
+			penalised = penalised || s.batch.GreedyReward[i] != 0 && s.batch.GreedyReward[i] != 1
+			right += int(math.Ceil(b.Reward[i/2]))
 		}
 		if err := s.score(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if right == 0 {
-		t.Error("no greedy answer is right: nothing was tested")
+	if right == 0 || !penalised {
+		t.Errorf("%d greedy answers are right, penalties %v: too little was tested", right, penalised)
 	}
 }
 

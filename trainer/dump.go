@@ -13,20 +13,15 @@ func (s *session) dump(step int) error {
 	if s.options.Dump == nil {
 		return nil
 	}
-	old := s.batch
-	var now batch.Batch
+	old, now := &s.batch, batch.Batch{}
 	now.Offsets, now.Prompt, now.Token, now.Mask = old.Offsets, old.Prompt, old.Token, old.Mask
 	now.RoutesRoll, now.PromptRoutes = old.RoutesRoll, old.PromptRoutes
-	now.RoutesOld, now.PromptRoutesOld = old.RoutesOld, old.PromptRoutesOld
-	replay := s.replay
-	if replay == learner.ReplayOld {
-		// Scoring records routes over those it follows: give it a copy.
-		now.RoutesOld = append([]uint8(nil), old.RoutesOld...)
-	} else {
-		now.RoutesOld, now.PromptRoutesOld = nil, nil
+	if s.replay == learner.ReplayOld {
+		// The pass follows these and records them again, unchanged.
+		now.RoutesOld, now.PromptRoutesOld = old.RoutesOld, old.PromptRoutesOld
 	}
-	s.learner.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: s.recipe.Rollout.Temperature, Replay: replay})
-	return writeDump(s.options.Dump, s.recipe.Name, step+1, s.recipe.Rollout, &old, now.LogpOld)
+	s.learner.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: s.recipe.Rollout.Temperature, Replay: s.replay})
+	return writeDump(s.options.Dump, s.recipe.Name, step+1, s.recipe.Rollout, old, now.LogpOld)
 }
 
 // writeDump writes the responses of a batch.

@@ -93,6 +93,9 @@ func (s *session) minibatch(m int) *batch.Batch {
 			s.rows = append(s.rows, u*per+i)
 		}
 	}
+	logp, dist := s.mini.Logp, s.mini.Dist
 	s.batch.Select(&s.mini, s.rows)
+	// The batch has no such columns; the gradient fills them, in the same memory.
+	s.mini.Logp, s.mini.Dist = logp[:0], dist[:0]
 	return &s.mini
 }

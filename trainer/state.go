@@ -23,9 +23,8 @@ type snapshot struct {
 	Updates int     `json:"updates"`
 	Scale   float64 `json:"scale"`
 	Clean   int     `json:"clean"`
-	// Oldest and Newest are the versions kept for the schedule.
+	// Oldest is the oldest version kept for the schedule, the newest the last update's.
 	Oldest int `json:"oldest"`
-	Newest int `json:"newest"`
 }
 
 // The names of the file's tensors.
@@ -52,7 +51,7 @@ func (s *session) save(b *book, done int) error {
 	}
 	state := s.learner.State()
 	text, err := json.Marshal(snapshot{Done: done, Updates: state.Updates, Scale: state.Scale, Clean: state.Clean,
-		Oldest: s.versions.oldest, Newest: s.versions.newest})
+		Oldest: s.versions.oldest})
 	if err != nil {
 		return err
 	}
@@ -105,16 +104,15 @@ func (s *session) take(file *safetensors.File) (done int, err error) {
 		return 0, fmt.Errorf("metadata: %w", err)
 	}
 	p := s.learner.Params()
-	if n := meta.Newest - meta.Oldest; n < 0 || n >= len(s.versions.ring) || meta.Oldest < 0 {
-		return 0, fmt.Errorf("holds the versions %d to %d, the schedule keeps %d", meta.Oldest, meta.Newest, len(s.versions.ring))
+	if oldest := max(0, meta.Updates+1-len(s.versions.ring)); meta.Oldest != oldest {
+		return 0, fmt.Errorf("holds versions from %d, the schedule needs them from %d", meta.Oldest, oldest)
 	}
-	for v := meta.Oldest; v <= meta.Newest; v++ {
+	for v := meta.Oldest; v <= meta.Updates; v++ {
 		if err := read(file, fmt.Sprintf(versionTensor, v), p.Theta); err != nil {
 			return 0, err
 		}
 		s.versions.add(p, v)
 	}
-	s.versions.oldest = meta.Oldest
 	state := learner.State{First: make([]float32, len(p.Theta)), Second: make([]float32, len(p.Theta)),
 		Updates: meta.Updates, Scale: meta.Scale, Clean: meta.Clean}
 	for _, t := range []struct {
