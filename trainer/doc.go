@@ -3,7 +3,7 @@
 //
 // One step, as the data sees it (batch.Batch is the traveller):
 //
-//	prompts -> rollout.Generate -> reward -> learner.Score -> correction -> advantage
+//	prompts -> rollout.Generate -> reward -> learner.Score -> correction -> advantage -> diagnose
 //	        -> per minibatch: learner.Gradient(loss) -> guards -> learner.Update
 //	        -> weights published to the rollout engine, as the schedule says
 //
@@ -11,8 +11,16 @@
 // byte for byte on any number of cores. Measure compares two engines at equal
 // weights, Pretrain makes base checkpoints. Every random number is drawn from
 // a stream named by the seed, the step and its purpose, so a run that was
-// interrupted continues as if it had not been.
+// interrupted continues as if it had not been; what methods remember from step
+// to step is part of its snapshot.
+//
+// What methods need beyond log-probs is recorded only where a recipe names one
+// that reads it: greedy rewards by one more rollout per prompt, score norms by
+// one backward pass per response, the log-probs of a frozen reference or
+// teacher, full distributions. Values come from a critic that is linear in the
+// learner's final hidden state and fitted to the returns of earlier steps:
+// enough for a baseline that is honest, not a second network.
 //
 // What it is not: it holds no method. The rooms below it (task, reward,
-// advantage, correction, loss, schedule, diagnose) do, each on its own.
+// advantage, correction, loss, schedule, guard, diagnose) do, each on its own.
 package trainer

@@ -18,7 +18,7 @@
 // The text and the value are two forms of the same thing: Parse(r.YAML())
 // equals r, and equal recipes have equal bytes.
 //
-// # Three forms of the same field
+// # Short forms
 //
 // A method is a mapping with its name and parameters, or its name alone:
 //
@@ -29,6 +29,11 @@
 //
 //	numerics: bf16
 //	numerics: {base: bf16, head: fp32}
+//
+// A correction is a published one by its name, or what differs from it:
+//
+//	correction: decoupled_token_is
+//	correction: {preset: decoupled_token_is, clamp: 10}
 //
 // The model section may be left out: the checkpoint then brings it.
 //
