@@ -28,7 +28,8 @@ type Result struct {
 	Summary results.Summary
 	// Record holds the figures of every step, as they would be read back.
 	Record *results.Record
-	// Params are the final weights, nil if the run was stopped by what it found.
+	// Params are the final weights. Those of a stopped run may not be finite, and
+	// are nil where the run was read from its record.
 	Params *model.Params
 }
 
@@ -193,11 +194,7 @@ func (s *session) run(ctx context.Context, b *book, first int) (*Result, error) 
 		return nil, err
 	}
 	b.record.Summary = &summary
-	result := &Result{Summary: summary, Record: b.record}
-	if failure == nil {
-		result.Params = s.learner.Params()
-	}
-	return result, failure
+	return &Result{Summary: summary, Record: b.record, Params: s.learner.Params()}, failure
 }
 
 // interrupt saves what there is, so that the run can be taken up again.
