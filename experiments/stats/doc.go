@@ -16,9 +16,9 @@
 //
 // A bootstrap over five values has only 126 distinct resamples. On normal data
 // its 95 % interval covers the truth in 82 % of cases (1,000 trials; the tests
-// bound it), in 89 % at ten seeds and 93 % at twenty, with either method. That is why verdicts ask for a
-// sign in all five seeds, or a threshold well beyond the bound, in addition.
-// Claims use the percentile method.
+// bound it), in 89 % at ten seeds and 93 % at twenty, with either method. That
+// is why verdicts ask for a sign in all five seeds, or a threshold well beyond
+// the bound, in addition. Claims use the percentile method.
 //
 // What it is not: no models are fitted and nothing is printed. Distributions
 // come from gonum.
