@@ -3,8 +3,10 @@ package trainer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"driftlab/engine/learner"
 	"driftlab/model/safetensors"
@@ -95,6 +97,29 @@ func (s *session) restore(path string) (done int, err error) {
 		return 0, fmt.Errorf("%s: %w: remove the folder to start again", path, err)
 	}
 	return done, nil
+}
+
+// SnapshotStep returns how many steps the run in dir will not make again when
+// it is taken up: those of its last snapshot, 0 without one. A dump is resumed
+// from there.
+func SnapshotStep(dir string) (int, error) {
+	path := filepath.Join(dir, stateFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	file, err := safetensors.Parse(data)
+	var meta snapshot
+	if err == nil {
+		err = json.Unmarshal([]byte(file.Metadata["driftlab"]), &meta)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w: remove the folder to start again", path, err)
+	}
+	return meta.Done, nil
 }
 
 // take restores the session from a snapshot.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"driftlab/results"
@@ -60,10 +61,7 @@ func (c *trainCmd) Run(a *app) error {
 		if results.Finished(dir) {
 			return bad("--dump: the run in %s is finished and will not be run again; choose another folder with --out", dir)
 		}
-		if results.Exists(dir) {
-			return bad("--dump: the run in %s has begun without it or was interrupted; choose another folder with --out", dir)
-		}
-		if options.Dump, err = results.CreateDump(c.Dump); err != nil {
+		if options.Dump, err = openDump(c.Dump, dir); err != nil {
 			return err
 		}
 	}
@@ -118,4 +116,20 @@ func summaryTable(s results.Summary) *results.Table {
 		t.Add(results.Word(m.Name), results.Number(m.Value, 4))
 	}
 	return t
+}
+
+// openDump begins the dump of a run, or takes up that of an interrupted one: a
+// dump holds every step of its run or is not made.
+func openDump(path, dir string) (*results.DumpWriter, error) {
+	if !results.Exists(dir) {
+		return results.CreateDump(path)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, bad("--dump: the run in %s has begun without it; choose another folder with --out", dir)
+	}
+	done, err := trainer.SnapshotStep(dir)
+	if err != nil {
+		return nil, err
+	}
+	return results.ResumeDump(path, done)
 }
