@@ -15,12 +15,14 @@ func (s *session) dump(step int) error {
 	}
 	old, now := &s.batch, batch.Batch{}
 	now.Offsets, now.Prompt, now.Token, now.Mask = old.Offsets, old.Prompt, old.Token, old.Mask
+	now.Support = old.Support
 	now.RoutesRoll, now.PromptRoutes = old.RoutesRoll, old.PromptRoutes
 	if s.replay == learner.ReplayOld {
 		// The pass follows these and records them again, unchanged.
 		now.RoutesOld, now.PromptRoutesOld = old.RoutesOld, old.PromptRoutesOld
 	}
-	s.learner.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: s.recipe.Rollout.Temperature, Replay: s.replay})
+	s.learner.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: s.recipe.Rollout.Temperature,
+		Replay: s.replay, Support: s.recipe.Support.Replay})
 	return writeDump(s.options.Dump, s.recipe.Name, step+1, s.recipe.Rollout, old, now.LogpOld)
 }
 

@@ -144,11 +144,11 @@ func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout
 	scorer.Publish(p, 0)
 
 	b := new(batch.Batch)
-	sampler.Generate(b, requests, sampling(r.Rollout))
+	sampler.Generate(b, requests, sampling(r))
 	for i := range requests {
 		b.Group = append(b.Group, i/r.Rollout.Group)
 	}
-	options := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Distributions: true}
+	options := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Support: r.Support.Replay, Distributions: true}
 	out := PairGap{Rollout: pair.Rollout.Name, Learner: pair.Learner.Name}
 	if !r.Model.Dense() {
 		options.Replay = learner.ReplayRollout

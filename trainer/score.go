@@ -12,7 +12,7 @@ func (s *session) score() error {
 	r, b := &s.recipe, &s.batch
 	options := learner.ScoreOptions{
 		Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: s.replay,
-		Distributions: true, SumSquares: s.columns.sumSquares,
+		Support: r.Support.Replay, Distributions: true, SumSquares: s.columns.sumSquares,
 	}
 	if s.replay == learner.ReplayOld {
 		options.Replay = learner.ReplayNone // the routes this pass records are the ones replayed later
@@ -27,13 +27,15 @@ func (s *session) score() error {
 	}
 	if s.teacher != nil {
 		// Another model's routes mean nothing to it.
-		s.teacher.Score(b, learner.ScoreOptions{Column: learner.Teacher, Temperature: r.Rollout.Temperature, Replay: learner.ReplayNone})
+		s.teacher.Score(b, learner.ScoreOptions{Column: learner.Teacher, Temperature: r.Rollout.Temperature, Replay: learner.ReplayNone,
+			Support: r.Support.Replay})
 	}
 	if !s.columns.scoreNorm {
 		return nil
 	}
 	var err error
-	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, b, learner.StepOptions{Temperature: r.Rollout.Temperature, Replay: s.replay})
+	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, b, learner.StepOptions{
+		Temperature: r.Rollout.Temperature, Replay: s.replay, Support: r.Support.Replay})
 	return err
 }
 

@@ -167,7 +167,7 @@ func (s *session) generate(step int) {
 			b.PromptID = append(b.PromptID, p.ID)
 		}
 	}
-	s.engine.Generate(b, s.requests, sampling(r.Rollout))
+	s.engine.Generate(b, s.requests, sampling(*r))
 	b.LearnerVersion = s.learner.Updates()
 	b.Turn = zeros(b.Turn, b.Tokens()) // every task has a single turn
 }

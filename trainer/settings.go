@@ -22,10 +22,12 @@ func learnerSettings(l recipe.Learner, o recipe.Optimizer) learner.Settings {
 	return s
 }
 
-// sampling translates a recipe's rollout section.
-func sampling(r recipe.Rollout) rollout.Sampling {
+// sampling translates a recipe's rollout section. Distributions of the two
+// engines are over the same tokens: the support's if it is replayed.
+func sampling(r recipe.Recipe) rollout.Sampling {
+	o := r.Rollout
 	return rollout.Sampling{
-		Temperature: r.Temperature, TopK: r.TopK, TopP: r.TopP, MaxTokens: r.MaxTokens,
-		Stop: task.EOS, LogProbs: rollout.LogProbs(r.LogProbs), Distributions: true,
+		Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MaxTokens: o.MaxTokens,
+		Stop: task.EOS, LogProbs: rollout.LogProbs(o.LogProbs), Distributions: true, OnSupport: r.Support.Replay,
 	}
 }

@@ -55,7 +55,7 @@ func TestLag(t *testing.T) {
 		}
 		byHand.Publish(history[version], version)
 		var b batch.Batch
-		byHand.Generate(&b, s.requests, sampling(s.recipe.Rollout))
+		byHand.Generate(&b, s.requests, sampling(s.recipe))
 		if !slices.Equal(b.Token, s.batch.Token) || !slices.Equal(b.LogpRoll, s.batch.LogpRoll) {
 			t.Errorf("step %d: the responses are not those of version %d", step, version)
 		}

@@ -29,6 +29,9 @@ type StepOptions struct {
 	Temperature float64
 	// Replay says whose routes to follow.
 	Replay Replay
+	// Support replays each token's recorded sampling support, as in ScoreOptions;
+	// the gradient is that of the restricted policy.
+	Support bool
 	// Distributions keeps the full log-probs in the batch's Dist, Entropy their
 	// entropies in its Entropy, which else stay those of the scoring pass.
 	Distributions, Entropy bool
@@ -192,10 +195,10 @@ func (l *Learner) headAndLoss() error {
 // evaluate runs the head, fills the batch's columns and computes the loss.
 func (l *Learner) evaluate() error {
 	l.pass.ForwardHead()
-	l.logSoftmax(l.options.Temperature)
 	b := l.batch
+	l.distribute(b, l.options.Temperature, l.options.Support)
 	b.Vocab = l.config.Vocab
-	b.Logp = l.sampled(b.Logp, b)
+	b.Logp = l.sampled(b.Logp)
 	if l.options.Entropy {
 		b.Entropy = l.entropies(b.Entropy)
 	}
@@ -214,6 +217,9 @@ func (l *Learner) evaluate() error {
 // through the head:
 //
 //	dlogits = (dlogp·(onehot(token) - p) + dLogits)/temperature
+//
+// On a replayed support p is the restricted policy, zero outside, and so is
+// the gradient.
 func (l *Learner) headGradient() error {
 	v := l.config.Vocab
 	l.dlogits = resized(l.dlogits, len(l.targets)*v)

@@ -1,6 +1,8 @@
 package learner_test
 
 import (
+	"math"
+
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
 )
@@ -39,6 +41,9 @@ func (o *linear) Eval(out *loss.Grad, b *batch.Batch) error {
 		out.Loss += o.entropy * h
 		for v := range b.Vocab {
 			lp := float64(b.Dist[n*b.Vocab+v])
+			if math.IsInf(lp, -1) {
+				continue // outside a replayed support
+			}
 			out.DLogits[n*b.Vocab+v] -= o.entropy * exp(lp) * (lp + h)
 		}
 	}

@@ -37,6 +37,7 @@ func (l *Learner) cutOut(b *batch.Batch, i int) {
 	r, per := &l.response, b.Layers*b.TopK
 	r.Offsets = append(r.Offsets[:0], 0, to-from)
 	r.Prompt, r.Token, r.Mask = b.Prompt[i:i+1], b.Token[from:to], b.Mask[from:to]
+	r.Support = rows(b.Support, from, to)
 	r.Layers, r.TopK = b.Layers, b.TopK
 	r.RoutesRoll, r.PromptRoutes = rows(b.RoutesRoll, from*per, to*per), rows(b.PromptRoutes, i, i+1)
 	r.RoutesOld, r.PromptRoutesOld = rows(b.RoutesOld, from*per, to*per), rows(b.PromptRoutesOld, i, i+1)

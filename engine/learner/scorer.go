@@ -2,6 +2,7 @@ package learner
 
 import (
 	"fmt"
+	"slices"
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
@@ -43,6 +44,11 @@ type ScoreOptions struct {
 	Temperature float64
 	// Replay says whose routes to follow.
 	Replay Replay
+	// Support replays each token's recorded sampling support (Keep Sampling Mask,
+	// arXiv:2512.02556): log-probs, entropy, sum of squares and distributions are
+	// those of the policy restricted to it, outside of which a distribution holds
+	// -Inf. Tokens drawn without truncation are as ever.
+	Support bool
 	// Distributions keeps the full next-token log-probs, SumSquares their sum of
 	// squared probabilities; columns that are not wanted are nil afterwards.
 	Distributions, SumSquares bool
@@ -61,6 +67,8 @@ type Scorer struct {
 	replay  []uint8
 	logp    []float32 // [tokens, vocab] log-probs of the last pass
 	probs   []float32 // [tokens, vocab] and their exponentials
+	chosen  []float64 // [tokens] log-prob of each response token
+	support engine.Support
 }
 
 // NewScorer returns a scorer for models of that shape.
@@ -79,22 +87,22 @@ func (s *Scorer) Score(b *batch.Batch, o ScoreOptions) {
 	s.layOut(b)
 	s.pass.Begin(s.weights, &s.pack, engine.Options{Replay: s.replayed(b, o.Replay)})
 	s.pass.Forward()
-	s.logSoftmax(o.Temperature)
+	s.distribute(b, o.Temperature, o.Support)
 	if o.Column != Teacher {
 		b.Vocab = s.config.Vocab
 	}
 	switch o.Column {
 	case Old:
-		b.LogpOld = s.sampled(b.LogpOld, b)
+		b.LogpOld = s.sampled(b.LogpOld)
 		b.Entropy = s.entropies(b.Entropy)
 		b.SumSquares = s.sumSquares(b.SumSquares, o.SumSquares)
 		s.recordRoutes(b)
 		b.DistOld = s.distributions(b.DistOld, o.Distributions)
 	case Reference:
-		b.LogpRef = s.sampled(b.LogpRef, b)
+		b.LogpRef = s.sampled(b.LogpRef)
 		b.DistRef = s.distributions(b.DistRef, o.Distributions)
 	case Teacher:
-		b.LogpTeacher = s.sampled(b.LogpTeacher, b)
+		b.LogpTeacher = s.sampled(b.LogpTeacher)
 	}
 }
 
@@ -187,22 +195,48 @@ func (s *Scorer) recordRoutes(b *batch.Batch) {
 	}
 }
 
-// logSoftmax turns the logits of the last pass into log-probs and probabilities.
-func (s *Scorer) logSoftmax(temperature float64) {
+// distribute turns the logits of the last pass into log-probs and
+// probabilities, and restricts them to the recorded supports if they are
+// replayed.
+func (s *Scorer) distribute(b *batch.Batch, temperature float64, onSupport bool) {
 	logits := s.pass.Logits()
 	s.logp, s.probs = resized(s.logp, len(logits)), resized(s.probs, len(logits))
 	kernel.LogSoftmaxRows(s.logp, logits, len(s.targets), s.config.Vocab, float32(1/temperature))
 	kernel.Exp(s.probs, s.logp)
+	s.chosen = resized(s.chosen, len(s.targets))
+	for n := range s.chosen {
+		s.chosen[n] = float64(s.logp[n*s.config.Vocab+int(b.Token[n])])
+	}
+	if onSupport {
+		s.restrict(b)
+	}
+}
+
+// restrict moves log-probs and probabilities onto the recorded supports. It
+// panics where none was recorded, or where a sampled token lies outside its
+// own: a pass over the whole vocabulary would look like one on the support.
+func (s *Scorer) restrict(b *batch.Batch) {
+	if len(b.Support) != b.Tokens() {
+		panic(fmt.Sprintf("learner: %d sampling supports to replay, %d tokens", len(b.Support), b.Tokens()))
+	}
+	v := s.config.Vocab
+	for n, kept := range b.Support {
+		if kept == nil {
+			continue
+		}
+		if _, found := slices.BinarySearch(kept, b.Token[n]); !found {
+			panic(fmt.Sprintf("learner: token %d is not in its sampling support %v", b.Token[n], kept))
+		}
+		logp, probs := s.logp[n*v:(n+1)*v], s.probs[n*v:(n+1)*v]
+		logMass := s.support.LogMass(logp, probs, kept)
+		s.chosen[n] -= logMass
+		engine.Restrict(logp, kept, logMass)
+		kernel.Exp(probs, logp)
+	}
 }
 
 // sampled returns the log-prob of each response token.
-func (s *Scorer) sampled(dst []float64, b *batch.Batch) []float64 {
-	dst = resized(dst, len(s.targets))
-	for n := range dst {
-		dst[n] = float64(s.logp[n*s.config.Vocab+int(b.Token[n])])
-	}
-	return dst
-}
+func (s *Scorer) sampled(dst []float64) []float64 { return append(dst[:0], s.chosen...) }
 
 // entropies returns the entropy of each next-token distribution, in nats; a
 // probability of zero adds nothing.

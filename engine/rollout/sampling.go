@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"driftlab/engine"
 	"driftlab/engine/kernel"
 )
 
@@ -40,6 +41,9 @@ type Sampling struct {
 	// Distributions records the full next-token log-probs of every token, at
 	// the sampling temperature and before truncation.
 	Distributions bool
+	// OnSupport records them after truncation instead: on the sampling support,
+	// -Inf outside. It changes no other column.
+	OnSupport bool
 }
 
 // check panics on values a recipe's validation does not let through.
@@ -93,11 +97,14 @@ func (m *sampler) draw(logits []float32, s Sampling, rng *rand.PCG) drawn {
 	d.token = m.pick(d.support, d.kept, rng)
 	d.logp = float64(m.logp[d.token])
 	if d.support != nil {
-		d.logp -= float64(kernel.Log32(float32(d.kept))) // math.Log differs between processors
+		d.logp -= engine.LogOfMass(d.kept)
 	}
 	if s.LogProbs == Raw {
 		kernel.LogSoftmax(m.probs, logits, n, 1)
 		d.logp = float64(m.probs[d.token])
+	}
+	if s.OnSupport && d.support != nil {
+		engine.Restrict(m.logp, d.support, engine.LogOfMass(d.kept))
 	}
 	return d
 }

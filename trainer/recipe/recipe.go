@@ -45,6 +45,8 @@ type Recipe struct {
 	Schedule Choice[schedule.Schedule] `yaml:"schedule"`
 	// Routing says whether recorded expert choices are replayed in the learner.
 	Routing Routing `yaml:"routing"`
+	// Support says whether recorded sampling supports are replayed in the learner.
+	Support Support `yaml:"support"`
 	// Reward lists the parts whose sum is the reward; one alone needs no list.
 	// Default exact: 1 for a correct response, else 0.
 	Reward Reward `yaml:"reward"`
@@ -150,6 +152,18 @@ type Routing struct {
 	// replayed in both). Default none. Sources: 2507.18071 (r2, GSPO's routing
 	// replay), 2510.11370 (r3).
 	Replay string `yaml:"replay"`
+}
+
+// Support says over which tokens the learner normalises its policy.
+type Support struct {
+	// Replay restricts the learner's policies (current, old, reference, teacher)
+	// to the tokens that the rollout engine's top_k and top_p kept, each token's
+	// set as it was recorded: log-probs, entropies, distributions and gradient.
+	// Without it every ratio to a truncated rollout policy is too small by the
+	// mass that was kept. It does nothing where nothing is truncated, and needs
+	// rollout.log_probs processed. Default false. Source: 2512.02556, section 3.1
+	// (Keep Sampling Mask).
+	Replay bool `yaml:"replay"`
 }
 
 // Values of Routing.Replay.
