@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -82,8 +84,11 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 	shared := newLab(warm)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(o.Parallel, 1))
+	out := make([]Reproduction, len(claims))
+	left := make([]atomic.Int64, len(claims))
 	for i, c := range claims {
 		runs[i] = make([]*Observation, len(seeds))
+		left[i].Store(int64(len(seeds)))
 		for k, seed := range seeds {
 			group.Go(func() error {
 				if err := ctx.Err(); err != nil {
@@ -95,19 +100,17 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 				}
 				runs[i][k] = observed
 				watch.add(c.ID, seed, kept)
-				return nil
+				if left[i].Add(-1) > 0 {
+					return nil
+				}
+				// The last seed of a claim: its verdict need not wait for the others.
+				out[i] = judge(c, seeds, runs[i], o.Size)
+				return keepVerdict(&out[i], o.Dir)
 			})
 		}
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
-	}
-	out := make([]Reproduction, len(claims))
-	for i, c := range claims {
-		out[i] = judge(c, seeds, runs[i], o.Size)
-		if err := keepVerdict(&out[i], o.Dir); err != nil {
-			return nil, err
-		}
 	}
 	return out, nil
 }
@@ -127,16 +130,19 @@ func (o *ReproduceOptions) seeds() []uint64 {
 	return seeds
 }
 
-// chosen looks the ids up; an unknown one is answered with the nearest.
+// chosen looks the ids up, each once; an unknown one is answered with the nearest.
 func chosen(ids []string) ([]Claim, error) {
 	if len(ids) == 0 {
 		return Claims(), nil
 	}
 	var list []Claim
-	for _, id := range ids {
+	for i, id := range ids {
 		c, ok := Lookup(id)
 		if !ok {
 			return nil, method.UnknownName(id, ClaimIDs())
+		}
+		if slices.Contains(ids[:i], id) {
+			continue
 		}
 		list = append(list, c)
 	}
