@@ -54,13 +54,11 @@ type Pass struct {
 // worker is what one worker owns.
 type worker struct {
 	scratch kernel.Scratch
-	// rowFrom..rowTo and seqFrom..seqTo are the rows and sequences of this pass it computes.
-	rowFrom, rowTo, seqFrom, seqTo int
-	// targetFrom..targetTo are its entries of the pack's targets.
-	targetFrom, targetTo int
-	keys, values         []float32 // one sequence's in the cache's layout, when the pass has no cache
-	projected            []float32 // output of a row-parallel projection
-	qkv                  []float32 // output of the fused projection, one row after the other
+	// span is what it computes of the pass.
+	span
+	keys, values []float32 // one sequence's in the cache's layout, when the pass has no cache
+	projected    []float32 // output of a row-parallel projection
+	qkv          []float32 // output of the fused projection, one row after the other
 }
 
 // layerState is what one layer computed. Rows are the pack's, in order, except

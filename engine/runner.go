@@ -36,12 +36,7 @@ func (r *runner) Part(i int) {
 	p, k := r.pass, &r.pass.workers[i]
 	switch r.stage {
 	case stageForward:
-		p.embedForward(k)
-		for l := range p.config.Layers {
-			p.attentionForward(k, l)
-			p.expertsForward(k, i, l)
-		}
-		p.headForward(k)
+		p.forward(k, i)
 	case stageEmbed:
 		p.embedForward(k)
 	case stageAttention:
