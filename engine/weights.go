@@ -138,10 +138,11 @@ func rounded(dst, src []float32, f precision.Format) []float32 {
 }
 
 // grown returns a slice of length n, in x's memory where it suffices. The
-// contents are unspecified.
+// contents are unspecified. New memory has an eighth to spare: the lengths of
+// responses wander, and a step with a new longest one should not cost memory.
 func grown[T any](x []T, n int) []T {
 	if cap(x) < n {
-		return make([]T, n)
+		return make([]T, n, n+n/8)
 	}
 	return x[:n]
 }

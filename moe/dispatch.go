@@ -59,9 +59,10 @@ func (d *Dispatch) Plan(ids []uint8, rows, topK, experts int) {
 }
 
 // grown returns a slice of length n, reusing the memory of s where it suffices.
+// New memory has an eighth to spare: the sizes of batches wander.
 func grown(s []int32, n int) []int32 {
 	if cap(s) < n {
-		return make([]int32, n)
+		return make([]int32, n, n+n/8)
 	}
 	return s[:n]
 }
