@@ -132,13 +132,8 @@ func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, reque
 
 // measurePair compares two engines.
 func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch) {
-	slots := r.Rollout.Slots
-	if slots == 0 {
-		slots = min(len(requests), evaluationSlots)
-	}
-	sampler := rollout.New(r.Model, pair.Rollout, slots, workers)
+	sampler := rolloutEngine(r, p, pair.Rollout, len(requests), workers)
 	defer sampler.Close()
-	sampler.Publish(p, 0)
 	scorer := learner.NewScorer(r.Model, pair.Learner, workers)
 	defer scorer.Close()
 	scorer.Publish(p, 0)
@@ -160,6 +155,19 @@ func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout
 	scorer.Score(b, options)
 	out.Gap = diagnose.Compare(b)
 	return out, b
+}
+
+// rolloutEngine returns an engine of those numerics that decodes as many
+// requests as a measurement has.
+func rolloutEngine(r recipe.Recipe, p *model.Params, n engine.Numerics, requests, workers int) *rollout.Engine {
+	slots := r.Rollout.Slots
+	if slots == 0 {
+		slots = min(requests, evaluationSlots)
+	}
+	e := rollout.New(r.Model, n, slots, workers)
+	e.SetPrefill(prefill(r.Rollout))
+	e.Publish(p, 0)
+	return e
 }
 
 // grade fills rewards and prompt ids of a measured batch, for its dump.

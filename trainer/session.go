@@ -82,6 +82,7 @@ func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 		slots = r.Rollout.Responses()
 	}
 	s.engine = rollout.New(r.Model, r.Rollout.Numerics, slots, workers)
+	s.engine.SetPrefill(prefill(r.Rollout))
 	s.objective = newObjective(r, s.correct)
 	s.versions.start(p, s.schedule.MaxLag())
 	s.recordFor(p, teacher)

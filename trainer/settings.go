@@ -22,6 +22,11 @@ func learnerSettings(l recipe.Learner, o recipe.Optimizer) learner.Settings {
 	return s
 }
 
+// prefill translates how a recipe's rollout engine reads prompts.
+func prefill(r recipe.Rollout) rollout.Prefill {
+	return rollout.Prefill{Chunk: r.PrefillChunk, PrefixCache: r.PrefixCache}
+}
+
 // sampling translates a recipe's rollout section. Distributions of the two
 // engines are over the same tokens: the support's if it is replayed.
 func sampling(r recipe.Recipe) rollout.Sampling {

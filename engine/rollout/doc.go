@@ -13,5 +13,8 @@
 // requests, the number of slots and the number of workers change no token as
 // long as the numerics are batch-invariant.
 //
+// SetPrefill makes it read prompts in chunks, or once for all responses to
+// them. With batch-invariant numerics that changes no bit either.
+//
 // What it is not: it knows no rewards and no gradients.
 package rollout

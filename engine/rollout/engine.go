@@ -24,6 +24,7 @@ type Engine struct {
 	pass    *engine.Pass
 	cache   *engine.Cache
 	sampler sampler
+	prefill Prefill
 
 	pack    engine.Pack
 	slots   []slot
@@ -32,11 +33,20 @@ type Engine struct {
 	out     recording
 }
 
-// slot is one sequence being decoded.
+// slot is one sequence being decoded. A free one still holds the keys of its
+// last sequence.
 type slot struct {
-	request int // index of the request, -1 when free
-	length  int // tokens whose keys are in the cache
+	request int     // index of the request, -1 when free
+	source  int     // index of the last request
+	prompt  []int32 // of that request
+	length  int     // tokens whose keys are in the cache
 	rng     rand.PCG
+}
+
+// take begins a request.
+func (k *slot) take(index int, r *Request) {
+	k.request, k.source, k.prompt, k.length = index, index, r.Prompt, 0
+	k.rng.Seed(r.Seed, r.Stream)
 }
 
 // New returns an engine that decodes up to slots sequences at a time, spread
@@ -45,6 +55,7 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 	return &Engine{
 		config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, workers),
 		cache: engine.NewCache(c, slots), slots: make([]slot, slots),
+		targets: []int32{}, // to a pack, nil would mean every row
 	}
 }
 
@@ -65,39 +76,37 @@ func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 	s.check()
 	e.out.begin(e.config, len(requests), s)
 	for i := range e.slots {
-		e.slots[i].request = -1
+		e.slots[i].request, e.slots[i].prompt = -1, nil
 	}
 	next, running := 0, 0
 	for next < len(requests) || running > 0 {
 		for i := range e.slots {
 			if e.slots[i].request < 0 && next < len(requests) {
-				e.slots[i].request, e.slots[i].length = next, 0
-				e.slots[i].rng.Seed(requests[next].Seed, requests[next].Stream)
+				e.slots[i].take(next, &requests[next])
 				next++
 				running++
 			}
 		}
-		running -= e.step(requests, s)
+		running -= e.step(s)
 	}
 	e.out.store(dst, requests, e.config, s)
 }
 
-// step advances every running sequence by one token: a whole prompt for the
-// new ones, the last token for the others. It returns how many finished.
-func (e *Engine) step(requests []Request, s Sampling) (finished int) {
+// step advances every running sequence: by its prompt, or a chunk of it, where
+// that has not been read, else by the last token. It returns how many finished.
+func (e *Engine) step(s Sampling) (finished int) {
 	e.pack.Reset()
 	e.targets, e.ids = e.targets[:0], e.ids[:0]
 	for i := range e.slots {
 		k := &e.slots[i]
-		if k.request < 0 {
+		if k.request < 0 || k.length == 0 && e.prefill.PrefixCache && !e.reuse(i) {
 			continue
 		}
-		if k.length == 0 {
-			e.pack.Add(0, requests[k.request].Prompt)
-		} else {
-			e.pack.Add(k.length, e.out.last(k.request))
+		tokens := e.next(k)
+		e.pack.Add(k.length, tokens)
+		if k.length+len(tokens) >= len(k.prompt) {
+			e.targets = append(e.targets, int32(e.pack.Rows()-1))
 		}
-		e.targets = append(e.targets, int32(e.pack.Rows()-1))
 		e.ids = append(e.ids, i)
 	}
 	e.pack.Targets = e.targets
@@ -108,12 +117,16 @@ func (e *Engine) step(requests []Request, s Sampling) (finished int) {
 	for n, i := range e.ids {
 		k := &e.slots[i]
 		from, to := e.pack.Offsets[n], e.pack.Offsets[n+1]
-		if k.length == 0 {
-			e.out.promptRoutes(k.request, routes[from*perRow:(to-1)*perRow])
+		if known := len(k.prompt) - 1 - k.length; known > 0 {
+			e.out.promptRoutes(k.request, routes[from*perRow:min(to, from+known)*perRow])
 		}
-		d := e.sampler.draw(logits[n*vocab:(n+1)*vocab], s, &k.rng)
-		e.out.add(k.request, d, routes[(to-1)*perRow:to*perRow], e.sampler.logp, e.weights.Version)
 		k.length += to - from
+		if k.length < len(k.prompt) {
+			continue
+		}
+		d := e.sampler.draw(logits[:vocab], s, &k.rng)
+		logits = logits[vocab:]
+		e.out.add(k.request, d, routes[(to-1)*perRow:to*perRow], e.sampler.logp, e.weights.Version)
 		if d.token == s.Stop || e.out.length[k.request] == s.MaxTokens || k.length == e.config.Context {
 			e.out.finished[k.request] = d.token == s.Stop
 			k.request = -1

@@ -46,6 +46,9 @@ func (r *recording) begin(c model.Config, n int, s Sampling) {
 	for len(r.prompts) < n {
 		r.prompts = append(r.prompts, nil)
 	}
+	for i := range r.prompts {
+		r.prompts[i] = r.prompts[i][:0]
+	}
 }
 
 // last returns the newest token of a response as a slice of one.
@@ -54,10 +57,10 @@ func (r *recording) last(request int) []int32 {
 	return r.token[at : at+1]
 }
 
-// promptRoutes keeps the routes of the rows that read the prompt; the last of
-// them belongs to the first response token.
+// promptRoutes appends the routes of rows that read the prompt, all but its
+// last, which belongs to the first response token.
 func (r *recording) promptRoutes(request int, routes []uint8) {
-	r.prompts[request] = append(r.prompts[request][:0], routes...)
+	r.prompts[request] = append(r.prompts[request], routes...)
 }
 
 // add appends a token to a response.

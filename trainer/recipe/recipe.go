@@ -91,6 +91,14 @@ type Rollout struct {
 	// replaced at once. 0 means all, the default. It changes no bit unless the
 	// numerics depend on the batch.
 	Slots int `yaml:"slots"`
+	// PrefillChunk is the largest number of tokens of a prompt that one pass reads
+	// beside the decoding of other responses; 0 reads prompts whole, the default.
+	// Like slots, it changes no bit unless the numerics depend on the batch.
+	PrefillChunk int `yaml:"prefill_chunk"`
+	// PrefixCache makes responses share the keys and values of what their prompts
+	// have in common: a group's prompt is read once. The same bits, faster, unless
+	// the numerics depend on the batch. Default false. Evaluations do without.
+	PrefixCache bool `yaml:"prefix_cache"`
 	// LogProbs is which log-prob the engine returns: processed (of the
 	// distribution it sampled from) or raw (before temperature and truncation, as
 	// some servers do). Default processed.

@@ -210,6 +210,7 @@ func (c *checker) rollout(r Rollout) {
 		c.that(r.Responses() <= maxResponses, "rollout.prompts", "%d prompts of %d responses are %d, more than %d", r.Prompts, r.Group, r.Responses(), maxResponses)
 	}
 	c.within("rollout.slots", r.Slots, 0, maxResponses)
+	c.within("rollout.prefill_chunk", r.PrefillChunk, 0, maxTokens)
 	c.word("rollout.log_probs", r.LogProbs, ProcessedLogProbs, RawLogProbs)
 }
 

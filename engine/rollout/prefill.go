@@ -1,0 +1,77 @@
+package rollout
+
+// Prefill says how prompts are read. With batch-invariant numerics it changes
+// no bit of a response; else it does, since it decides how many rows share a
+// pass.
+type Prefill struct {
+	// Chunk is the largest number of tokens of a prompt that one pass reads,
+	// beside the decoding of other responses (chunked prefill); 0 reads prompts
+	// whole.
+	Chunk int
+	// PrefixCache takes keys and values of a prompt's beginning over from another
+	// response of the same call that has read the same tokens. The last token of a
+	// prompt is always read, for its logits. Responses to one prompt that begin
+	// together wait for the first of them.
+	PrefixCache bool
+}
+
+// SetPrefill says how the calls of Generate to come read prompts.
+func (e *Engine) SetPrefill(p Prefill) {
+	if p.Chunk < 0 {
+		panic("rollout: negative chunk of a prompt")
+	}
+	e.prefill = p
+}
+
+// next returns the tokens that a slot reads in the next pass.
+func (e *Engine) next(k *slot) []int32 {
+	left := len(k.prompt) - k.length
+	if left <= 0 {
+		return e.out.last(k.request)
+	}
+	if c := e.prefill.Chunk; c > 0 {
+		left = min(left, c)
+	}
+	return k.prompt[k.length : k.length+left]
+}
+
+// reuse gives slot i, which has read nothing, the longest beginning of its
+// prompt that another slot has read, whether that one is still in use or not.
+// It reports false if the slot has to wait for an earlier request with the same
+// prompt; the earliest never waits.
+func (e *Engine) reuse(i int) bool {
+	k := &e.slots[i]
+	most := len(k.prompt) - 1
+	longest, donor := 0, -1
+	for j := range e.slots {
+		d := &e.slots[j]
+		if j == i || len(d.prompt) == 0 {
+			continue
+		}
+		n := commonPrefix(k.prompt[:most], d.prompt[:len(d.prompt)-1])
+		if n == most && n > d.length && d.request >= 0 && d.request < k.request {
+			return false
+		}
+		if n = min(n, d.length); n > longest {
+			longest, donor = n, j
+		}
+	}
+	if donor >= 0 {
+		e.cache.CopyPrefix(i, donor, longest)
+		per := e.config.Layers * e.config.TopK
+		e.out.promptRoutes(k.source, e.out.prompts[e.slots[donor].source][:longest*per])
+		k.length = longest
+	}
+	return true
+}
+
+// commonPrefix is the number of tokens with which both begin.
+func commonPrefix(a, b []int32) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
