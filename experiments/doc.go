@@ -1,5 +1,7 @@
-// Package experiments puts runs beside each other: recipes against seeds, and
-// the headline that `simulate` shows without an argument.
+// Package experiments puts runs beside each other: recipes against seeds, the
+// headline that `simulate` shows without an argument, and the published claims
+// that `simulate reproduce` measures and judges, one file each (claim_*.go),
+// with the threshold written down before the measurement.
 //
 //	records, err := experiments.Compare(ctx, recipes, []uint64{1, 2, 3}, experiments.Options{Dir: "out"})
 //
