@@ -77,6 +77,9 @@ func (c *reproduceCmd) Run(a *app) error {
 	if err := results.WriteReport(path, experiments.ReproduceReport(list)); err != nil {
 		return err
 	}
+	if err := results.WriteFile(out, "verdicts.md", []byte(experiments.VerdictTable(list).Markdown())); err != nil {
+		return err
+	}
 	if c.JSON {
 		return a.printJSON(reproduced{out, path, claimResults(list, out)})
 	}
