@@ -1,6 +1,9 @@
 package model
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Tensor is one named parameter tensor, row-major.
 type Tensor struct {
@@ -26,6 +29,9 @@ func (t *Tensor) Len() int {
 
 // End is the offset behind the last entry.
 func (t *Tensor) End() int { return t.Offset + t.Len() }
+
+// Router reports whether the tensor is the router of a layer.
+func (t *Tensor) Router() bool { return strings.HasSuffix(t.Name, routerSuffix) }
 
 // Layout lists the tensors in the order in which they lie in Theta, without
 // gaps. The order is fixed:
@@ -124,7 +130,10 @@ func (n names) attention(l int, which string) string {
 	return n.layer(l) + ".self_attn." + which + "_proj.weight"
 }
 
-func (n names) router(l int) string { return n.layer(l) + ".block_sparse_moe.gate.weight" }
+func (n names) router(l int) string { return n.layer(l) + routerSuffix }
+
+// routerSuffix ends the names of the routers, and of nothing else.
+const routerSuffix = ".block_sparse_moe.gate.weight"
 
 // routerBias is the name DeepSeek-V3 gives the selection bias.
 func (n names) routerBias(l int) string {

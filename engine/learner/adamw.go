@@ -23,14 +23,16 @@ type AdamW struct {
 type adamW struct {
 	settings AdamW
 	decayed  []bool // by tensor: matrices decay, norms do not
+	frozen   []bool // by tensor: these stay as they are
 	m, v     []float32
 	updates  int
 }
 
-func newAdamW(s AdamW, p *model.Params) *adamW {
+func newAdamW(s AdamW, p *model.Params, frozenRouter bool) *adamW {
 	a := &adamW{settings: s, m: make([]float32, len(p.Theta)), v: make([]float32, len(p.Theta))}
 	for _, t := range p.Tensors() {
 		a.decayed = append(a.decayed, len(t.Shape) > 1)
+		a.frozen = append(a.frozen, frozenRouter && t.Router())
 	}
 	return a
 }
@@ -47,6 +49,9 @@ func (a *adamW) step(p *model.Params, grad []float32, clip, rate float64) {
 	stepSize, root2 := float32(rate/correct1), float32(1/math.Sqrt(correct2))
 	eps, scale := float32(s.Eps), float32(clip)
 	for i, t := range p.Tensors() {
+		if a.frozen[i] {
+			continue
+		}
 		keep := float32(1)
 		if a.decayed[i] {
 			keep = float32(1 - rate*s.WeightDecay)
@@ -59,6 +64,15 @@ func (a *adamW) step(p *model.Params, grad []float32, clip, rate float64) {
 			v[j] = float32(b2*v[j]) + float32(float32((1-b2)*x)*x)
 			denominator := float32(float32(math.Sqrt(float64(v[j])))*root2) + eps
 			theta[j] = float32(keep*theta[j]) - float32(stepSize*m[j])/denominator
+		}
+	}
+}
+
+// clearFrozen drops the gradient of the tensors that stay as they are.
+func (a *adamW) clearFrozen(p *model.Params, grad []float32) {
+	for i, t := range p.Tensors() {
+		if a.frozen[i] {
+			clear(grad[t.Offset:t.End()])
 		}
 	}
 }

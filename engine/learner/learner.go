@@ -21,6 +21,9 @@ type Settings struct {
 	LossScale LossScale
 	// Balance is the weight of the load-balancing loss; 0 leaves it out.
 	Balance float64
+	// FrozenRouter leaves the routers' weights as they are: their gradient is
+	// zero, in norms too, and no update or weight decay reaches them.
+	FrozenRouter bool
 }
 
 // StepOptions are the choices of one gradient.
@@ -78,7 +81,7 @@ type Learner struct {
 func New(p *model.Params, s Settings, workers int) *Learner {
 	l := &Learner{
 		Scorer:   *NewScorer(p.Config, s.Numerics, workers),
-		settings: s, params: p, grad: model.New(p.Config), adam: newAdamW(s.AdamW, p), stale: true,
+		settings: s, params: p, grad: model.New(p.Config), adam: newAdamW(s.AdamW, p, s.FrozenRouter), stale: true,
 	}
 	l.scale = newLossScaler(s.LossScale)
 	return l
@@ -137,6 +140,7 @@ func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (
 		}
 		return Report{}, err
 	}
+	l.adam.clearFrozen(l.params, l.grad.Theta)
 	r := Report{Loss: l.out.Loss, Scale: l.scale.factor(), Metrics: l.out.Metrics}
 	if l.scale.active() {
 		for i := range l.grad.Theta {

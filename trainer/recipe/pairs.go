@@ -22,6 +22,9 @@ func (c *checker) pairs(r Recipe) {
 	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() && r.Routing.Replay != ReplayNone {
 		c.that(false, "routing.replay", "%s replays the choice of experts, and a dense model has none: use none", r.Routing.Replay)
 	}
+	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() && r.Routing.Router == RouterFrozen {
+		c.that(false, "routing.router", "frozen, and a dense model has no router: use trained")
+	}
 	c.that(!r.Support.Replay || r.Rollout.LogProbs != RawLogProbs, "support.replay",
 		"true compares with the truncated rollout policy, and rollout.log_probs raw is not its log-prob: use processed")
 }

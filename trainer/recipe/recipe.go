@@ -160,6 +160,9 @@ type Routing struct {
 	// replayed in both). Default none. Sources: 2507.18071 (r2, GSPO's routing
 	// replay), 2510.11370 (r3).
 	Replay string `yaml:"replay"`
+	// Router is trained, or frozen: the routers' weights stay those of the start,
+	// so that only the inputs of the routers move the routes. Default trained.
+	Router string `yaml:"router"`
 }
 
 // Support says over which tokens the learner normalises its policy.
@@ -173,6 +176,12 @@ type Support struct {
 	// (Keep Sampling Mask).
 	Replay bool `yaml:"replay"`
 }
+
+// Values of Routing.Router.
+const (
+	RouterTrained = "trained"
+	RouterFrozen  = "frozen"
+)
 
 // Values of Routing.Replay.
 const (
@@ -222,7 +231,7 @@ func Default() Recipe {
 			LossScale: LossScale{Mode: ScaleAuto, Initial: 65536, GrowthInterval: 2000},
 		},
 		Schedule:   mustChoose[schedule.Schedule]("sync"),
-		Routing:    Routing{Replay: ReplayNone},
+		Routing:    Routing{Replay: ReplayNone, Router: RouterTrained},
 		Reward:     Reward{mustChoose[reward.Shaper]("exact")},
 		Advantage:  mustChoose[advantage.Estimator]("grpo"),
 		Correction: DefaultCorrection(),

@@ -56,6 +56,7 @@ func drawRecipe(t *rapid.T) Recipe {
 	r.Rollout.TopP = rapid.Float64Range(0.01, 1).Draw(t, "top_p")
 	r.Rollout.PrefillChunk = rapid.IntRange(0, 64).Draw(t, "prefill_chunk")
 	r.Rollout.PrefixCache = rapid.Bool().Draw(t, "prefix_cache")
+	r.Routing.Router = rapid.SampledFrom([]string{RouterTrained, RouterFrozen}).Draw(t, "router")
 	r.Support.Replay = rapid.Bool().Draw(t, "support")
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
 	r.Schedule = drawChoice[schedule.Schedule](t, "schedule")

@@ -121,6 +121,7 @@ func (r Recipe) faults() Faults {
 	c.learner(r)
 	c.choice("schedule", r.Schedule.Name, r.Schedule.Params)
 	c.word("routing.replay", r.Routing.Replay, ReplayNone, ReplayR2, ReplayR3)
+	c.word("routing.router", r.Routing.Router, RouterTrained, RouterFrozen)
 	c.that(len(r.Reward) > 0, "reward", "no part: use exact")
 	for i, part := range r.Reward {
 		c.choice(r.Reward.path(i), part.Name, part.Params)
