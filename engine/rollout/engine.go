@@ -14,6 +14,10 @@ type Request struct {
 	Prompt []int32
 	// Seed and Stream choose the response's random numbers.
 	Seed, Stream uint64
+	// Given holds the response if it is known: its tokens are decoded as ever,
+	// in the same company, but taken from here and not drawn. Log-probs and
+	// distributions are then those of the whole vocabulary. nil samples.
+	Given []int32
 }
 
 // Engine samples responses. It holds its own copy of the weights, in its own
@@ -40,12 +44,13 @@ type slot struct {
 	source  int     // index of the last request
 	prompt  []int32 // of that request
 	length  int     // tokens whose keys are in the cache
+	given   []int32 // its response, if that is known
 	rng     rand.PCG
 }
 
 // take begins a request.
 func (k *slot) take(index int, r *Request) {
-	k.request, k.source, k.prompt, k.length = index, index, r.Prompt, 0
+	k.request, k.source, k.prompt, k.length, k.given = index, index, r.Prompt, 0, r.Given
 	k.rng.Seed(r.Seed, r.Stream)
 }
 
@@ -74,6 +79,7 @@ func (e *Engine) Close() { e.pass.Close() }
 // alone. A slot that finishes takes the next request at once.
 func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 	s.check()
+	checkGiven(requests, s)
 	e.out.begin(e.config, len(requests), s)
 	for i := range e.slots {
 		e.slots[i].request, e.slots[i].prompt = -1, nil
@@ -124,10 +130,10 @@ func (e *Engine) step(s Sampling) (finished int) {
 		if k.length < len(k.prompt) {
 			continue
 		}
-		d := e.sampler.draw(logits[:vocab], s, &k.rng)
+		d := e.sampler.drawOrRead(logits[:vocab], s, k, e.out.length[k.request])
 		logits = logits[vocab:]
 		e.out.add(k.request, d, routes[(to-1)*perRow:to*perRow], e.sampler.logp, e.weights.Version)
-		if d.token == s.Stop || e.out.length[k.request] == s.MaxTokens || k.length == e.config.Context {
+		if e.ended(k, d.token, s) {
 			e.out.finished[k.request] = d.token == s.Stop
 			k.request = -1
 			finished++

@@ -1,0 +1,53 @@
+package rollout
+
+import (
+	"fmt"
+
+	"driftlab/engine/kernel"
+)
+
+// drawOrRead samples the next token of a slot, the nth of its response, or
+// reads it where the response is given.
+func (m *sampler) drawOrRead(logits []float32, s Sampling, k *slot, n int) drawn {
+	if k.given == nil {
+		return m.draw(logits, s, &k.rng)
+	}
+	return m.read(logits, s, k.given[n])
+}
+
+// read records a token that is given in place of a drawn one: its log-prob over
+// the whole vocabulary, at the temperature or, for raw log-probs, without.
+func (m *sampler) read(logits []float32, s Sampling, token int32) drawn {
+	n := len(logits)
+	m.logp = resized(m.logp, n)
+	temperature := s.Temperature
+	if temperature == 0 {
+		temperature = 1
+	}
+	kernel.LogSoftmax(m.logp, logits, n, float32(1/temperature))
+	d := drawn{token: token, logp: float64(m.logp[token]), kept: 1}
+	if s.LogProbs == Raw {
+		m.probs = resized(m.probs, n)
+		kernel.LogSoftmax(m.probs, logits, n, 1)
+		d.logp = float64(m.probs[token])
+	}
+	return d
+}
+
+// ended reports whether a slot's response is complete with its newest token.
+func (e *Engine) ended(k *slot, token int32, s Sampling) bool {
+	length := e.out.length[k.request]
+	if k.given != nil {
+		return length == len(k.given)
+	}
+	return token == s.Stop || length == s.MaxTokens || k.length == e.config.Context
+}
+
+// checkGiven panics on a given response that the recording has no room for.
+func checkGiven(requests []Request, s Sampling) {
+	for i, r := range requests {
+		if r.Given != nil && (len(r.Given) == 0 || len(r.Given) > s.MaxTokens) {
+			panic(fmt.Sprintf("rollout: request %d gives %d tokens, 1 to %d fit", i, len(r.Given), s.MaxTokens))
+		}
+	}
+}
