@@ -1,0 +1,192 @@
+package trainer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/engine/kernel"
+	"driftlab/engine/learner"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/task"
+)
+
+// mixed is the gap of one mixture to the learner.
+type mixed struct {
+	free     GapSize
+	replayed *GapSize // with the learner on the mixture's routes; nil unless measured
+	flips    float64  // share of tokens with other routes than the learner's
+}
+
+// mixer scores the tokens of one sampled batch in mixtures of two engines.
+type mixer struct {
+	recipe     recipe.Recipe
+	params     *model.Params
+	pair       Pair
+	mechanisms []mechanism
+	workers    int
+
+	requests []rollout.Request // with the responses given
+	batch    batch.Batch       // as sampled; LogpOld is the learner's
+	learner  *learner.Scorer
+	restrict engine.Support
+}
+
+// newMixer samples, and scores in the learner.
+func newMixer(r recipe.Recipe, p *model.Params, pair Pair, workers int) *mixer {
+	m := &mixer{recipe: r, params: p, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
+	_, m.requests = measureRequests(r, r.Task.New())
+	sampler := m.sampler(pair.Rollout)
+	defer sampler.Close()
+	sampler.Generate(&m.batch, m.requests, sampling(r))
+	for i := range m.requests {
+		from, to := m.batch.Span(i)
+		m.requests[i].Given = m.batch.Token[from:to]
+	}
+	m.learner = learner.NewScorer(r.Model, pair.Learner, workers)
+	m.learner.Publish(p, 0)
+	m.learner.Score(&m.batch, m.scoring(0))
+	return m
+}
+
+func (m *mixer) close() { m.learner.Close() }
+
+// sampler returns a rollout engine that decodes as the pair's does.
+func (m *mixer) sampler(n engine.Numerics) *rollout.Engine {
+	return rolloutEngine(m.recipe, m.params, n, len(m.requests), m.workers)
+}
+
+// tokens counts what is compared.
+func (m *mixer) tokens() int {
+	n := 0
+	for _, counts := range m.batch.Mask {
+		if counts {
+			n++
+		}
+	}
+	return n
+}
+
+// at reports whether the mechanism of that name is in the set.
+func (m *mixer) at(s subset, name string) bool {
+	for i := range m.mechanisms {
+		if m.mechanisms[i].name == name {
+			return s.has(i)
+		}
+	}
+	return false
+}
+
+// scoring is how the log-probs of a set's mixture are taken from its logits.
+func (m *mixer) scoring(s subset) learner.ScoreOptions {
+	r := &m.recipe
+	o := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Support: r.Support.Replay}
+	switch {
+	case !m.at(s, logProbsName):
+	case r.Rollout.LogProbs == recipe.RawLogProbs:
+		o.Temperature = 1
+	default:
+		o.Support = true
+	}
+	return o
+}
+
+// gap measures one mixture. Its routes are replayed in the learner where a
+// report needs that: for one mechanism alone, and for all.
+func (m *mixer) gap(s subset) (mixed, error) {
+	n := mixture(m.pair, m.mechanisms, s)
+	if err := n.Validate(); err != nil {
+		return mixed{}, fmt.Errorf("mixture of %s and %s: %w", m.pair.Rollout.Name, m.pair.Learner.Name, err)
+	}
+	b := m.score(n, s)
+	all := subset(1)<<len(m.mechanisms) - 1
+	if s == all {
+		if err := m.reproduces(b); err != nil {
+			return mixed{}, err
+		}
+	}
+	g := diagnose.Compare(b)
+	if s == 0 && g.Unequal != 0 {
+		return mixed{}, fmt.Errorf("zero-update test of %s: scored twice, %g of the log-probs differ", m.pair.Learner.Name, g.Unequal)
+	}
+	out := mixed{free: sizeOf(&g), flips: g.FlipToken}
+	if !m.recipe.Model.Dense() && (s == all || s.count() == 1) {
+		b.LogpOld, b.RoutesOld, b.PromptRoutesOld, b.Entropy = nil, nil, nil, nil
+		o := m.scoring(0)
+		o.Replay = learner.ReplayRollout
+		m.learner.Score(b, o)
+		g = diagnose.Compare(b)
+		size := sizeOf(&g)
+		out.replayed = &size
+	}
+	return out, nil
+}
+
+func sizeOf(g *diagnose.Gap) GapSize { return GapSize{K3: g.K3, MeanAbsDlogp: g.MeanAbsDlogp} }
+
+// score runs a mixture over the sampled tokens. The result has the mixture in
+// the columns of the rollout engine and the learner in its own.
+func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
+	b := &batch.Batch{Offsets: m.batch.Offsets, Prompt: m.batch.Prompt, Token: m.batch.Token, Mask: m.batch.Mask, Support: m.batch.Support}
+	if m.at(s, batchingName) && !n.BatchInvariant() {
+		m.decode(b, n, s)
+	} else {
+		// One pass over all rows: the learner's batching, and everyone's where
+		// the batch does not matter.
+		scorer := learner.NewScorer(m.recipe.Model, n, m.workers)
+		defer scorer.Close()
+		scorer.Publish(m.params, 0)
+		scorer.Score(b, m.scoring(s))
+		b.LogpRoll, b.RoutesRoll, b.PromptRoutes = b.LogpOld, b.RoutesOld, b.PromptRoutesOld
+	}
+	b.LogpOld, b.RoutesOld, b.PromptRoutesOld = m.batch.LogpOld, m.batch.RoutesOld, m.batch.PromptRoutesOld
+	return b
+}
+
+// decode scores in the rollout engine, token by token in the company in which
+// the tokens were sampled.
+func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
+	sampler := m.sampler(n)
+	defer sampler.Close()
+	o := m.scoring(s)
+	var decoded batch.Batch
+	sampler.Generate(&decoded, m.requests, rollout.Sampling{
+		Temperature: o.Temperature, TopP: 1, MaxTokens: m.recipe.Rollout.MaxTokens, Stop: task.EOS, Distributions: o.Support})
+	b.LogpRoll, b.RoutesRoll, b.PromptRoutes = decoded.LogpRoll, decoded.RoutesRoll, decoded.PromptRoutes
+	b.Layers, b.TopK = decoded.Layers, decoded.TopK
+	if !o.Support {
+		return
+	}
+	v := decoded.Vocab
+	probs := make([]float32, v)
+	for i, kept := range b.Support {
+		if kept != nil {
+			logp := decoded.DistRoll[i*v : (i+1)*v]
+			kernel.Exp(probs, logp)
+			b.LogpRoll[i] -= m.restrict.LogMass(logp, probs, kept)
+		}
+	}
+}
+
+// reproduces is the zero-update test: what the rollout engine recorded and what
+// its numerics give for the same tokens are the same bits.
+func (m *mixer) reproduces(b *batch.Batch) error {
+	for i := range m.batch.Len() {
+		from, to := m.batch.Span(i)
+		for n := from; n < to; n++ {
+			if x, y := m.batch.LogpRoll[n], b.LogpRoll[n]; math.Float64bits(x) != math.Float64bits(y) {
+				return fmt.Errorf("zero-update test of %s: response %d, token %d: recorded log-prob %v, scored %v",
+					m.pair.Rollout.Name, i, n-from, x, y)
+			}
+		}
+	}
+	if !slices.Equal(m.batch.RoutesRoll, b.RoutesRoll) || !slices.EqualFunc(m.batch.PromptRoutes, b.PromptRoutes, slices.Equal) {
+		return fmt.Errorf("zero-update test of %s: the same log-probs on other routes", m.pair.Rollout.Name)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package trainer
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/engine/kernel"
+	"driftlab/precision"
+	"driftlab/trainer/recipe"
+)
+
+// mechanism is one way in which two engines differ: a switch that is either at
+// the rollout engine's value or at the learner's.
+type mechanism struct {
+	// name is the field's, as recipes write it, where there is one.
+	name string
+	// rollout and learner are the two values in words.
+	rollout, learner string
+	// numerics copies the mechanism's fields from one engine's numerics; nil
+	// where the mechanism is none of them.
+	numerics func(dst, from *engine.Numerics)
+}
+
+// Mechanisms that are no single field of the numerics.
+const (
+	projectionsName = "weights+inputs"
+	wireName        = "wire"
+	batchingName    = "batching"
+	logProbsName    = "log_probs"
+)
+
+// fieldMechanisms are the fields of Numerics that can act on a log-prob, in the
+// order of its declaration. Gradients act on none.
+var fieldMechanisms = []struct {
+	name  string
+	copy  func(dst, from *engine.Numerics)
+	value func(n *engine.Numerics) string
+}{
+	{"weights", func(d, f *engine.Numerics) { d.Weights = f.Weights }, func(n *engine.Numerics) string { return n.Weights.String() }},
+	{"inputs", func(d, f *engine.Numerics) { d.Inputs = f.Inputs }, func(n *engine.Numerics) string { return n.Inputs.String() }},
+	{"activations", func(d, f *engine.Numerics) { d.Activations = f.Activations }, func(n *engine.Numerics) string { return n.Activations.String() }},
+	{"accumulator", func(d, f *engine.Numerics) { d.Accumulator = f.Accumulator }, func(n *engine.Numerics) string { return n.Accumulator.String() }},
+	{"scores", func(d, f *engine.Numerics) { d.Scores = f.Scores }, func(n *engine.Numerics) string { return n.Scores.String() }},
+	{"probabilities", func(d, f *engine.Numerics) { d.Probabilities = f.Probabilities }, func(n *engine.Numerics) string { return n.Probabilities.String() }},
+	{"kv_cache", func(d, f *engine.Numerics) { d.KVCache = f.KVCache }, func(n *engine.Numerics) string { return n.KVCache.String() }},
+	{"router", func(d, f *engine.Numerics) { d.Router = f.Router }, func(n *engine.Numerics) string { return n.Router.String() }},
+	{"head", func(d, f *engine.Numerics) { d.Head = f.Head }, func(n *engine.Numerics) string { return n.Head.String() }},
+	{"reduction", copyOrder, func(n *engine.Numerics) string { return orderText(n.Reduction) }},
+	{wireName, copyWire, func(n *engine.Numerics) string { return wire(n.Reduction).String() }},
+	{"attention", func(d, f *engine.Numerics) { d.Attention, d.Tile = f.Attention, f.Tile }, attentionText},
+}
+
+// copyOrder takes the order of the sums and leaves the wire format and the
+// dependence on the batch, which are mechanisms of their own.
+func copyOrder(dst, from *engine.Numerics) {
+	format, variant := dst.Reduction.Wire, dst.Reduction.BatchVariant
+	dst.Reduction = from.Reduction
+	dst.Reduction.Wire, dst.Reduction.BatchVariant = format, variant
+}
+
+func copyWire(dst, from *engine.Numerics) { dst.Reduction.Wire = wire(from.Reduction) }
+
+// wire is the format in which partial sums travel: fp32, which changes none,
+// where nothing travels.
+func wire(r kernel.Reduction) precision.Format {
+	if r.Kind != kernel.TensorParallel || r.Wire == (precision.Format{}) {
+		return precision.FP32
+	}
+	return r.Wire
+}
+
+// orderText is the order alone; of tensor parallelism, ranks and topology.
+func orderText(r kernel.Reduction) string {
+	r.BatchVariant = false
+	if r.Kind != kernel.TensorParallel {
+		return r.String()
+	}
+	topology, unfused := "ring", ""
+	if r.Topology == kernel.TreeAllReduce {
+		topology = "tree"
+	}
+	if r.Unfused {
+		unfused = "+unfused"
+	}
+	return fmt.Sprintf("tensor_parallel:%d:%s%s", r.Parts, topology, unfused)
+}
+
+func attentionText(n *engine.Numerics) string {
+	text, err := n.Attention.MarshalText()
+	if err != nil {
+		return err.Error()
+	}
+	if n.Attention != kernel.Online {
+		return string(text)
+	}
+	return fmt.Sprintf("%s, tile %d", text, n.Tile)
+}
+
+// mechanismsOf lists where the engines of a pair differ in what can act on a
+// log-prob. Weights and inputs are one mechanism where the scales of one
+// engine's do not go with the other's.
+func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
+	var list []mechanism
+	for _, f := range fieldMechanisms {
+		roll, learn := f.value(&pair.Rollout), f.value(&pair.Learner)
+		if roll != learn && !(f.name == "router" && r.Model.Dense()) {
+			list = append(list, mechanism{f.name, roll, learn, f.copy})
+		}
+	}
+	list = joinProjections(list, pair)
+	if roll, learn := pair.Rollout.Reduction.BatchVariant, pair.Learner.Reduction.BatchVariant; roll || learn {
+		words := func(variant bool) string {
+			if variant {
+				return "batch_variant"
+			}
+			return "batch-invariant"
+		}
+		list = append(list, mechanism{batchingName, words(roll) + ", as decoded", words(learn) + ", as scored",
+			func(d, f *engine.Numerics) { d.Reduction.BatchVariant = f.Reduction.BatchVariant }})
+	}
+	if recorded, scored := logProbsText(r); recorded != scored {
+		list = append(list, mechanism{name: logProbsName, rollout: recorded, learner: scored})
+	}
+	return list
+}
+
+// logProbsText says which log-prob is recorded and which one is scored; the
+// same text if the two mean the same.
+func logProbsText(r recipe.Recipe) (recorded, scored string) {
+	o := r.Rollout
+	truncates := o.TopP < 1 || o.TopK > 0 && o.TopK < r.Model.Vocab
+	scored = fmt.Sprintf("temperature %g, whole vocabulary", o.Temperature)
+	switch {
+	case o.LogProbs == recipe.RawLogProbs:
+		return "temperature 1, whole vocabulary", scored
+	case truncates && !r.Support.Replay:
+		return fmt.Sprintf("temperature %g, sampling support", o.Temperature), scored
+	}
+	return scored, scored
+}
+
+// joinProjections makes one mechanism of weights and inputs if a mixture of the
+// engines' is not valid.
+func joinProjections(list []mechanism, pair Pair) []mechanism {
+	if len(list) < 2 || list[0].name != "weights" || list[1].name != "inputs" {
+		return list
+	}
+	one, other := pair.Rollout, pair.Learner
+	one.Inputs, other.Inputs = pair.Learner.Inputs, pair.Rollout.Inputs
+	if one.Validate() == nil && other.Validate() == nil {
+		return list
+	}
+	w, x := list[0], list[1]
+	joined := mechanism{projectionsName, w.rollout + ", " + x.rollout, w.learner + ", " + x.learner,
+		func(d, f *engine.Numerics) { d.Weights, d.Inputs = f.Weights, f.Inputs }}
+	return slices.Concat([]mechanism{joined}, list[2:])
+}
+
+// subset is a set of mechanisms, by their index: those at the rollout engine's value.
+type subset uint64
+
+func (s subset) has(i int) bool { return s>>i&1 != 0 }
+
+// count is the number of mechanisms in the set.
+func (s subset) count() int { return bits.OnesCount64(uint64(s)) }
+
+// only and without are the sets of one mechanism and of all but one.
+func only(i int) subset               { return 1 << i }
+func (s subset) without(i int) subset { return s &^ only(i) }
+
+// mixture is the learner's numerics with the mechanisms of a set at the rollout
+// engine's value.
+func mixture(pair Pair, list []mechanism, s subset) engine.Numerics {
+	n := pair.Learner
+	// A wire is kept where nothing travels until all mechanisms have had their
+	// turn: the order that makes use of it may come first or last.
+	n.Reduction.Wire = wire(n.Reduction)
+	for i, m := range list {
+		if s.has(i) && m.numerics != nil {
+			m.numerics(&n, &pair.Rollout)
+		}
+	}
+	if n.Reduction.Kind != kernel.TensorParallel {
+		n.Reduction.Wire = precision.Format{}
+	}
+	return n
+}
