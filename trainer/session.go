@@ -45,6 +45,7 @@ type session struct {
 
 	batch    batch.Batch
 	mini     batch.Batch
+	released batch.Batch // the batch as the learner scores it without replay
 	prompts  []task.Prompt
 	verdicts []task.Verdict
 	requests []rollout.Request
@@ -215,6 +216,9 @@ func (s *session) diagnose() {
 	b.LogpOld = s.scored
 	limits := diagnose.Limits{Response: s.recipe.Rollout.MaxTokens, Prompt: s.task.MaxPrompt()}
 	s.metrics = diagnose.Step(s.metrics, b, limits)
+	if s.recipe.Routing.Released {
+		s.release()
+	}
 	b.LogpOld = anchor
 }
 

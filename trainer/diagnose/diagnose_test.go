@@ -231,6 +231,8 @@ func TestGlossaryIsComplete(t *testing.T) {
 		}
 	}
 	collect(VarianceProxy(Step(nil, full(), Limits{}), full(), .3))
+	g := Compare(full())
+	collect(g.Released(nil))
 	for _, style := range []string{"verl", "skyrl"} {
 		for _, w := range correction.Weightings {
 			for _, m := range correction.Masks {

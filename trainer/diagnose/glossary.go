@@ -102,6 +102,11 @@ var Glossary = []Term{
 	{"routes/flipped_k3", "k3 where routes flipped", "nats", "mean k3 over tokens with a flip", "", ours},
 	{"routes/rest_k3", "k3 elsewhere", "nats", "mean k3 over tokens without", "", ours},
 	{"routes/flip_layer/*", "flips of one layer", "", "share of tokens with another expert set in the layer", "", ours},
+	{"gap/released_k1", "KL k1, routing released", "nats", "mean(roll − old), the learner's router choosing", "of the weights on record; gap/k1 is what is left where routes are replayed", ours},
+	{"gap/released_k3", "KL k3, routing released", "nats", "mean(exp(e) − 1 − e), the learner's router choosing", "above gap/k3 by what the replay hides", ours},
+	{"gap/released_dlogp_mean", "mean |Δ log p|, routing released", "nats", "mean |e|, the learner's router choosing", "", ours},
+	{"gap/released_exact_kl", "exact KL, routing released", "nats", "mean KL(roll || old) over the vocabulary, the learner's router choosing", "", ours},
+	{"gap/released_flip_token", "flips, routing released", "", "share of tokens that the learner's router sends to another expert set in any layer", "replay sets routes/flip_token to 0", ours},
 
 	{"actor/entropy", "entropy", "nats", "mean H of the learner's next-token distribution", "a fall to 0 is collapse onto one answer", verl},
 	{"correction/masked_fraction", "tokens out of the loss", "", "share of generated tokens rejected, gated or of weight 0", "", ours},

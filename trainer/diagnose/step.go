@@ -122,3 +122,19 @@ var layerNames = func() (names [maxLayerNames]string) {
 	}
 	return names
 }()
+
+// Released appends the figures of the gap that is measured with the learner's
+// router choosing, beside those of a learner that replays routes.
+func (g *Gap) Released(dst []batch.Metric) []batch.Metric {
+	dst = append(dst,
+		batch.Metric{Name: "gap/released_k1", Value: g.K1},
+		batch.Metric{Name: "gap/released_k3", Value: g.K3},
+		batch.Metric{Name: "gap/released_dlogp_mean", Value: g.MeanAbsDlogp})
+	if g.HasExact {
+		dst = append(dst, batch.Metric{Name: "gap/released_exact_kl", Value: g.ExactKL})
+	}
+	if g.HasRoutes {
+		dst = append(dst, batch.Metric{Name: "gap/released_flip_token", Value: g.FlipToken})
+	}
+	return dst
+}

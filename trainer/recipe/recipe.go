@@ -163,6 +163,10 @@ type Routing struct {
 	// Router is trained, or frozen: the routers' weights stay those of the start,
 	// so that only the inputs of the routers move the routes. Default trained.
 	Router string `yaml:"router"`
+	// Released measures, beside the gap that a replay of r3 leaves, the one with
+	// the learner's router choosing, as gap/released_*: what the replay hides. It
+	// costs a scoring pass per step and changes no weight. Default false.
+	Released bool `yaml:"released"`
 }
 
 // Support says over which tokens the learner normalises its policy.

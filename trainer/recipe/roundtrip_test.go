@@ -57,6 +57,9 @@ func drawRecipe(t *rapid.T) Recipe {
 	r.Rollout.PrefillChunk = rapid.IntRange(0, 64).Draw(t, "prefill_chunk")
 	r.Rollout.PrefixCache = rapid.Bool().Draw(t, "prefix_cache")
 	r.Routing.Router = rapid.SampledFrom([]string{RouterTrained, RouterFrozen}).Draw(t, "router")
+	if r.Routing.Released = rapid.Bool().Draw(t, "released"); r.Routing.Released {
+		r.Routing.Replay = ReplayR3
+	}
 	r.Support.Replay = rapid.Bool().Draw(t, "support")
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
 	r.Schedule = drawChoice[schedule.Schedule](t, "schedule")
