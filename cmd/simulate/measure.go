@@ -15,6 +15,7 @@ type measureCmd struct {
 	Rollout    string `help:"Numerics of the engine that samples: a preset, or {base: bf16, head: fp32}." placeholder:"NUMERICS"`
 	Learner    string `help:"Numerics of the engine that scores." placeholder:"NUMERICS"`
 	Checkpoint string `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR"`
+	Attribute  bool   `help:"Split each gap into the mechanisms by which the engines differ."`
 	Dump       string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE"`
 	common
 }
@@ -24,11 +25,16 @@ func (*measureCmd) Help() string {
 	return `Samples responses in one engine and scores them in the other, with equal weights: whatever differs is due to
 what the two numerics declare. Without --rollout and --learner the usual pairs are measured.
 
+With --attribute the same tokens are scored again with every difference switched off, on its own and with others:
+what each mechanism adds alone, what removing it saves, its Shapley share, and how they interact. On the way the
+rollout engine's log-probs are recomputed, and must come out bit for bit.
+
 Examples:
   simulate measure
   simulate measure --rollout bf16 --learner bf16          # KL 0, exactly
   simulate measure --rollout fp8-w8a8 --learner bf16 --json
   simulate measure --rollout '{base: bf16, kv_cache: fp8_e4m3}' --learner bf16
+  simulate measure --rollout bf16 --learner fp32 --attribute
   simulate measure --set rollout.prompts=64 --dump gap.jsonl.gz`
 }
 
@@ -71,14 +77,23 @@ func (c *measureCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	document := measureDocument{Measurement: *measured}
+	if c.Attribute {
+		if document.Attributions, err = c.attribute(a, q); err != nil {
+			return err
+		}
+	}
 	tables := []*results.Table{experiments.GapTable(measured), experiments.RouteTable(measured)}
+	for _, x := range document.Attributions {
+		tables = append(tables, experiments.AttributionTable(x))
+	}
 	if c.Out != "" {
-		if err := c.write(measured, tables); err != nil {
+		if err := c.write(document); err != nil {
 			return err
 		}
 	}
 	if c.JSON {
-		return a.printJSON(measured)
+		return a.printJSON(document)
 	}
 	for _, t := range tables {
 		if len(t.Rows) > 0 {
@@ -91,26 +106,65 @@ func (c *measureCmd) Run(a *app) error {
 	return nil
 }
 
+// measureDocument is what --json prints: a measurement and, on request, where
+// its gaps come from.
+type measureDocument struct {
+	trainer.Measurement
+	Attributions []*trainer.Attribution `json:"attributions,omitempty"`
+}
+
+// attribute splits the gap of every pair of a measurement.
+func (c *measureCmd) attribute(a *app, q trainer.MeasureRequest) ([]*trainer.Attribution, error) {
+	pairs := q.Pairs
+	if len(pairs) == 0 {
+		pairs = []trainer.Pair{{Rollout: q.Recipe.Rollout.Numerics, Learner: q.Recipe.Learner.Numerics}}
+	}
+	var list []*trainer.Attribution
+	m := a.meter(&c.common, "attribute", "pair", len(pairs))
+	defer m.close()
+	for _, pair := range pairs {
+		x, err := trainer.Attribute(a.ctx, trainer.AttributeRequest{Recipe: q.Recipe, Pair: pair, Workers: q.Workers})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+		m.add(1, 0, "")
+	}
+	return list, nil
+}
+
 // write keeps the measurement in a folder, as data and as a page.
-func (c *measureCmd) write(m *trainer.Measurement, tables []*results.Table) error {
-	text, err := jsonText(m)
+func (c *measureCmd) write(d measureDocument) error {
+	text, err := jsonText(d)
 	if err != nil {
 		return err
 	}
 	if err := writeFile(c.Out, "measure.json", text); err != nil {
 		return err
 	}
-	section := results.Section{Heading: "Gap at equal weights", Blocks: []results.Block{
+	m := &d.Measurement
+	gap := results.Section{Heading: "Gap at equal weights", Blocks: []results.Block{
 		results.Drawing{Figure: experiments.GapBars(m), Caption: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."},
+		experiments.GapTable(m),
 	}}
-	for _, t := range tables {
-		if len(t.Rows) > 0 {
-			section.Blocks = append(section.Blocks, t)
+	if routes := experiments.RouteTable(m); len(routes.Rows) > 0 {
+		gap.Blocks = append(gap.Blocks, routes)
+	}
+	sections := []results.Section{gap}
+	if len(d.Attributions) > 0 {
+		causes := results.Section{Heading: "Where it comes from"}
+		for _, x := range d.Attributions {
+			if len(x.Mechanisms) > 0 {
+				causes.Blocks = append(causes.Blocks, results.Drawing{Figure: experiments.AttributionBars(x),
+					Caption: "What each difference adds on its own, and what removing it from the whole saves."})
+			}
+			causes.Blocks = append(causes.Blocks, experiments.AttributionTable(x))
 		}
+		sections = append(sections, causes)
 	}
 	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
 		Title: "The gap between two engines", Eyebrow: "simulate measure",
 		Lead:     fmt.Sprintf("Responses of `%s` on the task `%s`, sampled in one engine and scored in the other with the same weights.", m.Checkpoint, m.Task),
-		Sections: []results.Section{section},
+		Sections: sections,
 	})
 }
