@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"context"
-	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -50,10 +49,18 @@ func order(t testing.TB, text string) kernel.Reduction {
 	return r
 }
 
+// fewer is the small measurement on half the prompts: an attribution scores many
+// mixtures.
+func fewer(t testing.TB) recipe.Recipe {
+	r := measured(t)
+	r.Rollout.Prompts /= 2
+	return r
+}
+
 // attributed is the attribution of a small measurement that has to succeed.
 func attributed(t testing.TB, pair Pair, exactLimit int, sets ...string) *Attribution {
 	t.Helper()
-	r := measured(t)
+	r := fewer(t)
 	if err := r.Set(sets...); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +156,7 @@ func TestAttributeSumsUp(t *testing.T) {
 		if !close(sum, a.Total, 4e-15) || !close(share, a.Total, 1e-13) && len(names) > 0 {
 			t.Errorf("%s to %s: alone and interaction sum to %v, shares to %v, total %v", c.rollout, c.learner, sum, share, a.Total)
 		}
-		m, err := Measure(context.Background(), MeasureRequest{Recipe: measured(t), Pairs: []Pair{pair}})
+		m, err := Measure(context.Background(), MeasureRequest{Recipe: fewer(t), Pairs: []Pair{pair}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,48 +180,11 @@ func close(x, y GapSize, tolerance float64) bool {
 	return near(x.K3, y.K3) && near(x.MeanAbsDlogp, y.MeanAbsDlogp)
 }
 
-// TestAttributeOneField gives all of the gap to the only difference, to the
-// last bit, and nothing to interaction.
-func TestAttributeOneField(t *testing.T) {
-	bf16, fp32 := named(t, "bf16"), named(t, "fp32")
-	for _, c := range []struct {
-		name   string
-		base   engine.Numerics
-		change func(*engine.Numerics)
-	}{
-		{"weights", fp32, func(n *engine.Numerics) { n.Weights = precision.Unscaled(precision.BF16) }},
-		{"inputs", fp32, func(n *engine.Numerics) { n.Inputs = precision.Unscaled(precision.BF16) }},
-		{"activations", fp32, func(n *engine.Numerics) { n.Activations = precision.BF16 }},
-		{"accumulator", fp32, func(n *engine.Numerics) { n.Accumulator = precision.BF16 }},
-		{"scores", bf16, func(n *engine.Numerics) { n.Scores = precision.BF16 }},
-		{"probabilities", fp32, func(n *engine.Numerics) { n.Probabilities = precision.BF16 }},
-		{"kv_cache", bf16, func(n *engine.Numerics) { n.KVCache = precision.Unscaled(precision.E4M3) }},
-		{"router", fp32, func(n *engine.Numerics) { n.Router = precision.BF16 }},
-		{"head", bf16, func(n *engine.Numerics) { n.Head = precision.FP32 }},
-		{"reduction", fp32, func(n *engine.Numerics) { n.Reduction = order(t, "pairwise:4") }},
-		{"wire", named(t, "bf16-tp4"), func(n *engine.Numerics) { n.Reduction.Wire = precision.FP32 }},
-		{"attention", fp32, func(n *engine.Numerics) { n.Attention, n.Tile = kernel.Online, 4 }},
-		{batchingName, fp32, func(n *engine.Numerics) { n.Reduction.BatchVariant = true }},
-	} {
-		rollout := c.base
-		c.change(&rollout)
-		a := attributed(t, Pair{rollout, c.base}, 0)
-		if len(a.Mechanisms) != 1 || a.Total.K3 <= 0 || a.Total.MeanAbsDlogp <= 0 {
-			t.Errorf("%s: %+v", c.name, a)
-			continue
-		}
-		m := a.Mechanisms[0]
-		if m.Name != c.name || m.Alone != a.Total || m.Removed != a.Total || *m.Shapley != a.Total || a.Interaction != (GapSize{}) || len(a.Pairs) != 0 {
-			t.Errorf("%s: %+v", c.name, a)
-		}
-	}
-}
-
 // idle is a model in which attention and experts write zeros to the residual
 // stream: what an engine does inside them cannot matter.
 func idle(t testing.TB) (recipe.Recipe, *model.Params) {
 	t.Helper()
-	r, p, err := prepare(measured(t))
+	r, p, err := prepare(fewer(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,108 +292,6 @@ func TestAttributeIndependent(t *testing.T) {
 	}
 }
 
-// TestAttributeNothing finds nothing between equal engines.
-func TestAttributeNothing(t *testing.T) {
-	for _, n := range []engine.Numerics{named(t, "fp32"), named(t, "fp8-all")} {
-		a := attributed(t, Pair{n, n}, 0)
-		if len(a.Mechanisms) != 0 || len(a.Pairs) != 0 || a.Total != (GapSize{}) || a.Interaction != (GapSize{}) || *a.Routing != (GapSize{}) || a.Scorings != 1 || !a.Exact {
-			t.Errorf("%s: %+v", n.Name, a)
-		}
-	}
-	// Fields that act on no log-prob are no mechanisms.
-	other := named(t, "fp32", func(n *engine.Numerics) { n.Gradients, n.Tile = precision.BF16, 8 })
-	if a := attributed(t, Pair{other, named(t, "fp32")}, 0); len(a.Mechanisms) != 0 || a.Total != (GapSize{}) {
-		t.Errorf("gradients: %+v", a)
-	}
-}
-
-// TestAttributeBatching tells batching from the order it varies.
-func TestAttributeBatching(t *testing.T) {
-	variant := func(n *engine.Numerics) { n.Reduction.BatchVariant = true }
-	fp32 := named(t, "fp32")
-	pairwise := named(t, "fp32-pairwise")
-	// The same numerics in both engines: only the company differs.
-	a := attributed(t, Pair{named(t, "fp32", variant), named(t, "fp32", variant)}, 0)
-	if m := part(t, a, batchingName); len(a.Mechanisms) != 1 || m.Alone != a.Total || a.Total.K3 == 0 {
-		t.Errorf("equal, batch-variant: %+v", a)
-	}
-	// All rows of a large batch: the order is as declared, and there is no gap.
-	a = attributed(t, Pair{fp32, named(t, "fp32", variant)}, 0)
-	if m := part(t, a, batchingName); m.Alone != (GapSize{}) || a.Total != (GapSize{}) {
-		t.Errorf("batch-variant learner: %+v", a)
-	}
-	// The order alone is what its batch-invariant form measures on the same tokens.
-	a = attributed(t, Pair{named(t, "fp32-pairwise", variant), fp32}, 0)
-	if part(t, a, "reduction").Alone.K3 == 0 || part(t, a, batchingName).Alone.K3 == 0 || len(a.Mechanisms) != 2 {
-		t.Errorf("pairwise: %+v", a)
-	}
-	// And what batching does on top of it is what it does between two of that order.
-	r := measured(t)
-	r, p, err := prepare(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := newMixer(r, p, Pair{named(t, "fp32-pairwise", variant), fp32}, 1)
-	defer m.close()
-	free, err := m.gap(only(slices.IndexFunc(m.mechanisms, func(m mechanism) bool { return m.name == "reduction" })))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := m.score(pairwise, 0)
-	sum, n := 0., 0
-	for i, counts := range b.Mask {
-		if counts {
-			sum += math.Abs(b.LogpOld[i] - b.LogpRoll[i])
-			n++
-		}
-	}
-	if free.free.MeanAbsDlogp != sum/float64(n) {
-		t.Errorf("reduction alone %v, scored %g", free.free, sum/float64(n))
-	}
-	// Fewer slots, more splits.
-	b2 := attributed(t, Pair{named(t, "fp32", variant), fp32}, 0, "rollout.slots=2", "rollout.prefill_chunk=3", "rollout.prefix_cache=true")
-	if b2.Total.K3 == 0 || part(t, b2, batchingName).Removed != b2.Total {
-		t.Errorf("two slots: %+v", b2)
-	}
-}
-
-// TestAttributeLogProbs finds the gap of engines that report another log-prob
-// than the learner computes, apart from that of the numerics.
-func TestAttributeLogProbs(t *testing.T) {
-	fp32, variant := named(t, "fp32"), named(t, "fp32-batch-variant")
-	for _, sets := range [][]string{
-		{"rollout.log_probs=raw", "rollout.temperature=0.8"},
-		{"rollout.top_p=0.9", "rollout.temperature=0.8"},
-		{"rollout.top_k=5"},
-		{"rollout.log_probs=raw", "rollout.temperature=0.8", "rollout.top_p=0.9"},
-	} {
-		a := attributed(t, Pair{fp32, fp32}, 0, sets...)
-		if m := part(t, a, logProbsName); len(a.Mechanisms) != 1 || m.Alone != a.Total || a.Total.K3 < 1e-4 || m.Rollout == m.Learner {
-			t.Errorf("%v: %+v", sets, a)
-		}
-		a = attributed(t, Pair{named(t, "bf16-fp32-head"), named(t, "bf16")}, 1, sets...)
-		if part(t, a, logProbsName).Removed.K3 < 0.9*a.Total.K3 || len(a.Mechanisms) != 2 {
-			t.Errorf("%v, bf16: %+v", sets, a)
-		}
-		// As decoded: the recorded bits come out, or there is an error.
-		if a = attributed(t, Pair{variant, fp32}, 0, sets...); len(a.Mechanisms) != 2 || part(t, a, batchingName).Alone.K3 == 0 {
-			t.Errorf("%v, batch-variant: %+v", sets, a)
-		}
-	}
-	for _, sets := range [][]string{
-		{"rollout.log_probs=raw"},
-		{"rollout.log_probs=raw", "rollout.top_p=0.9"},
-		{"rollout.top_p=0.9", "rollout.temperature=0.8", "support.replay=true"},
-	} {
-		if a := attributed(t, Pair{fp32, fp32}, 0, sets...); len(a.Mechanisms) != 0 || a.Total != (GapSize{}) {
-			t.Errorf("%v: %+v", sets, a)
-		}
-		if a := attributed(t, Pair{variant, fp32}, 0, sets...); len(a.Mechanisms) != 1 || a.Total == (GapSize{}) {
-			t.Errorf("%v, batch-variant: %+v", sets, a)
-		}
-	}
-}
-
 // TestAttributeInexact leaves the shares out and the rest as it was, with far
 // fewer scorings.
 func TestAttributeInexact(t *testing.T) {
@@ -444,71 +312,5 @@ func TestAttributeInexact(t *testing.T) {
 	}
 	if !reflect.DeepEqual(exact.Pairs, partial.Pairs) || exact.Interaction != partial.Interaction || exact.Total != partial.Total {
 		t.Errorf("%+v\n%+v", exact, partial)
-	}
-}
-
-// TestAttributeRepeats gives the same for any number of workers, and counts.
-func TestAttributeRepeats(t *testing.T) {
-	var want *Attribution
-	for workers := range 3 {
-		last := 0
-		a, err := Attribute(context.Background(), AttributeRequest{Recipe: measured(t), Workers: workers,
-			Pair: Pair{named(t, "fp8-kv8"), named(t, "bf16")}, Progress: func(done, scorings int) { last = 100*scorings + done }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want == nil {
-			want = a
-		}
-		if !reflect.DeepEqual(a, want) || last != 101*a.Scorings {
-			t.Errorf("%d workers: %+v\nwant %+v; progress %d", workers, a, want, last)
-		}
-	}
-}
-
-// TestAttributeDense has no routing.
-func TestAttributeDense(t *testing.T) {
-	r := tinyRecipe(t, "model.experts=0", "rollout.numerics=bf16")
-	a, err := Attribute(context.Background(), AttributeRequest{Recipe: r})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.Routing != nil || len(a.Mechanisms) != 6 || a.Mechanisms[0].AloneReplayed != nil || a.Rollout != "bf16" || a.Learner != "fp32" || a.Total.K3 == 0 {
-		t.Errorf("%+v", a)
-	}
-}
-
-// TestAttributeRefuses names what cannot be attributed, and an engine that does
-// not do what it did before.
-func TestAttributeRefuses(t *testing.T) {
-	fp32 := named(t, "fp32")
-	broken := fp32
-	broken.Name, broken.Head = "mine", precision.Format{}
-	if _, err := Attribute(context.Background(), AttributeRequest{Recipe: measured(t), Pair: Pair{broken, fp32}}); err == nil ||
-		!strings.Contains(err.Error(), "numerics mine") || !strings.Contains(err.Error(), "head") {
-		t.Errorf("broken numerics: %v", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := Attribute(ctx, AttributeRequest{Recipe: measured(t)}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	for want, spoil := range map[string]func(m *mixer){
-		"response 1, token 2: recorded log-prob": func(m *mixer) {
-			n := m.batch.Offsets[1] + 2
-			m.batch.LogpRoll[n] = math.Nextafter(m.batch.LogpRoll[n], 0)
-		},
-		"on other routes":            func(m *mixer) { m.batch.RoutesRoll[0]++ },
-		"test of fp32: scored twice": func(m *mixer) { m.batch.LogpOld[3] += 1e-9 },
-	} {
-		r, p, err := prepare(measured(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := newMixer(r, p, Pair{named(t, "bf16"), fp32}, 1)
-		spoil(m)
-		if _, err := attribute(context.Background(), m, AttributeRequest{ExactLimit: 1}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
 	}
 }

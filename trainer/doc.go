@@ -9,7 +9,8 @@
 //
 // Run makes a whole run of a recipe, resumable, with a record that is the same
 // byte for byte on any number of cores. Measure compares two engines at equal
-// weights, Pretrain makes base checkpoints. Every random number is drawn from
+// weights, Attribute says which of their differences makes how much of the gap,
+// Pretrain makes base checkpoints. Every random number is drawn from
 // a stream named by the seed, the step and its purpose, so a run that was
 // interrupted continues as if it had not been; what methods remember from step
 // to step is part of its snapshot.
