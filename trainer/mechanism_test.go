@@ -217,3 +217,25 @@ func TestAttributeRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestAttributeWire tells the order of an all-reduce from the format in which
+// it sends partial sums: a wire without an order does nothing, an order with an
+// fp32 wire next to nothing, and what is left is theirs together. So it is
+// whichever engine is the parallel one.
+func TestAttributeWire(t *testing.T) {
+	fp32 := named(t, "fp32")
+	parallel := named(t, "fp32", func(n *engine.Numerics) { n.Reduction = order(t, "tensor_parallel:4:ring:bf16") })
+	a := attributed(t, Pair{parallel, fp32}, 0)
+	reduction, wire := part(t, a, "reduction"), part(t, a, wireName)
+	if wire.Alone != (GapSize{}) || reduction.Alone.K3 == 0 || reduction.Alone.K3 > 1e-5*a.Total.K3 || reduction.Removed != a.Total ||
+		wire.Rollout != "bf16" || wire.Learner != "fp32" || reduction.Rollout != "tensor_parallel:4:ring" {
+		t.Errorf("parallel rollout engine: %+v", a)
+	}
+	a = attributed(t, Pair{fp32, parallel}, 0)
+	reduction, wire = part(t, a, "reduction"), part(t, a, wireName)
+	// Taking either from the learner's all-reduce alone: the wire leaves its fp32
+	// form, which is near the canonical order; the order leaves none at all.
+	if reduction.Alone != a.Total || wire.Removed != (GapSize{}) || !close(wire.Alone, a.Total, 1e-3) || wire.Alone == a.Total {
+		t.Errorf("parallel learner: %+v", a)
+	}
+}
