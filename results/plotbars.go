@@ -152,7 +152,8 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 				c.StrokeLine2(whisker, tx(high), y-lane*0.2, tx(high), y+lane*0.2)
 				end = max(end, tx(high))
 			}
-			c.FillText(figure, vg.Point{X: end + 4, Y: y}, FormatNumber(v, 2))
+			// A negative bar ends left of the floor; its figure stands right of both.
+			c.FillText(figure, vg.Point{X: max(end, floor) + 4, Y: y}, FormatNumber(v, 2))
 		}
 	}
 }
