@@ -120,7 +120,7 @@ func ReproduceReport(list []Reproduction) results.Report {
 	page := results.Report{
 		Title: "Published claims, measured", Eyebrow: "simulate reproduce",
 		Lead: fmt.Sprintf("%d claims on a transformer small enough for a laptop, with two engines that share weights and differ only in how they compute. "+
-			"Thresholds were fixed before the runs and verdicts are computed from them.", len(list)),
+			"Thresholds stand in the code of each claim, and verdicts are computed from them.", len(list)),
 		Sections: []results.Section{{Heading: "Verdicts", Blocks: []results.Block{VerdictTable(list)}}},
 	}
 	for _, v := range []Verdict{Reproduced, Amplified, Undecided, NotReproduced, Refuted} {

@@ -46,7 +46,7 @@ const (
 	Reported Mark = "reported" // printed, not judged
 )
 
-// Check is one comparison with a threshold that was fixed beforehand.
+// Check is one comparison with a threshold that stands in the claim's file.
 type Check struct {
 	// Name says what is compared.
 	Name string `json:"name"`

@@ -20,7 +20,7 @@ type reproduceCmd struct {
 
 // Help is the long help text.
 func (*reproduceCmd) Help() string {
-	return `Measures published claims and judges them by thresholds that were fixed beforehand. Every seed is kept as it is
+	return `Measures published claims and judges them by the thresholds written in their code. Every seed is kept as it is
 measured: run the same command again after an interruption, and nothing is measured twice.
 
 Examples:
