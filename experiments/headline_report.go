@@ -52,9 +52,6 @@ type Outcome struct {
 	Stopped int `json:"stopped"`
 }
 
-// collapseLoss is the share of its peak a run must lose to count as collapsed.
-const collapseLoss = 0.3
-
 // Outcomes judges every arm.
 func (h *HeadlineResult) Outcomes() []Outcome {
 	var list []Outcome
@@ -73,7 +70,7 @@ func (h *HeadlineResult) Outcomes() []Outcome {
 				continue
 			}
 			o.Peak, o.Final = append(o.Peak, peak), append(o.Final, final)
-			if final <= (1-collapseLoss)*peak {
+			if final <= (1-results.CollapseLoss)*peak {
 				o.Collapsed++
 			}
 		}
@@ -105,7 +102,7 @@ func (h *HeadlineResult) OutcomeTable() *results.Table {
 		Columns: []results.TableColumn{{Name: "run"}, {Name: "peak, by seed", Align: results.Right},
 			{Name: "final, by seed", Align: results.Right}, {Name: "verdict"}},
 		Note: fmt.Sprintf("Pass rate of the current weights on held-out prompts, sampled in the learner's engine; means of three evaluations. "+
-			"Collapsed: %.0f %% or more below the run's own peak at the end.", 100*collapseLoss),
+			"Collapsed: %.0f %% or more below the run's own peak at the end.", 100*results.CollapseLoss),
 	}
 	part := HeadlinePart(-1)
 	for i, o := range h.Outcomes() {

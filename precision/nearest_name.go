@@ -8,15 +8,16 @@ func nearestName(name string, candidates []string) string {
 	name = strings.ToLower(name)
 	best, bestDistance := "", -1
 	for _, c := range candidates {
-		if d := editDistance(name, c); bestDistance < 0 || d < bestDistance {
+		if d := EditDistance(name, c); bestDistance < 0 || d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
 	return best
 }
 
-// editDistance is the Levenshtein distance in bytes: names here are ASCII.
-func editDistance(a, b string) int {
+// EditDistance is the Levenshtein distance of two names, in bytes: names here
+// are ASCII. Every suggestion of a nearest name in the module is made with it.
+func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1) // row[j]: distance between a[:i] and b[:j]
 	for j := range row {
 		row[j] = j

@@ -12,9 +12,9 @@ import (
 // run's peak and for its end; the trainer's summary uses the same.
 const settled = 3
 
-// collapse is the share of its peak that a run must lose to be called
-// collapsed, in the table of outcomes.
-const collapse = 0.3
+// CollapseLoss is the share of its peak that a run must lose to be called
+// collapsed.
+const CollapseLoss = 0.3
 
 // area is a section of the report: metrics by prefix, the telling ones first.
 type area struct {

@@ -78,7 +78,7 @@ func outcomes(groups []RunGroup, metric string) outcome {
 			row.low, row.high = min(row.low, final), max(row.high, final)
 			if peak > 0 {
 				row.lost += 1 - final/peak
-				if final < (1-collapse)*peak {
+				if final < (1-CollapseLoss)*peak {
 					row.collapsed++
 				}
 			}
@@ -147,7 +147,7 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 		t.Columns = append(t.Columns, TableColumn{Name: "peak", Align: Right}, TableColumn{Name: "final", Align: Right},
 			TableColumn{Name: "lowest to highest", Unit: "final", Align: Right}, TableColumn{Name: "lost", Unit: "of the peak", Align: Right})
 		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run. Collapsed: more than %.0f%% of the peak lost.",
-			o.metric, settled, 100*collapse)
+			o.metric, settled, 100*CollapseLoss)
 	}
 	blocks := []Block{t}
 	repeats := 0

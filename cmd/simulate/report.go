@@ -21,7 +21,7 @@ are one line with its seeds as a band; unfinished runs are shown as far as they 
 
 Examples:
   simulate report runs
-  simulate report runs/default-seed1-3f2a9c01 --out /tmp/look`
+  simulate report runs/default-seed1-3f2a9c01 --out ./look`
 }
 
 // reported is the document of report --json.

@@ -161,30 +161,9 @@ func (r *Reduction) UnmarshalText(text []byte) error {
 func nearest(s string, names []string) string {
 	best, least := "", 1<<30
 	for _, n := range names {
-		if d := editDistance(s, n); d < least {
+		if d := precision.EditDistance(s, n); d < least {
 			best, least = n, d
 		}
 	}
 	return best
-}
-
-// editDistance is Levenshtein's.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"driftlab/precision"
 )
 
 // Unit is the unit at which a method decides: what shares one weight, one
@@ -102,7 +104,7 @@ func UnknownName(name string, known []string) error {
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", -1
 	for _, k := range known {
-		d := editDistance(strings.ToLower(name), strings.ToLower(k))
+		d := precision.EditDistance(strings.ToLower(name), strings.ToLower(k))
 		if 2*d > max(len(k), len(name)) {
 			continue
 		}
@@ -111,25 +113,4 @@ func Nearest(name string, known []string) string {
 		}
 	}
 	return best
-}
-
-// editDistance is Levenshtein's distance over bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next := min(row[j]+1, row[j-1]+1, diagonal+cost)
-			diagonal, row[j] = row[j], next
-		}
-	}
-	return row[len(b)]
 }
