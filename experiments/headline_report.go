@@ -46,7 +46,7 @@ type Outcome struct {
 	// Peak and Final are the best and the last mean of three evaluations, by seed.
 	Peak  []float64 `json:"peak"`
 	Final []float64 `json:"final"`
-	// Collapsed counts the seeds whose Final is 30 % or more below their Peak.
+	// Collapsed counts the seeds whose Final is 30 % or more below their Peak (results.Collapsed).
 	Collapsed int `json:"collapsed"`
 	// Stopped counts the seeds that a value which is not finite ended.
 	Stopped int `json:"stopped"`
@@ -70,7 +70,7 @@ func (h *HeadlineResult) Outcomes() []Outcome {
 				continue
 			}
 			o.Peak, o.Final = append(o.Peak, peak), append(o.Final, final)
-			if final <= (1-results.CollapseLoss)*peak {
+			if results.Collapsed(peak, final) {
 				o.Collapsed++
 			}
 		}

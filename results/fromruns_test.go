@@ -106,7 +106,7 @@ const outcomeGolden = `| recipe      | verdict                  | seeds   | step
 | broken      | **1 of 1 stopped early** | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
 | late        | **1 of 1 still running** | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
 
-Judged by 'val/learner/pass_rate'. Peak and final are means of 3 consecutive values of a run. Collapsed: more than 30% of the peak lost.
+Judged by 'val/learner/pass_rate'. Peak and final are means of 3 consecutive values of a run. Collapsed: 30% or more of the peak lost.
 `
 
 func TestFromRuns(t *testing.T) {

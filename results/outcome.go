@@ -50,6 +50,11 @@ func Settle(values []float64) (peak, final float64, ok bool) {
 	return peak, final, true
 }
 
+// Collapsed reports whether a run whose curve settled at these values lost
+// CollapseLoss of its peak or more. One that never rose above zero had nothing
+// to lose.
+func Collapsed(peak, final float64) bool { return peak > 0 && final <= (1-CollapseLoss)*peak }
+
 // outcomes judges every group.
 func outcomes(groups []RunGroup, metric string) outcome {
 	o := outcome{metric: metric}
@@ -78,9 +83,9 @@ func outcomes(groups []RunGroup, metric string) outcome {
 			row.low, row.high = min(row.low, final), max(row.high, final)
 			if peak > 0 {
 				row.lost += 1 - final/peak
-				if final < (1-CollapseLoss)*peak {
-					row.collapsed++
-				}
+			}
+			if Collapsed(peak, final) {
+				row.collapsed++
 			}
 		}
 		if n := float64(row.judged); n > 0 {
@@ -146,7 +151,7 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 	if o.metric != "" {
 		t.Columns = append(t.Columns, TableColumn{Name: "peak", Align: Right}, TableColumn{Name: "final", Align: Right},
 			TableColumn{Name: "lowest to highest", Unit: "final", Align: Right}, TableColumn{Name: "lost", Unit: "of the peak", Align: Right})
-		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run. Collapsed: more than %.0f%% of the peak lost.",
+		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run. Collapsed: %.0f%% or more of the peak lost.",
 			o.metric, settled, 100*CollapseLoss)
 	}
 	blocks := []Block{t}
