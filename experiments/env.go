@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"driftlab/engine"
@@ -26,8 +27,16 @@ const (
 	Tiny
 )
 
+var sizeNames = [...]string{"full", "quick", "tiny"}
+
 // String returns the size's name, which is part of the folders' names.
-func (s Size) String() string { return [...]string{"full", "quick", "tiny"}[s] }
+func (s Size) String() string { return sizeNames[s] }
+
+// sizeNamed is the size that String names so.
+func sizeNamed(name string) (Size, bool) {
+	i := slices.Index(sizeNames[:], name)
+	return Size(i), i >= 0
+}
 
 // Env is what a claim's measurement is given.
 type Env struct {
@@ -37,6 +46,8 @@ type Env struct {
 	Size Size
 
 	lab *lab
+	// arms are the training runs so far, in the order they were asked for.
+	arms []armRecipe
 }
 
 // Pick chooses by size.

@@ -57,6 +57,9 @@ type Reproduction struct {
 	Size     Size
 	Verdict  Verdict
 	Evidence Evidence
+	// Recipes are the claim's training runs as recipe files, with seed 1; empty
+	// for a claim that measures frozen weights.
+	Recipes []string
 }
 
 // Provisional reports that there were fewer than five seeds or the size was
@@ -85,7 +88,7 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(o.Parallel, 1))
 	out := make([]Reproduction, len(claims))
-	left := make([]atomic.Int64, len(claims))
+	left, recipes := make([]atomic.Int64, len(claims)), make([][]string, len(claims))
 	for i, c := range claims {
 		runs[i] = make([]*Observation, len(seeds))
 		left[i].Store(int64(len(seeds)))
@@ -94,18 +97,23 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				observed, kept, err := observe(ctx, c, &Env{Seed: seed, Size: o.Size, lab: shared}, o.Dir)
+				e := &Env{Seed: seed, Size: o.Size, lab: shared}
+				observed, kept, err := observe(ctx, c, e, o.Dir)
 				if err != nil {
 					return fmt.Errorf("claim %s, seed %d: %w", c.ID, seed, err)
 				}
 				runs[i][k] = observed
+				if k == 0 {
+					recipes[i] = texts(c.ID, e.arms)
+				}
 				watch.add(c.ID, seed, kept)
 				if left[i].Add(-1) > 0 {
 					return nil
 				}
 				// The last seed of a claim: its verdict need not wait for the others.
 				out[i] = judge(c, seeds, runs[i], o.Size)
-				return keepVerdict(&out[i], o.Dir)
+				out[i].Recipes = recipes[i]
+				return out[i].keep(o.Dir)
 			})
 		}
 	}
@@ -168,16 +176,8 @@ func seedFile(seed uint64) string { return fmt.Sprintf("seed-%d.json", seed) }
 func observe(ctx context.Context, c Claim, e *Env, dir string) (o *Observation, kept bool, err error) {
 	where := claimDir(dir, c, e.Size)
 	if dir != "" {
-		text, err := os.ReadFile(filepath.Join(where, seedFile(e.Seed)))
-		if err == nil {
-			o = new(Observation)
-			if err := json.Unmarshal(text, o); err != nil {
-				return nil, false, &results.FolderError{Path: filepath.Join(where, seedFile(e.Seed)),
-					Problem: "not an observation", Remedy: "delete the file to measure it again", Err: err}
-			}
-			return o, true, nil
-		} else if !os.IsNotExist(err) {
-			return nil, false, err
+		if o, kept, err = keptObservation(where, e.Seed); kept || err != nil {
+			return o, kept, err
 		}
 	}
 	if o, err = c.Measure(ctx, e); err != nil || dir == "" {
@@ -190,7 +190,27 @@ func observe(ctx context.Context, c Claim, e *Env, dir string) (o *Observation, 
 	if err := os.MkdirAll(where, 0o777); err != nil {
 		return nil, false, err
 	}
+	if err := keepRecipes(texts(c.ID, e.arms), where); err != nil {
+		return nil, false, err
+	}
 	return o, false, results.WriteFile(where, seedFile(e.Seed), append(text, '\n'))
+}
+
+// keptObservation reads the observation of a seed, if it is there.
+func keptObservation(claimDir string, seed uint64) (o *Observation, there bool, err error) {
+	path := filepath.Join(claimDir, seedFile(seed))
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	o = new(Observation)
+	if err := json.Unmarshal(text, o); err != nil {
+		return nil, false, &results.FolderError{Path: path, Problem: "not an observation", Remedy: "delete the file to measure it again", Err: err}
+	}
+	return o, true, nil
 }
 
 // reproduceWatch counts seeds that are measured side by side.

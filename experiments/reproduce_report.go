@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"strings"
 
 	"driftlab/experiments/stats"
 	"driftlab/results"
@@ -11,13 +12,13 @@ import (
 func VerdictTable(list []Reproduction) *results.Table {
 	t := &results.Table{
 		Title:   "Published claims",
-		Columns: []results.TableColumn{{Name: "claim"}, {Name: "published"}, {Name: "compared here"}, {Name: "ours, 95% interval"}, {Name: "verdict"}},
+		Columns: []results.TableColumn{{Name: "claim"}, {Name: "published"}, {Name: "compared here"}, {Name: "ours, 95% interval"}, {Name: "verdict"}, {Name: "decided by"}},
 		Note:    "Intervals are bootstraps over paired seeds. Published figures are context: other models, other scale. " + provisionalNote(list),
 	}
 	for i := range list {
 		r := &list[i]
 		t.Add(results.Word(r.Claim.ID).As(results.Strong), results.Word(r.Claim.Figure), results.Word(r.Evidence.Checks[0].Name),
-			results.Word(r.summary()), r.verdictCell())
+			results.Word(r.summary()), r.verdictCell(), results.Word(r.decidedBy()))
 	}
 	return t
 }
@@ -37,6 +38,15 @@ func (r *Reproduction) summary() string {
 		}
 	}
 	return text
+}
+
+// decidedBy names the check that stands between the claim and "reproduced".
+func (r *Reproduction) decidedBy() string {
+	d := r.decisive()
+	if d == nil {
+		return "all checks hold"
+	}
+	return d.label() + ": " + string(d.Outcome)
 }
 
 // provisionalNote explains the question mark if one is shown.
@@ -153,6 +163,11 @@ func (r *Reproduction) section() results.Section {
 	add(CheckTable(r))
 	if r.Evidence.Table != nil {
 		add(r.Evidence.Table)
+	}
+	add(results.Prose("**Run it again**"), results.Code(r.again().Command))
+	for i, text := range r.Recipes {
+		head, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
+		add(results.Fold{Summary: fmt.Sprintf("Recipe of training run %d: %s", i+1, head), Blocks: []results.Block{results.Code(text)}})
 	}
 	how := []results.Block{
 		results.Prose("**Source.** " + c.Source), results.Prose("**Published.** " + c.Figure),

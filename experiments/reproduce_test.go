@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"driftlab/results"
+	"driftlab/trainer/recipe"
 )
 
 // TestClaimsAreComplete checks that every claim says what a reader needs.
@@ -250,4 +251,74 @@ func ExampleReproduce() {
 	// The three-policy bound holds and is very loose - reproduced?
 	// median of slack over |J - L|: interval above 10, passed
 	// violations of the bound: exactly 0, passed
+}
+
+// TestClaimFolder: what a claim leaves behind for readers, and that a
+// directory's verdicts can be judged again without measuring.
+func TestClaimFolder(t *testing.T) {
+	dir := t.TempDir()
+	ids := []string{"k-estimators", "batch-invariant-zero"}
+	list, err := Reproduce(context.Background(), ReproduceOptions{Claims: ids, Seeds: 1, Size: Tiny, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, arms := range []int{0, 3} {
+		r := &list[i]
+		if len(r.Recipes) != arms {
+			t.Errorf("%s: %d recipes of training runs, want %d", r.Claim.ID, len(r.Recipes), arms)
+		}
+		page, err := os.ReadFile(filepath.Join(dir, "claims", r.Claim.ID, pageFile))
+		if err != nil || string(page) != r.Markdown() {
+			t.Errorf("%s: its page is not what Markdown says (%v)", r.Claim.ID, err)
+		}
+		for _, want := range []string{r.Claim.Statement, r.VerdictText(), pictureFile, r.again().Command} {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("%s: the page lacks %q", r.Claim.ID, want)
+			}
+		}
+		if svg, err := os.ReadFile(filepath.Join(dir, "claims", r.Claim.ID, pictureFile)); err != nil || !strings.Contains(string(svg), "<svg") {
+			t.Errorf("%s: no picture (%v)", r.Claim.ID, err)
+		}
+	}
+	for n, text := range list[1].Recipes {
+		r, err := recipe.Parse("arm", []byte(text))
+		if err != nil || r.Steps != 2 || r.Seed != 1 {
+			t.Errorf("recipe %d does not read back: %v\n%s", n, err, text)
+		}
+	}
+	kept, err := Kept(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(list, func(a, b Reproduction) int {
+		return slices.Index(ClaimIDs(), a.Claim.ID) - slices.Index(ClaimIDs(), b.Claim.ID)
+	})
+	if render(t, kept) != render(t, list) {
+		t.Error("judging a directory again changed the page")
+	}
+}
+
+// TestDecisive: a verdict other than reproduced names the check it rests on.
+func TestDecisive(t *testing.T) {
+	c := func(name string, d Dose, m Mark) Check { return Check{Name: name, Dose: d, Outcome: m} }
+	for _, k := range []struct {
+		checks []Check
+		want   string
+	}{
+		{[]Check{c("a", Exact, Passed), c("b", Natural, Passed)}, ""},
+		{[]Check{c("a", Exact, Failed), c("b", Natural, Failed)}, "a"},
+		{[]Check{c("a", Natural, Passed), c("b", Natural, Open), c("c", Stronger, Passed)}, "b"},
+		{[]Check{c("a", Natural, Failed), c("b", Stronger, Failed), c("c", Stronger, Contrary)}, "c"},
+		{[]Check{c("a", Natural, Open), c("b", Stronger, Open), c("c", Stronger, Failed)}, "c"},
+		{[]Check{c("a", Natural, Passed), c("b", Natural, Open)}, "b"},
+	} {
+		r := Reproduction{Verdict: decide(k.checks, leastSeeds), Evidence: Evidence{Checks: k.checks}}
+		got := ""
+		if d := r.decisive(); d != nil {
+			got = d.Name
+		}
+		if got != k.want {
+			t.Errorf("%s: decided by %q, want %q", r.Verdict, got, k.want)
+		}
+	}
 }

@@ -20,35 +20,12 @@ type Status struct {
 	Verdict Verdict `json:"verdict"`
 }
 
-// verdictFile keeps the last verdict of a claim.
-const verdictFile = "verdict.json"
-
 // kept is what is read back of the verdict file.
 type kept struct {
 	Verdict Verdict  `json:"verdict"`
 	Size    string   `json:"size"`
 	Version int      `json:"version"`
 	Seeds   []uint64 `json:"seeds"`
-}
-
-// keepVerdict writes the verdict and the checks of a claim to its folder. A
-// preview does not replace a full one.
-func keepVerdict(r *Reproduction, dir string) error {
-	if dir == "" {
-		return nil
-	}
-	where := filepath.Join(dir, "claims", r.Claim.ID)
-	if old, ok := lastVerdict(where, r.Claim); ok && r.Provisional() && !old.provisional() {
-		return nil
-	}
-	text, err := verdictText(r)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(where, 0o777); err != nil {
-		return err
-	}
-	return results.WriteFile(where, verdictFile, text)
 }
 
 func (k *kept) provisional() bool { return len(k.Seeds) < leastSeeds || k.Size != Full.String() }

@@ -73,11 +73,16 @@ func (c *reproduceCmd) Run(a *app) error {
 	if err != nil {
 		return resumable(err, out)
 	}
-	path := filepath.Join(out, "report.html")
-	if err := results.WriteReport(path, experiments.ReproduceReport(list)); err != nil {
+	// The page and the table in the folder are of all that the folder has.
+	all, err := experiments.Kept(out)
+	if err != nil {
 		return err
 	}
-	if err := results.WriteFile(out, "verdicts.md", []byte(experiments.VerdictTable(list).Markdown())); err != nil {
+	path := filepath.Join(out, "report.html")
+	if err := results.WriteReport(path, experiments.ReproduceReport(all)); err != nil {
+		return err
+	}
+	if err := results.WriteFile(filepath.Join(out, "claims"), "verdicts.md", []byte(experiments.VerdictTable(all).Markdown())); err != nil {
 		return err
 	}
 	if c.JSON {
