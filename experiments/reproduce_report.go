@@ -12,13 +12,13 @@ import (
 func VerdictTable(list []Reproduction) *results.Table {
 	t := &results.Table{
 		Title:   "Published claims",
-		Columns: []results.TableColumn{{Name: "claim"}, {Name: "published"}, {Name: "compared here"}, {Name: "ours, 95% interval"}, {Name: "verdict"}, {Name: "decided by"}},
+		Columns: []results.TableColumn{{Name: "claim"}, {Name: "published"}, {Name: "compared here"}, {Name: "ours, 95% interval"}, {Name: "decided by"}, {Name: "verdict"}},
 		Note:    "Intervals are bootstraps over paired seeds. Published figures are context: other models, other scale. " + provisionalNote(list),
 	}
 	for i := range list {
 		r := &list[i]
 		t.Add(results.Word(r.Claim.ID).As(results.Strong), results.Word(r.Claim.Figure), results.Word(r.Evidence.Checks[0].Name),
-			results.Word(r.summary()), r.verdictCell(), results.Word(r.decidedBy()))
+			results.Word(r.summary()), results.Word(r.decidedBy()), r.verdictCell())
 	}
 	return t
 }
