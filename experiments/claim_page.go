@@ -13,7 +13,7 @@ import (
 const (
 	verdictFile = "verdict.json"
 	pageFile    = "README.md"
-	pictureFile = "picture.svg"
+	pictureFile = "picture.png"
 )
 
 // keep writes what a claim came to into its folder: the verdict for programs,
@@ -47,7 +47,7 @@ func (r *Reproduction) keep(dir string) error {
 	if r.Evidence.Picture == nil {
 		return nil
 	}
-	return results.WriteFile(where, pictureFile, results.SVG(r.Evidence.Picture))
+	return results.WriteFile(where, pictureFile, results.PNG(r.Evidence.Picture, results.LightPaper))
 }
 
 // Markdown is the claim's page: what is claimed, the picture, the checks, the
