@@ -26,6 +26,9 @@ func (p *Pass) forward(k *worker, part int) {
 		p.headForward(k)
 	}
 	k.span = whole
+	if f := p.options.Follow; f != nil && whole.seqFrom < whole.seqTo {
+		f.Follow(part, whole.seqFrom, whole.seqTo, whole.targetFrom)
+	}
 }
 
 // nextBlock moves the worker's span to the sequences after it: as many as fill

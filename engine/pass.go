@@ -23,6 +23,16 @@ type Options struct {
 	// BatchRows is the number of rows a batch-variant reduction believes it
 	// shares its batch with; 0 means the rows of the pack.
 	BatchRows int
+	// Follow goes on with a worker's sequences as soon as Forward has their
+	// logits; nil does nothing.
+	Follow Follower
+}
+
+// Follower takes up what Forward leaves of the sequences from..to-1 of the
+// pack, whose targets begin at the given one. Workers call it at the same time,
+// each for its own share, so what it does may depend on the sequence alone.
+type Follower interface {
+	Follow(worker, from, to, target int)
 }
 
 // Pass runs a transformer over a pack of rows, forward and backward. It owns

@@ -27,8 +27,8 @@ type Engine struct {
 	weights *engine.Weights
 	pass    *engine.Pass
 	cache   *engine.Cache
-	sampler sampler
 	prefill Prefill
+	follow  follower
 
 	pack    engine.Pack
 	slots   []slot
@@ -45,6 +45,7 @@ type slot struct {
 	prompt  []int32 // of that request
 	length  int     // tokens whose keys are in the cache
 	given   []int32 // its response, if that is known
+	done    bool    // the last pass completed the response
 	rng     rand.PCG
 }
 
@@ -57,11 +58,13 @@ func (k *slot) take(index int, r *Request) {
 // New returns an engine that decodes up to slots sequences at a time, spread
 // over that many workers.
 func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
-	return &Engine{
+	e := &Engine{
 		config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, workers),
 		cache: engine.NewCache(c, slots), slots: make([]slot, slots),
 		targets: []int32{}, // to a pack, nil would mean every row
 	}
+	e.follow = follower{engine: e, samplers: make([]sampler, max(workers, 1))}
+	return e
 }
 
 // Publish takes the parameters as the weights of the given version.
@@ -116,26 +119,12 @@ func (e *Engine) step(s Sampling) (finished int) {
 		e.ids = append(e.ids, i)
 	}
 	e.pack.Targets = e.targets
-	e.pass.Begin(e.weights, &e.pack, engine.Options{Cache: e.cache, Slots: e.ids})
+	e.follow.sampling = s
+	e.pass.Begin(e.weights, &e.pack, engine.Options{Cache: e.cache, Slots: e.ids, Follow: &e.follow})
 	e.pass.Forward()
-	logits, routes, vocab := e.pass.Logits(), e.pass.Routes(), e.config.Vocab
-	perRow := e.config.Layers * e.config.TopK
-	for n, i := range e.ids {
-		k := &e.slots[i]
-		from, to := e.pack.Offsets[n], e.pack.Offsets[n+1]
-		if known := len(k.prompt) - 1 - k.length; known > 0 {
-			e.out.promptRoutes(k.request, routes[from*perRow:min(to, from+known)*perRow])
-		}
-		k.length += to - from
-		if k.length < len(k.prompt) {
-			continue
-		}
-		d := e.sampler.drawOrRead(logits[:vocab], s, k, e.out.length[k.request])
-		logits = logits[vocab:]
-		e.out.add(k.request, d, routes[(to-1)*perRow:to*perRow], e.sampler.logp, e.weights.Version)
-		if e.ended(k, d.token, s) {
-			e.out.finished[k.request] = d.token == s.Stop
-			k.request = -1
+	for _, i := range e.ids {
+		if k := &e.slots[i]; k.done {
+			k.request, k.done = -1, false
 			finished++
 		}
 	}

@@ -17,8 +17,8 @@ type recording struct {
 	token    []int32
 	logp     []float64
 	kept     []float64
-	ids      []int32 // the supports of all tokens, in the order they were drawn
-	support  []span  // of each token, in ids
+	ids      [][]int32 // the supports of each request's tokens, end to end
+	support  []span    // of each token, in its request's ids
 	version  []int32
 	routes   []uint8
 	dist     []float32
@@ -37,17 +37,17 @@ func (r *recording) begin(c model.Config, n int, s Sampling) {
 	clear(r.finished)
 	r.token, r.logp, r.kept = resized(r.token, size), resized(r.logp, size), resized(r.kept, size)
 	r.version = resized(r.version, size)
-	r.ids, r.support = r.ids[:0], resized(r.support, size)
+	r.support = resized(r.support, size)
 	r.routes = resized(r.routes, size*r.perRow)
 	r.dist = r.dist[:0]
 	if s.Distributions {
 		r.dist = resized(r.dist, size*c.Vocab)
 	}
 	for len(r.prompts) < n {
-		r.prompts = append(r.prompts, nil)
+		r.prompts, r.ids = append(r.prompts, nil), append(r.ids, nil)
 	}
 	for i := range r.prompts {
-		r.prompts[i] = r.prompts[i][:0]
+		r.prompts[i], r.ids[i] = r.prompts[i][:0], r.ids[i][:0]
 	}
 }
 
@@ -68,8 +68,9 @@ func (r *recording) add(request int, d drawn, routes []uint8, logp []float32, ve
 	at := request*r.maxTokens + r.length[request]
 	r.length[request]++
 	r.token[at], r.logp[at], r.kept[at], r.version[at] = d.token, d.logp, d.kept, int32(version)
-	r.support[at] = span{len(r.ids), len(r.ids) + len(d.support)}
-	r.ids = append(r.ids, d.support...)
+	ids := r.ids[request]
+	r.support[at] = span{len(ids), len(ids) + len(d.support)}
+	r.ids[request] = append(ids, d.support...)
 	copy(r.routes[at*r.perRow:], routes)
 	if len(r.dist) > 0 {
 		copy(r.dist[at*r.vocab:], logp)
@@ -86,13 +87,13 @@ func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s 
 	b.Token, b.LogpRoll, b.KeptMass, b.Version = b.Token[:0], b.LogpRoll[:0], b.KeptMass[:0], b.Version[:0]
 	b.Support, b.RoutesRoll, b.DistRoll, b.Mask = b.Support[:0], b.RoutesRoll[:0], b.DistRoll[:0], b.Mask[:0]
 	b.PromptRoutes = b.PromptRoutes[:0]
-	ids, routes := slices.Clone(r.ids), slices.Concat(r.prompts[:len(requests)]...)
+	ids, routes := slices.Concat(r.ids[:len(requests)]...), slices.Concat(r.prompts[:len(requests)]...)
 	for i := range requests {
 		from := i * r.maxTokens
 		to := from + r.length[i]
 		b.Offsets = append(b.Offsets, b.Offsets[i]+r.length[i])
 		b.Prompt = append(b.Prompt, requests[i].Prompt)
-		n := len(r.prompts[i])
+		n, kept := len(r.prompts[i]), len(r.ids[i])
 		b.PromptRoutes = append(b.PromptRoutes, routes[:n:n])
 		routes = routes[n:]
 		b.Finished = append(b.Finished, r.finished[i])
@@ -112,6 +113,7 @@ func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s 
 				b.Support = append(b.Support, ids[at.from:at.to:at.to])
 			}
 		}
+		ids = ids[kept:]
 	}
 	if !s.Distributions {
 		b.DistRoll = nil

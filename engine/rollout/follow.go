@@ -1,0 +1,35 @@
+package rollout
+
+// follower draws the next tokens. Each worker of the pass draws for its own
+// sequences as soon as it has their logits: a response's random stream is its
+// own, so who draws, and when, changes nothing.
+type follower struct {
+	engine   *Engine
+	sampling Sampling
+	samplers []sampler // by worker
+}
+
+// Follow implements engine.Follower for the pack that step has laid out.
+func (f *follower) Follow(worker, from, to, target int) {
+	e, m := f.engine, &f.samplers[worker]
+	vocab, perRow := e.config.Vocab, e.config.Layers*e.config.TopK
+	logits, routes := e.pass.Logits()[target*vocab:], e.pass.Routes()
+	for n := from; n < to; n++ {
+		k := &e.slots[e.ids[n]]
+		first, end := e.pack.Offsets[n], e.pack.Offsets[n+1]
+		if known := len(k.prompt) - 1 - k.length; known > 0 {
+			e.out.promptRoutes(k.request, routes[first*perRow:min(end, first+known)*perRow])
+		}
+		k.length += end - first
+		if k.length < len(k.prompt) {
+			continue
+		}
+		d := m.drawOrRead(logits[:vocab], f.sampling, k, e.out.length[k.request])
+		logits = logits[vocab:]
+		e.out.add(k.request, d, routes[(end-1)*perRow:end*perRow], m.logp, e.weights.Version)
+		if e.ended(k, d.token, f.sampling) {
+			e.out.finished[k.request] = d.token == f.sampling.Stop
+			k.done = true
+		}
+	}
+}
