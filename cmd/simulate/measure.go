@@ -16,6 +16,7 @@ type measureCmd struct {
 	Learner    string `help:"Numerics of the engine that scores." placeholder:"NUMERICS"`
 	Checkpoint string `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR"`
 	Attribute  bool   `help:"Split each gap into the mechanisms by which the engines differ."`
+	Doses      bool   `help:"Turn up every mechanism by itself, from zero, and try its cure."`
 	Dump       string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE"`
 	common
 }
@@ -29,12 +30,16 @@ With --attribute the same tokens are scored again with every difference switched
 what each mechanism adds alone, what removing it saves, its Shapley share, and how they interact. On the way the
 rollout engine's log-probs are recomputed, and must come out bit for bit.
 
+With --doses no pair is measured but each mechanism by itself: formats, orders of sums, batching, routing, sampling,
+each from dose zero, which must give the same bits in both engines, to its largest dose, and then with its cure.
+
 Examples:
   simulate measure
   simulate measure --rollout bf16 --learner bf16          # KL 0, exactly
   simulate measure --rollout fp8-w8a8 --learner bf16 --json
   simulate measure --rollout '{base: bf16, kv_cache: fp8_e4m3}' --learner bf16
   simulate measure --rollout bf16 --learner fp32 --attribute
+  simulate measure --doses
   simulate measure --set rollout.prompts=64 --dump gap.jsonl.gz`
 }
 
@@ -55,6 +60,9 @@ func (c *measureCmd) Run(a *app) error {
 	r, err := c.load(c.Recipe)
 	if err != nil {
 		return err
+	}
+	if c.Doses {
+		return c.doses(a, r)
 	}
 	q := trainer.MeasureRequest{Recipe: r, Workers: c.workers()}
 	if usual {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"driftlab/experiments"
+	"driftlab/results"
+	"driftlab/trainer"
+	"driftlab/trainer/recipe"
+)
+
+// doses measures the dose-response of every mechanism.
+func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{{"--rollout", c.Rollout != ""}, {"--learner", c.Learner != ""}, {"--attribute", c.Attribute}, {"--dump", c.Dump != ""}} {
+		if f.given {
+			return bad("measure: --doses chooses the engines itself: leave %s out", f.flag)
+		}
+	}
+	q := trainer.DoseRequest{Recipe: r, Workers: c.workers()}
+	m := a.meter(&c.common, "doses", "mechanism", len(trainer.Mechanisms()))
+	q.Progress = func(int, int) { m.add(1, 0, "") }
+	table, err := trainer.Doses(a.ctx, q)
+	m.close()
+	if err != nil {
+		return err
+	}
+	if c.Out != "" {
+		if err := c.writeDoses(table); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return a.printJSON(table)
+	}
+	a.printTable(experiments.DoseTable(table))
+	if c.Out != "" {
+		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
+	}
+	return nil
+}
+
+// writeDoses keeps the dose-response in a folder, as data and as a page.
+func (c *measureCmd) writeDoses(t *trainer.DoseTable) error {
+	text, err := jsonText(t)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(c.Out, "doses.json", text); err != nil {
+		return err
+	}
+	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
+		Title: "Ways for two engines to disagree", Eyebrow: "simulate measure --doses",
+		Lead: fmt.Sprintf("Each mechanism by itself, on responses of `%s` to the task `%s`, at equal weights.", t.Checkpoint, t.Task),
+		Sections: []results.Section{{Heading: "Dose and response", Blocks: []results.Block{
+			results.Drawing{Figure: experiments.DoseBars(t), Caption: "The gap at the smallest and the largest dose, and what the mechanism's cure leaves of the latter. Where nothing is drawn the gap is exactly zero."},
+			experiments.DoseTable(t), experiments.DoseReading(t),
+		}}},
+	})
+}

@@ -1,0 +1,152 @@
+package trainer
+
+import (
+	"strings"
+
+	"driftlab/trainer/method"
+)
+
+// doseRow is one mechanism of the dose table: what to set in a recipe for each
+// dose. A mechanism belongs into the table once a recipe can name it.
+type doseRow struct {
+	// name and about are DoseResponse's.
+	name, about string
+	// doses begin with zero: the same bits in both engines.
+	doses []dose
+	// ordered says that the gap must grow from each dose to the next.
+	ordered bool
+	// routed says that a dense model does not have the mechanism.
+	routed bool
+	// cure is what brings the gap of the largest dose down, or nil.
+	cure *doseCure
+}
+
+// dose is one strength of a mechanism, in words and as assignments to a recipe.
+type dose struct {
+	text string
+	sets []string
+}
+
+// doseCure is what is set on top of the largest dose.
+type doseCure struct {
+	name string
+	sets []string
+	// partial says that something must be left, else nothing may: not a bit.
+	partial bool
+}
+
+// doses puts each text in place of the $ of the assignments.
+func doses(texts []string, assignments ...string) []dose {
+	var list []dose
+	for _, text := range texts {
+		d := dose{text: text}
+		for _, a := range assignments {
+			d.sets = append(d.sets, strings.ReplaceAll(a, "$", text))
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// mantissas are formats of 23, 11, 9, 7 and 5 mantissa bits with float32's range.
+var mantissas = []string{"fp32", "e8m11", "e8m9", "e8m7", "e8m5"}
+
+// inFormat is the row of a field of the rollout engine's numerics that is a
+// format, cured by the same format in the learner.
+func inFormat(name, about, field string) doseRow {
+	return doseRow{name: name, about: about, ordered: true,
+		doses: doses(mantissas, "rollout.numerics={base: fp32, "+field+": $}"),
+		cure:  &doseCure{name: "the same format in the learner", sets: []string{"learner.numerics={base: fp32, " + field + ": e8m5}"}}}
+}
+
+// quantised is a field that takes scales, cured as inFormat's.
+func quantised(name, about, field string, texts ...string) doseRow {
+	last := texts[len(texts)-1]
+	return doseRow{name: name, about: about, ordered: true,
+		doses: doses(texts, "rollout.numerics={base: bf16, "+field+": $}", "learner.numerics=bf16"),
+		cure:  &doseCure{name: "the same quantiser in the learner", sets: []string{"learner.numerics={base: bf16, " + field + ": " + last + "}"}}}
+}
+
+// orderOf is a mechanism whose doses are orders of the sums in the rollout
+// engine, cured by the same order in the learner.
+func orderOf(name, about, base string, texts ...string) doseRow {
+	last := texts[len(texts)-1]
+	return doseRow{name: name, about: about,
+		doses: doses(texts, `rollout.numerics={base: `+base+`, reduction: "$"}`, "learner.numerics="+base),
+		cure:  &doseCure{name: "the same order in the learner", sets: []string{`learner.numerics={base: ` + base + `, reduction: "` + last + `"}`}}}
+}
+
+// doseTable lists the mechanisms in the order in which they are shown: formats,
+// orders, batching, routing, sampling.
+var doseTable = []doseRow{
+	inFormat("weights", "format of the projections' weights", "weights"),
+	inFormat("inputs", "format of the projections' inputs", "inputs"),
+	inFormat("activations", "format of what is stored between operations", "activations"),
+	inFormat("accumulator", "format of the running sums of matrix products", "accumulator"),
+	inFormat("scores", "format of attention scores", "scores"),
+	inFormat("probabilities", "format of attention weights", "probabilities"),
+	inFormat("kv cache", "format of keys and values", "kv_cache"),
+	{name: "router", about: "format of the router's weights and logits", ordered: true, routed: true,
+		doses: doses([]string{"fp32", "e8m9", "e8m7", "e8m5", "e8m3"}, "rollout.numerics={base: fp32, router: $}"),
+		cure:  &doseCure{name: "routing replay (R3)", sets: []string{"routing.replay=r3"}, partial: true}},
+	{name: "head", about: "format of the output head", ordered: true,
+		doses: doses(mantissas, "rollout.numerics={base: fp32, head: $}"),
+		cure:  &doseCure{name: "fp32 head", sets: []string{"rollout.numerics={base: fp32, head: fp32}"}}},
+
+	quantised("scaled weights", "quantiser of the weights; both engines bf16 else", "weights", "bf16", "int8/channel", "fp8_e4m3/channel", "fp4_e2m1/nv"),
+	quantised("scaled inputs", "quantiser of the inputs; both engines bf16 else", "inputs", "bf16", "int8/channel", "fp8_e4m3/channel"),
+	quantised("scaled kv cache", "quantiser of keys and values; both engines bf16 else", "kv_cache",
+		"bf16", "int8/channel", "fp8_e4m3/channel", "fp8_e5m2/channel"),
+
+	{name: "wire", about: "format in which 4 tensor-parallel ranks send partial sums", ordered: true,
+		doses: doses([]string{"fp32", "fp16", "bf16", "e8m5"}, `rollout.numerics={base: fp32, reduction: "tensor_parallel:4:ring:$"}`,
+			`learner.numerics={base: fp32, reduction: "tensor_parallel:4:ring:fp32"}`),
+		cure: &doseCure{name: "fp32 wire", sets: []string{`rollout.numerics={base: fp32, reduction: "tensor_parallel:4:ring:fp32"}`}}},
+	// In fp32 another order is another rounding of the last bit, whatever its kind.
+	orderOf("split-k", "parts of each sum", "fp32", "canonical", "split_k:2", "split_k:4", "split_k:8"),
+	orderOf("pairwise", "leaf of pairwise sums", "fp32", "canonical", "pairwise:16", "pairwise:4"),
+	orderOf("unfused", "products rounded before they are added", "fp32", "canonical", "unfused"),
+	orderOf("tensor parallel", "ranks and all-reduce of the rollout engine, fp32", "fp32",
+		"canonical", "tensor_parallel:2:ring:fp32", "tensor_parallel:4:ring:fp32", "tensor_parallel:4:tree:fp32"),
+	orderOf("tensor parallel in bf16", "ranks of the rollout engine, partial sums sent in bf16", "bf16",
+		"canonical", "tensor_parallel:2:ring:bf16", "tensor_parallel:4:ring:bf16"),
+	{name: "attention", about: "keys per tile of the online kernel; two-pass in the learner",
+		doses: []dose{
+			{"two-pass", []string{"rollout.numerics=fp32"}},
+			{"tiles of 16", []string{"rollout.numerics={base: fp32, attention: online, tile: 16}"}},
+			{"tiles of 4", []string{"rollout.numerics={base: fp32, attention: online, tile: 4}"}},
+		},
+		cure: &doseCure{name: "the same kernel in the learner", sets: []string{"learner.numerics={base: fp32, attention: online, tile: 4}"}}},
+
+	{name: "batching", about: "kernels that split sums by the rows of a batch; responses decoded at a time",
+		doses: []dose{
+			{"invariant, 4 slots", []string{"rollout.numerics=fp32", "rollout.slots=4"}},
+			{"variant, all slots", []string{"rollout.numerics=fp32-batch-variant"}},
+			{"variant, 4 slots", []string{"rollout.numerics=fp32-batch-variant", "rollout.slots=4"}},
+		},
+		cure: &doseCure{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
+	{name: "prefill chunk", about: "tokens of a prompt per pass, under batch-variant kernels",
+		doses: []dose{
+			{"invariant, 2", []string{"rollout.numerics=fp32", "rollout.prefill_chunk=2"}},
+			{"variant, whole", []string{"rollout.numerics=fp32-batch-variant"}},
+			{"variant, 2", []string{"rollout.numerics=fp32-batch-variant", "rollout.prefill_chunk=2"}},
+		},
+		cure: &doseCure{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
+	{name: "prefix cache", about: "prompts read once per group, under batch-variant kernels",
+		doses: []dose{
+			{"invariant, shared", []string{"rollout.numerics=fp32", "rollout.prefix_cache=true"}},
+			{"variant, not shared", []string{"rollout.numerics=fp32-batch-variant"}},
+			{"variant, shared", []string{"rollout.numerics=fp32-batch-variant", "rollout.prefix_cache=true"}},
+		},
+		cure: &doseCure{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
+
+	{name: "support", about: "top-p of the rollout; the learner scores the whole vocabulary", ordered: true,
+		doses: doses([]string{"1", "0.95", "0.8", "0.6"}, "rollout.top_p=$"),
+		cure:  &doseCure{name: "keep sampling mask", sets: []string{"support.replay=true"}}},
+	{name: "log-probs", about: "temperature of the rollout, which records raw log-probs", ordered: true,
+		doses: doses([]string{"1", "1.1", "1.25", "1.5"}, "rollout.temperature=$", "rollout.log_probs=raw"),
+		cure:  &doseCure{name: "processed log-probs", sets: []string{"rollout.log_probs=processed"}}},
+}
+
+// unknownMechanism says which name was perhaps meant.
+func unknownMechanism(name string) error { return method.UnknownName(name, Mechanisms()) }
