@@ -172,7 +172,6 @@ func (s *session) generate(step int) {
 	}
 	s.engine.Generate(b, s.requests, sampling(*r))
 	b.LearnerVersion = s.learner.Updates()
-	b.Turn = zeros(b.Turn, b.Tokens()) // every task has a single turn
 }
 
 // reward verifies the responses and turns verdicts into rewards.

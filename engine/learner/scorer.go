@@ -68,6 +68,7 @@ type Scorer struct {
 	logp    []float32 // [tokens, vocab] log-probs of the last pass
 	probs   []float32 // [tokens, vocab] and their exponentials
 	chosen  []float64 // [tokens] log-prob of each response token
+	mask    []bool    // the batch's of the last pass, nil without one
 	support engine.Support
 }
 
@@ -197,7 +198,8 @@ func (s *Scorer) recordRoutes(b *batch.Batch) {
 
 // distribute turns the logits of the last pass into log-probs and
 // probabilities, and restricts them to the recorded supports if they are
-// replayed.
+// replayed. A token that the policy did not generate has the log-prob 0, as in
+// the rollout engine: no policy is asked for it.
 func (s *Scorer) distribute(b *batch.Batch, temperature float64, onSupport bool) {
 	logits := s.pass.Logits()
 	s.logp, s.probs = resized(s.logp, len(logits)), resized(s.probs, len(logits))
@@ -210,6 +212,12 @@ func (s *Scorer) distribute(b *batch.Batch, temperature float64, onSupport bool)
 	if onSupport {
 		s.restrict(b)
 	}
+	for n := range b.Mask {
+		if !b.Mask[n] {
+			s.chosen[n] = 0
+		}
+	}
+	s.mask = b.Mask
 }
 
 // restrict moves log-probs and probabilities onto the recorded supports. It
@@ -238,12 +246,19 @@ func (s *Scorer) restrict(b *batch.Batch) {
 // sampled returns the log-prob of each response token.
 func (s *Scorer) sampled(dst []float64) []float64 { return append(dst[:0], s.chosen...) }
 
+// generated reports whether the policy chose token n of the last pass.
+func (s *Scorer) generated(n int) bool { return s.mask == nil || s.mask[n] }
+
 // entropies returns the entropy of each next-token distribution, in nats; a
-// probability of zero adds nothing.
+// probability of zero adds nothing. It is 0 where the policy did not choose.
 func (s *Scorer) entropies(dst []float64) []float64 {
 	dst = resized(dst, len(s.targets))
 	v := s.config.Vocab
 	for n := range dst {
+		if !s.generated(n) {
+			dst[n] = 0
+			continue
+		}
 		logp := s.logp[n*v : (n+1)*v]
 		var h float32
 		for a, p := range s.probs[n*v : (n+1)*v] {
@@ -256,8 +271,8 @@ func (s *Scorer) entropies(dst []float64) []float64 {
 	return dst
 }
 
-// sumSquares returns the sum of squared probabilities of each distribution, or
-// nil if they are not wanted.
+// sumSquares returns the sum of squared probabilities of each distribution, 0
+// where the policy did not choose, or nil if they are not wanted.
 func (s *Scorer) sumSquares(dst []float64, wanted bool) []float64 {
 	if !wanted {
 		return nil
@@ -265,6 +280,10 @@ func (s *Scorer) sumSquares(dst []float64, wanted bool) []float64 {
 	dst = resized(dst, len(s.targets))
 	v := s.config.Vocab
 	for n := range dst {
+		if !s.generated(n) {
+			dst[n] = 0
+			continue
+		}
 		var sum float64
 		for _, p := range s.probs[n*v : (n+1)*v] {
 			sum += float64(p) * float64(p) // exact, fused or not

@@ -13,6 +13,10 @@
 // requests, the number of slots and the number of workers change no token as
 // long as the numerics are batch-invariant.
 //
+// A request may bring a Tool: when the policy calls, its environment writes into
+// the response. Such tokens are read like a prompt, and marked as not the
+// policy's (Mask).
+//
 // SetPrefill makes it read prompts in chunks, or once for all responses to
 // them. With batch-invariant numerics that changes no bit either.
 //

@@ -18,6 +18,9 @@ type Request struct {
 	// in the same company, but taken from here and not drawn. Log-probs and
 	// distributions are then those of the whole vocabulary. nil samples.
 	Given []int32
+	// Tool answers the calls of the response; nil for a response without an
+	// environment.
+	Tool Tool
 }
 
 // Engine samples responses. It holds its own copy of the weights, in its own
@@ -45,13 +48,14 @@ type slot struct {
 	prompt  []int32 // of that request
 	length  int     // tokens whose keys are in the cache
 	given   []int32 // its response, if that is known
+	tool    Tool    // its environment, if it has one
 	done    bool    // the last pass completed the response
 	rng     rand.PCG
 }
 
 // take begins a request.
 func (k *slot) take(index int, r *Request) {
-	k.request, k.source, k.prompt, k.length, k.given = index, index, r.Prompt, 0, r.Given
+	k.request, k.source, k.prompt, k.length, k.given, k.tool = index, index, r.Prompt, 0, r.Given, r.Tool
 	k.rng.Seed(r.Seed, r.Stream)
 }
 
@@ -77,9 +81,16 @@ func (e *Engine) Version() int { return e.weights.Version }
 func (e *Engine) Close() { e.pass.Close() }
 
 // Generate samples one response per request into dst, in the order of the
-// requests: Offsets, Prompt, Token, Mask, LogpRoll, KeptMass, Support, Version,
-// Finished, the routes and, if asked for, DistRoll. Other columns are left
-// alone. A slot that finishes takes the next request at once.
+// requests: Offsets, Prompt, Token, Mask, Turn, LogpRoll, KeptMass, Support,
+// Version, Finished, the routes and, if asked for, DistRoll. Other columns are
+// left alone. A slot that finishes takes the next request at once.
+//
+// A request's tool is asked after each token. What it replies is read like a
+// prompt, several tokens in a pass beside the decoding of other responses, and
+// counts against MaxTokens. A response whose next reply, with a token to follow,
+// has no room ends unfinished with its call: no response ends in a reply. In the
+// columns a reply has Mask false, the turn of its call, log-probs of 0 and the
+// routes of the rows before it, as any token has.
 func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 	s.check()
 	checkGiven(requests, s)
@@ -101,8 +112,9 @@ func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 	e.out.store(dst, requests, e.config, s)
 }
 
-// step advances every running sequence: by its prompt, or a chunk of it, where
-// that has not been read, else by the last token. It returns how many finished.
+// step advances every running sequence by what it has not read: its prompt or a
+// chunk of it, the last token, or with it the reply of a tool. It returns how
+// many finished.
 func (e *Engine) step(s Sampling) (finished int) {
 	e.pack.Reset()
 	e.targets, e.ids = e.targets[:0], e.ids[:0]
@@ -113,7 +125,7 @@ func (e *Engine) step(s Sampling) (finished int) {
 		}
 		tokens := e.next(k)
 		e.pack.Add(k.length, tokens)
-		if k.length+len(tokens) >= len(k.prompt) {
+		if k.length+len(tokens) == e.known(k) {
 			e.targets = append(e.targets, int32(e.pack.Rows()-1))
 		}
 		e.ids = append(e.ids, i)

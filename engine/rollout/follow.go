@@ -19,15 +19,18 @@ func (f *follower) Follow(worker, from, to, target int) {
 		first, end := e.pack.Offsets[n], e.pack.Offsets[n+1]
 		if known := len(k.prompt) - 1 - k.length; known > 0 {
 			e.out.promptRoutes(k.request, routes[first*perRow:min(end, first+known)*perRow])
+		} else if known < 0 {
+			read := e.out.length[k.request] + known // rows of a reply
+			e.out.replyRoutes(k.request, -known, routes[first*perRow:min(end, first+read)*perRow])
 		}
 		k.length += end - first
-		if k.length < len(k.prompt) {
+		if k.length < e.known(k) {
 			continue
 		}
 		d := m.drawOrRead(logits[:vocab], f.sampling, k, e.out.length[k.request])
 		logits = logits[vocab:]
 		e.out.add(k.request, d, routes[(end-1)*perRow:end*perRow], m.logp, e.weights.Version)
-		if e.ended(k, d.token, f.sampling) {
+		if e.ended(k, d.token, f.sampling) || !e.answer(m, k, f.sampling) {
 			e.out.finished[k.request] = d.token == f.sampling.Stop
 			k.done = true
 		}

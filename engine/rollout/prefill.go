@@ -4,9 +4,9 @@ package rollout
 // no bit of a response; else it does, since it decides how many rows share a
 // pass.
 type Prefill struct {
-	// Chunk is the largest number of tokens of a prompt that one pass reads,
-	// beside the decoding of other responses (chunked prefill); 0 reads prompts
-	// whole.
+	// Chunk is the largest number of tokens of a prompt, or of a tool's reply,
+	// that one pass reads, beside the decoding of other responses (chunked
+	// prefill); 0 reads them whole.
 	Chunk int
 	// PrefixCache takes keys and values of a prompt's beginning over from another
 	// response of the same call that has read the same tokens. The last token of a
@@ -25,15 +25,21 @@ func (e *Engine) SetPrefill(p Prefill) {
 
 // next returns the tokens that a slot reads in the next pass.
 func (e *Engine) next(k *slot) []int32 {
-	left := len(k.prompt) - k.length
-	if left <= 0 {
-		return e.out.last(k.request)
+	unread := k.prompt
+	if at := k.length - len(k.prompt); at >= 0 {
+		unread = e.out.response(k.request)[at:]
+	} else {
+		unread = unread[k.length:]
 	}
 	if c := e.prefill.Chunk; c > 0 {
-		left = min(left, c)
+		unread = unread[:min(len(unread), c)]
 	}
-	return k.prompt[k.length : k.length+left]
+	return unread
 }
+
+// known is the number of tokens of a slot that are there to be read: its prompt
+// and the response so far.
+func (e *Engine) known(k *slot) int { return len(k.prompt) + e.out.length[k.request] }
 
 // reuse gives slot i, which has read nothing, the longest beginning of its
 // prompt that another slot has read, whether that one is still in use or not.

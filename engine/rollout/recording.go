@@ -20,6 +20,8 @@ type recording struct {
 	ids      [][]int32 // the supports of each request's tokens, end to end
 	support  []span    // of each token, in its request's ids
 	version  []int32
+	mask     []bool
+	turn     []int32
 	routes   []uint8
 	dist     []float32
 	prompts  [][]uint8 // routes of each prompt's rows but the last
@@ -36,7 +38,7 @@ func (r *recording) begin(c model.Config, n int, s Sampling) {
 	clear(r.length)
 	clear(r.finished)
 	r.token, r.logp, r.kept = resized(r.token, size), resized(r.logp, size), resized(r.kept, size)
-	r.version = resized(r.version, size)
+	r.version, r.mask, r.turn = resized(r.version, size), resized(r.mask, size), resized(r.turn, size)
 	r.support = resized(r.support, size)
 	r.routes = resized(r.routes, size*r.perRow)
 	r.dist = r.dist[:0]
@@ -51,12 +53,6 @@ func (r *recording) begin(c model.Config, n int, s Sampling) {
 	}
 }
 
-// last returns the newest token of a response as a slice of one.
-func (r *recording) last(request int) []int32 {
-	at := request*r.maxTokens + r.length[request] - 1
-	return r.token[at : at+1]
-}
-
 // promptRoutes appends the routes of rows that read the prompt, all but its
 // last, which belongs to the first response token.
 func (r *recording) promptRoutes(request int, routes []uint8) {
@@ -66,6 +62,13 @@ func (r *recording) promptRoutes(request int, routes []uint8) {
 // add appends a token to a response.
 func (r *recording) add(request int, d drawn, routes []uint8, logp []float32, version int) {
 	at := request*r.maxTokens + r.length[request]
+	r.mask[at], r.turn[at] = true, 0
+	if r.length[request] > 0 {
+		r.turn[at] = r.turn[at-1]
+		if !r.mask[at-1] {
+			r.turn[at]++ // a turn begins behind a reply
+		}
+	}
 	r.length[request]++
 	r.token[at], r.logp[at], r.kept[at], r.version[at] = d.token, d.logp, d.kept, int32(version)
 	ids := r.ids[request]
@@ -85,7 +88,8 @@ func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s 
 	b.Offsets = append(b.Offsets[:0], 0)
 	b.Prompt, b.Finished = b.Prompt[:0], b.Finished[:0]
 	b.Token, b.LogpRoll, b.KeptMass, b.Version = b.Token[:0], b.LogpRoll[:0], b.KeptMass[:0], b.Version[:0]
-	b.Support, b.RoutesRoll, b.DistRoll, b.Mask = b.Support[:0], b.RoutesRoll[:0], b.DistRoll[:0], b.Mask[:0]
+	b.Support, b.RoutesRoll, b.DistRoll = b.Support[:0], b.RoutesRoll[:0], b.DistRoll[:0]
+	b.Mask, b.Turn = b.Mask[:0], b.Turn[:0]
 	b.PromptRoutes = b.PromptRoutes[:0]
 	ids, routes := slices.Concat(r.ids[:len(requests)]...), slices.Concat(r.prompts[:len(requests)]...)
 	for i := range requests {
@@ -101,12 +105,12 @@ func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s 
 		b.LogpRoll = append(b.LogpRoll, r.logp[from:to]...)
 		b.KeptMass = append(b.KeptMass, r.kept[from:to]...)
 		b.Version = append(b.Version, r.version[from:to]...)
+		b.Mask, b.Turn = append(b.Mask, r.mask[from:to]...), append(b.Turn, r.turn[from:to]...)
 		b.RoutesRoll = append(b.RoutesRoll, r.routes[from*r.perRow:to*r.perRow]...)
 		if s.Distributions {
 			b.DistRoll = append(b.DistRoll, r.dist[from*r.vocab:to*r.vocab]...)
 		}
 		for _, at := range r.support[from:to] {
-			b.Mask = append(b.Mask, true)
 			if at.from == at.to {
 				b.Support = append(b.Support, nil)
 			} else {

@@ -67,6 +67,7 @@ type sampler struct {
 	probs   []float32
 	order   []int32
 	support []int32
+	reply   []int32 // of a tool
 }
 
 // draw samples from one row of logits with the response's random stream.

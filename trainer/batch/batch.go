@@ -30,7 +30,10 @@ type Batch struct {
 
 	// Token is the sampled token, or the environment's where Mask is false.
 	Token []int32
-	// Mask is true where the policy generated the token: false on padding and tool output.
+	// Mask is true where the policy generated the token: false on padding and
+	// tool output. There the engines record log-probs and entropies of 0, rows of
+	// distributions that mean nothing, and the routes of the rows as of any; only
+	// what Mask keeps counts in a loss, an advantage, a weight or a figure.
 	Mask []bool
 	// LossMask is Mask after the rejections of the correction stage; nil means Mask.
 	LossMask []bool
@@ -71,7 +74,8 @@ type Batch struct {
 	SumSquares []float64
 	// Version is the number of updates behind the weights that produced the token.
 	Version []int32
-	// Turn numbers the turn of a multi-turn response, from 0.
+	// Turn numbers the turns of a response from 0: what the policy writes up to a
+	// call and what the tool replies are one turn.
 	Turn []int32
 	// KeptMass is the probability the sampling support kept (1 without top-p or top-k).
 	KeptMass []float64
