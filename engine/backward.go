@@ -201,7 +201,11 @@ func (p *Pass) routeGrad(k *worker, layer int, s *layerState, w *layerWeights) {
 	from, to := k.rowFrom, k.rowTo
 	rows, e, top := to-from, c.Experts, c.TopK
 	dlogits := b.logits[from*e : to*e]
-	p.gate.Grad(dlogits, b.gates[from*top:to*top], s.gates[from*top:to*top], s.logits[from*e:to*e], s.routes[from*top:to*top], rows)
+	gates := s.gates
+	if p.options.Gates != nil {
+		gates = s.live // straight-through: recorded values, the softmax of the current logits
+	}
+	p.gate.Grad(dlogits, b.gates[from*top:to*top], gates[from*top:to*top], s.logits[from*e:to*e], s.routes[from*top:to*top], rows)
 	if b.auxWeight != 0 {
 		kernel.Add(dlogits, dlogits, b.aux[from*e:to*e])
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"driftlab/engine/kernel"
+	"driftlab/moe"
 )
 
 // embedForward gathers the embeddings of a worker's rows:
@@ -137,7 +138,7 @@ func (p *Pass) expertsForward(k *worker, part, layer int) {
 }
 
 // route chooses the experts of a worker's rows, or takes the replayed ones,
-// and computes their gates from the current logits.
+// and computes their gates from the current logits, or takes the recorded ones.
 func (p *Pass) route(k *worker, layer int, s *layerState, w *layerWeights) {
 	c := &p.config
 	from, to, d, top := k.rowFrom, k.rowTo, c.DModel, c.TopK
@@ -154,9 +155,32 @@ func (p *Pass) route(k *worker, layer int, s *layerState, w *layerWeights) {
 		p.gate.Fill(routes, gates, logits, w.routerBias, rows)
 	}
 	round(p.num.activations, gates)
-	for r := range rows {
-		copy(p.routes[((from+r)*c.Layers+layer)*top:], routes[r*top:(r+1)*top])
+	if p.options.Gates != nil {
+		p.recallGates(k, layer, s)
 	}
+	for r := range rows {
+		at := ((from+r)*c.Layers + layer) * top
+		copy(p.routes[at:], routes[r*top:(r+1)*top])
+		if p.options.KeepGates {
+			copy(p.gates[at:], gates[r*top:(r+1)*top])
+		}
+	}
+}
+
+// recallGates puts the recorded gates of a worker's rows in the place of those
+// that the current logits give, which the backward pass still needs. Rows whose
+// experts were not recorded keep their own.
+func (p *Pass) recallGates(k *worker, layer int, s *layerState) {
+	c := &p.config
+	top := c.TopK
+	copy(s.live[k.rowFrom*top:k.rowTo*top], s.gates[k.rowFrom*top:k.rowTo*top])
+	for r := k.rowFrom; r < k.rowTo; r++ {
+		at := (r*c.Layers + layer) * top
+		if p.options.Replay[at] != moe.NoRoute {
+			copy(s.gates[r*top:(r+1)*top], p.options.Gates[at:at+top])
+		}
+	}
+	round(p.num.activations, s.gates[k.rowFrom*top:k.rowTo*top])
 }
 
 // feedForward runs one expert, W2·(silu(W1·x)·(W3·x)), over the rows from..to

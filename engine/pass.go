@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"driftlab/engine/kernel"
 	"driftlab/model"
 	"driftlab/moe"
@@ -13,8 +15,19 @@ type Options struct {
 	// Replay holds expert ids in the order [row][layer][rank], to be used in
 	// place of the router's choice, moe.NoRoute where none was recorded; nil
 	// lets the router choose everywhere. The gates are computed from the
-	// current logits either way.
+	// current logits either way, unless Gates are given.
 	Replay []uint8
+	// Gates are the gate values recorded with Replay, in the same order: they
+	// weigh the replayed experts in place of what the current logits give. The
+	// backward pass is straight-through: it differentiates
+	//
+	//	g = recorded + live(s) − sg[live(s)]
+	//
+	// so that the experts see the recorded gates and the router, through the
+	// softmax of its current logits s, still learns. nil computes all gates.
+	Gates []float32
+	// KeepGates keeps the gates of every row and layer for Pass.Gates.
+	KeepGates bool
 	// Cache receives and supplies keys and values; nil keeps them for the pass
 	// alone, and every sequence then starts at position 0.
 	Cache *Cache
@@ -56,6 +69,7 @@ type Pass struct {
 	layers []layerState
 	embed  []float32 // [rows, d] the residual stream entering layer 0
 	routes []uint8   // [rows][layer][rank] experts visited
+	gates  []float32 // [rows][layer][rank] and their gates, if they are kept
 	head   headState
 	back   backState
 	run    runner
@@ -89,6 +103,7 @@ type layerState struct {
 	logits      []float32 // [rows, experts] router logits
 	routes      []uint8   // [rows, topK]
 	gates       []float32 // [rows, topK]
+	live        []float32 // [rows, topK] the gates of the current logits where others are replayed
 	dispatch    []moe.Dispatch
 	expertIn    quantized // [rows*topK, d]
 	gateUp      []float32 // [rows*topK, 2*dff]
@@ -127,6 +142,9 @@ func (p *Pass) Close() { p.team.Close() }
 // the options must stay unchanged until the pass is done with them.
 func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	pack.check(p.config.Vocab, p.config.Context)
+	if o.Gates != nil && len(o.Gates) != len(o.Replay) {
+		panic(fmt.Sprintf("engine: %d gates for %d replayed experts", len(o.Gates), len(o.Replay)))
+	}
 	p.weights, p.pack, p.options = w, pack, o
 	p.rows = pack.Rows()
 	p.targets = len(pack.Targets)
@@ -196,6 +214,9 @@ func (p *Pass) grow() {
 	}
 	p.embed = grown(p.embed, n*c.DModel)
 	p.routes = grown(p.routes, n*c.Layers*c.TopK)
+	if p.options.KeepGates {
+		p.gates = grown(p.gates, n*c.Layers*c.TopK)
+	}
 	for l := range p.layers[:states] {
 		s := &p.layers[l]
 		inputs := p.num.inputs
@@ -209,6 +230,9 @@ func (p *Pass) grow() {
 		s.middle, s.normed, s.out = grown(s.middle, n*c.DModel), grown(s.normed, n*c.DModel), grown(s.out, n*c.DModel)
 		s.logits = grown(s.logits, n*c.Experts)
 		s.routes, s.gates = grown(s.routes, n*c.TopK), grown(s.gates, n*c.TopK)
+		if p.options.Gates != nil {
+			s.live = grown(s.live, n*c.TopK)
+		}
 		s.gateUp = grown(s.gateUp, slots*2*c.DFF)
 		s.expertOut = grown(s.expertOut, slots*c.DModel)
 	}
@@ -261,6 +285,15 @@ func (p *Pass) Hidden() []float32 { return p.head.normed[:p.targets*p.config.DMo
 // Routes returns the experts the pass visited in the order [row][layer][rank],
 // valid until the next Begin; empty for a dense model.
 func (p *Pass) Routes() []uint8 { return p.routes }
+
+// Gates returns the gates that weighed the experts of Routes, in the same
+// order, valid until the next Begin. The pass must have kept them.
+func (p *Pass) Gates() []float32 {
+	if !p.options.KeepGates {
+		panic("engine: Gates of a pass that did not keep them")
+	}
+	return p.gates
+}
 
 // Forward runs the whole pass. Each worker takes its rows through every layer
 // without waiting for the others.

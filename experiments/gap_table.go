@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"driftlab/results"
 	"driftlab/trainer"
@@ -57,6 +58,35 @@ func RouteTable(m *trainer.Measurement) *results.Table {
 		}
 		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Percent(g.FlipRoute, 2), results.Percent(g.FlipToken, 2),
 			flipped, results.Number(g.RestAbsDlogp, 2), results.Number(g.K3, 2), results.Number(p.Replayed.K3, 2), removed)
+	}
+	return t
+}
+
+// FlipTable shows the routing flips of each pair by layer, token and response,
+// and what is left when the learner replays the rollout engine's expert ids, or
+// ids and gate values. It has no rows for a dense model.
+func FlipTable(m *trainer.Measurement) *results.Table {
+	right := func(name, unit string) results.TableColumn {
+		return results.TableColumn{Name: name, Unit: unit, Align: results.Right}
+	}
+	t := &results.Table{
+		Title: "Routing flips by layer, token and response, and replay with and without gates",
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, {Name: "by layer"}, right("tokens", ""), right("responses", ""),
+			right("KL", "nats"), right("ids replayed", "nats"), right("ids and gates", "nats")},
+		Note: "By layer: share of tokens whose set of experts differs, from the first layer on. Tokens, responses: share with a flip anywhere. " +
+			"Ids replayed: the learner weighs the recorded experts itself (R3); ids and gates: by the recorded values.",
+	}
+	for _, p := range m.Pairs {
+		g := p.Gap
+		if !g.HasRoutes || p.Replayed == nil || p.ReplayedGates == nil {
+			continue
+		}
+		var layers []string
+		for _, f := range g.FlipLayer {
+			layers = append(layers, results.Percent(f, 2).Text)
+		}
+		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(strings.Join(layers, " ")), results.Percent(g.FlipToken, 2),
+			results.Percent(g.FlipSequence, 1), results.Number(g.ExactKL, 2), results.Number(p.Replayed.ExactKL, 2), results.Number(p.ReplayedGates.ExactKL, 2))
 	}
 	return t
 }

@@ -17,12 +17,14 @@ func (s *session) dump(step int) error {
 	now.Offsets, now.Prompt, now.Token, now.Mask = old.Offsets, old.Prompt, old.Token, old.Mask
 	now.Support = old.Support
 	now.RoutesRoll, now.PromptRoutes = old.RoutesRoll, old.PromptRoutes
+	now.GatesRoll, now.PromptGates = old.GatesRoll, old.PromptGates
 	if s.replay == learner.ReplayOld {
 		// The pass follows these and records them again, unchanged.
 		now.RoutesOld, now.PromptRoutesOld = old.RoutesOld, old.PromptRoutesOld
+		now.GatesOld, now.PromptGatesOld = old.GatesOld, old.PromptGatesOld
 	}
 	s.learner.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: s.recipe.Rollout.Temperature,
-		Replay: s.replay, Support: s.recipe.Support.Replay})
+		Replay: s.replay, Gates: s.gates, Support: s.recipe.Support.Replay})
 	return writeDump(s.options.Dump, s.recipe.Name, step+1, s.recipe.Rollout, old, now.LogpOld)
 }
 

@@ -61,6 +61,9 @@ type PairGap struct {
 	// Replayed is the gap left when the learner follows the rollout engine's
 	// routes (R3); nil for a dense model.
 	Replayed *diagnose.Gap `json:"replayed,omitempty"`
+	// ReplayedGates is what is left when it weighs their experts by the rollout
+	// engine's gates too.
+	ReplayedGates *diagnose.Gap `json:"replayed_gates,omitempty"`
 }
 
 // Measurement is the gap of several pairs on the same prompts.
@@ -139,17 +142,22 @@ func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout
 	scorer.Publish(p, 0)
 
 	b := new(batch.Batch)
-	sampler.Generate(b, requests, sampling(r))
+	recorded := sampling(r)
+	recorded.Gates = !r.Model.Dense()
+	sampler.Generate(b, requests, recorded)
 	for i := range requests {
 		b.Group = append(b.Group, i/r.Rollout.Group)
 	}
 	options := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Support: r.Support.Replay, Distributions: true}
 	out := PairGap{Rollout: pair.Rollout.Name, Learner: pair.Learner.Name}
 	if !r.Model.Dense() {
-		options.Replay = learner.ReplayRollout
+		options.Replay, options.Gates = learner.ReplayRollout, learner.RecordedGates
+		scorer.Score(b, options)
+		gates := diagnose.Compare(b)
+		options.Gates = learner.LiveGates
 		scorer.Score(b, options)
 		replayed := diagnose.Compare(b)
-		out.Replayed = &replayed
+		out.Replayed, out.ReplayedGates = &replayed, &gates
 	}
 	options.Replay = learner.ReplayNone
 	scorer.Score(b, options)

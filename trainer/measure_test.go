@@ -53,6 +53,9 @@ func TestMeasure(t *testing.T) {
 		if p.Replayed == nil || p.Replayed.FlipToken != 0 || p.Replayed.FlipRoute != 0 || p.Replayed.Tokens != g.Tokens {
 			t.Errorf("%s to %s, replayed: %+v", p.Rollout, p.Learner, p.Replayed)
 		}
+		if r := p.ReplayedGates; r == nil || r.FlipToken != 0 || r.Tokens != g.Tokens || (r.Unequal == 0) != control {
+			t.Errorf("%s to %s, replayed with gates: %+v", p.Rollout, p.Learner, p.ReplayedGates)
+		}
 		if g.FlipToken > 0 {
 			flips++
 		}
@@ -160,6 +163,8 @@ func TestTrainDump(t *testing.T) {
 		nil,
 		{"routing.replay=r2", "learner.minibatches=2", "correction.mode=bypass"},
 		{"routing.replay=r3", "rollout.top_p=0.9", "rollout.top_k=20", "rollout.temperature=0.8"},
+		{"routing={replay: keep_routing, gates: recorded}"},
+		{"routing={replay: r2, gates: recorded}", "learner.minibatches=2"},
 	} {
 		path := filepath.Join(t.TempDir(), "dump.jsonl.gz")
 		w, err := results.CreateDump(path)
@@ -178,7 +183,7 @@ func TestTrainDump(t *testing.T) {
 			batches = append(batches, b)
 			b.Select(&now, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
 			check.Publish(s.learner.Params(), 0)
-			check.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: s.replay})
+			check.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates})
 			latest = append(latest, now.LogpOld)
 		})
 		if err := w.Close(); err != nil {

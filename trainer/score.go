@@ -4,6 +4,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/recipe"
 )
 
 // score fills the columns of the policies that are fixed for the step: pi_old,
@@ -11,11 +12,12 @@ import (
 func (s *session) score() error {
 	r, b := &s.recipe, &s.batch
 	options := learner.ScoreOptions{
-		Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: s.replay,
+		Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates,
 		Support: r.Support.Replay, Distributions: true, SumSquares: s.columns.sumSquares,
 	}
 	if s.replay == learner.ReplayOld {
-		options.Replay = learner.ReplayNone // the routes this pass records are the ones replayed later
+		// The routes this pass records, and their gates, are the ones replayed later.
+		options.Replay, options.KeepGates = learner.ReplayNone, s.gates == learner.RecordedGates
 	}
 	s.learner.Score(b, options)
 	if s.critic != nil {
@@ -23,6 +25,9 @@ func (s *session) score() error {
 	}
 	if s.reference != nil {
 		options.Column, options.Distributions = learner.Reference, s.columns.distRef
+		if r.Routing.Replay == recipe.ReplayKeep {
+			options.Replay = learner.ReplayNone
+		}
 		s.reference.Score(b, options)
 	}
 	if s.teacher != nil {
@@ -35,7 +40,7 @@ func (s *session) score() error {
 	}
 	var err error
 	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, b, learner.StepOptions{
-		Temperature: r.Rollout.Temperature, Replay: s.replay, Support: r.Support.Replay})
+		Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates, Support: r.Support.Replay})
 	return err
 }
 

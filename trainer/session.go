@@ -31,6 +31,7 @@ type session struct {
 	objective objective
 	guards    []guard.Guard
 	replay    learner.Replay
+	gates     learner.Gates
 
 	learner   *learner.Learner
 	engine    *rollout.Engine
@@ -68,7 +69,7 @@ func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
 	s := &session{
 		recipe: r, options: o, columns: columnsOf(r), task: r.Task.New(), schedule: r.Schedule.New(),
-		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), replay: learner.Replay(r.Routing.Replay),
+		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), replay: replayOf(r.Routing), gates: learner.Gates(r.Routing.Gates),
 		learner: learner.New(p, settings, workers), initial: p.Clone(),
 	}
 	for _, part := range r.Reward {

@@ -27,6 +27,15 @@ func prefill(r recipe.Rollout) rollout.Prefill {
 	return rollout.Prefill{Chunk: r.PrefillChunk, PrefixCache: r.PrefixCache}
 }
 
+// replayOf translates whose routes the policy follows. Keep Routing is R3 but
+// for the reference, which is another model.
+func replayOf(r recipe.Routing) learner.Replay {
+	if r.FromRollout() {
+		return learner.ReplayRollout
+	}
+	return learner.Replay(r.Replay)
+}
+
 // sampling translates a recipe's rollout section. Distributions of the two
 // engines are over the same tokens: the support's if it is replayed.
 func sampling(r recipe.Recipe) rollout.Sampling {
@@ -34,5 +43,6 @@ func sampling(r recipe.Recipe) rollout.Sampling {
 	return rollout.Sampling{
 		Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MaxTokens: o.MaxTokens,
 		Stop: task.EOS, LogProbs: rollout.LogProbs(o.LogProbs), Distributions: true, OnSupport: r.Support.Replay,
+		Gates: r.Routing.Gates == recipe.GatesRecorded && r.Routing.FromRollout(),
 	}
 }

@@ -91,7 +91,7 @@ func (c *measureCmd) Run(a *app) error {
 			return err
 		}
 	}
-	tables := []*results.Table{experiments.GapTable(measured), experiments.RouteTable(measured)}
+	tables := []*results.Table{experiments.GapTable(measured), experiments.RouteTable(measured), experiments.FlipTable(measured)}
 	for _, x := range document.Attributions {
 		tables = append(tables, experiments.AttributionTable(x))
 	}
@@ -156,7 +156,7 @@ func (c *measureCmd) write(d measureDocument) error {
 		experiments.GapTable(m),
 	}}
 	if routes := experiments.RouteTable(m); len(routes.Rows) > 0 {
-		gap.Blocks = append(gap.Blocks, routes)
+		gap.Blocks = append(gap.Blocks, routes, experiments.FlipTable(m))
 	}
 	sections := []results.Section{gap}
 	if len(d.Attributions) > 0 {

@@ -18,7 +18,11 @@ type Reference struct {
 
 	tensors map[string][]float64 // views of Theta by checkpoint name
 	layers  []layerTensors       // the same by layer
-	bias    []float32            // added to router logits when experts are chosen, [layers, experts], or nil
+	// Regate, if set, gives the gate that weighs an expert in place of the one
+	// its logits give; at counts decisions of a sequence as routes do,
+	// [row][layer][rank].
+	Regate func(at int, live float64) float64
+	bias   []float32 // added to router logits when experts are chosen, [layers, experts], or nil
 }
 
 // NewReference copies the parameters.
@@ -123,6 +127,9 @@ func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 			chosen, gates, probs := r.route(h, l, w.router, given, &t.Margin)
 			router = append(router, probs)
 			for rank, e := range chosen {
+				if r.Regate != nil {
+					gates[rank] = r.Regate(i*per+l*c.TopK+rank, gates[rank])
+				}
 				y := feedForward(h, w.w1[e], w.w2[e], w.w3[e])
 				for j := range x {
 					x[j] += gates[rank] * y[j]

@@ -30,8 +30,9 @@ type Settings struct {
 type StepOptions struct {
 	// Temperature divides the logits, as in the rollout.
 	Temperature float64
-	// Replay says whose routes to follow.
+	// Replay says whose routes to follow, Gates with which gates; empty means live.
 	Replay Replay
+	Gates  Gates
 	// Support replays each token's recorded sampling support, as in ScoreOptions;
 	// the gradient is that of the restricted policy.
 	Support bool
@@ -130,7 +131,8 @@ func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (
 		return Report{}, err
 	}
 	clear(l.grad.Theta)
-	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Replay: l.replayed(b, o.Replay)})
+	routes, gates := l.replayed(b, o.Replay, o.Gates)
+	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Replay: routes, Gates: gates})
 	l.pass.BeginBackward(l.grad, l.settings.Balance*l.scale.factor())
 	l.failure = nil
 	if err := l.graph.run(); err != nil {

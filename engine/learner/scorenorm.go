@@ -40,6 +40,8 @@ func (l *Learner) cutOut(b *batch.Batch, i int) {
 	r.Support = rows(b.Support, from, to)
 	r.Layers, r.TopK = b.Layers, b.TopK
 	r.RoutesRoll, r.PromptRoutes = rows(b.RoutesRoll, from*per, to*per), rows(b.PromptRoutes, i, i+1)
+	r.GatesRoll, r.PromptGates = rows(b.GatesRoll, from*per, to*per), rows(b.PromptGates, i, i+1)
+	r.GatesOld, r.PromptGatesOld = rows(b.GatesOld, from*per, to*per), rows(b.PromptGatesOld, i, i+1)
 	r.RoutesOld, r.PromptRoutesOld = rows(b.RoutesOld, from*per, to*per), rows(b.PromptRoutesOld, i, i+1)
 }
 

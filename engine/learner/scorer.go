@@ -7,28 +7,14 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/kernel"
 	"driftlab/model"
-	"driftlab/moe"
 	"driftlab/trainer/batch"
-)
-
-// Replay says whose routes a forward pass follows.
-type Replay string
-
-const (
-	// ReplayNone lets the router choose.
-	ReplayNone Replay = "none"
-	// ReplayRollout follows the rollout engine's routes (R3, arXiv:2510.11370).
-	ReplayRollout Replay = "r3"
-	// ReplayOld follows the routes of the learner's own pass before the first
-	// update (R2, arXiv:2507.18071).
-	ReplayOld Replay = "r2"
 )
 
 // Column names the policy whose log-probs a pass fills in.
 type Column int
 
 const (
-	// Old is pi_old: LogpOld, Entropy, SumSquares, RoutesOld and DistOld.
+	// Old is pi_old: LogpOld, Entropy, SumSquares, RoutesOld, GatesOld and DistOld.
 	Old Column = iota
 	// Reference is the frozen policy: LogpRef and DistRef.
 	Reference
@@ -42,8 +28,11 @@ type ScoreOptions struct {
 	Column Column
 	// Temperature divides the logits, as in the rollout.
 	Temperature float64
-	// Replay says whose routes to follow.
+	// Replay says whose routes to follow, Gates with which gates; empty means live.
 	Replay Replay
+	Gates  Gates
+	// KeepGates fills GatesOld with the pass's gates, for replay of both.
+	KeepGates bool
 	// Support replays each token's recorded sampling support (Keep Sampling Mask,
 	// arXiv:2512.02556): log-probs, entropy, sum of squares and distributions are
 	// those of the policy restricted to it, outside of which a distribution holds
@@ -65,6 +54,7 @@ type Scorer struct {
 	pack    engine.Pack
 	targets []int32
 	replay  []uint8
+	gates   []float32 // as long as replay
 	logp    []float32 // [tokens, vocab] log-probs of the last pass
 	probs   []float32 // [tokens, vocab] and their exponentials
 	chosen  []float64 // [tokens] log-prob of each response token
@@ -86,7 +76,8 @@ func (s *Scorer) Close() { s.pass.Close() }
 // Score runs the responses through the model and fills the columns the options name.
 func (s *Scorer) Score(b *batch.Batch, o ScoreOptions) {
 	s.layOut(b)
-	s.pass.Begin(s.weights, &s.pack, engine.Options{Replay: s.replayed(b, o.Replay)})
+	routes, gates := s.replayed(b, o.Replay, o.Gates)
+	s.pass.Begin(s.weights, &s.pack, engine.Options{Replay: routes, Gates: gates, KeepGates: o.KeepGates})
 	s.pass.Forward()
 	s.distribute(b, o.Temperature, o.Support)
 	if o.Column != Teacher {
@@ -97,7 +88,7 @@ func (s *Scorer) Score(b *batch.Batch, o ScoreOptions) {
 		b.LogpOld = s.sampled(b.LogpOld)
 		b.Entropy = s.entropies(b.Entropy)
 		b.SumSquares = s.sumSquares(b.SumSquares, o.SumSquares)
-		s.recordRoutes(b)
+		s.recordRoutes(b, o.KeepGates)
 		b.DistOld = s.distributions(b.DistOld, o.Distributions)
 	case Reference:
 		b.LogpRef = s.sampled(b.LogpRef)
@@ -131,69 +122,6 @@ func (s *Scorer) layOut(b *batch.Batch) {
 		}
 	}
 	s.pack.Targets = s.targets
-}
-
-// replayed lays recorded routes out in the order of the pack's rows. It panics
-// if the batch does not hold the routes that are to be replayed: a pass without
-// them would look like one with them.
-func (s *Scorer) replayed(b *batch.Batch, r Replay) []uint8 {
-	prompts, routes := b.PromptRoutes, b.RoutesRoll
-	switch r {
-	case ReplayOld:
-		prompts, routes = b.PromptRoutesOld, b.RoutesOld
-	case ReplayRollout:
-	case ReplayNone, "":
-		return nil
-	default:
-		panic(fmt.Sprintf("learner: unknown replay %q", r))
-	}
-	if s.config.Dense() {
-		return nil
-	}
-	per := s.config.Layers * s.config.TopK
-	if len(routes) != b.Tokens()*per {
-		panic(fmt.Sprintf("learner: replay %s of %d routes, %d tokens have %d", r, len(routes), b.Tokens(), b.Tokens()*per))
-	}
-	s.replay = s.replay[:0]
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		known := 0
-		if i < len(prompts) {
-			s.replay = append(s.replay, prompts[i]...)
-			known = len(prompts[i])
-		}
-		for range (len(b.Prompt[i])-1)*per - known {
-			s.replay = append(s.replay, moe.NoRoute)
-		}
-		s.replay = append(s.replay, routes[from*per:to*per]...)
-		if from == to {
-			for range per {
-				s.replay = append(s.replay, moe.NoRoute)
-			}
-		}
-	}
-	return s.replay
-}
-
-// recordRoutes keeps the experts the pass visited. Those of the prompts, slices
-// of slices that a selection from the batch shares, are new memory, one piece.
-func (s *Scorer) recordRoutes(b *batch.Batch) {
-	per := s.config.Layers * s.config.TopK
-	b.Layers, b.TopK = s.config.Layers, s.config.TopK
-	routes := s.pass.Routes()
-	prompts := make([]uint8, 0, len(routes))
-	b.RoutesOld, b.PromptRoutesOld = b.RoutesOld[:0], b.PromptRoutesOld[:0]
-	for i := range b.Len() {
-		from, to := s.pack.Offsets[i], s.pack.Offsets[i+1]
-		prompt := from + len(b.Prompt[i]) - 1
-		if b.Offsets[i] == b.Offsets[i+1] {
-			to = prompt // the prompt's last row predicts a token that is not there
-		}
-		n := len(prompts)
-		prompts = append(prompts, routes[from*per:prompt*per]...)
-		b.PromptRoutesOld = append(b.PromptRoutesOld, prompts[n:len(prompts):len(prompts)])
-		b.RoutesOld = append(b.RoutesOld, routes[prompt*per:to*per]...)
-	}
 }
 
 // distribute turns the logits of the last pass into log-probs and

@@ -82,8 +82,8 @@ func (e *Engine) Close() { e.pass.Close() }
 
 // Generate samples one response per request into dst, in the order of the
 // requests: Offsets, Prompt, Token, Mask, Turn, LogpRoll, KeptMass, Support,
-// Version, Finished, the routes and, if asked for, DistRoll. Other columns are
-// left alone. A slot that finishes takes the next request at once.
+// Version, Finished, the routes and, if asked for, their gates and DistRoll. Other
+// columns are left alone. A slot that finishes takes the next request at once.
 //
 // A request's tool is asked after each token. What it replies is read like a
 // prompt, several tokens in a pass beside the decoding of other responses, and
@@ -132,7 +132,7 @@ func (e *Engine) step(s Sampling) (finished int) {
 	}
 	e.pack.Targets = e.targets
 	e.follow.sampling = s
-	e.pass.Begin(e.weights, &e.pack, engine.Options{Cache: e.cache, Slots: e.ids, Follow: &e.follow})
+	e.pass.Begin(e.weights, &e.pack, engine.Options{Cache: e.cache, Slots: e.ids, KeepGates: s.Gates, Follow: &e.follow})
 	e.pass.Forward()
 	for _, i := range e.ids {
 		if k := &e.slots[i]; k.done {

@@ -13,15 +13,18 @@ type follower struct {
 func (f *follower) Follow(worker, from, to, target int) {
 	e, m := f.engine, &f.samplers[worker]
 	vocab, perRow := e.config.Vocab, e.config.Layers*e.config.TopK
-	logits, routes := e.pass.Logits()[target*vocab:], e.pass.Routes()
+	logits, visited := e.pass.Logits()[target*vocab:], visits{routes: e.pass.Routes()}
+	if f.sampling.Gates {
+		visited.gates = e.pass.Gates()
+	}
 	for n := from; n < to; n++ {
 		k := &e.slots[e.ids[n]]
 		first, end := e.pack.Offsets[n], e.pack.Offsets[n+1]
 		if known := len(k.prompt) - 1 - k.length; known > 0 {
-			e.out.promptRoutes(k.request, routes[first*perRow:min(end, first+known)*perRow])
+			e.out.promptRoutes(k.request, visited.rows(first, min(end, first+known), perRow))
 		} else if known < 0 {
 			read := e.out.length[k.request] + known // rows of a reply
-			e.out.replyRoutes(k.request, -known, routes[first*perRow:min(end, first+read)*perRow])
+			e.out.replyRoutes(k.request, -known, visited.rows(first, min(end, first+read), perRow))
 		}
 		k.length += end - first
 		if k.length < e.known(k) {
@@ -29,7 +32,7 @@ func (f *follower) Follow(worker, from, to, target int) {
 		}
 		d := m.drawOrRead(logits[:vocab], f.sampling, k, e.out.length[k.request])
 		logits = logits[vocab:]
-		e.out.add(k.request, d, routes[(end-1)*perRow:end*perRow], m.logp, e.weights.Version)
+		e.out.add(k.request, d, visited.rows(end-1, end, perRow), m.logp, e.weights.Version)
 		if e.ended(k, d.token, f.sampling) || !e.answer(m, k, f.sampling) {
 			e.out.finished[k.request] = d.token == f.sampling.Stop
 			k.done = true

@@ -64,8 +64,7 @@ func (e *Engine) reuse(i int) bool {
 	}
 	if donor >= 0 {
 		e.cache.CopyPrefix(i, donor, longest)
-		per := e.config.Layers * e.config.TopK
-		e.out.promptRoutes(k.source, e.out.prompts[e.slots[donor].source][:longest*per])
+		e.out.shareRoutes(k.source, e.slots[donor].source, longest)
 		k.length = longest
 	}
 	return true

@@ -25,6 +25,9 @@ type recording struct {
 	routes   []uint8
 	dist     []float32
 	prompts  [][]uint8 // routes of each prompt's rows but the last
+	gates    []float32 // like routes, and promptGates like prompts; empty unless asked for
+
+	promptGates [][]float32
 }
 
 // span is a run of a slice; an empty one means that there was no truncation.
@@ -41,26 +44,55 @@ func (r *recording) begin(c model.Config, n int, s Sampling) {
 	r.version, r.mask, r.turn = resized(r.version, size), resized(r.mask, size), resized(r.turn, size)
 	r.support = resized(r.support, size)
 	r.routes = resized(r.routes, size*r.perRow)
-	r.dist = r.dist[:0]
+	r.dist, r.gates = r.dist[:0], r.gates[:0]
+	if s.Gates {
+		r.gates = resized(r.gates, size*r.perRow)
+	}
 	if s.Distributions {
 		r.dist = resized(r.dist, size*c.Vocab)
 	}
 	for len(r.prompts) < n {
-		r.prompts, r.ids = append(r.prompts, nil), append(r.ids, nil)
+		r.prompts, r.promptGates, r.ids = append(r.prompts, nil), append(r.promptGates, nil), append(r.ids, nil)
 	}
 	for i := range r.prompts {
-		r.prompts[i], r.ids[i] = r.prompts[i][:0], r.ids[i][:0]
+		r.prompts[i], r.promptGates[i], r.ids[i] = r.prompts[i][:0], r.promptGates[i][:0], r.ids[i][:0]
 	}
 }
 
 // promptRoutes appends the routes of rows that read the prompt, all but its
-// last, which belongs to the first response token.
-func (r *recording) promptRoutes(request int, routes []uint8) {
-	r.prompts[request] = append(r.prompts[request], routes...)
+// last, which belongs to the first response token, and their gates.
+func (r *recording) promptRoutes(request int, v visits) {
+	r.prompts[request] = append(r.prompts[request], v.routes...)
+	r.promptGates[request] = append(r.promptGates[request], v.gates...)
+}
+
+// visits are the experts that rows visited, [row][layer][rank], and their gates
+// if those are recorded.
+type visits struct {
+	routes []uint8
+	gates  []float32
+}
+
+// rows are the visits of a range of rows of perRow entries.
+func (v visits) rows(from, to, perRow int) visits {
+	out := visits{routes: v.routes[from*perRow : to*perRow]}
+	if v.gates != nil {
+		out.gates = v.gates[from*perRow : to*perRow]
+	}
+	return out
+}
+
+// shareRoutes gives a request what was recorded of the first rows of another.
+func (r *recording) shareRoutes(request, from, rows int) {
+	v := visits{routes: r.prompts[from]}
+	if len(r.gates) > 0 {
+		v.gates = r.promptGates[from]
+	}
+	r.promptRoutes(request, v.rows(0, rows, r.perRow))
 }
 
 // add appends a token to a response.
-func (r *recording) add(request int, d drawn, routes []uint8, logp []float32, version int) {
+func (r *recording) add(request int, d drawn, v visits, logp []float32, version int) {
 	at := request*r.maxTokens + r.length[request]
 	r.mask[at], r.turn[at] = true, 0
 	if r.length[request] > 0 {
@@ -74,9 +106,17 @@ func (r *recording) add(request int, d drawn, routes []uint8, logp []float32, ve
 	ids := r.ids[request]
 	r.support[at] = span{len(ids), len(ids) + len(d.support)}
 	r.ids[request] = append(ids, d.support...)
-	copy(r.routes[at*r.perRow:], routes)
+	r.visit(at, v)
 	if len(r.dist) > 0 {
 		copy(r.dist[at*r.vocab:], logp)
+	}
+}
+
+// visit keeps the visits of the rows before the tokens from place at on.
+func (r *recording) visit(at int, v visits) {
+	copy(r.routes[at*r.perRow:], v.routes)
+	if v.gates != nil {
+		copy(r.gates[at*r.perRow:], v.gates)
 	}
 }
 
@@ -121,5 +161,23 @@ func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s 
 	}
 	if !s.Distributions {
 		b.DistRoll = nil
+	}
+	r.storeGates(b, len(requests), s)
+}
+
+// storeGates packs the gates, or sets the columns to nil.
+func (r *recording) storeGates(b *batch.Batch, requests int, s Sampling) {
+	if !s.Gates {
+		b.GatesRoll, b.PromptGates = nil, nil
+		return
+	}
+	b.GatesRoll, b.PromptGates = b.GatesRoll[:0], b.PromptGates[:0]
+	prompts := slices.Concat(r.promptGates[:requests]...)
+	for i := range requests {
+		from := i * r.maxTokens
+		b.GatesRoll = append(b.GatesRoll, r.gates[from*r.perRow:(from+r.length[i])*r.perRow]...)
+		n := len(r.promptGates[i])
+		b.PromptGates = append(b.PromptGates, prompts[:n:n])
+		prompts = prompts[n:]
 	}
 }

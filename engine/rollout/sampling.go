@@ -44,6 +44,9 @@ type Sampling struct {
 	// OnSupport records them after truncation instead: on the sampling support,
 	// -Inf outside. It changes no other column.
 	OnSupport bool
+	// Gates records the gate values beside the experts that tokens visit, for
+	// replay of both.
+	Gates bool
 }
 
 // check panics on values a recipe's validation does not let through.

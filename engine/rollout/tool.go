@@ -59,8 +59,8 @@ func (r *recording) addReply(request int, reply []int32, version int) {
 
 // replyRoutes keeps the routes of rows that read a response while its next
 // tokens, from the one of index first on, are known already.
-func (r *recording) replyRoutes(request, first int, routes []uint8) {
-	copy(r.routes[(request*r.maxTokens+first)*r.perRow:], routes)
+func (r *recording) replyRoutes(request, first int, v visits) {
+	r.visit(request*r.maxTokens+first, v)
 }
 
 // response returns the tokens of a response so far.

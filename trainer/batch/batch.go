@@ -92,6 +92,11 @@ type Batch struct {
 	PromptRoutes [][]uint8
 	// PromptRoutesOld are the same in the learner's pass before the first update.
 	PromptRoutesOld [][]uint8
+	// GatesRoll and GatesOld are the gates that weighed the experts of RoutesRoll
+	// and RoutesOld, in the same order; PromptGates and PromptGatesOld go with
+	// PromptRoutes and PromptRoutesOld. Recorded where gates are replayed.
+	GatesRoll, GatesOld         []float32
+	PromptGates, PromptGatesOld [][]float32
 	// Layers and TopK give the shape of the routes.
 	Layers, TopK int
 

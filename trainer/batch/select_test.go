@@ -12,7 +12,7 @@ func filled() *Batch {
 	n, rows := b.Tokens(), b.Len()
 	perRow := map[string]bool{"Prompt": true, "Group": true, "PromptID": true, "Reward": true, "RewardParts": true,
 		"GreedyReward": true, "Correct": true, "Finished": true, "ScoreNorm": true,
-		"PromptRoutes": true, "PromptRoutesOld": true}
+		"PromptRoutes": true, "PromptRoutesOld": true, "PromptGates": true, "PromptGatesOld": true}
 	v := reflect.ValueOf(b).Elem()
 	for i := range v.NumField() {
 		f, name := v.Field(i), v.Type().Field(i).Name
@@ -23,7 +23,7 @@ func filled() *Batch {
 		switch {
 		case perRow[name]:
 			size = rows
-		case name == "RoutesRoll" || name == "RoutesOld":
+		case name == "RoutesRoll" || name == "RoutesOld" || name == "GatesRoll" || name == "GatesOld":
 			size = n * b.Layers * b.TopK
 		case len(name) >= 4 && name[:4] == "Dist":
 			size = n * b.Vocab

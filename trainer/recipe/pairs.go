@@ -25,7 +25,9 @@ func (c *checker) pairs(r Recipe) {
 	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() && r.Routing.Router == RouterFrozen {
 		c.that(false, "routing.router", "frozen, and a dense model has no router: use trained")
 	}
-	c.that(!r.Routing.Released || r.Routing.Replay == ReplayR3, "routing.released",
+	c.that(r.Routing.Gates != GatesRecorded || r.Routing.Replay != ReplayNone, "routing.gates",
+		"recorded goes with replayed routes, and with replay none the router chooses and weighs: use live, or a replay")
+	c.that(!r.Routing.Released || r.Routing.FromRollout(), "routing.released",
 		"true measures beside replayed routes, and with replay %s the learner's router chooses anyway when it scores: use r3", r.Routing.Replay)
 	c.that(!r.Support.Replay || r.Rollout.LogProbs != RawLogProbs, "support.replay",
 		"true compares with the truncated rollout policy, and rollout.log_probs raw is not its log-prob: use processed")

@@ -156,18 +156,29 @@ const (
 // Routing says whether the learner visits the experts that were recorded.
 type Routing struct {
 	// Replay is none, r2 (the learner's own choices when it scored the batch are
-	// replayed in its gradient steps) or r3 (the rollout engine's choices are
-	// replayed in both). Default none. Sources: 2507.18071 (r2, GSPO's routing
-	// replay), 2510.11370 (r3).
+	// replayed in its gradient steps), r3 (the rollout engine's choices are
+	// replayed in both, and in the pass of a reference model) or keep_routing (r3
+	// in every forward pass of the policy, while the reference routes natively).
+	// Default none. Sources: 2507.18071 (r2, GSPO's routing replay), 2510.11370
+	// (r3), 2512.02556 section 3.1 (keep_routing).
 	Replay string `yaml:"replay"`
+	// Gates says how replayed experts are weighed: live (by the learner's current
+	// router logits, over the replayed experts) or recorded (by the gate values
+	// recorded with the routes, per token, layer and rank; the gradient is
+	// straight-through, so the router learns as with live gates). Default live,
+	// as the sources have it. Recorded needs a replay.
+	Gates string `yaml:"gates"`
 	// Router is trained, or frozen: the routers' weights stay those of the start,
 	// so that only the inputs of the routers move the routes. Default trained.
 	Router string `yaml:"router"`
-	// Released measures, beside the gap that a replay of r3 leaves, the one with
-	// the learner's router choosing, as gap/released_*: what the replay hides. It
+	// Released measures, beside the gap that a replay of r3 or keep_routing leaves,
+	// the one with the learner's router choosing, as gap/released_*: what the replay hides. It
 	// costs a scoring pass per step and changes no weight. Default false.
 	Released bool `yaml:"released"`
 }
+
+// FromRollout reports whether the learner follows the rollout engine's routes.
+func (r Routing) FromRollout() bool { return r.Replay == ReplayR3 || r.Replay == ReplayKeep }
 
 // Support says over which tokens the learner normalises its policy.
 type Support struct {
@@ -192,6 +203,14 @@ const (
 	ReplayNone = "none"
 	ReplayR2   = "r2"
 	ReplayR3   = "r3"
+	// ReplayKeep is Keep Routing.
+	ReplayKeep = "keep_routing"
+)
+
+// Values of Routing.Gates.
+const (
+	GatesLive     = "live"
+	GatesRecorded = "recorded"
 )
 
 // Eval is the evaluation of the current weights on held-out prompts, in both
@@ -235,7 +254,7 @@ func Default() Recipe {
 			LossScale: LossScale{Mode: ScaleAuto, Initial: 65536, GrowthInterval: 2000},
 		},
 		Schedule:   mustChoose[schedule.Schedule]("sync"),
-		Routing:    Routing{Replay: ReplayNone, Router: RouterTrained},
+		Routing:    Routing{Replay: ReplayNone, Gates: GatesLive, Router: RouterTrained},
 		Reward:     Reward{mustChoose[reward.Shaper]("exact")},
 		Advantage:  mustChoose[advantage.Estimator]("grpo"),
 		Correction: DefaultCorrection(),

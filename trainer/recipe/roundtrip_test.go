@@ -58,7 +58,7 @@ func drawRecipe(t *rapid.T) Recipe {
 	r.Rollout.PrefixCache = rapid.Bool().Draw(t, "prefix_cache")
 	r.Routing.Router = rapid.SampledFrom([]string{RouterTrained, RouterFrozen}).Draw(t, "router")
 	if r.Routing.Released = rapid.Bool().Draw(t, "released"); r.Routing.Released {
-		r.Routing.Replay = ReplayR3
+		r.Routing.Replay, r.Routing.Gates = ReplayR3, GatesRecorded
 	}
 	r.Support.Replay = rapid.Bool().Draw(t, "support")
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")

@@ -120,7 +120,8 @@ func (r Recipe) faults() Faults {
 	c.rollout(r.Rollout)
 	c.learner(r)
 	c.choice("schedule", r.Schedule.Name, r.Schedule.Params)
-	c.word("routing.replay", r.Routing.Replay, ReplayNone, ReplayR2, ReplayR3)
+	c.word("routing.replay", r.Routing.Replay, ReplayNone, ReplayR2, ReplayR3, ReplayKeep)
+	c.word("routing.gates", r.Routing.Gates, GatesLive, GatesRecorded)
 	c.word("routing.router", r.Routing.Router, RouterTrained, RouterFrozen)
 	c.that(len(r.Reward) > 0, "reward", "no part: use exact")
 	for i, part := range r.Reward {

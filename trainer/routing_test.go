@@ -1,0 +1,74 @@
+package trainer
+
+import (
+	"slices"
+	"testing"
+
+	"driftlab/engine/learner"
+)
+
+// TestRecordedGates trains on replayed ids and gates: equal engines have no gap
+// at the first step, the gap with gates is another than without, and the
+// router's weights move.
+func TestRecordedGates(t *testing.T) {
+	for _, c := range []struct {
+		rollout string
+		zero    bool
+	}{{"fp32", true}, {"fp4-w4a16", false}} {
+		figures := map[string]float64{}
+		for _, routing := range []string{"{replay: r3, gates: live}", "{replay: r3, gates: recorded}", "{replay: keep_routing, gates: recorded}"} {
+			s := sessionOf(t, Options{}, "rollout.numerics="+c.rollout, "routing="+routing, "learner.minibatches=2")
+			router := slices.Clone(s.learner.Params().Layer(0).Router)
+			steps(t, s, 1, func(int) { figures[routing] = s.figure(t, "gap/exact_kl") })
+			if s.figure(t, "routes/flip_token") != 0 {
+				t.Errorf("%s, %s: routes are not replayed", c.rollout, routing)
+			}
+			if (figures[routing] == 0) != c.zero {
+				t.Errorf("%s, %s: exact KL %g", c.rollout, routing, figures[routing])
+			}
+			if slices.Equal(router, s.learner.Params().Layer(0).Router) {
+				t.Errorf("%s, %s: the router does not move", c.rollout, routing)
+			}
+			if recorded := s.gates == learner.RecordedGates; (s.batch.GatesRoll != nil) != recorded {
+				t.Errorf("%s: gates recorded: %t", routing, s.batch.GatesRoll != nil)
+			}
+		}
+		live, recorded, keep := figures["{replay: r3, gates: live}"], figures["{replay: r3, gates: recorded}"], figures["{replay: keep_routing, gates: recorded}"]
+		if recorded != keep || (live == recorded) != c.zero {
+			t.Errorf("%s: exact KL %g live, %g recorded, %g kept", c.rollout, live, recorded, keep)
+		}
+	}
+}
+
+// TestKeepRouting is R3 for the policy, bit for bit, and leaves the reference
+// to its own router.
+func TestKeepRouting(t *testing.T) {
+	run := func(routing string) (ref, old, theta []float64) {
+		s := sessionOf(t, Options{}, "rollout.numerics=fp4-w4a16", routing, "kl.name=kl", "kl.coef=0")
+		steps(t, s, 1, func(int) {})
+		for _, x := range s.learner.Params().Theta {
+			theta = append(theta, float64(x))
+		}
+		return slices.Clone(s.batch.LogpRef), slices.Clone(s.batch.LogpOld), theta
+	}
+	free, own, _ := run("routing.replay=none")
+	r3, followed, moved := run("routing.replay=r3")
+	keep, old, theta := run("routing.replay=keep_routing")
+	if !slices.Equal(old, followed) || !slices.Equal(theta, moved) {
+		t.Error("the policy is not trained as with r3")
+	}
+	if !slices.Equal(keep, free) || slices.Equal(keep, r3) || slices.Equal(own, old) {
+		t.Error("the reference does not route natively")
+	}
+}
+
+// TestRecordedGatesOfR2: before the first update the replayed pass is the
+// scoring pass, so the ratio is one at the first minibatch whatever the gates.
+func TestRecordedGatesOfR2(t *testing.T) {
+	s := sessionOf(t, Options{}, "rollout.numerics=fp4-w4a16", "routing={replay: r2, gates: recorded}", "learner.epochs=2")
+	steps(t, s, 2, func(step int) {
+		if s.batch.GatesOld == nil || s.batch.GatesRoll != nil {
+			t.Errorf("step %d: gates of the learner %d, of the rollout %d", step, len(s.batch.GatesOld), len(s.batch.GatesRoll))
+		}
+	})
+}
