@@ -1,7 +1,7 @@
 package kernel
 
 import (
-	"sync"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -15,28 +15,53 @@ type Job interface {
 
 // Team is a fixed set of workers. The goroutine that calls Run is one of them.
 // One Run at a time.
+//
+// Between two tokens of a decode there are a few microseconds, and to wake a
+// sleeping core takes longer than the work: so a worker that has nothing to do
+// looks for the next job for a while before it sleeps, and so does Run before
+// it sleeps waiting for the others.
 type Team struct {
 	workers int
-	start   []chan struct{}
-	done    sync.WaitGroup
+	helpers []helper
+	spins   int // how often to look before sleeping
 	job     Job
-	parts   int64
-	next    atomic.Int64
-	failed  atomic.Pointer[failure]
-	closed  bool
+	parts   int
+	first   []atomic.Bool // part i, for i below the number of workers, is taken
+	next    atomic.Int64  // first part beyond those that nobody has
+	round   atomic.Uint64 // counts Runs; a helper starts when it changes
+	pending atomic.Int64  // helpers that have not finished the round
+	asleep  atomic.Bool   // Run waits for a word on finished
+	// finished wakes Run.
+	finished chan struct{}
+	failed   atomic.Pointer[failure]
+	closed   bool
+}
+
+// helper is one worker beside the caller of Run.
+type helper struct {
+	asleep atomic.Bool // waits for a word on wake
+	wake   chan struct{}
+	_      [48]byte // its own cache line
 }
 
 // failure is a panic that a worker caught.
 type failure struct{ value any }
 
+// spins takes one or two tenths of a millisecond: longer than what happens between two
+// passes of a decode, and no more than a sleeping core of a virtual machine needs to wake.
+const spins = 400000
+
 // NewTeam starts workers-1 goroutines that wait for work; workers below 2 start
 // none. Close ends them.
 func NewTeam(workers int) *Team {
-	t := &Team{workers: max(workers, 1)}
-	for range t.workers - 1 {
-		c := make(chan struct{}, 1)
-		t.start = append(t.start, c)
-		go t.serve(c)
+	workers = max(workers, 1)
+	t := &Team{workers: workers, helpers: make([]helper, workers-1), first: make([]atomic.Bool, workers), finished: make(chan struct{}, 1)}
+	if workers <= runtime.GOMAXPROCS(0) {
+		t.spins = spins // else the job may be waiting for the core that looks for it
+	}
+	for i := range t.helpers {
+		t.helpers[i].wake = make(chan struct{}, 1)
+		go t.serve(i)
 	}
 	return t
 }
@@ -44,16 +69,45 @@ func NewTeam(workers int) *Team {
 // Workers returns the number of workers, the caller of Run included.
 func (t *Team) Workers() int { return t.workers }
 
-func (t *Team) serve(c chan struct{}) {
-	for range c {
-		t.work()
-		t.done.Done()
+// serve is the life of helper i: worker i+1.
+func (t *Team) serve(i int) {
+	h := &t.helpers[i]
+	for round := uint64(1); ; round++ {
+		for n := 0; n < t.spins && t.round.Load() < round; n++ {
+		}
+		if t.round.Load() < round {
+			h.asleep.Store(true)
+			// Whoever clears the flag decides: Run, which then sends a word, or
+			// this helper, when the round began in between.
+			if t.round.Load() < round || !h.asleep.CompareAndSwap(true, false) {
+				<-h.wake
+			}
+		}
+		if t.job == nil {
+			return // Close is the round without a job
+		}
+		t.work(i + 1)
+		if t.pending.Add(-1) == 0 && t.asleep.CompareAndSwap(true, false) {
+			t.finished <- struct{}{}
+		}
+	}
+}
+
+// begin starts a round.
+func (t *Team) begin() {
+	t.pending.Store(int64(len(t.helpers)))
+	t.round.Add(1)
+	for i := range t.helpers {
+		if h := &t.helpers[i]; h.asleep.CompareAndSwap(true, false) {
+			h.wake <- struct{}{}
+		}
 	}
 }
 
 // Run does parts 0..parts-1 of job and returns when all are done. It does not
-// allocate. A panic in a part is raised again here after the others ended. A
-// nil Team does the parts in order.
+// allocate. Worker i begins with part i, so that what a part left in a core's
+// cache is met there again. A panic in a part is raised again here after the
+// others ended. A nil Team does the parts in order.
 func (t *Team) Run(parts int, job Job) {
 	if t == nil || t.workers == 1 || parts < 2 {
 		for i := range parts {
@@ -64,34 +118,46 @@ func (t *Team) Run(parts int, job Job) {
 	if t.closed {
 		panic("kernel: Run on a closed Team")
 	}
-	t.job, t.parts = job, int64(parts)
-	t.next.Store(0)
-	helpers := min(t.workers, parts) - 1
-	t.done.Add(helpers)
-	for _, c := range t.start[:helpers] {
-		c <- struct{}{}
+	t.job, t.parts = job, parts
+	t.next.Store(int64(t.workers))
+	for i := range t.first {
+		t.first[i].Store(i >= parts)
 	}
-	t.work()
-	t.done.Wait()
-	t.job = nil
+	t.begin()
+	t.work(0)
+	for n := 0; n < t.spins && t.pending.Load() > 0; n++ {
+	}
+	if t.pending.Load() > 0 {
+		t.asleep.Store(true)
+		if t.pending.Load() > 0 || !t.asleep.CompareAndSwap(true, false) {
+			<-t.finished
+		}
+	}
 	if f := t.failed.Swap(nil); f != nil {
 		panic(f.value)
 	}
 }
 
-// work takes parts until none is left.
-func (t *Team) work() {
+// work takes parts until none is left: worker i's own first, then those that
+// another has not begun.
+func (t *Team) work(i int) {
 	defer func() {
 		if v := recover(); v != nil {
 			t.failed.CompareAndSwap(nil, &failure{v})
 		}
 	}()
+	for n := range t.first {
+		part := (i + n) % t.workers
+		if t.first[part].CompareAndSwap(false, true) {
+			t.job.Part(part)
+		}
+	}
 	for {
-		i := t.next.Add(1) - 1
-		if i >= t.parts {
+		part := int(t.next.Add(1)) - 1
+		if part >= t.parts {
 			return
 		}
-		t.job.Part(int(i))
+		t.job.Part(part)
 	}
 }
 
@@ -100,8 +166,6 @@ func (t *Team) Close() {
 	if t == nil || t.closed {
 		return
 	}
-	t.closed = true
-	for _, c := range t.start {
-		close(c)
-	}
+	t.closed, t.job = true, nil
+	t.begin()
 }
