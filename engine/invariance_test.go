@@ -18,12 +18,12 @@ var reductions = []string{
 	"tensor_parallel:2:ring:fp32", "tensor_parallel:4:ring:bf16", "tensor_parallel:4:tree:fp16", "tensor_parallel:3:tree:fp32", "tree:4",
 }
 
-// invariant lists every batch-invariant preset, and every reduction with both
+// invariant lists every preset that decodes as it scores, and every reduction with both
 // attention kernels in four formats.
 func invariant(t *testing.T) []engine.Numerics {
 	var list []engine.Numerics
 	for _, n := range engine.Presets() {
-		if n.BatchInvariant() {
+		if n.DecodesAsScored() {
 			list = append(list, n)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Numerics says how one engine computes: every choice that can change a bit.
-// Two engines with equal Numerics, both batch-invariant, agree bit for bit.
+// Two engines with equal Numerics that decode as they score agree bit for bit.
 // The zero value is not valid; start from a preset (Preset) or from FP32.
 type Numerics struct {
 	// Name is the preset this value started from; it decides nothing.
@@ -40,14 +40,22 @@ type Numerics struct {
 	// tensor-parallel kinds act on the row-parallel projections only: attention
 	// output and expert down projection.
 	Reduction kernel.Reduction `yaml:"reduction" json:"reduction"`
-	// Attention is the attention kernel: two_pass, or online over tiles.
+	// Attention is the attention kernel: two_pass, online over tiles, or split_kv,
+	// whose decode splits the keys and so differs from prefill.
 	Attention kernel.AttentionKernel `yaml:"attention" json:"attention"`
-	// Tile is the number of keys per tile of the online kernel.
+	// Tile is the number of keys per tile of the online and split_kv kernels.
 	Tile int `yaml:"tile,omitempty" json:"tile,omitempty"`
+	// Splits is the number of parts of the keys in a decoding step of split_kv.
+	Splits int `yaml:"splits,omitempty" json:"splits,omitempty"`
 }
 
 // BatchInvariant reports whether a row's result is independent of the rows beside it.
 func (n Numerics) BatchInvariant() bool { return !n.Reduction.BatchVariant }
+
+// DecodesAsScored reports whether a token that is decoded by itself, in any
+// company, gets the bits that it gets when its whole sequence is scored: what
+// makes two engines with equal numerics agree.
+func (n Numerics) DecodesAsScored() bool { return n.BatchInvariant() && n.Attention.PrefillIsDecode() }
 
 // Equal reports whether both compute the same bits; names do not count, nor
 // does the tile of a kernel without tiles.
@@ -56,8 +64,11 @@ func (n Numerics) Equal(m Numerics) bool { return n.essential() == m.essential()
 // essential returns n without the fields that decide nothing.
 func (n Numerics) essential() Numerics {
 	n.Name = ""
-	if n.Attention != kernel.Online {
+	if !n.Attention.Tiled() {
 		n.Tile = 0
+	}
+	if n.Attention != kernel.SplitKV {
+		n.Splits = 0
 	}
 	return n
 }
@@ -111,8 +122,11 @@ func (n Numerics) Validate() error {
 	if _, err := n.Attention.MarshalText(); err != nil {
 		fault("attention: %w", err)
 	}
-	if n.Attention == kernel.Online && n.Tile < 1 {
-		fault("tile: the online attention kernel needs at least 1 key per tile, got %d", n.Tile)
+	if n.Attention.Tiled() && n.Tile < 1 {
+		fault("tile: the %s attention kernel needs at least 1 key per tile, got %d", n.Attention, n.Tile)
+	}
+	if n.Attention == kernel.SplitKV && n.Splits < 2 {
+		fault("splits: the split_kv attention kernel needs at least 2 parts of the keys, got %d", n.Splits)
 	}
 	return errors.Join(faults...)
 }

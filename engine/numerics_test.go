@@ -61,6 +61,10 @@ func TestEqual(t *testing.T) {
 	if !a.Equal(b) {
 		t.Error("a name, or a tile without tiles, makes a difference")
 	}
+	b.Splits = 3 // nor parts
+	if !a.Equal(b) {
+		t.Error("parts of the keys, without a kernel that splits them, make a difference")
+	}
 	a.Attention, b.Attention = kernel.Online, kernel.Online
 	a.Tile = 8
 	if a.Equal(b) {
@@ -111,6 +115,7 @@ func TestValidate(t *testing.T) {
 		}, "reduction"},
 		{"attention", func(n *engine.Numerics) { n.Attention = 9 }, "attention"},
 		{"tile", func(n *engine.Numerics) { n.Attention = kernel.Online }, "tile"},
+		{"tile and splits", func(n *engine.Numerics) { n.Attention = kernel.SplitKV }, "tile splits"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := preset(t, "bf16")

@@ -42,8 +42,27 @@ func reduction(text string) kernel.Reduction {
 	return r
 }
 
+// flashDecoding is what serving stacks run: flash attention reads the prompt, and
+// each decoding step splits the keys. Tiles and parts are small, as the responses are.
+func flashDecoding(n *Numerics) { n.Attention, n.Tile, n.Splits = kernel.SplitKV, 4, 4 }
+
+// fp22 is the accumulator of Hopper's fp8 tensor cores: 1 sign, 8 exponent and 13
+// mantissa bits, "around 14 bits" with the leading one (DeepSeek-V3, arXiv
+// 2412.19437, section 3.3.2). The hardware truncates there, aligned to the
+// largest of some products; here each step is rounded to nearest.
+var fp22 = func() precision.Format {
+	f, err := precision.ParseFormat("e8m13")
+	if err != nil {
+		panic(err)
+	}
+	return f
+}()
+
 // Presets returns the named numerics in the order they are listed: from the
-// finest to the coarsest. Names are those of checkpoints and serving stacks.
+// finest to the coarsest. Names are those of checkpoints and serving stacks. In
+// a name, tpN is a ring all-reduce among N ranks in the format itself, tbik-tpN
+// the tree that does not depend on N, batch-variant an order that depends on the
+// rows of a batch, flash-decoding an attention whose decode splits the keys.
 func Presets() []Numerics {
 	fp32 := uniform("fp32", precision.FP32)
 	bf16 := uniform("bf16", precision.BF16)
@@ -62,8 +81,10 @@ func Presets() []Numerics {
 		order(fp32, "fp32-splitk4", "split_k:4"),
 		order(fp32, "fp32-tp2", "tensor_parallel:2:ring:fp32"),
 		order(fp32, "fp32-tp4", "tensor_parallel:4:ring:fp32"),
+		order(fp32, "fp32-tp8", "tensor_parallel:8:ring:fp32"),
 		order(fp32, "fp32-batch-variant", "canonical+batch_variant"),
 		fp32.with("fp32-online", func(n *Numerics) { n.Attention, n.Tile = kernel.Online, 16 }),
+		fp32.with("fp32-flash-decoding", flashDecoding),
 		uniform("tf32", precision.TF32).with("tf32", func(n *Numerics) {
 			// Tensor cores read fp32 storage and drop mantissa bits on the way in.
 			n.Activations, n.KVCache = precision.FP32, precision.Quantizer{Format: precision.FP32}
@@ -77,10 +98,20 @@ func Presets() []Numerics {
 		order(bf16, "bf16-splitk4", "split_k:4"),
 		order(bf16, "bf16-tp2", "tensor_parallel:2:ring:bf16"),
 		order(bf16, "bf16-tp4", "tensor_parallel:4:ring:bf16"),
+		order(bf16, "bf16-tp8", "tensor_parallel:8:ring:bf16"),
+		order(bf16, "bf16-tp4-tree", "tensor_parallel:4:tree:bf16"),
+		order(bf16, "bf16-tp8-tree", "tensor_parallel:8:tree:bf16"),
+		order(bf16, "bf16-tp4-fp32-wire", "tensor_parallel:4:ring:fp32"),
+		// TBIK (2511.17826): the same bits for every number of ranks.
+		order(bf16, "bf16-tbik-tp1", "tree:4"),
+		order(bf16, "bf16-tbik-tp2", "tree:4:2"),
+		order(bf16, "bf16-tbik-tp4", "tree:4:4"),
+		order(bf16, "bf16-tbik-tp8", "tree:4:8"),
 		order(bf16, "bf16-batch-variant", "canonical+batch_variant"),
 		bf16.with("bf16-fp32-head", func(n *Numerics) { n.Head = precision.FP32 }),
 		bf16.with("bf16-fp32-router", func(n *Numerics) { n.Router = precision.FP32 }),
 		bf16.with("bf16-online", func(n *Numerics) { n.Attention, n.Tile = kernel.Online, 16 }),
+		bf16.with("bf16-flash-decoding", flashDecoding),
 		bf16.with("bf16-accumulate", func(n *Numerics) { n.Accumulator = precision.BF16 }),
 		bf16.with("int8-w8a8", func(n *Numerics) {
 			n.Weights, n.Inputs = quantizer("int8/channel"), quantizer("int8/channel")
@@ -88,6 +119,16 @@ func Presets() []Numerics {
 		w8a8,
 		w8a8.with("fp8-block", func(n *Numerics) {
 			n.Weights, n.Inputs = quantizer("fp8_e4m3/128x128"), quantizer("fp8_e4m3/1x128")
+		}),
+		w8a8.with("fp8-tensor", func(n *Numerics) { n.Weights = quantizer("fp8_e4m3/tensor") }),
+		w8a8.with("fp8-block16", func(n *Numerics) {
+			// Blocks of 128 hold whole rows of a model this small; these do not.
+			n.Weights, n.Inputs = quantizer("fp8_e4m3/16x16"), quantizer("fp8_e4m3/1x16")
+		}),
+		w8a8.with("fp8-acc14", func(n *Numerics) { n.Accumulator = fp22 }),
+		w8a8.with("fp8-acc14-promoted", func(n *Numerics) {
+			// Every 128 of some thousands in DeepSeek-V3; here a sum has 32 or 64.
+			n.Accumulator, n.Reduction = fp22, reduction("canonical+promote:16")
 		}),
 		w8a8.with("fp8-kv8", func(n *Numerics) { n.KVCache = quantizer("fp8_e4m3/channel") }),
 		w8a8.with("fp8-all", func(n *Numerics) {

@@ -35,10 +35,7 @@ func round(f precision.Format, x []float32) {
 // Megatron (arXiv:1909.08053): the others hold whole rows on every rank.
 func (n *Numerics) sites(batchRows int) siteNumerics {
 	r := n.Reduction.At(batchRows)
-	whole := r
-	if r.Kind == kernel.TensorParallel {
-		whole = kernel.Reduction{Unfused: r.Unfused}
-	}
+	whole := r.Local()
 	at := func(r kernel.Reduction, out precision.Format) kernel.Numerics {
 		return kernel.Numerics{Accumulator: n.Accumulator, Output: out, Reduction: r}
 	}
@@ -50,7 +47,7 @@ func (n *Numerics) sites(batchRows int) siteNumerics {
 		router:      at(whole, n.Router),
 		head:        at(whole, n.Head),
 		attention: kernel.AttentionNumerics{
-			Kernel: n.Attention, Tile: n.Tile, Scores: n.Scores,
+			Kernel: n.Attention, Tile: n.Tile, Splits: n.Splits, Scores: n.Scores,
 			Probs: n.Probabilities, Output: n.Activations, Reduction: whole,
 		},
 		inputs: n.Inputs, kvCache: n.KVCache,

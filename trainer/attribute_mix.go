@@ -133,7 +133,7 @@ func sizeOf(g *diagnose.Gap) GapSize { return GapSize{K3: g.K3, MeanAbsDlogp: g.
 // the columns of the rollout engine and the learner in its own.
 func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 	b := &batch.Batch{Offsets: m.batch.Offsets, Prompt: m.batch.Prompt, Token: m.batch.Token, Mask: m.batch.Mask, Support: m.batch.Support}
-	if m.at(s, batchingName) && !n.BatchInvariant() {
+	if m.at(s, batchingName) && !n.BatchInvariant() || m.at(s, decodingName) && !n.Attention.PrefillIsDecode() {
 		m.decode(b, n, s)
 	} else {
 		// One pass over all rows: the learner's batching, and everyone's where

@@ -28,6 +28,7 @@ const (
 	projectionsName = "weights+inputs"
 	wireName        = "wire"
 	batchingName    = "batching"
+	decodingName    = "decoding"
 	logProbsName    = "log_probs"
 )
 
@@ -41,7 +42,7 @@ var fieldMechanisms = []struct {
 	{"weights", func(d, f *engine.Numerics) { d.Weights = f.Weights }, func(n *engine.Numerics) string { return n.Weights.String() }},
 	{"inputs", func(d, f *engine.Numerics) { d.Inputs = f.Inputs }, func(n *engine.Numerics) string { return n.Inputs.String() }},
 	{"activations", func(d, f *engine.Numerics) { d.Activations = f.Activations }, func(n *engine.Numerics) string { return n.Activations.String() }},
-	{"accumulator", func(d, f *engine.Numerics) { d.Accumulator = f.Accumulator }, func(n *engine.Numerics) string { return n.Accumulator.String() }},
+	{"accumulator", copyAccumulator, accumulatorText},
 	{"scores", func(d, f *engine.Numerics) { d.Scores = f.Scores }, func(n *engine.Numerics) string { return n.Scores.String() }},
 	{"probabilities", func(d, f *engine.Numerics) { d.Probabilities = f.Probabilities }, func(n *engine.Numerics) string { return n.Probabilities.String() }},
 	{"kv_cache", func(d, f *engine.Numerics) { d.KVCache = f.KVCache }, func(n *engine.Numerics) string { return n.KVCache.String() }},
@@ -49,15 +50,27 @@ var fieldMechanisms = []struct {
 	{"head", func(d, f *engine.Numerics) { d.Head = f.Head }, func(n *engine.Numerics) string { return n.Head.String() }},
 	{"reduction", copyOrder, func(n *engine.Numerics) string { return orderText(n.Reduction) }},
 	{wireName, copyWire, func(n *engine.Numerics) string { return wire(n.Reduction).String() }},
-	{"attention", func(d, f *engine.Numerics) { d.Attention, d.Tile = f.Attention, f.Tile }, attentionText},
+	{"attention", func(d, f *engine.Numerics) { d.Attention, d.Tile, d.Splits = f.Attention, f.Tile, f.Splits }, attentionText},
 }
 
-// copyOrder takes the order of the sums and leaves the wire format and the
-// dependence on the batch, which are mechanisms of their own.
+// copyOrder takes the order of the sums and leaves the wire format, promotion,
+// which belongs to the accumulator, and the dependence on the batch.
 func copyOrder(dst, from *engine.Numerics) {
-	format, variant := dst.Reduction.Wire, dst.Reduction.BatchVariant
+	own := dst.Reduction
 	dst.Reduction = from.Reduction
-	dst.Reduction.Wire, dst.Reduction.BatchVariant = format, variant
+	dst.Reduction.Wire, dst.Reduction.Promote, dst.Reduction.BatchVariant = own.Wire, own.Promote, own.BatchVariant
+}
+
+// copyAccumulator takes the format and how often its sums are promoted.
+func copyAccumulator(dst, from *engine.Numerics) {
+	dst.Accumulator, dst.Reduction.Promote = from.Accumulator, from.Reduction.Promote
+}
+
+func accumulatorText(n *engine.Numerics) string {
+	if n.Reduction.Promote == 0 || n.Accumulator.Identity() {
+		return n.Accumulator.String()
+	}
+	return fmt.Sprintf("%s, promoted every %d", n.Accumulator, n.Reduction.Promote)
 }
 
 func copyWire(dst, from *engine.Numerics) { dst.Reduction.Wire = wire(from.Reduction) }
@@ -73,7 +86,7 @@ func wire(r kernel.Reduction) precision.Format {
 
 // orderText is the order alone; of tensor parallelism, ranks and topology.
 func orderText(r kernel.Reduction) string {
-	r.BatchVariant = false
+	r.BatchVariant, r.Promote = false, 0
 	if r.Kind != kernel.TensorParallel {
 		return r.String()
 	}
@@ -92,10 +105,13 @@ func attentionText(n *engine.Numerics) string {
 	if err != nil {
 		return err.Error()
 	}
-	if n.Attention != kernel.Online {
-		return string(text)
+	switch n.Attention {
+	case kernel.Online:
+		return fmt.Sprintf("%s, tile %d", text, n.Tile)
+	case kernel.SplitKV:
+		return fmt.Sprintf("%s, tile %d, %d parts", text, n.Tile, n.Splits)
 	}
-	return fmt.Sprintf("%s, tile %d", text, n.Tile)
+	return string(text)
 }
 
 // mechanismsOf lists where the engines of a pair differ in what can act on a
@@ -119,6 +135,9 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 		}
 		list = append(list, mechanism{batchingName, words(roll) + ", as decoded", words(learn) + ", as scored",
 			func(d, f *engine.Numerics) { d.Reduction.BatchVariant = f.Reduction.BatchVariant }})
+	}
+	if !pair.Rollout.Attention.PrefillIsDecode() {
+		list = append(list, mechanism{name: decodingName, rollout: "token by token", learner: "as a sequence"})
 	}
 	if recorded, scored := logProbsText(r); recorded != scored {
 		list = append(list, mechanism{name: logProbsName, rollout: recorded, learner: scored})

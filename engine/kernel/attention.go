@@ -6,25 +6,44 @@ import (
 	"driftlab/precision"
 )
 
-// AttentionKernel names the order in which one query meets its keys.
+// AttentionKernel names the order in which one query meets its keys. Of each it
+// is said whether a query gets the same bits in a batch of its sequence's queries
+// (prefill, and every pass of a learner) and alone (decode).
 type AttentionKernel uint8
 
 const (
-	// TwoPass finds the maximum of all scores first, then sums and mixes.
+	// TwoPass finds the maximum of all scores first, then sums and mixes. Prefill
+	// and decode agree.
 	TwoPass AttentionKernel = iota
 	// Online walks tiles of keys with a running maximum, rescaling what it has
-	// whenever the maximum grows: flash attention (arXiv 2205.14135).
+	// whenever the maximum grows: flash attention (arXiv 2205.14135). Prefill and
+	// decode agree, the tiles being at the same positions.
 	Online
+	// SplitKV is flash-decoding: a query that comes alone has its keys cut into
+	// parts, each walked as Online does, and the parts' results are merged by
+	// their log-sum-exp. Queries that come together are computed as Online does,
+	// so prefill and decode differ as soon as the keys fill more than one tile.
+	SplitKV
 )
+
+// PrefillIsDecode reports whether the kernel gives a query the same bits alone
+// and beside others of its sequence.
+func (k AttentionKernel) PrefillIsDecode() bool { return k != SplitKV }
+
+// Tiled reports whether the kernel walks tiles of keys.
+func (k AttentionKernel) Tiled() bool { return k == Online || k == SplitKV }
 
 // AttentionNumerics declares the arithmetic of attention. The zero value is
 // float32, two-pass, canonical.
 type AttentionNumerics struct {
 	// Kernel is the algorithm.
 	Kernel AttentionKernel
-	// Tile is the number of keys per tile of Online, at absolute positions
-	// 0, Tile, 2·Tile, ...; 1 or more. TwoPass ignores it.
+	// Tile is the number of keys per tile of Online and SplitKV, at absolute
+	// positions 0, Tile, 2·Tile, ...; 1 or more. TwoPass ignores it.
 	Tile int
+	// Splits is the number of parts of SplitKV, 2 or more: each takes
+	// ceil(tiles/Splits) consecutive tiles. The others ignore it.
+	Splits int
 	// Scores is the format of the scaled scores.
 	Scores precision.Format
 	// Probs is the format of exp(score-max) before it multiplies the values;
@@ -52,6 +71,10 @@ const attentionRows = 8
 // with the last sum a reduction over keys. Online instead keeps a running
 // maximum m: before each tile, with m' its new value, sum and mix are both
 // multiplied by exp(m-m'), and their chains then continue over the tile's keys.
+// SplitKV does so in each part i, and then, in the order of the parts,
+//
+//	out_i = mix_i/sum_i, lse_i = m_i + ln sum_i, M = max lse
+//	out = round((Σ exp(lse_i-M)·out_i) / Σ exp(lse_i-M)), lse = M + ln Σ exp(lse_i-M)
 //
 // q and out are [heads·headDim]; lse is [heads], kept for the backward pass.
 // Query head h reads key head h/(heads/kvHeads). kT and v are caches that
@@ -63,15 +86,15 @@ func Attend(out, lse, q, kT, v []float32, heads, kvHeads, headDim, cap, n int, s
 // AttendRows is Attend for rows consecutive queries of one sequence, causal:
 // row r attends keys 0..n+r-1, all already stored. q and out are
 // [rows, heads·headDim], lse [rows, heads]. Each row has the bits that Attend
-// gives it.
+// gives it, unless the kernel is SplitKV.
 func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap, n int, scale float32, num AttentionNumerics, s *Scratch) {
 	d := heads * headDim
 	if len(out) < rows*d || len(lse) < rows*heads || len(q) < rows*d || heads%kvHeads != 0 || cap%panelWidth != 0 || rows > 0 && n+rows-1 > cap ||
-		len(kT) < kvHeads*headDim*cap || len(v) < kvHeads*headDim*cap || n < 1 || num.Kernel == Online && num.Tile < 1 {
-		panic(fmt.Sprintf("kernel: Attend out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d of %d keys, tile %d",
-			len(out), len(lse), len(q), len(kT), len(v), rows, heads, kvHeads, headDim, n, cap, num.Tile))
+		len(kT) < kvHeads*headDim*cap || len(v) < kvHeads*headDim*cap || n < 1 || num.Kernel.Tiled() && num.Tile < 1 || num.Kernel == SplitKV && num.Splits < 2 {
+		panic(fmt.Sprintf("kernel: Attend out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d of %d keys, tile %d, %d splits",
+			len(out), len(lse), len(q), len(kT), len(v), rows, heads, kvHeads, headDim, n, cap, num.Tile, num.Splits))
 	}
-	num.Reduction = num.Reduction.At(rows).local()
+	num.Reduction = num.Reduction.At(rows).Local()
 	s = s.orNew()
 	plane := headDim * cap
 	group := heads / kvHeads

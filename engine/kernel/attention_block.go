@@ -42,10 +42,13 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	scores := grown(&a.s.scores, b.m*ld)
 	a.score(scores, q, &b, last, ld)
 	scale := a.rounded(scores)
-	if a.num.Kernel == Online {
-		a.online(out, scores, scale, sums, maxima, &b, ld)
-	} else {
+	switch {
+	case a.num.Kernel == TwoPass:
 		a.twoPass(out, scores, scale, sums, maxima, &b, ld)
+	case a.num.Kernel == SplitKV && b.causal == 0:
+		a.splitKV(out, scores, scale, sums, maxima, &b, ld)
+	default:
+		a.online(out, scores, scale, sums, maxima, &b, 0, last, ld)
 	}
 	for r := range b.m {
 		divideInto(out[r*b.stride:][:a.headDim], sums[r])
@@ -151,14 +154,15 @@ func (a *attention) mixCausal(out, probs []float32, b *block, first, from, to, l
 	}
 }
 
-// online leaves the unnormalised mix in out, tile by tile.
-func (a *attention) online(out, scores []float32, scale float32, sums, maxima []float32, b *block, ld int) {
+// online leaves the unnormalised mix over keys lo..last-1 in out, tile by tile;
+// lo begins a tile.
+func (a *attention) online(out, scores []float32, scale float32, sums, maxima []float32, b *block, lo, last, ld int) {
 	for r := range b.m {
 		sums[r], maxima[r] = 0, float32(math.Inf(-1))
 	}
 	order := Reduction{Unfused: a.num.Reduction.Unfused}
-	last, first := b.keys(b.m-1), 0
-	for from := 0; from < last; from += a.num.Tile {
+	first := 0
+	for from := lo; from < last; from += a.num.Tile {
 		to := min(from+a.num.Tile, last)
 		for b.keys(first) <= from {
 			first++ // this row has seen all its keys
@@ -181,5 +185,37 @@ func (a *attention) online(out, scores []float32, scale float32, sums, maxima []
 			roundTo(a.num.Probs, scores[r*ld+from:r*ld+min(to, b.keys(r))])
 		}
 		a.mixCausal(out, scores, b, first, from, to, ld, order)
+	}
+}
+
+// splitKV leaves the unnormalised mix in out for the queries of one position:
+// each part of the keys by itself, then the parts merged.
+func (a *attention) splitKV(out, scores []float32, scale float32, sums, maxima []float32, b *block, ld int) {
+	tiles := ceilDiv(b.n, a.num.Tile)
+	size := ceilDiv(tiles, a.num.Splits) * a.num.Tile
+	parts, width := ceilDiv(b.n, size), b.m*b.stride
+	mixes := grown(&a.s.split, parts*(width+b.m))
+	lse := mixes[parts*width:]
+	clear(mixes[:parts*width])
+	for part := range parts {
+		mix := mixes[part*width:][:width]
+		a.online(mix, scores, scale, sums, maxima, b, part*size, min((part+1)*size, b.n), ld)
+		for r := range b.m {
+			divideInto(mix[r*b.stride:][:a.headDim], sums[r])
+			lse[part*b.m+r] = maxima[r] + Log32(sums[r])
+		}
+	}
+	for r := range b.m {
+		largest := float32(math.Inf(-1))
+		for part := range parts {
+			largest = max(largest, lse[part*b.m+r])
+		}
+		sum, row := float32(0), out[r*b.stride:][:a.headDim]
+		for part := range parts {
+			weight := Exp32(lse[part*b.m+r] - largest)
+			AddScaled(row, mixes[part*width+r*b.stride:][:a.headDim], weight)
+			sum += weight
+		}
+		sums[r], maxima[r] = sum, largest
 	}
 }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"driftlab/precision"
@@ -57,8 +58,9 @@ func (c *attentionCase) prefill(num AttentionNumerics, chunks ...int) (out, lse 
 	return out, lse
 }
 
-// dumbAttend is the definition, a scalar at a time.
-func (c *attentionCase) dumbAttend(num AttentionNumerics) (out, lse []float32) {
+// dumbAttend is the definition, a scalar at a time, of queries that come alone
+// or together.
+func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse []float32) {
 	round := func(f precision.Format, x float32) float32 {
 		if f == (precision.Format{}) {
 			return x
@@ -82,43 +84,83 @@ func (c *attentionCase) dumbAttend(num AttentionNumerics) (out, lse []float32) {
 				}
 				return x
 			}
-			mix, m, sum := make([]float32, c.headDim), float32(math.Inf(-1)), float32(0)
 			tile := t + 1
-			if num.Kernel == Online {
+			if num.Kernel.Tiled() {
 				tile = num.Tile
 			}
-			for from := 0; from <= t; from += tile {
-				to := min(from+tile, t+1)
-				grow := m
-				for _, x := range s[from:to] {
-					grow = max(grow, x)
-				}
-				p := make([]float32, to-from)
-				a := Exp32(m - grow)
-				m, sum = grow, sum*a
-				for j := range p {
-					e := Exp32(s[from+j] - m)
-					sum += e
-					p[j] = round(num.Probs, e)
-				}
-				for d := range mix {
-					if num.Kernel == Online {
-						mix[d] *= a
-						for j, x := range column(d, from, to) {
-							mix[d] = step(p[j], x, mix[d], num.Reduction.Unfused)
+			// walk is the normalised mix over the keys lo..hi-1, and its lse.
+			walk := func(lo, hi int) (mix []float32, lse float32) {
+				mix = make([]float32, c.headDim)
+				m, sum := float32(math.Inf(-1)), float32(0)
+				for from := lo; from < hi; from += tile {
+					to := min(from+tile, hi)
+					grow := m
+					for _, x := range s[from:to] {
+						grow = max(grow, x)
+					}
+					p := make([]float32, to-from)
+					a := Exp32(m - grow)
+					m, sum = grow, sum*a
+					for j := range p {
+						e := Exp32(s[from+j] - m)
+						sum += e
+						p[j] = round(num.Probs, e)
+					}
+					for d := range mix {
+						if num.Kernel.Tiled() {
+							mix[d] *= a
+							for j, x := range column(d, from, to) {
+								mix[d] = step(p[j], x, mix[d], num.Reduction.Unfused)
+							}
+						} else {
+							mix[d] = dumbDot(p, column(d, from, to), 0, 1, num.Reduction, precision.Format{}, 0, nil)
 						}
-					} else {
-						mix[d] = dumbDot(p, column(d, from, to), 0, 1, num.Reduction, precision.Format{}, 0, nil)
 					}
 				}
+				for d := range mix {
+					mix[d] /= sum
+				}
+				return mix, m + Log32(sum)
+			}
+			size := t + 1
+			if num.Kernel == SplitKV && alone {
+				size = ceilDiv(ceilDiv(t+1, tile), num.Splits) * tile
+			}
+			mix, total := walk(0, min(size, t+1))
+			if size <= t {
+				mix, total = c.dumbMerge(walk, t+1, size)
 			}
 			for _, x := range mix {
-				out = append(out, round(num.Output, x/sum))
+				out = append(out, round(num.Output, x))
 			}
-			lse = append(lse, m+Log32(sum))
+			lse = append(lse, total)
 		}
 	}
 	return out, lse
+}
+
+// dumbMerge puts the parts of n keys together by their log-sum-exp.
+func (c *attentionCase) dumbMerge(walk func(lo, hi int) ([]float32, float32), n, size int) (mix []float32, lse float32) {
+	var mixes [][]float32
+	var each []float32
+	largest := float32(math.Inf(-1))
+	for lo := 0; lo < n; lo += size {
+		m, l := walk(lo, min(lo+size, n))
+		mixes, each, largest = append(mixes, m), append(each, l), max(largest, l)
+	}
+	mix = make([]float32, c.headDim)
+	sum := float32(0)
+	for i, m := range mixes {
+		weight := Exp32(each[i] - largest)
+		sum += weight
+		for d := range mix {
+			mix[d] += float32(m[d] * weight)
+		}
+	}
+	for d := range mix {
+		mix[d] /= sum
+	}
+	return mix, largest + Log32(sum)
 }
 
 func attentionNumerics() map[string]AttentionNumerics {
@@ -138,16 +180,31 @@ func attentionNumerics() map[string]AttentionNumerics {
 	return all
 }
 
-// Prefill in any chunks, decode and the definition give the same bits.
+// everyAttention is attentionNumerics, whose bits are on file, and those that
+// came later.
+func everyAttention() map[string]AttentionNumerics {
+	all := attentionNumerics()
+	all["split_kv:2"] = AttentionNumerics{Kernel: SplitKV, Tile: 4, Splits: 2}
+	all["split_kv:5"] = AttentionNumerics{Kernel: SplitKV, Tile: 3, Splits: 5, Probs: precision.BF16, Reduction: Reduction{Unfused: true}}
+	return all
+}
+
+// Prefill in any chunks, decode and the definition give the same bits; the
+// definition of split_kv is another one alone than together.
 func TestAttendPrefillEqualsDecode(t *testing.T) {
-	for name, num := range attentionNumerics() {
+	for name, num := range everyAttention() {
 		for i, d := range [][4]int{{1, 1, 1, 4}, {29, 4, 2, 8}, {37, 2, 2, 20}, {19, 3, 1, 17}} {
 			c := newAttentionCase(uint64(30+i), d[0], d[1], d[2], d[3])
-			out, lse := c.dumbAttend(num)
+			out, lse := c.dumbAttend(num, true)
 			what := fmt.Sprintf("%s %v", name, d)
 			gotOut, gotLSE := c.decode(num)
 			sameBits(t, what+" decode", gotOut, out)
 			sameBits(t, what+" decode lse", gotLSE, lse)
+			together, togetherLSE := c.dumbAttend(num, false)
+			if agree := slices.Equal(out, together); agree != (num.Kernel.PrefillIsDecode() || d[0] == 1) {
+				t.Errorf("%s: prefill and decode agree: %v", what, agree)
+			}
+			out, lse = together, togetherLSE
 			for _, chunks := range [][]int{{d[0]}, {d[0] / 2, d[0] - d[0]/2}, {min(3, d[0]), d[0] - min(3, d[0])}} {
 				c := newAttentionCase(uint64(30+i), d[0], d[1], d[2], d[3])
 				gotOut, gotLSE = c.prefill(num, chunks...)
@@ -184,7 +241,7 @@ func (c *attentionCase) attend64(q, k, v []float64) []float64 {
 }
 
 func TestAttendGradient(t *testing.T) {
-	for _, num := range []AttentionNumerics{{}, {Kernel: Online, Tile: 8}} {
+	for _, num := range []AttentionNumerics{{}, {Kernel: Online, Tile: 8}, {Kernel: SplitKV, Tile: 8, Splits: 2}} {
 		for i, d := range [][4]int{{1, 2, 1, 4}, {19, 4, 2, 5}, {35, 2, 2, 8}} {
 			c := newAttentionCase(uint64(40+i), d[0], d[1], d[2], d[3])
 			out, lse := c.prefill(num, c.t)

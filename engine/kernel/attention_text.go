@@ -2,9 +2,9 @@ package kernel
 
 import "fmt"
 
-var attentionNames = [...]string{TwoPass: "two_pass", Online: "online"}
+var attentionNames = [...]string{TwoPass: "two_pass", Online: "online", SplitKV: "split_kv"}
 
-// String returns "two_pass" or "online".
+// String returns "two_pass", "online" or "split_kv".
 func (k AttentionKernel) String() string {
 	if int(k) < len(attentionNames) {
 		return attentionNames[k]
@@ -20,7 +20,7 @@ func (k AttentionKernel) MarshalText() ([]byte, error) {
 	return []byte(attentionNames[k]), nil
 }
 
-// UnmarshalText reads "two_pass" or "online".
+// UnmarshalText reads "two_pass", "online" or "split_kv".
 func (k *AttentionKernel) UnmarshalText(text []byte) error {
 	for i, n := range attentionNames {
 		if n == string(text) {

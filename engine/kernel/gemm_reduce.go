@@ -24,7 +24,7 @@ type blockScales struct {
 func (p *product) reduce(red Reduction, acc precision.Format, sc blockScales, s *Scratch) {
 	p.unfused = red.Unfused
 	if red.Kind == Canonical && sc.size == 0 {
-		p.chain(acc, s)
+		p.chain(acc, red.Promote, s)
 		return
 	}
 	if p.add {
@@ -37,10 +37,15 @@ func (p *product) reduce(red Reduction, acc precision.Format, sc blockScales, s 
 	}
 }
 
-// chain is one chain per element with any accumulator.
-func (p *product) chain(acc precision.Format, s *Scratch) {
+// chain is one chain per element with any accumulator. Promoted, it is cut into
+// chains of promote steps, whose sums are added in float32.
+func (p *product) chain(acc precision.Format, promote int, s *Scratch) {
 	if exact(acc) {
 		p.run()
+		return
+	}
+	if promote > 0 && promote < p.k {
+		p.promoted(acc, promote, s)
 		return
 	}
 	// One step at a time, each followed by a rounding of the row's sums.
@@ -56,6 +61,22 @@ func (p *product) chain(acc precision.Format, s *Scratch) {
 				chainAdd(c[j:][:w], x, p.b[i*p.band+j/panelWidth*p.group+k*p.ldb:][:w], p.unfused)
 			}
 			RoundSlice(acc, c, c)
+		}
+	}
+}
+
+// promoted is a chain whose narrow sums are added into the output every step k.
+func (p *product) promoted(acc precision.Format, step int, s *Scratch) {
+	sums := grown(&s.promoted, p.m*p.n)
+	for k := 0; k < p.k; k += step {
+		q := p.part(sums, p.n, 0, 0, p.m, p.n, k, min(k+step, p.k))
+		q.chain(acc, 0, s)
+		for r := range p.m {
+			c := p.c[r*p.ldc:][:p.n]
+			if k == 0 && !p.add {
+				clear(c)
+			}
+			addInto(c, sums[r*p.n:][:p.n])
 		}
 	}
 }
@@ -81,11 +102,14 @@ func (p *product) reduceTile(i, j, m, n int, red Reduction, acc precision.Format
 			continue
 		}
 		if sc.size > 0 {
-			p.blockChain(plane, i, j, m, n, k0, k1, acc, sc, s)
+			p.blockChain(plane, i, j, m, n, k0, k1, red.Promote, acc, sc, s)
 			continue
 		}
 		q := p.part(plane, n, i, j, m, n, k0, k1)
-		q.chain(acc, s)
+		q.chain(acc, red.Promote, s)
+	}
+	if red.Promote > 0 {
+		acc = precision.Format{}
 	}
 	combine(planes, segs, m, n, j, p.n, red, acc)
 	for r := range m {
@@ -95,13 +119,13 @@ func (p *product) reduceTile(i, j, m, n int, red Reduction, acc precision.Format
 
 // blockChain computes one segment of a block-scaled product: each block's
 // chain from +0, multiplied by its scale and added into plane, in block order.
-func (p *product) blockChain(plane []float32, i, j, m, n, k0, k1 int, acc precision.Format, sc blockScales, s *Scratch) {
+func (p *product) blockChain(plane []float32, i, j, m, n, k0, k1, promote int, acc precision.Format, sc blockScales, s *Scratch) {
 	clear(plane)
 	blocks := ceilDiv(p.k, sc.size)
 	t := grown(&s.block, m*n)
 	for kb := k0; kb < k1; kb += sc.size {
 		q := p.part(t, n, i, j, m, n, kb, min(kb+sc.size, k1))
-		q.chain(acc, s)
+		q.chain(acc, promote, s)
 		b := kb / sc.size
 		for r := range m {
 			xs := float32(1)
@@ -116,7 +140,9 @@ func (p *product) blockChain(plane []float32, i, j, m, n, k0, k1 int, acc precis
 				c = end
 			}
 		}
-		roundTo(acc, plane)
+		if promote == 0 {
+			roundTo(acc, plane)
+		}
 	}
 }
 
@@ -133,7 +159,7 @@ func combine(planes []float32, segs, m, n, j, all int, red Reduction, acc precis
 	case Pairwise:
 		combineHalves(planes, size, 0, segs, acc)
 	case Tree:
-		combineNeighbours(planes, size, segs, acc)
+		combineRanks(planes, size, segs, red.Parts, acc)
 	case TensorParallel:
 		roundTo(red.Wire, planes[:segs*size])
 		if red.Topology == TreeAllReduce {
@@ -160,6 +186,21 @@ func combineHalves(planes []float32, size, lo, hi int, f precision.Format) {
 // combineNeighbours adds neighbouring planes level by level into plane 0.
 func combineNeighbours(planes []float32, size, segs int, f precision.Format) {
 	for d := 1; d < segs; d *= 2 {
+		for g := 0; g+d < segs; g += 2 * d {
+			addRounded(planes[g*size:][:size], planes[(g+d)*size:][:size], f)
+		}
+	}
+}
+
+// combineRanks adds the planes of a tree that ranks share: each rank its own,
+// then the ranks' sums. Where a rank has a power of two of planes, these are the
+// additions of one tree over all.
+func combineRanks(planes []float32, size, segs, ranks int, f precision.Format) {
+	per := ceilDiv(segs, max(ranks, 1))
+	for from := 0; from < segs; from += per {
+		combineNeighbours(planes[from*size:], size, min(per, segs-from), f)
+	}
+	for d := per; d < segs; d *= 2 {
 		for g := 0; g+d < segs; g += 2 * d {
 			addRounded(planes[g*size:][:size], planes[(g+d)*size:][:size], f)
 		}

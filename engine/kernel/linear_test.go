@@ -22,6 +22,20 @@ func reductions() []Reduction {
 	return all
 }
 
+// everyReduction is reductions, whose bits are on file, and those that came later.
+func everyReduction() []Reduction {
+	all := reductions()
+	for _, text := range []string{"tree:4:2", "tree:2:4", "tree:3:3+unfused", "canonical+promote:5", "unfused+promote:4",
+		"split_k:2+promote:3", "tensor_parallel:2:ring:bf16+promote:8", "tree:4+promote:3"} {
+		r, err := ParseReduction(text)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
 // dumbDot is the definition of one element under any reduction: column j of
 // out, one scalar at a time. scale gives the factor of each block of k, or nil.
 func dumbDot(a, b []float32, j, out int, red Reduction, acc precision.Format, block int, scale func(b int) float32) float32 {
@@ -32,17 +46,29 @@ func dumbDot(a, b []float32, j, out int, red Reduction, acc precision.Format, bl
 		}
 		return f.Round(x)
 	}
-	mac := func(x, y, c float32) float32 {
+	mac := func(f precision.Format, x, y, c float32) float32 {
 		if red.Unfused {
-			return round(acc, float32(x*y)+c)
+			return round(f, float32(x*y)+c)
 		}
-		return round(acc, slowFMA(x, y, c))
+		return round(f, slowFMA(x, y, c))
 	}
 	chain := func(from, to int) (sum float32) {
 		for i := from; i < to; i++ {
-			sum = mac(a[i], b[i], sum)
+			sum = mac(acc, a[i], b[i], sum)
 		}
 		return sum
+	}
+	partial := acc // of sums that are put together from chains
+	if short := chain; red.Promote > 0 {
+		partial = precision.Format{}
+		if acc != (precision.Format{}) {
+			chain = func(from, to int) (sum float32) {
+				for i := from; i < to; i += red.Promote {
+					sum += short(i, min(i+red.Promote, to))
+				}
+				return sum
+			}
+		}
 	}
 	unit := 1
 	sumRange := chain
@@ -50,7 +76,7 @@ func dumbDot(a, b []float32, j, out int, red Reduction, acc precision.Format, bl
 		unit = block
 		sumRange = func(from, to int) (sum float32) {
 			for i := from; i < to; i += block {
-				sum = mac(chain(i, min(i+block, to)), scale(i/block), sum)
+				sum = mac(partial, chain(i, min(i+block, to)), scale(i/block), sum)
 			}
 			return sum
 		}
@@ -68,7 +94,7 @@ func dumbDot(a, b []float32, j, out int, red Reduction, acc precision.Format, bl
 			return p[0]
 		}
 		mid := (len(p) + 1) / 2
-		return round(acc, halves(p[:mid])+halves(p[mid:]))
+		return round(partial, halves(p[:mid])+halves(p[mid:]))
 	}
 	levels := func(p []float32, f precision.Format) float32 {
 		for len(p) > 1 {
@@ -89,7 +115,7 @@ func dumbDot(a, b []float32, j, out int, red Reduction, acc precision.Format, bl
 		cut((units+red.Parts-1)/red.Parts, red.Parts)
 		sum := parts[0]
 		for _, p := range parts[1:] {
-			sum = round(acc, sum+p)
+			sum = round(partial, sum+p)
 		}
 		return sum
 	case Pairwise, Tree:
@@ -98,7 +124,12 @@ func dumbDot(a, b []float32, j, out int, red Reduction, acc precision.Format, bl
 		if red.Kind == Pairwise {
 			return halves(parts)
 		}
-		return levels(parts, acc)
+		var ranks []float32
+		per := (len(parts) + max(red.Parts, 1) - 1) / max(red.Parts, 1)
+		for i := 0; i < len(parts); i += per {
+			ranks = append(ranks, levels(parts[i:min(i+per, len(parts))], partial))
+		}
+		return levels(ranks, partial)
 	case TensorParallel:
 		cut((units+red.Parts-1)/red.Parts, red.Parts)
 		for i := range parts {
@@ -119,7 +150,7 @@ func dumbDot(a, b []float32, j, out int, red Reduction, acc precision.Format, bl
 
 func TestLinearMatchesItsDefinition(t *testing.T) {
 	rng := newRand(3)
-	for _, red := range reductions() {
+	for _, red := range everyReduction() {
 		for _, acc := range []precision.Format{{}, precision.BF16} {
 			for _, d := range [][3]int{{1, 1, 1}, {3, 17, 9}, {9, 33, 16}, {2, 70, 37}} {
 				rows, out, in := d[0], d[1], d[2]
@@ -164,7 +195,7 @@ func TestLinearMatchesItsDefinition(t *testing.T) {
 
 func TestLinearBlockScaled(t *testing.T) {
 	rng := newRand(4)
-	for _, red := range reductions() {
+	for _, red := range everyReduction() {
 		for _, d := range []struct{ rows, out, in, blockRows, block int }{{3, 20, 21, 8, 4}, {2, 70, 9, 128, 16}, {9, 5, 16, 1, 8}} {
 			blocks := (d.in + d.block - 1) / d.block
 			x, data := normals(rng, d.rows*d.in), normals(rng, d.out*d.in)
@@ -199,7 +230,7 @@ func TestLinearRowsAreIndependent(t *testing.T) {
 	x := normals(rng, rows*in)
 	var w Weight
 	w.Pack(normals(rng, out*in), out, in, nil)
-	for _, red := range reductions() {
+	for _, red := range everyReduction() {
 		num := Numerics{Reduction: red}
 		all := make([]float32, rows*out)
 		Linear(all, x, nil, &w, rows, num, nil)
@@ -232,6 +263,42 @@ func TestBatchVariantDependsOnRows(t *testing.T) {
 	}
 	if differ == 0 {
 		t.Error("four rows alone and among 64 agree in every bit under a batch-variant order")
+	}
+}
+
+// Ranks that add their own partial sums and then one another's, as tensor
+// parallelism does, give other bits for every number of them. Those that
+// continue one tree do not: 1, 2, 4 and 8 ranks agree in every bit, and three,
+// which hold no whole subtrees, do not. Reference: arXiv 2511.17826.
+func TestTreeOfRanks(t *testing.T) {
+	rng := newRand(17)
+	const rows, out, in = 5, 33, 64
+	x := normals(rng, rows*in)
+	var w Weight
+	w.Pack(normals(rng, out*in), out, in, nil)
+	run := func(text string, acc precision.Format) string {
+		red, err := ParseReduction(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := make([]float32, rows*out)
+		Linear(y, x, nil, &w, rows, Numerics{Accumulator: acc, Reduction: red}, nil)
+		return fmt.Sprint(y)
+	}
+	for _, acc := range []precision.Format{precision.FP32, precision.BF16} {
+		naive, tree := map[string]bool{}, map[string]bool{}
+		for _, ranks := range []int{2, 4, 8} {
+			naive[run(fmt.Sprintf("tensor_parallel:%d:tree:fp32", ranks), acc)] = true
+			tree[run(fmt.Sprintf("tree:4:%d", ranks), acc)] = true
+		}
+		naive[run("canonical", acc)] = true
+		tree[run("tree:4", acc)] = true
+		if len(naive) != 4 || len(tree) != 1 {
+			t.Errorf("accumulator %s: naive order has %d results for 4 numbers of ranks, the tree %d", acc, len(naive), len(tree))
+		}
+		if tree[run("tree:4:3", acc)] {
+			t.Errorf("accumulator %s: 3 ranks of 16 leaves continue the tree of one", acc)
+		}
 	}
 }
 

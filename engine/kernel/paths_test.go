@@ -101,7 +101,7 @@ func attentionOperation(num AttentionNumerics, d [4]int) []float32 {
 
 func TestAttentionPathsAgree(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
-		for name, num := range attentionNumerics() {
+		for name, num := range everyAttention() {
 			for _, d := range [][4]int{{21, 4, 4, 8}, {40, 6, 3, 16}, {18, 7, 7, 20}, {17, 2, 1, 5}} {
 				got := attentionOperation(num, d)
 				var want []float32
@@ -142,14 +142,14 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 			AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.t, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, &s)
 		},
 	}
-	for _, red := range reductions() {
+	for _, red := range everyReduction() {
 		steps["linear "+red.String()] = func() {
 			Linear(y, x, nil, &w, 33, Numerics{Output: precision.BF16, Reduction: red}, &s)
 			Linear(y, x, nil, &blocks, 3, Numerics{Reduction: red}, &s)
 			RMSNorm(y, inv, x, gain, 64, 64, 1e-6, Numerics{Reduction: red})
 		}
 	}
-	for name, num := range attentionNumerics() {
+	for name, num := range everyAttention() {
 		steps["attend "+name] = func() {
 			AttendRows(out, lse, c.q, c.kT, c.vc, c.t, c.heads, c.kvHeads, c.headDim, c.cap, 1, c.scale, num, &s)
 			Attend(out, lse, c.q, c.kT, c.vc, c.heads, c.kvHeads, c.headDim, c.cap, 30, c.scale, num, &s)

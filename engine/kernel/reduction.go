@@ -24,7 +24,9 @@ const (
 	// Tree adds the sums of leaf blocks pairwise, neighbours first, level by
 	// level. Ranks that own an aligned power of two of leaves hold whole
 	// subtrees, so the result does not depend on how many ranks there are: the
-	// tree-based invariant kernels of arXiv 2511.17826.
+	// tree-based invariant kernels (TBIK) of arXiv 2511.17826. With Parts set, each
+	// of so many ranks takes ceil(leaves/Parts) consecutive leaves, adds its own
+	// pairwise, and the ranks' sums are then added pairwise in float32.
 	Tree
 	kinds
 )
@@ -50,7 +52,7 @@ type Reduction struct {
 	Kind Kind
 	// Parts is the number of ranges of k (SplitK) or ranks (TensorParallel),
 	// 2..256. Each takes ceil(K/Parts) consecutive k; the last may be short or
-	// empty, and an empty one adds +0.
+	// empty, and an empty one adds +0. Of Tree it is the ranks; 0 is one rank.
 	Parts int
 	// Leaf is the number of consecutive k in one leaf chain (Pairwise, Tree),
 	// 1 or more. The last leaf may be short.
@@ -62,6 +64,12 @@ type Reduction struct {
 	Wire precision.Format
 	// Unfused rounds each product to float32 before it is added.
 	Unfused bool
+	// Promote adds a narrow accumulator's running sum into a float32 one every so
+	// many k and starts it again, as kernels do around the accumulators of fp8
+	// tensor cores: 128 in DeepSeek-V3 (arXiv 2412.19437, section 3.3.2). Partial
+	// sums are then combined in float32. 0 never does; a float32 accumulator
+	// takes no notice.
+	Promote int
 	// BatchVariant makes the order depend on the number of rows in the call, as
 	// serving kernels do to fill a device. At gives the table.
 	BatchVariant bool
@@ -102,14 +110,17 @@ func (r Reduction) At(rows int) Reduction {
 	if rows < variantFewRows {
 		parts = 4
 	}
-	return Reduction{Kind: SplitK, Parts: parts, Unfused: r.Unfused}
+	return Reduction{Kind: SplitK, Parts: parts, Unfused: r.Unfused, Promote: r.Promote}
 }
 
-// local is the reduction of an operation that is never split across ranks:
-// tensor-parallel becomes canonical.
-func (r Reduction) local() Reduction {
-	if r.Kind == TensorParallel {
-		return Reduction{Unfused: r.Unfused}
+// Local is the reduction of an operation that is never split across ranks:
+// tensor-parallel becomes canonical, and a tree has one rank.
+func (r Reduction) Local() Reduction {
+	switch r.Kind {
+	case TensorParallel:
+		return Reduction{Unfused: r.Unfused, Promote: r.Promote, BatchVariant: r.BatchVariant}
+	case Tree:
+		r.Parts = 0
 	}
 	return r
 }
@@ -123,6 +134,10 @@ func (r Reduction) Validate() error {
 		return fmt.Errorf("kernel: %s needs 2 to %d parts, not %d", kindNames[r.Kind], maxParts, r.Parts)
 	case (r.Kind == Pairwise || r.Kind == Tree) && r.Leaf < 1:
 		return fmt.Errorf("kernel: %s needs a leaf of 1 or more, not %d", kindNames[r.Kind], r.Leaf)
+	case r.Kind == Tree && (r.Parts < 0 || r.Parts == 1 || r.Parts > maxParts):
+		return fmt.Errorf("kernel: tree takes 2 to %d ranks, or none, not %d", maxParts, r.Parts)
+	case r.Promote < 0:
+		return fmt.Errorf("kernel: sums are promoted every 1 or more k, not %d", r.Promote)
 	case r.Topology > TreeAllReduce:
 		return fmt.Errorf("kernel: unknown all-reduce topology %d", r.Topology)
 	}

@@ -22,6 +22,10 @@ func TestReductionText(t *testing.T) {
 		{"tensor_parallel:4:ring:bf16", Reduction{Kind: TensorParallel, Parts: 4, Wire: precision.BF16}},
 		{"tensor_parallel:2:tree:fp32", Reduction{Kind: TensorParallel, Parts: 2, Topology: TreeAllReduce, Wire: precision.FP32}},
 		{"tree:16", Reduction{Kind: Tree, Leaf: 16}},
+		{"tree:4:8", Reduction{Kind: Tree, Leaf: 4, Parts: 8}},
+		{"canonical+promote:128", Reduction{Promote: 128}},
+		{"unfused+promote:32", Reduction{Unfused: true, Promote: 32}},
+		{"tree:4:2+unfused+promote:8+batch_variant", Reduction{Kind: Tree, Leaf: 4, Parts: 2, Unfused: true, Promote: 8, BatchVariant: true}},
 	} {
 		got, err := ParseReduction(c.text)
 		if err != nil || got != c.want {
@@ -34,6 +38,9 @@ func TestReductionText(t *testing.T) {
 		if text, err := c.want.MarshalText(); err != nil || back.UnmarshalText(text) != nil || back != c.want {
 			t.Errorf("%q does not survive its text: %+v, %v", c.text, back, err)
 		}
+	}
+	if r, err := ParseReduction("tree:4:1"); err != nil || r != (Reduction{Kind: Tree, Leaf: 4}) {
+		t.Errorf(`"tree:4:1" = %+v, %v`, r, err)
 	}
 	if r, err := ParseReduction("canonical+unfused"); err != nil || r != (Reduction{Unfused: true}) {
 		t.Errorf(`"canonical+unfused" = %+v, %v`, r, err)
@@ -55,6 +62,12 @@ func TestReductionTextErrors(t *testing.T) {
 		{"tensor_parallel:4:ring:bf15", "bf16"},
 		{"split_k:4+unfuzed", "+unfused"},
 		{"unfused:3", "did you mean"},
+		{"tree:4:x", "whole number"},
+		{"tree:4:2:2", "3 fields"},
+		{"tree:4:300", "2 to 256"},
+		{"canonical+promote", "+promote:128"},
+		{"canonical+promote:0", "1 or more"},
+		{"canonical+promot:8", "+promote:128"},
 	} {
 		_, err := ParseReduction(c.text)
 		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
@@ -67,7 +80,7 @@ func TestReductionTextErrors(t *testing.T) {
 }
 
 func FuzzParseReduction(f *testing.F) {
-	for _, s := range []string{"canonical", "tensor_parallel:4:ring:bf16+unfused", "tree:8+batch_variant", "split_k:"} {
+	for _, s := range []string{"canonical", "tensor_parallel:4:ring:bf16+unfused", "tree:8:4+promote:16+batch_variant", "split_k:"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -102,7 +115,7 @@ func TestReductionAt(t *testing.T) {
 }
 
 func TestAttentionKernelText(t *testing.T) {
-	for _, k := range []AttentionKernel{TwoPass, Online} {
+	for _, k := range []AttentionKernel{TwoPass, Online, SplitKV} {
 		var back AttentionKernel
 		text, err := k.MarshalText()
 		if err != nil || back.UnmarshalText(text) != nil || back != k {

@@ -11,16 +11,18 @@ import (
 var kindNames = [kinds]string{"canonical", "pairwise", "split_k", "tensor_parallel", "tree"}
 
 // forms are the valid spellings, indexed by Kind, that an error names.
-var forms = [kinds]string{"canonical", "pairwise:8", "split_k:4", "tensor_parallel:4:ring:bf16", "tree:8"}
+var forms = [kinds]string{"canonical", "pairwise:8", "split_k:4", "tensor_parallel:4:ring:bf16", "tree:8 or tree:8:4"}
 
 const (
 	unfusedName      = "unfused"
 	batchVariantName = "batch_variant"
+	promoteName      = "promote"
 )
 
 // ParseReduction reads the form that String writes: "canonical", "unfused",
 // "pairwise:LEAF", "split_k:PARTS", "tensor_parallel:RANKS:ring|tree:FORMAT" or
-// "tree:LEAF", each optionally followed by "+unfused" and "+batch_variant".
+// "tree:LEAF" or "tree:LEAF:RANKS", each optionally followed by "+unfused",
+// "+promote:K" and "+batch_variant".
 // "unfused" alone is "canonical+unfused".
 func ParseReduction(s string) (Reduction, error) {
 	var r Reduction
@@ -32,8 +34,16 @@ func ParseReduction(s string) (Reduction, error) {
 		case batchVariantName:
 			r.BatchVariant = true
 		default:
-			return Reduction{}, fmt.Errorf("reduction %q: unknown modifier %q; did you mean +%s?", s, m,
-				nearest(m, []string{unfusedName, batchVariantName}))
+			name, count, _ := strings.Cut(m, ":")
+			if name != promoteName {
+				return Reduction{}, fmt.Errorf("reduction %q: unknown modifier %q; did you mean +%s?", s, m,
+					nearest(m, []string{unfusedName, batchVariantName, promoteName + ":128"}))
+			}
+			k, err := strconv.Atoi(count)
+			if err != nil || k < 1 {
+				return Reduction{}, fmt.Errorf("reduction %q: %q is not a number of k, 1 or more; the form is +%s:128", s, count, promoteName)
+			}
+			r.Promote = k
 		}
 	}
 	fields := strings.Split(parts[0], ":")
@@ -71,7 +81,7 @@ func (r *Reduction) parseFields(f []string) error {
 	if !ok {
 		n = 1
 	}
-	if len(f) != n {
+	if len(f) != n && !(r.Kind == Tree && len(f) == 2) {
 		return fmt.Errorf("%d fields after the name, not %d", len(f), n)
 	}
 	if n == 0 {
@@ -84,6 +94,14 @@ func (r *Reduction) parseFields(f []string) error {
 	switch r.Kind {
 	case Pairwise, Tree:
 		r.Leaf = v
+		if len(f) == 2 {
+			if r.Parts, err = strconv.Atoi(f[1]); err != nil {
+				return fmt.Errorf("%q is not a whole number", f[1])
+			}
+			if r.Parts == 1 {
+				r.Parts = 0 // one rank: the tree as it is
+			}
+		}
 	default:
 		r.Parts = v
 	}
@@ -117,6 +135,9 @@ func (r Reduction) String() string {
 	switch r.Kind {
 	case Pairwise, Tree:
 		fmt.Fprintf(&b, ":%d", r.Leaf)
+		if r.Parts > 0 {
+			fmt.Fprintf(&b, ":%d", r.Parts)
+		}
 	case SplitK:
 		fmt.Fprintf(&b, ":%d", r.Parts)
 	case TensorParallel:
@@ -133,6 +154,9 @@ func (r Reduction) String() string {
 	}
 	if r.Unfused && r.Kind != Canonical {
 		b.WriteString("+" + unfusedName)
+	}
+	if r.Promote > 0 {
+		fmt.Fprintf(&b, "+%s:%d", promoteName, r.Promote)
 	}
 	if r.BatchVariant {
 		b.WriteString("+" + batchVariantName)

@@ -9,12 +9,12 @@ import (
 // RMSNorm sets dst[rows,d] = round(x·inv·gain), inv[row] = 1/sqrt(mean(x²)+eps),
 // each product rounded to float32 in that order (arXiv 1910.07467). The sum of
 // squares follows num.Accumulator and num.Reduction, where tensor-parallel means
-// canonical: ranks hold whole rows here. inv is kept for the backward pass.
+// canonical: ranks hold whole rows here. Nothing is promoted. inv is kept for the backward pass.
 func RMSNorm(dst, inv, x, gain []float32, rows, d int, eps float32, num Numerics) {
 	if len(dst) < rows*d || len(inv) < rows || len(x) < rows*d || len(gain) != d {
 		panic(fmt.Sprintf("kernel: RMSNorm dst %d, inv %d, x %d, gain %d as [%d,%d]", len(dst), len(inv), len(x), len(gain), rows, d))
 	}
-	num.Reduction = num.Reduction.At(rows).local()
+	num.Reduction = num.Reduction.At(rows).Local()
 	rowSquares(inv[:rows], x, d, num)
 	for r, sum := range inv[:rows] {
 		inv[r] = 1 / float32(math.Sqrt(float64(sum/float32(d)+eps)))

@@ -76,12 +76,12 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// cases are numerics in which both engines must agree: every batch-invariant
-// preset, and every reduction with an attention kernel in turn.
+// cases are numerics in which both engines must agree: every
+// preset that decodes as it scores, and every reduction with an attention kernel in turn.
 func cases(t *testing.T) []engine.Numerics {
 	var list []engine.Numerics
 	for _, n := range engine.Presets() {
-		if n.BatchInvariant() {
+		if n.DecodesAsScored() {
 			list = append(list, n)
 		}
 	}
