@@ -5,6 +5,7 @@ import (
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/masked"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/task"
 )
@@ -13,7 +14,7 @@ import (
 type PassRate struct {
 	// Rate is the share of responses the verifier accepted.
 	Rate float64 `json:"rate"`
-	// Length is the mean number of response tokens.
+	// Length is the mean number of tokens that the policy generated.
 	Length float64 `json:"length"`
 	// Finished is the share of responses that ended with the stop token.
 	Finished float64 `json:"finished"`
@@ -50,7 +51,7 @@ func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed u
 	for i := range n {
 		q := e.task.HeldOut(rng)
 		e.prompts = append(e.prompts, q)
-		e.requests = append(e.requests, rollout.Request{Prompt: q.Tokens, Seed: seed, Stream: streamID(forEvaluation, 1+i)})
+		e.requests = append(e.requests, rollout.Request{Prompt: q.Tokens, Seed: seed, Stream: streamID(forEvaluation, 1+i), Tool: toolOf(e.task)})
 	}
 	e.engine.Publish(p, 0)
 	e.sampling.Temperature = temperature
@@ -64,7 +65,7 @@ func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed u
 		if e.batch.Finished[i] {
 			r.Finished++
 		}
-		r.Length += float64(to - from)
+		r.Length += float64(masked.Count(e.batch.Mask[from:to]))
 	}
 	r.Rate /= float64(n)
 	r.Length /= float64(n)

@@ -37,7 +37,7 @@ func (s *session) greedyRewards() error {
 	g.batch.Group, g.batch.PromptID = g.batch.Group[:0], g.batch.PromptID[:0]
 	for i := range r.Prompts {
 		p := s.prompts[i*r.Group]
-		g.requests = append(g.requests, rollout.Request{Prompt: p.Tokens})
+		g.requests = append(g.requests, rollout.Request{Prompt: p.Tokens, Tool: toolOf(s.task)})
 		g.batch.Group = append(g.batch.Group, i)
 		g.batch.PromptID = append(g.batch.PromptID, p.ID)
 	}

@@ -127,7 +127,7 @@ func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, reque
 		for i := range r.Rollout.Group {
 			prompts = append(prompts, p)
 			requests = append(requests, rollout.Request{Prompt: p.Tokens, Seed: r.Seed,
-				Stream: streamID(forMeasurement, 1+g*r.Rollout.Group+i)})
+				Stream: streamID(forMeasurement, 1+g*r.Rollout.Group+i), Tool: toolOf(t)})
 		}
 	}
 	return prompts, requests

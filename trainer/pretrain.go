@@ -67,17 +67,17 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 	return result, nil
 }
 
-// demonstrate fills a batch with noisy worked responses to fresh prompts.
+// demonstrate fills a batch with noisy worked responses to fresh prompts. What
+// a tool wrote in them is read and not learned.
 func demonstrate(b *batch.Batch, t task.Task, n int, rng *rand.Rand) {
 	b.Offsets = append(b.Offsets[:0], 0)
 	b.Prompt, b.Token, b.Mask = b.Prompt[:0], b.Token[:0], b.Mask[:0]
 	for range n {
 		p := t.Prompt(rng)
 		b.Prompt = append(b.Prompt, p.Tokens)
+		from := len(b.Token)
 		b.Token = t.Demonstration(b.Token, p, rng)
+		b.Mask = task.Generated(b.Mask, t, p.Tokens, b.Token[from:])
 		b.Offsets = append(b.Offsets, len(b.Token))
-	}
-	for range b.Token {
-		b.Mask = append(b.Mask, true)
 	}
 }

@@ -166,6 +166,7 @@ func (s *session) generate(step int) {
 			s.prompts = append(s.prompts, p)
 			s.requests = append(s.requests, rollout.Request{
 				Prompt: p.Tokens, Seed: r.Seed + uint64(step)<<32, Stream: streamID(forSampling, g*r.Rollout.Group+i),
+				Tool: toolOf(s.task),
 			})
 			b.Group = append(b.Group, g)
 			b.PromptID = append(b.PromptID, p.ID)

@@ -22,6 +22,14 @@ func learnerSettings(l recipe.Learner, o recipe.Optimizer) learner.Settings {
 	return s
 }
 
+// toolOf is the environment of a task's responses, nil for a task without one.
+func toolOf(t task.Task) rollout.Tool {
+	if tool, ok := t.(task.Tool); ok {
+		return tool
+	}
+	return nil
+}
+
 // prefill translates how a recipe's rollout engine reads prompts.
 func prefill(r recipe.Rollout) rollout.Prefill {
 	return rollout.Prefill{Chunk: r.PrefillChunk, PrefixCache: r.PrefixCache}

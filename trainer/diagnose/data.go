@@ -9,7 +9,8 @@ import (
 // Limits are the length limits that clip ratios compare with; 0 means the
 // longest of the batch, verl's padded width at best.
 type Limits struct {
-	// Response is the largest number of generated tokens a response may have.
+	// Response is the largest number of generated tokens a response may have. One
+	// that is cut sooner, since what a tool wrote filled it, is not at the limit.
 	Response int
 	// Prompt is the largest number of prompt tokens.
 	Prompt int

@@ -17,9 +17,17 @@
 //
 // # One vocabulary
 //
-// All tasks share one vocabulary of 32 tokens with the same ids; the filler
-// task adds 32 more behind them. So a checkpoint of one task can be given
-// another one.
+// All tasks share one vocabulary of 32 tokens with the same ids; the filler and
+// the lookup task add 32 of their own behind them. So a checkpoint of one task
+// can be given another one.
+//
+// # Tools
+//
+// A Tool is a task whose responses call an environment: what it replies stands
+// in the response, conditions what follows, and is nobody's choice. Reply says
+// what the environment writes, Generated who wrote what. The lookup task hides
+// operands that only its tool knows, behind symbols that the warm start has
+// hardly seen.
 //
 // # Text that a two-layer rotary transformer can learn
 //
@@ -49,6 +57,7 @@
 //	addition  base 100: 1.00, 0.57
 //	filler    base 100: 1.00, 0.56
 //	search    base 100: 0.73, 0.31; after 2,500 steps 0.98, 0.46
+//	lookup    base 100: 0.99, 0.54 (one seed)
 //
 // # Training and held-out prompts
 //

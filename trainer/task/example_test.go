@@ -35,6 +35,10 @@ func Example() {
 	//   <bos> f - 9 e * 6 d - 4 c - 8 b + 8 a + 9 : 2
 	//   f 3 e 8 d 4 c 6 b 4 a 3 B G U A # 3 <eos>
 	//   correct true, 6 steps
+	// lookup, difficulty 4
+	//   <bos> d + 3 c - 8 b - ? a + 6 : 8
+	//   d 1 c 3 b @ G G E F E G 3 0 a 6 # 6 <eos>
+	//   correct true, 4 steps
 }
 
 // A faulty step is found where it happens; the steps behind it follow from it

@@ -24,6 +24,7 @@ func TestNoise(t *testing.T) {
 		{"filler", NewFiller(), func(t *testing.T, p Prompt) float64 { return chainPassRate(t, p, 0.15) }, 0.4, 0.6},
 		{"addition", NewAddition(), func(t *testing.T, p Prompt) float64 { return additionPassRate(t, p, 0.15) }, 0.4, 0.7},
 		{"search", NewSearch(), func(t *testing.T, p Prompt) float64 { return searchPassRate(t, p, NewSearch()) }, 0.4, 0.6},
+		{"lookup", NewLookup(), func(t *testing.T, p Prompt) float64 { return lookupPassRate(t, p, NewLookup()) }, 0.4, 0.6},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
@@ -80,6 +81,34 @@ func chainPassRate(t *testing.T, p Prompt, q float64) float64 {
 	}
 	right, _ := digitOf(p.Answer[0])
 	return passDistribution(&g, start, q)[right]
+}
+
+// lookupPassRate is the chance that a pass ends with the answer in which a hidden
+// operand's value is a guess with probability l.Guess, and noisy else.
+func lookupPassRate(t *testing.T, p Prompt, l *Lookup) float64 {
+	t.Helper()
+	g, start, ok := parseLookup(p.Tokens)
+	if !ok {
+		t.Fatalf("not a lookup prompt: %s", Text(lookupVocab, p.Tokens))
+	}
+	var at [10]float64
+	at[start] = 1
+	for i, o := range g.ops[:g.n] {
+		random := l.Noise
+		if p.Tokens[3*i+3] == hidden {
+			random = l.Guess + (1-l.Guess)*l.Noise
+		}
+		var next [10]float64
+		for v, mass := range at {
+			next[o.apply(v)] += (1 - random) * mass
+			for u := range next {
+				next[u] += random / 10 * mass
+			}
+		}
+		at = next
+	}
+	right, _ := digitOf(p.Answer[0])
+	return at[right]
 }
 
 // additionPassRate is the chance that all units and the last carry come out

@@ -9,4 +9,5 @@ var Table = method.Table[Task]{
 	{Spec: additionSpec, New: func() Task { return NewAddition() }},
 	{Spec: searchSpec, New: func() Task { return NewSearch() }},
 	{Spec: fillerSpec, New: func() Task { return NewFiller() }},
+	{Spec: lookupSpec, New: func() Task { return NewLookup() }},
 }

@@ -56,8 +56,8 @@ func TestVocabularies(t *testing.T) {
 			t.Errorf("Parse(Text(x)) = %v, %v", back, err)
 		}
 	})
-	if len(sharedVocab) != 32 || len(fillerVocab) != 64 {
-		t.Errorf("sizes %d and %d, want 32 and 64", len(sharedVocab), len(fillerVocab))
+	if len(sharedVocab) != 32 || len(fillerVocab) != 64 || len(lookupVocab) != 64 {
+		t.Errorf("sizes %d, %d and %d, want 32, 64 and 64", len(sharedVocab), len(fillerVocab), len(lookupVocab))
 	}
 	if got := Text(sharedVocab, []int32{-1, 99, digit(3)}); got != "<?> <?> 3" {
 		t.Errorf("Text of foreign ids: %q", got)
@@ -67,11 +67,19 @@ func TestVocabularies(t *testing.T) {
 	}
 }
 
+// neverGuess makes lookup's demonstrations call for every hidden operand.
+func neverGuess(k Task) {
+	if l, ok := k.(*Lookup); ok {
+		l.Guess = 0
+	}
+}
+
 // TestPrompts checks what holds for every prompt: it is reproducible, within
 // bounds, and its noiseless demonstration is right in every respect.
 func TestPrompts(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {
 		setNoise(k, 0)
+		neverGuess(k)
 		if s, ok := k.(*Search); ok {
 			s.Patience = 1
 		}
@@ -112,6 +120,7 @@ func TestPrompts(t *testing.T) {
 func TestBoundsAreReached(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {
 		rng := seeded(2)
+		neverGuess(k)
 		prompt, response := 0, 0
 		if f, ok := k.(*Filler); ok {
 			f.Continue = 1
@@ -155,6 +164,7 @@ func smallest() []Task {
 		&Addition{Difficulty: Range{1, 1}},
 		&Search{Difficulty: Range{1, 10}, Operations: 2},
 		&Filler{Difficulty: Range{1, 1}},
+		&Lookup{Difficulty: Range{1, 1}, Calls: Range{0, 1}, MaxCalls: 1, Output: 1},
 	}
 }
 
@@ -185,7 +195,7 @@ func TestStreamsAreDisjoint(t *testing.T) {
 // TestDifficultyIsUniform: within five standard deviations for every value.
 func TestDifficultyIsUniform(t *testing.T) {
 	const n = 6000
-	for _, k := range []Task{NewChain(), NewAddition(), NewSearch(), NewFiller()} {
+	for _, k := range []Task{NewChain(), NewAddition(), NewSearch(), NewFiller(), NewLookup()} {
 		r := reflect.ValueOf(k).Elem().FieldByName("Difficulty").Interface().(Range)
 		rng := seeded(5)
 		count := map[int]int{}
@@ -256,6 +266,8 @@ func TestValidateNamesEveryFault(t *testing.T) {
 			[]string{"difficulty: [1, 11]", "operations: 7 is not within [2, 6]", "noise: 2", "patience: -1"}},
 		{&Filler{Difficulty: Range{1, 99}, Noise: 2, Continue: 3, MaxFillers: -1, Zipf: math.NaN()},
 			[]string{"difficulty: [1, 99]", "noise: 2", "continue: 3", "max_fillers: -1", "zipf: NaN"}},
+		{&Lookup{Difficulty: Range{3, 14}, Calls: Range{-1, 4}, MaxCalls: 3, Output: -1, Noise: 2, Guess: -1, Rare: math.NaN()},
+			[]string{"difficulty: [3, 14]", "calls: [-1, 4]", "calls: 4 operands to hide", "max_calls: 3 is not within [4, 4096]", "output: -1", "noise: 2", "guess: -1", "rare: NaN"}},
 	} {
 		err := tc.task.Validate()
 		if err == nil {

@@ -32,10 +32,18 @@ const (
 	fillerSize = 32 // tokens of no bearing, behind the shared vocabulary
 )
 
+// The layout of the lookup task's vocabulary behind the shared one.
+const (
+	callMark     = int32(sharedSize) // calls the tool
+	familiar0    = callMark + 1      // symbols of replies, as demonstrations show them
+	familiarSize = 7
+	rareSize     = 24 // and as the tool writes them
+)
+
 // maxWorking bounds lengths that a recipe can set, far above any context.
 const maxWorking = 4096
 
-// sharedVocab is the vocabulary of every task but filler.
+// sharedVocab is the vocabulary of every task but filler and lookup.
 var sharedVocab = append([]string{
 	"<pad>", "<bos>", "<eos>",
 	"0", "1", "2", "3", "4", "5", "6", "7", "8", "9",
@@ -45,6 +53,11 @@ var sharedVocab = append([]string{
 // fillerVocab is the shared vocabulary followed by the fillers A to Z and A' to F'.
 var fillerVocab = append(slices.Clone(sharedVocab), strings.Fields(
 	"A B C D E F G H I J K L M N O P Q R S T U V W X Y Z A' B' C' D' E' F'")...)
+
+// lookupVocab is the shared vocabulary followed by the call, the familiar
+// symbols A to G and the rare ones α to ω.
+var lookupVocab = append(slices.Clone(sharedVocab), strings.Fields(
+	"@ A B C D E F G α β γ δ ε ζ η θ ι κ λ μ ν ξ ο π ρ σ τ υ φ χ ψ ω")...)
 
 // Text writes tokens as words of the vocabulary with spaces between them; an
 // id outside the vocabulary is written as "<?>".

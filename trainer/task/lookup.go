@@ -1,0 +1,211 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// Lookup is the chain task with operands that the prompt hides and a tool knows.
+// To call it the working writes "@" behind the marker in question. The
+// environment replies with symbols of no bearing and, last, the operand:
+//
+//	prompt    <bos> c + 3 b + ? a + 2 : 7
+//	response  c 0 b @ ξ τ τ ο σ υ 4 4 a 6 # 6 <eos>
+//
+// From ξ to the first 4 it is the reply. The symbols are drawn from a stream that prompt and
+// number of the call determine; so are the operands, from the prompt alone, as
+// if they stood in a table that no policy can learn. A policy that does not
+// call can only guess.
+//
+// The symbols of replies are rare: demonstrations show replies of other, familiar
+// symbols, but for the share Rare. What the policy reads behind a call is
+// therefore off the distribution it was trained on, as the output of a real
+// tool is.
+//
+// The working is learnable for the reasons given at Chain. The operand of a
+// call is the last token of the reply, from which the value follows: the value
+// before and the marker are the nearest of their kind, a fixed number of tokens
+// back, and the operator carries the marker in the prompt.
+type Lookup struct {
+	// Difficulty is the range of the number of operations, within [1, 12].
+	Difficulty Range `yaml:"difficulty,flow"`
+	// Calls is the range of the number of hidden operands, at most as many as
+	// there are operations.
+	Calls Range `yaml:"calls,flow"`
+	// MaxCalls bounds the calls of a response that are answered.
+	MaxCalls int `yaml:"max_calls"`
+	// Output is the number of symbols of a reply, before the operand.
+	Output int `yaml:"output"`
+	// Noise is the chance that a demonstration replaces a value by a random digit.
+	Noise float64 `yaml:"noise"`
+	// Guess is the chance that a demonstration writes a random value in place of
+	// a call.
+	Guess float64 `yaml:"guess"`
+	// Rare is the share of demonstrations whose replies have the rare symbols.
+	Rare float64 `yaml:"rare"`
+}
+
+var lookupSpec = method.Spec{
+	Name:     "lookup",
+	Aliases:  []string{"tool"},
+	Group:    "task",
+	Unit:     method.Sequence,
+	Source:   "this project; chain with operands that a tool knows, whose replies are off-distribution (tool-integrated runs)",
+	Formula:  "chain with h hidden operands, dᵢ = mix(fnv(prompt) ⊕ markerᵢ) (mod 10);  reply = output symbols, dᵢ",
+	Gradient: "none: a task makes prompts and verdicts; what the tool writes has Mask false",
+	Needs:    []string{},
+	Example: "prompt    <bos> c + 3 b + ? a + 2 : 7\n" +
+		"response  c 0 b @ ξ τ τ ο σ υ 4 4 a 6 # 6 <eos>   correct: the tool wrote ξ τ τ ο σ υ 4\n" +
+		"response  c 0 b 5 a 7 # 7 <eos>                   wrong: guessed",
+}
+
+// NewLookup returns the default lookup task: 4 to 6 operations, up to four of
+// their operands hidden, replies of six symbols.
+func NewLookup() *Lookup {
+	return &Lookup{Difficulty: Range{4, 6}, Calls: Range{0, 4}, MaxCalls: 8, Output: 6, Noise: 0.1, Guess: 0.1, Rare: 0.05}
+}
+
+// Validate implements Task.
+func (l *Lookup) Validate() error {
+	faults := []error{
+		l.Difficulty.fault("difficulty", 1, markers),
+		l.Calls.fault("calls", 0, markers),
+		probability("noise", l.Noise),
+		probability("guess", l.Guess),
+		probability("rare", l.Rare),
+	}
+	if l.Calls[1] > l.Difficulty[0] {
+		faults = append(faults, fmt.Errorf("calls: %d operands to hide, difficulty begins with %d operations", l.Calls[1], l.Difficulty[0]))
+	}
+	if l.MaxCalls < l.Calls[1] || l.MaxCalls > maxWorking {
+		faults = append(faults, fmt.Errorf("max_calls: %d is not within [%d, %d], from the operands hidden", l.MaxCalls, l.Calls[1], maxWorking))
+	}
+	if l.Output < 0 || l.Output > maxWorking {
+		faults = append(faults, fmt.Errorf("output: %d is not within [0, %d]", l.Output, maxWorking))
+	}
+	return errors.Join(faults...)
+}
+
+// Vocab implements Task.
+func (l *Lookup) Vocab() []string { return lookupVocab }
+
+// Prompt implements Task.
+func (l *Lookup) Prompt(rng *rand.Rand) Prompt { return l.Reproduce(newID(rng, training)) }
+
+// HeldOut implements Task.
+func (l *Lookup) HeldOut(rng *rand.Rand) Prompt { return l.Reproduce(newID(rng, evaluation)) }
+
+// Reproduce implements Task.
+func (l *Lookup) Reproduce(id int64) Prompt {
+	return reproduce(id, "lookup", l.Difficulty, func(rng *rand.Rand, n int) (tokens, answer []int32) {
+		tokens, _ = drawChain(rng, n)
+		for _, i := range rng.Perm(n)[:l.Calls.draw(rng)] {
+			tokens[programTokens(i)+3] = hidden
+		}
+		g, start, _ := parseLookup(tokens)
+		return tokens, []int32{digit(g.run(start))}
+	})
+}
+
+// parseLookup reads a prompt and looks its hidden operands up.
+func parseLookup(tokens []int32) (g program, start int, ok bool) {
+	var whole [3*markers + 3]int32
+	if len(tokens) > len(whole) {
+		return program{}, 0, false
+	}
+	key := lookupKey(tokens)
+	copy(whole[:], tokens)
+	for at := 3; at < len(tokens)-2; at += 3 {
+		if whole[at] == hidden {
+			whole[at] = digit(lookUp(key, whole[at-2]))
+		}
+	}
+	return parsePrompt(whole[:len(tokens)], colon)
+}
+
+// Verify implements Task. A response is correct as in Chain. It has the form if
+// the working is a whole pass through the program, with or without calls. Each
+// value is a step.
+func (l *Lookup) Verify(p Prompt, response []int32) Verdict {
+	var v Verdict
+	g, start, ok := parseLookup(p.Tokens)
+	if !ok {
+		return v
+	}
+	work := working(response)
+	whole := l.readCalls(&v, &g, work, start)
+	_, answer, ended := splitAnswer(response)
+	if !ended {
+		return v
+	}
+	v.Correct = slices.Equal(answer, p.Answer)
+	v.Format = whole && isDigits(answer, 1)
+	return v
+}
+
+// readCalls adds a verdict per value of a pass in which markers may be followed
+// by a call and its reply, and reports whether all of work could be read.
+func (l *Lookup) readCalls(v *Verdict, g *program, work []int32, start int) (whole bool) {
+	written, exact, at, calls := start, start, 0, 0
+	for i, o := range g.ops[:g.n] {
+		if at >= len(work) || work[at] != marker(i, g.n) {
+			return false
+		}
+		at++
+		if at < len(work) && work[at] == callMark {
+			at++
+			if calls++; calls <= l.MaxCalls {
+				at += l.Output + 1
+			}
+		}
+		if at >= len(work) {
+			return false
+		}
+		value, isDigit := digitOf(work[at])
+		if !isDigit {
+			return false
+		}
+		exact = o.apply(exact)
+		v.add(Step{End: uint16(at), Valid: value == o.apply(written), Exact: value == exact})
+		written = value
+		at++
+	}
+	return at == len(work)
+}
+
+// Demonstration implements Task. It holds the replies too: see Generated.
+func (l *Lookup) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
+	g, value, ok := parseLookup(p.Tokens)
+	if !ok {
+		panic("task: not a lookup prompt: " + Text(lookupVocab, p.Tokens))
+	}
+	symbols := symbolRange(rng.Float64() < l.Rare)
+	for i, o := range g.ops[:g.n] {
+		dst = append(dst, marker(i, g.n))
+		switch {
+		case p.Tokens[programTokens(i)+3] != hidden:
+			value = noisy(o.apply(value), l.Noise, rng)
+		case rng.Float64() < l.Guess:
+			value = rng.IntN(10)
+		default:
+			dst = append(dst, callMark)
+			for range l.Output {
+				dst = append(dst, symbols.first+rng.Int32N(symbols.count))
+			}
+			dst = append(dst, digit(o.operand))
+			value = noisy(o.apply(value), l.Noise, rng)
+		}
+		dst = append(dst, digit(value))
+	}
+	return append(dst, answerMark, digit(value), EOS)
+}
+
+// MaxPrompt implements Task.
+func (l *Lookup) MaxPrompt() int { return programTokens(l.Difficulty[1]) + 3 }
+
+// MaxResponse implements Task.
+func (l *Lookup) MaxResponse() int { return 2*l.Difficulty[1] + l.Calls[1]*(l.Output+2) + 3 }
