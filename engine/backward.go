@@ -233,7 +233,7 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 	}
 	copy(b.projection[from*d:to*d], b.stream[from*d:to*d])
 	kernel.LinearInputGrad(b.mixed[from*d:to*d], b.projection[from*d:to*d], &w.output, rows, false, p.num.gradient, &k.scratch)
-	p.attendGrad(k, s)
+	p.attendGrad(k, layer, s)
 	width := d + 2*c.KVDim()
 	qkv := b.qkv[from*width : to*width]
 	round(p.num.gradients, qkv)
@@ -245,7 +245,7 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 // attendGrad goes back through attention and rotation, sequence by sequence,
 // recomputing the attention weights from the saved queries and keys, and leaves
 // the gradient of the fused projection.
-func (p *Pass) attendGrad(k *worker, s *layerState) {
+func (p *Pass) attendGrad(k *worker, layer int, s *layerState) {
 	c, b := &p.config, &p.back
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
 	scale := float32(1 / math.Sqrt(float64(hd)))
@@ -255,9 +255,9 @@ func (p *Pass) attendGrad(k *worker, s *layerState) {
 			continue
 		}
 		dq, dk, dv := b.queries[from*d:to*d], b.keys[from*kv:to*kv], b.values[from*kv:to*kv]
-		kernel.AttendGrad(dq, dk, dv, b.mixed[from*d:to*d],
+		kernel.AttendGradKept(dq, dk, dv, b.mixed[from*d:to*d],
 			s.queries[from*d:to*d], s.keys[from*kv:to*kv], s.values[from*kv:to*kv], s.lse[from*c.Heads:to*c.Heads],
-			to-from, c.Heads, c.KVHeads, hd, scale, p.num.attention, &k.scratch)
+			to-from, c.Heads, c.KVHeads, hd, scale, p.num.attention, p.keptFor(from, layer), &k.scratch)
 		if table := p.weights.rotary; table != nil {
 			positions := p.pack.Positions[from:to]
 			kernel.RotaryGrad(dq, positions, to-from, c.Heads, hd, table)

@@ -90,8 +90,15 @@ func (p *Pass) attend(k *worker, layer int, s *layerState) {
 		keys, values, capacity := p.cacheOf(k, layer, sequence)
 		first := int(p.pack.Positions[from])
 		kernel.StoreKV(keys, values, s.keys[from*kv:to*kv], s.values[from*kv:to*kv], to-from, first, c.KVHeads, hd, capacity)
-		kernel.AttendRows(s.mixed.dense[from*d:to*d], s.lse[from*c.Heads:to*c.Heads], s.queries[from*d:to*d],
-			keys, values, to-from, c.Heads, c.KVHeads, hd, capacity, first+1, scale, p.num.attention, &k.scratch)
+		if p.options.Retention != nil {
+			p.attendKept(k, layer, from, to, s, keys, values, capacity, scale)
+		} else {
+			kernel.AttendRows(s.mixed.dense[from*d:to*d], s.lse[from*c.Heads:to*c.Heads], s.queries[from*d:to*d],
+				keys, values, to-from, c.Heads, c.KVHeads, hd, capacity, first+1, scale, p.num.attention, &k.scratch)
+		}
+		if p.options.Mass != nil {
+			p.addMass(sequence, layer, s, keys, capacity, scale)
+		}
 	}
 }
 

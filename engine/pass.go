@@ -39,6 +39,12 @@ type Options struct {
 	// Follow goes on with a worker's sequences as soon as Forward has their
 	// logits; nil does nothing.
 	Follow Follower
+	// Retention restricts attention to the positions of a compressed cache; nil
+	// lets every row see all positions up to its own.
+	Retention *Retention
+	// Mass, for passes with a cache, takes up the attention that positions receive;
+	// nil leaves it out.
+	Mass *Mass
 }
 
 // Follower takes up what Forward leaves of the sequences from..to-1 of the
@@ -83,6 +89,8 @@ type worker struct {
 	keys, values []float32 // one sequence's in the cache's layout, when the pass has no cache
 	projected    []float32 // output of a row-parallel projection
 	qkv          []float32 // output of the fused projection, one row after the other
+	// keys and values that one row still holds, under a retention
+	keptKeys, keptValues []float32
 }
 
 // layerState is what one layer computed. Rows are the pack's, in order, except
@@ -144,6 +152,9 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	pack.check(p.config.Vocab, p.config.Context)
 	if o.Gates != nil && len(o.Gates) != len(o.Replay) {
 		panic(fmt.Sprintf("engine: %d gates for %d replayed experts", len(o.Gates), len(o.Replay)))
+	}
+	if o.Retention != nil {
+		o.Retention.check(pack.Rows(), p.config.Layers*p.config.KVHeads, p.config.Context)
 	}
 	p.weights, p.pack, p.options = w, pack, o
 	p.rows = pack.Rows()

@@ -91,6 +91,26 @@ func FlipTable(m *trainer.Measurement) *results.Table {
 	return t
 }
 
+// RetentionTable shows what a compressed KV cache makes of the gap and what
+// replaying its masks removes. It has no rows where nothing is compressed.
+func RetentionTable(m *trainer.Measurement) *results.Table {
+	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
+	t := &results.Table{
+		Title: "Compressed KV cache, and what replaying its retention masks removes",
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept"), right("k3"), right("mean |Δ|"), right("KL"),
+			right("k3 with replay"), right("mean |Δ| with replay"), right("unequal with replay")},
+		Note: "Kept: share of the positions up to its own that a response token saw. With replay the learner attends to the same positions (retention.replay).",
+	}
+	for _, p := range m.Pairs {
+		if p.Shadow == nil {
+			continue
+		}
+		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Percent(p.Retained, 1), results.Number(p.Gap.K3, 2), results.Number(p.Gap.MeanAbsDlogp, 2),
+			results.Number(p.Gap.ExactKL, 2), results.Number(p.Shadow.K3, 2), results.Number(p.Shadow.MeanAbsDlogp, 2), results.Percent(p.Shadow.Unequal, 1))
+	}
+	return t
+}
+
 // GapBars draws k3 of each pair, with the router free and with routes replayed.
 func GapBars(m *trainer.Measurement) *results.Bars {
 	b := &results.Bars{Title: "Gap at equal weights", ValueLabel: "k3 (nats per token)", Log: true}

@@ -86,6 +86,7 @@ func (m *mixer) at(s subset, name string) bool {
 func (m *mixer) scoring(s subset) learner.ScoreOptions {
 	r := &m.recipe
 	o := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Support: r.Support.Replay}
+	o.Retention = r.ReplaysRetention() || m.at(s, retentionName)
 	switch {
 	case !m.at(s, logProbsName):
 	case r.Rollout.LogProbs == recipe.RawLogProbs:
@@ -132,7 +133,8 @@ func sizeOf(g *diagnose.Gap) GapSize { return GapSize{K3: g.K3, MeanAbsDlogp: g.
 // score runs a mixture over the sampled tokens. The result has the mixture in
 // the columns of the rollout engine and the learner in its own.
 func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
-	b := &batch.Batch{Offsets: m.batch.Offsets, Prompt: m.batch.Prompt, Token: m.batch.Token, Mask: m.batch.Mask, Support: m.batch.Support}
+	b := &batch.Batch{Offsets: m.batch.Offsets, Prompt: m.batch.Prompt, Token: m.batch.Token, Mask: m.batch.Mask, Support: m.batch.Support,
+		KVKept: m.batch.KVKept, KVPlanes: m.batch.KVPlanes, KVWords: m.batch.KVWords}
 	if m.at(s, batchingName) && !n.BatchInvariant() || m.at(s, decodingName) && !n.Attention.PrefillIsDecode() {
 		m.decode(b, n, s)
 	} else {
@@ -154,6 +156,9 @@ func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
 	sampler := m.sampler(n)
 	defer sampler.Close()
 	o := m.scoring(s)
+	if !o.Retention {
+		sampler.SetRetention(rollout.Retention{})
+	}
 	var decoded batch.Batch
 	sampler.Generate(&decoded, m.requests, rollout.Sampling{
 		Temperature: o.Temperature, TopP: 1, MaxTokens: m.recipe.Rollout.MaxTokens, Stop: task.EOS, Distributions: o.Support})

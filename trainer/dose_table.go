@@ -76,6 +76,13 @@ func orderOf(name, about, base string, texts ...string) doseRow {
 		cure:  &doseCure{name: "the same order in the learner", sets: []string{`learner.numerics={base: ` + base + `, reduction: "` + last + `"}`}}}
 }
 
+// retained is the row of a policy that gives up a part of the KV cache.
+func retained(policy, about string) doseRow {
+	return doseRow{name: "kv " + strings.ReplaceAll(policy, "_", " "), about: about, ordered: true,
+		doses: doses([]string{"1", "0.75", "0.5", "0.25"}, "rollout.kv_retention={policy: "+policy+", keep: $, sinks: 1, recent: 1}"),
+		cure:  &doseCure{name: "retention masks replayed", sets: []string{"retention.replay=true"}}}
+}
+
 // doseTable lists the mechanisms in the order in which they are shown: formats,
 // orders, batching, routing, sampling.
 var doseTable = []doseRow{
@@ -139,6 +146,9 @@ var doseTable = []doseRow{
 			{"variant, shared", []string{"rollout.numerics=fp32-batch-variant", "rollout.prefix_cache=true"}},
 		},
 		cure: &doseCure{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
+
+	retained("window", "share of the KV cache that stays: the first position and the newest"),
+	retained("heavy_hitter", "share of the KV cache that stays: what received the most attention"),
 
 	{name: "support", about: "top-p of the rollout; the learner scores the whole vocabulary", ordered: true,
 		doses: doses([]string{"1", "0.95", "0.8", "0.6"}, "rollout.top_p=$"),

@@ -16,6 +16,7 @@ func (s *session) dump(step int) error {
 	old, now := &s.batch, batch.Batch{}
 	now.Offsets, now.Prompt, now.Token, now.Mask = old.Offsets, old.Prompt, old.Token, old.Mask
 	now.Support = old.Support
+	now.KVKept, now.KVPlanes, now.KVWords = old.KVKept, old.KVPlanes, old.KVWords
 	now.RoutesRoll, now.PromptRoutes = old.RoutesRoll, old.PromptRoutes
 	now.GatesRoll, now.PromptGates = old.GatesRoll, old.PromptGates
 	if s.replay == learner.ReplayOld {
@@ -24,7 +25,7 @@ func (s *session) dump(step int) error {
 		now.GatesOld, now.PromptGatesOld = old.GatesOld, old.PromptGatesOld
 	}
 	s.learner.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: s.recipe.Rollout.Temperature,
-		Replay: s.replay, Gates: s.gates, Support: s.recipe.Support.Replay})
+		Replay: s.replay, Gates: s.gates, Support: s.recipe.Support.Replay, Retention: s.recipe.ReplaysRetention()})
 	return writeDump(s.options.Dump, s.recipe.Name, step+1, s.recipe.Rollout, old, now.LogpOld)
 }
 

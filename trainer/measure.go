@@ -64,6 +64,12 @@ type PairGap struct {
 	// ReplayedGates is what is left when it weighs their experts by the rollout
 	// engine's gates too.
 	ReplayedGates *diagnose.Gap `json:"replayed_gates,omitempty"`
+	// Retained is the share of the positions that response tokens still saw in the
+	// rollout engine's cache, and Shadow the gap left when the learner replays that
+	// mask; 0 and nil where nothing is compressed. Gap is then with the recipe's
+	// choice (retention.replay), Replayed too.
+	Retained float64       `json:"retained,omitempty"`
+	Shadow   *diagnose.Gap `json:"shadow,omitempty"`
 }
 
 // Measurement is the gap of several pairs on the same prompts.
@@ -148,7 +154,7 @@ func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout
 	for i := range requests {
 		b.Group = append(b.Group, i/r.Rollout.Group)
 	}
-	options := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Support: r.Support.Replay, Distributions: true}
+	options := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Support: r.Support.Replay, Retention: r.ReplaysRetention(), Distributions: true}
 	out := PairGap{Rollout: pair.Rollout.Name, Learner: pair.Learner.Name}
 	if !r.Model.Dense() {
 		options.Replay, options.Gates = learner.ReplayRollout, learner.RecordedGates
@@ -160,6 +166,13 @@ func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout
 		out.Replayed, out.ReplayedGates = &replayed, &gates
 	}
 	options.Replay = learner.ReplayNone
+	if b.KVKept != nil {
+		masked := options
+		masked.Retention = true
+		scorer.Score(b, masked)
+		shadow := diagnose.Compare(b)
+		out.Shadow, out.Retained = &shadow, diagnose.Retained(b)
+	}
 	scorer.Score(b, options)
 	out.Gap = diagnose.Compare(b)
 	return out, b
@@ -174,6 +187,7 @@ func rolloutEngine(r recipe.Recipe, p *model.Params, n engine.Numerics, requests
 	}
 	e := rollout.New(r.Model, n, slots, workers)
 	e.SetPrefill(prefill(r.Rollout))
+	e.SetRetention(retention(r.Rollout))
 	e.Publish(p, 0)
 	return e
 }

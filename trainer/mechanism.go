@@ -29,6 +29,7 @@ const (
 	wireName        = "wire"
 	batchingName    = "batching"
 	decodingName    = "decoding"
+	retentionName   = "kv_retention"
 	logProbsName    = "log_probs"
 )
 
@@ -139,10 +140,22 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	if !pair.Rollout.Attention.PrefillIsDecode() {
 		list = append(list, mechanism{name: decodingName, rollout: "token by token", learner: "as a sequence"})
 	}
+	if k := r.Rollout.KVRetention; k != nil && !r.ReplaysRetention() {
+		list = append(list, mechanism{name: retentionName, rollout: retentionText(*k), learner: "every position"})
+	}
 	if recorded, scored := logProbsText(r); recorded != scored {
 		list = append(list, mechanism{name: logProbsName, rollout: recorded, learner: scored})
 	}
 	return list
+}
+
+// retentionText is what a compressed cache keeps, in words.
+func retentionText(k recipe.KVRetention) string {
+	kept := fmt.Sprintf("%g of the positions", k.Keep)
+	if k.Budget > 0 {
+		kept = fmt.Sprintf("%d positions", k.Budget)
+	}
+	return fmt.Sprintf("%s: %s", k.Policy, kept)
 }
 
 // logProbsText says which log-prob is recorded and which one is scored; the

@@ -15,13 +15,23 @@ type objective struct {
 	loss       loss.Loss
 	terms      []loss.Term
 	kl         loss.KL
+	dense      loss.Loss // of the dense pass beside a shadow; nil for none
 	gate       []bool
 }
 
 func newObjective(r recipe.Recipe, c *correction.Pipeline) objective {
 	o := objective{correction: c, loss: r.Loss.New(), kl: r.KL.New()}
+	var dense loss.Dense
 	for _, t := range r.Terms {
-		o.terms = append(o.terms, t.New())
+		term := t.New()
+		if d, ok := term.(loss.DenseTerm); ok {
+			dense = append(dense, d)
+		} else {
+			o.terms = append(o.terms, term)
+		}
+	}
+	if dense != nil {
+		o.dense = dense
 	}
 	return o
 }

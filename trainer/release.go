@@ -13,9 +13,10 @@ func (s *session) release() {
 	b, free := &s.batch, &s.released
 	free.Offsets, free.Prompt, free.Token, free.Mask = b.Offsets, b.Prompt, b.Token, b.Mask
 	free.LogpRoll, free.DistRoll, free.Support, free.RoutesRoll = b.LogpRoll, b.DistRoll, b.Support, b.RoutesRoll
+	free.KVKept, free.KVPlanes, free.KVWords = b.KVKept, b.KVPlanes, b.KVWords
 	s.learner.Score(free, learner.ScoreOptions{
 		Column: learner.Old, Temperature: s.recipe.Rollout.Temperature, Replay: learner.ReplayNone,
-		Support: s.recipe.Support.Replay, Distributions: true,
+		Support: s.recipe.Support.Replay, Retention: s.recipe.ReplaysRetention(), Distributions: true,
 	})
 	gap := diagnose.Compare(free)
 	s.metrics = gap.Released(s.metrics)

@@ -13,7 +13,7 @@ func (s *session) score() error {
 	r, b := &s.recipe, &s.batch
 	options := learner.ScoreOptions{
 		Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates,
-		Support: r.Support.Replay, Distributions: true, SumSquares: s.columns.sumSquares,
+		Support: r.Support.Replay, Retention: r.ReplaysRetention(), Distributions: true, SumSquares: s.columns.sumSquares,
 	}
 	if s.replay == learner.ReplayOld {
 		// The routes this pass records, and their gates, are the ones replayed later.
@@ -40,7 +40,7 @@ func (s *session) score() error {
 	}
 	var err error
 	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, b, learner.StepOptions{
-		Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates, Support: r.Support.Replay})
+		Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates, Support: r.Support.Replay, Retention: r.ReplaysRetention()})
 	return err
 }
 

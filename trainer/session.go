@@ -86,14 +86,16 @@ func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 	}
 	s.engine = rollout.New(r.Model, r.Rollout.Numerics, slots, workers)
 	s.engine.SetPrefill(prefill(r.Rollout))
+	s.engine.SetRetention(retention(r.Rollout))
 	s.objective = newObjective(r, s.correct)
 	s.versions.start(p, s.schedule.MaxLag())
 	s.recordFor(p, teacher)
 	if r.Eval.Every > 0 {
 		s.inLearner = newEvaluator(r, s.task, r.Learner.Numerics, workers)
 		s.inRollout = s.inLearner
-		if !r.Rollout.Numerics.Equal(r.Learner.Numerics) {
+		if !r.Rollout.Numerics.Equal(r.Learner.Numerics) || r.Rollout.KVRetention != nil {
 			s.inRollout = newEvaluator(r, s.task, r.Rollout.Numerics, workers)
+			s.inRollout.engine.SetRetention(retention(r.Rollout))
 		}
 	}
 	return s

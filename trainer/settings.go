@@ -44,6 +44,15 @@ func replayOf(r recipe.Routing) learner.Replay {
 	return learner.Replay(r.Replay)
 }
 
+// retention translates how much of the KV cache the rollout engine keeps.
+func retention(r recipe.Rollout) rollout.Retention {
+	k := r.KVRetention
+	if k == nil {
+		return rollout.Retention{}
+	}
+	return rollout.Retention{Policy: rollout.Policy(k.Policy), Keep: k.Keep, Budget: k.Budget, Sinks: k.Sinks, Recent: k.Recent}
+}
+
 // sampling translates a recipe's rollout section. Distributions of the two
 // engines are over the same tokens: the support's if it is replayed.
 func sampling(r recipe.Recipe) rollout.Sampling {

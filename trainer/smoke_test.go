@@ -29,14 +29,15 @@ func smoke(t *testing.T, sets ...string) recipe.Recipe {
 // that is not here needs none. At temperature 1 the checkpoint's responses to a
 // prompt have one form and nearly one length, and rewards of either are equal.
 var companions = map[string][]string{
-	"reward/format":          {"rollout.temperature=1.5"},
-	"reward/length_group":    {"rollout.temperature=1.5"},
-	"reward/length_uniform":  {"rollout.temperature=1.5"},
-	"reward/overlong":        {"rollout.temperature=1.5", "reward[0].max_length=16", "reward[0].buffer=12"},
-	"reward/length_anchor":   {"rollout.temperature=1.5", "reward[0].by=prompt_tokens", "reward[0].solved=0"},
-	"reward/pass_at_k":       {"reward[0].k=2"},
-	"routing.gates/recorded": {"routing.replay=keep_routing", "rollout.numerics=bf16"},
-	"loss/prime_geo":         {"loss.teacher_tau=0.1", "teacher=chain-base"},
+	"reward/format":             {"rollout.temperature=1.5"},
+	"reward/length_group":       {"rollout.temperature=1.5"},
+	"reward/length_uniform":     {"rollout.temperature=1.5"},
+	"reward/overlong":           {"rollout.temperature=1.5", "reward[0].max_length=16", "reward[0].buffer=12"},
+	"reward/length_anchor":      {"rollout.temperature=1.5", "reward[0].by=prompt_tokens", "reward[0].solved=0"},
+	"reward/pass_at_k":          {"reward[0].k=2"},
+	"routing.gates/recorded":    {"routing.replay=keep_routing", "rollout.numerics=bf16"},
+	"loss/prime_geo":            {"loss.teacher_tau=0.1", "teacher=chain-base"},
+	"terms/shadow_distillation": {"rollout.kv_retention={}", "retention.replay=true"},
 }
 
 // set names a method in its field.

@@ -15,6 +15,12 @@ type Reference struct {
 	Config model.Config
 	// Theta is every parameter, in the order of model.Layout.
 	Theta []float64
+	// Held reports whether a row still sees a position in a layer and key head, as
+	// in a compressed cache; nil lets it see all up to its own.
+	Held func(row, layer, head, position int) bool
+	// Attended, if it is not nil, is shown the attention weights of a row, once for
+	// each query head that reads the key head.
+	Attended func(row, layer, head int, weights []float64)
 
 	tensors map[string][]float64 // views of Theta by checkpoint name
 	layers  []layerTensors       // the same by layer
@@ -113,7 +119,7 @@ func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 				rotate(k, i, c.HeadDim(), c.RopeTheta)
 			}
 			keys[l], values[l] = append(keys[l], k), append(values[l], v)
-			add(x, times(w.o, r.attention(q, keys[l], values[l])))
+			add(x, times(w.o, r.attention(q, keys[l], values[l], l)))
 
 			h = norm(x, w.postNorm, c.NormEps)
 			if c.Dense() {
@@ -144,7 +150,7 @@ func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 }
 
 // attention mixes the values of all positions so far for the newest query.
-func (r *Reference) attention(q []float64, keys, values [][]float64) []float64 {
+func (r *Reference) attention(q []float64, keys, values [][]float64, layer int) []float64 {
 	c := r.Config
 	hd := c.HeadDim()
 	out := make([]float64, len(q))
@@ -156,8 +162,15 @@ func (r *Reference) attention(q []float64, keys, values [][]float64) []float64 {
 				scores[j] += q[h*hd+i] * k[g*hd+i]
 			}
 			scores[j] /= math.Sqrt(float64(hd))
+			if r.Held != nil && !r.Held(len(keys)-1, layer, g, j) {
+				scores[j] = math.Inf(-1)
+			}
 		}
-		for j, p := range Softmax(scores) {
+		weights := Softmax(scores)
+		if r.Attended != nil {
+			r.Attended(len(keys)-1, layer, g, weights)
+		}
+		for j, p := range weights {
 			for i := range hd {
 				out[h*hd+i] += p * values[j][g*hd+i]
 			}

@@ -22,6 +22,30 @@ const gradRows = 16
 // 16 rows count as exact zeros. Only num.Scores and num.Reduction.Unfused (for
 // the scores) matter here.
 func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, s *Scratch) {
+	AttendGradKept(dq, dk, dv, dout, q, k, v, lse, t, heads, kvHeads, headDim, scale, num, Kept{}, s)
+}
+
+// Kept says which keys each query row saw; the zero value stands for all up to
+// its own. Key j of row r and key head h is bit j%64 of word
+// Bits[r·Row + h·Head + j/64].
+type Kept struct {
+	Bits      []uint64
+	Row, Head int
+}
+
+// drop zeroes the probabilities of the keys that row r did not see.
+func (k *Kept) drop(p []float32, r, head int) {
+	words := k.Bits[r*k.Row+head*k.Head:]
+	for j := range p {
+		if words[j/64]>>(j%64)&1 == 0 {
+			p[j] = 0
+		}
+	}
+}
+
+// AttendGradKept is AttendGrad of rows that saw a part of their keys: the
+// probabilities of the others are exact zeros, and lse is over those seen.
+func AttendGradKept(dq, dk, dv, dout, q, k, v, lse []float32, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, kept Kept, s *Scratch) {
 	d, kd := heads*headDim, kvHeads*headDim
 	if heads%kvHeads != 0 || min(len(dq), len(dout), len(q)) < t*d || min(len(dk), len(dv), len(k), len(v)) < t*kd || len(lse) < t*heads {
 		panic(fmt.Sprintf("kernel: AttendGrad dq %d, dk %d, dv %d, dout %d, q %d, k %d, v %d, lse %d: %d rows, %d heads on %d of %d",
@@ -39,7 +63,8 @@ func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, t, heads, kvHeads, hea
 			transpose(vT, v[g:], t, headDim, kd, ld)
 		}
 		b := headGrad{q: q[h*headDim:], dq: dq[h*headDim:], dout: dout[h*headDim:], k: k[g:], dk: dk[g:], dv: dv[g:],
-			kT: kT, vT: vT, lse: lse[h:], d: d, kd: kd, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num}
+			kT: kT, vT: vT, lse: lse[h:], d: d, kd: kd, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num,
+			kept: kept, keyHead: h / (heads / kvHeads)}
 		for r := 0; r < t; r += gradRows {
 			b.block(r, min(gradRows, t-r), s)
 		}
@@ -56,6 +81,8 @@ type headGrad struct {
 	heads, headDim int
 	scale          float32
 	num            AttentionNumerics
+	kept           Kept
+	keyHead        int
 }
 
 // block adds the part of query rows r..r+m-1.
@@ -74,6 +101,9 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 		seen := r + i + 1
 		row := p[i*ld:][:n]
 		expAffine(row[:seen], row[:seen], 1, b.lse[(r+i)*b.heads])
+		if b.kept.Bits != nil {
+			b.kept.drop(row[:seen], r+i, b.keyHead)
+		}
 		clear(row[seen:])
 		clear(ds[i*ld+seen:][:n-seen])
 	}

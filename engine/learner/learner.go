@@ -36,6 +36,14 @@ type StepOptions struct {
 	// Support replays each token's recorded sampling support, as in ScoreOptions;
 	// the gradient is that of the restricted policy.
 	Support bool
+	// Retention replays the recorded retention masks, as in ScoreOptions: the
+	// policy and its gradient are those of the shadow.
+	Retention bool
+	// Dense is a second objective, nil for none: with Retention, it is evaluated on
+	// a second pass without masks, and value and gradient are added. Its batch has
+	// the log-probs of that pass in Logp and Dist, and those of the shadow, which
+	// take no gradient, in DistShadow.
+	Dense loss.Loss
 	// Distributions keeps the full log-probs in the batch's Dist, Entropy their
 	// entropies in its Entropy, which else stay those of the scoring pass.
 	Distributions, Entropy bool
@@ -76,6 +84,8 @@ type Learner struct {
 	dlogits   []float32
 	failure   error       // of the last run
 	response  batch.Batch // one response, for ScoreNorms
+	dense     batch.Batch // the batch of the dense objective, and its result
+	denseOut  loss.Grad
 }
 
 // New returns a learner that trains params in place, spread over that many workers.
@@ -125,25 +135,21 @@ func (l *Learner) publish() {
 // error is the objective's, or a NonFinite that names the tensor.
 func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (Report, error) {
 	l.publish()
-	l.batch, l.objective, l.options = b, objective, o
 	l.layOut(b)
 	if err := l.ensureGraph(); err != nil {
 		return Report{}, err
 	}
 	clear(l.grad.Theta)
-	routes, gates := l.replayed(b, o.Replay, o.Gates)
-	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Replay: routes, Gates: gates})
-	l.pass.BeginBackward(l.grad, l.settings.Balance*l.scale.factor())
-	l.failure = nil
-	if err := l.graph.run(); err != nil {
-		if l.failure != nil {
-			// The machine wraps it in an account of where in its program it was.
-			err = l.failure
-		}
+	if err := l.propagate(b, objective, o, l.settings.Balance); err != nil {
 		return Report{}, err
 	}
-	l.adam.clearFrozen(l.params, l.grad.Theta)
 	r := Report{Loss: l.out.Loss, Scale: l.scale.factor(), Metrics: l.out.Metrics}
+	if o.Dense != nil && o.Retention {
+		if err := l.addDense(b, &r, o); err != nil {
+			return Report{}, err
+		}
+	}
+	l.adam.clearFrozen(l.params, l.grad.Theta)
 	if l.scale.active() {
 		for i := range l.grad.Theta {
 			l.grad.Theta[i] *= float32(1 / r.Scale)
@@ -159,6 +165,21 @@ func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (
 	}
 	l.scale.fine()
 	return r, nil
+}
+
+// propagate runs the graph over the batch that is laid out and adds to the gradient.
+func (l *Learner) propagate(b *batch.Batch, objective loss.Loss, o StepOptions, balance float64) error {
+	l.batch, l.objective, l.options = b, objective, o
+	routes, gates := l.replayed(b, o.Replay, o.Gates)
+	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Replay: routes, Gates: gates, Retention: l.retained(b, o.Retention)})
+	l.pass.BeginBackward(l.grad, balance*l.scale.factor())
+	l.failure = nil
+	err := l.graph.run()
+	if err != nil && l.failure != nil {
+		// The machine wraps it in an account of where in its program it was.
+		return l.failure
+	}
+	return err
 }
 
 // Update moves the weights by the last gradient, clipped to the norm of the

@@ -39,6 +39,8 @@ func (l *Learner) cutOut(b *batch.Batch, i int) {
 	r.Prompt, r.Token, r.Mask = b.Prompt[i:i+1], b.Token[from:to], b.Mask[from:to]
 	r.Support = rows(b.Support, from, to)
 	r.Layers, r.TopK = b.Layers, b.TopK
+	words := b.KVPlanes * b.KVWords
+	r.KVPlanes, r.KVWords, r.KVKept = b.KVPlanes, b.KVWords, rows(b.KVKept, from*words, to*words)
 	r.RoutesRoll, r.PromptRoutes = rows(b.RoutesRoll, from*per, to*per), rows(b.PromptRoutes, i, i+1)
 	r.GatesRoll, r.PromptGates = rows(b.GatesRoll, from*per, to*per), rows(b.PromptGates, i, i+1)
 	r.GatesOld, r.PromptGatesOld = rows(b.GatesOld, from*per, to*per), rows(b.PromptGatesOld, i, i+1)

@@ -38,6 +38,10 @@ type ScoreOptions struct {
 	// those of the policy restricted to it, outside of which a distribution holds
 	// -Inf. Tokens drawn without truncation are as ever.
 	Support bool
+	// Retention replays each token's recorded retention mask: attention sees what
+	// was left in the rollout engine's compressed KV cache (Shadow Mask
+	// Distillation, arXiv:2605.06850).
+	Retention bool
 	// Distributions keeps the full next-token log-probs, SumSquares their sum of
 	// squared probabilities; columns that are not wanted are nil afterwards.
 	Distributions, SumSquares bool
@@ -60,6 +64,8 @@ type Scorer struct {
 	chosen  []float64 // [tokens] log-prob of each response token
 	mask    []bool    // the batch's of the last pass, nil without one
 	support engine.Support
+
+	retention engine.Retention
 }
 
 // NewScorer returns a scorer for models of that shape.
@@ -77,7 +83,8 @@ func (s *Scorer) Close() { s.pass.Close() }
 func (s *Scorer) Score(b *batch.Batch, o ScoreOptions) {
 	s.layOut(b)
 	routes, gates := s.replayed(b, o.Replay, o.Gates)
-	s.pass.Begin(s.weights, &s.pack, engine.Options{Replay: routes, Gates: gates, KeepGates: o.KeepGates})
+	s.pass.Begin(s.weights, &s.pack, engine.Options{Replay: routes, Gates: gates, KeepGates: o.KeepGates,
+		Retention: s.retained(b, o.Retention)})
 	s.pass.Forward()
 	s.distribute(b, o.Temperature, o.Support)
 	if o.Column != Teacher {

@@ -32,6 +32,8 @@ type Engine struct {
 	cache   *engine.Cache
 	prefill Prefill
 	follow  follower
+	// retainer compresses the cache; nil for a full one.
+	retainer *retainer
 
 	pack    engine.Pack
 	slots   []slot
@@ -82,8 +84,8 @@ func (e *Engine) Close() { e.pass.Close() }
 
 // Generate samples one response per request into dst, in the order of the
 // requests: Offsets, Prompt, Token, Mask, Turn, LogpRoll, KeptMass, Support,
-// Version, Finished, the routes and, if asked for, their gates and DistRoll. Other
-// columns are left alone. A slot that finishes takes the next request at once.
+// Version, Finished, the routes and, if asked for, their gates and DistRoll;
+// KVKept if the cache is compressed, else none. Other columns are left alone. A slot that finishes takes the next request at once.
 //
 // A request's tool is asked after each token. What it replies is read like a
 // prompt, several tokens in a pass beside the decoding of other responses, and
@@ -95,6 +97,7 @@ func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 	s.check()
 	checkGiven(requests, s)
 	e.out.begin(e.config, len(requests), s)
+	e.out.beginRetained(len(requests), e.retainer)
 	for i := range e.slots {
 		e.slots[i].request, e.slots[i].prompt = -1, nil
 	}
@@ -110,6 +113,7 @@ func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 		running -= e.step(s)
 	}
 	e.out.store(dst, requests, e.config, s)
+	e.out.storeRetained(dst, len(requests), e.retainer)
 }
 
 // step advances every running sequence by what it has not read: its prompt or a
@@ -132,7 +136,9 @@ func (e *Engine) step(s Sampling) (finished int) {
 	}
 	e.pack.Targets = e.targets
 	e.follow.sampling = s
-	e.pass.Begin(e.weights, &e.pack, engine.Options{Cache: e.cache, Slots: e.ids, KeepGates: s.Gates, Follow: &e.follow})
+	options := engine.Options{Cache: e.cache, Slots: e.ids, KeepGates: s.Gates, Follow: &e.follow}
+	e.plan(&options)
+	e.pass.Begin(e.weights, &e.pack, options)
 	e.pass.Forward()
 	for _, i := range e.ids {
 		if k := &e.slots[i]; k.done {

@@ -28,6 +28,7 @@ type recording struct {
 	gates    []float32 // like routes, and promptGates like prompts; empty unless asked for
 
 	promptGates [][]float32
+	seen        []uint64 // positions each token saw in a compressed cache
 }
 
 // span is a run of a slice; an empty one means that there was no truncation.

@@ -82,6 +82,15 @@ type Batch struct {
 	// Support is the sampling support of each token: Support[n] sorted, nil for the whole vocabulary.
 	Support [][]int32
 
+	// KVKept has a bit for each position that was still in the rollout engine's
+	// compressed KV cache when it predicted the token, [token][plane][word]:
+	// position p of the sequence, prompt included, is bit p%64 of word p/64. There
+	// are KVPlanes planes per token, one for all layers and key heads or one for
+	// each, [layer][key head], of KVWords words. nil means a full cache.
+	KVKept []uint64
+	// KVPlanes and KVWords give its shape.
+	KVPlanes, KVWords int
+
 	// RoutesRoll and RoutesOld are the experts each token visited in the two
 	// engines, in the order [token][layer][rank], flat, Layers*TopK entries per
 	// token. Entry n belongs to the forward pass that predicts Token n.
@@ -103,6 +112,9 @@ type Batch struct {
 	// DistRoll, DistOld, Dist and DistRef are full next-token log-probs, N rows
 	// of Vocab entries, recorded when a method or a metric needs them.
 	DistRoll, DistOld, Dist, DistRef []float32
+	// DistShadow are those of the learner's current weights with the retention
+	// masks replayed, where Dist is of its dense attention.
+	DistShadow []float32
 	// Vocab is the row length of the distributions.
 	Vocab int
 
@@ -186,12 +198,19 @@ func (b *Batch) Require(columns ...string) error {
 			have, want = len(b.Turn), n
 		case "KeptMass":
 			have, want = len(b.KeptMass), n
+		case "KVKept":
+			have, want = len(b.KVKept), n*b.KVPlanes*b.KVWords
+			if b.KVKept == nil {
+				want = max(want, 1)
+			}
 		case "DistRoll":
 			have, want = len(b.DistRoll), n*b.Vocab
 		case "DistOld":
 			have, want = len(b.DistOld), n*b.Vocab
 		case "Dist":
 			have, want = len(b.Dist), n*b.Vocab
+		case "DistShadow":
+			have, want = len(b.DistShadow), n*b.Vocab
 		case "DistRef":
 			have, want = len(b.DistRef), n*b.Vocab
 		case "Group":

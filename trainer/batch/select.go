@@ -41,6 +41,8 @@ func (b *Batch) Select(dst *Batch, rows []int) {
 	dst.Turn = gatherTokens(dst.Turn, b.Turn, 1, n, b, rows)
 	dst.KeptMass = gatherTokens(dst.KeptMass, b.KeptMass, 1, n, b, rows)
 	dst.Support = gatherTokens(dst.Support, b.Support, 1, n, b, rows)
+	dst.KVPlanes, dst.KVWords = b.KVPlanes, b.KVWords
+	dst.KVKept = gatherTokens(dst.KVKept, b.KVKept, b.KVPlanes*b.KVWords, n, b, rows)
 	dst.RoutesRoll = gatherTokens(dst.RoutesRoll, b.RoutesRoll, b.Layers*b.TopK, n, b, rows)
 	dst.RoutesOld = gatherTokens(dst.RoutesOld, b.RoutesOld, b.Layers*b.TopK, n, b, rows)
 	dst.GatesRoll = gatherTokens(dst.GatesRoll, b.GatesRoll, b.Layers*b.TopK, n, b, rows)
@@ -49,6 +51,7 @@ func (b *Batch) Select(dst *Batch, rows []int) {
 	dst.DistOld = gatherTokens(dst.DistOld, b.DistOld, b.Vocab, n, b, rows)
 	dst.Dist = gatherTokens(dst.Dist, b.Dist, b.Vocab, n, b, rows)
 	dst.DistRef = gatherTokens(dst.DistRef, b.DistRef, b.Vocab, n, b, rows)
+	dst.DistShadow = gatherTokens(dst.DistShadow, b.DistShadow, b.Vocab, n, b, rows)
 
 	dst.Prompt = gatherRows(dst.Prompt, b.Prompt, rows)
 	dst.Group = gatherRows(dst.Group, b.Group, rows)

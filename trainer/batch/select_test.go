@@ -8,7 +8,7 @@ import (
 // filled returns a batch of three responses in which every column is recorded
 // with distinct values, by reflection, so that a column Select forgets shows.
 func filled() *Batch {
-	b := &Batch{Offsets: []int{0, 2, 5, 6}, Layers: 2, TopK: 2, Vocab: 3, LearnerVersion: 7}
+	b := &Batch{Offsets: []int{0, 2, 5, 6}, Layers: 2, TopK: 2, Vocab: 3, LearnerVersion: 7, KVPlanes: 2, KVWords: 2}
 	n, rows := b.Tokens(), b.Len()
 	perRow := map[string]bool{"Prompt": true, "Group": true, "PromptID": true, "Reward": true, "RewardParts": true,
 		"GreedyReward": true, "Correct": true, "Finished": true, "ScoreNorm": true,
@@ -25,6 +25,8 @@ func filled() *Batch {
 			size = rows
 		case name == "RoutesRoll" || name == "RoutesOld" || name == "GatesRoll" || name == "GatesOld":
 			size = n * b.Layers * b.TopK
+		case name == "KVKept":
+			size = n * b.KVPlanes * b.KVWords
 		case len(name) >= 4 && name[:4] == "Dist":
 			size = n * b.Vocab
 		}
@@ -36,7 +38,7 @@ func filled() *Batch {
 				e.SetBool(j%2 == 0)
 			case reflect.Int, reflect.Int32, reflect.Int64:
 				e.SetInt(int64(100*i + j))
-			case reflect.Uint8:
+			case reflect.Uint8, reflect.Uint64:
 				e.SetUint(uint64(j))
 			case reflect.Float64, reflect.Float32:
 				e.SetFloat(float64(100*i + j))

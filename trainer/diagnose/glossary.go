@@ -109,6 +109,8 @@ var Glossary = []Term{
 	{"gap/released_flip_token", "flips, routing released", "", "share of tokens that the learner's router sends to another expert set in any layer", "replay sets routes/flip_token to 0", ours},
 
 	{"actor/entropy", "entropy", "nats", "mean H of the learner's next-token distribution", "a fall to 0 is collapse onto one answer", verl},
+	{"rollout/kv_retained", "KV positions kept", "", "mean over tokens of held/positions up to its own", "what the rollout engine's compressed cache still showed", "this project, after arXiv 2605.06850"},
+	{"actor/shadow_kl", "KL, dense to shadow", "nats", "Σ agg·KL(dense‖shadow) over the vocabulary", "the current weights with full attention against themselves with the retention masks replayed", "arXiv 2605.06850"},
 	{"correction/masked_fraction", "tokens out of the loss", "", "share of generated tokens rejected, gated or of weight 0", "", ours},
 	{"correction/seq_masked_fraction", "responses out of the loss", "", "share of responses with no token left", "", ours},
 	{"variance_proxy/proxy1_signal_strength", "signal", "", "‖mean gradient‖²", "", "verl, arXiv 2602.07078"},

@@ -26,6 +26,9 @@ func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 	if len(b.Entropy) == b.Tokens() {
 		dst = append(dst, batch.Metric{Name: "actor/entropy", Value: masked.Mean(b.Entropy, b.Mask)})
 	}
+	if b.KVKept != nil {
+		dst = append(dst, batch.Metric{Name: "rollout/kv_retained", Value: Retained(b)})
+	}
 	return rejected(dst, b)
 }
 

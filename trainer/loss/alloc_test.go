@@ -60,6 +60,7 @@ func benchBatch() *batch.Batch {
 			b.Dist = append(b.Dist, small.Dist[at:at+small.Vocab]...)
 			b.DistRoll = append(b.DistRoll, small.DistRoll[at:at+small.Vocab]...)
 			b.DistRef = append(b.DistRef, small.DistRef[at:at+small.Vocab]...)
+			b.DistShadow = append(b.DistShadow, small.DistShadow[at:at+small.Vocab]...)
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
 	}

@@ -40,6 +40,7 @@ func nastyBatch(seed uint64, wild bool) *batch.Batch {
 	n := b.Tokens()
 	b.DistRoll, b.DistOld = randomRows(r, n, b.Vocab, 1), randomRows(r, n, b.Vocab, 1)
 	b.Dist, b.DistRef = randomRows(r, n, b.Vocab, 1), randomRows(r, n, b.Vocab, 1)
+	b.DistShadow = randomRows(rand.New(rand.NewPCG(seed, 78)), n, b.Vocab, 1)
 	b.Token = make([]int32, n)
 	for t := range n {
 		b.Token[t] = int32(r.IntN(b.Vocab))

@@ -370,6 +370,7 @@ func permuted(b *batch.Batch, order []int) *batch.Batch {
 		p.DistRoll = append(p.DistRoll, b.DistRoll[from*b.Vocab:to*b.Vocab]...)
 		p.DistOld = append(p.DistOld, b.DistOld[from*b.Vocab:to*b.Vocab]...)
 		p.DistRef = append(p.DistRef, b.DistRef[from*b.Vocab:to*b.Vocab]...)
+		p.DistShadow = append(p.DistShadow, b.DistShadow[from*b.Vocab:to*b.Vocab]...)
 	}
 	return p
 }

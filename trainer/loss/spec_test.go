@@ -33,7 +33,7 @@ func workedBatch() *batch.Batch {
 		b.Token = append(b.Token, 0, 0, 0)
 	}
 	b.Dist, b.DistRef = rows(b.Logp, 2), rows(b.LogpRef, 1)
-	b.DistRoll, b.DistOld = rows(b.LogpRoll, 1), rows(b.LogpOld, 1)
+	b.DistRoll, b.DistOld, b.DistShadow = rows(b.LogpRoll, 1), rows(b.LogpOld, 1), b.DistRef
 	return b
 }
 
@@ -110,6 +110,9 @@ func termExample(t *testing.T, term Term) string {
 	b := workedBatch()
 	switch e := term.(type) {
 	case *Entropy:
+		e.Coef = 1
+		return distExample(t, b, e.AddLoss)
+	case *ShadowDistillation:
 		e.Coef = 1
 		return distExample(t, b, e.AddLoss)
 	case *TopEntropy:

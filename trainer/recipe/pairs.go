@@ -29,8 +29,21 @@ func (c *checker) pairs(r Recipe) {
 		"recorded goes with replayed routes, and with replay none the router chooses and weighs: use live, or a replay")
 	c.that(!r.Routing.Released || r.Routing.FromRollout(), "routing.released",
 		"true measures beside replayed routes, and with replay %s the learner's router chooses anyway when it scores: use r3", r.Routing.Replay)
+	c.retention(r)
 	c.that(!r.Support.Replay || r.Rollout.LogProbs != RawLogProbs, "support.replay",
 		"true compares with the truncated rollout policy, and rollout.log_probs raw is not its log-prob: use processed")
+}
+
+// retention checks what reads the masks of a compressed cache.
+func (c *checker) retention(r Recipe) {
+	c.that(!r.ReplaysRetention() || r.Rollout.KVRetention != nil, "retention.replay",
+		"true replays what a compressed KV cache kept, and the rollout engine keeps everything: add rollout.kv_retention, or use false")
+	for i, t := range r.Terms {
+		if _, dense := t.Params.(loss.DenseTerm); dense {
+			c.that(r.ReplaysRetention(), fmt.Sprintf("terms[%d].name", i),
+				"%s draws the dense policy after its shadow, which is there if masks are replayed: set retention.replay to true", t.Name)
+		}
+	}
 }
 
 // lengths checks that the longest sequence fits the model.

@@ -98,6 +98,12 @@ func (p *Pretrain) read(d *decoder, n *yaml.Node, path string) {
 	d.structure(n, path, reflect.ValueOf(p).Elem())
 }
 
+// read implements reader for the section's own starting values.
+func (k *KVRetention) read(d *decoder, n *yaml.Node, path string) {
+	*k = DefaultKVRetention()
+	d.structure(n, path, reflect.ValueOf(k).Elem())
+}
+
 // modelConfig keeps two things apart: no section at all, which leaves the zero
 // Config, and one that says experts: 0 and nothing else.
 func (d *decoder) modelConfig(n *yaml.Node, path string, c *model.Config) {

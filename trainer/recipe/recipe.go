@@ -47,6 +47,9 @@ type Recipe struct {
 	Routing Routing `yaml:"routing"`
 	// Support says whether recorded sampling supports are replayed in the learner.
 	Support Support `yaml:"support"`
+	// Retention says whether the masks of a compressed KV cache are replayed in the
+	// learner. Nil where the recipe has no such section: they are not.
+	Retention *Retention `yaml:"retention"`
 	// Reward lists the parts whose sum is the reward; one alone needs no list.
 	// Default exact: 1 for a correct response, else 0.
 	Reward Reward `yaml:"reward"`
@@ -69,6 +72,9 @@ type Recipe struct {
 	// Nil where the recipe has no such section.
 	Pretrain *Pretrain `yaml:"pretrain"`
 }
+
+// ReplaysRetention reports whether retention masks are replayed.
+func (r Recipe) ReplaysRetention() bool { return r.Retention != nil && r.Retention.Replay }
 
 // Rollout is the engine that samples, and how it samples.
 type Rollout struct {
@@ -103,6 +109,54 @@ type Rollout struct {
 	// distribution it sampled from) or raw (before temperature and truncation, as
 	// some servers do). Default processed.
 	LogProbs string `yaml:"log_probs"`
+	// KVRetention compresses the KV cache while responses are decoded. Nil where
+	// the recipe has no such section: everything stays. Evaluations in the rollout
+	// engine's numerics compress too.
+	KVRetention *KVRetention `yaml:"kv_retention"`
+}
+
+// KVRetention says which part of the KV cache stays while a response is decoded.
+// Prompts are read with full attention. At a length of L positions there stay
+// min(L, max(sinks+recent, budget or ⌈keep·L⌉)); what has gone never comes back.
+// Every response token records which positions it saw.
+type KVRetention struct {
+	// Policy is window, which keeps the first positions and the newest
+	// (StreamingLLM, 2309.17453), or heavy_hitter, which keeps of the rest those
+	// that have received the most attention, by layer and key head (H2O,
+	// 2306.14048). Default window.
+	Policy string `yaml:"policy"`
+	// Keep is the share of the positions that stay, [0, 1]; 1 keeps all and changes
+	// no bit. Default 0.5, as in Shadow Mask Distillation (2605.06850).
+	Keep float64 `yaml:"keep"`
+	// Budget, above 0, is their number, in the place of keep. Default 0.
+	Budget int `yaml:"budget"`
+	// Sinks is the number of first positions that always stay. Default 4
+	// (StreamingLLM).
+	Sinks int `yaml:"sinks"`
+	// Recent is the number of newest positions that always stay, the one being read
+	// included, 1 or more. Default 8.
+	Recent int `yaml:"recent"`
+}
+
+// Values of KVRetention.Policy.
+const (
+	RetainWindow      = "window"
+	RetainHeavyHitter = "heavy_hitter"
+)
+
+// DefaultKVRetention returns the section's defaults.
+func DefaultKVRetention() KVRetention {
+	return KVRetention{Policy: RetainWindow, Keep: 0.5, Sinks: 4, Recent: 8}
+}
+
+// Retention says over which positions the learner attends.
+type Retention struct {
+	// Replay makes the learner's policies (current, old, reference) see the
+	// positions that were left in the rollout engine's cache, each token its own, in
+	// gradients too: its shadow. The term shadow_distillation then draws the dense
+	// policy after it. A teacher stays dense, since its layers are its own, and so
+	// do evaluations in the learner's numerics. Default false. Source: 2605.06850.
+	Replay bool `yaml:"replay"`
 }
 
 // Values of Rollout.LogProbs.

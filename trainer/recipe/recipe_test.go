@@ -259,7 +259,7 @@ func TestEveryMethodHasFields(t *testing.T) {
 		checkDefaults(t, "correction.masks=["+name+"]")
 	}
 	for _, name := range loss.TermRegistry.Names() {
-		checkDefaults(t, "terms=["+name+"]")
+		checkDefaults(t, "terms=["+name+"]", "retention.replay=true", "rollout.kv_retention={}")
 	}
 	for _, name := range guard.Registry.Names() {
 		checkDefaults(t, "guards=["+name+"]")
@@ -270,15 +270,15 @@ func TestEveryMethodHasFields(t *testing.T) {
 }
 
 // checkDefaults sets a method by name alone and reads the result back.
-func checkDefaults(t *testing.T, set string) {
+func checkDefaults(t *testing.T, set ...string) {
 	t.Helper()
-	r, err := Load("default", set)
+	r, err := Load("default", set...)
 	if err != nil {
 		t.Errorf("%s: %v", set, err)
 		return
 	}
 	if _, err := Parse("back.yaml", r.YAML()); err != nil {
-		t.Errorf("%s: %v\n%s", set, err, r.YAML())
+		t.Errorf("%v: %v\n%s", set, err, r.YAML())
 	}
 }
 

@@ -61,6 +61,13 @@ func drawRecipe(t *rapid.T) Recipe {
 		r.Routing.Replay, r.Routing.Gates = ReplayR3, GatesRecorded
 	}
 	r.Support.Replay = rapid.Bool().Draw(t, "support")
+	if rapid.Bool().Draw(t, "compresses") {
+		k := DefaultKVRetention()
+		k.Policy = rapid.SampledFrom([]string{RetainWindow, RetainHeavyHitter}).Draw(t, "policy")
+		k.Keep, k.Budget = rapid.Float64Range(0, 1).Draw(t, "keep"), rapid.IntRange(0, 50).Draw(t, "budget")
+		r.Rollout.KVRetention = &k
+		r.Retention = &Retention{Replay: rapid.Bool().Draw(t, "retention")}
+	}
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
 	r.Schedule = drawChoice[schedule.Schedule](t, "schedule")
 	for range rapid.IntRange(0, 2).Draw(t, "parts") {

@@ -214,6 +214,15 @@ func (c *checker) rollout(r Rollout) {
 	c.within("rollout.slots", r.Slots, 0, maxResponses)
 	c.within("rollout.prefill_chunk", r.PrefillChunk, 0, maxTokens)
 	c.word("rollout.log_probs", r.LogProbs, ProcessedLogProbs, RawLogProbs)
+	if k := r.KVRetention; k != nil {
+		c.word("rollout.kv_retention.policy", k.Policy, RetainWindow, RetainHeavyHitter)
+		c.real("rollout.kv_retention.keep", k.Keep, 0, 1, "")
+		c.within("rollout.kv_retention.budget", k.Budget, 0, maxTokens)
+		c.within("rollout.kv_retention.sinks", k.Sinks, 0, maxTokens)
+		c.within("rollout.kv_retention.recent", k.Recent, 1, maxTokens)
+		c.that(k.Policy != RetainHeavyHitter || !r.PrefixCache, "rollout.prefix_cache",
+			"true shares keys and values, and kv_retention heavy_hitter needs the attention that each prompt gave them: use false")
+	}
 }
 
 // numerics checks one engine's arithmetic.

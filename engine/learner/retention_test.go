@@ -1,0 +1,244 @@
+package learner_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"driftlab/engine"
+	"driftlab/engine/enginetest"
+	"driftlab/engine/learner"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
+)
+
+// compressed samples responses with a compressed KV cache.
+func compressed(p *model.Params, n engine.Numerics, seed uint64, responses int, r rollout.Retention) *batch.Batch {
+	e := rollout.New(p.Config, n, responses, 1)
+	defer e.Close()
+	e.SetRetention(r)
+	e.Publish(p, 0)
+	var list []rollout.Request
+	for i, prompt := range enginetest.Sequences(seed, responses, p.Config.Vocab, 1, 9) {
+		list = append(list, rollout.Request{Prompt: prompt, Seed: seed, Stream: uint64(i)})
+	}
+	var b batch.Batch
+	e.Generate(&b, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 20, Distributions: true})
+	return &b
+}
+
+// retentions give much up within a few tokens.
+var retentions = []rollout.Retention{
+	{Policy: rollout.Window, Keep: 0.5, Sinks: 2, Recent: 3},
+	{Policy: rollout.HeavyHitter, Keep: 0.4, Sinks: 1, Recent: 2},
+	{Policy: rollout.HeavyHitter, Budget: 5, Recent: 1},
+}
+
+// With equal engines and the retention masks replayed, scoring and gradient have
+// the log-probs and distributions of the rollout bit for bit; without replay
+// they have not.
+func TestRetentionReplayAgrees(t *testing.T) {
+	models := enginetest.Models(enginetest.Small)
+	for i, n := range cases(t) {
+		p := models[i%len(models)].Params
+		b := compressed(p, n, uint64(i), 8, retentions[i%len(retentions)])
+		l := learner.New(p, learner.Settings{Numerics: n}, 2)
+		l.Score(b, learner.ScoreOptions{Temperature: temperature, Retention: true, Distributions: true})
+		identical(t, n.Name+": Score", b, b.LogpOld, b.DistOld, b)
+		if _, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: temperature, Retention: true, Distributions: true}); err != nil {
+			t.Fatal(err)
+		}
+		identical(t, n.Name+": Gradient", b, b.Logp, b.Dist, nil)
+		l.Score(b, learner.ScoreOptions{Column: learner.Reference, Temperature: temperature, Retention: true})
+		if !slices.Equal(b.LogpRoll, b.LogpRef) {
+			t.Errorf("%s: log-probs of the reference differ", n.Name)
+		}
+		l.Score(b, learner.ScoreOptions{Temperature: temperature})
+		if slices.Equal(b.LogpRoll, b.LogpOld) {
+			t.Errorf("%s: full attention changes nothing", n.Name)
+		}
+		l.Close()
+	}
+}
+
+// A mask that keeps everything changes no bit of a gradient, and the dense
+// objective then finds the shadow equal to itself.
+func TestFullRetentionChangesNothing(t *testing.T) {
+	p := enginetest.Named("moe-grouped-softmax-first").Params
+	for _, name := range []string{"fp32", "bf16", "fp32-batch-variant"} {
+		n := preset(t, name)
+		b := compressed(p, n, 3, 8, rollout.Retention{Policy: rollout.HeavyHitter, Keep: 1, Recent: 1})
+		l := learner.New(p, learner.Settings{Numerics: n}, 1)
+		o := learner.StepOptions{Temperature: temperature}
+		if _, err := l.Gradient(b, &linear{}, o); err != nil {
+			t.Fatal(err)
+		}
+		want, logp := slices.Clone(l.Grad()), slices.Clone(b.Logp)
+		o.Retention, o.Dense = true, loss.Dense{loss.NewShadowDistillation()}
+		r, err := l.Gradient(b, &linear{}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(want, l.Grad()) || !slices.Equal(logp, b.Logp) {
+			t.Errorf("%s: a full mask changes the gradient", name)
+		}
+		if m := r.Metrics[len(r.Metrics)-1]; m.Name != "actor/shadow_kl" || m.Value != 0 {
+			t.Errorf("%s: %+v", name, m)
+		}
+		l.Close()
+	}
+}
+
+// The gradient with masks replayed is the central difference of the float64
+// reference that sees the same positions, and with the dense objective that of
+//
+//	Σ c·log shadow(token) + entropy + 0.7·Σ KL(dense‖shadow at the old weights)
+func TestRetentionGradientsAreDifferences(t *testing.T) {
+	const warm = 0.7
+	for i, m := range enginetest.Models(enginetest.Tiny) {
+		p, c := m.Params, m.Params.Config
+		b := halves(enginetest.Sequences(uint64(i+60), 2, c.Vocab, 6, 8))
+		b.KVPlanes, b.KVWords = 1, 1
+		if i%2 == 0 {
+			b.KVPlanes = c.Layers * c.KVHeads
+		}
+		hold(b)
+		o := &linear{coefficients(uint64(i), b.Tokens()), 0.3}
+		l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
+		routes := func(retention bool) *batch.Batch {
+			scored := *b
+			l.Score(&scored, learner.ScoreOptions{Temperature: warm, Retention: retention})
+			return &scored
+		}
+		shadowRoutes, denseRoutes := routes(true), routes(false)
+		r := enginetest.NewReference(p)
+		shadow := distributions(r, shadowRoutes, b, warm)
+		coef := 0.7
+		if i%3 == 2 {
+			coef = 0
+		}
+		options := learner.StepOptions{Temperature: warm, Retention: true, Distributions: true, Entropy: true}
+		if coef > 0 {
+			options.Dense = loss.Dense{&loss.ShadowDistillation{Coef: coef, Aggregation: loss.Aggregation{Mode: "token-sum"}}}
+		}
+		report, err := l.Gradient(b, o, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := func() (sum float64) {
+			for n, logp := range distributions(r, shadowRoutes, b, warm) {
+				sum += o.at(n) * logp[b.Token[n]]
+				for _, lp := range logp {
+					sum -= o.entropy * math.Exp(lp) * lp
+				}
+			}
+			if coef > 0 {
+				for n, logp := range distributions(r, denseRoutes, nil, warm) {
+					for a, lp := range logp {
+						sum += coef * math.Exp(lp) * (lp - shadow[n][a])
+					}
+				}
+			}
+			return sum
+		}
+		want := r.Gradient(value)
+		if v := value(); math.Abs(report.Loss-v) > 1e-4*math.Abs(v)+1e-5 {
+			t.Errorf("%s: loss %g, reference %g", m.Name, report.Loss, v)
+		}
+		for _, tensor := range p.Tensors() {
+			w, grad := want[tensor.Offset:tensor.End()], l.Grad()[tensor.Offset:tensor.End()]
+			floor := 0.0
+			for _, x := range w {
+				floor = max(floor, 1e-5*math.Abs(x))
+			}
+			for j, g := range grad {
+				if off := math.Abs(float64(g) - w[j]); !(off <= 1e-4*math.Abs(w[j])+floor) {
+					t.Errorf("%s, coefficient %g: %s[%d]: gradient %g, difference %g", m.Name, coef, tensor.Name, j, g, w[j])
+					break
+				}
+			}
+		}
+		l.Close()
+	}
+}
+
+// hold fills the masks of a batch: of the positions before its own, a row sees
+// two of three, others in every plane, and equally many.
+func hold(b *batch.Batch) {
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			row := len(b.Prompt[i]) + n - from - 1
+			for plane := range b.KVPlanes {
+				word := uint64(1) << row
+				for k := range row - row/3 {
+					word |= 1 << ((k + plane) % row)
+				}
+				b.KVKept = append(b.KVKept, word)
+			}
+		}
+	}
+}
+
+// distributions are the reference's next-token log-probs of every response
+// token, on the routes of one batch and with the masks of another, nil for none.
+func distributions(r *enginetest.Reference, routes, masks *batch.Batch, temperature float64) (list [][]float64) {
+	c, b := r.Config, routes
+	per := c.Layers * c.TopK
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		if from == to {
+			continue
+		}
+		prompt := len(b.Prompt[i])
+		r.Held = nil
+		if masks != nil {
+			r.Held = func(row, layer, head, position int) bool {
+				plane := 0
+				if masks.KVPlanes > 1 {
+					plane = layer*c.KVHeads + head
+				}
+				return row < prompt-1 || masks.KVKept[(from+row-prompt+1)*masks.KVPlanes+plane]>>position&1 == 1
+			}
+		}
+		var visited []uint8
+		if !c.Dense() {
+			visited = append(slices.Clone(b.PromptRoutesOld[i]), b.RoutesOld[from*per:to*per]...)
+		}
+		logits := r.Forward(append(slices.Clone(b.Prompt[i]), b.Token[from:to-1]...), visited).Logits
+		for n := from; n < to; n++ {
+			list = append(list, enginetest.LogSoftmax(logits[prompt-1+n-from], temperature))
+		}
+	}
+	return list
+}
+
+// Masks that are not there, or that do not fit, are a programmer's fault.
+func TestRetentionOfNothing(t *testing.T) {
+	p := enginetest.Named("moe").Params
+	s := learner.NewScorer(p.Config, preset(t, "fp32"), 1)
+	defer s.Close()
+	s.Publish(p, 0)
+	for name, change := range map[string]func(b *batch.Batch){
+		"no masks":       func(b *batch.Batch) { b.KVKept = nil },
+		"own position":   func(b *batch.Batch) { b.KVKept[1] = 1 },
+		"planes":         func(b *batch.Batch) { b.KVPlanes = 2 },
+		"uneven planes":  func(b *batch.Batch) { b.KVPlanes, b.KVKept = 8, append(b.KVKept, make([]uint64, 14)...) },
+		"words too many": func(b *batch.Batch) { b.KVWords = 2 },
+	} {
+		b := given([][]int32{{1, 2}}, [][]int32{{3, 4}})
+		b.KVPlanes, b.KVWords, b.KVKept = 1, 1, []uint64{3, 7}
+		s.Score(b, learner.ScoreOptions{Temperature: 1, Retention: true})
+		change(b)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			s.Score(b, learner.ScoreOptions{Temperature: 1, Retention: true})
+		}()
+	}
+}

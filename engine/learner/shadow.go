@@ -1,0 +1,64 @@
+package learner
+
+import (
+	"fmt"
+
+	"driftlab/engine"
+	"driftlab/trainer/batch"
+)
+
+// retained lays the recorded retention masks out in the order of the pack's
+// rows, nil if they are not to be replayed. Rows that read the prompt saw all of
+// it. It panics if the batch has no masks: a dense pass would look like a shadow.
+func (s *Scorer) retained(b *batch.Batch, replay bool) *engine.Retention {
+	if !replay {
+		return nil
+	}
+	per := b.KVPlanes * b.KVWords
+	if per == 0 || len(b.KVKept) != b.Tokens()*per {
+		panic(fmt.Sprintf("learner: replay of %d words of retention masks, %d tokens have %d each", len(b.KVKept), b.Tokens(), per))
+	}
+	r := &s.retention
+	r.Planes, r.Words, r.Kept = b.KVPlanes, b.KVWords, r.Kept[:0]
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		prompt := len(b.Prompt[i]) - 1
+		if from == to {
+			prompt++ // its last row predicts nothing, and has no mask
+		}
+		for row := range prompt {
+			for range r.Planes {
+				for w := range r.Words {
+					r.Kept = append(r.Kept, below(row+1-64*w))
+				}
+			}
+		}
+		r.Kept = append(r.Kept, b.KVKept[from*per:to*per]...)
+	}
+	return r
+}
+
+// below is a word with its first n bits set.
+func below(n int) uint64 {
+	if n >= 64 {
+		return ^uint64(0)
+	}
+	return 1<<max(n, 0) - 1
+}
+
+// addDense adds value and gradient of the dense objective: a second pass over
+// the same rows, in which nothing is masked. What the first pass wrote into the
+// batch stays as it is.
+func (l *Learner) addDense(b *batch.Batch, r *Report, o StepOptions) error {
+	d := &l.dense
+	logp, dist, shadow := d.Logp, d.Dist, d.DistShadow
+	*d = *b
+	d.Logp, d.Dist, d.DistShadow = logp, dist, append(shadow[:0], l.logp...)
+	l.out, l.denseOut = l.denseOut, l.out
+	err := l.propagate(d, o.Dense, StepOptions{
+		Temperature: o.Temperature, Replay: o.Replay, Gates: o.Gates, Support: o.Support, Distributions: true}, 0)
+	l.out, l.denseOut = l.denseOut, l.out
+	r.Loss += l.denseOut.Loss
+	r.Metrics = append(r.Metrics, l.denseOut.Metrics...)
+	return err
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"fmt"
+	"math/bits"
+
+	"driftlab/engine/kernel"
+)
+
+// Retention restricts the attention of each row to the positions that a
+// compressed KV cache still held when the row was computed. A row whose
+// positions are all there runs the ordinary kernel; any other reads keys and
+// values laid side by side without gaps, in the order of their positions, as in
+// a cache that was compacted: rotations are applied before keys are stored, so
+// moving them loses nothing. Whoever replays a retention therefore computes the
+// bits of the engine that recorded it.
+type Retention struct {
+	// Planes is 1 where all layers and key heads hold the same positions, else
+	// layers × key heads, in the order [layer][key head].
+	Planes int
+	// Words is the number of words of one plane of one row: RetentionWords.
+	Words int
+	// Kept has a bit for each position, [row][plane][word]: position p is bit p%64
+	// of word p/64. A row holds itself, nothing after itself, and equally many
+	// positions in every plane of a layer.
+	Kept []uint64
+}
+
+// RetentionWords is the number of words that hold a bit for each of so many positions.
+func RetentionWords(positions int) int { return (positions + 63) / 64 }
+
+// plane returns the bits of a row for one key head of a layer.
+func (r *Retention) plane(row, layer, head, kvHeads int) []uint64 {
+	at := row * r.Planes
+	if r.Planes > 1 {
+		at += layer*kvHeads + head
+	}
+	return r.Kept[at*r.Words:][:r.Words]
+}
+
+// check panics on bits that do not fit the pack.
+func (r *Retention) check(rows, planes, context int) {
+	if r.Planes != 1 && r.Planes != planes || r.Words != RetentionWords(context) || len(r.Kept) < rows*r.Planes*r.Words {
+		panic(fmt.Sprintf("engine: retention of %d words in %d planes of %d, %d rows of a model with %d planes and a context of %d",
+			len(r.Kept), r.Planes, r.Words, rows, planes, context))
+	}
+}
+
+// count is the number of positions in a plane.
+func count(plane []uint64) int {
+	n := 0
+	for _, w := range plane {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// attendKept is attend for the rows from..to of one sequence under a retention:
+// runs of rows that hold everything at once, any other row by itself.
+func (p *Pass) attendKept(k *worker, layer, from, to int, s *layerState, keys, values []float32, capacity int, scale float32) {
+	c, r := &p.config, p.options.Retention
+	d, hd := c.DModel, c.HeadDim()
+	for from < to {
+		held := count(r.plane(from, layer, 0, c.KVHeads))
+		run, n := from+1, int(p.pack.Positions[from])+1
+		if held == n {
+			for run < to && count(r.plane(run, layer, 0, c.KVHeads)) == int(p.pack.Positions[run])+1 {
+				run++
+			}
+			kernel.AttendRows(s.mixed.dense[from*d:run*d], s.lse[from*c.Heads:run*c.Heads], s.queries[from*d:run*d],
+				keys, values, run-from, c.Heads, c.KVHeads, hd, capacity, n, scale, p.num.attention, &k.scratch)
+		} else {
+			room := roundUp16(held)
+			k.keptKeys, k.keptValues = grown(k.keptKeys, c.KVDim()*room), grown(k.keptValues, c.KVDim()*room)
+			for h := range c.KVHeads {
+				plane := r.plane(from, layer, h, c.KVHeads)
+				if count(plane) != held || plane[(n-1)/64]>>((n-1)%64) != 1 {
+					panic(fmt.Sprintf("engine: retention of row %d, layer %d, key head %d: %x at position %d", from, layer, h, plane, n-1))
+				}
+				compact(k.keptKeys[h*hd*room:], k.keptValues[h*hd*room:], keys[h*hd*capacity:], values[h*hd*capacity:], plane, hd)
+			}
+			kernel.AttendRows(s.mixed.dense[from*d:run*d], s.lse[from*c.Heads:run*c.Heads], s.queries[from*d:run*d],
+				k.keptKeys, k.keptValues, 1, c.Heads, c.KVHeads, hd, room, held, scale, p.num.attention, &k.scratch)
+		}
+		from = run
+	}
+}
+
+// compact copies one head's keys and values of the positions in a plane,
+// without gaps, in the cache's layout: keys in panels of 16 positions.
+func compact(toKeys, toValues, keys, values []float32, plane []uint64, headDim int) {
+	at := 0
+	for w, word := range plane {
+		for ; word != 0; word &= word - 1 {
+			position := w*64 + bits.TrailingZeros64(word)
+			src, dst := keys[position&^15*headDim+position&15:], toKeys[at&^15*headDim+at&15:]
+			for i := range headDim {
+				dst[i*16] = src[i*16]
+			}
+			copy(toValues[at*headDim:][:headDim], values[position*headDim:][:headDim])
+			at++
+		}
+	}
+}
+
+// keptFor is the retention as the backward kernel takes it, for a sequence
+// whose first row is given.
+func (p *Pass) keptFor(first, layer int) kernel.Kept {
+	r := p.options.Retention
+	if r == nil {
+		return kernel.Kept{}
+	}
+	k := kernel.Kept{Bits: r.Kept[first*r.Planes*r.Words:], Row: r.Planes * r.Words}
+	if r.Planes > 1 {
+		k.Bits, k.Head = k.Bits[layer*p.config.KVHeads*r.Words:], r.Words
+	}
+	return k
+}
+
+// Mass is the attention that the positions of a cache have received: for each
+// slot, layer, key head and position the sum of the attention weights over the
+// queries so far and the query heads that read the key head. It is what
+// heavy-hitter eviction ranks positions by (H2O, arXiv:2306.14048).
+type Mass struct {
+	layers, kvHeads, capacity int
+	sums                      []float32
+}
+
+// NewMass returns zeroed sums for the slots of a cache.
+func NewMass(k *Cache) *Mass {
+	m := &Mass{len(k.keys), k.perSlot / (k.capacity * k.headDim), k.capacity, nil}
+	m.sums = make([]float32, k.slots*m.layers*m.kvHeads*m.capacity)
+	return m
+}
+
+// Clear forgets a slot.
+func (m *Mass) Clear(slot int) {
+	n := m.layers * m.kvHeads * m.capacity
+	clear(m.sums[slot*n : (slot+1)*n])
+}
+
+// Of returns the sums of one slot, layer and key head, by position.
+func (m *Mass) Of(slot, layer, head int) []float32 {
+	return m.sums[((slot*m.layers+layer)*m.kvHeads+head)*m.capacity:][:m.capacity]
+}
+
+// addMass adds the attention weights of a sequence's rows to the sums. They are
+// computed again from the queries and keys that attention read, in float32 and
+// unfused, and from its log-sum-exp: exp(q·k·scale - lse). It ranks positions
+// and enters no log-prob, so the scores' own format is left out.
+func (p *Pass) addMass(sequence, layer int, s *layerState, keys []float32, capacity int, scale float32) {
+	c, m := &p.config, p.options.Mass
+	hd, group := c.HeadDim(), c.Heads/c.KVHeads
+	for row := p.pack.Offsets[sequence]; row < p.pack.Offsets[sequence+1]; row++ {
+		for h := range c.Heads {
+			q, lse := s.queries[row*c.DModel+h*hd:][:hd], s.lse[row*c.Heads+h]
+			sums := m.Of(p.options.Slots[sequence], layer, h/group)
+			head := keys[h/group*hd*capacity:]
+			each := func(position int) {
+				key := head[position&^15*hd+position&15:]
+				var dot float32
+				for i, x := range q {
+					dot += float32(x * key[i*16])
+				}
+				sums[position] += kernel.Exp32(float32(dot*scale) - lse)
+			}
+			p.eachHeld(row, layer, h/group, each)
+		}
+	}
+}
+
+// eachHeld calls f with the positions that a row attends, in order.
+func (p *Pass) eachHeld(row, layer, head int, f func(position int)) {
+	if p.options.Retention == nil {
+		for position := range int(p.pack.Positions[row]) + 1 {
+			f(position)
+		}
+		return
+	}
+	for w, word := range p.options.Retention.plane(row, layer, head, p.config.KVHeads) {
+		for ; word != 0; word &= word - 1 {
+			f(w*64 + bits.TrailingZeros64(word))
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package rollout
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"driftlab/engine"
+	"driftlab/trainer/batch"
+)
+
+// Policy says which positions a compressed cache gives up.
+type Policy string
+
+const (
+	// Window keeps the first positions and the newest ones (attention sinks,
+	// StreamingLLM, arXiv:2309.17453). All layers and heads hold the same.
+	Window Policy = "window"
+	// HeavyHitter keeps the first, the newest, and of the rest those that have
+	// received the most attention so far (H2O, arXiv:2306.14048), for each layer
+	// and key head by itself. Of equals the older goes first.
+	HeavyHitter Policy = "heavy_hitter"
+)
+
+// Retention says how much of the KV cache the engine keeps while it decodes.
+// Prompts are read with full attention, and replies of tools with what is left
+// before them: positions are given up when the engine reads a token that it has
+// drawn itself. At a length of L positions, the one being read
+// included, a slot holds
+//
+//	min(L, max(Sinks+Recent, Budget or ⌈Keep·L⌉))
+//
+// of them, and what has been given up never comes back.
+type Retention struct {
+	// Policy chooses what goes; empty means that nothing does.
+	Policy Policy
+	// Keep is the share of the positions that stay, 0 to 1. Budget, if it is above
+	// 0, is their number and takes the place of Keep.
+	Keep   float64
+	Budget int
+	// Sinks and Recent are the first and the newest positions, which always stay.
+	// Recent counts the position being read: 1 or more.
+	Sinks, Recent int
+}
+
+// held is the number of positions that stay at a length.
+func (r Retention) held(length int) int {
+	n := r.Budget
+	if n == 0 {
+		// A share such as 0.1 of 30 is not a little more than 3.
+		n = int(math.Ceil(r.Keep*float64(length) - 1e-9))
+	}
+	return min(length, max(n, r.Sinks+r.Recent))
+}
+
+// SetRetention makes the calls of Generate to come compress the cache. They
+// then record which positions each response token saw (KVKept).
+func (e *Engine) SetRetention(r Retention) {
+	if r.Policy == "" {
+		e.retainer = nil
+		return
+	}
+	if r.Policy != Window && r.Policy != HeavyHitter || r.Keep < 0 || r.Keep > 1 || r.Budget < 0 || r.Sinks < 0 || r.Recent < 1 {
+		panic(fmt.Sprintf("rollout: impossible retention %+v", r))
+	}
+	k := &retainer{Retention: r, layers: e.config.Layers, kvHeads: e.config.KVHeads}
+	k.rows.Planes, k.rows.Words = 1, engine.RetentionWords(e.config.Context)
+	if r.Policy == HeavyHitter {
+		k.rows.Planes = k.layers * k.kvHeads
+		k.mass = engine.NewMass(e.cache)
+	}
+	k.sets = make([]uint64, len(e.slots)*k.perRow())
+	e.retainer = k
+}
+
+// retainer holds the positions that each slot still has.
+type retainer struct {
+	Retention
+	layers, kvHeads int
+	sets            []uint64         // [slot][plane][word]
+	rows            engine.Retention // of the pack, [row][plane][word]
+	mass            *engine.Mass     // nil where the policy does not read it
+}
+
+// perRow is the number of words of one row.
+func (k *retainer) perRow() int { return k.rows.Planes * k.rows.Words }
+
+// plan lays out what every row of the pack may see, and adds it to the options.
+func (e *Engine) plan(o *engine.Options) {
+	k := e.retainer
+	if k == nil {
+		return
+	}
+	k.rows.Kept = k.rows.Kept[:0]
+	per := k.perRow()
+	for n, i := range e.ids {
+		set, slot := k.sets[i*per:(i+1)*per], &e.slots[i]
+		for row := e.pack.Offsets[n]; row < e.pack.Offsets[n+1]; row++ {
+			position := int(e.pack.Positions[row])
+			if position == 0 && k.mass != nil {
+				k.mass.Clear(i)
+			}
+			for plane := range k.rows.Planes {
+				words := set[plane*k.rows.Words:][:k.rows.Words]
+				if position < len(slot.prompt) {
+					fill(words, position+1)
+					continue
+				}
+				words[position/64] |= 1 << (position % 64)
+				if e.out.drawn(slot.request, position-len(slot.prompt)) {
+					k.evict(words, i, plane, position+1)
+				}
+			}
+			k.rows.Kept = append(k.rows.Kept, set...)
+			if t := position + 1 - len(slot.prompt); t >= 0 {
+				e.out.retained(slot.request, t, set)
+			}
+		}
+	}
+	o.Retention, o.Mass = &k.rows, k.mass
+}
+
+// fill sets the first n bits and no other.
+func fill(words []uint64, n int) {
+	for w := range words {
+		switch {
+		case n >= (w+1)*64:
+			words[w] = math.MaxUint64
+		case n <= w*64:
+			words[w] = 0
+		default:
+			words[w] = 1<<(n-w*64) - 1
+		}
+	}
+}
+
+// evict gives up positions of one plane of a slot until it holds no more than
+// it may at that length.
+func (k *retainer) evict(words []uint64, slot, plane, length int) {
+	held := 0
+	for _, w := range words {
+		held += bits.OnesCount64(w)
+	}
+	for ; held > k.held(length); held-- {
+		victim := k.victim(words, slot, plane, length)
+		words[victim/64] &^= 1 << (victim % 64)
+	}
+}
+
+// victim is the position that goes next: the oldest beyond the sinks or, of
+// those that are not among the newest, the one with the least attention.
+func (k *retainer) victim(words []uint64, slot, plane, length int) int {
+	var mass []float32
+	if k.mass != nil {
+		mass = k.mass.Of(slot, plane/k.kvHeads, plane%k.kvHeads)
+	}
+	least := -1
+	for position := k.Sinks; position < length-k.Recent; position++ {
+		if words[position/64]>>(position%64)&1 == 0 {
+			continue
+		}
+		if mass == nil {
+			return position
+		}
+		if least < 0 || mass[position] < mass[least] {
+			least = position
+		}
+	}
+	return least
+}
+
+// beginRetained makes room for what so many responses see.
+func (r *recording) beginRetained(n int, k *retainer) {
+	r.seen = r.seen[:0]
+	if k != nil {
+		r.seen = resized(r.seen, n*r.maxTokens*k.perRow())
+	}
+}
+
+// drawn reports whether a response's token was drawn, and not a tool's.
+func (r *recording) drawn(request, token int) bool { return r.mask[request*r.maxTokens+token] }
+
+// retained records what the row saw that predicts a response's token, if there
+// is room for that token.
+func (r *recording) retained(request, token int, words []uint64) {
+	if token < r.maxTokens {
+		copy(r.seen[(request*r.maxTokens+token)*len(words):], words)
+	}
+}
+
+// storeRetained packs what was seen into the batch, whose offsets are filled.
+func (r *recording) storeRetained(b *batch.Batch, n int, k *retainer) {
+	if k == nil {
+		b.KVKept, b.KVPlanes, b.KVWords = nil, 0, 0
+		return
+	}
+	b.KVKept, b.KVPlanes, b.KVWords = b.KVKept[:0], k.rows.Planes, k.rows.Words
+	per := k.perRow()
+	for i := range n {
+		from := i * r.maxTokens
+		b.KVKept = append(b.KVKept, r.seen[from*per:(from+r.length[i])*per]...)
+	}
+}

@@ -1,0 +1,110 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"driftlab/engine"
+	"driftlab/trainer/batch"
+)
+
+// retentionMetrics are of the gap and must vanish with masks replayed.
+var retentionMetrics = []string{"gap/k1", "gap/k3", "gap/dlogp_max", "gap/exact_kl", "gap/exact_tv", "gap/unequal"}
+
+// TestRetentionReplay trains with a compressed KV cache. With the masks replayed,
+// equal engines have no gap at all; without, they have.
+func TestRetentionReplay(t *testing.T) {
+	for _, policy := range []string{"window", "heavy_hitter"} {
+		for _, replay := range []string{"true", "false"} {
+			sets := []string{"rollout.kv_retention={policy: " + policy + ", keep: 0.4, sinks: 1, recent: 2}", "retention.replay=" + replay, "learner.minibatches=2",
+				"rollout.numerics=bf16", "learner.numerics=bf16", "kl=k3"}
+			if replay == "true" {
+				sets = append(sets, "terms=[shadow_distillation, entropy]")
+			}
+			s := sessionOf(t, Options{}, sets...)
+			s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) {
+				if b.Require("KVKept") != nil {
+					t.Error("the gradient's batch is without masks")
+				}
+			}}
+			steps(t, s, 3, func(step int) {
+				for _, name := range retentionMetrics {
+					if gap := s.figure(t, name); (gap == 0) != (replay == "true") {
+						t.Errorf("%s, replay %s, step %d: %s is %v", policy, replay, step, name, gap)
+					}
+				}
+				if kept := s.figure(t, "rollout/kv_retained"); kept < 0.4 || kept > 0.9 {
+					t.Errorf("%s: %v of the positions are kept", policy, kept)
+				}
+				if replay == "true" && !(s.figure(t, "actor/shadow_kl") > 0) {
+					t.Errorf("%s, step %d: no distance to the shadow", policy, step)
+				}
+			})
+			s.evaluate()
+			if s.inRollout == s.inLearner {
+				t.Error("the rollout engine's evaluation does not compress")
+			}
+		}
+	}
+}
+
+// TestFullRetention changes no bit of a run, replayed or not.
+func TestFullRetention(t *testing.T) {
+	without := mustRun(t, tinyRecipe(t, "rollout.numerics=bf16"), Options{})
+	for _, sets := range [][]string{nil, {"retention.replay=true", "terms=[shadow_distillation]"}} {
+		with := mustRun(t, tinyRecipe(t, append(sets, "rollout.numerics=bf16", "rollout.kv_retention={policy: heavy_hitter, keep: 1}")...), Options{})
+		if !slices.Equal(without.Params.Theta, with.Params.Theta) {
+			t.Errorf("%v: a cache that keeps everything changes the weights", sets)
+		}
+	}
+}
+
+// TestRetentionInMeasure shows what is kept and what a replay leaves, whether
+// the recipe replays or not.
+func TestRetentionInMeasure(t *testing.T) {
+	fp32, _ := engine.Preset("fp32")
+	for _, replay := range []bool{true, false} {
+		r := measured(t)
+		if err := r.Set("rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 1}", fmt.Sprintf("retention.replay=%t", replay)); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Measure(context.Background(), MeasureRequest{Recipe: r, Pairs: []Pair{{fp32, fp32}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := m.Pairs[0]
+		if p.Shadow == nil || p.Shadow.Unequal != 0 || p.Shadow.MaxTV != 0 || p.Retained < 0.5 || p.Retained > 0.6 {
+			t.Errorf("replay %t: %g kept, shadow %+v", replay, p.Retained, p.Shadow)
+		}
+		if (p.Gap.Unequal == 0) != replay || !replay && p.Gap.K3 < 0.1 {
+			t.Errorf("replay %t: %+v", replay, p.Gap)
+		}
+	}
+}
+
+// TestRetentionIsAttributed: between engines that differ in numerics and in what
+// the cache keeps, both are named, the zero-update test holds, and with the
+// masks replayed the numerics alone are left.
+func TestRetentionIsAttributed(t *testing.T) {
+	for _, rollout := range []string{"bf16", "bf16-batch-variant"} {
+		for _, replay := range []bool{false, true} {
+			r := measured(t)
+			if err := r.Set("rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 1}", fmt.Sprintf("retention.replay=%t", replay)); err != nil {
+				t.Fatal(err)
+			}
+			a, err := Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, rollout), named(t, "bf16-fp32-head")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(a.Mechanisms, func(m MechanismPart) bool { return m.Name == retentionName })
+			if (i < 0) != replay {
+				t.Errorf("%s, replay %t: %+v", rollout, replay, a.Mechanisms)
+			}
+			if !replay && (a.Mechanisms[i].Alone.K3 < 0.5*a.Total.K3 || a.Mechanisms[i].Removed.K3 <= 0) {
+				t.Errorf("%s: %+v of %+v", rollout, a.Mechanisms[i], a.Total)
+			}
+		}
+	}
+}
