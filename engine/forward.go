@@ -209,13 +209,19 @@ func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, fr
 }
 
 // combine sums the experts' outputs of each row, weighted by their gates, in
-// the order of the ranks, in fp32, and adds the residual stream.
+// the declared order, that of the ranks in fp32 unless the numerics say
+// otherwise, and adds the residual stream.
 func (p *Pass) combine(k *worker, s *layerState, part int) {
 	c := &p.config
 	d, top, first := c.DModel, c.TopK, k.rowFrom*c.TopK
 	position := s.dispatch[part].Slot
 	for r := k.rowFrom; r < k.rowTo; r++ {
 		sum := k.projected[(r-k.rowFrom)*d:][:d]
+		if p.num.experts.Order != ByRank {
+			k.combiner.slots, k.combiner.out = position[(r-k.rowFrom)*top:][:top], s.expertOut[first*d:]
+			k.combiner.sum(sum, p.num.experts, c.Experts, s.routes[r*top:(r+1)*top], s.gates[r*top:(r+1)*top])
+			continue
+		}
 		clear(sum)
 		for rank := range top {
 			at := first + int(position[(r-k.rowFrom)*top+rank])

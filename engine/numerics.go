@@ -40,6 +40,9 @@ type Numerics struct {
 	// tensor-parallel kinds act on the row-parallel projections only: attention
 	// output and expert down projection.
 	Reduction kernel.Reduction `yaml:"reduction" json:"reduction"`
+	// ExpertParallel is the order in which the outputs of a token's experts are
+	// added: by gate rank, by expert, or device by device over a wire.
+	ExpertParallel ExpertParallel `yaml:"expert_parallel" json:"expert_parallel"`
 	// Attention is the attention kernel: two_pass, online over tiles, or split_kv,
 	// whose decode splits the keys and so differs from prefill.
 	Attention kernel.AttentionKernel `yaml:"attention" json:"attention"`
@@ -70,6 +73,7 @@ func (n Numerics) essential() Numerics {
 	if n.Attention != kernel.SplitKV {
 		n.Splits = 0
 	}
+	n.ExpertParallel = n.ExpertParallel.essential()
 	return n
 }
 
@@ -118,6 +122,9 @@ func (n Numerics) Validate() error {
 		if err := n.Reduction.Wire.Validate(); err != nil {
 			fault("reduction: wire %w", err)
 		}
+	}
+	if err := n.ExpertParallel.Validate(); err != nil {
+		fault("expert_parallel: %w", err)
 	}
 	if _, err := n.Attention.MarshalText(); err != nil {
 		fault("attention: %w", err)

@@ -83,7 +83,8 @@ type Pass struct {
 
 // worker is what one worker owns.
 type worker struct {
-	scratch kernel.Scratch
+	scratch  kernel.Scratch
+	combiner combiner
 	// span is what it computes of the pass.
 	span
 	keys, values []float32 // one sequence's in the cache's layout, when the pass has no cache

@@ -58,10 +58,19 @@ var fp22 = func() precision.Format {
 	return f
 }()
 
+// experts parses an expert-parallel text form; the texts are constants of this file.
+func experts(text string) ExpertParallel {
+	x, err := ParseExpertParallel(text)
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
 // Presets returns the named numerics in the order they are listed: from the
 // finest to the coarsest. Names are those of checkpoints and serving stacks. In
 // a name, tpN is a ring all-reduce among N ranks in the format itself, tbik-tpN
-// the tree that does not depend on N, batch-variant an order that depends on the
+// the tree that does not depend on N, epN experts on N devices, batch-variant an order that depends on the
 // rows of a batch, flash-decoding an attention whose decode splits the keys.
 func Presets() []Numerics {
 	fp32 := uniform("fp32", precision.FP32)
@@ -107,6 +116,8 @@ func Presets() []Numerics {
 		order(bf16, "bf16-tbik-tp2", "tree:4:2"),
 		order(bf16, "bf16-tbik-tp4", "tree:4:4"),
 		order(bf16, "bf16-tbik-tp8", "tree:4:8"),
+		bf16.with("bf16-ep2", func(n *Numerics) { n.ExpertParallel = experts("2:ring:bf16") }),
+		bf16.with("bf16-ep4", func(n *Numerics) { n.ExpertParallel = experts("4:ring:bf16") }),
 		order(bf16, "bf16-batch-variant", "canonical+batch_variant"),
 		bf16.with("bf16-fp32-head", func(n *Numerics) { n.Head = precision.FP32 }),
 		bf16.with("bf16-fp32-router", func(n *Numerics) { n.Router = precision.FP32 }),

@@ -18,6 +18,7 @@ type siteNumerics struct {
 	activations precision.Format
 	gradients   precision.Format
 	gradient    kernel.Numerics // products of the backward pass
+	experts     ExpertParallel  // how a token's experts are added
 	// plainInputs and plainCache are true where rounding to inputs or kvCache
 	// changes nothing that was rounded to activations before.
 	plainInputs, plainCache bool
@@ -55,5 +56,6 @@ func (n *Numerics) sites(batchRows int) siteNumerics {
 		plainCache:  n.KVCache.Identity() || n.KVCache == precision.Unscaled(n.Activations),
 		activations: n.Activations, gradients: n.Gradients,
 		gradient: kernel.Numerics{Accumulator: precision.FP32, Output: n.Gradients},
+		experts:  n.ExpertParallel.essential(),
 	}
 }

@@ -188,8 +188,11 @@ func measureDose(r recipe.Recipe, p *model.Params, d dose, requests []rollout.Re
 	}
 	pair, _ := measurePair(r, p, Pair{r.Rollout.Numerics, r.Learner.Numerics}, requests, workers)
 	gap := &pair.Gap
-	if r.Routing.Replay == recipe.ReplayR3 {
+	if r.Routing.FromRollout() {
 		gap = pair.Replayed
+		if r.Routing.Gates == recipe.GatesRecorded {
+			gap = pair.ReplayedGates
+		}
 	}
 	return doseGap(d, gap), nil
 }

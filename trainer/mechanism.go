@@ -25,12 +25,13 @@ type mechanism struct {
 
 // Mechanisms that are no single field of the numerics.
 const (
-	projectionsName = "weights+inputs"
-	wireName        = "wire"
-	batchingName    = "batching"
-	decodingName    = "decoding"
-	retentionName   = "kv_retention"
-	logProbsName    = "log_probs"
+	projectionsName    = "weights+inputs"
+	wireName           = "wire"
+	expertParallelName = "expert_parallel"
+	batchingName       = "batching"
+	decodingName       = "decoding"
+	retentionName      = "kv_retention"
+	logProbsName       = "log_probs"
 )
 
 // fieldMechanisms are the fields of Numerics that can act on a log-prob, in the
@@ -51,6 +52,7 @@ var fieldMechanisms = []struct {
 	{"head", func(d, f *engine.Numerics) { d.Head = f.Head }, func(n *engine.Numerics) string { return n.Head.String() }},
 	{"reduction", copyOrder, func(n *engine.Numerics) string { return orderText(n.Reduction) }},
 	{wireName, copyWire, func(n *engine.Numerics) string { return wire(n.Reduction).String() }},
+	{expertParallelName, func(d, f *engine.Numerics) { d.ExpertParallel = f.ExpertParallel }, expertParallelText},
 	{"attention", func(d, f *engine.Numerics) { d.Attention, d.Tile, d.Splits = f.Attention, f.Tile, f.Splits }, attentionText},
 }
 
@@ -101,6 +103,14 @@ func orderText(r kernel.Reduction) string {
 	return fmt.Sprintf("tensor_parallel:%d:%s%s", r.Parts, topology, unfused)
 }
 
+// expertParallelText is the order of the experts' sum; on one device nothing travels.
+func expertParallelText(n *engine.Numerics) string {
+	if n.ExpertParallel.Order >= engine.ByRing && n.ExpertParallel.Degree == 1 {
+		return engine.ExpertParallel{}.String()
+	}
+	return n.ExpertParallel.String()
+}
+
 func attentionText(n *engine.Numerics) string {
 	text, err := n.Attention.MarshalText()
 	if err != nil {
@@ -122,7 +132,8 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	var list []mechanism
 	for _, f := range fieldMechanisms {
 		roll, learn := f.value(&pair.Rollout), f.value(&pair.Learner)
-		if roll != learn && !(f.name == "router" && r.Model.Dense()) {
+		routed := f.name == "router" || f.name == expertParallelName
+		if roll != learn && !(routed && r.Model.Dense()) {
 			list = append(list, mechanism{f.name, roll, learn, f.copy})
 		}
 	}

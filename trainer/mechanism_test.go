@@ -34,6 +34,7 @@ func TestAttributeOneField(t *testing.T) {
 		{"head", bf16, func(n *engine.Numerics) { n.Head = precision.FP32 }},
 		{"reduction", fp32, func(n *engine.Numerics) { n.Reduction = order(t, "pairwise:4") }},
 		{"wire", named(t, "bf16-tp4"), func(n *engine.Numerics) { n.Reduction.Wire = precision.FP32 }},
+		{expertParallelName, bf16, func(n *engine.Numerics) { n.ExpertParallel = named(t, "bf16-ep4").ExpertParallel }},
 		{"attention", fp32, func(n *engine.Numerics) { n.Attention, n.Tile = kernel.Online, 4 }},
 		{batchingName, fp32, func(n *engine.Numerics) { n.Reduction.BatchVariant = true }},
 	} {
