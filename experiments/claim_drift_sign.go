@@ -17,16 +17,17 @@ func driftSign() Claim {
 		Figure: "Gaussian gaps of sd s: mean -s²T/2, sd s·sqrt(T)",
 		Threshold: "Slope of log sd on log t, positions standardised, t >= 64: interval inside [0.35, 0.65] in the dense model, larger in the mixture of experts (paired interval above 0). " +
 			"A bias (top-p 0.95 against the whole vocabulary) makes |mean| fall linearly, at least 3 times as steep. Mean negative in every seed; |mean + sd²/2| within 25 % of sd²/2 at the longest T with sd < 0.5.",
-		Setup:    "The panels of length-trap: dense twin of chain-base and chain-base itself, bf16 rollouts scored in fp32 (natural); dense with running sums rounded to bf16 (amplified).",
+		Setup:    "The panels of length-trap: dense twin of chain-base and chain-base itself, bf16 rollouts scored in fp32 (natural); dense with running sums rounded to bf16 (amplified). " +
+			"The mean over -sd²/2 at the natural dose is of the 4,096 responses of seq-variance: the mean of fewer is too uncertain for a quarter.",
 		LeftOut:  "The arm with stale weights: its sign follows from the same inequality, and training claims measure staleness.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Version:  1,
+		Version:  2,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
 			for _, a := range []struct {
 				name string
 				arm  panelArm
-			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}} {
+			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"many", denseMany}} {
 				p, err := e.panel(ctx, a.arm)
 				if err != nil {
 					return nil, err
@@ -70,9 +71,9 @@ func judgeDriftSign(j *Judge) {
 	}
 	moe := exponent("moe")
 	for _, d := range []struct {
-		dose Dose
-		arm  string
-	}{{Natural, "dense"}, {Stronger, "rounded"}} {
+		dose      Dose
+		arm, mean string
+	}{{Natural, "dense", "many"}, {Stronger, "rounded", "rounded"}} {
 		own := exponent(d.arm)
 		j.Within(d.dose, "exponent of the spread, dense", own, 0.35, 0.65)
 		j.Positive(d.dose, "exponent, MoE minus dense", stats.Differences(moe, own))
@@ -82,7 +83,7 @@ func judgeDriftSign(j *Judge) {
 			return -m[len(m)-1]
 		}), 0)
 		j.Within(d.dose, "mean over -sd²/2", j.Each(func(o *Observation) float64 {
-			mean, sd := o.List(d.arm+" mean"), o.List(d.arm+" sd")
+			mean, sd := o.List(d.mean+" mean"), o.List(d.mean+" sd")
 			at := 0
 			for k := range sd {
 				if sd[k] < 0.5 {

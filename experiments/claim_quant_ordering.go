@@ -29,9 +29,9 @@ func quantOrdering() Claim {
 		Source:    "FP8-RL, 2601.18150; verl's fp8 document.",
 		Figure:    "dense KL flat, MoE KL rising; 30B-A3B with fp8 rollouts above 5 near step 700",
 		Threshold: "k3 orders as fp8 rollout only > fp8 both > bf16 both in every seed, rollout only over both at least 1.5 with the interval above 1; slope of k3 over training, mixture of experts minus dense: paired interval above 0.",
-		Setup:     "Frozen chain-base and its dense twin, responses to the task's prompts; every rollout engine is tensor-parallel over four ranks with a bf16 wire, every learner is not. Training: GRPO with fp8 rollouts and a bf16 learner, uncorrected.",
+		Setup:     "Frozen chain-base and its dense twin, responses to the task's prompts; every rollout engine is tensor-parallel over four ranks with a bf16 wire, every learner is not. Training: GRPO with fp8 rollouts and a bf16 learner, uncorrected, 300 updates.",
 		Commands:  []string{"simulate measure --rollout fp8-w8a8 --learner bf16", "simulate measure --rollout int8-w8a8 --learner bf16"},
-		Version:   1,
+		Version:   2,
 		Measure:   measureQuant,
 		Judge:     judgeQuant,
 	}
@@ -74,7 +74,7 @@ func measureQuant(ctx context.Context, e *Env) (*Observation, error) {
 		return nil, err
 	}
 	for _, m := range []struct{ name, checkpoint string }{{"MoE", "chain-base"}, {"dense", dir}} {
-		k3, err := e.train(ctx, []string{"gap/k3"}, e.Pick(120, 30, 2), "checkpoint="+m.checkpoint, "rollout.numerics=fp8-w8a8", "learner.numerics=bf16")
+		k3, err := e.train(ctx, []string{"gap/k3"}, e.Pick(300, 30, 2), "checkpoint="+m.checkpoint, "rollout.numerics=fp8-w8a8", "learner.numerics=bf16")
 		if err != nil {
 			return nil, err
 		}
