@@ -29,7 +29,7 @@ var variants = []struct {
 	}},
 	{"fp16", func(t testing.TB) recipe.Recipe {
 		return tinyRecipe(t, "steps=12", "rollout.numerics=fp8-w8a8", "learner.numerics=fp16", "learner.loss_scale={initial: 16777216, growth_interval: 3}",
-			"correction=decoupled_token_is", "correction.masks=[opsm]", "learner.minibatches=3", "routing.replay=r3")
+			"correction=decoupled_token_is", "correction.masks=[opsm, {name: random_mask, rate: 0.2}]", "learner.minibatches=3", "routing.replay=r3")
 	}},
 	{"guards", func(t testing.TB) recipe.Recipe {
 		return tinyRecipe(t, "steps=12", "rollout.numerics=bf16", "learner.minibatches=5",

@@ -72,6 +72,7 @@ func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), replay: replayOf(r.Routing), gates: learner.Gates(r.Routing.Gates),
 		learner: learner.New(p, settings, workers), initial: p.Clone(),
 	}
+	s.correct.Seed = r.Seed
 	for _, part := range r.Reward {
 		s.parts = append(s.parts, part.New())
 	}
@@ -175,7 +176,7 @@ func (s *session) generate(step int) {
 		}
 	}
 	s.engine.Generate(b, s.requests, sampling(*r))
-	b.LearnerVersion = s.learner.Updates()
+	b.LearnerVersion, b.Step = s.learner.Updates(), step
 }
 
 // reward verifies the responses and turns verdicts into rewards.

@@ -137,6 +137,8 @@ type Batch struct {
 	// ScoreNorm is the norm of the gradient of the response's log-prob, for optimal baselines.
 	ScoreNorm []float64
 
+	// Step is the training step that the batch belongs to, from 0.
+	Step int
 	// LearnerVersion is the number of updates behind the learner's weights.
 	LearnerVersion int
 }

@@ -17,6 +17,7 @@ func (b *Batch) Select(dst *Batch, rows []int) {
 		dst.Offsets = append(dst.Offsets, dst.Offsets[len(dst.Offsets)-1]+to-from)
 	}
 	dst.Layers, dst.TopK, dst.Vocab, dst.LearnerVersion = b.Layers, b.TopK, b.Vocab, b.LearnerVersion
+	dst.Step = b.Step
 
 	dst.Token = gatherTokens(dst.Token, b.Token, 1, n, b, rows)
 	dst.Mask = gatherTokens(dst.Mask, b.Mask, 1, n, b, rows)

@@ -8,7 +8,7 @@ import (
 // filled returns a batch of three responses in which every column is recorded
 // with distinct values, by reflection, so that a column Select forgets shows.
 func filled() *Batch {
-	b := &Batch{Offsets: []int{0, 2, 5, 6}, Layers: 2, TopK: 2, Vocab: 3, LearnerVersion: 7, KVPlanes: 2, KVWords: 2}
+	b := &Batch{Offsets: []int{0, 2, 5, 6}, Layers: 2, TopK: 2, Vocab: 3, LearnerVersion: 7, Step: 5, KVPlanes: 2, KVWords: 2}
 	n, rows := b.Tokens(), b.Len()
 	perRow := map[string]bool{"Prompt": true, "Group": true, "PromptID": true, "Reward": true, "RewardParts": true,
 		"GreedyReward": true, "Correct": true, "Finished": true, "ScoreNorm": true,

@@ -76,6 +76,8 @@ type Pipeline struct {
 	Clamp float64 `yaml:"clamp"`
 	// Names is the code base whose metric names Apply reports: verl or skyrl. Empty means verl.
 	Names string `yaml:"names"`
+	// Seed is the run's, for rules that draw; no recipe gives it here.
+	Seed uint64 `yaml:"-"`
 
 	input    Input
 	metrics  []batch.Metric

@@ -145,6 +145,13 @@ var Masks = method.Table[Masking]{
 		Needs:    []string{"LogpRoll", "LogpOld"},
 		Example:  examples["band"],
 	}, New: func() Masking { return &Band{Level: "token", Statistic: "ratio", Aggregate: "mean", High: 2} }},
+	{Spec: method.Spec{
+		Name: "random_mask", Aliases: []string{"placebo"}, Group: "correction mask", Unit: method.Token,
+		Source:   "none: a control arm, to be run at the rate of the mask it is compared with",
+		Formula:  "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio",
+		Gradient: "constant: rejected tokens have none",
+		Example:  examples["random_mask"],
+	}, New: func() Masking { return &RandomMask{Rate: 1e-3} }},
 	rejection("token_k1", "k1_t", method.Token),
 	rejection("token_k2", "k2_t", method.Token),
 	rejection("token_k3", "k3_t", method.Token),

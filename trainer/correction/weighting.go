@@ -22,6 +22,8 @@ type Input struct {
 	Mask []bool
 	// Clamp bounds log-ratios, and their sums, before exp; 0 means DefaultClamp.
 	Clamp float64
+	// Seed is the run's, for rules that draw.
+	Seed uint64
 
 	// buffer is the pipeline's memory for one statistic per token.
 	buffer []float64

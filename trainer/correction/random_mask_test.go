@@ -1,0 +1,70 @@
+package correction
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"driftlab/trainer/batch"
+)
+
+// flat is a batch of one long response.
+func flat(n int) *batch.Batch {
+	b := &batch.Batch{Offsets: []int{0, n}}
+	for i := range n {
+		b.Mask = append(b.Mask, i%3 != 1)
+		b.LogpOld, b.LogpRoll, b.Logp = append(b.LogpOld, -1), append(b.LogpRoll, -1), append(b.Logp, -1)
+	}
+	return b
+}
+
+// drawnMask is the loss mask after the placebo.
+func drawnMask(t *testing.T, b *batch.Batch, rate float64, seed uint64, step int) []bool {
+	t.Helper()
+	b.Step = step
+	apply(t, &Pipeline{Seed: seed, Masks: []Masking{&RandomMask{Rate: rate}}}, b)
+	return slices.Clone(b.LossMask)
+}
+
+// The placebo drops its share of the tokens, to within four standard errors; a
+// run repeats the draw, another seed or step does not, and no ratio acts on it.
+func TestRandomMask(t *testing.T) {
+	const n = 60000
+	b := flat(n)
+	for _, rate := range []float64{0, 1e-3, 0.1, 0.5, 1} {
+		mask := drawnMask(t, b, rate, 7, 3)
+		all, dropped := 0.0, 0.0
+		for i, kept := range mask {
+			if b.Mask[i] {
+				all++
+				if !kept {
+					dropped++
+				}
+			} else if kept {
+				t.Fatalf("rate %v: token %d enters the loss", rate, i)
+			}
+		}
+		if off := math.Abs(dropped/all - rate); off > 4*math.Sqrt(rate*(1-rate)/all) {
+			t.Errorf("rate %v: %v dropped", rate, dropped/all)
+		}
+	}
+	want := drawnMask(t, b, 0.1, 7, 3)
+	if !slices.Equal(want, drawnMask(t, flat(n), 0.1, 7, 3)) {
+		t.Error("the draw is not repeated")
+	}
+	far := flat(n)
+	for i := range far.LogpOld {
+		far.LogpOld[i] -= float64(i % 7)
+	}
+	if !slices.Equal(want, drawnMask(t, far, 0.1, 7, 3)) {
+		t.Error("a ratio acts on the draw")
+	}
+	if slices.Equal(want, drawnMask(t, b, 0.1, 8, 3)) || slices.Equal(want, drawnMask(t, b, 0.1, 7, 4)) {
+		t.Error("another seed or step draws the same tokens")
+	}
+	for _, rate := range []float64{-0.1, 1.1, math.NaN()} {
+		if (&RandomMask{Rate: rate}).Validate() == nil {
+			t.Errorf("a rate of %v is valid", rate)
+		}
+	}
+}
