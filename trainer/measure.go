@@ -61,6 +61,9 @@ type PairGap struct {
 	// Replayed is the gap left when the learner follows the rollout engine's
 	// routes (R3); nil for a dense model.
 	Replayed *diagnose.Gap `json:"replayed,omitempty"`
+	// Turns is the gap turn by turn, with the router free; nil for a task without
+	// a tool.
+	Turns []diagnose.TurnGap `json:"turns,omitempty"`
 	// ReplayedGates is what is left when it weighs their experts by the rollout
 	// engine's gates too.
 	ReplayedGates *diagnose.Gap `json:"replayed_gates,omitempty"`
@@ -175,6 +178,7 @@ func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout
 	}
 	scorer.Score(b, options)
 	out.Gap = diagnose.Compare(b)
+	out.Turns = diagnose.CompareTurns(b)
 	return out, b
 }
 

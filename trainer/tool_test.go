@@ -93,6 +93,16 @@ func TestToolMeasure(t *testing.T) {
 	if m.Pairs[0].Gap.Tokens != generated || replies == 0 || turns < 3 {
 		t.Errorf("%d tokens compared, %d generated, %d of replies, turns up to %d", m.Pairs[0].Gap.Tokens, generated, replies, turns)
 	}
+	sum := 0
+	for k, turn := range m.Pairs[0].Turns {
+		sum += turn.Tokens
+		if turn.Turn != k || turn.MeanAbsDlogp <= 0 {
+			t.Errorf("turn %d: %+v", k, turn)
+		}
+	}
+	if sum != generated || len(m.Pairs[0].Turns) != int(turns)+1 {
+		t.Errorf("%d tokens in %d turns, want %d in %d", sum, len(m.Pairs[0].Turns), generated, turns+1)
+	}
 	if g := m.Pairs[1].Gap; g.Unequal != 0 || g.MaxKL != 0 || g.FlipToken != 0 {
 		t.Errorf("equal engines: %+v", g)
 	}

@@ -39,6 +39,7 @@ Examples:
   simulate measure --rollout fp8-w8a8 --learner bf16 --json
   simulate measure --rollout '{base: bf16, kv_cache: fp8_e4m3}' --learner bf16
   simulate measure --rollout bf16 --learner fp32 --attribute
+  simulate measure lookup --rollout bf16 --learner fp32    # a task with a tool: the gap by turn
   simulate measure --doses
   simulate measure --rollout fp32 --learner fp32 --set 'rollout.kv_retention={policy: heavy_hitter, keep: 0.5}'
   simulate measure --set rollout.prompts=64 --dump gap.jsonl.gz`
@@ -92,8 +93,8 @@ func (c *measureCmd) Run(a *app) error {
 			return err
 		}
 	}
-	tables := []*results.Table{experiments.GapTable(measured), experiments.RouteTable(measured), experiments.FlipTable(measured),
-		experiments.RetentionTable(measured)}
+	tables := []*results.Table{experiments.GapTable(measured), experiments.TurnTable(measured), experiments.RouteTable(measured),
+		experiments.FlipTable(measured), experiments.RetentionTable(measured)}
 	for _, x := range document.Attributions {
 		tables = append(tables, experiments.AttributionTable(x))
 	}
@@ -157,7 +158,7 @@ func (c *measureCmd) write(d measureDocument) error {
 		results.Drawing{Figure: experiments.GapBars(m), Caption: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."},
 		experiments.GapTable(m),
 	}}
-	for _, t := range []*results.Table{experiments.RouteTable(m), experiments.FlipTable(m), experiments.RetentionTable(m)} {
+	for _, t := range []*results.Table{experiments.TurnTable(m), experiments.RouteTable(m), experiments.FlipTable(m), experiments.RetentionTable(m)} {
 		if len(t.Rows) > 0 {
 			gap.Blocks = append(gap.Blocks, t)
 		}

@@ -45,24 +45,31 @@ func TestEnginesAgreeAcrossReplies(t *testing.T) {
 				list = append(list, rollout.Request{Prompt: prompt, Seed: uint64(i), Stream: uint64(k), Tool: answering{int32(p.Config.Vocab)}})
 			}
 			var b batch.Batch
-			e.Generate(&b, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 24, Stop: 1, Distributions: true})
+			e.Generate(&b, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 24, Stop: 1, Distributions: true, Gates: true})
 			if turns := slices.Max(b.Turn); turns < 3 {
 				t.Fatalf("%d turns at most: the test needs more", turns)
 			}
-			replays := []learner.Replay{learner.ReplayNone}
-			if !p.Config.Dense() {
-				replays = append(replays, learner.ReplayRollout)
+			type replay struct {
+				routes learner.Replay
+				gates  learner.Gates
 			}
-			for _, replay := range replays {
+			replays := []replay{{learner.ReplayNone, learner.LiveGates}}
+			if !p.Config.Dense() {
+				replays = append(replays, replay{learner.ReplayRollout, learner.LiveGates}, replay{learner.ReplayRollout, learner.RecordedGates})
+			}
+			for _, r := range replays {
 				l := learner.New(p, learner.Settings{Numerics: n}, 1+i%2)
 				defer l.Close()
-				how := fmt.Sprintf("replay %s", replay)
-				l.Score(&b, learner.ScoreOptions{Temperature: temperature, Replay: replay, Distributions: true, SumSquares: true})
+				how := fmt.Sprintf("replay %s, gates %s", r.routes, r.gates)
+				l.Score(&b, learner.ScoreOptions{Temperature: temperature, Replay: r.routes, Gates: r.gates, KeepGates: true, Distributions: true, SumSquares: true})
+				if !slices.Equal(b.GatesRoll, b.GatesOld) || !slices.EqualFunc(b.PromptGates, b.PromptGatesOld, slices.Equal) {
+					t.Errorf("%s: gates differ", how)
+				}
 				agree(t, how+", Score", &b, b.LogpOld, b.DistOld)
 				if !slices.Equal(b.RoutesRoll, b.RoutesOld) || !slices.EqualFunc(b.PromptRoutes, b.PromptRoutesOld, slices.Equal) {
 					t.Errorf("%s: routes differ", how)
 				}
-				if _, err := l.Gradient(&b, &linear{}, learner.StepOptions{Temperature: temperature, Replay: replay, Distributions: true, Entropy: true}); err != nil {
+				if _, err := l.Gradient(&b, &linear{}, learner.StepOptions{Temperature: temperature, Replay: r.routes, Gates: r.gates, Distributions: true, Entropy: true}); err != nil {
 					t.Fatal(err)
 				}
 				agree(t, how+", Gradient", &b, b.Logp, b.Dist)
