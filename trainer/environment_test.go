@@ -74,6 +74,7 @@ func appendToken(b *batch.Batch, rng *rand.Rand, generated bool, turn int) {
 	b.Token, b.Mask, b.Turn = append(b.Token, token), append(b.Mask, generated), append(b.Turn, int32(turn))
 	old := dist(&b.DistOld)
 	roll, now, ref := dist(&b.DistRoll), dist(&b.Dist), dist(&b.DistRef)
+	dist(&b.DistShadow)
 	// Near each other, as policies of one run are.
 	b.LogpOld = append(b.LogpOld, poison(old))
 	b.LogpRoll = append(b.LogpRoll, poison(0.9*old+0.1*roll))
@@ -125,7 +126,7 @@ func withoutReplies(b *batch.Batch) (out *batch.Batch, from []int) {
 		&out.Return, &out.Entropy, &out.SumSquares, &out.TokenReward, &out.KeptMass} {
 		*c = pick(*c, from, 1)
 	}
-	for _, c := range []*[]float32{&out.DistRoll, &out.DistOld, &out.Dist, &out.DistRef} {
+	for _, c := range []*[]float32{&out.DistRoll, &out.DistOld, &out.Dist, &out.DistRef, &out.DistShadow} {
 		*c = pick(*c, from, holesVocab)
 	}
 	out.Token, out.Turn, out.Version = pick(b.Token, from, 1), pick(b.Turn, from, 1), pick(b.Version, from, 1)
