@@ -14,6 +14,6 @@ func Claims() []Claim {
 		// Routing.
 		moeVsDense(), routerFlips(), replayDrop(), replayHides(), gspoMoE(), moeRouteDriftLayers(),
 		// What a correction sees and does.
-		opsmIsGeo(), recomputeBlind(), trustRegionShape(), lengthNormIncentive(),
+		opsmIsGeo(), icepopRate(), recomputeBlind(), trustRegionShape(), lengthNormIncentive(),
 	}
 }
