@@ -34,6 +34,10 @@ type Engine struct {
 	follow  follower
 	// retainer compresses the cache; nil for a full one.
 	retainer *retainer
+	// drafter proposes tokens; nil where none are drafted. speculates says that
+	// they are in the current call.
+	drafter    *drafter
+	speculates bool
 
 	pack    engine.Pack
 	slots   []slot
@@ -80,7 +84,12 @@ func (e *Engine) Publish(p *model.Params, version int) { e.weights.Publish(p, ve
 func (e *Engine) Version() int { return e.weights.Version }
 
 // Close releases the workers.
-func (e *Engine) Close() { e.pass.Close() }
+func (e *Engine) Close() {
+	e.pass.Close()
+	if e.drafter != nil {
+		e.drafter.pass.Close()
+	}
+}
 
 // Generate samples one response per request into dst, in the order of the
 // requests: Offsets, Prompt, Token, Mask, Turn, LogpRoll, KeptMass, Support,
@@ -98,6 +107,7 @@ func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 	checkGiven(requests, s)
 	e.out.begin(e.config, len(requests), s)
 	e.out.beginRetained(len(requests), e.retainer)
+	e.beginDrafts(len(requests), s)
 	for i := range e.slots {
 		e.slots[i].request, e.slots[i].prompt = -1, nil
 	}
@@ -114,12 +124,16 @@ func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 	}
 	e.out.store(dst, requests, e.config, s)
 	e.out.storeRetained(dst, len(requests), e.retainer)
+	e.out.storeDrafts(dst, len(requests), e.speculates)
 }
 
 // step advances every running sequence by what it has not read: its prompt or a
 // chunk of it, the last token, or with it the reply of a tool. It returns how
 // many finished.
 func (e *Engine) step(s Sampling) (finished int) {
+	if e.speculates {
+		e.drafter.propose(s)
+	}
 	e.pack.Reset()
 	e.targets, e.ids = e.targets[:0], e.ids[:0]
 	for i := range e.slots {
@@ -128,6 +142,14 @@ func (e *Engine) step(s Sampling) (finished int) {
 			continue
 		}
 		tokens := e.next(k)
+		if n := e.drafted(i); n > 0 {
+			e.pack.Add(k.length, tokens, e.drafter.slots[i].tokens)
+			for row := e.pack.Rows() - n - 1; row < e.pack.Rows(); row++ {
+				e.targets = append(e.targets, int32(row))
+			}
+			e.ids = append(e.ids, i)
+			continue
+		}
 		e.pack.Add(k.length, tokens)
 		if k.length+len(tokens) == e.known(k) {
 			e.targets = append(e.targets, int32(e.pack.Rows()-1))

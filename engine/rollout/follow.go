@@ -20,6 +20,11 @@ func (f *follower) Follow(worker, from, to, target int) {
 	for n := from; n < to; n++ {
 		k := &e.slots[e.ids[n]]
 		first, end := e.pack.Offsets[n], e.pack.Offsets[n+1]
+		if e.drafted(e.ids[n]) > 0 {
+			f.verify(m, n, logits, visited)
+			logits = logits[(end-first)*vocab:]
+			continue
+		}
 		if known := len(k.prompt) - 1 - k.length; known > 0 {
 			e.out.promptRoutes(k.request, visited.rows(first, min(end, first+known), perRow))
 		} else if known < 0 {
@@ -32,6 +37,7 @@ func (f *follower) Follow(worker, from, to, target int) {
 		}
 		d := m.drawOrRead(logits[:vocab], f.sampling, k, e.out.length[k.request])
 		logits = logits[vocab:]
+		e.undrafted(e.ids[n], d)
 		e.out.add(k.request, d, visited.rows(end-1, end, perRow), m.logp, e.weights.Version)
 		if e.ended(k, d.token, f.sampling) || !e.answer(m, k, f.sampling) {
 			e.out.finished[k.request] = d.token == f.sampling.Stop

@@ -29,6 +29,7 @@ type recording struct {
 
 	promptGates [][]float32
 	seen        []uint64 // positions each token saw in a compressed cache
+	drafts      drafts
 }
 
 // span is a run of a slice; an empty one means that there was no truncation.

@@ -70,7 +70,9 @@ type sampler struct {
 	probs   []float32
 	order   []int32
 	support []int32
-	reply   []int32 // of a tool
+	reply   []int32   // of a tool
+	exact   []float64 // a distribution in double precision
+	emitted []float64 // the law of a token that was drafted and tested
 }
 
 // draw samples from one row of logits with the response's random stream.
@@ -92,13 +94,34 @@ func (m *sampler) draw(logits []float32, s Sampling, rng *rand.PCG) drawn {
 		}
 		return drawn{token: int32(best), logp: float64(m.logp[best]), kept: 1}
 	}
+	d := m.truncated(s)
+	return m.settle(d, m.pick(d.support, d.kept, rng), logits, s)
+}
+
+// truncated turns the log-probs into probabilities and finds the support.
+func (m *sampler) truncated(s Sampling) drawn {
 	kernel.Exp(m.probs, m.logp)
 	d := drawn{kept: 1}
-	if truncates := s.TopP < 1 || s.TopK > 0 && s.TopK < n; truncates {
+	if truncates := s.TopP < 1 || s.TopK > 0 && s.TopK < len(m.probs); truncates {
 		d.kept = m.truncate(s)
 		d.support = m.support
 	}
-	d.token = m.pick(d.support, d.kept, rng)
+	return d
+}
+
+// distribution prepares the distribution of a row of logits, at a temperature
+// above 0, and draws nothing.
+func (m *sampler) distribution(logits []float32, s Sampling) drawn {
+	n := len(logits)
+	m.logp, m.probs = resized(m.logp, n), resized(m.probs, n)
+	kernel.LogSoftmax(m.logp, logits, n, float32(1/s.Temperature))
+	return m.truncated(s)
+}
+
+// settle records which token of a prepared distribution it became.
+func (m *sampler) settle(d drawn, token int32, logits []float32, s Sampling) drawn {
+	n := len(logits)
+	d.token = token
 	d.logp = float64(m.logp[d.token])
 	if d.support != nil {
 		d.logp -= engine.LogOfMass(d.kept)
@@ -146,7 +169,7 @@ func (m *sampler) truncate(s Sampling) (kept float64) {
 // pick inverts the cumulative distribution over the support, in the order of
 // the ids. A draw beyond the rounded total takes the last possible token.
 func (m *sampler) pick(support []int32, kept float64, rng *rand.PCG) int32 {
-	u := float64(rng.Uint64()>>11) / (1 << 53) * kept
+	u := uniform(rng) * kept
 	var sum float64
 	last := int32(-1)
 	if support == nil {
@@ -170,6 +193,9 @@ func (m *sampler) pick(support []int32, kept float64, rng *rand.PCG) int32 {
 	}
 	return m.orFirst(last)
 }
+
+// uniform draws from [0, 1).
+func uniform(rng *rand.PCG) float64 { return float64(rng.Uint64()>>11) / (1 << 53) }
 
 // orFirst keeps a response well-formed when every probability is NaN: the
 // trainer then stops the run and names the tensor.

@@ -91,6 +91,23 @@ type Batch struct {
 	// KVPlanes and KVWords give its shape.
 	KVPlanes, KVWords int
 
+	// Draft says what became of the place of each token in speculative decoding,
+	// and Window numbers the verifier's passes of a response from 0, -1 for tokens
+	// of tools; nil where nothing was drafted, and so the columns that follow. Version
+	// is the verifier's.
+	Draft  []DraftFlag
+	Window []int32
+	// DrafterVersion is the number of updates behind the weights that drafted for
+	// the place, -1 where nothing was drafted.
+	DrafterVersion []int32
+	// LogpVerifier is the log-prob of Token in the verifier, and LogpLaw that of the
+	// law by which verification emitted it: the same where verification is exact.
+	LogpVerifier, LogpLaw []float64
+	// DraftTV is the total variation of the drafter's law and the verifier's, and
+	// LawTV that of the law of the emitted token and the verifier's; 0 where
+	// nothing was drafted.
+	DraftTV, LawTV []float64
+
 	// RoutesRoll and RoutesOld are the experts each token visited in the two
 	// engines, in the order [token][layer][rank], flat, Layers*TopK entries per
 	// token. Entry n belongs to the forward pass that predicts Token n.
@@ -142,6 +159,18 @@ type Batch struct {
 	// LearnerVersion is the number of updates behind the learner's weights.
 	LearnerVersion int
 }
+
+// DraftFlag says what became of one place of a response in speculative decoding.
+type DraftFlag uint8
+
+const (
+	// Undrafted is a token that the verifier drew by itself.
+	Undrafted DraftFlag = iota
+	// Accepted is a drafted token that passed.
+	Accepted
+	// Replaced is the verifier's token in the place of a drafted one.
+	Replaced
+)
 
 // Len returns B, the number of responses.
 func (b *Batch) Len() int { return len(b.Offsets) - 1 }
@@ -200,6 +229,12 @@ func (b *Batch) Require(columns ...string) error {
 			have, want = len(b.Turn), n
 		case "KeptMass":
 			have, want = len(b.KeptMass), n
+		case "Draft":
+			have, want = len(b.Draft), n
+		case "LogpVerifier":
+			have, want = len(b.LogpVerifier), n
+		case "LogpLaw":
+			have, want = len(b.LogpLaw), n
 		case "KVKept":
 			have, want = len(b.KVKept), n*b.KVPlanes*b.KVWords
 			if b.KVKept == nil {

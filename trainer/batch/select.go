@@ -42,6 +42,13 @@ func (b *Batch) Select(dst *Batch, rows []int) {
 	dst.Turn = gatherTokens(dst.Turn, b.Turn, 1, n, b, rows)
 	dst.KeptMass = gatherTokens(dst.KeptMass, b.KeptMass, 1, n, b, rows)
 	dst.Support = gatherTokens(dst.Support, b.Support, 1, n, b, rows)
+	dst.Draft = gatherTokens(dst.Draft, b.Draft, 1, n, b, rows)
+	dst.Window = gatherTokens(dst.Window, b.Window, 1, n, b, rows)
+	dst.DrafterVersion = gatherTokens(dst.DrafterVersion, b.DrafterVersion, 1, n, b, rows)
+	dst.LogpVerifier = gatherTokens(dst.LogpVerifier, b.LogpVerifier, 1, n, b, rows)
+	dst.LogpLaw = gatherTokens(dst.LogpLaw, b.LogpLaw, 1, n, b, rows)
+	dst.DraftTV = gatherTokens(dst.DraftTV, b.DraftTV, 1, n, b, rows)
+	dst.LawTV = gatherTokens(dst.LawTV, b.LawTV, 1, n, b, rows)
 	dst.KVPlanes, dst.KVWords = b.KVPlanes, b.KVWords
 	dst.KVKept = gatherTokens(dst.KVKept, b.KVKept, b.KVPlanes*b.KVWords, n, b, rows)
 	dst.RoutesRoll = gatherTokens(dst.RoutesRoll, b.RoutesRoll, b.Layers*b.TopK, n, b, rows)

@@ -1,0 +1,283 @@
+package rollout
+
+import (
+	"fmt"
+
+	"driftlab/engine"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+)
+
+// DraftLogProbs says whose log-prob is recorded with a drafted token.
+type DraftLogProbs string
+
+const (
+	// FromVerifier records the verifier's, the law that exact verification has.
+	FromVerifier DraftLogProbs = "verifier"
+	// FromDrafter records the drafter's where its token was accepted: what a
+	// server returns that forgets which of its two models it asked.
+	FromDrafter DraftLogProbs = "drafter"
+	// FromLaw records that of the law the token was really drawn by.
+	FromLaw DraftLogProbs = "law"
+)
+
+// Speculative says how tokens are drafted and verified (ReSpec,
+// arXiv:2510.26475). A drafter proposes tokens one by one; the engine reads them
+// in one pass and keeps the longest beginning that passes the test, and one
+// token of its own behind it.
+type Speculative struct {
+	// Draft is the number of tokens drafted for a pass; 0 drafts none.
+	Draft int
+	// Verify is the test.
+	Verify Verify
+	// Tau is the leniency of Lossy, 0 for the others.
+	Tau float64
+	// LogProbs says what LogpRoll is. With FromDrafter and FromLaw the recorded
+	// distributions are those laws too, after truncation.
+	LogProbs DraftLogProbs
+}
+
+// SetSpeculative makes the calls of Generate to come draft with a model of that
+// shape, whose vocabulary is the engine's, in those numerics. The drafter needs
+// weights (PublishDrafter) before. Given and greedy responses are not drafted.
+// It panics for an engine with a compressed cache.
+func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics) {
+	s.check()
+	if c.Vocab != e.config.Vocab || e.retainer != nil {
+		panic(fmt.Sprintf("rollout: drafter with a vocabulary of %d for one of %d, compressed cache %t", c.Vocab, e.config.Vocab, e.retainer != nil))
+	}
+	if e.drafter != nil {
+		e.drafter.pass.Close()
+	}
+	d := &drafter{
+		engine: e, config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.follow.samplers)),
+		cache: engine.NewCache(c, len(e.slots)), slots: make([]draft, len(e.slots)),
+		samplers: make([]sampler, len(e.follow.samplers)), targets: []int32{},
+	}
+	d.setting = s
+	e.drafter = d
+}
+
+// SetDraft changes the number of tokens drafted for a pass; 0 drafts none.
+func (e *Engine) SetDraft(k int) { e.drafter.setting.Draft = max(k, 0) }
+
+// PublishDrafter takes the parameters as the drafter's weights of the given version.
+func (e *Engine) PublishDrafter(p *model.Params, version int) { e.drafter.weights.Publish(p, version) }
+
+// drafter proposes tokens. It has a pass and a cache of its own, and follows it
+// as the engine's follower does the engine's.
+type drafter struct {
+	setting  Speculative
+	engine   *Engine
+	config   model.Config
+	weights  *engine.Weights
+	pass     *engine.Pass
+	cache    *engine.Cache
+	pack     engine.Pack
+	ids      []int
+	targets  []int32
+	slots    []draft
+	samplers []sampler
+	sampling Sampling
+}
+
+// draft is what the drafter knows of one slot.
+type draft struct {
+	request int       // whose keys are in its cache
+	length  int       // how many
+	want    int       // tokens to draft for this pass
+	tokens  []int32   // drafted
+	laws    []float64 // [drafted][vocab] the laws they were drawn from
+	windows int32     // passes of the verifier that made tokens of this response
+}
+
+// drafts reports whether tokens are drafted in a call of Generate.
+func (e *Engine) drafts(s Sampling) bool {
+	return e.drafter != nil && e.drafter.setting.Draft > 0 && s.Temperature > 0
+}
+
+// propose drafts tokens for every slot that is about to read its newest token
+// and nothing else: as many as asked for, as long as they and the token behind
+// them have room.
+func (d *drafter) propose(s Sampling) {
+	e, most := d.engine, 0
+	for i := range e.slots {
+		k, w := &e.slots[i], &d.slots[i]
+		w.want, w.tokens, w.laws = 0, w.tokens[:0], w.laws[:0]
+		if w.request != k.request {
+			w.request, w.length, w.windows = k.request, 0, 0
+		}
+		if k.request < 0 || k.given != nil || k.length < len(k.prompt) || k.length != e.known(k)-1 {
+			continue
+		}
+		room := min(s.MaxTokens-e.out.length[k.request]-1, e.config.Context-e.known(k), d.config.Context-e.known(k))
+		w.want = max(min(d.setting.Draft, room), 0)
+		most = max(most, w.want)
+	}
+	d.sampling = s
+	for j := range most {
+		d.extend(j)
+	}
+}
+
+// extend drafts the token of index j for every slot that wants it.
+func (d *drafter) extend(j int) {
+	e := d.engine
+	d.pack.Reset()
+	d.ids, d.targets = d.ids[:0], d.targets[:0]
+	for i := range d.slots {
+		w, k := &d.slots[i], &e.slots[i]
+		if w.want <= j {
+			continue
+		}
+		if j > 0 {
+			d.pack.Add(w.length, w.tokens[j-1:])
+		} else {
+			d.catchUp(w, k)
+		}
+		d.ids, d.targets = append(d.ids, i), append(d.targets, int32(d.pack.Rows()-1))
+	}
+	d.pack.Targets = d.targets
+	d.pass.Begin(d.weights, &d.pack, engine.Options{Cache: d.cache, Slots: d.ids, Follow: d})
+	d.pass.Forward()
+}
+
+// catchUp adds what the drafter has not read of a slot to its pack.
+func (d *drafter) catchUp(w *draft, k *slot) {
+	response := d.engine.out.response(k.request)
+	if at := w.length - len(k.prompt); at >= 0 {
+		d.pack.Add(w.length, response[at:])
+		return
+	}
+	d.pack.Add(w.length, k.prompt[w.length:], response)
+}
+
+// Follow implements engine.Follower: it draws a token for each sequence of the
+// drafter's pack, with the response's own random stream.
+func (d *drafter) Follow(worker, from, to, target int) {
+	m, v := &d.samplers[worker], d.config.Vocab
+	logits := d.pass.Logits()
+	for n := from; n < to; n++ {
+		w, k := &d.slots[d.ids[n]], &d.engine.slots[d.ids[n]]
+		w.length += d.pack.Offsets[n+1] - d.pack.Offsets[n]
+		x := m.distribution(logits[target*v:(target+1)*v], d.sampling)
+		target++
+		at := len(w.laws)
+		w.laws = append(w.laws, m.law(x)...)
+		w.tokens = append(w.tokens, drawFrom(w.laws[at:], uniform(&k.rng)))
+	}
+}
+
+// law is the distribution that was prepared last, as probabilities that sum to
+// one; valid until the next call.
+func (m *sampler) law(d drawn) []float64 {
+	m.exact = resized(m.exact, len(m.probs))
+	clear(m.exact)
+	total := 0.0
+	if d.support == nil {
+		for a, p := range m.probs {
+			m.exact[a] = float64(p)
+			total += float64(p)
+		}
+	}
+	for _, a := range d.support {
+		m.exact[a] = float64(m.probs[a])
+		total += float64(m.probs[a])
+	}
+	for a := range m.exact {
+		m.exact[a] /= total
+	}
+	return m.exact
+}
+
+// verify goes through the rows of a slot that read its newest token and its
+// drafts: n is its place in the pack. It emits the drafts that pass and one token
+// behind them, and takes back what the cache holds beyond.
+func (f *follower) verify(m *sampler, n int, logits []float32, v visits) {
+	e, s := f.engine, f.sampling
+	k, w := &e.slots[e.ids[n]], &e.drafter.slots[e.ids[n]]
+	vocab, per := e.config.Vocab, e.config.Layers*e.config.TopK
+	for j := 0; ; j++ {
+		row := logits[j*vocab : (j+1)*vocab]
+		k.length++
+		var x drawn
+		t := tested{flag: batch.Undrafted}
+		if j < len(w.tokens) {
+			x = m.distribution(row, s)
+			t = e.drafter.setting.test(m, m.law(x), w.laws[j*vocab:(j+1)*vocab], w.tokens[j], k)
+			x = m.settle(x, t.token, row, s)
+		} else {
+			x = m.draw(row, s, &k.rng)
+		}
+		t.verifier = x.logp
+		if t.flag == batch.Undrafted {
+			t.law = x.logp
+		} else {
+			t.relabel(m, &x, e.drafter.setting, w.laws[j*vocab:(j+1)*vocab])
+		}
+		at := e.pack.Offsets[n] + j
+		e.out.tested(k.request, t, w.windows, e.drafter.weights.Version)
+		e.out.add(k.request, x, v.rows(at, at+1, per), m.logp, e.weights.Version)
+		length := e.out.length[k.request]
+		if e.ended(k, x.token, s) || !e.answer(m, k, s) {
+			e.out.finished[k.request] = x.token == s.Stop
+			k.done = true
+		}
+		if k.done || t.flag != batch.Accepted || e.out.length[k.request] != length {
+			break
+		}
+	}
+	w.windows++
+	// The drafter has read its own tokens up to the last but one.
+	w.length = min(w.length, k.length)
+}
+
+// tested is the outcome of one place of a window.
+type tested struct {
+	token         int32
+	flag          batch.DraftFlag
+	law, verifier float64 // log-probs of the token
+	tv, shift     float64 // distance of the drafter's law, and of the emitted token's, from the verifier's
+}
+
+// test accepts or replaces a token that was drafted from q where the verifier's
+// law is p.
+func (s Speculative) test(m *sampler, p, q []float64, token int32, k *slot) tested {
+	t := tested{token: token, flag: batch.Accepted, tv: Distance(p, q)}
+	m.emitted = resized(m.emitted, len(p))
+	if !(uniform(&k.rng) < s.Accept(p, q, int(token))) {
+		s.Residual(m.emitted, p, q)
+		t.token, t.flag = drawFrom(m.emitted, uniform(&k.rng)), batch.Replaced
+	}
+	if !s.unbiased() {
+		s.Law(m.emitted, p, q)
+		t.shift, t.law = Distance(m.emitted, p), engine.LogOfMass(m.emitted[t.token])
+	}
+	return t
+}
+
+// relabel completes what is recorded of a token that was put to the test, and
+// makes its log-prob and its distribution the drafter's or those of the law, if
+// that is asked for.
+func (t *tested) relabel(m *sampler, x *drawn, s Speculative, q []float64) {
+	law := m.emitted
+	switch {
+	case s.unbiased():
+		t.law = t.verifier
+		if s.LogProbs != FromDrafter {
+			return
+		}
+	case s.LogProbs == FromVerifier:
+		return
+	}
+	if s.LogProbs == FromDrafter {
+		if t.flag != batch.Accepted {
+			return
+		}
+		law = q
+	}
+	for a, p := range law {
+		m.logp[a] = float32(engine.LogOfMass(p))
+	}
+	x.logp = engine.LogOfMass(law[t.token])
+}
