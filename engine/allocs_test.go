@@ -31,8 +31,9 @@ func TestNoAllocations(t *testing.T) {
 				pass.Begin(w, &step, engine.Options{Cache: cache, Slots: slots})
 				pass.Forward()
 			}
+			recompute := false
 			train := func() {
-				pass.Begin(w, pack, engine.Options{Save: true})
+				pass.Begin(w, pack, engine.Options{Save: true, Recompute: recompute})
 				pass.Forward()
 				pass.BeginBackward(grad, 0.1)
 				pass.BackwardHead(dlogits)
@@ -45,7 +46,7 @@ func TestNoAllocations(t *testing.T) {
 			for _, job := range []struct {
 				name string
 				run  func()
-			}{{"decode", decode}, {"forward and backward", train}, {"publish", func() { w.Publish(p, 1) }}} {
+			}{{"decode", decode}, {"forward and backward", train}, {"recomputing", func() { recompute = true; train(); recompute = false }}, {"publish", func() { w.Publish(p, 1) }}} {
 				job.run()
 				if count := testing.AllocsPerRun(5, job.run); count != 0 {
 					t.Errorf("%s, %d workers: %s allocates %v times", name, workers, job.name, count)

@@ -2,82 +2,98 @@ package engine
 
 import "driftlab/engine/kernel"
 
-// The second stage of each block's backward pass: the gradients of its
+// The second half of each stage of the backward pass: the gradients of its
 // parameters. Workers own output rows of each matrix, and every sum runs over
-// the tokens of the pack in order, whoever computed their activations.
+// the tokens of the round's blocks in order, whoever computed their activations.
 
 // part returns the share of n output rows that worker i owns.
 func (p *Pass) part(i, n int) (from, to int) {
 	return n * i / len(p.workers), n * (i + 1) / len(p.workers)
 }
 
-func (p *Pass) headWeightsGrad(k *worker, part int) {
-	c, b, h := &p.config, &p.back, &p.head
+func (p *Pass) headWeightsGrad(part int) {
+	c, g, h := &p.config, p.back.grad, &p.head
+	d, scratch := c.DModel, &p.workers[part].scratch
 	from, to := p.part(part, c.Vocab)
-	kernel.LinearWeightGrad(b.grad.Head, b.dlogits, h.normed, c.Vocab, c.DModel, p.targets, from, to, true, &k.scratch)
-	if part == 0 {
-		kernel.RMSNormGainGrad(b.grad.FinalNorm, b.headNormed, h.in, h.inverse, p.targets, c.DModel)
+	for i := range p.workers {
+		k := &p.workers[i]
+		first, n := k.targetFrom, k.targetTo-k.targetFrom
+		kernel.LinearWeightGrad(g.Head, p.back.dlogits[first*c.Vocab:], h.normed[first*d:], c.Vocab, d, n, from, to, true, scratch)
+		if part == 0 {
+			kernel.RMSNormGainGrad(g.FinalNorm, k.back.headNormed, h.in[first*d:], h.inverse[first:], n, d)
+		}
 	}
 }
 
-func (p *Pass) expertsWeightsGrad(k *worker, part, layer int) {
-	c, b, s, g := &p.config, &p.back, &p.layers[layer], p.back.grad.Layer(layer)
-	d, f := c.DModel, c.DFF
+func (p *Pass) expertsWeightsGrad(part, layer int) {
+	c, g := &p.config, p.back.grad.Layer(layer)
+	d, f, scratch := c.DModel, c.DFF, &p.workers[part].scratch
 	gateUpFrom, gateUpTo := p.part(part, 2*f)
 	downFrom, downTo := p.part(part, d)
 	for e := range c.FFNs() {
-		// One expert's rows lie in as many runs as there are workers; in their
+		// One expert's rows lie in as many runs as the round has blocks; in their
 		// order they are the tokens in order, so this is one sum.
 		for i := range p.workers {
-			from, to := p.expertRows(s, i, e)
-			if from == to {
+			k := &p.workers[i]
+			x, y := p.visits(k, layer, e)
+			if x == y {
 				continue
 			}
-			kernel.LinearWeightGrad(g.W13[e], b.gateUp[from*2*f:to*2*f], s.expertIn.dense[from*d:to*d], 2*f, d, to-from, gateUpFrom, gateUpTo, true, &k.scratch)
-			kernel.LinearWeightGrad(g.W2[e], b.expertOut[from*d:to*d], s.activated.dense[from*f:to*f], d, f, to-from, downFrom, downTo, true, &k.scratch)
+			s, first, _ := p.place(k, layer)
+			first = first*max(c.TopK, 1) + x
+			kernel.LinearWeightGrad(g.W13[e], k.back.gateUp[x*2*f:], s.expertIn.dense[first*d:], 2*f, d, y-x, gateUpFrom, gateUpTo, true, scratch)
+			kernel.LinearWeightGrad(g.W2[e], k.back.expertOut[x*d:], s.activated.dense[first*f:], d, f, y-x, downFrom, downTo, true, scratch)
 		}
 	}
-	if !c.Dense() {
-		from, to := p.part(part, c.Experts)
-		kernel.LinearWeightGrad(g.Router, b.logits, s.normed, c.Experts, d, p.rows, from, to, true, &k.scratch)
-	}
-	if part == 0 {
-		kernel.RMSNormGainGrad(g.PostNorm, b.normed, s.middle, s.postInverse, p.rows, d)
+	from, to := p.part(part, c.Experts)
+	for i := range p.workers {
+		k := &p.workers[i]
+		s, first, end := p.place(k, layer)
+		if !c.Dense() {
+			kernel.LinearWeightGrad(g.Router, k.back.logits, s.normed[first*d:], c.Experts, d, end-first, from, to, true, scratch)
+		}
+		if part == 0 {
+			kernel.RMSNormGainGrad(g.PostNorm, k.back.normed, p.between(k, layer), s.postInverse[first:], end-first, d)
+		}
 	}
 }
 
-// expertRows returns the rows of the expert buffers where worker i put the
-// tokens of an expert.
-func (p *Pass) expertRows(s *layerState, i, expert int) (from, to int) {
-	k := &p.workers[i]
-	if p.config.Dense() {
-		return k.rowFrom, k.rowTo
-	}
-	if k.rowFrom == k.rowTo {
+// visits returns the rows of a block's expert buffers that hold an expert's tokens.
+func (p *Pass) visits(k *worker, layer, expert int) (from, to int) {
+	switch {
+	case k.rowFrom == k.rowTo:
 		return 0, 0
+	case p.config.Dense():
+		return 0, p.visitorCount(k, layer)
 	}
-	from, to = s.dispatch[i].Span(expert)
-	return k.rowFrom*p.config.TopK + from, k.rowFrom*p.config.TopK + to
+	return p.plan(k, layer).Span(expert)
 }
 
-func (p *Pass) attentionWeightsGrad(k *worker, part, layer int) {
-	c, b, s, g := &p.config, &p.back, &p.layers[layer], p.back.grad.Layer(layer)
-	d, width := c.DModel, c.DModel+2*c.KVDim()
-	from, to := p.part(part, width)
-	kernel.LinearWeightGrad(g.QKV, b.qkv, s.attentionIn.dense, width, d, p.rows, from, to, true, &k.scratch)
-	from, to = p.part(part, d)
-	kernel.LinearWeightGrad(g.O, b.projection, s.mixed.dense, d, d, p.rows, from, to, true, &k.scratch)
-	if part == 0 {
-		kernel.RMSNormGainGrad(g.InputNorm, b.normed, p.entering(layer), s.inverse, p.rows, d)
+func (p *Pass) attentionWeightsGrad(part, layer int) {
+	c, g := &p.config, p.back.grad.Layer(layer)
+	d, width, scratch := c.DModel, c.DModel+2*c.KVDim(), &p.workers[part].scratch
+	for i := range p.workers {
+		k := &p.workers[i]
+		s, first, end := p.place(k, layer)
+		from, to := p.part(part, width)
+		kernel.LinearWeightGrad(g.QKV, k.back.qkv, s.attentionIn.dense[first*d:], width, d, end-first, from, to, true, scratch)
+		from, to = p.part(part, d)
+		kernel.LinearWeightGrad(g.O, k.back.projection, s.mixed.dense[first*d:], d, d, end-first, from, to, true, scratch)
+		if part == 0 {
+			kernel.RMSNormGainGrad(g.InputNorm, k.back.attended, p.entering(k, layer), s.inverse[first:], end-first, d)
+		}
 	}
 }
 
+// embedGrad adds the gradient of the embeddings over the rows of the round.
 func (p *Pass) embedGrad(part int) {
-	d, g := p.config.DModel, p.back.grad
-	from, to := p.part(part, p.config.Vocab)
-	kernel.EmbedGrad(g.Embed, p.back.stream, p.pack.Tokens, d, from, to)
+	c, g := &p.config, p.back.grad
+	first, end := p.workers[0].rowFrom, p.workers[len(p.workers)-1].rowTo
+	stream := p.back.stream[first*c.DModel:]
+	from, to := p.part(part, c.Vocab)
+	kernel.EmbedGrad(g.Embed, stream, p.pack.Tokens[first:end], c.DModel, from, to)
 	if g.PositionEmbed != nil {
-		from, to = p.part(part, p.config.Context)
-		kernel.EmbedGrad(g.PositionEmbed, p.back.stream, p.pack.Positions, d, from, to)
+		from, to = p.part(part, c.Context)
+		kernel.EmbedGrad(g.PositionEmbed, stream, p.pack.Positions[first:end], c.DModel, from, to)
 	}
 }

@@ -6,51 +6,138 @@ type span struct {
 	rowFrom, rowTo, seqFrom, seqTo, targetFrom, targetTo int
 }
 
-// blockRows is about how many rows go through all layers together when nothing
-// is saved: their activations then stay in the second-level cache. Rows never
-// mix, so it changes no bit.
+// blockRows is about how many rows go through all layers together: their
+// activations then stay in the second-level cache. Rows never mix, so it
+// changes no bit.
 const blockRows = 256
 
-// forward takes a worker's rows through the whole pass, a block of sequences at
-// a time. Saved activations are wanted as a whole, and a cache is read by every
-// row anyway: those passes are one block.
-func (p *Pass) forward(k *worker, part int) {
-	whole := k.span
-	for k.seqTo = whole.seqFrom; k.seqTo < whole.seqTo; {
-		p.nextBlock(k, &whole)
-		p.embedForward(k)
-		for l := range p.config.Layers {
-			p.attentionForward(k, l)
-			p.expertsForward(k, part, l)
-		}
-		p.headForward(k)
+// cut divides the pack into blocks of whole sequences. A pass that reads a
+// cache is as many blocks as there are workers, so that a worker meets the same
+// part of the cache again.
+func (p *Pass) cut() {
+	p.blocks = p.blocks[:0]
+	n, workers := p.pack.Sequences(), len(p.workers)
+	count := workers
+	if p.options.Cache == nil {
+		count = workers * max(1, (p.rows+workers*blockRows-1)/(workers*blockRows))
 	}
-	k.span = whole
-	if f := p.options.Follow; f != nil && whole.seqFrom < whole.seqTo {
-		f.Follow(part, whole.seqFrom, whole.seqTo, whole.targetFrom)
+	var b span
+	for sequence := range n {
+		b.seqTo, b.rowTo = sequence+1, p.pack.Offsets[sequence+1]
+		// A block ends where the next sequence would lead past its share of
+		// the rows that are left.
+		left := max(count-len(p.blocks), 1)
+		goal := b.rowFrom + (p.rows-b.rowFrom+left-1)/left
+		if sequence+1 < n && p.pack.Offsets[sequence+2] <= goal {
+			continue
+		}
+		p.blocks = append(p.blocks, p.withTargets(b))
+		b = span{seqFrom: b.seqTo, rowFrom: b.rowTo, targetFrom: p.blocks[len(p.blocks)-1].targetTo}
 	}
 }
 
-// nextBlock moves the worker's span to the sequences after it: as many as fill
-// a block, and one at least.
-func (p *Pass) nextBlock(k *worker, whole *span) {
-	if p.options.Save || p.options.Cache != nil {
-		k.span = *whole
-		return
-	}
-	if k.seqTo == whole.seqFrom {
-		k.rowTo, k.targetTo = whole.rowFrom, whole.targetFrom
-	}
-	k.seqFrom, k.rowFrom, k.targetFrom = k.seqTo, k.rowTo, k.targetTo
-	for k.seqTo < whole.seqTo && (k.seqTo == k.seqFrom || p.pack.Offsets[k.seqTo+1]-k.rowFrom <= blockRows) {
-		k.seqTo++
-	}
-	k.rowTo = p.pack.Offsets[k.seqTo]
+// withTargets ends a block's targets where its rows end.
+func (p *Pass) withTargets(b span) span {
 	if p.pack.Targets == nil {
-		k.targetTo = k.rowTo
+		b.targetTo = b.rowTo
+		return b
+	}
+	for b.targetTo = b.targetFrom; b.targetTo < p.targets && int(p.pack.Targets[b.targetTo]) < b.rowTo; {
+		b.targetTo++
+	}
+	return b
+}
+
+// largest returns the rows of the largest block and of the longest sequence.
+func (p *Pass) largest() (rows, longest int) {
+	for _, b := range p.blocks {
+		rows = max(rows, b.rowTo-b.rowFrom)
+	}
+	for s := range p.pack.Sequences() {
+		longest = max(longest, p.pack.Offsets[s+1]-p.pack.Offsets[s])
+	}
+	return rows, longest
+}
+
+// forward takes blocks through the whole queue: the worker's own first, then
+// those that nobody has begun.
+func (p *Pass) forward(k *worker, part int) {
+	for i := part; i < len(p.blocks); i = int(p.next.Add(1)) - 1 {
+		k.span, k.index = p.blocks[i], i
+		for _, c := range p.queue {
+			p.forwardStage(k, c)
+		}
+		if f := p.options.Follow; f != nil {
+			f.Follow(part, k.seqFrom, k.seqTo, k.targetFrom)
+		}
+	}
+}
+
+func (p *Pass) forwardStage(k *worker, c call) {
+	if k.rowFrom == k.rowTo {
 		return
 	}
-	for k.targetTo < whole.targetTo && int(p.pack.Targets[k.targetTo]) < k.rowTo {
-		k.targetTo++
+	switch c.stage {
+	case stageEmbed:
+		p.embedForward(k)
+	case stageAttention:
+		p.attentionForward(k, c.layer)
+	case stageExperts:
+		p.expertsForward(k, c.layer)
+	case stageHead:
+		p.headForward(k)
+	}
+}
+
+// backward goes back through the queue in rounds: each worker has a block, the
+// blocks of a round are neighbours, and the rounds go through the pack in
+// order. In each phase the workers first add the gradients of the parameters
+// that they own, over all blocks of the round, for the stage before, then take
+// the gradient of their own block one stage further. So a parameter's gradient
+// is one sum over the rows of the pack in order, and what one phase wrote the
+// next finds in cache.
+func (p *Pass) backward() {
+	for first := 0; first < len(p.blocks); first += len(p.workers) {
+		for i := range p.workers {
+			k := &p.workers[i]
+			k.index = first + i
+			if k.index < len(p.blocks) {
+				k.span = p.blocks[k.index]
+			} else {
+				k.span = span{rowFrom: p.rows, rowTo: p.rows, targetFrom: p.targets, targetTo: p.targets}
+			}
+		}
+		before := call{}
+		for _, now := range p.queue {
+			p.run.start(before, now)
+			before = now
+		}
+	}
+}
+
+// backwardStage takes the gradient of a worker's block through one stage.
+func (p *Pass) backwardStage(k *worker, c call) {
+	if k.rowFrom == k.rowTo {
+		return
+	}
+	switch c.stage {
+	case stageHeadGrad:
+		p.headGrad(k)
+	case stageExpertsGrad:
+		p.expertsGrad(k, c.layer)
+	case stageAttentionGrad:
+		p.attentionGrad(k, c.layer)
+	}
+}
+
+// backwardWeights adds a worker's share of the parameters' gradients of a stage.
+func (p *Pass) backwardWeights(part int, c call) {
+	switch c.stage {
+	case stageHeadGrad:
+		p.headWeightsGrad(part)
+	case stageExpertsGrad:
+		p.expertsWeightsGrad(part, c.layer)
+	case stageAttentionGrad:
+		p.attentionWeightsGrad(part, c.layer)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func (p *Pass) embedForward(k *worker) {
 	d := p.config.DModel
 	tokens := p.pack.Tokens[k.rowFrom:k.rowTo]
-	x := p.embed[k.rowFrom*d : k.rowTo*d]
+	x := p.entering(k, 0)
 	kernel.Embed(x, p.weights.embed, tokens, d)
 	if p.weights.positions == nil {
 		return
@@ -24,48 +24,48 @@ func (p *Pass) embedForward(k *worker) {
 	round(p.num.activations, x)
 }
 
-// attentionForward computes middle = x + O·attention(norm(x)) for a worker's rows.
+// attentionForward computes middle = x + O·attention(norm(x)) for a block.
 func (p *Pass) attentionForward(k *worker, layer int) {
-	c, s, w := &p.config, p.state(layer), &p.weights.layers[layer]
-	from, to, d := k.rowFrom, k.rowTo, c.DModel
-	rows := to - from
-	if rows == 0 {
-		return
-	}
-	x := p.entering(layer)[from*d : to*d]
-	in := s.attentionIn.dense[from*d : to*d]
-	kernel.RMSNorm(in, s.inverse[from:to], x, w.inputNorm, rows, d, float32(c.NormEps), p.num.norm)
-	p.store(&s.attentionIn, from, to, d)
+	d := p.config.DModel
+	s, from, to := p.place(k, layer)
+	p.attentionInside(k, layer, s, from, to)
+	out := k.projected[:(to-from)*d]
+	values, scales := s.mixed.rows(from, to, d, p.num.inputs)
+	kernel.Linear(out, values, scales, &p.weights.layers[layer].output, to-from, p.num.rowParallel, &k.scratch)
+	p.addResidual(p.between(k, layer), p.entering(k, layer), out)
+}
 
+// attentionInside computes what the output projection reads.
+func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int) {
+	c, w := &p.config, &p.weights.layers[layer]
+	d, rows := c.DModel, to-from
+	in := s.attentionIn.dense[from*d : to*d]
+	kernel.RMSNorm(in, s.inverse[from:to], p.entering(k, layer), w.inputNorm, rows, d, float32(c.NormEps), p.num.norm)
+	p.store(&s.attentionIn, from, to, d)
 	values, scales := s.attentionIn.rows(from, to, d, p.num.inputs)
 	kernel.Linear(k.qkv, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
-	p.splitHeads(k, s)
-	p.attend(k, layer, s)
+	p.splitHeads(k, s, from, to)
+	p.attend(k, layer, s, from)
 	p.store(&s.mixed, from, to, d)
-
-	out := k.projected[:rows*d]
-	values, scales = s.mixed.rows(from, to, d, p.num.inputs)
-	kernel.Linear(out, values, scales, &w.output, rows, p.num.rowParallel, &k.scratch)
-	p.addResidual(s.middle[from*d:to*d], x, out)
 }
 
 // splitHeads parts the fused projection into queries, keys and values, turns
 // queries and keys by their positions, and brings keys and values to the
 // cache's format, per token and head.
-func (p *Pass) splitHeads(k *worker, s *layerState) {
+func (p *Pass) splitHeads(k *worker, s *layerState, from, to int) {
 	c := &p.config
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
-	for r := k.rowFrom; r < k.rowTo; r++ {
-		row := k.qkv[(r-k.rowFrom)*(d+2*kv):][:d+2*kv]
+	for r := from; r < to; r++ {
+		row := k.qkv[(r-from)*(d+2*kv):][:d+2*kv]
 		copy(s.queries[r*d:(r+1)*d], row)
 		copy(s.keys[r*kv:(r+1)*kv], row[d:])
 		copy(s.values[r*kv:(r+1)*kv], row[d+kv:])
 	}
-	rows := k.rowTo - k.rowFrom
-	keys, values := s.keys[k.rowFrom*kv:k.rowTo*kv], s.values[k.rowFrom*kv:k.rowTo*kv]
+	rows := to - from
+	keys, values := s.keys[from*kv:to*kv], s.values[from*kv:to*kv]
 	if table := p.weights.rotary; table != nil {
 		positions := p.pack.Positions[k.rowFrom:k.rowTo]
-		kernel.Rotary(s.queries[k.rowFrom*d:k.rowTo*d], positions, rows, c.Heads, hd, table, p.num.activations)
+		kernel.Rotary(s.queries[from*d:to*d], positions, rows, c.Heads, hd, table, p.num.activations)
 		kernel.Rotary(keys, positions, rows, c.KVHeads, hd, table, p.num.activations)
 	}
 	if !p.num.plainCache {
@@ -74,12 +74,12 @@ func (p *Pass) splitHeads(k *worker, s *layerState) {
 	}
 }
 
-// attend stores the keys and values of a worker's rows and mixes, sequence by
-// sequence. A row sees the positions up to its own, whether they were computed
+// attend stores the keys and values of a block, whose rows begin at the given
+// one of s, and mixes, sequence by sequence. A row sees the positions up to its own, whether they were computed
 // in this pass or an earlier one, so prefill and decode run the same code on
 // the same numbers.
-func (p *Pass) attend(k *worker, layer int, s *layerState) {
-	c := &p.config
+func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
+	c, shift := &p.config, at-k.rowFrom
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
 	scale := float32(1 / math.Sqrt(float64(hd)))
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
@@ -89,15 +89,16 @@ func (p *Pass) attend(k *worker, layer int, s *layerState) {
 		}
 		keys, values, capacity := p.cacheOf(k, layer, sequence)
 		first := int(p.pack.Positions[from])
+		from, to = from+shift, to+shift // the rows in s
 		kernel.StoreKV(keys, values, s.keys[from*kv:to*kv], s.values[from*kv:to*kv], to-from, first, c.KVHeads, hd, capacity)
 		if p.options.Retention != nil {
-			p.attendKept(k, layer, from, to, s, keys, values, capacity, scale)
+			p.attendKept(k, layer, from, to, shift, s, keys, values, capacity, scale)
 		} else {
 			kernel.AttendRows(s.mixed.dense[from*d:to*d], s.lse[from*c.Heads:to*c.Heads], s.queries[from*d:to*d],
 				keys, values, to-from, c.Heads, c.KVHeads, hd, capacity, first+1, scale, p.num.attention, &k.scratch)
 		}
 		if p.options.Mass != nil {
-			p.addMass(sequence, layer, s, keys, capacity, scale)
+			p.addMass(sequence, layer, shift, s, keys, capacity, scale)
 		}
 	}
 }
@@ -114,59 +115,118 @@ func (p *Pass) cacheOf(k *worker, layer, sequence int) (keys, values []float32, 
 	return k.keys[:n], k.values[:n], capacity
 }
 
-// expertsForward computes out = middle + experts(norm(middle)) for a worker's rows.
-func (p *Pass) expertsForward(k *worker, part, layer int) {
-	c, s, w := &p.config, p.state(layer), &p.weights.layers[layer]
-	from, to, d := k.rowFrom, k.rowTo, c.DModel
-	rows := to - from
-	if rows == 0 {
+// expertsForward computes out = middle + experts(norm(middle)) for a block.
+func (p *Pass) expertsForward(k *worker, layer int) {
+	d := p.config.DModel
+	s, from, to := p.place(k, layer)
+	p.expertsInside(k, layer, s, from, to)
+	x, out := p.between(k, layer), p.leaving(k, layer)
+	p.combine(k, layer, s, from)
+	rows, all := p.visitors(k, layer)
+	if all {
+		p.addResidual(out, x, k.projected[:rows*d])
 		return
 	}
-	x, normed := s.middle[from*d:to*d], s.normed[from*d:to*d]
-	kernel.RMSNorm(normed, s.postInverse[from:to], x, w.postNorm, rows, d, float32(c.NormEps), p.num.norm)
+	copy(out, x)
+	for i, r := range k.wanted[:rows] {
+		row := out[int(r)*d:][:d]
+		p.addResidual(row, row, k.projected[i*d:][:d])
+	}
+}
+
+// visitorCount is how many rows of a block visit the experts of a layer: in the
+// last one only targets do, for nothing would read what became of the others.
+func (p *Pass) visitorCount(k *worker, layer int) int {
+	if layer < p.config.Layers-1 {
+		return k.rowTo - k.rowFrom
+	}
+	return k.targetTo - k.targetFrom
+}
+
+// visitors returns how many rows of its block visit the experts of a layer, and
+// whether all do; if not, wanted lists them.
+func (p *Pass) visitors(k *worker, layer int) (rows int, all bool) {
+	rows = p.visitorCount(k, layer)
+	if rows == k.rowTo-k.rowFrom {
+		return rows, true
+	}
+	for i, r := range p.pack.Targets[k.targetFrom:k.targetTo] {
+		k.wanted[i] = r - int32(k.rowFrom)
+	}
+	return rows, false
+}
+
+// expertsInside computes what the sum over a row's experts reads.
+func (p *Pass) expertsInside(k *worker, layer int, s *layerState, from, to int) {
+	c, w := &p.config, &p.weights.layers[layer]
+	d, normed := c.DModel, s.normed[from*c.DModel:to*c.DModel]
+	kernel.RMSNorm(normed, s.postInverse[from:to], p.between(k, layer), w.postNorm, to-from, d, float32(c.NormEps), p.num.norm)
+	first := from * max(c.TopK, 1)
+	rows, all := p.visitors(k, layer)
 	if c.Dense() {
-		copy(s.expertIn.dense[from*d:to*d], normed)
-		p.feedForward(k, s, w, 0, from, to)
-		p.addResidual(s.out[from*d:to*d], x, s.expertOut[from*d:to*d])
+		in := s.expertIn.dense[first*d:]
+		if all {
+			copy(in, normed)
+		} else {
+			for i, r := range k.wanted[:rows] {
+				copy(in[i*d:][:d], normed[int(r)*d:])
+			}
+		}
+		if rows > 0 {
+			p.feedForward(k, s, w, 0, first, first+rows)
+		}
 		return
 	}
-	p.route(k, layer, s, w)
-	plan := &s.dispatch[part]
-	plan.Plan(s.routes[from*c.TopK:to*c.TopK], rows, c.TopK, c.Experts)
-	first := from * c.TopK
+	p.route(k, layer, s, from, to)
+	plan := p.plan(k, layer)
+	p.planVisits(k, layer, plan, rows, all)
 	plan.Gather(s.expertIn.dense[first*d:], normed, d)
 	for e := range c.Experts {
-		a, b := plan.Span(e)
-		if a < b {
+		if a, b := plan.Span(e); a < b {
 			p.feedForward(k, s, w, e, first+a, first+b)
 		}
 	}
-	p.combine(k, s, part)
 }
 
-// route chooses the experts of a worker's rows, or takes the replayed ones,
-// and computes their gates from the current logits, or takes the recorded ones.
-func (p *Pass) route(k *worker, layer int, s *layerState, w *layerWeights) {
+// planVisits sorts the visitors of a layer by expert.
+func (p *Pass) planVisits(k *worker, layer int, plan *moe.Dispatch, rows int, all bool) {
+	c, top := &p.config, p.config.TopK
+	_, ids := p.routing(k, layer)
+	if all {
+		plan.Plan(ids, rows, top, c.Experts)
+		return
+	}
+	for i, r := range k.wanted[:rows] {
+		copy(k.ids[i*top:(i+1)*top], ids[int(r)*top:])
+	}
+	plan.Plan(k.ids[:rows*top], rows, top, c.Experts)
+	for i, row := range plan.Row {
+		plan.Row[i] = k.wanted[row]
+	}
+}
+
+// route chooses the experts of a block, or takes the replayed ones, and
+// computes their gates from the current logits, or takes the recorded ones.
+func (p *Pass) route(k *worker, layer int, s *layerState, from, to int) {
 	c := &p.config
-	from, to, d, top := k.rowFrom, k.rowTo, c.DModel, c.TopK
-	rows := to - from
-	logits := s.logits[from*c.Experts : to*c.Experts]
-	kernel.Linear(logits, s.normed[from*d:to*d], nil, &w.router, rows, p.num.router, &k.scratch)
-	routes, gates := s.routes[from*top:to*top], s.gates[from*top:to*top]
+	rows, d, top := to-from, c.DModel, c.TopK
+	logits, routes := p.routing(k, layer)
+	kernel.Linear(logits, s.normed[from*d:to*d], nil, &p.weights.layers[layer].router, rows, p.num.router, &k.scratch)
+	gates, bias := s.gates[from*top:to*top], p.weights.layers[layer].routerBias
 	if replay := p.options.Replay; replay == nil {
-		p.gate.Select(routes, gates, logits, w.routerBias, rows)
+		p.gate.Select(routes, gates, logits, bias, rows)
 	} else {
 		for r := range rows {
-			copy(routes[r*top:(r+1)*top], replay[((from+r)*c.Layers+layer)*top:])
+			copy(routes[r*top:(r+1)*top], replay[((k.rowFrom+r)*c.Layers+layer)*top:])
 		}
-		p.gate.Fill(routes, gates, logits, w.routerBias, rows)
+		p.gate.Fill(routes, gates, logits, bias, rows)
 	}
 	round(p.num.activations, gates)
 	if p.options.Gates != nil {
-		p.recallGates(k, layer, s)
+		p.recallGates(k, layer, gates, s.live[from*top:to*top])
 	}
 	for r := range rows {
-		at := ((from+r)*c.Layers + layer) * top
+		at := ((k.rowFrom+r)*c.Layers + layer) * top
 		copy(p.routes[at:], routes[r*top:(r+1)*top])
 		if p.options.KeepGates {
 			copy(p.gates[at:], gates[r*top:(r+1)*top])
@@ -174,20 +234,20 @@ func (p *Pass) route(k *worker, layer int, s *layerState, w *layerWeights) {
 	}
 }
 
-// recallGates puts the recorded gates of a worker's rows in the place of those
-// that the current logits give, which the backward pass still needs. Rows whose
-// experts were not recorded keep their own.
-func (p *Pass) recallGates(k *worker, layer int, s *layerState) {
+// recallGates puts the recorded gates of a block in the place of those that the
+// current logits give, which the backward pass still needs. Rows whose experts
+// were not recorded keep their own.
+func (p *Pass) recallGates(k *worker, layer int, gates, live []float32) {
 	c := &p.config
 	top := c.TopK
-	copy(s.live[k.rowFrom*top:k.rowTo*top], s.gates[k.rowFrom*top:k.rowTo*top])
-	for r := k.rowFrom; r < k.rowTo; r++ {
-		at := (r*c.Layers + layer) * top
+	copy(live, gates)
+	for r := range k.rowTo - k.rowFrom {
+		at := ((k.rowFrom+r)*c.Layers + layer) * top
 		if p.options.Replay[at] != moe.NoRoute {
-			copy(s.gates[r*top:(r+1)*top], p.options.Gates[at:at+top])
+			copy(gates[r*top:(r+1)*top], p.options.Gates[at:at+top])
 		}
 	}
-	round(p.num.activations, s.gates[k.rowFrom*top:k.rowTo*top])
+	round(p.num.activations, gates)
 }
 
 // feedForward runs one expert, W2·(silu(W1·x)·(W3·x)), over the rows from..to
@@ -208,29 +268,42 @@ func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, fr
 	kernel.Linear(s.expertOut[from*d:to*d], values, scales, &w.down[expert], rows, p.num.rowParallel, &k.scratch)
 }
 
-// combine sums the experts' outputs of each row, weighted by their gates, in
+// combine sums the experts' outputs of each visitor, weighted by their gates, in
 // the declared order, that of the ranks in fp32 unless the numerics say
-// otherwise, and adds the residual stream.
-func (p *Pass) combine(k *worker, s *layerState, part int) {
+// otherwise, and leaves them in projected.
+func (p *Pass) combine(k *worker, layer int, s *layerState, from int) {
 	c := &p.config
-	d, top, first := c.DModel, c.TopK, k.rowFrom*c.TopK
-	position := s.dispatch[part].Slot
-	for r := k.rowFrom; r < k.rowTo; r++ {
-		sum := k.projected[(r-k.rowFrom)*d:][:d]
+	d, top, first := c.DModel, c.TopK, from*max(c.TopK, 1)
+	rows, all := p.visitors(k, layer)
+	sums := k.projected[:rows*d]
+	if c.Dense() {
+		copy(sums, s.expertOut[first*d:])
+		return
+	}
+	position := p.plan(k, layer).Slot
+	_, routes := p.routing(k, layer)
+	for i := range rows {
+		r := p.visitor(k, i, all)
+		gates, sum := s.gates[(from+r)*top:][:top], sums[i*d:][:d]
 		if p.num.experts.Order != ByRank {
-			k.combiner.slots, k.combiner.out = position[(r-k.rowFrom)*top:][:top], s.expertOut[first*d:]
-			k.combiner.sum(sum, p.num.experts, c.Experts, s.routes[r*top:(r+1)*top], s.gates[r*top:(r+1)*top])
+			k.combiner.slots, k.combiner.out = position[i*top:][:top], s.expertOut[first*d:]
+			k.combiner.sum(sum, p.num.experts, c.Experts, routes[r*top:(r+1)*top], gates)
 			continue
 		}
 		clear(sum)
-		for rank := range top {
-			at := first + int(position[(r-k.rowFrom)*top+rank])
-			kernel.AddScaled(sum, s.expertOut[at*d:][:d], s.gates[r*top+rank])
+		for rank, at := range position[i*top : (i+1)*top] {
+			kernel.AddScaled(sum, s.expertOut[(first+int(at))*d:][:d], gates[rank])
 		}
 	}
-	rows := k.projected[:(k.rowTo-k.rowFrom)*d]
-	round(p.num.activations, rows)
-	p.addResidual(s.out[k.rowFrom*d:k.rowTo*d], s.middle[k.rowFrom*d:k.rowTo*d], rows)
+	round(p.num.activations, sums)
+}
+
+// visitor is the row of a block that stands at place i among its visitors.
+func (p *Pass) visitor(k *worker, i int, all bool) int {
+	if all {
+		return i
+	}
+	return int(k.wanted[i])
 }
 
 // addResidual writes round(x + y).
@@ -239,16 +312,16 @@ func (p *Pass) addResidual(dst, x, y []float32) {
 	round(p.num.activations, dst)
 }
 
-// headForward computes the logits of a worker's target rows.
+// headForward computes the logits of a block's target rows.
 func (p *Pass) headForward(k *worker) {
 	c, h := &p.config, &p.head
 	from, to, d := k.targetFrom, k.targetTo, c.DModel
 	if from == to {
 		return
 	}
-	stream := p.entering(c.Layers)
+	stream := p.leaving(k, c.Layers-1)
 	for i := from; i < to; i++ {
-		row := p.targetRow(i)
+		row := p.targetRow(i) - k.rowFrom
 		copy(h.in[i*d:(i+1)*d], stream[row*d:(row+1)*d])
 	}
 	kernel.RMSNorm(h.normed[from*d:to*d], h.inverse[from:to], h.in[from*d:to*d], p.weights.finalNorm,

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"driftlab/engine/kernel"
 	"driftlab/model"
@@ -10,8 +11,12 @@ import (
 
 // Options are what a caller may ask of one pass.
 type Options struct {
-	// Save keeps the activations of every layer for the backward pass.
+	// Save keeps what the backward pass reads.
 	Save bool
+	// Recompute makes Save keep the residual stream and the routers' logits
+	// alone; the backward pass computes the insides of each layer again, block by
+	// block. The same bits, for more time and a fraction of the memory.
+	Recompute bool
 	// Replay holds expert ids in the order [row][layer][rank], to be used in
 	// place of the router's choice, moe.NoRoute where none was recorded; nil
 	// lets the router choose everywhere. The gates are computed from the
@@ -72,61 +77,19 @@ type Pass struct {
 	rows    int
 	targets int
 
-	layers []layerState
-	embed  []float32 // [rows, d] the residual stream entering layer 0
-	routes []uint8   // [rows][layer][rank] experts visited
-	gates  []float32 // [rows][layer][rank] and their gates, if they are kept
-	head   headState
-	back   backState
-	run    runner
-}
+	// blocks are the pack's, and next is the first forward one nobody has begun.
+	blocks []span
+	next   atomic.Int64
+	queue  []call
 
-// worker is what one worker owns.
-type worker struct {
-	scratch  kernel.Scratch
-	combiner combiner
-	// span is what it computes of the pass.
-	span
-	keys, values []float32 // one sequence's in the cache's layout, when the pass has no cache
-	projected    []float32 // output of a row-parallel projection
-	qkv          []float32 // output of the fused projection, one row after the other
-	// keys and values that one row still holds, under a retention
-	keptKeys, keptValues []float32
-}
-
-// layerState is what one layer computed. Rows are the pack's, in order, except
-// in the expert buffers, whose rows are (token, rank) pairs sorted by expert
-// within each worker's share.
-type layerState struct {
-	attentionIn quantized // normed input of the attention, as the projections read it
-	inverse     []float32 // [rows] 1/rms of the attention norm
-	queries     []float32 // [rows, d], rotated
-	keys        []float32 // [rows, kvHeads*headDim], rotated, as the cache holds them
-	values      []float32 // [rows, kvHeads*headDim], as the cache holds them
-	lse         []float32 // [rows, heads]
-	mixed       quantized // attention output before the output projection
-	middle      []float32 // [rows, d] residual stream between attention and experts
-
-	normed      []float32 // [rows, d] the second norm's output
-	postInverse []float32
-	logits      []float32 // [rows, experts] router logits
-	routes      []uint8   // [rows, topK]
-	gates       []float32 // [rows, topK]
-	live        []float32 // [rows, topK] the gates of the current logits where others are replayed
-	dispatch    []moe.Dispatch
-	expertIn    quantized // [rows*topK, d]
-	gateUp      []float32 // [rows*topK, 2*dff]
-	activated   quantized // [rows*topK, dff]
-	expertOut   []float32 // [rows*topK, d]
-	out         []float32 // [rows, d] residual stream leaving
-}
-
-// headState is what the head computed for the target rows.
-type headState struct {
-	in      []float32 // [targets, d] gathered residual stream
-	normed  []float32 // [targets, d]
-	inverse []float32
-	logits  []float32 // [targets, vocab]
+	embed   []float32     // [rows, d] the residual stream entering layer 0, if it is saved
+	streams []layerStream // by layer, if they are saved
+	layers  []layerState  // by layer, if they are saved and not computed again
+	routes  []uint8       // [rows][layer][rank] experts visited
+	gates   []float32     // [rows][layer][rank] and their gates, if they are kept
+	head    headState
+	back    backState
+	run     runner
 }
 
 // NewPass returns a pass for models of that shape, spread over that many
@@ -168,122 +131,19 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 		batchRows = p.rows
 	}
 	p.num = w.Numerics.sites(batchRows)
-	p.share()
+	p.queue = p.queue[:0]
+	p.cut()
 	p.grow()
 }
 
-// Reserve makes room for packs of so many rows whose layers are saved, and
-// leaves the buffers of the residual stream and its gradient that long until
-// the next Begin. As long as no pack is larger they stay in place, so views of
-// them stay valid.
+// Reserve makes room for packs of so many rows that are saved, and leaves the
+// buffers of the residual stream and its gradient that long until the next
+// Begin. As long as no pack is larger they stay in place, so views of them stay
+// valid.
 func (p *Pass) Reserve(rows int) {
-	p.rows, p.targets, p.options = rows, 0, Options{Save: true}
-	for i := range p.workers {
-		// Their shares are those of the last pack, which may have changed since.
-		k := &p.workers[i]
-		k.rowFrom, k.rowTo, k.seqFrom, k.seqTo = 0, 0, 0, 0
-	}
-	p.grow()
-	p.growBack()
-}
-
-// share splits the pack's sequences among the workers, contiguous and about
-// equal in rows.
-func (p *Pass) share() {
-	sequence, target := 0, 0
-	for i := range p.workers {
-		k := &p.workers[i]
-		k.seqFrom, k.rowFrom, k.targetFrom = sequence, p.pack.Offsets[sequence], target
-		goal := p.rows * (i + 1) / len(p.workers)
-		for sequence < p.pack.Sequences() && p.pack.Offsets[sequence+1] <= goal {
-			sequence++
-		}
-		if i == len(p.workers)-1 {
-			sequence = p.pack.Sequences()
-		}
-		k.seqTo, k.rowTo = sequence, p.pack.Offsets[sequence]
-		if p.pack.Targets == nil {
-			target = k.rowTo
-		} else {
-			for target < p.targets && int(p.pack.Targets[target]) < k.rowTo {
-				target++
-			}
-		}
-		k.targetTo = target
-	}
-}
-
-// grow makes room for the pack.
-func (p *Pass) grow() {
-	c, n := p.config, p.rows
-	slots := n * max(c.TopK, 1)
-	states := 1
-	if p.options.Save {
-		states = c.Layers
-	}
-	for len(p.layers) < states {
-		p.layers = append(p.layers, layerState{dispatch: make([]moe.Dispatch, len(p.workers))})
-	}
-	p.embed = grown(p.embed, n*c.DModel)
-	p.routes = grown(p.routes, n*c.Layers*c.TopK)
-	if p.options.KeepGates {
-		p.gates = grown(p.gates, n*c.Layers*c.TopK)
-	}
-	for l := range p.layers[:states] {
-		s := &p.layers[l]
-		inputs := p.num.inputs
-		s.attentionIn.grow(n, c.DModel, inputs)
-		s.mixed.grow(n, c.DModel, inputs)
-		s.expertIn.grow(slots, c.DModel, inputs)
-		s.activated.grow(slots, c.DFF, inputs)
-		s.inverse, s.postInverse = grown(s.inverse, n), grown(s.postInverse, n)
-		s.queries, s.keys, s.values = grown(s.queries, n*c.DModel), grown(s.keys, n*c.KVDim()), grown(s.values, n*c.KVDim())
-		s.lse = grown(s.lse, n*c.Heads)
-		s.middle, s.normed, s.out = grown(s.middle, n*c.DModel), grown(s.normed, n*c.DModel), grown(s.out, n*c.DModel)
-		s.logits = grown(s.logits, n*c.Experts)
-		s.routes, s.gates = grown(s.routes, n*c.TopK), grown(s.gates, n*c.TopK)
-		if p.options.Gates != nil {
-			s.live = grown(s.live, n*c.TopK)
-		}
-		s.gateUp = grown(s.gateUp, slots*2*c.DFF)
-		s.expertOut = grown(s.expertOut, slots*c.DModel)
-	}
-	h := &p.head
-	h.in, h.normed = grown(h.in, p.targets*c.DModel), grown(h.normed, p.targets*c.DModel)
-	h.inverse = grown(h.inverse, p.targets)
-	h.logits = grown(h.logits, p.targets*c.Vocab)
-	for i := range p.workers {
-		k := &p.workers[i]
-		k.qkv = grown(k.qkv, (k.rowTo-k.rowFrom)*(c.DModel+2*c.KVDim()))
-		k.projected = grown(k.projected, max(k.rowTo-k.rowFrom, 1)*c.DModel)
-		if p.options.Cache == nil {
-			longest := 0
-			for s := k.seqFrom; s < k.seqTo; s++ {
-				longest = max(longest, p.pack.Offsets[s+1]-p.pack.Offsets[s])
-			}
-			k.keys = grown(k.keys, c.KVDim()*roundUp16(longest))
-			k.values = grown(k.values, c.KVDim()*roundUp16(longest))
-		}
-	}
-}
-
-// state returns the buffers of a layer: its own when they are saved, the one
-// shared set when not.
-func (p *Pass) state(layer int) *layerState {
-	if p.options.Save {
-		return &p.layers[layer]
-	}
-	return &p.layers[0]
-}
-
-// entering returns the residual stream that enters a layer. Without saved
-// layers its buffer is the one the layer then overwrites: attention reads the
-// stream before the experts write it.
-func (p *Pass) entering(layer int) []float32 {
-	if layer == 0 {
-		return p.embed
-	}
-	return p.state(layer - 1).out
+	p.rows = rows
+	p.growStreams()
+	p.back.stream = grown(p.back.stream, rows*p.config.DModel)
 }
 
 // Logits returns the logits of the target rows, [targets, vocab], valid until
@@ -307,34 +167,49 @@ func (p *Pass) Gates() []float32 {
 	return p.gates
 }
 
-// Forward runs the whole pass. Each worker takes its rows through every layer
-// without waiting for the others.
-func (p *Pass) Forward() { p.run.start(stageForward, 0) }
+// Forward runs the whole pass.
+func (p *Pass) Forward() {
+	p.ForwardEmbed()
+	for l := range p.config.Layers {
+		p.ForwardAttention(l)
+		p.ForwardExperts(l)
+	}
+	p.ForwardHead()
+}
 
-// The stages of the forward pass, for callers that interleave them with
-// something else: the learner's graph has one operation for each.
+// The stages of the forward pass, for callers that name them one by one: the
+// learner's graph has one operation for each. A stage waits in a queue until
+// ForwardHead, the last, runs them all, block by block: what one stage writes
+// the next then finds in cache.
 
 // ForwardEmbed fills the residual stream from tokens and positions.
-func (p *Pass) ForwardEmbed() { p.run.start(stageEmbed, 0) }
+func (p *Pass) ForwardEmbed() { p.queue = append(p.queue[:0], call{stage: stageEmbed}) }
 
 // ForwardAttention runs the attention block of a layer.
-func (p *Pass) ForwardAttention(layer int) { p.run.start(stageAttention, layer) }
+func (p *Pass) ForwardAttention(layer int) { p.queue = append(p.queue, call{stageAttention, layer}) }
 
 // ForwardExperts runs the feed-forward block of a layer.
-func (p *Pass) ForwardExperts(layer int) { p.run.start(stageExperts, layer) }
+func (p *Pass) ForwardExperts(layer int) { p.queue = append(p.queue, call{stageExperts, layer}) }
 
-// ForwardHead computes the logits of the target rows.
-func (p *Pass) ForwardHead() { p.run.start(stageHead, 0) }
+// ForwardHead computes the logits of the target rows, after every stage before.
+func (p *Pass) ForwardHead() {
+	p.queue = append(p.queue, call{stage: stageHead})
+	p.next.Store(int64(len(p.workers)))
+	p.run.start(call{}, call{stage: stageForward})
+	p.queue = p.queue[:0]
+}
 
-// Embedded is the residual stream entering layer 0, [rows, d].
+// Embedded is the residual stream entering layer 0, [rows, d]. The pass must
+// have been saved.
 func (p *Pass) Embedded() []float32 { return p.embed[:p.rows*p.config.DModel] }
 
 // Middle is the residual stream of a layer between attention and experts,
-// [rows, d]. The pass must have saved its layers.
+// [rows, d]. The pass must have been saved.
 func (p *Pass) Middle(layer int) []float32 {
-	return p.layers[layer].middle[:p.rows*p.config.DModel]
+	return p.streams[layer].middle[:p.rows*p.config.DModel]
 }
 
-// Out is the residual stream leaving a layer, [rows, d]. The pass must have
-// saved its layers.
-func (p *Pass) Out(layer int) []float32 { return p.layers[layer].out[:p.rows*p.config.DModel] }
+// Out is the residual stream leaving a layer, [rows, d]. The pass must have been
+// saved. Rows that are no targets do not visit the experts of the last layer,
+// since nothing would read the result: theirs is the stream before them.
+func (p *Pass) Out(layer int) []float32 { return p.streams[layer].out[:p.rows*p.config.DModel] }

@@ -55,16 +55,17 @@ func count(plane []uint64) int {
 	return n
 }
 
-// attendKept is attend for the rows from..to of one sequence under a retention:
-// runs of rows that hold everything at once, any other row by itself.
-func (p *Pass) attendKept(k *worker, layer, from, to int, s *layerState, keys, values []float32, capacity int, scale float32) {
+// attendKept is attend for the rows from..to of s, one sequence's, under a
+// retention: runs of rows that hold everything at once, any other row by itself.
+// In the pack, the rows stand by the shift before those of s.
+func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, keys, values []float32, capacity int, scale float32) {
 	c, r := &p.config, p.options.Retention
 	d, hd := c.DModel, c.HeadDim()
 	for from < to {
-		held := count(r.plane(from, layer, 0, c.KVHeads))
-		run, n := from+1, int(p.pack.Positions[from])+1
+		held := count(r.plane(from-shift, layer, 0, c.KVHeads))
+		run, n := from+1, int(p.pack.Positions[from-shift])+1
 		if held == n {
-			for run < to && count(r.plane(run, layer, 0, c.KVHeads)) == int(p.pack.Positions[run])+1 {
+			for run < to && count(r.plane(run-shift, layer, 0, c.KVHeads)) == int(p.pack.Positions[run-shift])+1 {
 				run++
 			}
 			kernel.AttendRows(s.mixed.dense[from*d:run*d], s.lse[from*c.Heads:run*c.Heads], s.queries[from*d:run*d],
@@ -73,9 +74,9 @@ func (p *Pass) attendKept(k *worker, layer, from, to int, s *layerState, keys, v
 			room := roundUp16(held)
 			k.keptKeys, k.keptValues = grown(k.keptKeys, c.KVDim()*room), grown(k.keptValues, c.KVDim()*room)
 			for h := range c.KVHeads {
-				plane := r.plane(from, layer, h, c.KVHeads)
+				plane := r.plane(from-shift, layer, h, c.KVHeads)
 				if count(plane) != held || plane[(n-1)/64]>>((n-1)%64) != 1 {
-					panic(fmt.Sprintf("engine: retention of row %d, layer %d, key head %d: %x at position %d", from, layer, h, plane, n-1))
+					panic(fmt.Sprintf("engine: retention of row %d, layer %d, key head %d: %x at position %d", from-shift, layer, h, plane, n-1))
 				}
 				compact(k.keptKeys[h*hd*room:], k.keptValues[h*hd*room:], keys[h*hd*capacity:], values[h*hd*capacity:], plane, hd)
 			}
@@ -144,16 +145,17 @@ func (m *Mass) Of(slot, layer, head int) []float32 {
 	return m.sums[((slot*m.layers+layer)*m.kvHeads+head)*m.capacity:][:m.capacity]
 }
 
-// addMass adds the attention weights of a sequence's rows to the sums. They are
+// addMass adds the attention weights of a sequence's rows, which in s stand by
+// the shift after those of the pack, to the sums. They are
 // computed again from the queries and keys that attention read, in float32 and
 // unfused, and from its log-sum-exp: exp(q·k·scale - lse). It ranks positions
 // and enters no log-prob, so the scores' own format is left out.
-func (p *Pass) addMass(sequence, layer int, s *layerState, keys []float32, capacity int, scale float32) {
+func (p *Pass) addMass(sequence, layer, shift int, s *layerState, keys []float32, capacity int, scale float32) {
 	c, m := &p.config, p.options.Mass
 	hd, group := c.HeadDim(), c.Heads/c.KVHeads
 	for row := p.pack.Offsets[sequence]; row < p.pack.Offsets[sequence+1]; row++ {
 		for h := range c.Heads {
-			q, lse := s.queries[row*c.DModel+h*hd:][:hd], s.lse[row*c.Heads+h]
+			q, lse := s.queries[(row+shift)*c.DModel+h*hd:][:hd], s.lse[(row+shift)*c.Heads+h]
 			sums := m.Of(p.options.Slots[sequence], layer, h/group)
 			head := keys[h/group*hd*capacity:]
 			each := func(position int) {

@@ -23,7 +23,7 @@ type Job interface {
 type Team struct {
 	workers int
 	helpers []helper
-	spins   int // how often to look before sleeping
+	patience
 	job     Job
 	parts   int
 	first   []atomic.Bool // part i, for i below the number of workers, is taken
@@ -39,28 +39,46 @@ type Team struct {
 
 // helper is one worker beside the caller of Run.
 type helper struct {
+	patience
 	asleep atomic.Bool // waits for a word on wake
 	wake   chan struct{}
-	_      [48]byte // its own cache line
+	_      [64]byte // the next one's is another cache line
 }
 
 // failure is a panic that a worker caught.
 type failure struct{ value any }
 
-// spins takes one or two tenths of a millisecond: longer than what happens between two
-// passes of a decode, and no more than a sleeping core of a virtual machine needs to wake.
-const spins = 400000
+// patience is how often a worker looks for a change before it sleeps. Looking
+// in vain, as where other programs need the cores, halves it.
+type patience struct{ now, most int }
+
+// mostSpins take one or two tenths of a millisecond: longer than what happens
+// between two passes of a decode, and about what a sleeping core of a virtual
+// machine needs to wake.
+const (
+	mostSpins  = 400000
+	leastSpins = mostSpins / 256
+)
+
+// learn takes up whether looking was of use.
+func (p *patience) learn(ofUse bool) {
+	if ofUse {
+		p.now = min(2*p.now, p.most)
+	} else {
+		p.now = max(p.now/2, min(leastSpins, p.most))
+	}
+}
 
 // NewTeam starts workers-1 goroutines that wait for work; workers below 2 start
 // none. Close ends them.
 func NewTeam(workers int) *Team {
 	workers = max(workers, 1)
 	t := &Team{workers: workers, helpers: make([]helper, workers-1), first: make([]atomic.Bool, workers), finished: make(chan struct{}, 1)}
-	if workers <= runtime.GOMAXPROCS(0) {
-		t.spins = spins // else the job may be waiting for the core that looks for it
+	if workers <= runtime.GOMAXPROCS(0) { // else the job may be waiting for the core that looks for it
+		t.patience = patience{mostSpins, mostSpins}
 	}
 	for i := range t.helpers {
-		t.helpers[i].wake = make(chan struct{}, 1)
+		t.helpers[i].patience, t.helpers[i].wake = t.patience, make(chan struct{}, 1)
 		go t.serve(i)
 	}
 	return t
@@ -73,9 +91,11 @@ func (t *Team) Workers() int { return t.workers }
 func (t *Team) serve(i int) {
 	h := &t.helpers[i]
 	for round := uint64(1); ; round++ {
-		for n := 0; n < t.spins && t.round.Load() < round; n++ {
+		for n := 0; n < h.now && t.round.Load() < round; n++ {
 		}
-		if t.round.Load() < round {
+		begun := t.round.Load() == round
+		h.learn(begun)
+		if !begun {
 			h.asleep.Store(true)
 			// Whoever clears the flag decides: Run, which then sends a word, or
 			// this helper, when the round began in between.
@@ -125,9 +145,11 @@ func (t *Team) Run(parts int, job Job) {
 	}
 	t.begin()
 	t.work(0)
-	for n := 0; n < t.spins && t.pending.Load() > 0; n++ {
+	for n := 0; n < t.now && t.pending.Load() > 0; n++ {
 	}
-	if t.pending.Load() > 0 {
+	done := t.pending.Load() == 0
+	t.learn(done)
+	if !done {
 		t.asleep.Store(true)
 		if t.pending.Load() > 0 || !t.asleep.CompareAndSwap(true, false) {
 			<-t.finished

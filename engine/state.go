@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"driftlab/engine/kernel"
+	"driftlab/moe"
+)
+
+// worker is what one worker owns. Its buffers hold the block it has at work;
+// what the backward pass will read lies in the buffers of the Pass instead.
+type worker struct {
+	scratch  kernel.Scratch
+	combiner combiner
+	span         // the block at work
+	index    int // of the block
+
+	keys, values []float32 // one sequence's in the cache's layout, when the pass has no cache
+	projected    []float32 // output of a row-parallel projection
+	qkv          []float32 // output of the fused projection, one row after the other
+	// keys and values that one row still holds, under a retention
+	keptKeys, keptValues []float32
+	wanted               []int32 // rows of the block that are targets
+	ids                  []uint8 // their routes
+
+	embed  []float32
+	stream layerStream
+	layer  layerState // of every layer in turn
+	back   blockGrad
+	_      [64]byte // the next worker's is another cache line
+}
+
+// layerStream is what a layer leaves: the residual stream and the router's
+// decisions. Rows are the pack's, or those of a worker's block.
+type layerStream struct {
+	middle []float32 // [rows, d] residual stream between attention and experts
+	logits []float32 // [rows, experts] router logits
+	routes []uint8   // [rows, topK]
+	out    []float32 // [rows, d] residual stream leaving
+}
+
+// layerState is the inside of a layer. Rows are the pack's, or those of a
+// worker's block, except in the expert buffers, whose rows are (token, rank)
+// pairs sorted by expert within each block.
+type layerState struct {
+	attentionIn quantized // normed input of the attention, as the projections read it
+	inverse     []float32 // [rows] 1/rms of the attention norm
+	queries     []float32 // [rows, d], rotated
+	keys        []float32 // [rows, kvHeads*headDim], rotated, as the cache holds them
+	values      []float32 // [rows, kvHeads*headDim], as the cache holds them
+	lse         []float32 // [rows, heads]
+	mixed       quantized // attention output before the output projection
+
+	normed      []float32 // [rows, d] the second norm's output
+	postInverse []float32
+	gates       []float32      // [rows, topK]
+	live        []float32      // [rows, topK] the gates of the current logits where others are replayed
+	dispatch    []moe.Dispatch // by block; a worker's state has one
+	expertIn    quantized      // [rows*topK, d]
+	gateUp      []float32      // [rows*topK, 2*dff]
+	activated   quantized      // [rows*topK, dff]
+	expertOut   []float32      // [rows*topK, d]
+}
+
+// headState is what the head computed for the target rows.
+type headState struct {
+	in      []float32 // [targets, d] gathered residual stream
+	normed  []float32 // [targets, d]
+	inverse []float32
+	logits  []float32 // [targets, vocab]
+}
+
+// kept reports whether the insides of the layers wait for the backward pass.
+func (p *Pass) kept() bool { return p.options.Save && !p.options.Recompute }
+
+// grow makes room for the pack.
+func (p *Pass) grow() {
+	c := &p.config
+	p.routes = grown(p.routes, p.rows*c.Layers*c.TopK)
+	if p.options.KeepGates {
+		p.gates = grown(p.gates, p.rows*c.Layers*c.TopK)
+	}
+	if p.options.Save {
+		p.growStreams()
+	}
+	if p.kept() {
+		for len(p.layers) < c.Layers {
+			p.layers = append(p.layers, layerState{})
+		}
+		for l := range p.layers {
+			p.growState(&p.layers[l], p.rows)
+			for len(p.layers[l].dispatch) < len(p.blocks) {
+				p.layers[l].dispatch = append(p.layers[l].dispatch, moe.Dispatch{})
+			}
+		}
+	}
+	h := &p.head
+	h.in, h.normed = grown(h.in, p.targets*c.DModel), grown(h.normed, p.targets*c.DModel)
+	h.inverse = grown(h.inverse, p.targets)
+	h.logits = grown(h.logits, p.targets*c.Vocab)
+	rows, longest := p.largest()
+	for i := range p.workers {
+		p.growWorker(&p.workers[i], rows, longest)
+	}
+}
+
+// growStreams makes room for what every layer leaves of the whole pack.
+func (p *Pass) growStreams() {
+	p.embed = grown(p.embed, p.rows*p.config.DModel)
+	for len(p.streams) < p.config.Layers {
+		p.streams = append(p.streams, layerStream{})
+	}
+	for l := range p.streams {
+		p.growStream(&p.streams[l], p.rows)
+	}
+}
+
+func (p *Pass) growStream(f *layerStream, rows int) {
+	c := &p.config
+	f.middle, f.out = grown(f.middle, rows*c.DModel), grown(f.out, rows*c.DModel)
+	f.logits, f.routes = grown(f.logits, rows*c.Experts), grown(f.routes, rows*c.TopK)
+}
+
+// growState makes room for the inside of a layer.
+func (p *Pass) growState(s *layerState, rows int) {
+	c, inputs := &p.config, p.num.inputs
+	slots := rows * max(c.TopK, 1)
+	s.attentionIn.grow(rows, c.DModel, inputs)
+	s.mixed.grow(rows, c.DModel, inputs)
+	s.expertIn.grow(slots, c.DModel, inputs)
+	s.activated.grow(slots, c.DFF, inputs)
+	s.inverse, s.postInverse = grown(s.inverse, rows), grown(s.postInverse, rows)
+	s.queries, s.keys, s.values = grown(s.queries, rows*c.DModel), grown(s.keys, rows*c.KVDim()), grown(s.values, rows*c.KVDim())
+	s.lse = grown(s.lse, rows*c.Heads)
+	s.normed = grown(s.normed, rows*c.DModel)
+	s.gates = grown(s.gates, rows*c.TopK)
+	if p.options.Gates != nil {
+		s.live = grown(s.live, rows*c.TopK)
+	}
+	s.gateUp = grown(s.gateUp, slots*2*c.DFF)
+	s.expertOut = grown(s.expertOut, slots*c.DModel)
+}
+
+// growWorker makes room for a block and its longest sequence.
+func (p *Pass) growWorker(k *worker, rows, longest int) {
+	c := &p.config
+	if !p.kept() {
+		p.growState(&k.layer, rows)
+		if k.layer.dispatch == nil {
+			k.layer.dispatch = make([]moe.Dispatch, 1)
+		}
+	}
+	if !p.options.Save {
+		k.embed = grown(k.embed, rows*c.DModel)
+		p.growStream(&k.stream, rows)
+	}
+	k.qkv = grown(k.qkv, rows*(c.DModel+2*c.KVDim()))
+	k.projected = grown(k.projected, rows*c.DModel)
+	k.wanted, k.ids = grown(k.wanted, rows), grown(k.ids, rows*c.TopK)
+	if p.options.Cache == nil {
+		k.keys = grown(k.keys, c.KVDim()*roundUp16(longest))
+		k.values = grown(k.values, c.KVDim()*roundUp16(longest))
+	}
+}
+
+// place returns where the inside of a layer lies for a worker's block, and the
+// block's rows there.
+func (p *Pass) place(k *worker, layer int) (s *layerState, from, to int) {
+	if p.kept() {
+		return &p.layers[layer], k.rowFrom, k.rowTo
+	}
+	return &k.layer, 0, k.rowTo - k.rowFrom
+}
+
+// plan returns which rows of a worker's block go to which expert.
+func (p *Pass) plan(k *worker, layer int) *moe.Dispatch {
+	if p.kept() {
+		return &p.layers[layer].dispatch[k.index]
+	}
+	return &k.layer.dispatch[0]
+}
+
+// entering returns the residual stream that enters a layer, the rows of a
+// worker's block. What is not saved is overwritten by the layer: attention reads
+// the stream before the experts write it.
+func (p *Pass) entering(k *worker, layer int) []float32 {
+	if layer > 0 {
+		return p.leaving(k, layer-1)
+	}
+	if p.options.Save {
+		return rowsOf(p.embed, k, p.config.DModel)
+	}
+	return k.embed[:(k.rowTo-k.rowFrom)*p.config.DModel]
+}
+
+// between returns the stream between attention and experts.
+func (p *Pass) between(k *worker, layer int) []float32 {
+	if p.options.Save {
+		return rowsOf(p.streams[layer].middle, k, p.config.DModel)
+	}
+	return k.stream.middle[:(k.rowTo-k.rowFrom)*p.config.DModel]
+}
+
+// leaving returns the stream that leaves a layer.
+func (p *Pass) leaving(k *worker, layer int) []float32 {
+	if p.options.Save {
+		return rowsOf(p.streams[layer].out, k, p.config.DModel)
+	}
+	return k.stream.out[:(k.rowTo-k.rowFrom)*p.config.DModel]
+}
+
+// routing returns the router's logits and decisions.
+func (p *Pass) routing(k *worker, layer int) (logits []float32, routes []uint8) {
+	c := &p.config
+	if p.options.Save {
+		return rowsOf(p.streams[layer].logits, k, c.Experts), rowsOf(p.streams[layer].routes, k, c.TopK)
+	}
+	rows := k.rowTo - k.rowFrom
+	return k.stream.logits[:rows*c.Experts], k.stream.routes[:rows*c.TopK]
+}
+
+// rowsOf is the block's part of a buffer of the pack.
+func rowsOf[T any](x []T, k *worker, width int) []T { return x[k.rowFrom*width : k.rowTo*width] }
