@@ -44,7 +44,7 @@ func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int
 	p.store(&s.attentionIn, from, to, d)
 	values, scales := s.attentionIn.rows(from, to, d, p.num.inputs)
 	kernel.Linear(k.qkv, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
-	p.splitHeads(k, s, from, to)
+	p.splitHeads(k, layer, s, from, to)
 	p.attend(k, layer, s, from)
 	p.store(&s.mixed, from, to, d)
 }
@@ -52,7 +52,7 @@ func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int
 // splitHeads parts the fused projection into queries, keys and values, turns
 // queries and keys by their positions, and brings keys and values to the
 // cache's format, per token and head.
-func (p *Pass) splitHeads(k *worker, s *layerState, from, to int) {
+func (p *Pass) splitHeads(k *worker, layer int, s *layerState, from, to int) {
 	c := &p.config
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
 	for r := from; r < to; r++ {
@@ -68,7 +68,10 @@ func (p *Pass) splitHeads(k *worker, s *layerState, from, to int) {
 		kernel.Rotary(s.queries[from*d:to*d], positions, rows, c.Heads, hd, table, p.num.activations)
 		kernel.Rotary(keys, positions, rows, c.KVHeads, hd, table, p.num.activations)
 	}
-	if !p.num.plainCache {
+	if scales := p.weights.kvScales; scales != nil {
+		storeScaled(keys, scales[2*layer*c.KVHeads:][:c.KVHeads], hd, p.weights.cacheGrid)
+		storeScaled(values, scales[(2*layer+1)*c.KVHeads:][:c.KVHeads], hd, p.weights.cacheGrid)
+	} else if !p.num.plainCache {
 		p.num.kvCache.RoundTrip(keys, keys, rows*c.KVHeads, hd)
 		p.num.kvCache.RoundTrip(values, values, rows*c.KVHeads, hd)
 	}

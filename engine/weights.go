@@ -26,6 +26,10 @@ type Weights struct {
 	rotary *kernel.RotaryTable // nil with learned positions
 	scaled []float32           // quantised values of the projection being published
 	scales []float32
+
+	kvScales   KVScales         // of a static cache; nil for ones
+	cacheGrid  precision.Format // the format of its numbers, saturating
+	calibrator *Pass    // finds them
 }
 
 // layerWeights are one layer's. Query, key and value projections are one
@@ -45,6 +49,13 @@ func NewWeights(c model.Config, n Numerics) *Weights {
 	for l := range w.layers {
 		w.layers[l].gateUp = make([]kernel.Weight, experts)
 		w.layers[l].down = make([]kernel.Weight, experts)
+	}
+	if n.StaticKV() {
+		grid, err := n.KVCache.Format.WithOverflow(precision.Saturate)
+		if err != nil {
+			panic(err) // a valid floating-point format takes every overflow rule
+		}
+		w.cacheGrid = grid
 	}
 	if c.Positions == model.Rotary {
 		w.rotary = kernel.NewRotaryTable(c.RopeTheta, c.HeadDim(), c.Context)
