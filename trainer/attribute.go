@@ -140,6 +140,10 @@ func Attribute(ctx context.Context, q AttributeRequest) (*Attribution, error) {
 			return nil, fmt.Errorf("numerics %s: %w", n.Name, err)
 		}
 	}
+	if k := r.Rollout.KVScales; k.Prompts > 0 && k.Every > 1 {
+		return nil, recipe.Faults{{Path: "rollout.kv_scales.every", Problem: fmt.Sprintf(
+			"%d: a gap is attributed at equal weights, where no scales are stale: use 1", k.Every)}}
+	}
 	return attribute(ctx, newMixer(r, p, pair, max(q.Workers, 1)), q)
 }
 

@@ -27,6 +27,7 @@ type mixed struct {
 type mixer struct {
 	recipe     recipe.Recipe
 	params     *model.Params
+	noisy      *model.Params // with the rollout engine's noise; params without any
 	pair       Pair
 	mechanisms []mechanism
 	workers    int
@@ -35,30 +36,56 @@ type mixer struct {
 	batch    batch.Batch       // as sampled; LogpOld is the learner's
 	learner  *learner.Scorer
 	restrict engine.Support
+	scales   engine.KVScales // of the rollout engine's static KV cache
 }
 
 // newMixer samples, and scores in the learner.
 func newMixer(r recipe.Recipe, p *model.Params, pair Pair, workers int) *mixer {
-	m := &mixer{recipe: r, params: p, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
+	r.Rollout.Fleet = nil // a pair is two engines
+	m := &mixer{recipe: r, params: p, noisy: p, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
 	_, m.requests = measureRequests(r, r.Task.New())
-	sampler := m.sampler(pair.Rollout)
-	defer sampler.Close()
-	sampler.Generate(&m.batch, m.requests, sampling(r))
+	sampler := m.sampler(pair.Rollout, true)
+	defer sampler.close()
+	sampler.generate(&m.batch, m.requests, sampling(r))
+	if sampler.noisy != nil {
+		m.noisy = sampler.noisy
+	}
+	m.scales = sampler.engines[0].KVScales()
 	for i := range m.requests {
 		from, to := m.batch.Span(i)
 		m.requests[i].Given = m.batch.Token[from:to]
 	}
 	m.learner = learner.NewScorer(r.Model, pair.Learner, workers)
 	m.learner.Publish(p, 0)
+	if k := r.Rollout.KVScales; k.Prompts > 0 {
+		m.learner.Calibrate(calibrationPrompts(r.Rollout, m.requests), k.Margin)
+	}
 	m.learner.Score(&m.batch, m.scoring(0))
 	return m
 }
 
 func (m *mixer) close() { m.learner.Close() }
 
-// sampler returns a rollout engine that decodes as the pair's does.
-func (m *mixer) sampler(n engine.Numerics) *rollout.Engine {
-	return rolloutEngine(m.recipe, m.params, n, len(m.requests), m.workers)
+// sampler returns a rollout engine that decodes as the pair's does, with noise on
+// its weights if it has any.
+func (m *mixer) sampler(n engine.Numerics, noise bool) *fleet {
+	r := m.recipe
+	if !noise {
+		r.Rollout.Noise.Start = 0
+	}
+	return measuredFleet(r, weights{m.params, m.params}, n, m.requests, m.workers)
+}
+
+// kvScales are the scales of a mixture's KV cache: those that come with the
+// rollout engine's, unless the learner has its own.
+func (m *mixer) kvScales(n engine.Numerics, s subset) engine.KVScales {
+	switch {
+	case m.recipe.Rollout.KVScales.Prompts == 0 || !n.StaticKV():
+		return nil
+	case m.pair.Learner.StaticKV() && !m.at(s, kvScalesName):
+		return m.learner.KVScales()
+	}
+	return m.scales
 }
 
 // tokens counts what is compared.
@@ -85,14 +112,14 @@ func (m *mixer) at(s subset, name string) bool {
 // scoring is how the log-probs of a set's mixture are taken from its logits.
 func (m *mixer) scoring(s subset) learner.ScoreOptions {
 	r := &m.recipe
-	o := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Support: r.Support.Replay}
+	o := learner.ScoreOptions{Column: learner.Old, Temperature: r.LearnerTemperature(), Support: r.Support.Replay}
 	o.Retention = r.ReplaysRetention() || m.at(s, retentionName)
 	switch {
 	case !m.at(s, logProbsName):
 	case r.Rollout.LogProbs == recipe.RawLogProbs:
 		o.Temperature = 1
 	default:
-		o.Support = true
+		o.Temperature, o.Support = r.Rollout.Temperature, true
 	}
 	return o
 }
@@ -142,7 +169,12 @@ func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 		// the batch does not matter.
 		scorer := learner.NewScorer(m.recipe.Model, n, m.workers)
 		defer scorer.Close()
-		scorer.Publish(m.params, 0)
+		p := m.params
+		if m.at(s, noiseName) {
+			p = m.noisy
+		}
+		scorer.Publish(p, 0)
+		scorer.SetKVScales(m.kvScales(n, s))
 		scorer.Score(b, m.scoring(s))
 		b.LogpRoll, b.RoutesRoll, b.PromptRoutes = b.LogpOld, b.RoutesOld, b.PromptRoutesOld
 	}
@@ -153,14 +185,15 @@ func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 // decode scores in the rollout engine, token by token in the company in which
 // the tokens were sampled.
 func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
-	sampler := m.sampler(n)
-	defer sampler.Close()
+	sampler := m.sampler(n, m.at(s, noiseName))
+	defer sampler.close()
+	sampler.engines[0].SetKVScales(m.kvScales(n, s))
 	o := m.scoring(s)
 	if !o.Retention {
-		sampler.SetRetention(rollout.Retention{})
+		sampler.engines[0].SetRetention(rollout.Retention{})
 	}
 	var decoded batch.Batch
-	sampler.Generate(&decoded, m.requests, rollout.Sampling{
+	sampler.generate(&decoded, m.requests, rollout.Sampling{
 		Temperature: o.Temperature, TopP: 1, MaxTokens: m.recipe.Rollout.MaxTokens, Stop: task.EOS, Distributions: o.Support})
 	b.LogpRoll, b.RoutesRoll, b.PromptRoutes = decoded.LogpRoll, decoded.RoutesRoll, decoded.PromptRoutes
 	b.Layers, b.TopK = decoded.Layers, decoded.TopK

@@ -186,7 +186,11 @@ func measureDose(r recipe.Recipe, p *model.Params, d dose, requests []rollout.Re
 	if err := r.Set(d.sets...); err != nil {
 		return DoseGap{}, err
 	}
-	pair, _ := measurePair(r, p, Pair{r.Rollout.Numerics, r.Learner.Numerics}, requests, workers)
+	w, err := aged(r, p, workers)
+	if err != nil {
+		return DoseGap{}, err
+	}
+	pair, _ := measurePair(r, w, Pair{r.Rollout.Numerics, r.Learner.Numerics}, requests, workers)
 	gap := &pair.Gap
 	if r.Routing.FromRollout() {
 		gap = pair.Replayed

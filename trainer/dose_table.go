@@ -83,6 +83,13 @@ func retained(policy, about string) doseRow {
 		cure:  &doseCure{name: "retention masks replayed", sets: []string{"retention.replay=true"}}}
 }
 
+// treeOfRanks is the row with TBIK for a cure: 8 ranks against 1.
+func (row doseRow) treeOfRanks(base string) doseRow {
+	row.cure = &doseCure{name: "one tree for 8 ranks and for 1 (TBIK)", sets: []string{
+		`rollout.numerics={base: ` + base + `, reduction: "tree:4:8"}`, `learner.numerics={base: ` + base + `, reduction: "tree:4"}`}}
+	return row
+}
+
 // doseTable lists the mechanisms in the order in which they are shown: formats,
 // orders, batching, routing, sampling.
 var doseTable = []doseRow{
@@ -90,6 +97,14 @@ var doseTable = []doseRow{
 	inFormat("inputs", "format of the projections' inputs", "inputs"),
 	inFormat("activations", "format of what is stored between operations", "activations"),
 	inFormat("accumulator", "format of the running sums of matrix products", "accumulator"),
+	{name: "promotion", about: "an accumulator of 14 bits, and how many k it sums before it is added to an fp32 one", ordered: true,
+		doses: []dose{
+			{"fp32", []string{"rollout.numerics=fp32"}},
+			{"every 4", []string{`rollout.numerics={base: fp32, accumulator: e8m13, reduction: "canonical+promote:4"}`}},
+			{"every 16", []string{`rollout.numerics={base: fp32, accumulator: e8m13, reduction: "canonical+promote:16"}`}},
+			{"never", []string{"rollout.numerics={base: fp32, accumulator: e8m13}"}},
+		},
+		cure: &doseCure{name: "the same accumulator in the learner", sets: []string{"learner.numerics={base: fp32, accumulator: e8m13}"}}},
 	inFormat("scores", "format of attention scores", "scores"),
 	inFormat("probabilities", "format of attention weights", "probabilities"),
 	inFormat("kv cache", "format of keys and values", "kv_cache"),
@@ -117,9 +132,11 @@ var doseTable = []doseRow{
 	orderOf("pairwise", "leaf of pairwise sums", "fp32", "canonical", "pairwise:16", "pairwise:4"),
 	orderOf("unfused", "products rounded before they are added", "fp32", "canonical", "unfused"),
 	orderOf("tensor parallel", "ranks and all-reduce of the rollout engine, fp32", "fp32",
-		"canonical", "tensor_parallel:2:ring:fp32", "tensor_parallel:4:ring:fp32", "tensor_parallel:4:tree:fp32"),
+		"canonical", "tensor_parallel:2:ring:fp32", "tensor_parallel:4:ring:fp32", "tensor_parallel:4:tree:fp32", "tensor_parallel:8:ring:fp32").
+		treeOfRanks("fp32"),
 	orderOf("tensor parallel in bf16", "ranks of the rollout engine, partial sums sent in bf16", "bf16",
-		"canonical", "tensor_parallel:2:ring:bf16", "tensor_parallel:4:ring:bf16"),
+		"canonical", "tensor_parallel:2:ring:bf16", "tensor_parallel:4:ring:bf16", "tensor_parallel:8:ring:bf16").
+		treeOfRanks("bf16"),
 	{name: "expert parallel", about: "devices that share the experts of the rollout engine, partial sums sent in bf16", routed: true,
 		doses: doses([]string{"1", "2", "4", "8"}, `rollout.numerics={base: bf16, expert_parallel: "$:ring:bf16"}`, "learner.numerics=bf16"),
 		cure:  &doseCure{name: "the same devices in the learner", sets: []string{`learner.numerics={base: bf16, expert_parallel: "8:ring:bf16"}`}}},
@@ -134,6 +151,13 @@ var doseTable = []doseRow{
 		},
 		cure: &doseCure{name: "the same kernel in the learner", sets: []string{"learner.numerics={base: fp32, attention: online, tile: 4}"}}},
 
+	{name: "decoding", about: "parts into which a decoding step splits the keys; both engines have the same numerics",
+		doses: []dose{
+			{"1", []string{"rollout.numerics={base: fp32, attention: online, tile: 4}", "learner.numerics={base: fp32, attention: online, tile: 4}"}},
+			{"2", []string{"rollout.numerics={base: fp32, attention: split_kv, tile: 4, splits: 2}", "learner.numerics={base: fp32, attention: split_kv, tile: 4, splits: 2}"}},
+			{"4", []string{"rollout.numerics=fp32-flash-decoding", "learner.numerics=fp32-flash-decoding"}},
+		},
+		cure: &doseCure{name: "a kernel that decodes as it prefills", sets: []string{"rollout.numerics={base: fp32, attention: online, tile: 4}"}}},
 	{name: "batching", about: "kernels that split sums by the rows of a batch; responses decoded at a time",
 		doses: []dose{
 			{"invariant, 4 slots", []string{"rollout.numerics=fp32", "rollout.slots=4"}},
@@ -158,10 +182,27 @@ var doseTable = []doseRow{
 
 	retained("window", "share of the KV cache that stays: the first position and the newest"),
 	retained("heavy_hitter", "share of the KV cache that stays: what received the most attention"),
+	{name: "fleet", about: "share of bf16 engines among fp32 ones", ordered: true,
+		doses: []dose{
+			{"0", []string{"rollout.numerics=fp32", "rollout.fleet=[]"}},
+			{"0.25", []string{"rollout.fleet=[{numerics: bf16, share: 0.25}]"}},
+			{"0.5", []string{"rollout.fleet=[{numerics: bf16, share: 0.5}]"}},
+			{"1", []string{"rollout.fleet=[{numerics: bf16, share: 1}]"}},
+		},
+		cure: &doseCure{name: "bf16 in the learner too", sets: []string{"learner.numerics=bf16"}}},
+	{name: "stale kv scales", about: "weight syncs per calibration of the rollout engine's scales of an fp8 KV cache, measured after as many steps less one",
+		doses: doses([]string{"1", "2", "4", "8"}, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}",
+			"rollout.kv_scales={prompts: 4, every: $}"),
+		cure: &doseCure{name: "calibration at every sync", sets: []string{"rollout.kv_scales.every=1"}}},
+	{name: "noise", about: "injected: standard deviation of noise on the norms of the rollout engine", ordered: true,
+		doses: doses([]string{"0", "1e-4", "1e-3", "1e-2"}, "rollout.noise={start: $, end: 1e-5}")},
 
 	{name: "support", about: "top-p of the rollout; the learner scores the whole vocabulary", ordered: true,
 		doses: doses([]string{"1", "0.95", "0.8", "0.6"}, "rollout.top_p=$"),
 		cure:  &doseCure{name: "keep sampling mask", sets: []string{"support.replay=true"}}},
+	{name: "temperature", about: "temperature of the rollout; the learner takes its policy at 1", ordered: true,
+		doses: doses([]string{"1", "1.1", "1.25", "1.5"}, "rollout.temperature=$", "learner.temperature=1"),
+		cure:  &doseCure{name: "the rollout's temperature in the learner", sets: []string{"learner.temperature=0"}}},
 	{name: "log-probs", about: "temperature of the rollout, which records raw log-probs", ordered: true,
 		doses: doses([]string{"1", "1.1", "1.25", "1.5"}, "rollout.temperature=$", "rollout.log_probs=raw"),
 		cure:  &doseCure{name: "processed log-probs", sets: []string{"rollout.log_probs=processed"}}},

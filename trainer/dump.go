@@ -24,7 +24,7 @@ func (s *session) dump(step int) error {
 		now.RoutesOld, now.PromptRoutesOld = old.RoutesOld, old.PromptRoutesOld
 		now.GatesOld, now.PromptGatesOld = old.GatesOld, old.PromptGatesOld
 	}
-	s.learner.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: s.recipe.Rollout.Temperature,
+	s.learner.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: s.recipe.LearnerTemperature(),
 		Replay: s.replay, Gates: s.gates, Support: s.recipe.Support.Replay, Retention: s.recipe.ReplaysRetention()})
 	return writeDump(s.options.Dump, s.recipe.Name, step+1, s.recipe.Rollout, old, now.LogpOld)
 }

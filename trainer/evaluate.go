@@ -30,6 +30,7 @@ type evaluator struct {
 	batch    batch.Batch
 	prompts  []task.Prompt
 	requests []rollout.Request
+	scales   recipe.KVScales
 }
 
 // evaluationSlots is how many sequences are decoded side by side.
@@ -38,8 +39,21 @@ const evaluationSlots = 64
 func newEvaluator(r recipe.Recipe, t task.Task, n engine.Numerics, workers int) *evaluator {
 	return &evaluator{
 		engine: rollout.New(r.Model, n, min(evaluationSlots, max(r.Eval.Prompts, 1)), workers), task: t,
+		scales:   r.Rollout.KVScales,
 		sampling: rollout.Sampling{TopP: 1, MaxTokens: r.Rollout.MaxTokens, Stop: task.EOS},
 	}
+}
+
+// calibrate finds fresh scales for a static KV cache, from the prompts at hand.
+func (e *evaluator) calibrate() {
+	if e.scales.Prompts == 0 {
+		return
+	}
+	var prompts [][]int32
+	for i := range min(e.scales.Prompts, len(e.requests)) {
+		prompts = append(prompts, e.requests[i].Prompt)
+	}
+	e.engine.Calibrate(prompts, e.scales.Margin)
 }
 
 func (e *evaluator) close() { e.engine.Close() }
@@ -54,6 +68,7 @@ func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed u
 		e.requests = append(e.requests, rollout.Request{Prompt: q.Tokens, Seed: seed, Stream: streamID(forEvaluation, 1+i), Tool: toolOf(e.task)})
 	}
 	e.engine.Publish(p, 0)
+	e.calibrate()
 	e.sampling.Temperature = temperature
 	e.engine.Generate(&e.batch, e.requests, e.sampling)
 	var r PassRate

@@ -41,7 +41,7 @@ func (s *session) greedyRewards() error {
 		g.batch.Group = append(g.batch.Group, i)
 		g.batch.PromptID = append(g.batch.PromptID, p.ID)
 	}
-	s.engine.Generate(&g.batch, g.requests, rollout.Sampling{TopP: 1, MaxTokens: r.MaxTokens, Stop: task.EOS})
+	s.fleet.engines[0].Generate(&g.batch, g.requests, rollout.Sampling{TopP: 1, MaxTokens: r.MaxTokens, Stop: task.EOS})
 	g.batch.LearnerVersion = b.LearnerVersion
 	for i := range r.Prompts {
 		from, to := g.batch.Span(i)

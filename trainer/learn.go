@@ -30,7 +30,7 @@ func (s *session) learn(step int) error {
 func (s *session) update(step int, mini *batch.Batch) error {
 	r := &s.recipe
 	report, err := s.learner.Gradient(mini, &s.objective, learner.StepOptions{
-		Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates, Support: r.Support.Replay,
+		Temperature: r.LearnerTemperature(), Replay: s.replay, Gates: s.gates, Support: r.Support.Replay,
 		Retention: r.ReplaysRetention(), Dense: s.objective.dense,
 		Distributions: s.columns.dist, Entropy: s.columns.entropy,
 	})

@@ -107,11 +107,15 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 	m := &Measurement{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed}
 	t := r.Task.New()
 	prompts, requests := measureRequests(r, t)
+	w, err := aged(r, p, max(q.Workers, 1))
+	if err != nil {
+		return nil, err
+	}
 	for i, pair := range pairs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		gap, b := measurePair(r, p, pair, requests, max(q.Workers, 1))
+		gap, b := measurePair(r, w, pair, requests, max(q.Workers, 1))
 		m.Pairs = append(m.Pairs, gap)
 		if q.Dump != nil {
 			name := gap.Rollout + "-to-" + gap.Learner
@@ -142,23 +146,54 @@ func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, reque
 	return prompts, requests
 }
 
-// measurePair compares two engines.
-func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch) {
-	sampler := rolloutEngine(r, p, pair.Rollout, len(requests), workers)
-	defer sampler.Close()
+// weights are those of a measurement: the current ones of both engines, and the
+// ones at which the scales of a static KV cache were last found.
+type weights struct{ current, calibrated *model.Params }
+
+// aged returns weights whose KV scales are as old as the recipe lets them get: it
+// makes the steps from one calibration to the last before the next.
+func aged(r recipe.Recipe, p *model.Params, workers int) (weights, error) {
+	w := weights{p, p}
+	k := r.Rollout.KVScales
+	if k.Prompts == 0 || k.Every == 1 {
+		return w, nil
+	}
+	teacher, err := openTeacher(r)
+	if err != nil {
+		return w, err
+	}
+	r.Eval.Every, r.Steps = 0, max(r.Steps, k.Every)
+	w.current = p.Clone()
+	s := newSession(r, w.current, teacher, Options{Workers: workers})
+	defer s.close()
+	for step := range k.Every - 1 {
+		if err := s.step(step); err != nil {
+			return w, &StepError{Step: step + 1, Err: err}
+		}
+	}
+	return w, nil
+}
+
+// measurePair compares two engines, or a fleet and a learner.
+func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch) {
+	sampler := measuredFleet(r, w, pair.Rollout, requests, workers)
+	defer sampler.close()
 	scorer := learner.NewScorer(r.Model, pair.Learner, workers)
 	defer scorer.Close()
-	scorer.Publish(p, 0)
+	scorer.Publish(w.current, 0)
+	if k := r.Rollout.KVScales; k.Prompts > 0 {
+		scorer.Calibrate(calibrationPrompts(r.Rollout, requests), k.Margin)
+	}
 
 	b := new(batch.Batch)
 	recorded := sampling(r)
 	recorded.Gates = !r.Model.Dense()
-	sampler.Generate(b, requests, recorded)
+	sampler.generate(b, requests, recorded)
 	for i := range requests {
 		b.Group = append(b.Group, i/r.Rollout.Group)
 	}
-	options := learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Support: r.Support.Replay, Retention: r.ReplaysRetention(), Distributions: true}
-	out := PairGap{Rollout: pair.Rollout.Name, Learner: pair.Learner.Name}
+	options := learner.ScoreOptions{Column: learner.Old, Temperature: r.LearnerTemperature(), Support: r.Support.Replay, Retention: r.ReplaysRetention(), Distributions: true}
+	out := PairGap{Rollout: sampler.name(pair.Rollout), Learner: pair.Learner.Name}
 	if !r.Model.Dense() {
 		options.Replay, options.Gates = learner.ReplayRollout, learner.RecordedGates
 		scorer.Score(b, options)
@@ -182,18 +217,20 @@ func measurePair(r recipe.Recipe, p *model.Params, pair Pair, requests []rollout
 	return out, b
 }
 
-// rolloutEngine returns an engine of those numerics that decodes as many
-// requests as a measurement has.
-func rolloutEngine(r recipe.Recipe, p *model.Params, n engine.Numerics, requests, workers int) *rollout.Engine {
+// measuredFleet returns the rollout side of a measurement, the main engine with
+// those numerics. Its noise is the largest of the schedule.
+func measuredFleet(r recipe.Recipe, w weights, n engine.Numerics, requests []rollout.Request, workers int) *fleet {
 	slots := r.Rollout.Slots
 	if slots == 0 {
-		slots = min(requests, evaluationSlots)
+		slots = min(len(requests), evaluationSlots)
 	}
-	e := rollout.New(r.Model, n, slots, workers)
-	e.SetPrefill(prefill(r.Rollout))
-	e.SetRetention(retention(r.Rollout))
-	e.Publish(p, 0)
-	return e
+	f := newFleet(r, n, slots, workers)
+	if r.Rollout.KVScales.Prompts > 0 {
+		f.publish(w.calibrated, 0, 0, nil)
+		f.calibrate(0, requests)
+	}
+	f.publish(w.current, 0, r.Rollout.Noise.Start, stream(r.Seed, forNoise, 0))
+	return f
 }
 
 // grade fills rewards and prompt ids of a measured batch, for its dump.

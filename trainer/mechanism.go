@@ -32,6 +32,8 @@ const (
 	decodingName       = "decoding"
 	retentionName      = "kv_retention"
 	logProbsName       = "log_probs"
+	noiseName          = "noise"
+	kvScalesName       = "kv_scales"
 )
 
 // fieldMechanisms are the fields of Numerics that can act on a log-prob, in the
@@ -154,6 +156,12 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	if k := r.Rollout.KVRetention; k != nil && !r.ReplaysRetention() {
 		list = append(list, mechanism{name: retentionName, rollout: retentionText(*k), learner: "every position"})
 	}
+	if sigma := r.Rollout.Noise.Start; sigma > 0 {
+		list = append(list, mechanism{name: noiseName, rollout: fmt.Sprintf("sigma %g on the norms", sigma), learner: "none"})
+	}
+	if r.Rollout.KVScales.Prompts > 0 && pair.Rollout.StaticKV() && pair.Learner.StaticKV() {
+		list = append(list, mechanism{name: kvScalesName, rollout: "found by the rollout engine", learner: "found by the learner"})
+	}
 	if recorded, scored := logProbsText(r); recorded != scored {
 		list = append(list, mechanism{name: logProbsName, rollout: recorded, learner: scored})
 	}
@@ -174,14 +182,17 @@ func retentionText(k recipe.KVRetention) string {
 func logProbsText(r recipe.Recipe) (recorded, scored string) {
 	o := r.Rollout
 	truncates := o.TopP < 1 || o.TopK > 0 && o.TopK < r.Model.Vocab
-	scored = fmt.Sprintf("temperature %g, whole vocabulary", o.Temperature)
+	scored = fmt.Sprintf("temperature %g, whole vocabulary", r.LearnerTemperature())
+	if r.Support.Replay && truncates {
+		scored = fmt.Sprintf("temperature %g, sampling support", r.LearnerTemperature())
+	}
 	switch {
 	case o.LogProbs == recipe.RawLogProbs:
 		return "temperature 1, whole vocabulary", scored
-	case truncates && !r.Support.Replay:
+	case truncates:
 		return fmt.Sprintf("temperature %g, sampling support", o.Temperature), scored
 	}
-	return scored, scored
+	return fmt.Sprintf("temperature %g, whole vocabulary", o.Temperature), scored
 }
 
 // joinProjections makes one mechanism of weights and inputs if a mixture of the

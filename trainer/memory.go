@@ -38,6 +38,9 @@ func (s *session) memories() []memory {
 	if s.critic != nil {
 		add("critic", s.critic)
 	}
+	if s.fleet.remembers() {
+		all = append(all, memory{"rollout.kv_scales", s.fleet.save, s.fleet.load})
+	}
 	for i, part := range s.parts {
 		m, saves := part.(encoding.BinaryMarshaler)
 		u, loads := part.(encoding.BinaryUnmarshaler)

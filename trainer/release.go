@@ -15,7 +15,7 @@ func (s *session) release() {
 	free.LogpRoll, free.DistRoll, free.Support, free.RoutesRoll = b.LogpRoll, b.DistRoll, b.Support, b.RoutesRoll
 	free.KVKept, free.KVPlanes, free.KVWords = b.KVKept, b.KVPlanes, b.KVWords
 	s.learner.Score(free, learner.ScoreOptions{
-		Column: learner.Old, Temperature: s.recipe.Rollout.Temperature, Replay: learner.ReplayNone,
+		Column: learner.Old, Temperature: s.recipe.LearnerTemperature(), Replay: learner.ReplayNone,
 		Support: s.recipe.Support.Replay, Retention: s.recipe.ReplaysRetention(), Distributions: true,
 	})
 	gap := diagnose.Compare(free)

@@ -39,6 +39,11 @@ var variants = []struct {
 		return tinyRecipe(t, "steps=12", "advantage=gae", "learner.minibatches=2", "terms=[entropy, top_entropy]",
 			"kl={name: k1, in: reward, coef: 0.1, controller: {target: 0.01, horizon: 20}}", "correction.mode=bypass")
 	}},
+	{"fleet", func(t testing.TB) recipe.Recipe {
+		return tinyRecipe(t, "steps=12", "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.temperature=1.1",
+			"rollout.fleet=[{numerics: fp16, share: 0.3}, {numerics: {base: fp32, kv_cache: fp8_e4m3}, share: 0.25}]",
+			"rollout.kv_scales={prompts: 2, every: 5, margin: 0.5}", "rollout.noise={start: 1e-2, stages: 4}", "invariant_scale=1.5")
+	}},
 	{"rewards", func(t testing.TB) recipe.Recipe {
 		r, err := recipe.Load("default", "name=tiny", "steps=12", "task.difficulty=[3, 4]", "rollout.prompts=3", "rollout.group=4",
 			"rollout.max_tokens=24", "rollout.temperature=1.3", "rollout.numerics=fp4-w4a16", "learner.numerics=bf16", "eval={every: 5, prompts: 4}",
@@ -57,6 +62,7 @@ func TestVariants(t *testing.T) {
 		"lag":     {"gap/k3", "routes/flip_token"},
 		"fp16":    {"actor/skipped_updates", "gap/k3"},
 		"guards":  {"guard/length_surge", "guard/grad_removed", "guard/grad_skipped", "actor/skipped_updates"},
+		"fleet":   {"gap/unequal", "rollout/noise_sigma"},
 		"critic":  {"critic/values/max", "actor/reward_kl_penalty"},
 		"rewards": {"critic/score/min", "actor/kl_loss"},
 	}

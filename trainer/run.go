@@ -60,7 +60,7 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 	return s.run(ctx, record, first)
 }
 
-// prepare loads the first weights of a resolved recipe.
+// prepare loads the first weights of a resolved recipe, scaled as it says.
 func prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
 	if r.Checkpoint == "" {
 		r = r.Resolved()
@@ -69,14 +69,18 @@ func prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
 		}
 		p := model.New(r.Model)
 		p.Init(r.Seed)
+		scaleInvariant(p, r.InvariantScale)
 		return r, p, nil
 	}
 	c, err := model.Open(r.Checkpoint)
 	if err != nil {
 		return r, nil, err
 	}
-	r, err = r.ResolvedFor(c.Params.Config)
-	return r, c.Params, err
+	if r, err = r.ResolvedFor(c.Params.Config); err != nil {
+		return r, nil, err
+	}
+	scaleInvariant(c.Params, r.InvariantScale)
+	return r, c.Params, nil
 }
 
 // openTeacher loads the weights of a recipe's teacher, nil if it has none.

@@ -12,7 +12,7 @@ import (
 func (s *session) score() error {
 	r, b := &s.recipe, &s.batch
 	options := learner.ScoreOptions{
-		Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates,
+		Column: learner.Old, Temperature: r.LearnerTemperature(), Replay: s.replay, Gates: s.gates,
 		Support: r.Support.Replay, Retention: r.ReplaysRetention(), Distributions: true, SumSquares: s.columns.sumSquares,
 	}
 	if s.replay == learner.ReplayOld {
@@ -32,7 +32,7 @@ func (s *session) score() error {
 	}
 	if s.teacher != nil {
 		// Another model's routes mean nothing to it.
-		s.teacher.Score(b, learner.ScoreOptions{Column: learner.Teacher, Temperature: r.Rollout.Temperature, Replay: learner.ReplayNone,
+		s.teacher.Score(b, learner.ScoreOptions{Column: learner.Teacher, Temperature: r.LearnerTemperature(), Replay: learner.ReplayNone,
 			Support: r.Support.Replay})
 	}
 	if !s.columns.scoreNorm {
@@ -40,7 +40,7 @@ func (s *session) score() error {
 	}
 	var err error
 	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, b, learner.StepOptions{
-		Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates, Support: r.Support.Replay, Retention: r.ReplaysRetention()})
+		Temperature: r.LearnerTemperature(), Replay: s.replay, Gates: s.gates, Support: r.Support.Replay, Retention: r.ReplaysRetention()})
 	return err
 }
 

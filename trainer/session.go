@@ -34,7 +34,7 @@ type session struct {
 	gates     learner.Gates
 
 	learner   *learner.Learner
-	engine    *rollout.Engine
+	fleet     *fleet
 	reference *learner.Scorer // nil unless a method reads it, and so the next three
 	teacher   *learner.Scorer
 	critic    *critic
@@ -85,9 +85,7 @@ func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 	if slots == 0 {
 		slots = r.Rollout.Responses()
 	}
-	s.engine = rollout.New(r.Model, r.Rollout.Numerics, slots, workers)
-	s.engine.SetPrefill(prefill(r.Rollout))
-	s.engine.SetRetention(retention(r.Rollout))
+	s.fleet = newFleet(r, r.Rollout.Numerics, slots, workers)
 	s.objective = newObjective(r, s.correct)
 	s.versions.start(p, s.schedule.MaxLag())
 	s.recordFor(p, teacher)
@@ -123,7 +121,7 @@ func (s *session) recordFor(p, teacher *model.Params) {
 
 func (s *session) close() {
 	s.learner.Close()
-	s.engine.Close()
+	s.fleet.close()
 	for _, scorer := range []*learner.Scorer{s.reference, s.teacher} {
 		if scorer != nil {
 			scorer.Close()
@@ -159,7 +157,8 @@ func (s *session) step(step int) error {
 func (s *session) generate(step int) {
 	r, b := &s.recipe, &s.batch
 	version, weights := s.versions.at(s.learner.Updates() - s.schedule.Lag(step))
-	s.engine.Publish(weights, version)
+	sigma := r.Rollout.Noise.Sigma(step, r.Steps)
+	s.fleet.publish(weights, version, sigma, stream(r.Seed, forNoise, step))
 	rng := stream(r.Seed, forPrompts, step)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
 	b.Group, b.PromptID = b.Group[:0], b.PromptID[:0]
@@ -175,8 +174,27 @@ func (s *session) generate(step int) {
 			b.PromptID = append(b.PromptID, p.ID)
 		}
 	}
-	s.engine.Generate(b, s.requests, sampling(*r))
+	s.calibrate(step)
+	s.fleet.generate(b, s.requests, sampling(*r))
+	if r.Rollout.Noise.Start > 0 {
+		s.metrics = append(s.metrics, batch.Metric{Name: "rollout/noise_sigma", Value: sigma})
+	}
 	b.LearnerVersion, b.Step = s.learner.Updates(), step
+}
+
+// calibrate finds the scales of static KV caches: the rollout engines' where they
+// are due, and those of the policies that score, at every step.
+func (s *session) calibrate(step int) {
+	k := s.recipe.Rollout.KVScales
+	if k.Prompts == 0 {
+		return
+	}
+	s.fleet.calibrate(step, s.requests)
+	prompts := calibrationPrompts(s.recipe.Rollout, s.requests)
+	s.learner.Calibrate(prompts, k.Margin)
+	if s.reference != nil {
+		s.reference.Calibrate(prompts, k.Margin)
+	}
 }
 
 // reward verifies the responses and turns verdicts into rewards.

@@ -12,6 +12,7 @@ const (
 	forEvaluation
 	forDemonstrations
 	forMeasurement
+	forNoise
 )
 
 // stream returns the random numbers of one purpose at one step of a run. They

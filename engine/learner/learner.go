@@ -122,6 +122,12 @@ func (l *Learner) Score(b *batch.Batch, o ScoreOptions) {
 	l.Scorer.Score(b, o)
 }
 
+// Calibrate is the Scorer's, with the current weights.
+func (l *Learner) Calibrate(sequences [][]int32, margin float64) {
+	l.publish()
+	l.Scorer.Calibrate(sequences, margin)
+}
+
 // publish brings the learner's formatted weights up to date.
 func (l *Learner) publish() {
 	if l.stale {

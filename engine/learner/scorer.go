@@ -76,6 +76,19 @@ func NewScorer(c model.Config, n engine.Numerics, workers int) *Scorer {
 // Publish takes the parameters as the weights of the given version.
 func (s *Scorer) Publish(p *model.Params, version int) { s.weights.Publish(p, version) }
 
+// Calibrate finds the scales of a static KV cache from the given sequences, with
+// the weights as published: see engine.Weights.
+func (s *Scorer) Calibrate(sequences [][]int32, margin float64) {
+	s.weights.Calibrate(sequences, margin)
+}
+
+// KVScales returns the scales of a static KV cache, nil for ones.
+func (s *Scorer) KVScales() engine.KVScales { return s.weights.KVScales() }
+
+// SetKVScales puts a copy of the scales of a static KV cache in place; nil stands
+// for ones.
+func (s *Scorer) SetKVScales(scales engine.KVScales) { s.weights.SetKVScales(scales) }
+
 // Close releases the workers.
 func (s *Scorer) Close() { s.pass.Close() }
 

@@ -80,6 +80,18 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 // Publish takes the parameters as the weights of the given version.
 func (e *Engine) Publish(p *model.Params, version int) { e.weights.Publish(p, version) }
 
+// Calibrate finds the scales of a static KV cache from the given sequences, with
+// the weights as published: see engine.Weights.
+func (e *Engine) Calibrate(sequences [][]int32, margin float64) {
+	e.weights.Calibrate(sequences, margin)
+}
+
+// KVScales returns the scales of a static KV cache, nil for ones.
+func (e *Engine) KVScales() engine.KVScales { return e.weights.KVScales() }
+
+// SetKVScales puts a copy of the scales in place; nil stands for ones.
+func (e *Engine) SetKVScales(s engine.KVScales) { e.weights.SetKVScales(s) }
+
 // Version returns the version of the weights.
 func (e *Engine) Version() int { return e.weights.Version }
 

@@ -124,6 +124,7 @@ var Glossary = []Term{
 	{"actor/grad_norm_max", "largest gradient norm", "", "the same, maximum", "", ours},
 	{"actor/lr", "learning rate", "", "rate of the last gradient step, guards included", "", verl},
 	{"actor/loss_scale", "loss scale", "", "fp16's dynamic loss scale", "", ours},
+	{"rollout/noise_sigma", "noise on the norms", "", "standard deviation, in the rollout engine's weights", "injected: see rollout.noise", ours},
 	{"actor/skipped_updates", "skipped updates", "", "gradient steps dropped by the loss scale or a guard", "", ours},
 	{"actor/pg_clipfrac", "clip fraction", "", "share of tokens whose gradient the loss has clipped", "0 at the first gradient step with pi_old from the learner", verl},
 	{"actor/pg_clipfrac_lower", "dual-clip fraction", "", "share of tokens at the dual clip", "", verl},

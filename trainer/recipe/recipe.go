@@ -1,6 +1,8 @@
 package recipe
 
 import (
+	"cmp"
+
 	"driftlab/engine"
 	"driftlab/model"
 	"driftlab/trainer/advantage"
@@ -35,6 +37,12 @@ type Recipe struct {
 	// checkpoint's, or model.Default. A field of 0 takes its default, except
 	// that experts: 0 is the dense variant.
 	Model model.Config `yaml:"model"`
+	// InvariantScale divides, once and before anything else, the weights behind the
+	// attention and feed-forward norms (queries, keys, values, gate, up, router) by
+	// this factor and multiplies the norms' gains by it: the same function, with
+	// updates that weigh more against the error of quantised weights (UAQ, QuRL,
+	// 2602.13953, with 1.5). Above 0. Default 1: nothing is scaled.
+	InvariantScale float64 `yaml:"invariant_scale"`
 	// Task makes prompts and verdicts. Default chain.
 	Task Choice[task.Task] `yaml:"task"`
 	// Rollout is the engine that samples (policy mu).
@@ -113,6 +121,14 @@ type Rollout struct {
 	// the recipe has no such section: everything stays. Evaluations in the rollout
 	// engine's numerics compress too.
 	KVRetention *KVRetention `yaml:"kv_retention"`
+	// Fleet lists further engines beside the one of numerics, each with its share
+	// of a step's responses: a mixed fleet, as FlashRL runs half of its workers in
+	// bf16. A token's log-prob is that of the engine that sampled it. Default: none.
+	Fleet []FleetMember `yaml:"fleet"`
+	// KVScales are fixed scales of a KV cache in fp8 without scales of its own.
+	KVScales KVScales `yaml:"kv_scales"`
+	// Noise is added to the norms of the rollout engine's copy of the weights.
+	Noise Noise `yaml:"noise"`
 }
 
 // KVRetention says which part of the KV cache stays while a response is decoded.
@@ -172,6 +188,9 @@ func (r Rollout) Responses() int { return r.Prompts * r.Group }
 type Learner struct {
 	// Numerics is how the engine computes. Default fp32.
 	Numerics engine.Numerics `yaml:"numerics"`
+	// Temperature divides the learner's logits. 0, the default, is the rollout's:
+	// the policy that sampled. Another one is a gap, and a common mistake.
+	Temperature float64 `yaml:"temperature"`
 	// Epochs is how often a step goes over its batch, 1 or more. Default 1.
 	Epochs int `yaml:"epochs"`
 	// Minibatches is the number of updates per epoch, 1 to the number of
@@ -181,6 +200,11 @@ type Learner struct {
 	Optimizer Optimizer `yaml:"optimizer"`
 	// LossScale keeps small gradients in fp16's range.
 	LossScale LossScale `yaml:"loss_scale"`
+}
+
+// LearnerTemperature is the temperature at which the learner's policies are taken.
+func (r Recipe) LearnerTemperature() float64 {
+	return cmp.Or(r.Learner.Temperature, r.Rollout.Temperature)
 }
 
 // Updates is the number of optimiser updates per step.
@@ -298,10 +322,14 @@ func Default() Recipe {
 	return Recipe{
 		Seed:  1,
 		Steps: 200,
-		Task:  mustChoose[task.Task]("chain"),
+
+		InvariantScale: 1,
+
+		Task: mustChoose[task.Task]("chain"),
 		Rollout: Rollout{
 			Numerics: fp32, Temperature: 1, TopP: 1, MaxTokens: 64,
 			Prompts: 16, Group: 8, LogProbs: ProcessedLogProbs,
+			KVScales: KVScales{Every: 1, Margin: 1}, Noise: Noise{End: 1e-4, Stages: 10},
 		},
 		Learner: Learner{
 			Numerics: fp32, Epochs: 1, Minibatches: 1, Optimizer: DefaultOptimizer(),

@@ -115,6 +115,7 @@ func (r Recipe) faults() Faults {
 	c := &checker{}
 	c.name(r.Name)
 	c.within("steps", r.Steps, 1, maxSteps)
+	c.real("invariant_scale", r.InvariantScale, 0, 100, "(")
 	c.choice("task", r.Task.Name, r.Task.Params)
 	c.model(r)
 	c.rollout(r.Rollout)
@@ -223,6 +224,9 @@ func (c *checker) rollout(r Rollout) {
 		c.that(k.Policy != RetainHeavyHitter || !r.PrefixCache, "rollout.prefix_cache",
 			"true shares keys and values, and kv_retention heavy_hitter needs the attention that each prompt gave them: use false")
 	}
+	c.fleet(r)
+	c.kvScales(r)
+	c.noise(r.Noise)
 }
 
 // numerics checks one engine's arithmetic.
@@ -241,6 +245,7 @@ func (c *checker) numerics(path string, n engine.Numerics) {
 func (c *checker) learner(r Recipe) {
 	l := r.Learner
 	c.numerics("learner.numerics", l.Numerics)
+	c.real("learner.temperature", l.Temperature, 0, 100, "")
 	epochs := c.within("learner.epochs", l.Epochs, 1, maxUpdates)
 	if c.within("learner.minibatches", l.Minibatches, 1, maxUpdates) && epochs {
 		c.that(l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",

@@ -1,0 +1,193 @@
+package trainer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"driftlab/engine"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/recipe"
+)
+
+// fleet is the rollout side of a run: one engine, or several that share the
+// responses of a step. All have the weights of the same sync.
+type fleet struct {
+	recipe  recipe.Rollout
+	engines []*rollout.Engine // the main one first
+	parts   []batch.Batch     // what each sampled, where there are several
+	noisy   *model.Params     // the weights with noise on the norms
+}
+
+// newFleet returns the engines of a recipe, with the main one's numerics given,
+// each decoding so many responses at a time.
+func newFleet(r recipe.Recipe, main engine.Numerics, slots, workers int) *fleet {
+	f := &fleet{recipe: r.Rollout}
+	add := func(n engine.Numerics) {
+		e := rollout.New(r.Model, n, slots, workers)
+		e.SetPrefill(prefill(r.Rollout))
+		e.SetRetention(retention(r.Rollout))
+		f.engines = append(f.engines, e)
+	}
+	add(main)
+	for _, m := range r.Rollout.Fleet {
+		add(m.Numerics)
+	}
+	f.parts = make([]batch.Batch, len(f.engines))
+	return f
+}
+
+func (f *fleet) close() {
+	for _, e := range f.engines {
+		e.Close()
+	}
+}
+
+// publish gives every engine the weights of the given version, with noise of
+// that standard deviation on the gains of all norms. The weights themselves stay
+// as they are: noise is drawn anew each time and never adds up.
+func (f *fleet) publish(p *model.Params, version int, sigma float64, rng *rand.Rand) {
+	if sigma > 0 {
+		if f.noisy == nil {
+			f.noisy = p.Clone()
+		}
+		f.noisy.CopyFrom(p)
+		addNoise(f.noisy, sigma, rng)
+		p = f.noisy
+	}
+	for _, e := range f.engines {
+		e.Publish(p, version)
+	}
+}
+
+// addNoise adds Gaussian noise to the gain of every norm.
+func addNoise(p *model.Params, sigma float64, rng *rand.Rand) {
+	gains := func(x []float32) {
+		for i := range x {
+			x[i] += float32(sigma * rng.NormFloat64())
+		}
+	}
+	for l := range p.Config.Layers {
+		gains(p.Layer(l).InputNorm)
+		gains(p.Layer(l).PostNorm)
+	}
+	gains(p.FinalNorm)
+}
+
+// calibrate finds the scales of static KV caches from the first prompts of a
+// step, where the step's sync is one at which they are due.
+func (f *fleet) calibrate(step int, requests []rollout.Request) {
+	k := f.recipe.KVScales
+	if k.Prompts == 0 || step%k.Every != 0 {
+		return
+	}
+	prompts := calibrationPrompts(f.recipe, requests)
+	for _, e := range f.engines {
+		e.Calibrate(prompts, k.Margin)
+	}
+}
+
+// calibrationPrompts are the first prompts of a step, each once.
+func calibrationPrompts(r recipe.Rollout, requests []rollout.Request) [][]int32 {
+	var prompts [][]int32
+	for i := 0; i < len(requests) && len(prompts) < r.KVScales.Prompts; i += r.Group {
+		prompts = append(prompts, requests[i].Prompt)
+	}
+	return prompts
+}
+
+// generate samples one response per request, in their order: the first for the
+// main engine, then each member's share.
+func (f *fleet) generate(dst *batch.Batch, requests []rollout.Request, s rollout.Sampling) {
+	if len(f.engines) == 1 {
+		f.engines[0].Generate(dst, requests, s)
+		return
+	}
+	from := 0
+	for i, e := range f.engines {
+		to := from + f.count(i, len(requests))
+		e.Generate(&f.parts[i], requests[from:to], s)
+		from = to
+	}
+	batch.Join(dst, f.parts)
+}
+
+// count is how many of n responses the engine samples: up to the sum of the
+// members' shares, rounded, from the end, so that they meet without a gap.
+func (f *fleet) count(engine, n int) int {
+	before := 0.0 // share of the members after this one
+	for i := len(f.recipe.Fleet) - 1; i >= engine; i-- {
+		before += f.recipe.Fleet[i].Share
+	}
+	end := n - int(math.Round(before*float64(n)))
+	if engine == 0 {
+		return end
+	}
+	start := n - int(math.Round((before+f.recipe.Fleet[engine-1].Share)*float64(n)))
+	return end - start
+}
+
+// name is the main engine's, with the members' and their shares.
+func (f *fleet) name(main engine.Numerics) string {
+	if len(f.recipe.Fleet) == 0 {
+		return main.Name
+	}
+	rest := 1.0
+	var names []string
+	for _, m := range f.recipe.Fleet {
+		rest -= m.Share
+		names = append(names, fmt.Sprintf("%.0f%% %s", 100*m.Share, m.Numerics.Name))
+	}
+	return fmt.Sprintf("%.0f%% %s + %s", 100*rest, main.Name, strings.Join(names, " + "))
+}
+
+// remembers reports whether scales last longer than a step.
+func (f *fleet) remembers() bool { return f.recipe.KVScales.Prompts > 0 && f.recipe.KVScales.Every > 1 }
+
+// save appends the scales of every engine, bit for bit.
+func (f *fleet) save() ([]byte, error) {
+	var state []byte
+	for _, e := range f.engines {
+		scales := e.KVScales()
+		state = binary.LittleEndian.AppendUint32(state, uint32(len(scales)))
+		for _, s := range scales {
+			state = binary.LittleEndian.AppendUint32(state, math.Float32bits(s))
+		}
+	}
+	return state, nil
+}
+
+// load takes up what save wrote.
+func (f *fleet) load(state []byte) error {
+	next := func() (uint32, error) {
+		if len(state) < 4 {
+			return 0, fmt.Errorf("scales are cut short")
+		}
+		v := binary.LittleEndian.Uint32(state)
+		state = state[4:]
+		return v, nil
+	}
+	for _, e := range f.engines {
+		n, err := next()
+		if err != nil || int(n)*4 > len(state) {
+			return fmt.Errorf("scales of %d engines are cut short", len(f.engines))
+		}
+		if n == 0 {
+			continue
+		}
+		scales := make(engine.KVScales, n)
+		for i := range scales {
+			v, err := next()
+			if err != nil {
+				return err
+			}
+			scales[i] = math.Float32frombits(v)
+		}
+		e.SetKVScales(scales)
+	}
+	return nil
+}

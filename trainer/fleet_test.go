@@ -1,0 +1,233 @@
+package trainer
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"driftlab/engine"
+	"driftlab/engine/learner"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/recipe"
+)
+
+// TestFleet holds every response of a mixed fleet against the engine that was to
+// sample it, alone: the same tokens, and that engine's log-probs.
+func TestFleet(t *testing.T) {
+	r := measured(t)
+	if err := r.Set("rollout.numerics=bf16", "rollout.fleet=[{numerics: fp16, share: 0.5}, {numerics: fp8-w8a8, share: 0.25}]"); err != nil {
+		t.Fatal(err)
+	}
+	r, p, err := prepare(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, requests := measureRequests(r, r.Task.New())
+	mixed := measuredFleet(r, weights{p, p}, r.Rollout.Numerics, requests, 1)
+	defer mixed.close()
+	var b batch.Batch
+	for range 2 { // the second time in the same memory
+		mixed.generate(&b, requests, sampling(r))
+	}
+	if name := mixed.name(r.Rollout.Numerics); name != "25% bf16 + 50% fp16 + 25% fp8-w8a8" {
+		t.Errorf("name %q", name)
+	}
+	alone := r
+	alone.Rollout.Fleet = nil
+	from := 0
+	for i, want := range []struct {
+		n     engine.Numerics
+		count int
+	}{{r.Rollout.Numerics, 6}, {r.Rollout.Fleet[0].Numerics, 12}, {r.Rollout.Fleet[1].Numerics, 6}} {
+		if got := mixed.count(i, len(requests)); got != want.count {
+			t.Fatalf("engine %d has %d of %d responses, want %d", i, got, len(requests), want.count)
+		}
+		one := measuredFleet(alone, weights{p, p}, want.n, requests, 1)
+		var c, part batch.Batch
+		one.generate(&c, requests, sampling(r))
+		one.close()
+		var rows []int
+		for k := range want.count {
+			rows = append(rows, from+k)
+		}
+		c.Select(&part, rows)
+		x, y := b.Offsets[from], b.Offsets[from+want.count]
+		if !slices.Equal(b.Token[x:y], part.Token) || !slices.Equal(b.LogpRoll[x:y], part.LogpRoll) || !slices.Equal(b.DistRoll[x*b.Vocab:y*b.Vocab], part.DistRoll) {
+			t.Errorf("the responses of engine %d are not those of %s alone", i, want.n.Name)
+		}
+		from += want.count
+	}
+}
+
+// TestFleetCounts rounds shares to responses that meet without a gap.
+func TestFleetCounts(t *testing.T) {
+	for _, shares := range [][]float64{{0.5}, {1. / 3, 1. / 3}, {0.1, 0.1, 0.1}, {0.7, 0.3}, {1}, {0.01}} {
+		for _, n := range []int{1, 2, 7, 128} {
+			f := &fleet{}
+			for _, s := range shares {
+				f.recipe.Fleet = append(f.recipe.Fleet, recipe.FleetMember{Share: s})
+			}
+			sum := 0
+			for i := range len(shares) + 1 {
+				c := f.count(i, n)
+				if c < 0 || i > 0 && math.Abs(float64(c)-shares[i-1]*float64(n)) > 1 {
+					t.Errorf("shares %v of %d: engine %d has %d", shares, n, i, c)
+				}
+				sum += c
+			}
+			if sum != n {
+				t.Errorf("shares %v of %d: %d responses in all", shares, n, sum)
+			}
+		}
+	}
+}
+
+// TestNoise draws noise anew at every sync and never adds it up, leaves the
+// weights as they are, and follows the stages of the schedule.
+func TestNoise(t *testing.T) {
+	p := model.New(model.Config{Layers: 2, DModel: 32, Heads: 4, Experts: 4, TopK: 2, DFF: 32, Context: 32, Vocab: 32})
+	p.Init(1)
+	clean := p.Clone()
+	f := newFleet(recipe.Recipe{Model: p.Config}, preset(t, "fp32"), 1, 1)
+	defer f.close()
+	deviation := func() float64 {
+		sum, n := 0.0, 0
+		for i, x := range f.noisy.Theta {
+			if d := float64(x - p.Theta[i]); d != 0 {
+				sum, n = sum+d*d, n+1
+			}
+		}
+		if want := 5 * 32; n != want { // the gains of two norms per layer, and of the last
+			t.Errorf("%d weights have noise, want %d", n, want)
+		}
+		return math.Sqrt(sum / float64(n))
+	}
+	for sync := range 20 {
+		f.publish(p, sync, 0.01, stream(1, forNoise, sync))
+		if d := deviation(); d < 0.008 || d > 0.012 {
+			t.Errorf("sync %d: noise of %g, want 0.01", sync, d)
+		}
+	}
+	last := f.noisy.Clone()
+	f.publish(p, 0, 0.01, stream(1, forNoise, 0))
+	if slices.Equal(last.Theta, f.noisy.Theta) {
+		t.Error("two syncs have the same noise")
+	}
+	f.publish(p, 19, 0.01, stream(1, forNoise, 19))
+	if !slices.Equal(last.Theta, f.noisy.Theta) || !slices.Equal(p.Theta, clean.Theta) {
+		t.Error("the same sync has other noise, or the weights have changed")
+	}
+	// Kst = 5 over 10 steps: 0, then s0·(s1/s0)^(j/3). Reference: arXiv 2510.11696.
+	n := recipe.Noise{Start: 1e-2, End: 1e-4, Stages: 5}
+	for step, want := range []float64{0, 0, 1e-2, 1e-2, 2.154434690e-3, 2.154434690e-3, 4.641588834e-4, 4.641588834e-4, 1e-4, 1e-4} {
+		if got := n.Sigma(step, 10); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("step %d: sigma %g, want %g", step, got, want)
+		}
+	}
+	two := recipe.Noise{Start: 1e-2, End: 1e-4, Stages: 2}
+	if two.Sigma(4, 10) != 0 || two.Sigma(5, 10) != 1e-2 || (recipe.Noise{End: 1e-4, Stages: 3}).Sigma(9, 10) != 0 {
+		t.Error("two stages, or no noise")
+	}
+}
+
+func preset(t testing.TB, name string) engine.Numerics { return named(t, name) }
+
+// TestInvariantScale leaves the function what it is: in fp32 exactly for a power
+// of two, else up to rounding. Updates then weigh more against the error of
+// quantised weights, by the factor. Reference: arXiv 2602.13953 (UAQ).
+func TestInvariantScale(t *testing.T) {
+	score := func(s float64) []float64 {
+		r := measured(t)
+		r.InvariantScale = s
+		m, p, err := prepare(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scorer := learner.NewScorer(m.Model, m.Learner.Numerics, 1)
+		defer scorer.Close()
+		scorer.Publish(p, 0)
+		b := batch.Batch{Offsets: []int{0, 4, 8}, Prompt: [][]int32{{1, 5, 12, 6, 3}, {1, 7, 13, 9, 3}}, Token: []int32{4, 5, 6, 2, 9, 8, 7, 2},
+			Mask: make([]bool, 8)}
+		scorer.Score(&b, learner.ScoreOptions{Column: learner.Old, Temperature: 1})
+		return b.LogpOld
+	}
+	plain := score(1)
+	if !slices.Equal(plain, score(2)) {
+		t.Error("a factor of 2 changes log-probs")
+	}
+	for i, x := range score(1.5) {
+		if math.Abs(x-plain[i]) > 2e-5 {
+			t.Errorf("token %d: a factor of 1.5 moves the log-prob by %g", i, x-plain[i])
+		}
+	}
+	// How far an update moves the projections, over the error of their quantiser.
+	ratio := func(s float64) float64 {
+		r := measured(t)
+		r.InvariantScale, r.Steps, r.Eval.Every, r.Learner.Optimizer.Warmup = s, 3, 0, 0
+		_, before, err := prepare(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := mustRun(t, r, Options{}).Params
+		q := named(t, "int8-w8a8").Weights
+		var moved, lost float64
+		for l := range before.Config.Layers {
+			x, y := before.Layer(l).QKV, after.Layer(l).QKV
+			rounded := make([]float32, len(x))
+			q.RoundTrip(rounded, x, len(x)/before.Config.DModel, before.Config.DModel)
+			for i := range x {
+				moved += float64((y[i] - x[i]) * (y[i] - x[i]))
+				lost += float64((rounded[i] - x[i]) * (rounded[i] - x[i]))
+			}
+		}
+		return math.Sqrt(moved / lost)
+	}
+	if gain := ratio(1.5) / ratio(1); gain < 1.35 || gain > 1.65 {
+		t.Errorf("updates weigh %.3g times as much against the quantiser's error, want about 1.5", gain)
+	}
+}
+
+// TestAttributeEverything splits a gap with every mechanism that is no field of
+// the numerics in it; that all of them together give the recorded log-probs bit
+// for bit is checked on the way.
+func TestAttributeEverything(t *testing.T) {
+	for _, tc := range []struct {
+		sets  []string
+		names []string
+	}{
+		{[]string{"rollout.numerics=fp32-flash-decoding", "learner.numerics=fp32", "rollout.noise.start=1e-3"}, []string{"attention", "decoding", "noise"}},
+		{[]string{"rollout.numerics={base: fp8-block, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales.prompts=3"},
+			[]string{"weights+inputs", "kv_scales"}},
+		{[]string{"rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics=bf16", "rollout.kv_scales.prompts=3", "rollout.temperature=1.2", "learner.temperature=1"},
+			[]string{"kv_cache", "log_probs"}},
+	} {
+		r := fewer(t)
+		if err := r.Set(tc.sets...); err != nil {
+			t.Fatal(err)
+		}
+		a, err := Attribute(context.Background(), AttributeRequest{Recipe: r})
+		if err != nil {
+			t.Errorf("%q: %v", tc.sets, err)
+			continue
+		}
+		var names []string
+		for _, m := range a.Mechanisms {
+			names = append(names, m.Name)
+			if m.Removed.MeanAbsDlogp == 0 {
+				t.Errorf("%q: without %s the gap is the same", tc.sets, m.Name)
+			}
+		}
+		if slices.Sort(names); !slices.Equal(names, slices.Sorted(slices.Values(tc.names))) {
+			t.Errorf("%q: mechanisms %q, want %q", tc.sets, names, tc.names)
+		}
+	}
+	r := fewer(t)
+	if err := r.Set("rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 3, every: 2}"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Attribute(context.Background(), AttributeRequest{Recipe: r}); err == nil {
+		t.Error("stale scales were attributed at equal weights")
+	}
+}

@@ -1,0 +1,113 @@
+package recipe
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+
+	"driftlab/engine"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// FleetMember is an engine beside the main one.
+type FleetMember struct {
+	// Numerics is how it computes.
+	Numerics engine.Numerics `yaml:"numerics"`
+	// Share is the part of a step's responses that it samples, above 0; the shares
+	// of a fleet sum to at most 1, the rest is the main engine's.
+	Share float64 `yaml:"share"`
+}
+
+// KVScales are scales of keys and values that are fixed between calibrations, one
+// per layer, side and head: the largest magnitude over the calibration prompts,
+// over the largest number of the cache's format. They are for every engine whose
+// kv_cache is a format of 8 bits without scales, such as fp8_e4m3; the learner's,
+// where it has such a cache, are calibrated at every step.
+// Source: FP8-RL (2601.18150).
+type KVScales struct {
+	// Prompts is how many prompts of a step calibrate. 0, the default, never does:
+	// all scales are one, as in a server that was given none.
+	Prompts int `yaml:"prompts"`
+	// Every is the number of weight syncs (steps) from one calibration to the next;
+	// in between the scales go stale and clip. Default 1. simulate measure makes the
+	// steps up to the oldest scales, since weights that stay have none that are stale.
+	Every int `yaml:"every"`
+	// Margin multiplies the magnitudes found; below 1 clips. Default 1.
+	Margin float64 `yaml:"margin"`
+}
+
+// Noise is a schedule of noise on the gains of all norms in the rollout engine's
+// weights, drawn anew at every weight sync and never added up: exploration
+// (AQN, QeRL, 2510.11696), and the one mechanism here that injects a gap. The run
+// is cut into stages of equal length. The first has none; stage j of the others,
+// from 0, has the standard deviation start·(end/start)^(j/(stages-2)), with two
+// stages start. simulate measure takes start.
+type Noise struct {
+	// Start is the largest standard deviation; 0, the default, is no noise. QeRL
+	// starts at 1e-2 and ends at 1e-4.
+	Start float64 `yaml:"start"`
+	// End is the standard deviation of the last stage. Default 1e-4.
+	End float64 `yaml:"end"`
+	// Stages is their number, 2 or more. Default 10.
+	Stages int `yaml:"stages"`
+}
+
+// Sigma is the standard deviation at a step of so many, from 0.
+func (n Noise) Sigma(step, steps int) float64 {
+	if n.Start == 0 {
+		return 0
+	}
+	stage := step * n.Stages / steps
+	switch {
+	case stage == 0:
+		return 0
+	case n.Stages == 2:
+		return n.Start
+	}
+	return n.Start * math.Pow(n.End/n.Start, float64(stage-1)/float64(n.Stages-2))
+}
+
+// read implements reader: an engine is fp32 unless it says otherwise.
+func (m *FleetMember) read(d *decoder, n *yaml.Node, path string) {
+	m.Numerics, _ = engine.Preset("fp32")
+	d.structure(n, path, reflect.ValueOf(m).Elem())
+}
+
+// fleet checks the engines beside the main one.
+func (c *checker) fleet(r Rollout) {
+	sum := 0.0
+	for i, m := range r.Fleet {
+		at := fmt.Sprintf("rollout.fleet[%d]", i)
+		c.numerics(at+".numerics", m.Numerics)
+		c.real(at+".share", m.Share, 0, 1, "(")
+		sum += m.Share
+	}
+	c.that(sum <= 1, "rollout.fleet", "the shares sum to %v, more than 1", sum)
+}
+
+// kvScales checks the calibration of a static cache.
+func (c *checker) kvScales(r Rollout) {
+	const at = "rollout.kv_scales"
+	c.within(at+".prompts", r.KVScales.Prompts, 0, maxResponses)
+	c.within(at+".every", r.KVScales.Every, 1, maxSteps)
+	c.real(at+".margin", r.KVScales.Margin, 0, 100, "(")
+	if r.KVScales.Prompts == 0 {
+		c.that(r.KVScales.Every <= 1 && r.KVScales.Margin == 1, at+".prompts", "0 calibrates no scales: say from how many prompts")
+		return
+	}
+	static := r.Numerics.StaticKV()
+	for _, m := range r.Fleet {
+		static = static || m.Numerics.StaticKV()
+	}
+	c.that(static, at+".prompts", "%d calibrate scales for a KV cache of 8 bits without any, such as kv_cache: fp8_e4m3, and this one is %s",
+		r.KVScales.Prompts, r.Numerics.KVCache)
+}
+
+// noise checks the schedule of noise.
+func (c *checker) noise(n Noise) {
+	c.real("rollout.noise.start", n.Start, 0, 1, "")
+	c.real("rollout.noise.end", n.End, 0, 1, "(")
+	c.that(n.Start == 0 || n.End <= n.Start, "rollout.noise.end", "%v is above start, %v: the noise fades", n.End, n.Start)
+	c.within("rollout.noise.stages", n.Stages, 2, maxSteps)
+}
