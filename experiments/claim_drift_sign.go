@@ -17,7 +17,7 @@ func driftSign() Claim {
 		Figure: "Gaussian gaps of sd s: mean -s²T/2, sd s·sqrt(T)",
 		Threshold: "Slope of log sd on log t, positions standardised, t >= 64: interval inside [0.35, 0.65] in the dense model, larger in the mixture of experts (paired interval above 0). " +
 			"A bias (top-p 0.95 against the whole vocabulary) makes |mean| fall linearly, at least 3 times as steep. Mean negative in every seed; |mean + sd²/2| within 25 % of sd²/2 at the longest T with sd < 0.5.",
-		Setup:    "The panels of length-trap: dense twin of chain-base and chain-base itself, bf16 rollouts scored in fp32 (natural); dense with running sums rounded to bf16 (amplified). " +
+		Setup: "The panels of length-trap: dense twin of chain-base and chain-base itself, bf16 rollouts scored in fp32 (natural); dense with running sums rounded to bf16 (amplified). " +
 			"The mean over -sd²/2 at the natural dose is of the 4,096 responses of seq-variance: the mean of fewer is too uncertain for a quarter.",
 		LeftOut:  "The arm with stale weights: its sign follows from the same inequality, and training claims measure staleness.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
