@@ -14,12 +14,12 @@ func replayDrop() Claim {
 		Statement: "Replaying rollout routes in the trainer brings the divergence of a mixture of experts down to about dense level and shrinks the extreme-token tail by much more than the mean.",
 		Source:    "Rollout Routing Replay (R3), 2510.11370; CompassMax, 2512.07710.",
 		Figure:    "KL 1.54e-3 to 7.5e-4; tokens beyond a factor 2 ten times fewer",
-		Threshold: "Exact KL, free over replayed at least 1.5, and the ratio of the shares beyond a factor 2 at least as large, intervals above 1; free > replayed in every seed; " +
+		Threshold: "Exact KL, free over replayed at least 1.5, and the ratio of the shares beyond a factor 2 at least as large, intervals above 1; free > ids replayed > ids and gates replayed in every seed; " +
 			"replayed minus dense inside ± half of what replay removes.",
-		Setup:    "As moe-vs-dense. The learner recomputes the gates of the replayed experts from its own logits.",
-		LeftOut:  "Replay of gate values beside ids: not compared here, so the ordering is free > ids only.",
+		Setup: "As moe-vs-dense. Replayed: the learner visits the recorded experts and recomputes their gates from its own logits; ids and gates: " +
+			"it weighs them by the recorded gates too.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Version:  1,
+		Version:  2,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
 			models, err := e.routed(ctx)
@@ -28,21 +28,23 @@ func replayDrop() Claim {
 			}
 			for _, m := range models {
 				// A dose-response beside the doses: coarser rollouts flip more.
-				var free, ids, dense, tailFree, tailIDs, flips []float64
+				var free, ids, gates, dense, tailFree, tailIDs, flips []float64
 				for _, name := range []string{"fp16", "bf16", "fp8-w8a8"} {
 					q := m.probe
-					q.rollout, q.dists = numerics(name), true
+					q.rollout, q.dists, q.gates = numerics(name), true, true
 					b, g := e.measured(q, numerics("fp32"))
 					free, tailFree, flips = append(free, g.ExactKL), append(tailFree, beyondTwo(b)), append(flips, g.FlipRoute)
 					ids = append(ids, replayed(b, q.params, numerics("fp32"), true).ExactKL)
 					tailIDs = append(tailIDs, beyondTwo(b))
-					q.params = m.dense
+					gates = append(gates, gated(b, q.params, numerics("fp32")).ExactKL)
+					q.params, q.gates = m.dense, false
 					_, d := e.measured(q, numerics("fp32"))
 					dense = append(dense, d.ExactKL)
 				}
 				a := string(m.dose)
 				o.Set(a+" free", free...)
 				o.Set(a+" replayed", ids...)
+				o.Set(a+" ids and gates", gates...)
 				o.Set(a+" dense", dense...)
 				o.Set(a+" beyond 2, free", tailFree...)
 				o.Set(a+" beyond 2, replayed", tailIDs...)
@@ -61,16 +63,18 @@ func replayDrop() Claim {
 				j.Ratio(d, "share beyond a factor 2, free over replayed", tailFree, tailIDs, 1)
 				j.Ratio(d, "drop of the tail over drop of KL", tail, drop, 1)
 				j.Always(d, "log KL, free minus replayed", stats.Differences(logs(free), logs(ids)), 0)
+				j.Always(d, "log KL, ids minus ids and gates", stats.Differences(logs(ids), logs(j.entry(a+" ids and gates", bf16))), 0)
 				removed := average(stats.Differences(free, ids))
 				j.Equivalent(d, "KL, replayed minus dense", stats.Differences(ids, j.entry(a+" dense", bf16)), math.Abs(removed)/2)
 			}
 			rows := []string{"fp16", "bf16", "fp8-w8a8"}
 			group := func(name, figure string) barGroup { return j.listed(name, figure) }
 			j.Evidence.Picture = j.bars("What replay removes, rollouts of three formats scored in fp32", "exact KL (nats per token)", true, rows,
-				group("chain-base, free", "natural free"), group("chain-base, replayed", "natural replayed"), group("8 layers, free", "amplified free"),
-				group("8 layers, replayed", "amplified replayed"), group("8 layers, dense", "amplified dense"))
-			j.Evidence.Table = j.namedTable("Replay", "rollout", rows, "natural flips", "natural free", "natural replayed", "natural dense",
-				"amplified flips", "amplified free", "amplified replayed", "amplified dense")
+				group("chain-base, free", "natural free"), group("chain-base, ids replayed", "natural replayed"), group("chain-base, ids and gates", "natural ids and gates"),
+				group("8 layers, free", "amplified free"), group("8 layers, ids replayed", "amplified replayed"), group("8 layers, ids and gates", "amplified ids and gates"),
+				group("8 layers, dense", "amplified dense"))
+			j.Evidence.Table = j.namedTable("Replay", "rollout", rows, "natural flips", "natural free", "natural replayed", "natural ids and gates", "natural dense",
+				"amplified flips", "amplified free", "amplified replayed", "amplified ids and gates", "amplified dense")
 		},
 	}
 }

@@ -56,7 +56,7 @@ func measureSupport(ctx context.Context, e *Env) (*Observation, error) {
 	o.Set("outside, masked", outsideMasked...)
 	for _, raw := range []bool{false, true} {
 		b := e.sample(probe{params: shipped, rollout: numerics("fp32"), sequences: n, tokens: t, temperature: 0.6, raw: raw})
-		scoreAt(b, shipped, numerics("fp32"), learner.ReplayNone, false, 0.6)
+		scoreWith(b, shipped, numerics("fp32"), learner.ScoreOptions{Temperature: 0.6, Replay: learner.ReplayNone})
 		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], average(magnitudes(ratios(b))))
 	}
 	return o, nil

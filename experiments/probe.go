@@ -29,6 +29,7 @@ type probe struct {
 	greedy            bool
 	raw               bool      // log-probs before temperature and truncation
 	dists             bool      // record full distributions
+	gates             bool      // record the gates of the routes
 	block             uint64    // another block of responses of the same probe
 	prompts           [][]int32 // nil: chain prompts, or random tokens for another vocabulary
 }
@@ -86,7 +87,7 @@ func (e *Env) sample(q probe) *batch.Batch {
 	for i := range requests {
 		requests[i] = rollout.Request{Prompt: prompts[i], Seed: e.Seed, Stream: samplingStream + q.block<<20 + uint64(i)}
 	}
-	s := rollout.Sampling{Temperature: q.temperature, TopP: q.topP, MaxTokens: q.tokens, Stop: -1, Distributions: q.dists}
+	s := rollout.Sampling{Temperature: q.temperature, TopP: q.topP, MaxTokens: q.tokens, Stop: -1, Distributions: q.dists, Gates: q.gates}
 	if q.temperature == 0 && !q.greedy {
 		s.Temperature = 1
 	}
@@ -106,17 +107,18 @@ func (e *Env) sample(q probe) *batch.Batch {
 
 // score fills the learner's columns of b (LogpOld, Entropy, RoutesOld, ...).
 func score(b *batch.Batch, p *model.Params, n engine.Numerics, replay learner.Replay, dists bool) {
-	scoreAt(b, p, n, replay, dists, 1)
+	scoreWith(b, p, n, learner.ScoreOptions{Temperature: 1, Replay: replay, Distributions: dists})
 }
 
-// scoreAt is score at a temperature.
-func scoreAt(b *batch.Batch, p *model.Params, n engine.Numerics, replay learner.Replay, dists bool, temperature float64) {
+// scoreWith is score with all the options of scoring but the column, which is
+// the old policy's.
+func scoreWith(b *batch.Batch, p *model.Params, n engine.Numerics, o learner.ScoreOptions) {
 	s := learner.NewScorer(p.Config, n, 1)
 	defer s.Close()
 	s.Publish(p, 0)
 	// In slices of responses: one pass over a long batch would hold all its logits.
 	const rows = 1 << 14
-	o := learner.ScoreOptions{Column: learner.Old, Temperature: temperature, Replay: replay, Distributions: dists}
+	o.Column = learner.Old
 	if b.Tokens() <= rows {
 		s.Score(b, o)
 		return
@@ -156,6 +158,12 @@ func (e *Env) measured(q probe, scorer engine.Numerics) (*batch.Batch, diagnose.
 // replayed scores b again along the rollout engine's routes.
 func replayed(b *batch.Batch, p *model.Params, scorer engine.Numerics, dists bool) diagnose.Gap {
 	score(b, p, scorer, learner.ReplayRollout, dists)
+	return diagnose.Compare(b)
+}
+
+// gated scores b once more along the rollout engine's routes, with its gates too.
+func gated(b *batch.Batch, p *model.Params, scorer engine.Numerics) diagnose.Gap {
+	scoreWith(b, p, scorer, learner.ScoreOptions{Temperature: 1, Replay: learner.ReplayRollout, Gates: learner.RecordedGates, Distributions: true})
 	return diagnose.Compare(b)
 }
 
