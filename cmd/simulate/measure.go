@@ -8,6 +8,7 @@ import (
 	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/trainer"
+	"driftlab/trainer/recipe"
 )
 
 type measureCmd struct {
@@ -24,7 +25,8 @@ type measureCmd struct {
 // Help is the long help text.
 func (*measureCmd) Help() string {
 	return `Samples responses in one engine and scores them in the other, with equal weights: whatever differs is due to
-what the two numerics declare. Without --rollout and --learner the usual pairs are measured.
+what the two numerics declare. Without --rollout and --learner the recipe's engines are measured, or the usual pairs
+where the recipe leaves both at their default.
 
 With --attribute the same tokens are scored again with every difference switched off, on its own and with others:
 what each mechanism adds alone, what removing it saves, its Shapley share, and how they interact. On the way the
@@ -47,7 +49,7 @@ Examples:
 
 // Run measures.
 func (c *measureCmd) Run(a *app) error {
-	usual := c.Rollout == "" && c.Learner == ""
+	usual := c.Rollout == "" && c.Learner == "" // unless the recipe itself says how its engines differ
 	for _, s := range c.Set {
 		path := strings.TrimSpace(s[:max(0, strings.IndexByte(s, '='))])
 		usual = usual && !strings.HasPrefix(path, "rollout.numerics") && !strings.HasPrefix(path, "learner.numerics")
@@ -67,7 +69,7 @@ func (c *measureCmd) Run(a *app) error {
 		return c.doses(a, r)
 	}
 	q := trainer.MeasureRequest{Recipe: r, Workers: c.workers()}
-	if usual {
+	if usual && !stacked(r) {
 		q.Pairs = trainer.UsualPairs()
 	}
 	if c.Dump != "" {
@@ -115,6 +117,14 @@ func (c *measureCmd) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
 	}
 	return nil
+}
+
+// stacked reports whether the recipe chooses engines, so that they are what is to
+// be measured.
+func stacked(r recipe.Recipe) bool {
+	d := recipe.Default()
+	return !r.Rollout.Numerics.Equal(d.Rollout.Numerics) || !r.Learner.Numerics.Equal(d.Learner.Numerics) ||
+		len(r.Rollout.Fleet) > 0 || r.Rollout.Noise.Start > 0
 }
 
 // measureDocument is what --json prints: a measurement and, on request, where
