@@ -56,20 +56,16 @@ func (p *Pass) BeginBackward(grad *model.Params, auxWeight float64) {
 	p.back.grad, p.back.auxWeight = grad, auxWeight
 	p.back.stream = grown(p.back.stream, p.rows*p.config.DModel)
 	rows, _ := p.largest()
-	targets := 0
-	for _, b := range p.blocks {
-		targets = max(targets, b.targetTo-b.targetFrom)
-	}
 	for i := range p.workers {
-		p.growBack(&p.workers[i].back, rows, targets)
+		p.growBack(&p.workers[i].back, rows)
 	}
 }
 
 // growBack makes room for the gradients of a block.
-func (p *Pass) growBack(b *blockGrad, n, targets int) {
+func (p *Pass) growBack(b *blockGrad, n int) {
 	c := &p.config
 	slots := n * max(c.TopK, 1)
-	b.headNormed, b.headIn = grown(b.headNormed, targets*c.DModel), grown(b.headIn, targets*c.DModel)
+	b.headNormed, b.headIn = grown(b.headNormed, n*c.DModel), grown(b.headIn, n*c.DModel)
 	b.normed, b.attended = grown(b.normed, n*c.DModel), grown(b.attended, n*c.DModel)
 	b.mixed, b.projection = grown(b.mixed, n*c.DModel), grown(b.projection, n*c.DModel)
 	b.expertOut, b.expertIn = grown(b.expertOut, slots*c.DModel), grown(b.expertIn, slots*c.DModel)

@@ -49,9 +49,14 @@ func (p *Pass) withTargets(b span) span {
 }
 
 // largest returns the rows of the largest block and of the longest sequence.
+// Sizes of blocks wander with the lengths of responses, up to blockRows; room
+// for those then is room for all.
 func (p *Pass) largest() (rows, longest int) {
 	for _, b := range p.blocks {
 		rows = max(rows, b.rowTo-b.rowFrom)
+	}
+	if p.options.Cache == nil && rows > blockRows/4 {
+		rows = max(rows, blockRows)
 	}
 	for s := range p.pack.Sequences() {
 		longest = max(longest, p.pack.Offsets[s+1]-p.pack.Offsets[s])

@@ -74,6 +74,7 @@ func (p *Pass) kept() bool { return p.options.Save && !p.options.Recompute }
 // grow makes room for the pack.
 func (p *Pass) grow() {
 	c := &p.config
+	rows, longest := p.largest()
 	p.routes = grown(p.routes, p.rows*c.Layers*c.TopK)
 	if p.options.KeepGates {
 		p.gates = grown(p.gates, p.rows*c.Layers*c.TopK)
@@ -87,18 +88,25 @@ func (p *Pass) grow() {
 		}
 		for l := range p.layers {
 			p.growState(&p.layers[l], p.rows)
-			for len(p.layers[l].dispatch) < len(p.blocks) {
-				p.layers[l].dispatch = append(p.layers[l].dispatch, moe.Dispatch{})
-			}
+			p.growPlans(&p.layers[l], rows)
 		}
 	}
 	h := &p.head
 	h.in, h.normed = grown(h.in, p.targets*c.DModel), grown(h.normed, p.targets*c.DModel)
 	h.inverse = grown(h.inverse, p.targets)
 	h.logits = grown(h.logits, p.targets*c.Vocab)
-	rows, longest := p.largest()
 	for i := range p.workers {
 		p.growWorker(&p.workers[i], rows, longest)
+	}
+}
+
+// growPlans makes room for a plan for each block.
+func (p *Pass) growPlans(s *layerState, rows int) {
+	if n := len(p.blocks); len(s.dispatch) < n {
+		s.dispatch = append(s.dispatch, make([]moe.Dispatch, n+n/8+len(p.workers)-len(s.dispatch))...)
+	}
+	for i := range s.dispatch {
+		s.dispatch[i].Grow(rows*p.config.TopK, p.config.Experts)
 	}
 }
 

@@ -58,6 +58,13 @@ func (d *Dispatch) Plan(ids []uint8, rows, topK, experts int) {
 	}
 }
 
+// Grow makes room for plans of so many (row, rank) pairs, so that they allocate
+// nothing.
+func (d *Dispatch) Grow(pairs, experts int) {
+	d.Offsets, d.next = grown(d.Offsets, experts+1), grown(d.next, experts)
+	d.Row, d.Pair, d.Slot = grown(d.Row, pairs), grown(d.Pair, pairs), grown(d.Slot, pairs)
+}
+
 // grown returns a slice of length n, reusing the memory of s where it suffices.
 // New memory has an eighth to spare: the sizes of batches wander.
 func grown(s []int32, n int) []int32 {
