@@ -12,7 +12,7 @@ func Claims() []Claim {
 		// Where in the text the gap sits.
 		lowProbTail(), supportBias(),
 		// Routing.
-		moeVsDense(), routerFlips(), replayDrop(), replayHides(), gspoMoE(), moeRouteDriftLayers(),
+		moeVsDense(), routerFlips(), replayDrop(), replayHides(), gspoMoE(), moeTKD(), moeRouteDriftLayers(),
 		// What a correction sees and does.
 		opsmIsGeo(), icepopRate(), recomputeBlind(), trustRegionShape(), lengthNormIncentive(),
 	}

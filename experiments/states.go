@@ -45,8 +45,23 @@ func states(b *batch.Batch, p *model.Params, n engine.Numerics, replay bool, vis
 // computed in float64 from the pass's residual stream: [token][layer].
 func routerMargins(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 	c := p.Config
+	logits := routerLogits(pass, p, rows)
 	out := make([]float64, len(rows)*c.Layers)
-	h, logit := make([]float64, c.DModel), make([]float64, c.Experts)
+	for i := range out {
+		logit := logits[i*c.Experts : (i+1)*c.Experts]
+		slices.Sort(logit)
+		k := c.Experts - c.TopK
+		out[i] = logit[k] - logit[k-1]
+	}
+	return out
+}
+
+// routerLogits returns the logits of a router computed in float64 from the
+// pass's residual stream: [token][layer][expert].
+func routerLogits(pass *engine.Pass, p *model.Params, rows []int) []float64 {
+	c := p.Config
+	out := make([]float64, len(rows)*c.Layers*c.Experts)
+	h := make([]float64, c.DModel)
 	for l := range c.Layers {
 		layer, middle := p.Layer(l), pass.Middle(l)
 		for n, row := range rows {
@@ -59,15 +74,12 @@ func routerMargins(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 			for i, v := range x {
 				h[i] = float64(v) * scale * float64(layer.PostNorm[i])
 			}
+			logit := out[(n*c.Layers+l)*c.Experts:][:c.Experts]
 			for e := range logit {
-				logit[e] = 0
 				for i, v := range h {
 					logit[e] += v * float64(layer.Router[e*c.DModel+i])
 				}
 			}
-			slices.Sort(logit)
-			k := c.Experts - c.TopK
-			out[n*c.Layers+l] = logit[k] - logit[k-1]
 		}
 	}
 	return out

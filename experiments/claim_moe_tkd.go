@@ -1,0 +1,235 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"driftlab/experiments/stats"
+	"driftlab/results"
+)
+
+// tkdSetting is a sampler of moe-tkd: how many layers have flips, which of the
+// flip rates, and which of the token KLs the logit noise fills up to.
+type tkdSetting struct{ layers, rate, kl int }
+
+// tkdSettings are half of all combinations, chosen so that layers, rate and KL
+// vary independently of each other.
+var tkdSettings = []tkdSetting{
+	{1, 0, 0}, {2, 1, 0}, {4, 0, 0}, {8, 1, 0},
+	{1, 1, 1}, {2, 0, 1}, {4, 1, 1}, {8, 0, 1},
+}
+
+// tkdRates are the injected shares of flipped decisions per layer, and
+// tkdKLSteps how the two token KLs compare.
+var (
+	tkdRates   = []float64{0.003, 0.006}
+	tkdKLSteps = []float64{1, 1.5}
+)
+
+func moeTKD() Claim {
+	return Claim{
+		ID:        "moe-tkd",
+		Title:     "At equal token KL, gradient bias follows length × layers × flip rate",
+		Statement: "Gradient bias in routed models scales with length x layers x flip rate even at fixed token KL (a conjecture).",
+		Source:    "A conjecture of the survey.",
+		Figure:    "bias of order T·K·δ; refuted if it grows less than linearly in K·δ, or if token KL alone predicts it",
+		Threshold: "Exponent of the bias in K·δ, from log bias on log Kδ, log KL and log T per seed: interval holds 1 and lies above 0.7: supported; interval below 1: refuted. " +
+			"Partial R² of log Kδ given log KL and log T above 0.1 in every seed.",
+		Setup: "Injected, not natural: a random model of 8 thin layers (0.13 million parameters) in fp32 on both sides. At K of 1, 2, 4, 8 layers router noise flips a share δ of 0.3 % or 0.6 % " +
+			"of the decisions; noise on the output logits fills the exact token KL up to one of two values, the same for all K and δ, within 1e-5. T of 64, 128, 256. " +
+			"Bias: norm of the mean gradient of all parameters under the sampler minus the oracle's, on 128 responses of the oracle, actions and logit noise integrated out, " +
+			"the noise of the mean taken off.",
+		LeftOut: "Credit beyond the token that earns the reward: with returns of whole responses the norm would need some 1e5 of them. " +
+			"A flip here changes experts at one place; in a real gap flips feed on earlier ones.",
+		Version: 1,
+		Measure: measureTKD,
+		Judge:   judgeTKD,
+	}
+}
+
+func measureTKD(ctx context.Context, e *Env) (*Observation, error) {
+	lengths := []int{64, 128, 256}
+	if e.Size == Tiny {
+		lengths = []int{4, 8, 16}
+	}
+	k := newTKDLab(e, e.Pick(128, 16, 4), e.Pick(8, 2, 1), lengths)
+	defer k.close()
+	sizes := make([]float64, len(tkdRates))
+	for i, rate := range tkdRates {
+		sizes[i] = k.sizeFor(rate)
+	}
+	var logits [][]float32
+	rates, least := make([][]float64, len(tkdSettings)), 0.0
+	for i, s := range tkdSettings {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var routes []uint8
+		routes, rates[i] = k.flip(sizes[s.rate], chosenLayers(s.layers, k.params.Config.Layers))
+		logits = append(logits, k.sampler(routes))
+		for _, kl := range k.tokenKL(logits[i], make([]float64, len(lengths))) {
+			least = max(least, kl/tkdKLSteps[s.kl])
+		}
+	}
+	settings := append(append([]tkdSetting{}, tkdSettings...), tkdSetting{0, 0, 0}, tkdSetting{0, 0, 1})
+	var weights [][][]float64
+	kls := make([][]float64, len(settings))
+	for i, s := range settings {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if s.layers == 0 { // a control: logit noise alone
+			logits = append(logits, append([]float32(nil), k.logp...))
+		}
+		var size []float64
+		size, kls[i] = k.match(logits[i], 1.25*least*tkdKLSteps[s.kl])
+		weights = append(weights, k.difference(logits[i], size))
+	}
+	bias, oracle := k.biases(logits, weights)
+	return k.observe(settings, rates, kls, bias, oracle), nil
+}
+
+// observe lists the cells, one entry per setting and length, controls apart.
+func (k *tkdLab) observe(settings []tkdSetting, rates, kls, bias [][]float64, oracle []float64) *Observation {
+	cells := map[string][]float64{}
+	add := func(name string, v float64) { cells[name] = append(cells[name], v) }
+	for i, s := range settings {
+		kl := 0.0 // of the prefix, from those of its segments
+		for at, length := range k.lengths {
+			from, to := k.segment(at)
+			kl += kls[i][at] * float64(to-from)
+			if s.layers == 0 {
+				add("noise alone", bias[i][at]/oracle[at])
+				continue
+			}
+			add("K", float64(s.layers))
+			add("delta", rates[i][at])
+			add("T", float64(length))
+			add("KL", kl/float64(length))
+			add("bias", bias[i][at])
+			add("relative bias", bias[i][at]/oracle[at])
+		}
+	}
+	o := new(Observation)
+	for _, name := range []string{"K", "delta", "T", "KL", "bias", "relative bias", "noise alone"} {
+		o.Set(name, cells[name]...)
+	}
+	o.Set("oracle", oracle...)
+	return o
+}
+
+// tkdLogs are the logarithms of the columns of a regression: flips per token,
+// token KL and length.
+func tkdLogs(o *Observation) (bias, flips, kl, length []float64) {
+	delta := o.List("delta")
+	flips = make([]float64, len(delta))
+	for i, layers := range o.List("K") {
+		flips[i] = math.Log(layers * max(delta[i], 1e-6))
+	}
+	return logs(o.List("bias")), flips, logs(o.List("KL")), logs(o.List("T"))
+}
+
+func judgeTKD(j *Judge) {
+	slope := func(k int) []float64 {
+		return j.Each(func(o *Observation) float64 {
+			bias, flips, kl, length := tkdLogs(o)
+			_, slopes := stats.Regress(bias, flips, kl, length)
+			return slopes[k]
+		})
+	}
+	j.linear(Stronger, "injected: exponent of the bias in K·δ", slope(0))
+	j.Always(Stronger, "injected: partial R² of Kδ given KL and T", j.Each(func(o *Observation) float64 {
+		bias, flips, kl, length := tkdLogs(o)
+		return stats.PartialR2(bias, flips, kl, length)
+	}), 0.1)
+	apart := func(k int) []float64 {
+		return j.Each(func(o *Observation) float64 {
+			bias, _, kl, length := tkdLogs(o)
+			delta := logs(o.List("delta"))
+			for i, v := range delta {
+				delta[i] = max(v, math.Log(1e-6))
+			}
+			_, slopes := stats.Regress(bias, logs(o.List("K")), delta, kl, length)
+			return slopes[k]
+		})
+	}
+	j.Report(Stronger, "injected: exponent in K alone", apart(0))
+	j.Report(Stronger, "injected: exponent in δ alone", apart(1))
+	j.Report(Stronger, "injected: exponent in the token KL", slope(1))
+	j.Report(Stronger, "injected: exponent in T", slope(2))
+	lengths := len(j.Runs[0].List("oracle"))
+	last := func(figure string, cell int) []float64 { return j.entry(figure, cell*lengths+lengths-1) }
+	j.Report(Stronger, "bias over oracle at the longest T: most flips", last("relative bias", 3))
+	j.Report(Stronger, "bias over oracle at the longest T: fewest flips", last("relative bias", 0))
+	j.Report(Stronger, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0))
+	j.Evidence.Picture = j.tkdChart(lengths)
+	j.Evidence.Table = j.tkdTable()
+}
+
+// linear is the rule of moe-tkd for an exponent: an interval that holds 1 and
+// lies above 0.7 passes, one below 1 is contrary.
+func (j *Judge) linear(d Dose, name string, x []float64) {
+	i := stats.Mean(x, stats.Percentile)
+	out := Open
+	switch {
+	case math.IsNaN(i.Estimate):
+	case i.High < 1:
+		out = Contrary
+	case i.Low > 1:
+		out = Failed
+	case i.Low > 0.7:
+		out = Passed
+	}
+	j.add(Check{name, d, "interval holds 1 and lies above 0.7", i, x, out})
+}
+
+// tkdChart draws bias over flips per token, a line per length. The token KL of
+// the points goes up and down between two values that have nothing to do with
+// their place on the axis.
+func (j *Judge) tkdChart(lengths int) results.Figure {
+	var arms []results.Arm
+	for at := range lengths {
+		arm := results.Arm{Name: fmt.Sprintf("T = %g", j.Runs[0].List("T")[at])}
+		for n, o := range j.Runs {
+			var x, y []float64
+			for cell := at; cell < len(o.List("bias")); cell += lengths {
+				x = append(x, math.Log10(o.List("K")[cell]*max(o.List("delta")[cell], 1e-6)))
+				y = append(y, o.List("bias")[cell])
+			}
+			order := byKey(x)
+			curve := results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[n])}
+			for _, i := range order {
+				if k := len(curve.X); k > 0 && x[i] <= curve.X[k-1] {
+					continue
+				}
+				curve.X, curve.Y = append(curve.X, x[i]), append(curve.Y, y[i])
+			}
+			arm.Seeds = append(arm.Seeds, curve)
+		}
+		arms = append(arms, arm)
+	}
+	return chart("Gradient bias at matched token KL, flips injected", "log10 of flips per token, K·δ", "norm of the bias",
+		"A slope of one decade per unit is proportionality.", true, arms...)
+}
+
+// tkdTable lists the cells.
+func (j *Judge) tkdTable() *results.Table {
+	t := &results.Table{Title: "Cells, flips and compensating logit noise injected", Note: "Means over seeds. Bias over oracle: norm of the mean gradient's difference over that of the oracle's gradient."}
+	names := []string{"K", "delta", "T", "KL", "bias", "relative bias"}
+	for _, name := range names {
+		t.Columns = append(t.Columns, results.TableColumn{Name: name, Align: results.Right})
+	}
+	columns := make([][]float64, len(names))
+	for i, name := range names {
+		columns[i] = j.Mean(name)
+	}
+	for row := range columns[0] {
+		var cells []results.Cell
+		for i := range names {
+			cells = append(cells, results.Number(columns[i][row], 3))
+		}
+		t.Add(cells...)
+	}
+	return t
+}

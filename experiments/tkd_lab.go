@@ -1,0 +1,306 @@
+package experiments
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"driftlab/engine"
+	"driftlab/engine/kernel"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+)
+
+// tkdLab measures gradient bias at frozen weights. The learner pi is a model
+// without any gap; the sampler mu is the same model with two injected faults:
+//
+//   - flips: at chosen layers the experts are the top-k of the clean router
+//     logits plus noise; gates are live, all other routes are the clean ones;
+//   - logit noise: independent normal noise of some size on the output logits of
+//     every token, which raises the token KL without touching a route.
+//
+// Everything is evaluated on the responses of pi, the same for every cell, and
+// what mu would have done there enters with its exact probabilities. With
+// credit for the token that earns the reward, r(a) less a constant, the mean
+// gradient under mu less the oracle's is
+//
+//	b = E_pi[ Σ_t w_t·m_t(mu̅) − m_t(pi) ],  m_t(q) = Σ_a q_a·r̃_a·∇ log pi_a,
+//	w_t = Π_{u<t} mu̅(y_u)/pi(y_u)
+//
+// where mu̅ is the mean of mu over the logit noise, of which every token draws
+// its own: no sample of actions, of noise or of weights adds variance.
+type tkdLab struct {
+	params  *model.Params
+	grad    *model.Params
+	weights *engine.Weights
+	pass    *engine.Pass
+	pack    engine.Pack
+	targets []int32
+
+	b         *batch.Batch
+	lengths   []int // prefixes that are measured, ascending; a segment lies between two
+	chunk     int   // responses per pass, and per group of the variance
+	lead      int   // rows of a prompt before the one that predicts
+	reward    []float64
+	baseline  float64
+	noiseSeed uint64
+
+	logp    []float32     // [response][t][vocab] of pi
+	routes  []uint8       // [response][row][layer][rank] of pi
+	router  []float32     // [response][t][layer][expert] router logits of pi
+	normals []float32     // as router: the noise of the flips
+	oracle  [][][]float32 // [chunk][segment] mean gradient per response under pi
+}
+
+// Random streams of the lab.
+const (
+	tkdRewardStream = 301 + iota
+	tkdRouterStream
+	tkdNoiseStream
+)
+
+// tkdPairs is how many antithetic pairs of draws average the logit noise.
+const tkdPairs = 2
+
+// newTKDLab samples the responses and measures what does not depend on a cell.
+func newTKDLab(e *Env, responses, chunk int, lengths []int) *tkdLab {
+	const vocab = 64
+	k := &tkdLab{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: e.thin(8, vocab, longest(lengths)+8)}
+	k.weights = engine.NewWeights(k.params.Config, numerics("fp32"))
+	k.weights.Publish(k.params, 0)
+	k.pass, k.grad = engine.NewPass(k.params.Config, 1), model.New(k.params.Config)
+	k.b = e.sample(probe{params: k.params, rollout: numerics("fp32"), sequences: responses, tokens: k.length()})
+	k.lead = len(k.b.Prompt[0]) - 1
+	k.reward = make([]float64, vocab)
+	for i, a := range e.Rand(tkdRewardStream).Perm(vocab) {
+		k.reward[a] = float64(2*(i%2) - 1)
+	}
+	k.measureOracle()
+	rng := e.Rand(tkdRouterStream)
+	k.normals = make([]float32, len(k.router))
+	for i := range k.normals {
+		k.normals[i] = float32(rng.NormFloat64())
+	}
+	return k
+}
+
+// longest is the longest of the lengths.
+func longest(lengths []int) int { return lengths[len(lengths)-1] }
+
+// thin is a deep random model with narrow experts: 0.13 million parameters in
+// eight layers.
+func (e *Env) thin(layers, vocab, context int) *model.Params {
+	c := model.Default()
+	c.Layers, c.DFF, c.Vocab, c.Context = layers, 16, vocab, context
+	p := model.New(c.WithDefaults())
+	p.Init(e.Seed)
+	for i := range p.Head {
+		p.Head[i] *= deepHead
+	}
+	return p
+}
+
+func (k *tkdLab) close() { k.pass.Close() }
+
+func (k *tkdLab) length() int    { return longest(k.lengths) }
+func (k *tkdLab) responses() int { return k.b.Len() }
+func (k *tkdLab) chunks() int    { return k.responses() / k.chunk }
+func (k *tkdLab) vocab() int     { return k.params.Config.Vocab }
+
+// segment is the range of positions between two lengths.
+func (k *tkdLab) segment(s int) (from, to int) {
+	if s > 0 {
+		from = k.lengths[s-1]
+	}
+	return from, k.lengths[s]
+}
+
+// forward runs the first tokens of the responses of a chunk. replay, for all
+// responses at full length, says where they are routed; nil routes natively.
+func (k *tkdLab) forward(chunk, length int, replay []uint8, save bool) {
+	k.pack.Reset()
+	k.targets = k.targets[:0]
+	from := chunk * k.chunk
+	for i := from; i < from+k.chunk; i++ {
+		at, first := k.b.Offsets[i], k.pack.Rows()+k.lead
+		k.pack.Add(0, k.b.Prompt[i], k.b.Token[at:at+length-1])
+		for t := range length {
+			k.targets = append(k.targets, int32(first+t))
+		}
+	}
+	k.pack.Targets = k.targets
+	o := engine.Options{Save: save}
+	if replay != nil {
+		per := (k.lead + length) * k.params.Config.Layers * k.params.Config.TopK
+		o.Replay = replay[from*per : (from+k.chunk)*per]
+	}
+	k.pass.Begin(k.weights, &k.pack, o)
+	k.pass.Forward()
+}
+
+// backward returns the gradient that goes with d/d logits of the targets of the
+// last forward pass, which saved its layers. It is valid until the next one.
+func (k *tkdLab) backward(dlogits []float32) []float32 {
+	clear(k.grad.Theta)
+	k.pass.BeginBackward(k.grad, 0)
+	k.pass.BackwardHead(dlogits)
+	for l := k.params.Config.Layers - 1; l >= 0; l-- {
+		k.pass.BackwardExperts(l)
+		k.pass.BackwardAttention(l)
+	}
+	k.pass.BackwardEmbed()
+	return k.grad.Theta
+}
+
+// measureOracle fills what pi does on its own responses: distributions, routes,
+// router logits, mean reward, and the gradient of every segment.
+func (k *tkdLab) measureOracle() {
+	v, length := k.vocab(), k.length()
+	p, dlogits := make([]float64, v), make([]float32, k.chunk*length*v)
+	mean := 0.0
+	for c := range k.chunks() {
+		k.forward(c, length, nil, true)
+		k.routes = append(k.routes, k.pass.Routes()...)
+		rows := make([]int, len(k.targets))
+		for i, r := range k.targets {
+			rows[i] = int(r)
+		}
+		for _, s := range routerLogits(k.pass, k.params, rows) {
+			k.router = append(k.router, float32(s))
+		}
+		k.logp = append(k.logp, k.logProbs()...)
+		logp := k.logp[len(k.logp)-len(dlogits):]
+		grads := make([][]float32, len(k.lengths))
+		for s := range k.lengths {
+			clear(dlogits)
+			from, to := k.segment(s)
+			for n := range k.targets {
+				if t := n % length; t < from || t >= to {
+					continue
+				}
+				softmaxInto(p, logp[n*v:(n+1)*v], nil, 0)
+				earned := dot(p, k.reward)
+				mean += earned
+				for a := range p {
+					dlogits[n*v+a] = float32(p[a] * (k.reward[a] - earned) / float64(k.chunk))
+				}
+			}
+			grads[s] = append([]float32(nil), k.backward(dlogits)...)
+		}
+		k.oracle = append(k.oracle, grads)
+	}
+	k.baseline = mean / float64(k.responses()*length)
+}
+
+// logProbs are those of the last pass's targets, [target][vocab].
+func (k *tkdLab) logProbs() []float32 {
+	out := make([]float32, len(k.pass.Logits()))
+	kernel.LogSoftmaxRows(out, k.pass.Logits(), len(k.targets), k.vocab(), 1)
+	return out
+}
+
+// softmaxInto writes the probabilities of logp plus size times noise.
+func softmaxInto(p []float64, logp []float32, noise []float64, size float64) {
+	sum := 0.0
+	for a, l := range logp {
+		x := float64(l)
+		if noise != nil {
+			x += size * noise[a]
+		}
+		p[a] = math.Exp(x)
+		sum += p[a]
+	}
+	for a := range p {
+		p[a] /= sum
+	}
+}
+
+// chosenLayers spreads K layers evenly.
+func chosenLayers(count, layers int) []int {
+	var out []int
+	for j := range count {
+		out = append(out, (2*j+1)*layers/(2*count))
+	}
+	return out
+}
+
+// flip returns the routes with noise of a size on the router logits of some
+// layers, and the share of those decisions that come out different, per length.
+func (k *tkdLab) flip(size float64, layers []int) (routes []uint8, rates []float64) {
+	c := k.params.Config
+	length := k.length()
+	routes = append(routes, k.routes...)
+	counts := make([]int, length)
+	noisy := make([]float32, c.Experts)
+	for i := range k.responses() {
+		for t := range length {
+			for _, l := range layers {
+				at := ((i*length+t)*c.Layers + l) * c.Experts
+				clean := k.router[at : at+c.Experts]
+				for e := range noisy {
+					noisy[e] = clean[e] + float32(size)*k.normals[at+e]
+				}
+				was, is := topTwo(clean), topTwo(noisy)
+				if was == is || was == [2]uint8{is[1], is[0]} {
+					continue
+				}
+				counts[t]++
+				row := i*(k.lead+length) + k.lead + t
+				copy(routes[(row*c.Layers+l)*c.TopK:], is[:])
+			}
+		}
+	}
+	flips := 0
+	for s := range k.lengths {
+		from, to := k.segment(s)
+		for _, n := range counts[from:to] {
+			flips += n
+		}
+		rates = append(rates, float64(flips)/float64(max(k.responses()*to*len(layers), 1)))
+	}
+	return routes, rates
+}
+
+// topTwo are the two largest entries, the largest first, the lower id of equals.
+func topTwo(x []float32) [2]uint8 {
+	first, second := 0, -1
+	for e := 1; e < len(x); e++ {
+		switch {
+		case x[e] > x[first]:
+			first, second = e, first
+		case second < 0 || x[e] > x[second]:
+			second = e
+		}
+	}
+	return [2]uint8{uint8(first), uint8(second)}
+}
+
+// sizeFor is the size of the router noise at which a share of all decisions flips.
+func (k *tkdLab) sizeFor(rate float64) float64 {
+	all := chosenLayers(k.params.Config.Layers, k.params.Config.Layers)
+	low, high := 0.0, 1.0
+	for range 24 {
+		middle := (low + high) / 2
+		if _, rates := k.flip(middle, all); rates[len(rates)-1] < rate {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// sampler returns the log-probs of mu before its logit noise, on the given
+// routes: [response][t][vocab].
+func (k *tkdLab) sampler(routes []uint8) []float32 {
+	out := make([]float32, 0, len(k.logp))
+	for c := range k.chunks() {
+		k.forward(c, k.length(), routes, false)
+		out = append(out, k.logProbs()...)
+	}
+	return out
+}
+
+// noiseOf restarts the logit noise of a response and pair.
+func (k *tkdLab) noiseOf(rng *rand.PCG, response, pair int) {
+	rng.Seed(k.noiseSeed, uint64(tkdNoiseStream)<<32+uint64(response*tkdPairs+pair))
+}

@@ -1,0 +1,136 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// small is a lab of milliseconds.
+func smallTKD(t *testing.T) *tkdLab {
+	t.Helper()
+	k := newTKDLab(&Env{Seed: 5, Size: Tiny}, 4, 1, []int{4, 8, 16})
+	t.Cleanup(k.close)
+	return k
+}
+
+// TestTKDDoseZero: without flips and without noise the sampler is the learner:
+// no KL, and a difference of exactly nothing.
+func TestTKDDoseZero(t *testing.T) {
+	k := smallTKD(t)
+	routes, rates := k.flip(0, chosenLayers(8, 8))
+	if !slices.Equal(routes, k.routes) || slices.Max(rates) != 0 {
+		t.Errorf("router noise of size 0 flips %v", rates)
+	}
+	logits := k.sampler(routes)
+	if !slices.Equal(logits, k.logp) {
+		t.Fatal("along its own routes the model gives other bits")
+	}
+	weights := k.difference(logits, make([]float64, 3))
+	if slices.ContainsFunc(logits, func(x float32) bool { return x != 0 }) {
+		t.Error("equal engines have a bias")
+	}
+	for _, w := range slices.Concat(weights...) {
+		if w != 0 {
+			t.Errorf("equal engines have a weight of 1 %+g", w)
+		}
+	}
+}
+
+// TestTKDFlips: the flips are the share asked for, only in the chosen layers,
+// and the logit noise fills the KL of every segment up to the same value.
+func TestTKDFlips(t *testing.T) {
+	k := smallTKD(t)
+	c := k.params.Config
+	routes, rates := k.flip(k.sizeFor(0.1), chosenLayers(2, 8))
+	if r := rates[len(rates)-1]; r < 0.02 || r > 0.3 {
+		t.Errorf("%v of the decisions flip", r)
+	}
+	for i := range routes {
+		if layer := i / c.TopK % c.Layers; routes[i] != k.routes[i] && layer != 2 && layer != 6 {
+			t.Fatalf("a flip in layer %d", layer)
+		}
+	}
+	logits := k.sampler(routes)
+	floor := slices.Max(k.tokenKL(logits, make([]float64, 3)))
+	want := 2 * floor
+	size, have := k.match(logits, want)
+	for s, kl := range k.tokenKL(logits, size) {
+		if math.Abs(kl/want-1) > 1e-4 || kl != have[s] {
+			t.Errorf("segment %d: KL %g, want %g", s, kl, want)
+		}
+	}
+}
+
+// TestTKDBias compares the difference of the gradients with what it is by
+// definition where that is cheap: at the first token, where no weight has built
+// up, b is the gradient of Σ_a (mu̅ − pi)_a·r̃_a·log pi_a at fixed mu̅ and pi.
+func TestTKDBias(t *testing.T) {
+	k := smallTKD(t)
+	logits := append([]float32(nil), k.logp...)
+	size := []float64{0.5, 0.5, 0.5}
+	k.difference(logits, size)
+	v := k.vocab()
+	p := make([]float64, v)
+	softmaxInto(p, k.logp[:v], nil, 0)
+	// d/d logits of Σ_a d_a·log pi_a is d − p·Σd, so the rows add up to zero and
+	// are no larger than the change of the distribution allows.
+	sum, largest := 0.0, 0.0
+	for _, x := range logits[:v] {
+		sum += float64(x)
+		largest = max(largest, math.Abs(float64(x)))
+	}
+	if math.Abs(sum) > 1e-6 || largest == 0 {
+		t.Errorf("the first row adds up to %g, largest entry %g", sum, largest)
+	}
+}
+
+// TestTKDNorm: the estimate has the expectation of the squared norm of the
+// mean, which the plain square of the mean exceeds by the noise.
+func TestTKDNorm(t *testing.T) {
+	e := &Env{Seed: 1}
+	rng := e.Rand(9)
+	square, trials := 0.0, 400
+	for range trials {
+		var m tkdNorm
+		for range 4 {
+			m.add([]float32{float32(2 + rng.NormFloat64()), float32(rng.NormFloat64())})
+		}
+		total := m.sum[0]*m.sum[0] + m.sum[1]*m.sum[1]
+		square += (total - m.squares) / 12 / float64(trials)
+	}
+	if math.Abs(square-4) > 0.3 {
+		t.Errorf("mean of the estimates %g, want 4", square)
+	}
+	var m tkdNorm
+	for range 3 {
+		m.add([]float32{3, 4})
+	}
+	if m.norm() != 5 {
+		t.Errorf("norm of a constant vector %g, want 5", m.norm())
+	}
+}
+
+// TestTKDBackward: a saved forward pass serves any number of backward passes,
+// and the gradient of a prefix needs no more than the prefix.
+func TestTKDBackward(t *testing.T) {
+	k := smallTKD(t)
+	v, full := k.vocab(), k.length()
+	short := k.lengths[0]
+	dlogits := make([]float32, k.chunk*full*v)
+	rng := (&Env{Seed: 3}).Rand(1)
+	for i := range short * v {
+		dlogits[i] = float32(rng.NormFloat64())
+	}
+	k.forward(0, full, nil, true)
+	first := slices.Clone(k.backward(slices.Clone(dlogits)))
+	if again := k.backward(slices.Clone(dlogits)); !slices.Equal(first, again) {
+		t.Error("a second backward pass gives another gradient")
+	}
+	k.forward(0, short, nil, true)
+	for i, x := range k.backward(slices.Clone(dlogits[:short*v])) {
+		if math.Abs(float64(x-first[i])) > 1e-5*(1+math.Abs(float64(x))) {
+			t.Fatalf("parameter %d: %g from the prefix, %g from the whole", i, x, first[i])
+		}
+	}
+}
