@@ -38,7 +38,7 @@ func moeTKD() Claim {
 			"Partial R² of log Kδ given log KL and log T above 0.1 in every seed.",
 		Setup: "Injected, not natural: a random model of 8 thin layers (0.13 million parameters) in fp32 on both sides. At K of 1, 2, 4, 8 layers router noise flips a share δ of 0.3 % or 0.6 % " +
 			"of the decisions; noise on the output logits fills the exact token KL up to one of two values, the same for all K and δ, within 1e-5. T of 64, 128, 256. " +
-			"Bias: norm of the mean gradient of all parameters under the sampler minus the oracle's, on 128 responses of the oracle, actions and logit noise integrated out, " +
+			"Bias: norm of the mean gradient of all parameters under the sampler minus the oracle's, on 256 responses of the oracle, actions and logit noise integrated out, " +
 			"the noise of the mean taken off.",
 		LeftOut: "Credit beyond the token that earns the reward: with returns of whole responses the norm would need some 1e5 of them. " +
 			"A flip here changes experts at one place; in a real gap flips feed on earlier ones.",
@@ -53,7 +53,7 @@ func measureTKD(ctx context.Context, e *Env) (*Observation, error) {
 	if e.Size == Tiny {
 		lengths = []int{4, 8, 16}
 	}
-	k := newTKDLab(e, e.Pick(128, 16, 4), e.Pick(8, 2, 1), lengths)
+	k := newTKDLab(e, e.Pick(256, 32, 4), e.Pick(16, 4, 1), lengths)
 	defer k.close()
 	sizes := make([]float64, len(tkdRates))
 	for i, rate := range tkdRates {
@@ -156,6 +156,11 @@ func judgeTKD(j *Judge) {
 	}
 	j.Report(Stronger, "injected: exponent in K alone", apart(0))
 	j.Report(Stronger, "injected: exponent in δ alone", apart(1))
+	j.Report(Stronger, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", j.Each(func(o *Observation) float64 {
+		_, flips, kl, length := tkdLogs(o)
+		_, slopes := stats.Regress(logs(o.netBias()), flips, kl, length)
+		return slopes[0]
+	}))
 	j.Report(Stronger, "injected: exponent in the token KL", slope(1))
 	j.Report(Stronger, "injected: exponent in T", slope(2))
 	lengths := len(j.Runs[0].List("oracle"))
@@ -165,6 +170,18 @@ func judgeTKD(j *Judge) {
 	j.Report(Stronger, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0))
 	j.Evidence.Picture = j.tkdChart(lengths)
 	j.Evidence.Table = j.tkdTable()
+}
+
+// netBias is the bias of every cell, relative to the oracle, without that of the
+// control of equal token KL and length, in squares, and not below a tenth of itself.
+func (o *Observation) netBias() []float64 {
+	out, alone := append([]float64(nil), o.List("relative bias")...), o.List("noise alone")
+	lengths := len(o.List("oracle"))
+	for i, b := range out {
+		control := alone[tkdSettings[i/lengths].kl*lengths+i%lengths]
+		out[i] = math.Sqrt(max(b*b-control*control, 0.01*b*b))
+	}
+	return out
 }
 
 // linear is the rule of moe-tkd for an exponent: an interval that holds 1 and
