@@ -2,6 +2,7 @@ package learner
 
 import (
 	"fmt"
+	"runtime"
 	"strconv"
 
 	"github.com/chewxy/hm"
@@ -55,7 +56,12 @@ func newGraph(pass *engine.Pass, params, grad *model.Params, capacity int, loss 
 	if b.err != nil {
 		return nil, fmt.Errorf("learner: building the graph: %w", b.err)
 	}
-	return &graph{capacity: capacity, machine: gorgonia.NewTapeMachine(b.g)}, nil
+	machine := gorgonia.NewTapeMachine(b.g)
+	// Its finalizer is for CUDA and does nothing here. But the operations of the
+	// graph know the learner, and the learner the machine: a cycle through an
+	// object with a finalizer is never collected.
+	runtime.SetFinalizer(machine, nil)
+	return &graph{capacity: capacity, machine: machine}, nil
 }
 
 // run executes the graph once, forward and backward. A machine that is not
