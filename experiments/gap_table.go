@@ -111,6 +111,32 @@ func RetentionTable(m *trainer.Measurement) *results.Table {
 	return t
 }
 
+// KeptMassTable shows the self-test of recorded log-probs. It has no rows where
+// nothing shapes the distribution that is sampled.
+func KeptMassTable(m *trainer.Measurement) *results.Table {
+	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
+	t := &results.Table{
+		Title: "Self-test: do the recorded log-probs belong to what was sampled?",
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept mass"), right("E[ratio], due"), right("mean ratio"),
+			right("std. error"), right("holds")},
+		Note: "Kept mass: what top-p and top-k leave of the rollout engine's policy. Due: the learner's mass on the sampled support, which the ratio of its " +
+			"probability\nto the recorded one averages to if that is the law the tokens were drawn from. Raw log-probs fail here.",
+	}
+	for _, p := range m.Pairs {
+		k := p.KeptMass
+		if k == nil {
+			continue
+		}
+		verdict := results.Word("yes")
+		if !k.Holds {
+			verdict = results.Word("no").As(results.Strong)
+		}
+		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Number(k.Kept, 4), results.Number(k.Expected, 4), results.Number(k.Ratio, 4),
+			results.Number(k.StdErr, 2), verdict)
+	}
+	return t
+}
+
 // GapBars draws k3 of each pair, with the router free and with routes replayed.
 func GapBars(m *trainer.Measurement) *results.Bars {
 	b := &results.Bars{Title: "Gap at equal weights", ValueLabel: "k3 (nats per token)", Log: true}

@@ -61,6 +61,10 @@ type PairGap struct {
 	// Replayed is the gap left when the learner follows the rollout engine's
 	// routes (R3); nil for a dense model.
 	Replayed *diagnose.Gap `json:"replayed,omitempty"`
+	// KeptMass tests that the recorded log-probs belong to the sampling law; nil
+	// where tokens are drawn from the policy as it is, so that nothing could be left
+	// out. The learner's policy is that of Gap.
+	KeptMass *diagnose.KeptMass `json:"kept_mass,omitempty"`
 	// Turns is the gap turn by turn, with the router free; nil for a task without
 	// a tool.
 	Turns []diagnose.TurnGap `json:"turns,omitempty"`
@@ -213,6 +217,11 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 	}
 	scorer.Score(b, options)
 	out.Gap = diagnose.Compare(b)
+	if o := r.Rollout; o.TopP < 1 || o.TopK > 0 || o.Temperature != 1 || r.LearnerTemperature() != o.Temperature {
+		if k, ok := diagnose.CompareKeptMass(b); ok {
+			out.KeptMass = &k
+		}
+	}
 	out.Turns = diagnose.CompareTurns(b)
 	return out, b
 }

@@ -30,7 +30,10 @@ where the recipe leaves both at their default.
 
 With --attribute the same tokens are scored again with every difference switched off, on its own and with others:
 what each mechanism adds alone, what removing it saves, its Shapley share, and how they interact. On the way the
-rollout engine's log-probs are recomputed, and must come out bit for bit.
+rollout engine's log-probs are recomputed, and must come out bit for bit. A mixed fleet is attributed engine by engine.
+
+Where top_p, top_k or a temperature shapes what is sampled, a self-test says whether the recorded log-probs belong to it:
+the ratio of the learner's probability to the recorded one must average to the mass that was kept.
 
 With --doses no pair is measured but each mechanism by itself: formats, orders of sums, batching, routing, sampling,
 each from dose zero, which must give the same bits in both engines, to its largest dose, and then with its cure.
@@ -96,7 +99,7 @@ func (c *measureCmd) Run(a *app) error {
 		}
 	}
 	tables := []*results.Table{experiments.GapTable(measured), experiments.TurnTable(measured), experiments.RouteTable(measured),
-		experiments.FlipTable(measured), experiments.RetentionTable(measured)}
+		experiments.FlipTable(measured), experiments.RetentionTable(measured), experiments.KeptMassTable(measured)}
 	for _, x := range document.Attributions {
 		tables = append(tables, experiments.AttributionTable(x))
 	}
@@ -139,6 +142,9 @@ func (c *measureCmd) attribute(a *app, q trainer.MeasureRequest) ([]*trainer.Att
 	pairs := q.Pairs
 	if len(pairs) == 0 {
 		pairs = []trainer.Pair{{Rollout: q.Recipe.Rollout.Numerics, Learner: q.Recipe.Learner.Numerics}}
+		for _, m := range q.Recipe.Rollout.Fleet {
+			pairs = append(pairs, trainer.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics})
+		}
 	}
 	var list []*trainer.Attribution
 	m := a.meter(&c.common, "attribute", "pair", len(pairs))
@@ -168,7 +174,8 @@ func (c *measureCmd) write(d measureDocument) error {
 		results.Drawing{Figure: experiments.GapBars(m), Caption: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."},
 		experiments.GapTable(m),
 	}}
-	for _, t := range []*results.Table{experiments.TurnTable(m), experiments.RouteTable(m), experiments.FlipTable(m), experiments.RetentionTable(m)} {
+	for _, t := range []*results.Table{experiments.TurnTable(m), experiments.RouteTable(m), experiments.FlipTable(m), experiments.RetentionTable(m),
+		experiments.KeptMassTable(m)} {
 		if len(t.Rows) > 0 {
 			gap.Blocks = append(gap.Blocks, t)
 		}
