@@ -24,7 +24,7 @@ var icepopArms = []icepopArm{
 
 const icepopPlacebo = "random mask"
 
-// icepopBlock is how many updates a point of the picture averages.
+// icepopBlock is how many updates an average averages when peak and end are compared.
 const icepopBlock = 20
 
 func icepopRate() Claim {
@@ -144,13 +144,15 @@ func judgeIcepop(j *Judge) {
 		}
 		j.note("Seeds of %d that end 30 %% or more below their peak, %s: %s.", len(j.Runs), d, text[2:])
 	}
-	var lines []string
 	rows := make([]string, len(arms))
 	for i, arm := range arms {
 		rows[i] = arm.name
-		lines = append(lines, "amplified reward "+arm.name)
 	}
-	j.Evidence.Picture = j.armsByBlock("Reward with fp4 rollouts, negatives only: a band and the same number of random tokens", rows, lines)
+	reward := func(d Dose, title string) barGroup {
+		return barGroup{title, func(k int) []float64 { return late(string(d) + " reward " + rows[k]) }}
+	}
+	j.Evidence.Picture = j.bars("Reward in the second half: the tokens a band drops, and as many at random", "mean reward", false, rows,
+		reward(Natural, "fp8 rollouts"), reward(Stronger, "fp4 rollouts, negatives only"))
 	j.Evidence.Table = j.icepopTable(rows)
 }
 
@@ -165,26 +167,6 @@ func (j *Judge) collapsed(figure string) int {
 		}
 	}
 	return n
-}
-
-// armsByBlock charts the figures, one line per arm, a point per block of updates.
-func (j *Judge) armsByBlock(title string, names, figures []string) results.Figure {
-	var arms []results.Arm
-	for i, name := range names {
-		arm := results.Arm{Name: name}
-		for k, o := range j.Runs {
-			y := o.List(figures[i])
-			n := min(icepopBlock, len(y))
-			mean := blocks(y, n)
-			x := make([]float64, len(mean))
-			for p := range x {
-				x[p] = float64((p + 1) * n)
-			}
-			arm.Seeds = append(arm.Seeds, results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[k]), X: x, Y: mean})
-		}
-		arms = append(arms, arm)
-	}
-	return chart(title, "update", "mean reward", fmt.Sprintf("Means of %d updates; bands span the seeds.", icepopBlock), false, arms...)
 }
 
 // icepopTable lists every arm's second half, and the share it masked.

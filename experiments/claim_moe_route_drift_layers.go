@@ -21,10 +21,10 @@ func moeRouteDriftLayers() Claim {
 		Threshold: "Relative difference of the residual stream after a block over before it, on tokens whose experts flip there: at least 3, interval above 1, and above 3 in every seed. " +
 			"Exact routers leave a gap: share of tokens with a flip above 0. With replayed routes the growth per layer equals the dense model's within ± half of the free model's excess.",
 		Setup: "bf16 rollouts against fp32 on the same tokens. Natural: chain-base, past the stop token. Amplified: random models of 8 layers. " +
-			"Exact routers: weights and logits of the router in fp32 on both sides.",
-		LeftOut:  "The emulated order of expert-parallel sums.",
-		Commands: []string{"simulate measure --rollout bf16-fp32-router --learner fp32"},
-		Version:  1,
+			"Exact routers: weights and logits of the router in fp32 on both sides. " +
+			"Reported: bf16 on both sides, the rollout engine's experts on four devices that send partial sums in bf16, which is all that differs.",
+		Commands: []string{"simulate measure --rollout bf16-fp32-router --learner fp32", "simulate measure --rollout bf16-ep4 --learner bf16"},
+		Version:  2,
 		Measure:  measureDriftLayers,
 		Judge:    judgeDriftLayers,
 	}
@@ -44,14 +44,17 @@ func measureDriftLayers(ctx context.Context, e *Env) (*Observation, error) {
 		name    string
 		params  *model.Params
 		rollout engine.Numerics
+		learner engine.Numerics
 		replay  bool
 	}{
-		{"chain-base", shipped, bf16, false}, {"MoE", deep, bf16, false}, {"MoE, exact router", deep, exact, false},
-		{"chain-base, exact router", shipped, exact, false}, {"MoE, replayed", deep, bf16, true}, {"dense", plain, bf16, false},
+		{"chain-base", shipped, bf16, fp32, false}, {"MoE", deep, bf16, fp32, false}, {"MoE, exact router", deep, exact, fp32, false},
+		{"chain-base, exact router", shipped, exact, fp32, false}, {"MoE, replayed", deep, bf16, fp32, true}, {"dense", plain, bf16, fp32, false},
+		{"MoE, expert-parallel sum", deep, numerics("bf16-ep4"), bf16, false},
+		{"chain-base, expert-parallel sum", shipped, numerics("bf16-ep4"), bf16, false},
 	} {
-		b, g := e.measured(probe{params: m.params, rollout: m.rollout, sequences: n, tokens: t}, fp32)
+		b, g := e.measured(probe{params: m.params, rollout: m.rollout, sequences: n, tokens: t}, m.learner)
 		o.Set(m.name+" flips", g.FlipToken)
-		layers, jump := streamDifference(b, m.params, m.rollout, fp32, m.replay)
+		layers, jump := streamDifference(b, m.params, m.rollout, m.learner, m.replay)
 		o.Set(m.name+" layers", layers...)
 		o.Set(m.name+" jump", jump)
 	}
@@ -128,6 +131,7 @@ func judgeDriftLayers(j *Judge) {
 		j.Ratio(d.dose, "difference after over before a flipped block", j.Column(d.name+" jump"), one, 3)
 		j.Always(d.dose, "the same", j.Column(d.name+" jump"), 3)
 		j.Positive(d.dose, "tokens that still flip with exact routers", j.Column(d.name+", exact router flips"))
+		j.Report(d.dose, "tokens that flip when only the expert-parallel sum differs", j.Column(d.name+", expert-parallel sum flips"))
 	}
 	free, replay, plain := growth("MoE"), growth("MoE, replayed"), growth("dense")
 	excess := average(stats.Differences(free, plain))
@@ -135,7 +139,8 @@ func judgeDriftLayers(j *Judge) {
 	j.Report(Stronger, "log growth per layer, free minus dense", stats.Differences(free, plain))
 	j.Report(Stronger, "tokens that flip with bf16 routers", j.Column("MoE flips"))
 	x := counting(8)
-	j.Evidence.Picture = chart("Relative difference of the residual stream, 8 random layers", "layer", "share of the norm", "bf16 against fp32 on the same tokens.", true,
-		j.arm("MoE, free", x, "MoE layers"), j.arm("MoE, exact router", x, "MoE, exact router layers"), j.arm("MoE, replayed", x, "MoE, replayed layers"), j.arm("dense", x, "dense layers"))
-	j.Evidence.Table = j.curvesTable("Relative difference of the residual stream", "layer", x, "MoE layers", "MoE, exact router layers", "MoE, replayed layers", "dense layers", "chain-base layers")
+	j.Evidence.Picture = chart("Relative difference of the residual stream, 8 random layers", "layer", "share of the norm", "bf16 against fp32 on the same tokens; expert-parallel sum: bf16 on both sides.", true,
+		j.arm("MoE, free", x, "MoE layers"), j.arm("MoE, exact router", x, "MoE, exact router layers"), j.arm("MoE, replayed", x, "MoE, replayed layers"), j.arm("dense", x, "dense layers"),
+		j.arm("MoE, expert-parallel sum alone", x, "MoE, expert-parallel sum layers"))
+	j.Evidence.Table = j.curvesTable("Relative difference of the residual stream", "layer", x, "MoE layers", "MoE, exact router layers", "MoE, replayed layers", "dense layers", "MoE, expert-parallel sum layers", "chain-base layers")
 }
