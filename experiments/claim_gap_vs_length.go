@@ -115,8 +115,11 @@ func quarters(o *Observation, name string, b *batch.Batch, length int) {
 }
 
 // probabilityEdges are the inner edges of bins with equally many tokens.
-func probabilityEdges(b *batch.Batch, bins int) []float64 {
-	sorted := slices.Clone(b.LogpRoll)
+func probabilityEdges(b *batch.Batch, bins int) []float64 { return edgesOf(b.LogpRoll, bins) }
+
+// edgesOf are the inner edges of bins with equally many of the values.
+func edgesOf(x []float64, bins int) []float64 {
+	sorted := slices.Clone(x)
 	slices.SortFunc(sorted, cmp.Compare[float64])
 	edges := make([]float64, bins-1)
 	for k := range edges {

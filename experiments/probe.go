@@ -32,6 +32,8 @@ type probe struct {
 	gates             bool      // record the gates of the routes
 	block             uint64    // another block of responses of the same probe
 	prompts           [][]int32 // nil: chain prompts, or random tokens for another vocabulary
+	// tool is the environment of a sequence; nil for none.
+	tool func(sequence int) rollout.Tool
 }
 
 // Random streams of the measurements.
@@ -86,6 +88,9 @@ func (e *Env) sample(q probe) *batch.Batch {
 	requests := make([]rollout.Request, q.sequences)
 	for i := range requests {
 		requests[i] = rollout.Request{Prompt: prompts[i], Seed: e.Seed, Stream: samplingStream + q.block<<20 + uint64(i)}
+		if q.tool != nil {
+			requests[i].Tool = q.tool(i)
+		}
 	}
 	s := rollout.Sampling{Temperature: q.temperature, TopP: q.topP, MaxTokens: q.tokens, Stop: -1, Distributions: q.dists, Gates: q.gates}
 	if q.temperature == 0 && !q.greedy {

@@ -10,7 +10,7 @@ func Claims() []Claim {
 		// Reduction order and determinism.
 		uniqueCompletions(), tpOrder(), batchInvariantZero(),
 		// Where in the text the gap sits.
-		lowProbTail(), supportBias(),
+		lowProbTail(), toolTokens(), supportBias(),
 		// Routing.
 		moeVsDense(), routerFlips(), replayDrop(), replayHides(), gspoMoE(), moeTKD(), moeRouteDriftLayers(),
 		// What a correction sees and does.
