@@ -7,13 +7,13 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/results"
 	"driftlab/trainer/batch"
-	"driftlab/trainer/task"
 )
 
-// toolArms are who writes between the turns: the tool, its rare symbols; the
-// tool, with symbols that the warm start knows; the policy itself.
-var toolArms = []string{"tool", "familiar", "self"}
+// toolArms are who wrote the blocks: the tool, in its rare symbols; the tool, in
+// symbols that the warm start knows; the policy itself.
+var toolArms = []string{"rare replies", "familiar replies", "own notes"}
 
 // toolDoses are the pairs of engines.
 var toolDoses = []struct {
@@ -33,11 +33,12 @@ func toolTokens() Claim {
 		Statement: "Tokens following injected tool output show a larger gap than ordinary tokens, and later turns are worse.",
 		Source:    "When Speed Kills Stability (tool-integrated runs).",
 		Figure:    "four failed tool runs of a 14B model, KL about 1e-3; the gap grows with the turn",
-		Threshold: "Mean |dlogp| behind tool output over that behind the policy's own text of the same length at the same positions above 1.2, interval above 1, also matched on the token's probability; " +
-			"slope of mean |dlogp| on the turn above 0 in every seed. Equal engines, and the turn before the first output: exactly 0.",
-		Setup: "lookup-base on prompts that hide nothing, episodes of 68 tokens, past the stop token: five turns of 8 and, between them, 7 tokens of an external function (6 symbols that 5 % of the warm start's demonstrations had, " +
-			"and a random digit) or of the policy. Natural: bf16 scored in fp32; fp8 scored in bf16 is reported. Amplified: fp4 weights scored in bf16. Matching: ten bins of the rollout probability, each with equal weight. " +
-			"Reported: the same function with familiar symbols; routes replayed; and episodes of the task in which the policy calls for four of six operands, against the same working with nothing hidden.",
+		Threshold: "Mean |dlogp| behind tool output over that behind notes of the policy's own, of the same length in the same places, above 1.2 with the interval above 1, also matched on the token's probability; " +
+			"slope of mean |dlogp| on the turn, 1 to 4, above 0 in every seed. Equal engines, and what comes before the first output: exactly 0.",
+		Setup: "lookup-base on programs of four steps. The tool knows every operand, and replies with six symbols that 5 % of the warm start's demonstrations had and the operand; or nothing is hidden and the policy writes notes of six symbols and the operand. " +
+			"Compared are the value behind each block and the token that follows. Natural: bf16 scored in fp32; fp8 scored in bf16 is reported. Amplified: fp4 weights scored in bf16. Matching: ten bins of the rollout probability, each with equal weight. " +
+			"Reported: replies in familiar symbols; routes replayed; and episodes of 68 tokens in which an external function interrupts every eighth token, against the policy going on, both past the stop token. " +
+			"Those were the first setting; a preview showed that the policy's own text past the stop token has a far larger gap than its text on the task, which makes it no control, and the notes took its place.",
 		LeftOut:  "What such tokens do to a training run.",
 		Commands: []string{"simulate measure lookup --rollout bf16 --learner fp32", "simulate train lookup"},
 		Version:  1,
@@ -52,144 +53,173 @@ func measureToolTokens(_ context.Context, e *Env) (*Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := task.NewLookup()
-	symbols := [][]int32{l.Symbols(true), l.Symbols(false), nil}
 	for _, d := range toolDoses {
-		var arms []*batch.Batch
-		for _, s := range symbols {
-			arms = append(arms, e.interrupted(p, numerics(d.rollout), e.Pick(512, 96, 6), s))
+		arms := e.worked(p, numerics(d.rollout), e.Pick(1024, 160, 24))
+		for _, b := range arms {
+			score(b, p, numerics(d.learner), learner.ReplayNone, false)
 		}
-		scoredIn(p, numerics(d.learner), learner.ReplayNone, arms...)
-		recordEpisodes(o, d.name, arms)
-		e.recordOnTask(o, d.name, p, d.rollout, d.learner)
-		if d.judged && d.dose == Natural {
-			o.Set("difference in turn 0", beforeTheFirst(arms[0], arms[2]))
-			scoredIn(p, numerics(d.learner), learner.ReplayRollout, arms[0], arms[2])
-			plain, matched := behind(arms[0], arms[2])
-			o.Set(d.name+" replayed", plain...)
-			o.Set(d.name+" replayed, matched", matched...)
+		recordWorked(o, d.name, arms)
+		e.recordInterrupted(o, d.name, p, d.rollout, d.learner)
+		if d.name == "bf16" {
+			o.Set("episodes", float64(arms[0].Len()))
+			o.Set("difference before the first reply", beforeTheFirst(arms[0], arms[1]))
+			for _, b := range arms {
+				score(b, p, numerics(d.learner), learner.ReplayRollout, false)
+			}
+			recordBehind(o, d.name+", replayed", arms[0], arms[2])
 		}
 	}
-	b := e.interrupted(p, numerics("bf16"), 8, symbols[0])
-	scoredIn(p, numerics("bf16"), learner.ReplayNone, b)
-	o.Set("control", maximum(magnitudes(ratios(b))))
+	equal := e.worked(p, numerics("bf16"), 16)
+	score(equal[0], p, numerics("bf16"), learner.ReplayNone, false)
+	o.Set("control", maximum(append([]float64{0}, magnitudes(ratios(equal[0]))...)))
 	return o, nil
 }
 
-// recordEpisodes records the three arms of a pair of engines: mean |dlogp|
-// behind a block, by turn and by distance from the block.
-func recordEpisodes(o *Observation, name string, arms []*batch.Batch) {
+// recordWorked records the three arms of a pair of engines: mean |dlogp| behind
+// a block, by turn and by distance.
+func recordWorked(o *Observation, name string, arms []*batch.Batch) {
 	for k, b := range arms {
-		turn, distance := slots(b)
-		byTurn, matched := grouped(toolCalls+1, part{b, turn})
+		turn, distance := places(b)
+		byTurn, _ := grouped(toolSteps+1, part{b, turn})
 		o.Set(name+" by turn, "+toolArms[k], byTurn...)
+		// Turn 0 is one marker, which no probability of the others matches.
+		later := make([]int, len(turn))
+		for n, t := range turn {
+			later[n] = max(t, 0) - 1
+		}
+		_, matched := grouped(toolSteps, part{b, later})
 		o.Set(name+" by turn, matched, "+toolArms[k], matched...)
+		logp, entropy, count := 0.0, 0.0, 0.0
 		for n, t := range turn {
 			distance[n]--
 			if t < 1 {
 				distance[n] = -1
+				continue
 			}
+			logp, entropy, count = logp+b.LogpRoll[n], entropy+b.Entropy[n], count+1
 		}
-		near, _ := grouped(turnTokens, part{b, distance})
+		near, _ := grouped(2, part{b, distance})
 		o.Set(name+" by distance, "+toolArms[k], near...)
-		logp, entropy, count := 0.0, 0.0, 0.0
-		for n, t := range turn {
-			if t >= 1 {
-				logp, entropy, count = logp+b.LogpRoll[n], entropy+b.Entropy[n], count+1
-			}
-		}
-		o.Set(name+" mean log p, entropy, "+toolArms[k], logp/count, entropy/count)
+		o.Set(name+" log p and entropy, "+toolArms[k], logp/count, entropy/count)
 	}
-	for k, b := range arms[:2] {
-		plain, matched := behind(b, arms[2])
-		o.Set(name+" "+toolArms[k]+" and self", plain...)
-		o.Set(name+" "+toolArms[k]+" and self, matched", matched...)
-	}
+	recordBehind(o, name+", rare", arms[0], arms[2])
+	recordBehind(o, name+", familiar", arms[1], arms[2])
 }
 
-// behind is mean |dlogp| of the tokens behind a block in two batches of
-// episodes, plain and matched.
-func behind(a, b *batch.Batch) (plain, matched []float64) {
-	turnA, _ := slots(a)
-	turnB, _ := slots(b)
-	return grouped(2, laterTurns(a, turnA, 0), laterTurns(b, turnB, 1))
+// recordBehind records mean |dlogp| behind a block in two arms.
+func recordBehind(o *Observation, name string, a, b *batch.Batch) {
+	turnA, _ := places(a)
+	turnB, _ := places(b)
+	plain, matched := grouped(2, behind(a, turnA, 0), behind(b, turnB, 1))
+	o.Set(name, plain...)
+	o.Set(name+", matched", matched...)
 }
 
-// beforeTheFirst is the largest difference between the gaps of two batches of
-// episodes in the turn before the first block.
+// beforeTheFirst is the largest difference between the gaps of two arms before
+// the first block.
 func beforeTheFirst(a, b *batch.Batch) float64 {
 	largest := 0.0
 	x, y := ratios(a), ratios(b)
-	turn, _ := slots(a)
-	for n, t := range turn {
-		if t == 0 {
+	for i := range a.Len() {
+		from, _ := a.Span(i)
+		for n := from; n < from+2; n++ {
 			largest = max(largest, math.Abs(x[n]-y[n]))
 		}
 	}
 	return largest
 }
 
-// recordOnTask records episodes in which the policy calls its tool by itself.
-func (e *Env) recordOnTask(o *Observation, name string, p *model.Params, rollout, scorer string) {
-	called, visible, step := e.onTask(p, numerics(rollout), e.Pick(512, 96, 8))
-	scoredIn(p, numerics(scorer), learner.ReplayNone, called, visible)
-	turn := make([]int, called.Tokens())
-	for n, own := range called.Mask {
-		turn[n] = -1
-		if own {
-			turn[n] = min(int(called.Turn[n]), toolCalls)
-		}
+// recordInterrupted records episodes on and past the stop token.
+func (e *Env) recordInterrupted(o *Observation, name string, p *model.Params, rollout, scorer string) {
+	arms := e.interrupted(p, numerics(rollout), e.Pick(256, 64, 6))
+	for _, b := range arms {
+		score(b, p, numerics(scorer), learner.ReplayNone, false)
 	}
-	byTurn, _ := grouped(toolCalls+1, part{called, turn})
-	o.Set(name+" on task, by turn", byTurn...)
-	plain, matched := grouped(2, laterTurns(called, turn, 0), laterTurns(visible, step, 1))
-	o.Set(name+" on task", plain...)
-	o.Set(name+" on task, matched", matched...)
+	turn := interruptedTurns(arms[0])
+	plain, matched := grouped(2, behind(arms[0], turn, 0), behind(arms[1], turn, 1))
+	o.Set(name+", interrupted", plain...)
+	o.Set(name+", interrupted, matched", matched...)
+	byTurn, _ := grouped(toolSteps+1, part{arms[0], turn})
+	o.Set(name+", interrupted, by turn", byTurn...)
 }
 
 func judgeToolTokens(j *Judge) {
-	turns := []float64{0, 1, 2, 3, 4}
-	slope := func(figure string) []float64 {
-		return j.Each(func(o *Observation) float64 { return stats.Slope(turns, o.List(figure)) })
+	turns := counting(toolSteps)
+	slope := func(figure string, from int) []float64 {
+		return j.Each(func(o *Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolSteps]) })
 	}
 	for _, d := range toolDoses {
-		ratio := func(what, figure string) {
-			j.ReportRatio(d.dose, d.name+": "+what, j.entry(d.name+figure, 0), j.entry(d.name+figure, 1))
+		tool, own := d.name+" by turn, "+toolArms[0], d.name+" by turn, "+toolArms[2]
+		for _, kind := range []string{"", ", matched"} {
+			what, a, b := d.name+": |dlogp|, behind a reply over behind a note"+kind, j.entry(d.name+", rare"+kind, 0), j.entry(d.name+", rare"+kind, 1)
+			if d.judged {
+				j.Ratio(d.dose, what, a, b, 1.2)
+			} else {
+				j.ReportRatio(d.dose, what, a, b)
+			}
 		}
 		if d.judged {
-			j.Ratio(d.dose, d.name+": |dlogp|, behind tool output over own text", j.entry(d.name+" tool and self", 0), j.entry(d.name+" tool and self", 1), 1.2)
-			j.Ratio(d.dose, d.name+": |dlogp|, behind tool output over own text, matched on probability", j.entry(d.name+" tool and self, matched", 0), j.entry(d.name+" tool and self, matched", 1), 1.2)
-			j.Always(d.dose, d.name+": slope of |dlogp| on the turn", slope(d.name+" by turn, tool"), 0)
+			j.Always(d.dose, d.name+": slope of |dlogp| on the turn", slope(tool, 1), 0)
 		} else {
-			ratio("|dlogp|, behind tool output over own text", " tool and self")
-			ratio("|dlogp|, behind tool output over own text, matched on probability", " tool and self, matched")
-			j.Report(d.dose, d.name+": slope of |dlogp| on the turn", slope(d.name+" by turn, tool"))
+			j.Report(d.dose, d.name+": slope of |dlogp| on the turn", slope(tool, 1))
 		}
-		j.Report(d.dose, d.name+": slope on the turn, matched on probability", slope(d.name+" by turn, matched, tool"))
-		j.Report(d.dose, d.name+": slope on the turn, tool minus own text", stats.Differences(slope(d.name+" by turn, tool"), slope(d.name+" by turn, self")))
-		ratio("|dlogp|, behind familiar symbols over own text", " familiar and self")
-		ratio("|dlogp|, behind familiar symbols over own text, matched on probability", " familiar and self, matched")
-		ratio("on the task, behind a reply over the same steps without", " on task")
-		ratio("on the task, behind a reply over the same steps without, matched on probability", " on task, matched")
-		j.Report(d.dose, d.name+": on the task, slope of |dlogp| on the turn", slope(d.name+" on task, by turn"))
+		j.Report(d.dose, d.name+": slope on the turn, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0))
+		j.Report(d.dose, d.name+": slope on the turn, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1)))
+		for _, arm := range []struct{ figure, words string }{{", familiar", "familiar reply over note"}, {", interrupted", "interrupted over going on, past the stop token"}} {
+			for _, kind := range []string{"", ", matched"} {
+				j.ReportRatio(d.dose, d.name+": |dlogp|, "+arm.words+kind, j.entry(d.name+arm.figure+kind, 0), j.entry(d.name+arm.figure+kind, 1))
+			}
+		}
 	}
-	j.ReportRatio(Natural, "bf16, routes replayed: |dlogp|, behind tool output over own text", j.entry("bf16 replayed", 0), j.entry("bf16 replayed", 1))
-	j.ReportRatio(Natural, "bf16, routes replayed: |dlogp|, behind tool output over own text, matched on probability", j.entry("bf16 replayed, matched", 0), j.entry("bf16 replayed, matched", 1))
-	j.Zero(Exact, "difference of the gaps before the first block", j.Column("difference in turn 0"))
+	for _, kind := range []string{"", ", matched"} {
+		j.ReportRatio(Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, j.entry("bf16, replayed"+kind, 0), j.entry("bf16, replayed"+kind, 1))
+	}
+	j.Zero(Exact, "difference of the gaps before the first reply, rare and familiar", j.Column("difference before the first reply"))
 	j.Zero(Exact, "largest gap between equal engines", j.Column("control"))
-	c := chart("Mean |dlogp| by turn", "turn (blocks before it)", "nats", "Five turns of eight tokens; between them seven tokens of a tool, or of the policy.", true)
+	var groups []barGroup
+	for _, arm := range toolArms {
+		groups = append(groups, barGroup{arm, func(k int) []float64 {
+			d := toolDoses[k/toolSteps].name
+			return j.entry(d+" by turn, "+arm, 1+k%toolSteps)
+		}})
+	}
+	var categories []string
 	for _, d := range toolDoses {
-		for _, a := range toolArms {
-			c.Arms = append(c.Arms, j.arm(d.name+", "+toolArmNames[a], turns, d.name+" by turn, "+a))
+		for _, t := range []string{"1", "2", "3", "4"} {
+			categories = append(categories, d.name+", turn "+t)
 		}
 	}
-	j.Evidence.Picture = c
-	j.Evidence.Table = j.curvesTable("Mean |dlogp| by distance from the block's last token, turns 1 to 4", "distance", counting(turnTokens),
-		"bf16 by distance, tool", "bf16 by distance, familiar", "bf16 by distance, self", "fp8 by distance, tool", "fp8 by distance, self", "fp4 by distance, tool", "fp4 by distance, self")
-	mean := func(arm string, k int) float64 { return average(j.entry("bf16 mean log p, entropy, "+arm, k)) }
-	j.note("Behind tool output tokens have a mean log-prob of %.2f and an entropy of %.2f nats, behind the policy's own text %.2f and %.2f, behind familiar symbols %.2f and %.2f (bf16).",
-		mean("tool", 0), mean("tool", 1), mean("self", 0), mean("self", 1), mean("familiar", 0), mean("familiar", 1))
+	j.Evidence.Picture = j.bars("Mean |dlogp| behind a block, by turn and by who wrote it", "nats", true, categories, groups...)
+	j.Evidence.Table = toolTable(j)
+	mean := func(arm string, k int) float64 { return average(j.entry("bf16 log p and entropy, "+arm, k)) }
+	j.note("Past the stop token the policy's own text has %.0f times the gap of what it writes behind its notes (bf16).",
+		stats.Ratio(j.entry("bf16, interrupted", 1), j.entry("bf16, rare", 1), stats.Percentile).Estimate)
+	j.note("Of %.0f episodes per arm and seed. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
+		average(j.Column("episodes")), mean(toolArms[0], 0), mean(toolArms[0], 1), mean(toolArms[2], 0), mean(toolArms[2], 1))
 }
 
-// toolArmNames are the arms in words.
-var toolArmNames = map[string]string{"tool": "rare symbols", "familiar": "familiar symbols", "self": "own text"}
+// toolTable lists mean |dlogp| by distance from the block, and by turn.
+func toolTable(j *Judge) *results.Table {
+	t := &results.Table{Title: "Mean |dlogp| behind a block", Columns: []results.TableColumn{{Name: "tokens"}}, Note: "Nats, means over seeds. The value stands right behind the block, the marker or the answer mark behind the value."}
+	for _, d := range toolDoses {
+		for _, arm := range toolArms {
+			t.Columns = append(t.Columns, results.TableColumn{Name: d.name + ", " + arm, Align: results.Right})
+		}
+	}
+	row := func(name, figure string, k int) {
+		cells := []results.Cell{results.Word(name)}
+		for _, d := range toolDoses {
+			for _, arm := range toolArms {
+				cells = append(cells, results.Number(j.Mean(d.name + figure + arm)[k], 3))
+			}
+		}
+		t.Add(cells...)
+	}
+	row("distance 1, the value", " by distance, ", 0)
+	row("distance 2", " by distance, ", 1)
+	for k, name := range []string{"turn 1", "turn 2", "turn 3", "turn 4"} {
+		row(name, " by turn, ", k+1)
+		row(name+", matched", " by turn, matched, ", k)
+	}
+	return t
+}

@@ -6,48 +6,24 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/task"
 )
 
-// Episodes of the tool claim: turns of so many tokens of the policy, and between
-// them replies of the shipped tool's length: six symbols and a digit.
+// Episodes of the lookup task over four operations. Each step of the working is
+// a marker, the mark of a call or of a note, a block of seven tokens, a value:
+//
+//	d @ o o o o o o 3 5   c @ o o o o o o 8 2   ...   # 2 <eos>
+//
+// In the place of a block stands what the tool replied, or a note of the policy.
 const (
-	turnTokens  = 8
-	replyTokens = 7
-	toolCalls   = 4
-	toolPeriod  = turnTokens + replyTokens
-	toolLength  = toolCalls*toolPeriod + turnTokens
+	toolSteps   = 4
+	blockTokens = 7
+	stepTokens  = blockTokens + 3
+	toolLength  = toolSteps*stepTokens + 3
 )
-
-// interruption is an external function that answers every eighth token of the
-// policy, whatever it is, toolCalls times. What it writes follows from the seed,
-// the sequence and the number of the call.
-type interruption struct {
-	symbols, digits []int32
-	seed, sequence  uint64
-}
-
-// Reply implements rollout.Tool.
-func (k *interruption) Reply(dst, _, response []int32) []int32 {
-	call, at := len(response)/toolPeriod, len(response)%toolPeriod
-	if at != turnTokens || call >= toolCalls {
-		return dst
-	}
-	var src rand.PCG
-	src.Seed(k.seed, toolStream+k.sequence<<8+uint64(call))
-	draw := func(from []int32) int32 { return from[src.Uint64()%uint64(len(from))] }
-	for range replyTokens - 1 {
-		dst = append(dst, draw(k.symbols))
-	}
-	return append(dst, draw(k.digits))
-}
-
-// toolStream is that of the replies.
-const toolStream = 1 << 41
 
 // lookupBase is the shipped policy that calls a tool.
 func lookupBase() (*model.Params, error) {
@@ -58,94 +34,190 @@ func lookupBase() (*model.Params, error) {
 	return c.Params, nil
 }
 
-// plainLookups draws prompts of the lookup task in which nothing is hidden.
-func plainLookups(rng *rand.Rand, n int) [][]int32 {
-	t := task.NewLookup()
-	t.Calls = task.Range{0, 0}
-	prompts := make([][]int32, n)
-	for i := range prompts {
-		prompts[i] = t.Prompt(rng).Tokens
-	}
-	return prompts
-}
+// familiarTool replies like the task's tool, with symbols that the warm start
+// has seen in nearly all replies.
+type familiarTool struct{ *task.Lookup }
 
-// interrupted samples episodes of toolLength tokens. symbols are those of the
-// replies; nil lets the policy go on in their place.
-func (e *Env) interrupted(p *model.Params, n engine.Numerics, episodes int, symbols []int32) *batch.Batch {
-	q := probe{params: p, rollout: n, sequences: episodes, tokens: toolLength, prompts: plainLookups(e.Rand(promptStream), episodes)}
-	if symbols != nil {
-		digits, err := task.Parse(task.NewLookup().Vocab(), "0 1 2 3 4 5 6 7 8 9")
-		if err != nil {
-			panic(err)
+// Reply implements rollout.Tool.
+func (f familiarTool) Reply(dst, prompt, response []int32) []int32 {
+	from := len(dst)
+	dst = f.Lookup.Reply(dst, prompt, response)
+	rare, known := f.Symbols(true), f.Symbols(false)
+	for n, id := range dst[from:] {
+		if k := slices.Index(rare, id); k >= 0 {
+			dst[from+n] = known[k%len(known)]
 		}
-		q.tool = func(i int) rollout.Tool { return &interruption{symbols, digits, e.Seed, uint64(i)} }
 	}
-	return e.sample(q)
+	return dst
 }
 
-// slots returns turn and distance of the tokens of interrupted episodes: turn -1
-// where the tool wrote, or would have. The distance from the last token of the
-// block counts from 1.
-func slots(b *batch.Batch) (turn, distance []int) {
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		for t := range to - from {
-			k, at := t/toolPeriod, t%toolPeriod
-			if at >= turnTokens {
-				k = -1
+// worked samples the episodes of a pair of arms and more: the tool replies with
+// rare symbols, with familiar ones, or nothing is hidden and the policy writes
+// notes, over the same programs with the same random numbers. It keeps those
+// that have the form in all three.
+func (e *Env) worked(p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
+	t := task.NewLookup()
+	t.Difficulty, t.Calls = task.Range{toolSteps, toolSteps}, task.Range{toolSteps, toolSteps}
+	rng := e.Rand(promptStream)
+	hidden, noted := make([][]int32, episodes), make([][]int32, episodes)
+	for i := range hidden {
+		hidden[i] = t.Prompt(rng).Tokens
+		noted[i] = withNotes(t, hidden[i])
+	}
+	q := probe{params: p, rollout: n, sequences: episodes, tokens: toolLength + 1, stops: true}
+	var arms []*batch.Batch
+	for _, arm := range []struct {
+		prompts [][]int32
+		tool    rollout.Tool
+	}{{hidden, t}, {hidden, familiarTool{t}}, {noted, nil}} {
+		q.prompts, q.tool = arm.prompts, func(int) rollout.Tool { return arm.tool }
+		arms = append(arms, e.sample(q))
+	}
+	var kept []int
+	for i := range episodes {
+		if !slices.ContainsFunc(arms, func(b *batch.Batch) bool { return !formed(t, b, i) }) {
+			kept = append(kept, i)
+		}
+	}
+	for k, b := range arms {
+		arms[k] = new(batch.Batch)
+		b.Select(arms[k], kept)
+	}
+	return arms
+}
+
+// withNotes is a prompt with its operands shown and notes asked for.
+func withNotes(t *task.Lookup, prompt []int32) []int32 {
+	words, err := task.Parse(t.Vocab(), "? @ =")
+	if err != nil {
+		panic(err)
+	}
+	shown := slices.Clone(prompt)
+	for at, id := range prompt {
+		if id == words[0] {
+			reply := t.Reply(nil, prompt, []int32{prompt[at-2], words[1]})
+			shown[at] = reply[len(reply)-1]
+		}
+	}
+	shown[len(shown)-2] = words[2]
+	return shown
+}
+
+// formed reports whether response i is four steps with a block each, and an answer.
+func formed(t *task.Lookup, b *batch.Batch, i int) bool {
+	from, to := b.Span(i)
+	return to-from == toolLength && t.Verify(task.Prompt{Tokens: b.Prompt[i]}, b.Token[from:to]).Format
+}
+
+// places returns, for the tokens of worked episodes, the number of blocks before
+// them and the distance from the last, from 1: a value, and the marker or answer
+// mark that follows. Elsewhere both are -1: in blocks, on the marks before them,
+// which are a choice in one arm and a duty in the other, and in the answer.
+func places(b *batch.Batch) (turn, distance []int) {
+	for range b.Len() {
+		for t := range toolLength {
+			k, at := t/stepTokens, t%stepTokens
+			switch {
+			case at == stepTokens-1:
+				turn, distance = append(turn, k+1), append(distance, 1)
+			case at == 0:
+				turn, distance = append(turn, k), append(distance, 2)
+			default:
+				turn, distance = append(turn, -1), append(distance, -1)
 			}
-			turn, distance = append(turn, k), append(distance, at+1)
 		}
 	}
 	return turn, distance
 }
 
-// onTask samples episodes of the task itself in which the policy calls its tool
-// for four of six operands, and the same programs with nothing hidden. The
-// turns of the second are those that the same steps of the working have in the
-// first: 0 before the first hidden operand, 1 from there on.
-func (e *Env) onTask(p *model.Params, n engine.Numerics, episodes int) (called, visible *batch.Batch, turn []int) {
+// Episodes of turns of eight tokens with blocks between them, whatever the
+// policy writes, on and past the stop token.
+const (
+	turnTokens        = 8
+	turnPeriod        = turnTokens + blockTokens
+	interruptedLength = toolSteps*turnPeriod + turnTokens
+)
+
+// interruption is an external function that answers every eighth token of the
+// policy, four times: six symbols and a digit, from the seed, the sequence and
+// the number of the call.
+type interruption struct {
+	symbols, digits []int32
+	seed, sequence  uint64
+}
+
+// toolStream is that of its replies.
+const toolStream = 1 << 41
+
+// Reply implements rollout.Tool.
+func (k *interruption) Reply(dst, _, response []int32) []int32 {
+	call, at := len(response)/turnPeriod, len(response)%turnPeriod
+	if at != turnTokens || call >= toolSteps {
+		return dst
+	}
+	var src rand.PCG
+	src.Seed(k.seed, toolStream+k.sequence<<8+uint64(call))
+	draw := func(from []int32) int32 { return from[src.Uint64()%uint64(len(from))] }
+	for range blockTokens - 1 {
+		dst = append(dst, draw(k.symbols))
+	}
+	return append(dst, draw(k.digits))
+}
+
+// interrupted samples episodes that an external function interrupts, and
+// episodes of the same length in which the policy goes on.
+func (e *Env) interrupted(p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
 	t := task.NewLookup()
-	t.Difficulty, t.Calls = task.Range{6, 6}, task.Range{toolCalls, toolCalls}
-	hidden, err := task.Parse(t.Vocab(), "? @")
+	t.Calls = task.Range{0, 0}
+	digits, err := task.Parse(t.Vocab(), "0 1 2 3 4 5 6 7 8 9")
 	if err != nil {
 		panic(err)
 	}
+	q := probe{params: p, rollout: n, sequences: episodes, tokens: interruptedLength, block: 1}
 	rng := e.Rand(promptStream + 1)
-	prompts, shown, first := make([][]int32, episodes), make([][]int32, episodes), make([]int, episodes)
-	for i := range prompts {
-		prompts[i] = t.Prompt(rng).Tokens
-		shown[i] = slices.Clone(prompts[i])
-		first[i] = slices.Index(prompts[i], hidden[0])/3 - 1
-		for at, id := range prompts[i] {
-			if id == hidden[0] {
-				reply := t.Reply(nil, prompts[i], []int32{prompts[i][at-2], hidden[1]})
-				shown[i][at] = reply[len(reply)-1]
-			}
-		}
+	for range episodes {
+		q.prompts = append(q.prompts, t.Prompt(rng).Tokens)
 	}
-	q := probe{params: p, rollout: n, sequences: episodes, tokens: 64, stops: true, block: 1, prompts: prompts}
-	q.tool = func(int) rollout.Tool { return t }
-	called = e.sample(q)
-	q.prompts, q.tool = shown, nil
-	visible = e.sample(q)
-	for i := range visible.Len() {
-		from, to := visible.Span(i)
-		for at := range to - from {
-			k := 0
-			if at > 2*first[i] { // the value of that step and all behind it
-				k = 1
+	own := e.sample(q)
+	q.tool = func(i int) rollout.Tool { return &interruption{t.Symbols(true), digits, e.Seed, uint64(i)} }
+	return []*batch.Batch{e.sample(q), own}
+}
+
+// interruptedTurns are the turns of such episodes, -1 in the blocks.
+func interruptedTurns(b *batch.Batch) (turn []int) {
+	for range b.Len() {
+		for t := range interruptedLength {
+			k := t / turnPeriod
+			if t%turnPeriod >= turnTokens {
+				k = -1
 			}
 			turn = append(turn, k)
 		}
 	}
-	return called, visible, turn
+	return turn
+}
+
+// part is a batch with the group of every token, -1 for none.
+type part struct {
+	batch *batch.Batch
+	group []int
+}
+
+// behind is one group of the tokens behind a block.
+func behind(b *batch.Batch, turn []int, group int) part {
+	out := make([]int, len(turn))
+	for n, k := range turn {
+		out[n] = -1
+		if k >= 1 {
+			out[n] = group
+		}
+	}
+	return part{b, out}
 }
 
 // grouped is mean |log-ratio| by group of tokens, plain and matched on the
 // rollout probability: ten bins with equally many tokens of all groups, each
-// with equal weight, of those that every group has tokens in. A group of -1
-// is left out.
+// with equal weight, of those that every group has tokens in.
 func grouped(groups int, parts ...part) (plain, matched []float64) {
 	const bins = 10
 	var logp []float64
@@ -156,8 +228,11 @@ func grouped(groups int, parts ...part) (plain, matched []float64) {
 			}
 		}
 	}
-	edges := edgesOf(logp, bins)
 	plain, matched = make([]float64, groups), make([]float64, groups)
+	if len(logp) == 0 {
+		return plain, matched
+	}
+	edges := edgesOf(logp, bins)
 	count := make([]float64, groups)
 	inBin, binCount := make([][bins]float64, groups), make([][bins]float64, groups)
 	for _, p := range parts {
@@ -188,29 +263,4 @@ func grouped(groups int, parts ...part) (plain, matched []float64) {
 		matched[g] /= used
 	}
 	return plain, matched
-}
-
-// part is a batch with the group of every token.
-type part struct {
-	batch *batch.Batch
-	group []int
-}
-
-// laterTurns puts the tokens of all turns but the first into one group.
-func laterTurns(b *batch.Batch, turn []int, group int) part {
-	out := make([]int, len(turn))
-	for n, k := range turn {
-		out[n] = -1
-		if k >= 1 {
-			out[n] = group
-		}
-	}
-	return part{b, out}
-}
-
-// scoredIn scores batches in a learner.
-func scoredIn(p *model.Params, n engine.Numerics, replay learner.Replay, batches ...*batch.Batch) {
-	for _, b := range batches {
-		score(b, p, n, replay, false)
-	}
 }

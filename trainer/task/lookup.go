@@ -26,6 +26,14 @@ import (
 // therefore off the distribution it was trained on, as the output of a real
 // tool is.
 //
+// Notes are the same without a tool. A prompt with "=" for ":" hides nothing and
+// asks for one at every step: "!", as many familiar symbols, the operand. The
+// policy writes them itself, so that there is text of its own to compare with,
+// of the same length in the same places.
+//
+//	prompt    <bos> b + 4 a + 2 = 7
+//	response  b ! A F C C B E 4 1 a ! D A A F B C 2 3 # 3 <eos>
+//
 // The working is learnable for the reasons given at Chain. The operand of a
 // call is the last token of the reply, from which the value follows: the value
 // before and the marker are the nearest of their kind, a fixed number of tokens
@@ -47,6 +55,8 @@ type Lookup struct {
 	Guess float64 `yaml:"guess"`
 	// Rare is the share of demonstrations whose replies have the rare symbols.
 	Rare float64 `yaml:"rare"`
+	// Notes is the share of prompts that ask for notes.
+	Notes float64 `yaml:"notes"`
 }
 
 var lookupSpec = method.Spec{
@@ -77,6 +87,7 @@ func (l *Lookup) Validate() error {
 		probability("noise", l.Noise),
 		probability("guess", l.Guess),
 		probability("rare", l.Rare),
+		probability("notes", l.Notes),
 	}
 	if l.Calls[1] > l.Difficulty[0] {
 		faults = append(faults, fmt.Errorf("calls: %d operands to hide, difficulty begins with %d operations", l.Calls[1], l.Difficulty[0]))
@@ -103,6 +114,11 @@ func (l *Lookup) HeldOut(rng *rand.Rand) Prompt { return l.Reproduce(newID(rng, 
 func (l *Lookup) Reproduce(id int64) Prompt {
 	return reproduce(id, "lookup", l.Difficulty, func(rng *rand.Rand, n int) (tokens, answer []int32) {
 		tokens, _ = drawChain(rng, n)
+		if l.Notes > 0 && rng.Float64() < l.Notes {
+			tokens[len(tokens)-2] = equals
+			g, start, _ := parseLookup(tokens)
+			return tokens, []int32{digit(g.run(start))}
+		}
 		for _, i := range rng.Perm(n)[:l.Calls.draw(rng)] {
 			tokens[programTokens(i)+3] = hidden
 		}
@@ -124,12 +140,20 @@ func parseLookup(tokens []int32) (g program, start int, ok bool) {
 			whole[at] = digit(lookUp(key, whole[at-2]))
 		}
 	}
+	if wantsNotes(tokens) {
+		return parsePrompt(whole[:len(tokens)], equals)
+	}
 	return parsePrompt(whole[:len(tokens)], colon)
 }
 
+// wantsNotes reports whether a prompt asks for a note at every step.
+func wantsNotes(prompt []int32) bool {
+	return len(prompt) > 1 && prompt[len(prompt)-2] == equals
+}
+
 // Verify implements Task. A response is correct as in Chain. It has the form if
-// the working is a whole pass through the program, with or without calls. Each
-// value is a step.
+// the working is a whole pass through the program, with or without calls and
+// notes. Each value is a step.
 func (l *Lookup) Verify(p Prompt, response []int32) Verdict {
 	var v Verdict
 	g, start, ok := parseLookup(p.Tokens)
@@ -148,7 +172,8 @@ func (l *Lookup) Verify(p Prompt, response []int32) Verdict {
 }
 
 // readCalls adds a verdict per value of a pass in which markers may be followed
-// by a call and its reply, and reports whether all of work could be read.
+// by a call and its reply or by a note, and reports whether all of work could be
+// read.
 func (l *Lookup) readCalls(v *Verdict, g *program, work []int32, start int) (whole bool) {
 	written, exact, at, calls := start, start, 0, 0
 	for i, o := range g.ops[:g.n] {
@@ -156,11 +181,14 @@ func (l *Lookup) readCalls(v *Verdict, g *program, work []int32, start int) (who
 			return false
 		}
 		at++
-		if at < len(work) && work[at] == callMark {
+		switch {
+		case at < len(work) && work[at] == callMark:
 			at++
 			if calls++; calls <= l.MaxCalls {
 				at += l.Output + 1
 			}
+		case at < len(work) && work[at] == noteMark:
+			at += l.Output + 2
 		}
 		if at >= len(work) {
 			return false
@@ -183,20 +211,19 @@ func (l *Lookup) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 	if !ok {
 		panic("task: not a lookup prompt: " + Text(lookupVocab, p.Tokens))
 	}
-	symbols := symbolRange(rng.Float64() < l.Rare)
+	rare, notes := rng.Float64() < l.Rare, wantsNotes(p.Tokens)
 	for i, o := range g.ops[:g.n] {
 		dst = append(dst, marker(i, g.n))
 		switch {
+		case notes:
+			dst = l.appendBlock(append(dst, noteMark), false, o.operand, rng)
+			value = noisy(o.apply(value), l.Noise, rng)
 		case p.Tokens[programTokens(i)+3] != hidden:
 			value = noisy(o.apply(value), l.Noise, rng)
 		case rng.Float64() < l.Guess:
 			value = rng.IntN(10)
 		default:
-			dst = append(dst, callMark)
-			for range l.Output {
-				dst = append(dst, symbols.first+rng.Int32N(symbols.count))
-			}
-			dst = append(dst, digit(o.operand))
+			dst = l.appendBlock(append(dst, callMark), rare, o.operand, rng)
 			value = noisy(o.apply(value), l.Noise, rng)
 		}
 		dst = append(dst, digit(value))
@@ -204,8 +231,23 @@ func (l *Lookup) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 	return append(dst, answerMark, digit(value), EOS)
 }
 
+// appendBlock writes the symbols and the operand of a reply or a note.
+func (l *Lookup) appendBlock(dst []int32, rare bool, operand int, rng *rand.Rand) []int32 {
+	s := symbolRange(rare)
+	for range l.Output {
+		dst = append(dst, s.first+rng.Int32N(s.count))
+	}
+	return append(dst, digit(operand))
+}
+
 // MaxPrompt implements Task.
 func (l *Lookup) MaxPrompt() int { return programTokens(l.Difficulty[1]) + 3 }
 
 // MaxResponse implements Task.
-func (l *Lookup) MaxResponse() int { return 2*l.Difficulty[1] + l.Calls[1]*(l.Output+2) + 3 }
+func (l *Lookup) MaxResponse() int {
+	blocks := l.Calls[1]
+	if l.Notes > 0 {
+		blocks = l.Difficulty[1]
+	}
+	return 2*l.Difficulty[1] + blocks*(l.Output+2) + 3
+}

@@ -179,3 +179,49 @@ func TestGeneratedWithoutTool(t *testing.T) {
 		}
 	}
 }
+
+// TestNotes: a prompt that asks for notes hides nothing, has the answer of the
+// chain, and its demonstrations write out every operand, all by themselves.
+func TestNotes(t *testing.T) {
+	l := NewLookup()
+	l.Notes, l.Noise = 1, 0
+	rng := seeded(34)
+	longest := 0
+	for range 300 {
+		p := l.Prompt(rng)
+		if slices.Contains(p.Tokens, hidden) || p.Tokens[len(p.Tokens)-2] != equals {
+			t.Fatalf("%s asks for no notes", Text(lookupVocab, p.Tokens))
+		}
+		if got, want := Text(lookupVocab, p.Answer), oracle(t, l, p); got != want {
+			t.Fatalf("%s: answer %s, want %s", Text(lookupVocab, p.Tokens), got, want)
+		}
+		demo := l.Demonstration(nil, p, rng)
+		longest = max(longest, len(demo))
+		if len(demo) != p.Difficulty*(4+l.Output)+3 {
+			t.Fatalf("%s has %d tokens", Text(lookupVocab, demo), len(demo))
+		}
+		for i := range p.Difficulty {
+			step := demo[i*(4+l.Output):]
+			if step[0] != p.Tokens[1+3*i] || step[1] != noteMark || step[2+l.Output] != p.Tokens[3+3*i] {
+				t.Fatalf("step %d of %s | %s", i, Text(lookupVocab, p.Tokens), Text(lookupVocab, demo))
+			}
+		}
+		v := l.Verify(p, demo)
+		if !v.Correct || !v.Format || len(v.Steps()) != p.Difficulty || slices.Contains(Generated(nil, l, p.Tokens, demo), false) {
+			t.Fatalf("%s: %+v", Text(lookupVocab, demo), v)
+		}
+	}
+	if longest != l.MaxResponse() {
+		t.Errorf("longest demonstration of %d tokens, bound %d", longest, l.MaxResponse())
+	}
+	l.Notes = 0.25
+	notes := 0
+	for range 2000 {
+		if wantsNotes(l.Prompt(rng).Tokens) {
+			notes++
+		}
+	}
+	if notes < 420 || notes > 580 {
+		t.Errorf("%d of 2000 prompts ask for notes, want %v", notes, l.Notes)
+	}
+}

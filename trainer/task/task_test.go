@@ -266,8 +266,8 @@ func TestValidateNamesEveryFault(t *testing.T) {
 			[]string{"difficulty: [1, 11]", "operations: 7 is not within [2, 6]", "noise: 2", "patience: -1"}},
 		{&Filler{Difficulty: Range{1, 99}, Noise: 2, Continue: 3, MaxFillers: -1, Zipf: math.NaN()},
 			[]string{"difficulty: [1, 99]", "noise: 2", "continue: 3", "max_fillers: -1", "zipf: NaN"}},
-		{&Lookup{Difficulty: Range{3, 14}, Calls: Range{-1, 4}, MaxCalls: 3, Output: -1, Noise: 2, Guess: -1, Rare: math.NaN()},
-			[]string{"difficulty: [3, 14]", "calls: [-1, 4]", "calls: 4 operands to hide", "max_calls: 3 is not within [4, 4096]", "output: -1", "noise: 2", "guess: -1", "rare: NaN"}},
+		{&Lookup{Difficulty: Range{3, 14}, Calls: Range{-1, 4}, MaxCalls: 3, Output: -1, Noise: 2, Guess: -1, Rare: math.NaN(), Notes: 2},
+			[]string{"difficulty: [3, 14]", "calls: [-1, 4]", "calls: 4 operands to hide", "max_calls: 3 is not within [4, 4096]", "output: -1", "noise: 2", "guess: -1", "rare: NaN", "notes: 2"}},
 	} {
 		err := tc.task.Validate()
 		if err == nil {

@@ -35,9 +35,10 @@ const (
 // The layout of the lookup task's vocabulary behind the shared one.
 const (
 	callMark     = int32(sharedSize) // calls the tool
-	familiar0    = callMark + 1      // symbols of replies, as demonstrations show them
-	familiarSize = 7
-	rareSize     = 24 // and as the tool writes them
+	noteMark     = callMark + 1      // opens a note, which the policy writes itself
+	familiar0    = callMark + 2      // symbols of notes and of the replies in demonstrations
+	familiarSize = 6
+	rareSize     = 24 // symbols of the tool's replies
 )
 
 // maxWorking bounds lengths that a recipe can set, far above any context.
@@ -54,10 +55,10 @@ var sharedVocab = append([]string{
 var fillerVocab = append(slices.Clone(sharedVocab), strings.Fields(
 	"A B C D E F G H I J K L M N O P Q R S T U V W X Y Z A' B' C' D' E' F'")...)
 
-// lookupVocab is the shared vocabulary followed by the call, the familiar
-// symbols A to G and the rare ones α to ω.
+// lookupVocab is the shared vocabulary followed by the marks of calls and notes,
+// the familiar symbols A to F and the rare ones α to ω.
 var lookupVocab = append(slices.Clone(sharedVocab), strings.Fields(
-	"@ A B C D E F G α β γ δ ε ζ η θ ι κ λ μ ν ξ ο π ρ σ τ υ φ χ ψ ω")...)
+	"@ ! A B C D E F α β γ δ ε ζ η θ ι κ λ μ ν ξ ο π ρ σ τ υ φ χ ψ ω")...)
 
 // Text writes tokens as words of the vocabulary with spaces between them; an
 // id outside the vocabulary is written as "<?>".
