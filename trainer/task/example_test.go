@@ -37,7 +37,7 @@ func Example() {
 	//   correct true, 6 steps
 	// lookup, difficulty 4
 	//   <bos> d + 3 c - 8 b - ? a + 6 : 8
-	//   d 1 c 3 b @ F F D E D F 3 0 a 6 # 6 <eos>
+	//   d 1 c 3 b @ F F D E E F 3 0 a 6 # 6 <eos>
 	//   correct true, 4 steps
 }
 
