@@ -190,7 +190,10 @@ func measureDose(r recipe.Recipe, p *model.Params, d dose, requests []rollout.Re
 	if err != nil {
 		return DoseGap{}, err
 	}
-	pair, _ := measurePair(r, w, Pair{r.Rollout.Numerics, r.Learner.Numerics}, requests, workers)
+	pair, _, err := measurePair(r, w, Pair{r.Rollout.Numerics, r.Learner.Numerics}, requests, workers)
+	if err != nil {
+		return DoseGap{}, err
+	}
 	gap := &pair.Gap
 	if r.Routing.FromRollout() {
 		gap = pair.Replayed

@@ -19,8 +19,10 @@ import (
 type fleet struct {
 	recipe  recipe.Rollout
 	engines []*rollout.Engine // the main one first
-	parts   []batch.Batch     // what each sampled, where there are several
-	noisy   *model.Params     // the weights with noise on the norms
+	// numerics are the engines'.
+	numerics []engine.Numerics
+	parts    []batch.Batch // what each sampled, where there are several
+	noisy    *model.Params // the weights with noise on the norms
 }
 
 // newFleet returns the engines of a recipe, with the main one's numerics given,
@@ -31,7 +33,7 @@ func newFleet(r recipe.Recipe, main engine.Numerics, slots, workers int) *fleet 
 		e := rollout.New(r.Model, n, slots, workers)
 		e.SetPrefill(prefill(r.Rollout))
 		e.SetRetention(retention(r.Rollout))
-		f.engines = append(f.engines, e)
+		f.engines, f.numerics = append(f.engines, e), append(f.numerics, n)
 	}
 	add(main)
 	for _, m := range r.Rollout.Fleet {
@@ -44,6 +46,25 @@ func newFleet(r recipe.Recipe, main engine.Numerics, slots, workers int) *fleet 
 func (f *fleet) close() {
 	for _, e := range f.engines {
 		e.Close()
+	}
+}
+
+// draftWith makes every engine draft with those weights, of the given version.
+// The drafter has the numerics of the recipe, or the engine's own; scales of a
+// static KV cache are not its.
+func (f *fleet) draftWith(s *recipe.Speculative, p *model.Params, version int) {
+	for i, e := range f.engines {
+		e.SetSpeculative(drafting(s), p.Config, drafterNumerics(s, f.numerics[i]))
+	}
+	f.publishDrafter(p, version, s.Draft)
+}
+
+// publishDrafter gives every engine the drafter's weights, and the number of
+// tokens to draft.
+func (f *fleet) publishDrafter(p *model.Params, version, draft int) {
+	for _, e := range f.engines {
+		e.PublishDrafter(p, version)
+		e.SetDraft(draft)
 	}
 }
 
@@ -113,6 +134,7 @@ func (f *fleet) generate(dst *batch.Batch, requests []rollout.Request, s rollout
 		e.Generate(&f.parts[i], requests[from:to], s)
 		from = to
 	}
+	dst.ForgetDrafts() // columns of an earlier step, where this one drafted none
 	batch.Join(dst, f.parts)
 }
 

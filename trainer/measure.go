@@ -77,6 +77,41 @@ type PairGap struct {
 	// choice (retention.replay), Replayed too.
 	Retained float64       `json:"retained,omitempty"`
 	Shadow   *diagnose.Gap `json:"shadow,omitempty"`
+	// Speculative is what became of drafted tokens; nil where none were drafted.
+	Speculative *SpeculativeGap `json:"speculative,omitempty"`
+}
+
+// SpeculativeGap is what speculative decoding does to a gap.
+type SpeculativeGap struct {
+	diagnose.Speculation
+	// Draft is the number of tokens drafted for a pass, Cost what one costs as a
+	// share of a pass, and Speedup the speed predicted from these and Acceptance.
+	Draft   int     `json:"draft"`
+	Cost    float64 `json:"cost"`
+	Speedup float64 `json:"speedup"`
+	// Verifier is the gap of the learner to the verifier's log-probs, and Law to
+	// those of the law by which tokens were drawn, on the same tokens; Gap itself
+	// is to what was recorded, with distributions.
+	Verifier diagnose.Gap `json:"verifier"`
+	Law      diagnose.Gap `json:"law"`
+}
+
+// speculativeGap measures what became of the drafts of a scored batch.
+func speculativeGap(r recipe.Recipe, p, drafter *model.Params, verifier engine.Numerics, b *batch.Batch) *SpeculativeGap {
+	s, recorded := diagnose.CompareDrafts(b)
+	if !recorded {
+		return nil
+	}
+	set := r.Rollout.Speculative
+	g := &SpeculativeGap{Speculation: s, Draft: set.Draft, Cost: draftCost(set, drafter, p, verifier)}
+	g.Speedup = rollout.Speedup(s.Acceptance, g.Cost, set.Draft)
+	view := *b
+	view.DistRoll = nil // that of what was recorded
+	view.LogpRoll = b.LogpVerifier
+	g.Verifier = diagnose.Compare(&view)
+	view.LogpRoll = b.LogpLaw
+	g.Law = diagnose.Compare(&view)
+	return g
 }
 
 // Measurement is the gap of several pairs on the same prompts.
@@ -119,7 +154,10 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		gap, b := measurePair(r, w, pair, requests, max(q.Workers, 1))
+		gap, b, err := measurePair(r, w, pair, requests, max(q.Workers, 1))
+		if err != nil {
+			return nil, err
+		}
 		m.Pairs = append(m.Pairs, gap)
 		if q.Dump != nil {
 			name := gap.Rollout + "-to-" + gap.Learner
@@ -179,7 +217,14 @@ func aged(r recipe.Recipe, p *model.Params, workers int) (weights, error) {
 }
 
 // measurePair compares two engines, or a fleet and a learner.
-func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch) {
+func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch, error) {
+	drafter, err := openDrafter(r)
+	if err != nil {
+		return PairGap{}, nil, err
+	}
+	if drafter == nil {
+		drafter = w.current
+	}
 	sampler := measuredFleet(r, w, pair.Rollout, requests, workers)
 	defer sampler.close()
 	scorer := learner.NewScorer(r.Model, pair.Learner, workers)
@@ -189,6 +234,9 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 		scorer.Calibrate(calibrationPrompts(r.Rollout, requests), k.Margin)
 	}
 
+	if set := r.Rollout.Speculative; set != nil {
+		sampler.draftWith(set, drafter, 0)
+	}
 	b := new(batch.Batch)
 	recorded := sampling(r)
 	recorded.Gates = !r.Model.Dense()
@@ -223,7 +271,8 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 		}
 	}
 	out.Turns = diagnose.CompareTurns(b)
-	return out, b
+	out.Speculative = speculativeGap(r, w.current, drafter, pair.Rollout, b)
+	return out, b, nil
 }
 
 // measuredFleet returns the rollout side of a measurement, the main engine with

@@ -48,6 +48,9 @@ func (s *session) memories() []memory {
 			all = append(all, memory{fmt.Sprintf("reward[%d]", i), m.MarshalBinary, u.UnmarshalBinary})
 		}
 	}
+	if d := s.speculation; d != nil {
+		all = append(all, memory{"rollout.speculative", func() ([]byte, error) { return d.Save(), nil }, d.Restore})
+	}
 	for i, g := range s.guards {
 		all = append(all, memory{fmt.Sprintf("guards[%d]", i), func() ([]byte, error) { return g.Save(nil), nil }, g.Restore})
 	}

@@ -51,8 +51,15 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	drafter, err := openDrafter(r)
+	if err != nil {
+		return nil, err
+	}
 	s := newSession(r, p, teacher, o)
 	defer s.close()
+	if drafter != nil {
+		s.draftWith(drafter)
+	}
 	record, first, err := s.open()
 	if err != nil {
 		return nil, err

@@ -42,7 +42,9 @@ type session struct {
 	inLearner *evaluator // evaluations in the learner's numerics
 	inRollout *evaluator // and in the rollout engine's; the same one if they are equal
 	versions  versions
-	initial   *model.Params
+
+	speculation *speculation // nil unless tokens are drafted
+	initial     *model.Params
 
 	batch    batch.Batch
 	mini     batch.Batch
@@ -86,6 +88,9 @@ func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 		slots = r.Rollout.Responses()
 	}
 	s.fleet = newFleet(r, r.Rollout.Numerics, slots, workers)
+	if set := r.Rollout.Speculative; set != nil && set.Drafter == recipe.DrafterSelf {
+		s.draftWith(p.Clone())
+	}
 	s.objective = newObjective(r, s.correct)
 	s.versions.start(p, s.schedule.MaxLag())
 	s.recordFor(p, teacher)
@@ -122,6 +127,9 @@ func (s *session) recordFor(p, teacher *model.Params) {
 func (s *session) close() {
 	s.learner.Close()
 	s.fleet.close()
+	if s.speculation != nil && s.speculation.learner != nil {
+		s.speculation.learner.Close()
+	}
 	for _, scorer := range []*learner.Scorer{s.reference, s.teacher} {
 		if scorer != nil {
 			scorer.Close()
@@ -145,6 +153,10 @@ func (s *session) step(step int) error {
 		}
 	}
 	s.diagnose()
+	s.metrics = s.speculation.metrics(s.metrics)
+	if err := s.distil(step); err != nil {
+		return err
+	}
 	if err := s.learn(step); err != nil {
 		return err
 	}
@@ -159,6 +171,7 @@ func (s *session) generate(step int) {
 	version, weights := s.versions.at(s.learner.Updates() - s.schedule.Lag(step))
 	sigma := r.Rollout.Noise.Sigma(step, r.Steps)
 	s.fleet.publish(weights, version, sigma, stream(r.Seed, forNoise, step))
+	s.prepareDrafter(step, version, weights)
 	rng := stream(r.Seed, forPrompts, step)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
 	b.Group, b.PromptID = b.Group[:0], b.PromptID[:0]
@@ -176,6 +189,9 @@ func (s *session) generate(step int) {
 	}
 	s.calibrate(step)
 	s.fleet.generate(b, s.requests, sampling(*r))
+	if s.speculation != nil {
+		s.speculation.observe(b)
+	}
 	if r.Rollout.Noise.Start > 0 {
 		s.metrics = append(s.metrics, batch.Metric{Name: "rollout/noise_sigma", Value: sigma})
 	}

@@ -201,6 +201,9 @@ func (l *Learner) Update(rate float64) {
 	l.stale = true
 }
 
+// Republish takes up parameters that somebody else has changed.
+func (l *Learner) Republish() { l.stale = true }
+
 // ensureGraph builds the graph, again when the pack has outgrown it.
 func (l *Learner) ensureGraph() error {
 	rows := l.pack.Rows()

@@ -65,7 +65,7 @@ func (r *recording) tested(request int, t tested, window int32, version int) {
 // storeDrafts packs what was recorded into the batch, whose offsets are filled.
 func (r *recording) storeDrafts(b *batch.Batch, n int, speculates bool) {
 	if !speculates {
-		b.Draft, b.Window, b.DrafterVersion, b.LogpVerifier, b.LogpLaw, b.DraftTV, b.LawTV = nil, nil, nil, nil, nil, nil, nil
+		b.ForgetDrafts()
 		return
 	}
 	b.Draft, b.Window, b.DrafterVersion = b.Draft[:0], b.Window[:0], b.DrafterVersion[:0]

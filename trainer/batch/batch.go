@@ -172,6 +172,12 @@ const (
 	Replaced
 )
 
+// ForgetDrafts removes the columns of speculative decoding.
+func (b *Batch) ForgetDrafts() {
+	b.Draft, b.Window, b.DrafterVersion = nil, nil, nil
+	b.LogpVerifier, b.LogpLaw, b.DraftTV, b.LawTV = nil, nil, nil, nil
+}
+
 // Len returns B, the number of responses.
 func (b *Batch) Len() int { return len(b.Offsets) - 1 }
 

@@ -104,6 +104,12 @@ func (k *KVRetention) read(d *decoder, n *yaml.Node, path string) {
 	d.structure(n, path, reflect.ValueOf(k).Elem())
 }
 
+// read implements reader for the section's own starting values.
+func (s *Speculative) read(d *decoder, n *yaml.Node, path string) {
+	*s = DefaultSpeculative()
+	d.structure(n, path, reflect.ValueOf(s).Elem())
+}
+
 // modelConfig keeps two things apart: no section at all, which leaves the zero
 // Config, and one that says experts: 0 and nothing else.
 func (d *decoder) modelConfig(n *yaml.Node, path string, c *model.Config) {

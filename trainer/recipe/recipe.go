@@ -129,6 +129,77 @@ type Rollout struct {
 	KVScales KVScales `yaml:"kv_scales"`
 	// Noise is added to the norms of the rollout engine's copy of the weights.
 	Noise Noise `yaml:"noise"`
+	// Speculative drafts tokens for the engine to verify. Nil where the recipe has
+	// no such section: it draws each by itself. Evaluations do without.
+	Speculative *Speculative `yaml:"speculative"`
+}
+
+// Speculative is speculative decoding with a drafter that may be stale (ReSpec,
+// 2510.26475): its tokens are read in one pass, and the longest beginning that
+// passes a test is kept.
+type Speculative struct {
+	// Drafter is self, the policy at an older version, or the name of a checkpoint
+	// with the model's vocabulary: shipped, or a folder. Default self.
+	Drafter string `yaml:"drafter"`
+	// Numerics is how the drafter computes, as under rollout. Nil where it is not
+	// given: the rollout engine's.
+	Numerics *engine.Numerics `yaml:"numerics"`
+	// Draft is the number of tokens drafted for a pass, 1 to 64. Default 4.
+	Draft int `yaml:"draft"`
+	// Refresh is the number of steps after which a drafter that is the policy takes
+	// up the rollout engine's weights; 0 never: it keeps the initial ones. Default 0.
+	Refresh int `yaml:"refresh"`
+	// Verify is exact (accept with min(1, p/q), else draw from (p-q)+: the sampling
+	// law is the rollout engine's own), lossy (accept with min(1, (1+tau)·p/q)) or
+	// greedy (accept the rollout engine's most likely token, else draw from p).
+	// Default exact.
+	Verify string `yaml:"verify"`
+	// Tau is lossy's leniency, 0 or more. Default 0: exact.
+	Tau float64 `yaml:"tau"`
+	// LogProbs is what is recorded as the rollout's log-prob: verifier, drafter (on
+	// accepted tokens, the mistake of a server that mixes its models up) or law (of
+	// the law that the test gives the token). Default verifier.
+	LogProbs string `yaml:"log_probs"`
+	// Adaptive chooses at every step how many tokens to draft, 0 to draft, by the
+	// predicted speed at the acceptance of the step before; 0, no drafting, where
+	// no number is faster than none. Whenever the drafter changes, draft is tried
+	// again. Default false.
+	Adaptive bool `yaml:"adaptive"`
+	// Cost is what drafting one token costs, as a share of a pass of the rollout
+	// engine, 0 or more; 0 takes the ratio of the two models' bits of weights, which
+	// decoding has to read. Default 0.
+	Cost float64 `yaml:"cost"`
+	// Distill trains the drafter on the rollouts.
+	Distill Distill `yaml:"distill"`
+}
+
+// Distill pulls the drafter towards the rollout engine's recorded distributions,
+// Σ max(R, 0)·KL(p‖q) per token and response (ReSpec, 2510.26475; the weights
+// are this project's).
+type Distill struct {
+	// Every is the number of steps between updates of the drafter; 0 never.
+	// Default 0.
+	Every int `yaml:"every"`
+	// LR is their learning rate, above 0. Default 1e-3.
+	LR float64 `yaml:"lr"`
+}
+
+// Values of Speculative's words.
+const (
+	DrafterSelf = "self"
+
+	VerifyExact  = "exact"
+	VerifyLossy  = "lossy"
+	VerifyGreedy = "greedy"
+
+	VerifierLogProbs = "verifier"
+	DrafterLogProbs  = "drafter"
+	LawLogProbs      = "law"
+)
+
+// DefaultSpeculative returns the section's defaults.
+func DefaultSpeculative() Speculative {
+	return Speculative{Drafter: DrafterSelf, Draft: 4, Verify: VerifyExact, LogProbs: VerifierLogProbs, Distill: Distill{LR: 1e-3}}
 }
 
 // KVRetention says which part of the KV cache stays while a response is decoded.

@@ -68,6 +68,18 @@ func drawRecipe(t *rapid.T) Recipe {
 		r.Rollout.KVRetention = &k
 		r.Retention = &Retention{Replay: rapid.Bool().Draw(t, "retention")}
 	}
+	if rapid.Bool().Draw(t, "drafts") {
+		s := DefaultSpeculative()
+		s.Draft, s.Refresh = rapid.IntRange(1, 64).Draw(t, "draft"), rapid.IntRange(0, 9).Draw(t, "refresh")
+		s.Verify = rapid.SampledFrom([]string{VerifyExact, VerifyLossy, VerifyGreedy}).Draw(t, "verify")
+		s.LogProbs = rapid.SampledFrom([]string{VerifierLogProbs, DrafterLogProbs, LawLogProbs}).Draw(t, "whose")
+		s.Adaptive, s.Cost = rapid.Bool().Draw(t, "adaptive"), rapid.Float64Range(0, 2).Draw(t, "cost")
+		if rapid.Bool().Draw(t, "coarse") {
+			n := preset.Draw(t, "drafter")
+			s.Numerics = &n
+		}
+		r.Rollout.Speculative = &s
+	}
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
 	r.Schedule = drawChoice[schedule.Schedule](t, "schedule")
 	for range rapid.IntRange(0, 2).Draw(t, "parts") {

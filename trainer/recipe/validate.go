@@ -215,6 +215,7 @@ func (c *checker) rollout(r Rollout) {
 	c.within("rollout.slots", r.Slots, 0, maxResponses)
 	c.within("rollout.prefill_chunk", r.PrefillChunk, 0, maxTokens)
 	c.word("rollout.log_probs", r.LogProbs, ProcessedLogProbs, RawLogProbs)
+	c.speculative(r)
 	if k := r.KVRetention; k != nil {
 		c.word("rollout.kv_retention.policy", k.Policy, RetainWindow, RetainHeavyHitter)
 		c.real("rollout.kv_retention.keep", k.Keep, 0, 1, "")
@@ -227,6 +228,35 @@ func (c *checker) rollout(r Rollout) {
 	c.fleet(r)
 	c.kvScales(r)
 	c.noise(r.Noise)
+}
+
+// speculative checks how tokens are drafted.
+func (c *checker) speculative(r Rollout) {
+	s := r.Speculative
+	if s == nil {
+		return
+	}
+	const at = "rollout.speculative."
+	c.that(s.Drafter != "", at+"drafter", "missing: use self, or a checkpoint's name")
+	if s.Numerics != nil {
+		c.numerics(at+"numerics", *s.Numerics)
+	}
+	c.within(at+"draft", s.Draft, 1, 64)
+	c.within(at+"refresh", s.Refresh, 0, maxSteps)
+	c.word(at+"verify", s.Verify, VerifyExact, VerifyLossy, VerifyGreedy)
+	c.real(at+"tau", s.Tau, 0, math.Inf(1), "")
+	c.word(at+"log_probs", s.LogProbs, VerifierLogProbs, DrafterLogProbs, LawLogProbs)
+	c.real(at+"cost", s.Cost, 0, math.Inf(1), "")
+	c.within(at+"distill.every", s.Distill.Every, 0, maxSteps)
+	c.real(at+"distill.lr", s.Distill.LR, 0, 10, "(")
+
+	c.that(s.Tau == 0 || s.Verify == VerifyLossy, at+"tau", "%v is the leniency of verify lossy: use 0 with %s", s.Tau, s.Verify)
+	c.that(s.Refresh == 0 || s.Drafter == DrafterSelf, at+"refresh", "%d copies the policy, and %s is another model: use 0, or distill", s.Refresh, s.Drafter)
+	c.that(s.LogProbs == VerifierLogProbs || r.LogProbs != RawLogProbs, at+"log_probs",
+		"%s is of a distribution after temperature and truncation, and rollout.log_probs is raw: use processed there", s.LogProbs)
+	c.that(s.Distill.Every == 0 || s.LogProbs == VerifierLogProbs, at+"distill.every",
+		"%d learns from the verifier's distributions, and log_probs %s records others: use verifier", s.Distill.Every, s.LogProbs)
+	c.that(r.KVRetention == nil, "rollout.speculative", "drafts are taken back from the KV cache, and what kv_retention gave up does not come back: leave one of the two out")
 }
 
 // numerics checks one engine's arithmetic.

@@ -1,0 +1,276 @@
+package trainer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"driftlab/engine"
+	"driftlab/engine/learner"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
+	"driftlab/trainer/loss"
+	"driftlab/trainer/recipe"
+)
+
+// speculation is the drafter of a run: its weights, how old they are, and how
+// many tokens it drafts.
+type speculation struct {
+	setting recipe.Speculative
+	params  *model.Params
+	version int // updates behind the newest weights it has learned from
+	cost    float64
+	draft   int // tokens per pass at this step
+	// acceptance is that of the last step that drafted; known is false until the
+	// drafter as it is has drafted once.
+	acceptance float64
+	known      bool
+	measured   diagnose.Speculation
+	recorded   bool
+
+	learner *learner.Learner // of a drafter that is distilled, else nil
+	batch   batch.Batch
+}
+
+// drafterNumerics are the numerics of a recipe's drafter beside a rollout
+// engine of the given ones.
+func drafterNumerics(s *recipe.Speculative, verifier engine.Numerics) engine.Numerics {
+	if s.Numerics != nil {
+		return *s.Numerics
+	}
+	return verifier
+}
+
+// drafting translates how drafts are verified.
+func drafting(s *recipe.Speculative) rollout.Speculative {
+	return rollout.Speculative{Draft: s.Draft, Verify: rollout.Verify(s.Verify), Tau: s.Tau, LogProbs: rollout.DraftLogProbs(s.LogProbs)}
+}
+
+// openDrafter loads the weights of a drafter that is another model; nil for none
+// and for the policy itself.
+func openDrafter(r recipe.Recipe) (*model.Params, error) {
+	s := r.Rollout.Speculative
+	if s == nil || s.Drafter == recipe.DrafterSelf {
+		return nil, nil
+	}
+	c, err := model.Open(s.Drafter)
+	if err == nil && c.Params.Config.Vocab != r.Model.Vocab {
+		err = fmt.Errorf("%s has a vocabulary of %d, the run of %d", s.Drafter, c.Params.Config.Vocab, r.Model.Vocab)
+	}
+	if err != nil {
+		return nil, recipe.Faults{{Path: "rollout.speculative.drafter", Problem: err.Error()}}
+	}
+	return c.Params, nil
+}
+
+// draftCost is what drafting a token costs as a share of a pass of the
+// verifier: what the recipe says, or the ratio of the bits of their weights.
+func draftCost(s *recipe.Speculative, drafter, verifier *model.Params, n engine.Numerics) float64 {
+	if s.Cost > 0 {
+		return s.Cost
+	}
+	bits := func(p *model.Params, n engine.Numerics) float64 {
+		return float64(len(p.Theta) * n.Weights.Format.Bits())
+	}
+	return bits(drafter, drafterNumerics(s, n)) / bits(verifier, n)
+}
+
+// draftWith makes the session's engine draft with those weights, which a
+// distillation trains in place.
+func (s *session) draftWith(p *model.Params) {
+	r := &s.recipe
+	set := r.Rollout.Speculative
+	n := drafterNumerics(set, r.Rollout.Numerics)
+	d := &speculation{setting: *set, params: p, draft: set.Draft, cost: draftCost(set, p, s.initial, r.Rollout.Numerics)}
+	if set.Distill.Every > 0 {
+		o := recipe.DefaultOptimizer()
+		o.LR, o.Warmup = set.Distill.LR, 0
+		d.learner = learner.New(p, learnerSettings(recipe.Learner{Numerics: n}, o), s.options.workers())
+	}
+	s.fleet.draftWith(set, p, 0)
+	s.speculation = d
+}
+
+// prepareDrafter refreshes the drafter if the step is due, and chooses how many
+// tokens it drafts.
+func (s *session) prepareDrafter(step, version int, weights *model.Params) {
+	d := s.speculation
+	if d == nil {
+		return
+	}
+	if every := d.setting.Refresh; every > 0 && step%every == 0 {
+		d.params.CopyFrom(weights)
+		d.version, d.known = version, false
+		if d.learner != nil {
+			d.learner.Republish()
+		}
+	}
+	d.draft = d.setting.Draft
+	if d.setting.Adaptive && d.known {
+		d.draft = fastest(d.acceptance, d.cost, d.setting.Draft)
+	}
+	s.fleet.publishDrafter(d.params, d.version, d.draft)
+}
+
+// fastest is the number of drafted tokens, up to most, with the largest
+// predicted speed; 0, which has speed 1, where none is faster.
+func fastest(acceptance, cost float64, most int) int {
+	best, speed := 0, 1.0
+	for k := 1; k <= most; k++ {
+		if x := rollout.Speedup(acceptance, cost, k); x > speed {
+			best, speed = k, x
+		}
+	}
+	return best
+}
+
+// observe takes up what became of the step's drafts.
+func (d *speculation) observe(b *batch.Batch) {
+	if d.measured, d.recorded = diagnose.CompareDrafts(b); d.measured.Tests > 0 {
+		d.acceptance, d.known = d.measured.Acceptance, true
+	}
+}
+
+// metrics appends the figures of the step: its own, the number of drafts and the
+// speed predicted for it. Without drafts there is no acceptance to speak of.
+func (d *speculation) metrics(dst []batch.Metric) []batch.Metric {
+	if d == nil {
+		return dst
+	}
+	if d.recorded {
+		dst = d.measured.Metrics(dst)
+	}
+	speed := 1.0
+	if d.measured.Tests > 0 {
+		speed = rollout.Speedup(d.measured.Acceptance, d.cost, d.draft)
+	}
+	return append(dst, batch.Metric{Name: "speculative/draft", Value: float64(d.draft)},
+		batch.Metric{Name: "speculative/speedup", Value: speed})
+}
+
+// distil pulls the drafter towards the step's rollouts if that is due, and
+// appends its figure.
+func (s *session) distil(step int) error {
+	d := s.speculation
+	if d == nil || d.learner == nil || (step+1)%d.setting.Distill.Every != 0 {
+		return nil
+	}
+	view := &d.batch
+	logp, dist, entropy := view.Logp, view.Dist, view.Entropy
+	*view = s.batch
+	view.Logp, view.Dist, view.Entropy = logp, dist, entropy
+	report, err := d.learner.Gradient(view, drafterLoss{}, learner.StepOptions{
+		Temperature: s.recipe.Rollout.Temperature, Support: s.recipe.Support.Replay, Distributions: true})
+	if err != nil {
+		return fmt.Errorf("drafter: %w", err)
+	}
+	s.metrics = append(s.metrics, batch.Metric{Name: "speculative/distill_loss", Value: report.Loss})
+	if !report.Skipped {
+		d.learner.Update(d.setting.Distill.LR)
+		d.known = false
+		if len(s.batch.Version) > 0 {
+			d.version = max(d.version, int(s.batch.Version[0]))
+		}
+	}
+	return d.learner.CheckWeights()
+}
+
+// drafterLoss is what a drafter learns from rollouts (ReSpec, arXiv:2510.26475):
+//
+//	L = Σ_i max(R_i, 0)·Σ_t KL(p_t‖q_t) / tokens,   d L/d logit_a = max(R_i, 0)·(q(a) - p(a)) / tokens
+//
+// with p the distribution that the rollout engine recorded and q the drafter's.
+type drafterLoss struct{}
+
+// Eval implements loss.Loss.
+func (drafterLoss) Eval(out *loss.Grad, b *batch.Batch) error {
+	if err := b.Require("Mask", "Reward", "Dist", "DistRoll"); err != nil {
+		return err
+	}
+	out.Reset(b.Tokens())
+	out.NeedLogits(b.Tokens(), b.Vocab)
+	tokens := 0.0
+	for _, counts := range b.Mask {
+		if counts {
+			tokens++
+		}
+	}
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		weight := max(b.Reward[i], 0) / max(tokens, 1)
+		for n := from; n < to && weight > 0; n++ {
+			if !b.Mask[n] {
+				continue
+			}
+			for a := n * b.Vocab; a < (n+1)*b.Vocab; a++ {
+				p, q := math.Exp(float64(b.DistRoll[a])), math.Exp(float64(b.Dist[a]))
+				if p > 0 {
+					out.Loss += weight * p * (float64(b.DistRoll[a]) - float64(b.Dist[a]))
+				}
+				out.DLogits[a] = weight * (q - p)
+			}
+		}
+	}
+	return nil
+}
+
+// Save returns the drafter as numbers: its state, then its weights and, if it is
+// distilled, the optimiser's.
+func (d *speculation) Save() []byte {
+	known := 0.0
+	if d.known {
+		known = 1
+	}
+	text := appendFloats(nil, []float64{float64(d.version), d.acceptance, known})
+	for _, x := range d.tensors() {
+		for _, v := range x {
+			text = binary.LittleEndian.AppendUint32(text, math.Float32bits(v))
+		}
+	}
+	if d.learner != nil {
+		state := d.learner.State()
+		text = appendFloats(text, []float64{float64(state.Updates), state.Scale, float64(state.Clean)})
+	}
+	return text
+}
+
+// tensors are the weights and, of a drafter that is distilled, the moments.
+func (d *speculation) tensors() [][]float32 {
+	if d.learner == nil {
+		return [][]float32{d.params.Theta}
+	}
+	state := d.learner.State()
+	return [][]float32{d.params.Theta, state.First, state.Second}
+}
+
+// Restore takes up what Save returned.
+func (d *speculation) Restore(text []byte) error {
+	tensors := d.tensors()
+	want := 3*8 + 4*len(tensors)*len(d.params.Theta)
+	if d.learner != nil {
+		want += 3 * 8
+	}
+	if len(text) != want {
+		return fmt.Errorf("state of %d bytes, the recipe's drafter has %d", len(text), want)
+	}
+	next := func() float64 {
+		x := math.Float64frombits(binary.LittleEndian.Uint64(text))
+		text = text[8:]
+		return x
+	}
+	d.version, d.acceptance, d.known = int(next()), next(), next() != 0
+	for _, x := range tensors {
+		for i := range x {
+			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(text))
+			text = text[4:]
+		}
+	}
+	if d.learner == nil {
+		return nil
+	}
+	state := d.learner.State()
+	state.Updates, state.Scale, state.Clean = int(next()), next(), int(next())
+	return d.learner.SetState(state)
+}
