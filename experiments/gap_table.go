@@ -137,6 +137,29 @@ func KeptMassTable(m *trainer.Measurement) *results.Table {
 	return t
 }
 
+// SpeculativeTable shows what became of drafted tokens, and what verification
+// and the recorded log-probs make of the gap. It has no rows without drafts.
+func SpeculativeTable(m *trainer.Measurement) *results.Table {
+	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
+	t := &results.Table{
+		Title: "Speculative decoding",
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("drafts"), right("accepted"), right("1 - TV"), right("accepted length"),
+			right("tokens per pass"), right("cost"), right("speed"), right("law shift"), right("mislabelled"), right("k3 recorded"), right("k3 verifier"), right("k3 law")},
+		Note: "1 - TV: the acceptance that exact verification has on average. Speed: predicted. Law shift: total variation of the emitted tokens' law and the verifier's. " +
+			"Mislabelled: mean |Δ| of the recorded log-prob and the law's, nats. k3: of the learner to what was recorded, to the verifier, to the law.",
+	}
+	for _, p := range m.Pairs {
+		s := p.Speculative
+		if s == nil {
+			continue
+		}
+		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(s.Draft)), results.Percent(s.Acceptance, 1), results.Percent(1-s.TV, 1),
+			results.Number(s.AcceptedLength, 3), results.Number(s.TokensPerPass, 3), results.Number(s.Cost, 3), results.Number(s.Speedup, 3), results.Number(s.LawTV, 2),
+			results.Number(s.Mislabelled, 2), results.Number(p.Gap.K3, 2), results.Number(s.Verifier.K3, 2), results.Number(s.Law.K3, 2))
+	}
+	return t
+}
+
 // GapBars draws k3 of each pair, with the router free and with routes replayed.
 func GapBars(m *trainer.Measurement) *results.Bars {
 	b := &results.Bars{Title: "Gap at equal weights", ValueLabel: "k3 (nats per token)", Log: true}

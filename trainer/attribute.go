@@ -144,7 +144,14 @@ func Attribute(ctx context.Context, q AttributeRequest) (*Attribution, error) {
 		return nil, recipe.Faults{{Path: "rollout.kv_scales.every", Problem: fmt.Sprintf(
 			"%d: a gap is attributed at equal weights, where no scales are stale: use 1", k.Every)}}
 	}
-	return attribute(ctx, newMixer(r, p, pair, max(q.Workers, 1)), q)
+	if r.Rollout.Speculative != nil && !pair.Rollout.DecodesAsScored() {
+		return nil, fmt.Errorf("numerics %s: drafts change which rows share a pass, on which these numerics depend: leave rollout.speculative out", pair.Rollout.Name)
+	}
+	drafter, err := openDrafter(r)
+	if err != nil {
+		return nil, err
+	}
+	return attribute(ctx, newMixer(r, p, drafter, pair, max(q.Workers, 1)), q)
 }
 
 // attribute scores every mixture that the request needs and splits the gap. It

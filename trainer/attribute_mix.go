@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -39,13 +40,17 @@ type mixer struct {
 	scales   engine.KVScales // of the rollout engine's static KV cache
 }
 
-// newMixer samples, and scores in the learner.
-func newMixer(r recipe.Recipe, p *model.Params, pair Pair, workers int) *mixer {
+// newMixer samples, and scores in the learner. drafter are the weights of a
+// recipe that drafts, nil for those of the policy.
+func newMixer(r recipe.Recipe, p, drafter *model.Params, pair Pair, workers int) *mixer {
 	r.Rollout.Fleet = nil // a pair is two engines
 	m := &mixer{recipe: r, params: p, noisy: p, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
 	_, m.requests = measureRequests(r, r.Task.New())
 	sampler := m.sampler(pair.Rollout, true)
 	defer sampler.close()
+	if set := r.Rollout.Speculative; set != nil {
+		sampler.draftWith(set, cmp.Or(drafter, p), 0)
+	}
 	sampler.generate(&m.batch, m.requests, sampling(r))
 	if sampler.noisy != nil {
 		m.noisy = sampler.noisy
@@ -138,6 +143,7 @@ func (m *mixer) gap(s subset) (mixed, error) {
 			return mixed{}, err
 		}
 	}
+	m.relabel(b, s)
 	g := diagnose.Compare(b)
 	if s == 0 && g.Unequal != 0 {
 		return mixed{}, fmt.Errorf("zero-update test of %s: scored twice, %g of the log-probs differ", m.pair.Learner.Name, g.Unequal)
@@ -211,13 +217,32 @@ func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
 	}
 }
 
+// relabel puts what is recorded of drafted tokens in the place of the rollout
+// engine's log-probs, in mixtures that have it: as far from the mixture's as the
+// one was from the other when they were sampled.
+func (m *mixer) relabel(b *batch.Batch, s subset) {
+	if m.at(s, draftsName) {
+		for n := range b.LogpRoll {
+			b.LogpRoll[n] += m.batch.LogpRoll[n] - m.batch.LogpVerifier[n]
+		}
+	}
+}
+
+// verified are the log-probs of the rollout engine itself, whatever it recorded.
+func (m *mixer) verified() []float64 {
+	if m.batch.LogpVerifier != nil {
+		return m.batch.LogpVerifier
+	}
+	return m.batch.LogpRoll
+}
+
 // reproduces is the zero-update test: what the rollout engine recorded and what
 // its numerics give for the same tokens are the same bits.
 func (m *mixer) reproduces(b *batch.Batch) error {
 	for i := range m.batch.Len() {
 		from, to := m.batch.Span(i)
 		for n := from; n < to; n++ {
-			if x, y := m.batch.LogpRoll[n], b.LogpRoll[n]; math.Float64bits(x) != math.Float64bits(y) {
+			if x, y := m.verified()[n], b.LogpRoll[n]; math.Float64bits(x) != math.Float64bits(y) {
 				return fmt.Errorf("zero-update test of %s: response %d, token %d: recorded log-prob %v, scored %v",
 					m.pair.Rollout.Name, i, n-from, x, y)
 			}

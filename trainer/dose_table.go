@@ -197,6 +197,13 @@ var doseTable = []doseRow{
 	{name: "noise", about: "injected: standard deviation of noise on the norms of the rollout engine", ordered: true,
 		doses: doses([]string{"0", "1e-4", "1e-3", "1e-2"}, "rollout.noise={start: $, end: 1e-5}")},
 
+	{name: "drafter log-probs", about: "numerics of a drafter whose log-probs are recorded, the verifier fp32", ordered: true,
+		doses: doses([]string{"fp32", "bf16", "fp8-w8a8", "fp4-all"}, "rollout.speculative={numerics: $, log_probs: drafter}"),
+		cure:  &doseCure{name: "the verifier's log-probs", sets: []string{"rollout.speculative={numerics: fp4-all, log_probs: verifier}"}}},
+	{name: "lossy verification", about: "leniency towards a drafter in fp4; log-probs of the true law are recorded", ordered: true,
+		doses: doses([]string{"0", "0.1", "0.5", "2"}, "rollout.speculative={numerics: fp4-all, verify: lossy, tau: $, log_probs: law}"),
+		cure:  &doseCure{name: "exact verification", sets: []string{"rollout.speculative={numerics: fp4-all, verify: exact, log_probs: law}"}}},
+
 	{name: "support", about: "top-p of the rollout; the learner scores the whole vocabulary", ordered: true,
 		doses: doses([]string{"1", "0.95", "0.8", "0.6"}, "rollout.top_p=$"),
 		cure:  &doseCure{name: "keep sampling mask", sets: []string{"support.replay=true"}}},

@@ -31,6 +31,7 @@ const (
 	batchingName       = "batching"
 	decodingName       = "decoding"
 	retentionName      = "kv_retention"
+	draftsName         = "drafts"
 	logProbsName       = "log_probs"
 	noiseName          = "noise"
 	kvScalesName       = "kv_scales"
@@ -161,6 +162,9 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	}
 	if r.Rollout.KVScales.Prompts > 0 && pair.Rollout.StaticKV() && pair.Learner.StaticKV() {
 		list = append(list, mechanism{name: kvScalesName, rollout: "found by the rollout engine", learner: "found by the learner"})
+	}
+	if d := r.Rollout.Speculative; d != nil && d.LogProbs != recipe.VerifierLogProbs {
+		list = append(list, mechanism{name: draftsName, rollout: "log-prob of the " + d.LogProbs, learner: "log-prob of the model"})
 	}
 	if recorded, scored := logProbsText(r); recorded != scored {
 		list = append(list, mechanism{name: logProbsName, rollout: recorded, learner: scored})

@@ -35,6 +35,19 @@ var variants = []struct {
 		return tinyRecipe(t, "steps=12", "rollout.numerics=bf16", "learner.minibatches=5",
 			"guards=[ess_lr, {name: length_surge, rule: ratio, factor: 1.01, warmup: 1}, {name: gradient_alignment, low: 0.01, high: 0.05}]")
 	}},
+	{"drafts", func(t testing.TB) recipe.Recipe {
+		r, err := recipe.Load("default", "name=tiny", "steps=12", "task.difficulty=[3, 4]", "rollout.prompts=3", "rollout.group=4", "rollout.max_tokens=24",
+			"rollout.speculative={draft: 3, refresh: 5, adaptive: true, numerics: fp4-all, verify: lossy, tau: 0.5, distill: {every: 2}}", "eval={every: 5, prompts: 4}",
+			"learner.optimizer.warmup=0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}},
+	{"shadow", func(t testing.TB) recipe.Recipe {
+		return tinyRecipe(t, "steps=12", "rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 2}", "retention.replay=true",
+			"terms=[shadow_distillation]", "rollout.numerics=bf16", "learner.minibatches=2")
+	}},
 	{"critic", func(t testing.TB) recipe.Recipe {
 		return tinyRecipe(t, "steps=12", "advantage=gae", "learner.minibatches=2", "terms=[entropy, top_entropy]",
 			"kl={name: k1, in: reward, coef: 0.1, controller: {target: 0.01, horizon: 20}}", "correction.mode=bypass")
@@ -63,6 +76,8 @@ func TestVariants(t *testing.T) {
 		"fp16":    {"actor/skipped_updates", "gap/k3"},
 		"guards":  {"guard/length_surge", "guard/grad_removed", "guard/grad_skipped", "actor/skipped_updates"},
 		"fleet":   {"gap/unequal", "rollout/noise_sigma"},
+		"drafts":  {"speculative/law_tv", "speculative/distill_loss", "speculative/drafter_age"},
+		"shadow":  {"actor/shadow_kl", "gap/k3"},
 		"critic":  {"critic/values/max", "actor/reward_kl_penalty"},
 		"rewards": {"critic/score/min", "actor/kl_loss"},
 	}

@@ -47,6 +47,7 @@ Examples:
   simulate measure lookup --rollout bf16 --learner fp32    # a task with a tool: the gap by turn
   simulate measure --doses
   simulate measure --rollout fp32 --learner fp32 --set 'rollout.kv_retention={policy: heavy_hitter, keep: 0.5}'
+  simulate measure --rollout fp32 --learner fp32 --set 'rollout.speculative={numerics: fp8-all, verify: lossy, tau: 0.5}'
   simulate measure --set rollout.prompts=64 --dump gap.jsonl.gz`
 }
 
@@ -99,7 +100,8 @@ func (c *measureCmd) Run(a *app) error {
 		}
 	}
 	tables := []*results.Table{experiments.GapTable(measured), experiments.TurnTable(measured), experiments.RouteTable(measured),
-		experiments.FlipTable(measured), experiments.RetentionTable(measured), experiments.KeptMassTable(measured)}
+		experiments.FlipTable(measured), experiments.RetentionTable(measured), experiments.KeptMassTable(measured),
+		experiments.SpeculativeTable(measured)}
 	for _, x := range document.Attributions {
 		tables = append(tables, experiments.AttributionTable(x))
 	}
@@ -175,7 +177,7 @@ func (c *measureCmd) write(d measureDocument) error {
 		experiments.GapTable(m),
 	}}
 	for _, t := range []*results.Table{experiments.TurnTable(m), experiments.RouteTable(m), experiments.FlipTable(m), experiments.RetentionTable(m),
-		experiments.KeptMassTable(m)} {
+		experiments.KeptMassTable(m), experiments.SpeculativeTable(m)} {
 		if len(t.Rows) > 0 {
 			gap.Blocks = append(gap.Blocks, t)
 		}

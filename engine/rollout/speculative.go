@@ -88,6 +88,8 @@ type draft struct {
 	want    int       // tokens to draft for this pass
 	tokens  []int32   // drafted
 	laws    []float64 // [drafted][vocab] the laws they were drawn from
+	logp    []float64 // [drafted] log-prob of each, as the drafter records it
+	rows    []float32 // [drafted][vocab] and of the whole vocabulary
 	windows int32     // passes of the verifier that made tokens of this response
 }
 
@@ -103,7 +105,7 @@ func (d *drafter) propose(s Sampling) {
 	e, most := d.engine, 0
 	for i := range e.slots {
 		k, w := &e.slots[i], &d.slots[i]
-		w.want, w.tokens, w.laws = 0, w.tokens[:0], w.laws[:0]
+		w.want, w.tokens, w.laws, w.logp, w.rows = 0, w.tokens[:0], w.laws[:0], w.logp[:0], w.rows[:0]
 		if w.request != k.request {
 			w.request, w.length, w.windows = k.request, 0, 0
 		}
@@ -160,11 +162,12 @@ func (d *drafter) Follow(worker, from, to, target int) {
 	for n := from; n < to; n++ {
 		w, k := &d.slots[d.ids[n]], &d.engine.slots[d.ids[n]]
 		w.length += d.pack.Offsets[n+1] - d.pack.Offsets[n]
-		x := m.distribution(logits[target*v:(target+1)*v], d.sampling)
+		row := logits[target*v : (target+1)*v]
 		target++
-		at := len(w.laws)
+		x, at := m.distribution(row, d.sampling), len(w.laws)
 		w.laws = append(w.laws, m.law(x)...)
-		w.tokens = append(w.tokens, drawFrom(w.laws[at:], uniform(&k.rng)))
+		x = m.settle(x, drawFrom(w.laws[at:], uniform(&k.rng)), row, d.sampling)
+		w.tokens, w.logp, w.rows = append(w.tokens, x.token), append(w.logp, x.logp), append(w.rows, m.logp...)
 	}
 }
 
@@ -213,7 +216,7 @@ func (f *follower) verify(m *sampler, n int, logits []float32, v visits) {
 		if t.flag == batch.Undrafted {
 			t.law = x.logp
 		} else {
-			t.relabel(m, &x, e.drafter.setting, w.laws[j*vocab:(j+1)*vocab])
+			t.relabel(m, &x, e.drafter.setting, w.logp[j], w.rows[j*vocab:(j+1)*vocab])
 		}
 		at := e.pack.Offsets[n] + j
 		e.out.tested(k.request, t, w.windows, e.drafter.weights.Version)
@@ -259,25 +262,18 @@ func (s Speculative) test(m *sampler, p, q []float64, token int32, k *slot) test
 // relabel completes what is recorded of a token that was put to the test, and
 // makes its log-prob and its distribution the drafter's or those of the law, if
 // that is asked for.
-func (t *tested) relabel(m *sampler, x *drawn, s Speculative, q []float64) {
-	law := m.emitted
-	switch {
-	case s.unbiased():
+func (t *tested) relabel(m *sampler, x *drawn, s Speculative, drafted float64, row []float32) {
+	if s.unbiased() {
 		t.law = t.verifier
-		if s.LogProbs != FromDrafter {
-			return
+	}
+	switch {
+	case s.LogProbs == FromDrafter && t.flag == batch.Accepted:
+		x.logp = drafted
+		copy(m.logp, row)
+	case s.LogProbs == FromLaw && !s.unbiased():
+		for a, p := range m.emitted {
+			m.logp[a] = float32(engine.LogOfMass(p))
 		}
-	case s.LogProbs == FromVerifier:
-		return
+		x.logp = t.law
 	}
-	if s.LogProbs == FromDrafter {
-		if t.flag != batch.Accepted {
-			return
-		}
-		law = q
-	}
-	for a, p := range law {
-		m.logp[a] = float32(engine.LogOfMass(p))
-	}
-	x.logp = engine.LogOfMass(law[t.token])
 }
