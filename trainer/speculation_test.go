@@ -124,7 +124,7 @@ func TestDistilledDrafter(t *testing.T) {
 	first, last := map[int]float64{}, map[int]float64{}
 	for _, every := range []int{0, 1, 2} {
 		r, err := recipe.Load("default", "task.difficulty=[3, 4]", "rollout.prompts=6", "rollout.group=4", "rollout.max_tokens=24", "eval.every=0",
-			"learner.optimizer.lr=1e-12", fmt.Sprintf("rollout.speculative={draft: 3, distill: {every: %d, lr: 2e-3}}", every))
+			"learner.optimizer.lr=1e-12", fmt.Sprintf("rollout.speculative={draft: 3, distill: {every: %d, lr: 7e-4}}", every))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,19 +137,23 @@ func TestDistilledDrafter(t *testing.T) {
 		for i := range s.speculation.params.Theta {
 			s.speculation.params.Theta[i] += 0.03 * float32(rng.NormFloat64())
 		}
-		steps(t, s, 20, func(step int) {
+		steps(t, s, 30, func(step int) {
 			x, ok := s.metric("speculative/distill_loss")
 			if due := every > 0 && (step+1)%every == 0; ok != due || ok && !(x > 0) {
 				t.Errorf("every %d, step %d: loss %g", every, step, x)
 			}
-			if last[every] = s.figure(t, "speculative/tv"); step == 0 {
-				first[every] = last[every]
+			tv := s.figure(t, "speculative/tv")
+			if step == 0 {
+				first[every] = tv
+			}
+			if step >= 15 { // prompts differ: a mean over some steps
+				last[every] += tv / 15
 			}
 		})
 		s.close()
 	}
-	t.Logf("TV %.3f, after 20 steps %.3f; distilled at every step %.3f, at every other %.3f", first[0], last[0], last[1], last[2])
-	if first[0] != first[1] || !(last[1] < 0.7*last[0] && last[2] < 0.8*last[0]) {
+	t.Logf("TV %.3f, later %.3f; distilled at every step %.3f, at every other %.3f", first[0], last[0], last[1], last[2])
+	if first[0] != first[1] || !(last[1] < 0.6*last[0] && last[2] < 0.7*last[0]) {
 		t.Errorf("TV %v at first, %v at last", first, last)
 	}
 }
