@@ -192,7 +192,9 @@ func judgeToolTokens(j *Judge) {
 	j.Evidence.Picture = j.bars("Mean |dlogp| behind a block, by turn and by who wrote it", "nats", true, categories, groups...)
 	j.Evidence.Table = toolTable(j)
 	mean := func(arm string, k int) float64 { return average(j.entry("bf16 log p and entropy, "+arm, k)) }
-	geo := func(figure string) float64 { return stats.Ratio(j.entry(figure, 0), j.entry(figure, 1), stats.Percentile).Estimate }
+	geo := func(figure string) float64 {
+		return stats.Ratio(j.entry(figure, 0), j.entry(figure, 1), stats.Percentile).Estimate
+	}
 	j.note("Matching on the token's probability takes the ratio from %.2f to %.2f in bf16, from %.2f to %.2f in fp8 and from %.2f to %.2f in fp4.",
 		geo("bf16, rare"), geo("bf16, rare, matched"), geo("fp8, rare"), geo("fp8, rare, matched"), geo("fp4, rare"), geo("fp4, rare, matched"))
 	j.note("Past the stop token the policy's own text has %.0f times the gap of what it writes behind its notes (bf16).",
