@@ -13,8 +13,9 @@ import (
 
 // DoseRequest asks for the dose-response of every mechanism.
 type DoseRequest struct {
-	// Recipe gives checkpoint, task, the size of the sample, and the seed. All
-	// else is at its default, so that a mechanism acts alone.
+	// Recipe gives checkpoint, task, the size of the sample (of a group, four
+	// responses at most), and the seed. All else is at its default, so that a
+	// mechanism acts alone.
 	Recipe recipe.Recipe
 	// Only lists the mechanisms to measure, by name; none means all.
 	Only []string
@@ -138,12 +139,16 @@ func doseRows(only []string) ([]doseRow, error) {
 	return rows, nil
 }
 
+// doseGroup is the largest number of responses per prompt: there are more than a
+// hundred measurements to make.
+const doseGroup = 4
+
 // neutral keeps of a recipe what says where to measure, and takes the default
 // of everything by which engines could differ.
 func neutral(r recipe.Recipe) recipe.Recipe {
 	d := recipe.Default()
 	d.Name, d.Seed, d.Checkpoint, d.Model, d.Task = r.Name, r.Seed, r.Checkpoint, r.Model, r.Task
-	d.Rollout.MaxTokens, d.Rollout.Prompts, d.Rollout.Group = r.Rollout.MaxTokens, r.Rollout.Prompts, r.Rollout.Group
+	d.Rollout.MaxTokens, d.Rollout.Prompts, d.Rollout.Group = r.Rollout.MaxTokens, r.Rollout.Prompts, min(r.Rollout.Group, doseGroup)
 	return d
 }
 
