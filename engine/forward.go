@@ -97,13 +97,22 @@ func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 		if p.options.Retention != nil {
 			p.attendKept(k, layer, from, to, shift, s, keys, values, capacity, scale)
 		} else {
-			kernel.AttendRows(s.mixed.dense[from*d:to*d], s.lse[from*c.Heads:to*c.Heads], s.queries[from*d:to*d],
+			kernel.AttendRows(s.mixed.dense[from*d:to*d], p.lse(s, from, to), s.queries[from*d:to*d],
 				keys, values, to-from, c.Heads, c.KVHeads, hd, capacity, first+1, scale, p.num.attention, &k.scratch)
 		}
 		if p.options.Mass != nil {
 			p.addMass(sequence, layer, shift, s, keys, capacity, scale)
 		}
 	}
+}
+
+// lse is where the rows from..to leave the log-sum-exp of their scores: nowhere
+// if nobody reads it.
+func (p *Pass) lse(s *layerState, from, to int) []float32 {
+	if !p.options.Save && p.options.Mass == nil {
+		return nil
+	}
+	return s.lse[from*p.config.Heads : to*p.config.Heads]
 }
 
 // cacheOf returns where a sequence's keys and values live, and the number of

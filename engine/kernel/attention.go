@@ -76,7 +76,8 @@ const attentionRows = 8
 //	out_i = mix_i/sum_i, lse_i = m_i + ln sum_i, M = max lse
 //	out = round((Σ exp(lse_i-M)·out_i) / Σ exp(lse_i-M)), lse = M + ln Σ exp(lse_i-M)
 //
-// q and out are [heads·headDim]; lse is [heads], kept for the backward pass.
+// q and out are [heads·headDim]; lse is [heads], kept for the backward pass, or
+// nil where nobody reads it.
 // Query head h reads key head h/(heads/kvHeads). kT and v are caches that
 // StoreKV filled, cap a multiple of 16 and n <= cap.
 func Attend(out, lse, q, kT, v []float32, heads, kvHeads, headDim, cap, n int, scale float32, num AttentionNumerics, s *Scratch) {
@@ -89,7 +90,7 @@ func Attend(out, lse, q, kT, v []float32, heads, kvHeads, headDim, cap, n int, s
 // gives it, unless the kernel is SplitKV.
 func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap, n int, scale float32, num AttentionNumerics, s *Scratch) {
 	d := heads * headDim
-	if len(out) < rows*d || len(lse) < rows*heads || len(q) < rows*d || heads%kvHeads != 0 || cap%panelWidth != 0 || rows > 0 && n+rows-1 > cap ||
+	if len(out) < rows*d || lse != nil && len(lse) < rows*heads || len(q) < rows*d || heads%kvHeads != 0 || cap%panelWidth != 0 || rows > 0 && n+rows-1 > cap ||
 		len(kT) < kvHeads*headDim*cap || len(v) < kvHeads*headDim*cap || n < 1 || num.Kernel.Tiled() && num.Tile < 1 || num.Kernel == SplitKV && num.Splits < 2 {
 		panic(fmt.Sprintf("kernel: Attend out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d of %d keys, tile %d, %d splits",
 			len(out), len(lse), len(q), len(kT), len(v), rows, heads, kvHeads, headDim, n, cap, num.Tile, num.Splits))
@@ -105,12 +106,20 @@ func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap
 		for h := range heads {
 			a.kT, a.v = kT[h/group*plane:][:plane], v[h/group*plane:][:plane]
 			for r := 0; r < rows; r += attentionRows {
-				a.rows(out[r*d+h*headDim:], lse[r*heads+h:], q[r*d+h*headDim:],
+				a.rows(out[r*d+h*headDim:], from(lse, r*heads+h), q[r*d+h*headDim:],
 					block{stride: d, lseStride: heads, m: min(attentionRows, rows-r), n: n + r, causal: 1, keyHeads: 1})
 			}
 		}
 	}
 	roundTo(num.Output, out[:rows*d])
+}
+
+// from is x[n:], nil for nil.
+func from(x []float32, n int) []float32 {
+	if x == nil {
+		return nil
+	}
+	return x[n:]
 }
 
 // StoreKV writes the keys and values of rows consecutive positions from first

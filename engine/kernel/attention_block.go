@@ -52,7 +52,13 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	}
 	for r := range b.m {
 		divideInto(out[r*b.stride:][:a.headDim], sums[r])
-		lse[r*b.lseStride] = maxima[r] + Log32(sums[r])
+	}
+	if lse == nil {
+		return
+	}
+	logInto(sums)
+	for r, log := range sums {
+		lse[r*b.lseStride] = maxima[r] + log
 	}
 }
 

@@ -99,3 +99,26 @@ func TestElementaryFloat64(t *testing.T) {
 		}
 	}
 }
+
+// Four logarithms side by side are four logarithms.
+func TestLogInto(t *testing.T) {
+	rng := newRand(13)
+	inf := float32(math.Inf(1))
+	hostile := []float32{0, float32(math.Copysign(0, -1)), inf, -inf, float32(math.NaN()), -1, 1, 0x1p-149, 0x1p-126, math.MaxFloat32}
+	for n := range 40 {
+		for range 200 {
+			x := make([]float32, n)
+			for i := range x {
+				if x[i] = math.Float32frombits(rng.Uint32() >> 1); rng.IntN(9) == 0 {
+					x[i] = hostile[rng.IntN(len(hostile))]
+				}
+			}
+			want := make([]float32, n)
+			for i, v := range x {
+				want[i] = Log32(v)
+			}
+			logInto(x)
+			sameBits(t, "logInto", x, want)
+		}
+	}
+}

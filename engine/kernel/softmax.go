@@ -50,8 +50,18 @@ const softmaxChunk = 64
 
 // LogSoftmaxRows applies LogSoftmax to each of rows consecutive rows.
 func LogSoftmaxRows(dst, logits []float32, rows, n int, invTemperature float32) {
-	for r := range rows {
-		LogSoftmax(dst[r*n:][:n], logits[r*n:][:n], n, invTemperature)
+	for rows > 0 {
+		// The logarithms of a few rows are taken side by side.
+		var maxima, logs [8]float32
+		m := min(rows, len(logs))
+		for r := range m {
+			maxima[r], logs[r] = sumExp(logits[r*n:], n, invTemperature)
+		}
+		logInto(logs[:m])
+		for r := range m {
+			affine(dst[r*n:][:n], logits[r*n:], invTemperature, maxima[r]+logs[r])
+		}
+		dst, logits, rows = dst[m*n:], logits[m*n:], rows-m
 	}
 }
 

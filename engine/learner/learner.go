@@ -21,6 +21,10 @@ type Settings struct {
 	LossScale LossScale
 	// Balance is the weight of the load-balancing loss; 0 leaves it out.
 	Balance float64
+	// Recompute keeps the residual stream alone for the backward pass, which then
+	// computes the insides of the layers again: the same bits, more time, a fraction
+	// of the memory.
+	Recompute bool
 	// FrozenRouter leaves the routers' weights as they are: their gradient is
 	// zero, in norms too, and no update or weight decay reaches them.
 	FrozenRouter bool
@@ -177,7 +181,7 @@ func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (
 func (l *Learner) propagate(b *batch.Batch, objective loss.Loss, o StepOptions, balance float64) error {
 	l.batch, l.objective, l.options = b, objective, o
 	routes, gates := l.replayed(b, o.Replay, o.Gates)
-	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Replay: routes, Gates: gates, Retention: l.retained(b, o.Retention)})
+	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Recompute: l.settings.Recompute, Replay: routes, Gates: gates, Retention: l.retained(b, o.Retention)})
 	l.pass.BeginBackward(l.grad, balance*l.scale.factor())
 	l.failure = nil
 	err := l.graph.run()
