@@ -105,12 +105,8 @@ func (a *attention) mix(out, probs []float32, b *block, first, rows, from, to, l
 // twoPass leaves the unnormalised mix in out.
 func (a *attention) twoPass(out, scores []float32, scale float32, sums, maxima []float32, b *block, ld int) {
 	last := b.keys(b.m - 1)
-	for r := range b.m {
-		row := scores[r*ld:][:b.keys(r)]
-		maxima[r] = float32(maxOf(row) * scale)
-		expAffine(row, row, scale, maxima[r])
-		sums[r] = 0
-	}
+	softRows(scores, maxima, ld, b.m, b.n, b.causal, scale)
+	clear(sums)
 	a.addUp(sums, scores, b, 0, 0, last, ld)
 	roundTo(a.num.Probs, scores)
 	if a.num.Reduction.Kind != Canonical && b.causal > 0 {
@@ -153,6 +149,10 @@ func (a *attention) addUp(sums, probs []float32, b *block, first, from, to, ld i
 func (a *attention) mixCausal(out, probs []float32, b *block, first, from, to, ld int, red Reduction) {
 	common := min(to, b.keys(first))
 	a.mix(out, probs, b, first, b.m-first, from, common, ld, red)
+	if b.causal > 0 && first == 0 && common == b.n && to == b.keys(b.m-1) && red == (Reduction{}) {
+		tailRows(out, probs[common:], a.v[common*a.ldv:], b.stride, ld, a.ldv, b.m, a.headDim)
+		return
+	}
 	for r := first + 1; r < b.m && b.causal > 0; r++ {
 		if end := min(to, b.keys(r)); end > common {
 			a.mix(out, probs, b, r, 1, common, end, ld, red)

@@ -31,15 +31,18 @@ func main() {
 // files returns the text of every generated file by name.
 func files() map[string]string {
 	return map[string]string{
-		"tiles_avx512_amd64.s":  tileFile(avx512),
-		"tiles_avx2_amd64.s":    tileFile(avx2),
-		"tiles_amd64.go":        formatted(tileStubs()),
-		"vector_avx512_amd64.s": vectorFile(avx512),
-		"vector_avx2_amd64.s":   vectorFile(avx2),
-		"vector_amd64.go":       formatted(vectorStubs(true)),
-		"chains_amd64.s":        chainFile(),
-		"chains_stubs_amd64.go": chainStubs(),
-		"vector_noasm.go":       formatted(vectorStubs(false)),
+		"tiles_avx512_amd64.s":     tileFile(avx512),
+		"tiles_avx2_amd64.s":       tileFile(avx2),
+		"tiles_amd64.go":           formatted(tileStubs()),
+		"vector_avx512_amd64.s":    vectorFile(avx512),
+		"vector_avx2_amd64.s":      vectorFile(avx2),
+		"vector_amd64.go":          formatted(vectorStubs(true)),
+		"attention_avx512_amd64.s": attentionFile(avx512),
+		"attention_avx2_amd64.s":   attentionFile(avx2),
+		"attention_stubs_amd64.go": attentionStubs(),
+		"chains_amd64.s":           chainFile(),
+		"chains_stubs_amd64.go":    chainStubs(),
+		"vector_noasm.go":          formatted(vectorStubs(false)),
 	}
 }
 

@@ -215,68 +215,80 @@ func normInputGrad(add bool) routine {
 	}}
 }
 
-// maximum keeps the running maximum and, beside it, a NaN if there was one:
-// the sum of x·0 is NaN for a NaN, but also for an infinity, so NaNs are found
-// by comparing x with itself.
+// maximum is the largest element of a slice.
 func maximum() routine {
 	var m, nan string
 	return routine{name: "maximum", slices: []string{"x"}, result: "m", start: func(v *vec) {
-		m, nan = v.copy(v.bits(infinityBits|signMask)), v.zero()
+		m, nan = v.maxStart()
 	}, body: func(v *vec) {
-		var x string
-		switch {
-		case !v.masked:
-			x = v.load("x")
-		case v.v == avx512: // lanes past the end are -Inf
-			x = v.copy(v.bits(infinityBits | signMask))
-			v.op("VMOVUPS", "("+v.address["x"]+")", "K1", x)
-		default:
-			x = v.load("x")
-			inf := v.copy(v.bits(infinityBits | signMask))
-			v.op("VBLENDVPS", v.mask, x, inf, x)
-			v.drop(inf)
-		}
-		if v.v == avx512 {
-			v.op("VCMPPS", "$3", x, x, "K2") // unordered
-			v.op("VMOVUPS", x, "K2", nan)
-		} else {
-			t := v.new()
-			v.op("VCMPPS", "$3", x, x, t)
-			v.or(nan, t)
-			v.drop(t)
-		}
-		v.op("VMAXPS", x, m, m)
-		v.drop(x)
+		v.maxStep("x", m, nan)
 	}, finish: func(v *vec) {
-		// Fold halves; a NaN is an all-ones or NaN pattern in nan, else zero.
-		t := v.new()
-		half := func(r string) string { return "X" + r[1:] }
-		if v.v == avx512 {
-			y := func(r string) string { return "Y" + r[1:] }
-			v.op("VEXTRACTF64X4", "$1", m, y(t))
-			v.op("VMAXPS", y(t), y(m), y(m))
-			v.op("VEXTRACTF64X4", "$1", nan, y(t))
-			v.op("VPOR", y(t), y(nan), y(nan))
-			v.op("VEXTRACTF128", "$1", y(m), half(t))
-			v.op("VMAXPS", half(t), half(m), half(m))
-			v.op("VEXTRACTF128", "$1", y(nan), half(t))
-			v.op("VPOR", half(t), half(nan), half(nan))
-		} else {
-			v.op("VEXTRACTF128", "$1", m, half(t))
-			v.op("VMAXPS", half(t), half(m), half(m))
-			v.op("VEXTRACTF128", "$1", nan, half(t))
-			v.op("VPOR", half(t), half(nan), half(nan))
-		}
-		for _, order := range []string{"$0x4e", "$0xb1"} {
-			v.op("VPSHUFD", order, half(m), half(t))
-			v.op("VMAXPS", half(t), half(m), half(m))
-			v.op("VPSHUFD", order, half(nan), half(t))
-			v.op("VPOR", half(t), half(nan), half(nan))
-		}
-		// Or-ing makes the result NaN where nan is one; adding +0 turns -0 into +0.
-		v.op("VPXOR", half(t), half(t), half(t))
-		v.op("VADDSS", half(t), half(m), half(m))
-		v.op("VPOR", half(nan), half(m), half(m))
+		v.maxEnd(m, nan)
 		v.op("VMOVSS", half(m), "m+16(FP)")
 	}}
 }
+
+// maxStart, maxStep and maxEnd keep the running maximum and, beside it, a NaN
+// if there was one: the sum of x·0 is NaN for a NaN, but also for an infinity,
+// so NaNs are found by comparing x with itself.
+func (v *vec) maxStart() (m, nan string) { return v.copy(v.bits(infinityBits | signMask)), v.zero() }
+
+func (v *vec) maxStep(slice, m, nan string) {
+	var x string
+	switch {
+	case !v.masked:
+		x = v.load(slice)
+	case v.v == avx512: // lanes past the end are -Inf
+		x = v.copy(v.bits(infinityBits | signMask))
+		v.op("VMOVUPS", "("+v.address[slice]+")", v.mask, x)
+	default:
+		x = v.load(slice)
+		inf := v.copy(v.bits(infinityBits | signMask))
+		v.op("VBLENDVPS", v.mask, x, inf, x)
+		v.drop(inf)
+	}
+	if v.v == avx512 {
+		v.op("VCMPPS", "$3", x, x, "K2") // unordered
+		v.op("VMOVUPS", x, "K2", nan)
+	} else {
+		t := v.new()
+		v.op("VCMPPS", "$3", x, x, t)
+		v.or(nan, t)
+		v.drop(t)
+	}
+	v.op("VMAXPS", x, m, m)
+	v.drop(x)
+}
+
+// half is the lowest quarter or half of a register.
+func half(r string) string { return "X" + r[1:] }
+
+// maxEnd folds halves and leaves the maximum in the first lane of m; a NaN is an
+// all-ones or NaN pattern in nan, else zero.
+func (v *vec) maxEnd(m, nan string) {
+	t := v.new()
+	if v.v == avx512 {
+		v.op("VEXTRACTF64X4", "$1", m, lower(t))
+		v.op("VMAXPS", lower(t), lower(m), lower(m))
+		v.op("VEXTRACTF64X4", "$1", nan, lower(t))
+		v.op("VPOR", lower(t), lower(nan), lower(nan))
+	}
+	v.op("VEXTRACTF128", "$1", lower(m), half(t))
+	v.op("VMAXPS", half(t), half(m), half(m))
+	v.op("VEXTRACTF128", "$1", lower(nan), half(t))
+	v.op("VPOR", half(t), half(nan), half(nan))
+	for _, order := range []string{"$0x4e", "$0xb1"} {
+		v.op("VPSHUFD", order, half(m), half(t))
+		v.op("VMAXPS", half(t), half(m), half(m))
+		v.op("VPSHUFD", order, half(nan), half(t))
+		v.op("VPOR", half(t), half(nan), half(nan))
+	}
+	// Or-ing makes the result NaN where nan is one; adding +0 turns -0 into +0.
+	v.op("VPXOR", half(t), half(t), half(t))
+	v.op("VADDSS", half(t), half(m), half(m))
+	v.op("VPOR", half(nan), half(m), half(m))
+	v.drop(t)
+}
+
+// lower is the name of the lower 256 bits.
+func lower(r string) string { return "Y" + r[1:] }

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package kernel
+
+func softRowsVector(scores, maxima []float32, ld, m, n, causal int, scale float32) bool { return false }
+
+func tailRowsVector(out, probs, values []float32, ldo, ldp, ldv, m, n int) bool { return false }

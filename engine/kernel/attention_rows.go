@@ -1,0 +1,31 @@
+package kernel
+
+// softRows replaces the scores of m rows by exp(score·scale - max), row r having
+// n+r·causal of them and a maximum of its own, max = float32(largest·scale).
+func softRows(scores, maxima []float32, ld, m, n, causal int, scale float32) {
+	if softRowsVector(scores, maxima, ld, m, n, causal, scale) {
+		return
+	}
+	for r := range m {
+		row := scores[r*ld:][:n+r*causal]
+		maxima[r] = float32(maxOf(row) * scale)
+		expAffine(row, row, scale, maxima[r])
+	}
+}
+
+// tailRows ends the mix of m causal rows, whose keys so far were the same for
+// all: the chains of row r go on over r keys more,
+//
+//	out[r] = fma(probs[r][j], values[j], out[r])  for j = 0 .. r-1
+//
+// n columns. Rows are ldo, ldp and ldv elements apart.
+func tailRows(out, probs, values []float32, ldo, ldp, ldv, m, n int) {
+	if tailRowsVector(out, probs, values, ldo, ldp, ldv, m, n) {
+		return
+	}
+	for r := 1; r < m; r++ {
+		for j := range r {
+			addFused(out[r*ldo:][:n], values[j*ldv:][:n], probs[r*ldp+j])
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The routines over rows against plain Go, bit for bit, between guard words.
+func TestAttentionRowsPathsAgree(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for _, m := range []int{1, 4, 7, 8} {
+			for n := 1; n <= 67; n += 1 + n/9 {
+				for causal := range 2 {
+					rng := newRand(uint64(100*n + m))
+					ld := n + m + 3
+					data := hostile(rng, m*ld)
+					got, want := guardedFrom("scores", data), guardedFrom("scores", data)
+					maxima, wantMax := newGuarded("maxima", m), newGuarded("maxima", m)
+					softRows(got.x, maxima.x, ld, m, n, causal, 0.3)
+					inGo(func() { softRows(want.x, wantMax.x, ld, m, n, causal, 0.3) })
+					what := fmt.Sprintf("%d rows of %d+%d", m, n, causal)
+					sameBits(t, what+": scores", got.x, want.x)
+					sameBits(t, what+": maxima", maxima.x, wantMax.x)
+					got.intact(t)
+					maxima.intact(t)
+
+					out := hostile(rng, m*ld)
+					got, want = guardedFrom("out", out), guardedFrom("out", out)
+					values := hostile(rng, m*ld)
+					tailRows(got.x, data, values, ld, ld, ld, m, n)
+					inGo(func() { tailRows(want.x, data, values, ld, ld, ld, m, n) })
+					sameBits(t, what+": tail", got.x, want.x)
+					got.intact(t)
+				}
+			}
+		}
+	})
+}
