@@ -21,27 +21,31 @@ func toolRecipe(t *testing.T, sets ...string) recipe.Recipe {
 	return r
 }
 
-// With equal numerics a run with a tool has no gap, in any bit, with routes
-// replayed or not; and neither workers, slots nor the reading of prompts changes
-// a figure.
+// With equal numerics a run with a tool has no gap, in any bit, with drafted
+// tokens or without; and neither workers, slots, the reading of prompts, the
+// replay of routes nor a second engine of the kind changes a weight.
 func TestToolRun(t *testing.T) {
 	equal := []string{"rollout.numerics=bf16", "learner.numerics=bf16"}
 	want := mustRun(t, toolRecipe(t, equal...), Options{})
-	for _, name := range []string{"gap/dlogp_max", "gap/unequal", "gap/exact_kl_max", "routes/flip_token"} {
-		c := want.Record.Column(name)
-		if c == nil || len(c.Value) != 2 {
-			t.Fatalf("%s has no value per step", name)
-		}
-		for step, v := range c.Value {
-			if v != 0 {
-				t.Errorf("step %d: %s is %v between equal engines", step+1, name, v)
+	drafted := mustRun(t, toolRecipe(t, append(equal, "rollout.speculative={draft: 3}")...), Options{})
+	for _, r := range []*Result{want, drafted} {
+		for _, name := range []string{"gap/dlogp_max", "gap/unequal", "gap/exact_kl_max", "routes/flip_token"} {
+			c := r.Record.Column(name)
+			if c == nil || len(c.Value) != 2 {
+				t.Fatalf("%s has no value per step", name)
+			}
+			for step, v := range c.Value {
+				if v != 0 {
+					t.Errorf("step %d: %s is %v between equal engines", step+1, name, v)
+				}
 			}
 		}
 	}
 	for _, c := range []struct {
 		workers int
 		sets    []string
-	}{{3, nil}, {2, []string{"rollout.slots=3"}}, {1, []string{"rollout.prefill_chunk=2", "rollout.prefix_cache=true"}}, {1, []string{"routing.replay=r3"}}} {
+	}{{3, nil}, {2, []string{"rollout.slots=3"}}, {1, []string{"rollout.prefill_chunk=2", "rollout.prefix_cache=true"}}, {1, []string{"routing.replay=r3"}},
+		{2, []string{"rollout.fleet=[{numerics: bf16, share: 0.4}]"}}} {
 		got := mustRun(t, toolRecipe(t, append(c.sets, equal...)...), Options{Workers: c.workers})
 		if !slices.Equal(want.Params.Theta, got.Params.Theta) {
 			t.Errorf("%d workers, %v: other weights", c.workers, c.sets)
