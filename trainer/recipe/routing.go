@@ -26,8 +26,8 @@ var (
 			Needs:    []string{"RoutesRoll"}, Example: routingExample,
 		},
 		{
-			Name: ReplayKeep, Aliases: []string{"Keep Routing"}, Group: "routing replay", Unit: method.Token,
-			Source:   "DeepSeek-V3.2, arXiv 2512.02556, section 3.1",
+			Name: ReplayKeep, Group: "routing replay", Unit: method.Token,
+			Source:   "Keep Routing, DeepSeek-V3.2, arXiv 2512.02556, section 3.1",
 			Formula:  "r3 in every forward pass of the policy, old and current; the reference routes natively",
 			Gradient: "as r2",
 			Needs:    []string{"RoutesRoll"}, Example: routingExample,
@@ -35,7 +35,7 @@ var (
 		},
 	}
 	gatings = []method.Spec{{
-		Name: GatesRecorded, Aliases: []string{"recorded_gates"}, Group: "replayed gates", Unit: method.Token,
+		Name: GatesRecorded, Group: "replayed gates", Unit: method.Token,
 		Source:   "the ids-and-gates arm beside R3, arXiv 2510.11370; straight-through: arXiv 1308.3432",
 		Formula:  "g = recorded + live(s) − sg[live(s)]: the recorded gate values per token, layer and rank; live(s) the softmax of the current logits over I",
 		Gradient: "that of the live gates: ds_j = live_j·(dg_j − Σ_{l∈I} live_l·dg_l) on I; dg is taken where the recorded gates put the network",
