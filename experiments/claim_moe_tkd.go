@@ -156,11 +156,12 @@ func judgeTKD(j *Judge) {
 	}
 	j.Report(Stronger, "injected: exponent in K alone", apart(0))
 	j.Report(Stronger, "injected: exponent in δ alone", apart(1))
-	j.Report(Stronger, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", j.Each(func(o *Observation) float64 {
+	net := j.Each(func(o *Observation) float64 {
 		_, flips, kl, length := tkdLogs(o)
 		_, slopes := stats.Regress(logs(o.netBias()), flips, kl, length)
 		return slopes[0]
-	}))
+	})
+	j.Report(Stronger, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", net)
 	j.Report(Stronger, "injected: exponent in the token KL", slope(1))
 	j.Report(Stronger, "injected: exponent in T", slope(2))
 	lengths := len(j.Runs[0].List("oracle"))
@@ -168,6 +169,9 @@ func judgeTKD(j *Judge) {
 	j.Report(Stronger, "bias over oracle at the longest T: most flips", last("relative bias", 3))
 	j.Report(Stronger, "bias over oracle at the longest T: fewest flips", last("relative bias", 0))
 	j.Report(Stronger, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0))
+	raw, i := stats.Mean(slope(0), stats.Percentile), stats.Mean(net, stats.Percentile)
+	j.note("The logit noise that holds the token KL equal has a bias of its own, %.2g of the oracle's norm at the longest T, which flattens the curve where flips are few: "+
+		"the exponent is %.2f as judged, and %.2f [%.2f, %.2f] with that bias taken off in squares.", average(last("noise alone", 0)), raw.Estimate, i.Estimate, i.Low, i.High)
 	j.Evidence.Picture = j.tkdChart(lengths)
 	j.Evidence.Table = j.tkdTable()
 }
@@ -201,33 +205,55 @@ func (j *Judge) linear(d Dose, name string, x []float64) {
 	j.add(Check{name, d, "interval holds 1 and lies above 0.7", i, x, out})
 }
 
-// tkdChart draws bias over flips per token, a line per length. The token KL of
-// the points goes up and down between two values that have nothing to do with
-// their place on the axis.
+// tkdChart draws the bias over nominal flips per token, a line per length, two
+// lines to compare with: proportionality through the fewest flips, and what
+// logit noise does by itself. Cells of equal K·δ are averaged: their token KL is
+// one of two values that have nothing to do with their place on the axis.
 func (j *Judge) tkdChart(lengths int) results.Figure {
 	var arms []results.Arm
+	var x []float64
 	for at := range lengths {
 		arm := results.Arm{Name: fmt.Sprintf("T = %g", j.Runs[0].List("T")[at])}
 		for n, o := range j.Runs {
-			var x, y []float64
-			for cell := at; cell < len(o.List("bias")); cell += lengths {
-				x = append(x, math.Log10(o.List("K")[cell]*max(o.List("delta")[cell], 1e-6)))
-				y = append(y, o.List("bias")[cell])
-			}
-			order := byKey(x)
-			curve := results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[n])}
-			for _, i := range order {
-				if k := len(curve.X); k > 0 && x[i] <= curve.X[k-1] {
-					continue
-				}
-				curve.X, curve.Y = append(curve.X, x[i]), append(curve.Y, y[i])
-			}
-			arm.Seeds = append(arm.Seeds, curve)
+			var y []float64
+			x, y = tkdCurve(o.List("relative bias"), at, lengths)
+			arm.Seeds = append(arm.Seeds, results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[n]), X: x, Y: y})
 		}
 		arms = append(arms, arm)
 	}
-	return chart("Gradient bias at matched token KL, flips injected", "log10 of flips per token, K·δ", "norm of the bias",
-		"A slope of one decade per unit is proportionality.", true, arms...)
+	longest := arms[lengths-1].Seeds
+	start, alone := 0.0, average(j.entry("noise alone", lengths-1))
+	for _, c := range longest {
+		start += c.Y[0] / float64(len(longest))
+	}
+	line, floor := make([]float64, len(x)), make([]float64, len(x))
+	for i := range x {
+		line[i], floor[i] = start*math.Pow(10, x[i]-x[0]), alone
+	}
+	arms = append(arms, results.Arm{Name: "proportional to K·δ", Seeds: []results.Curve{{X: x, Y: line}}},
+		results.Arm{Name: "no flips, same KL", Seeds: []results.Curve{{X: x, Y: floor}}})
+	return chart("Gradient bias over the oracle at equal token KL: flips are injected", "log10 of flips per token, K·δ", "share of the gradient's norm",
+		"The proportional line starts at the fewest flips of the longest responses; the flat one is logit noise alone at the lower KL.", true, arms...)
+}
+
+// tkdCurve is a figure of one length over the logarithm of nominal flips per
+// token, cells of equal flips averaged.
+func tkdCurve(figure []float64, at, lengths int) (x, y []float64) {
+	flips := make([]float64, len(tkdSettings))
+	for i, s := range tkdSettings {
+		flips[i] = math.Log10(float64(s.layers) * tkdRates[s.rate])
+	}
+	count := 0.0
+	for _, i := range byKey(flips) {
+		v := figure[i*lengths+at]
+		if n := len(x); n > 0 && flips[i]-x[n-1] < 1e-9 {
+			count++
+			y[n-1] += (v - y[n-1]) / count
+			continue
+		}
+		x, y, count = append(x, flips[i]), append(y, v), 1
+	}
+	return x, y
 }
 
 // tkdTable lists the cells.
