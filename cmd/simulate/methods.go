@@ -12,28 +12,33 @@ import (
 )
 
 type methodsCmd struct {
-	Name string `arg:"" optional:"" help:"A method's name or alias, recipe or a field of one, or numerics; without one, all methods are listed."`
+	Name string `arg:"" optional:"" help:"A method's name or alias, recipe or a field of one, recipes, or numerics; without one, all methods are listed."`
 	common
 }
 
 // Help is the long help text.
 func (*methodsCmd) Help() string {
 	return `Lists every method a recipe can name, or shows one in full; every field of a recipe with its default and meaning
-(recipe, or a section such as rollout.kv_scales); or the presets of numerics with what sets them apart.
+(recipe, or a section such as rollout.kv_scales); the shipped recipes; or the presets of numerics with what sets them
+apart.
 
 Examples:
   simulate methods
   simulate methods token_tis
   simulate methods recipe
   simulate methods rollout.kv_scales
+  simulate methods recipes
   simulate methods numerics
   simulate methods --json | jq '.[] | select(.unit == "sequence") | .name'`
 }
 
 // Run lists the methods, or shows those of one name.
 func (c *methodsCmd) Run(a *app) error {
-	if c.Name == "numerics" {
+	switch c.Name {
+	case "numerics":
 		return c.numerics(a)
+	case "recipes":
+		return c.recipes(a)
 	}
 	if fields := recipe.LookUp(c.Name); fields != nil {
 		return c.fields(a, fields)
@@ -78,7 +83,7 @@ func findMethods(name string) ([]recipe.Method, error) {
 	if found != nil {
 		return found, nil
 	}
-	known = append(known, "recipe", "numerics")
+	known = append(known, "recipe", "recipes", "numerics")
 	for _, f := range recipe.Reference() {
 		known = append(known, f.Path)
 	}
@@ -95,7 +100,7 @@ func (a *app) listMethods(all []recipe.Method) {
 	}
 	fmt.Fprintf(a.stdout, "Numerics: %s\n\n", strings.Join(engine.PresetNames(), ", "))
 	fmt.Fprintf(a.stdout, "Recipes: %s\n\n", strings.Join(recipe.Names(), ", "))
-	fmt.Fprintln(a.stdout, "simulate methods NAME shows a method in full, simulate methods recipe all fields, simulate methods numerics the presets.")
+	fmt.Fprintln(a.stdout, "simulate methods NAME shows a method in full, recipe all fields of one, recipes what each is for, numerics the presets.")
 }
 
 // methodTables is one table per field of a recipe.

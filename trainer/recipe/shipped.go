@@ -3,6 +3,7 @@ package recipe
 import (
 	"embed"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,7 @@ func Names() []string {
 	for i, e := range entries {
 		names[i] = strings.TrimSuffix(e.Name(), ".yaml")
 	}
+	slices.Sort(names) // the files have them with the suffix, after which fp8-rl-stale comes before fp8-rl
 	return names
 }
 
