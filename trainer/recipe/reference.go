@@ -47,8 +47,8 @@ var Reference = sync.OnceValue(func() []FieldReference {
 	r.read(engine.NumericsSource())
 	r.read(model.ConfigSource())
 	d := Default()
-	p, k := DefaultPretrain(), DefaultKVRetention()
-	d.Pretrain, d.Rollout.KVRetention = &p, &k
+	p, k, s := DefaultPretrain(), DefaultKVRetention(), DefaultSpeculative()
+	d.Pretrain, d.Rollout.KVRetention, d.Rollout.Speculative = &p, &k, &s
 	d.Rollout.Fleet = []FleetMember{{Numerics: d.Rollout.Numerics}}
 	r.walk("", reflect.ValueOf(d))
 	return r.fields
