@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -62,26 +63,69 @@ func TestTKDFlips(t *testing.T) {
 	}
 }
 
-// TestTKDBias compares the difference of the gradients with what it is by
-// definition where that is cheap: at the first token, where no weight has built
-// up, b is the gradient of Σ_a (mu̅ − pi)_a·r̃_a·log pi_a at fixed mu̅ and pi.
+// TestTKDBias recomputes d/d logits of b from its definition for the first two
+// tokens of a response: the derivative of log pi by central differences, the
+// mean over the noise drawn again, and the weight that the first token leaves
+// to the second.
 func TestTKDBias(t *testing.T) {
 	k := smallTKD(t)
-	logits := append([]float32(nil), k.logp...)
-	size := []float64{0.5, 0.5, 0.5}
-	k.difference(logits, size)
+	const response, size = 2, 0.5
+	logits := slices.Clone(k.logp)
+	k.difference(logits, []float64{size, size, size})
 	v := k.vocab()
-	p := make([]float64, v)
-	softmaxInto(p, k.logp[:v], nil, 0)
-	// d/d logits of Σ_a d_a·log pi_a is d − p·Σd, so the rows add up to zero and
-	// are no larger than the change of the distribution allows.
-	sum, largest := 0.0, 0.0
-	for _, x := range logits[:v] {
-		sum += float64(x)
-		largest = max(largest, math.Abs(float64(x)))
+	var sources [tkdPairs]rand.PCG
+	for pair := range sources {
+		k.noiseOf(&sources[pair], response, pair)
 	}
-	if math.Abs(sum) > 1e-6 || largest == 0 {
-		t.Errorf("the first row adds up to %g, largest entry %g", sum, largest)
+	w := 1.0
+	for step := range 2 {
+		at := (response*k.length() + step) * v
+		p, q, mean, noise := make([]float64, v), make([]float64, v), make([]float64, v), make([]float64, v)
+		for pair := range sources {
+			rng := rand.New(&sources[pair])
+			for a := range noise {
+				noise[a] = rng.NormFloat64()
+			}
+			for _, sign := range []float64{1, -1} {
+				softmaxInto(q, k.logp[at:at+v], noise, sign*size)
+				for a := range mean {
+					mean[a] += q[a] / (2 * tkdPairs)
+				}
+			}
+		}
+		softmaxInto(p, k.logp[at:at+v], nil, 0)
+		// Σ_a (w·mu̅_a − pi_a)·r̃_a·log softmax(z)_a, as a function of z.
+		value := func(z []float64) float64 {
+			norm, sum := 0.0, 0.0
+			for _, x := range z {
+				norm += math.Exp(x)
+			}
+			for a, x := range z {
+				sum += (w*mean[a] - p[a]) * (k.reward[a] - k.baseline) * (x - math.Log(norm))
+			}
+			return sum
+		}
+		z := make([]float64, v)
+		for a, x := range k.logp[at : at+v] {
+			z[a] = float64(x)
+		}
+		for a, got := range logits[at : at+v] {
+			const h = 1e-5
+			x := z[a]
+			z[a] = x + h
+			above := value(z)
+			z[a] = x - h
+			want := (above - value(z)) / (2 * h)
+			z[a] = x
+			if math.Abs(float64(got)*float64(k.chunk)-want) > 1e-7 {
+				t.Fatalf("token %d, entry %d: %g, the definition gives %g", step, a, got, want)
+			}
+		}
+		token := k.b.Token[k.b.Offsets[response]+step]
+		w *= mean[token] / p[token]
+		if w == 1 {
+			t.Error("the noise leaves no weight: nothing was tested")
+		}
 	}
 }
 
