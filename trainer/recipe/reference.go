@@ -29,7 +29,7 @@ type FieldReference struct {
 // sources are the files that declare the sections. What a field means is said
 // once, in its comment, and read from there.
 //
-//go:embed recipe.go routing.go fleet.go correction.go optimizer.go
+//go:embed recipe.go rollout.go routing.go fleet.go correction.go optimizer.go
 var sources embed.FS
 
 // Reference lists every field of a recipe in the order of its text, those of
@@ -37,7 +37,7 @@ var sources embed.FS
 // Methods.
 var Reference = sync.OnceValue(func() []FieldReference {
 	r := &reference{docs: map[string]string{}, seen: map[reflect.Type]bool{}}
-	for _, name := range []string{"recipe.go", "routing.go", "fleet.go", "correction.go", "optimizer.go"} {
+	for _, name := range []string{"recipe.go", "rollout.go", "routing.go", "fleet.go", "correction.go", "optimizer.go"} {
 		text, err := sources.ReadFile(name)
 		if err != nil {
 			panic("recipe: " + err.Error())

@@ -1,0 +1,174 @@
+package recipe
+
+import "driftlab/engine"
+
+// Rollout is the engine that samples, and how it samples.
+type Rollout struct {
+	// Numerics is how the engine computes: a preset's name, or a mapping of what
+	// differs from a base preset. Default fp32.
+	Numerics engine.Numerics `yaml:"numerics"`
+	// Temperature divides the logits, above 0. Default 1: the policy itself.
+	Temperature float64 `yaml:"temperature"`
+	// TopP keeps the smallest set of tokens with this mass, (0, 1]. Default 1.
+	TopP float64 `yaml:"top_p"`
+	// TopK keeps this many tokens; 0 keeps all. Default 0.
+	TopK int `yaml:"top_k"`
+	// MaxTokens bounds a response, stop token included, 1 or more. Default 64.
+	MaxTokens int `yaml:"max_tokens"`
+	// Prompts is the number of prompts per step, 1 or more. Default 16.
+	Prompts int `yaml:"prompts"`
+	// Group is the number of responses per prompt, 1 or more. Default 8.
+	Group int `yaml:"group"`
+	// Slots is how many responses are decoded at a time; a finished one is
+	// replaced at once. 0 means all, the default. It changes no bit unless the
+	// numerics depend on the batch.
+	Slots int `yaml:"slots"`
+	// PrefillChunk is the largest number of tokens of a prompt that one pass reads
+	// beside the decoding of other responses; 0 reads prompts whole, the default.
+	// Like slots, it changes no bit unless the numerics depend on the batch.
+	PrefillChunk int `yaml:"prefill_chunk"`
+	// PrefixCache makes responses share the keys and values of what their prompts
+	// have in common: a group's prompt is read once. The same bits, faster, unless
+	// the numerics depend on the batch. Default false. Evaluations do without.
+	PrefixCache bool `yaml:"prefix_cache"`
+	// LogProbs is which log-prob the engine returns: processed (of the
+	// distribution it sampled from) or raw (before temperature and truncation, as
+	// some servers do). Default processed.
+	LogProbs string `yaml:"log_probs"`
+	// KVRetention compresses the KV cache while responses are decoded. Nil where
+	// the recipe has no such section: everything stays. Evaluations in the rollout
+	// engine's numerics compress too.
+	KVRetention *KVRetention `yaml:"kv_retention"`
+	// Fleet lists further engines beside the one of numerics, each with its share
+	// of a step's responses: a mixed fleet, as FlashRL runs half of its workers in
+	// bf16. A token's log-prob is that of the engine that sampled it. Default: none.
+	Fleet []FleetMember `yaml:"fleet"`
+	// KVScales are fixed scales of a KV cache in fp8 without scales of its own.
+	KVScales KVScales `yaml:"kv_scales"`
+	// Noise is added to the norms of the rollout engine's copy of the weights.
+	Noise Noise `yaml:"noise"`
+	// Speculative drafts tokens for the engine to verify. Nil where the recipe has
+	// no such section: it draws each by itself. Evaluations do without.
+	Speculative *Speculative `yaml:"speculative"`
+}
+
+// Speculative is speculative decoding with a drafter that may be stale (ReSpec,
+// 2510.26475): its tokens are read in one pass, and the longest beginning that
+// passes a test is kept.
+type Speculative struct {
+	// Drafter is self, the policy at an older version, or the name of a checkpoint
+	// with the model's vocabulary: shipped, or a folder. Default self.
+	Drafter string `yaml:"drafter"`
+	// Numerics is how the drafter computes, as under rollout. Nil where it is not
+	// given: the rollout engine's.
+	Numerics *engine.Numerics `yaml:"numerics"`
+	// Draft is the number of tokens drafted for a pass, 1 to 64. Default 4.
+	Draft int `yaml:"draft"`
+	// Refresh is the number of steps after which a drafter that is the policy takes
+	// up the rollout engine's weights; 0 never: it keeps the initial ones. Default 0.
+	Refresh int `yaml:"refresh"`
+	// Verify is exact (accept with min(1, p/q), else draw from (p-q)+: the sampling
+	// law is the rollout engine's own), lossy (accept with min(1, (1+tau)·p/q)) or
+	// greedy (accept the rollout engine's most likely token, else draw from p).
+	// Default exact.
+	Verify string `yaml:"verify"`
+	// Tau is lossy's leniency, 0 or more. Default 0: exact.
+	Tau float64 `yaml:"tau"`
+	// LogProbs is what is recorded as the rollout's log-prob: verifier, drafter (on
+	// accepted tokens, the mistake of a server that mixes its models up) or law (of
+	// the law that the test gives the token). Default verifier.
+	LogProbs string `yaml:"log_probs"`
+	// Adaptive chooses at every step how many tokens to draft, 0 to draft, by the
+	// predicted speed at the acceptance of the step before; 0, no drafting, where
+	// no number is faster than none. Whenever the drafter changes, draft is tried
+	// again. Default false.
+	Adaptive bool `yaml:"adaptive"`
+	// Cost is what drafting one token costs, as a share of a pass of the rollout
+	// engine, 0 or more; 0 takes the ratio of the two models' bits of weights, which
+	// decoding has to read. Default 0.
+	Cost float64 `yaml:"cost"`
+	// Distill trains the drafter on the rollouts.
+	Distill Distill `yaml:"distill"`
+}
+
+// Distill pulls the drafter towards the rollout engine's recorded distributions,
+// Σ max(R, 0)·KL(p‖q) per token and response (ReSpec, 2510.26475; the weights
+// are this project's).
+type Distill struct {
+	// Every is the number of steps between updates of the drafter; 0 never.
+	// Default 0.
+	Every int `yaml:"every"`
+	// LR is their learning rate, above 0. Default 1e-3.
+	LR float64 `yaml:"lr"`
+}
+
+// Values of Speculative's words.
+const (
+	DrafterSelf = "self"
+
+	VerifyExact  = "exact"
+	VerifyLossy  = "lossy"
+	VerifyGreedy = "greedy"
+
+	VerifierLogProbs = "verifier"
+	DrafterLogProbs  = "drafter"
+	LawLogProbs      = "law"
+)
+
+// DefaultSpeculative returns the section's defaults.
+func DefaultSpeculative() Speculative {
+	return Speculative{Drafter: DrafterSelf, Draft: 4, Verify: VerifyExact, LogProbs: VerifierLogProbs, Distill: Distill{LR: 1e-3}}
+}
+
+// KVRetention says which part of the KV cache stays while a response is decoded.
+// Prompts are read with full attention. At a length of L positions there stay
+// min(L, max(sinks+recent, budget or ⌈keep·L⌉)); what has gone never comes back.
+// Every response token records which positions it saw.
+type KVRetention struct {
+	// Policy is window, which keeps the first positions and the newest
+	// (StreamingLLM, 2309.17453), or heavy_hitter, which keeps of the rest those
+	// that have received the most attention, by layer and key head (H2O,
+	// 2306.14048). Default window.
+	Policy string `yaml:"policy"`
+	// Keep is the share of the positions that stay, [0, 1]; 1 keeps all and changes
+	// no bit. Default 0.5, as in Shadow Mask Distillation (2605.06850).
+	Keep float64 `yaml:"keep"`
+	// Budget, above 0, is their number, in the place of keep. Default 0.
+	Budget int `yaml:"budget"`
+	// Sinks is the number of first positions that always stay. Default 4
+	// (StreamingLLM).
+	Sinks int `yaml:"sinks"`
+	// Recent is the number of newest positions that always stay, the one being read
+	// included, 1 or more. Default 8.
+	Recent int `yaml:"recent"`
+}
+
+// Values of KVRetention.Policy.
+const (
+	RetainWindow      = "window"
+	RetainHeavyHitter = "heavy_hitter"
+)
+
+// DefaultKVRetention returns the section's defaults.
+func DefaultKVRetention() KVRetention {
+	return KVRetention{Policy: RetainWindow, Keep: 0.5, Sinks: 4, Recent: 8}
+}
+
+// Retention says over which positions the learner attends.
+type Retention struct {
+	// Replay makes the learner's policies (current, old, reference) see the
+	// positions that were left in the rollout engine's cache, each token its own, in
+	// gradients too: its shadow. The term shadow_distillation then draws the dense
+	// policy after it. A teacher stays dense, since its layers are its own, and so
+	// do evaluations in the learner's numerics. Default false. Source: 2605.06850.
+	Replay bool `yaml:"replay"`
+}
+
+// Values of Rollout.LogProbs.
+const (
+	ProcessedLogProbs = "processed"
+	RawLogProbs       = "raw"
+)
+
+// Responses is the number of responses per step.
+func (r Rollout) Responses() int { return r.Prompts * r.Group }
