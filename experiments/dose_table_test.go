@@ -1,0 +1,57 @@
+package experiments
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"driftlab/engine"
+	"driftlab/trainer"
+	"driftlab/trainer/diagnose"
+)
+
+// TestDoseTable shows each dose once, and what the cure leaves after the last.
+func TestDoseTable(t *testing.T) {
+	d := &trainer.DoseTable{Checkpoint: "c", Task: "t", Seed: 3, Mechanisms: []trainer.DoseResponse{{
+		Mechanism: "head", About: "format of the head", Ordered: true,
+		Doses: []trainer.DoseGap{{Dose: "fp32"}, {Dose: "bf16", K3: 1e-6, Unequal: 0.5}, {Dose: "fp8", K3: 1e-4, Unequal: 1, Set: []string{"a=b", "c=d"}}},
+		Cure:  &trainer.Cure{Name: "fp32 head", DoseGap: trainer.DoseGap{K3: 5e-5}, Left: 0.5},
+	}, {
+		Mechanism: "noise", Doses: []trainer.DoseGap{{Dose: "0"}, {Dose: "1", K3: 1}},
+	}}}
+	table := DoseTable(d)
+	if len(table.Rows) != 6 {
+		t.Fatalf("%d rows", len(table.Rows))
+	}
+	text := strings.Join(strings.Fields(table.Markdown()), " ")
+	for _, want := range []string{"| **head** | fp32 |", "| | bf16 |", "| | fp8 |", "| | cure: fp32 head |", "| **noise** | 0 |", "| | 1 |"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("no single %q in\n%s", want, table.Markdown())
+		}
+	}
+	if text := DoseReading(d).Markdown(); !strings.Contains(text, "a=b  c=d") || !strings.Contains(text, "format of the head") {
+		t.Errorf("reading:\n%s", text)
+	}
+	bars := DoseBars(d)
+	if len(bars.Categories) != 2 || bars.Groups[0].Value[0] != 1e-6 || bars.Groups[1].Value[0] != 1e-4 || bars.Groups[2].Value[0] != 5e-5 ||
+		!math.IsNaN(bars.Groups[2].Value[1]) {
+		t.Errorf("bars %+v", bars)
+	}
+}
+
+// TestPresetTable has a row for every preset.
+func TestPresetTable(t *testing.T) {
+	if table := PresetTable(); len(table.Rows) != len(engine.Presets()) || len(table.Rows[0]) != len(table.Columns) {
+		t.Errorf("%d rows of %d cells for %d presets", len(table.Rows), len(table.Rows[0]), len(engine.Presets()))
+	}
+}
+
+// TestKeptMassTable leaves out pairs without the self-test, and says which fail.
+func TestKeptMassTable(t *testing.T) {
+	m := &trainer.Measurement{Pairs: []trainer.PairGap{
+		{Rollout: "a", Learner: "b"}, {Rollout: "c", Learner: "d", KeptMass: &diagnose.KeptMass{Kept: 0.9, Expected: 0.9, Ratio: 1, StdErr: 0.01}},
+	}}
+	if table := KeptMassTable(m); len(table.Rows) != 1 || !strings.Contains(table.Markdown(), "**no**") {
+		t.Errorf("%s", KeptMassTable(m).Markdown())
+	}
+}
