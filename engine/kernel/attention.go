@@ -132,15 +132,18 @@ func StoreKV(kT, vCache, k, v []float32, rows, first, kvHeads, headDim, cap int)
 		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d into caches of %d and %d, capacity %d",
 			first, first+rows-1, len(kT), len(vCache), cap))
 	}
-	for r := range rows {
-		panel, lane := (first+r)/panelWidth*panelWidth*headDim, (first+r)%panelWidth
+	for r := 0; r < rows; {
+		// As many rows as the panel of the first of them takes.
+		at := first + r
+		panel, lane := at/panelWidth*panelWidth*headDim, at%panelWidth
+		m := min(rows-r, panelWidth-lane)
 		for h := range kvHeads {
 			src := (r*kvHeads + h) * headDim
-			keys := kT[h*headDim*cap+panel:][:headDim*panelWidth]
-			for i, x := range k[src:][:headDim] {
-				keys[i*panelWidth+lane] = x
+			transpose(kT[h*headDim*cap+panel+lane:], k[src:], m, headDim, kvHeads*headDim, panelWidth)
+			for i := range m {
+				copy(vCache[(h*cap+at+i)*headDim:][:headDim], v[src+i*kvHeads*headDim:][:headDim])
 			}
-			copy(vCache[(h*cap+first+r)*headDim:][:headDim], v[src:][:headDim])
 		}
+		r += m
 	}
 }

@@ -29,3 +29,30 @@ func tailRowsVector(out, probs, values []float32, ldo, ldp, ldv, m, n int) bool 
 	}
 	return true
 }
+
+// transposeVector transposes as many columns as fill registers, if the path can,
+// and returns their number.
+func transposeVector(dst, src []float32, rows, n, stride, ld int) int {
+	width := 0
+	switch CurrentPath() {
+	case PathAVX512:
+		width = 16
+	case PathAVX2:
+		width = 8
+	}
+	if width == 0 || n < width || rows < 3 { // a row or two are quicker by hand
+		return 0
+	}
+	n -= n % width
+	_, _ = dst[(n-1)*ld+rows-1], src[(rows-1)*stride+n-1]
+	for r := 0; r < rows; r += width {
+		for c := 0; c < n; c += width {
+			if width == 16 {
+				transposeTile512(&dst[c*ld+r], &src[r*stride+c], ld, stride, min(width, rows-r))
+			} else {
+				transposeTile256(&dst[c*ld+r], &src[r*stride+c], ld, stride, min(width, rows-r))
+			}
+		}
+	}
+	return n
+}

@@ -373,6 +373,91 @@ done:
 	VZEROUPPER    
 	RET           
 
+// func transposeTile256(dst, src *float32, ldd, lds, rows int)
+TEXT ·transposeTile256(SB), NOSPLIT, $0-40
+	MOVQ          dst+0(FP), BX
+	MOVQ          src+8(FP), AX
+	MOVQ          ldd+16(FP), R8
+	MOVQ          lds+24(FP), R9
+	MOVQ          rows+32(FP), CX
+	SHLQ          $2, R8
+	SHLQ          $2, R9
+	VMOVUPS       (AX), Y0
+	CMPQ          CX, $1
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y1
+	CMPQ          CX, $2
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y2
+	CMPQ          CX, $3
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y3
+	CMPQ          CX, $4
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y4
+	CMPQ          CX, $5
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y5
+	CMPQ          CX, $6
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y6
+	CMPQ          CX, $7
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y7
+loaded:
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y0
+	VMASKMOVPS    Y8, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y9, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y10, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y11, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y12, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y13, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y14, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y15, Y0, (BX)
+	VZEROUPPER    
+	RET           
+
 DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f

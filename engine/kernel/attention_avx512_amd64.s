@@ -376,6 +376,187 @@ done:
 	VZEROUPPER    
 	RET           
 
+// func transposeTile512(dst, src *float32, ldd, lds, rows int)
+TEXT ·transposeTile512(SB), NOSPLIT, $0-40
+	MOVQ          dst+0(FP), BX
+	MOVQ          src+8(FP), AX
+	MOVQ          ldd+16(FP), R8
+	MOVQ          lds+24(FP), R9
+	MOVQ          rows+32(FP), CX
+	SHLQ          $2, R8
+	SHLQ          $2, R9
+	VMOVUPS       (AX), Z0
+	CMPQ          CX, $1
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z1
+	CMPQ          CX, $2
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z2
+	CMPQ          CX, $3
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z3
+	CMPQ          CX, $4
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z4
+	CMPQ          CX, $5
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z5
+	CMPQ          CX, $6
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z6
+	CMPQ          CX, $7
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z7
+	CMPQ          CX, $8
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z8
+	CMPQ          CX, $9
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z9
+	CMPQ          CX, $10
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z10
+	CMPQ          CX, $11
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z11
+	CMPQ          CX, $12
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z12
+	CMPQ          CX, $13
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z13
+	CMPQ          CX, $14
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z14
+	CMPQ          CX, $15
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Z15
+loaded:
+	VUNPCKLPS     Z1, Z0, Z16
+	VUNPCKHPS     Z1, Z0, Z17
+	VUNPCKLPS     Z3, Z2, Z18
+	VUNPCKHPS     Z3, Z2, Z19
+	VUNPCKLPS     Z5, Z4, Z20
+	VUNPCKHPS     Z5, Z4, Z21
+	VUNPCKLPS     Z7, Z6, Z22
+	VUNPCKHPS     Z7, Z6, Z23
+	VUNPCKLPS     Z9, Z8, Z24
+	VUNPCKHPS     Z9, Z8, Z25
+	VUNPCKLPS     Z11, Z10, Z26
+	VUNPCKHPS     Z11, Z10, Z27
+	VUNPCKLPS     Z13, Z12, Z28
+	VUNPCKHPS     Z13, Z12, Z29
+	VUNPCKLPS     Z15, Z14, Z30
+	VUNPCKHPS     Z15, Z14, Z31
+	VUNPCKLPD     Z18, Z16, Z0
+	VUNPCKHPD     Z18, Z16, Z1
+	VUNPCKLPD     Z19, Z17, Z2
+	VUNPCKHPD     Z19, Z17, Z3
+	VUNPCKLPD     Z22, Z20, Z4
+	VUNPCKHPD     Z22, Z20, Z5
+	VUNPCKLPD     Z23, Z21, Z6
+	VUNPCKHPD     Z23, Z21, Z7
+	VUNPCKLPD     Z26, Z24, Z8
+	VUNPCKHPD     Z26, Z24, Z9
+	VUNPCKLPD     Z27, Z25, Z10
+	VUNPCKHPD     Z27, Z25, Z11
+	VUNPCKLPD     Z30, Z28, Z12
+	VUNPCKHPD     Z30, Z28, Z13
+	VUNPCKLPD     Z31, Z29, Z14
+	VUNPCKHPD     Z31, Z29, Z15
+	VSHUFF32X4    $0x88, Z4, Z0, Z16
+	VSHUFF32X4    $0x88, Z12, Z8, Z24
+	VSHUFF32X4    $0xdd, Z4, Z0, Z20
+	VSHUFF32X4    $0xdd, Z12, Z8, Z28
+	VSHUFF32X4    $0x88, Z24, Z16, Z0
+	VSHUFF32X4    $0xdd, Z24, Z16, Z24
+	VMOVAPS       Z0, Z16
+	VSHUFF32X4    $0x88, Z28, Z20, Z0
+	VSHUFF32X4    $0xdd, Z28, Z20, Z28
+	VMOVAPS       Z0, Z20
+	VSHUFF32X4    $0x88, Z5, Z1, Z17
+	VSHUFF32X4    $0x88, Z13, Z9, Z25
+	VSHUFF32X4    $0xdd, Z5, Z1, Z21
+	VSHUFF32X4    $0xdd, Z13, Z9, Z29
+	VSHUFF32X4    $0x88, Z25, Z17, Z1
+	VSHUFF32X4    $0xdd, Z25, Z17, Z25
+	VMOVAPS       Z1, Z17
+	VSHUFF32X4    $0x88, Z29, Z21, Z1
+	VSHUFF32X4    $0xdd, Z29, Z21, Z29
+	VMOVAPS       Z1, Z21
+	VSHUFF32X4    $0x88, Z6, Z2, Z18
+	VSHUFF32X4    $0x88, Z14, Z10, Z26
+	VSHUFF32X4    $0xdd, Z6, Z2, Z22
+	VSHUFF32X4    $0xdd, Z14, Z10, Z30
+	VSHUFF32X4    $0x88, Z26, Z18, Z2
+	VSHUFF32X4    $0xdd, Z26, Z18, Z26
+	VMOVAPS       Z2, Z18
+	VSHUFF32X4    $0x88, Z30, Z22, Z2
+	VSHUFF32X4    $0xdd, Z30, Z22, Z30
+	VMOVAPS       Z2, Z22
+	VSHUFF32X4    $0x88, Z7, Z3, Z19
+	VSHUFF32X4    $0x88, Z15, Z11, Z27
+	VSHUFF32X4    $0xdd, Z7, Z3, Z23
+	VSHUFF32X4    $0xdd, Z15, Z11, Z31
+	VSHUFF32X4    $0x88, Z27, Z19, Z3
+	VSHUFF32X4    $0xdd, Z27, Z19, Z27
+	VMOVAPS       Z3, Z19
+	VSHUFF32X4    $0x88, Z31, Z23, Z3
+	VSHUFF32X4    $0xdd, Z31, Z23, Z31
+	VMOVAPS       Z3, Z23
+	MOVL          $1, R15
+	SHLL          CX, R15
+	DECL          R15
+	KMOVW         R15, K1
+	VMOVUPS       Z16, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z17, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z18, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z19, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z20, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z21, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z22, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z23, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z24, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z25, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z26, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z27, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z28, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z29, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z30, K1, (BX)
+	ADDQ          R8, BX
+	VMOVUPS       Z31, K1, (BX)
+	VZEROUPPER    
+	RET           
+
 DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f

@@ -132,12 +132,3 @@ func softmaxInput(dp, p []float32, sum, scale float32) {
 		dp[i] = float32(p[i]*(g-sum)) * scale
 	}
 }
-
-// transpose sets dst[n][ld] to the transpose of src[rows][stride], n columns.
-func transpose(dst, src []float32, rows, n, stride, ld int) {
-	for r := range rows {
-		for i, x := range src[r*stride:][:n] {
-			dst[i*ld+r] = x
-		}
-	}
-}

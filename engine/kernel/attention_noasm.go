@@ -5,3 +5,5 @@ package kernel
 func softRowsVector(scores, maxima []float32, ld, m, n, causal int, scale float32) bool { return false }
 
 func tailRowsVector(out, probs, values []float32, ldo, ldp, ldv, m, n int) bool { return false }
+
+func transposeVector(dst, src []float32, rows, n, stride, ld int) int { return 0 }

@@ -29,3 +29,14 @@ func tailRows(out, probs, values []float32, ldo, ldp, ldv, m, n int) {
 		}
 	}
 }
+
+// transpose sets dst[n][ld] to the transpose of src[rows][stride], n columns.
+func transpose(dst, src []float32, rows, n, stride, ld int) {
+	done := transposeVector(dst, src, rows, n, stride, ld)
+	for r := range rows {
+		row := src[r*stride:][:n]
+		for i := done; i < n; i++ {
+			dst[i*ld+r] = row[i]
+		}
+	}
+}

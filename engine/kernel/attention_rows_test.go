@@ -36,3 +36,20 @@ func TestAttentionRowsPathsAgree(t *testing.T) {
 		}
 	})
 }
+
+// Transposed is transposed, for every height and width, between guard words.
+func TestTransposePathsAgree(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for rows := 1; rows <= 35; rows++ {
+			for n := 1; n <= 35; n++ {
+				stride, ld := n+2, rows+3
+				src := hostile(newRand(uint64(40*rows+n)), rows*stride)
+				got, want := newGuarded("transpose", n*ld), newGuarded("transpose", n*ld)
+				transpose(got.x, src[:(rows-1)*stride+n], rows, n, stride, ld)
+				inGo(func() { transpose(want.x, src, rows, n, stride, ld) })
+				sameBits(t, fmt.Sprintf("%dx%d", rows, n), got.x, want.x)
+				got.intact(t)
+			}
+		}
+	})
+}

@@ -13,3 +13,9 @@ func tailRows512(out, probs, values *float32, ldo, ldp, ldv, n int)
 
 //go:noescape
 func tailRows256(out, probs, values *float32, ldo, ldp, ldv, n int)
+
+//go:noescape
+func transposeTile512(dst, src *float32, ldd, lds, rows int)
+
+//go:noescape
+func transposeTile256(dst, src *float32, ldd, lds, rows int)

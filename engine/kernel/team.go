@@ -57,7 +57,7 @@ type patience struct{ now, most int }
 // machine needs to wake.
 const (
 	mostSpins  = 400000
-	leastSpins = mostSpins / 256
+	leastSpins = mostSpins / 4
 )
 
 // learn takes up whether looking was of use.
