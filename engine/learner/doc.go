@@ -12,6 +12,10 @@
 //	report, err := l.Gradient(&mini, objective, learner.StepOptions{Temperature: 1})
 //	l.Update(rate)                                              // unless report.Skipped
 //
+// Both passes can follow what the rollout engine recorded: its routes (Replay), its
+// sampling supports (Support) and the positions its compressed cache still held
+// (Retention). A gradient may then add a second objective on a dense pass.
+//
 // All imports of Gorgonia are in this package. A test holds the graph's
 // gradients against the kernels called directly, bit for bit, so the frozen
 // upstream is replaceable.

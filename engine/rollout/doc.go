@@ -20,5 +20,10 @@
 // SetPrefill makes it read prompts in chunks, or once for all responses to
 // them. With batch-invariant numerics that changes no bit either.
 //
+// SetRetention compresses the KV cache while responses grow; what each token
+// still saw is recorded, so that the learner can attend to the same. SetSpeculative
+// lets a drafter propose tokens, which are verified in one pass, exactly or not;
+// what became of each place is recorded, with the law that its token really had.
+//
 // What it is not: it knows no rewards and no gradients.
 package rollout

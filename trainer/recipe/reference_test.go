@@ -24,7 +24,7 @@ func TestReference(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"support.replay: false", "rollout.prefill_chunk: 0", "teacher: none", "rollout.kv_scales.every: 1", "rollout.noise.stages: 10",
-		"rollout.numerics: fp32", "rollout.numerics.attention: two_pass", "loss: ppo_clip", "routing.router: trained", "terms: []", "rollout.fleet[0].share: 0"} {
+		"rollout.numerics: fp32", "rollout.numerics.attention: two_pass", "loss: ppo_clip", "routing.router: trained", "terms: []", "rollout.fleet[0].share: 0", "rollout.speculative.draft: 4"} {
 		path, value, _ := strings.Cut(want, ": ")
 		found := LookUp(path)
 		if len(found) == 0 || found[0].Default != value {

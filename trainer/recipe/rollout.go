@@ -78,10 +78,10 @@ type Speculative struct {
 	// accepted tokens, the mistake of a server that mixes its models up) or law (of
 	// the law that the test gives the token). Default verifier.
 	LogProbs string `yaml:"log_probs"`
-	// Adaptive chooses at every step how many tokens to draft, 0 to draft, by the
-	// predicted speed at the acceptance of the step before; 0, no drafting, where
-	// no number is faster than none. Whenever the drafter changes, draft is tried
-	// again. Default false.
+	// Adaptive chooses at every step how many tokens to draft, up to draft, by the
+	// speed predicted from the acceptance of the last step that drafted; none where
+	// no number is faster. Whenever the drafter changes, draft is tried again.
+	// Default false.
 	Adaptive bool `yaml:"adaptive"`
 	// Cost is what drafting one token costs, as a share of a pass of the rollout
 	// engine, 0 or more; 0 takes the ratio of the two models' bits of weights, which
