@@ -29,7 +29,7 @@ type Weights struct {
 
 	kvScales   KVScales         // of a static cache; nil for ones
 	cacheGrid  precision.Format // the format of its numbers, saturating
-	calibrator *Pass    // finds them
+	calibrator *Pass            // finds them
 }
 
 // layerWeights are one layer's. Query, key and value projections are one

@@ -124,7 +124,7 @@ func (m *mixer) scoring(s subset) learner.ScoreOptions {
 	case r.Rollout.LogProbs == recipe.RawLogProbs:
 		o.Temperature = 1
 	default:
-		o.Temperature, o.Support = r.Rollout.Temperature, true
+		o.Temperature, o.Support = r.Rollout.Temperature, r.Rollout.LogProbs == recipe.ProcessedLogProbs
 	}
 	return o
 }

@@ -202,6 +202,8 @@ func TestAttributeEverything(t *testing.T) {
 			[]string{"weights+inputs", "kv_scales"}},
 		{[]string{"rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics=bf16", "rollout.kv_scales.prompts=3", "rollout.temperature=1.2", "learner.temperature=1"},
 			[]string{"kv_cache", "log_probs"}},
+		{[]string{"rollout.top_p=0.8", "rollout.temperature=1.2", "rollout.log_probs=tempered", "learner.temperature=1"}, []string{"log_probs"}},
+		{[]string{"rollout.top_p=0.8", "rollout.temperature=1.2", "learner.temperature=1"}, []string{"log_probs"}},
 	} {
 		r := fewer(t)
 		if err := r.Set(tc.sets...); err != nil {

@@ -39,6 +39,18 @@ func TestKeptMassIdentity(t *testing.T) {
 			t.Errorf("%q: the ratio is due to average to %g, and the identity says %g", tc.sets, tc.expected(k.Kept), k.Expected)
 		}
 	}
+	// The trap: log-probs that are not renormalised show no gap at all.
+	r := measured(t)
+	if err := r.Set("rollout.top_p=0.8", "rollout.log_probs=tempered"); err != nil {
+		t.Fatal(err)
+	}
+	trap, err := Measure(context.Background(), MeasureRequest{Recipe: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := trap.Pairs[0]; p.Gap.Unequal != 0 || p.KeptMass.Holds {
+		t.Errorf("log-probs before renormalisation: %g unequal, %+v", p.Gap.Unequal, p.KeptMass)
+	}
 	m, err := Measure(context.Background(), MeasureRequest{Recipe: measured(t)})
 	if err != nil || m.Pairs[0].KeptMass != nil {
 		t.Errorf("a self-test where nothing shapes the law: %v, %+v", err, m.Pairs[0].KeptMass)

@@ -193,7 +193,7 @@ func logProbsText(r recipe.Recipe) (recorded, scored string) {
 	switch {
 	case o.LogProbs == recipe.RawLogProbs:
 		return "temperature 1, whole vocabulary", scored
-	case truncates:
+	case truncates && o.LogProbs == recipe.ProcessedLogProbs:
 		return fmt.Sprintf("temperature %g, sampling support", o.Temperature), scored
 	}
 	return fmt.Sprintf("temperature %g, whole vocabulary", o.Temperature), scored

@@ -266,8 +266,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Raw log-probs are those before temperature and truncation; the tokens are
-// the same.
+// Raw log-probs are those before temperature and truncation, tempered ones those
+// before truncation; the tokens are the same.
 func TestRawLogProbs(t *testing.T) {
 	p := enginetest.Named("moe").Params
 	v := p.Config.Vocab
@@ -277,8 +277,15 @@ func TestRawLogProbs(t *testing.T) {
 	processed := generate(p, preset(t, "fp32"), 8, 1, list, s)
 	s.LogProbs = rollout.Raw
 	raw := generate(p, preset(t, "fp32"), 8, 1, list, s)
-	if !slices.Equal(processed.Token, raw.Token) {
+	s.LogProbs = rollout.Tempered
+	tempered := generate(p, preset(t, "fp32"), 8, 1, list, s)
+	if !slices.Equal(processed.Token, raw.Token) || !slices.Equal(processed.Token, tempered.Token) {
 		t.Fatal("what is recorded changes what is drawn")
+	}
+	for n, token := range tempered.Token {
+		if want := float64(tempered.DistRoll[n*v+int(token)]); tempered.LogpRoll[n] != want {
+			t.Fatalf("log-prob before truncation %g, want %g", tempered.LogpRoll[n], want)
+		}
 	}
 	for n, token := range raw.Token {
 		// From the recorded distribution at temperature 1/2: logits/2 up to a

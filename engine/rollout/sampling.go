@@ -21,6 +21,11 @@ const (
 	// Raw is the log-prob before any of them, which some servers return; ratios
 	// built from it are off by the temperature and the truncated mass.
 	Raw LogProbs = "raw"
+	// Tempered is the log-prob after the temperature and before top-k and top-p: not
+	// renormalised. Ratios built from it are those of the truncated law times the
+	// mass that was kept, so that a learner over the whole vocabulary shows no gap
+	// where there is one.
+	Tempered LogProbs = "tempered"
 )
 
 // Sampling says how tokens are drawn.
@@ -123,7 +128,7 @@ func (m *sampler) settle(d drawn, token int32, logits []float32, s Sampling) dra
 	n := len(logits)
 	d.token = token
 	d.logp = float64(m.logp[d.token])
-	if d.support != nil {
+	if d.support != nil && s.LogProbs != Tempered {
 		d.logp -= engine.LogOfMass(d.kept)
 	}
 	if s.LogProbs == Raw {

@@ -32,8 +32,10 @@ type Rollout struct {
 	// the numerics depend on the batch. Default false. Evaluations do without.
 	PrefixCache bool `yaml:"prefix_cache"`
 	// LogProbs is which log-prob the engine returns: processed (of the
-	// distribution it sampled from) or raw (before temperature and truncation, as
-	// some servers do). Default processed.
+	// distribution it sampled from), raw (before temperature and truncation, as
+	// some servers do) or tempered (after the temperature, not renormalised over
+	// what top_k and top_p kept: against a learner over the whole vocabulary that
+	// hides the truncation). simulate measure tests for the first. Default processed.
 	LogProbs string `yaml:"log_probs"`
 	// KVRetention compresses the KV cache while responses are decoded. Nil where
 	// the recipe has no such section: everything stays. Evaluations in the rollout
@@ -168,6 +170,7 @@ type Retention struct {
 const (
 	ProcessedLogProbs = "processed"
 	RawLogProbs       = "raw"
+	TemperedLogProbs  = "tempered"
 )
 
 // Responses is the number of responses per step.

@@ -214,7 +214,7 @@ func (c *checker) rollout(r Rollout) {
 	}
 	c.within("rollout.slots", r.Slots, 0, maxResponses)
 	c.within("rollout.prefill_chunk", r.PrefillChunk, 0, maxTokens)
-	c.word("rollout.log_probs", r.LogProbs, ProcessedLogProbs, RawLogProbs)
+	c.word("rollout.log_probs", r.LogProbs, ProcessedLogProbs, RawLogProbs, TemperedLogProbs)
 	c.speculative(r)
 	if k := r.KVRetention; k != nil {
 		c.word("rollout.kv_retention.policy", k.Policy, RetainWindow, RetainHeavyHitter)
@@ -252,8 +252,8 @@ func (c *checker) speculative(r Rollout) {
 
 	c.that(s.Tau == 0 || s.Verify == VerifyLossy, at+"tau", "%v is the leniency of verify lossy: use 0 with %s", s.Tau, s.Verify)
 	c.that(s.Refresh == 0 || s.Drafter == DrafterSelf, at+"refresh", "%d copies the policy, and %s is another model: use 0, or distill", s.Refresh, s.Drafter)
-	c.that(s.LogProbs == VerifierLogProbs || r.LogProbs != RawLogProbs, at+"log_probs",
-		"%s is of a distribution after temperature and truncation, and rollout.log_probs is raw: use processed there", s.LogProbs)
+	c.that(s.LogProbs == VerifierLogProbs || r.LogProbs == ProcessedLogProbs, at+"log_probs",
+		"%s is of a distribution after temperature and truncation, and rollout.log_probs is %s: use processed there", s.LogProbs, r.LogProbs)
 	c.that(s.Distill.Every == 0 || s.LogProbs == VerifierLogProbs, at+"distill.every",
 		"%d learns from the verifier's distributions, and log_probs %s records others: use verifier", s.Distill.Every, s.LogProbs)
 	c.that(r.KVRetention == nil, "rollout.speculative", "drafts are taken back from the KV cache, and what kv_retention gave up does not come back: leave one of the two out")
