@@ -61,6 +61,29 @@ func TestFullRetention(t *testing.T) {
 	}
 }
 
+// TestShadowDistillation lets the distillation act alone, where no response is
+// right and there is nothing to reinforce: the dense policy moves towards its
+// shadow, and without the term nothing moves.
+func TestShadowDistillation(t *testing.T) {
+	for _, terms := range []string{"[]", "[{name: shadow_distillation, coef: 1}]"} {
+		s := sessionOf(t, Options{}, "rollout.kv_retention={keep: 0.4, sinks: 1, recent: 2}", "retention.replay=true", "terms="+terms, "reward=exact",
+			"learner.optimizer.lr=3e-3")
+		var distance []float64
+		steps(t, s, 20, func(int) {
+			if terms != "[]" {
+				distance = append(distance, s.figure(t, "actor/shadow_kl"))
+			}
+		})
+		moved := !slices.Equal(s.initial.Theta, s.learner.Params().Theta)
+		if moved != (terms != "[]") {
+			t.Errorf("terms %s: the weights moved: %t", terms, moved)
+		}
+		if moved && !(distance[19] < 0.5*distance[0]) {
+			t.Errorf("KL of the dense policy to its shadow: %.4f", distance)
+		}
+	}
+}
+
 // TestRetentionInMeasure shows what is kept and what a replay leaves, whether
 // the recipe replays or not.
 func TestRetentionInMeasure(t *testing.T) {

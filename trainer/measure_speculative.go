@@ -1,0 +1,43 @@
+package trainer
+
+import (
+	"driftlab/engine"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
+	"driftlab/trainer/recipe"
+)
+
+// SpeculativeGap is what speculative decoding does to a gap.
+type SpeculativeGap struct {
+	diagnose.Speculation
+	// Draft is the number of tokens drafted for a pass, Cost what one costs as a
+	// share of a pass, and Speedup the speed predicted from these and Acceptance.
+	Draft   int     `json:"draft"`
+	Cost    float64 `json:"cost"`
+	Speedup float64 `json:"speedup"`
+	// Verifier is the gap of the learner to the verifier's log-probs, and Law to
+	// those of the law by which tokens were drawn, on the same tokens; Gap itself
+	// is to what was recorded, with distributions.
+	Verifier diagnose.Gap `json:"verifier"`
+	Law      diagnose.Gap `json:"law"`
+}
+
+// speculativeGap measures what became of the drafts of a scored batch.
+func speculativeGap(r recipe.Recipe, p, drafter *model.Params, verifier engine.Numerics, b *batch.Batch) *SpeculativeGap {
+	s, recorded := diagnose.CompareDrafts(b)
+	if !recorded {
+		return nil
+	}
+	set := r.Rollout.Speculative
+	g := &SpeculativeGap{Speculation: s, Draft: set.Draft, Cost: draftCost(set, drafter, p, verifier)}
+	g.Speedup = rollout.Speedup(s.Acceptance, g.Cost, set.Draft)
+	view := *b
+	view.DistRoll = nil // that of what was recorded
+	view.LogpRoll = b.LogpVerifier
+	g.Verifier = diagnose.Compare(&view)
+	view.LogpRoll = b.LogpLaw
+	g.Law = diagnose.Compare(&view)
+	return g
+}
