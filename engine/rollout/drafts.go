@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"driftlab/engine"
 	"driftlab/trainer/batch"
 )
 
@@ -44,12 +45,25 @@ func (e *Engine) drafted(slot int) int {
 }
 
 // undrafted records a token that the engine drew by itself.
-func (e *Engine) undrafted(slot int, d drawn) {
+func (e *Engine) undrafted(m *sampler, slot int, d drawn, s Sampling) {
 	if e.speculates {
 		w := &e.drafter.slots[slot]
-		e.out.tested(e.slots[slot].request, tested{law: d.logp, verifier: d.logp}, w.windows, -1)
+		e.out.tested(e.slots[slot].request, tested{law: m.processed(d, s), verifier: d.logp}, w.windows, -1)
 		w.windows++
 	}
+}
+
+// processed is the log-prob of a settled token under the law it was drawn from,
+// whichever one is recorded.
+func (m *sampler) processed(d drawn, s Sampling) float64 {
+	if s.LogProbs == "" || s.LogProbs == Processed {
+		return d.logp
+	}
+	logp := float64(m.logp[d.token])
+	if d.support != nil && !s.OnSupport {
+		logp -= engine.LogOfMass(d.kept)
+	}
+	return logp
 }
 
 // tested records the outcome of the place of a response's next token.

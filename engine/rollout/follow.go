@@ -37,7 +37,7 @@ func (f *follower) Follow(worker, from, to, target int) {
 		}
 		d := m.drawOrRead(logits[:vocab], f.sampling, k, e.out.length[k.request])
 		logits = logits[vocab:]
-		e.undrafted(e.ids[n], d)
+		e.undrafted(m, e.ids[n], d, f.sampling)
 		e.out.add(k.request, d, visited.rows(end-1, end, perRow), m.logp, e.weights.Version)
 		if e.ended(k, d.token, f.sampling) || !e.answer(m, k, f.sampling) {
 			e.out.finished[k.request] = d.token == f.sampling.Stop

@@ -213,9 +213,10 @@ func (f *follower) verify(m *sampler, n int, logits []float32, v visits) {
 			x = m.draw(row, s, &k.rng)
 		}
 		t.verifier = x.logp
-		if t.flag == batch.Undrafted {
-			t.law = x.logp
-		} else {
+		if t.flag == batch.Undrafted || e.drafter.setting.unbiased() {
+			t.law = m.processed(x, s)
+		}
+		if t.flag != batch.Undrafted {
 			t.relabel(m, &x, e.drafter.setting, w.logp[j], w.rows[j*vocab:(j+1)*vocab])
 		}
 		at := e.pack.Offsets[n] + j
@@ -259,13 +260,9 @@ func (s Speculative) test(m *sampler, p, q []float64, token int32, k *slot) test
 	return t
 }
 
-// relabel completes what is recorded of a token that was put to the test, and
-// makes its log-prob and its distribution the drafter's or those of the law, if
-// that is asked for.
+// relabel makes the log-prob and the distribution recorded of a token that was
+// put to the test the drafter's or those of the law, if that is asked for.
 func (t *tested) relabel(m *sampler, x *drawn, s Speculative, drafted float64, row []float32) {
-	if s.unbiased() {
-		t.law = t.verifier
-	}
 	switch {
 	case s.LogProbs == FromDrafter && t.flag == batch.Accepted:
 		x.logp = drafted

@@ -301,6 +301,23 @@ func TestWhoseLogProb(t *testing.T) {
 	}
 }
 
+// The law is what tokens were drawn by, whatever log-probs the verifier returns.
+func TestLawOfRawLogProbs(t *testing.T) {
+	m := enginetest.Named("moe")
+	d := drafted(m.Params, nearby(m.Params, 0.4), preset(t, "fp32"), rollout.Exact, 0)
+	list := requests(9, 20, m.Params.Config.Vocab)
+	s := plain
+	s.TopP = 0.8
+	want := d.generate(list, s)
+	for _, mode := range []rollout.LogProbs{rollout.Raw, rollout.Tempered} {
+		s.LogProbs = mode
+		b := d.generate(list, s)
+		if !slices.Equal(b.LogpLaw, want.LogpRoll) || slices.Equal(b.LogpVerifier, want.LogpRoll) || !slices.Equal(b.LogpVerifier, b.LogpRoll) {
+			t.Errorf("%s: the law is not what was drawn from", mode)
+		}
+	}
+}
+
 // The older the drafter and the coarser its numerics, the less is accepted.
 func TestAcceptanceFallsWithDistance(t *testing.T) {
 	m := enginetest.Named("moe")
