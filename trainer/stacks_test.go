@@ -27,7 +27,7 @@ var stacks = []struct {
 // short is a shipped recipe, a few small steps of it.
 func short(t testing.TB, name string, sets ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load(name, append([]string{"steps=4", "rollout.prompts=6", "rollout.group=4", "rollout.max_tokens=24", "learner.optimizer.warmup=0",
+	r, err := recipe.Load(name, append([]string{"steps=2", "rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=24", "learner.optimizer.warmup=0",
 		"eval.every=0"}, sets...)...)
 	if err != nil {
 		t.Fatal(err)
