@@ -48,7 +48,7 @@ func (a Asymmetry) apply(b *batch.Batch) {
 
 // broadcast gives every generated token its response's score, and the others 0.
 func broadcast(b *batch.Batch, score []float64) {
-	b.Advantage = resized(b.Advantage, b.Tokens())
+	b.Advantage = batch.Column(b.Advantage, b.Tokens())
 	for i, x := range score {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
@@ -57,14 +57,4 @@ func broadcast(b *batch.Batch, score []float64) {
 			}
 		}
 	}
-}
-
-// resized returns a zeroed slice of length n, in x's memory where it suffices.
-func resized(x []float64, n int) []float64 {
-	if cap(x) < n {
-		return make([]float64, n)
-	}
-	x = x[:n]
-	clear(x)
-	return x
 }

@@ -165,7 +165,7 @@ type valued struct{ Estimator }
 func withValues(_ *world, e Estimator) Estimator { return valued{e} }
 
 func (v valued) Estimate(b *batch.Batch) error {
-	b.Value = resized(b.Value, b.Tokens())
+	b.Value = batch.Column(b.Value, b.Tokens())
 	for n := range b.Value {
 		// The state of a first token is the empty prefix; that of a second is told
 		// apart by the first token's probability.

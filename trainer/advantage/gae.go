@@ -37,7 +37,7 @@ func (e *GAE) Estimate(b *batch.Batch) error {
 	if err := b.Require("Mask", "TokenReward", "Value"); err != nil {
 		return err
 	}
-	b.Advantage, b.Return = resized(b.Advantage, b.Tokens()), resized(b.Return, b.Tokens())
+	b.Advantage, b.Return = batch.Column(b.Advantage, b.Tokens()), batch.Column(b.Return, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		running, next := 0.0, 0.0

@@ -49,7 +49,7 @@ func (e *GDPO) Estimate(b *batch.Batch) error {
 	if len(e.Weights) != 0 && len(e.Weights) != kinds {
 		return fmt.Errorf("advantage: gdpo has %d weights for %d kinds of reward", len(e.Weights), kinds)
 	}
-	e.score, e.kind, e.part = resized(e.score, b.Len()), resized(e.kind, b.Len()), resized(e.part, b.Len())
+	e.score, e.kind, e.part = batch.Column(e.score, b.Len()), batch.Column(e.kind, b.Len()), batch.Column(e.part, b.Len())
 	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "raw"}
 	for k := range kinds {
 		for i := range e.kind {

@@ -69,7 +69,7 @@ func (e *OPOB) baseline(b *batch.Batch, reward []float64, first int) float64 {
 	if len(reward) == 1 {
 		return 0
 	}
-	e.weight = resized(e.weight, len(reward))
+	e.weight = batch.Column(e.weight, len(reward))
 	total := 0.0
 	for i := range reward {
 		w := b.ScoreNorm[first+i] * b.ScoreNorm[first+i]

@@ -52,7 +52,7 @@ func (e *OTB) Estimate(b *batch.Batch) error {
 	if err := e.returns(b); err != nil {
 		return err
 	}
-	b.Advantage = resized(b.Advantage, b.Tokens())
+	b.Advantage = batch.Column(b.Advantage, b.Tokens())
 	columns := e.accumulate(b)
 	err := groups(b, func(from, to int) error {
 		e.group(b, from, to, columns)
@@ -68,7 +68,7 @@ func (e *OTB) Estimate(b *batch.Batch) error {
 // returns fills b.Return with the undiscounted reward to come, of generated
 // tokens only.
 func (e *OTB) returns(b *batch.Batch) error {
-	b.Return = resized(b.Return, b.Tokens())
+	b.Return = batch.Column(b.Return, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		running := 0.0
@@ -84,7 +84,7 @@ func (e *OTB) returns(b *batch.Batch) error {
 
 // accumulate fills W and the column of every token, and returns the number of columns.
 func (e *OTB) accumulate(b *batch.Batch) int {
-	e.energy = resized(e.energy, b.Tokens())
+	e.energy = batch.Column(e.energy, b.Tokens())
 	e.column = e.column[:0]
 	columns := 0
 	for i := range b.Len() {
@@ -120,7 +120,7 @@ func (e *OTB) accumulate(b *batch.Batch) int {
 
 // group fills the advantages of the responses from..to.
 func (e *OTB) group(b *batch.Batch, first, last, columns int) {
-	e.numerator, e.denominate = resized(e.numerator, columns), resized(e.denominate, columns)
+	e.numerator, e.denominate = batch.Column(e.numerator, columns), batch.Column(e.denominate, columns)
 	longest, second, unique := 0, 0, -1
 	members := 0
 	for i := first; i < last; i++ {

@@ -13,7 +13,7 @@ func outcome(b *batch.Batch, memory *[]float64, a Asymmetry, per func(score, rew
 	if err := b.Require("Reward"); err != nil {
 		return err
 	}
-	*memory = resized(*memory, b.Len())
+	*memory = batch.Column(*memory, b.Len())
 	score := *memory
 	err := groups(b, func(from, to int) error {
 		return per(score[from:to], b.Reward[from:to], from)

@@ -49,9 +49,9 @@ func (e *Process) Estimate(b *batch.Batch) error {
 	} else if err := b.Require("RewardParts"); err != nil {
 		return err
 	}
-	e.score, e.kind = resized(e.score, b.Len()), resized(e.kind, b.Len())
+	e.score, e.kind = batch.Column(e.score, b.Len()), batch.Column(e.kind, b.Len())
 	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "raw"}
-	b.Advantage = resized(b.Advantage, b.Tokens())
+	b.Advantage = batch.Column(b.Advantage, b.Tokens())
 	err := groups(b, func(from, to int) error {
 		e.outcome(b, &one, from, to)
 		e.process(b, &one, from, to)
@@ -97,7 +97,7 @@ func (e *Process) process(b *batch.Batch, one *GRPO, from, to int) {
 	if len(e.step) == 0 {
 		return
 	}
-	e.normal = resized(e.normal, len(e.step))
+	e.normal = batch.Column(e.normal, len(e.step))
 	one.normalise(e.normal, e.step)
 	next := len(e.step)
 	for i := to - 1; i >= from; i-- {

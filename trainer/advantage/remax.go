@@ -20,7 +20,7 @@ func (e *ReMax) Estimate(b *batch.Batch) error {
 	if err := returns(b, 1, Carry); err != nil {
 		return err
 	}
-	b.Advantage = resized(b.Advantage, b.Tokens())
+	b.Advantage = batch.Column(b.Advantage, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {

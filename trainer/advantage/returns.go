@@ -34,7 +34,7 @@ func returns(b *batch.Batch, gamma float64, holes Holes) error {
 	if err := b.Require("Mask", "TokenReward"); err != nil {
 		return err
 	}
-	b.Return = resized(b.Return, b.Tokens())
+	b.Return = batch.Column(b.Return, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		running := 0.0

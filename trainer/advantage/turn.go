@@ -57,7 +57,7 @@ func (e *TurnLevel) Estimate(b *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	b.Advantage = resized(b.Advantage, b.Tokens())
+	b.Advantage = batch.Column(b.Advantage, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
@@ -80,8 +80,8 @@ func (e *TurnLevel) collect(b *batch.Batch) error {
 		e.turns = max(e.turns, int(k)+1)
 	}
 	size := b.Len() * e.turns
-	e.toCome, e.value, b.Return = resized(e.toCome, size), resized(e.value, size), resized(b.Return, b.Tokens())
-	e.column = resized(e.column, b.Len())
+	e.toCome, e.value, b.Return = batch.Column(e.toCome, size), batch.Column(e.value, size), batch.Column(b.Return, b.Tokens())
+	e.column = batch.Column(e.column, b.Len())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		row, start := e.toCome[i*e.turns:(i+1)*e.turns], e.value[i*e.turns:(i+1)*e.turns]

@@ -56,22 +56,10 @@ func (k *ExactKL) AddLoss(out *Grad, in *batch.Batch) error {
 	if err := in.Require("Mask", "Dist", "DistRef"); err != nil {
 		return err
 	}
-	out.NeedLogits(in.Tokens(), in.Vocab)
-	rows := out.work(0, in.Len())
-	if err := k.Aggregation.RowWeights(rows, in); err != nil {
+	sum, err := addFullKL(out, in, in.DistRef, k.Aggregation, k.Coef)
+	if err != nil {
 		return err
 	}
-	sum, active := 0.0, in.Active()
-	for i, w := range rows {
-		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if active[n] {
-				at := n * in.Vocab
-				sum += w * klRow(out.DLogits[at:at+in.Vocab], in.Dist[at:at+in.Vocab], in.DistRef[at:at+in.Vocab], k.Coef*w)
-			}
-		}
-	}
-	out.Loss += k.Coef * sum
 	out.Add("actor/kl_loss", sum)
 	out.Add("actor/kl_coef", k.Coef)
 	return nil
@@ -109,4 +97,27 @@ func klRow[F ~float32 | ~float64](dlogits []float64, logp, logq []F, scale float
 		}
 	}
 	return kl
+}
+
+// addFullKL adds coef times the exact KL of the current distributions from
+// others, aggregated over the tokens, and its gradient with respect to the
+// logits. It returns the KL itself.
+func addFullKL(out *Grad, in *batch.Batch, from []float32, a Aggregation, coef float64) (sum float64, err error) {
+	out.NeedLogits(in.Tokens(), in.Vocab)
+	rows := out.work(0, in.Len())
+	if err := a.RowWeights(rows, in); err != nil {
+		return 0, err
+	}
+	active := in.Active()
+	for i, w := range rows {
+		first, end := in.Span(i)
+		for n := first; n < end; n++ {
+			if active[n] {
+				at := n * in.Vocab
+				sum += w * klRow(out.DLogits[at:at+in.Vocab], in.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w)
+			}
+		}
+	}
+	out.Loss += coef * sum
+	return sum, nil
 }

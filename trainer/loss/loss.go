@@ -47,7 +47,7 @@ type Metric = batch.Metric
 // Reset clears the result for a batch of n tokens and keeps the memory.
 func (g *Grad) Reset(n int) {
 	g.Loss = 0
-	g.DLogp = resized(g.DLogp, n)
+	g.DLogp = batch.Column(g.DLogp, n)
 	g.DLogits = g.DLogits[:0]
 	g.Metrics = g.Metrics[:0]
 }
@@ -71,7 +71,7 @@ func (g *Grad) Metric(name string) (float64, bool) {
 // keeps it if a method has filled it before.
 func (g *Grad) NeedLogits(n, vocab int) {
 	if len(g.DLogits) == 0 {
-		g.DLogits = resized(g.DLogits, n*vocab)
+		g.DLogits = batch.Column(g.DLogits, n*vocab)
 	}
 }
 
@@ -80,7 +80,7 @@ func (g *Grad) work(k, n int) []float64 {
 	for len(g.buffers) <= k {
 		g.buffers = append(g.buffers, nil)
 	}
-	g.buffers[k] = resized(g.buffers[k], n)
+	g.buffers[k] = batch.Column(g.buffers[k], n)
 	return g.buffers[k]
 }
 
@@ -90,14 +90,4 @@ func (g *Grad) indices(n int) []int {
 		g.order = make([]int, 0, n)
 	}
 	return g.order[:0]
-}
-
-// resized returns a zeroed slice of length n, in x's memory where it suffices.
-func resized(x []float64, n int) []float64 {
-	if cap(x) < n {
-		return make([]float64, n)
-	}
-	x = x[:n]
-	clear(x)
-	return x
 }

@@ -55,22 +55,10 @@ func (s *ShadowDistillation) AddLoss(out *Grad, in *batch.Batch) error {
 	if err := in.Require("Mask", "Dist", "DistShadow"); err != nil {
 		return err
 	}
-	out.NeedLogits(in.Tokens(), in.Vocab)
-	rows := out.work(0, in.Len())
-	if err := s.Aggregation.RowWeights(rows, in); err != nil {
+	sum, err := addFullKL(out, in, in.DistShadow, s.Aggregation, s.Coef)
+	if err != nil {
 		return err
 	}
-	sum, active := 0.0, in.Active()
-	for i, w := range rows {
-		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if active[n] {
-				at := n * in.Vocab
-				sum += w * klRow(out.DLogits[at:at+in.Vocab], in.Dist[at:at+in.Vocab], in.DistShadow[at:at+in.Vocab], s.Coef*w)
-			}
-		}
-	}
-	out.Loss += s.Coef * sum
 	out.Add("actor/shadow_kl", sum)
 	return nil
 }

@@ -54,11 +54,11 @@ func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
 	if len(b.Mask) != b.Tokens() {
 		return b.Require("Mask")
 	}
-	b.Correct = resized(b.Correct, n)
-	b.Reward = resized(b.Reward, n)
-	s.column = resized(s.column, n)
-	s.flat = resized(s.flat, n*kinds)
-	s.rows = resized(s.rows, n)
+	b.Correct = batch.Column(b.Correct, n)
+	b.Reward = batch.Column(b.Reward, n)
+	s.column = batch.Column(s.column, n)
+	s.flat = batch.Column(s.flat, n*kinds)
+	s.rows = batch.Column(s.rows, n)
 	for i := range n {
 		b.Correct[i] = verdicts[i].Correct
 		s.rows[i] = s.flat[i*kinds : (i+1)*kinds : (i+1)*kinds]
@@ -86,7 +86,7 @@ func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
 // place fills TokenReward: placed parts where they belong, the others on the
 // last generated token.
 func (s *Scorer) place(b *batch.Batch, verdicts []task.Verdict) error {
-	s.tokens = resized(s.tokens, b.Tokens())
+	s.tokens = batch.Column(s.tokens, b.Tokens())
 	for k, part := range s.parts {
 		if p, ok := part.(Placer); ok {
 			if err := p.Place(s.tokens, b, verdicts); err != nil {
@@ -134,14 +134,4 @@ func groupEnd(b *batch.Batch, i int) int {
 		end++
 	}
 	return end
-}
-
-// resized returns a zeroed slice of length n, in x's memory where it suffices.
-func resized[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	x = x[:n]
-	clear(x)
-	return x
 }
