@@ -13,6 +13,10 @@ type Options struct {
 	Dir string
 	// Workers is the number of cores; 0 means one.
 	Workers int
+	// Recompute has the learner keep the residual stream alone between forward and
+	// backward pass and compute the rest again: the same bits, more time, a
+	// fraction of the memory.
+	Recompute bool
 	// Progress is called after every step, in the loop's goroutine.
 	Progress func(Progress)
 	// Dump receives one line per sampled response; nil for none.

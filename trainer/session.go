@@ -68,6 +68,7 @@ type session struct {
 // it trains in place. teacher is nil for a recipe without one.
 func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 	workers, settings := o.workers(), learnerSettings(r.Learner, r.Learner.Optimizer)
+	settings.Recompute = o.Recompute
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
 	s := &session{
 		recipe: r, options: o, columns: columnsOf(r), task: r.Task.New(), schedule: r.Schedule.New(),

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"time"
 
 	"driftlab/engine"
@@ -18,21 +17,22 @@ import (
 )
 
 type benchCmd struct {
-	D       int    `name:"d" help:"Width of the model." default:"64"`
-	Layers  int    `help:"Layers." default:"2"`
-	Heads   int    `help:"Attention heads." default:"4"`
-	Experts int    `help:"Experts per layer; 0 is the dense variant." default:"8"`
-	TopK    int    `name:"topk" help:"Experts per token." default:"2"`
-	FF      int    `name:"ff" help:"Inner width of an expert." default:"128"`
-	Vocab   int    `help:"Vocabulary." default:"32"`
-	Batch   int    `help:"Responses per step." default:"256"`
-	Prompt  int    `help:"Prompt tokens." default:"16"`
-	Gen     int    `help:"Tokens generated per response." default:"48"`
-	Steps   int    `help:"Steps to time; one more warms up." default:"3"`
-	Slots   int    `help:"Responses decoded side by side." default:"64"`
-	Threads int    `help:"Cores to use; 0 means all." default:"0"`
-	Rollout string `help:"Numerics of the engine that samples." default:"fp32" placeholder:"FORMAT"`
-	Learner string `help:"Numerics of the engine that learns." default:"fp32" placeholder:"FORMAT"`
+	D         int    `name:"d" help:"Width of the model." default:"64"`
+	Layers    int    `help:"Layers." default:"2"`
+	Heads     int    `help:"Attention heads." default:"4"`
+	Experts   int    `help:"Experts per layer; 0 is the dense variant." default:"8"`
+	TopK      int    `name:"topk" help:"Experts per token." default:"2"`
+	FF        int    `name:"ff" help:"Inner width of an expert." default:"128"`
+	Vocab     int    `help:"Vocabulary." default:"32"`
+	Batch     int    `help:"Responses per step." default:"256"`
+	Prompt    int    `help:"Prompt tokens." default:"16"`
+	Gen       int    `help:"Tokens generated per response." default:"48"`
+	Steps     int    `help:"Steps to time; one more warms up." default:"3"`
+	Slots     int    `help:"Responses decoded side by side." default:"64"`
+	Threads   int    `help:"Cores to use; 0 means all." default:"0"`
+	Rollout   string `help:"Numerics of the engine that samples." default:"fp32" placeholder:"FORMAT"`
+	Learner   string `help:"Numerics of the engine that learns." default:"fp32" placeholder:"FORMAT"`
+	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them."`
 	common
 }
 
@@ -50,16 +50,19 @@ Examples:
 // benched is the document of bench --json. Token rates count generated tokens
 // while generating, and all rows of the pack, prompts too, otherwise.
 type benched struct {
-	GenTokS    float64 `json:"gen_tok_s"`
-	ScoreTokS  float64 `json:"score_tok_s"`
-	TrainTokS  float64 `json:"train_tok_s"`
-	StepS      float64 `json:"step_s"`
-	Params     int     `json:"params"`
-	GemmGFlops float64 `json:"gemm_gflops"`
-	PeakBytes  uint64  `json:"peak_bytes"`
-	Threads    int     `json:"threads"`
-	Rollout    string  `json:"rollout"`
-	Learner    string  `json:"learner"`
+	GenTokS   float64 `json:"gen_tok_s"`
+	ScoreTokS float64 `json:"score_tok_s"`
+	TrainTokS float64 `json:"train_tok_s"`
+	StepS     float64 `json:"step_s"`
+	Params    int     `json:"params"`
+	// GemmGFlops is of a 1024x64x256 product, Gemm64GFlops of a 64x64x64 one.
+	GemmGFlops   float64 `json:"gemm_gflops"`
+	Gemm64GFlops float64 `json:"gemm_64_gflops"`
+	// PeakBytes is the most memory the process has held.
+	PeakBytes uint64 `json:"peak_bytes"`
+	Threads   int    `json:"threads"`
+	Rollout   string `json:"rollout"`
+	Learner   string `json:"learner"`
 }
 
 // Run times the steps.
@@ -123,7 +126,7 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 	p.Init(1)
 	sampler := rollout.New(config, sample, min(c.Slots, c.Batch), threads)
 	defer sampler.Close()
-	l := learner.New(p, learner.Settings{Numerics: learn, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1}}, threads)
+	l := learner.New(p, learner.Settings{Numerics: learn, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1}, Recompute: c.Recompute}, threads)
 	defer l.Close()
 	rng := rand.New(rand.NewPCG(1, 1))
 	var requests []rollout.Request
@@ -162,12 +165,10 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 		done()
 	}
 	n, rows := float64(c.Batch*c.Gen*c.Steps), float64(c.Batch*(c.Prompt+c.Gen)*c.Steps)
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
 	return benched{
 		GenTokS: n / gen.Seconds(), ScoreTokS: rows / score.Seconds(), TrainTokS: rows / train.Seconds(),
 		StepS: (gen + score + train).Seconds() / float64(c.Steps), Params: config.Params(),
-		GemmGFlops: gemmGFlops(), PeakBytes: memory.Sys, Threads: threads, Rollout: sample.Name, Learner: learn.Name,
+		GemmGFlops: gemmGFlops(1024, 64, 256), Gemm64GFlops: gemmGFlops(64, 64, 64), PeakBytes: peakMemory(), Threads: threads, Rollout: sample.Name, Learner: learn.Name,
 	}
 }
 
@@ -179,10 +180,9 @@ func lap(start *time.Time) time.Duration {
 	return d
 }
 
-// gemmGFlops is the speed of one thread at a 1024x64x256 product, the best of
-// several runs.
-func gemmGFlops() float64 {
-	const rows, in, out, repeats = 1024, 64, 256, 20
+// gemmGFlops is the speed of one thread at a product, the best of several runs.
+func gemmGFlops(rows, in, out int) float64 {
+	repeats := 1 << 29 / (rows * in * out)
 	var w kernel.Weight
 	w.Pack(make([]float32, out*in), out, in, nil)
 	dst, x := make([]float32, rows*out), make([]float32, rows*in)
@@ -191,7 +191,7 @@ func gemmGFlops() float64 {
 	for range repeats {
 		start := time.Now()
 		kernel.Linear(dst, x, nil, &w, rows, kernel.Numerics{}, &scratch)
-		best = max(best, 2*rows*in*out/time.Since(start).Seconds()/1e9)
+		best = max(best, 2*float64(rows*in*out)/time.Since(start).Seconds()/1e9)
 	}
 	return best
 }
@@ -202,8 +202,8 @@ func (b benched) table(c *benchCmd) *results.Table {
 		Title: fmt.Sprintf("%d parameters, %d responses of %d+%d tokens, %s → %s, %d threads",
 			b.Params, c.Batch, c.Prompt, c.Gen, b.Rollout, b.Learner, b.Threads),
 		Columns: []results.TableColumn{{Name: "phase"}, {Name: "tokens/s", Align: results.Right}},
-		Note: fmt.Sprintf("A step takes %s s. Matmul 1024x64x256 on one thread: %s GFLOP/s. Memory: %d MiB.",
-			results.FormatNumber(b.StepS, 3), results.FormatNumber(b.GemmGFlops, 3), b.PeakBytes>>20),
+		Note: fmt.Sprintf("A step takes %s s. Matmul on one thread: %s GFLOP/s at 1024x64x256, %s at 64x64x64. Peak memory: %d MiB.",
+			results.FormatNumber(b.StepS, 3), results.FormatNumber(b.GemmGFlops, 3), results.FormatNumber(b.Gemm64GFlops, 3), b.PeakBytes>>20),
 	}
 	for _, row := range []struct {
 		phase string

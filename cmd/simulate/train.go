@@ -15,8 +15,9 @@ import (
 )
 
 type trainCmd struct {
-	Recipe string `arg:"" optional:"" default:"default" help:"A shipped recipe's name or a file; without one, the recipe called default."`
-	Dump   string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE"`
+	Recipe    string `arg:"" optional:"" default:"default" help:"A shipped recipe's name or a file; without one, the recipe called default."`
+	Dump      string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE"`
+	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them: less memory, more time, the same bits."`
 	common
 }
 
@@ -56,7 +57,7 @@ func (c *trainCmd) Run(a *app) error {
 	if dir == "" {
 		dir = runDir(r)
 	}
-	options := trainer.Options{Dir: dir, Workers: c.workers()}
+	options := trainer.Options{Dir: dir, Workers: c.workers(), Recompute: c.Recompute}
 	if c.Dump != "" {
 		if results.Finished(dir) {
 			return bad("--dump: the run in %s is finished and will not be run again; choose another folder with --out", dir)
