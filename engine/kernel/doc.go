@@ -103,10 +103,10 @@
 //
 // The goals, and what is between them and the figures:
 //
-//   - Eager PyTorch could not be run here. Its figures on two cores are the
-//     published ones of its implementation of the same model: 10-18 thousand
+//   - Eager PyTorch could not be run beside it. Its figures on two cores are those
+//     the goals were set with, for the same model and batch: 10-18 thousand
 //     tokens/s generating, 60-85 scoring, 17-28 training, so 1.5 to 2.5 s a step.
-//     They are another machine's hour; read the ratios as such. Generation is 10
+//     They are of another hour; read the ratios as such. Generation is 10
 //     to 20 times as fast (goal 10), scoring 4 to 6 (goal 3), training 3.4 to 6.7
 //     (goal 3), a step 5.2 to 10 (goal 6): the goal for a step is met against the
 //     middle of the range and missed against its fastest end in a noisy hour.
