@@ -17,6 +17,20 @@ type armRecipe struct {
 	recipe recipe.Recipe
 }
 
+// newArm is the arm of a run. A checkpoint that was made for the claims is
+// named as seen from their folder, so that the recipe is the same in any.
+func newArm(set []string, r recipe.Recipe, dir string) armRecipe {
+	inside := dir + string(filepath.Separator)
+	if rest, ok := strings.CutPrefix(r.Checkpoint, inside); ok {
+		r.Checkpoint = filepath.ToSlash(rest)
+	}
+	a := armRecipe{recipe: r}
+	for _, change := range set {
+		a.set = append(a.set, strings.Replace(change, inside, "", 1))
+	}
+	return a
+}
+
 // text is the recipe as a file that `simulate train` takes. Every seed of a
 // claim writes the same text: it has seed 1, and the arm's number for a name.
 func (a *armRecipe) text(claim string, n int) string {

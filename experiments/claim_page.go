@@ -79,7 +79,7 @@ func (r *Reproduction) Markdown() string {
 		fmt.Fprintf(&b, "\nNear it, with other commands:\n\n    %s\n", strings.Join(c.Commands, "\n    "))
 	}
 	if n := len(r.Recipes); n > 0 {
-		fmt.Fprintf(&b, "\nThe %d training runs are recipes in `%s-v%d/recipes/`, for `simulate train FILE`.\n", n, r.Size, c.Version)
+		fmt.Fprintf(&b, "\nThe %d training runs are recipes in `%s-v%d/recipes/`, for `simulate train FILE`; a checkpoint in `warm/` is made by the command above, in its --out folder.\n", n, r.Size, c.Version)
 	}
 	return b.String()
 }

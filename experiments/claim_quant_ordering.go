@@ -131,7 +131,7 @@ func (e *Env) trained(ctx context.Context, columns []string, steps int, set ...s
 	if err != nil {
 		return nil, nil, err
 	}
-	e.arms = append(e.arms, armRecipe{set, r.Resolved()})
+	e.arms = append(e.arms, newArm(set, r.Resolved(), e.lab.dir))
 	run, err := trainer.Run(ctx, r, trainer.Options{})
 	if run == nil {
 		return nil, nil, err

@@ -68,11 +68,20 @@ func replayDrop() Claim {
 				j.Equivalent(d, "KL, replayed minus dense", stats.Differences(ids, j.entry(a+" dense", bf16)), math.Abs(removed)/2)
 			}
 			rows := []string{"fp16", "bf16", "fp8-w8a8"}
-			group := func(name, figure string) barGroup { return j.listed(name, figure) }
-			j.Evidence.Picture = j.bars("What replay removes, rollouts of three formats scored in fp32", "exact KL (nats per token)", true, rows,
-				group("chain-base, free", "natural free"), group("chain-base, ids replayed", "natural replayed"), group("chain-base, ids and gates", "natural ids and gates"),
-				group("8 layers, free", "amplified free"), group("8 layers, ids replayed", "amplified replayed"), group("8 layers, ids and gates", "amplified ids and gates"),
-				group("8 layers, dense", "amplified dense"))
+			var bars []string
+			for _, model := range []string{"chain-base", "8 layers"} {
+				for _, r := range rows {
+					bars = append(bars, model+", "+r)
+				}
+			}
+			// The first half of the bars are of the natural dose.
+			group := func(name, figure string) barGroup {
+				return barGroup{name, func(k int) []float64 {
+					return j.entry([]string{"natural ", "amplified "}[k/len(rows)]+figure, k%len(rows))
+				}}
+			}
+			j.Evidence.Picture = j.bars("What replay removes, rollouts of three formats scored in fp32", "exact KL (nats per token)", true, bars,
+				group("free", "free"), group("ids replayed", "replayed"), group("ids and gates replayed", "ids and gates"), group("dense twin", "dense"))
 			j.Evidence.Table = j.namedTable("Replay", "rollout", rows, "natural flips", "natural free", "natural replayed", "natural ids and gates", "natural dense",
 				"amplified flips", "amplified free", "amplified replayed", "amplified ids and gates", "amplified dense")
 		},

@@ -174,11 +174,11 @@ func TestListJSON(t *testing.T) {
 				t.Errorf("%v: no %s", line, field)
 			}
 		}
-		want := "not run"
+		want := []string{"published", "not run"}
 		if line["id"] == cheap[0] {
-			want = "quick"
+			want = []string{"quick"}
 		}
-		if line["status"] != want || (line["verdict"] == "") != (want == "not run") {
+		if !slices.Contains(want, line["status"]) || (line["verdict"] == "") != (line["status"] == "not run") {
 			t.Errorf("%s: status %q, verdict %q", line["id"], line["status"], line["verdict"])
 		}
 	}
@@ -321,5 +321,51 @@ func TestDecisive(t *testing.T) {
 		if got != k.want {
 			t.Errorf("%s: decided by %q, want %q", r.Verdict, got, k.want)
 		}
+	}
+}
+
+// TestRecipesNameNoFolder: a recipe that is kept is the same wherever it was made.
+func TestRecipesNameNoFolder(t *testing.T) {
+	r, err := recipe.Load("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join("some", "where")
+	made := filepath.Join(dir, "warm", "twin")
+	r.Checkpoint = made
+	a := newArm([]string{"checkpoint=" + made, "steps=3"}, r, dir)
+	if text := a.text("a-claim", 2); strings.Contains(text, "where") || !strings.Contains(text, "\ncheckpoint: warm/twin\n") ||
+		!strings.HasPrefix(text, "# checkpoint="+filepath.Join("warm", "twin")+"  steps=3\n") {
+		t.Errorf("recipe of an arm:\n%s", text)
+	}
+	if r.Checkpoint != made {
+		t.Error("the run's own recipe changed")
+	}
+}
+
+// TestPublishedObservations: what is published can be judged again, and comes
+// to the verdicts that stand beside it.
+func TestPublishedObservations(t *testing.T) {
+	list, err := Kept(filepath.Join("..", "results", "published"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]Verdict{}
+	for _, s := range List("") {
+		if s.Status == "published" {
+			published[s.ID] = s.Verdict
+		}
+	}
+	if len(list) == 0 || len(list) != len(published) {
+		t.Errorf("%d claims can be judged again, %d verdicts are published", len(list), len(published))
+	}
+	for i := range list {
+		if got := list[i].Verdict; got != published[list[i].Claim.ID] {
+			t.Errorf("%s: judged again it is %s, published is %s", list[i].Claim.ID, got, published[list[i].Claim.ID])
+		}
+	}
+	table, err := os.ReadFile(filepath.Join("..", "results", "published", "claims", "verdicts.md"))
+	if want := VerdictTable(list).Markdown(); err != nil || string(table) != want {
+		t.Errorf("the published table is not that of the published observations (%v)", err)
 	}
 }

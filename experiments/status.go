@@ -13,10 +13,12 @@ type Status struct {
 	ID     string `json:"id"`
 	Title  string `json:"title"`
 	Source string `json:"source"`
-	// Status is "not run", "partial" (some seeds measured), "quick" (judged from
-	// a smaller measurement or fewer than five seeds) or "done".
+	// Status is "done", "quick" (judged from a smaller measurement or fewer than
+	// five seeds), "partial" (some seeds measured), "published" (not measured
+	// here; the verdict is that of results/published) or "not run".
 	Status string `json:"status"`
-	// Verdict is the last one computed in the directory; empty before.
+	// Verdict is the last one computed in the directory, or else the published
+	// one; empty where there is neither.
 	Verdict Verdict `json:"verdict"`
 }
 
@@ -34,7 +36,15 @@ func (k *kept) provisional() bool { return len(k.Seeds) < leastSeeds || k.Size !
 // version does not count.
 func lastVerdict(where string, c Claim) (k kept, ok bool) {
 	text, err := os.ReadFile(filepath.Join(where, verdictFile))
-	if err != nil || json.Unmarshal(text, &k) != nil {
+	if err != nil {
+		return k, false
+	}
+	return readVerdict(text, c)
+}
+
+// readVerdict reads a verdict file, if it is of the claim as it is now.
+func readVerdict(text []byte, c Claim) (k kept, ok bool) {
+	if json.Unmarshal(text, &k) != nil {
 		return k, false
 	}
 	return k, k.Version == c.Version
@@ -55,6 +65,13 @@ func List(dir string) []Status {
 				}
 			} else if seeds, _ := filepath.Glob(filepath.Join(where, "*", "seed-*.json")); len(seeds) > 0 {
 				s.Status = "partial"
+			}
+		}
+		if s.Status == "not run" {
+			if text, ok := results.PublishedVerdict(c.ID); ok {
+				if k, ok := readVerdict(text, c); ok {
+					s.Status, s.Verdict = "published", k.Verdict
+				}
 			}
 		}
 		list = append(list, s)
