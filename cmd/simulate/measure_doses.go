@@ -43,13 +43,21 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 	return nil
 }
 
-// writeDoses keeps the dose-response in a folder, as data and as a page.
+// writeDoses keeps the dose-response in a folder: as data, as tables, as a
+// picture and as a page.
 func (c *measureCmd) writeDoses(t *trainer.DoseTable) error {
 	text, err := jsonText(t)
 	if err != nil {
 		return err
 	}
 	if err := writeFile(c.Out, "doses.json", text); err != nil {
+		return err
+	}
+	tables := experiments.DoseTable(t).Markdown() + "\n" + experiments.DoseReading(t).Markdown()
+	if err := writeFile(c.Out, "doses.md", []byte(tables)); err != nil {
+		return err
+	}
+	if err := results.SavePlot(filepath.Join(c.Out, "doses.png"), experiments.DoseBars(t)); err != nil {
 		return err
 	}
 	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
