@@ -11,7 +11,9 @@
 //
 // Each response draws from its own random stream, so the order of the
 // requests, the number of slots and the number of workers change no token as
-// long as the numerics are batch-invariant.
+// long as the numerics are batch-invariant. Then every worker also decodes at
+// its own pace, with slots of its own; batch-variant numerics, shared prefixes
+// and drafting keep the workers in step.
 //
 // A request may bring a Tool: when the policy calls, its environment writes into
 // the response. Such tokens are read like a prompt, and marked as not the

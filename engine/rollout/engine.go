@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"driftlab/engine"
+	"driftlab/engine/kernel"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
@@ -28,10 +29,8 @@ type Request struct {
 type Engine struct {
 	config  model.Config
 	weights *engine.Weights
-	pass    *engine.Pass
 	cache   *engine.Cache
 	prefill Prefill
-	follow  follower
 	// retainer compresses the cache; nil for a full one.
 	retainer *retainer
 	// drafter proposes tokens; nil where none are drafted. speculates says that
@@ -39,11 +38,13 @@ type Engine struct {
 	drafter    *drafter
 	speculates bool
 
-	pack    engine.Pack
-	slots   []slot
-	ids     []int   // cache slots of the pack's sequences
-	targets []int32 // the last row of each
-	out     recording
+	// together decodes all slots in step, lanes each their own: see share.
+	together lane
+	lanes    lanes
+	team     *kernel.Team
+	slots    []slot
+	queue    queue
+	out      recording
 }
 
 // slot is one sequence being decoded. A free one still holds the keys of its
@@ -69,11 +70,16 @@ func (k *slot) take(index int, r *Request) {
 // over that many workers.
 func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 	e := &Engine{
-		config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, workers),
+		config: c, weights: engine.NewWeights(c, n),
 		cache: engine.NewCache(c, slots), slots: make([]slot, slots),
-		targets: []int32{}, // to a pack, nil would mean every row
 	}
-	e.follow = follower{engine: e, samplers: make([]sampler, max(workers, 1))}
+	e.together.begin(e, workers)
+	if n.BatchInvariant() && workers > 1 {
+		e.lanes, e.team = make(lanes, workers), kernel.NewTeam(workers)
+		for i := range e.lanes {
+			e.lanes[i].begin(e, 1)
+		}
+	}
 	return e
 }
 
@@ -97,7 +103,8 @@ func (e *Engine) Version() int { return e.weights.Version }
 
 // Close releases the workers.
 func (e *Engine) Close() {
-	e.pass.Close()
+	e.together.pass.Close()
+	e.team.Close()
 	if e.drafter != nil {
 		e.drafter.pass.Close()
 	}
@@ -123,62 +130,9 @@ func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
 	for i := range e.slots {
 		e.slots[i].request, e.slots[i].prompt = -1, nil
 	}
-	next, running := 0, 0
-	for next < len(requests) || running > 0 {
-		for i := range e.slots {
-			if e.slots[i].request < 0 && next < len(requests) {
-				e.slots[i].take(next, &requests[next])
-				next++
-				running++
-			}
-		}
-		running -= e.step(s)
-	}
+	e.share(requests, s)
+	e.queue.requests = nil
 	e.out.store(dst, requests, e.config, s)
 	e.out.storeRetained(dst, len(requests), e.retainer)
 	e.out.storeDrafts(dst, len(requests), e.speculates)
-}
-
-// step advances every running sequence by what it has not read: its prompt or a
-// chunk of it, the last token, or with it the reply of a tool. It returns how
-// many finished.
-func (e *Engine) step(s Sampling) (finished int) {
-	if e.speculates {
-		e.drafter.propose(s)
-	}
-	e.pack.Reset()
-	e.targets, e.ids = e.targets[:0], e.ids[:0]
-	for i := range e.slots {
-		k := &e.slots[i]
-		if k.request < 0 || k.length == 0 && e.prefill.PrefixCache && !e.reuse(i) {
-			continue
-		}
-		tokens := e.next(k)
-		if n := e.drafted(i); n > 0 {
-			e.pack.Add(k.length, tokens, e.drafter.slots[i].tokens)
-			for row := e.pack.Rows() - n - 1; row < e.pack.Rows(); row++ {
-				e.targets = append(e.targets, int32(row))
-			}
-			e.ids = append(e.ids, i)
-			continue
-		}
-		e.pack.Add(k.length, tokens)
-		if k.length+len(tokens) == e.known(k) {
-			e.targets = append(e.targets, int32(e.pack.Rows()-1))
-		}
-		e.ids = append(e.ids, i)
-	}
-	e.pack.Targets = e.targets
-	e.follow.sampling = s
-	options := engine.Options{Cache: e.cache, Slots: e.ids, KeepGates: s.Gates, Follow: &e.follow}
-	e.plan(&options)
-	e.pass.Begin(e.weights, &e.pack, options)
-	e.pass.Forward()
-	for _, i := range e.ids {
-		if k := &e.slots[i]; k.done {
-			k.request, k.done = -1, false
-			finished++
-		}
-	}
-	return finished
 }

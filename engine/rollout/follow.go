@@ -1,27 +1,21 @@
 package rollout
 
-// follower draws the next tokens. Each worker of the pass draws for its own
-// sequences as soon as it has their logits: a response's random stream is its
-// own, so who draws, and when, changes nothing.
-type follower struct {
-	engine   *Engine
-	sampling Sampling
-	samplers []sampler // by worker
-}
-
-// Follow implements engine.Follower for the pack that step has laid out.
-func (f *follower) Follow(worker, from, to, target int) {
-	e, m := f.engine, &f.samplers[worker]
+// Follow draws the next tokens of the pack that step has laid out: it implements
+// engine.Follower. Each worker of the pass draws for its own sequences as soon as
+// it has their logits: a response's random stream is its own, so who draws, and
+// when, changes nothing.
+func (l *lane) Follow(worker, from, to, target int) {
+	e, m := l.engine, &l.samplers[worker]
 	vocab, perRow := e.config.Vocab, e.config.Layers*e.config.TopK
-	logits, visited := e.pass.Logits()[target*vocab:], visits{routes: e.pass.Routes()}
-	if f.sampling.Gates {
-		visited.gates = e.pass.Gates()
+	logits, visited := l.pass.Logits()[target*vocab:], visits{routes: l.pass.Routes()}
+	if l.sampling.Gates {
+		visited.gates = l.pass.Gates()
 	}
 	for n := from; n < to; n++ {
-		k := &e.slots[e.ids[n]]
-		first, end := e.pack.Offsets[n], e.pack.Offsets[n+1]
-		if e.drafted(e.ids[n]) > 0 {
-			f.verify(m, n, logits, visited)
+		k := &e.slots[l.ids[n]]
+		first, end := l.pack.Offsets[n], l.pack.Offsets[n+1]
+		if e.drafted(l.ids[n]) > 0 {
+			l.verify(m, n, logits, visited)
 			logits = logits[(end-first)*vocab:]
 			continue
 		}
@@ -35,12 +29,12 @@ func (f *follower) Follow(worker, from, to, target int) {
 		if k.length < e.known(k) {
 			continue
 		}
-		d := m.drawOrRead(logits[:vocab], f.sampling, k, e.out.length[k.request])
+		d := m.drawOrRead(logits[:vocab], l.sampling, k, e.out.length[k.request])
 		logits = logits[vocab:]
-		e.undrafted(m, e.ids[n], d, f.sampling)
+		e.undrafted(m, l.ids[n], d, l.sampling)
 		e.out.add(k.request, d, visited.rows(end-1, end, perRow), m.logp, e.weights.Version)
-		if e.ended(k, d.token, f.sampling) || !e.answer(m, k, f.sampling) {
-			e.out.finished[k.request] = d.token == f.sampling.Stop
+		if e.ended(k, d.token, l.sampling) || !e.answer(m, k, l.sampling) {
+			e.out.finished[k.request] = d.token == l.sampling.Stop
 			k.done = true
 		}
 	}

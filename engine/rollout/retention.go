@@ -64,9 +64,9 @@ func (e *Engine) SetRetention(r Retention) {
 		panic(fmt.Sprintf("rollout: impossible retention %+v", r))
 	}
 	k := &retainer{Retention: r, layers: e.config.Layers, kvHeads: e.config.KVHeads}
-	k.rows.Planes, k.rows.Words = 1, engine.RetentionWords(e.config.Context)
+	k.planes, k.words = 1, engine.RetentionWords(e.config.Context)
 	if r.Policy == HeavyHitter {
-		k.rows.Planes = k.layers * k.kvHeads
+		k.planes = k.layers * k.kvHeads
 		k.mass = engine.NewMass(e.cache)
 	}
 	k.sets = make([]uint64, len(e.slots)*k.perRow())
@@ -77,31 +77,32 @@ func (e *Engine) SetRetention(r Retention) {
 type retainer struct {
 	Retention
 	layers, kvHeads int
-	sets            []uint64         // [slot][plane][word]
-	rows            engine.Retention // of the pack, [row][plane][word]
-	mass            *engine.Mass     // nil where the policy does not read it
+	planes, words   int          // of a row, as in engine.Retention
+	sets            []uint64     // [slot][plane][word]
+	mass            *engine.Mass // nil where the policy does not read it
 }
 
 // perRow is the number of words of one row.
-func (k *retainer) perRow() int { return k.rows.Planes * k.rows.Words }
+func (k *retainer) perRow() int { return k.planes * k.words }
 
 // plan lays out what every row of the pack may see, and adds it to the options.
-func (e *Engine) plan(o *engine.Options) {
+func (l *lane) plan(o *engine.Options) {
+	e := l.engine
 	k := e.retainer
 	if k == nil {
 		return
 	}
-	k.rows.Kept = k.rows.Kept[:0]
+	l.kept.Planes, l.kept.Words, l.kept.Kept = k.planes, k.words, l.kept.Kept[:0]
 	per := k.perRow()
-	for n, i := range e.ids {
+	for n, i := range l.ids {
 		set, slot := k.sets[i*per:(i+1)*per], &e.slots[i]
-		for row := e.pack.Offsets[n]; row < e.pack.Offsets[n+1]; row++ {
-			position := int(e.pack.Positions[row])
+		for row := l.pack.Offsets[n]; row < l.pack.Offsets[n+1]; row++ {
+			position := int(l.pack.Positions[row])
 			if position == 0 && k.mass != nil {
 				k.mass.Clear(i)
 			}
-			for plane := range k.rows.Planes {
-				words := set[plane*k.rows.Words:][:k.rows.Words]
+			for plane := range k.planes {
+				words := set[plane*k.words:][:k.words]
 				if position < len(slot.prompt) {
 					fill(words, position+1)
 					continue
@@ -111,13 +112,13 @@ func (e *Engine) plan(o *engine.Options) {
 					k.evict(words, i, plane, position+1)
 				}
 			}
-			k.rows.Kept = append(k.rows.Kept, set...)
+			l.kept.Kept = append(l.kept.Kept, set...)
 			if t := position + 1 - len(slot.prompt); t >= 0 {
 				e.out.retained(slot.request, t, set)
 			}
 		}
 	}
-	o.Retention, o.Mass = &k.rows, k.mass
+	o.Retention, o.Mass = &l.kept, k.mass
 }
 
 // fill sets the first n bits and no other.
@@ -194,7 +195,7 @@ func (r *recording) storeRetained(b *batch.Batch, n int, k *retainer) {
 		b.KVKept, b.KVPlanes, b.KVWords = nil, 0, 0
 		return
 	}
-	b.KVKept, b.KVPlanes, b.KVWords = b.KVKept[:0], k.rows.Planes, k.rows.Words
+	b.KVKept, b.KVPlanes, b.KVWords = b.KVKept[:0], k.planes, k.words
 	per := k.perRow()
 	for i := range n {
 		from := i * r.maxTokens

@@ -50,9 +50,9 @@ func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics
 		e.drafter.pass.Close()
 	}
 	d := &drafter{
-		engine: e, config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.follow.samplers)),
+		engine: e, config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
 		cache: engine.NewCache(c, len(e.slots)), slots: make([]draft, len(e.slots)),
-		samplers: make([]sampler, len(e.follow.samplers)), targets: []int32{},
+		samplers: make([]sampler, len(e.together.samplers)), targets: []int32{},
 	}
 	d.setting = s
 	e.drafter = d
@@ -65,7 +65,7 @@ func (e *Engine) SetDraft(k int) { e.drafter.setting.Draft = max(k, 0) }
 func (e *Engine) PublishDrafter(p *model.Params, version int) { e.drafter.weights.Publish(p, version) }
 
 // drafter proposes tokens. It has a pass and a cache of its own, and follows it
-// as the engine's follower does the engine's.
+// as a lane does the engine's.
 type drafter struct {
 	setting  Speculative
 	engine   *Engine
@@ -196,9 +196,9 @@ func (m *sampler) law(d drawn) []float64 {
 // verify goes through the rows of a slot that read its newest token and its
 // drafts: n is its place in the pack. It emits the drafts that pass and one token
 // behind them, and takes back what the cache holds beyond.
-func (f *follower) verify(m *sampler, n int, logits []float32, v visits) {
-	e, s := f.engine, f.sampling
-	k, w := &e.slots[e.ids[n]], &e.drafter.slots[e.ids[n]]
+func (l *lane) verify(m *sampler, n int, logits []float32, v visits) {
+	e, s := l.engine, l.sampling
+	k, w := &e.slots[l.ids[n]], &e.drafter.slots[l.ids[n]]
 	vocab, per := e.config.Vocab, e.config.Layers*e.config.TopK
 	for j := 0; ; j++ {
 		row := logits[j*vocab : (j+1)*vocab]
@@ -219,7 +219,7 @@ func (f *follower) verify(m *sampler, n int, logits []float32, v visits) {
 		if t.flag != batch.Undrafted {
 			t.relabel(m, &x, e.drafter.setting, w.logp[j], w.rows[j*vocab:(j+1)*vocab])
 		}
-		at := e.pack.Offsets[n] + j
+		at := l.pack.Offsets[n] + j
 		e.out.tested(k.request, t, w.windows, e.drafter.weights.Version)
 		e.out.add(k.request, x, v.rows(at, at+1, per), m.logp, e.weights.Version)
 		length := e.out.length[k.request]
