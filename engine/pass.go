@@ -107,6 +107,9 @@ func NewPass(c model.Config, workers int) *Pass {
 	return p
 }
 
+// Team returns the pass's workers, for other work between two passes.
+func (p *Pass) Team() *kernel.Team { return p.team }
+
 // Close releases the workers.
 func (p *Pass) Close() { p.team.Close() }
 

@@ -3,6 +3,7 @@ package learner
 import (
 	"math"
 
+	"driftlab/engine/kernel"
 	"driftlab/model"
 )
 
@@ -26,6 +27,7 @@ type adamW struct {
 	frozen   []bool // by tensor: these stay as they are
 	m, v     []float32
 	updates  int
+	now      adamStep
 }
 
 func newAdamW(s AdamW, p *model.Params, frozenRouter bool) *adamW {
@@ -37,34 +39,60 @@ func newAdamW(s AdamW, p *model.Params, frozenRouter bool) *adamW {
 	return a
 }
 
+// adamStep is one update, as a kernel.Job: what moves a parameter is a matter of
+// that parameter alone, so each part has a share of them.
+type adamStep struct {
+	*adamW
+	parts                    int
+	params                   *model.Params
+	grad                     []float32
+	rate                     float64
+	stepSize, root2          float32 // with the corrections of the biases
+	beta1, beta2, eps, scale float32
+}
+
 // step moves the parameters against the gradient scaled by clip, at the given
 // rate. Bias corrections are float64; everything per element is float32 and in
 // order.
-func (a *adamW) step(p *model.Params, grad []float32, clip, rate float64) {
+func (a *adamW) step(team *kernel.Team, p *model.Params, grad []float32, clip, rate float64) {
 	a.updates++
 	s := a.settings
 	correct1 := 1 - math.Pow(s.Beta1, float64(a.updates))
 	correct2 := 1 - math.Pow(s.Beta2, float64(a.updates))
-	b1, b2 := float32(s.Beta1), float32(s.Beta2)
-	stepSize, root2 := float32(rate/correct1), float32(1/math.Sqrt(correct2))
-	eps, scale := float32(s.Eps), float32(clip)
-	for i, t := range p.Tensors() {
-		if a.frozen[i] {
+	a.now = adamStep{
+		adamW: a, parts: team.Workers(), params: p, grad: grad, rate: rate,
+		stepSize: float32(rate / correct1), root2: float32(1 / math.Sqrt(correct2)),
+		beta1: float32(s.Beta1), beta2: float32(s.Beta2), eps: float32(s.Eps), scale: float32(clip),
+	}
+	team.Run(a.now.parts, &a.now)
+}
+
+// Part implements kernel.Job.
+func (s *adamStep) Part(part int) {
+	from, to := len(s.grad)*part/s.parts, len(s.grad)*(part+1)/s.parts
+	for i, t := range s.params.Tensors() {
+		first, end := max(t.Offset, from), min(t.End(), to)
+		if s.frozen[i] || first >= end {
 			continue
 		}
 		keep := float32(1)
-		if a.decayed[i] {
-			keep = float32(1 - rate*s.WeightDecay)
+		if s.decayed[i] {
+			keep = float32(1 - s.rate*s.settings.WeightDecay)
 		}
-		theta, g := p.Theta[t.Offset:t.End()], grad[t.Offset:t.End()]
-		m, v := a.m[t.Offset:t.End()], a.v[t.Offset:t.End()]
-		for j, x := range g {
-			x *= scale
-			m[j] = float32(b1*m[j]) + float32((1-b1)*x)
-			v[j] = float32(b2*v[j]) + float32(float32((1-b2)*x)*x)
-			denominator := float32(float32(math.Sqrt(float64(v[j])))*root2) + eps
-			theta[j] = float32(keep*theta[j]) - float32(stepSize*m[j])/denominator
-		}
+		s.move(first, end, keep)
+	}
+}
+
+// move updates the parameters first..end-1.
+func (s *adamStep) move(first, end int, keep float32) {
+	theta, m, v := s.params.Theta[first:end], s.m[first:end], s.v[first:end]
+	b1, b2, stepSize, root2, eps, scale := s.beta1, s.beta2, s.stepSize, s.root2, s.eps, s.scale
+	for j, x := range s.grad[first:end] {
+		x *= scale
+		m[j] = float32(b1*m[j]) + float32((1-b1)*x)
+		v[j] = float32(b2*v[j]) + float32(float32((1-b2)*x)*x)
+		denominator := float32(float32(math.Sqrt(float64(v[j])))*root2) + eps
+		theta[j] = float32(keep*theta[j]) - float32(stepSize*m[j])/denominator
 	}
 }
 

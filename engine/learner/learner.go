@@ -181,7 +181,8 @@ func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (
 func (l *Learner) propagate(b *batch.Batch, objective loss.Loss, o StepOptions, balance float64) error {
 	l.batch, l.objective, l.options = b, objective, o
 	routes, gates := l.replayed(b, o.Replay, o.Gates)
-	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Recompute: l.settings.Recompute, Replay: routes, Gates: gates, Retention: l.retained(b, o.Retention)})
+	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Recompute: l.settings.Recompute, Replay: routes, Gates: gates,
+		Retention: l.retained(b, o.Retention), Follow: l.distributing(b, o.Temperature)})
 	l.pass.BeginBackward(l.grad, balance*l.scale.factor())
 	l.failure = nil
 	err := l.graph.run()
@@ -201,7 +202,7 @@ func (l *Learner) Update(rate float64) {
 			clip = bound / n
 		}
 	}
-	l.adam.step(l.params, l.grad.Theta, clip, rate)
+	l.adam.step(l.pass.Team(), l.params, l.grad.Theta, clip, rate)
 	l.stale = true
 }
 
@@ -236,7 +237,7 @@ func (l *Learner) headAndLoss() error {
 func (l *Learner) evaluate() error {
 	l.pass.ForwardHead()
 	b := l.batch
-	l.distribute(b, l.options.Temperature, l.options.Support)
+	l.distribute(b, l.options.Support)
 	b.Vocab = l.config.Vocab
 	b.Logp = l.sampled(b.Logp)
 	if l.options.Entropy {

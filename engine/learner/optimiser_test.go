@@ -126,6 +126,33 @@ func TestUpdateReadsTheGradientAsItIs(t *testing.T) {
 	}
 }
 
+// A share of the parameters that ends inside a tensor moves them as ever, and a
+// frozen router stays, on any number of workers.
+func TestUpdateOnAnyWorkers(t *testing.T) {
+	b := halves(enginetest.Sequences(1, 3, enginetest.Models(enginetest.Tiny)[2].Params.Config.Vocab, 4, 6))
+	updated := func(frozen bool, workers int) []float32 {
+		p := enginetest.Models(enginetest.Tiny)[2].Params.Clone()
+		l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32"), FrozenRouter: frozen,
+			AdamW: learner.AdamW{Beta1: 0.8, Beta2: 0.99, Eps: 1e-4, WeightDecay: 0.3, ClipNorm: 1}}, workers)
+		defer l.Close()
+		for range 3 {
+			if _, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: 1}); err != nil {
+				t.Fatal(err)
+			}
+			l.Update(0.01)
+		}
+		return p.Theta
+	}
+	for _, frozen := range []bool{false, true} {
+		want := updated(frozen, 1)
+		for _, workers := range []int{2, 3, 7} {
+			if !slices.Equal(want, updated(frozen, workers)) {
+				t.Errorf("frozen router %t: %d workers give other parameters", frozen, workers)
+			}
+		}
+	}
+}
+
 // A loss scale changes an fp32 gradient by nothing, being a power of two, and
 // saves fp16 gradients that would vanish.
 func TestLossScale(t *testing.T) {

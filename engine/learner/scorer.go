@@ -1,11 +1,7 @@
 package learner
 
 import (
-	"fmt"
-	"slices"
-
 	"driftlab/engine"
-	"driftlab/engine/kernel"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
@@ -64,6 +60,7 @@ type Scorer struct {
 	chosen  []float64 // [tokens] log-prob of each response token
 	mask    []bool    // the batch's of the last pass, nil without one
 	support engine.Support
+	follow  distributor
 
 	retention engine.Retention
 }
@@ -97,9 +94,9 @@ func (s *Scorer) Score(b *batch.Batch, o ScoreOptions) {
 	s.layOut(b)
 	routes, gates := s.replayed(b, o.Replay, o.Gates)
 	s.pass.Begin(s.weights, &s.pack, engine.Options{Replay: routes, Gates: gates, KeepGates: o.KeepGates,
-		Retention: s.retained(b, o.Retention)})
+		Retention: s.retained(b, o.Retention), Follow: s.distributing(b, o.Temperature)})
 	s.pass.Forward()
-	s.distribute(b, o.Temperature, o.Support)
+	s.distribute(b, o.Support)
 	if o.Column != Teacher {
 		b.Vocab = s.config.Vocab
 	}
@@ -142,53 +139,6 @@ func (s *Scorer) layOut(b *batch.Batch) {
 		}
 	}
 	s.pack.Targets = s.targets
-}
-
-// distribute turns the logits of the last pass into log-probs and
-// probabilities, and restricts them to the recorded supports if they are
-// replayed. A token that the policy did not generate has the log-prob 0, as in
-// the rollout engine: no policy is asked for it.
-func (s *Scorer) distribute(b *batch.Batch, temperature float64, onSupport bool) {
-	logits := s.pass.Logits()
-	s.logp, s.probs = resized(s.logp, len(logits)), resized(s.probs, len(logits))
-	kernel.LogSoftmaxRows(s.logp, logits, len(s.targets), s.config.Vocab, float32(1/temperature))
-	kernel.Exp(s.probs, s.logp)
-	s.chosen = resized(s.chosen, len(s.targets))
-	for n := range s.chosen {
-		s.chosen[n] = float64(s.logp[n*s.config.Vocab+int(b.Token[n])])
-	}
-	if onSupport {
-		s.restrict(b)
-	}
-	for n := range b.Mask {
-		if !b.Mask[n] {
-			s.chosen[n] = 0
-		}
-	}
-	s.mask = b.Mask
-}
-
-// restrict moves log-probs and probabilities onto the recorded supports. It
-// panics where none was recorded, or where a sampled token lies outside its
-// own: a pass over the whole vocabulary would look like one on the support.
-func (s *Scorer) restrict(b *batch.Batch) {
-	if len(b.Support) != b.Tokens() {
-		panic(fmt.Sprintf("learner: %d sampling supports to replay, %d tokens", len(b.Support), b.Tokens()))
-	}
-	v := s.config.Vocab
-	for n, kept := range b.Support {
-		if kept == nil {
-			continue
-		}
-		if _, found := slices.BinarySearch(kept, b.Token[n]); !found {
-			panic(fmt.Sprintf("learner: token %d is not in its sampling support %v", b.Token[n], kept))
-		}
-		logp, probs := s.logp[n*v:(n+1)*v], s.probs[n*v:(n+1)*v]
-		logMass := s.support.LogMass(logp, probs, kept)
-		s.chosen[n] -= logMass
-		engine.Restrict(logp, kept, logMass)
-		kernel.Exp(probs, logp)
-	}
 }
 
 // sampled returns the log-prob of each response token.
