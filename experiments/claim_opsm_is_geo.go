@@ -118,7 +118,7 @@ func judgeOPSM(j *Judge) {
 	const none, negatives, both, positives = 0, 1, 2, 3
 	rate := func(k int) []float64 { return j.entry("pass rate", k) }
 	j.Positive(Natural, "pass rate, negatives only minus both signs", stats.Differences(rate(negatives), rate(both)))
-	j.Always(Natural, "the same", stats.Differences(rate(negatives), rate(both)), 0)
+	j.Always(Natural, "the same, seed by seed", stats.Differences(rate(negatives), rate(both)), 0)
 	j.Always(Natural, "least of the other arms minus positives only", j.Each(func(o *Observation) float64 {
 		r := o.List("pass rate")
 		return min(r[none], r[negatives], r[both]) - r[positives]

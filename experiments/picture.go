@@ -63,7 +63,7 @@ func (j *Judge) curvesTable(title, xName string, x []float64, columns ...string)
 		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
 	}
 	for k := range x {
-		row := []results.Cell{results.Word(results.FormatNumber(x[k], 4))}
+		row := []results.Cell{results.Word(fmt.Sprintf("%.4g", x[k]))}
 		for _, c := range columns {
 			m := j.Mean(c)
 			if k < len(m) {
