@@ -71,20 +71,17 @@
 // four cycles per element alone and half a cycle with eight rows together.
 //
 // One step of reinforcement learning, simulate bench: 431,424 parameters, 256
-// responses of 16+48 tokens, fp32, steps averaged over a run; ranges are those of
-// runs on a machine shared with strangers. Before is the state before passes went
-// through the cache in blocks.
+// responses of 16+48 tokens, fp32. Medians of six runs of five steps, one and two
+// threads in turns, and the range of the runs, on a machine shared with strangers:
 //
-//	                        1 thread            2 threads
-//	                    before    after      before    after
-//	generate, tok/s       109k  116-120k   112-140k  187-208k
-//	score, tok/s          146k  202-207k   256-267k  370-397k
-//	train, tok/s           49k    58-60k     79-88k   96-114k
-//	step, seconds         0.56 0.45-0.47  0.34-0.38 0.24-0.28
+//	                         1 thread           2 threads
+//	generate, tok/s   126k  114-137k     230k  192-264k
+//	score, tok/s      219k  200-229k     413k  318-451k
+//	train, tok/s       64k    61-70k     120k   91-133k
+//	step, seconds     0.43 0.40-0.46     0.23 0.21-0.30
 //
-// Generation on two threads has lanes since, of which below; on one nothing changed.
 // The most memory the process held, resident, was 254 MiB with one thread and 256
-// with two. (Before, only what Go had reserved was counted: no figure to compare.)
+// with two.
 //
 // Where the time of one thread goes, by profile: matrix products 57 % (attention's
 // among them), SiLU and its gradient 5 %, copies between layouts 4 %, the
@@ -109,10 +106,10 @@
 //   - Eager PyTorch could not be run beside it. Its figures on two cores are those
 //     the goals were set with, for the same model and batch: 10-18 thousand
 //     tokens/s generating, 60-85 scoring, 17-28 training, so 1.5 to 2.5 s a step.
-//     They are of another hour; read the ratios as such. Generation is 10
-//     to 20 times as fast (goal 10), scoring 4 to 6 (goal 3), training 3.4 to 6.7
-//     (goal 3), a step 5.2 to 10 (goal 6): the goal for a step is met against the
-//     middle of the range and missed against its fastest end in a noisy hour.
+//     They are of another hour; read the ratios as such. By the medians generation
+//     is 13 to 23 times as fast (goal 10), scoring 5 to 7 (goal 3), training 4 to 7
+//     (goal 3), a step 6.5 to 11 (goal 6); our slowest run against the fastest end of
+//     theirs is 11, 3.7, 3.3 and 5.
 //   - OpenBLAS could not be run either; 90-110 GFLOP/s is its published figure for
 //     such a core. Against that both shapes reach 0.9 and more (goal 0.6).
 //   - Two threads against one (goal 1.8), both in one process and step by step in
