@@ -128,21 +128,7 @@ func tailRows(t *text, isa isa) {
 			v.move(isa.r(r), at("AX", "SI", "R8", "R11", r, 0), false)
 		}
 	}
-	v.label("whole")
-	v.op("CMPQ", "CX", fmt.Sprintf("$%d", isa.lanes()))
-	v.op("JLT", "rest")
-	body()
-	v.op("ADDQ", fmt.Sprintf("$%d", isa.bytes), "AX")
-	v.op("ADDQ", fmt.Sprintf("$%d", isa.bytes), "DX")
-	v.op("SUBQ", fmt.Sprintf("$%d", isa.lanes()), "CX")
-	v.op("JMP", "whole")
-	v.label("rest")
-	v.op("TESTQ", "CX", "CX")
-	v.op("JEQ", "done")
-	v.tailMask()
-	v.masked = true
-	body()
-	v.label("done")
+	v.overLanes([]string{"AX", "DX"}, body)
 	v.op("VZEROUPPER")
 	v.op("RET")
 }

@@ -94,23 +94,7 @@ func (r routine) assemble(t *text, isa isa, consts map[string]uint32) {
 	if r.start != nil {
 		r.start(v)
 	}
-	v.label("whole")
-	v.op("CMPQ", "CX", fmt.Sprintf("$%d", isa.lanes()))
-	v.op("JLT", "rest")
-	r.body(v)
-	for i := range r.slices {
-		v.op("ADDQ", fmt.Sprintf("$%d", isa.bytes), pointers[i])
-	}
-	v.op("SUBQ", fmt.Sprintf("$%d", isa.lanes()), "CX")
-	v.op("JMP", "whole")
-	v.label("rest")
-	v.op("TESTQ", "CX", "CX")
-	v.op("JEQ", "done")
-	v.tailMask()
-	v.masked = true
-	r.body(v)
-	v.masked = false
-	v.label("done")
+	v.overLanes(pointers[:len(r.slices)], func() { r.body(v) })
 	if r.finish != nil {
 		r.finish(v)
 	}
@@ -260,4 +244,26 @@ func constSection(t *text, v isa, consts map[string]uint32) {
 		}
 		fmt.Fprintf(t, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", n, v.bytes)
 	}
+}
+
+// overLanes writes the body once for whole vectors, in a loop over the CX
+// elements that moves the pointers along, and once under the mask for the rest.
+func (v *vec) overLanes(pointers []string, body func()) {
+	v.label("whole")
+	v.op("CMPQ", "CX", fmt.Sprintf("$%d", v.v.lanes()))
+	v.op("JLT", "rest")
+	body()
+	for _, p := range pointers {
+		v.op("ADDQ", fmt.Sprintf("$%d", v.v.bytes), p)
+	}
+	v.op("SUBQ", fmt.Sprintf("$%d", v.v.lanes()), "CX")
+	v.op("JMP", "whole")
+	v.label("rest")
+	v.op("TESTQ", "CX", "CX")
+	v.op("JEQ", "done")
+	v.tailMask()
+	v.masked = true
+	body()
+	v.masked = false
+	v.label("done")
 }
