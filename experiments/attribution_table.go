@@ -11,9 +11,6 @@ import (
 // AttributionTable shows which difference between two engines makes how much of
 // the gap between them.
 func AttributionTable(a *trainer.Attribution) *results.Table {
-	right := func(name, unit string) results.TableColumn {
-		return results.TableColumn{Name: name, Unit: unit, Align: results.Right}
-	}
 	t := &results.Table{
 		Title: fmt.Sprintf("Where the gap of %s to %s comes from: %s, task %s, seed %d", a.Rollout, a.Learner, a.Checkpoint, a.Task, a.Seed),
 		Columns: []results.TableColumn{{Name: "mechanism"}, {Name: "rollout"}, {Name: "learner"},

@@ -12,9 +12,6 @@ import (
 // DoseTable shows every mechanism by which two engines can disagree, alone and
 // at growing doses, and what its cure leaves.
 func DoseTable(d *trainer.DoseTable) *results.Table {
-	right := func(name, unit string) results.TableColumn {
-		return results.TableColumn{Name: name, Unit: unit, Align: results.Right}
-	}
 	t := &results.Table{
 		Title: fmt.Sprintf("Dose-response of each mechanism, alone: %s, task %s, seed %d", d.Checkpoint, d.Task, d.Seed),
 		Columns: []results.TableColumn{{Name: "mechanism"}, {Name: "dose"}, right("k3", "nats"), right("mean |Δ|", ""),

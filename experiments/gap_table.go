@@ -11,9 +11,6 @@ import (
 
 // GapTable shows the size of the gap of each pair of a measurement.
 func GapTable(m *trainer.Measurement) *results.Table {
-	right := func(name, unit string) results.TableColumn {
-		return results.TableColumn{Name: name, Unit: unit, Align: results.Right}
-	}
 	t := &results.Table{
 		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d", m.Checkpoint, m.Task, m.Seed),
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"),
@@ -37,11 +34,10 @@ func GapTable(m *trainer.Measurement) *results.Table {
 // RouteTable shows the routing flips of each pair and what replay removes. It
 // has no rows for a dense model.
 func RouteTable(m *trainer.Measurement) *results.Table {
-	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
 	t := &results.Table{
 		Title: "Routing flips, and what replaying the rollout engine's routes removes",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("flips per layer"), right("tokens flipped"),
-			right("|Δ| flipped"), right("|Δ| rest"), right("k3"), right("with replay"), right("removed")},
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("flips per layer", ""), right("tokens flipped", ""),
+			right("|Δ| flipped", ""), right("|Δ| rest", ""), right("k3", ""), right("with replay", ""), right("removed", "")},
 		Note: "A flip is another set of experts in the learner than in the rollout engine. |Δ| flipped and rest: mean difference of log-probs over tokens with and without a flip.",
 	}
 	for _, p := range m.Pairs {
@@ -66,9 +62,6 @@ func RouteTable(m *trainer.Measurement) *results.Table {
 // and what is left when the learner replays the rollout engine's expert ids, or
 // ids and gate values. It has no rows for a dense model.
 func FlipTable(m *trainer.Measurement) *results.Table {
-	right := func(name, unit string) results.TableColumn {
-		return results.TableColumn{Name: name, Unit: unit, Align: results.Right}
-	}
 	t := &results.Table{
 		Title: "Routing flips by layer, token and response, and replay with and without gates",
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, {Name: "by layer"}, right("tokens", ""), right("responses", ""),
@@ -94,11 +87,10 @@ func FlipTable(m *trainer.Measurement) *results.Table {
 // RetentionTable shows what a compressed KV cache makes of the gap and what
 // replaying its masks removes. It has no rows where nothing is compressed.
 func RetentionTable(m *trainer.Measurement) *results.Table {
-	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
 	t := &results.Table{
 		Title: "Compressed KV cache, and what replaying its retention masks removes",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept"), right("k3"), right("mean |Δ|"), right("KL"),
-			right("k3 with replay"), right("mean |Δ| with replay"), right("unequal with replay")},
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept", ""), right("k3", ""), right("mean |Δ|", ""), right("KL", ""),
+			right("k3 with replay", ""), right("mean |Δ| with replay", ""), right("unequal with replay", "")},
 		Note: "Kept: share of the positions up to its own that a response token saw. With replay the learner attends to the same positions (retention.replay).",
 	}
 	for _, p := range m.Pairs {
@@ -114,11 +106,10 @@ func RetentionTable(m *trainer.Measurement) *results.Table {
 // KeptMassTable shows the self-test of recorded log-probs. It has no rows where
 // nothing shapes the distribution that is sampled.
 func KeptMassTable(m *trainer.Measurement) *results.Table {
-	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
 	t := &results.Table{
 		Title: "Self-test: do the recorded log-probs belong to what was sampled?",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept mass"), right("E[ratio], due"), right("mean ratio"),
-			right("std. error"), right("holds")},
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept mass", ""), right("E[ratio], due", ""), right("mean ratio", ""),
+			right("std. error", ""), right("holds", "")},
 		Note: "Kept mass: what top-p and top-k leave of the rollout engine's policy. Due: the learner's mass on the sampled support, which the ratio of its " +
 			"probability\nto the recorded one averages to if that is the law the tokens were drawn from. Raw log-probs fail here.",
 	}
@@ -140,11 +131,10 @@ func KeptMassTable(m *trainer.Measurement) *results.Table {
 // SpeculativeTable shows what became of drafted tokens, and what verification
 // and the recorded log-probs make of the gap. It has no rows without drafts.
 func SpeculativeTable(m *trainer.Measurement) *results.Table {
-	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
 	t := &results.Table{
 		Title: "Speculative decoding",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("drafts"), right("accepted"), right("1 - TV"), right("accepted length"),
-			right("tokens per pass"), right("cost"), right("speed"), right("law shift"), right("mislabelled"), right("k3 recorded"), right("k3 verifier"), right("k3 law")},
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("drafts", ""), right("accepted", ""), right("1 - TV", ""), right("accepted length", ""),
+			right("tokens per pass", ""), right("cost", ""), right("speed", ""), right("law shift", ""), right("mislabelled", ""), right("k3 recorded", ""), right("k3 verifier", ""), right("k3 law", "")},
 		Note: "1 - TV: the acceptance that exact verification has on average. Speed: predicted. Law shift: total variation of the emitted tokens' law and the verifier's. " +
 			"Mislabelled: mean |Δ| of the recorded log-prob and the law's, nats. k3: of the learner to what was recorded, to the verifier, to the law.",
 	}
@@ -175,4 +165,9 @@ func GapBars(m *trainer.Measurement) *results.Bars {
 	}
 	b.Groups = []results.BarGroup{free, replayed}
 	return b
+}
+
+// right is a column of figures, aligned at the right; unit may be empty.
+func right(name, unit string) results.TableColumn {
+	return results.TableColumn{Name: name, Unit: unit, Align: results.Right}
 }

@@ -18,6 +18,15 @@ func (j *Judge) arm(name string, x []float64, figure string) results.Arm {
 	return a
 }
 
+// counting is 1, 2, ..., n.
+func counting(n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i + 1)
+	}
+	return x
+}
+
 // chart draws curves with the range of the seeds as bands.
 func chart(title, x, y, caption string, logY bool, arms ...results.Arm) *results.Chart {
 	return &results.Chart{Title: title, XLabel: x, YLabel: y, LogY: logY, Band: results.BandRange, Arms: arms, Caption: caption}

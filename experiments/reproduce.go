@@ -164,9 +164,12 @@ func judge(c Claim, seeds []uint64, runs []*Observation, size Size) Reproduction
 	return Reproduction{Claim: c, Seeds: seeds, Size: size, Verdict: decide(j.Evidence.Checks, len(seeds)), Evidence: j.Evidence}
 }
 
+// claimFolder is where everything about a claim is kept.
+func claimFolder(dir string, c Claim) string { return filepath.Join(dir, "claims", c.ID) }
+
 // claimDir is where the observations of a claim are kept.
 func claimDir(dir string, c Claim, size Size) string {
-	return filepath.Join(dir, "claims", c.ID, fmt.Sprintf("%s-v%d", size, c.Version))
+	return filepath.Join(claimFolder(dir, c), fmt.Sprintf("%s-v%d", size, c.Version))
 }
 
 func seedFile(seed uint64) string { return fmt.Sprintf("seed-%d.json", seed) }

@@ -57,7 +57,7 @@ func List(dir string) []Status {
 	for _, c := range Claims() {
 		s := Status{ID: c.ID, Title: c.Title, Source: c.Source, Status: "not run"}
 		if dir != "" {
-			where := filepath.Join(dir, "claims", c.ID)
+			where := claimFolder(dir, c)
 			if k, ok := lastVerdict(where, c); ok {
 				s.Status, s.Verdict = "done", k.Verdict
 				if k.provisional() {

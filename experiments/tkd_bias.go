@@ -3,6 +3,8 @@ package experiments
 import (
 	"math"
 	"math/rand/v2"
+
+	"driftlab/trainer/batch"
 )
 
 // tokenKL is the mean of KL(mu || pi) over the tokens of every segment, mu with
@@ -190,8 +192,7 @@ func (k *tkdLab) biases(differences [][]float32, weights [][][]float64) (bias []
 			}
 			truth[s].add(oracleSoFar)
 			for d, difference := range differences {
-				dlogits = grownTo(dlogits, k.chunk*to*v)
-				clear(dlogits)
+				dlogits = batch.Column(dlogits, k.chunk*to*v)
 				for i := range k.chunk {
 					at := ((c*k.chunk+i)*k.length() + from) * v
 					copy(dlogits[(i*to+from)*v:(i*to+to)*v], difference[at:])
@@ -231,11 +232,4 @@ func (k *tkdLab) oracleSums() [][]float32 {
 		}
 	}
 	return out
-}
-
-func grownTo(x []float32, n int) []float32 {
-	if cap(x) < n {
-		return make([]float32, n)
-	}
-	return x[:n]
 }

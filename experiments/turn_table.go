@@ -11,11 +11,10 @@ import (
 // TurnTable shows the gap of each pair turn by turn. It has no rows where no
 // response has a second turn, as for a task without a tool.
 func TurnTable(m *trainer.Measurement) *results.Table {
-	right := func(name string) results.TableColumn { return results.TableColumn{Name: name, Align: results.Right} }
 	t := &results.Table{
 		Title: "Gap by turn: before, between and behind what a tool wrote",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("turn"), right("responses"), right("tokens"),
-			right("geo-mean p"), right("mean |Δ|"), right("first token"), right("max |Δ|"), right("k3")},
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("turn", ""), right("responses", ""), right("tokens", ""),
+			right("geo-mean p", ""), right("mean |Δ|", ""), right("first token", ""), right("max |Δ|", ""), right("k3", "")},
 		Note: "Tokens the policy wrote. Turn 0 comes before the first call's reply, turn k behind the k-th. Geo-mean p: exp of the mean log-prob in the rollout engine. First token: mean |Δ| of the turn's first.",
 	}
 	for _, p := range m.Pairs {

@@ -88,10 +88,7 @@ func decide(checks []Check, seeds int) Verdict {
 		}
 		return Reproduced
 	}
-	last := stronger
-	if last.all == 0 {
-		last = natural
-	}
+	last := tally(checks, strongest(checks))
 	switch {
 	case last.contrary > 0 && seeds >= leastSeeds:
 		return Refuted
@@ -99,6 +96,50 @@ func decide(checks []Check, seeds int) Verdict {
 		return NotReproduced
 	}
 	return Undecided
+}
+
+// strongest is the amplified dose where one was judged, else the natural one.
+func strongest(checks []Check) Dose {
+	if tally(checks, Stronger).all > 0 {
+		return Stronger
+	}
+	return Natural
+}
+
+// decisive is the check that a verdict other than reproduced rests on: the
+// first that stands in the way. nil where all hold.
+func (r *Reproduction) decisive() *Check {
+	dose, mark := Exact, map[Mark]bool{Failed: true, Contrary: true, Open: true}
+	switch r.Verdict {
+	case Reproduced:
+		return nil
+	case Amplified:
+		dose = Natural
+	default:
+		if c := tally(r.Evidence.Checks, Exact); c.passed == c.all {
+			dose = strongest(r.Evidence.Checks)
+			switch r.Verdict {
+			case Refuted:
+				mark = map[Mark]bool{Contrary: true}
+			case NotReproduced:
+				mark = map[Mark]bool{Failed: true, Contrary: true}
+			}
+		}
+	}
+	for i := range r.Evidence.Checks {
+		if c := &r.Evidence.Checks[i]; c.Dose == dose && mark[c.Outcome] {
+			return c
+		}
+	}
+	return nil
+}
+
+// label is the check's name with its dose.
+func (c *Check) label() string {
+	if c.Dose == Exact {
+		return c.Name
+	}
+	return string(c.Dose) + ", " + c.Name
 }
 
 type counts struct{ all, passed, failed, contrary int }

@@ -226,7 +226,7 @@ func (s *session) reward() error {
 		return err
 	}
 	if b.TokenReward == nil && s.columns.tokenReward {
-		s.tokenReward = zeros(s.tokenReward, b.Tokens())
+		s.tokenReward = batch.Column(s.tokenReward, b.Tokens())
 		for i, r := range b.Reward {
 			s.tokenReward[b.Offsets[i+1]-1] = r
 		}
@@ -290,14 +290,4 @@ func (s *session) metric(name string) (float64, bool) {
 		}
 	}
 	return 0, false
-}
-
-// zeros returns a cleared slice of length n, in x's memory where it suffices.
-func zeros[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	x = x[:n]
-	clear(x)
-	return x
 }

@@ -1,0 +1,82 @@
+package experiments
+
+import (
+	"os"
+
+	"driftlab/results"
+)
+
+// Files of a claim's folder, beside the observations.
+const (
+	verdictFile = "verdict.json"
+	pageFile    = "README.md"
+	pictureFile = "picture.png"
+)
+
+// keep writes what a claim came to into its folder: the verdict for programs,
+// a page for readers, the picture. A preview does not replace a full verdict.
+// It also reads back the recipes of training runs that were kept earlier.
+func (r *Reproduction) keep(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	var err error
+	if r.Recipes, err = keptRecipes(claimDir(dir, r.Claim, r.Size)); err != nil {
+		return err
+	}
+	where := claimFolder(dir, r.Claim)
+	if old, ok := lastVerdict(where, r.Claim); ok && r.Provisional() && !old.provisional() {
+		return nil
+	}
+	text, err := verdictText(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(where, 0o777); err != nil {
+		return err
+	}
+	if err := results.WriteFile(where, verdictFile, text); err != nil {
+		return err
+	}
+	if err := results.WriteFile(where, pageFile, []byte(r.Markdown())); err != nil {
+		return err
+	}
+	if r.Evidence.Picture == nil {
+		return nil
+	}
+	return results.WriteFile(where, pictureFile, results.PNG(r.Evidence.Picture, results.LightPaper))
+}
+
+// Kept returns the claims that a directory has a verdict of, in the order of
+// Claims, judged again from their observations. Claims whose observations are
+// not all there are left out.
+func Kept(dir string) ([]Reproduction, error) {
+	var list []Reproduction
+	for _, c := range Claims() {
+		k, ok := lastVerdict(claimFolder(dir, c), c)
+		size, known := sizeNamed(k.Size)
+		if !ok || !known {
+			continue
+		}
+		runs := make([]*Observation, 0, len(k.Seeds))
+		for _, seed := range k.Seeds {
+			o, there, err := keptObservation(claimDir(dir, c, size), seed)
+			if err != nil {
+				return nil, err
+			}
+			if there {
+				runs = append(runs, o)
+			}
+		}
+		if len(runs) < len(k.Seeds) || len(runs) == 0 {
+			continue
+		}
+		r := judge(c, k.Seeds, runs, size)
+		var err error
+		if r.Recipes, err = keptRecipes(claimDir(dir, c, size)); err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}

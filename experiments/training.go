@@ -1,0 +1,43 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"driftlab/model"
+	"driftlab/trainer"
+	"driftlab/trainer/recipe"
+)
+
+// train makes a run of the headline recipe with changes and returns the columns
+// asked for, one value per step. A run that a value which is not finite ended
+// has shorter columns.
+func (e *Env) train(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, error) {
+	r, _, err := e.trained(ctx, columns, steps, set...)
+	return r, err
+}
+
+// trained is train with the final weights.
+func (e *Env) trained(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, *model.Params, error) {
+	r, err := recipe.Load("headline", append([]string{fmt.Sprintf("steps=%d", steps), fmt.Sprintf("seed=%d", e.Seed), "eval.every=0"}, set...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.arms = append(e.arms, newArm(set, r.Resolved(), e.lab.dir))
+	run, err := trainer.Run(ctx, r, trainer.Options{})
+	if run == nil {
+		return nil, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	out := make([][]float64, len(columns))
+	for i, name := range columns {
+		c := run.Record.Column(name)
+		if c == nil {
+			return nil, nil, fmt.Errorf("a run logged no %s", name)
+		}
+		out[i] = c.Value
+	}
+	return out, run.Params, nil
+}
