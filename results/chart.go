@@ -91,12 +91,13 @@ type Point struct {
 }
 
 // Points merges the seeds of an arm: one point for each X at which any seed has
-// an entry, in increasing order.
+// an entry, in increasing order. An X that is not finite is nowhere.
 func (a *Arm) Points(band Band) []Point {
 	var xs []float64
 	for _, s := range a.Seeds {
 		xs = append(xs, s.X...)
 	}
+	xs = slices.DeleteFunc(xs, func(x float64) bool { return !finite(x) })
 	slices.Sort(xs)
 	xs = slices.Compact(xs)
 	points := make([]Point, len(xs))
@@ -106,7 +107,7 @@ func (a *Arm) Points(band Band) []Point {
 		values = values[:0]
 		for k, s := range a.Seeds {
 			// A repeated X keeps its last entry, as a record does.
-			for ; at[k] < len(s.X) && s.X[at[k]] <= x; at[k]++ {
+			for ; at[k] < len(s.X) && !(s.X[at[k]] > x); at[k]++ {
 				if s.X[at[k]] == x && finite(s.Y[at[k]]) {
 					values = append(values, s.Y[at[k]])
 				}

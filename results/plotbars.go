@@ -78,9 +78,9 @@ func (b *Bars) draw(canvas draw.Canvas, th theme) {
 	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
 	p.X.Min, p.X.Max = b.extent()
 	p.X.Tick.Length = 3
+	p.X.Scale = scale{b.Log}
 	p.X.Tick.Marker = plot.TickerFunc(linearTicks)
 	if b.Log {
-		p.X.Scale = plot.LogScale{}
 		p.X.Tick.Marker = plot.TickerFunc(logTicks)
 	}
 	p.Add(&gridLines{th, false}, &bars{b, th})

@@ -102,9 +102,9 @@ func (c *Chart) axes(canvas draw.Canvas, th theme) {
 	p.X.Min, p.X.Max = xlow, xhigh
 	p.Y.Min, p.Y.Max = ylow, yhigh
 	p.X.Tick.Marker = plot.TickerFunc(linearTicks)
+	p.Y.Scale = scale{c.LogY}
 	p.Y.Tick.Marker = plot.TickerFunc(linearTicks)
 	if c.LogY {
-		p.Y.Scale = plot.LogScale{}
 		p.Y.Tick.Marker = plot.TickerFunc(logTicks)
 	}
 	p.Add(&gridLines{th, true}, lines)
@@ -175,13 +175,7 @@ func (g *curves) extent() (xlow, xhigh, ylow, yhigh float64) {
 	for _, r := range g.chart.References {
 		grow(r.Y)
 	}
-	if xlow >= xhigh { // no point, or one
-		if math.IsInf(xlow, 1) {
-			xlow, xhigh = 0, 1
-		} else {
-			xlow, xhigh = xlow-0.5, xhigh+0.5
-		}
-	}
+	xlow, xhigh = spanOf(xlow, xhigh)
 	if g.chart.YRange != [2]float64{} {
 		return xlow, xhigh, g.chart.YRange[0], g.chart.YRange[1]
 	}

@@ -2,8 +2,6 @@ package results
 
 import (
 	"image/color"
-	"math"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -98,93 +96,6 @@ func newPlot(th theme) *plot.Plot {
 	p.X.LineStyle = draw.LineStyle{Color: th.muted, Width: 0.75}
 	p.X.Tick.Length = 5 // no line, but distance from the lowest label of y
 	return p
-}
-
-// axisRange chooses the ends of a value axis for data between low and high.
-func axisRange(low, high float64, log bool) (float64, float64) {
-	if math.IsInf(low, 1) { // no data
-		if log {
-			return 0.1, 10
-		}
-		return 0, 1
-	}
-	if log {
-		if high < 10*low { // less than a decade: show at least one
-			mid := math.Sqrt(low * high)
-			return mid / math.Sqrt(10), mid * math.Sqrt(10)
-		}
-		room := math.Pow(high/low, 0.04)
-		return low / room, high * room
-	}
-	if low == high {
-		room := math.Max(math.Abs(low)*0.1, 1e-12)
-		return low - room, high + room
-	}
-	room := 0.04 * (high - low)
-	bottom := low - room
-	if low >= 0 && bottom < 0 {
-		bottom = 0 // a quantity that cannot be negative keeps its floor
-	}
-	return bottom, high + room
-}
-
-// logTicks marks the decades, every n-th where there are many, and 2 and 5
-// between them where there are few.
-func logTicks(low, high float64) []plot.Tick {
-	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
-	every := max((last-first+7)/8, 1)
-	inner := []float64{1}
-	if math.Log10(high/low) < 2.5 {
-		inner = []float64{1, 2, 5}
-	}
-	var ticks []plot.Tick
-	for d := first; d <= last; d++ {
-		for _, m := range inner {
-			v, _ := strconv.ParseFloat(strconv.FormatFloat(m, 'f', 0, 64)+"e"+strconv.Itoa(d), 64)
-			if v < low || v > high {
-				continue
-			}
-			label := ""
-			if d%every == 0 {
-				label = tickLabel(v)
-			}
-			ticks = append(ticks, plot.Tick{Value: v, Label: label})
-		}
-	}
-	return ticks
-}
-
-// tickLabel is short: 0.001, 1, 200, 1e-5.
-func tickLabel(v float64) string {
-	if a := math.Abs(v); a != 0 && (a < 1e-3 || a >= 1e5) {
-		return shortExponent(strconv.FormatFloat(v, 'e', -1, 64))
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
-}
-
-// linearTicks marks the multiples of 1, 2 or 5 times a power of ten, some five
-// of them. gonum's own choice often leaves two labels on a short axis.
-func linearTicks(low, high float64) []plot.Tick {
-	if !(high > low) {
-		return nil
-	}
-	rough := (high - low) / 5
-	exponent := int(math.Floor(math.Log10(rough)))
-	mantissa := 10
-	for _, m := range []int{1, 2, 5} {
-		if float64(m)*math.Pow10(exponent) >= rough*0.999 {
-			mantissa = m
-			break
-		}
-	}
-	step := float64(mantissa) * math.Pow10(exponent)
-	var ticks []plot.Tick
-	for k := math.Ceil(low/step - 1e-9); k*step <= high+1e-9*step; k++ {
-		// Through decimal text, so that 3*0.1 is marked 0.3; +0 takes the sign off a zero.
-		v, _ := strconv.ParseFloat(strconv.FormatFloat(k*step+0, 'g', 12, 64), 64)
-		ticks = append(ticks, plot.Tick{Value: v, Label: tickLabel(v)})
-	}
-	return ticks
 }
 
 // key is one entry of a legend.

@@ -1,0 +1,99 @@
+package results
+
+import (
+	"bytes"
+	"math"
+	"regexp"
+	"testing"
+
+	"gonum.org/v1/plot"
+)
+
+// extremes are the values that an axis must survive.
+var extremes = []float64{
+	math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, -1,
+	math.Float64frombits(0x3fe4000000000000), math.Float64frombits(0x3fe4000000000001), // 0.625 and the number after it
+	5e-324, 1e-323, -5e-324, 2.3e-308, 1e-17, math.MaxFloat64, math.Nextafter(math.MaxFloat64, 0), -math.MaxFloat64, 1 << 53, 1<<53 + 2,
+}
+
+// checkTicks checks marks for what a reader and a drawing need: few, finite, in
+// order, inside the axis up to their twelve digits.
+func checkTicks(t *testing.T, kind string, low, high float64, ticks []plot.Tick, most int) {
+	t.Helper()
+	if len(ticks) > most {
+		t.Fatalf("%s %v..%v: %d ticks", kind, low, high, len(ticks))
+	}
+	for i, k := range ticks {
+		if !finite(k.Value) || i > 0 && k.Value <= ticks[i-1].Value {
+			t.Errorf("%s %v..%v: tick %d of %v", kind, low, high, i, ticks)
+		}
+		if room := 1e-11 * math.Max(math.Abs(low), math.Abs(high)); k.Value < low-room || k.Value > high+room {
+			t.Errorf("%s %v..%v: tick %v is outside", kind, low, high, k.Value)
+		}
+	}
+}
+
+// FuzzAxis holds range and ticks together and apart to their bounds.
+func FuzzAxis(f *testing.F) {
+	for _, low := range extremes {
+		for _, high := range extremes {
+			f.Add(low, high)
+		}
+	}
+	f.Fuzz(func(t *testing.T, low, high float64) {
+		checkTicks(t, "linear", low, high, linearTicks(low, high), mostTicks)
+		checkTicks(t, "log", low, high, logTicks(low, high), 3*(308+324+2))
+		if math.IsInf(low, 0) || math.IsInf(high, 0) {
+			return // a range is made of values that can be drawn
+		}
+		a, b := axisRange(low, high, false)
+		if !finite(a) || !finite(b) || !finite(b-a) || !(b > a) {
+			t.Fatalf("linear range of %v..%v: %v..%v", low, high, a, b)
+		}
+		if ticks := linearTicks(a, b); len(ticks) < 2 {
+			t.Errorf("linear %v..%v, shown from %v to %v: ticks %v", low, high, a, b, ticks)
+		}
+		if low <= 0 {
+			return
+		}
+		a, b = axisRange(low, high, true)
+		if !(a > 0) || !finite(b) || b < 9.99*a {
+			t.Fatalf("log range of %v..%v: %v..%v", low, high, a, b)
+		}
+		if ticks := logTicks(a, b); len(ticks) < 1 {
+			t.Errorf("log %v..%v, shown from %v to %v: no tick", low, high, a, b)
+		}
+	})
+}
+
+// notCoordinate finds an attribute that holds more than numbers.
+var notCoordinate = regexp.MustCompile(`="[^"]*(NaN|Inf|e\+)[^"]*"`)
+
+// TestExtremeFigures draws every pair of extremes in every kind of figure.
+func TestExtremeFigures(t *testing.T) {
+	for _, low := range extremes {
+		for _, high := range extremes {
+			for _, log := range []bool{false, true} {
+				curve := Curve{X: []float64{1, 2}, Y: []float64{low, high}}
+				across := Curve{X: []float64{low, high}, Y: []float64{1, 2}}
+				c := Chart{LogY: log, Arms: []Arm{{Name: "a", Seeds: []Curve{curve}}}, References: []Reference{{"r", high}}}
+				x := Chart{LogY: log, Arms: []Arm{{Name: "a", Seeds: []Curve{across}}}}
+				for name, f := range map[string]Figure{
+					"chart": &c, "x": &x, "panels": &Panels{Charts: []Chart{c, x}},
+					"bars": &Bars{Log: log, Categories: []string{"p", "q"}, Groups: []BarGroup{{Name: "g", Value: []float64{low, high}, Low: []float64{high, low}, High: []float64{low, high}}}},
+				} {
+					text := svg(f, false)
+					if at := notCoordinate.Find(text); at != nil {
+						t.Errorf("%s of %v and %v, log %v: %s", name, low, high, log, at)
+					}
+					if len(text) > 1<<20 {
+						t.Errorf("%s of %v and %v, log %v: %d bytes", name, low, high, log, len(text))
+					}
+				}
+				if data := c.data("s"); !bytes.HasPrefix(data, []byte("{")) || bytes.Contains(data, []byte("NaN")) {
+					t.Errorf("%s", data)
+				}
+			}
+		}
+	}
+}
