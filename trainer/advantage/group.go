@@ -50,7 +50,8 @@ func deviation(x []float64) float64 {
 	}
 	m, sum := mean(x), 0.0
 	for _, v := range x {
-		sum += (v - m) * (v - m)
+		d := v - m
+		sum += d * d
 	}
 	return math.Sqrt(sum / float64(len(x)-1))
 }
@@ -85,8 +86,8 @@ func scoredMean(x []float64) (m, n float64) {
 func scoredDeviation(x []float64, m, divisor float64) float64 {
 	sum := 0.0
 	for _, v := range x {
-		if !math.IsNaN(v) {
-			sum += (v - m) * (v - m)
+		if d := v - m; !math.IsNaN(v) {
+			sum += d * d
 		}
 	}
 	if divisor <= 0 {

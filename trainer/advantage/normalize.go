@@ -90,8 +90,8 @@ func (e *Normalize) residual(b *batch.Batch) (float64, error) {
 	err := groups(b, func(from, to int) error {
 		m, _ := scoredMean(b.Reward[from:to])
 		for _, r := range b.Reward[from:to] {
-			if !math.IsNaN(r) {
-				sum, n = sum+(r-m)*(r-m), n+1
+			if d := r - m; !math.IsNaN(r) {
+				sum, n = sum+d*d, n+1
 			}
 		}
 		return nil

@@ -25,7 +25,7 @@ func (e *RLOO) Estimate(b *batch.Batch) error {
 		switch {
 		case len(reward) == 1 && e.Singleton == "raw":
 			score[0] = reward[0]
-		case len(reward) > 1 && !constant(reward):
+		case !constant(reward): // as one reward alone is
 			m := mean(reward)
 			for i, r := range reward {
 				score[i] = n / (n - 1) * (r - m)
