@@ -19,13 +19,17 @@ import (
 // dumpOf returns a line with every column filled.
 func dumpOf(step, sample int) *DumpLine {
 	return &DumpLine{
-		Run: "fp8 <&> é", Step: step, Sample: sample, Group: sample / 2, PromptID: 1 << 40,
-		TokenIDs: []int32{3, 1, 4}, Mask: []bool{true, false, true},
+		Run: "fp8 <&> é", Step: step, Sample: sample, Group: sample / 2, PromptID: 1 << 40, Difficulty: 6,
+		PromptIDs: []int32{0, 9}, TokenIDs: []int32{3, 1, 4}, Mask: []bool{true, false, true}, Finished: true,
 		LogpRollout: []float64{-0.1, -2e-9, math.Inf(-1)}, LogpOld: []float64{-0.1, -0.25, -3}, LogpNew: []float64{-0.5, math.NaN(), -3},
-		Advantage: []float64{1, 1, 1}, Reward: 0.5, Version: []int32{7, 7, 8},
-		Temperature: 1, TopP: 0.95, TopK: 0, KeptMass: []float64{1, 0.96, 0.95},
-		RoutesRollout: Routes{Layers: 2, TopK: 2, Expert: []uint8{0, 1, 2, 3, 4, 5, 6, 7, 0, 255, 2, 1}},
-		TurnID:        []int32{0, 0, 1},
+		Advantage: []float64{1, 1, 1}, Reward: 0.5, Correct: true, Version: []int32{7, 7, 8},
+		Temperature: 1, TopP: 0.95, TopK: 0, KeptMass: []float64{1, 0.96, 0.95}, Support: [][]int32{nil, {1, 2}, {4}},
+		RoutesRollout:       Routes{Layers: 2, TopK: 2, Expert: []uint8{0, 1, 2, 3, 4, 5, 6, 7, 0, 255, 2, 1}},
+		PromptRoutesRollout: Routes{Layers: 2, TopK: 2, Expert: []uint8{1, 2, 3, 4}},
+		KVKept:              KVMasks{Planes: 1, Words: 2, Kept: []uint64{3, 0, 0xfe, 1, 1 << 63, 1 << 40}},
+		Draft:               []int32{0, 1, 2}, Window: []int32{0, -1, 1}, DrafterVersion: []int32{-1, 4, 4},
+		LogpVerifier: []float64{-0.1, 0, -3}, LogpLaw: []float64{-0.2, 0, -3},
+		TurnID: []int32{0, 0, 1},
 	}
 }
 
@@ -46,9 +50,12 @@ func TestDumpGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"run":"fp8 \u003c\u0026\u003e é","step":2,"sample":5,"group":2,"prompt_id":1099511627776,` +
-		`"token_ids":[3,1,4],"mask":[true,false,true],"logp_rollout":[-0.1,-2e-09,"-inf"],"logp_old":[-0.1,-0.25,-3],` +
-		`"logp_new":[-0.5,"nan",-3],"advantage":[1,1,1],"reward":0.5,"version":[7,7,8],"temperature":1,"top_p":0.95,"top_k":0,` +
-		`"kept_mass":[1,0.96,0.95],"routes_rollout":[[[0,1],[2,3]],[[4,5],[6,7]],[[0,255],[2,1]]],"routes_learner":null,` +
+		`"difficulty":6,"prompt_ids":[0,9],"token_ids":[3,1,4],"mask":[true,false,true],"finished":true,"logp_rollout":[-0.1,-2e-09,"-inf"],"logp_old":[-0.1,-0.25,-3],` +
+		`"logp_new":[-0.5,"nan",-3],"advantage":[1,1,1],"reward":0.5,"correct":true,"format":false,"version":[7,7,8],"temperature":1,"top_p":0.95,"top_k":0,` +
+		`"kept_mass":[1,0.96,0.95],"support":[null,[1,2],[4]],"routes_rollout":[[[0,1],[2,3]],[[4,5],[6,7]],[[0,255],[2,1]]],"routes_learner":null,` +
+		`"prompt_routes_rollout":[[[1,2],[3,4]]],"prompt_routes_learner":null,` +
+		`"kv_kept":[["00000000000000000000000000000003"],["000000000000000100000000000000fe"],["00000100000000008000000000000000"]],` +
+		`"draft":[0,1,2],"window":[0,-1,1],"drafter_version":[-1,4,4],"logp_verifier":[-0.1,0,-3],"logp_law":[-0.2,0,-3],` +
 		`"turn_id":[0,0,1]}` + "\n"
 	if string(got) != want {
 		t.Errorf("dump:\n%s\nwant:\n%s", got, want)
@@ -108,6 +115,12 @@ func TestDumpRefuses(t *testing.T) {
 		"mask has 0 entries for 3 tokens":                             func(d *DumpLine) { d.Mask = []bool{} },
 		"routes_learner has 5 entries for 3 tokens, 2 layers, top-1":  func(d *DumpLine) { d.RoutesLearner = Routes{2, 1, make([]uint8, 5)} },
 		"routes_rollout has 12 entries for 3 tokens, 0 layers, top-2": func(d *DumpLine) { d.RoutesRollout.Layers = 0 },
+		"prompt_routes_rollout has 4 entries for 2 tokens":            func(d *DumpLine) { d.PromptIDs = make([]int32, 3) },
+		"support has 1 entries for 3 tokens":                          func(d *DumpLine) { d.Support = d.Support[:1] },
+		"kv_kept has 2 entries for 3 tokens":                          func(d *DumpLine) { d.KVKept.Kept = d.KVKept.Kept[:4] },
+		"kv_kept has -1 entries for 3 tokens":                         func(d *DumpLine) { d.KVKept.Words = 4 },
+		"draft has 1 entries for 3 tokens":                            func(d *DumpLine) { d.Draft = d.Draft[:1] },
+		"logp_law has 1 entries for 3 tokens":                         func(d *DumpLine) { d.LogpLaw = d.LogpLaw[:1] },
 		"turn_id has 4 entries for 3 tokens":                          func(d *DumpLine) { d.TurnID = make([]int32, 4) },
 		"kept_mass has 1 entries for 3 tokens":                        func(d *DumpLine) { d.KeptMass = []float64{1} },
 		"version has 1 entries for 3 tokens":                          func(d *DumpLine) { d.Version = []int32{1} },
@@ -140,6 +153,9 @@ func TestReadDumpErrors(t *testing.T) {
 		`{"logp_old":[1],"token_ids":[]}`:              "d.jsonl:2: results: dump: logp_old has 1 entries for 0 tokens",
 		`{"routes_rollout":[[[1,2]],[[1]]]}`:           "token 1, layer 0 has 1 experts",
 		`{"routes_rollout":[[[1],[2]],[[1]]]}`:         "token 1 has 1 layers",
+		`{"kv_kept":[["0"]],"token_ids":[1]}`:          "token 0: want 16 hexadecimal digits",
+		`{"kv_kept":[["000000000000000g"]]}`:           "token 0: want hexadecimal digits",
+		`{"kv_kept":[[]],"token_ids":[1]}`:             "token 0 has 0 planes",
 		`{"routes_rollout":[[[256]]],"token_ids":[1]}`: "expert 256 is out of range",
 	} {
 		os.WriteFile(path, []byte(string(good)+"\n"+line+"\n"), 0o644)
@@ -252,7 +268,7 @@ func FuzzDumpLine(f *testing.F) {
 		if err := json.Unmarshal(again, &e); err != nil {
 			t.Fatalf("%s: %v", again, err)
 		}
-		for _, r := range []*Routes{&d.RoutesRollout, &d.RoutesLearner} {
+		for _, r := range []*Routes{&d.RoutesRollout, &d.RoutesLearner, &d.PromptRoutesRollout, &d.PromptRoutesLearner} {
 			if len(r.Expert) == 0 {
 				r.Layers, r.TopK = 0, 0 // the shape of no tokens cannot be seen in nested lists
 			}

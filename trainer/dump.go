@@ -1,72 +1,90 @@
 package trainer
 
 import (
-	"driftlab/engine/learner"
 	"driftlab/results"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/task"
 )
 
-// dump writes the step's responses, one line each, scored once more under the
-// weights the step ended with.
+// dump writes the step's responses, one line each.
 func (s *session) dump(step int) error {
 	if s.options.Dump == nil {
 		return nil
 	}
-	old, now := &s.batch, batch.Batch{}
-	now.Offsets, now.Prompt, now.Token, now.Mask = old.Offsets, old.Prompt, old.Token, old.Mask
-	now.Support = old.Support
-	now.KVKept, now.KVPlanes, now.KVWords = old.KVKept, old.KVPlanes, old.KVWords
-	now.RoutesRoll, now.PromptRoutes = old.RoutesRoll, old.PromptRoutes
-	now.GatesRoll, now.PromptGates = old.GatesRoll, old.PromptGates
-	if s.replay == learner.ReplayOld {
-		// The pass follows these and records them again, unchanged.
-		now.RoutesOld, now.PromptRoutesOld = old.RoutesOld, old.PromptRoutesOld
-		now.GatesOld, now.PromptGatesOld = old.GatesOld, old.PromptGatesOld
-	}
-	s.learner.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: s.recipe.LearnerTemperature(),
-		Replay: s.replay, Gates: s.gates, Support: s.recipe.Support.Replay, Retention: s.recipe.ReplaysRetention()})
-	return writeDump(s.options.Dump, s.recipe.Name, step+1, s.recipe.Rollout, old, now.LogpOld)
+	d := dumper{to: s.options.Dump, run: s.recipe.Name, step: step + 1, sampling: s.recipe.Rollout}
+	return d.write(&s.batch, s.prompts, s.verdicts, s.trained)
 }
 
-// writeDump writes the responses of a batch.
-func writeDump(w *results.DumpWriter, run string, step int, r recipe.Rollout, b *batch.Batch, logpNew []float64) error {
-	per := b.Layers * b.TopK
-	for i := range b.Len() {
+// dumper writes batches of responses, one line each.
+type dumper struct {
+	to       *results.DumpWriter
+	run      string
+	step     int
+	sampling recipe.Rollout
+}
+
+// write writes a batch with the prompts and verdicts of its responses. trained
+// are the log-probs of the training forward, nil where nothing was trained.
+func (d *dumper) write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Verdict, trained []float64) error {
+	for i, p := range prompts {
 		from, to := b.Span(i)
 		line := results.DumpLine{
-			Run: run, Step: step, Sample: i, TokenIDs: b.Token[from:to], Mask: b.Mask[from:to],
-			LogpRollout: b.LogpRoll[from:to], Version: b.Version[from:to], KeptMass: b.KeptMass[from:to],
-			Temperature: r.Temperature, TopP: r.TopP, TopK: r.TopK,
-			TurnID: make([]int32, to-from),
+			Run: d.run, Step: d.step, Sample: i, Group: b.Group[i],
+			PromptID: p.ID, Difficulty: p.Difficulty, PromptIDs: p.Tokens,
+			TokenIDs: b.Token[from:to], Mask: b.Mask[from:to], Finished: b.Finished[i],
+			LogpRollout: b.LogpRoll[from:to], LogpOld: span(b.LogpOld, from, to), LogpNew: span(trained, from, to),
+			Advantage: span(b.Advantage, from, to), Reward: b.Reward[i], Correct: verdicts[i].Correct, Format: verdicts[i].Format,
+			Version:     b.Version[from:to],
+			Temperature: d.sampling.Temperature, TopP: d.sampling.TopP, TopK: d.sampling.TopK,
+			KeptMass: b.KeptMass[from:to], Support: truncated(span(b.Support, from, to)),
+			Window: span(b.Window, from, to), DrafterVersion: span(b.DrafterVersion, from, to),
+			LogpVerifier: span(b.LogpVerifier, from, to), LogpLaw: span(b.LogpLaw, from, to),
+			TurnID: span(b.Turn, from, to),
 		}
-		if b.Group != nil {
-			line.Group, line.PromptID = b.Group[i], b.PromptID[i]
+		for _, flag := range span(b.Draft, from, to) {
+			line.Draft = append(line.Draft, int32(flag))
 		}
-		if b.Reward != nil {
-			line.Reward = b.Reward[i]
+		if words := b.KVPlanes * b.KVWords; b.KVKept != nil {
+			line.KVKept = results.KVMasks{Planes: b.KVPlanes, Words: b.KVWords, Kept: b.KVKept[from*words : to*words]}
 		}
-		if b.LogpOld != nil {
-			line.LogpOld = b.LogpOld[from:to]
+		routes := func(expert []uint8) results.Routes {
+			return results.Routes{Expert: expert, Layers: b.Layers, TopK: b.TopK}
 		}
-		if b.Advantage != nil {
-			line.Advantage = b.Advantage[from:to]
+		if per := b.Layers * b.TopK; per > 0 {
+			line.RoutesRollout, line.RoutesLearner = routes(span(b.RoutesRoll, from*per, to*per)), routes(span(b.RoutesOld, from*per, to*per))
+			line.PromptRoutesRollout, line.PromptRoutesLearner = routes(one(b.PromptRoutes, i)), routes(one(b.PromptRoutesOld, i))
 		}
-		if logpNew != nil {
-			line.LogpNew = logpNew[from:to]
-		}
-		if b.Turn != nil {
-			line.TurnID = b.Turn[from:to]
-		}
-		if per > 0 {
-			line.RoutesRollout = results.Routes{Expert: b.RoutesRoll[from*per : to*per], Layers: b.Layers, TopK: b.TopK}
-			if b.RoutesOld != nil {
-				line.RoutesLearner = results.Routes{Expert: b.RoutesOld[from*per : to*per], Layers: b.Layers, TopK: b.TopK}
-			}
-		}
-		if err := w.Write(&line); err != nil {
+		if err := d.to.Write(&line); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// truncated is the support of tokens of which at least one was drawn from less
+// than the whole vocabulary, else nil.
+func truncated(support [][]int32) [][]int32 {
+	for _, ids := range support {
+		if ids != nil {
+			return support
+		}
+	}
+	return nil
+}
+
+// span is a part of a column, nil if the column has not been recorded.
+func span[T any](column []T, from, to int) []T {
+	if column == nil {
+		return nil
+	}
+	return column[from:to]
+}
+
+// one is an entry of a column, the zero value if the column has not been recorded.
+func one[T any](column []T, i int) (entry T) {
+	if column == nil {
+		return entry
+	}
+	return column[i]
 }

@@ -16,9 +16,11 @@ func (s *session) learn(step int) error {
 	for epoch := range r.Learner.Epochs {
 		s.shuffle(step*r.Learner.Epochs + epoch)
 		for m := range r.Learner.Minibatches {
-			if err := s.update(step, s.minibatch(m)); err != nil {
+			mini := s.minibatch(m)
+			if err := s.update(step, mini); err != nil {
 				return err
 			}
+			s.keepTrained(mini)
 		}
 	}
 	s.metrics = s.sums.appendTo(s.metrics)
@@ -100,4 +102,24 @@ func (s *session) minibatch(m int) *batch.Batch {
 	// The batch has no such columns; the gradient fills them, in the same memory.
 	s.mini.Logp, s.mini.Dist = logp[:0], dist[:0]
 	return &s.mini
+}
+
+// keepTrained keeps the log-probs of a minibatch's forward pass for the dump, in
+// the order of the batch.
+func (s *session) keepTrained(mini *batch.Batch) {
+	if s.options.Dump == nil {
+		return
+	}
+	if mini == &s.batch {
+		s.trained = append(s.trained[:0], mini.Logp...)
+		return
+	}
+	if n := s.batch.Tokens(); len(s.trained) != n {
+		s.trained = batch.Column(s.trained, n)
+	}
+	for k, i := range s.rows {
+		at, _ := s.batch.Span(i)
+		from, to := mini.Span(k)
+		copy(s.trained[at:], mini.Logp[from:to])
+	}
 }

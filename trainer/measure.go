@@ -111,8 +111,8 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 		}
 	}
 	m := &Measurement{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed}
-	t := r.Task.New()
-	prompts, requests := measureRequests(r, t)
+	g := newGrader(r)
+	prompts, requests := measureRequests(r, g.task)
 	w, err := aged(r, p, max(q.Workers, 1))
 	if err != nil {
 		return nil, err
@@ -128,8 +128,14 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 		m.Pairs = append(m.Pairs, gap)
 		if q.Dump != nil {
 			name := gap.Rollout + "-to-" + gap.Learner
-			grade(b, t, prompts)
-			if err := writeDump(q.Dump, name, 0, r.Rollout, b, b.LogpOld); err != nil {
+			for _, p := range prompts {
+				b.PromptID = append(b.PromptID, p.ID)
+			}
+			if err := g.grade(b, prompts); err != nil {
+				return nil, err
+			}
+			d := dumper{to: q.Dump, run: name, sampling: r.Rollout}
+			if err := d.write(b, prompts, g.verdicts, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -256,17 +262,4 @@ func measuredFleet(r recipe.Recipe, w weights, n engine.Numerics, requests []rol
 	}
 	f.publish(w.current, 0, r.Rollout.Noise.Start, stream(r.Seed, forNoise, 0))
 	return f
-}
-
-// grade fills rewards and prompt ids of a measured batch, for its dump.
-func grade(b *batch.Batch, t task.Task, prompts []task.Prompt) {
-	for i, p := range prompts {
-		from, to := b.Span(i)
-		reward := 0.0
-		if t.Verify(p, b.Token[from:to]).Correct {
-			reward = 1
-		}
-		b.Reward = append(b.Reward, reward)
-		b.PromptID = append(b.PromptID, p.ID)
-	}
 }

@@ -5,16 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"driftlab/engine"
-	"driftlab/engine/learner"
 	"driftlab/precision"
-	"driftlab/results"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
 )
 
@@ -111,108 +107,5 @@ func TestMeasureRefuses(t *testing.T) {
 	cancel()
 	if _, err := Measure(ctx, MeasureRequest{Recipe: measured(t)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
-	}
-}
-
-// readDump reads every line of a dump.
-func readDump(t *testing.T, path string) []results.DumpLine {
-	t.Helper()
-	var lines []results.DumpLine
-	if err := results.ReadDump(path, func(d *results.DumpLine) error {
-		lines = append(lines, *d)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return lines
-}
-
-// TestMeasureDump writes what was compared.
-func TestMeasureDump(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "dump.jsonl")
-	w, err := results.CreateDump(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := Measure(context.Background(), MeasureRequest{Recipe: measured(t), Pairs: UsualPairs()[3:5], Dump: w})
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := readDump(t, path)
-	tokens := map[string]int{}
-	for _, d := range lines {
-		tokens[d.Run] += len(d.TokenIDs)
-		if d.Step != 0 || d.RoutesLearner.Expert == nil || len(d.LogpOld) != len(d.TokenIDs) || len(d.LogpNew) != len(d.TokenIDs) || d.PromptID == 0 {
-			t.Errorf("%+v", d)
-		}
-	}
-	for _, p := range m.Pairs {
-		if name := p.Rollout + "-to-" + p.Learner; tokens[name] != p.Gap.Tokens {
-			t.Errorf("%s: %d tokens in the dump, %d compared", name, tokens[name], p.Gap.Tokens)
-		}
-	}
-}
-
-// TestTrainDump writes complete lines: every column, and log-probs of the three
-// moments of a step.
-func TestTrainDump(t *testing.T) {
-	for _, sets := range [][]string{
-		nil,
-		{"routing.replay=r2", "learner.minibatches=2", "correction.mode=bypass"},
-		{"routing.replay=r3", "rollout.top_p=0.9", "rollout.top_k=20", "rollout.temperature=0.8"},
-		{"routing={replay: keep_routing, gates: recorded}"},
-		{"routing={replay: r2, gates: recorded}", "learner.minibatches=2"},
-	} {
-		path := filepath.Join(t.TempDir(), "dump.jsonl.gz")
-		w, err := results.CreateDump(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := sessionOf(t, Options{Dump: w}, append(sets, "rollout.numerics=fp8-w8a8")...)
-		r := s.recipe
-		check := learner.NewScorer(r.Model, r.Learner.Numerics, 1)
-		defer check.Close()
-		var batches []batch.Batch
-		var latest [][]float64
-		steps(t, s, 3, func(int) {
-			var b, now batch.Batch
-			s.batch.Select(&b, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
-			batches = append(batches, b)
-			b.Select(&now, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
-			check.Publish(s.learner.Params(), 0)
-			check.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: r.Rollout.Temperature, Replay: s.replay, Gates: s.gates})
-			latest = append(latest, now.LogpOld)
-		})
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		lines := readDump(t, path)
-		if len(lines) != 3*r.Rollout.Responses() {
-			t.Fatalf("%d lines", len(lines))
-		}
-		for i, d := range lines {
-			b, k := &batches[i/16], i%16
-			from, to := b.Span(k)
-			per := b.Layers * b.TopK
-			switch {
-			case d.Run != "tiny" || d.Step != i/16+1 || d.Sample != k || d.Group != b.Group[k] || d.PromptID != b.PromptID[k] || d.Reward != b.Reward[k]:
-				t.Errorf("line %d: labels of %+v", i, d)
-			case d.Temperature != r.Rollout.Temperature || d.TopP != r.Rollout.TopP || d.TopK != r.Rollout.TopK:
-				t.Errorf("line %d: sampling of %+v", i, d)
-			case !slices.Equal(d.TokenIDs, b.Token[from:to]) || !slices.Equal(d.Mask, b.Mask[from:to]) || !slices.Equal(d.Version, b.Version[from:to]) ||
-				!slices.Equal(d.TurnID, make([]int32, to-from)):
-				t.Errorf("line %d: tokens of %+v", i, d)
-			case !slices.Equal(d.LogpRollout, b.LogpRoll[from:to]) || !slices.Equal(d.LogpOld, b.LogpOld[from:to]) ||
-				!slices.Equal(d.LogpNew, latest[i/16][from:to]) || !slices.Equal(d.Advantage, b.Advantage[from:to]) || !slices.Equal(d.KeptMass, b.KeptMass[from:to]):
-				t.Errorf("line %d: numbers of %+v", i, d)
-			case !slices.Equal(d.RoutesRollout.Expert, b.RoutesRoll[from*per:to*per]) || !slices.Equal(d.RoutesLearner.Expert, b.RoutesOld[from*per:to*per]):
-				t.Errorf("line %d: routes of %+v", i, d)
-			case slices.Equal(d.LogpOld, d.LogpRollout) || slices.Equal(d.LogpOld, d.LogpNew):
-				t.Errorf("line %d: two moments have the same log-probs", i)
-			}
-		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/guard"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/reward"
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/task"
 )
@@ -21,10 +20,8 @@ type session struct {
 	recipe  recipe.Recipe
 	options Options
 	columns columns
+	*grader
 
-	task      task.Task
-	parts     []reward.Shaper
-	scorer    *reward.Scorer
 	schedule  schedule.Schedule
 	estimator advantage.Estimator
 	correct   *correction.Pipeline
@@ -50,7 +47,6 @@ type session struct {
 	mini     batch.Batch
 	released batch.Batch // the batch as the learner scores it without replay
 	prompts  []task.Prompt
-	verdicts []task.Verdict
 	requests []rollout.Request
 	order    []int // groups or responses, shuffled for the minibatches
 	rows     []int // responses of one minibatch
@@ -60,6 +56,7 @@ type session struct {
 
 	// Memory of columns that come and go within a step.
 	scored, anchor  []float64 // LogpOld as the learner scored it, and mu in its place
+	trained         []float64 // the training forward's log-probs, for a dump
 	tokenReward     []float64
 	penalisedReward []float64
 }
@@ -71,15 +68,11 @@ func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 	settings.Recompute = o.Recompute
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
 	s := &session{
-		recipe: r, options: o, columns: columnsOf(r), task: r.Task.New(), schedule: r.Schedule.New(),
+		recipe: r, options: o, columns: columnsOf(r), grader: newGrader(r), schedule: r.Schedule.New(),
 		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), replay: replayOf(r.Routing), gates: learner.Gates(r.Routing.Gates),
 		learner: learner.New(p, settings, workers), initial: p.Clone(),
 	}
 	s.correct.Seed = r.Seed
-	for _, part := range r.Reward {
-		s.parts = append(s.parts, part.New())
-	}
-	s.scorer = reward.NewScorer(s.parts...)
 	for _, g := range r.Guards {
 		s.guards = append(s.guards, g.New())
 	}
@@ -217,12 +210,7 @@ func (s *session) calibrate(step int) {
 // reward verifies the responses and turns verdicts into rewards.
 func (s *session) reward() error {
 	b := &s.batch
-	s.verdicts = s.verdicts[:0]
-	for i, p := range s.prompts {
-		from, to := b.Span(i)
-		s.verdicts = append(s.verdicts, s.task.Verify(p, b.Token[from:to]))
-	}
-	if err := s.scorer.Score(b, s.verdicts); err != nil {
+	if err := s.grade(b, s.prompts); err != nil {
 		return err
 	}
 	if b.TokenReward == nil && s.columns.tokenReward {

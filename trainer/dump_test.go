@@ -1,0 +1,229 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"driftlab/engine"
+	"driftlab/engine/learner"
+	"driftlab/model"
+	"driftlab/results"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/recipe"
+)
+
+// readDump reads every line of a dump.
+func readDump(t *testing.T, path string) []results.DumpLine {
+	t.Helper()
+	var lines []results.DumpLine
+	if err := results.ReadDump(path, func(d *results.DumpLine) error {
+		lines = append(lines, *d)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// dumped is what a job writes to its dump.
+func dumped(t *testing.T, job func(w *results.DumpWriter) error) []results.DumpLine {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dump.jsonl.gz")
+	w, err := results.CreateDump(path)
+	if err == nil {
+		err = job(w)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readDump(t, path)
+}
+
+// TestMeasureDump writes what was compared, rewarded as the recipe says.
+func TestMeasureDump(t *testing.T) {
+	r := measured(t)
+	if err := r.Set("reward=[exact, {name: length_uniform, coef: 0.5}]"); err != nil {
+		t.Fatal(err)
+	}
+	var m *Measurement
+	lines := dumped(t, func(w *results.DumpWriter) (err error) {
+		m, err = Measure(context.Background(), MeasureRequest{Recipe: r, Pairs: UsualPairs()[3:5], Dump: w})
+		return err
+	})
+	tokens, correct, values := map[string]int{}, 0, map[float64]bool{}
+	for _, d := range lines {
+		tokens[d.Run] += len(d.TokenIDs)
+		values[d.Reward] = true
+		if d.Correct {
+			correct++
+		}
+		if d.Step != 0 || d.RoutesLearner.Expert == nil || len(d.LogpOld) != len(d.TokenIDs) || d.LogpNew != nil || d.PromptID == 0 ||
+			len(d.PromptIDs) < 2 || d.Difficulty < 3 {
+			t.Errorf("%+v", d)
+		}
+	}
+	for _, p := range m.Pairs {
+		if name := p.Rollout + "-to-" + p.Learner; tokens[name] != p.Gap.Tokens {
+			t.Errorf("%s: %d tokens in the dump, %d compared", name, tokens[name], p.Gap.Tokens)
+		}
+	}
+	if correct == 0 || correct == len(lines) || len(values) < 5 {
+		t.Errorf("%d of %d right, rewards %v", correct, len(lines), values)
+	}
+}
+
+// TestTrainDump writes complete lines: every column, and log-probs of the three
+// moments of a step.
+func TestTrainDump(t *testing.T) {
+	for _, sets := range [][]string{
+		nil,
+		{"routing.replay=r2", "learner.minibatches=2", "correction.mode=bypass"},
+		{"routing.replay=r3", "rollout.top_p=0.9", "rollout.top_k=20", "rollout.temperature=0.8", "learner.epochs=2"},
+		{"routing={replay: keep_routing, gates: recorded}"},
+		{"routing={replay: r2, gates: recorded}", "learner.minibatches=2", "learner.epochs=2"},
+		{"rollout.speculative={draft: 3, numerics: fp4-all, verify: lossy, tau: 0.5}", "learner.minibatches=16"},
+	} {
+		key := func(prompt int64, tokens []int32) string { return fmt.Sprint(prompt, tokens) }
+		var batches []batch.Batch
+		var trained []map[string][]float64 // by response, of the last forward pass it took part in
+		var r recipe.Recipe
+		lines := dumped(t, func(w *results.DumpWriter) error {
+			s := sessionOf(t, Options{Dump: w}, append(sets, "rollout.numerics=fp8-w8a8")...)
+			r = s.recipe
+			latest := map[string][]float64{}
+			s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) {
+				for i := range b.Len() {
+					from, to := b.Span(i)
+					latest[key(b.PromptID[i], b.Token[from:to])] = slices.Clone(b.Logp[from:to])
+				}
+			}}
+			steps(t, s, 3, func(int) {
+				var b batch.Batch
+				s.batch.Select(&b, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+				batches, trained = append(batches, b), append(trained, latest)
+				latest = map[string][]float64{}
+			})
+			return nil
+		})
+		if len(lines) != 3*r.Rollout.Responses() {
+			t.Fatalf("%d lines", len(lines))
+		}
+		moved := 0
+		for i, d := range lines {
+			b, k := &batches[i/16], i%16
+			from, to := b.Span(k)
+			per := b.Layers * b.TopK
+			switch {
+			case d.Run != "tiny" || d.Step != i/16+1 || d.Sample != k || d.Group != b.Group[k] || d.PromptID != b.PromptID[k] || d.Reward != b.Reward[k] ||
+				d.Correct != b.Correct[k] || d.Finished != b.Finished[k] || d.Difficulty != r.Task.New().Reproduce(d.PromptID).Difficulty:
+				t.Errorf("%v, line %d: labels of %+v", sets, i, d)
+			case d.Temperature != r.Rollout.Temperature || d.TopP != r.Rollout.TopP || d.TopK != r.Rollout.TopK || (d.Support == nil) != (d.TopP == 1):
+				t.Errorf("%v, line %d: sampling of %+v", sets, i, d)
+			case !slices.Equal(d.PromptIDs, b.Prompt[k]) || !slices.Equal(d.TokenIDs, b.Token[from:to]) || !slices.Equal(d.Mask, b.Mask[from:to]) ||
+				!slices.Equal(d.Version, b.Version[from:to]) || !slices.Equal(d.TurnID, make([]int32, to-from)):
+				t.Errorf("%v, line %d: tokens of %+v", sets, i, d)
+			case !slices.Equal(d.LogpRollout, b.LogpRoll[from:to]) || !slices.Equal(d.LogpOld, b.LogpOld[from:to]) ||
+				!slices.Equal(d.LogpNew, trained[i/16][key(d.PromptID, d.TokenIDs)]) || !slices.Equal(d.Advantage, b.Advantage[from:to]) || !slices.Equal(d.KeptMass, b.KeptMass[from:to]):
+				t.Errorf("%v, line %d: numbers of %+v", sets, i, d)
+			case !slices.Equal(d.RoutesRollout.Expert, b.RoutesRoll[from*per:to*per]) || !slices.Equal(d.RoutesLearner.Expert, b.RoutesOld[from*per:to*per]) ||
+				!slices.Equal(d.PromptRoutesRollout.Expert, b.PromptRoutes[k]) || !slices.Equal(d.PromptRoutesLearner.Expert, b.PromptRoutesOld[k]):
+				t.Errorf("%v, line %d: routes of %+v", sets, i, d)
+			case slices.Equal(d.LogpOld, d.LogpRollout):
+				t.Errorf("%v, line %d: two engines have the same log-probs", sets, i)
+			case r.Rollout.Speculative != nil && (!slices.Equal(d.Window, b.Window[from:to]) || !slices.Equal(d.DrafterVersion, b.DrafterVersion[from:to]) ||
+				!slices.Equal(d.LogpVerifier, b.LogpVerifier[from:to]) || !slices.Equal(d.LogpLaw, b.LogpLaw[from:to]) || d.Draft[0] != int32(b.Draft[from])):
+				t.Errorf("%v, line %d: drafts of %+v", sets, i, d)
+			}
+			if !slices.Equal(d.LogpOld, d.LogpNew) {
+				moved++
+			}
+		}
+		// The first update trains on what was scored, each later one on other weights.
+		if one := r.Learner.Updates() == 1; one && moved > 0 || !one && moved < len(lines)/3 {
+			t.Errorf("%v: logp_new is not logp_old in %d of %d lines", sets, moved, len(lines))
+		}
+	}
+}
+
+// TestDumpRecomputes computes the log-probs of a dump from its lines and from a
+// checkpoint, and nothing else: the same bits.
+func TestDumpRecomputes(t *testing.T) {
+	for _, sets := range [][]string{
+		{"rollout.numerics=fp8-w8a8", "learner.numerics=bf16"},
+		{"rollout.numerics=bf16-tp4", "routing.replay=r3"},
+		{"rollout.numerics=bf16", "rollout.top_p=0.8", "rollout.top_k=20", "rollout.temperature=1.2", "support.replay=true"},
+		{"rollout.numerics=bf16", "rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 2}", "retention.replay=true"},
+		{"rollout.numerics=bf16", "rollout.kv_retention={policy: window, keep: 0.5, sinks: 1, recent: 2}"},
+		{"rollout.numerics=fp16", "rollout.speculative={draft: 3, numerics: fp4-all}"},
+		{"model.context=128", "task={name: lookup, calls: [0, 2], max_calls: 3, output: 4}", "rollout.numerics=bf16", "rollout.max_tokens=40"},
+	} {
+		first := tinyRecipe(t, append(sets, "steps=2")...)
+		dir := filepath.Join(t.TempDir(), "run")
+		mustRun(t, first, Options{Dir: dir})
+		saved, err := model.Load(filepath.Join(dir, checkpointFolder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The third step of a longer run begins at the weights that the shorter one left.
+		r, _, err := prepare(tinyRecipe(t, append(sets, "steps=3")...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := dumped(t, func(w *results.DumpWriter) error {
+			_, err := Run(context.Background(), r, Options{Dump: w})
+			return err
+		})
+		lines = lines[2*len(lines)/3:]
+		b := batchOf(lines)
+		options := learner.ScoreOptions{Column: learner.Old, Temperature: r.LearnerTemperature(), Replay: replayOf(r.Routing),
+			Support: r.Support.Replay, Retention: r.ReplaysRetention()}
+		recompute(b, saved.Params, r.Learner.Numerics, options)
+		for i, d := range lines {
+			from, to := b.Span(i)
+			if d.Step != 3 || !slices.Equal(b.LogpOld[from:to], d.LogpOld) || !slices.Equal(b.LogpOld[from:to], d.LogpNew) {
+				t.Fatalf("%v, response %d: logp_old\n%v, recomputed\n%v", sets, i, d.LogpOld, b.LogpOld[from:to])
+			}
+		}
+		options.Replay, options.Temperature = learner.ReplayNone, r.Rollout.Temperature
+		options.Support, options.Retention = lines[0].Support != nil, b.KVKept != nil
+		recompute(b, saved.Params, r.Rollout.Numerics, options)
+		for i, d := range lines {
+			from, to := b.Span(i)
+			if !slices.Equal(b.LogpOld[from:to], d.LogpRollout) {
+				t.Fatalf("%v, response %d: logp_rollout\n%v, recomputed\n%v", sets, i, d.LogpRollout, b.LogpOld[from:to])
+			}
+		}
+	}
+}
+
+// recompute scores a batch in an engine of those numerics.
+func recompute(b *batch.Batch, p *model.Params, n engine.Numerics, o learner.ScoreOptions) {
+	scorer := learner.NewScorer(p.Config, n, 1)
+	defer scorer.Close()
+	scorer.Publish(p, 0)
+	scorer.Score(b, o)
+}
+
+// batchOf is the batch that lines of a dump were written from, as far as a
+// scoring pass reads it.
+func batchOf(lines []results.DumpLine) *batch.Batch {
+	b := &batch.Batch{Offsets: []int{0}}
+	for _, d := range lines {
+		b.Offsets = append(b.Offsets, b.Tokens()+len(d.TokenIDs))
+		b.Prompt, b.Token, b.Mask = append(b.Prompt, d.PromptIDs), append(b.Token, d.TokenIDs...), append(b.Mask, d.Mask...)
+		if d.Support == nil {
+			d.Support = make([][]int32, len(d.TokenIDs))
+		}
+		b.Support = append(b.Support, d.Support...)
+		b.Layers, b.TopK = d.RoutesRollout.Layers, d.RoutesRollout.TopK
+		b.RoutesRoll, b.PromptRoutes = append(b.RoutesRoll, d.RoutesRollout.Expert...), append(b.PromptRoutes, d.PromptRoutesRollout.Expert)
+		b.KVPlanes, b.KVWords, b.KVKept = d.KVKept.Planes, d.KVKept.Words, append(b.KVKept, d.KVKept.Kept...)
+	}
+	return b
+}
