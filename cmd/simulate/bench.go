@@ -17,23 +17,23 @@ import (
 )
 
 type benchCmd struct {
-	D         int    `name:"d" help:"Width of the model." default:"64"`
-	Layers    int    `help:"Layers." default:"2"`
-	Heads     int    `help:"Attention heads." default:"4"`
-	Experts   int    `help:"Experts per layer; 0 is the dense variant." default:"8"`
-	TopK      int    `name:"topk" help:"Experts per token." default:"2"`
-	FF        int    `name:"ff" help:"Inner width of an expert." default:"128"`
-	Vocab     int    `help:"Vocabulary." default:"32"`
-	Batch     int    `help:"Responses per step." default:"256"`
-	Prompt    int    `help:"Prompt tokens." default:"16"`
-	Gen       int    `help:"Tokens generated per response." default:"48"`
-	Steps     int    `help:"Steps to time; one more warms up." default:"3"`
-	Slots     int    `help:"Responses decoded side by side." default:"64"`
-	Threads   int    `help:"Cores to use; 0 means all." default:"0"`
-	Rollout   string `help:"Numerics of the engine that samples." default:"fp32" placeholder:"FORMAT"`
-	Learner   string `help:"Numerics of the engine that learns." default:"fp32" placeholder:"FORMAT"`
+	D         number `name:"d" help:"Width of the model." default:"64" min:"1" max:"4096"`
+	Layers    number `help:"Layers." default:"2" min:"1" max:"64"`
+	Heads     number `help:"Attention heads." default:"4" min:"1" max:"256"`
+	Experts   number `help:"Experts per layer; 0 is the dense variant." default:"8" max:"256"`
+	TopK      number `name:"topk" help:"Experts per token." default:"2" min:"1" max:"256"`
+	FF        number `name:"ff" help:"Inner width of an expert." default:"128" min:"1" max:"16384"`
+	Vocab     number `help:"Vocabulary." default:"32" min:"1" max:"65536"`
+	Batch     number `help:"Responses per step." default:"256" min:"1" max:"65536"`
+	Prompt    number `help:"Prompt tokens." default:"16" min:"1" max:"8192"`
+	Gen       number `help:"Tokens generated per response." default:"48" min:"1" max:"8192"`
+	Steps     number `help:"Steps to time; one more warms up." default:"3" min:"1" max:"100000"`
+	Slots     number `help:"Responses decoded side by side." default:"64" min:"1" max:"65536"`
+	Rollout   string `help:"Numerics of the engine that samples." default:"fp32" placeholder:"PRESET" complete:"numerics"`
+	Learner   string `help:"Numerics of the engine that learns." default:"fp32" placeholder:"PRESET" complete:"numerics"`
 	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them."`
-	common
+	jsonFlag
+	workFlags
 }
 
 // Help is the long help text.
@@ -44,7 +44,7 @@ and AdamW, on random weights and random prompts. Speeds are of this machine as l
 Examples:
   simulate bench
   simulate bench --rollout fp8-w8a8 --learner bf16 --json
-  simulate bench --d 256 --layers 4 --ff 512 --batch 64 --threads 1`
+  simulate bench --d 256 --layers 4 --ff 512 --batch 64 --workers 1`
 }
 
 // benched is the document of bench --json. Token rates count generated tokens
@@ -79,11 +79,8 @@ func (c *benchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	threads := c.Threads
-	if threads == 0 {
-		threads = c.workers()
-	}
-	m := a.meter(&c.common, "bench", "step", c.Steps+1)
+	threads := c.workers()
+	m := a.meter(c.Quiet, "bench", "step", int(c.Steps)+1)
 	doc := c.time(config, sample, learn, threads, func() { m.add(1, 0, "") })
 	m.close()
 	if err := a.ctx.Err(); err != nil {
@@ -98,17 +95,35 @@ func (c *benchCmd) Run(a *app) error {
 
 // config is the model to time, checked.
 func (c *benchCmd) config() (model.Config, error) {
-	if c.Batch < 1 || c.Prompt < 1 || c.Gen < 1 || c.Steps < 1 || c.Slots < 1 || c.Threads < 0 {
-		return model.Config{}, bad("bench: --batch, --prompt, --gen, --steps and --slots must be 1 or more, --threads 0 or more")
-	}
 	config := model.Config{
-		Layers: c.Layers, DModel: c.D, Heads: c.Heads, Experts: c.Experts, TopK: c.TopK, DFF: c.FF,
-		Vocab: c.Vocab, Context: c.Prompt + c.Gen,
+		Layers: int(c.Layers), DModel: int(c.D), Heads: int(c.Heads), Experts: int(c.Experts), TopK: int(c.TopK), DFF: int(c.FF),
+		Vocab: int(c.Vocab), Context: int(c.Prompt + c.Gen),
 	}.WithDefaults()
 	if err := config.Validate(); err != nil {
 		return config, bad("bench: %v", err)
 	}
+	if gib := c.memory(config) >> 30; gib >= mostMemory {
+		return config, bad("bench: this would need about %d GiB of memory, and %d is the most it takes: try a smaller --batch, --gen, --d or --ff", gib, mostMemory)
+	}
 	return config, nil
+}
+
+// mostMemory is what a benchmark may take, in GiB.
+const mostMemory = 32
+
+// memory is about what the two engines will hold, in bytes: the weights, their
+// packed copies, gradients and moments; what is kept of every row for the
+// backward pass; the cache of keys and values.
+func (c *benchCmd) memory(m model.Config) int {
+	const float = 4
+	layer := 10*m.DModel + 4*max(m.TopK, 1)*m.DFF
+	kept := m.Layers * layer
+	if c.Recompute {
+		kept = layer + m.Layers*m.DModel
+	}
+	rows := int(c.Batch) * m.Context
+	cache := int(min(c.Slots, c.Batch)) * m.Context * m.Layers * 2 * m.DModel
+	return float * (7*m.Params() + rows*(kept+3*m.Vocab) + cache)
 }
 
 // presetNamed finds a preset or says which there are.
@@ -124,7 +139,7 @@ func presetNamed(flag, name string) (engine.Numerics, error) {
 func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, threads int, done func()) benched {
 	p := model.New(config)
 	p.Init(1)
-	sampler := rollout.New(config, sample, min(c.Slots, c.Batch), threads)
+	sampler := rollout.New(config, sample, int(min(c.Slots, c.Batch)), threads)
 	defer sampler.Close()
 	l := learner.New(p, learner.Settings{Numerics: learn, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1}, Recompute: c.Recompute}, threads)
 	defer l.Close()
@@ -138,11 +153,11 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 		requests = append(requests, rollout.Request{Prompt: prompt, Seed: 1, Stream: uint64(i)})
 	}
 	// No token stops a response: every one has the length asked for.
-	s := rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: c.Gen, Stop: -1}
+	s := rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: int(c.Gen), Stop: -1}
 	var b batch.Batch
 	var gen, score, train time.Duration
 	policy := loss.NewPPOClip()
-	for step := range c.Steps + 1 {
+	for step := range int(c.Steps) + 1 {
 		if step == 1 {
 			gen, score, train = 0, 0, 0
 		}

@@ -23,7 +23,7 @@ Examples:
   simulate checkpoint export chain-base ./chain-base`
 }
 
-type checkpointListCmd struct{ common }
+type checkpointListCmd struct{ jsonFlag }
 
 // checkpointInfo describes a shipped checkpoint.
 type checkpointInfo struct {
@@ -60,9 +60,9 @@ func (c *checkpointListCmd) Run(a *app) error {
 }
 
 type checkpointExportCmd struct {
-	Name string `arg:"" help:"The checkpoint's name."`
+	Name string `arg:"" complete:"checkpoints" help:"The checkpoint's name."`
 	Dir  string `arg:"" help:"The folder to write; it must be new or empty."`
-	common
+	jsonFlag
 }
 
 // Run writes a checkpoint's files.

@@ -13,8 +13,8 @@ import (
 )
 
 type compareCmd struct {
-	Recipes []string `arg:"" help:"Shipped recipes or files; --set applies to all."`
-	Seeds   int      `help:"Number of seeds in a row, from --seed or else the first recipe's." default:"3" placeholder:"N"`
+	Recipes []string `arg:"" complete:"recipes" help:"Shipped recipes or files; --set applies to all."`
+	Seeds   number   `help:"Number of seeds in a row, from --seed or else the first recipe's." default:"3" min:"1" max:"100000" placeholder:"N"`
 	common
 }
 
@@ -58,19 +58,16 @@ type runResult struct {
 
 // Run makes the runs and shows them.
 func (c *compareCmd) Run(a *app) error {
-	if c.Seeds < 1 {
-		return bad("--seeds: %d is not a number of seeds", c.Seeds)
-	}
 	recipes, err := c.recipes()
 	if err != nil {
 		return err
 	}
 	out := c.Out
 	if out == "" {
-		out = filepath.Join("runs", "compare-"+hashOf(recipes, c.Seeds))
+		out = filepath.Join("runs", "compare-"+hashOf(recipes, int(c.Seeds)))
 	}
-	m := a.meter(&c.common, "compare", "step", 0)
-	records, err := experiments.Compare(a.ctx, recipes, seedsFrom(recipes[0].Seed, c.Seeds), experiments.Options{
+	m := a.meter(c.Quiet, "compare", "step", 0)
+	records, err := experiments.Compare(a.ctx, recipes, seedsFrom(recipes[0].Seed, int(c.Seeds)), experiments.Options{
 		Dir: out, Parallel: c.workers(), Progress: m.experiment(),
 	})
 	m.close()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"syscall"
 
 	"driftlab/results"
@@ -50,10 +49,31 @@ func (a *app) fail(err error) int {
 	if errors.Is(err, context.Canceled) && !errors.As(err, new(interrupted)) {
 		err = interrupted{"nothing was kept; run the same command again"}
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for _, line := range errorLines(err) {
 		fmt.Fprintf(a.stderr, "simulate: %s\n", line)
 	}
 	return statusOf(err)
+}
+
+// errorLines are the faults in an error, a line each. Whatever else is in two
+// lines repeats what somebody wrote, and is put into one.
+func errorLines(err error) []string {
+	var lines []string
+	switch e := err.(type) {
+	case badInput:
+		return errorLines(e.error)
+	case recipe.Faults:
+		for _, fault := range e {
+			lines = append(lines, oneLine(fault.Error()))
+		}
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			lines = append(lines, errorLines(part)...)
+		}
+	default:
+		lines = []string{oneLine(err.Error())}
+	}
+	return lines
 }
 
 // statusOf classifies an error.

@@ -15,7 +15,7 @@ import (
 )
 
 type headlineCmd struct {
-	Seeds int `help:"Number of seeds in a row, from --seed or else 1." default:"3" placeholder:"N"`
+	Seeds number `help:"Number of seeds in a row, from --seed or else 1." default:"3" min:"1" max:"100000" placeholder:"N"`
 	common
 }
 
@@ -42,21 +42,18 @@ type headlined struct {
 
 // Run shows the headline.
 func (c *headlineCmd) Run(a *app) error {
-	if c.Seeds < 1 {
-		return bad("--seeds: %d is not a number of seeds", c.Seeds)
-	}
 	base, err := c.load("headline")
 	if err != nil {
 		return err
 	}
 	dir := c.Out
 	if dir == "" {
-		dir = filepath.Join("runs", "headline-"+headlineHash(base, c.Seeds))
+		dir = filepath.Join("runs", "headline-"+headlineHash(base, int(c.Seeds)))
 	}
-	m := a.meter(&c.common, "headline", "step", 0)
+	m := a.meter(c.Quiet, "headline", "step", 0)
 	result, err := experiments.Headline(a.ctx, experiments.HeadlineOptions{
 		Options: experiments.Options{Dir: dir, Parallel: c.workers(), Progress: m.experiment()},
-		Seeds:   seedsFrom(base.Seed, c.Seeds),
+		Seeds:   seedsFrom(base.Seed, int(c.Seeds)),
 		Set:     c.Set,
 		Measured: func(gap *trainer.Measurement) {
 			if !c.JSON {

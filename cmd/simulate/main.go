@@ -50,8 +50,9 @@ func run(args []string, stdout, stderr io.Writer) (status int) {
 	return a.fail(err)
 }
 
-// checkedWriter remembers the first error of writing, such as a full disk, so
-// that nothing that was printed in vain passes for success.
+// checkedWriter escapes what it is given, and remembers the first error of
+// writing, such as a full disk, so that nothing that was printed in vain passes
+// for success. Each Write is of whole characters.
 type checkedWriter struct {
 	io.Writer
 	err error
@@ -59,7 +60,7 @@ type checkedWriter struct {
 
 // Write implements io.Writer.
 func (w *checkedWriter) Write(p []byte) (int, error) {
-	n, err := w.Writer.Write(p)
+	_, err := io.WriteString(w.Writer, escape(string(p)))
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		err = path.Err
@@ -67,7 +68,7 @@ func (w *checkedWriter) Write(p []byte) (int, error) {
 	if w.err == nil {
 		w.err = err
 	}
-	return n, err
+	return len(p), err
 }
 
 // exit is what the command-line parser panics with to end the program, after

@@ -12,13 +12,13 @@ import (
 )
 
 type measureCmd struct {
-	Recipe     string `arg:"" optional:"" default:"default" help:"Recipe that gives checkpoint, task and sampling."`
-	Rollout    string `help:"Numerics of the engine that samples: a preset, or {base: bf16, head: fp32}." placeholder:"NUMERICS"`
-	Learner    string `help:"Numerics of the engine that scores." placeholder:"NUMERICS"`
-	Checkpoint string `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR"`
+	Recipe     string `arg:"" complete:"recipes" optional:"" default:"default" help:"Recipe that gives checkpoint, task and sampling."`
+	Rollout    string `help:"Numerics of the engine that samples: a preset, or {base: bf16, head: fp32}." placeholder:"NUMERICS" complete:"numerics"`
+	Learner    string `help:"Numerics of the engine that scores." placeholder:"NUMERICS" complete:"numerics"`
+	Checkpoint string `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR" complete:"checkpoints"`
 	Attribute  bool   `help:"Split each gap into the mechanisms by which the engines differ."`
 	Doses      bool   `help:"Turn up every mechanism by itself, from zero, and try its cure."`
-	Dump       string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE"`
+	Dump       string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	common
 }
 
@@ -58,13 +58,9 @@ func (c *measureCmd) Run(a *app) error {
 		path := strings.TrimSpace(s[:max(0, strings.IndexByte(s, '='))])
 		usual = usual && !strings.HasPrefix(path, "rollout.numerics") && !strings.HasPrefix(path, "learner.numerics")
 	}
-	for _, f := range []struct{ field, value string }{
-		{"rollout.numerics", c.Rollout}, {"learner.numerics", c.Learner}, {"checkpoint", c.Checkpoint},
-	} {
-		if f.value != "" {
-			c.Set = append(c.Set, f.field+"="+f.value)
-		}
-	}
+	c.setBy("--rollout", "rollout.numerics", c.Rollout)
+	c.setBy("--learner", "learner.numerics", c.Learner)
+	c.setBy("--checkpoint", "checkpoint", c.Checkpoint)
 	r, err := c.load(c.Recipe)
 	if err != nil {
 		return err
@@ -81,7 +77,7 @@ func (c *measureCmd) Run(a *app) error {
 			return err
 		}
 	}
-	m := a.meter(&c.common, "measure", "pair", max(len(q.Pairs), 1))
+	m := a.meter(c.Quiet, "measure", "pair", max(len(q.Pairs), 1))
 	q.Progress = func(int, int) { m.add(1, 0, "") }
 	measured, err := trainer.Measure(a.ctx, q)
 	m.close()
@@ -149,7 +145,7 @@ func (c *measureCmd) attribute(a *app, q trainer.MeasureRequest) ([]*trainer.Att
 		}
 	}
 	var list []*trainer.Attribution
-	m := a.meter(&c.common, "attribute", "pair", len(pairs))
+	m := a.meter(c.Quiet, "attribute", "pair", len(pairs))
 	defer m.close()
 	for _, pair := range pairs {
 		x, err := trainer.Attribute(a.ctx, trainer.AttributeRequest{Recipe: q.Recipe, Pair: pair, Workers: q.Workers})

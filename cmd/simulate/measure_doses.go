@@ -21,7 +21,7 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 		}
 	}
 	q := trainer.DoseRequest{Recipe: r, Workers: c.workers()}
-	m := a.meter(&c.common, "doses", "mechanism", len(trainer.Mechanisms()))
+	m := a.meter(c.Quiet, "doses", "mechanism", len(trainer.Mechanisms()))
 	q.Progress = func(int, int) { m.add(1, 0, "") }
 	table, err := trainer.Doses(a.ctx, q)
 	m.close()

@@ -12,8 +12,9 @@ import (
 )
 
 type methodsCmd struct {
-	Name string `arg:"" optional:"" help:"A method's name or alias, recipe or a field of one, recipes, or numerics; without one, all methods are listed."`
-	common
+	Name string `arg:"" complete:"methods" optional:"" help:"A method's name or alias, recipe or a field of one, recipes, or numerics; without one, all methods are listed."`
+	jsonFlag
+	outFlag
 }
 
 // Help is the long help text.

@@ -77,7 +77,7 @@ two
 func TestMeter(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{stderr: &out}
-	m := a.meter(&common{}, "run", "step", 100)
+	m := a.meter(false, "run", "step", 100)
 	step := m.run("")
 	step(trainer.Progress{Step: 41, Steps: 100, Reward: 0.5, KL: 1e-5, Length: 8}) // taken up after 40
 	if out.Len() > 0 {
@@ -93,7 +93,7 @@ func TestMeter(t *testing.T) {
 	}
 
 	out.Reset()
-	quiet := a.meter(&common{Quiet: true}, "run", "step", 1)
+	quiet := a.meter(true, "run", "step", 1)
 	quiet.run("")(trainer.Progress{Step: 1, Steps: 1})
 	quiet.close()
 	if out.Len() > 0 {

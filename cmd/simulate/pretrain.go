@@ -14,7 +14,7 @@ import (
 )
 
 type pretrainCmd struct {
-	Recipe string `arg:"" help:"A recipe with a pretrain section: a shipped name, such as chain-base, or a file."`
+	Recipe string `arg:"" complete:"recipes" help:"A recipe with a pretrain section: a shipped name, such as chain-base, or a file."`
 	common
 }
 
@@ -56,7 +56,7 @@ func (c *pretrainCmd) Run(a *app) error {
 	if err := emptyFolder(dir); err != nil {
 		return err
 	}
-	m := a.meter(&c.common, r.Name, "step", r.Pretrain.Steps)
+	m := a.meter(c.Quiet, r.Name, "step", r.Pretrain.Steps)
 	result, err := trainer.Pretrain(a.ctx, r, trainer.Options{Workers: c.workers(), Progress: m.run("")})
 	m.close()
 	if errors.Is(err, context.Canceled) {

@@ -36,10 +36,11 @@ type meter struct {
 }
 
 // meter returns the progress display of a command.
-func (a *app) meter(c *common, label, unit string, total int) *meter {
+func (a *app) meter(quiet bool, label, unit string, total int) *meter {
 	now := time.Now()
-	m := &meter{w: a.stderr, label: label, unit: unit, total: total, quiet: c.Quiet, start: now, printed: now}
-	if !c.Quiet && terminalWidth(a.stderr) > 0 {
+	label = oneLine(label)
+	m := &meter{w: a.stderr, label: label, unit: unit, total: total, quiet: quiet, start: now, printed: now}
+	if !quiet && terminalWidth(a.stderr) > 0 {
 		m.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(a.stderr), progressbar.OptionSetDescription(label),
 			progressbar.OptionSetWidth(20), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
@@ -89,6 +90,7 @@ func (m *meter) experiment() func(experiments.Progress) {
 
 // add counts steps, of which some had been done before.
 func (m *meter) add(steps, skipped int, note string) {
+	note = oneLine(note)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done += steps

@@ -10,8 +10,9 @@ import (
 )
 
 type reportCmd struct {
-	Dir string `arg:"" help:"A run, or a folder with runs at any depth."`
-	common
+	Dir string `arg:"" complete:"dirs" help:"A run, or a folder with runs at any depth."`
+	jsonFlag
+	outFlag
 }
 
 // Help is the long help text.

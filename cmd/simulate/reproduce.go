@@ -10,12 +10,14 @@ import (
 )
 
 type reproduceCmd struct {
-	Claims   []string `arg:"" optional:"" name:"claim" help:"Claims to measure; without any, all."`
-	Seeds    int      `help:"Paired seeds in a row: 5 unless given, 1 with --quick. A verdict from fewer than 5 is a preview." placeholder:"N"`
-	SeedBase uint64   `help:"First seed." default:"1" placeholder:"N"`
-	Short    bool     `name:"quick" help:"Smaller measurements: a preview in minutes."`
-	List     bool     `help:"List the claims and how far each has come in --out."`
-	common
+	Claims []string `arg:"" optional:"" name:"claim" complete:"claims" help:"Claims to measure; without any, all."`
+	Seeds  number   `help:"Paired seeds in a row: 5 unless given, 1 with --quick. A verdict from fewer than 5 is a preview." max:"100000" placeholder:"N"`
+	Seed   seed     `name:"seed" aliases:"seed-base" help:"First seed, from 1." default:"1" placeholder:"N"`
+	Short  bool     `name:"quick" help:"Smaller measurements: a preview in minutes."`
+	List   bool     `help:"List the claims and how far each has come in --out."`
+	jsonFlag
+	outFlag
+	workFlags
 }
 
 // Help is the long help text.
@@ -27,7 +29,7 @@ Examples:
   simulate reproduce --list
   simulate reproduce fp16-bf16-gap
   simulate reproduce --quick
-  simulate reproduce --seed-base 1000 --out runs/again
+  simulate reproduce --seed 1000 --out runs/again
   simulate reproduce length-trap drift-sign --json -q`
 }
 
@@ -66,7 +68,7 @@ func (c *reproduceCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	m := a.meter(&c.common, "reproduce", "seed", 0)
+	m := a.meter(c.Quiet, "reproduce", "seed", 0)
 	o.Progress = m.claims()
 	list, err := experiments.Reproduce(a.ctx, o)
 	m.close()
@@ -95,21 +97,13 @@ func (c *reproduceCmd) Run(a *app) error {
 
 // options translates the flags.
 func (c *reproduceCmd) options(out string) (experiments.ReproduceOptions, error) {
-	o := experiments.ReproduceOptions{Claims: c.Claims, Seeds: c.Seeds, SeedBase: c.SeedBase, Dir: out, Parallel: c.workers()}
-	switch {
-	case c.Seeds < 0:
-		return o, bad("--seeds: %d is not a number of seeds", c.Seeds)
-	case c.SeedBase < 1:
-		return o, bad("--seed-base: seeds start at 1")
-	case len(c.Set) > 0:
-		return o, bad("--set: the arms of a claim are fixed; use `simulate compare` for others")
-	}
-	if c.Seed != nil {
-		o.SeedBase = *c.Seed
+	o := experiments.ReproduceOptions{Claims: c.Claims, Seeds: int(c.Seeds), SeedBase: uint64(c.Seed), Dir: out, Parallel: c.workers()}
+	if c.Seed < 1 {
+		return o, bad("--seed: the seeds of a claim start at 1")
 	}
 	if c.Short {
 		o.Size = experiments.Quick
-		o.Seeds = max(c.Seeds, 1)
+		o.Seeds = max(o.Seeds, 1)
 	}
 	return o, nil
 }

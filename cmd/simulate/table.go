@@ -73,7 +73,7 @@ func (a *app) printTable(t *results.Table) {
 	for _, row := range t.Rows {
 		cells := make([]string, len(t.Columns))
 		for j, c := range row {
-			cells[j] = c.Text
+			cells[j] = oneLine(c.Text)
 		}
 		grid.Row(cells...)
 	}
@@ -82,11 +82,11 @@ func (a *app) printTable(t *results.Table) {
 	}
 	text := grid.Render()
 	if t.Title != "" {
-		text = lipgloss.NewStyle().Bold(true).Render(t.Title) + "\n" + text
+		text = lipgloss.NewStyle().Bold(true).Render(oneLine(t.Title)) + "\n" + text
 	}
 	if t.Note != "" {
 		for line := range strings.SplitSeq(t.Note, "\n") {
-			text += "\n" + lipgloss.NewStyle().Faint(true).Render(line)
+			text += "\n" + lipgloss.NewStyle().Faint(true).Render(oneLine(line))
 		}
 	}
 	if terminalWidth(a.stdout) > 0 {

@@ -15,8 +15,8 @@ import (
 )
 
 type trainCmd struct {
-	Recipe    string `arg:"" optional:"" default:"default" help:"A shipped recipe's name or a file; without one, the recipe called default."`
-	Dump      string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE"`
+	Recipe    string `arg:"" complete:"recipes" optional:"" default:"default" help:"A shipped recipe's name or a file; without one, the recipe called default."`
+	Dump      string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them: less memory, more time, the same bits."`
 	common
 }
@@ -66,7 +66,7 @@ func (c *trainCmd) Run(a *app) error {
 			return err
 		}
 	}
-	m := a.meter(&c.common, r.Name, "step", r.Steps)
+	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
 	options.Progress = m.run("")
 	result, err := trainer.Run(a.ctx, r, options)
 	m.close()

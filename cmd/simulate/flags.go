@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"driftlab/trainer/recipe"
+
+	"github.com/alecthomas/kong"
+)
+
+// The flags, in the groups that commands take. A command offers those it uses
+// and no others.
+
+// jsonFlag is of every command that prints figures.
+type jsonFlag struct {
+	JSON bool `name:"json" help:"Print one JSON document on standard output, and nothing else there."`
+}
+
+// outFlag is of every command that can write files.
+type outFlag struct {
+	Out string `help:"Folder to write to." placeholder:"DIR" complete:"dirs"`
+}
+
+// workFlags are those of long work.
+type workFlags struct {
+	Quiet   bool   `short:"q" help:"No progress on standard error."`
+	Workers number `help:"Cores to use; 0 means all. It changes no figure." default:"0" max:"4096" placeholder:"N" aliases:"threads"`
+}
+
+// workers is the number of cores to use.
+func (f *workFlags) workers() int {
+	if f.Workers > 0 {
+		return int(f.Workers)
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// recipeFlags are those of every command that reads recipes.
+type recipeFlags struct {
+	Seed *seed    `help:"Start of every random stream: short for --set seed=N." placeholder:"N"`
+	Set  []string `sep:"none" help:"Change a field of the recipe; may be repeated." placeholder:"PATH=VALUE" complete:"fields"`
+
+	shorthands []shorthand
+}
+
+// common are the flags of the commands that run recipes.
+type common struct {
+	jsonFlag
+	recipeFlags
+	outFlag
+	workFlags
+}
+
+// shorthand is a flag that stands for an assignment.
+type shorthand struct{ flag, path, value string }
+
+// assignment is what --set would take.
+func (s shorthand) assignment() string { return s.path + "=" + s.value }
+
+// setBy makes a flag that was given an assignment to a field.
+func (f *recipeFlags) setBy(flag, path, value string) {
+	if value != "" {
+		f.shorthands = append(f.shorthands, shorthand{flag, path, value})
+	}
+}
+
+// sets are the assignments of the flags, in order: those of --set, then those
+// of flags with a name of their own, the seed last.
+func (f *recipeFlags) sets() []string {
+	sets := f.Set[:len(f.Set):len(f.Set)]
+	for _, s := range f.shorthands {
+		sets = append(sets, s.assignment())
+	}
+	if f.Seed != nil {
+		sets = append(sets, "seed="+strconv.FormatUint(uint64(*f.Seed), 10))
+	}
+	return sets
+}
+
+// asTyped makes faults name the flag that was typed where it was not --set.
+func (f *recipeFlags) asTyped(err error) error {
+	var faults recipe.Faults
+	if !errors.As(err, &faults) {
+		return err
+	}
+	for i := range faults {
+		for _, s := range f.shorthands {
+			if faults[i].Source == "--set "+s.assignment() {
+				faults[i].Source = s.flag + " " + s.value
+				faults[i].Path = strings.TrimPrefix(strings.TrimPrefix(faults[i].Path, s.path), ".")
+			}
+		}
+	}
+	return faults
+}
+
+// number is a whole number between the bounds of its flag's tags: min, 0 where
+// there is none, and max.
+type number int
+
+// Decode implements kong.MapperValue.
+func (n *number) Decode(ctx *kong.DecodeContext) error {
+	low, high := bound(ctx.Value.Tag, "min", 0), bound(ctx.Value.Tag, "max", math.MaxInt32)
+	text, err := popText(ctx)
+	if err != nil {
+		return err
+	}
+	v, err := strconv.Atoi(text)
+	if err != nil || v < low || v > high {
+		return fmt.Errorf("%q: give a whole number from %d to %d", text, low, high)
+	}
+	*n = number(v)
+	return nil
+}
+
+// bound is a number in a flag's tag.
+func bound(tag *kong.Tag, name string, otherwise int) int {
+	if v, err := strconv.Atoi(tag.Get(name)); err == nil {
+		return v
+	}
+	return otherwise
+}
+
+// seed is any number of 64 bits.
+type seed uint64
+
+// Decode implements kong.MapperValue.
+func (s *seed) Decode(ctx *kong.DecodeContext) error {
+	text, err := popText(ctx)
+	if err != nil {
+		return err
+	}
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q: a seed is a whole number from 0 to %d", text, uint64(math.MaxUint64))
+	}
+	*s = seed(v)
+	return nil
+}
+
+// popText takes a flag's value as it stands, also one that starts with a minus.
+func popText(ctx *kong.DecodeContext) (string, error) {
+	token := ctx.Scan.Pop()
+	if token.IsEOL() {
+		return "", errors.New("a number is missing")
+	}
+	return fmt.Sprint(token.Value), nil
+}
