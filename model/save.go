@@ -53,7 +53,7 @@ func Save(dir string, p *Params, x Extras) error {
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", dir, err)
 	}
-	fresh, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".*")
+	fresh, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".*.tmp")
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", dir, err)
 	}
@@ -133,7 +133,7 @@ func replaceFiles(dir string, files []file) error {
 // replaceFile writes a temporary file beside the target, flushes it to the disk
 // and renames it; on failure nothing is left behind.
 func replaceFile(dir string, f file) (err error) {
-	t, err := os.CreateTemp(dir, "."+f.name+".*")
+	t, err := os.CreateTemp(dir, "."+f.name+".*.tmp")
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,18 @@ import (
 
 // The files of a run directory.
 const (
-	RecipeFile  = "recipe.yaml"
-	MetricsFile = "metrics.jsonl"
-	SummaryFile = "summary.json"
-	doneFile    = "done"
+	RecipeFile       = "recipe.yaml"
+	MetricsFile      = "metrics.jsonl"
+	SummaryFile      = "summary.json"
+	StateFile        = "state.safetensors" // what an interrupted run resumes from; written by the trainer
+	CheckpointFolder = "checkpoint"        // the final weights; written by the trainer
+	ReportFile       = "report.html"
+	doneFile         = "done"
+	plotFolder       = "plots"
 )
+
+// runFiles is all that a run directory holds.
+var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, lockFile}
 
 // Run writes one run directory. It is not safe for concurrent use.
 type Run struct {

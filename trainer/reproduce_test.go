@@ -290,7 +290,7 @@ func TestDamagedState(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		interruptAt(t, r, dir, 2)
-		path := filepath.Join(dir, stateFile)
+		path := filepath.Join(dir, results.StateFile)
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

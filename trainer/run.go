@@ -19,9 +19,6 @@ import (
 // run resumes from.
 const snapshotEvery = 25
 
-// checkpointFolder holds the final weights, within the run's directory.
-const checkpointFolder = "checkpoint"
-
 // Result is a run that ended by itself.
 type Result struct {
 	// Summary is what summary.json holds.
@@ -44,8 +41,18 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Dir != "" && results.Finished(o.Dir) {
-		return finished(o.Dir, r)
+	if o.Dir != "" {
+		if results.Finished(o.Dir) {
+			return finished(o.Dir, r)
+		}
+		lock, err := results.LockFolder(o.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer lock.Release()
+		if results.Finished(o.Dir) { // by the process that held it
+			return finished(o.Dir, r)
+		}
 	}
 	teacher, err := openTeacher(r)
 	if err != nil {
@@ -142,7 +149,7 @@ func (s *session) open() (*book, int, error) {
 	if err := past.SameRecipe(record.Recipe); err != nil {
 		return nil, 0, err // before its state, which another recipe could not read
 	}
-	done, err := s.restore(filepath.Join(dir, stateFile))
+	done, err := s.restore(filepath.Join(dir, results.StateFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, 0, err
 	}
@@ -238,7 +245,7 @@ func (s *session) finish(b *book, summary results.Summary) error {
 	}
 	dir := s.options.Dir
 	if summary.Status == results.StatusFinished {
-		if err := model.Save(filepath.Join(dir, checkpointFolder), s.learner.Params(), model.Extras{Vocab: s.task.Vocab()}); err != nil {
+		if err := model.Save(filepath.Join(dir, results.CheckpointFolder), s.learner.Params(), model.Extras{Vocab: s.task.Vocab()}); err != nil {
 			s.abandon(b)
 			return err
 		}
@@ -246,7 +253,7 @@ func (s *session) finish(b *book, summary results.Summary) error {
 	if err := b.file.Finish(summary); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(dir, stateFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(filepath.Join(dir, results.StateFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -278,7 +285,7 @@ func finished(dir string, r recipe.Recipe) (*Result, error) {
 		_, reason, _ := strings.Cut(past.Summary.Reason, ": ")
 		return result, &StepError{Step: step, Err: errors.New(reason)}
 	}
-	c, err := model.Load(filepath.Join(dir, checkpointFolder))
+	c, err := model.Load(filepath.Join(dir, results.CheckpointFolder))
 	if err != nil {
 		return nil, err
 	}

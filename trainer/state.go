@@ -13,10 +13,6 @@ import (
 	"driftlab/results"
 )
 
-// stateFile is the snapshot an interrupted run resumes from: one safetensors
-// file that appears whole or not at all.
-const stateFile = "state.safetensors"
-
 // snapshot is what the file's metadata holds beside the tensors.
 type snapshot struct {
 	// Done is the number of steps made.
@@ -79,7 +75,7 @@ func (s *session) save(b *book, done int) error {
 	if err := safetensors.Write(&file, tensors, map[string]string{"driftlab": string(text)}); err != nil {
 		return err
 	}
-	return results.WriteFile(b.file.Dir(), stateFile, file.Bytes())
+	return results.WriteFile(b.file.Dir(), results.StateFile, file.Bytes())
 }
 
 // restore takes up a snapshot and returns the number of steps it had made. Its
@@ -103,7 +99,7 @@ func (s *session) restore(path string) (done int, err error) {
 // it is taken up: those of its last snapshot, 0 without one. A dump is resumed
 // from there.
 func SnapshotStep(dir string) (int, error) {
-	path := filepath.Join(dir, stateFile)
+	path := filepath.Join(dir, results.StateFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil

@@ -80,7 +80,7 @@ func TestNonFinite(t *testing.T) {
 			if loadErr != nil || past.Steps != tc.step-1 || past.Summary == nil || past.Summary.Reason != err.Error() {
 				t.Errorf("on record: %+v, %v", past, loadErr)
 			}
-			if _, err := os.Stat(filepath.Join(dir, checkpointFolder)); !os.IsNotExist(err) {
+			if _, err := os.Stat(filepath.Join(dir, results.CheckpointFolder)); !os.IsNotExist(err) {
 				t.Errorf("a checkpoint of a run that was stopped: %v", err)
 			}
 			again, againErr := Run(context.Background(), tinyRecipe(t, tc.sets...), Options{Dir: dir})
@@ -145,18 +145,18 @@ func TestFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	snapshot := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(snapshot, stateFile, "in the way"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(snapshot, results.StateFile, "in the way"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	final := t.TempDir()
-	if err := os.WriteFile(filepath.Join(final, checkpointFolder), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(final, results.CheckpointFolder), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ dir, path, problem string }{
 		{filepath.Join(file, "run"), filepath.Join(file, "run"), "not a folder"},
 		{full, filepath.Join(full, results.MetricsFile), "the disk is full"},
-		{snapshot, filepath.Join(snapshot, stateFile), ""},
-		{final, filepath.Join(final, checkpointFolder), ""},
+		{snapshot, filepath.Join(snapshot, results.StateFile), ""},
+		{final, filepath.Join(final, results.CheckpointFolder), ""},
 	} {
 		if _, err := os.Stat("/dev/full"); tc.dir == full && err != nil {
 			continue // a system without a disk that is always full

@@ -66,6 +66,11 @@ func (c *compareCmd) Run(a *app) error {
 	if out == "" {
 		out = filepath.Join("runs", "compare-"+hashOf(recipes, int(c.Seeds)))
 	}
+	lock, err := a.hold(out, "compare.svg")
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
 	m := a.meter(c.Quiet, "compare", "step", 0)
 	records, err := experiments.Compare(a.ctx, recipes, seedsFrom(recipes[0].Seed, int(c.Seeds)), experiments.Options{
 		Dir: out, Parallel: c.workers(), Progress: m.experiment(),

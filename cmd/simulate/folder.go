@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -16,6 +17,32 @@ func writeFile(dir, name string, data []byte) error {
 		return unusable(dir, err)
 	}
 	return results.WriteFile(dir, name, data)
+}
+
+// hold keeps the folder of a set of runs for this process: the runs lock their
+// own. It tells of files there that are somebody else's.
+func (a *app) hold(dir string, known ...string) (*results.Lock, error) {
+	entries, _ := os.ReadDir(dir) // a folder that is not there yet holds nothing
+	for _, e := range entries {
+		if e.IsDir() {
+			known = append(known, e.Name()) // arms and claims
+		}
+	}
+	a.tellForeign(dir, known...)
+	return results.LockFolder(dir)
+}
+
+// tellForeign says which files of a folder are not a run's.
+func (a *app) tellForeign(dir string, known ...string) {
+	const most = 3
+	list := results.Foreign(dir, known...)
+	if len(list) == 0 {
+		return
+	}
+	if more := len(list) - most; more > 0 {
+		list = append(list[:most], fmt.Sprintf("%d more", more))
+	}
+	fmt.Fprintf(a.stderr, "simulate: note: %s also holds what is not of a run, left as it is: %q\n", dir, list)
 }
 
 // unusable is an error of the operating system about a folder, in one line.

@@ -50,6 +50,11 @@ func (c *headlineCmd) Run(a *app) error {
 	if dir == "" {
 		dir = filepath.Join("runs", "headline-"+headlineHash(base, int(c.Seeds)))
 	}
+	lock, err := a.hold(dir, "headline.png", "headline.svg", "headline.md")
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
 	m := a.meter(c.Quiet, "headline", "step", 0)
 	result, err := experiments.Headline(a.ctx, experiments.HeadlineOptions{
 		Options: experiments.Options{Dir: dir, Parallel: c.workers(), Progress: m.experiment()},

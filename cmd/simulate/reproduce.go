@@ -68,6 +68,11 @@ func (c *reproduceCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	lock, err := a.hold(out)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
 	m := a.meter(c.Quiet, "reproduce", "seed", 0)
 	o.Progress = m.claims()
 	list, err := experiments.Reproduce(a.ctx, o)

@@ -57,6 +57,7 @@ func (c *trainCmd) Run(a *app) error {
 	if dir == "" {
 		dir = runDir(r)
 	}
+	a.tellForeign(dir, filepath.Base(c.Dump))
 	options := trainer.Options{Dir: dir, Workers: c.workers(), Recompute: c.Recompute}
 	if c.Dump != "" {
 		if results.Finished(dir) {

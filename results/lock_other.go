@@ -1,0 +1,11 @@
+//go:build !(darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd || windows)
+
+package results
+
+import (
+	"errors"
+	"os"
+)
+
+// lock takes no lock: this system has none.
+func lock(*os.File) error { return errors.ErrUnsupported }

@@ -1,0 +1,21 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package results
+
+import (
+	"os"
+	"syscall"
+)
+
+// lock takes an exclusive lock on an open file, or returns errHeld.
+func lock(f *os.File) error {
+	for {
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {
+		case syscall.EINTR:
+		case syscall.EWOULDBLOCK:
+			return errHeld
+		default:
+			return err
+		}
+	}
+}
