@@ -166,7 +166,7 @@ func TestDumpRecomputes(t *testing.T) {
 		first := tinyRecipe(t, append(sets, "steps=2")...)
 		dir := filepath.Join(t.TempDir(), "run")
 		mustRun(t, first, Options{Dir: dir})
-		saved, err := model.Load(filepath.Join(dir, checkpointFolder))
+		saved, err := model.Load(filepath.Join(dir, results.CheckpointFolder))
 		if err != nil {
 			t.Fatal(err)
 		}
