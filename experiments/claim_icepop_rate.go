@@ -162,7 +162,7 @@ func (j *Judge) collapsed(figure string) int {
 	n := 0
 	for _, o := range j.Runs {
 		mean := blocks(o.List(figure), min(icepopBlock, len(o.List(figure))))
-		if results.Collapsed(slices.Max(mean), mean[len(mean)-1]) {
+		if results.Fell(slices.Max(mean), mean[len(mean)-1]) {
 			n++
 		}
 	}

@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"driftlab/results"
@@ -43,11 +45,14 @@ type Outcome struct {
 	// Name and Title are the arm's.
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// Peak and Final are the best and the last mean of three evaluations, by seed.
+	// Start is the evaluation before the first update, Peak and Final are the best
+	// and the last mean of three evaluations (results.Course), by seed.
+	Start []float64 `json:"start"`
 	Peak  []float64 `json:"peak"`
 	Final []float64 `json:"final"`
-	// Collapsed counts the seeds whose Final is 30 % or more below their Peak (results.Collapsed).
-	Collapsed int `json:"collapsed"`
+	// Verdicts are the seeds' fates, and Collapsed counts those that fell.
+	Verdicts  []results.Fate `json:"verdicts"`
+	Collapsed int            `json:"collapsed"`
 	// Stopped counts the seeds that a value which is not finite ended.
 	Stopped int `json:"stopped"`
 }
@@ -58,20 +63,19 @@ func (h *HeadlineResult) Outcomes() []Outcome {
 	for i, arm := range h.Arms {
 		o := Outcome{Name: arm.Name, Title: arm.Title}
 		for _, run := range h.Runs[i] {
-			if run.Summary != nil && run.Summary.Status == results.StatusStopped {
+			c := results.Judge(run, judged)
+			o.Verdicts = append(o.Verdicts, c.Fate)
+			switch {
+			case c.Fate == results.Stopped:
 				o.Stopped++
-			}
-			c := run.Column(judged)
-			if c == nil {
-				continue
-			}
-			peak, final, ok := results.Settle(c.Value)
-			if !ok {
-				continue
-			}
-			o.Peak, o.Final = append(o.Peak, peak), append(o.Final, final)
-			if results.Collapsed(peak, final) {
+			case c.Fate.Fallen():
 				o.Collapsed++
+			}
+			if !math.IsNaN(c.Start) {
+				o.Start = append(o.Start, c.Start)
+			}
+			if !math.IsNaN(c.Final) {
+				o.Peak, o.Final = append(o.Peak, c.Peak), append(o.Final, c.Final)
 			}
 		}
 		list = append(list, o)
@@ -80,20 +84,7 @@ func (h *HeadlineResult) Outcomes() []Outcome {
 }
 
 // Verdict is the outcome in words.
-func (o Outcome) Verdict() results.Cell {
-	n := len(o.Final)
-	switch {
-	case o.Stopped > 0:
-		return results.Word(fmt.Sprintf("stopped in %d", o.Stopped)).As(results.Bad)
-	case n == 0:
-		return results.Word("no evaluation").As(results.Muted)
-	case o.Collapsed == n:
-		return results.Word(fmt.Sprintf("collapsed %d of %d", o.Collapsed, n)).As(results.Bad)
-	case o.Collapsed > 0:
-		return results.Word(fmt.Sprintf("collapsed %d of %d", o.Collapsed, n)).As(results.Warn)
-	}
-	return results.Word(fmt.Sprintf("held %d of %d", n, n)).As(results.Good)
-}
+func (o Outcome) Verdict() results.Cell { return results.Verdict(o.Verdicts) }
 
 // OutcomeTable shows every arm with its seeds.
 func (h *HeadlineResult) OutcomeTable() *results.Table {
@@ -101,8 +92,8 @@ func (h *HeadlineResult) OutcomeTable() *results.Table {
 		Title: "What became of the pass rate",
 		Columns: []results.TableColumn{{Name: "run"}, {Name: "peak, by seed", Align: results.Right},
 			{Name: "final, by seed", Align: results.Right}, {Name: "verdict"}},
-		Note: fmt.Sprintf("Pass rate of the current weights on held-out prompts, sampled in the learner's engine; means of three evaluations. "+
-			"Collapsed: %.0f %% or more below the run's own peak at the end.", 100*results.CollapseLoss),
+		Note: "Pass rate of the current weights on held-out prompts, sampled in the learner's engine; means of three evaluations. " +
+			results.CollapseRule(),
 	}
 	part := HeadlinePart(-1)
 	for i, o := range h.Outcomes() {
@@ -173,13 +164,15 @@ func (h *HeadlineResult) Picture() results.Figure {
 
 // lead says in a few sentences what came out, computed from the outcomes.
 func (h *HeadlineResult) lead() string {
-	var fell, held []string
+	var fell, held, rest []string
 	for _, o := range h.Outcomes() {
 		switch {
 		case o.Collapsed > 0:
-			fell = append(fell, fmt.Sprintf("**%s** (%d of %d)", o.Title, o.Collapsed, len(o.Final)))
-		case len(o.Final) > 0:
+			fell = append(fell, fmt.Sprintf("**%s** (%d of %d)", o.Title, o.Collapsed, len(o.Verdicts)))
+		case !slices.ContainsFunc(o.Verdicts, func(f results.Fate) bool { return f != results.Held }):
 			held = append(held, "**"+o.Title+"**")
+		default:
+			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")
 		}
 	}
 	s := "Two engines with equal weights, measured; then trained through their difference, with and without corrections, over the same seeds."
@@ -188,6 +181,9 @@ func (h *HeadlineResult) lead() string {
 	}
 	if len(held) > 0 {
 		s += " Held on every seed: " + strings.Join(held, ", ") + "."
+	}
+	if len(rest) > 0 {
+		s += " Neither: " + strings.Join(rest, ", ") + "."
 	}
 	return s
 }

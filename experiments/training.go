@@ -10,8 +10,8 @@ import (
 )
 
 // train makes a run of the headline recipe with changes and returns the columns
-// asked for, one value per step. A run that a value which is not finite ended
-// has shorter columns.
+// asked for, one value per step from the first on. A run that a value which is
+// not finite ended has shorter columns.
 func (e *Env) train(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, error) {
 	r, _, err := e.trained(ctx, columns, steps, set...)
 	return r, err
@@ -37,7 +37,7 @@ func (e *Env) trained(ctx context.Context, columns []string, steps int, set ...s
 		if c == nil {
 			return nil, nil, fmt.Errorf("a run logged no %s", name)
 		}
-		out[i] = c.Value
+		out[i] = c.Updated()
 	}
 	return out, run.Params, nil
 }

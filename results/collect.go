@@ -8,7 +8,9 @@ import (
 // Add appends the figures of one step to the record's columns: a run that is
 // kept in memory and one that was read back look the same.
 func (r *Record) Add(step int, metrics []Metric) {
-	r.Steps++
+	if step > 0 { // the evaluation before the first update is no step
+		r.Steps++
+	}
 	for _, m := range metrics {
 		i := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == m.Name })
 		if i < 0 {

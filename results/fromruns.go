@@ -8,14 +8,6 @@ import (
 	"strings"
 )
 
-// settled is the number of consecutive evaluations whose mean stands for a
-// run's peak and for its end; the trainer's summary uses the same.
-const settled = 3
-
-// CollapseLoss is the share of its peak that a run must lose to be called
-// collapsed.
-const CollapseLoss = 0.3
-
 // area is a section of the report: metrics by prefix, the telling ones first.
 type area struct {
 	heading  string
@@ -84,7 +76,7 @@ func FromRuns(records []*Record, glossary ...Term) Report {
 	if len(groups) == 1 {
 		r.Title = groups[0].Name
 	}
-	outcome := outcomes(groups, headline(names))
+	outcome := outcomes(groups, JudgedBy(records))
 	r.Lead = outcome.lead(len(records))
 	r.Sections = append(r.Sections, Section{Heading: "Outcome", Blocks: outcome.blocks(groups, glossary)})
 	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == outcome.metric })
@@ -117,9 +109,11 @@ func metricNames(records []*Record) []string {
 	return names
 }
 
-// headline is the metric that outcomes are judged by: an evaluation if there
-// is one, else the training reward; empty if neither is on record.
-func headline(names []string) string {
+// JudgedBy is the metric that says best what became of a set of runs: an
+// evaluation if there is one, else the training reward; empty if neither is on
+// record.
+func JudgedBy(records []*Record) string {
+	names := metricNames(records)
 	for _, want := range []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean", "critic/rewards/mean"} {
 		if slices.Contains(names, want) {
 			return want

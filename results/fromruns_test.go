@@ -97,16 +97,16 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// outcomeGolden has ' for a back quote.
-const outcomeGolden = `| recipe      | verdict                  | seeds   | steps |  peak |  final | lowest to highest (final) | lost (of the peak) |
-|-------------|--------------------------|---------|------:|------:|-------:|--------------------------:|-------------------:|
-| matched     | **held**                 | 1, 2, 3 |    40 | 0.891 |  0.891 |            0.889 to 0.893 |                 0% |
-| fp8         | **collapsed in 3 of 3**  | 1, 2, 3 |    40 | 0.807 | 0.0602 |          0.0600 to 0.0603 |                93% |
-| fp8 (lr: 2) | **held**                 | 1       |    40 | 0.889 |  0.889 |                           |                 0% |
-| broken      | **1 of 1 stopped early** | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
-| late        | **1 of 1 still running** | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
+// outcomeGolden has ~ for a back quote.
+const outcomeGolden = `| recipe      | verdict              | seeds   | steps |  peak |  final | lowest to highest (final) | lost (of the peak) |
+|-------------|----------------------|---------|------:|------:|-------:|--------------------------:|-------------------:|
+| matched     | **held 3 of 3**      | 1, 2, 3 |    40 | 0.891 |  0.891 |            0.889 to 0.893 |                 0% |
+| fp8         | **collapsed 3 of 3** | 1, 2, 3 |    40 | 0.807 | 0.0602 |          0.0600 to 0.0603 |                93% |
+| fp8 (lr: 2) | **held**             | 1       |    40 | 0.889 |  0.889 |                           |                 0% |
+| broken      | **stopped early**    | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
+| late        | **still running**    | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
 
-Judged by 'val/learner/pass_rate'. Peak and final are means of 3 consecutive values of a run. Collapsed: 30% or more of the peak lost.
+Judged by ~val/learner/pass_rate~. Peak and final are means of 3 consecutive values of a run; one that never rises above its start has that as its peak. Collapsed: 30 % or more below the run's own peak, to the end or for 100 updates.
 `
 
 func TestFromRuns(t *testing.T) {
@@ -127,7 +127,7 @@ func TestFromRuns(t *testing.T) {
 	}
 	table := r.Sections[0].Blocks[0].(*Table)
 	table.Title = ""
-	if got := table.Markdown(); got != strings.ReplaceAll(outcomeGolden, "'", "`") {
+	if got := table.Markdown(); got != strings.ReplaceAll(outcomeGolden, "~", "`") {
 		t.Errorf("table:\n%s\nwant:\n%s", got, outcomeGolden)
 	}
 	var headings []string

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,46 +15,14 @@ type outcome struct {
 	groups []groupOutcome
 }
 
-// groupOutcome is one row: means over the seeds that can be judged.
+// groupOutcome is one row: means over the seeds that have the metric.
 type groupOutcome struct {
-	name                        string
-	judged, collapsed           int
-	peak, final, low, high      float64
-	lost                        float64
-	unfinished, stopped, ending int
+	name                   string
+	fates                  []Fate // one per seed
+	measured               int    // seeds that have the metric
+	peak, final, low, high float64
+	lost                   float64
 }
-
-// Settle returns the peak of a curve and its end, both as means of three
-// consecutive values (of all, if there are fewer), so that one lucky
-// evaluation makes no peak. Values that are not finite are left out; ok is
-// false if none is left.
-func Settle(values []float64) (peak, final float64, ok bool) {
-	var list []float64
-	for _, v := range values {
-		if finite(v) {
-			list = append(list, v)
-		}
-	}
-	if len(list) == 0 {
-		return 0, 0, false
-	}
-	width := min(settled, len(list))
-	peak = math.Inf(-1)
-	for i := 0; i+width <= len(list); i++ {
-		var sum float64
-		for _, v := range list[i : i+width] {
-			sum += v
-		}
-		final = sum / float64(width)
-		peak = max(peak, final)
-	}
-	return peak, final, true
-}
-
-// Collapsed reports whether a run whose curve settled at these values lost
-// CollapseLoss of its peak or more. One that never rose above zero had nothing
-// to lose.
-func Collapsed(peak, final float64) bool { return peak > 0 && final <= (1-CollapseLoss)*peak }
 
 // outcomes judges every group.
 func outcomes(groups []RunGroup, metric string) outcome {
@@ -61,34 +30,18 @@ func outcomes(groups []RunGroup, metric string) outcome {
 	for _, g := range groups {
 		row := groupOutcome{name: g.Name, low: math.Inf(1), high: math.Inf(-1)}
 		for _, r := range g.Runs {
-			switch {
-			case r.Summary == nil:
-				row.unfinished++
-			case r.Summary.Status == StatusStopped:
-				row.stopped++
-			default:
-				row.ending++
-			}
-			c := r.Column(metric)
-			if c == nil {
+			c := Judge(r, metric)
+			row.fates = append(row.fates, c.Fate)
+			if !finite(c.Final) {
 				continue
 			}
-			peak, final, ok := Settle(c.Value)
-			if !ok {
-				continue
-			}
-			row.judged++
-			row.peak += peak
-			row.final += final
-			row.low, row.high = min(row.low, final), max(row.high, final)
-			if peak > 0 {
-				row.lost += 1 - final/peak
-			}
-			if Collapsed(peak, final) {
-				row.collapsed++
-			}
+			row.measured++
+			row.peak += c.Peak
+			row.final += c.Final
+			row.low, row.high = min(row.low, c.Final), max(row.high, c.Final)
+			row.lost += c.Lost()
 		}
-		if n := float64(row.judged); n > 0 {
+		if n := float64(row.measured); n > 0 {
 			row.peak, row.final, row.lost = row.peak/n, row.final/n, row.lost/n
 		}
 		o.groups = append(o.groups, row)
@@ -96,28 +49,25 @@ func outcomes(groups []RunGroup, metric string) outcome {
 	return o
 }
 
+// fallen counts the seeds that collapsed.
+func (g groupOutcome) fallen() int {
+	n := 0
+	for _, f := range g.fates {
+		if f.Fallen() {
+			n++
+		}
+	}
+	return n
+}
+
 // lead is the first sentence of the report.
 func (o outcome) lead(runs int) string {
 	s := fmt.Sprintf("**%s** of **%s**, seeds as bands.", plural(runs, "run"), plural(len(o.groups), "recipe"))
-	judged := slices.DeleteFunc(slices.Clone(o.groups), func(g groupOutcome) bool { return g.judged == 0 })
-	if len(judged) > 1 {
-		by := func(a, b groupOutcome) int {
-			switch {
-			case a.final < b.final:
-				return -1
-			case a.final > b.final:
-				return 1
-			}
-			return 0
-		}
-		low, high := slices.MinFunc(judged, by), slices.MaxFunc(judged, by)
-		s += fmt.Sprintf(" By `%s` at the end, **%s** stands highest (%s) and **%s** lowest (%s).",
-			o.metric, high.name, FormatNumber(high.final, 3), low.name, FormatNumber(low.final, 3))
-	}
+	s += o.ranking()
 	var fallen []string
-	for _, g := range judged {
-		if g.collapsed > 0 {
-			fallen = append(fallen, fmt.Sprintf("%s (%d of %d)", g.name, g.collapsed, g.judged))
+	for _, g := range o.groups {
+		if n := g.fallen(); n > 0 {
+			fallen = append(fallen, fmt.Sprintf("%s (%d of %d)", g.name, n, len(g.fates)))
 		}
 	}
 	if len(fallen) > 0 {
@@ -126,21 +76,33 @@ func (o outcome) lead(runs int) string {
 	return s
 }
 
-// verdict is the row's badge.
-func (g groupOutcome) verdict() Cell {
-	switch {
-	case g.unfinished > 0:
-		return Word(fmt.Sprintf("%d of %d still running", g.unfinished, g.unfinished+g.stopped+g.ending)).As(Warn)
-	case g.stopped > 0:
-		return Word(fmt.Sprintf("%d of %d stopped early", g.stopped, g.stopped+g.ending)).As(Bad)
-	case g.judged == 0:
-		return Word("not judged").As(Muted)
-	case g.collapsed == g.judged:
-		return Word(fmt.Sprintf("collapsed in %d of %d", g.collapsed, g.judged)).As(Bad)
-	case g.collapsed > 0:
-		return Word(fmt.Sprintf("collapsed in %d of %d", g.collapsed, g.judged)).As(Warn)
+// ranking says who stands highest at the end, and who lowest, as far as the
+// printed figures tell them apart.
+func (o outcome) ranking() string {
+	measured := slices.DeleteFunc(slices.Clone(o.groups), func(g groupOutcome) bool { return g.measured == 0 })
+	if len(measured) < 2 {
+		return ""
 	}
-	return Word("held").As(Good)
+	slices.SortStableFunc(measured, func(a, b groupOutcome) int { return cmp.Compare(b.final, a.final) })
+	printed := func(g groupOutcome) string { return FormatNumber(g.final, 3) }
+	level := func(figure string) string {
+		var names []string
+		for _, g := range measured {
+			if printed(g) == figure {
+				names = append(names, "**"+g.name+"**")
+			}
+		}
+		return strings.Join(names, " and ")
+	}
+	high, low := printed(measured[0]), printed(measured[len(measured)-1])
+	if high == low {
+		return fmt.Sprintf(" By `%s` at the end, all stand level (%s).", o.metric, high)
+	}
+	stands := "stands"
+	if printed(measured[1]) == high {
+		stands = "stand"
+	}
+	return fmt.Sprintf(" By `%s` at the end, %s %s highest (%s) and %s lowest (%s).", o.metric, level(high), stands, high, level(low), low)
 }
 
 // blocks are the table of outcomes, what must be said beside it, and the chart
@@ -151,8 +113,8 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 	if o.metric != "" {
 		t.Columns = append(t.Columns, TableColumn{Name: "peak", Align: Right}, TableColumn{Name: "final", Align: Right},
 			TableColumn{Name: "lowest to highest", Unit: "final", Align: Right}, TableColumn{Name: "lost", Unit: "of the peak", Align: Right})
-		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run. Collapsed: %.0f%% or more of the peak lost.",
-			o.metric, settled, 100*CollapseLoss)
+		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run; one that never rises above its start has that as its peak. %s",
+			o.metric, settled, CollapseRule())
 	}
 	blocks := []Block{t}
 	repeats := 0
@@ -189,14 +151,14 @@ func (o outcome) row(i int, g RunGroup) []Cell {
 		steps = strconv.Itoa(least) + " to " + steps
 	}
 	q := o.groups[i]
-	row := []Cell{Word(g.Name), q.verdict(), Word(strings.Join(seeds, ", ")), {Text: steps, Value: float64(most), Numeric: true}}
+	row := []Cell{Word(g.Name), Verdict(q.fates), Word(strings.Join(seeds, ", ")), {Text: steps, Value: float64(most), Numeric: true}}
 	switch {
 	case o.metric == "":
-	case q.judged == 0:
+	case q.measured == 0:
 		row = append(row, Cell{}, Cell{}, Cell{}, Cell{})
 	default:
 		spread := Cell{}
-		if q.judged > 1 {
+		if q.measured > 1 {
 			spread = Word(FormatNumber(q.low, 3) + " to " + FormatNumber(q.high, 3))
 		}
 		row = append(row, Number(q.peak, 3), Number(q.final, 3), spread, Percent(q.lost, 0))

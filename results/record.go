@@ -23,7 +23,8 @@ type Record struct {
 	Recipe []byte
 	// Columns are the metrics, in the order they first appear.
 	Columns []Column
-	// Steps is the number of lines on record.
+	// Steps is the number of steps on record; the evaluation before the first
+	// update, step 0, is none.
 	Steps int
 	// Summary is nil while the run is unfinished.
 	Summary *Summary
@@ -43,6 +44,15 @@ func (c *Column) Last() (value float64, ok bool) {
 		return 0, false
 	}
 	return c.Value[len(c.Value)-1], true
+}
+
+// Updated returns the values that an update came before: all but that of step 0,
+// the evaluation of the weights a run starts from.
+func (c *Column) Updated() []float64 {
+	if len(c.Step) > 0 && c.Step[0] == 0 {
+		return c.Value[1:]
+	}
+	return c.Value
 }
 
 // Column returns the metric of that name, nil when the run never logged it.

@@ -150,8 +150,8 @@ func TestSameBits(t *testing.T) {
 				}
 				sameRun(t, "workers", want, got)
 			}
-			if n := strings.Count(want[results.MetricsFile], "\n"); n != 12 {
-				t.Errorf("%d lines on record, want 12", n)
+			if n := strings.Count(want[results.MetricsFile], "\n"); n != 13 {
+				t.Errorf("%d lines on record, want the start and 12 steps", n)
 			}
 		})
 	}

@@ -177,6 +177,10 @@ func (s *session) run(ctx context.Context, b *book, first int) (*Result, error) 
 	r := &s.recipe
 	var failure error
 	status, reason := results.StatusFinished, ""
+	if err := s.start(ctx, b, first); err != nil {
+		s.abandon(b)
+		return nil, err
+	}
 	step := first
 	for ; step < r.Steps; step++ {
 		if ctx.Err() != nil {
@@ -213,6 +217,17 @@ func (s *session) run(ctx context.Context, b *book, first int) (*Result, error) 
 	}
 	b.record.Summary = &summary
 	return &Result{Summary: summary, Record: b.record, Params: s.learner.Params()}, failure
+}
+
+// start evaluates the weights that the first update will move, so that a fall is
+// measured from where the run began. It is on record as step 0. A run that is
+// taken up has it there.
+func (s *session) start(ctx context.Context, b *book, first int) error {
+	if first > 0 || s.recipe.Eval.Every == 0 || ctx.Err() != nil {
+		return nil
+	}
+	s.evaluate()
+	return b.add(0, figures(s.metrics))
 }
 
 // interrupt saves what there is, so that the run can be taken up again.

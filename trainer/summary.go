@@ -1,26 +1,28 @@
 package trainer
 
 import (
+	"math"
+
 	"driftlab/results"
 	"driftlab/trainer/recipe"
 )
 
 // summarise condenses the steps of a run: the pass rate of the current weights
-// in each engine and the training reward by first value, mean, peak and end (as
-// results.Settle has them), the gap and the like by their means.
+// in each engine and the training reward by first value (of the weights it
+// starts from, where these were evaluated), mean, peak and end, as
+// results.Course has them; the gap and the like by their means.
 func summarise(r recipe.Recipe, record *results.Record, status, reason string) results.Summary {
 	s := results.Summary{Name: r.Name, Seed: r.Seed, Steps: record.Steps, Status: status, Reason: reason}
 	for _, name := range []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean"} {
-		values := series(record, name)
-		peak, final, ok := results.Settle(values)
-		if !ok {
+		c := results.Judge(record, name)
+		if math.IsNaN(c.Final) {
 			continue
 		}
 		s.Metrics = append(s.Metrics,
-			results.Metric{Name: name + "/first", Value: values[0]},
-			results.Metric{Name: name + "/mean", Value: mean(values)},
-			results.Metric{Name: name + "/peak", Value: peak},
-			results.Metric{Name: name + "/final", Value: final})
+			results.Metric{Name: name + "/first", Value: series(record, name)[0]},
+			results.Metric{Name: name + "/mean", Value: c.Mean},
+			results.Metric{Name: name + "/peak", Value: c.Peak},
+			results.Metric{Name: name + "/final", Value: c.Final})
 	}
 	for _, name := range []string{"gap/k3", "gap/dlogp_mean", "routes/flip_token", "response_length/mean", "actor/entropy", "actor/grad_norm", "correction/masked_fraction"} {
 		if values := series(record, name); len(values) > 0 {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -43,17 +44,20 @@ type armResult struct {
 	Runs []runResult `json:"runs"`
 }
 
-// runResult is one run. Peak and Final are means of three evaluations; Mean is
-// over all of them.
+// runResult is one run. Start is the evaluation before the first update, Mean
+// that of all after it; Peak and Final are those of results.Course. What was not
+// measured is left out.
 type runResult struct {
-	Dir    string  `json:"dir"`
-	Seed   uint64  `json:"seed"`
-	Steps  int     `json:"steps"`
-	Status string  `json:"status"`
-	Reason string  `json:"reason,omitempty"`
-	Mean   float64 `json:"mean"`
-	Peak   float64 `json:"peak"`
-	Final  float64 `json:"final"`
+	Dir     string       `json:"dir"`
+	Seed    uint64       `json:"seed"`
+	Steps   int          `json:"steps"`
+	Status  string       `json:"status"`
+	Reason  string       `json:"reason,omitempty"`
+	Verdict results.Fate `json:"verdict"`
+	Start   *float64     `json:"start,omitempty"`
+	Mean    *float64     `json:"mean,omitempty"`
+	Peak    *float64     `json:"peak,omitempty"`
+	Final   *float64     `json:"final,omitempty"`
 }
 
 // Run makes the runs and shows them.
@@ -86,7 +90,7 @@ func (c *compareCmd) Run(a *app) error {
 		return err
 	}
 	groups := results.Group(records)
-	metric := judgedBy(records)
+	metric := results.JudgedBy(records)
 	picture := results.ChartOf(groups, metric, glossary(records))
 	if err := results.SavePlot(filepath.Join(out, "compare.svg"), &picture); err != nil {
 		return err
@@ -137,18 +141,6 @@ func hashOf(recipes []recipe.Recipe, seeds int) string {
 	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// judgedBy is the metric that says best how a set of runs went.
-func judgedBy(records []*results.Record) string {
-	for _, name := range []string{"val/learner/pass_rate", "critic/score/mean"} {
-		for _, r := range records {
-			if r.Column(name) != nil {
-				return name
-			}
-		}
-	}
-	return ""
-}
-
 // armsOf are the figures behind the table.
 func armsOf(groups []results.RunGroup, metric string) []armResult {
 	var arms []armResult
@@ -159,15 +151,20 @@ func armsOf(groups []results.RunGroup, metric string) []armResult {
 			if r.Summary != nil {
 				run.Status, run.Reason = r.Summary.Status, r.Summary.Reason
 			}
-			if column := r.Column(metric); column != nil {
-				run.Peak, run.Final, _ = results.Settle(column.Value)
-				for _, v := range column.Value {
-					run.Mean += v / float64(len(column.Value))
-				}
-			}
+			c := results.Judge(r, metric)
+			run.Verdict = c.Fate
+			run.Start, run.Mean, run.Peak, run.Final = measured(c.Start), measured(c.Mean), measured(c.Peak), measured(c.Final)
 			arm.Runs = append(arm.Runs, run)
 		}
 		arms = append(arms, arm)
 	}
 	return arms
+}
+
+// measured is nil for a figure that was not.
+func measured(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
 }

@@ -194,8 +194,9 @@ const (
 // Eval is the evaluation of the current weights on held-out prompts, in both
 // engines. Training reward lags behind and hides a fall.
 type Eval struct {
-	// Every is the number of steps between evaluations; the first and last
-	// weights are evaluated as well. 0 means never. Default 20.
+	// Every is the number of steps between evaluations; the weights before and
+	// after the first update and the last ones are evaluated as well. 0 means
+	// never. Default 20.
 	Every int `yaml:"every"`
 	// Prompts is the number of held-out prompts, one response each, 1 or more.
 	// Default 64: a standard error of 0.06 at a pass rate of one half.

@@ -1,0 +1,48 @@
+package experiments
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/results"
+)
+
+// TestHeadlineVerdicts tells arms that held from those that cannot have: dead
+// from the start, never alive, evaluated too seldom, stopped.
+func TestHeadlineVerdicts(t *testing.T) {
+	run := func(status string, rates ...float64) *results.Record {
+		r := &results.Record{Summary: &results.Summary{Status: status}}
+		for step, v := range rates {
+			r.Add(step, []results.Metric{{Name: judged, Value: v}})
+		}
+		return r
+	}
+	const finished = results.StatusFinished
+	h := &HeadlineResult{}
+	for _, c := range []struct {
+		name string
+		run  *results.Record
+	}{
+		{"held", run(finished, 0.5, 0.6, 0.7, 0.7)},
+		{"dead", run(finished, 0.5, 0, 0, 0)},
+		{"low", run(finished, 0.5, 0.1, 0.1, 0.1)},
+		{"never", run(finished, 0, 0, 0, 0)},
+		{"short", run(finished, 0.5, 0.6)},
+		{"stopped", run(results.StatusStopped, 0.5, 0.6, 0.7, 0.7)},
+	} {
+		h.Arms = append(h.Arms, HeadlineArm{Name: c.name, Title: c.name})
+		h.Runs = append(h.Runs, []*results.Record{c.run})
+	}
+	var got []string
+	for _, o := range h.Outcomes() {
+		got = append(got, o.Verdict().Text)
+	}
+	if want := []string{"held", "dead at once", "collapsed", "never learned", "too few evaluations", "stopped early"}; !slices.Equal(got, want) {
+		t.Errorf("verdicts %q, want %q", got, want)
+	}
+	if want := "Collapsed: **dead** (1 of 1), **low** (1 of 1). Held on every seed: **held**. " +
+		"Neither: **never** (never learned), **short** (too few evaluations), **stopped** (stopped early)."; !strings.HasSuffix(h.lead(), want) {
+		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
+	}
+}

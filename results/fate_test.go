@@ -1,0 +1,123 @@
+package results
+
+import (
+	"math"
+	"testing"
+)
+
+// TestFell pins the convention at its edges: a loss of exactly the share counts,
+// however the means were rounded, and a curve that never rose has not fallen.
+func TestFell(t *testing.T) {
+	for _, c := range []struct {
+		peak, final float64
+		want        bool
+	}{{1, 0.71, false}, {1, 0.7, true}, {1, 0, true}, {0, 0, false}, {0.5, 0.5, false}} {
+		if got := Fell(c.peak, c.final); got != c.want {
+			t.Errorf("Fell(%v, %v) = %v, want %v", c.peak, c.final, got, c.want)
+		}
+	}
+	for prompts := 1; prompts <= 256; prompts++ {
+		for solved := 10; solved <= 3*prompts; solved += 10 {
+			n := float64(prompts)
+			peak, final := meanOf([]float64{float64(solved-2*(solved/3)) / n, float64(solved/3) / n, float64(solved/3) / n}), float64(solved*7/10)/n/3
+			if !Fell(peak, final) {
+				t.Fatalf("%d of %d prompts to %d: not a loss of 30 %%", solved, 3*prompts, solved*7/10)
+			}
+		}
+	}
+}
+
+// recordOf is a finished run with pass rates at the steps.
+func recordOf(steps []int, rates ...float64) *Record {
+	r := &Record{Summary: &Summary{Status: StatusFinished}}
+	for i, v := range rates {
+		r.Add(steps[i], []Metric{{"val/learner/pass_rate", v}})
+	}
+	return r
+}
+
+func TestJudge(t *testing.T) {
+	nan := math.NaN()
+	from0, from1 := []int{0, 1, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220}, []int{1, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200}
+	for _, c := range []struct {
+		name               string
+		steps              []int
+		rates              []float64
+		fate               Fate
+		start, peak, final float64
+	}{
+		{"a learning rate of 10", from0, []float64{0.56, 0, 0, 0}, DeadAtOnce, 0.56, 0.56, 0},
+		{"a stray sample afterwards", from0, []float64{0.56, 0, 0.02, 0, 0}, DeadAtOnce, 0.56, 0.56, 0.02 / 3},
+		{"low from the first evaluation on", from0, []float64{0.56, 0.1, 0.1, 0.1}, Collapsed, 0.56, 0.56, 0.1},
+		{"the same without its start", from1, []float64{0.1, 0.1, 0.1, 0.1}, Held, nan, 0.1, 0.1},
+		{"above its start, then down", from0, []float64{0.5, 0.6, 0.9, 0.9, 0.9, 0.6, 0.6, 0.6}, Collapsed, 0.5, 0.9, 0.6},
+		{"nothing at any time", from0, []float64{0, 0, 0, 0, 0}, NeverLearned, 0, 0, 0},
+		{"as good as nothing", from0, []float64{0.02, 0, 0.03, 0, 0}, NeverLearned, 0.02, 0.02, 0.01},
+		{"nothing, start unknown", from1, []float64{0, 0, 0, 0, 0}, NeverLearned, nan, 0, 0},
+		{"learned from nothing", from0, []float64{0, 0, 0.3, 0.6, 0.6, 0.6}, Held, 0, 0.6, 0.6},
+		{"unmoved", from0, []float64{0.5, 0.5, 0.5, 0.5}, Held, 0.5, 0.5, 0.5},
+		{"two evaluations and the start", from0, []float64{0.5, 0, 0}, TooFew, 0.5, 0.5, 0},
+		{"three evaluations, no start", from1, []float64{0.5, 0, 0}, TooFew, nan, 0.5 / 3, 0.5 / 3},
+		{"the start only", from0, []float64{0.5}, NotJudged, 0.5, nan, nan},
+		{"a dip of 60 updates", from0, []float64{0.5, 0.9, 0.9, 0.9, 0.3, 0.3, 0.3, 0.9, 0.9, 0.9}, Held, 0.5, 0.9, 0.9},
+		{"down for 100 updates, then up", from0, []float64{0.5, 0.9, 0.9, 0.9, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9}, Collapsed, 0.5, 0.9, 0.9},
+		{"no value that is finite", from0, []float64{nan, nan, math.Inf(1), nan, nan}, NotJudged, nan, nan, nan},
+	} {
+		got := Judge(recordOf(c.steps, c.rates...), "val/learner/pass_rate")
+		same := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-12 || math.IsNaN(a) && math.IsNaN(b) }
+		if got.Fate != c.fate || !same(got.Start, c.start) || !same(got.Peak, c.peak) || !same(got.Final, c.final) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c)
+		}
+	}
+	r := recordOf(from0, 0.5, 0, 0, 0, 0)
+	r.Summary.Status = StatusStopped
+	if c := Judge(r, "val/learner/pass_rate"); c.Fate != Stopped {
+		t.Errorf("a stopped run: %s", c.Fate)
+	}
+	if r.Summary = nil; Judge(r, "val/learner/pass_rate").Fate != Running {
+		t.Error("a run without a summary is judged")
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	for _, c := range []struct {
+		fates []Fate
+		want  string
+		mood  Emphasis
+	}{
+		{[]Fate{Held, Held}, "held 2 of 2", Good},
+		{[]Fate{Held, Collapsed, Held}, "collapsed 1 of 3", Warn},
+		{[]Fate{DeadAtOnce, DeadAtOnce}, "dead at once 2 of 2", Bad},
+		{[]Fate{Collapsed, NeverLearned, DeadAtOnce}, "dead at once 1 of 3, collapsed 1 of 3, never learned 1 of 3", Warn},
+		{[]Fate{TooFew, TooFew}, "too few evaluations 2 of 2", Muted},
+		{[]Fate{Stopped, Held}, "stopped early 1 of 2", Warn},
+		{[]Fate{Held}, "held", Good}, {[]Fate{DeadAtOnce}, "dead at once", Bad},
+		{nil, "not judged", Muted},
+	} {
+		if got := Verdict(c.fates); got.Text != c.want || got.Emphasis != c.mood {
+			t.Errorf("%v: %q %v, want %q %v", c.fates, got.Text, got.Emphasis, c.want, c.mood)
+		}
+	}
+}
+
+// TestTie never ranks figures that print alike.
+func TestTie(t *testing.T) {
+	steps := []int{0, 1, 2, 3, 4}
+	run := func(name string, final float64) *Record {
+		r := recordOf(steps, 0.5, final, final, final, final)
+		r.Name, r.Recipe = name, []byte("name: "+name)
+		return r
+	}
+	for _, c := range []struct {
+		records []*Record
+		want    string
+	}{
+		{[]*Record{run("a", 0.856), run("b", 0.8561)}, "**2 runs** of **2 recipes**, seeds as bands. By `val/learner/pass_rate` at the end, all stand level (0.856)."},
+		{[]*Record{run("a", 0.9), run("b", 0.8), run("c", 0.9)}, "**3 runs** of **3 recipes**, seeds as bands. " +
+			"By `val/learner/pass_rate` at the end, **a** and **c** stand highest (0.900) and **b** lowest (0.800)."},
+	} {
+		if got := FromRuns(c.records).Lead; got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
