@@ -13,7 +13,9 @@ import (
 //
 //	A_ik = (R_ik − mean_g)/(std_g + eps),   A_i = Σ_k weight_k·A_ik,   A = whiten(A)
 //
-// A kind that is constant in a group adds 0. Without RewardParts the only kind
+// A kind that is constant in a group adds 0, and so does a part of NaN, which
+// could not be scored. A response none of whose parts could gets 0 and is left
+// out of the batch's mean and deviation (TRL). Without RewardParts the only kind
 // is Reward.
 //
 // Source: arXiv 2601.05242; verl gdpo whitens over tokens, TRL's
@@ -30,6 +32,7 @@ type GDPO struct {
 	Whiten string `yaml:"whiten"`
 
 	score, kind, part []float64
+	scored            []bool // per token: the response has a part that is not NaN
 }
 
 // Estimate fills b.Advantage from RewardParts.
@@ -71,18 +74,45 @@ func (e *GDPO) Estimate(b *batch.Batch) error {
 			e.score[i] += weight * x
 		}
 	}
-	if e.Whiten == "sequence" {
-		m, s := mean(e.score), deviation(e.score)+e.Eps
-		for i, x := range e.score {
+	e.whiten(b, kinds)
+	e.apply(b)
+	return nil
+}
+
+// whiten turns the scores into advantages, centred and scaled over what could be scored.
+func (e *GDPO) whiten(b *batch.Batch, kinds int) {
+	e.scored = append(e.scored[:0], b.Mask...)
+	for i := range e.score {
+		if unscored(b, i, kinds) {
+			e.score[i] = math.NaN()
+			from, to := b.Span(i)
+			clear(e.scored[from:to])
+		}
+	}
+	m, n := scoredMean(e.score)
+	s := scoredDeviation(e.score, m, n-1) + e.Eps
+	for i, x := range e.score {
+		switch {
+		case math.IsNaN(x):
+			e.score[i] = 0
+		case e.Whiten == "sequence":
 			e.score[i] = (x - m) / s
 		}
 	}
 	broadcast(b, e.score)
 	if e.Whiten == "token" {
-		masked.Whiten(b.Advantage, b.Mask)
+		masked.Whiten(b.Advantage, e.scored)
 	}
-	e.apply(b)
-	return nil
+}
+
+// unscored reports whether response i has parts and all of them are NaN.
+func unscored(b *batch.Batch, i, kinds int) bool {
+	for k := range kinds {
+		if !math.IsNaN(part(b, i, k)) {
+			return false
+		}
+	}
+	return kinds > 0
 }
 
 // Validate checks eps, weights and whiten.

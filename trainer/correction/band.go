@@ -12,7 +12,7 @@ import (
 //	            k3_inverse: exp(−l) − 1 + l    difference: p_old − p_roll
 //	level       token, segment (runs of generated tokens), sequence
 //	aggregate   mean, sum or max over the unit; of log-ratios for ratio, of
-//	            log-probs for difference, of the statistic itself otherwise
+//	            the statistic itself otherwise
 //
 // AReaL (apply_rejection_sampling) is this with ratio, k1, k2 and k3_inverse:
 // its kl_k3 inverts the ratio against its own documentation. ROLL's filters are
@@ -33,11 +33,6 @@ type Band struct {
 
 // Reject clears units whose statistic leaves the band.
 func (m *Band) Reject(keep []bool, in *Input) error {
-	if m.Statistic == "difference" {
-		if err := in.Require("LogpOld", "LogpRoll"); err != nil {
-			return err
-		}
-	}
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		for from < to {
@@ -59,7 +54,7 @@ func (m *Band) Reject(keep []bool, in *Input) error {
 
 // unit returns the statistic of the entries from..to that count.
 func (m *Band) unit(in *Input, from, to int) float64 {
-	sum, other, count, largest := 0.0, 0.0, 0, math.Inf(-1)
+	sum, count, largest := 0.0, 0, math.Inf(-1)
 	for n := from; n < to; n++ {
 		if !in.Mask[n] {
 			continue
@@ -73,7 +68,7 @@ func (m *Band) unit(in *Input, from, to int) float64 {
 		case "k3_inverse":
 			x = math.Exp(-x) - 1 + x
 		case "difference":
-			x, other = in.LogpOld[n], other+in.LogpRoll[n]
+			x = math.Exp(in.LogpRoll[n]+x) - math.Exp(in.LogpRoll[n])
 		}
 		sum, count, largest = sum+x, count+1, max(largest, x)
 	}
@@ -83,13 +78,10 @@ func (m *Band) unit(in *Input, from, to int) float64 {
 	case m.Aggregate == "max":
 		sum = largest
 	case m.Aggregate == "mean":
-		sum, other = sum/float64(count), other/float64(count)
+		sum /= float64(count)
 	}
-	switch m.Statistic {
-	case "ratio":
+	if m.Statistic == "ratio" {
 		return math.Exp(sum)
-	case "difference":
-		return math.Exp(sum) - math.Exp(other)
 	}
 	return sum
 }
@@ -104,9 +96,6 @@ func (m *Band) Validate() error {
 	}
 	if err := oneOf("aggregate", m.Aggregate, "mean", "sum", "max"); err != nil {
 		return err
-	}
-	if m.Statistic == "difference" && m.Aggregate == "max" {
-		return fmt.Errorf("aggregate max is not defined for statistic difference")
 	}
 	if !(m.Low <= m.High) {
 		return fmt.Errorf("low is %v, above high, %v", m.Low, m.High)

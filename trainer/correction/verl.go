@@ -160,11 +160,13 @@ func rejectionModes() []string {
 	return names
 }
 
-// positive reads a positive number.
+// positive reads a positive decimal number. Go's other spellings are refused:
+// an underscore is the mark of a band, which it would swallow, and Python reads
+// no hexadecimal.
 func positive(text string) (float64, error) {
-	x, err := strconv.ParseFloat(text, 64)
+	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {
-	case err != nil:
+	case err != nil || strings.ContainsAny(text, "_xXpP"):
 		return 0, fmt.Errorf("%q is not a number", text)
 	case !(x > 0):
 		return 0, fmt.Errorf("%v is not positive", x)

@@ -44,3 +44,33 @@ func FuzzParseBand(f *testing.F) {
 		}
 	})
 }
+
+// verl reads thresholds with Python's float: no hexadecimal, and an underscore
+// means a band, which is one for k1 and for rollout_is only. Go's parser would
+// read 0.01_2 as 0.012.
+func TestThresholdsAreDecimal(t *testing.T) {
+	for _, spec := range []string{"0x1p-2_1", "0.5_0x2", "0x2", "1_2_3", "0.5_2_0", "1_000_2", "0X1P1", "0x_1p1", "_2", "2_", "1p2"} {
+		if low, high, err := ParseBand(spec); err == nil {
+			t.Errorf("threshold %q is read as %v to %v", spec, low, high)
+		}
+		if _, err := ParseRejection("token_k1", spec); err == nil {
+			t.Errorf("token_k1 takes threshold %q", spec)
+		}
+	}
+	for _, name := range rejectionModes() {
+		for _, spec := range []string{"0.5_2.0", "0.01_2", "1_0", "5_6"} {
+			_, err := ParseRejection(name, spec)
+			if k1 := name[len(name)-1] == '1'; k1 != (err == nil) && spec != "1_0" {
+				t.Errorf("%s with %q: %v", name, spec, err)
+			}
+		}
+		if _, err := ParseRejection(name, "0x1p1"); err == nil {
+			t.Errorf("%s takes a hexadecimal threshold", name)
+		}
+	}
+	for _, spec := range []string{"2.0", " 0.5_5.0 ", "0.5 _ 5.0", "1e-1_1e1", "inf"} {
+		if _, _, err := ParseBand(spec); err != nil {
+			t.Errorf("%q: %v", spec, err)
+		}
+	}
+}

@@ -14,21 +14,20 @@ import (
 //	proxy1 = ‖mean gradient‖²      proxy2 = mean(w̄_i²·Ā_i²·W_i)
 //	proxy3 = max(0, (proxy2 − proxy1)/(N − 1))
 //
-// w̄ and Ā are means over the response, N the responses with a token. It reads
+// w̄ and Ā are means over the response, N counts all responses, empty ones as 0. It reads
 // SumSquares, LogpOld, Advantage and Weight. A negative gradientNorm means that
 // it is not known: proxy1 and proxy3 are 0. Tokens of weight 0 drop out of W in
 // proxy2, as in verl.
 //
 // Source: verl metric_utils; arXiv 2602.07078.
 func VarianceProxy(dst []batch.Metric, b *batch.Batch, gradientNorm float64) []batch.Metric {
-	power, square, score, n := 0.0, 0.0, 0.0, 0
+	power, square, score := 0.0, 0.0, 0.0
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		mask := b.Mask[from:to]
 		if masked.Count(mask) == 0 {
 			continue
 		}
-		n++
 		weighed, plain, weight := 0.0, 0.0, 1.0
 		for k := from; k < to; k++ {
 			if !b.Mask[k] {
@@ -52,11 +51,11 @@ func VarianceProxy(dst []batch.Metric, b *batch.Batch, gradientNorm float64) []b
 		square += a * a
 		score += weighed
 	}
-	rows := float64(max(n, 1))
+	rows := float64(max(b.Len(), 1))
 	signal, noise := 0.0, 0.0
 	if gradientNorm >= 0 {
 		signal = gradientNorm * gradientNorm
-		if n > 1 {
+		if rows > 1 {
 			noise = max((power/rows-signal)/(rows-1), 0)
 		}
 	}

@@ -3,6 +3,7 @@ package loss
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 // response. In a recipe it is one word, with a fixed horizon after a colon and
 // the mask that denominators count after an at sign:
 //
-//	token-mean    seq-mean-token-sum-norm:1024    token-mean@pre
+//	token-mean    seq-mean-token-sum-norm:1024    token-mean@pre    seq-mean-token-mean@pre-rows
 //
 // With M tokens, N non-empty responses of T_i tokens, B responses and horizon H:
 //
@@ -42,6 +43,10 @@ type Aggregation struct {
 	// AReaL and slime do, verl counts what is left. The choice changes the step
 	// size by one over the keep rate.
 	Pre bool
+	// PreRows counts responses before rejection and the tokens of each after it
+	// (ROLL): a response that lost a token keeps its share, one that lost all
+	// still counts.
+	PreRows bool
 	// Tokens and Sequences are M and N of the whole step when the batch is one
 	// part of it (micro-batches, ranks); 0 counts the batch. Ranks is the
 	// number of parts whose gradients are averaged afterwards, as verl's dp_size.
@@ -60,8 +65,11 @@ func (a Aggregation) String() string {
 	if a.Horizon != 0 {
 		s += ":" + strconv.Itoa(a.Horizon)
 	}
-	if a.Pre {
+	switch {
+	case a.Pre:
 		s += "@pre"
+	case a.PreRows:
+		s += "@pre-rows"
 	}
 	return s
 }
@@ -82,10 +90,10 @@ func (a *Aggregation) UnmarshalText(text []byte) error {
 	mode, horizon, hasHorizon := strings.Cut(word, ":")
 	read := Aggregation{Mode: mode}
 	if hasDenom {
-		if denom != "pre" && denom != "post" {
-			return fmt.Errorf("aggregation %q: after @ comes pre or post (rejection)", text)
+		if denom != "pre" && denom != "post" && denom != "pre-rows" {
+			return fmt.Errorf("aggregation %q: after @ comes pre, post or pre-rows (rejection)", text)
 		}
-		read.Pre = denom == "pre"
+		read.Pre, read.PreRows = denom == "pre", denom == "pre-rows"
 	}
 	if hasHorizon {
 		h, err := strconv.Atoi(horizon)
@@ -105,11 +113,14 @@ func (a *Aggregation) UnmarshalText(text []byte) error {
 func (a Aggregation) Validate() error {
 	var faults []error
 	mode := a.mode()
-	if !contains(Aggregations(), mode) {
+	if !slices.Contains(Aggregations(), mode) {
 		return fmt.Errorf("aggregation: %w", method.UnknownName(mode, Aggregations()))
 	}
 	if a.Horizon != 0 && !hasHorizon(mode) {
 		faults = append(faults, fmt.Errorf("aggregation %s takes no horizon", mode))
+	}
+	if a.PreRows && (a.Pre || !strings.HasPrefix(mode, "seq-mean")) {
+		faults = append(faults, fmt.Errorf("aggregation %s takes no pre-rows: only the seq-mean forms count rows after rejection", mode))
 	}
 	if a.Horizon < 0 || a.Tokens < 0 || a.Sequences < 0 || a.Ranks < 0 {
 		faults = append(faults, fmt.Errorf("aggregation %s: counts must not be negative", mode))
@@ -122,15 +133,6 @@ func (a Aggregation) Validate() error {
 
 func hasHorizon(mode string) bool {
 	return mode == "seq-mean-token-sum-norm" || mode == "token-sum-norm" || mode == "dr_grpo"
-}
-
-func contains(list []string, x string) bool {
-	for _, l := range list {
-		if l == x {
-			return true
-		}
-	}
-	return false
 }
 
 // RowWeights writes agg_i, the weight of every active token of response i, to
@@ -155,8 +157,15 @@ func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool) err
 	if a.Tokens > 0 {
 		tokens = float64(a.Tokens)
 	}
-	if a.Sequences > 0 {
+	switch {
+	case a.Sequences > 0:
 		rows = float64(a.Sequences)
+	case a.PreRows:
+		rows = 0
+		for i := range in.Len() {
+			from, to := in.Span(i)
+			rows += count(slices.Contains(in.Mask[from:to], true))
+		}
 	}
 	horizon := float64(longest)
 	if a.Horizon > 0 {

@@ -46,6 +46,6 @@ func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
 		})
 		nll.close()
 	}
-	out.Add("nll", nll.total/max(float64(in.Len()), 1))
+	out.Add("nll", nll.total/f.rows(true))
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
@@ -90,7 +91,7 @@ func (p *DecoupledPPO) Validate() error {
 
 // oneOf checks a word against a list.
 func oneOf(field, word string, known []string) error {
-	if contains(known, word) {
+	if slices.Contains(known, word) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", field, method.UnknownName(word, known))

@@ -93,7 +93,8 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 		f := frame{in: b, active: b.Active(), sg: b.Logp}
 		var phi []float64
 		for i := range b.Len() {
-			phi = append(phi, v.phi(f.logWeight(i, v.SequenceWeights), f.firstAdvantage(i)))
+			x, _ := f.logWeight(i, v.SequenceWeights)
+			phi = append(phi, v.phi(max(x, math.Log(1e-8)), f.firstAdvantage(i)))
 		}
 		k.Vector("phi_seq", phi)
 	}

@@ -26,13 +26,17 @@ type GSPOToken struct {
 	// LogCap bounds the sequence log-ratio from above before the exponential
 	// (verl and SkyRL 10); 0 is no bound (TRL).
 	LogCap float64 `yaml:"log_cap"`
+	// RatioMask says which tokens s is the mean over when the correction has
+	// rejected some: post, those that are left (verl, AReaL), or pre, all that
+	// were generated (SkyRL).
+	RatioMask string `yaml:"ratio_mask"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
 // NewGSPOToken returns the paper's bounds.
 func NewGSPOToken() *GSPOToken {
-	return &GSPOToken{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+	return &GSPOToken{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap, RatioMask: "post", Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
 }
 
 var gspoTokenSpec = method.Spec{
@@ -48,7 +52,9 @@ A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.090480`,
 
 // Validate reports every option that is out of range.
 func (p *GSPOToken) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), p.Aggregation.Validate())
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
+		check(p.RatioMask == "" || p.RatioMask == "pre" || p.RatioMask == "post", "ratio_mask %q: must be pre or post (rejection)", p.RatioMask),
+		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.
@@ -57,9 +63,12 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	clips := 0.0
+	clips, whole := 0.0, f
+	if p.RatioMask == "pre" {
+		whole.active = in.Mask
+	}
 	for i := range in.Len() {
-		mean := f.sumLogRatio(i, f.sg, in.LogpOld) / max(f.length(i), 1)
+		mean := whole.sumLogRatio(i, f.sg, in.LogpOld) / max(whole.length(i), 1)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			s, ds := cappedExp(mean+in.Logp[n]-f.sg[n], p.LogCap)
 			c := clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)

@@ -63,6 +63,6 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 		})
 		m.endRow()
 	}
-	m.logRows(&f)
+	m.logRows(&f, f.rows(in.Weight != nil))
 	return nil
 }

@@ -41,7 +41,7 @@ func NewUnbiasedKL() *UnbiasedKL {
 }
 
 var unbiasedKLSpec = method.Spec{
-	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "v3.2"}, Group: "kl", Unit: method.Token,
+	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "unbiased_k3", "v3.2"}, Group: "kl", Unit: method.Token,
 	Source:   "arXiv:2512.02556 eq. 7 (DeepSeek-V3.2); TRL use_bias_correction_kl, slime use_unbiased_kl",
 	Formula:  "K = x·(exp(u) - u - 1), x = exp(logp - anchor), u = ref - logp",
 	Gradient: "x·(logp - ref)",
@@ -77,11 +77,15 @@ func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
 	}
 	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
 		x, dx := ratio(in.Logp[n]-anchor[n], k.LogClamp)
-		k3, dk3 := k3(in.LogpRef[n]-in.Logp[n], KLBounds{})
+		u := in.LogpRef[n] - in.Logp[n]
+		k3, dk3 := k3(u, KLBounds{})
 		if v := x * k3; k.ValueClamp > 0 && v > k.ValueClamp {
 			return k.ValueClamp, 0
 		}
-		return x * k3, x*dk3 + dx*k3
+		if dx == 0 { // x is clamped: a constant
+			return x * k3, x * dk3
+		}
+		return x * k3, -x * u // of x·dk3 + x·k3 all else cancels, and takes the digits with it
 	})
 }
 

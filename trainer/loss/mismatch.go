@@ -57,9 +57,22 @@ func (m *mismatch) endRow() {
 	}
 }
 
-// logRows logs the figures as means over rows, as prime-rl's present code does.
-func (m *mismatch) logRows(f *frame) {
-	rows := max(float64(f.in.Len()), 1)
+// rows is the number of responses that prime-rl's figures are a mean over: all,
+// or those with an active token. Its trainer hands ref_kl, ce and anything with
+// weights per token to the loss only where a token is left.
+func (f *frame) rows(active bool) float64 {
+	if !active {
+		return max(float64(f.in.Len()), 1)
+	}
+	rows := 0.0
+	for i := range f.in.Len() {
+		rows += count(f.length(i) > 0)
+	}
+	return max(rows, 1)
+}
+
+// logRows logs the figures as means over so many rows, as prime-rl's present code does.
+func (m *mismatch) logRows(f *frame, rows float64) {
 	f.out.Add("mismatch_kl", m.all.total/rows)
 	f.out.Add("masked_mismatch_kl", m.dropped.total/rows)
 	f.out.Add("unmasked_mismatch_kl", m.kept.total/rows)

@@ -75,7 +75,7 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 		})
 		m.endRow()
 	}
-	m.logRows(&f)
+	m.logRows(&f, f.rows(in.Weight != nil))
 	return nil
 }
 

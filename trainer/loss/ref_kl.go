@@ -64,7 +64,8 @@ func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
 		m.endRow()
 		gap.close()
 	}
-	m.logRows(&f)
-	out.Add("ref_kl", gap.total/max(float64(in.Len()), 1))
+	rows := f.rows(true)
+	m.logRows(&f, rows)
+	out.Add("ref_kl", gap.total/rows)
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 // VESPO weighs a response by a smooth, detached function of its full
 // importance weight that fades on either side of 1.
 //
-//	log W = clamp(Σ_t clamp(logp - old, ±20) [+ Σ_t clamp(log w_t, ±20)], ±20), at least log 1e-8
-//	φ = exp(k·log W + λ·(1 - W)),  (k, λ) by the sign of A;   L = -φ·A·logp
+//	log W = clamp(Σ_t clamp(logp - old, ±20) [+ Σ_t clamp(log w_t, ±20)], ±20)
+//	φ = exp(k·log W' + λ·(1 - W')), log W' = max(log W, log 1e-8), (k, λ) by the sign of A;   L = -φ·A·logp
 //
 // Source: 2602.10693, FloyedShen/VESPO, TRL. The importance weight of the
 // correction stage enters W and does not multiply the loss a second time. The
@@ -61,9 +61,9 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	phis, weights, kl := newSpread(), newSpread(), 0.0
 	for i := range in.Len() {
-		kl -= f.sumLogRatio(i, in.Logp, in.LogpOld) / max(f.length(i), 1)
-		x := f.logWeight(i, p.SequenceWeights)
-		phi := p.phi(x, f.firstAdvantage(i))
+		x, staleness := f.logWeight(i, p.SequenceWeights)
+		kl -= staleness / max(f.length(i), 1)
+		phi := p.phi(max(x, math.Log(1e-8)), f.firstAdvantage(i))
 		phis.add(phi)
 		weights.add(math.Exp(x))
 		from, to := in.Span(i)
@@ -91,21 +91,22 @@ func (p *VESPO) phi(x, advantage float64) float64 {
 	return math.Exp(lambda + k*x - lambda*math.Exp(x))
 }
 
-// logWeight is log W of response i; once says that all its weights are the same one.
-func (f *frame) logWeight(i int, once bool) float64 {
+// logWeight is log W of response i, and the part of it that is Σ_t clamp(logp -
+// old, ±20); once says that all its importance weights are the same one.
+func (f *frame) logWeight(i int, once bool) (logW, staleness float64) {
 	from, to := f.in.Span(i)
 	sum, weighed := 0.0, false
 	for n := from; n < to; n++ {
 		if !f.active[n] {
 			continue
 		}
-		sum += clamp(f.sg[n]-f.in.LogpOld[n], -20, 20)
+		staleness += clamp(f.sg[n]-f.in.LogpOld[n], -20, 20)
 		if f.in.Weight != nil && !(once && weighed) {
 			weighed = true
 			sum += clamp(math.Log(max(f.in.Weight[n], 1e-8)), -20, 20)
 		}
 	}
-	return max(clamp(sum, -20, 20), math.Log(1e-8))
+	return clamp(staleness+sum, -20, 20), staleness
 }
 
 // firstAdvantage is the advantage of the first active token of response i.
