@@ -25,6 +25,11 @@ type cli struct {
 	Checkpoint checkpointCmd `cmd:"" help:"The base checkpoints inside the binary."`
 	Report     reportCmd     `cmd:"" help:"Self-contained HTML and SVG from finished runs."`
 	Bench      benchCmd      `cmd:"" help:"Tokens per second, by phase."`
+	Help       helpCmd       `cmd:"" help:"Explain a command, or print the manual page."`
+	Completion completionCmd `cmd:"" help:"Completion for bash, zsh and fish."`
+	Complete   completeCmd   `cmd:"" hidden:""`
+
+	Version kong.VersionFlag `help:"Print module, commit and Go version."`
 }
 
 const description = `Train a tiny mixture-of-experts policy by reinforcement learning in two engines that deliberately disagree.
@@ -35,24 +40,29 @@ Recipes are shipped by name or are YAML files; any of their fields can be change
 type app struct {
 	ctx            context.Context
 	stdout, stderr io.Writer
+	parser         *kong.Kong
 }
 
 // dispatch parses the arguments and runs the command they name.
 func (a *app) dispatch(args []string) error {
-	var c cli
-	parser, err := kong.New(&c,
-		kong.Name("simulate"), kong.Description(description),
+	var err error
+	if a.parser, err = newParser(a, &cli{}); err != nil {
+		return err
+	}
+	k, err := a.parser.Parse(args)
+	if err != nil {
+		return withRemedy(err, a.parser.Model, args)
+	}
+	return k.Run(a)
+}
+
+// newParser makes the table of commands and flags.
+func newParser(a *app, c *cli) (*kong.Kong, error) {
+	return kong.New(c,
+		kong.Name("simulate"), kong.Description(description), kong.Vars{"version": version()},
 		kong.Writers(a.stdout, a.stderr), kong.Exit(func(status int) { panic(exit(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
-	if err != nil {
-		return err
-	}
-	k, err := parser.Parse(args)
-	if err != nil {
-		return withRemedy(err, parser.Model, args)
-	}
-	return k.Run(a)
 }
 
 // load reads a recipe with the flags' changes, and its checkpoint's header, so

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlab/engine"
+	"driftlab/experiments"
+	"driftlab/model"
+	"driftlab/trainer/recipe"
+
+	"github.com/alecthomas/kong"
+)
+
+// The scripts are glue: each asks the program itself what could stand next.
+//
+//go:embed completion
+var completionScripts embed.FS
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" complete:"shells" help:"bash, zsh or fish."`
+}
+
+// Help is the long help text.
+func (*completionCmd) Help() string {
+	return `Prints a script that teaches a shell to complete commands, flags, and the names of recipes, numerics, claims, methods
+and fields.
+
+Examples:
+  eval "$(simulate completion bash)"             # in ~/.bashrc
+  source <(simulate completion zsh)              # in ~/.zshrc, after compinit
+  simulate completion fish | source              # in config.fish`
+}
+
+// Run prints the script.
+func (c *completionCmd) Run(a *app) error {
+	script, err := completionScripts.ReadFile("completion/simulate." + c.Shell)
+	if err != nil {
+		return err
+	}
+	_, err = unchecked(a.stdout).Write(script)
+	return err
+}
+
+type completeCmd struct {
+	Words []string `arg:"" optional:"" help:"The words so far, the last one unfinished."`
+}
+
+// Run prints what could stand next: a line each, the word and what it is.
+func (c *completeCmd) Run(a *app) error {
+	for _, found := range completions(a.parser.Model, c.Words) {
+		fmt.Fprintf(unchecked(a.stdout), "%s\t%s\n", found.word, found.help)
+	}
+	return nil
+}
+
+// completion is a word that could stand next.
+type completion struct{ word, help string }
+
+// completions are the words that could stand where the last one of words is
+// being typed: none where a file's name belongs.
+func completions(app *kong.Application, words []string) []completion {
+	words = joined(words)
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last := len(words) - 1
+	typed, node, place := words[last], app.Node, 0
+	if words[0] == "help" && last > 0 && !strings.HasPrefix(typed, "-") {
+		for _, word := range words[1:last] {
+			if node = childNamed(node, word); node == nil {
+				return nil
+			}
+		}
+		return startingWith(typed, "", commandWords(node))
+	}
+	for i := 0; i < last; i++ {
+		flag := flagNamed(node, words[i])
+		switch {
+		case flag != nil && takesValue(flag) && !strings.Contains(words[i], "="):
+			if i++; i == last {
+				return startingWith(typed, "", values(flag.Tag.Get("complete")))
+			}
+		case strings.HasPrefix(words[i], "-"):
+		default:
+			if child := childNamed(node, words[i]); child != nil {
+				node, place = child, 0
+			} else {
+				place++
+			}
+		}
+	}
+	name, _, assigned := strings.Cut(typed, "=")
+	switch flag := flagNamed(node, name); {
+	case assigned && flag != nil:
+		return startingWith(typed, name+"=", values(flag.Tag.Get("complete")))
+	case strings.HasPrefix(typed, "-"):
+		return startingWith(typed, "", flagWords(node))
+	}
+	found := commandWords(node)
+	if n := len(node.Positional); n > 0 && (place < n || node.Positional[n-1].IsCumulative()) {
+		found = append(found, values(node.Positional[min(place, n-1)].Tag.Get("complete"))...)
+	}
+	return startingWith(typed, "", found)
+}
+
+// joined puts together what bash takes apart: a, =, b is a=b.
+func joined(words []string) []string {
+	var out []string
+	for i, w := range words {
+		if n := len(out); n > 0 && (w == "=" || i > 0 && words[i-1] == "=") {
+			out[n-1] += w
+		} else {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// childNamed is a command of a node, nil if it has none of that name.
+func childNamed(node *kong.Node, name string) *kong.Node {
+	for _, child := range node.Children {
+		if child.Name == name {
+			return child
+		}
+	}
+	return nil
+}
+
+// flagNamed is the flag that a word gives, nil if it gives none. Before a command
+// the flags are those of the default one.
+func flagNamed(node *kong.Node, word string) *kong.Flag {
+	word, _, _ = strings.Cut(word, "=")
+	for _, f := range visibleFlags(node) {
+		if word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short) {
+			return f
+		}
+	}
+	return nil
+}
+
+// visibleFlags are a command's flags, with those of its parents.
+func visibleFlags(node *kong.Node) []*kong.Flag {
+	if node.DefaultCmd != nil {
+		node = node.DefaultCmd
+	}
+	return slices.Concat(node.AllFlags(true)...)
+}
+
+func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
+
+func commandWords(node *kong.Node) []completion {
+	var list []completion
+	for _, child := range node.Children {
+		if !child.Hidden {
+			list = append(list, completion{child.Name, child.Help})
+		}
+	}
+	return list
+}
+
+func flagWords(node *kong.Node) []completion {
+	var list []completion
+	for _, f := range visibleFlags(node) {
+		list = append(list, completion{"--" + f.Name, f.Help})
+	}
+	return list
+}
+
+// startingWith keeps the words that go on from what is typed, each behind prefix.
+func startingWith(typed, prefix string, all []completion) []completion {
+	var found []completion
+	for _, c := range all {
+		if c.word = prefix + c.word; strings.HasPrefix(c.word, typed) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// values are the words that a flag or an argument takes, by its tag complete.
+func values(kind string) []completion {
+	var list []completion
+	add := func(help string, words ...string) {
+		for _, w := range words {
+			list = append(list, completion{w, help})
+		}
+	}
+	switch kind {
+	case "recipes":
+		for _, name := range recipe.Names() {
+			add(recipe.Description(name), name)
+		}
+	case "numerics":
+		add("numerics", engine.PresetNames()...)
+	case "checkpoints":
+		add("checkpoint", model.Shipped()...)
+	case "shells":
+		add("shell", "bash", "zsh", "fish")
+	case "claims":
+		for _, id := range experiments.ClaimIDs() {
+			claim, _ := experiments.Lookup(id)
+			add(claim.Title, id)
+		}
+	case "methods":
+		for _, m := range recipe.Methods() {
+			add(m.Group, m.Name)
+		}
+		add("fields, recipes, presets", "recipe", "recipes", "numerics")
+	case "fields":
+		for _, f := range recipe.Reference() {
+			first, _, _ := strings.Cut(f.Doc, "\n")
+			add(first, f.Path+"=")
+		}
+	case "arms":
+		for _, arm := range experiments.HeadlineArms() {
+			add(arm.Title, arm.Name)
+		}
+	}
+	return list
+}
