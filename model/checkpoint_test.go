@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -20,10 +21,10 @@ var update = flag.Bool("update", false, "rewrite the golden files; understand th
 
 func ptr[T any](v T) *T { return &v }
 
-// odd fills parameters with every kind of float32, NaN payloads included.
+// odd fills parameters with every kind of finite float32.
 func odd(p *Params) {
 	p.Init(5)
-	for i, bits := range []uint32{0x80000000, 1, 0x7f800000, 0xff800000, 0x7fc12345, 0x7f7fffff} {
+	for i, bits := range []uint32{0x80000000, 1, 0x007fffff, 0x80800000, 0x7f7fffff} {
 		p.Theta[i] = math.Float32frombits(bits)
 	}
 }
@@ -310,6 +311,36 @@ func TestLoadRefuses(t *testing.T) {
 			t.Errorf("%s: loaded", tt.name)
 		} else if text := err.Error(); !strings.HasPrefix(text, "checkpoint ck: ") || !strings.Contains(text, tt.want) || strings.Contains(text, "\n") {
 			t.Errorf("%s: %q, want one line with %q", tt.name, text, tt.want)
+		}
+	}
+}
+
+// Weights that are not finite are refused wherever they are; the line names the tensor.
+func TestLoadRefusesNonFinite(t *testing.T) {
+	for _, bits := range []uint32{0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345} {
+		p := New(Config{Layers: 2, DModel: 4, Heads: 2, Experts: 2, DFF: 3, Vocab: 5})
+		for i, x := range p.tensors {
+			p.Init(1)
+			x.Data[len(x.Data)-1] = math.Float32frombits(bits)
+			dir := t.TempDir()
+			if err := Save(dir, p, Extras{}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Load(dir)
+			want := fmt.Sprintf("checkpoint %s: model.safetensors: tensor %q holds %v at entry %d of ", dir, x.Name, p.tensors[i].Data[len(x.Data)-1], len(x.Data)-1)
+			var known *CheckpointError
+			if !errors.As(err, &known) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+		p.Init(1)
+		p.RouterBias = []float32{0, 0, 0, math.Float32frombits(bits)}
+		dir := t.TempDir()
+		if err := Save(dir, p, Extras{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "e_score_correction_bias") {
+			t.Errorf("router bias: %v", err)
 		}
 	}
 }

@@ -22,18 +22,39 @@ type Checkpoint struct {
 	Extras
 }
 
+// CheckpointError says, in one line, which checkpoint cannot be used and why:
+// bad input, not a failure of the program.
+type CheckpointError struct {
+	// Dir is the folder as the user named it.
+	Dir string
+	// Err is what is wrong with it, and names the file.
+	Err error
+}
+
+// Error returns the one line.
+func (e *CheckpointError) Error() string { return "checkpoint " + e.Dir + ": " + e.Err.Error() }
+
+// Unwrap returns the error underneath.
+func (e *CheckpointError) Unwrap() error { return e.Err }
+
+// unusable makes a CheckpointError.
+func unusable(dir, format string, args ...any) error {
+	return &CheckpointError{dir, fmt.Errorf(format, args...)}
+}
+
 // Load reads a checkpoint folder written by Save, or by transformers for a
 // small Mixtral or Llama in one safetensors file. Weights in F16 and BF16 are
-// widened exactly. Errors are one line and name the file.
+// widened exactly; those that are not finite are refused. Errors are
+// CheckpointErrors.
 func Load(dir string) (*Checkpoint, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("checkpoint %s: there is no such folder", dir)
+		return nil, unusable(dir, "there is no such folder")
 	case err != nil:
-		return nil, fmt.Errorf("checkpoint %s: %w", dir, err)
+		return nil, unusable(dir, "%w", err)
 	case !info.IsDir():
-		return nil, fmt.Errorf("checkpoint %s: this is a file, a checkpoint is a folder with %s and %s", dir, configFile, weightsFile)
+		return nil, unusable(dir, "this is a file, a checkpoint is a folder with %s and %s", configFile, weightsFile)
 	}
 	return load(os.DirFS(dir), ".", dir)
 }
@@ -48,9 +69,9 @@ func LoadFS(fsys fs.FS, dir string) (*Checkpoint, error) {
 func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
 	in := func(name string, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("checkpoint %s: %s is missing", shown, name)
+			return unusable(shown, "%s is missing", name)
 		}
-		return fmt.Errorf("checkpoint %s: %s: %w", shown, name, err)
+		return unusable(shown, "%s: %w", name, err)
 	}
 	const small = 16 << 20
 	text, err := readFile(fsys, path.Join(dir, configFile), small)
@@ -177,17 +198,31 @@ func parseWeights(c Config, data []byte) (*Params, error) {
 	// The shapes agree, so the parameters are no larger than the file allows.
 	p := New(c)
 	for i := range p.tensors {
-		if err := f.Tensor(p.tensors[i].Name).Float32s(p.tensors[i].Data); err != nil {
+		if err := readFinite(f.Tensor(p.tensors[i].Name), p.tensors[i].Data); err != nil {
 			return nil, err
 		}
 	}
 	if biased {
 		p.RouterBias = make([]float32, c.Layers*c.Experts)
 		for l := range c.Layers {
-			if err := f.Tensor(n.routerBias(l)).Float32s(p.LayerRouterBias(l)); err != nil {
+			if err := readFinite(f.Tensor(n.routerBias(l)), p.LayerRouterBias(l)); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return p, nil
+}
+
+// readFinite copies a tensor, which must not hold NaN or an infinity: whatever
+// is computed from such weights says nothing.
+func readFinite(t *safetensors.Tensor, dst []float32) error {
+	if err := t.Float32s(dst); err != nil {
+		return err
+	}
+	for i, v := range dst {
+		if v-v != 0 {
+			return fmt.Errorf("tensor %q holds %v at entry %d of %d: the training that made it diverged, or it was converted to a format too narrow; use another checkpoint", t.Name, v, i, len(dst))
+		}
+	}
+	return nil
 }

@@ -42,30 +42,30 @@ type Extras struct {
 func Save(dir string, p *Params, x Extras) error {
 	files, err := encode(p, x)
 	if err != nil {
-		return fmt.Errorf("checkpoint %s: %w", dir, err)
+		return unusable(dir, "%w", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
 		return replaceFiles(dir, files)
 	} else if !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("checkpoint %s: %w", dir, err)
+		return unusable(dir, "%w", err)
 	}
 	parent := filepath.Dir(filepath.Clean(dir))
 	if err := os.MkdirAll(parent, 0o777); err != nil {
-		return fmt.Errorf("checkpoint %s: %w", dir, err)
+		return unusable(dir, "%w", err)
 	}
 	fresh, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".*.tmp")
 	if err != nil {
-		return fmt.Errorf("checkpoint %s: %w", dir, err)
+		return unusable(dir, "%w", err)
 	}
 	defer os.RemoveAll(fresh) // after the rename there is nothing left to remove
 	if err := replaceFiles(fresh, files); err != nil {
 		return err
 	}
 	if err := os.Chmod(fresh, 0o755); err != nil {
-		return fmt.Errorf("checkpoint %s: %w", dir, err)
+		return unusable(dir, "%w", err)
 	}
 	if err := os.Rename(fresh, dir); err != nil {
-		return fmt.Errorf("checkpoint %s: %w", dir, err)
+		return unusable(dir, "%w", err)
 	}
 	return nil
 }
@@ -119,12 +119,12 @@ func replaceFiles(dir string, files []file) error {
 	for _, f := range files {
 		vocab = vocab || f.name == vocabFile
 		if err := replaceFile(dir, f); err != nil {
-			return fmt.Errorf("checkpoint %s: writing %s: %w", dir, f.name, err)
+			return unusable(dir, "writing %s: %w", f.name, err)
 		}
 	}
 	if !vocab {
 		if err := os.Remove(filepath.Join(dir, vocabFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("checkpoint %s: %w", dir, err)
+			return unusable(dir, "%w", err)
 		}
 	}
 	return nil

@@ -91,7 +91,7 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// TestBadCheckpoint stops at the first step of a run whose checkpoint holds a NaN.
+// TestBadCheckpoint refuses a checkpoint that holds a NaN before anything is made of it.
 func TestBadCheckpoint(t *testing.T) {
 	r := tinyRecipe(t)
 	p := model.New(r.Resolved().Model)
@@ -102,9 +102,14 @@ func TestBadCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Checkpoint = dir
-	result, err := Run(context.Background(), r, Options{})
-	if err == nil || !strings.Contains(err.Error(), "model.norm.weight") {
+	run := filepath.Join(t.TempDir(), "run")
+	result, err := Run(context.Background(), r, Options{Dir: run})
+	var known *model.CheckpointError
+	if result != nil || !errors.As(err, &known) || !strings.Contains(err.Error(), `tensor "model.norm.weight" holds NaN`) {
 		t.Errorf("%v, %v", result, err)
+	}
+	if _, err := os.Stat(run); !os.IsNotExist(err) {
+		t.Errorf("the run was begun: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"driftlab/model"
 	"driftlab/results"
 	"driftlab/trainer/recipe"
 
@@ -79,17 +80,18 @@ func errorLines(err error) []string {
 // statusOf classifies an error.
 func statusOf(err error) int {
 	var (
-		stop   interrupted
-		mine   badInput
-		faults recipe.Faults
-		folder *results.FolderError
-		parse  *kong.ParseError
-		path   *fs.PathError
+		stop    interrupted
+		mine    badInput
+		faults  recipe.Faults
+		folder  *results.FolderError
+		weights *model.CheckpointError
+		parse   *kong.ParseError
+		path    *fs.PathError
 	)
 	switch {
 	case errors.As(err, &stop):
 		return statusInterrupted
-	case errors.As(err, &mine), errors.As(err, &faults), errors.As(err, &folder), errors.As(err, &parse), errors.As(err, &path):
+	case errors.As(err, &mine), errors.As(err, &faults), errors.As(err, &folder), errors.As(err, &weights), errors.As(err, &parse), errors.As(err, &path):
 		return statusBadInput
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
 		return statusBadInput

@@ -16,6 +16,8 @@
 //	t := f.Tensor("lm_head.weight")
 //	err = t.Float32s(dst)              // from F32, F16 or BF16, exactly
 //
+//	f, err = safetensors.Open(file, size) // the same, one tensor in memory at a time
+//
 //	err = safetensors.Write(w, []safetensors.Tensor{
 //		safetensors.Float32("lm_head.weight", []int{4, 2}, values),
 //	}, map[string]string{"format": "pt"})

@@ -3,8 +3,10 @@ package safetensors
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // MaxHeader is the longest header that is accepted, in bytes: the limit of the
@@ -52,21 +54,61 @@ type Tensor struct {
 	DType DType
 	// Shape is the length of each dimension; empty for a scalar.
 	Shape []int
-	// Data is the raw values; after Parse, a view of the file's bytes.
+	// Data is the raw values; after Parse, a view of the file's bytes. Tensors of
+	// Open have none, nor have those of Float32.
 	Data []byte
+
+	values []float32 // of Float32
+	source io.ReaderAt
+	at     int64 // of the data in source
 }
 
-// Float32 makes an F32 tensor of the values. It panics if their number does not
-// match the shape.
+// Float32 makes an F32 tensor of the values, which must stay as they are until
+// it is written. It panics if their number does not match the shape.
 func Float32(name string, shape []int, values []float32) Tensor {
 	if n, ok := elements(shape); !ok || n != uint64(len(values)) {
 		panic(fmt.Sprintf("safetensors: tensor %q of shape %v with %d values", name, shape, len(values)))
 	}
-	data := make([]byte, 4*len(values))
-	for i, v := range values {
-		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(v))
+	return Tensor{Name: name, DType: F32, Shape: shape, values: values}
+}
+
+// size is the number of bytes of the values.
+func (t *Tensor) size() int {
+	if t.values != nil {
+		return 4 * len(t.values)
 	}
-	return Tensor{Name: name, DType: F32, Shape: shape, Data: data}
+	return len(t.Data)
+}
+
+// part is the number of bytes that are converted at a time: a multiple of every width.
+const part = 1 << 15
+
+// write writes the raw values, without a second copy of them all.
+func (t *Tensor) write(w io.Writer) error {
+	if t.values == nil {
+		_, err := w.Write(t.Data)
+		return err
+	}
+	buf := make([]byte, 0, part)
+	for chunk := range slices.Chunk(t.values, part/4) {
+		buf = buf[:0]
+		for _, v := range chunk {
+			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+		}
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Bytes returns the raw values; of a tensor of Open it reads them.
+func (t *Tensor) Bytes() ([]byte, error) {
+	if t.source == nil {
+		return t.Data, nil
+	}
+	data := make([]byte, t.Len()*int(t.DType.size()))
+	return data, readAt(t.source, data, t.at)
 }
 
 // Len is the number of values.
@@ -81,18 +123,39 @@ func (t *Tensor) Float32s(dst []float32) error {
 	if len(dst) != t.Len() {
 		panic(fmt.Sprintf("safetensors: tensor %q of shape %v into %d values", t.Name, t.Shape, len(dst)))
 	}
+	if t.source == nil {
+		return t.convert(dst, t.Data)
+	}
+	width := int(t.DType.size())
+	buf := make([]byte, min(part, width*len(dst)))
+	at := t.at
+	for chunk := range slices.Chunk(dst, part/width) {
+		raw := buf[:width*len(chunk)]
+		if err := readAt(t.source, raw, at); err != nil {
+			return fmt.Errorf("tensor %s: %w", quote(t.Name), err)
+		}
+		if err := t.convert(chunk, raw); err != nil {
+			return err
+		}
+		at += int64(len(raw))
+	}
+	return nil
+}
+
+// convert writes the values of raw to dst.
+func (t *Tensor) convert(dst []float32, raw []byte) error {
 	switch t.DType {
 	case F32:
 		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 		}
 	case F16:
 		for i := range dst {
-			dst[i] = fromHalf(binary.LittleEndian.Uint16(t.Data[2*i:]))
+			dst[i] = fromHalf(binary.LittleEndian.Uint16(raw[2*i:]))
 		}
 	case BF16:
 		for i := range dst {
-			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(t.Data[2*i:])) << 16)
+			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
 		}
 	default:
 		return fmt.Errorf("tensor %s has format %s: convert it to F32, F16 or BF16", quote(t.Name), t.DType)

@@ -41,42 +41,98 @@ type entry struct {
 // Parse reads a whole file from memory. The tensors' Data are views of data.
 // Errors are one line and name the tensor; the caller knows the file.
 func Parse(data []byte) (*File, error) {
-	if len(data) < 8 {
-		return nil, fmt.Errorf("%d bytes are too few for a safetensors file: it is truncated or something else", len(data))
-	}
-	length := binary.LittleEndian.Uint64(data)
-	if length > MaxHeader {
-		return nil, fmt.Errorf("header length %d is above the limit of %d: not a safetensors file, or damaged", length, MaxHeader)
-	}
-	if length > uint64(len(data)-8) {
-		return nil, fmt.Errorf("header of %d bytes in a file of %d: the file is truncated, copy it again", length, len(data))
-	}
-	entries, metadata, err := parseHeader(data[8 : 8+length])
+	f, values, err := open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
 	}
-	values := data[8+length:]
+	at := values
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		end := at + int64(t.Len())*int64(t.DType.size())
+		t.Data = data[at:end:end]
+		at = end
+	}
+	return f, nil
+}
+
+// Open reads the header of a file of so many bytes; the tensors read their
+// values when they are asked for them. Errors are those of Parse.
+func Open(r io.ReaderAt, size int64) (*File, error) {
+	f, values, err := open(r, size)
+	if err != nil {
+		return nil, err
+	}
+	at := values
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		t.source, t.at = r, at
+		at += int64(t.Len()) * int64(t.DType.size())
+	}
+	return f, nil
+}
+
+// open reads the header and checks that the tensors fill the rest of the file,
+// which begins at values.
+func open(r io.ReaderAt, size int64) (f *File, values int64, err error) {
+	if size < 8 {
+		return nil, 0, fmt.Errorf("%d bytes are too few for a safetensors file: it is truncated or something else", size)
+	}
+	var head [8]byte
+	if err := readAt(r, head[:], 0); err != nil {
+		return nil, 0, err
+	}
+	length := binary.LittleEndian.Uint64(head[:])
+	if length > MaxHeader {
+		return nil, 0, fmt.Errorf("header length %d is above the limit of %d: not a safetensors file, or damaged", length, MaxHeader)
+	}
+	if length > uint64(size-8) {
+		return nil, 0, fmt.Errorf("header of %d bytes in a file of %d: the file is truncated, copy it again", length, size)
+	}
+	header := make([]byte, length)
+	if err := readAt(r, header, 8); err != nil {
+		return nil, 0, err
+	}
+	entries, metadata, err := parseHeader(header)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err = fill(entries, uint64(size-8)-length)
+	if err != nil {
+		return nil, 0, err
+	}
+	f.Metadata = metadata
+	return f, 8 + int64(length), nil
+}
+
+// readAt fills data from r, from that offset on.
+func readAt(r io.ReaderAt, data []byte, at int64) error {
+	_, err := io.ReadFull(io.NewSectionReader(r, at, int64(len(data))), data)
+	return err
+}
+
+// fill puts the tensors into the order of their data, of which every byte must
+// belong to one.
+func fill(entries []entry, size uint64) (*File, error) {
 	slices.SortStableFunc(entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
 	})
-	f := &File{Metadata: metadata, byName: make(map[string]int, len(entries))}
+	f := &File{byName: make(map[string]int, len(entries))}
 	at := uint64(0)
 	for i, e := range entries {
 		switch {
-		case e.to > uint64(len(values)):
-			return nil, fmt.Errorf("tensor %s ends at byte %d of %d: the file is truncated, copy it again", quote(e.Name), e.to, len(values))
+		case e.to > size:
+			return nil, fmt.Errorf("tensor %s ends at byte %d of %d: the file is truncated, copy it again", quote(e.Name), e.to, size)
 		case e.from < at:
 			return nil, fmt.Errorf("tensor %s overlaps tensor %s: the header is damaged", quote(e.Name), quote(entries[i-1].Name))
 		case e.from > at:
 			return nil, fmt.Errorf("bytes %d to %d before tensor %s belong to no tensor: the header is damaged", at, e.from, quote(e.Name))
 		}
 		at = e.to
-		e.Data = values[e.from:e.to:e.to]
 		f.byName[e.Name] = i
 		f.Tensors = append(f.Tensors, e.Tensor)
 	}
-	if at != uint64(len(values)) {
-		return nil, fmt.Errorf("%d bytes after the last tensor belong to no tensor: the file is damaged or not of this format", uint64(len(values))-at)
+	if at != size {
+		return nil, fmt.Errorf("%d bytes after the last tensor belong to no tensor: the file is damaged or not of this format", size-at)
 	}
 	return f, nil
 }

@@ -29,8 +29,8 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	if _, err := w.Write(header); err != nil {
 		return err
 	}
-	for _, t := range sorted {
-		if _, err := w.Write(t.Data); err != nil {
+	for i := range sorted {
+		if err := sorted[i].write(w); err != nil {
 			return err
 		}
 	}
@@ -64,8 +64,8 @@ func formatHeader(sorted []Tensor, metadata map[string]string) ([]byte, error) {
 	at := 0
 	for _, t := range sorted {
 		n, ok := elements(t.Shape)
-		if !ok || t.DType.size() == 0 || n != uint64(len(t.Data))/t.DType.size() || uint64(len(t.Data))%t.DType.size() != 0 {
-			return nil, fmt.Errorf("safetensors: tensor %s: %d bytes do not hold shape %v of %s", quote(t.Name), len(t.Data), t.Shape, t.DType)
+		if !ok || t.DType.size() == 0 || n != uint64(t.size())/t.DType.size() || uint64(t.size())%t.DType.size() != 0 {
+			return nil, fmt.Errorf("safetensors: tensor %s: %d bytes do not hold shape %v of %s", quote(t.Name), t.size(), t.Shape, t.DType)
 		}
 		if seen[t.Name] {
 			return nil, fmt.Errorf("safetensors: tensor %s is there twice or has a reserved name", quote(t.Name))
@@ -75,11 +75,11 @@ func formatHeader(sorted []Tensor, metadata map[string]string) ([]byte, error) {
 			DType   DType  `json:"dtype"`
 			Shape   []int  `json:"shape"`
 			Offsets [2]int `json:"data_offsets"`
-		}{t.DType, append([]int{}, t.Shape...), [2]int{at, at + len(t.Data)}}
+		}{t.DType, append([]int{}, t.Shape...), [2]int{at, at + t.size()}}
 		if err := put(t.Name, entry); err != nil {
 			return nil, err
 		}
-		at += len(t.Data)
+		at += t.size()
 	}
 	b.WriteByte('}')
 	for b.Len()%8 != 0 {
