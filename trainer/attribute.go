@@ -147,11 +147,11 @@ func Attribute(ctx context.Context, q AttributeRequest) (*Attribution, error) {
 	if r.Rollout.Speculative != nil && !pair.Rollout.DecodesAsScored() {
 		return nil, fmt.Errorf("numerics %s: drafts change which rows share a pass, on which these numerics depend: leave rollout.speculative out", pair.Rollout.Name)
 	}
-	drafter, err := openDrafter(r)
+	w, err := aged(r, p, max(q.Workers, 1))
 	if err != nil {
 		return nil, err
 	}
-	return attribute(ctx, newMixer(r, p, drafter, pair, max(q.Workers, 1)), q)
+	return attribute(ctx, newMixer(r, w, pair, max(q.Workers, 1)), q)
 }
 
 // attribute scores every mixture that the request needs and splits the gap. It

@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,8 +26,8 @@ type mixed struct {
 // mixer scores the tokens of one sampled batch in mixtures of two engines.
 type mixer struct {
 	recipe     recipe.Recipe
-	params     *model.Params
-	noisy      *model.Params // with the rollout engine's noise; params without any
+	weights    weights
+	noisy      *model.Params // with the rollout engine's noise; the current ones without any
 	pair       Pair
 	mechanisms []mechanism
 	workers    int
@@ -40,16 +39,15 @@ type mixer struct {
 	scales   engine.KVScales // of the rollout engine's static KV cache
 }
 
-// newMixer samples, and scores in the learner. drafter are the weights of a
-// recipe that drafts, nil for those of the policy.
-func newMixer(r recipe.Recipe, p, drafter *model.Params, pair Pair, workers int) *mixer {
+// newMixer samples, and scores in the learner.
+func newMixer(r recipe.Recipe, w weights, pair Pair, workers int) *mixer {
 	r.Rollout.Fleet = nil // a pair is two engines
-	m := &mixer{recipe: r, params: p, noisy: p, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
+	m := &mixer{recipe: r, weights: w, noisy: w.current, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
 	_, m.requests = measureRequests(r, r.Task.New())
 	sampler := m.sampler(pair.Rollout, true)
 	defer sampler.close()
 	if set := r.Rollout.Speculative; set != nil {
-		sampler.draftWith(set, cmp.Or(drafter, p), 0)
+		sampler.draftWith(set, w.drafter, 0)
 	}
 	sampler.generate(&m.batch, m.requests, sampling(r))
 	if sampler.noisy != nil {
@@ -61,7 +59,7 @@ func newMixer(r recipe.Recipe, p, drafter *model.Params, pair Pair, workers int)
 		m.requests[i].Given = m.batch.Token[from:to]
 	}
 	m.learner = learner.NewScorer(r.Model, pair.Learner, workers)
-	m.learner.Publish(p, 0)
+	m.learner.Publish(w.current, 0)
 	if k := r.Rollout.KVScales; k.Prompts > 0 {
 		m.learner.Calibrate(calibrationPrompts(r.Rollout, m.requests), k.Margin)
 	}
@@ -72,13 +70,13 @@ func newMixer(r recipe.Recipe, p, drafter *model.Params, pair Pair, workers int)
 func (m *mixer) close() { m.learner.Close() }
 
 // sampler returns a rollout engine that decodes as the pair's does, with noise on
-// its weights if it has any.
+// its weights if it has any and is to have it.
 func (m *mixer) sampler(n engine.Numerics, noise bool) *fleet {
 	r := m.recipe
 	if !noise {
 		r.Rollout.Noise.Start = 0
 	}
-	return measuredFleet(r, weights{m.params, m.params}, n, m.requests, m.workers)
+	return measuredFleet(r, m.weights, n, m.requests, m.workers)
 }
 
 // kvScales are the scales of a mixture's KV cache: those that come with the
@@ -175,7 +173,7 @@ func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 		// the batch does not matter.
 		scorer := learner.NewScorer(m.recipe.Model, n, m.workers)
 		defer scorer.Close()
-		p := m.params
+		p := m.weights.current
 		if m.at(s, noiseName) {
 			p = m.noisy
 		}

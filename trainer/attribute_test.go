@@ -218,7 +218,7 @@ func TestAttributeKnownTruth(t *testing.T) {
 		{"activations head", func(n *engine.Numerics) { n.Activations, n.Head = precision.FP16, precision.FP16 }},
 	} {
 		pair := Pair{named(t, "bf16", inside, c.change), named(t, "bf16")}
-		a, err := attribute(context.Background(), newMixer(r, p, nil, pair, 1), AttributeRequest{})
+		a, err := attribute(context.Background(), newMixer(r, weights{p, p, p}, pair, 1), AttributeRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestAttributeIndependent(t *testing.T) {
 	}
 	r.Rollout.Prompts, r.Rollout.Group = 24, 8
 	pair := Pair{named(t, "fp32", func(n *engine.Numerics) { n.Weights, n.Head = precision.Unscaled(format(t, "e8m6")), precision.BF16 }), named(t, "fp32")}
-	m := newMixer(r, p, nil, pair, 1)
+	m := newMixer(r, weights{p, p, p}, pair, 1)
 	var each [4][]float64 // k3 of each token, by set
 	for s := range subset(4) {
 		b := m.score(mixture(pair, m.mechanisms, s), s)

@@ -19,7 +19,10 @@ func BenchmarkStep(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := newSession(r, p, nil, Options{})
+			s, err := newSession(r, p, Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
 			defer s.close()
 			b.ReportAllocs()
 			tokens, step := 0, 0

@@ -73,7 +73,10 @@ func TestGreedyReward(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSession(r, p, nil, Options{})
+		s, err := newSession(r, p, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(s.close)
 		// Anchors that some answers exceed: the checkpoint's have nearly one length.
 		if err := s.parts[1].(*reward.Anchor).UnmarshalBinary([]byte(`{"12":5,"15":50}`)); err != nil {

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -25,10 +26,11 @@ type fleet struct {
 	noisy    *model.Params // the weights with noise on the norms
 }
 
-// newFleet returns the engines of a recipe, with the main one's numerics given,
-// each decoding so many responses at a time.
-func newFleet(r recipe.Recipe, main engine.Numerics, slots, workers int) *fleet {
-	f := &fleet{recipe: r.Rollout}
+// newFleet returns the engines of a recipe, with the main one's numerics given.
+// Unless the recipe says how many responses each decodes at a time, it is all of
+// a step.
+func newFleet(r recipe.Recipe, main engine.Numerics, workers int) *fleet {
+	f, slots := &fleet{recipe: r.Rollout}, cmp.Or(r.Rollout.Slots, r.Rollout.Responses())
 	add := func(n engine.Numerics) {
 		e := rollout.New(r.Model, n, slots, workers)
 		e.SetPrefill(prefill(r.Rollout))

@@ -25,7 +25,7 @@ func TestFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, requests := measureRequests(r, r.Task.New())
-	mixed := measuredFleet(r, weights{p, p}, r.Rollout.Numerics, requests, 1)
+	mixed := measuredFleet(r, weights{p, p, p}, r.Rollout.Numerics, requests, 1)
 	defer mixed.close()
 	var b batch.Batch
 	for range 2 { // the second time in the same memory
@@ -44,7 +44,7 @@ func TestFleet(t *testing.T) {
 		if got := mixed.count(i, len(requests)); got != want.count {
 			t.Fatalf("engine %d has %d of %d responses, want %d", i, got, len(requests), want.count)
 		}
-		one := measuredFleet(alone, weights{p, p}, want.n, requests, 1)
+		one := measuredFleet(alone, weights{p, p, p}, want.n, requests, 1)
 		var c, part batch.Batch
 		one.generate(&c, requests, sampling(r))
 		one.close()
@@ -90,7 +90,7 @@ func TestNoise(t *testing.T) {
 	p := model.New(model.Config{Layers: 2, DModel: 32, Heads: 4, Experts: 4, TopK: 2, DFF: 32, Context: 32, Vocab: 32})
 	p.Init(1)
 	clean := p.Clone()
-	f := newFleet(recipe.Recipe{Model: p.Config}, preset(t, "fp32"), 1, 1)
+	f := newFleet(recipe.Recipe{Model: p.Config, Rollout: recipe.Rollout{Slots: 1}}, preset(t, "fp32"), 1)
 	defer f.close()
 	deviation := func() float64 {
 		sum, n := 0.0, 0

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -161,43 +162,44 @@ func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, reque
 	return prompts, requests
 }
 
-// weights are those of a measurement: the current ones of both engines, and the
-// ones at which the scales of a static KV cache were last found.
-type weights struct{ current, calibrated *model.Params }
+// weights are those of a measurement: the current ones of both engines, the ones
+// at which the scales of a static KV cache were last found, and the drafter's.
+type weights struct{ current, calibrated, drafter *model.Params }
 
 // aged returns weights whose KV scales are as old as the recipe lets them get: it
-// makes the steps from one calibration to the last before the next.
+// makes the steps from one calibration to the last before the next, and draws up
+// the drafter for that one.
 func aged(r recipe.Recipe, p *model.Params, workers int) (weights, error) {
-	w := weights{p, p}
+	drafter, err := openDrafter(r)
+	if err != nil {
+		return weights{}, err
+	}
+	w := weights{p, p, cmp.Or(drafter, p)}
 	k := r.Rollout.KVScales
 	if k.Prompts == 0 || k.Every == 1 {
 		return w, nil
 	}
-	teacher, err := openTeacher(r)
+	r.Eval.Every, r.Steps = 0, max(r.Steps, k.Every)
+	w.current = p.Clone()
+	s, err := newSession(r, w.current, Options{Workers: workers})
 	if err != nil {
 		return w, err
 	}
-	r.Eval.Every, r.Steps = 0, max(r.Steps, k.Every)
-	w.current = p.Clone()
-	s := newSession(r, w.current, teacher, Options{Workers: workers})
 	defer s.close()
 	for step := range k.Every - 1 {
 		if err := s.step(step); err != nil {
 			return w, &StepError{Step: step + 1, Err: err}
 		}
 	}
+	if s.speculation != nil {
+		s.prepareDrafter(k.Every-1, s.learner.Updates(), w.current)
+		w.drafter = s.speculation.params
+	}
 	return w, nil
 }
 
 // measurePair compares two engines, or a fleet and a learner.
 func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch, error) {
-	drafter, err := openDrafter(r)
-	if err != nil {
-		return PairGap{}, nil, err
-	}
-	if drafter == nil {
-		drafter = w.current
-	}
 	sampler := measuredFleet(r, w, pair.Rollout, requests, workers)
 	defer sampler.close()
 	scorer := learner.NewScorer(r.Model, pair.Learner, workers)
@@ -208,7 +210,7 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 	}
 
 	if set := r.Rollout.Speculative; set != nil {
-		sampler.draftWith(set, drafter, 0)
+		sampler.draftWith(set, w.drafter, 0)
 	}
 	b := new(batch.Batch)
 	recorded := sampling(r)
@@ -244,20 +246,16 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 		}
 	}
 	out.Turns = diagnose.CompareTurns(b)
-	out.Speculative = speculativeGap(r, w.current, drafter, pair.Rollout, b)
+	out.Speculative = speculativeGap(r, w.current, w.drafter, pair.Rollout, b)
 	return out, b, nil
 }
 
 // measuredFleet returns the rollout side of a measurement, the main engine with
 // those numerics. Its noise is the largest of the schedule.
 func measuredFleet(r recipe.Recipe, w weights, n engine.Numerics, requests []rollout.Request, workers int) *fleet {
-	slots := r.Rollout.Slots
-	if slots == 0 {
-		slots = min(len(requests), evaluationSlots)
-	}
-	f := newFleet(r, n, slots, workers)
-	if r.Rollout.KVScales.Prompts > 0 {
-		f.publish(w.calibrated, 0, 0, nil)
+	f := newFleet(r, n, workers)
+	if r.Rollout.KVScales.Prompts > 0 { // with its noise, as a step calibrates
+		f.publish(w.calibrated, 0, r.Rollout.Noise.Start, stream(r.Seed, forNoise, 0))
 		f.calibrate(0, requests)
 	}
 	f.publish(w.current, 0, r.Rollout.Noise.Start, stream(r.Seed, forNoise, 0))

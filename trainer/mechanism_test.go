@@ -92,7 +92,7 @@ func TestAttributeBatching(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newMixer(r, p, nil, Pair{named(t, "fp32-pairwise", variant), fp32}, 1)
+	m := newMixer(r, weights{p, p, p}, Pair{named(t, "fp32-pairwise", variant), fp32}, 1)
 	defer m.close()
 	free, err := m.gap(only(slices.IndexFunc(m.mechanisms, func(m mechanism) bool { return m.name == "reduction" })))
 	if err != nil {
@@ -211,7 +211,7 @@ func TestAttributeRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := newMixer(r, p, nil, Pair{named(t, "fp32-splitk4"), fp32}, 1)
+		m := newMixer(r, weights{p, p, p}, Pair{named(t, "fp32-splitk4"), fp32}, 1)
 		spoil(m)
 		if _, err := attribute(context.Background(), m, AttributeRequest{ExactLimit: 1}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -54,19 +54,11 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 			return finished(o.Dir, r)
 		}
 	}
-	teacher, err := openTeacher(r)
+	s, err := newSession(r, p, o)
 	if err != nil {
 		return nil, err
 	}
-	drafter, err := openDrafter(r)
-	if err != nil {
-		return nil, err
-	}
-	s := newSession(r, p, teacher, o)
 	defer s.close()
-	if drafter != nil {
-		s.draftWith(drafter)
-	}
 	record, first, err := s.open()
 	if err != nil {
 		return nil, err

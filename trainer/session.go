@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"cmp"
+
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
@@ -62,8 +64,16 @@ type session struct {
 }
 
 // newSession assembles the parts of a recipe around the given weights, which
-// it trains in place. teacher is nil for a recipe without one.
-func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
+// it trains in place, with the teacher and the drafter that the recipe names.
+func newSession(r recipe.Recipe, p *model.Params, o Options) (*session, error) {
+	teacher, err := openTeacher(r)
+	if err != nil {
+		return nil, err
+	}
+	drafter, err := openDrafter(r)
+	if err != nil {
+		return nil, err
+	}
 	workers, settings := o.workers(), learnerSettings(r.Learner, r.Learner.Optimizer)
 	settings.Recompute = o.Recompute
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
@@ -77,13 +87,9 @@ func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 		s.guards = append(s.guards, g.New())
 	}
 	s.sums.scaled, s.sums.guarded = settings.LossScale.Initial > 0, len(s.guards) > 0
-	slots := r.Rollout.Slots
-	if slots == 0 {
-		slots = r.Rollout.Responses()
-	}
-	s.fleet = newFleet(r, r.Rollout.Numerics, slots, workers)
-	if set := r.Rollout.Speculative; set != nil && set.Drafter == recipe.DrafterSelf {
-		s.draftWith(p.Clone())
+	s.fleet = newFleet(r, r.Rollout.Numerics, workers)
+	if r.Rollout.Speculative != nil {
+		s.draftWith(cmp.Or(drafter, s.initial.Clone()))
 	}
 	s.objective = newObjective(r, s.correct)
 	s.versions.start(p, s.schedule.MaxLag())
@@ -96,7 +102,7 @@ func newSession(r recipe.Recipe, p, teacher *model.Params, o Options) *session {
 			s.inRollout.engine.SetRetention(retention(r.Rollout))
 		}
 	}
-	return s
+	return s, nil
 }
 
 // recordFor makes what the recipe's methods need recorded.
@@ -202,8 +208,10 @@ func (s *session) calibrate(step int) {
 	s.fleet.calibrate(step, s.requests)
 	prompts := calibrationPrompts(s.recipe.Rollout, s.requests)
 	s.learner.Calibrate(prompts, k.Margin)
-	if s.reference != nil {
-		s.reference.Calibrate(prompts, k.Margin)
+	for _, frozen := range []*learner.Scorer{s.reference, s.teacher} {
+		if frozen != nil {
+			frozen.Calibrate(prompts, k.Margin)
+		}
 	}
 }
 

@@ -132,7 +132,10 @@ func TestDistilledDrafter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSession(r, p, nil, Options{})
+		s, err := newSession(r, p, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		rng := stream(1, forDemonstrations, 0)
 		for i := range s.speculation.params.Theta {
 			s.speculation.params.Theta[i] += 0.03 * float32(rng.NormFloat64())

@@ -92,7 +92,7 @@ func TestQuantisedTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, requests := measureRequests(r, r.Task.New())
-	sampler := measuredFleet(r, weights{p, p}, r.Rollout.Numerics, requests, 1)
+	sampler := measuredFleet(r, weights{p, p, p}, r.Rollout.Numerics, requests, 1)
 	defer sampler.close()
 	var b batch.Batch
 	sampler.generate(&b, requests, sampling(r))

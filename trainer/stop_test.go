@@ -22,11 +22,10 @@ func sessionOf(t testing.TB, o Options, sets ...string) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	teacher, err := openTeacher(r)
+	s, err := newSession(r, p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSession(r, p, teacher, o)
 	t.Cleanup(s.close)
 	return s
 }
