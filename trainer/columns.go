@@ -6,13 +6,11 @@ import (
 )
 
 // columns says which columns a run records for the methods of its recipe,
-// beyond those that every run records: LogpRoll, LogpOld, Entropy and the
-// distributions of both engines, from which the exact gap is measured.
+// beyond those that every run records: LogpRoll, LogpOld, Entropy, SumSquares and
+// the distributions of both engines, from which the exact gap is measured.
 type columns struct {
 	// dist and entropy are those of the current weights, at every gradient.
 	dist, entropy bool
-	// sumSquares and hidden come with the learner's scoring pass.
-	sumSquares bool
 	// distRef are the reference's distributions.
 	distRef bool
 	// tokenReward is the reward on the last generated token, where no part of it
@@ -30,7 +28,7 @@ func columnsOf(r recipe.Recipe) columns {
 	kl := r.KL.Name != "none"
 	turns, byTurn := r.Advantage.Params.(*advantage.TurnLevel)
 	return columns{
-		dist: r.Needs("Dist"), entropy: r.Needs("Entropy"), sumSquares: r.Needs("SumSquares"), distRef: r.Needs("DistRef"),
+		dist: r.Needs("Dist"), entropy: r.Needs("Entropy"), distRef: r.Needs("DistRef"),
 		tokenReward: kl || r.Needs("TokenReward"),
 		greedy:      r.Needs("GreedyReward"), scoreNorm: r.Needs("ScoreNorm"), value: r.Needs("Value") || byTurn && turns.Baseline == "value",
 		reference: kl || r.Needs("LogpRef"), teacher: r.Teacher != "",

@@ -29,7 +29,7 @@ func TestColumns(t *testing.T) {
 		{[]string{"advantage=opob"}, "ScoreNorm"},
 		{[]string{"advantage=gae"}, "TokenReward Value"},
 		{[]string{"advantage={name: turn_level, baseline: value}"}, "TokenReward Value"},
-		{[]string{"advantage=optimal_token_baseline"}, "TokenReward SumSquares"},
+		{[]string{"advantage=optimal_token_baseline"}, "TokenReward"},
 		{[]string{"kl=k3"}, "TokenReward LogpRef"},
 		{[]string{"kl=exact"}, "TokenReward LogpRef Dist DistRef"},
 		{[]string{"loss=ref_kl"}, "LogpRef"},
@@ -44,7 +44,7 @@ func TestColumns(t *testing.T) {
 			n    int
 		}{
 			{"TokenReward", len(b.TokenReward)}, {"GreedyReward", len(b.GreedyReward)}, {"ScoreNorm", len(b.ScoreNorm)}, {"Value", len(b.Value)},
-			{"SumSquares", len(b.SumSquares)}, {"LogpRef", len(b.LogpRef)}, {"LogpTeacher", len(b.LogpTeacher)}, {"Dist", len(b.Dist)}, {"DistRef", len(b.DistRef)},
+			{"LogpRef", len(b.LogpRef)}, {"LogpTeacher", len(b.LogpTeacher)}, {"Dist", len(b.Dist)}, {"DistRef", len(b.DistRef)},
 		} {
 			if c.n > 0 {
 				have = append(have, c.name)
@@ -53,7 +53,7 @@ func TestColumns(t *testing.T) {
 		if got := strings.Join(have, " "); got != tc.want {
 			t.Errorf("%v: recorded %q, want %q", tc.sets, got, tc.want)
 		}
-		if err := b.Require("DistRoll", "DistOld", "Entropy", "Turn", "Version", "KeptMass"); err != nil {
+		if err := b.Require("DistRoll", "DistOld", "Entropy", "SumSquares", "Turn", "Version", "KeptMass"); err != nil {
 			t.Errorf("%v: %v", tc.sets, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
 	"driftlab/trainer/guard"
 )
 
@@ -13,6 +14,7 @@ import (
 func (s *session) learn(step int) error {
 	r := &s.recipe
 	s.sums.reset()
+	s.objective.rejection = diagnose.Rejection{}
 	for epoch := range r.Learner.Epochs {
 		s.shuffle(step*r.Learner.Epochs + epoch)
 		for m := range r.Learner.Minibatches {
@@ -23,7 +25,7 @@ func (s *session) learn(step int) error {
 			s.keepTrained(mini)
 		}
 	}
-	s.metrics = s.sums.appendTo(s.metrics)
+	s.metrics = s.objective.rejection.Metrics(s.sums.appendTo(s.metrics))
 	return s.learner.CheckWeights()
 }
 

@@ -3,6 +3,7 @@ package trainer
 import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
+	"driftlab/trainer/diagnose"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
 )
@@ -17,6 +18,7 @@ type objective struct {
 	kl         loss.KL
 	dense      loss.Loss // of the dense pass beside a shadow; nil for none
 	gate       []bool
+	rejection  diagnose.Rejection // over the gradient steps of a step
 }
 
 func newObjective(r recipe.Recipe, c *correction.Pipeline) objective {
@@ -47,7 +49,9 @@ func (o *objective) Eval(out *loss.Grad, b *batch.Batch) error {
 	if len(o.terms) > 0 && b.Gate == nil {
 		b.Gate = o.openGate(b)
 	}
-	return loss.Evaluate(out, b, o.loss, o.kl, o.terms...)
+	err := loss.Evaluate(out, b, o.loss, o.kl, o.terms...)
+	o.rejection.Add(b)
+	return err
 }
 
 // openGate is the gate as the batch stage of the correction left it: terms may

@@ -13,7 +13,7 @@ func (s *session) score() error {
 	r, b := &s.recipe, &s.batch
 	options := learner.ScoreOptions{
 		Column: learner.Old, Temperature: r.LearnerTemperature(), Replay: s.replay, Gates: s.gates,
-		Support: r.Support.Replay, Retention: r.ReplaysRetention(), Distributions: true, SumSquares: s.columns.sumSquares,
+		Support: r.Support.Replay, Retention: r.ReplaysRetention(), Distributions: true, SumSquares: true,
 	}
 	if s.replay == learner.ReplayOld {
 		// The routes this pass records, and their gates, are the ones replayed later.
@@ -24,7 +24,7 @@ func (s *session) score() error {
 		b.Value = s.critic.values(b.Value, b, s.learner.Hidden())
 	}
 	if s.reference != nil {
-		options.Column, options.Distributions = learner.Reference, s.columns.distRef
+		options.Column, options.Distributions, options.SumSquares = learner.Reference, s.columns.distRef, false
 		if r.Routing.Replay == recipe.ReplayKeep {
 			options.Replay = learner.ReplayNone
 		}

@@ -161,6 +161,7 @@ func (s *session) step(step int) error {
 		return err
 	}
 	s.anchor, s.batch.LogpOld = s.batch.LogpOld, s.scored
+	s.varianceProxy()
 	s.metrics = append(s.metrics, s.correct.Metrics()...)
 	return s.dump(step)
 }
@@ -255,6 +256,14 @@ func (s *session) diagnose() {
 		s.release()
 	}
 	b.LogpOld = anchor
+}
+
+// varianceProxy appends estimates of the gradient's signal and noise, with the
+// weights that held for the batch as a whole.
+func (s *session) varianceProxy() {
+	b := s.batch
+	b.Weight = b.BatchWeight
+	s.metrics = diagnose.VarianceProxy(s.metrics, &b, s.sums.gradNorm())
 }
 
 // evaluate appends the pass rates of the current weights in both engines, and

@@ -45,6 +45,14 @@ func (t *totals) add(r learner.Report, rate float64, skipped bool) {
 	}
 }
 
+// gradNorm is the mean norm of the gradients that have one, -1 if none has.
+func (t *totals) gradNorm() float64 {
+	if t.finite == 0 {
+		return -1
+	}
+	return t.norm / float64(t.finite)
+}
+
 // sum adds to the figure of that name, in the order of first appearance.
 func (t *totals) sum(name string, value float64) {
 	for i := range t.named {
@@ -63,7 +71,7 @@ func (t *totals) sum(name string, value float64) {
 func (t *totals) appendTo(dst []batch.Metric) []batch.Metric {
 	dst = append(dst,
 		batch.Metric{Name: "actor/loss", Value: t.loss / float64(t.gradients)},
-		batch.Metric{Name: "actor/grad_norm", Value: t.norm / float64(max(t.finite, 1))},
+		batch.Metric{Name: "actor/grad_norm", Value: max(t.gradNorm(), 0)},
 		batch.Metric{Name: "actor/grad_norm_max", Value: t.maxNorm},
 		batch.Metric{Name: "actor/lr", Value: t.rate})
 	if t.scaled {

@@ -231,6 +231,7 @@ func TestGlossaryIsComplete(t *testing.T) {
 		}
 	}
 	collect(VarianceProxy(Step(nil, full(), Limits{}), full(), .3))
+	collect((&Rejection{}).Metrics(nil))
 	g := Compare(full())
 	collect(g.Released(nil))
 	for _, style := range []string{"verl", "skyrl"} {
@@ -295,7 +296,12 @@ func TestRejectedFractions(t *testing.T) {
 	b := full()
 	b.LossMask = []bool{true, false, true, false}
 	b.Weight = []float64{1, 1, 0, 0}
-	m := Step(nil, b, Limits{})
+	var r Rejection
+	r.Add(b)
+	m := r.Metrics(nil)
+	if len(m) != 2 {
+		t.Fatalf("%d figures", len(m))
+	}
 	want := map[string]float64{"correction/masked_fraction": 2. / 3, "correction/seq_masked_fraction": .5}
 	for _, x := range m {
 		if w, ok := want[x.Name]; ok && !close(x.Value, w, 1e-15) {

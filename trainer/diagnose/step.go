@@ -11,7 +11,7 @@ import (
 // Step appends the figures of a training step that can be computed from what
 // the batch has recorded, in the order of Glossary: rewards and lengths, the
 // probabilities' difference, verl's off-policy figures, this project's own gap,
-// routes, entropy and the share of rejected tokens. Figures that are undefined
+// routes and entropy. Figures that are undefined
 // (a correlation of constants) are left out, so every value is finite unless a
 // log-prob is not.
 func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
@@ -29,7 +29,7 @@ func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 	if b.KVKept != nil {
 		dst = append(dst, batch.Metric{Name: "rollout/kv_retained", Value: Retained(b)})
 	}
-	return rejected(dst, b)
+	return dst
 }
 
 // finite drops the undefined figures from position from on.
@@ -41,36 +41,6 @@ func finite(m []batch.Metric, from int) []batch.Metric {
 		}
 	}
 	return kept
-}
-
-// rejected appends the share of generated tokens that the correction took out
-// of the loss mask, closed the gate of or gave the weight 0, and of responses it
-// left nothing of.
-func rejected(dst []batch.Metric, b *batch.Batch) []batch.Metric {
-	tokens, out, rows, gone := 0, 0, 0, 0
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		count, lost := 0, 0
-		for n := from; n < to; n++ {
-			if !b.Mask[n] {
-				continue
-			}
-			count++
-			if b.LossMask != nil && !b.LossMask[n] || b.Gate != nil && !b.Gate[n] || b.Weight != nil && b.Weight[n] == 0 {
-				lost++
-			}
-		}
-		tokens, out = tokens+count, out+lost
-		if count > 0 {
-			rows++
-			if lost == count {
-				gone++
-			}
-		}
-	}
-	return append(dst,
-		batch.Metric{Name: "correction/masked_fraction", Value: float64(out) / float64(max(tokens, 1))},
-		batch.Metric{Name: "correction/seq_masked_fraction", Value: float64(gone) / float64(max(rows, 1))})
 }
 
 // Metrics appends the figures of the gap that verl has no name for. Layers
