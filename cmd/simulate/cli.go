@@ -25,6 +25,7 @@ type cli struct {
 	Checkpoint checkpointCmd `cmd:"" help:"The base checkpoints inside the binary."`
 	Report     reportCmd     `cmd:"" help:"Self-contained HTML and SVG from finished runs."`
 	Bench      benchCmd      `cmd:"" help:"Tokens per second, by phase."`
+	New        newCmd        `cmd:"" help:"Files of a new method, in a clone of the source."`
 	Help       helpCmd       `cmd:"" help:"Explain a command, or print the manual page."`
 	Completion completionCmd `cmd:"" help:"Completion for bash, zsh and fish."`
 	Complete   completeCmd   `cmd:"" hidden:""`

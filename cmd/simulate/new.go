@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"driftlab/results"
+	"driftlab/trainer/loss/scaffold"
+)
+
+type newCmd struct {
+	Loss newLossCmd `cmd:"" help:"Write the file of a new loss and its line in the registry."`
+}
+
+// Help is the long help text.
+func (*newCmd) Help() string {
+	return `Writes into a clone of the source: a loss that compiles, passes the tests and trains, to be changed into yours.
+
+Examples:
+  simulate new loss tanh_pg
+  go test ./trainer/loss                         # what the new file must hold
+  go run ./cmd/simulate train --set loss=tanh_pg`
+}
+
+type newLossCmd struct {
+	Name string `arg:"" help:"The name that recipes will use, such as tanh_pg."`
+}
+
+// Run writes the files.
+func (c *newLossCmd) Run(a *app) error {
+	root, err := scaffold.Root(".")
+	if err != nil {
+		return badInput{fmt.Errorf("new loss: %w", err)}
+	}
+	files, err := scaffold.Loss(root, c.Name)
+	if err != nil {
+		return badInput{fmt.Errorf("new loss: %w", err)}
+	}
+	for _, f := range files {
+		path := filepath.Join(root, filepath.FromSlash(f.Path))
+		if err := results.WriteFile(filepath.Dir(path), filepath.Base(path), []byte(f.Text)); err != nil {
+			return err
+		}
+		if shown, err := filepath.Rel(workingDir(), path); err == nil {
+			path = shown
+		}
+		fmt.Fprintf(a.stdout, "Wrote %s\n", path)
+	}
+	fmt.Fprintln(a.stdout, "Next: change its formula; `go test ./trainer/loss` says what else must change with it.")
+	return nil
+}
+
+// workingDir is the folder we are in, "" if it is gone.
+func workingDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
+}
