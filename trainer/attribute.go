@@ -158,6 +158,9 @@ func Attribute(ctx context.Context, q AttributeRequest) (*Attribution, error) {
 // closes the mixer.
 func attribute(ctx context.Context, m *mixer, q AttributeRequest) (*Attribution, error) {
 	defer m.close()
+	if m.fault != nil {
+		return nil, m.fault
+	}
 	n := len(m.mechanisms)
 	exact := n <= cmp.Or(q.ExactLimit, exactLimit)
 	plan := mixtures(n, exact)

@@ -34,6 +34,7 @@ type mixer struct {
 
 	requests []rollout.Request // with the responses given
 	batch    batch.Batch       // as sampled; LogpOld is the learner's
+	fault    error             // of what was sampled, if it is not finite
 	learner  *learner.Scorer
 	restrict engine.Support
 	scales   engine.KVScales // of the rollout engine's static KV cache
@@ -50,6 +51,7 @@ func newMixer(r recipe.Recipe, w weights, pair Pair, workers int) *mixer {
 		sampler.draftWith(set, w.drafter, 0)
 	}
 	sampler.generate(&m.batch, m.requests, sampling(r))
+	m.fault = sampler.check(&m.batch)
 	if sampler.noisy != nil {
 		m.noisy = sampler.noisy
 	}

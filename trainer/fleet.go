@@ -24,6 +24,8 @@ type fleet struct {
 	numerics []engine.Numerics
 	parts    []batch.Batch // what each sampled, where there are several
 	noisy    *model.Params // the weights with noise on the norms
+
+	published *model.Params // what the engines have
 }
 
 // newFleet returns the engines of a recipe, with the main one's numerics given.
@@ -82,6 +84,7 @@ func (f *fleet) publish(p *model.Params, version int, sigma float64, rng *rand.R
 		addNoise(f.noisy, sigma, rng)
 		p = f.noisy
 	}
+	f.published = p
 	for _, e := range f.engines {
 		e.Publish(p, version)
 	}

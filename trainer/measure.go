@@ -94,7 +94,9 @@ type Measurement struct {
 
 // Measure samples responses in one engine and scores them in the other, at the
 // same weights, pair by pair on the same prompts and the same random numbers.
-// Nothing is trained. Every gap is due to what the two numerics declare.
+// Nothing is trained. Every gap is due to what the two numerics declare. A pair
+// that leaves the finite numbers is left out, and the first one's error, a
+// learner.NonFinite, comes with the measurement of the others.
 func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 	r, p, err := prepare(q.Recipe)
 	if err != nil {
@@ -118,13 +120,15 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 	if err != nil {
 		return nil, err
 	}
+	var fault error
 	for i, pair := range pairs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		gap, b, err := measurePair(r, w, pair, requests, max(q.Workers, 1))
 		if err != nil {
-			return nil, err
+			fault = cmp.Or(fault, fmt.Errorf("%s to %s: %w", pair.Rollout.Name, pair.Learner.Name, err))
+			continue
 		}
 		m.Pairs = append(m.Pairs, gap)
 		if q.Dump != nil {
@@ -144,7 +148,7 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 			q.Progress(i+1, len(pairs))
 		}
 	}
-	return m, nil
+	return m, fault
 }
 
 // measureRequests draws the prompts of a measurement, the group size of the
@@ -216,6 +220,9 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 	recorded := sampling(r)
 	recorded.Gates = !r.Model.Dense()
 	sampler.generate(b, requests, recorded)
+	if err := sampler.check(b); err != nil {
+		return PairGap{}, nil, err
+	}
 	for i := range requests {
 		b.Group = append(b.Group, i/r.Rollout.Group)
 	}
@@ -239,6 +246,11 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 		out.Shadow, out.Retained = &shadow, diagnose.Retained(b)
 	}
 	scorer.Score(b, options)
+	old := scored{column: "logp_old", logp: b.LogpOld, who: "the learner", field: "learner.numerics", numerics: pair.Learner, params: w.current,
+		scales: scorer.KVScales(), options: options}
+	if err := old.check(b, 0, b.Len()); err != nil {
+		return PairGap{}, nil, err
+	}
 	out.Gap = diagnose.Compare(b)
 	if o := r.Rollout; o.TopP < 1 || o.TopK > 0 || o.Temperature != 1 || r.LearnerTemperature() != o.Temperature {
 		if k, ok := diagnose.CompareKeptMass(b); ok {

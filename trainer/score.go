@@ -20,6 +20,7 @@ func (s *session) score() error {
 		options.Replay, options.KeepGates = learner.ReplayNone, s.gates == learner.RecordedGates
 	}
 	s.learner.Score(b, options)
+	asScored := options
 	if s.critic != nil {
 		b.Value = s.critic.values(b.Value, b, s.learner.Hidden())
 	}
@@ -35,10 +36,10 @@ func (s *session) score() error {
 		s.teacher.Score(b, learner.ScoreOptions{Column: learner.Teacher, Temperature: r.LearnerTemperature(), Replay: learner.ReplayNone,
 			Support: r.Support.Replay})
 	}
-	if !s.columns.scoreNorm {
-		return nil
+	err := s.checkScored(asScored)
+	if err != nil || !s.columns.scoreNorm {
+		return err
 	}
-	var err error
 	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, b, learner.StepOptions{
 		Temperature: r.LearnerTemperature(), Replay: s.replay, Gates: s.gates, Support: r.Support.Replay, Retention: r.ReplaysRetention()})
 	return err

@@ -36,6 +36,7 @@ type session struct {
 	fleet     *fleet
 	reference *learner.Scorer // nil unless a method reads it, and so the next three
 	teacher   *learner.Scorer
+	taught    *model.Params // the teacher's weights
 	critic    *critic
 	greedy    *greedy
 	inLearner *evaluator // evaluations in the learner's numerics
@@ -115,6 +116,7 @@ func (s *session) recordFor(p, teacher *model.Params) {
 	if teacher != nil {
 		s.teacher = learner.NewScorer(teacher.Config, r.Learner.Numerics, workers)
 		s.teacher.Publish(teacher, 0)
+		s.taught = teacher
 	}
 	if s.columns.value {
 		s.critic = newCritic(r.Model.DModel, r.Rollout.MaxTokens)
@@ -147,6 +149,9 @@ func (s *session) close() {
 func (s *session) step(step int) error {
 	s.metrics = s.metrics[:0]
 	s.generate(step)
+	if err := s.fleet.check(&s.batch); err != nil {
+		return err
+	}
 	for _, stage := range []func() error{s.reward, s.score, s.penalise, s.correctBatch, s.estimate} {
 		if err := stage(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -86,11 +87,12 @@ func (c *measureCmd) Run(a *app) error {
 			err = closed
 		}
 	}
-	if err != nil {
+	if measured == nil || len(measured.Pairs) == 0 {
 		return err
 	}
+	fault := err // of one pair; the others are shown
 	document := measureDocument{Measurement: *measured}
-	if c.Attribute {
+	if c.Attribute && fault == nil {
 		if document.Attributions, err = c.attribute(a, q); err != nil {
 			return err
 		}
@@ -107,7 +109,7 @@ func (c *measureCmd) Run(a *app) error {
 		}
 	}
 	if c.JSON {
-		return a.printJSON(document)
+		return cmp.Or(a.printJSON(document), fault)
 	}
 	for _, t := range tables {
 		if len(t.Rows) > 0 {
@@ -117,7 +119,7 @@ func (c *measureCmd) Run(a *app) error {
 	if c.Out != "" {
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
 	}
-	return nil
+	return fault
 }
 
 // stacked reports whether the recipe chooses engines, so that they are what is to

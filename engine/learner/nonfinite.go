@@ -3,6 +3,8 @@ package learner
 import (
 	"fmt"
 	"math"
+
+	"driftlab/trainer/batch"
 )
 
 // NonFinite says where a NaN or an infinity first appeared. It stops a run.
@@ -47,22 +49,40 @@ func (l *Learner) locateForward() error {
 	if err := l.CheckWeights(); err != nil {
 		return err
 	}
-	overflow := fmt.Sprintf("the activations left the range of %s; use bf16, or a smaller learner.optimizer.lr", l.settings.Numerics.Activations)
-	if bad := firstNonFinite(l.pass.Embedded()); bad != "" {
-		return &NonFinite{"embed", bad, overflow}
-	}
-	for layer := range l.config.Layers {
-		if bad := firstNonFinite(l.pass.Middle(layer)); bad != "" {
-			return &NonFinite{fmt.Sprintf("layers.%d.attention", layer), bad, overflow}
-		}
-		if bad := firstNonFinite(l.pass.Out(layer)); bad != "" {
-			return &NonFinite{fmt.Sprintf("layers.%d.ffn", layer), bad, overflow}
-		}
-	}
-	if bad := firstNonFinite(l.pass.Logits()); bad != "" {
-		return &NonFinite{"logits", bad, overflow}
+	if tensor, bad := l.firstTensor(); tensor != "" {
+		return &NonFinite{tensor, bad, fmt.Sprintf("the activations left the range of %s; use bf16, or a smaller learner.optimizer.lr", l.settings.Numerics.Activations)}
 	}
 	return &NonFinite{"log-probs", "Inf", "a sampled token has probability zero in the learner; the engines are too far apart, use finer rollout.numerics"}
+}
+
+// firstTensor names the first tensor of the last pass, in the order of the
+// computation, that is not finite, and the value; empty if all are. The pass must
+// have been saved.
+func (s *Scorer) firstTensor() (tensor, value string) {
+	if bad := firstNonFinite(s.pass.Embedded()); bad != "" {
+		return "embed", bad
+	}
+	for layer := range s.config.Layers {
+		if bad := firstNonFinite(s.pass.Middle(layer)); bad != "" {
+			return fmt.Sprintf("layers.%d.attention", layer), bad
+		}
+		if bad := firstNonFinite(s.pass.Out(layer)); bad != "" {
+			return fmt.Sprintf("layers.%d.ffn", layer), bad
+		}
+	}
+	if bad := firstNonFinite(s.pass.Logits()); bad != "" {
+		return "logits", bad
+	}
+	return "", ""
+}
+
+// Locate scores a batch as Score does, and names the first tensor on the way
+// that is not finite, and the value; empty if all are.
+func (s *Scorer) Locate(b *batch.Batch, o ScoreOptions) (tensor, value string) {
+	s.save = true
+	s.Score(b, o)
+	s.save = false
+	return s.firstTensor()
 }
 
 // checkLoss returns an error if the loss or its gradient is not finite.

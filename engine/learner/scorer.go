@@ -61,6 +61,7 @@ type Scorer struct {
 	mask    []bool    // the batch's of the last pass, nil without one
 	support engine.Support
 	follow  distributor
+	save    bool // keep what a pass goes through, to look for a fault
 
 	retention engine.Retention
 }
@@ -93,7 +94,7 @@ func (s *Scorer) Close() { s.pass.Close() }
 func (s *Scorer) Score(b *batch.Batch, o ScoreOptions) {
 	s.layOut(b)
 	routes, gates := s.replayed(b, o.Replay, o.Gates)
-	s.pass.Begin(s.weights, &s.pack, engine.Options{Replay: routes, Gates: gates, KeepGates: o.KeepGates,
+	s.pass.Begin(s.weights, &s.pack, engine.Options{Save: s.save, Replay: routes, Gates: gates, KeepGates: o.KeepGates,
 		Retention: s.retained(b, o.Retention), Follow: s.distributing(b, o.Temperature)})
 	s.pass.Forward()
 	s.distribute(b, o.Support)
