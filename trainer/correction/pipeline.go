@@ -122,6 +122,11 @@ func (p *Pipeline) Validate() error {
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("masks[%d]: %w", i, err)
 		}
+		for j, other := range p.Masks[:i] {
+			if maskName(m) == maskName(other) {
+				return fmt.Errorf("masks[%d]: %s is masks[%d] already, and two rules' figures cannot have one name: keep the narrower", i, maskName(m), j)
+			}
+		}
 	}
 	switch {
 	case !(p.Clamp >= 0):
