@@ -104,7 +104,7 @@ func (w *walk) entries() (all []string) {
 // chance is true once in so many times.
 func (w *walk) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
-func one[T any](w *walk, of ...T) T { return of[w.rng.IntN(len(of))] }
+func oneOf[T any](w *walk, of ...T) T { return of[w.rng.IntN(len(of))] }
 
 // set gives a field a value.
 func (w *walk) set(field string, value any) {
@@ -156,12 +156,12 @@ func (w *walk) vary(name, value string) string {
 	}
 	if x, err := strconv.ParseFloat(strings.TrimPrefix(value, "."), 64); err == nil {
 		if strings.HasPrefix(value, ".") {
-			return one(w, value, "2")
+			return oneOf(w, value, "2")
 		}
-		return fmt.Sprint(one(w, 0, 1, x/2, 2*x))
+		return fmt.Sprint(oneOf(w, 0, 1, x/2, 2*x))
 	}
 	if of := words[name]; of != nil {
-		return one(w, of...)
+		return oneOf(w, of...)
 	}
 	return value
 }
@@ -184,7 +184,7 @@ func (w *walk) recipe(accepts func(sets []string) bool) []string {
 	w.set("seed", w.rng.IntN(1000))
 	w.set("model.context", 128)
 	w.set("model.vocab", 64) // the drafter's
-	w.set("eval", one(w, "{every: 0}", "{every: 1, prompts: 2}", "{every: 2, prompts: 3}"))
+	w.set("eval", oneOf(w, "{every: 0}", "{every: 1, prompts: 2}", "{every: 2, prompts: 3}"))
 	for _, section := range []func(){
 		w.task, w.rollout, w.learner, w.routing, w.correction,
 		func() { w.set("schedule", w.method("schedule")) },
@@ -243,28 +243,28 @@ func (w *walk) rollout() {
 	w.set("rollout.prompts", 2+w.rng.IntN(2))
 	w.set("rollout.group", 2+w.rng.IntN(3))
 	w.set("rollout.max_tokens", 4+w.rng.IntN(9))
-	w.set("rollout.temperature", one(w, 1, 1, 0.7, 1.5))
-	w.set("rollout.top_p", one(w, 1, 1, 0.8))
-	w.set("rollout.top_k", one(w, 0, 0, 3))
-	w.set("rollout.slots", one(w, 0, 0, 1, 3))
-	w.set("rollout.prefill_chunk", one(w, 0, 0, 2))
+	w.set("rollout.temperature", oneOf(w, 1, 1, 0.7, 1.5))
+	w.set("rollout.top_p", oneOf(w, 1, 1, 0.8))
+	w.set("rollout.top_k", oneOf(w, 0, 0, 3))
+	w.set("rollout.slots", oneOf(w, 0, 0, 1, 3))
+	w.set("rollout.prefill_chunk", oneOf(w, 0, 0, 2))
 	w.set("rollout.prefix_cache", w.chance(3))
-	w.set("rollout.log_probs", one(w, "processed", "processed", "processed", "raw", "tempered"))
+	w.set("rollout.log_probs", oneOf(w, "processed", "processed", "processed", "raw", "tempered"))
 	w.set("support.replay", w.chance(4))
 	switch w.rng.IntN(4) {
 	case 0:
 		w.set("rollout.kv_retention", fmt.Sprintf("{policy: %s, keep: %v, budget: %d, sinks: %d, recent: %d}",
-			one(w, "window", "heavy_hitter"), one(w, 0.3, 0.5, 1), one(w, 0, 0, 6), w.rng.IntN(3), 1+w.rng.IntN(4)))
+			oneOf(w, "window", "heavy_hitter"), oneOf(w, 0.3, 0.5, 1), oneOf(w, 0, 0, 6), w.rng.IntN(3), 1+w.rng.IntN(4)))
 		w.set("retention.replay", w.chance(2))
 	case 1:
 		w.set("rollout.speculative", fmt.Sprintf("{drafter: %s, draft: %d, refresh: %d, verify: %s, log_probs: %s, adaptive: %v, numerics: %s, distill: {every: %d}}",
-			one(w, "self", "self", "self", w.teacher), 1+w.rng.IntN(4), one(w, 0, 0, 1, 2), one(w, "exact", "lossy, tau: 0.5", "greedy"),
-			one(w, "verifier", "verifier", "drafter", "law"), w.chance(2), w.numerics("rollout.numerics"), w.rng.IntN(3)))
+			oneOf(w, "self", "self", "self", w.teacher), 1+w.rng.IntN(4), oneOf(w, 0, 0, 1, 2), oneOf(w, "exact", "lossy, tau: 0.5", "greedy"),
+			oneOf(w, "verifier", "verifier", "drafter", "law"), w.chance(2), w.numerics("rollout.numerics"), w.rng.IntN(3)))
 	}
 	if w.chance(4) {
 		w.set("rollout.fleet", fmt.Sprintf("[{numerics: %s, share: 0.4}, {numerics: {base: %s, kv_cache: fp8_e4m3}, share: 0.25}]",
-			w.numerics("rollout.numerics"), one(w, "fp32", "bf16", "fp16")))
-		w.set("rollout.kv_scales", one(w, "{prompts: 2, every: 2, margin: 0.5}", "{}"))
+			w.numerics("rollout.numerics"), oneOf(w, "fp32", "bf16", "fp16")))
+		w.set("rollout.kv_scales", oneOf(w, "{prompts: 2, every: 2, margin: 0.5}", "{}"))
 	}
 	if w.chance(4) {
 		w.set("rollout.noise", "{start: 1e-2, stages: 2}")
@@ -275,7 +275,7 @@ func (w *walk) rollout() {
 func (w *walk) numerics(field string) string {
 	name := engine.PresetNames()[w.deal(field, engine.PresetNames())]
 	if w.chance(4) {
-		return fmt.Sprintf("{base: %s, reduction: %s}", name, one(w, "canonical", "pairwise:4", "split_k:2"))
+		return fmt.Sprintf("{base: %s, reduction: %s}", name, oneOf(w, "canonical", "pairwise:4", "split_k:2"))
 	}
 	return name
 }
@@ -283,13 +283,13 @@ func (w *walk) numerics(field string) string {
 // learner draws the gradient engine and its optimiser.
 func (w *walk) learner() {
 	w.set("learner.numerics", w.numerics("learner.numerics"))
-	w.set("learner.temperature", one(w, 0, 0, 0, 1.2))
+	w.set("learner.temperature", oneOf(w, 0, 0, 0, 1.2))
 	w.set("learner.epochs", 1+w.rng.IntN(2))
 	w.set("learner.minibatches", 1+w.rng.IntN(3))
 	w.set("learner.optimizer", fmt.Sprintf("{lr: %v, warmup: %d, decay: %s, clip_norm: %v, weight_decay: %v}",
-		one(w, 1e-2, 1e-3), w.rng.IntN(3), one(w, "constant", "linear", "cosine"), one(w, 0, 1), one(w, 0, 0.1)))
-	w.set("learner.loss_scale", one(w, "{mode: auto}", "{mode: auto}", "{mode: dynamic, initial: 1024, growth_interval: 1}", "{mode: none}"))
-	w.set("invariant_scale", one(w, 1, 1, 1, 1.5))
+		oneOf(w, 1e-2, 1e-3), w.rng.IntN(3), oneOf(w, "constant", "linear", "cosine"), oneOf(w, 0, 1), oneOf(w, 0, 0.1)))
+	w.set("learner.loss_scale", oneOf(w, "{mode: auto}", "{mode: auto}", "{mode: dynamic, initial: 1024, growth_interval: 1}", "{mode: none}"))
+	w.set("invariant_scale", oneOf(w, 1, 1, 1, 1.5))
 }
 
 // routing draws what of the rollout engine's routes the learner replays.
@@ -301,7 +301,7 @@ func (w *walk) routing() {
 		}
 		w.set(field, names[w.deal(field, names)])
 	}
-	w.set("routing.router", one(w, "trained", "trained", "frozen"))
+	w.set("routing.router", oneOf(w, "trained", "trained", "frozen"))
 	w.set("routing.released", w.chance(5))
 }
 
@@ -316,13 +316,13 @@ func (w *walk) correction() {
 		w.needs += " LogpRoll LogpOld"
 		return
 	}
-	w.set("correction.mode", one(w, "decoupled", "decoupled", "decoupled", "bypass"))
+	w.set("correction.mode", oneOf(w, "decoupled", "decoupled", "decoupled", "bypass"))
 	w.set("correction.weights", w.method("correction.weights"))
 	w.list("correction.masks", 0, 2)
 	w.set("correction.batch_normalize", w.chance(4))
-	w.set("correction.order", one(w, "independent", "independent", "sequential"))
-	w.set("correction.denominator", one(w, "post", "pre"))
-	w.set("correction.names", one(w, "verl", "skyrl"))
+	w.set("correction.order", oneOf(w, "independent", "independent", "sequential"))
+	w.set("correction.denominator", oneOf(w, "post", "pre"))
+	w.set("correction.names", oneOf(w, "verl", "skyrl"))
 }
 
 // Every word that is a parameter's default is one the walk knows, or it would
