@@ -42,6 +42,7 @@ type app struct {
 	ctx            context.Context
 	stdout, stderr io.Writer
 	parser         *kong.Kong
+	signals        signals
 }
 
 // dispatch parses the arguments and runs the command they name.

@@ -76,10 +76,14 @@ func (c *compareCmd) Run(a *app) error {
 	}
 	defer lock.Release()
 	m := a.meter(c.Quiet, "compare", "step", 0)
+	end := a.signals.begin()
 	records, err := experiments.Compare(a.ctx, recipes, seedsFrom(recipes[0].Seed, int(c.Seeds)), experiments.Options{
 		Dir: out, Parallel: c.workers(), Progress: m.experiment(),
 	})
 	m.close()
+	if stopped := end(); err == nil {
+		err = stopped
+	}
 	if err != nil {
 		return resumable(err, out)
 	}

@@ -56,6 +56,7 @@ func (c *headlineCmd) Run(a *app) error {
 	}
 	defer lock.Release()
 	m := a.meter(c.Quiet, "headline", "step", 0)
+	end := a.signals.begin()
 	result, err := experiments.Headline(a.ctx, experiments.HeadlineOptions{
 		Options: experiments.Options{Dir: dir, Parallel: c.workers(), Progress: m.experiment()},
 		Seeds:   seedsFrom(base.Seed, int(c.Seeds)),
@@ -68,6 +69,9 @@ func (c *headlineCmd) Run(a *app) error {
 		},
 	})
 	m.close()
+	if stopped := end(); err == nil {
+		err = stopped
+	}
 	if err != nil {
 		return resumable(err, dir)
 	}

@@ -7,15 +7,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -23,14 +20,9 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // run is the whole program; the result is the exit status: 0 for success, 2
 // for bad input, 130 when a signal stopped it, 1 for any other failure.
 func run(args []string, stdout, stderr io.Writer) (status int) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	go func() {
-		<-ctx.Done()
-		stop() // a second signal ends the program at once
-	}()
 	out := &checkedWriter{Writer: stdout}
-	a := &app{ctx: ctx, stdout: out, stderr: stderr}
+	a := &app{stdout: out, stderr: stderr}
+	defer a.watch()()
 	defer func() {
 		if p := recover(); p != nil {
 			if e, ok := p.(exit); ok {

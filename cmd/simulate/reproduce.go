@@ -75,8 +75,12 @@ func (c *reproduceCmd) Run(a *app) error {
 	defer lock.Release()
 	m := a.meter(c.Quiet, "reproduce", "seed", 0)
 	o.Progress = m.claims()
+	end := a.signals.begin()
 	list, err := experiments.Reproduce(a.ctx, o)
 	m.close()
+	if stopped := end(); err == nil {
+		err = stopped
+	}
 	if err != nil {
 		return resumable(err, out)
 	}

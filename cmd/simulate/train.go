@@ -69,12 +69,16 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
 	options.Progress = m.run("")
+	end := a.signals.begin()
 	result, err := trainer.Run(a.ctx, r, options)
 	m.close()
 	if options.Dump != nil {
 		if closed := options.Dump.Close(); err == nil {
 			err = closed
 		}
+	}
+	if stopped := end(); result != nil && stopped != nil {
+		err, result = stopped, nil
 	}
 	if result == nil {
 		return resumable(err, dir)

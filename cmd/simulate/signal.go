@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// signals decides what the first Ctrl-C or SIGTERM does. Training ends in order:
+// at the next step, with a snapshot. Everything else ends at once: what is read,
+// measured or drawn is read, measured or drawn again, and files appear whole or
+// not at all.
+type signals struct {
+	mu      sync.Mutex
+	orderly bool
+	stopped bool
+	cancel  context.CancelFunc
+	// exit says that the program was stopped, and ends it.
+	exit func()
+	// wait says that an orderly end takes a while.
+	wait func()
+}
+
+// patience is how long an orderly end may take before a word is said about it.
+const patience = 2 * time.Second
+
+// watch makes the context of an app that the first signal cancels. The second
+// one ends the program as it ends any other.
+func (a *app) watch() (unwatch func()) {
+	a.ctx, a.signals.cancel = context.WithCancel(context.Background())
+	a.signals.exit = func() {
+		if terminalWidth(a.stderr) > 0 {
+			fmt.Fprintln(a.stderr) // below a progress bar
+		}
+		os.Exit(a.fail(interrupted{"run the same command again"}))
+	}
+	a.signals.wait = func() {
+		fmt.Fprintln(a.stderr, "simulate: stopping after this step; a second signal stops at once")
+	}
+	incoming, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(incoming, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-incoming:
+			signal.Stop(incoming)
+			a.signals.stop()
+		case <-done:
+		}
+	}()
+	return func() {
+		signal.Stop(incoming)
+		close(done)
+		a.signals.cancel()
+	}
+}
+
+// stop is what a signal does.
+func (s *signals) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	if !s.orderly {
+		s.exit()
+		return
+	}
+	s.cancel()
+	time.AfterFunc(patience, s.wait)
+}
+
+// begin starts work that returns soon after its context is cancelled, with
+// everything in order. The function it returns ends it; its error is that of
+// the context if a signal came, also one that came too late for the work.
+func (s *signals) begin() (end func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.orderly = true
+	return func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.orderly = false
+		if s.stopped {
+			return context.Canceled
+		}
+		return nil
+	}
+}
