@@ -25,6 +25,8 @@ type Band struct {
 	Statistic string `yaml:"statistic"`
 	// Aggregate is mean, sum or max, for segments and sequences. Default mean.
 	Aggregate string `yaml:"aggregate"`
+	// Eps is added to the number of tokens of a mean (ROLL: 1e-8). Default 0.
+	Eps float64 `yaml:"eps"`
 	// Low is the lower bound, -.inf for none. Default 0.
 	Low float64 `yaml:"low"`
 	// High is the upper bound, .inf for none. Default 2.
@@ -36,13 +38,7 @@ func (m *Band) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		for from < to {
-			end := to
-			switch m.Level {
-			case "token":
-				end = from + 1
-			case "segment":
-				end = ByRun.next(in, from, to)
-			}
+			end := m.next(in, from, to)
 			if !within(m.unit(in, from, end), m.Low, m.High) {
 				reject(keep, in, from, end)
 			}
@@ -50,6 +46,17 @@ func (m *Band) Reject(keep []bool, in *Input) error {
 		}
 	}
 	return nil
+}
+
+// next returns the end of the unit that starts at from, in a response that ends at to.
+func (m *Band) next(in *Input, from, to int) int {
+	switch m.Level {
+	case "token":
+		return from + 1
+	case "segment":
+		return ByRun.next(in, from, to)
+	}
+	return to
 }
 
 // unit returns the statistic of the entries from..to that count.
@@ -77,8 +84,8 @@ func (m *Band) unit(in *Input, from, to int) float64 {
 		sum = 0
 	case m.Aggregate == "max":
 		sum = largest
-	case m.Aggregate == "mean":
-		sum /= float64(count)
+	case m.Aggregate == "mean" && m.Level != "token":
+		sum /= length(count, m.Eps)
 	}
 	if m.Statistic == "ratio" {
 		return math.Exp(sum)
@@ -95,6 +102,9 @@ func (m *Band) Validate() error {
 		return err
 	}
 	if err := oneOf("aggregate", m.Aggregate, "mean", "sum", "max"); err != nil {
+		return err
+	}
+	if err := checkEps(m.Eps); err != nil {
 		return err
 	}
 	if !(m.Low <= m.High) {

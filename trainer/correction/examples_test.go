@@ -39,9 +39,10 @@ func parameters(m any) string {
 	return strings.Join(text, ", ")
 }
 
-// example is the batch of the worked examples.
+// example is the batch of the worked examples: one ratio lies above a cap of 2.
 func example() *batch.Batch {
 	b := worked()
+	b.LogpRoll[1] = -1.8
 	b.Turn = []int32{0, 0, 1}
 	b.Vocab = 3
 	for range 3 {
@@ -183,4 +184,11 @@ func aliases() (all []string) {
 		all = append(all, e.Aliases...)
 	}
 	return all
+}
+
+// The example of truncated weights shows one that is truncated.
+func TestExampleTruncates(t *testing.T) {
+	if !strings.HasSuffix(examples["token_tis"], "w = [0.904837 2 0.740818]") {
+		t.Errorf("token_tis: %s", examples["token_tis"])
+	}
 }

@@ -2,10 +2,12 @@ package correction
 
 import (
 	"math"
+	"strings"
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/golden"
+	"driftlab/trainer/masked"
 	"driftlab/trainer/method"
 )
 
@@ -230,6 +232,66 @@ func matchSlime(c *golden.Case, k *golden.Check) {
 		k.Vector("weights", masking(c, "weights", b.Mask, b.Weight))
 	}
 	k.Mask("modified_mask", b.LossMask)
+	matchSlimeFigures(c, k, p, b, low, high)
+}
+
+// matchSlimeFigures compares the figures slime logs with those of the same
+// names here. slime's are means over responses, so each response is taken for a
+// batch of its own; and its means divide by n, not by n + 1e-8.
+func matchSlimeFigures(c *golden.Case, k *golden.Check, p *Pipeline, b *batch.Batch, low, high float64) {
+	if !c.Outputs.Has("metrics_mean") {
+		return
+	}
+	sums := map[string]float64{}
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		row := &batch.Batch{Offsets: []int{0, to - from}, Mask: b.Mask[from:to], LogpOld: b.LogpOld[from:to], LogpRoll: b.LogpRoll[from:to]}
+		n := float64(masked.Count(row.Mask))
+		exact := (n + masked.Epsilon) / max(n, 1)
+		figures := map[string]float64{}
+		for _, m := range diagnose.OffPolicy(nil, row) {
+			figures[strings.TrimPrefix(m.Name, "rollout_corr/")] = m.Value
+		}
+		for _, name := range []string{"training_log_ppl", "rollout_log_ppl", "kl", "k3_kl", "log_ppl_diff", "log_ppl_abs_diff"} {
+			figures[name] *= exact
+		}
+		figures["chi2_token"] = (figures["chi2_token"]+1)*exact - 1
+		figures["training_ppl"], figures["rollout_ppl"] = math.Exp(figures["training_log_ppl"]), math.Exp(figures["rollout_log_ppl"])
+		figures["ppl_ratio"] = math.Exp(figures["log_ppl_diff"])
+		raw := p.weights.Raw[from:to]
+		figures["tis_weight_before_bound"] = masked.Mean(raw, row.Mask) * exact
+		below, above := 0.0, 0.0
+		for t, counts := range row.Mask {
+			if counts && raw[t] < low {
+				below++
+			} else if counts && raw[t] > high {
+				above++
+			}
+		}
+		for _, name := range []string{"tis_mask_fraction_", "tis_clip_fraction_"} {
+			figures[name+"low"], figures[name+"high"] = below/max(n, 1), above/max(n, 1)
+		}
+		figures["tis_truncate_fraction"] = above / max(n, 1)
+		for name, x := range figures {
+			sums[name] += x / float64(b.Len())
+		}
+	}
+	for name, x := range sums {
+		if c.Outputs.Sub("metrics_mean").Has(name) {
+			k.Metric("metrics_mean", name, x)
+		}
+	}
+	for _, m := range p.Metrics() {
+		if m.Name == "rollout_corr/rollout_is_batch_norm_factor" && p.Weights.Level() == method.Token {
+			k.Metric("metrics_mean", "batch_norm_factor", m.Value*slimeNorm(b))
+		}
+	}
+}
+
+// slimeNorm takes verl's 1e-8 out of a mean over tokens.
+func slimeNorm(b *batch.Batch) float64 {
+	n := float64(masked.Count(b.Mask))
+	return (n + masked.Epsilon) / max(n, 1)
 }
 
 // slimeRule is a range test at one of slime's levels.
@@ -278,18 +340,12 @@ func matchROLL(c *golden.Case, k *golden.Check) {
 		if !f.Bool("enabled") {
 			continue
 		}
-		level, how := f.String("agg_type"), "mean"
-		switch level {
-		case "geometric":
-			level = "sequence"
-		case "sequence":
-			how = "sum"
-		}
-		if f.Bool("ratio_enabled") {
-			p.Masks = append(p.Masks, &Band{Level: level, Statistic: "ratio", Aggregate: how, Low: f.Float("ratio_low"), High: f.Float("ratio_high")})
-		}
-		if f.Bool("diff_enabled") {
-			p.Masks = append(p.Masks, &Band{Level: level, Statistic: "difference", Aggregate: how, Low: f.Float("diff_low"), High: f.Float("diff_high")})
+		for key, statistic := range map[string]string{"ratio": "ratio", "diff": "difference"} { // both must hold: the order does not matter
+			if f.Bool(key + "_enabled") {
+				m := rollBand(f.String("agg_type"), statistic)
+				m.Low, m.High = f.Float(key+"_low"), f.Float(key+"_high")
+				p.Masks = append(p.Masks, m)
+			}
 		}
 	}
 	b := golden.Batch(c.Inputs.Matrix("mask"))
@@ -304,6 +360,47 @@ func matchROLL(c *golden.Case, k *golden.Check) {
 	}
 	k.Vector("weights", masking(c, "weights", b.Mask, w))
 	k.Vector("filter_mask", masking(c, "filter_mask", b.Mask, numbers(b.LossMask)))
+	if c.Outputs.Sub("metrics").Has("actor/train_infer_final_mask_mean") {
+		k.Metric("metrics", "actor/train_infer_final_mask_mean", masked.Mean(numbers(b.LossMask), b.Mask))
+	}
+	for _, level := range []string{"token", "geometric", "sequence", "segment"} {
+		k.Metric("metrics", "actor/train_infer_ratio_"+level+"_mean@sum", rollFigure(p, b, level, "ratio"))
+		k.Metric("metrics", "actor/train_infer_diff_"+level+"_mean@sum", rollFigure(p, b, level, "difference"))
+	}
+}
+
+// rollBand is the rule at one of ROLL's levels.
+func rollBand(level, statistic string) *Band {
+	m := &Band{Level: level, Statistic: statistic, Aggregate: "mean", Eps: 1e-8}
+	switch level {
+	case "geometric":
+		m.Level = "sequence"
+	case "sequence":
+		m.Aggregate = "sum"
+	}
+	return m
+}
+
+// rollFigure is the mean over responses of the mean over tokens of what a band
+// would test, as ROLL logs it, whether a filter uses it or not.
+func rollFigure(p *Pipeline, b *batch.Batch, level, statistic string) float64 {
+	m, in := rollBand(level, statistic), &Input{Batch: b, LogRatio: p.logRatio, Mask: b.Mask}
+	x := make([]float64, b.Tokens())
+	sum, rows := 0.0, 1e-8
+	for i := range b.Len() {
+		start, to := b.Span(i)
+		for from := start; from < to; {
+			end := m.next(in, from, to)
+			value := m.unit(in, from, end)
+			for ; from < end; from++ {
+				x[from] = value
+			}
+		}
+		if masked.Count(b.Mask[start:to]) > 0 {
+			sum, rows = sum+masked.Mean(x[start:to], b.Mask[start:to]), rows+1
+		}
+	}
+	return sum / rows
 }
 
 func matchAReaL(c *golden.Case, k *golden.Check) {

@@ -6,12 +6,10 @@ import (
 	"slices"
 )
 
-// Tolerance is the largest accepted difference, relative to the expected
-// number; a number below Floor is held to Tolerance times Floor.
-const (
-	Tolerance = 1e-9
-	Floor     = 1e-3
-)
+// Tolerance is the largest accepted difference: relative to the expected number,
+// absolute where that is below 1. The figures are of that size, and what cancels
+// to less has lost the digits of what it was made from.
+const Tolerance = 1e-9
 
 // Check collects the comparisons of one case.
 type Check struct {
@@ -20,6 +18,7 @@ type Check struct {
 	failures []string
 	compared int
 	listed   int
+	tally    tally
 }
 
 // run gives the case to its matcher and turns panics into failures.
@@ -81,63 +80,41 @@ func (k *Check) Scalar(output string, got float64) { k.Scaled(output, got, 0) }
 // Scaled compares the number under output, which is a sum whose largest term
 // is scale: cancellation leaves no more digits than the terms had.
 func (k *Check) Scaled(output string, got, scale float64) {
-	if k.excused(output) {
-		return
-	}
-	want, ok := number(k.c.Outputs[output])
-	if !ok {
-		k.Fail("%s: the case has no such number", output)
-		return
-	}
-	k.claim(output)
-	k.compare(output, got, want, scale)
+	k.hold(output, func() { k.number(output, got, k.c.Outputs[output], scale) })
 }
 
 // Metric compares the number under name within the object output, as in
 // Metric("metrics", "actor/ppo_kl", x).
 func (k *Check) Metric(output, name string, got float64) {
-	if k.excused(output + "/" + name) {
-		return
-	}
-	want, ok := number(k.c.Outputs.Sub(output)[name])
-	if !ok {
-		k.Fail("%s/%s: the case has no such number", output, name)
-		return
-	}
-	k.claim(output + "/" + name)
-	k.compare(output+"/"+name, got, want, 0)
+	output, want := output+"/"+name, k.c.Outputs.Sub(output)[name]
+	k.hold(output, func() { k.number(output, got, want, 0) })
 }
 
 // MetricMean compares the mean of the list under name within the object
 // output, which the peer logs entry by entry.
 func (k *Check) MetricMean(output, name string, got float64) {
-	if k.excused(output + "/" + name) {
-		return
-	}
-	list, sum := k.c.Outputs.Sub(output).Flat(name), 0.0
-	for _, x := range list {
-		sum += x
-	}
-	k.claim(output + "/" + name)
-	k.compare(output+"/"+name+" (mean)", got, sum/float64(max(len(list), 1)), 0)
+	list := k.c.Outputs.Sub(output)
+	output += "/" + name
+	k.hold(output, func() {
+		sum, all := 0.0, list.Flat(name)
+		for _, x := range all {
+			sum += x
+		}
+		k.compare(output+" (mean)", got, sum/float64(max(len(all), 1)), 0)
+	})
 }
 
 // MetricVector compares the list under name within the object output.
 func (k *Check) MetricVector(output, name string, got []float64) {
-	if k.excused(output + "/" + name) {
-		return
-	}
-	k.claim(output + "/" + name)
-	k.vector(output+"/"+name, got, k.c.Outputs.Sub(output).Flat(name))
+	list := k.c.Outputs.Sub(output)
+	output += "/" + name
+	k.hold(output, func() { k.vector(output, got, list.Flat(name)) })
 }
 
-// Vector compares the numbers under output in row-major order, whatever their nesting.
+// Vector compares the numbers under output in row-major order, whatever their
+// nesting; null is none, as where a peer had nothing to draw from.
 func (k *Check) Vector(output string, got []float64) {
-	if k.excused(output) {
-		return
-	}
-	k.claim(output)
-	k.vector(output, got, k.c.Outputs.Flat(output))
+	k.hold(output, func() { k.vector(output, got, k.c.Outputs.FlatOr(output)) })
 }
 
 // Mask compares a matrix of 0 and 1 under output.
@@ -177,16 +154,30 @@ func (k *Check) Error(err error) {
 	}
 }
 
-// excused reports whether the output is listed, and marks it as accounted for.
-func (k *Check) excused(output string) bool {
-	if listed(k.c, output) == nil {
-		return false
+// hold claims an output and makes its comparison. If the output is listed, a
+// difference is no failure, but the listing is charged with what came out.
+func (k *Check) hold(output string, compare func()) {
+	l := listed(k.c, output)
+	if l == nil {
+		k.claim(output)
+		compare()
+		return
 	}
 	if !k.seen[output] {
 		k.seen[output] = true
 		k.listed++
 	}
-	return true
+	before := len(k.failures)
+	func() {
+		defer func() {
+			if r := recover(); r != nil {
+				k.Fail("%s: %v", output, r)
+			}
+		}()
+		compare()
+	}()
+	k.tally.add(l, len(k.failures) > before)
+	k.failures = k.failures[:before]
 }
 
 // claim marks an output as compared.
@@ -210,6 +201,16 @@ func (k *Check) vector(output string, got, want []float64) {
 	}
 }
 
+// number compares with an entry of the case that must be a number.
+func (k *Check) number(output string, got float64, entry any, scale float64) {
+	want, ok := number(entry)
+	if !ok {
+		k.Fail("%s: the case has no such number", output)
+		return
+	}
+	k.compare(output, got, want, scale)
+}
+
 // compare holds one number to the tolerance.
 func (k *Check) compare(where string, got, want, scale float64) {
 	if !Close(got, want, scale) {
@@ -224,5 +225,5 @@ func Close(got, want, scale float64) bool {
 	if math.IsNaN(want) || math.IsInf(want, 0) {
 		return got == want || math.IsNaN(got) && math.IsNaN(want)
 	}
-	return math.Abs(got-want) <= Tolerance*max(math.Abs(want), Floor)+0x1p-48*scale
+	return math.Abs(got-want) <= Tolerance*max(math.Abs(want), 1)+0x1p-48*scale
 }

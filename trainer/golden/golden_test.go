@@ -164,7 +164,7 @@ func TestCheckNoticesWhatIsMissing(t *testing.T) {
 		{"wrong shape", func(c *Case, k *Check) { full(c, k); k.Vector("grad", []float64{1}) }, "got 1 numbers"},
 		{"panic", func(*Case, *Check) { panic("oops") }, "oops"},
 	} {
-		k := &Check{c: c, seen: map[string]bool{}}
+		k := &Check{c: c, seen: map[string]bool{}, tally: tally{}}
 		k.run([]Matcher{{File: "none/*.json", Match: m.match}})
 		k.unclaimed()
 		got := strings.Join(k.failures, "; ")
@@ -172,9 +172,63 @@ func TestCheckNoticesWhatIsMissing(t *testing.T) {
 			t.Errorf("%s: failures %q, want one with %q", m.name, got, m.fault)
 		}
 	}
-	k := &Check{c: c, seen: map[string]bool{}}
+	k := &Check{c: c, seen: map[string]bool{}, tally: tally{}}
 	k.run(nil)
 	if len(k.failures) == 0 {
 		t.Error("a case without a matcher passed")
 	}
+}
+
+// A listing must excuse something: one whose cases match is reported, of whole
+// cases any, of an output all.
+func TestListingsThatExcuseNothing(t *testing.T) {
+	whole, output := &Listed[0], &Listed[0]
+	for i := range Listed {
+		if Listed[i].Output == "" {
+			whole = &Listed[i]
+		} else {
+			output = &Listed[i]
+		}
+	}
+	for _, c := range []struct {
+		l               *Listing
+		differ, matches int
+		stale           bool
+	}{
+		{whole, 3, 0, false}, {whole, 3, 1, true}, {whole, 0, 1, true},
+		{output, 3, 0, false}, {output, 3, 1, false}, {output, 0, 1, true},
+	} {
+		n := tally{}
+		for range c.differ {
+			n.add(c.l, true)
+		}
+		for range c.matches {
+			n.add(c.l, false)
+		}
+		if got := len(n.stale()) == 1; got != c.stale {
+			t.Errorf("%q: %d differ, %d match: stale %v", c.l.Output, c.differ, c.matches, got)
+		}
+	}
+}
+
+// A comparison with a listed output never fails and is always counted; null
+// where a peer drew nothing equals an empty list.
+func TestListedOutputsAreCompared(t *testing.T) {
+	for i := range Listed {
+		l := &Listed[i]
+		if l.File != "slime/mis_weights*.json" || l.Output != "metrics_mean/rs_*" {
+			continue
+		}
+		c := &Case{File: "slime/mis_weights.json", Outputs: Values{"metrics_mean": map[string]any{"rs_a": 1.0, "rs_b": 2.0}, "drawn": nil}}
+		k := &Check{c: c, seen: map[string]bool{}, tally: tally{}}
+		k.Metric("metrics_mean", "rs_a", 1)
+		k.Metric("metrics_mean", "rs_b", 3)
+		k.Vector("drawn", nil)
+		k.unclaimed()
+		if n := k.tally[l]; len(k.failures) > 0 || n == nil || *n != [2]int{1, 1} {
+			t.Errorf("failures %q, tally %v", k.failures, n)
+		}
+		return
+	}
+	t.Fatal("the listing that this test reads is gone")
 }

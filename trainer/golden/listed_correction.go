@@ -6,16 +6,22 @@ var listedCorrection = []Listing{
 		Reason: "verl divides by zero where every weight is 0; the effective sample size here is 0"},
 	{File: "verl/rollout_parse*.json", Source: "compute_rollout_correction_and_rejection_mask", When: raises,
 		Reason: "verl raises on a batch without a valid token; here nothing is weighed and the figures are 0"},
-	{File: "roll/train_infer_correction*.json", Output: "metrics/*",
-		Reason: "figures under ROLL's own names; the project reports verl's and SkyRL's"},
-	{File: "slime/mis_weights*.json", Output: "metrics_mean/*",
-		Reason: "slime's own averages, over responses of means per response; the project reports verl's and SkyRL's"},
+	{File: "roll/train_infer_correction*.json", Output: "metrics/*_mask_mean@sum",
+		Reason: "ROLL's token-mean forgets the mask: a sum over all positions, padding included, by the number of tokens"},
+	{File: "roll/train_infer_correction*.json", Output: "metrics/actor/is_weight_clipfrac@sum",
+		Reason: "ROLL's token-mean forgets the mask: a sum over all positions, padding included, by the number of tokens"},
+	{File: "slime/mis_weights*.json", Output: "metrics_mean/rs_*",
+		Reason: "fractions of the second rule by itself; the masks that both rules leave are matched"},
+	{File: "slime/mis_weights*.json", Output: "metrics_mean/is_ratio_*",
+		Reason: "figures of the weights after all rules, which are matched one by one"},
+	{File: "slime/mis_weights*.json", Output: "metrics_mean/tis_weight_after_bound",
+		Reason: "the mean of the weights, which are matched one by one"},
+	{File: "slime/mis_weights*.json", Output: "metrics_mean/batch_norm_factor", When: normalisesSequences,
+		Reason: "verl divides by the mean over n + 1e-8 tokens, slime over n: the factor agrees to 2e-9 only"},
 	{File: "slime/mis_weights*.json", Output: "weights", When: normalisesSequences,
 		Reason: "verl divides by the mean over n + 1e-8 tokens, slime over n: the weights agree to 2e-9 only"},
 	{File: "slime/advantages_opsm*.json", Source: "compute_opsm_mask", Output: "opsm_clipfrac",
 		Reason: "its numerator counts masked-out positions, so that a response can count for more than one"},
-	{File: "areal/rejection_sampling*.json", When: clampsByDivergence,
-		Reason: "clips an importance ratio to bounds meant for a divergence"},
 }
 
 // raises reports that the peer's call ended in an error.
@@ -24,9 +30,4 @@ func raises(c *Case) bool { _, ok := c.Outputs["error"]; return ok }
 // normalisesSequences are slime's batch-normalised sequence weights.
 func normalisesSequences(c *Case) bool {
 	return c.Params.Bool("tis_batch_normalize") && c.Params.String("tis_level") == "sequence"
-}
-
-// clampsByDivergence are AReaL's action clamp with a metric that is not the ratio.
-func clampsByDivergence(c *Case) bool {
-	return c.Params.String("action") == "clamp" && c.Params.String("metric") != "ratio"
 }

@@ -77,7 +77,35 @@ func matchOutput(pattern, output string) bool {
 	return ok
 }
 
-// count is the tally of one folder of one set.
+// tally says of every listing in use how many of its cases differ from ours, as
+// it claims, and how many match all the same.
+type tally map[*Listing]*[2]int
+
+func (t tally) add(l *Listing, differs bool) {
+	if t[l] == nil {
+		t[l] = &[2]int{}
+	}
+	if differs {
+		t[l][0]++
+	} else {
+		t[l][1]++
+	}
+}
+
+// stale lists the listings that excuse nothing: one of an output none of whose
+// cases differs, one of whole cases any of which matches.
+func (t tally) stale() []string {
+	var lines []string
+	for i := range Listed {
+		l := &Listed[i]
+		if n := t[l]; n != nil && n[1] > 0 && (n[0] == 0 || l.Output == "") {
+			lines = append(lines, fmt.Sprintf("listing %s %s %q: %d cases match and %d differ: remove or narrow it", l.File, l.Source, l.Output, n[1], n[0]))
+		}
+	}
+	return lines
+}
+
+// count is the sum of one folder of one set.
 type count struct{ matched, listed, failed, outputs int }
 
 // Run is the Golden test of one package: every case the package owns is either
@@ -88,7 +116,7 @@ func Run(t *testing.T, pkg string, matchers []Matcher) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := map[string]*count{}
+	counts, tallies := map[string]*count{}, map[string]tally{}
 	for _, c := range cases {
 		if Owner(c) != pkg {
 			continue
@@ -98,13 +126,17 @@ func Run(t *testing.T, pkg string, matchers []Matcher) {
 			n = &count{}
 			counts[c.Set+" "+c.Folder()] = n
 		}
-		if ListedCase(c) != nil {
-			n.listed++
-			continue
+		if tallies[c.Set] == nil {
+			tallies[c.Set] = tally{}
 		}
-		k := &Check{c: c, seen: map[string]bool{}}
+		k := &Check{c: c, seen: map[string]bool{}, tally: tallies[c.Set]}
 		k.run(matchers)
 		k.unclaimed()
+		if l := ListedCase(c); l != nil {
+			n.listed++
+			k.tally.add(l, k.compared == 0 || len(k.failures) > 0)
+			continue
+		}
 		if k.compared == 0 && len(k.failures) == 0 { // every output of the case is listed
 			n.listed++
 			continue
@@ -116,6 +148,11 @@ func Run(t *testing.T, pkg string, matchers []Matcher) {
 			continue
 		}
 		n.matched++
+	}
+	for set, listings := range tallies {
+		for _, line := range listings.stale() {
+			t.Errorf("%s set, %s", set, line)
+		}
 	}
 	folders := make([]string, 0, len(counts))
 	for f := range counts {

@@ -52,7 +52,7 @@ func skyrlPipeline(v golden.Values) *correction.Pipeline {
 func arealPipeline(v golden.Values) *correction.Pipeline {
 	low, high := v.FloatOr("lower", math.Inf(-1)), v.FloatOr("upper", math.Inf(1))
 	metric, ofSequence := v.String("metric"), v.String("level") == "sequence"
-	p := &correction.Pipeline{}
+	p := &correction.Pipeline{Clamp: math.Inf(1)}
 	top, floor := math.Inf(1), 0.0
 	if v.String("action") == "clamp" {
 		top, floor = high, max(low, 0)
@@ -73,7 +73,7 @@ func arealPipeline(v golden.Values) *correction.Pipeline {
 
 // rollPipeline reads ROLL's train_infer_correction.
 func rollPipeline(v golden.Values) *correction.Pipeline {
-	p, is := &correction.Pipeline{}, v.Sub("is_weight")
+	p, is := &correction.Pipeline{Clamp: math.Inf(1)}, v.Sub("is_weight")
 	if is.Bool("enabled") {
 		top := is.FloatOr("upper_bound", math.Inf(1))
 		switch is.String("weight_type") {
@@ -97,10 +97,10 @@ func rollPipeline(v golden.Values) *correction.Pipeline {
 			how = "sum"
 		}
 		if f.Bool("enabled") && f.Bool("ratio_enabled") {
-			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "ratio", Aggregate: how, Low: f.Float("ratio_low"), High: f.Float("ratio_high")})
+			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "ratio", Aggregate: how, Eps: 1e-8, Low: f.Float("ratio_low"), High: f.Float("ratio_high")})
 		}
 		if f.Bool("enabled") && f.Bool("diff_enabled") {
-			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "difference", Aggregate: how, Low: f.Float("diff_low"), High: f.Float("diff_high")})
+			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "difference", Aggregate: how, Eps: 1e-8, Low: f.Float("diff_low"), High: f.Float("diff_high")})
 		}
 	}
 	return p
@@ -112,10 +112,12 @@ func slimePipeline(v golden.Values) *correction.Pipeline {
 	switch {
 	case !v.Bool("use_tis"):
 	case v.String("custom_tis_function_path") == "icepop":
+		p.Clamp = math.Inf(1)
 		p.Weights = &correction.IcePop{Low: v.Float("tis_clip_low"), High: v.Float("tis_clip")}
 	case v.String("custom_tis_function_path") == "mis":
 		slimeMIS(p, v)
 	default:
+		p.Clamp = math.Inf(1)
 		p.Weights = &correction.TokenTIS{Cap: v.Float("tis_clip"), Floor: v.Float("tis_clip_low")}
 	}
 	return p

@@ -53,6 +53,10 @@ func matchASPO(c *golden.Case, k *golden.Check) {
 		CapNeg: p.Float("negative_clip_ratio_c"), CapPos: p.Float("positive_clip_ratio_c"),
 		Quantile: p.Float("token_entropy_quantile"), Aggregation: Aggregation{Mode: p.String("loss_agg_mode")},
 	}
+	// The authors' fork of verl takes plain means over all rows.
+	if mode := map[string]string{"seq-mean-token-sum": "seq-all-token-sum", "seq-mean-token-mean": "grpo"}[l.Aggregation.Mode]; mode != "" {
+		l.Aggregation.Mode = mode
+	}
 	b := paperBatch(c)
 	out := evaluate(k, l, b)
 	k.Scalar("loss", out.Loss)

@@ -183,7 +183,7 @@ func trlCorrect(c *golden.Case, k *golden.Check, b *batch.Batch) {
 	if sampling != nil {
 		b.LogpRoll = sampling
 	}
-	pipeline := &correction.Pipeline{Denominator: correction.Pre}
+	pipeline := &correction.Pipeline{Denominator: correction.Pre, Clamp: math.Inf(1)}
 	if p.Bool("use_vllm") && p.Bool("vllm_importance_sampling_correction") {
 		pipeline.Weights = trlWeights(p)
 	}

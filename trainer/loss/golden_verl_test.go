@@ -155,7 +155,7 @@ func matchDraw(c *golden.Case, k *golden.Check, l *ClipCov, b *batch.Batch) func
 		}
 		return flat
 	}
-	perm := c.Outputs.Flat("perm")
+	perm := c.Outputs.FlatOr("perm")
 	var chosen []int
 	shuffle := func(eligible []int) {
 		k.Vector("eligible", positions(eligible))
@@ -163,14 +163,25 @@ func matchDraw(c *golden.Case, k *golden.Check, l *ClipCov, b *batch.Batch) func
 		for i, j := range perm {
 			drawn[i] = eligible[int(j)]
 		}
+		if perm == nil {
+			copy(drawn, eligible)
+		}
 		copy(eligible, drawn)
 		chosen = append([]int{}, eligible...)
 	}
 	l.shuffle = shuffle
 	evaluate(k, l, b)
 	k.Vector("perm", perm) // the recorded draw is an input to us
-	k.Scalar("clip_num", max(1, math.Floor(l.Share*float64(tokensOf(b)))))
-	k.Vector("selected", positions(chosen[:min(len(chosen), int(c.Outputs.Float("clip_num")))]))
+	number := max(1, math.Floor(l.Share*float64(tokensOf(b))))
+	if c.Outputs.Has("clip_num") {
+		k.Scalar("clip_num", number)
+	} else {
+		k.Equal("clip_num", nil)
+	}
+	if perm == nil { // nothing was drawn
+		chosen = nil
+	}
+	k.Vector("selected", positions(chosen[:min(len(chosen), int(number))]))
 	return shuffle
 }
 
