@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"driftlab/model"
+	"driftlab/trainer"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 
@@ -67,25 +68,28 @@ func newParser(a *app, c *cli) (*kong.Kong, error) {
 	)
 }
 
-// load reads a recipe with the flags' changes, and its checkpoint's header, so
-// that whatever is wrong with either is said before any work starts.
+// load reads a recipe with the flags' changes and the models that it names, so
+// that whatever is wrong with them is said before any work starts.
 func (f *recipeFlags) load(nameOrPath string) (r recipe.Recipe, err error) {
 	defer func() { err = f.asTyped(err) }()
 	if r, err = recipe.Load(nameOrPath, f.sets()...); err != nil {
 		return r, err
 	}
-	if r.Checkpoint == "" {
-		return r.Resolved(), nil
-	}
 	at := func(field, problem string) recipe.Fault {
 		source, line := recipe.Locate(nameOrPath, field, f.sets()...)
 		return recipe.Fault{Source: source, Line: line, Path: field, Problem: problem}
 	}
-	ck, err := openCheckpoint(r.Checkpoint)
-	if err != nil {
-		return r, recipe.Faults{at("checkpoint", err.Error())}
+	resolved := r.Resolved()
+	if r.Checkpoint != "" {
+		ck, fault := openCheckpoint(r.Checkpoint)
+		if fault != nil {
+			return r, recipe.Faults{at("checkpoint", fault.Error())}
+		}
+		resolved, err = r.ResolvedFor(ck.Params.Config)
 	}
-	resolved, err := r.ResolvedFor(ck.Params.Config)
+	if err == nil {
+		err = trainer.Check(resolved)
+	}
 	var faults recipe.Faults
 	if errors.As(err, &faults) {
 		for i, f := range faults {

@@ -66,6 +66,10 @@ func (c *compareCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	seeds, err := seedsFrom(recipes[0].Seed, int(c.Seeds))
+	if err != nil {
+		return err
+	}
 	out := c.Out
 	if out == "" {
 		out = filepath.Join("runs", "compare-"+hashOf(recipes, int(c.Seeds)))
@@ -77,7 +81,7 @@ func (c *compareCmd) Run(a *app) error {
 	defer lock.Release()
 	m := a.meter(c.Quiet, "compare", "step", 0)
 	end := a.signals.begin()
-	records, err := experiments.Compare(a.ctx, recipes, seedsFrom(recipes[0].Seed, int(c.Seeds)), experiments.Options{
+	records, err := experiments.Compare(a.ctx, recipes, seeds, experiments.Options{
 		Dir: out, Parallel: c.workers(), Progress: m.experiment(),
 	})
 	m.close()
@@ -127,12 +131,15 @@ func (c *compareCmd) recipes() ([]recipe.Recipe, error) {
 }
 
 // seedsFrom lists n seeds in a row.
-func seedsFrom(first uint64, n int) []uint64 {
+func seedsFrom(first uint64, n int) ([]uint64, error) {
+	if left := math.MaxUint64 - first; uint64(n-1) > left {
+		return nil, bad("--seeds: %d in a row from seed %d go beyond %d: choose a lower --seed", n, first, uint64(math.MaxUint64))
+	}
 	seeds := make([]uint64, n)
 	for i := range seeds {
 		seeds[i] = first + uint64(i)
 	}
-	return seeds
+	return seeds, nil
 }
 
 // hashOf names a set of runs by what they are.

@@ -46,6 +46,10 @@ func (c *headlineCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	seeds, err := seedsFrom(base.Seed, int(c.Seeds))
+	if err != nil {
+		return err
+	}
 	dir := c.Out
 	if dir == "" {
 		dir = filepath.Join("runs", "headline-"+headlineHash(base, int(c.Seeds)))
@@ -59,7 +63,7 @@ func (c *headlineCmd) Run(a *app) error {
 	end := a.signals.begin()
 	result, err := experiments.Headline(a.ctx, experiments.HeadlineOptions{
 		Options: experiments.Options{Dir: dir, Parallel: c.workers(), Progress: m.experiment()},
-		Seeds:   seedsFrom(base.Seed, int(c.Seeds)),
+		Seeds:   seeds,
 		Set:     c.Set,
 		Measured: func(gap *trainer.Measurement) {
 			if !c.JSON {

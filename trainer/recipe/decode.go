@@ -165,7 +165,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 	case reflect.Uint, reflect.Uint8, reflect.Uint32, reflect.Uint64:
 		x, err := strconv.ParseUint(n.Value, 10, v.Type().Bits())
 		if tag != "!!int" || err != nil {
-			d.expected(n, path, "a whole number, 0 or more")
+			d.expected(n, path, fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)>>(64-v.Type().Bits())))
 			return
 		}
 		v.SetUint(x)

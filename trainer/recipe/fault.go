@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Fault is one thing wrong with a recipe.
@@ -21,7 +23,8 @@ type Fault struct {
 	Problem string
 }
 
-// Error is one line: source:line: path: problem.
+// Error is one line: source:line: path: problem. Characters that a terminal
+// would act on, in a file's name or a field's, are escaped.
 func (f Fault) Error() string {
 	var b strings.Builder
 	if f.Source != "" {
@@ -35,8 +38,28 @@ func (f Fault) Error() string {
 		b.WriteString(f.Path + ": ")
 	}
 	b.WriteString(f.Problem)
+	return visible(b.String())
+}
+
+// visible escapes control characters, and those that turn the direction of
+// writing, as Go does.
+func visible(text string) string {
+	if !strings.ContainsFunc(text, isHidden) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if isHidden(r) {
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
 	return b.String()
 }
+
+func isHidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 // Faults is everything wrong with a recipe, in the order of the text; the
 // first is the headline. It is never empty as an error.

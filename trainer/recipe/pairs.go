@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"driftlab/model"
+	"driftlab/trainer/advantage"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
@@ -17,6 +18,7 @@ import (
 func (c *checker) pairs(r Recipe) {
 	c.lengths(r)
 	c.columns(r)
+	c.counts(r)
 	if r.Advantage.Name != "" && r.Advantage.Spec().Unit == method.Group && r.Rollout.Group == 1 {
 		c.that(false, "rollout.group", "1: the advantage %s compares the responses of a group, which takes at least 2", r.Advantage.Name)
 	}
@@ -38,6 +40,19 @@ func (c *checker) pairs(r Recipe) {
 	c.retention(r)
 	c.that(!r.Support.Replay || r.Rollout.LogProbs == ProcessedLogProbs, "support.replay",
 		"true compares with the truncated rollout policy, and rollout.log_probs %s is not its log-prob: use processed", r.Rollout.LogProbs)
+}
+
+// counts checks parameters that count what the recipe has.
+func (c *checker) counts(r Recipe) {
+	for i, part := range r.Reward {
+		if p, ok := part.Params.(*reward.PassAtK); ok {
+			c.that(p.K <= r.Rollout.Group, r.Reward.path(i)+".k", "%d responses are drawn out of the %d of a group (rollout.group)", p.K, r.Rollout.Group)
+		}
+	}
+	if e, ok := r.Advantage.Params.(*advantage.GDPO); ok {
+		c.that(len(e.Weights) == 0 || len(e.Weights) == len(r.Reward), "advantage.weights",
+			"%d for %d parts of the reward: give one each, or leave them out for 1 each", len(e.Weights), len(r.Reward))
+	}
 }
 
 // retention checks what reads the masks of a compressed cache.

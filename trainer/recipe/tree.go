@@ -7,6 +7,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -36,6 +37,10 @@ func readTree(source string, text []byte) (*document, error) {
 	if !utf8.Valid(text) {
 		return fail(lineOfInvalid(text), "not UTF-8 text")
 	}
+	if i := bytes.IndexFunc(text, forbidden); i >= 0 {
+		r, _ := utf8.DecodeRune(text[i:])
+		return fail(1+bytes.Count(text[:i], []byte("\n")), "%q is a control character, which YAML forbids: remove it", r)
+	}
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
@@ -45,12 +50,12 @@ func readTree(source string, text []byte) (*document, error) {
 	case err == io.EOF:
 		return fail(0, "the recipe is empty; `simulate methods` lists what it can name, and the shipped recipes are examples")
 	case err != nil:
-		line, problem := syntaxProblem(err)
+		line, problem := syntaxProblem(err, text)
 		return fail(line, "%s", problem)
 	}
 	if err := loader.Load(&second); err != io.EOF {
 		if err != nil {
-			line, problem := syntaxProblem(err)
+			line, problem := syntaxProblem(err, text)
 			return fail(line, "%s", problem)
 		}
 		return fail(second.Line, "a second YAML document: a recipe is one; remove the line with ---")
@@ -74,13 +79,28 @@ func lineOfInvalid(text []byte) int {
 	return 1 + bytes.Count(text[:valid], []byte("\n"))
 }
 
+// forbidden reports whether YAML takes no such character, not even in quotes.
+func forbidden(r rune) bool {
+	return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != '\u0085'
+}
+
 // syntaxProblem turns an error of the YAML library into a line and a sentence.
-func syntaxProblem(err error) (line int, problem string) {
+func syntaxProblem(err error, text []byte) (line int, problem string) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
 		return 0, "not YAML: " + strings.ReplaceAll(err.Error(), "\n", " ")
 	}
+	lines := bytes.Split(text, []byte("\n"))
+	if at := load.Mark.Line; 0 < at && at <= len(lines) && indentedByTab(lines[at-1]) {
+		return at, "not YAML: a tab indents this line, and YAML takes spaces only"
+	}
 	return load.Mark.Line, "not YAML: " + strings.ReplaceAll(load.Message, "\n", " ")
+}
+
+// indentedByTab reports whether a tab stands before the first word of a line.
+func indentedByTab(line []byte) bool {
+	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+	return bytes.IndexByte(indent, '\t') >= 0
 }
 
 // origin returns where a node was written.
