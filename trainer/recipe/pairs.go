@@ -22,11 +22,6 @@ func (c *checker) pairs(r Recipe) {
 	if r.Advantage.Name != "" && r.Advantage.Spec().Unit == method.Group && r.Rollout.Group == 1 {
 		c.that(false, "rollout.group", "1: the advantage %s compares the responses of a group, which takes at least 2", r.Advantage.Name)
 	}
-	for i, part := range r.Reward {
-		if p, ok := part.Params.(*reward.PassAtK); ok && p.K > r.Rollout.Group {
-			c.that(false, join(r.Reward.path(i), "k"), "%d is more than the %d responses of a group (rollout.group): pass_at_k draws k of them", p.K, r.Rollout.Group)
-		}
-	}
 	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() && r.Routing.Replay != ReplayNone {
 		c.that(false, "routing.replay", "%s replays the choice of experts, and a dense model has none: use none", r.Routing.Replay)
 	}
@@ -46,7 +41,8 @@ func (c *checker) pairs(r Recipe) {
 func (c *checker) counts(r Recipe) {
 	for i, part := range r.Reward {
 		if p, ok := part.Params.(*reward.PassAtK); ok {
-			c.that(p.K <= r.Rollout.Group, r.Reward.path(i)+".k", "%d responses are drawn out of the %d of a group (rollout.group)", p.K, r.Rollout.Group)
+			c.that(p.K <= r.Rollout.Group, join(r.Reward.path(i), "k"),
+				"%d is more than the %d responses of a group (rollout.group): pass_at_k draws k of them", p.K, r.Rollout.Group)
 		}
 	}
 	if e, ok := r.Advantage.Params.(*advantage.GDPO); ok {
