@@ -1,6 +1,7 @@
 package results
 
 import (
+	"io"
 	"path/filepath"
 	"slices"
 )
@@ -31,4 +32,9 @@ func (r *Record) SameRecipe(recipe []byte) error {
 // WriteFile puts data into a file of a run directory, whole or not at all.
 func WriteFile(dir, name string, data []byte) error {
 	return writeAtomic(filepath.Join(dir, name), data)
+}
+
+// WriteWhole is WriteFile for data that need not be in memory at once.
+func WriteWhole(dir, name string, write func(io.Writer) error) error {
+	return writeWhole(filepath.Join(dir, name), write)
 }

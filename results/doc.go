@@ -7,8 +7,10 @@
 //	recipe.yaml     the resolved recipe, as text
 //	metrics.jsonl   one JSON object per step, keys in the caller's order
 //	summary.json    written once, when the run ends
-//	done            empty marker, renamed into place last of all
-//	checkpoint/     written by the trainer, not by this package
+//	done            the seal, renamed into place last of all: sha256sum -c checks it
+//	state.safetensors, checkpoint/   written by the trainer, not by this package
+//	dump.json       where the run's dump is, and what it is once it is whole
+//	.lock           held by the process that writes here
 //
 // The writer is Run, the reader is Record:
 //
@@ -17,9 +19,10 @@
 //	err = run.Finish(results.Summary{Name: "demo", Seed: 1, Steps: 1, Status: results.StatusFinished})
 //	rec, err := results.Load(dir)
 //
-// A killed run is taken up again with Resume, which cuts the record back to
-// the step of the last checkpoint, so that the finished file is the same, byte
-// for byte, as that of a run nobody interrupted.
+// A killed run is taken up again with Resume, which cuts the record back to the
+// Mark that was kept with its state, so that the finished file is the same, byte
+// for byte, as that of a run nobody interrupted. Dumps are cut back likewise. A
+// file that is not what it was at its mark, or under its seal, is refused.
 //
 // # Tables, plots, reports
 //

@@ -34,7 +34,7 @@ func dumpOf(step, sample int) *DumpLine {
 }
 
 func TestDumpGolden(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sub", "dump.jsonl")
+	path := filepath.Join(t.TempDir(), "dump.jsonl")
 	w, err := CreateDump(path)
 	if err != nil {
 		t.Fatal(err)
@@ -179,58 +179,105 @@ func TestReadDumpErrors(t *testing.T) {
 	}
 }
 
-// TestResumeDump cuts a dump anywhere, resumes it and expects the text of an
-// uninterrupted one.
-func TestResumeDump(t *testing.T) {
+// TestRunDump kills a dump at every byte after a mark, takes it up there, and
+// expects the bytes of an uninterrupted one. Whatever is not the dump up to the
+// mark is refused and left as it is.
+func TestRunDump(t *testing.T) {
 	for _, name := range []string{"d.jsonl", "d.jsonl.gz"} {
-		path := filepath.Join(t.TempDir(), name)
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		var marks []DumpMark
 		steps := func(w *DumpWriter, from, to int) {
+			t.Helper()
 			for s := from; s <= to; s++ {
 				for i := range 2 {
 					if err := w.Write(dumpOf(s, i)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := w.Flush(); err != nil {
+				m, err := w.Mark()
+				if err != nil {
 					t.Fatal(err)
 				}
+				marks = append(marks, m)
 			}
-			if err := w.Close(); err != nil {
+			if err := w.Finish(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		w, err := ResumeDump(path, -1) // a dump that is not there yet is begun
+		open := func(path string, steps int, at *DumpMark) (*DumpWriter, error) {
+			return OpenRunDump(dir, path, dumpOf(1, 0).Run, steps, at)
+		}
+		w, err := open(path, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		steps(w, 1, 3)
-		raw, _ := os.ReadFile(path)
-		want := inflate(t, raw, name)
-		stride := 1
-		for cut := 0; cut <= len(raw); cut += stride {
-			os.WriteFile(path, raw[:cut], 0o644)
-			complete := 0
-			_ = ReadDump(path, func(d *DumpLine) error {
-				if d.Sample == 1 {
-					complete = d.Step
+		whole, _ := os.ReadFile(path)
+		if text := inflate(t, whole, name); bytes.Count(text, []byte("\n")) != 6 {
+			t.Fatalf("%s: %d lines", name, bytes.Count(text, []byte("\n")))
+		}
+		kept := marks[1]
+		for cut := 0; cut <= len(whole); cut += 1 + len(whole)/60 {
+			os.WriteFile(path, whole[:cut], 0o644)
+			w, err := open(path, 2, &kept)
+			if int64(cut) < kept.Bytes {
+				if left, _ := os.ReadFile(path); err == nil || !bytes.Equal(left, whole[:cut]) || !strings.Contains(err.Error(), path+": not the dump of this run") {
+					t.Fatalf("%s cut at %d of %d: %v", name, cut, kept.Bytes, err)
 				}
-				return nil
-			})
-			last := max(complete-1, 0)
-			w, err := ResumeDump(path, last)
+				continue
+			}
 			if err != nil {
 				t.Fatalf("%s cut at %d: %v", name, cut, err)
 			}
-			steps(w, last+1, 3)
-			again, _ := os.ReadFile(path)
-			if got := inflate(t, again, name); !bytes.Equal(got, want) {
-				t.Fatalf("%s cut at %d, kept to %d: %d bytes, want %d", name, cut, last, len(got), len(want))
+			steps(w, 3, 3)
+			if again, _ := os.ReadFile(path); !bytes.Equal(again, whole) {
+				t.Fatalf("%s cut at %d: %d bytes, want %d", name, cut, len(again), len(whole))
 			}
-			stride = 1 + len(raw)/60
+			// A run that had kept nothing begins its dump again.
+			os.WriteFile(path, whole[:cut], 0o644)
+			if w, err = open(path, 0, nil); err != nil {
+				t.Fatalf("%s cut at %d, from the start: %v", name, cut, err)
+			}
+			steps(w, 1, 3)
+			if again, _ := os.ReadFile(path); !bytes.Equal(again, whole) {
+				t.Fatalf("%s cut at %d, from the start: %d bytes, want %d", name, cut, len(again), len(whole))
+			}
 		}
-		if left, _ := filepath.Glob(path + ".*"); len(left) != 0 && name == "d.jsonl" {
-			t.Errorf("left behind: %v", left)
+		if err := CheckRunDump(dir, path); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
+		for i := 0; i < int(kept.Bytes); i += 1 + len(whole)/60 {
+			flipped := bytes.Clone(whole)
+			flipped[i] ^= 1
+			os.WriteFile(path, flipped, 0o644)
+			_, err := open(path, 2, &kept)
+			if left, _ := os.ReadFile(path); err == nil || !bytes.Equal(left, flipped) || CheckRunDump(dir, path) == nil {
+				t.Errorf("%s, a bit of byte %d: %v", name, i, err)
+			}
+		}
+		os.WriteFile(path, whole, 0o644)
+		for want, attempt := range map[string]func() (*DumpWriter, error){
+			"this run is dumped to " + path:               func() (*DumpWriter, error) { return open("", 2, &kept) },
+			"this run has made 2 steps without --dump":    func() (*DumpWriter, error) { return open(path, 2, nil) },
+			"is there already and is not the dump of":     func() (*DumpWriter, error) { return OpenRunDump(t.TempDir(), path, "demo", 0, nil) },
+			"there already and is not the dump of this":   func() (*DumpWriter, error) { return CreateDump(path) },
+			filepath.Join(dir, "no") + ": no such folder": func() (*DumpWriter, error) { return CreateDump(filepath.Join(dir, "no", name)) },
+		} {
+			_, err := attempt()
+			var fe *FolderError
+			if left, _ := os.ReadFile(path); !errors.As(err, &fe) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !bytes.Equal(left, whole) {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
+		}
+		// Somebody's text in the place of a dump that had nothing to keep yet.
+		os.WriteFile(path, []byte("my notes"), 0o644)
+		if _, err := open(path, 0, nil); err == nil || !strings.Contains(err.Error(), "is not the dump of this run") {
+			t.Errorf("%s: over a text: %v", name, err)
+		}
+	}
+	if _, err := os.Stat("no"); err == nil {
+		t.Error("a folder was made")
 	}
 }
 

@@ -4,81 +4,120 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // DumpWriter writes a per-token dump, one JSON object per sampled sequence. A
-// name that ends in .gz is compressed.
+// name that ends in .gz is compressed, in one member from mark to mark, so that
+// the file can be cut at any of them.
 type DumpWriter struct {
-	path string
-	file *os.File
-	out  *bufio.Writer
-	gz   *gzip.Writer // nil for plain text
-	line []byte       // reused
+	path   string
+	file   *os.File
+	out    *bufio.Writer // to file and sum
+	size   int64         // bytes of the file as far as out was flushed
+	sum    hash.Hash     // and their SHA-256
+	gz     *gzip.Writer  // nil for plain text
+	member bool          // one is open
+	line   []byte        // reused
+	claim  *dumpClaim    // nil unless the dump belongs to a run's folder
 }
 
-// CreateDump starts a dump at path, replacing a file that is there; its folder
-// is made. Errors are FolderErrors.
+// DumpMark is how far a dump had come: the length and the SHA-256 of the file.
+type DumpMark struct {
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// CreateDump starts a dump at path. A file that is there is not written over,
+// and no folder is made. Errors are FolderErrors.
 func CreateDump(path string) (*DumpWriter, error) {
-	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return nil, fileError(path, err)
+	if err := dumpable(path); err != nil {
+		return nil, err
 	}
-	f, err := os.Create(path)
+	return openDump(path, DumpMark{})
+}
+
+// dumpable returns an error unless a dump can begin at path: there is nothing
+// yet, or something empty.
+func dumpable(path string) error {
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return &FolderError{Path: dir, Problem: "no such folder", Remedy: "make it, or choose another path", Err: err}
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 && !info.IsDir() {
+		return &FolderError{Path: path, Problem: "this file is there already and is not the dump of this run", Remedy: "move it away, or choose another name"}
+	}
+	return nil
+}
+
+// openDump opens a file to go on at a mark, where it is cut.
+func openDump(path string, at DumpMark) (*DumpWriter, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	w := &DumpWriter{path: path, file: f, out: bufio.NewWriterSize(f, 1<<16)}
+	w := &DumpWriter{path: path, file: f, sum: sha256.New()}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // a pipe or a device has no end to move
+		if err := w.cut(at); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	w.out = bufio.NewWriterSize(counted{w}, 1<<16)
 	if strings.HasSuffix(path, ".gz") {
 		w.gz = gzip.NewWriter(w.out)
 	}
 	return w, nil
 }
 
-// ResumeDump takes up the dump of an interrupted run: the lines of steps up to
-// last are kept, later ones and a torn one are dropped, and what follows makes
-// the same lines as an uninterrupted dump. A missing dump is begun.
-func ResumeDump(path string, last int) (*DumpWriter, error) {
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return CreateDump(path)
+// cut drops what follows the mark. It refuses a file that is another one up to
+// there, or that another process is writing, before anything is changed.
+func (w *DumpWriter) cut(at DumpMark) error {
+	if err := lock(w.file); errors.Is(err, errHeld) {
+		return &FolderError{Path: w.path, Problem: "another process is writing this dump", Remedy: "choose another name"}
 	}
-	// Compressed text cannot be cut in place, so the kept lines are copied
-	// through a second file, which replaces the first only when it is whole.
-	suffix := ".resume"
-	if strings.HasSuffix(path, ".gz") {
-		suffix += ".gz"
+	if err := w.verify(at); err != nil {
+		return err
 	}
-	w, err := CreateDump(path + suffix)
+	w.size = at.Bytes
+	return fileError(w.path, w.file.Truncate(at.Bytes))
+}
+
+// verify reads the file up to the mark and returns an error if it is another one.
+func (w *DumpWriter) verify(at DumpMark) error {
+	n, err := io.Copy(w.sum, io.LimitReader(w.file, at.Bytes))
 	if err != nil {
-		return nil, err
+		return fileError(w.path, err)
 	}
-	err = eachDumpLine(path, func(line []byte) error {
-		var at struct {
-			Step int `json:"step"`
-		}
-		if err := json.Unmarshal(line, &at); err != nil {
-			return err
-		}
-		if at.Step > last {
-			return io.EOF
-		}
-		return w.writeLine(line)
-	})
-	if err == nil {
-		err = fileError(path, os.Rename(path+suffix, path))
+	refused := &FolderError{Path: w.path, Remedy: "put the run's own file there, or choose another folder with --out"}
+	switch {
+	case n < at.Bytes:
+		refused.Problem = fmt.Sprintf("not the dump of this run, or cut short: it has %d bytes, not %d", n, at.Bytes)
+	case n > 0 && fmt.Sprintf("%x", w.sum.Sum(nil)) != at.SHA256:
+		refused.Problem = fmt.Sprintf("not the dump of this run, or damaged: its first %d bytes are not those that were written", n)
+	default:
+		return nil
 	}
-	if err != nil {
-		w.file.Close()
-		os.Remove(path + suffix)
-		return nil, err
-	}
-	w.path = path
-	return w, nil
+	return refused
+}
+
+// counted is the writer below the buffer: it counts and sums what goes out.
+type counted struct{ *DumpWriter }
+
+// Write implements io.Writer.
+func (c counted) Write(p []byte) (int, error) {
+	n, err := c.file.Write(p)
+	c.sum.Write(p[:n])
+	c.size += int64(n)
+	return n, err
 }
 
 // Write appends one line. It returns an error when a list does not fit the
@@ -96,6 +135,10 @@ func (w *DumpWriter) Write(d *DumpLine) error {
 func (w *DumpWriter) writeLine(line []byte) error {
 	var to io.Writer = w.out
 	if w.gz != nil {
+		if !w.member {
+			w.gz.Reset(w.out)
+			w.member = true
+		}
 		to = w.gz
 	}
 	if _, err := to.Write(line); err != nil {
@@ -105,11 +148,24 @@ func (w *DumpWriter) writeLine(line []byte) error {
 	return fileError(w.path, err)
 }
 
-// Flush hands everything written so far to the operating system. Call it
-// before a checkpoint, so that ResumeDump finds every step of it.
-func (w *DumpWriter) Flush() error {
-	if w.gz != nil {
-		if err := w.gz.Flush(); err != nil {
+// Mark completes what was written so far, forces it to the disk, and says how
+// far the dump has come.
+func (w *DumpWriter) Mark() (DumpMark, error) {
+	if err := w.flush(); err != nil {
+		return DumpMark{}, err
+	}
+	// A pipe or a device cannot be forced.
+	if err := w.file.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return DumpMark{}, fileError(w.path, err)
+	}
+	return DumpMark{w.size, fmt.Sprintf("%x", w.sum.Sum(nil))}, nil
+}
+
+// flush hands everything written so far to the operating system.
+func (w *DumpWriter) flush() error {
+	if w.member {
+		w.member = false
+		if err := w.gz.Close(); err != nil {
 			return fileError(w.path, err)
 		}
 	}
@@ -118,17 +174,10 @@ func (w *DumpWriter) Flush() error {
 
 // Close completes the file.
 func (w *DumpWriter) Close() error {
-	var err error
-	if w.gz != nil {
-		err = w.gz.Close()
+	if w.gz != nil && w.size == 0 {
+		w.member = true // an empty member, for readers that take an empty file for a torn one
 	}
-	if e := w.out.Flush(); err == nil {
-		err = e
-	}
-	if e := w.file.Close(); err == nil {
-		err = e
-	}
-	return fileError(w.path, err)
+	return errors.Join(w.flush(), fileError(w.path, w.file.Close()))
 }
 
 // ReadDump calls visit for every line of a dump, plain or compressed, in

@@ -2,6 +2,7 @@ package results
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,6 +90,14 @@ func makeFolder(dir string) error { return folderError(dir, os.MkdirAll(dir, 0o7
 // writeAtomic puts data at path so that a reader, or a later run after a
 // crash, sees either nothing, the old file, or all of the new one.
 func writeAtomic(path string, data []byte) error {
+	return writeWhole(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// writeWhole is writeAtomic for what need not be in memory at once.
+func writeWhole(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return folderError(path, err)
@@ -96,7 +105,7 @@ func writeAtomic(path string, data []byte) error {
 	// CreateTemp makes the file private; a result is meant to be shared.
 	err = f.Chmod(0o644)
 	if err == nil {
-		_, err = f.Write(data)
+		err = write(f)
 	}
 	if err == nil {
 		err = f.Sync()

@@ -66,7 +66,7 @@ func (r *Record) Column(name string) *Column {
 }
 
 // Load reads a run directory, finished or not. A last line that is still being
-// written is left out.
+// written is left out. A record that is not whole is an error that says where.
 func Load(dir string) (*Record, error) {
 	recipePath := filepath.Join(dir, RecipeFile)
 	recipe, err := os.ReadFile(recipePath)
@@ -83,15 +83,19 @@ func Load(dir string) (*Record, error) {
 		return nil, &FolderError{Path: recipePath, Problem: err.Error(), Remedy: "remove the folder and run again", Err: err}
 	}
 	r.Name, r.Seed = label.Name, label.Seed
+	finished := Finished(dir) // before the record is read, which may still grow
 	path := filepath.Join(dir, MetricsFile)
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, folderError(path, err)
 	}
-	if err := r.read(path, data); err != nil {
+	if err := eachStep(path, data, func(step int, metrics []Metric) bool {
+		r.Add(step, metrics)
+		return true
+	}); err != nil {
 		return nil, err
 	}
-	if !Finished(dir) {
+	if !finished {
 		return r, nil
 	}
 	summaryPath := filepath.Join(dir, SummaryFile)
@@ -103,25 +107,14 @@ func Load(dir string) (*Record, error) {
 	if err := json.Unmarshal(text, r.Summary); err != nil {
 		return nil, &FolderError{Path: summaryPath, Problem: err.Error(), Remedy: "remove the folder and run again", Err: err}
 	}
+	if r.Steps != r.Summary.Steps {
+		return nil, &FolderError{Path: path, Problem: fmt.Sprintf("the record ends at step %d, %s counts %d", r.Steps, SummaryFile, r.Summary.Steps),
+			Remedy: "remove the folder and run again"}
+	}
+	if err := checkSeal(dir, map[string][]byte{RecipeFile: recipe, MetricsFile: data, SummaryFile: text}); err != nil {
+		return nil, err
+	}
 	return r, nil
-}
-
-// read adds the text of metrics.jsonl to the columns.
-func (r *Record) read(path string, data []byte) error {
-	var metrics []Metric
-	last := -1
-	return eachLine(path, data, func(line []byte, _ int64) (bool, error) {
-		step, row, err := readStep(metrics[:0], line)
-		if err != nil {
-			return false, err
-		}
-		if step <= last {
-			return false, fmt.Errorf("step %d follows step %d", step, last)
-		}
-		metrics, last = row, step
-		r.Add(step, row)
-		return true, nil
-	})
 }
 
 // LoadAll reads every run at or below dir, in the sorted order of their paths.

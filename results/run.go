@@ -2,8 +2,10 @@ package results
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,16 +24,18 @@ const (
 )
 
 // runFiles is all that a run directory holds.
-var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, lockFile}
+var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, lockFile, dumpClaimFile}
 
 // Run writes one run directory. It is not safe for concurrent use.
 type Run struct {
-	dir   string
-	file  *os.File
-	size  int64    // bytes of complete lines in metrics.jsonl
-	last  int      // last step written, -1 before the first
-	buf   []byte   // one line, reused
-	names []string // the names checked last, reused
+	dir    string
+	file   *os.File
+	recipe string    // its SHA-256
+	size   int64     // bytes of complete lines in metrics.jsonl
+	sum    hash.Hash // and their SHA-256
+	last   int       // last step written, -1 before the first
+	buf    []byte    // one line, reused
+	names  []string  // the names checked last, reused
 }
 
 // Exists reports whether dir holds a run, finished or not.
@@ -47,7 +51,7 @@ func Finished(dir string) bool {
 }
 
 // Create starts a run in dir, which is made with its parents and must not hold
-// a run yet. The recipe is the resolved one, as text. Errors name the path and
+// a run yet, nor files that the run would write over. The recipe is the resolved one, as text. Errors name the path and
 // the remedy in one line (FolderError).
 func Create(dir string, recipe []byte) (*Run, error) {
 	if Exists(dir) {
@@ -55,6 +59,9 @@ func Create(dir string, recipe []byte) (*Run, error) {
 			Remedy: "resume it, remove it, or choose another folder with --out"}
 	}
 	if err := makeFolder(dir); err != nil {
+		return nil, err
+	}
+	if err := Vacant(dir); err != nil {
 		return nil, err
 	}
 	if err := writeAtomic(filepath.Join(dir, RecipeFile), recipe); err != nil {
@@ -65,16 +72,28 @@ func Create(dir string, recipe []byte) (*Run, error) {
 	if err != nil {
 		return nil, folderError(path, err)
 	}
-	return &Run{dir: dir, file: f, last: -1}, nil
+	return &Run{dir: dir, file: f, recipe: sumOf(recipe), sum: sha256.New(), last: -1}, nil
 }
 
-// Resume takes up an unfinished run. The record is cut back to the lines of
-// steps up to last, the step of the checkpoint the caller restarts from (-1
-// when there is none), and a line torn by a kill is dropped; what follows then
-// continues the file as if nothing had happened. A recipe that differs from
-// the one the run was started with is an error that names the first differing
-// line, and so is a record that ends before last.
-func Resume(dir string, recipe []byte, last int) (*Run, error) {
+// Vacant returns an error for a file of a run that is there without a recipe: it
+// belongs to somebody else, or to a run that has lost it.
+func Vacant(dir string) error {
+	for _, name := range []string{MetricsFile, SummaryFile, CheckpointFolder} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err == nil && (info.Size() > 0 || info.IsDir()) {
+			return &FolderError{Path: filepath.Join(dir, name), Problem: "this is there already, without a " + RecipeFile + " of its run",
+				Remedy: "move it away, or choose another folder with --out"}
+		}
+	}
+	return nil
+}
+
+// Resume takes up an unfinished run at a mark, which the caller kept with the
+// state that it restarts from. Lines after it are dropped; what follows
+// continues the file as if nothing had happened. A record that is not what it
+// was at the mark is an error that says where, and so is a recipe that differs
+// from the one the run was started with.
+func Resume(dir string, recipe []byte, at Mark) (*Run, error) {
 	if Finished(dir) {
 		return nil, &FolderError{Path: dir, Problem: "this run is finished",
 			Remedy: "read it, or choose another folder with --out"}
@@ -92,45 +111,23 @@ func Resume(dir string, recipe []byte, last int) (*Run, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, folderError(path, err)
 	}
-	size, reached, err := keepUpTo(path, data, last)
-	if err != nil {
+	if err := at.check(path, data); err != nil {
 		return nil, err
-	}
-	if last >= 0 && reached != last {
-		return nil, &FolderError{Path: path,
-			Problem: fmt.Sprintf("the record ends at step %d, before the checkpoint's step %d", reached, last),
-			Remedy:  "remove the folder to start again"}
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, folderError(path, err)
 	}
-	if err := f.Truncate(size); err != nil {
+	if err := f.Truncate(at.Bytes); err != nil {
 		f.Close()
 		return nil, folderError(path, err)
 	}
-	return &Run{dir: dir, file: f, size: size, last: reached}, nil
-}
-
-// keepUpTo returns the length of the complete lines of steps up to last, and
-// the last step among them (-1 for none).
-func keepUpTo(path string, data []byte, last int) (size int64, reached int, err error) {
-	reached = -1
-	err = eachLine(path, data, func(line []byte, end int64) (bool, error) {
-		step, err := stepOf(line)
-		if err != nil {
-			return false, err
-		}
-		if step > last {
-			return false, nil
-		}
-		if step <= reached {
-			return false, fmt.Errorf("step %d follows step %d", step, reached)
-		}
-		size, reached = end, step
-		return true, nil
-	})
-	return size, reached, err
+	r := &Run{dir: dir, file: f, recipe: sumOf(recipe), size: at.Bytes, sum: sha256.New(), last: at.Step}
+	if at.Bytes == 0 {
+		r.last = -1
+	}
+	r.sum.Write(data[:at.Bytes])
+	return r, nil
 }
 
 // sameRecipe returns an error that names the first line where the recipe of
@@ -162,12 +159,12 @@ func (r *Run) Dir() string { return r.dir }
 func (r *Run) LastStep() int { return r.last }
 
 // Step appends one line: the step, then the metrics in the caller's order.
-// Steps must increase. The line reaches the operating system before Step
+// Steps follow one another from 0 or 1. The line reaches the operating system before Step
 // returns; a write that fails half way is taken back. It allocates nothing
 // once its buffers have grown.
 func (r *Run) Step(step int, metrics []Metric) error {
-	if step <= r.last {
-		return fmt.Errorf("results: step %d after step %d: steps must increase", step, r.last)
+	if !follows(step, r.last) {
+		return fmt.Errorf("results: step %d after step %d: steps must follow one another", step, r.last)
 	}
 	if !r.sameNames(metrics) {
 		if err := checkNames(metrics); err != nil {
@@ -184,6 +181,7 @@ func (r *Run) Step(step int, metrics []Metric) error {
 		_ = r.file.Truncate(r.size)
 		return folderError(filepath.Join(r.dir, MetricsFile), err)
 	}
+	r.sum.Write(r.buf)
 	r.size += int64(len(r.buf))
 	r.last = step
 	return nil
@@ -202,10 +200,13 @@ func (r *Run) sameNames(metrics []Metric) bool {
 	return true
 }
 
-// Sync forces the record to the disk. Call it before writing a checkpoint, so
-// that a power cut cannot leave a checkpoint ahead of its record.
-func (r *Run) Sync() error {
-	return folderError(filepath.Join(r.dir, MetricsFile), r.file.Sync())
+// Mark forces the record to the disk and says how far it has come, so that a
+// power cut cannot leave a state ahead of its record.
+func (r *Run) Mark() (Mark, error) {
+	if err := r.file.Sync(); err != nil {
+		return Mark{}, folderError(filepath.Join(r.dir, MetricsFile), err)
+	}
+	return Mark{r.last, r.size, fmt.Sprintf("%x", r.sum.Sum(nil))}, nil
 }
 
 // Close leaves the run unfinished; Resume can take it up.
@@ -213,10 +214,11 @@ func (r *Run) Close() error {
 	return folderError(filepath.Join(r.dir, MetricsFile), r.file.Close())
 }
 
-// Finish closes the record, writes summary.json and then the marker that
-// Finished looks for. Each appears whole or not at all, in that order.
+// Finish closes the record, writes summary.json and then the seal that Finished
+// looks for. Each appears whole or not at all, in that order.
 func (r *Run) Finish(summary Summary) error {
-	if err := r.Sync(); err != nil {
+	record, err := r.Mark()
+	if err != nil {
 		r.file.Close()
 		return err
 	}
@@ -227,8 +229,9 @@ func (r *Run) Finish(summary Summary) error {
 	if err != nil {
 		return err
 	}
-	if err := writeAtomic(filepath.Join(r.dir, SummaryFile), append(text, '\n')); err != nil {
+	text = append(text, '\n')
+	if err := writeAtomic(filepath.Join(r.dir, SummaryFile), text); err != nil {
 		return err
 	}
-	return writeAtomic(filepath.Join(r.dir, doneFile), nil)
+	return writeAtomic(filepath.Join(r.dir, doneFile), seal(r.recipe, record.SHA256, sumOf(text)))
 }

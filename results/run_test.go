@@ -2,10 +2,13 @@ package results
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -160,21 +163,21 @@ func TestResumeIsInvisible(t *testing.T) {
 			continue
 		}
 		reached := bytes.Count(whole[:cut], []byte("\n"))
-		for _, last := range []int{-1, 1, reached - 1, reached} {
-			if last == 0 || last > reached {
+		for _, last := range []int{0, 1, reached - 1, reached} {
+			if last < 0 || last > reached {
 				continue
 			}
 			if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
 				t.Fatal(err)
 			}
-			r, err := Resume(dir, []byte(demoRecipe), last)
+			r, err := Resume(dir, []byte(demoRecipe), markAt(whole, last))
 			if err != nil {
 				t.Fatalf("cut at %d, checkpoint %d: %v", cut, last, err)
 			}
-			if r.LastStep() != last {
+			if r.LastStep() != last && (r.LastStep() != -1 || last > 0) {
 				t.Fatalf("cut at %d: last step %d, want %d", cut, r.LastStep(), last)
 			}
-			write(t, r, max(last, 0)+1, 5)
+			write(t, r, last+1, 5)
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -183,6 +186,15 @@ func TestResumeIsInvisible(t *testing.T) {
 			}
 		}
 	}
+}
+
+// markAt is the mark of a record after so many lines.
+func markAt(record []byte, lines int) Mark {
+	if lines == 0 {
+		return Mark{}
+	}
+	text := bytes.Join(bytes.SplitAfter(record, []byte("\n"))[:lines], nil)
+	return Mark{lines, int64(len(text)), sumOf(text)}
 }
 
 func TestResumeRefuses(t *testing.T) {
@@ -198,24 +210,30 @@ func TestResumeRefuses(t *testing.T) {
 		}
 		return dir
 	}
+	const kept = "{\"step\":1,\"a\":0.25}\n{\"step\":2,\"a\":0.5}\n{\"step\":3,\"a\":1}\n"
+	at := markAt([]byte(kept), 2)
 	cases := []struct {
 		name, record, recipe string
-		last                 int
+		at                   Mark
 		want                 string
 	}{
-		{"recipe", "", strings.Replace(demoRecipe, "0.001", "0.002", 1), -1,
+		{"recipe", "", strings.Replace(demoRecipe, "0.001", "0.002", 1), Mark{},
 			`recipe.yaml:5: the run was started with "lr: 0.001", the recipe now says "lr: 0.002": restore that line`},
-		{"longer recipe", "", demoRecipe + "kl: {}\n", -1, `recipe.yaml:6: the run was started with "", the recipe now says "kl: {}"`},
-		{"shorter recipe", "", strings.TrimSuffix(demoRecipe, "learner:\n  lr: 0.001\n"), -1, `recipe.yaml:4: the run was started with "learner:"`},
-		{"record too short", "{\"step\":1}\n", demoRecipe, 2, "metrics.jsonl: the record ends at step 1, before the checkpoint's step 2"},
-		{"not JSON", "{\"step\":1}\n\x00\x00\x00\n", demoRecipe, 2, "metrics.jsonl:2: not a step record"},
-		{"backwards", "{\"step\":2}\n{\"step\":2}\n", demoRecipe, 2, "metrics.jsonl:2: step 2 follows step 2"},
-		{"no number", "{\"step\":true}\n", demoRecipe, 2, `metrics.jsonl:1: step "true" is not a whole number`},
+		{"longer recipe", "", demoRecipe + "kl: {}\n", Mark{}, `recipe.yaml:6: the run was started with "", the recipe now says "kl: {}"`},
+		{"shorter recipe", "", strings.TrimSuffix(demoRecipe, "learner:\n  lr: 0.001\n"), Mark{}, `recipe.yaml:4: the run was started with "learner:"`},
+		{"record too short", "{\"step\":1,\"a\":0.25}\n", demoRecipe, at, "metrics.jsonl: the record ends at step 1, before the checkpoint's step 2"},
+		{"no record", "", demoRecipe, at, "metrics.jsonl: the record ends at step 0, before the checkpoint's step 2"},
+		{"not JSON", "{\"step\":1}\n\x00\x00\x00\n", demoRecipe, at, "metrics.jsonl:2: not a step record"},
+		{"backwards", "{\"step\":1}\n{\"step\":1}\n", demoRecipe, at, "metrics.jsonl:2: step 1 follows step 1"},
+		{"a line lost", "{\"step\":1,\"a\":0.25}\n{\"step\":3,\"a\":1}\n", demoRecipe, at, "metrics.jsonl:2: step 3 follows step 1"},
+		{"the first line lost", "{\"step\":2,\"a\":0.5}\n{\"step\":3,\"a\":1}\n", demoRecipe, at, "metrics.jsonl:1: the first step is 2"},
+		{"a digit lost", strings.Replace(kept, "0.25", "0.2", 1), demoRecipe, at, "metrics.jsonl: the lines up to step 2 are not those that the run wrote"},
+		{"no number", "{\"step\":true}\n", demoRecipe, at, `metrics.jsonl:1: step "true" is not a whole number`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			dir := started(t, c.record)
-			_, err := Resume(dir, []byte(c.recipe), c.last)
+			_, err := Resume(dir, []byte(c.recipe), c.at)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -238,7 +256,7 @@ func TestRunStates(t *testing.T) {
 	if Exists(dir) || Finished(dir) {
 		t.Fatal("an empty folder holds a run")
 	}
-	if _, err := Resume(dir, []byte(demoRecipe), -1); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := Resume(dir, []byte(demoRecipe), Mark{}); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("resume of nothing: %v", err)
 	}
 	r, err := Create(dir, []byte(demoRecipe))
@@ -266,7 +284,7 @@ func TestRunStates(t *testing.T) {
 	if err := r.Finish(Summary{Metrics: []Metric{{"a", 1}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Resume(dir, []byte(demoRecipe), 4); err == nil || !strings.Contains(err.Error(), "finished") {
+	if _, err := Resume(dir, []byte(demoRecipe), Mark{}); err == nil || !strings.Contains(err.Error(), "finished") {
 		t.Errorf("resume of a finished run: %v", err)
 	}
 }
@@ -277,7 +295,7 @@ func TestDiskFull(t *testing.T) {
 	if err != nil {
 		t.Skip("no /dev/full here")
 	}
-	r := &Run{dir: "runs/a", file: full, last: -1}
+	r := &Run{dir: "runs/a", file: full, sum: sha256.New(), last: -1}
 	err = r.Step(1, demoMetrics(1))
 	want := "runs/a/metrics.jsonl: the disk is full: free some space, or choose another folder with --out"
 	if err == nil || err.Error() != want {
@@ -371,6 +389,72 @@ func TestLoadTornAndDamaged(t *testing.T) {
 	os.WriteFile(path, append(bytes.Clone(whole), "{\"step\":3,\"a\":\"high\"}\n"...), 0o644)
 	if _, err = Load(dir); err == nil || !strings.Contains(err.Error(), `metrics.jsonl:3: metric "a": want a number`) {
 		t.Errorf("damaged line: %v", err)
+	}
+}
+
+// TestDamagedRecord damages each file of a finished run in every way that leaves
+// it readable: none is accepted, and the file is named.
+func TestDamagedRecord(t *testing.T) {
+	dir := t.TempDir()
+	r, err := Create(dir, []byte(demoRecipe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r, 1, 5)
+	if err := r.Finish(Summary{Name: "demo", Seed: 7, Steps: 5, Status: StatusFinished, Metrics: []Metric{{"a", 0.25}}}); err != nil {
+		t.Fatal(err)
+	}
+	accepts := func() error { _, err := Load(dir); return err }
+	if err := accepts(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{RecipeFile, MetricsFile, SummaryFile, doneFile} {
+		whole := read(t, dir, name)
+		refused := func(what string, text []byte) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			err := accepts()
+			var fe *FolderError
+			if !errors.As(err, &fe) || strings.Contains(err.Error(), "\n") || name != doneFile && !strings.Contains(err.Error(), name) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+		for i := 0; i < len(whole); i += 3 {
+			flipped := bytes.Clone(whole)
+			flipped[i] ^= 1
+			refused("a bit of byte "+strconv.Itoa(i), flipped)
+		}
+		if lines := bytes.SplitAfter(whole, []byte("\n")); name == MetricsFile {
+			for i := range 5 {
+				refused("line "+strconv.Itoa(i+1)+" lost", bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil))
+			}
+			refused("a line more", append(bytes.Clone(whole), "{\"step\":6}\n"...))
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := accepts(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestVacant does not begin a run over files that are there without a recipe.
+func TestVacant(t *testing.T) {
+	for _, name := range []string{MetricsFile, SummaryFile, CheckpointFolder + "/x"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("mine\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Create(dir, []byte(demoRecipe)); err == nil || !strings.Contains(err.Error(), "this is there already, without a recipe.yaml") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if text, err := os.ReadFile(path); string(text) != "mine\n" || Exists(dir) {
+			t.Errorf("%s: now %q, %v", name, text, err)
+		}
 	}
 }
 

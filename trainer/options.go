@@ -21,6 +21,9 @@ type Options struct {
 	Progress func(Progress)
 	// Dump receives one line per sampled response; nil for none.
 	Dump *results.DumpWriter
+	// DumpFile is the path of a dump that belongs to the run in Dir: begun, taken
+	// up and completed with it. Empty for none.
+	DumpFile string
 }
 
 // Progress is where a run stands.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/model/safetensors"
 	"driftlab/results"
 	"driftlab/trainer/recipe"
 )
@@ -207,7 +210,8 @@ func TestKilled(t *testing.T) {
 	for _, step := range []int{1, 24, 25, 26, 49, 60} {
 		killed[step] = filepath.Join(t.TempDir(), "killed")
 	}
-	mustRun(t, r, Options{Dir: whole, Progress: func(p Progress) {
+	const dump = "tokens.jsonl.gz" // in the folder, so that it is copied with it
+	mustRun(t, r, Options{Dir: whole, DumpFile: filepath.Join(whole, dump), Progress: func(p Progress) {
 		if dir, ok := killed[p.Step]; ok {
 			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
 				t.Fatal(err)
@@ -226,7 +230,10 @@ func TestKilled(t *testing.T) {
 		}
 		f.Close()
 		begun := 0
-		mustRun(t, r, Options{Dir: dir, Progress: func(p Progress) {
+		if _, err := Run(context.Background(), r, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "add --dump "+filepath.Join(dir, dump)) {
+			t.Errorf("taken up without its dump: %v", err)
+		}
+		mustRun(t, r, Options{Dir: dir, DumpFile: filepath.Join(dir, dump), Progress: func(p Progress) {
 			if begun == 0 {
 				begun = p.Step
 			}
@@ -277,33 +284,68 @@ func TestOtherRecipe(t *testing.T) {
 	}
 }
 
-// TestDamagedState names the snapshot that cannot be used.
+// TestDamagedState flips a bit anywhere in a snapshot, cuts it, or takes up one
+// of another recipe: it is refused, in one line that names the file.
 func TestDamagedState(t *testing.T) {
-	r := tinyRecipe(t, "guards=[gradient_alignment]")
-	for name, damage := range map[string]func(data []byte) []byte{
-		"cut":      func(data []byte) []byte { return data[:len(data)/2] },
-		"empty":    func([]byte) []byte { return nil },
-		"metadata": func(data []byte) []byte { return bytes.Replace(data, []byte(`driftlab`), []byte(`driftlib`), 1) },
-		"versions": func(data []byte) []byte { return bytes.Replace(data, []byte(`oldest\":2`), []byte(`oldest\":1`), 1) },
-		"tensor":   func(data []byte) []byte { return bytes.Replace(data, []byte(`adamw.first`), []byte(`adamw.fisrt`), 1) },
-		"guard":    func(data []byte) []byte { return bytes.Replace(data, []byte(`guards[0]`), []byte(`guards[1]`), 1) },
-	} {
-		dir := filepath.Join(t.TempDir(), "run")
-		interruptAt(t, r, dir, 2)
-		path := filepath.Join(dir, results.StateFile)
-		data, err := os.ReadFile(path)
-		if err != nil {
+	r := tinyRecipe(t, "guards=[gradient_alignment]", "schedule={name: lag, k: 2}")
+	dir := filepath.Join(t.TempDir(), "run")
+	interruptAt(t, r, dir, 2)
+	path := filepath.Join(dir, results.StateFile)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		damaged := damage(data)
-		if bytes.Equal(data, damaged) {
-			t.Fatalf("%s: nothing was damaged", name)
-		}
-		if err := os.WriteFile(path, damaged, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Run(context.Background(), r, Options{Dir: dir}); err == nil || !strings.HasPrefix(err.Error(), path) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", name, err)
+		_, err := Run(context.Background(), r, Options{Dir: dir})
+		var folder *results.FolderError
+		if !errors.As(err, &folder) || !strings.HasPrefix(err.Error(), path+": ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
+	refused("empty", nil)
+	refused("cut", whole[:len(whole)/2])
+	refused("a byte lost", whole[:len(whole)-1])
+	for i := 0; i < len(whole); i += 1 + len(whole)/40 {
+		flipped := bytes.Clone(whole)
+		flipped[i] ^= 1
+		refused(fmt.Sprintf("a bit of byte %d of %d", i, len(whole)), flipped)
+	}
+	// What is whole may still be of another schedule, or lack a part.
+	file, err := safetensors.Parse(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(name *string, meta map[string]string){
+		"metadata": func(_ *string, meta map[string]string) { delete(meta, "driftlab") },
+		"versions": func(_ *string, meta map[string]string) {
+			meta["driftlab"] = strings.Replace(meta["driftlab"], `"oldest":0`, `"oldest":1`, 1)
+		},
+		"tensor": func(name *string, _ map[string]string) {
+			*name = strings.Replace(*name, "adamw.first", "adamw.fisrt", 1)
+		},
+		"guard": func(name *string, _ map[string]string) { *name = strings.Replace(*name, "guards[0]", "guards[1]", 1) },
+	} {
+		meta := maps.Clone(file.Metadata)
+		var tensors []safetensors.Tensor
+		for _, x := range file.Tensors[:len(file.Tensors)-1] { // the last is the checksum
+			change(&x.Name, meta)
+			tensors = append(tensors, x)
+		}
+		var b bytes.Buffer
+		if err := safetensors.WriteChecked(&b, tensors, meta); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(b.Bytes(), whole) {
+			t.Fatalf("%s: nothing was changed", what)
+		}
+		refused(what, b.Bytes())
+	}
+	if err := os.WriteFile(path, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, r, Options{Dir: dir})
 }

@@ -43,7 +43,7 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 	}
 	if o.Dir != "" {
 		if results.Finished(o.Dir) {
-			return finished(o.Dir, r)
+			return finished(o, r)
 		}
 		lock, err := results.LockFolder(o.Dir)
 		if err != nil {
@@ -51,7 +51,7 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 		}
 		defer lock.Release()
 		if results.Finished(o.Dir) { // by the process that held it
-			return finished(o.Dir, r)
+			return finished(o, r)
 		}
 	}
 	s, err := newSession(r, p, o)
@@ -112,6 +112,7 @@ func openTeacher(r recipe.Recipe) (*model.Params, error) {
 type book struct {
 	file   *results.Run // nil without a directory
 	record *results.Record
+	dump   *results.DumpWriter // nil without a directory or a dump
 }
 
 func (b *book) add(step int, metrics []results.Metric) error {
@@ -122,46 +123,67 @@ func (b *book) add(step int, metrics []results.Metric) error {
 	return b.file.Step(step, metrics)
 }
 
+// close leaves the files as they are, to be taken up again.
+func (b *book) close() error {
+	var err error
+	if b.file != nil {
+		err = b.file.Close()
+	}
+	if b.dump != nil {
+		err = errors.Join(err, b.dump.Close())
+	}
+	return err
+}
+
 // open creates the run's directory, or takes up what an interrupted run left
 // there. It returns the number of steps already made.
 func (s *session) open() (*book, int, error) {
 	dir, r := s.options.Dir, &s.recipe
-	record := &results.Record{Dir: dir, Name: r.Name, Seed: r.Seed, Recipe: r.YAML()}
+	b := &book{record: &results.Record{Dir: dir, Name: r.Name, Seed: r.Seed, Recipe: r.YAML()}}
 	if dir == "" {
-		return &book{record: record}, 0, nil
+		return b, 0, nil
+	}
+	past, err := s.past()
+	if err != nil {
+		return nil, 0, err
+	}
+	done := past.Record.Step
+	if b.dump, err = results.OpenRunDump(dir, s.options.DumpFile, r.Name, done, past.Dump); err != nil {
+		return nil, 0, err
+	}
+	if b.dump != nil {
+		s.options.Dump = b.dump
 	}
 	if !results.Exists(dir) {
-		file, err := results.Create(dir, record.Recipe)
-		return &book{file, record}, 0, err
+		b.file, err = results.Create(dir, b.record.Recipe)
+	} else if b.file, err = results.Resume(dir, b.record.Recipe, past.Record); err == nil {
+		b.record, err = results.Load(dir)
 	}
-	past, err := results.Load(dir)
 	if err != nil {
+		s.abandon(b)
 		return nil, 0, err
 	}
-	if err := past.SameRecipe(record.Recipe); err != nil {
-		return nil, 0, err // before its state, which another recipe could not read
-	}
-	done, err := s.restore(filepath.Join(dir, results.StateFile))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, 0, err
-	}
-	file, err := results.Resume(dir, record.Recipe, lastStep(done))
-	if err != nil {
-		return nil, 0, err
-	}
-	if record, err = results.Load(dir); err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return &book{file, record}, done, nil
+	return b, done, nil
 }
 
-// lastStep is the number, in the record, of the last of done steps; steps are
-// numbered from 1 there.
-func lastStep(done int) int {
-	if done == 0 {
-		return -1
+// past restores what an interrupted run left in the directory.
+func (s *session) past() (*snapshot, error) {
+	dir := s.options.Dir
+	if !results.Exists(dir) {
+		return &snapshot{}, results.Vacant(dir)
 	}
-	return done
+	record, err := results.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := record.SameRecipe(s.recipe.YAML()); err != nil {
+		return nil, err // before its state, which another recipe could not read
+	}
+	past, err := s.restore(dir)
+	if err == nil && past.Record.Step < 1 {
+		past = &snapshot{} // interrupted before the first step: begun again
+	}
+	return past, err
 }
 
 // run makes the steps from first on.
@@ -196,12 +218,19 @@ func (s *session) run(ctx context.Context, b *book, first int) (*Result, error) 
 			return nil, err
 		}
 		if (step+1)%snapshotEvery == 0 && step+1 < r.Steps {
-			if err := s.save(b, step+1); err != nil {
+			if err := s.save(b); err != nil {
 				s.abandon(b)
 				return nil, err
 			}
 		}
 		s.report(step + 1)
+	}
+	if failure == nil {
+		// The last update was not tried by a forward pass.
+		if err := s.learner.CheckWeights(); err != nil {
+			failure = &StepError{Step: step + 1, Err: err}
+			status, reason = results.StatusStopped, failure.Error()
+		}
 	}
 	summary := summarise(*r, b.record, status, reason)
 	if err := s.finish(b, summary); err != nil {
@@ -227,11 +256,11 @@ func (s *session) interrupt(ctx context.Context, b *book, step int) error {
 	if b.file == nil {
 		return ctx.Err()
 	}
-	if err := s.save(b, step); err != nil {
+	if err := s.save(b); err != nil {
 		s.abandon(b)
 		return err
 	}
-	if err := b.file.Close(); err != nil {
+	if err := b.close(); err != nil {
 		return err
 	}
 	return fmt.Errorf("stopped after step %d of %d, run again with --out %s to resume: %w", step, s.recipe.Steps, s.options.Dir, ctx.Err())
@@ -239,13 +268,11 @@ func (s *session) interrupt(ctx context.Context, b *book, step int) error {
 
 // abandon closes the record as it is; the next run resumes from the last snapshot.
 func (s *session) abandon(b *book) {
-	if b.file != nil {
-		// The error that led here is the one to report.
-		_ = b.file.Close()
-	}
+	_ = b.close() // the error that led here is the one to report
 }
 
-// finish writes the final weights and the summary.
+// finish writes the final weights and the summary, and last the seal: a run that
+// is killed before it makes its last steps again.
 func (s *session) finish(b *book, summary results.Summary) error {
 	if b.file == nil {
 		return nil
@@ -255,6 +282,11 @@ func (s *session) finish(b *book, summary results.Summary) error {
 		if err := model.Save(filepath.Join(dir, results.CheckpointFolder), s.learner.Params(), model.Extras{Vocab: s.task.Vocab()}); err != nil {
 			s.abandon(b)
 			return err
+		}
+	}
+	if b.dump != nil {
+		if err := b.dump.Finish(); err != nil {
+			return errors.Join(err, b.file.Close())
 		}
 	}
 	if err := b.file.Finish(summary); err != nil {
@@ -277,7 +309,8 @@ func (s *session) report(done int) {
 
 // finished reads a run that needs no running, with the error it ended with if
 // it was stopped.
-func finished(dir string, r recipe.Recipe) (*Result, error) {
+func finished(o Options, r recipe.Recipe) (*Result, error) {
+	dir := o.Dir
 	past, err := results.Load(dir)
 	if err != nil {
 		return nil, err
@@ -285,6 +318,12 @@ func finished(dir string, r recipe.Recipe) (*Result, error) {
 	if err := past.SameRecipe(r.YAML()); err != nil {
 		return nil, err
 	}
+	if o.DumpFile != "" {
+		if err := results.CheckRunDump(dir, o.DumpFile); err != nil {
+			return nil, err
+		}
+	}
+	_ = os.Remove(filepath.Join(dir, results.StateFile)) // of a run killed after its end
 	result := &Result{Summary: *past.Summary, Record: past}
 	if past.Summary.Status == results.StatusStopped {
 		// The step is part of the reason; StepError adds it again.

@@ -1,10 +1,10 @@
 package trainer
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -13,10 +13,11 @@ import (
 	"driftlab/results"
 )
 
-// snapshot is what the file's metadata holds beside the tensors.
+// snapshot is what the state file's metadata holds beside the tensors.
 type snapshot struct {
-	// Done is the number of steps made.
-	Done int `json:"done"`
+	// Record is how far the record had come, Dump how far the dump; nil without one.
+	Record results.Mark      `json:"record"`
+	Dump   *results.DumpMark `json:"dump,omitempty"`
 	// Updates, Scale and Clean are the learner's.
 	Updates int     `json:"updates"`
 	Scale   float64 `json:"scale"`
@@ -34,25 +35,40 @@ const (
 	memoryTensor  = "memory.%s"
 )
 
-// save writes a snapshot after so many steps.
-func (s *session) save(b *book, done int) error {
+// save writes a snapshot after the steps on record. The file appears whole or
+// not at all.
+func (s *session) save(b *book) error {
 	if b.file == nil {
 		return nil
 	}
-	if err := b.file.Sync(); err != nil {
+	state := s.learner.State()
+	meta := snapshot{Updates: state.Updates, Scale: state.Scale, Clean: state.Clean, Oldest: s.versions.oldest}
+	var err error
+	if meta.Record, err = b.file.Mark(); err != nil {
 		return err
 	}
-	if s.options.Dump != nil {
-		if err := s.options.Dump.Flush(); err != nil {
+	if b.dump != nil {
+		mark, err := b.dump.Mark()
+		if err != nil {
 			return err
 		}
+		meta.Dump = &mark
 	}
-	state := s.learner.State()
-	text, err := json.Marshal(snapshot{Done: done, Updates: state.Updates, Scale: state.Scale, Clean: state.Clean,
-		Oldest: s.versions.oldest})
+	text, err := json.Marshal(meta)
 	if err != nil {
 		return err
 	}
+	tensors, err := s.tensors(state)
+	if err != nil {
+		return err
+	}
+	return results.WriteWhole(b.file.Dir(), results.StateFile, func(w io.Writer) error {
+		return safetensors.WriteChecked(w, tensors, map[string]string{"driftlab": string(text)})
+	})
+}
+
+// tensors are the weights and memories of a snapshot.
+func (s *session) tensors(state learner.State) ([]safetensors.Tensor, error) {
 	n := []int{len(state.First)}
 	tensors := []safetensors.Tensor{
 		safetensors.Float32(thetaTensor, n, s.learner.Params().Theta),
@@ -66,71 +82,52 @@ func (s *session) save(b *book, done int) error {
 	for _, m := range s.memories() {
 		state, err := m.save()
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.part, err)
+			return nil, fmt.Errorf("%s: %w", m.part, err)
 		}
 		tensors = append(tensors, safetensors.Tensor{
 			Name: fmt.Sprintf(memoryTensor, m.part), DType: "U8", Shape: []int{len(state)}, Data: state})
 	}
-	var file bytes.Buffer
-	if err := safetensors.Write(&file, tensors, map[string]string{"driftlab": string(text)}); err != nil {
-		return err
-	}
-	return results.WriteFile(b.file.Dir(), results.StateFile, file.Bytes())
+	return tensors, nil
 }
 
-// restore takes up a snapshot and returns the number of steps it had made. Its
-// errors name the file.
-func (s *session) restore(path string) (done int, err error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	file, err := safetensors.Parse(data)
-	if err == nil {
-		done, err = s.take(file)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w: remove the folder to start again", path, err)
-	}
-	return done, nil
-}
-
-// SnapshotStep returns how many steps the run in dir will not make again when
-// it is taken up: those of its last snapshot, 0 without one. A dump is resumed
-// from there.
-func SnapshotStep(dir string) (int, error) {
+// restore takes up the snapshot of a folder; without one nothing has been done yet.
+func (s *session) restore(dir string) (*snapshot, error) {
 	path := filepath.Join(dir, results.StateFile)
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
+		return &snapshot{}, nil
 	}
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	file, err := safetensors.Parse(data)
-	var meta snapshot
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	meta := new(snapshot)
+	file, err := safetensors.OpenChecked(f, info.Size())
 	if err == nil {
-		err = json.Unmarshal([]byte(file.Metadata["driftlab"]), &meta)
+		err = s.take(file, meta)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w: remove the folder to start again", path, err)
+		return nil, &results.FolderError{Path: path, Problem: err.Error(), Remedy: "remove the folder to start again", Err: err}
 	}
-	return meta.Done, nil
+	return meta, nil
 }
 
 // take restores the session from a snapshot.
-func (s *session) take(file *safetensors.File) (done int, err error) {
-	var meta snapshot
-	if err := json.Unmarshal([]byte(file.Metadata["driftlab"]), &meta); err != nil {
-		return 0, fmt.Errorf("metadata: %w", err)
+func (s *session) take(file *safetensors.File, meta *snapshot) error {
+	if err := json.Unmarshal([]byte(file.Metadata["driftlab"]), meta); err != nil {
+		return fmt.Errorf("metadata: %w", err)
 	}
 	p := s.learner.Params()
 	if oldest := max(0, meta.Updates+1-len(s.versions.ring)); meta.Oldest != oldest {
-		return 0, fmt.Errorf("holds versions from %d, the schedule needs them from %d", meta.Oldest, oldest)
+		return fmt.Errorf("holds versions from %d, the schedule needs them from %d", meta.Oldest, oldest)
 	}
 	for v := meta.Oldest; v <= meta.Updates; v++ {
 		if err := read(file, fmt.Sprintf(versionTensor, v), p.Theta); err != nil {
-			return 0, err
+			return err
 		}
 		s.versions.add(p, v)
 	}
@@ -141,22 +138,26 @@ func (s *session) take(file *safetensors.File) (done int, err error) {
 		dst  []float32
 	}{{thetaTensor, p.Theta}, {firstTensor, state.First}, {secondTensor, state.Second}} {
 		if err := read(file, t.name, t.dst); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if err := s.learner.SetState(state); err != nil {
-		return 0, err
+		return err
 	}
 	for _, m := range s.memories() {
 		t := file.Tensor(fmt.Sprintf(memoryTensor, m.part))
 		if t == nil {
-			return 0, fmt.Errorf("the state of %s is missing", m.part)
+			return fmt.Errorf("the state of %s is missing", m.part)
 		}
-		if err := m.load(t.Data); err != nil {
-			return 0, fmt.Errorf("%s: %w", m.part, err)
+		data, err := t.Bytes()
+		if err == nil {
+			err = m.load(data)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.part, err)
 		}
 	}
-	return meta.Done, nil
+	return nil
 }
 
 // read copies a tensor of a snapshot.

@@ -47,6 +47,7 @@ func TestNonFinite(t *testing.T) {
 		{"weight", nil, 2, poison("lm_head.weight", float32(math.NaN())), 3, "NaN in lm_head.weight", "learner.optimizer.lr"},
 		{"first step", nil, 0, poison("model.embed_tokens.weight", float32(math.Inf(1))), 1, "Inf in model.embed_tokens.weight", "learner.optimizer.lr"},
 		{"rate", nil, 1, func(s *session) { s.recipe.Learner.Optimizer.LR = math.Inf(1) }, 2, "in model.", "learner.optimizer.lr"},
+		{"last update", []string{"steps=3"}, 3, poison("lm_head.weight", float32(math.Inf(-1))), 4, "Inf in lm_head.weight", "learner.optimizer.lr"},
 		{"fp16", []string{"learner.numerics=fp16", "learner.loss_scale.mode=none"}, 1,
 			func(s *session) { s.recipe.Learner.Optimizer.LR = 1e6 }, 3, "Inf in embed", "fp16"},
 	} {

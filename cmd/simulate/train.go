@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"driftlab/results"
@@ -58,25 +57,12 @@ func (c *trainCmd) Run(a *app) error {
 		dir = runDir(r)
 	}
 	a.tellForeign(dir, filepath.Base(c.Dump))
-	options := trainer.Options{Dir: dir, Workers: c.workers(), Recompute: c.Recompute}
-	if c.Dump != "" {
-		if results.Finished(dir) {
-			return bad("--dump: the run in %s is finished and will not be run again; choose another folder with --out", dir)
-		}
-		if options.Dump, err = openDump(c.Dump, dir); err != nil {
-			return err
-		}
-	}
+	options := trainer.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute}
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
 	options.Progress = m.run("")
 	end := a.signals.begin()
 	result, err := trainer.Run(a.ctx, r, options)
 	m.close()
-	if options.Dump != nil {
-		if closed := options.Dump.Close(); err == nil {
-			err = closed
-		}
-	}
 	if stopped := end(); result != nil && stopped != nil {
 		err, result = stopped, nil
 	}
@@ -122,20 +108,4 @@ func summaryTable(s results.Summary) *results.Table {
 		t.Add(results.Word(m.Name), results.Number(m.Value, 4))
 	}
 	return t
-}
-
-// openDump begins the dump of a run, or takes up that of an interrupted one: a
-// dump holds every step of its run or is not made.
-func openDump(path, dir string) (*results.DumpWriter, error) {
-	if !results.Exists(dir) {
-		return results.CreateDump(path)
-	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, bad("--dump: the run in %s has begun without it; choose another folder with --out", dir)
-	}
-	done, err := trainer.SnapshotStep(dir)
-	if err != nil {
-		return nil, err
-	}
-	return results.ResumeDump(path, done)
 }

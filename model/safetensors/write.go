@@ -15,14 +15,25 @@ import (
 // multiple of eight bytes, as the reference implementation does. The same
 // tensors and metadata give the same bytes.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
-	sorted := slices.Clone(tensors)
-	slices.SortFunc(sorted, func(a, b Tensor) int {
-		return cmp.Or(cmp.Compare(b.DType.size(), a.DType.size()), cmp.Compare(a.Name, b.Name))
-	})
+	sorted := inOrder(tensors)
 	header, err := formatHeader(sorted, metadata)
 	if err != nil {
 		return err
 	}
+	return writeFile(w, header, sorted)
+}
+
+// inOrder is the tensors in the order of the file.
+func inOrder(tensors []Tensor) []Tensor {
+	sorted := slices.Clone(tensors)
+	slices.SortFunc(sorted, func(a, b Tensor) int {
+		return cmp.Or(cmp.Compare(b.DType.size(), a.DType.size()), cmp.Compare(a.Name, b.Name))
+	})
+	return sorted
+}
+
+// writeFile writes the header and the values.
+func writeFile(w io.Writer, header []byte, sorted []Tensor) error {
 	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))); err != nil {
 		return err
 	}

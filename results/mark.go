@@ -1,0 +1,96 @@
+package results
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Mark is how far a record had come: the last step, and the length and SHA-256
+// of metrics.jsonl up to there. The zero Mark is that of an empty record.
+type Mark struct {
+	Step   int    `json:"step"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// check returns an error that says where the record is not what it was at the mark.
+func (m Mark) check(path string, data []byte) error {
+	if m == (Mark{}) || m.Bytes <= int64(len(data)) && sumOf(data[:m.Bytes]) == m.SHA256 {
+		return nil
+	}
+	reached := 0
+	err := eachStep(path, data, func(step int, _ []Metric) bool {
+		reached = step
+		return step < m.Step
+	})
+	if err != nil {
+		return err
+	}
+	damaged := &FolderError{Path: path, Remedy: "remove the folder to start again",
+		Problem: fmt.Sprintf("the lines up to step %d are not those that the run wrote: figures or names were changed", m.Step)}
+	if reached < m.Step {
+		damaged.Problem = fmt.Sprintf("the record ends at step %d, before the checkpoint's step %d", reached, m.Step)
+	}
+	return damaged
+}
+
+// eachStep calls visit for every complete line of a record until it returns
+// false. Steps follow one another from 0, the evaluation before the first
+// update, or 1; a line that is missing is an error at the next one.
+func eachStep(path string, data []byte, visit func(step int, metrics []Metric) bool) error {
+	var metrics []Metric
+	last := -1
+	return eachLine(path, data, func(line []byte, _ int64) (bool, error) {
+		step, row, err := readStep(metrics[:0], line)
+		switch {
+		case err != nil:
+			return false, err
+		case follows(step, last):
+		case last < 0:
+			return false, fmt.Errorf("the first step is %d", step)
+		default:
+			return false, fmt.Errorf("step %d follows step %d", step, last)
+		}
+		metrics, last = row, step
+		return visit(step, row), nil
+	})
+}
+
+// follows reports whether a step may come after the last, -1 for none.
+func follows(step, last int) bool { return step == last+1 || last < 0 && step == 1 }
+
+// sumOf is the SHA-256 of a text, in hexadecimal digits.
+func sumOf(text []byte) string {
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
+// seal is the text of the file that ends a run: the sums of what it leaves, as
+// sha256sum writes and checks them.
+func seal(recipe, metrics, summary string) []byte {
+	return fmt.Appendf(nil, "%s  %s\n%s  %s\n%s  %s\n", recipe, RecipeFile, metrics, MetricsFile, summary, SummaryFile)
+}
+
+// checkSeal holds the files of a finished run against its seal. A run of an
+// early version has an empty one.
+func checkSeal(dir string, files map[string][]byte) error {
+	text, err := os.ReadFile(filepath.Join(dir, doneFile))
+	if err != nil {
+		return folderError(filepath.Join(dir, doneFile), err)
+	}
+	for line := range strings.Lines(string(text)) {
+		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		data, known := files[name]
+		if known && sumOf(data) == sum {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if !known {
+			path = filepath.Join(dir, doneFile)
+		}
+		return &FolderError{Path: path, Problem: "not as the run left it: its SHA-256 is not the one in " + doneFile, Remedy: "remove the folder and run again"}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package results
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// dumpClaimFile says, in a run's folder, where its dump is.
+const dumpClaimFile = "dump.json"
+
+// dumpClaim ties a dump, which may be anywhere, to the run it belongs to.
+type dumpClaim struct {
+	// File is the path, from the run's folder where that is possible.
+	File string `json:"file"`
+	// Whole is the complete dump; nil while the run is unfinished.
+	Whole *DumpMark `json:"whole,omitempty"`
+
+	dir string
+}
+
+// claimOf reads the claim of a run's folder, nil if it has none.
+func claimOf(dir string) (*dumpClaim, error) {
+	path := filepath.Join(dir, dumpClaimFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, folderError(path, err)
+	}
+	c := &dumpClaim{dir: dir}
+	if err := json.Unmarshal(text, c); err != nil {
+		return nil, &FolderError{Path: path, Problem: err.Error(), Remedy: "remove the folder and run again", Err: err}
+	}
+	return c, nil
+}
+
+// fromFolder is a path as a claim holds it.
+func fromFolder(dir, path string) string {
+	from, err := filepath.Abs(dir)
+	to, err2 := filepath.Abs(path)
+	if err != nil || err2 != nil {
+		return path
+	}
+	if relative, err := filepath.Rel(from, to); err == nil {
+		return filepath.ToSlash(relative)
+	}
+	return to
+}
+
+// path is the dump's place for people.
+func (c *dumpClaim) path() string {
+	if filepath.IsAbs(c.File) {
+		return c.File
+	}
+	return filepath.Join(c.dir, filepath.FromSlash(c.File))
+}
+
+// keep writes the claim.
+func (c *dumpClaim) keep() error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return writeAtomic(filepath.Join(c.dir, dumpClaimFile), append(text, '\n'))
+}
+
+// OpenRunDump begins the dump of the run in dir, whose lock the caller holds, or
+// takes it up where the run is taken up: after so many steps, at the mark that
+// was kept with them, nil if none was. An empty path is for no dump. A dump
+// holds every step of its run, so it is refused for a run that has begun
+// without one, and a run that has begun with one is not continued without.
+// name is the run's, as in the dump's lines.
+func OpenRunDump(dir, path, name string, steps int, at *DumpMark) (*DumpWriter, error) {
+	claim, err := claimOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case path == "" && claim == nil:
+		return nil, nil
+	case path == "":
+		return nil, &FolderError{Path: dir, Problem: "this run is dumped to " + claim.path(),
+			Remedy: fmt.Sprintf("add --dump %s, or remove %s to go on without", claim.path(), filepath.Join(dir, dumpClaimFile))}
+	case steps > 0 && at == nil:
+		return nil, &FolderError{Path: dir, Problem: fmt.Sprintf("this run has made %s without --dump", plural(steps, "step")),
+			Remedy: "leave the flag out, or choose another folder with --out"}
+	}
+	mine := claim != nil && claim.File == fromFolder(dir, path)
+	if at == nil {
+		at = new(DumpMark)
+	}
+	if at.Bytes == 0 && !(mine && beginsLike(path, name)) {
+		if err := dumpable(path); err != nil {
+			return nil, err
+		}
+	}
+	w, err := openDump(path, *at)
+	if err != nil {
+		return nil, err
+	}
+	w.claim = &dumpClaim{dir: dir, File: fromFolder(dir, path)}
+	if err := w.claim.keep(); err != nil {
+		return nil, errors.Join(err, w.file.Close())
+	}
+	return w, nil
+}
+
+// beginsLike reports whether a file begins as a dump of a run of that name
+// does, if only with the first bytes of one.
+func beginsLike(path, name string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	quoted, _ := json.Marshal(name)
+	want := fmt.Appendf(nil, `{"run":%s,"step":1,`, quoted)
+	if strings.HasSuffix(path, ".gz") {
+		want = []byte{0x1f, 0x8b, 8, 0}
+	}
+	head, _ := io.ReadAll(io.LimitReader(f, int64(len(want))))
+	return bytes.HasPrefix(want, head)
+}
+
+// Finish completes the file and, if it belongs to a run, keeps with the run
+// what it is.
+func (w *DumpWriter) Finish() error {
+	if err := w.Close(); err != nil || w.claim == nil {
+		return err
+	}
+	w.claim.Whole = &DumpMark{w.size, fmt.Sprintf("%x", w.sum.Sum(nil))}
+	return w.claim.keep()
+}
+
+// CheckRunDump returns an error unless path is the whole dump of the finished
+// run in dir.
+func CheckRunDump(dir, path string) error {
+	claim, err := claimOf(dir)
+	if err != nil {
+		return err
+	}
+	if claim == nil || claim.Whole == nil {
+		return &FolderError{Path: dir, Problem: "this run was made without --dump and will not be run again", Remedy: "leave the flag out, or choose another folder with --out"}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fileError(path, err)
+	}
+	defer f.Close()
+	w := &DumpWriter{path: path, file: f, sum: sha256.New()}
+	return w.verify(*claim.Whole)
+}
