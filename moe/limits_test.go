@@ -1,0 +1,155 @@
+package moe
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// panics returns what a call panics with, empty if it does not.
+func panics(call func()) (said string) {
+	defer func() {
+		if p := recover(); p != nil {
+			said, _ = p.(string)
+			if said == "" {
+				said = "an error of the runtime"
+			}
+		}
+	}()
+	call()
+	return ""
+}
+
+// Every shape is checked by itself, before anything is written: the message is
+// the package's, not the runtime's. The largest and smallest that fit do.
+func TestEachShapeIsChecked(t *testing.T) {
+	f := func(n int) []float32 { return make([]float32, n) }
+	u := func(n int) []uint8 { return make([]uint8, n) }
+	two := Gate{Experts: 2, TopK: 1}
+	routes := func(layers, topK, n int) Routes { return Routes{Layers: layers, TopK: topK, IDs: u(n)} }
+	for name, tc := range map[string]struct {
+		ok   bool
+		call func()
+	}{
+		"gate fits":           {true, func() { two.Select(u(3), f(3), f(6), nil, 3) }},
+		"gate of one":         {true, func() { (Gate{Experts: 1, TopK: 1}).Select(u(1), f(1), f(1), nil, 1) }},
+		"gate of most":        {true, func() { (Gate{Experts: MaxExperts, TopK: 1}).Select(u(1), f(1), f(MaxExperts), nil, 1) }},
+		"gate of more":        {false, func() { (Gate{Experts: MaxExperts + 1, TopK: 1}).Select(u(1), f(1), f(MaxExperts+1), nil, 1) }},
+		"gate of none":        {false, func() { (Gate{}).Select(nil, nil, nil, nil, 1) }},
+		"gate of top 0":       {false, func() { (Gate{Experts: 2}).Select(nil, nil, f(2), nil, 1) }},
+		"gate's ids":          {false, func() { two.Select(u(4), f(3), f(6), nil, 3) }},
+		"gate's weights":      {false, func() { two.Select(u(3), f(4), f(6), nil, 3) }},
+		"gate's logits":       {false, func() { two.Select(u(3), f(3), f(7), nil, 3) }},
+		"gradient fits":       {true, func() { two.Grad(f(6), f(3), f(3), f(6), u(3), 3) }},
+		"gradient's dlogits":  {false, func() { two.Grad(f(7), f(3), f(3), f(6), u(3), 3) }},
+		"gradient's dweights": {false, func() { two.Grad(f(6), f(4), f(3), f(6), u(3), 3) }},
+		"plan fits":           {true, func() { new(Dispatch).Plan(u(2), 2, 1, MaxExperts) }},
+		"plan of more":        {false, func() { new(Dispatch).Plan(u(2), 2, 1, MaxExperts+1) }},
+		"balance fits":        {true, func() { new(Balance).Loss(f(3), u(3), 3, 1, 1) }},
+		"balance's logits":    {false, func() { new(Balance).Loss(f(7), u(3), 3, 1, 2) }},
+		"balance's ids":       {false, func() { new(Balance).Loss(f(6), u(4), 3, 1, 2) }},
+		"balance of top 0":    {false, func() { new(Balance).Loss(f(6), nil, 3, 0, 2) }},
+		"balance of none":     {false, func() { new(Balance).Loss(nil, u(3), 3, 1, 0) }},
+		"routes fit":          {true, func() { Compare(routes(2, 1, 4), routes(2, 1, 4), nil, make([]bool, 2), make([]bool, 2)) }},
+		"routes' layers":      {false, func() { Compare(routes(2, 1, 4), routes(1, 1, 2), nil, nil, nil) }},
+		"routes' top":         {false, func() { Compare(routes(1, 2, 4), routes(1, 1, 2), nil, nil, nil) }},
+		"routes' tokens":      {false, func() { Compare(routes(1, 1, 4), routes(1, 1, 5), nil, nil, nil) }},
+		"routes' mask":        {false, func() { Compare(routes(1, 1, 4), routes(1, 1, 4), nil, make([]bool, 5), nil) }},
+		"routes' flipped":     {false, func() { Compare(routes(1, 1, 4), routes(1, 1, 4), nil, nil, make([]bool, 5)) }},
+	} {
+		if said := panics(tc.call); (said == "") != tc.ok || !tc.ok && !strings.HasPrefix(said, "moe: ") {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// The id after the last expert is refused, at the row that holds it.
+func TestForeignExperts(t *testing.T) {
+	ids := []uint8{0, 1, 0, 2, 0, 1} // rows of two choices; expert 2 is in row 1
+	g := Gate{Experts: 2, TopK: 2}
+	for name, call := range map[string]func(){
+		"plan":   func() { new(Dispatch).Plan(ids, 3, 2, 2) },
+		"replay": func() { g.Replay(make([]float32, 6), make([]float32, 6), ids, 3) },
+	} {
+		if said := panics(call); !strings.Contains(said, "expert 2 at row 1,") {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// Routes of one layer and one choice are whole; of none they are not, in either.
+func TestValidateSmallest(t *testing.T) {
+	for _, tc := range []struct {
+		layers, topK int
+		ok           bool
+	}{{1, 1, true}, {1, 2, true}, {2, 1, true}, {0, 1, false}, {1, 0, false}} {
+		r := Routes{Layers: tc.layers, TopK: tc.topK, IDs: []uint8{0, 1}}
+		if err := r.Validate(2); (panics(func() { r.Validate(2) }) != "") || (err == nil) != tc.ok {
+			t.Errorf("%d layers, top %d: %v", tc.layers, tc.topK, err)
+		}
+	}
+}
+
+// What a mask leaves out, or a recording misses, ends nothing: the tokens after
+// it count.
+func TestCompareGoesOn(t *testing.T) {
+	a := Routes{Layers: 2, TopK: 3, IDs: make([]uint8, 24)}
+	b := Routes{Layers: 2, TopK: 3, IDs: make([]uint8, 24)}
+	for i := range a.IDs {
+		a.IDs[i], b.IDs[i] = uint8(i%3), uint8(i%3)
+	}
+	a.IDs[6+5] = NoRoute // the last decision of token 1
+	b.IDs[18] = 7        // the first of token 3
+	f := Compare(a, b, nil, []bool{false, true, true, true}, nil)
+	if f.Tokens != 2 || f.FlippedTokens != 1 || f.Layer[0] != 1 || f.Layer[1] != 0 || f.Replaced != 1 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// With all experts chosen every margin is infinite, not the first alone.
+func TestMarginsOfAll(t *testing.T) {
+	margins := []float32{0, 0, 0}
+	Gate{Experts: 2, TopK: 2}.Margins(margins, make([]float32, 6), nil, 3)
+	for r, m := range margins {
+		if m != inf32 {
+			t.Errorf("row %d: %v", r, m)
+		}
+	}
+}
+
+// The largest finite result has an exponent that no single power of two can
+// give; beyond its argument lies infinity.
+func TestExpLargest(t *testing.T) {
+	const top = 7.09782712893383973096e+02
+	for _, x := range []float64{709.5, 709.75, top} {
+		if want, _ := slowExp(x).Float64(); math.Abs(exp(x)/want-1) > 1e-15 {
+			t.Errorf("exp(%v) is %v, want %v", x, exp(x), want)
+		}
+	}
+	if got := exp(math.Nextafter(top, 1000)); !math.IsInf(got, 1) {
+		t.Errorf("beyond it %v", got)
+	}
+}
+
+// Logits far from zero have the balance of their differences.
+func TestBalanceOfLargeLogits(t *testing.T) {
+	small, large := []float32{1, 0, 0, 1}, []float32{801, 800, 800, 801}
+	ids := []uint8{0, 0}
+	if a, b := new(Balance).Loss(small, ids, 2, 1, 2), new(Balance).Loss(large, ids, 2, 1, 2); a != b {
+		t.Errorf("%v at 0 and %v at 800", a, b)
+	}
+}
+
+// A plan within the room that Grow made reuses it, to the last offset.
+func TestGrowIsEnough(t *testing.T) {
+	var d Dispatch
+	d.Grow(6, 4)
+	offsets, rows := &d.Offsets[0], &d.Row[0]
+	d.Plan([]uint8{3, 2, 1, 0, 3, 3}, 6, 1, 4)
+	if offsets != &d.Offsets[0] || rows != &d.Row[0] {
+		t.Error("a plan of the size that was made room for took new memory")
+	}
+	if spare := cap(grown(nil, 80)); spare != 90 {
+		t.Errorf("80 entries in room for %d, an eighth more is 90", spare)
+	}
+}
