@@ -198,8 +198,8 @@ func TestOTBEmptySibling(t *testing.T) {
 func TestTurnLevelScales(t *testing.T) {
 	b := single([]float64{0, 0}, []int{0, 0}, []int{2, 1})
 	b.TokenReward, b.Turn = []float64{1, 3, 8}, []int32{0, 1, 0}
-	estimate(t, &TurnLevel{Asymmetry: symmetric, Gamma: 1, Baseline: "group", Std: true, Eps: 1}, b)
-	s := math.Sqrt(8) + 1 // of rewards to come 4 and 8
+	estimate(t, &TurnLevel{Asymmetry: symmetric, Gamma: 1, Baseline: "group", Std: true, Eps: .5}, b)
+	s := math.Sqrt(8) + .5 // of rewards to come 4 and 8
 	if !nearAll(b.Advantage, []float64{-2 / s, 3, 2 / s}, 1e-12) {
 		t.Errorf("%v", b.Advantage)
 	}
@@ -217,5 +217,27 @@ func TestTurnLevelNeedsValues(t *testing.T) {
 	}
 	if err := (&TurnLevel{Asymmetry: symmetric, Baseline: "group"}).Estimate(b); err != nil {
 		t.Error(err)
+	}
+}
+
+// One token alone is not whitened, which would leave nothing of it: A = r − V.
+func TestGAEOfOneToken(t *testing.T) {
+	b := single([]float64{1}, []int{0}, []int{1})
+	b.TokenReward, b.Value = []float64{1}, []float64{.25}
+	estimate(t, &GAE{Asymmetry: symmetric, Gamma: 1, Lam: 1, Whiten: true, Holes: Carry}, b)
+	if !nearAll(b.Advantage, []float64{.75}, 0) {
+		t.Errorf("%v", b.Advantage)
+	}
+}
+
+// The residual deviation by hand: groups 0, 2 and 1, 5 leave ∓1 and ∓2, squares
+// of 10 over three degrees of freedom, or over four.
+func TestNormalizeResidual(t *testing.T) {
+	for biased, s := range map[bool]float64{false: math.Sqrt(10. / 3), true: math.Sqrt(10. / 4)} {
+		b := single([]float64{0, 2, 1, 5}, []int{0, 0, 1, 1}, []int{1, 1, 1, 1})
+		estimate(t, &Normalize{Asymmetry: symmetric, Mean: "group", Std: "batch", Residual: true, Biased: biased}, b)
+		if !nearAll(b.Advantage, []float64{-1 / s, 1 / s, -2 / s, 2 / s}, 1e-15) {
+			t.Errorf("biased %v: %v", biased, b.Advantage)
+		}
 	}
 }
