@@ -69,6 +69,11 @@ func (c *trainCmd) Run(a *app) error {
 	if result == nil {
 		return resumable(err, dir)
 	}
+	lock, held := results.LockFolder(dir) // again: the page is one process's work too
+	if held != nil {
+		return errors.Join(err, held)
+	}
+	defer lock.Release()
 	doc := trained{dir, filepath.Join(dir, "report.html"), result.Summary, r.JSON()}
 	records := []*results.Record{result.Record}
 	if _, failed := writeReport(doc.Report, results.FromRuns(records, glossary(records)...), records); err == nil {
