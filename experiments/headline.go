@@ -3,9 +3,11 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"driftlab/results"
 	"driftlab/trainer"
+	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
 
@@ -64,9 +66,41 @@ func HeadlineArms() []HeadlineArm {
 	}
 }
 
+// ChooseArms returns the arms of those names, in the order they are told; all
+// without a name.
+func ChooseArms(names []string) ([]HeadlineArm, error) {
+	all := HeadlineArms()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var known []string
+	for _, arm := range all {
+		known = append(known, arm.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, method.UnknownName(name, known)
+		}
+	}
+	return slices.DeleteFunc(all, func(arm HeadlineArm) bool { return !slices.Contains(names, arm.Name) }), nil
+}
+
+// parts are the comparisons that have an arm.
+func (h *HeadlineResult) parts() []HeadlinePart {
+	var parts []HeadlinePart
+	for _, arm := range h.Arms {
+		if !slices.Contains(parts, arm.Part) {
+			parts = append(parts, arm.Part)
+		}
+	}
+	return parts
+}
+
 // HeadlineOptions are the choices of a headline.
 type HeadlineOptions struct {
 	Options
+	// Arms are the names of the arms to run, in any order; nil means all.
+	Arms []string
 	// Seeds are the seeds of every arm; nil means 1, 2, 3.
 	Seeds []uint64
 	// Set are further changes to every arm.
@@ -88,7 +122,11 @@ type HeadlineResult struct {
 // collapses and tries the fixes, side by side over the same seeds. It shows
 // what happens; nothing in it knows what should.
 func Headline(ctx context.Context, o HeadlineOptions) (*HeadlineResult, error) {
-	out := &HeadlineResult{Arms: HeadlineArms()}
+	arms, err := ChooseArms(o.Arms)
+	if err != nil {
+		return nil, err
+	}
+	out := &HeadlineResult{Arms: arms}
 	seeds := o.Seeds
 	if len(seeds) == 0 {
 		seeds = []uint64{1, 2, 3}

@@ -132,7 +132,8 @@ func (h *HeadlineResult) chart(part HeadlinePart) results.Chart {
 	groups := h.groups(part)
 	if part == Ordinary {
 		// Its twin without the positives, and the matched run, to compare with.
-		groups = append(groups, h.groups(Mismatch)[:2]...)
+		twins := h.groups(Mismatch)
+		groups = append(groups, twins[:min(2, len(twins))]...)
 	}
 	c := results.ChartOf(groups, judged, nil)
 	for i := range c.Arms {
@@ -155,11 +156,13 @@ func (h *HeadlineResult) slot(title string) int {
 
 // Picture is the headline as one figure: the two collapses with their fixes.
 func (h *HeadlineResult) Picture() results.Figure {
-	return &results.Panels{
-		Title:   "Two ways to collapse, and what holds",
-		Columns: 2,
-		Charts:  []results.Chart{h.chart(Mismatch), h.chart(Staleness)},
+	p := &results.Panels{Title: "Two ways to collapse, and what holds", Columns: 2}
+	for _, part := range h.parts() {
+		if part != Ordinary || len(h.parts()) == 1 {
+			p.Charts = append(p.Charts, h.chart(part))
+		}
 	}
+	return p
 }
 
 // lead says in a few sentences what came out, computed from the outcomes.
@@ -208,8 +211,8 @@ func (h *HeadlineResult) Report(glossary []results.Term) results.Report {
 	}
 	story := results.Section{Heading: "Collapse, and what holds", Blocks: []results.Block{h.OutcomeTable()}}
 	sections := []results.Section{gap, story}
-	for part := range partTitles {
-		c := h.chart(HeadlinePart(part))
+	for _, part := range h.parts() {
+		c := h.chart(part)
 		sections = append(sections, results.Section{Heading: partTitles[part], Blocks: []results.Block{partProse[part], &c}})
 	}
 	// The sections of FromRuns after its outcome table, which the story replaces.

@@ -15,7 +15,8 @@ import (
 )
 
 type headlineCmd struct {
-	Seeds number `help:"Number of seeds in a row, from --seed or else 1." default:"3" min:"1" max:"100000" placeholder:"N"`
+	Arms  []string `help:"Run these arms only, by name; see below." placeholder:"NAME" complete:"arms"`
+	Seeds number   `help:"Number of seeds in a row, from --seed or else 1." default:"3" min:"1" max:"100000" placeholder:"N"`
 	common
 }
 
@@ -28,7 +29,20 @@ Examples:
   simulate
   simulate --seeds 5 --out runs/five
   simulate --json -q
-  simulate --set steps=40 --seeds 1              # a quick look`
+  simulate --set steps=40 --seeds 1              # a quick look
+  simulate --arms fp4,fp4-token-tis              # two of the arms
+
+The arms:
+` + armList()
+}
+
+// armList is a line for each arm.
+func armList() string {
+	var b strings.Builder
+	for _, arm := range experiments.HeadlineArms() {
+		fmt.Fprintf(&b, "  %-15s %s\n", arm.Name, arm.Title)
+	}
+	return b.String()
 }
 
 // headlined is the document of simulate --json.
@@ -50,9 +64,13 @@ func (c *headlineCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	arms, err := experiments.ChooseArms(c.Arms)
+	if err != nil {
+		return badInput{fmt.Errorf("--arms: %w", err)}
+	}
 	dir := c.Out
 	if dir == "" {
-		dir = filepath.Join("runs", "headline-"+headlineHash(base, int(c.Seeds)))
+		dir = filepath.Join("runs", "headline-"+headlineHash(base, arms, int(c.Seeds)))
 	}
 	lock, err := a.hold(dir, "headline.png", "headline.svg", "headline.md")
 	if err != nil {
@@ -63,6 +81,7 @@ func (c *headlineCmd) Run(a *app) error {
 	end := a.signals.begin()
 	result, err := experiments.Headline(a.ctx, experiments.HeadlineOptions{
 		Options: experiments.Options{Dir: dir, Parallel: c.workers(), Progress: m.experiment()},
+		Arms:    c.Arms,
 		Seeds:   seeds,
 		Set:     c.Set,
 		Measured: func(gap *trainer.Measurement) {
@@ -103,10 +122,10 @@ func (c *headlineCmd) Run(a *app) error {
 }
 
 // headlineHash names a headline by its recipe, its arms and its seeds.
-func headlineHash(base recipe.Recipe, seeds int) string {
+func headlineHash(base recipe.Recipe, arms []experiments.HeadlineArm, seeds int) string {
 	h := sha256.New()
 	h.Write(base.YAML())
-	for _, arm := range experiments.HeadlineArms() {
+	for _, arm := range arms {
 		fmt.Fprintln(h, arm.Name, strings.Join(arm.Set, " "))
 	}
 	fmt.Fprintln(h, seeds)
