@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"driftlab/results"
 	"driftlab/trainer"
@@ -70,6 +73,30 @@ two
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+// TestNarrowTable: a table takes the width that COLUMNS says, and no number is
+// ever broken.
+func TestNarrowTable(t *testing.T) {
+	table := &results.Table{Columns: []results.TableColumn{{Name: "name of the run"}, {Name: "verdict"}, {Name: "peak, by seed", Align: results.Right}}}
+	table.Add(results.Word("fp4 rollouts, uncorrected"), results.Word("collapsed 2 of 3"), results.Word("0.894 0.887 0.841"))
+	table.Add(results.Word("4 updates old"), results.Word("held 3 of 3"), results.Word("0.681 0.693 0.604"))
+	for _, columns := range []string{"200", "62", "40", "30", "20", "0", "many"} {
+		t.Setenv("COLUMNS", columns)
+		var out bytes.Buffer
+		(&app{stdout: &out}).printTable(table)
+		width, err := strconv.Atoi(columns)
+		for line := range strings.SplitSeq(out.String(), "\n") {
+			if n := utf8.RuneCountInString(line); err == nil && width >= 30 && n > width {
+				t.Errorf("COLUMNS=%s: %d wide: %q", columns, n, line)
+			}
+		}
+		for _, word := range strings.Fields("fp4 rollouts, uncorrected collapsed 0.894 0.887 0.841 0.681 0.693 0.604 verdict") {
+			if !slices.Contains(strings.Fields(out.String()), word) {
+				t.Errorf("COLUMNS=%s: %q is broken in\n%s", columns, word, out.String())
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"driftlab/results"
@@ -27,6 +28,15 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
+// tableWidth is the width that a table may take: what COLUMNS says, or that of
+// the terminal; 0 is as much as it needs.
+func tableWidth(w io.Writer) int {
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	return terminalWidth(w)
+}
+
 // unchecked is the writer below a checkedWriter: what detects a terminal and
 // its colours looks for a file.
 func unchecked(w io.Writer) io.Writer {
@@ -34,6 +44,14 @@ func unchecked(w io.Writer) io.Writer {
 		return checked.Writer
 	}
 	return w
+}
+
+// wrapped is text in lines of that width, between words; 0 is no limit.
+func wrapped(text string, width int) string {
+	if text = oneLine(text); width > 0 {
+		text = ansi.Wordwrap(text, width, "")
+	}
+	return text
 }
 
 // colours of emphasis, from the sixteen that every terminal has in its theme.
@@ -46,8 +64,8 @@ var colours = map[results.Emphasis]lipgloss.Style{
 	results.Bad:    lipgloss.NewStyle().Foreground(lipgloss.Red).Bold(true),
 }
 
-// printTable prints a table: with colours on a terminal, plain elsewhere.
-func (a *app) printTable(t *results.Table) {
+// cellTexts are the headings and the rows of a table as text.
+func cellTexts(t *results.Table) [][]string {
 	heads := make([]string, len(t.Columns))
 	for j, c := range t.Columns {
 		heads[j] = c.Name
@@ -55,7 +73,20 @@ func (a *app) printTable(t *results.Table) {
 			heads[j] += " (" + c.Unit + ")"
 		}
 	}
-	grid := table.New().Headers(heads...).Border(lipgloss.NormalBorder()).
+	rows := [][]string{heads}
+	for _, row := range t.Rows {
+		cells := make([]string, len(t.Columns))
+		for j, c := range row {
+			cells[j] = oneLine(c.Text)
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// grid sets the texts in columns.
+func grid(t *results.Table, rows [][]string) string {
+	return table.New().Headers(rows[0]...).Rows(rows[1:]...).Border(lipgloss.NormalBorder()).
 		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).
 		StyleFunc(func(row, column int) lipgloss.Style {
 			style := lipgloss.NewStyle().Bold(row == table.HeaderRow)
@@ -66,27 +97,28 @@ func (a *app) printTable(t *results.Table) {
 				style = style.Align(lipgloss.Right)
 			}
 			if column < len(t.Columns)-1 {
-				style = style.PaddingRight(2)
+				style = style.PaddingRight(gap)
 			}
 			return style
-		})
-	for _, row := range t.Rows {
-		cells := make([]string, len(t.Columns))
-		for j, c := range row {
-			cells[j] = oneLine(c.Text)
-		}
-		grid.Row(cells...)
+		}).Render()
+}
+
+// printTable prints a table: with colours on a terminal, plain elsewhere.
+func (a *app) printTable(t *results.Table) {
+	width := tableWidth(a.stdout)
+	rows := cellTexts(t)
+	var text string
+	if width > 0 && !fit(rows, width) {
+		text = asRecords(rows, width)
+	} else {
+		text = grid(t, rows)
 	}
-	if width := terminalWidth(a.stdout); width > 0 && lipgloss.Width(grid.Render()) > width {
-		grid.Width(width)
-	}
-	text := grid.Render()
 	if t.Title != "" {
-		text = lipgloss.NewStyle().Bold(true).Render(oneLine(t.Title)) + "\n" + text
+		text = lipgloss.NewStyle().Bold(true).Render(wrapped(t.Title, width)) + "\n" + text
 	}
 	if t.Note != "" {
 		for line := range strings.SplitSeq(t.Note, "\n") {
-			text += "\n" + lipgloss.NewStyle().Faint(true).Render(oneLine(line))
+			text += "\n" + lipgloss.NewStyle().Faint(true).Render(wrapped(line, width))
 		}
 	}
 	if terminalWidth(a.stdout) > 0 {
