@@ -13,7 +13,7 @@ func TestAllocations(t *testing.T) {
 	for _, sets := range [][]string{
 		nil,
 		{"rollout.numerics=fp8-w8a8", "learner.numerics=bf16", "schedule={name: lag, k: 2}", "learner.minibatches=2", "routing.replay=r3"},
-		{"correction={mode: bypass, weights: token_tis, masks: [geometric, opsm]}", "terms=[entropy, top_entropy]", "loss=gspo"},
+		{"correction={mode: bypass, masks: [geometric, opsm]}", "terms=[entropy, top_entropy]", "loss=gspo"},
 		{"advantage=gae", "kl={name: k1, in: reward}", "guards=[ess_lr, length_surge, gradient_alignment]"},
 		{"advantage=optimal_token_baseline", "kl=exact", "rollout.top_p=1"},
 		{"advantage=remax", "correction.masks=[trm]", "loss=dppo_kl"},

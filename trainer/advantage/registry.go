@@ -24,6 +24,8 @@ var Registry = method.Table[Estimator]{
 		Gradient: "constant",
 		Needs:    []string{"Reward", "Group"},
 		Example:  examples["grpo_passk"],
+		Reconstruction: "with rewards of 0 and 1 a group learns only if exactly one response is correct; the source has no other setting " +
+			"for them, so give rewards with degrees, or use reward pass_at_k with another estimator",
 	}, New: func() Estimator { return &GRPOPassK{Asymmetry: symmetric, Std: true, Eps: 1e-6} }},
 	{Spec: method.Spec{
 		Name: "rloo", Aliases: []string{"rloo_vectorized"}, Group: "advantage", Unit: method.Group,

@@ -42,7 +42,8 @@ var dispoSpec = method.Spec{
 A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.000000`,
 	Reconstruction: "regimes {correct, incorrect} × {weight above 1, below 1}, as the abstract says; the four bounds " +
-		"are free, the defaults ours",
+		"are free. The abstract gives none, and the defaults are ours: equal for both labels, which is CISPO with upper bound 5 — set " +
+		"them apart to run DISPO",
 }
 
 // Validate reports every option that is out of range.

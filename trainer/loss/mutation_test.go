@@ -72,7 +72,7 @@ var mutations = []struct{ file, old, new string }{
 	{"rollout_is.go", "w >= 1+p.EpsHigh", "w >= 1+p.EpsHigh+9"},
 	{"value_loss.go", "dheld = 0", "dheld = held"},
 	{"importance_sampling.go", "f.spread(i, -w*a*dr)", "f.spread(i, -w*a*dr/r)"},
-	{"ref_kl.go", "in.LogpRef[n]-f.sg[n]", "in.LogpRef[n]-in.Logp[n]"},
+	{"ref_kl.go", "ref[n]-f.sg[n]", "ref[n]-in.Logp[n]"},
 	{"tbpo.go", "DualClip: p.Dual, ", ""},
 	{"luspo.go", `Mode: "seq-all-token-sum"`, `Mode: "seq-mean-token-sum"`},
 	{"ipo.go", "> p.Delta\n", "> 2*p.Delta\n"},

@@ -41,6 +41,9 @@ var oaplSpec = method.Spec{
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.000379 -0.000379 -0.000379
 A = -1: d loss/d logp = 0.000621 0.000621 0.000621; loss = 0.264524`,
+	Reconstruction: "β₁ = 1, β₂ = 1e-3 are the ports' (with a sampler that lags 50 updates behind). Their optimum is a log-ratio of A*/β₂, hundreds " +
+		"of nats per response, and nothing holds a small model on the way there: at learning rates of 1e-3 the run collapses. The survey's one β, " +
+		"beta1 = beta2, puts it at A*/β",
 }
 
 var a2poSpec = method.Spec{

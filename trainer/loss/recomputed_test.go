@@ -241,3 +241,21 @@ func TestAggregationPreRowsRecomputed(t *testing.T) {
 		}
 	}
 }
+
+// ref_kl distils from the teacher where there is one: with the reference in the
+// teacher's column the result is the same, and the reference is not read.
+func TestRefKLReadsTheTeacher(t *testing.T) {
+	b := wild(rand.New(rand.NewPCG(15, 16)), 1)
+	want, got := &Grad{}, &Grad{}
+	if err := NewRefKL().Eval(want, b); err != nil {
+		t.Fatal(err)
+	}
+	b.LogpTeacher, b.LogpRef = b.LogpRef, make([]float64, b.Tokens())
+	if err := NewRefKL().Eval(got, b); err != nil {
+		t.Fatal(err)
+	}
+	for n := range got.DLogp {
+		agrees(t, "derivative", got.DLogp[n], want.DLogp[n])
+	}
+	agrees(t, "loss", got.Loss, want.Loss)
+}

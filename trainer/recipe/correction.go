@@ -8,10 +8,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Correction is the section that handles the gap between the engines; its
-// fields are those of correction.Pipeline. In YAML the section may be the name
-// of a published preset, or a mapping that says under preset which one its other
-// fields change.
+// Correction is the section that handles the gap between the engines. It may be
+// the name of a published preset (simulate methods presets lists them), or a
+// mapping that says under preset which one its other fields change.
 type Correction struct {
 	// Mode is decoupled or bypass. Default decoupled.
 	Mode correction.Mode `yaml:"mode"`
@@ -78,6 +77,7 @@ func (c *Correction) preset(d *decoder, n *yaml.Node, path string) {
 	if err != nil {
 		panic("recipe: preset " + n.Value + ": " + err.Error())
 	}
+	d.published = n
 	*c = DefaultCorrection()
 	section := decoder{doc: doc}
 	section.structure(find(doc.root, "correction"), path, reflect.ValueOf(c).Elem())

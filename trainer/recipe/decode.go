@@ -19,8 +19,9 @@ import (
 
 // decoder fills Go values from a tree, strictly, and collects every fault.
 type decoder struct {
-	doc    *document
-	faults Faults
+	doc       *document
+	faults    Faults
+	published *yaml.Node // the name of the published correction, if the recipe gives one
 }
 
 // reader is implemented by types of this package that read themselves.

@@ -19,6 +19,7 @@ func (c *checker) pairs(r Recipe) {
 	c.lengths(r)
 	c.columns(r)
 	c.counts(r)
+	c.countedTwice(r)
 	if r.Advantage.Name != "" && r.Advantage.Spec().Unit == method.Group && r.Rollout.Group == 1 {
 		c.that(false, "rollout.group", "1: the advantage %s compares the responses of a group, which takes at least 2", r.Advantage.Name)
 	}

@@ -72,6 +72,7 @@ func (doc *document) recipe() (Recipe, error) {
 	d := &decoder{doc: doc}
 	r := Default()
 	d.value(doc.root, "", reflect.ValueOf(&r).Elem())
+	d.publishedLoss(r)
 	if err := d.faults.orNil(); err != nil {
 		return Recipe{}, err
 	}

@@ -286,7 +286,7 @@ func checkDefaults(t *testing.T, set ...string) {
 // preset, and changes one of its fields.
 func TestPresets(t *testing.T) {
 	for _, p := range correction.Presets {
-		r, err := Load("default", "correction="+p.Name)
+		r, err := Load("default", "correction="+p.Name, "loss="+p.Loss)
 		if err != nil {
 			t.Fatal(err)
 		}

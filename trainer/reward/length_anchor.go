@@ -45,7 +45,7 @@ var anchorSpec = method.Spec{
 	Aliases: []string{"anchor"},
 	Group:   "reward",
 	Unit:    method.Sequence,
-	Source:  "the anchor penalty of the length study behind claim penalty-trio (γ = 0.01, solved above 90 %)",
+	Source:  "the anchor penalty of a length study by this project's survey (γ = 0.01, solved above 90 %)",
 	Formula: "R = −γ · max(0, (L − anchor)/anchor), 0 before there is an anchor\n" +
 		"anchor = mean L of the correct responses in the first group of the key with pass rate > solved",
 	Gradient: "constant: rewards are data",

@@ -19,7 +19,7 @@ var groupSpec = method.Spec{
 	Aliases: []string{"kimi_length"},
 	Group:   "reward",
 	Unit:    method.Group,
-	Source:  "length reward of Kimi k1.5, arXiv:2501.12599; β = 0.1 from the length study behind claim penalty-trio",
+	Source:  "length reward of Kimi k1.5, arXiv:2501.12599; β = 0.1 is ours",
 	Formula: "λ = 0.5 − (L − min)/(max − min) over the group, 0 if max = min\n" +
 		"R = β·λ if correct, β·min(0, λ) if not",
 	Gradient: "constant: rewards are data",

@@ -20,7 +20,7 @@ var uniformSpec = method.Spec{
 	Aliases:  []string{"uniform"},
 	Group:    "reward",
 	Unit:     method.Sequence,
-	Source:   "the uniform penalty of the length study behind claim penalty-trio (α = 1e-4 at about 1,000 tokens)",
+	Source:   "the uniform penalty of a length study by this project's survey (α = 1e-4 at about 1,000 tokens)",
 	Formula:  "R = −α · L",
 	Gradient: "constant: rewards are data",
 	Needs:    []string{},

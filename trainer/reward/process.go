@@ -41,7 +41,7 @@ var processSpec = method.Spec{
 	Aliases:  []string{"step"},
 	Group:    "reward",
 	Unit:     method.Token,
-	Source:   "process supervision of GRPO, arXiv:2402.03300 section 4.1.3; the size 0.03 of claim separate-norm",
+	Source:   "process supervision of GRPO, arXiv:2402.03300 section 4.1.3; the size 0.03 is ours",
 	Formula:  "R = Σ_steps coef · (±1), each on the step's last token",
 	Gradient: "constant: rewards are data",
 	Needs:    []string{},
