@@ -12,11 +12,11 @@ import (
 // GapTable shows the size of the gap of each pair of a measurement.
 func GapTable(m *trainer.Measurement) *results.Table {
 	t := &results.Table{
-		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d", m.Checkpoint, m.Task, m.Seed),
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"),
+		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d, %s", m.Checkpoint, m.Task, m.Seed, sampleText(m)),
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"), right("95 %", ""),
 			right("mean |Δ|", ""), right("max |Δ|", ""), right("max |Δp|", ""), right("1 - r", ""), right("chi²", ""), right("unequal", "")},
 		Note: "KL is exact, over the full vocabulary. The rest is of the sampled token: Δ is the difference of log-probs, Δp of probabilities, " +
-			"r their correlation. Unequal: tokens whose log-probs differ in any bit.",
+			"r their correlation. Unequal: tokens whose log-probs differ in any bit. 95 %: " + intervalNote,
 	}
 	for _, p := range m.Pairs {
 		g := p.Gap
@@ -25,7 +25,7 @@ func GapTable(m *trainer.Measurement) *results.Table {
 			kl = results.Number(g.ExactKL, 2)
 		}
 		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(g.Tokens)), kl, results.Number(g.K3, 2),
-			results.Number(g.MeanAbsDlogp, 2), results.Number(g.MaxAbsDlogp, 2), results.Number(g.MaxAbsDp, 2),
+			intervalCell(k3Interval(&p), func(x float64) results.Cell { return results.Number(x, 2) }), results.Number(g.MeanAbsDlogp, 2), results.Number(g.MaxAbsDlogp, 2), results.Number(g.MaxAbsDp, 2),
 			results.Number(1-g.Pearson, 2), results.Number(g.Chi2Token, 2), results.Percent(g.Unequal, 1))
 	}
 	return t
@@ -35,25 +35,27 @@ func GapTable(m *trainer.Measurement) *results.Table {
 // has no rows for a dense model.
 func RouteTable(m *trainer.Measurement) *results.Table {
 	t := &results.Table{
-		Title: "Routing flips, and what replaying the rollout engine's routes removes",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("flips per layer", ""), right("tokens flipped", ""),
-			right("|Δ| flipped", ""), right("|Δ| rest", ""), right("k3", ""), right("with replay", ""), right("removed", "")},
-		Note: "A flip is another set of experts in the learner than in the rollout engine. |Δ| flipped and rest: mean difference of log-probs over tokens with and without a flip.",
+		Title: "Routing flips, and what replaying the rollout engine's routes removes: " + sampleText(m),
+		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("flips per layer", ""), right("tokens flipped", ""),
+			right("|Δ| flipped", ""), right("|Δ| rest", ""), right("k3", ""), right("with replay", ""), right("removed", ""), right("95 %", ""), right("largest token", "")},
+		Note: "A flip is another set of experts in the learner than in the rollout engine. |Δ| flipped and rest: mean difference of log-probs over tokens with and without a flip. " +
+			"Largest token: its share of k3. Where it is large, other prompts give another share removed. 95 %: " + intervalNote,
 	}
 	for _, p := range m.Pairs {
 		g := p.Gap
 		if !g.HasRoutes || p.Replayed == nil {
 			continue
 		}
-		removed, flipped := results.Word("-"), results.Word("-")
+		removed, between, largest, flipped := results.Word("-"), results.Word("-"), results.Word("-"), results.Word("-")
 		if g.K3 > 0 {
-			removed = results.Percent(1-p.Replayed.K3/g.K3, 0)
+			percent := func(x float64) results.Cell { return results.Percent(x, 0) }
+			removed, between, largest = percent(1-p.Replayed.K3/g.K3), intervalCell(removedInterval(&p), percent), percent(largestToken(&p))
 		}
 		if g.FlipToken > 0 {
 			flipped = results.Number(g.FlippedAbsDlogp, 2)
 		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Percent(g.FlipRoute, 2), results.Percent(g.FlipToken, 2),
-			flipped, results.Number(g.RestAbsDlogp, 2), results.Number(g.K3, 2), results.Number(p.Replayed.K3, 2), removed)
+		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(g.Tokens)), results.Percent(g.FlipRoute, 2), results.Percent(g.FlipToken, 2),
+			flipped, results.Number(g.RestAbsDlogp, 2), results.Number(g.K3, 2), results.Number(p.Replayed.K3, 2), removed, between, largest)
 	}
 	return t
 }

@@ -80,6 +80,10 @@ type PairGap struct {
 	Shadow   *diagnose.Gap `json:"shadow,omitempty"`
 	// Speculative is what became of drafted tokens; nil where none were drafted.
 	Speculative *SpeculativeGap `json:"speculative,omitempty"`
+
+	// Responses are the parts of Gap, and ReplayedResponses of Replayed, for intervals.
+	Responses         []diagnose.ResponseGap `json:"-"`
+	ReplayedResponses []diagnose.ResponseGap `json:"-"`
 }
 
 // Measurement is the gap of several pairs on the same prompts.
@@ -88,6 +92,10 @@ type Measurement struct {
 	Checkpoint string `json:"checkpoint"`
 	Task       string `json:"task"`
 	Seed       uint64 `json:"seed"`
+	// Prompts, each answered Group times by MaxTokens at most.
+	Prompts   int `json:"prompts"`
+	Group     int `json:"group"`
+	MaxTokens int `json:"max_tokens"`
 	// Pairs are in the order asked for.
 	Pairs []PairGap `json:"pairs"`
 }
@@ -113,7 +121,8 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 			}
 		}
 	}
-	m := &Measurement{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed}
+	m := &Measurement{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed,
+		Prompts: r.Rollout.Prompts, Group: r.Rollout.Group, MaxTokens: r.Rollout.MaxTokens}
 	g := newGrader(r)
 	prompts, requests := measureRequests(r, g.task)
 	w, err := aged(r, p, max(q.Workers, 1))
@@ -236,6 +245,7 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 		scorer.Score(b, options)
 		replayed := diagnose.Compare(b)
 		out.Replayed, out.ReplayedGates = &replayed, &gates
+		out.ReplayedResponses = diagnose.CompareResponses(b)
 	}
 	options.Replay = learner.ReplayNone
 	if b.KVKept != nil {
@@ -251,7 +261,7 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 	if err := old.check(b, 0, b.Len()); err != nil {
 		return PairGap{}, nil, err
 	}
-	out.Gap = diagnose.Compare(b)
+	out.Gap, out.Responses = diagnose.Compare(b), diagnose.CompareResponses(b)
 	if o := r.Rollout; o.TopP < 1 || o.TopK > 0 || o.Temperature != 1 || r.LearnerTemperature() != o.Temperature {
 		if k, ok := diagnose.CompareKeptMass(b); ok {
 			out.KeptMass = &k

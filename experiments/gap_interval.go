@@ -1,0 +1,70 @@
+package experiments
+
+import (
+	"fmt"
+
+	"driftlab/experiments/stats"
+	"driftlab/results"
+	"driftlab/trainer"
+	"driftlab/trainer/diagnose"
+)
+
+const intervalNote = "interval of the bootstrap over responses."
+
+// sampleText says how much was sampled for a measurement.
+func sampleText(m *trainer.Measurement) string {
+	return fmt.Sprintf("%d prompts × %d responses of at most %d tokens", m.Prompts, m.Group, m.MaxTokens)
+}
+
+// overResponses is the interval of a statistic of n responses, which is given
+// those of a resample.
+func overResponses(n int, statistic func(responses []float64) float64) stats.Interval {
+	index := make([]float64, n)
+	for i := range index {
+		index[i] = float64(i)
+	}
+	return stats.Bootstrap(index, statistic, stats.Percentile)
+}
+
+// sumK3 adds up what the responses of a resample have.
+func sumK3(list []diagnose.ResponseGap, responses []float64) (k3 float64, tokens int) {
+	for _, i := range responses {
+		k3, tokens = k3+list[int(i)].K3, tokens+list[int(i)].Tokens
+	}
+	return k3, tokens
+}
+
+// k3Interval is that of the mean over tokens.
+func k3Interval(p *trainer.PairGap) stats.Interval {
+	return overResponses(len(p.Responses), func(responses []float64) float64 {
+		k3, tokens := sumK3(p.Responses, responses)
+		return k3 / float64(max(tokens, 1))
+	})
+}
+
+// removedInterval is that of the share of k3 that replay removes; a resample
+// without a gap has nothing to remove.
+func removedInterval(p *trainer.PairGap) stats.Interval {
+	return overResponses(len(p.Responses), func(responses []float64) float64 {
+		free, _ := sumK3(p.Responses, responses)
+		left, _ := sumK3(p.ReplayedResponses, responses)
+		if free == 0 {
+			return 0
+		}
+		return 1 - left/free
+	})
+}
+
+// largestToken is the share of k3 that one token has.
+func largestToken(p *trainer.PairGap) float64 {
+	sum, largest := 0.0, 0.0
+	for _, r := range p.Responses {
+		sum, largest = sum+r.K3, max(largest, r.Largest)
+	}
+	return largest / sum
+}
+
+// intervalCell shows both ends of an interval.
+func intervalCell(i stats.Interval, end func(float64) results.Cell) results.Cell {
+	return results.Word(end(i.Low).Text + " to " + end(i.High).Text)
+}
