@@ -25,7 +25,7 @@ func (*compareCmd) Help() string {
 Runs that are there already are not made again; interrupted ones go on.
 
 Examples:
-  simulate compare default fp8-rollout-token-tis
+  simulate compare fp8-uncorrected fp8-token-tis
   simulate compare a.yaml b.yaml --seeds 5 --set steps=100 --out runs/ab
   simulate compare a.yaml b.yaml --json -q`
 }
@@ -62,7 +62,7 @@ type runResult struct {
 
 // Run makes the runs and shows them.
 func (c *compareCmd) Run(a *app) error {
-	recipes, err := c.recipes()
+	recipes, err := c.recipes(a)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *compareCmd) Run(a *app) error {
 }
 
 // recipes reads the recipes; none may come twice.
-func (c *compareCmd) recipes() ([]recipe.Recipe, error) {
+func (c *compareCmd) recipes(a *app) ([]recipe.Recipe, error) {
 	var recipes []recipe.Recipe
 	var texts []string
 	for _, name := range c.Recipes {
@@ -120,6 +120,7 @@ func (c *compareCmd) recipes() ([]recipe.Recipe, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.tellRandom(r)
 		text := string(r.YAML())
 		if slices.Contains(texts, text) {
 			return nil, bad("compare: %s is given twice", name)

@@ -66,6 +66,7 @@ func (c *measureCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	a.tellRandom(r)
 	if c.Doses {
 		return c.doses(a, r)
 	}

@@ -52,6 +52,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	a.tellRandom(r)
 	dir := c.Out
 	if dir == "" {
 		dir = runDir(r)
