@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // GapTable shows the size of the gap of each pair of a measurement.
 func GapTable(m *trainer.Measurement) *results.Table {
 	t := &results.Table{
-		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d, %s", m.Checkpoint, m.Task, m.Seed, sampleText(m)),
+		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d, %s", cmp.Or(m.Checkpoint, "random weights"), m.Task, m.Seed, sampleText(m)),
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"), right("95 %", ""),
 			right("mean |Δ|", ""), right("max |Δ|", ""), right("max |Δp|", ""), right("1 - r", ""), right("chi²", ""), right("unequal", "")},
 		Note: "KL is exact, over the full vocabulary. The rest is of the sampled token: Δ is the difference of log-probs, Δp of probabilities, " +

@@ -62,7 +62,7 @@ type runResult struct {
 
 // Run makes the runs and shows them.
 func (c *compareCmd) Run(a *app) error {
-	recipes, err := c.recipes(a)
+	recipes, err := c.recipes()
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,9 @@ func (c *compareCmd) Run(a *app) error {
 		return err
 	}
 	defer lock.Release()
+	for _, r := range recipes {
+		a.tellRandom(c.Quiet, r)
+	}
 	m := a.meter(c.Quiet, "compare", "step", 0)
 	end := a.signals.begin()
 	records, err := experiments.Compare(a.ctx, recipes, seeds, experiments.Options{
@@ -112,7 +115,7 @@ func (c *compareCmd) Run(a *app) error {
 }
 
 // recipes reads the recipes; none may come twice.
-func (c *compareCmd) recipes(a *app) ([]recipe.Recipe, error) {
+func (c *compareCmd) recipes() ([]recipe.Recipe, error) {
 	var recipes []recipe.Recipe
 	var texts []string
 	for _, name := range c.Recipes {
@@ -120,7 +123,6 @@ func (c *compareCmd) recipes(a *app) ([]recipe.Recipe, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.tellRandom(r)
 		text := string(r.YAML())
 		if slices.Contains(texts, text) {
 			return nil, bad("compare: %s is given twice", name)

@@ -66,7 +66,6 @@ func (c *measureCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	a.tellRandom(r)
 	if c.Doses {
 		return c.doses(a, r)
 	}
@@ -79,6 +78,7 @@ func (c *measureCmd) Run(a *app) error {
 			return err
 		}
 	}
+	a.tellRandom(c.Quiet, r)
 	m := a.meter(c.Quiet, "measure", "pair", max(len(q.Pairs), 1))
 	q.Progress = func(int, int) { m.add(1, 0, "") }
 	measured, err := trainer.Measure(a.ctx, q)

@@ -9,9 +9,10 @@ import (
 )
 
 // tellRandom says that a recipe starts from nothing, where rewards are rare and
-// gaps are not those of a model that has learned something.
-func (a *app) tellRandom(r recipe.Recipe) {
-	if r.Checkpoint != "" {
+// gaps are not those of a model that has learned something. It is left out where
+// nothing begins, or quiet is asked for.
+func (a *app) tellRandom(quiet bool, r recipe.Recipe) {
+	if quiet || r.Checkpoint != "" {
 		return
 	}
 	remedy := "make one with `simulate pretrain`"

@@ -9,7 +9,7 @@ import (
 
 // TestRandomWeights says once, in one line, that a recipe starts from nothing.
 func TestRandomWeights(t *testing.T) {
-	small := []string{"-q", "--set", "steps=1", "--set", "rollout.prompts=2", "--set", "rollout.group=2", "--set", "rollout.max_tokens=8", "--set", "eval.every=0"}
+	small := []string{"--set", "steps=1", "--set", "rollout.prompts=2", "--set", "rollout.group=2", "--set", "rollout.max_tokens=8", "--set", "eval.every=0"}
 	for _, command := range [][]string{{"train", "default"}, {"measure", "default"}, {"compare", "default", "--seeds", "2"}} {
 		for _, checkpoint := range []string{"", "chain-base"} {
 			var stdout, stderr bytes.Buffer
@@ -21,7 +21,7 @@ func TestRandomWeights(t *testing.T) {
 			if checkpoint != "" {
 				want = ""
 			}
-			if got := stderr.String(); got != want {
+			if got := stderr.String(); strings.Count(got, "no checkpoint") != len(want)/max(len(want), 1) || !strings.HasPrefix(got, want) {
 				t.Errorf("%s, checkpoint %q: %q", strings.Join(command, " "), checkpoint, got)
 			}
 		}

@@ -52,13 +52,13 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	a.tellRandom(r)
 	dir := c.Out
 	if dir == "" {
 		dir = runDir(r)
 	}
 	a.tellForeign(dir, filepath.Base(c.Dump))
 	options := trainer.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute}
+	a.tellRandom(c.Quiet || results.Exists(dir), r)
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
 	options.Progress = m.run("")
 	end := a.signals.begin()
