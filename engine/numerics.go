@@ -10,7 +10,7 @@ import (
 
 // Numerics says how one engine computes: every choice that can change a bit.
 // Two engines with equal Numerics that decode as they score agree bit for bit.
-// The zero value is not valid; start from a preset (Preset) or from FP32.
+// There is no empty one: start from a preset.
 type Numerics struct {
 	// Name is the preset this value started from; it decides nothing.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`

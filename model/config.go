@@ -23,8 +23,8 @@ const (
 // and the byte 255 is free to mean "not recorded".
 const MaxExperts = 255
 
-// Config is the shape of a model. The zero value of a field means its default,
-// except where noted; WithDefaults fills them in and Validate checks the result.
+// Config is the shape of a model. A field of 0, or without a word, means its
+// default, except where noted.
 type Config struct {
 	// Layers is the number of transformer layers. Default 2.
 	Layers int `yaml:"layers" json:"layers"`
@@ -56,10 +56,10 @@ type Config struct {
 	RopeTheta float64 `yaml:"rope_theta" json:"rope_theta"`
 	// NormEps is added to the mean square inside RMSNorm. Default 1e-5 (Mixtral).
 	NormEps float64 `yaml:"norm_eps" json:"norm_eps"`
-	// GateOrder is TopKThenSoftmax (default) or SoftmaxThenTopK. Empty in the dense variant.
+	// GateOrder is topk-then-softmax (default) or softmax-then-topk. Empty in the dense variant.
 	GateOrder string `yaml:"gate_order" json:"gate_order"`
-	// Renormalise divides the kept gates of SoftmaxThenTopK by their sum. With
-	// TopKThenSoftmax the gates sum to one already and the field changes nothing.
+	// Renormalise divides the kept gates of softmax-then-topk by their sum. With
+	// topk-then-softmax the gates sum to one already and the field changes nothing.
 	Renormalise bool `yaml:"renormalise" json:"renormalise"`
 }
 

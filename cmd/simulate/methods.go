@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/results"
+	"driftlab/trainer/correction"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
@@ -20,8 +21,8 @@ type methodsCmd struct {
 // Help is the long help text.
 func (*methodsCmd) Help() string {
 	return `Lists every method a recipe can name, or shows one in full; every field of a recipe with its default and meaning
-(recipe, or a section such as rollout.kv_scales); the shipped recipes; or the presets of numerics with what sets them
-apart.
+(recipe, or a section such as rollout.kv_scales); the shipped recipes; the published corrections (presets, or one of
+them by name); or the presets of numerics with what sets them apart.
 
 Examples:
   simulate methods
@@ -29,6 +30,7 @@ Examples:
   simulate methods recipe
   simulate methods rollout.kv_scales
   simulate methods recipes
+  simulate methods presets
   simulate methods numerics
   simulate methods --json | jq '.[] | select(.unit == "sequence") | .name'`
 }
@@ -40,6 +42,11 @@ func (c *methodsCmd) Run(a *app) error {
 		return c.numerics(a)
 	case "recipes":
 		return c.recipes(a)
+	case "presets":
+		return c.presets(a, correction.Presets)
+	}
+	if p, err := correction.LookupPreset(c.Name); err == nil {
+		return c.presets(a, []correction.Preset{p})
 	}
 	if fields := recipe.LookUp(c.Name); fields != nil {
 		return c.fields(a, fields)
@@ -73,6 +80,9 @@ func findMethods(name string) ([]recipe.Method, error) {
 	if name == "" {
 		return all, nil
 	}
+	if name == "adaptive_kl" || name == "fixed_kl" { // verl's controllers are parameters of a term here
+		name = "k1"
+	}
 	var found []recipe.Method
 	var known []string
 	for _, m := range all {
@@ -84,7 +94,10 @@ func findMethods(name string) ([]recipe.Method, error) {
 	if found != nil {
 		return found, nil
 	}
-	known = append(known, "recipe", "recipes", "numerics")
+	known = append(known, "recipe", "recipes", "presets", "numerics")
+	for _, p := range correction.Presets {
+		known = append(known, p.Name)
+	}
 	for _, f := range recipe.Reference() {
 		known = append(known, f.Path)
 	}
@@ -101,7 +114,7 @@ func (a *app) listMethods(all []recipe.Method) {
 	}
 	fmt.Fprintf(a.stdout, "Numerics: %s\n\n", strings.Join(engine.PresetNames(), ", "))
 	fmt.Fprintf(a.stdout, "Recipes: %s\n\n", strings.Join(recipe.Names(), ", "))
-	fmt.Fprintln(a.stdout, "simulate methods NAME shows a method in full, recipe all fields of one, recipes what each is for, numerics the presets.")
+	fmt.Fprintln(a.stdout, "simulate methods NAME shows a method in full, recipe all fields of one, recipes what each is for, presets the published corrections, numerics the presets of numerics.")
 }
 
 // methodTables is one table per field of a recipe.

@@ -7,6 +7,7 @@ import (
 	"driftlab/engine"
 	"driftlab/experiments"
 	"driftlab/results"
+	"driftlab/trainer/correction"
 	"driftlab/trainer/recipe"
 )
 
@@ -52,6 +53,41 @@ func (c *methodsCmd) recipes(a *app) error {
 		return a.printJSON(list)
 	}
 	a.printTable(t)
+	return nil
+}
+
+// presets lists published corrections, or shows one of them in full: what the
+// name stands for in a recipe, and the loss it goes with.
+func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
+	t := &results.Table{Title: "Published corrections", Columns: []results.TableColumn{{Name: "preset"}, {Name: "loss"}, {Name: "what it does"}},
+		Note: "simulate methods NAME shows what the name stands for in a recipe; --set correction=NAME uses it."}
+	for _, p := range presets {
+		t.Add(results.Word(p.Name).As(results.Strong), results.Word(p.Loss), results.Word(p.Summary()))
+	}
+	if c.Out != "" {
+		if err := writeFile(c.Out, "presets.md", []byte(t.Markdown())); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.JSON:
+		type shown struct {
+			correction.Preset
+			Summary string `json:"summary"`
+			Recipe  string `json:"recipe"`
+		}
+		list := make([]shown, len(presets))
+		for i, p := range presets {
+			list[i] = shown{p, p.Summary(), p.New().Recipe()}
+		}
+		return a.printJSON(list)
+	case len(presets) == 1:
+		p := presets[0]
+		fmt.Fprintf(a.stdout, "%s (correction preset)\n\nSource\n  %s\n\nWhat it does\n  %s\n\nGoes with the loss\n  %s\n\nIn a recipe\n  correction: %s\n  which is\n  %s\n\n",
+			p.Name, p.Source, p.Summary(), p.Loss, p.Name, p.New().Recipe())
+	default:
+		a.printTable(t)
+	}
 	return nil
 }
 

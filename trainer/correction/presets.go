@@ -1,6 +1,10 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"strings"
+
+	"driftlab/trainer/method"
+)
 
 // Preset is a published configuration of the whole correction.
 type Preset struct {
@@ -49,6 +53,29 @@ var Presets = []Preset{
 	skyrlPreset("skyrl_token_mask", 0, nil, &TokenMask{Low: 0.5, High: 2}),
 	skyrlPreset("skyrl_all", 2, &TokenTIS{Cap: 2}, &Outlier{Low: 1e-4, High: 100},
 		&TokenMask{Low: 0.5, High: 2}, &Geometric{Low: 0.99, High: 1.01}),
+}
+
+// Summary says what the preset does, in one line.
+func (p Preset) Summary() string {
+	pipeline := p.New()
+	parts := []string{"old against rollout, once per batch"}
+	if pipeline.Mode == Bypass {
+		parts[0] = "no old policy: current against rollout, at every gradient step"
+	}
+	parameters := func(name string, m any) string {
+		_, values, _ := strings.Cut(strings.TrimSuffix(flow(name, m), "}"), ", ")
+		return strings.TrimSpace(name + " " + strings.ReplaceAll(values, ":", ""))
+	}
+	if pipeline.Weights != nil {
+		parts = append(parts, "weights "+parameters(weightingName(pipeline.Weights), pipeline.Weights))
+	}
+	for _, m := range pipeline.Masks {
+		parts = append(parts, "mask "+parameters(maskName(m), m))
+	}
+	if len(parts) == 1 {
+		parts = append(parts, "nothing is corrected")
+	}
+	return strings.Join(parts, "; ")
 }
 
 // LookupPreset finds a preset by name; the error names the nearest one.

@@ -18,7 +18,7 @@ func estimators() []method.Entry[KL] {
 		return method.Entry[KL]{Spec: s, New: func() KL { return NewKLTerm(e) }}
 	}
 	return []method.Entry[KL]{
-		entry(klSpec(K1, []string{"kl"}, verlKL,
+		entry(klSpec(K1, []string{"kl"}, verlKL+"; verl's adaptive_kl is in: reward with controller.target above 0, fixed_kl with 0",
 			"k1 = d, d = logp - ref", "1, whose mean is zero on-policy: a penalty for the reward, not for the loss",
 			`logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
 loss = 0.033333

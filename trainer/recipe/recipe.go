@@ -33,8 +33,8 @@ type Recipe struct {
 	// losses that distil from one. Its architecture may differ from the model's,
 	// its vocabulary may not be smaller. Default: none.
 	Teacher string `yaml:"teacher"`
-	// Model is the architecture. Without the section (the zero value) it is the
-	// checkpoint's, or model.Default. A field of 0 takes its default, except
+	// Model is the architecture. Without the section it is the
+	// checkpoint's, or the standard one (simulate methods model). A field of 0 takes its default, except
 	// that experts: 0 is the dense variant.
 	Model model.Config `yaml:"model"`
 	// InvariantScale divides, once and before anything else, the weights behind the

@@ -122,6 +122,9 @@ func (r *reference) walk(path string, v reflect.Value) {
 			shown = n.Name
 		}
 		if more := r.docs[section.Type().Name()]; !r.seen[section.Type()] {
+			if rest, ok := strings.CutPrefix(more, section.Type().Name()+" "); ok {
+				more = name + " " + rest
+			}
 			doc = strings.TrimSpace(doc + "\n" + more)
 		}
 		r.fields = append(r.fields, FieldReference{at, shown, doc})

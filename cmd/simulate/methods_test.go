@@ -1,0 +1,61 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"driftlab/experiments"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/recipe"
+)
+
+// Every claim that a method's text cites is in the registry of claims.
+func TestMethodsCiteClaimsThatExist(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range experiments.Claims() {
+		known[c.ID] = true
+	}
+	cited := regexp.MustCompile(`\bclaims? ([a-z0-9]+(?:-[a-z0-9]+)+)`)
+	for _, m := range recipe.Methods() {
+		for _, found := range cited.FindAllStringSubmatch(methodText(m), -1) {
+			if !known[found[1]] {
+				t.Errorf("%s cites claim %s, which does not exist", m.Name, found[1])
+			}
+		}
+	}
+}
+
+// verl's names of the controllers lead to the term that has them as parameters.
+func TestControllersAreFound(t *testing.T) {
+	for _, name := range []string{"adaptive_kl", "fixed_kl", "unbiased_k3"} {
+		found, err := findMethods(name)
+		if err != nil || len(found) != 1 || name != "unbiased_k3" && !strings.Contains(methodText(found[0]), name) {
+			t.Errorf("%s: %d methods, %v", name, len(found), err)
+		}
+	}
+}
+
+// Every published correction says what it does, with its methods' names.
+func TestPresetsAreExplained(t *testing.T) {
+	for _, p := range correction.Presets {
+		s := p.Summary()
+		if len(s) < 40 || strings.ContainsAny(s, "{}") {
+			t.Errorf("%s: %q", p.Name, s)
+		}
+	}
+	p, err := correction.LookupPreset("decoupled_token_is")
+	if err != nil || p.Summary() != "old against rollout, once per batch; weights token_tis cap 2, floor 0" {
+		t.Errorf("%v %q", err, p.Summary())
+	}
+}
+
+// The reference of a recipe speaks of fields and values, not of Go.
+func TestReferenceLeaksNoGo(t *testing.T) {
+	leak := regexp.MustCompile(`\b[a-z]+\.[A-Z][A-Za-z]*|\bzero value\b|\b(nil|struct|WithDefaults|MarshalText|FleetMember|SoftmaxThenTopK|TopKThenSoftmax|LossScale)\b`)
+	for _, f := range recipe.Reference() {
+		if found := leak.FindString(f.Doc); found != "" {
+			t.Errorf("%s: %q in %q", f.Path, found, f.Doc)
+		}
+	}
+}
