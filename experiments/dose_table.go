@@ -1,8 +1,10 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"driftlab/results"
@@ -50,14 +52,16 @@ func DoseReading(d *trainer.DoseTable) *results.Table {
 }
 
 // DoseBars draws the smallest and the largest dose of each mechanism and what
-// the cure leaves of the latter.
+// the cure leaves of the latter, the mechanism with the largest gap first.
 func DoseBars(d *trainer.DoseTable) *results.Bars {
 	b := &results.Bars{Title: "Each mechanism alone", ValueLabel: "k3 (nats per token)", Log: true}
 	low, high, cured := results.BarGroup{Name: "smallest dose"}, results.BarGroup{Name: "largest dose"}, results.BarGroup{Name: "after its cure"}
-	for _, m := range d.Mechanisms {
+	largest := func(m trainer.DoseResponse) float64 { return m.Doses[len(m.Doses)-1].K3 }
+	sorted := slices.SortedStableFunc(slices.Values(d.Mechanisms), func(m, n trainer.DoseResponse) int { return cmp.Compare(largest(n), largest(m)) })
+	for _, m := range sorted {
 		b.Categories = append(b.Categories, m.Mechanism)
 		low.Value = append(low.Value, m.Doses[1].K3)
-		high.Value = append(high.Value, m.Doses[len(m.Doses)-1].K3)
+		high.Value = append(high.Value, largest(m))
 		left := math.NaN()
 		if m.Cure != nil {
 			left = m.Cure.K3

@@ -21,8 +21,8 @@ var partTitles = [...]string{
 	Ordinary:  "The same coarse engine with the positives kept",
 }
 
-// Lines of the report that say what was done, not what came out.
-var partProse = [...]results.Prose{
+// partProse says what was done, not what came out.
+var partProse = [...]string{
 	Mismatch: "Both engines hold the same weights. One samples with 4-bit weights, 8-bit inputs, cache and head; the other learns in fp32. " +
 		"Positive advantages are dropped, so only wrong responses teach. The lines are the same run with different corrections.",
 	Staleness: "Both engines compute the same bits, but the rollouts come from the weights of 4 updates ago.",
@@ -34,7 +34,7 @@ func (h *HeadlineResult) groups(part HeadlinePart) []results.RunGroup {
 	var list []results.RunGroup
 	for i, arm := range h.Arms {
 		if arm.Part == part {
-			list = append(list, results.RunGroup{Name: arm.Title, Runs: h.Runs[i]})
+			list = append(list, results.RunGroup{Name: arm.Title, Slot: slot(arm.Title), Runs: h.Runs[i]})
 		}
 	}
 	return list
@@ -89,9 +89,8 @@ func (o Outcome) Verdict() results.Cell { return results.Verdict(o.Verdicts) }
 // OutcomeTable shows every arm with its seeds.
 func (h *HeadlineResult) OutcomeTable() *results.Table {
 	t := &results.Table{
-		Title: "What became of the pass rate",
-		Columns: []results.TableColumn{{Name: "run"}, {Name: "peak, by seed", Align: results.Right},
-			{Name: "final, by seed", Align: results.Right}, {Name: "verdict"}},
+		Title:   "What became of the pass rate",
+		Columns: []results.TableColumn{{Name: "run"}, {Name: "verdict"}, right("peak, by seed", ""), right("final, by seed", "")},
 		Note: "Pass rate of the current weights on held-out prompts, sampled in the learner's engine; means of three evaluations. " +
 			results.CollapseRule(),
 	}
@@ -101,7 +100,7 @@ func (h *HeadlineResult) OutcomeTable() *results.Table {
 			part = h.Arms[i].Part
 			t.Add(results.Word(partTitles[part]).As(results.Muted), results.Cell{}, results.Cell{}, results.Cell{})
 		}
-		t.Add(results.Word(o.Title), results.Word(rates(o.Peak)), results.Word(rates(o.Final)), o.Verdict())
+		t.Add(results.Word(o.Title), o.Verdict(), results.Word(rates(o.Peak)), results.Word(rates(o.Final)))
 	}
 	return t
 }
@@ -118,7 +117,7 @@ func rates(values []float64) string {
 // Markdown is the headline's tables as text.
 func (h *HeadlineResult) Markdown() string {
 	text := "# Headline\n\n" + h.lead() + "\n"
-	tables := []*results.Table{GapTable(h.Gap), RouteTable(h.Gap), h.OutcomeTable()}
+	tables := []*results.Table{h.OutcomeTable(), GapTable(h.Gap), RouteTable(h.Gap)}
 	for _, t := range tables {
 		if len(t.Rows) > 0 {
 			text += "\n" + t.Markdown()
@@ -127,7 +126,8 @@ func (h *HeadlineResult) Markdown() string {
 	return text
 }
 
-// chart draws the pass rate of the arms of a part.
+// chart draws the pass rate of the arms of a part. Its heading says what they
+// share, so the lines are named by their methods.
 func (h *HeadlineResult) chart(part HeadlinePart) results.Chart {
 	groups := h.groups(part)
 	if part == Ordinary {
@@ -135,23 +135,33 @@ func (h *HeadlineResult) chart(part HeadlinePart) results.Chart {
 		twins := h.groups(Mismatch)
 		groups = append(groups, twins[:min(2, len(twins))]...)
 	}
-	c := results.ChartOf(groups, judged, nil)
-	for i := range c.Arms {
-		c.Arms[i].Slot = h.slot(c.Arms[i].Name)
+	for i := range groups {
+		_, groups[i].Name = titleParts(groups[i].Name)
 	}
+	c := results.ChartOf(groups, judged, nil)
 	c.Title, c.Metric, c.YLabel, c.YRange = partTitles[part], "", "pass rate", [2]float64{0, 1}
-	c.Caption = "Pass rate of the current weights on held-out prompts. Bands run from the lowest to the highest seed."
 	return c
 }
 
-// slot is the palette place of an arm, the same in every chart.
-func (h *HeadlineResult) slot(title string) int {
-	for i, arm := range h.Arms {
-		if arm.Title == title {
-			return i + 1
-		}
+// titleParts are the setting and the method of an arm's title, such as "fp4
+// rollouts" and "token TIS"; the matched run has no setting.
+func titleParts(title string) (setting, method string) {
+	setting, method, ok := strings.Cut(title, ", ")
+	if !ok {
+		return "", title
 	}
-	return 0
+	return setting, method
+}
+
+// methodColors are the methods in the order of the palette, so that a method
+// has its colour in every chart; the control is grey.
+var methodColors = []string{"clip against the rollout", "uncorrected", "token TIS", "OPSM", "IcePop", "R3 replay", "equal engines", "positives kept"}
+
+// slot is the palette place of an arm, from 1.
+func slot(title string) int {
+	_, method := titleParts(title)
+	name, _, _ := strings.Cut(method, " δ=") // whatever its threshold
+	return slices.Index(methodColors, name) + 1
 }
 
 // Picture is the headline as one figure: the two collapses with their fixes.
@@ -165,25 +175,30 @@ func (h *HeadlineResult) Picture() results.Figure {
 	return p
 }
 
-// lead says in a few sentences what came out, computed from the outcomes.
+// lead says in a few sentences what came out, computed from the outcomes:
+// first what happens without a correction.
 func (h *HeadlineResult) lead() string {
-	var fell, held, rest []string
+	var bare, fell, held, rest []string
 	for _, o := range h.Outcomes() {
+		setting, method := titleParts(o.Title)
+		count := fmt.Sprintf("%d of %d", o.Collapsed, len(o.Verdicts))
 		switch {
+		case method == "uncorrected":
+			bare = append(bare, fmt.Sprintf("**%s** collapse in **%s** runs", setting, count))
 		case o.Collapsed > 0:
-			fell = append(fell, fmt.Sprintf("**%s** (%d of %d)", o.Title, o.Collapsed, len(o.Verdicts)))
+			fell = append(fell, fmt.Sprintf("**%s** (%s)", o.Title, count))
 		case !slices.ContainsFunc(o.Verdicts, func(f results.Fate) bool { return f != results.Held }):
 			held = append(held, "**"+o.Title+"**")
 		default:
 			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")
 		}
 	}
-	s := "Two engines with equal weights, measured; then trained through their difference, with and without corrections, over the same seeds."
-	if len(fell) > 0 {
-		s += " Collapsed: " + strings.Join(fell, ", ") + "."
-	}
+	s := "Without a correction, " + strings.Join(bare, " and ") + "."
 	if len(held) > 0 {
 		s += " Held on every seed: " + strings.Join(held, ", ") + "."
+	}
+	if len(fell) > 0 {
+		s += " Collapsed too: " + strings.Join(fell, ", ") + "."
 	}
 	if len(rest) > 0 {
 		s += " Neither: " + strings.Join(rest, ", ") + "."
@@ -193,29 +208,36 @@ func (h *HeadlineResult) lead() string {
 
 // Report is the page of the headline. The glossary explains the metrics.
 func (h *HeadlineResult) Report(glossary []results.Term) results.Report {
-	var records []*results.Record
-	for _, runs := range h.Runs {
-		records = append(records, runs...)
+	var groups []results.RunGroup
+	for part := range partTitles {
+		groups = append(groups, h.groups(HeadlinePart(part))...)
 	}
-	r := results.FromRuns(records, glossary...)
+	r := results.FromGroups(groups, glossary...)
 	r.Title, r.Eyebrow = "Training–inference mismatch on a laptop", "simulate"
 	r.Lead = h.lead()
+	bars := GapBars(h.Gap)
+	bars.Title = "" // the section's
 	gap := results.Section{Heading: "The gap at equal weights", Blocks: []results.Block{
 		results.Prose("One engine samples, the other scores the same tokens with the **same weights**. Nothing is trained. " +
 			"Whatever differs is due to the number formats and the order of sums that the two engines declare."),
-		results.Drawing{Figure: GapBars(h.Gap), Caption: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."},
+		results.Drawing{Figure: bars, Caption: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."},
 		GapTable(h.Gap),
 	}}
 	if t := RouteTable(h.Gap); len(t.Rows) > 0 {
 		gap.Blocks = append(gap.Blocks, t)
 	}
-	story := results.Section{Heading: "Collapse, and what holds", Blocks: []results.Block{h.OutcomeTable()}}
-	sections := []results.Section{gap, story}
+	story := results.Section{Heading: "Collapse, and what holds"}
+	table := 0 // stands behind the collapses, before the ordinary runs
 	for _, part := range h.parts() {
 		c := h.chart(part)
-		sections = append(sections, results.Section{Heading: partTitles[part], Blocks: []results.Block{partProse[part], &c}})
+		c.Caption = partProse[part]
+		story.Blocks = append(story.Blocks, &c)
+		if part != Ordinary {
+			table = len(story.Blocks)
+		}
 	}
-	// The sections of FromRuns after its outcome table, which the story replaces.
-	r.Sections = append(sections, r.Sections[1:]...)
+	story.Blocks = slices.Insert(story.Blocks, table, results.Block(h.OutcomeTable()))
+	// The sections of FromGroups after its outcome table, which the story replaces.
+	r.Sections = append([]results.Section{story, gap}, r.Sections[1:]...)
 	return r
 }

@@ -12,13 +12,13 @@ import (
 func VerdictTable(list []Reproduction) *results.Table {
 	t := &results.Table{
 		Title:   "Published claims",
-		Columns: []results.TableColumn{{Name: "claim"}, {Name: "published"}, {Name: "compared here"}, {Name: "ours, 95% interval"}, {Name: "decided by"}, {Name: "verdict"}},
+		Columns: []results.TableColumn{{Name: "claim"}, {Name: "verdict"}, {Name: "published"}, {Name: "compared here"}, {Name: "ours, 95% interval"}, {Name: "decided by"}},
 		Note:    "Intervals are bootstraps over paired seeds. Published figures are context: other models, other scale. " + provisionalNote(list),
 	}
 	for i := range list {
 		r := &list[i]
-		t.Add(results.Word(r.Claim.ID).As(results.Strong), results.Word(r.Claim.Figure), results.Word(r.Evidence.Checks[0].Name),
-			results.Word(r.summary()), results.Word(r.decidedBy()), r.verdictCell())
+		t.Add(results.Word(r.Claim.ID).As(results.Strong), r.verdictCell(), results.Word(r.Claim.Figure), results.Word(r.Evidence.Checks[0].Name),
+			results.Word(r.summary()), results.Word(r.decidedBy()))
 	}
 	return t
 }
@@ -63,14 +63,14 @@ func provisionalNote(list []Reproduction) string {
 func CheckTable(r *Reproduction) *results.Table {
 	t := &results.Table{
 		Title: "Checks",
-		Columns: []results.TableColumn{{Name: "check"}, {Name: "dose"}, {Name: "needs"},
-			{Name: "ours, 95% interval", Align: results.Right}, {Name: "outcome"}},
+		Columns: []results.TableColumn{{Name: "check"}, {Name: "outcome"}, {Name: "dose"}, {Name: "needs"},
+			{Name: "ours, 95% interval", Align: results.Right}},
 	}
 	for _, dose := range []Dose{Exact, Natural, Stronger} {
 		for _, c := range r.Evidence.Checks {
 			if c.Dose == dose {
-				t.Add(results.Word(c.Name), results.Word(string(c.Dose)), results.Word(c.Needs),
-					results.Word(intervalText(c.Value)), outcomeCell(c.Outcome))
+				t.Add(results.Word(c.Name), outcomeCell(c.Outcome), results.Word(string(c.Dose)), results.Word(c.Needs),
+					results.Word(intervalText(c.Value)))
 			}
 		}
 	}
@@ -129,11 +129,11 @@ func ReproduceReport(list []Reproduction) results.Report {
 	}
 	page := results.Report{
 		Title: "Published claims, measured", Eyebrow: "simulate reproduce",
-		Lead: fmt.Sprintf("%d claims on a transformer small enough for a laptop, with two engines that share weights and differ only in how they compute. "+
+		Lead: verdictLead(count) + fmt.Sprintf("%d claims on a transformer small enough for a laptop, with two engines that share weights and differ only in how they compute. "+
 			"Thresholds stand in the code of each claim, and verdicts are computed from them.", len(list)),
 		Sections: []results.Section{{Heading: "Verdicts", Blocks: []results.Block{VerdictTable(list)}}},
 	}
-	for _, v := range []Verdict{Reproduced, Amplified, Undecided, NotReproduced, Refuted} {
+	for _, v := range verdictOrder {
 		if count[v] > 0 {
 			page.Facts = append(page.Facts, results.Fact{Name: string(v), Value: fmt.Sprint(count[v])})
 		}
@@ -143,6 +143,20 @@ func ReproduceReport(list []Reproduction) results.Report {
 		page.Again = append(page.Again, list[i].again())
 	}
 	return page
+}
+
+// verdictOrder is the order in which verdicts are counted up.
+var verdictOrder = []Verdict{Reproduced, Amplified, Undecided, NotReproduced, Refuted}
+
+// verdictLead is the finding: how many claims have each verdict.
+func verdictLead(count map[Verdict]int) string {
+	var parts []string
+	for _, v := range verdictOrder {
+		if count[v] > 0 {
+			parts = append(parts, fmt.Sprintf("**%d %s**", count[v], v))
+		}
+	}
+	return strings.Join(parts, ", ") + ". "
 }
 
 func (r *Reproduction) section() results.Section {

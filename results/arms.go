@@ -15,6 +15,8 @@ type RunGroup struct {
 	// Name is the recipe's; where two recipes share it, the first line in which
 	// they differ is added.
 	Name string
+	// Slot is the group's colour as Arm.Slot; 0 takes the group's place.
+	Slot int
 	// Runs are in the order of their seeds, one for each.
 	Runs []*Record
 	// Repeats counts runs left out because their recipe and seed were there already.
@@ -107,11 +109,15 @@ func (g *RunGroup) Arm(metric string) Arm {
 	return arm
 }
 
+// mostShown and mostFolded bound the values of a chart on a page, in sight and
+// in a fold: a page of thirty runs stays below two megabytes.
+const mostShown, mostFolded = 7000, 2500
+
 // ChartOf draws a metric for all groups; groups that never logged it are left
 // out and the others keep their colour. The y axis is chosen by the data:
 // shares of prompts from 0 to 1, and decades for a gap that spans more than two.
 func ChartOf(groups []RunGroup, metric string, terms []Term) Chart {
-	c := Chart{Title: titleOf(metric, terms), Metric: metric, XLabel: "step"}
+	c := Chart{Title: titleOf(metric, terms), Metric: metric, XLabel: "step", Most: mostShown}
 	if c.Title == metric {
 		c.Metric = ""
 	}
@@ -127,7 +133,9 @@ func ChartOf(groups []RunGroup, metric string, terms []Term) Chart {
 		if len(arm.Seeds) == 0 {
 			continue
 		}
-		arm.Slot = i + 1
+		if arm.Slot = groups[i].Slot; arm.Slot == 0 {
+			arm.Slot = i + 1
+		}
 		c.Arms = append(c.Arms, arm)
 		for _, s := range arm.Seeds {
 			for _, y := range s.Y {

@@ -66,6 +66,9 @@ type Chart struct {
 	Arms []Arm
 	// References are drawn dashed.
 	References []Reference
+	// Most bounds the values that a page carries for the chart, which then draws
+	// only every n-th step; 0 for all.
+	Most int
 	// Caption explains the chart in a sentence or two; may be empty.
 	Caption string
 }
@@ -76,6 +79,38 @@ func (c *Chart) slot(i int) int {
 		return s - 1
 	}
 	return i
+}
+
+// mostBands is how many bands a reader can tell from each other.
+const mostBands = 4
+
+// banded reports whether bands are drawn unasked.
+func (c *Chart) banded() bool { return len(c.Arms) <= mostBands }
+
+// empty says in words what would be an empty axis, or one with nothing but a
+// line at zero; it is empty itself for every other chart.
+func (c *Chart) empty() string {
+	some, zero := false, true
+	for _, a := range c.Arms {
+		for _, s := range a.Seeds {
+			for _, y := range s.Y {
+				switch {
+				case !finite(y):
+				case y > 0, y < 0 && !c.LogY:
+					return ""
+				default:
+					some, zero = true, zero && y == 0
+				}
+			}
+		}
+	}
+	switch {
+	case !some:
+		return "no data"
+	case zero:
+		return "exactly 0 throughout"
+	}
+	return "never above 0"
 }
 
 // Point is what the seeds of an arm say together at one X.

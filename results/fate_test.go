@@ -112,9 +112,9 @@ func TestTie(t *testing.T) {
 		records []*Record
 		want    string
 	}{
-		{[]*Record{run("a", 0.856), run("b", 0.8561)}, "**2 runs** of **2 recipes**, seeds as bands. By `val/learner/pass_rate` at the end, all stand level (0.856)."},
-		{[]*Record{run("a", 0.9), run("b", 0.8), run("c", 0.9)}, "**3 runs** of **3 recipes**, seeds as bands. " +
-			"By `val/learner/pass_rate` at the end, **a** and **c** stand highest (0.900) and **b** lowest (0.800)."},
+		{[]*Record{run("a", 0.856), run("b", 0.8561)}, "By `val/learner/pass_rate` at the end, all stand level (0.856). 2 runs of 2 recipes."},
+		{[]*Record{run("a", 0.9), run("b", 0.8), run("c", 0.9)},
+			"By `val/learner/pass_rate` at the end, **a** and **c** stand highest (0.900) and **b** lowest (0.800). 3 runs of 3 recipes."},
 	} {
 		if got := FromRuns(c.records).Lead; got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)

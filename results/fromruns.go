@@ -69,7 +69,21 @@ func titleOf(metric string, terms []Term) string {
 // for every metric on record with seeds as bands, the recipes to run again, and
 // the terms of the glossary that occur.
 func FromRuns(records []*Record, glossary ...Term) Report {
-	groups := Group(records)
+	return fromGroups(Group(records), records, glossary)
+}
+
+// FromGroups is FromRuns of groups that have their names and colours.
+func FromGroups(groups []RunGroup, glossary ...Term) Report {
+	var records []*Record
+	for _, g := range groups {
+		records = append(records, g.Runs...)
+	}
+	return fromGroups(groups, records, glossary)
+}
+
+// fromGroups takes all records, which are more than the groups' where runs are
+// repeated.
+func fromGroups(groups []RunGroup, records []*Record, glossary []Term) Report {
 	names := metricNames(records)
 	r := Report{Eyebrow: "simulate report", Facts: facts(records, groups)}
 	r.Title = plural(len(groups), "recipe") + ", " + plural(len(records), "run")
@@ -170,7 +184,9 @@ func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section,
 	}
 	for _, name := range mine {
 		if !slices.Contains(a.telling, name) {
-			folded = append(folded, ChartOf(groups, name, terms))
+			c := ChartOf(groups, name, terms)
+			c.Most = mostFolded
+			folded = append(folded, c)
 		}
 	}
 	s := Section{Heading: a.heading}

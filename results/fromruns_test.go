@@ -120,12 +120,12 @@ func TestFromRuns(t *testing.T) {
 	wellFormed(t, string(r.HTML()))
 	// By hand, with the rates of demoRun at steps 30, 35, 40 (.8801, .8879, .8927 plus .004 for the mean seed):
 	// mean .8909; collapsed, times exp(-2), exp(-3), exp(-4): mean .0602.
-	wantLead := "**10 runs** of **5 recipes**, seeds as bands. By `val/learner/pass_rate` at the end, **matched** stands highest (0.891) " +
-		"and **fp8** lowest (0.0602). Collapsed: fp8 (3 of 3)."
+	wantLead := "Collapsed: **fp8** (3 of 3). By `val/learner/pass_rate` at the end, **matched** stands highest (0.891) " +
+		"and **fp8** lowest (0.0602). 10 runs of 5 recipes."
 	if r.Lead != wantLead {
 		t.Errorf("lead\n%s\nwant\n%s", r.Lead, wantLead)
 	}
-	table := r.Sections[0].Blocks[0].(*Table)
+	table := r.Sections[0].Blocks[1].(*Table) // below the chart
 	table.Title = ""
 	if got := table.Markdown(); got != strings.ReplaceAll(outcomeGolden, "~", "`") {
 		t.Errorf("table:\n%s\nwant:\n%s", got, outcomeGolden)

@@ -60,20 +60,25 @@ func (g groupOutcome) fallen() int {
 	return n
 }
 
-// lead is the first sentence of the report.
+// lead is the first paragraph of the report: what fell, who ends where, and
+// what was run.
 func (o outcome) lead(runs int) string {
-	s := fmt.Sprintf("**%s** of **%s**, seeds as bands.", plural(runs, "run"), plural(len(o.groups), "recipe"))
-	s += o.ranking()
-	var fallen []string
+	var fallen, parts []string
 	for _, g := range o.groups {
 		if n := g.fallen(); n > 0 {
-			fallen = append(fallen, fmt.Sprintf("%s (%d of %d)", g.name, n, len(g.fates)))
+			fallen = append(fallen, fmt.Sprintf("**%s** (%d of %d)", g.name, n, len(g.fates)))
 		}
 	}
 	if len(fallen) > 0 {
-		s += " Collapsed: " + strings.Join(fallen, ", ") + "."
+		parts = append(parts, "Collapsed: "+strings.Join(fallen, ", ")+".")
 	}
-	return s
+	if ranking := o.ranking(); ranking != "" {
+		parts = append(parts, ranking)
+	} else if len(o.groups) == 1 && o.groups[0].measured > 0 {
+		g := o.groups[0]
+		parts = append(parts, fmt.Sprintf("`%s` peaks at **%s** and ends at **%s**.", o.metric, FormatNumber(g.peak, 3), FormatNumber(g.final, 3)))
+	}
+	return strings.Join(append(parts, plural(runs, "run")+" of "+plural(len(o.groups), "recipe")+"."), " ")
 }
 
 // ranking says who stands highest at the end, and who lowest, as far as the
@@ -96,13 +101,13 @@ func (o outcome) ranking() string {
 	}
 	high, low := printed(measured[0]), printed(measured[len(measured)-1])
 	if high == low {
-		return fmt.Sprintf(" By `%s` at the end, all stand level (%s).", o.metric, high)
+		return fmt.Sprintf("By `%s` at the end, all stand level (%s).", o.metric, high)
 	}
 	stands := "stands"
 	if printed(measured[1]) == high {
 		stands = "stand"
 	}
-	return fmt.Sprintf(" By `%s` at the end, %s %s highest (%s) and %s lowest (%s).", o.metric, level(high), stands, high, level(low), low)
+	return fmt.Sprintf("By `%s` at the end, %s %s highest (%s) and %s lowest (%s).", o.metric, level(high), stands, high, level(low), low)
 }
 
 // blocks are the table of outcomes, what must be said beside it, and the chart
@@ -116,7 +121,12 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run; one that never rises above its start has that as its peak. %s",
 			o.metric, settled, CollapseRule())
 	}
-	blocks := []Block{t}
+	var blocks []Block
+	if o.metric != "" {
+		c := ChartOf(groups, o.metric, terms)
+		blocks = append(blocks, &c)
+	}
+	blocks = append(blocks, t)
 	repeats := 0
 	for i, g := range groups {
 		row, repeated := o.row(i, g), g.Repeats
@@ -130,10 +140,6 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 	}
 	if repeats > 0 {
 		blocks = append(blocks, Prose(plural(repeats, "run")+" left out: the same recipe and seed are here already."))
-	}
-	if o.metric != "" {
-		c := ChartOf(groups, o.metric, terms)
-		blocks = append(blocks, &c)
 	}
 	return blocks
 }

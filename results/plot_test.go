@@ -162,7 +162,7 @@ func TestNotDrawn(t *testing.T) {
 	}
 	want := "a|z (exactly 0)|m (never above 0)|n (no data)"
 	var names []string
-	for _, k := range c.keys() {
+	for _, k := range c.keys(false) {
 		names = append(names, k.name)
 	}
 	if got := strings.Join(names, "|"); got != want {

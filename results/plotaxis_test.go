@@ -27,7 +27,8 @@ func checkTicks(t *testing.T, kind string, low, high float64, ticks []plot.Tick,
 		if !finite(k.Value) || i > 0 && k.Value <= ticks[i-1].Value {
 			t.Errorf("%s %v..%v: tick %d of %v", kind, low, high, i, ticks)
 		}
-		if room := 1e-11 * math.Max(math.Abs(low), math.Abs(high)); k.Value < low-room || k.Value > high+room {
+		// Twelve digits, or the last bits of the smallest numbers.
+		if room := 1e-11*math.Max(math.Abs(low), math.Abs(high)) + 1e-322; k.Value < low-room || k.Value > high+room {
 			t.Errorf("%s %v..%v: tick %v is outside", kind, low, high, k.Value)
 		}
 	}
@@ -71,8 +72,8 @@ var notCoordinate = regexp.MustCompile(`="[^"]*(NaN|Inf|e\+)[^"]*"`)
 
 // TestExtremeFigures draws every pair of extremes in every kind of figure.
 func TestExtremeFigures(t *testing.T) {
-	for _, low := range extremes {
-		for _, high := range extremes {
+	for i, low := range extremes {
+		for _, high := range extremes[i:] {
 			for _, log := range []bool{false, true} {
 				curve := Curve{X: []float64{1, 2}, Y: []float64{low, high}}
 				across := Curve{X: []float64{low, high}, Y: []float64{1, 2}}

@@ -10,13 +10,12 @@ import (
 
 // Bars compares one quantity over categories, such as the gap per number
 // format: horizontal bars with error whiskers, so that long names stay
-// readable. An exact zero has no bar but the word 0, on a log axis too.
+// readable, or dots on a log axis. An exact zero is shown as such on both.
 type Bars struct {
 	Title string
 	// ValueLabel names the value axis, with its unit.
 	ValueLabel string
-	// Log draws the value axis in decades. Bars then start at the axis' floor:
-	// compare their ends, not their lengths.
+	// Log draws the value axis in decades, and dots instead of bars.
 	Log bool
 	// Categories name the rows, from the top.
 	Categories []string
@@ -33,8 +32,8 @@ type BarGroup struct {
 }
 
 func (b *Bars) size() (w, h float64) {
-	rows := float64(len(b.Categories) * max(len(b.Groups), 1))
-	return 560, 90 + 14*rows + 8*float64(len(b.Categories))
+	lane, gap := b.lane()
+	return 560, 90 + float64(len(b.Categories))*(lane*float64(max(len(b.Groups), 1))+gap)
 }
 
 func (b *Bars) describe() string {
@@ -77,13 +76,19 @@ func (b *Bars) draw(canvas draw.Canvas, th theme) {
 	p.Y.Tick.Label.Color = th.ink
 	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
 	p.X.Min, p.X.Max = b.extent()
+	if b.zeros() {
+		// A column left of the floor.
+		p.X.Min = math.Pow(10, math.Max(1.12*math.Log10(p.X.Min)-0.12*math.Log10(p.X.Max), -307))
+	}
 	p.X.Tick.Length = 3
 	p.X.Scale = scale{b.Log}
 	p.X.Tick.Marker = plot.TickerFunc(linearTicks)
 	if b.Log {
-		p.X.Tick.Marker = plot.TickerFunc(logTicks)
+		p.X.Tick.Marker = plot.TickerFunc(b.decades)
+		p.Add(&gridLines{th, false}, &dots{b, th})
+	} else {
+		p.Add(&gridLines{th, false}, &bars{b, th})
 	}
-	p.Add(&gridLines{th, false}, &bars{b, th})
 	// Room at the right for the figure behind the longest bar.
 	p.Draw(draw.Crop(canvas, 0, -46, 0, -4))
 }
@@ -103,15 +108,26 @@ func (b *Bars) extent() (low, high float64) {
 	if !b.Log {
 		low, high = math.Min(low, 0), math.Max(high, 0)
 	}
-	low, high = axisRange(low, high, b.Log)
-	if b.Log {
-		// The shortest bar must be seen: start a third of a decade below it.
-		low /= 2
-	}
-	return low, high
+	return axisRange(low, high, b.Log)
 }
 
-// bars draws the bars, whiskers and figures.
+// floor is where the decades of a log axis begin, right of the exact zeros.
+func (b *Bars) floor() float64 {
+	low, _ := b.extent()
+	return low
+}
+
+// decades are the ticks of a log axis, and a zero in the column of the zeros.
+func (b *Bars) decades(low, high float64) []plot.Tick {
+	floor := b.floor()
+	ticks := logTicks(floor, high)
+	if b.zeros() {
+		ticks = append([]plot.Tick{{Value: math.Sqrt(low) * math.Sqrt(floor), Label: "0"}}, ticks...)
+	}
+	return ticks
+}
+
+// bars draws the bars, whiskers and figures of a linear axis.
 type bars struct {
 	*Bars
 	theme theme
@@ -124,10 +140,7 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	lane := (ty(1) - ty(0)) * 0.76 / vg.Length(max(groups, 1))
 	figure := textStyle(tickSize, b.theme.ink)
 	figure.YAlign = draw.YCenter
-	floor := c.Min.X
-	if !b.Log {
-		floor = tx(0)
-	}
+	floor := tx(0)
 	for k, g := range b.Groups {
 		for i := range n {
 			v := at(g.Value, i)
@@ -136,21 +149,18 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			y := ty(float64(n-1-i)) + lane*(vg.Length(groups-1)/2-vg.Length(k))
 			end := floor
-			if finite(v) && (!b.Log || v > 0) {
-				end = tx(v)
+			if finite(v) {
+				end = tx(clamp(v, p.X.Min, p.X.Max))
 				c.FillPolygon(armColor(k), []vg.Point{{X: floor, Y: y - lane*0.42}, {X: end, Y: y - lane*0.42},
 					{X: end, Y: y + lane*0.42}, {X: floor, Y: y + lane*0.42}})
 			}
-			if low, high := at(g.Low, i), at(g.High, i); finite(low) && finite(high) && (!b.Log || high > 0) {
-				left := floor
-				if !b.Log || low > 0 {
-					left = tx(low)
-				}
+			if low, high := at(g.Low, i), at(g.High, i); finite(low) && finite(high) && low < high {
+				left, right := tx(clamp(low, p.X.Min, p.X.Max)), tx(clamp(high, p.X.Min, p.X.Max))
 				whisker := draw.LineStyle{Color: b.theme.ink, Width: 1}
-				c.StrokeLine2(whisker, left, y, tx(high), y)
+				c.StrokeLine2(whisker, left, y, right, y)
 				c.StrokeLine2(whisker, left, y-lane*0.2, left, y+lane*0.2)
-				c.StrokeLine2(whisker, tx(high), y-lane*0.2, tx(high), y+lane*0.2)
-				end = max(end, tx(high))
+				c.StrokeLine2(whisker, right, y-lane*0.2, right, y+lane*0.2)
+				end = max(end, right)
 			}
 			// A negative bar ends left of the floor; its figure stands right of both.
 			c.FillText(figure, vg.Point{X: max(end, floor) + 4, Y: y}, FormatNumber(v, 2))

@@ -72,7 +72,11 @@ func svg(f Figure, alone bool) []byte {
 // drawing carries inline, into the dark theme's, below a selector.
 func darkRules(scope string) string {
 	var b strings.Builder
-	for _, pair := range [][2]color.NRGBA{{light.paper, dark.paper}, {light.ink, dark.ink}, {light.muted, dark.muted}, {light.grid, dark.grid}} {
+	pairs := [][2]color.NRGBA{{light.paper, dark.paper}, {light.ink, dark.ink}, {light.muted, dark.muted}, {light.grid, dark.grid}}
+	for i := range palette {
+		pairs = append(pairs, [2]color.NRGBA{palette[i], darkPalette[i]})
+	}
+	for _, pair := range pairs {
 		from, to := hex(pair[0]), hex(pair[1])
 		for _, property := range []string{"fill", "stroke"} {
 			fmt.Fprintf(&b, "%s[style*=\"%s:%s\"]{%s:%s!important}\n", scope, property, from, property, to)

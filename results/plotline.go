@@ -2,8 +2,10 @@ package results
 
 import (
 	"math"
+	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -25,11 +27,13 @@ func (c *Chart) describe() string {
 	return d + "."
 }
 
-// keys are the legend's entries.
-func (c *Chart) keys() []key {
+// keys are the legend's entries: everything that has no name at its end.
+func (c *Chart) keys(named bool) []key {
 	var keys []key
 	for i, a := range c.Arms {
-		keys = append(keys, key{name: a.Name + c.undrawn(i), slot: c.slot(i)})
+		if remark := c.undrawn(i); !named || remark != "" {
+			keys = append(keys, key{name: a.Name + remark, slot: c.slot(i)})
+		}
 	}
 	for _, r := range c.References {
 		keys = append(keys, key{name: r.Name, plain: true})
@@ -64,8 +68,9 @@ func (c *Chart) undrawn(arm int) string {
 // draw paints the chart with its own legend.
 func (c *Chart) draw(canvas draw.Canvas, th theme) {
 	canvas = c.heading(canvas, th)
-	canvas.Max.Y -= drawKeys(canvas, c.keys(), th)
-	c.axes(canvas, th)
+	room := c.nameRoom(canvas.Size().X)
+	canvas.Max.Y -= drawKeys(canvas, c.keys(room > 0), th)
+	c.axes(canvas, th, room)
 }
 
 // heading paints the title and the name of the y axis, which stands upright
@@ -84,16 +89,41 @@ func (c *Chart) heading(canvas draw.Canvas, th theme) draw.Canvas {
 		if line.soft {
 			style.Color = th.muted
 		}
-		canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y}, line.text)
-		canvas.Max.Y -= vg.Length(line.size) + 5
+		for _, row := range wrap(style, line.text, canvas.Size().X) {
+			canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y}, row)
+			canvas.Max.Y -= vg.Length(line.size) + 5
+		}
 	}
 	return canvas
 }
 
-// axes paints the axes and the curves.
-func (c *Chart) axes(canvas draw.Canvas, th theme) {
+// wrap breaks a line of text between words, so that no row is wider than width
+// unless a word is.
+func wrap(style text.Style, line string, width vg.Length) []string {
+	var rows []string
+	row := ""
+	for word := range strings.FieldsSeq(line) {
+		switch longer := row + " " + word; {
+		case row == "":
+			row = word
+		case style.Width(longer) <= width:
+			row = longer
+		default:
+			rows, row = append(rows, row), word
+		}
+	}
+	return append(rows, row)
+}
+
+// axes paints the axes and the curves, with room at the right for the names of
+// the lines; without any, they stand in a legend.
+func (c *Chart) axes(canvas draw.Canvas, th theme, room vg.Length) {
+	if text := c.empty(); text != "" {
+		instead(canvas, th, text)
+		return
+	}
 	p := newPlot(th)
-	lines := &curves{chart: c, theme: th}
+	lines := &curves{chart: c, theme: th, named: room > 0}
 	for i := range c.Arms {
 		lines.points = append(lines.points, c.Arms[i].Points(c.Band))
 	}
@@ -109,17 +139,14 @@ func (c *Chart) axes(canvas draw.Canvas, th theme) {
 	}
 	p.Add(&gridLines{th, true}, lines)
 	// Room for the last tick label, which is centred under the axis' end.
-	p.Draw(draw.Crop(canvas, 0, -14, 0, -2))
-	if len(lines.points) == 0 {
-		noData(canvas, th)
-	}
+	p.Draw(draw.Crop(canvas, 0, -max(room, 14), 0, -2))
 }
 
-// noData says that an empty figure is empty on purpose.
-func noData(canvas draw.Canvas, th theme) {
+// instead writes what there is to say of a figure without anything to draw.
+func instead(canvas draw.Canvas, th theme, text string) {
 	style := textStyle(labelSize, th.muted)
 	style.XAlign, style.YAlign = draw.XCenter, draw.YCenter
-	canvas.FillText(style, canvas.Center(), "no data")
+	canvas.FillText(style, canvas.Center(), text)
 }
 
 // gridLines draws a hairline across the plot at every tick of one axis.
@@ -153,6 +180,7 @@ func (g *gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 type curves struct {
 	chart  *Chart
 	theme  theme
+	named  bool
 	points [][]Point // per arm
 }
 
@@ -189,12 +217,11 @@ func (g *curves) drawable(v float64) bool { return finite(v) && (!g.chart.LogY |
 // Plot implements plot.Plotter.
 func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
-	haze := uint8(0x30)
-	if len(g.points) > 4 {
-		haze = 0x1A // many bands on top of each other turn to mud
-	}
 	for i, arm := range g.points {
-		fill := faded(armColor(g.chart.slot(i)), haze)
+		if !g.chart.banded() {
+			break
+		}
+		fill := faded(armColor(g.chart.slot(i)), 0x30)
 		g.runs(arm, func(q Point) bool { return g.drawable(q.High) && finite(q.Low) }, func(run []Point) {
 			outline := make([]vg.Point, 0, 2*len(run))
 			for _, q := range run {
@@ -229,6 +256,9 @@ func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			c.StrokeLines(style, c.ClipLinesXY(line)...)
 		})
+	}
+	if g.named {
+		g.names(c, ty)
 	}
 }
 

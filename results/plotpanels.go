@@ -14,7 +14,7 @@ type Panels struct {
 	Charts  []Chart
 }
 
-const panelWidth, panelHeight, panelGap = 330, 200, 18
+const panelWidth, panelHeight, panelGap = 380, 220, 18
 
 func (m *Panels) columns() int {
 	n := m.Columns
@@ -67,12 +67,15 @@ func (m *Panels) aligned() ([]Chart, []key) {
 func (m *Panels) draw(canvas draw.Canvas, th theme) {
 	canvas = (&Chart{Title: m.Title}).heading(canvas, th)
 	if len(m.Charts) == 0 {
-		noData(canvas, th)
+		instead(canvas, th, "no data")
 		return
 	}
 	charts, keys := m.aligned()
-	canvas.Max.Y -= drawKeys(canvas, keys, th) + 6
 	cols := m.columns()
+	named := m.named((canvas.Size().X - vg.Length(cols-1)*panelGap) / vg.Length(cols))
+	if !named {
+		canvas.Max.Y -= drawKeys(canvas, keys, th) + 6
+	}
 	rows := (len(charts) + cols - 1) / cols
 	size := canvas.Size()
 	w := (size.X - vg.Length(cols-1)*panelGap) / vg.Length(cols)
@@ -90,6 +93,21 @@ func (m *Panels) draw(canvas draw.Canvas, th theme) {
 			}
 		}
 		part = charts[i].heading(part, th)
-		charts[i].axes(part, th)
+		var room vg.Length
+		if named {
+			room = charts[i].nameRoom(w)
+		}
+		charts[i].axes(part, th, room)
 	}
+}
+
+// named reports whether the lines of every panel can carry their names, which
+// then need no legend.
+func (m *Panels) named(width vg.Length) bool {
+	for i := range m.Charts {
+		if c := &m.Charts[i]; c.empty() == "" && (c.nameRoom(width) == 0 || len(c.References) > 0) {
+			return false
+		}
+	}
+	return true
 }

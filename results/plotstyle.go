@@ -11,8 +11,8 @@ import (
 )
 
 // palette is that of Okabe and Ito (2008), made for every kind of colour
-// vision, in an order that puts the strongest contrasts first. Its yellow and
-// black are left out: the one fades on white, the other on black paper.
+// vision, in an order that puts the strongest contrasts first. Its yellow fades
+// on white and is left out; a grey that shows on both papers stands for black.
 var palette = [...]color.NRGBA{
 	{0x00, 0x72, 0xB2, 0xFF}, // blue
 	{0xD5, 0x5E, 0x00, 0xFF}, // vermillion
@@ -20,13 +20,22 @@ var palette = [...]color.NRGBA{
 	{0xCC, 0x79, 0xA7, 0xFF}, // reddish purple
 	{0xE6, 0x9F, 0x00, 0xFF}, // orange
 	{0x56, 0xB4, 0xE9, 0xFF}, // sky blue
+	{0x6B, 0x72, 0x7D, 0xFF}, // grey
+}
+
+// darkPalette are the same hues, light enough for black paper.
+var darkPalette = [len(palette)]color.NRGBA{
+	{0x4D, 0xA3, 0xE0, 0xFF}, {0xFF, 0x85, 0x3A, 0xFF}, {0x2C, 0xC4, 0x98, 0xFF}, {0xE0, 0x98, 0xC2, 0xFF},
+	{0xF2, 0xB5, 0x2E, 0xFF}, {0x8C, 0xD2, 0xF7, 0xFF}, {0xA3, 0xAB, 0xB5, 0xFF},
 }
 
 // dashes tells arms apart that share a colour, and helps in a print without colour.
 var dashes = [...][]float64{nil, {6, 3}, {2, 2}, {8, 3, 2, 3}}
 
-// armColor and armDash are the line style of a palette slot.
+// armColor, on light and on dark paper, and armDash are the line style of a palette slot.
 func armColor(slot int) color.NRGBA { return palette[slot%len(palette)] }
+
+func armColorDark(slot int) color.NRGBA { return darkPalette[slot%len(palette)] }
 
 func armDash(slot int) []float64 { return dashes[slot/len(palette)%len(dashes)] }
 

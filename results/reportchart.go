@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,9 +50,12 @@ func (c *Chart) note(p *page) string {
 	if told := p.group + "/" + c.Band.String(); seeds > 1 && !p.told[told] {
 		p.told[told] = true
 		parts = append(parts, "Lines are means over seeds, drawn only where every seed has a value.")
-		if c.Band != BandNone {
+		if c.Band != BandNone && c.banded() {
 			parts = append(parts, "Bands: "+c.Band.String()+".")
 		}
+	}
+	if n := c.stride(); n > 1 {
+		parts = append(parts, fmt.Sprintf("One step in %d is drawn; the record has them all.", n))
 	}
 	bad, low := c.NotDrawn()
 	if bad > 0 {
@@ -103,22 +107,28 @@ func (c *Chart) numbers() *Table {
 	return t
 }
 
-// data is the chart for the script. Numbers carry six significant digits:
-// finer than any screen, and a third of the size.
+// data is the chart for the script, which makes means and ranges of the seeds
+// itself. Numbers carry four significant digits, more than any screen shows; a
+// curve that never moves is one number, and an x axis that arms share is
+// written once.
 func (c *Chart) data(group string) []byte {
-	b := []byte(`{"group":`)
-	b = appendText(b, group)
-	b = append(append(b, `,"xlabel":`...), appendText(nil, c.XLabel)...)
+	b := appendText([]byte(`{"group":`), group)
+	b = appendText(append(b, `,"xlabel":`...), c.XLabel)
 	b = strconv.AppendBool(append(b, `,"log":`...), c.LogY)
+	b = strconv.AppendBool(append(b, `,"bands":`...), c.banded())
 	if c.YRange != [2]float64{} {
 		b = appendShort(append(b, `,"range":`...), c.YRange[:])
 	}
+	if text := c.empty(); text != "" {
+		return append(appendText(append(b, `,"empty":`...), text), `,"arms":[],"refs":[]}`...)
+	}
 	b = append(b, `,"arms":[`...)
+	var shared []float64
 	for i := range c.Arms {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = c.appendArm(b, i)
+		b, shared = c.appendArm(b, i, shared)
 	}
 	b = append(b, `],"refs":[`...)
 	for i, r := range c.References {
@@ -131,28 +141,32 @@ func (c *Chart) data(group string) []byte {
 	return append(b, ']', '}')
 }
 
-// appendArm writes one arm: its x, the mean and band, and the seeds on the same x.
-func (c *Chart) appendArm(b []byte, i int) []byte {
+// appendArm writes one arm: its x, unless it is that of the arm before, an
+// interval that the script cannot compute, and the seeds on that x. It returns
+// the arm's x.
+func (c *Chart) appendArm(b []byte, i int, before []float64) ([]byte, []float64) {
 	a := &c.Arms[i]
+	var x, low, high []float64
+	stride := c.stride()
 	points := a.Points(c.Band)
-	x, mean, low, high := make([]float64, len(points)), make([]float64, len(points)), make([]float64, len(points)), make([]float64, len(points))
-	band := false
 	for k, q := range points {
-		x[k], mean[k], low[k], high[k] = q.X, q.Mean, q.Low, q.High
-		band = band || len(a.Seeds) > 1 && finite(q.Low)
+		if k%stride == 0 || k == len(points)-1 {
+			x, low, high = append(x, q.X), append(low, q.Low), append(high, q.High)
+		}
 	}
 	slot := c.slot(i)
 	b = appendText(append(b, `{"name":`...), a.Name)
-	b = append(append(append(b, `,"color":"`...), hex(armColor(slot))...), '"')
+	b = fmt.Appendf(b, `,"color":"%s","dark":"%s"`, hex(armColor(slot)), hex(armColorDark(slot)))
 	if d := armDash(slot); d != nil {
 		b = appendShort(append(b, `,"dash":`...), d)
 	}
 	if r := c.undrawn(i); r != "" {
 		b = appendText(append(b, `,"remark":`...), r[2:len(r)-1]) // without " (" and ")"
 	}
-	b = appendNumbers(append(b, `,"x":`...), x, -1)
-	b = appendShort(append(b, `,"mean":`...), mean)
-	if band {
+	if i == 0 || !slices.Equal(x, before) {
+		b = appendNumbers(append(b, `,"x":`...), x, -1)
+	}
+	if c.Band == Band95 && len(a.Seeds) > 1 {
 		b = appendShort(append(b, `,"low":`...), low)
 		b = appendShort(append(b, `,"high":`...), high)
 	}
@@ -162,9 +176,31 @@ func (c *Chart) appendArm(b []byte, i int) []byte {
 			b = append(b, ',')
 		}
 		b = appendText(append(b, `{"name":`...), s.Name)
-		b = append(appendShort(append(b, `,"y":`...), s.on(x)), '}')
+		b = append(appendCurve(append(b, `,"y":`...), s.on(x)), '}')
 	}
-	return append(b, ']', '}')
+	return append(b, ']', '}'), x
+}
+
+// stride is how many steps lie between two that the page draws.
+func (c *Chart) stride() int {
+	values := 0
+	for _, a := range c.Arms {
+		for _, s := range a.Seeds {
+			values += len(s.Y)
+		}
+	}
+	if c.Most == 0 {
+		return 1
+	}
+	return (values + c.Most - 1) / c.Most
+}
+
+// appendCurve appends the values of a seed, or the one value it always has.
+func appendCurve(b []byte, y []float64) []byte {
+	if len(y) > 0 && finite(y[0]) && !slices.ContainsFunc(y, func(v float64) bool { return v != y[0] }) {
+		return appendNumber(b, y[0], 4)
+	}
+	return appendNumbers(b, y, 4)
 }
 
 // on places the curve's values on xs, which contains its X; NaN elsewhere.

@@ -6,6 +6,7 @@
   const root = document.documentElement;
   const charts = [];
   const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const pen = document.createElement("canvas").getContext("2d"); // measures text
   const font = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 
   // Numbers: three digits for a value, the shortest form for a tick.
@@ -32,11 +33,13 @@
     const n = parseInt(hex.slice(1), 16);
     return "rgba(" + (n >> 16) + "," + ((n >> 8) & 255) + "," + (n & 255) + "," + alpha + ")";
   }
-  function swatch(color, dash) {
+  // color is the arm's on the paper of the moment.
+  const color = (arm) => (root.dataset.theme === "dark" ? arm.dark : arm.color);
+  function swatch(stroke, dash) {
     const ns = "http://www.w3.org/2000/svg";
     const s = document.createElementNS(ns, "svg"), l = document.createElementNS(ns, "line");
     s.setAttribute("width", "18"); s.setAttribute("height", "8"); s.setAttribute("aria-hidden", "true");
-    for (const [k, v] of [["x1", 0], ["x2", 18], ["y1", 4], ["y2", 4], ["stroke", color], ["stroke-width", 2.5]]) l.setAttribute(k, v);
+    for (const [k, v] of [["x1", 0], ["x2", 18], ["y1", 4], ["y2", 4], ["stroke", stroke], ["stroke-width", 2.5]]) l.setAttribute(k, v);
     if (dash) l.setAttribute("stroke-dasharray", dash.join(" "));
     s.append(l);
     return s;
@@ -50,6 +53,7 @@
       this.status = figure.querySelector(".hidden");
       this.log = this.data.log;
       this.seeds = false;
+      this.bands = this.data.bands;
       this.off = new Set();
       this.align();
       this.buildLegend();
@@ -59,13 +63,25 @@
       this.fit();
       if (this.xs.length === 0) {
         this.box.className += " empty";
-        this.box.textContent = "no data";
+        this.box.textContent = this.data.empty || "no data";
       }
     }
 
-    // align puts every arm on one x axis. Where an arm has no entry the value is
-    // undefined (the line goes on); where its value cannot be drawn, null (a gap).
+    // align puts every arm on one x axis and makes what its seeds say together:
+    // the mean, where every seed has a value, and the range unless an interval is
+    // given. Where an arm has no entry the value is undefined (the line goes on);
+    // where its value cannot be drawn, null (a gap).
     align() {
+      this.data.arms.forEach((a, i) => {
+        if (!a.x) a.x = this.data.arms[i - 1].x;
+        for (const s of a.seeds) if (!Array.isArray(s.y)) s.y = a.x.map(() => s.y);
+        const made = a.x.map((x, k) => a.seeds.map((s) => s.y[k]).filter((v) => v != null));
+        a.mean = made.map((v) => (v.length === a.seeds.length && v.length > 0 ? v.reduce((p, q) => p + q, 0) / v.length : null));
+        if (!a.low && a.seeds.length > 1) {
+          a.low = made.map((v) => (v.length ? Math.min(...v) : null));
+          a.high = made.map((v) => (v.length ? Math.max(...v) : null));
+        }
+      });
       const all = new Set();
       for (const a of this.data.arms) for (const x of a.x) all.add(x);
       this.xs = [...all].sort((a, b) => a - b);
@@ -91,7 +107,7 @@
         k.type = "button";
         k.setAttribute("aria-pressed", "true");
         k.title = "Show or hide " + a.name;
-        k.append(swatch(a.color, a.dash), element("span", "name", a.name));
+        k.append(swatch(color(a), a.dash), element("span", "name", a.name));
         k.addEventListener("click", () => {
           const show = this.off.has(i);
           if (show) this.off.delete(i); else this.off.add(i);
@@ -122,6 +138,7 @@
       };
       if (this.data.arms.some((a) => a.seeds.length > 1)) {
         add("seeds", "Draw every seed by itself", false, () => (this.seeds = !this.seeds));
+        if (!this.data.bands) add("bands", "Shade the range of the seeds", false, () => (this.bands = !this.bands));
       }
       if (this.floor < Infinity) add("log", "Logarithmic y axis", this.log, () => (this.log = !this.log));
     }
@@ -142,46 +159,65 @@
     build() {
       const width = this.box.clientWidth;
       if (width === 0) return;
-      const haze = this.data.arms.length > 4 ? 0.1 : 0.17; // many bands on top of each other turn to mud
+      const haze = root.dataset.theme === "dark" ? 0.3 : 0.17; // a band needs more on black paper
       const rows = [this.xs], series = [{}], bands = [], points = { show: this.xs.length < 2 };
       this.data.arms.forEach((a, i) => {
         const arm = this.arms[i], show = !this.off.has(i);
         const seedsShown = show && this.seeds && a.seeds.length > 1;
-        if (a.low) {
+        if (a.low && this.bands) {
           rows.push(this.positive(arm.high, null), this.positive(arm.low, this.floor / 2));
           const edge = { show, stroke: "transparent", width: 0, points: { show: false } };
           series.push(edge, { ...edge, auto: !this.log });
-          bands.push({ series: [series.length - 2, series.length - 1], fill: faded(a.color, haze) });
+          bands.push({ series: [series.length - 2, series.length - 1], fill: faded(color(a), haze) });
         }
         a.seeds.forEach((s, k) => {
           rows.push(this.positive(arm.seeds[k], null));
-          series.push({ show: seedsShown, stroke: faded(a.color, 0.55), width: 1, dash: a.dash, points });
+          series.push({ show: seedsShown, stroke: faded(color(a), 0.55), width: 1, dash: a.dash, points });
         });
         rows.push(this.positive(arm.mean, null));
-        series.push({ show, stroke: a.color, width: 2, dash: a.dash, points: { ...points, size: 6, fill: a.color }, mean: i });
+        series.push({ show, stroke: color(a), width: 2, dash: a.dash, points: { ...points, size: 6, fill: color(a) }, mean: i });
       });
       const axis = {
         stroke: () => css("--muted"), font, ticks: { show: false }, gap: 4,
         values: (u, splits) => splits.map(formatTick),
       };
       const line = { stroke: () => css("--line"), width: 1 };
-      const y = this.log ? { distr: 3, range: (u, low, high) => this.decades(low, high) } : { range: this.data.range };
+      const y = this.log ? { distr: 3, range: (u, low, high) => this.decades(low, high) } : { range: this.data.range || ((u, low, high) => this.span(low, high)) };
       if (this.plot) this.plot.destroy();
       this.plot = new uPlot({
-        width, height: this.height(width), padding: [10, 14, 0, 0], legend: { show: false }, series, bands,
+        width, height: this.height(width), padding: [10, this.margin(width), 0, 0], legend: { show: false }, series, bands,
         scales: { x: { time: false }, y },
         axes: [
           { ...axis, size: 26, label: this.data.xlabel, labelFont: font, labelSize: 18, labelGap: 0, grid: { show: false }, border: { show: true, stroke: () => css("--muted"), width: 1 } },
-          { ...axis, grid: line, space: 34, ...(this.log ? { splits: (u, i, low, high) => this.marks(low, high), filter: (u, splits) => splits } : {}), size: (u, values) => 12 + 7 * Math.max(2, ...(values || []).map((v) => v.length)) },
+          { ...axis, grid: line, space: 34, splits: (u, i, low, high) => (this.log ? this.marks(low, high) : this.steps(low, high)), filter: (u, splits) => splits, size: (u, values) => 12 + 7 * Math.max(2, ...(values || []).map((v) => v.length)) },
         ],
         cursor: {
           y: false, sync: { key: this.data.group }, drag: { x: true, y: false, dist: 8 },
           points: { show: (u, i) => u.series[i].mean != null && element("div"), size: 8, width: 0, fill: (u, i) => u.series[i].stroke(u, i) },
         },
-        hooks: { setCursor: [(u) => this.show(u.cursor.idx)], draw: [(u) => this.references(u)] },
+        hooks: { setCursor: [(u) => this.show(u.cursor.idx)], draw: [(u) => this.references(u), (u) => this.names(u)] },
       }, rows, this.box);
       this.touch(this.plot.over);
       this.show(null);
+    }
+
+    // span is the range of a linear axis: the data with a little room, and with
+    // more where they hardly differ.
+    span(low, high) {
+      if (low == null) return [0, 1];
+      const size = Math.max(Math.abs(low), Math.abs(high));
+      if (size < 1e-300) return [0, 1];
+      if (high - low <= 1e-9 * size) return [low - 0.2 * size, high + 0.2 * size];
+      const room = 0.04 * (high - low);
+      return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
+    }
+    // steps are the ticks of a linear axis: multiples of 1, 2 or 5 times a power
+    // of ten, some five of them and never more than a dozen.
+    steps(low, high) {
+      const rough = (high - low) / 5, ten = Math.pow(10, Math.floor(Math.log10(rough))), out = [];
+      const step = ten * [1, 2, 5, 10].find((m) => m * ten >= rough * 0.999 || m === 10);
+      for (let n = 0, k = Math.ceil(low / step - 1e-9); n < 12 && k * step <= high + 1e-9 * step; n++, k++) out.push(Number((k * step).toPrecision(12)));
+      return out;
     }
 
     // decades is the range of a log axis: the data with a little room, at least one decade.
@@ -218,6 +254,43 @@
         ctx.moveTo(u.bbox.left, y);
         ctx.lineTo(u.bbox.left + u.bbox.width, y);
         ctx.stroke();
+      }
+      ctx.restore();
+    }
+
+    // margin is the room right of the axes: for the lines' names where the chart
+    // is wide enough, else for half of the last tick label.
+    margin(width) {
+      this.named = false;
+      if (this.data.arms.length < 2 || width < 520) return 14;
+      pen.font = font;
+      const room = Math.max(...this.data.arms.map((a) => pen.measureText(a.name).width)) + 14;
+      this.named = room < width / 3;
+      return this.named ? room : 14;
+    }
+
+    // names writes every line's name at its end, moved apart where ends meet.
+    names(u) {
+      if (!this.named) return;
+      const r = devicePixelRatio, step = 14 * r, floor = u.bbox.top + u.bbox.height;
+      const ends = [];
+      this.data.arms.forEach((a, i) => {
+        const mean = this.arms[i].mean, at = mean.findLastIndex((v) => v != null && (!this.log || v > 0));
+        if (at >= 0 && !this.off.has(i)) ends.push({ name: a.name, color: color(a), y: Math.min(floor, Math.max(u.bbox.top, u.valToPos(mean[at], "y", true))) });
+      });
+      ends.sort((a, b) => a.y - b.y);
+      let least = u.bbox.top;
+      for (const e of ends) { e.y = Math.max(e.y, least); least = e.y + step; }
+      let most = floor;
+      for (const e of ends.reverse()) { e.y = Math.min(e.y, most); most = e.y - step; }
+      const ctx = u.ctx;
+      ctx.save();
+      ctx.font = font.replace("12px", 12 * r + "px");
+      ctx.textAlign = "left";
+      ctx.textBaseline = "middle";
+      for (const e of ends) {
+        ctx.fillStyle = e.color;
+        ctx.fillText(e.name, u.bbox.left + u.bbox.width + 6 * r, e.y);
       }
       ctx.restore();
     }
@@ -260,14 +333,18 @@
         cell.textContent = "";
         if (a.remark && (this.log || arm.mean[at] == null)) { cell.textContent = a.remark; return; }
         cell.append(format(arm.mean[at]));
-        if (arm.low[at] !== arm.high[at]) cell.append(" ", element("small", "", "[" + format(arm.low[at]) + ", " + format(arm.high[at]) + "]"));
+        if (a.low && arm.low[at] !== arm.high[at]) cell.append(" ", element("small", "", "[" + format(arm.low[at]) + ", " + format(arm.high[at]) + "]"));
         if (!hovering && at >= 0 && at < this.xs.length - 1) cell.append(" ", element("small", "", "at " + formatTick(this.xs[at])));
         cell.nextSibling.textContent = !this.seeds || a.seeds.length < 2 ? "" :
           a.seeds.map((s, n) => (s.name || "seed " + (n + 1)) + " " + format(arm.seeds[n][at])).join(" · ");
       });
     }
 
-    repaint() { if (this.plot) this.plot.redraw(false); }
+    // repaint takes up the colours of a new theme.
+    repaint() {
+      this.figure.querySelectorAll("button.key line").forEach((l, i) => l.setAttribute("stroke", color(this.data.arms[i])));
+      if (this.plot) this.build();
+    }
   }
 
   // The theme: what the system asks for, until the reader chooses.
