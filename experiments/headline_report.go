@@ -184,7 +184,7 @@ func (h *HeadlineResult) lead() string {
 		count := fmt.Sprintf("%d of %d", o.Collapsed, len(o.Verdicts))
 		switch {
 		case method == "uncorrected":
-			bare = append(bare, fmt.Sprintf("**%s** collapse in **%s** runs", setting, count))
+			bare = append(bare, fmt.Sprintf("**%s** in **%s**", setting, count))
 		case o.Collapsed > 0:
 			fell = append(fell, fmt.Sprintf("**%s** (%s)", o.Title, count))
 		case !slices.ContainsFunc(o.Verdicts, func(f results.Fate) bool { return f != results.Held }):
@@ -193,17 +193,19 @@ func (h *HeadlineResult) lead() string {
 			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")
 		}
 	}
-	s := "Without a correction, " + strings.Join(bare, " and ") + "."
-	if len(held) > 0 {
-		s += " Held on every seed: " + strings.Join(held, ", ") + "."
+	var parts []string
+	if len(bare) > 0 {
+		parts = append(parts, "Collapsed without a correction: "+strings.Join(bare, ", ")+".")
 	}
-	if len(fell) > 0 {
-		s += " Collapsed too: " + strings.Join(fell, ", ") + "."
+	for _, list := range []struct {
+		head  string
+		names []string
+	}{{"Held on every seed: ", held}, {"Collapsed with one: ", fell}, {"Neither: ", rest}} {
+		if len(list.names) > 0 {
+			parts = append(parts, list.head+strings.Join(list.names, ", ")+".")
+		}
 	}
-	if len(rest) > 0 {
-		s += " Neither: " + strings.Join(rest, ", ") + "."
-	}
-	return s
+	return strings.Join(parts, " ")
 }
 
 // Report is the page of the headline. The glossary explains the metrics.

@@ -41,8 +41,29 @@ func TestHeadlineVerdicts(t *testing.T) {
 	if want := []string{"held", "dead at once", "collapsed", "never learned", "too few evaluations", "stopped early"}; !slices.Equal(got, want) {
 		t.Errorf("verdicts %q, want %q", got, want)
 	}
-	if want := "Collapsed: **dead** (1 of 1), **low** (1 of 1). Held on every seed: **held**. " +
-		"Neither: **never** (never learned), **short** (too few evaluations), **stopped** (stopped early)."; !strings.HasSuffix(h.lead(), want) {
+	if want := "Held on every seed: **held**. Collapsed with one: **dead** (1 of 1), **low** (1 of 1). " +
+		"Neither: **never** (never learned), **short** (too few evaluations), **stopped** (stopped early)."; h.lead() != want {
+		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
+	}
+}
+
+// TestHeadlineColours: a method has one colour, which no other method has.
+func TestHeadlineColours(t *testing.T) {
+	methods := map[int]string{}
+	for _, arm := range HeadlineArms() {
+		_, method := titleParts(arm.Title)
+		method, _, _ = strings.Cut(method, " δ=")
+		switch s := slot(arm.Title); {
+		case s < 1:
+			t.Errorf("%s has no colour", arm.Title)
+		case methods[s] != "" && methods[s] != method:
+			t.Errorf("%s has the colour of %s", method, methods[s])
+		default:
+			methods[s] = method
+		}
+	}
+	h := &HeadlineResult{Arms: []HeadlineArm{{Title: "fp4 rollouts, uncorrected"}}, Runs: [][]*results.Record{nil}}
+	if want := "Collapsed without a correction: **fp4 rollouts** in **0 of 0**."; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 }

@@ -111,7 +111,7 @@ func (g *RunGroup) Arm(metric string) Arm {
 
 // mostShown and mostFolded bound the values of a chart on a page, in sight and
 // in a fold: a page of thirty runs stays below two megabytes.
-const mostShown, mostFolded = 7000, 2500
+const mostShown, mostFolded = 5000, 2000
 
 // ChartOf draws a metric for all groups; groups that never logged it are left
 // out and the others keep their colour. The y axis is chosen by the data:

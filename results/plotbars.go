@@ -122,7 +122,7 @@ func (b *Bars) decades(low, high float64) []plot.Tick {
 	floor := b.floor()
 	ticks := logTicks(floor, high)
 	if b.zeros() {
-		ticks = append([]plot.Tick{{Value: math.Sqrt(low) * math.Sqrt(floor), Label: "0"}}, ticks...)
+		ticks = append([]plot.Tick{{Value: math.Sqrt(low) * math.Sqrt(floor), Label: "exactly 0"}}, ticks...)
 	}
 	return ticks
 }

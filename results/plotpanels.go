@@ -74,8 +74,9 @@ func (m *Panels) draw(canvas draw.Canvas, th theme) {
 	cols := m.columns()
 	named := m.named((canvas.Size().X - vg.Length(cols-1)*panelGap) / vg.Length(cols))
 	if !named {
-		canvas.Max.Y -= drawKeys(canvas, keys, th) + 6
+		canvas.Max.Y -= drawKeys(canvas, keys, th)
 	}
+	canvas.Max.Y -= 6
 	rows := (len(charts) + cols - 1) / cols
 	size := canvas.Size()
 	w := (size.X - vg.Length(cols-1)*panelGap) / vg.Length(cols)

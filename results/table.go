@@ -3,8 +3,10 @@ package results
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -263,6 +265,10 @@ func (t *Table) HTML() string {
 	b.WriteString("</tr></thead>\n<tbody>\n")
 	for _, row := range t.Rows {
 		b.WriteString("<tr>")
+		if heads(row) {
+			fmt.Fprintf(&b, `<th scope="row" colspan="%d">%s</th></tr>`+"\n", len(t.Columns), e(row[0].Text))
+			continue
+		}
 		for j, c := range t.Columns {
 			writeCell(&b, cell(row, j), c.Align, j == 0)
 		}
@@ -274,6 +280,12 @@ func (t *Table) HTML() string {
 	}
 	b.WriteString("</figure>\n")
 	return b.String()
+}
+
+// heads reports whether a row is the heading of those below it: a muted word
+// and nothing else.
+func heads(row []Cell) bool {
+	return len(row) > 1 && row[0].Emphasis == Muted && !slices.ContainsFunc(row[1:], func(c Cell) bool { return c.Text != "" })
 }
 
 // label names the table for a screen reader.
