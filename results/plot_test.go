@@ -206,3 +206,39 @@ func TestPanelsShareColours(t *testing.T) {
 		t.Errorf("keys %+v, charts %+v", keys, charts)
 	}
 }
+
+// TestEmpty: what would be an empty axis is said in words, in pictures and on pages.
+func TestEmpty(t *testing.T) {
+	for _, c := range []struct {
+		y    []float64
+		log  bool
+		want string
+	}{
+		{nil, false, "no data"}, {[]float64{math.NaN()}, false, "no data"}, {[]float64{0, 0}, false, "exactly 0 throughout"},
+		{[]float64{0, math.NaN()}, true, "exactly 0 throughout"}, {[]float64{-1, 0}, true, "never above 0"}, {[]float64{-1, 0}, false, ""}, {[]float64{0, 1}, true, ""},
+	} {
+		chart := &Chart{LogY: c.log, Arms: []Arm{{Name: "a", Seeds: []Curve{{X: []float64{1, 2}[:len(c.y)], Y: c.y}}}}}
+		if got := chart.empty(); got != c.want {
+			t.Errorf("%v, log %v: %q, want %q", c.y, c.log, got, c.want)
+		}
+		for kind, text := range map[string][]byte{"picture": svg(chart, false), "page": chart.data("")} {
+			if c.want != "" && !bytes.Contains(text, []byte(c.want)) {
+				t.Errorf("%v, log %v: the %s does not say %q", c.y, c.log, kind, c.want)
+			}
+		}
+	}
+}
+
+// TestStride: a page draws every n-th step and the last of a chart with more
+// values than it may carry.
+func TestStride(t *testing.T) {
+	x := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	c := Chart{Most: 4, Arms: []Arm{{Name: "a", Seeds: []Curve{{X: x, Y: x}}}}}
+	if got := string(c.data("")); !strings.Contains(got, `"x":[1,4,7,10]`) || !strings.Contains(got, `"y":[1,4,7,10]`) {
+		t.Error(got)
+	}
+	c.Arms[0].Seeds[0].Y = []float64{5, 5, 5, 5, 5, 5, 5, 5, 5, 5}
+	if c.Most = 0; !strings.Contains(string(c.data("")), `"y":5}`) {
+		t.Errorf("a curve that never moves is written out: %s", c.data(""))
+	}
+}

@@ -109,3 +109,15 @@ func TestInline(t *testing.T) {
 		}
 	}
 }
+
+// TestTableParts: a muted word alone in its row heads the rows below it.
+func TestTableParts(t *testing.T) {
+	table := Table{Columns: []TableColumn{{Name: "run"}, {Name: "verdict"}}}
+	table.Add(Word("one <part>").As(Muted), Cell{})
+	table.Add(Word("a").As(Muted), Word("held").As(Good))
+	table.Add(Word("b"), Cell{})
+	text := table.HTML()
+	if want := `<tr><th scope="row" colspan="2">one &lt;part&gt;</th></tr>`; !strings.Contains(text, want) || strings.Count(text, "colspan") != 1 {
+		t.Errorf("no single %s in\n%s", want, text)
+	}
+}
