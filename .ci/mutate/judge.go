@@ -72,6 +72,10 @@ func (s *subject) judge(keep string, workers int) ([]verdict, error) {
 	}
 	close(queue)
 	group.Wait()
+	if _, _, err := s.plain(); err != nil && failure == nil {
+		// Their data changed underneath: nobody knows since when mutants die of that.
+		return nil, errors.Join(fmt.Errorf("run it again, and change nothing meanwhile: %w", err), os.Remove(file.Name()))
+	}
 	return verdicts, failure
 }
 
