@@ -72,7 +72,7 @@ func measureHead(ctx context.Context, e *Env) (*Observation, error) {
 			b, g := e.measured(probe{params: m.params, rollout: named(numerics("bf16"), "bf16", block.promote), sequences: m.n, tokens: m.t, stops: m.stops}, numerics("fp32"))
 			absolute, pearson = append(absolute, g.MeanAbsDlogp), append(pearson, 1-g.Pearson)
 			if block.name == "none" {
-				o.Set(m.name+" entropy", average(b.Entropy))
+				o.Set(m.name+" entropy", average(b.Old.Entropy))
 			}
 		}
 		o.Set(m.name+" mean", absolute...)

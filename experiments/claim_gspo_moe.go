@@ -72,7 +72,7 @@ func measureGSPO(ctx context.Context, e *Env) (*Observation, error) {
 }
 
 // afterUpdates makes updates on a batch in as many minibatches and scores it
-// again: Logp and Dist of the result are those of the new weights. changed is
+// again: log-probs and routes of the result are those of the new weights. changed is
 // the share of tokens that visit another expert when routes are free.
 func afterUpdates(b *batch.Batch, p *model.Params, rate float64, updates int, replay learner.Replay) (now *batch.Batch, changed float64, err error) {
 	l := practise(p, numerics("fp32"))
@@ -81,10 +81,9 @@ func afterUpdates(b *batch.Batch, p *model.Params, rate float64, updates int, re
 		return nil, 0, err
 	}
 	now = minibatches(b, 1)[0]
-	before := append([]float64(nil), now.LogpOld...)
-	l.Score(now, learner.ScoreOptions{Column: learner.Old, Temperature: 1, Replay: replay})
-	now.Logp = append([]float64(nil), now.LogpOld...)
-	now.LogpOld = before
+	var after batch.Scored
+	l.Score(&after, &now.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: replay}, Earlier: &now.Old})
+	now.Now.Logp, now.Old.Routes = after.Logp, after.Routes
 	if p.Config.Dense() {
 		return now, 0, nil
 	}
@@ -109,7 +108,7 @@ func clipShares(b *batch.Batch) (token, sequence, spread float64) {
 		from, to := b.Span(i)
 		sum := 0.0
 		for n := from; n < to; n++ {
-			e := b.Logp[n] - b.LogpOld[n]
+			e := b.Now.Logp[n] - b.Old.Logp[n]
 			sum += e
 			spread += math.Abs(e)
 			if r, a := math.Exp(e), b.Advantage[n]; a > 0 && r > 1.2 || a < 0 && r < 0.8 {

@@ -39,7 +39,7 @@ func measureLengthNorm(ctx context.Context, e *Env) (*Observation, error) {
 		return nil, err
 	}
 	b := e.graded(p, numerics("fp32"), numerics("fp32"), e.Pick(8, 8, 2))
-	b.Logp = b.LogpOld
+	b.Now.Logp = b.Old.Logp
 	var flat []float64
 	for _, name := range lengthAggregations {
 		constant, err := weightSpread(b, name)

@@ -112,7 +112,7 @@ const pruneBelow = 1e-4
 func exactChi2(b *batch.Batch) (full, pruned float64) {
 	v := b.Vocab
 	for n := range b.Tokens() {
-		mu, pi := b.DistRoll[n*v:(n+1)*v], b.DistOld[n*v:(n+1)*v]
+		mu, pi := b.DistRoll[n*v:(n+1)*v], b.Old.Dist[n*v:(n+1)*v]
 		var all, kept, massMu, massPi float64
 		for i := range mu {
 			m, p := math.Exp(float64(mu[i])), math.Exp(float64(pi[i]))

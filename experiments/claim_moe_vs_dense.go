@@ -61,7 +61,7 @@ func moeVsDense() Claim {
 				o.Set(string(m.dose)+" KL", g.ExactKL, forced.ExactKL, plain.ExactKL)
 				o.Set(string(m.dose)+" beyond 2", tail, beyondTwo(b), beyondTwo(d))
 				o.Set(string(m.dose)+" mean", g.MeanAbsDlogp, forced.MeanAbsDlogp, plain.MeanAbsDlogp)
-				o.Set(string(m.dose)+" entropy", average(b.Entropy), average(b.Entropy), average(d.Entropy))
+				o.Set(string(m.dose)+" entropy", average(b.Old.Entropy), average(b.Old.Entropy), average(d.Old.Entropy))
 			}
 			return o, nil
 		},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"driftlab/engine/learner"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/loss"
@@ -85,20 +84,20 @@ func factorUpdate(e *Env, p *model.Params) (identity, first, equal float64, err 
 		if err := update(l, parts, loss.NewPPOClip(), 1e-3, 1); err != nil {
 			return 0, 0, 0, err
 		}
-		staleness := stats.Differences(b.Logp, b.LogpOld)
+		staleness := stats.Differences(b.Now.Logp, b.Old.Logp)
 		if round == 0 {
 			first = outsideClip(staleness)
 		}
 		for n, engine := range ratios(b) {
-			identity = max(identity, math.Abs(engine+staleness[n]-(b.Logp[n]-b.LogpRoll[n])))
+			identity = max(identity, math.Abs(engine+staleness[n]-(b.Now.Logp[n]-b.LogpRoll[n])))
 		}
 	}
 	twin, fresh := e.graded(p, fp32, fp32, 2), practise(p, fp32)
 	defer fresh.Close()
-	if _, err := fresh.Gradient(twin, loss.NewPPOClip(), learner.StepOptions{Temperature: 1, Replay: learner.ReplayNone}); err != nil {
+	if _, err := gradient(fresh, twin, loss.NewPPOClip()); err != nil {
 		return 0, 0, 0, err
 	}
-	return identity, first, outsideClip(stats.Differences(twin.Logp, twin.LogpRoll)), nil
+	return identity, first, outsideClip(stats.Differences(twin.Now.Logp, twin.LogpRoll)), nil
 }
 
 func judgeFactor(j *Judge) {

@@ -46,7 +46,7 @@ func measureSupport(ctx context.Context, e *Env) (*Observation, error) {
 		mean, out = ratioAndOutside(maskedRatios(b))
 		masked, outsideMasked = append(masked, mean), append(outsideMasked, out)
 		if p == 1 {
-			o.Set("entropy", average(b.Entropy))
+			o.Set("entropy", average(b.Old.Entropy))
 		}
 	}
 	o.Set("ratio", ratio...)
@@ -56,7 +56,7 @@ func measureSupport(ctx context.Context, e *Env) (*Observation, error) {
 	o.Set("outside, masked", outsideMasked...)
 	for _, raw := range []bool{false, true} {
 		b := e.sample(probe{params: shipped, rollout: numerics("fp32"), sequences: n, tokens: t, temperature: 0.6, raw: raw})
-		scoreWith(b, shipped, numerics("fp32"), learner.ScoreOptions{Temperature: 0.6, Replay: learner.ReplayNone})
+		scoreWith(b, shipped, numerics("fp32"), learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.6}})
 		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], average(magnitudes(ratios(b))))
 	}
 	return o, nil
@@ -84,7 +84,7 @@ func maskedRatios(b *batch.Batch) []float64 {
 		}
 		mass := 0.0
 		for _, id := range support {
-			mass += math.Exp(float64(b.DistOld[n*b.Vocab+int(id)]))
+			mass += math.Exp(float64(b.Old.Dist[n*b.Vocab+int(id)]))
 		}
 		e[n] -= math.Log(mass)
 	}

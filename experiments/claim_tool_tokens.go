@@ -96,7 +96,7 @@ func recordWorked(o *Observation, name string, arms []*batch.Batch) {
 				distance[n] = -1
 				continue
 			}
-			logp, entropy, count = logp+b.LogpRoll[n], entropy+b.Entropy[n], count+1
+			logp, entropy, count = logp+b.LogpRoll[n], entropy+b.Old.Entropy[n], count+1
 		}
 		near, _ := grouped(2, part{b, distance})
 		o.Set(name+" by distance, "+toolArms[k], near...)

@@ -57,7 +57,7 @@ func measureTrust(ctx context.Context, e *Env) (*Observation, error) {
 				return nil, err
 			}
 			now := minibatches(b, 1)[0]
-			l.Score(now, learner.ScoreOptions{Column: learner.Old, Temperature: 1, Replay: learner.ReplayNone, Distributions: true})
+			l.Score(&now.Old, &now.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true})
 			l.Close()
 			o.Set(string(d.dose)+" KL "+arm.name, diagnose.Compare(now).ExactKL)
 			if arm.name == "unbounded" {
@@ -79,8 +79,8 @@ func setClipped(o *Observation, dose string, now *batch.Batch) {
 		var sum, cut, masked float64
 		for _, n := range part {
 			sum += now.LogpRoll[n]
-			r := math.Exp(now.LogpOld[n] - now.LogpRoll[n])
-			shift := math.Exp(now.LogpOld[n]) - math.Exp(now.LogpRoll[n])
+			r := math.Exp(now.Old.Logp[n] - now.LogpRoll[n])
+			shift := math.Exp(now.Old.Logp[n]) - math.Exp(now.LogpRoll[n])
 			if a := now.Advantage[n]; a > 0 && r > 1.28 || a < 0 && r < 0.8 {
 				cut++
 			}

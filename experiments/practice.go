@@ -23,6 +23,7 @@ func (e *Env) graded(p *model.Params, rollout, scorer engine.Numerics, groups in
 	}
 	b := e.sample(probe{params: p, rollout: rollout, sequences: len(prompts), tokens: 48, stops: true, prompts: prompts, dists: true})
 	score(b, p, scorer, learner.ReplayNone, true)
+	b.Anchor = b.Old.Logp
 	t := task.NewChain()
 	b.Advantage = make([]float64, b.Tokens())
 	for i := range b.Len() {
@@ -32,7 +33,8 @@ func (e *Env) graded(p *model.Params, rollout, scorer engine.Numerics, groups in
 		if v.Correct {
 			reward = 1
 		}
-		b.Group, b.Correct, b.Reward = append(b.Group, i/size), append(b.Correct, v.Correct), append(b.Reward, reward)
+		b.Group[i] = i / size
+		b.Correct, b.Reward = append(b.Correct, v.Correct), append(b.Reward, reward)
 	}
 	for g := range groups {
 		mean := average(b.Reward[g*size : (g+1)*size])
@@ -65,11 +67,17 @@ func minibatches(b *batch.Batch, n int) []*batch.Batch {
 	return out
 }
 
+// gradient takes one gradient of a loss over a batch, whose Now it fills.
+func gradient(l *learner.Learner, b *batch.Batch, objective loss.Loss) (learner.Report, error) {
+	o := learner.StepOptions{Policy: learner.Policy{Temperature: 1}}
+	return l.Gradient(&b.Now, &b.Sampled, &loss.Objective{Loss: objective, Batch: b}, o)
+}
+
 // update makes one gradient step per minibatch and round.
 func update(l *learner.Learner, parts []*batch.Batch, objective loss.Loss, rate float64, rounds int) error {
 	for range rounds {
 		for _, m := range parts {
-			if _, err := l.Gradient(m, objective, learner.StepOptions{Temperature: 1, Replay: learner.ReplayNone}); err != nil {
+			if _, err := gradient(l, m, objective); err != nil {
 				return err
 			}
 			l.Update(rate)

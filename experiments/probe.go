@@ -106,51 +106,45 @@ func (e *Env) sample(q probe) *batch.Batch {
 		s.LogProbs = rollout.Raw
 	}
 	b := new(batch.Batch)
-	engine.Generate(b, requests, s)
+	engine.Generate(&b.Sampled, requests, s)
 	return b
 }
 
-// score fills the learner's columns of b (LogpOld, Entropy, RoutesOld, ...).
+// score fills b.Old with what the learner says of the samples.
 func score(b *batch.Batch, p *model.Params, n engine.Numerics, replay learner.Replay, dists bool) {
-	scoreWith(b, p, n, learner.ScoreOptions{Temperature: 1, Replay: replay, Distributions: dists})
+	scoreWith(b, p, n, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: replay}, Distributions: dists})
 }
 
-// scoreWith is score with all the options of scoring but the column, which is
-// the old policy's.
+// scoreWith is score with all the options of scoring.
 func scoreWith(b *batch.Batch, p *model.Params, n engine.Numerics, o learner.ScoreOptions) {
 	s := learner.NewScorer(p.Config, n, 1)
 	defer s.Close()
 	s.Publish(p, 0)
 	// In slices of responses: one pass over a long batch would hold all its logits.
 	const rows = 1 << 14
-	o.Column = learner.Old
 	if b.Tokens() <= rows {
-		s.Score(b, o)
+		s.Score(&b.Old, &b.Sampled, o)
 		return
 	}
-	var logp, entropy []float64
-	var routes []uint8
-	var dist []float32
-	var prompts [][]uint8
+	var all, part batch.Scored
+	var in batch.Sampled
 	for from := 0; from < b.Len(); {
 		to := from + 1
 		for to < b.Len() && b.Offsets[to+1]-b.Offsets[from] <= rows {
 			to++
 		}
-		var part batch.Batch
 		index := make([]int, 0, to-from)
 		for i := from; i < to; i++ {
 			index = append(index, i)
 		}
-		b.Select(&part, index)
-		s.Score(&part, o)
-		logp, entropy = append(logp, part.LogpOld...), append(entropy, part.Entropy...)
-		routes, dist = append(routes, part.RoutesOld...), append(dist, part.DistOld...)
-		prompts = append(prompts, part.PromptRoutesOld...)
+		b.Sampled.Select(&in, index)
+		s.Score(&part, &in, o)
+		all.Logp, all.Entropy = append(all.Logp, part.Logp...), append(all.Entropy, part.Entropy...)
+		all.Routes, all.Dist = append(all.Routes, part.Routes...), append(all.Dist, part.Dist...)
+		all.PromptRoutes = append(all.PromptRoutes, part.PromptRoutes...)
 		from = to
 	}
-	b.LogpOld, b.Entropy, b.RoutesOld, b.DistOld, b.PromptRoutesOld = logp, entropy, routes, dist, prompts
-	b.Layers, b.TopK, b.Vocab = p.Config.Layers, p.Config.TopK, p.Config.Vocab
+	b.Old = all
 }
 
 // measured is a probe scored at the same weights: the gap of the pair.
@@ -168,7 +162,7 @@ func replayed(b *batch.Batch, p *model.Params, scorer engine.Numerics, dists boo
 
 // gated scores b once more along the rollout engine's routes, with its gates too.
 func gated(b *batch.Batch, p *model.Params, scorer engine.Numerics) diagnose.Gap {
-	scoreWith(b, p, scorer, learner.ScoreOptions{Temperature: 1, Replay: learner.ReplayRollout, Gates: learner.RecordedGates, Distributions: true})
+	scoreWith(b, p, scorer, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayRollout, Gates: learner.RecordedGates}, Distributions: true})
 	return diagnose.Compare(b)
 }
 
@@ -187,7 +181,7 @@ func beyondTwo(b *batch.Batch) float64 {
 func ratios(b *batch.Batch) []float64 {
 	e := make([]float64, b.Tokens())
 	for i := range e {
-		e[i] = b.LogpOld[i] - b.LogpRoll[i]
+		e[i] = b.Old.Logp[i] - b.LogpRoll[i]
 	}
 	return e
 }

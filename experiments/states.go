@@ -89,7 +89,7 @@ func routerLogits(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 // in a layer.
 func flipAt(b *batch.Batch, token, layer int) bool {
 	roll := moe.Routes{Layers: b.Layers, TopK: b.TopK, IDs: b.RoutesRoll}
-	old := moe.Routes{Layers: b.Layers, TopK: b.TopK, IDs: b.RoutesOld}
+	old := moe.Routes{Layers: b.Layers, TopK: b.TopK, IDs: b.Old.Routes}
 	other := old.At(token, layer)
 	for _, id := range roll.At(token, layer) {
 		if !slices.Contains(other, id) {

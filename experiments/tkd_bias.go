@@ -192,7 +192,7 @@ func (k *tkdLab) biases(differences [][]float32, weights [][][]float64) (bias []
 			}
 			truth[s].add(oracleSoFar)
 			for d, difference := range differences {
-				dlogits = batch.Column(dlogits, k.chunk*to*v)
+				dlogits = batch.Zeroed(dlogits, k.chunk*to*v)
 				for i := range k.chunk {
 					at := ((c*k.chunk+i)*k.length() + from) * v
 					copy(dlogits[(i*to+from)*v:(i*to+to)*v], difference[at:])

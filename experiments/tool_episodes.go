@@ -240,7 +240,7 @@ func grouped(groups int, parts ...part) (plain, matched []float64) {
 			if g < 0 {
 				continue
 			}
-			e := math.Abs(p.batch.LogpOld[n] - p.batch.LogpRoll[n])
+			e := math.Abs(p.batch.Old.Logp[n] - p.batch.LogpRoll[n])
 			k, _ := slices.BinarySearch(edges, p.batch.LogpRoll[n])
 			plain[g] += e
 			count[g]++

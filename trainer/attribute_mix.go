@@ -50,7 +50,7 @@ func newMixer(r recipe.Recipe, w weights, pair Pair, workers int) *mixer {
 	if set := r.Rollout.Speculative; set != nil {
 		sampler.draftWith(set, w.drafter, 0)
 	}
-	sampler.generate(&m.batch, m.requests, sampling(r))
+	sampler.generate(&m.batch.Sampled, m.requests, sampling(r))
 	m.fault = sampler.check(&m.batch)
 	if sampler.noisy != nil {
 		m.noisy = sampler.noisy
@@ -65,7 +65,7 @@ func newMixer(r recipe.Recipe, w weights, pair Pair, workers int) *mixer {
 	if k := r.Rollout.KVScales; k.Prompts > 0 {
 		m.learner.Calibrate(calibrationPrompts(r.Rollout, m.requests), k.Margin)
 	}
-	m.learner.Score(&m.batch, m.scoring(0))
+	m.learner.Score(&m.batch.Old, &m.batch.Sampled, m.scoring(0))
 	return m
 }
 
@@ -117,7 +117,7 @@ func (m *mixer) at(s subset, name string) bool {
 // scoring is how the log-probs of a set's mixture are taken from its logits.
 func (m *mixer) scoring(s subset) learner.ScoreOptions {
 	r := &m.recipe
-	o := learner.ScoreOptions{Column: learner.Old, Temperature: r.LearnerTemperature(), Support: r.Support.Replay}
+	o := learner.ScoreOptions{Policy: learner.Policy{Temperature: r.LearnerTemperature(), Support: r.Support.Replay}}
 	o.Retention = r.ReplaysRetention() || m.at(s, retentionName)
 	switch {
 	case !m.at(s, logProbsName):
@@ -150,10 +150,10 @@ func (m *mixer) gap(s subset) (mixed, error) {
 	}
 	out := mixed{free: sizeOf(&g), flips: g.FlipToken}
 	if !m.recipe.Model.Dense() && (s == all || s.count() == 1) {
-		b.LogpOld, b.RoutesOld, b.PromptRoutesOld, b.Entropy = nil, nil, nil, nil
+		b.Old = batch.Scored{}
 		o := m.scoring(0)
 		o.Replay = learner.ReplayRollout
-		m.learner.Score(b, o)
+		m.learner.Score(&b.Old, &b.Sampled, o)
 		g = diagnose.Compare(b)
 		size := sizeOf(&g)
 		out.replayed = &size
@@ -166,8 +166,7 @@ func sizeOf(g *diagnose.Gap) GapSize { return GapSize{K3: g.K3, MeanAbsDlogp: g.
 // score runs a mixture over the sampled tokens. The result has the mixture in
 // the columns of the rollout engine and the learner in its own.
 func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
-	b := &batch.Batch{Offsets: m.batch.Offsets, Prompt: m.batch.Prompt, Token: m.batch.Token, Mask: m.batch.Mask, Support: m.batch.Support,
-		KVKept: m.batch.KVKept, KVPlanes: m.batch.KVPlanes, KVWords: m.batch.KVWords}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: m.batch.Offsets, Prompt: m.batch.Prompt, Token: m.batch.Token, Mask: m.batch.Mask, Support: m.batch.Support, KVKept: m.batch.KVKept, KVPlanes: m.batch.KVPlanes, KVWords: m.batch.KVWords}}
 	if m.at(s, batchingName) && !n.BatchInvariant() || m.at(s, decodingName) && !n.Attention.PrefillIsDecode() {
 		m.decode(b, n, s)
 	} else {
@@ -181,10 +180,11 @@ func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 		}
 		scorer.Publish(p, 0)
 		scorer.SetKVScales(m.kvScales(n, s))
-		scorer.Score(b, m.scoring(s))
-		b.LogpRoll, b.RoutesRoll, b.PromptRoutes = b.LogpOld, b.RoutesOld, b.PromptRoutesOld
+		var mixed batch.Scored
+		scorer.Score(&mixed, &b.Sampled, m.scoring(s))
+		b.LogpRoll, b.RoutesRoll, b.PromptRoutes = mixed.Logp, mixed.Routes, mixed.PromptRoutes
 	}
-	b.LogpOld, b.RoutesOld, b.PromptRoutesOld = m.batch.LogpOld, m.batch.RoutesOld, m.batch.PromptRoutesOld
+	b.Old.Logp, b.Old.Routes, b.Old.PromptRoutes = m.batch.Old.Logp, m.batch.Old.Routes, m.batch.Old.PromptRoutes
 	return b
 }
 
@@ -198,7 +198,7 @@ func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
 	if !o.Retention {
 		sampler.engines[0].SetRetention(rollout.Retention{})
 	}
-	var decoded batch.Batch
+	var decoded batch.Sampled
 	sampler.generate(&decoded, m.requests, rollout.Sampling{
 		Temperature: o.Temperature, TopP: 1, MaxTokens: m.recipe.Rollout.MaxTokens, Stop: task.EOS, Distributions: o.Support})
 	b.LogpRoll, b.RoutesRoll, b.PromptRoutes = decoded.LogpRoll, decoded.RoutesRoll, decoded.PromptRoutes

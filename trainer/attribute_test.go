@@ -266,7 +266,7 @@ func TestAttributeIndependent(t *testing.T) {
 	for s := range subset(4) {
 		b := m.score(mixture(pair, m.mechanisms, s), s)
 		for i := range b.LogpRoll {
-			e := b.LogpOld[i] - b.LogpRoll[i]
+			e := b.Old.Logp[i] - b.LogpRoll[i]
 			each[s] = append(each[s], math.Expm1(e)-e)
 		}
 	}

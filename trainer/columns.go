@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"driftlab/trainer/advantage"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
 )
 
@@ -28,9 +29,9 @@ func columnsOf(r recipe.Recipe) columns {
 	kl := r.KL.Name != "none"
 	turns, byTurn := r.Advantage.Params.(*advantage.TurnLevel)
 	return columns{
-		dist: r.Needs("Dist"), entropy: r.Needs("Entropy"), distRef: r.Needs("DistRef"),
-		tokenReward: kl || r.Needs("TokenReward"),
-		greedy:      r.Needs("GreedyReward"), scoreNorm: r.Needs("ScoreNorm"), value: r.Needs("Value") || byTurn && turns.Baseline == "value",
-		reference: kl || r.Needs("LogpRef"), teacher: r.Teacher != "",
+		dist: r.Needs(batch.Dist), entropy: r.Needs(batch.Entropy), distRef: r.Needs(batch.DistRef),
+		tokenReward: kl || r.Needs(batch.TokenReward),
+		greedy:      r.Needs(batch.GreedyReward), scoreNorm: r.Needs(batch.ScoreNorm), value: r.Needs(batch.Value) || byTurn && turns.Baseline == "value",
+		reference: kl || r.Needs(batch.LogpRef), teacher: r.Teacher != "",
 	}
 }

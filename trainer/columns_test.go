@@ -13,6 +13,7 @@ import (
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/guard"
+	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/reward"
 	"driftlab/trainer/task"
@@ -44,7 +45,7 @@ func TestColumns(t *testing.T) {
 			n    int
 		}{
 			{"TokenReward", len(b.TokenReward)}, {"GreedyReward", len(b.GreedyReward)}, {"ScoreNorm", len(b.ScoreNorm)}, {"Value", len(b.Value)},
-			{"LogpRef", len(b.LogpRef)}, {"LogpTeacher", len(b.LogpTeacher)}, {"Dist", len(b.Dist)}, {"DistRef", len(b.DistRef)},
+			{"LogpRef", len(b.Ref.Logp)}, {"LogpTeacher", len(b.Teacher.Logp)}, {"Dist", len(b.Now.Dist)}, {"DistRef", len(b.Ref.Dist)},
 		} {
 			if c.n > 0 {
 				have = append(have, c.name)
@@ -53,7 +54,7 @@ func TestColumns(t *testing.T) {
 		if got := strings.Join(have, " "); got != tc.want {
 			t.Errorf("%v: recorded %q, want %q", tc.sets, got, tc.want)
 		}
-		if err := b.Require("DistRoll", "DistOld", "Entropy", "SumSquares", "Turn", "Version", "KeptMass"); err != nil {
+		if err := b.Require(batch.DistRoll, batch.DistOld, batch.EntropyOld, batch.SumSquares, batch.Turn, batch.Version, batch.KeptMass); err != nil {
 			t.Errorf("%v: %v", tc.sets, err)
 		}
 	}
@@ -115,10 +116,9 @@ func TestGreedyReward(t *testing.T) {
 		var b batch.Batch
 		var requests []rollout.Request
 		for i := 0; i < len(s.prompts); i += 2 {
-			requests = append(requests, rollout.Request{Prompt: s.prompts[i].Tokens})
-			b.Group, b.PromptID = append(b.Group, i/2), append(b.PromptID, s.prompts[i].ID)
+			requests = append(requests, rollout.Request{Prompt: s.prompts[i].Tokens, Group: i / 2, PromptID: s.prompts[i].ID})
 		}
-		other.Generate(&b, requests, rollout.Sampling{TopP: 1, MaxTokens: 32, Stop: task.EOS})
+		other.Generate(&b.Sampled, requests, rollout.Sampling{TopP: 1, MaxTokens: 32, Stop: task.EOS})
 		var verdicts []task.Verdict
 		for i := range requests {
 			from, to := b.Span(i)
@@ -156,7 +156,8 @@ func TestScoreNorm(t *testing.T) {
 	for i, n := range s.batch.ScoreNorm {
 		var one batch.Batch
 		s.batch.Select(&one, []int{i})
-		r, err := s.learner.Gradient(&one, likelihood{}, learner.StepOptions{Temperature: 1, Replay: learner.ReplayRollout})
+		r, err := s.learner.Gradient(&one.Now, &one.Sampled, &loss.Objective{Loss: likelihood{}, Batch: &one},
+			learner.StepOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayRollout}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +179,7 @@ func TestCritic(t *testing.T) {
 	}
 	c := newCritic(hidden, longest)
 	for step := range 4 {
-		b := &batch.Batch{Offsets: []int{0}}
+		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 		var states []float32
 		for range 40 {
 			for at := range 1 + rng.IntN(longest) {
@@ -235,7 +236,7 @@ func TestTeacher(t *testing.T) {
 		}
 		s := sessionOf(t, Options{}, "teacher="+dir, "loss={name: prime_geo, teacher_tau: 0.5}", "correction.mode=bypass")
 		steps(t, s, 1, func(int) {})
-		if got := slices.Equal(s.batch.LogpTeacher, s.batch.LogpOld); got != same || len(s.batch.LogpTeacher) != s.batch.Tokens() {
+		if got := slices.Equal(s.batch.Teacher.Logp, s.batch.Old.Logp); got != same || len(s.batch.Teacher.Logp) != s.batch.Tokens() {
 			t.Errorf("the teacher is the learner: %v, want %v", got, same)
 		}
 	}
@@ -278,7 +279,7 @@ func TestRewardPenalty(t *testing.T) {
 			from, to := a.Span(i)
 			sum := 0.0
 			for n := from; n < to; n++ {
-				sum += 10 * (a.LogpOld[n] - a.LogpRef[n])
+				sum += 10 * (a.Old.Logp[n] - a.Ref.Logp[n])
 			}
 			got := 0.0
 			for _, r := range a.TokenReward[from:to] {
@@ -335,7 +336,7 @@ func (a *asked) Guard(grad []float32, in guard.Input) (guard.Decision, error) {
 		}
 	}
 	a.norms = append(a.norms, math.Sqrt(sum))
-	return d, in.Batch.Require("LogpOld", "Logp")
+	return d, in.Batch.Require(batch.LogpOld, batch.Logp)
 }
 func (a *asked) Metrics(dst []batch.Metric) []batch.Metric {
 	return append(dst, batch.Metric{Name: "guard/asked", Value: float64(len(a.steps))})

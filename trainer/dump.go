@@ -33,7 +33,7 @@ func (d *dumper) write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 			Run: d.run, Step: d.step, Sample: i, Group: b.Group[i],
 			PromptID: p.ID, Difficulty: p.Difficulty, PromptIDs: p.Tokens,
 			TokenIDs: b.Token[from:to], Mask: b.Mask[from:to], Finished: b.Finished[i],
-			LogpRollout: b.LogpRoll[from:to], LogpOld: span(b.LogpOld, from, to), LogpNew: span(trained, from, to),
+			LogpRollout: b.LogpRoll[from:to], LogpOld: span(b.Old.Logp, from, to), LogpNew: span(trained, from, to),
 			Advantage: span(b.Advantage, from, to), Reward: b.Reward[i], Correct: verdicts[i].Correct, Format: verdicts[i].Format,
 			Version:     b.Version[from:to],
 			Temperature: d.sampling.Temperature, TopP: d.sampling.TopP, TopK: d.sampling.TopK,
@@ -52,8 +52,8 @@ func (d *dumper) write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 			return results.Routes{Expert: expert, Layers: b.Layers, TopK: b.TopK}
 		}
 		if per := b.Layers * b.TopK; per > 0 {
-			line.RoutesRollout, line.RoutesLearner = routes(span(b.RoutesRoll, from*per, to*per)), routes(span(b.RoutesOld, from*per, to*per))
-			line.PromptRoutesRollout, line.PromptRoutesLearner = routes(one(b.PromptRoutes, i)), routes(one(b.PromptRoutesOld, i))
+			line.RoutesRollout, line.RoutesLearner = routes(span(b.RoutesRoll, from*per, to*per)), routes(span(b.Old.Routes, from*per, to*per))
+			line.PromptRoutesRollout, line.PromptRoutesLearner = routes(one(b.PromptRoutes, i)), routes(one(b.Old.PromptRoutes, i))
 		}
 		if err := d.to.Write(&line); err != nil {
 			return err

@@ -100,7 +100,7 @@ func TestTrainDump(t *testing.T) {
 			s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) {
 				for i := range b.Len() {
 					from, to := b.Span(i)
-					latest[key(b.PromptID[i], b.Token[from:to])] = slices.Clone(b.Logp[from:to])
+					latest[key(b.PromptID[i], b.Token[from:to])] = slices.Clone(b.Now.Logp[from:to])
 				}
 			}}
 			steps(t, s, 3, func(int) {
@@ -128,11 +128,11 @@ func TestTrainDump(t *testing.T) {
 			case !slices.Equal(d.PromptIDs, b.Prompt[k]) || !slices.Equal(d.TokenIDs, b.Token[from:to]) || !slices.Equal(d.Mask, b.Mask[from:to]) ||
 				!slices.Equal(d.Version, b.Version[from:to]) || !slices.Equal(d.TurnID, make([]int32, to-from)):
 				t.Errorf("%v, line %d: tokens of %+v", sets, i, d)
-			case !slices.Equal(d.LogpRollout, b.LogpRoll[from:to]) || !slices.Equal(d.LogpOld, b.LogpOld[from:to]) ||
+			case !slices.Equal(d.LogpRollout, b.LogpRoll[from:to]) || !slices.Equal(d.LogpOld, b.Old.Logp[from:to]) ||
 				!slices.Equal(d.LogpNew, trained[i/16][key(d.PromptID, d.TokenIDs)]) || !slices.Equal(d.Advantage, b.Advantage[from:to]) || !slices.Equal(d.KeptMass, b.KeptMass[from:to]):
 				t.Errorf("%v, line %d: numbers of %+v", sets, i, d)
-			case !slices.Equal(d.RoutesRollout.Expert, b.RoutesRoll[from*per:to*per]) || !slices.Equal(d.RoutesLearner.Expert, b.RoutesOld[from*per:to*per]) ||
-				!slices.Equal(d.PromptRoutesRollout.Expert, b.PromptRoutes[k]) || !slices.Equal(d.PromptRoutesLearner.Expert, b.PromptRoutesOld[k]):
+			case !slices.Equal(d.RoutesRollout.Expert, b.RoutesRoll[from*per:to*per]) || !slices.Equal(d.RoutesLearner.Expert, b.Old.Routes[from*per:to*per]) ||
+				!slices.Equal(d.PromptRoutesRollout.Expert, b.PromptRoutes[k]) || !slices.Equal(d.PromptRoutesLearner.Expert, b.Old.PromptRoutes[k]):
 				t.Errorf("%v, line %d: routes of %+v", sets, i, d)
 			case slices.Equal(d.LogpOld, d.LogpRollout):
 				t.Errorf("%v, line %d: two engines have the same log-probs", sets, i)
@@ -181,39 +181,39 @@ func TestDumpRecomputes(t *testing.T) {
 		})
 		lines = lines[2*len(lines)/3:]
 		b := batchOf(lines)
-		options := learner.ScoreOptions{Column: learner.Old, Temperature: r.LearnerTemperature(), Replay: replayOf(r.Routing),
-			Support: r.Support.Replay, Retention: r.ReplaysRetention()}
-		recompute(b, saved.Params, r.Learner.Numerics, options)
+		policy := policyOf(r)
+		policy.Gates = learner.LiveGates
+		recompute(b, saved.Params, r.Learner.Numerics, policy)
 		for i, d := range lines {
 			from, to := b.Span(i)
-			if d.Step != 3 || !slices.Equal(b.LogpOld[from:to], d.LogpOld) || !slices.Equal(b.LogpOld[from:to], d.LogpNew) {
-				t.Fatalf("%v, response %d: logp_old\n%v, recomputed\n%v", sets, i, d.LogpOld, b.LogpOld[from:to])
+			if d.Step != 3 || !slices.Equal(b.Old.Logp[from:to], d.LogpOld) || !slices.Equal(b.Old.Logp[from:to], d.LogpNew) {
+				t.Fatalf("%v, response %d: logp_old\n%v, recomputed\n%v", sets, i, d.LogpOld, b.Old.Logp[from:to])
 			}
 		}
-		options.Replay, options.Temperature = learner.ReplayNone, r.Rollout.Temperature
-		options.Support, options.Retention = lines[0].Support != nil, b.KVKept != nil
-		recompute(b, saved.Params, r.Rollout.Numerics, options)
+		recompute(b, saved.Params, r.Rollout.Numerics, learner.Policy{
+			Temperature: r.Rollout.Temperature, Support: lines[0].Support != nil, Retention: b.KVKept != nil})
 		for i, d := range lines {
 			from, to := b.Span(i)
-			if !slices.Equal(b.LogpOld[from:to], d.LogpRollout) {
-				t.Fatalf("%v, response %d: logp_rollout\n%v, recomputed\n%v", sets, i, d.LogpRollout, b.LogpOld[from:to])
+			if !slices.Equal(b.Old.Logp[from:to], d.LogpRollout) {
+				t.Fatalf("%v, response %d: logp_rollout\n%v, recomputed\n%v", sets, i, d.LogpRollout, b.Old.Logp[from:to])
 			}
 		}
 	}
 }
 
 // recompute scores a batch in an engine of those numerics.
-func recompute(b *batch.Batch, p *model.Params, n engine.Numerics, o learner.ScoreOptions) {
+func recompute(b *batch.Batch, p *model.Params, n engine.Numerics, policy learner.Policy) {
 	scorer := learner.NewScorer(p.Config, n, 1)
 	defer scorer.Close()
 	scorer.Publish(p, 0)
-	scorer.Score(b, o)
+	earlier := b.Old
+	scorer.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: policy, Earlier: &earlier})
 }
 
 // batchOf is the batch that lines of a dump were written from, as far as a
 // scoring pass reads it.
 func batchOf(lines []results.DumpLine) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for _, d := range lines {
 		b.Offsets = append(b.Offsets, b.Tokens()+len(d.TokenIDs))
 		b.Prompt, b.Token, b.Mask = append(b.Prompt, d.PromptIDs), append(b.Token, d.TokenIDs...), append(b.Mask, d.Mask...)

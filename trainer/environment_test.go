@@ -26,7 +26,10 @@ const (
 // no number can be right: NaN, foreign routes and versions.
 func withReplies(seed uint64) *batch.Batch {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	b := &batch.Batch{Offsets: []int{0}, Vocab: holesVocab, Layers: 2, TopK: 2, LearnerVersion: 9}
+	b := &batch.Batch{
+		Sampled:        batch.Sampled{Offsets: []int{0}, Vocab: holesVocab, Layers: 2, TopK: 2},
+		LearnerVersion: 9,
+	}
 	for i := range 8 {
 		for turn := range 1 + rng.IntN(4) {
 			if turn > 0 {
@@ -40,7 +43,7 @@ func withReplies(seed uint64) *batch.Batch {
 		}
 		b.Offsets = append(b.Offsets, len(b.Token))
 		b.Prompt, b.PromptID = append(b.Prompt, []int32{1, 2, int32(i / 4)}), append(b.PromptID, int64(i/4))
-		b.PromptRoutes, b.PromptRoutesOld = append(b.PromptRoutes, make([]uint8, 2*holesWidth)), append(b.PromptRoutesOld, make([]uint8, 2*holesWidth))
+		b.PromptRoutes, b.Old.PromptRoutes = append(b.PromptRoutes, make([]uint8, 2*holesWidth)), append(b.Old.PromptRoutes, make([]uint8, 2*holesWidth))
 		b.Group, b.Correct, b.Finished = append(b.Group, i/4), append(b.Correct, i%3 == 0), append(b.Finished, i%4 != 1)
 		b.Reward = append(b.Reward, float64((i*7)%4)/3)
 		b.RewardParts = append(b.RewardParts, []float64{b.Reward[i] / 2, b.Reward[i] / 2})
@@ -72,18 +75,18 @@ func appendToken(b *batch.Batch, rng *rand.Rand, generated bool, turn int) {
 		return logits[token] - math.Log(total)
 	}
 	b.Token, b.Mask, b.Turn = append(b.Token, token), append(b.Mask, generated), append(b.Turn, int32(turn))
-	old := dist(&b.DistOld)
-	roll, now, ref := dist(&b.DistRoll), dist(&b.Dist), dist(&b.DistRef)
-	dist(&b.DistShadow)
+	old := dist(&b.Old.Dist)
+	roll, now, ref := dist(&b.DistRoll), dist(&b.Now.Dist), dist(&b.Ref.Dist)
+	dist(&b.Shadow.Dist)
 	// Near each other, as policies of one run are.
-	b.LogpOld = append(b.LogpOld, poison(old))
+	b.Old.Logp = append(b.Old.Logp, poison(old))
 	b.LogpRoll = append(b.LogpRoll, poison(0.9*old+0.1*roll))
-	b.Logp = append(b.Logp, poison(0.8*old+0.2*now))
-	b.LogpRef = append(b.LogpRef, poison(0.7*old+0.3*ref))
-	b.LogpTeacher = append(b.LogpTeacher, poison(0.6*old-0.3))
+	b.Now.Logp = append(b.Now.Logp, poison(0.8*old+0.2*now))
+	b.Ref.Logp = append(b.Ref.Logp, poison(0.7*old+0.3*ref))
+	b.Teacher.Logp = append(b.Teacher.Logp, poison(0.6*old-0.3))
 	b.Advantage = append(b.Advantage, poison(rng.NormFloat64()))
 	b.Value, b.Return = append(b.Value, poison(rng.Float64())), append(b.Return, poison(rng.Float64()))
-	b.Entropy, b.SumSquares = append(b.Entropy, poison(rng.Float64())), append(b.SumSquares, poison(0.3+0.2*rng.Float64()))
+	b.Old.Entropy, b.Old.SumSquares = append(b.Old.Entropy, poison(rng.Float64())), append(b.Old.SumSquares, poison(0.3+0.2*rng.Float64()))
 	b.TokenReward = append(b.TokenReward, 0)
 	b.KeptMass, b.Support = append(b.KeptMass, poison(1)), append(b.Support, nil)
 	version := int32(rng.IntN(9))
@@ -93,12 +96,12 @@ func appendToken(b *batch.Batch, rng *rand.Rand, generated bool, turn int) {
 	b.Version = append(b.Version, version)
 	for range holesWidth {
 		r := uint8(rng.IntN(4))
-		b.RoutesRoll, b.RoutesOld = append(b.RoutesRoll, r), append(b.RoutesOld, r^uint8(rng.IntN(2)))
+		b.RoutesRoll, b.Old.Routes = append(b.RoutesRoll, r), append(b.Old.Routes, r^uint8(rng.IntN(2)))
 	}
 	if !generated {
-		at := len(b.RoutesOld) - holesWidth
+		at := len(b.Old.Routes) - holesWidth
 		for k := range holesWidth {
-			b.RoutesOld[at+k] = 200 + uint8(k)
+			b.Old.Routes[at+k] = 200 + uint8(k)
 		}
 	}
 }
@@ -122,16 +125,16 @@ func withoutReplies(b *batch.Batch) (out *batch.Batch, from []int) {
 		from = append(from, kept(i)...)
 		out.Offsets = append(out.Offsets, len(from))
 	}
-	for _, c := range []*[]float64{&out.LogpRoll, &out.LogpOld, &out.Logp, &out.LogpRef, &out.LogpTeacher, &out.Advantage, &out.Value,
-		&out.Return, &out.Entropy, &out.SumSquares, &out.TokenReward, &out.KeptMass} {
+	for _, c := range []*[]float64{&out.LogpRoll, &out.Old.Logp, &out.Now.Logp, &out.Ref.Logp, &out.Teacher.Logp, &out.Advantage, &out.Value,
+		&out.Return, &out.Old.Entropy, &out.Old.SumSquares, &out.TokenReward, &out.KeptMass} {
 		*c = pick(*c, from, 1)
 	}
-	for _, c := range []*[]float32{&out.DistRoll, &out.DistOld, &out.Dist, &out.DistRef, &out.DistShadow} {
+	for _, c := range []*[]float32{&out.DistRoll, &out.Old.Dist, &out.Now.Dist, &out.Ref.Dist, &out.Shadow.Dist} {
 		*c = pick(*c, from, holesVocab)
 	}
 	out.Token, out.Turn, out.Version = pick(b.Token, from, 1), pick(b.Turn, from, 1), pick(b.Version, from, 1)
 	out.Mask, out.Support = pick(b.Mask, from, 1), pick(b.Support, from, 1)
-	out.RoutesRoll, out.RoutesOld = pick(b.RoutesRoll, from, holesWidth), pick(b.RoutesOld, from, holesWidth)
+	out.RoutesRoll, out.Old.Routes = pick(b.RoutesRoll, from, holesWidth), pick(b.Old.Routes, from, holesWidth)
 	return out, from
 }
 
@@ -200,6 +203,9 @@ func TestRepliesCountNowhere(t *testing.T) {
 			all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 			with.Select(a, all)
 			without.Select(b, all)
+			for _, x := range []*batch.Batch{a, b} {
+				x.Anchor, x.Now.Entropy = x.Old.Logp, x.Old.Entropy
+			}
 			return a, b
 		}
 		for _, e := range loss.Registry {

@@ -70,7 +70,7 @@ func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed u
 	e.engine.Publish(p, 0)
 	e.calibrate()
 	e.sampling.Temperature = temperature
-	e.engine.Generate(&e.batch, e.requests, e.sampling)
+	e.engine.Generate(&e.batch.Sampled, e.requests, e.sampling)
 	var r PassRate
 	for i, q := range e.prompts {
 		from, to := e.batch.Span(i)

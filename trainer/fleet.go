@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/batch"
@@ -22,8 +23,8 @@ type fleet struct {
 	engines []*rollout.Engine // the main one first
 	// numerics are the engines'.
 	numerics []engine.Numerics
-	parts    []batch.Batch // what each sampled, where there are several
-	noisy    *model.Params // the weights with noise on the norms
+	parts    []batch.Sampled // what each sampled, where there are several
+	noisy    *model.Params   // the weights with noise on the norms
 
 	published *model.Params // what the engines have
 }
@@ -43,7 +44,7 @@ func newFleet(r recipe.Recipe, main engine.Numerics, workers int) *fleet {
 	for _, m := range r.Rollout.Fleet {
 		add(m.Numerics)
 	}
-	f.parts = make([]batch.Batch, len(f.engines))
+	f.parts = make([]batch.Sampled, len(f.engines))
 	return f
 }
 
@@ -128,7 +129,7 @@ func calibrationPrompts(r recipe.Rollout, requests []rollout.Request) [][]int32 
 
 // generate samples one response per request, in their order: the first for the
 // main engine, then each member's share.
-func (f *fleet) generate(dst *batch.Batch, requests []rollout.Request, s rollout.Sampling) {
+func (f *fleet) generate(dst *batch.Sampled, requests []rollout.Request, s rollout.Sampling) {
 	if len(f.engines) == 1 {
 		f.engines[0].Generate(dst, requests, s)
 		return
@@ -140,7 +141,7 @@ func (f *fleet) generate(dst *batch.Batch, requests []rollout.Request, s rollout
 		from = to
 	}
 	dst.ForgetDrafts() // columns of an earlier step, where this one drafted none
-	batch.Join(dst, f.parts)
+	column.Join(dst, f.parts)
 }
 
 // count is how many of n responses the engine samples: up to the sum of the

@@ -27,7 +27,7 @@ func TestFleet(t *testing.T) {
 	_, requests := measureRequests(r, r.Task.New())
 	mixed := measuredFleet(r, weights{p, p, p}, r.Rollout.Numerics, requests, 1)
 	defer mixed.close()
-	var b batch.Batch
+	var b batch.Sampled
 	for range 2 { // the second time in the same memory
 		mixed.generate(&b, requests, sampling(r))
 	}
@@ -45,7 +45,7 @@ func TestFleet(t *testing.T) {
 			t.Fatalf("engine %d has %d of %d responses, want %d", i, got, len(requests), want.count)
 		}
 		one := measuredFleet(alone, weights{p, p, p}, want.n, requests, 1)
-		var c, part batch.Batch
+		var c, part batch.Sampled
 		one.generate(&c, requests, sampling(r))
 		one.close()
 		var rows []int
@@ -148,10 +148,9 @@ func TestInvariantScale(t *testing.T) {
 		scorer := learner.NewScorer(m.Model, m.Learner.Numerics, 1)
 		defer scorer.Close()
 		scorer.Publish(p, 0)
-		b := batch.Batch{Offsets: []int{0, 4, 8}, Prompt: [][]int32{{1, 5, 12, 6, 3}, {1, 7, 13, 9, 3}}, Token: []int32{4, 5, 6, 2, 9, 8, 7, 2},
-			Mask: make([]bool, 8)}
-		scorer.Score(&b, learner.ScoreOptions{Column: learner.Old, Temperature: 1})
-		return b.LogpOld
+		b := batch.Batch{Sampled: batch.Sampled{Offsets: []int{0, 4, 8}, Prompt: [][]int32{{1, 5, 12, 6, 3}, {1, 7, 13, 9, 3}}, Token: []int32{4, 5, 6, 2, 9, 8, 7, 2}, Mask: make([]bool, 8)}}
+		scorer.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
+		return b.Old.Logp
 	}
 	plain := score(1)
 	if !slices.Equal(plain, score(2)) {

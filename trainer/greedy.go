@@ -25,15 +25,12 @@ func newGreedy(r recipe.Recipe) *greedy { return &greedy{grader: newGrader(r)} }
 func (s *session) greedyRewards() error {
 	g, b, r := s.greedy, &s.batch, &s.recipe.Rollout
 	g.prompts, g.requests = g.prompts[:0], g.requests[:0]
-	g.batch.Group, g.batch.PromptID = g.batch.Group[:0], g.batch.PromptID[:0]
 	for i := range r.Prompts {
 		p := s.prompts[i*r.Group]
 		g.prompts = append(g.prompts, p)
-		g.requests = append(g.requests, rollout.Request{Prompt: p.Tokens, Tool: toolOf(s.task)})
-		g.batch.Group = append(g.batch.Group, i)
-		g.batch.PromptID = append(g.batch.PromptID, p.ID)
+		g.requests = append(g.requests, rollout.Request{Prompt: p.Tokens, Group: i, PromptID: p.ID, Tool: toolOf(s.task)})
 	}
-	s.fleet.engines[0].Generate(&g.batch, g.requests, rollout.Sampling{TopP: 1, MaxTokens: r.MaxTokens, Stop: task.EOS})
+	s.fleet.engines[0].Generate(&g.batch.Sampled, g.requests, rollout.Sampling{TopP: 1, MaxTokens: r.MaxTokens, Stop: task.EOS})
 	g.batch.LearnerVersion = b.LearnerVersion
 	for i, part := range s.parts {
 		if m, ok := part.(encoding.BinaryMarshaler); ok {

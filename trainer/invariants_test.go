@@ -56,7 +56,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		switch {
 		case !slices.Equal(b.Token, s.batch.Token) || !slices.Equal(b.LogpRoll, s.batch.LogpRoll):
 			t.Errorf("%v: the rollout engine measured is not the run's", sets)
-		case !slices.Equal(b.LogpOld, s.batch.LogpOld):
+		case !slices.Equal(b.Old.Logp, s.batch.Old.Logp):
 			t.Errorf("%v: the learner measured is not the run's", sets)
 		}
 	}
@@ -122,7 +122,7 @@ func TestFrozenScales(t *testing.T) {
 	for name, c := range map[string]struct {
 		params *model.Params
 		column []float64
-	}{"teacher": {teacher, s.batch.LogpTeacher}, "reference": {s.initial, s.batch.LogpRef}} {
+	}{"teacher": {teacher, s.batch.Teacher.Logp}, "reference": {s.initial, s.batch.Ref.Logp}} {
 		for _, calibrated := range []bool{true, false} {
 			var b batch.Batch
 			s.batch.Select(&b, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
@@ -132,8 +132,8 @@ func TestFrozenScales(t *testing.T) {
 			if calibrated {
 				scorer.Calibrate(calibrationPrompts(s.recipe.Rollout, s.requests), 3)
 			}
-			scorer.Score(&b, learner.ScoreOptions{Column: learner.Old, Temperature: 1})
-			if slices.Equal(b.LogpOld, c.column) != calibrated {
+			scorer.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
+			if slices.Equal(b.Old.Logp, c.column) != calibrated {
 				t.Errorf("%s, calibrated %t: the column is equal: %t", name, calibrated, !calibrated)
 			}
 		}

@@ -33,11 +33,12 @@ func (s *session) learn(step int) error {
 // guard skips it.
 func (s *session) update(step int, mini *batch.Batch) error {
 	r := &s.recipe
-	report, err := s.learner.Gradient(mini, &s.objective, learner.StepOptions{
-		Temperature: r.LearnerTemperature(), Replay: s.replay, Gates: s.gates, Support: r.Support.Replay,
-		Retention: r.ReplaysRetention(), Dense: s.objective.dense,
-		Distributions: s.columns.dist, Entropy: s.columns.entropy,
-	})
+	s.minimised.Batch, s.dense.Batch = mini, mini
+	o := learner.StepOptions{Policy: s.policy, Earlier: &mini.Old, Distributions: s.columns.dist, Entropy: s.columns.entropy}
+	if s.dense.Loss != nil {
+		o.Dense = &s.dense
+	}
+	report, err := s.learner.Gradient(&mini.Now, &mini.Sampled, &s.minimised, o)
 	if err != nil {
 		return err
 	}
@@ -99,10 +100,10 @@ func (s *session) minibatch(m int) *batch.Batch {
 			s.rows = append(s.rows, u*per+i)
 		}
 	}
-	logp, dist := s.mini.Logp, s.mini.Dist
+	now := s.mini.Now
 	s.batch.Select(&s.mini, s.rows)
 	// The batch has no such columns; the gradient fills them, in the same memory.
-	s.mini.Logp, s.mini.Dist = logp[:0], dist[:0]
+	s.mini.Now = batch.Scored{Logp: now.Logp[:0], Entropy: now.Entropy[:0], Dist: now.Dist[:0]}
 	return &s.mini
 }
 
@@ -113,15 +114,15 @@ func (s *session) keepTrained(mini *batch.Batch) {
 		return
 	}
 	if mini == &s.batch {
-		s.trained = append(s.trained[:0], mini.Logp...)
+		s.trained = append(s.trained[:0], mini.Now.Logp...)
 		return
 	}
 	if n := s.batch.Tokens(); len(s.trained) != n {
-		s.trained = batch.Column(s.trained, n)
+		s.trained = batch.Zeroed(s.trained, n)
 	}
 	for k, i := range s.rows {
 		at, _ := s.batch.Span(i)
 		from, to := mini.Span(k)
-		copy(s.trained[at:], mini.Logp[from:to])
+		copy(s.trained[at:], mini.Now.Logp[from:to])
 	}
 }

@@ -168,7 +168,7 @@ func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, reque
 		p := t.Prompt(rng)
 		for i := range r.Rollout.Group {
 			prompts = append(prompts, p)
-			requests = append(requests, rollout.Request{Prompt: p.Tokens, Seed: r.Seed,
+			requests = append(requests, rollout.Request{Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed,
 				Stream: streamID(forMeasurement, 1+g*r.Rollout.Group+i), Tool: toolOf(t)})
 		}
 	}
@@ -228,21 +228,18 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 	b := new(batch.Batch)
 	recorded := sampling(r)
 	recorded.Gates = !r.Model.Dense()
-	sampler.generate(b, requests, recorded)
+	sampler.generate(&b.Sampled, requests, recorded)
 	if err := sampler.check(b); err != nil {
 		return PairGap{}, nil, err
 	}
-	for i := range requests {
-		b.Group = append(b.Group, i/r.Rollout.Group)
-	}
-	options := learner.ScoreOptions{Column: learner.Old, Temperature: r.LearnerTemperature(), Support: r.Support.Replay, Retention: r.ReplaysRetention(), Distributions: true}
+	options := learner.ScoreOptions{Policy: policyOf(r), Distributions: true}
 	out := PairGap{Rollout: sampler.name(pair.Rollout), Learner: pair.Learner.Name}
 	if !r.Model.Dense() {
 		options.Replay, options.Gates = learner.ReplayRollout, learner.RecordedGates
-		scorer.Score(b, options)
+		scorer.Score(&b.Old, &b.Sampled, options)
 		gates := diagnose.Compare(b)
 		options.Gates = learner.LiveGates
-		scorer.Score(b, options)
+		scorer.Score(&b.Old, &b.Sampled, options)
 		replayed := diagnose.Compare(b)
 		out.Replayed, out.ReplayedGates = &replayed, &gates
 		out.ReplayedResponses = diagnose.CompareResponses(b)
@@ -251,12 +248,12 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 	if b.KVKept != nil {
 		masked := options
 		masked.Retention = true
-		scorer.Score(b, masked)
+		scorer.Score(&b.Old, &b.Sampled, masked)
 		shadow := diagnose.Compare(b)
 		out.Shadow, out.Retained = &shadow, diagnose.Retained(b)
 	}
-	scorer.Score(b, options)
-	old := scored{column: "logp_old", logp: b.LogpOld, who: "the learner", field: "learner.numerics", numerics: pair.Learner, params: w.current,
+	scorer.Score(&b.Old, &b.Sampled, options)
+	old := scored{column: "logp_old", logp: b.Old.Logp, who: "the learner", field: "learner.numerics", numerics: pair.Learner, params: w.current,
 		scales: scorer.KVScales(), options: options}
 	if err := old.check(b, 0, b.Len()); err != nil {
 		return PairGap{}, nil, err

@@ -102,7 +102,7 @@ func TestAttributeBatching(t *testing.T) {
 	sum, n := 0., 0
 	for i, counts := range b.Mask {
 		if counts {
-			sum += math.Abs(b.LogpOld[i] - b.LogpRoll[i])
+			sum += math.Abs(b.Old.Logp[i] - b.LogpRoll[i])
 			n++
 		}
 	}
@@ -205,7 +205,7 @@ func TestAttributeRefuses(t *testing.T) {
 			m.batch.LogpRoll[n] = math.Nextafter(m.batch.LogpRoll[n], 0)
 		},
 		"on other routes":            func(m *mixer) { m.batch.RoutesRoll[0]++ },
-		"test of fp32: scored twice": func(m *mixer) { m.batch.LogpOld[3] += 1e-9 },
+		"test of fp32: scored twice": func(m *mixer) { m.batch.Old.Logp[3] += 1e-9 },
 	} {
 		r, p, err := prepare(fewer(t))
 		if err != nil {

@@ -1,6 +1,9 @@
 package trainer
 
 import (
+	"math"
+
+	"driftlab/engine/learner"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/diagnose"
@@ -40,6 +43,9 @@ func newObjective(r recipe.Recipe, c *correction.Pipeline) objective {
 
 // Eval implements loss.Loss.
 func (o *objective) Eval(out *loss.Grad, b *batch.Batch) error {
+	if err := checkInputs(b); err != nil {
+		return err
+	}
 	if len(o.terms) > 0 {
 		b.Gate = o.openGate(b)
 	}
@@ -52,6 +58,28 @@ func (o *objective) Eval(out *loss.Grad, b *batch.Batch) error {
 	err := loss.Evaluate(out, b, o.loss, o.kl, o.terms...)
 	o.rejection.Add(b)
 	return err
+}
+
+// checkInputs returns a learner.NonFinite that names the first column that came to
+// the loss with a NaN or an infinity.
+func checkInputs(b *batch.Batch) error {
+	for _, column := range []struct {
+		name   string
+		values []float64
+	}{
+		{"logp_rollout", b.LogpRoll}, {"logp_old", b.Old.Logp}, {"advantages", b.Advantage}, {"importance weights", b.Weight},
+	} {
+		for n, x := range column.values {
+			if b.Mask[n] && (math.IsNaN(x) || math.IsInf(x, 0)) {
+				value := "Inf"
+				if math.IsNaN(x) {
+					value = "NaN"
+				}
+				return &learner.NonFinite{Tensor: column.name, Value: value, Cause: "the batch came with it; look at the stage that filled this column"}
+			}
+		}
+	}
+	return nil
 }
 
 // openGate is the gate as the batch stage of the correction left it: terms may
@@ -79,7 +107,7 @@ func (likelihood) Eval(out *loss.Grad, b *batch.Batch) error {
 	}
 	for i, m := range b.Mask {
 		if m {
-			out.Loss -= b.Logp[i] / float64(n)
+			out.Loss -= b.Now.Logp[i] / float64(n)
 			out.DLogp[i] = -1 / float64(n)
 		}
 	}

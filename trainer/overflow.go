@@ -75,7 +75,7 @@ func (s *scored) locate(one *batch.Batch, n engine.Numerics) (tensor, value stri
 	if n.StaticKV() {
 		scorer.SetKVScales(s.scales)
 	}
-	return scorer.Locate(one, s.options)
+	return scorer.Locate(&one.Sampled, s.options)
 }
 
 // suspects are the fields of the numerics in the order in which an overflow is
@@ -126,7 +126,7 @@ func (f *fleet) check(b *batch.Batch) error {
 	for i, e := range f.engines {
 		s := scored{column: "logp_rollout", logp: b.LogpRoll, who: "the rollout engine", field: "rollout.numerics",
 			numerics: f.numerics[i], params: f.published, scales: e.KVScales(),
-			options: learner.ScoreOptions{Column: learner.Old, Temperature: 1, Replay: learner.ReplayNone, Retention: b.KVKept != nil}}
+			options: learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Retention: b.KVKept != nil}}}
 		if i > 0 {
 			s.who, s.field = fmt.Sprintf("member %d of the fleet", i-1), fmt.Sprintf("rollout.fleet[%d].numerics", i-1)
 		}
@@ -149,9 +149,9 @@ func (s *session) checkScored(options learner.ScoreOptions) error {
 		scorer *learner.Scorer
 		params *model.Params
 	}{
-		{"logp_old", b.LogpOld, "the learner", &s.learner.Scorer, s.learner.Params()},
-		{"logp_ref", b.LogpRef, "the reference", s.reference, s.initial},
-		{"logp_teacher", b.LogpTeacher, "the teacher", s.teacher, s.taught},
+		{"logp_old", b.Old.Logp, "the learner", &s.learner.Scorer, s.learner.Params()},
+		{"logp_ref", b.Ref.Logp, "the reference", s.reference, s.initial},
+		{"logp_teacher", b.Teacher.Logp, "the teacher", s.teacher, s.taught},
 	} {
 		if c.scorer == nil {
 			continue

@@ -7,6 +7,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/task"
 )
@@ -37,6 +38,7 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 	l := learner.New(p, settings, o.workers())
 	defer l.Close()
 	var b batch.Batch
+	objective := &loss.Objective{Loss: likelihood{}, Batch: &b}
 	result := &PretrainResult{Params: p}
 	tail, count := r.Pretrain.Steps-max(r.Pretrain.Steps/10, 1), 0
 	for step := range r.Pretrain.Steps {
@@ -44,7 +46,7 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 			return nil, err
 		}
 		demonstrate(&b, t, r.Pretrain.Batch, stream(r.Seed, forDemonstrations, step))
-		report, err := l.Gradient(&b, likelihood{}, learner.StepOptions{Temperature: 1, Replay: learner.ReplayNone})
+		report, err := l.Gradient(&b.Now, &b.Sampled, objective, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
 		if err == nil && !report.Skipped {
 			l.Update(r.Pretrain.Optimizer.Rate(step, r.Pretrain.Steps))
 			err = l.CheckWeights()

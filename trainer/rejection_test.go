@@ -60,8 +60,8 @@ func TestVarianceProxyIsLogged(t *testing.T) {
 					if !b.Mask[n] {
 						continue
 					}
-					w := 1 - 2*math.Exp(b.LogpOld[n])
-					for _, logp := range b.DistOld[n*b.Vocab : (n+1)*b.Vocab] {
+					w := 1 - 2*math.Exp(b.Old.Logp[n])
+					for _, logp := range b.Old.Dist[n*b.Vocab : (n+1)*b.Vocab] {
 						w += math.Exp(2 * float64(logp))
 					}
 					if b.BatchWeight != nil {

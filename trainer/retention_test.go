@@ -25,7 +25,7 @@ func TestRetentionReplay(t *testing.T) {
 			}
 			s := sessionOf(t, Options{}, sets...)
 			s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) {
-				if b.Require("KVKept") != nil {
+				if b.Require(batch.KVKept) != nil {
 					t.Error("the gradient's batch is without masks")
 				}
 			}}

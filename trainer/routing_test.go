@@ -29,7 +29,7 @@ func TestRecordedGates(t *testing.T) {
 			if slices.Equal(router, s.learner.Params().Layer(0).Router) {
 				t.Errorf("%s, %s: the router does not move", c.rollout, routing)
 			}
-			if recorded := s.gates == learner.RecordedGates; (s.batch.GatesRoll != nil) != recorded {
+			if recorded := s.policy.Gates == learner.RecordedGates; (s.batch.GatesRoll != nil) != recorded {
 				t.Errorf("%s: gates recorded: %t", routing, s.batch.GatesRoll != nil)
 			}
 		}
@@ -49,7 +49,7 @@ func TestKeepRouting(t *testing.T) {
 		for _, x := range s.learner.Params().Theta {
 			theta = append(theta, float64(x))
 		}
-		return slices.Clone(s.batch.LogpRef), slices.Clone(s.batch.LogpOld), theta
+		return slices.Clone(s.batch.Ref.Logp), slices.Clone(s.batch.Old.Logp), theta
 	}
 	free, own, _ := run("routing.replay=none")
 	r3, followed, moved := run("routing.replay=r3")
@@ -67,8 +67,8 @@ func TestKeepRouting(t *testing.T) {
 func TestRecordedGatesOfR2(t *testing.T) {
 	s := sessionOf(t, Options{}, "rollout.numerics=fp4-w4a16", "routing={replay: r2, gates: recorded}", "learner.epochs=2")
 	steps(t, s, 2, func(step int) {
-		if s.batch.GatesOld == nil || s.batch.GatesRoll != nil {
-			t.Errorf("step %d: gates of the learner %d, of the rollout %d", step, len(s.batch.GatesOld), len(s.batch.GatesRoll))
+		if s.batch.Old.Gates == nil || s.batch.GatesRoll != nil {
+			t.Errorf("step %d: gates of the learner %d, of the rollout %d", step, len(s.batch.Old.Gates), len(s.batch.GatesRoll))
 		}
 	})
 }

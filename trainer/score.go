@@ -11,37 +11,33 @@ import (
 // the reference, the teacher; and what follows from their passes.
 func (s *session) score() error {
 	r, b := &s.recipe, &s.batch
-	options := learner.ScoreOptions{
-		Column: learner.Old, Temperature: r.LearnerTemperature(), Replay: s.replay, Gates: s.gates,
-		Support: r.Support.Replay, Retention: r.ReplaysRetention(), Distributions: true, SumSquares: true,
-	}
-	if s.replay == learner.ReplayOld {
+	o := learner.ScoreOptions{Policy: s.policy, Distributions: true, SumSquares: true}
+	if s.policy.Replay == learner.ReplayOld {
 		// The routes this pass records, and their gates, are the ones replayed later.
-		options.Replay, options.KeepGates = learner.ReplayNone, s.gates == learner.RecordedGates
+		o.Replay, o.KeepGates = learner.ReplayNone, s.policy.Gates == learner.RecordedGates
 	}
-	s.learner.Score(b, options)
-	asScored := options
+	s.learner.Score(&b.Old, &b.Sampled, o)
+	asScored := o
 	if s.critic != nil {
 		b.Value = s.critic.values(b.Value, b, s.learner.Hidden())
 	}
 	if s.reference != nil {
-		options.Column, options.Distributions, options.SumSquares = learner.Reference, s.columns.distRef, false
+		o.Distributions, o.SumSquares, o.WithoutRoutes = s.columns.distRef, false, true
 		if r.Routing.Replay == recipe.ReplayKeep {
-			options.Replay = learner.ReplayNone
+			o.Replay = learner.ReplayNone
 		}
-		s.reference.Score(b, options)
+		s.reference.Score(&b.Ref, &b.Sampled, o)
 	}
 	if s.teacher != nil {
-		// Another model's routes mean nothing to it.
-		s.teacher.Score(b, learner.ScoreOptions{Column: learner.Teacher, Temperature: r.LearnerTemperature(), Replay: learner.ReplayNone,
-			Support: r.Support.Replay})
+		// Another model's routes mean nothing to it, nor do masks of another cache.
+		s.teacher.Score(&b.Teacher, &b.Sampled, learner.ScoreOptions{
+			Policy: learner.Policy{Temperature: s.policy.Temperature, Support: s.policy.Support}, WithoutRoutes: true})
 	}
 	err := s.checkScored(asScored)
 	if err != nil || !s.columns.scoreNorm {
 		return err
 	}
-	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, b, learner.StepOptions{
-		Temperature: r.LearnerTemperature(), Replay: s.replay, Gates: s.gates, Support: r.Support.Replay, Retention: r.ReplaysRetention()})
+	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, &b.Sampled, learner.StepOptions{Policy: s.policy, Earlier: &b.Old})
 	return err
 }
 

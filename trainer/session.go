@@ -11,6 +11,7 @@ import (
 	"driftlab/trainer/correction"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/guard"
+	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/task"
@@ -29,8 +30,9 @@ type session struct {
 	correct   *correction.Pipeline
 	objective objective
 	guards    []guard.Guard
-	replay    learner.Replay
-	gates     learner.Gates
+	policy    learner.Policy // the one that is trained
+	minimised loss.Objective // the objective of a gradient, and of its dense pass
+	dense     loss.Objective
 
 	learner   *learner.Learner
 	fleet     *fleet
@@ -48,7 +50,7 @@ type session struct {
 
 	batch    batch.Batch
 	mini     batch.Batch
-	released batch.Batch // the batch as the learner scores it without replay
+	released batch.Scored // of the batch, without replay
 	prompts  []task.Prompt
 	requests []rollout.Request
 	order    []int // groups or responses, shuffled for the minibatches
@@ -58,7 +60,6 @@ type session struct {
 	guarded  []batch.Metric // of one guard, reused
 
 	// Memory of columns that come and go within a step.
-	scored, anchor  []float64 // LogpOld as the learner scored it, and mu in its place
 	trained         []float64 // the training forward's log-probs, for a dump
 	tokenReward     []float64
 	penalisedReward []float64
@@ -80,7 +81,7 @@ func newSession(r recipe.Recipe, p *model.Params, o Options) (*session, error) {
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
 	s := &session{
 		recipe: r, options: o, columns: columnsOf(r), grader: newGrader(r), schedule: r.Schedule.New(),
-		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), replay: replayOf(r.Routing), gates: learner.Gates(r.Routing.Gates),
+		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), policy: policyOf(r),
 		learner: learner.New(p, settings, workers), initial: p.Clone(),
 	}
 	s.correct.Seed = r.Seed
@@ -93,6 +94,7 @@ func newSession(r recipe.Recipe, p *model.Params, o Options) (*session, error) {
 		s.draftWith(cmp.Or(drafter, s.initial.Clone()))
 	}
 	s.objective = newObjective(r, s.correct)
+	s.minimised.Loss, s.dense.Loss = &s.objective, s.objective.dense
 	s.versions.start(p, s.schedule.MaxLag())
 	s.recordFor(p, teacher)
 	if r.Eval.Every > 0 {
@@ -165,7 +167,6 @@ func (s *session) step(step int) error {
 	if err := s.learn(step); err != nil {
 		return err
 	}
-	s.anchor, s.batch.LogpOld = s.batch.LogpOld, s.scored
 	s.varianceProxy()
 	s.metrics = append(s.metrics, s.correct.Metrics()...)
 	return s.dump(step)
@@ -180,21 +181,18 @@ func (s *session) generate(step int) {
 	s.prepareDrafter(step, version, weights)
 	rng := stream(r.Seed, forPrompts, step)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
-	b.Group, b.PromptID = b.Group[:0], b.PromptID[:0]
 	for g := range r.Rollout.Prompts {
 		p := s.task.Prompt(rng)
 		for i := range r.Rollout.Group {
 			s.prompts = append(s.prompts, p)
 			s.requests = append(s.requests, rollout.Request{
-				Prompt: p.Tokens, Seed: r.Seed + uint64(step)<<32, Stream: streamID(forSampling, g*r.Rollout.Group+i),
+				Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed + uint64(step)<<32, Stream: streamID(forSampling, g*r.Rollout.Group+i),
 				Tool: toolOf(s.task),
 			})
-			b.Group = append(b.Group, g)
-			b.PromptID = append(b.PromptID, p.ID)
 		}
 	}
 	s.calibrate(step)
-	s.fleet.generate(b, s.requests, sampling(*r))
+	s.fleet.generate(&b.Sampled, s.requests, sampling(*r))
 	if s.speculation != nil {
 		s.speculation.observe(b)
 	}
@@ -228,7 +226,7 @@ func (s *session) reward() error {
 		return err
 	}
 	if b.TokenReward == nil && s.columns.tokenReward {
-		s.tokenReward = batch.Column(s.tokenReward, b.Tokens())
+		s.tokenReward = batch.Zeroed(s.tokenReward, b.Tokens())
 		for i, r := range b.Reward {
 			s.tokenReward[b.Offsets[i+1]-1] = r
 		}
@@ -240,27 +238,19 @@ func (s *session) reward() error {
 	return s.greedyRewards()
 }
 
-// correctBatch applies the corrections that are due once per batch. In bypass
-// mode it leaves mu in the place of pi_old.
+// correctBatch applies the corrections that are due once per batch.
 func (s *session) correctBatch() error {
-	s.scored = s.batch.LogpOld
-	if s.recipe.Correction.Mode == correction.Bypass {
-		s.batch.LogpOld = s.anchor
-	}
+	s.batch.Anchor = s.batch.Old.Logp
 	return s.correct.Apply(&s.batch, correction.AtBatch)
 }
 
-// diagnose appends the figures of the batch. The gap between the engines is
-// measured on what the learner scored, in either mode.
+// diagnose appends the figures of the batch.
 func (s *session) diagnose() {
-	b, anchor := &s.batch, s.batch.LogpOld
-	b.LogpOld = s.scored
 	limits := diagnose.Limits{Response: s.recipe.Rollout.MaxTokens, Prompt: s.task.MaxPrompt()}
-	s.metrics = diagnose.Step(s.metrics, b, limits)
+	s.metrics = diagnose.Step(s.metrics, &s.batch, limits)
 	if s.recipe.Routing.Released {
 		s.release()
 	}
-	b.LogpOld = anchor
 }
 
 // varianceProxy appends estimates of the gradient's signal and noise, with the

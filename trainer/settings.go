@@ -35,6 +35,13 @@ func prefill(r recipe.Rollout) rollout.Prefill {
 	return rollout.Prefill{Chunk: r.PrefillChunk, PrefixCache: r.PrefixCache}
 }
 
+// policyOf is the learner's policy of a recipe: its temperature, and what of the
+// rollout it replays.
+func policyOf(r recipe.Recipe) learner.Policy {
+	return learner.Policy{Temperature: r.LearnerTemperature(), Replay: replayOf(r.Routing), Gates: learner.Gates(r.Routing.Gates),
+		Support: r.Support.Replay, Retention: r.ReplaysRetention()}
+}
+
 // replayOf translates whose routes the policy follows. Keep Routing is R3 but
 // for the reference, which is another model.
 func replayOf(r recipe.Routing) learner.Replay {

@@ -30,8 +30,9 @@ type speculation struct {
 	measured   diagnose.Speculation
 	recorded   bool
 
-	learner *learner.Learner // of a drafter that is distilled, else nil
-	batch   batch.Batch
+	learner   *learner.Learner // of a drafter that is distilled, else nil
+	batch     batch.Batch      // the step's, with the drafter as the current policy
+	objective loss.Objective
 }
 
 // drafterNumerics are the numerics of a recipe's drafter beside a rollout
@@ -87,6 +88,7 @@ func (s *session) draftWith(p *model.Params) {
 	if set.Distill.Every > 0 {
 		o := recipe.DefaultOptimizer()
 		o.LR, o.Warmup = set.Distill.LR, 0
+		d.objective = loss.Objective{Loss: drafterLoss{}, Batch: &d.batch}
 		d.learner = learner.New(p, learnerSettings(recipe.Learner{Numerics: n}, o), s.options.workers())
 	}
 	s.fleet.draftWith(set, p, 0)
@@ -157,12 +159,11 @@ func (s *session) distil(step int) error {
 	if d == nil || d.learner == nil || (step+1)%d.setting.Distill.Every != 0 {
 		return nil
 	}
-	view := &d.batch
-	logp, dist, entropy := view.Logp, view.Dist, view.Entropy
-	*view = s.batch
-	view.Logp, view.Dist, view.Entropy = logp, dist, entropy
-	report, err := d.learner.Gradient(view, drafterLoss{}, learner.StepOptions{
-		Temperature: s.recipe.Rollout.Temperature, Support: s.recipe.Support.Replay, Distributions: true})
+	now := d.batch.Now
+	d.batch = s.batch
+	d.batch.Now = now
+	report, err := d.learner.Gradient(&d.batch.Now, &d.batch.Sampled, &d.objective, learner.StepOptions{
+		Policy: learner.Policy{Temperature: s.recipe.Rollout.Temperature, Support: s.recipe.Support.Replay}, Distributions: true})
 	if err != nil {
 		return fmt.Errorf("drafter: %w", err)
 	}
@@ -186,7 +187,7 @@ type drafterLoss struct{}
 
 // Eval implements loss.Loss.
 func (drafterLoss) Eval(out *loss.Grad, b *batch.Batch) error {
-	if err := b.Require("Mask", "Reward", "Dist", "DistRoll"); err != nil {
+	if err := b.Require(batch.Mask, batch.Reward, batch.Dist, batch.DistRoll); err != nil {
 		return err
 	}
 	out.Reset(b.Tokens())
@@ -205,9 +206,9 @@ func (drafterLoss) Eval(out *loss.Grad, b *batch.Batch) error {
 				continue
 			}
 			for a := n * b.Vocab; a < (n+1)*b.Vocab; a++ {
-				p, q := math.Exp(float64(b.DistRoll[a])), math.Exp(float64(b.Dist[a]))
+				p, q := math.Exp(float64(b.DistRoll[a])), math.Exp(float64(b.Now.Dist[a]))
 				if p > 0 {
-					out.Loss += weight * p * (float64(b.DistRoll[a]) - float64(b.Dist[a]))
+					out.Loss += weight * p * (float64(b.DistRoll[a]) - float64(b.Now.Dist[a]))
 				}
 				out.DLogits[a] = weight * (q - p)
 			}

@@ -180,10 +180,13 @@ func TestDrafterLossIsADifference(t *testing.T) {
 		}
 		return logp
 	}
-	b := &batch.Batch{Offsets: []int{0, 1, 3}, Mask: []bool{true, false, true}, Vocab: v, Reward: []float64{0.5, 2}, DistRoll: softmax(target)}
+	b := &batch.Batch{
+		Sampled: batch.Sampled{Offsets: []int{0, 1, 3}, Mask: []bool{true, false, true}, Vocab: v, DistRoll: softmax(target)},
+		Graded:  batch.Graded{Reward: []float64{0.5, 2}},
+	}
 	var out loss.Grad
 	value := func() float64 {
-		b.Dist = softmax(logits)
+		b.Now.Dist = softmax(logits)
 		if err := (drafterLoss{}).Eval(&out, b); err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +296,7 @@ func TestDraftsAreAttributed(t *testing.T) {
 func TestFleetDrafts(t *testing.T) {
 	s := sessionOf(t, Options{}, "rollout.speculative={draft: 3, adaptive: true, cost: 1, numerics: bf16}", "rollout.fleet=[{numerics: bf16, share: 0.5}]")
 	steps(t, s, 2, func(step int) {
-		if drafted := s.batch.Require("Draft") == nil; drafted != (step == 0) || step > 0 && s.batch.Draft != nil {
+		if drafted := s.batch.Require(batch.Draft) == nil; drafted != (step == 0) || step > 0 && s.batch.Draft != nil {
 			t.Errorf("step %d: drafted %t", step, drafted)
 		}
 	})

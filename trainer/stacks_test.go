@@ -95,7 +95,7 @@ func TestQuantisedTraining(t *testing.T) {
 	sampler := measuredFleet(r, weights{p, p, p}, r.Rollout.Numerics, requests, 1)
 	defer sampler.close()
 	var b batch.Batch
-	sampler.generate(&b, requests, sampling(r))
+	sampler.generate(&b.Sampled, requests, sampling(r))
 	for range b.Tokens() {
 		b.Advantage = append(b.Advantage, 1)
 	}
@@ -106,8 +106,10 @@ func TestQuantisedTraining(t *testing.T) {
 	gradient := func(p *model.Params, n engine.Numerics) []float32 {
 		l := learner.New(p, learner.Settings{Numerics: n}, 1)
 		defer l.Close()
-		l.Score(&b, learner.ScoreOptions{Column: learner.Old, Temperature: 1})
-		if _, err := l.Gradient(&b, objective.New(), learner.StepOptions{Temperature: 1, Replay: learner.ReplayOld}); err != nil {
+		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
+		b.Anchor = b.Old.Logp
+		if _, err := l.Gradient(&b.Now, &b.Sampled, &loss.Objective{Loss: objective.New(), Batch: &b},
+			learner.StepOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayOld}, Earlier: &b.Old}); err != nil {
 			t.Fatal(err)
 		}
 		return slices.Clone(l.Grad())

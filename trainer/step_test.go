@@ -54,7 +54,7 @@ func TestLag(t *testing.T) {
 			}
 		}
 		byHand.Publish(history[version], version)
-		var b batch.Batch
+		var b batch.Sampled
 		byHand.Generate(&b, s.requests, sampling(s.recipe))
 		if !slices.Equal(b.Token, s.batch.Token) || !slices.Equal(b.LogpRoll, s.batch.LogpRoll) {
 			t.Errorf("step %d: the responses are not those of version %d", step, version)
@@ -107,7 +107,7 @@ func TestMatchedEngines(t *testing.T) {
 }
 
 // TestModes runs bypass beside decoupled: with equal engines bypass changes no
-// bit, with unequal ones the loss sees mu in the place of pi_old.
+// bit, with unequal ones the loss is anchored on mu.
 func TestModes(t *testing.T) {
 	for _, tc := range []struct {
 		numerics string
@@ -117,15 +117,15 @@ func TestModes(t *testing.T) {
 			s := sessionOf(t, Options{}, "rollout.numerics="+tc.numerics, "correction={mode: "+mode+", masks: [{name: token_mask, low: 0.5, high: 2}]}",
 				"learner.minibatches=2")
 			s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) {
-				if same := slices.Equal(b.LogpOld, b.LogpRoll); same != (tc.equal || mode == "bypass") {
-					t.Errorf("%s, %s: the loss sees mu as pi_old: %v", tc.numerics, mode, same)
+				if same := slices.Equal(b.Anchor, b.LogpRoll); same != (tc.equal || mode == "bypass") {
+					t.Errorf("%s, %s: the loss is anchored on mu: %v", tc.numerics, mode, same)
 				}
 			}}
 			steps(t, s, 4, func(step int) {
 				if gap := s.figure(t, "gap/k3"); gap == 0 != tc.equal {
 					t.Errorf("%s, %s: gap %v", tc.numerics, mode, gap)
 				}
-				if same := slices.Equal(s.batch.LogpOld, s.batch.LogpRoll); same != tc.equal {
+				if same := slices.Equal(s.batch.Old.Logp, s.batch.LogpRoll); same != tc.equal {
 					t.Errorf("%s, %s: the batch ends with mu as pi_old: %v", tc.numerics, mode, same)
 				}
 			})
@@ -156,17 +156,14 @@ func TestReplay(t *testing.T) {
 		s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) {
 			// The gradient's log-probs are those of the weights as they are now,
 			// with the replayed routes.
-			now, routes := *b, slices.Clone(b.RoutesOld)
-			now.LogpOld, now.Entropy, now.DistOld = nil, nil, nil
-			now.RoutesOld, now.PromptRoutesOld = routes, cloneEach(b.PromptRoutesOld)
+			var now batch.Scored
 			check.Publish(s.learner.Params(), 0)
-			check.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: 1, Replay: s.replay})
-			if !slices.Equal(now.LogpOld, b.Logp) {
+			check.Score(&now, &b.Sampled, learner.ScoreOptions{Policy: s.policy, Earlier: &b.Old})
+			if !slices.Equal(now.Logp, b.Now.Logp) {
 				t.Errorf("%s: the gradient's routes are not the replayed ones", replay)
 			}
-			now.LogpOld = nil
-			check.Score(&now, learner.ScoreOptions{Column: learner.Old, Temperature: 1, Replay: learner.ReplayNone})
-			moved = moved || !slices.Equal(now.LogpOld, b.Logp)
+			check.Score(&now, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
+			moved = moved || !slices.Equal(now.Logp, b.Now.Logp)
 		}}
 		total := 0.0
 		steps(t, s, 3, func(int) { total += s.figure(t, "routes/flip_token") })

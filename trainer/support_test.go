@@ -28,12 +28,12 @@ func TestSupportReplay(t *testing.T) {
 					t.Errorf("replay %s, step %d: %s is %v", replay, step, name, gap)
 				}
 			}
-			for n := range s.batch.LogpOld {
-				if replay == "false" && s.batch.LogpOld[n] > s.batch.LogpRoll[n]+1e-7 {
+			for n := range s.batch.Old.Logp {
+				if replay == "false" && s.batch.Old.Logp[n] > s.batch.LogpRoll[n]+1e-7 {
 					t.Fatalf("step %d, token %d: a ratio above 1 without replay", step, n)
 				}
 			}
-			if step == 0 && replay == "true" && !slices.Equal(s.batch.LogpRef, s.batch.LogpOld) {
+			if step == 0 && replay == "true" && !slices.Equal(s.batch.Ref.Logp, s.batch.Old.Logp) {
 				t.Error("the reference is not on the support")
 			}
 		})

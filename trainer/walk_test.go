@@ -133,7 +133,7 @@ func (w *walk) method(field string) string {
 		names = append(names, m.Name)
 	}
 	m := w.methods[field][w.deal(field, names)]
-	w.needs += " " + strings.Join(m.Needs, " ")
+	w.needs += " " + m.Needs.String() + " " + m.May.String()
 	text := "{name: " + m.Name
 	for line := range strings.Lines(m.Defaults.YAML()) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")

@@ -156,23 +156,25 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 	s := rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: int(c.Gen), Stop: -1}
 	var b batch.Batch
 	var gen, score, train time.Duration
-	policy := loss.NewPPOClip()
+	policy := learner.Policy{Temperature: 1}
+	objective := &loss.Objective{Loss: loss.NewPPOClip(), Batch: &b}
 	for step := range int(c.Steps) + 1 {
 		if step == 1 {
 			gen, score, train = 0, 0, 0
 		}
 		start := time.Now()
 		sampler.Publish(p, step)
-		sampler.Generate(&b, requests, s)
+		sampler.Generate(&b.Sampled, requests, s)
 		gen += lap(&start)
-		l.Score(&b, learner.ScoreOptions{Column: learner.Old, Temperature: 1, Replay: learner.ReplayNone})
+		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: policy})
+		b.Anchor = b.Old.Logp
 		score += lap(&start)
 		b.Advantage = b.Advantage[:0]
 		for n := range b.Tokens() {
 			b.Advantage = append(b.Advantage, float64(n%3-1))
 		}
 		start = time.Now()
-		if _, err := l.Gradient(&b, policy, learner.StepOptions{Temperature: 1, Replay: learner.ReplayNone}); err != nil {
+		if _, err := l.Gradient(&b.Now, &b.Sampled, objective, learner.StepOptions{Policy: policy}); err != nil {
 			panic(err) // random weights and bounded advantages are always finite
 		}
 		l.Update(1e-6)

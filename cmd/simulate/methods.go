@@ -154,7 +154,9 @@ func methodText(m recipe.Method) string {
 		defaults = "no parameters"
 	}
 	section("Defaults, in a recipe under "+m.Field, defaults)
-	section("Reads the columns", strings.Join(m.Needs, ", "))
+	section("Reads the columns", m.Needs.String())
+	section("Reads under some parameters", m.May.String())
+	section("Reads for a figure", m.Shows.String())
 	section("Example", m.Example)
 	section("Reconstruction", m.Reconstruction)
 	b.WriteByte('\n')

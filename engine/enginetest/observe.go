@@ -1,40 +1,29 @@
 package enginetest
 
-import "driftlab/trainer/batch"
+import "driftlab/engine/column"
 
-// Columns are the columns of a batch that one engine filled.
-type Columns int
+// Responses are responses with what a learner says of them.
+type Responses struct {
+	column.Sampled
+	// Old is its first scoring of them, Now that of its current weights.
+	Old, Now column.Scored
+}
 
-const (
-	// RolloutColumns are DistRoll, RoutesRoll and PromptRoutes.
-	RolloutColumns Columns = iota
-	// OldColumns are DistOld, RoutesOld and PromptRoutesOld.
-	OldColumns
-	// CurrentColumns are Dist, with the routes of OldColumns.
-	CurrentColumns
-)
-
-// Observe turns the columns of a batch into observations, one per response.
-func Observe(b *batch.Batch, c Columns) []Observation {
-	dist, routes, prompts := b.DistRoll, b.RoutesRoll, b.PromptRoutes
-	if c != RolloutColumns {
-		dist, routes, prompts = b.DistOld, b.RoutesOld, b.PromptRoutesOld
-	}
-	if c == CurrentColumns {
-		dist = b.Dist
-	}
-	per := b.Layers * b.TopK
+// Observe turns responses, and the distributions and routes that an engine
+// recorded of them, into observations, one per response.
+func Observe(in *column.Sampled, engine *column.Scored) []Observation {
+	per := in.Layers * in.TopK
 	var list []Observation
-	for i := range b.Len() {
-		from, to := b.Span(i)
+	for i := range in.Len() {
+		from, to := in.Span(i)
 		if from == to {
 			continue
 		}
-		o := Observation{First: len(b.Prompt[i]) - 1}
-		o.Tokens = append(append(o.Tokens, b.Prompt[i]...), b.Token[from:to]...)
-		o.Routes = append(append(o.Routes, prompts[i]...), routes[from*per:to*per]...)
+		o := Observation{First: len(in.Prompt[i]) - 1}
+		o.Tokens = append(append(o.Tokens, in.Prompt[i]...), in.Token[from:to]...)
+		o.Routes = append(append(o.Routes, engine.PromptRoutes[i]...), engine.Routes[from*per:to*per]...)
 		for n := from; n < to; n++ {
-			o.LogProbs = append(o.LogProbs, dist[n*b.Vocab:(n+1)*b.Vocab])
+			o.LogProbs = append(o.LogProbs, engine.Dist[n*in.Vocab:(n+1)*in.Vocab])
 		}
 		list = append(list, o)
 	}

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 func preset(t testing.TB, name string) engine.Numerics {
@@ -27,7 +27,7 @@ func preset(t testing.TB, name string) engine.Numerics {
 const temperature = 0.9
 
 // sampled makes a batch of responses to ragged prompts, as the rollout engine does.
-func sampled(p *model.Params, n engine.Numerics, seed uint64, responses, slots int) *batch.Batch {
+func sampled(p *model.Params, n engine.Numerics, seed uint64, responses, slots int) *enginetest.Responses {
 	e := rollout.New(p.Config, n, slots, 1)
 	defer e.Close()
 	e.Publish(p, 0)
@@ -35,14 +35,14 @@ func sampled(p *model.Params, n engine.Numerics, seed uint64, responses, slots i
 	for i, prompt := range enginetest.Sequences(seed, responses, p.Config.Vocab, 1, 9) {
 		list = append(list, rollout.Request{Prompt: prompt, Seed: seed, Stream: uint64(i)})
 	}
-	var b batch.Batch
-	e.Generate(&b, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 12, Stop: 0, Distributions: true})
+	var b enginetest.Responses
+	e.Generate(&b.Sampled, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 12, Stop: 0, Distributions: true})
 	return &b
 }
 
 // given makes a batch of prompts and responses without an engine.
-func given(prompts, responses [][]int32) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}, Prompt: prompts}
+func given(prompts, responses [][]int32) *enginetest.Responses {
+	b := &enginetest.Responses{Sampled: column.Sampled{Offsets: []int{0}, Prompt: prompts}}
 	for _, r := range responses {
 		b.Token = append(b.Token, r...)
 		b.Offsets = append(b.Offsets, len(b.Token))
@@ -55,7 +55,7 @@ func given(prompts, responses [][]int32) *batch.Batch {
 
 // halves splits each sequence into a prompt of at least one token and a
 // response, possibly empty.
-func halves(sequences [][]int32) *batch.Batch {
+func halves(sequences [][]int32) *enginetest.Responses {
 	var prompts, responses [][]int32
 	for i, s := range sequences {
 		at := 1 + i%len(s)
@@ -71,8 +71,8 @@ func TestConformance(t *testing.T) {
 		l := learner.New(p, learner.Settings{Numerics: n}, 1)
 		defer l.Close()
 		b := halves(prompts)
-		l.Score(b, learner.ScoreOptions{Temperature: temperature, Distributions: true})
-		return enginetest.Observe(b, enginetest.OldColumns)
+		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}, Distributions: true})
+		return enginetest.Observe(&b.Sampled, &b.Old)
 	})
 }
 
@@ -116,48 +116,48 @@ func TestEnginesAgree(t *testing.T) {
 			b := sampled(p, n, uint64(i), []int{64, 20, 20}[i%3], []int{64, 7, 1}[i%3])
 			for _, workers := range []int{1, 2, 3} {
 				l := learner.New(p, learner.Settings{Numerics: n}, workers)
-				l.Score(b, learner.ScoreOptions{Temperature: temperature, Distributions: true})
-				identical(t, fmt.Sprintf("Score, %d workers", workers), b, b.LogpOld, b.DistOld, b)
-				if _, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: temperature, Distributions: true}); err != nil {
+				l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}, Distributions: true})
+				identical(t, fmt.Sprintf("Score, %d workers", workers), b, &b.Old)
+				if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature}, Distributions: true}); err != nil {
 					t.Fatal(err)
 				}
-				identical(t, fmt.Sprintf("Gradient, %d workers", workers), b, b.Logp, b.Dist, nil)
+				identical(t, fmt.Sprintf("Gradient, %d workers", workers), b, &b.Now)
 				l.Close()
 			}
 			// A selection in another order, and one response at a time.
 			s := learner.NewScorer(p.Config, n, 2)
 			defer s.Close()
 			s.Publish(p, 0)
-			var part batch.Batch
-			b.Select(&part, rand.New(rand.NewPCG(uint64(i), 1)).Perm(b.Len()))
-			s.Score(&part, learner.ScoreOptions{Temperature: temperature, Distributions: true})
-			identical(t, "another order", &part, part.LogpOld, part.DistOld, &part)
+			var part enginetest.Responses
+			b.Select(&part.Sampled, rand.New(rand.NewPCG(uint64(i), 1)).Perm(b.Len()))
+			s.Score(&part.Old, &part.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}, Distributions: true})
+			identical(t, "another order", &part, &part.Old)
 			for k := range 5 {
-				b.Select(&part, []int{k})
-				s.Score(&part, learner.ScoreOptions{Temperature: temperature, Distributions: true})
-				identical(t, "one response", &part, part.LogpOld, part.DistOld, &part)
+				b.Select(&part.Sampled, []int{k})
+				s.Score(&part.Old, &part.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}, Distributions: true})
+				identical(t, "one response", &part, &part.Old)
 			}
 		})
 	}
 }
 
 // identical compares what the learner computed for b with what the rollout
-// engine recorded; routes too, if the columns of routes are given.
-func identical(t *testing.T, how string, b *batch.Batch, logp []float64, dist []float32, routes *batch.Batch) {
+// engine recorded; routes too, but of a gradient, which records none.
+func identical(t *testing.T, how string, b *enginetest.Responses, scored *column.Scored) {
 	t.Helper()
-	if !slices.Equal(b.LogpRoll, logp) {
+	if !slices.Equal(b.LogpRoll, scored.Logp) {
 		t.Errorf("%s: log-probs differ", how)
 	}
-	if !slices.EqualFunc(b.DistRoll, dist, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) }) {
+	if !slices.EqualFunc(b.DistRoll, scored.Dist, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) }) {
 		t.Errorf("%s: distributions differ", how)
 	}
-	if routes == nil {
+	if scored == &b.Now {
 		return
 	}
-	if !slices.Equal(b.RoutesRoll, routes.RoutesOld) {
+	if !slices.Equal(b.RoutesRoll, scored.Routes) {
 		t.Errorf("%s: routes differ", how)
 	}
-	if !slices.EqualFunc(b.PromptRoutes, routes.PromptRoutesOld, slices.Equal) {
+	if !slices.EqualFunc(b.PromptRoutes, scored.PromptRoutes, slices.Equal) {
 		t.Errorf("%s: routes of prompts differ", how)
 	}
 }
@@ -173,8 +173,8 @@ func TestUnequalEnginesDisagree(t *testing.T) {
 		b := sampled(p, preset(t, pair[0]), 1, 16, 4)
 		s := learner.NewScorer(p.Config, preset(t, pair[1]), 1)
 		s.Publish(p, 0)
-		s.Score(b, learner.ScoreOptions{Temperature: temperature})
-		if slices.Equal(b.LogpRoll, b.LogpOld) {
+		s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}})
+		if slices.Equal(b.LogpRoll, b.Old.Logp) {
 			t.Errorf("%s and %s agree on every log-prob", pair[0], pair[1])
 		}
 		s.Close()

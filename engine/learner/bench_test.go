@@ -7,7 +7,6 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // BenchmarkStep times the phases of a training step of the default model: 64
@@ -24,22 +23,22 @@ func BenchmarkStep(b *testing.B) {
 		e := rollout.New(p.Config, n, len(requests), 1)
 		e.Publish(p, 0)
 		l := learner.New(p.Clone(), learner.Settings{Numerics: n, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1}}, 1)
-		var batch batch.Batch
-		e.Generate(&batch, requests, sampling)
-		loss := &linear{c: coefficients(1, batch.Tokens())}
+		var r enginetest.Responses
+		e.Generate(&r.Sampled, requests, sampling)
+		loss := &linear{c: coefficients(1, r.Tokens())}
 		phase := func(phase string, run func()) {
 			b.Run(name+"/"+phase, func(b *testing.B) {
 				run()
 				for b.Loop() {
 					run()
 				}
-				b.ReportMetric(float64(batch.Tokens())*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
+				b.ReportMetric(float64(r.Tokens())*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
 			})
 		}
-		phase("generate", func() { e.Generate(&batch, requests, sampling) })
-		phase("score", func() { l.Score(&batch, learner.ScoreOptions{Temperature: 1}) })
+		phase("generate", func() { e.Generate(&r.Sampled, requests, sampling) })
+		phase("score", func() { l.Score(&r.Old, &r.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}}) })
 		phase("gradient", func() {
-			if _, err := l.Gradient(&batch, loss, learner.StepOptions{Temperature: 1}); err != nil {
+			if _, err := l.Gradient(&r.Now, &r.Sampled, loss, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
 				b.Fatal(err)
 			}
 		})

@@ -9,7 +9,6 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // TestClosedLearnerIsCollected: a sweep makes hundreds of learners, one after
@@ -21,11 +20,11 @@ func TestClosedLearnerIsCollected(t *testing.T) {
 		e := rollout.New(p.Config, fp32, 2, 1)
 		defer e.Close()
 		e.Publish(p, 0)
-		var b batch.Batch
-		e.Generate(&b, []rollout.Request{{Prompt: []int32{1, 2}, Seed: 1}}, rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: 4, Stop: -1})
+		var b enginetest.Responses
+		e.Generate(&b.Sampled, []rollout.Request{{Prompt: []int32{1, 2}, Seed: 1}}, rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: 4, Stop: -1})
 		l := learner.New(p.Clone(), learner.Settings{Numerics: fp32, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}}, 1)
 		defer l.Close()
-		if _, err := l.Gradient(&b, &linear{c: coefficients(1, b.Tokens())}, learner.StepOptions{Temperature: 1}); err != nil {
+		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: coefficients(1, b.Tokens())}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		return weak.Make(l)

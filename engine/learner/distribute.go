@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/kernel"
-	"driftlab/trainer/batch"
 )
 
 // distributor turns logits into log-probs and probabilities, row by row: each
@@ -19,7 +19,7 @@ type distributor struct {
 
 // distributing prepares a pass over the batch that is laid out, and returns what
 // is to follow it.
-func (s *Scorer) distributing(b *batch.Batch, temperature float64) engine.Follower {
+func (s *Scorer) distributing(b *column.Sampled, temperature float64) engine.Follower {
 	n := len(s.targets) * s.config.Vocab
 	s.logp, s.probs = resized(s.logp, n), resized(s.probs, n)
 	s.follow = distributor{s, b.Offsets, float32(1 / temperature)}
@@ -39,7 +39,7 @@ func (d *distributor) Follow(_, from, to, target int) {
 // restricts them to the recorded supports if they are replayed. A token that the
 // policy did not generate has the log-prob 0, as in the rollout engine: no policy
 // is asked for it.
-func (s *Scorer) distribute(b *batch.Batch, onSupport bool) {
+func (s *Scorer) distribute(b *column.Sampled, onSupport bool) {
 	s.chosen = resized(s.chosen, len(s.targets))
 	for n := range s.chosen {
 		s.chosen[n] = float64(s.logp[n*s.config.Vocab+int(b.Token[n])])
@@ -58,7 +58,7 @@ func (s *Scorer) distribute(b *batch.Batch, onSupport bool) {
 // restrict moves log-probs and probabilities onto the recorded supports. It
 // panics where none was recorded, or where a sampled token lies outside its
 // own: a pass over the whole vocabulary would look like one on the support.
-func (s *Scorer) restrict(b *batch.Batch) {
+func (s *Scorer) restrict(b *column.Sampled) {
 	if len(b.Support) != b.Tokens() {
 		panic(fmt.Sprintf("learner: %d sampling supports to replay, %d tokens", len(b.Support), b.Tokens()))
 	}

@@ -8,8 +8,8 @@
 // optimiser, clipping and weight sync work on plain memory.
 //
 //	l := learner.New(params, learner.Settings{Numerics: numerics, AdamW: ...}, 1)
-//	l.Score(&b, learner.ScoreOptions{Temperature: 1})           // fills LogpOld, RoutesOld
-//	report, err := l.Gradient(&mini, objective, learner.StepOptions{Temperature: 1})
+//	l.Score(&old, &sampled, learner.ScoreOptions{Policy: policy})      // log-probs, routes
+//	report, err := l.Gradient(&now, &sampled, objective, learner.StepOptions{Policy: policy})
 //	l.Update(rate)                                              // unless report.Skipped
 //
 // Both passes can follow what the rollout engine recorded: its routes (Replay), its
@@ -21,5 +21,5 @@
 // upstream is replaceable.
 //
 // What it is not: it knows no rewards, draws no samples and chooses no method;
-// the policy loss arrives as a value that maps a batch to d loss/d log-prob.
+// the policy loss arrives as an Objective that sets d loss/d log-prob.
 package learner

@@ -11,7 +11,6 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // elementary builds the model from Gorgonia's own operations in float64:
@@ -146,7 +145,7 @@ func (m *elementary) swiglu(h *gorgonia.Node, prefix string) *gorgonia.Node {
 }
 
 // loss is Σ_n c_n log p(token_n) of the one response in the batch.
-func (m *elementary) loss(b *batch.Batch, c []float64) *gorgonia.Node {
+func (m *elementary) loss(b *enginetest.Responses, c []float64) *gorgonia.Node {
 	cfg := m.p.Config
 	tokens := append(append([]int32(nil), b.Prompt[0]...), b.Token[:len(b.Token)-1]...)
 	m.rows = len(tokens)
@@ -198,7 +197,7 @@ func TestGradientOfElementaryOperations(t *testing.T) {
 
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
 	defer l.Close()
-	report, err := l.Gradient(b, &linear{c: c}, learner.StepOptions{Temperature: 1})
+	report, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,27 +4,27 @@ import (
 	"fmt"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
 )
 
 // likelihood is the mean negative log-prob of the response tokens.
 type likelihood struct{}
 
-func (likelihood) Eval(out *loss.Grad, b *batch.Batch) error {
-	out.Reset(b.Tokens())
-	for n, logp := range b.Logp {
-		out.Loss -= logp / float64(b.Tokens())
-		out.DLogp[n] = -1 / float64(b.Tokens())
+func (likelihood) Eval(out *column.Grad, now *column.Scored) error {
+	tokens := len(now.Logp)
+	out.Reset(tokens)
+	for n, logp := range now.Logp {
+		out.Loss -= logp / float64(tokens)
+		out.DLogp[n] = -1 / float64(tokens)
 	}
 	return nil
 }
 
 // Eight updates teach a tiny model one answer. Score gives the log-probs of
 // the old policy, Gradient those of the current one and the gradient of any
-// loss that maps a batch to d loss/d log-prob.
+// objective that maps those to d loss/d log-prob.
 func Example() {
 	c := model.Config{Layers: 1, DModel: 16, Heads: 2, Experts: 4, Vocab: 8}.WithDefaults()
 	params := model.New(c)
@@ -36,14 +36,13 @@ func Example() {
 	}, 1)
 	defer l.Close()
 
-	b := batch.Batch{
-		Offsets: []int{0, 3}, Prompt: [][]int32{{1, 5, 2}},
-		Token: []int32{4, 4, 0}, Mask: []bool{true, true, true},
-	}
-	l.Score(&b, learner.ScoreOptions{Temperature: 1})
-	fmt.Printf("before: %.2f\n", b.LogpOld)
+	in := column.Sampled{Offsets: []int{0, 3}, Prompt: [][]int32{{1, 5, 2}}, Token: []int32{4, 4, 0}, Mask: []bool{true, true, true}}
+	policy := learner.Policy{Temperature: 1}
+	var old, now column.Scored
+	l.Score(&old, &in, learner.ScoreOptions{Policy: policy})
+	fmt.Printf("before: %.2f\n", old.Logp)
 	for range 8 {
-		report, err := l.Gradient(&b, likelihood{}, learner.StepOptions{Temperature: 1})
+		report, err := l.Gradient(&now, &in, likelihood{}, learner.StepOptions{Policy: policy})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -52,8 +51,8 @@ func Example() {
 			l.Update(0.01)
 		}
 	}
-	l.Score(&b, learner.ScoreOptions{Temperature: 1})
-	fmt.Printf("after %d updates: %.2f\n", l.Updates(), b.LogpOld)
+	l.Score(&old, &in, learner.ScoreOptions{Policy: policy})
+	fmt.Printf("after %d updates: %.2f\n", l.Updates(), old.Logp)
 	// Output:
 	// before: [-2.25 -2.33 -2.65]
 	// after 8 updates: [-0.46 -0.83 -0.77]

@@ -22,7 +22,7 @@ func TestFrozenRouter(t *testing.T) {
 	defer frozen.Close()
 	norms := [2]float64{}
 	for i, l := range []*learner.Learner{free, frozen} {
-		r, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: temperature})
+		r, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature}})
 		if err != nil {
 			t.Fatal(err)
 		}

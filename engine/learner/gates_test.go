@@ -9,7 +9,6 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // echo answers every token divisible by four with two tokens.
@@ -24,7 +23,7 @@ func (echo) Reply(dst, _, response []int32) []int32 {
 
 // sampledGates samples responses with routes and gates recorded; prompts of a
 // few lengths share beginnings, and a tool answers every other response.
-func sampledGates(p *model.Params, n engine.Numerics, prefill rollout.Prefill) *batch.Batch {
+func sampledGates(p *model.Params, n engine.Numerics, prefill rollout.Prefill) *enginetest.Responses {
 	e := rollout.New(p.Config, n, 3, 2)
 	defer e.Close()
 	e.Publish(p, 0)
@@ -36,8 +35,8 @@ func sampledGates(p *model.Params, n engine.Numerics, prefill rollout.Prefill) *
 			requests[i].Tool = echo{}
 		}
 	}
-	b := new(batch.Batch)
-	e.Generate(b, requests, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 12, Stop: 0, Gates: true})
+	b := new(enginetest.Responses)
+	e.Generate(&b.Sampled, requests, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 12, Stop: 0, Gates: true})
 	return b
 }
 
@@ -57,17 +56,17 @@ func TestRecordedGatesAreTheRolloutEngines(t *testing.T) {
 		for _, scorer := range []string{name, "fp32"} {
 			s := learner.NewScorer(p.Config, preset(t, scorer), 1)
 			s.Publish(p, 0)
-			score := func(b *batch.Batch, g learner.Gates) {
-				s.Score(b, learner.ScoreOptions{Temperature: temperature, Replay: learner.ReplayRollout, Gates: g, KeepGates: true})
+			score := func(b *enginetest.Responses, g learner.Gates) {
+				s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Replay: learner.ReplayRollout, Gates: g}, KeepGates: true})
 			}
 			b := sampledGates(p, preset(t, name), rollout.Prefill{})
 			score(b, learner.RecordedGates)
-			if !slices.Equal(b.GatesOld, b.GatesRoll) || !slices.EqualFunc(b.PromptGatesOld, b.PromptGates, slices.Equal) {
+			if !slices.Equal(b.Old.Gates, b.GatesRoll) || !slices.EqualFunc(b.Old.PromptGates, b.PromptGates, slices.Equal) {
 				t.Errorf("%s scored in %s: other gates than the recorded ones", name, scorer)
 			}
 			replies := false
 			for n, own := range b.Mask {
-				if scorer == name && own && b.LogpOld[n] != b.LogpRoll[n] {
+				if scorer == name && own && b.Old.Logp[n] != b.LogpRoll[n] {
 					t.Fatalf("%s: equal engines, and replay makes a gap at token %d", name, n)
 				}
 				replies = replies || !own
@@ -75,9 +74,9 @@ func TestRecordedGatesAreTheRolloutEngines(t *testing.T) {
 			if !replies {
 				t.Fatal("no tool has replied")
 			}
-			recorded := slices.Clone(b.LogpOld)
+			recorded := slices.Clone(b.Old.Logp)
 			score(b, learner.LiveGates)
-			if same := slices.Equal(b.LogpOld, recorded); same != (scorer == name) {
+			if same := slices.Equal(b.Old.Logp, recorded); same != (scorer == name) {
 				t.Errorf("%s scored in %s: live and recorded gates agree: %t", name, scorer, same)
 			}
 			s.Close()
@@ -92,16 +91,16 @@ func TestRecordedGatesOfTheLearner(t *testing.T) {
 	b := sampledGates(p, preset(t, "fp32"), rollout.Prefill{})
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32"), AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}}, 1)
 	defer l.Close()
-	l.Score(b, learner.ScoreOptions{Temperature: temperature, KeepGates: true})
-	o := learner.StepOptions{Temperature: temperature, Replay: learner.ReplayOld, Gates: learner.RecordedGates}
+	l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}, KeepGates: true})
+	o := learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Replay: learner.ReplayOld, Gates: learner.RecordedGates}, Earlier: &b.Old}
 	objective := &linear{c: coefficients(1, b.Tokens())}
 	gradient := func(o learner.StepOptions) []float64 {
-		if _, err := l.Gradient(b, objective, o); err != nil {
+		if _, err := l.Gradient(&b.Now, &b.Sampled, objective, o); err != nil {
 			t.Fatal(err)
 		}
-		return slices.Clone(b.Logp)
+		return slices.Clone(b.Now.Logp)
 	}
-	if !slices.Equal(gradient(o), b.LogpOld) {
+	if !slices.Equal(gradient(o), b.Old.Logp) {
 		t.Error("before an update the replayed pass is another one")
 	}
 	router := slices.Clone(p.Layer(0).Router)
@@ -113,7 +112,7 @@ func TestRecordedGatesOfTheLearner(t *testing.T) {
 	}
 	l.Update(0) // publishes
 	recorded := gradient(o)
-	if !slices.Equal(recorded, b.LogpOld) {
+	if !slices.Equal(recorded, b.Old.Logp) {
 		t.Error("with routes and gates replayed, the router's weights act on the forward pass")
 	}
 	gate := model.View(p.Config, l.Grad())
@@ -135,16 +134,16 @@ func TestGatesOfNothing(t *testing.T) {
 	s := learner.NewScorer(p.Config, preset(t, "fp32"), 1)
 	defer s.Close()
 	s.Publish(p, 0)
-	for name, spoil := range map[string]func(b *batch.Batch) learner.Gates{
-		"no gates":        func(b *batch.Batch) learner.Gates { b.GatesRoll = nil; return learner.RecordedGates },
-		"no prompt gates": func(b *batch.Batch) learner.Gates { b.PromptGates = nil; return learner.RecordedGates },
-		"unknown":         func(b *batch.Batch) learner.Gates { return "frozen" },
+	for name, spoil := range map[string]func(b *enginetest.Responses) learner.Gates{
+		"no gates":        func(b *enginetest.Responses) learner.Gates { b.GatesRoll = nil; return learner.RecordedGates },
+		"no prompt gates": func(b *enginetest.Responses) learner.Gates { b.PromptGates = nil; return learner.RecordedGates },
+		"unknown":         func(b *enginetest.Responses) learner.Gates { return "frozen" },
 	} {
 		b := sampledGates(p, preset(t, "fp32"), rollout.Prefill{})
 		gates := spoil(b)
 		panics := func() (yes bool) {
 			defer func() { yes = recover() != nil }()
-			s.Score(b, learner.ScoreOptions{Temperature: 1, Replay: learner.ReplayRollout, Gates: gates})
+			s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayRollout, Gates: gates}})
 			return false
 		}()
 		if !panics {

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/model"
 	"driftlab/moe"
-	"driftlab/trainer/batch"
 )
 
 func exp(x float64) float64 { return math.Exp(x) }
@@ -27,7 +27,7 @@ func coefficients(seed uint64, n int) []float64 {
 
 // value is the objective and the load-balancing loss in the reference, whose
 // routes are those of the batch's columns.
-func (o *linear) value(r *enginetest.Reference, b *batch.Batch, routes []uint8, prompts [][]uint8, temperature, balance float64) float64 {
+func (o *linear) value(r *enginetest.Reference, b *enginetest.Responses, routes []uint8, prompts [][]uint8, temperature, balance float64) float64 {
 	c := r.Config
 	per := c.Layers * c.TopK
 	var sum float64
@@ -74,23 +74,23 @@ func TestGradientsAreDifferences(t *testing.T) {
 			o := &linear{coefficients(uint64(i), b.Tokens()), 0.3}
 			l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32"), Balance: 0.5}, 1)
 			defer l.Close()
-			l.Score(b, learner.ScoreOptions{Temperature: 0.7})
+			l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.7}})
 			replay := learner.ReplayNone
 			if i%2 == 0 && !c.Dense() {
 				replay = learner.ReplayOld
 				drawRoutes(b, c, uint64(i))
 			}
-			if _, err := l.Gradient(b, o, learner.StepOptions{Temperature: 0.7, Replay: replay, Distributions: true, Entropy: true}); err != nil {
+			if _, err := l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: 0.7, Replay: replay}, Earlier: &b.Old, Distributions: true, Entropy: true}); err != nil {
 				t.Fatal(err)
 			}
 			grad := slices.Clone(l.Grad())
 			if replay == learner.ReplayOld {
 				// Where the recording has holes the router chose; the reference
 				// follows what it chose.
-				l.Score(b, learner.ScoreOptions{Temperature: 0.7, Replay: replay})
+				l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.7, Replay: replay}, Earlier: &b.Old})
 			}
 			r := enginetest.NewReference(p)
-			want := r.Gradient(func() float64 { return o.value(r, b, b.RoutesOld, b.PromptRoutesOld, 0.7, 0.5) })
+			want := r.Gradient(func() float64 { return o.value(r, b, b.Old.Routes, b.Old.PromptRoutes, 0.7, 0.5) })
 			for _, tensor := range p.Tensors() {
 				w := want[tensor.Offset:tensor.End()]
 				floor := 0.0
@@ -109,7 +109,7 @@ func TestGradientsAreDifferences(t *testing.T) {
 }
 
 // drawRoutes fills the old routes with experts that no router chose, and holes.
-func drawRoutes(b *batch.Batch, c model.Config, seed uint64) {
+func drawRoutes(b *enginetest.Responses, c model.Config, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	draw := func(routes []uint8) {
 		for at := 0; at < len(routes); at += c.TopK {
@@ -122,8 +122,8 @@ func drawRoutes(b *batch.Batch, c model.Config, seed uint64) {
 			}
 		}
 	}
-	draw(b.RoutesOld)
-	for _, routes := range b.PromptRoutesOld {
+	draw(b.Old.Routes)
+	for _, routes := range b.Old.PromptRoutes {
 		draw(routes)
 	}
 }
@@ -147,12 +147,12 @@ func TestGradientsAreStraightThrough(t *testing.T) {
 			settings.LossScale = learner.LossScale{Initial: 1024, Growth: 2000}
 		}
 		l := learner.New(p, settings, 1)
-		l.Score(b, learner.ScoreOptions{Temperature: 1})
-		if _, err := l.Gradient(b, o, learner.StepOptions{Temperature: 1, Distributions: true, Entropy: true}); err != nil {
+		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
+		if _, err := l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true, Entropy: true}); err != nil {
 			t.Fatal(err)
 		}
 		r := enginetest.NewReference(enginetest.Published(p, n))
-		want := r.Gradient(func() float64 { return o.value(r, b, b.RoutesOld, b.PromptRoutesOld, 1, 0) })
+		want := r.Gradient(func() float64 { return o.value(r, b, b.Old.Routes, b.Old.PromptRoutes, 1, 0) })
 		var off, all float64
 		for i, g := range l.Grad() {
 			off += (float64(g) - want[i]) * (float64(g) - want[i])
@@ -171,24 +171,25 @@ func TestGradientOfAPermutedBatch(t *testing.T) {
 	p := enginetest.Named("moe").Params
 	n := preset(t, "fp32")
 	b := sampled(p, n, 4, 24, 24)
-	b.Advantage = coefficients(4, b.Tokens())
-	gradient := func(b *batch.Batch, workers int) []float32 {
+	c := coefficients(4, b.Tokens())
+	gradient := func(b *enginetest.Responses, c []float64, workers int) []float32 {
 		l := learner.New(p, learner.Settings{Numerics: n, Balance: 0.1}, workers)
 		defer l.Close()
-		if _, err := l.Gradient(b, &linear{c: b.Advantage}, learner.StepOptions{Temperature: 1}); err != nil {
+		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		return slices.Clone(l.Grad())
 	}
-	want := gradient(b, 1)
+	want := gradient(b, c, 1)
 	for _, workers := range []int{2, 3} {
-		if !slices.Equal(want, gradient(b, workers)) {
+		if !slices.Equal(want, gradient(b, c, workers)) {
 			t.Errorf("%d workers give another gradient", workers)
 		}
 	}
-	var shuffled batch.Batch
-	b.Select(&shuffled, rand.New(rand.NewPCG(4, 1)).Perm(b.Len()))
-	got := gradient(&shuffled, 1)
+	var shuffled enginetest.Responses
+	order := rand.New(rand.NewPCG(4, 1)).Perm(b.Len())
+	b.Select(&shuffled.Sampled, order)
+	got := gradient(&shuffled, column.Gather(nil, c, &b.Sampled, order), 1)
 	if slices.Equal(want, got) {
 		t.Error("sums in another order have the same bits: is the batch permuted?")
 	}

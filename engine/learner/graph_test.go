@@ -9,12 +9,11 @@ import (
 	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // direct computes the gradient of linear without Gorgonia: the stages of the
 // pass, called in order.
-func direct(p *model.Params, n engine.Numerics, b *batch.Batch, c []float64, temperature, balance float64) []float32 {
+func direct(p *model.Params, n engine.Numerics, b *enginetest.Responses, c []float64, temperature, balance float64) []float32 {
 	var pack engine.Pack
 	pack.Reset()
 	pack.Targets = []int32{}
@@ -71,14 +70,14 @@ func TestGraphIsTheDirectGradient(t *testing.T) {
 					for _, size := range []int{4, 3, 40, 5} {
 						b := halves(enginetest.Sequences(uint64(i*100+size), size, p.Config.Vocab, 3, 12))
 						c := coefficients(uint64(size), b.Tokens())
-						if _, err := l.Gradient(b, &linear{c: c}, learner.StepOptions{Temperature: 0.8}); err != nil {
+						if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 0.8}}); err != nil {
 							t.Fatal(err)
 						}
 						if !slices.Equal(l.Grad(), direct(p, n, b, c, 0.8, 0.2)) {
 							t.Errorf("%d workers, %d responses: the graph has another gradient", workers, size)
 						}
 						larger := halves(enginetest.Sequences(1, 60, p.Config.Vocab, 8, 12))
-						l.Score(larger, learner.ScoreOptions{Temperature: 1})
+						l.Score(&larger.Old, &larger.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
 					}
 					l.Close()
 				}
@@ -97,18 +96,18 @@ func TestAllocationsPerGradient(t *testing.T) {
 			counts := map[int]float64{}
 			for _, size := range []int{30, 3} {
 				b := sampled(p, preset(t, name), 1, size, size)
-				o := learner.ScoreOptions{Temperature: 1, Distributions: true}
+				o := learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true}
 				loss := &linear{}
 				gradient := func() {
-					if _, err := l.Gradient(b, loss, learner.StepOptions{Temperature: 1, Distributions: true, Entropy: true}); err != nil {
+					if _, err := l.Gradient(&b.Now, &b.Sampled, loss, learner.StepOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true, Entropy: true}); err != nil {
 						t.Fatal(err)
 					}
 				}
-				l.Score(b, o)
+				l.Score(&b.Old, &b.Sampled, o)
 				gradient()
 				counts[size] = testing.AllocsPerRun(3, gradient)
 				// One piece of memory for the prompts' routes.
-				if got := testing.AllocsPerRun(3, func() { l.Score(b, o) }); got > 1 {
+				if got := testing.AllocsPerRun(3, func() { l.Score(&b.Old, &b.Sampled, o) }); got > 1 {
 					t.Errorf("%s, %d workers: scoring allocates %v times", name, workers, got)
 				}
 				if got := testing.AllocsPerRun(3, func() { l.Update(1e-9) }); got != 0 {

@@ -6,9 +6,8 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
 )
 
 // Settings are the choices of a learner that last for a run.
@@ -32,24 +31,16 @@ type Settings struct {
 
 // StepOptions are the choices of one gradient.
 type StepOptions struct {
-	// Temperature divides the logits, as in the rollout.
-	Temperature float64
-	// Replay says whose routes to follow, Gates with which gates; empty means live.
-	Replay Replay
-	Gates  Gates
-	// Support replays each token's recorded sampling support, as in ScoreOptions;
-	// the gradient is that of the restricted policy.
-	Support bool
-	// Retention replays the recorded retention masks, as in ScoreOptions: the
-	// policy and its gradient are those of the shadow.
-	Retention bool
+	// Policy is the one whose gradient is taken; on a replayed support, or with
+	// retention masks, that of the restricted policy, of the shadow.
+	Policy
+	// Earlier is the pass whose routes ReplayOld follows.
+	Earlier *column.Scored
 	// Dense is a second objective, nil for none: with Retention, it is evaluated on
-	// a second pass without masks, and value and gradient are added. Its batch has
-	// the log-probs of that pass in Logp and Dist, and those of the shadow, which
-	// take no gradient, in DistShadow.
-	Dense loss.Loss
-	// Distributions keeps the full log-probs in the batch's Dist, Entropy their
-	// entropies in its Entropy, which else stay those of the scoring pass.
+	// a second pass without masks, and value and gradient are added. The first
+	// pass then records its distributions, those of the shadow.
+	Dense Objective
+	// Distributions records the full log-probs, Entropy their entropies.
 	Distributions, Entropy bool
 }
 
@@ -64,7 +55,7 @@ type Report struct {
 	// Scale is the loss scale the gradient was computed with, 1 without one.
 	Scale float64
 	// Metrics are those of the loss; valid until the next gradient.
-	Metrics []loss.Metric
+	Metrics []column.Metric
 }
 
 // Learner trains a model: it computes gradients of policy losses in its own
@@ -80,16 +71,19 @@ type Learner struct {
 	stale    bool // the published weights are older than params
 
 	// What the last operation of the graph needs, set for each run.
-	batch     *batch.Batch
-	objective loss.Loss
+	now       *column.Scored
+	in        *column.Sampled
+	objective Objective
 	options   StepOptions
-	out       loss.Grad
+	out       column.Grad
 	value     gorgonia.F32
 	dlogits   []float32
-	failure   error       // of the last run
-	response  batch.Batch // one response, for ScoreNorms
-	dense     batch.Batch // the batch of the dense objective, and its result
-	denseOut  loss.Grad
+	failure   error // of the last run
+
+	response        column.Sampled // one response, for ScoreNorms
+	scored, earlier column.Scored  // and what is recorded of it
+	dense           column.Scored  // the dense pass beside a shadow, and its result
+	denseOut        column.Grad
 }
 
 // New returns a learner that trains params in place, spread over that many workers.
@@ -121,9 +115,9 @@ func (l *Learner) Close() {
 }
 
 // Score computes log-probs under the current weights.
-func (l *Learner) Score(b *batch.Batch, o ScoreOptions) {
+func (l *Learner) Score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
 	l.publish()
-	l.Scorer.Score(b, o)
+	l.Scorer.Score(dst, in, o)
 }
 
 // Calibrate is the Scorer's, with the current weights.
@@ -140,22 +134,24 @@ func (l *Learner) publish() {
 	}
 }
 
-// Gradient runs the graph once: the batch forward, the objective as its last
-// operation, and backward. It fills Logp and, if asked for, Entropy and Dist. The
-// error is the objective's, or a NonFinite that names the tensor.
-func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (Report, error) {
+// Gradient runs the graph once: the responses forward, the objective as its last
+// operation, and backward. It fills dst's Logp and, if asked for, Entropy and Dist.
+// The error is the objective's, or a NonFinite that names the tensor.
+func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Objective, o StepOptions) (Report, error) {
 	l.publish()
-	l.layOut(b)
+	l.layOut(in)
 	if err := l.ensureGraph(); err != nil {
 		return Report{}, err
 	}
 	clear(l.grad.Theta)
-	if err := l.propagate(b, objective, o, l.settings.Balance); err != nil {
+	dense := o.Dense != nil && o.Retention
+	o.Distributions = o.Distributions || dense
+	if err := l.propagate(dst, in, objective, o, l.settings.Balance); err != nil {
 		return Report{}, err
 	}
 	r := Report{Loss: l.out.Loss, Scale: l.scale.factor(), Metrics: l.out.Metrics}
-	if o.Dense != nil && o.Retention {
-		if err := l.addDense(b, &r, o); err != nil {
+	if dense {
+		if err := l.addDense(in, &r, o); err != nil {
 			return Report{}, err
 		}
 	}
@@ -178,11 +174,11 @@ func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss, o StepOptions) (
 }
 
 // propagate runs the graph over the batch that is laid out and adds to the gradient.
-func (l *Learner) propagate(b *batch.Batch, objective loss.Loss, o StepOptions, balance float64) error {
-	l.batch, l.objective, l.options = b, objective, o
-	routes, gates := l.replayed(b, o.Replay, o.Gates)
+func (l *Learner) propagate(dst *column.Scored, in *column.Sampled, objective Objective, o StepOptions, balance float64) error {
+	l.now, l.in, l.objective, l.options = dst, in, objective, o
+	routes, gates := l.replayed(in, o.Earlier, o.Policy)
 	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Recompute: l.settings.Recompute, Replay: routes, Gates: gates,
-		Retention: l.retained(b, o.Retention), Follow: l.distributing(b, o.Temperature)})
+		Retention: l.retained(in, o.Retention), Follow: l.distributing(in, o.Temperature)})
 	l.pass.BeginBackward(l.grad, balance*l.scale.factor())
 	l.failure = nil
 	err := l.graph.run()
@@ -233,21 +229,21 @@ func (l *Learner) headAndLoss() error {
 	return l.failure
 }
 
-// evaluate runs the head, fills the batch's columns and computes the loss.
+// evaluate runs the head, records the current policy and computes the loss.
 func (l *Learner) evaluate() error {
 	l.pass.ForwardHead()
-	b := l.batch
-	l.distribute(b, l.options.Support)
-	b.Vocab = l.config.Vocab
-	b.Logp = l.sampled(b.Logp)
+	l.distribute(l.in, l.options.Support)
+	now := l.now
+	now.Logp = l.sampled(now.Logp)
+	now.Entropy = now.Entropy[:0]
 	if l.options.Entropy {
-		b.Entropy = l.entropies(b.Entropy)
+		now.Entropy = l.entropies(now.Entropy)
 	}
-	b.Dist = l.distributions(b.Dist, l.options.Distributions)
+	now.Dist = l.distributions(now.Dist, l.options.Distributions)
 	if err := l.checkForward(); err != nil {
 		return err
 	}
-	if err := l.objective.Eval(&l.out, b); err != nil {
+	if err := l.objective.Eval(&l.out, now); err != nil {
 		return err
 	}
 	l.value = gorgonia.F32(l.out.Loss)
@@ -274,7 +270,7 @@ func (l *Learner) headGradient() error {
 		for a, p := range l.probs[n*v : (n+1)*v] {
 			row[a] = float32(-c * p)
 		}
-		row[l.batch.Token[n]] += c
+		row[l.in.Token[n]] += c
 	}
 	for i, g := range l.out.DLogits {
 		l.dlogits[i] += float32(g * scale)

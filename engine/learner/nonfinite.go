@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/trainer/batch"
+	"driftlab/engine/column"
 )
 
 // NonFinite says where a NaN or an infinity first appeared. It stops a run.
@@ -25,7 +25,7 @@ func (e *NonFinite) Error() string {
 // checkForward returns an error if the log-probs of the last pass are not
 // finite, naming the earliest tensor that is not.
 func (l *Learner) checkForward() error {
-	for _, x := range l.batch.Logp {
+	for _, x := range l.now.Logp {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return l.locateForward()
 		}
@@ -76,11 +76,11 @@ func (s *Scorer) firstTensor() (tensor, value string) {
 	return "", ""
 }
 
-// Locate scores a batch as Score does, and names the first tensor on the way
+// Locate scores responses as Score does, and names the first tensor on the way
 // that is not finite, and the value; empty if all are.
-func (s *Scorer) Locate(b *batch.Batch, o ScoreOptions) (tensor, value string) {
+func (s *Scorer) Locate(in *column.Sampled, o ScoreOptions) (tensor, value string) {
 	s.save = true
-	s.Score(b, o)
+	s.Score(&column.Scored{}, in, o)
 	s.save = false
 	return s.firstTensor()
 }
@@ -88,18 +88,6 @@ func (s *Scorer) Locate(b *batch.Batch, o ScoreOptions) (tensor, value string) {
 // checkLoss returns an error if the loss or its gradient is not finite.
 func (l *Learner) checkLoss() error {
 	cause := "an importance ratio overflowed; lower the lag or learner.optimizer.lr, or bound the ratio with a correction"
-	for _, column := range []struct {
-		name   string
-		values []float64
-	}{
-		{"logp_rollout", l.batch.LogpRoll}, {"logp_old", l.batch.LogpOld}, {"advantages", l.batch.Advantage}, {"importance weights", l.batch.Weight},
-	} {
-		for n, x := range column.values {
-			if l.batch.Mask[n] && (math.IsNaN(x) || math.IsInf(x, 0)) {
-				return &NonFinite{column.name, nonFinite(x), "the batch came with it; look at the stage that filled this column"}
-			}
-		}
-	}
 	if x := l.out.Loss; math.IsNaN(x) || math.IsInf(x, 0) {
 		return &NonFinite{"policy loss", nonFinite(x), cause}
 	}

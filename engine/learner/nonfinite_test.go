@@ -7,18 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
 )
 
 // returning is a loss that gives what it is told.
 type returning struct{ value, slope float64 }
 
-func (r returning) Eval(out *loss.Grad, b *batch.Batch) error {
-	out.Reset(b.Tokens())
+func (r returning) Eval(out *column.Grad, now *column.Scored) error {
+	out.Reset(len(now.Logp))
 	out.Loss = r.value
 	for n := range out.DLogp {
 		out.DLogp[n] = r.slope
@@ -31,29 +30,22 @@ func (r returning) Eval(out *loss.Grad, b *batch.Batch) error {
 // as good as new.
 func TestNonFiniteNamesTheTensor(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	poison := func(name string, value float64) func(*model.Params, *batch.Batch) {
-		return func(p *model.Params, _ *batch.Batch) { p.Tensor(name).Data[3] = float32(value) }
+	poison := func(name string, value float64) func(*model.Params) {
+		return func(p *model.Params) { p.Tensor(name).Data[3] = float32(value) }
 	}
 	// scaled makes a tensor so large that fp16 cannot hold what comes of it.
-	scaled := func(name string) func(*model.Params, *batch.Batch) {
-		return func(p *model.Params, _ *batch.Batch) {
+	scaled := func(name string) func(*model.Params) {
+		return func(p *model.Params) {
 			for i := range p.Tensor(name).Data {
 				p.Tensor(name).Data[i] *= 1e5
 			}
 		}
 	}
-	column := func(set func(b *batch.Batch, x []float64)) func(*model.Params, *batch.Batch) {
-		return func(_ *model.Params, b *batch.Batch) {
-			x := make([]float64, b.Tokens())
-			x[2] = inf
-			set(b, x)
-		}
-	}
 	const expert = "model.layers.1.block_sparse_moe.experts.2.w1.weight"
 	for _, test := range []struct {
 		name, numerics string
-		poison         func(*model.Params, *batch.Batch)
-		objective      loss.Loss
+		poison         func(*model.Params)
+		objective      learner.Objective
 		tensor, value  string
 	}{
 		{"a weight", "fp32", poison(expert, nan), &linear{}, expert, "NaN"},
@@ -62,10 +54,6 @@ func TestNonFiniteNamesTheTensor(t *testing.T) {
 		{"attention beyond fp16", "fp16", scaled("model.layers.0.self_attn.o_proj.weight"), &linear{}, "layers.0.attention", "Inf"},
 		{"experts beyond fp16", "fp16", scaled("model.layers.1.block_sparse_moe.experts.0.w2.weight"), &linear{}, "layers.1.ffn", "Inf"},
 		{"logits beyond fp16", "fp16", scaled("lm_head.weight"), &linear{}, "logits", "Inf"},
-		{"rollout log-probs", "fp32", column(func(b *batch.Batch, x []float64) { b.LogpRoll = x }), &linear{}, "logp_rollout", "Inf"},
-		{"old log-probs", "fp32", column(func(b *batch.Batch, x []float64) { b.LogpOld = x }), &linear{}, "logp_old", "Inf"},
-		{"advantages", "fp32", column(func(b *batch.Batch, x []float64) { b.Advantage = x }), &linear{}, "advantages", "Inf"},
-		{"weights of tokens", "fp32", column(func(b *batch.Batch, x []float64) { b.Weight = x }), &linear{}, "importance weights", "Inf"},
 		{"the loss", "fp32", nil, returning{nan, 1}, "policy loss", "NaN"},
 		{"a ratio in the gradient", "fp32", nil, returning{1, inf}, "d loss/d logp", "Inf"},
 		{"backward beyond fp16", "fp16", nil, returning{1, 1e7}, "gradient of ", "Inf"},
@@ -77,11 +65,11 @@ func TestNonFiniteNamesTheTensor(t *testing.T) {
 			sequences := enginetest.Sequences(1, 8, p.Config.Vocab, 6, 8)
 			b := halves(sequences)
 			if test.poison != nil {
-				test.poison(p, b)
+				test.poison(p)
 			}
 			l := learner.New(p, learner.Settings{Numerics: preset(t, test.numerics)}, 1)
 			defer l.Close()
-			_, err := l.Gradient(b, test.objective, learner.StepOptions{Temperature: 1})
+			_, err := l.Gradient(&b.Now, &b.Sampled, test.objective, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
 			if test.tensor == "" {
 				if err != nil {
 					t.Errorf("error %v", err)
@@ -105,7 +93,7 @@ func TestNonFiniteNamesTheTensor(t *testing.T) {
 				t.Fatal(err)
 			}
 			clean := halves(sequences)
-			if _, err := l.Gradient(clean, &linear{}, learner.StepOptions{Temperature: 1}); err != nil {
+			if _, err := l.Gradient(&clean.Now, &clean.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(l.Grad(), direct(p, preset(t, test.numerics), clean, slices.Repeat([]float64{1}, clean.Tokens()), 1, 0)) {
@@ -136,11 +124,16 @@ func TestNonFiniteLogProb(t *testing.T) {
 	}
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
 	defer l.Close()
-	_, err := l.Gradient(given([][]int32{prompt}, [][]int32{{unlikely}}), &linear{}, learner.StepOptions{Temperature: 1})
+	gradient := func(token int32) error {
+		b := given([][]int32{prompt}, [][]int32{{token}})
+		_, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
+		return err
+	}
+	err := gradient(unlikely)
 	if bad, ok := errors.AsType[*learner.NonFinite](err); !ok || bad.Tensor != "log-probs" || bad.Value != "Inf" {
 		t.Errorf("error %v", err)
 	}
-	if _, err := l.Gradient(given([][]int32{prompt}, [][]int32{{1 - unlikely}}), &linear{}, learner.StepOptions{Temperature: 1}); err != nil {
+	if err := gradient(1 - unlikely); err != nil {
 		t.Errorf("the likely token: %v", err)
 	}
 }

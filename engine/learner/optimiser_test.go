@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
 )
 
 // adamW is the optimiser in float64, from arXiv:1711.05101, algorithm 2, with
@@ -82,7 +81,7 @@ func TestAdamW(t *testing.T) {
 			defer l.Close()
 			want := newAdamW(test.settings, p)
 			for step := range 6 {
-				r, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: 1})
+				r, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -116,7 +115,8 @@ func TestUpdateReadsTheGradientAsItIs(t *testing.T) {
 	before := slices.Clone(p.Theta)
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32"), AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.9, Eps: 1e-8, ClipNorm: 1}}, 1)
 	defer l.Close()
-	if _, err := l.Gradient(halves(enginetest.Sequences(1, 2, p.Config.Vocab, 4, 6)), &linear{}, learner.StepOptions{Temperature: 1}); err != nil {
+	b := halves(enginetest.Sequences(1, 2, p.Config.Vocab, 4, 6))
+	if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	clear(l.Grad())
@@ -136,7 +136,7 @@ func TestUpdateOnAnyWorkers(t *testing.T) {
 			AdamW: learner.AdamW{Beta1: 0.8, Beta2: 0.99, Eps: 1e-4, WeightDecay: 0.3, ClipNorm: 1}}, workers)
 		defer l.Close()
 		for range 3 {
-			if _, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: 1}); err != nil {
+			if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
 				t.Fatal(err)
 			}
 			l.Update(0.01)
@@ -165,7 +165,7 @@ func TestLossScale(t *testing.T) {
 		for i := range c {
 			c[i] = coefficient
 		}
-		r, err := l.Gradient(b, &linear{c: c}, learner.StepOptions{Temperature: 1})
+		r, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
 		if err != nil || r.Skipped {
 			t.Fatal(err, r.Skipped)
 		}
@@ -209,7 +209,7 @@ func TestDynamicLossScale(t *testing.T) {
 		for i := range c {
 			c[i] = coefficient
 		}
-		return l.Gradient(b, &linear{c: c}, learner.StepOptions{Temperature: 1})
+		return l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
 	}
 	// The largest fp16 number is 65504: at scale 2^20 even one token's gradient
 	// overflows, and the scale comes down by halves until it fits.
@@ -274,7 +274,7 @@ func TestStateRestores(t *testing.T) {
 		b := halves(enginetest.Sequences(1, 3, start.Config.Vocab, 4, 6))
 		steps := func(l *learner.Learner, n int) {
 			for range n {
-				if r, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: 1}); err != nil || r.Skipped {
+				if r, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil || r.Skipped {
 					t.Fatal(err, r.Skipped)
 				}
 				l.Update(0.01)
@@ -321,26 +321,24 @@ func TestPublishCopies(t *testing.T) {
 	l := learner.New(p, learner.Settings{Numerics: n, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.9, Eps: 1e-8}}, 1)
 	defer l.Close()
 
-	reference := learner.ScoreOptions{Column: learner.Reference, Temperature: 1, Distributions: true}
-	frozen.Score(b, reference)
-	if b.LogpOld != nil || b.RoutesOld != nil || b.Entropy != nil {
-		t.Error("scoring the reference fills pi_old's columns")
-	}
-	before := slices.Clone(b.LogpRef)
-	l.Score(b, learner.ScoreOptions{Temperature: 1})
-	if !slices.Equal(before, b.LogpOld) {
+	var ref column.Scored
+	reference := learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true}
+	frozen.Score(&ref, &b.Sampled, reference)
+	before := slices.Clone(ref.Logp)
+	l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
+	if !slices.Equal(before, b.Old.Logp) {
 		t.Error("learner and reference differ before the first update")
 	}
-	if _, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: 1}); err != nil {
+	if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	l.Update(0.01)
-	frozen.Score(b, reference)
-	if !slices.Equal(before, b.LogpRef) {
+	frozen.Score(&ref, &b.Sampled, reference)
+	if !slices.Equal(before, ref.Logp) {
 		t.Error("training changes published weights")
 	}
-	l.Score(b, learner.ScoreOptions{Temperature: 1})
-	if slices.Equal(before, b.LogpOld) {
+	l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
+	if slices.Equal(before, b.Old.Logp) {
 		t.Error("the learner scores with the weights of before its update")
 	}
 }
@@ -348,7 +346,7 @@ func TestPublishCopies(t *testing.T) {
 // failing is a loss that cannot be computed.
 type failing struct{ err error }
 
-func (f failing) Eval(*loss.Grad, *batch.Batch) error { return f.err }
+func (f failing) Eval(*column.Grad, *column.Scored) error { return f.err }
 
 // The objective's error comes back as it is, and the learner works on.
 func TestObjectiveError(t *testing.T) {
@@ -356,16 +354,16 @@ func TestObjectiveError(t *testing.T) {
 	b := halves(enginetest.Sequences(1, 2, p.Config.Vocab, 4, 6))
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
 	defer l.Close()
-	o := learner.StepOptions{Temperature: 1}
-	if _, err := l.Gradient(b, &linear{}, o); err != nil {
+	o := learner.StepOptions{Policy: learner.Policy{Temperature: 1}}
+	if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, o); err != nil {
 		t.Fatal(err)
 	}
 	want := slices.Clone(l.Grad())
 	cause := errors.New("column Advantage is missing")
-	if _, err := l.Gradient(b, failing{cause}, o); !errors.Is(err, cause) || strings.Contains(err.Error(), "\n") {
+	if _, err := l.Gradient(&b.Now, &b.Sampled, failing{cause}, o); !errors.Is(err, cause) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := l.Gradient(b, &linear{}, o); err != nil || !slices.Equal(want, l.Grad()) {
+	if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, o); err != nil || !slices.Equal(want, l.Grad()) {
 		t.Errorf("the gradient after an error differs (%v)", err)
 	}
 }

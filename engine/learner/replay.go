@@ -3,8 +3,8 @@ package learner
 import (
 	"fmt"
 
+	"driftlab/engine/column"
 	"driftlab/moe"
-	"driftlab/trainer/batch"
 )
 
 // Replay says whose routes a forward pass follows.
@@ -36,11 +36,15 @@ const (
 // replayed lays recorded routes, and their gates unless those are live, out in
 // the order of the pack's rows. It panics if the batch does not hold what is to
 // be replayed: a pass without it would look like one with it.
-func (s *Scorer) replayed(b *batch.Batch, r Replay, g Gates) (replay []uint8, gates []float32) {
+func (s *Scorer) replayed(b *column.Sampled, earlier *column.Scored, p Policy) (replay []uint8, gates []float32) {
+	r, g := p.Replay, p.Gates
 	promptRoutes, routes, promptGates, routeGates := b.PromptRoutes, b.RoutesRoll, b.PromptGates, b.GatesRoll
 	switch r {
 	case ReplayOld:
-		promptRoutes, routes, promptGates, routeGates = b.PromptRoutesOld, b.RoutesOld, b.PromptGatesOld, b.GatesOld
+		if earlier == nil {
+			earlier = &column.Scored{} // which holds nothing to replay
+		}
+		promptRoutes, routes, promptGates, routeGates = earlier.PromptRoutes, earlier.Routes, earlier.PromptGates, earlier.Gates
 	case ReplayRollout:
 	case ReplayNone, "":
 		return nil, nil
@@ -69,7 +73,7 @@ func (s *Scorer) replayed(b *batch.Batch, r Replay, g Gates) (replay []uint8, ga
 // inRows lays a column of Layers*TopK entries per row out in the order of the
 // pack's rows, in dst's memory. What was not recorded of a prompt is a hole, as
 // is the last row of a prompt without a response.
-func inRows[T any](s *Scorer, dst []T, b *batch.Batch, prompts [][]T, column []T, hole T, r Replay) []T {
+func inRows[T any](s *Scorer, dst []T, b *column.Sampled, prompts [][]T, column []T, hole T, r Replay) []T {
 	per := s.config.Layers * s.config.TopK
 	if len(column) != b.Tokens()*per {
 		panic(fmt.Sprintf("learner: replay %s of %d entries, %d tokens have %d", r, len(column), b.Tokens(), b.Tokens()*per))
@@ -96,19 +100,18 @@ func inRows[T any](s *Scorer, dst []T, b *batch.Batch, prompts [][]T, column []T
 }
 
 // recordRoutes keeps the experts the pass visited and, if asked to, their gates.
-func (s *Scorer) recordRoutes(b *batch.Batch, gates bool) {
-	b.Layers, b.TopK = s.config.Layers, s.config.TopK
-	b.PromptRoutesOld, b.RoutesOld = fromRows(s, b, b.PromptRoutesOld, b.RoutesOld, s.pass.Routes())
+func (s *Scorer) recordRoutes(dst *column.Scored, in *column.Sampled, gates bool) {
+	dst.PromptRoutes, dst.Routes = fromRows(s, in, dst.PromptRoutes, dst.Routes, s.pass.Routes())
 	if !gates {
-		b.PromptGatesOld, b.GatesOld = nil, nil
+		dst.PromptGates, dst.Gates = nil, nil
 		return
 	}
-	b.PromptGatesOld, b.GatesOld = fromRows(s, b, b.PromptGatesOld, b.GatesOld, s.pass.Gates())
+	dst.PromptGates, dst.Gates = fromRows(s, in, dst.PromptGates, dst.Gates, s.pass.Gates())
 }
 
 // fromRows is the inverse of inRows. What belongs to the prompts, slices of
 // slices that a selection from the batch shares, is new memory, one piece.
-func fromRows[T any](s *Scorer, b *batch.Batch, prompts [][]T, column, rows []T) ([][]T, []T) {
+func fromRows[T any](s *Scorer, b *column.Sampled, prompts [][]T, column, rows []T) ([][]T, []T) {
 	per := s.config.Layers * s.config.TopK
 	all := make([]T, 0, len(rows))
 	prompts, column = prompts[:0], column[:0]

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/moe"
-	"driftlab/trainer/batch"
 )
 
 // Replaying the rollout engine's routes makes the learner follow them,
@@ -19,24 +19,24 @@ func TestReplayFollowsTheRoutes(t *testing.T) {
 	l := learner.New(p, learner.Settings{Numerics: n}, 1)
 	defer l.Close()
 
-	l.Score(b, learner.ScoreOptions{Temperature: temperature})
-	own, ownRoutes := slices.Clone(b.LogpOld), slices.Clone(b.RoutesOld)
+	l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}})
+	own, ownRoutes := slices.Clone(b.Old.Logp), slices.Clone(b.Old.Routes)
 	if slices.Equal(ownRoutes, b.RoutesRoll) {
 		t.Fatal("no route differs: the test says nothing")
 	}
-	l.Score(b, learner.ScoreOptions{Temperature: temperature, Replay: learner.ReplayRollout})
-	if !slices.Equal(b.RoutesOld, b.RoutesRoll) || !slices.EqualFunc(b.PromptRoutesOld, b.PromptRoutes, slices.Equal) {
+	l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Replay: learner.ReplayRollout}})
+	if !slices.Equal(b.Old.Routes, b.RoutesRoll) || !slices.EqualFunc(b.Old.PromptRoutes, b.PromptRoutes, slices.Equal) {
 		t.Error("the learner visits other experts than those it replays")
 	}
-	if slices.Equal(own, b.LogpOld) {
+	if slices.Equal(own, b.Old.Logp) {
 		t.Error("replay changes no log-prob")
 	}
-	replayed := slices.Clone(b.LogpOld)
+	replayed := slices.Clone(b.Old.Logp)
 	gradient := func(replay learner.Replay) []float64 {
-		if _, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: temperature, Replay: replay}); err != nil {
+		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Replay: replay}, Earlier: &b.Old}); err != nil {
 			t.Fatal(err)
 		}
-		return slices.Clone(b.Logp)
+		return slices.Clone(b.Now.Logp)
 	}
 	if !slices.Equal(gradient(learner.ReplayRollout), replayed) || !slices.Equal(gradient(learner.ReplayOld), replayed) {
 		t.Error("the gradient's log-probs differ from those scored with the same replay")
@@ -54,20 +54,20 @@ func TestReplayWithHoles(t *testing.T) {
 	s := learner.NewScorer(p.Config, preset(t, "fp32"), 1)
 	defer s.Close()
 	s.Publish(p, 0)
-	s.Score(b, learner.ScoreOptions{Temperature: temperature})
-	own, routes := slices.Clone(b.LogpOld), slices.Clone(b.RoutesOld)
+	s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}})
+	own, routes := slices.Clone(b.Old.Logp), slices.Clone(b.Old.Routes)
 
 	holes := *b
 	holes.RoutesRoll = slices.Repeat([]uint8{moe.NoRoute}, len(b.RoutesRoll))
 	holes.PromptRoutes = nil
-	s.Score(&holes, learner.ScoreOptions{Temperature: temperature, Replay: learner.ReplayRollout})
-	if !slices.Equal(own, holes.LogpOld) || !slices.Equal(routes, holes.RoutesOld) {
+	s.Score(&holes.Old, &holes.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Replay: learner.ReplayRollout}})
+	if !slices.Equal(own, holes.Old.Logp) || !slices.Equal(routes, holes.Old.Routes) {
 		t.Error("replaying nothing changes something")
 	}
 	// Prompts alone left open: the responses still follow.
 	holes.RoutesRoll = b.RoutesRoll
-	s.Score(&holes, learner.ScoreOptions{Temperature: temperature, Replay: learner.ReplayRollout})
-	if !slices.Equal(holes.RoutesOld, b.RoutesRoll) || slices.Equal(own, holes.LogpOld) {
+	s.Score(&holes.Old, &holes.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Replay: learner.ReplayRollout}})
+	if !slices.Equal(holes.Old.Routes, b.RoutesRoll) || slices.Equal(own, holes.Old.Logp) {
 		t.Error("with the prompts open, the responses do not follow the recording")
 	}
 }
@@ -82,7 +82,8 @@ func TestReplayOfNothing(t *testing.T) {
 			s.Publish(p, 0)
 			panics := func() (yes bool) {
 				defer func() { yes = recover() != nil }()
-				s.Score(halves(enginetest.Sequences(1, 2, 13, 3, 5)), learner.ScoreOptions{Temperature: 1, Replay: replay})
+				b := halves(enginetest.Sequences(1, 2, 13, 3, 5))
+				s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: replay}})
 				return false
 			}()
 			if want := name == "moe" || replay == "r4"; panics != want {
@@ -99,13 +100,13 @@ func TestScoreOfNothing(t *testing.T) {
 	s := learner.NewScorer(p.Config, preset(t, "fp32"), 2)
 	defer s.Close()
 	s.Publish(p, 0)
-	for _, b := range []*batch.Batch{
+	for _, b := range []*enginetest.Responses{
 		given([][]int32{{1, 2}, {3}}, [][]int32{{}, {}}),
-		{Offsets: []int{0}},
+		{Sampled: column.Sampled{Offsets: []int{0}}},
 	} {
-		s.Score(b, learner.ScoreOptions{Temperature: 1, Distributions: true})
-		if len(b.LogpOld) != 0 || len(b.RoutesOld) != 0 || len(b.DistOld) != 0 || len(b.PromptRoutesOld) != b.Len() {
-			t.Errorf("%d log-probs, %d routes", len(b.LogpOld), len(b.RoutesOld))
+		s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true})
+		if len(b.Old.Logp) != 0 || len(b.Old.Routes) != 0 || len(b.Old.Dist) != 0 || len(b.Old.PromptRoutes) != b.Len() {
+			t.Errorf("%d log-probs, %d routes", len(b.Old.Logp), len(b.Old.Routes))
 		}
 	}
 }
@@ -117,16 +118,16 @@ func TestScoreStatistics(t *testing.T) {
 	defer s.Close()
 	s.Publish(p, 0)
 	b := halves(enginetest.Sequences(1, 9, p.Config.Vocab, 3, 9))
-	s.Score(b, learner.ScoreOptions{Temperature: 0.5, Distributions: true, SumSquares: true})
+	s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.5}, Distributions: true, SumSquares: true})
 	v := p.Config.Vocab
 	for n := range b.Token {
 		var total, entropy, squares float64
-		for _, lp := range b.DistOld[n*v : (n+1)*v] {
+		for _, lp := range b.Old.Dist[n*v : (n+1)*v] {
 			total += exp(float64(lp))
 			entropy -= exp(float64(lp)) * float64(lp)
 			squares += exp(2 * float64(lp))
 		}
-		for _, x := range [][2]float64{{total, 1}, {b.Entropy[n], entropy}, {b.SumSquares[n], squares}, {b.LogpOld[n], float64(b.DistOld[n*v+int(b.Token[n])])}} {
+		for _, x := range [][2]float64{{total, 1}, {b.Old.Entropy[n], entropy}, {b.Old.SumSquares[n], squares}, {b.Old.Logp[n], float64(b.Old.Dist[n*v+int(b.Token[n])])}} {
 			if d := x[0] - x[1]; d > 2e-6 || d < -2e-6 {
 				t.Fatalf("token %d: %g, want %g", n, x[0], x[1])
 			}

@@ -10,12 +10,10 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
 )
 
 // compressed samples responses with a compressed KV cache.
-func compressed(p *model.Params, n engine.Numerics, seed uint64, responses int, r rollout.Retention) *batch.Batch {
+func compressed(p *model.Params, n engine.Numerics, seed uint64, responses int, r rollout.Retention) *enginetest.Responses {
 	e := rollout.New(p.Config, n, responses, 1)
 	defer e.Close()
 	e.SetRetention(r)
@@ -24,8 +22,8 @@ func compressed(p *model.Params, n engine.Numerics, seed uint64, responses int, 
 	for i, prompt := range enginetest.Sequences(seed, responses, p.Config.Vocab, 1, 9) {
 		list = append(list, rollout.Request{Prompt: prompt, Seed: seed, Stream: uint64(i)})
 	}
-	var b batch.Batch
-	e.Generate(&b, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 20, Distributions: true})
+	var b enginetest.Responses
+	e.Generate(&b.Sampled, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 20, Distributions: true})
 	return &b
 }
 
@@ -45,18 +43,14 @@ func TestRetentionReplayAgrees(t *testing.T) {
 		p := models[i%len(models)].Params
 		b := compressed(p, n, uint64(i), 8, retentions[i%len(retentions)])
 		l := learner.New(p, learner.Settings{Numerics: n}, 2)
-		l.Score(b, learner.ScoreOptions{Temperature: temperature, Retention: true, Distributions: true})
-		identical(t, n.Name+": Score", b, b.LogpOld, b.DistOld, b)
-		if _, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: temperature, Retention: true, Distributions: true}); err != nil {
+		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Retention: true}, Distributions: true})
+		identical(t, n.Name+": Score", b, &b.Old)
+		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Retention: true}, Distributions: true}); err != nil {
 			t.Fatal(err)
 		}
-		identical(t, n.Name+": Gradient", b, b.Logp, b.Dist, nil)
-		l.Score(b, learner.ScoreOptions{Column: learner.Reference, Temperature: temperature, Retention: true})
-		if !slices.Equal(b.LogpRoll, b.LogpRef) {
-			t.Errorf("%s: log-probs of the reference differ", n.Name)
-		}
-		l.Score(b, learner.ScoreOptions{Temperature: temperature})
-		if slices.Equal(b.LogpRoll, b.LogpOld) {
+		identical(t, n.Name+": Gradient", b, &b.Now)
+		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}})
+		if slices.Equal(b.LogpRoll, b.Old.Logp) {
 			t.Errorf("%s: full attention changes nothing", n.Name)
 		}
 		l.Close()
@@ -71,20 +65,20 @@ func TestFullRetentionChangesNothing(t *testing.T) {
 		n := preset(t, name)
 		b := compressed(p, n, 3, 8, rollout.Retention{Policy: rollout.HeavyHitter, Keep: 1, Recent: 1})
 		l := learner.New(p, learner.Settings{Numerics: n}, 1)
-		o := learner.StepOptions{Temperature: temperature}
-		if _, err := l.Gradient(b, &linear{}, o); err != nil {
+		o := learner.StepOptions{Policy: learner.Policy{Temperature: temperature}}
+		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, o); err != nil {
 			t.Fatal(err)
 		}
-		want, logp := slices.Clone(l.Grad()), slices.Clone(b.Logp)
-		o.Retention, o.Dense = true, loss.Dense{loss.NewShadowDistillation()}
-		r, err := l.Gradient(b, &linear{}, o)
+		want, logp := slices.Clone(l.Grad()), slices.Clone(b.Now.Logp)
+		o.Retention, o.Dense = true, &divergence{0.1, &b.Now}
+		r, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(want, l.Grad()) || !slices.Equal(logp, b.Logp) {
+		if !slices.Equal(want, l.Grad()) || !slices.Equal(logp, b.Now.Logp) {
 			t.Errorf("%s: a full mask changes the gradient", name)
 		}
-		if m := r.Metrics[len(r.Metrics)-1]; m.Name != "actor/shadow_kl" || m.Value != 0 {
+		if m := r.Metrics[len(r.Metrics)-1]; m.Name != "divergence" || m.Value != 0 {
 			t.Errorf("%s: %+v", name, m)
 		}
 		l.Close()
@@ -107,9 +101,9 @@ func TestRetentionGradientsAreDifferences(t *testing.T) {
 		hold(b)
 		o := &linear{coefficients(uint64(i), b.Tokens()), 0.3}
 		l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
-		routes := func(retention bool) *batch.Batch {
+		routes := func(retention bool) *enginetest.Responses {
 			scored := *b
-			l.Score(&scored, learner.ScoreOptions{Temperature: warm, Retention: retention})
+			l.Score(&scored.Old, &scored.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: warm, Retention: retention}})
 			return &scored
 		}
 		shadowRoutes, denseRoutes := routes(true), routes(false)
@@ -119,13 +113,16 @@ func TestRetentionGradientsAreDifferences(t *testing.T) {
 		if i%3 == 2 {
 			coef = 0
 		}
-		options := learner.StepOptions{Temperature: warm, Retention: true, Distributions: true, Entropy: true}
+		options := learner.StepOptions{Policy: learner.Policy{Temperature: warm, Retention: true}, Distributions: true, Entropy: true}
 		if coef > 0 {
-			options.Dense = loss.Dense{&loss.ShadowDistillation{Coef: coef, Aggregation: loss.Aggregation{Mode: "token-sum"}}}
+			options.Dense = &divergence{coef, &b.Now}
 		}
-		report, err := l.Gradient(b, o, options)
+		report, err := l.Gradient(&b.Now, &b.Sampled, o, options)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !slices.Equal(b.Now.Logp, shadowRoutes.Old.Logp) {
+			t.Errorf("%s: the gradient leaves other log-probs than the shadow's", m.Name)
 		}
 		value := func() (sum float64) {
 			for n, logp := range distributions(r, shadowRoutes, b, warm) {
@@ -166,7 +163,7 @@ func TestRetentionGradientsAreDifferences(t *testing.T) {
 
 // hold fills the masks of a batch: of the positions before its own, a row sees
 // two of three, others in every plane, and equally many.
-func hold(b *batch.Batch) {
+func hold(b *enginetest.Responses) {
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
@@ -184,7 +181,7 @@ func hold(b *batch.Batch) {
 
 // distributions are the reference's next-token log-probs of every response
 // token, on the routes of one batch and with the masks of another, nil for none.
-func distributions(r *enginetest.Reference, routes, masks *batch.Batch, temperature float64) (list [][]float64) {
+func distributions(r *enginetest.Reference, routes, masks *enginetest.Responses, temperature float64) (list [][]float64) {
 	c, b := r.Config, routes
 	per := c.Layers * c.TopK
 	for i := range b.Len() {
@@ -205,7 +202,7 @@ func distributions(r *enginetest.Reference, routes, masks *batch.Batch, temperat
 		}
 		var visited []uint8
 		if !c.Dense() {
-			visited = append(slices.Clone(b.PromptRoutesOld[i]), b.RoutesOld[from*per:to*per]...)
+			visited = append(slices.Clone(b.Old.PromptRoutes[i]), b.Old.Routes[from*per:to*per]...)
 		}
 		logits := r.Forward(append(slices.Clone(b.Prompt[i]), b.Token[from:to-1]...), visited).Logits
 		for n := from; n < to; n++ {
@@ -221,16 +218,16 @@ func TestRetentionOfNothing(t *testing.T) {
 	s := learner.NewScorer(p.Config, preset(t, "fp32"), 1)
 	defer s.Close()
 	s.Publish(p, 0)
-	for name, change := range map[string]func(b *batch.Batch){
-		"no masks":       func(b *batch.Batch) { b.KVKept = nil },
-		"own position":   func(b *batch.Batch) { b.KVKept[1] = 1 },
-		"planes":         func(b *batch.Batch) { b.KVPlanes = 2 },
-		"uneven planes":  func(b *batch.Batch) { b.KVPlanes, b.KVKept = 8, append(b.KVKept, make([]uint64, 14)...) },
-		"words too many": func(b *batch.Batch) { b.KVWords = 2 },
+	for name, change := range map[string]func(b *enginetest.Responses){
+		"no masks":       func(b *enginetest.Responses) { b.KVKept = nil },
+		"own position":   func(b *enginetest.Responses) { b.KVKept[1] = 1 },
+		"planes":         func(b *enginetest.Responses) { b.KVPlanes = 2 },
+		"uneven planes":  func(b *enginetest.Responses) { b.KVPlanes, b.KVKept = 8, append(b.KVKept, make([]uint64, 14)...) },
+		"words too many": func(b *enginetest.Responses) { b.KVWords = 2 },
 	} {
 		b := given([][]int32{{1, 2}}, [][]int32{{3, 4}})
 		b.KVPlanes, b.KVWords, b.KVKept = 1, 1, []uint64{3, 7}
-		s.Score(b, learner.ScoreOptions{Temperature: 1, Retention: true})
+		s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Retention: true}})
 		change(b)
 		func() {
 			defer func() {
@@ -238,7 +235,7 @@ func TestRetentionOfNothing(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			s.Score(b, learner.ScoreOptions{Temperature: 1, Retention: true})
+			s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Retention: true}})
 		}()
 	}
 }

@@ -3,12 +3,14 @@ package learner
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // TestScoreNorms holds the norms against finite differences of the log-prob
@@ -21,7 +23,7 @@ func TestScoreNorms(t *testing.T) {
 	sampler := rollout.New(c, fp32, 4, 1)
 	defer sampler.Close()
 	sampler.Publish(p, 0)
-	var b batch.Batch
+	var b column.Sampled
 	rng := rand.New(rand.NewPCG(1, 1))
 	var requests []rollout.Request
 	for i := range 5 {
@@ -33,13 +35,15 @@ func TestScoreNorms(t *testing.T) {
 
 	l := New(p, Settings{Numerics: fp32, Balance: 0.1, LossScale: LossScale{Initial: 1024, Growth: 1}}, 1)
 	defer l.Close()
-	o := StepOptions{Temperature: 0.7, Replay: ReplayRollout}
+	o := StepOptions{Policy: Policy{Temperature: 0.7, Replay: ReplayRollout}}
+	var before column.Sampled
+	b.Select(&before, []int{0, 1, 2, 3, 4})
 	norms, err := l.ScoreNorms(nil, &b, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(norms) != 5 || len(b.Logp) != 0 || len(b.Entropy) != 0 {
-		t.Fatalf("%d norms, batch changed: %v", len(norms), b.Logp)
+	if len(norms) != 5 || !reflect.DeepEqual(b, before) {
+		t.Fatalf("%d norms, responses changed: %+v", len(norms), b)
 	}
 	if s := l.State(); s.Scale != 1024 || s.Clean != 0 || l.settings.Balance != 0.1 {
 		t.Errorf("the loss scale moved: %+v", s)
@@ -70,15 +74,60 @@ func TestScoreNorms(t *testing.T) {
 	}
 }
 
+// Norms under replay of an earlier pass take each response's own part of it:
+// routes of the same weights are no replay, others give other norms, and what was
+// replayed once is not replayed unasked.
+func TestScoreNormsOfAnEarlierPass(t *testing.T) {
+	fp32, _ := engine.Preset("fp32")
+	c := model.Config{Layers: 2, DModel: 16, Heads: 2, Experts: 4, DFF: 16, Context: 32, Vocab: 12}.WithDefaults()
+	p := model.New(c)
+	p.Init(3)
+	in := column.Sampled{Offsets: []int{0, 2, 4, 6}, Prompt: [][]int32{{1}, {2, 3}, {4, 5, 6}}, Token: []int32{7, 8, 9, 1, 2, 3}, Mask: slices.Repeat([]bool{true}, 6)}
+	l := New(p, Settings{Numerics: fp32}, 1)
+	defer l.Close()
+	o := StepOptions{Policy: Policy{Temperature: 1}}
+	var old column.Scored
+	l.Score(&old, &in, ScoreOptions{Policy: o.Policy})
+	norms := func(replay Replay) []float64 {
+		o.Replay, o.Earlier = replay, &old
+		if replay == ReplayNone {
+			o.Earlier = nil
+		}
+		n, err := l.ScoreNorms(nil, &in, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	live := norms(ReplayNone)
+	if got := norms(ReplayOld); !slices.Equal(live, got) {
+		t.Errorf("norms %v, on the same routes replayed %v", live, got)
+	}
+	for i, e := range old.Routes {
+		old.Routes[i] = (e + 1) % uint8(c.Experts)
+	}
+	if got := norms(ReplayOld); got[0] == live[0] || got[1] == live[1] || got[2] == live[2] {
+		t.Errorf("norms %v, on other routes %v", live, got)
+	}
+	o.Earlier = nil
+	defer func() {
+		if recover() == nil {
+			t.Error("the routes of an earlier call are replayed")
+		}
+	}()
+	l.ScoreNorms(nil, &in, o)
+}
+
 // cutAndScore is Σ logp of response i, with its gradient left in Grad.
-func (l *Learner) cutAndScore(t *testing.T, b *batch.Batch, i int, o StepOptions) float64 {
+func (l *Learner) cutAndScore(t *testing.T, b *column.Sampled, i int, o StepOptions) float64 {
 	t.Helper()
 	scale, balance := l.scale, l.settings.Balance
 	defer func() { l.scale, l.settings.Balance = scale, balance }()
 	l.scale, l.settings.Balance = lossScaler{}, 0
-	var one batch.Batch
+	var one column.Sampled
+	var now column.Scored
 	b.Select(&one, []int{i})
-	r, err := l.Gradient(&one, score{}, o)
+	r, err := l.Gradient(&now, &one, scoreOf{&one}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

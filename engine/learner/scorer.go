@@ -2,43 +2,20 @@ package learner
 
 import (
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-)
-
-// Column names the policy whose log-probs a pass fills in.
-type Column int
-
-const (
-	// Old is pi_old: LogpOld, Entropy, SumSquares, RoutesOld, GatesOld and DistOld.
-	Old Column = iota
-	// Reference is the frozen policy: LogpRef and DistRef.
-	Reference
-	// Teacher is a frozen policy to distil from: LogpTeacher.
-	Teacher
 )
 
 // ScoreOptions are the choices of one scoring pass.
 type ScoreOptions struct {
-	// Column says which columns to fill.
-	Column Column
-	// Temperature divides the logits, as in the rollout.
-	Temperature float64
-	// Replay says whose routes to follow, Gates with which gates; empty means live.
-	Replay Replay
-	Gates  Gates
-	// KeepGates fills GatesOld with the pass's gates, for replay of both.
+	Policy
+	// Earlier is the pass whose routes ReplayOld follows.
+	Earlier *column.Scored
+	// WithoutRoutes leaves the routes out, for a policy whose routes nobody reads.
+	WithoutRoutes bool
+	// KeepGates records the gates beside the routes, for replay of both.
 	KeepGates bool
-	// Support replays each token's recorded sampling support (Keep Sampling Mask,
-	// arXiv:2512.02556): log-probs, entropy, sum of squares and distributions are
-	// those of the policy restricted to it, outside of which a distribution holds
-	// -Inf. Tokens drawn without truncation are as ever.
-	Support bool
-	// Retention replays each token's recorded retention mask: attention sees what
-	// was left in the rollout engine's compressed KV cache (Shadow Mask
-	// Distillation, arXiv:2605.06850).
-	Retention bool
-	// Distributions keeps the full next-token log-probs, SumSquares their sum of
+	// Distributions records the full next-token log-probs, SumSquares their sum of
 	// squared probabilities; columns that are not wanted are nil afterwards.
 	Distributions, SumSquares bool
 }
@@ -90,29 +67,21 @@ func (s *Scorer) SetKVScales(scales engine.KVScales) { s.weights.SetKVScales(sca
 // Close releases the workers.
 func (s *Scorer) Close() { s.pass.Close() }
 
-// Score runs the responses through the model and fills the columns the options name.
-func (s *Scorer) Score(b *batch.Batch, o ScoreOptions) {
-	s.layOut(b)
-	routes, gates := s.replayed(b, o.Replay, o.Gates)
+// Score runs the responses through the model and fills dst with what the policy
+// says of them. Responses that no engine sampled take the model's shape.
+func (s *Scorer) Score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
+	s.layOut(in)
+	routes, gates := s.replayed(in, o.Earlier, o.Policy)
 	s.pass.Begin(s.weights, &s.pack, engine.Options{Save: s.save, Replay: routes, Gates: gates, KeepGates: o.KeepGates,
-		Retention: s.retained(b, o.Retention), Follow: s.distributing(b, o.Temperature)})
+		Retention: s.retained(in, o.Retention), Follow: s.distributing(in, o.Temperature)})
 	s.pass.Forward()
-	s.distribute(b, o.Support)
-	if o.Column != Teacher {
-		b.Vocab = s.config.Vocab
-	}
-	switch o.Column {
-	case Old:
-		b.LogpOld = s.sampled(b.LogpOld)
-		b.Entropy = s.entropies(b.Entropy)
-		b.SumSquares = s.sumSquares(b.SumSquares, o.SumSquares)
-		s.recordRoutes(b, o.KeepGates)
-		b.DistOld = s.distributions(b.DistOld, o.Distributions)
-	case Reference:
-		b.LogpRef = s.sampled(b.LogpRef)
-		b.DistRef = s.distributions(b.DistRef, o.Distributions)
-	case Teacher:
-		b.LogpTeacher = s.sampled(b.LogpTeacher)
+	s.distribute(in, o.Support)
+	dst.Logp = s.sampled(dst.Logp)
+	dst.Entropy = s.entropies(dst.Entropy)
+	dst.SumSquares = s.sumSquares(dst.SumSquares, o.SumSquares)
+	dst.Dist = s.distributions(dst.Dist, o.Distributions)
+	if !o.WithoutRoutes {
+		s.recordRoutes(dst, in, o.KeepGates)
 	}
 }
 
@@ -124,7 +93,13 @@ func (s *Scorer) Hidden() []float32 { return s.pass.Hidden() }
 // layOut packs prompts and responses end to end. The row that reads the token
 // before a response token predicts it; the last response token predicts
 // nothing and is left out.
-func (s *Scorer) layOut(b *batch.Batch) {
+func (s *Scorer) layOut(b *column.Sampled) {
+	if b.Vocab == 0 {
+		b.Vocab = s.config.Vocab
+	}
+	if b.Layers == 0 {
+		b.Layers, b.TopK = s.config.Layers, s.config.TopK
+	}
 	s.pack.Reset()
 	if s.targets == nil {
 		s.targets = []int32{} // to a pack, nil would mean every row

@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"driftlab/engine"
-	"driftlab/trainer/batch"
+	"driftlab/engine/column"
 )
 
 // retained lays the recorded retention masks out in the order of the pack's
 // rows, nil if they are not to be replayed. Rows that read the prompt saw all of
 // it. It panics if the batch has no masks: a dense pass would look like a shadow.
-func (s *Scorer) retained(b *batch.Batch, replay bool) *engine.Retention {
+func (s *Scorer) retained(b *column.Sampled, replay bool) *engine.Retention {
 	if !replay {
 		return nil
 	}
@@ -47,16 +47,14 @@ func below(n int) uint64 {
 }
 
 // addDense adds value and gradient of the dense objective: a second pass over
-// the same rows, in which nothing is masked. What the first pass wrote into the
-// batch stays as it is.
-func (l *Learner) addDense(b *batch.Batch, r *Report, o StepOptions) error {
-	d := &l.dense
-	logp, dist, shadow := d.Logp, d.Dist, d.DistShadow
-	*d = *b
-	d.Logp, d.Dist, d.DistShadow = logp, dist, append(shadow[:0], l.logp...)
+// the same rows, in which nothing is masked. What the first pass recorded stays
+// as it is.
+func (l *Learner) addDense(in *column.Sampled, r *Report, o StepOptions) error {
+	dense, policy := o.Dense, o.Policy
+	policy.Retention, o.Dense = false, nil
+	o.Policy, o.Distributions, o.Entropy = policy, true, false
 	l.out, l.denseOut = l.denseOut, l.out
-	err := l.propagate(d, o.Dense, StepOptions{
-		Temperature: o.Temperature, Replay: o.Replay, Gates: o.Gates, Support: o.Support, Distributions: true}, 0)
+	err := l.propagate(&l.dense, in, dense, o, 0)
 	l.out, l.denseOut = l.denseOut, l.out
 	r.Loss += l.denseOut.Loss
 	r.Metrics = append(r.Metrics, l.denseOut.Metrics...)

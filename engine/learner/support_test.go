@@ -10,11 +10,10 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // truncated samples responses from truncated distributions.
-func truncated(p *model.Params, n engine.Numerics, seed uint64, responses int, s rollout.Sampling) *batch.Batch {
+func truncated(p *model.Params, n engine.Numerics, seed uint64, responses int, s rollout.Sampling) *enginetest.Responses {
 	e := rollout.New(p.Config, n, responses, 1)
 	defer e.Close()
 	e.Publish(p, 0)
@@ -23,8 +22,8 @@ func truncated(p *model.Params, n engine.Numerics, seed uint64, responses int, s
 		list = append(list, rollout.Request{Prompt: prompt, Seed: seed, Stream: uint64(i)})
 	}
 	s.Temperature, s.MaxTokens, s.Distributions, s.OnSupport = temperature, 12, true, true
-	var b batch.Batch
-	e.Generate(&b, list, s)
+	var b enginetest.Responses
+	e.Generate(&b.Sampled, list, s)
 	return &b
 }
 
@@ -40,21 +39,16 @@ func TestSupportReplayAgrees(t *testing.T) {
 		p := models[i%len(models)].Params
 		b := truncated(p, n, uint64(i), 16, truncations[i%len(truncations)])
 		l := learner.New(p, learner.Settings{Numerics: n}, 2)
-		l.Score(b, learner.ScoreOptions{Temperature: temperature, Support: true, Distributions: true})
-		identical(t, n.Name+": Score", b, b.LogpOld, b.DistOld, b)
-		if _, err := l.Gradient(b, &linear{}, learner.StepOptions{Temperature: temperature, Support: true, Distributions: true}); err != nil {
+		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Support: true}, Distributions: true})
+		identical(t, n.Name+": Score", b, &b.Old)
+		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Support: true}, Distributions: true}); err != nil {
 			t.Fatal(err)
 		}
-		identical(t, n.Name+": Gradient", b, b.Logp, b.Dist, nil)
-		l.Score(b, learner.ScoreOptions{Column: learner.Reference, Temperature: temperature, Support: true})
-		l.Score(b, learner.ScoreOptions{Column: learner.Teacher, Temperature: temperature, Support: true})
-		if !slices.Equal(b.LogpRoll, b.LogpRef) || !slices.Equal(b.LogpRoll, b.LogpTeacher) {
-			t.Errorf("%s: log-probs of reference or teacher differ", n.Name)
-		}
+		identical(t, n.Name+": Gradient", b, &b.Now)
 
-		l.Score(b, learner.ScoreOptions{Temperature: temperature})
+		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}})
 		below := 0
-		for k, full := range b.LogpOld {
+		for k, full := range b.Old.Logp {
 			if full-engine.LogOfMass(b.KeptMass[k]) != b.LogpRoll[k] {
 				t.Fatalf("%s, token %d: full %g, kept mass %g, rollout %g", n.Name, k, full, b.KeptMass[k], b.LogpRoll[k])
 			}
@@ -65,8 +59,8 @@ func TestSupportReplayAgrees(t *testing.T) {
 				below++
 			}
 		}
-		if below < len(b.LogpOld)/2 {
-			t.Errorf("%s: %d of %d ratios are below 1", n.Name, below, len(b.LogpOld))
+		if below < len(b.Old.Logp)/2 {
+			t.Errorf("%s: %d of %d ratios are below 1", n.Name, below, len(b.Old.Logp))
 		}
 		l.Close()
 	}
@@ -80,9 +74,9 @@ func TestSupportReplayLeavesTheGap(t *testing.T) {
 	defer s.Close()
 	s.Publish(p, 0)
 	bias := func(support bool) (mean float64) {
-		s.Score(b, learner.ScoreOptions{Temperature: temperature, Support: support})
-		for n, lp := range b.LogpOld {
-			mean += (lp - b.LogpRoll[n]) / float64(len(b.LogpOld))
+		s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Support: support}})
+		for n, lp := range b.Old.Logp {
+			mean += (lp - b.LogpRoll[n]) / float64(len(b.Old.Logp))
 		}
 		return mean
 	}
@@ -108,19 +102,19 @@ func TestSupportStatistics(t *testing.T) {
 	s := learner.NewScorer(p.Config, preset(t, "fp32"), 1)
 	defer s.Close()
 	s.Publish(p, 0)
-	s.Score(b, learner.ScoreOptions{Temperature: temperature})
-	whole := slices.Clone(b.LogpOld)
-	s.Score(b, learner.ScoreOptions{Temperature: temperature, Support: true, Distributions: true, SumSquares: true})
+	s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}})
+	whole := slices.Clone(b.Old.Logp)
+	s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Support: true}, Distributions: true, SumSquares: true})
 	v := p.Config.Vocab
 	for n := range b.Token {
-		if b.Support[n] == nil && b.LogpOld[n] != whole[n] {
-			t.Fatalf("token %d: replay of no truncation moves %g to %g", n, whole[n], b.LogpOld[n])
+		if b.Support[n] == nil && b.Old.Logp[n] != whole[n] {
+			t.Fatalf("token %d: replay of no truncation moves %g to %g", n, whole[n], b.Old.Logp[n])
 		}
-		if len(b.Support[n]) == 1 && math.Abs(b.LogpOld[n]) > 5e-7 {
-			t.Fatalf("token %d is alone and has log-prob %g", n, b.LogpOld[n])
+		if len(b.Support[n]) == 1 && math.Abs(b.Old.Logp[n]) > 5e-7 {
+			t.Fatalf("token %d is alone and has log-prob %g", n, b.Old.Logp[n])
 		}
 		var total, entropy, squares float64
-		for a, lp := range b.DistOld[n*v : (n+1)*v] {
+		for a, lp := range b.Old.Dist[n*v : (n+1)*v] {
 			if b.Support[n] != nil && !slices.Contains(b.Support[n], int32(a)) {
 				if !math.IsInf(float64(lp), -1) {
 					t.Fatalf("token %d: log-prob %g outside the support", n, lp)
@@ -131,7 +125,7 @@ func TestSupportStatistics(t *testing.T) {
 			entropy -= exp(float64(lp)) * float64(lp)
 			squares += exp(2 * float64(lp))
 		}
-		for _, x := range [][2]float64{{total, 1}, {b.Entropy[n], entropy}, {b.SumSquares[n], squares}} {
+		for _, x := range [][2]float64{{total, 1}, {b.Old.Entropy[n], entropy}, {b.Old.SumSquares[n], squares}} {
 			if !(math.Abs(x[0]-x[1]) < 2e-6) {
 				t.Fatalf("token %d: %g, want %g", n, x[0], x[1])
 			}
@@ -161,8 +155,8 @@ func TestSupportGradientsAreDifferences(t *testing.T) {
 		}
 		o := &linear{coefficients(uint64(i), b.Tokens()), 0.3}
 		l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
-		l.Score(b, learner.ScoreOptions{Temperature: warm, Support: true})
-		if _, err := l.Gradient(b, o, learner.StepOptions{Temperature: warm, Support: true, Distributions: true, Entropy: true}); err != nil {
+		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: warm, Support: true}})
+		if _, err := l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: warm, Support: true}, Distributions: true, Entropy: true}); err != nil {
 			t.Fatal(err)
 		}
 		r := enginetest.NewReference(p)
@@ -186,14 +180,14 @@ func TestSupportGradientsAreDifferences(t *testing.T) {
 
 // onSupport is the objective of the restricted policy in the reference, with
 // the routes of the batch's columns.
-func (o *linear) onSupport(r *enginetest.Reference, b *batch.Batch, temperature float64) (sum float64) {
+func (o *linear) onSupport(r *enginetest.Reference, b *enginetest.Responses, temperature float64) (sum float64) {
 	per := r.Config.Layers * r.Config.TopK
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		tokens := append(slices.Clone(b.Prompt[i]), b.Token[from:max(to-1, from)]...)
 		var visited []uint8
 		if !r.Config.Dense() && from < to {
-			visited = append(slices.Clone(b.PromptRoutesOld[i]), b.RoutesOld[from*per:to*per]...)
+			visited = append(slices.Clone(b.Old.PromptRoutes[i]), b.Old.Routes[from*per:to*per]...)
 		}
 		logits := r.Forward(tokens, visited).Logits
 		for n := from; n < to; n++ {
@@ -234,7 +228,7 @@ func TestSupportOfNothing(t *testing.T) {
 					t.Errorf("supports %v: no panic", support)
 				}
 			}()
-			s.Score(b, learner.ScoreOptions{Temperature: 1, Support: true})
+			s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Support: true}})
 		}()
 	}
 }

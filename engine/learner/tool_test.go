@@ -6,11 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
 )
 
 // answering replies to even tokens with one to four of its own.
@@ -44,8 +43,8 @@ func TestEnginesAgreeAcrossReplies(t *testing.T) {
 			for k, prompt := range enginetest.Sequences(uint64(i), 20, p.Config.Vocab, 1, 9) {
 				list = append(list, rollout.Request{Prompt: prompt, Seed: uint64(i), Stream: uint64(k), Tool: answering{int32(p.Config.Vocab)}})
 			}
-			var b batch.Batch
-			e.Generate(&b, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 24, Stop: 1, Distributions: true, Gates: true})
+			var b enginetest.Responses
+			e.Generate(&b.Sampled, list, rollout.Sampling{Temperature: temperature, TopP: 1, MaxTokens: 24, Stop: 1, Distributions: true, Gates: true})
 			if turns := slices.Max(b.Turn); turns < 3 {
 				t.Fatalf("%d turns at most: the test needs more", turns)
 			}
@@ -61,21 +60,21 @@ func TestEnginesAgreeAcrossReplies(t *testing.T) {
 				l := learner.New(p, learner.Settings{Numerics: n}, 1+i%2)
 				defer l.Close()
 				how := fmt.Sprintf("replay %s, gates %s", r.routes, r.gates)
-				l.Score(&b, learner.ScoreOptions{Temperature: temperature, Replay: r.routes, Gates: r.gates, KeepGates: true, Distributions: true, SumSquares: true})
-				if !slices.Equal(b.GatesRoll, b.GatesOld) || !slices.EqualFunc(b.PromptGates, b.PromptGatesOld, slices.Equal) {
+				l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Replay: r.routes, Gates: r.gates}, KeepGates: true, Distributions: true, SumSquares: true})
+				if !slices.Equal(b.GatesRoll, b.Old.Gates) || !slices.EqualFunc(b.PromptGates, b.Old.PromptGates, slices.Equal) {
 					t.Errorf("%s: gates differ", how)
 				}
-				agree(t, how+", Score", &b, b.LogpOld, b.DistOld)
-				if !slices.Equal(b.RoutesRoll, b.RoutesOld) || !slices.EqualFunc(b.PromptRoutes, b.PromptRoutesOld, slices.Equal) {
+				agree(t, how+", Score", &b.Sampled, &b.Old)
+				if !slices.Equal(b.RoutesRoll, b.Old.Routes) || !slices.EqualFunc(b.PromptRoutes, b.Old.PromptRoutes, slices.Equal) {
 					t.Errorf("%s: routes differ", how)
 				}
-				if _, err := l.Gradient(&b, &linear{}, learner.StepOptions{Temperature: temperature, Replay: r.routes, Gates: r.gates, Distributions: true, Entropy: true}); err != nil {
+				if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Replay: r.routes, Gates: r.gates}, Distributions: true, Entropy: true}); err != nil {
 					t.Fatal(err)
 				}
-				agree(t, how+", Gradient", &b, b.Logp, b.Dist)
+				agree(t, how+", Gradient", &b.Sampled, &b.Now)
 				for k, generated := range b.Mask {
-					if !generated && (b.Entropy[k] != 0 || b.SumSquares[k] != 0) {
-						t.Fatalf("%s: entropy %g, sum of squares %g of a reply", how, b.Entropy[k], b.SumSquares[k])
+					if !generated && (b.Old.Entropy[k] != 0 || b.Old.SumSquares[k] != 0 || b.Now.Entropy[k] != 0) {
+						t.Fatalf("%s: entropies %g and %g, sum of squares %g of a reply", how, b.Old.Entropy[k], b.Now.Entropy[k], b.Old.SumSquares[k])
 					}
 				}
 			}
@@ -84,14 +83,14 @@ func TestEnginesAgreeAcrossReplies(t *testing.T) {
 }
 
 // agree compares log-probs everywhere and distributions where the policy chose.
-func agree(t *testing.T, how string, b *batch.Batch, logp []float64, dist []float32) {
+func agree(t *testing.T, how string, in *column.Sampled, scored *column.Scored) {
 	t.Helper()
-	if !slices.Equal(b.LogpRoll, logp) {
+	if !slices.Equal(in.LogpRoll, scored.Logp) {
 		t.Errorf("%s: log-probs differ", how)
 	}
-	for n, generated := range b.Mask {
-		at := n * b.Vocab
-		if generated && !slices.EqualFunc(b.DistRoll[at:at+b.Vocab], dist[at:at+b.Vocab], func(x, y float32) bool {
+	for n, generated := range in.Mask {
+		at := n * in.Vocab
+		if generated && !slices.EqualFunc(in.DistRoll[at:at+in.Vocab], scored.Dist[at:at+in.Vocab], func(x, y float32) bool {
 			return math.Float32bits(x) == math.Float32bits(y)
 		}) {
 			t.Errorf("%s: distributions of token %d differ", how, n)
@@ -110,7 +109,7 @@ func TestNoGradientOfReplies(t *testing.T) {
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
 	defer l.Close()
 	gradient := func() []float32 {
-		if _, err := l.Gradient(b, maskedLikelihood{}, learner.StepOptions{Temperature: 1}); err != nil {
+		if _, err := l.Gradient(&b.Now, &b.Sampled, maskedLikelihood{b.Mask}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		return slices.Clone(l.Grad())
@@ -133,13 +132,13 @@ func TestNoGradientOfReplies(t *testing.T) {
 }
 
 // maskedLikelihood is the log-prob of the generated tokens.
-type maskedLikelihood struct{}
+type maskedLikelihood struct{ mask []bool }
 
-func (maskedLikelihood) Eval(out *loss.Grad, b *batch.Batch) error {
-	out.Reset(b.Tokens())
-	for n, counts := range b.Mask {
+func (m maskedLikelihood) Eval(out *column.Grad, now *column.Scored) error {
+	out.Reset(len(now.Logp))
+	for n, counts := range m.mask {
 		if counts {
-			out.Loss -= b.Logp[n]
+			out.Loss -= now.Logp[n]
 			out.DLogp[n] = -1
 		}
 	}

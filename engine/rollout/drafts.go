@@ -2,13 +2,13 @@ package rollout
 
 import (
 	"driftlab/engine"
-	"driftlab/trainer/batch"
+	"driftlab/engine/column"
 )
 
 // drafts is what is recorded of speculative decoding, in rows of maxTokens
 // entries per request.
 type drafts struct {
-	flag            []batch.DraftFlag
+	flag            []column.DraftFlag
 	window, version []int32
 	verifier, law   []float64
 	tv, shift       []float64
@@ -31,7 +31,7 @@ func (e *Engine) beginDrafts(n int, s Sampling) {
 	d.verifier, d.law = resized(d.verifier, size), resized(d.law, size)
 	d.tv, d.shift = resized(d.tv, size), resized(d.shift, size)
 	for at := range size { // what replies of tools have
-		d.flag[at], d.window[at], d.version[at] = batch.Undrafted, -1, -1
+		d.flag[at], d.window[at], d.version[at] = column.Undrafted, -1, -1
 		d.verifier[at], d.law[at], d.tv[at], d.shift[at] = 0, 0, 0, 0
 	}
 }
@@ -69,7 +69,7 @@ func (m *sampler) processed(d drawn, s Sampling) float64 {
 // tested records the outcome of the place of a response's next token.
 func (r *recording) tested(request int, t tested, window int32, version int) {
 	d, at := &r.drafts, request*r.maxTokens+r.length[request]
-	if t.flag == batch.Undrafted {
+	if t.flag == column.Undrafted {
 		version = -1
 	}
 	d.flag[at], d.window[at], d.version[at] = t.flag, window, int32(version)
@@ -77,7 +77,7 @@ func (r *recording) tested(request int, t tested, window int32, version int) {
 }
 
 // storeDrafts packs what was recorded into the batch, whose offsets are filled.
-func (r *recording) storeDrafts(b *batch.Batch, n int, speculates bool) {
+func (r *recording) storeDrafts(b *column.Sampled, n int, speculates bool) {
 	if !speculates {
 		b.ForgetDrafts()
 		return

@@ -4,15 +4,18 @@ import (
 	"math/rand/v2"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/kernel"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // Request asks for one response.
 type Request struct {
 	// Prompt holds the prompt's tokens, at least one.
 	Prompt []int32
+	// Group and PromptID say which prompt it is: they are recorded with the response.
+	Group    int
+	PromptID int64
 	// Seed and Stream choose the response's random numbers.
 	Seed, Stream uint64
 	// Given holds the response if it is known: its tokens are decoded as ever,
@@ -111,9 +114,10 @@ func (e *Engine) Close() {
 }
 
 // Generate samples one response per request into dst, in the order of the
-// requests: Offsets, Prompt, Token, Mask, Turn, LogpRoll, KeptMass, Support,
+// requests: Offsets, Prompt, Group, PromptID, Token, Mask, Turn, LogpRoll, KeptMass, Support,
 // Version, Finished, the routes and, if asked for, their gates and DistRoll;
-// KVKept if the cache is compressed, else none. Other columns are left alone. A slot that finishes takes the next request at once.
+// KVKept if the cache is compressed. A slot that finishes takes the next request
+// at once.
 //
 // A request's tool is asked after each token. What it replies is read like a
 // prompt, several tokens in a pass beside the decoding of other responses, and
@@ -121,7 +125,7 @@ func (e *Engine) Close() {
 // has no room ends unfinished with its call: no response ends in a reply. In the
 // columns a reply has Mask false, the turn of its call, log-probs of 0 and the
 // routes of the rows before it, as any token has.
-func (e *Engine) Generate(dst *batch.Batch, requests []Request, s Sampling) {
+func (e *Engine) Generate(dst *column.Sampled, requests []Request, s Sampling) {
 	s.check()
 	checkGiven(requests, s)
 	e.out.begin(e.config, len(requests), s)

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 func preset(t testing.TB, name string) engine.Numerics {
@@ -23,11 +23,11 @@ func preset(t testing.TB, name string) engine.Numerics {
 }
 
 // generate runs a fresh engine once.
-func generate(p *model.Params, n engine.Numerics, slots, workers int, requests []rollout.Request, s rollout.Sampling) *batch.Batch {
+func generate(p *model.Params, n engine.Numerics, slots, workers int, requests []rollout.Request, s rollout.Sampling) *column.Sampled {
 	e := rollout.New(p.Config, n, slots, workers)
 	defer e.Close()
 	e.Publish(p, 3)
-	var b batch.Batch
+	var b column.Sampled
 	e.Generate(&b, requests, s)
 	return &b
 }
@@ -54,7 +54,8 @@ func TestConformance(t *testing.T) {
 		for i, prompt := range prompts {
 			list = append(list, rollout.Request{Prompt: prompt, Seed: 1, Stream: uint64(i)})
 		}
-		return enginetest.Observe(generate(p, n, 4, 1, list, s), enginetest.RolloutColumns)
+		b := generate(p, n, 4, 1, list, s)
+		return enginetest.Observe(b, &column.Scored{Dist: b.DistRoll, Routes: b.RoutesRoll, PromptRoutes: b.PromptRoutes})
 	})
 }
 
@@ -84,7 +85,7 @@ func TestResponsesDependOnTheirRequestAlone(t *testing.T) {
 }
 
 // sameResponses compares everything recorded; got's response i is want's order[i].
-func sameResponses(t *testing.T, how string, want, got *batch.Batch, order []int) {
+func sameResponses(t *testing.T, how string, want, got *column.Sampled, order []int) {
 	t.Helper()
 	if got.Len() != want.Len() {
 		t.Fatalf("%s: %d responses, want %d", how, got.Len(), want.Len())
@@ -123,14 +124,24 @@ func TestBatchVariantDependsOnTheSlots(t *testing.T) {
 	}
 }
 
+// complete reports whether the columns that every token has have one entry for each.
+func complete(b *column.Sampled) bool {
+	n := b.Tokens()
+	return len(b.Token) == n && len(b.Mask) == n && len(b.Turn) == n && len(b.LogpRoll) == n &&
+		len(b.KeptMass) == n && len(b.Version) == n && len(b.DistRoll) == n*b.Vocab
+}
+
 // Columns fit together, and say what happened.
 func TestColumns(t *testing.T) {
 	p := enginetest.Named("moe").Params
 	c := p.Config
 	list := requests(5, 40, c.Vocab)
+	for i := range list {
+		list[i].Group, list[i].PromptID = i/4, int64(100-i)
+	}
 	b := generate(p, preset(t, "bf16"), 7, 1, list, plain)
-	if err := b.Require("Token", "Mask", "LogpRoll", "KeptMass", "Version", "DistRoll"); err != nil {
-		t.Fatal(err)
+	if !complete(b) {
+		t.Fatalf("columns do not have %d tokens: %+v", b.Tokens(), b)
 	}
 	if b.Len() != len(list) || b.Layers != c.Layers || b.TopK != c.TopK || b.Vocab != c.Vocab ||
 		len(b.Support) != b.Tokens() || len(b.RoutesRoll) != b.Tokens()*c.Layers*c.TopK || len(b.Finished) != b.Len() {
@@ -141,6 +152,9 @@ func TestColumns(t *testing.T) {
 		from, to := b.Span(i)
 		if !slices.Equal(b.Prompt[i], list[i].Prompt) || len(b.PromptRoutes[i]) != (len(list[i].Prompt)-1)*c.Layers*c.TopK {
 			t.Errorf("response %d: prompt %v, %d prompt routes", i, b.Prompt[i], len(b.PromptRoutes[i]))
+		}
+		if b.Group[i] != list[i].Group || b.PromptID[i] != list[i].PromptID {
+			t.Errorf("response %d: group %d, prompt %d", i, b.Group[i], b.PromptID[i])
 		}
 		if k := slices.Index(b.Token[from:to], plain.Stop); k >= 0 && k != to-from-1 {
 			t.Errorf("response %d goes on after the stop token: %v", i, b.Token[from:to])
@@ -311,7 +325,7 @@ func TestPublishCopies(t *testing.T) {
 	defer e.Close()
 	e.Publish(p, 7)
 	list := requests(10, 8, p.Config.Vocab)
-	var before, after batch.Batch
+	var before, after column.Sampled
 	e.Generate(&before, list, plain)
 	for i := range p.Theta {
 		p.Theta[i] += 0.3
@@ -339,7 +353,7 @@ func TestNoAllocationsPerToken(t *testing.T) {
 		e := rollout.New(p.Config, preset(t, name), 8, 1)
 		e.Publish(p, 0)
 		list := requests(11, 24, p.Config.Vocab)
-		var b batch.Batch
+		var b column.Sampled
 		s := plain
 		s.TopP = 0.9
 		counts := map[int]float64{}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // Two responses to one prompt, with what corrections need later: the log-prob
@@ -21,7 +21,7 @@ func Example() {
 	defer e.Close()
 	e.Publish(params, 12)
 	prompt := []int32{1, 5, 2}
-	var b batch.Batch
+	var b column.Sampled
 	e.Generate(&b, []rollout.Request{
 		{Prompt: prompt, Seed: 1, Stream: 0},
 		{Prompt: prompt, Seed: 1, Stream: 1},

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
-	"driftlab/trainer/batch"
 )
 
 // Workers that go their own ways record what one alone does: with environments,
@@ -28,14 +28,14 @@ func TestLanesChangeNoBit(t *testing.T) {
 				e.Publish(p, 3)
 				return e
 			}
-			var want batch.Batch
+			var want column.Sampled
 			alone := engineOf(len(list), 1)
 			alone.Generate(&want, list, s)
 			alone.Close()
 			for _, c := range []struct{ slots, workers int }{{9, 2}, {20, 3}, {3, 7}, {2, 2}} {
 				e := engineOf(c.slots, c.workers)
 				for call := range 3 {
-					var got batch.Batch
+					var got column.Sampled
 					e.Generate(&got, list, s)
 					how := fmt.Sprintf("%s, %+v, %d slots, %d workers, call %d", name, r, c.slots, c.workers, call)
 					sameResponses(t, how, &want, &got, nil)
@@ -63,7 +63,7 @@ func TestLanesBesideSteps(t *testing.T) {
 	defer e.Close()
 	e.Publish(p, 3)
 	want := generate(p, n, 7, 1, list, plain)
-	var got batch.Batch
+	var got column.Sampled
 	for call := range 6 {
 		e.SetPrefill(rollout.Prefill{PrefixCache: call%2 == 1})
 		e.Generate(&got, list, plain)
@@ -124,7 +124,7 @@ func TestLanesAllocateNothingPerToken(t *testing.T) {
 		for i, prompt := range enginetest.Sequences(11, 24, p.Config.Vocab, 6, 6) {
 			list = append(list, rollout.Request{Prompt: prompt, Seed: 11, Stream: uint64(i)})
 		}
-		var b batch.Batch
+		var b column.Sampled
 		s := plain
 		s.TopP = 0.9
 		counts := map[int]float64{}

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // groups makes requests of n prompts, size of each, all beginning alike.
@@ -25,7 +25,7 @@ func groups(seed uint64, n, size, vocab, longest int) []rollout.Request {
 
 // prefilled runs a fresh engine twice, with other weights first: the second
 // call must not read what the first left in the cache.
-func prefilled(t testing.TB, p *model.Params, numerics string, slots, workers int, how rollout.Prefill, list []rollout.Request) *batch.Batch {
+func prefilled(t testing.TB, p *model.Params, numerics string, slots, workers int, how rollout.Prefill, list []rollout.Request) *column.Sampled {
 	e := rollout.New(p.Config, preset(t, numerics), slots, workers)
 	defer e.Close()
 	e.SetPrefill(how)
@@ -33,7 +33,7 @@ func prefilled(t testing.TB, p *model.Params, numerics string, slots, workers in
 	for i := range other.Theta {
 		other.Theta[i] *= 0.9
 	}
-	var b batch.Batch
+	var b column.Sampled
 	s := plain
 	s.TopP = 0.9
 	e.Publish(other, 2)
@@ -86,7 +86,7 @@ func TestPrefillAllocations(t *testing.T) {
 		defer e.Close()
 		e.SetPrefill(how)
 		e.Publish(p, 0)
-		var b batch.Batch
+		var b column.Sampled
 		e.Generate(&b, list, plain)
 		return testing.AllocsPerRun(3, func() { e.Generate(&b, list, plain) })
 	}
@@ -113,7 +113,7 @@ func BenchmarkPrefill(b *testing.B) {
 			defer e.Close()
 			e.SetPrefill(how)
 			e.Publish(p, 0)
-			var out batch.Batch
+			var out column.Sampled
 			for b.Loop() {
 				e.Generate(&out, list, rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: 16, Stop: -1})
 			}

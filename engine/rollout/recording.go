@@ -3,8 +3,8 @@ package rollout
 import (
 	"slices"
 
+	"driftlab/engine/column"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // recording collects what is known of each token while responses grow side by
@@ -125,10 +125,10 @@ func (r *recording) visit(at int, v visits) {
 // store packs the responses, in order, into a batch, in the memory the batch
 // has. Supports and prompt routes, slices of slices that a selection from the
 // batch shares, are new memory, one piece each.
-func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s Sampling) {
+func (r *recording) store(b *column.Sampled, requests []Request, c model.Config, s Sampling) {
 	b.Layers, b.TopK, b.Vocab = c.Layers, c.TopK, c.Vocab
 	b.Offsets = append(b.Offsets[:0], 0)
-	b.Prompt, b.Finished = b.Prompt[:0], b.Finished[:0]
+	b.Prompt, b.Group, b.PromptID, b.Finished = b.Prompt[:0], b.Group[:0], b.PromptID[:0], b.Finished[:0]
 	b.Token, b.LogpRoll, b.KeptMass, b.Version = b.Token[:0], b.LogpRoll[:0], b.KeptMass[:0], b.Version[:0]
 	b.Support, b.RoutesRoll, b.DistRoll = b.Support[:0], b.RoutesRoll[:0], b.DistRoll[:0]
 	b.Mask, b.Turn = b.Mask[:0], b.Turn[:0]
@@ -139,6 +139,7 @@ func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s 
 		to := from + r.length[i]
 		b.Offsets = append(b.Offsets, b.Offsets[i]+r.length[i])
 		b.Prompt = append(b.Prompt, requests[i].Prompt)
+		b.Group, b.PromptID = append(b.Group, requests[i].Group), append(b.PromptID, requests[i].PromptID)
 		n, kept := len(r.prompts[i]), len(r.ids[i])
 		b.PromptRoutes = append(b.PromptRoutes, routes[:n:n])
 		routes = routes[n:]
@@ -168,7 +169,7 @@ func (r *recording) store(b *batch.Batch, requests []Request, c model.Config, s 
 }
 
 // storeGates packs the gates, or sets the columns to nil.
-func (r *recording) storeGates(b *batch.Batch, requests int, s Sampling) {
+func (r *recording) storeGates(b *column.Sampled, requests int, s Sampling) {
 	if !s.Gates {
 		b.GatesRoll, b.PromptGates = nil, nil
 		return

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 
 	"driftlab/engine"
-	"driftlab/trainer/batch"
+	"driftlab/engine/column"
 )
 
 // Policy says which positions a compressed cache gives up.
@@ -190,7 +190,7 @@ func (r *recording) retained(request, token int, words []uint64) {
 }
 
 // storeRetained packs what was seen into the batch, whose offsets are filled.
-func (r *recording) storeRetained(b *batch.Batch, n int, k *retainer) {
+func (r *recording) storeRetained(b *column.Sampled, n int, k *retainer) {
 	if k == nil {
 		b.KVKept, b.KVPlanes, b.KVWords = nil, 0, 0
 		return

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // policies are retentions that give much up within a few tokens.
@@ -22,18 +22,18 @@ var policies = []rollout.Retention{
 }
 
 // compressed runs a fresh engine with a compressed cache once.
-func compressed(p *model.Params, n engine.Numerics, r rollout.Retention, slots, workers int, list []rollout.Request, s rollout.Sampling) *batch.Batch {
+func compressed(p *model.Params, n engine.Numerics, r rollout.Retention, slots, workers int, list []rollout.Request, s rollout.Sampling) *column.Sampled {
 	e := rollout.New(p.Config, n, slots, workers)
 	defer e.Close()
 	e.SetRetention(r)
 	e.Publish(p, 3)
-	var b batch.Batch
+	var b column.Sampled
 	e.Generate(&b, list, s)
 	return &b
 }
 
 // seen lists the positions in a plane of a token.
-func seen(b *batch.Batch, token, plane int) (positions []int) {
+func seen(b *column.Sampled, token, plane int) (positions []int) {
 	for w, word := range b.KVKept[(token*b.KVPlanes+plane)*b.KVWords:][:b.KVWords] {
 		for ; word != 0; word &= word - 1 {
 			positions = append(positions, 64*w+bits.TrailingZeros64(word))
@@ -184,7 +184,7 @@ func TestRetentionDependsOnTheRequestAlone(t *testing.T) {
 		p, n := enginetest.Models(enginetest.Small)[i].Params, preset(t, []string{"bf16", "fp8-kv8"}[i%2])
 		list := requests(uint64(i), 24, p.Config.Vocab)
 		want := compressed(p, n, r, 24, 1, list, plain)
-		same := func(how string, got *batch.Batch) {
+		same := func(how string, got *column.Sampled) {
 			sameResponses(t, how, want, got, nil)
 			if !slices.Equal(want.KVKept, got.KVKept) {
 				t.Errorf("%s: other positions are kept", how)
@@ -197,7 +197,7 @@ func TestRetentionDependsOnTheRequestAlone(t *testing.T) {
 		e.SetRetention(r)
 		e.SetPrefill(rollout.Prefill{Chunk: 3, PrefixCache: r.Policy == rollout.Window})
 		e.Publish(p, 3)
-		var b batch.Batch
+		var b column.Sampled
 		e.Generate(&b, list, plain)
 		same("in chunks", &b)
 		e.SetRetention(rollout.Retention{})
@@ -221,7 +221,7 @@ func TestRetentionBesideTools(t *testing.T) {
 		e.SetRetention(r)
 		e.SetPrefill(rollout.Prefill{Chunk: 2})
 		e.Publish(p, 3)
-		var b batch.Batch
+		var b column.Sampled
 		e.Generate(&b, list, roomy)
 		sameResponses(t, fmt.Sprintf("%+v in chunks", r), want, &b, nil)
 		if !slices.Equal(want.KVKept, b.KVKept) {
@@ -255,7 +255,7 @@ func TestRetentionAllocatesNothingPerToken(t *testing.T) {
 		e.SetRetention(r)
 		e.Publish(p, 0)
 		list, s, counts := requests(11, 24, p.Config.Vocab), plain, map[int]float64{}
-		var b batch.Batch
+		var b column.Sampled
 		for _, length := range []int{20, 5} {
 			s.MaxTokens, s.Stop = length, -1
 			e.Generate(&b, list, s)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // DraftLogProbs says whose log-prob is recorded with a drafted token.
@@ -204,7 +204,7 @@ func (l *lane) verify(m *sampler, n int, logits []float32, v visits) {
 		row := logits[j*vocab : (j+1)*vocab]
 		k.length++
 		var x drawn
-		t := tested{flag: batch.Undrafted}
+		t := tested{flag: column.Undrafted}
 		if j < len(w.tokens) {
 			x = m.distribution(row, s)
 			t = e.drafter.setting.test(m, m.law(x), w.laws[j*vocab:(j+1)*vocab], w.tokens[j], k)
@@ -213,10 +213,10 @@ func (l *lane) verify(m *sampler, n int, logits []float32, v visits) {
 			x = m.draw(row, s, &k.rng)
 		}
 		t.verifier = x.logp
-		if t.flag == batch.Undrafted || e.drafter.setting.unbiased() {
+		if t.flag == column.Undrafted || e.drafter.setting.unbiased() {
 			t.law = m.processed(x, s)
 		}
-		if t.flag != batch.Undrafted {
+		if t.flag != column.Undrafted {
 			t.relabel(m, &x, e.drafter.setting, w.logp[j], w.rows[j*vocab:(j+1)*vocab])
 		}
 		at := l.pack.Offsets[n] + j
@@ -227,7 +227,7 @@ func (l *lane) verify(m *sampler, n int, logits []float32, v visits) {
 			e.out.finished[k.request] = x.token == s.Stop
 			k.done = true
 		}
-		if k.done || t.flag != batch.Accepted || e.out.length[k.request] != length {
+		if k.done || t.flag != column.Accepted || e.out.length[k.request] != length {
 			break
 		}
 	}
@@ -239,7 +239,7 @@ func (l *lane) verify(m *sampler, n int, logits []float32, v visits) {
 // tested is the outcome of one place of a window.
 type tested struct {
 	token         int32
-	flag          batch.DraftFlag
+	flag          column.DraftFlag
 	law, verifier float64 // log-probs of the token
 	tv, shift     float64 // distance of the drafter's law, and of the emitted token's, from the verifier's
 }
@@ -247,11 +247,11 @@ type tested struct {
 // test accepts or replaces a token that was drafted from q where the verifier's
 // law is p.
 func (s Speculative) test(m *sampler, p, q []float64, token int32, k *slot) tested {
-	t := tested{token: token, flag: batch.Accepted, tv: Distance(p, q)}
+	t := tested{token: token, flag: column.Accepted, tv: Distance(p, q)}
 	m.emitted = resized(m.emitted, len(p))
 	if !(uniform(&k.rng) < s.Accept(p, q, int(token))) {
 		s.Residual(m.emitted, p, q)
-		t.token, t.flag = drawFrom(m.emitted, uniform(&k.rng)), batch.Replaced
+		t.token, t.flag = drawFrom(m.emitted, uniform(&k.rng)), column.Replaced
 	}
 	if !s.unbiased() {
 		s.Law(m.emitted, p, q)
@@ -264,7 +264,7 @@ func (s Speculative) test(m *sampler, p, q []float64, token int32, k *slot) test
 // put to the test the drafter's or those of the law, if that is asked for.
 func (t *tested) relabel(m *sampler, x *drawn, s Speculative, drafted float64, row []float32) {
 	switch {
-	case s.LogProbs == FromDrafter && t.flag == batch.Accepted:
+	case s.LogProbs == FromDrafter && t.flag == column.Accepted:
 		x.logp = drafted
 		copy(m.logp, row)
 	case s.LogProbs == FromLaw && !s.unbiased():

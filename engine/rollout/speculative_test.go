@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // drafting is an engine that speculates.
@@ -32,10 +32,10 @@ func (d drafting) engine() *rollout.Engine {
 	return e
 }
 
-func (d drafting) generate(list []rollout.Request, s rollout.Sampling) *batch.Batch {
+func (d drafting) generate(list []rollout.Request, s rollout.Sampling) *column.Sampled {
 	e := d.engine()
 	defer e.Close()
-	var b batch.Batch
+	var b column.Sampled
 	e.Generate(&b, list, s)
 	return &b
 }
@@ -57,7 +57,7 @@ func drafted(p, q *model.Params, n engine.Numerics, v rollout.Verify, tau float6
 }
 
 // counts are places of a batch by what became of them.
-func counts(b *batch.Batch) (n [3]int) {
+func counts(b *column.Sampled) (n [3]int) {
 	for _, f := range b.Draft {
 		n[f]++
 	}
@@ -76,7 +76,7 @@ func TestEqualDrafterIsAlwaysAccepted(t *testing.T) {
 		d := drafted(m.Params, m.Params, n, []rollout.Verify{rollout.Exact, rollout.Lossy}[i%2], 0.5*float64(i%2))
 		b := d.generate(requests(uint64(i), 40, m.Params.Config.Vocab), s)
 		c := counts(b)
-		if c[batch.Replaced] != 0 || c[batch.Accepted] < b.Tokens()/2 {
+		if c[column.Replaced] != 0 || c[column.Accepted] < b.Tokens()/2 {
 			t.Errorf("%s: %v places", m.Name, c)
 		}
 		for k := range b.Token {
@@ -87,7 +87,7 @@ func TestEqualDrafterIsAlwaysAccepted(t *testing.T) {
 		for i := range b.Len() {
 			from, to := b.Span(i)
 			for k := from; k < to; k++ { // the first token comes from the prompt, then windows of four
-				if want := int32((k - from + 3) / 4); b.Window[k] != want || (b.Draft[k] == batch.Undrafted) != (b.DrafterVersion[k] == -1) {
+				if want := int32((k - from + 3) / 4); b.Window[k] != want || (b.Draft[k] == column.Undrafted) != (b.DrafterVersion[k] == -1) {
 					t.Fatalf("%s: token %d is of window %d", m.Name, k-from, b.Window[k])
 				}
 			}
@@ -107,7 +107,7 @@ func TestRejectionLeavesNoTrace(t *testing.T) {
 			list = withTool(list, echo{int32(m.Params.Config.Vocab)})
 		}
 		b := d.generate(list, roomy)
-		if c := counts(b); c[batch.Replaced] < 5 || c[batch.Accepted] < 20 || c[batch.Undrafted] < 20 {
+		if c := counts(b); c[column.Replaced] < 5 || c[column.Accepted] < 20 || c[column.Undrafted] < 20 {
 			t.Errorf("%s: %v places", m.Name, c)
 		}
 		for k := range list {
@@ -154,10 +154,10 @@ func TestDraftingNothing(t *testing.T) {
 	sameResponses(t, "no drafts", generate(p, d.numerics, 16, 1, list, plain), d.generate(list, plain), nil)
 	e := d.engine()
 	defer e.Close()
-	var b batch.Batch
+	var b column.Sampled
 	e.SetDraft(2)
 	e.Generate(&b, list, plain)
-	if b.Require("Draft", "LogpVerifier", "LogpLaw") != nil || counts(&b)[batch.Accepted] == 0 {
+	if len(b.Draft) != b.Tokens() || len(b.LogpVerifier) != b.Tokens() || len(b.LogpLaw) != b.Tokens() || counts(&b)[column.Accepted] == 0 {
 		t.Error("switching on does nothing")
 	}
 	greedy := plain
@@ -171,7 +171,7 @@ func TestDraftingNothing(t *testing.T) {
 // frequencies counts the sequences of three tokens that an engine makes, and
 // holds them against the float64 reference by chi-squared; cells of an expected
 // count below 5 are one. The result is in standard deviations of the statistic.
-func frequencies(t *testing.T, d drafting, responses int) (deviations float64, b *batch.Batch) {
+func frequencies(t *testing.T, d drafting, responses int) (deviations float64, b *column.Sampled) {
 	t.Helper()
 	c := d.verifier.Config
 	prompt := []int32{1, 2, 3}
@@ -236,8 +236,8 @@ func TestEmpiricalLaw(t *testing.T) {
 		d.slots, d.setting.Draft = 512, 2
 		deviations, b := frequencies(t, d, responses)
 		n := counts(b)
-		tests := float64(n[batch.Accepted] + n[batch.Replaced])
-		rate, tv, shift := float64(n[batch.Accepted])/tests, 0.0, 0.0
+		tests := float64(n[column.Accepted] + n[column.Replaced])
+		rate, tv, shift := float64(n[column.Accepted])/tests, 0.0, 0.0
 		for k := range b.Token {
 			tv, shift = tv+b.DraftTV[k]/tests, shift+b.LawTV[k]/tests
 		}
@@ -276,7 +276,7 @@ func TestWhoseLogProb(t *testing.T) {
 					if of == rollout.FromLaw {
 						want = b.LogpLaw[k]
 					}
-					if of == rollout.FromLaw && logp != want || of == rollout.FromDrafter && b.Draft[k] != batch.Accepted && logp != want {
+					if of == rollout.FromLaw && logp != want || of == rollout.FromDrafter && b.Draft[k] != column.Accepted && logp != want {
 						t.Fatalf("%s, %s: log-prob %g, want %g", verify, of, logp, want)
 					}
 					if logp != b.LogpVerifier[k] {
@@ -324,7 +324,7 @@ func TestAcceptanceFallsWithDistance(t *testing.T) {
 	list := requests(3, 120, m.Params.Config.Vocab)
 	rate := func(d drafting) float64 {
 		n := counts(d.generate(list, plain))
-		return float64(n[batch.Accepted]) / float64(n[batch.Accepted]+n[batch.Replaced])
+		return float64(n[column.Accepted]) / float64(n[column.Accepted]+n[column.Replaced])
 	}
 	d := drafted(m.Params, m.Params, preset(t, "fp32"), rollout.Exact, 0)
 	before := 1.0
@@ -356,7 +356,7 @@ func TestDraftsAllocateNothingPerToken(t *testing.T) {
 	e := d.engine()
 	defer e.Close()
 	list, s, allocations := requests(11, 24, p.Config.Vocab), plain, map[int]float64{}
-	var b batch.Batch
+	var b column.Sampled
 	for _, length := range []int{20, 5} {
 		s.MaxTokens, s.Stop, s.TopP = length, -1, 0.9
 		e.Generate(&b, list, s)

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 )
 
 // echo answers every token divisible by three. Its replies depend on the prompt
@@ -55,8 +55,8 @@ func TestToolColumns(t *testing.T) {
 	s := roomy
 	s.TopP = 0.8
 	b := generate(p, preset(t, "bf16"), 16, 1, list, s)
-	if err := b.Require("Token", "Mask", "Turn", "LogpRoll", "KeptMass", "Version", "DistRoll"); err != nil {
-		t.Fatal(err)
+	if !complete(b) {
+		t.Fatalf("columns do not have %d tokens: %+v", b.Tokens(), b)
 	}
 	replies, cut, turns := 0, 0, int32(0)
 	for i := range b.Len() {
@@ -126,12 +126,12 @@ func TestToolChangesWithNothingElse(t *testing.T) {
 	}
 }
 
-func toolRun(t *testing.T, p *model.Params, numerics string, slots, workers int, how rollout.Prefill, list []rollout.Request) *batch.Batch {
+func toolRun(t *testing.T, p *model.Params, numerics string, slots, workers int, how rollout.Prefill, list []rollout.Request) *column.Sampled {
 	e := rollout.New(p.Config, preset(t, numerics), slots, workers)
 	defer e.Close()
 	e.SetPrefill(how)
 	e.Publish(p, 3)
-	var b batch.Batch
+	var b column.Sampled
 	e.Generate(&b, list, roomy)
 	return &b
 }
@@ -194,7 +194,7 @@ func TestToolNoAllocationsPerToken(t *testing.T) {
 	e.Publish(p, 0)
 	var tool rollout.Tool = echo{int32(p.Config.Vocab)}
 	list := withTool(requests(11, 24, p.Config.Vocab), tool)
-	var b batch.Batch
+	var b column.Sampled
 	counts := map[int]float64{}
 	for _, length := range []int{24, 8} {
 		s := roomy

@@ -68,7 +68,7 @@ func TestProcessByHand(t *testing.T) {
 
 func TestZeroVarianceByHand(t *testing.T) {
 	b := single([]float64{1, 1, 0, 0, 1, 0}, []int{0, 0, 1, 1, 2, 2}, []int{2, 1, 2, 1, 1, 1})
-	b.Entropy = []float64{.3, .5, 1, .2, .6, .4, 9, 9}
+	b.Old.Entropy = []float64{.3, .5, 1, .2, .6, .4, 9, 9}
 	estimate(t, &ZeroVariance{Asymmetry: symmetric, Scale: .1}, b)
 	want := []float64{.03, .05, .1, -.04, 0, 0, .5, -.5}
 	if !nearAll(b.Advantage, want, 1e-12) {
@@ -90,8 +90,8 @@ func TestOTBScaleByHand(t *testing.T) {
 		b := single([]float64{1, 0}, []int{0, 0}, []int{2, 2})
 		b.TokenReward = []float64{0, 1, 0, 0}
 		half := math.Log(.5)
-		b.LogpOld = []float64{half, half, half, half} // 1 − 2·½ = 0: the increment is SumSquares
-		b.SumSquares = []float64{.5, 1, 1, 1}
+		b.Old.Logp = []float64{half, half, half, half} // 1 − 2·½ = 0: the increment is SumSquares
+		b.Old.SumSquares = []float64{.5, 1, 1, 1}
 		b.Weight = []float64{1, 2, 1, 1}
 		return b
 	}

@@ -48,7 +48,7 @@ func (a Asymmetry) apply(b *batch.Batch) {
 
 // broadcast gives every generated token its response's score, and the others 0.
 func broadcast(b *batch.Batch, score []float64) {
-	b.Advantage = batch.Column(b.Advantage, b.Tokens())
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	for i, x := range score {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {

@@ -75,7 +75,7 @@ func (w *world) truth() (g gradient) {
 
 // group is the batch of the responses y, with all that an estimator may read.
 func (w *world) group(y ...int) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for _, y := range y {
 		norm := 0.0
 		for t := range steps {
@@ -84,8 +84,8 @@ func (w *world) group(y ...int) *batch.Batch {
 			squares := q[0]*q[0] + q[1]*q[1]
 			norm += 1 - 2*q[a] + squares
 			b.Mask = append(b.Mask, true)
-			b.LogpOld, b.LogpRoll = append(b.LogpOld, math.Log(q[a])), append(b.LogpRoll, math.Log(q[a]))
-			b.SumSquares = append(b.SumSquares, squares)
+			b.Old.Logp, b.LogpRoll = append(b.Old.Logp, math.Log(q[a])), append(b.LogpRoll, math.Log(q[a]))
+			b.Old.SumSquares = append(b.Old.SumSquares, squares)
 			b.TokenReward = append(b.TokenReward, 0)
 			b.Turn = append(b.Turn, 0)
 		}
@@ -165,13 +165,13 @@ type valued struct{ Estimator }
 func withValues(_ *world, e Estimator) Estimator { return valued{e} }
 
 func (v valued) Estimate(b *batch.Batch) error {
-	b.Value = batch.Column(b.Value, b.Tokens())
+	b.Value = batch.Zeroed(b.Value, b.Tokens())
 	for n := range b.Value {
 		// The state of a first token is the empty prefix; that of a second is told
 		// apart by the first token's probability.
 		b.Value[n] = .4
 		if n%steps == 1 {
-			b.Value[n] = math.Sin(b.LogpOld[n-1])
+			b.Value[n] = math.Sin(b.Old.Logp[n-1])
 		}
 	}
 	return v.Estimator.Estimate(b)

@@ -10,10 +10,8 @@ import (
 // Two prompts with three responses each; the second was answered right by all.
 func ExampleGRPO() {
 	b := &batch.Batch{
-		Offsets: []int{0, 1, 2, 3, 4, 5, 6},
-		Mask:    []bool{true, true, true, true, true, true},
-		Group:   []int{0, 0, 0, 1, 1, 1},
-		Reward:  []float64{1, 0, 0, 1, 1, 1},
+		Sampled: batch.Sampled{Offsets: []int{0, 1, 2, 3, 4, 5, 6}, Mask: []bool{true, true, true, true, true, true}, Group: []int{0, 0, 0, 1, 1, 1}},
+		Graded:  batch.Graded{Reward: []float64{1, 0, 0, 1, 1, 1}},
 	}
 	e, err := advantage.Registry.Lookup("grpo")
 	if err != nil {

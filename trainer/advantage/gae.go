@@ -34,10 +34,10 @@ type GAE struct {
 
 // Estimate fills b.Return and b.Advantage from TokenReward and Value.
 func (e *GAE) Estimate(b *batch.Batch) error {
-	if err := b.Require("Mask", "TokenReward", "Value"); err != nil {
+	if err := b.Require(batch.Mask, batch.TokenReward, batch.Value); err != nil {
 		return err
 	}
-	b.Advantage, b.Return = batch.Column(b.Advantage, b.Tokens()), batch.Column(b.Return, b.Tokens())
+	b.Advantage, b.Return = batch.Zeroed(b.Advantage, b.Tokens()), batch.Zeroed(b.Return, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		running, next := 0.0, 0.0

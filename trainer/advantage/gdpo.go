@@ -39,20 +39,20 @@ type GDPO struct {
 func (e *GDPO) Estimate(b *batch.Batch) error {
 	kinds := 1
 	if b.RewardParts != nil {
-		if err := b.Require("RewardParts"); err != nil {
+		if err := b.Require(batch.RewardParts); err != nil {
 			return err
 		}
 		kinds = 0
 		if b.Len() > 0 {
 			kinds = len(b.RewardParts[0])
 		}
-	} else if err := b.Require("Reward"); err != nil {
+	} else if err := b.Require(batch.Reward); err != nil {
 		return err
 	}
 	if len(e.Weights) != 0 && len(e.Weights) != kinds {
 		return fmt.Errorf("advantage: gdpo has %d weights for %d kinds of reward", len(e.Weights), kinds)
 	}
-	e.score, e.kind, e.part = batch.Column(e.score, b.Len()), batch.Column(e.kind, b.Len()), batch.Column(e.part, b.Len())
+	e.score, e.kind, e.part = batch.Zeroed(e.score, b.Len()), batch.Zeroed(e.kind, b.Len()), batch.Zeroed(e.part, b.Len())
 	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "raw"}
 	for k := range kinds {
 		for i := range e.kind {

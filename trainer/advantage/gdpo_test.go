@@ -17,7 +17,7 @@ func TestGDPOUnscoredRecomputed(t *testing.T) {
 	left := 0
 	for trial := range 300 {
 		groups, size, kinds := 1+rng.IntN(3), 2+rng.IntN(4), 1+rng.IntN(3)
-		b := &batch.Batch{Offsets: []int{0}}
+		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 		for i := range groups * size {
 			parts := make([]float64, kinds)
 			for k := range parts {

@@ -134,7 +134,7 @@ func matchVerl(c *golden.Case, k *golden.Check) {
 		}
 		e = g
 	case "optimal_token_baseline_advantage", "multi_turn_optimal_token_baseline_advantage":
-		b.LogpOld, b.SumSquares = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("sum_pi_squared")
+		b.Old.Logp, b.Old.SumSquares = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("sum_pi_squared")
 		b.Weight = c.Inputs.FlatOr("rollout_is_weights")
 		e = &OTB{Asymmetry: symmetric, Eps: v.Float("epsilon"), ZeroTail: v.Bool("handle_zero_tail"), Scale: "increment",
 			multiTurn: strings.Contains(f, "multi_turn")}
@@ -187,7 +187,10 @@ func matchFunctional(c *golden.Case, k *golden.Check) {
 
 // outcomes is a batch of one-token responses with the given rewards in groups of size.
 func outcomes(reward []float64, size int) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}, Reward: reward}
+	b := &batch.Batch{
+		Sampled: batch.Sampled{Offsets: []int{0}},
+		Graded:  batch.Graded{Reward: reward},
+	}
 	for i := range reward {
 		b.Offsets, b.Mask, b.Group = append(b.Offsets, i+1), append(b.Mask, true), append(b.Group, i/max(size, 1))
 	}
@@ -393,7 +396,8 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 func matchOPOB(c *golden.Case, k *golden.Check) {
 	v := c.Params
 	b := golden.Batch(c.Inputs.Matrix("mask"))
-	b.LogpOld, b.LogpRoll, b.ScoreNorm = c.Inputs.Flat("old_logp"), c.Inputs.Flat("rollout_logp"), c.Inputs.Flat("grad_norm_unscaled")
+	b.Old.Logp, b.LogpRoll, b.ScoreNorm = c.Inputs.Flat("old_logp"), c.Inputs.Flat("rollout_logp"), c.Inputs.Flat("grad_norm_unscaled")
+	b.Anchor = b.Old.Logp
 	b.Reward, b.Group = c.Inputs.Flat("rewards"), golden.Groups(c.Inputs.Strings("group"))
 	if v.String("scope") == "minibatch" {
 		b.Reward, b.Group = c.Inputs.Flat("adv_seq"), make([]int, b.Len())
@@ -451,7 +455,7 @@ func matchEffective(k *golden.Check, threshold float64, b *batch.Batch) {
 	var one batch.Batch // a batch of one-token responses that has the clipped weights
 	for i, w := range clipped {
 		one.Offsets, one.Mask = append(one.Offsets, i), append(one.Mask, true)
-		one.LogpOld, one.LogpRoll = append(one.LogpOld, math.Log(w)), append(one.LogpRoll, 0)
+		one.Old.Logp, one.LogpRoll = append(one.Old.Logp, math.Log(w)), append(one.LogpRoll, 0)
 	}
 	one.Offsets = append(one.Offsets, len(clipped))
 	k.Metric("ess", "ess_ratio_clipped", guard.EffectiveShare(&one))
@@ -459,7 +463,10 @@ func matchEffective(k *golden.Check, threshold float64, b *batch.Batch) {
 	k3 := make([]float64, b.Len())
 	for i := range k3 {
 		from, to := b.Span(i)
-		row := &batch.Batch{Offsets: []int{0, to - from}, Mask: b.Mask[from:to], LogpOld: b.LogpOld[from:to], LogpRoll: b.LogpRoll[from:to]}
+		row := &batch.Batch{
+			Sampled: batch.Sampled{Offsets: []int{0, to - from}, Mask: b.Mask[from:to], LogpRoll: b.LogpRoll[from:to]},
+			Old:     batch.Scored{Logp: b.Old.Logp[from:to]},
+		}
 		for _, m := range diagnose.OffPolicy(nil, row) {
 			if m.Name == "rollout_corr/k3_kl" {
 				k3[i] = m.Value

@@ -10,7 +10,7 @@ import (
 // groups calls do for the rows from..to of every prompt group. Groups are
 // contiguous; a group number that comes back later is an error.
 func groups(b *batch.Batch, do func(from, to int) error) error {
-	if err := b.Require("Mask", "Group"); err != nil {
+	if err := b.Require(batch.Mask, batch.Group); err != nil {
 		return err
 	}
 	largest := -1

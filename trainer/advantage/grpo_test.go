@@ -9,7 +9,10 @@ import (
 
 // single builds responses of the given lengths, all generated.
 func single(reward []float64, group []int, length []int) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}, Reward: reward, Group: group}
+	b := &batch.Batch{
+		Sampled: batch.Sampled{Offsets: []int{0}, Group: group},
+		Graded:  batch.Graded{Reward: reward},
+	}
 	for i := range reward {
 		b.Offsets = append(b.Offsets, b.Offsets[i]+length[i])
 	}

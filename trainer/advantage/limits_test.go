@@ -148,7 +148,7 @@ func otbBatch() *batch.Batch {
 	b := single([]float64{1, 0}, []int{0, 0}, []int{2, 1})
 	b.TokenReward = []float64{0, 1, 5}
 	half := math.Log(.5)
-	b.LogpOld, b.SumSquares = []float64{half, half, half}, []float64{1, 2, 3}
+	b.Old.Logp, b.Old.SumSquares = []float64{half, half, half}, []float64{1, 2, 3}
 	return b
 }
 
@@ -174,7 +174,7 @@ func TestOTBTwoLongest(t *testing.T) {
 	b.Mask = []bool{true, false, true, true, false, true}
 	b.TokenReward = []float64{0, 0, 1, 0, 0, 3}
 	half := math.Log(.5)
-	b.LogpOld, b.SumSquares = []float64{half, half, half, half, half, half}, []float64{1, 1, 1, 1, 1, 1}
+	b.Old.Logp, b.Old.SumSquares = []float64{half, half, half, half, half, half}, []float64{1, 1, 1, 1, 1, 1}
 	estimate(t, &OTB{Asymmetry: symmetric, ZeroTail: true, Scale: "increment"}, b)
 	if !nearAll(b.Advantage, []float64{-1, 0, -1, 1, 0, 1}, 1e-12) { // baseline (1 + 3)/2 in every column
 		t.Errorf("%v", b.Advantage)

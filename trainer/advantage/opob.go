@@ -43,11 +43,11 @@ type OPOB struct {
 
 // Estimate fills b.Advantage from Reward, ScoreNorm, LogpOld and LogpRoll.
 func (e *OPOB) Estimate(b *batch.Batch) error {
-	if err := b.Require("ScoreNorm"); err != nil {
+	if err := b.Require(batch.ScoreNorm); err != nil {
 		return err
 	}
 	if e.Weighted {
-		if err := b.Require("LogpOld", "LogpRoll"); err != nil {
+		if err := b.Require(batch.LogpOld, batch.LogpRoll); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func (e *OPOB) baseline(b *batch.Batch, reward []float64, first int) float64 {
 	if len(reward) == 1 {
 		return 0
 	}
-	e.weight = batch.Column(e.weight, len(reward))
+	e.weight = batch.Zeroed(e.weight, len(reward))
 	total := 0.0
 	for i := range reward {
 		w := b.ScoreNorm[first+i] * b.ScoreNorm[first+i]
@@ -79,7 +79,7 @@ func (e *OPOB) baseline(b *batch.Batch, reward []float64, first int) float64 {
 			if b.Mask[n] {
 				length++
 				if e.Weighted {
-					sum += b.LogpOld[n] - b.LogpRoll[n]
+					sum += b.Old.Logp[n] - b.LogpRoll[n]
 				}
 			}
 		}

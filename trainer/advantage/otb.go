@@ -46,13 +46,13 @@ type OTB struct {
 
 // Estimate fills b.Return and b.Advantage from TokenReward, LogpOld and SumSquares.
 func (e *OTB) Estimate(b *batch.Batch) error {
-	if err := b.Require("Mask", "TokenReward", "LogpOld", "SumSquares"); err != nil {
+	if err := b.Require(batch.Mask, batch.TokenReward, batch.LogpOld, batch.SumSquares); err != nil {
 		return err
 	}
 	if err := e.returns(b); err != nil {
 		return err
 	}
-	b.Advantage = batch.Column(b.Advantage, b.Tokens())
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	columns := e.accumulate(b)
 	err := groups(b, func(from, to int) error {
 		e.group(b, from, to, columns)
@@ -68,7 +68,7 @@ func (e *OTB) Estimate(b *batch.Batch) error {
 // returns fills b.Return with the undiscounted reward to come, of generated
 // tokens only.
 func (e *OTB) returns(b *batch.Batch) error {
-	b.Return = batch.Column(b.Return, b.Tokens())
+	b.Return = batch.Zeroed(b.Return, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		running := 0.0
@@ -84,7 +84,7 @@ func (e *OTB) returns(b *batch.Batch) error {
 
 // accumulate fills W and the column of every token, and returns the number of columns.
 func (e *OTB) accumulate(b *batch.Batch) int {
-	e.energy = batch.Column(e.energy, b.Tokens())
+	e.energy = batch.Zeroed(e.energy, b.Tokens())
 	e.column = e.column[:0]
 	columns := 0
 	for i := range b.Len() {
@@ -95,7 +95,7 @@ func (e *OTB) accumulate(b *batch.Batch) int {
 				e.column = append(e.column, -1)
 				continue
 			}
-			a, weight := 1-2*math.Exp(b.LogpOld[n])+b.SumSquares[n], 1.0
+			a, weight := 1-2*math.Exp(b.Old.Logp[n])+b.Old.SumSquares[n], 1.0
 			if b.Weight != nil {
 				weight = b.Weight[n] * b.Weight[n]
 			}
@@ -120,7 +120,7 @@ func (e *OTB) accumulate(b *batch.Batch) int {
 
 // group fills the advantages of the responses from..to.
 func (e *OTB) group(b *batch.Batch, first, last, columns int) {
-	e.numerator, e.denominate = batch.Column(e.numerator, columns), batch.Column(e.denominate, columns)
+	e.numerator, e.denominate = batch.Zeroed(e.numerator, columns), batch.Zeroed(e.denominate, columns)
 	longest, second, unique := 0, 0, -1
 	members := 0
 	for i := first; i < last; i++ {

@@ -10,10 +10,10 @@ import (
 // calls fill score, one entry per response of the group from..to, and every
 // generated token gets its response's.
 func outcome(b *batch.Batch, memory *[]float64, a Asymmetry, per func(score, reward []float64, from int) error) error {
-	if err := b.Require("Reward"); err != nil {
+	if err := b.Require(batch.Reward); err != nil {
 		return err
 	}
-	*memory = batch.Column(*memory, b.Len())
+	*memory = batch.Zeroed(*memory, b.Len())
 	score := *memory
 	err := groups(b, func(from, to int) error {
 		return per(score[from:to], b.Reward[from:to], from)

@@ -39,19 +39,19 @@ type Process struct {
 
 // Estimate fills b.Advantage from Reward or RewardParts, and TokenReward.
 func (e *Process) Estimate(b *batch.Batch) error {
-	if err := b.Require("Mask", "TokenReward"); err != nil {
+	if err := b.Require(batch.Mask, batch.TokenReward); err != nil {
 		return err
 	}
 	if b.RewardParts == nil {
-		if err := b.Require("Reward"); err != nil {
+		if err := b.Require(batch.Reward); err != nil {
 			return err
 		}
-	} else if err := b.Require("RewardParts"); err != nil {
+	} else if err := b.Require(batch.RewardParts); err != nil {
 		return err
 	}
-	e.score, e.kind = batch.Column(e.score, b.Len()), batch.Column(e.kind, b.Len())
+	e.score, e.kind = batch.Zeroed(e.score, b.Len()), batch.Zeroed(e.kind, b.Len())
 	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "raw"}
-	b.Advantage = batch.Column(b.Advantage, b.Tokens())
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	err := groups(b, func(from, to int) error {
 		e.outcome(b, &one, from, to)
 		e.process(b, &one, from, to)
@@ -97,7 +97,7 @@ func (e *Process) process(b *batch.Batch, one *GRPO, from, to int) {
 	if len(e.step) == 0 {
 		return
 	}
-	e.normal = batch.Column(e.normal, len(e.step))
+	e.normal = batch.Zeroed(e.normal, len(e.step))
 	one.normalise(e.normal, e.step)
 	next := len(e.step)
 	for i := to - 1; i >= from; i-- {

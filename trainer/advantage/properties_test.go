@@ -13,7 +13,7 @@ import (
 // one-token response, and everything any estimator reads.
 func random(seed uint64) *batch.Batch {
 	r := rand.New(rand.NewPCG(seed, 2))
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for i := range 12 {
 		size := 1 + r.IntN(9)
 		if i == 7 {
@@ -24,10 +24,10 @@ func random(seed uint64) *batch.Batch {
 			b.Turn = append(b.Turn, int32(t/4))
 			b.TokenReward = append(b.TokenReward, float64(r.IntN(3)-1))
 			b.Value = append(b.Value, r.NormFloat64())
-			b.LogpOld = append(b.LogpOld, -r.ExpFloat64())
+			b.Old.Logp = append(b.Old.Logp, -r.ExpFloat64())
 			b.LogpRoll = append(b.LogpRoll, -r.ExpFloat64())
-			b.SumSquares = append(b.SumSquares, r.Float64())
-			b.Entropy = append(b.Entropy, r.Float64())
+			b.Old.SumSquares = append(b.Old.SumSquares, r.Float64())
+			b.Old.Entropy = append(b.Old.Entropy, r.Float64())
 			b.Weight = append(b.Weight, 2*r.Float64())
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
@@ -70,7 +70,7 @@ func TestNastyBatches(t *testing.T) {
 		{"-inf behind the mask", func(b *batch.Batch) {
 			for n, counts := range b.Mask {
 				if !counts {
-					b.LogpOld[n], b.LogpRoll[n], b.SumSquares[n], b.Entropy[n] = math.Inf(-1), math.Inf(-1), math.NaN(), math.NaN()
+					b.Old.Logp[n], b.LogpRoll[n], b.Old.SumSquares[n], b.Old.Entropy[n] = math.Inf(-1), math.Inf(-1), math.NaN(), math.NaN()
 				}
 			}
 		}},
@@ -262,7 +262,10 @@ func TestOTBMinimisesItsProxy(t *testing.T) {
 // wipes what crosses it.
 func TestHoles(t *testing.T) {
 	build := func() *batch.Batch {
-		return &batch.Batch{Offsets: []int{0, 4}, Mask: []bool{true, false, true, true}, TokenReward: []float64{0, 0, 0, 1}}
+		return &batch.Batch{
+			Sampled: batch.Sampled{Offsets: []int{0, 4}, Mask: []bool{true, false, true, true}},
+			Graded:  batch.Graded{TokenReward: []float64{0, 0, 0, 1}},
+		}
 	}
 	for _, c := range []struct {
 		holes Holes

@@ -3,6 +3,7 @@ package advantage
 import (
 	"math"
 
+	"driftlab/trainer/batch"
 	"driftlab/trainer/masked"
 	"driftlab/trainer/method"
 )
@@ -14,7 +15,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2402.03300; std: false is Dr. GRPO, arXiv 2503.20783; verl, SkyRL, TRL",
 		Formula:  "A_i = (R_i − mean_g)/(std_g + eps), the same on every token",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.Group},
 		Example:  examples["grpo"],
 	}, New: func() Estimator { return &GRPO{Asymmetry: symmetric, Std: true, Eps: 1e-6, Singleton: "raw"} }},
 	{Spec: method.Spec{
@@ -22,7 +23,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2503.19595; verl grpo_passk",
 		Formula:  "A_best = (R_max − R_second)/(std_g + eps), 0 for the others",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.Group},
 		Example:  examples["grpo_passk"],
 		Reconstruction: "with rewards of 0 and 1 a group learns only if exactly one response is correct; the source has no other setting " +
 			"for them, so give rewards with degrees, or use reward pass_at_k with another estimator",
@@ -32,7 +33,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2402.14740; verl, SkyRL",
 		Formula:  "A_i = G/(G−1)·(R_i − mean_g)",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.Group},
 		Example:  examples["rloo"],
 	}, New: func() Estimator { return &RLOO{Asymmetry: symmetric, Singleton: "zero"} }},
 	{Spec: method.Spec{
@@ -40,7 +41,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "Williams 1992; ROLL adv_estimator reinforce",
 		Formula:  "A_t = Σ_{s≥t} gamma^(s−t)·r_s",
 		Gradient: "constant",
-		Needs:    []string{"TokenReward"},
+		Needs:    batch.Columns{batch.TokenReward},
 		Example:  examples["reinforce"],
 	}, New: func() Estimator {
 		return &Reinforce{Asymmetry: symmetric, Gamma: 1, Holes: Carry, CountEps: masked.Epsilon}
@@ -50,7 +51,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2501.03262; verl, SkyRL",
 		Formula:  "A_t = whiten(Σ_{s≥t} gamma^(s−t)·r_s) over the tokens of the batch",
 		Gradient: "constant",
-		Needs:    []string{"TokenReward"},
+		Needs:    batch.Columns{batch.TokenReward},
 		Example:  examples["reinforce_plus_plus"],
 	}, New: func() Estimator {
 		return &Reinforce{Asymmetry: symmetric, Gamma: 1, Whiten: true, Holes: Carry, CountEps: masked.Epsilon}
@@ -60,7 +61,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2501.03262; verl",
 		Formula:  "A = whiten(R_i − mean_g) over the tokens of the batch",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.Group},
 		Example:  examples["reinforce_plus_plus_baseline"],
 	}, New: func() Estimator { return &ReinforceBaseline{Asymmetry: symmetric} }},
 	{Spec: method.Spec{
@@ -68,7 +69,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2310.10505; verl",
 		Formula:  "A_t = Σ_{s≥t} r_s − R_greedy",
 		Gradient: "constant",
-		Needs:    []string{"TokenReward", "GreedyReward"},
+		Needs:    batch.Columns{batch.TokenReward, batch.GreedyReward},
 		Example:  examples["remax"],
 	}, New: func() Estimator { return &ReMax{Asymmetry: symmetric} }},
 	{Spec: method.Spec{
@@ -76,7 +77,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2505.23585; verl",
 		Formula:  "A_i = R_i − Σ_j L_j·R_j/Σ_j L_j, L in generated tokens",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.Group},
 		Example:  examples["opo"],
 	}, New: func() Estimator { return &OPO{Asymmetry: symmetric} }},
 	{Spec: method.Spec{
@@ -84,7 +85,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2504.02546; verl",
 		Formula:  "A_i = B/max(1, #{R≠0})·(R_i − mean_g)/f_norm",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.Group},
 		Example:  examples["gpg"],
 	}, New: func() Estimator { return &GPG{Asymmetry: symmetric, FNorm: 1} }},
 	{Spec: method.Spec{
@@ -92,7 +93,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2602.02710; SkyRL",
 		Formula:  "A_i = (R_i − mean_g)/(mean_g + eps)",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.Group},
 		Example:  examples["maxrl"],
 	}, New: func() Estimator { return &MaxRL{Asymmetry: symmetric, Eps: 1e-6} }},
 	{Spec: method.Spec{
@@ -100,7 +101,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "TRL scale_rewards; ROLL reward_norm; AReaL Normalization; group mean and batch std: arXiv 2508.08221",
 		Formula:  "A_i = (R_i − mean)/(std + eps), mean and std each over group, batch or none",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.Group},
 		Example:  examples["normalize"],
 	}, New: func() Estimator { return &Normalize{Asymmetry: symmetric, Mean: "group", Std: "batch", Eps: 1e-6} }},
 	{Spec: method.Spec{
@@ -108,7 +109,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2601.05242; verl; TRL normalize_then_sum",
 		Formula:  "A = whiten(Σ_k weight_k·(R_ik − mean_g)/(std_g + eps))",
 		Gradient: "constant",
-		Needs:    []string{"RewardParts", "Group"},
+		Needs:    batch.Columns{batch.RewardParts, batch.Group},
 		Example:  examples["gdpo"],
 	}, New: func() Estimator { return &GDPO{Asymmetry: symmetric, Std: true, Eps: 1e-6, Whiten: "token"} }},
 	{Spec: method.Spec{
@@ -116,7 +117,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 1506.02438; verl, SkyRL, slime, ROLL",
 		Formula:  "L_t = r_t + gamma·V_{t+1} − V_t + gamma·lam·L_{t+1};  A = whiten(L)",
 		Gradient: "constant",
-		Needs:    []string{"TokenReward", "Value"},
+		Needs:    batch.Columns{batch.TokenReward, batch.Value},
 		Example:  examples["gae"],
 	}, New: func() Estimator {
 		return &GAE{Asymmetry: symmetric, Gamma: 1, Lam: 1, Whiten: true, Holes: Carry, CountEps: masked.Epsilon}
@@ -126,7 +127,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2602.07078; verl",
 		Formula:  "B_t = Σ_i G_it·W_it/(Σ_i W_it + eps), W_t = Σ_{s≤t} (1 − 2q_s + Σ_a q(a)²)·w_s²;  A_t = G_t − B_t",
 		Gradient: "constant",
-		Needs:    []string{"TokenReward", "LogpOld", "SumSquares", "Group"},
+		Needs:    batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},
 		Example:  examples["optimal_token_baseline"],
 	}, New: func() Estimator {
 		return &OTB{Asymmetry: symmetric, Eps: 1e-8, ZeroTail: true, Scale: "increment"}
@@ -136,7 +137,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "verl tir_optimal_token_baseline; arXiv 2602.07078",
 		Formula:  "optimal_token_baseline over the j-th generated tokens of a group in place of the t-th positions",
 		Gradient: "constant",
-		Needs:    []string{"TokenReward", "LogpOld", "SumSquares", "Group"},
+		Needs:    batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},
 		Example:  examples["tir_optimal_token_baseline"],
 	}, New: func() Estimator {
 		return &OTB{Asymmetry: symmetric, Eps: 1e-8, ZeroTail: true, Scale: "increment", multiTurn: true}
@@ -146,7 +147,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2602.17616; mit-han-lab/vcpo",
 		Formula:  "A_i = R_i − Σ_j w_j²·n_j²·R_j/(Σ_j w_j²·n_j² + eps)",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "ScoreNorm", "LogpOld", "LogpRoll", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.ScoreNorm, batch.LogpOld, batch.LogpRoll, batch.Group},
 		Example:  examples["opob"],
 	}, New: func() Estimator {
 		return &OPOB{Asymmetry: symmetric, Eps: 1e-8, Weighted: true, Cap: math.Inf(1), Aggregate: "mean"}
@@ -156,7 +157,7 @@ var Registry = method.Table[Estimator]{
 		Source:         "arXiv 2511.20718, read through notes",
 		Formula:        "A_k = (R_k − mean_g)/(std_g + eps) over siblings with turn k, R_k = Σ_{j≥k} gamma^(j−k)·r_j; or R_k − V",
 		Gradient:       "constant",
-		Needs:          []string{"TokenReward", "Turn", "Group"},
+		Needs:          batch.Columns{batch.TokenReward, batch.Turn, batch.Group},
 		Example:        examples["turn_level"],
 		Reconstruction: "group form of the published A_k = R_k − V(s_k), which baseline: value selects",
 	}, New: func() Estimator {
@@ -167,7 +168,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2402.03300 section 4.1.3; normalisation per kind as arXiv 2601.05242",
 		Formula:  "A_t = outcome_weight·O_i + process_weight·Σ_{s≥t} p̃_s, each normalised in the group",
 		Gradient: "constant",
-		Needs:    []string{"Reward", "TokenReward", "Group"},
+		Needs:    batch.Columns{batch.Reward, batch.TokenReward, batch.Group},
 		Example:  examples["process"],
 	}, New: func() Estimator {
 		return &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 1, Std: true, Eps: 1e-6}
@@ -177,7 +178,7 @@ var Registry = method.Table[Estimator]{
 		Source:         "arXiv 2509.21880 (a NeMo-RL port); CompassMax, arXiv 2512.07710",
 		Formula:        "mixed group: GRPO; all correct: A_t = scale·H_t; all wrong: A_t = −scale·(max H − H_t)",
 		Gradient:       "constant",
-		Needs:          []string{"Reward", "Entropy", "Group"},
+		Needs:          batch.Columns{batch.Reward, batch.EntropyOld, batch.Group},
 		Example:        examples["rl_zvp"],
 		Reconstruction: "read from a port; the maximum of H runs over the response's generated tokens",
 	}, New: func() Estimator { return &ZeroVariance{Asymmetry: symmetric, Scale: 0.1, Std: true, Eps: 1e-6} }},

@@ -32,7 +32,7 @@ func (e *Reinforce) Estimate(b *batch.Batch) error {
 	if err := returns(b, e.Gamma, e.Holes); err != nil {
 		return err
 	}
-	b.Advantage = batch.Column(b.Advantage, b.Tokens())
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	for n, counts := range b.Mask {
 		if counts {
 			b.Advantage[n] = b.Return[n]

@@ -14,13 +14,13 @@ type ReMax struct {
 
 // Estimate fills b.Return and b.Advantage from TokenReward and GreedyReward.
 func (e *ReMax) Estimate(b *batch.Batch) error {
-	if err := b.Require("GreedyReward"); err != nil {
+	if err := b.Require(batch.GreedyReward); err != nil {
 		return err
 	}
 	if err := returns(b, 1, Carry); err != nil {
 		return err
 	}
-	b.Advantage = batch.Column(b.Advantage, b.Tokens())
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {

@@ -31,10 +31,10 @@ func (h Holes) validate() error {
 
 // returns fills b.Return with the discounted reward to come of every token.
 func returns(b *batch.Batch, gamma float64, holes Holes) error {
-	if err := b.Require("Mask", "TokenReward"); err != nil {
+	if err := b.Require(batch.Mask, batch.TokenReward); err != nil {
 		return err
 	}
-	b.Return = batch.Column(b.Return, b.Tokens())
+	b.Return = batch.Zeroed(b.Return, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		running := 0.0

@@ -37,11 +37,11 @@ type TurnLevel struct {
 
 // Estimate fills b.Return and b.Advantage from TokenReward and Turn.
 func (e *TurnLevel) Estimate(b *batch.Batch) error {
-	if err := b.Require("Mask", "TokenReward", "Turn"); err != nil {
+	if err := b.Require(batch.Mask, batch.TokenReward, batch.Turn); err != nil {
 		return err
 	}
 	if e.Baseline == "value" {
-		if err := b.Require("Value"); err != nil {
+		if err := b.Require(batch.Value); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func (e *TurnLevel) Estimate(b *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	b.Advantage = batch.Column(b.Advantage, b.Tokens())
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
@@ -80,8 +80,8 @@ func (e *TurnLevel) collect(b *batch.Batch) error {
 		e.turns = max(e.turns, int(k)+1)
 	}
 	size := b.Len() * e.turns
-	e.toCome, e.value, b.Return = batch.Column(e.toCome, size), batch.Column(e.value, size), batch.Column(b.Return, b.Tokens())
-	e.column = batch.Column(e.column, b.Len())
+	e.toCome, e.value, b.Return = batch.Zeroed(e.toCome, size), batch.Zeroed(e.value, size), batch.Zeroed(b.Return, b.Tokens())
+	e.column = batch.Zeroed(e.column, b.Len())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		row, start := e.toCome[i*e.turns:(i+1)*e.turns], e.value[i*e.turns:(i+1)*e.turns]

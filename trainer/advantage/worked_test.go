@@ -22,10 +22,10 @@ func example() *batch.Batch {
 	b.Turn = []int32{0, 0, 1, 0}
 	b.Value = []float64{0.5, 0.3, 0.2, 0.4}
 	b.GreedyReward = []float64{0.5, 0.5, 0.5}
-	b.LogpOld = []float64{-0.693147, -0.693147, -1.386294, -1.609438} // .5 .5 .25 .2
+	b.Old.Logp = []float64{-0.693147, -0.693147, -1.386294, -1.609438} // .5 .5 .25 .2
 	b.LogpRoll = []float64{-0.693147, -0.693147, -1.609438, -0.916291}
-	b.SumSquares = []float64{0.4, 0.4, 0.5, 0.3}
-	b.Entropy = []float64{1, 0.8, 0.4, 1.2}
+	b.Old.SumSquares = []float64{0.4, 0.4, 0.5, 0.3}
+	b.Old.Entropy = []float64{1, 0.8, 0.4, 1.2}
 	b.ScoreNorm = []float64{1, 2, 1}
 	return b
 }
@@ -84,23 +84,23 @@ func TestWorkedExamples(t *testing.T) {
 		input := []string{"R = " + list(b, b.Reward)}
 		for _, column := range e.Needs {
 			switch column {
-			case "TokenReward":
+			case batch.TokenReward:
 				input = append(input, "r = "+list(b, b.TokenReward))
-			case "Value":
+			case batch.Value:
 				input = append(input, "V = "+list(b, b.Value))
-			case "GreedyReward":
+			case batch.GreedyReward:
 				input = append(input, "greedy 0.5")
-			case "LogpOld":
-				input = append(input, "old = "+list(b, b.LogpOld))
-			case "LogpRoll":
+			case batch.LogpOld:
+				input = append(input, "old = "+list(b, b.Old.Logp))
+			case batch.LogpRoll:
 				input = append(input, "roll = "+list(b, b.LogpRoll))
-			case "SumSquares":
-				input = append(input, "Σq² = "+list(b, b.SumSquares))
-			case "Entropy":
-				input = append(input, "H = "+list(b, b.Entropy))
-			case "ScoreNorm":
+			case batch.SumSquares:
+				input = append(input, "Σq² = "+list(b, b.Old.SumSquares))
+			case batch.EntropyOld:
+				input = append(input, "H = "+list(b, b.Old.Entropy))
+			case batch.ScoreNorm:
 				input = append(input, "n = "+list(b, b.ScoreNorm))
-			case "Turn":
+			case batch.Turn:
 				input = append(input, "turns [0 | 0 1 | 0]")
 			}
 		}
@@ -144,12 +144,14 @@ func TestNeedsAreRequired(t *testing.T) {
 		for _, column := range e.Needs {
 			b := example()
 			b.RewardParts = [][]float64{{1}, {0}, {0}}
-			if column == "Reward" {
+			if column == batch.Reward {
 				b.RewardParts = nil // process falls back on it
 			}
-			f := reflect.ValueOf(b).Elem().FieldByName(column)
-			f.Set(reflect.MakeSlice(f.Type(), 0, 0))
-			if err := e.New().Estimate(b); err == nil || !strings.Contains(err.Error(), column) {
+			b.Forget(column)
+			if column == batch.RewardParts {
+				b.RewardParts = [][]float64{} // without any, the reward is the only kind
+			}
+			if err := e.New().Estimate(b); err == nil || !strings.Contains(err.Error(), column.String()) {
 				t.Errorf("%s without %s: error %v, want one that names it", e.Name, column, err)
 			}
 		}

@@ -35,7 +35,7 @@ type ZeroVariance struct {
 
 // Estimate fills b.Advantage from Reward and Entropy.
 func (e *ZeroVariance) Estimate(b *batch.Batch) error {
-	if err := b.Require("Entropy"); err != nil {
+	if err := b.Require(batch.EntropyOld); err != nil {
 		return err
 	}
 	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "zero"}
@@ -72,16 +72,16 @@ func (e *ZeroVariance) shape(b *batch.Batch, i int, correct bool) {
 	largest := 0.0
 	for n := from; n < to; n++ {
 		if b.Mask[n] {
-			largest = max(largest, b.Entropy[n])
+			largest = max(largest, b.Old.Entropy[n])
 		}
 	}
 	for n := from; n < to; n++ {
 		switch {
 		case !b.Mask[n]:
 		case correct:
-			b.Advantage[n] = e.Scale * b.Entropy[n]
+			b.Advantage[n] = e.Scale * b.Old.Entropy[n]
 		default:
-			b.Advantage[n] = -e.Scale * (largest - b.Entropy[n])
+			b.Advantage[n] = -e.Scale * (largest - b.Old.Entropy[n])
 		}
 	}
 }

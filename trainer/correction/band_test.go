@@ -11,11 +11,11 @@ import (
 
 // gaps is a random batch: ragged responses with holes, one without a token.
 func gaps(rng *rand.Rand) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for i := range 6 {
 		for range 1 + rng.IntN(9) {
 			b.Mask = append(b.Mask, i != 3 && rng.Float64() < .8)
-			b.LogpOld = append(b.LogpOld, -2*rng.Float64())
+			b.Anchor = append(b.Anchor, -2*rng.Float64())
 			b.LogpRoll = append(b.LogpRoll, -2*rng.Float64())
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
@@ -35,7 +35,7 @@ func TestBandDifferenceRecomputed(t *testing.T) {
 				for _, mode := range []Mode{Decoupled, Bypass} {
 					m := &Band{Level: level, Statistic: "difference", Aggregate: how, Low: -rng.Float64() / 2, High: rng.Float64() / 2}
 					one := *b
-					one.Logp, one.LogpOld = b.LogpOld, slices.Clone(b.LogpOld) // bypass overwrites it
+					one.Now.Logp, one.Anchor = b.Anchor, slices.Clone(b.Anchor) // bypass overwrites it
 					p := &Pipeline{Mode: mode, Masks: []Masking{m}}
 					for _, s := range []Stage{AtBatch, AtStep} {
 						if err := p.Apply(&one, s); err != nil {
@@ -50,9 +50,9 @@ func TestBandDifferenceRecomputed(t *testing.T) {
 						sum, count, largest, logOld, logRoll := 0.0, 0.0, math.Inf(-1), 0.0, 0.0
 						for j := range b.Mask {
 							if units[j] == units[n] && b.Mask[j] {
-								d := math.Exp(b.LogpOld[j]) - math.Exp(b.LogpRoll[j])
+								d := math.Exp(b.Anchor[j]) - math.Exp(b.LogpRoll[j])
 								sum, count, largest = sum+d, count+1, max(largest, d)
-								logOld, logRoll = logOld+b.LogpOld[j], logRoll+b.LogpRoll[j]
+								logOld, logRoll = logOld+b.Anchor[j], logRoll+b.LogpRoll[j]
 							}
 						}
 						x := map[string]float64{"mean": sum / count, "sum": sum, "max": largest}[how]

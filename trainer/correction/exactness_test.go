@@ -63,12 +63,12 @@ func responses() (all [][horizon]int) {
 func setup() (pi, mu *tabular, reward []float64, b *batch.Batch) {
 	r := rand.New(rand.NewPCG(11, 7))
 	pi, mu = newTabular(r), newTabular(r)
-	b = &batch.Batch{Offsets: []int{0}}
+	b = &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for _, y := range responses() {
 		reward = append(reward, r.NormFloat64())
 		for t := range horizon {
 			b.Mask = append(b.Mask, true)
-			b.LogpOld = append(b.LogpOld, math.Log(pi[state(y, t)][y[t]]))
+			b.Anchor = append(b.Anchor, math.Log(pi[state(y, t)][y[t]]))
 			b.LogpRoll = append(b.LogpRoll, math.Log(mu[state(y, t)][y[t]]))
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))

@@ -11,10 +11,8 @@ import (
 // where the learner is not.
 func ExamplePipeline() {
 	b := &batch.Batch{
-		Offsets:  []int{0, 3},
-		Mask:     []bool{true, true, true},
-		LogpOld:  []float64{-0.7, -1.0, -2.5},
-		LogpRoll: []float64{-0.6, -2.1, -2.2},
+		Sampled:   batch.Sampled{Offsets: []int{0, 3}, Mask: []bool{true, true, true}, LogpRoll: []float64{-0.6, -2.1, -2.2}},
+		Corrected: batch.Corrected{Anchor: []float64{-0.7, -1.0, -2.5}},
 	}
 	p := &correction.Pipeline{
 		Mode:    correction.Decoupled,

@@ -48,7 +48,7 @@ func example() *batch.Batch {
 	for range 3 {
 		for a, p := range []float64{.5, .3, .2} {
 			b.DistRoll = append(b.DistRoll, float32(math.Log(p)))
-			b.Dist = append(b.Dist, float32(math.Log([]float64{.4, .4, .2}[a])))
+			b.Now.Dist = append(b.Now.Dist, float32(math.Log([]float64{.4, .4, .2}[a])))
 		}
 	}
 	return b
@@ -63,27 +63,27 @@ func render(p *Pipeline, m any) (string, error) {
 	if err := p.Apply(b, AtStep); err != nil {
 		return "", err
 	}
-	first := fmt.Sprintf("old = %s, roll = %s", list(b.LogpOld), list(b.LogpRoll))
+	first := fmt.Sprintf("old = %s, roll = %s", list(b.Anchor), list(b.LogpRoll))
 	switch m.(type) {
 	case *OPSM:
-		first = fmt.Sprintf("logp = %s, roll = %s, A = %s", list(b.Logp), list(b.LogpRoll), list(b.Advantage))
+		first = fmt.Sprintf("logp = %s, roll = %s, A = %s", list(b.Now.Logp), list(b.LogpRoll), list(b.Advantage))
 	case *TRM:
 		first = "mu = [0.5 0.3 0.2], pi = [0.4 0.4 0.2]"
 	}
 	e := make([]float64, b.Tokens())
 	for n := range e {
-		e[n] = math.Exp(b.LogpOld[n] - b.LogpRoll[n])
+		e[n] = math.Exp(b.Anchor[n] - b.LogpRoll[n])
 	}
 	second := fmt.Sprintf("ρ = %s; %s", list(e), parameters(m))
 	switch m.(type) {
 	case *OPSM:
 		sum := 0.0
-		for n := range b.Logp {
-			sum += b.LogpRoll[n] - b.Logp[n]
+		for n := range b.Now.Logp {
+			sum += b.LogpRoll[n] - b.Now.Logp[n]
 		}
 		second = fmt.Sprintf("D = mean(roll − logp) = %.6g; %s", sum/3, parameters(m))
 	case *TRM:
-		second = fmt.Sprintf("KL(mu || pi) = %.6g at each of 3 tokens; %s", klDivergence(b.DistRoll[:3], b.Dist[:3]), parameters(m))
+		second = fmt.Sprintf("KL(mu || pi) = %.6g at each of 3 tokens; %s", klDivergence(b.DistRoll[:3], b.Now.Dist[:3]), parameters(m))
 	}
 	third := "w = " + list(b.Weight)
 	if b.Weight == nil {

@@ -14,7 +14,7 @@ import (
 // fromLogRatio is a batch whose e is the given matrix.
 func fromLogRatio(mask [][]float64, e []float64) *batch.Batch {
 	b := golden.Batch(mask)
-	b.LogpOld, b.LogpRoll = e, make([]float64, len(e))
+	b.Anchor, b.LogpRoll = e, make([]float64, len(e))
 	return b
 }
 
@@ -50,11 +50,12 @@ func matchVerlCombined(c *golden.Case, k *golden.Check) {
 		return
 	}
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
-	b.LogpRoll, b.LogpOld = c.Inputs.Flat("rollout_log_prob"), c.Inputs.Flat("old_log_prob")
+	b.LogpRoll, b.Anchor = c.Inputs.Flat("rollout_log_prob"), c.Inputs.Flat("old_log_prob")
+	b.Old.Logp = b.Anchor
 	m := diagnose.OffPolicy(nil, b)
-	b.Logp = b.LogpOld
+	b.Now.Logp = b.Anchor
 	if p.Mode == Bypass {
-		b.LogpOld = nil
+		b.Anchor = nil
 	}
 	for _, s := range []Stage{AtBatch, AtStep} {
 		if err := p.Apply(b, s); err != nil {
@@ -123,7 +124,7 @@ func matchSkyRL(c *golden.Case, k *golden.Check) {
 		p.Masks = append(p.Masks, &Geometric{Low: v.Float("geo_mask_low"), High: v.Float("geo_mask_high")})
 	}
 	b := golden.Batch(c.Inputs.Matrix("mask"))
-	b.LogpRoll, b.LogpOld = c.Inputs.Flat("rollout_logp"), c.Inputs.Flat("old_logp")
+	b.LogpRoll, b.Anchor = c.Inputs.Flat("rollout_logp"), c.Inputs.Flat("old_logp")
 	if err := p.Apply(b, AtBatch); err != nil {
 		k.Fail("%v", err)
 		return
@@ -220,7 +221,8 @@ func matchSlime(c *golden.Case, k *golden.Check) {
 		}
 	}
 	b := ragged(c, "mask")
-	b.LogpRoll, b.LogpOld = cut(c, "rollout_logp"), cut(c, "train_logp")
+	b.LogpRoll, b.Anchor = cut(c, "rollout_logp"), cut(c, "train_logp")
+	b.Old.Logp = b.Anchor
 	if err := p.Validate(); err != nil {
 		k.Fail("%v", err)
 	}
@@ -245,7 +247,11 @@ func matchSlimeFigures(c *golden.Case, k *golden.Check, p *Pipeline, b *batch.Ba
 	sums := map[string]float64{}
 	for i := range b.Len() {
 		from, to := b.Span(i)
-		row := &batch.Batch{Offsets: []int{0, to - from}, Mask: b.Mask[from:to], LogpOld: b.LogpOld[from:to], LogpRoll: b.LogpRoll[from:to]}
+		row := &batch.Batch{
+			Sampled:   batch.Sampled{Offsets: []int{0, to - from}, Mask: b.Mask[from:to], LogpRoll: b.LogpRoll[from:to]},
+			Old:       batch.Scored{Logp: b.Anchor[from:to]},
+			Corrected: batch.Corrected{Anchor: b.Anchor[from:to]},
+		}
 		n := float64(masked.Count(row.Mask))
 		exact := (n + masked.Epsilon) / max(n, 1)
 		figures := map[string]float64{}
@@ -307,8 +313,8 @@ func slimeRule(level string, low, high float64) Masking {
 
 func matchSlimeOPSM(c *golden.Case, k *golden.Check) {
 	b := ragged(c, "mask")
-	b.LogpRoll, b.Logp, b.Advantage = cut(c, "old_logp"), cut(c, "logp"), cut(c, "adv")
-	b.LogpOld = b.LogpRoll
+	b.LogpRoll, b.Now.Logp, b.Advantage = cut(c, "old_logp"), cut(c, "logp"), cut(c, "adv")
+	b.Anchor = b.LogpRoll
 	p := &Pipeline{Masks: []Masking{&OPSM{Delta: c.Params.Float("opsm_delta"), Signs: Negative}}}
 	for _, s := range []Stage{AtBatch, AtStep} {
 		if err := p.Apply(b, s); err != nil {
@@ -349,7 +355,7 @@ func matchROLL(c *golden.Case, k *golden.Check) {
 		}
 	}
 	b := golden.Batch(c.Inputs.Matrix("mask"))
-	b.LogpRoll, b.LogpOld = c.Inputs.Flat("infer_logp"), c.Inputs.Flat("old_logp")
+	b.LogpRoll, b.Anchor = c.Inputs.Flat("infer_logp"), c.Inputs.Flat("old_logp")
 	if err := p.Apply(b, AtBatch); err != nil {
 		k.Fail("%v", err)
 		return
@@ -428,7 +434,7 @@ func matchAReaL(c *golden.Case, k *golden.Check) {
 		p.Weights = &TokenTIS{Cap: top, Floor: floor}
 	}
 	b := golden.Batch(c.Inputs.Matrix("mask"))
-	b.LogpRoll, b.LogpOld = c.Inputs.Flat("behave_logp"), c.Inputs.Flat("prox_logp")
+	b.LogpRoll, b.Anchor = c.Inputs.Flat("behave_logp"), c.Inputs.Flat("prox_logp")
 	if err := p.Apply(b, AtBatch); err != nil {
 		k.Fail("%v", err)
 		return

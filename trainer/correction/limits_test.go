@@ -163,7 +163,7 @@ func TestOPSMSigns(t *testing.T) {
 		Both:     {true, true, true},
 	} {
 		b := rows([][]float64{{-1, -1, -1}}, [][]float64{{-1, -1, -1}})
-		b.Logp, b.Advantage = []float64{-2, -2, -2}, []float64{-3, 0, 3}
+		b.Now.Logp, b.Advantage = []float64{-2, -2, -2}, []float64{-3, 0, 3}
 		for delta, drops := range map[float64]bool{1: false, math.Nextafter(1, 0): true} {
 			p := &Pipeline{Masks: []Masking{&OPSM{Delta: delta, Signs: signs}}}
 			apply(t, p, b)
@@ -181,7 +181,7 @@ func TestOPSMColumns(t *testing.T) {
 	for _, factored := range []bool{false, true} {
 		b := random(1, .1)
 		in := &Input{Batch: b, Mask: b.Mask, LogRatio: make([]float64, b.Tokens())}
-		b.LogpOld = nil
+		b.Anchor = nil
 		err := (&OPSM{Signs: Both, Factored: factored}).Reject(make([]bool, b.Tokens()), in)
 		if (err != nil) != factored {
 			t.Errorf("factored %v without LogpOld: %v", factored, err)
@@ -195,12 +195,12 @@ func TestTRMRows(t *testing.T) {
 	half, none := float32(math.Log(.5)), float32(math.Inf(-1))
 	b := rows([][]float64{{-1, -1}}, [][]float64{{-1, -1}})
 	b.Vocab = 2
-	b.DistRoll, b.Dist = []float32{half, half, none, 0}, []float32{half, half, none, 0}
+	b.DistRoll, b.Now.Dist = []float32{half, half, none, 0}, []float32{half, half, none, 0}
 	for _, tc := range []struct {
 		q    []float32
 		drop bool
-	}{{b.Dist, false}, {[]float32{half, half, half, half}, true}} {
-		b.Dist = tc.q
+	}{{b.Now.Dist, false}, {[]float32{half, half, half, half}, true}} {
+		b.Now.Dist = tc.q
 		keep := []bool{true, true}
 		if err := (&TRM{Delta: .69}).Reject(keep, &Input{Batch: b, Mask: b.Mask}); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,10 @@
 package correction
 
-import "fmt"
+import (
+	"fmt"
+
+	"driftlab/trainer/batch"
+)
 
 // OPSM is DeepSeek-V3.2's off-policy sequence masking: responses with a
 // negative advantage that the current policy has left are dropped from the
@@ -55,11 +59,11 @@ func (*OPSM) atEveryStep() {}
 // Reject clears tokens of the chosen sign in responses whose D exceeds delta.
 // The sign is read per token, so a process reward may drop part of a response.
 func (m *OPSM) Reject(keep []bool, in *Input) error {
-	if err := in.Require("Advantage", "LogpRoll", "Logp"); err != nil {
+	if err := in.Require(batch.Advantage, batch.LogpRoll, batch.Logp); err != nil {
 		return err
 	}
 	if m.Factored {
-		if err := in.Require("LogpOld"); err != nil {
+		if err := in.Require(batch.Anchor); err != nil {
 			return err
 		}
 	}
@@ -72,10 +76,10 @@ func (m *OPSM) Reject(keep []bool, in *Input) error {
 			}
 			count++
 			if m.Factored {
-				engine += in.LogpRoll[n] - in.LogpOld[n]
-				stale += in.LogpOld[n] - in.Logp[n]
+				engine += in.LogpRoll[n] - in.Anchor[n]
+				stale += in.Anchor[n] - in.Now.Logp[n]
 			} else {
-				engine += in.LogpRoll[n] - in.Logp[n]
+				engine += in.LogpRoll[n] - in.Now.Logp[n]
 			}
 		}
 		length := float64(max(count, 1))

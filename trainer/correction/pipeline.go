@@ -144,7 +144,7 @@ func (p *Pipeline) Validate() error {
 func (p *Pipeline) Metrics() []batch.Metric { return p.metrics }
 
 // Apply fills b.LossMask, b.Weight and b.Gate. At AtBatch it starts from b.Mask,
-// weight one and open gates; in bypass mode it also copies LogpRoll to LogpOld.
+// weight one and open gates; in bypass mode it also makes LogpRoll the anchor.
 // At AtStep it starts from what AtBatch left, however many steps went before. A
 // Weight or Gate of nil means one and open: columns that the pipeline never
 // needs stay nil. It allocates nothing in steady state.
@@ -168,10 +168,10 @@ func (p *Pipeline) applyAtBatch(b *batch.Batch) error {
 		b.Gate = refill(gate, b.Tokens(), true)
 	}
 	if p.Mode == Bypass {
-		if err := b.Require("LogpRoll"); err != nil {
+		if err := b.Require(batch.LogpRoll); err != nil {
 			return err
 		}
-		b.LogpOld = append(b.LogpOld[:0], b.LogpRoll...)
+		b.Anchor = b.LogpRoll
 	} else if err := p.run(b, AtBatch); err != nil {
 		return err
 	}

@@ -9,22 +9,22 @@ import (
 
 // rows builds a batch of ragged rows of old and roll log-probs, all generated.
 func rows(old, roll [][]float64) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for i := range old {
-		b.LogpOld = append(b.LogpOld, old[i]...)
+		b.Anchor = append(b.Anchor, old[i]...)
 		b.LogpRoll = append(b.LogpRoll, roll[i]...)
-		b.Offsets = append(b.Offsets, len(b.LogpOld))
+		b.Offsets = append(b.Offsets, len(b.Anchor))
 	}
-	b.Mask = refill(b.Mask, len(b.LogpOld), true)
-	b.Logp = append(b.Logp, b.LogpOld...)
-	b.Advantage = refill(b.Advantage, len(b.LogpOld), -1)
+	b.Mask = refill(b.Mask, len(b.Anchor), true)
+	b.Now.Logp = append(b.Now.Logp, b.Anchor...)
+	b.Advantage = refill(b.Advantage, len(b.Anchor), -1)
 	return b
 }
 
 // worked is the sequence every Spec's example uses.
 func worked() *batch.Batch {
 	b := rows([][]float64{{-0.7, -1.0, -2.5}}, [][]float64{{-0.6, -1.3, -2.2}})
-	b.Logp = []float64{-0.5, -1.2, -2.0}
+	b.Now.Logp = []float64{-0.5, -1.2, -2.0}
 	return b
 }
 

@@ -14,18 +14,18 @@ import (
 // everything any method reads.
 func random(seed uint64, spread float64) *batch.Batch {
 	r := rand.New(rand.NewPCG(seed, 1))
-	b := &batch.Batch{Offsets: []int{0}, Vocab: 4}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Vocab: 4}}
 	for i, length := range []int{7, 1, 12, 4, 9, 3} {
 		for t := range length {
 			b.Mask = append(b.Mask, i != 3 && !(i == 2 && t%4 == 2))
 			b.Turn = append(b.Turn, int32(t/4))
-			b.LogpOld = append(b.LogpOld, -r.ExpFloat64())
-			n := len(b.LogpOld) - 1
-			b.LogpRoll = append(b.LogpRoll, b.LogpOld[n]+spread*r.NormFloat64())
-			b.Logp = append(b.Logp, b.LogpOld[n]+spread*r.NormFloat64())
+			b.Anchor = append(b.Anchor, -r.ExpFloat64())
+			n := len(b.Anchor) - 1
+			b.LogpRoll = append(b.LogpRoll, b.Anchor[n]+spread*r.NormFloat64())
+			b.Now.Logp = append(b.Now.Logp, b.Anchor[n]+spread*r.NormFloat64())
 			b.Advantage = append(b.Advantage, r.NormFloat64())
 			for range b.Vocab {
-				b.DistRoll, b.Dist = append(b.DistRoll, float32(math.Log(0.25))), append(b.Dist, float32(math.Log(0.25)))
+				b.DistRoll, b.Now.Dist = append(b.DistRoll, float32(math.Log(0.25))), append(b.Now.Dist, float32(math.Log(0.25)))
 			}
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
@@ -95,7 +95,7 @@ func TestNastyBatches(t *testing.T) {
 	poison := func(b *batch.Batch) {
 		for n, counts := range b.Mask {
 			if !counts {
-				b.LogpOld[n], b.LogpRoll[n], b.Logp[n], b.Advantage[n] = math.Inf(-1), math.NaN(), math.Inf(1), math.NaN()
+				b.Anchor[n], b.LogpRoll[n], b.Now.Logp[n], b.Advantage[n] = math.Inf(-1), math.NaN(), math.Inf(1), math.NaN()
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func TestNastyBatches(t *testing.T) {
 			poison(b)
 			return b
 		}},
-		{"no responses", func() *batch.Batch { return &batch.Batch{Offsets: []int{0}} }},
+		{"no responses", func() *batch.Batch { return &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}} }},
 	} {
 		every(func(name string, p *Pipeline) {
 			if c.name == "no responses" && strings.Contains(name, "trm") {
@@ -213,9 +213,9 @@ func TestStepsStartFromTheBatchStage(t *testing.T) {
 	p := &Pipeline{Weights: &TokenTIS{Cap: 2}, Masks: []Masking{&TokenMask{Low: .7, High: 1.4}, &OPSM{Delta: .1, Signs: Negative}}}
 	apply(t, p, b)
 	mask, weight, gate := slices.Clone(b.LossMask), slices.Clone(b.Weight), slices.Clone(b.Gate)
-	kept := slices.Clone(b.Logp)
-	for n := range b.Logp {
-		b.Logp[n] -= 5 // everything has drifted: OPSM drops all
+	kept := slices.Clone(b.Now.Logp)
+	for n := range b.Now.Logp {
+		b.Now.Logp[n] -= 5 // everything has drifted: OPSM drops all
 	}
 	if err := p.Apply(b, AtStep); err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestStepsStartFromTheBatchStage(t *testing.T) {
 			t.Errorf("token %d survives a drift of 5 nats", n)
 		}
 	}
-	b.Logp = kept
+	b.Now.Logp = kept
 	if err := p.Apply(b, AtStep); err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestOrderAtSteps(t *testing.T) {
 // TRM keeps what lies on its bound, and measures KL(mu || pi), not the reverse.
 func TestTRMByHand(t *testing.T) {
 	b := example()
-	kl := klDivergence(b.DistRoll[:3], b.Dist[:3])
+	kl := klDivergence(b.DistRoll[:3], b.Now.Dist[:3])
 	if math.Abs(kl-.025267) > 1e-6 {
 		t.Fatalf("KL is %v, want .025267", kl)
 	}
@@ -429,17 +429,17 @@ func BenchmarkMasks(b *testing.B) {
 // benchmark applies a pipeline to 64 responses of 64 tokens.
 func benchmark(b *testing.B, p *Pipeline) {
 	r := rand.New(rand.NewPCG(1, 1))
-	in := &batch.Batch{Offsets: []int{0}, Vocab: 4}
+	in := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Vocab: 4}}
 	for range 64 {
 		for range 64 {
 			in.Mask, in.Turn = append(in.Mask, true), append(in.Turn, 0)
-			in.LogpOld, in.LogpRoll = append(in.LogpOld, -r.ExpFloat64()), append(in.LogpRoll, -r.ExpFloat64())
+			in.Anchor, in.LogpRoll = append(in.Anchor, -r.ExpFloat64()), append(in.LogpRoll, -r.ExpFloat64())
 			in.Advantage = append(in.Advantage, r.NormFloat64())
-			in.Dist, in.DistRoll = append(in.Dist, -1, -1, -1, -1), append(in.DistRoll, -1, -1, -1, -1)
+			in.Now.Dist, in.DistRoll = append(in.Now.Dist, -1, -1, -1, -1), append(in.DistRoll, -1, -1, -1, -1)
 		}
 		in.Offsets = append(in.Offsets, len(in.Mask))
 	}
-	in.Logp = in.LogpOld
+	in.Now.Logp = in.Anchor
 	step := func() {
 		if err := p.Apply(in, AtBatch); err != nil {
 			b.Fatal(err)

@@ -10,10 +10,10 @@ import (
 
 // flat is a batch of one long response.
 func flat(n int) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0, n}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0, n}}}
 	for i := range n {
 		b.Mask = append(b.Mask, i%3 != 1)
-		b.LogpOld, b.LogpRoll, b.Logp = append(b.LogpOld, -1), append(b.LogpRoll, -1), append(b.Logp, -1)
+		b.Anchor, b.LogpRoll, b.Now.Logp = append(b.Anchor, -1), append(b.LogpRoll, -1), append(b.Now.Logp, -1)
 	}
 	return b
 }
@@ -53,8 +53,8 @@ func TestRandomMask(t *testing.T) {
 		t.Error("the draw is not repeated")
 	}
 	far := flat(n)
-	for i := range far.LogpOld {
-		far.LogpOld[i] -= float64(i % 7)
+	for i := range far.Anchor {
+		far.Anchor[i] -= float64(i % 7)
 	}
 	if !slices.Equal(want, drawnMask(t, far, 0.1, 7, 3)) {
 		t.Error("a ratio acts on the draw")

@@ -1,6 +1,9 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
 
 // Weightings lists the weightings a recipe can name under correction.weights.
 var Weightings = method.Table[Weighting]{
@@ -9,7 +12,7 @@ var Weightings = method.Table[Weighting]{
 		Source:   "-",
 		Formula:  "w_t = 1",
 		Gradient: "constant: nothing to differentiate",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["none"],
 	}, New: func() Weighting { return &None{} }},
 	{Spec: method.Spec{
@@ -17,7 +20,7 @@ var Weightings = method.Table[Weighting]{
 		Source:   "verl rollout_corr_helper rollout_is=token; SkyRL; slime; FlashRL",
 		Formula:  "w_t = min(max(ρ_t, floor), cap),  ρ_t = exp(clamp(old_t − roll_t, ±20))",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_t",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["token_tis"],
 	}, New: func() Weighting { return &TokenTIS{Cap: 2} }},
 	{Spec: method.Spec{
@@ -25,7 +28,7 @@ var Weightings = method.Table[Weighting]{
 		Source:   "verl rollout_corr_helper rollout_is=sequence; SkyRL; VCPO (arXiv 2602.17616)",
 		Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t), ±20)), floor), cap)",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_i",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["sequence_tis"],
 	}, New: func() Weighting { return &SequenceTIS{Cap: 2} }},
 	{Spec: method.Spec{
@@ -33,7 +36,7 @@ var Weightings = method.Table[Weighting]{
 		Source:   "AReaL apply_rejection_sampling (sequence, mean); ROLL weight_type geometric; slime mis.py",
 		Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t)/max(T_i,1), ±20)), floor), cap)",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_i",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["geometric_tis"],
 	}, New: func() Weighting { return &GeometricTIS{Cap: 2} }},
 	{Spec: method.Spec{
@@ -41,7 +44,7 @@ var Weightings = method.Table[Weighting]{
 		Source:   "ROLL compute_train_infer_correction weight_type segment",
 		Formula:  "w_k = min(max(exp(clamp(mean_{t∈k}(old_t − roll_t), ±20)), floor), cap); the sum with geometric: false",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_k",
-		Needs:    []string{"LogpRoll", "LogpOld", "Turn"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
 		Example:  examples["segment_tis"],
 	}, New: func() Weighting { return &SegmentTIS{Cap: 2, By: ByTurn, Geometric: true} }},
 	{Spec: method.Spec{
@@ -49,7 +52,7 @@ var Weightings = method.Table[Weighting]{
 		Source:   "slime mis.py; two-sided it is IcePop (arXiv 2510.18855)",
 		Formula:  "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; low 0 is the one-sided form",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_t",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["token_mis"],
 	}, New: func() Weighting { return &TokenMIS{High: 2} }},
 	{Spec: method.Spec{
@@ -57,7 +60,7 @@ var Weightings = method.Table[Weighting]{
 		Source:   "When Speed Kills Stability (richardli.xyz/rl-collapse); verl rollout_is=sequence with low_high",
 		Formula:  "w_i = W_i·1[low ≤ W_i ≤ high],  W_i = exp(clamp(Σ_t (old_t − roll_t), ±20))",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_i",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["sequence_mis"],
 	}, New: func() Weighting { return &SequenceMIS{High: 2} }},
 	{Spec: method.Spec{
@@ -65,7 +68,7 @@ var Weightings = method.Table[Weighting]{
 		Source:   "Ring-1T, arXiv 2510.18855; verl decoupled_token_icepop; slime icepop_function",
 		Formula:  "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; binary: w_t = 1[low ≤ ρ_t ≤ high]",
 		Gradient: "constant: d loss/d logp_t is multiplied by w_t",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["icepop"],
 	}, New: func() Weighting { return &IcePop{Low: 0.5, High: 5} }},
 }
@@ -77,7 +80,7 @@ var Masks = method.Table[Masking]{
 		Source:   "When Speed Kills Stability (Geo-RS); SkyRL sequence_mask_metric geometric",
 		Formula:  "keep_i = 1[low ≤ exp(Σ_t (old_t − roll_t)/max(T_i,1)) ≤ high]",
 		Gradient: "constant: rejected tokens have none",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["geometric"],
 	}, New: func() Masking { return &Geometric{Low: 0.99, High: 1.01} }},
 	{Spec: method.Spec{
@@ -85,7 +88,7 @@ var Masks = method.Table[Masking]{
 		Source:   "SkyRL sequence_mask_metric product; slime rs_level sequence",
 		Formula:  "keep_i = 1[low ≤ exp(clamp(Σ_t (old_t − roll_t), ±20)) ≤ high]",
 		Gradient: "constant: rejected tokens have none",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["sequence_mask"],
 	}, New: func() Masking { return &SequenceMask{Low: 0.5, High: 2} }},
 	{Spec: method.Spec{
@@ -93,7 +96,7 @@ var Masks = method.Table[Masking]{
 		Source:   "SkyRL token_mask_is_threshold; slime mis.py; ROLL filters",
 		Formula:  "keep_t = 1[low ≤ ρ_t ≤ high]",
 		Gradient: "constant: rejected tokens have none",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["token_mask"],
 	}, New: func() Masking { return &TokenMask{Low: 0.5, High: 2} }},
 	{Spec: method.Spec{
@@ -101,7 +104,7 @@ var Masks = method.Table[Masking]{
 		Source:   "ROLL filters agg_type segment",
 		Formula:  "keep_k = 1[low ≤ exp(mean_{t∈k}(old_t − roll_t)) ≤ high]",
 		Gradient: "constant: rejected tokens have none",
-		Needs:    []string{"LogpRoll", "LogpOld", "Turn"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
 		Example:  examples["segment_mask"],
 	}, New: func() Masking { return &SegmentMask{Low: 0.8, High: 1.2, By: ByTurn} }},
 	{Spec: method.Spec{
@@ -109,7 +112,7 @@ var Masks = method.Table[Masking]{
 		Source:   "SkyRL outlier_token_is_threshold",
 		Formula:  "keep_i = 1[no t: ρ_t < low or ρ_t > high]",
 		Gradient: "constant: rejected tokens have none",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["outlier"],
 	}, New: func() Masking { return &Outlier{Low: 1e-4, High: 100} }},
 	{Spec: method.Spec{
@@ -117,7 +120,7 @@ var Masks = method.Table[Masking]{
 		Source:   "verl rollout_token_veto_threshold (former); slime rs_veto_threshold; INTELLECT-3, arXiv 2512.16144",
 		Formula:  "keep_i = 1[min_t (old_t − roll_t) ≥ log threshold]",
 		Gradient: "constant: rejected tokens have none",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["veto"],
 	}, New: func() Masking { return &Veto{Threshold: 1e-4} }},
 	{Spec: method.Spec{
@@ -125,7 +128,7 @@ var Masks = method.Table[Masking]{
 		Source:   "DeepSeek-V3.2, arXiv 2512.02556; TRL get_off_policy_mask; slime compute_opsm_mask",
 		Formula:  "D_i = Σ_t (roll_t − logp_t)/max(T_i,1); drop iff A < 0 and D_i > delta",
 		Gradient: "constant: dropped tokens have none from the policy term, KL terms keep theirs",
-		Needs:    []string{"LogpRoll", "Logp", "Advantage"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
 		Example:  examples["opsm"],
 	}, New: func() Masking { return &OPSM{Delta: 0.5, Signs: Negative} }},
 	{Spec: method.Spec{
@@ -133,7 +136,7 @@ var Masks = method.Table[Masking]{
 		Source:         "arXiv 2512.23075 (read through two notes that quote it)",
 		Formula:        "keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta], over the whole vocabulary",
 		Gradient:       "constant: rejected tokens have none",
-		Needs:          []string{"LogpRoll", "Logp", "DistRoll", "Dist"},
+		Needs:          batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll, batch.Dist},
 		Example:        examples["trm"],
 		Reconstruction: "read as KL(behaviour || current), rejected responses kept as zeros in the denominators; sampled-token readings: seq_max_k2, seq_max_k3",
 	}, New: func() Masking { return &TRM{Delta: 0.01} }},
@@ -142,7 +145,7 @@ var Masks = method.Table[Masking]{
 		Source:   "AReaL apply_rejection_sampling; ROLL compute_train_infer_correction filters",
 		Formula:  "keep = 1[low ≤ aggregate over level of statistic(old − roll) ≤ high]",
 		Gradient: "constant: rejected tokens have none",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples["band"],
 	}, New: func() Masking { return &Band{Level: "token", Statistic: "ratio", Aggregate: "mean", High: 2} }},
 	{Spec: method.Spec{
@@ -176,7 +179,7 @@ func rejection(name, statistic string, unit method.Unit) method.Entry[Masking] {
 		Source:   "verl compute_rollout_rejection_mask",
 		Formula:  formula,
 		Gradient: "constant: rejected tokens have none",
-		Needs:    []string{"LogpRoll", "LogpOld"},
+		Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 		Example:  examples[name],
 	}, New: func() Masking { return newRejection(name) }}
 }

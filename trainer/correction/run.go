@@ -51,13 +51,13 @@ func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 
 // compare fills the log-ratio of the stage.
 func (p *Pipeline) compare(b *batch.Batch, s Stage) error {
-	upper := b.LogpOld
+	upper := b.Anchor
 	if s == AtStep {
-		if err := b.Require("Mask", "LogpRoll", "Logp"); err != nil {
+		if err := b.Require(batch.Mask, batch.LogpRoll, batch.Logp); err != nil {
 			return err
 		}
-		upper = b.Logp
-	} else if err := b.Require("Mask", "LogpRoll", "LogpOld"); err != nil {
+		upper = b.Now.Logp
+	} else if err := b.Require(batch.Mask, batch.LogpRoll, batch.Anchor); err != nil {
 		return err
 	}
 	p.logRatio = refill(p.logRatio, b.Tokens(), 0)

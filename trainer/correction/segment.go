@@ -1,6 +1,10 @@
 package correction
 
-import "fmt"
+import (
+	"fmt"
+
+	"driftlab/trainer/batch"
+)
 
 // Segmentation says what a segment of a response is.
 type Segmentation string
@@ -24,7 +28,7 @@ func (s Segmentation) validate() error {
 // require checks that the column the segmentation reads has been recorded.
 func (s Segmentation) require(in *Input) error {
 	if s == ByTurn {
-		return in.Require("Turn")
+		return in.Require(batch.Turn)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package correction
 import (
 	"fmt"
 	"math"
+
+	"driftlab/trainer/batch"
 )
 
 // TRM is the trust-region mask: a response is admitted only if the rollout
@@ -26,14 +28,14 @@ func (*TRM) atEveryStep() {}
 
 // Reject clears responses with a token whose KL exceeds delta.
 func (m *TRM) Reject(keep []bool, in *Input) error {
-	if err := in.Require("DistRoll", "Dist"); err != nil {
+	if err := in.Require(batch.DistRoll, batch.Dist); err != nil {
 		return err
 	}
 	v := in.Vocab
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		for n := from; n < to; n++ {
-			if in.Mask[n] && !(klDivergence(in.DistRoll[n*v:(n+1)*v], in.Dist[n*v:(n+1)*v]) <= m.Delta) {
+			if in.Mask[n] && !(klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]) <= m.Delta) {
 				reject(keep, in, from, to)
 				break
 			}

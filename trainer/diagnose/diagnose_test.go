@@ -19,22 +19,20 @@ import (
 // experts each, distributions over three tokens.
 func engines() *batch.Batch {
 	b := &batch.Batch{
-		Offsets: []int{0, 2, 4}, Mask: []bool{true, true, true, false},
-		Layers: 2, TopK: 2, Vocab: 3,
-		RoutesRoll: []uint8{0, 1, 2, 3 /**/, 0, 1, 2, 3 /**/, 4, 5, 6, 7 /**/, 0, 1, 2, 3},
-		RoutesOld:  []uint8{1, 0, 2, 3 /**/, 0, 2, 2, 3 /**/, 5, 4, 7, 6 /**/, 9, 8, 7, 6},
+		Sampled: batch.Sampled{Offsets: []int{0, 2, 4}, Mask: []bool{true, true, true, false}, Layers: 2, TopK: 2, Vocab: 3, RoutesRoll: []uint8{0, 1, 2, 3 /**/, 0, 1, 2, 3 /**/, 4, 5, 6, 7 /**/, 0, 1, 2, 3}},
+		Old:     batch.Scored{Routes: []uint8{1, 0, 2, 3 /**/, 0, 2, 2, 3 /**/, 5, 4, 7, 6 /**/, 9, 8, 7, 6}},
 	}
 	roll := [][]float64{{.5, .3, .2}, {.5, .3, .2}, {.2, .4, .4}, {1, 0, 0}}
 	old := [][]float64{{.5, .3, .2}, {.25, .55, .2}, {.25, .35, .4}, {0, 1, 0}}
 	for n := range roll {
 		for a := range 3 {
 			b.DistRoll = append(b.DistRoll, float32(math.Log(roll[n][a])))
-			b.DistOld = append(b.DistOld, float32(math.Log(old[n][a])))
+			b.Old.Dist = append(b.Old.Dist, float32(math.Log(old[n][a])))
 		}
 		b.LogpRoll = append(b.LogpRoll, math.Log(roll[n][0]))
-		b.LogpOld = append(b.LogpOld, math.Log(old[n][0]))
+		b.Old.Logp = append(b.Old.Logp, math.Log(old[n][0]))
 	}
-	b.LogpOld[3] = math.Inf(-1)
+	b.Old.Logp[3] = math.Inf(-1)
 	return b
 }
 
@@ -86,7 +84,7 @@ func TestCompareByHand(t *testing.T) {
 // Equal engines have a gap of exactly zero in every figure that measures one.
 func TestEqualEnginesHaveNoGap(t *testing.T) {
 	b := engines()
-	b.LogpOld, b.DistOld, b.RoutesOld = b.LogpRoll, b.DistRoll, b.RoutesRoll
+	b.Old.Logp, b.Old.Dist, b.Old.Routes = b.LogpRoll, b.DistRoll, b.RoutesRoll
 	g := Compare(b)
 	want := Gap{Tokens: 3, Sequences: 2, ESSToken: 1, ESSSequence: 1, PPLRatio: 1, Pearson: g.Pearson,
 		HasExact: true, HasRoutes: true, FlipLayer: g.FlipLayer}
@@ -100,9 +98,15 @@ func TestEqualEnginesHaveNoGap(t *testing.T) {
 // Batches with nothing to compare give finite figures that a record can hold.
 func TestCompareNothing(t *testing.T) {
 	for _, b := range []*batch.Batch{
-		{Offsets: []int{0}},
-		{Offsets: []int{0, 2}, Mask: []bool{false, false}, LogpOld: []float64{math.Inf(-1), 0}, LogpRoll: []float64{math.NaN(), 0}},
-		{Offsets: []int{0, 1}, Mask: []bool{true}, LogpOld: []float64{-1}, LogpRoll: []float64{-2}},
+		{Sampled: batch.Sampled{Offsets: []int{0}}},
+		{
+			Sampled: batch.Sampled{Offsets: []int{0, 2}, Mask: []bool{false, false}, LogpRoll: []float64{math.NaN(), 0}},
+			Old:     batch.Scored{Logp: []float64{math.Inf(-1), 0}},
+		},
+		{
+			Sampled: batch.Sampled{Offsets: []int{0, 1}, Mask: []bool{true}, LogpRoll: []float64{-2}},
+			Old:     batch.Scored{Logp: []float64{-1}},
+		},
 	} {
 		if _, err := json.Marshal(Compare(b)); err != nil {
 			t.Errorf("%+v: %v", b, err)
@@ -117,7 +121,10 @@ func TestCompareNothing(t *testing.T) {
 
 // A gap of a thousand nats leaves every clamped figure finite.
 func TestCompareHugeGap(t *testing.T) {
-	b := &batch.Batch{Offsets: []int{0, 2}, Mask: []bool{true, true}, LogpOld: []float64{-1000, -1}, LogpRoll: []float64{-1, -1}}
+	b := &batch.Batch{
+		Sampled: batch.Sampled{Offsets: []int{0, 2}, Mask: []bool{true, true}, LogpRoll: []float64{-1, -1}},
+		Old:     batch.Scored{Logp: []float64{-1000, -1}},
+	}
 	g := Compare(b)
 	if g.MaxAbsDlogp != 999 || math.IsInf(g.Chi2Sequence, 0) || math.IsNaN(g.ESSSequence) {
 		t.Errorf("gap %+v", g)
@@ -138,7 +145,7 @@ func TestEstimatorsAreExactInExpectation(t *testing.T) {
 			total += pi[a]
 		}
 		kl, half, chi2 := 0.0, 0.0, 0.0
-		b := &batch.Batch{Offsets: []int{0, 8}}
+		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0, 8}}}
 		for a := range pi {
 			pi[a] /= total
 			e := math.Log(pi[a] / mu[a])
@@ -147,7 +154,7 @@ func TestEstimatorsAreExactInExpectation(t *testing.T) {
 			chi2 += pi[a] * pi[a] / mu[a]
 			for range copies[a] {
 				b.Mask = append(b.Mask, true)
-				b.LogpOld, b.LogpRoll = append(b.LogpOld, math.Log(pi[a])), append(b.LogpRoll, math.Log(mu[a]))
+				b.Old.Logp, b.LogpRoll = append(b.Old.Logp, math.Log(pi[a])), append(b.LogpRoll, math.Log(mu[a]))
 			}
 		}
 		g := Compare(b)
@@ -214,9 +221,9 @@ func full() *batch.Batch {
 	b.Prompt = [][]int32{{1, 2}, {1, 2}}
 	b.Reward, b.Group = []float64{1, 0}, []int{0, 0}
 	b.TokenReward, b.Value = make([]float64, 4), []float64{.1, .2, .3, .4}
-	b.Entropy, b.SumSquares = []float64{1, 1, 1, 1}, []float64{.4, .4, .4, .4}
-	b.Logp, b.Advantage, b.Return = []float64{-1, -1, -1, -1}, []float64{1, 1, -1, 0}, []float64{1, 1, 0, 0}
-	b.Dist = b.DistOld
+	b.Old.Entropy, b.Old.SumSquares = []float64{1, 1, 1, 1}, []float64{.4, .4, .4, .4}
+	b.Now.Logp, b.Advantage, b.Return = []float64{-1, -1, -1, -1}, []float64{1, 1, -1, 0}, []float64{1, 1, 0, 0}
+	b.Now.Dist = b.Old.Dist
 	b.Turn = make([]int32, 4)
 	return b
 }
@@ -239,7 +246,8 @@ func TestGlossaryIsComplete(t *testing.T) {
 			for _, m := range correction.Masks {
 				p := &correction.Pipeline{Weights: w.New(), BatchNormalize: true, Masks: []correction.Masking{m.New()}, Names: style}
 				b := full()
-				b.LogpOld[3] = 0
+				b.Old.Logp[3] = 0
+				b.Anchor = b.Old.Logp
 				for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
 					if err := p.Apply(b, s); err != nil {
 						t.Fatal(err)
@@ -278,8 +286,8 @@ func TestGlossaryIsComplete(t *testing.T) {
 // The order of a step's figures does not depend on their values.
 func TestStepOrderIsFixed(t *testing.T) {
 	a, b := full(), full()
-	for n := range b.LogpOld {
-		b.LogpOld[n] -= float64(n)
+	for n := range b.Old.Logp {
+		b.Old.Logp[n] -= float64(n)
 	}
 	x, y := Step(nil, a, Limits{}), Step(nil, b, Limits{})
 	if len(x) != len(y) {

@@ -9,7 +9,7 @@ import (
 // compareDistributions fills exact KL and total variation from DistRoll and
 // DistOld, if both are recorded.
 func (g *Gap) compareDistributions(b *batch.Batch) {
-	if b.Vocab == 0 || b.Require("DistRoll", "DistOld") != nil {
+	if b.Vocab == 0 || b.Require(batch.DistRoll, batch.DistOld) != nil {
 		return
 	}
 	g.HasExact = true
@@ -18,7 +18,7 @@ func (g *Gap) compareDistributions(b *batch.Batch) {
 			continue
 		}
 		at := n * b.Vocab
-		kl, tv := Divergence(b.DistRoll[at:at+b.Vocab], b.DistOld[at:at+b.Vocab])
+		kl, tv := Divergence(b.DistRoll[at:at+b.Vocab], b.Old.Dist[at:at+b.Vocab])
 		g.ExactKL, g.ExactTV = g.ExactKL+kl, g.ExactTV+tv
 		g.MaxKL, g.MaxTV = max(g.MaxKL, kl), max(g.MaxTV, tv)
 	}

@@ -10,10 +10,8 @@ import (
 // Two tokens: the engines agree on the first, the learner is surer of the second.
 func ExampleCompare() {
 	g := diagnose.Compare(&batch.Batch{
-		Offsets:  []int{0, 2},
-		Mask:     []bool{true, true},
-		LogpRoll: []float64{-0.5, -1.0},
-		LogpOld:  []float64{-0.5, -0.9},
+		Sampled: batch.Sampled{Offsets: []int{0, 2}, Mask: []bool{true, true}, LogpRoll: []float64{-0.5, -1.0}},
+		Old:     batch.Scored{Logp: []float64{-0.5, -0.9}},
 	})
 	fmt.Printf("k1 %.4f, k3 %.6f, max |Δ log p| %.2f, tokens that differ %.1f\n", g.K1, g.K3, g.MaxAbsDlogp, g.Unequal)
 	// Output: k1 -0.0500, k3 0.002585, max |Δ log p| 0.10, tokens that differ 0.5

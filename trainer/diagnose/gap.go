@@ -81,7 +81,7 @@ type Gap struct {
 // Compare measures the gap of LogpOld to LogpRoll. It panics if either column
 // is missing; routes and distributions are optional.
 func Compare(b *batch.Batch) Gap {
-	if err := b.Require("Mask", "LogpOld", "LogpRoll"); err != nil {
+	if err := b.Require(batch.Mask, batch.LogpOld, batch.LogpRoll); err != nil {
 		panic("diagnose: " + err.Error())
 	}
 	var g Gap
@@ -94,10 +94,10 @@ func Compare(b *batch.Batch) Gap {
 			if !b.Mask[n] {
 				continue
 			}
-			e := b.LogpOld[n] - b.LogpRoll[n]
+			e := b.Old.Logp[n] - b.LogpRoll[n]
 			g.addToken(e)
 			token.add(e)
-			p.add(math.Exp(b.LogpOld[n]), math.Exp(b.LogpRoll[n]))
+			p.add(math.Exp(b.Old.Logp[n]), math.Exp(b.LogpRoll[n]))
 			sum, count = sum+e, count+1
 		}
 		if count == 0 {

@@ -38,16 +38,16 @@ func matchOffPolicy(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
 	b.LogpRoll = c.Inputs.FlatOr("rollout_log_prob")
 	if !c.Inputs.Has("old_log_prob") { // the figures of a gradient step
-		b.Logp = c.Inputs.Flat("log_prob")
+		b.Now.Logp = c.Inputs.Flat("log_prob")
 		claim(c, k, OffPolicyNow(nil, b), "")
 		return
 	}
-	b.LogpOld = c.Inputs.Flat("old_log_prob")
+	b.Old.Logp = c.Inputs.Flat("old_log_prob")
 	claim(c, k, OffPolicy(nil, b), "rollout_corr/")
 }
 func matchDebug(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
-	b.LogpRoll, b.LogpOld = c.Inputs.Flat("rollout_log_probs"), c.Inputs.Flat("old_log_probs")
+	b.LogpRoll, b.Old.Logp = c.Inputs.Flat("rollout_log_probs"), c.Inputs.Flat("old_log_probs")
 	claim(c, k, Probabilities(nil, b), "")
 }
 
@@ -64,7 +64,10 @@ func matchLogProbDiff(c *golden.Case, k *golden.Check) {
 	var got []float64
 	for n, counts := range b.Mask {
 		if counts {
-			g := Compare(&batch.Batch{Offsets: []int{0, 1}, Mask: []bool{true}, LogpOld: x[n : n+1], LogpRoll: y[n : n+1]})
+			g := Compare(&batch.Batch{
+				Sampled: batch.Sampled{Offsets: []int{0, 1}, Mask: []bool{true}, LogpRoll: y[n : n+1]},
+				Old:     batch.Scored{Logp: x[n : n+1]},
+			})
 			got = append(got, g.MaxAbsDlogp)
 		}
 	}
@@ -99,7 +102,7 @@ func matchData(c *golden.Case, k *golden.Check) {
 
 func matchProxy(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
-	b.SumSquares, b.LogpOld = c.Inputs.Flat("sum_pi_squared"), c.Inputs.Flat("old_log_probs")
+	b.Old.SumSquares, b.Old.Logp = c.Inputs.Flat("sum_pi_squared"), c.Inputs.Flat("old_log_probs")
 	b.Advantage, b.Weight = c.Inputs.Flat("advantages"), c.Inputs.FlatOr("rollout_is_weights")
 	claim(c, k, VarianceProxy(nil, b, c.Params.FloatOr("gradient_norm", -1)), "")
 }

@@ -39,10 +39,10 @@ const (
 // the learner's distributions have not been recorded. It panics without LogpOld,
 // LogpRoll or KeptMass.
 func CompareKeptMass(b *batch.Batch) (k KeptMass, ok bool) {
-	if err := b.Require("Mask", "LogpOld", "LogpRoll", "KeptMass"); err != nil {
+	if err := b.Require(batch.Mask, batch.LogpOld, batch.LogpRoll, batch.KeptMass); err != nil {
 		panic("diagnose: " + err.Error())
 	}
-	if b.Tokens() == 0 || len(b.DistOld) != b.Tokens()*b.Vocab {
+	if b.Tokens() == 0 || len(b.Old.Dist) != b.Tokens()*b.Vocab {
 		return k, false
 	}
 	n, squares := 0, 0.0
@@ -51,7 +51,7 @@ func CompareKeptMass(b *batch.Batch) (k KeptMass, ok bool) {
 			continue
 		}
 		mass := 0.0
-		p := b.DistOld[i*b.Vocab : (i+1)*b.Vocab]
+		p := b.Old.Dist[i*b.Vocab : (i+1)*b.Vocab]
 		if b.Support == nil || b.Support[i] == nil {
 			for _, logp := range p {
 				mass += math.Exp(float64(logp))
@@ -61,7 +61,7 @@ func CompareKeptMass(b *batch.Batch) (k KeptMass, ok bool) {
 				mass += math.Exp(float64(p[id]))
 			}
 		}
-		ratio := math.Exp(b.LogpOld[i] - b.LogpRoll[i])
+		ratio := math.Exp(b.Old.Logp[i] - b.LogpRoll[i])
 		n++
 		k.Kept += b.KeptMass[i]
 		k.Expected += mass

@@ -13,7 +13,7 @@ import (
 // would: no mistake, log-probs before renormalisation, or before the temperature.
 func drawn(n int, p, mu []float64, record func(token int) float64) *batch.Batch {
 	rng := rand.New(rand.NewPCG(3, 4))
-	b := &batch.Batch{Offsets: []int{0, n}, Vocab: len(p)}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0, n}, Vocab: len(p)}}
 	kept := 0.0
 	var support []int32
 	for a, x := range mu {
@@ -29,10 +29,10 @@ func drawn(n int, p, mu []float64, record func(token int) float64) *batch.Batch 
 			token++
 		}
 		b.Mask, b.Token, b.Support = append(b.Mask, true), append(b.Token, int32(token)), append(b.Support, support)
-		b.KeptMass, b.LogpOld = append(b.KeptMass, kept), append(b.LogpOld, math.Log(p[token]))
+		b.KeptMass, b.Old.Logp = append(b.KeptMass, kept), append(b.Old.Logp, math.Log(p[token]))
 		b.LogpRoll = append(b.LogpRoll, record(token))
 		for _, x := range p {
-			b.DistOld = append(b.DistOld, float32(math.Log(x)))
+			b.Old.Dist = append(b.Old.Dist, float32(math.Log(x)))
 		}
 	}
 	return b
@@ -65,7 +65,7 @@ func TestKeptMass(t *testing.T) {
 		}
 	}
 	b := drawn(10, p, equal, func(int) float64 { return 0 })
-	b.DistOld = nil
+	b.Old.Dist = nil
 	if _, ok := CompareKeptMass(b); ok {
 		t.Error("computed without distributions")
 	}

@@ -13,7 +13,7 @@ func Probabilities(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 	var p pair
 	for n, counts := range b.Mask {
 		if counts {
-			p.add(math.Exp(b.LogpRoll[n]), math.Exp(b.LogpOld[n]))
+			p.add(math.Exp(b.LogpRoll[n]), math.Exp(b.Old.Logp[n]))
 		}
 	}
 	valid, mean, largest, deviation := 1.0, p.difference.mean, p.difference.largest, p.difference.deviation()

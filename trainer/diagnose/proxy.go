@@ -33,7 +33,7 @@ func VarianceProxy(dst []batch.Metric, b *batch.Batch, gradientNorm float64) []b
 			if !b.Mask[k] {
 				continue
 			}
-			w := 1 - 2*math.Exp(b.LogpOld[k]) + b.SumSquares[k]
+			w := 1 - 2*math.Exp(b.Old.Logp[k]) + b.Old.SumSquares[k]
 			if b.Weight != nil {
 				v := b.Weight[k] * b.Weight[k]
 				weighed += w * v

@@ -14,14 +14,14 @@ import (
 func TestVarianceProxyRecomputed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for trial := range 300 {
-		b := &batch.Batch{Offsets: []int{0}}
+		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 		rows := 1 + rng.IntN(5)
 		for range rows {
 			empty := rng.IntN(3) == 0
 			for range 1 + rng.IntN(6) {
 				b.Mask = append(b.Mask, !empty && rng.Float64() < .7)
-				b.LogpOld = append(b.LogpOld, -3*rng.Float64())
-				b.SumSquares = append(b.SumSquares, rng.Float64())
+				b.Old.Logp = append(b.Old.Logp, -3*rng.Float64())
+				b.Old.SumSquares = append(b.Old.SumSquares, rng.Float64())
 				b.Advantage = append(b.Advantage, rng.NormFloat64())
 				if trial%2 == 0 {
 					b.Weight = append(b.Weight, float64(rng.IntN(3))*rng.Float64())
@@ -39,7 +39,7 @@ func TestVarianceProxyRecomputed(t *testing.T) {
 				if !b.Mask[k] {
 					continue
 				}
-				s := 1 - 2*math.Exp(b.LogpOld[k]) + b.SumSquares[k]
+				s := 1 - 2*math.Exp(b.Old.Logp[k]) + b.Old.SumSquares[k]
 				count++
 				a += b.Advantage[k]
 				if b.Weight == nil {

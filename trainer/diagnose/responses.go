@@ -18,7 +18,7 @@ func CompareResponses(b *batch.Batch) []ResponseGap {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
 			if b.Mask[n] {
-				x := k3(b.LogpOld[n] - b.LogpRoll[n])
+				x := k3(b.Old.Logp[n] - b.LogpRoll[n])
 				out[i] = ResponseGap{out[i].Tokens + 1, out[i].K3 + x, max(out[i].Largest, x)}
 			}
 		}

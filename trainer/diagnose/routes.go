@@ -10,7 +10,7 @@ import (
 // recorded, and the gap on flipped tokens against the rest.
 func (g *Gap) compareRoutes(b *batch.Batch) {
 	width := b.Layers * b.TopK
-	if width == 0 || len(b.RoutesRoll) != b.Tokens()*width || len(b.RoutesOld) != len(b.RoutesRoll) {
+	if width == 0 || len(b.RoutesRoll) != b.Tokens()*width || len(b.Old.Routes) != len(b.RoutesRoll) {
 		return
 	}
 	g.HasRoutes = true
@@ -23,7 +23,7 @@ func (g *Gap) compareRoutes(b *batch.Batch) {
 			if !b.Mask[n] {
 				continue
 			}
-			e := b.LogpOld[n] - b.LogpRoll[n]
+			e := b.Old.Logp[n] - b.LogpRoll[n]
 			if g.flips(b, n) {
 				any = true
 				flipped++
@@ -57,7 +57,7 @@ func (g *Gap) flips(b *batch.Batch, n int) bool {
 	any := false
 	for l := range b.Layers {
 		at := (n*b.Layers + l) * b.TopK
-		if !SameExperts(b.RoutesRoll[at:at+b.TopK], b.RoutesOld[at:at+b.TopK]) {
+		if !SameExperts(b.RoutesRoll[at:at+b.TopK], b.Old.Routes[at:at+b.TopK]) {
 			g.FlipLayer[l]++
 			any = true
 		}

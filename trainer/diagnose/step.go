@@ -16,15 +16,15 @@ import (
 // log-prob is not.
 func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 	dst = Data(dst, b, limit)
-	if len(b.LogpOld) == b.Tokens() && len(b.LogpRoll) == b.Tokens() {
+	if len(b.Old.Logp) == b.Tokens() && len(b.LogpRoll) == b.Tokens() {
 		from := len(dst)
 		dst = finite(Probabilities(dst, b), from)
 		dst = OffPolicy(dst, b)
 		g := Compare(b)
 		dst = g.Metrics(dst)
 	}
-	if len(b.Entropy) == b.Tokens() {
-		dst = append(dst, batch.Metric{Name: "actor/entropy", Value: masked.Mean(b.Entropy, b.Mask)})
+	if len(b.Old.Entropy) == b.Tokens() {
+		dst = append(dst, batch.Metric{Name: "actor/entropy", Value: masked.Mean(b.Old.Entropy, b.Mask)})
 	}
 	if b.KVKept != nil {
 		dst = append(dst, batch.Metric{Name: "rollout/kv_retained", Value: Retained(b)})

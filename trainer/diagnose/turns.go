@@ -27,7 +27,7 @@ type TurnGap struct {
 // CompareTurns measures the gap of LogpOld to LogpRoll turn by turn. It returns
 // nil where no response has a second turn, and panics if a column is missing.
 func CompareTurns(b *batch.Batch) []TurnGap {
-	if err := b.Require("Mask", "Turn", "LogpOld", "LogpRoll"); err != nil {
+	if err := b.Require(batch.Mask, batch.Turn, batch.LogpOld, batch.LogpRoll); err != nil {
 		panic("diagnose: " + err.Error())
 	}
 	var turns []TurnGap
@@ -42,7 +42,7 @@ func CompareTurns(b *batch.Batch) []TurnGap {
 			for len(turns) <= k {
 				turns = append(turns, TurnGap{Turn: len(turns)})
 			}
-			t, e := &turns[k], b.LogpOld[n]-b.LogpRoll[n]
+			t, e := &turns[k], b.Old.Logp[n]-b.LogpRoll[n]
 			t.Tokens++
 			t.MeanLogp += b.LogpRoll[n]
 			t.K3 += k3(e)

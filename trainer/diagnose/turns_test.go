@@ -12,11 +12,8 @@ import (
 func TestCompareTurns(t *testing.T) {
 	nan := math.NaN()
 	b := &batch.Batch{
-		Offsets:  []int{0, 7, 9},
-		Mask:     []bool{true, true, false, true, false, false, true, true, true},
-		Turn:     []int32{0, 0, 0, 1, 1, 1, 2, 0, 0},
-		LogpRoll: []float64{-1, -2, nan, -0.5, nan, nan, -3, -1, -1},
-		LogpOld:  []float64{-1.5, -2, nan, -0.25, nan, nan, -2, -1, -1.25},
+		Sampled: batch.Sampled{Offsets: []int{0, 7, 9}, Mask: []bool{true, true, false, true, false, false, true, true, true}, Turn: []int32{0, 0, 0, 1, 1, 1, 2, 0, 0}, LogpRoll: []float64{-1, -2, nan, -0.5, nan, nan, -3, -1, -1}},
+		Old:     batch.Scored{Logp: []float64{-1.5, -2, nan, -0.25, nan, nan, -2, -1, -1.25}},
 	}
 	got := CompareTurns(b)
 	want := []TurnGap{

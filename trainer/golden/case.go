@@ -149,7 +149,7 @@ func moduleRoot() (string, error) {
 // Batch returns a batch with the offsets and the mask of a matrix, one row per
 // response. Rows keep their masked tokens, wherever they lie.
 func Batch(mask [][]float64) *batch.Batch {
-	b := &batch.Batch{Offsets: make([]int, 1, len(mask)+1)}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: make([]int, 1, len(mask)+1)}}
 	for _, row := range mask {
 		for _, m := range row {
 			b.Mask = append(b.Mask, m != 0)

@@ -33,12 +33,12 @@ type ESSLearningRate struct {
 
 // Guard scales the learning rate.
 func (g *ESSLearningRate) Guard(_ []float32, in Input) (Decision, error) {
-	if err := in.Batch.Require("Mask", "LogpRoll"); err != nil {
+	if err := in.Batch.Require(batch.Mask, batch.LogpRoll); err != nil {
 		return Decision{}, err
 	}
-	upper, column := in.Batch.LogpOld, "LogpOld"
+	upper, column := in.Batch.Old.Logp, batch.LogpOld
 	if g.Current {
-		upper, column = in.Batch.Logp, "Logp"
+		upper, column = in.Batch.Now.Logp, batch.Logp
 	}
 	if err := in.Batch.Require(column); err != nil {
 		return Decision{}, err
@@ -54,7 +54,7 @@ func (g *ESSLearningRate) Guard(_ []float32, in Input) (Decision, error) {
 // EffectiveShare is (Σw)²/(Σw² + 1e-8)/B over the responses of a batch, with
 // sequence weights that are not truncated. Weights beyond the range of float64
 // are scaled down together, where the 1e-8 no longer matters.
-func EffectiveShare(b *batch.Batch) float64 { return effectiveShare(b, b.LogpOld) }
+func EffectiveShare(b *batch.Batch) float64 { return effectiveShare(b, b.Old.Logp) }
 
 // effectiveShare is EffectiveShare of other log-probs than LogpOld.
 func effectiveShare(b *batch.Batch, upper []float64) float64 {

@@ -11,10 +11,8 @@ import (
 // other half as likely: the step is taken at a lower rate.
 func ExampleApply() {
 	b := &batch.Batch{
-		Offsets:  []int{0, 1, 2},
-		Mask:     []bool{true, true},
-		LogpOld:  []float64{-1.0 + 0.693147, -1.0 - 0.693147},
-		LogpRoll: []float64{-1.0, -1.0},
+		Sampled: batch.Sampled{Offsets: []int{0, 1, 2}, Mask: []bool{true, true}, LogpRoll: []float64{-1.0, -1.0}},
+		Old:     batch.Scored{Logp: []float64{-1.0 + 0.693147, -1.0 - 0.693147}},
 	}
 	guards := []guard.Guard{&guard.ESSLearningRate{Base: 1, Rule: "sqrt"}}
 	d, err := guard.Apply(guards, []float32{0.1, -0.2}, guard.Input{Batch: b, Step: 0})

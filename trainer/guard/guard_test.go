@@ -12,9 +12,9 @@ import (
 
 // weighted is a batch of one-token responses with the given importance weights.
 func weighted(w ...float64) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for i, x := range w {
-		b.Mask, b.LogpOld, b.LogpRoll = append(b.Mask, true), append(b.LogpOld, math.Log(x)), append(b.LogpRoll, 0)
+		b.Mask, b.Old.Logp, b.LogpRoll = append(b.Mask, true), append(b.Old.Logp, math.Log(x)), append(b.LogpRoll, 0)
 		b.Offsets = append(b.Offsets, i+1)
 	}
 	return b
@@ -22,7 +22,7 @@ func weighted(w ...float64) *batch.Batch {
 
 // long is a batch of two responses with the given mean length.
 func long(mean int) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0, mean, 2 * mean}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0, mean, 2 * mean}}}
 	for range 2 * mean {
 		b.Mask = append(b.Mask, true)
 	}
@@ -52,8 +52,8 @@ func TestESSByHand(t *testing.T) {
 		}
 	}
 	bypass := weighted(1, .5, 2, 8) // old is the rollout's: only the current weights tell
-	bypass.Logp = bypass.LogpOld
-	bypass.LogpOld = bypass.LogpRoll
+	bypass.Now.Logp = bypass.Old.Logp
+	bypass.Old.Logp = bypass.LogpRoll
 	if d, err := (&ESSLearningRate{Base: 1, Rule: "linear", Current: true}).Guard(nil, Input{Batch: bypass}); err != nil || math.Abs(d.Scale-.477437) > 1e-6 {
 		t.Errorf("current: %+v, error %v", d, err)
 	}
@@ -67,11 +67,11 @@ func TestESSByHand(t *testing.T) {
 // A sum of log-ratios beyond the range of exp still gives a share.
 func TestESSDoesNotOverflow(t *testing.T) {
 	b := weighted(1, 1)
-	b.LogpOld[0], b.LogpOld[1] = 1000, 1000
+	b.Old.Logp[0], b.Old.Logp[1] = 1000, 1000
 	if got := EffectiveShare(b); math.Abs(got-1) > 1e-12 {
 		t.Errorf("share %v, want 1", got)
 	}
-	b.LogpOld[1] = 0
+	b.Old.Logp[1] = 0
 	if got := EffectiveShare(b); math.Abs(got-.5) > 1e-12 {
 		t.Errorf("share %v, want one of two", got)
 	}
@@ -263,7 +263,7 @@ func TestSaveAndRestore(t *testing.T) {
 			b := weighted(r.Float64(), r.Float64(), 3*r.Float64())
 			if step > 10 {
 				b = long(10)
-				b.LogpOld, b.LogpRoll = make([]float64, 20), make([]float64, 20)
+				b.Old.Logp, b.LogpRoll = make([]float64, 20), make([]float64, 20)
 			}
 			one := []float32{float32(r.NormFloat64()), float32(r.NormFloat64()), 1}
 			two := slices.Clone(one)

@@ -1,6 +1,9 @@
 package guard
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
 
 // Registry lists the guards a recipe can name under guards.
 var Registry = method.Table[Guard]{
@@ -9,7 +12,7 @@ var Registry = method.Table[Guard]{
 		Source:   "VCPO, arXiv 2602.17616; mit-han-lab/vcpo",
 		Formula:  "lr ← lr·sqrt(min(1, ess/base)),  ess = (Σw)²/(Σw² + 1e-8)/B,  w_i = exp(Σ_t (old_t − roll_t))",
 		Gradient: "unchanged",
-		Needs:    []string{"LogpOld", "LogpRoll"},
+		Needs:    batch.Columns{batch.LogpOld, batch.LogpRoll},
 		Example:  examples["ess_lr"],
 	}, New: func() Guard { return &ESSLearningRate{Base: 1, Rule: "sqrt"} }},
 	{Spec: method.Spec{
@@ -17,7 +20,6 @@ var Registry = method.Table[Guard]{
 		Source:         "arXiv 2602.01826, read in a reproduction recipe",
 		Formula:        "lr ← lr·max(decay^floor((t − t_s)/(stretch·t_s)), floor) after the first t_s with length ≥ factor·baseline",
 		Gradient:       "unchanged",
-		Needs:          []string{},
 		Example:        examples["length_surge"],
 		Reconstruction: "baseline rule of the reproduction recipe; rule: ratio is the other reading (growth within warmup steps, decay once)",
 	}, New: func() Guard {
@@ -28,7 +30,6 @@ var Registry = method.Table[Guard]{
 		Source:         "GAC, arXiv 2603.01501 (abstract and a note)",
 		Formula:        "c = cos(g, g_prev): c ≤ low: g;  low < c < high: g − (1 − low/c)·⟨g,u⟩·u;  c ≥ high: skip",
 		Gradient:       "the part along the previous raw gradient is reduced",
-		Needs:          []string{},
 		Example:        examples["gradient_alignment"],
 		Reconstruction: "thresholds 0.1 and 0.9 are this project's; the parallel share left is low/c, full: true removes all of it",
 	}, New: func() Guard { return &GradientAlignment{Low: 0.1, High: 0.9} }},

@@ -34,7 +34,7 @@ var acrSpec = method.Spec{
 	Source:   "arXiv:2602.13953 (QuRL, note)",
 	Formula:  "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
 	Gradient: "-min(x,c)·A·r, or 0 where PPO's rule clips",
-	Needs:    []string{"LogpOld", "LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
@@ -48,22 +48,22 @@ func (p *ACR) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *ACR) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "LogpRoll", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.LogpRoll, batch.Advantage)
 	if err != nil {
 		return err
 	}
 	clips, truncated := 0.0, 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		x, _ := ratio(in.LogpOld[n]-in.LogpRoll[n], 20)
+		x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
 		w := min(x, p.Cap)
 		truncated += count(w < x)
-		r, dr := ratio(in.Logp[n]-in.LogpOld[n], 20)
+		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
 		c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, (1+p.EpsHigh)*x/w, 0, 0)
 		clips += count(c.clipped)
 		return w * c.value, w * c.dlogp
 	})
 	out.Add("actor/pg_clipfrac", f.mean(clips))
 	out.Add("acr/truncated", f.mean(truncated))
-	f.addKL(in.LogpOld, 20)
+	f.addKL(in.Anchor, 20)
 	return nil
 }

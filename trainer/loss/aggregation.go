@@ -221,7 +221,7 @@ func countRows(lengths []float64, in *batch.Batch, mask []bool) (tokens, rows fl
 
 // promptMean replaces the lengths in dst by 1/(P·M_p), for contiguous groups.
 func promptMean(dst []float64, in *batch.Batch) error {
-	if err := in.Require("Group"); err != nil {
+	if err := in.Require(batch.Group); err != nil {
 		return err
 	}
 	prompts := 0.0

@@ -29,7 +29,7 @@ var aipoSpec = method.Spec{
 	Source:   "arXiv:2505.24034 (LlamaRL)",
 	Formula:  "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
 	Gradient: "-min(w, c)·A",
-	Needs:    []string{"LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
@@ -43,7 +43,7 @@ func (p *AIPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *AIPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (p *AIPO) Eval(out *Grad, in *batch.Batch) error {
 		w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
 		capped += count(w > p.Cap)
 		w = min(w, p.Cap)
-		return -w * in.Advantage[n] * in.Logp[n], -w * in.Advantage[n]
+		return -w * in.Advantage[n] * in.Now.Logp[n], -w * in.Advantage[n]
 	})
 	out.Add("actor/pg_clipfrac", f.mean(capped))
 	f.addKL(in.LogpRoll, 20)

@@ -44,7 +44,10 @@ func TestEvalAllocatesNothing(t *testing.T) {
 // benchBatch is 64 responses of 128 tokens.
 func benchBatch() *batch.Batch {
 	small := nastyBatch(1, false)
-	b := &batch.Batch{Offsets: []int{0}, Vocab: small.Vocab, LearnerVersion: small.LearnerVersion}
+	b := &batch.Batch{
+		Sampled:        batch.Sampled{Offsets: []int{0}, Vocab: small.Vocab},
+		LearnerVersion: small.LearnerVersion,
+	}
 	for i := range 64 {
 		b.Group, b.Reward, b.Correct = append(b.Group, i/8), append(b.Reward, float64(i%2)), append(b.Correct, i%2 == 1)
 		for t := range 128 {
@@ -53,18 +56,18 @@ func benchBatch() *batch.Batch {
 			b.Token = append(b.Token, small.Token[n])
 			b.Turn = append(b.Turn, int32(t/32))
 			b.Version = append(b.Version, small.Version[n])
-			b.Logp, b.LogpOld, b.LogpRoll = append(b.Logp, small.Logp[n]), append(b.LogpOld, small.LogpOld[n]), append(b.LogpRoll, small.LogpRoll[n])
-			b.LogpRef, b.LogpTeacher = append(b.LogpRef, small.LogpRef[n]), append(b.LogpTeacher, small.LogpTeacher[n])
-			b.Advantage, b.Entropy = append(b.Advantage, small.Advantage[n]), append(b.Entropy, small.Entropy[n])
+			b.Now.Logp, b.Anchor, b.LogpRoll = append(b.Now.Logp, small.Now.Logp[n]), append(b.Anchor, small.Anchor[n]), append(b.LogpRoll, small.LogpRoll[n])
+			b.Ref.Logp, b.Teacher.Logp = append(b.Ref.Logp, small.Ref.Logp[n]), append(b.Teacher.Logp, small.Teacher.Logp[n])
+			b.Advantage, b.Now.Entropy = append(b.Advantage, small.Advantage[n]), append(b.Now.Entropy, small.Now.Entropy[n])
 			at := n * small.Vocab
-			b.Dist = append(b.Dist, small.Dist[at:at+small.Vocab]...)
+			b.Now.Dist = append(b.Now.Dist, small.Now.Dist[at:at+small.Vocab]...)
 			b.DistRoll = append(b.DistRoll, small.DistRoll[at:at+small.Vocab]...)
-			b.DistRef = append(b.DistRef, small.DistRef[at:at+small.Vocab]...)
-			b.DistShadow = append(b.DistShadow, small.DistShadow[at:at+small.Vocab]...)
+			b.Ref.Dist = append(b.Ref.Dist, small.Ref.Dist[at:at+small.Vocab]...)
+			b.Shadow.Dist = append(b.Shadow.Dist, small.Shadow.Dist[at:at+small.Vocab]...)
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
 	}
-	b.DistOld = b.DistRoll
+	b.Old.Dist = b.DistRoll
 	return b
 }
 

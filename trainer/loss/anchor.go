@@ -9,7 +9,8 @@ import (
 // Anchor is the policy in the denominator of a ratio.
 type Anchor string
 
-// The anchors: the learner before the step's first update, and the rollout engine.
+// The anchors: the recipe's, by default the learner before the step's first update,
+// and the rollout engine.
 const (
 	Old  Anchor = "old"
 	Roll Anchor = "roll"
@@ -23,12 +24,12 @@ func (a Anchor) Validate() error {
 	return nil
 }
 
-// Column names the batch column of the anchor's log-probs.
-func (a Anchor) Column() string {
+// Column is the batch column of the anchor's log-probs.
+func (a Anchor) Column() batch.Column {
 	if a == Roll {
-		return "LogpRoll"
+		return batch.LogpRoll
 	}
-	return "LogpOld"
+	return batch.Anchor
 }
 
 // Of returns the anchor's log-probs.
@@ -36,5 +37,5 @@ func (a Anchor) Of(in *batch.Batch) []float64 {
 	if a == Roll {
 		return in.LogpRoll
 	}
-	return in.LogpOld
+	return in.Anchor
 }

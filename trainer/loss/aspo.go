@@ -46,7 +46,7 @@ var aspoSpec = method.Spec{
 	Source:   "arXiv:2510.06062; wizard-III/Archer2.0",
 	Formula:  "A<0: PPO's lower clip, -A·c·logp where r > c; A≥0: -A/sg[min(r,1+ε)], -A·c·logp where 1/r > c; ε by entropy",
 	Gradient: "A<0: -A·r (0 below 1-ε, -A·c above c); A≥0: -A·min(1/r, c), 0 above 1+ε",
-	Needs:    []string{"LogpOld", "Advantage", "Entropy"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 -0.203567 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.153305`,
@@ -62,7 +62,7 @@ func (p *ASPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage", "Entropy")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Entropy)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		threshold := f.entropyQuantile(i, p.Quantile)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a, lr := in.Advantage[n], in.Logp[n]-in.LogpOld[n]
-			lowEntropy := in.Entropy[n] <= threshold
+			a, lr := in.Advantage[n], in.Now.Logp[n]-in.Anchor[n]
+			lowEntropy := in.Now.Entropy[n] <= threshold
 			if a < 0 {
 				negatives++
 				eps := p.HighEntropyEpsNeg
@@ -83,7 +83,7 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 				c := clipped(a, r, dr, 1-eps, math.Inf(1), 0, 0)
 				if max(r, 1-eps) > p.CapNeg {
 					negDual++
-					return -a * p.CapNeg * in.Logp[n], -a * p.CapNeg
+					return -a * p.CapNeg * in.Now.Logp[n], -a * p.CapNeg
 				}
 				return c.value, c.dlogp
 			}
@@ -103,7 +103,7 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("actor/pg_clipfrac_lower", f.mean(lower))
 	out.Add("aspo/neg_dual", negDual/(negatives+1e-8))
 	out.Add("aspo/pos_dual", posDual/(f.tokens-negatives+1e-8))
-	f.addKL(in.LogpOld, 20)
+	f.addKL(in.Anchor, 20)
 	return nil
 }
 
@@ -111,9 +111,9 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 // of -A·r/sg[u²], so that d/d logp = -A/r below the bound.
 func (p *ASPO) flipped(f *frame, n int, r, dr, bound float64) (value, dlogp float64) {
 	a := f.in.Advantage[n]
-	detached, _ := ratio(f.sg[n]-f.in.LogpOld[n], 20)
+	detached, _ := ratio(f.sg[n]-f.in.Anchor[n], 20)
 	if 1/min(detached, bound) > p.CapPos {
-		return -a * p.CapPos * f.in.Logp[n], -a * p.CapPos
+		return -a * p.CapPos * f.in.Now.Logp[n], -a * p.CapPos
 	}
 	u := min(detached, bound)
 	if r > bound {
@@ -128,7 +128,7 @@ func (f *frame) entropyQuantile(i int, q float64) float64 {
 	row := f.out.work(1, f.in.Tokens())[:0]
 	for n := from; n < to; n++ {
 		if f.active[n] {
-			row = append(row, f.in.Entropy[n])
+			row = append(row, f.in.Now.Entropy[n])
 		}
 	}
 	if len(row) == 0 {

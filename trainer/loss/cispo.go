@@ -46,7 +46,7 @@ var cispoSpec = method.Spec{
 	Source:   "arXiv:2506.13585 eq. 4; verl cispo, slime, SkyRL, TRL, ROLL",
 	Formula:  "L = -sg[clip(r, 1-ε_low, 1+ε_high)]·A·logp, r = exp(logp-anchor)",
 	Gradient: "-clip(r, 1-ε_low, 1+ε_high)·A, never zero",
-	Needs:    []string{"LogpOld or LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.200000 -0.136455 -0.200000
 A = -1: d loss/d logp = 0.200000 0.136455 0.200000; loss = 0.000000`,
@@ -63,7 +63,7 @@ func (p *CISPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage")
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 		if p.UnifiedMask && (a > 0 && r > high || a < 0 && r < low) {
 			w = 0
 		}
-		return -w * a * in.Logp[n], -w * a
+		return -w * a * in.Now.Logp[n], -w * a
 	}
 	for i := range in.Len() {
 		mean, _ := ratio(f.sumLogRatio(i, f.sg, anchor)/max(f.length(i), 1), p.LogClamp)

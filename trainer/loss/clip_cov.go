@@ -49,7 +49,7 @@ var clipCovSpec = method.Spec{
 	Source:   "arXiv:2505.22617; PRIME-RL/Entropy-Mechanism-of-RL, verl clip_cov, SkyRL clip_cov",
 	Formula:  "L = 0 on max(1, ⌊share·M⌋) random tokens with low < c < high, c = (A-mean A)(logp-mean logp); else PPO clip",
 	Gradient: "0 on the drawn tokens, else PPO's",
-	Needs:    []string{"LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.078354`,
@@ -66,7 +66,7 @@ func (p *ClipCov) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *ClipCov) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -79,17 +79,17 @@ func (p *ClipCov) Eval(out *Grad, in *batch.Batch) error {
 		if dropped[n] == 1 {
 			return 0, 0
 		}
-		c := p.surrogate(in, n, in.Logp)
+		c := p.surrogate(in, n, in.Now.Logp)
 		return c.value, c.dlogp
 	})
 	out.Add("actor/pg_clipfrac", f.mean(float64(len(drawn))))
-	f.addKL(in.LogpOld, 0)
+	f.addKL(in.Anchor, 0)
 	return nil
 }
 
 // surrogate is PPO's term of token n.
 func (p *ClipCov) surrogate(in *batch.Batch, n int, logp []float64) surrogate {
-	r, dr := ratio(logp[n]-in.LogpOld[n], p.LogClamp)
+	r, dr := ratio(logp[n]-in.Anchor[n], p.LogClamp)
 	return clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 }
 

@@ -25,7 +25,7 @@ func TestTiesShareTheGradient(t *testing.T) {
 // TestAggregationByHand on responses of 3, 0 and 1 active tokens out of 4, 2
 // and 2; the correction stage has rejected one token of the first.
 func TestAggregationByHand(t *testing.T) {
-	b := &batch.Batch{Offsets: []int{0, 4, 6, 8}, Group: []int{0, 0, 1}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0, 4, 6, 8}, Group: []int{0, 0, 1}}}
 	b.Mask = []bool{true, true, true, true, false, false, true, false}
 	b.LossMask = []bool{true, true, false, true, false, false, true, false}
 	for _, c := range []struct {
@@ -67,12 +67,12 @@ func TestAggregationByHand(t *testing.T) {
 // one makes a batch of responses with the given log-ratios to old = roll, all
 // advantages equal to the response's.
 func one(advantages []float64, lr ...[]float64) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for i, row := range lr {
 		for _, x := range row {
 			b.Mask = append(b.Mask, true)
-			b.Logp = append(b.Logp, -1)
-			b.LogpOld = append(b.LogpOld, -1-x)
+			b.Now.Logp = append(b.Now.Logp, -1)
+			b.Anchor = append(b.Anchor, -1-x)
 			b.Advantage = append(b.Advantage, advantages[i])
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
@@ -80,7 +80,7 @@ func one(advantages []float64, lr ...[]float64) *batch.Batch {
 		b.Reward = append(b.Reward, advantages[i])
 		b.Correct = append(b.Correct, advantages[i] > 0)
 	}
-	b.LogpRoll = b.LogpOld
+	b.LogpRoll = b.Anchor
 	return b
 }
 
@@ -89,9 +89,9 @@ func TestCornersByHand(t *testing.T) {
 	ln := math.Log
 	lambda := klDual([]float64{1, 0}, 0.02)
 	entropies := one([]float64{1}, []float64{ln(1.3), ln(1.3)})
-	entropies.Entropy = []float64{0.5, 1.5} // buckets of one: widths 0.25·0.5 and 0.25·1.5
+	entropies.Now.Entropy = []float64{0.5, 1.5} // buckets of one: widths 0.25·0.5 and 0.25·1.5
 	engine := one([]float64{1}, []float64{0.25})
-	engine.LogpRoll = []float64{engine.LogpOld[0] - 0.3} // x = e^0.3 = 1.35, cut at 1.05: upper bound 1.2·1.35/1.05 = 1.54
+	engine.LogpRoll = []float64{engine.Anchor[0] - 0.3} // x = e^0.3 = 1.35, cut at 1.05: upper bound 1.2·1.35/1.05 = 1.54
 	empty := one([]float64{1, 1}, []float64{0, 0}, []float64{0})
 	empty.Mask[2] = false
 	for _, c := range []struct {
@@ -144,7 +144,7 @@ func withDists(b *batch.Batch) *batch.Batch {
 	for _, x := range []struct {
 		dst *[]float32
 		p   [3]float64
-	}{{&b.DistRoll, [3]float64{0.3, 0.5, 0.2}}, {&b.Dist, [3]float64{0.4, 0.45, 0.15}}} {
+	}{{&b.DistRoll, [3]float64{0.3, 0.5, 0.2}}, {&b.Now.Dist, [3]float64{0.4, 0.45, 0.15}}} {
 		for _, p := range x.p {
 			*x.dst = append(*x.dst, float32(math.Log(p)))
 		}

@@ -41,8 +41,8 @@ func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
 	var nll rowMean
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			nll.add(-in.Logp[n])
-			return -in.Logp[n], -1
+			nll.add(-in.Now.Logp[n])
+			return -in.Now.Logp[n], -1
 		})
 		nll.close()
 	}

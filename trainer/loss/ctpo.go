@@ -48,7 +48,7 @@ var ctpoSpec = method.Spec{
 	Source:   "arXiv:2605.07331; horizon-llm/CTPO",
 	Formula:  "L = max(-A·R_t, -A·exp(clip(x_t, -lo·√t, hi·√t))), A<0: min(L, -A·exp(d·√t)); x_t = Σ_{s≤t} lr_s, R = exp(x)",
 	Gradient: "-A·R_t, or 0 where x_t leaves its band on the harmful side",
-	Needs:    []string{"LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 -0.166667 0.000000
 A = -1: d loss/d logp = 0.000000 0.166667 0.000000; loss = 0.000000`,
@@ -64,7 +64,7 @@ func (p *CTPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -73,16 +73,16 @@ func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
 		sum, position := 0.0, 0.0
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			position++
-			sum += clamp(f.sg[n]-in.LogpOld[n], -20, 20)
+			sum += clamp(f.sg[n]-in.Anchor[n], -20, 20)
 			x := sum
 			if p.Form == "geomean" {
 				x /= position
 			}
-			return p.token(x, in.Logp[n]-f.sg[n], in.Advantage[n], position, &s)
+			return p.token(x, in.Now.Logp[n]-f.sg[n], in.Advantage[n], position, &s)
 		})
 	}
 	s.log(&f)
-	f.addKL(in.LogpOld, 0)
+	f.addKL(in.Anchor, 0)
 	return nil
 }
 

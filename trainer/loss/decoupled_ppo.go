@@ -60,7 +60,7 @@ var decoupledPPOSpec = method.Spec{
 	Source:   "arXiv:2505.24298, 2110.00641; inclusionAI/AReaL",
 	Formula:  "L = sg[exp(prox-roll)]·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), r = exp(logp-prox)",
 	Gradient: "-exp(prox-roll)·A·r, or 0 where PPO's rule clips r",
-	Needs:    []string{"LogpOld", "LogpRoll", "Advantage", "Version (prox loglinear, linear)"},
+	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, May: batch.Columns{batch.Version},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
@@ -71,7 +71,7 @@ var a3poSpec = method.Spec{
 	Source:   "arXiv:2512.06547; inclusionAI/AReaL compute_prox_logp_approximations",
 	Formula:  "decoupled PPO with prox = roll + α·(sg[logp]-roll), α = clip((v_θ-1-v)/(v_θ-v), 0, 1), v the version of the token's weights",
 	Gradient: "as decoupled_ppo, prox detached",
-	Needs:    []string{"LogpRoll", "Version", "Advantage"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Version, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.003567`,
@@ -99,14 +99,14 @@ func oneOf(field, word string, known []string) error {
 
 // Eval computes the loss over the active tokens.
 func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
-	column := "LogpRoll"
+	column := batch.LogpRoll
 	switch p.Prox {
 	case "recompute":
-		column = "LogpOld"
+		column = batch.Anchor
 	case "loglinear", "linear":
-		column = "Version"
+		column = batch.Version
 	}
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage", column)
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, column)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		geo := math.Exp(f.sumLogRatio(i, prox, in.LogpRoll) / max(f.length(i), 1))
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, dr := ratio(in.Logp[n]-prox[n], p.LogClamp)
+			r, dr := ratio(in.Now.Logp[n]-prox[n], p.LogClamp)
 			c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
 			upper += count(c.clipped)
 			lower += count(c.dual)
@@ -156,7 +156,7 @@ func (p *DecoupledPPO) weight(e, geo float64) float64 {
 func (p *DecoupledPPO) proximal(f *frame, n int) float64 {
 	switch p.Prox {
 	case "recompute":
-		return f.in.LogpOld[n]
+		return f.in.Anchor[n]
 	case "rollout":
 		return f.in.LogpRoll[n]
 	}

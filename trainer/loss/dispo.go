@@ -37,7 +37,7 @@ var dispoSpec = method.Spec{
 	Source:   "arXiv:2602.00983 (abstract)",
 	Formula:  "L = -sg[clip(r, 1-ε_low(y), 1+ε_high(y))]·A·logp, y = correct or incorrect",
 	Gradient: "-clip(r, 1-ε_low(y), 1+ε_high(y))·A",
-	Needs:    []string{"LogpOld", "Advantage", "Correct"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Correct},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.000000`,
@@ -56,7 +56,7 @@ func (p *DISPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage", "Correct")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Correct)
 	if err != nil {
 		return err
 	}
@@ -67,13 +67,13 @@ func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
 			low, high = 1-p.CorrectLow, 1+p.CorrectHigh
 		}
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, _ := ratio(f.sg[n]-in.LogpOld[n], 20)
+			r, _ := ratio(f.sg[n]-in.Anchor[n], 20)
 			w := clamp(r, low, high)
 			changed += count(w != r)
-			return -w * in.Advantage[n] * in.Logp[n], -w * in.Advantage[n]
+			return -w * in.Advantage[n] * in.Now.Logp[n], -w * in.Advantage[n]
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(changed))
-	f.addKL(in.LogpOld, 20)
+	f.addKL(in.Anchor, 20)
 	return nil
 }

@@ -64,7 +64,7 @@ var dppoTVSpec = method.Spec{
 	Name: "dppo_tv", Aliases: []string{"dppo", "dppo_binary_tv"}, Group: "loss", Unit: method.Token, Source: dppoSource,
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and p-q > δ_high, or A≤0 and p-q < -δ_low",
 	Gradient: "-min(r,c)·V·A",
-	Needs:    []string{"LogpRoll or LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.LogpRoll, batch.Anchor},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
@@ -74,7 +74,7 @@ var dppoKLSpec = method.Spec{
 	Name: "dppo_kl", Aliases: []string{"dppo_binary_kl"}, Group: "loss", Unit: method.Token, Source: dppoSource,
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0, b>δ_high, p>q, or A≤0, b>δ_low, p<q; b = KL of {token, rest}",
 	Gradient: "-min(r,c)·V·A",
-	Needs:    []string{"LogpRoll or LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.LogpRoll, batch.Anchor},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
@@ -84,7 +84,7 @@ var ppoMaskSpec = method.Spec{
 	Name: "ppo_mask", Group: "loss", Unit: method.Token, Source: dppoSource + " (loss_mode ppo)",
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and r > 1+δ_high, or A≤0 and r < 1-δ_low",
 	Gradient: "-min(r,c)·V·A",
-	Needs:    []string{"LogpRoll or LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.LogpRoll, batch.Anchor},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
@@ -102,7 +102,7 @@ func (p *DPPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), p.MaskAnchor.Column(), "Advantage")
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), p.MaskAnchor.Column(), batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -118,13 +118,13 @@ func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
 		}
 		capped += count(p.Cap > 0 && w > p.Cap)
 		if p.LiveRatio {
-			r, dr := ratio(in.Logp[n]-anchor[n], p.LogClamp)
+			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
 			return -a * r, -a * dr
 		}
 		if p.Cap > 0 {
 			w = min(w, p.Cap)
 		}
-		return -w * a * in.Logp[n], -w * a
+		return -w * a * in.Now.Logp[n], -w * a
 	})
 	out.Add("actor/pg_clipfrac", f.mean(masked))
 	f.addKL(anchor, p.LogClamp)

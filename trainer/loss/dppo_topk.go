@@ -41,7 +41,7 @@ var dppoTopKSpec = method.Spec{
 	Name: "dppo_topk", Aliases: []string{"dppo_topk_kl"}, Group: "loss", Unit: method.Token, Source: dppoSource + " (top-K)",
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff D_topK(q,p) > δ and the token moves outwards",
 	Gradient: "-min(r,c)·V·A",
-	Needs:    []string{"LogpRoll", "Advantage", "DistRoll", "Dist", "Token"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = -0.407134`,
@@ -57,7 +57,7 @@ func (p *DPPOTopK) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *DPPOTopK) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage", "DistRoll", "Dist", "Token")
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (p *DPPOTopK) Eval(out *Grad, in *batch.Batch) error {
 	taken := out.work(1, in.Vocab)
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a, at := in.Advantage[n], n*in.Vocab
-		q, cur := in.DistRoll[at:at+in.Vocab], in.Dist[at:at+in.Vocab]
+		q, cur := in.DistRoll[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab]
 		outwards, delta := cur[in.Token[n]] > q[in.Token[n]], p.DeltaHigh
 		if a <= 0 {
 			outwards, delta = cur[in.Token[n]] < q[in.Token[n]], p.DeltaLow
@@ -78,7 +78,7 @@ func (p *DPPOTopK) Eval(out *Grad, in *batch.Batch) error {
 		if p.Cap > 0 {
 			w = min(w, p.Cap)
 		}
-		return -w * a * in.Logp[n], -w * a
+		return -w * a * in.Now.Logp[n], -w * a
 	})
 	out.Add("actor/pg_clipfrac", f.mean(masked))
 	f.addKL(in.LogpRoll, 20)

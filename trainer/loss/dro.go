@@ -29,7 +29,7 @@ var droSpec = method.Spec{
 	Source:   "arXiv:2405.19107; verl dro",
 	Formula:  "L = -(A·logp - (β/2)·(logp-old)²)",
 	Gradient: "-(A - β·(logp-old))",
-	Needs:    []string{"LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.133333 -0.200000 -0.083333
 A = -1: d loss/d logp = 0.200000 0.133333 0.250000; loss = 0.055000`,
@@ -42,14 +42,14 @@ func (p *DRO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *DRO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
 	if err != nil {
 		return err
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
-		a, lr := in.Advantage[n], in.Logp[n]-in.LogpOld[n]
-		return -(a*in.Logp[n] - p.Beta/2*lr*lr), -(a - p.Beta*lr)
+		a, lr := in.Advantage[n], in.Now.Logp[n]-in.Anchor[n]
+		return -(a*in.Now.Logp[n] - p.Beta/2*lr*lr), -(a - p.Beta*lr)
 	})
-	f.addKL(in.LogpOld, 0)
+	f.addKL(in.Anchor, 0)
 	return nil
 }

@@ -30,7 +30,7 @@ var entropySpec = method.Spec{
 	Source:   "arXiv:1602.01783; verl entropy_coeff, TRL entropy_coef",
 	Formula:  "L -= coef·Σ agg·H, H = -Σ_a p(a)·log p(a)",
 	Gradient: "d L/d logit_a = coef·agg·p(a)·(log p(a) + H)",
-	Needs:    []string{"Dist"},
+	Needs:    batch.Columns{batch.Dist},
 	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
 loss = -0.974724
 d loss/d logits at that token = 0.042530 -0.018252 -0.024278`,
@@ -46,10 +46,10 @@ func (e *Entropy) Prepare(*batch.Batch) error { return nil }
 
 // AddLoss subtracts the bonus and logs actor/entropy.
 func (e *Entropy) AddLoss(out *Grad, in *batch.Batch) error {
-	if err := in.Require("Mask", "Dist"); err != nil {
+	if err := in.Require(batch.Mask, batch.Dist); err != nil {
 		return err
 	}
-	return addEntropy(out, in, in.Dist, e.Coef, e.Aggregation)
+	return addEntropy(out, in, in.Now.Dist, e.Coef, e.Aggregation)
 }
 
 // addEntropy subtracts coef times the aggregated entropy of rows of log-probs.

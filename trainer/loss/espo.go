@@ -39,7 +39,7 @@ var espoSpec = method.Spec{
 	Source:   "arXiv:2512.07710 (CompassMax, prose)",
 	Formula:  "L = max(-A·r_t, -A·clip(r_t, 1-ε_b, 1+ε_b)), r_t = sg[exp(mean_{bucket} lr)]·exp(logp-sg[logp]), ε_b = ε·clip(H̄_b/H̄, 1/2, 2)",
 	Gradient: "-A·s_b, or 0 where PPO's rule clips s_b",
-	Needs:    []string{"LogpOld", "Advantage", "Entropy"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.000000 0.274787; loss = 0.072851`,
@@ -54,7 +54,7 @@ func (p *ESPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage", "Entropy")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Entropy)
 	if err != nil {
 		return err
 	}
@@ -63,14 +63,14 @@ func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		p.bucket(&f, i, logs, eps)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			s, ds := cappedExp(logs[n]+in.Logp[n]-f.sg[n], sequenceCap)
+			s, ds := cappedExp(logs[n]+in.Now.Logp[n]-f.sg[n], sequenceCap)
 			c := clipped(in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
 			clips += count(c.clipped)
 			return c.value, c.dlogp
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(clips))
-	f.addKL(in.LogpOld, 0)
+	f.addKL(in.Anchor, 0)
 	return nil
 }
 
@@ -83,17 +83,17 @@ func (p *ESPO) bucket(f *frame, i int, logs, eps []float64) {
 	for n := from; n < to; n++ {
 		if f.active[n] {
 			order = append(order, n)
-			total += f.in.Entropy[n]
+			total += f.in.Now.Entropy[n]
 		}
 	}
-	entropy := f.in.Entropy
+	entropy := f.in.Now.Entropy
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(entropy[x], entropy[y]) })
 	mean := total / math.Max(float64(len(order)), 1)
 	for b := range p.Buckets {
 		tokens := order[b*len(order)/p.Buckets : (b+1)*len(order)/p.Buckets]
 		lr, h := 0.0, 0.0
 		for _, n := range tokens {
-			lr += f.sg[n] - f.in.LogpOld[n]
+			lr += f.sg[n] - f.in.Anchor[n]
 			h += entropy[n]
 		}
 		size, width := float64(len(tokens)), p.Eps

@@ -56,15 +56,15 @@ func expectedGradient(t *testing.T, pi, mu, ref *tabular, advantage func(tokens,
 	t.Helper()
 	out := &Grad{}
 	walk(func(tokens, at [steps]int) {
-		b := &batch.Batch{Offsets: []int{0, steps}, Mask: []bool{true, true, true}, Group: []int{0}}
+		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0, steps}, Mask: []bool{true, true, true}, Group: []int{0}}}
 		probability := 1.0
 		for s, a := range tokens {
-			b.Logp = append(b.Logp, pi[at[s]][a])
+			b.Now.Logp = append(b.Now.Logp, pi[at[s]][a])
 			b.LogpRoll = append(b.LogpRoll, mu[at[s]][a])
-			b.LogpRef = append(b.LogpRef, ref[at[s]][a])
+			b.Ref.Logp = append(b.Ref.Logp, ref[at[s]][a])
 			probability *= math.Exp(mu[at[s]][a])
 		}
-		b.LogpOld = b.LogpRoll
+		b.Anchor = b.LogpRoll
 		b.Advantage = make([]float64, steps)
 		if advantage != nil {
 			a := advantage(tokens, at)
@@ -259,7 +259,7 @@ func TestKLEstimatorsByEnumeration(t *testing.T) {
 			return err
 		}
 		for n := range out.DLogp {
-			out.DLogp[n] *= math.Exp(in.Logp[n] - in.LogpRoll[n])
+			out.DLogp[n] *= math.Exp(in.Now.Logp[n] - in.LogpRoll[n])
 		}
 		return nil
 	}
@@ -298,10 +298,13 @@ func TestMaxRLIsTheGradientOfLogSuccess(t *testing.T) {
 	})
 	var got tabular
 	walk(func(tokens, at [steps]int) {
-		b := &batch.Batch{Offsets: []int{0, 1, 1 + steps}, Mask: []bool{true, true, true, true}, Group: []int{0, 0}, Logp: []float64{-1}}
+		b := &batch.Batch{
+			Sampled: batch.Sampled{Offsets: []int{0, 1, 1 + steps}, Mask: []bool{true, true, true, true}, Group: []int{0, 0}},
+			Now:     batch.Scored{Logp: []float64{-1}},
+		}
 		probability := 1.0
 		for s, a := range tokens {
-			b.Logp = append(b.Logp, pi[at[s]][a])
+			b.Now.Logp = append(b.Now.Logp, pi[at[s]][a])
 			probability *= math.Exp(pi[at[s]][a])
 		}
 		// The first response carries what makes the mean P(success).

@@ -8,11 +8,11 @@ import (
 
 func ExampleEvaluate() {
 	in := &batch.Batch{
-		Offsets: []int{0, 3},
-		Mask:    []bool{true, true, true},
-		Logp:    []float64{-0.5, -1.2, -2.0}, LogpOld: []float64{-0.7, -1.0, -2.5},
-		LogpRef:   []float64{-0.9, -0.8, -2.1},
-		Advantage: []float64{-1, -1, -1},
+		Sampled:   batch.Sampled{Offsets: []int{0, 3}, Mask: []bool{true, true, true}},
+		Now:       batch.Scored{Logp: []float64{-0.5, -1.2, -2.0}},
+		Corrected: batch.Corrected{Anchor: []float64{-0.7, -1.0, -2.5}},
+		Ref:       batch.Scored{Logp: []float64{-0.9, -0.8, -2.1}},
+		Graded:    batch.Graded{Advantage: []float64{-1, -1, -1}},
 	}
 	policy, kl := NewPPOClip(), NewKLTerm(K3)
 	policy.DualClip = 1.5

@@ -22,10 +22,10 @@ type frame struct {
 }
 
 // start clears out and prepares a frame; needs are columns beyond Mask and Logp.
-func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...string) (frame, error) {
+func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (frame, error) {
 	out.Reset(in.Tokens())
-	f := frame{out: out, in: in, sg: in.Logp}
-	if err := in.Require("Mask", "Logp"); err != nil {
+	f := frame{out: out, in: in, sg: in.Now.Logp}
+	if err := in.Require(batch.Mask, batch.Logp); err != nil {
 		return f, err
 	}
 	if err := in.Require(needs...); err != nil {
@@ -134,7 +134,7 @@ func (f *frame) addKL(anchor []float64, limit float64) {
 		if !m {
 			continue
 		}
-		d := anchor[n] - f.in.Logp[n]
+		d := anchor[n] - f.in.Now.Logp[n]
 		if limit > 0 {
 			d = clamp(d, -limit, limit)
 		}

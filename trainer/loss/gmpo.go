@@ -44,7 +44,7 @@ var gmpoSpec = method.Spec{
 	Source:   "arXiv:2507.20673; callsys/GMPO, verl geo_mean, TRL",
 	Formula:  "L_i = -A·exp(mean_t x_t), x = min(lr, ε_high) if A>0, max(lr, -ε_low) if A<0",
 	Gradient: "-A·exp(mean x)/T on tokens with x = lr, else 0",
-	Needs:    []string{"LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.190438 -0.190438 0.000000
 A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.019365`,
@@ -63,7 +63,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 	if p.NonEmpty {
 		agg.Mode = "seq-mean-token-sum"
 	}
-	f, err := start(out, in, agg, "LogpOld", "Advantage")
+	f, err := start(out, in, agg, batch.Anchor, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 		if live { // d exp(x/divisor)/d logp, on the tokens the clip left alone
 			from, to := in.Span(i)
 			for n := from; n < to; n++ {
-				lr := in.Logp[n] - in.LogpOld[n]
+				lr := in.Now.Logp[n] - in.Anchor[n]
 				if f.active[n] && p.passes(in.Advantage[n], lr) {
 					out.DLogp[n] += value / divisor
 				}
@@ -101,14 +101,14 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 		h, l := p.clippedTokens(&f, i)
 		high, low = high+h, low+l
 	}
-	f.addClipFractions(high, low, in.LogpOld, 0)
+	f.addClipFractions(high, low, in.Anchor, 0)
 	return nil
 }
 
 // logRatio is Σ_t x_t of response i, and whether it has a gradient.
 func (p *GMPO) logRatio(f *frame, i int, a float64) (sum float64, live bool) {
 	if p.Clip == "sequence" {
-		sum = f.sumLogRatio(i, f.in.Logp, f.in.LogpOld)
+		sum = f.sumLogRatio(i, f.in.Now.Logp, f.in.Anchor)
 		bound := clamp(sum, -p.EpsLow, p.EpsHigh)
 		if a >= 0 {
 			return min(sum, bound), sum <= bound
@@ -118,7 +118,7 @@ func (p *GMPO) logRatio(f *frame, i int, a float64) (sum float64, live bool) {
 	from, to := f.in.Span(i)
 	for n := from; n < to; n++ {
 		if f.active[n] {
-			sum += p.bound(f.in.Advantage[n], f.in.Logp[n]-f.in.LogpOld[n])
+			sum += p.bound(f.in.Advantage[n], f.in.Now.Logp[n]-f.in.Anchor[n])
 		}
 	}
 	return sum, true
@@ -154,7 +154,7 @@ func (p *GMPO) passes(a, lr float64) bool {
 func (p *GMPO) clippedTokens(f *frame, i int) (high, low float64) {
 	from, to := f.in.Span(i)
 	for n := from; n < to; n++ {
-		lr := f.in.Logp[n] - f.in.LogpOld[n]
+		lr := f.in.Now.Logp[n] - f.in.Anchor[n]
 		if f.active[n] && (lr > p.EpsHigh || lr < -p.EpsLow) {
 			high += count(f.in.Advantage[n] > 0)
 			low += count(f.in.Advantage[n] < 0)

@@ -180,9 +180,9 @@ func matchBypass(c *golden.Case, k *golden.Check) {
 		return
 	}
 	b := verlBatch(c)
-	b.LogpRoll, b.LogpOld, b.Weight = b.LogpOld, b.Logp, nil
+	b.LogpRoll, b.Old.Logp, b.Weight = b.Anchor, b.Now.Logp, nil
 	offPolicy := diagnose.OffPolicy(nil, b)
-	b.LogpOld = nil // the pipeline copies LogpRoll there
+	b.Anchor = nil // the pipeline makes it LogpRoll
 	apply(k, pipeline, b)
 	agg := verlAggregation(p.String("loss_agg_mode"), p.Sub("global_batch_info"))
 	var l Loss = &Reinforce{Anchor: Roll, Aggregation: agg}

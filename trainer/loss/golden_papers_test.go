@@ -21,11 +21,11 @@ var paperMatchers = []golden.Matcher{
 func paperBatch(c *golden.Case) *batch.Batch {
 	mask := c.Inputs.Matrix("mask")
 	b := golden.Batch(mask)
-	b.Logp = c.Inputs.FlatOr("logp")
-	b.LogpOld = c.Inputs.FlatOr("old_logp")
+	b.Now.Logp = c.Inputs.FlatOr("logp")
+	b.Anchor = c.Inputs.FlatOr("old_logp")
 	b.LogpRoll = c.Inputs.FlatOr("rollout_logp")
-	b.LogpRef = c.Inputs.FlatOr("ref_logp")
-	b.Entropy = c.Inputs.FlatOr("entropy")
+	b.Ref.Logp = c.Inputs.FlatOr("ref_logp")
+	b.Now.Entropy = c.Inputs.FlatOr("entropy")
 	b.Advantage = c.Inputs.FlatOr("adv")
 	for i, a := range c.Inputs.FlatOr("adv_seq") {
 		for range mask[i] {
@@ -40,7 +40,7 @@ func paperBatch(c *golden.Case) *batch.Batch {
 func truncated(b *batch.Batch, limit float64) []float64 {
 	w := make([]float64, b.Tokens())
 	for n := range w {
-		w[n] = min(math.Exp(b.LogpOld[n]-b.LogpRoll[n]), limit)
+		w[n] = min(math.Exp(b.Anchor[n]-b.LogpRoll[n]), limit)
 	}
 	return w
 }
@@ -68,7 +68,7 @@ func matchASPO(c *golden.Case, k *golden.Check) {
 		value, _ := out.Metric(name)
 		k.Scalar(output, value)
 	}
-	f, err := start(&Grad{}, b, Aggregation{}, "Entropy")
+	f, err := start(&Grad{}, b, Aggregation{}, batch.Entropy)
 	if err != nil {
 		k.Fail("%v", err)
 	}
@@ -77,7 +77,7 @@ func matchASPO(c *golden.Case, k *golden.Check) {
 		threshold := f.entropyQuantile(i, l.Quantile)
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
-			low[n] = b.Mask[n] && b.Entropy[n] <= threshold
+			low[n] = b.Mask[n] && b.Now.Entropy[n] <= threshold
 		}
 	}
 	k.Mask("low_entropy_mask", low)
@@ -134,7 +134,7 @@ func matchStableRL(c *golden.Case, k *golden.Check) {
 	k.Vector("grad", out.DLogp)
 	valid := make([]bool, b.Tokens())
 	for n, m := range b.Mask {
-		valid[n] = m && !l.outside(b.Logp[n], l.MaskAnchor.Of(b)[n], b.Advantage[n], l.DeltaLow, l.DeltaHigh)
+		valid[n] = m && !l.outside(b.Now.Logp[n], l.MaskAnchor.Of(b)[n], b.Advantage[n], l.DeltaLow, l.DeltaHigh)
 	}
 	k.Mask("valid_mask", valid)
 	// Stable-RL's lower fraction counts masked tokens with A ≤ 0, verl's the capped ones.
@@ -160,8 +160,12 @@ func matchGMPOOfficial(c *golden.Case, k *golden.Check) {
 	var losses, grads []float64
 	for i := range whole.Len() {
 		from, to := whole.Span(i)
-		one := &batch.Batch{Offsets: []int{0, to - from}, Mask: whole.Mask[from:to], Logp: whole.Logp[from:to],
-			LogpOld: whole.LogpOld[from:to], Advantage: whole.Advantage[from:to]}
+		one := &batch.Batch{
+			Sampled:   batch.Sampled{Offsets: []int{0, to - from}, Mask: whole.Mask[from:to]},
+			Now:       batch.Scored{Logp: whole.Now.Logp[from:to]},
+			Corrected: batch.Corrected{Anchor: whole.Anchor[from:to]},
+			Graded:    batch.Graded{Advantage: whole.Advantage[from:to]},
+		}
 		out := evaluate(k, l, one)
 		if tokensOf(one) == 0 {
 			out.Loss = math.NaN() // the authors' 0/0; we return 0

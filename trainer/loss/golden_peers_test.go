@@ -20,7 +20,7 @@ var peerMatchers = []golden.Matcher{
 // arealBatch reads AReaL's three policies.
 func arealBatch(c *golden.Case) *batch.Batch {
 	b := paperBatch(c)
-	b.LogpOld, b.LogpRoll = c.Inputs.FlatOr("prox_logp"), c.Inputs.Flat("behave_logp")
+	b.Anchor, b.LogpRoll = c.Inputs.FlatOr("prox_logp"), c.Inputs.Flat("behave_logp")
 	for _, v := range c.Inputs.FlatOr("versions") {
 		b.Version = append(b.Version, int32(v))
 	}
@@ -33,7 +33,7 @@ func clipMasks(b *batch.Batch, anchor []float64, low, high, dualClip float64) (c
 	clips, duals = make([]bool, b.Tokens()), make([]bool, b.Tokens())
 	for n, m := range b.Active() {
 		if m {
-			r := math.Exp(b.Logp[n] - anchor[n])
+			r := math.Exp(b.Now.Logp[n] - anchor[n])
 			s := clipped(b.Advantage[n], r, r, low, high, dualClip, 0)
 			clips[n], duals[n] = s.clipped, s.dual
 		}
@@ -52,28 +52,32 @@ func matchBehaveCap(c *golden.Case, k *golden.Check) {
 	f := frame{in: b, active: b.Active()}
 	for i := range b.Len() {
 		from, to := b.Span(i)
-		geo := math.Exp(f.sumLogRatio(i, b.LogpOld, b.LogpRoll) / max(f.length(i), 1))
+		geo := math.Exp(f.sumLogRatio(i, b.Anchor, b.LogpRoll) / max(f.length(i), 1))
 		for n := from; n < to; n++ {
 			if b.Mask[n] {
-				weights[n] = l.weight(b.LogpOld[n]-b.LogpRoll[n], geo)
+				weights[n] = l.weight(b.Anchor[n]-b.LogpRoll[n], geo)
 				kept[n] = weights[n] > 0
 			}
 		}
 	}
 	k.Vector("behave_imp_weight", weights)
 	k.Mask("behave_mask", kept)
-	clips, _ := clipMasks(b, b.LogpOld, 1-l.EpsLow, 1+l.EpsHigh, 0)
+	clips, _ := clipMasks(b, b.Anchor, 1-l.EpsLow, 1+l.EpsHigh, 0)
 	k.Mask("clip_mask", clips)
 }
 
 func matchProx(c *golden.Case, k *golden.Check) {
-	b := &batch.Batch{Logp: c.Inputs.Flat("logp"), LogpRoll: c.Inputs.Flat("behave_logp"), LearnerVersion: c.Params.Int("current_version")}
+	b := &batch.Batch{
+		Now:            batch.Scored{Logp: c.Inputs.Flat("logp")},
+		Sampled:        batch.Sampled{LogpRoll: c.Inputs.Flat("behave_logp")},
+		LearnerVersion: c.Params.Int("current_version"),
+	}
 	for _, v := range c.Inputs.Flat("versions") {
 		b.Version = append(b.Version, int32(v))
 	}
 	l := &DecoupledPPO{Prox: c.Params.String("method")}
-	f := frame{in: b, sg: b.Logp}
-	prox := make([]float64, len(b.Logp))
+	f := frame{in: b, sg: b.Now.Logp}
+	prox := make([]float64, len(b.Now.Logp))
 	for n := range prox {
 		prox[n] = l.proximal(&f, n)
 	}
@@ -87,12 +91,12 @@ func matchAReaLLoss(c *golden.Case, k *golden.Check) {
 	high, dual := p.FloatOr("eps_clip_higher", low), p.FloatOr("c_clip", 0)
 	if p.String("prox_logp_method") == "loglinear" { // the correction needs prox before the loss does
 		approx := &DecoupledPPO{Prox: "loglinear"}
-		f := frame{in: b, sg: b.Logp}
-		b.LogpOld = make([]float64, b.Tokens())
-		for n := range b.LogpOld {
-			b.LogpOld[n] = approx.proximal(&f, n)
+		f := frame{in: b, sg: b.Now.Logp}
+		b.Anchor = make([]float64, b.Tokens())
+		for n := range b.Anchor {
+			b.Anchor[n] = approx.proximal(&f, n)
 		}
-		k.Vector("prox_logp_used", b.LogpOld)
+		k.Vector("prox_logp_used", b.Anchor)
 	}
 	if p.Has("rejection_sampling") {
 		apply(k, arealPipeline(p.Sub("rejection_sampling")), b)
@@ -100,7 +104,7 @@ func matchAReaLLoss(c *golden.Case, k *golden.Check) {
 	var l Loss = &DecoupledPPO{EpsLow: low, EpsHigh: high, DualClip: dual, Prox: "recompute", Behave: "none", Aggregation: agg}
 	switch {
 	case p.Bool("use_sapo_loss"):
-		b.LogpOld = b.LogpRoll
+		b.Anchor = b.LogpRoll
 		l = &SAPO{TauPos: p.Float("sapo_tau_pos"), TauNeg: p.Float("sapo_tau_neg"), Level: p.String("importance_sampling_level"),
 			MeanAdvantage: p.String("importance_sampling_level") == "sequence",
 			Anchor:        Old, Aggregation: agg}
@@ -116,7 +120,7 @@ func matchAReaLLoss(c *golden.Case, k *golden.Check) {
 	k.Vector("grad", out.DLogp)
 	stats := c.Outputs.Sub("stats")
 	if _, plain := l.(*DecoupledPPO); plain {
-		clips, duals := clipMasks(b, b.LogpOld, 1-low, 1+high, dual)
+		clips, duals := clipMasks(b, b.Anchor, 1-low, 1+high, dual)
 		k.MetricVector("stats", "clip_ratio", asNumbers(clips))
 		k.MetricVector("stats", "dual_clip_ratio", asNumbers(duals))
 	}
@@ -141,7 +145,7 @@ func matchROLLLoss(c *golden.Case, k *golden.Check) {
 	p, b := c.Params, paperBatch(c)
 	b.LogpRoll, b.Reward = c.Inputs.FlatOr("infer_logp"), c.Inputs.Flat("scores")
 	if b.LogpRoll == nil {
-		b.LogpRoll = b.LogpOld
+		b.LogpRoll = b.Anchor
 	}
 	b.Turn = make([]int32, b.Tokens())
 	for n := 1; n < len(b.Turn); n++ { // a segment is a run of mask 1
@@ -181,9 +185,9 @@ func matchROLLFigures(k *golden.Check, b *batch.Batch, agg Aggregation) {
 		name string
 		e    Estimator
 		ref  []float64
-	}{{"actor/kl_loss@sum", K3, b.LogpRef}, {"actor/approxkl@sum", K2, b.LogpOld}, {"actor/policykl@sum", K1, b.LogpOld}} {
+	}{{"actor/kl_loss@sum", K3, b.Ref.Logp}, {"actor/approxkl@sum", K2, b.Anchor}, {"actor/policykl@sum", K1, b.Anchor}} {
 		one, logged := *b, &Grad{}
-		one.LogpRef = figure.ref
+		one.Ref.Logp = figure.ref
 		logged.Reset(b.Tokens())
 		if err := (&KLTerm{Coef: 1, In: InLoss, Bounds: KLBounds{Value: 10}, Aggregation: agg, estimator: figure.e}).AddLoss(logged, &one); err != nil {
 			k.Fail("%v", err)
@@ -264,12 +268,12 @@ func slimeBatch(c *golden.Case) *batch.Batch {
 	}
 	_, mask := cut("mask")
 	b := golden.Batch(mask)
-	b.Logp, _ = cut("logp")
-	b.LogpOld, _ = cut("old_logp")
+	b.Now.Logp, _ = cut("logp")
+	b.Anchor, _ = cut("old_logp")
 	b.LogpRoll, _ = cut("rollout_logp")
-	b.LogpRef, _ = cut("ref_logp")
+	b.Ref.Logp, _ = cut("ref_logp")
 	b.Advantage, _ = cut("adv")
-	b.Entropy, _ = cut("entropy")
+	b.Now.Entropy, _ = cut("entropy")
 	return b
 }
 
@@ -280,12 +284,12 @@ func matchSlimeLoss(c *golden.Case, k *golden.Check) {
 		agg = Aggregation{Mode: "token-sum"}
 	}
 	if p.Bool("use_rollout_logprobs") {
-		b.LogpOld = b.LogpRoll
+		b.Anchor = b.LogpRoll
 	}
 	apply(k, slimePipeline(p), b)
 	if p.Bool("use_opsm") { // slime compares with its old log-probs
 		whole := *b
-		whole.LogpRoll = append([]float64{}, b.LogpOld...)
+		whole.LogpRoll = append([]float64{}, b.Anchor...)
 		apply(k, &correction.Pipeline{Denominator: correction.Pre,
 			Masks: []correction.Masking{&correction.OPSM{Delta: p.Float("opsm_delta"), Signs: correction.Negative}}}, &whole)
 		b.Gate = whole.Gate
@@ -301,12 +305,12 @@ func matchSlimeLoss(c *golden.Case, k *golden.Check) {
 	out := evaluate(k, l, b)
 	k.Metric("reported", "pg_loss", out.Loss)
 	if _, ok := l.(*PPOClip); ok {
-		clips, _ := clipMasks(b, b.LogpOld, 1-low, 1+high, dual)
+		clips, _ := clipMasks(b, b.Anchor, 1-low, 1+high, dual)
 		k.Metric("reported", "pg_clipfrac", reduced(k, b, agg, asNumbers(clips)))
 	}
 	staleness := make([]float64, b.Tokens())
 	for n := range staleness {
-		staleness[n] = b.LogpOld[n] - b.Logp[n]
+		staleness[n] = b.Anchor[n] - b.Now.Logp[n]
 	}
 	k.Metric("reported", "ppo_kl", reduced(k, b, agg, staleness))
 	if p.Bool("use_kl_loss") {
@@ -317,10 +321,10 @@ func matchSlimeLoss(c *golden.Case, k *golden.Check) {
 		k.Metric("reported", "kl_loss", value)
 	}
 	if coef := p.Float("entropy_coef"); coef != 0 { // the entropies of the case carry no gradient
-		out.Loss -= coef * reduced(k, b, agg, b.Entropy)
+		out.Loss -= coef * reduced(k, b, agg, b.Now.Entropy)
 	}
-	if b.Entropy != nil {
-		k.Metric("reported", "entropy_loss", reduced(k, b, agg, b.Entropy))
+	if b.Now.Entropy != nil {
+		k.Metric("reported", "entropy_loss", reduced(k, b, agg, b.Now.Entropy))
 	}
 	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Metric("reported", "loss", out.Loss)

@@ -16,9 +16,9 @@ var primeMatchers = []golden.Matcher{
 // primeBatch reads prime-rl's columns. A weight of 0 removes the token.
 func primeBatch(c *golden.Case) *batch.Batch {
 	b := golden.Batch(c.Inputs.Matrix("mask"))
-	b.Logp, b.LogpRoll = c.Inputs.Flat("trainer_logp"), c.Inputs.Flat("inference_logp")
-	b.Advantage, b.LogpTeacher = c.Inputs.FlatOr("adv"), c.Inputs.FlatOr("teacher_logp")
-	b.LogpRef = c.Inputs.FlatOr("ref_logp")
+	b.Now.Logp, b.LogpRoll = c.Inputs.Flat("trainer_logp"), c.Inputs.Flat("inference_logp")
+	b.Advantage, b.Teacher.Logp = c.Inputs.FlatOr("adv"), c.Inputs.FlatOr("teacher_logp")
+	b.Ref.Logp = c.Inputs.FlatOr("ref_logp")
 	for _, key := range []string{"rl_weights", "weights"} {
 		if c.Inputs.Has(key) {
 			b.Weight = c.Inputs.Flat(key)

@@ -90,7 +90,7 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 		}
 	}
 	if v, ok := l.(*VESPO); ok && c.Outputs.Has("phi_seq") {
-		f := frame{in: b, active: b.Active(), sg: b.Logp}
+		f := frame{in: b, active: b.Active(), sg: b.Now.Logp}
 		var phi []float64
 		for i := range b.Len() {
 			x, _ := f.logWeight(i, v.SequenceWeights)
@@ -136,7 +136,7 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 		sum := 0.0
 		for n, m := range b.Mask {
 			if m {
-				sum += b.Entropy[n]
+				sum += b.Now.Entropy[n]
 			}
 		}
 		out.Loss -= coef * sum / float64(tokensOf(b))
@@ -152,7 +152,7 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 // trlClips compares TRL's clip fractions: by sign over tokens, and the extremes
 // of the means over each response's tokens.
 func trlClips(c *golden.Case, k *golden.Check, b *batch.Batch) {
-	clips, _ := clipMasks(b, b.LogpOld, 1-c.Params.Float("epsilon_low"), 1+c.Params.Float("epsilon_high"), 0)
+	clips, _ := clipMasks(b, b.Anchor, 1-c.Params.Float("epsilon_low"), 1+c.Params.Float("epsilon_high"), 0)
 	low, high, tokens := 0.0, 0.0, float64(tokensOf(b))
 	lowest, highest := math.Inf(1), math.Inf(-1)
 	for i := range b.Len() {
@@ -179,7 +179,7 @@ func trlClips(c *golden.Case, k *golden.Check, b *batch.Batch) {
 func trlCorrect(c *golden.Case, k *golden.Check, b *batch.Batch) {
 	p := c.Params
 	sampling := b.LogpRoll
-	b.LogpRoll = b.LogpOld
+	b.LogpRoll = b.Anchor
 	if sampling != nil {
 		b.LogpRoll = sampling
 	}
@@ -253,7 +253,7 @@ func compareRows(c *golden.Case, k *golden.Check, b *batch.Batch) {
 
 func matchA2PO(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("mask"))
-	b.Logp, b.LogpRoll, b.Reward = c.Inputs.Flat("logp"), c.Inputs.Flat("ref_logp"), c.Inputs.Flat("rewards")
+	b.Now.Logp, b.LogpRoll, b.Reward = c.Inputs.Flat("logp"), c.Inputs.Flat("ref_logp"), c.Inputs.Flat("rewards")
 	size := c.Params.Int("group_size")
 	var values []float64
 	for i := range b.Reward {

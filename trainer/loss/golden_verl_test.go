@@ -39,8 +39,8 @@ func horizonOf(mode string, info golden.Values) int {
 // verlBatch reads the columns verl's losses take.
 func verlBatch(c *golden.Case) *batch.Batch {
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
-	b.Logp = c.Inputs.FlatOr("log_prob")
-	b.LogpOld = c.Inputs.FlatOr("old_log_prob")
+	b.Now.Logp = c.Inputs.FlatOr("log_prob")
+	b.Anchor = c.Inputs.FlatOr("old_log_prob")
 	b.LogpRoll = c.Inputs.FlatOr("rollout_log_prob")
 	b.Advantage = c.Inputs.FlatOr("advantages")
 	b.Weight = c.Inputs.FlatOr("rollout_is_weights")
@@ -52,7 +52,7 @@ func verlBatch(c *golden.Case) *batch.Batch {
 func matchAggLoss(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("loss_mask"))
 	agg := verlAggregation(c.Params.String("loss_agg_mode"), c.Params)
-	b.Logp = c.Inputs.Flat("loss_mat")
+	b.Now.Logp = c.Inputs.Flat("loss_mat")
 	err := agg.Validate()
 	if _, raised := c.Outputs["error"]; raised {
 		k.Error(err)
@@ -64,7 +64,7 @@ func matchAggLoss(c *golden.Case, k *golden.Check) {
 		k.Fail("%v", err)
 		return
 	}
-	f.eachToken(func(n int) (value, dlogp float64) { return b.Logp[n], 1 })
+	f.eachToken(func(n int) (value, dlogp float64) { return b.Now.Logp[n], 1 })
 	k.Scaled("loss", out.Loss, f.tokens)
 	if c.Outputs.Has("grad_loss_mat") {
 		k.Vector("grad_loss_mat", out.DLogp)
@@ -252,7 +252,7 @@ func matchKLController(c *golden.Case, k *golden.Check) {
 func matchApplyKL(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
 	b.TokenReward = c.Inputs.Flat("token_level_scores")
-	b.LogpOld, b.LogpRef = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("ref_log_prob")
+	b.Old.Logp, b.Ref.Logp = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("ref_log_prob")
 	e, err := ParseEstimator(c.Params.String("kl_penalty"))
 	if err != nil {
 		k.Fail("%v", err)

@@ -24,7 +24,7 @@ var gpgSpec = method.Spec{
 	Source:   "arXiv:2504.02546; verl gpg",
 	Formula:  "L = -w·A·logp",
 	Gradient: "-w·A",
-	Needs:    []string{"Advantage"},
+	Needs:    batch.Columns{batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
 A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
@@ -35,13 +35,13 @@ func (p *GPG) Validate() error { return p.Aggregation.Validate() }
 
 // Eval computes the loss over the active tokens.
 func (p *GPG) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Advantage)
 	if err != nil {
 		return err
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
-		return -a * in.Logp[n], -a
+		return -a * in.Now.Logp[n], -a
 	})
 	return nil
 }

@@ -14,7 +14,10 @@ import (
 func nastyBatch(seed uint64, wild bool) *batch.Batch {
 	r := rand.New(rand.NewPCG(seed, 77))
 	lengths := []int{1, 5, 7, 3, 4, 1, 6, 2, 8, 3, 3, 5}
-	b := &batch.Batch{Offsets: []int{0}, Vocab: 5, LearnerVersion: 9}
+	b := &batch.Batch{
+		Sampled:        batch.Sampled{Offsets: []int{0}, Vocab: 5},
+		LearnerVersion: 9,
+	}
 	for i, length := range lengths {
 		b.Offsets = append(b.Offsets, b.Offsets[i]+length)
 		b.Group = append(b.Group, i/4)
@@ -28,7 +31,7 @@ func nastyBatch(seed uint64, wild bool) *batch.Batch {
 			b.Mask = append(b.Mask, i != 3 && !(i == 6 && t%3 == 1))
 			b.Turn = append(b.Turn, int32(t/3))
 			b.Version = append(b.Version, int32(r.IntN(9)))
-			b.Entropy = append(b.Entropy, 2*r.Float64())
+			b.Now.Entropy = append(b.Now.Entropy, 2*r.Float64())
 			a := r.NormFloat64()
 			if r.IntN(8) == 0 {
 				a = 0
@@ -38,9 +41,9 @@ func nastyBatch(seed uint64, wild bool) *batch.Batch {
 		}
 	}
 	n := b.Tokens()
-	b.DistRoll, b.DistOld = randomRows(r, n, b.Vocab, 1), randomRows(r, n, b.Vocab, 1)
-	b.Dist, b.DistRef = randomRows(r, n, b.Vocab, 1), randomRows(r, n, b.Vocab, 1)
-	b.DistShadow = randomRows(rand.New(rand.NewPCG(seed, 78)), n, b.Vocab, 1)
+	b.DistRoll, b.Old.Dist = randomRows(r, n, b.Vocab, 1), randomRows(r, n, b.Vocab, 1)
+	b.Now.Dist, b.Ref.Dist = randomRows(r, n, b.Vocab, 1), randomRows(r, n, b.Vocab, 1)
+	b.Shadow.Dist = randomRows(rand.New(rand.NewPCG(seed, 78)), n, b.Vocab, 1)
 	b.Token = make([]int32, n)
 	for t := range n {
 		b.Token[t] = int32(r.IntN(b.Vocab))
@@ -52,14 +55,14 @@ func nastyBatch(seed uint64, wild bool) *batch.Batch {
 		if wild && r.IntN(6) == 0 {
 			far = []float64{-30, -8, 1.2, 9, 25}[r.IntN(5)]
 		}
-		b.LogpOld = append(b.LogpOld, old)
+		b.Anchor = append(b.Anchor, old)
 		b.LogpRoll = append(b.LogpRoll, old+0.2*r.NormFloat64())
-		b.LogpRef = append(b.LogpRef, old+0.5*r.NormFloat64())
-		b.LogpTeacher = append(b.LogpTeacher, old+0.5*r.NormFloat64())
-		b.Logp = append(b.Logp, min(old+drift*r.NormFloat64()+far, -1e-3))
+		b.Ref.Logp = append(b.Ref.Logp, old+0.5*r.NormFloat64())
+		b.Teacher.Logp = append(b.Teacher.Logp, old+0.5*r.NormFloat64())
+		b.Now.Logp = append(b.Now.Logp, min(old+drift*r.NormFloat64()+far, -1e-3))
 		if wild && far > 0 {
-			b.Logp[t] = old + far - 31 // keep log-probs negative: move old down
-			b.LogpOld[t], b.LogpRoll[t] = b.Logp[t]-far, b.Logp[t]-far+0.1
+			b.Now.Logp[t] = old + far - 31 // keep log-probs negative: move old down
+			b.Anchor[t], b.LogpRoll[t] = b.Now.Logp[t]-far, b.Now.Logp[t]-far+0.1
 		}
 	}
 	return b
@@ -88,7 +91,7 @@ func randomRows(r *rand.Rand, n, vocab int, scale float64) []float32 {
 func differences(t *testing.T, eval func(*Grad, *batch.Batch) error, in *batch.Batch) (slopes []float64, kinks []bool) {
 	t.Helper()
 	const h = 1e-6
-	out := &Grad{frozen: append([]float64{}, in.Logp...)}
+	out := &Grad{frozen: append([]float64{}, in.Now.Logp...)}
 	at := func() float64 {
 		if err := eval(out, in); err != nil {
 			t.Fatal(err)
@@ -96,13 +99,13 @@ func differences(t *testing.T, eval func(*Grad, *batch.Batch) error, in *batch.B
 		return out.Loss
 	}
 	here := at()
-	slopes, kinks = make([]float64, len(in.Logp)), make([]bool, len(in.Logp))
-	for n, x := range in.Logp {
-		in.Logp[n] = x + h
+	slopes, kinks = make([]float64, len(in.Now.Logp)), make([]bool, len(in.Now.Logp))
+	for n, x := range in.Now.Logp {
+		in.Now.Logp[n] = x + h
 		up := at()
-		in.Logp[n] = x - h
+		in.Now.Logp[n] = x - h
 		down := at()
-		in.Logp[n] = x
+		in.Now.Logp[n] = x
 		slopes[n] = (up - down) / (2 * h)
 		left, right := (here-down)/h, (up-here)/h
 		kinks[n] = math.Abs(left-right) > 1e-3*(math.Abs(left)+math.Abs(right))+1e-5*(1+math.Abs(here))

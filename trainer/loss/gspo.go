@@ -41,7 +41,7 @@ var gspoSpec = method.Spec{
 	Source:   "arXiv:2507.18071 eq. 5-7; slime gspo, TRL importance_sampling_level sequence, AReaL",
 	Formula:  "L_i = max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
 	Gradient: "-A·s/T on every token of the response, or 0 where s is clipped",
-	Needs:    []string{"LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.090480`,
@@ -56,7 +56,7 @@ func (p *GSPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 		if length == 0 {
 			continue
 		}
-		s, ds := cappedExp(f.sumLogRatio(i, in.Logp, in.LogpOld)/length, p.LogCap)
+		s, ds := cappedExp(f.sumLogRatio(i, in.Now.Logp, in.Anchor)/length, p.LogCap)
 		meanA := f.meanAdvantage(i, length)
 		from, to := in.Span(i)
 		dlogp := 0.0 // of every token of the response
@@ -87,7 +87,7 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 		}
 		f.spread(i, dlogp)
 	}
-	f.addClipFractions(clips, lower, in.LogpOld, 0)
+	f.addClipFractions(clips, lower, in.Anchor, 0)
 	return nil
 }
 

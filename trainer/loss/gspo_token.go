@@ -44,7 +44,7 @@ var gspoTokenSpec = method.Spec{
 	Source:   "arXiv:2507.18071 eq. 13-14; verl gspo, SkyRL gspo, TRL sequence_token",
 	Formula:  "L = max(-A·s_t, -A·clip(s_t, 1-ε_low, 1+ε_high)), s_t = sg[s]·exp(logp - sg[logp]), s = exp(mean lr)",
 	Gradient: "-A·s, or 0 where PPO's rule clips s",
-	Needs:    []string{"LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.090480`,
@@ -59,7 +59,7 @@ func (p *GSPOToken) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -68,16 +68,16 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 		whole.active = in.Mask
 	}
 	for i := range in.Len() {
-		mean := whole.sumLogRatio(i, f.sg, in.LogpOld) / max(whole.length(i), 1)
+		mean := whole.sumLogRatio(i, f.sg, in.Anchor) / max(whole.length(i), 1)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			s, ds := cappedExp(mean+in.Logp[n]-f.sg[n], p.LogCap)
+			s, ds := cappedExp(mean+in.Now.Logp[n]-f.sg[n], p.LogCap)
 			c := clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 			clips += count(c.clipped)
 			return c.value, c.dlogp
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(clips))
-	f.addKL(in.LogpOld, 0)
+	f.addKL(in.Anchor, 0)
 	return nil
 }
 

@@ -34,8 +34,8 @@ func same(t *testing.T, what string, got, want []float64) {
 // of the sign of its reward.
 func onPolicy(seed uint64) *batch.Batch {
 	b := nastyBatch(seed, false)
-	b.LogpOld, b.LogpRoll, b.Weight = b.Logp, b.Logp, nil
-	b.DistRoll = b.Dist
+	b.Anchor, b.LogpRoll, b.Weight = b.Now.Logp, b.Now.Logp, nil
+	b.DistRoll = b.Now.Dist
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		a := rand.New(rand.NewPCG(seed, uint64(i))).NormFloat64()
@@ -174,7 +174,7 @@ func TestMaskedTokensAreNeverRead(t *testing.T) {
 		dirty := nastyBatch(5, false)
 		for n, m := range dirty.Mask {
 			if !m {
-				for _, column := range [][]float64{dirty.Logp, dirty.LogpOld, dirty.LogpRoll, dirty.LogpRef, dirty.LogpTeacher, dirty.Advantage, dirty.Weight, dirty.Entropy} {
+				for _, column := range [][]float64{dirty.Now.Logp, dirty.Anchor, dirty.LogpRoll, dirty.Ref.Logp, dirty.Teacher.Logp, dirty.Advantage, dirty.Weight, dirty.Now.Entropy} {
 					column[n] = math.NaN()
 				}
 			}
@@ -245,8 +245,8 @@ func TestFamiliesCoincide(t *testing.T) {
 		one := &ESPO{Buckets: 1, Eps: 0.1, Aggregation: agg}
 		same(t, "ESPO with one bucket is GSPO-token", eval(t, one, b).DLogp, token)
 
-		for n := range b.Entropy {
-			b.Entropy[n] = 1
+		for n := range b.Now.Entropy {
+			b.Now.Entropy[n] = 1
 		}
 		ppo := eval(t, &PPOClip{EpsLow: 0.2, EpsHigh: 0.2, LogClamp: 20, Aggregation: agg}, b).DLogp
 		same(t, "ESPO with a bucket per token is PPO", eval(t, &ESPO{Buckets: 1000, Eps: 0.2, Aggregation: agg}, b).DLogp, ppo)
@@ -265,9 +265,9 @@ func TestFamiliesCoincide(t *testing.T) {
 		same(t, "A-3PO at lag 1 clips around roll", eval(t, a3poAtLag(b, 1, agg), b).DLogp, eval(t, &DecoupledPPO{EpsLow: 0.2, EpsHigh: 0.2, Prox: "rollout", Behave: "none", LogClamp: 20, Aggregation: agg}, b).DLogp)
 
 		flat := onPolicy(seed) // one advantage per response
-		flat.LogpOld = slices.Clone(flat.Logp)
-		for n := range flat.LogpOld {
-			flat.LogpOld[n] -= 0.05
+		flat.Anchor = slices.Clone(flat.Now.Logp)
+		for n := range flat.Anchor {
+			flat.Anchor[n] -= 0.05
 		}
 		same(t, "GSPO with one advantage is GSPO-token", eval(t, &GSPO{EpsLow: 0.1, EpsHigh: 0.1, LogCap: 10, Aggregation: agg}, flat).DLogp,
 			eval(t, &GSPOToken{EpsLow: 0.1, EpsHigh: 0.1, LogCap: 10, Aggregation: agg}, flat).DLogp)
@@ -348,7 +348,10 @@ func TestPermutingResponsesChangesNothing(t *testing.T) {
 
 // permuted reorders the responses of a batch.
 func permuted(b *batch.Batch, order []int) *batch.Batch {
-	p := &batch.Batch{Offsets: []int{0}, Vocab: b.Vocab, LearnerVersion: b.LearnerVersion}
+	p := &batch.Batch{
+		Sampled:        batch.Sampled{Offsets: []int{0}, Vocab: b.Vocab},
+		LearnerVersion: b.LearnerVersion,
+	}
 	for _, i := range order {
 		from, to := b.Span(i)
 		p.Offsets = append(p.Offsets, p.Tokens()+to-from)
@@ -362,15 +365,15 @@ func permuted(b *batch.Batch, order []int) *batch.Batch {
 		for _, c := range []struct {
 			dst *[]float64
 			src []float64
-		}{{&p.Logp, b.Logp}, {&p.LogpOld, b.LogpOld}, {&p.LogpRoll, b.LogpRoll}, {&p.LogpRef, b.LogpRef}, {&p.LogpTeacher, b.LogpTeacher},
-			{&p.Advantage, b.Advantage}, {&p.Weight, b.Weight}, {&p.Entropy, b.Entropy}} {
+		}{{&p.Now.Logp, b.Now.Logp}, {&p.Anchor, b.Anchor}, {&p.LogpRoll, b.LogpRoll}, {&p.Ref.Logp, b.Ref.Logp}, {&p.Teacher.Logp, b.Teacher.Logp},
+			{&p.Advantage, b.Advantage}, {&p.Weight, b.Weight}, {&p.Now.Entropy, b.Now.Entropy}} {
 			*c.dst = append(*c.dst, c.src[from:to]...)
 		}
-		p.Dist = append(p.Dist, b.Dist[from*b.Vocab:to*b.Vocab]...)
+		p.Now.Dist = append(p.Now.Dist, b.Now.Dist[from*b.Vocab:to*b.Vocab]...)
 		p.DistRoll = append(p.DistRoll, b.DistRoll[from*b.Vocab:to*b.Vocab]...)
-		p.DistOld = append(p.DistOld, b.DistOld[from*b.Vocab:to*b.Vocab]...)
-		p.DistRef = append(p.DistRef, b.DistRef[from*b.Vocab:to*b.Vocab]...)
-		p.DistShadow = append(p.DistShadow, b.DistShadow[from*b.Vocab:to*b.Vocab]...)
+		p.Old.Dist = append(p.Old.Dist, b.Old.Dist[from*b.Vocab:to*b.Vocab]...)
+		p.Ref.Dist = append(p.Ref.Dist, b.Ref.Dist[from*b.Vocab:to*b.Vocab]...)
+		p.Shadow.Dist = append(p.Shadow.Dist, b.Shadow.Dist[from*b.Vocab:to*b.Vocab]...)
 	}
 	return p
 }

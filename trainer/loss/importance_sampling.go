@@ -39,7 +39,7 @@ var importanceSamplingSpec = method.Spec{
 	Source:   "SkyRL importance_sampling; textbook",
 	Formula:  "token: L = -A·exp(lr); sequence: L_i = -A·exp(Σ_t lr)",
 	Gradient: "token: -A·exp(lr); sequence: -A·exp(Σ lr) on every token",
-	Needs:    []string{"LogpRoll or LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.LogpRoll, batch.Anchor},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
@@ -55,14 +55,14 @@ func (p *ImportanceSampling) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage")
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
 	if err != nil {
 		return err
 	}
 	anchor, sum := p.Anchor.Of(in), 0.0
 	if p.Level == "token" {
 		f.eachToken(func(n int) (value, dlogp float64) {
-			r, dr := ratio(in.Logp[n]-anchor[n], p.LogClamp)
+			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
 			sum += r
 			return -in.Advantage[n] * r, -in.Advantage[n] * dr
 		})
@@ -74,7 +74,7 @@ func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
 		if length == 0 {
 			continue
 		}
-		r, dr := ratio(f.sumLogRatio(i, in.Logp, anchor), p.LogClamp)
+		r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor), p.LogClamp)
 		a, w := f.meanAdvantage(i, length), f.rowSum(i)
 		sum += r
 		out.Loss -= w * a * r

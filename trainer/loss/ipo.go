@@ -35,7 +35,7 @@ var ipoSpec = method.Spec{
 	Source:   "PrimeIntellect-ai/prime-rl ipo_loss_fn",
 	Formula:  "L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll",
 	Gradient: "-1[|p-q| ≤ δ]·adv_tau·A·exp(l) + 2·kl_tau·l",
-	Needs:    []string{"LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184162 -0.184162 -0.203500
 A = -1: d loss/d logp = 0.184228 0.184228 0.203634; loss = 0.000020`,
@@ -49,14 +49,14 @@ func (p *IPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
 	if err != nil {
 		return err
 	}
 	var m mismatch
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a, l := in.Advantage[n], in.Logp[n]-in.LogpRoll[n]
+			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
 			drop := math.Abs(math.Exp(f.sg[n])-math.Exp(in.LogpRoll[n])) > p.Delta
 			m.token(l, a, drop, false, false)
 			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, drop)

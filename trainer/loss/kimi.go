@@ -38,7 +38,7 @@ var kimiSpec = method.Spec{
 	Source:   "arXiv:2501.12599 section 2.3; ROLL kimi15",
 	Formula:  "L_i = -A·Σ logp + (τ/2)·(Σ lr)²",
 	Gradient: "-A + τ·Σ lr on every token (level token: -A + τ·lr)",
-	Needs:    []string{"LogpOld or LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.475000 -0.475000 -0.475000
 A = -1: d loss/d logp = 0.525000 0.525000 0.525000; loss = 0.012500`,
@@ -53,15 +53,15 @@ func (p *Kimi) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage")
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
 	if err != nil {
 		return err
 	}
 	anchor := p.Anchor.Of(in)
 	f.eachToken(func(n int) (value, dlogp float64) {
-		value, dlogp = -in.Advantage[n]*in.Logp[n], -in.Advantage[n]
+		value, dlogp = -in.Advantage[n]*in.Now.Logp[n], -in.Advantage[n]
 		if p.Level == "token" {
-			lr := in.Logp[n] - anchor[n]
+			lr := in.Now.Logp[n] - anchor[n]
 			return value + p.Tau/2*lr*lr, dlogp + p.Tau*lr
 		}
 		return value, dlogp
@@ -69,7 +69,7 @@ func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
 	if p.Level == "sequence" {
 		for i := range in.Len() {
 			w := f.rowSum(i) / max(f.length(i), 1)
-			sum := f.sumLogRatio(i, in.Logp, anchor)
+			sum := f.sumLogRatio(i, in.Now.Logp, anchor)
 			out.Loss += w * p.Tau / 2 * sum * sum
 			f.spread(i, w*p.Tau*sum)
 		}

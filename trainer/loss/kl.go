@@ -95,11 +95,11 @@ func (k *KLTerm) AddLoss(out *Grad, in *batch.Batch) error {
 	if k.In != InLoss {
 		return nil
 	}
-	if err := in.Require("Mask", "Logp", "LogpRef"); err != nil {
+	if err := in.Require(batch.Mask, batch.Logp, batch.LogpRef); err != nil {
 		return err
 	}
 	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
-		return k.estimator.At(in.Logp[n]-in.LogpRef[n], k.Bounds)
+		return k.estimator.At(in.Now.Logp[n]-in.Ref.Logp[n], k.Bounds)
 	})
 }
 
@@ -108,11 +108,11 @@ func (k *KLTerm) AddReward(in *batch.Batch) (float64, error) {
 	if k.In != InReward {
 		return 0, nil
 	}
-	if err := in.Require("Mask", "LogpOld", "LogpRef"); err != nil {
+	if err := in.Require(batch.Mask, batch.LogpOld, batch.LogpRef); err != nil {
 		return 0, err
 	}
 	kl, err := penalise(in, k.Coef, func(n int) float64 {
-		value, _ := k.estimator.At(in.LogpOld[n]-in.LogpRef[n], k.Bounds)
+		value, _ := k.estimator.At(in.Old.Logp[n]-in.Ref.Logp[n], k.Bounds)
 		return value
 	})
 	if err != nil {
@@ -174,9 +174,9 @@ func penalise(in *batch.Batch, coef float64, term func(n int) float64) (float64,
 // no reward per token has been recorded.
 func rewardPerToken(in *batch.Batch) error {
 	if in.TokenReward != nil {
-		return in.Require("TokenReward")
+		return in.Require(batch.TokenReward)
 	}
-	if err := in.Require("Reward"); err != nil {
+	if err := in.Require(batch.Reward); err != nil {
 		return err
 	}
 	in.TokenReward = make([]float64, in.Tokens())

@@ -41,7 +41,7 @@ var klCovSpec = method.Spec{
 	Source:   "arXiv:2505.22617; PRIME-RL/Entropy-Mechanism-of-RL, verl kl_cov, SkyRL kl_cov",
 	Formula:  "L = -A·r + β·|lr|·1[c in the largest max(1, ⌊share·N⌋)], c = (A-mean A)(logp-mean logp)",
 	Gradient: "-A·r + β·sign(lr) on the selected tokens",
-	Needs:    []string{"LogpOld", "Advantage", "DistOld and Dist (exact)"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage}, May: batch.Columns{batch.DistOld, batch.Dist},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
 A = -1: d loss/d logp = 0.203567 0.136455 0.441454; loss = 0.083333`,
@@ -58,9 +58,9 @@ func (p *KLCov) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
-	needs := []string{"LogpOld", "Advantage", "Mask", "Mask"}
+	needs := []batch.Column{batch.Anchor, batch.Advantage, batch.Mask, batch.Mask}
 	if p.Exact {
-		needs[2], needs[3] = "DistOld", "Dist"
+		needs[2], needs[3] = batch.DistOld, batch.Dist
 	}
 	f, err := start(out, in, p.Aggregation, needs...)
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 			if !f.active[n] {
 				continue
 			}
-			lr := in.Logp[n] - in.LogpOld[n]
+			lr := in.Now.Logp[n] - in.Anchor[n]
 			absolute += math.Abs(lr)
 			r, dr := ratio(lr, p.LogClamp)
 			value, dlogp, w := -in.Advantage[n]*r, -in.Advantage[n]*dr, f.weight(i, n)
@@ -96,7 +96,7 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 			case chosen[n] == 0:
 			case p.Exact:
 				at := n * in.Vocab
-				value += p.Beta * reverseKLRow(out.DLogits[at:at+in.Vocab], in.DistOld[at:at+in.Vocab], in.Dist[at:at+in.Vocab], p.Beta*w)
+				value += p.Beta * reverseKLRow(out.DLogits[at:at+in.Vocab], in.Old.Dist[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], p.Beta*w)
 			default:
 				value += p.Beta * math.Abs(lr)
 				dlogp += p.Beta * sign(lr)

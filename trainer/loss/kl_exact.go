@@ -34,7 +34,7 @@ var exactKLSpec = method.Spec{
 	Source:   "the definition; verl reserves the name full and raises NotImplementedError",
 	Formula:  "K_n = Σ_a p(a)·(log p(a) - log p_ref(a))",
 	Gradient: "d K_n/d logit_a = p(a)·(log p(a) - log p_ref(a) - K_n)",
-	Needs:    []string{"Dist", "DistRef", "DistOld (in the reward)"},
+	Needs:    batch.Columns{batch.Dist, batch.DistRef}, May: batch.Columns{batch.DistOld},
 	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
 loss = 0.079503
 d loss/d logits at that token = 0.030002 -0.009900 -0.020102`,
@@ -53,10 +53,10 @@ func (k *ExactKL) AddLoss(out *Grad, in *batch.Batch) error {
 	if k.In != InLoss {
 		return nil
 	}
-	if err := in.Require("Mask", "Dist", "DistRef"); err != nil {
+	if err := in.Require(batch.Mask, batch.Dist, batch.DistRef); err != nil {
 		return err
 	}
-	sum, err := addFullKL(out, in, in.DistRef, k.Aggregation, k.Coef)
+	sum, err := addFullKL(out, in, in.Ref.Dist, k.Aggregation, k.Coef)
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,12 @@ func (k *ExactKL) AddReward(in *batch.Batch) (float64, error) {
 	if k.In != InReward {
 		return 0, nil
 	}
-	if err := in.Require("Mask", "DistOld", "DistRef"); err != nil {
+	if err := in.Require(batch.Mask, batch.DistOld, batch.DistRef); err != nil {
 		return 0, err
 	}
 	return penalise(in, k.Coef, func(n int) float64 {
 		at := n * in.Vocab
-		return klRow(nil, in.DistOld[at:at+in.Vocab], in.DistRef[at:at+in.Vocab], 0)
+		return klRow(nil, in.Old.Dist[at:at+in.Vocab], in.Ref.Dist[at:at+in.Vocab], 0)
 	})
 }
 
@@ -114,7 +114,7 @@ func addFullKL(out *Grad, in *batch.Batch, from []float32, a Aggregation, coef f
 		for n := first; n < end; n++ {
 			if active[n] {
 				at := n * in.Vocab
-				sum += w * klRow(out.DLogits[at:at+in.Vocab], in.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w)
+				sum += w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w)
 			}
 		}
 	}

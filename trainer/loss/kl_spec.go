@@ -1,6 +1,9 @@
 package loss
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
+)
 
 const verlKL = "verl kl_penalty, SkyRL, TRL; J. Schulman, \"Approximating KL divergence\" (2020)"
 
@@ -8,7 +11,7 @@ const verlKL = "verl kl_penalty, SkyRL, TRL; J. Schulman, \"Approximating KL div
 func klSpec(e Estimator, aliases []string, source, formula, gradient, example string) method.Spec {
 	return method.Spec{
 		Name: string(e), Aliases: aliases, Group: "kl", Unit: method.Token, Source: source,
-		Formula: formula, Gradient: gradient, Needs: []string{"LogpRef", "LogpOld (in the reward)"}, Example: example,
+		Formula: formula, Gradient: gradient, Needs: batch.Columns{batch.LogpRef}, May: batch.Columns{batch.LogpOld}, Example: example,
 	}
 }
 

@@ -45,7 +45,7 @@ var unbiasedKLSpec = method.Spec{
 	Source:   "arXiv:2512.02556 eq. 7 (DeepSeek-V3.2); TRL use_bias_correction_kl, slime use_unbiased_kl",
 	Formula:  "K = x·(exp(u) - u - 1), x = exp(logp - anchor), u = ref - logp",
 	Gradient: "x·(logp - ref)",
-	Needs:    []string{"LogpRef", "LogpRoll or LogpOld"},
+	Needs:    batch.Columns{batch.LogpRef}, May: batch.Columns{batch.LogpRoll, batch.Anchor},
 	Example: `logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
 loss = 0.061702
 d loss/d logp = 0.073678 -0.073678 0.020357`,
@@ -68,7 +68,7 @@ func (k *UnbiasedKL) AddReward(*batch.Batch) (float64, error) { return 0, nil }
 
 // AddLoss adds the term.
 func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
-	if err := in.Require("Mask", "Logp", "LogpRef", k.Anchor.Column()); err != nil {
+	if err := in.Require(batch.Mask, batch.Logp, batch.LogpRef, k.Anchor.Column()); err != nil {
 		return err
 	}
 	anchor := k.Anchor.Of(in)
@@ -76,8 +76,8 @@ func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
 		return k.addSequence(out, in, anchor)
 	}
 	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
-		x, dx := ratio(in.Logp[n]-anchor[n], k.LogClamp)
-		u := in.LogpRef[n] - in.Logp[n]
+		x, dx := ratio(in.Now.Logp[n]-anchor[n], k.LogClamp)
+		u := in.Ref.Logp[n] - in.Now.Logp[n]
 		k3, dk3 := k3(u, KLBounds{})
 		if v := x * k3; k.ValueClamp > 0 && v > k.ValueClamp {
 			return k.ValueClamp, 0
@@ -99,12 +99,12 @@ func (k *UnbiasedKL) addSequence(out *Grad, in *batch.Batch, anchor []float64) e
 	total := 0.0
 	for i, w := range rows {
 		length := max(f.length(i), 1)
-		x, dx := ratio(f.sumLogRatio(i, in.Logp, anchor)/length, k.LogClamp)
+		x, dx := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, k.LogClamp)
 		from, to := in.Span(i)
 		sum := 0.0 // of k3 over the response
 		for n := from; n < to; n++ {
 			if f.active[n] {
-				value, d := k3(in.LogpRef[n]-in.Logp[n], KLBounds{})
+				value, d := k3(in.Ref.Logp[n]-in.Now.Logp[n], KLBounds{})
 				sum += value
 				out.DLogp[n] += k.Coef * w * x * d
 			}

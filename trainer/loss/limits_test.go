@@ -193,8 +193,8 @@ func TestNoRoomOnPolicy(t *testing.T) {
 		"ipo":       narrow("ipo", "delta"),
 	} {
 		b := nastyBatch(3, false)
-		b.LogpRoll, b.LogpOld = slices.Clone(b.Logp), slices.Clone(b.Logp)
-		b.DistRoll, b.DistOld = slices.Clone(b.Dist), slices.Clone(b.Dist)
+		b.LogpRoll, b.Anchor = slices.Clone(b.Now.Logp), slices.Clone(b.Now.Logp)
+		b.DistRoll, b.Old.Dist = slices.Clone(b.Now.Dist), slices.Clone(b.Now.Dist)
 		for _, m := range eval(t, l, b).Metrics {
 			if (strings.Contains(m.Name, "frac") || strings.HasSuffix(m.Name, "/truncated")) && m.Value != 0 {
 				t.Errorf("%s: %s is %v", name, m.Name, m.Value)
@@ -206,7 +206,10 @@ func TestNoRoomOnPolicy(t *testing.T) {
 // A reward without places falls on the last token that the policy wrote, be it
 // the first of all; a response without one gets none.
 func TestRewardPerToken(t *testing.T) {
-	b := &batch.Batch{Offsets: []int{0, 3, 4, 6}, Reward: []float64{5, 7, 9}, Mask: []bool{true, false, false, false, true, true}}
+	b := &batch.Batch{
+		Sampled: batch.Sampled{Offsets: []int{0, 3, 4, 6}, Mask: []bool{true, false, false, false, true, true}},
+		Graded:  batch.Graded{Reward: []float64{5, 7, 9}},
+	}
 	if err := rewardPerToken(b); err != nil {
 		t.Fatal(err)
 	}

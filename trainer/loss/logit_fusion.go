@@ -41,7 +41,7 @@ var logitFusionSpec = method.Spec{
 	Source:   "a survey's prose (Logit Fusion, technical note)",
 	Formula:  "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
 	Gradient: "-A·x below the cap, 0 above (soft cap: -A·c)",
-	Needs:    []string{"LogpRoll", "Advantage", "LogpOld (student, decoupled)"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: batch.Columns{batch.Anchor},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
@@ -57,11 +57,11 @@ func (p *LogitFusion) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
-	second := "LogpRoll"
+	second := batch.LogpRoll
 	if p.Ratio == "student" || p.Ratio == "decoupled" {
-		second = "LogpOld"
+		second = batch.Anchor
 	}
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage", second)
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, second)
 	if err != nil {
 		return err
 	}
@@ -69,17 +69,17 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
 		if p.Ratio == "decoupled" {
-			x, _ := ratio(in.LogpOld[n]-in.LogpRoll[n], 20)
-			r, dr := ratio(in.Logp[n]-in.LogpOld[n], 20)
+			x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
 			c := clipped(a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0)
 			w := min(x, p.Cap)
 			return w * c.value, w * c.dlogp
 		}
 		anchor := in.LogpRoll
 		if p.Ratio == "student" {
-			anchor = in.LogpOld
+			anchor = in.Anchor
 		}
-		x, dx := ratio(in.Logp[n]-anchor[n], 20)
+		x, dx := ratio(in.Now.Logp[n]-anchor[n], 20)
 		held, _ := ratio(f.sg[n]-anchor[n], 20)
 		if p.Ratio == "shaped" {
 			x, dx = x/(x+p.Gamma), dx*p.Gamma/((x+p.Gamma)*(x+p.Gamma))
@@ -90,7 +90,7 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 			return -a * x, -a * dx
 		case p.SoftCap:
 			capped++
-			return -a * p.Cap * in.Logp[n], -a * p.Cap
+			return -a * p.Cap * in.Now.Logp[n], -a * p.Cap
 		}
 		capped++
 		return -a * p.Cap, 0

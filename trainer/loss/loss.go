@@ -1,6 +1,9 @@
 package loss
 
-import "driftlab/trainer/batch"
+import (
+	"driftlab/engine/column"
+	"driftlab/trainer/batch"
+)
 
 // Loss is a policy loss to be minimised. Implementations are pointers to
 // parameter structs; one file each.
@@ -21,17 +24,9 @@ type Stateful interface {
 
 // Grad is the result of a loss: its value, its derivative with respect to
 // every response token's log-prob and, where a method needs it, to the logits.
-// A Grad must not be shared by evaluations that run at the same time.
+// Metrics are appended by each method under the names verl logs. A Grad must not be shared by evaluations that run at the same time.
 type Grad struct {
-	// Loss is the value to be minimised.
-	Loss float64
-	// DLogp is d loss/d logp, length N; zero on tokens outside the mask.
-	DLogp []float64
-	// DLogits is the part of d loss/d logits that does not pass through the
-	// sampled token's log-prob, N rows of Vocab entries; empty for most methods.
-	DLogits []float64
-	// Metrics are appended by each method under the names verl logs.
-	Metrics []Metric
+	column.Grad
 
 	// frozen, set by finite-difference tests only, replaces the current
 	// log-probs wherever a method detaches them.
@@ -43,14 +38,6 @@ type Grad struct {
 
 // Metric is one named figure of a step.
 type Metric = batch.Metric
-
-// Reset clears the result for a batch of n tokens and keeps the memory.
-func (g *Grad) Reset(n int) {
-	g.Loss = 0
-	g.DLogp = batch.Column(g.DLogp, n)
-	g.DLogits = g.DLogits[:0]
-	g.Metrics = g.Metrics[:0]
-}
 
 // Add appends a metric.
 func (g *Grad) Add(name string, value float64) {
@@ -67,20 +54,12 @@ func (g *Grad) Metric(name string) (float64, bool) {
 	return 0, false
 }
 
-// NeedLogits makes DLogits a zeroed matrix of n rows of vocab entries, or
-// keeps it if a method has filled it before.
-func (g *Grad) NeedLogits(n, vocab int) {
-	if len(g.DLogits) == 0 {
-		g.DLogits = batch.Column(g.DLogits, n*vocab)
-	}
-}
-
 // work returns the k-th working buffer, zeroed, of length n.
 func (g *Grad) work(k, n int) []float64 {
 	for len(g.buffers) <= k {
 		g.buffers = append(g.buffers, nil)
 	}
-	g.buffers[k] = batch.Column(g.buffers[k], n)
+	g.buffers[k] = batch.Zeroed(g.buffers[k], n)
 	return g.buffers[k]
 }
 

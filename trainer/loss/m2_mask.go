@@ -45,7 +45,7 @@ var m2MaskSpec = method.Spec{
 	Source:   "arXiv:2510.01161; inclusionAI/AReaL m2_threshold",
 	Formula:  "mask the largest (roll-old)² until the mean of the rest is below the threshold; PPO clip on the rest",
 	Gradient: "PPO's on the rest, 0 on masked tokens",
-	Needs:    []string{"LogpOld", "LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.407134 0.000000 0.549574; loss = 0.556708`,
@@ -61,7 +61,7 @@ func (p *M2Mask) Validate() error {
 
 // Eval computes the loss over the active tokens the mask leaves.
 func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "LogpRoll", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.LogpRoll, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -81,14 +81,14 @@ func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 	}
 	upper, lower := 0.0, 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Logp[n]-in.LogpOld[n], p.LogClamp)
+		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
 		c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
 		upper += count(c.clipped)
 		lower += count(c.dual)
 		return c.value, c.dlogp
 	})
 	out.Add("m2po/masked", (before-f.tokens)/max(before, 1))
-	f.addClipFractions(upper, lower, in.LogpOld, p.LogClamp)
+	f.addClipFractions(upper, lower, in.Anchor, p.LogClamp)
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (p *M2Mask) fill(out *Grad, in *batch.Batch) {
 	v, order, sum := out.work(1, n), out.indices(n), 0.0
 	for t, m := range in.Mask {
 		if m {
-			d := in.LogpRoll[t] - in.LogpOld[t]
+			d := in.LogpRoll[t] - in.Anchor[t]
 			v[t] = d * d
 			sum += v[t]
 			order = append(order, t)

@@ -38,7 +38,7 @@ var m2poSpec = method.Spec{
 	Source:   "arXiv:2510.01161; Infini-AI-Lab/M2PO",
 	Formula:  "L = max(-A·r, -A·clip(r, e^-τ, e^τ)), τ the largest with mean of min(lr², τ²) over harmful tokens below the budget",
 	Gradient: "-A·r, or 0 where PPO's rule clips at e^±τ",
-	Needs:    []string{"LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.203567 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.024787`,
@@ -54,20 +54,20 @@ func (p *M2PO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *M2PO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
 	if err != nil {
 		return err
 	}
 	low, high := p.bounds(&f)
 	clips := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Logp[n]-in.LogpOld[n], 20)
+		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
 		c := clipped(in.Advantage[n], r, dr, low, high, 0, 0)
 		clips += count(c.clipped)
 		return c.value, c.dlogp
 	})
 	out.Add("actor/pg_clipfrac", f.mean(clips))
-	f.addKL(in.LogpOld, 0)
+	f.addKL(in.Anchor, 0)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (p *M2PO) Eval(out *Grad, in *batch.Batch) error {
 func (p *M2PO) bounds(f *frame) (low, high float64) {
 	v, sum := f.out.work(1, f.in.Tokens())[:0], 0.0
 	for n, m := range f.active {
-		a, lr := f.in.Advantage[n], f.sg[n]-f.in.LogpOld[n]
+		a, lr := f.in.Advantage[n], f.sg[n]-f.in.Anchor[n]
 		if m && (a > 1e-12 && lr > 0 || a < -1e-12 && lr < 0) {
 			v = append(v, lr*lr)
 			sum += lr * lr

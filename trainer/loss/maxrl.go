@@ -37,7 +37,7 @@ var maxRLSpec = method.Spec{
 	Source:   "arXiv:2602.02710; SkyRL adv_estimator maxrl",
 	Formula:  "L = -A·exp(logp-old), A = (R - mean R)/(mean R + ε) over the group",
 	Gradient: "-A·r",
-	Needs:    []string{"Reward", "Group", "LogpOld (ratio)"},
+	Needs:    batch.Columns{batch.Reward, batch.Group}, May: batch.Columns{batch.Anchor},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.610700 -0.409365 -0.824359
 A = -1: d loss/d logp = 0.610700 0.409365 0.824359; loss = 0.000000`,
@@ -51,11 +51,11 @@ func (p *MaxRL) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
-	anchor := "Reward"
+	anchor := batch.Reward
 	if p.Ratio {
-		anchor = "LogpOld"
+		anchor = batch.Anchor
 	}
-	f, err := start(out, in, p.Aggregation, "Reward", "Group", anchor)
+	f, err := start(out, in, p.Aggregation, batch.Reward, batch.Group, anchor)
 	if err != nil {
 		return err
 	}
@@ -73,9 +73,9 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 			a /= mean + p.Epsilon
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				if !p.Ratio {
-					return -a * in.Logp[n], -a
+					return -a * in.Now.Logp[n], -a
 				}
-				r, dr := ratio(in.Logp[n]-in.LogpOld[n], 20)
+				r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
 				return -a * r, -a * dr
 			})
 		}

@@ -40,7 +40,7 @@ var minPROSpec = method.Spec{
 	Source:   "arXiv:2601.22718 (abstract)",
 	Formula:  "L = -A·sg[b_t]·r_t, b_t = min_{s<t} r_s, b_1 = 1",
 	Gradient: "-A·b_t·r_t",
-	Needs:    []string{"LogpOld or LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.203567 -0.166667 -0.224976
 A = -1: d loss/d logp = 0.203567 0.166667 0.224976; loss = 0.000000`,
@@ -56,7 +56,7 @@ func (p *MinPRO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *MinPRO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage")
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (p *MinPRO) Eval(out *Grad, in *batch.Batch) error {
 			}
 			held, _ := ratio(f.sg[n]-anchor[n], 20)
 			smallest = min(smallest, held)
-			r, dr := ratio(in.Logp[n]-anchor[n], 20)
+			r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
 			a := in.Advantage[n]
 			if p.Variant == "clip" {
 				c := clipped(a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
@@ -79,7 +79,7 @@ func (p *MinPRO) Eval(out *Grad, in *batch.Batch) error {
 			}
 			if p.Cap > 0 && b*held > p.Cap { // a soft cap: the weight is bounded, the gradient stays
 				clips++
-				return -a * p.Cap * in.Logp[n], -a * p.Cap
+				return -a * p.Cap * in.Now.Logp[n], -a * p.Cap
 			}
 			return -a * b * r, -a * b * dr
 		})

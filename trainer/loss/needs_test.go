@@ -2,33 +2,20 @@ package loss
 
 import (
 	"reflect"
-	"strings"
+	"slices"
 	"testing"
-	"unicode"
 
 	"driftlab/trainer/batch"
 )
 
-// columnsIn lists the column names in the Needs of a Spec, conditions aside.
-func columnsIn(needs []string) map[string]bool {
-	columns := map[string]bool{}
-	for _, need := range needs {
-		for _, word := range strings.FieldsFunc(need, func(c rune) bool { return !unicode.IsLetter(c) }) {
-			columns[word] = true
-		}
-	}
-	return columns
-}
-
-// stripped is a batch that has recorded nothing but the columns of the list,
-// with Mask and Logp.
-func stripped(columns map[string]bool) *batch.Batch {
-	full := nastyBatch(2, false)
-	b := &batch.Batch{Offsets: full.Offsets, Vocab: full.Vocab, LearnerVersion: full.LearnerVersion}
-	from, to := reflect.ValueOf(full).Elem(), reflect.ValueOf(b).Elem()
-	for i := range from.NumField() {
-		if name := from.Type().Field(i).Name; columns[name] || name == "Mask" || name == "Logp" {
-			to.Field(i).Set(from.Field(i))
+// stripped is a batch that has recorded nothing but the columns that a method
+// reads, under some parameters at least, with Mask and Logp.
+func stripped(needs ...batch.Columns) *batch.Batch {
+	kept := append(slices.Concat(needs...), batch.Mask, batch.Logp)
+	b := nastyBatch(2, false)
+	for c := batch.Token; c <= batch.Return; c++ {
+		if !slices.Contains(kept, c) {
+			b.Forget(c)
 		}
 	}
 	return b
@@ -37,19 +24,13 @@ func stripped(columns map[string]bool) *batch.Batch {
 // TestNeedsAreComplete: a run records what Needs names, so that must be enough,
 // for the defaults and for every variant.
 func TestNeedsAreComplete(t *testing.T) {
-	byType := map[reflect.Type]map[string]bool{}
+	byType := map[reflect.Type]batch.Columns{}
 	for _, e := range Registry {
-		columns := columnsIn(e.Needs)
-		if err := e.New().Eval(&Grad{}, stripped(columns)); err != nil {
+		if err := e.New().Eval(&Grad{}, stripped(e.Needs, e.May, e.Shows)); err != nil {
 			t.Errorf("%s needs more than its Needs: %v", e.Name, err)
 		}
 		kind := reflect.TypeOf(e.New())
-		if byType[kind] == nil {
-			byType[kind] = map[string]bool{}
-		}
-		for c := range columns {
-			byType[kind][c] = true
-		}
+		byType[kind] = slices.Concat(byType[kind], e.Needs, e.May, e.Shows)
 	}
 	for _, v := range variants {
 		if err := v.loss().Eval(&Grad{}, stripped(byType[reflect.TypeOf(v.loss())])); err != nil {
@@ -58,7 +39,7 @@ func TestNeedsAreComplete(t *testing.T) {
 	}
 	for _, e := range KLRegistry {
 		out := &Grad{}
-		b := stripped(columnsIn(e.Needs))
+		b := stripped(e.Needs, e.May, e.Shows)
 		out.Reset(b.Tokens())
 		if err := e.New().AddLoss(out, b); err != nil {
 			t.Errorf("kl %s needs more than its Needs: %v", e.Name, err)
@@ -66,7 +47,7 @@ func TestNeedsAreComplete(t *testing.T) {
 	}
 	for _, e := range TermRegistry {
 		out := &Grad{}
-		b := stripped(columnsIn(e.Needs))
+		b := stripped(e.Needs, e.May, e.Shows)
 		out.Reset(b.Tokens())
 		if err := e.New().Prepare(b); err != nil {
 			t.Errorf("term %s needs more than its Needs: %v", e.Name, err)

@@ -37,7 +37,7 @@ var oaplSpec = method.Spec{
 	Source:   "arXiv:2602.19362; ports in NeMo-RL, TRL a2po",
 	Formula:  "L = mean_i (β₂·Σ lr - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G), lr = logp-roll",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
-	Needs:    []string{"LogpRoll", "Reward", "Group"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.000379 -0.000379 -0.000379
 A = -1: d loss/d logp = 0.000621 0.000621 0.000621; loss = 0.264524`,
@@ -51,7 +51,7 @@ var a2poSpec = method.Spec{
 	Source:   "arXiv:2505.20686 (A*-PO); TRL a2po",
 	Formula:  "L = mean_i (β₂·Σ (logp-roll) - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G)",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
-	Needs:    []string{"LogpRoll", "Reward", "Group"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.000283 -0.000283 -0.000283
 A = -1: d loss/d logp = 0.000717 0.000717 0.000717; loss = 0.297215`,
@@ -66,7 +66,7 @@ func (p *OAPL) Validate() error {
 
 // Eval computes the loss over the responses.
 func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, Aggregation{Mode: "seq-all-token-sum"}, "LogpRoll", "Reward", "Group")
+	f, err := start(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.LogpRoll, batch.Reward, batch.Group)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 			if p.LengthNorm {
 				scale /= max(f.length(i), 1)
 			}
-			implicit := scale * f.sumLogRatio(i, in.Logp, in.LogpRoll)
+			implicit := scale * f.sumLogRatio(i, in.Now.Logp, in.LogpRoll)
 			residual := implicit - (in.Reward[i] - value)
 			w := f.rowWeight[i] * f.openShare(i, f.length(i))
 			out.Loss += w * residual * residual

@@ -31,7 +31,7 @@ var onlineDPOSpec = method.Spec{
 	Source:   "arXiv:2305.18290, 2410.18252; mnoukhov/async_rlhf",
 	Formula:  "L = -log σ(β·[(Σ logp_w - ref_w) - (Σ logp_l - ref_l)]), mean over pairs",
 	Gradient: "-β·σ(-D) on the tokens of the winner, +β·σ(-D) on the loser's, divided by the pairs",
-	Needs:    []string{"LogpRef", "Reward", "Group"},
+	Needs:    batch.Columns{batch.LogpRef, batch.Reward, batch.Group},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.050000 -0.050000 -0.050000
 A = -1: d loss/d logp = 0.050000 0.050000 0.050000; loss = 0.693147`,
@@ -44,14 +44,14 @@ func (p *OnlineDPO) Validate() error {
 
 // Eval computes the loss over the pairs.
 func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, Aggregation{Mode: "token-sum"}, "LogpRef", "Reward", "Group")
+	f, err := start(out, in, Aggregation{Mode: "token-sum"}, batch.LogpRef, batch.Reward, batch.Group)
 	if err != nil {
 		return err
 	}
 	pairs, accurate := 0.0, 0.0
 	p.eachPair(&f, func(w, l int) { pairs++ })
 	p.eachPair(&f, func(w, l int) {
-		d := p.Beta * (f.sumLogRatio(w, in.Logp, in.LogpRef) - f.sumLogRatio(l, in.Logp, in.LogpRef))
+		d := p.Beta * (f.sumLogRatio(w, in.Now.Logp, in.Ref.Logp) - f.sumLogRatio(l, in.Now.Logp, in.Ref.Logp))
 		accurate += count(d > 0)
 		out.Loss += softplus(-d) / pairs
 		slope := p.Beta * sigmoid(-d) / pairs

@@ -149,13 +149,13 @@ func TestExactKLInBatch(t *testing.T) {
 	}
 	want := 0.0
 	for n := range b.Tokens() {
-		want += 2 * klRow(nil, b.Dist[3*n:3*n+3], b.DistRef[3*n:3*n+3], 0)
+		want += 2 * klRow(nil, b.Now.Dist[3*n:3*n+3], b.Ref.Dist[3*n:3*n+3], 0)
 	}
 	if math.Abs(out.Loss-want) > 1e-12 || len(out.DLogits) != 18 {
 		t.Errorf("loss %v with %d logit gradients, want %v with 18", out.Loss, len(out.DLogits), want)
 	}
 	k.In = InReward
-	b.LogpOld = b.Logp
+	b.Anchor = b.Now.Logp
 	kl, err := k.AddReward(b)
 	if err != nil || kl <= 0 || b.TokenReward[2] >= 1 {
 		t.Errorf("in the reward: KL %v, rewards %v, error %v", kl, b.TokenReward, err)
@@ -260,8 +260,8 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		}
 	}
 	b := workedBatch()
-	b.LogpOld = nil
-	if err := NewPPOClip().Eval(&Grad{}, b); err == nil || !strings.Contains(err.Error(), "LogpOld") {
+	b.Anchor = nil
+	if err := NewPPOClip().Eval(&Grad{}, b); err == nil || !strings.Contains(err.Error(), "Anchor") {
 		t.Errorf("a missing column gives %v", err)
 	}
 }

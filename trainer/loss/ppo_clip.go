@@ -48,7 +48,7 @@ var ppoClipSpec = method.Spec{
 	Source:   "arXiv:1707.06347, 1912.09729 (dual clip), 2503.14476 (clip-higher), 2505.07291 (delta); verl vanilla, TRL, slime, SkyRL, AReaL, ROLL",
 	Formula:  "L = max(-A·min(r,δ), -A·clip(r, 1-ε_low, 1+ε_high)); A<0: min(L, -A·c); r = exp(logp-old)",
 	Gradient: "-A·r, or 0 where A>0 and r>1+ε_high, where A<0 and r<1-ε_low, where A<0 and r>min(c,δ)",
-	Needs:    []string{"LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.078354`,
@@ -65,19 +65,19 @@ func (p *PPOClip) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *PPOClip) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
 	if err != nil {
 		return err
 	}
 	upper, lower := 0.0, 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Logp[n]-in.LogpOld[n], p.LogClamp)
+		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
 		c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta)
 		upper += count(c.clipped)
 		lower += count(c.dual)
 		return c.value, c.dlogp
 	})
-	f.addClipFractions(upper, lower, in.LogpOld, p.LogClamp)
+	f.addClipFractions(upper, lower, in.Anchor, p.LogClamp)
 	return nil
 }
 

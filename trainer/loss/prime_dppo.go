@@ -41,7 +41,7 @@ var primeDPPOSpec = method.Spec{
 	Source:   "PrimeIntellect-ai/prime-rl default_loss_fn; arXiv:2602.04879",
 	Formula:  "L = -keep·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll; drop if A>0, p-q > δ_high or A≤0, p-q < -δ_low",
 	Gradient: "-keep·adv_tau·A·exp(l) + 2·kl_tau·l",
-	Needs:    []string{"LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184162 -0.184162 -0.203500
 A = -1: d loss/d logp = 0.184228 0.184228 0.203634; loss = 0.000020`,
@@ -60,7 +60,7 @@ func checkTaus(adv, kl float64) error {
 
 // Eval computes the loss over the active tokens.
 func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			a, d := in.Advantage[n], math.Exp(f.sg[n])-math.Exp(in.LogpRoll[n])
 			high, low := a > 0 && d > p.DeltaHigh, a <= 0 && d < -p.DeltaLow
-			l := in.Logp[n] - in.LogpRoll[n]
+			l := in.Now.Logp[n] - in.LogpRoll[n]
 			m.token(l, a, high || low, low, high)
 			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, high || low)
 		})

@@ -51,7 +51,7 @@ var primeGeoSpec = method.Spec{
 	Source:   "PrimeIntellect-ai/prime-rl@f870f3cb default_loss_fn",
 	Formula:  "L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l)]·logp, l = logp-roll",
 	Gradient: "-R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l) on kept tokens, else 0",
-	Needs:    []string{"LogpRoll", "Advantage", "LogpTeacher (teacher_tau > 0)"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: batch.Columns{batch.LogpTeacher},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
@@ -70,11 +70,11 @@ func (p *PrimeGeo) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
-	teacher := "LogpRoll"
+	teacher := batch.LogpRoll
 	if p.TeacherTau > 0 {
-		teacher = "LogpTeacher"
+		teacher = batch.LogpTeacher
 	}
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage", teacher)
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, teacher)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 			r := math.Exp(min(l, 700)) // far above any bound, and finite
 			low, high := r < p.Low, r > p.High
 			if p.TeacherTau > 0 {
-				t.teacher.add(in.LogpTeacher[n] - f.sg[n])
+				t.teacher.add(in.Teacher.Logp[n] - f.sg[n])
 			}
 			m.token(l, a, low || high || drop, low, high)
 			if low || high || drop {
@@ -99,12 +99,12 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 			}
 			coef := p.AdvTau*a - p.KLTau*l
 			if p.TeacherTau > 0 {
-				coef += p.TeacherTau * (in.LogpTeacher[n] - f.sg[n])
+				coef += p.TeacherTau * (in.Teacher.Logp[n] - f.sg[n])
 			}
 			if p.Sequence {
 				r = weight
 			}
-			return -r * coef * in.Logp[n], -r * coef
+			return -r * coef * in.Now.Logp[n], -r * coef
 		})
 		m.endRow()
 		t.teacher.close()

@@ -43,7 +43,7 @@ var primeMaskedSpec = method.Spec{
 	Source:   "PrimeIntellect-ai/prime-rl@f69b5a91 (INTELLECT-3)",
 	Formula:  "L = -r·A·1[low ≤ r ≤ high]·1[min_t r ≥ veto], r = exp(logp-roll)",
 	Gradient: "-r·A on kept tokens, else 0",
-	Needs:    []string{"LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
@@ -61,7 +61,7 @@ func (p *PrimeMasked) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 		veto := p.vetoes(&f, i, sum)
 		vetoed += count(veto)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			l, a := in.Logp[n]-in.LogpRoll[n], in.Advantage[n]
+			l, a := in.Now.Logp[n]-in.LogpRoll[n], in.Advantage[n]
 			held := p.ratio(sum, f.sg[n]-in.LogpRoll[n])
 			low, high := held < p.Low, held > p.High
 			m.token(l, a, low || high || veto, low, high)
@@ -84,7 +84,7 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 				return 0, 0
 			}
 			if p.Sequence {
-				r, dr := cappedExp(sum+in.Logp[n]-f.sg[n], sequenceCap)
+				r, dr := cappedExp(sum+in.Now.Logp[n]-f.sg[n], sequenceCap)
 				return -r * a / length, -dr * a / length
 			}
 			r, dr := ratio(l, p.LogClamp)

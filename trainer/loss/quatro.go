@@ -40,7 +40,7 @@ var quatroSpec = method.Spec{
 	Source:   "arXiv:2602.04620 (abstract)",
 	Formula:  "L_i = -sg[w·((R-mean R)/λ - Σ lr)]·Σ logp, λ = argmin λδ + λ·log mean exp(R/λ)",
 	Gradient: "-w·((R-mean R)/λ - Σ lr) on every token",
-	Needs:    []string{"LogpOld", "Reward", "Group", "LogpRoll (off_policy)"},
+	Needs:    batch.Columns{batch.Anchor, batch.Reward, batch.Group}, May: batch.Columns{batch.LogpRoll},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.148982 0.148982 0.148982
 A = -1: d loss/d logp = 0.351018 0.351018 0.351018; loss = -1.850000`,
@@ -55,11 +55,11 @@ func (p *QUATRO) Validate() error {
 
 // Eval computes the loss over the responses.
 func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
-	behaviour := "LogpOld"
+	behaviour := batch.Anchor
 	if p.OffPolicy {
-		behaviour = "LogpRoll"
+		behaviour = batch.LogpRoll
 	}
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Reward", "Group", behaviour)
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Reward, batch.Group, behaviour)
 	if err != nil {
 		return err
 	}
@@ -74,22 +74,22 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 		groups++
 		lambdas += lambda
 		for i := first; i < last; i++ {
-			pull := f.sumLogRatio(i, f.sg, in.LogpOld)
+			pull := f.sumLogRatio(i, f.sg, in.Anchor)
 			push, w := 0.0, 1.0
 			if lambda > 0 {
 				push = (in.Reward[i] - mean) / lambda
 			}
 			if p.OffPolicy {
-				r, _ := ratio(f.sumLogRatio(i, in.LogpOld, in.LogpRoll), 20)
+				r, _ := ratio(f.sumLogRatio(i, in.Anchor, in.LogpRoll), 20)
 				w = min(r, p.Cap)
 			}
 			coef := w * (push - pull)
-			f.rowTokens(i, func(n int) (value, dlogp float64) { return -coef * in.Logp[n], -coef })
+			f.rowTokens(i, func(n int) (value, dlogp float64) { return -coef * in.Now.Logp[n], -coef })
 		}
 		first = last
 	}
 	out.Add("quatro/lambda", lambdas/max(groups, 1))
-	f.addKL(in.LogpOld, 20)
+	f.addKL(in.Anchor, 20)
 	return nil
 }
 

@@ -45,7 +45,7 @@ var r2vpoSpec = method.Spec{
 	Source:   "arXiv:2601.03320, 2605.26784 (abstracts)",
 	Formula:  "L = -A·r + λ·(r - sg[r̄_group])² - λ·δ; λ ← clip(λ + η(V-δ), 0, λ_max)",
 	Gradient: "-A·r + 2λ·(r - r̄)·r",
-	Needs:    []string{"LogpOld or LogpRoll", "Advantage", "Group"},
+	Needs:    batch.Columns{batch.Advantage, batch.Group}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.206912 -0.248591 -0.044459
 A = -1: d loss/d logp = 0.200222 0.024320 0.505115; loss = 0.104848`,
@@ -73,7 +73,7 @@ func (p *R2VPO) SetState(state []float64) error {
 
 // Eval computes the loss over the active tokens and takes the dual step.
 func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage", "Group")
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage, batch.Group)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 		for i := first; i < last; i++ {
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				a := in.Advantage[n]
-				r, dr := ratio(in.Logp[n]-anchor[n], 20)
+				r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
 				if p.Variant == "adaptive_clip" {
 					c := clipped(a, r, dr, 1-eps, 1+eps, 0, 0)
 					return c.value, c.dlogp

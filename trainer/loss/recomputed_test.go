@@ -14,7 +14,7 @@ import (
 
 // wild is such a batch; far scales its log-ratios.
 func wild(rng *rand.Rand, far float64) *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for i := range 5 {
 		empty := i > 0 && rng.IntN(4) == 0
 		a := rng.NormFloat64()
@@ -22,10 +22,10 @@ func wild(rng *rand.Rand, far float64) *batch.Batch {
 			m := !empty && rng.Float64() < .8
 			b.Mask = append(b.Mask, m)
 			b.LossMask = append(b.LossMask, m && rng.Float64() < .7)
-			b.Logp = append(b.Logp, -3*rng.Float64())
-			b.LogpOld = append(b.LogpOld, -3*rng.Float64()*far)
+			b.Now.Logp = append(b.Now.Logp, -3*rng.Float64())
+			b.Anchor = append(b.Anchor, -3*rng.Float64()*far)
 			b.LogpRoll = append(b.LogpRoll, -3*rng.Float64())
-			b.LogpRef = append(b.LogpRef, -3*rng.Float64())
+			b.Ref.Logp = append(b.Ref.Logp, -3*rng.Float64())
 			b.Advantage = append(b.Advantage, a)
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
@@ -73,15 +73,15 @@ func TestVESPOFiguresRecomputed(t *testing.T) {
 		b := wild(rng, []float64{1, 4, 30}[trial%3])
 		b.LossMask = nil
 		if trial%2 == 0 {
-			for n := range b.Logp {
-				b.Logp[n], b.LogpOld[n] = b.LogpOld[n], b.Logp[n]
+			for n := range b.Now.Logp {
+				b.Now.Logp[n], b.Anchor[n] = b.Anchor[n], b.Now.Logp[n]
 			}
 		}
 		out := &Grad{}
 		if err := NewVESPO().Eval(out, b); err != nil {
 			t.Fatal(err)
 		}
-		ratio := func(n int) float64 { return min(max(b.Logp[n]-b.LogpOld[n], -20), 20) }
+		ratio := func(n int) float64 { return min(max(b.Now.Logp[n]-b.Anchor[n], -20), 20) }
 		means, counts := rowMeans(b, b.Mask, ratio)
 		kl, w := 0.0, newSpread()
 		for i, m := range means {
@@ -112,11 +112,11 @@ func TestPrimeFiguresRecomputed(t *testing.T) {
 			}
 		}
 		k3 := func(n int) float64 {
-			l := b.Logp[n] - b.LogpRoll[n]
+			l := b.Now.Logp[n] - b.LogpRoll[n]
 			return math.Exp(l) - l - 1
 		}
-		means := map[string]func(n int) float64{"ref_kl": func(n int) float64 { return b.LogpRef[n] - b.Logp[n] },
-			"nll": func(n int) float64 { return -b.Logp[n] }, "mismatch_kl": k3}
+		means := map[string]func(n int) float64{"ref_kl": func(n int) float64 { return b.Ref.Logp[n] - b.Now.Logp[n] },
+			"nll": func(n int) float64 { return -b.Now.Logp[n] }, "mismatch_kl": k3}
 		for _, c := range []struct {
 			loss   Loss
 			name   string
@@ -156,7 +156,7 @@ func TestGSPOTokenRatioMaskRecomputed(t *testing.T) {
 				t.Fatal(err)
 			}
 			mask := map[string][]bool{"pre": b.Mask, "post": b.LossMask}[which]
-			means, _ := rowMeans(b, mask, func(n int) float64 { return b.Logp[n] - b.LogpOld[n] })
+			means, _ := rowMeans(b, mask, func(n int) float64 { return b.Now.Logp[n] - b.Anchor[n] })
 			for i, m := range means {
 				s := math.Exp(m)
 				of[which] = append(of[which], s)
@@ -187,7 +187,12 @@ func TestGSPOTokenRatioMaskRecomputed(t *testing.T) {
 // derivative x·(logp - ref).
 func TestUnbiasedKLKeepsItsDigits(t *testing.T) {
 	for u := -30.0; u <= 60; u += 1.25 {
-		b := &batch.Batch{Offsets: []int{0, 1}, Mask: []bool{true}, Logp: []float64{-61}, LogpRef: []float64{-61 + u}, LogpOld: []float64{-61.5}}
+		b := &batch.Batch{
+			Sampled:   batch.Sampled{Offsets: []int{0, 1}, Mask: []bool{true}},
+			Now:       batch.Scored{Logp: []float64{-61}},
+			Ref:       batch.Scored{Logp: []float64{-61 + u}},
+			Corrected: batch.Corrected{Anchor: []float64{-61.5}},
+		}
 		out := &Grad{}
 		out.Reset(1)
 		if err := (&UnbiasedKL{Coef: 1, In: InLoss, Anchor: Old, Level: "token"}).AddLoss(out, b); err != nil {
@@ -250,7 +255,7 @@ func TestRefKLReadsTheTeacher(t *testing.T) {
 	if err := NewRefKL().Eval(want, b); err != nil {
 		t.Fatal(err)
 	}
-	b.LogpTeacher, b.LogpRef = b.LogpRef, make([]float64, b.Tokens())
+	b.Teacher.Logp, b.Ref.Logp = b.Ref.Logp, make([]float64, b.Tokens())
 	if err := NewRefKL().Eval(got, b); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ var refKLSpec = method.Spec{
 	Source:   "PrimeIntellect-ai/prime-rl ref_kl_loss_fn",
 	Formula:  "L = -1[p-q ≥ -δ]·sg[ref-logp]·exp(l) + kl_tau·l², l = logp-roll",
 	Gradient: "-1[p-q ≥ -δ]·(ref-logp)·exp(l) + 2·kl_tau·l",
-	Needs:    []string{"LogpRoll", "LogpRef", "LogpTeacher (in its place, where a teacher is named)"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.LogpRef}, May: batch.Columns{batch.LogpTeacher},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.073711 -0.073645 0.020423
 A = -1: d loss/d logp = 0.073711 -0.073645 0.020423; loss = 0.040733`,
@@ -48,22 +48,22 @@ func (p *RefKL) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "LogpRef")
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.LogpRef)
 	if err != nil {
 		return err
 	}
-	ref := in.LogpRef
-	if in.LogpTeacher != nil {
-		if err := in.Require("LogpTeacher"); err != nil {
+	ref := in.Ref.Logp
+	if in.Teacher.Logp != nil {
+		if err := in.Require(batch.LogpTeacher); err != nil {
 			return err
 		}
-		ref = in.LogpTeacher
+		ref = in.Teacher.Logp
 	}
 	var m mismatch
 	var gap rowMean
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			l, a := in.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
+			l, a := in.Now.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
 			drop := math.Exp(f.sg[n])-math.Exp(in.LogpRoll[n]) < -p.Delta
 			m.token(l, a, drop, drop, false)
 			gap.add(a)

@@ -33,7 +33,7 @@ var reinforceSpec = method.Spec{
 	Source:   "Williams (1992); verl reinforce and bypass mode, ROLL vanilla",
 	Formula:  "L = -w·A·logp",
 	Gradient: "-w·A",
-	Needs:    []string{"Advantage", "LogpRoll or LogpOld (metric)"},
+	Needs:    batch.Columns{batch.Advantage}, Shows: batch.Columns{batch.LogpRoll, batch.Anchor},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.500000 -0.500000 -0.500000
 A = -1: d loss/d logp = 0.500000 0.500000 0.500000; loss = 0.000000`,
@@ -46,13 +46,13 @@ func (p *Reinforce) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *Reinforce) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "Advantage", p.Anchor.Column())
+	f, err := start(out, in, p.Aggregation, batch.Advantage, p.Anchor.Column())
 	if err != nil {
 		return err
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
-		return -a * in.Logp[n], -a
+		return -a * in.Now.Logp[n], -a
 	})
 	f.addKL(p.Anchor.Of(in), 0)
 	return nil

@@ -29,7 +29,7 @@ var rolloutISSpec = method.Spec{
 	Source:   "arXiv:2510.18855 (IcePop); SkyRL rollout_is",
 	Formula:  "L = -sg[w·1[1-ε_low < w < 1+ε_high]]·A·logp, w = exp(logp-roll)",
 	Gradient: "-w·A inside the band, else 0",
-	Needs:    []string{"LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
@@ -42,7 +42,7 @@ func (p *RolloutIS) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
 			dropped++
 			return 0, 0
 		}
-		return -w * in.Advantage[n] * in.Logp[n], -w * in.Advantage[n]
+		return -w * in.Advantage[n] * in.Now.Logp[n], -w * in.Advantage[n]
 	})
 	out.Add("actor/pg_clipfrac", f.mean(dropped))
 	f.addKL(in.LogpRoll, 20)

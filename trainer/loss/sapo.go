@@ -45,7 +45,7 @@ var sapoSpec = method.Spec{
 	Source:   "arXiv:2511.20347; verl sapo, AReaL, TRL, SkyRL",
 	Formula:  "L = -(4/τ)·σ(τ(r-1))·A, τ = τ_pos if A>0 else τ_neg",
 	Gradient: "-A·r·4·s·(1-s), s = σ(τ(r-1))",
-	Needs:    []string{"LogpOld or LogpRoll", "Advantage"},
+	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.201093 -0.135340 -0.247790
 A = -1: d loss/d logp = 0.200841 0.135227 0.245225; loss = -0.047982`,
@@ -62,14 +62,14 @@ func (p *SAPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage")
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
 	if err != nil {
 		return err
 	}
 	anchor := p.Anchor.Of(in)
 	for i := range in.Len() {
 		length := max(f.length(i), 1)
-		mean, dmean := ratio(f.sumLogRatio(i, in.Logp, anchor)/length, p.LogClamp)
+		mean, dmean := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, p.LogClamp)
 		meanA := f.meanAdvantage(i, length)
 		slope := 0.0 // d loss/d mean log-ratio
 		from, to := in.Span(i)
@@ -79,7 +79,7 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 			}
 			r, dr := mean, dmean
 			if p.Level == "token" {
-				r, dr = ratio(in.Logp[n]-anchor[n], p.LogClamp)
+				r, dr = ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
 			}
 			a := in.Advantage[n]
 			if p.MeanAdvantage {

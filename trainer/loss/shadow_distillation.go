@@ -33,7 +33,7 @@ var shadowDistillationSpec = method.Spec{
 	Source:   "arXiv:2605.06850 (Shadow Mask Distillation), the authors' README",
 	Formula:  "L += coef·Σ agg·KL(dense‖sg[shadow]), over the whole vocabulary",
 	Gradient: "d L/d dense logit_a = coef·agg·p(a)·(log p(a) - log s(a) - KL)",
-	Needs:    []string{"Dist", "DistShadow"},
+	Needs:    batch.Columns{batch.Dist, batch.DistShadow},
 	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
 loss = 0.079503
 d loss/d logits at that token = 0.030002 -0.009900 -0.020102`,
@@ -52,10 +52,10 @@ func (s *ShadowDistillation) Prepare(*batch.Batch) error { return nil }
 
 // AddLoss adds the term and logs actor/shadow_kl.
 func (s *ShadowDistillation) AddLoss(out *Grad, in *batch.Batch) error {
-	if err := in.Require("Mask", "Dist", "DistShadow"); err != nil {
+	if err := in.Require(batch.Mask, batch.Dist, batch.DistShadow); err != nil {
 		return err
 	}
-	sum, err := addFullKL(out, in, in.DistShadow, s.Aggregation, s.Coef)
+	sum, err := addFullKL(out, in, in.Shadow.Dist, s.Aggregation, s.Coef)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func TestShadowOfItself(t *testing.T) {
 	term := NewShadowDistillation()
 	out := &Grad{}
 	same := *b
-	same.DistShadow = b.Dist
+	same.Shadow.Dist = b.Now.Dist
 	if err := (Dense{term}).Eval(out, &same); err != nil {
 		t.Fatal(err)
 	}

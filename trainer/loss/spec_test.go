@@ -18,22 +18,26 @@ var printExamples = flag.Bool("examples", false, "print every worked example as 
 // workedBatch is the sequence of the worked examples, once with A = +1 and once
 // with A = -1, as two responses of one group.
 func workedBatch() *batch.Batch {
-	b := &batch.Batch{Offsets: []int{0, 3, 6}, Vocab: 3, LearnerVersion: 8, Group: []int{0, 0}, Reward: []float64{1, 0}, Correct: []bool{true, false}}
+	b := &batch.Batch{
+		Sampled:        batch.Sampled{Offsets: []int{0, 3, 6}, Vocab: 3, Group: []int{0, 0}},
+		LearnerVersion: 8,
+		Graded:         batch.Graded{Reward: []float64{1, 0}, Correct: []bool{true, false}},
+	}
 	for _, a := range []float64{1, -1} {
 		b.Mask = append(b.Mask, true, true, true)
-		b.Logp = append(b.Logp, -0.5, -1.2, -2.0)
-		b.LogpOld = append(b.LogpOld, -0.7, -1.0, -2.5)
+		b.Now.Logp = append(b.Now.Logp, -0.5, -1.2, -2.0)
+		b.Anchor = append(b.Anchor, -0.7, -1.0, -2.5)
 		b.LogpRoll = append(b.LogpRoll, -0.6, -1.3, -2.2)
-		b.LogpRef = append(b.LogpRef, -0.9, -0.8, -2.1)
-		b.LogpTeacher = append(b.LogpTeacher, -0.4, -1.0, -1.0)
+		b.Ref.Logp = append(b.Ref.Logp, -0.9, -0.8, -2.1)
+		b.Teacher.Logp = append(b.Teacher.Logp, -0.4, -1.0, -1.0)
 		b.Advantage = append(b.Advantage, a, a, a)
-		b.Entropy = append(b.Entropy, 0.5, 1, 2)
+		b.Now.Entropy = append(b.Now.Entropy, 0.5, 1, 2)
 		b.Version = append(b.Version, 4, 6, 7)
 		b.Turn = append(b.Turn, 0, 0, 1)
 		b.Token = append(b.Token, 0, 0, 0)
 	}
-	b.Dist, b.DistRef = rows(b.Logp, 2), rows(b.LogpRef, 1)
-	b.DistRoll, b.DistOld, b.DistShadow = rows(b.LogpRoll, 1), rows(b.LogpOld, 1), b.DistRef
+	b.Now.Dist, b.Ref.Dist = rows(b.Now.Logp, 2), rows(b.Ref.Logp, 1)
+	b.DistRoll, b.Old.Dist, b.Shadow.Dist = rows(b.LogpRoll, 1), rows(b.Anchor, 1), b.Ref.Dist
 	return b
 }
 
@@ -68,7 +72,7 @@ func lossExample(t *testing.T, l Loss) string {
 	t.Helper()
 	out, b := &Grad{}, workedBatch()
 	if _, ok := l.(*RefKL); ok {
-		b.LogpTeacher = nil // it would take the reference's place
+		b.Teacher.Logp = nil // it would take the reference's place
 	}
 	if err := l.Eval(out, b); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ var stPPOSpec = method.Spec{
 	Source:   "arXiv:2511.20718 (second-hand notes); ROLL segment ratio",
 	Formula:  "L = (1-f_k)·max(-A·u_t, -A·clip(u_t, 1-ε_low, 1+ε_high)), u_t = sg[exp(mean_{turn} lr)]·exp(logp-sg[logp])",
 	Gradient: "-(1-f_k)·A·u_k, or 0 where the turn is clipped",
-	Needs:    []string{"LogpOld", "Advantage", "Turn"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Turn},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.083333 -0.083333 0.000000
 A = -1: d loss/d logp = 0.166667 0.166667 0.274787; loss = 0.441454`,
@@ -74,7 +74,7 @@ func (p *STPPO) Validate() error {
 
 // Eval computes the loss over the active tokens, turn by turn.
 func (p *STPPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage", "Turn")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Turn)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (p *STPPO) Eval(out *Grad, in *batch.Batch) error {
 			from = end
 		}
 	}
-	f.addClipFractions(clips, lower, in.LogpOld, 0)
+	f.addClipFractions(clips, lower, in.Anchor, 0)
 	return nil
 }
 
@@ -113,13 +113,13 @@ func (p *STPPO) turn(f *frame, i, from, end int) (clips, lower float64) {
 	if p.TurnRatio == "product" {
 		share = 1
 	}
-	_, live := p.logRatio(f, from, end, f.in.Logp)
+	_, live := p.logRatio(f, from, end, f.in.Now.Logp)
 	for n := from; n < end; n++ {
 		if !f.active[n] {
 			continue
 		}
 		w := f.weight(i, n)
-		lr := f.in.Logp[n] - f.in.LogpOld[n]
+		lr := f.in.Now.Logp[n] - f.in.Anchor[n]
 		if p.CTN == "kl" {
 			f.out.Loss += w * p.Lambda * harmful / length * lr * lr / 2
 			f.out.DLogp[n] += w * p.Lambda * harmful / length * lr
@@ -127,7 +127,7 @@ func (p *STPPO) turn(f *frame, i, from, end int) (clips, lower float64) {
 		if p.CTN == "survivors" && p.harms(f, n) {
 			continue
 		}
-		y := x + f.in.Logp[n] - f.sg[n]
+		y := x + f.in.Now.Logp[n] - f.sg[n]
 		if p.Gradient == "live" {
 			y = live
 		}
@@ -155,7 +155,7 @@ func (p *STPPO) logRatio(f *frame, from, end int, logp []float64) (length, x flo
 	sum, ratios := 0.0, 0.0
 	for n := from; n < end; n++ {
 		if f.active[n] {
-			lr := logp[n] - f.in.LogpOld[n]
+			lr := logp[n] - f.in.Anchor[n]
 			length++
 			sum += lr
 			r, _ := ratio(lr, 20)
@@ -175,7 +175,7 @@ func (p *STPPO) logRatio(f *frame, from, end int, logp []float64) (length, x flo
 
 // harms reports whether token n's own ratio leaves the band on the harmful side.
 func (p *STPPO) harms(f *frame, n int) bool {
-	r, _ := ratio(f.sg[n]-f.in.LogpOld[n], 20)
+	r, _ := ratio(f.sg[n]-f.in.Anchor[n], 20)
 	a := f.in.Advantage[n]
 	return a > 0 && r > 1+p.EpsHigh || a < 0 && r < 1-p.EpsLow
 }
@@ -185,7 +185,7 @@ func (p *STPPO) harms(f *frame, n int) bool {
 func (p *STPPO) harm(f *frame, from, end int) (tokens, norm float64) {
 	for n := from; n < end; n++ {
 		if f.active[n] && p.harms(f, n) {
-			r, _ := ratio(f.sg[n]-f.in.LogpOld[n], 20)
+			r, _ := ratio(f.sg[n]-f.in.Anchor[n], 20)
 			tokens++
 			norm += f.in.Advantage[n] * r * f.in.Advantage[n] * r
 		}

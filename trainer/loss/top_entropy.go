@@ -31,7 +31,7 @@ var topEntropySpec = method.Spec{
 	Source:   "arXiv:2506.01939; TRL top_entropy_quantile",
 	Formula:  "gate_n = 1[H_n ≥ quantile(H, 1-share)]",
 	Gradient: "none of its own: it closes the gate of the policy term",
-	Needs:    []string{"Entropy"},
+	Needs:    batch.Columns{batch.Entropy},
 	Example: `entropies 0.5 1.0 2.0 in each of two responses, share 0.2
 the 0.8 quantile of the six is 2.000000
 gates = [false false true false false true]`,
@@ -44,14 +44,14 @@ func (e *TopEntropy) Validate() error {
 
 // Prepare closes the gates of the tokens below the quantile.
 func (e *TopEntropy) Prepare(in *batch.Batch) error {
-	if err := in.Require("Mask", "Entropy"); err != nil {
+	if err := in.Require(batch.Mask, batch.Entropy); err != nil {
 		return err
 	}
 	active := in.Active()
 	e.sorted = e.sorted[:0]
 	for n, m := range active {
 		if m {
-			e.sorted = append(e.sorted, in.Entropy[n])
+			e.sorted = append(e.sorted, in.Now.Entropy[n])
 		}
 	}
 	if e.Share >= 1 || len(e.sorted) == 0 {
@@ -66,7 +66,7 @@ func (e *TopEntropy) Prepare(in *batch.Batch) error {
 		}
 	}
 	for n, m := range active {
-		if m && in.Entropy[n] < threshold {
+		if m && in.Now.Entropy[n] < threshold {
 			in.Gate[n] = false
 		}
 	}

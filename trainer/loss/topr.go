@@ -47,7 +47,7 @@ var toprSpec = method.Spec{
 	Source:   "arXiv:2503.14286 eq. 8; ROLL topr",
 	Formula:  "R>0: L = -A·logp; R≤0: L = -sg[min(1, exp(Σ lr))]·A·logp",
 	Gradient: "-A for good responses, -min(1, exp(Σ lr))·A for bad ones",
-	Needs:    []string{"LogpRoll or LogpOld", "Advantage", "Reward", "Turn (level turn)"},
+	Needs:    batch.Columns{batch.Advantage, batch.Reward}, May: batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
 A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
@@ -66,15 +66,15 @@ func (p *TOPR) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
-	sign := "Advantage"
+	sign := batch.Advantage
 	if p.Sign == "reward" {
-		sign = "Reward"
+		sign = batch.Reward
 	}
 	turn := sign
 	if p.Level == "turn" {
-		turn = "Turn"
+		turn = batch.Turn
 	}
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), "Advantage", sign, turn)
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage, sign, turn)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 				}
 				w = p.NegativeWeight * clamp(rho, p.Low, p.High)
 			}
-			return -w * in.Advantage[n] * in.Logp[n], -w * in.Advantage[n]
+			return -w * in.Advantage[n] * in.Now.Logp[n], -w * in.Advantage[n]
 		})
 	}
 	out.Add("topr/positive_samples", good)

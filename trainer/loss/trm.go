@@ -35,7 +35,7 @@ var trmSpec = method.Spec{
 	Source:   "arXiv:2512.23075 (two notes that quote it)",
 	Formula:  "L = -1[max_t KL(mu_t‖p_t) ≤ δ]·A·exp(logp-roll)",
 	Gradient: "-A·exp(logp-roll) in admitted responses, else 0",
-	Needs:    []string{"LogpRoll", "Advantage", "DistRoll and Dist (exact)"},
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: batch.Columns{batch.DistRoll, batch.Dist},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.000000`,
@@ -50,11 +50,11 @@ func (p *TRM) Validate() error {
 
 // Eval computes the loss over the active tokens of admitted responses.
 func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
-	from, to := "LogpRoll", "LogpRoll"
+	from, to := batch.LogpRoll, batch.LogpRoll
 	if p.Divergence == "exact" {
-		from, to = "DistRoll", "Dist"
+		from, to = batch.DistRoll, batch.Dist
 	}
-	f, err := start(out, in, p.Aggregation, "LogpRoll", "Advantage", from, to)
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, from, to)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
 		}
 		admitted++
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, dr := ratio(in.Logp[n]-in.LogpRoll[n], 20)
+			r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
 			return -in.Advantage[n] * r, -in.Advantage[n] * dr
 		})
 	}
@@ -86,7 +86,7 @@ func (p *TRM) largest(f *frame, i int) float64 {
 		switch p.Divergence {
 		case "exact":
 			at := n * f.in.Vocab
-			d = klRow(nil, f.in.DistRoll[at:at+f.in.Vocab], f.in.Dist[at:at+f.in.Vocab], 0)
+			d = klRow(nil, f.in.DistRoll[at:at+f.in.Vocab], f.in.Now.Dist[at:at+f.in.Vocab], 0)
 		case "k2":
 			d, _ = K2.At(f.sg[n]-f.in.LogpRoll[n], KLBounds{})
 		case "k3": // of KL(mu‖π) from samples of mu: exp(l) - 1 - l

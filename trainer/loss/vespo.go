@@ -39,7 +39,7 @@ var vespoSpec = method.Spec{
 	Source:   "arXiv:2602.10693; FloyedShen/VESPO, TRL",
 	Formula:  "L = -sg[φ]·A·logp, φ = W^k·exp(λ(1-W)), W = exp(Σ lr + Σ log w)",
 	Gradient: "-φ·A",
-	Needs:    []string{"LogpOld", "Advantage"},
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
 A = +1: d loss/d logp = -0.064705 -0.064705 -0.064705
 A = -1: d loss/d logp = 0.204088 0.204088 0.204088; loss = -0.515720`,
@@ -55,7 +55,7 @@ func (p *VESPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, "LogpOld", "Advantage")
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 		for n := from; n < to; n++ {
 			if f.active[n] {
 				w := f.gated(i, n)
-				out.Loss -= w * phi * in.Advantage[n] * in.Logp[n]
+				out.Loss -= w * phi * in.Advantage[n] * in.Now.Logp[n]
 				out.DLogp[n] -= w * phi * in.Advantage[n]
 			}
 		}
@@ -100,7 +100,7 @@ func (f *frame) logWeight(i int, once bool) (logW, staleness float64) {
 		if !f.active[n] {
 			continue
 		}
-		staleness += clamp(f.sg[n]-f.in.LogpOld[n], -20, 20)
+		staleness += clamp(f.sg[n]-f.in.Anchor[n], -20, 20)
 		if f.in.Weight != nil && !(once && weighed) {
 			weighed = true
 			sum += clamp(math.Log(max(f.in.Weight[n], 1e-8)), -20, 20)

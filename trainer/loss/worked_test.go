@@ -96,7 +96,7 @@ func TestHandWorkedKL(t *testing.T) {
 	}
 	// DeepSeek-V3.2 with the ratio to old.
 	b := workedBatch()
-	b.LogpRoll = b.LogpOld
+	b.LogpRoll = b.Anchor
 	k, out := NewUnbiasedKL(), &Grad{}
 	k.Coef, k.Aggregation.Mode = 1, "token-sum"
 	out.Reset(b.Tokens())
@@ -123,7 +123,7 @@ func TestHandWorkedParts(t *testing.T) {
 	if a := interpolation(8, 4); a != 0.75 {
 		t.Errorf("A-3PO's alpha at lag 4 is %v, want 0.75", a)
 	}
-	f := frame{in: workedBatch(), sg: workedBatch().Logp}
+	f := frame{in: workedBatch(), sg: workedBatch().Now.Logp}
 	f.in.LearnerVersion, f.in.Version = 8, []int32{4, 4, 4, 4, 4, 4}
 	p := &DecoupledPPO{Prox: "loglinear"}
 	for n, want := range []float64{-.525, -1.225, -2.05} {
@@ -144,8 +144,8 @@ func TestHandWorkedParts(t *testing.T) {
 	// M2 mask: suffix means .0975, .0467, .025, .01 of v in descending order mask two tokens at 0.04.
 	b := workedBatch()
 	b.Offsets, b.Group, b.Mask = []int{0, 4}, []int{0}, []bool{true, true, true, true}
-	b.LogpOld, b.LogpRoll = []float64{0, 0, 0, 0}, []float64{-.1, -.2, -.3, -.5}
-	b.Logp, b.Advantage = make([]float64, 4), []float64{1, 1, 1, 1}
+	b.Anchor, b.LogpRoll = []float64{0, 0, 0, 0}, []float64{-.1, -.2, -.3, -.5}
+	b.Now.Logp, b.Advantage = make([]float64, 4), []float64{1, 1, 1, 1}
 	m := NewM2Mask()
 	if err := m.Eval(&Grad{}, b); err != nil {
 		t.Fatal(err)

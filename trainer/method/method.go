@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"driftlab/precision"
+	"driftlab/trainer/batch"
 )
 
 // Unit is the unit at which a method decides: what shares one weight, one
@@ -49,7 +50,11 @@ type Spec struct {
 	// Gradient is d loss/d logp, or the reason there is none.
 	Gradient string `json:"gradient"`
 	// Needs lists the columns of batch.Batch it reads beyond Mask.
-	Needs []string `json:"needs"`
+	Needs batch.Columns `json:"needs"`
+	// May lists those that it reads under some parameters only.
+	May batch.Columns `json:"may,omitempty"`
+	// Shows lists those that it reads for a figure only.
+	Shows batch.Columns `json:"shows,omitempty"`
 	// Example is a three-line worked example with numbers.
 	Example string `json:"example"`
 	// Reconstruction says, where no formula was published, which reading was

@@ -1,8 +1,9 @@
 package recipe
 
 import (
-	"strings"
+	"slices"
 
+	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
@@ -33,14 +34,9 @@ func (c *checker) countedTwice(r Recipe) {
 	}
 }
 
-// hasRatio reports whether a loss divides by pi_old, other than for a figure.
+// hasRatio reports whether a loss divides by its anchor, other than for a figure.
 func hasRatio(s method.Spec) bool {
-	for _, need := range s.Needs {
-		if strings.Contains(need, "LogpOld") && !strings.Contains(need, "metric") {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Needs, batch.Anchor) || slices.Contains(s.May, batch.Anchor)
 }
 
 // publishedLoss refuses verl's policy-gradient presets with another kind of

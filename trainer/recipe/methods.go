@@ -112,9 +112,6 @@ func appendMethods[T any](all []Method, field string) []Method {
 		if spec.Aliases == nil {
 			spec.Aliases = []string{}
 		}
-		if spec.Needs == nil {
-			spec.Needs = []string{}
-		}
 		all = append(all, Method{spec, field, Defaults{mappingOf(reflect.ValueOf(c.Params).Elem())}})
 	}
 	return all

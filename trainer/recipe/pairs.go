@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"driftlab/model"
 	"driftlab/trainer/advantage"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
@@ -116,16 +116,10 @@ func (r Recipe) methods() []chosen {
 
 // Needs reports whether any method of the recipe may read the column of
 // batch.Batch. A method that reads it under some parameters only counts.
-func (r Recipe) Needs(column string) bool {
-	for _, m := range r.methods() {
-		for _, need := range m.spec.Needs {
-			words := strings.FieldsFunc(need, func(c rune) bool { return !unicode.IsLetter(c) })
-			if slices.Contains(words, column) {
-				return true
-			}
-		}
-	}
-	return false
+func (r Recipe) Needs(column batch.Column) bool {
+	return slices.ContainsFunc(r.methods(), func(m chosen) bool {
+		return slices.Contains(m.spec.Needs, column) || slices.Contains(m.spec.May, column) || slices.Contains(m.spec.Shows, column)
+	})
 }
 
 // columns checks that every method finds what it reads.
@@ -133,18 +127,17 @@ func (c *checker) columns(r Recipe) {
 	if p, ok := r.Loss.Params.(*loss.PrimeGeo); ok && r.Teacher == "" {
 		c.that(p.TeacherTau == 0, "loss.teacher_tau", "%v needs a teacher: name a checkpoint under teacher, or use 0", p.TeacherTau)
 	}
-	c.that(r.Teacher == "" || r.Needs("LogpTeacher"), "teacher", "no method of the recipe reads a teacher's log-probs: leave it out")
-	greedy := r.Needs("GreedyReward")
+	c.that(r.Teacher == "" || r.Needs(batch.LogpTeacher), "teacher", "no method of the recipe reads a teacher's log-probs: leave it out")
+	greedy := r.Needs(batch.GreedyReward)
 	for _, m := range r.methods() {
 		if greedy && strings.HasPrefix(m.path, "reward") {
 			c.that(m.spec.Unit != method.Group, join(m.path, "name"),
 				"%s compares the responses of a group, and the advantage %s rewards one greedy response by itself", m.spec.Name, r.Advantage.Name)
 		}
-		inCorrection := strings.HasPrefix(m.path, "correction")
-		both := slices.Contains(m.spec.Needs, "LogpOld") && slices.Contains(m.spec.Needs, "LogpRoll")
-		c.that(inCorrection || !both || r.Correction.Mode != correction.Bypass, join(m.path, "name"),
+		both := slices.Contains(m.spec.Needs, batch.Anchor) && slices.Contains(m.spec.Needs, batch.LogpRoll)
+		c.that(strings.HasPrefix(m.path, "correction") || !both || r.Correction.Mode != correction.Bypass, join(m.path, "name"),
 			"%s compares the learner's log-probs with the rollout engine's, which bypass mode puts in their place: use correction.mode decoupled", m.spec.Name)
-		if slices.Contains(m.spec.Needs, "Group") && m.path == "loss" {
+		if slices.Contains(m.spec.Needs, batch.Group) && m.path == "loss" {
 			c.that(r.Learner.Minibatches <= r.Rollout.Prompts, "learner.minibatches",
 				"%d are more than the %d prompts of a step, and the loss %s reads whole groups", r.Learner.Minibatches, r.Rollout.Prompts, m.spec.Name)
 		}

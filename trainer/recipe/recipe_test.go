@@ -12,6 +12,7 @@ import (
 	"driftlab/model"
 	"driftlab/precision"
 	"driftlab/trainer/advantage"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/guard"
 	"driftlab/trainer/loss"
@@ -318,20 +319,21 @@ func TestPresets(t *testing.T) {
 // TestNeeds finds columns in lists, in conditions and nowhere else.
 func TestNeeds(t *testing.T) {
 	for _, tc := range []struct {
-		set, column string
-		want        bool
+		set    string
+		column batch.Column
+		want   bool
 	}{
-		{"name=a", "Advantage", true},
-		{"name=a", "ScoreNorm", false},
-		{"advantage=opob", "ScoreNorm", true},
-		{"advantage=turn_level", "Turn", true},
-		{"loss=kl_cov", "Dist", true}, // "DistOld and Dist (exact)"
-		{"loss=kl_cov", "DistRoll", false},
-		{"terms=[top_entropy]", "Entropy", true},
-		{"kl=exact", "DistRef", true},
-		{"guards=[ess_lr]", "LogpRoll", true},
-		{"correction.masks=[veto, trm]", "DistRoll", true},
-		{"reward=[exact, length_anchor]", "PromptID", true},
+		{"name=a", batch.Advantage, true},
+		{"name=a", batch.ScoreNorm, false},
+		{"advantage=opob", batch.ScoreNorm, true},
+		{"advantage=turn_level", batch.Turn, true},
+		{"loss=kl_cov", batch.Dist, true},
+		{"loss=kl_cov", batch.DistRoll, false},
+		{"terms=[top_entropy]", batch.Entropy, true},
+		{"kl=exact", batch.DistRef, true},
+		{"guards=[ess_lr]", batch.LogpRoll, true},
+		{"correction.masks=[veto, trm]", batch.DistRoll, true},
+		{"reward=[exact, length_anchor]", batch.PromptID, true},
 	} {
 		r, err := Load("default", tc.set)
 		if err != nil {

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 
 	"go.yaml.in/yaml/v4"
@@ -16,21 +17,21 @@ var (
 			Source:   "GSPO's routing replay, arXiv 2507.18071; Stabilizing RL, arXiv 2512.01374",
 			Formula:  "I = the top-k of the learner's pass that scored old; g_j = 1[j∈I]·exp(s_j)/Σ_{l∈I} exp(s_l) with the current logits s, in the gradient steps",
 			Gradient: "through the gates: ds_j = g_j·(dg_j − Σ_{l∈I} g_l·dg_l) on I, 0 outside",
-			Needs:    []string{"RoutesOld"}, Example: routingExample,
+			Needs:    batch.Columns{batch.RoutesOld}, Example: routingExample,
 		},
 		{
 			Name: ReplayR3, Group: "routing replay", Unit: method.Token,
 			Source:   "Rollout Routing Replay, arXiv 2510.11370",
 			Formula:  "I = the rollout engine's top-k; g as with r2, when the learner scores old (and a reference) and in the gradient steps",
 			Gradient: "as r2",
-			Needs:    []string{"RoutesRoll"}, Example: routingExample,
+			Needs:    batch.Columns{batch.RoutesRoll}, Example: routingExample,
 		},
 		{
 			Name: ReplayKeep, Group: "routing replay", Unit: method.Token,
 			Source:   "Keep Routing, DeepSeek-V3.2, arXiv 2512.02556, section 3.1",
 			Formula:  "r3 in every forward pass of the policy, old and current; the reference routes natively",
 			Gradient: "as r2",
-			Needs:    []string{"RoutesRoll"}, Example: routingExample,
+			Needs:    batch.Columns{batch.RoutesRoll}, Example: routingExample,
 			Reconstruction: "the paper enforces the sampling paths in training and says nothing of the reference, which has other weights: it is left to its own router here; with r3 it follows them too",
 		},
 	}
@@ -39,7 +40,7 @@ var (
 		Source:   "the ids-and-gates arm beside R3, arXiv 2510.11370; straight-through: arXiv 1308.3432",
 		Formula:  "g = recorded + live(s) − sg[live(s)]: the recorded gate values per token, layer and rank; live(s) the softmax of the current logits over I",
 		Gradient: "that of the live gates: ds_j = live_j·(dg_j − Σ_{l∈I} live_l·dg_l) on I; dg is taken where the recorded gates put the network",
-		Needs:    []string{"GatesRoll"}, Example: routingExample,
+		Needs:    batch.Columns{batch.GatesRoll}, Example: routingExample,
 		Reconstruction: "R3 records indices only; which gradient goes with replayed values is not published. Without the straight-through term the router would learn nothing",
 	}}
 )

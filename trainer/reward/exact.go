@@ -18,7 +18,6 @@ var exactSpec = method.Spec{
 	Source:   "rule-based outcome reward, DeepSeekMath arXiv:2402.03300",
 	Formula:  "R = 1[correct]",
 	Gradient: "constant: rewards are data",
-	Needs:    []string{},
 	Example: "correct: 1\n" +
 		"wrong: 0\n" +
 		"cut off before <eos>: 0",

@@ -17,7 +17,7 @@ func Example() {
 	p.Tokens, _ = task.Parse(vocab, "<bos> c + 3 b * 4 a - 2 : 7")
 	p.Answer, _ = task.Parse(vocab, "8")
 
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	var verdicts []task.Verdict
 	for _, text := range []string{"c 0 b 0 a 8 # 8 <eos>", "c 0 b 1 a 9 # 9 <eos>"} {
 		response, _ := task.Parse(vocab, text)

@@ -49,7 +49,7 @@ var anchorSpec = method.Spec{
 	Formula: "R = −γ · max(0, (L − anchor)/anchor), 0 before there is an anchor\n" +
 		"anchor = mean L of the correct responses in the first group of the key with pass rate > solved",
 	Gradient: "constant: rewards are data",
-	Needs:    []string{"Group", "PromptID"},
+	Needs:    batch.Columns{batch.Group, batch.PromptID},
 	Example: "γ = 0.1, anchor 10\n" +
 		"15 tokens: −0.05\n" +
 		"10 tokens or fewer: 0",
@@ -76,7 +76,7 @@ func (a *Anchor) Validate() error {
 // Part implements Shaper. Anchors are set in the order of the groups, before
 // the group's own penalty.
 func (a *Anchor) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
-	if err := b.Require("Group"); err != nil {
+	if err := b.Require(batch.Group); err != nil {
 		return err
 	}
 	if err := requirePrompts(b); err != nil {

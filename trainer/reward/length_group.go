@@ -23,7 +23,7 @@ var groupSpec = method.Spec{
 	Formula: "λ = 0.5 − (L − min)/(max − min) over the group, 0 if max = min\n" +
 		"R = β·λ if correct, β·min(0, λ) if not",
 	Gradient: "constant: rewards are data",
-	Needs:    []string{"Group"},
+	Needs:    batch.Columns{batch.Group},
 	Example: "β = 0.1, lengths 3, 8, 13: λ = 0.5, 0, −0.5\n" +
 		"all correct: 0.05, 0, −0.05\n" +
 		"all wrong: 0, 0, −0.05",
@@ -37,7 +37,7 @@ func (g *Group) Validate() error { return within("coef", g.Coef, 0, maxScale) }
 
 // Part implements Shaper.
 func (g *Group) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
-	if err := b.Require("Group"); err != nil {
+	if err := b.Require(batch.Group); err != nil {
 		return err
 	}
 	for i := 0; i < len(dst); {

@@ -28,7 +28,7 @@ var relativeSpec = method.Spec{
 	Formula: "R = −α · σ((L − mean)/(std + eps)) if correct, 0 if not\n" +
 		"mean and std (over n) of L among the correct responses of the group",
 	Gradient: "constant: rewards are data",
-	Needs:    []string{"Group"},
+	Needs:    batch.Columns{batch.Group},
 	Example: "α = 0.4, correct lengths 5 and 15: mean 10, std 5\n" +
 		"5 tokens: −0.4·σ(−1) = −0.107577\n" +
 		"15 tokens: −0.4·σ(1) = −0.292423",
@@ -45,7 +45,7 @@ func (r *Relative) Validate() error {
 
 // Part implements Shaper.
 func (r *Relative) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
-	if err := b.Require("Group"); err != nil {
+	if err := b.Require(batch.Group); err != nil {
 		return err
 	}
 	for i := 0; i < len(dst); {

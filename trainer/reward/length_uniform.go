@@ -23,7 +23,6 @@ var uniformSpec = method.Spec{
 	Source:   "the uniform penalty of a length study by this project's survey (α = 1e-4 at about 1,000 tokens)",
 	Formula:  "R = −α · L",
 	Gradient: "constant: rewards are data",
-	Needs:    []string{},
 	Example: "α = 0.01\n" +
 		"14 tokens: −0.14\n" +
 		"3 tokens: −0.03",

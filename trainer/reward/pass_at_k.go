@@ -26,7 +26,7 @@ var passAtKSpec = method.Spec{
 	Formula: "ρ(n, c, k) = 1 − C(n−c, k)/C(n, k)\n" +
 		"R = k if correct, k·ρ(n−1, c, k−1) if not;  n the group's size, c its correct responses",
 	Gradient: "constant: rewards are data",
-	Needs:    []string{"Group"},
+	Needs:    batch.Columns{batch.Group},
 	Example: "k = 2, n = 4, c = 1: ρ(3, 1, 1) = 1/3\n" +
 		"correct: 2\n" +
 		"wrong: 0.666667",
@@ -46,7 +46,7 @@ func (p *PassAtK) Validate() error {
 
 // Part implements Shaper. A group with fewer than K responses is an error.
 func (p *PassAtK) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
-	if err := b.Require("Group"); err != nil {
+	if err := b.Require(batch.Group); err != nil {
 		return err
 	}
 	for i := 0; i < len(dst); {

@@ -52,13 +52,13 @@ func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
 		return fmt.Errorf("reward: %d verdicts for %d responses", len(verdicts), n)
 	}
 	if len(b.Mask) != b.Tokens() {
-		return b.Require("Mask")
+		return b.Require(batch.Mask)
 	}
-	b.Correct = batch.Column(b.Correct, n)
-	b.Reward = batch.Column(b.Reward, n)
-	s.column = batch.Column(s.column, n)
-	s.flat = batch.Column(s.flat, n*kinds)
-	s.rows = batch.Column(s.rows, n)
+	b.Correct = batch.Zeroed(b.Correct, n)
+	b.Reward = batch.Zeroed(b.Reward, n)
+	s.column = batch.Zeroed(s.column, n)
+	s.flat = batch.Zeroed(s.flat, n*kinds)
+	s.rows = batch.Zeroed(s.rows, n)
 	for i := range n {
 		b.Correct[i] = verdicts[i].Correct
 		s.rows[i] = s.flat[i*kinds : (i+1)*kinds : (i+1)*kinds]
@@ -86,7 +86,7 @@ func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
 // place fills TokenReward: placed parts where they belong, the others on the
 // last generated token.
 func (s *Scorer) place(b *batch.Batch, verdicts []task.Verdict) error {
-	s.tokens = batch.Column(s.tokens, b.Tokens())
+	s.tokens = batch.Zeroed(s.tokens, b.Tokens())
 	for k, part := range s.parts {
 		if p, ok := part.(Placer); ok {
 			if err := p.Place(s.tokens, b, verdicts); err != nil {

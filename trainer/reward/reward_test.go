@@ -29,7 +29,7 @@ func scored(t *testing.T, groups ...[]string) (*batch.Batch, []task.Verdict) {
 	t.Helper()
 	chain := task.NewChain()
 	p := task.Prompt{Tokens: parse(t, prompt), Answer: parse(t, "8")}
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	var verdicts []task.Verdict
 	for g, responses := range groups {
 		for _, text := range responses {
@@ -59,7 +59,7 @@ func parse(t *testing.T, text string) []int32 {
 // verdicts that call those in the groups' masks correct.
 func lengths(t *testing.T, groups [][]int, correct [][]bool) (*batch.Batch, []task.Verdict) {
 	t.Helper()
-	b := &batch.Batch{Offsets: []int{0}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	var verdicts []task.Verdict
 	for g := range groups {
 		for i, n := range groups[g] {
@@ -154,7 +154,7 @@ func TestScorerErrors(t *testing.T) {
 	for _, e := range Registry {
 		for _, column := range e.Needs {
 			b, verdicts := scored(t, []string{right, miss, right, miss})
-			reflect.ValueOf(b).Elem().FieldByName(column).SetZero()
+			b.Forget(column)
 			if err := NewScorer(e.New()).Score(b, verdicts); err == nil {
 				t.Errorf("%s works without %s", e.Name, column)
 			}
@@ -196,7 +196,7 @@ func TestSpecs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range Registry {
 		if e.Group != "reward" || e.Source == "" || e.Formula == "" || e.Gradient == "" || e.Unit == "" ||
-			e.Aliases == nil || e.Needs == nil || strings.Count(e.Example, "\n") != 2 {
+			e.Aliases == nil || strings.Count(e.Example, "\n") != 2 {
 			t.Errorf("%s: incomplete spec %+v", e.Name, e.Spec)
 		}
 		for _, name := range append([]string{e.Name}, e.Aliases...) {

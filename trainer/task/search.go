@@ -50,7 +50,6 @@ var searchSpec = method.Spec{
 	Source:   "this project; search with verification, where a longer working is right more often",
 	Formula:  "find x: f(x) = 0, f = opₙ ∘ … ∘ op₁ (mod 10);  P(right | k candidates) = (k+1)/10",
 	Gradient: "none: a task makes prompts and verdicts",
-	Needs:    []string{},
 	Example: "prompt    <bos> b + 3 a - 4 = 0\n" +
 		"response  ? 0 b 3 a 9 ? 1 b 4 a 0 # 1 <eos>   correct: two candidates\n" +
 		"response  ? 0 b 3 a 9 # 5 <eos>               wrong: gave up after one and guessed",

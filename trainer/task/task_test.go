@@ -306,7 +306,7 @@ func TestRecipeFields(t *testing.T) {
 func TestSpecs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range Table {
-		if e.Group != "task" || e.Formula == "" || e.Source == "" || e.Gradient == "" || e.Aliases == nil || e.Needs == nil {
+		if e.Group != "task" || e.Formula == "" || e.Source == "" || e.Gradient == "" || e.Aliases == nil {
 			t.Errorf("%s: incomplete spec %+v", e.Name, e.Spec)
 		}
 		for _, name := range append([]string{e.Name}, e.Aliases...) {

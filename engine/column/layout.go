@@ -1,0 +1,111 @@
+package column
+
+// extent says how many entries a column has.
+type extent int
+
+const (
+	perResponse extent = iota
+	perToken
+	perRoute  // Layers*TopK per token
+	perEntry  // Vocab per token
+	perKVWord // KVPlanes*KVWords per token
+)
+
+// width is the number of entries per token.
+func (e extent) width(s *Sampled) int {
+	switch e {
+	case perRoute:
+		return s.Layers * s.TopK
+	case perEntry:
+		return s.Vocab
+	case perKVWord:
+		return s.KVPlanes * s.KVWords
+	}
+	return 1
+}
+
+// column is one column of a holder H, whatever its type.
+type column[H any] struct {
+	choose func(dst, src *H, in *Sampled, rows []int)
+	join   func(dst *H, parts []H)
+}
+
+// of makes a column from the way to its slice.
+func of[H, T any](e extent, at func(*H) *[]T) column[H] {
+	return column[H]{
+		choose: func(dst, src *H, in *Sampled, rows []int) { *at(dst) = gather(*at(dst), *at(src), e, in, rows) },
+		join:   func(dst *H, parts []H) { *at(dst) = joined(*at(dst), parts, at) },
+	}
+}
+
+// choose selects rows of every column of a holder.
+func choose[H any](columns []column[H], dst, src *H, in *Sampled, rows []int) {
+	for _, c := range columns {
+		c.choose(dst, src, in, rows)
+	}
+}
+
+// gather copies the rows of a column. One that does not have all its entries, nil
+// above all, has not been recorded.
+func gather[T any](dst, src []T, e extent, in *Sampled, rows []int) []T {
+	if src == nil {
+		return nil
+	}
+	dst = dst[:0]
+	if e == perResponse {
+		for _, i := range rows {
+			dst = append(dst, src[i])
+		}
+		return dst
+	}
+	width := e.width(in)
+	if len(src) != width*in.Tokens() {
+		return nil
+	}
+	for _, i := range rows {
+		from, to := in.Span(i)
+		dst = append(dst, src[from*width:to*width]...)
+	}
+	return dst
+}
+
+// joined is the column of all parts end to end, nil if only some have it, and dst
+// as it is if none has.
+func joined[H, T any](dst []T, parts []H, at func(*H) *[]T) []T {
+	some, all := false, true
+	out := dst[:0]
+	for i := range parts {
+		part := *at(&parts[i])
+		some, all = some || part != nil, all && part != nil
+		out = append(out, part...)
+	}
+	switch {
+	case some && all:
+		return out
+	case some:
+		return nil
+	}
+	return dst
+}
+
+// Zeroed returns a column of n zeroes, in x's memory where it suffices: what a
+// stage fills, batch after batch, without allocating.
+func Zeroed[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	x = x[:n]
+	clear(x)
+	return x
+}
+
+// Gather copies the entries of the given responses of a column with one entry per
+// token, nil if it has not been recorded.
+func Gather[T any](dst, src []T, in *Sampled, rows []int) []T {
+	return gather(dst, src, perToken, in, rows)
+}
+
+// GatherRows is Gather of a column with one entry per response.
+func GatherRows[T any](dst, src []T, rows []int) []T {
+	return gather(dst, src, perResponse, nil, rows)
+}

@@ -1,0 +1,178 @@
+package column
+
+import "slices"
+
+// Sampled is B responses as a rollout engine recorded them.
+type Sampled struct {
+	// Layers*TopK experts are visited by each token.
+	Layers, TopK int
+	// Vocab is the number of entries of a distribution.
+	Vocab int
+	// KVPlanes and KVWords give the shape of KVKept.
+	KVPlanes, KVWords int
+	// Offsets has length B+1; response i owns the entries Offsets[i]..Offsets[i+1].
+	Offsets []int
+
+	// Columns of length B, one entry per response.
+
+	// Prompt holds the prompt tokens of each response; responses to one prompt may
+	// share a slice.
+	Prompt [][]int32
+	// Group numbers the prompt groups: responses with the same number answer the
+	// same prompt. Groups may have any sizes, and their responses stand anywhere.
+	Group []int
+	// PromptID names the prompt within the task.
+	PromptID []int64
+	// Finished is true where the response ended with the stop token, false where it was cut.
+	Finished []bool
+	// PromptRoutes are the experts that the prompt's tokens visited, all but the
+	// last (whose entry belongs to the first response token), in the order of
+	// RoutesRoll; PromptGates go with them.
+	PromptRoutes [][]uint8
+	PromptGates  [][]float32
+
+	// Columns of length N, one entry per response token.
+
+	// Token is the sampled token, or the environment's where Mask is false.
+	Token []int32
+	// Mask is true where the policy generated the token: false on padding and
+	// tool output. There the engines record log-probs and entropies of 0, rows of
+	// distributions that mean nothing, and the routes of the rows as of any; only
+	// what Mask keeps counts in a loss, an advantage, a weight or a figure.
+	Mask []bool
+	// LogpRoll is mu: the log-prob of Token in the rollout engine, as it sampled (nats).
+	LogpRoll []float64
+	// DistRoll are the full next-token log-probs, rows of Vocab entries, recorded
+	// when a method or a figure needs them.
+	DistRoll []float32
+	// Version is the number of updates behind the weights that produced the token.
+	Version []int32
+	// Turn numbers the turns of a response from 0: what the policy writes up to a
+	// call and what the tool replies are one turn.
+	Turn []int32
+	// KeptMass is the probability the sampling support kept (1 without top-p or top-k).
+	KeptMass []float64
+	// Support is the sampling support of each token: Support[n] sorted, nil for the whole vocabulary.
+	Support [][]int32
+	// RoutesRoll are the experts each token visited, [token][layer][rank], flat.
+	// Entry n belongs to the forward pass that predicts Token n. GatesRoll are the
+	// gates that weighed them, recorded where gates are replayed.
+	RoutesRoll []uint8
+	GatesRoll  []float32
+	// KVKept has a bit for each position that was still in the rollout engine's
+	// compressed KV cache when it predicted the token, [token][plane][word]:
+	// position p of the sequence, prompt included, is bit p%64 of word p/64. There
+	// are KVPlanes planes per token, one for all layers and key heads or one for
+	// each, [layer][key head], of KVWords words. nil means a full cache.
+	KVKept []uint64
+
+	// Draft says what became of the place of each token in speculative decoding,
+	// and Window numbers the verifier's passes of a response from 0, -1 for tokens
+	// of tools; nil where nothing was drafted, and so the columns that follow. Version
+	// is the verifier's.
+	Draft  []DraftFlag
+	Window []int32
+	// DrafterVersion is the number of updates behind the weights that drafted for
+	// the place, -1 where nothing was drafted.
+	DrafterVersion []int32
+	// LogpVerifier is the log-prob of Token in the verifier, and LogpLaw that of the
+	// law by which verification emitted it: the same where verification is exact.
+	LogpVerifier, LogpLaw []float64
+	// DraftTV is the total variation of the drafter's law and the verifier's, and
+	// LawTV that of the law of the emitted token and the verifier's; 0 where
+	// nothing was drafted.
+	DraftTV, LawTV []float64
+}
+
+// DraftFlag says what became of one place of a response in speculative decoding.
+type DraftFlag uint8
+
+const (
+	// Undrafted is a token that the verifier drew by itself.
+	Undrafted DraftFlag = iota
+	// Accepted is a drafted token that passed.
+	Accepted
+	// Replaced is the verifier's token in the place of a drafted one.
+	Replaced
+)
+
+// sampled lists the columns of Sampled.
+var sampled = []column[Sampled]{
+	of(perResponse, func(s *Sampled) *[][]int32 { return &s.Prompt }),
+	of(perResponse, func(s *Sampled) *[]int { return &s.Group }),
+	of(perResponse, func(s *Sampled) *[]int64 { return &s.PromptID }),
+	of(perResponse, func(s *Sampled) *[]bool { return &s.Finished }),
+	of(perResponse, func(s *Sampled) *[][]uint8 { return &s.PromptRoutes }),
+	of(perResponse, func(s *Sampled) *[][]float32 { return &s.PromptGates }),
+	of(perToken, func(s *Sampled) *[]int32 { return &s.Token }),
+	of(perToken, func(s *Sampled) *[]bool { return &s.Mask }),
+	of(perToken, func(s *Sampled) *[]float64 { return &s.LogpRoll }),
+	of(perToken, func(s *Sampled) *[]int32 { return &s.Version }),
+	of(perToken, func(s *Sampled) *[]int32 { return &s.Turn }),
+	of(perToken, func(s *Sampled) *[]float64 { return &s.KeptMass }),
+	of(perToken, func(s *Sampled) *[][]int32 { return &s.Support }),
+	of(perEntry, func(s *Sampled) *[]float32 { return &s.DistRoll }),
+	of(perRoute, func(s *Sampled) *[]uint8 { return &s.RoutesRoll }),
+	of(perRoute, func(s *Sampled) *[]float32 { return &s.GatesRoll }),
+	of(perKVWord, func(s *Sampled) *[]uint64 { return &s.KVKept }),
+	of(perToken, func(s *Sampled) *[]DraftFlag { return &s.Draft }),
+	of(perToken, func(s *Sampled) *[]int32 { return &s.Window }),
+	of(perToken, func(s *Sampled) *[]int32 { return &s.DrafterVersion }),
+	of(perToken, func(s *Sampled) *[]float64 { return &s.LogpVerifier }),
+	of(perToken, func(s *Sampled) *[]float64 { return &s.LogpLaw }),
+	of(perToken, func(s *Sampled) *[]float64 { return &s.DraftTV }),
+	of(perToken, func(s *Sampled) *[]float64 { return &s.LawTV }),
+}
+
+// ForgetDrafts removes the columns of speculative decoding.
+func (s *Sampled) ForgetDrafts() {
+	s.Draft, s.Window, s.DrafterVersion = nil, nil, nil
+	s.LogpVerifier, s.LogpLaw, s.DraftTV, s.LawTV = nil, nil, nil, nil
+}
+
+// Len returns B, the number of responses.
+func (s *Sampled) Len() int { return len(s.Offsets) - 1 }
+
+// Tokens returns N, the number of response tokens.
+func (s *Sampled) Tokens() int { return s.Offsets[len(s.Offsets)-1] }
+
+// Span returns the half-open range of the entries of response i.
+func (s *Sampled) Span(i int) (from, to int) { return s.Offsets[i], s.Offsets[i+1] }
+
+// shape takes the length of the wide columns' rows from another.
+func (s *Sampled) shape(from *Sampled) {
+	s.Layers, s.TopK, s.Vocab, s.KVPlanes, s.KVWords = from.Layers, from.TopK, from.Vocab, from.KVPlanes, from.KVWords
+}
+
+// Select copies the given responses, in the given order, into dst, with every
+// column that has been recorded, and keeps dst's memory. Columns that have not
+// been recorded are nil in dst. It panics on a row that is not there.
+func (s *Sampled) Select(dst *Sampled, rows []int) {
+	dst.shape(s)
+	dst.Offsets = append(dst.Offsets[:0], 0)
+	for _, i := range rows {
+		from, to := s.Span(i)
+		dst.Offsets = append(dst.Offsets, dst.Offsets[len(dst.Offsets)-1]+to-from)
+	}
+	choose(sampled, dst, s, s, rows)
+}
+
+// Join puts batches one behind another into dst, keeping its memory: every column
+// that all of them have, and none that only some have. Columns that no batch has
+// are left alone in dst. Shapes are those of the first.
+func Join(dst *Sampled, parts []Sampled) {
+	dst.shape(&parts[0])
+	some := slices.Clone(parts)
+	// A part without responses has recorded nothing, and lacks nothing.
+	some = slices.DeleteFunc(some, func(s Sampled) bool { return s.Len() == 0 })
+	for _, c := range sampled {
+		c.join(dst, some)
+	}
+	dst.Offsets = append(dst.Offsets[:0], 0)
+	for p := range parts {
+		for i := range parts[p].Len() {
+			from, to := parts[p].Span(i)
+			dst.Offsets = append(dst.Offsets, dst.Offsets[len(dst.Offsets)-1]+to-from)
+		}
+	}
+}
