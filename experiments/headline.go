@@ -138,7 +138,7 @@ func Headline(ctx context.Context, o HeadlineOptions) (*HeadlineResult, error) {
 	base.Seed = seeds[0]
 	sampled := base
 	sampled.Rollout.Prompts = measuredPrompts
-	out.Gap, err = trainer.Measure(ctx, trainer.MeasureRequest{Recipe: sampled, Pairs: trainer.UsualPairs(), Workers: o.Parallel})
+	out.Gap, err = trainer.Measure(ctx, trainer.MeasureRequest{Recipe: sampled, Pairs: trainer.UsualPairs(), Workers: o.Workers})
 	if err != nil {
 		return nil, err
 	}

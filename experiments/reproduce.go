@@ -7,11 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
+	"driftlab/experiments/queue"
 	"driftlab/results"
 	"driftlab/trainer/method"
 )
@@ -34,20 +32,12 @@ type ReproduceOptions struct {
 	// Dir keeps what is measured, one file per claim and seed; empty keeps it in
 	// memory. What is there is not measured again.
 	Dir string
-	// Parallel is the number of seeds measured at a time, each on one core; 0
+	// Workers is the number of seeds measured at a time, each on one core; 0
 	// means one. It changes no figure.
-	Parallel int
-	// Progress is called after every seed, never from two goroutines at once.
-	Progress func(ReproduceProgress)
-}
-
-// ReproduceProgress is where a reproduction stands.
-type ReproduceProgress struct {
-	// Done of Total seeds are measured, over all claims; Kept of them were there.
-	Done, Kept, Total int
-	// Claim and Seed are the ones measured last.
-	Claim string
-	Seed  uint64
+	Workers int
+	// Progress is called after every seed, never from two goroutines at once. Its
+	// units are seeds, over all claims.
+	Progress func(queue.Progress)
 }
 
 // Reproduction is a claim with its verdict.
@@ -74,9 +64,6 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 	if err != nil {
 		return nil, err
 	}
-	seeds := o.seeds()
-	runs := make([][]*Observation, len(claims))
-	watch := reproduceWatch{progress: o.Progress, at: ReproduceProgress{Total: len(claims) * len(seeds)}}
 	warm := o.Dir
 	if warm == "" {
 		if warm, err = os.MkdirTemp("", "simulate-reproduce-"); err != nil {
@@ -84,43 +71,57 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 		}
 		defer os.RemoveAll(warm)
 	}
-	shared := newLab(warm)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(o.Parallel, 1))
+	shared, seeds := newLab(warm), o.seeds()
 	out := make([]Reproduction, len(claims))
-	left, recipes := make([]atomic.Int64, len(claims)), make([][]string, len(claims))
+	var jobs []queue.Job[*Observation]
 	for i, c := range claims {
-		runs[i] = make([]*Observation, len(seeds))
-		left[i].Store(int64(len(seeds)))
-		for k, seed := range seeds {
-			group.Go(func() error {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				e := &Env{Seed: seed, Size: o.Size, lab: shared}
-				observed, kept, err := observe(ctx, c, e, o.Dir)
-				if err != nil {
-					return fmt.Errorf("claim %s, seed %d: %w", c.ID, seed, err)
-				}
-				runs[i][k] = observed
-				if k == 0 {
-					recipes[i] = texts(c.ID, e.arms)
-				}
-				watch.add(c.ID, seed, kept)
-				if left[i].Add(-1) > 0 {
-					return nil
-				}
-				// The last seed of a claim: its verdict need not wait for the others.
-				out[i] = judge(c, seeds, runs[i], o.Size)
-				out[i].Recipes = recipes[i]
-				return out[i].keep(o.Dir)
-			})
+		m := &measurement{claim: c, seeds: seeds, options: &o, runs: make([]*Observation, len(seeds))}
+		m.left.Store(int64(len(seeds)))
+		for k := range seeds {
+			jobs = append(jobs, m.job(k, shared, &out[i]))
 		}
 	}
-	if err := group.Wait(); err != nil {
+	if _, err := (queue.Queue[*Observation]{Workers: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// measurement is a claim whose seeds are being measured.
+type measurement struct {
+	claim   Claim
+	seeds   []uint64
+	options *ReproduceOptions
+	left    atomic.Int64 // seeds
+	runs    []*Observation
+	recipes []string // of the first seed
+}
+
+// job measures seed k. The last seed of a claim judges it into out: its verdict
+// need not wait for other claims.
+func (m *measurement) job(k int, shared *lab, out *Reproduction) queue.Job[*Observation] {
+	c, seed := m.claim, m.seeds[k]
+	do := func(ctx context.Context, report func(queue.State)) (*Observation, error) {
+		e := &Env{Seed: seed, Size: m.options.Size, lab: shared}
+		observed, kept, err := observe(ctx, c, e, m.options.Dir)
+		if err != nil {
+			return nil, err
+		}
+		m.runs[k] = observed
+		if k == 0 {
+			m.recipes = texts(c.ID, e.arms)
+		}
+		if kept {
+			report(queue.State{Done: 1, Kept: 1})
+		}
+		if m.left.Add(-1) > 0 {
+			return observed, nil
+		}
+		*out = judge(c, m.seeds, m.runs, m.options.Size)
+		out.Recipes = m.recipes
+		return observed, out.keep(m.options.Dir)
+	}
+	return queue.Job[*Observation]{Name: fmt.Sprintf("%s, seed %d", c.ID, seed), Units: 1, Do: do}
 }
 
 func (o *ReproduceOptions) seeds() []uint64 {
@@ -214,24 +215,4 @@ func keptObservation(claimDir string, seed uint64) (o *Observation, there bool, 
 		return nil, false, &results.FolderError{Path: path, Problem: "not an observation", Remedy: "delete the file to measure it again", Err: err}
 	}
 	return o, true, nil
-}
-
-// reproduceWatch counts seeds that are measured side by side.
-type reproduceWatch struct {
-	mu       sync.Mutex
-	progress func(ReproduceProgress)
-	at       ReproduceProgress
-}
-
-func (w *reproduceWatch) add(claim string, seed uint64, kept bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.at.Done++
-	if kept {
-		w.at.Kept++
-	}
-	w.at.Claim, w.at.Seed = claim, seed
-	if w.progress != nil {
-		w.progress(w.at)
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/experiments/queue"
 	"driftlab/results"
 	"driftlab/trainer/recipe"
 )
@@ -44,7 +45,7 @@ func TestClaimsAreComplete(t *testing.T) {
 // nothing, but what is exact must hold at any size, and the page must have a
 // picture for every claim.
 func TestEveryClaimRuns(t *testing.T) {
-	list, err := Reproduce(context.Background(), ReproduceOptions{Seeds: 1, Size: Tiny, Dir: t.TempDir(), Parallel: 2})
+	list, err := Reproduce(context.Background(), ReproduceOptions{Seeds: 1, Size: Tiny, Dir: t.TempDir(), Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +106,9 @@ func TestDeterminism(t *testing.T) {
 		return render(t, list)
 	}
 	dir := t.TempDir()
-	want := run(ReproduceOptions{Claims: append([]string{"support-bias"}, cheap...), Parallel: 1})
+	want := run(ReproduceOptions{Claims: append([]string{"support-bias"}, cheap...), Workers: 1})
 	for name, o := range map[string]ReproduceOptions{
-		"three workers": {Claims: append([]string{"support-bias"}, cheap...), Parallel: 3},
+		"three workers": {Claims: append([]string{"support-bias"}, cheap...), Workers: 3},
 		"other order":   {Claims: append(slices.Clone(cheap), "support-bias")},
 		"in a folder":   {Claims: append([]string{"support-bias"}, cheap...), Dir: dir},
 		"read back":     {Claims: append([]string{"support-bias"}, cheap...), Dir: dir},
@@ -124,7 +125,7 @@ func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	o := ReproduceOptions{Claims: cheap, Seeds: 5, Size: Tiny, Dir: dir}
 	ctx, cancel := context.WithCancel(context.Background())
-	o.Progress = func(p ReproduceProgress) {
+	o.Progress = func(p queue.Progress) {
 		if p.Done == 2 {
 			cancel()
 		}
@@ -135,8 +136,8 @@ func TestResume(t *testing.T) {
 	if s := List(dir)[slices.Index(ClaimIDs(), cheap[0])]; s.Status != "partial" || s.Verdict != "" {
 		t.Errorf("after an interruption: %+v", s)
 	}
-	var last ReproduceProgress
-	o.Progress = func(p ReproduceProgress) { last = p }
+	var last queue.Progress
+	o.Progress = func(p queue.Progress) { last = p }
 	resumed, err := Reproduce(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func (c *compareCmd) Run(a *app) error {
 	m := a.meter(c.Quiet, "compare", "step", 0)
 	end := a.signals.begin()
 	records, err := experiments.Compare(a.ctx, recipes, seeds, experiments.Options{
-		Dir: out, Parallel: c.workers(), Progress: m.experiment(),
+		Dir: out, Workers: c.workers(), Progress: m.queue(),
 	})
 	m.close()
 	if stopped := end(); err == nil {

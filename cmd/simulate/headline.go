@@ -80,7 +80,7 @@ func (c *headlineCmd) Run(a *app) error {
 	m := a.meter(c.Quiet, "headline", "step", 0)
 	end := a.signals.begin()
 	result, err := experiments.Headline(a.ctx, experiments.HeadlineOptions{
-		Options: experiments.Options{Dir: dir, Parallel: c.workers(), Progress: m.experiment()},
+		Options: experiments.Options{Dir: dir, Workers: c.workers(), Progress: m.queue()},
 		Arms:    c.Arms,
 		Seeds:   seeds,
 		Set:     c.Set,

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"driftlab/experiments"
+	"driftlab/experiments/queue"
 	"driftlab/results"
 	"driftlab/trainer"
 
@@ -64,27 +64,27 @@ func (m *meter) run(label string) func(trainer.Progress) {
 	}
 }
 
-// experiment returns what to call as a set of runs advances. What is there at
-// the first call had been done before.
-func (m *meter) experiment() func(experiments.Progress) {
-	first := true
-	return func(p experiments.Progress) {
+// queue returns what to call as a queue of jobs advances. What had been done
+// before does not count towards the rate.
+func (m *meter) queue() func(queue.Progress) {
+	kept := 0
+	return func(p queue.Progress) {
 		m.mu.Lock()
 		m.total = p.Total
 		if m.bar != nil {
 			m.bar.ChangeMax(p.Total)
 		}
-		steps := p.Steps - m.done
+		done := m.done
 		m.mu.Unlock()
-		skipped := 0
-		if first {
-			skipped, first = steps-1, false
+		note := p.Latest
+		if p.Jobs != p.Total {
+			note = fmt.Sprintf("run %d/%d  %s", min(p.Ended+1, p.Jobs), p.Jobs, note)
 		}
-		note := fmt.Sprintf("run %d/%d", min(p.Runs+1, p.All), p.All)
-		if p.Latest != "" {
-			note = fmt.Sprintf("%s  %s  reward %.2f  KL %s", note, p.Latest, p.Reward, results.FormatNumber(p.KL, 2))
+		if p.Note != "" {
+			note += "  " + p.Note
 		}
-		m.add(steps, skipped, note)
+		m.add(p.Done-done, p.Kept-kept, note)
+		kept = p.Kept
 	}
 }
 

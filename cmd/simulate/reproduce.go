@@ -74,7 +74,7 @@ func (c *reproduceCmd) Run(a *app) error {
 	}
 	defer lock.Release()
 	m := a.meter(c.Quiet, "reproduce", "seed", 0)
-	o.Progress = m.claims()
+	o.Progress = m.queue()
 	end := a.signals.begin()
 	list, err := experiments.Reproduce(a.ctx, o)
 	m.close()
@@ -106,7 +106,7 @@ func (c *reproduceCmd) Run(a *app) error {
 
 // options translates the flags.
 func (c *reproduceCmd) options(out string) (experiments.ReproduceOptions, error) {
-	o := experiments.ReproduceOptions{Claims: c.Claims, Seeds: int(c.Seeds), SeedBase: uint64(c.Seed), Dir: out, Parallel: c.workers()}
+	o := experiments.ReproduceOptions{Claims: c.Claims, Seeds: int(c.Seeds), SeedBase: uint64(c.Seed), Dir: out, Workers: c.workers()}
 	if c.Seed < 1 {
 		return o, bad("--seed: the seeds of a claim start at 1")
 	}
@@ -157,21 +157,4 @@ func claimResults(list []experiments.Reproduction, dir string) []claimResult {
 		out = append(out, line)
 	}
 	return out
-}
-
-// claims returns what to call as seeds are measured. Those that were kept do
-// not count towards the rate.
-func (m *meter) claims() func(experiments.ReproduceProgress) {
-	kept := 0
-	return func(p experiments.ReproduceProgress) {
-		m.mu.Lock()
-		m.total = p.Total
-		if m.bar != nil {
-			m.bar.ChangeMax(p.Total)
-		}
-		done := m.done
-		m.mu.Unlock()
-		m.add(p.Done-done, p.Kept-kept, fmt.Sprintf("%s, seed %d", p.Claim, p.Seed))
-		kept = p.Kept
-	}
 }

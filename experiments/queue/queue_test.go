@@ -1,0 +1,136 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// squares are jobs of two units each; later ones end first where workers allow.
+func squares(n int) []Job[int] {
+	var jobs []Job[int]
+	var wait []chan struct{}
+	for range n + 1 {
+		wait = append(wait, make(chan struct{}))
+	}
+	close(wait[n])
+	for i := range n {
+		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Units: 2, Do: func(_ context.Context, report func(State)) (int, error) {
+			report(State{Done: 1, Note: "half"})
+			<-wait[i+1]
+			close(wait[i])
+			return i * i, nil
+		}})
+	}
+	return jobs
+}
+
+// TestResultsByPlace: the last job ends first, and results still stand in order.
+func TestResultsByPlace(t *testing.T) {
+	got, err := Queue[int]{Workers: 5}.Run(context.Background(), squares(5))
+	if want := []int{0, 1, 4, 9, 16}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v (%v), want %v", got, err, want)
+	}
+}
+
+// TestProgress: units add up over jobs that end early, late or had been done.
+func TestProgress(t *testing.T) {
+	var list []Progress
+	jobs := []Job[string]{
+		{Name: "early", Units: 10, Do: func(_ context.Context, report func(State)) (string, error) {
+			report(State{Done: 4, Kept: 3, Note: "resumed"})
+			return "", nil
+		}},
+		{Name: "silent", Units: 1, Do: func(context.Context, func(State)) (string, error) { return "", nil }},
+		{Name: "kept", Units: 5, Do: func(_ context.Context, report func(State)) (string, error) {
+			report(State{Done: 5, Kept: 5})
+			return "", nil
+		}},
+	}
+	if _, err := (Queue[string]{Progress: func(p Progress) { list = append(list, p) }}).Run(context.Background(), jobs); err != nil {
+		t.Fatal(err)
+	}
+	want := []Progress{
+		{Done: 4, Kept: 3, Total: 16, Ended: 0, Jobs: 3, Latest: "early", Note: "resumed"},
+		{Done: 10, Kept: 3, Total: 16, Ended: 1, Jobs: 3, Latest: "early", Note: "resumed"},
+		{Done: 11, Kept: 3, Total: 16, Ended: 2, Jobs: 3, Latest: "silent"},
+		{Done: 16, Kept: 8, Total: 16, Ended: 2, Jobs: 3, Latest: "kept"},
+		{Done: 16, Kept: 8, Total: 16, Ended: 3, Jobs: 3, Latest: "kept"},
+	}
+	if !slices.Equal(list, want) {
+		t.Errorf("progress\n%+v\nwant\n%+v", list, want)
+	}
+}
+
+// TestWorkers: no more jobs at a time than workers, and as many where there are.
+func TestWorkers(t *testing.T) {
+	var mu sync.Mutex
+	running, most := 0, 0
+	together := make(chan struct{})
+	var jobs []Job[int]
+	for range 6 {
+		jobs = append(jobs, Job[int]{Do: func(context.Context, func(State)) (int, error) {
+			mu.Lock()
+			running++
+			if most = max(most, running); running == 3 && most == 3 {
+				select {
+				case <-together:
+				default:
+					close(together)
+				}
+			}
+			mu.Unlock()
+			<-together
+			mu.Lock()
+			running--
+			mu.Unlock()
+			return 0, nil
+		}})
+	}
+	if _, err := (Queue[int]{Workers: 3}).Run(context.Background(), jobs); err != nil || most != 3 {
+		t.Errorf("%d jobs at a time (%v), want 3", most, err)
+	}
+}
+
+// TestFirstFailure: it is returned by the job's name, stops what waits, and
+// leaves what had ended.
+func TestFirstFailure(t *testing.T) {
+	broken := errors.New("broken")
+	var began []int
+	var jobs []Job[int]
+	for i := range 4 {
+		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Do: func(context.Context, func(State)) (int, error) {
+			began = append(began, i)
+			if i == 1 {
+				return 0, broken
+			}
+			return i + 10, nil
+		}})
+	}
+	got, err := Queue[int]{}.Run(context.Background(), jobs)
+	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "job 1: ") || got[0] != 10 || !slices.Equal(began, []int{0, 1}) {
+		t.Errorf("results %v, error %v, began %v", got, err, began)
+	}
+}
+
+// TestCancelled: no job begins after the context has ended.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := 0
+	q := Queue[int]{Progress: func(p Progress) {
+		if ended = p.Ended; ended == 2 {
+			cancel()
+		}
+	}}
+	jobs := squares(1)
+	for range 4 {
+		jobs = append(jobs, squares(1)...)
+	}
+	if _, err := q.Run(ctx, jobs); !errors.Is(err, context.Canceled) || ended != 2 {
+		t.Errorf("%v after %d jobs, want cancelled after 2", err, ended)
+	}
+}
