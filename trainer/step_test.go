@@ -176,14 +176,6 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-func cloneEach(rows [][]uint8) [][]uint8 {
-	out := make([][]uint8, len(rows))
-	for i, r := range rows {
-		out[i] = slices.Clone(r)
-	}
-	return out
-}
-
 // TestHeldOut keeps evaluation and training apart, by number and by text.
 func TestHeldOut(t *testing.T) {
 	s := sessionOf(t, Options{}, "task.difficulty=[1, 1]", "eval.prompts=40")
