@@ -12,6 +12,7 @@ import (
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/task"
 )
@@ -46,16 +47,16 @@ func newMixer(r recipe.Recipe, w weights, pair Pair, workers int) *mixer {
 	m := &mixer{recipe: r, weights: w, noisy: w.current, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
 	_, m.requests = measureRequests(r, r.Task.New())
 	sampler := m.sampler(pair.Rollout, true)
-	defer sampler.close()
+	defer sampler.Close()
 	if set := r.Rollout.Speculative; set != nil {
-		sampler.draftWith(set, w.drafter, 0)
+		sampler.DraftWith(set, w.drafter, 0)
 	}
-	sampler.generate(&m.batch.Sampled, m.requests, sampling(r))
-	m.fault = sampler.check(&m.batch)
-	if sampler.noisy != nil {
-		m.noisy = sampler.noisy
+	sampler.Generate(&m.batch.Sampled, m.requests, engines.Sampling(r))
+	m.fault = sampler.Check(&m.batch)
+	if sampler.Noisy() != nil {
+		m.noisy = sampler.Noisy()
 	}
-	m.scales = sampler.engines[0].KVScales()
+	m.scales = sampler.Main().KVScales()
 	for i := range m.requests {
 		from, to := m.batch.Span(i)
 		m.requests[i].Given = m.batch.Token[from:to]
@@ -63,7 +64,7 @@ func newMixer(r recipe.Recipe, w weights, pair Pair, workers int) *mixer {
 	m.learner = learner.NewScorer(r.Model, pair.Learner, workers)
 	m.learner.Publish(w.current, 0)
 	if k := r.Rollout.KVScales; k.Prompts > 0 {
-		m.learner.Calibrate(calibrationPrompts(r.Rollout, m.requests), k.Margin)
+		m.learner.Calibrate(engines.CalibrationPrompts(r.Rollout, m.requests), k.Margin)
 	}
 	m.learner.Score(&m.batch.Old, &m.batch.Sampled, m.scoring(0))
 	return m
@@ -73,7 +74,7 @@ func (m *mixer) close() { m.learner.Close() }
 
 // sampler returns a rollout engine that decodes as the pair's does, with noise on
 // its weights if it has any and is to have it.
-func (m *mixer) sampler(n engine.Numerics, noise bool) *fleet {
+func (m *mixer) sampler(n engine.Numerics, noise bool) *engines.Fleet {
 	r := m.recipe
 	if !noise {
 		r.Rollout.Noise.Start = 0
@@ -192,14 +193,14 @@ func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 // the tokens were sampled.
 func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
 	sampler := m.sampler(n, m.at(s, noiseName))
-	defer sampler.close()
-	sampler.engines[0].SetKVScales(m.kvScales(n, s))
+	defer sampler.Close()
+	sampler.Main().SetKVScales(m.kvScales(n, s))
 	o := m.scoring(s)
 	if !o.Retention {
-		sampler.engines[0].SetRetention(rollout.Retention{})
+		sampler.Main().SetRetention(rollout.Retention{})
 	}
 	var decoded batch.Sampled
-	sampler.generate(&decoded, m.requests, rollout.Sampling{
+	sampler.Generate(&decoded, m.requests, rollout.Sampling{
 		Temperature: o.Temperature, TopP: 1, MaxTokens: m.recipe.Rollout.MaxTokens, Stop: task.EOS, Distributions: o.Support})
 	b.LogpRoll, b.RoutesRoll, b.PromptRoutes = decoded.LogpRoll, decoded.RoutesRoll, decoded.PromptRoutes
 	b.Layers, b.TopK = decoded.Layers, decoded.TopK

@@ -12,6 +12,7 @@ import (
 	"driftlab/model"
 	"driftlab/results"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 )
 
@@ -181,7 +182,7 @@ func TestDumpRecomputes(t *testing.T) {
 		})
 		lines = lines[2*len(lines)/3:]
 		b := batchOf(lines)
-		policy := policyOf(r)
+		policy := engines.Policy(r)
 		policy.Gates = learner.LiveGates
 		recompute(b, saved.Params, r.Learner.Numerics, policy)
 		for i, d := range lines {

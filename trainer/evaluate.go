@@ -5,8 +5,10 @@ import (
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/masked"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/stream"
 	"driftlab/trainer/task"
 )
 
@@ -60,12 +62,12 @@ func (e *evaluator) close() { e.engine.Close() }
 
 // passRate evaluates the weights on n held-out prompts at the temperature.
 func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed uint64) PassRate {
-	rng := stream(seed, forEvaluation, 0)
+	rng := stream.New(seed, stream.Evaluation, 0)
 	e.prompts, e.requests = e.prompts[:0], e.requests[:0]
 	for i := range n {
 		q := e.task.HeldOut(rng)
 		e.prompts = append(e.prompts, q)
-		e.requests = append(e.requests, rollout.Request{Prompt: q.Tokens, Seed: seed, Stream: streamID(forEvaluation, 1+i), Tool: toolOf(e.task)})
+		e.requests = append(e.requests, rollout.Request{Prompt: q.Tokens, Seed: seed, Stream: stream.ID(stream.Evaluation, 1+i), Tool: engines.Tool(e.task)})
 	}
 	e.engine.Publish(p, 0)
 	e.calibrate()

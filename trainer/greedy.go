@@ -5,6 +5,7 @@ import (
 
 	"driftlab/engine/rollout"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/task"
 )
@@ -28,9 +29,9 @@ func (s *session) greedyRewards() error {
 	for i := range r.Prompts {
 		p := s.prompts[i*r.Group]
 		g.prompts = append(g.prompts, p)
-		g.requests = append(g.requests, rollout.Request{Prompt: p.Tokens, Group: i, PromptID: p.ID, Tool: toolOf(s.task)})
+		g.requests = append(g.requests, rollout.Request{Prompt: p.Tokens, Group: i, PromptID: p.ID, Tool: engines.Tool(s.task)})
 	}
-	s.fleet.engines[0].Generate(&g.batch.Sampled, g.requests, rollout.Sampling{TopP: 1, MaxTokens: r.MaxTokens, Stop: task.EOS})
+	s.fleet.Main().Generate(&g.batch.Sampled, g.requests, rollout.Sampling{TopP: 1, MaxTokens: r.MaxTokens, Stop: task.EOS})
 	g.batch.LearnerVersion = b.LearnerVersion
 	for i, part := range s.parts {
 		if m, ok := part.(encoding.BinaryMarshaler); ok {

@@ -9,6 +9,8 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/engines"
+	"driftlab/trainer/stream"
 )
 
 // otherModel saves random weights of the tiny shape and returns their folder.
@@ -69,14 +71,14 @@ func TestNoisyScales(t *testing.T) {
 	r := s.recipe
 	s.generate(1)
 	find := func(sigma float64) engine.KVScales {
-		s.fleet.publish(s.initial, 0, sigma, stream(r.Seed, forNoise, 0))
-		s.fleet.calibrate(0, s.requests)
-		return slices.Clone(s.fleet.engines[0].KVScales())
+		s.fleet.Publish(s.initial, 0, sigma, stream.New(r.Seed, stream.Noise, 0))
+		s.fleet.Calibrate(0, s.requests)
+		return slices.Clone(s.fleet.Main().KVScales())
 	}
 	quiet, noisy := find(0), find(r.Rollout.Noise.Start)
 	f := measuredFleet(r, weights{s.initial, s.initial, s.initial}, r.Rollout.Numerics, s.requests, 1)
-	defer f.close()
-	if got := f.engines[0].KVScales(); !slices.Equal(got, noisy) || slices.Equal(got, quiet) {
+	defer f.Close()
+	if got := f.Main().KVScales(); !slices.Equal(got, noisy) || slices.Equal(got, quiet) {
 		t.Errorf("scales %v, with noise %v, without %v", got, noisy, quiet)
 	}
 }
@@ -130,7 +132,7 @@ func TestFrozenScales(t *testing.T) {
 			defer scorer.Close()
 			scorer.Publish(c.params, 0)
 			if calibrated {
-				scorer.Calibrate(calibrationPrompts(s.recipe.Rollout, s.requests), 3)
+				scorer.Calibrate(engines.CalibrationPrompts(s.recipe.Rollout, s.requests), 3)
 			}
 			scorer.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
 			if slices.Equal(b.Old.Logp, c.column) != calibrated {

@@ -7,6 +7,7 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/guard"
+	"driftlab/trainer/stream"
 )
 
 // learn makes the updates of a step. Weights that are not finite afterwards are
@@ -80,7 +81,7 @@ func (s *session) shuffle(epoch int) {
 	for i := range units {
 		s.order = append(s.order, i)
 	}
-	rng := stream(s.recipe.Seed, forMinibatches, epoch)
+	rng := stream.New(s.recipe.Seed, stream.Minibatches, epoch)
 	rng.Shuffle(len(s.order), func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
 }
 

@@ -12,7 +12,9 @@ import (
 	"driftlab/results"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/stream"
 	"driftlab/trainer/task"
 )
 
@@ -163,13 +165,13 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 // measureRequests draws the prompts of a measurement, the group size of the
 // recipe for each.
 func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, requests []rollout.Request) {
-	rng := stream(r.Seed, forMeasurement, 0)
+	rng := stream.New(r.Seed, stream.Measurement, 0)
 	for g := range r.Rollout.Prompts {
 		p := t.Prompt(rng)
 		for i := range r.Rollout.Group {
 			prompts = append(prompts, p)
 			requests = append(requests, rollout.Request{Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed,
-				Stream: streamID(forMeasurement, 1+g*r.Rollout.Group+i), Tool: toolOf(t)})
+				Stream: stream.ID(stream.Measurement, 1+g*r.Rollout.Group+i), Tool: engines.Tool(t)})
 		}
 	}
 	return prompts, requests
@@ -214,26 +216,26 @@ func aged(r recipe.Recipe, p *model.Params, workers int) (weights, error) {
 // measurePair compares two engines, or a fleet and a learner.
 func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch, error) {
 	sampler := measuredFleet(r, w, pair.Rollout, requests, workers)
-	defer sampler.close()
+	defer sampler.Close()
 	scorer := learner.NewScorer(r.Model, pair.Learner, workers)
 	defer scorer.Close()
 	scorer.Publish(w.current, 0)
 	if k := r.Rollout.KVScales; k.Prompts > 0 {
-		scorer.Calibrate(calibrationPrompts(r.Rollout, requests), k.Margin)
+		scorer.Calibrate(engines.CalibrationPrompts(r.Rollout, requests), k.Margin)
 	}
 
 	if set := r.Rollout.Speculative; set != nil {
-		sampler.draftWith(set, w.drafter, 0)
+		sampler.DraftWith(set, w.drafter, 0)
 	}
 	b := new(batch.Batch)
-	recorded := sampling(r)
+	recorded := engines.Sampling(r)
 	recorded.Gates = !r.Model.Dense()
-	sampler.generate(&b.Sampled, requests, recorded)
-	if err := sampler.check(b); err != nil {
+	sampler.Generate(&b.Sampled, requests, recorded)
+	if err := sampler.Check(b); err != nil {
 		return PairGap{}, nil, err
 	}
-	options := learner.ScoreOptions{Policy: policyOf(r), Distributions: true}
-	out := PairGap{Rollout: sampler.name(pair.Rollout), Learner: pair.Learner.Name}
+	options := learner.ScoreOptions{Policy: engines.Policy(r), Distributions: true}
+	out := PairGap{Rollout: sampler.Name(pair.Rollout), Learner: pair.Learner.Name}
 	if !r.Model.Dense() {
 		options.Replay, options.Gates = learner.ReplayRollout, learner.RecordedGates
 		scorer.Score(&b.Old, &b.Sampled, options)
@@ -253,9 +255,9 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 		out.Shadow, out.Retained = &shadow, diagnose.Retained(b)
 	}
 	scorer.Score(&b.Old, &b.Sampled, options)
-	old := scored{column: "logp_old", logp: b.Old.Logp, who: "the learner", field: "learner.numerics", numerics: pair.Learner, params: w.current,
-		scales: scorer.KVScales(), options: options}
-	if err := old.check(b, 0, b.Len()); err != nil {
+	old := engines.LogProbs{Column: "logp_old", Values: b.Old.Logp, Who: "the learner", Field: "learner.numerics", Numerics: pair.Learner, Params: w.current,
+		Scales: scorer.KVScales(), Options: options}
+	if err := old.Check(b, 0, b.Len()); err != nil {
 		return PairGap{}, nil, err
 	}
 	out.Gap, out.Responses = diagnose.Compare(b), diagnose.CompareResponses(b)
@@ -271,12 +273,12 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 
 // measuredFleet returns the rollout side of a measurement, the main engine with
 // those numerics. Its noise is the largest of the schedule.
-func measuredFleet(r recipe.Recipe, w weights, n engine.Numerics, requests []rollout.Request, workers int) *fleet {
-	f := newFleet(r, n, workers)
+func measuredFleet(r recipe.Recipe, w weights, n engine.Numerics, requests []rollout.Request, workers int) *engines.Fleet {
+	f := engines.NewFleet(r, n, workers)
 	if r.Rollout.KVScales.Prompts > 0 { // with its noise, as a step calibrates
-		f.publish(w.calibrated, 0, r.Rollout.Noise.Start, stream(r.Seed, forNoise, 0))
-		f.calibrate(0, requests)
+		f.Publish(w.calibrated, 0, r.Rollout.Noise.Start, stream.New(r.Seed, stream.Noise, 0))
+		f.Calibrate(0, requests)
 	}
-	f.publish(w.current, 0, r.Rollout.Noise.Start, stream(r.Seed, forNoise, 0))
+	f.Publish(w.current, 0, r.Rollout.Noise.Start, stream.New(r.Seed, stream.Noise, 0))
 	return f
 }

@@ -6,6 +6,7 @@ import (
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 )
 
@@ -31,7 +32,7 @@ func speculativeGap(r recipe.Recipe, p, drafter *model.Params, verifier engine.N
 		return nil
 	}
 	set := r.Rollout.Speculative
-	g := &SpeculativeGap{Speculation: s, Draft: set.Draft, Cost: draftCost(set, drafter, p, verifier)}
+	g := &SpeculativeGap{Speculation: s, Draft: set.Draft, Cost: engines.DraftCost(set, drafter, p, verifier)}
 	g.Speedup = rollout.Speedup(s.Acceptance, g.Cost, set.Draft)
 	view := *b
 	view.DistRoll = nil // that of what was recorded

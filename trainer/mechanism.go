@@ -25,119 +25,26 @@ type mechanism struct {
 
 // Mechanisms that are no single field of the numerics.
 const (
-	projectionsName    = "weights+inputs"
-	wireName           = "wire"
-	expertParallelName = "expert_parallel"
-	batchingName       = "batching"
-	decodingName       = "decoding"
-	retentionName      = "kv_retention"
-	draftsName         = "drafts"
-	logProbsName       = "log_probs"
-	noiseName          = "noise"
-	kvScalesName       = "kv_scales"
+	projectionsName = "weights+inputs"
+	batchingName    = "batching"
+	decodingName    = "decoding"
+	retentionName   = "kv_retention"
+	draftsName      = "drafts"
+	logProbsName    = "log_probs"
+	noiseName       = "noise"
+	kvScalesName    = "kv_scales"
 )
-
-// fieldMechanisms are the fields of Numerics that can act on a log-prob, in the
-// order of its declaration. Gradients act on none.
-var fieldMechanisms = []struct {
-	name  string
-	copy  func(dst, from *engine.Numerics)
-	value func(n *engine.Numerics) string
-}{
-	{"weights", func(d, f *engine.Numerics) { d.Weights = f.Weights }, func(n *engine.Numerics) string { return n.Weights.String() }},
-	{"inputs", func(d, f *engine.Numerics) { d.Inputs = f.Inputs }, func(n *engine.Numerics) string { return n.Inputs.String() }},
-	{"activations", func(d, f *engine.Numerics) { d.Activations = f.Activations }, func(n *engine.Numerics) string { return n.Activations.String() }},
-	{"accumulator", copyAccumulator, accumulatorText},
-	{"scores", func(d, f *engine.Numerics) { d.Scores = f.Scores }, func(n *engine.Numerics) string { return n.Scores.String() }},
-	{"probabilities", func(d, f *engine.Numerics) { d.Probabilities = f.Probabilities }, func(n *engine.Numerics) string { return n.Probabilities.String() }},
-	{"kv_cache", func(d, f *engine.Numerics) { d.KVCache = f.KVCache }, func(n *engine.Numerics) string { return n.KVCache.String() }},
-	{"router", func(d, f *engine.Numerics) { d.Router = f.Router }, func(n *engine.Numerics) string { return n.Router.String() }},
-	{"head", func(d, f *engine.Numerics) { d.Head = f.Head }, func(n *engine.Numerics) string { return n.Head.String() }},
-	{"reduction", copyOrder, func(n *engine.Numerics) string { return orderText(n.Reduction) }},
-	{wireName, copyWire, func(n *engine.Numerics) string { return wire(n.Reduction).String() }},
-	{expertParallelName, func(d, f *engine.Numerics) { d.ExpertParallel = f.ExpertParallel }, expertParallelText},
-	{"attention", func(d, f *engine.Numerics) { d.Attention, d.Tile, d.Splits = f.Attention, f.Tile, f.Splits }, attentionText},
-}
-
-// copyOrder takes the order of the sums and leaves the wire format, promotion,
-// which belongs to the accumulator, and the dependence on the batch.
-func copyOrder(dst, from *engine.Numerics) {
-	own := dst.Reduction
-	dst.Reduction = from.Reduction
-	dst.Reduction.Wire, dst.Reduction.Promote, dst.Reduction.BatchVariant = own.Wire, own.Promote, own.BatchVariant
-}
-
-// copyAccumulator takes the format and how often its sums are promoted.
-func copyAccumulator(dst, from *engine.Numerics) {
-	dst.Accumulator, dst.Reduction.Promote = from.Accumulator, from.Reduction.Promote
-}
-
-func accumulatorText(n *engine.Numerics) string {
-	if n.Reduction.Promote == 0 || n.Accumulator.Identity() {
-		return n.Accumulator.String()
-	}
-	return fmt.Sprintf("%s, promoted every %d", n.Accumulator, n.Reduction.Promote)
-}
-
-func copyWire(dst, from *engine.Numerics) { dst.Reduction.Wire = wire(from.Reduction) }
-
-// wire is the format in which partial sums travel: fp32, which changes none,
-// where nothing travels.
-func wire(r kernel.Reduction) precision.Format {
-	if r.Kind != kernel.TensorParallel || r.Wire == (precision.Format{}) {
-		return precision.FP32
-	}
-	return r.Wire
-}
-
-// orderText is the order alone; of tensor parallelism, ranks and topology.
-func orderText(r kernel.Reduction) string {
-	r.BatchVariant, r.Promote = false, 0
-	if r.Kind != kernel.TensorParallel {
-		return r.String()
-	}
-	topology, unfused := "ring", ""
-	if r.Topology == kernel.TreeAllReduce {
-		topology = "tree"
-	}
-	if r.Unfused {
-		unfused = "+unfused"
-	}
-	return fmt.Sprintf("tensor_parallel:%d:%s%s", r.Parts, topology, unfused)
-}
-
-// expertParallelText is the order of the experts' sum; on one device nothing travels.
-func expertParallelText(n *engine.Numerics) string {
-	if n.ExpertParallel.Order >= engine.ByRing && n.ExpertParallel.Degree == 1 {
-		return engine.ExpertParallel{}.String()
-	}
-	return n.ExpertParallel.String()
-}
-
-func attentionText(n *engine.Numerics) string {
-	text, err := n.Attention.MarshalText()
-	if err != nil {
-		return err.Error()
-	}
-	switch n.Attention {
-	case kernel.Online:
-		return fmt.Sprintf("%s, tile %d", text, n.Tile)
-	case kernel.SplitKV:
-		return fmt.Sprintf("%s, tile %d, %d parts", text, n.Tile, n.Splits)
-	}
-	return string(text)
-}
 
 // mechanismsOf lists where the engines of a pair differ in what can act on a
 // log-prob. Weights and inputs are one mechanism where the scales of one
 // engine's do not go with the other's.
 func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	var list []mechanism
-	for _, f := range fieldMechanisms {
-		roll, learn := f.value(&pair.Rollout), f.value(&pair.Learner)
-		routed := f.name == "router" || f.name == expertParallelName
+	for _, f := range engine.Fields() {
+		roll, learn := f.Text(&pair.Rollout), f.Text(&pair.Learner)
+		routed := f.Name == "router" || f.Name == engine.ExpertParallelField
 		if roll != learn && !(routed && r.Model.Dense()) {
-			list = append(list, mechanism{f.name, roll, learn, f.copy})
+			list = append(list, mechanism{f.Name, roll, learn, f.Copy})
 		}
 	}
 	list = joinProjections(list, pair)
@@ -234,7 +141,7 @@ func mixture(pair Pair, list []mechanism, s subset) engine.Numerics {
 	n := pair.Learner
 	// A wire is kept where nothing travels until all mechanisms have had their
 	// turn: the order that makes use of it may come first or last.
-	n.Reduction.Wire = wire(n.Reduction)
+	n.Reduction.Wire = engine.Wire(n.Reduction)
 	for i, m := range list {
 		if s.has(i) && m.numerics != nil {
 			m.numerics(&n, &pair.Rollout)

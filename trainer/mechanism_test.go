@@ -34,7 +34,7 @@ func TestAttributeOneField(t *testing.T) {
 		{"head", bf16, func(n *engine.Numerics) { n.Head = precision.FP32 }},
 		{"reduction", fp32, func(n *engine.Numerics) { n.Reduction = order(t, "pairwise:4") }},
 		{"wire", named(t, "bf16-tp4"), func(n *engine.Numerics) { n.Reduction.Wire = precision.FP32 }},
-		{expertParallelName, bf16, func(n *engine.Numerics) { n.ExpertParallel = named(t, "bf16-ep4").ExpertParallel }},
+		{engine.ExpertParallelField, bf16, func(n *engine.Numerics) { n.ExpertParallel = named(t, "bf16-ep4").ExpertParallel }},
 		{"attention", fp32, func(n *engine.Numerics) { n.Attention, n.Tile = kernel.Online, 4 }},
 		{batchingName, fp32, func(n *engine.Numerics) { n.Reduction.BatchVariant = true }},
 	} {
@@ -227,13 +227,13 @@ func TestAttributeWire(t *testing.T) {
 	fp32 := named(t, "fp32")
 	parallel := named(t, "fp32", func(n *engine.Numerics) { n.Reduction = order(t, "tensor_parallel:4:ring:bf16") })
 	a := attributed(t, Pair{parallel, fp32}, 0)
-	reduction, wire := part(t, a, "reduction"), part(t, a, wireName)
+	reduction, wire := part(t, a, "reduction"), part(t, a, engine.WireField)
 	if wire.Alone != (GapSize{}) || reduction.Alone.K3 == 0 || reduction.Alone.K3 > 1e-5*a.Total.K3 || reduction.Removed != a.Total ||
 		wire.Rollout != "bf16" || wire.Learner != "fp32" || reduction.Rollout != "tensor_parallel:4:ring" {
 		t.Errorf("parallel rollout engine: %+v", a)
 	}
 	a = attributed(t, Pair{fp32, parallel}, 0)
-	reduction, wire = part(t, a, "reduction"), part(t, a, wireName)
+	reduction, wire = part(t, a, "reduction"), part(t, a, engine.WireField)
 	// Taking either from the learner's all-reduce alone: the wire leaves its fp32
 	// form, which is near the canonical order; the order leaves none at all.
 	if reduction.Alone != a.Total || wire.Removed != (GapSize{}) || !close(wire.Alone, a.Total, 1e-3) || wire.Alone == a.Total {

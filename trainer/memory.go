@@ -38,8 +38,8 @@ func (s *session) memories() []memory {
 	if s.critic != nil {
 		add("critic", s.critic)
 	}
-	if s.fleet.remembers() {
-		all = append(all, memory{"rollout.kv_scales", s.fleet.save, s.fleet.load})
+	if s.fleet.Remembers() {
+		all = append(all, memory{"rollout.kv_scales", s.fleet.Save, s.fleet.Load})
 	}
 	for i, part := range s.parts {
 		m, saves := part.(encoding.BinaryMarshaler)

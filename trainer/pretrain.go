@@ -7,8 +7,10 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/stream"
 	"driftlab/trainer/task"
 )
 
@@ -33,7 +35,7 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 	t := r.Task.New()
 	p := model.New(r.Model)
 	p.Init(r.Seed)
-	settings := learnerSettings(r.Learner, r.Pretrain.Optimizer)
+	settings := engines.LearnerSettings(r.Learner, r.Pretrain.Optimizer)
 	settings.Balance = r.Pretrain.Balance
 	l := learner.New(p, settings, o.workers())
 	defer l.Close()
@@ -45,7 +47,7 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		demonstrate(&b, t, r.Pretrain.Batch, stream(r.Seed, forDemonstrations, step))
+		demonstrate(&b, t, r.Pretrain.Batch, stream.New(r.Seed, stream.Demonstrations, step))
 		report, err := l.Gradient(&b.Now, &b.Sampled, objective, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
 		if err == nil && !report.Skipped {
 			l.Update(r.Pretrain.Optimizer.Rate(step, r.Pretrain.Steps))

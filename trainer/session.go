@@ -10,10 +10,12 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/guard"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/schedule"
+	"driftlab/trainer/stream"
 	"driftlab/trainer/task"
 )
 
@@ -35,7 +37,7 @@ type session struct {
 	dense     loss.Objective
 
 	learner   *learner.Learner
-	fleet     *fleet
+	fleet     *engines.Fleet
 	reference *learner.Scorer // nil unless a method reads it, and so the next three
 	teacher   *learner.Scorer
 	taught    *model.Params // the teacher's weights
@@ -76,12 +78,12 @@ func newSession(r recipe.Recipe, p *model.Params, o Options) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	workers, settings := o.workers(), learnerSettings(r.Learner, r.Learner.Optimizer)
+	workers, settings := o.workers(), engines.LearnerSettings(r.Learner, r.Learner.Optimizer)
 	settings.Recompute = o.Recompute
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
 	s := &session{
 		recipe: r, options: o, columns: columnsOf(r), grader: newGrader(r), schedule: r.Schedule.New(),
-		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), policy: policyOf(r),
+		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), policy: engines.Policy(r),
 		learner: learner.New(p, settings, workers), initial: p.Clone(),
 	}
 	s.correct.Seed = r.Seed
@@ -89,7 +91,7 @@ func newSession(r recipe.Recipe, p *model.Params, o Options) (*session, error) {
 		s.guards = append(s.guards, g.New())
 	}
 	s.sums.scaled, s.sums.guarded = settings.LossScale.Initial > 0, len(s.guards) > 0
-	s.fleet = newFleet(r, r.Rollout.Numerics, workers)
+	s.fleet = engines.NewFleet(r, r.Rollout.Numerics, workers)
 	if r.Rollout.Speculative != nil {
 		s.draftWith(cmp.Or(drafter, s.initial.Clone()))
 	}
@@ -102,7 +104,7 @@ func newSession(r recipe.Recipe, p *model.Params, o Options) (*session, error) {
 		s.inRollout = s.inLearner
 		if !r.Rollout.Numerics.Equal(r.Learner.Numerics) || r.Rollout.KVRetention != nil {
 			s.inRollout = newEvaluator(r, s.task, r.Rollout.Numerics, workers)
-			s.inRollout.engine.SetRetention(retention(r.Rollout))
+			s.inRollout.engine.SetRetention(engines.Retention(r.Rollout))
 		}
 	}
 	return s, nil
@@ -130,7 +132,7 @@ func (s *session) recordFor(p, teacher *model.Params) {
 
 func (s *session) close() {
 	s.learner.Close()
-	s.fleet.close()
+	s.fleet.Close()
 	if s.speculation != nil && s.speculation.learner != nil {
 		s.speculation.learner.Close()
 	}
@@ -151,7 +153,7 @@ func (s *session) close() {
 func (s *session) step(step int) error {
 	s.metrics = s.metrics[:0]
 	s.generate(step)
-	if err := s.fleet.check(&s.batch); err != nil {
+	if err := s.fleet.Check(&s.batch); err != nil {
 		return err
 	}
 	for _, stage := range []func() error{s.reward, s.score, s.penalise, s.correctBatch, s.estimate} {
@@ -177,22 +179,22 @@ func (s *session) generate(step int) {
 	r, b := &s.recipe, &s.batch
 	version, weights := s.versions.at(s.learner.Updates() - s.schedule.Lag(step))
 	sigma := r.Rollout.Noise.Sigma(step, r.Steps)
-	s.fleet.publish(weights, version, sigma, stream(r.Seed, forNoise, step))
+	s.fleet.Publish(weights, version, sigma, stream.New(r.Seed, stream.Noise, step))
 	s.prepareDrafter(step, version, weights)
-	rng := stream(r.Seed, forPrompts, step)
+	rng := stream.New(r.Seed, stream.Prompts, step)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
 	for g := range r.Rollout.Prompts {
 		p := s.task.Prompt(rng)
 		for i := range r.Rollout.Group {
 			s.prompts = append(s.prompts, p)
 			s.requests = append(s.requests, rollout.Request{
-				Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed + uint64(step)<<32, Stream: streamID(forSampling, g*r.Rollout.Group+i),
-				Tool: toolOf(s.task),
+				Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed + uint64(step)<<32, Stream: stream.ID(stream.Sampling, g*r.Rollout.Group+i),
+				Tool: engines.Tool(s.task),
 			})
 		}
 	}
 	s.calibrate(step)
-	s.fleet.generate(&b.Sampled, s.requests, sampling(*r))
+	s.fleet.Generate(&b.Sampled, s.requests, engines.Sampling(*r))
 	if s.speculation != nil {
 		s.speculation.observe(b)
 	}
@@ -209,8 +211,8 @@ func (s *session) calibrate(step int) {
 	if k.Prompts == 0 {
 		return
 	}
-	s.fleet.calibrate(step, s.requests)
-	prompts := calibrationPrompts(s.recipe.Rollout, s.requests)
+	s.fleet.Calibrate(step, s.requests)
+	prompts := engines.CalibrationPrompts(s.recipe.Rollout, s.requests)
 	s.learner.Calibrate(prompts, k.Margin)
 	for _, frozen := range []*learner.Scorer{s.reference, s.teacher} {
 		if frozen != nil {

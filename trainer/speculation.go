@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/engine"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
 )
@@ -35,20 +35,6 @@ type speculation struct {
 	objective loss.Objective
 }
 
-// drafterNumerics are the numerics of a recipe's drafter beside a rollout
-// engine of the given ones.
-func drafterNumerics(s *recipe.Speculative, verifier engine.Numerics) engine.Numerics {
-	if s.Numerics != nil {
-		return *s.Numerics
-	}
-	return verifier
-}
-
-// drafting translates how drafts are verified.
-func drafting(s *recipe.Speculative) rollout.Speculative {
-	return rollout.Speculative{Draft: s.Draft, Verify: rollout.Verify(s.Verify), Tau: s.Tau, LogProbs: rollout.DraftLogProbs(s.LogProbs)}
-}
-
 // openDrafter loads the weights of a drafter that is another model; nil for none
 // and for the policy itself.
 func openDrafter(r recipe.Recipe) (*model.Params, error) {
@@ -66,32 +52,20 @@ func openDrafter(r recipe.Recipe) (*model.Params, error) {
 	return c.Params, nil
 }
 
-// draftCost is what drafting a token costs as a share of a pass of the
-// verifier: what the recipe says, or the ratio of the bits of their weights.
-func draftCost(s *recipe.Speculative, drafter, verifier *model.Params, n engine.Numerics) float64 {
-	if s.Cost > 0 {
-		return s.Cost
-	}
-	bits := func(p *model.Params, n engine.Numerics) float64 {
-		return float64(len(p.Theta) * n.Weights.Format.Bits())
-	}
-	return bits(drafter, drafterNumerics(s, n)) / bits(verifier, n)
-}
-
 // draftWith makes the session's engine draft with those weights, which a
 // distillation trains in place.
 func (s *session) draftWith(p *model.Params) {
 	r := &s.recipe
 	set := r.Rollout.Speculative
-	n := drafterNumerics(set, r.Rollout.Numerics)
-	d := &speculation{setting: *set, params: p, draft: set.Draft, cost: draftCost(set, p, s.initial, r.Rollout.Numerics)}
+	n := engines.DrafterNumerics(set, r.Rollout.Numerics)
+	d := &speculation{setting: *set, params: p, draft: set.Draft, cost: engines.DraftCost(set, p, s.initial, r.Rollout.Numerics)}
 	if set.Distill.Every > 0 {
 		o := recipe.DefaultOptimizer()
 		o.LR, o.Warmup = set.Distill.LR, 0
 		d.objective = loss.Objective{Loss: drafterLoss{}, Batch: &d.batch}
-		d.learner = learner.New(p, learnerSettings(recipe.Learner{Numerics: n}, o), s.options.workers())
+		d.learner = learner.New(p, engines.LearnerSettings(recipe.Learner{Numerics: n}, o), s.options.workers())
 	}
-	s.fleet.draftWith(set, p, 0)
+	s.fleet.DraftWith(set, p, 0)
 	s.speculation = d
 }
 
@@ -113,7 +87,7 @@ func (s *session) prepareDrafter(step, version int, weights *model.Params) {
 	if d.setting.Adaptive && d.known {
 		d.draft = fastest(d.acceptance, d.cost, d.setting.Draft)
 	}
-	s.fleet.publishDrafter(d.params, d.version, d.draft)
+	s.fleet.PublishDrafter(d.params, d.version, d.draft)
 }
 
 // fastest is the number of drafted tokens, up to most, with the largest

@@ -12,6 +12,7 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/stream"
 )
 
 // TestStaleDrafter never refreshes a drafter: it is the policy at the first step,
@@ -136,7 +137,7 @@ func TestDistilledDrafter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rng := stream(1, forDemonstrations, 0)
+		rng := stream.New(1, stream.Demonstrations, 0)
 		for i := range s.speculation.params.Theta {
 			s.speculation.params.Theta[i] += 0.03 * float32(rng.NormFloat64())
 		}

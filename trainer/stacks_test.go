@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
 )
@@ -93,9 +94,9 @@ func TestQuantisedTraining(t *testing.T) {
 	}
 	_, requests := measureRequests(r, r.Task.New())
 	sampler := measuredFleet(r, weights{p, p, p}, r.Rollout.Numerics, requests, 1)
-	defer sampler.close()
+	defer sampler.Close()
 	var b batch.Batch
-	sampler.generate(&b.Sampled, requests, sampling(r))
+	sampler.Generate(&b.Sampled, requests, engines.Sampling(r))
 	for range b.Tokens() {
 		b.Advantage = append(b.Advantage, 1)
 	}

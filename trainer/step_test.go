@@ -11,6 +11,7 @@ import (
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/loss"
 )
 
@@ -55,7 +56,7 @@ func TestLag(t *testing.T) {
 		}
 		byHand.Publish(history[version], version)
 		var b batch.Sampled
-		byHand.Generate(&b, s.requests, sampling(s.recipe))
+		byHand.Generate(&b, s.requests, engines.Sampling(s.recipe))
 		if !slices.Equal(b.Token, s.batch.Token) || !slices.Equal(b.LogpRoll, s.batch.LogpRoll) {
 			t.Errorf("step %d: the responses are not those of version %d", step, version)
 		}

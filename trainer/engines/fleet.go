@@ -1,4 +1,7 @@
-package trainer
+// Package engines makes the two engines of a recipe: the rollout side, which is one
+// engine or a fleet, and the policy and settings of a learner. Training and
+// measuring have the same ones.
+package engines
 
 import (
 	"cmp"
@@ -16,9 +19,9 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// fleet is the rollout side of a run: one engine, or several that share the
+// Fleet is the rollout side of a run: one engine, or several that share the
 // responses of a step. All have the weights of the same sync.
-type fleet struct {
+type Fleet struct {
 	recipe  recipe.Rollout
 	engines []*rollout.Engine // the main one first
 	// numerics are the engines'.
@@ -29,15 +32,15 @@ type fleet struct {
 	published *model.Params // what the engines have
 }
 
-// newFleet returns the engines of a recipe, with the main one's numerics given.
+// NewFleet returns the engines of a recipe, with the main one's numerics given.
 // Unless the recipe says how many responses each decodes at a time, it is all of
 // a step.
-func newFleet(r recipe.Recipe, main engine.Numerics, workers int) *fleet {
-	f, slots := &fleet{recipe: r.Rollout}, cmp.Or(r.Rollout.Slots, r.Rollout.Responses())
+func NewFleet(r recipe.Recipe, main engine.Numerics, workers int) *Fleet {
+	f, slots := &Fleet{recipe: r.Rollout}, cmp.Or(r.Rollout.Slots, r.Rollout.Responses())
 	add := func(n engine.Numerics) {
 		e := rollout.New(r.Model, n, slots, workers)
 		e.SetPrefill(prefill(r.Rollout))
-		e.SetRetention(retention(r.Rollout))
+		e.SetRetention(Retention(r.Rollout))
 		f.engines, f.numerics = append(f.engines, e), append(f.numerics, n)
 	}
 	add(main)
@@ -48,35 +51,43 @@ func newFleet(r recipe.Recipe, main engine.Numerics, workers int) *fleet {
 	return f
 }
 
-func (f *fleet) close() {
+// Close ends the engines' workers.
+func (f *Fleet) Close() {
 	for _, e := range f.engines {
 		e.Close()
 	}
 }
 
-// draftWith makes every engine draft with those weights, of the given version.
+// Main is the engine that samples the first responses.
+func (f *Fleet) Main() *rollout.Engine { return f.engines[0] }
+
+// Noisy are the weights as the engines have them while there is noise on them,
+// nil where there never was.
+func (f *Fleet) Noisy() *model.Params { return f.noisy }
+
+// DraftWith makes every engine draft with those weights, of the given version.
 // The drafter has the numerics of the recipe, or the engine's own; scales of a
 // static KV cache are not its.
-func (f *fleet) draftWith(s *recipe.Speculative, p *model.Params, version int) {
+func (f *Fleet) DraftWith(s *recipe.Speculative, p *model.Params, version int) {
 	for i, e := range f.engines {
-		e.SetSpeculative(drafting(s), p.Config, drafterNumerics(s, f.numerics[i]))
+		e.SetSpeculative(drafting(s), p.Config, DrafterNumerics(s, f.numerics[i]))
 	}
-	f.publishDrafter(p, version, s.Draft)
+	f.PublishDrafter(p, version, s.Draft)
 }
 
-// publishDrafter gives every engine the drafter's weights, and the number of
+// PublishDrafter gives every engine the drafter's weights, and the number of
 // tokens to draft.
-func (f *fleet) publishDrafter(p *model.Params, version, draft int) {
+func (f *Fleet) PublishDrafter(p *model.Params, version, draft int) {
 	for _, e := range f.engines {
 		e.PublishDrafter(p, version)
 		e.SetDraft(draft)
 	}
 }
 
-// publish gives every engine the weights of the given version, with noise of
+// Publish gives every engine the weights of the given version, with noise of
 // that standard deviation on the gains of all norms. The weights themselves stay
 // as they are: noise is drawn anew each time and never adds up.
-func (f *fleet) publish(p *model.Params, version int, sigma float64, rng *rand.Rand) {
+func (f *Fleet) Publish(p *model.Params, version int, sigma float64, rng *rand.Rand) {
 	if sigma > 0 {
 		if f.noisy == nil {
 			f.noisy = p.Clone()
@@ -105,21 +116,21 @@ func addNoise(p *model.Params, sigma float64, rng *rand.Rand) {
 	gains(p.FinalNorm)
 }
 
-// calibrate finds the scales of static KV caches from the first prompts of a
+// Calibrate finds the scales of static KV caches from the first prompts of a
 // step, where the step's sync is one at which they are due.
-func (f *fleet) calibrate(step int, requests []rollout.Request) {
+func (f *Fleet) Calibrate(step int, requests []rollout.Request) {
 	k := f.recipe.KVScales
 	if k.Prompts == 0 || step%k.Every != 0 {
 		return
 	}
-	prompts := calibrationPrompts(f.recipe, requests)
+	prompts := CalibrationPrompts(f.recipe, requests)
 	for _, e := range f.engines {
 		e.Calibrate(prompts, k.Margin)
 	}
 }
 
-// calibrationPrompts are the first prompts of a step, each once.
-func calibrationPrompts(r recipe.Rollout, requests []rollout.Request) [][]int32 {
+// CalibrationPrompts are the first prompts of a step, each once.
+func CalibrationPrompts(r recipe.Rollout, requests []rollout.Request) [][]int32 {
 	var prompts [][]int32
 	for i := 0; i < len(requests) && len(prompts) < r.KVScales.Prompts; i += r.Group {
 		prompts = append(prompts, requests[i].Prompt)
@@ -127,9 +138,9 @@ func calibrationPrompts(r recipe.Rollout, requests []rollout.Request) [][]int32 
 	return prompts
 }
 
-// generate samples one response per request, in their order: the first for the
+// Generate samples one response per request, in their order: the first for the
 // main engine, then each member's share.
-func (f *fleet) generate(dst *batch.Sampled, requests []rollout.Request, s rollout.Sampling) {
+func (f *Fleet) Generate(dst *batch.Sampled, requests []rollout.Request, s rollout.Sampling) {
 	if len(f.engines) == 1 {
 		f.engines[0].Generate(dst, requests, s)
 		return
@@ -146,7 +157,7 @@ func (f *fleet) generate(dst *batch.Sampled, requests []rollout.Request, s rollo
 
 // count is how many of n responses the engine samples: up to the sum of the
 // members' shares, rounded, from the end, so that they meet without a gap.
-func (f *fleet) count(engine, n int) int {
+func (f *Fleet) count(engine, n int) int {
 	before := 0.0 // share of the members after this one
 	for i := len(f.recipe.Fleet) - 1; i >= engine; i-- {
 		before += f.recipe.Fleet[i].Share
@@ -159,8 +170,8 @@ func (f *fleet) count(engine, n int) int {
 	return end - start
 }
 
-// name is the main engine's, with the members' and their shares.
-func (f *fleet) name(main engine.Numerics) string {
+// Name is the main engine's, with the members' and their shares.
+func (f *Fleet) Name(main engine.Numerics) string {
 	if len(f.recipe.Fleet) == 0 {
 		return main.Name
 	}
@@ -173,11 +184,11 @@ func (f *fleet) name(main engine.Numerics) string {
 	return fmt.Sprintf("%.0f%% %s + %s", 100*rest, main.Name, strings.Join(names, " + "))
 }
 
-// remembers reports whether scales last longer than a step.
-func (f *fleet) remembers() bool { return f.recipe.KVScales.Prompts > 0 && f.recipe.KVScales.Every > 1 }
+// Remembers reports whether scales last longer than a step.
+func (f *Fleet) Remembers() bool { return f.recipe.KVScales.Prompts > 0 && f.recipe.KVScales.Every > 1 }
 
-// save appends the scales of every engine, bit for bit.
-func (f *fleet) save() ([]byte, error) {
+// Save appends the scales of every engine, bit for bit.
+func (f *Fleet) Save() ([]byte, error) {
 	var state []byte
 	for _, e := range f.engines {
 		scales := e.KVScales()
@@ -189,8 +200,8 @@ func (f *fleet) save() ([]byte, error) {
 	return state, nil
 }
 
-// load takes up what save wrote.
-func (f *fleet) load(state []byte) error {
+// Load takes up what Save returned.
+func (f *Fleet) Load(state []byte) error {
 	next := func() (uint32, error) {
 		if len(state) < 4 {
 			return 0, fmt.Errorf("scales are cut short")

@@ -1,4 +1,4 @@
-package trainer
+package engines
 
 import (
 	"driftlab/engine/learner"
@@ -8,8 +8,8 @@ import (
 	"driftlab/trainer/task"
 )
 
-// learnerSettings translates a recipe's sections for the learner.
-func learnerSettings(l recipe.Learner, o recipe.Optimizer) learner.Settings {
+// LearnerSettings translates a recipe's sections for the learner.
+func LearnerSettings(l recipe.Learner, o recipe.Optimizer) learner.Settings {
 	s := learner.Settings{
 		Numerics: l.Numerics,
 		AdamW:    learner.AdamW{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay, ClipNorm: o.ClipNorm},
@@ -22,8 +22,8 @@ func learnerSettings(l recipe.Learner, o recipe.Optimizer) learner.Settings {
 	return s
 }
 
-// toolOf is the environment of a task's responses, nil for a task without one.
-func toolOf(t task.Task) rollout.Tool {
+// Tool is the environment of a task's responses, nil for a task without one.
+func Tool(t task.Task) rollout.Tool {
 	if tool, ok := t.(task.Tool); ok {
 		return tool
 	}
@@ -35,9 +35,9 @@ func prefill(r recipe.Rollout) rollout.Prefill {
 	return rollout.Prefill{Chunk: r.PrefillChunk, PrefixCache: r.PrefixCache}
 }
 
-// policyOf is the learner's policy of a recipe: its temperature, and what of the
+// Policy is the learner's policy of a recipe: its temperature, and what of the
 // rollout it replays.
-func policyOf(r recipe.Recipe) learner.Policy {
+func Policy(r recipe.Recipe) learner.Policy {
 	return learner.Policy{Temperature: r.LearnerTemperature(), Replay: replayOf(r.Routing), Gates: learner.Gates(r.Routing.Gates),
 		Support: r.Support.Replay, Retention: r.ReplaysRetention()}
 }
@@ -51,8 +51,8 @@ func replayOf(r recipe.Routing) learner.Replay {
 	return learner.Replay(r.Replay)
 }
 
-// retention translates how much of the KV cache the rollout engine keeps.
-func retention(r recipe.Rollout) rollout.Retention {
+// Retention translates how much of the KV cache the rollout engine keeps.
+func Retention(r recipe.Rollout) rollout.Retention {
 	k := r.KVRetention
 	if k == nil {
 		return rollout.Retention{}
@@ -60,9 +60,9 @@ func retention(r recipe.Rollout) rollout.Retention {
 	return rollout.Retention{Policy: rollout.Policy(k.Policy), Keep: k.Keep, Budget: k.Budget, Sinks: k.Sinks, Recent: k.Recent}
 }
 
-// sampling translates a recipe's rollout section. Distributions of the two
+// Sampling translates a recipe's rollout section. Distributions of the two
 // engines are over the same tokens: the support's if it is replayed.
-func sampling(r recipe.Recipe) rollout.Sampling {
+func Sampling(r recipe.Recipe) rollout.Sampling {
 	o := r.Rollout
 	return rollout.Sampling{
 		Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MaxTokens: o.MaxTokens,
