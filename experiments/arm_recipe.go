@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -61,7 +61,7 @@ func keepRecipes(recipes []string, claimDir string) error {
 		return err
 	}
 	for i, text := range recipes {
-		if err := results.WriteFile(dir, fmt.Sprintf("arm-%02d.yaml", i+1), []byte(text)); err != nil {
+		if err := record.WriteFile(dir, fmt.Sprintf("arm-%02d.yaml", i+1), []byte(text)); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"driftlab/experiments/stats"
-	"driftlab/results"
+	"driftlab/results/record"
 )
 
 func batchInvariantZero() Claim {
@@ -39,7 +39,7 @@ func batchInvariantZero() Claim {
 				}
 				o.Set(a.name+" k3", c[0]...)
 				o.Set(a.name+" largest", maximum(c[1]))
-				_, final, _ := results.Settle(c[2])
+				_, final, _ := record.Settle(c[2])
 				o.Set(a.name+" pass rate", final)
 			}
 			return o, nil

@@ -8,6 +8,7 @@ import (
 
 	"driftlab/experiments/stats"
 	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // icepopArm is one run of icepop-rate. All masks leave the denominators alone,
@@ -162,7 +163,7 @@ func (j *Judge) collapsed(figure string) int {
 	n := 0
 	for _, o := range j.Runs {
 		mean := blocks(o.List(figure), min(icepopBlock, len(o.List(figure))))
-		if results.Fell(slices.Max(mean), mean[len(mean)-1]) {
+		if record.Fell(slices.Max(mean), mean[len(mean)-1]) {
 			n++
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"driftlab/experiments/stats"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
@@ -51,7 +51,7 @@ func measureOPSM(ctx context.Context, e *Env) (*Observation, error) {
 			return nil, err
 		}
 		o.Set(a.name+" curve", c[0]...)
-		_, final, _ := results.Settle(c[0])
+		_, final, _ := record.Settle(c[0])
 		rates = append(rates, final)
 	}
 	o.Set("pass rate", rates...)

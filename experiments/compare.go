@@ -9,6 +9,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/experiments/queue"
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
 )
@@ -30,20 +31,20 @@ type Options struct {
 // which is not finite has ended is an outcome like any other. The first other
 // failure, or a cancelled context, stops the rest; with a directory, calling
 // again takes everything up where it was.
-func Compare(ctx context.Context, recipes []recipe.Recipe, seeds []uint64, o Options) ([]*results.Record, error) {
-	var jobs []queue.Job[*results.Record]
+func Compare(ctx context.Context, recipes []recipe.Recipe, seeds []uint64, o Options) ([]*record.Record, error) {
+	var jobs []queue.Job[*record.Record]
 	for i, r := range recipes {
 		for _, seed := range seeds {
 			r.Seed = seed
 			jobs = append(jobs, training(r, runDir(o.Dir, recipes, i, seed)))
 		}
 	}
-	return queue.Queue[*results.Record]{Workers: o.Workers, Progress: o.Progress}.Run(ctx, jobs)
+	return queue.Queue[*record.Record]{Workers: o.Workers, Progress: o.Progress}.Run(ctx, jobs)
 }
 
 // training is a run as a job. What a folder has of it is not made again.
-func training(r recipe.Recipe, dir string) queue.Job[*results.Record] {
-	do := func(ctx context.Context, report func(queue.State)) (*results.Record, error) {
+func training(r recipe.Recipe, dir string) queue.Job[*record.Record] {
+	do := func(ctx context.Context, report func(queue.State)) (*record.Record, error) {
 		at := queue.State{Kept: -1}
 		run, err := trainer.Run(ctx, r, trainer.Options{Dir: dir, Workers: 1, Progress: func(p trainer.Progress) {
 			if at.Kept < 0 {
@@ -61,7 +62,7 @@ func training(r recipe.Recipe, dir string) queue.Job[*results.Record] {
 		}
 		return run.Record, nil
 	}
-	return queue.Job[*results.Record]{Name: fmt.Sprintf("%s, seed %d", r.Name, r.Seed), Units: r.Steps, Do: do}
+	return queue.Job[*record.Record]{Name: fmt.Sprintf("%s, seed %d", r.Name, r.Seed), Units: r.Steps, Do: do}
 }
 
 // runDir is the folder of one run; recipes of the same name are told apart by

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/queue"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -20,7 +20,7 @@ func TestCompareTakenUp(t *testing.T) {
 	longer := r
 	longer.Steps = 3
 	dir := t.TempDir()
-	compare := func(o Options) (records []*results.Record, last queue.Progress) {
+	compare := func(o Options) (records []*record.Record, last queue.Progress) {
 		o.Progress = func(p queue.Progress) { last = p }
 		records, err := Compare(context.Background(), []recipe.Recipe{longer, r}, []uint64{1, 2}, o)
 		if err != nil {
@@ -28,7 +28,7 @@ func TestCompareTakenUp(t *testing.T) {
 		}
 		return records, last
 	}
-	rewards := func(records []*results.Record) (all []float64) {
+	rewards := func(records []*record.Record) (all []float64) {
 		for _, r := range records {
 			all = append(all, r.Column("gap/k3").Updated()...)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
@@ -115,7 +115,7 @@ type HeadlineResult struct {
 	Gap *trainer.Measurement
 	// Arms are the lines, and Runs their records, seeds in order.
 	Arms []HeadlineArm
-	Runs [][]*results.Record
+	Runs [][]*record.Record
 }
 
 // Headline measures the gap between engines at equal weights, then provokes

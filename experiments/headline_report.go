@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // judged is the figure the headline is told by: the pass rate of the current
@@ -46,13 +47,13 @@ type Outcome struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	// Start is the evaluation before the first update, Peak and Final are the best
-	// and the last mean of three evaluations (results.Course), by seed.
+	// and the last mean of three evaluations (record.Course), by seed.
 	Start []float64 `json:"start"`
 	Peak  []float64 `json:"peak"`
 	Final []float64 `json:"final"`
 	// Verdicts are the seeds' fates, and Collapsed counts those that fell.
-	Verdicts  []results.Fate `json:"verdicts"`
-	Collapsed int            `json:"collapsed"`
+	Verdicts  []record.Fate `json:"verdicts"`
+	Collapsed int           `json:"collapsed"`
 	// Stopped counts the seeds that a value which is not finite ended.
 	Stopped int `json:"stopped"`
 }
@@ -63,10 +64,10 @@ func (h *HeadlineResult) Outcomes() []Outcome {
 	for i, arm := range h.Arms {
 		o := Outcome{Name: arm.Name, Title: arm.Title}
 		for _, run := range h.Runs[i] {
-			c := results.Judge(run, judged)
+			c := record.Judge(run, judged)
 			o.Verdicts = append(o.Verdicts, c.Fate)
 			switch {
-			case c.Fate == results.Stopped:
+			case c.Fate == record.Stopped:
 				o.Stopped++
 			case c.Fate.Fallen():
 				o.Collapsed++
@@ -92,7 +93,7 @@ func (h *HeadlineResult) OutcomeTable() *results.Table {
 		Title:   "What became of the pass rate",
 		Columns: []results.TableColumn{{Name: "run"}, {Name: "verdict"}, right("peak, by seed", ""), right("final, by seed", "")},
 		Note: "Pass rate of the current weights on held-out prompts, sampled in the learner's engine; means of three evaluations. " +
-			results.CollapseRule(),
+			record.CollapseRule(),
 	}
 	part := HeadlinePart(-1)
 	for i, o := range h.Outcomes() {
@@ -187,7 +188,7 @@ func (h *HeadlineResult) lead() string {
 			bare = append(bare, fmt.Sprintf("**%s** in **%s**", setting, count))
 		case o.Collapsed > 0:
 			fell = append(fell, fmt.Sprintf("**%s** (%s)", o.Title, count))
-		case !slices.ContainsFunc(o.Verdicts, func(f results.Fate) bool { return f != results.Held }):
+		case !slices.ContainsFunc(o.Verdicts, func(f record.Fate) bool { return f != record.Held }):
 			held = append(held, "**"+o.Title+"**")
 		default:
 			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")

@@ -5,34 +5,34 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // TestHeadlineVerdicts tells arms that held from those that cannot have: dead
 // from the start, never alive, evaluated too seldom, stopped.
 func TestHeadlineVerdicts(t *testing.T) {
-	run := func(status string, rates ...float64) *results.Record {
-		r := &results.Record{Summary: &results.Summary{Status: status}}
+	run := func(status string, rates ...float64) *record.Record {
+		r := &record.Record{Summary: &record.Summary{Status: status}}
 		for step, v := range rates {
-			r.Add(step, []results.Metric{{Name: judged, Value: v}})
+			r.Add(step, []record.Metric{{Name: judged, Value: v}})
 		}
 		return r
 	}
-	const finished = results.StatusFinished
+	const finished = record.StatusFinished
 	h := &HeadlineResult{}
 	for _, c := range []struct {
 		name string
-		run  *results.Record
+		run  *record.Record
 	}{
 		{"held", run(finished, 0.5, 0.6, 0.7, 0.7)},
 		{"dead", run(finished, 0.5, 0, 0, 0)},
 		{"low", run(finished, 0.5, 0.1, 0.1, 0.1)},
 		{"never", run(finished, 0, 0, 0, 0)},
 		{"short", run(finished, 0.5, 0.6)},
-		{"stopped", run(results.StatusStopped, 0.5, 0.6, 0.7, 0.7)},
+		{"stopped", run(record.StatusStopped, 0.5, 0.6, 0.7, 0.7)},
 	} {
 		h.Arms = append(h.Arms, HeadlineArm{Name: c.name, Title: c.name})
-		h.Runs = append(h.Runs, []*results.Record{c.run})
+		h.Runs = append(h.Runs, []*record.Record{c.run})
 	}
 	var got []string
 	for _, o := range h.Outcomes() {
@@ -62,7 +62,7 @@ func TestHeadlineColours(t *testing.T) {
 			methods[s] = method
 		}
 	}
-	h := &HeadlineResult{Arms: []HeadlineArm{{Title: "fp4 rollouts, uncorrected"}}, Runs: [][]*results.Record{nil}}
+	h := &HeadlineResult{Arms: []HeadlineArm{{Title: "fp4 rollouts, uncorrected"}}, Runs: [][]*record.Record{nil}}
 	if want := "Collapsed without a correction: **fp4 rollouts** in **0 of 0**."; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // Files of a claim's folder, beside the observations.
@@ -35,16 +36,16 @@ func (r *Reproduction) keep(dir string) error {
 	if err := os.MkdirAll(where, 0o777); err != nil {
 		return err
 	}
-	if err := results.WriteFile(where, verdictFile, text); err != nil {
+	if err := record.WriteFile(where, verdictFile, text); err != nil {
 		return err
 	}
-	if err := results.WriteFile(where, pageFile, []byte(r.Markdown())); err != nil {
+	if err := record.WriteFile(where, pageFile, []byte(r.Markdown())); err != nil {
 		return err
 	}
 	if r.Evidence.Picture == nil {
 		return nil
 	}
-	return results.WriteFile(where, pictureFile, results.PNG(r.Evidence.Picture, results.LightPaper))
+	return record.WriteFile(where, pictureFile, results.PNG(r.Evidence.Picture, results.LightPaper))
 }
 
 // Kept returns the claims that a directory has a verdict of, in the order of

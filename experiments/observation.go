@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // Observation is what one seed of a claim measured: named lists of numbers, in
@@ -15,8 +15,8 @@ type Observation struct {
 }
 
 type figure struct {
-	Name   string         `json:"name"`
-	Values results.Floats `json:"values"`
+	Name   string        `json:"name"`
+	Values record.Floats `json:"values"`
 }
 
 // Set records a figure. Setting a name twice is a programmer's fault.
@@ -24,7 +24,7 @@ func (o *Observation) Set(name string, values ...float64) {
 	if o.find(name) != nil {
 		panic("experiments: observation " + name + " is set twice")
 	}
-	o.figures = append(o.figures, figure{name, append(results.Floats{}, values...)})
+	o.figures = append(o.figures, figure{name, append(record.Floats{}, values...)})
 }
 
 // List returns a figure's values; asking for one that was not set is a

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"driftlab/experiments/queue"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/method"
 )
 
@@ -197,7 +197,7 @@ func observe(ctx context.Context, c Claim, e *Env, dir string) (o *Observation, 
 	if err := keepRecipes(texts(c.ID, e.arms), where); err != nil {
 		return nil, false, err
 	}
-	return o, false, results.WriteFile(where, seedFile(e.Seed), append(text, '\n'))
+	return o, false, record.WriteFile(where, seedFile(e.Seed), append(text, '\n'))
 }
 
 // keptObservation reads the observation of a seed, if it is there.
@@ -212,7 +212,7 @@ func keptObservation(claimDir string, seed uint64) (o *Observation, there bool, 
 	}
 	o = new(Observation)
 	if err := json.Unmarshal(text, o); err != nil {
-		return nil, false, &results.FolderError{Path: path, Problem: "not an observation", Remedy: "delete the file to measure it again", Err: err}
+		return nil, false, &record.FolderError{Path: path, Problem: "not an observation", Remedy: "delete the file to measure it again", Err: err}
 	}
 	return o, true, nil
 }

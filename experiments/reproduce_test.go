@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/queue"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -198,7 +198,7 @@ func TestDamagedObservation(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Reproduce(context.Background(), o)
-	var folder *results.FolderError
+	var folder *record.FolderError
 	if !errors.As(err, &folder) || folder.Path != file {
 		t.Errorf("damaged observation: %v", err)
 	}

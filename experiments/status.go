@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // Status is a line of the list of claims.
@@ -83,16 +84,16 @@ func List(dir string) []Status {
 // Their numbers may be infinite or NaN, as ratios to an empty tail are.
 func verdictText(r *Reproduction) ([]byte, error) {
 	type line struct {
-		Name    string         `json:"name"`
-		Dose    Dose           `json:"dose"`
-		Needs   string         `json:"needs"`
-		Value   results.Floats `json:"estimate_low_high"`
-		Seeds   results.Floats `json:"seeds"`
-		Outcome Mark           `json:"outcome"`
+		Name    string        `json:"name"`
+		Dose    Dose          `json:"dose"`
+		Needs   string        `json:"needs"`
+		Value   record.Floats `json:"estimate_low_high"`
+		Seeds   record.Floats `json:"seeds"`
+		Outcome Mark          `json:"outcome"`
 	}
 	var lines []line
 	for _, c := range r.Evidence.Checks {
-		value := results.Floats{c.Value.Estimate, c.Value.Low, c.Value.High}
+		value := record.Floats{c.Value.Estimate, c.Value.Low, c.Value.High}
 		lines = append(lines, line{c.Name, c.Dose, c.Needs, value, c.Seeds, c.Outcome})
 	}
 	text, err := json.MarshalIndent(struct {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"driftlab/results/record"
 )
 
 // RunGroup is what is one line in a chart: the runs of one recipe that differ
@@ -18,7 +20,7 @@ type RunGroup struct {
 	// Slot is the group's colour as Arm.Slot; 0 takes the group's place.
 	Slot int
 	// Runs are in the order of their seeds, one for each.
-	Runs []*Record
+	Runs []*record.Record
 	// Repeats counts runs left out because their recipe and seed were there already.
 	Repeats int
 }
@@ -26,7 +28,7 @@ type RunGroup struct {
 // Group sorts records into groups, in the order in which the recipes first
 // appear. Equal names do not make equal recipes: only runs whose recipes agree
 // in every line but the seed's are taken together.
-func Group(records []*Record) []RunGroup {
+func Group(records []*record.Record) []RunGroup {
 	var groups []RunGroup
 	var bodies []string // the recipe without its seed, per group
 	for _, r := range records {
@@ -38,14 +40,14 @@ func Group(records []*Record) []RunGroup {
 			groups = append(groups, RunGroup{Name: groupName(r, body, groups, bodies)})
 		}
 		g := &groups[i]
-		if slices.ContainsFunc(g.Runs, func(o *Record) bool { return o.Seed == r.Seed }) {
+		if slices.ContainsFunc(g.Runs, func(o *record.Record) bool { return o.Seed == r.Seed }) {
 			g.Repeats++
 			continue
 		}
 		g.Runs = append(g.Runs, r)
 	}
 	for _, g := range groups {
-		slices.SortStableFunc(g.Runs, func(a, b *Record) int {
+		slices.SortStableFunc(g.Runs, func(a, b *record.Record) int {
 			switch {
 			case a.Seed < b.Seed:
 				return -1
@@ -66,7 +68,7 @@ func withoutSeed(recipe []byte) string {
 }
 
 // groupName is the recipe's name, made different from that of other groups.
-func groupName(r *Record, body string, groups []RunGroup, bodies []string) string {
+func groupName(r *record.Record, body string, groups []RunGroup, bodies []string) string {
 	name := r.Name
 	if name == "" {
 		name = filepath.Base(r.Dir)

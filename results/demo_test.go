@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 )
 
+const demoRecipe = "name: demo\nseed: 7\nsteps: 5\nlearner:\n  lr: 0.001\n"
+
 // demoChart is a collapse and its rescue: three arms of three seeds, with a
 // seed that stops early and a value that is not finite.
 func demoChart() *Chart {

@@ -9,44 +9,6 @@ import (
 	"driftlab/results"
 )
 
-// A run is created, fed step by step, finished and read back.
-func Example() {
-	root, err := os.MkdirTemp("", "runs")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(root)
-	dir := filepath.Join(root, "demo")
-
-	run, err := results.Create(dir, []byte("name: demo\nseed: 1\n"))
-	if err != nil {
-		panic(err)
-	}
-	for step := 1; step <= 3; step++ {
-		err := run.Step(step, []results.Metric{{Name: "critic/score/mean", Value: 0.25 * float64(step)}, {Name: "gap/k3", Value: 0}})
-		if err != nil {
-			panic(err)
-		}
-	}
-	if err := run.Finish(results.Summary{Name: "demo", Seed: 1, Steps: 3, Status: results.StatusFinished}); err != nil {
-		panic(err)
-	}
-
-	text, _ := os.ReadFile(filepath.Join(dir, results.MetricsFile))
-	fmt.Print(string(text))
-	record, err := results.Load(dir)
-	if err != nil {
-		panic(err)
-	}
-	last, _ := record.Column("critic/score/mean").Last()
-	fmt.Println(record.Name, record.Steps, last, record.Summary.Status)
-	// Output:
-	// {"step":1,"critic/score/mean":0.25,"gap/k3":0}
-	// {"step":2,"critic/score/mean":0.5,"gap/k3":0}
-	// {"step":3,"critic/score/mean":0.75,"gap/k3":0}
-	// demo 3 0.75 finished
-}
-
 // A table for a README. An exact zero is shown as 0, and nothing else is.
 func ExampleTable_Markdown() {
 	t := results.Table{Columns: []results.TableColumn{{Name: "rollout"}, {Name: "k3", Unit: "nats", Align: results.Right}}}

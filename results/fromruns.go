@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"driftlab/results/record"
 )
 
 // area is a section of the report: metrics by prefix, the telling ones first.
@@ -68,13 +70,13 @@ func titleOf(metric string, terms []Term) string {
 // FromRuns builds the report of any set of runs: a table of outcomes, a chart
 // for every metric on record with seeds as bands, the recipes to run again, and
 // the terms of the glossary that occur.
-func FromRuns(records []*Record, glossary ...Term) Report {
+func FromRuns(records []*record.Record, glossary ...Term) Report {
 	return fromGroups(Group(records), records, glossary)
 }
 
 // FromGroups is FromRuns of groups that have their names and colours.
 func FromGroups(groups []RunGroup, glossary ...Term) Report {
-	var records []*Record
+	var records []*record.Record
 	for _, g := range groups {
 		records = append(records, g.Runs...)
 	}
@@ -83,7 +85,7 @@ func FromGroups(groups []RunGroup, glossary ...Term) Report {
 
 // fromGroups takes all records, which are more than the groups' where runs are
 // repeated.
-func fromGroups(groups []RunGroup, records []*Record, glossary []Term) Report {
+func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Report {
 	names := metricNames(records)
 	r := Report{Eyebrow: "simulate report", Facts: facts(records, groups)}
 	r.Title = plural(len(groups), "recipe") + ", " + plural(len(records), "run")
@@ -111,7 +113,7 @@ func fromGroups(groups []RunGroup, records []*Record, glossary []Term) Report {
 }
 
 // metricNames lists every metric on record, in the order of first appearance.
-func metricNames(records []*Record) []string {
+func metricNames(records []*record.Record) []string {
 	var names []string
 	for _, r := range records {
 		for _, c := range r.Columns {
@@ -126,7 +128,7 @@ func metricNames(records []*Record) []string {
 // JudgedBy is the metric that says best what became of a set of runs: an
 // evaluation if there is one, else the training reward; empty if neither is on
 // record.
-func JudgedBy(records []*Record) string {
+func JudgedBy(records []*record.Record) string {
 	names := metricNames(records)
 	for _, want := range []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean", "critic/rewards/mean"} {
 		if slices.Contains(names, want) {
@@ -137,7 +139,7 @@ func JudgedBy(records []*Record) string {
 }
 
 // facts are the tiles at the top.
-func facts(records []*Record, groups []RunGroup) []Fact {
+func facts(records []*record.Record, groups []RunGroup) []Fact {
 	steps, finished := 0, 0
 	var seeds []string
 	for _, r := range records {
@@ -209,7 +211,7 @@ func again(g RunGroup) Again {
 		if i > 0 {
 			a.Command += "\n"
 		}
-		a.Command += fmt.Sprintf("simulate train %s --seed %d", quoted(filepath.ToSlash(filepath.Join(g.Runs[0].Dir, RecipeFile))), r.Seed)
+		a.Command += fmt.Sprintf("simulate train %s --seed %d", quoted(filepath.ToSlash(filepath.Join(g.Runs[0].Dir, record.RecipeFile))), r.Seed)
 	}
 	if len(g.Runs) > 0 {
 		a.Recipe = string(g.Runs[0].Recipe)

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"driftlab/results/record"
 )
 
 // demoRun writes a run of a given fate and reads it back.
-func demoRun(t *testing.T, dir, name string, seed int, extra, fate string) *Record {
+func demoRun(t *testing.T, dir, name string, seed int, extra, fate string) *record.Record {
 	t.Helper()
-	r, err := Create(dir, fmt.Appendf(nil, "name: %s\nseed: %d\nsteps: 40\n%s", name, seed, extra))
+	r, err := record.Create(dir, fmt.Appendf(nil, "name: %s\nseed: %d\nsteps: 40\n%s", name, seed, extra))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +32,9 @@ func demoRun(t *testing.T, dir, name string, seed int, extra, fate string) *Reco
 		if fate != "held" {
 			gap = 1e-4 * math.Exp(x/5)
 		}
-		m := []Metric{{"critic/score/mean", rate - 0.05}, {"gap/k3", gap}, {"actor/grad_norm", 1 / x}, {"actor/lr", 1e-3}, {"perf/odd", x}}
+		m := []record.Metric{{Name: "critic/score/mean", Value: rate - 0.05}, {Name: "gap/k3", Value: gap}, {Name: "actor/grad_norm", Value: 1 / x}, {Name: "actor/lr", Value: 1e-3}, {Name: "perf/odd", Value: x}}
 		if s%5 == 0 {
-			m = append(m, Metric{"val/learner/pass_rate", rate})
+			m = append(m, record.Metric{Name: "val/learner/pass_rate", Value: rate})
 		}
 		if err := r.Step(s, m); err != nil {
 			t.Fatal(err)
@@ -42,14 +44,14 @@ func demoRun(t *testing.T, dir, name string, seed int, extra, fate string) *Reco
 	case "running":
 		r.Close()
 	case "stopped":
-		err = r.Finish(Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: StatusStopped, Reason: "step 26: tensor lm_head holds NaN."})
+		err = r.Finish(record.Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: record.StatusStopped, Reason: "step 26: tensor lm_head holds NaN."})
 	default:
-		err = r.Finish(Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: StatusFinished})
+		err = r.Finish(record.Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: record.StatusFinished})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec, err := Load(dir)
+	rec, err := record.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +59,9 @@ func demoRun(t *testing.T, dir, name string, seed int, extra, fate string) *Reco
 }
 
 // demoRecords are five groups with every fate.
-func demoRecords(t *testing.T) []*Record {
+func demoRecords(t *testing.T) []*record.Record {
 	dir := t.TempDir()
-	var all []*Record
+	var all []*record.Record
 	add := func(name string, seed int, extra, fate string) {
 		all = append(all, demoRun(t, filepath.Join(dir, fmt.Sprint(len(all))), name, seed, extra, fate))
 	}
@@ -89,7 +91,7 @@ func TestGroup(t *testing.T) {
 		t.Errorf("groups %s\nwant   %s", strings.Join(got, "|"), want)
 	}
 	// No name and no difference to tell: still different names.
-	same := Group([]*Record{
+	same := Group([]*record.Record{
 		{Dir: "x/a", Recipe: []byte("lr: 1\n\n")}, {Dir: "y/a", Recipe: []byte("lr: 1\n")}, {Dir: "z/a", Recipe: []byte("lr: 1")},
 	})
 	if len(same) != 3 || same[0].Name != "a" || same[1].Name != "a #2" || same[2].Name != "a #3" {
@@ -168,26 +170,9 @@ func TestChartOf(t *testing.T) {
 	}
 }
 
-func TestSettle(t *testing.T) {
-	nan := math.NaN()
-	for _, c := range []struct {
-		values      []float64
-		peak, final float64
-		ok          bool
-	}{
-		{nil, 0, 0, false}, {[]float64{nan, math.Inf(1)}, 0, 0, false}, {[]float64{2}, 2, 2, true}, {[]float64{1, 2}, 1.5, 1.5, true},
-		{[]float64{1, 9, 2, 3, 4}, 14. / 3, 3, true}, {[]float64{-1, nan, -2, -3, -4}, -2, -3, true},
-	} {
-		peak, final, ok := Settle(c.values)
-		if math.Abs(peak-c.peak) > 1e-12 || math.Abs(final-c.final) > 1e-12 || ok != c.ok {
-			t.Errorf("%v: %v %v %v, want %v %v %v", c.values, peak, final, ok, c.peak, c.final, c.ok)
-		}
-	}
-}
-
 // TestFromRunsWithoutMetrics has nothing to judge by.
 func TestFromRunsWithoutMetrics(t *testing.T) {
-	r := FromRuns([]*Record{{Name: "a", Dir: "it's here"}})
+	r := FromRuns([]*record.Record{{Name: "a", Dir: "it's here"}})
 	wellFormed(t, string(r.HTML()))
 	if r.Title != "a" || len(r.Sections) != 1 || r.Again[0].Command != `simulate train 'it'\''s here/recipe.yaml' --seed 0` {
 		t.Errorf("%+v", r)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"driftlab/results/record"
 )
 
 // outcome is what became of every group, judged by one metric.
@@ -18,8 +20,8 @@ type outcome struct {
 // groupOutcome is one row: means over the seeds that have the metric.
 type groupOutcome struct {
 	name                   string
-	fates                  []Fate // one per seed
-	measured               int    // seeds that have the metric
+	fates                  []record.Fate // one per seed
+	measured               int           // seeds that have the metric
 	peak, final, low, high float64
 	lost                   float64
 }
@@ -30,7 +32,7 @@ func outcomes(groups []RunGroup, metric string) outcome {
 	for _, g := range groups {
 		row := groupOutcome{name: g.Name, low: math.Inf(1), high: math.Inf(-1)}
 		for _, r := range g.Runs {
-			c := Judge(r, metric)
+			c := record.Judge(r, metric)
 			row.fates = append(row.fates, c.Fate)
 			if !finite(c.Final) {
 				continue
@@ -119,7 +121,7 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 		t.Columns = append(t.Columns, TableColumn{Name: "peak", Align: Right}, TableColumn{Name: "final", Align: Right},
 			TableColumn{Name: "lowest to highest", Unit: "final", Align: Right}, TableColumn{Name: "lost", Unit: "of the peak", Align: Right})
 		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run; one that never rises above its start has that as its peak. %s",
-			o.metric, settled, CollapseRule())
+			o.metric, record.Settled, record.CollapseRule())
 	}
 	var blocks []Block
 	if o.metric != "" {
@@ -133,7 +135,7 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 		repeats += repeated
 		t.Add(row...)
 		for _, r := range g.Runs {
-			if r.Summary != nil && r.Summary.Status == StatusStopped {
+			if r.Summary != nil && r.Summary.Status == record.StatusStopped {
 				blocks = append(blocks, Prose(fmt.Sprintf("**%s**, seed %d stopped early: %s.", g.Name, r.Seed, strings.TrimSuffix(r.Summary.Reason, "."))))
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/results/record"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -113,7 +115,7 @@ func TestSavePlot(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	var fe *FolderError
+	var fe *record.FolderError
 	if err := SavePlot(filepath.Join(dir, "a.gif"), demoBars()); !errors.As(err, &fe) || !strings.Contains(err.Error(), "use .svg or .png") {
 		t.Errorf("gif: %v", err)
 	}

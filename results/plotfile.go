@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"driftlab/results/record"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -113,7 +115,7 @@ func SavePlot(path string, f Figure) error {
 	case ".png":
 		data = PNG(f, LightPaper)
 	default:
-		return &FolderError{Path: path, Problem: fmt.Sprintf("plots cannot be written as %q", ext), Remedy: "use .svg or .png"}
+		return &record.FolderError{Path: path, Problem: fmt.Sprintf("plots cannot be written as %q", ext), Remedy: "use .svg or .png"}
 	}
-	return writeNew(path, data)
+	return record.WriteNew(path, data)
 }

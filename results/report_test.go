@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"driftlab/results/record"
 )
 
 func TestReportHTML(t *testing.T) {
@@ -113,7 +115,7 @@ func TestWriteReport(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, r.HTML()) {
 		t.Errorf("the file is not the page: %v", err)
 	}
-	var fe *FolderError
+	var fe *record.FolderError
 	if err := WriteReport(filepath.Join(path, "x.html"), r); !errors.As(err, &fe) {
 		t.Errorf("below a file: %v", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"html"
 	"strconv"
 	"strings"
+
+	"driftlab/results/record"
 )
 
 // The assets of the report; assets/uplot/README.md says where uPlot comes from.
@@ -30,7 +32,7 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; script-src
 // network, no other file. Equal reports give equal bytes. The file appears
 // whole or not at all; errors are FolderErrors.
 func WriteReport(path string, r Report) error {
-	return writeNew(path, r.HTML())
+	return record.WriteNew(path, r.HTML())
 }
 
 // HTML renders the report.
@@ -227,7 +229,7 @@ func (p *page) blocks(blocks []Block) {
 func (p *page) foot() {
 	p.add("<footer>\n<p>Made by driftlab. This file is complete in itself and makes no request to any other. ",
 		"Charts draw every step on record; their values are rounded to six significant digits, the exact ones are in each run's <code>",
-		MetricsFile, "</code>. Drag across a chart to zoom, double-click to go back; with the keyboard, arrow keys read the values.</p>\n",
+		record.MetricsFile, "</code>. Drag across a chart to zoom, double-click to go back; with the keyboard, arrow keys read the values.</p>\n",
 		"<details><summary>Licence of the chart library uPlot 1.6.32</summary><pre>", html.EscapeString(uplotLicence), "</pre></details>\n",
 		"</footer>\n</div>\n<script>", uplotScript, "</script>\n<script>\n", reportScript, "</script>\n</body>\n</html>\n")
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"driftlab/results/record"
 )
 
 // Align is the alignment of a column.
@@ -236,7 +238,7 @@ func (t *Table) CSV() string {
 			c := cell(row, j)
 			line[j] = c.Text
 			if c.Numeric {
-				line[j] = strings.Trim(string(appendFloat(nil, c.Value)), `"`)
+				line[j] = strings.Trim(string(record.AppendFloat(nil, c.Value)), `"`)
 			}
 		}
 		_ = w.Write(line)

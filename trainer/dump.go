@@ -1,7 +1,7 @@
 package trainer
 
 import (
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/task"
@@ -18,7 +18,7 @@ func (s *session) dump(step int) error {
 
 // dumper writes batches of responses, one line each.
 type dumper struct {
-	to       *results.DumpWriter
+	to       *record.DumpWriter
 	run      string
 	step     int
 	sampling recipe.Rollout
@@ -29,7 +29,7 @@ type dumper struct {
 func (d *dumper) write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Verdict, trained []float64) error {
 	for i, p := range prompts {
 		from, to := b.Span(i)
-		line := results.DumpLine{
+		line := record.DumpLine{
 			Run: d.run, Step: d.step, Sample: i, Group: b.Group[i],
 			PromptID: p.ID, Difficulty: p.Difficulty, PromptIDs: p.Tokens,
 			TokenIDs: b.Token[from:to], Mask: b.Mask[from:to], Finished: b.Finished[i],
@@ -46,10 +46,10 @@ func (d *dumper) write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 			line.Draft = append(line.Draft, int32(flag))
 		}
 		if words := b.KVPlanes * b.KVWords; b.KVKept != nil {
-			line.KVKept = results.KVMasks{Planes: b.KVPlanes, Words: b.KVWords, Kept: b.KVKept[from*words : to*words]}
+			line.KVKept = record.KVMasks{Planes: b.KVPlanes, Words: b.KVWords, Kept: b.KVKept[from*words : to*words]}
 		}
-		routes := func(expert []uint8) results.Routes {
-			return results.Routes{Expert: expert, Layers: b.Layers, TopK: b.TopK}
+		routes := func(expert []uint8) record.Routes {
+			return record.Routes{Expert: expert, Layers: b.Layers, TopK: b.TopK}
 		}
 		if per := b.Layers * b.TopK; per > 0 {
 			line.RoutesRollout, line.RoutesLearner = routes(span(b.RoutesRoll, from*per, to*per)), routes(span(b.Old.Routes, from*per, to*per))

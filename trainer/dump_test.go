@@ -10,17 +10,17 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 )
 
 // readDump reads every line of a dump.
-func readDump(t *testing.T, path string) []results.DumpLine {
+func readDump(t *testing.T, path string) []record.DumpLine {
 	t.Helper()
-	var lines []results.DumpLine
-	if err := results.ReadDump(path, func(d *results.DumpLine) error {
+	var lines []record.DumpLine
+	if err := record.ReadDump(path, func(d *record.DumpLine) error {
 		lines = append(lines, *d)
 		return nil
 	}); err != nil {
@@ -30,10 +30,10 @@ func readDump(t *testing.T, path string) []results.DumpLine {
 }
 
 // dumped is what a job writes to its dump.
-func dumped(t *testing.T, job func(w *results.DumpWriter) error) []results.DumpLine {
+func dumped(t *testing.T, job func(w *record.DumpWriter) error) []record.DumpLine {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dump.jsonl.gz")
-	w, err := results.CreateDump(path)
+	w, err := record.CreateDump(path)
 	if err == nil {
 		err = job(w)
 	}
@@ -53,7 +53,7 @@ func TestMeasureDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	var m *Measurement
-	lines := dumped(t, func(w *results.DumpWriter) (err error) {
+	lines := dumped(t, func(w *record.DumpWriter) (err error) {
 		m, err = Measure(context.Background(), MeasureRequest{Recipe: r, Pairs: UsualPairs()[3:5], Dump: w})
 		return err
 	})
@@ -94,7 +94,7 @@ func TestTrainDump(t *testing.T) {
 		var batches []batch.Batch
 		var trained []map[string][]float64 // by response, of the last forward pass it took part in
 		var r recipe.Recipe
-		lines := dumped(t, func(w *results.DumpWriter) error {
+		lines := dumped(t, func(w *record.DumpWriter) error {
 			s := sessionOf(t, Options{Dump: w}, append(sets, "rollout.numerics=fp8-w8a8")...)
 			r = s.recipe
 			latest := map[string][]float64{}
@@ -167,7 +167,7 @@ func TestDumpRecomputes(t *testing.T) {
 		first := tinyRecipe(t, append(sets, "steps=2")...)
 		dir := filepath.Join(t.TempDir(), "run")
 		mustRun(t, first, Options{Dir: dir})
-		saved, err := model.Load(filepath.Join(dir, results.CheckpointFolder))
+		saved, err := model.Load(filepath.Join(dir, record.CheckpointFolder))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestDumpRecomputes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := dumped(t, func(w *results.DumpWriter) error {
+		lines := dumped(t, func(w *record.DumpWriter) error {
 			_, err := Run(context.Background(), r, Options{Dump: w})
 			return err
 		})
@@ -213,7 +213,7 @@ func recompute(b *batch.Batch, p *model.Params, n engine.Numerics, policy learne
 
 // batchOf is the batch that lines of a dump were written from, as far as a
 // scoring pass reads it.
-func batchOf(lines []results.DumpLine) *batch.Batch {
+func batchOf(lines []record.DumpLine) *batch.Batch {
 	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for _, d := range lines {
 		b.Offsets = append(b.Offsets, b.Tokens()+len(d.TokenIDs))

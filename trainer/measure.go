@@ -9,7 +9,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
@@ -51,7 +51,7 @@ type MeasureRequest struct {
 	// Progress is called after each pair.
 	Progress func(done, pairs int)
 	// Dump receives one line per sampled response; nil for none.
-	Dump *results.DumpWriter
+	Dump *record.DumpWriter
 }
 
 // PairGap is the gap of one pair.

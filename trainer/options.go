@@ -3,7 +3,7 @@ package trainer
 import (
 	"fmt"
 
-	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // Options are the choices that change no figure of a run: where it is kept,
@@ -20,7 +20,7 @@ type Options struct {
 	// Progress is called after every step, in the loop's goroutine.
 	Progress func(Progress)
 	// Dump receives one line per sampled response; nil for none.
-	Dump *results.DumpWriter
+	Dump *record.DumpWriter
 	// DumpFile is the path of a dump that belongs to the run in Dir: begun, taken
 	// up and completed with it. Empty for none.
 	DumpFile string

@@ -14,7 +14,7 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -59,7 +59,7 @@ func TestRandomRecipes(t *testing.T) {
 		t.Run(strconv.Itoa(drawn), func(t *testing.T) {
 			result := sameEveryWay(t, r, accepted)
 			switch {
-			case result.Summary.Status == results.StatusStopped:
+			case result.Summary.Status == record.StatusStopped:
 				stopped++
 			case learns(result.Record):
 				learned++
@@ -162,7 +162,7 @@ func outcome(t *testing.T, r recipe.Recipe, o Options) (*Result, string) {
 }
 
 // learns reports whether any step of a run had a gradient.
-func learns(record *results.Record) bool {
-	norm := record.Column("actor/grad_norm")
+func learns(run *record.Record) bool {
+	norm := run.Column("actor/grad_norm")
 	return norm != nil && slices.ContainsFunc(norm.Value, func(x float64) bool { return x > 0 })
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"driftlab/model/safetensors"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -85,9 +85,9 @@ func TestVariants(t *testing.T) {
 		"rewards": {"critic/score/min", "actor/kl_loss"},
 	}
 	for _, v := range variants {
-		record := mustRun(t, v.make(t), Options{}).Record
+		run := mustRun(t, v.make(t), Options{}).Record
 		for _, name := range happens[v.name] {
-			c := record.Column(name)
+			c := run.Column(name)
 			if c == nil || !slices.ContainsFunc(c.Value, func(x float64) bool { return x != 0 }) {
 				t.Errorf("%s: %s never differs from 0", v.name, name)
 			}
@@ -153,7 +153,7 @@ func TestSameBits(t *testing.T) {
 				}
 				sameRun(t, "workers", want, got)
 			}
-			if n := strings.Count(want[results.MetricsFile], "\n"); n != 13 {
+			if n := strings.Count(want[record.MetricsFile], "\n"); n != 13 {
 				t.Errorf("%d lines on record, want the start and 12 steps", n)
 			}
 		})
@@ -195,8 +195,8 @@ func TestResume(t *testing.T) {
 					len(last.Record.Columns), last.Record.Steps, len(first.Record.Columns), r.Steps)
 			}
 			memory := mustRun(t, r, Options{})
-			if text, _ := memory.Summary.MarshalJSON(); string(text)+"\n" != files(t, whole)[results.SummaryFile] {
-				t.Errorf("in memory the run ends as\n%s, in a directory as\n%s", text, files(t, whole)[results.SummaryFile])
+			if text, _ := memory.Summary.MarshalJSON(); string(text)+"\n" != files(t, whole)[record.SummaryFile] {
+				t.Errorf("in memory the run ends as\n%s, in a directory as\n%s", text, files(t, whole)[record.SummaryFile])
 			}
 		})
 	}
@@ -220,7 +220,7 @@ func TestKilled(t *testing.T) {
 	}})
 	want := files(t, whole)
 	for step, dir := range killed {
-		metrics := filepath.Join(dir, results.MetricsFile)
+		metrics := filepath.Join(dir, record.MetricsFile)
 		f, err := os.OpenFile(metrics, os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -272,8 +272,8 @@ func TestOtherRecipe(t *testing.T) {
 	for _, other := range []string{"learner.optimizer.lr=1e-3", "model.d_model=8"} {
 		before := files(t, dir)
 		_, err := Run(context.Background(), tinyRecipe(t, other), Options{Dir: dir})
-		var folder *results.FolderError
-		if !errors.As(err, &folder) || !strings.Contains(err.Error(), results.RecipeFile+":") {
+		var folder *record.FolderError
+		if !errors.As(err, &folder) || !strings.Contains(err.Error(), record.RecipeFile+":") {
 			t.Errorf("unfinished, %s: %v", other, err)
 		}
 		sameRun(t, "refused", before, files(t, dir))
@@ -290,7 +290,7 @@ func TestDamagedState(t *testing.T) {
 	r := tinyRecipe(t, "guards=[gradient_alignment]", "schedule={name: lag, k: 2}")
 	dir := filepath.Join(t.TempDir(), "run")
 	interruptAt(t, r, dir, 2)
-	path := filepath.Join(dir, results.StateFile)
+	path := filepath.Join(dir, record.StateFile)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ func TestDamagedState(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Run(context.Background(), r, Options{Dir: dir})
-		var folder *results.FolderError
+		var folder *record.FolderError
 		if !errors.As(err, &folder) || !strings.HasPrefix(err.Error(), path+": ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
 )
@@ -22,9 +22,9 @@ const snapshotEvery = 25
 // Result is a run that ended by itself.
 type Result struct {
 	// Summary is what summary.json holds.
-	Summary results.Summary
+	Summary record.Summary
 	// Record holds the figures of every step, as they would be read back.
-	Record *results.Record
+	Record *record.Record
 	// Params are the final weights. Those of a stopped run may not be finite, and
 	// are nil where the run was read from its record.
 	Params *model.Params
@@ -42,15 +42,15 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 		return nil, err
 	}
 	if o.Dir != "" {
-		if results.Finished(o.Dir) {
+		if record.Finished(o.Dir) {
 			return finished(o, r)
 		}
-		lock, err := results.LockFolder(o.Dir)
+		lock, err := record.LockFolder(o.Dir)
 		if err != nil {
 			return nil, err
 		}
 		defer lock.Release()
-		if results.Finished(o.Dir) { // by the process that held it
+		if record.Finished(o.Dir) { // by the process that held it
 			return finished(o, r)
 		}
 	}
@@ -59,11 +59,11 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer s.close()
-	record, first, err := s.open()
+	b, first, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	return s.run(ctx, record, first)
+	return s.run(ctx, b, first)
 }
 
 // prepare loads the first weights of a resolved recipe, scaled as it says.
@@ -110,12 +110,12 @@ func openTeacher(r recipe.Recipe) (*model.Params, error) {
 
 // book is the run's record: in memory, and in a directory if there is one.
 type book struct {
-	file   *results.Run // nil without a directory
-	record *results.Record
-	dump   *results.DumpWriter // nil without a directory or a dump
+	file   *record.Run // nil without a directory
+	record *record.Record
+	dump   *record.DumpWriter // nil without a directory or a dump
 }
 
-func (b *book) add(step int, metrics []results.Metric) error {
+func (b *book) add(step int, metrics []record.Metric) error {
 	b.record.Add(step, metrics)
 	if b.file == nil {
 		return nil
@@ -139,7 +139,7 @@ func (b *book) close() error {
 // there. It returns the number of steps already made.
 func (s *session) open() (*book, int, error) {
 	dir, r := s.options.Dir, &s.recipe
-	b := &book{record: &results.Record{Dir: dir, Name: r.Name, Seed: r.Seed, Recipe: r.YAML()}}
+	b := &book{record: &record.Record{Dir: dir, Name: r.Name, Seed: r.Seed, Recipe: r.YAML()}}
 	if dir == "" {
 		return b, 0, nil
 	}
@@ -148,16 +148,16 @@ func (s *session) open() (*book, int, error) {
 		return nil, 0, err
 	}
 	done := past.Record.Step
-	if b.dump, err = results.OpenRunDump(dir, s.options.DumpFile, r.Name, done, past.Dump); err != nil {
+	if b.dump, err = record.OpenRunDump(dir, s.options.DumpFile, r.Name, done, past.Dump); err != nil {
 		return nil, 0, err
 	}
 	if b.dump != nil {
 		s.options.Dump = b.dump
 	}
-	if !results.Exists(dir) {
-		b.file, err = results.Create(dir, b.record.Recipe)
-	} else if b.file, err = results.Resume(dir, b.record.Recipe, past.Record); err == nil {
-		b.record, err = results.Load(dir)
+	if !record.Exists(dir) {
+		b.file, err = record.Create(dir, b.record.Recipe)
+	} else if b.file, err = record.Resume(dir, b.record.Recipe, past.Record); err == nil {
+		b.record, err = record.Load(dir)
 	}
 	if err != nil {
 		s.abandon(b)
@@ -169,14 +169,14 @@ func (s *session) open() (*book, int, error) {
 // past restores what an interrupted run left in the directory.
 func (s *session) past() (*snapshot, error) {
 	dir := s.options.Dir
-	if !results.Exists(dir) {
-		return &snapshot{}, results.Vacant(dir)
+	if !record.Exists(dir) {
+		return &snapshot{}, record.Vacant(dir)
 	}
-	record, err := results.Load(dir)
+	started, err := record.Load(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := record.SameRecipe(s.recipe.YAML()); err != nil {
+	if err := started.SameRecipe(s.recipe.YAML()); err != nil {
 		return nil, err // before its state, which another recipe could not read
 	}
 	past, err := s.restore(dir)
@@ -190,7 +190,7 @@ func (s *session) past() (*snapshot, error) {
 func (s *session) run(ctx context.Context, b *book, first int) (*Result, error) {
 	r := &s.recipe
 	var failure error
-	status, reason := results.StatusFinished, ""
+	status, reason := record.StatusFinished, ""
 	if err := s.start(ctx, b, first); err != nil {
 		s.abandon(b)
 		return nil, err
@@ -207,7 +207,7 @@ func (s *session) run(ctx context.Context, b *book, first int) (*Result, error) 
 				return nil, &StepError{Step: step + 1, Err: err}
 			}
 			failure = &StepError{Step: step + 1, Err: err}
-			status, reason = results.StatusStopped, failure.Error()
+			status, reason = record.StatusStopped, failure.Error()
 			break
 		}
 		if every := r.Eval.Every; every > 0 && (step == 0 || (step+1)%every == 0 || step+1 == r.Steps) {
@@ -229,7 +229,7 @@ func (s *session) run(ctx context.Context, b *book, first int) (*Result, error) 
 		// The last update was not tried by a forward pass.
 		if err := s.learner.CheckWeights(); err != nil {
 			failure = &StepError{Step: step + 1, Err: err}
-			status, reason = results.StatusStopped, failure.Error()
+			status, reason = record.StatusStopped, failure.Error()
 		}
 	}
 	summary := summarise(*r, b.record, status, reason)
@@ -273,13 +273,13 @@ func (s *session) abandon(b *book) {
 
 // finish writes the final weights and the summary, and last the seal: a run that
 // is killed before it makes its last steps again.
-func (s *session) finish(b *book, summary results.Summary) error {
+func (s *session) finish(b *book, summary record.Summary) error {
 	if b.file == nil {
 		return nil
 	}
 	dir := s.options.Dir
-	if summary.Status == results.StatusFinished {
-		if err := model.Save(filepath.Join(dir, results.CheckpointFolder), s.learner.Params(), model.Extras{Vocab: s.task.Vocab()}); err != nil {
+	if summary.Status == record.StatusFinished {
+		if err := model.Save(filepath.Join(dir, record.CheckpointFolder), s.learner.Params(), model.Extras{Vocab: s.task.Vocab()}); err != nil {
 			s.abandon(b)
 			return err
 		}
@@ -292,7 +292,7 @@ func (s *session) finish(b *book, summary results.Summary) error {
 	if err := b.file.Finish(summary); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(dir, results.StateFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(filepath.Join(dir, record.StateFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -311,7 +311,7 @@ func (s *session) report(done int) {
 // it was stopped.
 func finished(o Options, r recipe.Recipe) (*Result, error) {
 	dir := o.Dir
-	past, err := results.Load(dir)
+	past, err := record.Load(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -319,19 +319,19 @@ func finished(o Options, r recipe.Recipe) (*Result, error) {
 		return nil, err
 	}
 	if o.DumpFile != "" {
-		if err := results.CheckRunDump(dir, o.DumpFile); err != nil {
+		if err := record.CheckRunDump(dir, o.DumpFile); err != nil {
 			return nil, err
 		}
 	}
-	_ = os.Remove(filepath.Join(dir, results.StateFile)) // of a run killed after its end
+	_ = os.Remove(filepath.Join(dir, record.StateFile)) // of a run killed after its end
 	result := &Result{Summary: *past.Summary, Record: past}
-	if past.Summary.Status == results.StatusStopped {
+	if past.Summary.Status == record.StatusStopped {
 		// The step is part of the reason; StepError adds it again.
 		step := past.Summary.Steps + 1
 		_, reason, _ := strings.Cut(past.Summary.Reason, ": ")
 		return result, &StepError{Step: step, Err: errors.New(reason)}
 	}
-	c, err := model.Load(filepath.Join(dir, results.CheckpointFolder))
+	c, err := model.Load(filepath.Join(dir, record.CheckpointFolder))
 	if err != nil {
 		return nil, err
 	}
@@ -340,10 +340,10 @@ func finished(o Options, r recipe.Recipe) (*Result, error) {
 }
 
 // figures translates the step's metrics for the record.
-func figures(m []batch.Metric) []results.Metric {
-	out := make([]results.Metric, len(m))
+func figures(m []batch.Metric) []record.Metric {
+	out := make([]record.Metric, len(m))
 	for i, x := range m {
-		out[i] = results.Metric(x)
+		out[i] = record.Metric(x)
 	}
 	return out
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // TestStart finds the evaluation before the first update on record once, with
@@ -18,7 +18,7 @@ func TestStart(t *testing.T) {
 			r := v.make(t)
 			dir := filepath.Join(t.TempDir(), "run")
 			with := mustRun(t, r, Options{Dir: dir}).Record
-			head, _, _ := strings.Cut(files(t, dir)[results.MetricsFile], "\n")
+			head, _, _ := strings.Cut(files(t, dir)[record.MetricsFile], "\n")
 			if !strings.HasPrefix(head, `{"step":0,"val/learner/pass_rate":`) || strings.Count(head, `,"`) != strings.Count(head, `,"val/`) {
 				t.Errorf("the record begins with %s", head)
 			}

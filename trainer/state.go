@@ -10,14 +10,14 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/model/safetensors"
-	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // snapshot is what the state file's metadata holds beside the tensors.
 type snapshot struct {
 	// Record is how far the record had come, Dump how far the dump; nil without one.
-	Record results.Mark      `json:"record"`
-	Dump   *results.DumpMark `json:"dump,omitempty"`
+	Record record.Mark      `json:"record"`
+	Dump   *record.DumpMark `json:"dump,omitempty"`
 	// Updates, Scale and Clean are the learner's.
 	Updates int     `json:"updates"`
 	Scale   float64 `json:"scale"`
@@ -62,7 +62,7 @@ func (s *session) save(b *book) error {
 	if err != nil {
 		return err
 	}
-	return results.WriteWhole(b.file.Dir(), results.StateFile, func(w io.Writer) error {
+	return record.WriteWhole(b.file.Dir(), record.StateFile, func(w io.Writer) error {
 		return safetensors.WriteChecked(w, tensors, map[string]string{"driftlab": string(text)})
 	})
 }
@@ -92,7 +92,7 @@ func (s *session) tensors(state learner.State) ([]safetensors.Tensor, error) {
 
 // restore takes up the snapshot of a folder; without one nothing has been done yet.
 func (s *session) restore(dir string) (*snapshot, error) {
-	path := filepath.Join(dir, results.StateFile)
+	path := filepath.Join(dir, record.StateFile)
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return &snapshot{}, nil
@@ -111,7 +111,7 @@ func (s *session) restore(dir string) (*snapshot, error) {
 		err = s.take(file, meta)
 	}
 	if err != nil {
-		return nil, &results.FolderError{Path: path, Problem: err.Error(), Remedy: "remove the folder to start again", Err: err}
+		return nil, &record.FolderError{Path: path, Problem: err.Error(), Remedy: "remove the folder to start again", Err: err}
 	}
 	return meta, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/batch"
 )
 
@@ -73,14 +73,14 @@ func TestNonFinite(t *testing.T) {
 				!strings.Contains(err.Error(), tc.tensor) || !strings.Contains(err.Error(), tc.cause) {
 				t.Fatalf("error %v, want step %d, %s, %s", err, tc.step, tc.tensor, tc.cause)
 			}
-			if result.Summary.Status != results.StatusStopped || result.Summary.Reason != err.Error() {
+			if result.Summary.Status != record.StatusStopped || result.Summary.Reason != err.Error() {
 				t.Errorf("summary %+v", result.Summary)
 			}
-			past, loadErr := results.Load(dir)
+			past, loadErr := record.Load(dir)
 			if loadErr != nil || past.Steps != tc.step-1 || past.Summary == nil || past.Summary.Reason != err.Error() {
 				t.Errorf("on record: %+v, %v", past, loadErr)
 			}
-			if _, err := os.Stat(filepath.Join(dir, results.CheckpointFolder)); !os.IsNotExist(err) {
+			if _, err := os.Stat(filepath.Join(dir, record.CheckpointFolder)); !os.IsNotExist(err) {
 				t.Errorf("a checkpoint of a run that was stopped: %v", err)
 			}
 			again, againErr := Run(context.Background(), tinyRecipe(t, tc.sets...), Options{Dir: dir})
@@ -127,7 +127,7 @@ func TestMethodError(t *testing.T) {
 	if result != nil || !errors.As(err, &step) || step.Step != 1 || err.Error() != "step 1: out of luck" {
 		t.Errorf("%v, %v", result, err)
 	}
-	if results.Finished(dir) || !results.Exists(dir) {
+	if record.Finished(dir) || !record.Exists(dir) {
 		t.Error("the run counts as finished")
 	}
 	mustRun(t, s.recipe, Options{Dir: dir})
@@ -146,22 +146,22 @@ func TestFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := t.TempDir()
-	if err := os.Symlink("/dev/full", filepath.Join(full, results.MetricsFile)); err != nil {
+	if err := os.Symlink("/dev/full", filepath.Join(full, record.MetricsFile)); err != nil {
 		t.Fatal(err)
 	}
 	snapshot := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(snapshot, results.StateFile, "in the way"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(snapshot, record.StateFile, "in the way"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	final := t.TempDir()
-	if err := os.WriteFile(filepath.Join(final, results.CheckpointFolder), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(final, record.CheckpointFolder), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ dir, path, problem string }{
 		{filepath.Join(file, "run"), filepath.Join(file, "run"), "not a folder"},
-		{full, filepath.Join(full, results.MetricsFile), "the disk is full"},
-		{snapshot, filepath.Join(snapshot, results.StateFile), ""},
-		{final, filepath.Join(final, results.CheckpointFolder), ""},
+		{full, filepath.Join(full, record.MetricsFile), "the disk is full"},
+		{snapshot, filepath.Join(snapshot, record.StateFile), ""},
+		{final, filepath.Join(final, record.CheckpointFolder), ""},
 	} {
 		if _, err := os.Stat("/dev/full"); tc.dir == full && err != nil {
 			continue // a system without a disk that is always full
@@ -170,7 +170,7 @@ func TestFolders(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tc.path) || !strings.Contains(err.Error(), tc.problem) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", tc.dir, err)
 		}
-		if results.Finished(tc.dir) {
+		if record.Finished(tc.dir) {
 			t.Errorf("%s counts as finished", tc.dir)
 		}
 	}

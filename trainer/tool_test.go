@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"driftlab/engine"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -60,7 +60,7 @@ func TestToolRun(t *testing.T) {
 // dump tells who wrote what.
 func TestToolMeasure(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dump.jsonl")
-	dump, err := results.CreateDump(file)
+	dump, err := record.CreateDump(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestToolMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	generated, replies, turns := 0, 0, int32(0)
-	err = results.ReadDump(file, func(line *results.DumpLine) error {
+	err = record.ReadDump(file, func(line *record.DumpLine) error {
 		if line.Run != "bf16-to-fp32" {
 			return nil
 		}

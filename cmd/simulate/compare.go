@@ -10,6 +10,7 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -45,19 +46,19 @@ type armResult struct {
 }
 
 // runResult is one run. Start is the evaluation before the first update, Mean
-// that of all after it; Peak and Final are those of results.Course. What was not
+// that of all after it; Peak and Final are those of record.Course. What was not
 // measured is left out.
 type runResult struct {
-	Dir     string       `json:"dir"`
-	Seed    uint64       `json:"seed"`
-	Steps   int          `json:"steps"`
-	Status  string       `json:"status"`
-	Reason  string       `json:"reason,omitempty"`
-	Verdict results.Fate `json:"verdict"`
-	Start   *float64     `json:"start,omitempty"`
-	Mean    *float64     `json:"mean,omitempty"`
-	Peak    *float64     `json:"peak,omitempty"`
-	Final   *float64     `json:"final,omitempty"`
+	Dir     string      `json:"dir"`
+	Seed    uint64      `json:"seed"`
+	Steps   int         `json:"steps"`
+	Status  string      `json:"status"`
+	Reason  string      `json:"reason,omitempty"`
+	Verdict record.Fate `json:"verdict"`
+	Start   *float64    `json:"start,omitempty"`
+	Mean    *float64    `json:"mean,omitempty"`
+	Peak    *float64    `json:"peak,omitempty"`
+	Final   *float64    `json:"final,omitempty"`
 }
 
 // Run makes the runs and shows them.
@@ -165,7 +166,7 @@ func armsOf(groups []results.RunGroup, metric string) []armResult {
 			if r.Summary != nil {
 				run.Status, run.Reason = r.Summary.Status, r.Summary.Reason
 			}
-			c := results.Judge(r, metric)
+			c := record.Judge(r, metric)
 			run.Verdict = c.Fate
 			run.Start, run.Mean, run.Peak, run.Final = measured(c.Start), measured(c.Mean), measured(c.Peak), measured(c.Final)
 			arm.Runs = append(arm.Runs, run)

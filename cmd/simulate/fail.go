@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 
 	"github.com/alecthomas/kong"
@@ -83,7 +83,7 @@ func statusOf(err error) int {
 		stop    interrupted
 		mine    badInput
 		faults  recipe.Faults
-		folder  *results.FolderError
+		folder  *record.FolderError
 		weights *model.CheckpointError
 		parse   *kong.ParseError
 		path    *fs.PathError

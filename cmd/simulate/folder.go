@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // writeFile puts a file into a folder, which is made if need be. The file
@@ -16,12 +16,12 @@ func writeFile(dir, name string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return unusable(dir, err)
 	}
-	return results.WriteFile(dir, name, data)
+	return record.WriteFile(dir, name, data)
 }
 
 // hold keeps the folder of a set of runs for this process: the runs lock their
 // own. It tells of files there that are somebody else's.
-func (a *app) hold(dir string, known ...string) (*results.Lock, error) {
+func (a *app) hold(dir string, known ...string) (*record.Lock, error) {
 	entries, _ := os.ReadDir(dir) // a folder that is not there yet holds nothing
 	for _, e := range entries {
 		if e.IsDir() {
@@ -29,13 +29,13 @@ func (a *app) hold(dir string, known ...string) (*results.Lock, error) {
 		}
 	}
 	a.tellForeign(dir, known...)
-	return results.LockFolder(dir)
+	return record.LockFolder(dir)
 }
 
 // tellForeign says which files of a folder are not a run's.
 func (a *app) tellForeign(dir string, known ...string) {
 	const most = 3
-	list := results.Foreign(dir, known...)
+	list := record.Foreign(dir, known...)
 	if len(list) == 0 {
 		return
 	}

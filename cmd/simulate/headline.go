@@ -10,6 +10,7 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
 )
@@ -110,7 +111,7 @@ func (c *headlineCmd) Run(a *app) error {
 			return err
 		}
 	}
-	if err := results.WriteFile(dir, "headline.md", []byte(result.Markdown())); err != nil {
+	if err := record.WriteFile(dir, "headline.md", []byte(result.Markdown())); err != nil {
 		return err
 	}
 	if c.JSON {

@@ -8,6 +8,7 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
 )
@@ -74,7 +75,7 @@ func (c *measureCmd) Run(a *app) error {
 		q.Pairs = trainer.UsualPairs()
 	}
 	if c.Dump != "" {
-		if q.Dump, err = results.CreateDump(c.Dump); err != nil {
+		if q.Dump, err = record.CreateDump(c.Dump); err != nil {
 			return err
 		}
 	}

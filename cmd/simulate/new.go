@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/loss/scaffold"
 )
 
@@ -39,7 +39,7 @@ func (c *newLossCmd) Run(a *app) error {
 	}
 	for _, f := range files {
 		path := filepath.Join(root, filepath.FromSlash(f.Path))
-		if err := results.WriteFile(filepath.Dir(path), filepath.Base(path), []byte(f.Text)); err != nil {
+		if err := record.WriteFile(filepath.Dir(path), filepath.Base(path), []byte(f.Text)); err != nil {
 			return err
 		}
 		if shown, err := filepath.Rel(workingDir(), path); err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/diagnose"
 )
 
@@ -38,7 +39,7 @@ var plotted = []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic
 
 // Run writes the report.
 func (c *reportCmd) Run(a *app) error {
-	records, err := results.LoadAll(c.Dir)
+	records, err := record.LoadAll(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (c *reportCmd) Run(a *app) error {
 }
 
 // writeReport writes the page and, beside it, the plots.
-func writeReport(path string, report results.Report, records []*results.Record) (plots []string, err error) {
+func writeReport(path string, report results.Report, records []*record.Record) (plots []string, err error) {
 	if err := results.WriteReport(path, report); err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (a *app) printOutcome(r results.Report) {
 }
 
 // glossary explains the metrics that the records hold.
-func glossary(records []*results.Record) []results.Term {
+func glossary(records []*record.Record) []results.Term {
 	var terms []results.Term
 	seen := map[string]bool{}
 	for _, r := range records {

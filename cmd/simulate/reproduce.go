@@ -6,6 +6,7 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer/method"
 )
 
@@ -93,7 +94,7 @@ func (c *reproduceCmd) Run(a *app) error {
 	if err := results.WriteReport(path, experiments.ReproduceReport(all)); err != nil {
 		return err
 	}
-	if err := results.WriteFile(filepath.Join(out, "claims"), "verdicts.md", []byte(experiments.VerdictTable(all).Markdown())); err != nil {
+	if err := record.WriteFile(filepath.Join(out, "claims"), "verdicts.md", []byte(experiments.VerdictTable(all).Markdown())); err != nil {
 		return err
 	}
 	if c.JSON {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
 )
@@ -34,10 +35,10 @@ Examples:
 
 // trained is the document of train --json.
 type trained struct {
-	Dir     string          `json:"dir"`
-	Report  string          `json:"report"`
-	Summary results.Summary `json:"summary"`
-	Recipe  rawJSON         `json:"recipe"`
+	Dir     string         `json:"dir"`
+	Report  string         `json:"report"`
+	Summary record.Summary `json:"summary"`
+	Recipe  rawJSON        `json:"recipe"`
 }
 
 // rawJSON is JSON already.
@@ -58,7 +59,7 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	a.tellForeign(dir, filepath.Base(c.Dump))
 	options := trainer.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute}
-	a.tellRandom(c.Quiet || results.Exists(dir), r)
+	a.tellRandom(c.Quiet || record.Exists(dir), r)
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
 	options.Progress = m.run("")
 	end := a.signals.begin()
@@ -70,13 +71,13 @@ func (c *trainCmd) Run(a *app) error {
 	if result == nil {
 		return resumable(err, dir)
 	}
-	lock, held := results.LockFolder(dir) // again: the page is one process's work too
+	lock, held := record.LockFolder(dir) // again: the page is one process's work too
 	if held != nil {
 		return errors.Join(err, held)
 	}
 	defer lock.Release()
 	doc := trained{dir, filepath.Join(dir, "report.html"), result.Summary, r.JSON()}
-	records := []*results.Record{result.Record}
+	records := []*record.Record{result.Record}
 	if _, failed := writeReport(doc.Report, results.FromRuns(records, glossary(records)...), records); err == nil {
 		err = failed
 	}
@@ -104,7 +105,7 @@ func resumable(err error, dir string) error {
 }
 
 // summaryTable shows a run's figures.
-func summaryTable(s results.Summary) *results.Table {
+func summaryTable(s record.Summary) *results.Table {
 	t := &results.Table{
 		Title:   fmt.Sprintf("%s, seed %d: %s after %d steps", s.Name, s.Seed, s.Status, s.Steps),
 		Columns: []results.TableColumn{{Name: "figure"}, {Name: "value", Align: results.Right}},

@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"encoding/json"
@@ -101,7 +101,7 @@ func (d *DumpLine) check() error {
 		{"turn_id", len(d.TurnID), d.TurnID != nil},
 	} {
 		if c.given && c.length != n {
-			return fmt.Errorf("results: dump: %s has %d entries for %d tokens", c.name, c.length, n)
+			return fmt.Errorf("record: dump: %s has %d entries for %d tokens", c.name, c.length, n)
 		}
 	}
 	for _, r := range [...]struct {
@@ -114,7 +114,7 @@ func (d *DumpLine) check() error {
 			continue // not recorded, or nothing to record
 		}
 		if r.Layers < 1 || r.TopK < 1 || len(r.Expert) != r.tokens*r.Layers*r.TopK {
-			return fmt.Errorf("results: dump: %s has %d entries for %d tokens, %d layers, top-%d",
+			return fmt.Errorf("record: dump: %s has %d entries for %d tokens, %d layers, top-%d",
 				r.name, len(r.Expert), r.tokens, r.Layers, r.TopK)
 		}
 	}
@@ -145,12 +145,12 @@ func (d *DumpLine) appendJSON(b []byte) ([]byte, error) {
 	b = appendFloats(append(b, `,"logp_old":`...), d.LogpOld)
 	b = appendFloats(append(b, `,"logp_new":`...), d.LogpNew)
 	b = appendFloats(append(b, `,"advantage":`...), d.Advantage)
-	b = appendFloat(append(b, `,"reward":`...), d.Reward)
+	b = AppendFloat(append(b, `,"reward":`...), d.Reward)
 	b = strconv.AppendBool(append(b, `,"correct":`...), d.Correct)
 	b = strconv.AppendBool(append(b, `,"format":`...), d.Format)
 	b = appendInts(append(b, `,"version":`...), d.Version)
-	b = appendFloat(append(b, `,"temperature":`...), d.Temperature)
-	b = appendFloat(append(b, `,"top_p":`...), d.TopP)
+	b = AppendFloat(append(b, `,"temperature":`...), d.Temperature)
+	b = AppendFloat(append(b, `,"top_p":`...), d.TopP)
 	b = strconv.AppendInt(append(b, `,"top_k":`...), int64(d.TopK), 10)
 	b = appendFloats(append(b, `,"kept_mass":`...), d.KeptMass)
 	b = appendSupport(append(b, `,"support":`...), d.Support)

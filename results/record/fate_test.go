@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"math"
@@ -79,45 +79,19 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestVerdict(t *testing.T) {
+func TestSettle(t *testing.T) {
+	nan := math.NaN()
 	for _, c := range []struct {
-		fates []Fate
-		want  string
-		mood  Emphasis
+		values      []float64
+		peak, final float64
+		ok          bool
 	}{
-		{[]Fate{Held, Held}, "held 2 of 2", Good},
-		{[]Fate{Held, Collapsed, Held}, "collapsed 1 of 3", Warn},
-		{[]Fate{DeadAtOnce, DeadAtOnce}, "dead at once 2 of 2", Bad},
-		{[]Fate{Collapsed, NeverLearned, DeadAtOnce}, "dead at once 1 of 3, collapsed 1 of 3, never learned 1 of 3", Warn},
-		{[]Fate{TooFew, TooFew}, "too few evaluations 2 of 2", Muted},
-		{[]Fate{Stopped, Held}, "stopped early 1 of 2", Warn},
-		{[]Fate{Held}, "held", Good}, {[]Fate{DeadAtOnce}, "dead at once", Bad},
-		{nil, "not judged", Muted},
+		{nil, 0, 0, false}, {[]float64{nan, math.Inf(1)}, 0, 0, false}, {[]float64{2}, 2, 2, true}, {[]float64{1, 2}, 1.5, 1.5, true},
+		{[]float64{1, 9, 2, 3, 4}, 14. / 3, 3, true}, {[]float64{-1, nan, -2, -3, -4}, -2, -3, true},
 	} {
-		if got := Verdict(c.fates); got.Text != c.want || got.Emphasis != c.mood {
-			t.Errorf("%v: %q %v, want %q %v", c.fates, got.Text, got.Emphasis, c.want, c.mood)
-		}
-	}
-}
-
-// TestTie never ranks figures that print alike.
-func TestTie(t *testing.T) {
-	steps := []int{0, 1, 2, 3, 4}
-	run := func(name string, final float64) *Record {
-		r := recordOf(steps, 0.5, final, final, final, final)
-		r.Name, r.Recipe = name, []byte("name: "+name)
-		return r
-	}
-	for _, c := range []struct {
-		records []*Record
-		want    string
-	}{
-		{[]*Record{run("a", 0.856), run("b", 0.8561)}, "By `val/learner/pass_rate` at the end, all stand level (0.856). 2 runs of 2 recipes."},
-		{[]*Record{run("a", 0.9), run("b", 0.8), run("c", 0.9)},
-			"By `val/learner/pass_rate` at the end, **a** and **c** stand highest (0.900) and **b** lowest (0.800). 3 runs of 3 recipes."},
-	} {
-		if got := FromRuns(c.records).Lead; got != c.want {
-			t.Errorf("%s\nwant %s", got, c.want)
+		peak, final, ok := Settle(c.values)
+		if math.Abs(peak-c.peak) > 1e-12 || math.Abs(final-c.final) > 1e-12 || ok != c.ok {
+			t.Errorf("%v: %v %v %v, want %v %v %v", c.values, peak, final, ok, c.peak, c.final, c.ok)
 		}
 	}
 }

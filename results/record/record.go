@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"encoding/json"
@@ -63,6 +63,29 @@ func (r *Record) Column(name string) *Column {
 		}
 	}
 	return nil
+}
+
+// Add appends the figures of one step to the record's columns: a run that is
+// kept in memory and one that was read back look the same.
+func (r *Record) Add(step int, metrics []Metric) {
+	if step > 0 { // the evaluation before the first update is no step
+		r.Steps++
+	}
+	for _, m := range metrics {
+		i := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == m.Name })
+		if i < 0 {
+			i = len(r.Columns)
+			r.Columns = append(r.Columns, Column{Name: m.Name})
+		}
+		r.Columns[i].Step = append(r.Columns[i].Step, step)
+		r.Columns[i].Value = append(r.Columns[i].Value, m.Value)
+	}
+}
+
+// SameRecipe returns an error that names the first line where the recipe of
+// the record and the given one differ.
+func (r *Record) SameRecipe(recipe []byte) error {
+	return sameRecipe(filepath.Join(r.Dir, RecipeFile), r.Recipe, recipe)
 }
 
 // Load reads a run directory, finished or not. A last line that is still being

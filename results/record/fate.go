@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// settled is the number of consecutive evaluations whose mean stands for a
+// Settled is the number of consecutive evaluations whose mean stands for a
 // run's peak and for its end.
-const settled = 3
+const Settled = 3
 
 // CollapseLoss is the share of its peak that a run must lose to be called
 // collapsed.
@@ -50,7 +50,8 @@ const (
 	Held Fate = "held"
 )
 
-var fates = [...]Fate{Stopped, DeadAtOnce, Collapsed, NeverLearned, TooFew, Running, NotJudged, Held}
+// Fates are all of them, in that order.
+var Fates = [...]Fate{Stopped, DeadAtOnce, Collapsed, NeverLearned, TooFew, Running, NotJudged, Held}
 
 // Fallen reports whether the fate is a collapse, at once or later.
 func (f Fate) Fallen() bool { return f == Collapsed || f == DeadAtOnce }
@@ -144,7 +145,7 @@ func (c curve) fate(course Course, rate bool) Fate {
 	switch {
 	case len(c.values) == 0:
 		return NotJudged
-	case evaluations <= settled:
+	case evaluations <= Settled:
 		return TooFew
 	case !something(course.Peak):
 		return NeverLearned
@@ -165,7 +166,7 @@ func (c curve) collapsed() bool {
 	}
 	for i, mean := range settle(c.values) {
 		peak = max(peak, mean)
-		at := c.steps[min(i+settled, len(c.steps))-1]
+		at := c.steps[min(i+Settled, len(c.steps))-1]
 		switch {
 		case !Fell(peak, mean):
 			fell = -1
@@ -181,7 +182,7 @@ func (c curve) collapsed() bool {
 // settle returns the means of consecutive values, three each (of all, if there
 // are fewer).
 func settle(values []float64) []float64 {
-	width := min(settled, len(values))
+	width := min(Settled, len(values))
 	var means []float64
 	for i := 0; width > 0 && i+width <= len(values); i++ {
 		means = append(means, meanOf(values[i:i+width]))
@@ -218,32 +219,5 @@ func Settle(values []float64) (peak, final float64, ok bool) {
 	return peak, final, true
 }
 
-// Verdict sums up the fates of the runs of one recipe: what befell how many of
-// them, or that all held.
-func Verdict(list []Fate) Cell {
-	count := map[Fate]int{}
-	for _, f := range list {
-		count[f]++
-	}
-	var words []string
-	for _, f := range fates {
-		switch {
-		case len(list) == 1 && count[f] == 1:
-			words = append(words, string(f))
-		case count[f] > 0 && (f != Held || count[f] == len(list)):
-			words = append(words, fmt.Sprintf("%s %d of %d", f, count[f], len(list)))
-		}
-	}
-	badge := Word(strings.Join(words, ", "))
-	switch lost := count[Stopped] + count[DeadAtOnce] + count[Collapsed]; {
-	case len(list) == 0:
-		return Word(string(NotJudged)).As(Muted)
-	case count[Held] == len(list):
-		return badge.As(Good)
-	case lost == len(list):
-		return badge.As(Bad)
-	case lost+count[NeverLearned]+count[Running] > 0:
-		return badge.As(Warn)
-	}
-	return badge.As(Muted)
-}
+// finite reports whether v is neither NaN nor an infinity.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"bytes"
@@ -90,7 +90,7 @@ func OpenRunDump(dir, path, name string, steps int, at *DumpMark) (*DumpWriter, 
 		return nil, &FolderError{Path: dir, Problem: "this run is dumped to " + claim.path(),
 			Remedy: fmt.Sprintf("add --dump %s, or remove %s to go on without", claim.path(), filepath.Join(dir, dumpClaimFile))}
 	case steps > 0 && at == nil:
-		return nil, &FolderError{Path: dir, Problem: fmt.Sprintf("this run has made %s without --dump", plural(steps, "step")),
+		return nil, &FolderError{Path: dir, Problem: fmt.Sprintf("this run has come to step %d without --dump", steps),
 			Remedy: "leave the flag out, or choose another folder with --out"}
 	}
 	mine := claim != nil && claim.File == fromFolder(dir, path)

@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"errors"
@@ -124,9 +124,19 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// writeNew is writeAtomic for a file that the user named directly; its folder
+// WriteFile puts data into a file of a run directory, whole or not at all.
+func WriteFile(dir, name string, data []byte) error {
+	return writeAtomic(filepath.Join(dir, name), data)
+}
+
+// WriteWhole is WriteFile for data that need not be in memory at once.
+func WriteWhole(dir, name string, write func(io.Writer) error) error {
+	return writeWhole(filepath.Join(dir, name), write)
+}
+
+// WriteNew puts data, whole or not at all, into a file that the user named directly; its folder
 // is made.
-func writeNew(path string, data []byte) error {
+func WriteNew(path string, data []byte) error {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return fileError(path, err)
 	}

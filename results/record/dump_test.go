@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"bytes"
@@ -150,7 +150,7 @@ func TestReadDumpErrors(t *testing.T) {
 		`{"step":"one"}`:                               "d.jsonl:2: ",
 		`{"logp_old":["high"],"token_ids":[1]}`:        `d.jsonl:2: entry 0: want a number, "nan"`,
 		`{"logp_old":[null],"token_ids":[1]}`:          "d.jsonl:2: entry 0: want a number, have null",
-		`{"logp_old":[1],"token_ids":[]}`:              "d.jsonl:2: results: dump: logp_old has 1 entries for 0 tokens",
+		`{"logp_old":[1],"token_ids":[]}`:              "d.jsonl:2: record: dump: logp_old has 1 entries for 0 tokens",
 		`{"routes_rollout":[[[1,2]],[[1]]]}`:           "token 1, layer 0 has 1 experts",
 		`{"routes_rollout":[[[1],[2]],[[1]]]}`:         "token 1 has 1 layers",
 		`{"kv_kept":[["0"]],"token_ids":[1]}`:          "token 0: want 16 hexadecimal digits",
@@ -259,7 +259,7 @@ func TestRunDump(t *testing.T) {
 		os.WriteFile(path, whole, 0o644)
 		for want, attempt := range map[string]func() (*DumpWriter, error){
 			"this run is dumped to " + path:               func() (*DumpWriter, error) { return open("", 2, &kept) },
-			"this run has made 2 steps without --dump":    func() (*DumpWriter, error) { return open(path, 2, nil) },
+			"this run has come to step 2 without --dump":  func() (*DumpWriter, error) { return open(path, 2, nil) },
 			"is there already and is not the dump of":     func() (*DumpWriter, error) { return OpenRunDump(t.TempDir(), path, "demo", 0, nil) },
 			"there already and is not the dump of this":   func() (*DumpWriter, error) { return CreateDump(path) },
 			filepath.Join(dir, "no") + ": no such folder": func() (*DumpWriter, error) { return CreateDump(filepath.Join(dir, "no", name)) },

@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"bytes"
@@ -100,7 +100,7 @@ func readMetrics(dst []Metric, dec *json.Decoder) ([]Metric, error) {
 	}
 }
 
-// readFloat reads what appendFloat writes.
+// readFloat reads what AppendFloat writes.
 func readFloat(token json.Token) (float64, error) {
 	switch t := token.(type) {
 	case json.Number:

@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"bytes"
@@ -164,7 +164,7 @@ func (r *Run) LastStep() int { return r.last }
 // once its buffers have grown.
 func (r *Run) Step(step int, metrics []Metric) error {
 	if !follows(step, r.last) {
-		return fmt.Errorf("results: step %d after step %d: steps must follow one another", step, r.last)
+		return fmt.Errorf("record: step %d after step %d: steps must follow one another", step, r.last)
 	}
 	if !r.sameNames(metrics) {
 		if err := checkNames(metrics); err != nil {

@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"bytes"
@@ -71,7 +71,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 			b = append(b, ',')
 		}
 		b = append(append(append(b, '"'), m.Name...), '"', ':')
-		b = appendFloat(b, m.Value)
+		b = AppendFloat(b, m.Value)
 	}
 	return append(b, '}', '}'), nil
 }

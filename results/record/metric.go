@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"fmt"
@@ -22,27 +22,27 @@ func checkNames(metrics []Metric) error {
 	for i := range metrics {
 		name := metrics[i].Name
 		if name == "" || name == stepKey {
-			return fmt.Errorf("results: metric %d is named %q: choose another name", i, name)
+			return fmt.Errorf("record: metric %d is named %q: choose another name", i, name)
 		}
 		for j := 0; j < len(name); j++ {
 			if c := name[j]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-				return fmt.Errorf("results: metric name %q: only printable ASCII without quotes and backslashes", name)
+				return fmt.Errorf("record: metric name %q: only printable ASCII without quotes and backslashes", name)
 			}
 		}
 		for j := range metrics[:i] {
 			if metrics[j].Name == name {
-				return fmt.Errorf("results: metric %q is given twice", name)
+				return fmt.Errorf("record: metric %q is given twice", name)
 			}
 		}
 	}
 	return nil
 }
 
-// appendFloat appends v in the shortest form that reads back as the same
+// AppendFloat appends v in the shortest form that reads back as the same
 // float64. JSON has no word for NaN and the infinities: they become the
 // strings "nan", "inf" and "-inf". Whole numbers stay free of exponents up to
 // 1e21, as in ECMAScript, so token counts remain readable.
-func appendFloat(dst []byte, v float64) []byte {
+func AppendFloat(dst []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
 		return append(dst, `"nan"`...)
@@ -58,7 +58,7 @@ func appendFloat(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, format, -1, 64)
 }
 
-// parseWord reads the three strings appendFloat writes.
+// parseWord reads the three strings AppendFloat writes.
 func parseWord(s string) (float64, bool) {
 	switch s {
 	case "nan":
@@ -79,7 +79,7 @@ func appendStep(dst []byte, step int, metrics []Metric) []byte {
 		dst = append(dst, ',', '"')
 		dst = append(dst, metrics[i].Name...)
 		dst = append(dst, '"', ':')
-		dst = appendFloat(dst, metrics[i].Value)
+		dst = AppendFloat(dst, metrics[i].Value)
 	}
 	return append(dst, '}', '\n')
 }

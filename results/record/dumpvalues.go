@@ -1,4 +1,4 @@
-package results
+package record
 
 import (
 	"encoding/json"
@@ -117,7 +117,7 @@ func (m KVMasks) tokens() int {
 // MarshalJSON writes the nested lists, or null for a full cache.
 func (m KVMasks) MarshalJSON() ([]byte, error) {
 	if m.tokens() < 0 {
-		return nil, fmt.Errorf("results: kv masks: %d words for %d planes of %d", len(m.Kept), m.Planes, m.Words)
+		return nil, fmt.Errorf("record: kv masks: %d words for %d planes of %d", len(m.Kept), m.Planes, m.Words)
 	}
 	return appendKVMasks(nil, m), nil
 }
@@ -237,7 +237,7 @@ func appendFloats(b []byte, list []float64) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendFloat(b, v)
+		b = AppendFloat(b, v)
 	}
 	return append(b, ']')
 }
@@ -251,7 +251,7 @@ func appendRoutes(b []byte, r Routes) ([]byte, error) {
 	}
 	per := r.Layers * r.TopK
 	if per < 1 || len(r.Expert)%per != 0 {
-		return b, fmt.Errorf("results: routes: %d entries for %d layers, top-%d", len(r.Expert), r.Layers, r.TopK)
+		return b, fmt.Errorf("record: routes: %d entries for %d layers, top-%d", len(r.Expert), r.Layers, r.TopK)
 	}
 	b = append(b, '[')
 	for i, e := range r.Expert {

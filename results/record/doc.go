@@ -1,0 +1,32 @@
+// Package record keeps what a run leaves behind and reads it back: the run's
+// folder, its per-token dump, and the rule that says what became of it.
+//
+// # A run directory
+//
+//	recipe.yaml     the resolved recipe, as text
+//	metrics.jsonl   one JSON object per step, keys in the caller's order
+//	summary.json    written once, when the run ends
+//	done            the seal, renamed into place last of all: sha256sum -c checks it
+//	state.safetensors, checkpoint/   written by the trainer, not by this package
+//	dump.json       where the run's dump is, and what it is once it is whole
+//	.lock           held by the process that writes here
+//
+// The writer is Run, the reader is Record:
+//
+//	run, err := record.Create(dir, recipe)
+//	err = run.Step(1, []record.Metric{{Name: "critic/score/mean", Value: 0.5}})
+//	err = run.Finish(record.Summary{Name: "demo", Seed: 1, Steps: 1, Status: record.StatusFinished})
+//	kept, err := record.Load(dir)
+//
+// A killed run is taken up again with Resume, which cuts the record back to the
+// Mark that was kept with its state, so that the finished file is the same, byte
+// for byte, as that of a run nobody interrupted. Dumps are cut back likewise. A
+// file that is not what it was at its mark, or under its seal, is refused.
+// Errors about files are FolderErrors: one line with path, cause and remedy.
+//
+// Judge says whether a run held or collapsed, by one metric.
+//
+// # What it is not
+//
+// It draws nothing, computes no metric and knows none of the maths packages.
+package record

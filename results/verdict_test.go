@@ -1,0 +1,51 @@
+package results
+
+import (
+	"testing"
+
+	"driftlab/results/record"
+)
+
+func TestVerdict(t *testing.T) {
+	for _, c := range []struct {
+		fates []record.Fate
+		want  string
+		mood  Emphasis
+	}{
+		{[]record.Fate{record.Held, record.Held}, "held 2 of 2", Good},
+		{[]record.Fate{record.Held, record.Collapsed, record.Held}, "collapsed 1 of 3", Warn},
+		{[]record.Fate{record.DeadAtOnce, record.DeadAtOnce}, "dead at once 2 of 2", Bad},
+		{[]record.Fate{record.Collapsed, record.NeverLearned, record.DeadAtOnce}, "dead at once 1 of 3, collapsed 1 of 3, never learned 1 of 3", Warn},
+		{[]record.Fate{record.TooFew, record.TooFew}, "too few evaluations 2 of 2", Muted},
+		{[]record.Fate{record.Stopped, record.Held}, "stopped early 1 of 2", Warn},
+		{[]record.Fate{record.Held}, "held", Good}, {[]record.Fate{record.DeadAtOnce}, "dead at once", Bad},
+		{nil, "not judged", Muted},
+	} {
+		if got := Verdict(c.fates); got.Text != c.want || got.Emphasis != c.mood {
+			t.Errorf("%v: %q %v, want %q %v", c.fates, got.Text, got.Emphasis, c.want, c.mood)
+		}
+	}
+}
+
+// TestTie never ranks figures that print alike.
+func TestTie(t *testing.T) {
+	run := func(name string, final float64) *record.Record {
+		r := &record.Record{Name: name, Recipe: []byte("name: " + name), Summary: &record.Summary{Status: record.StatusFinished}}
+		for step, rate := range []float64{0.5, final, final, final, final} {
+			r.Add(step, []record.Metric{{Name: "val/learner/pass_rate", Value: rate}})
+		}
+		return r
+	}
+	for _, c := range []struct {
+		records []*record.Record
+		want    string
+	}{
+		{[]*record.Record{run("a", 0.856), run("b", 0.8561)}, "By `val/learner/pass_rate` at the end, all stand level (0.856). 2 runs of 2 recipes."},
+		{[]*record.Record{run("a", 0.9), run("b", 0.8), run("c", 0.9)},
+			"By `val/learner/pass_rate` at the end, **a** and **c** stand highest (0.900) and **b** lowest (0.800). 3 runs of 3 recipes."},
+	} {
+		if got := FromRuns(c.records).Lead; got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
