@@ -2,11 +2,9 @@ package experiments
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -39,48 +37,11 @@ func (a *armRecipe) text(claim string, n int) string {
 	return "# " + strings.Join(a.set, "  ") + "\n" + string(r.YAML())
 }
 
-// recipesDir is where the recipes of a claim's training runs are kept.
-func recipesDir(claimDir string) string { return filepath.Join(claimDir, "recipes") }
-
-// texts are the recipes of all arms of a claim.
-func texts(claim string, arms []armRecipe) []string {
+// Recipes are the claim's training runs so far as recipe files.
+func (e *Env) Recipes(claim string) []string {
 	var list []string
-	for i := range arms {
-		list = append(list, arms[i].text(claim, i+1))
+	for i := range e.arms {
+		list = append(list, e.arms[i].text(claim, i+1))
 	}
 	return list
-}
-
-// keepRecipes writes the recipes of a claim's training runs.
-func keepRecipes(recipes []string, claimDir string) error {
-	if len(recipes) == 0 {
-		return nil
-	}
-	dir := recipesDir(claimDir)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	for i, text := range recipes {
-		if err := record.WriteFile(dir, fmt.Sprintf("arm-%02d.yaml", i+1), []byte(text)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// keptRecipes reads what keepRecipes wrote, in the order of the arms.
-func keptRecipes(claimDir string) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(recipesDir(claimDir), "arm-*.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	var list []string
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, string(text))
-	}
-	return list, nil
 }

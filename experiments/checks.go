@@ -81,14 +81,6 @@ func (j *Judge) RatioBelow(d Dose, name string, a, b []float64, r float64) {
 	j.add(Check{name, d, fmt.Sprintf("< %v, interval below 1", r), i, quotients(a, b), out})
 }
 
-func quotients(a, b []float64) []float64 {
-	q := make([]float64, len(a))
-	for i := range a {
-		q[i] = a[i] / b[i]
-	}
-	return q
-}
-
 // Positive checks that the interval of x lies above zero.
 func (j *Judge) Positive(d Dose, name string, x []float64) { j.Above(d, name, x, 0) }
 

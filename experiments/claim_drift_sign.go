@@ -28,7 +28,7 @@ func driftSign() Claim {
 				name string
 				arm  panelArm
 			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"many", denseMany}} {
-				p, err := e.panel(ctx, a.arm)
+				p, err := panelOf(e, ctx, a.arm)
 				if err != nil {
 					return nil, err
 				}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"driftlab/engine"
-	"driftlab/engine/kernel"
 	"driftlab/model"
 )
 
@@ -19,11 +18,6 @@ var mechanisms = []struct {
 		return split(narrow), narrow
 	}},
 	{"dtype", func(d string) (engine.Numerics, engine.Numerics) { return numerics(d), numerics("fp32") }},
-}
-
-// split is n with every sum cut into four parts.
-func split(n engine.Numerics) engine.Numerics {
-	return named(n, n.Name+"-splitk4", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{Kind: kernel.SplitK, Parts: 4} })
 }
 
 func fp16BF16Gap() Claim {

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -43,9 +42,9 @@ func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
 	}
 	for _, dtype := range []string{"bf16", "fp16"} {
 		b, _ := e.measured(probe{params: twin, rollout: numerics(dtype), sequences: e.Pick(192, 48, 6), tokens: long}, numerics("fp32"))
-		p := newPanel(b, long)
+		lengths := prefixLengths(long)
 		var absolute []float64
-		for _, sums := range p.sum {
+		for _, sums := range productRatios(b, lengths) {
 			a := 0.0
 			for _, s := range sums {
 				a += math.Abs(s) / float64(len(sums))
@@ -53,7 +52,7 @@ func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
 			absolute = append(absolute, a)
 		}
 		if dtype == "bf16" {
-			o.Set("lengths", p.lengths...)
+			o.Set("lengths", lengths...)
 			quarters(o, "natural dense", b, long)
 		}
 		o.Set("dense "+dtype, absolute...)
@@ -80,7 +79,7 @@ func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
 // on the rollout probability.
 func quarters(o *Observation, name string, b *batch.Batch, length int) {
 	const bins = 10
-	edges := probabilityEdges(b, bins)
+	edges := edgesOf(b.LogpRoll, bins)
 	var plain, matched [4]float64
 	var count [4]float64
 	var inBin, binCount [4][bins]float64
@@ -112,20 +111,6 @@ func quarters(o *Observation, name string, b *batch.Batch, length int) {
 	}
 	o.Set(name+" quarters", plain[:]...)
 	o.Set(name+" matched", matched[:]...)
-}
-
-// probabilityEdges are the inner edges of bins with equally many tokens.
-func probabilityEdges(b *batch.Batch, bins int) []float64 { return edgesOf(b.LogpRoll, bins) }
-
-// edgesOf are the inner edges of bins with equally many of the values.
-func edgesOf(x []float64, bins int) []float64 {
-	sorted := slices.Clone(x)
-	slices.SortFunc(sorted, cmp.Compare[float64])
-	edges := make([]float64, bins-1)
-	for k := range edges {
-		edges[k] = sorted[(k+1)*len(sorted)/bins]
-	}
-	return edges
 }
 
 func judgeGapVsLength(j *Judge) {

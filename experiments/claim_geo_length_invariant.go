@@ -25,7 +25,7 @@ func geoLengthInvariant() Claim {
 				name string
 				arm  panelArm
 			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"equal", identical}} {
-				p, err := e.panel(ctx, a.arm)
+				p, err := panelOf(e, ctx, a.arm)
 				if err != nil {
 					return nil, err
 				}
@@ -85,12 +85,4 @@ func judgeGeoLength(j *Judge) {
 		j.arm("geometric, MoE", x, "moe geometric"), j.arm("geometric, top-p bias", x, "top-p geometric"))
 	j.Evidence.Table = j.curvesTable("Share masked", "tokens", x, "dense product", "dense geometric", "rounded product", "rounded geometric",
 		"moe product", "moe geometric", "top-p geometric", "moe token")
-}
-
-func maximum(x []float64) float64 {
-	m := math.Inf(-1)
-	for _, v := range x {
-		m = max(m, v)
-	}
-	return m
 }

@@ -141,7 +141,7 @@ func judgeIcepop(j *Judge) {
 	for _, d := range []Dose{Natural, Stronger} {
 		text := ""
 		for _, arm := range arms {
-			text += fmt.Sprintf(", %s %d", arm.name, j.collapsed(string(d)+" reward "+arm.name))
+			text += fmt.Sprintf(", %s %d", arm.name, collapsed(j, string(d)+" reward "+arm.name))
 		}
 		j.note("Seeds of %d that end 30 %% or more below their peak, %s: %s.", len(j.Runs), d, text[2:])
 	}
@@ -154,12 +154,12 @@ func judgeIcepop(j *Judge) {
 	}
 	j.Evidence.Picture = j.bars("Reward in the second half: the tokens a band drops, and as many at random", "mean reward", false, rows,
 		reward(Natural, "fp8 rollouts"), reward(Stronger, "fp4 rollouts, negatives only"))
-	j.Evidence.Table = j.icepopTable(rows)
+	j.Evidence.Table = icepopTable(j, rows)
 }
 
 // collapsed counts the seeds whose last block of rewards lies below the collapse
 // share of the best.
-func (j *Judge) collapsed(figure string) int {
+func collapsed(j *Judge, figure string) int {
 	n := 0
 	for _, o := range j.Runs {
 		mean := blocks(o.List(figure), min(icepopBlock, len(o.List(figure))))
@@ -171,7 +171,7 @@ func (j *Judge) collapsed(figure string) int {
 }
 
 // icepopTable lists every arm's second half, and the share it masked.
-func (j *Judge) icepopTable(rows []string) *results.Table {
+func icepopTable(j *Judge, rows []string) *results.Table {
 	t := &results.Table{Title: "Second half of the runs", Columns: []results.TableColumn{{Name: "arm"}},
 		Note: "Means over seeds: reward, mean |log-ratio| between the engines, share of tokens masked over the whole run."}
 	doses := []Dose{Natural, Stronger}
@@ -184,7 +184,7 @@ func (j *Judge) icepopTable(rows []string) *results.Table {
 		row := []results.Cell{results.Word(name)}
 		for _, d := range doses {
 			mean := func(figure string, part func([]float64) []float64) results.Cell {
-				if j.Runs[0].find(figure) == nil {
+				if !j.Runs[0].Has(figure) {
 					return results.Word("-")
 				}
 				return results.Number(average(j.Each(func(o *Observation) float64 { return average(part(o.List(figure))) })), 3)

@@ -174,14 +174,6 @@ func drawTexts(rng *rand.Rand, law []float64, n int) []int {
 	return counts
 }
 
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i := range a {
-		sum += a[i] * b[i]
-	}
-	return sum
-}
-
 func distanceOf(a, b []float64) float64 {
 	sum := 0.0
 	for i := range a {

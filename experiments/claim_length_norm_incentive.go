@@ -56,7 +56,7 @@ func measureLengthNorm(ctx context.Context, e *Env) (*Observation, error) {
 		if err != nil {
 			return nil, err
 		}
-		r, w := e.searchLengths(after, numerics("fp32"))
+		r, w := searchLengths(e, after, numerics("fp32"))
 		right, wrong, logRatio = append(right, r), append(wrong, w), append(logRatio, math.Log(w/r))
 	}
 	o.Set("right", right...)
@@ -96,7 +96,7 @@ func weightSpread(b *batch.Batch, aggregation string) (float64, error) {
 
 // searchLengths are the mean lengths of right and of wrong responses to fresh
 // prompts of the search task.
-func (e *Env) searchLengths(p *model.Params, n engine.Numerics) (right, wrong float64) {
+func searchLengths(e *Env, p *model.Params, n engine.Numerics) (right, wrong float64) {
 	t := task.NewSearch()
 	t.Difficulty, t.Operations = task.Range{1, 10}, 2
 	rng := e.Rand(promptStream)

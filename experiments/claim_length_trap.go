@@ -27,7 +27,7 @@ func lengthTrap() Claim {
 				name string
 				arm  panelArm
 			}{{"natural", denseBF16}, {"amplified", denseRounded}, {"control", identical}} {
-				p, err := e.panel(ctx, a.arm)
+				p, err := panelOf(e, ctx, a.arm)
 				if err != nil {
 					return nil, err
 				}

@@ -138,7 +138,7 @@ func judgeTKD(j *Judge) {
 			return slopes[k]
 		})
 	}
-	j.linear(Stronger, "injected: exponent of the bias in K·δ", slope(0))
+	linear(j, Stronger, "injected: exponent of the bias in K·δ", slope(0))
 	j.Always(Stronger, "injected: partial R² of Kδ given KL and T", j.Each(func(o *Observation) float64 {
 		bias, flips, kl, length := tkdLogs(o)
 		return stats.PartialR2(bias, flips, kl, length)
@@ -158,7 +158,7 @@ func judgeTKD(j *Judge) {
 	j.Report(Stronger, "injected: exponent in δ alone", apart(1))
 	net := j.Each(func(o *Observation) float64 {
 		_, flips, kl, length := tkdLogs(o)
-		_, slopes := stats.Regress(logs(o.netBias()), flips, kl, length)
+		_, slopes := stats.Regress(logs(netBias(o)), flips, kl, length)
 		return slopes[0]
 	})
 	j.Report(Stronger, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", net)
@@ -172,13 +172,13 @@ func judgeTKD(j *Judge) {
 	raw, i := stats.Mean(slope(0), stats.Percentile), stats.Mean(net, stats.Percentile)
 	j.note("The logit noise that holds the token KL equal has a bias of its own, %.2g of the oracle's norm at the longest T, which flattens the curve where flips are few: "+
 		"the exponent is %.2f as judged, and %.2f [%.2f, %.2f] with that bias taken off in squares.", average(last("noise alone", 0)), raw.Estimate, i.Estimate, i.Low, i.High)
-	j.Evidence.Picture = j.tkdChart(lengths)
-	j.Evidence.Table = j.tkdTable()
+	j.Evidence.Picture = tkdChart(j, lengths)
+	j.Evidence.Table = tkdTable(j)
 }
 
 // netBias is the bias of every cell, relative to the oracle, without that of the
 // control of equal token KL and length, in squares, and not below a tenth of itself.
-func (o *Observation) netBias() []float64 {
+func netBias(o *Observation) []float64 {
 	out, alone := append([]float64(nil), o.List("relative bias")...), o.List("noise alone")
 	lengths := len(o.List("oracle"))
 	for i, b := range out {
@@ -190,7 +190,7 @@ func (o *Observation) netBias() []float64 {
 
 // linear is the rule of moe-tkd for an exponent: an interval that holds 1 and
 // lies above 0.7 passes, one below 1 is contrary.
-func (j *Judge) linear(d Dose, name string, x []float64) {
+func linear(j *Judge, d Dose, name string, x []float64) {
 	i := stats.Mean(x, stats.Percentile)
 	out := Open
 	switch {
@@ -202,14 +202,14 @@ func (j *Judge) linear(d Dose, name string, x []float64) {
 	case i.Low > 0.7:
 		out = Passed
 	}
-	j.add(Check{name, d, "interval holds 1 and lies above 0.7", i, x, out})
+	j.add(Check{Name: name, Dose: d, Needs: "interval holds 1 and lies above 0.7", Value: i, Seeds: x, Outcome: out})
 }
 
 // tkdChart draws the bias over nominal flips per token, a line per length, two
 // lines to compare with: proportionality through the fewest flips, and what
 // logit noise does by itself. Cells of equal K·δ are averaged: their token KL is
 // one of two values that have nothing to do with their place on the axis.
-func (j *Judge) tkdChart(lengths int) results.Figure {
+func tkdChart(j *Judge, lengths int) results.Figure {
 	var arms []results.Arm
 	var x []float64
 	for at := range lengths {
@@ -257,7 +257,7 @@ func tkdCurve(figure []float64, at, lengths int) (x, y []float64) {
 }
 
 // tkdTable lists the cells.
-func (j *Judge) tkdTable() *results.Table {
+func tkdTable(j *Judge) *results.Table {
 	t := &results.Table{Title: "Cells, flips and compensating logit noise injected", Note: "Means over seeds. Bias over oracle: norm of the mean gradient's difference over that of the oracle's gradient."}
 	names := []string{"K", "delta", "T", "KL", "bias", "relative bias"}
 	for _, name := range names {

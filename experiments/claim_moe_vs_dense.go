@@ -2,14 +2,16 @@ package experiments
 
 import (
 	"context"
+	"math"
 
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/trainer/batch"
 )
 
 // routed are the models of the routing claims: name, whether it has a dense
 // twin of equal active width, and how it is sampled.
-func (e *Env) routed(ctx context.Context) ([]routedModel, error) {
+func routed(e *Env, ctx context.Context) ([]routedModel, error) {
 	twin, err := e.dense(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func moeVsDense() Claim {
 		Version:  1,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
-			models, err := e.routed(ctx)
+			models, err := routed(e, ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -81,4 +83,15 @@ func moeVsDense() Claim {
 			j.Evidence.Table = j.namedTable("Gap with and without routing", "model", rows, "natural KL", "natural beyond 2", "natural entropy", "amplified KL", "amplified beyond 2", "amplified entropy")
 		},
 	}
+}
+
+// beyondTwo is F(2): the share of tokens with a ratio above 2 or below 1/2.
+func beyondTwo(b *batch.Batch) float64 {
+	n := 0
+	for _, e := range ratios(b) {
+		if math.Abs(e) > math.Ln2 {
+			n++
+		}
+	}
+	return float64(n) / float64(b.Tokens())
 }

@@ -2,14 +2,10 @@ package experiments
 
 import (
 	"context"
-	"fmt"
 	"math"
 
-	"driftlab/engine"
-	"driftlab/engine/kernel"
 	"driftlab/experiments/stats"
 	"driftlab/model"
-	"driftlab/precision"
 )
 
 // quantArms are the pairs of quant-ordering. All rollout engines are
@@ -33,16 +29,6 @@ func quantOrdering() Claim {
 		Measure:   measureQuant,
 		Judge:     judgeQuant,
 	}
-}
-
-// parallel is n over that many tensor-parallel ranks with a bf16 wire.
-func parallel(n engine.Numerics, ranks int) engine.Numerics {
-	if ranks == 1 {
-		return n
-	}
-	return named(n, fmt.Sprintf("%s-tp%d", n.Name, ranks), func(n *engine.Numerics) {
-		n.Reduction.Kind, n.Reduction.Parts, n.Reduction.Wire = kernel.TensorParallel, ranks, precision.BF16
-	})
 }
 
 func measureQuant(ctx context.Context, e *Env) (*Observation, error) {

@@ -22,7 +22,7 @@ func replayDrop() Claim {
 		Version:  2,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
-			models, err := e.routed(ctx)
+			models, err := routed(e, ctx)
 			if err != nil {
 				return nil, err
 			}

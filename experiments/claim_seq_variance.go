@@ -28,7 +28,7 @@ func seqVariance() Claim {
 				name string
 				arm  panelArm
 			}{{"dense", denseMany}, {"rounded", denseRounded}, {"moe", moeBF16}} {
-				p, err := e.panel(ctx, a.arm)
+				p, err := panelOf(e, ctx, a.arm)
 				if err != nil {
 					return nil, err
 				}

@@ -159,7 +159,7 @@ func judgeSGA(j *Judge) {
 	for _, dose := range []Dose{Natural, Stronger} {
 		for _, kind := range sgaRewards {
 			a := kind + " " + string(dose)
-			j.conjecture(dose, "least probability that the best estimator is inside, T >= 200, "+kind, j.Each(func(o *Observation) float64 {
+			conjecture(j, dose, "least probability that the best estimator is inside, T >= 200, "+kind, j.Each(func(o *Observation) float64 {
 				least := 1.0
 				for i, t := range x {
 					if t >= 200 {
@@ -220,7 +220,7 @@ func bestNames(places []float64) string {
 
 // conjecture is the rule of sga-frontier: above 0.95 in four fifths of the seeds
 // passes, below 0.05 in as many is contrary, anything else is open.
-func (j *Judge) conjecture(d Dose, name string, x []float64) {
+func conjecture(j *Judge, d Dose, name string, x []float64) {
 	high, low := 0, 0
 	for _, v := range x {
 		switch {
@@ -237,5 +237,5 @@ func (j *Judge) conjecture(d Dose, name string, x []float64) {
 	case 5*low >= 4*len(x):
 		out = Contrary
 	}
-	j.add(Check{name, d, "> 0.95 in four of five seeds", stats.Mean(x, stats.Percentile), x, out})
+	j.add(Check{Name: name, Dose: d, Needs: "> 0.95 in four of five seeds", Value: stats.Mean(x, stats.Percentile), Seeds: x, Outcome: out})
 }

@@ -54,12 +54,12 @@ func measureToolTokens(_ context.Context, e *Env) (*Observation, error) {
 		return nil, err
 	}
 	for _, d := range toolDoses {
-		arms := e.worked(p, numerics(d.rollout), e.Pick(1024, 160, 24))
+		arms := worked(e, p, numerics(d.rollout), e.Pick(1024, 160, 24))
 		for _, b := range arms {
 			score(b, p, numerics(d.learner), learner.ReplayNone, false)
 		}
 		recordWorked(o, d.name, arms)
-		e.recordInterrupted(o, d.name, p, d.rollout, d.learner)
+		recordInterrupted(e, o, d.name, p, d.rollout, d.learner)
 		if d.name == "bf16" {
 			o.Set("episodes", float64(arms[0].Len()))
 			o.Set("difference before the first reply", beforeTheFirst(arms[0], arms[1]))
@@ -69,7 +69,7 @@ func measureToolTokens(_ context.Context, e *Env) (*Observation, error) {
 			recordBehind(o, d.name+", replayed", arms[0], arms[2])
 		}
 	}
-	equal := e.worked(p, numerics("bf16"), 16)
+	equal := worked(e, p, numerics("bf16"), 16)
 	score(equal[0], p, numerics("bf16"), learner.ReplayNone, false)
 	o.Set("control", maximum(append([]float64{0}, magnitudes(ratios(equal[0]))...)))
 	return o, nil
@@ -130,8 +130,8 @@ func beforeTheFirst(a, b *batch.Batch) float64 {
 }
 
 // recordInterrupted records episodes on and past the stop token.
-func (e *Env) recordInterrupted(o *Observation, name string, p *model.Params, rollout, scorer string) {
-	arms := e.interrupted(p, numerics(rollout), e.Pick(256, 64, 6))
+func recordInterrupted(e *Env, o *Observation, name string, p *model.Params, rollout, scorer string) {
+	arms := interrupted(e, p, numerics(rollout), e.Pick(256, 64, 6))
 	for _, b := range arms {
 		score(b, p, numerics(scorer), learner.ReplayNone, false)
 	}

@@ -48,7 +48,7 @@ func measureUnique(ctx context.Context, e *Env) (*Observation, error) {
 	}{{Natural, shipped, e.Pick(24, 12, 2)}, {Stronger, e.deep(8, 8, 256, length+64), e.Pick(12, 6, 2)}} {
 		var distinct, split []float64
 		for _, n := range []engine.Numerics{variant(numerics("bf16")), variant(numerics("fp32")), numerics("bf16"), numerics("fp32")} {
-			d, s := e.copies(m.params, n, m.copies, length)
+			d, s := copies(e, m.params, n, m.copies, length)
 			distinct, split = append(distinct, d), append(split, s)
 		}
 		o.Set(string(m.name)+" distinct", distinct...)
@@ -63,7 +63,7 @@ const uniquePrompts = 8
 // copies decodes copies of eight prompts among fillers and returns the mean
 // number of distinct completions per prompt, and the mean position of the first
 // split (the length where there is none).
-func (e *Env) copies(p *model.Params, n engine.Numerics, each, length int) (distinct, split float64) {
+func copies(e *Env, p *model.Params, n engine.Numerics, each, length int) (distinct, split float64) {
 	rng := e.Rand(promptStream)
 	own := promptsFor(rng, p.Config.Vocab, uniquePrompts)
 	var prompts [][]int32

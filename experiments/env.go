@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"driftlab/engine"
 	"driftlab/model"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
@@ -45,7 +44,8 @@ type Env struct {
 	// Size is how much to measure.
 	Size Size
 
-	lab *lab
+	// Cache holds what several claims and seeds read.
+	Cache *Cache
 	// arms are the training runs so far, in the order they were asked for.
 	arms []armRecipe
 }
@@ -56,53 +56,36 @@ func (e *Env) Pick(full, quick, tiny int) int { return [...]int{full, quick, tin
 // Rand returns a random stream of that name; names must differ within a claim.
 func (e *Env) Rand(name uint64) *rand.Rand { return rand.New(rand.NewPCG(e.Seed, name)) }
 
-// lab is what claims and seeds share while a command runs: warm-started models
-// and long rollouts that several claims read.
-type lab struct {
+// Cache is what claims and seeds share while a command runs: warm-started
+// models and long rollouts that several claims read.
+type Cache struct {
 	dir string // for warm-started models
 
-	mu   sync.Mutex
-	made map[string]*making
+	mu      sync.Mutex
+	entries map[string]*entry
 }
 
-type making struct {
+type entry struct {
 	once  sync.Once
 	value any
 	err   error
 }
 
-func newLab(dir string) *lab { return &lab{dir: dir, made: map[string]*making{}} }
+// NewCache returns an empty one, with a folder for warm-started models.
+func NewCache(dir string) *Cache { return &Cache{dir: dir, entries: map[string]*entry{}} }
 
-// shared makes a value once, however many claims ask for it.
-func shared[T any](l *lab, key string, build func() (T, error)) (T, error) {
-	l.mu.Lock()
-	m := l.made[key]
-	if m == nil {
-		m = new(making)
-		l.made[key] = m
+// Cached makes a value once, however many claims ask for it.
+func Cached[T any](c *Cache, key string, build func() (T, error)) (T, error) {
+	c.mu.Lock()
+	made := c.entries[key]
+	if made == nil {
+		made = new(entry)
+		c.entries[key] = made
 	}
-	l.mu.Unlock()
-	m.once.Do(func() { m.value, m.err = build() })
-	v, _ := m.value.(T)
-	return v, m.err
-}
-
-// numerics returns a preset; the names are constants of this package.
-func numerics(preset string) engine.Numerics {
-	n, ok := engine.Preset(preset)
-	if !ok {
-		panic("experiments: there are no numerics " + preset)
-	}
-	return n
-}
-
-// named returns n under another name after an edit.
-func named(n engine.Numerics, name string, edit func(*engine.Numerics)) engine.Numerics {
-	n.Name = name
-	if edit != nil {
-		edit(&n)
-	}
-	return n
+	c.mu.Unlock()
+	made.once.Do(func() { made.value, made.err = build() })
+	v, _ := made.value.(T)
+	return v, made.err
 }
 
 // base returns the shipped mixture-of-experts model with room for longer
@@ -140,8 +123,8 @@ func (e *Env) dense(ctx context.Context, context int) (*model.Params, error) {
 // denseFolder is the checkpoint folder of the dense twin.
 func (e *Env) denseFolder(ctx context.Context) (string, error) {
 	steps := e.Pick(1500, 300, 3)
-	dir := filepath.Join(e.lab.dir, "warm", fmt.Sprintf("chain-dense-%d", steps))
-	return shared(e.lab, dir, func() (string, error) {
+	dir := filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("chain-dense-%d", steps))
+	return Cached(e.Cache, dir, func() (string, error) {
 		if _, err := model.Load(dir); err == nil {
 			return dir, nil
 		}
@@ -169,8 +152,13 @@ func (e *Env) deep(layers, experts, vocab, context int) *model.Params {
 	if experts == 0 {
 		c.DFF *= c.TopK
 	}
-	c = c.WithDefaults()
-	p := model.New(c)
+	return e.Random(c)
+}
+
+// Random returns a model with random weights from the seed, of that
+// configuration with its gaps filled.
+func (e *Env) Random(c model.Config) *model.Params {
+	p := model.New(c.WithDefaults())
 	p.Init(e.Seed)
 	for i := range p.Head {
 		p.Head[i] *= deepHead

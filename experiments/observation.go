@@ -21,11 +21,14 @@ type figure struct {
 
 // Set records a figure. Setting a name twice is a programmer's fault.
 func (o *Observation) Set(name string, values ...float64) {
-	if o.find(name) != nil {
+	if o.Has(name) {
 		panic("experiments: observation " + name + " is set twice")
 	}
 	o.figures = append(o.figures, figure{name, append(record.Floats{}, values...)})
 }
+
+// Has reports whether a figure was set.
+func (o *Observation) Has(name string) bool { return o.find(name) != nil }
 
 // List returns a figure's values; asking for one that was not set is a
 // programmer's fault.

@@ -54,9 +54,9 @@ const (
 	identical panelArm = "dense, equal engines"
 )
 
-// panel makes the panel of an arm, once per seed however many claims read it.
-func (e *Env) panel(ctx context.Context, arm panelArm) (*panel, error) {
-	return shared(e.lab, fmt.Sprintf("panel %s %d", arm, e.Seed), func() (*panel, error) {
+// panelOf makes the panel of an arm, once per seed however many claims read it.
+func panelOf(e *Env, ctx context.Context, arm panelArm) (*panel, error) {
+	return Cached(e.Cache, fmt.Sprintf("panel %s %d", arm, e.Seed), func() (*panel, error) {
 		length := e.Pick(1024, 1024, 64)
 		room := length + 64
 		fp32, bf16 := numerics("fp32"), numerics("bf16")
@@ -85,13 +85,13 @@ func (e *Env) panel(ctx context.Context, arm panelArm) (*panel, error) {
 		if err != nil {
 			return nil, err
 		}
-		return e.longRollout(q, q.params, scorer), nil
+		return longRollout(e, q, q.params, scorer), nil
 	})
 }
 
 // longRollout samples and scores a thousand responses at a time and gathers the
 // panel: a whole one would fill the memory of a small machine.
-func (e *Env) longRollout(q probe, p *model.Params, scorer engine.Numerics) *panel {
+func longRollout(e *Env, q probe, p *model.Params, scorer engine.Numerics) *panel {
 	const block = 1024
 	all := q.sequences
 	var out *panel
@@ -123,20 +123,11 @@ func (p *panel) join(q *panel, have, n float64) {
 	p.chi2 = (have*p.chi2 + n*q.chi2) / (have + n)
 }
 
-// panelLengths are the powers of two up to the length, from 32 (or the length
-// over eight, if that is less).
-func panelLengths(length int) []float64 {
-	var out []float64
-	for t := min(32, length/8); t <= length; t *= 2 {
-		out = append(out, float64(t))
-	}
-	return out
-}
-
 func newPanel(b *batch.Batch, length int) *panel {
 	n := b.Len()
 	e := ratios(b)
-	p := &panel{lengths: panelLengths(length), perPosition: make([]float64, length)}
+	p := &panel{lengths: prefixLengths(length), perPosition: make([]float64, length)}
+	p.sum = productRatios(b, p.lengths)
 	sd := make([]float64, length)
 	for t := range length {
 		var sum, square float64
@@ -150,12 +141,11 @@ func newPanel(b *batch.Batch, length int) *panel {
 		mean := sum / float64(n)
 		sd[t] = math.Sqrt(max(square/float64(n)-mean*mean, 0))
 	}
-	total, scaled, outside := make([]float64, n), make([]float64, n), 0
+	scaled, outside := make([]float64, n), 0
 	at := 0
 	for t := range length {
 		for i := range n {
 			v := e[b.Offsets[i]+t]
-			total[i] += v
 			if sd[t] > 0 {
 				scaled[i] += v / sd[t]
 			}
@@ -164,7 +154,6 @@ func newPanel(b *batch.Batch, length int) *panel {
 			}
 		}
 		if at < len(p.lengths) && float64(t+1) == p.lengths[at] {
-			p.sum = append(p.sum, append([]float64(nil), total...))
 			p.spread = append(p.spread, deviation(scaled))
 			p.tokensOut = append(p.tokensOut, float64(outside)/float64(n*(t+1)))
 			at++
@@ -213,39 +202,4 @@ func (p *panel) weights() (chi2, ess []float64) {
 		chi2, ess = append(chi2, second/n-1), append(ess, first*first/(n*second))
 	}
 	return chi2, ess
-}
-
-func average(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
-}
-
-// deviation is the standard deviation, unbiased in its square.
-func deviation(x []float64) float64 {
-	m, square := average(x), 0.0
-	for _, v := range x {
-		square += (v - m) * (v - m)
-	}
-	return math.Sqrt(square / float64(len(x)-1))
-}
-
-// logs takes the natural logarithm of each entry.
-func logs(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = math.Log(v)
-	}
-	return out
-}
-
-// complement is 1 - x.
-func complement(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = 1 - v
-	}
-	return out
 }

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"driftlab/engine"
@@ -164,24 +163,4 @@ func replayed(b *batch.Batch, p *model.Params, scorer engine.Numerics, dists boo
 func gated(b *batch.Batch, p *model.Params, scorer engine.Numerics) diagnose.Gap {
 	scoreWith(b, p, scorer, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayRollout, Gates: learner.RecordedGates}, Distributions: true})
 	return diagnose.Compare(b)
-}
-
-// beyondTwo is F(2): the share of tokens with a ratio above 2 or below 1/2.
-func beyondTwo(b *batch.Batch) float64 {
-	n := 0
-	for _, e := range ratios(b) {
-		if math.Abs(e) > math.Ln2 {
-			n++
-		}
-	}
-	return float64(n) / float64(b.Tokens())
-}
-
-// ratios returns the token log-ratios, learner minus rollout.
-func ratios(b *batch.Batch) []float64 {
-	e := make([]float64, b.Tokens())
-	for i := range e {
-		e[i] = b.Old.Logp[i] - b.LogpRoll[i]
-	}
-	return e
 }

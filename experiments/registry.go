@@ -17,3 +17,22 @@ func Claims() []Claim {
 		opsmIsGeo(), icepopRate(), recomputeBlind(), trustRegionShape(), lengthNormIncentive(),
 	}
 }
+
+// Lookup returns the claim of that id.
+func Lookup(id string) (Claim, bool) {
+	for _, c := range Claims() {
+		if c.ID == id {
+			return c, true
+		}
+	}
+	return Claim{}, false
+}
+
+// ClaimIDs lists the ids in the order of Claims.
+func ClaimIDs() []string {
+	var ids []string
+	for _, c := range Claims() {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}

@@ -14,11 +14,6 @@ import (
 	"driftlab/trainer/method"
 )
 
-// leastSeeds is the number of paired seeds below which a verdict is
-// provisional: it is computed from the same rules, on points or on intervals
-// that are too narrow.
-const leastSeeds = 5
-
 // ReproduceOptions are the choices of a reproduction.
 type ReproduceOptions struct {
 	// Claims are the ids to run, in this order; nil means all.
@@ -71,7 +66,7 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 		}
 		defer os.RemoveAll(warm)
 	}
-	shared, seeds := newLab(warm), o.seeds()
+	shared, seeds := NewCache(warm), o.seeds()
 	out := make([]Reproduction, len(claims))
 	var jobs []queue.Job[*Observation]
 	for i, c := range claims {
@@ -99,17 +94,17 @@ type measurement struct {
 
 // job measures seed k. The last seed of a claim judges it into out: its verdict
 // need not wait for other claims.
-func (m *measurement) job(k int, shared *lab, out *Reproduction) queue.Job[*Observation] {
+func (m *measurement) job(k int, shared *Cache, out *Reproduction) queue.Job[*Observation] {
 	c, seed := m.claim, m.seeds[k]
 	do := func(ctx context.Context, report func(queue.State)) (*Observation, error) {
-		e := &Env{Seed: seed, Size: m.options.Size, lab: shared}
+		e := &Env{Seed: seed, Size: m.options.Size, Cache: shared}
 		observed, kept, err := observe(ctx, c, e, m.options.Dir)
 		if err != nil {
 			return nil, err
 		}
 		m.runs[k] = observed
 		if k == 0 {
-			m.recipes = texts(c.ID, e.arms)
+			m.recipes = e.Recipes(c.ID)
 		}
 		if kept {
 			report(queue.State{Done: 1, Kept: 1})
@@ -194,7 +189,7 @@ func observe(ctx context.Context, c Claim, e *Env, dir string) (o *Observation, 
 	if err := os.MkdirAll(where, 0o777); err != nil {
 		return nil, false, err
 	}
-	if err := keepRecipes(texts(c.ID, e.arms), where); err != nil {
+	if err := keepRecipes(e.Recipes(c.ID), where); err != nil {
 		return nil, false, err
 	}
 	return o, false, record.WriteFile(where, seedFile(e.Seed), append(text, '\n'))

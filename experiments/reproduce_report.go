@@ -42,7 +42,7 @@ func (r *Reproduction) summary() string {
 
 // decidedBy names the check that stands between the claim and "reproduced".
 func (r *Reproduction) decidedBy() string {
-	d := r.decisive()
+	d := r.Verdict.Decisive(r.Evidence.Checks)
 	if d == nil {
 		return "all checks hold"
 	}

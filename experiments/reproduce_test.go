@@ -212,28 +212,6 @@ func TestUnknownClaim(t *testing.T) {
 	}
 }
 
-// TestObservationRoundTrip: numbers come back bit for bit, also those that JSON
-// does not have.
-func TestObservationRoundTrip(t *testing.T) {
-	var o, back Observation
-	o.Set("third", 1.0/3, 0.1+0.2)
-	o.Set("empty")
-	text, err := json.Marshal(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(back.List("third"), o.List("third")) || len(back.List("empty")) != 0 {
-		t.Errorf("%s came back as %+v", text, back)
-	}
-	again, err := json.Marshal(&back)
-	if err != nil || !bytes.Equal(again, text) {
-		t.Errorf("%s, then %s (%v)", text, again, err)
-	}
-}
-
 // A claim is measured seed by seed and judged by its own threshold. Tiny
 // measurements make a preview, which the question mark says.
 func ExampleReproduce() {
@@ -297,50 +275,6 @@ func TestClaimFolder(t *testing.T) {
 	})
 	if render(t, kept) != render(t, list) {
 		t.Error("judging a directory again changed the page")
-	}
-}
-
-// TestDecisive: a verdict other than reproduced names the check it rests on.
-func TestDecisive(t *testing.T) {
-	c := func(name string, d Dose, m Mark) Check { return Check{Name: name, Dose: d, Outcome: m} }
-	for _, k := range []struct {
-		checks []Check
-		want   string
-	}{
-		{[]Check{c("a", Exact, Passed), c("b", Natural, Passed)}, ""},
-		{[]Check{c("a", Exact, Failed), c("b", Natural, Failed)}, "a"},
-		{[]Check{c("a", Natural, Passed), c("b", Natural, Open), c("c", Stronger, Passed)}, "b"},
-		{[]Check{c("a", Natural, Failed), c("b", Stronger, Failed), c("c", Stronger, Contrary)}, "c"},
-		{[]Check{c("a", Natural, Open), c("b", Stronger, Open), c("c", Stronger, Failed)}, "c"},
-		{[]Check{c("a", Natural, Passed), c("b", Natural, Open)}, "b"},
-	} {
-		r := Reproduction{Verdict: decide(k.checks, leastSeeds), Evidence: Evidence{Checks: k.checks}}
-		got := ""
-		if d := r.decisive(); d != nil {
-			got = d.Name
-		}
-		if got != k.want {
-			t.Errorf("%s: decided by %q, want %q", r.Verdict, got, k.want)
-		}
-	}
-}
-
-// TestRecipesNameNoFolder: a recipe that is kept is the same wherever it was made.
-func TestRecipesNameNoFolder(t *testing.T) {
-	r, err := recipe.Load("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join("some", "where")
-	made := filepath.Join(dir, "warm", "twin")
-	r.Checkpoint = made
-	a := newArm([]string{"checkpoint=" + made, "steps=3"}, r, dir)
-	if text := a.text("a-claim", 2); strings.Contains(text, "where") || !strings.Contains(text, "\ncheckpoint: warm/twin\n") ||
-		!strings.HasPrefix(text, "# checkpoint="+filepath.Join("warm", "twin")+"  steps=3\n") {
-		t.Errorf("recipe of an arm:\n%s", text)
-	}
-	if r.Checkpoint != made {
-		t.Error("the run's own recipe changed")
 	}
 }
 

@@ -64,7 +64,7 @@ const tkdPairs = 2
 // newTKDLab samples the responses and measures what does not depend on a cell.
 func newTKDLab(e *Env, responses, chunk int, lengths []int) *tkdLab {
 	const vocab = 64
-	k := &tkdLab{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: e.thin(8, vocab, longest(lengths)+8)}
+	k := &tkdLab{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: thin(e, 8, vocab, longest(lengths)+8)}
 	k.weights = engine.NewWeights(k.params.Config, numerics("fp32"))
 	k.weights.Publish(k.params, 0)
 	k.pass, k.grad = engine.NewPass(k.params.Config, 1), model.New(k.params.Config)
@@ -88,15 +88,10 @@ func longest(lengths []int) int { return lengths[len(lengths)-1] }
 
 // thin is a deep random model with narrow experts: 0.13 million parameters in
 // eight layers.
-func (e *Env) thin(layers, vocab, context int) *model.Params {
+func thin(e *Env, layers, vocab, context int) *model.Params {
 	c := model.Default()
 	c.Layers, c.DFF, c.Vocab, c.Context = layers, 16, vocab, context
-	p := model.New(c.WithDefaults())
-	p.Init(e.Seed)
-	for i := range p.Head {
-		p.Head[i] *= deepHead
-	}
-	return p
+	return e.Random(c)
 }
 
 func (k *tkdLab) close() { k.pass.Close() }

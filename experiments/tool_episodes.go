@@ -55,7 +55,7 @@ func (f familiarTool) Reply(dst, prompt, response []int32) []int32 {
 // rare symbols, with familiar ones, or nothing is hidden and the policy writes
 // notes, over the same programs with the same random numbers. It keeps those
 // that have the form in all three.
-func (e *Env) worked(p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
+func worked(e *Env, p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
 	t := task.NewLookup()
 	t.Difficulty, t.Calls = task.Range{toolSteps, toolSteps}, task.Range{toolSteps, toolSteps}
 	rng := e.Rand(promptStream)
@@ -166,7 +166,7 @@ func (k *interruption) Reply(dst, _, response []int32) []int32 {
 
 // interrupted samples episodes that an external function interrupts, and
 // episodes of the same length in which the policy goes on.
-func (e *Env) interrupted(p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
+func interrupted(e *Env, p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
 	t := task.NewLookup()
 	t.Calls = task.Range{0, 0}
 	digits, err := task.Parse(t.Vocab(), "0 1 2 3 4 5 6 7 8 9")

@@ -23,7 +23,7 @@ func (e *Env) trained(ctx context.Context, columns []string, steps int, set ...s
 	if err != nil {
 		return nil, nil, err
 	}
-	e.arms = append(e.arms, newArm(set, r.Resolved(), e.lab.dir))
+	e.arms = append(e.arms, newArm(set, r.Resolved(), e.Cache.dir))
 	run, err := trainer.Run(ctx, r, trainer.Options{})
 	if run == nil {
 		return nil, nil, err

@@ -62,6 +62,11 @@ type Check struct {
 	Outcome Mark `json:"outcome"`
 }
 
+// leastSeeds is the number of paired seeds below which a verdict is
+// provisional: it is computed from the same rules, on points or on intervals
+// that are too narrow.
+const leastSeeds = 5
+
 // decide applies the rule to the checks of a claim:
 //
 //	an exact check fails                        not reproduced
@@ -106,19 +111,19 @@ func strongest(checks []Check) Dose {
 	return Natural
 }
 
-// decisive is the check that a verdict other than reproduced rests on: the
+// Decisive is the check that a verdict other than reproduced rests on: the
 // first that stands in the way. nil where all hold.
-func (r *Reproduction) decisive() *Check {
+func (v Verdict) Decisive(checks []Check) *Check {
 	dose, mark := Exact, map[Mark]bool{Failed: true, Contrary: true, Open: true}
-	switch r.Verdict {
+	switch v {
 	case Reproduced:
 		return nil
 	case Amplified:
 		dose = Natural
 	default:
-		if c := tally(r.Evidence.Checks, Exact); c.passed == c.all {
-			dose = strongest(r.Evidence.Checks)
-			switch r.Verdict {
+		if c := tally(checks, Exact); c.passed == c.all {
+			dose = strongest(checks)
+			switch v {
 			case Refuted:
 				mark = map[Mark]bool{Contrary: true}
 			case NotReproduced:
@@ -126,8 +131,8 @@ func (r *Reproduction) decisive() *Check {
 			}
 		}
 	}
-	for i := range r.Evidence.Checks {
-		if c := &r.Evidence.Checks[i]; c.Dose == dose && mark[c.Outcome] {
+	for i := range checks {
+		if c := &checks[i]; c.Dose == dose && mark[c.Outcome] {
 			return c
 		}
 	}

@@ -81,3 +81,28 @@ func TestMarks(t *testing.T) {
 		}
 	}
 }
+
+// TestDecisive: a verdict other than reproduced names the check it rests on.
+func TestDecisive(t *testing.T) {
+	c := func(name string, d Dose, m Mark) Check { return Check{Name: name, Dose: d, Outcome: m} }
+	for _, k := range []struct {
+		checks []Check
+		want   string
+	}{
+		{[]Check{c("a", Exact, Passed), c("b", Natural, Passed)}, ""},
+		{[]Check{c("a", Exact, Failed), c("b", Natural, Failed)}, "a"},
+		{[]Check{c("a", Natural, Passed), c("b", Natural, Open), c("c", Stronger, Passed)}, "b"},
+		{[]Check{c("a", Natural, Failed), c("b", Stronger, Failed), c("c", Stronger, Contrary)}, "c"},
+		{[]Check{c("a", Natural, Open), c("b", Stronger, Open), c("c", Stronger, Failed)}, "c"},
+		{[]Check{c("a", Natural, Passed), c("b", Natural, Open)}, "b"},
+	} {
+		v := decide(k.checks, leastSeeds)
+		got := ""
+		if d := v.Decisive(k.checks); d != nil {
+			got = d.Name
+		}
+		if got != k.want {
+			t.Errorf("%s: decided by %q, want %q", v, got, k.want)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package experiments
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/recipe"
+)
+
+// TestRecipesNameNoFolder: a recipe that is kept is the same wherever it was made.
+func TestRecipesNameNoFolder(t *testing.T) {
+	r, err := recipe.Load("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join("some", "where")
+	made := filepath.Join(dir, "warm", "twin")
+	r.Checkpoint = made
+	a := newArm([]string{"checkpoint=" + made, "steps=3"}, r, dir)
+	if text := a.text("a-claim", 2); strings.Contains(text, "where") || !strings.Contains(text, "\ncheckpoint: warm/twin\n") ||
+		!strings.HasPrefix(text, "# checkpoint="+filepath.Join("warm", "twin")+"  steps=3\n") {
+		t.Errorf("recipe of an arm:\n%s", text)
+	}
+	if r.Checkpoint != made {
+		t.Error("the run's own recipe changed")
+	}
+}

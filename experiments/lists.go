@@ -1,0 +1,88 @@
+package experiments
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+func average(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// deviation is the standard deviation, unbiased in its square.
+func deviation(x []float64) float64 {
+	m, square := average(x), 0.0
+	for _, v := range x {
+		square += (v - m) * (v - m)
+	}
+	return math.Sqrt(square / float64(len(x)-1))
+}
+
+// logs takes the natural logarithm of each entry.
+func logs(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = math.Log(v)
+	}
+	return out
+}
+
+// complement is 1 - x.
+func complement(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = 1 - v
+	}
+	return out
+}
+
+func quotients(a, b []float64) []float64 {
+	q := make([]float64, len(a))
+	for i := range a {
+		q[i] = a[i] / b[i]
+	}
+	return q
+}
+
+func maximum(x []float64) float64 {
+	m := math.Inf(-1)
+	for _, v := range x {
+		m = max(m, v)
+	}
+	return m
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
+}
+
+// byKey returns the indices of x in increasing order of its values, equal ones
+// in their own order.
+func byKey(x []float64) []int {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	return order
+}
+
+// edgesOf are the inner edges of bins with equally many of the values.
+func edgesOf(x []float64, bins int) []float64 {
+	sorted := slices.Clone(x)
+	slices.SortFunc(sorted, cmp.Compare[float64])
+	edges := make([]float64, bins-1)
+	for k := range edges {
+		edges[k] = sorted[(k+1)*len(sorted)/bins]
+	}
+	return edges
+}
