@@ -45,7 +45,7 @@ func (j *Judge) Mean(name string) []float64 {
 	return sum
 }
 
-func (j *Judge) add(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
+func (j *Judge) Add(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
 
 // Ratio checks that the geometric mean of a/b is at least r, with the interval
 // above 1.
@@ -61,7 +61,7 @@ func (j *Judge) Ratio(d Dose, name string, a, b []float64, r float64) {
 	case i.Low > 1 || i.Estimate == 1:
 		out = Failed
 	}
-	j.add(Check{name, d, fmt.Sprintf("≥ %v, interval above 1", r), i, quotients(a, b), out})
+	j.Add(Check{name, d, fmt.Sprintf("≥ %v, interval above 1", r), i, stats.Quotients(a, b), out})
 }
 
 // RatioBelow checks that the geometric mean of a/b is below r, with the
@@ -78,7 +78,7 @@ func (j *Judge) RatioBelow(d Dose, name string, a, b []float64, r float64) {
 	case i.High < 1 || i.Estimate == 1:
 		out = Failed
 	}
-	j.add(Check{name, d, fmt.Sprintf("< %v, interval below 1", r), i, quotients(a, b), out})
+	j.Add(Check{name, d, fmt.Sprintf("< %v, interval below 1", r), i, stats.Quotients(a, b), out})
 }
 
 // Positive checks that the interval of x lies above zero.
@@ -97,7 +97,7 @@ func (j *Judge) Above(d Dose, name string, x []float64, bound float64) {
 	case i.Low == bound && i.High == bound:
 		out = Failed
 	}
-	j.add(Check{name, d, fmt.Sprintf("interval above %v", bound), i, x, out})
+	j.Add(Check{name, d, fmt.Sprintf("interval above %v", bound), i, x, out})
 }
 
 // NotBelow checks that the interval of x does not lie below a value.
@@ -107,7 +107,7 @@ func (j *Judge) NotBelow(d Dose, name string, x []float64, value float64) {
 	if !(i.High >= value) {
 		out = Failed
 	}
-	j.add(Check{name, d, fmt.Sprintf("interval not below %v", value), i, x, out})
+	j.Add(Check{name, d, fmt.Sprintf("interval not below %v", value), i, x, out})
 }
 
 // Below checks that the interval of x lies below a bound.
@@ -123,7 +123,7 @@ func (j *Judge) Below(d Dose, name string, x []float64, bound float64) {
 	case i.Low == bound && i.High == bound:
 		out = Failed
 	}
-	j.add(Check{name, d, fmt.Sprintf("interval below %v", bound), i, x, out})
+	j.Add(Check{name, d, fmt.Sprintf("interval below %v", bound), i, x, out})
 }
 
 // beyond is the mark of an interval on the wrong side of a bound: contrary to
@@ -146,7 +146,7 @@ func (j *Judge) Within(d Dose, name string, x []float64, low, high float64) {
 	case i.Low > high || i.High < low:
 		out = Failed
 	}
-	j.add(Check{name, d, fmt.Sprintf("interval inside [%v, %v]", low, high), i, x, out})
+	j.Add(Check{name, d, fmt.Sprintf("interval inside [%v, %v]", low, high), i, x, out})
 }
 
 // Covers checks that the interval of x holds a value.
@@ -156,7 +156,7 @@ func (j *Judge) Covers(d Dose, name string, x []float64, value float64) {
 	if i.Low <= value && value <= i.High || i.N < 2 {
 		out = Passed
 	}
-	j.add(Check{name, d, fmt.Sprintf("interval holds %v", value), i, x, out})
+	j.Add(Check{name, d, fmt.Sprintf("interval holds %v", value), i, x, out})
 }
 
 // Always checks that x is above a bound in every seed, nine tenths of them from
@@ -178,7 +178,7 @@ func (j *Judge) Always(d Dose, name string, x []float64, bound float64) {
 	case stats.Consistent(below, len(x)):
 		out = Contrary
 	}
-	j.add(Check{name, d, fmt.Sprintf("> %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
+	j.Add(Check{name, d, fmt.Sprintf("> %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
 }
 
 // AtMost checks that no seed exceeds a bound.
@@ -189,7 +189,7 @@ func (j *Judge) AtMost(d Dose, name string, x []float64, bound float64) {
 			out = Failed
 		}
 	}
-	j.add(Check{name, d, fmt.Sprintf("≤ %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
+	j.Add(Check{name, d, fmt.Sprintf("≤ %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
 }
 
 // Zero checks that every seed is exactly zero.
@@ -200,7 +200,7 @@ func (j *Judge) Zero(d Dose, name string, x []float64) {
 			out = Failed
 		}
 	}
-	j.add(Check{name, d, "exactly 0", stats.Mean(x, stats.Percentile), x, out})
+	j.Add(Check{name, d, "exactly 0", stats.Mean(x, stats.Percentile), x, out})
 }
 
 // Equivalent checks that the interval of x lies inside ±delta, where delta is
@@ -214,15 +214,15 @@ func (j *Judge) Equivalent(d Dose, name string, x []float64, delta float64) {
 	case i.Low > delta || i.High < -delta:
 		out = Failed
 	}
-	j.add(Check{name, d, fmt.Sprintf("inside ±%.3g", delta), i, x, out})
+	j.Add(Check{name, d, fmt.Sprintf("inside ±%.3g", delta), i, x, out})
 }
 
 // Report prints a figure that is not judged.
 func (j *Judge) Report(d Dose, name string, x []float64) {
-	j.add(Check{name, d, "reported", stats.Mean(x, stats.Percentile), x, Reported})
+	j.Add(Check{name, d, "reported", stats.Mean(x, stats.Percentile), x, Reported})
 }
 
 // ReportRatio prints a ratio that is not judged.
 func (j *Judge) ReportRatio(d Dose, name string, a, b []float64) {
-	j.add(Check{name, d, "reported", stats.Ratio(a, b, stats.Percentile), quotients(a, b), Reported})
+	j.Add(Check{name, d, "reported", stats.Ratio(a, b, stats.Percentile), stats.Quotients(a, b), Reported})
 }

@@ -33,12 +33,12 @@ func batchInvariantZero() Claim {
 				{"reordered", []string{"rollout.numerics=bf16-tp4"}},
 			} {
 				set := append([]string{"learner.numerics=bf16", fmt.Sprintf("eval={every: %d, prompts: %d}", max(steps/6, 1), e.Pick(256, 64, 8))}, a.set...)
-				c, err := e.train(ctx, []string{"gap/k3", "gap/dlogp_max", "val/learner/pass_rate"}, steps, set...)
+				c, err := e.Train(ctx, []string{"gap/k3", "gap/dlogp_max", "val/learner/pass_rate"}, steps, set...)
 				if err != nil {
 					return nil, err
 				}
 				o.Set(a.name+" k3", c[0]...)
-				o.Set(a.name+" largest", maximum(c[1]))
+				o.Set(a.name+" largest", stats.Max(c[1]))
 				_, final, _ := record.Settle(c[2])
 				o.Set(a.name+" pass rate", final)
 			}
@@ -48,14 +48,14 @@ func batchInvariantZero() Claim {
 			j.Zero(Exact, "largest |dlogp| of the bit-equal run", j.Column("equal largest"))
 			j.Always(Natural, "largest over median k3, reordered with TIS", j.Each(func(o *Observation) float64 {
 				y := o.List("reordered, TIS k3")
-				order := byKey(y)
-				return maximum(y) / y[order[len(order)/2]]
+				order := stats.Order(y)
+				return stats.Max(y) / y[order[len(order)/2]]
 			}), 5)
 			j.Positive(Natural, "pass rate, equal minus reordered", stats.Differences(j.Column("equal pass rate"), j.Column("reordered pass rate")))
 			j.Report(Natural, "pass rate, TIS minus none", stats.Differences(j.Column("reordered, TIS pass rate"), j.Column("reordered pass rate")))
-			x := counting(len(j.Runs[0].List("equal k3")))
-			j.Evidence.Picture = chart("Gap during training", "update", "k3 (nats per token)", "The bit-equal run has no line: all its values are zero, which a log axis cannot show.", true,
-				j.arm("reordered, TIS", x, "reordered, TIS k3"), j.arm("reordered", x, "reordered k3"), j.arm("bit-equal", x, "equal k3"))
+			x := Counting(len(j.Runs[0].List("equal k3")))
+			j.Evidence.Picture = Chart("Gap during training", "update", "k3 (nats per token)", "The bit-equal run has no line: all its values are zero, which a log axis cannot show.", true,
+				j.Arm("reordered, TIS", x, "reordered, TIS k3"), j.Arm("reordered", x, "reordered k3"), j.Arm("bit-equal", x, "equal k3"))
 		},
 	}
 }

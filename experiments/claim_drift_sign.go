@@ -73,7 +73,7 @@ func judgeDriftSign(j *Judge) {
 	for _, d := range []struct {
 		dose      Dose
 		arm, mean string
-	}{{Natural, "dense", "many"}, {Stronger, "rounded", "rounded"}} {
+	}{{Natural, "dense", "many"}, {Amplified, "rounded", "rounded"}} {
 		own := exponent(d.arm)
 		j.Within(d.dose, "exponent of the spread, dense", own, 0.35, 0.65)
 		j.Positive(d.dose, "exponent, MoE minus dense", stats.Differences(moe, own))
@@ -94,9 +94,9 @@ func judgeDriftSign(j *Judge) {
 		}), 0.75, 1.25)
 	}
 	j.Report(Natural, "exponent of the spread, MoE", moe)
-	j.Evidence.Picture = chart("Mean log of the product ratio", "response length (tokens)", "nats",
+	j.Evidence.Picture = Chart("Mean log of the product ratio", "response length (tokens)", "nats",
 		"All arms drift down, as they must. The bookkeeping bias of top-p falls along a line; rounding falls as half its variance.", false,
-		j.arm("dense, bf16 vs fp32", x, "dense mean"), j.arm("dense, bf16 sums", x, "rounded mean"), j.arm("MoE, bf16 vs fp32", x, "moe mean"),
-		j.arm("top-p 0.95 vs all", x, "top-p mean"))
-	j.Evidence.Table = j.curvesTable("Log of the product ratio", "tokens", x, "dense mean", "dense sd", "rounded mean", "rounded sd", "moe mean", "moe sd", "top-p mean")
+		j.Arm("dense, bf16 vs fp32", x, "dense mean"), j.Arm("dense, bf16 sums", x, "rounded mean"), j.Arm("MoE, bf16 vs fp32", x, "moe mean"),
+		j.Arm("top-p 0.95 vs all", x, "top-p mean"))
+	j.Evidence.Table = j.CurvesTable("Log of the product ratio", "tokens", x, "dense mean", "dense sd", "rounded mean", "rounded sd", "moe mean", "moe sd", "top-p mean")
 }

@@ -12,12 +12,12 @@ var mechanisms = []struct {
 	name string
 	pair func(dtype string) (rollout, learner engine.Numerics)
 }{
-	{"order", func(d string) (engine.Numerics, engine.Numerics) { return split(numerics(d)), numerics(d) }},
+	{"order", func(d string) (engine.Numerics, engine.Numerics) { return SplitK(Numerics(d)), Numerics(d) }},
 	{"sums", func(d string) (engine.Numerics, engine.Numerics) {
-		narrow := named(numerics(d), d+"-accumulate", func(n *engine.Numerics) { n.Accumulator = n.Activations })
-		return split(narrow), narrow
+		narrow := Named(Numerics(d), d+"-accumulate", func(n *engine.Numerics) { n.Accumulator = n.Activations })
+		return SplitK(narrow), narrow
 	}},
-	{"dtype", func(d string) (engine.Numerics, engine.Numerics) { return numerics(d), numerics("fp32") }},
+	{"dtype", func(d string) (engine.Numerics, engine.Numerics) { return Numerics(d), Numerics("fp32") }},
 }
 
 func fp16BF16Gap() Claim {
@@ -40,11 +40,11 @@ func fp16BF16Gap() Claim {
 func measureFP16(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
 	length := e.Pick(128, 64, 8)
-	twin, err := e.dense(ctx, 256)
+	twin, err := e.Dense(ctx, 256)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := base(256)
+	shipped, err := Base(256)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func measureFP16(ctx context.Context, e *Env) (*Observation, error) {
 		params *model.Params
 		n      int
 	}{
-		{"dense", twin, e.Pick(128, 32, 4)}, {"moe", shipped, e.Pick(256, 64, 4)}, {"deep", e.deep(8, 0, 256, 256), e.Pick(24, 8, 2)},
+		{"dense", twin, e.Pick(128, 32, 4)}, {"moe", shipped, e.Pick(256, 64, 4)}, {"deep", e.Deep(8, 0, 256, 256), e.Pick(24, 8, 2)},
 	} {
 		for _, how := range mechanisms {
 			var absolute, k3 []float64
@@ -63,39 +63,39 @@ func measureFP16(ctx context.Context, e *Env) (*Observation, error) {
 					n = max(n/4, 2) // rounding every partial sum is slow
 				}
 				ro, le := how.pair(dtype)
-				_, g := e.measured(probe{params: m.params, rollout: ro, sequences: n, tokens: length}, le)
+				_, g := e.Measure(Probe{Params: m.params, Rollout: ro, Sequences: n, Tokens: length}, le)
 				absolute, k3 = append(absolute, g.MeanAbsDlogp), append(k3, g.K3)
 			}
 			o.Set(m.name+" "+how.name+" mean", absolute...)
 			o.Set(m.name+" "+how.name+" k3", k3...)
 		}
 	}
-	_, g := e.measured(probe{params: twin, rollout: numerics("bf16"), sequences: 8, tokens: length}, numerics("bf16"))
+	_, g := e.Measure(Probe{Params: twin, Rollout: Numerics("bf16"), Sequences: 8, Tokens: length}, Numerics("bf16"))
 	o.Set("same", g.MaxAbsDlogp)
 	return o, nil
 }
 
 func judgeFP16(j *Judge) {
 	ratio := func(d Dose, name, figure string, r float64) {
-		j.Ratio(d, name, j.entry(figure, 1), j.entry(figure, 0), r)
+		j.Ratio(d, name, j.Entry(figure, 1), j.Entry(figure, 0), r)
 	}
 	ratio(Natural, "k3, bf16 over fp16, dense", "dense order k3", 16)
 	ratio(Natural, "mean |dlogp|, bf16 over fp16, dense", "dense order mean", 4)
 	ratio(Natural, "mean |dlogp|, bf16 over fp16, MoE, order only", "moe order mean", 1)
 	ratio(Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1)
-	ratio(Stronger, "k3, bf16 over fp16, dense", "deep sums k3", 16)
-	ratio(Stronger, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4)
+	ratio(Amplified, "k3, bf16 over fp16, dense", "deep sums k3", 16)
+	ratio(Amplified, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4)
 	j.Zero(Exact, "largest gap of bf16 with itself", j.Column("same"))
 	var rows []string
 	var values [][2]string
 	for _, m := range []string{"dense", "moe", "deep"} {
 		for _, how := range mechanisms {
 			rows, values = append(rows, m+", "+how.name), append(values, [2]string{m + " " + how.name + " mean", m + " " + how.name + " k3"})
-			j.ReportRatio(Natural, "k3, "+m+", "+how.name, j.entry(m+" "+how.name+" k3", 1), j.entry(m+" "+how.name+" k3", 0))
+			j.ReportRatio(Natural, "k3, "+m+", "+how.name, j.Entry(m+" "+how.name+" k3", 1), j.Entry(m+" "+how.name+" k3", 0))
 		}
 	}
-	group := func(name string, k int) barGroup {
-		return barGroup{name, func(c int) []float64 { return j.entry(values[c][1], k) }}
+	group := func(name string, k int) Group {
+		return Group{Name: name, Values: func(c int) []float64 { return j.Entry(values[c][1], k) }}
 	}
-	j.Evidence.Picture = j.bars("Gap by number format", "k3 (nats per token)", true, rows, group("bf16", 1), group("fp16", 0))
+	j.Evidence.Picture = j.Bars("Gap by number format", "k3 (nats per token)", true, rows, group("bf16", 1), group("fp16", 0))
 }

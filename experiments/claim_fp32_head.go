@@ -49,15 +49,15 @@ func fp32Head() Claim {
 
 func measureHead(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	twin, err := e.dense(ctx, 0)
+	twin, err := e.Dense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := base(0)
+	shipped, err := Base(0)
 	if err != nil {
 		return nil, err
 	}
-	wide := e.deep(2, 0, 512, 128)
+	wide := e.Deep(2, 0, 512, 128)
 	for i := range wide.Head {
 		wide.Head[i] *= 2
 	}
@@ -69,19 +69,19 @@ func measureHead(ctx context.Context, e *Env) (*Observation, error) {
 	}{{"MoE", shipped, e.Pick(512, 96, 4), 32, true}, {"dense", twin, e.Pick(512, 96, 4), 32, true}, {"wide", wide, e.Pick(96, 16, 2), 64, false}} {
 		var absolute, pearson []float64
 		for _, block := range headBlocks {
-			b, g := e.measured(probe{params: m.params, rollout: named(numerics("bf16"), "bf16", block.promote), sequences: m.n, tokens: m.t, stops: m.stops}, numerics("fp32"))
+			b, g := e.Measure(Probe{Params: m.params, Rollout: Named(Numerics("bf16"), "bf16", block.promote), Sequences: m.n, Tokens: m.t, Stops: m.stops}, Numerics("fp32"))
 			absolute, pearson = append(absolute, g.MeanAbsDlogp), append(pearson, 1-g.Pearson)
 			if block.name == "none" {
-				o.Set(m.name+" entropy", average(b.Old.Entropy))
+				o.Set(m.name+" entropy", stats.Average(b.Old.Entropy))
 			}
 		}
 		o.Set(m.name+" mean", absolute...)
 		o.Set(m.name+" 1 - Pearson", pearson...)
-		_, g := e.measured(probe{params: m.params, rollout: named(numerics("bf16"), "all", func(n *engine.Numerics) {
+		_, g := e.Measure(Probe{Params: m.params, Rollout: Named(Numerics("bf16"), "all", func(n *engine.Numerics) {
 			for _, block := range headBlocks {
 				block.promote(n)
 			}
-		}), sequences: 8, tokens: 16}, numerics("fp32"))
+		}), Sequences: 8, Tokens: 16}, Numerics("fp32"))
 		o.Set(m.name+" all", g.MaxAbsDlogp)
 	}
 	return o, nil
@@ -91,8 +91,8 @@ func judgeHead(j *Judge) {
 	for _, m := range []struct {
 		name string
 		dose Dose
-	}{{"MoE", Natural}, {"dense", Natural}, {"wide", Stronger}} {
-		j.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.entry(m.name+" mean", 0), j.entry(m.name+" mean", 1), 1)
+	}{{"MoE", Natural}, {"dense", Natural}, {"wide", Amplified}} {
+		j.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1)
 		j.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *Observation) float64 { return headRank(o.List(m.name + " mean")) }))
 		j.Zero(Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all"))
 	}
@@ -100,13 +100,13 @@ func judgeHead(j *Judge) {
 	for _, b := range headBlocks {
 		names = append(names, b.name)
 	}
-	left := func(m string) barGroup {
-		return barGroup{m, func(k int) []float64 { return quotients(j.entry(m+" mean", k), j.entry(m+" mean", 0)) }}
+	left := func(m string) Group {
+		return Group{Name: m, Values: func(k int) []float64 { return stats.Quotients(j.Entry(m+" mean", k), j.Entry(m+" mean", 0)) }}
 	}
-	j.Evidence.Picture = j.bars("What is left of the gap when one block is promoted to fp32", "mean |dlogp|, share of the bf16 gap", false, names, left("MoE"), left("dense"), left("wide"))
-	j.Evidence.Table = j.namedTable("Gap by promoted block", "promoted", names, "MoE mean", "dense mean", "wide mean", "MoE 1 - Pearson", "dense 1 - Pearson", "wide 1 - Pearson")
-	j.note("Entropy: %.2f nats in chain-base, %.2f in its dense twin, %.2f in the wide random model.",
-		stats.Mean(j.Column("MoE entropy"), stats.Percentile).Estimate, average(j.Column("dense entropy")), average(j.Column("wide entropy")))
+	j.Evidence.Picture = j.Bars("What is left of the gap when one block is promoted to fp32", "mean |dlogp|, share of the bf16 gap", false, names, left("MoE"), left("dense"), left("wide"))
+	j.Evidence.Table = j.NamedTable("Gap by promoted block", "promoted", names, "MoE mean", "dense mean", "wide mean", "MoE 1 - Pearson", "dense 1 - Pearson", "wide 1 - Pearson")
+	j.Note("Entropy: %.2f nats in chain-base, %.2f in its dense twin, %.2f in the wide random model.",
+		stats.Mean(j.Column("MoE entropy"), stats.Percentile).Estimate, stats.Average(j.Column("dense entropy")), stats.Average(j.Column("wide entropy")))
 }
 
 // headRank is the place of the head when the blocks are ordered by the gap

@@ -32,19 +32,19 @@ func gapVsLength() Claim {
 func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
 	long, short := e.Pick(512, 256, 32), e.Pick(256, 128, 32)
-	twin, err := e.dense(ctx, long+64)
+	twin, err := e.Dense(ctx, long+64)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := base(long + 64)
+	shipped, err := Base(long + 64)
 	if err != nil {
 		return nil, err
 	}
 	for _, dtype := range []string{"bf16", "fp16"} {
-		b, _ := e.measured(probe{params: twin, rollout: numerics(dtype), sequences: e.Pick(192, 48, 6), tokens: long}, numerics("fp32"))
-		lengths := prefixLengths(long)
+		b, _ := e.Measure(Probe{Params: twin, Rollout: Numerics(dtype), Sequences: e.Pick(192, 48, 6), Tokens: long}, Numerics("fp32"))
+		lengths := PrefixLengths(long)
 		var absolute []float64
-		for _, sums := range productRatios(b, lengths) {
+		for _, sums := range ProductRatios(b, lengths) {
 			a := 0.0
 			for _, s := range sums {
 				a += math.Abs(s) / float64(len(sums))
@@ -62,13 +62,13 @@ func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
 		params *model.Params
 		n, t   int
 	}{
-		{"natural moe", shipped, e.Pick(192, 48, 6), long}, {"amplified moe", e.deep(8, 8, 256, short+64), e.Pick(64, 12, 3), short},
-		{"amplified dense", e.deep(8, 0, 256, short+64), e.Pick(64, 12, 3), short},
+		{"natural moe", shipped, e.Pick(192, 48, 6), long}, {"amplified moe", e.Deep(8, 8, 256, short+64), e.Pick(64, 12, 3), short},
+		{"amplified dense", e.Deep(8, 0, 256, short+64), e.Pick(64, 12, 3), short},
 	} {
-		b, _ := e.measured(probe{params: m.params, rollout: numerics("bf16"), sequences: m.n, tokens: m.t}, numerics("fp32"))
+		b, _ := e.Measure(Probe{Params: m.params, Rollout: Numerics("bf16"), Sequences: m.n, Tokens: m.t}, Numerics("fp32"))
 		quarters(o, m.name, b, m.t)
 		if !m.params.Config.Dense() {
-			score(b, m.params, numerics("fp32"), learner.ReplayRollout, false)
+			Score(b, m.params, Numerics("fp32"), learner.ReplayRollout, false)
 			quarters(o, m.name+", replayed", b, m.t)
 		}
 	}
@@ -79,11 +79,11 @@ func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
 // on the rollout probability.
 func quarters(o *Observation, name string, b *batch.Batch, length int) {
 	const bins = 10
-	edges := edgesOf(b.LogpRoll, bins)
+	edges := stats.Edges(b.LogpRoll, bins)
 	var plain, matched [4]float64
 	var count [4]float64
 	var inBin, binCount [4][bins]float64
-	e := ratios(b)
+	e := LogRatios(b)
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
@@ -129,7 +129,7 @@ func judgeGapVsLength(j *Judge) {
 		return out
 	}
 	j.Ratio(Natural, "slope of |log product ratio|, bf16 over fp16, dense", slope("dense bf16"), slope("dense fp16"), 4)
-	for _, d := range []Dose{Natural, Stronger} {
+	for _, d := range []Dose{Natural, Amplified} {
 		a := string(d)
 		for _, kind := range []string{"quarters", "matched"} {
 			suffix := ""
@@ -144,10 +144,10 @@ func judgeGapVsLength(j *Judge) {
 	}
 	quarter := []float64{1, 2, 3, 4}
 	var arms = []string{"natural moe", "natural moe, replayed", "natural dense", "amplified moe", "amplified moe, replayed", "amplified dense"}
-	c := chart("Mean |dlogp| by quarter of the response", "quarter", "nats", "bf16 rollouts scored in fp32. Natural arms: shipped and warm-started weights; amplified: random, 8 layers.", true)
+	c := Chart("Mean |dlogp| by quarter of the response", "quarter", "nats", "bf16 rollouts scored in fp32. Natural arms: shipped and warm-started weights; amplified: random, 8 layers.", true)
 	for _, a := range arms {
-		c.Arms = append(c.Arms, j.arm(a, quarter, a+" quarters"))
+		c.Arms = append(c.Arms, j.Arm(a, quarter, a+" quarters"))
 	}
 	j.Evidence.Picture = c
-	j.Evidence.Table = j.curvesTable("Mean |log product ratio|, dense", "tokens", x, "dense bf16", "dense fp16")
+	j.Evidence.Table = j.CurvesTable("Mean |log product ratio|, dense", "tokens", x, "dense bf16", "dense fp16")
 }

@@ -32,8 +32,8 @@ func geoLengthInvariant() Claim {
 				if a.name == "dense" {
 					o.Set("lengths", p.lengths...)
 				}
-				o.Set(a.name+" product", complement(p.accepted(math.Ln2, false))...)
-				o.Set(a.name+" geometric", complement(p.accepted(math.Log(1.01), true))...)
+				o.Set(a.name+" product", stats.Complement(p.accepted(math.Ln2, false))...)
+				o.Set(a.name+" geometric", stats.Complement(p.accepted(math.Log(1.01), true))...)
 				o.Set(a.name+" token", p.tokensOut...)
 			}
 			return o, nil
@@ -62,7 +62,7 @@ func judgeGeoLength(j *Judge) {
 	for _, d := range []struct {
 		dose Dose
 		arm  string
-	}{{Natural, "dense"}, {Stronger, "rounded"}} {
+	}{{Natural, "dense"}, {Amplified, "rounded"}} {
 		j.AtMost(d.dose, "trend of the geometric mask, dense", trend(d.arm+" geometric"), 1e-12)
 		j.Always(d.dose, "trend of the product mask, dense", trend(d.arm+" product"), 0.8)
 		j.Always(d.dose, "trend of the geometric mask, MoE", trend("moe geometric"), 0)
@@ -72,17 +72,17 @@ func judgeGeoLength(j *Judge) {
 			return min(end, 1-end)
 		}), 0.01)
 	}
-	j.Report(Stronger, "fall of the geometric mask, dense, shortest to longest", negated(j.Each(func(o *Observation) float64 {
+	j.Report(Amplified, "fall of the geometric mask, dense, shortest to longest", negated(j.Each(func(o *Observation) float64 {
 		v := o.List("rounded geometric")
 		return v[len(v)-1] - v[0]
 	})))
 	j.Zero(Exact, "masked between equal engines", j.Each(func(o *Observation) float64 {
-		return max(maximum(o.List("equal product")), maximum(o.List("equal geometric")), maximum(o.List("equal token")))
+		return max(stats.Max(o.List("equal product")), stats.Max(o.List("equal geometric")), stats.Max(o.List("equal token")))
 	}))
-	j.Evidence.Picture = chart("Share of responses that a mask rejects", "response length (tokens)", "share masked",
+	j.Evidence.Picture = Chart("Share of responses that a mask rejects", "response length (tokens)", "share masked",
 		"Product and geometric band ask opposite things of long responses.", false,
-		j.arm("product [0.5, 2], dense", x, "rounded product"), j.arm("geometric [0.99, 1.01], dense", x, "rounded geometric"),
-		j.arm("geometric, MoE", x, "moe geometric"), j.arm("geometric, top-p bias", x, "top-p geometric"))
-	j.Evidence.Table = j.curvesTable("Share masked", "tokens", x, "dense product", "dense geometric", "rounded product", "rounded geometric",
+		j.Arm("product [0.5, 2], dense", x, "rounded product"), j.Arm("geometric [0.99, 1.01], dense", x, "rounded geometric"),
+		j.Arm("geometric, MoE", x, "moe geometric"), j.Arm("geometric, top-p bias", x, "top-p geometric"))
+	j.Evidence.Table = j.CurvesTable("Share masked", "tokens", x, "dense product", "dense geometric", "rounded product", "rounded geometric",
 		"moe product", "moe geometric", "top-p geometric", "moe token")
 }

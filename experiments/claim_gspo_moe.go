@@ -34,16 +34,16 @@ func gspoMoE() Claim {
 
 func measureGSPO(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	shipped, err := base(0)
+	shipped, err := Base(0)
 	if err != nil {
 		return nil, err
 	}
-	twin, err := e.dense(ctx, 0)
+	twin, err := e.Dense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	fp32 := numerics("fp32")
-	b := e.graded(shipped, fp32, fp32, e.Pick(48, 12, 2))
+	fp32 := Numerics("fp32")
+	b := e.Graded(shipped, fp32, fp32, e.Pick(48, 12, 2))
 	var flips []float64
 	for _, rate := range gspoRates {
 		_, changed, err := afterUpdates(b, shipped, rate, 1, learner.ReplayNone)
@@ -53,7 +53,7 @@ func measureGSPO(ctx context.Context, e *Env) (*Observation, error) {
 		flips = append(flips, changed)
 	}
 	o.Set("changed", flips...)
-	dense := e.graded(twin, fp32, fp32, e.Pick(48, 12, 2))
+	dense := e.Graded(twin, fp32, fp32, e.Pick(48, 12, 2))
 	for _, a := range []struct {
 		name   string
 		params *model.Params
@@ -75,12 +75,12 @@ func measureGSPO(ctx context.Context, e *Env) (*Observation, error) {
 // again: log-probs and routes of the result are those of the new weights. changed is
 // the share of tokens that visit another expert when routes are free.
 func afterUpdates(b *batch.Batch, p *model.Params, rate float64, updates int, replay learner.Replay) (now *batch.Batch, changed float64, err error) {
-	l := practise(p, numerics("fp32"))
+	l := NewLearner(p, Numerics("fp32"))
 	defer l.Close()
-	if err := update(l, minibatches(b, updates), loss.NewPPOClip(), rate, 1); err != nil {
+	if err := Update(l, Minibatches(b, updates), loss.NewPPOClip(), rate, 1); err != nil {
 		return nil, 0, err
 	}
-	now = minibatches(b, 1)[0]
+	now = Minibatches(b, 1)[0]
 	var after batch.Scored
 	l.Score(&after, &now.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: replay}, Earlier: &now.Old})
 	now.Now.Logp, now.Old.Routes = after.Logp, after.Routes
@@ -125,14 +125,14 @@ func clipShares(b *batch.Batch) (token, sequence, spread float64) {
 }
 
 func judgeGSPO(j *Judge) {
-	j.Ratio(Natural, "clipped share, GSPO over GRPO", j.entry("MoE clipped", 1), j.entry("MoE clipped", 0), 10)
-	j.Positive(Natural, "tokens with another expert after one update, lr 1e-3", j.entry("changed", 2))
+	j.Ratio(Natural, "clipped share, GSPO over GRPO", j.Entry("MoE clipped", 1), j.Entry("MoE clipped", 0), 10)
+	j.Positive(Natural, "tokens with another expert after one update, lr 1e-3", j.Entry("changed", 2))
 	j.AtMost(Natural, "1 - rank correlation of that share with the learning rate", j.Each(func(o *Observation) float64 {
 		return 1 - stats.Spearman(gspoRates, o.List("changed"))
 	}), 1e-9)
 	j.ReportRatio(Natural, "mean |log-ratio| after four updates, free over replayed", j.Column("MoE spread"), j.Column("MoE, replayed spread"))
 	j.ReportRatio(Natural, "mean |log-ratio| after four updates, MoE over dense", j.Column("MoE spread"), j.Column("dense spread"))
-	j.ReportRatio(Natural, "clipped share in the dense twin, GSPO over GRPO", j.entry("dense clipped", 1), j.entry("dense clipped", 0))
-	j.Evidence.Picture = chart("Tokens with another expert after one update", "learning rate", "share of tokens", "", true, j.arm("chain-base", gspoRates, "changed"))
-	j.Evidence.Table = j.namedTable("Clipped tokens after four updates", "clip", []string{"GRPO, token", "GSPO, sequence"}, "MoE clipped", "MoE, replayed clipped", "dense clipped")
+	j.ReportRatio(Natural, "clipped share in the dense twin, GSPO over GRPO", j.Entry("dense clipped", 1), j.Entry("dense clipped", 0))
+	j.Evidence.Picture = Chart("Tokens with another expert after one update", "learning rate", "share of tokens", "", true, j.Arm("chain-base", gspoRates, "changed"))
+	j.Evidence.Table = j.NamedTable("Clipped tokens after four updates", "clip", []string{"GRPO, token", "GSPO, sequence"}, "MoE clipped", "MoE, replayed clipped", "dense clipped")
 }

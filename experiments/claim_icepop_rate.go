@@ -57,7 +57,7 @@ func measureIcepop(ctx context.Context, e *Env) (*Observation, error) {
 		sets []string
 	}{
 		{Natural, []string{"rollout.numerics=fp8-w8a8"}},
-		{Stronger, []string{"rollout.numerics=fp4-all", "advantage.positive_weight=0"}},
+		{Amplified, []string{"rollout.numerics=fp4-all", "advantage.positive_weight=0"}},
 	} {
 		a := string(d.dose)
 		run := func(arm icepopArm, masked string) error {
@@ -65,7 +65,7 @@ func measureIcepop(ctx context.Context, e *Env) (*Observation, error) {
 			if masked != "" {
 				columns = append(columns, masked)
 			}
-			c, err := e.train(ctx, columns, steps, append([]string{arm.set}, d.sets...)...)
+			c, err := e.Train(ctx, columns, steps, append([]string{arm.set}, d.sets...)...)
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func measureIcepop(ctx context.Context, e *Env) (*Observation, error) {
 				return nil, err
 			}
 		}
-		rate := average(o.List(a + " masked " + icepopArms[0].name))
+		rate := stats.Average(o.List(a + " masked " + icepopArms[0].name))
 		placebo := icepopArm{icepopPlacebo, fmt.Sprintf("correction={masks: [{name: random_mask, rate: %s}], denominator: pre}", strconv.FormatFloat(rate, 'g', -1, 64))}
 		if err := run(placebo, "rollout_corr/rollout_rs_masked_fraction"); err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func secondHalf(x []float64) []float64 { return x[len(x)/2:] }
 func blocks(x []float64, n int) []float64 {
 	var out []float64
 	for ; len(x) >= n; x = x[n:] {
-		out = append(out, average(x[:n]))
+		out = append(out, stats.Average(x[:n]))
 	}
 	return out
 }
@@ -109,15 +109,15 @@ func blocks(x []float64, n int) []float64 {
 func judgeIcepop(j *Judge) {
 	band := icepopArms[0].name
 	late := func(figure string) []float64 {
-		return j.Each(func(o *Observation) float64 { return average(secondHalf(o.List(figure))) })
+		return j.Each(func(o *Observation) float64 { return stats.Average(secondHalf(o.List(figure))) })
 	}
 	slope := func(figure string) []float64 {
 		return j.Each(func(o *Observation) float64 {
 			y := secondHalf(o.List(figure))
-			return stats.Slope(counting(len(y)), y)
+			return stats.Slope(Counting(len(y)), y)
 		})
 	}
-	for _, d := range []Dose{Natural, Stronger} {
+	for _, d := range []Dose{Natural, Amplified} {
 		a := string(d)
 		reward := func(arm string) []float64 { return late(a + " reward " + arm) }
 		j.Positive(d, "reward, band [0.5, 5] minus random mask", stats.Differences(reward(band), reward(icepopPlacebo)))
@@ -130,30 +130,30 @@ func judgeIcepop(j *Judge) {
 		for _, arm := range icepopArms[1:] {
 			j.Report(d, "reward, band [0.5, 5] minus "+arm.name, stats.Differences(reward(band), reward(arm.name)))
 		}
-		share := j.Each(func(o *Observation) float64 { return average(o.List(a + " masked " + band)) })
+		share := j.Each(func(o *Observation) float64 { return stats.Average(o.List(a + " masked " + band)) })
 		j.Report(d, "masked share, band [0.5, 5]", share)
-		j.Report(d, "masked share, random mask", j.Each(func(o *Observation) float64 { return average(o.List(a + " masked " + icepopPlacebo)) }))
-		if m := average(share); m < 1e-4 || m > 1e-2 {
-			j.note("The masked share of the %s dose, %.2g, is outside the sanity range of [1e-4, 1e-2].", d, m)
+		j.Report(d, "masked share, random mask", j.Each(func(o *Observation) float64 { return stats.Average(o.List(a + " masked " + icepopPlacebo)) }))
+		if m := stats.Average(share); m < 1e-4 || m > 1e-2 {
+			j.Note("The masked share of the %s dose, %.2g, is outside the sanity range of [1e-4, 1e-2].", d, m)
 		}
 	}
 	arms := append(icepopArms[:len(icepopArms):len(icepopArms)], icepopArm{name: icepopPlacebo})
-	for _, d := range []Dose{Natural, Stronger} {
+	for _, d := range []Dose{Natural, Amplified} {
 		text := ""
 		for _, arm := range arms {
 			text += fmt.Sprintf(", %s %d", arm.name, collapsed(j, string(d)+" reward "+arm.name))
 		}
-		j.note("Seeds of %d that end 30 %% or more below their peak, %s: %s.", len(j.Runs), d, text[2:])
+		j.Note("Seeds of %d that end 30 %% or more below their peak, %s: %s.", len(j.Runs), d, text[2:])
 	}
 	rows := make([]string, len(arms))
 	for i, arm := range arms {
 		rows[i] = arm.name
 	}
-	reward := func(d Dose, title string) barGroup {
-		return barGroup{title, func(k int) []float64 { return late(string(d) + " reward " + rows[k]) }}
+	reward := func(d Dose, title string) Group {
+		return Group{Name: title, Values: func(k int) []float64 { return late(string(d) + " reward " + rows[k]) }}
 	}
-	j.Evidence.Picture = j.bars("Reward in the second half: the tokens a band drops, and as many at random", "mean reward", false, rows,
-		reward(Natural, "fp8 rollouts"), reward(Stronger, "fp4 rollouts, negatives only"))
+	j.Evidence.Picture = j.Bars("Reward in the second half: the tokens a band drops, and as many at random", "mean reward", false, rows,
+		reward(Natural, "fp8 rollouts"), reward(Amplified, "fp4 rollouts, negatives only"))
 	j.Evidence.Table = icepopTable(j, rows)
 }
 
@@ -174,7 +174,7 @@ func collapsed(j *Judge, figure string) int {
 func icepopTable(j *Judge, rows []string) *results.Table {
 	t := &results.Table{Title: "Second half of the runs", Columns: []results.TableColumn{{Name: "arm"}},
 		Note: "Means over seeds: reward, mean |log-ratio| between the engines, share of tokens masked over the whole run."}
-	doses := []Dose{Natural, Stronger}
+	doses := []Dose{Natural, Amplified}
 	for _, d := range doses {
 		for _, what := range []string{"reward", "gap", "masked"} {
 			t.Columns = append(t.Columns, results.TableColumn{Name: fmt.Sprintf("%s, %s", what, d), Align: results.Right})
@@ -187,7 +187,7 @@ func icepopTable(j *Judge, rows []string) *results.Table {
 				if !j.Runs[0].Has(figure) {
 					return results.Word("-")
 				}
-				return results.Number(average(j.Each(func(o *Observation) float64 { return average(part(o.List(figure))) })), 3)
+				return results.Number(stats.Average(j.Each(func(o *Observation) float64 { return stats.Average(part(o.List(figure))) })), 3)
 			}
 			a := string(d)
 			row = append(row, mean(a+" reward "+name, secondHalf), mean(a+" gap "+name, secondHalf),

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"driftlab/experiments/stats"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -126,7 +127,7 @@ func measureK(ctx context.Context, e *Env) (*Observation, error) {
 		}
 		pi.addScore(myopic, y, each)
 	}
-	size := math.Sqrt(dot(truth, truth))
+	size := math.Sqrt(stats.Dot(truth, truth))
 	n := e.Pick(100_000, 100_000, 1000)
 	var exact, along []float64
 	for _, cell := range kCells {
@@ -143,15 +144,15 @@ func measureK(ctx context.Context, e *Env) (*Observation, error) {
 			pi.addScore(sampled, y, same(float64(counts[y])/float64(n)*f))
 			single := make([]float64, len(truth))
 			pi.addScore(single, y, same(f))
-			spread += law[y] * dot(single, single)
-			second += law[y] * dot(single, truth) * dot(single, truth)
+			spread += law[y] * stats.Dot(single, single)
+			second += law[y] * stats.Dot(single, truth) * stats.Dot(single, truth)
 		}
 		if cell.name == "k1 as a loss" {
-			o.Set("k1 as a loss, in standard errors", math.Sqrt(dot(sampled, sampled)/((spread-dot(expected, expected))/float64(n))))
+			o.Set("k1 as a loss, in standard errors", math.Sqrt(stats.Dot(sampled, sampled)/((spread-stats.Dot(expected, expected))/float64(n))))
 		}
 		exact = append(exact, distanceOf(expected, truth)/size)
-		first := dot(expected, truth)
-		along = append(along, (dot(sampled, truth)-size*size)/math.Sqrt((second-first*first)/float64(n)))
+		first := stats.Dot(expected, truth)
+		along = append(along, (stats.Dot(sampled, truth)-size*size)/math.Sqrt((second-first*first)/float64(n)))
 	}
 	o.Set("exact error", exact...)
 	o.Set("error along the gradient", along...)
@@ -187,21 +188,21 @@ func judgeK(j *Judge) {
 	for k, cell := range kCells {
 		names = append(names, cell.name)
 		if cell.correct {
-			j.AtMost(Exact, "relative error, "+cell.name, j.entry("exact error", k), 1e-10)
+			j.AtMost(Exact, "relative error, "+cell.name, j.Entry("exact error", k), 1e-10)
 		}
 	}
 	for k, cell := range kCells {
 		if !cell.correct {
-			j.Always(Exact, "relative error, "+cell.name, j.entry("exact error", k), 0.1)
+			j.Always(Exact, "relative error, "+cell.name, j.Entry("exact error", k), 0.1)
 			continue
 		}
 		pooled := 0.0
-		for _, z := range j.entry("error along the gradient", k) {
+		for _, z := range j.Entry("error along the gradient", k) {
 			pooled += z / math.Sqrt(float64(len(j.Runs)))
 		}
 		j.AtMost(Exact, "sampled error along the gradient, in standard errors, "+cell.name, []float64{math.Abs(pooled)}, 2.5)
 	}
 	j.AtMost(Exact, "sampled gradient of k1 as a loss, in standard errors", j.Column("k1 as a loss, in standard errors"), 3)
 	j.Report(Exact, "relative error of a k2 loss summed per token", j.Column("per-token k2"))
-	j.Evidence.Picture = j.bars("Error of the expected gradient", "relative to the gradient of KL(pi || ref)", false, names, j.listed("error", "exact error"))
+	j.Evidence.Picture = j.Bars("Error of the expected gradient", "relative to the gradient of KL(pi || ref)", false, names, j.Listed("error", "exact error"))
 }

@@ -34,11 +34,11 @@ func lengthNormIncentive() Claim {
 
 func measureLengthNorm(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	p, err := base(0)
+	p, err := Base(0)
 	if err != nil {
 		return nil, err
 	}
-	b := e.graded(p, numerics("fp32"), numerics("fp32"), e.Pick(8, 8, 2))
+	b := e.Graded(p, Numerics("fp32"), Numerics("fp32"), e.Pick(8, 8, 2))
 	b.Now.Logp = b.Old.Logp
 	var flat []float64
 	for _, name := range lengthAggregations {
@@ -51,12 +51,12 @@ func measureLengthNorm(ctx context.Context, e *Env) (*Observation, error) {
 	o.Set("spread of the weight", flat...)
 	var wrong, right, logRatio []float64
 	for _, name := range lengthAggregations {
-		_, after, err := e.trained(ctx, nil, e.Pick(100, 20, 2), "checkpoint=search-base", "task={name: search, difficulty: [1, 10], operations: 2}",
+		_, after, err := e.Trained(ctx, nil, e.Pick(100, 20, 2), "checkpoint=search-base", "task={name: search, difficulty: [1, 10], operations: 2}",
 			"rollout.max_tokens=96", "loss.aggregation="+name)
 		if err != nil {
 			return nil, err
 		}
-		r, w := searchLengths(e, after, numerics("fp32"))
+		r, w := searchLengths(e, after, Numerics("fp32"))
 		right, wrong, logRatio = append(right, r), append(wrong, w), append(logRatio, math.Log(w/r))
 	}
 	o.Set("right", right...)
@@ -99,7 +99,7 @@ func weightSpread(b *batch.Batch, aggregation string) (float64, error) {
 func searchLengths(e *Env, p *model.Params, n engine.Numerics) (right, wrong float64) {
 	t := task.NewSearch()
 	t.Difficulty, t.Operations = task.Range{1, 10}, 2
-	rng := e.Rand(promptStream)
+	rng := e.Rand(PromptStream)
 	count := e.Pick(1024, 256, 16)
 	questions := make([]task.Prompt, count)
 	prompts := make([][]int32, count)
@@ -107,7 +107,7 @@ func searchLengths(e *Env, p *model.Params, n engine.Numerics) (right, wrong flo
 		questions[i] = t.HeldOut(rng)
 		prompts[i] = questions[i].Tokens
 	}
-	b := e.sample(probe{params: p, rollout: n, sequences: count, tokens: 96, stops: true, prompts: prompts})
+	b := e.Sample(Probe{Params: p, Rollout: n, Sequences: count, Tokens: 96, Stops: true, Prompts: prompts})
 	var sum, number [2]float64
 	for i, q := range questions {
 		from, to := b.Span(i)
@@ -122,16 +122,16 @@ func searchLengths(e *Env, p *model.Params, n engine.Numerics) (right, wrong flo
 }
 
 func judgeLengthNorm(j *Judge) {
-	j.Positive(Natural, "log length of wrong over right, 1/length minus token-mean", stats.Differences(j.entry("log ratio", 1), j.entry("log ratio", 0)))
+	j.Positive(Natural, "log length of wrong over right, 1/length minus token-mean", stats.Differences(j.Entry("log ratio", 1), j.Entry("log ratio", 0)))
 	// verl adds 1e-8 to the length it divides by.
 	for k, name := range lengthAggregations {
 		what := "spread of the weight, " + name
 		if name == "seq-mean-token-mean" {
 			what = "spread of the weight times the length, " + name
 		}
-		j.AtMost(Exact, what, j.entry("spread of the weight", k), 1e-8)
+		j.AtMost(Exact, what, j.Entry("spread of the weight", k), 1e-8)
 	}
-	j.Report(Natural, "log length of wrong over right, constant divisor minus token-mean", stats.Differences(j.entry("log ratio", 2), j.entry("log ratio", 0)))
-	j.Evidence.Picture = j.bars("Length of the answers after training", "tokens", false, lengthAggregations, j.listed("right", "right"), j.listed("wrong", "wrong"))
-	j.Evidence.Table = j.namedTable("After training on the search task", "aggregation", lengthAggregations, "right", "wrong", "log ratio")
+	j.Report(Natural, "log length of wrong over right, constant divisor minus token-mean", stats.Differences(j.Entry("log ratio", 2), j.Entry("log ratio", 0)))
+	j.Evidence.Picture = j.Bars("Length of the answers after training", "tokens", false, lengthAggregations, j.Listed("right", "right"), j.Listed("wrong", "wrong"))
+	j.Evidence.Table = j.NamedTable("After training on the search task", "aggregation", lengthAggregations, "right", "wrong", "log ratio")
 }

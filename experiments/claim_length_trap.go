@@ -66,7 +66,7 @@ func judgeLengthTrap(j *Judge) {
 		v := o.List(name)
 		return v[0], v[len(v)-1]
 	}
-	for _, d := range []Dose{Natural, Stronger} {
+	for _, d := range []Dose{Natural, Amplified} {
 		a := string(d)
 		var short, long []float64
 		for _, o := range j.Runs {
@@ -90,12 +90,12 @@ func judgeLengthTrap(j *Judge) {
 		return 1 - l
 	}))
 	x := j.Runs[0].List("lengths")
-	j.Evidence.Picture = chart("Share of responses that a cap of 2 lets pass", "response length (tokens)", "share kept",
+	j.Evidence.Picture = Chart("Share of responses that a cap of 2 lets pass", "response length (tokens)", "share kept",
 		"Nothing but rounding differs between the engines. The same agreement per token is let through or thrown away depending on the length.", false,
-		j.arm("bf16 vs fp32, product", x, "natural product 2"), j.arm("bf16 sums, product", x, "amplified product 2"),
-		j.arm("bf16 sums, geometric band", x, "amplified geometric"), j.arm("equal engines", x, "control product 2"))
+		j.Arm("bf16 vs fp32, product", x, "natural product 2"), j.Arm("bf16 sums, product", x, "amplified product 2"),
+		j.Arm("bf16 sums, geometric band", x, "amplified geometric"), j.Arm("equal engines", x, "control product 2"))
 	j.Evidence.Picture.(*results.Chart).YRange = [2]float64{0, 1}
-	j.Evidence.Table = j.curvesTable("Share of responses kept", "tokens", x, "natural product 1.5", "natural product 2", "natural product 5",
+	j.Evidence.Table = j.CurvesTable("Share of responses kept", "tokens", x, "natural product 1.5", "natural product 2", "natural product 5",
 		"natural geometric", "amplified product 1.5", "amplified product 2", "amplified product 5", "amplified geometric")
 }
 

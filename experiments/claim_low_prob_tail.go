@@ -30,11 +30,11 @@ func lowProbTail() Claim {
 
 func measureTail(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	twin, err := e.dense(ctx, 256)
+	twin, err := e.Dense(ctx, 256)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := base(256)
+	shipped, err := Base(256)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func measureTail(ctx context.Context, e *Env) (*Observation, error) {
 		name   string
 		params *model.Params
 		n, t   int
-	}{{"MoE", shipped, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"dense", twin, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"deep", e.deep(8, 8, 256, 128), e.Pick(48, 12, 2), e.Pick(96, 64, 16)}} {
-		b, g := e.measured(probe{params: m.params, rollout: numerics("bf16"), sequences: m.n, tokens: m.t, dists: true}, numerics("fp32"))
+	}{{"MoE", shipped, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"dense", twin, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"deep", e.Deep(8, 8, 256, 128), e.Pick(48, 12, 2), e.Pick(96, 64, 16)}} {
+		b, g := e.Measure(Probe{Params: m.params, Rollout: Numerics("bf16"), Sequences: m.n, Tokens: m.t, Distributions: true}, Numerics("fp32"))
 		p, gap, signed := byProbability(b, 10)
 		o.Set(m.name+" p", p...)
 		o.Set(m.name+" gap", gap...)
@@ -54,9 +54,9 @@ func measureTail(ctx context.Context, e *Env) (*Observation, error) {
 		o.Set(m.name+" chi2", full, pruned)
 		o.Set(m.name+" k1", g.K1)
 	}
-	b := e.sample(probe{params: shipped, rollout: numerics("bf16"), sequences: 8, tokens: 16})
-	score(b, shipped, numerics("bf16"), learner.ReplayNone, false)
-	o.Set("control", maximum(magnitudes(ratios(b))))
+	b := e.Sample(Probe{Params: shipped, Rollout: Numerics("bf16"), Sequences: 8, Tokens: 16})
+	Score(b, shipped, Numerics("bf16"), learner.ReplayNone, false)
+	o.Set("control", stats.Max(magnitudes(LogRatios(b))))
 	return o, nil
 }
 
@@ -71,8 +71,8 @@ func magnitudes(x []float64) []float64 {
 // byProbability returns, per bin of equally many tokens by the rollout
 // probability, the mean probability, mean |log-ratio| and mean log-ratio.
 func byProbability(b *batch.Batch, bins int) (p, gap, signed []float64) {
-	order := byKey(b.LogpRoll)
-	e := ratios(b)
+	order := stats.Order(b.LogpRoll)
+	e := LogRatios(b)
 	for k := range bins {
 		part := order[k*len(order)/bins : (k+1)*len(order)/bins]
 		var sp, sg, ss float64
@@ -91,7 +91,7 @@ func byProbability(b *batch.Batch, bins int) (p, gap, signed []float64) {
 // where there is none.
 func extremes(b *batch.Batch) (rare, sure float64) {
 	var sum, count [2]float64
-	for n, e := range ratios(b) {
+	for n, e := range LogRatios(b) {
 		switch p := math.Exp(b.LogpRoll[n]); {
 		case p < 0.01:
 			sum[0] += math.Abs(e)
@@ -136,17 +136,17 @@ func judgeTail(j *Judge) {
 	for _, m := range []struct {
 		name string
 		dose Dose
-	}{{"MoE", Natural}, {"dense", Natural}, {"deep", Stronger}} {
-		j.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.entry(m.name+" extremes", 0), j.entry(m.name+" extremes", 1), 5)
+	}{{"MoE", Natural}, {"dense", Natural}, {"deep", Amplified}} {
+		j.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5)
 		j.Always(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *Observation) float64 {
-			return stats.Spearman(complement(o.List(m.name+" p")), o.List(m.name+" gap"))
+			return stats.Spearman(stats.Complement(o.List(m.name+" p")), o.List(m.name+" gap"))
 		}), 0.8)
-		j.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.entry(m.name+" chi2", 1), j.entry(m.name+" chi2", 0), 1)
-		j.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.entry(m.name+" signed", 0))
+		j.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.Entry(m.name+" chi2", 1), j.Entry(m.name+" chi2", 0), 1)
+		j.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.Entry(m.name+" signed", 0))
 	}
 	j.Zero(Exact, "largest gap between equal engines", j.Column("control"))
-	bins := counting(10)
-	j.Evidence.Picture = chart("Mean |dlogp| by rollout probability", "tenth of the tokens, from the least probable", "nats", "bf16 rollouts scored in fp32.", true,
-		j.arm("chain-base", bins, "MoE gap"), j.arm("dense twin", bins, "dense gap"), j.arm("8 random layers", bins, "deep gap"))
-	j.Evidence.Table = j.curvesTable("By tenth of the rollout probability", "tenth", bins, "MoE p", "MoE gap", "MoE signed", "dense p", "dense gap", "dense signed", "deep p", "deep gap", "deep signed")
+	bins := Counting(10)
+	j.Evidence.Picture = Chart("Mean |dlogp| by rollout probability", "tenth of the tokens, from the least probable", "nats", "bf16 rollouts scored in fp32.", true,
+		j.Arm("chain-base", bins, "MoE gap"), j.Arm("dense twin", bins, "dense gap"), j.Arm("8 random layers", bins, "deep gap"))
+	j.Evidence.Table = j.CurvesTable("By tenth of the rollout probability", "tenth", bins, "MoE p", "MoE gap", "MoE signed", "dense p", "dense gap", "dense signed", "deep p", "deep gap", "deep signed")
 }

@@ -32,13 +32,13 @@ func moeRouteDriftLayers() Claim {
 
 func measureDriftLayers(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	shipped, err := base(256)
+	shipped, err := Base(256)
 	if err != nil {
 		return nil, err
 	}
-	deep, plain := e.deep(8, 8, 256, 128), e.deep(8, 0, 256, 128)
-	bf16, fp32 := numerics("bf16"), numerics("fp32")
-	exact := named(bf16, "bf16-fp32-router", func(n *engine.Numerics) { n.Router = precision.FP32 })
+	deep, plain := e.Deep(8, 8, 256, 128), e.Deep(8, 0, 256, 128)
+	bf16, fp32 := Numerics("bf16"), Numerics("fp32")
+	exact := Named(bf16, "bf16-fp32-router", func(n *engine.Numerics) { n.Router = precision.FP32 })
 	n, t := e.Pick(48, 10, 2), e.Pick(96, 64, 8)
 	for _, m := range []struct {
 		name    string
@@ -49,10 +49,10 @@ func measureDriftLayers(ctx context.Context, e *Env) (*Observation, error) {
 	}{
 		{"chain-base", shipped, bf16, fp32, false}, {"MoE", deep, bf16, fp32, false}, {"MoE, exact router", deep, exact, fp32, false},
 		{"chain-base, exact router", shipped, exact, fp32, false}, {"MoE, replayed", deep, bf16, fp32, true}, {"dense", plain, bf16, fp32, false},
-		{"MoE, expert-parallel sum", deep, numerics("bf16-ep4"), bf16, false},
-		{"chain-base, expert-parallel sum", shipped, numerics("bf16-ep4"), bf16, false},
+		{"MoE, expert-parallel sum", deep, Numerics("bf16-ep4"), bf16, false},
+		{"chain-base, expert-parallel sum", shipped, Numerics("bf16-ep4"), bf16, false},
 	} {
-		b, g := e.measured(probe{params: m.params, rollout: m.rollout, sequences: n, tokens: t}, m.learner)
+		b, g := e.Measure(Probe{Params: m.params, Rollout: m.rollout, Sequences: n, Tokens: t}, m.learner)
 		o.Set(m.name+" flips", g.FlipToken)
 		layers, jump := streamDifference(b, m.params, m.rollout, m.learner, m.replay)
 		o.Set(m.name+" layers", layers...)
@@ -121,26 +121,26 @@ func judgeDriftLayers(j *Judge) {
 	growth := func(name string) []float64 {
 		return j.Each(func(o *Observation) float64 {
 			y := o.List(name + " layers")
-			return stats.Slope(counting(len(y)), logs(y))
+			return stats.Slope(Counting(len(y)), stats.Logs(y))
 		})
 	}
 	for _, d := range []struct {
 		dose Dose
 		name string
-	}{{Natural, "chain-base"}, {Stronger, "MoE"}} {
+	}{{Natural, "chain-base"}, {Amplified, "MoE"}} {
 		j.Ratio(d.dose, "difference after over before a flipped block", j.Column(d.name+" jump"), one, 3)
 		j.Always(d.dose, "the same, seed by seed", j.Column(d.name+" jump"), 3)
 		j.Positive(d.dose, "tokens that still flip with exact routers", j.Column(d.name+", exact router flips"))
 		j.Report(d.dose, "tokens that flip when only the expert-parallel sum differs", j.Column(d.name+", expert-parallel sum flips"))
 	}
 	free, replay, plain := growth("MoE"), growth("MoE, replayed"), growth("dense")
-	excess := average(stats.Differences(free, plain))
-	j.Equivalent(Stronger, "log growth per layer, replayed minus dense", stats.Differences(replay, plain), math.Abs(excess)/2)
-	j.Report(Stronger, "log growth per layer, free minus dense", stats.Differences(free, plain))
-	j.Report(Stronger, "tokens that flip with bf16 routers", j.Column("MoE flips"))
-	x := counting(8)
-	j.Evidence.Picture = chart("Relative difference of the residual stream, 8 random layers", "layer", "share of the norm", "bf16 against fp32 on the same tokens; expert-parallel sum: bf16 on both sides.", true,
-		j.arm("MoE, free", x, "MoE layers"), j.arm("MoE, exact router", x, "MoE, exact router layers"), j.arm("MoE, replayed", x, "MoE, replayed layers"), j.arm("dense", x, "dense layers"),
-		j.arm("MoE, expert-parallel sum alone", x, "MoE, expert-parallel sum layers"))
-	j.Evidence.Table = j.curvesTable("Relative difference of the residual stream", "layer", x, "MoE layers", "MoE, exact router layers", "MoE, replayed layers", "dense layers", "MoE, expert-parallel sum layers", "chain-base layers")
+	excess := stats.Average(stats.Differences(free, plain))
+	j.Equivalent(Amplified, "log growth per layer, replayed minus dense", stats.Differences(replay, plain), math.Abs(excess)/2)
+	j.Report(Amplified, "log growth per layer, free minus dense", stats.Differences(free, plain))
+	j.Report(Amplified, "tokens that flip with bf16 routers", j.Column("MoE flips"))
+	x := Counting(8)
+	j.Evidence.Picture = Chart("Relative difference of the residual stream, 8 random layers", "layer", "share of the norm", "bf16 against fp32 on the same tokens; expert-parallel sum: bf16 on both sides.", true,
+		j.Arm("MoE, free", x, "MoE layers"), j.Arm("MoE, exact router", x, "MoE, exact router layers"), j.Arm("MoE, replayed", x, "MoE, replayed layers"), j.Arm("dense", x, "dense layers"),
+		j.Arm("MoE, expert-parallel sum alone", x, "MoE, expert-parallel sum layers"))
+	j.Evidence.Table = j.CurvesTable("Relative difference of the residual stream", "layer", x, "MoE layers", "MoE, exact router layers", "MoE, replayed layers", "dense layers", "MoE, expert-parallel sum layers", "chain-base layers")
 }

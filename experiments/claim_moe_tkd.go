@@ -53,7 +53,7 @@ func measureTKD(ctx context.Context, e *Env) (*Observation, error) {
 	if e.Size == Tiny {
 		lengths = []int{4, 8, 16}
 	}
-	k := newTKDLab(e, e.Pick(256, 32, 4), e.Pick(16, 4, 1), lengths)
+	k := newGradientBias(e, e.Pick(256, 32, 4), e.Pick(16, 4, 1), lengths)
 	defer k.close()
 	sizes := make([]float64, len(tkdRates))
 	for i, rate := range tkdRates {
@@ -91,7 +91,7 @@ func measureTKD(ctx context.Context, e *Env) (*Observation, error) {
 }
 
 // observe lists the cells, one entry per setting and length, controls apart.
-func (k *tkdLab) observe(settings []tkdSetting, rates, kls, bias [][]float64, oracle []float64) *Observation {
+func (k *gradientBias) observe(settings []tkdSetting, rates, kls, bias [][]float64, oracle []float64) *Observation {
 	cells := map[string][]float64{}
 	add := func(name string, v float64) { cells[name] = append(cells[name], v) }
 	for i, s := range settings {
@@ -127,7 +127,7 @@ func tkdLogs(o *Observation) (bias, flips, kl, length []float64) {
 	for i, layers := range o.List("K") {
 		flips[i] = math.Log(layers * max(delta[i], 1e-6))
 	}
-	return logs(o.List("bias")), flips, logs(o.List("KL")), logs(o.List("T"))
+	return stats.Logs(o.List("bias")), flips, stats.Logs(o.List("KL")), stats.Logs(o.List("T"))
 }
 
 func judgeTKD(j *Judge) {
@@ -138,40 +138,40 @@ func judgeTKD(j *Judge) {
 			return slopes[k]
 		})
 	}
-	linear(j, Stronger, "injected: exponent of the bias in K·δ", slope(0))
-	j.Always(Stronger, "injected: partial R² of Kδ given KL and T", j.Each(func(o *Observation) float64 {
+	linear(j, Amplified, "injected: exponent of the bias in K·δ", slope(0))
+	j.Always(Amplified, "injected: partial R² of Kδ given KL and T", j.Each(func(o *Observation) float64 {
 		bias, flips, kl, length := tkdLogs(o)
 		return stats.PartialR2(bias, flips, kl, length)
 	}), 0.1)
 	apart := func(k int) []float64 {
 		return j.Each(func(o *Observation) float64 {
 			bias, _, kl, length := tkdLogs(o)
-			delta := logs(o.List("delta"))
+			delta := stats.Logs(o.List("delta"))
 			for i, v := range delta {
 				delta[i] = max(v, math.Log(1e-6))
 			}
-			_, slopes := stats.Regress(bias, logs(o.List("K")), delta, kl, length)
+			_, slopes := stats.Regress(bias, stats.Logs(o.List("K")), delta, kl, length)
 			return slopes[k]
 		})
 	}
-	j.Report(Stronger, "injected: exponent in K alone", apart(0))
-	j.Report(Stronger, "injected: exponent in δ alone", apart(1))
+	j.Report(Amplified, "injected: exponent in K alone", apart(0))
+	j.Report(Amplified, "injected: exponent in δ alone", apart(1))
 	net := j.Each(func(o *Observation) float64 {
 		_, flips, kl, length := tkdLogs(o)
-		_, slopes := stats.Regress(logs(netBias(o)), flips, kl, length)
+		_, slopes := stats.Regress(stats.Logs(netBias(o)), flips, kl, length)
 		return slopes[0]
 	})
-	j.Report(Stronger, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", net)
-	j.Report(Stronger, "injected: exponent in the token KL", slope(1))
-	j.Report(Stronger, "injected: exponent in T", slope(2))
+	j.Report(Amplified, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", net)
+	j.Report(Amplified, "injected: exponent in the token KL", slope(1))
+	j.Report(Amplified, "injected: exponent in T", slope(2))
 	lengths := len(j.Runs[0].List("oracle"))
-	last := func(figure string, cell int) []float64 { return j.entry(figure, cell*lengths+lengths-1) }
-	j.Report(Stronger, "bias over oracle at the longest T: most flips", last("relative bias", 3))
-	j.Report(Stronger, "bias over oracle at the longest T: fewest flips", last("relative bias", 0))
-	j.Report(Stronger, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0))
+	last := func(figure string, cell int) []float64 { return j.Entry(figure, cell*lengths+lengths-1) }
+	j.Report(Amplified, "bias over oracle at the longest T: most flips", last("relative bias", 3))
+	j.Report(Amplified, "bias over oracle at the longest T: fewest flips", last("relative bias", 0))
+	j.Report(Amplified, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0))
 	raw, i := stats.Mean(slope(0), stats.Percentile), stats.Mean(net, stats.Percentile)
-	j.note("The logit noise that holds the token KL equal has a bias of its own, %.2g of the oracle's norm at the longest T, which flattens the curve where flips are few: "+
-		"the exponent is %.2f as judged, and %.2f [%.2f, %.2f] with that bias taken off in squares.", average(last("noise alone", 0)), raw.Estimate, i.Estimate, i.Low, i.High)
+	j.Note("The logit noise that holds the token KL equal has a bias of its own, %.2g of the oracle's norm at the longest T, which flattens the curve where flips are few: "+
+		"the exponent is %.2f as judged, and %.2f [%.2f, %.2f] with that bias taken off in squares.", stats.Average(last("noise alone", 0)), raw.Estimate, i.Estimate, i.Low, i.High)
 	j.Evidence.Picture = tkdChart(j, lengths)
 	j.Evidence.Table = tkdTable(j)
 }
@@ -202,7 +202,7 @@ func linear(j *Judge, d Dose, name string, x []float64) {
 	case i.Low > 0.7:
 		out = Passed
 	}
-	j.add(Check{Name: name, Dose: d, Needs: "interval holds 1 and lies above 0.7", Value: i, Seeds: x, Outcome: out})
+	j.Add(Check{Name: name, Dose: d, Needs: "interval holds 1 and lies above 0.7", Value: i, Seeds: x, Outcome: out})
 }
 
 // tkdChart draws the bias over nominal flips per token, a line per length, two
@@ -222,7 +222,7 @@ func tkdChart(j *Judge, lengths int) results.Figure {
 		arms = append(arms, arm)
 	}
 	longest := arms[lengths-1].Seeds
-	start, alone := 0.0, average(j.entry("noise alone", lengths-1))
+	start, alone := 0.0, stats.Average(j.Entry("noise alone", lengths-1))
 	for _, c := range longest {
 		start += c.Y[0] / float64(len(longest))
 	}
@@ -232,7 +232,7 @@ func tkdChart(j *Judge, lengths int) results.Figure {
 	}
 	arms = append(arms, results.Arm{Name: "proportional to K·δ", Seeds: []results.Curve{{X: x, Y: line}}},
 		results.Arm{Name: "no flips, same KL", Seeds: []results.Curve{{X: x, Y: floor}}})
-	return chart("Gradient bias over the oracle at equal token KL: flips are injected", "log10 of flips per token, K·δ", "share of the gradient's norm",
+	return Chart("Gradient bias over the oracle at equal token KL: flips are injected", "log10 of flips per token, K·δ", "share of the gradient's norm",
 		"The proportional line starts at the fewest flips of the longest responses; the flat one is logit noise alone at the lower KL.", true, arms...)
 }
 
@@ -244,7 +244,7 @@ func tkdCurve(figure []float64, at, lengths int) (x, y []float64) {
 		flips[i] = math.Log10(float64(s.layers) * tkdRates[s.rate])
 	}
 	count := 0.0
-	for _, i := range byKey(flips) {
+	for _, i := range stats.Order(flips) {
 		v := figure[i*lengths+at]
 		if n := len(x); n > 0 && flips[i]-x[n-1] < 1e-9 {
 			count++

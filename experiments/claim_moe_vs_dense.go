@@ -12,24 +12,24 @@ import (
 // routed are the models of the routing claims: name, whether it has a dense
 // twin of equal active width, and how it is sampled.
 func routed(e *Env, ctx context.Context) ([]routedModel, error) {
-	twin, err := e.dense(ctx, 0)
+	twin, err := e.Dense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := base(0)
+	shipped, err := Base(0)
 	if err != nil {
 		return nil, err
 	}
 	n, t := e.Pick(96, 16, 3), e.Pick(128, 64, 16)
 	return []routedModel{
-		{Natural, probe{params: shipped, sequences: e.Pick(2048, 256, 8), tokens: 32, stops: true}, twin},
-		{Stronger, probe{params: e.deep(8, 8, 256, 256), sequences: n, tokens: t}, e.deep(8, 0, 256, 256)},
+		{Natural, Probe{Params: shipped, Sequences: e.Pick(2048, 256, 8), Tokens: 32, Stops: true}, twin},
+		{Amplified, Probe{Params: e.Deep(8, 8, 256, 256), Sequences: n, Tokens: t}, e.Deep(8, 0, 256, 256)},
 	}, nil
 }
 
 type routedModel struct {
 	dose  Dose
-	probe probe // of the mixture of experts
+	probe Probe // of the mixture of experts
 	dense *model.Params
 }
 
@@ -54,33 +54,33 @@ func moeVsDense() Claim {
 			}
 			for _, m := range models {
 				q := m.probe
-				q.rollout, q.dists = numerics("bf16"), true
-				b, g := e.measured(q, numerics("fp32"))
+				q.Rollout, q.Distributions = Numerics("bf16"), true
+				b, g := e.Measure(q, Numerics("fp32"))
 				tail := beyondTwo(b)
-				forced := replayed(b, q.params, numerics("fp32"), true)
-				q.params = m.dense
-				d, plain := e.measured(q, numerics("fp32"))
+				forced := Replayed(b, q.Params, Numerics("fp32"), true)
+				q.Params = m.dense
+				d, plain := e.Measure(q, Numerics("fp32"))
 				o.Set(string(m.dose)+" KL", g.ExactKL, forced.ExactKL, plain.ExactKL)
 				o.Set(string(m.dose)+" beyond 2", tail, beyondTwo(b), beyondTwo(d))
 				o.Set(string(m.dose)+" mean", g.MeanAbsDlogp, forced.MeanAbsDlogp, plain.MeanAbsDlogp)
-				o.Set(string(m.dose)+" entropy", average(b.Old.Entropy), average(b.Old.Entropy), average(d.Old.Entropy))
+				o.Set(string(m.dose)+" entropy", stats.Average(b.Old.Entropy), stats.Average(b.Old.Entropy), stats.Average(d.Old.Entropy))
 			}
 			return o, nil
 		},
 		Judge: func(j *Judge) {
-			for _, d := range []Dose{Natural, Stronger} {
+			for _, d := range []Dose{Natural, Amplified} {
 				a := string(d)
-				j.Ratio(d, "exact KL, MoE over dense", j.entry(a+" KL", 0), j.entry(a+" KL", 2), 1.5)
-				j.Ratio(d, "share beyond a factor 2, MoE over dense", j.entry(a+" beyond 2", 0), j.entry(a+" beyond 2", 2), 3)
-				j.Covers(d, "log KL, routes replayed minus dense", stats.Differences(logs(j.entry(a+" KL", 1)), logs(j.entry(a+" KL", 2))), 0)
+				j.Ratio(d, "exact KL, MoE over dense", j.Entry(a+" KL", 0), j.Entry(a+" KL", 2), 1.5)
+				j.Ratio(d, "share beyond a factor 2, MoE over dense", j.Entry(a+" beyond 2", 0), j.Entry(a+" beyond 2", 2), 3)
+				j.Covers(d, "log KL, routes replayed minus dense", stats.Differences(stats.Logs(j.Entry(a+" KL", 1)), stats.Logs(j.Entry(a+" KL", 2))), 0)
 			}
 			last := j.Evidence.Checks[2] // natural, replayed minus dense
 			if last.Value.High < 0 {
-				j.note("With the routes replayed chain-base has a smaller gap than its dense twin: what routing adds is more than gone, which the threshold counts as a miss.")
+				j.Note("With the routes replayed chain-base has a smaller gap than its dense twin: what routing adds is more than gone, which the threshold counts as a miss.")
 			}
 			rows := []string{"MoE", "MoE, routes replayed", "dense"}
-			j.Evidence.Picture = j.bars("Gap with and without routing", "exact KL (nats per token)", true, rows, j.listed("natural", "natural KL"), j.listed("amplified", "amplified KL"))
-			j.Evidence.Table = j.namedTable("Gap with and without routing", "model", rows, "natural KL", "natural beyond 2", "natural entropy", "amplified KL", "amplified beyond 2", "amplified entropy")
+			j.Evidence.Picture = j.Bars("Gap with and without routing", "exact KL (nats per token)", true, rows, j.Listed("natural", "natural KL"), j.Listed("amplified", "amplified KL"))
+			j.Evidence.Table = j.NamedTable("Gap with and without routing", "model", rows, "natural KL", "natural beyond 2", "natural entropy", "amplified KL", "amplified beyond 2", "amplified entropy")
 		},
 	}
 }
@@ -88,7 +88,7 @@ func moeVsDense() Claim {
 // beyondTwo is F(2): the share of tokens with a ratio above 2 or below 1/2.
 func beyondTwo(b *batch.Batch) float64 {
 	n := 0
-	for _, e := range ratios(b) {
+	for _, e := range LogRatios(b) {
 		if math.Abs(e) > math.Ln2 {
 			n++
 		}

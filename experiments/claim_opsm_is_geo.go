@@ -46,7 +46,7 @@ func measureOPSM(ctx context.Context, e *Env) (*Observation, error) {
 		if a.signs != "" {
 			set = append(set, fmt.Sprintf("correction.masks=[{name: opsm, delta: 0.01, signs: %s}]", a.signs))
 		}
-		c, err := e.train(ctx, []string{"val/learner/pass_rate"}, steps, set...)
+		c, err := e.Train(ctx, []string{"val/learner/pass_rate"}, steps, set...)
 		if err != nil {
 			return nil, err
 		}
@@ -62,15 +62,15 @@ func measureOPSM(ctx context.Context, e *Env) (*Observation, error) {
 // geometric mask rejects among negative advantages, over three thresholds. It
 // returns the number of tokens in one set only, and the masked ones by threshold.
 func opsmSets(e *Env) (different float64, masked []float64, err error) {
-	p, err := base(0)
+	p, err := Base(0)
 	if err != nil {
 		return 0, nil, err
 	}
-	fp32 := numerics("fp32")
-	l := practise(p, fp32)
+	fp32 := Numerics("fp32")
+	l := NewLearner(p, fp32)
 	defer l.Close()
-	parts := minibatches(e.graded(p, numerics("bf16"), fp32, e.Pick(16, 8, 2)), 1)
-	if err := update(l, parts, loss.NewPPOClip(), 1e-3, 5); err != nil {
+	parts := Minibatches(e.Graded(p, Numerics("bf16"), fp32, e.Pick(16, 8, 2)), 1)
+	if err := Update(l, parts, loss.NewPPOClip(), 1e-3, 5); err != nil {
 		return 0, nil, err
 	}
 	b := parts[0]
@@ -100,7 +100,7 @@ func opsmSets(e *Env) (different float64, masked []float64, err error) {
 // rejected says which tokens a mask removes from the policy term of the current
 // weights, with the ratio taken against the rollout engine.
 func rejected(b *batch.Batch, m correction.Masking) ([]bool, error) {
-	own := minibatches(b, 1)[0]
+	own := Minibatches(b, 1)[0]
 	p := correction.Pipeline{Mode: correction.Bypass, Masks: []correction.Masking{m}}
 	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
 		if err := p.Apply(own, s); err != nil {
@@ -116,7 +116,7 @@ func rejected(b *batch.Batch, m correction.Masking) ([]bool, error) {
 
 func judgeOPSM(j *Judge) {
 	const none, negatives, both, positives = 0, 1, 2, 3
-	rate := func(k int) []float64 { return j.entry("pass rate", k) }
+	rate := func(k int) []float64 { return j.Entry("pass rate", k) }
 	j.Positive(Natural, "pass rate, negatives only minus both signs", stats.Differences(rate(negatives), rate(both)))
 	j.Always(Natural, "the same, seed by seed", stats.Differences(rate(negatives), rate(both)), 0)
 	j.Always(Natural, "least of the other arms minus positives only", j.Each(func(o *Observation) float64 {
@@ -124,12 +124,12 @@ func judgeOPSM(j *Judge) {
 		return min(r[none], r[negatives], r[both]) - r[positives]
 	}), 0)
 	j.Zero(Exact, "tokens in one of the two sets only", j.Column("tokens in one set only"))
-	j.Report(Exact, "tokens masked at delta 0.01", j.entry("tokens masked", 1))
+	j.Report(Exact, "tokens masked at delta 0.01", j.Entry("tokens masked", 1))
 	j.Report(Natural, "pass rate, negatives only minus no mask", stats.Differences(rate(negatives), rate(none)))
 	y := j.Runs[0].List("no mask curve")
-	c := chart("Pass rate on held-out prompts, rollouts eight updates old", "evaluation", "pass rate", "", false)
+	c := Chart("Pass rate on held-out prompts, rollouts eight updates old", "evaluation", "pass rate", "", false)
 	for _, a := range opsmArms {
-		c.Arms = append(c.Arms, j.arm(a.name, counting(len(y)), a.name+" curve"))
+		c.Arms = append(c.Arms, j.Arm(a.name, Counting(len(y)), a.name+" curve"))
 	}
 	j.Evidence.Picture = c
 }

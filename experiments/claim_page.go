@@ -12,7 +12,7 @@ func (r *Reproduction) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n**Verdict: %s.** ", c.Title, c.Statement, r.VerdictText())
 	if d := r.Verdict.Decisive(r.Evidence.Checks); d != nil {
-		fmt.Fprintf(&b, "Decided by: %s, %s, %s (needs: %s).", d.label(), intervalText(d.Value), d.Outcome, d.Needs)
+		fmt.Fprintf(&b, "Decided by: %s, %s, %s (needs: %s).", d.Label(), intervalText(d.Value), d.Outcome, d.Needs)
 	}
 	b.WriteString("\n")
 	if r.Evidence.Picture != nil {

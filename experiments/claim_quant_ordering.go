@@ -33,11 +33,11 @@ func quantOrdering() Claim {
 
 func measureQuant(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	twin, err := e.dense(ctx, 0)
+	twin, err := e.Dense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := base(0)
+	shipped, err := Base(0)
 	if err != nil {
 		return nil, err
 	}
@@ -47,18 +47,18 @@ func measureQuant(ctx context.Context, e *Env) (*Observation, error) {
 	}{{"MoE", shipped}, {"dense", twin}} {
 		var k3, absolute []float64
 		for _, a := range quantArms {
-			_, g := e.measured(probe{params: m.params, rollout: parallel(numerics(a.rollout), 4), sequences: e.Pick(1024, 192, 8), tokens: 32, stops: true}, numerics(a.learner))
+			_, g := e.Measure(Probe{Params: m.params, Rollout: TensorParallel(Numerics(a.rollout), 4), Sequences: e.Pick(1024, 192, 8), Tokens: 32, Stops: true}, Numerics(a.learner))
 			k3, absolute = append(k3, g.K3), append(absolute, g.MeanAbsDlogp)
 		}
 		o.Set(m.name+" k3", k3...)
 		o.Set(m.name+" mean", absolute...)
 	}
-	dir, err := e.denseFolder(ctx)
+	dir, err := e.DenseFolder(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range []struct{ name, checkpoint string }{{"MoE", "chain-base"}, {"dense", dir}} {
-		k3, err := e.train(ctx, []string{"gap/k3"}, e.Pick(300, 30, 2), "checkpoint="+m.checkpoint, "rollout.numerics=fp8-w8a8", "learner.numerics=bf16")
+		k3, err := e.Train(ctx, []string{"gap/k3"}, e.Pick(300, 30, 2), "checkpoint="+m.checkpoint, "rollout.numerics=fp8-w8a8", "learner.numerics=bf16")
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func measureQuant(ctx context.Context, e *Env) (*Observation, error) {
 
 func judgeQuant(j *Judge) {
 	for _, m := range []string{"MoE", "dense"} {
-		j.Ratio(Natural, "k3, fp8 rollout only over fp8 both, "+m, j.entry(m+" k3", 3), j.entry(m+" k3", 1), 1.5)
+		j.Ratio(Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5)
 		j.Always(Natural, "least log step of the ordering, "+m, j.Each(func(o *Observation) float64 {
 			k := o.List(m + " k3")
 			return min(math.Log(k[3]/k[1]), math.Log(k[1]/k[0]))
@@ -78,7 +78,7 @@ func judgeQuant(j *Judge) {
 	slope := func(m string) []float64 {
 		return j.Each(func(o *Observation) float64 {
 			y := o.List(m + " training k3")
-			return stats.Slope(counting(len(y)), y)
+			return stats.Slope(Counting(len(y)), y)
 		})
 	}
 	j.Positive(Natural, "slope of k3 over training steps, MoE minus dense", stats.Differences(slope("MoE"), slope("dense")))
@@ -88,6 +88,6 @@ func judgeQuant(j *Judge) {
 	for _, a := range quantArms {
 		names = append(names, a.name)
 	}
-	j.Evidence.Picture = j.bars("Gap at equal weights", "k3 (nats per token)", true, names, j.listed("MoE", "MoE k3"), j.listed("dense", "dense k3"))
-	j.Evidence.Table = j.namedTable("Gap at equal weights", "engines", names, "MoE k3", "dense k3", "MoE mean", "dense mean")
+	j.Evidence.Picture = j.Bars("Gap at equal weights", "k3 (nats per token)", true, names, j.Listed("MoE", "MoE k3"), j.Listed("dense", "dense k3"))
+	j.Evidence.Table = j.NamedTable("Gap at equal weights", "engines", names, "MoE k3", "dense k3", "MoE mean", "dense mean")
 }

@@ -33,23 +33,23 @@ func ratioFactorisation() Claim {
 
 func measureFactor(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	shipped, err := base(192)
+	shipped, err := Base(192)
 	if err != nil {
 		return nil, err
 	}
-	fp32 := numerics("fp32")
-	for _, d := range []Dose{Natural, Stronger} {
+	fp32 := Numerics("fp32")
+	for _, d := range []Dose{Natural, Amplified} {
 		var merged []float64
 		for _, name := range factorFormats {
-			q := probe{params: shipped, rollout: numerics(name), sequences: e.Pick(1024, 192, 8), tokens: 32, stops: true}
+			q := Probe{Params: shipped, Rollout: Numerics(name), Sequences: e.Pick(1024, 192, 8), Tokens: 32, Stops: true}
 			if name == "fp32" {
-				q.rollout = split(q.rollout)
+				q.Rollout = SplitK(q.Rollout)
 			}
-			if d == Stronger {
-				q.sequences, q.tokens, q.stops = e.Pick(256, 48, 4), 96, false
+			if d == Amplified {
+				q.Sequences, q.Tokens, q.Stops = e.Pick(256, 48, 4), 96, false
 			}
-			b, _ := e.measured(q, fp32)
-			merged = append(merged, outsideClip(ratios(b)))
+			b, _ := e.Measure(q, fp32)
+			merged = append(merged, outsideClip(LogRatios(b)))
 		}
 		o.Set(string(d)+" merged", merged...)
 	}
@@ -75,36 +75,36 @@ func outsideClip(e []float64) float64 {
 // error of the factorisation after them, the clip fraction of pi/pi_old at the
 // first gradient, and that of pi/mu there with equal engines.
 func factorUpdate(e *Env, p *model.Params) (identity, first, equal float64, err error) {
-	fp32 := numerics("fp32")
-	l := practise(p, fp32)
+	fp32 := Numerics("fp32")
+	l := NewLearner(p, fp32)
 	defer l.Close()
-	parts := minibatches(e.graded(p, numerics("bf16"), fp32, e.Pick(8, 4, 2)), 1)
+	parts := Minibatches(e.Graded(p, Numerics("bf16"), fp32, e.Pick(8, 4, 2)), 1)
 	b := parts[0]
 	for round := range 3 {
-		if err := update(l, parts, loss.NewPPOClip(), 1e-3, 1); err != nil {
+		if err := Update(l, parts, loss.NewPPOClip(), 1e-3, 1); err != nil {
 			return 0, 0, 0, err
 		}
 		staleness := stats.Differences(b.Now.Logp, b.Old.Logp)
 		if round == 0 {
 			first = outsideClip(staleness)
 		}
-		for n, engine := range ratios(b) {
+		for n, engine := range LogRatios(b) {
 			identity = max(identity, math.Abs(engine+staleness[n]-(b.Now.Logp[n]-b.LogpRoll[n])))
 		}
 	}
-	twin, fresh := e.graded(p, fp32, fp32, 2), practise(p, fp32)
+	twin, fresh := e.Graded(p, fp32, fp32, 2), NewLearner(p, fp32)
 	defer fresh.Close()
-	if _, err := gradient(fresh, twin, loss.NewPPOClip()); err != nil {
+	if _, err := Gradient(fresh, twin, loss.NewPPOClip()); err != nil {
 		return 0, 0, 0, err
 	}
 	return identity, first, outsideClip(stats.Differences(twin.Now.Logp, twin.LogpRoll)), nil
 }
 
 func judgeFactor(j *Judge) {
-	x := counting(len(factorFormats))
-	for _, d := range []Dose{Natural, Stronger} {
+	x := Counting(len(factorFormats))
+	for _, d := range []Dose{Natural, Amplified} {
 		figure := string(d) + " merged"
-		j.Always(d, "clip fraction before any update, merged ratio, bf16", j.entry(figure, 2), 0)
+		j.Always(d, "clip fraction before any update, merged ratio, bf16", j.Entry(figure, 2), 0)
 		j.AtMost(d, "1 - rank correlation with mantissa loss", j.Each(func(o *Observation) float64 {
 			return 1 - stats.Spearman(x, o.List(figure))
 		}), 1e-9)
@@ -112,7 +112,7 @@ func judgeFactor(j *Judge) {
 	j.AtMost(Exact, "error of engine + staleness = total", j.Column("identity"), 1e-6)
 	j.Zero(Exact, "clip fraction before any update, decoupled", j.Column("decoupled at the first gradient"))
 	j.Zero(Exact, "clip fraction before any update, merged, equal engines", j.Column("merged, equal engines"))
-	j.Evidence.Picture = j.bars("Tokens that the merged ratio clips before any update", "share of tokens outside [0.8, 1.2]", true, factorFormats,
-		j.listed("task's prompts", "natural merged"), j.listed("past the stop token", "amplified merged"))
-	j.Evidence.Table = j.namedTable("Clip fraction before any update, merged ratio", "rollout", factorFormats, "natural merged", "amplified merged")
+	j.Evidence.Picture = j.Bars("Tokens that the merged ratio clips before any update", "share of tokens outside [0.8, 1.2]", true, factorFormats,
+		j.Listed("task's prompts", "natural merged"), j.Listed("past the stop token", "amplified merged"))
+	j.Evidence.Table = j.NamedTable("Clip fraction before any update, merged ratio", "rollout", factorFormats, "natural merged", "amplified merged")
 }

@@ -27,7 +27,7 @@ func recomputeBlind() Claim {
 
 func measureBlind(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	first, err := base(0)
+	first, err := Base(0)
 	if err != nil {
 		return nil, err
 	}
@@ -35,15 +35,15 @@ func measureBlind(ctx context.Context, e *Env) (*Observation, error) {
 	for _, d := range []struct {
 		dose    Dose
 		rollout string
-	}{{Natural, "fp8-w8a8"}, {Stronger, "fp4-all"}} {
+	}{{Natural, "fp8-w8a8"}, {Amplified, "fp4-all"}} {
 		a := string(d.dose)
 		for _, arm := range []struct{ name, mode, rollout string }{
 			{"recompute", "decoupled", d.rollout}, {"bypass", "bypass", d.rollout}, {"equal", "decoupled", "bf16"},
 		} {
-			if arm.name == "equal" && d.dose == Stronger {
+			if arm.name == "equal" && d.dose == Amplified {
 				continue
 			}
-			c, err := e.train(ctx, []string{"actor/ppo_kl", "gap/k3"}, steps, "learner.numerics=bf16", "learner.minibatches=4",
+			c, err := e.Train(ctx, []string{"actor/ppo_kl", "gap/k3"}, steps, "learner.numerics=bf16", "learner.minibatches=4",
 				"rollout.numerics="+arm.rollout, "correction.mode="+arm.mode)
 			if err != nil {
 				return nil, err
@@ -51,8 +51,8 @@ func measureBlind(ctx context.Context, e *Env) (*Observation, error) {
 			o.Set(a+" "+arm.name+" logged", c[0]...)
 			o.Set(a+" "+arm.name+" true", c[1]...)
 		}
-		b := e.graded(first, numerics(d.rollout), numerics("bf16"), e.Pick(128, 32, 2))
-		up, down := skews(b.Advantage, ratios(b))
+		b := e.Graded(first, Numerics(d.rollout), Numerics("bf16"), e.Pick(128, 32, 2))
+		up, down := skews(b.Advantage, LogRatios(b))
 		o.Set(a+" skew", up, down)
 	}
 	return o, nil
@@ -80,27 +80,27 @@ func judgeBlind(j *Judge) {
 	slope := func(figure string) []float64 {
 		return j.Each(func(o *Observation) float64 {
 			y := o.List(figure)
-			return stats.Slope(counting(len(y)), y)
+			return stats.Slope(Counting(len(y)), y)
 		})
 	}
-	for _, d := range []Dose{Natural, Stronger} {
+	for _, d := range []Dose{Natural, Amplified} {
 		a := string(d)
 		j.Covers(d, "slope of the logged ppo_kl, recompute", slope(a+" recompute logged"), 0)
 		j.Positive(d, "slope of the true k3, recompute", slope(a+" recompute true"))
 		j.Always(d, "the same, seed by seed", slope(a+" recompute true"), 0)
-		up, down := j.entry(a+" skew", 0), j.entry(a+" skew", 1)
+		up, down := j.Entry(a+" skew", 0), j.Entry(a+" skew", 1)
 		j.Always(d, "minus the product of the two skews", j.Each(func(o *Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0)
 		j.Report(d, "skew, A > 0", up)
 		j.Report(d, "skew, A < 0", down)
 		j.Report(d, "logged ppo_kl over true k3, recompute", j.Each(func(o *Observation) float64 {
-			return average(o.List(a+" recompute logged")) / average(o.List(a+" recompute true"))
+			return stats.Average(o.List(a+" recompute logged")) / stats.Average(o.List(a+" recompute true"))
 		}))
 		j.Report(d, "logged ppo_kl over true k3, bypass", j.Each(func(o *Observation) float64 {
-			return average(o.List(a+" bypass logged")) / average(o.List(a+" bypass true"))
+			return stats.Average(o.List(a+" bypass logged")) / stats.Average(o.List(a+" bypass true"))
 		}))
 	}
-	x := counting(len(j.Runs[0].List("natural recompute true")))
-	j.Evidence.Picture = chart("What a log shows and what is there, fp8 rollouts", "rollout batch", "nats per token", "ppo_kl compares with the anchor of the loss: pi_old when it is recomputed, the rollout engine in bypass.", false,
-		j.arm("true k3", x, "natural recompute true"), j.arm("logged, recompute", x, "natural recompute logged"), j.arm("logged, bypass", x, "natural bypass logged"),
-		j.arm("logged, equal engines", x, "natural equal logged"))
+	x := Counting(len(j.Runs[0].List("natural recompute true")))
+	j.Evidence.Picture = Chart("What a log shows and what is there, fp8 rollouts", "rollout batch", "nats per token", "ppo_kl compares with the anchor of the loss: pi_old when it is recomputed, the rollout engine in bypass.", false,
+		j.Arm("true k3", x, "natural recompute true"), j.Arm("logged, recompute", x, "natural recompute logged"), j.Arm("logged, bypass", x, "natural bypass logged"),
+		j.Arm("logged, equal engines", x, "natural equal logged"))
 }

@@ -31,14 +31,14 @@ func replayDrop() Claim {
 				var free, ids, gates, dense, tailFree, tailIDs, flips []float64
 				for _, name := range []string{"fp16", "bf16", "fp8-w8a8"} {
 					q := m.probe
-					q.rollout, q.dists, q.gates = numerics(name), true, true
-					b, g := e.measured(q, numerics("fp32"))
+					q.Rollout, q.Distributions, q.Gates = Numerics(name), true, true
+					b, g := e.Measure(q, Numerics("fp32"))
 					free, tailFree, flips = append(free, g.ExactKL), append(tailFree, beyondTwo(b)), append(flips, g.FlipRoute)
-					ids = append(ids, replayed(b, q.params, numerics("fp32"), true).ExactKL)
+					ids = append(ids, Replayed(b, q.Params, Numerics("fp32"), true).ExactKL)
 					tailIDs = append(tailIDs, beyondTwo(b))
-					gates = append(gates, gated(b, q.params, numerics("fp32")).ExactKL)
-					q.params, q.gates = m.dense, false
-					_, d := e.measured(q, numerics("fp32"))
+					gates = append(gates, Gated(b, q.Params, Numerics("fp32")).ExactKL)
+					q.Params, q.Gates = m.dense, false
+					_, d := e.Measure(q, Numerics("fp32"))
 					dense = append(dense, d.ExactKL)
 				}
 				a := string(m.dose)
@@ -54,18 +54,18 @@ func replayDrop() Claim {
 		},
 		Judge: func(j *Judge) {
 			const bf16 = 1
-			for _, d := range []Dose{Natural, Stronger} {
+			for _, d := range []Dose{Natural, Amplified} {
 				a := string(d)
-				free, ids := j.entry(a+" free", bf16), j.entry(a+" replayed", bf16)
-				tailFree, tailIDs := j.entry(a+" beyond 2, free", bf16), j.entry(a+" beyond 2, replayed", bf16)
+				free, ids := j.Entry(a+" free", bf16), j.Entry(a+" replayed", bf16)
+				tailFree, tailIDs := j.Entry(a+" beyond 2, free", bf16), j.Entry(a+" beyond 2, replayed", bf16)
 				j.Ratio(d, "exact KL, free over replayed", free, ids, 1.5)
-				drop, tail := quotients(free, ids), quotients(tailFree, tailIDs)
+				drop, tail := stats.Quotients(free, ids), stats.Quotients(tailFree, tailIDs)
 				j.Ratio(d, "share beyond a factor 2, free over replayed", tailFree, tailIDs, 1)
 				j.Ratio(d, "drop of the tail over drop of KL", tail, drop, 1)
-				j.Always(d, "log KL, free minus replayed", stats.Differences(logs(free), logs(ids)), 0)
-				j.Always(d, "log KL, ids minus ids and gates", stats.Differences(logs(ids), logs(j.entry(a+" ids and gates", bf16))), 0)
-				removed := average(stats.Differences(free, ids))
-				j.Equivalent(d, "KL, replayed minus dense", stats.Differences(ids, j.entry(a+" dense", bf16)), math.Abs(removed)/2)
+				j.Always(d, "log KL, free minus replayed", stats.Differences(stats.Logs(free), stats.Logs(ids)), 0)
+				j.Always(d, "log KL, ids minus ids and gates", stats.Differences(stats.Logs(ids), stats.Logs(j.Entry(a+" ids and gates", bf16))), 0)
+				removed := stats.Average(stats.Differences(free, ids))
+				j.Equivalent(d, "KL, replayed minus dense", stats.Differences(ids, j.Entry(a+" dense", bf16)), math.Abs(removed)/2)
 			}
 			rows := []string{"fp16", "bf16", "fp8-w8a8"}
 			var bars []string
@@ -75,14 +75,14 @@ func replayDrop() Claim {
 				}
 			}
 			// The first half of the bars are of the natural dose.
-			group := func(name, figure string) barGroup {
-				return barGroup{name, func(k int) []float64 {
-					return j.entry([]string{"natural ", "amplified "}[k/len(rows)]+figure, k%len(rows))
+			group := func(name, figure string) Group {
+				return Group{Name: name, Values: func(k int) []float64 {
+					return j.Entry([]string{"natural ", "amplified "}[k/len(rows)]+figure, k%len(rows))
 				}}
 			}
-			j.Evidence.Picture = j.bars("What replay removes, rollouts of three formats scored in fp32", "exact KL (nats per token)", true, bars,
+			j.Evidence.Picture = j.Bars("What replay removes, rollouts of three formats scored in fp32", "exact KL (nats per token)", true, bars,
 				group("free", "free"), group("ids replayed", "replayed"), group("ids and gates replayed", "ids and gates"), group("dense twin", "dense"))
-			j.Evidence.Table = j.namedTable("Replay", "rollout", rows, "natural flips", "natural free", "natural replayed", "natural ids and gates", "natural dense",
+			j.Evidence.Table = j.NamedTable("Replay", "rollout", rows, "natural flips", "natural free", "natural replayed", "natural ids and gates", "natural dense",
 				"amplified flips", "amplified free", "amplified replayed", "amplified ids and gates", "amplified dense")
 		},
 	}

@@ -31,24 +31,24 @@ func replayHides() Claim {
 
 func measureReplayHides(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	first, err := base(0)
+	first, err := Base(0)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range []struct {
 		dose    Dose
 		rollout string
-	}{{Natural, "bf16"}, {Stronger, "fp8-w8a8"}} {
+	}{{Natural, "bf16"}, {Amplified, "fp8-w8a8"}} {
 		var visible, free, moved, rest []float64
 		for _, arm := range replayArms {
-			_, p, err := e.trained(ctx, nil, e.Pick(50, 10, 1), "learner.minibatches=4", "rollout.numerics="+d.rollout, "routing.replay="+arm)
+			_, p, err := e.Trained(ctx, nil, e.Pick(50, 10, 1), "learner.minibatches=4", "rollout.numerics="+d.rollout, "routing.replay="+arm)
 			if err != nil {
 				return nil, err
 			}
-			q := probe{params: p, rollout: numerics(d.rollout), sequences: e.Pick(1024, 256, 8), tokens: 32, stops: true}
-			b, g := e.measured(q, numerics("fp32"))
+			q := Probe{Params: p, Rollout: Numerics(d.rollout), Sequences: e.Pick(1024, 256, 8), Tokens: 32, Stops: true}
+			b, g := e.Measure(q, Numerics("fp32"))
 			free = append(free, g.K3)
-			visible = append(visible, replayed(b, p, numerics("fp32"), false).K3)
+			visible = append(visible, Replayed(b, p, Numerics("fp32"), false).K3)
 			router, others := displacement(p, first)
 			moved, rest = append(moved, router), append(rest, others)
 		}
@@ -80,17 +80,17 @@ func displacement(p, from *model.Params) (router, rest float64) {
 
 func judgeReplayHides(j *Judge) {
 	const none, r3 = 0, 2
-	for _, d := range []Dose{Natural, Stronger} {
+	for _, d := range []Dose{Natural, Amplified} {
 		a := string(d)
-		j.RatioBelow(d, "visible over true gap under R3", j.entry(a+" visible", r3), j.entry(a+" true", r3), 0.5)
-		j.RatioBelow(d, "router displacement, R3 over none", j.entry(a+" router moved", r3), j.entry(a+" router moved", none), 1)
-		j.ReportRatio(d, "true gap, R3 over none", j.entry(a+" true", r3), j.entry(a+" true", none))
-		j.ReportRatio(d, "displacement of the other weights, R3 over none", j.entry(a+" rest moved", r3), j.entry(a+" rest moved", none))
+		j.RatioBelow(d, "visible over true gap under R3", j.Entry(a+" visible", r3), j.Entry(a+" true", r3), 0.5)
+		j.RatioBelow(d, "router displacement, R3 over none", j.Entry(a+" router moved", r3), j.Entry(a+" router moved", none), 1)
+		j.ReportRatio(d, "true gap, R3 over none", j.Entry(a+" true", r3), j.Entry(a+" true", none))
+		j.ReportRatio(d, "displacement of the other weights, R3 over none", j.Entry(a+" rest moved", r3), j.Entry(a+" rest moved", none))
 	}
 	names := []string{"no replay", "R2", "R3"}
-	j.Evidence.Picture = j.bars("Gap after training, as logged with replay and as it is", "k3 (nats per token)", true, names,
-		j.listed("bf16, true", "natural true"), j.listed("bf16, with replayed routes", "natural visible"),
-		j.listed("fp8, true", "amplified true"), j.listed("fp8, with replayed routes", "amplified visible"))
-	j.Evidence.Table = j.namedTable("After training", "replay", names, "natural true", "natural visible", "natural router moved", "natural rest moved",
+	j.Evidence.Picture = j.Bars("Gap after training, as logged with replay and as it is", "k3 (nats per token)", true, names,
+		j.Listed("bf16, true", "natural true"), j.Listed("bf16, with replayed routes", "natural visible"),
+		j.Listed("fp8, true", "amplified true"), j.Listed("fp8, with replayed routes", "amplified visible"))
+	j.Evidence.Table = j.NamedTable("After training", "replay", names, "natural true", "natural visible", "natural router moved", "natural rest moved",
 		"amplified true", "amplified visible", "amplified router moved", "amplified rest moved")
 }

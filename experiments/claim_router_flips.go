@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"driftlab/engine"
+	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
@@ -34,21 +35,21 @@ var flipDepths = []float64{2, 4, 8, 16}
 
 func measureFlips(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	shipped, err := base(256)
+	shipped, err := Base(256)
 	if err != nil {
 		return nil, err
 	}
-	b, g := e.measured(probe{params: shipped, rollout: numerics("bf16"), sequences: e.Pick(192, 48, 4), tokens: e.Pick(128, 64, 16)}, numerics("fp32"))
+	b, g := e.Measure(Probe{Params: shipped, Rollout: Numerics("bf16"), Sequences: e.Pick(192, 48, 4), Tokens: e.Pick(128, 64, 16)}, Numerics("fp32"))
 	o.Set("natural flips", g.FlipRoute, g.FlipToken)
-	o.Set("natural deciles", flipsByMargin(b, shipped, numerics("fp32"))...)
+	o.Set("natural deciles", flipsByMargin(b, shipped, Numerics("fp32"))...)
 	var route, token, predicted []float64
 	for _, depth := range flipDepths {
-		p := e.deep(int(depth), 8, 256, 128)
-		b, g := e.measured(probe{params: p, rollout: numerics("bf16"), sequences: e.Pick(64, 12, 2), tokens: e.Pick(96, 64, 8)}, numerics("fp32"))
+		p := e.Deep(int(depth), 8, 256, 128)
+		b, g := e.Measure(Probe{Params: p, Rollout: Numerics("bf16"), Sequences: e.Pick(64, 12, 2), Tokens: e.Pick(96, 64, 8)}, Numerics("fp32"))
 		route, token = append(route, g.FlipRoute), append(token, g.FlipToken)
 		predicted = append(predicted, 1-math.Pow(1-g.FlipRoute, depth))
 		if depth == 8 {
-			o.Set("amplified deciles", flipsByMargin(b, p, numerics("fp32"))...)
+			o.Set("amplified deciles", flipsByMargin(b, p, Numerics("fp32"))...)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -57,7 +58,7 @@ func measureFlips(ctx context.Context, e *Env) (*Observation, error) {
 	o.Set("flips per decision", route...)
 	o.Set("tokens hit", token...)
 	o.Set("tokens hit if independent", predicted...)
-	_, g = e.measured(probe{params: shipped, rollout: numerics("bf16"), sequences: 8, tokens: 16}, numerics("bf16"))
+	_, g = e.Measure(Probe{Params: shipped, Rollout: Numerics("bf16"), Sequences: 8, Tokens: 16}, Numerics("bf16"))
 	o.Set("control", g.FlipToken)
 	return o, nil
 }
@@ -90,23 +91,25 @@ func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) []f
 }
 
 func judgeFlips(j *Judge) {
-	hits := func(k int) []float64 { return quotients(j.entry("tokens hit", k), j.entry("flips per decision", k)) }
+	hits := func(k int) []float64 {
+		return stats.Quotients(j.Entry("tokens hit", k), j.Entry("flips per decision", k))
+	}
 	deciles := func(d Dose, name string) {
 		// With no flip in the middle decile the ratio is infinite, which passes.
-		j.Ratio(d, "flip rate, lowest margin decile over the middle one", j.entry(name, 0), j.entry(name, 4), 5)
+		j.Ratio(d, "flip rate, lowest margin decile over the middle one", j.Entry(name, 0), j.Entry(name, 4), 5)
 	}
 	deciles(Natural, "natural deciles")
-	deciles(Stronger, "amplified deciles")
+	deciles(Amplified, "amplified deciles")
 	for k, depth := range flipDepths {
 		if depth >= 8 {
-			j.Always(Stronger, fmt.Sprintf("tokens hit over flips per decision, %v layers", depth), hits(k), 3)
+			j.Always(Amplified, fmt.Sprintf("tokens hit over flips per decision, %v layers", depth), hits(k), 3)
 		}
-		j.ReportRatio(Stronger, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.entry("tokens hit", k), j.entry("tokens hit if independent", k))
+		j.ReportRatio(Amplified, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.Entry("tokens hit", k), j.Entry("tokens hit if independent", k))
 	}
-	j.Always(Natural, "tokens hit over flips per decision, chain-base", quotients(j.entry("natural flips", 1), j.entry("natural flips", 0)), 3)
+	j.Always(Natural, "tokens hit over flips per decision, chain-base", stats.Quotients(j.Entry("natural flips", 1), j.Entry("natural flips", 0)), 3)
 	j.Zero(Exact, "tokens hit between equal engines", j.Column("control"))
-	j.Evidence.Picture = chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,
-		j.arm("tokens with a flip", flipDepths, "tokens hit"), j.arm("if flips were independent", flipDepths, "tokens hit if independent"),
-		j.arm("flips per decision", flipDepths, "flips per decision"))
-	j.Evidence.Table = j.curvesTable("Flip rate by decile of the router margin", "decile", counting(10), "natural deciles", "amplified deciles")
+	j.Evidence.Picture = Chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,
+		j.Arm("tokens with a flip", flipDepths, "tokens hit"), j.Arm("if flips were independent", flipDepths, "tokens hit if independent"),
+		j.Arm("flips per decision", flipDepths, "flips per decision"))
+	j.Evidence.Table = j.CurvesTable("Flip rate by decile of the router margin", "decile", Counting(10), "natural deciles", "amplified deciles")
 }

@@ -59,7 +59,7 @@ func judgeSeqVariance(j *Judge) {
 	for _, d := range []struct {
 		dose Dose
 		arm  string
-	}{{Natural, "dense"}, {Stronger, "rounded"}} {
+	}{{Natural, "dense"}, {Amplified, "rounded"}} {
 		j.Within(d.dose, "slope over log(1 + token chi2)", j.Each(func(o *Observation) float64 {
 			_, s := fit(o, d.arm)
 			return s / math.Log1p(o.Number(d.arm+" token"))
@@ -86,8 +86,8 @@ func judgeSeqVariance(j *Judge) {
 		v := o.List("moe ESS")
 		return v[len(v)-1]
 	}))
-	j.Evidence.Picture = chart("Effective share of the responses, weighted by their product ratio", "response length (tokens)", "ESS/n",
+	j.Evidence.Picture = Chart("Effective share of the responses, weighted by their product ratio", "response length (tokens)", "ESS/n",
 		"Token weights keep their variance at every length; their product does not.", true,
-		j.arm("dense, bf16 vs fp32", few, "dense ESS"), j.arm("dense, bf16 sums", x, "rounded ESS"), j.arm("MoE, bf16 vs fp32", x, "moe ESS"))
-	j.Evidence.Table = j.curvesTable("Sequence weights", "tokens", x, "dense chi2", "dense ESS", "rounded chi2", "rounded ESS", "moe chi2", "moe ESS")
+		j.Arm("dense, bf16 vs fp32", few, "dense ESS"), j.Arm("dense, bf16 sums", x, "rounded ESS"), j.Arm("MoE, bf16 vs fp32", x, "moe ESS"))
+	j.Evidence.Table = j.CurvesTable("Sequence weights", "tokens", x, "dense chi2", "dense ESS", "rounded chi2", "rounded ESS", "moe chi2", "moe ESS")
 }

@@ -56,7 +56,7 @@ func measureSGA(ctx context.Context, e *Env) (*Observation, error) {
 		for _, d := range []struct {
 			dose  Dose
 			steps int
-		}{{Natural, 8}, {Stronger, 32}} {
+		}{{Natural, 8}, {Amplified, 32}} {
 			var inside, best []float64
 			var bias, variance, power [][]float64
 			for _, length := range lengths {
@@ -112,7 +112,7 @@ func newSGACell(rng *rand.Rand, kind string, length, steps, responses int) sgaCe
 	pi := behind
 	for range steps {
 		_, g := p.gradient(&pi)
-		size := math.Sqrt(dot(g[:], g[:]))
+		size := math.Sqrt(stats.Dot(g[:], g[:]))
 		for i, v := range g {
 			pi[i/sgaTokens][i%sgaTokens] += 0.03 * v / size
 		}
@@ -155,8 +155,8 @@ func best(power []float64) int {
 
 func judgeSGA(j *Judge) {
 	x := j.Runs[0].List("lengths")
-	order := counting(len(sgaEstimators))
-	for _, dose := range []Dose{Natural, Stronger} {
+	order := Counting(len(sgaEstimators))
+	for _, dose := range []Dose{Natural, Amplified} {
 		for _, kind := range sgaRewards {
 			a := kind + " " + string(dose)
 			conjecture(j, dose, "least probability that the best estimator is inside, T >= 200, "+kind, j.Each(func(o *Observation) float64 {
@@ -187,8 +187,8 @@ func judgeSGA(j *Judge) {
 		}
 	}
 	at := len(x) - 1
-	relative := func(a string) barGroup {
-		return barGroup{a, func(k int) []float64 {
+	relative := func(a string) Group {
+		return Group{Name: a, Values: func(k int) []float64 {
 			return j.Each(func(o *Observation) float64 {
 				top := 0.0
 				for _, name := range sgaEstimators {
@@ -198,11 +198,11 @@ func judgeSGA(j *Judge) {
 			})
 		}}
 	}
-	j.Evidence.Picture = j.bars(fmt.Sprintf("Efficiency of the gradient at T = %v", x[at]), "share of the best", true, sgaEstimators,
+	j.Evidence.Picture = j.Bars(fmt.Sprintf("Efficiency of the gradient at T = %v", x[at]), "share of the best", true, sgaEstimators,
 		relative("terminal natural"), relative("dense natural"), relative("terminal amplified"), relative("dense amplified"))
 	for _, kind := range sgaRewards {
 		last := kind + " amplified best"
-		j.note("Best at T = %v, 32 updates behind, %s reward, by seed: %s.", x[at], kind, bestNames(j.entry(last, at)))
+		j.Note("Best at T = %v, 32 updates behind, %s reward, by seed: %s.", x[at], kind, bestNames(j.Entry(last, at)))
 	}
 }
 
@@ -237,5 +237,5 @@ func conjecture(j *Judge, d Dose, name string, x []float64) {
 	case 5*low >= 4*len(x):
 		out = Contrary
 	}
-	j.add(Check{Name: name, Dose: d, Needs: "> 0.95 in four of five seeds", Value: stats.Mean(x, stats.Percentile), Seeds: x, Outcome: out})
+	j.Add(Check{Name: name, Dose: d, Needs: "> 0.95 in four of five seeds", Value: stats.Mean(x, stats.Percentile), Seeds: x, Outcome: out})
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"driftlab/engine/learner"
+	"driftlab/experiments/stats"
 	"driftlab/trainer/batch"
 )
 
@@ -32,21 +33,21 @@ func supportBias() Claim {
 
 func measureSupport(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	shipped, err := base(192)
+	shipped, err := Base(192)
 	if err != nil {
 		return nil, err
 	}
 	n, t := e.Pick(256, 48, 4), e.Pick(96, 64, 16)
 	var ratio, masked, kept, outside, outsideMasked []float64
 	for _, p := range supportTopP {
-		q := probe{params: shipped, rollout: numerics("bf16"), sequences: n, tokens: t, topP: p, dists: true}
-		b, _ := e.measured(q, numerics("fp32"))
-		mean, out := ratioAndOutside(ratios(b))
-		ratio, outside, kept = append(ratio, mean), append(outside, out), append(kept, average(b.KeptMass))
+		q := Probe{Params: shipped, Rollout: Numerics("bf16"), Sequences: n, Tokens: t, TopP: p, Distributions: true}
+		b, _ := e.Measure(q, Numerics("fp32"))
+		mean, out := ratioAndOutside(LogRatios(b))
+		ratio, outside, kept = append(ratio, mean), append(outside, out), append(kept, stats.Average(b.KeptMass))
 		mean, out = ratioAndOutside(maskedRatios(b))
 		masked, outsideMasked = append(masked, mean), append(outsideMasked, out)
 		if p == 1 {
-			o.Set("entropy", average(b.Old.Entropy))
+			o.Set("entropy", stats.Average(b.Old.Entropy))
 		}
 	}
 	o.Set("ratio", ratio...)
@@ -55,9 +56,9 @@ func measureSupport(ctx context.Context, e *Env) (*Observation, error) {
 	o.Set("outside", outside...)
 	o.Set("outside, masked", outsideMasked...)
 	for _, raw := range []bool{false, true} {
-		b := e.sample(probe{params: shipped, rollout: numerics("fp32"), sequences: n, tokens: t, temperature: 0.6, raw: raw})
-		scoreWith(b, shipped, numerics("fp32"), learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.6}})
-		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], average(magnitudes(ratios(b))))
+		b := e.Sample(Probe{Params: shipped, Rollout: Numerics("fp32"), Sequences: n, Tokens: t, Temperature: 0.6, Raw: raw})
+		ScoreWith(b, shipped, Numerics("fp32"), learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.6}})
+		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(magnitudes(LogRatios(b))))
 	}
 	return o, nil
 }
@@ -77,7 +78,7 @@ func ratioAndOutside(e []float64) (mean, outside float64) {
 // maskedRatios are the log-ratios with the learner's distribution renormalised
 // over each token's sampling support.
 func maskedRatios(b *batch.Batch) []float64 {
-	e := ratios(b)
+	e := LogRatios(b)
 	for n, support := range b.Support {
 		if support == nil {
 			continue
@@ -99,7 +100,7 @@ func judgeSupport(j *Judge) {
 			return math.Abs(o.List("ratio")[k]/o.List("kept mass")[k] - 1)
 		}), 0.02)
 	}
-	bias := math.Abs(average(j.entry("ratio", 1)) - 1)
+	bias := math.Abs(stats.Average(j.Entry("ratio", 1)) - 1)
 	for k, p := range supportTopP[1:] {
 		j.Equivalent(Natural, fmt.Sprintf("mean ratio - 1, same support on both sides, top-p %v", p), j.Each(func(o *Observation) float64 {
 			return o.List("masked ratio")[k+1] - 1
@@ -107,8 +108,8 @@ func judgeSupport(j *Judge) {
 	}
 	j.Zero(Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides"))
 	j.Positive(Natural, "mean |dlogp|, temperature on one side", j.Column("temperature, one side"))
-	j.Evidence.Picture = j.bars("Mean ratio under truncated sampling", "mean of pi/mu", false, names, j.listed("whole vocabulary in the learner", "ratio"),
-		j.listed("kept mass", "kept mass"), j.listed("same support in the learner", "masked ratio"))
-	j.Evidence.Table = j.namedTable("Ratios under truncated sampling", "sampling", names, "kept mass", "ratio", "masked ratio", "outside", "outside, masked")
-	j.note("Entropy without truncation: %.2f nats.", average(j.Column("entropy")))
+	j.Evidence.Picture = j.Bars("Mean ratio under truncated sampling", "mean of pi/mu", false, names, j.Listed("whole vocabulary in the learner", "ratio"),
+		j.Listed("kept mass", "kept mass"), j.Listed("same support in the learner", "masked ratio"))
+	j.Evidence.Table = j.NamedTable("Ratios under truncated sampling", "sampling", names, "kept mass", "ratio", "masked ratio", "outside", "outside, masked")
+	j.Note("Entropy without truncation: %.2f nats.", stats.Average(j.Column("entropy")))
 }

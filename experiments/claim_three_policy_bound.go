@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"driftlab/experiments/stats"
 	"math"
 	"math/rand/v2"
 
@@ -208,10 +209,10 @@ func measureBound(_ context.Context, e *Env) (*Observation, error) {
 		}
 		effect = append(effect, gap(0.1, 0.02)-gap(0.02, 0.1))
 	}
-	order := byKey(ratios)
+	order := stats.Order(ratios)
 	o.Set("violations", violations)
 	o.Set("slack over gap", ratios[order[len(order)/2]], ratios[order[len(order)/10]], ratios[order[len(order)*9/10]])
-	o.Set("engine minus staleness", average(effect))
+	o.Set("engine minus staleness", stats.Average(effect))
 	return o, nil
 }
 
@@ -229,17 +230,17 @@ func (m *process) advantages(value [boundStates]float64) (out choice) {
 }
 
 func judgeBound(j *Judge) {
-	j.Above(Exact, "median of slack over |J - L|", j.entry("slack over gap", 0), 10)
+	j.Above(Exact, "median of slack over |J - L|", j.Entry("slack over gap", 0), 10)
 	j.Zero(Exact, "violations of the bound", j.Column("violations"))
 	j.Report(Exact, "log |J - L|, engine-heavy minus staleness-heavy at matched variation", j.Column("engine minus staleness"))
-	j.Evidence.Picture = j.bars("Slack of the bound over the true gap", "slack / |J - L|", true, []string{"median", "lowest tenth", "highest tenth"}, j.listed("slack over gap", "slack over gap"))
+	j.Evidence.Picture = j.Bars("Slack of the bound over the true gap", "slack / |J - L|", true, []string{"median", "lowest tenth", "highest tenth"}, j.Listed("slack over gap", "slack over gap"))
 	last := &j.Evidence.Checks[len(j.Evidence.Checks)-1]
 	switch i := last.Value; {
 	case i.Low > 0:
-		j.note("At matched total variation a random change of the policy, which is what an engine makes, opens the larger gap between J and its surrogate. This is a statement about small random decision processes only.")
+		j.Note("At matched total variation a random change of the policy, which is what an engine makes, opens the larger gap between J and its surrogate. This is a statement about small random decision processes only.")
 	case i.High < 0:
-		j.note("At matched total variation a change along the gradient, which is what staleness makes, opens the larger gap between J and its surrogate. This is a statement about small random decision processes only.")
+		j.Note("At matched total variation a change along the gradient, which is what staleness makes, opens the larger gap between J and its surrogate. This is a statement about small random decision processes only.")
 	default:
-		j.note("At matched total variation the two gaps cannot be told apart here.")
+		j.Note("At matched total variation the two gaps cannot be told apart here.")
 	}
 }

@@ -23,7 +23,7 @@ var toolDoses = []struct {
 }{
 	{"bf16", "bf16", "fp32", Natural, true},
 	{"fp8", "fp8-w8a8", "bf16", Natural, false},
-	{"fp4", "fp4-w4a16", "bf16", Stronger, true},
+	{"fp4", "fp4-w4a16", "bf16", Amplified, true},
 }
 
 func toolTokens() Claim {
@@ -54,9 +54,9 @@ func measureToolTokens(_ context.Context, e *Env) (*Observation, error) {
 		return nil, err
 	}
 	for _, d := range toolDoses {
-		arms := worked(e, p, numerics(d.rollout), e.Pick(1024, 160, 24))
+		arms := worked(e, p, Numerics(d.rollout), e.Pick(1024, 160, 24))
 		for _, b := range arms {
-			score(b, p, numerics(d.learner), learner.ReplayNone, false)
+			Score(b, p, Numerics(d.learner), learner.ReplayNone, false)
 		}
 		recordWorked(o, d.name, arms)
 		recordInterrupted(e, o, d.name, p, d.rollout, d.learner)
@@ -64,14 +64,14 @@ func measureToolTokens(_ context.Context, e *Env) (*Observation, error) {
 			o.Set("episodes", float64(arms[0].Len()))
 			o.Set("difference before the first reply", beforeTheFirst(arms[0], arms[1]))
 			for _, b := range arms {
-				score(b, p, numerics(d.learner), learner.ReplayRollout, false)
+				Score(b, p, Numerics(d.learner), learner.ReplayRollout, false)
 			}
 			recordBehind(o, d.name+", replayed", arms[0], arms[2])
 		}
 	}
-	equal := worked(e, p, numerics("bf16"), 16)
-	score(equal[0], p, numerics("bf16"), learner.ReplayNone, false)
-	o.Set("control", maximum(append([]float64{0}, magnitudes(ratios(equal[0]))...)))
+	equal := worked(e, p, Numerics("bf16"), 16)
+	Score(equal[0], p, Numerics("bf16"), learner.ReplayNone, false)
+	o.Set("control", stats.Max(append([]float64{0}, magnitudes(LogRatios(equal[0]))...)))
 	return o, nil
 }
 
@@ -119,7 +119,7 @@ func recordBehind(o *Observation, name string, a, b *batch.Batch) {
 // the first block.
 func beforeTheFirst(a, b *batch.Batch) float64 {
 	largest := 0.0
-	x, y := ratios(a), ratios(b)
+	x, y := LogRatios(a), LogRatios(b)
 	for i := range a.Len() {
 		from, _ := a.Span(i)
 		for n := from; n < from+2; n++ {
@@ -131,9 +131,9 @@ func beforeTheFirst(a, b *batch.Batch) float64 {
 
 // recordInterrupted records episodes on and past the stop token.
 func recordInterrupted(e *Env, o *Observation, name string, p *model.Params, rollout, scorer string) {
-	arms := interrupted(e, p, numerics(rollout), e.Pick(256, 64, 6))
+	arms := interrupted(e, p, Numerics(rollout), e.Pick(256, 64, 6))
 	for _, b := range arms {
-		score(b, p, numerics(scorer), learner.ReplayNone, false)
+		Score(b, p, Numerics(scorer), learner.ReplayNone, false)
 	}
 	turn := interruptedTurns(arms[0])
 	plain, matched := grouped(2, behind(arms[0], turn, 0), behind(arms[1], turn, 1))
@@ -144,14 +144,14 @@ func recordInterrupted(e *Env, o *Observation, name string, p *model.Params, rol
 }
 
 func judgeToolTokens(j *Judge) {
-	turns := counting(toolSteps)
+	turns := Counting(toolSteps)
 	slope := func(figure string, from int) []float64 {
 		return j.Each(func(o *Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolSteps]) })
 	}
 	for _, d := range toolDoses {
 		tool, own := d.name+" by turn, "+toolArms[0], d.name+" by turn, "+toolArms[2]
 		for _, kind := range []string{"", ", matched"} {
-			what, a, b := d.name+": |dlogp|, behind a reply over behind a note"+kind, j.entry(d.name+", rare"+kind, 0), j.entry(d.name+", rare"+kind, 1)
+			what, a, b := d.name+": |dlogp|, behind a reply over behind a note"+kind, j.Entry(d.name+", rare"+kind, 0), j.Entry(d.name+", rare"+kind, 1)
 			if d.judged {
 				j.Ratio(d.dose, what, a, b, 1.2)
 			} else {
@@ -167,20 +167,20 @@ func judgeToolTokens(j *Judge) {
 		j.Report(d.dose, d.name+": slope on the turn, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1)))
 		for _, arm := range []struct{ figure, words string }{{", familiar", "familiar reply over note"}, {", interrupted", "interrupted over going on, past the stop token"}} {
 			for _, kind := range []string{"", ", matched"} {
-				j.ReportRatio(d.dose, d.name+": |dlogp|, "+arm.words+kind, j.entry(d.name+arm.figure+kind, 0), j.entry(d.name+arm.figure+kind, 1))
+				j.ReportRatio(d.dose, d.name+": |dlogp|, "+arm.words+kind, j.Entry(d.name+arm.figure+kind, 0), j.Entry(d.name+arm.figure+kind, 1))
 			}
 		}
 	}
 	for _, kind := range []string{"", ", matched"} {
-		j.ReportRatio(Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, j.entry("bf16, replayed"+kind, 0), j.entry("bf16, replayed"+kind, 1))
+		j.ReportRatio(Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, j.Entry("bf16, replayed"+kind, 0), j.Entry("bf16, replayed"+kind, 1))
 	}
 	j.Zero(Exact, "difference of the gaps before the first reply, rare and familiar", j.Column("difference before the first reply"))
 	j.Zero(Exact, "largest gap between equal engines", j.Column("control"))
-	var groups []barGroup
+	var groups []Group
 	for _, arm := range toolArms {
-		groups = append(groups, barGroup{arm, func(k int) []float64 {
+		groups = append(groups, Group{Name: arm, Values: func(k int) []float64 {
 			d := toolDoses[k/toolSteps].name
-			return j.entry(d+" by turn, "+arm, 1+k%toolSteps)
+			return j.Entry(d+" by turn, "+arm, 1+k%toolSteps)
 		}})
 	}
 	var categories []string
@@ -189,18 +189,18 @@ func judgeToolTokens(j *Judge) {
 			categories = append(categories, d.name+", turn "+t)
 		}
 	}
-	j.Evidence.Picture = j.bars("Mean |dlogp| behind a block, by turn and by who wrote it", "nats", true, categories, groups...)
+	j.Evidence.Picture = j.Bars("Mean |dlogp| behind a block, by turn and by who wrote it", "nats", true, categories, groups...)
 	j.Evidence.Table = toolTable(j)
-	mean := func(arm string, k int) float64 { return average(j.entry("bf16 log p and entropy, "+arm, k)) }
+	mean := func(arm string, k int) float64 { return stats.Average(j.Entry("bf16 log p and entropy, "+arm, k)) }
 	geo := func(figure string) float64 {
-		return stats.Ratio(j.entry(figure, 0), j.entry(figure, 1), stats.Percentile).Estimate
+		return stats.Ratio(j.Entry(figure, 0), j.Entry(figure, 1), stats.Percentile).Estimate
 	}
-	j.note("Matching on the token's probability takes the ratio from %.2f to %.2f in bf16, from %.2f to %.2f in fp8 and from %.2f to %.2f in fp4.",
+	j.Note("Matching on the token's probability takes the ratio from %.2f to %.2f in bf16, from %.2f to %.2f in fp8 and from %.2f to %.2f in fp4.",
 		geo("bf16, rare"), geo("bf16, rare, matched"), geo("fp8, rare"), geo("fp8, rare, matched"), geo("fp4, rare"), geo("fp4, rare, matched"))
-	j.note("Past the stop token the policy's own text has %.0f times the gap of what it writes behind its notes (bf16).",
-		stats.Ratio(j.entry("bf16, interrupted", 1), j.entry("bf16, rare", 1), stats.Percentile).Estimate)
-	j.note("Of %.0f episodes per arm and seed. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
-		average(j.Column("episodes")), mean(toolArms[0], 0), mean(toolArms[0], 1), mean(toolArms[2], 0), mean(toolArms[2], 1))
+	j.Note("Past the stop token the policy's own text has %.0f times the gap of what it writes behind its notes (bf16).",
+		stats.Ratio(j.Entry("bf16, interrupted", 1), j.Entry("bf16, rare", 1), stats.Percentile).Estimate)
+	j.Note("Of %.0f episodes per arm and seed. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
+		stats.Average(j.Column("episodes")), mean(toolArms[0], 0), mean(toolArms[0], 1), mean(toolArms[2], 0), mean(toolArms[2], 1))
 }
 
 // toolTable lists mean |dlogp| by distance from the block, and by turn.

@@ -35,19 +35,19 @@ var tpKinds = []struct {
 	of   func(ranks int) engine.Numerics
 }{
 	{"plain", func(r int) engine.Numerics {
-		return named(parallel(numerics("bf16"), r), "plain", func(n *engine.Numerics) { n.Reduction.BatchVariant = true })
+		return Named(TensorParallel(Numerics("bf16"), r), "plain", func(n *engine.Numerics) { n.Reduction.BatchVariant = true })
 	}},
-	{"batch-invariant", func(r int) engine.Numerics { return parallel(numerics("bf16"), r) }},
+	{"batch-invariant", func(r int) engine.Numerics { return TensorParallel(Numerics("bf16"), r) }},
 	// Ranks that own whole subtrees leave the tree as it is, so its numerics do
 	// not name them.
 	{"tree", func(int) engine.Numerics {
-		return named(numerics("bf16"), "tree", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{Kind: kernel.Tree, Leaf: 8} })
+		return Named(Numerics("bf16"), "tree", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{Kind: kernel.Tree, Leaf: 8} })
 	}},
 }
 
 func measureTP(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	shipped, err := base(256)
+	shipped, err := Base(256)
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +55,14 @@ func measureTP(ctx context.Context, e *Env) (*Observation, error) {
 		name   Dose
 		params *model.Params
 		length int
-	}{{Natural, shipped, e.Pick(128, 128, 16)}, {Stronger, e.deep(8, 8, 256, 256), e.Pick(96, 64, 8)}} {
-		prompts := promptsFor(e.Rand(promptStream), m.params.Config.Vocab, e.Pick(32, 32, 4))
+	}{{Natural, shipped, e.Pick(128, 128, 16)}, {Amplified, e.Deep(8, 8, 256, 256), e.Pick(96, 64, 8)}} {
+		prompts := Prompts(e.Rand(PromptStream), m.params.Config.Vocab, e.Pick(32, 32, 4))
 		var distinct, kl []float64
 		for _, kind := range tpKinds {
 			outputs := make([][][]int32, len(prompts))
 			for _, slots := range []int{8, 16, 32} {
 				for _, ranks := range []int{1, 2, 4, 8} {
-					b := e.sample(probe{params: m.params, rollout: kind.of(ranks), sequences: len(prompts), slots: slots, tokens: m.length, prompts: prompts, greedy: true})
+					b := e.Sample(Probe{Params: m.params, Rollout: kind.of(ranks), Sequences: len(prompts), Slots: slots, Tokens: m.length, Prompts: prompts, Greedy: true})
 					for i := range prompts {
 						from, to := b.Span(i)
 						text := b.Token[from:to]
@@ -80,8 +80,8 @@ func measureTP(ctx context.Context, e *Env) (*Observation, error) {
 				mean += float64(len(texts)) / float64(len(outputs))
 			}
 			distinct = append(distinct, mean)
-			b := e.sample(probe{params: m.params, rollout: kind.of(8), sequences: len(prompts), tokens: m.length, prompts: prompts, dists: true})
-			score(b, m.params, kind.of(1), learner.ReplayNone, true)
+			b := e.Sample(Probe{Params: m.params, Rollout: kind.of(8), Sequences: len(prompts), Tokens: m.length, Prompts: prompts, Distributions: true})
+			Score(b, m.params, kind.of(1), learner.ReplayNone, true)
 			kl = append(kl, diagnose.Compare(b).ExactKL)
 		}
 		o.Set(string(m.name)+" distinct", distinct...)
@@ -92,14 +92,14 @@ func measureTP(ctx context.Context, e *Env) (*Observation, error) {
 
 func judgeTP(j *Judge) {
 	names := []string{tpKinds[0].name, tpKinds[1].name, tpKinds[2].name}
-	for _, d := range []Dose{Natural, Stronger} {
+	for _, d := range []Dose{Natural, Amplified} {
 		f := string(d) + " distinct"
 		j.Always(d, "distinct outputs, batch-invariant only, minus tree", j.Each(func(o *Observation) float64 { return o.List(f)[1] - o.List(f)[2] }), 0)
 		j.Always(d, "distinct outputs, plain minus batch-invariant only", j.Each(func(o *Observation) float64 { return o.List(f)[0] - o.List(f)[1] }), 0)
 		j.Zero(Exact, "distinct outputs minus 1, tree, "+string(d), j.Each(func(o *Observation) float64 { return o.List(f)[2] - 1 }))
-		j.Zero(Exact, "exact KL of one rank and eight, tree, "+string(d), j.entry(string(d)+" KL", 2))
-		j.Report(d, "exact KL of one rank and eight, batch-invariant", j.entry(string(d)+" KL", 1))
+		j.Zero(Exact, "exact KL of one rank and eight, tree, "+string(d), j.Entry(string(d)+" KL", 2))
+		j.Report(d, "exact KL of one rank and eight, batch-invariant", j.Entry(string(d)+" KL", 1))
 	}
-	j.Evidence.Picture = j.bars("Distinct greedy outputs over 12 configurations", "outputs per prompt", false, names, j.listed("chain-base", "natural distinct"), j.listed("8 random layers", "amplified distinct"))
-	j.Evidence.Table = j.namedTable("Batch size by tensor-parallel degree", "kernels", names, "natural distinct", "natural KL", "amplified distinct", "amplified KL")
+	j.Evidence.Picture = j.Bars("Distinct greedy outputs over 12 configurations", "outputs per prompt", false, names, j.Listed("chain-base", "natural distinct"), j.Listed("8 random layers", "amplified distinct"))
+	j.Evidence.Table = j.NamedTable("Batch size by tensor-parallel degree", "kernels", names, "natural distinct", "natural KL", "amplified distinct", "amplified KL")
 }

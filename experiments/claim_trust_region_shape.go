@@ -32,17 +32,17 @@ func trustRegionShape() Claim {
 
 func measureTrust(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	p, err := base(0)
+	p, err := Base(0)
 	if err != nil {
 		return nil, err
 	}
-	fp32 := numerics("fp32")
-	b := e.graded(p, numerics("bf16"), fp32, e.Pick(48, 12, 2))
+	fp32 := Numerics("fp32")
+	b := e.Graded(p, Numerics("bf16"), fp32, e.Pick(48, 12, 2))
 	for _, d := range []struct {
 		dose   Dose
 		rate   float64
 		rounds int
-	}{{Natural, 1e-3, e.Pick(6, 6, 1)}, {Stronger, 3e-3, e.Pick(15, 8, 1)}} {
+	}{{Natural, 1e-3, e.Pick(6, 6, 1)}, {Amplified, 3e-3, e.Pick(15, 8, 1)}} {
 		for _, arm := range []struct {
 			name string
 			loss loss.Loss
@@ -50,13 +50,13 @@ func measureTrust(ctx context.Context, e *Env) (*Observation, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			l := practise(p, fp32)
-			err := update(l, minibatches(b, 4), arm.loss, d.rate, d.rounds)
+			l := NewLearner(p, fp32)
+			err := Update(l, Minibatches(b, 4), arm.loss, d.rate, d.rounds)
 			if err != nil {
 				l.Close()
 				return nil, err
 			}
-			now := minibatches(b, 1)[0]
+			now := Minibatches(b, 1)[0]
 			l.Score(&now.Old, &now.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true})
 			l.Close()
 			o.Set(string(d.dose)+" KL "+arm.name, diagnose.Compare(now).ExactKL)
@@ -73,7 +73,7 @@ func measureTrust(ctx context.Context, e *Env) (*Observation, error) {
 func setClipped(o *Observation, dose string, now *batch.Batch) {
 	const bins = 10
 	var logp, ratio, tv []float64
-	order := byKey(now.LogpRoll)
+	order := stats.Order(now.LogpRoll)
 	for k := range bins {
 		part := order[k*len(order)/bins : (k+1)*len(order)/bins]
 		var sum, cut, masked float64
@@ -97,7 +97,7 @@ func setClipped(o *Observation, dose string, now *batch.Batch) {
 }
 
 func judgeTrust(j *Judge) {
-	for _, d := range []Dose{Natural, Stronger} {
+	for _, d := range []Dose{Natural, Amplified} {
 		a := string(d)
 		slope := func(figure string) []float64 {
 			return j.Each(func(o *Observation) float64 { return stats.Slope(o.List(a+" log p"), o.List(figure)) })
@@ -112,10 +112,10 @@ func judgeTrust(j *Judge) {
 		j.ReportRatio(d, "exact KL after the updates, unbounded over DPPO-TV", j.Column(a+" KL unbounded"), j.Column(a+" KL DPPO"))
 		j.ReportRatio(d, "exact KL after the updates, ratio clip over DPPO-TV", j.Column(a+" KL ratio clip"), j.Column(a+" KL DPPO"))
 	}
-	x := counting(10)
-	j.Evidence.Picture = chart("Share of tokens that a rule would cut", "tenth of the tokens, from the least probable", "share cut", "", false,
-		j.arm("ratio clip", x, "natural cut by the ratio clip"), j.arm("TV mask", x, "natural cut by the TV mask"),
-		j.arm("ratio clip, more updates", x, "amplified cut by the ratio clip"), j.arm("TV mask, more updates", x, "amplified cut by the TV mask"))
-	j.Evidence.Table = j.curvesTable("Share of tokens cut", "tenth", x, "natural log p", "natural cut by the ratio clip", "natural cut by the TV mask",
+	x := Counting(10)
+	j.Evidence.Picture = Chart("Share of tokens that a rule would cut", "tenth of the tokens, from the least probable", "share cut", "", false,
+		j.Arm("ratio clip", x, "natural cut by the ratio clip"), j.Arm("TV mask", x, "natural cut by the TV mask"),
+		j.Arm("ratio clip, more updates", x, "amplified cut by the ratio clip"), j.Arm("TV mask, more updates", x, "amplified cut by the TV mask"))
+	j.Evidence.Table = j.CurvesTable("Share of tokens cut", "tenth", x, "natural log p", "natural cut by the ratio clip", "natural cut by the TV mask",
 		"amplified cut by the ratio clip", "amplified cut by the TV mask")
 }

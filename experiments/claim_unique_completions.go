@@ -31,13 +31,13 @@ func uniqueCompletions() Claim {
 
 // invariant and variant orders of a format.
 func variant(n engine.Numerics) engine.Numerics {
-	return named(n, n.Name+"-batch-variant", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{BatchVariant: true} })
+	return Named(n, n.Name+"-batch-variant", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{BatchVariant: true} })
 }
 
 func measureUnique(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
 	length := e.Pick(256, 192, 24)
-	shipped, err := base(length + 64)
+	shipped, err := Base(length + 64)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +45,9 @@ func measureUnique(ctx context.Context, e *Env) (*Observation, error) {
 		name   Dose
 		params *model.Params
 		copies int
-	}{{Natural, shipped, e.Pick(24, 12, 2)}, {Stronger, e.deep(8, 8, 256, length+64), e.Pick(12, 6, 2)}} {
+	}{{Natural, shipped, e.Pick(24, 12, 2)}, {Amplified, e.Deep(8, 8, 256, length+64), e.Pick(12, 6, 2)}} {
 		var distinct, split []float64
-		for _, n := range []engine.Numerics{variant(numerics("bf16")), variant(numerics("fp32")), numerics("bf16"), numerics("fp32")} {
+		for _, n := range []engine.Numerics{variant(Numerics("bf16")), variant(Numerics("fp32")), Numerics("bf16"), Numerics("fp32")} {
 			d, s := copies(e, m.params, n, m.copies, length)
 			distinct, split = append(distinct, d), append(split, s)
 		}
@@ -64,8 +64,8 @@ const uniquePrompts = 8
 // number of distinct completions per prompt, and the mean position of the first
 // split (the length where there is none).
 func copies(e *Env, p *model.Params, n engine.Numerics, each, length int) (distinct, split float64) {
-	rng := e.Rand(promptStream)
-	own := promptsFor(rng, p.Config.Vocab, uniquePrompts)
+	rng := e.Rand(PromptStream)
+	own := Prompts(rng, p.Config.Vocab, uniquePrompts)
 	var prompts [][]int32
 	var owner []int
 	for range each {
@@ -80,7 +80,7 @@ func copies(e *Env, p *model.Params, n engine.Numerics, each, length int) (disti
 			prompts, owner = append(prompts, filler), append(owner, -1)
 		}
 	}
-	b := e.sample(probe{params: p, rollout: n, sequences: len(prompts), tokens: length, slots: 64, prompts: prompts, greedy: true})
+	b := e.Sample(Probe{Params: p, Rollout: n, Sequences: len(prompts), Tokens: length, Slots: 64, Prompts: prompts, Greedy: true})
 	for k := range own {
 		d, s := differing(b, owner, k, length)
 		distinct += d / uniquePrompts
@@ -117,15 +117,15 @@ func differing(b *batch.Batch, owner []int, k, length int) (distinct, split floa
 
 func judgeUnique(j *Judge) {
 	names := []string{"bf16, batch-variant", "fp32, batch-variant", "bf16, fixed order", "fp32, fixed order"}
-	for _, d := range []Dose{Natural, Stronger} {
+	for _, d := range []Dose{Natural, Amplified} {
 		f := string(d) + " distinct"
-		j.Always(d, "distinct completions per prompt, bf16, batch-variant", j.entry(f, 0), 1)
+		j.Always(d, "distinct completions per prompt, bf16, batch-variant", j.Entry(f, 0), 1)
 		j.AtMost(d, "fp32 minus bf16, distinct completions", j.Each(func(o *Observation) float64 { return o.List(f)[1] - o.List(f)[0] }), 0)
 		for k := 2; k < 4; k++ {
 			j.Zero(Exact, fmt.Sprintf("distinct completions minus 1, %s, %s", names[k], d), j.Each(func(o *Observation) float64 { return o.List(f)[k] - 1 }))
 		}
-		j.Report(d, "first split (token), bf16, batch-variant", j.entry(string(d)+" first split", 0))
+		j.Report(d, "first split (token), bf16, batch-variant", j.Entry(string(d)+" first split", 0))
 	}
-	j.Evidence.Picture = j.bars("Distinct greedy completions of equal prompts", "completions per prompt", false, names, j.listed("chain-base", "natural distinct"), j.listed("8 random layers", "amplified distinct"))
-	j.Evidence.Table = j.namedTable("Greedy completions of equal prompts", "engine", names, "natural distinct", "natural first split", "amplified distinct", "amplified first split")
+	j.Evidence.Picture = j.Bars("Distinct greedy completions of equal prompts", "completions per prompt", false, names, j.Listed("chain-base", "natural distinct"), j.Listed("8 random layers", "amplified distinct"))
+	j.Evidence.Table = j.NamedTable("Greedy completions of equal prompts", "engine", names, "natural distinct", "natural first split", "amplified distinct", "amplified first split")
 }

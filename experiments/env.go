@@ -31,8 +31,8 @@ var sizeNames = [...]string{"full", "quick", "tiny"}
 // String returns the size's name, which is part of the folders' names.
 func (s Size) String() string { return sizeNames[s] }
 
-// sizeNamed is the size that String names so.
-func sizeNamed(name string) (Size, bool) {
+// ParseSize is the size that String names so.
+func ParseSize(name string) (Size, bool) {
 	i := slices.Index(sizeNames[:], name)
 	return Size(i), i >= 0
 }
@@ -88,9 +88,9 @@ func Cached[T any](c *Cache, key string, build func() (T, error)) (T, error) {
 	return v, made.err
 }
 
-// base returns the shipped mixture-of-experts model with room for longer
+// Base returns the shipped mixture-of-experts model with room for longer
 // sequences: rotary positions have no table, so the weights stay as they are.
-func base(context int) (*model.Params, error) {
+func Base(context int) (*model.Params, error) {
 	c, err := model.Open("chain-base")
 	if err != nil {
 		return nil, err
@@ -105,11 +105,11 @@ func lengthened(p *model.Params, context int) *model.Params {
 	return model.View(c, p.Theta)
 }
 
-// dense returns the dense twin of the shipped model: the same recipe with one
+// Dense returns the dense twin of the shipped model: the same recipe with one
 // feed-forward network as wide as the two experts a token visits, so that the
 // active parameters are equal. It is warm-started on first use.
-func (e *Env) dense(ctx context.Context, context int) (*model.Params, error) {
-	dir, err := e.denseFolder(ctx)
+func (e *Env) Dense(ctx context.Context, context int) (*model.Params, error) {
+	dir, err := e.DenseFolder(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +120,8 @@ func (e *Env) dense(ctx context.Context, context int) (*model.Params, error) {
 	return lengthened(c.Params, context), nil
 }
 
-// denseFolder is the checkpoint folder of the dense twin.
-func (e *Env) denseFolder(ctx context.Context) (string, error) {
+// DenseFolder is the checkpoint folder of the dense twin.
+func (e *Env) DenseFolder(ctx context.Context) (string, error) {
 	steps := e.Pick(1500, 300, 3)
 	dir := filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("chain-dense-%d", steps))
 	return Cached(e.Cache, dir, func() (string, error) {
@@ -144,9 +144,9 @@ func (e *Env) denseFolder(ctx context.Context) (string, error) {
 // every token would be equally likely. With it the entropy is near 2.5 nats.
 const deepHead = 6
 
-// deep returns a random model from the seed: the amplified dose where depth
+// Deep returns a random model from the seed: the amplified dose where depth
 // matters. No experts make it dense, with the active width of two.
-func (e *Env) deep(layers, experts, vocab, context int) *model.Params {
+func (e *Env) Deep(layers, experts, vocab, context int) *model.Params {
 	c := model.Default()
 	c.Layers, c.Experts, c.Vocab, c.Context = layers, experts, vocab, context
 	if experts == 0 {

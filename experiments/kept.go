@@ -55,7 +55,7 @@ func Kept(dir string) ([]Reproduction, error) {
 	var list []Reproduction
 	for _, c := range Claims() {
 		k, ok := lastVerdict(claimFolder(dir, c), c)
-		size, known := sizeNamed(k.Size)
+		size, known := ParseSize(k.Size)
 		if !ok || !known {
 			continue
 		}

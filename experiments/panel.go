@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/learner"
+	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
@@ -59,53 +60,53 @@ func panelOf(e *Env, ctx context.Context, arm panelArm) (*panel, error) {
 	return Cached(e.Cache, fmt.Sprintf("panel %s %d", arm, e.Seed), func() (*panel, error) {
 		length := e.Pick(1024, 1024, 64)
 		room := length + 64
-		fp32, bf16 := numerics("fp32"), numerics("bf16")
-		q := probe{rollout: bf16, tokens: length}
+		fp32, bf16 := Numerics("fp32"), Numerics("bf16")
+		q := Probe{Rollout: bf16, Tokens: length}
 		scorer := fp32
 		switch arm {
 		case denseBF16:
-			q.sequences = e.Pick(1024, 96, 16)
+			q.Sequences = e.Pick(1024, 96, 16)
 		case denseRounded:
-			q.sequences, q.rollout, scorer = e.Pick(192, 24, 16), numerics("bf16-accumulate"), bf16
+			q.Sequences, q.Rollout, scorer = e.Pick(192, 24, 16), Numerics("bf16-accumulate"), bf16
 		case denseMany:
-			q.sequences, q.tokens = e.Pick(4096, 384, 16), length/2
+			q.Sequences, q.Tokens = e.Pick(4096, 384, 16), length/2
 		case moeBF16:
-			q.sequences = e.Pick(384, 64, 16)
+			q.Sequences = e.Pick(384, 64, 16)
 		case denseTopP:
-			q.sequences, q.rollout, q.topP = e.Pick(256, 32, 16), fp32, 0.95
+			q.Sequences, q.Rollout, q.TopP = e.Pick(256, 32, 16), fp32, 0.95
 		case identical:
-			q.sequences, q.rollout = e.Pick(16, 8, 4), fp32
+			q.Sequences, q.Rollout = e.Pick(16, 8, 4), fp32
 		}
 		var err error
 		if arm == moeBF16 {
-			q.params, err = base(room)
+			q.Params, err = Base(room)
 		} else {
-			q.params, err = e.dense(ctx, room)
+			q.Params, err = e.Dense(ctx, room)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return longRollout(e, q, q.params, scorer), nil
+		return longRollout(e, q, q.Params, scorer), nil
 	})
 }
 
 // longRollout samples and scores a thousand responses at a time and gathers the
 // panel: a whole one would fill the memory of a small machine.
-func longRollout(e *Env, q probe, p *model.Params, scorer engine.Numerics) *panel {
+func longRollout(e *Env, q Probe, p *model.Params, scorer engine.Numerics) *panel {
 	const block = 1024
-	all := q.sequences
+	all := q.Sequences
 	var out *panel
 	for from := 0; from < all; from += block {
-		q.sequences = min(block, all-from)
-		b := e.sample(q)
-		score(b, p, scorer, learner.ReplayNone, false)
-		part := newPanel(b, q.tokens)
-		q.block++
+		q.Sequences = min(block, all-from)
+		b := e.Sample(q)
+		Score(b, p, scorer, learner.ReplayNone, false)
+		part := newPanel(b, q.Tokens)
+		q.Block++
 		if out == nil {
 			out = part
 			continue
 		}
-		out.join(part, float64(from), float64(q.sequences))
+		out.join(part, float64(from), float64(q.Sequences))
 	}
 	return out
 }
@@ -125,9 +126,9 @@ func (p *panel) join(q *panel, have, n float64) {
 
 func newPanel(b *batch.Batch, length int) *panel {
 	n := b.Len()
-	e := ratios(b)
-	p := &panel{lengths: prefixLengths(length), perPosition: make([]float64, length)}
-	p.sum = productRatios(b, p.lengths)
+	e := LogRatios(b)
+	p := &panel{lengths: PrefixLengths(length), perPosition: make([]float64, length)}
+	p.sum = ProductRatios(b, p.lengths)
 	sd := make([]float64, length)
 	for t := range length {
 		var sum, square float64
@@ -154,7 +155,7 @@ func newPanel(b *batch.Batch, length int) *panel {
 			}
 		}
 		if at < len(p.lengths) && float64(t+1) == p.lengths[at] {
-			p.spread = append(p.spread, deviation(scaled))
+			p.spread = append(p.spread, stats.Deviation(scaled))
 			p.tokensOut = append(p.tokensOut, float64(outside)/float64(n*(t+1)))
 			at++
 		}
@@ -184,7 +185,7 @@ func (p *panel) accepted(bound float64, perToken bool) []float64 {
 // moments are mean and standard deviation of the log product ratio per length.
 func (p *panel) moments() (mean, sd []float64) {
 	for _, sums := range p.sum {
-		mean, sd = append(mean, average(sums)), append(sd, deviation(sums))
+		mean, sd = append(mean, stats.Average(sums)), append(sd, stats.Deviation(sums))
 	}
 	return mean, sd
 }

@@ -7,9 +7,9 @@ import (
 	"driftlab/results"
 )
 
-// arm is a line of a chart, read from the observations: y over x, one curve
+// Arm is a line of a chart, read from the observations: y over x, one curve
 // per seed.
-func (j *Judge) arm(name string, x []float64, figure string) results.Arm {
+func (j *Judge) Arm(name string, x []float64, figure string) results.Arm {
 	a := results.Arm{Name: name}
 	for i, o := range j.Runs {
 		y := o.List(figure)
@@ -18,8 +18,8 @@ func (j *Judge) arm(name string, x []float64, figure string) results.Arm {
 	return a
 }
 
-// counting is 1, 2, ..., n.
-func counting(n int) []float64 {
+// Counting is 1, 2, ..., n.
+func Counting(n int) []float64 {
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = float64(i + 1)
@@ -27,19 +27,19 @@ func counting(n int) []float64 {
 	return x
 }
 
-// chart draws curves with the range of the seeds as bands.
-func chart(title, x, y, caption string, logY bool, arms ...results.Arm) *results.Chart {
+// Chart draws curves with the range of the seeds as bands.
+func Chart(title, x, y, caption string, logY bool, arms ...results.Arm) *results.Chart {
 	return &results.Chart{Title: title, XLabel: x, YLabel: y, LogY: logY, Band: results.BandRange, Arms: arms, Caption: caption}
 }
 
-// bars draws one quantity over categories, geometric or plain means with
+// Bars draws one quantity over categories, geometric or plain means with
 // intervals over seeds as whiskers. Each group names a figure per category.
-func (j *Judge) bars(title, value string, log bool, categories []string, groups ...barGroup) *results.Bars {
+func (j *Judge) Bars(title, value string, log bool, categories []string, groups ...Group) *results.Bars {
 	b := &results.Bars{Title: title, ValueLabel: value, Log: log, Categories: categories}
 	for _, g := range groups {
-		out := results.BarGroup{Name: g.name}
+		out := results.BarGroup{Name: g.Name}
 		for k := range categories {
-			i := stats.Mean(g.values(k), stats.Percentile)
+			i := stats.Mean(g.Values(k), stats.Percentile)
 			out.Value, out.Low, out.High = append(out.Value, i.Estimate), append(out.Low, i.Low), append(out.High, i.High)
 		}
 		b.Groups = append(b.Groups, out)
@@ -47,26 +47,26 @@ func (j *Judge) bars(title, value string, log bool, categories []string, groups 
 	return b
 }
 
-// barGroup is a colour of bars: values of one category over seeds.
-type barGroup struct {
-	name   string
-	values func(category int) []float64
+// Group is a colour of bars: values of one category over seeds.
+type Group struct {
+	Name   string
+	Values func(category int) []float64
 }
 
-// listed reads category k from entry k of a list.
-func (j *Judge) listed(name, figure string) barGroup {
-	return barGroup{name, func(k int) []float64 {
+// Listed reads category k from entry k of a list.
+func (j *Judge) Listed(name, figure string) Group {
+	return Group{Name: name, Values: func(k int) []float64 {
 		return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
 	}}
 }
 
-// entry is one entry of a list, per seed.
-func (j *Judge) entry(figure string, k int) []float64 {
+// Entry is one entry of a list, per seed.
+func (j *Judge) Entry(figure string, k int) []float64 {
 	return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
 }
 
-// curvesTable lists the means of several lists over a common x.
-func (j *Judge) curvesTable(title, xName string, x []float64, columns ...string) *results.Table {
+// CurvesTable lists the means of several lists over a common x.
+func (j *Judge) CurvesTable(title, xName string, x []float64, columns ...string) *results.Table {
 	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: xName, Align: results.Right}}, Note: "Means over seeds."}
 	for _, c := range columns {
 		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
@@ -86,8 +86,8 @@ func (j *Judge) curvesTable(title, xName string, x []float64, columns ...string)
 	return t
 }
 
-// namedTable lists the means of several lists over named rows.
-func (j *Judge) namedTable(title, rowName string, rows []string, columns ...string) *results.Table {
+// NamedTable lists the means of several lists over named rows.
+func (j *Judge) NamedTable(title, rowName string, rows []string, columns ...string) *results.Table {
 	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: rowName}}, Note: "Means over seeds."}
 	for _, c := range columns {
 		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
@@ -102,7 +102,7 @@ func (j *Judge) namedTable(title, rowName string, rows []string, columns ...stri
 	return t
 }
 
-// note adds a finding.
-func (j *Judge) note(format string, args ...any) {
+// Note adds a finding.
+func (j *Judge) Note(format string, args ...any) {
 	j.Evidence.Notes = append(j.Evidence.Notes, fmt.Sprintf(format, args...))
 }

@@ -3,26 +3,27 @@ package experiments
 import (
 	"driftlab/engine"
 	"driftlab/engine/learner"
+	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/task"
 )
 
-// graded samples responses to chain prompts in groups of eight, scores them in
+// Graded samples responses to chain prompts in groups of eight, scores them in
 // the learner's engine, and gives them group-relative advantages: a batch as a
 // training step sees it.
-func (e *Env) graded(p *model.Params, rollout, scorer engine.Numerics, groups int) *batch.Batch {
+func (e *Env) Graded(p *model.Params, rollout, scorer engine.Numerics, groups int) *batch.Batch {
 	const size = 8
-	questions := chainPrompts(e.Rand(promptStream), groups)
+	questions := chainPrompts(e.Rand(PromptStream), groups)
 	var prompts [][]int32
 	for _, q := range questions {
 		for range size {
 			prompts = append(prompts, q.Tokens)
 		}
 	}
-	b := e.sample(probe{params: p, rollout: rollout, sequences: len(prompts), tokens: 48, stops: true, prompts: prompts, dists: true})
-	score(b, p, scorer, learner.ReplayNone, true)
+	b := e.Sample(Probe{Params: p, Rollout: rollout, Sequences: len(prompts), Tokens: 48, Stops: true, Prompts: prompts, Distributions: true})
+	Score(b, p, scorer, learner.ReplayNone, true)
 	b.Anchor = b.Old.Logp
 	t := task.NewChain()
 	b.Advantage = make([]float64, b.Tokens())
@@ -37,7 +38,7 @@ func (e *Env) graded(p *model.Params, rollout, scorer engine.Numerics, groups in
 		b.Correct, b.Reward = append(b.Correct, v.Correct), append(b.Reward, reward)
 	}
 	for g := range groups {
-		mean := average(b.Reward[g*size : (g+1)*size])
+		mean := stats.Average(b.Reward[g*size : (g+1)*size])
 		for i := g * size; i < (g+1)*size; i++ {
 			from, to := b.Span(i)
 			for n := from; n < to; n++ {
@@ -48,13 +49,13 @@ func (e *Env) graded(p *model.Params, rollout, scorer engine.Numerics, groups in
 	return b
 }
 
-// practise is a learner on a copy of p, with AdamW as recipes have it.
-func practise(p *model.Params, n engine.Numerics) *learner.Learner {
+// NewLearner is a learner on a copy of p, with AdamW as recipes have it.
+func NewLearner(p *model.Params, n engine.Numerics) *learner.Learner {
 	return learner.New(p.Clone(), learner.Settings{Numerics: n, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, ClipNorm: 1}}, 1)
 }
 
-// minibatches cuts a batch into n interleaved parts.
-func minibatches(b *batch.Batch, n int) []*batch.Batch {
+// Minibatches cuts a batch into n interleaved parts.
+func Minibatches(b *batch.Batch, n int) []*batch.Batch {
 	out := make([]*batch.Batch, n)
 	for k := range out {
 		var rows []int
@@ -67,17 +68,17 @@ func minibatches(b *batch.Batch, n int) []*batch.Batch {
 	return out
 }
 
-// gradient takes one gradient of a loss over a batch, whose Now it fills.
-func gradient(l *learner.Learner, b *batch.Batch, objective loss.Loss) (learner.Report, error) {
+// Gradient takes one gradient of a loss over a batch, whose Now it fills.
+func Gradient(l *learner.Learner, b *batch.Batch, objective loss.Loss) (learner.Report, error) {
 	o := learner.StepOptions{Policy: learner.Policy{Temperature: 1}}
 	return l.Gradient(&b.Now, &b.Sampled, &loss.Objective{Loss: objective, Batch: b}, o)
 }
 
-// update makes one gradient step per minibatch and round.
-func update(l *learner.Learner, parts []*batch.Batch, objective loss.Loss, rate float64, rounds int) error {
+// Update makes one gradient step per minibatch and round.
+func Update(l *learner.Learner, parts []*batch.Batch, objective loss.Loss, rate float64, rounds int) error {
 	for range rounds {
 		for _, m := range parts {
-			if _, err := gradient(l, m, objective); err != nil {
+			if _, err := Gradient(l, m, objective); err != nil {
 				return err
 			}
 			l.Update(rate)

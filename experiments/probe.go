@@ -12,32 +12,32 @@ import (
 	"driftlab/trainer/task"
 )
 
-// probe asks for responses at frozen weights.
-type probe struct {
-	params  *model.Params
-	rollout engine.Numerics
-	// sequences of at most tokens response tokens.
-	sequences, tokens int
-	// slots is how many are decoded at a time; 0 means at most 64.
-	slots int
-	// stops ends responses at the stop token; otherwise sampling goes on past it,
+// Probe asks for responses at frozen weights.
+type Probe struct {
+	Params  *model.Params
+	Rollout engine.Numerics
+	// Sequences of at most tokens response tokens.
+	Sequences, Tokens int
+	// Slots is how many are decoded at a time; 0 means at most 64.
+	Slots int
+	// Stops ends responses at the stop token; otherwise sampling goes on past it,
 	// which is how lengths beyond the task's are reached.
-	stops bool
-	// temperature 0 means 1, topP 0 means 1; greedy takes the most likely token.
-	temperature, topP float64
-	greedy            bool
-	raw               bool      // log-probs before temperature and truncation
-	dists             bool      // record full distributions
-	gates             bool      // record the gates of the routes
-	block             uint64    // another block of responses of the same probe
-	prompts           [][]int32 // nil: chain prompts, or random tokens for another vocabulary
-	// tool is the environment of a sequence; nil for none.
-	tool func(sequence int) rollout.Tool
+	Stops bool
+	// Temperature 0 means 1, topP 0 means 1; greedy takes the most likely token.
+	Temperature, TopP float64
+	Greedy            bool
+	Raw               bool      // log-probs before temperature and truncation
+	Distributions     bool      // record full distributions
+	Gates             bool      // record the gates of the routes
+	Block             uint64    // another block of responses of the same probe
+	Prompts           [][]int32 // nil: chain prompts, or random tokens for another vocabulary
+	// Tool is the environment of a sequence; nil for none.
+	Tool func(sequence int) rollout.Tool
 }
 
 // Random streams of the measurements.
 const (
-	promptStream   = 101
+	PromptStream   = 101
 	samplingStream = 1 << 40
 )
 
@@ -52,9 +52,9 @@ func chainPrompts(rng *rand.Rand, n int) []task.Prompt {
 	return prompts
 }
 
-// promptsFor gives every sequence a prompt: of the chain task where the
+// Prompts gives every sequence a prompt: of the chain task where the
 // vocabulary is its own, else four random tokens.
-func promptsFor(rng *rand.Rand, vocab, n int) [][]int32 {
+func Prompts(rng *rand.Rand, vocab, n int) [][]int32 {
 	out := make([][]int32, n)
 	if vocab == len(task.NewChain().Vocab()) {
 		for i, p := range chainPrompts(rng, n) {
@@ -70,38 +70,38 @@ func promptsFor(rng *rand.Rand, vocab, n int) [][]int32 {
 	return out
 }
 
-// sample draws the responses in the rollout engine.
-func (e *Env) sample(q probe) *batch.Batch {
-	c := q.params.Config
-	slots := q.slots
+// Sample draws the responses in the rollout engine.
+func (e *Env) Sample(q Probe) *batch.Batch {
+	c := q.Params.Config
+	slots := q.Slots
 	if slots == 0 {
-		slots = min(q.sequences, 64)
+		slots = min(q.Sequences, 64)
 	}
-	engine := rollout.New(c, q.rollout, slots, 1)
+	engine := rollout.New(c, q.Rollout, slots, 1)
 	defer engine.Close()
-	engine.Publish(q.params, 0)
-	prompts := q.prompts
+	engine.Publish(q.Params, 0)
+	prompts := q.Prompts
 	if prompts == nil {
-		prompts = promptsFor(e.Rand(promptStream+q.block<<20), c.Vocab, q.sequences)
+		prompts = Prompts(e.Rand(PromptStream+q.Block<<20), c.Vocab, q.Sequences)
 	}
-	requests := make([]rollout.Request, q.sequences)
+	requests := make([]rollout.Request, q.Sequences)
 	for i := range requests {
-		requests[i] = rollout.Request{Prompt: prompts[i], Seed: e.Seed, Stream: samplingStream + q.block<<20 + uint64(i)}
-		if q.tool != nil {
-			requests[i].Tool = q.tool(i)
+		requests[i] = rollout.Request{Prompt: prompts[i], Seed: e.Seed, Stream: samplingStream + q.Block<<20 + uint64(i)}
+		if q.Tool != nil {
+			requests[i].Tool = q.Tool(i)
 		}
 	}
-	s := rollout.Sampling{Temperature: q.temperature, TopP: q.topP, MaxTokens: q.tokens, Stop: -1, Distributions: q.dists, Gates: q.gates}
-	if q.temperature == 0 && !q.greedy {
+	s := rollout.Sampling{Temperature: q.Temperature, TopP: q.TopP, MaxTokens: q.Tokens, Stop: -1, Distributions: q.Distributions, Gates: q.Gates}
+	if q.Temperature == 0 && !q.Greedy {
 		s.Temperature = 1
 	}
-	if q.topP == 0 {
+	if q.TopP == 0 {
 		s.TopP = 1
 	}
-	if q.stops {
+	if q.Stops {
 		s.Stop = task.EOS
 	}
-	if q.raw {
+	if q.Raw {
 		s.LogProbs = rollout.Raw
 	}
 	b := new(batch.Batch)
@@ -109,13 +109,13 @@ func (e *Env) sample(q probe) *batch.Batch {
 	return b
 }
 
-// score fills b.Old with what the learner says of the samples.
-func score(b *batch.Batch, p *model.Params, n engine.Numerics, replay learner.Replay, dists bool) {
-	scoreWith(b, p, n, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: replay}, Distributions: dists})
+// Score fills b.Old with what the learner says of the samples.
+func Score(b *batch.Batch, p *model.Params, n engine.Numerics, replay learner.Replay, dists bool) {
+	ScoreWith(b, p, n, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: replay}, Distributions: dists})
 }
 
-// scoreWith is score with all the options of scoring.
-func scoreWith(b *batch.Batch, p *model.Params, n engine.Numerics, o learner.ScoreOptions) {
+// ScoreWith is score with all the options of scoring.
+func ScoreWith(b *batch.Batch, p *model.Params, n engine.Numerics, o learner.ScoreOptions) {
 	s := learner.NewScorer(p.Config, n, 1)
 	defer s.Close()
 	s.Publish(p, 0)
@@ -146,21 +146,21 @@ func scoreWith(b *batch.Batch, p *model.Params, n engine.Numerics, o learner.Sco
 	b.Old = all
 }
 
-// measured is a probe scored at the same weights: the gap of the pair.
-func (e *Env) measured(q probe, scorer engine.Numerics) (*batch.Batch, diagnose.Gap) {
-	b := e.sample(q)
-	score(b, q.params, scorer, learner.ReplayNone, q.dists)
+// Measure is a probe scored at the same weights: the gap of the pair.
+func (e *Env) Measure(q Probe, scorer engine.Numerics) (*batch.Batch, diagnose.Gap) {
+	b := e.Sample(q)
+	Score(b, q.Params, scorer, learner.ReplayNone, q.Distributions)
 	return b, diagnose.Compare(b)
 }
 
-// replayed scores b again along the rollout engine's routes.
-func replayed(b *batch.Batch, p *model.Params, scorer engine.Numerics, dists bool) diagnose.Gap {
-	score(b, p, scorer, learner.ReplayRollout, dists)
+// Replayed scores b again along the rollout engine's routes.
+func Replayed(b *batch.Batch, p *model.Params, scorer engine.Numerics, dists bool) diagnose.Gap {
+	Score(b, p, scorer, learner.ReplayRollout, dists)
 	return diagnose.Compare(b)
 }
 
-// gated scores b once more along the rollout engine's routes, with its gates too.
-func gated(b *batch.Batch, p *model.Params, scorer engine.Numerics) diagnose.Gap {
-	scoreWith(b, p, scorer, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayRollout, Gates: learner.RecordedGates}, Distributions: true})
+// Gated scores b once more along the rollout engine's routes, with its gates too.
+func Gated(b *batch.Batch, p *model.Params, scorer engine.Numerics) diagnose.Gap {
+	ScoreWith(b, p, scorer, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayRollout, Gates: learner.RecordedGates}, Distributions: true})
 	return diagnose.Compare(b)
 }

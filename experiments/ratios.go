@@ -2,8 +2,8 @@ package experiments
 
 import "driftlab/trainer/batch"
 
-// ratios returns the token log-ratios, learner minus rollout.
-func ratios(b *batch.Batch) []float64 {
+// LogRatios returns the token log-ratios, learner minus rollout.
+func LogRatios(b *batch.Batch) []float64 {
 	e := make([]float64, b.Tokens())
 	for i := range e {
 		e[i] = b.Old.Logp[i] - b.LogpRoll[i]
@@ -11,9 +11,9 @@ func ratios(b *batch.Batch) []float64 {
 	return e
 }
 
-// prefixLengths are the powers of two up to the length, from 32 (or the length
+// PrefixLengths are the powers of two up to the length, from 32 (or the length
 // over eight, if that is less).
-func prefixLengths(length int) []float64 {
+func PrefixLengths(length int) []float64 {
 	var out []float64
 	for t := min(32, length/8); t <= length; t *= 2 {
 		out = append(out, float64(t))
@@ -21,10 +21,10 @@ func prefixLengths(length int) []float64 {
 	return out
 }
 
-// productRatios returns, for every length and response, the log of the product
+// ProductRatios returns, for every length and response, the log of the product
 // of the token ratios over the first tokens of that number.
-func productRatios(b *batch.Batch, lengths []float64) [][]float64 {
-	e := ratios(b)
+func ProductRatios(b *batch.Batch, lengths []float64) [][]float64 {
+	e := LogRatios(b)
 	out := make([][]float64, len(lengths))
 	for i := range b.Len() {
 		from, _ := b.Span(i)

@@ -49,7 +49,7 @@ type Reproduction struct {
 
 // Provisional reports that there were fewer than five seeds or the size was
 // not full: the verdict is a preview.
-func (r *Reproduction) Provisional() bool { return len(r.Seeds) < leastSeeds || r.Size != Full }
+func (r *Reproduction) Provisional() bool { return len(r.Seeds) < LeastSeeds || r.Size != Full }
 
 // Reproduce measures the claims and judges them. A cancelled context stops it
 // at the next seed; with a directory, calling again takes it up where it was
@@ -66,14 +66,14 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 		}
 		defer os.RemoveAll(warm)
 	}
-	shared, seeds := NewCache(warm), o.seeds()
+	cache, seeds := NewCache(warm), o.seeds()
 	out := make([]Reproduction, len(claims))
 	var jobs []queue.Job[*Observation]
 	for i, c := range claims {
 		m := &measurement{claim: c, seeds: seeds, options: &o, runs: make([]*Observation, len(seeds))}
 		m.left.Store(int64(len(seeds)))
 		for k := range seeds {
-			jobs = append(jobs, m.job(k, shared, &out[i]))
+			jobs = append(jobs, m.job(k, cache, &out[i]))
 		}
 	}
 	if _, err := (queue.Queue[*Observation]{Workers: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
@@ -94,10 +94,10 @@ type measurement struct {
 
 // job measures seed k. The last seed of a claim judges it into out: its verdict
 // need not wait for other claims.
-func (m *measurement) job(k int, shared *Cache, out *Reproduction) queue.Job[*Observation] {
+func (m *measurement) job(k int, cache *Cache, out *Reproduction) queue.Job[*Observation] {
 	c, seed := m.claim, m.seeds[k]
 	do := func(ctx context.Context, report func(queue.State)) (*Observation, error) {
-		e := &Env{Seed: seed, Size: m.options.Size, Cache: shared}
+		e := &Env{Seed: seed, Size: m.options.Size, Cache: cache}
 		observed, kept, err := observe(ctx, c, e, m.options.Dir)
 		if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func (m *measurement) job(k int, shared *Cache, out *Reproduction) queue.Job[*Ob
 func (o *ReproduceOptions) seeds() []uint64 {
 	n, first := o.Seeds, o.SeedBase
 	if n == 0 {
-		n = leastSeeds
+		n = LeastSeeds
 	}
 	if first == 0 {
 		first = 1
@@ -157,7 +157,7 @@ func chosen(ids []string) ([]Claim, error) {
 func judge(c Claim, seeds []uint64, runs []*Observation, size Size) Reproduction {
 	j := Judge{Seeds: seeds, Runs: runs}
 	c.Judge(&j)
-	return Reproduction{Claim: c, Seeds: seeds, Size: size, Verdict: decide(j.Evidence.Checks, len(seeds)), Evidence: j.Evidence}
+	return Reproduction{Claim: c, Seeds: seeds, Size: size, Verdict: Decide(j.Evidence.Checks, len(seeds)), Evidence: j.Evidence}
 }
 
 // claimFolder is where everything about a claim is kept.

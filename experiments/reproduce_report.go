@@ -46,7 +46,7 @@ func (r *Reproduction) decidedBy() string {
 	if d == nil {
 		return "all checks hold"
 	}
-	return d.label() + ": " + string(d.Outcome)
+	return d.Label() + ": " + string(d.Outcome)
 }
 
 // provisionalNote explains the question mark if one is shown.
@@ -66,7 +66,7 @@ func CheckTable(r *Reproduction) *results.Table {
 		Columns: []results.TableColumn{{Name: "check"}, {Name: "outcome"}, {Name: "dose"}, {Name: "needs"},
 			{Name: "ours, 95% interval", Align: results.Right}},
 	}
-	for _, dose := range []Dose{Exact, Natural, Stronger} {
+	for _, dose := range []Dose{Exact, Natural, Amplified} {
 		for _, c := range r.Evidence.Checks {
 			if c.Dose == dose {
 				t.Add(results.Word(c.Name), outcomeCell(c.Outcome), results.Word(string(c.Dose)), results.Word(c.Needs),
@@ -115,7 +115,7 @@ func (r *Reproduction) emphasis() results.Emphasis {
 	switch r.Verdict {
 	case Reproduced:
 		return results.Good
-	case Amplified, Undecided:
+	case OnlyAmplified, Undecided:
 		return results.Warn
 	}
 	return results.Bad
@@ -146,7 +146,7 @@ func ReproduceReport(list []Reproduction) results.Report {
 }
 
 // verdictOrder is the order in which verdicts are counted up.
-var verdictOrder = []Verdict{Reproduced, Amplified, Undecided, NotReproduced, Refuted}
+var verdictOrder = []Verdict{Reproduced, OnlyAmplified, Undecided, NotReproduced, Refuted}
 
 // verdictLead is the finding: how many claims have each verdict.
 func verdictLead(count map[Verdict]int) string {

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"driftlab/experiments/stats"
 	"math"
 	"math/rand/v2"
 )
@@ -48,7 +49,7 @@ func sampleSGA(rng *rand.Rand, p *sgaProcess, muLogits, piLogits *sgaPolicy, res
 			for j, v := range g {
 				sums.first[j] += v
 			}
-			sums.second += dot(g[:], g[:])
+			sums.second += stats.Dot(g[:], g[:])
 		}
 	}
 	return out
@@ -117,13 +118,13 @@ func efficiencies(groups [][]sgaSums, pool []int, responses int, truth [sgaParam
 			}
 			second += groups[k][at].second / n
 		}
-		trace := second - dot(mean[:], mean[:])
+		trace := second - stats.Dot(mean[:], mean[:])
 		var off [sgaParams]float64
 		for j := range off {
 			off[j] = mean[j] - truth[j]
 		}
-		square := max(dot(off[:], off[:])-trace/n, 0)
-		along := dot(truth[:], mean[:])
+		square := max(stats.Dot(off[:], off[:])-trace/n, 0)
+		along := stats.Dot(truth[:], mean[:])
 		bias, variance = append(bias, math.Sqrt(square)), append(variance, trace/sgaBatch)
 		power = append(power, along*along/(trace/sgaBatch+square))
 	}

@@ -31,7 +31,7 @@ type kept struct {
 	Seeds   []uint64 `json:"seeds"`
 }
 
-func (k *kept) provisional() bool { return len(k.Seeds) < leastSeeds || k.Size != Full.String() }
+func (k *kept) provisional() bool { return len(k.Seeds) < LeastSeeds || k.Size != Full.String() }
 
 // lastVerdict reads the verdict of the claim as it is now; one of another
 // version does not count.

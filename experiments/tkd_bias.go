@@ -9,7 +9,7 @@ import (
 
 // tokenKL is the mean of KL(mu || pi) over the tokens of every segment, mu with
 // logit noise of a size per segment: of the first antithetic pair of draws.
-func (k *tkdLab) tokenKL(logits []float32, size []float64) []float64 {
+func (k *gradientBias) tokenKL(logits []float32, size []float64) []float64 {
 	v, length := k.vocab(), k.length()
 	sums := make([]float64, len(k.lengths))
 	noise, q := make([]float64, v), make([]float64, v)
@@ -43,7 +43,7 @@ func (k *tkdLab) tokenKL(logits []float32, size []float64) []float64 {
 // match finds the size of the logit noise at which the token KL of every segment
 // is the given one, by false position on the square of the size, and returns
 // sizes and what they give. A KL that is there without noise already stays.
-func (k *tkdLab) match(logits []float32, want float64) (size, have []float64) {
+func (k *gradientBias) match(logits []float32, want float64) (size, have []float64) {
 	n := len(k.lengths)
 	size = make([]float64, n)
 	low, atLow := make([]float64, n), k.tokenKL(logits, size) // squares of sizes
@@ -77,10 +77,10 @@ func (k *tkdLab) match(logits []float32, want float64) (size, have []float64) {
 	return size, have
 }
 
-// difference replaces the sampler's log-probs by d/d logits of b, see tkdLab,
+// difference replaces the sampler's log-probs by d/d logits of b, see gradientBias,
 // and returns the mean of w - 1 per chunk and segment: the coefficient of the
 // oracle's gradient that has expectation zero.
-func (k *tkdLab) difference(logits []float32, size []float64) (weight [][]float64) {
+func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]float64) {
 	v, length := k.vocab(), k.length()
 	p, q, mean, noise := make([]float64, v), make([]float64, v), make([]float64, v), make([]float64, v)
 	for range k.chunks() {
@@ -169,7 +169,7 @@ func (m *tkdNorm) norm() float64 {
 
 // biases are the norms of b per length for each of the differences, and that of
 // the oracle's gradient.
-func (k *tkdLab) biases(differences [][]float32, weights [][][]float64) (bias [][]float64, oracle []float64) {
+func (k *gradientBias) biases(differences [][]float32, weights [][][]float64) (bias [][]float64, oracle []float64) {
 	norms := make([][]tkdNorm, len(differences))
 	for d := range norms {
 		norms[d] = make([]tkdNorm, len(k.lengths))
@@ -221,7 +221,7 @@ func (k *tkdLab) biases(differences [][]float32, weights [][][]float64) (bias []
 }
 
 // oracleSums adds the oracle's gradients over the chunks, per segment.
-func (k *tkdLab) oracleSums() [][]float32 {
+func (k *gradientBias) oracleSums() [][]float32 {
 	out := make([][]float32, len(k.lengths))
 	for s := range out {
 		out[s] = make([]float32, len(k.params.Theta))

@@ -6,11 +6,12 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
+	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
 
-// tkdLab measures gradient bias at frozen weights. The learner pi is a model
+// gradientBias measures gradient bias at frozen weights. The learner pi is a model
 // without any gap; the sampler mu is the same model with two injected faults:
 //
 //   - flips: at chosen layers the experts are the top-k of the clean router
@@ -28,7 +29,7 @@ import (
 //
 // where mu̅ is the mean of mu over the logit noise, of which every token draws
 // its own: no sample of actions, of noise or of weights adds variance.
-type tkdLab struct {
+type gradientBias struct {
 	params  *model.Params
 	grad    *model.Params
 	weights *engine.Weights
@@ -51,7 +52,7 @@ type tkdLab struct {
 	oracle  [][][]float32 // [chunk][segment] mean gradient per response under pi
 }
 
-// Random streams of the lab.
+// Random streams of the measurement.
 const (
 	tkdRewardStream = 301 + iota
 	tkdRouterStream
@@ -61,14 +62,14 @@ const (
 // tkdPairs is how many antithetic pairs of draws average the logit noise.
 const tkdPairs = 2
 
-// newTKDLab samples the responses and measures what does not depend on a cell.
-func newTKDLab(e *Env, responses, chunk int, lengths []int) *tkdLab {
+// newGradientBias samples the responses and measures what does not depend on a cell.
+func newGradientBias(e *Env, responses, chunk int, lengths []int) *gradientBias {
 	const vocab = 64
-	k := &tkdLab{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: thin(e, 8, vocab, longest(lengths)+8)}
-	k.weights = engine.NewWeights(k.params.Config, numerics("fp32"))
+	k := &gradientBias{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: thin(e, 8, vocab, longest(lengths)+8)}
+	k.weights = engine.NewWeights(k.params.Config, Numerics("fp32"))
 	k.weights.Publish(k.params, 0)
 	k.pass, k.grad = engine.NewPass(k.params.Config, 1), model.New(k.params.Config)
-	k.b = e.sample(probe{params: k.params, rollout: numerics("fp32"), sequences: responses, tokens: k.length()})
+	k.b = e.Sample(Probe{Params: k.params, Rollout: Numerics("fp32"), Sequences: responses, Tokens: k.length()})
 	k.lead = len(k.b.Prompt[0]) - 1
 	k.reward = make([]float64, vocab)
 	for i, a := range e.Rand(tkdRewardStream).Perm(vocab) {
@@ -94,15 +95,15 @@ func thin(e *Env, layers, vocab, context int) *model.Params {
 	return e.Random(c)
 }
 
-func (k *tkdLab) close() { k.pass.Close() }
+func (k *gradientBias) close() { k.pass.Close() }
 
-func (k *tkdLab) length() int    { return longest(k.lengths) }
-func (k *tkdLab) responses() int { return k.b.Len() }
-func (k *tkdLab) chunks() int    { return k.responses() / k.chunk }
-func (k *tkdLab) vocab() int     { return k.params.Config.Vocab }
+func (k *gradientBias) length() int    { return longest(k.lengths) }
+func (k *gradientBias) responses() int { return k.b.Len() }
+func (k *gradientBias) chunks() int    { return k.responses() / k.chunk }
+func (k *gradientBias) vocab() int     { return k.params.Config.Vocab }
 
 // segment is the range of positions between two lengths.
-func (k *tkdLab) segment(s int) (from, to int) {
+func (k *gradientBias) segment(s int) (from, to int) {
 	if s > 0 {
 		from = k.lengths[s-1]
 	}
@@ -111,7 +112,7 @@ func (k *tkdLab) segment(s int) (from, to int) {
 
 // forward runs the first tokens of the responses of a chunk. replay, for all
 // responses at full length, says where they are routed; nil routes natively.
-func (k *tkdLab) forward(chunk, length int, replay []uint8, save bool) {
+func (k *gradientBias) forward(chunk, length int, replay []uint8, save bool) {
 	k.pack.Reset()
 	k.targets = k.targets[:0]
 	from := chunk * k.chunk
@@ -134,7 +135,7 @@ func (k *tkdLab) forward(chunk, length int, replay []uint8, save bool) {
 
 // backward returns the gradient that goes with d/d logits of the targets of the
 // last forward pass, which saved its layers. It is valid until the next one.
-func (k *tkdLab) backward(dlogits []float32) []float32 {
+func (k *gradientBias) backward(dlogits []float32) []float32 {
 	clear(k.grad.Theta)
 	k.pass.BeginBackward(k.grad, 0)
 	k.pass.BackwardHead(dlogits)
@@ -148,7 +149,7 @@ func (k *tkdLab) backward(dlogits []float32) []float32 {
 
 // measureOracle fills what pi does on its own responses: distributions, routes,
 // router logits, mean reward, and the gradient of every segment.
-func (k *tkdLab) measureOracle() {
+func (k *gradientBias) measureOracle() {
 	v, length := k.vocab(), k.length()
 	p, dlogits := make([]float64, v), make([]float32, k.chunk*length*v)
 	mean := 0.0
@@ -173,7 +174,7 @@ func (k *tkdLab) measureOracle() {
 					continue
 				}
 				softmaxInto(p, logp[n*v:(n+1)*v], nil, 0)
-				earned := dot(p, k.reward)
+				earned := stats.Dot(p, k.reward)
 				mean += earned
 				for a := range p {
 					dlogits[n*v+a] = float32(p[a] * (k.reward[a] - earned) / float64(k.chunk))
@@ -187,7 +188,7 @@ func (k *tkdLab) measureOracle() {
 }
 
 // logProbs are those of the last pass's targets, [target][vocab].
-func (k *tkdLab) logProbs() []float32 {
+func (k *gradientBias) logProbs() []float32 {
 	out := make([]float32, len(k.pass.Logits()))
 	kernel.LogSoftmaxRows(out, k.pass.Logits(), len(k.targets), k.vocab(), 1)
 	return out
@@ -220,7 +221,7 @@ func chosenLayers(count, layers int) []int {
 
 // flip returns the routes with noise of a size on the router logits of some
 // layers, and the share of those decisions that come out different, per length.
-func (k *tkdLab) flip(size float64, layers []int) (routes []uint8, rates []float64) {
+func (k *gradientBias) flip(size float64, layers []int) (routes []uint8, rates []float64) {
 	c := k.params.Config
 	length := k.length()
 	routes = append(routes, k.routes...)
@@ -270,7 +271,7 @@ func topTwo(x []float32) [2]uint8 {
 }
 
 // sizeFor is the size of the router noise at which a share of all decisions flips.
-func (k *tkdLab) sizeFor(rate float64) float64 {
+func (k *gradientBias) sizeFor(rate float64) float64 {
 	all := chosenLayers(k.params.Config.Layers, k.params.Config.Layers)
 	low, high := 0.0, 1.0
 	for range 24 {
@@ -286,7 +287,7 @@ func (k *tkdLab) sizeFor(rate float64) float64 {
 
 // sampler returns the log-probs of mu before its logit noise, on the given
 // routes: [response][t][vocab].
-func (k *tkdLab) sampler(routes []uint8) []float32 {
+func (k *gradientBias) sampler(routes []uint8) []float32 {
 	out := make([]float32, 0, len(k.logp))
 	for c := range k.chunks() {
 		k.forward(c, k.length(), routes, false)
@@ -296,6 +297,6 @@ func (k *tkdLab) sampler(routes []uint8) []float32 {
 }
 
 // noiseOf restarts the logit noise of a response and pair.
-func (k *tkdLab) noiseOf(rng *rand.PCG, response, pair int) {
+func (k *gradientBias) noiseOf(rng *rand.PCG, response, pair int) {
 	rng.Seed(k.noiseSeed, uint64(tkdNoiseStream)<<32+uint64(response*tkdPairs+pair))
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// small is a lab of milliseconds.
-func smallTKD(t *testing.T) *tkdLab {
+// smallTKD is a measurement of milliseconds.
+func smallTKD(t *testing.T) *gradientBias {
 	t.Helper()
-	k := newTKDLab(&Env{Seed: 5, Size: Tiny}, 4, 1, []int{4, 8, 16})
+	k := newGradientBias(&Env{Seed: 5, Size: Tiny}, 4, 1, []int{4, 8, 16})
 	t.Cleanup(k.close)
 	return k
 }

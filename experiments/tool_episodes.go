@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/rollout"
+	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/task"
@@ -58,20 +59,20 @@ func (f familiarTool) Reply(dst, prompt, response []int32) []int32 {
 func worked(e *Env, p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
 	t := task.NewLookup()
 	t.Difficulty, t.Calls = task.Range{toolSteps, toolSteps}, task.Range{toolSteps, toolSteps}
-	rng := e.Rand(promptStream)
+	rng := e.Rand(PromptStream)
 	hidden, noted := make([][]int32, episodes), make([][]int32, episodes)
 	for i := range hidden {
 		hidden[i] = t.Prompt(rng).Tokens
 		noted[i] = withNotes(t, hidden[i])
 	}
-	q := probe{params: p, rollout: n, sequences: episodes, tokens: toolLength + 1, stops: true}
+	q := Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: toolLength + 1, Stops: true}
 	var arms []*batch.Batch
 	for _, arm := range []struct {
 		prompts [][]int32
 		tool    rollout.Tool
 	}{{hidden, t}, {hidden, familiarTool{t}}, {noted, nil}} {
-		q.prompts, q.tool = arm.prompts, func(int) rollout.Tool { return arm.tool }
-		arms = append(arms, e.sample(q))
+		q.Prompts, q.Tool = arm.prompts, func(int) rollout.Tool { return arm.tool }
+		arms = append(arms, e.Sample(q))
 	}
 	var kept []int
 	for i := range episodes {
@@ -173,14 +174,14 @@ func interrupted(e *Env, p *model.Params, n engine.Numerics, episodes int) []*ba
 	if err != nil {
 		panic(err)
 	}
-	q := probe{params: p, rollout: n, sequences: episodes, tokens: interruptedLength, block: 1}
-	rng := e.Rand(promptStream + 1)
+	q := Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: interruptedLength, Block: 1}
+	rng := e.Rand(PromptStream + 1)
 	for range episodes {
-		q.prompts = append(q.prompts, t.Prompt(rng).Tokens)
+		q.Prompts = append(q.Prompts, t.Prompt(rng).Tokens)
 	}
-	own := e.sample(q)
-	q.tool = func(i int) rollout.Tool { return &interruption{t.Symbols(true), digits, e.Seed, uint64(i)} }
-	return []*batch.Batch{e.sample(q), own}
+	own := e.Sample(q)
+	q.Tool = func(i int) rollout.Tool { return &interruption{t.Symbols(true), digits, e.Seed, uint64(i)} }
+	return []*batch.Batch{e.Sample(q), own}
 }
 
 // interruptedTurns are the turns of such episodes, -1 in the blocks.
@@ -232,7 +233,7 @@ func grouped(groups int, parts ...part) (plain, matched []float64) {
 	if len(logp) == 0 {
 		return plain, matched
 	}
-	edges := edgesOf(logp, bins)
+	edges := stats.Edges(logp, bins)
 	count := make([]float64, groups)
 	inBin, binCount := make([][bins]float64, groups), make([][bins]float64, groups)
 	for _, p := range parts {

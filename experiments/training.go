@@ -9,16 +9,16 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// train makes a run of the headline recipe with changes and returns the columns
+// Train makes a run of the headline recipe with changes and returns the columns
 // asked for, one value per step from the first on. A run that a value which is
 // not finite ended has shorter columns.
-func (e *Env) train(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, error) {
-	r, _, err := e.trained(ctx, columns, steps, set...)
+func (e *Env) Train(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, error) {
+	r, _, err := e.Trained(ctx, columns, steps, set...)
 	return r, err
 }
 
-// trained is train with the final weights.
-func (e *Env) trained(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, *model.Params, error) {
+// Trained is train with the final weights.
+func (e *Env) Trained(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, *model.Params, error) {
 	r, err := recipe.Load("headline", append([]string{fmt.Sprintf("steps=%d", steps), fmt.Sprintf("seed=%d", e.Seed), "eval.every=0"}, set...)...)
 	if err != nil {
 		return nil, nil, err

@@ -9,8 +9,8 @@ type Verdict string
 const (
 	// Reproduced: every check of the natural dose, and every exact one, holds.
 	Reproduced Verdict = "reproduced"
-	// Amplified: the natural dose does not show it, the amplified one does.
-	Amplified Verdict = "reproduced only when amplified"
+	// OnlyAmplified: the natural dose does not show it, the amplified one does.
+	OnlyAmplified Verdict = "reproduced only when amplified"
 	// NotReproduced: the effect is absent, or smaller than its threshold.
 	NotReproduced Verdict = "not reproduced"
 	// Refuted: the interval lies on the other side.
@@ -29,9 +29,9 @@ const (
 	// Natural is a gap of the size that real stacks have: shipped or warm-started
 	// weights and number formats in use.
 	Natural Dose = "natural"
-	// Stronger is a gap made larger on purpose: random deep models, rounded
+	// Amplified is a gap made larger on purpose: random deep models, rounded
 	// accumulators, 4-bit formats.
-	Stronger Dose = "amplified"
+	Amplified Dose = "amplified"
 )
 
 // Mark is what became of one check.
@@ -62,12 +62,12 @@ type Check struct {
 	Outcome Mark `json:"outcome"`
 }
 
-// leastSeeds is the number of paired seeds below which a verdict is
+// LeastSeeds is the number of paired seeds below which a verdict is
 // provisional: it is computed from the same rules, on points or on intervals
 // that are too narrow.
-const leastSeeds = 5
+const LeastSeeds = 5
 
-// decide applies the rule to the checks of a claim:
+// Decide applies the rule to the checks of a claim:
 //
 //	an exact check fails                        not reproduced
 //	all natural checks pass                     reproduced
@@ -78,15 +78,15 @@ const leastSeeds = 5
 //	  else                                      undecided
 //
 // A claim with exact checks only is reproduced when they pass.
-func decide(checks []Check, seeds int) Verdict {
-	exact, natural, stronger := tally(checks, Exact), tally(checks, Natural), tally(checks, Stronger)
+func Decide(checks []Check, seeds int) Verdict {
+	exact, natural, stronger := tally(checks, Exact), tally(checks, Natural), tally(checks, Amplified)
 	switch {
 	case exact.all > exact.passed:
 		return NotReproduced
 	case natural.all > 0 && natural.passed == natural.all:
 		return Reproduced
 	case stronger.all > 0 && stronger.passed == stronger.all:
-		return Amplified
+		return OnlyAmplified
 	case natural.all == 0 && stronger.all == 0:
 		if exact.all == 0 {
 			return Undecided
@@ -95,7 +95,7 @@ func decide(checks []Check, seeds int) Verdict {
 	}
 	last := tally(checks, strongest(checks))
 	switch {
-	case last.contrary > 0 && seeds >= leastSeeds:
+	case last.contrary > 0 && seeds >= LeastSeeds:
 		return Refuted
 	case last.failed+last.contrary > 0:
 		return NotReproduced
@@ -105,8 +105,8 @@ func decide(checks []Check, seeds int) Verdict {
 
 // strongest is the amplified dose where one was judged, else the natural one.
 func strongest(checks []Check) Dose {
-	if tally(checks, Stronger).all > 0 {
-		return Stronger
+	if tally(checks, Amplified).all > 0 {
+		return Amplified
 	}
 	return Natural
 }
@@ -118,7 +118,7 @@ func (v Verdict) Decisive(checks []Check) *Check {
 	switch v {
 	case Reproduced:
 		return nil
-	case Amplified:
+	case OnlyAmplified:
 		dose = Natural
 	default:
 		if c := tally(checks, Exact); c.passed == c.all {
@@ -139,8 +139,8 @@ func (v Verdict) Decisive(checks []Check) *Check {
 	return nil
 }
 
-// label is the check's name with its dose.
-func (c *Check) label() string {
+// Label is the check's name with its dose.
+func (c *Check) Label() string {
 	if c.Dose == Exact {
 		return c.Name
 	}

@@ -17,16 +17,16 @@ func TestDecide(t *testing.T) {
 		{"nothing judged", []Check{c(Natural, Reported)}, 5, Undecided},
 		{"exact alone", []Check{c(Exact, Passed), c(Exact, Reported)}, 5, Reproduced},
 		{"exact fails, the rest passes", []Check{c(Exact, Failed), c(Natural, Passed)}, 5, NotReproduced},
-		{"natural", []Check{c(Natural, Passed), c(Stronger, Failed)}, 5, Reproduced},
-		{"amplified", []Check{c(Natural, Failed), c(Stronger, Passed)}, 5, Amplified},
-		{"amplified alone", []Check{c(Stronger, Passed)}, 5, Amplified},
-		{"contrary where it is strongest", []Check{c(Natural, Open), c(Stronger, Passed), c(Stronger, Contrary)}, 5, Refuted},
+		{"natural", []Check{c(Natural, Passed), c(Amplified, Failed)}, 5, Reproduced},
+		{"amplified", []Check{c(Natural, Failed), c(Amplified, Passed)}, 5, OnlyAmplified},
+		{"amplified alone", []Check{c(Amplified, Passed)}, 5, OnlyAmplified},
+		{"contrary where it is strongest", []Check{c(Natural, Open), c(Amplified, Passed), c(Amplified, Contrary)}, 5, Refuted},
 		{"contrary in one seed", []Check{c(Natural, Contrary)}, 1, NotReproduced},
 		{"too small", []Check{c(Natural, Passed), c(Natural, Failed)}, 5, NotReproduced},
 		{"open", []Check{c(Natural, Passed), c(Natural, Open)}, 5, Undecided},
-		{"a natural contrary gives way to a passing amplification", []Check{c(Natural, Contrary), c(Stronger, Passed)}, 5, Amplified},
+		{"a natural contrary gives way to a passing amplification", []Check{c(Natural, Contrary), c(Amplified, Passed)}, 5, OnlyAmplified},
 	} {
-		if got := decide(k.checks, k.seeds); got != k.want {
+		if got := Decide(k.checks, k.seeds); got != k.want {
 			t.Errorf("%s: %s, want %s", k.name, got, k.want)
 		}
 	}
@@ -91,12 +91,12 @@ func TestDecisive(t *testing.T) {
 	}{
 		{[]Check{c("a", Exact, Passed), c("b", Natural, Passed)}, ""},
 		{[]Check{c("a", Exact, Failed), c("b", Natural, Failed)}, "a"},
-		{[]Check{c("a", Natural, Passed), c("b", Natural, Open), c("c", Stronger, Passed)}, "b"},
-		{[]Check{c("a", Natural, Failed), c("b", Stronger, Failed), c("c", Stronger, Contrary)}, "c"},
-		{[]Check{c("a", Natural, Open), c("b", Stronger, Open), c("c", Stronger, Failed)}, "c"},
+		{[]Check{c("a", Natural, Passed), c("b", Natural, Open), c("c", Amplified, Passed)}, "b"},
+		{[]Check{c("a", Natural, Failed), c("b", Amplified, Failed), c("c", Amplified, Contrary)}, "c"},
+		{[]Check{c("a", Natural, Open), c("b", Amplified, Open), c("c", Amplified, Failed)}, "c"},
 		{[]Check{c("a", Natural, Passed), c("b", Natural, Open)}, "b"},
 	} {
-		v := decide(k.checks, leastSeeds)
+		v := Decide(k.checks, LeastSeeds)
 		got := ""
 		if d := v.Decisive(k.checks); d != nil {
 			got = d.Name

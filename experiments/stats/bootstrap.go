@@ -53,7 +53,7 @@ type Interval struct {
 }
 
 // Mean is the mean of x with its bootstrap interval.
-func Mean(x []float64, m Method) Interval { return Bootstrap(x, mean, m) }
+func Mean(x []float64, m Method) Interval { return Bootstrap(x, Average, m) }
 
 // Ratio is the geometric mean of the paired ratios a[i]/b[i] with its bootstrap
 // interval. A zero in the denominator makes +Inf, in the numerator 0; two zeros
@@ -65,7 +65,7 @@ func Ratio(a, b []float64, m Method) Interval {
 	for i := range a {
 		logs[i] = math.Log(a[i] / b[i])
 	}
-	i := Bootstrap(logs, mean, m)
+	i := Bootstrap(logs, Average, m)
 	return Interval{math.Exp(i.Estimate), math.Exp(i.Low), math.Exp(i.High), i.N}
 }
 
@@ -130,7 +130,7 @@ func adjusted(x []float64, statistic func([]float64) float64, draws []float64, e
 		rest = append(append(rest[:0], x[:i]...), x[i+1:]...)
 		left[i] = statistic(rest)
 	}
-	centre, square, cube := mean(left), 0.0, 0.0
+	centre, square, cube := Average(left), 0.0, 0.0
 	for _, l := range left {
 		d := centre - l
 		square += d * d
@@ -158,14 +158,6 @@ func quantile(sorted []float64, q float64) float64 {
 		return a // also infinities, whose difference is NaN
 	}
 	return a + (b-a)*share
-}
-
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
 }
 
 func paired(what string, a, b []float64) {

@@ -1,9 +1,7 @@
 package stats
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -24,7 +22,7 @@ func SlopeError(x, y []float64) float64 {
 		return math.NaN()
 	}
 	a, b := stat.LinearRegression(x, y, nil, false)
-	centre, residual, spread := mean(x), 0.0, 0.0
+	centre, residual, spread := Average(x), 0.0, 0.0
 	for i := range x {
 		r := y[i] - a - b*x[i]
 		residual += r * r
@@ -56,11 +54,7 @@ func Kendall(x, y []float64) float64 {
 
 // ranks returns the rank of each value, from 1, ties at their mean.
 func ranks(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	order := Order(x)
 	out := make([]float64, len(x))
 	for i := 0; i < len(order); {
 		j := i

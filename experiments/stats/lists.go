@@ -1,4 +1,4 @@
-package experiments
+package stats
 
 import (
 	"cmp"
@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-func average(x []float64) float64 {
+// Average is the arithmetic mean.
+func Average(x []float64) float64 {
 	sum := 0.0
 	for _, v := range x {
 		sum += v
@@ -14,17 +15,17 @@ func average(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// deviation is the standard deviation, unbiased in its square.
-func deviation(x []float64) float64 {
-	m, square := average(x), 0.0
+// Deviation is the standard deviation, unbiased in its square.
+func Deviation(x []float64) float64 {
+	m, square := Average(x), 0.0
 	for _, v := range x {
 		square += (v - m) * (v - m)
 	}
 	return math.Sqrt(square / float64(len(x)-1))
 }
 
-// logs takes the natural logarithm of each entry.
-func logs(x []float64) []float64 {
+// Logs takes the natural logarithm of each entry.
+func Logs(x []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
 		out[i] = math.Log(v)
@@ -32,8 +33,8 @@ func logs(x []float64) []float64 {
 	return out
 }
 
-// complement is 1 - x.
-func complement(x []float64) []float64 {
+// Complement is 1 - x.
+func Complement(x []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
 		out[i] = 1 - v
@@ -41,7 +42,8 @@ func complement(x []float64) []float64 {
 	return out
 }
 
-func quotients(a, b []float64) []float64 {
+// Quotients are the quotients of the pairs.
+func Quotients(a, b []float64) []float64 {
 	q := make([]float64, len(a))
 	for i := range a {
 		q[i] = a[i] / b[i]
@@ -49,7 +51,8 @@ func quotients(a, b []float64) []float64 {
 	return q
 }
 
-func maximum(x []float64) float64 {
+// Max is the largest value; minus infinity for an empty list.
+func Max(x []float64) float64 {
 	m := math.Inf(-1)
 	for _, v := range x {
 		m = max(m, v)
@@ -57,7 +60,8 @@ func maximum(x []float64) float64 {
 	return m
 }
 
-func dot(a, b []float64) float64 {
+// Dot is the sum of the products.
+func Dot(a, b []float64) float64 {
 	sum := 0.0
 	for i := range a {
 		sum += a[i] * b[i]
@@ -65,9 +69,9 @@ func dot(a, b []float64) float64 {
 	return sum
 }
 
-// byKey returns the indices of x in increasing order of its values, equal ones
+// Order returns the indices of x in increasing order of its values, equal ones
 // in their own order.
-func byKey(x []float64) []int {
+func Order(x []float64) []int {
 	order := make([]int, len(x))
 	for i := range order {
 		order[i] = i
@@ -76,8 +80,8 @@ func byKey(x []float64) []int {
 	return order
 }
 
-// edgesOf are the inner edges of bins with equally many of the values.
-func edgesOf(x []float64, bins int) []float64 {
+// Edges are the inner edges of bins with equally many of the values.
+func Edges(x []float64, bins int) []float64 {
 	sorted := slices.Clone(x)
 	slices.SortFunc(sorted, cmp.Compare[float64])
 	edges := make([]float64, bins-1)
