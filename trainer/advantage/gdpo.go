@@ -31,6 +31,7 @@ type GDPO struct {
 	// Whiten is "token" (verl), "sequence" (TRL) or "none". Default token.
 	Whiten string `yaml:"whiten"`
 
+	groups            groups
 	score, kind, part []float64
 	scored            []bool // per token: the response has a part that is not NaN
 }
@@ -53,14 +54,16 @@ func (e *GDPO) Estimate(b *batch.Batch) error {
 		return fmt.Errorf("advantage: gdpo has %d weights for %d kinds of reward", len(e.Weights), kinds)
 	}
 	e.score, e.kind, e.part = batch.Zeroed(e.score, b.Len()), batch.Zeroed(e.kind, b.Len()), batch.Zeroed(e.part, b.Len())
+	if err := e.groups.find(b); err != nil {
+		return err
+	}
 	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "raw"}
 	for k := range kinds {
 		for i := range e.kind {
 			e.kind[i] = part(b, i, k)
 		}
-		clear(e.part)
-		err := groups(b, func(from, to int) error {
-			one.normalise(e.part[from:to], e.kind[from:to])
+		err := e.groups.each(e.part, e.kind, func(score, reward []float64, _ []int) error {
+			one.normalise(score, reward)
 			return nil
 		})
 		if err != nil {

@@ -42,32 +42,16 @@ func rewards(b *batch.Batch, token []float64) {
 	}
 }
 
-// grouped runs an estimator on the rows in the order of their groups, which
-// peers do not require to be contiguous, and puts the results back in place.
-func grouped(k *golden.Check, e Estimator, b *batch.Batch) *batch.Batch {
-	rows := make([]int, b.Len())
-	for i := range rows {
-		rows[i] = i
-	}
-	if b.Group != nil {
-		slices.SortStableFunc(rows, func(i, j int) int { return b.Group[i] - b.Group[j] })
-	}
-	var sorted batch.Batch
-	b.Select(&sorted, rows)
+// estimated runs an estimator on a batch and returns the batch, nil if it failed.
+func estimated(k *golden.Check, e Estimator, b *batch.Batch) *batch.Batch {
 	if err := e.Validate(); err != nil {
 		k.Fail("%v", err)
 	}
-	if err := e.Estimate(&sorted); err != nil {
+	if err := e.Estimate(b); err != nil {
 		k.Fail("%v", err)
 		return nil
 	}
-	back := make([]int, len(rows))
-	for at, i := range rows {
-		back[i] = at
-	}
-	var out batch.Batch
-	sorted.Select(&out, back)
-	return &out
+	return b
 }
 
 // inMask takes the peer's entries outside the mask, where it leaves anything.
@@ -146,7 +130,7 @@ func matchVerl(c *golden.Case, k *golden.Check) {
 		k.Error(e.Estimate(b))
 		return
 	}
-	out := grouped(k, e, b)
+	out := estimated(k, e, b)
 	if out == nil {
 		return
 	}
@@ -208,7 +192,7 @@ func matchAReaL(c *golden.Case, k *golden.Check) {
 	v := c.Params
 	e := &Normalize{Asymmetry: symmetric, Mean: level(v, "mean_level"), Std: level(v, "std_level"), Eps: v.FloatOr("eps", 1e-5),
 		Biased: !v.Bool("std_unbiased"), Residual: true, LeaveOneOut: v.Bool("mean_leave1out")}
-	if out := grouped(k, e, outcomes(c.Inputs.Flat("rewards"), v.IntOr("group_size", len(c.Inputs.Flat("rewards"))))); out != nil {
+	if out := estimated(k, e, outcomes(c.Inputs.Flat("rewards"), v.IntOr("group_size", len(c.Inputs.Flat("rewards"))))); out != nil {
 		k.Vector("normalized", out.Advantage)
 	}
 }
@@ -216,7 +200,7 @@ func matchAReaL(c *golden.Case, k *golden.Check) {
 func matchROLLNorm(c *golden.Case, k *golden.Check) {
 	v := c.Params
 	e := &Normalize{Asymmetry: symmetric, Mean: level(v, "norm_mean_type"), Std: level(v, "norm_std_type"), Eps: 1e-6}
-	if out := grouped(k, e, outcomes(c.Inputs.Flat("rewards"), v.Int("n_sample"))); out != nil {
+	if out := estimated(k, e, outcomes(c.Inputs.Flat("rewards"), v.Int("n_sample"))); out != nil {
 		k.Vector("normalized", out.Advantage)
 	}
 }
@@ -235,7 +219,7 @@ func matchROLL(c *golden.Case, k *golden.Check) {
 	} else {
 		e = &Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: v.Bool("whiten_advantages"), Holes: Through, CountEps: masked.Epsilon}
 	}
-	out := grouped(k, e, b)
+	out := estimated(k, e, b)
 	if out == nil {
 		return
 	}
@@ -267,7 +251,7 @@ func matchSkyRL(c *golden.Case, k *golden.Check) {
 		b.Value = c.Inputs.Flat("values")
 		e = &GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Whiten: true, Holes: Through}
 	}
-	out := grouped(k, e, b)
+	out := estimated(k, e, b)
 	if out == nil {
 		return
 	}
@@ -337,7 +321,7 @@ func matchSlime(c *golden.Case, k *golden.Check) {
 		}
 		e = &Reinforce{Asymmetry: symmetric, Gamma: 0, Holes: Through}
 	}
-	out := grouped(k, e, b)
+	out := estimated(k, e, b)
 	if out == nil {
 		return
 	}
@@ -388,7 +372,7 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 		}
 		e = &Normalize{Asymmetry: symmetric, Mean: "group", Std: v.String("scale_rewards"), Eps: v.Float("std_eps")}
 	}
-	if out := grouped(k, e, b); out != nil {
+	if out := estimated(k, e, b); out != nil {
 		k.Vector("advantages", out.Advantage)
 	}
 }
@@ -407,7 +391,7 @@ func matchOPOB(c *golden.Case, k *golden.Check) {
 	if v.Bool("use_clipped_is_ratios") {
 		e.Cap = v.Float("rollout_is_threshold")
 	}
-	out := grouped(k, e, b)
+	out := estimated(k, e, b)
 	if out == nil {
 		return
 	}

@@ -19,7 +19,7 @@ type GPG struct {
 	// FNorm divides the advantage. Default 1.
 	FNorm float64 `yaml:"f_norm"`
 
-	score []float64
+	groups groups
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -31,7 +31,7 @@ func (e *GPG) Estimate(b *batch.Batch) error {
 		}
 	}
 	alpha := float64(b.Len()) / float64(max(scored, 1))
-	return outcome(b, &e.score, e.Asymmetry, func(score, reward []float64, _ int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
 		if len(reward) > 1 && constant(reward) {
 			return nil
 		}

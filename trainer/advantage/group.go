@@ -1,34 +1,49 @@
 package advantage
 
 import (
-	"fmt"
 	"math"
 
+	"driftlab/engine/column"
 	"driftlab/trainer/batch"
 )
 
-// groups calls do for the rows from..to of every prompt group. Groups are
-// contiguous; a group number that comes back later is an error.
-func groups(b *batch.Batch, do func(from, to int) error) error {
+// groups is an estimator's working memory: the prompt groups of the batch at
+// hand, and what it gathers of each.
+type groups struct {
+	batch.Groups
+	score       []float64 // per response of the batch
+	input, part []float64 // per response of one group
+}
+
+// find collects the groups of the batch.
+func (g *groups) find(b *batch.Batch) error {
 	if err := b.Require(batch.Mask, batch.Group); err != nil {
 		return err
 	}
-	largest := -1
-	for from := 0; from < b.Len(); {
-		to := from + 1
-		for to < b.Len() && b.Group[to] == b.Group[from] {
-			to++
-		}
-		if b.Group[from] <= largest {
-			return fmt.Errorf("advantage: group %d comes back at response %d: groups must be contiguous and ascending", b.Group[from], from)
-		}
-		largest = b.Group[from]
-		if err := do(from, to); err != nil {
+	g.Find(b.Group)
+	return nil
+}
+
+// each calls per for every group with its responses, their entries of x, and
+// zeroes for what becomes of them, which go to the same entries of dst.
+func (g *groups) each(dst, x []float64, per func(score, x []float64, rows []int) error) error {
+	for k := range g.Len() {
+		rows := g.Rows(k)
+		g.part = batch.Zeroed(g.part, len(rows))
+		if err := per(g.part, g.gather(x, rows), rows); err != nil {
 			return err
 		}
-		from = to
+		for j, i := range rows {
+			dst[i] = g.part[j]
+		}
 	}
 	return nil
+}
+
+// gather returns these responses' entries of x, until its next call.
+func (g *groups) gather(x []float64, rows []int) []float64 {
+	g.input = column.GatherRows(g.input, x, rows)
+	return g.input
 }
 
 // mean returns the mean of x, 0 if it is empty.

@@ -28,12 +28,12 @@ type GRPO struct {
 	// Singleton is "raw" (mean 0, std 1: verl, SkyRL) or "zero" for a group of one. Default raw.
 	Singleton string `yaml:"singleton"`
 
-	score []float64
+	groups groups
 }
 
 // Estimate fills b.Advantage from Reward.
 func (e *GRPO) Estimate(b *batch.Batch) error {
-	return outcome(b, &e.score, e.Asymmetry, func(score, reward []float64, _ int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
 		e.normalise(score, reward)
 		return nil
 	})

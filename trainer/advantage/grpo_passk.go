@@ -21,14 +21,14 @@ type GRPOPassK struct {
 	// Eps is added to the standard deviation. Default 1e-6.
 	Eps float64 `yaml:"eps"`
 
-	score []float64
+	groups groups
 }
 
 // Estimate fills b.Advantage from Reward.
 func (e *GRPOPassK) Estimate(b *batch.Batch) error {
-	return outcome(b, &e.score, e.Asymmetry, func(score, reward []float64, from int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
 		if len(reward) < 2 {
-			return fmt.Errorf("advantage: grpo_passk needs two responses per group, response %d is alone", from)
+			return fmt.Errorf("advantage: grpo_passk needs two responses per group, response %d is alone", rows[0])
 		}
 		best, second := 0, 1
 		if reward[1] > reward[0] {

@@ -16,12 +16,12 @@ type MaxRL struct {
 	// Eps is added to the mean. Default 1e-6.
 	Eps float64 `yaml:"eps"`
 
-	score []float64
+	groups groups
 }
 
 // Estimate fills b.Advantage from Reward.
 func (e *MaxRL) Estimate(b *batch.Batch) error {
-	return outcome(b, &e.score, e.Asymmetry, func(score, reward []float64, _ int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
 		switch {
 		case len(reward) == 1:
 			score[0] = reward[0]

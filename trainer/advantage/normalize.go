@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -33,7 +34,7 @@ type Normalize struct {
 	// Default false.
 	Residual bool `yaml:"residual"`
 
-	score []float64
+	groups groups
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -45,7 +46,7 @@ func (e *Normalize) Estimate(b *batch.Batch) error {
 			return err
 		}
 	}
-	return outcome(b, &e.score, e.Asymmetry, func(score, reward []float64, _ int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
 		centred, scaled := reward, reward
 		if e.Mean == "batch" {
 			centred = all
@@ -86,21 +87,24 @@ func (e *Normalize) Estimate(b *batch.Batch) error {
 
 // residual is the standard deviation over the batch of rewards centred in their groups.
 func (e *Normalize) residual(b *batch.Batch) (float64, error) {
+	if err := errors.Join(b.Require(batch.Reward), e.groups.find(b)); err != nil {
+		return 0, err
+	}
 	sum, n := 0.0, 0.0
-	err := groups(b, func(from, to int) error {
-		m, _ := scoredMean(b.Reward[from:to])
-		for _, r := range b.Reward[from:to] {
+	for k := range e.groups.Len() {
+		reward := e.groups.gather(b.Reward, e.groups.Rows(k))
+		m, _ := scoredMean(reward)
+		for _, r := range reward {
 			if d := r - m; !math.IsNaN(r) {
 				sum, n = sum+d*d, n+1
 			}
 		}
-		return nil
-	})
+	}
 	if !e.Biased {
 		n--
 	}
-	if err != nil || n <= 0 {
-		return 0, err
+	if n <= 0 {
+		return 0, nil
 	}
 	return math.Sqrt(sum / n), nil
 }

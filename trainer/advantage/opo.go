@@ -18,15 +18,15 @@ import (
 type OPO struct {
 	Asymmetry `yaml:",inline"`
 
-	score []float64
+	groups groups
 }
 
 // Estimate fills b.Advantage from Reward.
 func (e *OPO) Estimate(b *batch.Batch) error {
-	return outcome(b, &e.score, e.Asymmetry, func(score, reward []float64, first int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
 		sum, lengths := 0.0, 0.0
 		for i, r := range reward {
-			from, to := b.Span(first + i)
+			from, to := b.Span(rows[i])
 			length := float64(masked.Count(b.Mask[from:to]))
 			sum, lengths = sum+length*r, lengths+length
 		}

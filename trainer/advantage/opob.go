@@ -37,8 +37,9 @@ type OPOB struct {
 	// Std divides A by the group's standard deviation plus 1e-6. Default false.
 	Std bool `yaml:"std"`
 
-	score, weight []float64
-	order         []int
+	groups groups
+	weight []float64
+	order  []int
 }
 
 // Estimate fills b.Advantage from Reward, ScoreNorm, LogpOld and LogpRoll.
@@ -51,8 +52,8 @@ func (e *OPOB) Estimate(b *batch.Batch) error {
 			return err
 		}
 	}
-	return outcome(b, &e.score, e.Asymmetry, func(score, reward []float64, first int) error {
-		baseline := e.baseline(b, reward, first)
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
+		baseline := e.baseline(b, reward, rows)
 		scale := 1.0
 		if e.Std {
 			scale = deviation(reward) + 1e-6
@@ -64,16 +65,16 @@ func (e *OPOB) Estimate(b *batch.Batch) error {
 	})
 }
 
-// baseline is b of the group that starts at response first.
-func (e *OPOB) baseline(b *batch.Batch, reward []float64, first int) float64 {
+// baseline is b of the group of these responses.
+func (e *OPOB) baseline(b *batch.Batch, reward []float64, rows []int) float64 {
 	if len(reward) == 1 {
 		return 0
 	}
 	e.weight = batch.Zeroed(e.weight, len(reward))
 	total := 0.0
-	for i := range reward {
-		w := b.ScoreNorm[first+i] * b.ScoreNorm[first+i]
-		from, to := b.Span(first + i)
+	for i, row := range rows {
+		w := b.ScoreNorm[row] * b.ScoreNorm[row]
+		from, to := b.Span(row)
 		sum, length := 0.0, 0.0
 		for n := from; n < to; n++ {
 			if b.Mask[n] {

@@ -38,6 +38,7 @@ type OTB struct {
 	Scale string `yaml:"scale"`
 
 	multiTurn  bool
+	groups     groups
 	energy     []float64 // W_t per token
 	column     []int     // column of each token, −1 for none
 	numerator  []float64
@@ -49,17 +50,14 @@ func (e *OTB) Estimate(b *batch.Batch) error {
 	if err := b.Require(batch.Mask, batch.TokenReward, batch.LogpOld, batch.SumSquares); err != nil {
 		return err
 	}
-	if err := e.returns(b); err != nil {
+	if err := e.groups.find(b); err != nil {
 		return err
 	}
+	e.returns(b)
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	columns := e.accumulate(b)
-	err := groups(b, func(from, to int) error {
-		e.group(b, from, to, columns)
-		return nil
-	})
-	if err != nil {
-		return err
+	for k := range e.groups.Len() {
+		e.group(b, e.groups.Rows(k), columns)
 	}
 	e.apply(b)
 	return nil
@@ -67,7 +65,7 @@ func (e *OTB) Estimate(b *batch.Batch) error {
 
 // returns fills b.Return with the undiscounted reward to come, of generated
 // tokens only.
-func (e *OTB) returns(b *batch.Batch) error {
+func (e *OTB) returns(b *batch.Batch) {
 	b.Return = batch.Zeroed(b.Return, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
@@ -79,7 +77,6 @@ func (e *OTB) returns(b *batch.Batch) error {
 			b.Return[n] = running
 		}
 	}
-	return nil
 }
 
 // accumulate fills W and the column of every token, and returns the number of columns.
@@ -118,12 +115,12 @@ func (e *OTB) accumulate(b *batch.Batch) int {
 	return columns
 }
 
-// group fills the advantages of the responses from..to.
-func (e *OTB) group(b *batch.Batch, first, last, columns int) {
+// group fills the advantages of the responses of a group.
+func (e *OTB) group(b *batch.Batch, rows []int, columns int) {
 	e.numerator, e.denominate = batch.Zeroed(e.numerator, columns), batch.Zeroed(e.denominate, columns)
 	longest, second, unique := 0, 0, -1
 	members := 0
-	for i := first; i < last; i++ {
+	for _, i := range rows {
 		from, to := b.Span(i)
 		length := 0
 		for n := from; n < to; n++ {
@@ -145,7 +142,7 @@ func (e *OTB) group(b *batch.Batch, first, last, columns int) {
 			second = length
 		}
 	}
-	for i := first; i < last; i++ {
+	for _, i := range rows {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
 			c := e.column[n]

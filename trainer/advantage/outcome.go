@@ -6,22 +6,21 @@ import (
 	"driftlab/trainer/batch"
 )
 
-// outcome is the frame of estimators that give a response one number: per
-// calls fill score, one entry per response of the group from..to, and every
-// generated token gets its response's.
-func outcome(b *batch.Batch, memory *[]float64, a Asymmetry, per func(score, reward []float64, from int) error) error {
+// outcome is the frame of estimators that give a response one number: per fills
+// the scores of a group from its rewards, and every generated token gets its
+// response's.
+func (g *groups) outcome(b *batch.Batch, a Asymmetry, per func(score, reward []float64, rows []int) error) error {
 	if err := b.Require(batch.Reward); err != nil {
 		return err
 	}
-	*memory = batch.Zeroed(*memory, b.Len())
-	score := *memory
-	err := groups(b, func(from, to int) error {
-		return per(score[from:to], b.Reward[from:to], from)
-	})
-	if err != nil {
+	if err := g.find(b); err != nil {
 		return err
 	}
-	broadcast(b, score)
+	g.score = batch.Zeroed(g.score, b.Len())
+	if err := g.each(g.score, b.Reward, per); err != nil {
+		return err
+	}
+	broadcast(b, g.score)
 	a.apply(b)
 	return nil
 }

@@ -2,6 +2,7 @@ package advantage
 
 import (
 	"fmt"
+	"slices"
 
 	"driftlab/trainer/batch"
 )
@@ -33,8 +34,8 @@ type Process struct {
 	// Eps is added to standard deviations. Default 1e-6.
 	Eps float64 `yaml:"eps"`
 
-	step, normal []float64
-	score, kind  []float64
+	groups        groups
+	reward, score []float64
 }
 
 // Estimate fills b.Advantage from Reward or RewardParts, and TokenReward.
@@ -49,64 +50,68 @@ func (e *Process) Estimate(b *batch.Batch) error {
 	} else if err := b.Require(batch.RewardParts); err != nil {
 		return err
 	}
-	e.score, e.kind = batch.Zeroed(e.score, b.Len()), batch.Zeroed(e.kind, b.Len())
+	if err := e.groups.find(b); err != nil {
+		return err
+	}
 	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "raw"}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
-	err := groups(b, func(from, to int) error {
-		e.outcome(b, &one, from, to)
-		e.process(b, &one, from, to)
-		return nil
-	})
-	if err != nil {
-		return err
+	for k := range e.groups.Len() {
+		rows := e.groups.Rows(k)
+		e.outcome(b, &one, rows)
+		e.process(b, &one, rows)
 	}
 	e.apply(b)
 	return nil
 }
 
-// outcome adds the outcome's part for the responses from..to.
-func (e *Process) outcome(b *batch.Batch, one *GRPO, from, to int) {
+// outcome adds the outcome's part for the responses of a group.
+func (e *Process) outcome(b *batch.Batch, one *GRPO, rows []int) {
 	kinds := 1
 	if b.RewardParts != nil {
-		kinds = len(b.RewardParts[from])
+		kinds = len(b.RewardParts[rows[0]])
 	}
 	for k := range kinds {
-		for i := from; i < to; i++ {
-			e.kind[i], e.score[i] = part(b, i, k), 0
+		e.reward = e.reward[:0]
+		for _, i := range rows {
+			e.reward = append(e.reward, part(b, i, k))
 		}
-		one.normalise(e.score[from:to], e.kind[from:to])
-		for i := from; i < to; i++ {
+		e.score = batch.Zeroed(e.score, len(rows))
+		one.normalise(e.score, e.reward)
+		for j, i := range rows {
 			start, end := b.Span(i)
 			for n := start; n < end; n++ {
 				if b.Mask[n] {
-					b.Advantage[n] += e.OutcomeWeight * e.score[i]
+					b.Advantage[n] += e.OutcomeWeight * e.score[j]
 				}
 			}
 		}
 	}
 }
 
-// process adds the process part for the responses from..to.
-func (e *Process) process(b *batch.Batch, one *GRPO, from, to int) {
-	e.step = e.step[:0]
-	for n := b.Offsets[from]; n < b.Offsets[to]; n++ {
-		if b.TokenReward[n] != 0 {
-			e.step = append(e.step, b.TokenReward[n])
+// process adds the process part for the responses of a group.
+func (e *Process) process(b *batch.Batch, one *GRPO, rows []int) {
+	e.reward = e.reward[:0]
+	for _, i := range rows {
+		from, to := b.Span(i)
+		for _, r := range b.TokenReward[from:to] {
+			if r != 0 {
+				e.reward = append(e.reward, r)
+			}
 		}
 	}
-	if len(e.step) == 0 {
+	if len(e.reward) == 0 {
 		return
 	}
-	e.normal = batch.Zeroed(e.normal, len(e.step))
-	one.normalise(e.normal, e.step)
-	next := len(e.step)
-	for i := to - 1; i >= from; i-- {
+	e.score = batch.Zeroed(e.score, len(e.reward))
+	one.normalise(e.score, e.reward)
+	next := len(e.reward)
+	for _, i := range slices.Backward(rows) {
 		start, end := b.Span(i)
 		sum := 0.0
 		for n := end - 1; n >= start; n-- {
 			if b.TokenReward[n] != 0 {
 				next--
-				sum += e.normal[next]
+				sum += e.score[next]
 			}
 			if b.Mask[n] {
 				b.Advantage[n] += e.ProcessWeight * sum

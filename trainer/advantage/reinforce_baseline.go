@@ -17,12 +17,12 @@ import (
 type ReinforceBaseline struct {
 	Asymmetry `yaml:",inline"`
 
-	score []float64
+	groups groups
 }
 
 // Estimate fills b.Advantage from Reward.
 func (e *ReinforceBaseline) Estimate(b *batch.Batch) error {
-	err := outcome(b, &e.score, symmetric, func(score, reward []float64, _ int) error {
+	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) error {
 		if len(reward) > 1 && constant(reward) {
 			return nil
 		}

@@ -15,12 +15,12 @@ type RLOO struct {
 	// Singleton is "zero" or "raw" for a group of one. Default zero.
 	Singleton string `yaml:"singleton"`
 
-	score []float64
+	groups groups
 }
 
 // Estimate fills b.Advantage from Reward.
 func (e *RLOO) Estimate(b *batch.Batch) error {
-	return outcome(b, &e.score, e.Asymmetry, func(score, reward []float64, _ int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
 		n := float64(len(reward))
 		switch {
 		case len(reward) == 1 && e.Singleton == "raw":

@@ -30,7 +30,8 @@ type TurnLevel struct {
 	// Eps is added to the standard deviation. Default 1e-6.
 	Eps float64 `yaml:"eps"`
 
-	turns int
+	groups groups
+	turns  int
 	// toCome holds R_k, [response][turn]; NaN where the response has no such turn.
 	toCome, value, column []float64
 }
@@ -45,17 +46,16 @@ func (e *TurnLevel) Estimate(b *batch.Batch) error {
 			return err
 		}
 	}
+	if err := e.groups.find(b); err != nil {
+		return err
+	}
 	if err := e.collect(b); err != nil {
 		return err
 	}
-	err := groups(b, func(from, to int) error {
+	for g := range e.groups.Len() {
 		for k := range e.turns {
-			e.turn(from, to, k)
+			e.turn(e.groups.Rows(g), k)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	for i := range b.Len() {
@@ -108,10 +108,10 @@ func (e *TurnLevel) collect(b *batch.Batch) error {
 	return nil
 }
 
-// turn replaces e.value by the advantages of turn k for the responses from..to.
-func (e *TurnLevel) turn(from, to, k int) {
+// turn replaces e.value by the advantages of turn k for the responses of a group.
+func (e *TurnLevel) turn(rows []int, k int) {
 	have := e.column[:0]
-	for i := from; i < to; i++ {
+	for _, i := range rows {
 		if at := i*e.turns + k; !math.IsNaN(e.value[at]) {
 			have = append(have, e.toCome[at])
 		}
@@ -121,7 +121,7 @@ func (e *TurnLevel) turn(from, to, k int) {
 		scale = deviation(have) + e.Eps
 	}
 	tie := len(have) > 1 && constant(have)
-	for i := from; i < to; i++ {
+	for _, i := range rows {
 		at := i*e.turns + k
 		switch {
 		case math.IsNaN(e.value[at]):

@@ -2,6 +2,7 @@ package advantage
 
 import (
 	"fmt"
+	"slices"
 
 	"driftlab/trainer/batch"
 )
@@ -30,7 +31,7 @@ type ZeroVariance struct {
 	// Eps is added to it. Default 1e-6.
 	Eps float64 `yaml:"eps"`
 
-	score []float64
+	groups groups
 }
 
 // Estimate fills b.Advantage from Reward and Entropy.
@@ -39,28 +40,25 @@ func (e *ZeroVariance) Estimate(b *batch.Batch) error {
 		return err
 	}
 	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "zero"}
-	err := outcome(b, &e.score, symmetric, func(score, reward []float64, _ int) error {
+	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) error {
 		one.normalise(score, reward)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	err = groups(b, func(from, to int) error {
-		if !constant(b.Reward[from:to]) {
-			return nil
+	for k := range e.groups.Len() {
+		rows := e.groups.Rows(k)
+		if slices.ContainsFunc(rows, func(i int) bool { return b.Reward[i] != b.Reward[rows[0]] }) {
+			continue
 		}
-		correct := b.Reward[from] > e.Threshold
+		correct := b.Reward[rows[0]] > e.Threshold
 		if len(b.Correct) == b.Len() {
-			correct = b.Correct[from]
+			correct = b.Correct[rows[0]]
 		}
-		for i := from; i < to; i++ {
+		for _, i := range rows {
 			e.shape(b, i, correct)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	e.apply(b)
 	return nil

@@ -136,16 +136,17 @@ func hasHorizon(mode string) bool {
 }
 
 // RowWeights writes agg_i, the weight of every active token of response i, to
-// dst of length B. A batch with nothing to sum gets zeros.
-func (a Aggregation) RowWeights(dst []float64, in *batch.Batch) error {
+// dst of length B. A batch with nothing to sum gets zeros. Where the form counts
+// prompts, groups is its working memory.
+func (a Aggregation) RowWeights(dst []float64, in *batch.Batch, groups *batch.Groups) error {
 	if a.Pre {
-		return a.rowWeights(dst, in, in.Mask)
+		return a.rowWeights(dst, in, in.Mask, groups)
 	}
-	return a.rowWeights(dst, in, in.Active())
+	return a.rowWeights(dst, in, in.Active(), groups)
 }
 
 // rowWeights is RowWeights with the mask that denominators count.
-func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool) error {
+func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool, groups *batch.Groups) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool) err
 		horizon = float64(a.Horizon)
 	}
 	if a.mode() == "prompt-mean" {
-		return promptMean(dst, in)
+		return promptMean(dst, in, groups)
 	}
 	ranks, all := float64(max(a.Ranks, 1)), float64(in.Len())
 	for i, length := range dst {
@@ -219,26 +220,21 @@ func countRows(lengths []float64, in *batch.Batch, mask []bool) (tokens, rows fl
 	return tokens, rows, longest
 }
 
-// promptMean replaces the lengths in dst by 1/(P·M_p), for contiguous groups.
-func promptMean(dst []float64, in *batch.Batch) error {
+// promptMean replaces the lengths in dst by 1/(P·M_p).
+func promptMean(dst []float64, in *batch.Batch, groups *batch.Groups) error {
 	if err := in.Require(batch.Group); err != nil {
 		return err
 	}
-	prompts := 0.0
-	for i := range dst {
-		if i == 0 || in.Group[i] != in.Group[i-1] {
-			prompts++
+	groups.Find(in.Group)
+	prompts := float64(groups.Len())
+	for k := range groups.Len() {
+		tokens := 0.0
+		for _, i := range groups.Rows(k) {
+			tokens += dst[i]
 		}
-	}
-	for first := 0; first < len(dst); {
-		last, tokens := first, 0.0
-		for ; last < len(dst) && in.Group[last] == in.Group[first]; last++ {
-			tokens += dst[last]
-		}
-		for i := first; i < last; i++ {
+		for _, i := range groups.Rows(k) {
 			dst[i] = 1 / (prompts * max(tokens, 1))
 		}
-		first = last
 	}
 	return nil
 }

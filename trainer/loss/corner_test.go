@@ -53,7 +53,7 @@ func TestAggregationByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make([]float64, 3)
-		if err := a.RowWeights(got, b); err != nil {
+		if err := a.RowWeights(got, b, &batch.Groups{}); err != nil {
 			t.Fatal(err)
 		}
 		for i, w := range c.want {

@@ -56,7 +56,7 @@ func (e *Entropy) AddLoss(out *Grad, in *batch.Batch) error {
 func addEntropy[F ~float32 | ~float64](out *Grad, in *batch.Batch, dist []F, coef float64, agg Aggregation) error {
 	out.NeedLogits(in.Tokens(), in.Vocab)
 	rows := out.work(0, in.Len())
-	if err := agg.RowWeights(rows, in); err != nil {
+	if err := agg.RowWeights(rows, in, &out.groups); err != nil {
 		return err
 	}
 	sum, active := 0.0, in.Active()

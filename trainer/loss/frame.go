@@ -3,6 +3,7 @@ package loss
 import (
 	"math"
 
+	"driftlab/engine/column"
 	"driftlab/trainer/batch"
 )
 
@@ -36,7 +37,7 @@ func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (
 	}
 	f.active = in.Active()
 	f.rowWeight = out.work(0, in.Len())
-	if err := agg.RowWeights(f.rowWeight, in); err != nil {
+	if err := agg.RowWeights(f.rowWeight, in, &out.groups); err != nil {
 		return f, err
 	}
 	for _, m := range f.active {
@@ -45,6 +46,18 @@ func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (
 		}
 	}
 	return f, nil
+}
+
+// groups are the prompt groups of the batch.
+func (f *frame) groups() *batch.Groups {
+	f.out.groups.Find(f.in.Group)
+	return &f.out.groups
+}
+
+// rewards gathers the rewards of these responses, until its next call.
+func (f *frame) rewards(rows []int) []float64 {
+	f.out.gathered = column.GatherRows(f.out.gathered, f.in.Reward, rows)
+	return f.out.gathered
 }
 
 // weight is the factor of token n of response i in the loss: aggregation,

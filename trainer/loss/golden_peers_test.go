@@ -344,7 +344,7 @@ func matchSlimeLoss(c *golden.Case, k *golden.Check) {
 // reduced aggregates a figure per token, as slime does with all it logs.
 func reduced(k *golden.Check, b *batch.Batch, agg Aggregation, x []float64) float64 {
 	rows, sum := make([]float64, b.Len()), 0.0
-	if err := agg.RowWeights(rows, b); err != nil {
+	if err := agg.RowWeights(rows, b, &batch.Groups{}); err != nil {
 		k.Fail("%v", err)
 	}
 	for i, w := range rows {

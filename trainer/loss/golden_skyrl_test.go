@@ -152,7 +152,7 @@ func matchSkyRLReduction(c *golden.Case, k *golden.Check) {
 		part := golden.Batch(mask[first:last])
 		part.Group = b.Group
 		rows := make([]float64, part.Len())
-		if err := agg.RowWeights(rows, part); err != nil {
+		if err := agg.RowWeights(rows, part, &new(Grad).groups); err != nil {
 			k.Fail("%v", err)
 		}
 		from, _ := b.Span(first)

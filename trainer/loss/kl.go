@@ -126,7 +126,7 @@ func (k *KLTerm) AddReward(in *batch.Batch) (float64, error) {
 // and gates do not apply.
 func addTerm(out *Grad, in *batch.Batch, agg Aggregation, coef float64, term func(n int) (value, dlogp float64)) error {
 	rows := out.work(0, in.Len())
-	if err := agg.RowWeights(rows, in); err != nil {
+	if err := agg.RowWeights(rows, in, &out.groups); err != nil {
 		return err
 	}
 	sum, active := 0.0, in.Active()

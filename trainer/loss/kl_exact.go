@@ -105,7 +105,7 @@ func klRow[F ~float32 | ~float64](dlogits []float64, logp, logq []F, scale float
 func addFullKL(out *Grad, in *batch.Batch, from []float32, a Aggregation, coef float64) (sum float64, err error) {
 	out.NeedLogits(in.Tokens(), in.Vocab)
 	rows := out.work(0, in.Len())
-	if err := a.RowWeights(rows, in); err != nil {
+	if err := a.RowWeights(rows, in, &out.groups); err != nil {
 		return 0, err
 	}
 	active := in.Active()

@@ -92,7 +92,7 @@ func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
 // addSequence adds the term with x = exp(mean_t (logp - anchor)) of the response.
 func (k *UnbiasedKL) addSequence(out *Grad, in *batch.Batch, anchor []float64) error {
 	rows := out.work(0, in.Len())
-	if err := k.Aggregation.RowWeights(rows, in); err != nil {
+	if err := k.Aggregation.RowWeights(rows, in, &out.groups); err != nil {
 		return err
 	}
 	f := frame{out: out, in: in, active: in.Active()}

@@ -34,6 +34,9 @@ type Grad struct {
 	// buffers are the working memory of the methods.
 	buffers [][]float64
 	order   []int
+	// groups are those of the batch, gathered a column of one of them.
+	groups   batch.Groups
+	gathered []float64
 }
 
 // Metric is one named figure of a step.

@@ -71,7 +71,7 @@ func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 		counted = in.Mask
 	}
 	f.active = p.both(0, f.active)
-	if err := p.Aggregation.rowWeights(f.rowWeight, in, p.both(1, counted)); err != nil {
+	if err := p.Aggregation.rowWeights(f.rowWeight, in, p.both(1, counted), &out.groups); err != nil {
 		return err
 	}
 	before := f.tokens

@@ -59,13 +59,15 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	for first := 0; first < in.Len(); {
-		last, sum := first, 0.0
-		for ; last < in.Len() && in.Group[last] == in.Group[first]; last++ {
-			sum += in.Reward[last]
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		sum := 0.0
+		for _, i := range rows {
+			sum += in.Reward[i]
 		}
-		mean := sum / float64(last-first)
-		for i := first; i < last; i++ {
+		mean := sum / float64(len(rows))
+		for _, i := range rows {
 			a := in.Reward[i]
 			if p.Baseline {
 				a -= mean
@@ -79,7 +81,6 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 				return -a * r, -a * dr
 			})
 		}
-		first = last
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ var mutations = []struct{ file, old, new string }{
 	{"frame.go", "if f.in.Gate != nil && !f.in.Gate[n] {", "if false {"},
 	{"frame.go", "f.active = in.Active()", "f.active = in.Mask"},
 	{"frame.go", "return math.Exp(clamp(x, -limit, limit)), 0", "return math.Exp(clamp(x, -limit, limit)), math.Exp(clamp(x, -limit, limit))"},
-	{"aggregation.go", "return a.rowWeights(dst, in, in.Mask)", "return a.rowWeights(dst, in, in.Active())"},
+	{"aggregation.go", "return a.rowWeights(dst, in, in.Mask, groups)", "return a.rowWeights(dst, in, in.Active(), groups)"},
 	{"aggregation.go", "dst[i] = ranks / (rows * (length + 1e-8))", "dst[i] = ranks / (rows * (length + 1e-6))"},
 	{"aggregation.go", "dst[i] = ranks / (all * max(length, 1))", "dst[i] = ranks / (rows * max(length, 1))"},
 	{"kl_estimator.go", "derivative = -math.Expm1(x)", "derivative = math.Expm1(x)"},

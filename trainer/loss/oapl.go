@@ -71,13 +71,11 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	reward, advantage := 0.0, 0.0
-	for first := 0; first < in.Len(); {
-		last := first
-		for last < in.Len() && in.Group[last] == in.Group[first] {
-			last++
-		}
-		value := optimalValue(in.Reward[first:last], p.Beta1)
-		for i := first; i < last; i++ {
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		value := optimalValue(f.rewards(rows), p.Beta1)
+		for _, i := range rows {
 			scale := p.Beta2
 			if p.LengthNorm {
 				scale /= max(f.length(i), 1)
@@ -90,7 +88,6 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 			reward += implicit
 			advantage += in.Reward[i] - value
 		}
-		first = last
 	}
 	out.Add("implicit_reward", reward/max(float64(in.Len()), 1))
 	out.Add("optimal_advantage", advantage/max(float64(in.Len()), 1))

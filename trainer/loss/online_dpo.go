@@ -66,29 +66,30 @@ func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
 // eachPair calls visit with winner and loser of every pair.
 func (p *OnlineDPO) eachPair(f *frame, visit func(w, l int)) {
 	in := f.in
-	for first := 0; first < in.Len(); {
-		last, best, worst := first, first, first
-		for ; last < in.Len() && in.Group[last] == in.Group[first]; last++ {
-			if in.Reward[last] > in.Reward[best] {
-				best = last
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		best, worst := rows[0], rows[0]
+		for _, i := range rows {
+			if in.Reward[i] > in.Reward[best] {
+				best = i
 			}
-			if in.Reward[last] < in.Reward[worst] {
-				worst = last
+			if in.Reward[i] < in.Reward[worst] {
+				worst = i
 			}
 		}
 		if !p.AllPairs && in.Reward[best] > in.Reward[worst] {
 			visit(best, worst)
 		}
 		if p.AllPairs {
-			for w := first; w < last; w++ {
-				for l := first; l < last; l++ {
+			for _, w := range rows {
+				for _, l := range rows {
 					if in.Reward[w] > in.Reward[l] {
 						visit(w, l)
 					}
 				}
 			}
 		}
-		first = last
 	}
 }
 

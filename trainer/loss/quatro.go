@@ -63,17 +63,15 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	groups, lambdas := 0.0, 0.0
-	for first := 0; first < in.Len(); {
-		last := first
-		for last < in.Len() && in.Group[last] == in.Group[first] {
-			last++
-		}
-		mean, _ := meanStd(in.Reward[first:last])
-		lambda := klDual(in.Reward[first:last], p.Delta)
-		groups++
+	lambdas := 0.0
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		rewards := f.rewards(rows)
+		mean, _ := meanStd(rewards)
+		lambda := klDual(rewards, p.Delta)
 		lambdas += lambda
-		for i := first; i < last; i++ {
+		for _, i := range rows {
 			pull := f.sumLogRatio(i, f.sg, in.Anchor)
 			push, w := 0.0, 1.0
 			if lambda > 0 {
@@ -86,9 +84,8 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 			coef := w * (push - pull)
 			f.rowTokens(i, func(n int) (value, dlogp float64) { return -coef * in.Now.Logp[n], -coef })
 		}
-		first = last
 	}
-	out.Add("quatro/lambda", lambdas/max(groups, 1))
+	out.Add("quatro/lambda", lambdas/float64(max(groups.Len(), 1)))
 	f.addKL(in.Anchor, 20)
 	return nil
 }

@@ -78,14 +78,12 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	anchor, variance := p.Anchor.Of(in), 0.0
-	for first := 0; first < in.Len(); {
-		last := first
-		for last < in.Len() && in.Group[last] == in.Group[first] {
-			last++
-		}
-		mean, spread := p.moments(&f, anchor, first, last)
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		mean, spread := p.moments(&f, anchor, rows)
 		eps := p.Eps * min(1, math.Sqrt(p.Delta/(spread+1e-12)))
-		for i := first; i < last; i++ {
+		for _, i := range rows {
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				a := in.Advantage[n]
 				r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
@@ -97,7 +95,6 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 				return -a*r + p.Lambda*(r-mean)*(r-mean), (-a + 2*p.Lambda*(r-mean)) * dr
 			})
 		}
-		first = last
 	}
 	out.Add("r2vpo/lambda", p.Lambda)
 	out.Add("r2vpo/variance", variance)
@@ -113,15 +110,18 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// moments are the mean ratio of the responses first..last and its variance, detached.
-func (p *R2VPO) moments(f *frame, anchor []float64, first, last int) (mean, variance float64) {
+// moments are the mean ratio of these responses and its variance, detached.
+func (p *R2VPO) moments(f *frame, anchor []float64, rows []int) (mean, variance float64) {
 	tokens, sum, squares := 0.0, 0.0, 0.0
-	for n := f.in.Offsets[first]; n < f.in.Offsets[last]; n++ {
-		if f.active[n] {
-			r, _ := ratio(f.sg[n]-anchor[n], 20)
-			tokens++
-			sum += r
-			squares += r * r
+	for _, i := range rows {
+		from, to := f.in.Span(i)
+		for n := from; n < to; n++ {
+			if f.active[n] {
+				r, _ := ratio(f.sg[n]-anchor[n], 20)
+				tokens++
+				sum += r
+				squares += r * r
+			}
 		}
 	}
 	if tokens < 2 {

@@ -220,7 +220,7 @@ func TestAggregationPreRowsRecomputed(t *testing.T) {
 				t.Errorf("%s is written as %s", mode, a)
 			}
 			got := make([]float64, b.Len())
-			if err := a.RowWeights(got, b); err != nil {
+			if err := a.RowWeights(got, b, &batch.Groups{}); err != nil {
 				t.Fatal(err)
 			}
 			_, before := rowMeans(b, b.Mask, func(int) float64 { return 0 })

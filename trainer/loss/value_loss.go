@@ -20,7 +20,7 @@ type ValueLoss struct {
 // whose active mask counts.
 func (p *ValueLoss) Eval(dvalue, value, old, returns []float64, in *batch.Batch) (loss, clipFraction float64, err error) {
 	rows := make([]float64, in.Len())
-	if err := p.Aggregation.RowWeights(rows, in); err != nil {
+	if err := p.Aggregation.RowWeights(rows, in, &batch.Groups{}); err != nil {
 		return 0, 0, err
 	}
 	clear(dvalue)
