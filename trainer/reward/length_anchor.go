@@ -32,6 +32,7 @@ type Anchor struct {
 	OnlySolved bool `yaml:"only_solved"`
 
 	anchors map[int64]float64
+	groups  batch.Groups
 }
 
 // The values of Anchor.By.
@@ -85,25 +86,26 @@ func (a *Anchor) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) er
 	if a.anchors == nil {
 		a.anchors = make(map[int64]float64)
 	}
-	for i := 0; i < len(dst); {
-		end := groupEnd(b, i)
+	a.groups.Find(b.Group)
+	for k := range a.groups.Len() {
+		rows := a.groups.Rows(k)
 		correct := 0
-		for j := i; j < end; j++ {
-			if verdicts[j].Correct {
+		for _, i := range rows {
+			if verdicts[i].Correct {
 				correct++
 			}
 		}
-		solved := float64(correct) > a.Solved*float64(end-i)
-		key := b.PromptID[i]
+		solved := float64(correct) > a.Solved*float64(len(rows))
+		key := b.PromptID[rows[0]]
 		if a.By == byPromptTokens {
-			key = int64(len(b.Prompt[i]))
+			key = int64(len(b.Prompt[rows[0]]))
 		}
 		anchor, known := a.anchors[key]
 		if solved && !known {
-			anchor, _ = correctLengths(b, verdicts, i, end)
+			anchor, _ = correctLengths(b, verdicts, rows)
 			a.anchors[key], known = anchor, true
 		}
-		for ; i < end; i++ {
+		for _, i := range rows {
 			dst[i] = 0
 			if known && (solved || !a.OnlySolved) {
 				dst[i] = -a.Coef * max(0, (length(b, i)-anchor)/anchor)

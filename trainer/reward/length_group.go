@@ -1,6 +1,8 @@
 package reward
 
 import (
+	"math"
+
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 	"driftlab/trainer/task"
@@ -12,6 +14,8 @@ import (
 type Group struct {
 	// Coef is β, the spread of the part over a group, within [0, 1e6].
 	Coef float64 `yaml:"coef"`
+
+	groups batch.Groups
 }
 
 var groupSpec = method.Spec{
@@ -40,14 +44,15 @@ func (g *Group) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) err
 	if err := b.Require(batch.Group); err != nil {
 		return err
 	}
-	for i := 0; i < len(dst); {
-		end := groupEnd(b, i)
-		shortest, longest := length(b, i), length(b, i)
-		for j := i + 1; j < end; j++ {
-			l := length(b, j)
+	g.groups.Find(b.Group)
+	for k := range g.groups.Len() {
+		rows := g.groups.Rows(k)
+		shortest, longest := math.Inf(1), 0.0
+		for _, i := range rows {
+			l := length(b, i)
 			shortest, longest = min(shortest, l), max(longest, l)
 		}
-		for ; i < end; i++ {
+		for _, i := range rows {
 			dst[i] = 0
 			if longest == shortest {
 				continue

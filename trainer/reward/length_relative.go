@@ -17,6 +17,8 @@ type Relative struct {
 	Coef float64 `yaml:"coef"`
 	// Eps is added to the standard deviation of the lengths, above 0.
 	Eps float64 `yaml:"eps"`
+
+	groups batch.Groups
 }
 
 var relativeSpec = method.Spec{
@@ -48,10 +50,11 @@ func (r *Relative) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) 
 	if err := b.Require(batch.Group); err != nil {
 		return err
 	}
-	for i := 0; i < len(dst); {
-		end := groupEnd(b, i)
-		mean, std := correctLengths(b, verdicts, i, end)
-		for ; i < end; i++ {
+	r.groups.Find(b.Group)
+	for k := range r.groups.Len() {
+		rows := r.groups.Rows(k)
+		mean, std := correctLengths(b, verdicts, rows)
+		for _, i := range rows {
 			dst[i] = 0
 			if verdicts[i].Correct {
 				z := (length(b, i) - mean) / (std + r.Eps)
@@ -63,10 +66,10 @@ func (r *Relative) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) 
 }
 
 // correctLengths returns the mean and the standard deviation (over n) of the
-// lengths of the correct responses from..to; zeros if there are none.
-func correctLengths(b *batch.Batch, verdicts []task.Verdict, from, to int) (mean, std float64) {
+// lengths of the correct ones of these responses; zeros if there are none.
+func correctLengths(b *batch.Batch, verdicts []task.Verdict, rows []int) (mean, std float64) {
 	n, sum := 0.0, 0.0
-	for i := from; i < to; i++ {
+	for _, i := range rows {
 		if verdicts[i].Correct {
 			n++
 			sum += length(b, i)
@@ -77,7 +80,7 @@ func correctLengths(b *batch.Batch, verdicts []task.Verdict, from, to int) (mean
 	}
 	mean = sum / n
 	squares := 0.0
-	for i := from; i < to; i++ {
+	for _, i := range rows {
 		if verdicts[i].Correct {
 			d := length(b, i) - mean
 			squares += d * d

@@ -15,6 +15,8 @@ import (
 type PassAtK struct {
 	// K is the number of attempts, at least 1 and at most the group's size.
 	K int `yaml:"k"`
+
+	groups batch.Groups
 }
 
 var passAtKSpec = method.Spec{
@@ -49,18 +51,19 @@ func (p *PassAtK) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) e
 	if err := b.Require(batch.Group); err != nil {
 		return err
 	}
-	for i := 0; i < len(dst); {
-		end := groupEnd(b, i)
-		n, c := end-i, 0
+	p.groups.Find(b.Group)
+	for k := range p.groups.Len() {
+		rows := p.groups.Rows(k)
+		n, c := len(rows), 0
 		if n < p.K {
-			return fmt.Errorf("reward: pass_at_k with k = %d needs groups of at least that many responses, group %d has %d", p.K, b.Group[i], n)
+			return fmt.Errorf("reward: pass_at_k with k = %d needs groups of at least that many responses, group %d has %d", p.K, b.Group[rows[0]], n)
 		}
-		for j := i; j < end; j++ {
-			if verdicts[j].Correct {
+		for _, i := range rows {
+			if verdicts[i].Correct {
 				c++
 			}
 		}
-		for ; i < end; i++ {
+		for _, i := range rows {
 			dst[i] = float64(p.K)
 			if !verdicts[i].Correct {
 				dst[i] *= passRate(n-1, c, p.K-1)

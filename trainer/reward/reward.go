@@ -126,12 +126,3 @@ func length(b *batch.Batch, i int) float64 {
 	}
 	return float64(n)
 }
-
-// groupEnd returns the end of the prompt group that starts at response i.
-func groupEnd(b *batch.Batch, i int) int {
-	end := i + 1
-	for end < b.Len() && b.Group[end] == b.Group[i] {
-		end++
-	}
-	return end
-}
