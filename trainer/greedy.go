@@ -15,6 +15,7 @@ import (
 type greedy struct {
 	*grader
 	batch    batch.Batch
+	groups   batch.Groups // of the step's batch
 	prompts  []task.Prompt
 	requests []rollout.Request
 }
@@ -24,14 +25,16 @@ func newGreedy(r recipe.Recipe) *greedy { return &greedy{grader: newGrader(r)} }
 // greedyRewards fills GreedyReward. The greedy responses are rewarded like the
 // sampled ones but leave no trace: parts that remember something work on a copy.
 func (s *session) greedyRewards() error {
-	g, b, r := s.greedy, &s.batch, &s.recipe.Rollout
+	g, b := s.greedy, &s.batch
 	g.prompts, g.requests = g.prompts[:0], g.requests[:0]
-	for i := range r.Prompts {
-		p := s.prompts[i*r.Group]
+	g.groups.Find(b.Group)
+	for k := range g.groups.Len() {
+		first := g.groups.Rows(k)[0]
+		p := s.prompts[first]
 		g.prompts = append(g.prompts, p)
-		g.requests = append(g.requests, rollout.Request{Prompt: p.Tokens, Group: i, PromptID: p.ID, Tool: engines.Tool(s.task)})
+		g.requests = append(g.requests, rollout.Request{Prompt: p.Tokens, Group: b.Group[first], PromptID: p.ID, Tool: engines.Tool(s.task)})
 	}
-	s.fleet.Main().Generate(&g.batch.Sampled, g.requests, rollout.Sampling{TopP: 1, MaxTokens: r.MaxTokens, Stop: task.EOS})
+	s.fleet.Main().Generate(&g.batch.Sampled, g.requests, rollout.Sampling{TopP: 1, MaxTokens: s.recipe.Rollout.MaxTokens, Stop: task.EOS})
 	g.batch.LearnerVersion = b.LearnerVersion
 	for i, part := range s.parts {
 		if m, ok := part.(encoding.BinaryMarshaler); ok {
@@ -47,9 +50,16 @@ func (s *session) greedyRewards() error {
 	if err := g.grade(&g.batch, g.prompts); err != nil {
 		return err
 	}
-	b.GreedyReward = b.GreedyReward[:0]
-	for i := range b.Len() {
-		b.GreedyReward = append(b.GreedyReward, g.batch.Reward[i/r.Group])
-	}
+	g.spread(b)
 	return nil
+}
+
+// spread gives every response the greedy reward of its group.
+func (g *greedy) spread(b *batch.Batch) {
+	b.GreedyReward = batch.Zeroed(b.GreedyReward, b.Len())
+	for k, reward := range g.batch.Reward {
+		for _, i := range g.groups.Rows(k) {
+			b.GreedyReward[i] = reward
+		}
+	}
 }

@@ -69,13 +69,13 @@ func (s *session) update(step int, mini *batch.Batch) error {
 // epoch take them, or the responses where there are fewer groups than
 // minibatches. A single minibatch is the batch as it is.
 func (s *session) shuffle(epoch int) {
-	l, r := &s.recipe.Learner, &s.recipe.Rollout
-	if l.Minibatches == 1 {
+	if s.recipe.Learner.Minibatches == 1 {
 		return
 	}
-	units := r.Prompts
-	if l.Minibatches > units {
-		units = r.Responses()
+	s.groups.Find(s.batch.Group)
+	units := s.groups.Len()
+	if s.apart = s.recipe.Learner.Minibatches > units; s.apart {
+		units = s.batch.Len()
 	}
 	s.order = s.order[:0]
 	for i := range units {
@@ -86,21 +86,21 @@ func (s *session) shuffle(epoch int) {
 }
 
 // minibatch cuts out the m-th minibatch. Its responses stand in the order of
-// the batch, so those of a group stay together.
+// the batch.
 func (s *session) minibatch(m int) *batch.Batch {
 	n, count := len(s.order), s.recipe.Learner.Minibatches
 	if count == 1 {
 		return &s.batch
 	}
-	units := s.order[n*m/count : n*(m+1)/count]
-	slices.Sort(units)
 	s.rows = s.rows[:0]
-	per := s.batch.Len() / n
-	for _, u := range units {
-		for i := range per {
-			s.rows = append(s.rows, u*per+i)
+	for _, u := range s.order[n*m/count : n*(m+1)/count] {
+		if s.apart {
+			s.rows = append(s.rows, u)
+		} else {
+			s.rows = append(s.rows, s.groups.Rows(u)...)
 		}
 	}
+	slices.Sort(s.rows)
 	now := s.mini.Now
 	s.batch.Select(&s.mini, s.rows)
 	// The batch has no such columns; the gradient fills them, in the same memory.

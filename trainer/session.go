@@ -55,6 +55,8 @@ type session struct {
 	released batch.Scored // of the batch, without replay
 	prompts  []task.Prompt
 	requests []rollout.Request
+	groups   batch.Groups
+	apart    bool  // the minibatches part groups, for want of them
 	order    []int // groups or responses, shuffled for the minibatches
 	rows     []int // responses of one minibatch
 	sums     totals

@@ -132,8 +132,12 @@ func (f *Fleet) Calibrate(step int, requests []rollout.Request) {
 // CalibrationPrompts are the first prompts of a step, each once.
 func CalibrationPrompts(r recipe.Rollout, requests []rollout.Request) [][]int32 {
 	var prompts [][]int32
-	for i := 0; i < len(requests) && len(prompts) < r.KVScales.Prompts; i += r.Group {
-		prompts = append(prompts, requests[i].Prompt)
+	seen := map[int]bool{}
+	for _, q := range requests {
+		if len(prompts) < r.KVScales.Prompts && !seen[q.Group] {
+			seen[q.Group] = true
+			prompts = append(prompts, q.Prompt)
+		}
 	}
 	return prompts
 }
