@@ -39,9 +39,10 @@ func LockFolder(dir string) (*Lock, error) {
 			return nil, err
 		}
 	}
-	// Who holds it is told for people; that it is held does not depend on this.
+	// Who holds it, and by the file's age since when, is told for people; that it
+	// is held does not depend on this.
 	_ = l.file.Truncate(0)
-	_, _ = fmt.Fprintf(l.file, "process %d since %s\n", os.Getpid(), time.Now().Format(time.DateTime))
+	_, _ = fmt.Fprintf(l.file, "process %d\n", os.Getpid())
 	sweep(dir)
 	return l, nil
 }
@@ -69,13 +70,15 @@ func (l *Lock) try() error {
 	return folderError(path, errors.Join(err, f.Close()))
 }
 
-// holder is what the lock's owner wrote.
+// holder is what the lock's owner wrote, and when.
 func holder(f *os.File) string {
 	text, _ := io.ReadAll(io.LimitReader(f, 100))
-	if line := strings.TrimSpace(string(text)); line != "" {
-		return line
+	line := strings.TrimSpace(string(text))
+	info, err := f.Stat()
+	if err != nil || line == "" {
+		return "another process"
 	}
-	return "another process"
+	return line + " since " + info.ModTime().Format(time.DateTime)
 }
 
 // Release gives the folder back, and removes it if this lock made it and
