@@ -1,12 +1,17 @@
-// Package experiments puts runs beside each other: recipes against seeds, the
-// headline that `simulate` shows without an argument, and the published claims
-// that `simulate reproduce` measures and judges, one file each (claim_*.go),
-// with the threshold written down before the measurement.
+// Package experiments puts runs beside each other: recipes against seeds, and
+// the headline that `simulate` shows without an argument. In its rooms are the
+// published claims that `simulate reproduce` measures and judges.
 //
 //	records, err := experiments.Compare(ctx, recipes, []uint64{1, 2, 3}, experiments.Options{Dir: "out"})
 //
 // Runs share nothing and each takes one core, so they go side by side; what
 // they find depends on neither their number nor their order.
+//
+//	queue       jobs that share nothing, side by side
+//	stats       intervals over paired seeds, tests, trends
+//	claim       what a claim is made of, and how it is judged
+//	claims      the list of them; in its rooms the claims by theme, one file each
+//	reproduce   measures claims, keeps what was measured, writes their pages
 //
 // What it is not: it trains nothing itself (package trainer does) and draws
 // nothing (package results does).

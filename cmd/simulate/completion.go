@@ -8,6 +8,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/experiments"
+	"driftlab/experiments/claims"
 	"driftlab/model"
 	"driftlab/trainer/recipe"
 
@@ -200,8 +201,8 @@ func values(kind string) []completion {
 	case "shells":
 		add("shell", "bash", "zsh", "fish")
 	case "claims":
-		for _, id := range experiments.ClaimIDs() {
-			claim, _ := experiments.Lookup(id)
+		for _, id := range claims.IDs() {
+			claim, _ := claims.Lookup(id)
 			add(claim.Title, id)
 		}
 	case "methods":

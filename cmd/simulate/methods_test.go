@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments"
+	"driftlab/experiments/claims"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/recipe"
 )
@@ -13,7 +13,7 @@ import (
 // Every claim that a method's text cites is in the registry of claims.
 func TestMethodsCiteClaimsThatExist(t *testing.T) {
 	known := map[string]bool{}
-	for _, c := range experiments.Claims() {
+	for _, c := range claims.All() {
 		known[c.ID] = true
 	}
 	cited := regexp.MustCompile(`\bclaims? ([a-z0-9]+(?:-[a-z0-9]+)+)`)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"driftlab/experiments"
+	"driftlab/experiments/claims"
 	"driftlab/trainer/recipe"
 
 	"github.com/alecthomas/kong"
@@ -65,7 +66,7 @@ func knownNames(k *kong.Context, c *cli) error {
 		}
 	case "reproduce":
 		for _, id := range c.Reproduce.Claims {
-			if _, ok := experiments.Lookup(id); !ok {
+			if _, ok := claims.Lookup(id); !ok {
 				err = bad("no claim %s", id)
 			}
 		}

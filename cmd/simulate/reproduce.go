@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"driftlab/experiments"
+	"driftlab/experiments/claim"
+	"driftlab/experiments/claims"
+	"driftlab/experiments/reproduce"
 	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/trainer/method"
@@ -43,12 +45,12 @@ type reproduced struct {
 
 // claimResult is one claim with its verdict.
 type claimResult struct {
-	experiments.Status
-	Provisional bool                `json:"provisional"`
-	Published   string              `json:"published"`
-	Threshold   string              `json:"threshold"`
-	Seeds       []uint64            `json:"seeds"`
-	Checks      []experiments.Check `json:"checks"`
+	reproduce.Status
+	Provisional bool          `json:"provisional"`
+	Published   string        `json:"published"`
+	Threshold   string        `json:"threshold"`
+	Seeds       []uint64      `json:"seeds"`
+	Checks      []claim.Check `json:"checks"`
 }
 
 // Run measures the claims, or lists them.
@@ -58,8 +60,8 @@ func (c *reproduceCmd) Run(a *app) error {
 		out = filepath.Join("runs", "reproduce")
 	}
 	for _, id := range c.Claims {
-		if _, ok := experiments.Lookup(id); !ok {
-			return badInput{method.UnknownName(id, experiments.ClaimIDs())}
+		if _, ok := claims.Lookup(id); !ok {
+			return badInput{method.UnknownName(id, claims.IDs())}
 		}
 	}
 	if c.List {
@@ -77,7 +79,7 @@ func (c *reproduceCmd) Run(a *app) error {
 	m := a.meter(c.Quiet, "reproduce", "seed", 0)
 	o.Progress = m.queue()
 	end := a.signals.begin()
-	list, err := experiments.Reproduce(a.ctx, o)
+	list, err := reproduce.Run(a.ctx, o)
 	m.close()
 	if stopped := end(); err == nil {
 		err = stopped
@@ -86,33 +88,33 @@ func (c *reproduceCmd) Run(a *app) error {
 		return resumable(err, out)
 	}
 	// The page and the table in the folder are of all that the folder has.
-	all, err := experiments.Kept(out)
+	all, err := reproduce.Kept(out)
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(out, "report.html")
-	if err := results.WriteReport(path, experiments.ReproduceReport(all)); err != nil {
+	if err := results.WriteReport(path, reproduce.Report(all)); err != nil {
 		return err
 	}
-	if err := record.WriteFile(filepath.Join(out, "claims"), "verdicts.md", []byte(experiments.VerdictTable(all).Markdown())); err != nil {
+	if err := record.WriteFile(filepath.Join(out, "claims"), "verdicts.md", []byte(reproduce.VerdictTable(all).Markdown())); err != nil {
 		return err
 	}
 	if c.JSON {
 		return a.printJSON(reproduced{out, path, claimResults(list, out)})
 	}
-	a.printTable(experiments.VerdictTable(list))
+	a.printTable(reproduce.VerdictTable(list))
 	fmt.Fprintf(a.stdout, "Report: %s\n", path)
 	return nil
 }
 
 // options translates the flags.
-func (c *reproduceCmd) options(out string) (experiments.ReproduceOptions, error) {
-	o := experiments.ReproduceOptions{Claims: c.Claims, Seeds: int(c.Seeds), SeedBase: uint64(c.Seed), Dir: out, Workers: c.workers()}
+func (c *reproduceCmd) options(out string) (reproduce.Options, error) {
+	o := reproduce.Options{Claims: c.Claims, Seeds: int(c.Seeds), SeedBase: uint64(c.Seed), Dir: out, Workers: c.workers()}
 	if c.Seed < 1 {
 		return o, bad("--seed: the seeds of a claim start at 1")
 	}
 	if c.Short {
-		o.Size = experiments.Quick
+		o.Size = claim.Quick
 		o.Seeds = max(o.Seeds, 1)
 	}
 	return o, nil
@@ -120,9 +122,9 @@ func (c *reproduceCmd) options(out string) (experiments.ReproduceOptions, error)
 
 // list shows the claims without measuring any.
 func (c *reproduceCmd) list(a *app, out string) error {
-	list := experiments.List(out)
+	list := reproduce.List(out)
 	if len(c.Claims) > 0 {
-		var some []experiments.Status
+		var some []reproduce.Status
 		for _, id := range c.Claims {
 			for _, s := range list {
 				if s.ID == id {
@@ -144,9 +146,9 @@ func (c *reproduceCmd) list(a *app, out string) error {
 }
 
 // claimResults are the figures behind the table.
-func claimResults(list []experiments.Reproduction, dir string) []claimResult {
-	status := map[string]experiments.Status{}
-	for _, s := range experiments.List(dir) {
+func claimResults(list []reproduce.Result, dir string) []claimResult {
+	status := map[string]reproduce.Status{}
+	for _, s := range reproduce.List(dir) {
 		status[s.ID] = s
 	}
 	var out []claimResult

@@ -1,4 +1,14 @@
-package experiments
+// Package claim is what a published claim is made of: its statement, what a
+// measurement is given (Env), what it records (Observation), and how checks on
+// the records of several seeds come to a verdict (Judge, Decide).
+//
+// A claim is a value: Measure makes the observation of one seed, and Judge
+// turns observations into checks, a table and a picture, by thresholds that
+// stand in the claim's file and were written before it ran.
+//
+// What it is not: it lists no claims (package claims does, by theme), and keeps
+// no files (package reproduce does).
+package claim
 
 import (
 	"context"

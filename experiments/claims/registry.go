@@ -1,37 +1,49 @@
-package experiments
+// Package claims is the list of all published claims that can be measured. They
+// stand in packages by theme, one file each; a new theme is a line here.
+package claims
 
-// Claims lists the claims that can be run, in the order of the survey.
-func Claims() []Claim {
-	return []Claim{
-		// Ratio arithmetic and estimators.
-		lengthTrap(), driftSign(), geoLengthInvariant(), ratioFactorisation(), seqVariance(), kEstimators(), sgaFrontier(), threePolicyBound(),
-		// Precision and quantisation.
-		fp16BF16Gap(), gapVsLength(), quantOrdering(), fp32Head(),
-		// Reduction order and determinism.
-		uniqueCompletions(), tpOrder(), batchInvariantZero(),
-		// Where in the text the gap sits.
-		lowProbTail(), toolTokens(), supportBias(),
-		// Routing.
-		moeVsDense(), routerFlips(), replayDrop(), replayHides(), gspoMoE(), moeTKD(), moeRouteDriftLayers(),
-		// What a correction sees and does.
-		opsmIsGeo(), icepopRate(), recomputeBlind(), trustRegionShape(), lengthNormIncentive(),
-	}
+import (
+	"slices"
+
+	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/correction"
+	"driftlab/experiments/claims/estimator"
+	"driftlab/experiments/claims/length"
+	"driftlab/experiments/claims/precision"
+	"driftlab/experiments/claims/ratio"
+	"driftlab/experiments/claims/reduction"
+	"driftlab/experiments/claims/routing"
+	"driftlab/experiments/claims/text"
+)
+
+// All lists the claims in the order of the survey.
+func All() []claim.Claim {
+	return slices.Concat(
+		ratio.Claims(),
+		estimator.Claims(),
+		precision.Claims(),
+		reduction.Claims(),
+		text.Claims(),
+		routing.Claims(),
+		correction.Claims(),
+		length.Claims(),
+	)
 }
 
 // Lookup returns the claim of that id.
-func Lookup(id string) (Claim, bool) {
-	for _, c := range Claims() {
+func Lookup(id string) (claim.Claim, bool) {
+	for _, c := range All() {
 		if c.ID == id {
 			return c, true
 		}
 	}
-	return Claim{}, false
+	return claim.Claim{}, false
 }
 
-// ClaimIDs lists the ids in the order of Claims.
-func ClaimIDs() []string {
+// IDs lists the ids in the order of All.
+func IDs() []string {
 	var ids []string
-	for _, c := range Claims() {
+	for _, c := range All() {
 		ids = append(ids, c.ID)
 	}
 	return ids

@@ -1,8 +1,10 @@
-package experiments
+package reproduce
 
 import (
 	"os"
 
+	"driftlab/experiments/claim"
+	"driftlab/experiments/claims"
 	"driftlab/results"
 	"driftlab/results/record"
 )
@@ -17,7 +19,7 @@ const (
 // keep writes what a claim came to into its folder: the verdict for programs,
 // a page for readers, the picture. A preview does not replace a full verdict.
 // It also reads back the recipes of training runs that were kept earlier.
-func (r *Reproduction) keep(dir string) error {
+func (r *Result) keep(dir string) error {
 	if dir == "" {
 		return nil
 	}
@@ -49,17 +51,17 @@ func (r *Reproduction) keep(dir string) error {
 }
 
 // Kept returns the claims that a directory has a verdict of, in the order of
-// Claims, judged again from their observations. Claims whose observations are
-// not all there are left out.
-func Kept(dir string) ([]Reproduction, error) {
-	var list []Reproduction
-	for _, c := range Claims() {
+// their list, judged again from their observations. Claims whose observations
+// are not all there are left out.
+func Kept(dir string) ([]Result, error) {
+	var list []Result
+	for _, c := range claims.All() {
 		k, ok := lastVerdict(claimFolder(dir, c), c)
-		size, known := ParseSize(k.Size)
+		size, known := claim.ParseSize(k.Size)
 		if !ok || !known {
 			continue
 		}
-		runs := make([]*Observation, 0, len(k.Seeds))
+		runs := make([]*claim.Observation, 0, len(k.Seeds))
 		for _, seed := range k.Seeds {
 			o, there, err := keptObservation(claimDir(dir, c, size), seed)
 			if err != nil {

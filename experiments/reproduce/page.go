@@ -1,4 +1,4 @@
-package experiments
+package reproduce
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 // Markdown is the claim's page: what is claimed, the picture, the checks, the
 // table and how to run it again.
-func (r *Reproduction) Markdown() string {
+func (r *Result) Markdown() string {
 	c := &r.Claim
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n**Verdict: %s.** ", c.Title, c.Statement, r.VerdictText())

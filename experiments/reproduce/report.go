@@ -1,15 +1,16 @@
-package experiments
+package reproduce
 
 import (
 	"fmt"
 	"strings"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/results"
 )
 
 // VerdictTable has a line per claim: the paper's figure, ours, the verdict.
-func VerdictTable(list []Reproduction) *results.Table {
+func VerdictTable(list []Result) *results.Table {
 	t := &results.Table{
 		Title:   "Published claims",
 		Columns: []results.TableColumn{{Name: "claim"}, {Name: "verdict"}, {Name: "published"}, {Name: "compared here"}, {Name: "ours, 95% interval"}, {Name: "decided by"}},
@@ -25,15 +26,15 @@ func VerdictTable(list []Reproduction) *results.Table {
 
 // summary is the figure of the first check. A figure of the natural dose has the
 // amplified one beside it and the other way round, where both were measured.
-func (r *Reproduction) summary() string {
+func (r *Result) summary() string {
 	first := r.Evidence.Checks[0]
 	text := intervalText(first.Value)
-	if first.Dose == Exact {
+	if first.Dose == claim.Exact {
 		return text
 	}
 	text = string(first.Dose) + " " + text
 	for _, c := range r.Evidence.Checks[1:] {
-		if c.Dose != first.Dose && c.Dose != Exact && c.Name == first.Name {
+		if c.Dose != first.Dose && c.Dose != claim.Exact && c.Name == first.Name {
 			text += "; " + string(c.Dose) + " " + intervalText(c.Value)
 		}
 	}
@@ -41,7 +42,7 @@ func (r *Reproduction) summary() string {
 }
 
 // decidedBy names the check that stands between the claim and "reproduced".
-func (r *Reproduction) decidedBy() string {
+func (r *Result) decidedBy() string {
 	d := r.Verdict.Decisive(r.Evidence.Checks)
 	if d == nil {
 		return "all checks hold"
@@ -50,7 +51,7 @@ func (r *Reproduction) decidedBy() string {
 }
 
 // provisionalNote explains the question mark if one is shown.
-func provisionalNote(list []Reproduction) string {
+func provisionalNote(list []Result) string {
 	for i := range list {
 		if list[i].Provisional() {
 			return "A verdict with a question mark is a preview: fewer than five seeds, or a smaller measurement."
@@ -60,13 +61,13 @@ func provisionalNote(list []Reproduction) string {
 }
 
 // CheckTable has a line per check of a claim, natural dose before amplified.
-func CheckTable(r *Reproduction) *results.Table {
+func CheckTable(r *Result) *results.Table {
 	t := &results.Table{
 		Title: "Checks",
 		Columns: []results.TableColumn{{Name: "check"}, {Name: "outcome"}, {Name: "dose"}, {Name: "needs"},
 			{Name: "ours, 95% interval", Align: results.Right}},
 	}
-	for _, dose := range []Dose{Exact, Natural, Amplified} {
+	for _, dose := range []claim.Dose{claim.Exact, claim.Natural, claim.Amplified} {
 		for _, c := range r.Evidence.Checks {
 			if c.Dose == dose {
 				t.Add(results.Word(c.Name), outcomeCell(c.Outcome), results.Word(string(c.Dose)), results.Word(c.Needs),
@@ -86,44 +87,44 @@ func intervalText(i stats.Interval) string {
 	return fmt.Sprintf("%s [%s, %s]", show(i.Estimate), show(i.Low), show(i.High))
 }
 
-func outcomeCell(o Mark) results.Cell {
+func outcomeCell(o claim.Mark) results.Cell {
 	e := results.Muted
 	switch o {
-	case Passed:
+	case claim.Passed:
 		e = results.Good
-	case Failed, Contrary:
+	case claim.Failed, claim.Contrary:
 		e = results.Bad
-	case Open:
+	case claim.Open:
 		e = results.Warn
 	}
 	return results.Word(string(o)).As(e)
 }
 
-func (r *Reproduction) verdictCell() results.Cell {
+func (r *Result) verdictCell() results.Cell {
 	return results.Word(r.VerdictText()).As(r.emphasis())
 }
 
 // VerdictText is the verdict, with a question mark while it is provisional.
-func (r *Reproduction) VerdictText() string {
+func (r *Result) VerdictText() string {
 	if r.Provisional() {
 		return string(r.Verdict) + "?"
 	}
 	return string(r.Verdict)
 }
 
-func (r *Reproduction) emphasis() results.Emphasis {
+func (r *Result) emphasis() results.Emphasis {
 	switch r.Verdict {
-	case Reproduced:
+	case claim.Reproduced:
 		return results.Good
-	case OnlyAmplified, Undecided:
+	case claim.OnlyAmplified, claim.Undecided:
 		return results.Warn
 	}
 	return results.Bad
 }
 
-// ReproduceReport is the page: one section per claim with its picture.
-func ReproduceReport(list []Reproduction) results.Report {
-	count := map[Verdict]int{}
+// Report is the page: one section per claim with its picture.
+func Report(list []Result) results.Report {
+	count := map[claim.Verdict]int{}
 	for i := range list {
 		count[list[i].Verdict]++
 	}
@@ -146,10 +147,10 @@ func ReproduceReport(list []Reproduction) results.Report {
 }
 
 // verdictOrder is the order in which verdicts are counted up.
-var verdictOrder = []Verdict{Reproduced, OnlyAmplified, Undecided, NotReproduced, Refuted}
+var verdictOrder = []claim.Verdict{claim.Reproduced, claim.OnlyAmplified, claim.Undecided, claim.NotReproduced, claim.Refuted}
 
 // verdictLead is the finding: how many claims have each verdict.
-func verdictLead(count map[Verdict]int) string {
+func verdictLead(count map[claim.Verdict]int) string {
 	var parts []string
 	for _, v := range verdictOrder {
 		if count[v] > 0 {
@@ -159,7 +160,7 @@ func verdictLead(count map[Verdict]int) string {
 	return strings.Join(parts, ", ") + ". "
 }
 
-func (r *Reproduction) section() results.Section {
+func (r *Result) section() results.Section {
 	c := &r.Claim
 	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.VerdictText(), Emphasis: r.emphasis()}}}
 	add := func(b ...results.Block) { s.Blocks = append(s.Blocks, b...) }
@@ -197,9 +198,9 @@ func (r *Reproduction) section() results.Section {
 	return s
 }
 
-func (r *Reproduction) again() results.Again {
+func (r *Result) again() results.Again {
 	command := fmt.Sprintf("simulate reproduce %s --seeds %d --seed-base %d", r.Claim.ID, len(r.Seeds), r.Seeds[0])
-	if r.Size == Quick {
+	if r.Size == claim.Quick {
 		command += " --quick"
 	}
 	return results.Again{Name: r.Claim.ID, Command: command}

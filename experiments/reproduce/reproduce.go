@@ -1,4 +1,6 @@
-package experiments
+// Package reproduce measures published claims seed by seed, keeps what was
+// measured, and writes verdicts, tables and pages from that alone.
+package reproduce
 
 import (
 	"context"
@@ -9,13 +11,15 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"driftlab/experiments/claim"
+	"driftlab/experiments/claims"
 	"driftlab/experiments/queue"
 	"driftlab/results/record"
 	"driftlab/trainer/method"
 )
 
-// ReproduceOptions are the choices of a reproduction.
-type ReproduceOptions struct {
+// Options are the choices of a reproduction.
+type Options struct {
 	// Claims are the ids to run, in this order; nil means all.
 	Claims []string
 	// Seeds is the number of seeds in a row from SeedBase on; 0 means five.
@@ -23,7 +27,7 @@ type ReproduceOptions struct {
 	// SeedBase is the first seed; 0 means 1.
 	SeedBase uint64
 	// Size is how much each seed measures.
-	Size Size
+	Size claim.Size
 	// Dir keeps what is measured, one file per claim and seed; empty keeps it in
 	// memory. What is there is not measured again.
 	Dir string
@@ -35,13 +39,13 @@ type ReproduceOptions struct {
 	Progress func(queue.Progress)
 }
 
-// Reproduction is a claim with its verdict.
-type Reproduction struct {
-	Claim    Claim
+// Result is a claim with its verdict.
+type Result struct {
+	Claim    claim.Claim
 	Seeds    []uint64
-	Size     Size
-	Verdict  Verdict
-	Evidence Evidence
+	Size     claim.Size
+	Verdict  claim.Verdict
+	Evidence claim.Evidence
 	// Recipes are the claim's training runs as recipe files, with seed 1; empty
 	// for a claim that measures frozen weights.
 	Recipes []string
@@ -49,13 +53,13 @@ type Reproduction struct {
 
 // Provisional reports that there were fewer than five seeds or the size was
 // not full: the verdict is a preview.
-func (r *Reproduction) Provisional() bool { return len(r.Seeds) < LeastSeeds || r.Size != Full }
+func (r *Result) Provisional() bool { return len(r.Seeds) < claim.LeastSeeds || r.Size != claim.Full }
 
-// Reproduce measures the claims and judges them. A cancelled context stops it
-// at the next seed; with a directory, calling again takes it up where it was
-// and comes to the same figures.
-func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) {
-	claims, err := chosen(o.Claims)
+// Run measures the claims and judges them. A cancelled context stops it at the
+// next seed; with a directory, calling again takes it up where it was and comes
+// to the same figures.
+func Run(ctx context.Context, o Options) ([]Result, error) {
+	list, err := chosen(o.Claims)
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +70,17 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 		}
 		defer os.RemoveAll(warm)
 	}
-	cache, seeds := NewCache(warm), o.seeds()
-	out := make([]Reproduction, len(claims))
-	var jobs []queue.Job[*Observation]
-	for i, c := range claims {
-		m := &measurement{claim: c, seeds: seeds, options: &o, runs: make([]*Observation, len(seeds))}
+	cache, seeds := claim.NewCache(warm), o.seeds()
+	out := make([]Result, len(list))
+	var jobs []queue.Job[*claim.Observation]
+	for i, c := range list {
+		m := &measurement{claim: c, seeds: seeds, options: &o, runs: make([]*claim.Observation, len(seeds))}
 		m.left.Store(int64(len(seeds)))
 		for k := range seeds {
 			jobs = append(jobs, m.job(k, cache, &out[i]))
 		}
 	}
-	if _, err := (queue.Queue[*Observation]{Workers: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
+	if _, err := (queue.Queue[*claim.Observation]{Workers: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -84,20 +88,20 @@ func Reproduce(ctx context.Context, o ReproduceOptions) ([]Reproduction, error) 
 
 // measurement is a claim whose seeds are being measured.
 type measurement struct {
-	claim   Claim
+	claim   claim.Claim
 	seeds   []uint64
-	options *ReproduceOptions
+	options *Options
 	left    atomic.Int64 // seeds
-	runs    []*Observation
+	runs    []*claim.Observation
 	recipes []string // of the first seed
 }
 
 // job measures seed k. The last seed of a claim judges it into out: its verdict
 // need not wait for other claims.
-func (m *measurement) job(k int, cache *Cache, out *Reproduction) queue.Job[*Observation] {
+func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*claim.Observation] {
 	c, seed := m.claim, m.seeds[k]
-	do := func(ctx context.Context, report func(queue.State)) (*Observation, error) {
-		e := &Env{Seed: seed, Size: m.options.Size, Cache: cache}
+	do := func(ctx context.Context, report func(queue.State)) (*claim.Observation, error) {
+		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache}
 		observed, kept, err := observe(ctx, c, e, m.options.Dir)
 		if err != nil {
 			return nil, err
@@ -116,13 +120,13 @@ func (m *measurement) job(k int, cache *Cache, out *Reproduction) queue.Job[*Obs
 		out.Recipes = m.recipes
 		return observed, out.keep(m.options.Dir)
 	}
-	return queue.Job[*Observation]{Name: fmt.Sprintf("%s, seed %d", c.ID, seed), Units: 1, Do: do}
+	return queue.Job[*claim.Observation]{Name: fmt.Sprintf("%s, seed %d", c.ID, seed), Units: 1, Do: do}
 }
 
-func (o *ReproduceOptions) seeds() []uint64 {
+func (o *Options) seeds() []uint64 {
 	n, first := o.Seeds, o.SeedBase
 	if n == 0 {
-		n = LeastSeeds
+		n = claim.LeastSeeds
 	}
 	if first == 0 {
 		first = 1
@@ -135,15 +139,15 @@ func (o *ReproduceOptions) seeds() []uint64 {
 }
 
 // chosen looks the ids up, each once; an unknown one is answered with the nearest.
-func chosen(ids []string) ([]Claim, error) {
+func chosen(ids []string) ([]claim.Claim, error) {
 	if len(ids) == 0 {
-		return Claims(), nil
+		return claims.All(), nil
 	}
-	var list []Claim
+	var list []claim.Claim
 	for i, id := range ids {
-		c, ok := Lookup(id)
+		c, ok := claims.Lookup(id)
 		if !ok {
-			return nil, method.UnknownName(id, ClaimIDs())
+			return nil, method.UnknownName(id, claims.IDs())
 		}
 		if slices.Contains(ids[:i], id) {
 			continue
@@ -154,17 +158,17 @@ func chosen(ids []string) ([]Claim, error) {
 }
 
 // judge computes checks and verdict from the observations.
-func judge(c Claim, seeds []uint64, runs []*Observation, size Size) Reproduction {
-	j := Judge{Seeds: seeds, Runs: runs}
+func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation, size claim.Size) Result {
+	j := claim.Judge{Seeds: seeds, Runs: runs}
 	c.Judge(&j)
-	return Reproduction{Claim: c, Seeds: seeds, Size: size, Verdict: Decide(j.Evidence.Checks, len(seeds)), Evidence: j.Evidence}
+	return Result{Claim: c, Seeds: seeds, Size: size, Verdict: claim.Decide(j.Evidence.Checks, len(seeds)), Evidence: j.Evidence}
 }
 
 // claimFolder is where everything about a claim is kept.
-func claimFolder(dir string, c Claim) string { return filepath.Join(dir, "claims", c.ID) }
+func claimFolder(dir string, c claim.Claim) string { return filepath.Join(dir, "claims", c.ID) }
 
 // claimDir is where the observations of a claim are kept.
-func claimDir(dir string, c Claim, size Size) string {
+func claimDir(dir string, c claim.Claim, size claim.Size) string {
 	return filepath.Join(claimFolder(dir, c), fmt.Sprintf("%s-v%d", size, c.Version))
 }
 
@@ -172,7 +176,7 @@ func seedFile(seed uint64) string { return fmt.Sprintf("seed-%d.json", seed) }
 
 // observe returns the observation of one seed: the one that is kept, or a new
 // one, which is then kept. The file appears whole or not at all.
-func observe(ctx context.Context, c Claim, e *Env, dir string) (o *Observation, kept bool, err error) {
+func observe(ctx context.Context, c claim.Claim, e *claim.Env, dir string) (o *claim.Observation, kept bool, err error) {
 	where := claimDir(dir, c, e.Size)
 	if dir != "" {
 		if o, kept, err = keptObservation(where, e.Seed); kept || err != nil {
@@ -196,7 +200,7 @@ func observe(ctx context.Context, c Claim, e *Env, dir string) (o *Observation, 
 }
 
 // keptObservation reads the observation of a seed, if it is there.
-func keptObservation(claimDir string, seed uint64) (o *Observation, there bool, err error) {
+func keptObservation(claimDir string, seed uint64) (o *claim.Observation, there bool, err error) {
 	path := filepath.Join(claimDir, seedFile(seed))
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
@@ -205,7 +209,7 @@ func keptObservation(claimDir string, seed uint64) (o *Observation, there bool, 
 	if err != nil {
 		return nil, false, err
 	}
-	o = new(Observation)
+	o = new(claim.Observation)
 	if err := json.Unmarshal(text, o); err != nil {
 		return nil, false, &record.FolderError{Path: path, Problem: "not an observation", Remedy: "delete the file to measure it again", Err: err}
 	}

@@ -1,4 +1,4 @@
-package experiments
+package reproduce
 
 import (
 	"bytes"
@@ -8,49 +8,27 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"driftlab/experiments/claim"
+	"driftlab/experiments/claims"
 	"driftlab/experiments/queue"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
-// TestClaimsAreComplete checks that every claim says what a reader needs.
-func TestClaimsAreComplete(t *testing.T) {
-	seen := map[string]bool{}
-	for _, c := range Claims() {
-		if !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(c.ID) || seen[c.ID] {
-			t.Errorf("claim id %q is malformed or taken", c.ID)
-		}
-		seen[c.ID] = true
-		for name, text := range map[string]string{"Title": c.Title, "Statement": c.Statement, "Source": c.Source,
-			"Figure": c.Figure, "Threshold": c.Threshold, "Setup": c.Setup} {
-			if text == "" {
-				t.Errorf("%s: no %s", c.ID, name)
-			}
-		}
-		if c.Version < 1 || c.Measure == nil || c.Judge == nil {
-			t.Errorf("%s: version %d, measure or judge missing", c.ID, c.Version)
-		}
-		if got, ok := Lookup(c.ID); !ok || got.Title != c.Title {
-			t.Errorf("Lookup(%q) does not find it", c.ID)
-		}
-	}
-}
-
 // TestEveryClaimRuns measures every claim at the tiny size. The figures mean
 // nothing, but what is exact must hold at any size, and the page must have a
 // picture for every claim.
 func TestEveryClaimRuns(t *testing.T) {
-	list, err := Reproduce(context.Background(), ReproduceOptions{Seeds: 1, Size: Tiny, Dir: t.TempDir(), Workers: 2})
+	list, err := Run(context.Background(), Options{Seeds: 1, Size: claim.Tiny, Dir: t.TempDir(), Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != len(Claims()) {
-		t.Fatalf("%d claims of %d", len(list), len(Claims()))
+	if len(list) != len(claims.All()) {
+		t.Fatalf("%d claims of %d", len(list), len(claims.All()))
 	}
 	for i := range list {
 		r := &list[i]
@@ -61,17 +39,17 @@ func TestEveryClaimRuns(t *testing.T) {
 		if r.Evidence.Picture == nil {
 			t.Errorf("%s: no picture", id)
 		}
-		if !slices.ContainsFunc(r.Evidence.Checks, func(c Check) bool { return c.Outcome != Reported }) {
+		if !slices.ContainsFunc(r.Evidence.Checks, func(c claim.Check) bool { return c.Outcome != claim.Reported }) {
 			t.Errorf("%s: nothing is judged", id)
 		}
 		for _, c := range r.Evidence.Checks {
 			// Sampled estimates are exact in law only; at this size they may stray.
-			if c.Dose == Exact && c.Outcome != Passed && c.Outcome != Reported && !strings.Contains(c.Name, "standard errors") && !strings.Contains(c.Name, "median of slack") {
+			if c.Dose == claim.Exact && c.Outcome != claim.Passed && c.Outcome != claim.Reported && !strings.Contains(c.Name, "standard errors") && !strings.Contains(c.Name, "median of slack") {
 				t.Errorf("%s: %s: %+v, %s", id, c.Name, c.Value, c.Outcome)
 			}
 		}
 	}
-	page := ReproduceReport(list)
+	page := Report(list)
 	html := string(page.HTML())
 	for i := range list {
 		if !strings.Contains(html, "simulate reproduce "+list[i].Claim.ID+" --seeds 1") {
@@ -87,27 +65,27 @@ func TestEveryClaimRuns(t *testing.T) {
 var cheap = []string{"k-estimators", "three-policy-bound"}
 
 // render is everything a reproduction says, as bytes.
-func render(t *testing.T, list []Reproduction) string {
+func render(t *testing.T, list []Result) string {
 	t.Helper()
-	page := ReproduceReport(list)
+	page := Report(list)
 	return string(page.HTML()) + VerdictTable(list).CSV()
 }
 
 // TestDeterminism: neither the number of workers nor the order of the claims
 // nor a directory changes a byte.
 func TestDeterminism(t *testing.T) {
-	run := func(o ReproduceOptions) string {
-		o.Seeds, o.Size = 3, Tiny
-		list, err := Reproduce(context.Background(), o)
+	run := func(o Options) string {
+		o.Seeds, o.Size = 3, claim.Tiny
+		list, err := Run(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.SortFunc(list, func(a, b Reproduction) int { return strings.Compare(a.Claim.ID, b.Claim.ID) })
+		slices.SortFunc(list, func(a, b Result) int { return strings.Compare(a.Claim.ID, b.Claim.ID) })
 		return render(t, list)
 	}
 	dir := t.TempDir()
-	want := run(ReproduceOptions{Claims: append([]string{"support-bias"}, cheap...), Workers: 1})
-	for name, o := range map[string]ReproduceOptions{
+	want := run(Options{Claims: append([]string{"support-bias"}, cheap...), Workers: 1})
+	for name, o := range map[string]Options{
 		"three workers": {Claims: append([]string{"support-bias"}, cheap...), Workers: 3},
 		"other order":   {Claims: append(slices.Clone(cheap), "support-bias")},
 		"in a folder":   {Claims: append([]string{"support-bias"}, cheap...), Dir: dir},
@@ -123,22 +101,22 @@ func TestDeterminism(t *testing.T) {
 // measures only the rest and comes to the same bytes.
 func TestResume(t *testing.T) {
 	dir := t.TempDir()
-	o := ReproduceOptions{Claims: cheap, Seeds: 5, Size: Tiny, Dir: dir}
+	o := Options{Claims: cheap, Seeds: 5, Size: claim.Tiny, Dir: dir}
 	ctx, cancel := context.WithCancel(context.Background())
 	o.Progress = func(p queue.Progress) {
 		if p.Done == 2 {
 			cancel()
 		}
 	}
-	if _, err := Reproduce(ctx, o); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Fatalf("cancelled: %v", err)
 	}
-	if s := List(dir)[slices.Index(ClaimIDs(), cheap[0])]; s.Status != "partial" || s.Verdict != "" {
+	if s := List(dir)[slices.Index(claims.IDs(), cheap[0])]; s.Status != "partial" || s.Verdict != "" {
 		t.Errorf("after an interruption: %+v", s)
 	}
 	var last queue.Progress
 	o.Progress = func(p queue.Progress) { last = p }
-	resumed, err := Reproduce(context.Background(), o)
+	resumed, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +124,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("resumed: %+v, want 2 of 10 kept", last)
 	}
 	o.Dir = ""
-	fresh, err := Reproduce(context.Background(), o)
+	fresh, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +136,7 @@ func TestResume(t *testing.T) {
 // TestListJSON checks the fields that programs read.
 func TestListJSON(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Reproduce(context.Background(), ReproduceOptions{Claims: cheap[:1], Seeds: 1, Size: Tiny, Dir: dir}); err != nil {
+	if _, err := Run(context.Background(), Options{Claims: cheap[:1], Seeds: 1, Size: claim.Tiny, Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(List(dir))
@@ -188,16 +166,16 @@ func TestListJSON(t *testing.T) {
 // TestDamagedObservation: a torn file is named, not guessed at.
 func TestDamagedObservation(t *testing.T) {
 	dir := t.TempDir()
-	o := ReproduceOptions{Claims: cheap[:1], Seeds: 1, Size: Tiny, Dir: dir}
-	if _, err := Reproduce(context.Background(), o); err != nil {
+	o := Options{Claims: cheap[:1], Seeds: 1, Size: claim.Tiny, Dir: dir}
+	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	c, _ := Lookup(cheap[0])
-	file := filepath.Join(claimDir(dir, c, Tiny), seedFile(1))
+	c, _ := claims.Lookup(cheap[0])
+	file := filepath.Join(claimDir(dir, c, claim.Tiny), seedFile(1))
 	if err := os.WriteFile(file, []byte("[{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Reproduce(context.Background(), o)
+	_, err := Run(context.Background(), o)
 	var folder *record.FolderError
 	if !errors.As(err, &folder) || folder.Path != file {
 		t.Errorf("damaged observation: %v", err)
@@ -206,7 +184,7 @@ func TestDamagedObservation(t *testing.T) {
 
 // TestUnknownClaim names the nearest one.
 func TestUnknownClaim(t *testing.T) {
-	_, err := Reproduce(context.Background(), ReproduceOptions{Claims: []string{"length-trip"}})
+	_, err := Run(context.Background(), Options{Claims: []string{"length-trip"}})
 	if err == nil || !strings.Contains(err.Error(), "length-trap") {
 		t.Errorf("unknown claim: %v", err)
 	}
@@ -214,8 +192,8 @@ func TestUnknownClaim(t *testing.T) {
 
 // A claim is measured seed by seed and judged by its own threshold. Tiny
 // measurements make a preview, which the question mark says.
-func ExampleReproduce() {
-	list, err := Reproduce(context.Background(), ReproduceOptions{Claims: []string{"three-policy-bound"}, Seeds: 5, Size: Tiny})
+func ExampleRun() {
+	list, err := Run(context.Background(), Options{Claims: []string{"three-policy-bound"}, Seeds: 5, Size: claim.Tiny})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -237,7 +215,7 @@ func ExampleReproduce() {
 func TestClaimFolder(t *testing.T) {
 	dir := t.TempDir()
 	ids := []string{"k-estimators", "batch-invariant-zero"}
-	list, err := Reproduce(context.Background(), ReproduceOptions{Claims: ids, Seeds: 1, Size: Tiny, Dir: dir})
+	list, err := Run(context.Background(), Options{Claims: ids, Seeds: 1, Size: claim.Tiny, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,8 +248,8 @@ func TestClaimFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(list, func(a, b Reproduction) int {
-		return slices.Index(ClaimIDs(), a.Claim.ID) - slices.Index(ClaimIDs(), b.Claim.ID)
+	slices.SortFunc(list, func(a, b Result) int {
+		return slices.Index(claims.IDs(), a.Claim.ID) - slices.Index(claims.IDs(), b.Claim.ID)
 	})
 	if render(t, kept) != render(t, list) {
 		t.Error("judging a directory again changed the page")
@@ -281,11 +259,11 @@ func TestClaimFolder(t *testing.T) {
 // TestPublishedObservations: what is published can be judged again, and comes
 // to the verdicts that stand beside it.
 func TestPublishedObservations(t *testing.T) {
-	list, err := Kept(filepath.Join("..", "results", "published"))
+	list, err := Kept(filepath.Join("..", "..", "results", "published"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	published := map[string]Verdict{}
+	published := map[string]claim.Verdict{}
 	for _, s := range List("") {
 		if s.Status == "published" {
 			published[s.ID] = s.Verdict
@@ -299,7 +277,7 @@ func TestPublishedObservations(t *testing.T) {
 			t.Errorf("%s: judged again it is %s, published is %s", list[i].Claim.ID, got, published[list[i].Claim.ID])
 		}
 	}
-	table, err := os.ReadFile(filepath.Join("..", "results", "published", "claims", "verdicts.md"))
+	table, err := os.ReadFile(filepath.Join("..", "..", "results", "published", "claims", "verdicts.md"))
 	if want := VerdictTable(list).Markdown(); err != nil || string(table) != want {
 		t.Errorf("the published table is not that of the published observations (%v)", err)
 	}

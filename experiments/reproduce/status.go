@@ -1,10 +1,12 @@
-package experiments
+package reproduce
 
 import (
 	"encoding/json"
 	"os"
 	"path/filepath"
 
+	"driftlab/experiments/claim"
+	"driftlab/experiments/claims"
 	"driftlab/results"
 	"driftlab/results/record"
 )
@@ -20,22 +22,24 @@ type Status struct {
 	Status string `json:"status"`
 	// Verdict is the last one computed in the directory, or else the published
 	// one; empty where there is neither.
-	Verdict Verdict `json:"verdict"`
+	Verdict claim.Verdict `json:"verdict"`
 }
 
 // kept is what is read back of the verdict file.
 type kept struct {
-	Verdict Verdict  `json:"verdict"`
-	Size    string   `json:"size"`
-	Version int      `json:"version"`
-	Seeds   []uint64 `json:"seeds"`
+	Verdict claim.Verdict `json:"verdict"`
+	Size    string        `json:"size"`
+	Version int           `json:"version"`
+	Seeds   []uint64      `json:"seeds"`
 }
 
-func (k *kept) provisional() bool { return len(k.Seeds) < LeastSeeds || k.Size != Full.String() }
+func (k *kept) provisional() bool {
+	return len(k.Seeds) < claim.LeastSeeds || k.Size != claim.Full.String()
+}
 
 // lastVerdict reads the verdict of the claim as it is now; one of another
 // version does not count.
-func lastVerdict(where string, c Claim) (k kept, ok bool) {
+func lastVerdict(where string, c claim.Claim) (k kept, ok bool) {
 	text, err := os.ReadFile(filepath.Join(where, verdictFile))
 	if err != nil {
 		return k, false
@@ -44,7 +48,7 @@ func lastVerdict(where string, c Claim) (k kept, ok bool) {
 }
 
 // readVerdict reads a verdict file, if it is of the claim as it is now.
-func readVerdict(text []byte, c Claim) (k kept, ok bool) {
+func readVerdict(text []byte, c claim.Claim) (k kept, ok bool) {
 	if json.Unmarshal(text, &k) != nil {
 		return k, false
 	}
@@ -55,7 +59,7 @@ func readVerdict(text []byte, c Claim) (k kept, ok bool) {
 // has nothing.
 func List(dir string) []Status {
 	var list []Status
-	for _, c := range Claims() {
+	for _, c := range claims.All() {
 		s := Status{ID: c.ID, Title: c.Title, Source: c.Source, Status: "not run"}
 		if dir != "" {
 			where := claimFolder(dir, c)
@@ -82,14 +86,14 @@ func List(dir string) []Status {
 
 // verdictText is the verdict file: what kept reads, and the checks behind it.
 // Their numbers may be infinite or NaN, as ratios to an empty tail are.
-func verdictText(r *Reproduction) ([]byte, error) {
+func verdictText(r *Result) ([]byte, error) {
 	type line struct {
 		Name    string        `json:"name"`
-		Dose    Dose          `json:"dose"`
+		Dose    claim.Dose    `json:"dose"`
 		Needs   string        `json:"needs"`
 		Value   record.Floats `json:"estimate_low_high"`
 		Seeds   record.Floats `json:"seeds"`
-		Outcome Mark          `json:"outcome"`
+		Outcome claim.Mark    `json:"outcome"`
 	}
 	var lines []line
 	for _, c := range r.Evidence.Checks {

@@ -1,4 +1,4 @@
-package experiments
+package correction
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/results"
 	"driftlab/results/record"
@@ -28,8 +29,8 @@ const icepopPlacebo = "random mask"
 // icepopBlock is how many updates an average averages when peak and end are compared.
 const icepopBlock = 20
 
-func icepopRate() Claim {
-	return Claim{
+func icepopRate() claim.Claim {
+	return claim.Claim{
 		ID:    "icepop-rate",
 		Title: "A band drops two tokens in a thousand, and the right ones",
 		Statement: "A [0.5, 5] token band masks about one or two tokens in a thousand, is enough for stability on a mixture of experts, " +
@@ -49,15 +50,15 @@ func icepopRate() Claim {
 	}
 }
 
-func measureIcepop(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureIcepop(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	steps := e.Pick(300, 40, 2)
 	for _, d := range []struct {
-		dose Dose
+		dose claim.Dose
 		sets []string
 	}{
-		{Natural, []string{"rollout.numerics=fp8-w8a8"}},
-		{Amplified, []string{"rollout.numerics=fp4-all", "advantage.positive_weight=0"}},
+		{claim.Natural, []string{"rollout.numerics=fp8-w8a8"}},
+		{claim.Amplified, []string{"rollout.numerics=fp4-all", "advantage.positive_weight=0"}},
 	} {
 		a := string(d.dose)
 		run := func(arm icepopArm, masked string) error {
@@ -106,18 +107,18 @@ func blocks(x []float64, n int) []float64 {
 	return out
 }
 
-func judgeIcepop(j *Judge) {
+func judgeIcepop(j *claim.Judge) {
 	band := icepopArms[0].name
 	late := func(figure string) []float64 {
-		return j.Each(func(o *Observation) float64 { return stats.Average(secondHalf(o.List(figure))) })
+		return j.Each(func(o *claim.Observation) float64 { return stats.Average(secondHalf(o.List(figure))) })
 	}
 	slope := func(figure string) []float64 {
-		return j.Each(func(o *Observation) float64 {
+		return j.Each(func(o *claim.Observation) float64 {
 			y := secondHalf(o.List(figure))
-			return stats.Slope(Counting(len(y)), y)
+			return stats.Slope(claim.Counting(len(y)), y)
 		})
 	}
-	for _, d := range []Dose{Natural, Amplified} {
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
 		reward := func(arm string) []float64 { return late(a + " reward " + arm) }
 		j.Positive(d, "reward, band [0.5, 5] minus random mask", stats.Differences(reward(band), reward(icepopPlacebo)))
@@ -130,15 +131,15 @@ func judgeIcepop(j *Judge) {
 		for _, arm := range icepopArms[1:] {
 			j.Report(d, "reward, band [0.5, 5] minus "+arm.name, stats.Differences(reward(band), reward(arm.name)))
 		}
-		share := j.Each(func(o *Observation) float64 { return stats.Average(o.List(a + " masked " + band)) })
+		share := j.Each(func(o *claim.Observation) float64 { return stats.Average(o.List(a + " masked " + band)) })
 		j.Report(d, "masked share, band [0.5, 5]", share)
-		j.Report(d, "masked share, random mask", j.Each(func(o *Observation) float64 { return stats.Average(o.List(a + " masked " + icepopPlacebo)) }))
+		j.Report(d, "masked share, random mask", j.Each(func(o *claim.Observation) float64 { return stats.Average(o.List(a + " masked " + icepopPlacebo)) }))
 		if m := stats.Average(share); m < 1e-4 || m > 1e-2 {
 			j.Note("The masked share of the %s dose, %.2g, is outside the sanity range of [1e-4, 1e-2].", d, m)
 		}
 	}
 	arms := append(icepopArms[:len(icepopArms):len(icepopArms)], icepopArm{name: icepopPlacebo})
-	for _, d := range []Dose{Natural, Amplified} {
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		text := ""
 		for _, arm := range arms {
 			text += fmt.Sprintf(", %s %d", arm.name, collapsed(j, string(d)+" reward "+arm.name))
@@ -149,17 +150,17 @@ func judgeIcepop(j *Judge) {
 	for i, arm := range arms {
 		rows[i] = arm.name
 	}
-	reward := func(d Dose, title string) Group {
-		return Group{Name: title, Values: func(k int) []float64 { return late(string(d) + " reward " + rows[k]) }}
+	reward := func(d claim.Dose, title string) claim.Group {
+		return claim.Group{Name: title, Values: func(k int) []float64 { return late(string(d) + " reward " + rows[k]) }}
 	}
 	j.Evidence.Picture = j.Bars("Reward in the second half: the tokens a band drops, and as many at random", "mean reward", false, rows,
-		reward(Natural, "fp8 rollouts"), reward(Amplified, "fp4 rollouts, negatives only"))
+		reward(claim.Natural, "fp8 rollouts"), reward(claim.Amplified, "fp4 rollouts, negatives only"))
 	j.Evidence.Table = icepopTable(j, rows)
 }
 
 // collapsed counts the seeds whose last block of rewards lies below the collapse
 // share of the best.
-func collapsed(j *Judge, figure string) int {
+func collapsed(j *claim.Judge, figure string) int {
 	n := 0
 	for _, o := range j.Runs {
 		mean := blocks(o.List(figure), min(icepopBlock, len(o.List(figure))))
@@ -171,10 +172,10 @@ func collapsed(j *Judge, figure string) int {
 }
 
 // icepopTable lists every arm's second half, and the share it masked.
-func icepopTable(j *Judge, rows []string) *results.Table {
+func icepopTable(j *claim.Judge, rows []string) *results.Table {
 	t := &results.Table{Title: "Second half of the runs", Columns: []results.TableColumn{{Name: "arm"}},
 		Note: "Means over seeds: reward, mean |log-ratio| between the engines, share of tokens masked over the whole run."}
-	doses := []Dose{Natural, Amplified}
+	doses := []claim.Dose{claim.Natural, claim.Amplified}
 	for _, d := range doses {
 		for _, what := range []string{"reward", "gap", "masked"} {
 			t.Columns = append(t.Columns, results.TableColumn{Name: fmt.Sprintf("%s, %s", what, d), Align: results.Right})
@@ -187,7 +188,7 @@ func icepopTable(j *Judge, rows []string) *results.Table {
 				if !j.Runs[0].Has(figure) {
 					return results.Word("-")
 				}
-				return results.Number(stats.Average(j.Each(func(o *Observation) float64 { return stats.Average(part(o.List(figure))) })), 3)
+				return results.Number(stats.Average(j.Each(func(o *claim.Observation) float64 { return stats.Average(part(o.List(figure))) })), 3)
 			}
 			a := string(d)
 			row = append(row, mean(a+" reward "+name, secondHalf), mean(a+" gap "+name, secondHalf),

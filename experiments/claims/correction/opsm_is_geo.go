@@ -1,10 +1,11 @@
-package experiments
+package correction
 
 import (
 	"context"
 	"fmt"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/results/record"
 	"driftlab/trainer/batch"
@@ -15,8 +16,8 @@ import (
 // opsmArms are the runs of opsm-is-geo.
 var opsmArms = []struct{ name, signs string }{{"no mask", ""}, {"negatives", "negative"}, {"both signs", "both"}, {"positives", "positive"}}
 
-func opsmIsGeo() Claim {
-	return Claim{
+func opsmIsGeo() claim.Claim {
+	return claim.Claim{
 		ID:        "opsm-is-geo",
 		Title:     "OPSM is a one-sided geometric mask, and masking only negatives costs less",
 		Statement: "Off-policy sequence masking equals a one-sided geometric mask on negative-advantage sequences, and masking only negatives costs less reward than masking both signs.",
@@ -31,8 +32,8 @@ func opsmIsGeo() Claim {
 	}
 }
 
-func measureOPSM(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureOPSM(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	different, masked, err := opsmSets(e)
 	if err != nil {
 		return nil, err
@@ -61,16 +62,16 @@ func measureOPSM(ctx context.Context, e *Env) (*Observation, error) {
 // opsmSets updates on a batch and compares what OPSM drops with what the
 // geometric mask rejects among negative advantages, over three thresholds. It
 // returns the number of tokens in one set only, and the masked ones by threshold.
-func opsmSets(e *Env) (different float64, masked []float64, err error) {
-	p, err := Base(0)
+func opsmSets(e *claim.Env) (different float64, masked []float64, err error) {
+	p, err := claim.Base(0)
 	if err != nil {
 		return 0, nil, err
 	}
-	fp32 := Numerics("fp32")
-	l := NewLearner(p, fp32)
+	fp32 := claim.Numerics("fp32")
+	l := claim.NewLearner(p, fp32)
 	defer l.Close()
-	parts := Minibatches(e.Graded(p, Numerics("bf16"), fp32, e.Pick(16, 8, 2)), 1)
-	if err := Update(l, parts, loss.NewPPOClip(), 1e-3, 5); err != nil {
+	parts := claim.Minibatches(e.Graded(p, claim.Numerics("bf16"), fp32, e.Pick(16, 8, 2)), 1)
+	if err := claim.Update(l, parts, loss.NewPPOClip(), 1e-3, 5); err != nil {
 		return 0, nil, err
 	}
 	b := parts[0]
@@ -100,7 +101,7 @@ func opsmSets(e *Env) (different float64, masked []float64, err error) {
 // rejected says which tokens a mask removes from the policy term of the current
 // weights, with the ratio taken against the rollout engine.
 func rejected(b *batch.Batch, m correction.Masking) ([]bool, error) {
-	own := Minibatches(b, 1)[0]
+	own := claim.Minibatches(b, 1)[0]
 	p := correction.Pipeline{Mode: correction.Bypass, Masks: []correction.Masking{m}}
 	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
 		if err := p.Apply(own, s); err != nil {
@@ -114,22 +115,22 @@ func rejected(b *batch.Batch, m correction.Masking) ([]bool, error) {
 	return out, nil
 }
 
-func judgeOPSM(j *Judge) {
+func judgeOPSM(j *claim.Judge) {
 	const none, negatives, both, positives = 0, 1, 2, 3
 	rate := func(k int) []float64 { return j.Entry("pass rate", k) }
-	j.Positive(Natural, "pass rate, negatives only minus both signs", stats.Differences(rate(negatives), rate(both)))
-	j.Always(Natural, "the same, seed by seed", stats.Differences(rate(negatives), rate(both)), 0)
-	j.Always(Natural, "least of the other arms minus positives only", j.Each(func(o *Observation) float64 {
+	j.Positive(claim.Natural, "pass rate, negatives only minus both signs", stats.Differences(rate(negatives), rate(both)))
+	j.Always(claim.Natural, "the same, seed by seed", stats.Differences(rate(negatives), rate(both)), 0)
+	j.Always(claim.Natural, "least of the other arms minus positives only", j.Each(func(o *claim.Observation) float64 {
 		r := o.List("pass rate")
 		return min(r[none], r[negatives], r[both]) - r[positives]
 	}), 0)
-	j.Zero(Exact, "tokens in one of the two sets only", j.Column("tokens in one set only"))
-	j.Report(Exact, "tokens masked at delta 0.01", j.Entry("tokens masked", 1))
-	j.Report(Natural, "pass rate, negatives only minus no mask", stats.Differences(rate(negatives), rate(none)))
+	j.Zero(claim.Exact, "tokens in one of the two sets only", j.Column("tokens in one set only"))
+	j.Report(claim.Exact, "tokens masked at delta 0.01", j.Entry("tokens masked", 1))
+	j.Report(claim.Natural, "pass rate, negatives only minus no mask", stats.Differences(rate(negatives), rate(none)))
 	y := j.Runs[0].List("no mask curve")
-	c := Chart("Pass rate on held-out prompts, rollouts eight updates old", "evaluation", "pass rate", "", false)
+	c := claim.Chart("Pass rate on held-out prompts, rollouts eight updates old", "evaluation", "pass rate", "", false)
 	for _, a := range opsmArms {
-		c.Arms = append(c.Arms, j.Arm(a.name, Counting(len(y)), a.name+" curve"))
+		c.Arms = append(c.Arms, j.Arm(a.name, claim.Counting(len(y)), a.name+" curve"))
 	}
 	j.Evidence.Picture = c
 }

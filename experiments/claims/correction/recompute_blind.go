@@ -1,14 +1,15 @@
-package experiments
+package correction
 
 import (
 	"context"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 )
 
-func recomputeBlind() Claim {
-	return Claim{
+func recomputeBlind() claim.Claim {
+	return claim.Claim{
 		ID:        "recompute-blind",
 		Title:     "Recomputed log-probs hide the engine gap",
 		Statement: "Recomputing old logprobs in the trainer hides the engine gap: KL stays flat while reward falls; using rollout logprobs shows the gap but fails in its own way.",
@@ -25,22 +26,22 @@ func recomputeBlind() Claim {
 	}
 }
 
-func measureBlind(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	first, err := Base(0)
+func measureBlind(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	first, err := claim.Base(0)
 	if err != nil {
 		return nil, err
 	}
 	steps := e.Pick(120, 30, 3)
 	for _, d := range []struct {
-		dose    Dose
+		dose    claim.Dose
 		rollout string
-	}{{Natural, "fp8-w8a8"}, {Amplified, "fp4-all"}} {
+	}{{claim.Natural, "fp8-w8a8"}, {claim.Amplified, "fp4-all"}} {
 		a := string(d.dose)
 		for _, arm := range []struct{ name, mode, rollout string }{
 			{"recompute", "decoupled", d.rollout}, {"bypass", "bypass", d.rollout}, {"equal", "decoupled", "bf16"},
 		} {
-			if arm.name == "equal" && d.dose == Amplified {
+			if arm.name == "equal" && d.dose == claim.Amplified {
 				continue
 			}
 			c, err := e.Train(ctx, []string{"actor/ppo_kl", "gap/k3"}, steps, "learner.numerics=bf16", "learner.minibatches=4",
@@ -51,8 +52,8 @@ func measureBlind(ctx context.Context, e *Env) (*Observation, error) {
 			o.Set(a+" "+arm.name+" logged", c[0]...)
 			o.Set(a+" "+arm.name+" true", c[1]...)
 		}
-		b := e.Graded(first, Numerics(d.rollout), Numerics("bf16"), e.Pick(128, 32, 2))
-		up, down := skews(b.Advantage, LogRatios(b))
+		b := e.Graded(first, claim.Numerics(d.rollout), claim.Numerics("bf16"), e.Pick(128, 32, 2))
+		up, down := skews(b.Advantage, claim.LogRatios(b))
 		o.Set(a+" skew", up, down)
 	}
 	return o, nil
@@ -76,31 +77,31 @@ func skews(advantage, e []float64) (up, down float64) {
 	return up / max(count[0], 1), down / max(count[1], 1)
 }
 
-func judgeBlind(j *Judge) {
+func judgeBlind(j *claim.Judge) {
 	slope := func(figure string) []float64 {
-		return j.Each(func(o *Observation) float64 {
+		return j.Each(func(o *claim.Observation) float64 {
 			y := o.List(figure)
-			return stats.Slope(Counting(len(y)), y)
+			return stats.Slope(claim.Counting(len(y)), y)
 		})
 	}
-	for _, d := range []Dose{Natural, Amplified} {
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
 		j.Covers(d, "slope of the logged ppo_kl, recompute", slope(a+" recompute logged"), 0)
 		j.Positive(d, "slope of the true k3, recompute", slope(a+" recompute true"))
 		j.Always(d, "the same, seed by seed", slope(a+" recompute true"), 0)
 		up, down := j.Entry(a+" skew", 0), j.Entry(a+" skew", 1)
-		j.Always(d, "minus the product of the two skews", j.Each(func(o *Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0)
+		j.Always(d, "minus the product of the two skews", j.Each(func(o *claim.Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0)
 		j.Report(d, "skew, A > 0", up)
 		j.Report(d, "skew, A < 0", down)
-		j.Report(d, "logged ppo_kl over true k3, recompute", j.Each(func(o *Observation) float64 {
+		j.Report(d, "logged ppo_kl over true k3, recompute", j.Each(func(o *claim.Observation) float64 {
 			return stats.Average(o.List(a+" recompute logged")) / stats.Average(o.List(a+" recompute true"))
 		}))
-		j.Report(d, "logged ppo_kl over true k3, bypass", j.Each(func(o *Observation) float64 {
+		j.Report(d, "logged ppo_kl over true k3, bypass", j.Each(func(o *claim.Observation) float64 {
 			return stats.Average(o.List(a+" bypass logged")) / stats.Average(o.List(a+" bypass true"))
 		}))
 	}
-	x := Counting(len(j.Runs[0].List("natural recompute true")))
-	j.Evidence.Picture = Chart("What a log shows and what is there, fp8 rollouts", "rollout batch", "nats per token", "ppo_kl compares with the anchor of the loss: pi_old when it is recomputed, the rollout engine in bypass.", false,
+	x := claim.Counting(len(j.Runs[0].List("natural recompute true")))
+	j.Evidence.Picture = claim.Chart("What a log shows and what is there, fp8 rollouts", "rollout batch", "nats per token", "ppo_kl compares with the anchor of the loss: pi_old when it is recomputed, the rollout engine in bypass.", false,
 		j.Arm("true k3", x, "natural recompute true"), j.Arm("logged, recompute", x, "natural recompute logged"), j.Arm("logged, bypass", x, "natural bypass logged"),
 		j.Arm("logged, equal engines", x, "natural equal logged"))
 }

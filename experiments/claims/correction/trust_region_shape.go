@@ -1,18 +1,19 @@
-package experiments
+package correction
 
 import (
 	"context"
 	"math"
 
 	"driftlab/engine/learner"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/loss"
 )
 
-func trustRegionShape() Claim {
-	return Claim{
+func trustRegionShape() claim.Claim {
+	return claim.Claim{
 		ID:        "trust-region-shape",
 		Title:     "A ratio clip squeezes rare tokens, a divergence mask does not",
 		Statement: "Ratio clipping over-restricts rare tokens and under-restricts frequent ones; a divergence mask anchored at the rollout policy fixes that, and schemes with no trust region drift.",
@@ -30,19 +31,19 @@ func trustRegionShape() Claim {
 	}
 }
 
-func measureTrust(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	p, err := Base(0)
+func measureTrust(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	p, err := claim.Base(0)
 	if err != nil {
 		return nil, err
 	}
-	fp32 := Numerics("fp32")
-	b := e.Graded(p, Numerics("bf16"), fp32, e.Pick(48, 12, 2))
+	fp32 := claim.Numerics("fp32")
+	b := e.Graded(p, claim.Numerics("bf16"), fp32, e.Pick(48, 12, 2))
 	for _, d := range []struct {
-		dose   Dose
+		dose   claim.Dose
 		rate   float64
 		rounds int
-	}{{Natural, 1e-3, e.Pick(6, 6, 1)}, {Amplified, 3e-3, e.Pick(15, 8, 1)}} {
+	}{{claim.Natural, 1e-3, e.Pick(6, 6, 1)}, {claim.Amplified, 3e-3, e.Pick(15, 8, 1)}} {
 		for _, arm := range []struct {
 			name string
 			loss loss.Loss
@@ -50,13 +51,13 @@ func measureTrust(ctx context.Context, e *Env) (*Observation, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			l := NewLearner(p, fp32)
-			err := Update(l, Minibatches(b, 4), arm.loss, d.rate, d.rounds)
+			l := claim.NewLearner(p, fp32)
+			err := claim.Update(l, claim.Minibatches(b, 4), arm.loss, d.rate, d.rounds)
 			if err != nil {
 				l.Close()
 				return nil, err
 			}
-			now := Minibatches(b, 1)[0]
+			now := claim.Minibatches(b, 1)[0]
 			l.Score(&now.Old, &now.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true})
 			l.Close()
 			o.Set(string(d.dose)+" KL "+arm.name, diagnose.Compare(now).ExactKL)
@@ -70,7 +71,7 @@ func measureTrust(ctx context.Context, e *Env) (*Observation, error) {
 
 // setClipped records, by tenth of the rollout probability, which share of the
 // tokens each rule would cut.
-func setClipped(o *Observation, dose string, now *batch.Batch) {
+func setClipped(o *claim.Observation, dose string, now *batch.Batch) {
 	const bins = 10
 	var logp, ratio, tv []float64
 	order := stats.Order(now.LogpRoll)
@@ -96,11 +97,11 @@ func setClipped(o *Observation, dose string, now *batch.Batch) {
 	o.Set(dose+" cut by the TV mask", tv...)
 }
 
-func judgeTrust(j *Judge) {
-	for _, d := range []Dose{Natural, Amplified} {
+func judgeTrust(j *claim.Judge) {
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
 		slope := func(figure string) []float64 {
-			return j.Each(func(o *Observation) float64 { return stats.Slope(o.List(a+" log p"), o.List(figure)) })
+			return j.Each(func(o *claim.Observation) float64 { return stats.Slope(o.List(a+" log p"), o.List(figure)) })
 		}
 		clip := slope(a + " cut by the ratio clip")
 		for i := range clip {
@@ -112,8 +113,8 @@ func judgeTrust(j *Judge) {
 		j.ReportRatio(d, "exact KL after the updates, unbounded over DPPO-TV", j.Column(a+" KL unbounded"), j.Column(a+" KL DPPO"))
 		j.ReportRatio(d, "exact KL after the updates, ratio clip over DPPO-TV", j.Column(a+" KL ratio clip"), j.Column(a+" KL DPPO"))
 	}
-	x := Counting(10)
-	j.Evidence.Picture = Chart("Share of tokens that a rule would cut", "tenth of the tokens, from the least probable", "share cut", "", false,
+	x := claim.Counting(10)
+	j.Evidence.Picture = claim.Chart("Share of tokens that a rule would cut", "tenth of the tokens, from the least probable", "share cut", "", false,
 		j.Arm("ratio clip", x, "natural cut by the ratio clip"), j.Arm("TV mask", x, "natural cut by the TV mask"),
 		j.Arm("ratio clip, more updates", x, "amplified cut by the ratio clip"), j.Arm("TV mask, more updates", x, "amplified cut by the TV mask"))
 	j.Evidence.Table = j.CurvesTable("Share of tokens cut", "tenth", x, "natural log p", "natural cut by the ratio clip", "natural cut by the TV mask",

@@ -1,7 +1,8 @@
-package experiments
+package estimator
 
 import (
 	"context"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"math"
 	"math/rand/v2"
@@ -42,8 +43,8 @@ var kCells = []kCell{
 	{"off-policy: weighted k3 as a loss", true, true, func(l, w float64) float64 { return w * (math.Expm1(-l) + l - math.Expm1(-l)) }},
 }
 
-func kEstimators() Claim {
-	return Claim{
+func kEstimators() claim.Claim {
+	return claim.Claim{
 		ID:        "k-estimators",
 		Title:     "Only some KL estimators have the gradient of the KL",
 		Statement: "k1 in the reward, k2 in an on-policy loss and importance-weighted k3 in an off-policy loss give the reverse-KL gradient; plain k1 or k3 in the loss do not.",
@@ -109,8 +110,8 @@ func (p *tabular) addScore(g []float64, y int, c [kHorizon]float64) {
 
 func same(c float64) [kHorizon]float64 { return [kHorizon]float64{c, c, c} }
 
-func measureK(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureK(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	rng := e.Rand(1)
 	pi := randomTabular(rng, nil, 1)
 	ref, mu := randomTabular(rng, pi, 0.5), randomTabular(rng, pi, 0.3)
@@ -183,26 +184,26 @@ func distanceOf(a, b []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-func judgeK(j *Judge) {
+func judgeK(j *claim.Judge) {
 	var names []string
 	for k, cell := range kCells {
 		names = append(names, cell.name)
 		if cell.correct {
-			j.AtMost(Exact, "relative error, "+cell.name, j.Entry("exact error", k), 1e-10)
+			j.AtMost(claim.Exact, "relative error, "+cell.name, j.Entry("exact error", k), 1e-10)
 		}
 	}
 	for k, cell := range kCells {
 		if !cell.correct {
-			j.Always(Exact, "relative error, "+cell.name, j.Entry("exact error", k), 0.1)
+			j.Always(claim.Exact, "relative error, "+cell.name, j.Entry("exact error", k), 0.1)
 			continue
 		}
 		pooled := 0.0
 		for _, z := range j.Entry("error along the gradient", k) {
 			pooled += z / math.Sqrt(float64(len(j.Runs)))
 		}
-		j.AtMost(Exact, "sampled error along the gradient, in standard errors, "+cell.name, []float64{math.Abs(pooled)}, 2.5)
+		j.AtMost(claim.Exact, "sampled error along the gradient, in standard errors, "+cell.name, []float64{math.Abs(pooled)}, 2.5)
 	}
-	j.AtMost(Exact, "sampled gradient of k1 as a loss, in standard errors", j.Column("k1 as a loss, in standard errors"), 3)
-	j.Report(Exact, "relative error of a k2 loss summed per token", j.Column("per-token k2"))
+	j.AtMost(claim.Exact, "sampled gradient of k1 as a loss, in standard errors", j.Column("k1 as a loss, in standard errors"), 3)
+	j.Report(claim.Exact, "relative error of a k2 loss summed per token", j.Column("per-token k2"))
 	j.Evidence.Picture = j.Bars("Error of the expected gradient", "relative to the gradient of KL(pi || ref)", false, names, j.Listed("error", "exact error"))
 }

@@ -1,4 +1,4 @@
-package experiments
+package estimator
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 )
 
@@ -23,8 +24,8 @@ const sgaBatch = 128
 // sgaGroups is the number of groups of responses that are resampled.
 const sgaGroups = 64
 
-func sgaFrontier() Claim {
-	return Claim{
+func sgaFrontier() claim.Claim {
+	return claim.Claim{
 		ID:    "sga-frontier",
 		Title: "Between surrogate and sequence weight lies a best aggregation",
 		Statement: "On stale or mismatched data, estimators lie on a bias-variance line from token surrogate (biased, calm) to sequence IS (unbiased, wild), " +
@@ -45,18 +46,18 @@ func sgaFrontier() Claim {
 
 var sgaRewards = []string{"terminal", "dense"}
 
-func measureSGA(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureSGA(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	lengths := []float64{16, 64, 128, 256, 512, 1024}
-	if e.Size == Tiny {
+	if e.Size == claim.Tiny {
 		lengths = []float64{16, 64, 256}
 	}
 	o.Set("lengths", lengths...)
 	for _, kind := range sgaRewards {
 		for _, d := range []struct {
-			dose  Dose
+			dose  claim.Dose
 			steps int
-		}{{Natural, 8}, {Amplified, 32}} {
+		}{{claim.Natural, 8}, {claim.Amplified, 32}} {
 			var inside, best []float64
 			var bias, variance, power [][]float64
 			for _, length := range lengths {
@@ -153,13 +154,13 @@ func best(power []float64) int {
 	return at
 }
 
-func judgeSGA(j *Judge) {
+func judgeSGA(j *claim.Judge) {
 	x := j.Runs[0].List("lengths")
-	order := Counting(len(sgaEstimators))
-	for _, dose := range []Dose{Natural, Amplified} {
+	order := claim.Counting(len(sgaEstimators))
+	for _, dose := range []claim.Dose{claim.Natural, claim.Amplified} {
 		for _, kind := range sgaRewards {
 			a := kind + " " + string(dose)
-			conjecture(j, dose, "least probability that the best estimator is inside, T >= 200, "+kind, j.Each(func(o *Observation) float64 {
+			conjecture(j, dose, "least probability that the best estimator is inside, T >= 200, "+kind, j.Each(func(o *claim.Observation) float64 {
 				least := 1.0
 				for i, t := range x {
 					if t >= 200 {
@@ -172,7 +173,7 @@ func judgeSGA(j *Judge) {
 				name string
 				sign float64
 			}{{"bias", -1}, {"variance", 1}} {
-				j.Always(dose, "Kendall's tau of "+what.name+" along the list, as claimed, "+kind, j.Each(func(o *Observation) float64 {
+				j.Always(dose, "Kendall's tau of "+what.name+" along the list, as claimed, "+kind, j.Each(func(o *claim.Observation) float64 {
 					sum := 0.0
 					for i := range x {
 						y := make([]float64, len(sgaEstimators))
@@ -187,9 +188,9 @@ func judgeSGA(j *Judge) {
 		}
 	}
 	at := len(x) - 1
-	relative := func(a string) Group {
-		return Group{Name: a, Values: func(k int) []float64 {
-			return j.Each(func(o *Observation) float64 {
+	relative := func(a string) claim.Group {
+		return claim.Group{Name: a, Values: func(k int) []float64 {
+			return j.Each(func(o *claim.Observation) float64 {
 				top := 0.0
 				for _, name := range sgaEstimators {
 					top = max(top, o.List(a + " power " + name)[at])
@@ -220,7 +221,7 @@ func bestNames(places []float64) string {
 
 // conjecture is the rule of sga-frontier: above 0.95 in four fifths of the seeds
 // passes, below 0.05 in as many is contrary, anything else is open.
-func conjecture(j *Judge, d Dose, name string, x []float64) {
+func conjecture(j *claim.Judge, d claim.Dose, name string, x []float64) {
 	high, low := 0, 0
 	for _, v := range x {
 		switch {
@@ -230,12 +231,12 @@ func conjecture(j *Judge, d Dose, name string, x []float64) {
 			low++
 		}
 	}
-	out := Open
+	out := claim.Open
 	switch {
 	case 5*high >= 4*len(x):
-		out = Passed
+		out = claim.Passed
 	case 5*low >= 4*len(x):
-		out = Contrary
+		out = claim.Contrary
 	}
-	j.Add(Check{Name: name, Dose: d, Needs: "> 0.95 in four of five seeds", Value: stats.Mean(x, stats.Percentile), Seeds: x, Outcome: out})
+	j.Add(claim.Check{Name: name, Dose: d, Needs: "> 0.95 in four of five seeds", Value: stats.Mean(x, stats.Percentile), Seeds: x, Outcome: out})
 }

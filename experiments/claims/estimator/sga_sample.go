@@ -1,4 +1,4 @@
-package experiments
+package estimator
 
 import (
 	"driftlab/experiments/stats"

@@ -1,7 +1,8 @@
-package experiments
+package estimator
 
 import (
 	"context"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"math"
 	"math/rand/v2"
@@ -16,8 +17,8 @@ const (
 	boundGamma   = 0.9
 )
 
-func threePolicyBound() Claim {
-	return Claim{
+func threePolicyBound() claim.Claim {
+	return claim.Claim{
 		ID:        "three-policy-bound",
 		Title:     "The three-policy bound holds and is very loose",
 		Statement: "The lower bound J >= L_mu - C(alpha0 + alpha1) holds, is very loose, and the two gaps (engine, staleness) need not hurt equally.",
@@ -181,8 +182,8 @@ func randomLogits(rng *rand.Rand, sd float64) (l choice) {
 	return l
 }
 
-func measureBound(_ context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureBound(_ context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	rng := e.Rand(1)
 	violations := 0.0
 	var ratios, effect []float64
@@ -229,10 +230,10 @@ func (m *process) advantages(value [boundStates]float64) (out choice) {
 	return out
 }
 
-func judgeBound(j *Judge) {
-	j.Above(Exact, "median of slack over |J - L|", j.Entry("slack over gap", 0), 10)
-	j.Zero(Exact, "violations of the bound", j.Column("violations"))
-	j.Report(Exact, "log |J - L|, engine-heavy minus staleness-heavy at matched variation", j.Column("engine minus staleness"))
+func judgeBound(j *claim.Judge) {
+	j.Above(claim.Exact, "median of slack over |J - L|", j.Entry("slack over gap", 0), 10)
+	j.Zero(claim.Exact, "violations of the bound", j.Column("violations"))
+	j.Report(claim.Exact, "log |J - L|, engine-heavy minus staleness-heavy at matched variation", j.Column("engine minus staleness"))
 	j.Evidence.Picture = j.Bars("Slack of the bound over the true gap", "slack / |J - L|", true, []string{"median", "lowest tenth", "highest tenth"}, j.Listed("slack over gap", "slack over gap"))
 	last := &j.Evidence.Checks[len(j.Evidence.Checks)-1]
 	switch i := last.Value; {

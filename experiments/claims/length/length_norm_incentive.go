@@ -1,10 +1,11 @@
-package experiments
+package length
 
 import (
 	"context"
 	"math"
 
 	"driftlab/engine"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
@@ -15,8 +16,8 @@ import (
 // lengthAggregations are the arms of length-norm-incentive.
 var lengthAggregations = []string{"token-mean", "seq-mean-token-mean", "seq-mean-token-sum-norm:96"}
 
-func lengthNormIncentive() Claim {
-	return Claim{
+func lengthNormIncentive() claim.Claim {
+	return claim.Claim{
 		ID:        "length-norm-incentive",
 		Title:     "Dividing by the length rewards short right and long wrong answers",
 		Statement: "Dividing each answer's loss by its own length rewards short correct and long wrong answers.",
@@ -32,13 +33,13 @@ func lengthNormIncentive() Claim {
 	}
 }
 
-func measureLengthNorm(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	p, err := Base(0)
+func measureLengthNorm(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	p, err := claim.Base(0)
 	if err != nil {
 		return nil, err
 	}
-	b := e.Graded(p, Numerics("fp32"), Numerics("fp32"), e.Pick(8, 8, 2))
+	b := e.Graded(p, claim.Numerics("fp32"), claim.Numerics("fp32"), e.Pick(8, 8, 2))
 	b.Now.Logp = b.Old.Logp
 	var flat []float64
 	for _, name := range lengthAggregations {
@@ -56,7 +57,7 @@ func measureLengthNorm(ctx context.Context, e *Env) (*Observation, error) {
 		if err != nil {
 			return nil, err
 		}
-		r, w := searchLengths(e, after, Numerics("fp32"))
+		r, w := searchLengths(e, after, claim.Numerics("fp32"))
 		right, wrong, logRatio = append(right, r), append(wrong, w), append(logRatio, math.Log(w/r))
 	}
 	o.Set("right", right...)
@@ -96,10 +97,10 @@ func weightSpread(b *batch.Batch, aggregation string) (float64, error) {
 
 // searchLengths are the mean lengths of right and of wrong responses to fresh
 // prompts of the search task.
-func searchLengths(e *Env, p *model.Params, n engine.Numerics) (right, wrong float64) {
+func searchLengths(e *claim.Env, p *model.Params, n engine.Numerics) (right, wrong float64) {
 	t := task.NewSearch()
 	t.Difficulty, t.Operations = task.Range{1, 10}, 2
-	rng := e.Rand(PromptStream)
+	rng := e.Rand(claim.PromptStream)
 	count := e.Pick(1024, 256, 16)
 	questions := make([]task.Prompt, count)
 	prompts := make([][]int32, count)
@@ -107,7 +108,7 @@ func searchLengths(e *Env, p *model.Params, n engine.Numerics) (right, wrong flo
 		questions[i] = t.HeldOut(rng)
 		prompts[i] = questions[i].Tokens
 	}
-	b := e.Sample(Probe{Params: p, Rollout: n, Sequences: count, Tokens: 96, Stops: true, Prompts: prompts})
+	b := e.Sample(claim.Probe{Params: p, Rollout: n, Sequences: count, Tokens: 96, Stops: true, Prompts: prompts})
 	var sum, number [2]float64
 	for i, q := range questions {
 		from, to := b.Span(i)
@@ -121,17 +122,17 @@ func searchLengths(e *Env, p *model.Params, n engine.Numerics) (right, wrong flo
 	return sum[0] / number[0], sum[1] / number[1]
 }
 
-func judgeLengthNorm(j *Judge) {
-	j.Positive(Natural, "log length of wrong over right, 1/length minus token-mean", stats.Differences(j.Entry("log ratio", 1), j.Entry("log ratio", 0)))
+func judgeLengthNorm(j *claim.Judge) {
+	j.Positive(claim.Natural, "log length of wrong over right, 1/length minus token-mean", stats.Differences(j.Entry("log ratio", 1), j.Entry("log ratio", 0)))
 	// verl adds 1e-8 to the length it divides by.
 	for k, name := range lengthAggregations {
 		what := "spread of the weight, " + name
 		if name == "seq-mean-token-mean" {
 			what = "spread of the weight times the length, " + name
 		}
-		j.AtMost(Exact, what, j.Entry("spread of the weight", k), 1e-8)
+		j.AtMost(claim.Exact, what, j.Entry("spread of the weight", k), 1e-8)
 	}
-	j.Report(Natural, "log length of wrong over right, constant divisor minus token-mean", stats.Differences(j.Entry("log ratio", 2), j.Entry("log ratio", 0)))
+	j.Report(claim.Natural, "log length of wrong over right, constant divisor minus token-mean", stats.Differences(j.Entry("log ratio", 2), j.Entry("log ratio", 0)))
 	j.Evidence.Picture = j.Bars("Length of the answers after training", "tokens", false, lengthAggregations, j.Listed("right", "right"), j.Listed("wrong", "wrong"))
 	j.Evidence.Table = j.NamedTable("After training on the search task", "aggregation", lengthAggregations, "right", "wrong", "log ratio")
 }

@@ -1,9 +1,10 @@
-package experiments
+package precision
 
 import (
 	"context"
 
 	"driftlab/engine"
+	"driftlab/experiments/claim"
 	"driftlab/model"
 )
 
@@ -12,16 +13,18 @@ var mechanisms = []struct {
 	name string
 	pair func(dtype string) (rollout, learner engine.Numerics)
 }{
-	{"order", func(d string) (engine.Numerics, engine.Numerics) { return SplitK(Numerics(d)), Numerics(d) }},
-	{"sums", func(d string) (engine.Numerics, engine.Numerics) {
-		narrow := Named(Numerics(d), d+"-accumulate", func(n *engine.Numerics) { n.Accumulator = n.Activations })
-		return SplitK(narrow), narrow
+	{"order", func(d string) (engine.Numerics, engine.Numerics) {
+		return claim.SplitK(claim.Numerics(d)), claim.Numerics(d)
 	}},
-	{"dtype", func(d string) (engine.Numerics, engine.Numerics) { return Numerics(d), Numerics("fp32") }},
+	{"sums", func(d string) (engine.Numerics, engine.Numerics) {
+		narrow := claim.Named(claim.Numerics(d), d+"-accumulate", func(n *engine.Numerics) { n.Accumulator = n.Activations })
+		return claim.SplitK(narrow), narrow
+	}},
+	{"dtype", func(d string) (engine.Numerics, engine.Numerics) { return claim.Numerics(d), claim.Numerics("fp32") }},
 }
 
-func fp16BF16Gap() Claim {
-	return Claim{
+func fp16BF16Gap() claim.Claim {
+	return claim.Claim{
 		ID:        "fp16-bf16-gap",
 		Title:     "fp16 on both sides shrinks the gap by an order of magnitude",
 		Statement: "With both engines on fp16 instead of bf16, the divergence between engines drops by more than an order of magnitude: three more mantissa bits are an eight times finer step.",
@@ -37,14 +40,14 @@ func fp16BF16Gap() Claim {
 	}
 }
 
-func measureFP16(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureFP16(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	length := e.Pick(128, 64, 8)
 	twin, err := e.Dense(ctx, 256)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := Base(256)
+	shipped, err := claim.Base(256)
 	if err != nil {
 		return nil, err
 	}
@@ -63,39 +66,39 @@ func measureFP16(ctx context.Context, e *Env) (*Observation, error) {
 					n = max(n/4, 2) // rounding every partial sum is slow
 				}
 				ro, le := how.pair(dtype)
-				_, g := e.Measure(Probe{Params: m.params, Rollout: ro, Sequences: n, Tokens: length}, le)
+				_, g := e.Measure(claim.Probe{Params: m.params, Rollout: ro, Sequences: n, Tokens: length}, le)
 				absolute, k3 = append(absolute, g.MeanAbsDlogp), append(k3, g.K3)
 			}
 			o.Set(m.name+" "+how.name+" mean", absolute...)
 			o.Set(m.name+" "+how.name+" k3", k3...)
 		}
 	}
-	_, g := e.Measure(Probe{Params: twin, Rollout: Numerics("bf16"), Sequences: 8, Tokens: length}, Numerics("bf16"))
+	_, g := e.Measure(claim.Probe{Params: twin, Rollout: claim.Numerics("bf16"), Sequences: 8, Tokens: length}, claim.Numerics("bf16"))
 	o.Set("same", g.MaxAbsDlogp)
 	return o, nil
 }
 
-func judgeFP16(j *Judge) {
-	ratio := func(d Dose, name, figure string, r float64) {
+func judgeFP16(j *claim.Judge) {
+	ratio := func(d claim.Dose, name, figure string, r float64) {
 		j.Ratio(d, name, j.Entry(figure, 1), j.Entry(figure, 0), r)
 	}
-	ratio(Natural, "k3, bf16 over fp16, dense", "dense order k3", 16)
-	ratio(Natural, "mean |dlogp|, bf16 over fp16, dense", "dense order mean", 4)
-	ratio(Natural, "mean |dlogp|, bf16 over fp16, MoE, order only", "moe order mean", 1)
-	ratio(Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1)
-	ratio(Amplified, "k3, bf16 over fp16, dense", "deep sums k3", 16)
-	ratio(Amplified, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4)
-	j.Zero(Exact, "largest gap of bf16 with itself", j.Column("same"))
+	ratio(claim.Natural, "k3, bf16 over fp16, dense", "dense order k3", 16)
+	ratio(claim.Natural, "mean |dlogp|, bf16 over fp16, dense", "dense order mean", 4)
+	ratio(claim.Natural, "mean |dlogp|, bf16 over fp16, MoE, order only", "moe order mean", 1)
+	ratio(claim.Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1)
+	ratio(claim.Amplified, "k3, bf16 over fp16, dense", "deep sums k3", 16)
+	ratio(claim.Amplified, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4)
+	j.Zero(claim.Exact, "largest gap of bf16 with itself", j.Column("same"))
 	var rows []string
 	var values [][2]string
 	for _, m := range []string{"dense", "moe", "deep"} {
 		for _, how := range mechanisms {
 			rows, values = append(rows, m+", "+how.name), append(values, [2]string{m + " " + how.name + " mean", m + " " + how.name + " k3"})
-			j.ReportRatio(Natural, "k3, "+m+", "+how.name, j.Entry(m+" "+how.name+" k3", 1), j.Entry(m+" "+how.name+" k3", 0))
+			j.ReportRatio(claim.Natural, "k3, "+m+", "+how.name, j.Entry(m+" "+how.name+" k3", 1), j.Entry(m+" "+how.name+" k3", 0))
 		}
 	}
-	group := func(name string, k int) Group {
-		return Group{Name: name, Values: func(c int) []float64 { return j.Entry(values[c][1], k) }}
+	group := func(name string, k int) claim.Group {
+		return claim.Group{Name: name, Values: func(c int) []float64 { return j.Entry(values[c][1], k) }}
 	}
 	j.Evidence.Picture = j.Bars("Gap by number format", "k3 (nats per token)", true, rows, group("bf16", 1), group("fp16", 0))
 }

@@ -1,4 +1,4 @@
-package experiments
+package precision
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"driftlab/engine"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/precision"
@@ -29,8 +30,8 @@ var headBlocks = []struct {
 	{"residual stream and norms", func(n *engine.Numerics) { n.Activations = precision.FP32 }},
 }
 
-func fp32Head() Claim {
-	return Claim{
+func fp32Head() claim.Claim {
+	return claim.Claim{
 		ID:        "fp32-head",
 		Title:     "An output head in fp32 removes a large share of the gap",
 		Statement: "Computing the output head in fp32 removes a large share of the engine gap at tiny cost.",
@@ -47,13 +48,13 @@ func fp32Head() Claim {
 	}
 }
 
-func measureHead(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureHead(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	twin, err := e.Dense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := Base(0)
+	shipped, err := claim.Base(0)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func measureHead(ctx context.Context, e *Env) (*Observation, error) {
 	}{{"MoE", shipped, e.Pick(512, 96, 4), 32, true}, {"dense", twin, e.Pick(512, 96, 4), 32, true}, {"wide", wide, e.Pick(96, 16, 2), 64, false}} {
 		var absolute, pearson []float64
 		for _, block := range headBlocks {
-			b, g := e.Measure(Probe{Params: m.params, Rollout: Named(Numerics("bf16"), "bf16", block.promote), Sequences: m.n, Tokens: m.t, Stops: m.stops}, Numerics("fp32"))
+			b, g := e.Measure(claim.Probe{Params: m.params, Rollout: claim.Named(claim.Numerics("bf16"), "bf16", block.promote), Sequences: m.n, Tokens: m.t, Stops: m.stops}, claim.Numerics("fp32"))
 			absolute, pearson = append(absolute, g.MeanAbsDlogp), append(pearson, 1-g.Pearson)
 			if block.name == "none" {
 				o.Set(m.name+" entropy", stats.Average(b.Old.Entropy))
@@ -77,31 +78,31 @@ func measureHead(ctx context.Context, e *Env) (*Observation, error) {
 		}
 		o.Set(m.name+" mean", absolute...)
 		o.Set(m.name+" 1 - Pearson", pearson...)
-		_, g := e.Measure(Probe{Params: m.params, Rollout: Named(Numerics("bf16"), "all", func(n *engine.Numerics) {
+		_, g := e.Measure(claim.Probe{Params: m.params, Rollout: claim.Named(claim.Numerics("bf16"), "all", func(n *engine.Numerics) {
 			for _, block := range headBlocks {
 				block.promote(n)
 			}
-		}), Sequences: 8, Tokens: 16}, Numerics("fp32"))
+		}), Sequences: 8, Tokens: 16}, claim.Numerics("fp32"))
 		o.Set(m.name+" all", g.MaxAbsDlogp)
 	}
 	return o, nil
 }
 
-func judgeHead(j *Judge) {
+func judgeHead(j *claim.Judge) {
 	for _, m := range []struct {
 		name string
-		dose Dose
-	}{{"MoE", Natural}, {"dense", Natural}, {"wide", Amplified}} {
+		dose claim.Dose
+	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"wide", claim.Amplified}} {
 		j.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1)
-		j.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *Observation) float64 { return headRank(o.List(m.name + " mean")) }))
-		j.Zero(Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all"))
+		j.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *claim.Observation) float64 { return headRank(o.List(m.name + " mean")) }))
+		j.Zero(claim.Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all"))
 	}
 	var names []string
 	for _, b := range headBlocks {
 		names = append(names, b.name)
 	}
-	left := func(m string) Group {
-		return Group{Name: m, Values: func(k int) []float64 { return stats.Quotients(j.Entry(m+" mean", k), j.Entry(m+" mean", 0)) }}
+	left := func(m string) claim.Group {
+		return claim.Group{Name: m, Values: func(k int) []float64 { return stats.Quotients(j.Entry(m+" mean", k), j.Entry(m+" mean", 0)) }}
 	}
 	j.Evidence.Picture = j.Bars("What is left of the gap when one block is promoted to fp32", "mean |dlogp|, share of the bf16 gap", false, names, left("MoE"), left("dense"), left("wide"))
 	j.Evidence.Table = j.NamedTable("Gap by promoted block", "promoted", names, "MoE mean", "dense mean", "wide mean", "MoE 1 - Pearson", "dense 1 - Pearson", "wide 1 - Pearson")

@@ -1,4 +1,4 @@
-package experiments
+package precision
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"driftlab/engine/learner"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
 
-func gapVsLength() Claim {
-	return Claim{
+func gapVsLength() claim.Claim {
+	return claim.Claim{
 		ID:        "gap-vs-length",
 		Title:     "The gap accumulates with length, faster in bf16 and in a mixture of experts",
 		Statement: "Mismatch accumulates with sequence length faster in bf16 than in fp16, and later tokens carry a larger per-token gap.",
@@ -29,22 +30,22 @@ func gapVsLength() Claim {
 	}
 }
 
-func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureGapVsLength(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	long, short := e.Pick(512, 256, 32), e.Pick(256, 128, 32)
 	twin, err := e.Dense(ctx, long+64)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := Base(long + 64)
+	shipped, err := claim.Base(long + 64)
 	if err != nil {
 		return nil, err
 	}
 	for _, dtype := range []string{"bf16", "fp16"} {
-		b, _ := e.Measure(Probe{Params: twin, Rollout: Numerics(dtype), Sequences: e.Pick(192, 48, 6), Tokens: long}, Numerics("fp32"))
-		lengths := PrefixLengths(long)
+		b, _ := e.Measure(claim.Probe{Params: twin, Rollout: claim.Numerics(dtype), Sequences: e.Pick(192, 48, 6), Tokens: long}, claim.Numerics("fp32"))
+		lengths := claim.PrefixLengths(long)
 		var absolute []float64
-		for _, sums := range ProductRatios(b, lengths) {
+		for _, sums := range claim.ProductRatios(b, lengths) {
 			a := 0.0
 			for _, s := range sums {
 				a += math.Abs(s) / float64(len(sums))
@@ -65,10 +66,10 @@ func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
 		{"natural moe", shipped, e.Pick(192, 48, 6), long}, {"amplified moe", e.Deep(8, 8, 256, short+64), e.Pick(64, 12, 3), short},
 		{"amplified dense", e.Deep(8, 0, 256, short+64), e.Pick(64, 12, 3), short},
 	} {
-		b, _ := e.Measure(Probe{Params: m.params, Rollout: Numerics("bf16"), Sequences: m.n, Tokens: m.t}, Numerics("fp32"))
+		b, _ := e.Measure(claim.Probe{Params: m.params, Rollout: claim.Numerics("bf16"), Sequences: m.n, Tokens: m.t}, claim.Numerics("fp32"))
 		quarters(o, m.name, b, m.t)
 		if !m.params.Config.Dense() {
-			Score(b, m.params, Numerics("fp32"), learner.ReplayRollout, false)
+			claim.Score(b, m.params, claim.Numerics("fp32"), learner.ReplayRollout, false)
 			quarters(o, m.name+", replayed", b, m.t)
 		}
 	}
@@ -77,13 +78,13 @@ func measureGapVsLength(ctx context.Context, e *Env) (*Observation, error) {
 
 // quarters records mean |dlogp| by quarter of the positions, plain and matched
 // on the rollout probability.
-func quarters(o *Observation, name string, b *batch.Batch, length int) {
+func quarters(o *claim.Observation, name string, b *batch.Batch, length int) {
 	const bins = 10
 	edges := stats.Edges(b.LogpRoll, bins)
 	var plain, matched [4]float64
 	var count [4]float64
 	var inBin, binCount [4][bins]float64
-	e := LogRatios(b)
+	e := claim.LogRatios(b)
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
@@ -113,13 +114,13 @@ func quarters(o *Observation, name string, b *batch.Batch, length int) {
 	o.Set(name+" matched", matched[:]...)
 }
 
-func judgeGapVsLength(j *Judge) {
+func judgeGapVsLength(j *claim.Judge) {
 	x := j.Runs[0].List("lengths")
 	slope := func(figure string) []float64 {
-		return j.Each(func(o *Observation) float64 { return stats.Slope(x, o.List(figure)) })
+		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(x, o.List(figure)) })
 	}
 	growth := func(name, kind string) []float64 {
-		return j.Each(func(o *Observation) float64 { q := o.List(name + " " + kind); return q[3] / q[1] })
+		return j.Each(func(o *claim.Observation) float64 { q := o.List(name + " " + kind); return q[3] / q[1] })
 	}
 	ones := func(n int) []float64 {
 		out := make([]float64, n)
@@ -128,8 +129,8 @@ func judgeGapVsLength(j *Judge) {
 		}
 		return out
 	}
-	j.Ratio(Natural, "slope of |log product ratio|, bf16 over fp16, dense", slope("dense bf16"), slope("dense fp16"), 4)
-	for _, d := range []Dose{Natural, Amplified} {
+	j.Ratio(claim.Natural, "slope of |log product ratio|, bf16 over fp16, dense", slope("dense bf16"), slope("dense fp16"), 4)
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
 		for _, kind := range []string{"quarters", "matched"} {
 			suffix := ""
@@ -144,7 +145,7 @@ func judgeGapVsLength(j *Judge) {
 	}
 	quarter := []float64{1, 2, 3, 4}
 	var arms = []string{"natural moe", "natural moe, replayed", "natural dense", "amplified moe", "amplified moe, replayed", "amplified dense"}
-	c := Chart("Mean |dlogp| by quarter of the response", "quarter", "nats", "bf16 rollouts scored in fp32. Natural arms: shipped and warm-started weights; amplified: random, 8 layers.", true)
+	c := claim.Chart("Mean |dlogp| by quarter of the response", "quarter", "nats", "bf16 rollouts scored in fp32. Natural arms: shipped and warm-started weights; amplified: random, 8 layers.", true)
 	for _, a := range arms {
 		c.Arms = append(c.Arms, j.Arm(a, quarter, a+" quarters"))
 	}

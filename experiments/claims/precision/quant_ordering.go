@@ -1,9 +1,10 @@
-package experiments
+package precision
 
 import (
 	"context"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 )
@@ -15,8 +16,8 @@ var quantArms = []struct {
 	rollout, learner string
 }{{"bf16, both", "bf16", "bf16"}, {"fp8, both", "fp8-w8a8", "fp8-w8a8"}, {"int8, rollout only", "int8-w8a8", "bf16"}, {"fp8, rollout only", "fp8-w8a8", "bf16"}}
 
-func quantOrdering() Claim {
-	return Claim{
+func quantOrdering() claim.Claim {
+	return claim.Claim{
 		ID:        "quant-ordering",
 		Title:     "Quantised rollouts alone gap more than quantising both sides",
 		Statement: "The engine gap orders as quantised rollout only > quantised in both > bf16 in both, and it grows during training in mixture-of-experts but not in dense models.",
@@ -31,13 +32,13 @@ func quantOrdering() Claim {
 	}
 }
 
-func measureQuant(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureQuant(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	twin, err := e.Dense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := Base(0)
+	shipped, err := claim.Base(0)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func measureQuant(ctx context.Context, e *Env) (*Observation, error) {
 	}{{"MoE", shipped}, {"dense", twin}} {
 		var k3, absolute []float64
 		for _, a := range quantArms {
-			_, g := e.Measure(Probe{Params: m.params, Rollout: TensorParallel(Numerics(a.rollout), 4), Sequences: e.Pick(1024, 192, 8), Tokens: 32, Stops: true}, Numerics(a.learner))
+			_, g := e.Measure(claim.Probe{Params: m.params, Rollout: claim.TensorParallel(claim.Numerics(a.rollout), 4), Sequences: e.Pick(1024, 192, 8), Tokens: 32, Stops: true}, claim.Numerics(a.learner))
 			k3, absolute = append(k3, g.K3), append(absolute, g.MeanAbsDlogp)
 		}
 		o.Set(m.name+" k3", k3...)
@@ -67,23 +68,23 @@ func measureQuant(ctx context.Context, e *Env) (*Observation, error) {
 	return o, nil
 }
 
-func judgeQuant(j *Judge) {
+func judgeQuant(j *claim.Judge) {
 	for _, m := range []string{"MoE", "dense"} {
-		j.Ratio(Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5)
-		j.Always(Natural, "least log step of the ordering, "+m, j.Each(func(o *Observation) float64 {
+		j.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5)
+		j.Always(claim.Natural, "least log step of the ordering, "+m, j.Each(func(o *claim.Observation) float64 {
 			k := o.List(m + " k3")
 			return min(math.Log(k[3]/k[1]), math.Log(k[1]/k[0]))
 		}), 0)
 	}
 	slope := func(m string) []float64 {
-		return j.Each(func(o *Observation) float64 {
+		return j.Each(func(o *claim.Observation) float64 {
 			y := o.List(m + " training k3")
-			return stats.Slope(Counting(len(y)), y)
+			return stats.Slope(claim.Counting(len(y)), y)
 		})
 	}
-	j.Positive(Natural, "slope of k3 over training steps, MoE minus dense", stats.Differences(slope("MoE"), slope("dense")))
-	j.Report(Natural, "slope of k3, MoE", slope("MoE"))
-	j.Report(Natural, "slope of k3, dense", slope("dense"))
+	j.Positive(claim.Natural, "slope of k3 over training steps, MoE minus dense", stats.Differences(slope("MoE"), slope("dense")))
+	j.Report(claim.Natural, "slope of k3, MoE", slope("MoE"))
+	j.Report(claim.Natural, "slope of k3, dense", slope("dense"))
 	var names []string
 	for _, a := range quantArms {
 		names = append(names, a.name)

@@ -1,14 +1,15 @@
-package experiments
+package ratio
 
 import (
 	"context"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 )
 
-func driftSign() Claim {
-	return Claim{
+func driftSign() claim.Claim {
+	return claim.Claim{
 		ID:    "drift-sign",
 		Title: "The product ratio drifts down linearly and spreads as the square root of the length",
 		Statement: "Because sequences are sampled from the rollout engine, the log of the product ratio drifts down linearly in T and spreads as sqrt(T); " +
@@ -22,8 +23,8 @@ func driftSign() Claim {
 		LeftOut:  "The arm with stale weights: its sign follows from the same inequality, and training claims measure staleness.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Version:  2,
-		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
-			o := new(Observation)
+		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+			o := new(claim.Observation)
 			for _, a := range []struct {
 				name string
 				arm  panelArm
@@ -46,10 +47,10 @@ func driftSign() Claim {
 	}
 }
 
-func judgeDriftSign(j *Judge) {
+func judgeDriftSign(j *claim.Judge) {
 	x := j.Runs[0].List("lengths")
 	exponent := func(arm string) []float64 {
-		return j.Each(func(o *Observation) float64 {
+		return j.Each(func(o *claim.Observation) float64 {
 			var lx, ly []float64
 			for k, t := range x {
 				if t >= 64 || x[len(x)-1] < 128 {
@@ -60,7 +61,7 @@ func judgeDriftSign(j *Judge) {
 		})
 	}
 	slope := func(arm string) []float64 {
-		return j.Each(func(o *Observation) float64 { return stats.Slope(x, o.List(arm+" mean")) })
+		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(x, o.List(arm+" mean")) })
 	}
 	absolute := func(v []float64) []float64 {
 		out := make([]float64, len(v))
@@ -71,18 +72,18 @@ func judgeDriftSign(j *Judge) {
 	}
 	moe := exponent("moe")
 	for _, d := range []struct {
-		dose      Dose
+		dose      claim.Dose
 		arm, mean string
-	}{{Natural, "dense", "many"}, {Amplified, "rounded", "rounded"}} {
+	}{{claim.Natural, "dense", "many"}, {claim.Amplified, "rounded", "rounded"}} {
 		own := exponent(d.arm)
 		j.Within(d.dose, "exponent of the spread, dense", own, 0.35, 0.65)
 		j.Positive(d.dose, "exponent, MoE minus dense", stats.Differences(moe, own))
 		j.Ratio(d.dose, "slope of |mean|, top-p bias over rounding", absolute(slope("top-p")), absolute(slope(d.arm)), 3)
-		j.Always(d.dose, "downward drift at the longest T", j.Each(func(o *Observation) float64 {
+		j.Always(d.dose, "downward drift at the longest T", j.Each(func(o *claim.Observation) float64 {
 			m := o.List(d.arm + " mean")
 			return -m[len(m)-1]
 		}), 0)
-		j.Within(d.dose, "mean over -sd²/2", j.Each(func(o *Observation) float64 {
+		j.Within(d.dose, "mean over -sd²/2", j.Each(func(o *claim.Observation) float64 {
 			mean, sd := o.List(d.mean+" mean"), o.List(d.mean+" sd")
 			at := 0
 			for k := range sd {
@@ -93,8 +94,8 @@ func judgeDriftSign(j *Judge) {
 			return mean[at] / (-sd[at] * sd[at] / 2)
 		}), 0.75, 1.25)
 	}
-	j.Report(Natural, "exponent of the spread, MoE", moe)
-	j.Evidence.Picture = Chart("Mean log of the product ratio", "response length (tokens)", "nats",
+	j.Report(claim.Natural, "exponent of the spread, MoE", moe)
+	j.Evidence.Picture = claim.Chart("Mean log of the product ratio", "response length (tokens)", "nats",
 		"All arms drift down, as they must. The bookkeeping bias of top-p falls along a line; rounding falls as half its variance.", false,
 		j.Arm("dense, bf16 vs fp32", x, "dense mean"), j.Arm("dense, bf16 sums", x, "rounded mean"), j.Arm("MoE, bf16 vs fp32", x, "moe mean"),
 		j.Arm("top-p 0.95 vs all", x, "top-p mean"))

@@ -1,14 +1,15 @@
-package experiments
+package ratio
 
 import (
 	"context"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 )
 
-func geoLengthInvariant() Claim {
-	return Claim{
+func geoLengthInvariant() claim.Claim {
+	return claim.Claim{
 		ID:        "geo-length-invariant",
 		Title:     "A fixed geometric band grows lenient with length",
 		Statement: "The per-token geometric mean of the ratio has a spread that shrinks with length, so a fixed geometric band is not length-neutral either: it becomes lenient for long sequences.",
@@ -19,8 +20,8 @@ func geoLengthInvariant() Claim {
 		Setup:    "The panels of length-trap. Natural: bf16 rollouts scored in fp32, dense twin and chain-base. Amplified: running sums rounded to bf16 in the dense model. Bias: top-p 0.95 against the whole vocabulary. Control: equal engines.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Version:  1,
-		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
-			o := new(Observation)
+		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+			o := new(claim.Observation)
 			for _, a := range []struct {
 				name string
 				arm  panelArm
@@ -42,10 +43,10 @@ func geoLengthInvariant() Claim {
 	}
 }
 
-func judgeGeoLength(j *Judge) {
+func judgeGeoLength(j *claim.Judge) {
 	x := j.Runs[0].List("lengths")
 	trend := func(name string) []float64 {
-		return j.Each(func(o *Observation) float64 {
+		return j.Each(func(o *claim.Observation) float64 {
 			if r := stats.Spearman(x, o.List(name)); !math.IsNaN(r) {
 				return r
 			}
@@ -60,26 +61,26 @@ func judgeGeoLength(j *Judge) {
 		return out
 	}
 	for _, d := range []struct {
-		dose Dose
+		dose claim.Dose
 		arm  string
-	}{{Natural, "dense"}, {Amplified, "rounded"}} {
+	}{{claim.Natural, "dense"}, {claim.Amplified, "rounded"}} {
 		j.AtMost(d.dose, "trend of the geometric mask, dense", trend(d.arm+" geometric"), 1e-12)
 		j.Always(d.dose, "trend of the product mask, dense", trend(d.arm+" product"), 0.8)
 		j.Always(d.dose, "trend of the geometric mask, MoE", trend("moe geometric"), 0)
-		j.AtMost(d.dose, "distance of the biased geometric mask from a step", j.Each(func(o *Observation) float64 {
+		j.AtMost(d.dose, "distance of the biased geometric mask from a step", j.Each(func(o *claim.Observation) float64 {
 			v := o.List("top-p geometric")
 			end := v[len(v)-1]
 			return min(end, 1-end)
 		}), 0.01)
 	}
-	j.Report(Amplified, "fall of the geometric mask, dense, shortest to longest", negated(j.Each(func(o *Observation) float64 {
+	j.Report(claim.Amplified, "fall of the geometric mask, dense, shortest to longest", negated(j.Each(func(o *claim.Observation) float64 {
 		v := o.List("rounded geometric")
 		return v[len(v)-1] - v[0]
 	})))
-	j.Zero(Exact, "masked between equal engines", j.Each(func(o *Observation) float64 {
+	j.Zero(claim.Exact, "masked between equal engines", j.Each(func(o *claim.Observation) float64 {
 		return max(stats.Max(o.List("equal product")), stats.Max(o.List("equal geometric")), stats.Max(o.List("equal token")))
 	}))
-	j.Evidence.Picture = Chart("Share of responses that a mask rejects", "response length (tokens)", "share masked",
+	j.Evidence.Picture = claim.Chart("Share of responses that a mask rejects", "response length (tokens)", "share masked",
 		"Product and geometric band ask opposite things of long responses.", false,
 		j.Arm("product [0.5, 2], dense", x, "rounded product"), j.Arm("geometric [0.99, 1.01], dense", x, "rounded geometric"),
 		j.Arm("geometric, MoE", x, "moe geometric"), j.Arm("geometric, top-p bias", x, "top-p geometric"))

@@ -1,14 +1,15 @@
-package experiments
+package ratio
 
 import (
 	"context"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/results"
 )
 
-func lengthTrap() Claim {
-	return Claim{
+func lengthTrap() claim.Claim {
+	return claim.Claim{
 		ID:        "length-trap",
 		Title:     "A cap on the sequence ratio is a length filter",
 		Statement: "A sequence-level ratio with a fixed cap is a length filter: the same per-token agreement that passes at 100 tokens is rejected at 2,000.",
@@ -20,8 +21,8 @@ func lengthTrap() Claim {
 			"Amplified: running sums rounded to bf16. Control: equal engines.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout bf16-accumulate --learner bf16"},
 		Version:  1,
-		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
-			o := new(Observation)
+		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+			o := new(claim.Observation)
 			o.Set("powers", powerError())
 			for _, a := range []struct {
 				name string
@@ -61,12 +62,12 @@ func powerError() float64 {
 	return worst
 }
 
-func judgeLengthTrap(j *Judge) {
-	last := func(o *Observation, name string) (first, end float64) {
+func judgeLengthTrap(j *claim.Judge) {
+	last := func(o *claim.Observation, name string) (first, end float64) {
 		v := o.List(name)
 		return v[0], v[len(v)-1]
 	}
-	for _, d := range []Dose{Natural, Amplified} {
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
 		var short, long []float64
 		for _, o := range j.Runs {
@@ -74,8 +75,8 @@ func judgeLengthTrap(j *Judge) {
 			short, long = append(short, s), append(long, l)
 		}
 		j.Ratio(d, "share in [1/2, 2], shortest over longest", short, long, 2)
-		j.Always(d, "fall of that share with length", j.Each(func(o *Observation) float64 { return fall(o.List(a + " product 2")) }), 0)
-		j.Below(d, "change of the geometric share over that of the product share", j.Each(func(o *Observation) float64 {
+		j.Always(d, "fall of that share with length", j.Each(func(o *claim.Observation) float64 { return fall(o.List(a + " product 2")) }), 0)
+		j.Below(d, "change of the geometric share over that of the product share", j.Each(func(o *claim.Observation) float64 {
 			s, l := last(o, a+" product 2")
 			gs, gl := last(o, a+" geometric")
 			if s == l {
@@ -84,13 +85,13 @@ func judgeLengthTrap(j *Judge) {
 			return math.Abs(gs-gl) / math.Abs(s-l)
 		}), 0.25)
 	}
-	j.AtMost(Exact, "error of the published powers", j.Column("powers"), 5e-4)
-	j.Zero(Exact, "share rejected between equal engines", j.Each(func(o *Observation) float64 {
+	j.AtMost(claim.Exact, "error of the published powers", j.Column("powers"), 5e-4)
+	j.Zero(claim.Exact, "share rejected between equal engines", j.Each(func(o *claim.Observation) float64 {
 		_, l := last(o, "control product 1.5")
 		return 1 - l
 	}))
 	x := j.Runs[0].List("lengths")
-	j.Evidence.Picture = Chart("Share of responses that a cap of 2 lets pass", "response length (tokens)", "share kept",
+	j.Evidence.Picture = claim.Chart("Share of responses that a cap of 2 lets pass", "response length (tokens)", "share kept",
 		"Nothing but rounding differs between the engines. The same agreement per token is let through or thrown away depending on the length.", false,
 		j.Arm("bf16 vs fp32, product", x, "natural product 2"), j.Arm("bf16 sums, product", x, "amplified product 2"),
 		j.Arm("bf16 sums, geometric band", x, "amplified geometric"), j.Arm("equal engines", x, "control product 2"))

@@ -1,4 +1,4 @@
-package experiments
+package ratio
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/learner"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
@@ -56,18 +57,18 @@ const (
 )
 
 // panelOf makes the panel of an arm, once per seed however many claims read it.
-func panelOf(e *Env, ctx context.Context, arm panelArm) (*panel, error) {
-	return Cached(e.Cache, fmt.Sprintf("panel %s %d", arm, e.Seed), func() (*panel, error) {
+func panelOf(e *claim.Env, ctx context.Context, arm panelArm) (*panel, error) {
+	return claim.Cached(e.Cache, fmt.Sprintf("panel %s %d", arm, e.Seed), func() (*panel, error) {
 		length := e.Pick(1024, 1024, 64)
 		room := length + 64
-		fp32, bf16 := Numerics("fp32"), Numerics("bf16")
-		q := Probe{Rollout: bf16, Tokens: length}
+		fp32, bf16 := claim.Numerics("fp32"), claim.Numerics("bf16")
+		q := claim.Probe{Rollout: bf16, Tokens: length}
 		scorer := fp32
 		switch arm {
 		case denseBF16:
 			q.Sequences = e.Pick(1024, 96, 16)
 		case denseRounded:
-			q.Sequences, q.Rollout, scorer = e.Pick(192, 24, 16), Numerics("bf16-accumulate"), bf16
+			q.Sequences, q.Rollout, scorer = e.Pick(192, 24, 16), claim.Numerics("bf16-accumulate"), bf16
 		case denseMany:
 			q.Sequences, q.Tokens = e.Pick(4096, 384, 16), length/2
 		case moeBF16:
@@ -79,7 +80,7 @@ func panelOf(e *Env, ctx context.Context, arm panelArm) (*panel, error) {
 		}
 		var err error
 		if arm == moeBF16 {
-			q.Params, err = Base(room)
+			q.Params, err = claim.Base(room)
 		} else {
 			q.Params, err = e.Dense(ctx, room)
 		}
@@ -92,14 +93,14 @@ func panelOf(e *Env, ctx context.Context, arm panelArm) (*panel, error) {
 
 // longRollout samples and scores a thousand responses at a time and gathers the
 // panel: a whole one would fill the memory of a small machine.
-func longRollout(e *Env, q Probe, p *model.Params, scorer engine.Numerics) *panel {
+func longRollout(e *claim.Env, q claim.Probe, p *model.Params, scorer engine.Numerics) *panel {
 	const block = 1024
 	all := q.Sequences
 	var out *panel
 	for from := 0; from < all; from += block {
 		q.Sequences = min(block, all-from)
 		b := e.Sample(q)
-		Score(b, p, scorer, learner.ReplayNone, false)
+		claim.Score(b, p, scorer, learner.ReplayNone, false)
 		part := newPanel(b, q.Tokens)
 		q.Block++
 		if out == nil {
@@ -126,9 +127,9 @@ func (p *panel) join(q *panel, have, n float64) {
 
 func newPanel(b *batch.Batch, length int) *panel {
 	n := b.Len()
-	e := LogRatios(b)
-	p := &panel{lengths: PrefixLengths(length), perPosition: make([]float64, length)}
-	p.sum = ProductRatios(b, p.lengths)
+	e := claim.LogRatios(b)
+	p := &panel{lengths: claim.PrefixLengths(length), perPosition: make([]float64, length)}
+	p.sum = claim.ProductRatios(b, p.lengths)
 	sd := make([]float64, length)
 	for t := range length {
 		var sum, square float64

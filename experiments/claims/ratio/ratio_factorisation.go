@@ -1,9 +1,10 @@
-package experiments
+package ratio
 
 import (
 	"context"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/loss"
@@ -12,8 +13,8 @@ import (
 // factorFormats are the rollout formats of ratio-factorisation, finest first.
 var factorFormats = []string{"fp32", "fp16", "bf16", "fp8-w8a8"}
 
-func ratioFactorisation() Claim {
-	return Claim{
+func ratioFactorisation() claim.Claim {
+	return claim.Claim{
 		ID:    "ratio-factorisation",
 		Title: "The ratio splits into engine and staleness, and the merged one clips before any update",
 		Statement: "log(pi/mu) splits exactly into an engine term (fixed per rollout) and a staleness term (changes every step); " +
@@ -31,25 +32,25 @@ func ratioFactorisation() Claim {
 	}
 }
 
-func measureFactor(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	shipped, err := Base(192)
+func measureFactor(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	shipped, err := claim.Base(192)
 	if err != nil {
 		return nil, err
 	}
-	fp32 := Numerics("fp32")
-	for _, d := range []Dose{Natural, Amplified} {
+	fp32 := claim.Numerics("fp32")
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		var merged []float64
 		for _, name := range factorFormats {
-			q := Probe{Params: shipped, Rollout: Numerics(name), Sequences: e.Pick(1024, 192, 8), Tokens: 32, Stops: true}
+			q := claim.Probe{Params: shipped, Rollout: claim.Numerics(name), Sequences: e.Pick(1024, 192, 8), Tokens: 32, Stops: true}
 			if name == "fp32" {
-				q.Rollout = SplitK(q.Rollout)
+				q.Rollout = claim.SplitK(q.Rollout)
 			}
-			if d == Amplified {
+			if d == claim.Amplified {
 				q.Sequences, q.Tokens, q.Stops = e.Pick(256, 48, 4), 96, false
 			}
 			b, _ := e.Measure(q, fp32)
-			merged = append(merged, outsideClip(LogRatios(b)))
+			merged = append(merged, outsideClip(claim.LogRatios(b)))
 		}
 		o.Set(string(d)+" merged", merged...)
 	}
@@ -74,44 +75,44 @@ func outsideClip(e []float64) float64 {
 // factorUpdate makes real updates on a bf16 rollout and returns the largest
 // error of the factorisation after them, the clip fraction of pi/pi_old at the
 // first gradient, and that of pi/mu there with equal engines.
-func factorUpdate(e *Env, p *model.Params) (identity, first, equal float64, err error) {
-	fp32 := Numerics("fp32")
-	l := NewLearner(p, fp32)
+func factorUpdate(e *claim.Env, p *model.Params) (identity, first, equal float64, err error) {
+	fp32 := claim.Numerics("fp32")
+	l := claim.NewLearner(p, fp32)
 	defer l.Close()
-	parts := Minibatches(e.Graded(p, Numerics("bf16"), fp32, e.Pick(8, 4, 2)), 1)
+	parts := claim.Minibatches(e.Graded(p, claim.Numerics("bf16"), fp32, e.Pick(8, 4, 2)), 1)
 	b := parts[0]
 	for round := range 3 {
-		if err := Update(l, parts, loss.NewPPOClip(), 1e-3, 1); err != nil {
+		if err := claim.Update(l, parts, loss.NewPPOClip(), 1e-3, 1); err != nil {
 			return 0, 0, 0, err
 		}
 		staleness := stats.Differences(b.Now.Logp, b.Old.Logp)
 		if round == 0 {
 			first = outsideClip(staleness)
 		}
-		for n, engine := range LogRatios(b) {
+		for n, engine := range claim.LogRatios(b) {
 			identity = max(identity, math.Abs(engine+staleness[n]-(b.Now.Logp[n]-b.LogpRoll[n])))
 		}
 	}
-	twin, fresh := e.Graded(p, fp32, fp32, 2), NewLearner(p, fp32)
+	twin, fresh := e.Graded(p, fp32, fp32, 2), claim.NewLearner(p, fp32)
 	defer fresh.Close()
-	if _, err := Gradient(fresh, twin, loss.NewPPOClip()); err != nil {
+	if _, err := claim.Gradient(fresh, twin, loss.NewPPOClip()); err != nil {
 		return 0, 0, 0, err
 	}
 	return identity, first, outsideClip(stats.Differences(twin.Now.Logp, twin.LogpRoll)), nil
 }
 
-func judgeFactor(j *Judge) {
-	x := Counting(len(factorFormats))
-	for _, d := range []Dose{Natural, Amplified} {
+func judgeFactor(j *claim.Judge) {
+	x := claim.Counting(len(factorFormats))
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		figure := string(d) + " merged"
 		j.Always(d, "clip fraction before any update, merged ratio, bf16", j.Entry(figure, 2), 0)
-		j.AtMost(d, "1 - rank correlation with mantissa loss", j.Each(func(o *Observation) float64 {
+		j.AtMost(d, "1 - rank correlation with mantissa loss", j.Each(func(o *claim.Observation) float64 {
 			return 1 - stats.Spearman(x, o.List(figure))
 		}), 1e-9)
 	}
-	j.AtMost(Exact, "error of engine + staleness = total", j.Column("identity"), 1e-6)
-	j.Zero(Exact, "clip fraction before any update, decoupled", j.Column("decoupled at the first gradient"))
-	j.Zero(Exact, "clip fraction before any update, merged, equal engines", j.Column("merged, equal engines"))
+	j.AtMost(claim.Exact, "error of engine + staleness = total", j.Column("identity"), 1e-6)
+	j.Zero(claim.Exact, "clip fraction before any update, decoupled", j.Column("decoupled at the first gradient"))
+	j.Zero(claim.Exact, "clip fraction before any update, merged, equal engines", j.Column("merged, equal engines"))
 	j.Evidence.Picture = j.Bars("Tokens that the merged ratio clips before any update", "share of tokens outside [0.8, 1.2]", true, factorFormats,
 		j.Listed("task's prompts", "natural merged"), j.Listed("past the stop token", "amplified merged"))
 	j.Evidence.Table = j.NamedTable("Clip fraction before any update, merged ratio", "rollout", factorFormats, "natural merged", "amplified merged")

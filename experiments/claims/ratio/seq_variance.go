@@ -1,14 +1,15 @@
-package experiments
+package ratio
 
 import (
 	"context"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 )
 
-func seqVariance() Claim {
-	return Claim{
+func seqVariance() claim.Claim {
+	return claim.Claim{
 		ID:    "seq-variance",
 		Title: "The variance of sequence weights multiplies per token",
 		Statement: "The variance of untruncated sequence weights multiplies per token, so the effective sample size falls exponentially in T " +
@@ -22,8 +23,8 @@ func seqVariance() Claim {
 		LeftOut:  "The sweep over mantissa bits at a fixed length: fp16-bf16-gap has it.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Version:  1,
-		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
-			o := new(Observation)
+		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+			o := new(claim.Observation)
 			for _, a := range []struct {
 				name string
 				arm  panelArm
@@ -45,9 +46,9 @@ func seqVariance() Claim {
 	}
 }
 
-func judgeSeqVariance(j *Judge) {
+func judgeSeqVariance(j *claim.Judge) {
 	x, few := j.Runs[0].List("rounded lengths"), j.Runs[0].List("dense lengths")
-	fit := func(o *Observation, arm string) (r2, slope float64) {
+	fit := func(o *claim.Observation, arm string) (r2, slope float64) {
 		var t, y []float64
 		for k, ess := range o.List(arm + " ESS") {
 			if ess > 0.1 {
@@ -57,15 +58,15 @@ func judgeSeqVariance(j *Judge) {
 		return stats.RSquared(t, y), stats.Slope(t, y)
 	}
 	for _, d := range []struct {
-		dose Dose
+		dose claim.Dose
 		arm  string
-	}{{Natural, "dense"}, {Amplified, "rounded"}} {
-		j.Within(d.dose, "slope over log(1 + token chi2)", j.Each(func(o *Observation) float64 {
+	}{{claim.Natural, "dense"}, {claim.Amplified, "rounded"}} {
+		j.Within(d.dose, "slope over log(1 + token chi2)", j.Each(func(o *claim.Observation) float64 {
 			_, s := fit(o, d.arm)
 			return s / math.Log1p(o.Number(d.arm+" token"))
 		}), 0.5, 2)
-		j.Always(d.dose, "R² of a line through log(1 + chi2)", j.Each(func(o *Observation) float64 { r, _ := fit(o, d.arm); return r }), 0.9)
-		j.Report(d.dose, "the same slope, from the self-normalised effective share", j.Each(func(o *Observation) float64 {
+		j.Always(d.dose, "R² of a line through log(1 + chi2)", j.Each(func(o *claim.Observation) float64 { r, _ := fit(o, d.arm); return r }), 0.9)
+		j.Report(d.dose, "the same slope, from the self-normalised effective share", j.Each(func(o *claim.Observation) float64 {
 			var t, y []float64
 			for k, ess := range o.List(d.arm + " ESS") {
 				if ess > 0.1 {
@@ -74,19 +75,19 @@ func judgeSeqVariance(j *Judge) {
 			}
 			return stats.Slope(t, y) / math.Log1p(o.Number(d.arm+" token"))
 		}))
-		j.Report(d.dose, "effective share at the longest T", j.Each(func(o *Observation) float64 {
+		j.Report(d.dose, "effective share at the longest T", j.Each(func(o *claim.Observation) float64 {
 			v := o.List(d.arm + " ESS")
 			return v[len(v)-1]
 		}))
 	}
-	j.AtMost(Exact, "error of the published factors", j.Each(func(*Observation) float64 {
+	j.AtMost(claim.Exact, "error of the published factors", j.Each(func(*claim.Observation) float64 {
 		return max(math.Abs(math.Pow(1.01, 200)/7.316-1), math.Abs(math.Pow(1.05, 200)/17292-1))
 	}), 5e-4)
-	j.Report(Natural, "MoE, effective share at the longest T", j.Each(func(o *Observation) float64 {
+	j.Report(claim.Natural, "MoE, effective share at the longest T", j.Each(func(o *claim.Observation) float64 {
 		v := o.List("moe ESS")
 		return v[len(v)-1]
 	}))
-	j.Evidence.Picture = Chart("Effective share of the responses, weighted by their product ratio", "response length (tokens)", "ESS/n",
+	j.Evidence.Picture = claim.Chart("Effective share of the responses, weighted by their product ratio", "response length (tokens)", "ESS/n",
 		"Token weights keep their variance at every length; their product does not.", true,
 		j.Arm("dense, bf16 vs fp32", few, "dense ESS"), j.Arm("dense, bf16 sums", x, "rounded ESS"), j.Arm("MoE, bf16 vs fp32", x, "moe ESS"))
 	j.Evidence.Table = j.CurvesTable("Sequence weights", "tokens", x, "dense chi2", "dense ESS", "rounded chi2", "rounded ESS", "moe chi2", "moe ESS")

@@ -1,15 +1,16 @@
-package experiments
+package reduction
 
 import (
 	"context"
 	"fmt"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/results/record"
 )
 
-func batchInvariantZero() Claim {
-	return Claim{
+func batchInvariantZero() claim.Claim {
+	return claim.Claim{
 		ID:        "batch-invariant-zero",
 		Title:     "Bit-equal engines train at a KL of exactly zero",
 		Statement: "On-policy RL with bit-equal engines has KL exactly 0 for the whole run; with unequal engines KL is small with spikes, and no correction leads to a late loss of reward.",
@@ -21,8 +22,8 @@ func batchInvariantZero() Claim {
 		LeftOut:  "Updates beyond 120: a collapse near update 300 would need them.",
 		Commands: []string{"simulate train headline --set rollout.numerics=bf16-tp4 --set learner.numerics=bf16 --set steps=120"},
 		Version:  1,
-		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
-			o := new(Observation)
+		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+			o := new(claim.Observation)
 			steps := e.Pick(120, 30, 2)
 			for _, a := range []struct {
 				name string
@@ -44,17 +45,17 @@ func batchInvariantZero() Claim {
 			}
 			return o, nil
 		},
-		Judge: func(j *Judge) {
-			j.Zero(Exact, "largest |dlogp| of the bit-equal run", j.Column("equal largest"))
-			j.Always(Natural, "largest over median k3, reordered with TIS", j.Each(func(o *Observation) float64 {
+		Judge: func(j *claim.Judge) {
+			j.Zero(claim.Exact, "largest |dlogp| of the bit-equal run", j.Column("equal largest"))
+			j.Always(claim.Natural, "largest over median k3, reordered with TIS", j.Each(func(o *claim.Observation) float64 {
 				y := o.List("reordered, TIS k3")
 				order := stats.Order(y)
 				return stats.Max(y) / y[order[len(order)/2]]
 			}), 5)
-			j.Positive(Natural, "pass rate, equal minus reordered", stats.Differences(j.Column("equal pass rate"), j.Column("reordered pass rate")))
-			j.Report(Natural, "pass rate, TIS minus none", stats.Differences(j.Column("reordered, TIS pass rate"), j.Column("reordered pass rate")))
-			x := Counting(len(j.Runs[0].List("equal k3")))
-			j.Evidence.Picture = Chart("Gap during training", "update", "k3 (nats per token)", "The bit-equal run has no line: all its values are zero, which a log axis cannot show.", true,
+			j.Positive(claim.Natural, "pass rate, equal minus reordered", stats.Differences(j.Column("equal pass rate"), j.Column("reordered pass rate")))
+			j.Report(claim.Natural, "pass rate, TIS minus none", stats.Differences(j.Column("reordered, TIS pass rate"), j.Column("reordered pass rate")))
+			x := claim.Counting(len(j.Runs[0].List("equal k3")))
+			j.Evidence.Picture = claim.Chart("Gap during training", "update", "k3 (nats per token)", "The bit-equal run has no line: all its values are zero, which a log axis cannot show.", true,
 				j.Arm("reordered, TIS", x, "reordered, TIS k3"), j.Arm("reordered", x, "reordered k3"), j.Arm("bit-equal", x, "equal k3"))
 		},
 	}

@@ -1,4 +1,4 @@
-package experiments
+package reduction
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
+	"driftlab/experiments/claim"
 	"driftlab/model"
 	"driftlab/trainer/diagnose"
 )
 
-func tpOrder() Claim {
-	return Claim{
+func tpOrder() claim.Claim {
+	return claim.Claim{
 		ID:        "tp-order",
 		Title:     "Batch invariance does not survive a change of tensor-parallel degree",
 		Statement: "Batch invariance alone does not survive a change of tensor-parallel degree; a fixed reduction tree does.",
@@ -35,34 +36,34 @@ var tpKinds = []struct {
 	of   func(ranks int) engine.Numerics
 }{
 	{"plain", func(r int) engine.Numerics {
-		return Named(TensorParallel(Numerics("bf16"), r), "plain", func(n *engine.Numerics) { n.Reduction.BatchVariant = true })
+		return claim.Named(claim.TensorParallel(claim.Numerics("bf16"), r), "plain", func(n *engine.Numerics) { n.Reduction.BatchVariant = true })
 	}},
-	{"batch-invariant", func(r int) engine.Numerics { return TensorParallel(Numerics("bf16"), r) }},
+	{"batch-invariant", func(r int) engine.Numerics { return claim.TensorParallel(claim.Numerics("bf16"), r) }},
 	// Ranks that own whole subtrees leave the tree as it is, so its numerics do
 	// not name them.
 	{"tree", func(int) engine.Numerics {
-		return Named(Numerics("bf16"), "tree", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{Kind: kernel.Tree, Leaf: 8} })
+		return claim.Named(claim.Numerics("bf16"), "tree", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{Kind: kernel.Tree, Leaf: 8} })
 	}},
 }
 
-func measureTP(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	shipped, err := Base(256)
+func measureTP(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	shipped, err := claim.Base(256)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range []struct {
-		name   Dose
+		name   claim.Dose
 		params *model.Params
 		length int
-	}{{Natural, shipped, e.Pick(128, 128, 16)}, {Amplified, e.Deep(8, 8, 256, 256), e.Pick(96, 64, 8)}} {
-		prompts := Prompts(e.Rand(PromptStream), m.params.Config.Vocab, e.Pick(32, 32, 4))
+	}{{claim.Natural, shipped, e.Pick(128, 128, 16)}, {claim.Amplified, e.Deep(8, 8, 256, 256), e.Pick(96, 64, 8)}} {
+		prompts := claim.Prompts(e.Rand(claim.PromptStream), m.params.Config.Vocab, e.Pick(32, 32, 4))
 		var distinct, kl []float64
 		for _, kind := range tpKinds {
 			outputs := make([][][]int32, len(prompts))
 			for _, slots := range []int{8, 16, 32} {
 				for _, ranks := range []int{1, 2, 4, 8} {
-					b := e.Sample(Probe{Params: m.params, Rollout: kind.of(ranks), Sequences: len(prompts), Slots: slots, Tokens: m.length, Prompts: prompts, Greedy: true})
+					b := e.Sample(claim.Probe{Params: m.params, Rollout: kind.of(ranks), Sequences: len(prompts), Slots: slots, Tokens: m.length, Prompts: prompts, Greedy: true})
 					for i := range prompts {
 						from, to := b.Span(i)
 						text := b.Token[from:to]
@@ -80,8 +81,8 @@ func measureTP(ctx context.Context, e *Env) (*Observation, error) {
 				mean += float64(len(texts)) / float64(len(outputs))
 			}
 			distinct = append(distinct, mean)
-			b := e.Sample(Probe{Params: m.params, Rollout: kind.of(8), Sequences: len(prompts), Tokens: m.length, Prompts: prompts, Distributions: true})
-			Score(b, m.params, kind.of(1), learner.ReplayNone, true)
+			b := e.Sample(claim.Probe{Params: m.params, Rollout: kind.of(8), Sequences: len(prompts), Tokens: m.length, Prompts: prompts, Distributions: true})
+			claim.Score(b, m.params, kind.of(1), learner.ReplayNone, true)
 			kl = append(kl, diagnose.Compare(b).ExactKL)
 		}
 		o.Set(string(m.name)+" distinct", distinct...)
@@ -90,14 +91,14 @@ func measureTP(ctx context.Context, e *Env) (*Observation, error) {
 	return o, nil
 }
 
-func judgeTP(j *Judge) {
+func judgeTP(j *claim.Judge) {
 	names := []string{tpKinds[0].name, tpKinds[1].name, tpKinds[2].name}
-	for _, d := range []Dose{Natural, Amplified} {
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		f := string(d) + " distinct"
-		j.Always(d, "distinct outputs, batch-invariant only, minus tree", j.Each(func(o *Observation) float64 { return o.List(f)[1] - o.List(f)[2] }), 0)
-		j.Always(d, "distinct outputs, plain minus batch-invariant only", j.Each(func(o *Observation) float64 { return o.List(f)[0] - o.List(f)[1] }), 0)
-		j.Zero(Exact, "distinct outputs minus 1, tree, "+string(d), j.Each(func(o *Observation) float64 { return o.List(f)[2] - 1 }))
-		j.Zero(Exact, "exact KL of one rank and eight, tree, "+string(d), j.Entry(string(d)+" KL", 2))
+		j.Always(d, "distinct outputs, batch-invariant only, minus tree", j.Each(func(o *claim.Observation) float64 { return o.List(f)[1] - o.List(f)[2] }), 0)
+		j.Always(d, "distinct outputs, plain minus batch-invariant only", j.Each(func(o *claim.Observation) float64 { return o.List(f)[0] - o.List(f)[1] }), 0)
+		j.Zero(claim.Exact, "distinct outputs minus 1, tree, "+string(d), j.Each(func(o *claim.Observation) float64 { return o.List(f)[2] - 1 }))
+		j.Zero(claim.Exact, "exact KL of one rank and eight, tree, "+string(d), j.Entry(string(d)+" KL", 2))
 		j.Report(d, "exact KL of one rank and eight, batch-invariant", j.Entry(string(d)+" KL", 1))
 	}
 	j.Evidence.Picture = j.Bars("Distinct greedy outputs over 12 configurations", "outputs per prompt", false, names, j.Listed("chain-base", "natural distinct"), j.Listed("8 random layers", "amplified distinct"))

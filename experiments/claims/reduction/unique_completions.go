@@ -1,4 +1,4 @@
-package experiments
+package reduction
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
+	"driftlab/experiments/claim"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
 
-func uniqueCompletions() Claim {
-	return Claim{
+func uniqueCompletions() claim.Claim {
+	return claim.Claim{
 		ID:        "unique-completions",
 		Title:     "Greedy decoding is not reproducible under varying batches",
 		Statement: "Greedy decoding is not reproducible when the batch size changes the reduction order; a batch-invariant order makes every copy identical.",
@@ -31,23 +32,23 @@ func uniqueCompletions() Claim {
 
 // invariant and variant orders of a format.
 func variant(n engine.Numerics) engine.Numerics {
-	return Named(n, n.Name+"-batch-variant", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{BatchVariant: true} })
+	return claim.Named(n, n.Name+"-batch-variant", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{BatchVariant: true} })
 }
 
-func measureUnique(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureUnique(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	length := e.Pick(256, 192, 24)
-	shipped, err := Base(length + 64)
+	shipped, err := claim.Base(length + 64)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range []struct {
-		name   Dose
+		name   claim.Dose
 		params *model.Params
 		copies int
-	}{{Natural, shipped, e.Pick(24, 12, 2)}, {Amplified, e.Deep(8, 8, 256, length+64), e.Pick(12, 6, 2)}} {
+	}{{claim.Natural, shipped, e.Pick(24, 12, 2)}, {claim.Amplified, e.Deep(8, 8, 256, length+64), e.Pick(12, 6, 2)}} {
 		var distinct, split []float64
-		for _, n := range []engine.Numerics{variant(Numerics("bf16")), variant(Numerics("fp32")), Numerics("bf16"), Numerics("fp32")} {
+		for _, n := range []engine.Numerics{variant(claim.Numerics("bf16")), variant(claim.Numerics("fp32")), claim.Numerics("bf16"), claim.Numerics("fp32")} {
 			d, s := copies(e, m.params, n, m.copies, length)
 			distinct, split = append(distinct, d), append(split, s)
 		}
@@ -63,9 +64,9 @@ const uniquePrompts = 8
 // copies decodes copies of eight prompts among fillers and returns the mean
 // number of distinct completions per prompt, and the mean position of the first
 // split (the length where there is none).
-func copies(e *Env, p *model.Params, n engine.Numerics, each, length int) (distinct, split float64) {
-	rng := e.Rand(PromptStream)
-	own := Prompts(rng, p.Config.Vocab, uniquePrompts)
+func copies(e *claim.Env, p *model.Params, n engine.Numerics, each, length int) (distinct, split float64) {
+	rng := e.Rand(claim.PromptStream)
+	own := claim.Prompts(rng, p.Config.Vocab, uniquePrompts)
 	var prompts [][]int32
 	var owner []int
 	for range each {
@@ -80,7 +81,7 @@ func copies(e *Env, p *model.Params, n engine.Numerics, each, length int) (disti
 			prompts, owner = append(prompts, filler), append(owner, -1)
 		}
 	}
-	b := e.Sample(Probe{Params: p, Rollout: n, Sequences: len(prompts), Tokens: length, Slots: 64, Prompts: prompts, Greedy: true})
+	b := e.Sample(claim.Probe{Params: p, Rollout: n, Sequences: len(prompts), Tokens: length, Slots: 64, Prompts: prompts, Greedy: true})
 	for k := range own {
 		d, s := differing(b, owner, k, length)
 		distinct += d / uniquePrompts
@@ -115,14 +116,14 @@ func differing(b *batch.Batch, owner []int, k, length int) (distinct, split floa
 	return float64(len(seen)), float64(at)
 }
 
-func judgeUnique(j *Judge) {
+func judgeUnique(j *claim.Judge) {
 	names := []string{"bf16, batch-variant", "fp32, batch-variant", "bf16, fixed order", "fp32, fixed order"}
-	for _, d := range []Dose{Natural, Amplified} {
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		f := string(d) + " distinct"
 		j.Always(d, "distinct completions per prompt, bf16, batch-variant", j.Entry(f, 0), 1)
-		j.AtMost(d, "fp32 minus bf16, distinct completions", j.Each(func(o *Observation) float64 { return o.List(f)[1] - o.List(f)[0] }), 0)
+		j.AtMost(d, "fp32 minus bf16, distinct completions", j.Each(func(o *claim.Observation) float64 { return o.List(f)[1] - o.List(f)[0] }), 0)
 		for k := 2; k < 4; k++ {
-			j.Zero(Exact, fmt.Sprintf("distinct completions minus 1, %s, %s", names[k], d), j.Each(func(o *Observation) float64 { return o.List(f)[k] - 1 }))
+			j.Zero(claim.Exact, fmt.Sprintf("distinct completions minus 1, %s, %s", names[k], d), j.Each(func(o *claim.Observation) float64 { return o.List(f)[k] - 1 }))
 		}
 		j.Report(d, "first split (token), bf16, batch-variant", j.Entry(string(d)+" first split", 0))
 	}

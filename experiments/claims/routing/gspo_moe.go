@@ -1,10 +1,11 @@
-package experiments
+package routing
 
 import (
 	"context"
 	"math"
 
 	"driftlab/engine/learner"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
@@ -14,8 +15,8 @@ import (
 // gspoRates are the learning rates of the single update of gspo-moe.
 var gspoRates = []float64{1e-4, 3e-4, 1e-3, 3e-3}
 
-func gspoMoE() Claim {
-	return Claim{
+func gspoMoE() claim.Claim {
+	return claim.Claim{
 		ID:        "gspo-moe",
 		Title:     "One update reroutes tokens; a sequence clip cuts far more of them",
 		Statement: "One update already changes a sizeable share of expert choices, so token ratios jump; sequence-level clipping absorbs this although it clips far more tokens.",
@@ -32,9 +33,9 @@ func gspoMoE() Claim {
 	}
 }
 
-func measureGSPO(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	shipped, err := Base(0)
+func measureGSPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	shipped, err := claim.Base(0)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func measureGSPO(ctx context.Context, e *Env) (*Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	fp32 := Numerics("fp32")
+	fp32 := claim.Numerics("fp32")
 	b := e.Graded(shipped, fp32, fp32, e.Pick(48, 12, 2))
 	var flips []float64
 	for _, rate := range gspoRates {
@@ -75,12 +76,12 @@ func measureGSPO(ctx context.Context, e *Env) (*Observation, error) {
 // again: log-probs and routes of the result are those of the new weights. changed is
 // the share of tokens that visit another expert when routes are free.
 func afterUpdates(b *batch.Batch, p *model.Params, rate float64, updates int, replay learner.Replay) (now *batch.Batch, changed float64, err error) {
-	l := NewLearner(p, Numerics("fp32"))
+	l := claim.NewLearner(p, claim.Numerics("fp32"))
 	defer l.Close()
-	if err := Update(l, Minibatches(b, updates), loss.NewPPOClip(), rate, 1); err != nil {
+	if err := claim.Update(l, claim.Minibatches(b, updates), loss.NewPPOClip(), rate, 1); err != nil {
 		return nil, 0, err
 	}
-	now = Minibatches(b, 1)[0]
+	now = claim.Minibatches(b, 1)[0]
 	var after batch.Scored
 	l.Score(&after, &now.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: replay}, Earlier: &now.Old})
 	now.Now.Logp, now.Old.Routes = after.Logp, after.Routes
@@ -124,15 +125,15 @@ func clipShares(b *batch.Batch) (token, sequence, spread float64) {
 	return token / n, sequence / n, spread / n
 }
 
-func judgeGSPO(j *Judge) {
-	j.Ratio(Natural, "clipped share, GSPO over GRPO", j.Entry("MoE clipped", 1), j.Entry("MoE clipped", 0), 10)
-	j.Positive(Natural, "tokens with another expert after one update, lr 1e-3", j.Entry("changed", 2))
-	j.AtMost(Natural, "1 - rank correlation of that share with the learning rate", j.Each(func(o *Observation) float64 {
+func judgeGSPO(j *claim.Judge) {
+	j.Ratio(claim.Natural, "clipped share, GSPO over GRPO", j.Entry("MoE clipped", 1), j.Entry("MoE clipped", 0), 10)
+	j.Positive(claim.Natural, "tokens with another expert after one update, lr 1e-3", j.Entry("changed", 2))
+	j.AtMost(claim.Natural, "1 - rank correlation of that share with the learning rate", j.Each(func(o *claim.Observation) float64 {
 		return 1 - stats.Spearman(gspoRates, o.List("changed"))
 	}), 1e-9)
-	j.ReportRatio(Natural, "mean |log-ratio| after four updates, free over replayed", j.Column("MoE spread"), j.Column("MoE, replayed spread"))
-	j.ReportRatio(Natural, "mean |log-ratio| after four updates, MoE over dense", j.Column("MoE spread"), j.Column("dense spread"))
-	j.ReportRatio(Natural, "clipped share in the dense twin, GSPO over GRPO", j.Entry("dense clipped", 1), j.Entry("dense clipped", 0))
-	j.Evidence.Picture = Chart("Tokens with another expert after one update", "learning rate", "share of tokens", "", true, j.Arm("chain-base", gspoRates, "changed"))
+	j.ReportRatio(claim.Natural, "mean |log-ratio| after four updates, free over replayed", j.Column("MoE spread"), j.Column("MoE, replayed spread"))
+	j.ReportRatio(claim.Natural, "mean |log-ratio| after four updates, MoE over dense", j.Column("MoE spread"), j.Column("dense spread"))
+	j.ReportRatio(claim.Natural, "clipped share in the dense twin, GSPO over GRPO", j.Entry("dense clipped", 1), j.Entry("dense clipped", 0))
+	j.Evidence.Picture = claim.Chart("Tokens with another expert after one update", "learning rate", "share of tokens", "", true, j.Arm("chain-base", gspoRates, "changed"))
 	j.Evidence.Table = j.NamedTable("Clipped tokens after four updates", "clip", []string{"GRPO, token", "GSPO, sequence"}, "MoE clipped", "MoE, replayed clipped", "dense clipped")
 }

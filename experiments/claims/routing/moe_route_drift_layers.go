@@ -1,18 +1,19 @@
-package experiments
+package routing
 
 import (
 	"context"
 	"math"
 
 	"driftlab/engine"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/precision"
 	"driftlab/trainer/batch"
 )
 
-func moeRouteDriftLayers() Claim {
-	return Claim{
+func moeRouteDriftLayers() claim.Claim {
+	return claim.Claim{
 		ID:        "moe-route-drift-layers",
 		Title:     "Differences enter at router layers and grow with depth",
 		Statement: "Engine differences enter at router layers and amplify with depth.",
@@ -30,15 +31,15 @@ func moeRouteDriftLayers() Claim {
 	}
 }
 
-func measureDriftLayers(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	shipped, err := Base(256)
+func measureDriftLayers(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	shipped, err := claim.Base(256)
 	if err != nil {
 		return nil, err
 	}
 	deep, plain := e.Deep(8, 8, 256, 128), e.Deep(8, 0, 256, 128)
-	bf16, fp32 := Numerics("bf16"), Numerics("fp32")
-	exact := Named(bf16, "bf16-fp32-router", func(n *engine.Numerics) { n.Router = precision.FP32 })
+	bf16, fp32 := claim.Numerics("bf16"), claim.Numerics("fp32")
+	exact := claim.Named(bf16, "bf16-fp32-router", func(n *engine.Numerics) { n.Router = precision.FP32 })
 	n, t := e.Pick(48, 10, 2), e.Pick(96, 64, 8)
 	for _, m := range []struct {
 		name    string
@@ -49,10 +50,10 @@ func measureDriftLayers(ctx context.Context, e *Env) (*Observation, error) {
 	}{
 		{"chain-base", shipped, bf16, fp32, false}, {"MoE", deep, bf16, fp32, false}, {"MoE, exact router", deep, exact, fp32, false},
 		{"chain-base, exact router", shipped, exact, fp32, false}, {"MoE, replayed", deep, bf16, fp32, true}, {"dense", plain, bf16, fp32, false},
-		{"MoE, expert-parallel sum", deep, Numerics("bf16-ep4"), bf16, false},
-		{"chain-base, expert-parallel sum", shipped, Numerics("bf16-ep4"), bf16, false},
+		{"MoE, expert-parallel sum", deep, claim.Numerics("bf16-ep4"), bf16, false},
+		{"chain-base, expert-parallel sum", shipped, claim.Numerics("bf16-ep4"), bf16, false},
 	} {
-		b, g := e.Measure(Probe{Params: m.params, Rollout: m.rollout, Sequences: n, Tokens: t}, m.learner)
+		b, g := e.Measure(claim.Probe{Params: m.params, Rollout: m.rollout, Sequences: n, Tokens: t}, m.learner)
 		o.Set(m.name+" flips", g.FlipToken)
 		layers, jump := streamDifference(b, m.params, m.rollout, m.learner, m.replay)
 		o.Set(m.name+" layers", layers...)
@@ -113,21 +114,21 @@ func relative(a, b []float32) float64 {
 	return math.Sqrt(difference / size)
 }
 
-func judgeDriftLayers(j *Judge) {
+func judgeDriftLayers(j *claim.Judge) {
 	one := make([]float64, len(j.Runs))
 	for i := range one {
 		one[i] = 1
 	}
 	growth := func(name string) []float64 {
-		return j.Each(func(o *Observation) float64 {
+		return j.Each(func(o *claim.Observation) float64 {
 			y := o.List(name + " layers")
-			return stats.Slope(Counting(len(y)), stats.Logs(y))
+			return stats.Slope(claim.Counting(len(y)), stats.Logs(y))
 		})
 	}
 	for _, d := range []struct {
-		dose Dose
+		dose claim.Dose
 		name string
-	}{{Natural, "chain-base"}, {Amplified, "MoE"}} {
+	}{{claim.Natural, "chain-base"}, {claim.Amplified, "MoE"}} {
 		j.Ratio(d.dose, "difference after over before a flipped block", j.Column(d.name+" jump"), one, 3)
 		j.Always(d.dose, "the same, seed by seed", j.Column(d.name+" jump"), 3)
 		j.Positive(d.dose, "tokens that still flip with exact routers", j.Column(d.name+", exact router flips"))
@@ -135,11 +136,11 @@ func judgeDriftLayers(j *Judge) {
 	}
 	free, replay, plain := growth("MoE"), growth("MoE, replayed"), growth("dense")
 	excess := stats.Average(stats.Differences(free, plain))
-	j.Equivalent(Amplified, "log growth per layer, replayed minus dense", stats.Differences(replay, plain), math.Abs(excess)/2)
-	j.Report(Amplified, "log growth per layer, free minus dense", stats.Differences(free, plain))
-	j.Report(Amplified, "tokens that flip with bf16 routers", j.Column("MoE flips"))
-	x := Counting(8)
-	j.Evidence.Picture = Chart("Relative difference of the residual stream, 8 random layers", "layer", "share of the norm", "bf16 against fp32 on the same tokens; expert-parallel sum: bf16 on both sides.", true,
+	j.Equivalent(claim.Amplified, "log growth per layer, replayed minus dense", stats.Differences(replay, plain), math.Abs(excess)/2)
+	j.Report(claim.Amplified, "log growth per layer, free minus dense", stats.Differences(free, plain))
+	j.Report(claim.Amplified, "tokens that flip with bf16 routers", j.Column("MoE flips"))
+	x := claim.Counting(8)
+	j.Evidence.Picture = claim.Chart("Relative difference of the residual stream, 8 random layers", "layer", "share of the norm", "bf16 against fp32 on the same tokens; expert-parallel sum: bf16 on both sides.", true,
 		j.Arm("MoE, free", x, "MoE layers"), j.Arm("MoE, exact router", x, "MoE, exact router layers"), j.Arm("MoE, replayed", x, "MoE, replayed layers"), j.Arm("dense", x, "dense layers"),
 		j.Arm("MoE, expert-parallel sum alone", x, "MoE, expert-parallel sum layers"))
 	j.Evidence.Table = j.CurvesTable("Relative difference of the residual stream", "layer", x, "MoE layers", "MoE, exact router layers", "MoE, replayed layers", "dense layers", "MoE, expert-parallel sum layers", "chain-base layers")

@@ -1,10 +1,11 @@
-package experiments
+package routing
 
 import (
 	"context"
 	"fmt"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/results"
 )
@@ -27,8 +28,8 @@ var (
 	tkdKLSteps = []float64{1, 1.5}
 )
 
-func moeTKD() Claim {
-	return Claim{
+func moeTKD() claim.Claim {
+	return claim.Claim{
 		ID:        "moe-tkd",
 		Title:     "At equal token KL, gradient bias follows length × layers × flip rate",
 		Statement: "Gradient bias in routed models scales with length x layers x flip rate even at fixed token KL (a conjecture).",
@@ -48,9 +49,9 @@ func moeTKD() Claim {
 	}
 }
 
-func measureTKD(ctx context.Context, e *Env) (*Observation, error) {
+func measureTKD(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	lengths := []int{64, 128, 256}
-	if e.Size == Tiny {
+	if e.Size == claim.Tiny {
 		lengths = []int{4, 8, 16}
 	}
 	k := newGradientBias(e, e.Pick(256, 32, 4), e.Pick(16, 4, 1), lengths)
@@ -91,7 +92,7 @@ func measureTKD(ctx context.Context, e *Env) (*Observation, error) {
 }
 
 // observe lists the cells, one entry per setting and length, controls apart.
-func (k *gradientBias) observe(settings []tkdSetting, rates, kls, bias [][]float64, oracle []float64) *Observation {
+func (k *gradientBias) observe(settings []tkdSetting, rates, kls, bias [][]float64, oracle []float64) *claim.Observation {
 	cells := map[string][]float64{}
 	add := func(name string, v float64) { cells[name] = append(cells[name], v) }
 	for i, s := range settings {
@@ -111,7 +112,7 @@ func (k *gradientBias) observe(settings []tkdSetting, rates, kls, bias [][]float
 			add("relative bias", bias[i][at]/oracle[at])
 		}
 	}
-	o := new(Observation)
+	o := new(claim.Observation)
 	for _, name := range []string{"K", "delta", "T", "KL", "bias", "relative bias", "noise alone"} {
 		o.Set(name, cells[name]...)
 	}
@@ -121,7 +122,7 @@ func (k *gradientBias) observe(settings []tkdSetting, rates, kls, bias [][]float
 
 // tkdLogs are the logarithms of the columns of a regression: flips per token,
 // token KL and length.
-func tkdLogs(o *Observation) (bias, flips, kl, length []float64) {
+func tkdLogs(o *claim.Observation) (bias, flips, kl, length []float64) {
 	delta := o.List("delta")
 	flips = make([]float64, len(delta))
 	for i, layers := range o.List("K") {
@@ -130,21 +131,21 @@ func tkdLogs(o *Observation) (bias, flips, kl, length []float64) {
 	return stats.Logs(o.List("bias")), flips, stats.Logs(o.List("KL")), stats.Logs(o.List("T"))
 }
 
-func judgeTKD(j *Judge) {
+func judgeTKD(j *claim.Judge) {
 	slope := func(k int) []float64 {
-		return j.Each(func(o *Observation) float64 {
+		return j.Each(func(o *claim.Observation) float64 {
 			bias, flips, kl, length := tkdLogs(o)
 			_, slopes := stats.Regress(bias, flips, kl, length)
 			return slopes[k]
 		})
 	}
-	linear(j, Amplified, "injected: exponent of the bias in K·δ", slope(0))
-	j.Always(Amplified, "injected: partial R² of Kδ given KL and T", j.Each(func(o *Observation) float64 {
+	linear(j, claim.Amplified, "injected: exponent of the bias in K·δ", slope(0))
+	j.Always(claim.Amplified, "injected: partial R² of Kδ given KL and T", j.Each(func(o *claim.Observation) float64 {
 		bias, flips, kl, length := tkdLogs(o)
 		return stats.PartialR2(bias, flips, kl, length)
 	}), 0.1)
 	apart := func(k int) []float64 {
-		return j.Each(func(o *Observation) float64 {
+		return j.Each(func(o *claim.Observation) float64 {
 			bias, _, kl, length := tkdLogs(o)
 			delta := stats.Logs(o.List("delta"))
 			for i, v := range delta {
@@ -154,21 +155,21 @@ func judgeTKD(j *Judge) {
 			return slopes[k]
 		})
 	}
-	j.Report(Amplified, "injected: exponent in K alone", apart(0))
-	j.Report(Amplified, "injected: exponent in δ alone", apart(1))
-	net := j.Each(func(o *Observation) float64 {
+	j.Report(claim.Amplified, "injected: exponent in K alone", apart(0))
+	j.Report(claim.Amplified, "injected: exponent in δ alone", apart(1))
+	net := j.Each(func(o *claim.Observation) float64 {
 		_, flips, kl, length := tkdLogs(o)
 		_, slopes := stats.Regress(stats.Logs(netBias(o)), flips, kl, length)
 		return slopes[0]
 	})
-	j.Report(Amplified, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", net)
-	j.Report(Amplified, "injected: exponent in the token KL", slope(1))
-	j.Report(Amplified, "injected: exponent in T", slope(2))
+	j.Report(claim.Amplified, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", net)
+	j.Report(claim.Amplified, "injected: exponent in the token KL", slope(1))
+	j.Report(claim.Amplified, "injected: exponent in T", slope(2))
 	lengths := len(j.Runs[0].List("oracle"))
 	last := func(figure string, cell int) []float64 { return j.Entry(figure, cell*lengths+lengths-1) }
-	j.Report(Amplified, "bias over oracle at the longest T: most flips", last("relative bias", 3))
-	j.Report(Amplified, "bias over oracle at the longest T: fewest flips", last("relative bias", 0))
-	j.Report(Amplified, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0))
+	j.Report(claim.Amplified, "bias over oracle at the longest T: most flips", last("relative bias", 3))
+	j.Report(claim.Amplified, "bias over oracle at the longest T: fewest flips", last("relative bias", 0))
+	j.Report(claim.Amplified, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0))
 	raw, i := stats.Mean(slope(0), stats.Percentile), stats.Mean(net, stats.Percentile)
 	j.Note("The logit noise that holds the token KL equal has a bias of its own, %.2g of the oracle's norm at the longest T, which flattens the curve where flips are few: "+
 		"the exponent is %.2f as judged, and %.2f [%.2f, %.2f] with that bias taken off in squares.", stats.Average(last("noise alone", 0)), raw.Estimate, i.Estimate, i.Low, i.High)
@@ -178,7 +179,7 @@ func judgeTKD(j *Judge) {
 
 // netBias is the bias of every cell, relative to the oracle, without that of the
 // control of equal token KL and length, in squares, and not below a tenth of itself.
-func netBias(o *Observation) []float64 {
+func netBias(o *claim.Observation) []float64 {
 	out, alone := append([]float64(nil), o.List("relative bias")...), o.List("noise alone")
 	lengths := len(o.List("oracle"))
 	for i, b := range out {
@@ -190,26 +191,26 @@ func netBias(o *Observation) []float64 {
 
 // linear is the rule of moe-tkd for an exponent: an interval that holds 1 and
 // lies above 0.7 passes, one below 1 is contrary.
-func linear(j *Judge, d Dose, name string, x []float64) {
+func linear(j *claim.Judge, d claim.Dose, name string, x []float64) {
 	i := stats.Mean(x, stats.Percentile)
-	out := Open
+	out := claim.Open
 	switch {
 	case math.IsNaN(i.Estimate):
 	case i.High < 1:
-		out = Contrary
+		out = claim.Contrary
 	case i.Low > 1:
-		out = Failed
+		out = claim.Failed
 	case i.Low > 0.7:
-		out = Passed
+		out = claim.Passed
 	}
-	j.Add(Check{Name: name, Dose: d, Needs: "interval holds 1 and lies above 0.7", Value: i, Seeds: x, Outcome: out})
+	j.Add(claim.Check{Name: name, Dose: d, Needs: "interval holds 1 and lies above 0.7", Value: i, Seeds: x, Outcome: out})
 }
 
 // tkdChart draws the bias over nominal flips per token, a line per length, two
 // lines to compare with: proportionality through the fewest flips, and what
 // logit noise does by itself. Cells of equal K·δ are averaged: their token KL is
 // one of two values that have nothing to do with their place on the axis.
-func tkdChart(j *Judge, lengths int) results.Figure {
+func tkdChart(j *claim.Judge, lengths int) results.Figure {
 	var arms []results.Arm
 	var x []float64
 	for at := range lengths {
@@ -232,7 +233,7 @@ func tkdChart(j *Judge, lengths int) results.Figure {
 	}
 	arms = append(arms, results.Arm{Name: "proportional to K·δ", Seeds: []results.Curve{{X: x, Y: line}}},
 		results.Arm{Name: "no flips, same KL", Seeds: []results.Curve{{X: x, Y: floor}}})
-	return Chart("Gradient bias over the oracle at equal token KL: flips are injected", "log10 of flips per token, K·δ", "share of the gradient's norm",
+	return claim.Chart("Gradient bias over the oracle at equal token KL: flips are injected", "log10 of flips per token, K·δ", "share of the gradient's norm",
 		"The proportional line starts at the fewest flips of the longest responses; the flat one is logit noise alone at the lower KL.", true, arms...)
 }
 
@@ -257,7 +258,7 @@ func tkdCurve(figure []float64, at, lengths int) (x, y []float64) {
 }
 
 // tkdTable lists the cells.
-func tkdTable(j *Judge) *results.Table {
+func tkdTable(j *claim.Judge) *results.Table {
 	t := &results.Table{Title: "Cells, flips and compensating logit noise injected", Note: "Means over seeds. Bias over oracle: norm of the mean gradient's difference over that of the oracle's gradient."}
 	names := []string{"K", "delta", "T", "KL", "bias", "relative bias"}
 	for _, name := range names {

@@ -1,9 +1,10 @@
-package experiments
+package routing
 
 import (
 	"context"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
@@ -11,30 +12,30 @@ import (
 
 // routed are the models of the routing claims: name, whether it has a dense
 // twin of equal active width, and how it is sampled.
-func routed(e *Env, ctx context.Context) ([]routedModel, error) {
+func routed(e *claim.Env, ctx context.Context) ([]routedModel, error) {
 	twin, err := e.Dense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := Base(0)
+	shipped, err := claim.Base(0)
 	if err != nil {
 		return nil, err
 	}
 	n, t := e.Pick(96, 16, 3), e.Pick(128, 64, 16)
 	return []routedModel{
-		{Natural, Probe{Params: shipped, Sequences: e.Pick(2048, 256, 8), Tokens: 32, Stops: true}, twin},
-		{Amplified, Probe{Params: e.Deep(8, 8, 256, 256), Sequences: n, Tokens: t}, e.Deep(8, 0, 256, 256)},
+		{claim.Natural, claim.Probe{Params: shipped, Sequences: e.Pick(2048, 256, 8), Tokens: 32, Stops: true}, twin},
+		{claim.Amplified, claim.Probe{Params: e.Deep(8, 8, 256, 256), Sequences: n, Tokens: t}, e.Deep(8, 0, 256, 256)},
 	}, nil
 }
 
 type routedModel struct {
-	dose  Dose
-	probe Probe // of the mixture of experts
+	dose  claim.Dose
+	probe claim.Probe // of the mixture of experts
 	dense *model.Params
 }
 
-func moeVsDense() Claim {
-	return Claim{
+func moeVsDense() claim.Claim {
+	return claim.Claim{
 		ID:        "moe-vs-dense",
 		Title:     "Routing makes the gap larger, above all its tail",
 		Statement: "At matched size a routed model has a larger engine gap than a dense one, above all in its extreme tail.",
@@ -46,20 +47,20 @@ func moeVsDense() Claim {
 		LeftOut:  "The comparison at equal total parameters.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Version:  1,
-		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
-			o := new(Observation)
+		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+			o := new(claim.Observation)
 			models, err := routed(e, ctx)
 			if err != nil {
 				return nil, err
 			}
 			for _, m := range models {
 				q := m.probe
-				q.Rollout, q.Distributions = Numerics("bf16"), true
-				b, g := e.Measure(q, Numerics("fp32"))
+				q.Rollout, q.Distributions = claim.Numerics("bf16"), true
+				b, g := e.Measure(q, claim.Numerics("fp32"))
 				tail := beyondTwo(b)
-				forced := Replayed(b, q.Params, Numerics("fp32"), true)
+				forced := claim.Replayed(b, q.Params, claim.Numerics("fp32"), true)
 				q.Params = m.dense
-				d, plain := e.Measure(q, Numerics("fp32"))
+				d, plain := e.Measure(q, claim.Numerics("fp32"))
 				o.Set(string(m.dose)+" KL", g.ExactKL, forced.ExactKL, plain.ExactKL)
 				o.Set(string(m.dose)+" beyond 2", tail, beyondTwo(b), beyondTwo(d))
 				o.Set(string(m.dose)+" mean", g.MeanAbsDlogp, forced.MeanAbsDlogp, plain.MeanAbsDlogp)
@@ -67,8 +68,8 @@ func moeVsDense() Claim {
 			}
 			return o, nil
 		},
-		Judge: func(j *Judge) {
-			for _, d := range []Dose{Natural, Amplified} {
+		Judge: func(j *claim.Judge) {
+			for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 				a := string(d)
 				j.Ratio(d, "exact KL, MoE over dense", j.Entry(a+" KL", 0), j.Entry(a+" KL", 2), 1.5)
 				j.Ratio(d, "share beyond a factor 2, MoE over dense", j.Entry(a+" beyond 2", 0), j.Entry(a+" beyond 2", 2), 3)
@@ -88,7 +89,7 @@ func moeVsDense() Claim {
 // beyondTwo is F(2): the share of tokens with a ratio above 2 or below 1/2.
 func beyondTwo(b *batch.Batch) float64 {
 	n := 0
-	for _, e := range LogRatios(b) {
+	for _, e := range claim.LogRatios(b) {
 		if math.Abs(e) > math.Ln2 {
 			n++
 		}

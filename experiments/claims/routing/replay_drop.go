@@ -1,14 +1,15 @@
-package experiments
+package routing
 
 import (
 	"context"
 	"math"
 
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 )
 
-func replayDrop() Claim {
-	return Claim{
+func replayDrop() claim.Claim {
+	return claim.Claim{
 		ID:        "replay-drop",
 		Title:     "Replaying the rollout's routes brings the gap down to dense level",
 		Statement: "Replaying rollout routes in the trainer brings the divergence of a mixture of experts down to about dense level and shrinks the extreme-token tail by much more than the mean.",
@@ -20,8 +21,8 @@ func replayDrop() Claim {
 			"it weighs them by the recorded gates too.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Version:  2,
-		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
-			o := new(Observation)
+		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+			o := new(claim.Observation)
 			models, err := routed(e, ctx)
 			if err != nil {
 				return nil, err
@@ -31,14 +32,14 @@ func replayDrop() Claim {
 				var free, ids, gates, dense, tailFree, tailIDs, flips []float64
 				for _, name := range []string{"fp16", "bf16", "fp8-w8a8"} {
 					q := m.probe
-					q.Rollout, q.Distributions, q.Gates = Numerics(name), true, true
-					b, g := e.Measure(q, Numerics("fp32"))
+					q.Rollout, q.Distributions, q.Gates = claim.Numerics(name), true, true
+					b, g := e.Measure(q, claim.Numerics("fp32"))
 					free, tailFree, flips = append(free, g.ExactKL), append(tailFree, beyondTwo(b)), append(flips, g.FlipRoute)
-					ids = append(ids, Replayed(b, q.Params, Numerics("fp32"), true).ExactKL)
+					ids = append(ids, claim.Replayed(b, q.Params, claim.Numerics("fp32"), true).ExactKL)
 					tailIDs = append(tailIDs, beyondTwo(b))
-					gates = append(gates, Gated(b, q.Params, Numerics("fp32")).ExactKL)
+					gates = append(gates, claim.Gated(b, q.Params, claim.Numerics("fp32")).ExactKL)
 					q.Params, q.Gates = m.dense, false
-					_, d := e.Measure(q, Numerics("fp32"))
+					_, d := e.Measure(q, claim.Numerics("fp32"))
 					dense = append(dense, d.ExactKL)
 				}
 				a := string(m.dose)
@@ -52,9 +53,9 @@ func replayDrop() Claim {
 			}
 			return o, nil
 		},
-		Judge: func(j *Judge) {
+		Judge: func(j *claim.Judge) {
 			const bf16 = 1
-			for _, d := range []Dose{Natural, Amplified} {
+			for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 				a := string(d)
 				free, ids := j.Entry(a+" free", bf16), j.Entry(a+" replayed", bf16)
 				tailFree, tailIDs := j.Entry(a+" beyond 2, free", bf16), j.Entry(a+" beyond 2, replayed", bf16)
@@ -75,8 +76,8 @@ func replayDrop() Claim {
 				}
 			}
 			// The first half of the bars are of the natural dose.
-			group := func(name, figure string) Group {
-				return Group{Name: name, Values: func(k int) []float64 {
+			group := func(name, figure string) claim.Group {
+				return claim.Group{Name: name, Values: func(k int) []float64 {
 					return j.Entry([]string{"natural ", "amplified "}[k/len(rows)]+figure, k%len(rows))
 				}}
 			}

@@ -1,18 +1,19 @@
-package experiments
+package routing
 
 import (
 	"context"
 	"math"
 	"strings"
 
+	"driftlab/experiments/claim"
 	"driftlab/model"
 )
 
 // replayArms are the runs of replay-hides.
 var replayArms = []string{"none", "r2", "r3"}
 
-func replayHides() Claim {
-	return Claim{
+func replayHides() claim.Claim {
+	return claim.Claim{
 		ID:        "replay-hides",
 		Title:     "Route replay makes the visible gap small, not the real one",
 		Statement: "Route replay makes the visible gap small without making the two real policies closer, and it changes what the router learns.",
@@ -29,26 +30,26 @@ func replayHides() Claim {
 	}
 }
 
-func measureReplayHides(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	first, err := Base(0)
+func measureReplayHides(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	first, err := claim.Base(0)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range []struct {
-		dose    Dose
+		dose    claim.Dose
 		rollout string
-	}{{Natural, "bf16"}, {Amplified, "fp8-w8a8"}} {
+	}{{claim.Natural, "bf16"}, {claim.Amplified, "fp8-w8a8"}} {
 		var visible, free, moved, rest []float64
 		for _, arm := range replayArms {
 			_, p, err := e.Trained(ctx, nil, e.Pick(50, 10, 1), "learner.minibatches=4", "rollout.numerics="+d.rollout, "routing.replay="+arm)
 			if err != nil {
 				return nil, err
 			}
-			q := Probe{Params: p, Rollout: Numerics(d.rollout), Sequences: e.Pick(1024, 256, 8), Tokens: 32, Stops: true}
-			b, g := e.Measure(q, Numerics("fp32"))
+			q := claim.Probe{Params: p, Rollout: claim.Numerics(d.rollout), Sequences: e.Pick(1024, 256, 8), Tokens: 32, Stops: true}
+			b, g := e.Measure(q, claim.Numerics("fp32"))
 			free = append(free, g.K3)
-			visible = append(visible, Replayed(b, p, Numerics("fp32"), false).K3)
+			visible = append(visible, claim.Replayed(b, p, claim.Numerics("fp32"), false).K3)
 			router, others := displacement(p, first)
 			moved, rest = append(moved, router), append(rest, others)
 		}
@@ -78,9 +79,9 @@ func displacement(p, from *model.Params) (router, rest float64) {
 	return math.Sqrt(router), math.Sqrt(rest)
 }
 
-func judgeReplayHides(j *Judge) {
+func judgeReplayHides(j *claim.Judge) {
 	const none, r3 = 0, 2
-	for _, d := range []Dose{Natural, Amplified} {
+	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
 		j.RatioBelow(d, "visible over true gap under R3", j.Entry(a+" visible", r3), j.Entry(a+" true", r3), 0.5)
 		j.RatioBelow(d, "router displacement, R3 over none", j.Entry(a+" router moved", r3), j.Entry(a+" router moved", none), 1)

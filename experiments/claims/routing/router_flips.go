@@ -1,4 +1,4 @@
-package experiments
+package routing
 
 import (
 	"cmp"
@@ -8,13 +8,14 @@ import (
 	"slices"
 
 	"driftlab/engine"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
 
-func routerFlips() Claim {
-	return Claim{
+func routerFlips() claim.Claim {
+	return claim.Claim{
 		ID:    "router-flips",
 		Title: "Few router decisions flip, yet many tokens meet one",
 		Statement: "A small share of router decisions differ between engines, yet because every token crosses many layers most tokens meet at least one difference; " +
@@ -33,23 +34,23 @@ func routerFlips() Claim {
 
 var flipDepths = []float64{2, 4, 8, 16}
 
-func measureFlips(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	shipped, err := Base(256)
+func measureFlips(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	shipped, err := claim.Base(256)
 	if err != nil {
 		return nil, err
 	}
-	b, g := e.Measure(Probe{Params: shipped, Rollout: Numerics("bf16"), Sequences: e.Pick(192, 48, 4), Tokens: e.Pick(128, 64, 16)}, Numerics("fp32"))
+	b, g := e.Measure(claim.Probe{Params: shipped, Rollout: claim.Numerics("bf16"), Sequences: e.Pick(192, 48, 4), Tokens: e.Pick(128, 64, 16)}, claim.Numerics("fp32"))
 	o.Set("natural flips", g.FlipRoute, g.FlipToken)
-	o.Set("natural deciles", flipsByMargin(b, shipped, Numerics("fp32"))...)
+	o.Set("natural deciles", flipsByMargin(b, shipped, claim.Numerics("fp32"))...)
 	var route, token, predicted []float64
 	for _, depth := range flipDepths {
 		p := e.Deep(int(depth), 8, 256, 128)
-		b, g := e.Measure(Probe{Params: p, Rollout: Numerics("bf16"), Sequences: e.Pick(64, 12, 2), Tokens: e.Pick(96, 64, 8)}, Numerics("fp32"))
+		b, g := e.Measure(claim.Probe{Params: p, Rollout: claim.Numerics("bf16"), Sequences: e.Pick(64, 12, 2), Tokens: e.Pick(96, 64, 8)}, claim.Numerics("fp32"))
 		route, token = append(route, g.FlipRoute), append(token, g.FlipToken)
 		predicted = append(predicted, 1-math.Pow(1-g.FlipRoute, depth))
 		if depth == 8 {
-			o.Set("amplified deciles", flipsByMargin(b, p, Numerics("fp32"))...)
+			o.Set("amplified deciles", flipsByMargin(b, p, claim.Numerics("fp32"))...)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -58,7 +59,7 @@ func measureFlips(ctx context.Context, e *Env) (*Observation, error) {
 	o.Set("flips per decision", route...)
 	o.Set("tokens hit", token...)
 	o.Set("tokens hit if independent", predicted...)
-	_, g = e.Measure(Probe{Params: shipped, Rollout: Numerics("bf16"), Sequences: 8, Tokens: 16}, Numerics("bf16"))
+	_, g = e.Measure(claim.Probe{Params: shipped, Rollout: claim.Numerics("bf16"), Sequences: 8, Tokens: 16}, claim.Numerics("bf16"))
 	o.Set("control", g.FlipToken)
 	return o, nil
 }
@@ -90,26 +91,26 @@ func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) []f
 	return rate
 }
 
-func judgeFlips(j *Judge) {
+func judgeFlips(j *claim.Judge) {
 	hits := func(k int) []float64 {
 		return stats.Quotients(j.Entry("tokens hit", k), j.Entry("flips per decision", k))
 	}
-	deciles := func(d Dose, name string) {
+	deciles := func(d claim.Dose, name string) {
 		// With no flip in the middle decile the ratio is infinite, which passes.
 		j.Ratio(d, "flip rate, lowest margin decile over the middle one", j.Entry(name, 0), j.Entry(name, 4), 5)
 	}
-	deciles(Natural, "natural deciles")
-	deciles(Amplified, "amplified deciles")
+	deciles(claim.Natural, "natural deciles")
+	deciles(claim.Amplified, "amplified deciles")
 	for k, depth := range flipDepths {
 		if depth >= 8 {
-			j.Always(Amplified, fmt.Sprintf("tokens hit over flips per decision, %v layers", depth), hits(k), 3)
+			j.Always(claim.Amplified, fmt.Sprintf("tokens hit over flips per decision, %v layers", depth), hits(k), 3)
 		}
-		j.ReportRatio(Amplified, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.Entry("tokens hit", k), j.Entry("tokens hit if independent", k))
+		j.ReportRatio(claim.Amplified, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.Entry("tokens hit", k), j.Entry("tokens hit if independent", k))
 	}
-	j.Always(Natural, "tokens hit over flips per decision, chain-base", stats.Quotients(j.Entry("natural flips", 1), j.Entry("natural flips", 0)), 3)
-	j.Zero(Exact, "tokens hit between equal engines", j.Column("control"))
-	j.Evidence.Picture = Chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,
+	j.Always(claim.Natural, "tokens hit over flips per decision, chain-base", stats.Quotients(j.Entry("natural flips", 1), j.Entry("natural flips", 0)), 3)
+	j.Zero(claim.Exact, "tokens hit between equal engines", j.Column("control"))
+	j.Evidence.Picture = claim.Chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,
 		j.Arm("tokens with a flip", flipDepths, "tokens hit"), j.Arm("if flips were independent", flipDepths, "tokens hit if independent"),
 		j.Arm("flips per decision", flipDepths, "flips per decision"))
-	j.Evidence.Table = j.CurvesTable("Flip rate by decile of the router margin", "decile", Counting(10), "natural deciles", "amplified deciles")
+	j.Evidence.Table = j.CurvesTable("Flip rate by decile of the router margin", "decile", claim.Counting(10), "natural deciles", "amplified deciles")
 }

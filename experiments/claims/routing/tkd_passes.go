@@ -1,4 +1,4 @@
-package experiments
+package routing
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
@@ -63,13 +64,13 @@ const (
 const tkdPairs = 2
 
 // newGradientBias samples the responses and measures what does not depend on a cell.
-func newGradientBias(e *Env, responses, chunk int, lengths []int) *gradientBias {
+func newGradientBias(e *claim.Env, responses, chunk int, lengths []int) *gradientBias {
 	const vocab = 64
 	k := &gradientBias{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: thin(e, 8, vocab, longest(lengths)+8)}
-	k.weights = engine.NewWeights(k.params.Config, Numerics("fp32"))
+	k.weights = engine.NewWeights(k.params.Config, claim.Numerics("fp32"))
 	k.weights.Publish(k.params, 0)
 	k.pass, k.grad = engine.NewPass(k.params.Config, 1), model.New(k.params.Config)
-	k.b = e.Sample(Probe{Params: k.params, Rollout: Numerics("fp32"), Sequences: responses, Tokens: k.length()})
+	k.b = e.Sample(claim.Probe{Params: k.params, Rollout: claim.Numerics("fp32"), Sequences: responses, Tokens: k.length()})
 	k.lead = len(k.b.Prompt[0]) - 1
 	k.reward = make([]float64, vocab)
 	for i, a := range e.Rand(tkdRewardStream).Perm(vocab) {
@@ -89,7 +90,7 @@ func longest(lengths []int) int { return lengths[len(lengths)-1] }
 
 // thin is a deep random model with narrow experts: 0.13 million parameters in
 // eight layers.
-func thin(e *Env, layers, vocab, context int) *model.Params {
+func thin(e *claim.Env, layers, vocab, context int) *model.Params {
 	c := model.Default()
 	c.Layers, c.DFF, c.Vocab, c.Context = layers, 16, vocab, context
 	return e.Random(c)

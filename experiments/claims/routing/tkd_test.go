@@ -1,6 +1,7 @@
-package experiments
+package routing
 
 import (
+	"driftlab/experiments/claim"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +11,7 @@ import (
 // smallTKD is a measurement of milliseconds.
 func smallTKD(t *testing.T) *gradientBias {
 	t.Helper()
-	k := newGradientBias(&Env{Seed: 5, Size: Tiny}, 4, 1, []int{4, 8, 16})
+	k := newGradientBias(&claim.Env{Seed: 5, Size: claim.Tiny}, 4, 1, []int{4, 8, 16})
 	t.Cleanup(k.close)
 	return k
 }
@@ -132,7 +133,7 @@ func TestTKDBias(t *testing.T) {
 // TestTKDNorm: the estimate has the expectation of the squared norm of the
 // mean, which the plain square of the mean exceeds by the noise.
 func TestTKDNorm(t *testing.T) {
-	e := &Env{Seed: 1}
+	e := &claim.Env{Seed: 1}
 	rng := e.Rand(9)
 	square, trials := 0.0, 400
 	for range trials {
@@ -162,7 +163,7 @@ func TestTKDBackward(t *testing.T) {
 	v, full := k.vocab(), k.length()
 	short := k.lengths[0]
 	dlogits := make([]float32, k.chunk*full*v)
-	rng := (&Env{Seed: 3}).Rand(1)
+	rng := (&claim.Env{Seed: 3}).Rand(1)
 	for i := range short * v {
 		dlogits[i] = float32(rng.NormFloat64())
 	}

@@ -1,17 +1,18 @@
-package experiments
+package text
 
 import (
 	"context"
 	"math"
 
 	"driftlab/engine/learner"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 )
 
-func lowProbTail() Claim {
-	return Claim{
+func lowProbTail() claim.Claim {
+	return claim.Claim{
 		ID:        "low-prob-tail",
 		Title:     "The gap sits on improbable tokens",
 		Statement: "The engine gap concentrates on low-probability tokens and vanishes for near-certain ones, with the trainer rating rolled-out rare tokens lower than the sampler did.",
@@ -28,13 +29,13 @@ func lowProbTail() Claim {
 	}
 }
 
-func measureTail(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureTail(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	twin, err := e.Dense(ctx, 256)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := Base(256)
+	shipped, err := claim.Base(256)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func measureTail(ctx context.Context, e *Env) (*Observation, error) {
 		params *model.Params
 		n, t   int
 	}{{"MoE", shipped, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"dense", twin, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"deep", e.Deep(8, 8, 256, 128), e.Pick(48, 12, 2), e.Pick(96, 64, 16)}} {
-		b, g := e.Measure(Probe{Params: m.params, Rollout: Numerics("bf16"), Sequences: m.n, Tokens: m.t, Distributions: true}, Numerics("fp32"))
+		b, g := e.Measure(claim.Probe{Params: m.params, Rollout: claim.Numerics("bf16"), Sequences: m.n, Tokens: m.t, Distributions: true}, claim.Numerics("fp32"))
 		p, gap, signed := byProbability(b, 10)
 		o.Set(m.name+" p", p...)
 		o.Set(m.name+" gap", gap...)
@@ -54,9 +55,9 @@ func measureTail(ctx context.Context, e *Env) (*Observation, error) {
 		o.Set(m.name+" chi2", full, pruned)
 		o.Set(m.name+" k1", g.K1)
 	}
-	b := e.Sample(Probe{Params: shipped, Rollout: Numerics("bf16"), Sequences: 8, Tokens: 16})
-	Score(b, shipped, Numerics("bf16"), learner.ReplayNone, false)
-	o.Set("control", stats.Max(magnitudes(LogRatios(b))))
+	b := e.Sample(claim.Probe{Params: shipped, Rollout: claim.Numerics("bf16"), Sequences: 8, Tokens: 16})
+	claim.Score(b, shipped, claim.Numerics("bf16"), learner.ReplayNone, false)
+	o.Set("control", stats.Max(magnitudes(claim.LogRatios(b))))
 	return o, nil
 }
 
@@ -72,7 +73,7 @@ func magnitudes(x []float64) []float64 {
 // probability, the mean probability, mean |log-ratio| and mean log-ratio.
 func byProbability(b *batch.Batch, bins int) (p, gap, signed []float64) {
 	order := stats.Order(b.LogpRoll)
-	e := LogRatios(b)
+	e := claim.LogRatios(b)
 	for k := range bins {
 		part := order[k*len(order)/bins : (k+1)*len(order)/bins]
 		var sp, sg, ss float64
@@ -91,7 +92,7 @@ func byProbability(b *batch.Batch, bins int) (p, gap, signed []float64) {
 // where there is none.
 func extremes(b *batch.Batch) (rare, sure float64) {
 	var sum, count [2]float64
-	for n, e := range LogRatios(b) {
+	for n, e := range claim.LogRatios(b) {
 		switch p := math.Exp(b.LogpRoll[n]); {
 		case p < 0.01:
 			sum[0] += math.Abs(e)
@@ -132,21 +133,21 @@ func exactChi2(b *batch.Batch) (full, pruned float64) {
 	return full / float64(b.Tokens()), pruned / float64(b.Tokens())
 }
 
-func judgeTail(j *Judge) {
+func judgeTail(j *claim.Judge) {
 	for _, m := range []struct {
 		name string
-		dose Dose
-	}{{"MoE", Natural}, {"dense", Natural}, {"deep", Amplified}} {
+		dose claim.Dose
+	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"deep", claim.Amplified}} {
 		j.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5)
-		j.Always(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *Observation) float64 {
+		j.Always(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *claim.Observation) float64 {
 			return stats.Spearman(stats.Complement(o.List(m.name+" p")), o.List(m.name+" gap"))
 		}), 0.8)
 		j.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.Entry(m.name+" chi2", 1), j.Entry(m.name+" chi2", 0), 1)
 		j.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.Entry(m.name+" signed", 0))
 	}
-	j.Zero(Exact, "largest gap between equal engines", j.Column("control"))
-	bins := Counting(10)
-	j.Evidence.Picture = Chart("Mean |dlogp| by rollout probability", "tenth of the tokens, from the least probable", "nats", "bf16 rollouts scored in fp32.", true,
+	j.Zero(claim.Exact, "largest gap between equal engines", j.Column("control"))
+	bins := claim.Counting(10)
+	j.Evidence.Picture = claim.Chart("Mean |dlogp| by rollout probability", "tenth of the tokens, from the least probable", "nats", "bf16 rollouts scored in fp32.", true,
 		j.Arm("chain-base", bins, "MoE gap"), j.Arm("dense twin", bins, "dense gap"), j.Arm("8 random layers", bins, "deep gap"))
 	j.Evidence.Table = j.CurvesTable("By tenth of the rollout probability", "tenth", bins, "MoE p", "MoE gap", "MoE signed", "dense p", "dense gap", "dense signed", "deep p", "deep gap", "deep signed")
 }

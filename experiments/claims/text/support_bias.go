@@ -1,4 +1,4 @@
-package experiments
+package text
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"driftlab/engine/learner"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/trainer/batch"
 )
@@ -13,8 +14,8 @@ import (
 // supportTopP are the arms of support-bias; the first is the control.
 var supportTopP = []float64{1, 0.95, 0.9, 0.8}
 
-func supportBias() Claim {
-	return Claim{
+func supportBias() claim.Claim {
+	return claim.Claim{
 		ID:    "support-bias",
 		Title: "Truncated sampling biases the ratio by the kept mass",
 		Statement: "Log-probs taken after top-p renormalisation bias the ratio by exactly the kept probability mass, which looks like mismatch but is bookkeeping; " +
@@ -31,18 +32,18 @@ func supportBias() Claim {
 	}
 }
 
-func measureSupport(ctx context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
-	shipped, err := Base(192)
+func measureSupport(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	shipped, err := claim.Base(192)
 	if err != nil {
 		return nil, err
 	}
 	n, t := e.Pick(256, 48, 4), e.Pick(96, 64, 16)
 	var ratio, masked, kept, outside, outsideMasked []float64
 	for _, p := range supportTopP {
-		q := Probe{Params: shipped, Rollout: Numerics("bf16"), Sequences: n, Tokens: t, TopP: p, Distributions: true}
-		b, _ := e.Measure(q, Numerics("fp32"))
-		mean, out := ratioAndOutside(LogRatios(b))
+		q := claim.Probe{Params: shipped, Rollout: claim.Numerics("bf16"), Sequences: n, Tokens: t, TopP: p, Distributions: true}
+		b, _ := e.Measure(q, claim.Numerics("fp32"))
+		mean, out := ratioAndOutside(claim.LogRatios(b))
 		ratio, outside, kept = append(ratio, mean), append(outside, out), append(kept, stats.Average(b.KeptMass))
 		mean, out = ratioAndOutside(maskedRatios(b))
 		masked, outsideMasked = append(masked, mean), append(outsideMasked, out)
@@ -56,9 +57,9 @@ func measureSupport(ctx context.Context, e *Env) (*Observation, error) {
 	o.Set("outside", outside...)
 	o.Set("outside, masked", outsideMasked...)
 	for _, raw := range []bool{false, true} {
-		b := e.Sample(Probe{Params: shipped, Rollout: Numerics("fp32"), Sequences: n, Tokens: t, Temperature: 0.6, Raw: raw})
-		ScoreWith(b, shipped, Numerics("fp32"), learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.6}})
-		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(magnitudes(LogRatios(b))))
+		b := e.Sample(claim.Probe{Params: shipped, Rollout: claim.Numerics("fp32"), Sequences: n, Tokens: t, Temperature: 0.6, Raw: raw})
+		claim.ScoreWith(b, shipped, claim.Numerics("fp32"), learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.6}})
+		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(magnitudes(claim.LogRatios(b))))
 	}
 	return o, nil
 }
@@ -78,7 +79,7 @@ func ratioAndOutside(e []float64) (mean, outside float64) {
 // maskedRatios are the log-ratios with the learner's distribution renormalised
 // over each token's sampling support.
 func maskedRatios(b *batch.Batch) []float64 {
-	e := LogRatios(b)
+	e := claim.LogRatios(b)
 	for n, support := range b.Support {
 		if support == nil {
 			continue
@@ -92,22 +93,22 @@ func maskedRatios(b *batch.Batch) []float64 {
 	return e
 }
 
-func judgeSupport(j *Judge) {
+func judgeSupport(j *claim.Judge) {
 	var names []string
 	for k, p := range supportTopP {
 		names = append(names, fmt.Sprintf("top-p %v", p))
-		j.AtMost(Natural, fmt.Sprintf("|mean ratio over kept mass - 1|, top-p %v", p), j.Each(func(o *Observation) float64 {
+		j.AtMost(claim.Natural, fmt.Sprintf("|mean ratio over kept mass - 1|, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
 			return math.Abs(o.List("ratio")[k]/o.List("kept mass")[k] - 1)
 		}), 0.02)
 	}
 	bias := math.Abs(stats.Average(j.Entry("ratio", 1)) - 1)
 	for k, p := range supportTopP[1:] {
-		j.Equivalent(Natural, fmt.Sprintf("mean ratio - 1, same support on both sides, top-p %v", p), j.Each(func(o *Observation) float64 {
+		j.Equivalent(claim.Natural, fmt.Sprintf("mean ratio - 1, same support on both sides, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
 			return o.List("masked ratio")[k+1] - 1
 		}), bias/2)
 	}
-	j.Zero(Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides"))
-	j.Positive(Natural, "mean |dlogp|, temperature on one side", j.Column("temperature, one side"))
+	j.Zero(claim.Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides"))
+	j.Positive(claim.Natural, "mean |dlogp|, temperature on one side", j.Column("temperature, one side"))
 	j.Evidence.Picture = j.Bars("Mean ratio under truncated sampling", "mean of pi/mu", false, names, j.Listed("whole vocabulary in the learner", "ratio"),
 		j.Listed("kept mass", "kept mass"), j.Listed("same support in the learner", "masked ratio"))
 	j.Evidence.Table = j.NamedTable("Ratios under truncated sampling", "sampling", names, "kept mass", "ratio", "masked ratio", "outside", "outside, masked")

@@ -1,4 +1,4 @@
-package experiments
+package text
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/rollout"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
@@ -56,16 +57,16 @@ func (f familiarTool) Reply(dst, prompt, response []int32) []int32 {
 // rare symbols, with familiar ones, or nothing is hidden and the policy writes
 // notes, over the same programs with the same random numbers. It keeps those
 // that have the form in all three.
-func worked(e *Env, p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
+func worked(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
 	t := task.NewLookup()
 	t.Difficulty, t.Calls = task.Range{toolSteps, toolSteps}, task.Range{toolSteps, toolSteps}
-	rng := e.Rand(PromptStream)
+	rng := e.Rand(claim.PromptStream)
 	hidden, noted := make([][]int32, episodes), make([][]int32, episodes)
 	for i := range hidden {
 		hidden[i] = t.Prompt(rng).Tokens
 		noted[i] = withNotes(t, hidden[i])
 	}
-	q := Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: toolLength + 1, Stops: true}
+	q := claim.Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: toolLength + 1, Stops: true}
 	var arms []*batch.Batch
 	for _, arm := range []struct {
 		prompts [][]int32
@@ -167,15 +168,15 @@ func (k *interruption) Reply(dst, _, response []int32) []int32 {
 
 // interrupted samples episodes that an external function interrupts, and
 // episodes of the same length in which the policy goes on.
-func interrupted(e *Env, p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
+func interrupted(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
 	t := task.NewLookup()
 	t.Calls = task.Range{0, 0}
 	digits, err := task.Parse(t.Vocab(), "0 1 2 3 4 5 6 7 8 9")
 	if err != nil {
 		panic(err)
 	}
-	q := Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: interruptedLength, Block: 1}
-	rng := e.Rand(PromptStream + 1)
+	q := claim.Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: interruptedLength, Block: 1}
+	rng := e.Rand(claim.PromptStream + 1)
 	for range episodes {
 		q.Prompts = append(q.Prompts, t.Prompt(rng).Tokens)
 	}

@@ -1,10 +1,11 @@
-package experiments
+package text
 
 import (
 	"context"
 	"math"
 
 	"driftlab/engine/learner"
+	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/results"
@@ -18,16 +19,16 @@ var toolArms = []string{"rare replies", "familiar replies", "own notes"}
 // toolDoses are the pairs of engines.
 var toolDoses = []struct {
 	name, rollout, learner string
-	dose                   Dose
+	dose                   claim.Dose
 	judged                 bool
 }{
-	{"bf16", "bf16", "fp32", Natural, true},
-	{"fp8", "fp8-w8a8", "bf16", Natural, false},
-	{"fp4", "fp4-w4a16", "bf16", Amplified, true},
+	{"bf16", "bf16", "fp32", claim.Natural, true},
+	{"fp8", "fp8-w8a8", "bf16", claim.Natural, false},
+	{"fp4", "fp4-w4a16", "bf16", claim.Amplified, true},
 }
 
-func toolTokens() Claim {
-	return Claim{
+func toolTokens() claim.Claim {
+	return claim.Claim{
 		ID:        "tool-tokens",
 		Title:     "The gap is larger behind what a tool wrote",
 		Statement: "Tokens following injected tool output show a larger gap than ordinary tokens, and later turns are worse.",
@@ -47,16 +48,16 @@ func toolTokens() Claim {
 	}
 }
 
-func measureToolTokens(_ context.Context, e *Env) (*Observation, error) {
-	o := new(Observation)
+func measureToolTokens(_ context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
 	p, err := lookupBase()
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range toolDoses {
-		arms := worked(e, p, Numerics(d.rollout), e.Pick(1024, 160, 24))
+		arms := worked(e, p, claim.Numerics(d.rollout), e.Pick(1024, 160, 24))
 		for _, b := range arms {
-			Score(b, p, Numerics(d.learner), learner.ReplayNone, false)
+			claim.Score(b, p, claim.Numerics(d.learner), learner.ReplayNone, false)
 		}
 		recordWorked(o, d.name, arms)
 		recordInterrupted(e, o, d.name, p, d.rollout, d.learner)
@@ -64,20 +65,20 @@ func measureToolTokens(_ context.Context, e *Env) (*Observation, error) {
 			o.Set("episodes", float64(arms[0].Len()))
 			o.Set("difference before the first reply", beforeTheFirst(arms[0], arms[1]))
 			for _, b := range arms {
-				Score(b, p, Numerics(d.learner), learner.ReplayRollout, false)
+				claim.Score(b, p, claim.Numerics(d.learner), learner.ReplayRollout, false)
 			}
 			recordBehind(o, d.name+", replayed", arms[0], arms[2])
 		}
 	}
-	equal := worked(e, p, Numerics("bf16"), 16)
-	Score(equal[0], p, Numerics("bf16"), learner.ReplayNone, false)
-	o.Set("control", stats.Max(append([]float64{0}, magnitudes(LogRatios(equal[0]))...)))
+	equal := worked(e, p, claim.Numerics("bf16"), 16)
+	claim.Score(equal[0], p, claim.Numerics("bf16"), learner.ReplayNone, false)
+	o.Set("control", stats.Max(append([]float64{0}, magnitudes(claim.LogRatios(equal[0]))...)))
 	return o, nil
 }
 
 // recordWorked records the three arms of a pair of engines: mean |dlogp| behind
 // a block, by turn and by distance.
-func recordWorked(o *Observation, name string, arms []*batch.Batch) {
+func recordWorked(o *claim.Observation, name string, arms []*batch.Batch) {
 	for k, b := range arms {
 		turn, distance := places(b)
 		byTurn, _ := grouped(toolSteps+1, part{b, turn})
@@ -107,7 +108,7 @@ func recordWorked(o *Observation, name string, arms []*batch.Batch) {
 }
 
 // recordBehind records mean |dlogp| behind a block in two arms.
-func recordBehind(o *Observation, name string, a, b *batch.Batch) {
+func recordBehind(o *claim.Observation, name string, a, b *batch.Batch) {
 	turnA, _ := places(a)
 	turnB, _ := places(b)
 	plain, matched := grouped(2, behind(a, turnA, 0), behind(b, turnB, 1))
@@ -119,7 +120,7 @@ func recordBehind(o *Observation, name string, a, b *batch.Batch) {
 // the first block.
 func beforeTheFirst(a, b *batch.Batch) float64 {
 	largest := 0.0
-	x, y := LogRatios(a), LogRatios(b)
+	x, y := claim.LogRatios(a), claim.LogRatios(b)
 	for i := range a.Len() {
 		from, _ := a.Span(i)
 		for n := from; n < from+2; n++ {
@@ -130,10 +131,10 @@ func beforeTheFirst(a, b *batch.Batch) float64 {
 }
 
 // recordInterrupted records episodes on and past the stop token.
-func recordInterrupted(e *Env, o *Observation, name string, p *model.Params, rollout, scorer string) {
-	arms := interrupted(e, p, Numerics(rollout), e.Pick(256, 64, 6))
+func recordInterrupted(e *claim.Env, o *claim.Observation, name string, p *model.Params, rollout, scorer string) {
+	arms := interrupted(e, p, claim.Numerics(rollout), e.Pick(256, 64, 6))
 	for _, b := range arms {
-		Score(b, p, Numerics(scorer), learner.ReplayNone, false)
+		claim.Score(b, p, claim.Numerics(scorer), learner.ReplayNone, false)
 	}
 	turn := interruptedTurns(arms[0])
 	plain, matched := grouped(2, behind(arms[0], turn, 0), behind(arms[1], turn, 1))
@@ -143,10 +144,10 @@ func recordInterrupted(e *Env, o *Observation, name string, p *model.Params, rol
 	o.Set(name+", interrupted, by turn", byTurn...)
 }
 
-func judgeToolTokens(j *Judge) {
-	turns := Counting(toolSteps)
+func judgeToolTokens(j *claim.Judge) {
+	turns := claim.Counting(toolSteps)
 	slope := func(figure string, from int) []float64 {
-		return j.Each(func(o *Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolSteps]) })
+		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolSteps]) })
 	}
 	for _, d := range toolDoses {
 		tool, own := d.name+" by turn, "+toolArms[0], d.name+" by turn, "+toolArms[2]
@@ -172,13 +173,13 @@ func judgeToolTokens(j *Judge) {
 		}
 	}
 	for _, kind := range []string{"", ", matched"} {
-		j.ReportRatio(Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, j.Entry("bf16, replayed"+kind, 0), j.Entry("bf16, replayed"+kind, 1))
+		j.ReportRatio(claim.Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, j.Entry("bf16, replayed"+kind, 0), j.Entry("bf16, replayed"+kind, 1))
 	}
-	j.Zero(Exact, "difference of the gaps before the first reply, rare and familiar", j.Column("difference before the first reply"))
-	j.Zero(Exact, "largest gap between equal engines", j.Column("control"))
-	var groups []Group
+	j.Zero(claim.Exact, "difference of the gaps before the first reply, rare and familiar", j.Column("difference before the first reply"))
+	j.Zero(claim.Exact, "largest gap between equal engines", j.Column("control"))
+	var groups []claim.Group
 	for _, arm := range toolArms {
-		groups = append(groups, Group{Name: arm, Values: func(k int) []float64 {
+		groups = append(groups, claim.Group{Name: arm, Values: func(k int) []float64 {
 			d := toolDoses[k/toolSteps].name
 			return j.Entry(d+" by turn, "+arm, 1+k%toolSteps)
 		}})
@@ -204,7 +205,7 @@ func judgeToolTokens(j *Judge) {
 }
 
 // toolTable lists mean |dlogp| by distance from the block, and by turn.
-func toolTable(j *Judge) *results.Table {
+func toolTable(j *claim.Judge) *results.Table {
 	t := &results.Table{Title: "Mean |dlogp| behind a block", Columns: []results.TableColumn{{Name: "tokens"}}, Note: "Nats, means over seeds. The value stands right behind the block, the marker or the answer mark behind the value."}
 	for _, d := range toolDoses {
 		for _, arm := range toolArms {

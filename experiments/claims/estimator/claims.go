@@ -1,0 +1,10 @@
+// Package estimator has the claims about estimators and bounds. They are
+// measured on processes small enough to enumerate, without a model.
+package estimator
+
+import "driftlab/experiments/claim"
+
+// Claims lists them in the order of the survey.
+func Claims() []claim.Claim {
+	return []claim.Claim{kEstimators(), sgaFrontier(), threePolicyBound()}
+}

@@ -1,0 +1,9 @@
+// Package length has the claims about how long responses grow in training.
+package length
+
+import "driftlab/experiments/claim"
+
+// Claims lists them in the order of the survey.
+func Claims() []claim.Claim {
+	return []claim.Claim{lengthNormIncentive()}
+}

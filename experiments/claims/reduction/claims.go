@@ -1,0 +1,10 @@
+// Package reduction has the claims about the order of sums, and about engines
+// whose order is the same.
+package reduction
+
+import "driftlab/experiments/claim"
+
+// Claims lists them in the order of the survey.
+func Claims() []claim.Claim {
+	return []claim.Claim{uniqueCompletions(), tpOrder(), batchInvariantZero()}
+}

@@ -1,0 +1,29 @@
+package claims
+
+import (
+	"regexp"
+	"testing"
+)
+
+// TestClaimsAreComplete checks that every claim says what a reader needs.
+func TestClaimsAreComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range All() {
+		if !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(c.ID) || seen[c.ID] {
+			t.Errorf("claim id %q is malformed or taken", c.ID)
+		}
+		seen[c.ID] = true
+		for name, text := range map[string]string{"Title": c.Title, "Statement": c.Statement, "Source": c.Source,
+			"Figure": c.Figure, "Threshold": c.Threshold, "Setup": c.Setup} {
+			if text == "" {
+				t.Errorf("%s: no %s", c.ID, name)
+			}
+		}
+		if c.Version < 1 || c.Measure == nil || c.Judge == nil {
+			t.Errorf("%s: version %d, measure or judge missing", c.ID, c.Version)
+		}
+		if got, ok := Lookup(c.ID); !ok || got.Title != c.Title {
+			t.Errorf("Lookup(%q) does not find it", c.ID)
+		}
+	}
+}

@@ -1,0 +1,10 @@
+// Package text has the claims about where in the text the gap sits: on which
+// tokens, behind which, over which support.
+package text
+
+import "driftlab/experiments/claim"
+
+// Claims lists them in the order of the survey.
+func Claims() []claim.Claim {
+	return []claim.Claim{lowProbTail(), toolTokens(), supportBias()}
+}
