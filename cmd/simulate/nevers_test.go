@@ -50,6 +50,10 @@ var nevers = []never{
 	{says: "a recipe describes engines and runs none", who: "trainer/recipe", does: "engine/rollout engine/learner engine/kernel"},
 	{says: "what is drawn knows records and no mathematics of the house", who: "results/...", does: house, but: "results/record"},
 	{says: "claims measure through the trainer", who: "experiments/...", does: "engine/kernel engine/learner engine/rollout"},
+	{says: "what claims are made of knows no claim", who: "experiments/claim experiments/queue experiments/stats",
+		does: "experiments experiments/claims/... experiments/reproduce"},
+	{says: "claims know what they are made of, not how they are run", who: "experiments/claims/...",
+		does: "experiments experiments/queue experiments/reproduce"},
 	{says: "nothing imports the command", who: house, does: "cmd/..."},
 
 	// Who may touch the world.
@@ -59,7 +63,7 @@ var nevers = []never{
 			"trainer/golden trainer/loss/scaffold"}, // other people's figures for the tests, and a new loss's skeleton
 	{says: "only checkpoints are files to the engines", who: "engine/... model/... moe/... precision/...", does: "os os/* io/ioutil net/... syscall",
 		unless: "model engine/kernel/gen"},
-	{says: "claims open no file, keeping their verdicts does", who: "experiments/...", does: "os os/* io/ioutil net/... syscall", unless: "experiments"},
+	{says: "claims open no file, keeping their verdicts does", who: "experiments/...", does: "os os/* io/ioutil net/... syscall", unless: "experiments/reproduce"},
 	{says: "records and tables start no process and reach no network", who: "results/...", does: "os/exec os/signal net/..."},
 	{says: "only the command reads the clock", who: house, unless: "cmd/...", does: clock},
 	{says: "only the command ends a process or talks to a terminal", who: house, unless: "cmd/... engine/kernel/gen",
