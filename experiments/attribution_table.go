@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"driftlab/results"
-	"driftlab/trainer"
+	"driftlab/trainer/measure"
 )
 
 // AttributionTable shows which difference between two engines makes how much of
 // the gap between them.
-func AttributionTable(a *trainer.Attribution) *results.Table {
+func AttributionTable(a *measure.Attribution) *results.Table {
 	t := &results.Table{
 		Title: fmt.Sprintf("Where the gap of %s to %s comes from: %s, task %s, seed %d", a.Rollout, a.Learner, a.Checkpoint, a.Task, a.Seed),
 		Columns: []results.TableColumn{{Name: "mechanism"}, {Name: "rollout"}, {Name: "learner"},
@@ -49,7 +49,7 @@ func AttributionTable(a *trainer.Attribution) *results.Table {
 const listedPairs = 3
 
 // attributionNote explains the columns and names the largest interactions.
-func attributionNote(a *trainer.Attribution) string {
+func attributionNote(a *measure.Attribution) string {
 	if len(a.Mechanisms) == 0 {
 		return "The engines differ in nothing that acts on a log-prob."
 	}
@@ -71,7 +71,7 @@ func attributionNote(a *trainer.Attribution) string {
 }
 
 // AttributionBars draws the parts of each mechanism, in k3.
-func AttributionBars(a *trainer.Attribution) *results.Bars {
+func AttributionBars(a *measure.Attribution) *results.Bars {
 	b := &results.Bars{Title: fmt.Sprintf("Where the gap of %s to %s comes from", a.Rollout, a.Learner), ValueLabel: "k3 (nats per token)"}
 	share := results.BarGroup{Name: "Shapley share"}
 	alone, removed := results.BarGroup{Name: "alone"}, results.BarGroup{Name: "removed"}

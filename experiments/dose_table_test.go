@@ -6,18 +6,18 @@ import (
 	"testing"
 
 	"driftlab/engine"
-	"driftlab/trainer"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/measure"
 )
 
 // TestDoseTable shows each dose once, and what the cure leaves after the last.
 func TestDoseTable(t *testing.T) {
-	d := &trainer.DoseTable{Checkpoint: "c", Task: "t", Seed: 3, Mechanisms: []trainer.DoseResponse{{
+	d := &measure.DoseTable{Checkpoint: "c", Task: "t", Seed: 3, Mechanisms: []measure.DoseResponse{{
 		Mechanism: "head", About: "format of the head", Ordered: true,
-		Doses: []trainer.DoseGap{{Dose: "fp32"}, {Dose: "bf16", K3: 1e-6, Unequal: 0.5}, {Dose: "fp8", K3: 1e-4, Unequal: 1, Set: []string{"a=b", "c=d"}}},
-		Cure:  &trainer.Cure{Name: "fp32 head", DoseGap: trainer.DoseGap{K3: 5e-5}, Left: 0.5},
+		Doses: []measure.DoseGap{{Dose: "fp32"}, {Dose: "bf16", K3: 1e-6, Unequal: 0.5}, {Dose: "fp8", K3: 1e-4, Unequal: 1, Set: []string{"a=b", "c=d"}}},
+		Cure:  &measure.Cure{Name: "fp32 head", DoseGap: measure.DoseGap{K3: 5e-5}, Left: 0.5},
 	}, {
-		Mechanism: "noise", Doses: []trainer.DoseGap{{Dose: "0"}, {Dose: "1", K3: 1}},
+		Mechanism: "noise", Doses: []measure.DoseGap{{Dose: "0"}, {Dose: "1", K3: 1}},
 	}}}
 	table := DoseTable(d)
 	if len(table.Rows) != 6 {
@@ -48,7 +48,7 @@ func TestPresetTable(t *testing.T) {
 
 // TestKeptMassTable leaves out pairs without the self-test, and says which fail.
 func TestKeptMassTable(t *testing.T) {
-	m := &trainer.Measurement{Pairs: []trainer.PairGap{
+	m := &measure.Measurement{Pairs: []measure.PairGap{
 		{Rollout: "a", Learner: "b"}, {Rollout: "c", Learner: "d", KeptMass: &diagnose.KeptMass{Kept: 0.9, Expected: 0.9, Ratio: 1, StdErr: 0.01}},
 	}}
 	if table := KeptMassTable(m); len(table.Rows) != 1 || !strings.Contains(table.Markdown(), "**no**") {

@@ -5,14 +5,14 @@ import (
 
 	"driftlab/experiments/stats"
 	"driftlab/results"
-	"driftlab/trainer"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/measure"
 )
 
 const intervalNote = "interval of the bootstrap over responses."
 
 // sampleText says how much was sampled for a measurement.
-func sampleText(m *trainer.Measurement) string {
+func sampleText(m *measure.Measurement) string {
 	return fmt.Sprintf("%d prompts × %d responses of at most %d tokens", m.Prompts, m.Group, m.MaxTokens)
 }
 
@@ -35,7 +35,7 @@ func sumK3(list []diagnose.ResponseGap, responses []float64) (k3 float64, tokens
 }
 
 // k3Interval is that of the mean over tokens.
-func k3Interval(p *trainer.PairGap) stats.Interval {
+func k3Interval(p *measure.PairGap) stats.Interval {
 	return overResponses(len(p.Responses), func(responses []float64) float64 {
 		k3, tokens := sumK3(p.Responses, responses)
 		return k3 / float64(max(tokens, 1))
@@ -44,7 +44,7 @@ func k3Interval(p *trainer.PairGap) stats.Interval {
 
 // removedInterval is that of the share of k3 that replay removes; a resample
 // without a gap has nothing to remove.
-func removedInterval(p *trainer.PairGap) stats.Interval {
+func removedInterval(p *measure.PairGap) stats.Interval {
 	return overResponses(len(p.Responses), func(responses []float64) float64 {
 		free, _ := sumK3(p.Responses, responses)
 		left, _ := sumK3(p.ReplayedResponses, responses)
@@ -56,7 +56,7 @@ func removedInterval(p *trainer.PairGap) stats.Interval {
 }
 
 // largestToken is the share of k3 that one token has.
-func largestToken(p *trainer.PairGap) float64 {
+func largestToken(p *measure.PairGap) float64 {
 	sum, largest := 0.0, 0.0
 	for _, r := range p.Responses {
 		sum, largest = sum+r.K3, max(largest, r.Largest)

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
 )
 
 // TestRemovedInterval is wide where one response carries the gap, and has no
 // width where all are alike.
 func TestRemovedInterval(t *testing.T) {
-	alike := &trainer.PairGap{}
+	alike := &measure.PairGap{}
 	for range 50 {
 		alike.Responses = append(alike.Responses, diagnose.ResponseGap{Tokens: 10, K3: 4, Largest: 1})
 		alike.ReplayedResponses = append(alike.ReplayedResponses, diagnose.ResponseGap{Tokens: 10, K3: 1, Largest: 1})
@@ -28,7 +28,7 @@ func TestRemovedInterval(t *testing.T) {
 	if x := largestToken(alike); x != 1.0/200 {
 		t.Errorf("alike: largest token %g", x)
 	}
-	one := &trainer.PairGap{Responses: append([]diagnose.ResponseGap{{Tokens: 10, K3: 1000, Largest: 990}}, alike.Responses...),
+	one := &measure.PairGap{Responses: append([]diagnose.ResponseGap{{Tokens: 10, K3: 1000, Largest: 990}}, alike.Responses...),
 		ReplayedResponses: append([]diagnose.ResponseGap{{Tokens: 10}}, alike.ReplayedResponses...)}
 	// Without that response, which 1 of e resamples lacks, the share is 0.75.
 	if i := removedInterval(one); i.Low != 0.75 || i.High < 0.97 || math.Abs(i.Estimate-(1-50.0/1200)) > 1e-12 {
@@ -37,7 +37,7 @@ func TestRemovedInterval(t *testing.T) {
 	if x := largestToken(one); math.Abs(x-990.0/1200) > 1e-12 {
 		t.Errorf("one: largest token %g", x)
 	}
-	if i := removedInterval(&trainer.PairGap{Responses: make([]diagnose.ResponseGap, 3), ReplayedResponses: make([]diagnose.ResponseGap, 3)}); i.Low != 0 || i.High != 0 {
+	if i := removedInterval(&measure.PairGap{Responses: make([]diagnose.ResponseGap, 3), ReplayedResponses: make([]diagnose.ResponseGap, 3)}); i.Low != 0 || i.High != 0 {
 		t.Errorf("no gap: %+v", i)
 	}
 }
@@ -49,7 +49,7 @@ func TestGapTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := trainer.Measure(context.Background(), trainer.MeasureRequest{Recipe: r, Pairs: trainer.UsualPairs()[:4]})
+	m, err := measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Pairs: measure.UsualPairs()[:4]})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"driftlab/results"
-	"driftlab/trainer"
+	"driftlab/trainer/measure"
 )
 
 // GapTable shows the size of the gap of each pair of a measurement.
-func GapTable(m *trainer.Measurement) *results.Table {
+func GapTable(m *measure.Measurement) *results.Table {
 	t := &results.Table{
 		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d, %s", cmp.Or(m.Checkpoint, "random weights"), m.Task, m.Seed, sampleText(m)),
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"), right("95 %", ""),
@@ -34,7 +34,7 @@ func GapTable(m *trainer.Measurement) *results.Table {
 
 // RouteTable shows the routing flips of each pair and what replay removes. It
 // has no rows for a dense model.
-func RouteTable(m *trainer.Measurement) *results.Table {
+func RouteTable(m *measure.Measurement) *results.Table {
 	t := &results.Table{
 		Title: "Routing flips, and what replaying the rollout engine's routes removes: " + sampleText(m),
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("flips per layer", ""), right("tokens flipped", ""),
@@ -64,7 +64,7 @@ func RouteTable(m *trainer.Measurement) *results.Table {
 // FlipTable shows the routing flips of each pair by layer, token and response,
 // and what is left when the learner replays the rollout engine's expert ids, or
 // ids and gate values. It has no rows for a dense model.
-func FlipTable(m *trainer.Measurement) *results.Table {
+func FlipTable(m *measure.Measurement) *results.Table {
 	t := &results.Table{
 		Title: "Routing flips by layer, token and response, and replay with and without gates",
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, {Name: "by layer"}, right("tokens", ""), right("responses", ""),
@@ -89,7 +89,7 @@ func FlipTable(m *trainer.Measurement) *results.Table {
 
 // RetentionTable shows what a compressed KV cache makes of the gap and what
 // replaying its masks removes. It has no rows where nothing is compressed.
-func RetentionTable(m *trainer.Measurement) *results.Table {
+func RetentionTable(m *measure.Measurement) *results.Table {
 	t := &results.Table{
 		Title: "Compressed KV cache, and what replaying its retention masks removes",
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept", ""), right("k3", ""), right("mean |Δ|", ""), right("KL", ""),
@@ -108,7 +108,7 @@ func RetentionTable(m *trainer.Measurement) *results.Table {
 
 // KeptMassTable shows the self-test of recorded log-probs. It has no rows where
 // nothing shapes the distribution that is sampled.
-func KeptMassTable(m *trainer.Measurement) *results.Table {
+func KeptMassTable(m *measure.Measurement) *results.Table {
 	t := &results.Table{
 		Title: "Self-test: do the recorded log-probs belong to what was sampled?",
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept mass", ""), right("E[ratio], due", ""), right("mean ratio", ""),
@@ -133,7 +133,7 @@ func KeptMassTable(m *trainer.Measurement) *results.Table {
 
 // SpeculativeTable shows what became of drafted tokens, and what verification
 // and the recorded log-probs make of the gap. It has no rows without drafts.
-func SpeculativeTable(m *trainer.Measurement) *results.Table {
+func SpeculativeTable(m *measure.Measurement) *results.Table {
 	t := &results.Table{
 		Title: "Speculative decoding",
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("drafts", ""), right("accepted", ""), right("1 - TV", ""), right("accepted length", ""),
@@ -154,7 +154,7 @@ func SpeculativeTable(m *trainer.Measurement) *results.Table {
 }
 
 // GapBars draws k3 of each pair, with the router free and with routes replayed.
-func GapBars(m *trainer.Measurement) *results.Bars {
+func GapBars(m *measure.Measurement) *results.Bars {
 	b := &results.Bars{Title: "Gap at equal weights", ValueLabel: "k3 (nats per token)", Log: true}
 	free, replayed := results.BarGroup{Name: "routers free"}, results.BarGroup{Name: "routes replayed (R3)"}
 	for _, p := range m.Pairs {

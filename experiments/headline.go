@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"driftlab/results/record"
-	"driftlab/trainer"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
@@ -106,13 +106,13 @@ type HeadlineOptions struct {
 	// Set are further changes to every arm.
 	Set []string
 	// Measured is called when the gap table is ready, before any training.
-	Measured func(*trainer.Measurement)
+	Measured func(*measure.Measurement)
 }
 
 // HeadlineResult is everything the headline found.
 type HeadlineResult struct {
 	// Gap is the measurement at equal weights.
-	Gap *trainer.Measurement
+	Gap *measure.Measurement
 	// Arms are the lines, and Runs their records, seeds in order.
 	Arms []HeadlineArm
 	Runs [][]*record.Record
@@ -138,7 +138,7 @@ func Headline(ctx context.Context, o HeadlineOptions) (*HeadlineResult, error) {
 	base.Seed = seeds[0]
 	sampled := base
 	sampled.Rollout.Prompts = measuredPrompts
-	out.Gap, err = trainer.Measure(ctx, trainer.MeasureRequest{Recipe: sampled, Pairs: trainer.UsualPairs(), Workers: o.Workers})
+	out.Gap, err = measure.Gaps(ctx, measure.GapRequest{Recipe: sampled, Pairs: measure.UsualPairs(), Workers: o.Workers})
 	if err != nil {
 		return nil, err
 	}

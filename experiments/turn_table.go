@@ -5,12 +5,12 @@ import (
 	"math"
 
 	"driftlab/results"
-	"driftlab/trainer"
+	"driftlab/trainer/measure"
 )
 
 // TurnTable shows the gap of each pair turn by turn. It has no rows where no
 // response has a second turn, as for a task without a tool.
-func TurnTable(m *trainer.Measurement) *results.Table {
+func TurnTable(m *measure.Measurement) *results.Table {
 	t := &results.Table{
 		Title: "Gap by turn: before, between and behind what a tool wrote",
 		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("turn", ""), right("responses", ""), right("tokens", ""),

@@ -15,7 +15,7 @@ func BenchmarkStep(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			r, p, err := prepare(r)
+			r, p, err := Prepare(r)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -70,7 +70,7 @@ func TestGreedyReward(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, p, err := prepare(r)
+		r, p, err := Prepare(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestTeacher(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{dir: "teacher: " + dir + " has a vocabulary of 20", "nobody": `teacher: checkpoint "nobody"`} {
-		r, _, err := prepare(tinyRecipe(t, "teacher="+name, "loss=prime_geo"))
+		r, _, err := Prepare(tinyRecipe(t, "teacher="+name, "loss=prime_geo"))
 		if err != nil {
 			t.Fatal(err)
 		}

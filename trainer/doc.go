@@ -8,12 +8,12 @@
 //	        -> weights published to the rollout engine, as the schedule says
 //
 // Run makes a whole run of a recipe, resumable, with a record that is the same
-// byte for byte on any number of cores. Measure compares two engines at equal
-// weights, Attribute says which of their differences makes how much of the gap,
-// Pretrain makes base checkpoints. Every random number is drawn from
-// a stream named by the seed, the step and its purpose, so a run that was
-// interrupted continues as if it had not been; what methods remember from step
-// to step is part of its snapshot.
+// byte for byte on any number of cores. Pretrain makes base checkpoints. Every
+// random number is drawn from a stream named by the seed, the step and its
+// purpose (trainer/stream), so a run that was interrupted continues as if it had
+// not been; what methods remember from step to step is part of its snapshot.
+// The engines are made by trainer/engines, and compared without any training by
+// trainer/measure.
 //
 // What methods need beyond log-probs is recorded only where a recipe names one
 // that reads it: greedy rewards by one more rollout per prompt, score norms by

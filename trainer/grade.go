@@ -33,3 +33,13 @@ func (g *grader) grade(b *batch.Batch, prompts []task.Prompt) error {
 	}
 	return g.scorer.Score(b, g.verdicts)
 }
+
+// Grader returns what verifies the responses of one batch after another and fills
+// their rewards, as the steps of a run do.
+func Grader(r recipe.Recipe) func(*batch.Batch, []task.Prompt) ([]task.Verdict, error) {
+	g := newGrader(r)
+	return func(b *batch.Batch, prompts []task.Prompt) ([]task.Verdict, error) {
+		err := g.grade(b, prompts)
+		return g.verdicts, err
+	}
+}

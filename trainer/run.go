@@ -37,7 +37,7 @@ type Result struct {
 // not finite ends the run: the record up to there is kept, the summary says
 // why, and the error is a StepError.
 func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
-	r, p, err := prepare(r)
+	r, p, err := Prepare(r)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 	return s.run(ctx, b, first)
 }
 
-// prepare loads the first weights of a resolved recipe, scaled as it says.
-func prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
+// Prepare loads the first weights of a resolved recipe, scaled as it says.
+func Prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
 	if r.Checkpoint == "" {
 		r = r.Resolved()
 		if err := r.Validate(); err != nil {

@@ -18,7 +18,7 @@ import (
 // sessionOf is the session of a recipe, for tests that reach into it.
 func sessionOf(t testing.TB, o Options, sets ...string) *session {
 	t.Helper()
-	r, p, err := prepare(tinyRecipe(t, sets...))
+	r, p, err := Prepare(tinyRecipe(t, sets...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,10 @@
 package trainer
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
-	"driftlab/engine"
 	"driftlab/trainer/batch"
 )
 
@@ -58,21 +56,5 @@ func TestSupportReplayWithDistributions(t *testing.T) {
 	} {
 		r := tinyRecipe(t, append(sets, "rollout.numerics=bf16", "rollout.top_p=0.7", "support.replay=true", "learner.minibatches=2", "steps=3")...)
 		mustRun(t, r, Options{})
-	}
-}
-
-// TestSupportReplayInMeasure leaves a control without a gap.
-func TestSupportReplayInMeasure(t *testing.T) {
-	fp32, _ := engine.Preset("fp32")
-	for _, replay := range []bool{true, false} {
-		r := measured(t)
-		r.Rollout.TopP, r.Support.Replay = 0.9, replay
-		m, err := Measure(context.Background(), MeasureRequest{Recipe: r, Pairs: []Pair{{fp32, fp32}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if g := m.Pairs[0].Gap; (g.MaxAbsDlogp == 0) != replay || (g.K1 > 0) == replay {
-			t.Errorf("replay %t: %+v", replay, g)
-		}
 	}
 }

@@ -43,3 +43,13 @@ func mustRun(t testing.TB, r recipe.Recipe, o Options) *Result {
 	}
 	return result
 }
+
+// small is the default recipe, on few prompts.
+func small(t testing.TB) recipe.Recipe {
+	t.Helper()
+	r, err := recipe.Load("default", "rollout.prompts=6", "rollout.group=4", "rollout.max_tokens=24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,13 +1,9 @@
 package trainer
 
 import (
-	"context"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"driftlab/engine"
-	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -53,75 +49,5 @@ func TestToolRun(t *testing.T) {
 	}
 	if other := mustRun(t, toolRecipe(t), Options{}); slices.Equal(want.Params.Theta, other.Params.Theta) {
 		t.Error("unequal engines come to the same weights")
-	}
-}
-
-// A measurement of a tool's task counts the tokens of the policy alone, and its
-// dump tells who wrote what.
-func TestToolMeasure(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "dump.jsonl")
-	dump, err := record.CreateDump(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bf16, _ := engine.Preset("bf16")
-	fp32, _ := engine.Preset("fp32")
-	m, err := Measure(context.Background(), MeasureRequest{Recipe: toolRecipe(t, "rollout.prompts=16"), Pairs: []Pair{{bf16, fp32}, {fp32, fp32}}, Dump: dump})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := dump.Close(); err != nil {
-		t.Fatal(err)
-	}
-	generated, replies, turns := 0, 0, int32(0)
-	err = record.ReadDump(file, func(line *record.DumpLine) error {
-		if line.Run != "bf16-to-fp32" {
-			return nil
-		}
-		for n, own := range line.Mask {
-			if own {
-				generated++
-			} else {
-				replies++
-				if line.LogpRollout[n] != 0 || line.LogpOld[n] != 0 {
-					t.Fatalf("log-probs %v and %v of a reply", line.LogpRollout[n], line.LogpOld[n])
-				}
-			}
-			turns = max(turns, line.TurnID[n])
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.Pairs[0].Gap.Tokens != generated || replies == 0 || turns < 3 {
-		t.Errorf("%d tokens compared, %d generated, %d of replies, turns up to %d", m.Pairs[0].Gap.Tokens, generated, replies, turns)
-	}
-	sum := 0
-	for k, turn := range m.Pairs[0].Turns {
-		sum += turn.Tokens
-		if turn.Turn != k || turn.MeanAbsDlogp <= 0 {
-			t.Errorf("turn %d: %+v", k, turn)
-		}
-	}
-	if sum != generated || len(m.Pairs[0].Turns) != int(turns)+1 {
-		t.Errorf("%d tokens in %d turns, want %d in %d", sum, len(m.Pairs[0].Turns), generated, turns+1)
-	}
-	if g := m.Pairs[1].Gap; g.Unequal != 0 || g.MaxKL != 0 || g.FlipToken != 0 {
-		t.Errorf("equal engines: %+v", g)
-	}
-}
-
-// Attribution decodes what was sampled once more, replies and all: its
-// zero-update test compares every bit, also where these depend on the company.
-func TestToolAttribution(t *testing.T) {
-	variant, _ := engine.Preset("bf16-batch-variant")
-	fp32, _ := engine.Preset("fp32")
-	a, err := Attribute(context.Background(), AttributeRequest{Recipe: toolRecipe(t), Pair: Pair{variant, fp32}, ExactLimit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.Total.K3 <= 0 || len(a.Mechanisms) < 3 {
-		t.Errorf("total %v of %d mechanisms", a.Total, len(a.Mechanisms))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/results/record"
-	"driftlab/trainer"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
 )
 
@@ -51,7 +51,7 @@ type headlined struct {
 	Dir      string                `json:"dir"`
 	Report   string                `json:"report"`
 	Picture  string                `json:"picture"`
-	Gap      *trainer.Measurement  `json:"gap"`
+	Gap      *measure.Measurement  `json:"gap"`
 	Outcomes []experiments.Outcome `json:"outcomes"`
 }
 
@@ -85,7 +85,7 @@ func (c *headlineCmd) Run(a *app) error {
 		Arms:    c.Arms,
 		Seeds:   seeds,
 		Set:     c.Set,
-		Measured: func(gap *trainer.Measurement) {
+		Measured: func(gap *measure.Measurement) {
 			if !c.JSON {
 				a.printTable(experiments.GapTable(gap))
 				a.printTable(experiments.RouteTable(gap))

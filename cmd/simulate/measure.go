@@ -9,7 +9,7 @@ import (
 	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/results/record"
-	"driftlab/trainer"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
 )
 
@@ -70,9 +70,9 @@ func (c *measureCmd) Run(a *app) error {
 	if c.Doses {
 		return c.doses(a, r)
 	}
-	q := trainer.MeasureRequest{Recipe: r, Workers: c.workers()}
+	q := measure.GapRequest{Recipe: r, Workers: c.workers()}
 	if usual && !stacked(r) {
-		q.Pairs = trainer.UsualPairs()
+		q.Pairs = measure.UsualPairs()
 	}
 	if c.Dump != "" {
 		if q.Dump, err = record.CreateDump(c.Dump); err != nil {
@@ -82,7 +82,7 @@ func (c *measureCmd) Run(a *app) error {
 	a.tellRandom(c.Quiet, r)
 	m := a.meter(c.Quiet, "measure", "pair", max(len(q.Pairs), 1))
 	q.Progress = func(int, int) { m.add(1, 0, "") }
-	measured, err := trainer.Measure(a.ctx, q)
+	measured, err := measure.Gaps(a.ctx, q)
 	m.close()
 	if q.Dump != nil {
 		if closed := q.Dump.Close(); err == nil {
@@ -135,24 +135,24 @@ func stacked(r recipe.Recipe) bool {
 // measureDocument is what --json prints: a measurement and, on request, where
 // its gaps come from.
 type measureDocument struct {
-	trainer.Measurement
-	Attributions []*trainer.Attribution `json:"attributions,omitempty"`
+	measure.Measurement
+	Attributions []*measure.Attribution `json:"attributions,omitempty"`
 }
 
 // attribute splits the gap of every pair of a measurement.
-func (c *measureCmd) attribute(a *app, q trainer.MeasureRequest) ([]*trainer.Attribution, error) {
+func (c *measureCmd) attribute(a *app, q measure.GapRequest) ([]*measure.Attribution, error) {
 	pairs := q.Pairs
 	if len(pairs) == 0 {
-		pairs = []trainer.Pair{{Rollout: q.Recipe.Rollout.Numerics, Learner: q.Recipe.Learner.Numerics}}
+		pairs = []measure.Pair{{Rollout: q.Recipe.Rollout.Numerics, Learner: q.Recipe.Learner.Numerics}}
 		for _, m := range q.Recipe.Rollout.Fleet {
-			pairs = append(pairs, trainer.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics})
+			pairs = append(pairs, measure.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics})
 		}
 	}
-	var list []*trainer.Attribution
+	var list []*measure.Attribution
 	m := a.meter(c.Quiet, "attribute", "pair", len(pairs))
 	defer m.close()
 	for _, pair := range pairs {
-		x, err := trainer.Attribute(a.ctx, trainer.AttributeRequest{Recipe: q.Recipe, Pair: pair, Workers: q.Workers})
+		x, err := measure.Attribute(a.ctx, measure.AttributeRequest{Recipe: q.Recipe, Pair: pair, Workers: q.Workers})
 		if err != nil {
 			return nil, err
 		}

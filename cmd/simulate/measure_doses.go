@@ -6,7 +6,7 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/results"
-	"driftlab/trainer"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
 )
 
@@ -20,10 +20,10 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 			return bad("measure: --doses chooses the engines itself: leave %s out", f.flag)
 		}
 	}
-	q := trainer.DoseRequest{Recipe: r, Workers: c.workers()}
-	m := a.meter(c.Quiet, "doses", "mechanism", len(trainer.Mechanisms()))
+	q := measure.DoseRequest{Recipe: r, Workers: c.workers()}
+	m := a.meter(c.Quiet, "doses", "mechanism", len(measure.Mechanisms()))
 	q.Progress = func(int, int) { m.add(1, 0, "") }
-	table, err := trainer.Doses(a.ctx, q)
+	table, err := measure.Doses(a.ctx, q)
 	m.close()
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 
 // writeDoses keeps the dose-response in a folder: as data, as tables, as a
 // picture and as a page.
-func (c *measureCmd) writeDoses(t *trainer.DoseTable) error {
+func (c *measureCmd) writeDoses(t *measure.DoseTable) error {
 	text, err := jsonText(t)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/kernel"
 	"driftlab/precision"
+	"driftlab/trainer"
 )
 
 // TestAttributeOneField gives all of the gap to the only difference, to the
@@ -88,11 +89,11 @@ func TestAttributeBatching(t *testing.T) {
 		t.Errorf("pairwise: %+v", a)
 	}
 	// And what batching does on top of it is what it does between two of that order.
-	r, p, err := prepare(fewer(t))
+	r, p, err := trainer.Prepare(fewer(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newMixer(r, weights{p, p, p}, Pair{named(t, "fp32-pairwise", variant), fp32}, 1)
+	m := newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, Pair{named(t, "fp32-pairwise", variant), fp32}, 1)
 	defer m.close()
 	free, err := m.gap(only(slices.IndexFunc(m.mechanisms, func(m mechanism) bool { return m.name == "reduction" })))
 	if err != nil {
@@ -207,11 +208,11 @@ func TestAttributeRefuses(t *testing.T) {
 		"on other routes":            func(m *mixer) { m.batch.RoutesRoll[0]++ },
 		"test of fp32: scored twice": func(m *mixer) { m.batch.Old.Logp[3] += 1e-9 },
 	} {
-		r, p, err := prepare(fewer(t))
+		r, p, err := trainer.Prepare(fewer(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := newMixer(r, weights{p, p, p}, Pair{named(t, "fp32-splitk4"), fp32}, 1)
+		m := newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, Pair{named(t, "fp32-splitk4"), fp32}, 1)
 		spoil(m)
 		if _, err := attribute(context.Background(), m, AttributeRequest{ExactLimit: 1}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

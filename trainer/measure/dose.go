@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/trainer"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/recipe"
 )
@@ -97,7 +98,7 @@ func Doses(ctx context.Context, q DoseRequest) (*DoseTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, p, err := prepare(neutral(q.Recipe))
+	r, p, err := trainer.Prepare(neutral(q.Recipe))
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func measureDose(r recipe.Recipe, p *model.Params, d dose, requests []rollout.Re
 	if err := r.Set(d.sets...); err != nil {
 		return DoseGap{}, err
 	}
-	w, err := aged(r, p, workers)
+	w, err := trainer.BeforeCalibration(r, p, workers)
 	if err != nil {
 		return DoseGap{}, err
 	}

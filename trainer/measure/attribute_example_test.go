@@ -1,4 +1,4 @@
-package trainer_test
+package measure_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/precision"
-	"driftlab/trainer"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
 )
 
@@ -21,7 +21,7 @@ func ExampleAttribute() {
 	rollout, _ := engine.Preset("bf16")
 	learner, _ := engine.Preset("bf16-fp32-head")
 	learner.KVCache = precision.Unscaled(precision.FP32)
-	a, err := trainer.Attribute(context.Background(), trainer.AttributeRequest{Recipe: r, Pair: trainer.Pair{Rollout: rollout, Learner: learner}})
+	a, err := measure.Attribute(context.Background(), measure.AttributeRequest{Recipe: r, Pair: measure.Pair{Rollout: rollout, Learner: learner}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"driftlab/engine"

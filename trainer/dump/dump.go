@@ -1,4 +1,8 @@
-package trainer
+// Package dump writes what is known of a batch's responses as lines of a dump,
+// token by token, for anyone to open.
+//
+// What it is not: it computes nothing, and knows no files; results has the format.
+package dump
 
 import (
 	"driftlab/results/record"
@@ -7,36 +11,29 @@ import (
 	"driftlab/trainer/task"
 )
 
-// dump writes the step's responses, one line each.
-func (s *session) dump(step int) error {
-	if s.options.Dump == nil {
-		return nil
-	}
-	d := dumper{to: s.options.Dump, run: s.recipe.Name, step: step + 1, sampling: s.recipe.Rollout}
-	return d.write(&s.batch, s.prompts, s.verdicts, s.trained)
+// Writer writes batches of responses, one line each.
+type Writer struct {
+	// To receives the lines.
+	To *record.DumpWriter
+	// Run and Step say where they come from, Sampling how they were drawn.
+	Run      string
+	Step     int
+	Sampling recipe.Rollout
 }
 
-// dumper writes batches of responses, one line each.
-type dumper struct {
-	to       *record.DumpWriter
-	run      string
-	step     int
-	sampling recipe.Rollout
-}
-
-// write writes a batch with the prompts and verdicts of its responses. trained
+// Write writes a batch with the prompts and verdicts of its responses. trained
 // are the log-probs of the training forward, nil where nothing was trained.
-func (d *dumper) write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Verdict, trained []float64) error {
+func (d *Writer) Write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Verdict, trained []float64) error {
 	for i, p := range prompts {
 		from, to := b.Span(i)
 		line := record.DumpLine{
-			Run: d.run, Step: d.step, Sample: i, Group: b.Group[i],
+			Run: d.Run, Step: d.Step, Sample: i, Group: b.Group[i],
 			PromptID: p.ID, Difficulty: p.Difficulty, PromptIDs: p.Tokens,
 			TokenIDs: b.Token[from:to], Mask: b.Mask[from:to], Finished: b.Finished[i],
 			LogpRollout: b.LogpRoll[from:to], LogpOld: span(b.Old.Logp, from, to), LogpNew: span(trained, from, to),
 			Advantage: span(b.Advantage, from, to), Reward: b.Reward[i], Correct: verdicts[i].Correct, Format: verdicts[i].Format,
 			Version:     b.Version[from:to],
-			Temperature: d.sampling.Temperature, TopP: d.sampling.TopP, TopK: d.sampling.TopK,
+			Temperature: d.Sampling.Temperature, TopP: d.Sampling.TopP, TopK: d.Sampling.TopK,
 			KeptMass: b.KeptMass[from:to], Support: truncated(span(b.Support, from, to)),
 			Window: span(b.Window, from, to), DrafterVersion: span(b.DrafterVersion, from, to),
 			LogpVerifier: span(b.LogpVerifier, from, to), LogpLaw: span(b.LogpLaw, from, to),
@@ -55,7 +52,7 @@ func (d *dumper) write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 			line.RoutesRollout, line.RoutesLearner = routes(span(b.RoutesRoll, from*per, to*per)), routes(span(b.Old.Routes, from*per, to*per))
 			line.PromptRoutesRollout, line.PromptRoutesLearner = routes(one(b.PromptRoutes, i)), routes(one(b.Old.PromptRoutes, i))
 		}
-		if err := d.to.Write(&line); err != nil {
+		if err := d.To.Write(&line); err != nil {
 			return err
 		}
 	}

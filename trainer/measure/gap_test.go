@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func measured(t testing.TB) recipe.Recipe {
 // having a gap, and removes the flips by replay, all of them.
 func TestMeasure(t *testing.T) {
 	done := 0
-	m, err := Measure(context.Background(), MeasureRequest{Recipe: measured(t), Pairs: UsualPairs(), Progress: func(d, pairs int) { done = d * pairs }})
+	m, err := Gaps(context.Background(), GapRequest{Recipe: measured(t), Pairs: UsualPairs(), Progress: func(d, pairs int) { done = d * pairs }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestMeasureRepeats(t *testing.T) {
 	measure := func(workers int, seed uint64) []byte {
 		r := measured(t)
 		r.Seed = seed
-		m, err := Measure(context.Background(), MeasureRequest{Recipe: r, Pairs: pairs, Workers: workers})
+		m, err := Gaps(context.Background(), GapRequest{Recipe: r, Pairs: pairs, Workers: workers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,18 +94,18 @@ func TestMeasureRefuses(t *testing.T) {
 	fp32, _ := engine.Preset("fp32")
 	broken := fp32
 	broken.Name, broken.Activations = "mine", precision.Format{}
-	if _, err := Measure(context.Background(), MeasureRequest{Recipe: measured(t), Pairs: []Pair{{fp32, broken}}}); err == nil ||
+	if _, err := Gaps(context.Background(), GapRequest{Recipe: measured(t), Pairs: []Pair{{fp32, broken}}}); err == nil ||
 		!strings.Contains(err.Error(), "numerics mine") || !strings.Contains(err.Error(), "activations") {
 		t.Errorf("broken numerics: %v", err)
 	}
 	r := measured(t)
 	r.Checkpoint = "nowhere"
-	if _, err := Measure(context.Background(), MeasureRequest{Recipe: r}); err == nil || !strings.Contains(err.Error(), "nowhere") {
+	if _, err := Gaps(context.Background(), GapRequest{Recipe: r}); err == nil || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("no checkpoint: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Measure(ctx, MeasureRequest{Recipe: measured(t)}); !errors.Is(err, context.Canceled) {
+	if _, err := Gaps(ctx, GapRequest{Recipe: measured(t)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

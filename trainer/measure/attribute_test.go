@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"driftlab/engine/kernel"
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/trainer"
 	"driftlab/trainer/recipe"
 )
 
@@ -121,7 +122,7 @@ func TestShapley(t *testing.T) {
 	}
 }
 
-// TestAttributeSumsUp holds parts to their sums, and the whole to Measure.
+// TestAttributeSumsUp holds parts to their sums, and the whole to Gaps.
 func TestAttributeSumsUp(t *testing.T) {
 	for _, c := range []struct{ rollout, learner, mechanisms string }{
 		{"bf16", "fp32", "activations head inputs kv_cache probabilities router weights"},
@@ -156,13 +157,13 @@ func TestAttributeSumsUp(t *testing.T) {
 		if !close(sum, a.Total, 4e-15) || !close(share, a.Total, 1e-13) && len(names) > 0 {
 			t.Errorf("%s to %s: alone and interaction sum to %v, shares to %v, total %v", c.rollout, c.learner, sum, share, a.Total)
 		}
-		m, err := Measure(context.Background(), MeasureRequest{Recipe: fewer(t), Pairs: []Pair{pair}})
+		m, err := Gaps(context.Background(), GapRequest{Recipe: fewer(t), Pairs: []Pair{pair}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		g, replayed := m.Pairs[0].Gap, m.Pairs[0].Replayed
 		if a.Total != sizeOf(&g) || *a.Routing != a.Total.minus(sizeOf(replayed)) || a.Tokens != g.Tokens || a.Checkpoint != m.Checkpoint || a.Seed != m.Seed {
-			t.Errorf("%s to %s: total %v without routing %v of %d tokens, Measure says %v, %v", c.rollout, c.learner, a.Total, *a.Routing, a.Tokens, sizeOf(&g), sizeOf(replayed))
+			t.Errorf("%s to %s: total %v without routing %v of %d tokens, Gaps says %v, %v", c.rollout, c.learner, a.Total, *a.Routing, a.Tokens, sizeOf(&g), sizeOf(replayed))
 		}
 		if len(names) == 2 {
 			x, y := a.Mechanisms[0], a.Mechanisms[1]
@@ -184,7 +185,7 @@ func close(x, y GapSize, tolerance float64) bool {
 // stream: what an engine does inside them cannot matter.
 func idle(t testing.TB) (recipe.Recipe, *model.Params) {
 	t.Helper()
-	r, p, err := prepare(fewer(t))
+	r, p, err := trainer.Prepare(fewer(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestAttributeKnownTruth(t *testing.T) {
 		{"activations head", func(n *engine.Numerics) { n.Activations, n.Head = precision.FP16, precision.FP16 }},
 	} {
 		pair := Pair{named(t, "bf16", inside, c.change), named(t, "bf16")}
-		a, err := attribute(context.Background(), newMixer(r, weights{p, p, p}, pair, 1), AttributeRequest{})
+		a, err := attribute(context.Background(), newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, pair, 1), AttributeRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,13 +256,13 @@ func TestAttributeKnownTruth(t *testing.T) {
 // square of small errors, then adds up. Each token's own interaction has mean
 // zero, so theirs lies within four standard errors of it.
 func TestAttributeIndependent(t *testing.T) {
-	r, p, err := prepare(measured(t))
+	r, p, err := trainer.Prepare(measured(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Rollout.Prompts, r.Rollout.Group = 24, 8
 	pair := Pair{named(t, "fp32", func(n *engine.Numerics) { n.Weights, n.Head = precision.Unscaled(format(t, "e8m6")), precision.BF16 }), named(t, "fp32")}
-	m := newMixer(r, weights{p, p, p}, pair, 1)
+	m := newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, pair, 1)
 	var each [4][]float64 // k3 of each token, by set
 	for s := range subset(4) {
 		b := m.score(mixture(pair, m.mechanisms, s), s)
@@ -312,5 +313,50 @@ func TestAttributeInexact(t *testing.T) {
 	}
 	if !reflect.DeepEqual(exact.Pairs, partial.Pairs) || exact.Interaction != partial.Interaction || exact.Total != partial.Total {
 		t.Errorf("%+v\n%+v", exact, partial)
+	}
+}
+
+// TestAttributeEverything splits a gap with every mechanism that is no field of
+// the numerics in it; that all of them together give the recorded log-probs bit
+// for bit is checked on the way.
+func TestAttributeEverything(t *testing.T) {
+	for _, tc := range []struct {
+		sets  []string
+		names []string
+	}{
+		{[]string{"rollout.numerics=fp32-flash-decoding", "learner.numerics=fp32", "rollout.noise.start=1e-3"}, []string{"attention", "decoding", "noise"}},
+		{[]string{"rollout.numerics={base: fp8-block, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales.prompts=3"},
+			[]string{"weights+inputs", "kv_scales"}},
+		{[]string{"rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics=bf16", "rollout.kv_scales.prompts=3", "rollout.temperature=1.2", "learner.temperature=1"},
+			[]string{"kv_cache", "log_probs"}},
+		{[]string{"rollout.top_p=0.8", "rollout.temperature=1.2", "rollout.log_probs=tempered", "learner.temperature=1"}, []string{"log_probs"}},
+		{[]string{"rollout.top_p=0.8", "rollout.temperature=1.2", "learner.temperature=1"}, []string{"log_probs"}},
+	} {
+		r := fewer(t)
+		if err := r.Set(tc.sets...); err != nil {
+			t.Fatal(err)
+		}
+		a, err := Attribute(context.Background(), AttributeRequest{Recipe: r})
+		if err != nil {
+			t.Errorf("%q: %v", tc.sets, err)
+			continue
+		}
+		var names []string
+		for _, m := range a.Mechanisms {
+			names = append(names, m.Name)
+			if m.Removed.MeanAbsDlogp == 0 {
+				t.Errorf("%q: without %s the gap is the same", tc.sets, m.Name)
+			}
+		}
+		if slices.Sort(names); !slices.Equal(names, slices.Sorted(slices.Values(tc.names))) {
+			t.Errorf("%q: mechanisms %q, want %q", tc.sets, names, tc.names)
+		}
+	}
+	r := fewer(t)
+	if err := r.Set("rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 3, every: 2}"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Attribute(context.Background(), AttributeRequest{Recipe: r}); err == nil {
+		t.Error("stale scales were attributed at equal weights")
 	}
 }

@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/learner"
 	"driftlab/model"
+	"driftlab/trainer"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/loss"
@@ -39,7 +40,7 @@ func short(t testing.TB, name string, sets ...string) recipe.Recipe {
 // unequal is the share of unequal log-probs at every step of a run.
 func unequal(t testing.TB, r recipe.Recipe) []float64 {
 	t.Helper()
-	return mustRun(t, r, Options{}).Record.Column("gap/unequal").Value
+	return run(t, r).Record.Column("gap/unequal").Value
 }
 
 // TestStacks trains and measures every shipped precision stack: those that share
@@ -53,7 +54,7 @@ func TestStacks(t *testing.T) {
 				t.Errorf("%s, step %d: %g of the log-probs differ", stack.name, step, share)
 			}
 		}
-		m, err := Measure(context.Background(), MeasureRequest{Recipe: r})
+		m, err := Gaps(context.Background(), GapRequest{Recipe: r})
 		if err != nil {
 			t.Fatalf("%s: %v", stack.name, err)
 		}
@@ -88,12 +89,12 @@ func TestOneFlow(t *testing.T) {
 // ones.
 func TestQuantisedTraining(t *testing.T) {
 	r := short(t, "default")
-	r, p, err := prepare(r)
+	r, p, err := trainer.Prepare(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, requests := measureRequests(r, r.Task.New())
-	sampler := measuredFleet(r, weights{p, p, p}, r.Rollout.Numerics, requests, 1)
+	sampler := measuredFleet(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, r.Rollout.Numerics, requests, 1)
 	defer sampler.Close()
 	var b batch.Batch
 	sampler.Generate(&b.Sampled, requests, engines.Sampling(r))

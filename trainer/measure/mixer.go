@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/trainer"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
@@ -27,7 +28,7 @@ type mixed struct {
 // mixer scores the tokens of one sampled batch in mixtures of two engines.
 type mixer struct {
 	recipe     recipe.Recipe
-	weights    weights
+	weights    trainer.Weights
 	noisy      *model.Params // with the rollout engine's noise; the current ones without any
 	pair       Pair
 	mechanisms []mechanism
@@ -42,14 +43,14 @@ type mixer struct {
 }
 
 // newMixer samples, and scores in the learner.
-func newMixer(r recipe.Recipe, w weights, pair Pair, workers int) *mixer {
+func newMixer(r recipe.Recipe, w trainer.Weights, pair Pair, workers int) *mixer {
 	r.Rollout.Fleet = nil // a pair is two engines
-	m := &mixer{recipe: r, weights: w, noisy: w.current, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
+	m := &mixer{recipe: r, weights: w, noisy: w.Current, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
 	_, m.requests = measureRequests(r, r.Task.New())
 	sampler := m.sampler(pair.Rollout, true)
 	defer sampler.Close()
 	if set := r.Rollout.Speculative; set != nil {
-		sampler.DraftWith(set, w.drafter, 0)
+		sampler.DraftWith(set, w.Drafter, 0)
 	}
 	sampler.Generate(&m.batch.Sampled, m.requests, engines.Sampling(r))
 	m.fault = sampler.Check(&m.batch)
@@ -62,7 +63,7 @@ func newMixer(r recipe.Recipe, w weights, pair Pair, workers int) *mixer {
 		m.requests[i].Given = m.batch.Token[from:to]
 	}
 	m.learner = learner.NewScorer(r.Model, pair.Learner, workers)
-	m.learner.Publish(w.current, 0)
+	m.learner.Publish(w.Current, 0)
 	if k := r.Rollout.KVScales; k.Prompts > 0 {
 		m.learner.Calibrate(engines.CalibrationPrompts(r.Rollout, m.requests), k.Margin)
 	}
@@ -175,7 +176,7 @@ func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 		// the batch does not matter.
 		scorer := learner.NewScorer(m.recipe.Model, n, m.workers)
 		defer scorer.Close()
-		p := m.weights.current
+		p := m.weights.Current
 		if m.at(s, noiseName) {
 			p = m.noisy
 		}

@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/learner"
+	"driftlab/trainer"
 )
 
 // wired overflows where partial sums of scaled fp8 numbers travel in fp16.
@@ -33,12 +34,12 @@ func TestOverflow(t *testing.T) {
 			if err := r.Set(append(tc.sets, "steps=2", "eval.every=0")...); err != nil {
 				t.Fatal(err)
 			}
-			_, trained := Run(context.Background(), r, Options{})
-			var step *StepError
+			_, trained := trainer.Run(context.Background(), r, trainer.Options{})
+			var step *trainer.StepError
 			if !errors.As(trained, &step) || step.Step != 1 {
 				t.Errorf("training: %v", trained)
 			}
-			m, measuring := Measure(context.Background(), MeasureRequest{Recipe: r})
+			m, measuring := Gaps(context.Background(), GapRequest{Recipe: r})
 			if len(m.Pairs) != 0 {
 				t.Errorf("measured: %+v", m.Pairs)
 			}
@@ -70,7 +71,7 @@ func TestOverflowOfOnePair(t *testing.T) {
 		t.Fatal(err)
 	}
 	fp32, _ := engine.Preset("fp32")
-	m, err := Measure(context.Background(), MeasureRequest{Recipe: r, Pairs: []Pair{{r.Rollout.Numerics, fp32}, {fp32, fp32}}})
+	m, err := Gaps(context.Background(), GapRequest{Recipe: r, Pairs: []Pair{{r.Rollout.Numerics, fp32}, {fp32, fp32}}})
 	if err == nil || !strings.HasPrefix(err.Error(), "fp8-kv8 to fp32: NaN in logp_rollout") || len(m.Pairs) != 1 || m.Pairs[0].Rollout != "fp32" {
 		t.Errorf("%v, %+v", err, m)
 	}

@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"driftlab/engine"
+	"driftlab/trainer"
 	"driftlab/trainer/recipe"
 )
 
@@ -95,7 +96,7 @@ type Attribution struct {
 	Learner string `json:"learner"`
 	// Tokens is how many were compared.
 	Tokens int `json:"tokens"`
-	// Total is the gap, as Measure has it.
+	// Total is the gap, as Gaps has it.
 	Total GapSize `json:"total"`
 	// Routing is what replaying the rollout engine's routes (R3,
 	// arXiv:2510.11370) takes from the total; nil for a dense model. It is a path
@@ -127,7 +128,7 @@ type Attribution struct {
 // Mixtures are scored on the rollout engine's samples, so k3 of a mixture is the
 // size of its log-ratios there, and an estimate of a divergence only for S of all.
 func Attribute(ctx context.Context, q AttributeRequest) (*Attribution, error) {
-	r, p, err := prepare(q.Recipe)
+	r, p, err := trainer.Prepare(q.Recipe)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func Attribute(ctx context.Context, q AttributeRequest) (*Attribution, error) {
 	if r.Rollout.Speculative != nil && !pair.Rollout.DecodesAsScored() {
 		return nil, fmt.Errorf("numerics %s: drafts change which rows share a pass, on which these numerics depend: leave rollout.speculative out", pair.Rollout.Name)
 	}
-	w, err := aged(r, p, max(q.Workers, 1))
+	w, err := trainer.BeforeCalibration(r, p, max(q.Workers, 1))
 	if err != nil {
 		return nil, err
 	}

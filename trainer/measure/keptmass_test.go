@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestKeptMassIdentity(t *testing.T) {
 		if err := r.Set(tc.sets...); err != nil {
 			t.Fatal(err)
 		}
-		m, err := Measure(context.Background(), MeasureRequest{Recipe: r})
+		m, err := Gaps(context.Background(), GapRequest{Recipe: r})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,14 +44,14 @@ func TestKeptMassIdentity(t *testing.T) {
 	if err := r.Set("rollout.top_p=0.8", "rollout.log_probs=tempered"); err != nil {
 		t.Fatal(err)
 	}
-	trap, err := Measure(context.Background(), MeasureRequest{Recipe: r})
+	trap, err := Gaps(context.Background(), GapRequest{Recipe: r})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := trap.Pairs[0]; p.Gap.Unequal != 0 || p.KeptMass.Holds {
 		t.Errorf("log-probs before renormalisation: %g unequal, %+v", p.Gap.Unequal, p.KeptMass)
 	}
-	m, err := Measure(context.Background(), MeasureRequest{Recipe: measured(t)})
+	m, err := Gaps(context.Background(), GapRequest{Recipe: measured(t)})
 	if err != nil || m.Pairs[0].KeptMass != nil {
 		t.Errorf("a self-test where nothing shapes the law: %v, %+v", err, m.Pairs[0].KeptMass)
 	}

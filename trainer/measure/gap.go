@@ -1,4 +1,4 @@
-package trainer
+package measure
 
 import (
 	"cmp"
@@ -8,10 +8,11 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
-	"driftlab/model"
 	"driftlab/results/record"
+	"driftlab/trainer"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/dump"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/stream"
@@ -39,8 +40,8 @@ func UsualPairs() []Pair {
 	return pairs
 }
 
-// MeasureRequest asks for the gap between engines at equal weights.
-type MeasureRequest struct {
+// GapRequest asks for the gap between engines at equal weights.
+type GapRequest struct {
 	// Recipe gives checkpoint, task and sampling, and the seed; its two numerics
 	// are one pair if Pairs is empty.
 	Recipe recipe.Recipe
@@ -102,13 +103,13 @@ type Measurement struct {
 	Pairs []PairGap `json:"pairs"`
 }
 
-// Measure samples responses in one engine and scores them in the other, at the
+// Gaps samples responses in one engine and scores them in the other, at the
 // same weights, pair by pair on the same prompts and the same random numbers.
 // Nothing is trained. Every gap is due to what the two numerics declare. A pair
 // that leaves the finite numbers is left out, and the first one's error, a
 // learner.NonFinite, comes with the measurement of the others.
-func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
-	r, p, err := prepare(q.Recipe)
+func Gaps(ctx context.Context, q GapRequest) (*Measurement, error) {
+	r, p, err := trainer.Prepare(q.Recipe)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +126,9 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 	}
 	m := &Measurement{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed,
 		Prompts: r.Rollout.Prompts, Group: r.Rollout.Group, MaxTokens: r.Rollout.MaxTokens}
-	g := newGrader(r)
-	prompts, requests := measureRequests(r, g.task)
-	w, err := aged(r, p, max(q.Workers, 1))
+	grade := trainer.Grader(r)
+	prompts, requests := measureRequests(r, r.Task.New())
+	w, err := trainer.BeforeCalibration(r, p, max(q.Workers, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -147,11 +148,12 @@ func Measure(ctx context.Context, q MeasureRequest) (*Measurement, error) {
 			for _, p := range prompts {
 				b.PromptID = append(b.PromptID, p.ID)
 			}
-			if err := g.grade(b, prompts); err != nil {
+			verdicts, err := grade(b, prompts)
+			if err != nil {
 				return nil, err
 			}
-			d := dumper{to: q.Dump, run: name, sampling: r.Rollout}
-			if err := d.write(b, prompts, g.verdicts, nil); err != nil {
+			d := dump.Writer{To: q.Dump, Run: name, Sampling: r.Rollout}
+			if err := d.Write(b, prompts, verdicts, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -177,55 +179,19 @@ func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, reque
 	return prompts, requests
 }
 
-// weights are those of a measurement: the current ones of both engines, the ones
-// at which the scales of a static KV cache were last found, and the drafter's.
-type weights struct{ current, calibrated, drafter *model.Params }
-
-// aged returns weights whose KV scales are as old as the recipe lets them get: it
-// makes the steps from one calibration to the last before the next, and draws up
-// the drafter for that one.
-func aged(r recipe.Recipe, p *model.Params, workers int) (weights, error) {
-	drafter, err := openDrafter(r)
-	if err != nil {
-		return weights{}, err
-	}
-	w := weights{p, p, cmp.Or(drafter, p)}
-	k := r.Rollout.KVScales
-	if k.Prompts == 0 || k.Every == 1 {
-		return w, nil
-	}
-	r.Eval.Every, r.Steps = 0, max(r.Steps, k.Every)
-	w.current = p.Clone()
-	s, err := newSession(r, w.current, Options{Workers: workers})
-	if err != nil {
-		return w, err
-	}
-	defer s.close()
-	for step := range k.Every - 1 {
-		if err := s.step(step); err != nil {
-			return w, &StepError{Step: step + 1, Err: err}
-		}
-	}
-	if s.speculation != nil {
-		s.prepareDrafter(k.Every-1, s.learner.Updates(), w.current)
-		w.drafter = s.speculation.params
-	}
-	return w, nil
-}
-
 // measurePair compares two engines, or a fleet and a learner.
-func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch, error) {
+func measurePair(r recipe.Recipe, w trainer.Weights, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch, error) {
 	sampler := measuredFleet(r, w, pair.Rollout, requests, workers)
 	defer sampler.Close()
 	scorer := learner.NewScorer(r.Model, pair.Learner, workers)
 	defer scorer.Close()
-	scorer.Publish(w.current, 0)
+	scorer.Publish(w.Current, 0)
 	if k := r.Rollout.KVScales; k.Prompts > 0 {
 		scorer.Calibrate(engines.CalibrationPrompts(r.Rollout, requests), k.Margin)
 	}
 
 	if set := r.Rollout.Speculative; set != nil {
-		sampler.DraftWith(set, w.drafter, 0)
+		sampler.DraftWith(set, w.Drafter, 0)
 	}
 	b := new(batch.Batch)
 	recorded := engines.Sampling(r)
@@ -255,7 +221,7 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 		out.Shadow, out.Retained = &shadow, diagnose.Retained(b)
 	}
 	scorer.Score(&b.Old, &b.Sampled, options)
-	old := engines.LogProbs{Column: "logp_old", Values: b.Old.Logp, Who: "the learner", Field: "learner.numerics", Numerics: pair.Learner, Params: w.current,
+	old := engines.LogProbs{Column: "logp_old", Values: b.Old.Logp, Who: "the learner", Field: "learner.numerics", Numerics: pair.Learner, Params: w.Current,
 		Scales: scorer.KVScales(), Options: options}
 	if err := old.Check(b, 0, b.Len()); err != nil {
 		return PairGap{}, nil, err
@@ -267,18 +233,18 @@ func measurePair(r recipe.Recipe, w weights, pair Pair, requests []rollout.Reque
 		}
 	}
 	out.Turns = diagnose.CompareTurns(b)
-	out.Speculative = speculativeGap(r, w.current, w.drafter, pair.Rollout, b)
+	out.Speculative = speculativeGap(r, w.Current, w.Drafter, pair.Rollout, b)
 	return out, b, nil
 }
 
 // measuredFleet returns the rollout side of a measurement, the main engine with
 // those numerics. Its noise is the largest of the schedule.
-func measuredFleet(r recipe.Recipe, w weights, n engine.Numerics, requests []rollout.Request, workers int) *engines.Fleet {
+func measuredFleet(r recipe.Recipe, w trainer.Weights, n engine.Numerics, requests []rollout.Request, workers int) *engines.Fleet {
 	f := engines.NewFleet(r, n, workers)
 	if r.Rollout.KVScales.Prompts > 0 { // with its noise, as a step calibrates
-		f.Publish(w.calibrated, 0, r.Rollout.Noise.Start, stream.New(r.Seed, stream.Noise, 0))
+		f.Publish(w.Calibrated, 0, r.Rollout.Noise.Start, stream.New(r.Seed, stream.Noise, 0))
 		f.Calibrate(0, requests)
 	}
-	f.Publish(w.current, 0, r.Rollout.Noise.Start, stream.New(r.Seed, stream.Noise, 0))
+	f.Publish(w.Current, 0, r.Rollout.Noise.Start, stream.New(r.Seed, stream.Noise, 0))
 	return f
 }

@@ -1,0 +1,10 @@
+// Package measure compares two engines at equal weights: nothing is trained.
+//
+// Gaps says how far a rollout engine and a learner are apart on the same tokens,
+// Attribute which of their differences makes how much of that, Doses what each
+// difference does by itself, from none at all to too much.
+//
+// What it is not: it is no other way to sample or to score. The fleet, the
+// requests, the policy and the weights are those of a run's step (trainer/engines,
+// trainer.BeforeCalibration), so that what is measured is what trains.
+package measure
