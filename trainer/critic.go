@@ -1,10 +1,10 @@
 package trainer
 
 import (
-	"fmt"
 	"math"
 
 	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
 )
 
 // critic estimates the value of every state for estimators that want one: a
@@ -127,16 +127,14 @@ func (c *critic) solve() {
 	}
 }
 
-// State is A and c; the weights follow.
-func (c *critic) State() []float64 { return append(append([]float64(nil), c.gram...), c.moment...) }
+// AppendState appends A and c; the weights follow.
+func (c *critic) AppendState(dst []byte) []byte { return method.AppendState(dst, c.gram, c.moment) }
 
-// SetState takes what State returned.
-func (c *critic) SetState(state []float64) error {
-	if len(state) != len(c.gram)+len(c.moment) {
-		return fmt.Errorf("critic: state has %d numbers, want %d", len(state), len(c.gram)+len(c.moment))
+// SetState takes what AppendState appended.
+func (c *critic) SetState(state []byte) error {
+	if err := method.ReadState(state, c.gram, c.moment); err != nil {
+		return err
 	}
-	copy(c.gram, state)
-	copy(c.moment, state[len(c.gram):])
 	c.solve()
 	return nil
 }

@@ -1,11 +1,10 @@
 package trainer
 
 import (
-	"encoding"
-
 	"driftlab/engine/rollout"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/task"
 )
@@ -37,12 +36,8 @@ func (s *session) greedyRewards() error {
 	s.fleet.Main().Generate(&g.batch.Sampled, g.requests, rollout.Sampling{TopP: 1, MaxTokens: s.recipe.Rollout.MaxTokens, Stop: task.EOS})
 	g.batch.LearnerVersion = b.LearnerVersion
 	for i, part := range s.parts {
-		if m, ok := part.(encoding.BinaryMarshaler); ok {
-			state, err := m.MarshalBinary()
-			if err == nil {
-				err = g.parts[i].(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
-			}
-			if err != nil {
+		if m, ok := part.(method.Memory); ok {
+			if err := g.parts[i].(method.Memory).SetState(m.AppendState(nil)); err != nil {
 				return err
 			}
 		}

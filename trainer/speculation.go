@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -12,6 +11,7 @@ import (
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
 
@@ -191,61 +191,26 @@ func (drafterLoss) Eval(out *loss.Grad, b *batch.Batch) error {
 	return nil
 }
 
-// Save returns the drafter as numbers: its state, then its weights and, if it is
-// distilled, the optimiser's.
-func (d *speculation) Save() []byte {
-	known := 0.0
-	if d.known {
-		known = 1
-	}
-	text := appendFloats(nil, []float64{float64(d.version), d.acceptance, known})
-	for _, x := range d.tensors() {
-		for _, v := range x {
-			text = binary.LittleEndian.AppendUint32(text, math.Float32bits(v))
-		}
-	}
+// AppendState appends what the next step needs: the drafter's version, weights and
+// what its acceptance was, and, if it is distilled, the optimiser's state.
+func (d *speculation) AppendState(dst []byte) []byte {
+	dst = method.AppendState(dst, d.version, d.acceptance, d.known, d.params.Theta)
 	if d.learner != nil {
-		state := d.learner.State()
-		text = appendFloats(text, []float64{float64(state.Updates), state.Scale, float64(state.Clean)})
+		s := d.learner.State()
+		dst = method.AppendState(dst, s.First, s.Second, s.Updates, s.Scale, s.Clean)
 	}
-	return text
+	return dst
 }
 
-// tensors are the weights and, of a drafter that is distilled, the moments.
-func (d *speculation) tensors() [][]float32 {
+// SetState takes what AppendState appended.
+func (d *speculation) SetState(state []byte) error {
+	numbers := []any{&d.version, &d.acceptance, &d.known, d.params.Theta}
 	if d.learner == nil {
-		return [][]float32{d.params.Theta}
+		return method.ReadState(state, numbers...)
 	}
-	state := d.learner.State()
-	return [][]float32{d.params.Theta, state.First, state.Second}
-}
-
-// Restore takes up what Save returned.
-func (d *speculation) Restore(text []byte) error {
-	tensors := d.tensors()
-	want := 3*8 + 4*len(tensors)*len(d.params.Theta)
-	if d.learner != nil {
-		want += 3 * 8
+	s := d.learner.State()
+	if err := method.ReadState(state, append(numbers, s.First, s.Second, &s.Updates, &s.Scale, &s.Clean)...); err != nil {
+		return err
 	}
-	if len(text) != want {
-		return fmt.Errorf("state of %d bytes, the recipe's drafter has %d", len(text), want)
-	}
-	next := func() float64 {
-		x := math.Float64frombits(binary.LittleEndian.Uint64(text))
-		text = text[8:]
-		return x
-	}
-	d.version, d.acceptance, d.known = int(next()), next(), next() != 0
-	for _, x := range tensors {
-		for i := range x {
-			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(text))
-			text = text[4:]
-		}
-	}
-	if d.learner == nil {
-		return nil
-	}
-	state := d.learner.State()
-	state.Updates, state.Scale, state.Clean = int(next()), next(), int(next())
-	return d.learner.SetState(state)
+	return d.learner.SetState(s)
 }

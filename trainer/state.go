@@ -80,10 +80,7 @@ func (s *session) tensors(state learner.State) ([]safetensors.Tensor, error) {
 		tensors = append(tensors, safetensors.Float32(fmt.Sprintf(versionTensor, v), n, weights.Theta))
 	}
 	for _, m := range s.memories() {
-		state, err := m.save()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.part, err)
-		}
+		state := m.AppendState(nil)
 		tensors = append(tensors, safetensors.Tensor{
 			Name: fmt.Sprintf(memoryTensor, m.part), DType: "U8", Shape: []int{len(state)}, Data: state})
 	}
@@ -151,7 +148,7 @@ func (s *session) take(file *safetensors.File, meta *snapshot) error {
 		}
 		data, err := t.Bytes()
 		if err == nil {
-			err = m.load(data)
+			err = m.SetState(data)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.part, err)

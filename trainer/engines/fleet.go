@@ -5,7 +5,6 @@ package engines
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,6 +15,7 @@ import (
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
 
@@ -191,46 +191,28 @@ func (f *Fleet) Name(main engine.Numerics) string {
 // Remembers reports whether scales last longer than a step.
 func (f *Fleet) Remembers() bool { return f.recipe.KVScales.Prompts > 0 && f.recipe.KVScales.Every > 1 }
 
-// Save appends the scales of every engine, bit for bit.
-func (f *Fleet) Save() ([]byte, error) {
-	var state []byte
+// AppendState appends the scales of every engine.
+func (f *Fleet) AppendState(dst []byte) []byte {
 	for _, e := range f.engines {
-		scales := e.KVScales()
-		state = binary.LittleEndian.AppendUint32(state, uint32(len(scales)))
-		for _, s := range scales {
-			state = binary.LittleEndian.AppendUint32(state, math.Float32bits(s))
-		}
+		dst = method.AppendState(dst, []float32(e.KVScales()))
 	}
-	return state, nil
+	return dst
 }
 
-// Load takes up what Save returned.
-func (f *Fleet) Load(state []byte) error {
-	next := func() (uint32, error) {
-		if len(state) < 4 {
-			return 0, fmt.Errorf("scales are cut short")
-		}
-		v := binary.LittleEndian.Uint32(state)
-		state = state[4:]
-		return v, nil
+// SetState takes what AppendState appended.
+func (f *Fleet) SetState(state []byte) error {
+	scales := make([][]float32, len(f.engines))
+	into := make([]any, len(scales))
+	for i := range scales {
+		into[i] = &scales[i]
 	}
-	for _, e := range f.engines {
-		n, err := next()
-		if err != nil || int(n)*4 > len(state) {
-			return fmt.Errorf("scales of %d engines are cut short", len(f.engines))
+	if err := method.ReadState(state, into...); err != nil {
+		return err
+	}
+	for i, e := range f.engines {
+		if len(scales[i]) > 0 {
+			e.SetKVScales(scales[i])
 		}
-		if n == 0 {
-			continue
-		}
-		scales := make(engine.KVScales, n)
-		for i := range scales {
-			v, err := next()
-			if err != nil {
-				return err
-			}
-			scales[i] = math.Float32frombits(v)
-		}
-		e.SetKVScales(scales)
 	}
 	return nil
 }

@@ -100,9 +100,3 @@ func (g *ESSLearningRate) Validate() error {
 	}
 	return nil
 }
-
-// Save appends nothing: the guard has no history.
-func (g *ESSLearningRate) Save(dst []byte) []byte { return dst }
-
-// Restore takes an empty state.
-func (g *ESSLearningRate) Restore(state []byte) error { return wantLength(state, 0) }

@@ -1,11 +1,11 @@
 package guard
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
 	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
 )
 
 // GradientAlignment controls how far consecutive gradients agree: on fresh data
@@ -95,22 +95,12 @@ func (g *GradientAlignment) Validate() error {
 	return nil
 }
 
-// Save appends the previous gradient.
-func (g *GradientAlignment) Save(dst []byte) []byte {
-	for _, x := range g.previous {
-		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
-	}
-	return dst
+// AppendState appends the previous gradient.
+func (g *GradientAlignment) AppendState(dst []byte) []byte {
+	return method.AppendState(dst, g.previous)
 }
 
-// Restore takes what Save wrote.
-func (g *GradientAlignment) Restore(state []byte) error {
-	if len(state)%4 != 0 {
-		return fmt.Errorf("guard: saved state of gradient_alignment has %d bytes", len(state))
-	}
-	g.previous = nil
-	for ; len(state) > 0; state = state[4:] {
-		g.previous = append(g.previous, math.Float32frombits(binary.LittleEndian.Uint32(state)))
-	}
-	return nil
+// SetState takes what AppendState appended.
+func (g *GradientAlignment) SetState(state []byte) error {
+	return method.ReadState(state, &g.previous)
 }

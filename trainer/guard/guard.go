@@ -24,7 +24,7 @@ type Decision struct {
 }
 
 // Guard decides about one gradient step. Implementations are pointers to
-// parameter structs, one file each.
+// parameter structs, one file each; those with a history are a method.Memory.
 type Guard interface {
 	// Guard reads, and may change, the gradient of the loss.
 	Guard(grad []float32, in Input) (Decision, error)
@@ -32,9 +32,6 @@ type Guard interface {
 	Metrics(dst []batch.Metric) []batch.Metric
 	// Validate returns an error that names the field at fault.
 	Validate() error
-	// Save appends the state to dst; Restore takes what Save wrote.
-	Save(dst []byte) []byte
-	Restore(state []byte) error
 }
 
 // Apply asks the guards in order. Scales multiply; one skip is enough, but

@@ -250,49 +250,6 @@ func TestApplyJoins(t *testing.T) {
 	}
 }
 
-// A run that is interrupted and resumed decides as one that is not.
-func TestSaveAndRestore(t *testing.T) {
-	for _, e := range Registry {
-		r := rand.New(rand.NewPCG(5, 5))
-		whole, part := e.New(), e.New()
-		if l, ok := whole.(*LengthSurge); ok {
-			l.Warmup, l.Factor = 3, 1.5
-			*part.(*LengthSurge) = *l
-		}
-		for step := range 40 {
-			b := weighted(r.Float64(), r.Float64(), 3*r.Float64())
-			if step > 10 {
-				b = long(10)
-				b.Old.Logp, b.LogpRoll = make([]float64, 20), make([]float64, 20)
-			}
-			one := []float32{float32(r.NormFloat64()), float32(r.NormFloat64()), 1}
-			two := slices.Clone(one)
-			resumed := e.New()
-			if l, ok := resumed.(*LengthSurge); ok {
-				l.Warmup, l.Factor = 3, 1.5
-			}
-			if err := resumed.Restore(part.Save(nil)); err != nil && step > 0 {
-				t.Fatalf("%s: %v", e.Name, err)
-			}
-			part = resumed
-			a, err := whole.Guard(one, Input{Batch: b, Step: step})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := part.Guard(two, Input{Batch: b, Step: step})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if a != c || !slices.Equal(one, two) {
-				t.Fatalf("%s, step %d: %+v after resuming, want %+v", e.Name, step, c, a)
-			}
-		}
-		if err := e.New().Restore([]byte{1, 2, 3}); err == nil {
-			t.Errorf("%s restored three bytes", e.Name)
-		}
-	}
-}
-
 func TestValidateNamesTheField(t *testing.T) {
 	for want, g := range map[string]Guard{
 		"base is 0":    &ESSLearningRate{Rule: "sqrt"},

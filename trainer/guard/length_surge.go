@@ -6,6 +6,7 @@ import (
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/masked"
+	"driftlab/trainer/method"
 )
 
 // LengthSurge halves the learning rate, and goes on halving it, once responses
@@ -126,28 +127,12 @@ func (g *LengthSurge) Validate() error {
 	return nil
 }
 
-// Save appends the length history.
-func (g *LengthSurge) Save(dst []byte) []byte {
-	dst = appendFloat(appendFloat(dst, float64(g.surge)), g.scale)
-	for i := range g.lengths {
-		dst = appendFloat(appendFloat(dst, g.lengths[i]), g.counts[i])
-	}
-	return dst
+// AppendState appends the length history.
+func (g *LengthSurge) AppendState(dst []byte) []byte {
+	return method.AppendState(dst, g.surge, g.scale, g.lengths, g.counts)
 }
 
-// Restore takes what Save wrote.
-func (g *LengthSurge) Restore(state []byte) error {
-	if len(state) < 16 || len(state)%16 != 0 {
-		return fmt.Errorf("guard: saved state of length_surge has %d bytes", len(state))
-	}
-	surge, rest := takeFloat(state)
-	g.scale, rest = takeFloat(rest)
-	g.surge, g.lengths, g.counts = int(surge), nil, nil
-	for len(rest) > 0 {
-		var length, count float64
-		length, rest = takeFloat(rest)
-		count, rest = takeFloat(rest)
-		g.lengths, g.counts = append(g.lengths, length), append(g.counts, count)
-	}
-	return nil
+// SetState takes what AppendState appended.
+func (g *LengthSurge) SetState(state []byte) error {
+	return method.ReadState(state, &g.surge, &g.scale, &g.lengths, &g.counts)
 }

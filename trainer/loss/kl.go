@@ -2,9 +2,9 @@ package loss
 
 import (
 	"errors"
-	"fmt"
 
 	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
 )
 
 // KL is a penalty for leaving the reference policy. It acts in one of two
@@ -78,17 +78,11 @@ func checkPlace(in Place, coef float64) error {
 // Coefficient is the present coefficient.
 func (k *KLTerm) Coefficient() float64 { return k.Coef }
 
-// State and SetState keep the adapted coefficient across an interruption.
-func (k *KLTerm) State() []float64 { return []float64{k.Coef} }
+// AppendState appends the adapted coefficient.
+func (k *KLTerm) AppendState(dst []byte) []byte { return method.AppendState(dst, k.Coef) }
 
-// SetState restores what State returned.
-func (k *KLTerm) SetState(state []float64) error {
-	if len(state) != 1 {
-		return fmt.Errorf("kl: state has %d numbers, want 1", len(state))
-	}
-	k.Coef = state[0]
-	return nil
-}
+// SetState takes what AppendState appended.
+func (k *KLTerm) SetState(state []byte) error { return method.ReadState(state, &k.Coef) }
 
 // AddLoss adds the term, if it belongs into the loss.
 func (k *KLTerm) AddLoss(out *Grad, in *batch.Batch) error {

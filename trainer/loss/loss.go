@@ -14,14 +14,6 @@ type Loss interface {
 	Eval(out *Grad, in *batch.Batch) error
 }
 
-// Stateful is implemented by methods that remember something between steps: a
-// dual variable, an adaptive coefficient. A run that is interrupted saves the
-// state and restores it.
-type Stateful interface {
-	State() []float64
-	SetState(state []float64) error
-}
-
 // Grad is the result of a loss: its value, its derivative with respect to
 // every response token's log-prob and, where a method needs it, to the logits.
 // Metrics are appended by each method under the names verl logs. A Grad must not be shared by evaluations that run at the same time.

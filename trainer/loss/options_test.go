@@ -266,25 +266,6 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	}
 }
 
-// TestStateSurvivesAnInterruption for the methods that remember something.
-func TestStateSurvivesAnInterruption(t *testing.T) {
-	b := nastyBatch(2, false)
-	first := NewR2VPO()
-	eval(t, first, b)
-	second := NewR2VPO()
-	if err := second.SetState(first.State()); err != nil || second.Lambda != first.Lambda || first.Lambda == NewR2VPO().Lambda {
-		t.Errorf("lambda %v became %v: %v", first.Lambda, second.Lambda, err)
-	}
-	if second.SetState(nil) == nil || NewKLTerm(K1).SetState(nil) == nil {
-		t.Error("an empty state was accepted")
-	}
-	for _, l := range []any{first, NewKLTerm(K1)} {
-		if _, ok := l.(Stateful); !ok {
-			t.Errorf("%T is not Stateful", l)
-		}
-	}
-}
-
 func FuzzAggregationText(f *testing.F) {
 	for _, s := range []string{"token-mean", "dr_grpo:16", "grpo@pre", "seq-mean-token-sum-norm:9@post", ":", "@", "token-mean:-1", ""} {
 		f.Add(s)

@@ -2,7 +2,6 @@ package loss
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"driftlab/trainer/batch"
@@ -59,17 +58,11 @@ func (p *R2VPO) Validate() error {
 		check(p.LambdaMax >= p.Lambda, "lambda_max %v: must be at least lambda %v", p.LambdaMax, p.Lambda), oneOf("variant", p.Variant, []string{"primal_dual", "adaptive_clip"}), p.Anchor.Validate(), p.Aggregation.Validate())
 }
 
-// State returns λ.
-func (p *R2VPO) State() []float64 { return []float64{p.Lambda} }
+// AppendState appends λ.
+func (p *R2VPO) AppendState(dst []byte) []byte { return method.AppendState(dst, p.Lambda) }
 
-// SetState restores what State returned.
-func (p *R2VPO) SetState(state []float64) error {
-	if len(state) != 1 {
-		return fmt.Errorf("r2vpo: state has %d numbers, want 1", len(state))
-	}
-	p.Lambda = state[0]
-	return nil
-}
+// SetState takes what AppendState appended.
+func (p *R2VPO) SetState(state []byte) error { return method.ReadState(state, &p.Lambda) }
 
 // Eval computes the loss over the active tokens and takes the dual step.
 func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {

@@ -16,6 +16,7 @@ import (
 	"driftlab/trainer/correction"
 	"driftlab/trainer/guard"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/method"
 	"driftlab/trainer/reward"
 	"driftlab/trainer/task"
 )
@@ -173,7 +174,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("%p %+v, %p %+v", a, a, b, b)
 	}
 	kl := r.KL.New().(*loss.KLTerm)
-	if err := kl.SetState([]float64{9}); err != nil || r.KL.New().Coefficient() != 0.001 || kl.Controller.Target != 0.1 {
+	if err := kl.SetState(method.AppendState(nil, 9.0)); err != nil || r.KL.New().Coefficient() != 0.001 || kl.Controller.Target != 0.1 {
 		t.Errorf("the state of one method reaches the next: %v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 // reliably, and stays where it is: growth beyond it costs, brevity below it
 // pays nothing, and what is not solved yet is free to grow.
 //
-// Anchor remembers its anchors; MarshalBinary and UnmarshalBinary carry them
-// over an interruption of the run.
+// Anchor remembers its anchors; AppendState and SetState carry them over an
+// interruption of the run.
 type Anchor struct {
 	// Coef is γ, within [0, 1e6].
 	Coef float64 `yaml:"coef"`
@@ -124,13 +124,19 @@ func requirePrompts(b *batch.Batch) error {
 	return nil
 }
 
-// MarshalBinary writes the anchors as a JSON object, sorted by key.
-func (a *Anchor) MarshalBinary() ([]byte, error) { return json.Marshal(a.anchors) }
+// AppendState appends the anchors, sorted by key.
+func (a *Anchor) AppendState(dst []byte) []byte {
+	text, err := json.Marshal(a.anchors)
+	if err != nil { // lengths are finite
+		panic(err)
+	}
+	return append(dst, text...)
+}
 
-// UnmarshalBinary replaces the anchors by those of MarshalBinary.
-func (a *Anchor) UnmarshalBinary(data []byte) error {
+// SetState replaces the anchors by those of AppendState.
+func (a *Anchor) SetState(state []byte) error {
 	anchors := make(map[int64]float64)
-	if err := json.Unmarshal(data, &anchors); err != nil {
+	if err := json.Unmarshal(state, &anchors); err != nil {
 		return fmt.Errorf("reward: length_anchor state: %w", err)
 	}
 	for key, length := range anchors {
