@@ -23,7 +23,7 @@ func overResponses(n int, statistic func(responses []float64) float64) stats.Int
 	for i := range index {
 		index[i] = float64(i)
 	}
-	return stats.Bootstrap(index, statistic, stats.Percentile)
+	return stats.Bootstrap(index, statistic)
 }
 
 // sumK3 adds up what the responses of a resample have.

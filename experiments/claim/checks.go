@@ -50,7 +50,7 @@ func (j *Judge) Add(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) 
 // Ratio checks that the geometric mean of a/b is at least r, with the interval
 // above 1.
 func (j *Judge) Ratio(d Dose, name string, a, b []float64, r float64) {
-	i := stats.Ratio(a, b, stats.Percentile)
+	i := stats.Ratio(a, b)
 	out := Open
 	switch {
 	case math.IsNaN(i.Estimate):
@@ -67,7 +67,7 @@ func (j *Judge) Ratio(d Dose, name string, a, b []float64, r float64) {
 // RatioBelow checks that the geometric mean of a/b is below r, with the
 // interval below 1.
 func (j *Judge) RatioBelow(d Dose, name string, a, b []float64, r float64) {
-	i := stats.Ratio(a, b, stats.Percentile)
+	i := stats.Ratio(a, b)
 	out := Open
 	switch {
 	case math.IsNaN(i.Estimate):
@@ -86,7 +86,7 @@ func (j *Judge) Positive(d Dose, name string, x []float64) { j.Above(d, name, x,
 
 // Above checks that the interval of x lies above a bound.
 func (j *Judge) Above(d Dose, name string, x []float64, bound float64) {
-	i := stats.Mean(x, stats.Percentile)
+	i := stats.Mean(x)
 	out := Open
 	switch {
 	case math.IsNaN(i.Estimate):
@@ -102,7 +102,7 @@ func (j *Judge) Above(d Dose, name string, x []float64, bound float64) {
 
 // NotBelow checks that the interval of x does not lie below a value.
 func (j *Judge) NotBelow(d Dose, name string, x []float64, value float64) {
-	i := stats.Mean(x, stats.Percentile)
+	i := stats.Mean(x)
 	out := Passed
 	if !(i.High >= value) {
 		out = Failed
@@ -112,7 +112,7 @@ func (j *Judge) NotBelow(d Dose, name string, x []float64, value float64) {
 
 // Below checks that the interval of x lies below a bound.
 func (j *Judge) Below(d Dose, name string, x []float64, bound float64) {
-	i := stats.Mean(x, stats.Percentile)
+	i := stats.Mean(x)
 	out := Open
 	switch {
 	case math.IsNaN(i.Estimate):
@@ -137,7 +137,7 @@ func beyond(bound float64) Mark {
 
 // Within checks that the interval of x lies inside [low, high].
 func (j *Judge) Within(d Dose, name string, x []float64, low, high float64) {
-	i := stats.Mean(x, stats.Percentile)
+	i := stats.Mean(x)
 	out := Open
 	switch {
 	case math.IsNaN(i.Estimate):
@@ -151,7 +151,7 @@ func (j *Judge) Within(d Dose, name string, x []float64, low, high float64) {
 
 // Covers checks that the interval of x holds a value.
 func (j *Judge) Covers(d Dose, name string, x []float64, value float64) {
-	i := stats.Mean(x, stats.Percentile)
+	i := stats.Mean(x)
 	out := Failed
 	if i.Low <= value && value <= i.High || i.N < 2 {
 		out = Passed
@@ -178,7 +178,7 @@ func (j *Judge) Always(d Dose, name string, x []float64, bound float64) {
 	case stats.Consistent(below, len(x)):
 		out = Contrary
 	}
-	j.Add(Check{name, d, fmt.Sprintf("> %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
+	j.Add(Check{name, d, fmt.Sprintf("> %v in every seed", bound), stats.Mean(x), x, out})
 }
 
 // AtMost checks that no seed exceeds a bound.
@@ -189,7 +189,7 @@ func (j *Judge) AtMost(d Dose, name string, x []float64, bound float64) {
 			out = Failed
 		}
 	}
-	j.Add(Check{name, d, fmt.Sprintf("≤ %v in every seed", bound), stats.Mean(x, stats.Percentile), x, out})
+	j.Add(Check{name, d, fmt.Sprintf("≤ %v in every seed", bound), stats.Mean(x), x, out})
 }
 
 // Zero checks that every seed is exactly zero.
@@ -200,13 +200,13 @@ func (j *Judge) Zero(d Dose, name string, x []float64) {
 			out = Failed
 		}
 	}
-	j.Add(Check{name, d, "exactly 0", stats.Mean(x, stats.Percentile), x, out})
+	j.Add(Check{name, d, "exactly 0", stats.Mean(x), x, out})
 }
 
 // Equivalent checks that the interval of x lies inside ±delta, where delta is
 // half of the effect of a positive control.
 func (j *Judge) Equivalent(d Dose, name string, x []float64, delta float64) {
-	i := stats.Mean(x, stats.Percentile)
+	i := stats.Mean(x)
 	out := Open
 	switch {
 	case stats.Equivalent(i, delta), i.N < 2 && math.Abs(i.Estimate) < delta:
@@ -219,10 +219,10 @@ func (j *Judge) Equivalent(d Dose, name string, x []float64, delta float64) {
 
 // Report prints a figure that is not judged.
 func (j *Judge) Report(d Dose, name string, x []float64) {
-	j.Add(Check{name, d, "reported", stats.Mean(x, stats.Percentile), x, Reported})
+	j.Add(Check{name, d, "reported", stats.Mean(x), x, Reported})
 }
 
 // ReportRatio prints a ratio that is not judged.
 func (j *Judge) ReportRatio(d Dose, name string, a, b []float64) {
-	j.Add(Check{name, d, "reported", stats.Ratio(a, b, stats.Percentile), stats.Quotients(a, b), Reported})
+	j.Add(Check{name, d, "reported", stats.Ratio(a, b), stats.Quotients(a, b), Reported})
 }

@@ -39,7 +39,7 @@ func (j *Judge) Bars(title, value string, log bool, categories []string, groups 
 	for _, g := range groups {
 		out := results.BarGroup{Name: g.Name}
 		for k := range categories {
-			i := stats.Mean(g.Values(k), stats.Percentile)
+			i := stats.Mean(g.Values(k))
 			out.Value, out.Low, out.High = append(out.Value, i.Estimate), append(out.Low, i.Low), append(out.High, i.High)
 		}
 		b.Groups = append(b.Groups, out)

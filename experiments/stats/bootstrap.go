@@ -5,8 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Resamples is the number of bootstrap resamples behind every interval.
@@ -18,27 +16,6 @@ const bootstrapSeed = 0x5eed
 
 // level is the two-sided confidence of every interval.
 const level = 0.95
-
-// Method says how an interval is read off the bootstrap distribution.
-type Method int
-
-const (
-	// Percentile takes the 2.5 % and 97.5 % quantiles.
-	Percentile Method = iota
-	// BCa corrects them for bias and skewness (Efron 1987).
-	BCa
-)
-
-// String returns the method's name.
-func (m Method) String() string {
-	switch m {
-	case Percentile:
-		return "percentile"
-	case BCa:
-		return "BCa"
-	}
-	return fmt.Sprintf("Method(%d)", int(m))
-}
 
 // Interval is an estimate with its 95 % interval. With fewer than two values
 // there is no interval: Low and High equal the estimate and N says so.
@@ -53,19 +30,19 @@ type Interval struct {
 }
 
 // Mean is the mean of x with its bootstrap interval.
-func Mean(x []float64, m Method) Interval { return Bootstrap(x, Average, m) }
+func Mean(x []float64) Interval { return Bootstrap(x, Average) }
 
 // Ratio is the geometric mean of the paired ratios a[i]/b[i] with its bootstrap
 // interval. A zero in the denominator makes +Inf, in the numerator 0; two zeros
 // have nothing to compare and make everything NaN. It panics on lengths that
 // differ.
-func Ratio(a, b []float64, m Method) Interval {
+func Ratio(a, b []float64) Interval {
 	logs := make([]float64, len(a))
 	paired("Ratio", a, b)
 	for i := range a {
 		logs[i] = math.Log(a[i] / b[i])
 	}
-	i := Bootstrap(logs, Average, m)
+	i := Bootstrap(logs, Average)
 	return Interval{math.Exp(i.Estimate), math.Exp(i.Low), math.Exp(i.High), i.N}
 }
 
@@ -79,9 +56,9 @@ func Differences(a, b []float64) []float64 {
 	return d
 }
 
-// Bootstrap is a statistic of x with its bootstrap interval. A value that is
+// Bootstrap is a statistic of x with the percentile interval of its bootstrap. A value that is
 // not finite makes interval ends that are not.
-func Bootstrap(x []float64, statistic func([]float64) float64, m Method) Interval {
+func Bootstrap(x []float64, statistic func([]float64) float64) Interval {
 	n := len(x)
 	out := Interval{Estimate: statistic(x), N: n}
 	out.Low, out.High = out.Estimate, out.Estimate
@@ -97,55 +74,8 @@ func Bootstrap(x []float64, statistic func([]float64) float64, m Method) Interva
 		draws[i] = statistic(sample)
 	}
 	slices.Sort(draws)
-	low, high := (1-level)/2, (1+level)/2
-	if m == BCa {
-		low, high = adjusted(x, statistic, draws, out.Estimate)
-	}
-	out.Low, out.High = quantile(draws, low), quantile(draws, high)
+	out.Low, out.High = quantile(draws, (1-level)/2), quantile(draws, (1+level)/2)
 	return out
-}
-
-// adjusted returns the quantiles of Efron's bias-corrected and accelerated
-// interval:
-//
-//	z0 = Φ⁻¹(share of draws below the estimate),  a = Σ d³ / (6 (Σ d²)^1.5)
-//	α' = Φ(z0 + (z0 + z_α)/(1 - a(z0 + z_α)))
-//
-// with d the jackknife's deviations from their mean.
-func adjusted(x []float64, statistic func([]float64) float64, draws []float64, estimate float64) (low, high float64) {
-	low, high = (1-level)/2, (1+level)/2
-	below := 0.0
-	for _, d := range draws {
-		switch {
-		case d < estimate:
-			below++
-		case d == estimate:
-			below += 0.5
-		}
-	}
-	share := below / float64(len(draws))
-	left := make([]float64, len(x))
-	rest := make([]float64, 0, len(x)-1)
-	for i := range x {
-		rest = append(append(rest[:0], x[:i]...), x[i+1:]...)
-		left[i] = statistic(rest)
-	}
-	centre, square, cube := Average(left), 0.0, 0.0
-	for _, l := range left {
-		d := centre - l
-		square += d * d
-		cube += d * d * d
-	}
-	if share <= 0 || share >= 1 || square == 0 {
-		return low, high
-	}
-	z0 := distuv.UnitNormal.Quantile(share)
-	a := cube / (6 * math.Pow(square, 1.5))
-	shift := func(alpha float64) float64 {
-		z := z0 + distuv.UnitNormal.Quantile(alpha)
-		return distuv.UnitNormal.CDF(z0 + z/(1-a*z))
-	}
-	return shift(low), shift(high)
 }
 
 // quantile interpolates between order statistics (R's type 7).

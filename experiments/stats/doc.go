@@ -1,10 +1,10 @@
 // Package stats holds the few statistics that turn seeds into a verdict:
-// paired bootstrap intervals, the sign test, Fisher's exact test, ratios,
-// equivalence, slopes and rank correlations.
+// paired bootstrap intervals, Fisher's exact test, ratios, equivalence, slopes
+// and rank correlations.
 //
-//	d := stats.Differences(treated, control)          // paired by seed
-//	i := stats.Mean(d, stats.Percentile)              // 95 % bootstrap interval
-//	r := stats.Ratio(bf16, fp16, stats.Percentile)    // geometric mean of paired ratios
+//	d := stats.Differences(treated, control)   // paired by seed
+//	i := stats.Mean(d)              // 95 % bootstrap interval
+//	r := stats.Ratio(bf16, fp16)    // geometric mean of paired ratios
 //	p := stats.SignTest(stats.Positives(d), len(d))   // one-sided
 //	p = stats.Fisher(5, 0, 0, 5)                      // 5/5 against 0/5
 //	ok := stats.Equivalent(i, delta)                  // inside ±delta
@@ -16,9 +16,9 @@
 //
 // A bootstrap over five values has only 126 distinct resamples. On normal data
 // its 95 % interval covers the truth in 82 % of cases (1,000 trials; the tests
-// bound it), in 89 % at ten seeds and 93 % at twenty, with either method. That
-// is why verdicts ask for a sign in all five seeds, or a threshold well beyond
-// the bound, in addition. Claims use the percentile method.
+// bound it), in 89 % at ten seeds and 93 % at twenty. That is why verdicts ask
+// for a sign in all five seeds, or a threshold well beyond the bound, in
+// addition.
 //
 // What it is not: no models are fitted and nothing is printed. Distributions
 // come from gonum.

@@ -1,35 +1,10 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/combin"
-	"gonum.org/v1/gonum/stat/distuv"
 )
-
-// Positives counts the values above zero.
-func Positives(x []float64) int {
-	n := 0
-	for _, v := range x {
-		if v > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// SignTest is the one-sided p-value of at least k successes in n fair coin
-// tosses: 0.031 for 5 of 5, 0.011 for 9 of 10.
-func SignTest(k, n int) float64 {
-	if k < 0 || k > n {
-		panic(fmt.Sprintf("stats: SignTest of %d in %d", k, n))
-	}
-	if k == 0 {
-		return 1
-	}
-	return 1 - distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(k-1))
-}
 
 // Consistent is the ordering rule of the claims: the sign in every seed, or
 // with ten seeds and more in nine tenths of them.

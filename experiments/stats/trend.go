@@ -1,8 +1,6 @@
 package stats
 
 import (
-	"math"
-
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -11,24 +9,6 @@ func Slope(x, y []float64) float64 {
 	paired("Slope", x, y)
 	_, slope := stat.LinearRegression(x, y, nil, false)
 	return slope
-}
-
-// SlopeError is the standard error of the least-squares slope, NaN below three
-// points.
-func SlopeError(x, y []float64) float64 {
-	paired("SlopeError", x, y)
-	n := len(x)
-	if n < 3 {
-		return math.NaN()
-	}
-	a, b := stat.LinearRegression(x, y, nil, false)
-	centre, residual, spread := Average(x), 0.0, 0.0
-	for i := range x {
-		r := y[i] - a - b*x[i]
-		residual += r * r
-		spread += (x[i] - centre) * (x[i] - centre)
-	}
-	return math.Sqrt(residual / float64(n-2) / spread)
 }
 
 // RSquared is the share of the variance of y that a straight line over x explains.

@@ -107,7 +107,7 @@ func judgeHead(j *claim.Judge) {
 	j.Evidence.Picture = j.Bars("What is left of the gap when one block is promoted to fp32", "mean |dlogp|, share of the bf16 gap", false, names, left("MoE"), left("dense"), left("wide"))
 	j.Evidence.Table = j.NamedTable("Gap by promoted block", "promoted", names, "MoE mean", "dense mean", "wide mean", "MoE 1 - Pearson", "dense 1 - Pearson", "wide 1 - Pearson")
 	j.Note("Entropy: %.2f nats in chain-base, %.2f in its dense twin, %.2f in the wide random model.",
-		stats.Mean(j.Column("MoE entropy"), stats.Percentile).Estimate, stats.Average(j.Column("dense entropy")), stats.Average(j.Column("wide entropy")))
+		stats.Mean(j.Column("MoE entropy")).Estimate, stats.Average(j.Column("dense entropy")), stats.Average(j.Column("wide entropy")))
 }
 
 // headRank is the place of the head when the blocks are ordered by the gap

@@ -170,7 +170,7 @@ func judgeTKD(j *claim.Judge) {
 	j.Report(claim.Amplified, "bias over oracle at the longest T: most flips", last("relative bias", 3))
 	j.Report(claim.Amplified, "bias over oracle at the longest T: fewest flips", last("relative bias", 0))
 	j.Report(claim.Amplified, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0))
-	raw, i := stats.Mean(slope(0), stats.Percentile), stats.Mean(net, stats.Percentile)
+	raw, i := stats.Mean(slope(0)), stats.Mean(net)
 	j.Note("The logit noise that holds the token KL equal has a bias of its own, %.2g of the oracle's norm at the longest T, which flattens the curve where flips are few: "+
 		"the exponent is %.2f as judged, and %.2f [%.2f, %.2f] with that bias taken off in squares.", stats.Average(last("noise alone", 0)), raw.Estimate, i.Estimate, i.Low, i.High)
 	j.Evidence.Picture = tkdChart(j, lengths)
@@ -192,7 +192,7 @@ func netBias(o *claim.Observation) []float64 {
 // linear is the rule of moe-tkd for an exponent: an interval that holds 1 and
 // lies above 0.7 passes, one below 1 is contrary.
 func linear(j *claim.Judge, d claim.Dose, name string, x []float64) {
-	i := stats.Mean(x, stats.Percentile)
+	i := stats.Mean(x)
 	out := claim.Open
 	switch {
 	case math.IsNaN(i.Estimate):

@@ -194,12 +194,12 @@ func judgeToolTokens(j *claim.Judge) {
 	j.Evidence.Table = toolTable(j)
 	mean := func(arm string, k int) float64 { return stats.Average(j.Entry("bf16 log p and entropy, "+arm, k)) }
 	geo := func(figure string) float64 {
-		return stats.Ratio(j.Entry(figure, 0), j.Entry(figure, 1), stats.Percentile).Estimate
+		return stats.Ratio(j.Entry(figure, 0), j.Entry(figure, 1)).Estimate
 	}
 	j.Note("Matching on the token's probability takes the ratio from %.2f to %.2f in bf16, from %.2f to %.2f in fp8 and from %.2f to %.2f in fp4.",
 		geo("bf16, rare"), geo("bf16, rare, matched"), geo("fp8, rare"), geo("fp8, rare, matched"), geo("fp4, rare"), geo("fp4, rare, matched"))
 	j.Note("Past the stop token the policy's own text has %.0f times the gap of what it writes behind its notes (bf16).",
-		stats.Ratio(j.Entry("bf16, interrupted", 1), j.Entry("bf16, rare", 1), stats.Percentile).Estimate)
+		stats.Ratio(j.Entry("bf16, interrupted", 1), j.Entry("bf16, rare", 1)).Estimate)
 	j.Note("Of %.0f episodes per arm and seed. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
 		stats.Average(j.Column("episodes")), mean(toolArms[0], 0), mean(toolArms[0], 1), mean(toolArms[2], 0), mean(toolArms[2], 1))
 }
