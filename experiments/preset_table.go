@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"driftlab/engine"
-	"driftlab/engine/kernel"
 	"driftlab/results"
 )
 
@@ -26,7 +25,7 @@ func PresetTable() *results.Table {
 	}
 	for _, n := range engine.Presets() {
 		var orders []string
-		if n.Reduction != (kernel.Reduction{}) {
+		if n.Reduction != (engine.Numerics{}).Reduction {
 			orders = append(orders, n.Reduction.String())
 		}
 		if n.ExpertParallel != (engine.ExpertParallel{}) {

@@ -22,7 +22,7 @@ type figure struct {
 // Set records a figure. Setting a name twice is a programmer's fault.
 func (o *Observation) Set(name string, values ...float64) {
 	if o.Has(name) {
-		panic("experiments: observation " + name + " is set twice")
+		panic("claim: observation " + name + " is set twice")
 	}
 	o.figures = append(o.figures, figure{name, append(record.Floats{}, values...)})
 }
@@ -35,7 +35,7 @@ func (o *Observation) Has(name string) bool { return o.find(name) != nil }
 func (o *Observation) List(name string) []float64 {
 	f := o.find(name)
 	if f == nil {
-		panic("experiments: there is no observation " + name)
+		panic("claim: there is no observation " + name)
 	}
 	return f.Values
 }
@@ -44,7 +44,7 @@ func (o *Observation) List(name string) []float64 {
 func (o *Observation) Number(name string) float64 {
 	v := o.List(name)
 	if len(v) != 1 {
-		panic(fmt.Sprintf("experiments: observation %s has %d values, want 1", name, len(v)))
+		panic(fmt.Sprintf("claim: observation %s has %d values, want 1", name, len(v)))
 	}
 	return v[0]
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
 	"driftlab/experiments/claim"
 	"driftlab/model"
@@ -42,7 +41,7 @@ var tpKinds = []struct {
 	// Ranks that own whole subtrees leave the tree as it is, so its numerics do
 	// not name them.
 	{"tree", func(int) engine.Numerics {
-		return claim.Named(claim.Numerics("bf16"), "tree", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{Kind: kernel.Tree, Leaf: 8} })
+		return claim.Ordered(claim.Numerics("bf16"), "tree", "tree:8")
 	}},
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/engine/kernel"
 	"driftlab/experiments/claim"
 	"driftlab/model"
 	"driftlab/trainer/batch"
@@ -30,11 +29,6 @@ func uniqueCompletions() claim.Claim {
 	}
 }
 
-// invariant and variant orders of a format.
-func variant(n engine.Numerics) engine.Numerics {
-	return claim.Named(n, n.Name+"-batch-variant", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{BatchVariant: true} })
-}
-
 func measureUnique(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
 	length := e.Pick(256, 192, 24)
@@ -48,7 +42,7 @@ func measureUnique(ctx context.Context, e *claim.Env) (*claim.Observation, error
 		copies int
 	}{{claim.Natural, shipped, e.Pick(24, 12, 2)}, {claim.Amplified, e.Deep(8, 8, 256, length+64), e.Pick(12, 6, 2)}} {
 		var distinct, split []float64
-		for _, n := range []engine.Numerics{variant(claim.Numerics("bf16")), variant(claim.Numerics("fp32")), claim.Numerics("bf16"), claim.Numerics("fp32")} {
+		for _, n := range []engine.Numerics{claim.Numerics("bf16-batch-variant"), claim.Numerics("fp32-batch-variant"), claim.Numerics("bf16"), claim.Numerics("fp32")} {
 			d, s := copies(e, m.params, n, m.copies, length)
 			distinct, split = append(distinct, d), append(split, s)
 		}
