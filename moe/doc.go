@@ -1,11 +1,9 @@
 // Package moe is the mixture-of-experts mathematics that is not a matrix
 // product: which experts a token visits, with what gates, in what order the
-// tokens are dispatched, how balanced the load is, and which decisions two
-// engines made differently.
+// tokens are dispatched, and how balanced the load is.
 //
-// Every routing decision can be recorded (Routes), counted (Flips) and given
-// back (Gate.Replay), with gradients still flowing to the gates: this is
-// rollout routing replay, R3 (arXiv:2510.11370). Logits and gates are float32,
+// Every routing decision can be given back (Gate.Replay), with gradients still
+// flowing to the gates: this is rollout routing replay, R3 (arXiv:2510.11370). Logits and gates are float32,
 // as engines pass them; sums inside are float64 in a fixed order with our own
 // exponential, so all machines make the same bits.
 //
@@ -18,7 +16,6 @@
 //
 //	gate := moe.Gate{Experts: 8, TopK: 2, Order: moe.TopKThenSoftmax}
 //	gate.Select(ids, weights, logits, nil, rows)   // the engine's own choice
-//	routes.Record(layer, 0, ids)                   // remember it
 //
 //	var d moe.Dispatch
 //	d.Plan(ids, rows, gate.TopK, gate.Experts)     // tokens sorted by expert
@@ -26,9 +23,6 @@
 //		rowsOf := d.Rows(e)                    // run expert e on these rows
 //	}
 //
-//	routes.Read(ids, layer, 0)                     // in the other engine
-//	gate.Replay(weights, logits, ids, rows)        // its logits, those experts
+//	gate.Replay(weights, logits, ids, rows)        // in the other engine: its logits, those experts
 //	gate.Grad(dlogits, dweights, weights, logits, ids, rows)
-//
-//	moe.Compare(a, b, offsets, mask, nil).TokenRate() // share of flipped tokens
 package moe

@@ -26,7 +26,6 @@ func TestEachShapeIsChecked(t *testing.T) {
 	f := func(n int) []float32 { return make([]float32, n) }
 	u := func(n int) []uint8 { return make([]uint8, n) }
 	two := Gate{Experts: 2, TopK: 1}
-	routes := func(layers, topK, n int) Routes { return Routes{Layers: layers, TopK: topK, IDs: u(n)} }
 	for name, tc := range map[string]struct {
 		ok   bool
 		call func()
@@ -50,12 +49,6 @@ func TestEachShapeIsChecked(t *testing.T) {
 		"balance's ids":       {false, func() { new(Balance).Loss(f(6), u(4), 3, 1, 2) }},
 		"balance of top 0":    {false, func() { new(Balance).Loss(f(6), nil, 3, 0, 2) }},
 		"balance of none":     {false, func() { new(Balance).Loss(nil, u(3), 3, 1, 0) }},
-		"routes fit":          {true, func() { Compare(routes(2, 1, 4), routes(2, 1, 4), nil, make([]bool, 2), make([]bool, 2)) }},
-		"routes' layers":      {false, func() { Compare(routes(2, 1, 4), routes(1, 1, 2), nil, nil, nil) }},
-		"routes' top":         {false, func() { Compare(routes(1, 2, 4), routes(1, 1, 2), nil, nil, nil) }},
-		"routes' tokens":      {false, func() { Compare(routes(1, 1, 4), routes(1, 1, 5), nil, nil, nil) }},
-		"routes' mask":        {false, func() { Compare(routes(1, 1, 4), routes(1, 1, 4), nil, make([]bool, 5), nil) }},
-		"routes' flipped":     {false, func() { Compare(routes(1, 1, 4), routes(1, 1, 4), nil, nil, make([]bool, 5)) }},
 	} {
 		if said := panics(tc.call); (said == "") != tc.ok || !tc.ok && !strings.HasPrefix(said, "moe: ") {
 			t.Errorf("%s: %q", name, said)
@@ -74,35 +67,6 @@ func TestForeignExperts(t *testing.T) {
 		if said := panics(call); !strings.Contains(said, "expert 2 at row 1,") {
 			t.Errorf("%s: %q", name, said)
 		}
-	}
-}
-
-// Routes of one layer and one choice are whole; of none they are not, in either.
-func TestValidateSmallest(t *testing.T) {
-	for _, tc := range []struct {
-		layers, topK int
-		ok           bool
-	}{{1, 1, true}, {1, 2, true}, {2, 1, true}, {0, 1, false}, {1, 0, false}} {
-		r := Routes{Layers: tc.layers, TopK: tc.topK, IDs: []uint8{0, 1}}
-		if err := r.Validate(2); (panics(func() { r.Validate(2) }) != "") || (err == nil) != tc.ok {
-			t.Errorf("%d layers, top %d: %v", tc.layers, tc.topK, err)
-		}
-	}
-}
-
-// What a mask leaves out, or a recording misses, ends nothing: the tokens after
-// it count.
-func TestCompareGoesOn(t *testing.T) {
-	a := Routes{Layers: 2, TopK: 3, IDs: make([]uint8, 24)}
-	b := Routes{Layers: 2, TopK: 3, IDs: make([]uint8, 24)}
-	for i := range a.IDs {
-		a.IDs[i], b.IDs[i] = uint8(i%3), uint8(i%3)
-	}
-	a.IDs[6+5] = NoRoute // the last decision of token 1
-	b.IDs[18] = 7        // the first of token 3
-	f := Compare(a, b, nil, []bool{false, true, true, true}, nil)
-	if f.Tokens != 2 || f.FlippedTokens != 1 || f.Layer[0] != 1 || f.Layer[1] != 0 || f.Replaced != 1 {
-		t.Errorf("%+v", f)
 	}
 }
 

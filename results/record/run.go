@@ -155,9 +155,6 @@ func sameRecipe(path string, started, asked []byte) error {
 // Dir returns the run directory.
 func (r *Run) Dir() string { return r.dir }
 
-// LastStep returns the last step on record, -1 before the first.
-func (r *Run) LastStep() int { return r.last }
-
 // Step appends one line: the step, then the metrics in the caller's order.
 // Steps follow one another from 0 or 1. The line reaches the operating system before Step
 // returns; a write that fails half way is taken back. It allocates nothing

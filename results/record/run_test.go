@@ -174,8 +174,8 @@ func TestResumeIsInvisible(t *testing.T) {
 			if err != nil {
 				t.Fatalf("cut at %d, checkpoint %d: %v", cut, last, err)
 			}
-			if r.LastStep() != last && (r.LastStep() != -1 || last > 0) {
-				t.Fatalf("cut at %d: last step %d, want %d", cut, r.LastStep(), last)
+			if r.last != last && (r.last != -1 || last > 0) {
+				t.Fatalf("cut at %d: last step %d, want %d", cut, r.last, last)
 			}
 			write(t, r, last+1, 5)
 			if err := r.Close(); err != nil {
@@ -304,7 +304,7 @@ func TestDiskFull(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Error("the cause is lost")
 	}
-	if r.LastStep() != -1 {
+	if r.last != -1 {
 		t.Error("the failed step counts")
 	}
 }

@@ -36,7 +36,7 @@ func TestShipped(t *testing.T) {
 		if r.Name != name {
 			t.Errorf("%s calls itself %s", name, r.Name)
 		}
-		if text, _ := Text(name); !strings.HasPrefix(string(text), "# ") || len(Description(name)) < 20 {
+		if text, _ := shippedText(name); !strings.HasPrefix(string(text), "# ") || len(Description(name)) < 20 {
 			t.Errorf("%s does not begin with a comment that describes it", name)
 		}
 		if strings.HasSuffix(name, "-base") != (r.Pretrain != nil) {

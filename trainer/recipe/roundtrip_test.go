@@ -151,7 +151,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	for _, name := range Names() {
-		text, _ := Text(name)
+		text, _ := shippedText(name)
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

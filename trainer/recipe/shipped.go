@@ -34,9 +34,6 @@ func Description(name string) string {
 	return strings.TrimSpace(strings.TrimPrefix(line, "#"))
 }
 
-// Text returns a shipped recipe as it was written, comments included.
-func Text(name string) (text []byte, ok bool) { return shippedText(name) }
-
 func shippedText(name string) ([]byte, bool) {
 	if strings.ContainsAny(name, `/\`) {
 		return nil, false

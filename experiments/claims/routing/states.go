@@ -6,7 +6,6 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
-	"driftlab/moe"
 	"driftlab/trainer/batch"
 )
 
@@ -88,11 +87,10 @@ func routerLogits(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 // flipAt reports whether the two engines chose different experts for a token
 // in a layer.
 func flipAt(b *batch.Batch, token, layer int) bool {
-	roll := moe.Routes{Layers: b.Layers, TopK: b.TopK, IDs: b.RoutesRoll}
-	old := moe.Routes{Layers: b.Layers, TopK: b.TopK, IDs: b.Old.Routes}
-	other := old.At(token, layer)
-	for _, id := range roll.At(token, layer) {
-		if !slices.Contains(other, id) {
+	from := (token*b.Layers + layer) * b.TopK
+	old := b.Old.Routes[from : from+b.TopK]
+	for _, id := range b.RoutesRoll[from : from+b.TopK] {
+		if !slices.Contains(old, id) {
 			return true
 		}
 	}
