@@ -12,6 +12,7 @@ import (
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/runner"
 )
 
 // Options are the choices that change no figure.
@@ -46,7 +47,7 @@ func Compare(ctx context.Context, recipes []recipe.Recipe, seeds []uint64, o Opt
 func training(r recipe.Recipe, dir string) queue.Job[*record.Record] {
 	do := func(ctx context.Context, report func(queue.State)) (*record.Record, error) {
 		at := queue.State{Kept: -1}
-		run, err := trainer.Run(ctx, r, trainer.Options{Dir: dir, Workers: 1, Progress: func(p trainer.Progress) {
+		run, err := runner.Run(ctx, r, runner.Options{Dir: dir, Workers: 1, Progress: func(p trainer.Progress) {
 			if at.Kept < 0 {
 				at.Kept = p.Step - 1
 			}

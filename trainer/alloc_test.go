@@ -26,7 +26,7 @@ func TestAllocations(t *testing.T) {
 			var before, after runtime.MemStats
 			for step := range 15 {
 				runtime.ReadMemStats(&before)
-				if err := s.step(step); err != nil {
+				if err := s.Step(step); err != nil {
 					t.Fatal(err)
 				}
 				runtime.ReadMemStats(&after)

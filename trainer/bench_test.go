@@ -19,15 +19,15 @@ func BenchmarkStep(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s, err := newSession(r, p, Options{})
+			s, err := NewSession(r, p, Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer s.close()
+			defer s.Close()
 			b.ReportAllocs()
 			tokens, step := 0, 0
 			for b.Loop() {
-				if err := s.step(step); err != nil {
+				if err := s.Step(step); err != nil {
 					b.Fatal(err)
 				}
 				tokens += s.batch.Tokens()

@@ -17,6 +17,7 @@ import (
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/reward"
 	"driftlab/trainer/task"
+	"driftlab/trainer/tiny"
 )
 
 // TestColumns records what is needed and nothing else.
@@ -63,7 +64,7 @@ func TestColumns(t *testing.T) {
 // TestGreedyReward holds the baseline of ReMax against greedy answers of another
 // engine, and checks that it leaves no trace in the run.
 func TestGreedyReward(t *testing.T) {
-	load := func(advantage string) *session {
+	load := func(advantage string) *Session {
 		r, err := recipe.Load("default", "name=greedy", "task.difficulty=[3, 4]", "rollout.prompts=6", "rollout.group=2", "rollout.max_tokens=32",
 			"rollout.numerics=bf16", "rollout.temperature=2", "advantage="+advantage,
 			"reward=[exact, {name: length_anchor, by: prompt_tokens, solved: 0, coef: 1}]")
@@ -74,11 +75,11 @@ func TestGreedyReward(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := newSession(r, p, Options{})
+		s, err := NewSession(r, p, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(s.close)
+		t.Cleanup(s.Close)
 		// Anchors that some answers exceed: the checkpoint's have nearly one length.
 		if err := s.parts[1].(*reward.Anchor).SetState([]byte(`{"12":5,"15":50}`)); err != nil {
 			t.Fatal(err)
@@ -93,11 +94,8 @@ func TestGreedyReward(t *testing.T) {
 		other.Publish(s.learner.Params(), 0)
 		without.learner.Params().CopyFrom(s.learner.Params())
 		without.versions.ring[0].CopyFrom(s.learner.Params())
-		for _, s := range []*session{s, without} {
-			s.generate(step)
-			if err := s.reward(); err != nil {
-				t.Fatal(err)
-			}
+		for _, s := range []*Session{s, without} {
+			walkTo(t, s, step, map[bool]string{true: "advantage.greedy", false: "reward"}[s.columns.greedy])
 		}
 		if !slices.Equal(s.batch.Reward, without.batch.Reward) {
 			t.Error("greedy responses change the rewards of sampled ones")
@@ -146,12 +144,7 @@ func TestGreedyReward(t *testing.T) {
 func TestScoreNorm(t *testing.T) {
 	s := sessionOf(t, Options{}, "advantage=opob", "rollout.numerics=bf16", "routing.replay=r3")
 	steps(t, s, 2, func(int) {})
-	s.generate(2)
-	for _, stage := range []func() error{s.reward, s.score} {
-		if err := stage(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	walkTo(t, s, 2, "advantage.score_norm")
 	for i, n := range s.batch.ScoreNorm {
 		var one batch.Batch
 		s.batch.Select(&one, []int{i})
@@ -176,7 +169,7 @@ func TestCritic(t *testing.T) {
 	for i := range planted {
 		planted[i] = rng.NormFloat64()
 	}
-	c := newCritic(hidden, longest)
+	c := criticOf(hidden, longest)
 	for step := range 4 {
 		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 		var states []float32
@@ -209,7 +202,7 @@ func TestCritic(t *testing.T) {
 		}
 		c.fit(b)
 	}
-	again := newCritic(hidden, longest)
+	again := criticOf(hidden, longest)
 	if err := again.SetState(c.AppendState(nil)); err != nil || !slices.Equal(again.weights, c.weights) {
 		t.Errorf("restored: %v, %v instead of %v", err, again.weights, c.weights)
 	}
@@ -222,7 +215,7 @@ func TestCritic(t *testing.T) {
 // the learner's log-probs, another model gives its own.
 func TestTeacher(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "teacher")
-	config := tinyRecipe(t).Resolved().Model
+	config := tiny.Recipe(t).Resolved().Model
 	for _, same := range []bool{true, false} {
 		c := config
 		if !same {
@@ -247,7 +240,7 @@ func TestTeacher(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{dir: "teacher: " + dir + " has a vocabulary of 20", "nobody": `teacher: checkpoint "nobody"`} {
-		r, _, err := Prepare(tinyRecipe(t, "teacher="+name, "loss=prime_geo"))
+		r, _, err := Prepare(tiny.Recipe(t, "teacher="+name, "loss=prime_geo"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,10 +256,10 @@ func TestRewardPenalty(t *testing.T) {
 	for _, advantage := range []string{"{name: rloo}", "{name: reinforce, whiten: false}"} {
 		penalised := sessionOf(t, Options{}, "advantage="+advantage, "kl={name: k1, in: reward, coef: 10}")
 		inLoss := sessionOf(t, Options{}, "advantage="+advantage, "kl={name: k1, in: loss, coef: 10}")
-		for _, s := range []*session{penalised, inLoss} {
+		for _, s := range []*Session{penalised, inLoss} {
 			p := s.learner.Params().Clone()
 			p.Init(99)
-			s.reference.Publish(p, 0) // a reference that differs from the start
+			stageOf[*reference](s).Publish(p, 0) // a reference that differs from the start
 			steps(t, s, 1, func(int) {})
 		}
 		a, b := &penalised.batch, &inLoss.batch
@@ -348,7 +341,7 @@ func TestGuards(t *testing.T) {
 	g := &asked{decisions: []guard.Decision{{Scale: 1}, {Scale: 0.5}, {Scale: 1, Skip: true}, {Scale: 1, Skip: true}}}
 	s.guards = []guard.Guard{g}
 	start := s.learner.Params().Clone()
-	if err := s.step(0); err != nil {
+	if err := s.Step(0); err != nil {
 		t.Fatal(err)
 	}
 	if lr := s.figure(t, "actor/lr"); lr != 0.5e-2 || s.learner.Updates() != 2 || s.figure(t, "guard/asked") != 1.5 {
@@ -364,7 +357,7 @@ func TestGuards(t *testing.T) {
 		t.Errorf("the guard's gradient was not the one applied: %v weights moved", moved)
 	}
 	after := s.learner.Params().Clone()
-	if err := s.step(1); err != nil {
+	if err := s.Step(1); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(after.Theta, s.learner.Params().Theta) || s.learner.Updates() != 2 || s.figure(t, "actor/skipped_updates") != 2 {

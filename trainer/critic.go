@@ -36,9 +36,35 @@ const (
 	criticRidge  = 1
 )
 
-// newCritic returns a critic for hidden states of that width and responses of
+// newCritic makes the critic of a session, if its estimator reads values.
+func newCritic(s *Session) (stage, error) {
+	if !s.columns.value {
+		return nil, nil
+	}
+	return criticOf(s.recipe.Model.DModel, s.recipe.Rollout.MaxTokens), nil
+}
+
+// run fills Value from the hidden states of the pass of pi_old.
+func (c *critic) run(s *Session) error {
+	s.batch.Value = c.values(s.batch.Value, &s.batch, s.learner.Hidden())
+	return nil
+}
+
+// newCriticFit makes the stage that fits the critic to the returns of the step.
+func newCriticFit(s *Session) (stage, error) {
+	c := stageOf[*critic](s)
+	if c == nil {
+		return nil, nil
+	}
+	return doing(func(s *Session) error {
+		c.fit(&s.batch)
+		return nil
+	}), nil
+}
+
+// criticOf returns a critic for hidden states of that width and responses of
 // that length at most.
-func newCritic(hidden, longest int) *critic {
+func criticOf(hidden, longest int) *critic {
 	n := hidden + 2
 	return &critic{longest: float64(longest), width: n, gram: make([]float64, n*n), moment: make([]float64, n),
 		weights: make([]float64, n), factor: make([]float64, n*n)}

@@ -12,8 +12,10 @@ import (
 	"driftlab/model"
 	"driftlab/results/record"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/dump"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/tiny"
 )
 
 // readDump reads every line of a dump.
@@ -46,6 +48,13 @@ func dumped(t *testing.T, job func(w *record.DumpWriter) error) []record.DumpLin
 	return readDump(t, path)
 }
 
+// dumpStep writes the responses of a session's last step.
+func dumpStep(w *record.DumpWriter, s *Session, step int) error {
+	d := dump.Writer{To: w, Run: s.recipe.Name, Step: step, Sampling: s.recipe.Rollout}
+	b, prompts, verdicts, trained := s.Sampled()
+	return d.Write(b, prompts, verdicts, trained)
+}
+
 // TestTrainDump writes complete lines: every column, and log-probs of the three
 // moments of a step.
 func TestTrainDump(t *testing.T) {
@@ -62,7 +71,7 @@ func TestTrainDump(t *testing.T) {
 		var trained []map[string][]float64 // by response, of the last forward pass it took part in
 		var r recipe.Recipe
 		lines := dumped(t, func(w *record.DumpWriter) error {
-			s := sessionOf(t, Options{Dump: w}, append(sets, "rollout.numerics=fp8-w8a8")...)
+			s := sessionOf(t, Options{KeepTrained: true}, append(sets, "rollout.numerics=fp8-w8a8")...)
 			r = s.recipe
 			latest := map[string][]float64{}
 			s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) {
@@ -71,7 +80,10 @@ func TestTrainDump(t *testing.T) {
 					latest[key(b.PromptID[i], b.Token[from:to])] = slices.Clone(b.Now.Logp[from:to])
 				}
 			}}
-			steps(t, s, 3, func(int) {
+			steps(t, s, 3, func(step int) {
+				if err := dumpStep(w, s, step+1); err != nil {
+					t.Fatal(err)
+				}
 				var b batch.Batch
 				s.batch.Select(&b, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
 				batches, trained = append(batches, b), append(trained, latest)
@@ -131,21 +143,28 @@ func TestDumpRecomputes(t *testing.T) {
 		{"rollout.numerics=fp16", "rollout.speculative={draft: 3, numerics: fp4-all}"},
 		{"model.context=128", "task={name: lookup, calls: [0, 2], max_calls: 3, output: 4}", "rollout.numerics=bf16", "rollout.max_tokens=40"},
 	} {
-		first := tinyRecipe(t, append(sets, "steps=2")...)
+		first := tiny.Recipe(t, append(sets, "steps=2")...)
 		dir := filepath.Join(t.TempDir(), "run")
-		mustRun(t, first, Options{Dir: dir})
+		if err := model.Save(filepath.Join(dir, record.CheckpointFolder), mustRun(t, first, Options{}).Params, model.Extras{}); err != nil {
+			t.Fatal(err)
+		}
 		saved, err := model.Load(filepath.Join(dir, record.CheckpointFolder))
 		if err != nil {
 			t.Fatal(err)
 		}
 		// The third step of a longer run begins at the weights that the shorter one left.
-		r, _, err := Prepare(tinyRecipe(t, append(sets, "steps=3")...))
+		r, _, err := Prepare(tiny.Recipe(t, append(sets, "steps=3")...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines := dumped(t, func(w *record.DumpWriter) error {
-			_, err := Run(context.Background(), r, Options{Dump: w})
-			return err
+			s := sessionIn(t, r, Options{KeepTrained: true})
+			return s.Run(context.Background(), 0, func(step int, _ []batch.Metric) error {
+				if step == 0 {
+					return nil
+				}
+				return dumpStep(w, s, step)
+			})
 		})
 		lines = lines[2*len(lines)/3:]
 		b := batchOf(lines)

@@ -89,3 +89,35 @@ func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed u
 	r.Finished /= float64(n)
 	return r
 }
+
+// evaluators makes the engines of the evaluations, if the recipe has any.
+func (s *Session) evaluators() {
+	r, workers := s.recipe, s.options.workers()
+	if r.Eval.Every == 0 {
+		return
+	}
+	s.inLearner = newEvaluator(r, s.task, r.Learner.Numerics, workers)
+	s.inRollout = s.inLearner
+	if !r.Rollout.Numerics.Equal(r.Learner.Numerics) || r.Rollout.KVRetention != nil {
+		s.inRollout = newEvaluator(r, s.task, r.Rollout.Numerics, workers)
+		s.inRollout.engine.SetRetention(engines.Retention(r.Rollout))
+	}
+}
+
+// evaluate appends the pass rates of the current weights in both engines, and
+// how far the weights have travelled from the start.
+func (s *Session) evaluate() {
+	p, n := s.learner.Params(), s.recipe.Eval.Prompts
+	inLearner := s.inLearner.passRate(p, n, 1, s.recipe.Seed)
+	inRollout := inLearner
+	if s.inRollout != s.inLearner {
+		inRollout = s.inRollout.passRate(p, n, 1, s.recipe.Seed)
+	}
+	greedy := s.inLearner.passRate(p, n, 0, s.recipe.Seed)
+	s.metrics = append(s.metrics,
+		batch.Metric{Name: "val/learner/pass_rate", Value: inLearner.Rate},
+		batch.Metric{Name: "val/learner/greedy_pass_rate", Value: greedy.Rate},
+		batch.Metric{Name: "val/learner/response_length", Value: inLearner.Length},
+		batch.Metric{Name: "val/rollout/pass_rate", Value: inRollout.Rate},
+		batch.Metric{Name: "val/weight_travel", Value: distance(p.Theta, s.initial.Theta)})
+}

@@ -1,7 +1,6 @@
 package trainer_test
 
 import (
-	"context"
 	"fmt"
 	"log"
 
@@ -9,20 +8,29 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// A run in memory: two steps of a shipped recipe with another rollout engine.
+// Two steps of a session by hand, with another rollout engine.
 func Example() {
-	r, err := recipe.Load("default", "steps=2", "rollout.numerics=bf16", "rollout.prompts=4", "rollout.max_tokens=32", "eval.prompts=16")
+	r, err := recipe.Load("default", "rollout.numerics=bf16", "rollout.prompts=4", "rollout.max_tokens=32", "eval.every=0")
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := trainer.Run(context.Background(), r, trainer.Options{})
+	r, params, err := trainer.Prepare(r)
 	if err != nil {
 		log.Fatal(err)
 	}
-	gap, _ := result.Record.Column("gap/k3").Last()
-	fmt.Println(result.Summary.Status, "after", result.Record.Steps, "steps")
-	fmt.Println("the engines differ:", gap > 0)
+	s, err := trainer.NewSession(r, params, trainer.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	for step := range 2 {
+		if err := s.Step(step); err != nil {
+			log.Fatal(err)
+		}
+		b, _, _, _ := s.Sampled()
+		fmt.Println(b.Len(), "responses, by engines that differ:", b.LogpRoll[0] != b.Old.Logp[0])
+	}
 	// Output:
-	// finished after 2 steps
-	// the engines differ: true
+	// 32 responses, by engines that differ: true
+	// 32 responses, by engines that differ: true
 }

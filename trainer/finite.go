@@ -6,31 +6,15 @@ import (
 	"driftlab/trainer/engines"
 )
 
-// checkScored looks at the columns of the policies that score.
-func (s *session) checkScored(options learner.ScoreOptions) error {
-	b := &s.batch
-	for _, c := range []struct {
-		column string
-		logp   []float64
-		who    string
-		scorer *learner.Scorer
-		params *model.Params
-	}{
-		{"logp_old", b.Old.Logp, "the learner", &s.learner.Scorer, s.learner.Params()},
-		{"logp_ref", b.Ref.Logp, "the reference", s.reference, s.initial},
-		{"logp_teacher", b.Teacher.Logp, "the teacher", s.teacher, s.taught},
-	} {
-		if c.scorer == nil {
-			continue
-		}
-		x := engines.LogProbs{Column: c.column, Values: c.logp, Who: c.who, Field: "learner.numerics", Numerics: s.recipe.Learner.Numerics,
-			Params: c.params, Scales: c.scorer.KVScales(), Options: options}
-		if c.scorer != &s.learner.Scorer {
-			x.Options.Replay, x.Options.Retention = learner.ReplayNone, false
-		}
-		if err := x.Check(b, 0, b.Len()); err != nil {
-			return err
-		}
-	}
-	return nil
+// checkScored looks at what a policy that scores in the learner's numerics recorded.
+func (s *Session) checkScored(x engines.LogProbs) error {
+	x.Field, x.Numerics = "learner.numerics", s.recipe.Learner.Numerics
+	return x.Check(&s.batch, 0, s.batch.Len())
+}
+
+// checkFrozen is checkScored of a policy that does not learn.
+func (s *Session) checkFrozen(column, who string, logp []float64, scorer *learner.Scorer, p *model.Params) error {
+	o := s.scoring()
+	o.Replay, o.Retention = learner.ReplayNone, false
+	return s.checkScored(engines.LogProbs{Column: column, Values: logp, Who: who, Params: p, Scales: scorer.KVScales(), Options: o})
 }

@@ -43,3 +43,19 @@ func Grader(r recipe.Recipe) func(*batch.Batch, []task.Prompt) ([]task.Verdict, 
 		return g.verdicts, err
 	}
 }
+
+// reward verifies the responses and turns verdicts into rewards.
+func (s *Session) reward() error {
+	b := &s.batch
+	if err := s.grade(b, s.prompts); err != nil {
+		return err
+	}
+	if b.TokenReward == nil && s.columns.tokenReward {
+		s.tokenReward = batch.Zeroed(s.tokenReward, b.Tokens())
+		for i, r := range b.Reward {
+			s.tokenReward[b.Offsets[i+1]-1] = r
+		}
+		b.TokenReward = s.tokenReward
+	}
+	return nil
+}

@@ -5,7 +5,6 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method"
-	"driftlab/trainer/recipe"
 	"driftlab/trainer/task"
 )
 
@@ -19,12 +18,17 @@ type greedy struct {
 	requests []rollout.Request
 }
 
-func newGreedy(r recipe.Recipe) *greedy { return &greedy{grader: newGrader(r)} }
+func newGreedy(s *Session) (stage, error) {
+	if !s.columns.greedy {
+		return nil, nil
+	}
+	return &greedy{grader: newGrader(s.recipe)}, nil
+}
 
-// greedyRewards fills GreedyReward. The greedy responses are rewarded like the
+// run fills GreedyReward. The greedy responses are rewarded like the
 // sampled ones but leave no trace: parts that remember something work on a copy.
-func (s *session) greedyRewards() error {
-	g, b := s.greedy, &s.batch
+func (g *greedy) run(s *Session) error {
+	b := &s.batch
 	g.prompts, g.requests = g.prompts[:0], g.requests[:0]
 	g.groups.Find(b.Group)
 	for k := range g.groups.Len() {

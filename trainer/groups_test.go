@@ -57,21 +57,22 @@ func TestGreedyOfMixedGroups(t *testing.T) {
 	s.generate(0)
 	first := map[int]int{8: 0, 3: 4, 5: 8, 0: 12} // a response of each prompt
 	prompts := slices.Clone(s.prompts)
-	for i, g := range apart {
-		s.batch.Group[i], s.prompts[i] = g, prompts[first[g]]
+	for i, k := range apart {
+		s.batch.Group[i], s.prompts[i] = k, prompts[first[k]]
 	}
-	if err := s.greedyRewards(); err != nil {
+	g := stageOf[*greedy](s)
+	if err := g.run(s); err != nil {
 		t.Fatal(err)
 	}
-	if n := s.greedy.batch.Len(); n != 4 {
+	if n := g.batch.Len(); n != 4 {
 		t.Errorf("%d greedy responses for 4 groups", n)
 	}
 	want := map[int64]float64{}
-	for k, p := range s.greedy.prompts { // rewards that tell the prompts apart
-		s.greedy.batch.Reward[k] = float64(k)
+	for k, p := range g.prompts { // rewards that tell the prompts apart
+		g.batch.Reward[k] = float64(k)
 		want[p.ID] = float64(k)
 	}
-	s.greedy.spread(&s.batch)
+	g.spread(&s.batch)
 	for i, p := range s.prompts {
 		if got := s.batch.GreedyReward[i]; got != want[p.ID] {
 			t.Errorf("response %d has greedy reward %v, that of its prompt is %v", i, got, want[p.ID])

@@ -9,12 +9,13 @@ import (
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/tiny"
 )
 
 // otherModel saves random weights of the tiny shape and returns their folder.
 func otherModel(t *testing.T) string {
 	t.Helper()
-	p := model.New(tinyRecipe(t).Resolved().Model)
+	p := model.New(tiny.Recipe(t).Resolved().Model)
 	p.Init(99)
 	dir := filepath.Join(t.TempDir(), "other")
 	if err := model.Save(dir, p, model.Extras{}); err != nil {
@@ -53,10 +54,7 @@ func TestBeforeCalibration(t *testing.T) {
 func TestFrozenScales(t *testing.T) {
 	s := sessionOf(t, Options{}, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}",
 		"rollout.kv_scales={prompts: 2, margin: 3}", "teacher="+otherModel(t), "loss={name: prime_geo, teacher_tau: 0.5}", "correction.mode=bypass", "kl=k3")
-	s.generate(0)
-	if err := s.score(); err != nil {
-		t.Fatal(err)
-	}
+	walkTo(t, s, 0, "teacher")
 	teacher, err := openTeacher(s.recipe)
 	if err != nil {
 		t.Fatal(err)

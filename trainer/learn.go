@@ -12,8 +12,8 @@ import (
 
 // learn makes the updates of a step. Weights that are not finite afterwards are
 // an error of this step, not of the next.
-func (s *session) learn(step int) error {
-	r := &s.recipe
+func (s *Session) learn() error {
+	r, step := &s.recipe, s.batch.Step
 	s.sums.reset()
 	s.objective.rejection = diagnose.Rejection{}
 	for epoch := range r.Learner.Epochs {
@@ -32,7 +32,7 @@ func (s *session) learn(step int) error {
 
 // update makes one gradient step on a minibatch, unless the loss scale or a
 // guard skips it.
-func (s *session) update(step int, mini *batch.Batch) error {
+func (s *Session) update(step int, mini *batch.Batch) error {
 	r := &s.recipe
 	s.minimised.Batch, s.dense.Batch = mini, mini
 	o := learner.StepOptions{Policy: s.policy, Earlier: &mini.Old, Distributions: s.columns.dist, Entropy: s.columns.entropy}
@@ -68,7 +68,7 @@ func (s *session) update(step int, mini *batch.Batch) error {
 // shuffle puts the prompt groups in the order in which the minibatches of an
 // epoch take them, or the responses where there are fewer groups than
 // minibatches. A single minibatch is the batch as it is.
-func (s *session) shuffle(epoch int) {
+func (s *Session) shuffle(epoch int) {
 	if s.recipe.Learner.Minibatches == 1 {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *session) shuffle(epoch int) {
 
 // minibatch cuts out the m-th minibatch. Its responses stand in the order of
 // the batch.
-func (s *session) minibatch(m int) *batch.Batch {
+func (s *Session) minibatch(m int) *batch.Batch {
 	n, count := len(s.order), s.recipe.Learner.Minibatches
 	if count == 1 {
 		return &s.batch
@@ -108,10 +108,10 @@ func (s *session) minibatch(m int) *batch.Batch {
 	return &s.mini
 }
 
-// keepTrained keeps the log-probs of a minibatch's forward pass for the dump, in
-// the order of the batch.
-func (s *session) keepTrained(mini *batch.Batch) {
-	if s.options.Dump == nil {
+// keepTrained keeps the log-probs of a minibatch's forward pass, if they are asked
+// for, in the order of the batch.
+func (s *Session) keepTrained(mini *batch.Batch) {
+	if !s.options.KeepTrained {
 		return
 	}
 	if mini == &s.batch {

@@ -14,8 +14,8 @@ type memory struct {
 	method.Memory
 }
 
-// memories lists the parts that remember something, in a fixed order.
-func (s *session) memories() []memory {
+// memories lists the methods and stages that remember something, in a fixed order.
+func (s *Session) memories() []memory {
 	var all []memory
 	add := func(part string, x any) {
 		if m, ok := x.(method.Memory); ok {
@@ -29,20 +29,14 @@ func (s *session) memories() []memory {
 		add(fmt.Sprintf("terms[%d]", i), t)
 	}
 	add("kl", s.objective.kl)
-	if s.critic != nil {
-		add("critic", s.critic)
-	}
-	if s.fleet.Remembers() {
-		add("rollout.kv_scales", s.fleet)
-	}
 	for i, part := range s.parts {
 		add(fmt.Sprintf("reward[%d]", i), part)
 	}
-	if s.speculation != nil {
-		add("rollout.speculative", s.speculation)
-	}
 	for i, g := range s.guards {
 		add(fmt.Sprintf("guards[%d]", i), g)
+	}
+	for _, m := range s.members {
+		add(m.name, m.stage)
 	}
 	return all
 }

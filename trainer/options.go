@@ -1,29 +1,20 @@
 package trainer
 
-import (
-	"fmt"
+import "fmt"
 
-	"driftlab/results/record"
-)
-
-// Options are the choices that change no figure of a run: where it is kept,
-// who watches, how many cores it may use.
+// Options are the choices that change no figure of a run: who watches, how many
+// cores it may use.
 type Options struct {
-	// Dir is the run directory; empty keeps everything in memory.
-	Dir string
 	// Workers is the number of cores; 0 means one.
 	Workers int
 	// Recompute has the learner keep the residual stream alone between forward and
 	// backward pass and compute the rest again: the same bits, more time, a
 	// fraction of the memory.
 	Recompute bool
+	// KeepTrained keeps the log-probs of each token's last forward pass in training.
+	KeepTrained bool
 	// Progress is called after every step, in the loop's goroutine.
 	Progress func(Progress)
-	// Dump receives one line per sampled response; nil for none.
-	Dump *record.DumpWriter
-	// DumpFile is the path of a dump that belongs to the run in Dir: begun, taken
-	// up and completed with it. Empty for none.
-	DumpFile string
 }
 
 // Progress is where a run stands.

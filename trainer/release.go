@@ -8,10 +8,20 @@ import (
 
 // release scores the batch once more with the learner's router choosing, under
 // the same weights, and appends the gap without replay.
-func (s *session) release() {
+type release struct{ scored batch.Scored }
+
+func newRelease(s *Session) (stage, error) {
+	if !s.recipe.Routing.Released {
+		return nil, nil
+	}
+	return new(release), nil
+}
+
+func (r *release) run(s *Session) error {
 	free := s.policy
 	free.Replay = learner.ReplayNone
-	s.learner.Score(&s.released, &s.batch.Sampled, learner.ScoreOptions{Policy: free, Distributions: true})
-	gap := diagnose.Compare(&batch.Batch{Sampled: s.batch.Sampled, Old: s.released})
+	s.learner.Score(&r.scored, &s.batch.Sampled, learner.ScoreOptions{Policy: free, Distributions: true})
+	gap := diagnose.Compare(&batch.Batch{Sampled: s.batch.Sampled, Old: r.scored})
 	s.metrics = gap.Released(s.metrics)
+	return nil
 }

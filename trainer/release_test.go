@@ -19,7 +19,7 @@ var releasedNames = map[string]string{
 // and neither the weights nor any other figure notice.
 func TestReleased(t *testing.T) {
 	var plain, hidden, shown []batch.Metric
-	session := func(sets ...string) *session {
+	session := func(sets ...string) *Session {
 		return sessionOf(t, Options{}, append(sets, "rollout.numerics=fp4-all", "rollout.top_p=0.9", "support.replay=true", "model.layers=2",
 			"correction.weights=token_tis")...)
 	}

@@ -2,94 +2,90 @@ package trainer
 
 import (
 	"driftlab/engine/learner"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
+	"driftlab/model"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 )
 
-// score fills the columns of the policies that are fixed for the step: pi_old,
-// the reference, the teacher; and what follows from their passes.
-func (s *session) score() error {
-	r, b := &s.recipe, &s.batch
-	o := learner.ScoreOptions{Policy: s.policy, Distributions: true, SumSquares: true}
+// score fills Old: the learner's own log-probs before the step's first update, and
+// what follows from their pass.
+func (s *Session) score() error {
+	o := s.scoring()
+	o.Distributions, o.SumSquares = true, true
 	if s.policy.Replay == learner.ReplayOld {
 		// The routes this pass records, and their gates, are the ones replayed later.
-		o.Replay, o.KeepGates = learner.ReplayNone, s.policy.Gates == learner.RecordedGates
+		o.KeepGates = s.policy.Gates == learner.RecordedGates
 	}
-	s.learner.Score(&b.Old, &b.Sampled, o)
-	asScored := o
-	if s.critic != nil {
-		b.Value = s.critic.values(b.Value, b, s.learner.Hidden())
+	s.learner.Score(&s.batch.Old, &s.batch.Sampled, o)
+	old := engines.LogProbs{Column: "logp_old", Values: s.batch.Old.Logp, Who: "the learner", Params: s.learner.Params(), Scales: s.learner.KVScales(), Options: o}
+	return s.checkScored(old)
+}
+
+// scoring is how the policies of a step are scored: as the trained one is, before
+// there are routes of its own to replay.
+func (s *Session) scoring() learner.ScoreOptions {
+	o := learner.ScoreOptions{Policy: s.policy}
+	if s.policy.Replay == learner.ReplayOld {
+		o.Replay = learner.ReplayNone
 	}
-	if s.reference != nil {
-		o.Distributions, o.SumSquares, o.WithoutRoutes = s.columns.distRef, false, true
-		if r.Routing.Replay == recipe.ReplayKeep {
-			o.Replay = learner.ReplayNone
-		}
-		s.reference.Score(&b.Ref, &b.Sampled, o)
+	return o
+}
+
+// reference is the frozen policy of the start.
+type reference struct{ *learner.Scorer }
+
+func newReference(s *Session) (stage, error) {
+	if !s.columns.reference {
+		return nil, nil
 	}
-	if s.teacher != nil {
-		// Another model's routes mean nothing to it, nor do masks of another cache.
-		s.teacher.Score(&b.Teacher, &b.Sampled, learner.ScoreOptions{
-			Policy: learner.Policy{Temperature: s.policy.Temperature, Support: s.policy.Support}, WithoutRoutes: true})
+	f := &reference{learner.NewScorer(s.recipe.Model, s.recipe.Learner.Numerics, s.options.workers())}
+	f.Publish(s.initial, 0)
+	return f, nil
+}
+
+// run fills Ref.
+func (f *reference) run(s *Session) error {
+	o := s.scoring()
+	o.Distributions, o.WithoutRoutes = s.columns.distRef, true
+	if s.recipe.Routing.Replay == recipe.ReplayKeep {
+		o.Replay = learner.ReplayNone
 	}
-	err := s.checkScored(asScored)
-	if err != nil || !s.columns.scoreNorm {
+	f.Score(&s.batch.Ref, &s.batch.Sampled, o)
+	return s.checkFrozen("logp_ref", "the reference", s.batch.Ref.Logp, f.Scorer, s.initial)
+}
+
+// teacher is a frozen policy to distil from.
+type teacher struct {
+	*learner.Scorer
+	params *model.Params
+}
+
+func newTeacher(s *Session) (stage, error) {
+	p, err := openTeacher(s.recipe)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	t := &teacher{learner.NewScorer(p.Config, s.recipe.Learner.Numerics, s.options.workers()), p}
+	t.Publish(p, 0)
+	return t, nil
+}
+
+// run fills Teacher. Another model's routes mean nothing to it, nor do masks of
+// another cache.
+func (t *teacher) run(s *Session) error {
+	t.Score(&s.batch.Teacher, &s.batch.Sampled, learner.ScoreOptions{
+		Policy: learner.Policy{Temperature: s.policy.Temperature, Support: s.policy.Support}, WithoutRoutes: true})
+	return s.checkFrozen("logp_teacher", "the teacher", s.batch.Teacher.Logp, t.Scorer, t.params)
+}
+
+// newScoreNorms makes the stage that fills ScoreNorm, one backward pass per response.
+func newScoreNorms(s *Session) (stage, error) {
+	if !s.columns.scoreNorm {
+		return nil, nil
+	}
+	return doing(func(s *Session) (err error) {
+		b := &s.batch
+		b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, &b.Sampled, learner.StepOptions{Policy: s.policy, Earlier: &b.Old})
 		return err
-	}
-	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, &b.Sampled, learner.StepOptions{Policy: s.policy, Earlier: &b.Old})
-	return err
-}
-
-// penalise takes a KL penalty that belongs into the reward from TokenReward,
-// and appends its figures.
-func (s *session) penalise() error {
-	if !s.penalised() {
-		return nil
-	}
-	coef := s.objective.kl.Coefficient() // before the controller moves it
-	kl, err := s.objective.kl.AddReward(&s.batch)
-	if err != nil {
-		return err
-	}
-	s.metrics = append(s.metrics, batch.Metric{Name: "actor/reward_kl_penalty", Value: kl},
-		batch.Metric{Name: "actor/reward_kl_penalty_coeff", Value: coef})
-	return nil
-}
-
-// penalised reports whether the KL term acts in the reward.
-func (s *session) penalised() bool {
-	switch kl := s.objective.kl.(type) {
-	case *loss.KLTerm:
-		return kl.In == loss.InReward
-	case *loss.ExactKL:
-		return kl.In == loss.InReward
-	}
-	return false
-}
-
-// estimate fills the advantages. Estimators that work on one number per
-// response see the penalty too: for them a response's reward is the sum over
-// its tokens, as in verl. The column keeps the score without it.
-func (s *session) estimate() error {
-	b := &s.batch
-	score := b.Reward
-	if s.penalised() {
-		s.penalisedReward = s.penalisedReward[:0]
-		for i := range b.Len() {
-			from, to := b.Span(i)
-			sum := 0.0
-			for _, r := range b.TokenReward[from:to] {
-				sum += r
-			}
-			s.penalisedReward = append(s.penalisedReward, sum)
-		}
-		b.Reward = s.penalisedReward
-	}
-	err := s.estimator.Estimate(b)
-	b.Reward = score
-	if err == nil && s.critic != nil {
-		s.critic.fit(b)
-	}
-	return err
+	}), nil
 }

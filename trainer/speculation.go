@@ -35,26 +35,9 @@ type speculation struct {
 	objective loss.Objective
 }
 
-// openDrafter loads the weights of a drafter that is another model; nil for none
-// and for the policy itself.
-func openDrafter(r recipe.Recipe) (*model.Params, error) {
-	s := r.Rollout.Speculative
-	if s == nil || s.Drafter == recipe.DrafterSelf {
-		return nil, nil
-	}
-	c, err := model.Open(s.Drafter)
-	if err == nil && c.Params.Config.Vocab != r.Model.Vocab {
-		err = fmt.Errorf("%s has a vocabulary of %d, the run of %d", s.Drafter, c.Params.Config.Vocab, r.Model.Vocab)
-	}
-	if err != nil {
-		return nil, recipe.Faults{{Path: "rollout.speculative.drafter", Problem: err.Error()}}
-	}
-	return c.Params, nil
-}
-
 // draftWith makes the session's engine draft with those weights, which a
 // distillation trains in place.
-func (s *session) draftWith(p *model.Params) {
+func (s *Session) draftWith(p *model.Params) {
 	r := &s.recipe
 	set := r.Rollout.Speculative
 	n := engines.DrafterNumerics(set, r.Rollout.Numerics)
@@ -71,7 +54,7 @@ func (s *session) draftWith(p *model.Params) {
 
 // prepareDrafter refreshes the drafter if the step is due, and chooses how many
 // tokens it drafts.
-func (s *session) prepareDrafter(step, version int, weights *model.Params) {
+func (s *Session) prepareDrafter(step, version int, weights *model.Params) {
 	d := s.speculation
 	if d == nil {
 		return
@@ -112,9 +95,6 @@ func (d *speculation) observe(b *batch.Batch) {
 // metrics appends the figures of the step: its own, the number of drafts and the
 // speed predicted for it. Without drafts there is no acceptance to speak of.
 func (d *speculation) metrics(dst []batch.Metric) []batch.Metric {
-	if d == nil {
-		return dst
-	}
 	if d.recorded {
 		dst = d.measured.Metrics(dst)
 	}
@@ -126,11 +106,26 @@ func (d *speculation) metrics(dst []batch.Metric) []batch.Metric {
 		batch.Metric{Name: "speculative/speedup", Value: speed})
 }
 
-// distil pulls the drafter towards the step's rollouts if that is due, and
-// appends its figure.
-func (s *session) distil(step int) error {
-	d := s.speculation
-	if d == nil || d.learner == nil || (step+1)%d.setting.Distill.Every != 0 {
+// newDistillation makes the stage behind the drafts of a step.
+func newDistillation(s *Session) (stage, error) {
+	if s.speculation == nil {
+		return nil, nil
+	}
+	return s.speculation, nil
+}
+
+// Close releases the drafter's learner.
+func (d *speculation) Close() {
+	if d.learner != nil {
+		d.learner.Close()
+	}
+}
+
+// run appends the figures of the drafts, and pulls the drafter towards the step's
+// rollouts if that is due.
+func (d *speculation) run(s *Session) error {
+	s.metrics = d.metrics(s.metrics)
+	if d.learner == nil || (s.batch.Step+1)%d.setting.Distill.Every != 0 {
 		return nil
 	}
 	now := d.batch.Now
@@ -141,7 +136,7 @@ func (s *session) distil(step int) error {
 	if err != nil {
 		return fmt.Errorf("drafter: %w", err)
 	}
-	s.metrics = append(s.metrics, batch.Metric{Name: "speculative/distill_loss", Value: report.Loss})
+	s.log("speculative/distill_loss", report.Loss)
 	if !report.Skipped {
 		d.learner.Update(d.setting.Distill.LR)
 		d.known = false

@@ -133,7 +133,7 @@ func TestDistilledDrafter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := newSession(r, p, Options{})
+		s, err := NewSession(r, p, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestDistilledDrafter(t *testing.T) {
 				last[every] += tv / 15
 			}
 		})
-		s.close()
+		s.Close()
 	}
 	t.Logf("TV %.3f, later %.3f; distilled at every step %.3f, at every other %.3f", first[0], last[0], last[1], last[2])
 	if first[0] != first[1] || !(last[1] < 0.6*last[0] && last[2] < 0.7*last[0]) {
@@ -226,7 +226,7 @@ func TestOtherDrafter(t *testing.T) {
 		if err := r.Set("rollout.speculative.drafter=" + name); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(context.Background(), r, Options{}); err == nil || !strings.Contains(err.Error(), "rollout.speculative.drafter") {
+		if _, err := run(context.Background(), r, Options{}); err == nil || !strings.Contains(err.Error(), "rollout.speculative.drafter") {
 			t.Errorf("drafter %s: %v", name, err)
 		}
 	}

@@ -27,13 +27,13 @@ func BeforeCalibration(r recipe.Recipe, p *model.Params, workers int) (Weights, 
 	}
 	r.Eval.Every, r.Steps = 0, max(r.Steps, k.Every)
 	w.Current = p.Clone()
-	s, err := newSession(r, w.Current, Options{Workers: workers})
+	s, err := NewSession(r, w.Current, Options{Workers: workers})
 	if err != nil {
 		return w, err
 	}
-	defer s.close()
+	defer s.Close()
 	for step := range k.Every - 1 {
-		if err := s.step(step); err != nil {
+		if err := s.Step(step); err != nil {
 			return w, &StepError{Step: step + 1, Err: err}
 		}
 	}

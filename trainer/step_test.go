@@ -16,10 +16,10 @@ import (
 )
 
 // steps makes so many steps and calls see after each, with the step from 0.
-func steps(t testing.TB, s *session, n int, see func(step int)) {
+func steps(t testing.TB, s *Session, n int, see func(step int)) {
 	t.Helper()
 	for step := range n {
-		if err := s.step(step); err != nil {
+		if err := s.Step(step); err != nil {
 			t.Fatal(err)
 		}
 		see(step)
@@ -27,7 +27,7 @@ func steps(t testing.TB, s *session, n int, see func(step int)) {
 }
 
 // figure is a metric of the last step.
-func (s *session) figure(t testing.TB, name string) float64 {
+func (s *Session) figure(t testing.TB, name string) float64 {
 	t.Helper()
 	v, ok := s.metric(name)
 	if !ok {
@@ -114,7 +114,7 @@ func TestModes(t *testing.T) {
 		numerics string
 		equal    bool
 	}{{"fp32", true}, {"fp8-w8a8", false}} {
-		run := func(mode string) *session {
+		run := func(mode string) *Session {
 			s := sessionOf(t, Options{}, "rollout.numerics="+tc.numerics, "correction={mode: "+mode+", masks: [{name: token_mask, low: 0.5, high: 2}]}",
 				"learner.minibatches=2")
 			s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) {

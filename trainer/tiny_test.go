@@ -4,40 +4,50 @@ import (
 	"context"
 	"testing"
 
+	"driftlab/model"
+	"driftlab/results/record"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
 )
 
-// tiny is a run of milliseconds: one layer, random weights, and a reward by
-// length, which varies where answers are never right.
-const tiny = `
-name: tiny
-seed: 7
-steps: 6
-model: {layers: 1, d_model: 16, heads: 2, experts: 4, top_k: 2, d_ff: 16, context: 64}
-task: {name: chain, difficulty: [1, 3]}
-rollout: {numerics: fp32, max_tokens: 12, prompts: 4, group: 4}
-learner: {numerics: fp32, optimizer: {lr: 1e-2, warmup: 0}}
-reward: [exact, {name: length_uniform, coef: 0.1}]
-eval: {every: 2, prompts: 8}
-`
+// ran is what a run left: the figures of its steps, and its weights.
+type ran struct {
+	Record *record.Record
+	Params *model.Params
+}
 
-// tinyRecipe is tiny with changes in the form of --set.
-func tinyRecipe(t testing.TB, sets ...string) recipe.Recipe {
-	t.Helper()
-	r, err := recipe.Parse("tiny.yaml", []byte(tiny))
-	if err == nil {
-		err = r.Set(sets...)
-	}
+// run makes a run in memory.
+func run(ctx context.Context, r recipe.Recipe, o Options) (*ran, error) {
+	r, p, err := Prepare(r)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	return r
+	s, err := NewSession(r, p, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return finish(ctx, s)
+}
+
+// finish makes the steps of a session.
+func finish(ctx context.Context, s *Session) (*ran, error) {
+	kept := &record.Record{Name: s.recipe.Name, Seed: s.recipe.Seed, Recipe: s.recipe.YAML()}
+	err := s.Run(ctx, 0, func(step int, figures []batch.Metric) error {
+		metrics := make([]record.Metric, len(figures))
+		for i, x := range figures {
+			metrics[i] = record.Metric(x)
+		}
+		kept.Add(step, metrics)
+		return nil
+	})
+	return &ran{kept, s.Params()}, err
 }
 
 // mustRun makes a run that has to finish.
-func mustRun(t testing.TB, r recipe.Recipe, o Options) *Result {
+func mustRun(t testing.TB, r recipe.Recipe, o Options) *ran {
 	t.Helper()
-	result, err := Run(context.Background(), r, o)
+	result, err := run(context.Background(), r, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestToolRun(t *testing.T) {
 	equal := []string{"rollout.numerics=bf16", "learner.numerics=bf16"}
 	want := mustRun(t, toolRecipe(t, equal...), Options{})
 	drafted := mustRun(t, toolRecipe(t, append(equal, "rollout.speculative={draft: 3}")...), Options{})
-	for _, r := range []*Result{want, drafted} {
+	for _, r := range []*ran{want, drafted} {
 		for _, name := range []string{"gap/dlogp_max", "gap/unequal", "gap/exact_kl_max", "routes/flip_token"} {
 			c := r.Record.Column(name)
 			if c == nil || len(c.Value) != 2 {

@@ -10,8 +10,8 @@ import (
 
 	"driftlab/results"
 	"driftlab/results/record"
-	"driftlab/trainer"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/runner"
 )
 
 type trainCmd struct {
@@ -58,12 +58,12 @@ func (c *trainCmd) Run(a *app) error {
 		dir = runDir(r)
 	}
 	a.tellForeign(dir, filepath.Base(c.Dump))
-	options := trainer.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute}
+	options := runner.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute}
 	a.tellRandom(c.Quiet || record.Exists(dir), r)
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
 	options.Progress = m.run("")
 	end := a.signals.begin()
-	result, err := trainer.Run(a.ctx, r, options)
+	result, err := runner.Run(a.ctx, r, options)
 	m.close()
 	if stopped := end(); result != nil && stopped != nil {
 		err, result = stopped, nil

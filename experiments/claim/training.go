@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"driftlab/model"
-	"driftlab/trainer"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/runner"
 )
 
 // Train makes a run of the headline recipe with changes and returns the columns
@@ -24,7 +24,7 @@ func (e *Env) Trained(ctx context.Context, columns []string, steps int, set ...s
 		return nil, nil, err
 	}
 	e.arms = append(e.arms, newArm(set, r.Resolved(), e.Cache.dir))
-	run, err := trainer.Run(ctx, r, trainer.Options{})
+	run, err := runner.Run(ctx, r, runner.Options{})
 	if run == nil {
 		return nil, nil, err
 	}

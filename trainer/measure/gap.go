@@ -145,9 +145,6 @@ func Gaps(ctx context.Context, q GapRequest) (*Measurement, error) {
 		m.Pairs = append(m.Pairs, gap)
 		if q.Dump != nil {
 			name := gap.Rollout + "-to-" + gap.Learner
-			for _, p := range prompts {
-				b.PromptID = append(b.PromptID, p.ID)
-			}
 			verdicts, err := grade(b, prompts)
 			if err != nil {
 				return nil, err

@@ -13,6 +13,7 @@ import (
 	"driftlab/engine/kernel"
 	"driftlab/precision"
 	"driftlab/trainer"
+	"driftlab/trainer/tiny"
 )
 
 // TestAttributeOneField gives all of the gap to the only difference, to the
@@ -175,7 +176,7 @@ func TestAttributeRepeats(t *testing.T) {
 
 // TestAttributeDense has no routing.
 func TestAttributeDense(t *testing.T) {
-	r := tinyRecipe(t, "model.experts=0", "rollout.numerics=bf16")
+	r := tiny.Recipe(t, "model.experts=0", "rollout.numerics=bf16")
 	a, err := Attribute(context.Background(), AttributeRequest{Recipe: r})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/learner"
 	"driftlab/trainer"
+	"driftlab/trainer/runner"
 )
 
 // wired overflows where partial sums of scaled fp8 numbers travel in fp16.
@@ -34,7 +35,7 @@ func TestOverflow(t *testing.T) {
 			if err := r.Set(append(tc.sets, "steps=2", "eval.every=0")...); err != nil {
 				t.Fatal(err)
 			}
-			_, trained := trainer.Run(context.Background(), r, trainer.Options{})
+			_, trained := runner.Run(context.Background(), r, runner.Options{})
 			var step *trainer.StepError
 			if !errors.As(trained, &step) || step.Step != 1 {
 				t.Errorf("training: %v", trained)

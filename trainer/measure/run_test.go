@@ -7,43 +7,17 @@ import (
 
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/runner"
 	"driftlab/trainer/stream"
+	"driftlab/trainer/tiny"
 )
-
-// tiny is a run of milliseconds: one layer, random weights, and a reward by
-// length, which varies where answers are never right.
-const tiny = `
-name: tiny
-seed: 7
-steps: 6
-model: {layers: 1, d_model: 16, heads: 2, experts: 4, top_k: 2, d_ff: 16, context: 64}
-task: {name: chain, difficulty: [1, 3]}
-rollout: {numerics: fp32, max_tokens: 12, prompts: 4, group: 4}
-learner: {numerics: fp32, optimizer: {lr: 1e-2, warmup: 0}}
-reward: [exact, {name: length_uniform, coef: 0.1}]
-eval: {every: 2, prompts: 8}
-`
-
-// tinyRecipe is tiny with changes in the form of --set.
-func tinyRecipe(t testing.TB, sets ...string) recipe.Recipe {
-	t.Helper()
-	r, err := recipe.Parse("tiny.yaml", []byte(tiny))
-	if err == nil {
-		err = r.Set(sets...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 // otherModel saves random weights of the tiny shape and returns their folder.
 func otherModel(t *testing.T) string {
 	t.Helper()
-	p := model.New(tinyRecipe(t).Resolved().Model)
+	p := model.New(tiny.Recipe(t).Resolved().Model)
 	p.Init(99)
 	dir := filepath.Join(t.TempDir(), "other")
 	if err := model.Save(dir, p, model.Extras{}); err != nil {
@@ -53,9 +27,9 @@ func otherModel(t *testing.T) string {
 }
 
 // run makes a run that has to finish.
-func run(t testing.TB, r recipe.Recipe) *trainer.Result {
+func run(t testing.TB, r recipe.Recipe) *runner.Result {
 	t.Helper()
-	result, err := trainer.Run(context.Background(), r, trainer.Options{})
+	result, err := runner.Run(context.Background(), r, runner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,9 @@ import (
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/runner"
 	"driftlab/trainer/stream"
+	"driftlab/trainer/tiny"
 )
 
 // TestMeasuringIsTraining gives a measurement the prompts of a run's first step:
@@ -28,14 +30,14 @@ func TestMeasuringIsTraining(t *testing.T) {
 		{"rollout.top_p=0.8", "rollout.temperature=1.2", "learner.temperature=1", "rollout.log_probs=raw"},
 		{"rollout.top_p=0.8", "support.replay=true", "rollout.numerics=bf16"},
 	} {
-		r, p, err := trainer.Prepare(tinyRecipe(t, append(sets, "steps=1")...))
+		r, p, err := trainer.Prepare(tiny.Recipe(t, append(sets, "steps=1")...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var tokens []int32
 		var sampled, scored []float64
 		for _, line := range dumped(t, func(w *record.DumpWriter) error {
-			_, err := trainer.Run(context.Background(), r, trainer.Options{Dump: w})
+			_, err := runner.Run(context.Background(), r, runner.Options{Dump: w})
 			return err
 		}) {
 			tokens, sampled, scored = append(tokens, line.TokenIDs...), append(sampled, line.LogpRollout...), append(scored, line.LogpOld...)
@@ -60,7 +62,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 // TestNoisyScales finds the scales of a measured engine's cache with the noise
 // that a step has when it calibrates.
 func TestNoisyScales(t *testing.T) {
-	r, p, err := trainer.Prepare(tinyRecipe(t, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 2}", "rollout.noise={start: 0.3, stages: 2}", "steps=2"))
+	r, p, err := trainer.Prepare(tiny.Recipe(t, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 2}", "rollout.noise={start: 0.3, stages: 2}", "steps=2"))
 	if err != nil {
 		t.Fatal(err)
 	}

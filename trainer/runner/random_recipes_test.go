@@ -1,4 +1,4 @@
-package trainer
+package runner
 
 import (
 	"context"
@@ -15,7 +15,9 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/model"
 	"driftlab/results/record"
+	"driftlab/trainer"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/tiny"
 )
 
 // recipes is the number of random recipes; the nightly run asks for hundreds.
@@ -44,7 +46,7 @@ func TestRandomRecipes(t *testing.T) {
 		var r recipe.Recipe
 		var refusal error
 		sets := w.recipe(func(sets []string) bool {
-			r = tinyRecipe(t)
+			r = tiny.Recipe(t)
 			refusal = r.Set(sets...)
 			return refusal == nil
 		})
@@ -100,7 +102,7 @@ func sum(counts map[string]int) (n int) {
 // walkTeacher is a checkpoint of a model unlike tiny's, for recipes with a
 // teacher or a drafter of their own.
 func walkTeacher(t *testing.T) string {
-	c := tinyRecipe(t, "model={layers: 2, d_model: 8, heads: 1, experts: 2, top_k: 1, d_ff: 8, context: 128, vocab: 64}").Resolved().Model
+	c := tiny.Recipe(t, "model={layers: 2, d_model: 8, heads: 1, experts: 2, top_k: 1, d_ff: 8, context: 128, vocab: 64}").Resolved().Model
 	p := model.New(c)
 	p.Init(5)
 	dir := filepath.Join(t.TempDir(), "teacher")
@@ -118,7 +120,7 @@ func sameEveryWay(t *testing.T, r recipe.Recipe, n int) *Result {
 	whole, killed := filepath.Join(dir, "whole"), filepath.Join(dir, "killed")
 	runtime.GOMAXPROCS(1)
 	// What a kill after the first step leaves is what is there at that moment.
-	result, problem := outcome(t, r, Options{Dir: whole, Progress: func(p Progress) {
+	result, problem := outcome(t, r, Options{Dir: whole, Progress: func(p trainer.Progress) {
 		if p.Step == 1 && n%2 == 0 {
 			if err := os.CopyFS(killed, os.DirFS(whole)); err != nil {
 				t.Error(err)
@@ -135,7 +137,7 @@ func sameEveryWay(t *testing.T, r recipe.Recipe, n int) *Result {
 	if n%2 == 1 { // an interrupt, which leaves a snapshot
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		if _, err := Run(ctx, r, Options{Dir: killed, Progress: func(Progress) { cancel() }}); !errors.Is(err, context.Canceled) && problem == "" {
+		if _, err := Run(ctx, r, Options{Dir: killed, Progress: func(trainer.Progress) { cancel() }}); !errors.Is(err, context.Canceled) && problem == "" {
 			t.Errorf("interrupted after a step: %v", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package trainer
+package runner
 
 import (
 	"bytes"
@@ -16,7 +16,9 @@ import (
 
 	"driftlab/model/safetensors"
 	"driftlab/results/record"
+	"driftlab/trainer"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/tiny"
 )
 
 // variants are runs that between them use every part of a session that could
@@ -25,17 +27,17 @@ var variants = []struct {
 	name string
 	make func(t testing.TB) recipe.Recipe
 }{
-	{"sync", func(t testing.TB) recipe.Recipe { return tinyRecipe(t, "steps=12") }},
+	{"sync", func(t testing.TB) recipe.Recipe { return tiny.Recipe(t, "steps=12") }},
 	{"lag", func(t testing.TB) recipe.Recipe {
-		return tinyRecipe(t, "steps=12", "schedule={name: lag, k: 3}", "learner.minibatches=2", "learner.epochs=2",
+		return tiny.Recipe(t, "steps=12", "schedule={name: lag, k: 3}", "learner.minibatches=2", "learner.epochs=2",
 			"rollout.numerics=bf16-tp4", "learner.numerics=bf16", "routing.replay=r2")
 	}},
 	{"fp16", func(t testing.TB) recipe.Recipe {
-		return tinyRecipe(t, "steps=12", "rollout.numerics=fp8-w8a8", "learner.numerics=fp16", "learner.loss_scale={initial: 16777216, growth_interval: 3}",
+		return tiny.Recipe(t, "steps=12", "rollout.numerics=fp8-w8a8", "learner.numerics=fp16", "learner.loss_scale={initial: 16777216, growth_interval: 3}",
 			"correction=decoupled_token_is", "correction.masks=[opsm, {name: random_mask, rate: 0.2}]", "learner.minibatches=3", "routing.replay=r3")
 	}},
 	{"guards", func(t testing.TB) recipe.Recipe {
-		return tinyRecipe(t, "steps=12", "rollout.numerics=bf16", "learner.minibatches=5",
+		return tiny.Recipe(t, "steps=12", "rollout.numerics=bf16", "learner.minibatches=5",
 			"guards=[ess_lr, {name: length_surge, rule: ratio, factor: 1.01, warmup: 1}, {name: gradient_alignment, low: 0.01, high: 0.05}]")
 	}},
 	{"drafts", func(t testing.TB) recipe.Recipe {
@@ -48,15 +50,15 @@ var variants = []struct {
 		return r
 	}},
 	{"shadow", func(t testing.TB) recipe.Recipe {
-		return tinyRecipe(t, "steps=12", "rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 2}", "retention.replay=true",
+		return tiny.Recipe(t, "steps=12", "rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 2}", "retention.replay=true",
 			"terms=[shadow_distillation]", "rollout.numerics=bf16", "learner.minibatches=2")
 	}},
 	{"critic", func(t testing.TB) recipe.Recipe {
-		return tinyRecipe(t, "steps=12", "advantage=gae", "learner.minibatches=2", "terms=[entropy, top_entropy]",
+		return tiny.Recipe(t, "steps=12", "advantage=gae", "learner.minibatches=2", "terms=[entropy, top_entropy]",
 			"kl={name: k1, in: reward, coef: 0.1, controller: {target: 0.01, horizon: 20}}", "correction.mode=bypass")
 	}},
 	{"fleet", func(t testing.TB) recipe.Recipe {
-		return tinyRecipe(t, "steps=12", "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.temperature=1.1",
+		return tiny.Recipe(t, "steps=12", "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.temperature=1.1",
 			"rollout.fleet=[{numerics: fp16, share: 0.3}, {numerics: {base: fp32, kv_cache: fp8_e4m3}, share: 0.25}]",
 			"rollout.kv_scales={prompts: 2, every: 5, margin: 0.5}", "rollout.noise={start: 1e-2, stages: 4}", "invariant_scale=1.5")
 	}},
@@ -168,7 +170,7 @@ func interruptAt(t *testing.T, r recipe.Recipe, dir string, step int) {
 	if step == 0 {
 		cancel()
 	}
-	result, err := Run(ctx, r, Options{Dir: dir, Progress: func(p Progress) {
+	result, err := Run(ctx, r, Options{Dir: dir, Progress: func(p trainer.Progress) {
 		if p.Step == step {
 			cancel()
 		}
@@ -204,14 +206,14 @@ func TestResume(t *testing.T) {
 
 // TestKilled takes the directory as a kill would leave it, at any moment.
 func TestKilled(t *testing.T) {
-	r := tinyRecipe(t, "steps=60", "schedule={name: lag, k: 2}", "guards=[gradient_alignment]", "eval={every: 7, prompts: 4}")
+	r := tiny.Recipe(t, "steps=60", "schedule={name: lag, k: 2}", "guards=[gradient_alignment]", "eval={every: 7, prompts: 4}")
 	whole := filepath.Join(t.TempDir(), "whole")
 	killed := map[int]string{}
 	for _, step := range []int{1, 24, 25, 26, 49, 60} {
 		killed[step] = filepath.Join(t.TempDir(), "killed")
 	}
 	const dump = "tokens.jsonl.gz" // in the folder, so that it is copied with it
-	mustRun(t, r, Options{Dir: whole, DumpFile: filepath.Join(whole, dump), Progress: func(p Progress) {
+	mustRun(t, r, Options{Dir: whole, DumpFile: filepath.Join(whole, dump), Progress: func(p trainer.Progress) {
 		if dir, ok := killed[p.Step]; ok {
 			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
 				t.Fatal(err)
@@ -233,7 +235,7 @@ func TestKilled(t *testing.T) {
 		if _, err := Run(context.Background(), r, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "add --dump "+filepath.Join(dir, dump)) {
 			t.Errorf("taken up without its dump: %v", err)
 		}
-		mustRun(t, r, Options{Dir: dir, DumpFile: filepath.Join(dir, dump), Progress: func(p Progress) {
+		mustRun(t, r, Options{Dir: dir, DumpFile: filepath.Join(dir, dump), Progress: func(p trainer.Progress) {
 			if begun == 0 {
 				begun = p.Step
 			}
@@ -247,10 +249,10 @@ func TestKilled(t *testing.T) {
 
 // TestFinished returns a finished run as it is on record.
 func TestFinished(t *testing.T) {
-	r, dir := tinyRecipe(t), filepath.Join(t.TempDir(), "run")
+	r, dir := tiny.Recipe(t), filepath.Join(t.TempDir(), "run")
 	first := mustRun(t, r, Options{Dir: dir})
 	before := files(t, dir)
-	again := mustRun(t, r, Options{Dir: dir, Progress: func(Progress) { t.Error("a finished run was run again") }})
+	again := mustRun(t, r, Options{Dir: dir, Progress: func(trainer.Progress) { t.Error("a finished run was run again") }})
 	sameRun(t, "again", before, files(t, dir))
 	a, _ := first.Summary.MarshalJSON()
 	b, _ := again.Summary.MarshalJSON()
@@ -267,19 +269,19 @@ func TestFinished(t *testing.T) {
 // TestOtherRecipe refuses to mix two recipes in one directory, finished or not.
 func TestOtherRecipe(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	interruptAt(t, tinyRecipe(t), dir, 2)
+	interruptAt(t, tiny.Recipe(t), dir, 2)
 	// Another model too: its state could not be read.
 	for _, other := range []string{"learner.optimizer.lr=1e-3", "model.d_model=8"} {
 		before := files(t, dir)
-		_, err := Run(context.Background(), tinyRecipe(t, other), Options{Dir: dir})
+		_, err := Run(context.Background(), tiny.Recipe(t, other), Options{Dir: dir})
 		var folder *record.FolderError
 		if !errors.As(err, &folder) || !strings.Contains(err.Error(), record.RecipeFile+":") {
 			t.Errorf("unfinished, %s: %v", other, err)
 		}
 		sameRun(t, "refused", before, files(t, dir))
 	}
-	mustRun(t, tinyRecipe(t), Options{Dir: dir})
-	if _, err := Run(context.Background(), tinyRecipe(t, "seed=8"), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "seed: 8") {
+	mustRun(t, tiny.Recipe(t), Options{Dir: dir})
+	if _, err := Run(context.Background(), tiny.Recipe(t, "seed=8"), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "seed: 8") {
 		t.Errorf("finished: %v", err)
 	}
 }
@@ -287,7 +289,7 @@ func TestOtherRecipe(t *testing.T) {
 // TestDamagedState flips a bit anywhere in a snapshot, cuts it, or takes up one
 // of another recipe: it is refused, in one line that names the file.
 func TestDamagedState(t *testing.T) {
-	r := tinyRecipe(t, "guards=[gradient_alignment]", "schedule={name: lag, k: 2}")
+	r := tiny.Recipe(t, "guards=[gradient_alignment]", "schedule={name: lag, k: 2}")
 	dir := filepath.Join(t.TempDir(), "run")
 	interruptAt(t, r, dir, 2)
 	path := filepath.Join(dir, record.StateFile)

@@ -1,4 +1,4 @@
-package trainer
+package runner
 
 import (
 	"path/filepath"

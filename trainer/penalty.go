@@ -1,0 +1,59 @@
+package trainer
+
+import "driftlab/trainer/loss"
+
+// penalty takes a KL penalty that belongs into the reward from TokenReward, and
+// appends its figures.
+type penalty struct{ kl loss.KL }
+
+func newPenalty(s *Session) (stage, error) {
+	if !s.penalised() {
+		return nil, nil
+	}
+	return penalty{s.objective.kl}, nil
+}
+
+func (p penalty) run(s *Session) error {
+	coef := p.kl.Coefficient() // before the controller moves it
+	kl, err := p.kl.AddReward(&s.batch)
+	if err != nil {
+		return err
+	}
+	s.log("actor/reward_kl_penalty", kl)
+	s.log("actor/reward_kl_penalty_coeff", coef)
+	return nil
+}
+
+// penalised reports whether the KL term acts in the reward.
+func (s *Session) penalised() bool {
+	switch kl := s.objective.kl.(type) {
+	case *loss.KLTerm:
+		return kl.In == loss.InReward
+	case *loss.ExactKL:
+		return kl.In == loss.InReward
+	}
+	return false
+}
+
+// estimate fills the advantages. Estimators that work on one number per
+// response see the penalty too: for them a response's reward is the sum over
+// its tokens, as in verl. The column keeps the score without it.
+func (s *Session) estimate() error {
+	b := &s.batch
+	score := b.Reward
+	if s.penalised() {
+		s.penalisedReward = s.penalisedReward[:0]
+		for i := range b.Len() {
+			from, to := b.Span(i)
+			sum := 0.0
+			for _, r := range b.TokenReward[from:to] {
+				sum += r
+			}
+			s.penalisedReward = append(s.penalisedReward, sum)
+		}
+		b.Reward = s.penalisedReward
+	}
+	err := s.estimator.Estimate(b)
+	b.Reward = score
+	return err
+}

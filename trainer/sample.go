@@ -1,0 +1,80 @@
+package trainer
+
+import (
+	"cmp"
+
+	"driftlab/engine/rollout"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/engines"
+	"driftlab/trainer/stream"
+)
+
+// sampler is the rollout side of a session: the fleet, and its drafter.
+type sampler struct{ *engines.Fleet }
+
+// newSampling makes the engines of a recipe.
+func newSampling(s *Session) (stage, error) {
+	drafter, err := openDrafter(s.recipe)
+	if err != nil {
+		return nil, err
+	}
+	s.fleet = engines.NewFleet(s.recipe, s.recipe.Rollout.Numerics, s.options.workers())
+	if s.recipe.Rollout.Speculative != nil {
+		s.draftWith(cmp.Or(drafter, s.initial.Clone()))
+	}
+	return sampler{s.fleet}, nil
+}
+
+func (f sampler) run(s *Session) error {
+	s.generate(s.batch.Step)
+	return f.Check(&s.batch)
+}
+
+// Close releases the engines.
+func (f sampler) Close() { f.Fleet.Close() }
+
+// generate samples the step's responses with weights as old as the schedule says.
+func (s *Session) generate(step int) {
+	r, b := &s.recipe, &s.batch
+	version, weights := s.versions.at(s.learner.Updates() - s.schedule.Lag(step))
+	sigma := r.Rollout.Noise.Sigma(step, r.Steps)
+	s.fleet.Publish(weights, version, sigma, stream.New(r.Seed, stream.Noise, step))
+	s.prepareDrafter(step, version, weights)
+	rng := stream.New(r.Seed, stream.Prompts, step)
+	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
+	for g := range r.Rollout.Prompts {
+		p := s.task.Prompt(rng)
+		for i := range r.Rollout.Group {
+			s.prompts = append(s.prompts, p)
+			s.requests = append(s.requests, rollout.Request{
+				Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed + uint64(step)<<32, Stream: stream.ID(stream.Sampling, g*r.Rollout.Group+i),
+				Tool: engines.Tool(s.task),
+			})
+		}
+	}
+	s.calibrate(step)
+	s.fleet.Generate(&b.Sampled, s.requests, engines.Sampling(*r))
+	if s.speculation != nil {
+		s.speculation.observe(b)
+	}
+	if r.Rollout.Noise.Start > 0 {
+		s.metrics = append(s.metrics, batch.Metric{Name: "rollout/noise_sigma", Value: sigma})
+	}
+}
+
+// calibrate finds the scales of static KV caches: the rollout engines' where they
+// are due, and those of the policies that score, at every step.
+func (s *Session) calibrate(step int) {
+	k := s.recipe.Rollout.KVScales
+	if k.Prompts == 0 {
+		return
+	}
+	s.fleet.Calibrate(step, s.requests)
+	prompts := engines.CalibrationPrompts(s.recipe.Rollout, s.requests)
+	s.learner.Calibrate(prompts, k.Margin)
+	for _, m := range s.members {
+		if c, ok := m.stage.(calibrated); ok {
+			c.Calibrate(prompts, k.Margin)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package trainer
+
+import (
+	"fmt"
+
+	"driftlab/engine/learner"
+)
+
+// Snapshot counts what a session has done, beside its tensors and memories: with
+// them it goes on as if it had not been interrupted.
+type Snapshot struct {
+	// Updates, Scale and Clean are the learner's.
+	Updates int     `json:"updates"`
+	Scale   float64 `json:"scale"`
+	Clean   int     `json:"clean"`
+	// Oldest is the oldest version kept for the schedule, the newest the last update's.
+	Oldest int `json:"oldest"`
+}
+
+// Tensor is a named run of numbers of a session, in its own memory.
+type Tensor struct {
+	Name string
+	Data []float32
+}
+
+// Memory is what a method or a part of a session remembers, under its name.
+type Memory struct {
+	Name string
+	Data []byte
+}
+
+// The names of the tensors.
+const (
+	thetaTensor   = "theta"
+	firstTensor   = "adamw.first"
+	secondTensor  = "adamw.second"
+	versionTensor = "version.%d"
+)
+
+// Snapshot returns what there is to keep between steps. The tensors are the
+// session's own memory: write them before the next step.
+func (s *Session) Snapshot() (Snapshot, []Tensor, []Memory) {
+	state := s.learner.State()
+	meta := Snapshot{Updates: state.Updates, Scale: state.Scale, Clean: state.Clean, Oldest: s.versions.oldest}
+	tensors := []Tensor{{thetaTensor, s.learner.Params().Theta}, {firstTensor, state.First}, {secondTensor, state.Second}}
+	for v := s.versions.oldest; v <= s.versions.newest; v++ {
+		_, weights := s.versions.at(v)
+		tensors = append(tensors, Tensor{fmt.Sprintf(versionTensor, v), weights.Theta})
+	}
+	var memories []Memory
+	for _, m := range s.memories() {
+		memories = append(memories, Memory{m.part, m.AppendState(nil)})
+	}
+	return meta, tensors, memories
+}
+
+// Restore takes up what Snapshot returned, in a session of the same recipe. It asks
+// for one tensor after the other, and for each memory, by name.
+func (s *Session) Restore(meta Snapshot, tensor func(name string, dst []float32) error, memory func(name string) ([]byte, error)) error {
+	p := s.learner.Params()
+	if oldest := max(0, meta.Updates+1-len(s.versions.ring)); meta.Oldest != oldest {
+		return fmt.Errorf("holds versions from %d, the schedule needs them from %d", meta.Oldest, oldest)
+	}
+	for v := meta.Oldest; v <= meta.Updates; v++ {
+		if err := tensor(fmt.Sprintf(versionTensor, v), p.Theta); err != nil {
+			return err
+		}
+		s.versions.add(p, v)
+	}
+	state := learner.State{First: make([]float32, len(p.Theta)), Second: make([]float32, len(p.Theta)),
+		Updates: meta.Updates, Scale: meta.Scale, Clean: meta.Clean}
+	for _, t := range []Tensor{{thetaTensor, p.Theta}, {firstTensor, state.First}, {secondTensor, state.Second}} {
+		if err := tensor(t.Name, t.Data); err != nil {
+			return err
+		}
+	}
+	if err := s.learner.SetState(state); err != nil {
+		return err
+	}
+	for _, m := range s.memories() {
+		data, err := memory(m.part)
+		if err == nil {
+			err = m.SetState(data)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.part, err)
+		}
+	}
+	return nil
+}
