@@ -45,6 +45,11 @@ func (c *checker) counts(r Recipe) {
 			c.that(p.K <= r.Rollout.Group, join(r.Reward.path(i), "k"),
 				"%d is more than the %d responses of a group (rollout.group): pass_at_k draws k of them", p.K, r.Rollout.Group)
 		}
+		if a, ok := part.Params.(*reward.Anchor); ok {
+			if err := a.Fresh(); err != nil {
+				c.that(false, join(r.Reward.path(i), "by"), "%v", err)
+			}
+		}
 	}
 	if e, ok := r.Advantage.Params.(*advantage.GDPO); ok {
 		c.that(len(e.Weights) == 0 || len(e.Weights) == len(r.Reward), "advantage.weights",

@@ -23,9 +23,10 @@ type Anchor struct {
 	// Solved is the share of correct responses in a group above which the
 	// prompt counts as solved, within [0, 1).
 	Solved float64 `yaml:"solved"`
-	// By says which prompts share an anchor: "prompt", each has its own, for a
-	// fixed set of prompts; or "prompt_tokens", those of equal length share one,
-	// for tasks that never ask the same question twice.
+	// By says which prompts share an anchor: "prompt_tokens", those of equal length,
+	// for tasks that never ask the same question twice; or "prompt", each has its
+	// own, for a fixed set of prompts. The tasks of this house draw a fresh prompt
+	// every time, which meets no anchor of its own again: recipes refuse "prompt".
 	By string `yaml:"by"`
 	// OnlySolved restricts the penalty to groups that are solved now, so that an
 	// anchor shared with easier prompts does not tax the hard ones.
@@ -55,12 +56,20 @@ var anchorSpec = method.Spec{
 		"15 tokens: −0.05\n" +
 		"10 tokens or fewer: 0",
 	Reconstruction: "published is that the anchor is set when pass@1 first exceeds 90 %; that its length is the mean over " +
-		"the correct responses of that group is ours, as are by: prompt_tokens and only_solved for fresh prompts",
+		"the correct responses of that group is ours, as are by: prompt_tokens, the default, and only_solved for fresh prompts",
 }
 
-// NewAnchor returns the anchor penalty as published: per prompt, γ = 0.01,
-// solved above 90 %.
-func NewAnchor() *Anchor { return &Anchor{Coef: 0.01, Solved: 0.9, By: byPrompt} }
+// NewAnchor returns the anchor penalty as published, γ = 0.01 and solved above
+// 90 %, for fresh prompts.
+func NewAnchor() *Anchor { return &Anchor{Coef: 0.01, Solved: 0.9, By: byPromptTokens} }
+
+// Fresh returns an error if the anchors are of no use to prompts that never repeat.
+func (a *Anchor) Fresh() error {
+	if a.By == byPrompt {
+		return fmt.Errorf("%s: every prompt of a task is a fresh one, which meets no anchor of its own again: use %s", byPrompt, byPromptTokens)
+	}
+	return nil
+}
 
 // Validate implements Shaper.
 func (a *Anchor) Validate() error {
