@@ -83,7 +83,7 @@ var nevers = []never{
 // pulls are what a package may not get through others either, theirs included.
 var pulls = []struct{ root, never string }{
 	{"./trainer", `^gonum\.org/v1/plot|progressbar|lipgloss|^golang\.org/x/(term|image)|^html|^image/(png|jpeg|gif|draw)|^net(/http)?$|^os/exec$`},
-	{"./experiments", `progressbar|lipgloss|^golang\.org/x/term|^net(/http)?$`},
+	{"./experiments/...", `progressbar|lipgloss|^golang\.org/x/term|^net(/http)?$`},
 }
 
 // file is a source file of the house by what it does.

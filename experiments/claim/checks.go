@@ -45,6 +45,7 @@ func (j *Judge) Mean(name string) []float64 {
 	return sum
 }
 
+// Add notes a check with a rule of its own.
 func (j *Judge) Add(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
 
 // Ratio checks that the geometric mean of a/b is at least r, with the interval

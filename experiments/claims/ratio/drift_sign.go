@@ -29,7 +29,7 @@ func driftSign() claim.Claim {
 				name string
 				arm  panelArm
 			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"many", denseMany}} {
-				p, err := panelOf(e, ctx, a.arm)
+				p, err := panelOf(ctx, e, a.arm)
 				if err != nil {
 					return nil, err
 				}

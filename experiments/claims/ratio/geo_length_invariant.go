@@ -26,7 +26,7 @@ func geoLengthInvariant() claim.Claim {
 				name string
 				arm  panelArm
 			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"equal", identical}} {
-				p, err := panelOf(e, ctx, a.arm)
+				p, err := panelOf(ctx, e, a.arm)
 				if err != nil {
 					return nil, err
 				}

@@ -28,7 +28,7 @@ func lengthTrap() claim.Claim {
 				name string
 				arm  panelArm
 			}{{"natural", denseBF16}, {"amplified", denseRounded}, {"control", identical}} {
-				p, err := panelOf(e, ctx, a.arm)
+				p, err := panelOf(ctx, e, a.arm)
 				if err != nil {
 					return nil, err
 				}

@@ -57,7 +57,7 @@ const (
 )
 
 // panelOf makes the panel of an arm, once per seed however many claims read it.
-func panelOf(e *claim.Env, ctx context.Context, arm panelArm) (*panel, error) {
+func panelOf(ctx context.Context, e *claim.Env, arm panelArm) (*panel, error) {
 	return claim.Cached(e.Cache, fmt.Sprintf("panel %s %d", arm, e.Seed), func() (*panel, error) {
 		length := e.Pick(1024, 1024, 64)
 		room := length + 64

@@ -29,7 +29,7 @@ func seqVariance() claim.Claim {
 				name string
 				arm  panelArm
 			}{{"dense", denseMany}, {"rounded", denseRounded}, {"moe", moeBF16}} {
-				p, err := panelOf(e, ctx, a.arm)
+				p, err := panelOf(ctx, e, a.arm)
 				if err != nil {
 					return nil, err
 				}

@@ -12,7 +12,7 @@ import (
 
 // routed are the models of the routing claims: name, whether it has a dense
 // twin of equal active width, and how it is sampled.
-func routed(e *claim.Env, ctx context.Context) ([]routedModel, error) {
+func routed(ctx context.Context, e *claim.Env) ([]routedModel, error) {
 	twin, err := e.Dense(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func moeVsDense() claim.Claim {
 		Version:  1,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
-			models, err := routed(e, ctx)
+			models, err := routed(ctx, e)
 			if err != nil {
 				return nil, err
 			}

@@ -23,7 +23,7 @@ func replayDrop() claim.Claim {
 		Version:  2,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
-			models, err := routed(e, ctx)
+			models, err := routed(ctx, e)
 			if err != nil {
 				return nil, err
 			}
