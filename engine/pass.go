@@ -153,6 +153,13 @@ func (p *Pass) Reserve(rows int) {
 // the next Begin.
 func (p *Pass) Logits() []float32 { return p.head.logits[:p.targets*p.config.Vocab] }
 
+// LogProbs returns the log-softmax of the logits, in memory of its own.
+func (p *Pass) LogProbs() []float32 {
+	out := make([]float32, p.targets*p.config.Vocab)
+	kernel.LogSoftmaxRows(out, p.Logits(), p.targets, p.config.Vocab, 1)
+	return out
+}
+
 // Hidden returns the normed residual stream that the head read for the target
 // rows, [targets, d], valid until the next Begin.
 func (p *Pass) Hidden() []float32 { return p.head.normed[:p.targets*p.config.DModel] }

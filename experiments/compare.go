@@ -2,11 +2,9 @@ package experiments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
-	"driftlab/engine/learner"
 	"driftlab/experiments/queue"
 	"driftlab/results"
 	"driftlab/results/record"
@@ -54,8 +52,7 @@ func training(r recipe.Recipe, dir string) queue.Job[*record.Record] {
 			at.Done, at.Note = p.Step, fmt.Sprintf("reward %.2f  KL %s", p.Reward, results.FormatNumber(p.KL, 2))
 			report(at)
 		}})
-		var value *learner.NonFinite
-		if err != nil && !(run != nil && errors.As(err, &value)) {
+		if run == nil { // else it stopped at a value that is not finite, and its record says so
 			return nil, err
 		}
 		if at.Kept < 0 {

@@ -2,11 +2,10 @@ package claim
 
 import (
 	"driftlab/engine"
-	"driftlab/engine/learner"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/task"
 )
 
@@ -23,7 +22,7 @@ func (e *Env) Graded(p *model.Params, rollout, scorer engine.Numerics, groups in
 		}
 	}
 	b := e.Sample(Probe{Params: p, Rollout: rollout, Sequences: len(prompts), Tokens: 48, Stops: true, Prompts: prompts, Distributions: true})
-	Score(b, p, scorer, learner.ReplayNone, true)
+	measure.Score(b, p, measure.Scoring{Numerics: scorer, Distributions: true})
 	b.Anchor = b.Old.Logp
 	t := task.NewChain()
 	b.Advantage = make([]float64, b.Tokens())
@@ -49,11 +48,6 @@ func (e *Env) Graded(p *model.Params, rollout, scorer engine.Numerics, groups in
 	return b
 }
 
-// NewLearner is a learner on a copy of p, with AdamW as recipes have it.
-func NewLearner(p *model.Params, n engine.Numerics) *learner.Learner {
-	return learner.New(p.Clone(), learner.Settings{Numerics: n, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, ClipNorm: 1}}, 1)
-}
-
 // Minibatches cuts a batch into n interleaved parts.
 func Minibatches(b *batch.Batch, n int) []*batch.Batch {
 	out := make([]*batch.Batch, n)
@@ -66,23 +60,4 @@ func Minibatches(b *batch.Batch, n int) []*batch.Batch {
 		b.Select(out[k], rows)
 	}
 	return out
-}
-
-// Gradient takes one gradient of a loss over a batch, whose Now it fills.
-func Gradient(l *learner.Learner, b *batch.Batch, objective loss.Loss) (learner.Report, error) {
-	o := learner.StepOptions{Policy: learner.Policy{Temperature: 1}}
-	return l.Gradient(&b.Now, &b.Sampled, &loss.Objective{Loss: objective, Batch: b}, o)
-}
-
-// Update makes one gradient step per minibatch and round.
-func Update(l *learner.Learner, parts []*batch.Batch, objective loss.Loss, rate float64, rounds int) error {
-	for range rounds {
-		for _, m := range parts {
-			if _, err := Gradient(l, m, objective); err != nil {
-				return err
-			}
-			l.Update(rate)
-		}
-	}
-	return nil
 }

@@ -180,7 +180,7 @@ func attribute(ctx context.Context, m *mixer, q AttributeRequest) (*Attribution,
 		}
 	}
 	a := split(m.mechanisms, func(s subset) mixed { return gaps[s] }, exact)
-	a.Checkpoint, a.Task, a.Seed = m.recipe.Checkpoint, m.recipe.Task.Name, m.recipe.Seed
+	a.Checkpoint, a.Task, a.Seed = m.Recipe.Checkpoint, m.Recipe.Task.Name, m.Recipe.Seed
 	a.Rollout, a.Learner = m.pair.Rollout.Name, m.pair.Learner.Name
 	a.Tokens, a.Scorings = m.tokens(), len(plan)
 	return a, nil

@@ -196,7 +196,8 @@ func measureDose(r recipe.Recipe, p *model.Params, d dose, requests []rollout.Re
 	if err != nil {
 		return DoseGap{}, err
 	}
-	pair, _, err := measurePair(r, w, Pair{r.Rollout.Numerics, r.Learner.Numerics}, requests, workers)
+	probe := Probe{Recipe: r, Weights: w, Requests: requests, Workers: workers}
+	pair, _, err := probe.gap(r.Learner.Numerics)
 	if err != nil {
 		return DoseGap{}, err
 	}

@@ -22,7 +22,7 @@ func TestFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, requests := measureRequests(r, r.Task.New())
-	mixed := measuredFleet(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, r.Rollout.Numerics, requests, 1)
+	mixed := (&Probe{r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, requests, 1}).fleet()
 	defer mixed.Close()
 	var b batch.Sampled
 	for range 2 { // the second time in the same memory
@@ -38,7 +38,8 @@ func TestFleet(t *testing.T) {
 		n     engine.Numerics
 		count int
 	}{{r.Rollout.Numerics, 6}, {r.Rollout.Fleet[0].Numerics, 12}, {r.Rollout.Fleet[1].Numerics, 6}} {
-		one := measuredFleet(alone, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, want.n, requests, 1)
+		alone.Rollout.Numerics = want.n
+		one := (&Probe{alone, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, requests, 1}).fleet()
 		var c, part batch.Sampled
 		one.Generate(&c, requests, engines.Sampling(r))
 		one.Close()

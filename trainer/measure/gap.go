@@ -137,7 +137,9 @@ func Gaps(ctx context.Context, q GapRequest) (*Measurement, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		gap, b, err := measurePair(r, w, pair, requests, max(q.Workers, 1))
+		r.Rollout.Numerics = pair.Rollout
+		probe := Probe{Recipe: r, Weights: w, Requests: requests, Workers: max(q.Workers, 1)}
+		gap, b, err := probe.gap(pair.Learner)
 		if err != nil {
 			fault = cmp.Or(fault, fmt.Errorf("%s to %s: %w", pair.Rollout.Name, pair.Learner.Name, err))
 			continue
@@ -176,29 +178,21 @@ func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, reque
 	return prompts, requests
 }
 
-// measurePair compares two engines, or a fleet and a learner.
-func measurePair(r recipe.Recipe, w trainer.Weights, pair Pair, requests []rollout.Request, workers int) (PairGap, *batch.Batch, error) {
-	sampler := measuredFleet(r, w, pair.Rollout, requests, workers)
+// gap compares the rollout side with a learner.
+func (q *Probe) gap(n engine.Numerics) (PairGap, *batch.Batch, error) {
+	r := &q.Recipe
+	sampler, scorer := q.fleet(), q.scorer(n)
 	defer sampler.Close()
-	scorer := learner.NewScorer(r.Model, pair.Learner, workers)
 	defer scorer.Close()
-	scorer.Publish(w.Current, 0)
-	if k := r.Rollout.KVScales; k.Prompts > 0 {
-		scorer.Calibrate(engines.CalibrationPrompts(r.Rollout, requests), k.Margin)
-	}
-
-	if set := r.Rollout.Speculative; set != nil {
-		sampler.DraftWith(set, w.Drafter, 0)
-	}
 	b := new(batch.Batch)
-	recorded := engines.Sampling(r)
+	recorded := q.Sampling()
 	recorded.Gates = !r.Model.Dense()
-	sampler.Generate(&b.Sampled, requests, recorded)
+	sampler.Generate(&b.Sampled, q.Requests, recorded)
 	if err := sampler.Check(b); err != nil {
 		return PairGap{}, nil, err
 	}
-	options := learner.ScoreOptions{Policy: engines.Policy(r), Distributions: true}
-	out := PairGap{Rollout: sampler.Name(pair.Rollout), Learner: pair.Learner.Name}
+	options := learner.ScoreOptions{Policy: engines.Policy(*r), Distributions: true}
+	out := PairGap{Rollout: sampler.Name(r.Rollout.Numerics), Learner: n.Name}
 	if !r.Model.Dense() {
 		options.Replay, options.Gates = learner.ReplayRollout, learner.RecordedGates
 		scorer.Score(&b.Old, &b.Sampled, options)
@@ -218,7 +212,7 @@ func measurePair(r recipe.Recipe, w trainer.Weights, pair Pair, requests []rollo
 		out.Shadow, out.Retained = &shadow, diagnose.Retained(b)
 	}
 	scorer.Score(&b.Old, &b.Sampled, options)
-	old := engines.LogProbs{Column: "logp_old", Values: b.Old.Logp, Who: "the learner", Field: "learner.numerics", Numerics: pair.Learner, Params: w.Current,
+	old := engines.LogProbs{Column: "logp_old", Values: b.Old.Logp, Who: "the learner", Field: "learner.numerics", Numerics: n, Params: q.Weights.Current,
 		Scales: scorer.KVScales(), Options: options}
 	if err := old.Check(b, 0, b.Len()); err != nil {
 		return PairGap{}, nil, err
@@ -230,18 +224,6 @@ func measurePair(r recipe.Recipe, w trainer.Weights, pair Pair, requests []rollo
 		}
 	}
 	out.Turns = diagnose.CompareTurns(b)
-	out.Speculative = speculativeGap(r, w.Current, w.Drafter, pair.Rollout, b)
+	out.Speculative = q.speculativeGap(b)
 	return out, b, nil
-}
-
-// measuredFleet returns the rollout side of a measurement, the main engine with
-// those numerics. Its noise is the largest of the schedule.
-func measuredFleet(r recipe.Recipe, w trainer.Weights, n engine.Numerics, requests []rollout.Request, workers int) *engines.Fleet {
-	f := engines.NewFleet(r, n, workers)
-	if r.Rollout.KVScales.Prompts > 0 { // with its noise, as a step calibrates
-		f.Publish(w.Calibrated, 0, r.Rollout.Noise.Start, stream.New(r.Seed, stream.Noise, 0))
-		f.Calibrate(0, requests)
-	}
-	f.Publish(w.Current, 0, r.Rollout.Noise.Start, stream.New(r.Seed, stream.Noise, 0))
-	return f
 }

@@ -27,16 +27,13 @@ type mixed struct {
 
 // mixer scores the tokens of one sampled batch in mixtures of two engines.
 type mixer struct {
-	recipe     recipe.Recipe
-	weights    trainer.Weights
+	Probe                    // with the responses given
 	noisy      *model.Params // with the rollout engine's noise; the current ones without any
 	pair       Pair
 	mechanisms []mechanism
-	workers    int
 
-	requests []rollout.Request // with the responses given
-	batch    batch.Batch       // as sampled; LogpOld is the learner's
-	fault    error             // of what was sampled, if it is not finite
+	batch    batch.Batch // as sampled; LogpOld is the learner's
+	fault    error       // of what was sampled, if it is not finite
 	learner  *learner.Scorer
 	restrict engine.Support
 	scales   engine.KVScales // of the rollout engine's static KV cache
@@ -45,49 +42,44 @@ type mixer struct {
 // newMixer samples, and scores in the learner.
 func newMixer(r recipe.Recipe, w trainer.Weights, pair Pair, workers int) *mixer {
 	r.Rollout.Fleet = nil // a pair is two engines
-	m := &mixer{recipe: r, weights: w, noisy: w.Current, pair: pair, mechanisms: mechanismsOf(r, pair), workers: workers}
-	_, m.requests = measureRequests(r, r.Task.New())
-	sampler := m.sampler(pair.Rollout, true)
+	r.Rollout.Numerics = pair.Rollout
+	_, requests := measureRequests(r, r.Task.New())
+	m := &mixer{Probe: Probe{r, w, requests, workers}, noisy: w.Current, pair: pair, mechanisms: mechanismsOf(r, pair)}
+	sampler := m.fleet()
 	defer sampler.Close()
-	if set := r.Rollout.Speculative; set != nil {
-		sampler.DraftWith(set, w.Drafter, 0)
-	}
-	sampler.Generate(&m.batch.Sampled, m.requests, engines.Sampling(r))
+	sampler.Generate(&m.batch.Sampled, m.Requests, m.Sampling())
 	m.fault = sampler.Check(&m.batch)
 	if sampler.Noisy() != nil {
 		m.noisy = sampler.Noisy()
 	}
 	m.scales = sampler.Main().KVScales()
-	for i := range m.requests {
+	for i := range m.Requests {
 		from, to := m.batch.Span(i)
-		m.requests[i].Given = m.batch.Token[from:to]
+		m.Requests[i].Given = m.batch.Token[from:to]
 	}
-	m.learner = learner.NewScorer(r.Model, pair.Learner, workers)
-	m.learner.Publish(w.Current, 0)
-	if k := r.Rollout.KVScales; k.Prompts > 0 {
-		m.learner.Calibrate(engines.CalibrationPrompts(r.Rollout, m.requests), k.Margin)
-	}
+	m.learner = m.scorer(pair.Learner)
 	m.learner.Score(&m.batch.Old, &m.batch.Sampled, m.scoring(0))
 	return m
 }
 
 func (m *mixer) close() { m.learner.Close() }
 
-// sampler returns a rollout engine that decodes as the pair's does, with noise on
-// its weights if it has any and is to have it.
-func (m *mixer) sampler(n engine.Numerics, noise bool) *engines.Fleet {
-	r := m.recipe
+// decoder is a rollout engine of other numerics that decodes as the pair's does,
+// without drafts; with noise on its weights if it has any and is to have it.
+func (m *mixer) decoder(n engine.Numerics, noise bool) *engines.Fleet {
+	q := m.Probe
+	q.Recipe.Rollout.Numerics, q.Recipe.Rollout.Speculative = n, nil
 	if !noise {
-		r.Rollout.Noise.Start = 0
+		q.Recipe.Rollout.Noise.Start = 0
 	}
-	return measuredFleet(r, m.weights, n, m.requests, m.workers)
+	return q.fleet()
 }
 
 // kvScales are the scales of a mixture's KV cache: those that come with the
 // rollout engine's, unless the learner has its own.
 func (m *mixer) kvScales(n engine.Numerics, s subset) engine.KVScales {
 	switch {
-	case m.recipe.Rollout.KVScales.Prompts == 0 || !n.StaticKV():
+	case m.Recipe.Rollout.KVScales.Prompts == 0 || !n.StaticKV():
 		return nil
 	case m.pair.Learner.StaticKV() && !m.at(s, kvScalesName):
 		return m.learner.KVScales()
@@ -118,7 +110,7 @@ func (m *mixer) at(s subset, name string) bool {
 
 // scoring is how the log-probs of a set's mixture are taken from its logits.
 func (m *mixer) scoring(s subset) learner.ScoreOptions {
-	r := &m.recipe
+	r := &m.Recipe
 	o := learner.ScoreOptions{Policy: learner.Policy{Temperature: r.LearnerTemperature(), Support: r.Support.Replay}}
 	o.Retention = r.ReplaysRetention() || m.at(s, retentionName)
 	switch {
@@ -151,7 +143,7 @@ func (m *mixer) gap(s subset) (mixed, error) {
 		return mixed{}, fmt.Errorf("zero-update test of %s: scored twice, %g of the log-probs differ", m.pair.Learner.Name, g.Unequal)
 	}
 	out := mixed{free: sizeOf(&g), flips: g.FlipToken}
-	if !m.recipe.Model.Dense() && (s == all || s.count() == 1) {
+	if !m.Recipe.Model.Dense() && (s == all || s.count() == 1) {
 		b.Old = batch.Scored{}
 		o := m.scoring(0)
 		o.Replay = learner.ReplayRollout
@@ -174,9 +166,9 @@ func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 	} else {
 		// One pass over all rows: the learner's batching, and everyone's where
 		// the batch does not matter.
-		scorer := learner.NewScorer(m.recipe.Model, n, m.workers)
+		scorer := learner.NewScorer(m.Recipe.Model, n, m.Workers)
 		defer scorer.Close()
-		p := m.weights.Current
+		p := m.Weights.Current
 		if m.at(s, noiseName) {
 			p = m.noisy
 		}
@@ -193,7 +185,7 @@ func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 // decode scores in the rollout engine, token by token in the company in which
 // the tokens were sampled.
 func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
-	sampler := m.sampler(n, m.at(s, noiseName))
+	sampler := m.decoder(n, m.at(s, noiseName))
 	defer sampler.Close()
 	sampler.Main().SetKVScales(m.kvScales(n, s))
 	o := m.scoring(s)
@@ -201,8 +193,8 @@ func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
 		sampler.Main().SetRetention(rollout.Retention{})
 	}
 	var decoded batch.Sampled
-	sampler.Generate(&decoded, m.requests, rollout.Sampling{
-		Temperature: o.Temperature, TopP: 1, MaxTokens: m.recipe.Rollout.MaxTokens, Stop: task.EOS, Distributions: o.Support})
+	sampler.Generate(&decoded, m.Requests, rollout.Sampling{
+		Temperature: o.Temperature, TopP: 1, MaxTokens: m.Recipe.Rollout.MaxTokens, Stop: task.EOS, Distributions: o.Support})
 	b.LogpRoll, b.RoutesRoll, b.PromptRoutes = decoded.LogpRoll, decoded.RoutesRoll, decoded.PromptRoutes
 	b.Layers, b.TopK = decoded.Layers, decoded.TopK
 	if !o.Support {

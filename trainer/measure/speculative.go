@@ -1,13 +1,10 @@
 package measure
 
 import (
-	"driftlab/engine"
 	"driftlab/engine/rollout"
-	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/recipe"
 )
 
 // SpeculativeGap is what speculative decoding does to a gap.
@@ -26,13 +23,13 @@ type SpeculativeGap struct {
 }
 
 // speculativeGap measures what became of the drafts of a scored batch.
-func speculativeGap(r recipe.Recipe, p, drafter *model.Params, verifier engine.Numerics, b *batch.Batch) *SpeculativeGap {
+func (q *Probe) speculativeGap(b *batch.Batch) *SpeculativeGap {
 	s, recorded := diagnose.CompareDrafts(b)
 	if !recorded {
 		return nil
 	}
-	set := r.Rollout.Speculative
-	g := &SpeculativeGap{Speculation: s, Draft: set.Draft, Cost: engines.DraftCost(set, drafter, p, verifier)}
+	set := q.Recipe.Rollout.Speculative
+	g := &SpeculativeGap{Speculation: s, Draft: set.Draft, Cost: engines.DraftCost(set, q.Weights.Drafter, q.Weights.Current, q.Recipe.Rollout.Numerics)}
 	g.Speedup = rollout.Speedup(s.Acceptance, g.Cost, set.Draft)
 	view := *b
 	view.DistRoll = nil // that of what was recorded

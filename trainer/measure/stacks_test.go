@@ -94,7 +94,7 @@ func TestQuantisedTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, requests := measureRequests(r, r.Task.New())
-	sampler := measuredFleet(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, r.Rollout.Numerics, requests, 1)
+	sampler := (&Probe{r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, requests, 1}).fleet()
 	defer sampler.Close()
 	var b batch.Batch
 	sampler.Generate(&b.Sampled, requests, engines.Sampling(r))

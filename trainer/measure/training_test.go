@@ -46,7 +46,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, b, err := measurePair(r, w, Pair{r.Rollout.Numerics, r.Learner.Numerics}, asked(r, 0), 1)
+		_, b, err := (&Probe{r, w, asked(r, 0), 1}).gap(r.Learner.Numerics)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestNoisyScales(t *testing.T) {
 		return slices.Clone(f.Main().KVScales())
 	}
 	quiet, noisy := find(0), find(r.Rollout.Noise.Start)
-	f := measuredFleet(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, r.Rollout.Numerics, requests, 1)
+	f := (&Probe{r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, requests, 1}).fleet()
 	defer f.Close()
 	if got := f.Main().KVScales(); !slices.Equal(got, noisy) || slices.Equal(got, quiet) {
 		t.Errorf("scales %v, with noise %v, without %v", got, noisy, quiet)

@@ -11,6 +11,7 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/measure"
 )
 
 // opsmArms are the runs of opsm-is-geo.
@@ -68,10 +69,10 @@ func opsmSets(e *claim.Env) (different float64, masked []float64, err error) {
 		return 0, nil, err
 	}
 	fp32 := claim.Numerics("fp32")
-	l := claim.NewLearner(p, fp32)
+	l := measure.NewLearner(p, fp32)
 	defer l.Close()
 	parts := claim.Minibatches(e.Graded(p, claim.Numerics("bf16"), fp32, e.Pick(16, 8, 2)), 1)
-	if err := claim.Update(l, parts, loss.NewPPOClip(), 1e-3, 5); err != nil {
+	if err := l.Update(parts, loss.NewPPOClip(), 1e-3, 5); err != nil {
 		return 0, nil, err
 	}
 	b := parts[0]

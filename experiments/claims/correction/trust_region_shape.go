@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 
-	"driftlab/engine/learner"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/measure"
 )
 
 func trustRegionShape() claim.Claim {
@@ -51,14 +51,14 @@ func measureTrust(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			l := claim.NewLearner(p, fp32)
-			err := claim.Update(l, claim.Minibatches(b, 4), arm.loss, d.rate, d.rounds)
+			l := measure.NewLearner(p, fp32)
+			err := l.Update(claim.Minibatches(b, 4), arm.loss, d.rate, d.rounds)
 			if err != nil {
 				l.Close()
 				return nil, err
 			}
 			now := claim.Minibatches(b, 1)[0]
-			l.Score(&now.Old, &now.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true})
+			l.Score(&now.Old, now, nil)
 			l.Close()
 			o.Set(string(d.dose)+" KL "+arm.name, diagnose.Compare(now).ExactKL)
 			if arm.name == "unbounded" {

@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/engine/learner"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/measure"
 )
 
 func gapVsLength() claim.Claim {
@@ -69,7 +69,7 @@ func measureGapVsLength(ctx context.Context, e *claim.Env) (*claim.Observation, 
 		b, _ := e.Measure(claim.Probe{Params: m.params, Rollout: claim.Numerics("bf16"), Sequences: m.n, Tokens: m.t}, claim.Numerics("fp32"))
 		quarters(o, m.name, b, m.t)
 		if !m.params.Config.Dense() {
-			claim.Score(b, m.params, claim.Numerics("fp32"), learner.ReplayRollout, false)
+			measure.Score(b, m.params, measure.Scoring{Numerics: claim.Numerics("fp32"), Replay: true})
 			quarters(o, m.name+", replayed", b, m.t)
 		}
 	}

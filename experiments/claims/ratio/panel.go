@@ -6,11 +6,11 @@ import (
 	"math"
 
 	"driftlab/engine"
-	"driftlab/engine/learner"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/measure"
 )
 
 // panel is what long responses say about the product of ratios, position by
@@ -100,7 +100,7 @@ func longRollout(e *claim.Env, q claim.Probe, p *model.Params, scorer engine.Num
 	for from := 0; from < all; from += block {
 		q.Sequences = min(block, all-from)
 		b := e.Sample(q)
-		claim.Score(b, p, scorer, learner.ReplayNone, false)
+		measure.Score(b, p, measure.Scoring{Numerics: scorer})
 		part := newPanel(b, q.Tokens)
 		q.Block++
 		if out == nil {

@@ -8,6 +8,7 @@ import (
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/measure"
 )
 
 // factorFormats are the rollout formats of ratio-factorisation, finest first.
@@ -77,12 +78,12 @@ func outsideClip(e []float64) float64 {
 // first gradient, and that of pi/mu there with equal engines.
 func factorUpdate(e *claim.Env, p *model.Params) (identity, first, equal float64, err error) {
 	fp32 := claim.Numerics("fp32")
-	l := claim.NewLearner(p, fp32)
+	l := measure.NewLearner(p, fp32)
 	defer l.Close()
 	parts := claim.Minibatches(e.Graded(p, claim.Numerics("bf16"), fp32, e.Pick(8, 4, 2)), 1)
 	b := parts[0]
 	for round := range 3 {
-		if err := claim.Update(l, parts, loss.NewPPOClip(), 1e-3, 1); err != nil {
+		if err := l.Update(parts, loss.NewPPOClip(), 1e-3, 1); err != nil {
 			return 0, 0, 0, err
 		}
 		staleness := stats.Differences(b.Now.Logp, b.Old.Logp)
@@ -93,9 +94,9 @@ func factorUpdate(e *claim.Env, p *model.Params) (identity, first, equal float64
 			identity = max(identity, math.Abs(engine+staleness[n]-(b.Now.Logp[n]-b.LogpRoll[n])))
 		}
 	}
-	twin, fresh := e.Graded(p, fp32, fp32, 2), claim.NewLearner(p, fp32)
+	twin, fresh := e.Graded(p, fp32, fp32, 2), measure.NewLearner(p, fp32)
 	defer fresh.Close()
-	if _, err := claim.Gradient(fresh, twin, loss.NewPPOClip()); err != nil {
+	if err := fresh.Gradient(twin, loss.NewPPOClip()); err != nil {
 		return 0, 0, 0, err
 	}
 	return identity, first, outsideClip(stats.Differences(twin.Now.Logp, twin.LogpRoll)), nil

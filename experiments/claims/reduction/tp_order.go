@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/engine/learner"
 	"driftlab/experiments/claim"
 	"driftlab/model"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/measure"
 )
 
 func tpOrder() claim.Claim {
@@ -81,7 +81,7 @@ func measureTP(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			}
 			distinct = append(distinct, mean)
 			b := e.Sample(claim.Probe{Params: m.params, Rollout: kind.of(8), Sequences: len(prompts), Tokens: m.length, Prompts: prompts, Distributions: true})
-			claim.Score(b, m.params, kind.of(1), learner.ReplayNone, true)
+			measure.Score(b, m.params, measure.Scoring{Numerics: kind.of(1), Distributions: true})
 			kl = append(kl, diagnose.Compare(b).ExactKL)
 		}
 		o.Set(string(m.name)+" distinct", distinct...)

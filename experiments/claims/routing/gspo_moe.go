@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 
-	"driftlab/engine/learner"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/measure"
 )
 
 // gspoRates are the learning rates of the single update of gspo-moe.
@@ -47,7 +47,7 @@ func measureGSPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 	b := e.Graded(shipped, fp32, fp32, e.Pick(48, 12, 2))
 	var flips []float64
 	for _, rate := range gspoRates {
-		_, changed, err := afterUpdates(b, shipped, rate, 1, learner.ReplayNone)
+		_, changed, err := afterUpdates(b, shipped, rate, 1, false)
 		if err != nil {
 			return nil, err
 		}
@@ -59,8 +59,8 @@ func measureGSPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 		name   string
 		params *model.Params
 		batch  *batch.Batch
-		replay learner.Replay
-	}{{"MoE", shipped, b, learner.ReplayNone}, {"MoE, replayed", shipped, b, learner.ReplayOld}, {"dense", twin, dense, learner.ReplayNone}} {
+		replay bool
+	}{{"MoE", shipped, b, false}, {"MoE, replayed", shipped, b, true}, {"dense", twin, dense, false}} {
 		now, _, err := afterUpdates(a.batch, a.params, 1e-3, 4, a.replay)
 		if err != nil {
 			return nil, err
@@ -75,15 +75,19 @@ func measureGSPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 // afterUpdates makes updates on a batch in as many minibatches and scores it
 // again: log-probs and routes of the result are those of the new weights. changed is
 // the share of tokens that visit another expert when routes are free.
-func afterUpdates(b *batch.Batch, p *model.Params, rate float64, updates int, replay learner.Replay) (now *batch.Batch, changed float64, err error) {
-	l := claim.NewLearner(p, claim.Numerics("fp32"))
+func afterUpdates(b *batch.Batch, p *model.Params, rate float64, updates int, replay bool) (now *batch.Batch, changed float64, err error) {
+	l := measure.NewLearner(p, claim.Numerics("fp32"))
 	defer l.Close()
-	if err := claim.Update(l, claim.Minibatches(b, updates), loss.NewPPOClip(), rate, 1); err != nil {
+	if err := l.Update(claim.Minibatches(b, updates), loss.NewPPOClip(), rate, 1); err != nil {
 		return nil, 0, err
 	}
 	now = claim.Minibatches(b, 1)[0]
 	var after batch.Scored
-	l.Score(&after, &now.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: replay}, Earlier: &now.Old})
+	if replay {
+		l.Score(&after, now, &now.Old)
+	} else {
+		l.Score(&after, now, nil)
+	}
 	now.Now.Logp, now.Old.Routes = after.Logp, after.Routes
 	if p.Config.Dense() {
 		return now, 0, nil

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"driftlab/engine"
-	"driftlab/engine/kernel"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
@@ -164,7 +163,7 @@ func (k *gradientBias) measureOracle() {
 		for _, s := range routerLogits(k.pass, k.params, rows) {
 			k.router = append(k.router, float32(s))
 		}
-		k.logp = append(k.logp, k.logProbs()...)
+		k.logp = append(k.logp, k.pass.LogProbs()...)
 		logp := k.logp[len(k.logp)-len(dlogits):]
 		grads := make([][]float32, len(k.lengths))
 		for s := range k.lengths {
@@ -186,13 +185,6 @@ func (k *gradientBias) measureOracle() {
 		k.oracle = append(k.oracle, grads)
 	}
 	k.baseline = mean / float64(k.responses()*length)
-}
-
-// logProbs are those of the last pass's targets, [target][vocab].
-func (k *gradientBias) logProbs() []float32 {
-	out := make([]float32, len(k.pass.Logits()))
-	kernel.LogSoftmaxRows(out, k.pass.Logits(), len(k.targets), k.vocab(), 1)
-	return out
 }
 
 // softmaxInto writes the probabilities of logp plus size times noise.
@@ -292,7 +284,7 @@ func (k *gradientBias) sampler(routes []uint8) []float32 {
 	out := make([]float32, 0, len(k.logp))
 	for c := range k.chunks() {
 		k.forward(c, k.length(), routes, false)
-		out = append(out, k.logProbs()...)
+		out = append(out, k.pass.LogProbs()...)
 	}
 	return out
 }

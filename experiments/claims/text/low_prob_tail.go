@@ -4,11 +4,11 @@ import (
 	"context"
 	"math"
 
-	"driftlab/engine/learner"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/measure"
 )
 
 func lowProbTail() claim.Claim {
@@ -56,7 +56,7 @@ func measureTail(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 		o.Set(m.name+" k1", g.K1)
 	}
 	b := e.Sample(claim.Probe{Params: shipped, Rollout: claim.Numerics("bf16"), Sequences: 8, Tokens: 16})
-	claim.Score(b, shipped, claim.Numerics("bf16"), learner.ReplayNone, false)
+	measure.Score(b, shipped, measure.Scoring{Numerics: claim.Numerics("bf16")})
 	o.Set("control", stats.Max(magnitudes(claim.LogRatios(b))))
 	return o, nil
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/engine/learner"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/measure"
 )
 
 // supportTopP are the arms of support-bias; the first is the control.
@@ -58,7 +58,7 @@ func measureSupport(ctx context.Context, e *claim.Env) (*claim.Observation, erro
 	o.Set("outside, masked", outsideMasked...)
 	for _, raw := range []bool{false, true} {
 		b := e.Sample(claim.Probe{Params: shipped, Rollout: claim.Numerics("fp32"), Sequences: n, Tokens: t, Temperature: 0.6, Raw: raw})
-		claim.ScoreWith(b, shipped, claim.Numerics("fp32"), learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.6}})
+		measure.Score(b, shipped, measure.Scoring{Numerics: claim.Numerics("fp32"), Temperature: 0.6})
 		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(magnitudes(claim.LogRatios(b))))
 	}
 	return o, nil

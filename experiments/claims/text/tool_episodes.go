@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/engine/rollout"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/task"
 )
 
@@ -40,7 +40,7 @@ func lookupBase() (*model.Params, error) {
 // has seen in nearly all replies.
 type familiarTool struct{ *task.Lookup }
 
-// Reply implements rollout.Tool.
+// Reply implements measure.Tool.
 func (f familiarTool) Reply(dst, prompt, response []int32) []int32 {
 	from := len(dst)
 	dst = f.Lookup.Reply(dst, prompt, response)
@@ -70,9 +70,9 @@ func worked(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []*b
 	var arms []*batch.Batch
 	for _, arm := range []struct {
 		prompts [][]int32
-		tool    rollout.Tool
+		tool    measure.Tool
 	}{{hidden, t}, {hidden, familiarTool{t}}, {noted, nil}} {
-		q.Prompts, q.Tool = arm.prompts, func(int) rollout.Tool { return arm.tool }
+		q.Prompts, q.Tool = arm.prompts, func(int) measure.Tool { return arm.tool }
 		arms = append(arms, e.Sample(q))
 	}
 	var kept []int
@@ -151,7 +151,7 @@ type interruption struct {
 // toolStream is that of its replies.
 const toolStream = 1 << 41
 
-// Reply implements rollout.Tool.
+// Reply implements measure.Tool.
 func (k *interruption) Reply(dst, _, response []int32) []int32 {
 	call, at := len(response)/turnPeriod, len(response)%turnPeriod
 	if at != turnTokens || call >= toolSteps {
@@ -181,7 +181,7 @@ func interrupted(e *claim.Env, p *model.Params, n engine.Numerics, episodes int)
 		q.Prompts = append(q.Prompts, t.Prompt(rng).Tokens)
 	}
 	own := e.Sample(q)
-	q.Tool = func(i int) rollout.Tool { return &interruption{t.Symbols(true), digits, e.Seed, uint64(i)} }
+	q.Tool = func(i int) measure.Tool { return &interruption{t.Symbols(true), digits, e.Seed, uint64(i)} }
 	return []*batch.Batch{e.Sample(q), own}
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 
-	"driftlab/engine/learner"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/results"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/measure"
 )
 
 // toolArms are who wrote the blocks: the tool, in its rare symbols; the tool, in
@@ -57,7 +57,7 @@ func measureToolTokens(_ context.Context, e *claim.Env) (*claim.Observation, err
 	for _, d := range toolDoses {
 		arms := worked(e, p, claim.Numerics(d.rollout), e.Pick(1024, 160, 24))
 		for _, b := range arms {
-			claim.Score(b, p, claim.Numerics(d.learner), learner.ReplayNone, false)
+			measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics(d.learner)})
 		}
 		recordWorked(o, d.name, arms)
 		recordInterrupted(e, o, d.name, p, d.rollout, d.learner)
@@ -65,13 +65,13 @@ func measureToolTokens(_ context.Context, e *claim.Env) (*claim.Observation, err
 			o.Set("episodes", float64(arms[0].Len()))
 			o.Set("difference before the first reply", beforeTheFirst(arms[0], arms[1]))
 			for _, b := range arms {
-				claim.Score(b, p, claim.Numerics(d.learner), learner.ReplayRollout, false)
+				measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics(d.learner), Replay: true})
 			}
 			recordBehind(o, d.name+", replayed", arms[0], arms[2])
 		}
 	}
 	equal := worked(e, p, claim.Numerics("bf16"), 16)
-	claim.Score(equal[0], p, claim.Numerics("bf16"), learner.ReplayNone, false)
+	measure.Score(equal[0], p, measure.Scoring{Numerics: claim.Numerics("bf16")})
 	o.Set("control", stats.Max(append([]float64{0}, magnitudes(claim.LogRatios(equal[0]))...)))
 	return o, nil
 }
@@ -134,7 +134,7 @@ func beforeTheFirst(a, b *batch.Batch) float64 {
 func recordInterrupted(e *claim.Env, o *claim.Observation, name string, p *model.Params, rollout, scorer string) {
 	arms := interrupted(e, p, claim.Numerics(rollout), e.Pick(256, 64, 6))
 	for _, b := range arms {
-		claim.Score(b, p, claim.Numerics(scorer), learner.ReplayNone, false)
+		measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics(scorer)})
 	}
 	turn := interruptedTurns(arms[0])
 	plain, matched := grouped(2, behind(arms[0], turn, 0), behind(arms[1], turn, 1))
