@@ -156,7 +156,10 @@ func matchROLLLoss(c *golden.Case, k *golden.Check) {
 	}
 	apply(k, rollPipeline(p.Sub("train_infer_correction")), b)
 	agg := Aggregation{Mode: p.String("loss_agg_mode"), Pre: true}
-	if agg.Mode == "seq-mean-token-sum-norm" { // ROLL divides by the width alone
+	switch agg.Mode {
+	case "seq-mean-token-mean": // rows before the filters, a row's tokens after them
+		agg.Pre, agg.PreRows = false, true
+	case "seq-mean-token-sum-norm": // ROLL divides by the width alone
 		agg.Mode = "token-sum-norm"
 	}
 	out := evaluate(k, rollLoss(p, agg), b)
