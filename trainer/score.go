@@ -31,6 +31,13 @@ func (s *Session) scoring() learner.ScoreOptions {
 	return o
 }
 
+// scorerOf is a policy in the learner's numerics with those weights.
+func (s *Session) scorerOf(p *model.Params) *learner.Scorer {
+	scorer := learner.NewScorer(p.Config, s.recipe.Learner.Numerics, s.options.workers())
+	scorer.Publish(p, 0)
+	return scorer
+}
+
 // reference is the frozen policy of the start.
 type reference struct{ *learner.Scorer }
 
@@ -38,9 +45,7 @@ func newReference(s *Session) (stage, error) {
 	if !s.columns.reference {
 		return nil, nil
 	}
-	f := &reference{learner.NewScorer(s.recipe.Model, s.recipe.Learner.Numerics, s.options.workers())}
-	f.Publish(s.initial, 0)
-	return f, nil
+	return &reference{s.scorerOf(s.initial)}, nil
 }
 
 // run fills Ref.
@@ -65,9 +70,7 @@ func newTeacher(s *Session) (stage, error) {
 	if p == nil || err != nil {
 		return nil, err
 	}
-	t := &teacher{learner.NewScorer(p.Config, s.recipe.Learner.Numerics, s.options.workers()), p}
-	t.Publish(p, 0)
-	return t, nil
+	return &teacher{s.scorerOf(p), p}, nil
 }
 
 // run fills Teacher. Another model's routes mean nothing to it, nor do masks of

@@ -73,7 +73,7 @@ func NewSession(r recipe.Recipe, p *model.Params, o Options) (*Session, error) {
 		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), policy: engines.Policy(r),
 		learner: learner.New(p, settings, o.workers()), initial: p.Clone(),
 	}
-	s.correct.Seed = r.Seed
+	s.correct.Seed, s.correct.Mode = r.Seed, r.Mode()
 	for _, g := range r.Guards {
 		s.guards = append(s.guards, g.New())
 	}
@@ -177,7 +177,6 @@ func (s *Session) Sampled() (b *batch.Batch, prompts []task.Prompt, verdicts []t
 
 // correctBatch applies the corrections that are due once per batch.
 func (s *Session) correctBatch() error {
-	s.batch.Anchor = s.batch.Old.Logp
 	return s.correct.Apply(&s.batch, correction.AtBatch)
 }
 

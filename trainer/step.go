@@ -17,25 +17,30 @@ var stages = []struct {
 	// They are verified and rewarded: Reward, Correct, TokenReward.
 	{"reward", always((*Session).reward)},
 	{"advantage.greedy", newGreedy},
-	// Policies that are fixed for the step score them: Old, Ref, Teacher.
+	// Policies that are fixed for the step score them: Old, Ref, Teacher, Behaviour.
 	{"learner", always((*Session).score)},
 	{"advantage.critic", newCritic},
 	{"kl.reference", newReference},
 	{"teacher", newTeacher},
+	{"behaviour", newBehaviour},
 	{"advantage.score_norm", newScoreNorms},
+	// One of them is the loss's old policy: Anchor.
+	{"anchor", newAnchor},
 	// A penalty that belongs into the reward is taken from it: TokenReward.
 	{"kl.reward", newPenalty},
-	// The gap between anchor and rollout engine is corrected: Anchor, LossMask, Weight, Gate.
+	// The gap between anchor and rollout engine is corrected: LossMask, Weight, Gate.
 	{"correction", always((*Session).correctBatch)},
 	// Rewards become advantages: Advantage, Return.
 	{"advantage", always((*Session).estimate)},
 	{"advantage.critic", newCriticFit},
 	// What is known so far is measured.
 	{"diagnose", always((*Session).diagnose)},
+	{"behaviour.parts", newParts},
 	{"routing.released", newRelease},
 	{"rollout.speculative", newDistillation},
 	// The weights move: per minibatch, Now, the loss and an update.
 	{"learn", always((*Session).learn)},
+	{"anchor.follow", newAnchorFollow},
 }
 
 // stage is a station of a batch in a step. It may also be a memory, which survives

@@ -82,6 +82,7 @@ func (c *compareCmd) Run(a *app) error {
 	defer lock.Release()
 	for _, r := range recipes {
 		a.tellRandom(c.Quiet, r)
+		a.tellInert(c.Quiet, r)
 	}
 	m := a.meter(c.Quiet, "compare", "step", 0)
 	end := a.signals.begin()

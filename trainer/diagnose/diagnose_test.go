@@ -241,6 +241,8 @@ func TestGlossaryIsComplete(t *testing.T) {
 	collect((&Rejection{}).Metrics(nil))
 	g := Compare(full())
 	collect(g.Released(nil))
+	collect(g.Part(nil, "engine"))
+	collect(g.Part(nil, "lag"))
 	for _, style := range []string{"verl", "skyrl"} {
 		for _, w := range correction.Weightings {
 			for _, m := range correction.Masks {

@@ -28,7 +28,7 @@ func (c *checker) countedTwice(r Recipe) {
 		c.that(false, path, "the loss %s weighs by min(exp(old − roll), cap) itself, and %s would count that twice: use weights none",
 			r.Loss.Name, r.Correction.Weights.Name)
 	default:
-		c.that(r.Correction.Mode != correction.Bypass || !hasRatio(r.Loss.Spec()), path,
+		c.that(r.Mode() != correction.Bypass || !hasRatio(r.Loss.Spec()), path,
 			"in bypass mode the ratio of the loss %s is that to the rollout engine, and %s would count it twice: use weights none, or loss reinforce",
 			r.Loss.Name, r.Correction.Weights.Name)
 	}

@@ -16,6 +16,7 @@ import (
 
 // pairs checks fields against each other.
 func (c *checker) pairs(r Recipe) {
+	c.anchor(r)
 	c.lengths(r)
 	c.columns(r)
 	c.counts(r)
@@ -140,7 +141,7 @@ func (c *checker) columns(r Recipe) {
 				"%s compares the responses of a group, and the advantage %s rewards one greedy response by itself", m.spec.Name, r.Advantage.Name)
 		}
 		both := slices.Contains(m.spec.Needs, batch.Anchor) && slices.Contains(m.spec.Needs, batch.LogpRoll)
-		c.that(strings.HasPrefix(m.path, "correction") || !both || r.Correction.Mode != correction.Bypass, join(m.path, "name"),
+		c.that(strings.HasPrefix(m.path, "correction") || !both || r.Mode() != correction.Bypass, join(m.path, "name"),
 			"%s compares the learner's log-probs with the rollout engine's, which bypass mode puts in their place: use correction.mode decoupled", m.spec.Name)
 		if slices.Contains(m.spec.Needs, batch.Group) && m.path == "loss" {
 			c.that(r.Learner.Minibatches <= r.Rollout.Prompts, "learner.minibatches",

@@ -55,6 +55,19 @@ type Recipe struct {
 	Routing Routing `yaml:"routing"`
 	// Support says whether recorded sampling supports are replayed in the learner.
 	Support Support `yaml:"support"`
+	// Anchor is the policy that the loss and the correction take for the old one:
+	// old (pi_old, the learner before the step's first update), behaviour (pi_v, the
+	// learner's numerics at the version that sampled), rollout (mu, as it was
+	// sampled: the bypass mode of a correction) or ewma (a moving average of the
+	// learner's weights, 2605.12070). With old and one update per step the ratio of a
+	// loss is 1, whatever the age of the rollouts. Nil where the recipe has no such
+	// line: rollout if correction.mode is bypass, else old.
+	Anchor *AnchorPolicy `yaml:"anchor"`
+	// AnchorDecay is β of the moving average, θ̄ ← β·θ̄ + (1−β)·θ after each step,
+	// corrected for its start, from 0 up to 1. Its centre of mass, β/(1−β) steps, is
+	// best the mean age of the rollouts. Only anchor ewma reads it. Nil, the
+	// default, is 0.889: 8 steps.
+	AnchorDecay *float64 `yaml:"anchor_decay"`
 	// Retention says whether the masks of a compressed KV cache are replayed in the
 	// learner. Nil where the recipe has no such section: they are not.
 	Retention *Retention `yaml:"retention"`

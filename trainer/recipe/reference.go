@@ -142,6 +142,9 @@ func isText(v reflect.Value) bool {
 
 // defaultText is a value on one line: of a method the name.
 func defaultText(v reflect.Value) string {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return "" // as the field's own words have it
+	}
 	n := nodeOf(v)
 	if n.Kind == yaml.MappingNode {
 		if name := find(n, "name"); name != nil {

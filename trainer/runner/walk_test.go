@@ -187,6 +187,11 @@ func (w *walk) recipe(accepts func(sets []string) bool) []string {
 	for _, section := range []func(){
 		w.task, w.rollout, w.learner, w.routing, w.correction,
 		func() { w.set("schedule", w.method("schedule")) },
+		func() {
+			if w.chance(2) {
+				w.set("anchor", oneOf(w, "old", "behaviour", "rollout", "ewma"))
+			}
+		},
 		w.reward,
 		func() { w.set("advantage", w.method("advantage")) },
 		w.loss,

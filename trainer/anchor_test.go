@@ -1,0 +1,152 @@
+package trainer
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"driftlab/engine/learner"
+	"driftlab/model"
+	"driftlab/trainer/batch"
+)
+
+// With equal engines pi_v is mu, bit for bit, whatever the age of the rollouts:
+// the whole gap is that of the age.
+func TestEqualEnginesHaveNoEngineGap(t *testing.T) {
+	s := sessionOf(t, Options{}, "schedule={name: lag, k: 2}", "learner.optimizer.lr=1e-2", "rollout.top_p=1")
+	aged := false
+	steps(t, s, 5, func(step int) {
+		if !slices.Equal(s.batch.Behaviour.Logp, s.batch.LogpRoll) {
+			t.Errorf("step %d: pi_v is not mu", step)
+		}
+		if s.figure(t, "gap/engine_k3") != 0 || s.figure(t, "gap/engine_exact_tv") != 0 {
+			t.Errorf("step %d: equal engines have a gap", step)
+		}
+		if x := s.figure(t, "gap/lag_k3"); x != s.figure(t, "gap/k3") {
+			t.Errorf("step %d: age makes %g of a gap of %g", step, x, s.figure(t, "gap/k3"))
+		} else {
+			aged = aged || x > 0
+		}
+	})
+	if !aged {
+		t.Error("no gap to part")
+	}
+}
+
+// Drift, age and engine add up to log pi - log mu, token by token, and each is
+// there.
+func TestPartsAddUp(t *testing.T) {
+	s := sessionOf(t, Options{}, "schedule={name: lag, k: 2}", "rollout.numerics=bf16", "learner.epochs=2", "learner.optimizer.lr=1e-2")
+	var parts [3]float64
+	steps(t, s, 4, func(step int) {
+		b := &s.batch
+		for n, counts := range b.Mask {
+			if !counts {
+				continue
+			}
+			drift, lag, engine := b.Now.Logp[n]-b.Old.Logp[n], b.Old.Logp[n]-b.Behaviour.Logp[n], b.Behaviour.Logp[n]-b.LogpRoll[n]
+			if whole := b.Now.Logp[n] - b.LogpRoll[n]; math.Abs(drift+lag+engine-whole) > 1e-12 {
+				t.Fatalf("step %d, token %d: %g + %g + %g is not %g", step, n, drift, lag, engine, whole)
+			}
+			for i, x := range []float64{drift, lag, engine} {
+				parts[i] += math.Abs(x)
+			}
+		}
+	})
+	if slices.Min(parts[:]) == 0 {
+		t.Errorf("a part is not there: drift, age, engine %v", parts)
+	}
+}
+
+// Every anchor is the policy that its name says, and nothing is exchanged: pi_old
+// stays what the learner scored.
+func TestAnchors(t *testing.T) {
+	for _, anchor := range []string{"old", "behaviour", "rollout", "ewma"} {
+		s := sessionOf(t, Options{}, "schedule={name: lag, k: 2}", "rollout.numerics=bf16", "learner.optimizer.lr=1e-2", "anchor="+anchor)
+		twin := sessionOf(t, Options{}, "schedule={name: lag, k: 2}", "rollout.numerics=bf16", "learner.optimizer.lr=1e-2")
+		var seen []float64
+		s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) { seen = slices.Clone(b.Anchor) }}
+		steps(t, s, 4, func(step int) {
+			b := &s.batch
+			want := map[string][]float64{"old": b.Old.Logp, "behaviour": b.Behaviour.Logp, "rollout": b.LogpRoll}[anchor]
+			if anchor != "ewma" && !slices.Equal(seen, want) {
+				t.Errorf("%s, step %d: the loss is anchored elsewhere", anchor, step)
+			}
+			if step == 0 {
+				steps(t, twin, 1, func(int) {})
+				if !slices.Equal(b.Old.Logp, twin.batch.Old.Logp) {
+					t.Errorf("%s: pi_old is not what the learner scored", anchor)
+				}
+				if anchor == "ewma" && !slices.Equal(seen, b.Old.Logp) {
+					t.Error("the average of the first weights is another policy")
+				}
+			}
+		})
+	}
+}
+
+// The moving average is Σ β^(t-k)·θ_k over its weights, also after it was taken up
+// from its state.
+func TestAverage(t *testing.T) {
+	s := sessionOf(t, Options{}, "anchor=ewma", "anchor_decay=0.5", "learner.optimizer.lr=1e-2")
+	a := stageOf[*average](s)
+	history := []*model.Params{s.initial.Clone()}
+	steps(t, s, 4, func(step int) {
+		history = append(history, s.learner.Params().Clone())
+		var weight, sum float64
+		for k, p := range history {
+			w := math.Pow(0.5, float64(len(history)-1-k))
+			weight, sum = weight+w, sum+w*float64(p.Theta[7])
+		}
+		if want := float32(sum / weight); math.Abs(float64(a.mean.Theta[7]-want)) > 1e-7 {
+			t.Errorf("step %d: average %g, want %g", step, a.mean.Theta[7], want)
+		}
+	})
+	again := newAverage(s)
+	defer again.Close()
+	if err := again.SetState(a.AppendState(nil)); err != nil || !slices.Equal(again.mean.Theta, a.mean.Theta) || again.count != 5 {
+		t.Errorf("taken up: %v, %d weights", err, again.count)
+	}
+	if err := again.SetState(a.AppendState(nil)[8:]); err == nil {
+		t.Error("took a state of another size")
+	}
+}
+
+// secondTeacher is an optional part such as anyone may add: another frozen policy,
+// scored at every step, with scales of its own and something to release.
+type secondTeacher struct {
+	*learner.Scorer
+	scored batch.Scored
+	closed *bool
+}
+
+func (p *secondTeacher) run(s *Session) error {
+	p.Score(&p.scored, &s.batch.Sampled, learner.ScoreOptions{Policy: s.policy})
+	return nil
+}
+
+func (p *secondTeacher) Close() { *p.closed = true; p.Scorer.Close() }
+
+// A further part takes one line in the walk, and lives as the others do.
+func TestAnotherPartIsOneLine(t *testing.T) {
+	before, closed := stages, false
+	defer func() { stages = before }()
+	stages = slices.Insert(slices.Clone(stages), 6, stages[0])
+	stages[6].name, stages[6].make = "second_teacher", func(s *Session) (stage, error) {
+		return &secondTeacher{s.scorerOf(s.initial), batch.Scored{}, &closed}, nil
+	}
+	s := sessionOf(t, Options{}, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 2}")
+	p := stageOf[*secondTeacher](s)
+	steps(t, s, 2, func(step int) {
+		if step == 0 && !slices.Equal(p.scored.Logp, s.batch.Old.Logp) {
+			t.Error("the same weights and scales make another policy")
+		}
+		if len(p.scored.Logp) != s.batch.Tokens() || p.KVScales() == nil {
+			t.Errorf("step %d: scored %d tokens, scales %v", step, len(p.scored.Logp), p.KVScales())
+		}
+	})
+	s.Close()
+	if !closed {
+		t.Error("the part was not released")
+	}
+}

@@ -1,0 +1,60 @@
+package recipe
+
+import "driftlab/trainer/correction"
+
+// AnchorPolicy is the policy in the place of the old one.
+type AnchorPolicy string
+
+// The anchors.
+const (
+	AnchorOld       AnchorPolicy = "old"
+	AnchorBehaviour AnchorPolicy = "behaviour"
+	AnchorRollout   AnchorPolicy = "rollout"
+	AnchorEWMA      AnchorPolicy = "ewma"
+)
+
+// DefaultAnchorDecay has its centre of mass at 8 steps.
+const DefaultAnchorDecay = 0.889
+
+// Anchored is the recipe's anchor: what it says, or what the mode of its
+// correction means.
+func (r Recipe) Anchored() AnchorPolicy {
+	switch {
+	case r.Anchor != nil:
+		return *r.Anchor
+	case r.Correction.Mode == correction.Bypass:
+		return AnchorRollout
+	}
+	return AnchorOld
+}
+
+// Mode says when the correction compares which policies: bypass, the current
+// policy with mu at every gradient step, where mu is the anchor.
+func (r Recipe) Mode() correction.Mode {
+	if r.Anchored() == AnchorRollout {
+		return correction.Bypass
+	}
+	return correction.Decoupled
+}
+
+// Decay is that of an anchor that is a moving average.
+func (r Recipe) Decay() float64 {
+	if r.AnchorDecay != nil {
+		return *r.AnchorDecay
+	}
+	return DefaultAnchorDecay
+}
+
+// anchor checks the anchor against the correction's mode.
+func (c *checker) anchor(r Recipe) {
+	if r.AnchorDecay != nil {
+		c.that(*r.AnchorDecay >= 0 && *r.AnchorDecay < 1, "anchor_decay", "%v is not within [0, 1)", *r.AnchorDecay)
+		c.that(r.Anchored() == AnchorEWMA, "anchor_decay", "only anchor ewma has a decay: set anchor to ewma, or leave it out")
+	}
+	if r.Anchor == nil {
+		return
+	}
+	c.word("anchor", string(*r.Anchor), string(AnchorOld), string(AnchorBehaviour), string(AnchorRollout), string(AnchorEWMA))
+	c.that(r.Correction.Mode != correction.Bypass || *r.Anchor == AnchorRollout, "anchor",
+		"%s, and correction.mode bypass is anchor rollout: leave one of the two out", *r.Anchor)
+}

@@ -1,0 +1,69 @@
+package recipe
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
+)
+
+// Inert lists the parts of a resolved recipe that cannot act in it, each by its
+// field with the reason and the remedy: a ratio that is 1 at every gradient, a
+// correction of a gap that is exactly zero. The run is as good without them.
+func (r Recipe) Inert() []string {
+	var notes []string
+	drift := r.Learner.Updates() > 1 // the weights move within a step
+	anchor := r.Anchored()
+	lag := r.Schedule.New().MaxLag() > 0
+	gap := lag || !r.sameEngine()
+	// Whether pi and the anchor, and the anchor and mu, can differ.
+	moves := drift || anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap
+	differs := gap && anchor != AnchorRollout || anchor == AnchorEWMA
+	if anchor == AnchorRollout {
+		differs = gap || drift // of pi and mu, at every gradient
+	}
+	if s := r.Loss.Spec(); !moves && hasRatio(s) && !onRollout(r.Loss.Params) {
+		notes = append(notes, fmt.Sprintf("loss %s: with anchor %s and one update per step its ratio is 1 at every gradient, so no clip or bound on it acts: "+
+			"set learner.minibatches above 1%s", s.Name, anchor, map[bool]string{true: ", or anchor to behaviour or rollout", false: ""}[lag]))
+	}
+	if differs {
+		return notes
+	}
+	const same = "the two engines compute the same bits and the rollouts are as old as the learner, so every ratio is 1: change rollout.numerics or schedule, or leave it out"
+	if name := r.Correction.Weights.Name; name != "" && name != "none" {
+		notes = append(notes, fmt.Sprintf("correction.weights %s: %s", name, same))
+	}
+	for i, m := range r.Correction.Masks {
+		if m.Name != "random_mask" {
+			notes = append(notes, fmt.Sprintf("correction.masks[%d] %s: %s", i, m.Name, same))
+		}
+	}
+	for i, g := range r.Guards {
+		if n := g.Spec().Needs; slices.Contains(n, batch.LogpRoll) && !drift {
+			notes = append(notes, fmt.Sprintf("guards[%d] %s: %s", i, g.Name, same))
+		}
+	}
+	return notes
+}
+
+// sameEngine reports whether the rollout engine's log-probs are the learner's, bit
+// for bit, at equal weights.
+func (r Recipe) sameEngine() bool {
+	o, n := r.Rollout, r.Rollout.Numerics
+	return n.Equal(r.Learner.Numerics) && n.BatchInvariant() && n.Attention.PrefillIsDecode() && len(o.Fleet) == 0 && o.Noise.Start == 0 &&
+		o.KVRetention == nil && o.Speculative == nil && o.KVScales.Prompts == 0 && o.TopP == 1 && o.TopK == 0 &&
+		r.LearnerTemperature() == o.Temperature && (o.Temperature == 1 || o.LogProbs == ProcessedLogProbs)
+}
+
+// onRollout reports whether a loss has an anchor of its own, the rollout engine.
+func onRollout(params any) bool {
+	v := reflect.Indirect(reflect.ValueOf(params))
+	if v.Kind() != reflect.Struct {
+		return false
+	}
+	f := v.FieldByName("Anchor")
+	return f.IsValid() && f.Kind() == reflect.String && strings.EqualFold(f.String(), string(loss.Roll))
+}

@@ -1,0 +1,42 @@
+package recipe
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestInert names what cannot act, and nothing that can.
+func TestInert(t *testing.T) {
+	for _, tc := range []struct {
+		sets []string
+		want string // the fields named, in order
+	}{
+		{nil, "loss"},
+		{[]string{"learner.minibatches=2"}, ""},
+		{[]string{"learner.epochs=2"}, ""},
+		{[]string{"loss=reinforce"}, ""},
+		{[]string{"loss={name: cispo, anchor: roll}", "rollout.numerics=bf16"}, ""},
+		{[]string{"loss=m2po", "schedule={name: lag, k: 4}"}, "loss"},
+		{[]string{"loss=m2po", "schedule={name: lag, k: 4}", "anchor=behaviour"}, ""},
+		{[]string{"loss=m2po", "schedule={name: lag, k: 4}", "anchor=rollout"}, ""},
+		{[]string{"loss=m2po", "schedule={name: lag, k: 4}", "anchor=ewma"}, ""},
+		{[]string{"rollout.numerics=bf16", "correction.mode=bypass"}, ""},
+		{[]string{"rollout.numerics=bf16", "correction.weights=token_tis"}, "loss"},
+		{[]string{"correction.weights=token_tis", "learner.minibatches=2"}, "correction.weights"},
+		{[]string{"correction.masks=[veto, {name: random_mask, rate: 0.1}]", "loss=reinforce", "guards=[ess_lr]"}, "correction.masks[0] guards[0]"},
+		{[]string{"correction={masks: [veto], mode: bypass}", "learner.minibatches=2"}, ""},
+	} {
+		r, err := Load("default", append([]string{"rollout.numerics=fp32", "learner.numerics=fp32"}, tc.sets...)...)
+		if err != nil {
+			t.Fatal(tc.sets, err)
+		}
+		var fields []string
+		for _, note := range r.Resolved().Inert() {
+			field, _, _ := strings.Cut(note, " ")
+			fields = append(fields, field)
+		}
+		if got := strings.Join(fields, " "); got != tc.want {
+			t.Errorf("%v: %q cannot act, want %q", tc.sets, got, tc.want)
+		}
+	}
+}
