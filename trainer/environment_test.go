@@ -47,6 +47,7 @@ func withReplies(seed uint64) *batch.Batch {
 		b.Group, b.Correct, b.Finished = append(b.Group, i/4), append(b.Correct, i%3 == 0), append(b.Finished, i%4 != 1)
 		b.Reward = append(b.Reward, float64((i*7)%4)/3)
 		b.RewardParts = append(b.RewardParts, []float64{b.Reward[i] / 2, b.Reward[i] / 2})
+		b.OutcomeParts = append(b.OutcomeParts, b.RewardParts[i])
 		b.GreedyReward, b.ScoreNorm = append(b.GreedyReward, 0.5), append(b.ScoreNorm, 1+rng.Float64())
 		b.TokenReward[len(b.TokenReward)-1] = b.Reward[i]
 	}
@@ -87,7 +88,7 @@ func appendToken(b *batch.Batch, rng *rand.Rand, generated bool, turn int) {
 	b.Advantage = append(b.Advantage, poison(rng.NormFloat64()))
 	b.Value, b.Return = append(b.Value, poison(rng.Float64())), append(b.Return, poison(rng.Float64()))
 	b.Old.Entropy, b.Old.SumSquares = append(b.Old.Entropy, poison(rng.Float64())), append(b.Old.SumSquares, poison(0.3+0.2*rng.Float64()))
-	b.TokenReward = append(b.TokenReward, 0)
+	b.TokenReward, b.StepReward = append(b.TokenReward, 0), append(b.StepReward, poison(float64(rng.IntN(3)-1)))
 	b.KeptMass, b.Support = append(b.KeptMass, poison(1)), append(b.Support, nil)
 	version := int32(rng.IntN(9))
 	if !generated {
@@ -126,7 +127,7 @@ func withoutReplies(b *batch.Batch) (out *batch.Batch, from []int) {
 		out.Offsets = append(out.Offsets, len(from))
 	}
 	for _, c := range []*[]float64{&out.LogpRoll, &out.Old.Logp, &out.Now.Logp, &out.Ref.Logp, &out.Teacher.Logp, &out.Advantage, &out.Value,
-		&out.Return, &out.Old.Entropy, &out.Old.SumSquares, &out.TokenReward, &out.KeptMass} {
+		&out.Return, &out.Old.Entropy, &out.Old.SumSquares, &out.TokenReward, &out.StepReward, &out.KeptMass} {
 		*c = pick(*c, from, 1)
 	}
 	for _, c := range []*[]float32{&out.DistRoll, &out.Old.Dist, &out.Now.Dist, &out.Ref.Dist, &out.Shadow.Dist} {

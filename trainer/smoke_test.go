@@ -37,6 +37,7 @@ var companions = map[string][]string{
 	"reward/pass_at_k":          {"reward[0].k=2"},
 	"routing.gates/recorded":    {"routing.replay=keep_routing", "rollout.numerics=bf16"},
 	"loss/prime_geo":            {"loss.teacher_tau=0.1", "teacher=chain-base"},
+	"advantage/process":         {"reward=[exact, process]"},
 	"terms/shadow_distillation": {"rollout.kv_retention={}", "retention.replay=true"},
 }
 

@@ -49,20 +49,28 @@ func TestTurnLevelByHand(t *testing.T) {
 }
 
 // Outcome rewards 1 and 0 centre to ±½. Steps 2, 0 marks nothing, 4, and 3 have
-// mean 3, so they centre to −1, +1, 0, summed from the end of each response.
+// mean 3, so they centre to −1, +1, 0, summed from the end of each response. The
+// outcome stands in Reward and TokenReward too and counts once all the same.
 func TestProcessByHand(t *testing.T) {
 	b := single([]float64{1, 0}, []int{0, 0}, []int{4, 2})
-	b.TokenReward = []float64{2, 0, 4, 0, 0, 3}
+	b.StepReward, b.OutcomeParts = []float64{2, 0, 4, 0, 0, 3}, [][]float64{{1}, {0}}
+	b.RewardParts, b.TokenReward = [][]float64{{1, 6}, {0, 3}}, []float64{2, 0, 4, 1, 0, 3}
 	estimate(t, &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 2}, b)
 	want := []float64{.5, .5 + 2, .5 + 2, .5, -.5, -.5} // the first step and the second cancel
 	if !nearAll(b.Advantage, want, 1e-12) {
 		t.Errorf("%v, want %v", b.Advantage, want)
 	}
 	// Kinds of outcome are normalised apart and added.
-	b.RewardParts = [][]float64{{1, 0}, {0, 10}}
+	b.OutcomeParts = [][]float64{{1, 0}, {0, 10}}
 	estimate(t, &Process{Asymmetry: symmetric, OutcomeWeight: 1, Std: true}, b)
 	if want := []float64{0, 0, 0, 0, 0, 0}; !nearAll(b.Advantage, want, 1e-12) {
 		t.Errorf("two opposite kinds: %v, want zeros", b.Advantage)
+	}
+	// A reward that has nothing but steps has no outcome.
+	b.OutcomeParts = [][]float64{{}, {}}
+	estimate(t, &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 1}, b)
+	if want := []float64{0, 1, 1, 0, 0, 0}; !nearAll(b.Advantage, want, 1e-12) {
+		t.Errorf("steps alone: %v, want %v", b.Advantage, want)
 	}
 }
 

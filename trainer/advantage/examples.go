@@ -34,9 +34,9 @@ A = [0.86667 | -0.13333 -0.13333 | -0.13333]`,
 	"optimal_token_baseline": `R = [1 | 0 | 0], r = [1 | 0.5 0 | 0], old = [-0.69315 | -0.69315 -1.3863 | -1.6094], Σq² = [0.4 | 0.4 0.5 | 0.3]
 positive_weight 1, eps 1e-08, zero_tail true, scale increment
 A = [0.64706 | 0.14706 0 | -0.35294]`,
-	"process": `R = [1 | 0 | 0], r = [1 | 0.5 0 | 0]
+	"process": `R = [1 | 0 | 0], r = [0 | 0.5 0 | -0.5]
 positive_weight 1, outcome_weight 1, process_weight 1, std true, eps 1e-06
-A = [1.8618 | -1.2845 -0.57735 | -0.57735]`,
+A = [1.1547 | 0.12976 -0.57735 | -1.2845]`,
 	"reinforce": `R = [1 | 0 | 0], r = [1 | 0.5 0 | 0]
 positive_weight 1, gamma 1, whiten false, holes carry, count_eps 1e-08
 A = [1 | 0.5 0 | 0]`,

@@ -12,12 +12,14 @@ import (
 // apart, so that neither drowns the other.
 //
 //	outcome   O_i = (R_i − mean_g)/(std_g + eps), on every token
-//	process   p̃_t = (r_t − mean_g)/(std_g + eps), over the rewarded tokens of the group
-//	          P_t = Σ_{s≥t} p̃_s, over the rewarded tokens from t on
+//	process   p̃_t = (r_t − mean_g)/(std_g + eps), over the judged tokens of the group
+//	          P_t = Σ_{s≥t} p̃_s, over the judged tokens from t on
 //	A_t = outcome_weight·O_i + process_weight·P_t
 //
-// Kinds of outcome reward (RewardParts) are each normalised and summed.
-// A token is rewarded if its TokenReward is not 0; rewarding every step end, a
+// Kinds of outcome reward (OutcomeParts) are each normalised and summed; without
+// any, the outcome's part is 0. The process reward is StepReward: what has a place
+// counts there and nowhere else, and an outcome never does. A token is judged if
+// its StepReward is not 0; where every step end is, a
 // response with more steps collects more terms, which the sum to come keeps and
 // a mean would hide.
 //
@@ -38,16 +40,9 @@ type Process struct {
 	reward, score []float64
 }
 
-// Estimate fills b.Advantage from Reward or RewardParts, and TokenReward.
+// Estimate fills b.Advantage from StepReward and OutcomeParts.
 func (e *Process) Estimate(b *batch.Batch) error {
-	if err := b.Require(batch.Mask, batch.TokenReward); err != nil {
-		return err
-	}
-	if b.RewardParts == nil {
-		if err := b.Require(batch.Reward); err != nil {
-			return err
-		}
-	} else if err := b.Require(batch.RewardParts); err != nil {
+	if err := b.Require(batch.Mask, batch.StepReward, batch.OutcomeParts); err != nil {
 		return err
 	}
 	if err := e.groups.find(b); err != nil {
@@ -66,14 +61,10 @@ func (e *Process) Estimate(b *batch.Batch) error {
 
 // outcome adds the outcome's part for the responses of a group.
 func (e *Process) outcome(b *batch.Batch, one *GRPO, rows []int) {
-	kinds := 1
-	if b.RewardParts != nil {
-		kinds = len(b.RewardParts[rows[0]])
-	}
-	for k := range kinds {
+	for k := range b.OutcomeParts[rows[0]] {
 		e.reward = e.reward[:0]
 		for _, i := range rows {
-			e.reward = append(e.reward, part(b, i, k))
+			e.reward = append(e.reward, b.OutcomeParts[i][k])
 		}
 		e.score = batch.Zeroed(e.score, len(rows))
 		one.normalise(e.score, e.reward)
@@ -93,7 +84,7 @@ func (e *Process) process(b *batch.Batch, one *GRPO, rows []int) {
 	e.reward = e.reward[:0]
 	for _, i := range rows {
 		from, to := b.Span(i)
-		for _, r := range b.TokenReward[from:to] {
+		for _, r := range b.StepReward[from:to] {
 			if r != 0 {
 				e.reward = append(e.reward, r)
 			}
@@ -109,7 +100,7 @@ func (e *Process) process(b *batch.Batch, one *GRPO, rows []int) {
 		start, end := b.Span(i)
 		sum := 0.0
 		for n := end - 1; n >= start; n-- {
-			if b.TokenReward[n] != 0 {
+			if b.StepReward[n] != 0 {
 				next--
 				sum += e.score[next]
 			}

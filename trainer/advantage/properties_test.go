@@ -23,6 +23,7 @@ func random(seed uint64) *batch.Batch {
 			b.Mask = append(b.Mask, i != 5 && t%4 != 3)
 			b.Turn = append(b.Turn, int32(t/4))
 			b.TokenReward = append(b.TokenReward, float64(r.IntN(3)-1))
+			b.StepReward = append(b.StepReward, b.TokenReward[len(b.TokenReward)-1])
 			b.Value = append(b.Value, r.NormFloat64())
 			b.Old.Logp = append(b.Old.Logp, -r.ExpFloat64())
 			b.LogpRoll = append(b.LogpRoll, -r.ExpFloat64())
@@ -34,6 +35,7 @@ func random(seed uint64) *batch.Batch {
 		b.Group = append(b.Group, i/4)
 		b.Reward = append(b.Reward, r.NormFloat64())
 		b.RewardParts = append(b.RewardParts, []float64{r.NormFloat64(), float64(r.IntN(2))})
+		b.OutcomeParts = append(b.OutcomeParts, b.RewardParts[i])
 		b.GreedyReward = append(b.GreedyReward, r.NormFloat64())
 		b.ScoreNorm = append(b.ScoreNorm, r.Float64())
 		b.Correct = append(b.Correct, r.IntN(2) == 1)
@@ -63,9 +65,10 @@ func TestNastyBatches(t *testing.T) {
 		{"one token", func(b *batch.Batch) { clear(b.Mask); b.Mask[0] = true }},
 		{"equal rewards", func(b *batch.Batch) {
 			for i := range b.Reward {
-				b.Reward[i], b.RewardParts[i] = .7, []float64{.7, .7}
+				b.Reward[i], b.RewardParts[i], b.OutcomeParts[i] = .7, []float64{.7, .7}, []float64{.7, .7}
 			}
 			clear(b.TokenReward)
+			clear(b.StepReward)
 		}},
 		{"-inf behind the mask", func(b *batch.Batch) {
 			for n, counts := range b.Mask {

@@ -168,7 +168,7 @@ var Registry = method.Table[Estimator]{
 		Source:   "arXiv 2402.03300 section 4.1.3; normalisation per kind as arXiv 2601.05242",
 		Formula:  "A_t = outcome_weight·O_i + process_weight·Σ_{s≥t} p̃_s, each normalised in the group",
 		Gradient: "constant",
-		Needs:    batch.Columns{batch.Reward, batch.TokenReward, batch.Group},
+		Needs:    batch.Columns{batch.OutcomeParts, batch.StepReward, batch.Group},
 		Example:  examples["process"],
 	}, New: func() Estimator {
 		return &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 1, Std: true, Eps: 1e-6}

@@ -19,6 +19,7 @@ var update = flag.Bool("update", false, "write the worked examples of the specs"
 func example() *batch.Batch {
 	b := single([]float64{1, 0, 0}, []int{0, 0, 0}, []int{1, 2, 1})
 	b.TokenReward = []float64{1, 0.5, 0, 0}
+	b.OutcomeParts, b.StepReward = [][]float64{{1}, {0}, {0}}, []float64{0, 0.5, 0, -0.5}
 	b.Turn = []int32{0, 0, 1, 0}
 	b.Value = []float64{0.5, 0.3, 0.2, 0.4}
 	b.GreedyReward = []float64{0.5, 0.5, 0.5}
@@ -86,6 +87,8 @@ func TestWorkedExamples(t *testing.T) {
 			switch column {
 			case batch.TokenReward:
 				input = append(input, "r = "+list(b, b.TokenReward))
+			case batch.StepReward:
+				input = append(input, "r = "+list(b, b.StepReward))
 			case batch.Value:
 				input = append(input, "V = "+list(b, b.Value))
 			case batch.GreedyReward:
@@ -144,9 +147,6 @@ func TestNeedsAreRequired(t *testing.T) {
 		for _, column := range e.Needs {
 			b := example()
 			b.RewardParts = [][]float64{{1}, {0}, {0}}
-			if column == batch.Reward {
-				b.RewardParts = nil // process falls back on it
-			}
 			b.Forget(column)
 			if column == batch.RewardParts {
 				b.RewardParts = [][]float64{} // without any, the reward is the only kind

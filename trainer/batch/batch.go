@@ -76,6 +76,9 @@ type Graded struct {
 	Reward []float64
 	// RewardParts is the reward per kind, [response][kind], for estimators that keep kinds apart.
 	RewardParts [][]float64
+	// OutcomeParts are those of RewardParts that judge the response as a whole;
+	// StepReward has the others. Nil where no kind has a place: then all do.
+	OutcomeParts [][]float64
 	// GreedyReward is the reward of the greedy response to the same prompt.
 	GreedyReward []float64
 	// Correct is the verifier's label, whatever the reward makes of it.
@@ -89,6 +92,9 @@ type Graded struct {
 	Advantage []float64
 	// TokenReward is the reward per token, for estimators that use returns.
 	TokenReward []float64
+	// StepReward is the reward of the kinds that have a place within the response,
+	// on the tokens they judge: TokenReward without the outcome.
+	StepReward []float64
 	// Value is the critic's value before each token, for generalised advantages.
 	Value []float64
 	// Return is the estimator's target for the critic: the discounted reward to
@@ -143,11 +149,13 @@ func (b *Batch) Select(dst *Batch, rows []int) {
 	d := &dst.Graded
 	d.Reward = column.GatherRows(d.Reward, b.Reward, rows)
 	d.RewardParts = column.GatherRows(d.RewardParts, b.RewardParts, rows)
+	d.OutcomeParts = column.GatherRows(d.OutcomeParts, b.OutcomeParts, rows)
 	d.GreedyReward = column.GatherRows(d.GreedyReward, b.GreedyReward, rows)
 	d.Correct = column.GatherRows(d.Correct, b.Correct, rows)
 	d.ScoreNorm = column.GatherRows(d.ScoreNorm, b.ScoreNorm, rows)
 	d.Advantage = column.Gather(d.Advantage, b.Advantage, in, rows)
 	d.TokenReward = column.Gather(d.TokenReward, b.TokenReward, in, rows)
+	d.StepReward = column.Gather(d.StepReward, b.StepReward, in, rows)
 	d.Value = column.Gather(d.Value, b.Value, in, rows)
 	d.Return = column.Gather(d.Return, b.Return, in, rows)
 

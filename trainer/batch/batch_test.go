@@ -16,7 +16,7 @@ func filled() *Batch {
 			s.Logp = append(s.Logp, float64(10*k+n))
 		}
 	}
-	perRow := map[string]bool{"Reward": true, "RewardParts": true, "GreedyReward": true, "Correct": true, "ScoreNorm": true}
+	perRow := map[string]bool{"Reward": true, "RewardParts": true, "OutcomeParts": true, "GreedyReward": true, "Correct": true, "ScoreNorm": true}
 	for _, part := range []any{&b.Graded, &b.Corrected} {
 		v := reflect.ValueOf(part).Elem()
 		for i := range v.NumField() {

@@ -44,11 +44,13 @@ const (
 	PromptID
 	Reward
 	RewardParts
+	OutcomeParts
 	GreedyReward
 	Correct
 	ScoreNorm
 	Advantage
 	TokenReward
+	StepReward
 	Value
 	Return
 )
@@ -59,8 +61,8 @@ var columnNames = [...]string{
 	DistRoll: "DistRoll", DistOld: "DistOld", Dist: "Dist", DistRef: "DistRef", DistShadow: "DistShadow",
 	RoutesRoll: "RoutesRoll", RoutesOld: "RoutesOld", GatesRoll: "GatesRoll", Version: "Version", Turn: "Turn", KeptMass: "KeptMass",
 	Draft: "Draft", LogpVerifier: "LogpVerifier", LogpLaw: "LogpLaw", KVKept: "KVKept", Group: "Group", PromptID: "PromptID",
-	Reward: "Reward", RewardParts: "RewardParts", GreedyReward: "GreedyReward", Correct: "Correct", ScoreNorm: "ScoreNorm",
-	Advantage: "Advantage", TokenReward: "TokenReward", Value: "Value", Return: "Return",
+	Reward: "Reward", RewardParts: "RewardParts", OutcomeParts: "OutcomeParts", GreedyReward: "GreedyReward", Correct: "Correct", ScoreNorm: "ScoreNorm",
+	Advantage: "Advantage", TokenReward: "TokenReward", StepReward: "StepReward", Value: "Value", Return: "Return",
 }
 
 // String returns the column's name.
@@ -183,6 +185,8 @@ func (b *Batch) at(c Column) (at field, want int) {
 		return fielded(&b.Reward), rows
 	case RewardParts:
 		return fielded(&b.RewardParts), rows
+	case OutcomeParts:
+		return fielded(&b.OutcomeParts), rows
 	case GreedyReward:
 		return fielded(&b.GreedyReward), rows
 	case Correct:
@@ -193,6 +197,8 @@ func (b *Batch) at(c Column) (at field, want int) {
 		return fielded(&b.Advantage), n
 	case TokenReward:
 		return fielded(&b.TokenReward), n
+	case StepReward:
+		return fielded(&b.StepReward), n
 	case Value:
 		return fielded(&b.Value), n
 	case Return:

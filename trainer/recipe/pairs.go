@@ -20,6 +20,7 @@ func (c *checker) pairs(r Recipe) {
 	c.lengths(r)
 	c.columns(r)
 	c.counts(r)
+	c.kinds(r)
 	c.countedTwice(r)
 	if r.Advantage.Name != "" && r.Advantage.Spec().Unit == method.Group && r.Rollout.Group == 1 {
 		c.that(false, "rollout.group", "1: the advantage %s compares the responses of a group, which takes at least 2", r.Advantage.Name)
@@ -55,6 +56,25 @@ func (c *checker) counts(r Recipe) {
 	if e, ok := r.Advantage.Params.(*advantage.GDPO); ok {
 		c.that(len(e.Weights) == 0 || len(e.Weights) == len(r.Reward), "advantage.weights",
 			"%d for %d parts of the reward: give one each, or leave them out for 1 each", len(e.Weights), len(r.Reward))
+	}
+}
+
+// kinds checks what estimators that keep the kinds of reward apart find there.
+func (c *checker) kinds(r Recipe) {
+	name := r.Advantage.Name
+	in := loss.InLoss
+	switch kl := r.KL.Params.(type) {
+	case *loss.KLTerm:
+		in = kl.In
+	case *loss.ExactKL:
+		in = kl.In
+	}
+	c.that(in != loss.InReward || name != "gdpo" && name != "process", "kl.in",
+		"reward is no kind of its own, and the advantage %s takes the kinds apart: use loss", name)
+	if _, ok := r.Advantage.Params.(*advantage.Process); ok {
+		placed := func(part Choice[reward.Shaper]) bool { _, ok := part.Params.(reward.Placer); return ok }
+		c.that(slices.ContainsFunc(r.Reward, placed), "advantage.name",
+			"process gives credit step by step, and no part of the reward judges steps: add {name: process} to reward, or use grpo")
 	}
 }
 

@@ -252,7 +252,7 @@ func TestEveryMethodHasFields(t *testing.T) {
 		checkDefaults(t, "reward=[exact, "+name+"]")
 	}
 	for _, name := range advantage.Registry.Names() {
-		checkDefaults(t, "advantage="+name)
+		checkDefaults(t, "advantage="+name, "reward=[exact, process]")
 	}
 	for _, name := range correction.Weightings.Names() {
 		checkDefaults(t, "correction.weights="+name)

@@ -31,7 +31,10 @@ type Scorer struct {
 	column []float64
 	flat   []float64
 	rows   [][]float64
+	whole  [][]float64 // those of rows without a place
+	wholes []float64
 	tokens []float64
+	steps  []float64
 }
 
 // NewScorer returns a Scorer for these parts; without any, for the exact reward.
@@ -43,9 +46,9 @@ func NewScorer(parts ...Shaper) *Scorer {
 }
 
 // Score fills Correct, Reward and RewardParts of the batch from one verdict
-// per response, and TokenReward if a part is placed within the response;
-// otherwise it sets TokenReward to nil. The columns RewardParts and
-// TokenReward are the Scorer's memory until its next call.
+// per response, and if a part is placed within the response TokenReward,
+// StepReward and OutcomeParts; otherwise it sets these to nil. All but the first
+// two columns are the Scorer's memory until its next call.
 func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
 	n, kinds := b.Len(), len(s.parts)
 	if len(verdicts) != n {
@@ -63,7 +66,7 @@ func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
 		b.Correct[i] = verdicts[i].Correct
 		s.rows[i] = s.flat[i*kinds : (i+1)*kinds : (i+1)*kinds]
 	}
-	b.RewardParts, b.TokenReward = s.rows, nil
+	b.RewardParts, b.OutcomeParts, b.TokenReward, b.StepReward = s.rows, nil, nil, nil
 	placed := false
 	for k, part := range s.parts {
 		if err := part.Part(s.column, b, verdicts); err != nil {
@@ -83,25 +86,36 @@ func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
 	return nil
 }
 
-// place fills TokenReward: placed parts where they belong, the others on the
-// last generated token.
+// place fills StepReward with the placed parts where they belong, OutcomeParts
+// with the others, and TokenReward with both, the others on the last generated
+// token.
 func (s *Scorer) place(b *batch.Batch, verdicts []task.Verdict) error {
-	s.tokens = batch.Zeroed(s.tokens, b.Tokens())
-	for k, part := range s.parts {
+	s.steps = batch.Zeroed(s.steps, b.Tokens())
+	s.wholes = batch.Zeroed(s.wholes, len(s.flat))[:0]
+	s.whole = s.whole[:0]
+	for _, part := range s.parts {
 		if p, ok := part.(Placer); ok {
-			if err := p.Place(s.tokens, b, verdicts); err != nil {
+			if err := p.Place(s.steps, b, verdicts); err != nil {
 				return err
-			}
-			continue
-		}
-		for i := range s.rows {
-			from, to := b.Span(i)
-			if at := lastGenerated(b, from, to); at >= 0 {
-				s.tokens[at] += s.rows[i][k]
 			}
 		}
 	}
-	b.TokenReward = s.tokens
+	s.tokens = append(s.tokens[:0], s.steps...)
+	for i, row := range s.rows {
+		from, to := b.Span(i)
+		at, first := lastGenerated(b, from, to), len(s.wholes)
+		for k, part := range s.parts {
+			if _, ok := part.(Placer); ok {
+				continue
+			}
+			s.wholes = append(s.wholes, row[k])
+			if at >= 0 {
+				s.tokens[at] += row[k]
+			}
+		}
+		s.whole = append(s.whole, s.wholes[first:len(s.wholes):len(s.wholes)])
+	}
+	b.TokenReward, b.StepReward, b.OutcomeParts = s.tokens, s.steps, s.whole
 	return nil
 }
 

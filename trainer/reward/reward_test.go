@@ -131,6 +131,13 @@ func TestScorerPlacesParts(t *testing.T) {
 			0, 0.1, 0, -0.1, 0, 0.1, 0, 0, 0,
 			0, 0, 0})
 		near(t, "reward", b.Reward, []float64{1.3, 0.1, 0})
+		near(t, "steps", b.StepReward, []float64{
+			0, 0.1, 0, 0.1, 0, 0.1, 0, 0, 0,
+			0, 0.1, 0, -0.1, 0, 0.1, 0, 0, 0,
+			0, 0, 0})
+		for i, want := range []float64{1, 0, 0} {
+			near(t, "outcome", b.OutcomeParts[i], []float64{want})
+		}
 	}
 }
 
