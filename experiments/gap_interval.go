@@ -64,6 +64,34 @@ func largestToken(p *measure.PairGap) float64 {
 	return largest / sum
 }
 
+// GapInterval says how sure the figures of a pair are.
+type GapInterval struct {
+	// Rollout and Learner name the pair, Tokens is how many were scored.
+	Rollout string `json:"rollout"`
+	Learner string `json:"learner"`
+	Tokens  int    `json:"tokens"`
+	// K3 is the mean over tokens with its 95 % interval over responses.
+	K3 stats.Interval `json:"k3"`
+	// Removed is the share of k3 that replaying the routes removes, LargestToken
+	// that of one token; nil for a dense model and where there is no gap.
+	Removed      *stats.Interval `json:"removed_by_replay,omitempty"`
+	LargestToken *float64        `json:"largest_token,omitempty"`
+}
+
+// GapIntervals are those of a measurement's pairs, as its tables show them.
+func GapIntervals(m *measure.Measurement) []GapInterval {
+	list := make([]GapInterval, 0, len(m.Pairs))
+	for _, p := range m.Pairs {
+		i := GapInterval{Rollout: p.Rollout, Learner: p.Learner, Tokens: p.Gap.Tokens, K3: k3Interval(&p)}
+		if p.Gap.HasRoutes && p.Replayed != nil && p.Gap.K3 > 0 {
+			removed, largest := removedInterval(&p), largestToken(&p)
+			i.Removed, i.LargestToken = &removed, &largest
+		}
+		list = append(list, i)
+	}
+	return list
+}
+
 // intervalCell shows both ends of an interval.
 func intervalCell(i stats.Interval, end func(float64) results.Cell) results.Cell {
 	return results.Word(end(i.Low).Text + " to " + end(i.High).Text)

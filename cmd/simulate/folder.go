@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"driftlab/results/record"
@@ -57,6 +58,7 @@ func unusable(dir string, err error) error {
 // emptyFolder returns an error if there is something at the path already.
 func emptyFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == record.LockFile })
 	switch {
 	case os.IsNotExist(err):
 		return nil

@@ -67,6 +67,13 @@ func (c *measureCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.Out != "" {
+		lock, err := a.hold(c.Out, "measure.json", "doses.json", "doses.md", "doses.png")
+		if err != nil {
+			return err
+		}
+		defer lock.Release()
+	}
 	if c.Doses {
 		return c.doses(a, r)
 	}
@@ -93,7 +100,7 @@ func (c *measureCmd) Run(a *app) error {
 		return err
 	}
 	fault := err // of one pair; the others are shown
-	document := measureDocument{Measurement: *measured}
+	document := measureDocument{Measurement: *measured, Intervals: experiments.GapIntervals(measured)}
 	if c.Attribute && fault == nil {
 		if document.Attributions, err = c.attribute(a, q); err != nil {
 			return err
@@ -132,11 +139,12 @@ func stacked(r recipe.Recipe) bool {
 		len(r.Rollout.Fleet) > 0 || r.Rollout.Noise.Start > 0
 }
 
-// measureDocument is what --json prints: a measurement and, on request, where
-// its gaps come from.
+// measureDocument is what --json prints: a measurement, how sure its figures are
+// and, on request, where its gaps come from.
 type measureDocument struct {
 	measure.Measurement
-	Attributions []*measure.Attribution `json:"attributions,omitempty"`
+	Intervals    []experiments.GapInterval `json:"intervals"`
+	Attributions []*measure.Attribution    `json:"attributions,omitempty"`
 }
 
 // attribute splits the gap of every pair of a measurement.

@@ -9,6 +9,7 @@ import (
 
 	"driftlab/model"
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/task"
 )
@@ -53,6 +54,11 @@ func (c *pretrainCmd) Run(a *app) error {
 	if dir == "" {
 		dir = filepath.Join("checkpoints", r.Name)
 	}
+	lock, err := record.LockFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
 	if err := emptyFolder(dir); err != nil {
 		return err
 	}
@@ -65,6 +71,7 @@ func (c *pretrainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	lock.Release() // a folder that was made for the lock goes, so that Save can make it whole or not at all
 	bos, eos := int(task.BOS), int(task.EOS)
 	err = model.Save(dir, result.Params, model.Extras{Vocab: r.Task.Params.Vocab(), BOS: &bos, EOS: &eos,
 		Notes: map[string]string{"recipe": r.Name, "seed": strconv.FormatUint(r.Seed, 10)}})

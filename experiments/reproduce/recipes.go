@@ -8,8 +8,10 @@ import (
 	"driftlab/results/record"
 )
 
-// recipesDir is where the recipes of a claim's training runs are kept.
-func recipesDir(claimDir string) string { return filepath.Join(claimDir, "recipes") }
+// recipesFolder of a claim's folder is where the recipes of its training runs are kept.
+const recipesFolder = "recipes"
+
+func recipesDir(claimDir string) string { return filepath.Join(claimDir, recipesFolder) }
 
 // keepRecipes writes the recipes of a claim's training runs.
 func keepRecipes(recipes []string, claimDir string) error {

@@ -74,6 +74,9 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	out := make([]Result, len(list))
 	var jobs []queue.Job[*claim.Observation]
 	for i, c := range list {
+		if o.Dir != "" {
+			record.Sweep(claimDir(o.Dir, c, o.Size), recipesFolder)
+		}
 		m := &measurement{claim: c, seeds: seeds, options: &o, runs: make([]*claim.Observation, len(seeds))}
 		m.left.Store(int64(len(seeds)))
 		for k := range seeds {

@@ -10,10 +10,12 @@ import (
 // temporary matches the names of files that are renamed once they are whole.
 var temporary = regexp.MustCompile(`^\..+\.[0-9]+\.tmp$`)
 
-// sweep removes the temporary files that killed processes left in a run's
-// folder. The caller holds its lock: nobody is writing them.
-func sweep(dir string) {
-	for _, folder := range []string{dir, filepath.Join(dir, CheckpointFolder), filepath.Join(dir, plotFolder)} {
+// Sweep removes the temporary files that killed processes left in a folder and
+// in those below it that are named. The caller holds the lock: nobody is writing
+// them.
+func Sweep(dir string, below ...string) {
+	for _, name := range append([]string{"."}, below...) {
+		folder := filepath.Join(dir, name)
 		entries, _ := os.ReadDir(folder) // a folder that is not there has no leftovers
 		for _, e := range entries {
 			if temporary.MatchString(e.Name()) {

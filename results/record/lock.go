@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lockFile is held, and says by whom, while a process writes to a folder.
-const lockFile = ".lock"
+// LockFile is the name of the file that is held, and says by whom, while a process writes to a folder.
+const LockFile = ".lock"
 
 // Lock keeps a folder for one process. The operating system holds it, so it
 // ends with the process however that ends; where a system or a file system has
@@ -43,14 +43,14 @@ func LockFolder(dir string) (*Lock, error) {
 	// is held does not depend on this.
 	_ = l.file.Truncate(0)
 	_, _ = fmt.Fprintf(l.file, "process %d\n", os.Getpid())
-	sweep(dir)
+	Sweep(dir, CheckpointFolder, plotFolder)
 	return l, nil
 }
 
 // try opens and locks the file. It leaves l as it was if the holder before let
 // go, and so removed the file, between the two.
 func (l *Lock) try() error {
-	path := filepath.Join(l.dir, lockFile)
+	path := filepath.Join(l.dir, LockFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return folderError(path, err)
@@ -84,11 +84,15 @@ func holder(f *os.File) string {
 // Release gives the folder back, and removes it if this lock made it and
 // nothing was put there.
 func (l *Lock) Release() {
-	path := filepath.Join(l.dir, lockFile)
+	if l.file == nil {
+		return // it may be somebody else's by now
+	}
+	path := filepath.Join(l.dir, LockFile)
 	// Removed while it is held, so that nobody's later lock is taken away; where
 	// open files cannot be removed, nobody else's can either.
 	removed := os.Remove(path)
 	_ = l.file.Close()
+	l.file = nil
 	if removed != nil {
 		_ = os.Remove(path)
 	}

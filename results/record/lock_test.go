@@ -31,7 +31,7 @@ func TestLock(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	leftovers := []string{lockFile, ".recipe.yaml.81.tmp", "checkpoint/.config.json.12.tmp", ".checkpoint.5.tmp/x", "plots/.a.svg.7.tmp"}
+	leftovers := []string{LockFile, ".recipe.yaml.81.tmp", "checkpoint/.config.json.12.tmp", ".checkpoint.5.tmp/x", "plots/.a.svg.7.tmp"}
 	kept := []string{"notes.tmp", ".notes", ".a.tmp", "checkpoint/config.json"}
 	for _, name := range append(slices.Clone(leftovers), kept...) {
 		path := filepath.Join(dir, name)

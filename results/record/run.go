@@ -24,7 +24,7 @@ const (
 )
 
 // runFiles is all that a run directory holds.
-var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, lockFile, dumpClaimFile}
+var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, LockFile, dumpClaimFile}
 
 // Run writes one run directory. It is not safe for concurrent use.
 type Run struct {
