@@ -47,7 +47,7 @@ type Outcome struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	// Start is the evaluation before the first update, Peak and Final are the best
-	// and the last mean of three evaluations (record.Course), by seed.
+	// and the last mean of three evaluations (record.Judgement), by seed.
 	Start []float64 `json:"start"`
 	Peak  []float64 `json:"peak"`
 	Final []float64 `json:"final"`

@@ -116,7 +116,7 @@ func demoReport() Report {
 				Code("simulate report runs/headline\nopen runs/headline/report.html"),
 			}},
 		},
-		Again: []Again{
+		Reruns: []Rerun{
 			{"fp8 rollout, token TIS", "simulate train fp8-rollout-token-tis --seed 1 --out runs/tis", demoRecipe},
 			{"fp8 rollout, uncorrected", "simulate train fp8-rollout-token-tis --set correction.weights.name=none --seed 1 --out runs/uncorrected-with-a-rather-long-folder-name", demoRecipe},
 		},

@@ -102,7 +102,7 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 		}
 	}
 	for _, g := range groups {
-		r.Again = append(r.Again, again(g))
+		r.Reruns = append(r.Reruns, rerun(g))
 	}
 	for _, t := range glossary {
 		if slices.Contains(names, t.Name) {
@@ -204,9 +204,9 @@ func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section,
 	return s, true
 }
 
-// again says how to repeat a group.
-func again(g RunGroup) Again {
-	a := Again{Name: g.Name}
+// rerun says how to repeat a group.
+func rerun(g RunGroup) Rerun {
+	a := Rerun{Name: g.Name}
 	for i, r := range g.Runs {
 		if i > 0 {
 			a.Command += "\n"

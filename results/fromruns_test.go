@@ -174,7 +174,7 @@ func TestChartOf(t *testing.T) {
 func TestFromRunsWithoutMetrics(t *testing.T) {
 	r := FromRuns([]*record.Record{{Name: "a", Dir: "it's here"}})
 	wellFormed(t, string(r.HTML()))
-	if r.Title != "a" || len(r.Sections) != 1 || r.Again[0].Command != `simulate train 'it'\''s here/recipe.yaml' --seed 0` {
+	if r.Title != "a" || len(r.Sections) != 1 || r.Reruns[0].Command != `simulate train 'it'\''s here/recipe.yaml' --seed 0` {
 		t.Errorf("%+v", r)
 	}
 }

@@ -121,7 +121,7 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 		t.Columns = append(t.Columns, TableColumn{Name: "peak", Align: Right}, TableColumn{Name: "final", Align: Right},
 			TableColumn{Name: "lowest to highest", Unit: "final", Align: Right}, TableColumn{Name: "lost", Unit: "of the peak", Align: Right})
 		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run; one that never rises above its start has that as its peak. %s",
-			o.metric, record.Settled, record.CollapseRule())
+			o.metric, record.Window, record.CollapseRule())
 	}
 	var blocks []Block
 	if o.metric != "" {

@@ -32,8 +32,8 @@ type BarGroup struct {
 }
 
 func (b *Bars) size() (w, h float64) {
-	lane, gap := b.lane()
-	return 560, 90 + float64(len(b.Categories))*(lane*float64(max(len(b.Groups), 1))+gap)
+	height, gap := b.rowSize()
+	return 560, 90 + float64(len(b.Categories))*(height*float64(max(len(b.Groups), 1))+gap)
 }
 
 func (b *Bars) describe() string {
@@ -137,7 +137,7 @@ type bars struct {
 func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
 	groups, n := len(b.Groups), len(b.Categories)
-	lane := (ty(1) - ty(0)) * 0.76 / vg.Length(max(groups, 1))
+	height := (ty(1) - ty(0)) * 0.76 / vg.Length(max(groups, 1))
 	figure := textStyle(tickSize, b.theme.ink)
 	figure.YAlign = draw.YCenter
 	floor := tx(0)
@@ -147,19 +147,19 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 			if math.IsNaN(v) {
 				continue
 			}
-			y := ty(float64(n-1-i)) + lane*(vg.Length(groups-1)/2-vg.Length(k))
+			y := ty(float64(n-1-i)) + height*(vg.Length(groups-1)/2-vg.Length(k))
 			end := floor
 			if finite(v) {
 				end = tx(clamp(v, p.X.Min, p.X.Max))
-				c.FillPolygon(armColor(k), []vg.Point{{X: floor, Y: y - lane*0.42}, {X: end, Y: y - lane*0.42},
-					{X: end, Y: y + lane*0.42}, {X: floor, Y: y + lane*0.42}})
+				c.FillPolygon(armColor(k), []vg.Point{{X: floor, Y: y - height*0.42}, {X: end, Y: y - height*0.42},
+					{X: end, Y: y + height*0.42}, {X: floor, Y: y + height*0.42}})
 			}
 			if low, high := at(g.Low, i), at(g.High, i); finite(low) && finite(high) && low < high {
 				left, right := tx(clamp(low, p.X.Min, p.X.Max)), tx(clamp(high, p.X.Min, p.X.Max))
 				whisker := draw.LineStyle{Color: b.theme.ink, Width: 1}
 				c.StrokeLine2(whisker, left, y, right, y)
-				c.StrokeLine2(whisker, left, y-lane*0.2, left, y+lane*0.2)
-				c.StrokeLine2(whisker, right, y-lane*0.2, right, y+lane*0.2)
+				c.StrokeLine2(whisker, left, y-height*0.2, left, y+height*0.2)
+				c.StrokeLine2(whisker, right, y-height*0.2, right, y+height*0.2)
 				end = max(end, right)
 			}
 			// A negative bar ends left of the floor; its figure stands right of both.

@@ -19,8 +19,8 @@ type dots struct {
 // there is one for the highest dot of a row.
 const mostFigures = 2
 
-// lane is the height of a group's place in a row, and the room between rows.
-func (b *Bars) lane() (height, gap float64) {
+// rowSize is the height of a group's place in a row, and the gap between rows.
+func (b *Bars) rowSize() (height, gap float64) {
 	switch {
 	case !b.Log:
 		return 14, 8
@@ -46,7 +46,7 @@ func (b *Bars) zeros() bool {
 func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 	scaled, ty := p.Transforms(&c)
 	tx := func(v float64) vg.Length { return scaled(clamp(v, p.X.Min, p.X.Max)) }
-	height, _ := d.lane()
+	height, _ := d.rowSize()
 	zero := c.Min.X
 	if d.zeros() {
 		edge := tx(d.floor())

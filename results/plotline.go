@@ -68,7 +68,7 @@ func (c *Chart) undrawn(arm int) string {
 // draw paints the chart with its own legend.
 func (c *Chart) draw(canvas draw.Canvas, th theme) {
 	canvas = c.heading(canvas, th)
-	room := c.nameRoom(canvas.Size().X)
+	room := c.namesWidth(canvas.Size().X)
 	canvas.Max.Y -= drawKeys(canvas, c.keys(room > 0), th)
 	c.axes(canvas, th, room)
 }

@@ -11,22 +11,22 @@ import (
 // nameStep is the distance between the names of two lines that end together.
 const nameStep = labelSize + 2
 
-// nameRoom is the width that the names of the lines need at their ends; 0 if
+// namesWidth is the width that the names of the lines need at their ends; 0 if
 // the chart is better served by a legend: one line, names that would take more
 // than a third of it, or more than fit below each other.
-func (c *Chart) nameRoom(width vg.Length) vg.Length {
+func (c *Chart) namesWidth(width vg.Length) vg.Length {
 	if len(c.Arms) < 2 || len(c.Arms) > 10 || c.empty() != "" {
 		return 0
 	}
 	style := textStyle(labelSize, nil)
-	var room vg.Length
+	var names vg.Length
 	for _, a := range c.Arms {
-		room = max(room, style.Width(a.Name))
+		names = max(names, style.Width(a.Name))
 	}
-	if room += 10; room > width*0.36 {
+	if names += 10; names > width*0.36 {
 		return 0
 	}
-	return room
+	return names
 }
 
 // names writes the name of every line at its end, in its colour, moved apart

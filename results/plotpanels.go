@@ -96,7 +96,7 @@ func (m *Panels) draw(canvas draw.Canvas, th theme) {
 		part = charts[i].heading(part, th)
 		var room vg.Length
 		if named {
-			room = charts[i].nameRoom(w)
+			room = charts[i].namesWidth(w)
 		}
 		charts[i].axes(part, th, room)
 	}
@@ -106,7 +106,7 @@ func (m *Panels) draw(canvas draw.Canvas, th theme) {
 // then need no legend.
 func (m *Panels) named(width vg.Length) bool {
 	for i := range m.Charts {
-		if c := &m.Charts[i]; c.empty() == "" && (c.nameRoom(width) == 0 || len(c.References) > 0) {
+		if c := &m.Charts[i]; c.empty() == "" && (c.namesWidth(width) == 0 || len(c.References) > 0) {
 			return false
 		}
 	}

@@ -15,8 +15,8 @@ type Report struct {
 	Facts []Fact
 	// Sections are the body, in order.
 	Sections []Section
-	// Again says how to make every run once more.
-	Again []Again
+	// Reruns say how to make every run once more.
+	Reruns []Rerun
 	// Glossary explains the metrics.
 	Glossary []Term
 }
@@ -71,8 +71,8 @@ func (Charts) isBlock()  {}
 func (Drawing) isBlock() {}
 func (Fold) isBlock()    {}
 
-// Again is a recipe and the command that runs it.
-type Again struct {
+// Rerun is a recipe and the command that runs it.
+type Rerun struct {
 	Name    string
 	Command string
 	Recipe  string

@@ -85,7 +85,7 @@ func TestReportEscapes(t *testing.T) {
 		Sections: []Section{{Heading: evil, Badges: []Badge{{evil, Bad}}, Blocks: []Block{Prose(evil), Code(evil), &chart, Charts{chart}, &table,
 			Drawing{&chart, evil}, Drawing{&Bars{Title: evil, Categories: []string{evil}, Groups: []BarGroup{{evil, []float64{1}, nil, nil}}}, evil},
 			Fold{evil, []Block{Prose(evil)}}}}},
-		Again: []Again{{evil, evil, evil}}, Glossary: []Term{{evil, evil, evil, evil, evil, evil}},
+		Reruns: []Rerun{{evil, evil, evil}}, Glossary: []Term{{evil, evil, evil, evil, evil, evil}},
 	}
 	page := string(r.HTML())
 	wellFormed(t, page)

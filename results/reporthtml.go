@@ -156,10 +156,10 @@ func (p *page) sections(r *Report) []link {
 		p.blocks(s.Blocks)
 		p.add("</section>\n")
 	}
-	if len(r.Again) > 0 {
+	if len(r.Reruns) > 0 {
 		open("Run it again", nil)
 		p.add("<p>A recipe and its seed determine a run to the last bit, on any number of cores.</p>\n")
-		for _, a := range r.Again {
+		for _, a := range r.Reruns {
 			p.add("<h3>", html.EscapeString(a.Name), "</h3>\n<pre class=\"command\"><code>", html.EscapeString(a.Command), "</code></pre>\n")
 			if a.Recipe != "" {
 				p.add("<details class=\"fold\"><summary>The whole recipe</summary>\n<pre><code>", html.EscapeString(a.Recipe), "</code></pre></details>\n")

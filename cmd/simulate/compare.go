@@ -46,7 +46,7 @@ type armResult struct {
 }
 
 // runResult is one run. Start is the evaluation before the first update, Mean
-// that of all after it; Peak and Final are those of record.Course. What was not
+// that of all after it; Peak and Final are those of record.Judgement. What was not
 // measured is left out.
 type runResult struct {
 	Dir     string      `json:"dir"`

@@ -141,7 +141,7 @@ func Report(list []Result) results.Report {
 	}
 	for i := range list {
 		page.Sections = append(page.Sections, list[i].section())
-		page.Again = append(page.Again, list[i].again())
+		page.Reruns = append(page.Reruns, list[i].again())
 	}
 	return page
 }
@@ -198,10 +198,10 @@ func (r *Result) section() results.Section {
 	return s
 }
 
-func (r *Result) again() results.Again {
+func (r *Result) again() results.Rerun {
 	command := fmt.Sprintf("simulate reproduce %s --seeds %d --seed-base %d", r.Claim.ID, len(r.Seeds), r.Seeds[0])
 	if r.Size == claim.Quick {
 		command += " --quick"
 	}
-	return results.Again{Name: r.Claim.ID, Command: command}
+	return results.Rerun{Name: r.Claim.ID, Command: command}
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Settled is the number of consecutive evaluations whose mean stands for a
+// Window is the number of consecutive evaluations whose mean stands for a
 // run's peak and for its end.
-const Settled = 3
+const Window = 3
 
 // CollapseLoss is the share of its peak that a run must lose to be called
 // collapsed.
@@ -56,8 +56,8 @@ var Fates = [...]Fate{Stopped, DeadAtOnce, Collapsed, NeverLearned, TooFew, Runn
 // Fallen reports whether the fate is a collapse, at once or later.
 func (f Fate) Fallen() bool { return f == Collapsed || f == DeadAtOnce }
 
-// Course is a run by one metric.
-type Course struct {
+// Judgement is a run by one metric.
+type Judgement struct {
 	// Fate is the verdict.
 	Fate Fate
 	// Start is the evaluation before the first update, NaN if there was none.
@@ -69,7 +69,7 @@ type Course struct {
 }
 
 // Lost is the share of the peak that the end lacks, 0 for a peak of 0.
-func (c Course) Lost() float64 {
+func (c Judgement) Lost() float64 {
 	if c.Peak > 0 {
 		return 1 - c.Final/c.Peak
 	}
@@ -91,10 +91,10 @@ func CollapseRule() string {
 }
 
 // Judge says what became of a run, by one metric.
-func Judge(r *Record, metric string) Course {
+func Judge(r *Record, metric string) Judgement {
 	curve := curveOf(r.Column(metric))
-	c := Course{Start: curve.start, Mean: math.NaN(), Peak: math.NaN(), Final: math.NaN()}
-	if peak, final, ok := Settle(curve.values); ok {
+	c := Judgement{Start: curve.start, Mean: math.NaN(), Peak: math.NaN(), Final: math.NaN()}
+	if peak, final, ok := PeakAndEnd(curve.values); ok {
 		c.Mean, c.Peak, c.Final = meanOf(curve.values), peak, final
 		if curve.start > peak {
 			c.Peak = curve.start
@@ -136,7 +136,7 @@ func curveOf(column *Column) curve {
 
 // fate judges a run that came to its end. A rate counts as something from
 // lowestRate on, any other metric as soon as it is above zero.
-func (c curve) fate(course Course, rate bool) Fate {
+func (c curve) fate(j Judgement, rate bool) Fate {
 	started, evaluations := finite(c.start), len(c.values)
 	if started {
 		evaluations++
@@ -145,9 +145,9 @@ func (c curve) fate(course Course, rate bool) Fate {
 	switch {
 	case len(c.values) == 0:
 		return NotJudged
-	case evaluations <= Settled:
+	case evaluations <= Window:
 		return TooFew
-	case !something(course.Peak):
+	case !something(j.Peak):
 		return NeverLearned
 	case started && !slices.ContainsFunc(c.values, something):
 		return DeadAtOnce
@@ -164,9 +164,9 @@ func (c curve) collapsed() bool {
 	if finite(c.start) {
 		peak = c.start
 	}
-	for i, mean := range settle(c.values) {
+	for i, mean := range runningMeans(c.values) {
 		peak = max(peak, mean)
-		at := c.steps[min(i+Settled, len(c.steps))-1]
+		at := c.steps[min(i+Window, len(c.steps))-1]
 		switch {
 		case !Fell(peak, mean):
 			fell = -1
@@ -179,10 +179,10 @@ func (c curve) collapsed() bool {
 	return fell >= 0
 }
 
-// settle returns the means of consecutive values, three each (of all, if there
+// runningMeans returns the means of consecutive values, three each (of all, if there
 // are fewer).
-func settle(values []float64) []float64 {
-	width := min(Settled, len(values))
+func runningMeans(values []float64) []float64 {
+	width := min(Window, len(values))
 	var means []float64
 	for i := 0; width > 0 && i+width <= len(values); i++ {
 		means = append(means, meanOf(values[i:i+width]))
@@ -198,11 +198,11 @@ func meanOf(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// Settle returns the peak of a curve and its end, both as means of three
+// PeakAndEnd returns the peak of a curve and its end, both as means of three
 // consecutive values (of all, if there are fewer), so that one lucky
 // evaluation makes no peak. Values that are not finite are left out; ok is
 // false if none is left.
-func Settle(values []float64) (peak, final float64, ok bool) {
+func PeakAndEnd(values []float64) (peak, final float64, ok bool) {
 	var list []float64
 	for _, v := range values {
 		if finite(v) {
@@ -210,7 +210,7 @@ func Settle(values []float64) (peak, final float64, ok bool) {
 		}
 	}
 	peak = math.Inf(-1)
-	for _, mean := range settle(list) {
+	for _, mean := range runningMeans(list) {
 		peak, final = max(peak, mean), mean
 	}
 	if len(list) == 0 {

@@ -79,7 +79,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestSettle(t *testing.T) {
+func TestPeakAndEnd(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
 		values      []float64
@@ -89,7 +89,7 @@ func TestSettle(t *testing.T) {
 		{nil, 0, 0, false}, {[]float64{nan, math.Inf(1)}, 0, 0, false}, {[]float64{2}, 2, 2, true}, {[]float64{1, 2}, 1.5, 1.5, true},
 		{[]float64{1, 9, 2, 3, 4}, 14. / 3, 3, true}, {[]float64{-1, nan, -2, -3, -4}, -2, -3, true},
 	} {
-		peak, final, ok := Settle(c.values)
+		peak, final, ok := PeakAndEnd(c.values)
 		if math.Abs(peak-c.peak) > 1e-12 || math.Abs(final-c.final) > 1e-12 || ok != c.ok {
 			t.Errorf("%v: %v %v %v, want %v %v %v", c.values, peak, final, ok, c.peak, c.final, c.ok)
 		}

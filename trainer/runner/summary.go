@@ -10,7 +10,7 @@ import (
 // summarise condenses the steps of a run: the pass rate of the current weights
 // in each engine and the training reward by first value (of the weights it
 // starts from, where these were evaluated), mean, peak and end, as
-// record.Course has them; the gap and the like by their means.
+// record.Judgement has them; the gap and the like by their means.
 func summarise(r recipe.Recipe, run *record.Record, status, reason string) record.Summary {
 	s := record.Summary{Name: r.Name, Seed: r.Seed, Steps: run.Steps, Status: status, Reason: reason}
 	for _, name := range []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean"} {

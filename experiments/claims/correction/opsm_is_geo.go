@@ -53,7 +53,7 @@ func measureOPSM(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 			return nil, err
 		}
 		o.Set(a.name+" curve", c[0]...)
-		_, final, _ := record.Settle(c[0])
+		_, final, _ := record.PeakAndEnd(c[0])
 		rates = append(rates, final)
 	}
 	o.Set("pass rate", rates...)

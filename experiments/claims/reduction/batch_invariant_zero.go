@@ -40,7 +40,7 @@ func batchInvariantZero() claim.Claim {
 				}
 				o.Set(a.name+" k3", c[0]...)
 				o.Set(a.name+" largest", stats.Max(c[1]))
-				_, final, _ := record.Settle(c[2])
+				_, final, _ := record.PeakAndEnd(c[2])
 				o.Set(a.name+" pass rate", final)
 			}
 			return o, nil
