@@ -1,18 +1,15 @@
 // Package trainer is the training loop: it lets a rollout engine sample, a
 // learner learn, and measures what lies between them.
 //
-// One step, as the data sees it (batch.Batch is the traveller):
-//
-//	prompts -> rollout.Generate -> reward -> learner.Score -> correction -> advantage -> diagnose
-//	        -> per minibatch: learner.Gradient(loss) -> guards -> learner.Update
-//	        -> weights published to the rollout engine, as the schedule says
-//
-// Run makes a whole run of a recipe, resumable, with a record that is the same
-// byte for byte on any number of cores. Pretrain makes base checkpoints. Every
-// random number is drawn from a stream named by the seed, the step and its
-// purpose (trainer/stream), so a run that was interrupted continues as if it had
-// not been; what methods remember from step to step is part of its snapshot.
-// The engines are made by trainer/engines, and compared without any training by
+// A Session is a run in progress: it takes and returns values and touches no file.
+// A step is the walk of a batch.Batch through its stages, which stand in their
+// order in step.go; a further part of a run is a file and a line there. Files,
+// folders and resuming are trainer/runner's. The figures of a session are the same
+// bits on any number of cores. Pretrain makes base checkpoints. Every random number
+// is drawn from a stream named by the seed, the step and its purpose
+// (trainer/stream), so a run that was interrupted continues as if it had not been;
+// what methods and stages remember from step to step is part of its Snapshot. The
+// engines are made by trainer/engines, and compared without any training by
 // trainer/measure.
 //
 // What methods need beyond log-probs is recorded only where a recipe names one
