@@ -209,7 +209,7 @@ func values(kind string) []completion {
 		for _, m := range recipe.Methods() {
 			add(m.Group, m.Name)
 		}
-		add("fields, recipes, presets", "recipe", "recipes", "numerics")
+		add("fields, recipes, presets", "recipe", "recipes", "numerics", "presets")
 	case "fields":
 		for _, f := range recipe.Reference() {
 			first, _, _ := strings.Cut(f.Doc, "\n")
