@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -166,7 +167,7 @@ func TestModelType(t *testing.T) {
 		{New(Config{Vocab: 5, Positions: Learned}), `"model_type": "driftlab"`},
 		{biased, `"model_type": "driftlab"`},
 	} {
-		text, err := formatConfig(tt.params, Extras{}, "")
+		text, err := formatConfig(tt.params, Extras{}, "", "")
 		if err != nil || !bytes.Contains(text, []byte(tt.want)) {
 			t.Errorf("%+v: no %s in %s, %v", tt.params.Config, tt.want, text, err)
 		}
@@ -303,8 +304,11 @@ func TestLoadRefuses(t *testing.T) {
 		{"vocabulary is a list", vocab(`["a"]`), "vocab.json: line 1: "},
 		{"vocabulary and more", vocab(`{"a":0}{}`), "text follows"},
 	}
+	sums := regexp.MustCompile(`,\n *"(vocab|config)_sha256": "[0-9a-f]*"`)
 	for _, tt := range tests {
 		fsys := small(t)
+		// As the files of others are, which have no sums.
+		fsys["ck/config.json"].Data = sums.ReplaceAll(fsys["ck/config.json"].Data, nil)
 		tt.damage(t, fsys)
 		_, err := LoadFS(fsys, "ck")
 		if err == nil {
@@ -312,6 +316,28 @@ func TestLoadRefuses(t *testing.T) {
 		} else if text := err.Error(); !strings.HasPrefix(text, "checkpoint ck: ") || !strings.Contains(text, tt.want) || strings.Contains(text, "\n") {
 			t.Errorf("%s: %q, want one line with %q", tt.name, text, tt.want)
 		}
+	}
+}
+
+// A digit or a letter that has changed is refused, wherever it stands but in the
+// names by which the sum is found: without them the file is as one of others.
+func TestLoadRefusesFlippedBits(t *testing.T) {
+	fsys := small(t)
+	for _, name := range []string{configFile, vocabFile} {
+		data := fsys["ck/"+name].Data
+		named := regexp.MustCompile(`driftlab|config_sha256`).FindAllIndex(data, -1)
+		for at := 0; at < len(data); at += 3 {
+			if slices.ContainsFunc(named, func(x []int) bool { return x[0] <= at && at < x[1] }) {
+				continue
+			}
+			changed := bytes.Clone(data)
+			changed[at] ^= 1
+			fsys["ck/"+name] = &fstest.MapFile{Data: changed}
+			if _, err := LoadFS(fsys, "ck"); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s, byte %d: %v", name, at, err)
+			}
+		}
+		fsys["ck/"+name] = &fstest.MapFile{Data: data}
 	}
 }
 

@@ -2,6 +2,8 @@ package model
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,6 +54,8 @@ type extraConfig struct {
 	GateOrder     string            `json:"gate_order,omitempty"`
 	Renormalise   bool              `json:"renormalise,omitempty"`
 	WeightsSHA256 string            `json:"weights_sha256"`
+	VocabSHA256   string            `json:"vocab_sha256,omitempty"`
+	ConfigSHA256  string            `json:"config_sha256,omitempty"` // of this text with zeroes in its place
 	Notes         map[string]string `json:"notes,omitempty"`
 }
 
@@ -64,7 +68,7 @@ func (p *Params) mixtralLike() bool {
 }
 
 // formatConfig is the text of config.json.
-func formatConfig(p *Params, x Extras, weightsSHA256 string) ([]byte, error) {
+func formatConfig(p *Params, x Extras, weightsSHA256, vocabSHA256 string) ([]byte, error) {
 	c := p.Config
 	h := hfConfig{
 		BOS: x.BOS, EOS: x.EOS,
@@ -73,7 +77,7 @@ func formatConfig(p *Params, x Extras, weightsSHA256 string) ([]byte, error) {
 		TorchDType: "float32", VocabSize: &c.Vocab,
 		Driftlab: &extraConfig{
 			Positions: c.Positions, GateOrder: c.GateOrder, Renormalise: c.Renormalise,
-			WeightsSHA256: weightsSHA256, Notes: x.Notes,
+			WeightsSHA256: weightsSHA256, VocabSHA256: vocabSHA256, ConfigSHA256: noSum, Notes: x.Notes,
 		},
 	}
 	if c.Positions == Rotary {
@@ -97,7 +101,28 @@ func formatConfig(p *Params, x Extras, weightsSHA256 string) ([]byte, error) {
 	if err := e.Encode(h); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return bytes.Replace(b.Bytes(), []byte(noSum), []byte(sumOf(b.Bytes())), 1), nil
+}
+
+// noSum stands for the sum of a text while it is computed.
+var noSum = strings.Repeat("0", 64)
+
+// sumOf is the SHA-256 of data as text.
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// checkConfig returns an error if the text is not the one that its sum was made of.
+// Configurations of others have none.
+func checkConfig(text []byte, extra *extraConfig) error {
+	if extra == nil || extra.ConfigSHA256 == "" {
+		return nil
+	}
+	if sumOf(bytes.Replace(text, []byte(extra.ConfigSHA256), []byte(noSum), 1)) != extra.ConfigSHA256 {
+		return errors.New("the file is damaged: copy it again, or delete config_sha256 there if you changed it on purpose")
+	}
+	return nil
 }
 
 // parseConfig reads config.json. Fields it does not know are ignored, as the

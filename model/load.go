@@ -1,8 +1,6 @@
 package model
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -79,6 +77,9 @@ func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
 		return nil, in(configFile, err)
 	}
 	c, extra, x, err := parseConfig(text)
+	if err == nil {
+		err = checkConfig(text, extra)
+	}
 	if err != nil {
 		return nil, in(configFile, err)
 	}
@@ -92,7 +93,7 @@ func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
 		return nil, in(weightsFile, err)
 	}
 	if extra != nil && extra.WeightsSHA256 != "" {
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != extra.WeightsSHA256 {
+		if sumOf(data) != extra.WeightsSHA256 {
 			return nil, in(weightsFile, errors.New("the file is damaged or not the one config.json was written for: copy it again, or delete weights_sha256 there if you changed the weights on purpose"))
 		}
 	}
@@ -105,6 +106,8 @@ func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, in(vocabFile, err)
+	case extra != nil && extra.VocabSHA256 != "" && sumOf(text) != extra.VocabSHA256:
+		return nil, in(vocabFile, errors.New("the file is damaged or not the one config.json was written for: copy it again, or delete vocab_sha256 there if you changed it on purpose"))
 	default:
 		if x.Vocab, err = parseVocab(text, c.Vocab); err != nil {
 			return nil, in(vocabFile, err)

@@ -2,8 +2,6 @@ package model
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -96,18 +94,17 @@ func encode(p *Params, x Extras) ([]file, error) {
 	if err := safetensors.Write(&weights, tensors, map[string]string{"format": "pt"}); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(weights.Bytes())
-	config, err := formatConfig(p, x, hex.EncodeToString(sum[:]))
-	if err != nil {
-		return nil, err
-	}
-	files := []file{{weightsFile, weights.Bytes()}}
+	files, vocabSum := []file{{weightsFile, weights.Bytes()}}, ""
 	if x.Vocab != nil {
 		vocab, err := formatVocab(x.Vocab)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file{vocabFile, vocab})
+		files, vocabSum = append(files, file{vocabFile, vocab}), sumOf(vocab)
+	}
+	config, err := formatConfig(p, x, sumOf(weights.Bytes()), vocabSum)
+	if err != nil {
+		return nil, err
 	}
 	return append(files, file{configFile, config}), nil
 }
