@@ -35,8 +35,9 @@ func TestAllocations(t *testing.T) {
 				tokens[i] += s.batch.Tokens() / 15
 			}
 			slices.Sort(counts)
-			slices.Sort(sizes)
-			median[i], bytes[i] = counts[len(counts)/2], sizes[len(sizes)/2]
+			// The least: on a loaded machine the runtime adds goroutines of its own
+			// to some steps, and a column would be in all of them.
+			median[i], bytes[i] = counts[len(counts)/2], slices.Min(sizes)
 		}
 		if few, many := median[0], median[1]; many > few+20 || few > 500 {
 			t.Errorf("%v: %d allocations in a step of %d tokens, %d in one of %d", sets, few, tokens[0], many, tokens[1])
