@@ -161,6 +161,9 @@ func findText(nameOrPath string) (file string, text []byte, err error) {
 		return fail("%v", reason(err))
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return fail("is a folder, and a recipe is a file: name a file, or give the folder of a checkpoint as checkpoint=%s", nameOrPath)
+	}
 	// One byte more than a recipe may have: readTree then says that it is too long.
 	text, err = io.ReadAll(io.LimitReader(f, maxText+1))
 	if err != nil {

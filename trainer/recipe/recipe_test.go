@@ -193,7 +193,7 @@ func TestLoadErrors(t *testing.T) {
 	for _, tc := range []struct{ name, want string }{
 		{"defalt", `defalt: no file and no shipped recipe of that name: unknown name "defalt": did you mean "default"? (known: `},
 		{"./none.yaml", "./none.yaml: no such file or directory"},
-		{dir, dir + ": is a directory"},
+		{dir, dir + ": is a folder, and a recipe is a file"},
 		{long, long + ": too long for a recipe: the limit is 1048576 bytes"},
 		{binary, binary + ":2: not UTF-8 text"},
 		{"../shipped/default", "../shipped/default: no such file or directory"},
