@@ -18,36 +18,6 @@ import (
 	"driftlab/trainer/tiny"
 )
 
-// readDump reads every line of a dump.
-func readDump(t *testing.T, path string) []record.DumpLine {
-	t.Helper()
-	var lines []record.DumpLine
-	if err := record.ReadDump(path, func(d *record.DumpLine) error {
-		lines = append(lines, *d)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return lines
-}
-
-// dumped is what a job writes to its dump.
-func dumped(t *testing.T, job func(w *record.DumpWriter) error) []record.DumpLine {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "dump.jsonl.gz")
-	w, err := record.CreateDump(path)
-	if err == nil {
-		err = job(w)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return readDump(t, path)
-}
-
 // dumpStep writes the responses of a session's last step.
 func dumpStep(w *record.DumpWriter, s *Session, step int) error {
 	d := dump.Writer{To: w, Run: s.recipe.Name, Step: step, Sampling: s.recipe.Rollout}
@@ -70,7 +40,7 @@ func TestTrainDump(t *testing.T) {
 		var batches []batch.Batch
 		var trained []map[string][]float64 // by response, of the last forward pass it took part in
 		var r recipe.Recipe
-		lines := dumped(t, func(w *record.DumpWriter) error {
+		lines := tiny.Dumped(t, func(w *record.DumpWriter) error {
 			s := sessionOf(t, Options{KeepTrained: true}, append(sets, "rollout.numerics=fp8-w8a8")...)
 			r = s.recipe
 			latest := map[string][]float64{}
@@ -157,7 +127,7 @@ func TestDumpRecomputes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := dumped(t, func(w *record.DumpWriter) error {
+		lines := tiny.Dumped(t, func(w *record.DumpWriter) error {
 			s := sessionIn(t, r, Options{KeepTrained: true})
 			return s.Run(context.Background(), 0, func(step int, _ []batch.Metric) error {
 				if step == 0 {

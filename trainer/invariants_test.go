@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -12,25 +11,13 @@ import (
 	"driftlab/trainer/tiny"
 )
 
-// otherModel saves random weights of the tiny shape and returns their folder.
-func otherModel(t *testing.T) string {
-	t.Helper()
-	p := model.New(tiny.Recipe(t).Resolved().Model)
-	p.Init(99)
-	dir := filepath.Join(t.TempDir(), "other")
-	if err := model.Save(dir, p, model.Extras{}); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // TestBeforeCalibration makes the steps up to the measurement as a run makes them, with
 // the drafter that the recipe names.
 func TestBeforeCalibration(t *testing.T) {
 	sets := []string{"rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 2, every: 3}"}
 	for _, drafter := range []string{
-		"drafter: " + otherModel(t),
-		"drafter: " + otherModel(t) + ", distill: {every: 1}",
+		"drafter: " + tiny.Model(t),
+		"drafter: " + tiny.Model(t) + ", distill: {every: 1}",
 		"refresh: 2", // due at the step that is measured
 	} {
 		s := sessionOf(t, Options{}, append(sets, "rollout.speculative={draft: 3, verify: lossy, tau: 0.5, "+drafter+"}")...)
@@ -53,7 +40,7 @@ func TestBeforeCalibration(t *testing.T) {
 // the step's prompts, each with its own weights.
 func TestFrozenScales(t *testing.T) {
 	s := sessionOf(t, Options{}, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}",
-		"rollout.kv_scales={prompts: 2, margin: 3}", "teacher="+otherModel(t), "loss={name: prime_geo, teacher_tau: 0.5}", "correction.mode=bypass", "kl=k3")
+		"rollout.kv_scales={prompts: 2, margin: 3}", "teacher="+tiny.Model(t), "loss={name: prime_geo, teacher_tau: 0.5}", "correction.mode=bypass", "kl=k3")
 	walkTo(t, s, 0, "teacher")
 	teacher, err := openTeacher(s.recipe)
 	if err != nil {

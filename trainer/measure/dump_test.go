@@ -2,41 +2,11 @@ package measure
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 
 	"driftlab/results/record"
+	"driftlab/trainer/tiny"
 )
-
-// readDump reads every line of a dump.
-func readDump(t *testing.T, path string) []record.DumpLine {
-	t.Helper()
-	var lines []record.DumpLine
-	if err := record.ReadDump(path, func(d *record.DumpLine) error {
-		lines = append(lines, *d)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return lines
-}
-
-// dumped is what a job writes to its dump.
-func dumped(t *testing.T, job func(w *record.DumpWriter) error) []record.DumpLine {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "dump.jsonl.gz")
-	w, err := record.CreateDump(path)
-	if err == nil {
-		err = job(w)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return readDump(t, path)
-}
 
 // TestMeasureDump writes what was compared, rewarded as the recipe says.
 func TestMeasureDump(t *testing.T) {
@@ -45,7 +15,7 @@ func TestMeasureDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	var m *Measurement
-	lines := dumped(t, func(w *record.DumpWriter) (err error) {
+	lines := tiny.Dumped(t, func(w *record.DumpWriter) (err error) {
 		m, err = Gaps(context.Background(), GapRequest{Recipe: r, Pairs: UsualPairs()[3:5], Dump: w})
 		return err
 	})

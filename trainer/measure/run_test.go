@@ -2,29 +2,14 @@ package measure
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 
 	"driftlab/engine/rollout"
-	"driftlab/model"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/runner"
 	"driftlab/trainer/stream"
-	"driftlab/trainer/tiny"
 )
-
-// otherModel saves random weights of the tiny shape and returns their folder.
-func otherModel(t *testing.T) string {
-	t.Helper()
-	p := model.New(tiny.Recipe(t).Resolved().Model)
-	p.Init(99)
-	dir := filepath.Join(t.TempDir(), "other")
-	if err := model.Save(dir, p, model.Extras{}); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
 
 // run makes a run that has to finish.
 func run(t testing.TB, r recipe.Recipe) *runner.Result {

@@ -24,7 +24,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		{"rollout.slots=3", "rollout.numerics=bf16-batch-variant", "rollout.prefill_chunk=2", "rollout.prefix_cache=true"},
 		{"rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 2}"},
 		{"rollout.fleet=[{numerics: fp16, share: 0.3}]", "rollout.numerics=fp8-w8a8", "invariant_scale=1.5"},
-		{"rollout.speculative={draft: 3, drafter: " + otherModel(t) + ", verify: lossy, tau: 0.5, log_probs: law}"},
+		{"rollout.speculative={draft: 3, drafter: " + tiny.Model(t) + ", verify: lossy, tau: 0.5, log_probs: law}"},
 		{"rollout.speculative={draft: 3, numerics: fp4-all, verify: greedy}", "rollout.numerics=bf16"},
 		{"rollout.kv_retention={policy: heavy_hitter, keep: 0.5}", "retention.replay=true"},
 		{"rollout.top_p=0.8", "rollout.temperature=1.2", "learner.temperature=1", "rollout.log_probs=raw"},
@@ -36,7 +36,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		}
 		var tokens []int32
 		var sampled, scored []float64
-		for _, line := range dumped(t, func(w *record.DumpWriter) error {
+		for _, line := range tiny.Dumped(t, func(w *record.DumpWriter) error {
 			_, err := runner.Run(context.Background(), r, runner.Options{Dump: w})
 			return err
 		}) {
