@@ -15,22 +15,30 @@ import (
 // behaviour is pi_v: the learner's numerics at the version of the weights that
 // sampled. With it the gap of pi_old to mu parts into what the engines make of the
 // same weights and what the weights have moved since.
-type behaviour struct{ *learner.Scorer }
+type behaviour struct {
+	*learner.Scorer
+	scored batch.Scored // in memory of its own: Behaviour may be Old
+}
 
 func newBehaviour(s *Session) (stage, error) {
 	if s.recipe.Anchored() != recipe.AnchorBehaviour && s.schedule.MaxLag() == 0 {
 		return nil, nil
 	}
-	return &behaviour{s.scorerOf(s.initial)}, nil
+	return &behaviour{Scorer: s.scorerOf(s.initial)}, nil
 }
 
-// run fills Behaviour.
+// run fills Behaviour. Where the current weights sampled, it is Old.
 func (p *behaviour) run(s *Session) error {
 	version, weights := s.versions.at(s.learner.Updates() - s.schedule.Lag(s.batch.Step))
+	if version == s.learner.Updates() {
+		s.batch.Behaviour = s.batch.Old
+		return nil
+	}
 	s.publishTo(p.Scorer, weights, version)
 	o := s.scoring()
 	o.Distributions, o.WithoutRoutes = true, true
-	p.Score(&s.batch.Behaviour, &s.batch.Sampled, o)
+	p.Score(&p.scored, &s.batch.Sampled, o)
+	s.batch.Behaviour = p.scored
 	return s.checkFrozen("logp_behaviour", "the learner at the version that sampled", s.batch.Behaviour.Logp, p.Scorer, weights)
 }
 

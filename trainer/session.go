@@ -159,9 +159,6 @@ func (s *Session) metric(name string) (float64, bool) {
 	return 0, false
 }
 
-// Recipe is the session's.
-func (s *Session) Recipe() recipe.Recipe { return s.recipe }
-
 // Params are the weights as they are; the session changes them in place.
 func (s *Session) Params() *model.Params { return s.learner.Params() }
 
