@@ -25,7 +25,7 @@ func TestGoldenBits(t *testing.T) {
 	const file = "testdata/bits.txt"
 	best := kernel.CurrentPath()
 	defer kernel.SetPath(best)
-	for path := kernel.PathGo; path <= best; path++ {
+	for _, path := range kernel.Paths() {
 		if _, err := kernel.SetPath(path); err != nil {
 			t.Fatal(err)
 		}

@@ -4,13 +4,13 @@ package precision
 
 import "golang.org/x/sys/cpu"
 
-// bestPath asks the processor what it has.
-func bestPath() path {
+// assembled asks the processor which of the assembly it can run.
+func assembled() []path {
 	switch {
-	case cpu.X86.HasAVX512F && cpu.X86.HasAVX2:
-		return pathAVX512
-	case cpu.X86.HasAVX2:
-		return pathAVX2
+	case !cpu.X86.HasAVX2:
+		return nil
+	case cpu.X86.HasAVX512F:
+		return []path{pathAVX2, pathAVX512}
 	}
-	return pathGo
+	return []path{pathAVX2}
 }

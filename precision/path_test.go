@@ -11,7 +11,7 @@ type runner[T any] interface {
 // eachPath runs f as a sub-test on every path that this processor has, the
 // others left out.
 func eachPath[T runner[T]](t T, name string, f func(t T)) {
-	for p := pathGo; p <= bestPath(); p++ {
+	for _, p := range paths() {
 		t.Run(name+"/"+p.String(), func(t T) {
 			usePath(t, p)
 			f(t)

@@ -75,7 +75,7 @@ func TestQuantizePaths(t *testing.T) {
 				onPath(pathGo, func() { want = quantizeGuarded(t, q, src, s.rows, s.cols, n%3) })
 				mustEqualBits(t, text+" round trip", want.trip, want.back)
 				mustEqualBits(t, text+" in place", want.inPlace, want.back)
-				for p := pathGo + 1; p <= bestPath(); p++ {
+				for _, p := range assembled() {
 					var got quantized
 					onPath(p, func() { got = quantizeGuarded(t, q, src, s.rows, s.cols, (n+d)%4) })
 					what := fmt.Sprintf("%s, %d×%d, draw %d, %s: ", text, s.rows, s.cols, d, p)

@@ -167,7 +167,7 @@ func TestQuantizeAgainstDefinition(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				src, rows, cols := matrix(r)
 				wantValues, wantScales := slowQuantize(q, src, rows, cols)
-				for p := pathGo; p <= bestPath(); p++ {
+				for _, p := range paths() {
 					onPath(p, func() { checkQuantize(t, q, src, rows, cols, wantValues, wantScales) })
 				}
 			})
@@ -205,7 +205,7 @@ func TestQuantizeDoesNotAllocate(t *testing.T) {
 	for _, text := range testQuantizers {
 		q := mustQuantizer(t, text)
 		scales := make([]float32, q.ScaleCount(rows, cols))
-		for p := pathGo; p <= bestPath(); p++ {
+		for _, p := range paths() {
 			usePath(t, p)
 			if n := testing.AllocsPerRun(20, func() {
 				q.RoundTrip(dst, src, rows, cols)

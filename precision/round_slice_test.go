@@ -49,7 +49,7 @@ func TestRoundSliceLengths(t *testing.T) {
 					before[i] = math.Float32frombits(draw())
 					want[i] = f.Round(before[i])
 				}
-				for p := pathGo; p <= bestPath(); p++ {
+				for _, p := range paths() {
 					what := fmt.Sprintf("%s, %s, length %d", f, p, n)
 					src, srcIntact := guarded(n, (n+round)%3)
 					dst, dstIntact := guarded(n, (n+round)%5)
@@ -90,7 +90,7 @@ func TestRoundSliceDoesNotAllocate(t *testing.T) {
 	src, dst := benchSlice(257, 3), make([]float32, 257)
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, f := range testFormats(t) {
-		for p := pathGo; p <= bestPath(); p++ {
+		for _, p := range paths() {
 			usePath(t, p)
 			if n := testing.AllocsPerRun(20, func() {
 				f.RoundSlice(dst, src)

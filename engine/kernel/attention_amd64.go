@@ -1,3 +1,5 @@
+//go:build !purego
+
 package kernel
 
 // softRowsVector runs softRows if the path has it.

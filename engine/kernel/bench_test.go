@@ -46,7 +46,7 @@ func BenchmarkLadder(b *testing.B) {
 			}
 			report(b)
 		})
-		for p := PathGo; p <= bestPath(); p++ {
+		for _, p := range Paths() {
 			b.Run(shape+"/"+p.String(), func(b *testing.B) {
 				setPath(b, p)
 				for b.Loop() {
@@ -111,7 +111,7 @@ func BenchmarkOps(b *testing.B) {
 			AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, t, heads, heads, headDim, a.scale, AttentionNumerics{}, &s)
 		}},
 	} {
-		for p := PathGo; p <= bestPath(); p++ {
+		for _, p := range Paths() {
 			b.Run(strings.ReplaceAll(op.name, " ", "-")+"/"+p.String(), func(b *testing.B) {
 				setPath(b, p)
 				clear(z)

@@ -51,7 +51,7 @@ func TestBitsAreThoseOfTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for p := PathGo; p <= bestPath(); p++ {
+	for _, p := range Paths() {
 		setPath(t, p)
 		got := strings.Split(render(), "\n")
 		for i, line := range strings.Split(string(want), "\n") {

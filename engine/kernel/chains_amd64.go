@@ -1,3 +1,5 @@
+//go:build !purego
+
 package kernel
 
 // runChains runs a chain routine over eight rows at a time, then four, then

@@ -1,3 +1,5 @@
+//go:build !purego
+
 package kernel
 
 //go:generate go run ./gen .

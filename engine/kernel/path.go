@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
@@ -15,9 +16,11 @@ const (
 	PathAVX2
 	// PathAVX512 is assembly for amd64 with AVX-512 F, BW, DQ and VL.
 	PathAVX512
+	// PathNEON is assembly for arm64, with the vectors that every such processor has.
+	PathNEON
 )
 
-// String returns "go", "avx2" or "avx512".
+// String returns "go", "avx2", "avx512" or "neon".
 func (p Path) String() string {
 	switch p {
 	case PathGo:
@@ -26,6 +29,8 @@ func (p Path) String() string {
 		return "avx2"
 	case PathAVX512:
 		return "avx512"
+	case PathNEON:
+		return "neon"
 	}
 	return fmt.Sprintf("path(%d)", int32(p))
 }
@@ -34,6 +39,15 @@ func (p Path) String() string {
 var current atomic.Int32
 
 func init() { current.Store(int32(bestPath())) }
+
+// Paths returns the paths that this processor has, the fastest last.
+func Paths() []Path { return append([]Path{PathGo}, assembled()...) }
+
+// bestPath is the fastest path.
+func bestPath() Path {
+	all := Paths()
+	return all[len(all)-1]
+}
 
 // CurrentPath returns the path in use: the fastest this processor has, unless
 // SetPath chose another.
@@ -44,8 +58,8 @@ func CurrentPath() Path { return Path(current.Load()) }
 // finish as they began.
 func SetPath(p Path) (before Path, err error) {
 	before = CurrentPath()
-	if p < PathGo || p > bestPath() {
-		return before, fmt.Errorf("kernel: path %s is not available here; the best is %s", p, bestPath())
+	if all := Paths(); !slices.Contains(all, p) {
+		return before, fmt.Errorf("kernel: path %s is not available here; there are %v", p, all)
 	}
 	current.Store(int32(p))
 	return before, nil

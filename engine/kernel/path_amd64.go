@@ -1,15 +1,17 @@
+//go:build !purego
+
 package kernel
 
 import "golang.org/x/sys/cpu"
 
-// bestPath asks the processor what it has.
-func bestPath() Path {
+// assembled asks the processor which of the assembly it can run.
+func assembled() []Path {
 	x := &cpu.X86
 	switch {
-	case x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasFMA && x.HasAVX2:
-		return PathAVX512
-	case x.HasAVX2 && x.HasFMA:
-		return PathAVX2
+	case !x.HasAVX2 || !x.HasFMA:
+		return nil
+	case x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL:
+		return []Path{PathAVX2, PathAVX512}
 	}
-	return PathGo
+	return []Path{PathAVX2}
 }

@@ -1,5 +1,5 @@
-//go:build !amd64
+//go:build !amd64 || purego
 
 package kernel
 
-func bestPath() Path { return PathGo }
+func assembled() []Path { return nil }
