@@ -291,7 +291,7 @@ func (p *Pass) attendGrad(k *worker, layer int, s *layerState, at int) {
 		dq, dk, dv := b.queries[from*d:to*d], b.keys[from*kv:to*kv], b.values[from*kv:to*kv]
 		dout := b.mixed[from*d : to*d]
 		from, to = from+at, to+at
-		kernel.AttendGradKept(dq, dk, dv, dout,
+		kernel.AttendGrad(dq, dk, dv, dout,
 			s.queries[from*d:to*d], s.keys[from*kv:to*kv], s.values[from*kv:to*kv], s.lse[from*c.Heads:to*c.Heads],
 			to-from, c.Heads, c.KVHeads, hd, scale, p.num.attention, p.keptFor(first, layer), &k.scratch)
 		if table := p.weights.rotary; table != nil {

@@ -62,7 +62,9 @@ type AttentionNumerics struct {
 // attentionRows is how many query rows share one pass over the keys.
 const attentionRows = 8
 
-// Attend computes attention of one query row over keys 0..n-1:
+// AttendRows computes causal attention of rows consecutive queries of one
+// sequence, all their keys already stored: row r attends keys 0..n+r-1, written
+// n here:
 //
 //	s = round(float32(q·k·scale)), q·k a chain over the head dimension
 //	p = exp(s-max s),  sum = Σ p in key order
@@ -76,23 +78,16 @@ const attentionRows = 8
 //	out_i = mix_i/sum_i, lse_i = m_i + ln sum_i, M = max lse
 //	out = round((Σ exp(lse_i-M)·out_i) / Σ exp(lse_i-M)), lse = M + ln Σ exp(lse_i-M)
 //
-// q and out are [heads·headDim]; lse is [heads], kept for the backward pass, or
-// nil where nobody reads it.
+// q and out are [rows, heads·headDim]; lse is [rows, heads], kept for the
+// backward pass, or nil where nobody reads it. Each row has the bits that a call
+// for it alone gives it, unless the kernel is SplitKV.
 // Query head h reads key head h/(heads/kvHeads). kT and v are caches that
-// StoreKV filled, cap a multiple of 16 and n <= cap.
-func Attend(out, lse, q, kT, v []float32, heads, kvHeads, headDim, cap, n int, scale float32, num AttentionNumerics, s *Scratch) {
-	AttendRows(out, lse, q, kT, v, 1, heads, kvHeads, headDim, cap, n, scale, num, s)
-}
-
-// AttendRows is Attend for rows consecutive queries of one sequence, causal:
-// row r attends keys 0..n+r-1, all already stored. q and out are
-// [rows, heads·headDim], lse [rows, heads]. Each row has the bits that Attend
-// gives it, unless the kernel is SplitKV.
+// StoreKV filled, cap a multiple of 16 and n+rows-1 <= cap.
 func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap, n int, scale float32, num AttentionNumerics, s *Scratch) {
 	d := heads * headDim
 	if len(out) < rows*d || lse != nil && len(lse) < rows*heads || len(q) < rows*d || heads%kvHeads != 0 || cap%panelWidth != 0 || rows > 0 && n+rows-1 > cap ||
 		len(kT) < kvHeads*headDim*cap || len(v) < kvHeads*headDim*cap || n < 1 || num.Kernel.Tiled() && num.Tile < 1 || num.Kernel == SplitKV && num.Splits < 2 {
-		panic(fmt.Sprintf("kernel: Attend out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d of %d keys, tile %d, %d splits",
+		panic(fmt.Sprintf("kernel: AttendRows out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d of %d keys, tile %d, %d splits",
 			len(out), len(lse), len(q), len(kT), len(v), rows, heads, kvHeads, headDim, n, cap, num.Tile, num.Splits))
 	}
 	num.Reduction = num.Reduction.At(rows).Local()

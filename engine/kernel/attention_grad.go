@@ -6,25 +6,6 @@ import "fmt"
 // memory is that many rows of scores.
 const gradRows = 16
 
-// AttendGrad is the backward pass of causal attention over one whole sequence
-// of length t that starts at position 0. Shapes: dout, q, dq
-// [t, heads·headDim]; k, v, dk, dv [t, kvHeads·headDim], row-major; lse
-// [t, heads] from the forward pass. It sets dq, dk and dv. Memory grows
-// linearly with t: probabilities are computed again from lse.
-//
-// With s the rounded scaled scores and p = exp(s-lse), straight through the
-// roundings:
-//
-//	dp = dout·v,  D = Σ p·dp (unfused, key order),  ds = p·(dp-D)·scale
-//	dq = Σ ds·k over keys;  dk = Σ ds·q,  dv = Σ p·dout over heads, then queries
-//
-// each sum one canonical chain, where a query's future keys within its block of
-// 16 rows count as exact zeros. Only num.Scores and num.Reduction.Unfused (for
-// the scores) matter here.
-func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, s *Scratch) {
-	AttendGradKept(dq, dk, dv, dout, q, k, v, lse, t, heads, kvHeads, headDim, scale, num, Kept{}, s)
-}
-
 // Kept says which keys each query row saw; the zero value stands for all up to
 // its own. Key j of row r and key head h is bit j%64 of word
 // Bits[r·Row + h·Head + j/64].
@@ -43,9 +24,24 @@ func (k *Kept) drop(p []float32, r, head int) {
 	}
 }
 
-// AttendGradKept is AttendGrad of rows that saw a part of their keys: the
-// probabilities of the others are exact zeros, and lse is over those seen.
-func AttendGradKept(dq, dk, dv, dout, q, k, v, lse []float32, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, kept Kept, s *Scratch) {
+// AttendGrad is the backward pass of causal attention over one whole sequence
+// of length t that starts at position 0. Shapes: dout, q, dq
+// [t, heads·headDim]; k, v, dk, dv [t, kvHeads·headDim], row-major; lse
+// [t, heads] from the forward pass. It sets dq, dk and dv. Memory grows
+// linearly with t: probabilities are computed again from lse.
+//
+// With s the rounded scaled scores and p = exp(s-lse), straight through the
+// roundings:
+//
+//	dp = dout·v,  D = Σ p·dp (unfused, key order),  ds = p·(dp-D)·scale
+//	dq = Σ ds·k over keys;  dk = Σ ds·q,  dv = Σ p·dout over heads, then queries
+//
+// each sum one canonical chain, where a query's future keys within its block of
+// 16 rows count as exact zeros. Only num.Scores and num.Reduction.Unfused (for
+// the scores) matter here.
+// Rows that saw a part of their keys say so in kept: the probabilities of the
+// others are exact zeros, and lse is over those seen.
+func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, kept Kept, s *Scratch) {
 	d, kd := heads*headDim, kvHeads*headDim
 	if heads%kvHeads != 0 || min(len(dq), len(dout), len(q)) < t*d || min(len(dk), len(dv), len(k), len(v)) < t*kd || len(lse) < t*heads {
 		panic(fmt.Sprintf("kernel: AttendGrad dq %d, dk %d, dv %d, dout %d, q %d, k %d, v %d, lse %d: %d rows, %d heads on %d of %d",

@@ -40,7 +40,7 @@ func (c *attentionCase) decode(num AttentionNumerics) (out, lse []float32) {
 	var s Scratch
 	for i := range c.t {
 		c.store(1, i)
-		Attend(out[i*d:][:d], lse[i*c.heads:][:c.heads], c.q[i*d:][:d], c.kT, c.vc, c.heads, c.kvHeads, c.headDim, c.cap, i+1, c.scale, num, &s)
+		AttendRows(out[i*d:][:d], lse[i*c.heads:][:c.heads], c.q[i*d:][:d], c.kT, c.vc, 1, c.heads, c.kvHeads, c.headDim, c.cap, i+1, c.scale, num, &s)
 	}
 	return out, lse
 }
@@ -252,7 +252,7 @@ func TestAttendGradient(t *testing.T) {
 			}
 			dout := normals(newRand(50), len(c.q))
 			dq, dk, dv := newGuarded("dq", len(c.q)), newGuarded("dk", len(c.k)), newGuarded("dv", len(c.v))
-			AttendGrad(dq.x, dk.x, dv.x, dout, c.q, c.k, c.v, lse, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, nil)
+			AttendGrad(dq.x, dk.x, dv.x, dout, c.q, c.k, c.v, lse, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, Kept{}, nil)
 			for _, g := range []*guarded{dq, dk, dv} {
 				g.intact(t)
 			}

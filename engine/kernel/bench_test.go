@@ -105,10 +105,10 @@ func BenchmarkOps(b *testing.B) {
 		{"attend 64 rows bf16", t * (t + 1) / 2 * heads, func() { attend(bf16) }},
 		{"attend 64 rows online", t * (t + 1) / 2 * heads, func() { attend(AttentionNumerics{Kernel: Online, Tile: 16}) }},
 		{"attend decode 48 keys", 48 * heads, func() {
-			Attend(out, lse, a.q, a.kT, a.vc, heads, heads, headDim, a.cap, 48, a.scale, AttentionNumerics{}, &s)
+			AttendRows(out, lse, a.q, a.kT, a.vc, 1, heads, heads, headDim, a.cap, 48, a.scale, AttentionNumerics{}, &s)
 		}},
 		{"attend gradient", t * (t + 1) / 2 * heads, func() {
-			AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, t, heads, heads, headDim, a.scale, AttentionNumerics{}, &s)
+			AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, t, heads, heads, headDim, a.scale, AttentionNumerics{}, Kept{}, &s)
 		}},
 	} {
 		for _, p := range Paths() {

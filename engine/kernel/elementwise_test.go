@@ -29,15 +29,13 @@ var elementwiseCases = map[string]func(x [5][]float32, c, d float32){
 	"silu gradient in place": func(x [5][]float32, c, d float32) {
 		SiLUGateGrad(x[0], x[1], x[1], x[0], x[2], len(x[0]))
 	},
-	"scale gain":          func(x [5][]float32, c, d float32) { scaleGain(x[0], x[1], x[2], c) },
-	"norm input":          func(x [5][]float32, c, d float32) { normInputGrad(x[0], x[1], x[2], x[3], c, d, false) },
-	"norm input add":      func(x [5][]float32, c, d float32) { normInputGrad(x[0], x[1], x[2], x[3], c, d, true) },
-	"norm gain":           func(x [5][]float32, c, d float32) { normGainGrad(x[0], x[1], x[2], c) },
-	"softmax input":       func(x [5][]float32, c, d float32) { softmaxInput(x[0], x[1], c, d) },
-	"log-softmax input":   func(x [5][]float32, c, d float32) { logSoftmaxInput(x[0], x[1], x[2], c, d) },
-	"log-softmax aliased": func(x [5][]float32, c, d float32) { logSoftmaxInput(x[0], x[0], x[2], c, d) },
-	"rotate":              func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], false) },
-	"rotate back":         func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], true) },
+	"scale gain":     func(x [5][]float32, c, d float32) { scaleGain(x[0], x[1], x[2], c) },
+	"norm input":     func(x [5][]float32, c, d float32) { normInputGrad(x[0], x[1], x[2], x[3], c, d, false) },
+	"norm input add": func(x [5][]float32, c, d float32) { normInputGrad(x[0], x[1], x[2], x[3], c, d, true) },
+	"norm gain":      func(x [5][]float32, c, d float32) { normGainGrad(x[0], x[1], x[2], c) },
+	"softmax input":  func(x [5][]float32, c, d float32) { softmaxInput(x[0], x[1], c, d) },
+	"rotate":         func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], false) },
+	"rotate back":    func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], true) },
 	"maximum": func(x [5][]float32, c, d float32) {
 		if m := maxOf(x[1]); len(x[0]) > 0 {
 			x[0][0] = m

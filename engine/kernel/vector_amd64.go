@@ -408,29 +408,6 @@ func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool {
 }
 
 //go:noescape
-func logSoftmaxInput512(dst, dlogp, logp *float32, n int, sum float32, scale float32)
-
-//go:noescape
-func logSoftmaxInput256(dst, dlogp, logp *float32, n int, sum float32, scale float32)
-
-// logSoftmaxInputVector runs logSoftmaxInput on all of dst, if the path has it.
-func logSoftmaxInputVector(dst, dlogp, logp []float32, sum float32, scale float32) bool {
-	n := len(dst)
-	path := CurrentPath()
-	if path == PathGo || n == 0 {
-		return false
-	}
-	_ = dlogp[n-1]
-	_ = logp[n-1]
-	if path == PathAVX512 {
-		logSoftmaxInput512(&dst[0], &dlogp[0], &logp[0], n, sum, scale)
-	} else {
-		logSoftmaxInput256(&dst[0], &dlogp[0], &logp[0], n, sum, scale)
-	}
-	return true
-}
-
-//go:noescape
 func rotate512(x1, x2, cos, sin *float32, n int, flip uint32)
 
 //go:noescape

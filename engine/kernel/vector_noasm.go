@@ -94,11 +94,6 @@ func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool {
 	return false
 }
 
-// logSoftmaxInputVector runs logSoftmaxInput on all of dst, if the path has it.
-func logSoftmaxInputVector(dst, dlogp, logp []float32, sum float32, scale float32) bool {
-	return false
-}
-
 // rotateVector runs rotate on all of x1, if the path has it.
 func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool {
 	return false

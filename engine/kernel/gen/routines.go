@@ -82,15 +82,6 @@ func routines() []routine {
 			v.drop(p)
 			v.store(g, "dp")
 		}},
-		{name: "logSoftmaxInput", slices: []string{"dst", "dlogp", "logp"}, numbers: []string{"sum", "scale"}, body: func(v *vec) {
-			p := v.exp(v.load("logp"))
-			v.mul(p, v.numbers["sum"])
-			g := v.load("dlogp")
-			v.sub(g, p)
-			v.mul(g, v.numbers["scale"])
-			v.drop(p)
-			v.store(g, "dst")
-		}},
 		{name: "rotate", slices: []string{"x1", "x2", "cos", "sin"}, numbers: []string{"flip:bits"}, body: func(v *vec) {
 			a, b, c, s := v.load("x1"), v.load("x2"), v.load("cos"), v.load("sin")
 			v.xor(s, v.numbers["flip"])
