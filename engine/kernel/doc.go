@@ -126,8 +126,8 @@
 //     worker's time, and with a lane for each 0.51 (responses of ragged lengths:
 //     0.60 and 0.50; with 256 slots in place of 64, where there are fewer steps to
 //     wait for: 0.47 and 0.45). Lanes end 4 ms of 60 apart in the middle, for a core
-//     that the host slows down gives nothing away. Batch-variant numerics, shared
-//     prefixes and drafting still go in step.
+//     that the host slows down gives nothing away. Batch-variant numerics and
+//     drafting still go in step.
 //   - Training still meets some 200 times a batch, at every stage of every round of
 //     blocks, because a gradient is one sum over the rows in order; a core that the
 //     host slows down slows both. Serial on the caller remain packing the weights

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"driftlab/engine"
@@ -15,6 +16,7 @@ type lane struct {
 	sampling Sampling
 
 	first, stride, end int // its slots
+	dealt              int // of them have their first request
 	pack               engine.Pack
 	ids                []int   // cache slots of the pack's sequences
 	targets            []int32 // the last row of each
@@ -53,29 +55,46 @@ func (q *queue) take(k *slot) bool {
 // common queue for slots of its own, and waits for the others only at the end.
 // Who decodes what then depends on the moment, and no bit does.
 //
-// Three things keep the workers in step: batch-variant numerics, whose bits
-// belong to the company; shared prefixes, since a slot could be copied from
-// while another worker writes to it; and the drafter, which proposes for all
-// slots at once.
+// Two things keep the workers in step: batch-variant numerics, whose bits belong
+// to the company; and the drafter, which proposes for all slots at once.
 func (e *Engine) share(requests []Request, s Sampling) {
 	e.queue.requests = requests
 	e.queue.next.Store(0)
 	n := min(len(e.lanes), len(e.slots), len(requests))
-	if n < 2 || e.speculates || e.prefill.PrefixCache {
+	if n < 2 || e.speculates {
 		e.together.share(0, 1, len(e.slots), s)
 		e.together.decode()
 		return
 	}
-	// The first requests go round the lanes. Neighbours are often responses to one
-	// prompt, and of similar lengths.
 	first := min(len(e.slots), len(requests))
-	for i := range first {
-		e.queue.take(&e.slots[i])
-	}
+	e.deal(first, n)
 	for i := range n {
 		e.lanes[i].share(i, n, first, s)
 	}
 	e.team.Run(n, &e.lanes)
+}
+
+// deal gives the first requests to n lanes, whose slots lie n apart: neighbours
+// with one prompt to the same lane, as far as it has slots, since that is where a
+// prompt is shared; then the next to the lane that has the fewest.
+func (e *Engine) deal(first, n int) {
+	lane := -1
+	for i := range n {
+		e.lanes[i].dealt = 0
+	}
+	for i := range first {
+		again := i > 0 && slices.Equal(e.queue.requests[i].Prompt, e.queue.requests[i-1].Prompt)
+		if !again || lane+n*e.lanes[lane].dealt >= first {
+			lane = 0
+			for j := range n {
+				if e.lanes[j].dealt < e.lanes[lane].dealt {
+					lane = j
+				}
+			}
+		}
+		e.queue.take(&e.slots[lane+n*e.lanes[lane].dealt])
+		e.lanes[lane].dealt++
+	}
 }
 
 // lanes are one per worker, a kernel.Job for all of them.
@@ -115,9 +134,10 @@ func (l *lane) step() {
 	}
 	l.pack.Reset()
 	l.targets, l.ids = l.targets[:0], l.ids[:0]
+	shares := e.shares()
 	for i := l.first; i < l.end; i += l.stride {
 		k := &e.slots[i]
-		if k.request < 0 || k.length == 0 && e.prefill.PrefixCache && !e.reuse(i) {
+		if k.request < 0 || k.length == 0 && shares && !l.reuse(i) {
 			continue
 		}
 		tokens := e.next(k)

@@ -1,8 +1,8 @@
 package rollout
 
-// Prefill says how prompts are read. With batch-invariant numerics it changes
-// no bit of a response; else it does, since it decides how many rows share a
-// pass.
+// Prefill says how prompts are read. With numerics that decode as they score it
+// changes no bit of a response; with batch-variant ones it does, since it decides
+// how many rows share a pass.
 type Prefill struct {
 	// Chunk is the largest number of tokens of a prompt, or of a tool's reply,
 	// that one pass reads, beside the decoding of other responses (chunked
@@ -11,7 +11,7 @@ type Prefill struct {
 	// PrefixCache takes keys and values of a prompt's beginning over from another
 	// response of the same call that has read the same tokens. The last token of a
 	// prompt is always read, for its logits. Responses to one prompt that begin
-	// together wait for the first of them.
+	// together wait for the first of them. Where it changes no bit it is always done.
 	PrefixCache bool
 }
 
@@ -41,15 +41,23 @@ func (e *Engine) next(k *slot) []int32 {
 // and the response so far.
 func (e *Engine) known(k *slot) int { return len(k.prompt) + e.out.length[k.request] }
 
+// shares reports whether a slot takes over what another has read. A retention
+// that ranks positions needs the attention that each prompt gives them.
+func (e *Engine) shares() bool {
+	ranks := e.retainer != nil && e.retainer.mass != nil
+	return e.prefill.PrefixCache || e.weights.Numerics.DecodesAsScored() && !ranks
+}
+
 // reuse gives slot i, which has read nothing, the longest beginning of its
-// prompt that another slot has read, whether that one is still in use or not.
-// It reports false if the slot has to wait for an earlier request with the same
-// prompt; the earliest never waits.
-func (e *Engine) reuse(i int) bool {
+// prompt that another slot of the lane has read, whether that one is still in use
+// or not. It reports false if the slot has to wait for an earlier request with the
+// same prompt; the earliest never waits.
+func (l *lane) reuse(i int) bool {
+	e := l.engine
 	k := &e.slots[i]
 	most := len(k.prompt) - 1
 	longest, donor := 0, -1
-	for j := range e.slots {
+	for j := l.first; j < l.end; j += l.stride {
 		d := &e.slots[j]
 		if j == i || len(d.prompt) == 0 {
 			continue

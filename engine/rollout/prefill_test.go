@@ -45,18 +45,18 @@ func prefilled(t testing.TB, p *model.Params, numerics string, slots, workers in
 
 // prefills are ways to read prompts.
 var prefills = []rollout.Prefill{
-	{Chunk: 1}, {Chunk: 3}, {Chunk: 64}, {PrefixCache: true}, {Chunk: 1, PrefixCache: true}, {Chunk: 4, PrefixCache: true},
+	{}, {Chunk: 1}, {Chunk: 3}, {Chunk: 64}, {PrefixCache: true}, {Chunk: 1, PrefixCache: true}, {Chunk: 4, PrefixCache: true},
 }
 
 // With batch-invariant numerics, chunks and shared prefixes change nothing that
 // is recorded: in any slots, on any workers, also where keys are quantised and
-// where prompts are a single token.
+// where prompts are a single token. A single slot shares nothing.
 func TestPrefillChangesNoBit(t *testing.T) {
 	for i, numerics := range []string{"fp32", "bf16-tp4", "fp8-w8a8", "fp4-all", "fp32-online", "bf16-splitk4"} {
 		p := enginetest.Models(enginetest.Small)[i%4].Params
 		list := append(groups(uint64(i), 7, 5, p.Config.Vocab, 21), requests(uint64(i), 9, p.Config.Vocab)...)
 		list = append(list, rollout.Request{Prompt: []int32{1}, Stream: 98}, rollout.Request{Prompt: []int32{1}, Stream: 99})
-		want := prefilled(t, p, numerics, len(list), 1, rollout.Prefill{}, list)
+		want := prefilled(t, p, numerics, 1, 1, rollout.Prefill{}, list)
 		for k, how := range prefills {
 			slots := []int{len(list), 7, 1}[(i+k)%3]
 			sameResponses(t, fmt.Sprintf("%s, %+v, %d slots", numerics, how, slots), want, prefilled(t, p, numerics, slots, 1+k%2, how, list), nil)

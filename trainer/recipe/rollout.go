@@ -28,8 +28,9 @@ type Rollout struct {
 	// Like slots, it changes no bit unless the numerics depend on the batch.
 	PrefillChunk int `yaml:"prefill_chunk"`
 	// PrefixCache makes responses share the keys and values of what their prompts
-	// have in common: a group's prompt is read once. The same bits, faster, unless
-	// the numerics depend on the batch. Default false. Evaluations do without.
+	// have in common: a group's prompt is read once. Where the numerics decode as
+	// they score that changes no bit and is always done, unless kv_retention is
+	// heavy_hitter. true does it with any others, whose bits it changes. Default false.
 	PrefixCache bool `yaml:"prefix_cache"`
 	// LogProbs is which log-prob the engine returns: processed (of the
 	// distribution it sampled from), raw (before temperature and truncation, as
