@@ -29,7 +29,7 @@ func axisRange(low, high float64, log bool) (float64, float64) {
 		return logRange(low, high)
 	}
 	a, b := spanOf(low, high)
-	room := 0.04 * (b - a)
+	room := float64(0.04 * (b - a))
 	if low >= 0 && a-room < 0 {
 		return 0, b + room // a quantity that cannot be negative keeps its floor
 	}
@@ -49,13 +49,13 @@ func spanOf(low, high float64) (float64, float64) {
 	case size <= tiny:
 		return 0, 1
 	}
-	return low - 0.2*size, high + 0.2*size
+	return low - float64(0.2*size), high + float64(0.2*size)
 }
 
 // logRange is axisRange of an axis in decades, of which it shows at least one.
 func logRange(low, high float64) (float64, float64) {
 	a, b := math.Log10(clamp(low, tiny, huge)), math.Log10(clamp(high, tiny, huge))
-	room := math.Max(0.04*(b-a), (1-(b-a))/2)
+	room := float64(math.Max(0.04*(b-a), (1-(b-a))/2))
 	return math.Pow(10, math.Max(a-room, -305)), math.Pow(10, math.Min(b+room, 305))
 }
 
@@ -100,9 +100,9 @@ func linearTicks(low, high float64) []plot.Tick {
 	}
 	var ticks []plot.Tick
 	// The count ends the loop where a step is too small to change its place.
-	for n, k := 0, math.Ceil(low/step-1e-9); n < mostTicks && k*step <= high+1e-9*step; n, k = n+1, k+1 {
+	for n, k := 0, math.Ceil(low/step-1e-9); n < mostTicks && k*step <= high+float64(1e-9*step); n, k = n+1, k+1 {
 		// Through decimal text, so that 3*0.1 is marked 0.3; +0 takes the sign off a zero.
-		v, _ := strconv.ParseFloat(strconv.FormatFloat(k*step+0, 'g', 12, 64), 64)
+		v, _ := strconv.ParseFloat(strconv.FormatFloat(float64(k*step)+0, 'g', 12, 64), 64)
 		if !finite(v) || len(ticks) > 0 && v <= ticks[len(ticks)-1].Value {
 			continue
 		}

@@ -33,7 +33,7 @@ type BarGroup struct {
 
 func (b *Bars) size() (w, h float64) {
 	height, gap := b.rowSize()
-	return 560, 90 + float64(len(b.Categories))*(height*float64(max(len(b.Groups), 1))+gap)
+	return 560, 90 + float64(float64(len(b.Categories))*(float64(height*float64(max(len(b.Groups), 1)))+gap))
 }
 
 func (b *Bars) describe() string {
@@ -78,7 +78,7 @@ func (b *Bars) draw(canvas draw.Canvas, th theme) {
 	p.X.Min, p.X.Max = b.extent()
 	if b.zeros() {
 		// A column left of the floor.
-		p.X.Min = math.Pow(10, math.Max(1.12*math.Log10(p.X.Min)-0.12*math.Log10(p.X.Max), -307))
+		p.X.Min = math.Pow(10, math.Max(float64(1.12*math.Log10(p.X.Min))-float64(0.12*math.Log10(p.X.Max)), -307))
 	}
 	p.X.Tick.Length = 3
 	p.X.Scale = scale{b.Log}
@@ -147,19 +147,19 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 			if math.IsNaN(v) {
 				continue
 			}
-			y := ty(float64(n-1-i)) + height*(vg.Length(groups-1)/2-vg.Length(k))
+			y := ty(float64(n-1-i)) + vg.Length(height*(vg.Length(vg.Length(groups-1)/2)-vg.Length(k)))
 			end := floor
 			if finite(v) {
 				end = tx(clamp(v, p.X.Min, p.X.Max))
-				c.FillPolygon(armColor(k), []vg.Point{{X: floor, Y: y - height*0.42}, {X: end, Y: y - height*0.42},
-					{X: end, Y: y + height*0.42}, {X: floor, Y: y + height*0.42}})
+				c.FillPolygon(armColor(k), []vg.Point{{X: floor, Y: y - vg.Length(height*0.42)}, {X: end, Y: y - vg.Length(height*0.42)},
+					{X: end, Y: y + vg.Length(height*0.42)}, {X: floor, Y: y + vg.Length(height*0.42)}})
 			}
 			if low, high := at(g.Low, i), at(g.High, i); finite(low) && finite(high) && low < high {
 				left, right := tx(clamp(low, p.X.Min, p.X.Max)), tx(clamp(high, p.X.Min, p.X.Max))
 				whisker := draw.LineStyle{Color: b.theme.ink, Width: 1}
 				c.StrokeLine2(whisker, left, y, right, y)
-				c.StrokeLine2(whisker, left, y-height*0.2, left, y+height*0.2)
-				c.StrokeLine2(whisker, right, y-height*0.2, right, y+height*0.2)
+				c.StrokeLine2(whisker, left, y-vg.Length(height*0.2), left, y+vg.Length(height*0.2))
+				c.StrokeLine2(whisker, right, y-vg.Length(height*0.2), right, y+vg.Length(height*0.2))
 				end = max(end, right)
 			}
 			// A negative bar ends left of the floor; its figure stands right of both.

@@ -62,7 +62,7 @@ func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 			if math.IsNaN(v) {
 				continue
 			}
-			y := row + vg.Length(height*(float64(len(d.Groups)-1)/2-float64(k)))
+			y := row + vg.Length(height*(float64(float64(len(d.Groups)-1)/2)-float64(k)))
 			dot := zero
 			if v > 0 {
 				dot = tx(v)

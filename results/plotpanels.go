@@ -72,20 +72,20 @@ func (m *Panels) draw(canvas draw.Canvas, th theme) {
 	}
 	charts, keys := m.aligned()
 	cols := m.columns()
-	named := m.named((canvas.Size().X - vg.Length(cols-1)*panelGap) / vg.Length(cols))
+	named := m.named((canvas.Size().X - vg.Length(vg.Length(cols-1)*panelGap)) / vg.Length(cols))
 	if !named {
 		canvas.Max.Y -= drawKeys(canvas, keys, th)
 	}
 	canvas.Max.Y -= 6
 	rows := (len(charts) + cols - 1) / cols
 	size := canvas.Size()
-	w := (size.X - vg.Length(cols-1)*panelGap) / vg.Length(cols)
-	h := (size.Y - vg.Length(rows-1)*panelGap) / vg.Length(rows)
+	w := (size.X - vg.Length(vg.Length(cols-1)*panelGap)) / vg.Length(cols)
+	h := (size.Y - vg.Length(vg.Length(rows-1)*panelGap)) / vg.Length(rows)
 	for i := range charts {
 		part := canvas
-		part.Min.X += vg.Length(i%cols) * (w + panelGap)
+		part.Min.X += vg.Length(vg.Length(i%cols) * (w + panelGap))
 		part.Max.X = part.Min.X + w
-		part.Max.Y -= vg.Length(i/cols) * (h + panelGap)
+		part.Max.Y -= vg.Length(vg.Length(i/cols) * (h + panelGap))
 		part.Min.Y = part.Max.Y - h
 		// The shared legend cannot say what one panel leaves out: its label does.
 		for j, a := range charts[i].Arms {

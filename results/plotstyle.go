@@ -145,7 +145,7 @@ func drawKeys(c draw.Canvas, keys []key, th theme) vg.Length {
 func drawSwatch(c draw.Canvas, k key, th theme, x, y, width vg.Length) {
 	switch {
 	case k.block:
-		half := width / 2
+		half := vg.Length(width / 2)
 		c.FillPolygon(armColor(k.slot), []vg.Point{{X: x, Y: y - half}, {X: x + width, Y: y - half},
 			{X: x + width, Y: y + half}, {X: x, Y: y + half}})
 	case k.plain:

@@ -95,7 +95,7 @@ func Percent(v float64, decimals int) Cell {
 		c.Text = "100%"
 	case v > 0 && 100*v < least/2:
 		c.Text = "<" + show(least)
-	case v > 0.5 && v < 1 && 100-100*v <= least/2:
+	case v > 0.5 && v < 1 && 100-float64(100*v) <= least/2:
 		c.Text = ">" + show(100-least)
 	default:
 		c.Text = show(100 * v)

@@ -177,7 +177,7 @@ func (drafterLoss) Eval(out *loss.Grad, b *batch.Batch) error {
 			for a := n * b.Vocab; a < (n+1)*b.Vocab; a++ {
 				p, q := math.Exp(float64(b.DistRoll[a])), math.Exp(float64(b.Now.Dist[a]))
 				if p > 0 {
-					out.Loss += weight * p * (float64(b.DistRoll[a]) - float64(b.Now.Dist[a]))
+					out.Loss += float64(weight * p * (float64(b.DistRoll[a]) - float64(b.Now.Dist[a])))
 				}
 				out.DLogits[a] = weight * (q - p)
 			}

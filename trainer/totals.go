@@ -94,7 +94,7 @@ func distance(a, b []float32) float64 {
 	var sum float64
 	for i, x := range a {
 		d := float64(x) - float64(b[i])
-		sum += d * d
+		sum += float64(d * d)
 	}
 	return math.Sqrt(sum)
 }

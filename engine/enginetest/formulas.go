@@ -17,7 +17,7 @@ func times(w, x []float64) []float64 {
 	y := make([]float64, len(w)/len(x))
 	for o := range y {
 		for i, v := range x {
-			y[o] += w[o*len(x)+i] * v
+			y[o] += float64(w[o*len(x)+i] * v)
 		}
 	}
 	return y
@@ -27,7 +27,7 @@ func times(w, x []float64) []float64 {
 func norm(x, gain []float64, eps float64) []float64 {
 	var squares float64
 	for _, v := range x {
-		squares += v * v
+		squares += float64(v * v)
 	}
 	root := math.Sqrt(squares/float64(len(x)) + eps)
 	y := make([]float64, len(x))
@@ -44,8 +44,8 @@ func rotate(x []float64, position, headDim int, theta float64) {
 		for j := range headDim / 2 {
 			angle := float64(position) * math.Pow(theta, -2*float64(j)/float64(headDim))
 			a, b := x[h+j], x[h+j+headDim/2]
-			x[h+j] = a*math.Cos(angle) - b*math.Sin(angle)
-			x[h+j+headDim/2] = b*math.Cos(angle) + a*math.Sin(angle)
+			x[h+j] = float64(a*math.Cos(angle)) - float64(b*math.Sin(angle))
+			x[h+j+headDim/2] = float64(b*math.Cos(angle)) + float64(a*math.Sin(angle))
 		}
 	}
 }

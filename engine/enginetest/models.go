@@ -75,7 +75,7 @@ func NewParams(c model.Config, seed uint64) *model.Params {
 	for _, t := range p.Tensors() {
 		if len(t.Shape) == 1 {
 			for i := range t.Data {
-				t.Data[i] = float32(0.5 + rng.Float64())
+				t.Data[i] = float32(0.5 + float64(rng.Float64()))
 			}
 		}
 	}

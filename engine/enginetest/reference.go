@@ -138,7 +138,7 @@ func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 				}
 				y := feedForward(h, w.w1[e], w.w2[e], w.w3[e])
 				for j := range x {
-					x[j] += gates[rank] * y[j]
+					x[j] += float64(gates[rank] * y[j])
 				}
 				t.Routes = append(t.Routes, uint8(e))
 			}
@@ -159,7 +159,7 @@ func (r *Reference) attention(q []float64, keys, values [][]float64, layer int) 
 		scores := make([]float64, len(keys))
 		for j, k := range keys {
 			for i := range hd {
-				scores[j] += q[h*hd+i] * k[g*hd+i]
+				scores[j] += float64(q[h*hd+i] * k[g*hd+i])
 			}
 			scores[j] /= math.Sqrt(float64(hd))
 			if r.Held != nil && !r.Held(len(keys)-1, layer, g, j) {
@@ -172,7 +172,7 @@ func (r *Reference) attention(q []float64, keys, values [][]float64, layer int) 
 		}
 		for j, p := range weights {
 			for i := range hd {
-				out[h*hd+i] += p * values[j][g*hd+i]
+				out[h*hd+i] += float64(p * values[j][g*hd+i])
 			}
 		}
 	}

@@ -77,7 +77,7 @@ func (s *adamStep) Part(part int) {
 		}
 		keep := float32(1)
 		if s.decayed[i] {
-			keep = float32(1 - s.rate*s.settings.WeightDecay)
+			keep = float32(1 - float64(s.rate*s.settings.WeightDecay))
 		}
 		s.move(first, end, keep)
 	}
@@ -109,7 +109,7 @@ func (a *adamW) clearFrozen(p *model.Params, grad []float32) {
 func norm(grad []float32) float64 {
 	var sum float64
 	for _, g := range grad {
-		sum += float64(g) * float64(g)
+		sum += float64(float64(g) * float64(g))
 	}
 	return math.Sqrt(sum)
 }

@@ -160,7 +160,7 @@ func (s *Scorer) sumSquares(dst []float64, wanted bool) []float64 {
 		}
 		var sum float64
 		for _, p := range s.probs[n*v : (n+1)*v] {
-			sum += float64(p) * float64(p) // exact, fused or not
+			sum += float64(float64(p) * float64(p)) // exact, fused or not
 		}
 		dst[n] = sum
 	}

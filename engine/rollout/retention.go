@@ -48,7 +48,7 @@ func (r Retention) held(length int) int {
 	n := r.Budget
 	if n == 0 {
 		// A share such as 0.1 of 30 is not a little more than 3.
-		n = int(math.Ceil(r.Keep*float64(length) - 1e-9))
+		n = int(math.Ceil(float64(r.Keep*float64(length)) - 1e-9))
 	}
 	return min(length, max(n, r.Sinks+r.Recent))
 }

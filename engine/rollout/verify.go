@@ -64,14 +64,14 @@ func (s Speculative) Law(dst, p, q []float64) {
 	rejected := 0.0
 	for a := range p {
 		if q[a] > 0 {
-			rejected += q[a] * (1 - s.Accept(p, q, a))
+			rejected += float64(q[a] * (1 - s.Accept(p, q, a)))
 		}
 	}
 	s.Residual(dst, p, q)
 	for a := range p {
 		dst[a] *= rejected
 		if q[a] > 0 {
-			dst[a] += q[a] * s.Accept(p, q, a)
+			dst[a] += float64(q[a] * s.Accept(p, q, a))
 		}
 	}
 }
@@ -96,7 +96,7 @@ func Speedup(acceptance, cost float64, k int) float64 {
 	if acceptance < 1 {
 		expected = (1 - math.Pow(acceptance, float64(k+1))) / (1 - acceptance)
 	}
-	return expected / (cost*float64(k) + 1)
+	return expected / (float64(cost*float64(k)) + 1)
 }
 
 // likeliest is the index of the largest entry, of equals the first.

@@ -80,14 +80,14 @@ func Bootstrap(x []float64, statistic func([]float64) float64) Interval {
 
 // quantile interpolates between order statistics (R's type 7).
 func quantile(sorted []float64, q float64) float64 {
-	at := q * float64(len(sorted)-1)
+	at := float64(q * float64(len(sorted)-1))
 	i := min(int(at), len(sorted)-2)
 	a, b := sorted[i], sorted[i+1]
 	share := at - float64(i)
 	if a == b || share == 0 {
 		return a // also infinities, whose difference is NaN
 	}
-	return a + (b-a)*share
+	return a + float64((b-a)*share)
 }
 
 func paired(what string, a, b []float64) {

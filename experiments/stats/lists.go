@@ -12,14 +12,14 @@ func Average(x []float64) float64 {
 	for _, v := range x {
 		sum += v
 	}
-	return sum / float64(len(x))
+	return float64(sum / float64(len(x)))
 }
 
 // Deviation is the standard deviation, unbiased in its square.
 func Deviation(x []float64) float64 {
 	m, square := Average(x), 0.0
 	for _, v := range x {
-		square += (v - m) * (v - m)
+		square += float64((v - m) * (v - m))
 	}
 	return math.Sqrt(square / float64(len(x)-1))
 }
@@ -64,7 +64,7 @@ func Max(x []float64) float64 {
 func Dot(a, b []float64) float64 {
 	sum := 0.0
 	for i := range a {
-		sum += a[i] * b[i]
+		sum += float64(a[i] * b[i])
 	}
 	return sum
 }

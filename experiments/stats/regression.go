@@ -46,9 +46,9 @@ func residual(y []float64, x [][]float64) float64 {
 	for i, v := range y {
 		v -= beta[0]
 		for k, column := range x {
-			v -= beta[k+1] * column[i]
+			v -= float64(beta[k+1] * column[i])
 		}
-		sum += v * v
+		sum += float64(v * v)
 	}
 	return sum
 }

@@ -43,8 +43,8 @@ func (e *GAE) Estimate(b *batch.Batch) error {
 		running, next := 0.0, 0.0
 		for n := to - 1; n >= from; n-- {
 			if b.Mask[n] || e.Holes == Through {
-				delta := b.TokenReward[n] + e.Gamma*next - b.Value[n]
-				running, next = delta+e.Gamma*e.Lam*running, b.Value[n]
+				delta := b.TokenReward[n] + float64(e.Gamma*next) - b.Value[n]
+				running, next = delta+float64(e.Gamma*e.Lam*running), b.Value[n]
 			}
 			b.Return[n] = running + b.Value[n]
 			if b.Mask[n] {

@@ -74,7 +74,7 @@ func (e *GDPO) Estimate(b *batch.Batch) error {
 			weight = e.Weights[k]
 		}
 		for i, x := range e.part {
-			e.score[i] += weight * x
+			e.score[i] += float64(weight * x)
 		}
 	}
 	e.whiten(b, kinds)

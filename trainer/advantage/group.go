@@ -66,7 +66,7 @@ func deviation(x []float64) float64 {
 	m, sum := mean(x), 0.0
 	for _, v := range x {
 		d := v - m
-		sum += d * d
+		sum += float64(d * d)
 	}
 	return math.Sqrt(sum / float64(len(x)-1))
 }
@@ -102,7 +102,7 @@ func scoredDeviation(x []float64, m, divisor float64) float64 {
 	sum := 0.0
 	for _, v := range x {
 		if d := v - m; !math.IsNaN(v) {
-			sum += d * d
+			sum += float64(d * d)
 		}
 	}
 	if divisor <= 0 {

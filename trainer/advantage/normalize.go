@@ -69,7 +69,7 @@ func (e *Normalize) Estimate(b *batch.Batch) error {
 			case e.Mean == "none":
 				score[i] = r
 			case e.LeaveOneOut && n > 1:
-				score[i] = r - (m*n-r)/(n-1)
+				score[i] = r - (float64(m*n)-r)/(n-1)
 			case e.LeaveOneOut:
 				score[i] = r
 			default:
@@ -96,7 +96,7 @@ func (e *Normalize) residual(b *batch.Batch) (float64, error) {
 		m, _ := scoredMean(reward)
 		for _, r := range reward {
 			if d := r - m; !math.IsNaN(r) {
-				sum, n = sum+d*d, n+1
+				sum, n = sum+float64(d*d), n+1
 			}
 		}
 	}

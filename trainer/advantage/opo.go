@@ -28,7 +28,7 @@ func (e *OPO) Estimate(b *batch.Batch) error {
 		for i, r := range reward {
 			from, to := b.Span(rows[i])
 			length := float64(masked.Count(b.Mask[from:to]))
-			sum, lengths = sum+length*r, lengths+length
+			sum, lengths = sum+float64(length*r), lengths+length
 		}
 		baseline := 0.0
 		switch {

@@ -104,7 +104,7 @@ func (e *OPOB) baseline(b *batch.Batch, reward []float64, rows []int) float64 {
 	}
 	sum := 0.0
 	for i, r := range reward {
-		sum += min(max(r, low), high) * e.weight[i]
+		sum += float64(min(max(r, low), high) * e.weight[i])
 	}
 	return sum / (total + e.Eps)
 }

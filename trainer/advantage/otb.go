@@ -100,7 +100,7 @@ func (e *OTB) accumulate(b *batch.Batch) int {
 				sum += a
 				e.energy[n] = sum * weight
 			} else {
-				sum += a * weight
+				sum += float64(a * weight)
 				e.energy[n] = sum
 			}
 			at := n - from
@@ -126,7 +126,7 @@ func (e *OTB) group(b *batch.Batch, rows []int, columns int) {
 		for n := from; n < to; n++ {
 			if c := e.column[n]; c >= 0 {
 				length++
-				e.numerator[c] += b.Return[n] * e.energy[n]
+				e.numerator[c] += float64(b.Return[n] * e.energy[n])
 				e.denominate[c] += e.energy[n]
 			}
 		}

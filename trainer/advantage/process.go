@@ -72,7 +72,7 @@ func (e *Process) outcome(b *batch.Batch, one *GRPO, rows []int) {
 			start, end := b.Span(i)
 			for n := start; n < end; n++ {
 				if b.Mask[n] {
-					b.Advantage[n] += e.OutcomeWeight * e.score[j]
+					b.Advantage[n] += float64(e.OutcomeWeight * e.score[j])
 				}
 			}
 		}
@@ -105,7 +105,7 @@ func (e *Process) process(b *batch.Batch, one *GRPO, rows []int) {
 				sum += e.score[next]
 			}
 			if b.Mask[n] {
-				b.Advantage[n] += e.ProcessWeight * sum
+				b.Advantage[n] += float64(e.ProcessWeight * sum)
 			}
 		}
 	}

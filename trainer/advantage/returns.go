@@ -39,7 +39,7 @@ func returns(b *batch.Batch, gamma float64, holes Holes) error {
 		from, to := b.Span(i)
 		running := 0.0
 		for n := to - 1; n >= from; n-- {
-			next := b.TokenReward[n] + gamma*running
+			next := b.TokenReward[n] + float64(gamma*running)
 			switch {
 			case b.Mask[n] || holes == Through:
 				running = next

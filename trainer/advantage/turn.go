@@ -99,7 +99,7 @@ func (e *TurnLevel) collect(b *batch.Batch) error {
 			}
 		}
 		for k := e.turns - 2; k >= 0; k-- {
-			row[k] += e.Gamma * row[k+1]
+			row[k] += float64(e.Gamma * row[k+1])
 		}
 		for n := from; n < to; n++ {
 			b.Return[n] = row[b.Turn[n]]

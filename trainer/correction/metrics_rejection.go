@@ -20,7 +20,7 @@ func (s *spreadOf) add(x float64) {
 	s.n++
 	delta := x - s.centre
 	s.centre += delta / float64(s.n)
-	s.squares += delta * (x - s.centre)
+	s.squares += float64(delta * (x - s.centre))
 	s.largest, s.smallest = max(s.largest, x), min(s.smallest, x)
 }
 
@@ -116,7 +116,7 @@ func (p *Pipeline) verlStatistic(d measured, names *ruleNames, in *Input) {
 	std := 0.0
 	if s.tokens.n > 1 {
 		mean := s.clamped / tokens
-		std = math.Sqrt(max(s.clampedSquares/tokens-mean*mean, 0))
+		std = math.Sqrt(max(s.clampedSquares/tokens-float64(mean*mean), 0))
 	}
 	p.add(names.std, std)
 	p.add(names.seqMean, s.rows.mean())
@@ -151,7 +151,7 @@ func (p *Pipeline) spread(d measured, in *Input) (s statisticSpread) {
 				s.below++
 			}
 			c := truncate(x, low, high)
-			s.clamped, s.clampedSquares = s.clamped+c, s.clampedSquares+c*c
+			s.clamped, s.clampedSquares = s.clamped+c, s.clampedSquares+float64(c*c)
 		}
 		if count == 0 {
 			continue

@@ -41,7 +41,7 @@ func (p *Pipeline) verlWeights(in *Input) {
 	squares := masked.Mean(truncated, in.Mask)
 	std := 0.0
 	if n > 1 {
-		std = math.Sqrt(max(squares-mean*mean, 0))
+		std = math.Sqrt(max(squares-float64(mean*mean), 0))
 	}
 	p.add("rollout_corr/rollout_is_std", std)
 	ess := 0.0

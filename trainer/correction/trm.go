@@ -57,7 +57,7 @@ func klDivergence(logP, logQ []float32) float64 {
 	kl := 0.0
 	for a, lp := range logP {
 		if p := math.Exp(float64(lp)); p > 0 {
-			kl += p * (float64(lp) - float64(logQ[a]))
+			kl += float64(p * (float64(lp) - float64(logQ[a])))
 		}
 	}
 	return kl

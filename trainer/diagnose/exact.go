@@ -39,7 +39,7 @@ func Divergence(logP, logQ []float32) (kl, tv float64) {
 		if p > 0 {
 			// Each term p·(lp−lq) − p + q is never negative, and the added parts
 			// sum to nothing: small divergences keep their digits.
-			kl += p*(lp-lq) - p + q
+			kl += float64(p*(lp-lq)) - p + q
 		} else {
 			kl += q
 		}

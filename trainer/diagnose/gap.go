@@ -132,7 +132,7 @@ func Compare(b *batch.Batch) Gap {
 func (g *Gap) addToken(e float64) {
 	g.Tokens++
 	g.K1 -= e
-	g.K2 += 0.5 * e * e
+	g.K2 += float64(0.5 * e * e)
 	g.K3 += k3(e)
 	g.MeanAbsDlogp += math.Abs(e)
 	g.MaxAbsDlogp = max(g.MaxAbsDlogp, math.Abs(e))
@@ -149,7 +149,7 @@ type weightSums struct{ sum, squares float64 }
 
 func (s *weightSums) add(logRatio float64) {
 	w := math.Exp(min(max(logRatio, -clampLogRatio), clampLogRatio))
-	s.sum, s.squares = s.sum+w, s.squares+w*w
+	s.sum, s.squares = s.sum+w, s.squares+float64(w*w)
 }
 
 // effective is the share (Σw)²/(n·Σw²).

@@ -66,7 +66,7 @@ func CompareKeptMass(b *batch.Batch) (k KeptMass, ok bool) {
 		k.Kept += b.KeptMass[i]
 		k.Expected += mass
 		k.Ratio += ratio
-		squares += (ratio - mass) * (ratio - mass)
+		squares += float64((ratio - mass) * (ratio - mass))
 	}
 	if n == 0 {
 		return k, false
@@ -74,6 +74,6 @@ func CompareKeptMass(b *batch.Batch) (k KeptMass, ok bool) {
 	count := float64(n)
 	k.Kept, k.Expected, k.Ratio = k.Kept/count, k.Expected/count, k.Ratio/count
 	k.StdErr = math.Sqrt(squares) / count
-	k.Holds = math.Abs(k.Ratio-k.Expected) <= keptErrors*k.StdErr+keptRounding
+	k.Holds = math.Abs(k.Ratio-k.Expected) <= float64(keptErrors*k.StdErr)+keptRounding
 	return k, true
 }

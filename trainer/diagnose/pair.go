@@ -17,7 +17,7 @@ func (r *running) add(x float64) {
 	r.n++
 	delta := x - r.mean
 	r.mean += delta / float64(r.n)
-	r.squares += delta * (x - r.mean)
+	r.squares += float64(delta * (x - r.mean))
 	r.largest, r.smallest = max(r.largest, x), min(r.smallest, x)
 }
 
@@ -40,7 +40,7 @@ func (p *pair) add(x, y float64) {
 	dx := x - p.x.mean
 	p.x.add(x)
 	p.y.add(y)
-	p.product += dx * (y - p.y.mean)
+	p.product += float64(dx * (y - p.y.mean))
 	p.difference.add(math.Abs(x - y))
 }
 

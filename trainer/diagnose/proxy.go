@@ -36,7 +36,7 @@ func VarianceProxy(dst []batch.Metric, b *batch.Batch, gradientNorm float64) []b
 			w := 1 - 2*math.Exp(b.Old.Logp[k]) + b.Old.SumSquares[k]
 			if b.Weight != nil {
 				v := b.Weight[k] * b.Weight[k]
-				weighed += w * v
+				weighed += float64(w * v)
 				w = w * v / max(v, 1e-10)
 			} else {
 				weighed += w
@@ -47,14 +47,14 @@ func VarianceProxy(dst []batch.Metric, b *batch.Batch, gradientNorm float64) []b
 			weight = masked.Mean(b.Weight[from:to], mask)
 		}
 		a := masked.Mean(b.Advantage[from:to], mask)
-		power += weight * weight * a * a * max(plain, 0)
-		square += a * a
+		power += float64(weight * weight * a * a * max(plain, 0))
+		square += float64(a * a)
 		score += weighed
 	}
 	rows := float64(max(b.Len(), 1))
 	signal, noise := 0.0, 0.0
 	if gradientNorm >= 0 {
-		signal = gradientNorm * gradientNorm
+		signal = float64(gradientNorm * gradientNorm)
 		if rows > 1 {
 			noise = max((power/rows-signal)/(rows-1), 0)
 		}

@@ -225,5 +225,5 @@ func Close(got, want, scale float64) bool {
 	if math.IsNaN(want) || math.IsInf(want, 0) {
 		return got == want || math.IsNaN(got) && math.IsNaN(want)
 	}
-	return math.Abs(got-want) <= Tolerance*max(math.Abs(want), 1)+0x1p-48*scale
+	return math.Abs(got-want) <= float64(Tolerance*max(math.Abs(want), 1))+float64(0x1p-48*scale)
 }

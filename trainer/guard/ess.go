@@ -65,7 +65,7 @@ func effectiveShare(b *batch.Batch, upper []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for i := range b.Len() {
 		w := math.Exp(logWeight(b, upper, i) - largest)
-		sum, squares = sum+w, squares+w*w
+		sum, squares = sum+w, squares+float64(w*w)
 	}
 	if b.Len() == 0 {
 		return 0

@@ -51,7 +51,7 @@ func (g *GradientAlignment) Guard(grad []float32, _ Input) (Decision, error) {
 	}
 	g.cosine, g.removed, g.skipped = 0, 0, 0
 	if own > 0 && before > 0 {
-		g.cosine = dot / (math.Sqrt(own)*math.Sqrt(before) + 1e-12)
+		g.cosine = dot / (float64(math.Sqrt(own)*math.Sqrt(before)) + 1e-12)
 	}
 	share := 0.0 // of the parallel part to remove
 	switch {

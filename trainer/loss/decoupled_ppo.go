@@ -162,9 +162,9 @@ func (p *DecoupledPPO) proximal(f *frame, n int) float64 {
 	}
 	roll, alpha := f.in.LogpRoll[n], interpolation(f.in.LearnerVersion, int(f.in.Version[n]))
 	if p.Prox == "linear" {
-		return math.Log((1-alpha)*math.Exp(roll) + alpha*math.Exp(f.sg[n]) + 1e-10)
+		return math.Log(float64((1-alpha)*math.Exp(roll)) + float64(alpha*math.Exp(f.sg[n])) + 1e-10)
 	}
-	return roll + alpha*(f.sg[n]-roll)
+	return roll + float64(alpha*(f.sg[n]-roll))
 }
 
 // interpolation is A-3PO's α for weights of version now and a token of version

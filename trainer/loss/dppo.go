@@ -164,5 +164,5 @@ func outsideKL(logp, anchor, a, low, high float64) bool {
 // of Stable-RL, verl and SkyRL keeps a probability of 1 harmless.
 func binaryKL(logp, anchor float64) float64 {
 	p, q := math.Exp(logp), math.Exp(anchor)
-	return q*(anchor-logp) + (1-q)*math.Log((1-q+1e-8)/(1-p+1e-8))
+	return float64(q*(anchor-logp)) + float64((1-q)*math.Log((1-q+1e-8)/(1-p+1e-8)))
 }

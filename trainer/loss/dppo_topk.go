@@ -91,9 +91,9 @@ func (p *DPPOTopK) distance(taken []float64, logq, logp []float32, sampled int) 
 	restQ, restP, d := 1.0, 1.0, 0.0
 	add := func(q, pr float64) {
 		if p.Divergence == "tv" {
-			d += math.Abs(pr-q) / 2
+			d += float64(math.Abs(pr-q) / 2)
 		} else if q > 0 {
-			d += q * math.Log((q+1e-8)/(pr+1e-8))
+			d += float64(q * math.Log((q+1e-8)/(pr+1e-8)))
 		}
 	}
 	token := sampled

@@ -48,7 +48,7 @@ func (p *DRO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a, lr := in.Advantage[n], in.Now.Logp[n]-in.Anchor[n]
-		return -(a*in.Now.Logp[n] - p.Beta/2*lr*lr), -(a - p.Beta*lr)
+		return -(float64(a*in.Now.Logp[n]) - float64(p.Beta/2*lr*lr)), -(a - float64(p.Beta*lr))
 	})
 	f.addKL(in.Anchor, 0)
 	return nil

@@ -65,11 +65,11 @@ func addEntropy[F ~float32 | ~float64](out *Grad, in *batch.Batch, dist []F, coe
 		for n := from; n < to; n++ {
 			if active[n] {
 				at := n * in.Vocab
-				sum += w * entropyRow(out.DLogits[at:at+in.Vocab], dist[at:at+in.Vocab], -coef*w)
+				sum += float64(w * entropyRow(out.DLogits[at:at+in.Vocab], dist[at:at+in.Vocab], -coef*w))
 			}
 		}
 	}
-	out.Loss -= coef * sum
+	out.Loss -= float64(coef * sum)
 	out.Add("actor/entropy", sum)
 	return nil
 }
@@ -80,12 +80,12 @@ func entropyRow[F ~float32 | ~float64](dlogits []float64, logp []F, scale float6
 	h := 0.0
 	for _, lp := range logp {
 		if p := math.Exp(float64(lp)); p > 0 {
-			h -= p * float64(lp)
+			h -= float64(p * float64(lp))
 		}
 	}
 	for a, lp := range logp {
 		if p := math.Exp(float64(lp)); p > 0 {
-			dlogits[a] -= scale * p * (float64(lp) + h)
+			dlogits[a] -= float64(scale * p * (float64(lp) + h))
 		}
 	}
 	return h

@@ -96,8 +96,8 @@ func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
 		}
 		value, dlogp := term(n)
 		if w := f.weight(i, n); w != 0 {
-			f.out.Loss += w * value
-			f.out.DLogp[n] += w * dlogp
+			f.out.Loss += float64(w * value)
+			f.out.DLogp[n] += float64(w * dlogp)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (f *frame) spread(i int, dlogp float64) {
 	from, to := f.in.Span(i)
 	for n := from; n < to; n++ {
 		if f.active[n] {
-			f.out.DLogp[n] += dlogp
+			f.out.DLogp[n] += float64(dlogp) // rounded before it is added, whatever product it is
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 		a := f.meanAdvantage(i, length) * length / (length + p.Epsilon)
 		x, live := p.logRatio(&f, i, a)
 		w := f.rowWeight[i] * f.geometricWeight(i, length, p.Epsilon)
-		value := -a * math.Exp(x/divisor) * w
+		value := float64(-a * math.Exp(x/divisor) * w)
 		out.Loss += value
 		if live { // d exp(x/divisor)/d logp, on the tokens the clip left alone
 			from, to := in.Span(i)

@@ -82,7 +82,7 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 			clips += count(c.clipped)
 			lower += count(c.dual)
 			w := f.weight(i, n)
-			out.Loss += w * c.value
+			out.Loss += float64(w * c.value)
 			dlogp += w * c.dlogp / length
 		}
 		f.spread(i, dlogp)

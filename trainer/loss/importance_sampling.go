@@ -77,7 +77,7 @@ func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
 		r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor), p.LogClamp)
 		a, w := f.meanAdvantage(i, length), f.rowSum(i)
 		sum += r
-		out.Loss -= w * a * r
+		out.Loss -= float64(w * a * r)
 		f.spread(i, -w*a*dr)
 	}
 	out.Add("importance_ratio", sum/max(float64(in.Len()), 1))

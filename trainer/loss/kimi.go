@@ -59,10 +59,10 @@ func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
 	}
 	anchor := p.Anchor.Of(in)
 	f.eachToken(func(n int) (value, dlogp float64) {
-		value, dlogp = -in.Advantage[n]*in.Now.Logp[n], -in.Advantage[n]
+		value, dlogp = float64(-in.Advantage[n]*in.Now.Logp[n]), -in.Advantage[n]
 		if p.Level == "token" {
 			lr := in.Now.Logp[n] - anchor[n]
-			return value + p.Tau/2*lr*lr, dlogp + p.Tau*lr
+			return value + float64(p.Tau/2*lr*lr), dlogp + float64(p.Tau*lr)
 		}
 		return value, dlogp
 	})
@@ -70,7 +70,7 @@ func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
 		for i := range in.Len() {
 			w := f.rowSum(i) / max(f.length(i), 1)
 			sum := f.sumLogRatio(i, in.Now.Logp, anchor)
-			out.Loss += w * p.Tau / 2 * sum * sum
+			out.Loss += float64(w * p.Tau / 2 * sum * sum)
 			f.spread(i, w*p.Tau*sum)
 		}
 	}

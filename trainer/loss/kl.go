@@ -131,11 +131,11 @@ func addTerm(out *Grad, in *batch.Batch, agg Aggregation, coef float64, term fun
 				continue
 			}
 			value, dlogp := term(n)
-			sum += w * value
-			out.DLogp[n] += coef * w * dlogp
+			sum += float64(w * value)
+			out.DLogp[n] += float64(coef * w * dlogp)
 		}
 	}
-	out.Loss += coef * sum
+	out.Loss += float64(coef * sum)
 	out.Add("actor/kl_loss", sum)
 	out.Add("actor/kl_coef", coef)
 	return nil
@@ -154,7 +154,7 @@ func penalise(in *batch.Batch, coef float64, term func(n int) float64) (float64,
 		for n := from; n < to; n++ {
 			if in.Mask[n] {
 				value := term(n)
-				in.TokenReward[n] -= coef * value
+				in.TokenReward[n] -= float64(coef * value)
 				sum += value
 				length++
 			}

@@ -91,18 +91,18 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 			lr := in.Now.Logp[n] - in.Anchor[n]
 			absolute += math.Abs(lr)
 			r, dr := ratio(lr, p.LogClamp)
-			value, dlogp, w := -in.Advantage[n]*r, -in.Advantage[n]*dr, f.weight(i, n)
+			value, dlogp, w := float64(-in.Advantage[n]*r), float64(-in.Advantage[n]*dr), f.weight(i, n)
 			switch {
 			case chosen[n] == 0:
 			case p.Exact:
 				at := n * in.Vocab
-				value += p.Beta * reverseKLRow(out.DLogits[at:at+in.Vocab], in.Old.Dist[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], p.Beta*w)
+				value += float64(p.Beta * reverseKLRow(out.DLogits[at:at+in.Vocab], in.Old.Dist[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], p.Beta*w))
 			default:
-				value += p.Beta * math.Abs(lr)
-				dlogp += p.Beta * sign(lr)
+				value += float64(p.Beta * math.Abs(lr))
+				dlogp += float64(p.Beta * sign(lr))
 			}
-			out.Loss += w * value
-			out.DLogp[n] += w * dlogp
+			out.Loss += float64(w * value)
+			out.DLogp[n] += float64(w * dlogp)
 		}
 	}
 	out.Add("actor/ppo_kl", f.mean(absolute))
@@ -135,10 +135,10 @@ func reverseKLRow[F ~float32 | ~float64](dlogits []float64, logq, logp []F, scal
 	for a, lq := range logq {
 		q := math.Exp(float64(lq))
 		if q > 0 {
-			kl += q * (float64(lq) - float64(logp[a]))
+			kl += float64(q * (float64(lq) - float64(logp[a])))
 		}
 		if dlogits != nil {
-			dlogits[a] += scale * (math.Exp(float64(logp[a])) - q)
+			dlogits[a] += float64(scale * (math.Exp(float64(logp[a])) - q))
 		}
 	}
 	return kl

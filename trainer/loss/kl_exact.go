@@ -85,7 +85,7 @@ func klRow[F ~float32 | ~float64](dlogits []float64, logp, logq []F, scale float
 	kl := 0.0
 	for a, lp := range logp {
 		if p := math.Exp(float64(lp)); p > 0 {
-			kl += p * (float64(lp) - float64(logq[a]))
+			kl += float64(p * (float64(lp) - float64(logq[a])))
 		}
 	}
 	if dlogits == nil {
@@ -93,7 +93,7 @@ func klRow[F ~float32 | ~float64](dlogits []float64, logp, logq []F, scale float
 	}
 	for a, lp := range logp {
 		if p := math.Exp(float64(lp)); p > 0 {
-			dlogits[a] += scale * p * (float64(lp) - float64(logq[a]) - kl)
+			dlogits[a] += float64(scale * p * (float64(lp) - float64(logq[a]) - kl))
 		}
 	}
 	return kl
@@ -114,10 +114,10 @@ func addFullKL(out *Grad, in *batch.Batch, from []float32, a Aggregation, coef f
 		for n := first; n < end; n++ {
 			if active[n] {
 				at := n * in.Vocab
-				sum += w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w)
+				sum += float64(w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w))
 			}
 		}
 	}
-	out.Loss += coef * sum
+	out.Loss += float64(coef * sum)
 	return sum, nil
 }

@@ -106,13 +106,13 @@ func (k *UnbiasedKL) addSequence(out *Grad, in *batch.Batch, anchor []float64) e
 			if f.active[n] {
 				value, d := k3(in.Ref.Logp[n]-in.Now.Logp[n], KLBounds{})
 				sum += value
-				out.DLogp[n] += k.Coef * w * x * d
+				out.DLogp[n] += float64(k.Coef * w * x * d)
 			}
 		}
 		f.spread(i, k.Coef*w*sum*dx/length)
-		total += w * x * sum
+		total += float64(w * x * sum)
 	}
-	out.Loss += k.Coef * total
+	out.Loss += float64(k.Coef * total)
 	out.Add("actor/kl_loss", total)
 	out.Add("actor/kl_coef", k.Coef)
 	return nil

@@ -104,7 +104,7 @@ func (p *M2Mask) fill(out *Grad, in *batch.Batch) {
 	for t, m := range in.Mask {
 		if m {
 			d := in.LogpRoll[t] - in.Anchor[t]
-			v[t] = d * d
+			v[t] = float64(d * d)
 			sum += v[t]
 			order = append(order, t)
 			p.mask[t] = true

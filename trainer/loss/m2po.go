@@ -78,7 +78,7 @@ func (p *M2PO) bounds(f *frame) (low, high float64) {
 		a, lr := f.in.Advantage[n], f.sg[n]-f.in.Anchor[n]
 		if m && (a > 1e-12 && lr > 0 || a < -1e-12 && lr < 0) {
 			v = append(v, lr*lr)
-			sum += lr * lr
+			sum += float64(lr * lr)
 		}
 	}
 	n := float64(len(v))
@@ -115,7 +115,7 @@ func secondMomentBound(v []float64, budget float64) float64 {
 	sum := 0.0
 	for k, x := range v {
 		sum += x
-		if sum+x*float64(len(v)-k-1) >= budget*float64(len(v)) {
+		if sum+float64(x*float64(len(v)-k-1)) >= budget*float64(len(v)) {
 			if k == 0 {
 				return 0
 			}

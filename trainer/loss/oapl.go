@@ -80,10 +80,10 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 			if p.LengthNorm {
 				scale /= max(f.length(i), 1)
 			}
-			implicit := scale * f.sumLogRatio(i, in.Now.Logp, in.LogpRoll)
+			implicit := float64(scale * f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
 			residual := implicit - (in.Reward[i] - value)
-			w := f.rowWeight[i] * f.openShare(i, f.length(i))
-			out.Loss += w * residual * residual
+			w := float64(f.rowWeight[i] * f.openShare(i, f.length(i)))
+			out.Loss += float64(w * residual * residual)
 			f.spread(i, 2*w*scale*residual)
 			reward += implicit
 			advantage += in.Reward[i] - value
@@ -105,7 +105,7 @@ func optimalValue(rewards []float64, beta float64) float64 {
 	for _, r := range rewards {
 		sum += math.Exp((r - largest) / beta)
 	}
-	return largest + beta*math.Log(sum/float64(len(rewards)))
+	return largest + float64(beta*math.Log(sum/float64(len(rewards))))
 }
 
 // openShare is the share of the active tokens of response i whose gate is open.

@@ -101,7 +101,7 @@ func clipped(a, r, dr, low, high, dualClip, delta float64) surrogate {
 	}
 	l1, l2 := -a*free, -a*bound
 	s := surrogate{clipped: l2 > l1}
-	s.value, s.dlogp = pick(l1 > l2, l1, -a*dfree, l2, -a*dbound)
+	s.value, s.dlogp = pick(l1 > l2, l1, float64(-a*dfree), l2, float64(-a*dbound))
 	if dualClip > 0 && a < 0 {
 		l3 := -a * dualClip
 		s.dual = s.value > l3

@@ -81,11 +81,11 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 
 // ratioPlusSquare is -a·exp(l), unless dropped, plus tau·l².
 func ratioPlusSquare(l, a, tau, limit float64, drop bool) (value, dlogp float64) {
-	value, dlogp = tau*l*l, 2*tau*l
+	value, dlogp = float64(tau*l*l), float64(2*tau*l)
 	if !drop {
 		r, dr := ratio(l, limit)
-		value -= a * r
-		dlogp -= a * dr
+		value -= float64(a * r)
+		dlogp -= float64(a * dr)
 	}
 	return value, dlogp
 }

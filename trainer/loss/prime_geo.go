@@ -97,9 +97,9 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 			if low || high || drop {
 				return 0, 0
 			}
-			coef := p.AdvTau*a - p.KLTau*l
+			coef := float64(p.AdvTau*a) - float64(p.KLTau*l)
 			if p.TeacherTau > 0 {
-				coef += p.TeacherTau * (in.Teacher.Logp[n] - f.sg[n])
+				coef += float64(p.TeacherTau * (in.Teacher.Logp[n] - f.sg[n]))
 			}
 			if p.Sequence {
 				r = weight

@@ -97,7 +97,7 @@ func meanStd(x []float64) (mean, std float64) {
 	}
 	mean /= max(float64(len(x)), 1)
 	for _, v := range x {
-		std += (v - mean) * (v - mean)
+		std += float64((v - mean) * (v - mean))
 	}
 	return mean, math.Sqrt(std / max(float64(len(x)), 1))
 }
@@ -110,20 +110,20 @@ func klDual(rewards []float64, delta float64) float64 {
 	}
 	dual := func(x float64) float64 {
 		lambda := math.Exp(x)
-		return lambda*delta + optimalValue(rewards, lambda)
+		return float64(lambda*delta) + optimalValue(rewards, lambda)
 	}
 	const golden = 0.6180339887498949
 	low, high := math.Log(1e-4), math.Log(1e4)
-	a, b := high-golden*(high-low), low+golden*(high-low)
+	a, b := high-float64(golden*(high-low)), low+float64(golden*(high-low))
 	fa, fb := dual(a), dual(b)
 	for range 100 {
 		if fa < fb {
 			high, b, fb = b, a, fa
-			a = high - golden*(high-low)
+			a = high - float64(golden*(high-low))
 			fa = dual(a)
 		} else {
 			low, a, fa = a, b, fb
-			b = low + golden*(high-low)
+			b = low + float64(golden*(high-low))
 			fb = dual(b)
 		}
 	}

@@ -84,8 +84,8 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 					c := clipped(a, r, dr, 1-eps, 1+eps, 0, 0)
 					return c.value, c.dlogp
 				}
-				variance += f.rowWeight[i] * (r - mean) * (r - mean)
-				return -a*r + p.Lambda*(r-mean)*(r-mean), (-a + 2*p.Lambda*(r-mean)) * dr
+				variance += float64(f.rowWeight[i] * (r - mean) * (r - mean))
+				return float64(-a*r) + float64(p.Lambda*(r-mean)*(r-mean)), (-a + float64(2*p.Lambda*(r-mean))) * dr
 			})
 		}
 	}
@@ -94,10 +94,10 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 	f.addKL(anchor, 20)
 	if p.Variant == "primal_dual" {
 		if f.tokens > 0 {
-			out.Loss -= p.Lambda * p.Delta
+			out.Loss -= float64(p.Lambda * p.Delta)
 		}
 		if out.frozen == nil { // a finite difference is not a step
-			p.Lambda = clamp(p.Lambda+p.DualRate*(variance-p.Delta), 0, p.LambdaMax)
+			p.Lambda = clamp(p.Lambda+float64(p.DualRate*(variance-p.Delta)), 0, p.LambdaMax)
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func (p *R2VPO) moments(f *frame, anchor []float64, rows []int) (mean, variance 
 				r, _ := ratio(f.sg[n]-anchor[n], 20)
 				tokens++
 				sum += r
-				squares += r * r
+				squares += float64(r * r)
 			}
 		}
 	}
@@ -121,5 +121,5 @@ func (p *R2VPO) moments(f *frame, anchor []float64, rows []int) (mean, variance 
 		return 1, 0
 	}
 	mean = sum / tokens
-	return mean, max(squares/tokens-mean*mean, 0)
+	return mean, max(squares/tokens-float64(mean*mean), 0)
 }

@@ -87,11 +87,11 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 			}
 			value, d := p.gate(a, r)
 			w := f.weight(i, n)
-			out.Loss += w * value
+			out.Loss += float64(w * value)
 			if p.Level == "token" {
-				out.DLogp[n] += w * d * dr
+				out.DLogp[n] += float64(w * d * dr)
 			} else {
-				slope += w * d * dr
+				slope += float64(w * d * dr)
 			}
 		}
 		if p.Level == "sequence" {

@@ -121,8 +121,8 @@ func (p *STPPO) turn(f *frame, i, from, end int) (clips, lower float64) {
 		w := f.weight(i, n)
 		lr := f.in.Now.Logp[n] - f.in.Anchor[n]
 		if p.CTN == "kl" {
-			f.out.Loss += w * p.Lambda * harmful / length * lr * lr / 2
-			f.out.DLogp[n] += w * p.Lambda * harmful / length * lr
+			f.out.Loss += float64(w * p.Lambda * harmful / length * lr * lr / 2)
+			f.out.DLogp[n] += float64(w * p.Lambda * harmful / length * lr)
 		}
 		if p.CTN == "survivors" && p.harms(f, n) {
 			continue
@@ -135,16 +135,16 @@ func (p *STPPO) turn(f *frame, i, from, end int) (clips, lower float64) {
 		c := clipped(f.in.Advantage[n], u, du, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
 		clips += count(c.clipped)
 		lower += count(c.dual)
-		f.out.Loss += w * scale * c.value
+		f.out.Loss += float64(w * scale * c.value)
 		if p.Gradient == "live" {
-			slope += w * scale * c.dlogp
+			slope += float64(w * scale * c.dlogp)
 			continue
 		}
-		f.out.DLogp[n] += w * scale * c.dlogp
+		f.out.DLogp[n] += float64(w * scale * c.dlogp)
 	}
 	for n := from; n < end; n++ {
 		if f.active[n] {
-			f.out.DLogp[n] += slope * share
+			f.out.DLogp[n] += float64(slope * share)
 		}
 	}
 	return clips, lower
@@ -187,7 +187,7 @@ func (p *STPPO) harm(f *frame, from, end int) (tokens, norm float64) {
 		if f.active[n] && p.harms(f, n) {
 			r, _ := ratio(f.sg[n]-f.in.Anchor[n], 20)
 			tokens++
-			norm += f.in.Advantage[n] * r * f.in.Advantage[n] * r
+			norm += float64(f.in.Advantage[n] * r * f.in.Advantage[n] * r)
 		}
 	}
 	return tokens, math.Sqrt(norm)

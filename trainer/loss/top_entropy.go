@@ -79,11 +79,11 @@ func (e *TopEntropy) AddLoss(*Grad, *batch.Batch) error { return nil }
 // quantile interpolates linearly between the order statistics of a sorted
 // list, as torch.quantile does.
 func quantile(sorted []float64, q float64) float64 {
-	position := q * float64(len(sorted)-1)
+	position := float64(q * float64(len(sorted)-1))
 	below := math.Floor(position)
 	i := int(below)
 	if i+1 >= len(sorted) {
 		return sorted[len(sorted)-1]
 	}
-	return sorted[i] + (position-below)*(sorted[i+1]-sorted[i])
+	return sorted[i] + float64((position-below)*(sorted[i+1]-sorted[i]))
 }

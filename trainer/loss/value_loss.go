@@ -39,7 +39,7 @@ func (p *ValueLoss) Eval(dvalue, value, old, returns []float64, in *batch.Batch)
 				dheld = 0
 			}
 			l, d := pick(free*free > held*held, free*free/2, free, held*held/2, dheld)
-			loss += w * l
+			loss += float64(w * l)
 			dvalue[n] = w * d
 			clips += count(held*held > free*free)
 			tokens++

@@ -70,8 +70,8 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 		for n := from; n < to; n++ {
 			if f.active[n] {
 				w := f.gated(i, n)
-				out.Loss -= w * phi * in.Advantage[n] * in.Now.Logp[n]
-				out.DLogp[n] -= w * phi * in.Advantage[n]
+				out.Loss -= float64(w * phi * in.Advantage[n] * in.Now.Logp[n])
+				out.DLogp[n] -= float64(w * phi * in.Advantage[n])
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (p *VESPO) phi(x, advantage float64) float64 {
 	if advantage < 0 {
 		k, lambda = p.KNeg, p.LambdaNeg
 	}
-	return math.Exp(lambda + k*x - lambda*math.Exp(x))
+	return math.Exp(lambda + float64(k*x) - float64(lambda*math.Exp(x)))
 }
 
 // logWeight is log W of response i, and the part of it that is Σ_t clamp(logp -

@@ -52,7 +52,7 @@ func Variance(x []float64, mask []bool) float64 {
 	mean, sum := Mean(x, mask), 0.0
 	for i, m := range mask {
 		if m {
-			sum += (x[i] - mean) * (x[i] - mean)
+			sum += float64((x[i] - mean) * (x[i] - mean))
 		}
 	}
 	return sum / (n + Epsilon) * n / (n - 1)
@@ -70,7 +70,7 @@ func WhitenWith(x []float64, mask []bool, eps float64) {
 	mean, squares := Sum(x, mask)/(n+eps), 0.0
 	for i, m := range mask {
 		if m {
-			squares += (x[i] - mean) * (x[i] - mean)
+			squares += float64((x[i] - mean) * (x[i] - mean))
 		}
 	}
 	scale := 0.0

@@ -49,7 +49,9 @@ func (g GapSize) minus(h GapSize) GapSize {
 	return GapSize{g.K3 - h.K3, g.MeanAbsDlogp - h.MeanAbsDlogp}
 }
 
-func (g GapSize) times(x float64) GapSize { return GapSize{g.K3 * x, g.MeanAbsDlogp * x} }
+func (g GapSize) times(x float64) GapSize {
+	return GapSize{float64(g.K3 * x), float64(g.MeanAbsDlogp * x)}
+}
 
 // MechanismPart is what one mechanism contributes.
 type MechanismPart struct {

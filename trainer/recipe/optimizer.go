@@ -61,7 +61,7 @@ func (o Optimizer) Rate(update, updates int) float64 {
 	start := max(float64(o.Warmup), o.DecayStart*float64(updates))
 	x := min(max((float64(update)-start)/max(float64(updates-1)-start, 1), 0), 1)
 	if o.Decay == DecayCosine {
-		return o.LR * (o.Final + (1-o.Final)*(1+math.Cos(math.Pi*x))/2)
+		return o.LR * (o.Final + float64((1-o.Final)*(1+math.Cos(math.Pi*x))/2))
 	}
-	return o.LR * (1 - (1-o.Final)*x)
+	return o.LR * (1 - float64((1-o.Final)*x))
 }

@@ -83,7 +83,7 @@ func correctLengths(b *batch.Batch, verdicts []task.Verdict, rows []int) (mean, 
 	for _, i := range rows {
 		if verdicts[i].Correct {
 			d := length(b, i) - mean
-			squares += d * d
+			squares += float64(d * d)
 		}
 	}
 	return mean, math.Sqrt(squares / n)

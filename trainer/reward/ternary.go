@@ -69,7 +69,7 @@ func (t *Ternary) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) e
 		x := t.quality(&verdicts[i]) - t.Reference
 		if t.Noise > 0 {
 			seedFor(&t.judge, b, i)
-			x += t.Noise * normal(&t.judge)
+			x += float64(t.Noise * normal(&t.judge))
 		}
 		switch {
 		case t.Continuous:
@@ -94,7 +94,7 @@ func (t *Ternary) quality(v *task.Verdict) float64 {
 			exact += 1 / float64(len(steps))
 		}
 	}
-	return (1-t.Steps)*outcome(v) + t.Steps*exact
+	return float64((1-t.Steps)*outcome(v)) + float64(t.Steps*exact)
 }
 
 // normal draws a standard normal number (Box and Muller).

@@ -64,7 +64,7 @@ func measureBlind(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 func skews(advantage, e []float64) (up, down float64) {
 	var count [2]float64
 	for n, a := range advantage {
-		v := math.Expm1(e[n]) * a
+		v := float64(math.Expm1(e[n]) * a)
 		switch {
 		case a > 0:
 			up += v

@@ -70,7 +70,7 @@ func randomTabular(rng *rand.Rand, from *tabular, sd float64) *tabular {
 			if from != nil {
 				p[s][a] = from[s][a]
 			}
-			p[s][a] += sd * rng.NormFloat64()
+			p[s][a] += float64(sd * rng.NormFloat64())
 			sum += math.Exp(p[s][a])
 		}
 		for a := range p[s] {
@@ -102,7 +102,7 @@ func (p *tabular) addScore(g []float64, y int, c [kHorizon]float64) {
 	for t := range kHorizon {
 		at := prefix[t] * kVocab
 		for a := range kVocab {
-			g[at+a] -= c[t] * math.Exp(p[prefix[t]][a])
+			g[at+a] -= float64(c[t] * math.Exp(p[prefix[t]][a]))
 		}
 		g[at+token[t]] += c[t]
 	}
@@ -145,15 +145,15 @@ func measureK(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			pi.addScore(sampled, y, same(float64(counts[y])/float64(n)*f))
 			single := make([]float64, len(truth))
 			pi.addScore(single, y, same(f))
-			spread += law[y] * stats.Dot(single, single)
-			second += law[y] * stats.Dot(single, truth) * stats.Dot(single, truth)
+			spread += float64(law[y] * stats.Dot(single, single))
+			second += float64(law[y] * stats.Dot(single, truth) * stats.Dot(single, truth))
 		}
 		if cell.name == "k1 as a loss" {
 			o.Set("k1 as a loss, in standard errors", math.Sqrt(stats.Dot(sampled, sampled)/((spread-stats.Dot(expected, expected))/float64(n))))
 		}
 		exact = append(exact, distanceOf(expected, truth)/size)
 		first := stats.Dot(expected, truth)
-		along = append(along, (stats.Dot(sampled, truth)-size*size)/math.Sqrt((second-first*first)/float64(n)))
+		along = append(along, (stats.Dot(sampled, truth)-float64(size*size))/math.Sqrt((second-float64(first*first))/float64(n)))
 	}
 	o.Set("exact error", exact...)
 	o.Set("error along the gradient", along...)
@@ -179,7 +179,7 @@ func drawTexts(rng *rand.Rand, law []float64, n int) []int {
 func distanceOf(a, b []float64) float64 {
 	sum := 0.0
 	for i := range a {
-		sum += (a[i] - b[i]) * (a[i] - b[i])
+		sum += float64((a[i] - b[i]) * (a[i] - b[i]))
 	}
 	return math.Sqrt(sum)
 }

@@ -120,7 +120,7 @@ func newSGACell(rng *rand.Rand, kind string, length, steps, responses int) sgaCe
 	}
 	for s := range behind {
 		for a := range behind[s] {
-			behind[s][a] += 0.03 * rng.NormFloat64()
+			behind[s][a] += float64(0.03 * rng.NormFloat64())
 		}
 	}
 	_, truth := p.gradient(&pi)

@@ -96,7 +96,7 @@ func (p *sgaProcess) gradient(l *sgaPolicy) (reward float64, g [sgaParams]float6
 		for s := range sgaStates {
 			for a := range sgaTokens {
 				for n, q := range law[s][a] {
-					reach[t+1][n] += reach[t][s] * pi[s][a] * q
+					reach[t+1][n] += float64(reach[t][s] * pi[s][a] * q)
 				}
 			}
 		}
@@ -110,12 +110,12 @@ func (p *sgaProcess) gradient(l *sgaPolicy) (reward float64, g [sgaParams]float6
 			for a := range sgaTokens {
 				q[a] = p.pay[s][a]
 				for n, chance := range law[s][a] {
-					q[a] += chance * value[n]
+					q[a] += float64(chance * value[n])
 				}
-				now[s] += pi[s][a] * q[a]
+				now[s] += float64(pi[s][a] * q[a])
 			}
 			for a := range sgaTokens {
-				g[s*sgaTokens+a] += reach[t][s] * pi[s][a] * (q[a] - now[s])
+				g[s*sgaTokens+a] += float64(reach[t][s] * pi[s][a] * (q[a] - now[s]))
 			}
 		}
 		value = now

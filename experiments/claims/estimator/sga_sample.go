@@ -41,9 +41,9 @@ func sampleSGA(rng *rand.Rand, p *sgaProcess, muLogits, piLogits *sgaPolicy, res
 			for t, w := range weight {
 				row := int(state[t]) * sgaTokens
 				for a := range sgaTokens {
-					g[row+a] -= w * gain * pi[state[t]][a]
+					g[row+a] -= float64(w * gain * pi[state[t]][a])
 				}
-				g[row+int(token[t])] += w * gain
+				g[row+int(token[t])] += float64(w * gain)
 			}
 			sums := &out[k][i%sgaGroups]
 			for j, v := range g {
@@ -126,7 +126,7 @@ func efficiencies(groups [][]sgaSums, pool []int, responses int, truth [sgaParam
 		square := max(stats.Dot(off[:], off[:])-trace/n, 0)
 		along := stats.Dot(truth[:], mean[:])
 		bias, variance = append(bias, math.Sqrt(square)), append(variance, trace/sgaBatch)
-		power = append(power, along*along/(trace/sgaBatch+square))
+		power = append(power, along*along/(float64(trace/sgaBatch)+square))
 	}
 	return bias, variance, power
 }

@@ -84,9 +84,9 @@ func (m *process) solve(p choice) (value, visits [boundStates]float64) {
 	}
 	for s := range boundStates {
 		for k := range boundActions {
-			reward.SetVec(s, reward.AtVec(s)+p[s][k]*m.reward[s][k])
+			reward.SetVec(s, reward.AtVec(s)+float64(p[s][k]*m.reward[s][k]))
 			for t := range boundStates {
-				a.Set(s, t, a.At(s, t)-boundGamma*p[s][k]*m.next[s][k][t])
+				a.Set(s, t, a.At(s, t)-float64(boundGamma*p[s][k]*m.next[s][k][t]))
 			}
 		}
 	}
@@ -115,15 +115,15 @@ func (m *process) bound(mu, p choice) (truth, surrogate, perAlpha float64) {
 	reached, _ := m.solve(p)
 	worst := 0.0
 	for s := range boundStates {
-		truth += reached[s] / boundStates
-		surrogate += value[s] / boundStates
+		truth += float64(reached[s] / boundStates)
+		surrogate += float64(value[s] / boundStates)
 		gain := 0.0
 		for a := range boundActions {
 			q := m.reward[s][a]
 			for t := range boundStates {
-				q += boundGamma * m.next[s][a][t] * value[t]
+				q += float64(boundGamma * m.next[s][a][t] * value[t])
 			}
-			gain += p[s][a] * (q - value[s])
+			gain += float64(p[s][a] * (q - value[s]))
 		}
 		surrogate += visits[s] * gain / (1 - boundGamma)
 		worst = max(worst, math.Abs(gain))
@@ -136,7 +136,7 @@ func variation(visits [boundStates]float64, p, q choice) float64 {
 	sum := 0.0
 	for s := range boundStates {
 		for a := range boundActions {
-			sum += visits[s] * math.Abs(p[s][a]-q[s][a]) / 2
+			sum += float64(visits[s] * math.Abs(p[s][a]-q[s][a]) / 2)
 		}
 	}
 	return sum
@@ -149,7 +149,7 @@ func moved(visits [boundStates]float64, logits, direction choice, want float64) 
 		l := logits
 		for s := range l {
 			for a := range l[s] {
-				l[s][a] += scale * direction[s][a]
+				l[s][a] += float64(scale * direction[s][a])
 			}
 		}
 		return l, softmax(l)
@@ -195,7 +195,7 @@ func measureBound(_ context.Context, e *claim.Env) (*claim.Observation, error) {
 		oldLogits, old := moved(visits, logits, randomLogits(rng, 1), 0.2*rng.Float64())
 		_, p := moved(visits, oldLogits, randomLogits(rng, 1), 0.2*rng.Float64())
 		truth, surrogate, c := m.bound(mu, p)
-		lower := surrogate - c*(variation(visits, mu, old)+variation(visits, old, p))
+		lower := surrogate - float64(c*(variation(visits, mu, old)+variation(visits, old, p)))
 		if truth < lower-1e-9 {
 			violations++
 		}
@@ -223,7 +223,7 @@ func (m *process) advantages(value [boundStates]float64) (out choice) {
 		for a := range out[s] {
 			out[s][a] = m.reward[s][a] - value[s]
 			for t := range boundStates {
-				out[s][a] += boundGamma * m.next[s][a][t] * value[t]
+				out[s][a] += float64(boundGamma * m.next[s][a][t] * value[t])
 			}
 		}
 	}

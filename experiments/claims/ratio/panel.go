@@ -117,12 +117,12 @@ func longRollout(e *claim.Env, q claim.Probe, p *model.Params, scorer engine.Num
 func (p *panel) join(q *panel, have, n float64) {
 	for k := range p.sum {
 		p.sum[k] = append(p.sum[k], q.sum[k]...)
-		p.tokensOut[k] = (have*p.tokensOut[k] + n*q.tokensOut[k]) / (have + n)
+		p.tokensOut[k] = (float64(have*p.tokensOut[k]) + float64(n*q.tokensOut[k])) / (have + n)
 	}
 	for t := range p.perPosition {
-		p.perPosition[t] = (have*p.perPosition[t] + n*q.perPosition[t]) / (have + n)
+		p.perPosition[t] = (float64(have*p.perPosition[t]) + float64(n*q.perPosition[t])) / (have + n)
 	}
-	p.chi2 = (have*p.chi2 + n*q.chi2) / (have + n)
+	p.chi2 = (float64(have*p.chi2) + float64(n*q.chi2)) / (have + n)
 }
 
 func newPanel(b *batch.Batch, length int) *panel {
@@ -136,12 +136,12 @@ func newPanel(b *batch.Batch, length int) *panel {
 		for i := range n {
 			v := e[b.Offsets[i]+t]
 			sum += v
-			square += v * v
+			square += float64(v * v)
 			p.perPosition[t] += math.Abs(v) / float64(n)
 			p.chi2 += math.Expm1(2*v) / float64(n*length)
 		}
 		mean := sum / float64(n)
-		sd[t] = math.Sqrt(max(square/float64(n)-mean*mean, 0))
+		sd[t] = math.Sqrt(max(square/float64(n)-float64(mean*mean), 0))
 	}
 	scaled, outside := make([]float64, n), 0
 	at := 0

@@ -78,8 +78,8 @@ func copies(e *claim.Env, p *model.Params, n engine.Numerics, each, length int) 
 	b := e.Sample(claim.Probe{Params: p, Rollout: n, Sequences: len(prompts), Tokens: length, Slots: 64, Prompts: prompts, Greedy: true})
 	for k := range own {
 		d, s := differing(b, owner, k, length)
-		distinct += d / uniquePrompts
-		split += s / uniquePrompts
+		distinct += float64(d / uniquePrompts)
+		split += float64(s / uniquePrompts)
 	}
 	return distinct, split
 }

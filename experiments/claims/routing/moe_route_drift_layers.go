@@ -108,8 +108,8 @@ func relative(a, b []float32) float64 {
 	var difference, size float64
 	for i := range a {
 		d := float64(a[i]) - float64(b[i])
-		difference += d * d
-		size += float64(b[i]) * float64(b[i])
+		difference += float64(d * d)
+		size += float64(float64(b[i]) * float64(b[i]))
 	}
 	return math.Sqrt(difference / size)
 }

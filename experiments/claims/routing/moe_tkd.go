@@ -99,7 +99,7 @@ func (k *gradientBias) observe(settings []tkdSetting, rates, kls, bias [][]float
 		kl := 0.0 // of the prefix, from those of its segments
 		for at, length := range k.lengths {
 			from, to := k.segment(at)
-			kl += kls[i][at] * float64(to-from)
+			kl += float64(kls[i][at] * float64(to-from))
 			if s.layers == 0 {
 				add("noise alone", bias[i][at]/oracle[at])
 				continue
@@ -184,7 +184,7 @@ func netBias(o *claim.Observation) []float64 {
 	lengths := len(o.List("oracle"))
 	for i, b := range out {
 		control := alone[tkdSettings[i/lengths].kl*lengths+i%lengths]
-		out[i] = math.Sqrt(max(b*b-control*control, 0.01*b*b))
+		out[i] = math.Sqrt(max(float64(b*b)-float64(control*control), 0.01*b*b))
 	}
 	return out
 }

@@ -68,7 +68,7 @@ func displacement(p, from *model.Params) (router, rest float64) {
 		sum := 0.0
 		for k, v := range t.Data {
 			d := float64(v) - float64(from.Tensors()[i].Data[k])
-			sum += d * d
+			sum += float64(d * d)
 		}
 		if strings.Contains(t.Name, "gate.weight") {
 			router += sum

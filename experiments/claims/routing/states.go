@@ -67,7 +67,7 @@ func routerLogits(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 			x := middle[row*c.DModel : (row+1)*c.DModel]
 			square := 0.0
 			for _, v := range x {
-				square += float64(v) * float64(v)
+				square += float64(float64(v) * float64(v))
 			}
 			scale := 1 / math.Sqrt(square/float64(c.DModel)+c.NormEps)
 			for i, v := range x {
@@ -76,7 +76,7 @@ func routerLogits(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 			logit := out[(n*c.Layers+l)*c.Experts:][:c.Experts]
 			for e := range logit {
 				for i, v := range h {
-					logit[e] += v * float64(layer.Router[e*c.DModel+i])
+					logit[e] += float64(v * float64(layer.Router[e*c.DModel+i]))
 				}
 			}
 		}

@@ -27,7 +27,7 @@ func (k *gradientBias) tokenKL(logits []float32, size []float64) []float64 {
 				for _, sign := range []float64{1, -1} {
 					softmaxInto(q, logits[at:at+v], noise, sign*size[s])
 					for a, x := range q {
-						sums[s] += x * (math.Log(x) - float64(k.logp[at+a])) / 2
+						sums[s] += float64(x * (math.Log(x) - float64(k.logp[at+a])) / 2)
 					}
 				}
 			}
@@ -120,14 +120,14 @@ func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]
 				weight[i/k.chunk][s] += (w - 1) / float64(k.chunk*(to-from))
 				earned, oracle := 0.0, 0.0
 				for a, r := range k.reward {
-					earned += mean[a] * (r - k.baseline)
-					oracle += p[a] * (r - k.baseline)
+					earned += float64(mean[a] * (r - k.baseline))
+					oracle += float64(p[a] * (r - k.baseline))
 				}
 				token := k.b.Token[k.b.Offsets[i]+t]
 				drift += math.Log(mean[token] / p[token])
 				for a, r := range k.reward {
 					r -= k.baseline
-					d := w*(mean[a]*r-p[a]*earned) - (p[a]*r - p[a]*oracle)
+					d := float64(w*(float64(mean[a]*r)-float64(p[a]*earned))) - (float64(p[a]*r) - float64(p[a]*oracle))
 					logits[at+a] = float32(d / float64(k.chunk))
 				}
 			}
@@ -151,7 +151,7 @@ func (m *tkdNorm) add(g []float32) {
 	m.n++
 	for i, x := range g {
 		m.sum[i] += float64(x)
-		m.squares += float64(x) * float64(x)
+		m.squares += float64(float64(x) * float64(x))
 	}
 }
 
@@ -160,7 +160,7 @@ func (m *tkdNorm) add(g []float32) {
 func (m *tkdNorm) norm() float64 {
 	total := 0.0
 	for _, x := range m.sum {
-		total += x * x
+		total += float64(x * x)
 	}
 	n := float64(m.n)
 	pairs := n * (n - 1)

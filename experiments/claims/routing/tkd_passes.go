@@ -193,7 +193,7 @@ func softmaxInto(p []float64, logp []float32, noise []float64, size float64) {
 	for a, l := range logp {
 		x := float64(l)
 		if noise != nil {
-			x += size * noise[a]
+			x += float64(size * noise[a])
 		}
 		p[a] = math.Exp(x)
 		sum += p[a]
@@ -226,7 +226,7 @@ func (k *gradientBias) flip(size float64, layers []int) (routes []uint8, rates [
 				at := ((i*length+t)*c.Layers + l) * c.Experts
 				clean := k.router[at : at+c.Experts]
 				for e := range noisy {
-					noisy[e] = clean[e] + float32(size)*k.normals[at+e]
+					noisy[e] = clean[e] + float32(float32(size)*k.normals[at+e])
 				}
 				was, is := topTwo(clean), topTwo(noisy)
 				if was == is || was == [2]uint8{is[1], is[0]} {
