@@ -2,22 +2,6 @@
 
 package kernel
 
-//go:generate go run ./gen .
-
-// tileCall is what a tile routine reads: tiles stacked tiles of one shape.
-// Strides count bytes; tiles is used up.
-type tileCall struct {
-	c, a, b    *float32
-	ldc        uintptr
-	ais, aks   uintptr
-	ldb, group uintptr
-	k, tiles   uintptr
-	add        uintptr
-	// mask covers the columns of the last group: a 16-bit mask for AVX-512,
-	// sixteen lane masks for AVX2.
-	mask *uint32
-}
-
 // masks512[w] has the low w bits set.
 var masks512 [panelWidth + 1]uint32
 
@@ -33,28 +17,13 @@ func init() {
 	}
 }
 
-// runVector computes the product with assembly tiles, if the path has them.
-func (p *product) runVector(path Path) bool {
-	if path == PathGo {
-		return false
+// tiles covers C with the tiles of a path.
+func (p *product) tiles(call *tileCall, a, b []float32, path Path) {
+	if path == PathAVX512 {
+		p.tiles512(call, a, b)
+	} else {
+		p.tiles256(call, a, b)
 	}
-	for k := 0; k < p.k; k += depth {
-		call := tileCall{ldc: 4 * uintptr(p.ldc), ais: 4 * uintptr(p.ais), aks: 4 * uintptr(p.aks), ldb: 4 * uintptr(p.ldb),
-			group: 4 * uintptr(p.group), k: uintptr(min(depth, p.k-k))}
-		if p.add || k > 0 {
-			call.add = 1
-		}
-		a, b := p.a[k*p.aks:], p.b[k*p.ldb:]
-		switch {
-		case p.band != 0:
-			p.bands(&call, a, b, path)
-		case path == PathAVX512:
-			p.tiles512(&call, a, b)
-		default:
-			p.tiles256(&call, a, b)
-		}
-	}
-	return true
 }
 
 // tiles512 covers C with tiles of 8 rows, then 4, 2 and 1.
@@ -108,7 +77,7 @@ func floorPowerOfTwo(n int) int {
 // and a partial last group with masked tiles.
 func (p *product) tiles256(call *tileCall, a, b []float32) {
 	full, rest := p.n/panelWidth, p.n%panelWidth
-	for i, rows := 0, 6; rows > 0; rows = nextRows256(rows) {
+	for i, rows := 0, 6; rows > 0; rows = nextRows(rows) {
 		tiles := (p.m - i) / rows
 		if tiles == 0 {
 			continue
@@ -134,13 +103,6 @@ func (p *product) tiles256(call *tileCall, a, b []float32) {
 			i += tiles * rows
 		}
 	}
-}
-
-func nextRows256(rows int) int {
-	if rows == 6 {
-		return 4
-	}
-	return rows / 2
 }
 
 func widest256(rows int) int {

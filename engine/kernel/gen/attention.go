@@ -7,13 +7,12 @@ import "fmt"
 
 // attentionFile is the assembly of these routines for one instruction set.
 func attentionFile(v isa) string {
-	var t text
-	t.WriteString(header())
+	t := newText(v)
 	consts := map[string]uint32{}
-	softRows(&t, v, consts)
-	tailRows(&t, v)
-	transposeTile(&t, v)
-	constSection(&t, v, consts)
+	softRows(t, v, consts)
+	tailRows(t, v)
+	transposeTile(t, v)
+	constSection(t, v, consts)
 	return t.String()
 }
 
@@ -57,8 +56,7 @@ func softRows(t *text, isa isa, consts map[string]uint32) {
 	v.op("ADDQ", "R11", "R10")
 	v.op("DECQ", "R9")
 	v.op("JNZ", "row")
-	v.op("VZEROUPPER")
-	v.op("RET")
+	v.end()
 }
 
 // eachVector runs a body over the row at SI, whole vectors first.
@@ -129,8 +127,7 @@ func tailRows(t *text, isa isa) {
 		}
 	}
 	v.overLanes([]string{"AX", "DX"}, body)
-	v.op("VZEROUPPER")
-	v.op("RET")
+	v.end()
 }
 
 // move loads or stores a vector, the tail under the mask.
@@ -212,8 +209,7 @@ func transposeTile(t *text, isa isa) {
 			v.op("ADDQ", "R8", "BX")
 		}
 	}
-	v.op("VZEROUPPER")
-	v.op("RET")
+	v.end()
 }
 
 // attentionStubs declares the routines and chooses by path.

@@ -45,11 +45,10 @@ func chainName(k chainKind, rows int) string { return fmt.Sprintf("%sChains%d", 
 
 // chainFile is the assembly of all chain routines.
 func chainFile() string {
-	var t text
-	t.WriteString(header())
+	t := newText(avx2)
 	for _, k := range chainKinds {
 		for _, rows := range chainRows {
-			chain(&t, k, rows)
+			chain(t, k, rows)
 		}
 	}
 	return t.String()
@@ -97,8 +96,7 @@ func chain(t *text, k chainKind, rows int) {
 	for r := range rows {
 		t.op("VMOVSS", fmt.Sprintf("X%d", r), fmt.Sprintf("%d(DI)", 4*r))
 	}
-	t.op("VZEROUPPER")
-	t.op("RET")
+	t.end()
 }
 
 // chainStubs declares the routines and chooses among them.

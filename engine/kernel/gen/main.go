@@ -34,6 +34,8 @@ func files() map[string]string {
 		"tiles_avx512_amd64.s":     tileFile(avx512),
 		"tiles_avx2_amd64.s":       tileFile(avx2),
 		"tiles_amd64.go":           formatted(tileStubs()),
+		"tiles_arm64.s":            neonTileFile(),
+		"tiles_arm64.go":           formatted(neonTileStubs()),
 		"vector_avx512_amd64.s":    vectorFile(avx512),
 		"vector_avx2_amd64.s":      vectorFile(avx2),
 		"vector_amd64.go":          formatted(vectorStubs(true)),

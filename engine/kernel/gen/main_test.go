@@ -24,6 +24,9 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 // upper halves of the registers at each instruction.
 func TestEveryRoutineClearsUpperHalves(t *testing.T) {
 	for name, text := range files() {
+		if !strings.Contains(name, "amd64") {
+			continue
+		}
 		lines := strings.Split(text, "\n")
 		for i, line := range lines {
 			if strings.TrimSpace(line) == "RET" && strings.TrimSpace(lines[i-1]) != "VZEROUPPER" {

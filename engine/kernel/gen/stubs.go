@@ -7,13 +7,12 @@ import (
 
 // vectorFile is the assembly of all elementwise routines for one instruction set.
 func vectorFile(v isa) string {
-	var t text
-	t.WriteString(header())
+	t := newText(v)
 	consts := map[string]uint32{}
 	for _, r := range routines() {
-		r.assemble(&t, v, consts)
+		r.assemble(t, v, consts)
 	}
-	constSection(&t, v, consts)
+	constSection(t, v, consts)
 	return t.String()
 }
 

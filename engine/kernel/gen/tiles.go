@@ -21,31 +21,30 @@ var (
 	shapes512    = []shape{{8, 2}, {8, 1}, {4, 4}, {4, 2}, {4, 1}, {2, 4}, {2, 2}, {2, 1}, {1, 8}, {1, 4}, {1, 2}, {1, 1}}
 	shapes256    = []shape{{6, 1}, {4, 1}, {2, 2}, {2, 1}, {1, 4}, {1, 2}, {1, 1}}
 	shapesMasked = []shape{{4, 1}, {2, 1}, {1, 1}}
-	// Tiles in which every row has its own B; always under the mask.
+	// Tiles in which every row has its own B; on amd64 always under the mask.
 	shapesBanded = []shape{{4, 1}, {2, 1}}
 )
 
 func tileFile(v isa) string {
-	var t text
-	t.WriteString(header())
+	t := newText(v)
 	for _, unfused := range []bool{false, true} {
 		if v == avx512 {
 			for _, s := range shapes512 {
-				tile(&t, v, s, unfused, true, false)
+				tile(t, v, s, unfused, true, false)
 			}
 			for _, s := range shapesBanded {
-				tile(&t, v, s, unfused, true, true)
+				tile(t, v, s, unfused, true, true)
 			}
 			continue
 		}
 		for _, s := range shapes256 {
-			tile(&t, v, s, unfused, false, false)
+			tile(t, v, s, unfused, false, false)
 		}
 		for _, s := range shapesMasked {
-			tile(&t, v, s, unfused, true, false)
+			tile(t, v, s, unfused, true, false)
 		}
 		for _, s := range shapesBanded {
-			tile(&t, v, s, unfused, true, true)
+			tile(t, v, s, unfused, true, true)
 		}
 	}
 	return t.String()
@@ -96,8 +95,7 @@ func tile(t *text, v isa, s shape, unfused, masked, banded bool) {
 	w.store()
 	w.op("DECQ", "tileCall_tiles(DI)")
 	w.op("JNZ", "tile")
-	w.op("VZEROUPPER")
-	w.op("RET")
+	w.end()
 }
 
 func (w tiler) prologue() {

@@ -98,8 +98,7 @@ func (r routine) assemble(t *text, isa isa, consts map[string]uint32) {
 	if r.finish != nil {
 		r.finish(v)
 	}
-	v.op("VZEROUPPER")
-	v.op("RET")
+	v.end()
 }
 
 // tailMask sets the mask of the CX elements that are left.
