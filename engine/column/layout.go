@@ -24,17 +24,31 @@ func (e extent) width(s *Sampled) int {
 	return 1
 }
 
+// entries is the length of the column in a batch.
+func (e extent) entries(s *Sampled) int {
+	if e == perResponse {
+		return s.Len()
+	}
+	return e.width(s) * s.Tokens()
+}
+
 // column is one column of a holder H, whatever its type.
 type column[H any] struct {
 	choose func(dst, src *H, in *Sampled, rows []int)
-	join   func(dst *H, parts []H)
+	join   func(dst *H, parts []*H)
+	full   func(src *H, in *Sampled) bool // has all entries, or is nil
+	write  func(dst []byte, src *H) []byte
+	read   func(dst *H, r *reader)
 }
 
 // of makes a column from the way to its slice.
 func of[H, T any](e extent, at func(*H) *[]T) column[H] {
 	return column[H]{
 		choose: func(dst, src *H, in *Sampled, rows []int) { *at(dst) = gather(*at(dst), *at(src), e, in, rows) },
-		join:   func(dst *H, parts []H) { *at(dst) = joined(*at(dst), parts, at) },
+		join:   func(dst *H, parts []*H) { *at(dst) = joined(*at(dst), parts, at) },
+		full:   func(src *H, in *Sampled) bool { return *at(src) == nil || len(*at(src)) == e.entries(in) },
+		write:  func(dst []byte, src *H) []byte { return appendSlice(dst, *at(src)) },
+		read:   func(dst *H, r *reader) { *at(dst) = readSlice[T](r) },
 	}
 }
 
@@ -59,7 +73,7 @@ func gather[T any](dst, src []T, e extent, in *Sampled, rows []int) []T {
 		return dst
 	}
 	width := e.width(in)
-	if len(src) != width*in.Tokens() {
+	if len(src) != e.entries(in) {
 		return nil
 	}
 	for _, i := range rows {
@@ -69,21 +83,14 @@ func gather[T any](dst, src []T, e extent, in *Sampled, rows []int) []T {
 	return dst
 }
 
-// joined is the column of all parts end to end, nil if only some have it, and dst
-// as it is if none has.
-func joined[H, T any](dst []T, parts []H, at func(*H) *[]T) []T {
-	some, all := false, true
-	out := dst[:0]
-	for i := range parts {
-		part := *at(&parts[i])
-		some, all = some || part != nil, all && part != nil
-		out = append(out, part...)
-	}
-	switch {
-	case some && all:
-		return out
-	case some:
-		return nil
+// joined is the column of all parts end to end, nil unless all have it.
+func joined[H, T any](dst []T, parts []*H, at func(*H) *[]T) []T {
+	dst = dst[:0]
+	for _, part := range parts {
+		if *at(part) == nil {
+			return nil
+		}
+		dst = append(dst, *at(part)...)
 	}
 	return dst
 }

@@ -47,6 +47,10 @@ type Sampled struct {
 	DistRoll []float32
 	// Version is the number of updates behind the weights that produced the token.
 	Version []int32
+	// Stale is true where the row before the token saw keys and values of older
+	// weights than Version's: weights were loaded and the cache was kept. Where
+	// Version rises without it, the row saw the prefix as the new weights compute it.
+	Stale []bool
 	// Turn numbers the turns of a response from 0: what the policy writes up to a
 	// call and what the tool replies are one turn.
 	Turn []int32
@@ -108,6 +112,7 @@ var sampled = []column[Sampled]{
 	of(perToken, func(s *Sampled) *[]bool { return &s.Mask }),
 	of(perToken, func(s *Sampled) *[]float64 { return &s.LogpRoll }),
 	of(perToken, func(s *Sampled) *[]int32 { return &s.Version }),
+	of(perToken, func(s *Sampled) *[]bool { return &s.Stale }),
 	of(perToken, func(s *Sampled) *[]int32 { return &s.Turn }),
 	of(perToken, func(s *Sampled) *[]float64 { return &s.KeptMass }),
 	of(perToken, func(s *Sampled) *[][]int32 { return &s.Support }),
@@ -122,12 +127,6 @@ var sampled = []column[Sampled]{
 	of(perToken, func(s *Sampled) *[]float64 { return &s.LogpLaw }),
 	of(perToken, func(s *Sampled) *[]float64 { return &s.DraftTV }),
 	of(perToken, func(s *Sampled) *[]float64 { return &s.LawTV }),
-}
-
-// ForgetDrafts removes the columns of speculative decoding.
-func (s *Sampled) ForgetDrafts() {
-	s.Draft, s.Window, s.DrafterVersion = nil, nil, nil
-	s.LogpVerifier, s.LogpLaw, s.DraftTV, s.LawTV = nil, nil, nil, nil
 }
 
 // Len returns B, the number of responses.
@@ -152,27 +151,28 @@ func (s *Sampled) Select(dst *Sampled, rows []int) {
 	dst.Offsets = append(dst.Offsets[:0], 0)
 	for _, i := range rows {
 		from, to := s.Span(i)
-		dst.Offsets = append(dst.Offsets, dst.Offsets[len(dst.Offsets)-1]+to-from)
+		dst.Offsets = append(dst.Offsets, dst.Tokens()+to-from)
 	}
 	choose(sampled, dst, s, s, rows)
 }
 
 // Join puts batches one behind another into dst, keeping its memory: every column
-// that all of them have, and none that only some have. Columns that no batch has
-// are left alone in dst. Shapes are those of the first.
-func Join(dst *Sampled, parts []Sampled) {
-	dst.shape(&parts[0])
-	some := slices.Clone(parts)
+// that all of them have. Shapes are those of the first.
+func Join(dst *Sampled, parts []*Sampled) {
+	dst.shape(parts[0])
 	// A part without responses has recorded nothing, and lacks nothing.
-	some = slices.DeleteFunc(some, func(s Sampled) bool { return s.Len() == 0 })
+	empty := func(s *Sampled) bool { return s.Len() == 0 }
+	if slices.ContainsFunc(parts, empty) {
+		parts = slices.DeleteFunc(slices.Clone(parts), empty)
+	}
 	for _, c := range sampled {
-		c.join(dst, some)
+		c.join(dst, parts)
 	}
 	dst.Offsets = append(dst.Offsets[:0], 0)
-	for p := range parts {
-		for i := range parts[p].Len() {
-			from, to := parts[p].Span(i)
-			dst.Offsets = append(dst.Offsets, dst.Offsets[len(dst.Offsets)-1]+to-from)
+	for _, part := range parts {
+		for i := range part.Len() {
+			from, to := part.Span(i)
+			dst.Offsets = append(dst.Offsets, dst.Tokens()+to-from)
 		}
 	}
 }

@@ -79,7 +79,8 @@ func (r *recording) tested(request int, t tested, window int32, version int) {
 // storeDrafts packs what was recorded into the batch, whose offsets are filled.
 func (r *recording) storeDrafts(b *column.Sampled, n int, speculates bool) {
 	if !speculates {
-		b.ForgetDrafts()
+		b.Draft, b.Window, b.DrafterVersion = nil, nil, nil
+		b.LogpVerifier, b.LogpLaw, b.DraftTV, b.LawTV = nil, nil, nil, nil
 		return
 	}
 	b.Draft, b.Window, b.DrafterVersion = b.Draft[:0], b.Window[:0], b.DrafterVersion[:0]

@@ -26,8 +26,8 @@ type Fleet struct {
 	engines []*rollout.Engine // the main one first
 	// numerics are the engines'.
 	numerics []engine.Numerics
-	parts    []batch.Sampled // what each sampled, where there are several
-	noisy    *model.Params   // the weights with noise on the norms
+	parts    []*batch.Sampled // what each sampled, where there are several
+	noisy    *model.Params    // the weights with noise on the norms
 
 	published *model.Params // what the engines have
 }
@@ -41,13 +41,12 @@ func NewFleet(r recipe.Recipe, main engine.Numerics, workers int) *Fleet {
 		e := rollout.New(r.Model, n, slots, workers)
 		e.SetPrefill(prefill(r.Rollout))
 		e.SetRetention(Retention(r.Rollout))
-		f.engines, f.numerics = append(f.engines, e), append(f.numerics, n)
+		f.engines, f.numerics, f.parts = append(f.engines, e), append(f.numerics, n), append(f.parts, new(batch.Sampled))
 	}
 	add(main)
 	for _, m := range r.Rollout.Fleet {
 		add(m.Numerics)
 	}
-	f.parts = make([]batch.Sampled, len(f.engines))
 	return f
 }
 
@@ -152,10 +151,9 @@ func (f *Fleet) Generate(dst *batch.Sampled, requests []rollout.Request, s rollo
 	from := 0
 	for i, e := range f.engines {
 		to := from + f.count(i, len(requests))
-		e.Generate(&f.parts[i], requests[from:to], s)
+		e.Generate(f.parts[i], requests[from:to], s)
 		from = to
 	}
-	dst.ForgetDrafts() // columns of an earlier step, where this one drafted none
 	column.Join(dst, f.parts)
 }
 
