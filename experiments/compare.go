@@ -18,7 +18,7 @@ type Options struct {
 	// Dir is where the runs are kept, one folder each; empty keeps them in
 	// memory. What is finished there is not run again.
 	Dir string
-	// Workers is the number of runs at a time, each on one core; 0 means one.
+	// Workers is the number of cores, which the runs share; 0 means one.
 	Workers int
 	// Progress is called as runs advance, never from two goroutines at once. Its
 	// units are steps.
@@ -38,29 +38,35 @@ func Compare(ctx context.Context, recipes []recipe.Recipe, seeds []uint64, o Opt
 			jobs = append(jobs, training(r, runDir(o.Dir, recipes, i, seed)))
 		}
 	}
-	return queue.Queue[*record.Record]{Workers: o.Workers, Progress: o.Progress}.Run(ctx, jobs)
+	return queue.Queue[*record.Record]{Cores: o.Workers, Progress: o.Progress}.Run(ctx, jobs)
 }
 
 // training is a run as a job. What a folder has of it is not made again.
 func training(r recipe.Recipe, dir string) queue.Job[*record.Record] {
-	do := func(ctx context.Context, report func(queue.State)) (*record.Record, error) {
+	do := func(ctx context.Context, d *queue.Desk) (*record.Record, error) {
 		at := queue.State{Kept: -1}
-		run, err := runner.Run(ctx, r, runner.Options{Dir: dir, Workers: 1, Progress: func(p trainer.Progress) {
+		run, err := runner.Run(ctx, r, runner.Options{Dir: dir, Cores: d.Cores, Progress: func(p trainer.Progress) {
 			if at.Kept < 0 {
 				at.Kept = p.Step - 1
 			}
 			at.Done, at.Note = p.Step, fmt.Sprintf("reward %.2f  KL %s", p.Reward, results.FormatNumber(p.KL, 2))
-			report(at)
+			d.Report(at)
 		}})
 		if run == nil { // else it stopped at a value that is not finite, and its record says so
 			return nil, err
 		}
 		if at.Kept < 0 {
-			report(queue.State{Done: r.Steps, Kept: r.Steps})
+			d.Report(queue.State{Done: r.Steps, Kept: r.Steps})
 		}
 		return run.Record, nil
 	}
-	return queue.Job[*record.Record]{Name: fmt.Sprintf("%s, seed %d", r.Name, r.Seed), Units: r.Steps, Do: do}
+	return queue.Job[*record.Record]{Name: fmt.Sprintf("%s, seed %d", r.Name, r.Seed), Units: r.Steps, Cost: cost(r), Do: do}
+}
+
+// cost is about what a run computes: multiply-adds of its tokens' forward passes.
+func cost(r recipe.Recipe) float64 {
+	tokens := r.Rollout.Prompts * r.Rollout.Group * r.Rollout.MaxTokens
+	return float64(r.Steps) * float64(tokens) * float64(r.Model.WithDefaults().LayerProducts())
 }
 
 // runDir is the folder of one run; recipes of the same name are told apart by

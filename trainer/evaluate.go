@@ -92,7 +92,7 @@ func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed u
 
 // evaluators makes the engines of the evaluations, if the recipe has any.
 func (s *Session) evaluators() {
-	r, workers := s.recipe, s.options.workers()
+	r, workers := s.recipe, s.options.Workers
 	if r.Eval.Every == 0 {
 		return
 	}

@@ -7,6 +7,9 @@ import "fmt"
 type Options struct {
 	// Workers is the number of cores; 0 means one.
 	Workers int
+	// Cores, unless it is nil, is asked before each step how many cores there are
+	// by now; where they are more than before, the session goes on with them.
+	Cores func() int
 	// Recompute has the learner keep the residual stream alone between forward and
 	// backward pass and compute the rest again: the same bits, more time, a
 	// fraction of the memory.
@@ -26,7 +29,13 @@ type Progress struct {
 	Reward, KL, Length, Loss float64
 }
 
-func (o Options) workers() int { return max(o.Workers, 1) }
+// workers is the number of cores as it is now, never fewer than before.
+func (o Options) workers() int {
+	if o.Cores == nil {
+		return max(o.Workers, 1)
+	}
+	return max(o.Workers, o.Cores(), 1)
+}
 
 func (o Options) progress(p Progress) {
 	if o.Progress != nil {

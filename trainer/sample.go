@@ -18,7 +18,7 @@ func newSampling(s *Session) (stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.fleet = engines.NewFleet(s.recipe, s.recipe.Rollout.Numerics, s.options.workers())
+	s.fleet = engines.NewFleet(s.recipe, s.recipe.Rollout.Numerics, s.options.Workers)
 	if s.recipe.Rollout.Speculative != nil {
 		s.draftWith(cmp.Or(drafter, s.initial.Clone()))
 	}

@@ -33,7 +33,7 @@ func (s *Session) scoring() learner.ScoreOptions {
 
 // scorerOf is a policy in the learner's numerics with those weights.
 func (s *Session) scorerOf(p *model.Params) *learner.Scorer {
-	scorer := learner.NewScorer(p.Config, s.recipe.Learner.Numerics, s.options.workers())
+	scorer := learner.NewScorer(p.Config, s.recipe.Learner.Numerics, s.options.Workers)
 	scorer.Publish(p, 0)
 	return scorer
 }

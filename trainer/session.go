@@ -65,13 +65,23 @@ type Session struct {
 // NewSession assembles the parts of a resolved recipe around the given weights,
 // which it trains in place, with the teacher and the drafter that the recipe names.
 func NewSession(r recipe.Recipe, p *model.Params, o Options) (*Session, error) {
+	o.Workers = o.workers()
+	s := new(Session)
+	if err := s.open(r, p, o); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open makes the parts.
+func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 	settings := engines.LearnerSettings(r.Learner, r.Learner.Optimizer)
 	settings.Recompute = o.Recompute
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
-	s := &Session{
+	*s = Session{
 		recipe: r, options: o, columns: columnsOf(r), grader: newGrader(r), schedule: r.Schedule.New(),
 		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), policy: engines.Policy(r),
-		learner: learner.New(p, settings, o.workers()), initial: p.Clone(),
+		learner: learner.New(p, settings, o.Workers), initial: p.Clone(),
 	}
 	s.correct.Seed, s.correct.Mode = r.Seed, r.Mode()
 	for _, g := range r.Guards {
@@ -83,10 +93,10 @@ func NewSession(r recipe.Recipe, p *model.Params, o Options) (*Session, error) {
 	s.versions.start(p, s.schedule.MaxLag())
 	if err := s.assemble(); err != nil {
 		s.Close()
-		return nil, err
+		return err
 	}
 	s.evaluators()
-	return s, nil
+	return nil
 }
 
 // Close releases engines and workers.
@@ -121,6 +131,11 @@ func (s *Session) Run(ctx context.Context, first int, each func(step int, figure
 	for step := first; step < s.recipe.Steps; step++ {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if n := s.options.workers(); n > s.options.Workers {
+			if err := s.spread(n); err != nil {
+				return &StepError{Step: step + 1, Err: err}
+			}
 		}
 		if err := s.Step(step); err != nil {
 			return &StepError{Step: step + 1, Err: err}

@@ -46,7 +46,7 @@ func (s *Session) draftWith(p *model.Params) {
 		o := recipe.DefaultOptimizer()
 		o.LR, o.Warmup = set.Distill.LR, 0
 		d.objective = loss.Objective{Loss: drafterLoss{}, Batch: &d.batch}
-		d.learner = learner.New(p, engines.LearnerSettings(recipe.Learner{Numerics: n}, o), s.options.workers())
+		d.learner = learner.New(p, engines.LearnerSettings(recipe.Learner{Numerics: n}, o), s.options.Workers)
 	}
 	s.fleet.DraftWith(set, p, 0)
 	s.speculation = d

@@ -46,12 +46,22 @@ type Env struct {
 
 	// Cache holds what several claims and seeds read.
 	Cache *Cache
+	// Cores says how many cores the measurement may use by now; nil means one.
+	Cores func() int
 	// arms are the training runs so far, in the order they were asked for.
 	arms []armRecipe
 }
 
 // Pick chooses by size.
 func (e *Env) Pick(full, quick, tiny int) int { return [...]int{full, quick, tiny}[e.Size] }
+
+// cores is how many the measurement may use now.
+func (e *Env) cores() int {
+	if e.Cores == nil {
+		return 1
+	}
+	return e.Cores()
+}
 
 // Rand returns a random stream of that name; names must differ within a claim.
 func (e *Env) Rand(name uint64) *rand.Rand { return rand.New(rand.NewPCG(e.Seed, name)) }
@@ -132,7 +142,7 @@ func (e *Env) DenseFolder(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		made, err := trainer.Pretrain(ctx, r.Resolved(), trainer.Options{})
+		made, err := trainer.Pretrain(ctx, r.Resolved(), trainer.Options{Cores: e.Cores})
 		if err != nil {
 			return "", err
 		}

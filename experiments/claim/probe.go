@@ -86,6 +86,7 @@ func (e *Env) Sample(q Probe) *batch.Batch {
 		r.LogProbs = recipe.RawLogProbs
 	}
 	p := measure.NewProbe(q.Params, r, measure.Requests(prompts[:q.Sequences], e.Seed, samplingStream+q.Block<<20, q.Tool))
+	p.Workers = e.cores()
 	s := p.Sampling()
 	s.Distributions, s.Gates = q.Distributions, q.Gates
 	if !q.Stops {
@@ -97,7 +98,7 @@ func (e *Env) Sample(q Probe) *batch.Batch {
 // Measure is a probe scored at the same weights: the gap of the pair.
 func (e *Env) Measure(q Probe, scorer engine.Numerics) (*batch.Batch, diagnose.Gap) {
 	b := e.Sample(q)
-	measure.Score(b, q.Params, measure.Scoring{Numerics: scorer, Distributions: q.Distributions})
+	measure.Score(b, q.Params, measure.Scoring{Numerics: scorer, Distributions: q.Distributions, Workers: e.cores()})
 	return b, diagnose.Compare(b)
 }
 

@@ -24,7 +24,7 @@ func (e *Env) Trained(ctx context.Context, columns []string, steps int, set ...s
 		return nil, nil, err
 	}
 	e.arms = append(e.arms, newArm(set, r.Resolved(), e.Cache.dir))
-	run, err := runner.Run(ctx, r, runner.Options{})
+	run, err := runner.Run(ctx, r, runner.Options{Cores: e.Cores})
 	if run == nil {
 		return nil, nil, err
 	}

@@ -1,23 +1,27 @@
-// Package queue works off jobs that share nothing: training runs, seeds of a
-// claim, points of a grid. Results come back by place, so the number of workers
-// and the order in which jobs end change nothing but the time.
+// Package queue works off jobs that share nothing but the machine: training runs,
+// seeds of a claim, points of a grid. Results come back by place, so the number
+// of cores and the order in which jobs begin and end change nothing but the time.
 //
 // What it is not: it keeps nothing. A job that should survive an interruption
 // keeps its own result and finds it there the next time.
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// Queue is how jobs are worked off.
+// Queue is how jobs are worked off. While there are at least as many of them as
+// cores, each has one: runs side by side wait for nobody, and the cores of one run
+// wait for each other at every step. The last ones share what others left.
 type Queue[T any] struct {
-	// Workers is the number of jobs at a time; 0 means one.
-	Workers int
+	// Cores is how many there are for all jobs together; 0 means one.
+	Cores int
 	// Progress is called as jobs advance and end, never from two goroutines at
 	// once; nil for none.
 	Progress func(Progress)
@@ -29,9 +33,27 @@ type Job[T any] struct {
 	Name string
 	// Units is its share of the whole: the steps of a run, or one.
 	Units int
-	// Do does the job, and may report how far it is.
-	Do func(ctx context.Context, report func(State)) (T, error)
+	// Cost is about how long it takes, in any measure that all jobs share; 0 where
+	// it is not known. The longest begin first, so that none is begun last and
+	// waited for alone; jobs of one cost begin in order.
+	Cost float64
+	// Do does the job.
+	Do func(ctx context.Context, d *Desk) (T, error)
 }
+
+// Desk is where a job is done: it says what the job may use and hears how far it is.
+type Desk struct {
+	crew *crew
+	job  int
+	name string
+}
+
+// Cores is how many the job may use from now on: at least one, and more as other
+// jobs end, never fewer than before. What a job computes must not depend on it.
+func (d *Desk) Cores() int { return d.crew.share(d.job) }
+
+// Report tells how far the job is.
+func (d *Desk) Report(s State) { d.crew.advance(d, s, 0) }
 
 // State is where a job stands.
 type State struct {
@@ -51,60 +73,88 @@ type Progress struct {
 	Latest, Note string
 }
 
-// Run does the jobs, begun in order, and returns their results in that order.
-// The first failure, or a cancelled context, stops the rest; the results of
-// those that ended are returned beside it.
+// Run does the jobs and returns their results in the order of the list. The first
+// failure, or a cancelled context, stops the rest; the results of those that ended
+// are returned beside it.
 func (q Queue[T]) Run(ctx context.Context, jobs []Job[T]) ([]T, error) {
 	out := make([]T, len(jobs))
-	w := watch{progress: q.Progress, states: make([]State, len(jobs)), at: Progress{Jobs: len(jobs)}}
-	for _, j := range jobs {
-		w.at.Total += j.Units
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(q.Workers, 1))
+	c := crew{cores: max(q.Cores, 1), left: len(jobs), progress: q.Progress, states: make([]State, len(jobs)), at: Progress{Jobs: len(jobs)}}
+	order := make([]int, len(jobs))
 	for i, j := range jobs {
+		order[i] = i
+		c.at.Total += j.Units
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(jobs[b].Cost, jobs[a].Cost) })
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(c.cores)
+	for _, i := range order {
+		j := &jobs[i]
+		d := &Desk{crew: &c, job: i, name: j.Name}
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			v, err := j.Do(ctx, func(s State) { w.advance(i, j.Name, s, 0) })
+			c.begin(i)
+			v, err := j.Do(ctx, d)
 			if err != nil {
 				return fmt.Errorf("%s: %w", j.Name, err)
 			}
 			out[i] = v
-			w.end(i, j.Name, j.Units)
+			c.end(d, j.Units)
 			return nil
 		})
 	}
 	return out, group.Wait()
 }
 
-// watch adds up jobs that advance side by side.
-type watch struct {
+// crew shares the cores among the jobs and adds up how far they are.
+type crew struct {
 	mu       sync.Mutex
+	cores    int
+	running  []int // jobs, in the order they began
+	left     int   // jobs that have not ended
 	progress func(Progress)
 	states   []State // by job
 	at       Progress
 }
 
-// advance takes a job's new state, and counts it if it has ended.
-func (w *watch) advance(job int, name string, s State, ended int) {
-	if w.progress == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.at.Done += s.Done - w.states[job].Done
-	w.at.Kept += s.Kept - w.states[job].Kept
-	w.at.Ended += ended
-	w.at.Latest, w.at.Note = name, s.Note
-	w.states[job] = s
-	w.progress(w.at)
+func (c *crew) begin(job int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running = append(c.running, job)
 }
 
-// end counts a job as complete, also one that stopped early.
-func (w *watch) end(job int, name string, units int) {
-	s := w.states[job]
+// share is the job's part of the cores: all jobs that are left have equal ones, up
+// to one core that those have which began first.
+func (c *crew) share(job int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := slices.Index(c.running, job)
+	return (c.cores - before + c.left - 1) / c.left
+}
+
+// advance takes a job's new state, and counts it if it has ended.
+func (c *crew) advance(d *Desk, s State, ended int) {
+	if c.progress == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at.Done += s.Done - c.states[d.job].Done
+	c.at.Kept += s.Kept - c.states[d.job].Kept
+	c.at.Ended += ended
+	c.at.Latest, c.at.Note = d.name, s.Note
+	c.states[d.job] = s
+	c.progress(c.at)
+}
+
+// end counts a job as complete, also one that stopped early, and frees its cores.
+func (c *crew) end(d *Desk, units int) {
+	c.mu.Lock()
+	c.running = slices.DeleteFunc(c.running, func(job int) bool { return job == d.job })
+	c.left--
+	s := c.states[d.job]
+	c.mu.Unlock()
 	s.Done = units
-	w.advance(job, name, s, 1)
+	c.advance(d, s, 1)
 }

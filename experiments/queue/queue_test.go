@@ -19,8 +19,8 @@ func squares(n int) []Job[int] {
 	}
 	close(wait[n])
 	for i := range n {
-		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Units: 2, Do: func(_ context.Context, report func(State)) (int, error) {
-			report(State{Done: 1, Note: "half"})
+		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Units: 2, Do: func(_ context.Context, d *Desk) (int, error) {
+			d.Report(State{Done: 1, Note: "half"})
 			<-wait[i+1]
 			close(wait[i])
 			return i * i, nil
@@ -31,7 +31,7 @@ func squares(n int) []Job[int] {
 
 // TestResultsByPlace: the last job ends first, and results still stand in order.
 func TestResultsByPlace(t *testing.T) {
-	got, err := Queue[int]{Workers: 5}.Run(context.Background(), squares(5))
+	got, err := Queue[int]{Cores: 5}.Run(context.Background(), squares(5))
 	if want := []int{0, 1, 4, 9, 16}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v (%v), want %v", got, err, want)
 	}
@@ -41,13 +41,13 @@ func TestResultsByPlace(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var list []Progress
 	jobs := []Job[string]{
-		{Name: "early", Units: 10, Do: func(_ context.Context, report func(State)) (string, error) {
-			report(State{Done: 4, Kept: 3, Note: "resumed"})
+		{Name: "early", Units: 10, Do: func(_ context.Context, d *Desk) (string, error) {
+			d.Report(State{Done: 4, Kept: 3, Note: "resumed"})
 			return "", nil
 		}},
-		{Name: "silent", Units: 1, Do: func(context.Context, func(State)) (string, error) { return "", nil }},
-		{Name: "kept", Units: 5, Do: func(_ context.Context, report func(State)) (string, error) {
-			report(State{Done: 5, Kept: 5})
+		{Name: "silent", Units: 1, Do: func(context.Context, *Desk) (string, error) { return "", nil }},
+		{Name: "kept", Units: 5, Do: func(_ context.Context, d *Desk) (string, error) {
+			d.Report(State{Done: 5, Kept: 5})
 			return "", nil
 		}},
 	}
@@ -66,14 +66,14 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestWorkers: no more jobs at a time than workers, and as many where there are.
-func TestWorkers(t *testing.T) {
+// TestCores: no more jobs at a time than cores, and as many where there are.
+func TestCores(t *testing.T) {
 	var mu sync.Mutex
 	running, most := 0, 0
 	together := make(chan struct{})
 	var jobs []Job[int]
 	for range 6 {
-		jobs = append(jobs, Job[int]{Do: func(context.Context, func(State)) (int, error) {
+		jobs = append(jobs, Job[int]{Do: func(context.Context, *Desk) (int, error) {
 			mu.Lock()
 			running++
 			if most = max(most, running); running == 3 && most == 3 {
@@ -91,7 +91,7 @@ func TestWorkers(t *testing.T) {
 			return 0, nil
 		}})
 	}
-	if _, err := (Queue[int]{Workers: 3}).Run(context.Background(), jobs); err != nil || most != 3 {
+	if _, err := (Queue[int]{Cores: 3}).Run(context.Background(), jobs); err != nil || most != 3 {
 		t.Errorf("%d jobs at a time (%v), want 3", most, err)
 	}
 }
@@ -103,7 +103,7 @@ func TestFirstFailure(t *testing.T) {
 	var began []int
 	var jobs []Job[int]
 	for i := range 4 {
-		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Do: func(context.Context, func(State)) (int, error) {
+		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Do: func(context.Context, *Desk) (int, error) {
 			began = append(began, i)
 			if i == 1 {
 				return 0, broken
@@ -132,5 +132,52 @@ func TestCancelled(t *testing.T) {
 	}
 	if _, err := q.Run(ctx, jobs); !errors.Is(err, context.Canceled) || ended != 2 {
 		t.Errorf("%v after %d jobs, want cancelled after 2", err, ended)
+	}
+}
+
+// TestShares: a job has one core while as many are left as there are cores; the
+// last ones have what the others left, and all cores are in use.
+func TestShares(t *testing.T) {
+	for _, c := range []struct {
+		cores, jobs int
+		want        [][]int // of those that run, after none ended, one, two, ...; the first to begin ends first
+	}{
+		{2, 3, [][]int{{1, 1}, {1, 1}, {2}}},
+		{8, 3, [][]int{{3, 3, 2}, {4, 4}, {8}}},
+		{5, 4, [][]int{{2, 1, 1, 1}, {2, 2, 1}, {3, 2}, {5}}},
+		{1, 2, [][]int{{1}, {1}}},
+	} {
+		q := crew{cores: c.cores, left: c.jobs, states: make([]State, c.jobs)}
+		begun := 0
+		for ended, want := range c.want {
+			for ; begun < c.jobs && begun-ended < c.cores; begun++ {
+				q.begin(begun)
+			}
+			var got []int
+			for job := ended; job < begun; job++ {
+				got = append(got, q.share(job))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d cores, %d jobs, %d ended: shares %v, want %v", c.cores, c.jobs, ended, got, want)
+			}
+			q.end(&Desk{job: ended}, 0)
+		}
+	}
+}
+
+// TestLongestFirst: jobs begin by cost, equal ones in order, and results stay in
+// their places.
+func TestLongestFirst(t *testing.T) {
+	var began []int
+	var jobs []Job[int]
+	for i, cost := range []float64{1, 0, 3, 1, 3} {
+		jobs = append(jobs, Job[int]{Cost: cost, Do: func(context.Context, *Desk) (int, error) {
+			began = append(began, i)
+			return i, nil
+		}})
+	}
+	got, err := Queue[int]{}.Run(context.Background(), jobs)
+	if want := []int{2, 4, 0, 3, 1}; err != nil || !slices.Equal(began, want) || !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
+		t.Errorf("began %v (%v) with results %v, want %v and results in order", began, err, got, want)
 	}
 }

@@ -31,8 +31,8 @@ type Options struct {
 	// Dir keeps what is measured, one file per claim and seed; empty keeps it in
 	// memory. What is there is not measured again.
 	Dir string
-	// Workers is the number of seeds measured at a time, each on one core; 0
-	// means one. It changes no figure.
+	// Workers is the number of cores, which the seeds share; 0 means one. It
+	// changes no figure.
 	Workers int
 	// Progress is called after every seed, never from two goroutines at once. Its
 	// units are seeds, over all claims.
@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 			jobs = append(jobs, m.job(k, cache, &out[i]))
 		}
 	}
-	if _, err := (queue.Queue[*claim.Observation]{Workers: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
+	if _, err := (queue.Queue[*claim.Observation]{Cores: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -103,8 +103,8 @@ type measurement struct {
 // need not wait for other claims.
 func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*claim.Observation] {
 	c, seed := m.claim, m.seeds[k]
-	do := func(ctx context.Context, report func(queue.State)) (*claim.Observation, error) {
-		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache}
+	do := func(ctx context.Context, d *queue.Desk) (*claim.Observation, error) {
+		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache, Cores: d.Cores}
 		observed, kept, err := observe(ctx, c, e, m.options.Dir)
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*cla
 			m.recipes = e.Recipes(c.ID)
 		}
 		if kept {
-			report(queue.State{Done: 1, Kept: 1})
+			d.Report(queue.State{Done: 1, Kept: 1})
 		}
 		if m.left.Add(-1) > 0 {
 			return observed, nil

@@ -97,6 +97,8 @@ type Scoring struct {
 	Replay, Gates bool
 	// Distributions are recorded on request.
 	Distributions bool
+	// Workers is the number of cores; 0 means one.
+	Workers int
 }
 
 // Score fills b.Old with what a learner with the weights says of the responses.
@@ -112,6 +114,7 @@ func Score(b *batch.Batch, p *model.Params, how Scoring) {
 		o.Gates = learner.RecordedGates
 	}
 	q := NewProbe(p, recipe.Rollout{}, nil)
+	q.Workers = max(how.Workers, 1)
 	s := q.scorer(how.Numerics)
 	defer s.Close()
 	scoreInSlices(s, b, o)

@@ -137,17 +137,23 @@ func sameRun(t testing.TB, label string, want, got map[string]string) {
 	}
 }
 
-// TestSameBits makes each run on one, two and three workers and cores.
+// TestSameBits makes each run on one, two and three workers and cores, and with
+// workers that become more on the way.
 func TestSameBits(t *testing.T) {
 	cores := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(cores)
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
 			var want map[string]string
-			for n := 1; n <= 3; n++ {
-				runtime.GOMAXPROCS(n)
-				dir := filepath.Join(t.TempDir(), "run")
-				mustRun(t, v.make(t), Options{Dir: dir, Workers: n})
+			for n := 1; n <= 4; n++ {
+				runtime.GOMAXPROCS(min(n, 3))
+				o := Options{Dir: filepath.Join(t.TempDir(), "run"), Workers: n}
+				if n == 4 {
+					asked := 0
+					o.Workers, o.Cores = 1, func() int { asked++; return 1 + asked/4 }
+				}
+				dir := o.Dir
+				mustRun(t, v.make(t), o)
 				got := files(t, dir)
 				if n == 1 {
 					want = got

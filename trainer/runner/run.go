@@ -26,8 +26,10 @@ const snapshotEvery = 25
 type Options struct {
 	// Dir is the run directory; empty keeps everything in memory.
 	Dir string
-	// Workers is the number of cores; 0 means one.
+	// Workers is the number of cores, 0 means one, and Cores says how many there are
+	// by now, as trainer.Options have them.
 	Workers int
+	Cores   func() int
 	// Recompute saves memory, as trainer.Options has it.
 	Recompute bool
 	// Progress is called after every step, in the loop's goroutine.
@@ -75,7 +77,7 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 		}
 	}
 	s, err := trainer.NewSession(r, p, trainer.Options{
-		Workers: o.Workers, Recompute: o.Recompute, Progress: o.Progress, KeepTrained: o.Dump != nil || o.DumpFile != ""})
+		Workers: o.Workers, Cores: o.Cores, Recompute: o.Recompute, Progress: o.Progress, KeepTrained: o.Dump != nil || o.DumpFile != ""})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,22 @@
+package model
+
+// LayerProducts is the number of multiply-adds of one position in the matrix
+// products of all layers, with the experts that it visits; attention and the
+// output head are apart.
+func (c Config) LayerProducts() float64 {
+	d, ffn := float64(c.DModel), 3*float64(c.DModel)*float64(c.DFF)
+	layer := 2*d*d + 2*d*float64(c.KVDim()) + ffn
+	if !c.Dense() {
+		layer += d*float64(c.Experts) + float64(c.TopK-1)*ffn
+	}
+	return float64(c.Layers) * layer
+}
+
+// HeadProducts is the same of the output head.
+func (c Config) HeadProducts() float64 { return float64(c.DModel) * float64(c.Vocab) }
+
+// AttentionProducts is the same of one position's attention to that many, itself
+// included, in all layers.
+func (c Config) AttentionProducts(positions int) float64 {
+	return float64(c.Layers) * 2 * float64(positions) * float64(c.DModel)
+}
