@@ -26,7 +26,7 @@ func TestGolden(t *testing.T) {
 		{File: "slime/advantages_opsm*.json", Match: matchSlime},
 		{File: "trl/advantages*.json", Match: matchTRL},
 		{File: "papers/vcpo_opob*.json", Match: matchOPOB},
-	})
+	}, goldenListings)
 }
 
 // rewards fills TokenReward, and Reward as the sum of the whole row, mask or

@@ -23,7 +23,7 @@ func TestGolden(t *testing.T) {
 		{File: "slime/advantages_opsm*.json", Match: matchSlimeOPSM},
 		{File: "roll/train_infer_correction*.json", Match: matchROLL},
 		{File: "areal/rejection_sampling*.json", Match: matchAReaL},
-	})
+	}, goldenListings)
 }
 
 // text is a threshold as verl's configuration has it: a number or a string.

@@ -16,7 +16,7 @@ func TestGolden(t *testing.T) {
 		{File: "verl/debug_metrics*.json", Source: "calculate_log_prob_diff", Match: matchLogProbDiff},
 		{File: "verl/data_metrics*.json", Match: matchData},
 		{File: "verl/variance_proxy*.json", Match: matchProxy},
-	})
+	}, goldenListings)
 }
 
 // claim compares every metric the case has, with or without a prefix of ours.

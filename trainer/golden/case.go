@@ -29,6 +29,9 @@ type Case struct {
 // Folder returns the code base, the first part of File.
 func (c *Case) Folder() string { return filepath.Dir(c.File) }
 
+// Raised reports that the peer's call ended in an error.
+func (c *Case) Raised() bool { _, ok := c.Outputs["error"]; return ok }
+
 // String returns file and name.
 func (c *Case) String() string { return c.File + ": " + c.Name }
 

@@ -18,6 +18,7 @@ type Check struct {
 	failures []string
 	compared int
 	listed   int
+	listings Listings
 	tally    tally
 }
 
@@ -47,7 +48,7 @@ func (k *Check) unclaimed() {
 		if k.seen[output] {
 			return
 		}
-		if listed(k.c, output) != nil {
+		if k.listings.of(k.c, output) != nil {
 			k.listed++
 			return
 		}
@@ -149,7 +150,7 @@ func (k *Check) MetricEqual(output, name string, got any) {
 func (k *Check) Error(err error) {
 	k.claim("error")
 	k.claim("message")
-	if _, raised := k.c.Outputs["error"]; raised != (err != nil) {
+	if k.c.Raised() != (err != nil) {
 		k.Fail("error: got %v, want %v", err, k.c.Outputs["error"])
 	}
 }
@@ -157,7 +158,7 @@ func (k *Check) Error(err error) {
 // hold claims an output and makes its comparison. If the output is listed, a
 // difference is no failure, but the listing is charged with what came out.
 func (k *Check) hold(output string, compare func()) {
-	l := listed(k.c, output)
+	l := k.listings.of(k.c, output)
 	if l == nil {
 		k.claim(output)
 		compare()

@@ -4,12 +4,14 @@
 // of functions of verl, SkyRL, TRL, AReaL, prime-rl, slime, ROLL and of papers'
 // own repositories. Every case is owned by one package of the trainer
 // (owners.go). That package's Golden test must compare every output of it, or
-// the case, or the output, must be in the table of listings with a reason
-// (listed.go). Nothing is skipped silently:
+// the case, or the output, must be in its table of listings with a reason.
+// Nothing is skipped silently:
 //
 //	func TestGolden(t *testing.T) {
 //		golden.Run(t, "trainer/loss", []golden.Matcher{
 //			{File: "verl/policy_loss_vanilla*.json", Match: matchVanilla},
+//		}, golden.Listings{
+//			{File: "verl/agg_loss*.json", Output: "loss", Reason: "..."},
 //		})
 //	}
 //

@@ -10,15 +10,14 @@ import (
 	"testing"
 )
 
-// TestGoldenComplete checks the bookkeeping: every case has an owner, every
-// rule and every listing is in use, and every owner runs its Golden test.
+// TestGoldenComplete checks the bookkeeping: every case has an owner, and
+// every rule is in use.
 func TestGoldenComplete(t *testing.T) {
 	cases, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ruleUsed := make([]bool, len(Owners))
-	listingUsed := make([]bool, len(Listed))
 	total, folders := map[string]map[string]int{}, []string{}
 	for _, c := range cases {
 		owner := ""
@@ -32,11 +31,6 @@ func TestGoldenComplete(t *testing.T) {
 			t.Errorf("%v: no package owns it", c)
 			continue
 		}
-		for i, l := range Listed {
-			if covers(c, l.File, l.Source) && (l.When == nil || l.When(c)) && (l.Output == "" || hasOutput(c, l.Output)) {
-				listingUsed[i] = true
-			}
-		}
 		key := c.Set + " " + c.Folder()
 		if total[key] == nil {
 			total[key] = map[string]int{}
@@ -44,45 +38,17 @@ func TestGoldenComplete(t *testing.T) {
 		}
 		total[key][owner]++
 		total[key]["all"]++
-		if ListedCase(c) != nil {
-			total[key]["listed"]++
-		}
 	}
 	for i, o := range Owners {
 		if !ruleUsed[i] {
 			t.Errorf("ownership rule %v covers no case", o)
 		}
 	}
-	for i, l := range Listed {
-		if !listingUsed[i] && !l.SecondSet {
-			t.Errorf("listing %s %s %q covers no case: remove it", l.File, l.Source, l.Output)
-		}
-		if len(l.Reason) < 20 {
-			t.Errorf("listing %s %s %q has no reason", l.File, l.Source, l.Output)
-		}
-	}
 	for _, f := range folders {
 		n := total[f]
-		t.Logf("golden %-18s %4d cases, %3d listed; owners: loss %d, correction %d, advantage %d, diagnose %d",
-			f, n["all"], n["listed"], n[lossPkg], n[correctionPkg], n[advantagePkg], n[diagnosePkg])
+		t.Logf("golden %-18s %4d cases; owners: loss %d, correction %d, advantage %d, diagnose %d",
+			f, n["all"], n[lossPkg], n[correctionPkg], n[advantagePkg], n[diagnosePkg])
 	}
-}
-
-// hasOutput reports whether some output of the case fits the pattern.
-func hasOutput(c *Case, pattern string) bool {
-	for key, value := range c.Outputs {
-		if matchOutput(pattern, key) {
-			return true
-		}
-		if inner, ok := value.(map[string]any); ok {
-			for name := range inner {
-				if matchOutput(pattern, key+"/"+name) {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 // TestGoldenOwnersRun reads the owners' test sources: a package that owns
@@ -179,17 +145,32 @@ func TestCheckNoticesWhatIsMissing(t *testing.T) {
 	}
 }
 
+// listings are one of a whole case and one of an output.
+var listings = Listings{
+	{File: "slime/*.json", Source: "whole", Reason: "a reason of some length"},
+	{File: "slime/*.json", Output: "metrics_mean/rs_*", Reason: "a reason of some length"},
+}
+
+// A listing needs a reason, and a case that it fits.
+func TestListingsAreChecked(t *testing.T) {
+	c := &Case{File: "slime/a.json", Source: "whole", Outputs: Values{"metrics_mean": map[string]any{"rs_a": 1.0}}}
+	if faults := listings.check([]*Case{c}); len(faults) > 0 {
+		t.Errorf("faults %q", faults)
+	}
+	for want, l := range map[string]Listing{
+		"has no reason":  {File: "slime/*.json", Reason: "short"},
+		"covers no case": {File: "slime/*.json", Output: "loss", Reason: "a reason of some length"},
+	} {
+		if faults := (Listings{l}).check([]*Case{c}); len(faults) != 1 || !strings.Contains(faults[0], want) {
+			t.Errorf("faults %q, want one that %s", faults, want)
+		}
+	}
+}
+
 // A listing must excuse something: one whose cases match is reported, of whole
 // cases any, of an output all.
 func TestListingsThatExcuseNothing(t *testing.T) {
-	whole, output := &Listed[0], &Listed[0]
-	for i := range Listed {
-		if Listed[i].Output == "" {
-			whole = &Listed[i]
-		} else {
-			output = &Listed[i]
-		}
-	}
+	whole, output := &listings[0], &listings[1]
 	for _, c := range []struct {
 		l               *Listing
 		differ, matches int
@@ -205,7 +186,7 @@ func TestListingsThatExcuseNothing(t *testing.T) {
 		for range c.matches {
 			n.add(c.l, false)
 		}
-		if got := len(n.stale()) == 1; got != c.stale {
+		if got := len(n.stale(listings)) == 1; got != c.stale {
 			t.Errorf("%q: %d differ, %d match: stale %v", c.l.Output, c.differ, c.matches, got)
 		}
 	}
@@ -214,21 +195,13 @@ func TestListingsThatExcuseNothing(t *testing.T) {
 // A comparison with a listed output never fails and is always counted; null
 // where a peer drew nothing equals an empty list.
 func TestListedOutputsAreCompared(t *testing.T) {
-	for i := range Listed {
-		l := &Listed[i]
-		if l.File != "slime/mis_weights*.json" || l.Output != "metrics_mean/rs_*" {
-			continue
-		}
-		c := &Case{File: "slime/mis_weights.json", Outputs: Values{"metrics_mean": map[string]any{"rs_a": 1.0, "rs_b": 2.0}, "drawn": nil}}
-		k := &Check{c: c, seen: map[string]bool{}, tally: tally{}}
-		k.Metric("metrics_mean", "rs_a", 1)
-		k.Metric("metrics_mean", "rs_b", 3)
-		k.Vector("drawn", nil)
-		k.unclaimed()
-		if n := k.tally[l]; len(k.failures) > 0 || n == nil || *n != [2]int{1, 1} {
-			t.Errorf("failures %q, tally %v", k.failures, n)
-		}
-		return
+	c := &Case{File: "slime/mis_weights.json", Outputs: Values{"metrics_mean": map[string]any{"rs_a": 1.0, "rs_b": 2.0}, "drawn": nil}}
+	k := &Check{c: c, seen: map[string]bool{}, listings: listings, tally: tally{}}
+	k.Metric("metrics_mean", "rs_a", 1)
+	k.Metric("metrics_mean", "rs_b", 3)
+	k.Vector("drawn", nil)
+	k.unclaimed()
+	if n := k.tally[&listings[1]]; len(k.failures) > 0 || n == nil || *n != [2]int{1, 1} {
+		t.Errorf("failures %q, tally %v", k.failures, n)
 	}
-	t.Fatal("the listing that this test reads is gone")
 }

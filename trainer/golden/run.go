@@ -47,24 +47,23 @@ func covers(c *Case, file, source string) bool {
 	return ok && strings.Contains(c.Source, source)
 }
 
-// ListedCase returns the listing of the whole case, or nil.
-func ListedCase(c *Case) *Listing { return listed(c, "") }
+// Listings are those of one package.
+type Listings []Listing
 
-// listed finds the listing of an output, or of the whole case for "".
-func listed(c *Case, output string) *Listing {
-	for i := range Listed {
-		l := &Listed[i]
-		if (l.Output == "") != (output == "") || !covers(c, l.File, l.Source) {
-			continue
-		}
-		if output != "" && !matchOutput(l.Output, output) {
-			continue
-		}
-		if l.When == nil || l.When(c) {
+// of finds the listing of an output, or of the whole case for "".
+func (list Listings) of(c *Case, output string) *Listing {
+	for i := range list {
+		l := &list[i]
+		if (l.Output == "") == (output == "") && l.fits(c) && (output == "" || matchOutput(l.Output, output)) {
 			return l
 		}
 	}
 	return nil
+}
+
+// fits reports whether the listing may be of this case.
+func (l *Listing) fits(c *Case) bool {
+	return covers(c, l.File, l.Source) && (l.When == nil || l.When(c))
 }
 
 // matchOutput is path.Match with * running across slashes, which metric names contain.
@@ -94,15 +93,50 @@ func (t tally) add(l *Listing, differs bool) {
 
 // stale lists the listings that excuse nothing: one of an output none of whose
 // cases differs, one of whole cases any of which matches.
-func (t tally) stale() []string {
+func (t tally) stale(list Listings) []string {
 	var lines []string
-	for i := range Listed {
-		l := &Listed[i]
+	for i := range list {
+		l := &list[i]
 		if n := t[l]; n != nil && n[1] > 0 && (n[0] == 0 || l.Output == "") {
-			lines = append(lines, fmt.Sprintf("listing %s %s %q: %d cases match and %d differ: remove or narrow it", l.File, l.Source, l.Output, n[1], n[0]))
+			lines = append(lines, fmt.Sprintf("%v: %d cases match and %d differ: remove or narrow it", l, n[1], n[0]))
 		}
 	}
 	return lines
+}
+
+// String names the listing.
+func (l *Listing) String() string { return fmt.Sprintf("listing %s %s %q", l.File, l.Source, l.Output) }
+
+// check returns what is wrong with the listings themselves: each needs a reason,
+// and a case among those that the package owns.
+func (list Listings) check(owned []*Case) (faults []string) {
+	for i := range list {
+		l := &list[i]
+		if len(l.Reason) < 20 {
+			faults = append(faults, fmt.Sprintf("%v has no reason", l))
+		}
+		if !l.SecondSet && !slices.ContainsFunc(owned, func(c *Case) bool { return l.fits(c) && (l.Output == "" || c.hasOutput(l.Output)) }) {
+			faults = append(faults, fmt.Sprintf("%v covers no case: remove it", l))
+		}
+	}
+	return faults
+}
+
+// hasOutput reports whether some output of the case fits the pattern.
+func (c *Case) hasOutput(pattern string) bool {
+	for key, value := range c.Outputs {
+		if matchOutput(pattern, key) {
+			return true
+		}
+		if inner, ok := value.(map[string]any); ok {
+			for name := range inner {
+				if matchOutput(pattern, key+"/"+name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // count is the sum of one folder of one set.
@@ -110,17 +144,18 @@ type count struct{ matched, listed, failed, outputs int }
 
 // Run is the Golden test of one package: every case the package owns is either
 // listed or matched on every output. It logs the counts per folder.
-func Run(t *testing.T, pkg string, matchers []Matcher) {
+func Run(t *testing.T, pkg string, matchers []Matcher, listings Listings) {
 	t.Helper()
 	cases, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
+	owned := slices.DeleteFunc(cases, func(c *Case) bool { return Owner(c) != pkg })
+	for _, fault := range listings.check(owned) {
+		t.Error(fault)
+	}
 	counts, tallies := map[string]*count{}, map[string]tally{}
-	for _, c := range cases {
-		if Owner(c) != pkg {
-			continue
-		}
+	for _, c := range owned {
 		n := counts[c.Set+" "+c.Folder()]
 		if n == nil {
 			n = &count{}
@@ -129,10 +164,10 @@ func Run(t *testing.T, pkg string, matchers []Matcher) {
 		if tallies[c.Set] == nil {
 			tallies[c.Set] = tally{}
 		}
-		k := &Check{c: c, seen: map[string]bool{}, tally: tallies[c.Set]}
+		k := &Check{c: c, seen: map[string]bool{}, listings: listings, tally: tallies[c.Set]}
 		k.run(matchers)
 		k.unclaimed()
-		if l := ListedCase(c); l != nil {
+		if l := listings.of(c, ""); l != nil {
 			n.listed++
 			k.tally.add(l, k.compared == 0 || len(k.failures) > 0)
 			continue
@@ -149,8 +184,8 @@ func Run(t *testing.T, pkg string, matchers []Matcher) {
 		}
 		n.matched++
 	}
-	for set, listings := range tallies {
-		for _, line := range listings.stale() {
+	for set, used := range tallies {
+		for _, line := range used.stale(listings) {
 			t.Errorf("%s set, %s", set, line)
 		}
 	}

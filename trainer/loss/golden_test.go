@@ -10,7 +10,7 @@ import (
 
 // TestGolden holds the package to what the peers' own code computes.
 func TestGolden(t *testing.T) {
-	golden.Run(t, "trainer/loss", goldenMatchers())
+	golden.Run(t, "trainer/loss", goldenMatchers(), goldenListings)
 }
 
 func goldenMatchers() []golden.Matcher {

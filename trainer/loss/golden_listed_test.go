@@ -1,31 +1,33 @@
-package golden
+package loss
 
 import (
 	"math"
 	"slices"
 	"strings"
+
+	"driftlab/trainer/golden"
 )
 
-// listedLoss are the rows of package trainer/loss.
-var listedLoss = slices.Concat([]Listing{
+// goldenListings are the cases and outputs that are not matched, and why.
+var goldenListings = slices.Concat(golden.Listings{
 	{
 		File: "verl/*.json", Output: "*loss",
-		When:   func(c *Case) bool { return !anyToken(c) && (isNaN(c, "loss") || isNaN(c, "vf_loss")) },
+		When:   func(c *golden.Case) bool { return !anyToken(c) && (isNaN(c, "loss") || isNaN(c, "vf_loss")) },
 		Reason: "no valid token: verl returns 0/0, a NaN to be logged; we return 0, and both have gradient 0",
 	},
 	{
 		File: "verl/policy_loss_bypass_mode*.json", Output: "loss",
-		When:   func(c *Case) bool { return isNaN(c, "loss") },
+		When:   func(c *golden.Case) bool { return isNaN(c, "loss") },
 		Reason: "every token is rejected: verl returns 0/0, a NaN to be logged; we return 0, and both have gradient 0",
 	},
 	{
 		File: "verl/agg_loss*.json", Output: "loss",
-		When:   func(c *Case) bool { return !finite(c.Inputs.Flat("loss_mat")) && isNaN(c, "loss") },
+		When:   func(c *golden.Case) bool { return !finite(c.Inputs.Flat("loss_mat")) && isNaN(c, "loss") },
 		Reason: "NaN or Inf in the padding: verl's seq-mean forms multiply by the mask and let it through; we never read masked tokens",
 	},
 	{
 		File: "verl/policy_loss_*.json", Output: "metrics/actor/pg_clipfrac_lower",
-		When: func(c *Case) bool {
+		When: func(c *golden.Case) bool {
 			return slices.ContainsFunc([]string{"_cispo ", "_gspo ", "_sapo "}, func(name string) bool { return strings.Contains(c.Source, name) }) &&
 				c.Outputs.Sub("metrics").Float("actor/pg_clipfrac_lower") == 0
 		},
@@ -33,20 +35,20 @@ var listedLoss = slices.Concat([]Listing{
 	},
 	{
 		File: "verl/policy_loss_sapo*.json", Output: "metrics/actor/pg_clipfrac",
-		When:   func(c *Case) bool { return c.Outputs.Sub("metrics").Float("actor/pg_clipfrac") == 0 },
+		When:   func(c *golden.Case) bool { return c.Outputs.Sub("metrics").Float("actor/pg_clipfrac") == 0 },
 		Reason: "verl logs a constant 0: SAPO clips nothing; we log nothing",
 	},
 	{
-		File: "papers/ctpo*.json", When: raised,
+		File: "papers/ctpo*.json", When: (*golden.Case).Raised,
 		Reason: "power 0: the authors' code raises TypeError (torch.exp of a Python float); ours computes bounds that do not grow",
 	},
 	{
-		File: "papers/m2po*.json", When: raised, SecondSet: true,
+		File: "papers/m2po*.json", When: (*golden.Case).Raised, SecondSet: true,
 		Reason: "the authors' solver returns a bare number in some branches and their caller raises TypeError; ours returns no clip",
 	},
 	{
 		File: "skyrl/policy_losses*.json", Output: "metrics/clip_ratio",
-		When: func(c *Case) bool {
+		When: func(c *golden.Case) bool {
 			return slices.Contains([]string{"sapo", "kl_cov", "cross_entropy"}, c.Params.String("policy_loss_type")) &&
 				c.Outputs.Sub("metrics").Float("clip_ratio") == 0
 		},
@@ -68,12 +70,12 @@ var listedLoss = slices.Concat([]Listing{
 		"a matrix per token for AReaL's logger; value and gradient are matched, and the weights and fractions of rejection in rejection_sampling.json",
 		"stats/importance_weight", "stats/sapo_soft_gate", "stats/rs_filtered_fraction"),
 	listOutputsWhen("areal/grpo_loss*.json", "grpo_loss_fn",
-		func(c *Case) bool {
+		func(c *golden.Case) bool {
 			return c.Params.Bool("use_sapo_loss") || c.Params.Has("m2_threshold") || c.Params.String("importance_sampling_level") == "sequence"
 		},
 		"a matrix per token for AReaL's logger; matched for the token-level clip",
 		"stats/clip_ratio", "stats/dual_clip_ratio"),
-	listOutputsWhen("areal/grpo_loss*.json", "grpo_loss_fn", func(c *Case) bool { return c.Params.Has("m2_threshold") },
+	listOutputsWhen("areal/grpo_loss*.json", "grpo_loss_fn", func(c *golden.Case) bool { return c.Params.Has("m2_threshold") },
 		"the weights of rejection sampling under M2PO's mask; matched where there is no such mask", "stats/behave_imp_weight"),
 	listOutputs("roll/pg_loss*.json", "",
 		"figures of ROLL's logger: ratios and clip fractions averaged over masked positions too, parameters echoed; losses and gradient are matched",
@@ -82,7 +84,7 @@ var listedLoss = slices.Concat([]Listing{
 	listOutputs("roll/pg_loss*.json", "",
 		"statistics of the engine gap that the loss logs on the way; train_infer_correction.json has them, and its owner matches those",
 		"metrics/actor/train_infer_*"),
-	listOutputsWhen("roll/pg_loss*.json", "", func(c *Case) bool {
+	listOutputsWhen("roll/pg_loss*.json", "", func(c *golden.Case) bool {
 		return c.Params.String("loss_agg_mode") == "token-mean" && len(c.Params.Sub("train_infer_correction")["filters"].([]any)) > 0
 	}, "ROLL's token-mean forgets the mask, so its filters have no effect; ours have, as the filters' documentation says",
 		"loss", "grad", "metrics/actor/pg_loss@sum", "metrics/actor/total_loss@sum"),
@@ -90,16 +92,16 @@ var listedLoss = slices.Concat([]Listing{
 		"the mean of the entropies that are given as input, and an echoed coefficient: nothing of ours to compare",
 		"metrics/entropy", "metrics/entropy_coef"),
 	listOutputsWhen("trl/*.json", "_compute_loss",
-		func(c *Case) bool {
+		func(c *golden.Case) bool {
 			kind := c.Params.String("loss_type")
 			return c.Params.String("importance_sampling_level") != "token" || c.Params.Has("delta") || strings.Contains(c.Source, "gmpo") ||
 				!slices.Contains([]string{"grpo", "bnpo", "dr_grpo", "dapo"}, kind)
 		},
 		"clip fractions of TRL's logger for other losses than the token-level clip, where they are matched; value, gradient, masks and weights are matched",
 		"metrics/clip_ratio/*", "metrics/cispo_clip_ratio"),
-	[]Listing{{
+	golden.Listings{{
 		File: "trl/grpo_loss_types*.json",
-		When: func(c *Case) bool {
+		When: func(c *golden.Case) bool {
 			return c.Params.String("loss_type") == "luspo" && c.Params.String("importance_sampling_level") == "token"
 		},
 		Reason: "at level token TRL averages LUSPO over padding too and lets a gradient into masked tokens; ours offers LUSPO's sequence form",
@@ -108,39 +110,36 @@ var listedLoss = slices.Concat([]Listing{
 		"figures of slime's logger about its own weights and masks; the weights and masks themselves are matched through the loss",
 		"reported/train_rollout_logprob_abs_diff", "reported/opsm_clipfrac", "reported/ois", "reported/tis*"),
 	listOutputsWhen("slime/policy_loss*.json", "",
-		func(c *Case) bool {
+		func(c *golden.Case) bool {
 			return slices.Contains([]string{"gspo", "cispo"}, c.Params.String("advantage_estimator"))
 		},
 		"slime's clip fraction of other losses than PPO, where it is matched", "reported/pg_clipfrac"),
 	listOutputsWhen("slime/policy_loss*.json", "",
-		func(c *Case) bool { return !c.Inputs.Has("entropy") },
+		func(c *golden.Case) bool { return !c.Inputs.Has("entropy") },
 		"the entropies behind this figure are not among the inputs; matched where they are", "reported/entropy_loss"),
 	listOutputs("slime/policy_loss*.json", "",
 		"statistics of the correction, which mis_weights.json has and whose owner accounts for them", "reported/mis_*"),
 )
 
 // listOutputs lists several outputs for one reason.
-func listOutputs(file, source, reason string, outputs ...string) []Listing {
+func listOutputs(file, source, reason string, outputs ...string) golden.Listings {
 	return listOutputsWhen(file, source, nil, reason, outputs...)
 }
 
 // listOutputsWhen is listOutputs for the cases that fulfil the condition.
-func listOutputsWhen(file, source string, when func(*Case) bool, reason string, outputs ...string) []Listing {
-	rows := make([]Listing, len(outputs))
+func listOutputsWhen(file, source string, when func(*golden.Case) bool, reason string, outputs ...string) golden.Listings {
+	rows := make(golden.Listings, len(outputs))
 	for i, o := range outputs {
-		rows[i] = Listing{File: file, Source: source, Output: o, Reason: reason, When: when}
+		rows[i] = golden.Listing{File: file, Source: source, Output: o, Reason: reason, When: when}
 	}
 	return rows
 }
 
 // drawn reports whether SkyRL's clip_cov draws a part of the candidates.
-func drawn(c *Case) bool { return c.Params.Sub("clip_cov").Float("clip_ratio") < 1 }
-
-// raised reports whether the peer's call ended in an error.
-func raised(c *Case) bool { _, ok := c.Outputs["error"]; return ok }
+func drawn(c *golden.Case) bool { return c.Params.Sub("clip_cov").Float("clip_ratio") < 1 }
 
 // anyToken reports whether the mask of a verl case has a valid token.
-func anyToken(c *Case) bool {
+func anyToken(c *golden.Case) bool {
 	for _, key := range []string{"response_mask", "loss_mask"} {
 		if c.Inputs.Has(key) {
 			for _, m := range c.Inputs.Flat(key) {
@@ -155,7 +154,7 @@ func anyToken(c *Case) bool {
 }
 
 // isNaN reports whether the output is there and is NaN.
-func isNaN(c *Case, output string) bool {
+func isNaN(c *golden.Case, output string) bool {
 	return c.Outputs.Has(output) && math.IsNaN(c.Outputs.Float(output))
 }
 

@@ -1,7 +1,9 @@
-package golden
+package diagnose
 
-// listedDiagnose are the rows of package trainer/diagnose.
-var listedDiagnose = []Listing{
+import "driftlab/trainer/golden"
+
+// goldenListings are the cases and outputs that are not matched, and why.
+var goldenListings = golden.Listings{
 	{File: "verl/debug_metrics*.json", Source: "calculate_token_list_diff",
 		Reason: "counts unequal token ids of two engines' inputs; here both engines score the same tokens of one batch"},
 }

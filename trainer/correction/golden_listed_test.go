@@ -1,10 +1,12 @@
-package golden
+package correction
 
-// listedCorrection are the rows of package trainer/correction.
-var listedCorrection = []Listing{
-	{File: "verl/rollout_is_weights*.json", When: raises,
+import "driftlab/trainer/golden"
+
+// goldenListings are the cases and outputs that are not matched, and why.
+var goldenListings = golden.Listings{
+	{File: "verl/rollout_is_weights*.json", When: (*golden.Case).Raised,
 		Reason: "verl divides by zero where every weight is 0; the effective sample size here is 0"},
-	{File: "verl/rollout_parse*.json", Source: "compute_rollout_correction_and_rejection_mask", When: raises,
+	{File: "verl/rollout_parse*.json", Source: "compute_rollout_correction_and_rejection_mask", When: (*golden.Case).Raised,
 		Reason: "verl raises on a batch without a valid token; here nothing is weighed and the figures are 0"},
 	{File: "roll/train_infer_correction*.json", Output: "metrics/*_mask_mean@sum",
 		Reason: "ROLL's token-mean forgets the mask: a sum over all positions, padding included, by the number of tokens"},
@@ -24,10 +26,7 @@ var listedCorrection = []Listing{
 		Reason: "its numerator counts masked-out positions, so that a response can count for more than one"},
 }
 
-// raises reports that the peer's call ended in an error.
-func raises(c *Case) bool { _, ok := c.Outputs["error"]; return ok }
-
 // normalisesSequences are slime's batch-normalised sequence weights.
-func normalisesSequences(c *Case) bool {
+func normalisesSequences(c *golden.Case) bool {
 	return c.Params.Bool("tis_batch_normalize") && c.Params.String("tis_level") == "sequence"
 }

@@ -1,9 +1,13 @@
-package golden
+package advantage
 
-import "strings"
+import (
+	"strings"
 
-// listedAdvantage are the rows of package trainer/advantage.
-var listedAdvantage = []Listing{
+	"driftlab/trainer/golden"
+)
+
+// goldenListings are the cases and outputs that are not matched, and why.
+var goldenListings = golden.Listings{
 	{File: "verl/pf_ppo*.json",
 		Reason: "policy filtration resamples the batch with PyTorch's generator; it is no advantage estimator and not in the survey"},
 	{File: "verl/functional*.json", Source: "get_response_mask",
@@ -23,6 +27,6 @@ var listedAdvantage = []Listing{
 }
 
 // raisesOnWhitening are the batches with fewer than two tokens.
-func raisesOnWhitening(c *Case) bool {
-	return raises(c) && !strings.Contains(c.Source, "passk")
+func raisesOnWhitening(c *golden.Case) bool {
+	return c.Raised() && !strings.Contains(c.Source, "passk")
 }
