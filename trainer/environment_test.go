@@ -274,7 +274,7 @@ func TestRepliesCountNowhere(t *testing.T) {
 		a, b := copies()
 		limits := diagnose.Limits{Response: 30, Prompt: 9}
 		sameMetrics(t, "step", diagnose.Step(nil, a, limits), diagnose.Step(nil, b, limits))
-		sameMetrics(t, "now", diagnose.OffPolicyNow(nil, a), diagnose.OffPolicyNow(nil, b))
+		sameMetrics(t, "off-policy", diagnose.OffPolicy(nil, a), diagnose.OffPolicy(nil, b))
 		sameMetrics(t, "proxy", diagnose.VarianceProxy(nil, a, 1), diagnose.VarianceProxy(nil, b, 1))
 		x, y := diagnose.Compare(a), diagnose.Compare(b)
 		if fmt.Sprintf("%+v", x) != fmt.Sprintf("%+v", y) {

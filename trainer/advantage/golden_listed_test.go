@@ -12,6 +12,8 @@ var goldenListings = golden.Listings{
 		Reason: "policy filtration resamples the batch with PyTorch's generator; it is no advantage estimator and not in the survey"},
 	{File: "verl/functional*.json", Source: "get_response_mask",
 		Reason: "finds the end of a padded response by its stop token; responses are ragged here and end where they end"},
+	{File: "verl/functional*.json", Output: "masked_var_*",
+		Reason: "the variance by itself, which nothing here reads; the whitening that divides by it is matched"},
 	{File: "verl/adv_*.json", When: raisesOnWhitening,
 		Reason: "verl raises where whitening has fewer than two tokens; here such advantages stay raw (gae) or are 0"},
 	{File: "verl/adv_*.json", Output: "advantages_float32_internal",

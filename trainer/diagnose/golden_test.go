@@ -38,8 +38,8 @@ func matchOffPolicy(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
 	b.LogpRoll = c.Inputs.FlatOr("rollout_log_prob")
 	if !c.Inputs.Has("old_log_prob") { // the figures of a gradient step
-		b.Now.Logp = c.Inputs.Flat("log_prob")
-		claim(c, k, OffPolicyNow(nil, b), "")
+		b.Old.Logp = c.Inputs.Flat("log_prob")
+		claim(c, k, OffPolicy(nil, b), "")
 		return
 	}
 	b.Old.Logp = c.Inputs.Flat("old_log_prob")
@@ -53,7 +53,14 @@ func matchDebug(c *golden.Case, k *golden.Check) {
 
 func matchPearson(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("mask"))
-	k.Scalar("r", Pearson(c.Inputs.Flat("tensor1"), c.Inputs.Flat("tensor2"), b.Mask))
+	x, y := c.Inputs.Flat("tensor1"), c.Inputs.Flat("tensor2")
+	var p pair
+	for n, counts := range b.Mask {
+		if counts {
+			p.add(x[n], y[n])
+		}
+	}
+	k.Scalar("r", p.pearson())
 }
 
 // verl's calculate_log_prob_diff is |e| per token; ours only sums it up, so the

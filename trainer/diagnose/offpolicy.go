@@ -12,16 +12,7 @@ import (
 // and an empty response counts with perplexity 1. Without LogpRoll it appends
 // the two figures of the learner alone.
 func OffPolicy(dst []batch.Metric, b *batch.Batch) []batch.Metric {
-	return offPolicy(dst, b, b.Old.Logp)
-}
-
-// OffPolicyNow is OffPolicy of the current weights, Logp, in place of LogpOld:
-// what verl logs at every gradient step.
-func OffPolicyNow(dst []batch.Metric, b *batch.Batch) []batch.Metric {
-	return offPolicy(dst, b, b.Now.Logp)
-}
-
-func offPolicy(dst []batch.Metric, b *batch.Batch, logp []float64) []batch.Metric {
+	logp := b.Old.Logp
 	var train, roll, trainLog, rollLog, difference, absolute, ratio, chi2Seq float64
 	largest, smallest := math.Inf(-1), math.Inf(1)
 	recorded := len(b.LogpRoll) == b.Tokens()

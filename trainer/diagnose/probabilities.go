@@ -30,15 +30,3 @@ func Probabilities(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 		batch.Metric{Name: "training/rollout_probs_diff_std", Value: deviation},
 		batch.Metric{Name: "training/rollout_actor_probs_pearson_corr", Value: p.pearson()})
 }
-
-// Pearson is the correlation of two columns over a mask, NaN below two entries
-// or if either is constant (verl's pearson_correlation_coefficient).
-func Pearson(x, y []float64, mask []bool) float64 {
-	var p pair
-	for n, counts := range mask {
-		if counts {
-			p.add(x[n], y[n])
-		}
-	}
-	return p.pearson()
-}

@@ -43,7 +43,7 @@ func (g *ESSLearningRate) Guard(_ []float32, in Input) (Decision, error) {
 	if err := in.Batch.Require(column); err != nil {
 		return Decision{}, err
 	}
-	g.ess = effectiveShare(in.Batch, upper)
+	g.ess = EffectiveShare(in.Batch, upper)
 	g.scale = min(1, g.ess/g.Base)
 	if g.Rule == "sqrt" {
 		g.scale = math.Sqrt(g.scale)
@@ -52,12 +52,10 @@ func (g *ESSLearningRate) Guard(_ []float32, in Input) (Decision, error) {
 }
 
 // EffectiveShare is (Σw)²/(Σw² + 1e-8)/B over the responses of a batch, with
-// sequence weights that are not truncated. Weights beyond the range of float64
-// are scaled down together, where the 1e-8 no longer matters.
-func EffectiveShare(b *batch.Batch) float64 { return effectiveShare(b, b.Old.Logp) }
-
-// effectiveShare is EffectiveShare of other log-probs than LogpOld.
-func effectiveShare(b *batch.Batch, upper []float64) float64 {
+// sequence weights exp(Σ_t (upper_t − roll_t)) that are not truncated. Weights
+// beyond the range of float64 are scaled down together, where the 1e-8 no longer
+// matters.
+func EffectiveShare(b *batch.Batch, upper []float64) float64 {
 	largest := 0.0
 	for i := range b.Len() {
 		largest = max(largest, logWeight(b, upper, i)-100)

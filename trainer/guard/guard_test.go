@@ -68,11 +68,11 @@ func TestESSByHand(t *testing.T) {
 func TestESSDoesNotOverflow(t *testing.T) {
 	b := weighted(1, 1)
 	b.Old.Logp[0], b.Old.Logp[1] = 1000, 1000
-	if got := EffectiveShare(b); math.Abs(got-1) > 1e-12 {
+	if got := EffectiveShare(b, b.Old.Logp); math.Abs(got-1) > 1e-12 {
 		t.Errorf("share %v, want 1", got)
 	}
 	b.Old.Logp[1] = 0
-	if got := EffectiveShare(b); math.Abs(got-.5) > 1e-12 {
+	if got := EffectiveShare(b, b.Old.Logp); math.Abs(got-.5) > 1e-12 {
 		t.Errorf("share %v, want one of two", got)
 	}
 }

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"math"
 	"strings"
 
 	"driftlab/trainer/golden"
@@ -10,7 +9,6 @@ import (
 var skyrlMatchers = []golden.Matcher{
 	{File: "skyrl/kl*.json", Match: matchKLValue},
 	{File: "skyrl/policy_losses*.json", Match: matchSkyRLLoss},
-	{File: "skyrl/advantages_reductions*.json", Source: "ppo_critic_loss", Match: matchSkyRLCritic},
 	{File: "skyrl/advantages_reductions*.json", Match: matchSkyRLReduction},
 	{File: "roll/advantages_kl*.json", Match: matchKLValue},
 	{File: "areal/norm_kl*.json", Match: matchKLValue},
@@ -165,18 +163,4 @@ func matchSkyRLReduction(c *golden.Case, k *golden.Check) {
 		}
 	}
 	k.Vector("scaled_advantages", scaled)
-}
-
-func matchSkyRLCritic(c *golden.Case, k *golden.Check) {
-	b := golden.Batch(c.Inputs.Matrix("mask"))
-	l := &ValueLoss{Eps: c.Params.Float("value_clip"), Aggregation: Aggregation{Mode: "grpo"}}
-	dvalue := make([]float64, b.Tokens())
-	loss, clips, err := l.Eval(dvalue, c.Inputs.Flat("values"), c.Inputs.Flat("old_values"), c.Inputs.Flat("returns"), b)
-	if err != nil {
-		k.Fail("%v", err)
-	}
-	tokens := float64(tokensOf(b))
-	k.Scalar("loss", loss)
-	k.Scalar("clipfrac", clips*(tokens+1e-8)/math.Max(tokens, 1))
-	k.Vector("grad_values", dvalue)
 }

@@ -16,7 +16,6 @@ var verlMatchers = []golden.Matcher{
 	{File: "verl/entropy*.json", Source: "logprobs_from_logits", Match: matchLogProbs},
 	{File: "verl/kl_penalty*.json", Match: matchKLPenalty},
 	{File: "verl/kl_controller*.json", Match: matchKLController},
-	{File: "verl/value_loss*.json", Match: matchValueLoss},
 	{File: "verl/policy_loss_bypass_mode*.json", Match: matchBypass},
 	{File: "verl/policy_loss_*.json", Match: matchVerlLoss},
 }
@@ -270,19 +269,6 @@ func matchApplyKL(c *golden.Case, k *golden.Check) {
 	k.Scalar("kl_coef_after", term.Coefficient())
 	k.Metric("metrics", "actor/reward_kl_penalty", kl)
 	k.Metric("metrics", "actor/reward_kl_penalty_coeff", before)
-}
-
-func matchValueLoss(c *golden.Case, k *golden.Check) {
-	b := golden.Batch(c.Inputs.Matrix("response_mask"))
-	l := &ValueLoss{Eps: c.Params.Float("cliprange_value"), Aggregation: verlAggregation(c.Params.String("loss_agg_mode"), c.Params)}
-	dvalue := make([]float64, b.Tokens())
-	loss, clips, err := l.Eval(dvalue, c.Inputs.Flat("vpreds"), c.Inputs.Flat("values"), c.Inputs.Flat("returns"), b)
-	if err != nil {
-		k.Fail("%v", err)
-	}
-	k.Scalar("vf_loss", loss)
-	k.Scalar("vf_clipfrac", clips)
-	k.Vector("grad_vpreds", dvalue)
 }
 
 // logSoftmax normalises rows of logits of the given width.

@@ -70,7 +70,6 @@ var mutations = []struct{ file, old, new string }{
 	{"dispo.go", "if in.Correct[i] {", "if !in.Correct[i] {"},
 	{"aipo.go", "w = min(w, p.Cap)", "w = max(w, p.Cap)"},
 	{"rollout_is.go", "w >= 1+p.EpsHigh", "w >= 1+p.EpsHigh+9"},
-	{"value_loss.go", "dheld = 0", "dheld = held"},
 	{"importance_sampling.go", "f.spread(i, -w*a*dr)", "f.spread(i, -w*a*dr/r)"},
 	{"ref_kl.go", "ref[n]-f.sg[n]", "ref[n]-in.Now.Logp[n]"},
 	{"tbpo.go", "DualClip: p.Dual, ", ""},

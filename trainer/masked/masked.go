@@ -1,5 +1,5 @@
 // Package masked reduces packed columns over the entries a mask keeps: sum,
-// mean, variance, whitening. Entries outside the mask are never read, so an
+// mean, whitening. Entries outside the mask are never read, so an
 // infinity there does no harm.
 //
 // The denominators carry verl's 1e-8 (verl.utils.torch_functional), because
@@ -39,23 +39,6 @@ func Sum(x []float64, mask []bool) float64 {
 // Mean returns Sum/(Count+Epsilon); 0 on an empty mask.
 func Mean(x []float64, mask []bool) float64 {
 	return Sum(x, mask) / (float64(Count(mask)) + Epsilon)
-}
-
-// Variance returns the unbiased variance of x over the mask: the mean squared
-// deviation from Mean, times n/(n-1). It is 0, where verl raises, if fewer
-// than two entries are kept.
-func Variance(x []float64, mask []bool) float64 {
-	n := float64(Count(mask))
-	if n < 2 {
-		return 0
-	}
-	mean, sum := Mean(x, mask), 0.0
-	for i, m := range mask {
-		if m {
-			sum += float64((x[i] - mean) * (x[i] - mean))
-		}
-	}
-	return sum / (n + Epsilon) * n / (n - 1)
 }
 
 // Whiten replaces x over the mask by (x-mean)/sqrt(variance+Epsilon), with

@@ -20,9 +20,7 @@ func TestReductions(t *testing.T) {
 		{"count", float64(Count(mask)), 3},
 		{"sum", Sum(x, mask), 9},
 		{"mean", Mean(x, mask), 9 / (3 + Epsilon)},
-		{"variance", Variance(x, mask), 7}, // (4 + 1 + 9)/2
 		{"mean of nothing", Mean(x, make([]bool, 5)), 0},
-		{"variance of one", Variance(x, []bool{true, false, false, false, false}), 0},
 	} {
 		if math.Abs(c.got-c.want) > 1e-7 {
 			t.Errorf("%s is %v, want %v", c.name, c.got, c.want)
