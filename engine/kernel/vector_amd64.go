@@ -20,9 +20,9 @@ func expAffineVector(dst, src []float32, scale float32, shift float32) bool {
 	_ = src[n-1]
 	if path == PathAVX512 {
 		expAffine512(&dst[0], &src[0], n, scale, shift)
-	} else {
-		expAffine256(&dst[0], &src[0], n, scale, shift)
+		return true
 	}
+	expAffine256(&dst[0], &src[0], n, scale, shift)
 	return true
 }
 
@@ -42,9 +42,9 @@ func affineVector(dst, src []float32, scale float32, shift float32) bool {
 	_ = src[n-1]
 	if path == PathAVX512 {
 		affine512(&dst[0], &src[0], n, scale, shift)
-	} else {
-		affine256(&dst[0], &src[0], n, scale, shift)
+		return true
 	}
+	affine256(&dst[0], &src[0], n, scale, shift)
 	return true
 }
 
@@ -63,9 +63,9 @@ func scaleVector(dst []float32, by float32) bool {
 	}
 	if path == PathAVX512 {
 		scale512(&dst[0], n, by)
-	} else {
-		scale256(&dst[0], n, by)
+		return true
 	}
+	scale256(&dst[0], n, by)
 	return true
 }
 
@@ -84,9 +84,9 @@ func divideVector(dst []float32, by float32) bool {
 	}
 	if path == PathAVX512 {
 		divide512(&dst[0], n, by)
-	} else {
-		divide256(&dst[0], n, by)
+		return true
 	}
+	divide256(&dst[0], n, by)
 	return true
 }
 
@@ -107,9 +107,9 @@ func addVector(dst, a, b []float32) bool {
 	_ = b[n-1]
 	if path == PathAVX512 {
 		add512(&dst[0], &a[0], &b[0], n)
-	} else {
-		add256(&dst[0], &a[0], &b[0], n)
+		return true
 	}
+	add256(&dst[0], &a[0], &b[0], n)
 	return true
 }
 
@@ -130,9 +130,9 @@ func multiplyVector(dst, a, b []float32) bool {
 	_ = b[n-1]
 	if path == PathAVX512 {
 		multiply512(&dst[0], &a[0], &b[0], n)
-	} else {
-		multiply256(&dst[0], &a[0], &b[0], n)
+		return true
 	}
+	multiply256(&dst[0], &a[0], &b[0], n)
 	return true
 }
 
@@ -152,9 +152,9 @@ func scaleBothVector(dst, by []float32, row float32) bool {
 	_ = by[n-1]
 	if path == PathAVX512 {
 		scaleBoth512(&dst[0], &by[0], n, row)
-	} else {
-		scaleBoth256(&dst[0], &by[0], n, row)
+		return true
 	}
+	scaleBoth256(&dst[0], &by[0], n, row)
 	return true
 }
 
@@ -174,9 +174,9 @@ func addScaledVector(dst, src []float32, by float32) bool {
 	_ = src[n-1]
 	if path == PathAVX512 {
 		addScaled512(&dst[0], &src[0], n, by)
-	} else {
-		addScaled256(&dst[0], &src[0], n, by)
+		return true
 	}
+	addScaled256(&dst[0], &src[0], n, by)
 	return true
 }
 
@@ -196,9 +196,9 @@ func addFusedVector(dst, src []float32, by float32) bool {
 	_ = src[n-1]
 	if path == PathAVX512 {
 		addFused512(&dst[0], &src[0], n, by)
-	} else {
-		addFused256(&dst[0], &src[0], n, by)
+		return true
 	}
+	addFused256(&dst[0], &src[0], n, by)
 	return true
 }
 
@@ -217,8 +217,10 @@ func maximumVector(x []float32) (float32, bool) {
 	}
 	if path == PathAVX512 {
 		return maximum512(&x[0], n), true
+
 	}
 	return maximum256(&x[0], n), true
+
 }
 
 //go:noescape
@@ -237,9 +239,9 @@ func siluVector(dst, x []float32) bool {
 	_ = x[n-1]
 	if path == PathAVX512 {
 		silu512(&dst[0], &x[0], n)
-	} else {
-		silu256(&dst[0], &x[0], n)
+		return true
 	}
+	silu256(&dst[0], &x[0], n)
 	return true
 }
 
@@ -260,9 +262,9 @@ func siluGateVector(dst, x, up []float32) bool {
 	_ = up[n-1]
 	if path == PathAVX512 {
 		siluGate512(&dst[0], &x[0], &up[0], n)
-	} else {
-		siluGate256(&dst[0], &x[0], &up[0], n)
+		return true
 	}
+	siluGate256(&dst[0], &x[0], &up[0], n)
 	return true
 }
 
@@ -285,9 +287,9 @@ func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
 	_ = up[n-1]
 	if path == PathAVX512 {
 		siluGrad512(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], n)
-	} else {
-		siluGrad256(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], n)
+		return true
 	}
+	siluGrad256(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], n)
 	return true
 }
 
@@ -308,9 +310,9 @@ func scaleGainVector(dst, x, gain []float32, inv float32) bool {
 	_ = gain[n-1]
 	if path == PathAVX512 {
 		scaleGain512(&dst[0], &x[0], &gain[0], n, inv)
-	} else {
-		scaleGain256(&dst[0], &x[0], &gain[0], n, inv)
+		return true
 	}
+	scaleGain256(&dst[0], &x[0], &gain[0], n, inv)
 	return true
 }
 
@@ -332,9 +334,9 @@ func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool {
 	_ = gain[n-1]
 	if path == PathAVX512 {
 		normInputGrad512(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
-	} else {
-		normInputGrad256(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
+		return true
 	}
+	normInputGrad256(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
 	return true
 }
 
@@ -356,9 +358,9 @@ func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) boo
 	_ = gain[n-1]
 	if path == PathAVX512 {
 		normInputGradAdd512(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
-	} else {
-		normInputGradAdd256(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
+		return true
 	}
+	normInputGradAdd256(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
 	return true
 }
 
@@ -379,9 +381,9 @@ func normGainGradVector(dgain, dy, x []float32, inv float32) bool {
 	_ = x[n-1]
 	if path == PathAVX512 {
 		normGainGrad512(&dgain[0], &dy[0], &x[0], n, inv)
-	} else {
-		normGainGrad256(&dgain[0], &dy[0], &x[0], n, inv)
+		return true
 	}
+	normGainGrad256(&dgain[0], &dy[0], &x[0], n, inv)
 	return true
 }
 
@@ -401,9 +403,9 @@ func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool {
 	_ = p[n-1]
 	if path == PathAVX512 {
 		softmaxInput512(&dp[0], &p[0], n, sum, scale)
-	} else {
-		softmaxInput256(&dp[0], &p[0], n, sum, scale)
+		return true
 	}
+	softmaxInput256(&dp[0], &p[0], n, sum, scale)
 	return true
 }
 
@@ -425,8 +427,8 @@ func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool {
 	_ = sin[n-1]
 	if path == PathAVX512 {
 		rotate512(&x1[0], &x2[0], &cos[0], &sin[0], n, flip)
-	} else {
-		rotate256(&x1[0], &x2[0], &cos[0], &sin[0], n, flip)
+		return true
 	}
+	rotate256(&x1[0], &x2[0], &cos[0], &sin[0], n, flip)
 	return true
 }

@@ -12,9 +12,9 @@ TEXT ·expAffine256(SB), NOSPLIT, $0-32
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  scale+24(FP), Y0
 	VBROADCASTSS  shift+28(FP), Y1
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Y3
 	VMULPS        Y0, Y3, Y3
 	VSUBPS        Y1, Y3, Y3
@@ -22,17 +22,14 @@ whole:
 	VMINPS        Y3, Y4, Y3
 	VMOVUPS       c_c2d00000<>(SB), Y4
 	VMAXPS        Y3, Y4, Y3
-	VMOVUPS       Y3, Y4
-	VMULPS        c_3fb8aa3b<>(SB), Y4, Y4
+	VMULPS        c_3fb8aa3b<>(SB), Y3, Y4
 	VADDPS        c_4b400000<>(SB), Y4, Y4
 	VSUBPS        c_4b400000<>(SB), Y4, Y4
-	VMOVUPS       Y4, Y5
-	VMULPS        c_3f318000<>(SB), Y5, Y5
+	VMULPS        c_3f318000<>(SB), Y4, Y5
 	VSUBPS        Y5, Y3, Y3
 	VMULPS        c_b95e8083<>(SB), Y4, Y5
 	VSUBPS        Y5, Y3, Y3
-	VMOVUPS       Y3, Y6
-	VMULPS        c_39506967<>(SB), Y6, Y6
+	VMULPS        c_39506967<>(SB), Y3, Y6
 	VADDPS        c_3ab743ce<>(SB), Y6, Y6
 	VMULPS        Y3, Y6, Y6
 	VADDPS        c_3c088908<>(SB), Y6, Y6
@@ -47,8 +44,7 @@ whole:
 	VADDPS        Y3, Y6, Y6
 	VADDPS        c_3f800000<>(SB), Y6, Y6
 	VCVTPS2DQ     Y4, Y4
-	VMOVUPS       Y4, Y7
-	VPSRAD        $1, Y7, Y7
+	VPSRAD        $1, Y4, Y7
 	VPSUBD        Y7, Y4, Y4
 	VPADDD        c_0000007f<>(SB), Y7, Y7
 	VPSLLD        $23, Y7, Y7
@@ -60,8 +56,9 @@ whole:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -75,17 +72,14 @@ rest:
 	VMINPS        Y6, Y7, Y6
 	VMOVUPS       c_c2d00000<>(SB), Y7
 	VMAXPS        Y6, Y7, Y6
-	VMOVUPS       Y6, Y7
-	VMULPS        c_3fb8aa3b<>(SB), Y7, Y7
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y7
 	VADDPS        c_4b400000<>(SB), Y7, Y7
 	VSUBPS        c_4b400000<>(SB), Y7, Y7
-	VMOVUPS       Y7, Y5
-	VMULPS        c_3f318000<>(SB), Y5, Y5
+	VMULPS        c_3f318000<>(SB), Y7, Y5
 	VSUBPS        Y5, Y6, Y6
 	VMULPS        c_b95e8083<>(SB), Y7, Y5
 	VSUBPS        Y5, Y6, Y6
-	VMOVUPS       Y6, Y4
-	VMULPS        c_39506967<>(SB), Y4, Y4
+	VMULPS        c_39506967<>(SB), Y6, Y4
 	VADDPS        c_3ab743ce<>(SB), Y4, Y4
 	VMULPS        Y6, Y4, Y4
 	VADDPS        c_3c088908<>(SB), Y4, Y4
@@ -100,8 +94,7 @@ rest:
 	VADDPS        Y6, Y4, Y4
 	VADDPS        c_3f800000<>(SB), Y4, Y4
 	VCVTPS2DQ     Y7, Y7
-	VMOVUPS       Y7, Y3
-	VPSRAD        $1, Y3, Y3
+	VPSRAD        $1, Y7, Y3
 	VPSUBD        Y3, Y7, Y7
 	VPADDD        c_0000007f<>(SB), Y3, Y3
 	VPSLLD        $23, Y3, Y3
@@ -121,9 +114,9 @@ TEXT ·affine256(SB), NOSPLIT, $0-32
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  scale+24(FP), Y0
 	VBROADCASTSS  shift+28(FP), Y1
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Y3
 	VMULPS        Y0, Y3, Y3
 	VSUBPS        Y1, Y3, Y3
@@ -131,8 +124,9 @@ whole:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -152,16 +146,17 @@ TEXT ·scale256(SB), NOSPLIT, $0-20
 	MOVQ          dst+0(FP), AX
 	MOVQ          n+8(FP), CX
 	VBROADCASTSS  by+16(FP), Y0
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Y2
 	VMULPS        Y0, Y2, Y2
 	VMOVUPS       Y2, (AX)
 	ADDQ          $32, AX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -180,16 +175,17 @@ TEXT ·divide256(SB), NOSPLIT, $0-20
 	MOVQ          dst+0(FP), AX
 	MOVQ          n+8(FP), CX
 	VBROADCASTSS  by+16(FP), Y0
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Y2
 	VDIVPS        Y0, Y2, Y2
 	VMOVUPS       Y2, (AX)
 	ADDQ          $32, AX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -209,9 +205,9 @@ TEXT ·add256(SB), NOSPLIT, $0-32
 	MOVQ          a+8(FP), BX
 	MOVQ          b+16(FP), DX
 	MOVQ          n+24(FP), CX
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Y1
 	VMOVUPS       (DX), Y2
 	VADDPS        Y2, Y1, Y1
@@ -220,8 +216,9 @@ whole:
 	ADDQ          $32, BX
 	ADDQ          $32, DX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -242,9 +239,9 @@ TEXT ·multiply256(SB), NOSPLIT, $0-32
 	MOVQ          a+8(FP), BX
 	MOVQ          b+16(FP), DX
 	MOVQ          n+24(FP), CX
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Y1
 	VMOVUPS       (DX), Y2
 	VMULPS        Y2, Y1, Y1
@@ -253,8 +250,9 @@ whole:
 	ADDQ          $32, BX
 	ADDQ          $32, DX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -275,9 +273,9 @@ TEXT ·scaleBoth256(SB), NOSPLIT, $0-28
 	MOVQ          by+8(FP), BX
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  row+24(FP), Y0
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Y2
 	VMOVUPS       (BX), Y3
 	VMULPS        Y0, Y3, Y3
@@ -286,8 +284,9 @@ whole:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -309,9 +308,9 @@ TEXT ·addScaled256(SB), NOSPLIT, $0-28
 	MOVQ          src+8(FP), BX
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  by+24(FP), Y0
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Y2
 	VMOVUPS       (BX), Y3
 	VMULPS        Y0, Y3, Y3
@@ -320,8 +319,9 @@ whole:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -343,9 +343,9 @@ TEXT ·addFused256(SB), NOSPLIT, $0-28
 	MOVQ          src+8(FP), BX
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  by+24(FP), Y0
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Y2
 	VMOVUPS       (BX), Y3
 	VFMADD231PS   Y3, Y0, Y2
@@ -353,8 +353,9 @@ whole:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -375,17 +376,18 @@ TEXT ·maximum256(SB), NOSPLIT, $0-20
 	MOVQ          n+8(FP), CX
 	VMOVUPS       c_ff800000<>(SB), Y1
 	VPXOR         Y2, Y2, Y2
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Y3
 	VCMPPS        $3, Y3, Y3, Y4
 	VPOR          Y4, Y2, Y2
 	VMAXPS        Y3, Y1, Y1
 	ADDQ          $32, AX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -423,27 +425,23 @@ TEXT ·silu256(SB), NOSPLIT, $0-24
 	MOVQ          dst+0(FP), AX
 	MOVQ          x+8(FP), BX
 	MOVQ          n+16(FP), CX
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Y1
-	VMOVUPS       Y1, Y2
-	VPXOR         c_80000000<>(SB), Y2, Y2
+	VPXOR         c_80000000<>(SB), Y1, Y2
 	VMOVUPS       c_42b20000<>(SB), Y3
 	VMINPS        Y2, Y3, Y2
 	VMOVUPS       c_c2d00000<>(SB), Y3
 	VMAXPS        Y2, Y3, Y2
-	VMOVUPS       Y2, Y3
-	VMULPS        c_3fb8aa3b<>(SB), Y3, Y3
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y3
 	VADDPS        c_4b400000<>(SB), Y3, Y3
 	VSUBPS        c_4b400000<>(SB), Y3, Y3
-	VMOVUPS       Y3, Y4
-	VMULPS        c_3f318000<>(SB), Y4, Y4
+	VMULPS        c_3f318000<>(SB), Y3, Y4
 	VSUBPS        Y4, Y2, Y2
 	VMULPS        c_b95e8083<>(SB), Y3, Y4
 	VSUBPS        Y4, Y2, Y2
-	VMOVUPS       Y2, Y5
-	VMULPS        c_39506967<>(SB), Y5, Y5
+	VMULPS        c_39506967<>(SB), Y2, Y5
 	VADDPS        c_3ab743ce<>(SB), Y5, Y5
 	VMULPS        Y2, Y5, Y5
 	VADDPS        c_3c088908<>(SB), Y5, Y5
@@ -458,8 +456,7 @@ whole:
 	VADDPS        Y2, Y5, Y5
 	VADDPS        c_3f800000<>(SB), Y5, Y5
 	VCVTPS2DQ     Y3, Y3
-	VMOVUPS       Y3, Y6
-	VPSRAD        $1, Y6, Y6
+	VPSRAD        $1, Y3, Y6
 	VPSUBD        Y6, Y3, Y3
 	VPADDD        c_0000007f<>(SB), Y6, Y6
 	VPSLLD        $23, Y6, Y6
@@ -473,8 +470,9 @@ whole:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -482,23 +480,19 @@ rest:
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y0
 	VMASKMOVPS    (BX), Y0, Y1
-	VMOVUPS       Y1, Y5
-	VPXOR         c_80000000<>(SB), Y5, Y5
+	VPXOR         c_80000000<>(SB), Y1, Y5
 	VMOVUPS       c_42b20000<>(SB), Y6
 	VMINPS        Y5, Y6, Y5
 	VMOVUPS       c_c2d00000<>(SB), Y6
 	VMAXPS        Y5, Y6, Y5
-	VMOVUPS       Y5, Y6
-	VMULPS        c_3fb8aa3b<>(SB), Y6, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y6
 	VADDPS        c_4b400000<>(SB), Y6, Y6
 	VSUBPS        c_4b400000<>(SB), Y6, Y6
-	VMOVUPS       Y6, Y4
-	VMULPS        c_3f318000<>(SB), Y4, Y4
+	VMULPS        c_3f318000<>(SB), Y6, Y4
 	VSUBPS        Y4, Y5, Y5
 	VMULPS        c_b95e8083<>(SB), Y6, Y4
 	VSUBPS        Y4, Y5, Y5
-	VMOVUPS       Y5, Y3
-	VMULPS        c_39506967<>(SB), Y3, Y3
+	VMULPS        c_39506967<>(SB), Y5, Y3
 	VADDPS        c_3ab743ce<>(SB), Y3, Y3
 	VMULPS        Y5, Y3, Y3
 	VADDPS        c_3c088908<>(SB), Y3, Y3
@@ -513,8 +507,7 @@ rest:
 	VADDPS        Y5, Y3, Y3
 	VADDPS        c_3f800000<>(SB), Y3, Y3
 	VCVTPS2DQ     Y6, Y6
-	VMOVUPS       Y6, Y2
-	VPSRAD        $1, Y2, Y2
+	VPSRAD        $1, Y6, Y2
 	VPSUBD        Y2, Y6, Y6
 	VPADDD        c_0000007f<>(SB), Y2, Y2
 	VPSLLD        $23, Y2, Y2
@@ -535,27 +528,23 @@ TEXT ·siluGate256(SB), NOSPLIT, $0-32
 	MOVQ          x+8(FP), BX
 	MOVQ          up+16(FP), DX
 	MOVQ          n+24(FP), CX
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Y1
-	VMOVUPS       Y1, Y2
-	VPXOR         c_80000000<>(SB), Y2, Y2
+	VPXOR         c_80000000<>(SB), Y1, Y2
 	VMOVUPS       c_42b20000<>(SB), Y3
 	VMINPS        Y2, Y3, Y2
 	VMOVUPS       c_c2d00000<>(SB), Y3
 	VMAXPS        Y2, Y3, Y2
-	VMOVUPS       Y2, Y3
-	VMULPS        c_3fb8aa3b<>(SB), Y3, Y3
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y3
 	VADDPS        c_4b400000<>(SB), Y3, Y3
 	VSUBPS        c_4b400000<>(SB), Y3, Y3
-	VMOVUPS       Y3, Y4
-	VMULPS        c_3f318000<>(SB), Y4, Y4
+	VMULPS        c_3f318000<>(SB), Y3, Y4
 	VSUBPS        Y4, Y2, Y2
 	VMULPS        c_b95e8083<>(SB), Y3, Y4
 	VSUBPS        Y4, Y2, Y2
-	VMOVUPS       Y2, Y5
-	VMULPS        c_39506967<>(SB), Y5, Y5
+	VMULPS        c_39506967<>(SB), Y2, Y5
 	VADDPS        c_3ab743ce<>(SB), Y5, Y5
 	VMULPS        Y2, Y5, Y5
 	VADDPS        c_3c088908<>(SB), Y5, Y5
@@ -570,8 +559,7 @@ whole:
 	VADDPS        Y2, Y5, Y5
 	VADDPS        c_3f800000<>(SB), Y5, Y5
 	VCVTPS2DQ     Y3, Y3
-	VMOVUPS       Y3, Y6
-	VPSRAD        $1, Y6, Y6
+	VPSRAD        $1, Y3, Y6
 	VPSUBD        Y6, Y3, Y3
 	VPADDD        c_0000007f<>(SB), Y6, Y6
 	VPSLLD        $23, Y6, Y6
@@ -588,8 +576,9 @@ whole:
 	ADDQ          $32, BX
 	ADDQ          $32, DX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -597,23 +586,19 @@ rest:
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y0
 	VMASKMOVPS    (BX), Y0, Y1
-	VMOVUPS       Y1, Y5
-	VPXOR         c_80000000<>(SB), Y5, Y5
+	VPXOR         c_80000000<>(SB), Y1, Y5
 	VMOVUPS       c_42b20000<>(SB), Y6
 	VMINPS        Y5, Y6, Y5
 	VMOVUPS       c_c2d00000<>(SB), Y6
 	VMAXPS        Y5, Y6, Y5
-	VMOVUPS       Y5, Y6
-	VMULPS        c_3fb8aa3b<>(SB), Y6, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y6
 	VADDPS        c_4b400000<>(SB), Y6, Y6
 	VSUBPS        c_4b400000<>(SB), Y6, Y6
-	VMOVUPS       Y6, Y4
-	VMULPS        c_3f318000<>(SB), Y4, Y4
+	VMULPS        c_3f318000<>(SB), Y6, Y4
 	VSUBPS        Y4, Y5, Y5
 	VMULPS        c_b95e8083<>(SB), Y6, Y4
 	VSUBPS        Y4, Y5, Y5
-	VMOVUPS       Y5, Y3
-	VMULPS        c_39506967<>(SB), Y3, Y3
+	VMULPS        c_39506967<>(SB), Y5, Y3
 	VADDPS        c_3ab743ce<>(SB), Y3, Y3
 	VMULPS        Y5, Y3, Y3
 	VADDPS        c_3c088908<>(SB), Y3, Y3
@@ -628,8 +613,7 @@ rest:
 	VADDPS        Y5, Y3, Y3
 	VADDPS        c_3f800000<>(SB), Y3, Y3
 	VCVTPS2DQ     Y6, Y6
-	VMOVUPS       Y6, Y2
-	VPSRAD        $1, Y2, Y2
+	VPSRAD        $1, Y6, Y2
 	VPSUBD        Y2, Y6, Y6
 	VPADDD        c_0000007f<>(SB), Y2, Y2
 	VPSLLD        $23, Y2, Y2
@@ -654,27 +638,23 @@ TEXT ·siluGrad256(SB), NOSPLIT, $0-48
 	MOVQ          gate+24(FP), SI
 	MOVQ          up+32(FP), DI
 	MOVQ          n+40(FP), CX
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (SI), Y1
-	VMOVUPS       Y1, Y2
-	VPXOR         c_80000000<>(SB), Y2, Y2
+	VPXOR         c_80000000<>(SB), Y1, Y2
 	VMOVUPS       c_42b20000<>(SB), Y3
 	VMINPS        Y2, Y3, Y2
 	VMOVUPS       c_c2d00000<>(SB), Y3
 	VMAXPS        Y2, Y3, Y2
-	VMOVUPS       Y2, Y3
-	VMULPS        c_3fb8aa3b<>(SB), Y3, Y3
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y3
 	VADDPS        c_4b400000<>(SB), Y3, Y3
 	VSUBPS        c_4b400000<>(SB), Y3, Y3
-	VMOVUPS       Y3, Y4
-	VMULPS        c_3f318000<>(SB), Y4, Y4
+	VMULPS        c_3f318000<>(SB), Y3, Y4
 	VSUBPS        Y4, Y2, Y2
 	VMULPS        c_b95e8083<>(SB), Y3, Y4
 	VSUBPS        Y4, Y2, Y2
-	VMOVUPS       Y2, Y5
-	VMULPS        c_39506967<>(SB), Y5, Y5
+	VMULPS        c_39506967<>(SB), Y2, Y5
 	VADDPS        c_3ab743ce<>(SB), Y5, Y5
 	VMULPS        Y2, Y5, Y5
 	VADDPS        c_3c088908<>(SB), Y5, Y5
@@ -689,8 +669,7 @@ whole:
 	VADDPS        Y2, Y5, Y5
 	VADDPS        c_3f800000<>(SB), Y5, Y5
 	VCVTPS2DQ     Y3, Y3
-	VMOVUPS       Y3, Y6
-	VPSRAD        $1, Y6, Y6
+	VPSRAD        $1, Y3, Y6
 	VPSUBD        Y6, Y3, Y3
 	VPADDD        c_0000007f<>(SB), Y6, Y6
 	VPSLLD        $23, Y6, Y6
@@ -720,8 +699,9 @@ whole:
 	ADDQ          $32, SI
 	ADDQ          $32, DI
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -729,23 +709,19 @@ rest:
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y0
 	VMASKMOVPS    (SI), Y0, Y3
-	VMOVUPS       Y3, Y4
-	VPXOR         c_80000000<>(SB), Y4, Y4
+	VPXOR         c_80000000<>(SB), Y3, Y4
 	VMOVUPS       c_42b20000<>(SB), Y2
 	VMINPS        Y4, Y2, Y4
 	VMOVUPS       c_c2d00000<>(SB), Y2
 	VMAXPS        Y4, Y2, Y4
-	VMOVUPS       Y4, Y2
-	VMULPS        c_3fb8aa3b<>(SB), Y2, Y2
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y2
 	VADDPS        c_4b400000<>(SB), Y2, Y2
 	VSUBPS        c_4b400000<>(SB), Y2, Y2
-	VMOVUPS       Y2, Y6
-	VMULPS        c_3f318000<>(SB), Y6, Y6
+	VMULPS        c_3f318000<>(SB), Y2, Y6
 	VSUBPS        Y6, Y4, Y4
 	VMULPS        c_b95e8083<>(SB), Y2, Y6
 	VSUBPS        Y6, Y4, Y4
-	VMOVUPS       Y4, Y5
-	VMULPS        c_39506967<>(SB), Y5, Y5
+	VMULPS        c_39506967<>(SB), Y4, Y5
 	VADDPS        c_3ab743ce<>(SB), Y5, Y5
 	VMULPS        Y4, Y5, Y5
 	VADDPS        c_3c088908<>(SB), Y5, Y5
@@ -760,8 +736,7 @@ rest:
 	VADDPS        Y4, Y5, Y5
 	VADDPS        c_3f800000<>(SB), Y5, Y5
 	VCVTPS2DQ     Y2, Y2
-	VMOVUPS       Y2, Y1
-	VPSRAD        $1, Y1, Y1
+	VPSRAD        $1, Y2, Y1
 	VPSUBD        Y1, Y2, Y2
 	VPADDD        c_0000007f<>(SB), Y1, Y1
 	VPSLLD        $23, Y1, Y1
@@ -796,9 +771,9 @@ TEXT ·scaleGain256(SB), NOSPLIT, $0-36
 	MOVQ          gain+16(FP), DX
 	MOVQ          n+24(FP), CX
 	VBROADCASTSS  inv+32(FP), Y0
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Y2
 	VMOVUPS       (DX), Y3
 	VMULPS        Y0, Y2, Y2
@@ -808,8 +783,9 @@ whole:
 	ADDQ          $32, BX
 	ADDQ          $32, DX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -834,9 +810,9 @@ TEXT ·normInputGrad256(SB), NOSPLIT, $0-48
 	MOVQ          n+32(FP), CX
 	VBROADCASTSS  s+40(FP), Y0
 	VBROADCASTSS  m+44(FP), Y1
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Y3
 	VMOVUPS       (SI), Y4
 	VMULPS        Y4, Y3, Y3
@@ -850,8 +826,9 @@ whole:
 	ADDQ          $32, DX
 	ADDQ          $32, SI
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -879,9 +856,9 @@ TEXT ·normInputGradAdd256(SB), NOSPLIT, $0-48
 	MOVQ          n+32(FP), CX
 	VBROADCASTSS  s+40(FP), Y0
 	VBROADCASTSS  m+44(FP), Y1
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Y3
 	VMOVUPS       (SI), Y4
 	VMULPS        Y4, Y3, Y3
@@ -897,8 +874,9 @@ whole:
 	ADDQ          $32, DX
 	ADDQ          $32, SI
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -926,9 +904,9 @@ TEXT ·normGainGrad256(SB), NOSPLIT, $0-36
 	MOVQ          x+16(FP), DX
 	MOVQ          n+24(FP), CX
 	VBROADCASTSS  inv+32(FP), Y0
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Y2
 	VMOVUPS       (BX), Y3
 	VMOVUPS       (DX), Y4
@@ -940,8 +918,9 @@ whole:
 	ADDQ          $32, BX
 	ADDQ          $32, DX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -966,9 +945,9 @@ TEXT ·softmaxInput256(SB), NOSPLIT, $0-32
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  sum+24(FP), Y0
 	VBROADCASTSS  scale+28(FP), Y1
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Y3
 	VMOVUPS       (BX), Y4
 	VSUBPS        Y0, Y3, Y3
@@ -978,8 +957,9 @@ whole:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -1004,18 +984,16 @@ TEXT ·rotate256(SB), NOSPLIT, $0-44
 	MOVQ          sin+24(FP), SI
 	MOVQ          n+32(FP), CX
 	VBROADCASTSS  flip+40(FP), Y0
-whole:
-	CMPQ          CX, $8
+	SUBQ          $8, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Y2
 	VMOVUPS       (BX), Y3
 	VMOVUPS       (DX), Y4
 	VMOVUPS       (SI), Y5
 	VPXOR         Y0, Y5, Y5
-	VMOVUPS       Y2, Y6
-	VMOVUPS       Y3, Y7
-	VMULPS        Y4, Y6, Y6
-	VMULPS        Y4, Y7, Y7
+	VMULPS        Y4, Y2, Y6
+	VMULPS        Y4, Y3, Y7
 	VMULPS        Y5, Y3, Y3
 	VMULPS        Y5, Y2, Y2
 	VSUBPS        Y3, Y6, Y6
@@ -1027,8 +1005,9 @@ whole:
 	ADDQ          $32, DX
 	ADDQ          $32, SI
 	SUBQ          $8, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $8, CX
 	TESTQ         CX, CX
 	JEQ           done
 	LEAQ          ·masks256+64(SB), R15
@@ -1040,10 +1019,8 @@ rest:
 	VMASKMOVPS    (DX), Y1, Y5
 	VMASKMOVPS    (SI), Y1, Y4
 	VPXOR         Y0, Y4, Y4
-	VMOVUPS       Y7, Y3
-	VMOVUPS       Y6, Y2
-	VMULPS        Y5, Y3, Y3
-	VMULPS        Y5, Y2, Y2
+	VMULPS        Y5, Y7, Y3
+	VMULPS        Y5, Y6, Y2
 	VMULPS        Y4, Y6, Y6
 	VMULPS        Y4, Y7, Y7
 	VSUBPS        Y6, Y3, Y3

@@ -12,9 +12,9 @@ TEXT ·expAffine512(SB), NOSPLIT, $0-32
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  scale+24(FP), Z0
 	VBROADCASTSS  shift+28(FP), Z1
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Z2
 	VMULPS        Z0, Z2, Z2
 	VSUBPS        Z1, Z2, Z2
@@ -22,17 +22,14 @@ whole:
 	VMINPS        Z2, Z3, Z2
 	VMOVUPS       c_c2d00000<>(SB), Z3
 	VMAXPS        Z2, Z3, Z2
-	VMOVUPS       Z2, Z3
-	VMULPS        c_3fb8aa3b<>(SB), Z3, Z3
+	VMULPS        c_3fb8aa3b<>(SB), Z2, Z3
 	VADDPS        c_4b400000<>(SB), Z3, Z3
 	VSUBPS        c_4b400000<>(SB), Z3, Z3
-	VMOVUPS       Z3, Z4
-	VMULPS        c_3f318000<>(SB), Z4, Z4
+	VMULPS        c_3f318000<>(SB), Z3, Z4
 	VSUBPS        Z4, Z2, Z2
 	VMULPS        c_b95e8083<>(SB), Z3, Z4
 	VSUBPS        Z4, Z2, Z2
-	VMOVUPS       Z2, Z5
-	VMULPS        c_39506967<>(SB), Z5, Z5
+	VMULPS        c_39506967<>(SB), Z2, Z5
 	VADDPS        c_3ab743ce<>(SB), Z5, Z5
 	VMULPS        Z2, Z5, Z5
 	VADDPS        c_3c088908<>(SB), Z5, Z5
@@ -47,8 +44,7 @@ whole:
 	VADDPS        Z2, Z5, Z5
 	VADDPS        c_3f800000<>(SB), Z5, Z5
 	VCVTPS2DQ     Z3, Z3
-	VMOVUPS       Z3, Z6
-	VPSRAD        $1, Z6, Z6
+	VPSRAD        $1, Z3, Z6
 	VPSUBD        Z6, Z3, Z3
 	VPADDD        c_0000007f<>(SB), Z6, Z6
 	VPSLLD        $23, Z6, Z6
@@ -60,8 +56,9 @@ whole:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -75,17 +72,14 @@ rest:
 	VMINPS        Z5, Z6, Z5
 	VMOVUPS       c_c2d00000<>(SB), Z6
 	VMAXPS        Z5, Z6, Z5
-	VMOVUPS       Z5, Z6
-	VMULPS        c_3fb8aa3b<>(SB), Z6, Z6
+	VMULPS        c_3fb8aa3b<>(SB), Z5, Z6
 	VADDPS        c_4b400000<>(SB), Z6, Z6
 	VSUBPS        c_4b400000<>(SB), Z6, Z6
-	VMOVUPS       Z6, Z4
-	VMULPS        c_3f318000<>(SB), Z4, Z4
+	VMULPS        c_3f318000<>(SB), Z6, Z4
 	VSUBPS        Z4, Z5, Z5
 	VMULPS        c_b95e8083<>(SB), Z6, Z4
 	VSUBPS        Z4, Z5, Z5
-	VMOVUPS       Z5, Z3
-	VMULPS        c_39506967<>(SB), Z3, Z3
+	VMULPS        c_39506967<>(SB), Z5, Z3
 	VADDPS        c_3ab743ce<>(SB), Z3, Z3
 	VMULPS        Z5, Z3, Z3
 	VADDPS        c_3c088908<>(SB), Z3, Z3
@@ -100,8 +94,7 @@ rest:
 	VADDPS        Z5, Z3, Z3
 	VADDPS        c_3f800000<>(SB), Z3, Z3
 	VCVTPS2DQ     Z6, Z6
-	VMOVUPS       Z6, Z2
-	VPSRAD        $1, Z2, Z2
+	VPSRAD        $1, Z6, Z2
 	VPSUBD        Z2, Z6, Z6
 	VPADDD        c_0000007f<>(SB), Z2, Z2
 	VPSLLD        $23, Z2, Z2
@@ -121,9 +114,9 @@ TEXT ·affine512(SB), NOSPLIT, $0-32
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  scale+24(FP), Z0
 	VBROADCASTSS  shift+28(FP), Z1
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Z2
 	VMULPS        Z0, Z2, Z2
 	VSUBPS        Z1, Z2, Z2
@@ -131,8 +124,9 @@ whole:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -152,16 +146,17 @@ TEXT ·scale512(SB), NOSPLIT, $0-20
 	MOVQ          dst+0(FP), AX
 	MOVQ          n+8(FP), CX
 	VBROADCASTSS  by+16(FP), Z0
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Z1
 	VMULPS        Z0, Z1, Z1
 	VMOVUPS       Z1, (AX)
 	ADDQ          $64, AX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -180,16 +175,17 @@ TEXT ·divide512(SB), NOSPLIT, $0-20
 	MOVQ          dst+0(FP), AX
 	MOVQ          n+8(FP), CX
 	VBROADCASTSS  by+16(FP), Z0
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Z1
 	VDIVPS        Z0, Z1, Z1
 	VMOVUPS       Z1, (AX)
 	ADDQ          $64, AX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -209,9 +205,9 @@ TEXT ·add512(SB), NOSPLIT, $0-32
 	MOVQ          a+8(FP), BX
 	MOVQ          b+16(FP), DX
 	MOVQ          n+24(FP), CX
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Z0
 	VMOVUPS       (DX), Z1
 	VADDPS        Z1, Z0, Z0
@@ -220,8 +216,9 @@ whole:
 	ADDQ          $64, BX
 	ADDQ          $64, DX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -242,9 +239,9 @@ TEXT ·multiply512(SB), NOSPLIT, $0-32
 	MOVQ          a+8(FP), BX
 	MOVQ          b+16(FP), DX
 	MOVQ          n+24(FP), CX
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Z0
 	VMOVUPS       (DX), Z1
 	VMULPS        Z1, Z0, Z0
@@ -253,8 +250,9 @@ whole:
 	ADDQ          $64, BX
 	ADDQ          $64, DX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -275,9 +273,9 @@ TEXT ·scaleBoth512(SB), NOSPLIT, $0-28
 	MOVQ          by+8(FP), BX
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  row+24(FP), Z0
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Z1
 	VMOVUPS       (BX), Z2
 	VMULPS        Z0, Z2, Z2
@@ -286,8 +284,9 @@ whole:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -309,9 +308,9 @@ TEXT ·addScaled512(SB), NOSPLIT, $0-28
 	MOVQ          src+8(FP), BX
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  by+24(FP), Z0
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Z1
 	VMOVUPS       (BX), Z2
 	VMULPS        Z0, Z2, Z2
@@ -320,8 +319,9 @@ whole:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -343,9 +343,9 @@ TEXT ·addFused512(SB), NOSPLIT, $0-28
 	MOVQ          src+8(FP), BX
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  by+24(FP), Z0
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Z1
 	VMOVUPS       (BX), Z2
 	VFMADD231PS   Z2, Z0, Z1
@@ -353,8 +353,9 @@ whole:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -375,17 +376,18 @@ TEXT ·maximum512(SB), NOSPLIT, $0-20
 	MOVQ          n+8(FP), CX
 	VMOVUPS       c_ff800000<>(SB), Z0
 	VPXORD        Z1, Z1, Z1
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Z2
 	VCMPPS        $3, Z2, Z2, K2
 	VMOVUPS       Z2, K2, Z1
 	VMAXPS        Z2, Z0, Z0
 	ADDQ          $64, AX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -426,27 +428,23 @@ TEXT ·silu512(SB), NOSPLIT, $0-24
 	MOVQ          dst+0(FP), AX
 	MOVQ          x+8(FP), BX
 	MOVQ          n+16(FP), CX
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Z0
-	VMOVUPS       Z0, Z1
-	VPXORD        c_80000000<>(SB), Z1, Z1
+	VPXORD        c_80000000<>(SB), Z0, Z1
 	VMOVUPS       c_42b20000<>(SB), Z2
 	VMINPS        Z1, Z2, Z1
 	VMOVUPS       c_c2d00000<>(SB), Z2
 	VMAXPS        Z1, Z2, Z1
-	VMOVUPS       Z1, Z2
-	VMULPS        c_3fb8aa3b<>(SB), Z2, Z2
+	VMULPS        c_3fb8aa3b<>(SB), Z1, Z2
 	VADDPS        c_4b400000<>(SB), Z2, Z2
 	VSUBPS        c_4b400000<>(SB), Z2, Z2
-	VMOVUPS       Z2, Z3
-	VMULPS        c_3f318000<>(SB), Z3, Z3
+	VMULPS        c_3f318000<>(SB), Z2, Z3
 	VSUBPS        Z3, Z1, Z1
 	VMULPS        c_b95e8083<>(SB), Z2, Z3
 	VSUBPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z4
-	VMULPS        c_39506967<>(SB), Z4, Z4
+	VMULPS        c_39506967<>(SB), Z1, Z4
 	VADDPS        c_3ab743ce<>(SB), Z4, Z4
 	VMULPS        Z1, Z4, Z4
 	VADDPS        c_3c088908<>(SB), Z4, Z4
@@ -461,8 +459,7 @@ whole:
 	VADDPS        Z1, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
 	VCVTPS2DQ     Z2, Z2
-	VMOVUPS       Z2, Z5
-	VPSRAD        $1, Z5, Z5
+	VPSRAD        $1, Z2, Z5
 	VPSUBD        Z5, Z2, Z2
 	VPADDD        c_0000007f<>(SB), Z5, Z5
 	VPSLLD        $23, Z5, Z5
@@ -476,8 +473,9 @@ whole:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -485,23 +483,19 @@ rest:
 	DECL          R15
 	KMOVW         R15, K1
 	VMOVUPS.Z     (BX), K1, Z0
-	VMOVUPS       Z0, Z4
-	VPXORD        c_80000000<>(SB), Z4, Z4
+	VPXORD        c_80000000<>(SB), Z0, Z4
 	VMOVUPS       c_42b20000<>(SB), Z5
 	VMINPS        Z4, Z5, Z4
 	VMOVUPS       c_c2d00000<>(SB), Z5
 	VMAXPS        Z4, Z5, Z4
-	VMOVUPS       Z4, Z5
-	VMULPS        c_3fb8aa3b<>(SB), Z5, Z5
+	VMULPS        c_3fb8aa3b<>(SB), Z4, Z5
 	VADDPS        c_4b400000<>(SB), Z5, Z5
 	VSUBPS        c_4b400000<>(SB), Z5, Z5
-	VMOVUPS       Z5, Z3
-	VMULPS        c_3f318000<>(SB), Z3, Z3
+	VMULPS        c_3f318000<>(SB), Z5, Z3
 	VSUBPS        Z3, Z4, Z4
 	VMULPS        c_b95e8083<>(SB), Z5, Z3
 	VSUBPS        Z3, Z4, Z4
-	VMOVUPS       Z4, Z2
-	VMULPS        c_39506967<>(SB), Z2, Z2
+	VMULPS        c_39506967<>(SB), Z4, Z2
 	VADDPS        c_3ab743ce<>(SB), Z2, Z2
 	VMULPS        Z4, Z2, Z2
 	VADDPS        c_3c088908<>(SB), Z2, Z2
@@ -516,8 +510,7 @@ rest:
 	VADDPS        Z4, Z2, Z2
 	VADDPS        c_3f800000<>(SB), Z2, Z2
 	VCVTPS2DQ     Z5, Z5
-	VMOVUPS       Z5, Z1
-	VPSRAD        $1, Z1, Z1
+	VPSRAD        $1, Z5, Z1
 	VPSUBD        Z1, Z5, Z5
 	VPADDD        c_0000007f<>(SB), Z1, Z1
 	VPSLLD        $23, Z1, Z1
@@ -538,27 +531,23 @@ TEXT ·siluGate512(SB), NOSPLIT, $0-32
 	MOVQ          x+8(FP), BX
 	MOVQ          up+16(FP), DX
 	MOVQ          n+24(FP), CX
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Z0
-	VMOVUPS       Z0, Z1
-	VPXORD        c_80000000<>(SB), Z1, Z1
+	VPXORD        c_80000000<>(SB), Z0, Z1
 	VMOVUPS       c_42b20000<>(SB), Z2
 	VMINPS        Z1, Z2, Z1
 	VMOVUPS       c_c2d00000<>(SB), Z2
 	VMAXPS        Z1, Z2, Z1
-	VMOVUPS       Z1, Z2
-	VMULPS        c_3fb8aa3b<>(SB), Z2, Z2
+	VMULPS        c_3fb8aa3b<>(SB), Z1, Z2
 	VADDPS        c_4b400000<>(SB), Z2, Z2
 	VSUBPS        c_4b400000<>(SB), Z2, Z2
-	VMOVUPS       Z2, Z3
-	VMULPS        c_3f318000<>(SB), Z3, Z3
+	VMULPS        c_3f318000<>(SB), Z2, Z3
 	VSUBPS        Z3, Z1, Z1
 	VMULPS        c_b95e8083<>(SB), Z2, Z3
 	VSUBPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z4
-	VMULPS        c_39506967<>(SB), Z4, Z4
+	VMULPS        c_39506967<>(SB), Z1, Z4
 	VADDPS        c_3ab743ce<>(SB), Z4, Z4
 	VMULPS        Z1, Z4, Z4
 	VADDPS        c_3c088908<>(SB), Z4, Z4
@@ -573,8 +562,7 @@ whole:
 	VADDPS        Z1, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
 	VCVTPS2DQ     Z2, Z2
-	VMOVUPS       Z2, Z5
-	VPSRAD        $1, Z5, Z5
+	VPSRAD        $1, Z2, Z5
 	VPSUBD        Z5, Z2, Z2
 	VPADDD        c_0000007f<>(SB), Z5, Z5
 	VPSLLD        $23, Z5, Z5
@@ -591,8 +579,9 @@ whole:
 	ADDQ          $64, BX
 	ADDQ          $64, DX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -600,23 +589,19 @@ rest:
 	DECL          R15
 	KMOVW         R15, K1
 	VMOVUPS.Z     (BX), K1, Z0
-	VMOVUPS       Z0, Z4
-	VPXORD        c_80000000<>(SB), Z4, Z4
+	VPXORD        c_80000000<>(SB), Z0, Z4
 	VMOVUPS       c_42b20000<>(SB), Z5
 	VMINPS        Z4, Z5, Z4
 	VMOVUPS       c_c2d00000<>(SB), Z5
 	VMAXPS        Z4, Z5, Z4
-	VMOVUPS       Z4, Z5
-	VMULPS        c_3fb8aa3b<>(SB), Z5, Z5
+	VMULPS        c_3fb8aa3b<>(SB), Z4, Z5
 	VADDPS        c_4b400000<>(SB), Z5, Z5
 	VSUBPS        c_4b400000<>(SB), Z5, Z5
-	VMOVUPS       Z5, Z3
-	VMULPS        c_3f318000<>(SB), Z3, Z3
+	VMULPS        c_3f318000<>(SB), Z5, Z3
 	VSUBPS        Z3, Z4, Z4
 	VMULPS        c_b95e8083<>(SB), Z5, Z3
 	VSUBPS        Z3, Z4, Z4
-	VMOVUPS       Z4, Z2
-	VMULPS        c_39506967<>(SB), Z2, Z2
+	VMULPS        c_39506967<>(SB), Z4, Z2
 	VADDPS        c_3ab743ce<>(SB), Z2, Z2
 	VMULPS        Z4, Z2, Z2
 	VADDPS        c_3c088908<>(SB), Z2, Z2
@@ -631,8 +616,7 @@ rest:
 	VADDPS        Z4, Z2, Z2
 	VADDPS        c_3f800000<>(SB), Z2, Z2
 	VCVTPS2DQ     Z5, Z5
-	VMOVUPS       Z5, Z1
-	VPSRAD        $1, Z1, Z1
+	VPSRAD        $1, Z5, Z1
 	VPSUBD        Z1, Z5, Z5
 	VPADDD        c_0000007f<>(SB), Z1, Z1
 	VPSLLD        $23, Z1, Z1
@@ -657,27 +641,23 @@ TEXT ·siluGrad512(SB), NOSPLIT, $0-48
 	MOVQ          gate+24(FP), SI
 	MOVQ          up+32(FP), DI
 	MOVQ          n+40(FP), CX
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (SI), Z0
-	VMOVUPS       Z0, Z1
-	VPXORD        c_80000000<>(SB), Z1, Z1
+	VPXORD        c_80000000<>(SB), Z0, Z1
 	VMOVUPS       c_42b20000<>(SB), Z2
 	VMINPS        Z1, Z2, Z1
 	VMOVUPS       c_c2d00000<>(SB), Z2
 	VMAXPS        Z1, Z2, Z1
-	VMOVUPS       Z1, Z2
-	VMULPS        c_3fb8aa3b<>(SB), Z2, Z2
+	VMULPS        c_3fb8aa3b<>(SB), Z1, Z2
 	VADDPS        c_4b400000<>(SB), Z2, Z2
 	VSUBPS        c_4b400000<>(SB), Z2, Z2
-	VMOVUPS       Z2, Z3
-	VMULPS        c_3f318000<>(SB), Z3, Z3
+	VMULPS        c_3f318000<>(SB), Z2, Z3
 	VSUBPS        Z3, Z1, Z1
 	VMULPS        c_b95e8083<>(SB), Z2, Z3
 	VSUBPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z4
-	VMULPS        c_39506967<>(SB), Z4, Z4
+	VMULPS        c_39506967<>(SB), Z1, Z4
 	VADDPS        c_3ab743ce<>(SB), Z4, Z4
 	VMULPS        Z1, Z4, Z4
 	VADDPS        c_3c088908<>(SB), Z4, Z4
@@ -692,8 +672,7 @@ whole:
 	VADDPS        Z1, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
 	VCVTPS2DQ     Z2, Z2
-	VMOVUPS       Z2, Z5
-	VPSRAD        $1, Z5, Z5
+	VPSRAD        $1, Z2, Z5
 	VPSUBD        Z5, Z2, Z2
 	VPADDD        c_0000007f<>(SB), Z5, Z5
 	VPSLLD        $23, Z5, Z5
@@ -723,8 +702,9 @@ whole:
 	ADDQ          $64, SI
 	ADDQ          $64, DI
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -732,23 +712,19 @@ rest:
 	DECL          R15
 	KMOVW         R15, K1
 	VMOVUPS.Z     (SI), K1, Z2
-	VMOVUPS       Z2, Z3
-	VPXORD        c_80000000<>(SB), Z3, Z3
+	VPXORD        c_80000000<>(SB), Z2, Z3
 	VMOVUPS       c_42b20000<>(SB), Z1
 	VMINPS        Z3, Z1, Z3
 	VMOVUPS       c_c2d00000<>(SB), Z1
 	VMAXPS        Z3, Z1, Z3
-	VMOVUPS       Z3, Z1
-	VMULPS        c_3fb8aa3b<>(SB), Z1, Z1
+	VMULPS        c_3fb8aa3b<>(SB), Z3, Z1
 	VADDPS        c_4b400000<>(SB), Z1, Z1
 	VSUBPS        c_4b400000<>(SB), Z1, Z1
-	VMOVUPS       Z1, Z5
-	VMULPS        c_3f318000<>(SB), Z5, Z5
+	VMULPS        c_3f318000<>(SB), Z1, Z5
 	VSUBPS        Z5, Z3, Z3
 	VMULPS        c_b95e8083<>(SB), Z1, Z5
 	VSUBPS        Z5, Z3, Z3
-	VMOVUPS       Z3, Z4
-	VMULPS        c_39506967<>(SB), Z4, Z4
+	VMULPS        c_39506967<>(SB), Z3, Z4
 	VADDPS        c_3ab743ce<>(SB), Z4, Z4
 	VMULPS        Z3, Z4, Z4
 	VADDPS        c_3c088908<>(SB), Z4, Z4
@@ -763,8 +739,7 @@ rest:
 	VADDPS        Z3, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
 	VCVTPS2DQ     Z1, Z1
-	VMOVUPS       Z1, Z0
-	VPSRAD        $1, Z0, Z0
+	VPSRAD        $1, Z1, Z0
 	VPSUBD        Z0, Z1, Z1
 	VPADDD        c_0000007f<>(SB), Z0, Z0
 	VPSLLD        $23, Z0, Z0
@@ -799,9 +774,9 @@ TEXT ·scaleGain512(SB), NOSPLIT, $0-36
 	MOVQ          gain+16(FP), DX
 	MOVQ          n+24(FP), CX
 	VBROADCASTSS  inv+32(FP), Z0
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Z1
 	VMOVUPS       (DX), Z2
 	VMULPS        Z0, Z1, Z1
@@ -811,8 +786,9 @@ whole:
 	ADDQ          $64, BX
 	ADDQ          $64, DX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -837,9 +813,9 @@ TEXT ·normInputGrad512(SB), NOSPLIT, $0-48
 	MOVQ          n+32(FP), CX
 	VBROADCASTSS  s+40(FP), Z0
 	VBROADCASTSS  m+44(FP), Z1
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Z2
 	VMOVUPS       (SI), Z3
 	VMULPS        Z3, Z2, Z2
@@ -853,8 +829,9 @@ whole:
 	ADDQ          $64, DX
 	ADDQ          $64, SI
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -882,9 +859,9 @@ TEXT ·normInputGradAdd512(SB), NOSPLIT, $0-48
 	MOVQ          n+32(FP), CX
 	VBROADCASTSS  s+40(FP), Z0
 	VBROADCASTSS  m+44(FP), Z1
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (BX), Z2
 	VMOVUPS       (SI), Z3
 	VMULPS        Z3, Z2, Z2
@@ -900,8 +877,9 @@ whole:
 	ADDQ          $64, DX
 	ADDQ          $64, SI
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -929,9 +907,9 @@ TEXT ·normGainGrad512(SB), NOSPLIT, $0-36
 	MOVQ          x+16(FP), DX
 	MOVQ          n+24(FP), CX
 	VBROADCASTSS  inv+32(FP), Z0
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Z1
 	VMOVUPS       (BX), Z2
 	VMOVUPS       (DX), Z3
@@ -943,8 +921,9 @@ whole:
 	ADDQ          $64, BX
 	ADDQ          $64, DX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -969,9 +948,9 @@ TEXT ·softmaxInput512(SB), NOSPLIT, $0-32
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  sum+24(FP), Z0
 	VBROADCASTSS  scale+28(FP), Z1
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Z2
 	VMOVUPS       (BX), Z3
 	VSUBPS        Z0, Z2, Z2
@@ -981,8 +960,9 @@ whole:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -1007,18 +987,16 @@ TEXT ·rotate512(SB), NOSPLIT, $0-44
 	MOVQ          sin+24(FP), SI
 	MOVQ          n+32(FP), CX
 	VBROADCASTSS  flip+40(FP), Z0
-whole:
-	CMPQ          CX, $16
+	SUBQ          $16, CX
 	JLT           rest
+whole:
 	VMOVUPS       (AX), Z1
 	VMOVUPS       (BX), Z2
 	VMOVUPS       (DX), Z3
 	VMOVUPS       (SI), Z4
 	VPXORD        Z0, Z4, Z4
-	VMOVUPS       Z1, Z5
-	VMOVUPS       Z2, Z6
-	VMULPS        Z3, Z5, Z5
-	VMULPS        Z3, Z6, Z6
+	VMULPS        Z3, Z1, Z5
+	VMULPS        Z3, Z2, Z6
 	VMULPS        Z4, Z2, Z2
 	VMULPS        Z4, Z1, Z1
 	VSUBPS        Z2, Z5, Z5
@@ -1030,8 +1008,9 @@ whole:
 	ADDQ          $64, DX
 	ADDQ          $64, SI
 	SUBQ          $16, CX
-	JMP           whole
+	JGE           whole
 rest:
+	ADDQ          $16, CX
 	TESTQ         CX, CX
 	JEQ           done
 	MOVL          $1, R15
@@ -1043,10 +1022,8 @@ rest:
 	VMOVUPS.Z     (DX), K1, Z4
 	VMOVUPS.Z     (SI), K1, Z3
 	VPXORD        Z0, Z3, Z3
-	VMOVUPS       Z6, Z2
-	VMOVUPS       Z5, Z1
-	VMULPS        Z4, Z2, Z2
-	VMULPS        Z4, Z1, Z1
+	VMULPS        Z4, Z6, Z2
+	VMULPS        Z4, Z5, Z1
 	VMULPS        Z3, Z5, Z5
 	VMULPS        Z3, Z6, Z6
 	VSUBPS        Z5, Z2, Z2

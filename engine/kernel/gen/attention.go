@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Routines of attention over several rows at once: they replace a handful of
 // calls per row by one per block of rows.
@@ -22,126 +25,130 @@ func attentionFile(v isa) string {
 //	SI row   DI maximum   R8 stride   R9 rows left   R10 elements of the row   R11 causal
 //	AX, CX element, elements left
 func softRows(t *text, isa isa, consts map[string]uint32) {
-	fmt.Fprintf(t, "\n// func softRows%s(scores, maxima *float32, ld, m, n, causal int, scale float32)\nTEXT ·softRows%s(SB), NOSPLIT, $0-52\n", isa.name, isa.name)
-	v := &vec{text: t, v: isa, consts: consts, address: map[string]string{"x": "AX"}, mask: "K1"}
-	for i := isa.regs - 1; i >= 0; i-- {
-		v.free = append(v.free, isa.r(i))
-	}
-	for i, name := range []string{"scores+0", "maxima+8", "ld+16", "m+24", "n+32", "causal+40"} {
-		v.op("MOVQ", name+"(FP)", []string{"SI", "DI", "R8", "R9", "R10", "R11"}[i])
-	}
-	v.op("SHLQ", "$2", "R8")
-	scale := v.new()
-	v.op("VBROADCASTSS", "scale+48(FP)", scale)
-	if isa == avx2 {
-		v.mask = v.new()
-	}
-	m, nan := v.new(), v.new()
-	v.label("row")
-	v.op("VMOVUPS", v.bits(infinityBits|signMask), m)
-	v.op(v.logic("VPXOR"), nan, nan, nan)
-	v.eachVector("max", func() { v.maxStep("x", m, nan) })
-	v.maxEnd(m, nan)
-	v.op("VMULSS", half(scale), half(m), half(m))
-	v.op("VMOVSS", half(m), "(DI)")
-	v.op("VBROADCASTSS", half(m), m)
-	v.eachVector("exp", func() {
-		x := v.load("x")
-		v.mul(x, scale)
-		v.sub(x, m)
-		v.store(v.exp(x), "x")
+	name := "softRows" + isa.name
+	routineText(t, isa, name, name+"(scores, maxima *float32, ld, m, n, causal int, scale float32)", 52, consts, func(v *vec) {
+		v.address["x"] = "AX"
+		for i, name := range []string{"scores+0", "maxima+8", "ld+16", "m+24", "n+32", "causal+40"} {
+			v.op("MOVQ", name+"(FP)", []string{"SI", "DI", "R8", "R9", "R10", "R11"}[i])
+		}
+		v.op("SHLQ", "$2", "R8")
+		scale := v.broadcast("scale+48(FP)")
+		v.takeMask()
+		m, nan := v.maxRegisters()
+		v.label("row")
+		v.maxStart(m, nan)
+		v.overRow("max", func() { v.maxStep("x", m, nan) })
+		v.maxEnd(m, nan)
+		v.scaleFirst(m, scale)
+		v.storeFirst(m, "(DI)")
+		v.spread(m)
+		v.overRow("exp", func() {
+			x := v.load("x")
+			v.mul(x, scale)
+			v.sub(x, m)
+			v.store(v.exp(x), "x")
+		})
+		v.op("ADDQ", "R8", "SI")
+		v.op("ADDQ", "$4", "DI")
+		v.op("ADDQ", "R11", "R10")
+		v.op("DECQ", "R9")
+		v.op("JNZ", "row")
 	})
-	v.op("ADDQ", "R8", "SI")
-	v.op("ADDQ", "$4", "DI")
-	v.op("ADDQ", "R11", "R10")
-	v.op("DECQ", "R9")
-	v.op("JNZ", "row")
-	v.end()
 }
 
-// eachVector runs a body over the row at SI, whole vectors first.
-func (v *vec) eachVector(name string, body func()) {
+// overRow runs a body over the R10 elements of the row at SI.
+func (v *vec) overRow(name string, body func()) {
 	v.op("MOVQ", "SI", "AX")
 	v.op("MOVQ", "R10", "CX")
-	v.label(name + "Whole")
-	v.op("CMPQ", "CX", fmt.Sprintf("$%d", v.v.lanes()))
-	v.op("JLT", name+"Rest")
-	body()
-	v.op("ADDQ", fmt.Sprintf("$%d", v.v.bytes), "AX")
-	v.op("SUBQ", fmt.Sprintf("$%d", v.v.lanes()), "CX")
-	v.op("JMP", name+"Whole")
-	v.label(name + "Rest")
-	v.op("TESTQ", "CX", "CX")
-	v.op("JEQ", name+"Done")
-	v.tailMask()
-	v.masked = true
-	body()
-	v.masked = false
-	v.label(name + "Done")
+	v.overLanes(name+"_", []string{"AX"}, body)
 }
 
 // tailRows writes the routine that ends the mix of eight causal rows: row r has
 // r keys more than row 0, and its chain goes on over them. Columns are taken a
 // register at a time.
 //
-//	AX, BX, DX out, probs, values   SI rows 4.. of out   DI of probs   CX columns left
-//	R8, R9, R10 strides of out, probs, values   R11, R12 three strides of out, probs
+//	AX, BX, DX out, probs, values   CX columns left   R8, R9, R10 their strides
 //	R13 value row
+//	amd64: SI rows 4.. of out   DI of probs   R11, R12 three strides of out, probs
+//	arm64: SI row of out   R19..R25 rows 1..7 of probs
 func tailRows(t *text, isa isa) {
 	const rows = 8
-	fmt.Fprintf(t, "\n// func tailRows%s(out, probs, values *float32, ldo, ldp, ldv, n int)\nTEXT ·tailRows%s(SB), NOSPLIT, $0-56\n", isa.name, isa.name)
-	v := &vec{text: t, v: isa, mask: "K1", address: map[string]string{}}
-	for i, name := range []string{"out+0", "probs+8", "values+16", "ldo+24", "ldp+32", "ldv+40", "n+48"} {
-		v.op("MOVQ", name+"(FP)", []string{"AX", "BX", "DX", "R8", "R9", "R10", "CX"}[i])
-	}
-	for _, r := range []string{"R8", "R9", "R10"} {
-		v.op("SHLQ", "$2", r)
-	}
+	name := "tailRows" + isa.name
+	routineText(t, isa, name, name+"(out, probs, values *float32, ldo, ldp, ldv, n int)", 56, nil, func(v *vec) {
+		for i, name := range []string{"out+0", "probs+8", "values+16", "ldo+24", "ldp+32", "ldv+40", "n+48"} {
+			v.op("MOVQ", name+"(FP)", []string{"AX", "BX", "DX", "R8", "R9", "R10", "CX"}[i])
+		}
+		for _, r := range []string{"R8", "R9", "R10"} {
+			v.op("SHLQ", "$2", r)
+		}
+		row := make([]string, rows)
+		for r := 1; r < rows; r++ {
+			row[r] = v.new()
+		}
+		value, prob := v.new(), v.new()
+		v.takeMask()
+		at := tailAddresses
+		if isa == neon {
+			at = tailAddressesNEON
+		}
+		out, probAt := at(v)
+		v.overLanes("", []string{"AX", "DX"}, func() {
+			out(func(r int, at string) { v.move(at, row[r], true) })
+			v.op("MOVQ", "DX", "R13")
+			for j := range rows - 1 {
+				v.move("(R13)", value, true)
+				for r := j + 1; r < rows; r++ {
+					if isa == neon {
+						v.op("FMOVS", probAt(r, j), f(prob))
+						v.word("FMLA by element", row[r], value, prob)
+						continue
+					}
+					v.op("VBROADCASTSS", probAt(r, j), prob)
+					v.fma(row[r], value, prob)
+				}
+				v.op("ADDQ", "R10", "R13")
+			}
+			out(func(r int, at string) { v.move(row[r], at, false) })
+		})
+	})
+}
+
+// tailAddresses prepares the addresses of tailRows: out calls f for rows 1..7 of
+// out, and prob is that of an element of probs.
+func tailAddresses(v *vec) (out func(f func(r int, at string)), prob func(r, j int) string) {
 	v.op("LEAQ", "(R8)(R8*2)", "R11")
 	v.op("LEAQ", "(R9)(R9*2)", "R12")
 	v.op("LEAQ", "(BX)(R9*4)", "DI")
-	if isa == avx2 {
-		v.mask = isa.r(rows + 2)
-	}
 	at := func(low, high, stride, triple string, r, offset int) string {
 		base := []string{low, high}[r/4]
 		index := []string{"", "(" + stride + "*1)", "(" + stride + "*2)", "(" + triple + "*1)"}[r%4]
 		return fmt.Sprintf("%d(%s)%s", offset, base, index)
 	}
-	body := func() {
+	out = func(f func(r int, at string)) {
 		v.op("LEAQ", "(AX)(R8*4)", "SI")
-		for r := 1; r < rows; r++ {
-			v.move(at("AX", "SI", "R8", "R11", r, 0), isa.r(r), true)
-		}
-		v.op("MOVQ", "DX", "R13")
-		for j := range rows - 1 {
-			v.move("(R13)", isa.r(rows), true)
-			for r := j + 1; r < rows; r++ {
-				v.op("VBROADCASTSS", at("BX", "DI", "R9", "R12", r, 4*j), isa.r(rows+1))
-				v.op("VFMADD231PS", isa.r(rows), isa.r(rows+1), isa.r(r))
-			}
-			v.op("ADDQ", "R10", "R13")
-		}
-		for r := 1; r < rows; r++ {
-			v.move(isa.r(r), at("AX", "SI", "R8", "R11", r, 0), false)
+		for r := 1; r < 8; r++ {
+			f(r, at("AX", "SI", "R8", "R11", r, 0))
 		}
 	}
-	v.overLanes([]string{"AX", "DX"}, body)
-	v.end()
+	return out, func(r, j int) string { return at("BX", "DI", "R9", "R12", r, 4*j) }
 }
 
-// move loads or stores a vector, the tail under the mask.
-func (v *vec) move(from, to string, load bool) {
-	switch {
-	case !v.masked:
-		v.op("VMOVUPS", from, to)
-	case v.v == avx512 && load:
-		v.op("VMOVUPS.Z", from, v.mask, to)
-	case v.v == avx512:
-		v.op("VMOVUPS", from, v.mask, to)
-	default:
-		v.op("VMASKMOVPS", from, v.mask, to)
+// tailAddressesNEON is tailAddresses for arm64, where a vector's address is one
+// register.
+func tailAddressesNEON(v *vec) (out func(f func(r int, at string)), prob func(r, j int) string) {
+	probs := func(r int) string { return fmt.Sprintf("R%d", 18+r) }
+	for r, before := 1, "BX"; r < 8; r++ {
+		v.op("ADD", "R9", before, probs(r))
+		before = probs(r)
 	}
+	out = func(f func(r int, at string)) {
+		v.op("MOVQ", "AX", "SI")
+		for r := 1; r < 8; r++ {
+			v.op("ADDQ", "R8", "SI")
+			f(r, "(SI)")
+		}
+	}
+	return out, func(r, j int) string { return fmt.Sprintf("%d(%s)", 4*j, probs(r)) }
 }
 
 // transposeTile writes the routine that transposes a square as wide as a
@@ -151,9 +158,13 @@ func (v *vec) move(from, to string, load bool) {
 //
 //	AX src   BX dst   CX rows   R8, R9 strides
 func transposeTile(t *text, isa isa) {
+	if isa == neon {
+		transposeStrip(t)
+		return
+	}
 	n := isa.lanes()
 	fmt.Fprintf(t, "\n// func transposeTile%s(dst, src *float32, ldd, lds, rows int)\nTEXT ·transposeTile%s(SB), NOSPLIT, $0-40\n", isa.name, isa.name)
-	v := &vec{text: t, v: isa, mask: "K1"}
+	v := newVec(t, isa, nil)
 	for i, name := range []string{"dst+0", "src+8", "ldd+16", "lds+24", "rows+32"} {
 		v.op("MOVQ", name+"(FP)", []string{"BX", "AX", "R8", "R9", "CX"}[i])
 	}
@@ -212,30 +223,56 @@ func transposeTile(t *text, isa isa) {
 	v.end()
 }
 
-// attentionStubs declares the routines and chooses by path.
-func attentionStubs() string {
-	return `// Code generated by gen; DO NOT EDIT.
+// transposeStrip writes the routine of arm64, whose registers are short: it goes
+// through four whole rows of src, four columns at a time.
+//
+//	AX src   BX dst   CX columns left   R8, R9 strides   SI row
+func transposeStrip(t *text) {
+	fmt.Fprintf(t, "\n// func transposeStripNEON(dst, src *float32, ldd, lds, n int)\nTEXT ·transposeStripNEON(SB), NOSPLIT, $0-40\n")
+	for i, name := range []string{"dst+0", "src+8", "ldd+16", "lds+24", "n+32"} {
+		t.op("MOVQ", name+"(FP)", []string{"BX", "AX", "R8", "R9", "CX"}[i])
+	}
+	t.op("SHLQ", "$2", "R8")
+	t.op("SHLQ", "$2", "R9")
+	t.label("square")
+	t.op("MOVQ", "AX", "SI")
+	for i := range 4 {
+		t.op("FMOVQ", "(SI)", f(neon.r(i)))
+		if i < 3 {
+			t.op("ADDQ", "R9", "SI")
+		}
+	}
+	pair := func(op, lanes string, a, b, to int) { t.op(op, neon.r(b)+lanes, neon.r(a)+lanes, neon.r(to)+lanes) }
+	for k, op := range []string{"VTRN1", "VTRN2"} {
+		pair(op, ".S4", 0, 1, 4+k) // columns k and k+2 of rows 0 and 1
+		pair(op, ".S4", 2, 3, 6+k)
+	}
+	for k := range 4 {
+		pair([]string{"VTRN1", "VTRN2"}[k/2], ".D2", 4+k%2, 6+k%2, k)
+		t.op("FMOVQ", f(neon.r(k)), "(BX)")
+		t.op("ADDQ", "R8", "BX")
+	}
+	t.op("ADDQ", "$16", "AX")
+	t.op("SUBQ", "$4", "CX")
+	t.op("JNZ", "square")
+	t.end()
+}
 
-//go:build !purego
-
-package kernel
-
-//go:noescape
-func softRows512(scores, maxima *float32, ld, m, n, causal int, scale float32)
-
-//go:noescape
-func softRows256(scores, maxima *float32, ld, m, n, causal int, scale float32)
-
-//go:noescape
-func tailRows512(out, probs, values *float32, ldo, ldp, ldv, n int)
-
-//go:noescape
-func tailRows256(out, probs, values *float32, ldo, ldp, ldv, n int)
-
-//go:noescape
-func transposeTile512(dst, src *float32, ldd, lds, rows int)
-
-//go:noescape
-func transposeTile256(dst, src *float32, ldd, lds, rows int)
-`
+// attentionStubs declares the routines.
+func attentionStubs(sets ...isa) string {
+	var t text
+	t.WriteString(generated + "\npackage kernel\n")
+	for _, routine := range []string{
+		"softRows%s(scores, maxima *float32, ld, m, n, causal int, scale float32)",
+		"tailRows%s(out, probs, values *float32, ldo, ldp, ldv, n int)",
+		"transposeTile%s(dst, src *float32, ldd, lds, rows int)",
+	} {
+		for _, v := range sets {
+			if v == neon {
+				routine = strings.Replace(routine, "Tile%s(dst, src *float32, ldd, lds, rows", "Strip%s(dst, src *float32, ldd, lds, n", 1)
+			}
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc "+routine+"\n", v.name)
+		}
+	}
+	return t.String()
 }

@@ -4,7 +4,7 @@ import "fmt"
 
 // A chain routine advances several in-order sums side by side, one per row: a
 // single chain waits for the latency of each addition, eight fill the adders.
-// It is scalar code, the same for both instruction sets.
+// It is scalar code, on amd64 the same for both instruction sets.
 //
 //	func sumChains8(sums, a, b, c *float32, stride, n int)
 //
@@ -14,28 +14,26 @@ import "fmt"
 // chainKind is what one step adds to a sum.
 type chainKind struct {
 	name string
-	step func(t *text, at func(base string) string, acc, tmp string)
-	// shared says that X15 holds the current element of c.
+	step func(s chainStep)
+	// shared says that the last register holds the current element of c.
 	shared bool
 }
 
 var chainKinds = []chainKind{
-	{name: "sum", step: func(t *text, at func(string) string, acc, _ string) {
-		t.op("VADDSS", at("AX"), acc, acc)
+	{name: "sum", step: func(s chainStep) { s.addFrom("AX") }},
+	{name: "square", step: func(s chainStep) {
+		s.load("AX")
+		s.addSquare()
 	}},
-	{name: "square", step: func(t *text, at func(string) string, acc, tmp string) {
-		t.op("VMOVSS", at("AX"), tmp)
-		t.op("VFMADD231SS", tmp, tmp, acc)
+	{name: "dot", step: func(s chainStep) {
+		s.load("AX")
+		s.timesFrom("BX")
+		s.add()
 	}},
-	{name: "dot", step: func(t *text, at func(string) string, acc, tmp string) {
-		t.op("VMOVSS", at("AX"), tmp)
-		t.op("VMULSS", at("BX"), tmp, tmp)
-		t.op("VADDSS", tmp, acc, acc)
-	}},
-	{name: "weighted", shared: true, step: func(t *text, at func(string) string, acc, tmp string) {
-		t.op("VMULSS", at("AX"), "X15", tmp)
-		t.op("VMULSS", at("BX"), tmp, tmp)
-		t.op("VADDSS", tmp, acc, acc)
+	{name: "weighted", shared: true, step: func(s chainStep) {
+		s.scaled("AX")
+		s.timesFrom("BX")
+		s.add()
 	}},
 }
 
@@ -44,8 +42,8 @@ var chainRows = []int{8, 4, 1}
 func chainName(k chainKind, rows int) string { return fmt.Sprintf("%sChains%d", k.name, rows) }
 
 // chainFile is the assembly of all chain routines.
-func chainFile() string {
-	t := newText(avx2)
+func chainFile(v isa) string {
+	t := newText(v)
 	for _, k := range chainKinds {
 		for _, rows := range chainRows {
 			chain(t, k, rows)
@@ -54,38 +52,116 @@ func chainFile() string {
 	return t.String()
 }
 
-// chain writes one routine. R12 is three strides; SI and R13 point at rows 4
-// of AX and BX, so that four addresses reach all rows from each.
+// chainStep spells a step of one row: tmp is the value to be added, other a
+// second register for arm64, whose operations do not read memory.
+type chainStep struct {
+	*text
+	at                      func(base string) string
+	acc, tmp, other, shared string
+}
+
+func (s chainStep) arm() bool { return s.arch == neon.arch }
+
+func (s chainStep) load(base string) { s.scalar(s.at(base), s.tmp) }
+
+func (s chainStep) addFrom(base string) {
+	if s.arm() {
+		s.load(base)
+		s.add()
+	} else {
+		s.op("VADDSS", s.at(base), s.acc, s.acc)
+	}
+}
+
+func (s chainStep) add() {
+	if s.arm() {
+		s.op("FADDS", s.tmp, s.acc, s.acc)
+	} else {
+		s.op("VADDSS", s.tmp, s.acc, s.acc)
+	}
+}
+
+func (s chainStep) addSquare() {
+	if s.arm() {
+		s.op("FMADDS", s.tmp, s.acc, s.tmp, s.acc)
+	} else {
+		s.op("VFMADD231SS", s.tmp, s.tmp, s.acc)
+	}
+}
+
+func (s chainStep) timesFrom(base string) {
+	if s.arm() {
+		s.scalar(s.at(base), s.other)
+		s.op("FMULS", s.other, s.tmp, s.tmp)
+	} else {
+		s.op("VMULSS", s.at(base), s.tmp, s.tmp)
+	}
+}
+
+func (s chainStep) scaled(base string) {
+	if s.arm() {
+		s.load(base)
+		s.op("FMULS", s.shared, s.tmp, s.tmp)
+	} else {
+		s.op("VMULSS", s.at(base), s.shared, s.tmp)
+	}
+}
+
+// scalar moves one float32 between memory and a register.
+func (t *text) scalar(from, to string) {
+	if t.arch == neon.arch {
+		t.op("FMOVS", from, to)
+	} else {
+		t.op("VMOVSS", from, to)
+	}
+}
+
+// address sets to = base + index·2^shift.
+func (t *text) address(base, index string, shift int, to string) {
+	if t.arch == neon.arch {
+		t.op("ADD", fmt.Sprintf("%s<<%d", index, shift), base, to)
+	} else {
+		t.op("LEAQ", fmt.Sprintf("(%s)(%s*%d)", base, index, 1<<shift), to)
+	}
+}
+
+// chain writes one routine. DX, R14 and R12 are one, two and three strides; SI and
+// R13 point at rows 4 of AX and BX, so that four addresses reach all rows from each.
 func chain(t *text, k chainKind, rows int) {
 	fmt.Fprintf(t, "\n// func %s(sums, a, b, c *float32, stride, n int)\nTEXT ·%s(SB), NOSPLIT, $0-48\n", chainName(k, rows), chainName(k, rows))
-	t.op("MOVQ", "sums+0(FP)", "DI")
-	t.op("MOVQ", "a+8(FP)", "AX")
-	t.op("MOVQ", "b+16(FP)", "BX")
-	t.op("MOVQ", "c+24(FP)", "R8")
-	t.op("MOVQ", "stride+32(FP)", "DX")
-	t.op("MOVQ", "n+40(FP)", "CX")
+	for i, name := range []string{"sums+0", "a+8", "b+16", "c+24", "stride+32", "n+40"} {
+		t.op("MOVQ", name+"(FP)", []string{"DI", "AX", "BX", "R8", "DX", "CX"}[i])
+	}
 	t.op("SHLQ", "$2", "DX")
-	t.op("LEAQ", "(DX)(DX*2)", "R12")
-	t.op("LEAQ", "(AX)(DX*4)", "SI")
-	t.op("LEAQ", "(BX)(DX*4)", "R13")
-	for r := range rows {
-		t.op("VMOVSS", fmt.Sprintf("%d(DI)", 4*r), fmt.Sprintf("X%d", r))
+	t.address("DX", "DX", 1, "R12")
+	t.address("AX", "DX", 2, "SI")
+	t.address("BX", "DX", 2, "R13")
+	register, last := "X%d", 15
+	strides := []string{"", "(DX*1)", "(DX*2)", "(R12*1)"}
+	if t.arch == neon.arch {
+		register, last = "F%d", 31
+		strides = []string{"", "(DX)", "(R14)", "(R12)"}
+		t.op("ADD", "DX", "DX", "R14")
+	}
+	r := func(n int) string { return fmt.Sprintf(register, n) }
+	for i := range rows {
+		t.scalar(fmt.Sprintf("%d(DI)", 4*i), r(i))
 	}
 	t.op("TESTQ", "CX", "CX")
 	t.op("JEQ", "done")
 	t.label("next")
 	if k.shared {
-		t.op("VMOVSS", "(R8)", "X15")
+		t.scalar("(R8)", r(last))
 		t.op("ADDQ", "$4", "R8")
 	}
-	for r := range rows {
+	for i := range rows {
 		at := func(base string) string {
-			if r >= 4 {
+			if i >= 4 {
 				base = map[string]string{"AX": "SI", "BX": "R13"}[base]
 			}
-			return fmt.Sprintf("(%s)%s", base, []string{"", "(DX*1)", "(DX*2)", "(R12*1)"}[r%4])
+			return fmt.Sprintf("(%s)%s", base, strides[i%4])
 		}
-		k.step(t, at, fmt.Sprintf("X%d", r), fmt.Sprintf("X%d", 8+r%7))
+		k.step(chainStep{text: t, at: at, acc: r(i), tmp: r(8 + i%7), other: r(last - 1 - i), shared: r(last)})
 	}
 	for _, p := range []string{"AX", "BX", "SI", "R13"} {
 		t.op("ADDQ", "$4", p)
@@ -93,8 +169,8 @@ func chain(t *text, k chainKind, rows int) {
 	t.op("DECQ", "CX")
 	t.op("JNZ", "next")
 	t.label("done")
-	for r := range rows {
-		t.op("VMOVSS", fmt.Sprintf("X%d", r), fmt.Sprintf("%d(DI)", 4*r))
+	for i := range rows {
+		t.scalar(r(i), fmt.Sprintf("%d(DI)", 4*i))
 	}
 	t.end()
 }
@@ -102,7 +178,7 @@ func chain(t *text, k chainKind, rows int) {
 // chainStubs declares the routines and chooses among them.
 func chainStubs() string {
 	var t text
-	t.WriteString("// Code generated by gen; DO NOT EDIT.\n\n//go:build !purego\n\npackage kernel\n")
+	t.WriteString(generatedHere + "\npackage kernel\n")
 	for _, k := range chainKinds {
 		for _, rows := range chainRows {
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s(sums, a, b, c *float32, stride, n int)\n", chainName(k, rows))

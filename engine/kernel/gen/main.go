@@ -1,5 +1,6 @@
-// Command gen writes the package's assembly: matmul tiles and elementwise
-// kernels, each for AVX-512 and for AVX2 with FMA, from one description.
+// Command gen writes the package's assembly: matmul tiles, elementwise kernels,
+// attention's loops and in-order sums, for AVX-512, for AVX2 with FMA and for
+// arm64's NEON, from one description.
 //
 //	go generate ./engine/kernel
 //
@@ -38,13 +39,18 @@ func files() map[string]string {
 		"tiles_arm64.go":           formatted(neonTileStubs()),
 		"vector_avx512_amd64.s":    vectorFile(avx512),
 		"vector_avx2_amd64.s":      vectorFile(avx2),
-		"vector_amd64.go":          formatted(vectorStubs(true)),
+		"vector_amd64.go":          formatted(vectorStubs(avx512, avx2)),
+		"vector_arm64.s":           vectorFile(neon),
+		"vector_arm64.go":          formatted(vectorStubs(neon)),
+		"vector_noasm.go":          formatted(vectorStubs()),
 		"attention_avx512_amd64.s": attentionFile(avx512),
 		"attention_avx2_amd64.s":   attentionFile(avx2),
-		"attention_stubs_amd64.go": attentionStubs(),
-		"chains_amd64.s":           chainFile(),
-		"chains_stubs_amd64.go":    chainStubs(),
-		"vector_noasm.go":          formatted(vectorStubs(false)),
+		"attention_stubs_amd64.go": attentionStubs(avx512, avx2),
+		"attention_arm64.s":        attentionFile(neon),
+		"attention_stubs_arm64.go": attentionStubs(neon),
+		"chains_amd64.s":           chainFile(avx2),
+		"chains_arm64.s":           chainFile(neon),
+		"chains_stubs.go":          chainStubs(),
 	}
 }
 

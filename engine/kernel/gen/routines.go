@@ -52,7 +52,7 @@ func routines() []routine {
 		}},
 		{name: "addFused", slices: []string{"dst", "src"}, numbers: []string{"by"}, body: func(v *vec) {
 			x, y := v.load("dst"), v.load("src")
-			v.op("VFMADD231PS", y, v.numbers["by"], x)
+			v.fma(x, y, v.numbers["by"])
 			v.drop(y)
 			v.store(x, "dst")
 		}},
@@ -85,9 +85,7 @@ func routines() []routine {
 		{name: "rotate", slices: []string{"x1", "x2", "cos", "sin"}, numbers: []string{"flip:bits"}, body: func(v *vec) {
 			a, b, c, s := v.load("x1"), v.load("x2"), v.load("cos"), v.load("sin")
 			v.xor(s, v.numbers["flip"])
-			ac, bc := v.copy(a), v.copy(b)
-			v.mul(ac, c)
-			v.mul(bc, c)
+			ac, bc := v.into(multiplication, v.new(), a, c), v.into(multiplication, v.new(), b, c)
 			v.mul(b, s)
 			v.mul(a, s)
 			v.sub(ac, b)
@@ -102,17 +100,14 @@ func routines() []routine {
 // exp is Exp32.
 func (v *vec) exp(x string) string {
 	v.clampNaN(x, v.c(-104), v.c(89))
-	n := v.copy(x)
-	v.mul(n, v.c(1.44269504088896341))
+	n := v.into(multiplication, v.new(), x, v.c(1.44269504088896341))
 	v.add(n, v.c(1.5*(1<<23)))
 	v.sub(n, v.c(1.5*(1<<23)))
-	t := v.copy(n)
-	v.mul(t, v.c(0.693359375))
+	t := v.into(multiplication, v.new(), n, v.c(0.693359375))
 	v.sub(x, t)
-	v.op("VMULPS", v.c(-2.12194440e-4), n, t)
+	v.into(multiplication, t, n, v.c(-2.12194440e-4))
 	v.sub(x, t)
-	p := v.copy(x)
-	v.mul(p, v.c(1.9875691500e-4))
+	p := v.into(multiplication, v.new(), x, v.c(1.9875691500e-4))
 	v.add(p, v.c(1.3981999507e-3))
 	for _, c := range []float32{8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1} {
 		v.mul(p, x)
@@ -122,13 +117,12 @@ func (v *vec) exp(x string) string {
 	v.mul(p, x)
 	v.add(p, x)
 	v.add(p, v.c(1))
-	v.op("VCVTPS2DQ", n, n)
-	h := v.copy(n)
-	v.shift("VPSRAD", 1, h)
+	v.toIntegers(n)
+	h := v.halved(n)
 	v.subI(n, h)
 	for _, e := range []string{h, n} {
 		v.addI(e, v.bits(127))
-		v.shift("VPSLLD", 23, e)
+		v.shiftLeft(23, e)
 		v.mul(p, e)
 	}
 	v.drop(x, n, t, h)
@@ -137,8 +131,7 @@ func (v *vec) exp(x string) string {
 
 // onePlusExpMinus returns 1+exp(-g) and keeps g.
 func (v *vec) onePlusExpMinus(g string) string {
-	x := v.copy(g)
-	v.xor(x, v.bits(signMask))
+	x := v.into(xorBits, v.new(), g, v.bits(signMask))
 	return v.add(v.exp(x), v.c(1))
 }
 
@@ -174,7 +167,7 @@ func siluGrad() routine {
 		v.mul(d, g)
 		v.mul(d, s) // dy·gate·s
 		one := v.copy(v.c(1))
-		v.op("VSUBPS", s, one, e) // 1-s
+		v.into(subtraction, e, one, s) // 1-s
 		v.mul(e, g)
 		v.add(e, one)
 		v.mul(u, e)
@@ -205,81 +198,3 @@ func normInputGrad(add bool) routine {
 		v.store(h, "dx")
 	}}
 }
-
-// maximum is the largest element of a slice.
-func maximum() routine {
-	var m, nan string
-	return routine{name: "maximum", slices: []string{"x"}, result: "m", start: func(v *vec) {
-		m, nan = v.maxStart()
-	}, body: func(v *vec) {
-		v.maxStep("x", m, nan)
-	}, finish: func(v *vec) {
-		v.maxEnd(m, nan)
-		v.op("VMOVSS", half(m), "m+16(FP)")
-	}}
-}
-
-// maxStart, maxStep and maxEnd keep the running maximum and, beside it, a NaN
-// if there was one: the sum of x·0 is NaN for a NaN, but also for an infinity,
-// so NaNs are found by comparing x with itself.
-func (v *vec) maxStart() (m, nan string) { return v.copy(v.bits(infinityBits | signMask)), v.zero() }
-
-func (v *vec) maxStep(slice, m, nan string) {
-	var x string
-	switch {
-	case !v.masked:
-		x = v.load(slice)
-	case v.v == avx512: // lanes past the end are -Inf
-		x = v.copy(v.bits(infinityBits | signMask))
-		v.op("VMOVUPS", "("+v.address[slice]+")", v.mask, x)
-	default:
-		x = v.load(slice)
-		inf := v.copy(v.bits(infinityBits | signMask))
-		v.op("VBLENDVPS", v.mask, x, inf, x)
-		v.drop(inf)
-	}
-	if v.v == avx512 {
-		v.op("VCMPPS", "$3", x, x, "K2") // unordered
-		v.op("VMOVUPS", x, "K2", nan)
-	} else {
-		t := v.new()
-		v.op("VCMPPS", "$3", x, x, t)
-		v.or(nan, t)
-		v.drop(t)
-	}
-	v.op("VMAXPS", x, m, m)
-	v.drop(x)
-}
-
-// half is the lowest quarter or half of a register.
-func half(r string) string { return "X" + r[1:] }
-
-// maxEnd folds halves and leaves the maximum in the first lane of m; a NaN is an
-// all-ones or NaN pattern in nan, else zero.
-func (v *vec) maxEnd(m, nan string) {
-	t := v.new()
-	if v.v == avx512 {
-		v.op("VEXTRACTF64X4", "$1", m, lower(t))
-		v.op("VMAXPS", lower(t), lower(m), lower(m))
-		v.op("VEXTRACTF64X4", "$1", nan, lower(t))
-		v.op("VPOR", lower(t), lower(nan), lower(nan))
-	}
-	v.op("VEXTRACTF128", "$1", lower(m), half(t))
-	v.op("VMAXPS", half(t), half(m), half(m))
-	v.op("VEXTRACTF128", "$1", lower(nan), half(t))
-	v.op("VPOR", half(t), half(nan), half(nan))
-	for _, order := range []string{"$0x4e", "$0xb1"} {
-		v.op("VPSHUFD", order, half(m), half(t))
-		v.op("VMAXPS", half(t), half(m), half(m))
-		v.op("VPSHUFD", order, half(nan), half(t))
-		v.op("VPOR", half(t), half(nan), half(nan))
-	}
-	// Or-ing makes the result NaN where nan is one; adding +0 turns -0 into +0.
-	v.op("VPXOR", half(t), half(t), half(t))
-	v.op("VADDSS", half(t), half(m), half(m))
-	v.op("VPOR", half(nan), half(m), half(m))
-	v.drop(t)
-}
-
-// lower is the name of the lower 256 bits.
-func lower(r string) string { return "Y" + r[1:] }

@@ -8,11 +8,12 @@ import (
 )
 
 // An elementwise routine runs one body over vectors of its slices, whole ones
-// first and then the rest under a mask. The body is written against vec, which
-// spells each operation for either instruction set.
+// first and then the rest: on amd64 under a mask, on arm64 one element at a time
+// in a vector of its copies. The body is written against vec, which spells each
+// operation for every instruction set.
 //
 // General registers: CX elements left, AX, BX, ... slices in the order of the
-// parameters, R15 the mask table.
+// parameters, R15 the mask table or that of constants.
 
 // routine is one elementwise kernel.
 type routine struct {
@@ -35,6 +36,33 @@ type vec struct {
 	numbers map[string]string
 	consts  map[string]uint32
 	mask    string
+	// What amd64 reads from memory in its operations, arm64 holds in registers.
+	resident map[uint32]string
+	order    []uint32
+}
+
+// newVec has all registers free.
+func newVec(t *text, isa isa, consts map[string]uint32) *vec {
+	v := &vec{text: t, v: isa, consts: consts, address: map[string]string{}, numbers: map[string]string{}, mask: "K1", resident: map[uint32]string{}}
+	for i := isa.regs - 1; i >= 0; i-- {
+		v.free = append(v.free, isa.r(i))
+	}
+	return v
+}
+
+// routineText writes a routine of vectors. On arm64 a trial run finds out which
+// constants it wants in registers.
+func routineText(t *text, isa isa, name, signature string, args int, consts map[string]uint32, write func(v *vec)) {
+	fmt.Fprintf(t, "\n// func %s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", signature, name, args)
+	v := newVec(t, isa, consts)
+	if isa == neon {
+		trial := newVec(&text{arch: isa.arch}, isa, consts)
+		write(trial)
+		v.preload(name, trial.order)
+	}
+	write(v)
+	v.end()
+	v.table(name)
 }
 
 var pointers = []string{"AX", "BX", "DX", "SI", "DI", "R8", "R9", "R10"}
@@ -58,47 +86,44 @@ func (r routine) signature(v isa) string {
 	if r.result != "" {
 		result = " (" + r.result + " float32)"
 	}
-	return fmt.Sprintf("func %s%s(%s)%s", r.name, v.name, params, result)
+	return fmt.Sprintf("%s%s(%s)%s", r.name, v.name, params, result)
 }
 
-// assemble writes the routine and returns the constants it names.
+// assemble writes the routine.
 func (r routine) assemble(t *text, isa isa, consts map[string]uint32) {
 	args := 8*(len(r.slices)+1) + 4*len(r.numbers)
 	if r.result != "" {
 		args = (args+7)/8*8 + 4
 	}
-	fmt.Fprintf(t, "\n// %s\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n", r.signature(isa), r.name, isa.name, args)
-	v := &vec{text: t, v: isa, consts: consts, address: map[string]string{}, numbers: map[string]string{}}
-	for i := isa.regs - 1; i >= 0; i-- {
-		v.free = append(v.free, isa.r(i))
-	}
-	for i, s := range r.slices {
-		v.op("MOVQ", fmt.Sprintf("%s+%d(FP)", s, 8*i), pointers[i])
-		v.address[s] = pointers[i]
-	}
-	off := 8 * len(r.slices)
-	v.op("MOVQ", fmt.Sprintf("n+%d(FP)", off), "CX")
-	off += 8
-	for _, s := range r.numbers {
-		name, _ := splitNumber(s)
-		reg := v.new()
-		v.op("VBROADCASTSS", fmt.Sprintf("%s+%d(FP)", name, off), reg)
-		v.numbers[name] = reg
-		off += 4
-	}
-	if isa == avx2 {
+	routineText(t, isa, r.name+isa.name, r.signature(isa), args, consts, func(v *vec) {
+		for i, s := range r.slices {
+			v.op("MOVQ", fmt.Sprintf("%s+%d(FP)", s, 8*i), pointers[i])
+			v.address[s] = pointers[i]
+		}
+		off := 8 * len(r.slices)
+		v.op("MOVQ", fmt.Sprintf("n+%d(FP)", off), "CX")
+		off += 8
+		for _, s := range r.numbers {
+			name, _ := splitNumber(s)
+			v.numbers[name] = v.broadcast(fmt.Sprintf("%s+%d(FP)", name, off))
+			off += 4
+		}
+		v.takeMask()
+		if r.start != nil {
+			r.start(v)
+		}
+		v.overLanes("", pointers[:len(r.slices)], func() { r.body(v) })
+		if r.finish != nil {
+			r.finish(v)
+		}
+	})
+}
+
+// takeMask reserves what holds the mask of the rest.
+func (v *vec) takeMask() {
+	if v.v == avx2 {
 		v.mask = v.new()
-	} else {
-		v.mask = "K1"
 	}
-	if r.start != nil {
-		r.start(v)
-	}
-	v.overLanes(pointers[:len(r.slices)], func() { r.body(v) })
-	if r.finish != nil {
-		r.finish(v)
-	}
-	v.end()
 }
 
 // tailMask sets the mask of the CX elements that are left.
@@ -135,84 +160,168 @@ func (v *vec) drop(regs ...string) {
 	}
 }
 
-// load reads the current vector of a slice; lanes beyond the end are zero.
+// load reads the current vector of a slice; lanes beyond the end are zero, or on
+// arm64 copies of the one element.
 func (v *vec) load(slice string) string {
-	r, at := v.new(), "("+v.address[slice]+")"
-	switch {
-	case !v.masked:
-		v.op("VMOVUPS", at, r)
-	case v.v == avx512:
-		v.op("VMOVUPS.Z", at, v.mask, r)
-	default:
-		v.op("VMASKMOVPS", at, v.mask, r)
-	}
+	r := v.new()
+	v.move("("+v.address[slice]+")", r, true)
 	return r
 }
 
 // store writes and drops r.
 func (v *vec) store(r, slice string) {
-	at := "(" + v.address[slice] + ")"
-	switch {
-	case !v.masked:
-		v.op("VMOVUPS", r, at)
-	case v.v == avx512:
-		v.op("VMOVUPS", r, v.mask, at)
-	default:
-		v.op("VMASKMOVPS", r, v.mask, at)
-	}
+	v.move(r, "("+v.address[slice]+")", false)
 	v.drop(r)
 }
 
-// c is a constant in memory, repeated over a register's width.
+// move loads or stores a vector, or what is left of one.
+func (v *vec) move(from, to string, load bool) {
+	switch {
+	case v.v == neon:
+		v.moveNEON(from, to, load)
+	case !v.masked:
+		v.op("VMOVUPS", from, to)
+	case v.v == avx512 && load:
+		v.op("VMOVUPS.Z", from, v.mask, to)
+	case v.v == avx512:
+		v.op("VMOVUPS", from, v.mask, to)
+	default:
+		v.op("VMASKMOVPS", from, v.mask, to)
+	}
+}
+
+// broadcast returns a register filled with a float32 in memory.
+func (v *vec) broadcast(from string) string {
+	r := v.new()
+	if v.v == neon {
+		v.op("FMOVS", from, f(r))
+		v.spread(r)
+	} else {
+		v.op("VBROADCASTSS", from, r)
+	}
+	return r
+}
+
+// spread copies the first lane of r to all.
+func (v *vec) spread(r string) {
+	if v.v == neon {
+		v.op("VDUP", r+".S[0]", r+".S4")
+	} else {
+		v.op("VBROADCASTSS", half(r), r)
+	}
+}
+
+// c is a constant, repeated over a register's width.
 func (v *vec) c(x float32) string { return v.bits(math.Float32bits(x)) }
 
 func (v *vec) bits(b uint32) string {
+	if v.v == neon {
+		return v.residentBits(b)
+	}
 	name := fmt.Sprintf("c_%08x", b)
 	v.consts[name] = b
 	return name + "<>(SB)"
 }
 
-// three writes dst = a op b in place of a; b may be memory.
-func (v *vec) three(op, a, b string) string {
-	v.op(op, b, a, a)
-	return a
+// operation is one on two vectors, in the words of amd64 and arm64.
+type operation struct{ amd64, arm64 string }
+
+var (
+	multiplication = operation{"VMULPS", "FMUL"}
+	addition       = operation{"VADDPS", "FADD"}
+	subtraction    = operation{"VSUBPS", "FSUB"}
+	division       = operation{"VDIVPS", "FDIV"}
+	orBits         = operation{"VPOR", "VORR"}
+	xorBits        = operation{"VPXOR", "VEOR"}
+	addIntegers    = operation{"VPADDD", "VADD"}
+	subIntegers    = operation{"VPSUBD", "VSUB"}
+)
+
+// into writes dst = a op b; on amd64 b may be memory.
+func (v *vec) into(o operation, dst, a, b string) string {
+	switch {
+	case v.v == neon:
+		v.three(o.arm64, dst, a, b)
+	case v.v == avx512 && (o == orBits || o == xorBits): // names the lane
+		v.op(o.amd64+"D", b, a, dst)
+	default:
+		v.op(o.amd64, b, a, dst)
+	}
+	return dst
 }
 
 // The operations overwrite and return their first operand.
-func (v *vec) mul(a, b string) string { return v.three("VMULPS", a, b) }
-func (v *vec) add(a, b string) string { return v.three("VADDPS", a, b) }
-func (v *vec) sub(a, b string) string { return v.three("VSUBPS", a, b) }
-func (v *vec) div(a, b string) string { return v.three("VDIVPS", a, b) }
+func (v *vec) mul(a, b string) string  { return v.into(multiplication, a, a, b) }
+func (v *vec) add(a, b string) string  { return v.into(addition, a, a, b) }
+func (v *vec) sub(a, b string) string  { return v.into(subtraction, a, a, b) }
+func (v *vec) div(a, b string) string  { return v.into(division, a, a, b) }
+func (v *vec) or(a, b string) string   { return v.into(orBits, a, a, b) }
+func (v *vec) xor(a, b string) string  { return v.into(xorBits, a, a, b) }
+func (v *vec) addI(a, b string) string { return v.into(addIntegers, a, a, b) }
+func (v *vec) subI(a, b string) string { return v.into(subIntegers, a, a, b) }
 
-// logic picks the spelling of an operation on bits: AVX-512 names the lane.
-func (v *vec) logic(op string) string {
-	if v.v == avx512 {
-		return op + "D"
+// fma adds a·b to acc with one rounding.
+func (v *vec) fma(acc, a, b string) {
+	if v.v == neon {
+		v.op("VFMLA", a+".S4", b+".S4", acc+".S4")
+	} else {
+		v.op("VFMADD231PS", a, b, acc)
 	}
-	return op
 }
 
-func (v *vec) or(a, b string) string   { return v.three(v.logic("VPOR"), a, b) }
-func (v *vec) xor(a, b string) string  { return v.three(v.logic("VPXOR"), a, b) }
-func (v *vec) addI(a, b string) string { return v.three("VPADDD", a, b) }
-func (v *vec) subI(a, b string) string { return v.three("VPSUBD", a, b) }
+// halved returns the integers of a shifted to the right by one, with their sign.
+func (v *vec) halved(a string) string {
+	r := v.new()
+	if v.v == neon {
+		v.raw(encodeShift(1, number(r), number(a)))
+	} else {
+		v.op("VPSRAD", "$1", a, r)
+	}
+	return r
+}
 
-// shift by a constant.
-func (v *vec) shift(op string, n int, a string) string {
-	v.op(op, fmt.Sprintf("$%d", n), a, a)
-	return a
+// shiftLeft shifts the integers in a by a constant.
+func (v *vec) shiftLeft(n int, a string) {
+	if v.v == neon {
+		v.op("VSHL", fmt.Sprintf("$%d", n), a+".S4", a+".S4")
+	} else {
+		v.op("VPSLLD", fmt.Sprintf("$%d", n), a, a)
+	}
+}
+
+// toIntegers converts whole numbers; what it makes of a NaN differs.
+func (v *vec) toIntegers(a string) {
+	if v.v == neon {
+		v.word("FCVTNS", a, a)
+	} else {
+		v.op("VCVTPS2DQ", a, a)
+	}
 }
 
 // copy returns a copy of a register or of a constant.
 func (v *vec) copy(a string) string {
 	r := v.new()
-	v.op("VMOVUPS", a, r)
+	v.set(r, a)
 	return r
 }
 
-// clampNaN returns min(max(x, lo), hi) where a NaN in x stays a NaN: the
-// instructions return their second source if either is one.
+// set writes a register or a constant to r.
+func (v *vec) set(r, a string) {
+	if v.v == neon {
+		v.op("VMOV", a+".B16", r+".B16")
+	} else {
+		v.op("VMOVUPS", a, r)
+	}
+}
+
+// clampNaN returns min(max(x, lo), hi) where a NaN in x stays a NaN: so it is on
+// arm64, and on amd64 the instructions return their second source if either is one.
 func (v *vec) clampNaN(x, lo, hi string) string {
+	if v.v == neon {
+		v.word("FMIN", x, x, hi)
+		v.word("FMAX", x, x, lo)
+		return x
+	}
 	t := v.copy(hi)
 	v.op("VMINPS", x, t, x)
 	v.op("VMOVUPS", lo, t)
@@ -221,14 +330,7 @@ func (v *vec) clampNaN(x, lo, hi string) string {
 	return x
 }
 
-// zero clears a new register.
-func (v *vec) zero() string {
-	r := v.new()
-	v.op(v.logic("VPXOR"), r, r, r)
-	return r
-}
-
-// constSection writes the constants, in order of name.
+// constSection writes amd64's constants, in order of name.
 func constSection(t *text, v isa, consts map[string]uint32) {
 	names := make([]string, 0, len(consts))
 	for n := range consts {
@@ -246,23 +348,37 @@ func constSection(t *text, v isa, consts map[string]uint32) {
 }
 
 // overLanes writes the body once for whole vectors, in a loop over the CX
-// elements that moves the pointers along, and once under the mask for the rest.
-func (v *vec) overLanes(pointers []string, body func()) {
-	v.label("whole")
-	v.op("CMPQ", "CX", fmt.Sprintf("$%d", v.v.lanes()))
-	v.op("JLT", "rest")
-	body()
-	for _, p := range pointers {
-		v.op("ADDQ", fmt.Sprintf("$%d", v.v.bytes), p)
+// elements that moves the pointers along, and once for the rest.
+func (v *vec) overLanes(name string, pointers []string, body func()) {
+	whole, rest, done := name+"whole", name+"rest", name+"done"
+	lanes := fmt.Sprintf("$%d", v.v.lanes())
+	advance := func(bytes int) {
+		for _, p := range pointers {
+			v.op("ADDQ", fmt.Sprintf("$%d", bytes), p)
+		}
 	}
-	v.op("SUBQ", fmt.Sprintf("$%d", v.v.lanes()), "CX")
-	v.op("JMP", "whole")
-	v.label("rest")
-	v.op("TESTQ", "CX", "CX")
-	v.op("JEQ", "done")
-	v.tailMask()
-	v.masked = true
+	v.op("SUBQ", lanes, "CX")
+	v.op("JLT", rest)
+	v.label(whole)
 	body()
+	advance(v.v.bytes)
+	v.op("SUBQ", lanes, "CX")
+	v.op("JGE", whole)
+	v.label(rest)
+	v.op("ADDQ", lanes, "CX")
+	v.op("TESTQ", "CX", "CX")
+	v.op("JEQ", done)
+	v.masked = true
+	if v.v == neon {
+		v.label(name + "one")
+		body()
+		advance(4)
+		v.op("DECQ", "CX")
+		v.op("JNZ", name+"one")
+	} else {
+		v.tailMask()
+		body()
+	}
 	v.masked = false
-	v.label("done")
+	v.label(done)
 }

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// How arm64 spells what vec offers.
+
+// three writes dst = a op b: an instruction that Go's assembler has begins with V.
+func (v *vec) three(op, dst, a, b string) {
+	if !strings.HasPrefix(op, "V") {
+		v.word(op, dst, a, b)
+		return
+	}
+	lanes := ".S4"
+	if op == "VORR" || op == "VEOR" {
+		lanes = ".B16"
+	}
+	v.op(op, b+lanes, a+lanes, dst+lanes)
+}
+
+// moveNEON moves a vector, or of the rest one element: loaded into every lane,
+// stored from the first.
+func (v *vec) moveNEON(from, to string, load bool) {
+	switch {
+	case !load && v.masked:
+		v.op("FMOVS", f(from), to)
+	case !load:
+		v.op("FMOVQ", f(from), to)
+	case v.masked:
+		v.op("VLD1R", from, "["+to+".S4]")
+	default:
+		v.op("FMOVQ", from, f(to))
+	}
+}
+
+// residentBits returns the register that holds a constant. A trial run hands them
+// out as they are asked for.
+func (v *vec) residentBits(b uint32) string {
+	r, ok := v.resident[b]
+	if !ok {
+		r = v.new()
+		v.resident[b] = r
+		v.order = append(v.order, b)
+	}
+	return r
+}
+
+// preload reads a routine's constants from its table, two at a time.
+func (v *vec) preload(name string, consts []uint32) {
+	if len(consts) == 0 {
+		return
+	}
+	v.op("MOVD", "$"+name+"Constants<>(SB)", "R15")
+	for i, b := range consts {
+		r := v.residentBits(b)
+		switch {
+		case i%2 == 1:
+			v.op("FLDPQ", fmt.Sprintf("%d(R15)", 16*(i-1)), fmt.Sprintf("(%s, %s)", f(v.resident[consts[i-1]]), f(r)))
+		case i == len(consts)-1:
+			v.op("FMOVQ", fmt.Sprintf("%d(R15)", 16*i), f(r))
+		}
+	}
+}
+
+// table writes the constants that preload reads.
+func (v *vec) table(name string) {
+	if len(v.order) == 0 {
+		return
+	}
+	fmt.Fprintln(v)
+	for i, b := range v.order {
+		for off := 0; off < 16; off += 8 {
+			fmt.Fprintf(v, "DATA %sConstants<>+%d(SB)/8, $0x%08x%08x\n", name, 16*i+off, b, b)
+		}
+	}
+	fmt.Fprintf(v, "GLOBL %sConstants<>(SB), RODATA|NOPTR, $%d\n", name, 16*len(v.order))
+}
