@@ -9,6 +9,7 @@
 package method
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,6 +73,22 @@ type Entry[T any] struct {
 
 // Table is the registry of one room.
 type Table[T any] []Entry[T]
+
+// Filled returns the table with what its entries leave out: the room's group and
+// gradient, and the example of each, from a text with a paragraph for every method,
+// its name first.
+func (t Table[T]) Filled(room Spec, examples string) Table[T] {
+	text := map[string]string{}
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(examples), "\n\n") {
+		name, example, _ := strings.Cut(paragraph, "\n")
+		text[name] = example
+	}
+	for i := range t {
+		s := &t[i].Spec
+		s.Group, s.Gradient, s.Example = cmp.Or(s.Group, room.Group), cmp.Or(s.Gradient, room.Gradient), cmp.Or(s.Example, text[s.Name])
+	}
+	return t
+}
 
 // Names returns the names in the order of the table, without aliases.
 func (t Table[T]) Names() []string {
