@@ -35,8 +35,7 @@ var acrSpec = method.Spec{
 	Formula:  "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
 	Gradient: "-min(x,c)·A·r, or 0 where PPO's rule clips",
 	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
 	Reconstruction: "κ is the factor by which truncation shrinks the weight; only the upper bound moves",
 }

@@ -30,8 +30,7 @@ var aipoSpec = method.Spec{
 	Formula:  "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
 	Gradient: "-min(w, c)·A",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 	Reconstruction: "the formula is quoted by later implementations; the cap 4 is ours, within their range of 2 to 10",
 }

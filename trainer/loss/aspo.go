@@ -47,8 +47,7 @@ var aspoSpec = method.Spec{
 	Formula:  "A<0: PPO's lower clip, -A·c·logp where r > c; A≥0: -A/sg[min(r,1+ε)], -A·c·logp where 1/r > c; ε by entropy",
 	Gradient: "A<0: -A·r (0 below 1-ε, -A·c above c); A≥0: -A·min(1/r, c), 0 above 1+ε",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 -0.203567 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.203567 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.153305`,
 }
 

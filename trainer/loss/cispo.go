@@ -47,8 +47,7 @@ var cispoSpec = method.Spec{
 	Formula:  "L = -sg[clip(r, 1-ε_low, 1+ε_high)]·A·logp, r = exp(logp-anchor)",
 	Gradient: "-clip(r, 1-ε_low, 1+ε_high)·A, never zero",
 	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.200000 -0.136455 -0.200000
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.200000 -0.136455 -0.200000
 A = -1: d loss/d logp = 0.200000 0.136455 0.200000; loss = 0.000000`,
 }
 

@@ -50,8 +50,7 @@ var clipCovSpec = method.Spec{
 	Formula:  "L = 0 on max(1, ⌊share·M⌋) random tokens with low < c < high, c = (A-mean A)(logp-mean logp); else PPO clip",
 	Gradient: "0 on the drawn tokens, else PPO's",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.078354`,
 }
 

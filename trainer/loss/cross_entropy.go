@@ -24,8 +24,7 @@ var crossEntropySpec = method.Spec{
 	Source:   "SkyRL cross_entropy, prime-rl ce_loss_fn",
 	Formula:  "L = -w·logp",
 	Gradient: "-w",
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
 A = -1: d loss/d logp = -0.166667 -0.166667 -0.166667; loss = 1.233333`,
 }
 

@@ -49,8 +49,7 @@ var ctpoSpec = method.Spec{
 	Formula:  "L = max(-A·R_t, -A·exp(clip(x_t, -lo·√t, hi·√t))), A<0: min(L, -A·exp(d·√t)); x_t = Σ_{s≤t} lr_s, R = exp(x)",
 	Gradient: "-A·R_t, or 0 where x_t leaves its band on the harmful side",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 -0.166667 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.166667 0.000000
 A = -1: d loss/d logp = 0.000000 0.166667 0.000000; loss = 0.000000`,
 }
 

@@ -61,8 +61,7 @@ var decoupledPPOSpec = method.Spec{
 	Formula:  "L = sg[exp(prox-roll)]·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), r = exp(logp-prox)",
 	Gradient: "-exp(prox-roll)·A·r, or 0 where PPO's rule clips r",
 	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, May: batch.Columns{batch.Version},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
 }
 
@@ -72,8 +71,7 @@ var a3poSpec = method.Spec{
 	Formula:  "decoupled PPO with prox = roll + α·(sg[logp]-roll), α = clip((v_θ-1-v)/(v_θ-v), 0, 1), v the version of the token's weights",
 	Gradient: "as decoupled_ppo, prox detached",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Version, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.003567`,
 }
 

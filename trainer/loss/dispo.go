@@ -38,8 +38,7 @@ var dispoSpec = method.Spec{
 	Formula:  "L = -sg[clip(r, 1-ε_low(y), 1+ε_high(y))]·A·logp, y = correct or incorrect",
 	Gradient: "-clip(r, 1-ε_low(y), 1+ε_high(y))·A",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Correct},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.000000`,
 	Reconstruction: "regimes {correct, incorrect} × {weight above 1, below 1}, as the abstract says; the four bounds " +
 		"are free. The abstract gives none, and the defaults are ours: equal for both labels, which is CISPO with upper bound 5 — set " +

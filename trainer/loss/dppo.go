@@ -65,8 +65,7 @@ var dppoTVSpec = method.Spec{
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and p-q > δ_high, or A≤0 and p-q < -δ_low",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.LogpRoll, batch.Anchor},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
@@ -75,8 +74,7 @@ var dppoKLSpec = method.Spec{
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0, b>δ_high, p>q, or A≤0, b>δ_low, p<q; b = KL of {token, rest}",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.LogpRoll, batch.Anchor},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
@@ -85,8 +83,7 @@ var ppoMaskSpec = method.Spec{
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and r > 1+δ_high, or A≤0 and r < 1-δ_low",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.LogpRoll, batch.Anchor},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 

@@ -42,8 +42,7 @@ var dppoTopKSpec = method.Spec{
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff D_topK(q,p) > δ and the token moves outwards",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = -0.407134`,
 }
 

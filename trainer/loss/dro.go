@@ -30,8 +30,7 @@ var droSpec = method.Spec{
 	Formula:  "L = -(A·logp - (β/2)·(logp-old)²)",
 	Gradient: "-(A - β·(logp-old))",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.133333 -0.200000 -0.083333
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.133333 -0.200000 -0.083333
 A = -1: d loss/d logp = 0.200000 0.133333 0.250000; loss = 0.055000`,
 }
 

@@ -45,8 +45,7 @@ var gmpoSpec = method.Spec{
 	Formula:  "L_i = -A·exp(mean_t x_t), x = min(lr, ε_high) if A>0, max(lr, -ε_low) if A<0",
 	Gradient: "-A·exp(mean x)/T on tokens with x = lr, else 0",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.190438 -0.190438 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.190438 -0.190438 0.000000
 A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.019365`,
 }
 

@@ -25,8 +25,7 @@ var gpgSpec = method.Spec{
 	Formula:  "L = -w·A·logp",
 	Gradient: "-w·A",
 	Needs:    batch.Columns{batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
 A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
 }
 

@@ -45,8 +45,7 @@ var gspoTokenSpec = method.Spec{
 	Formula:  "L = max(-A·s_t, -A·clip(s_t, 1-ε_low, 1+ε_high)), s_t = sg[s]·exp(logp - sg[logp]), s = exp(mean lr)",
 	Gradient: "-A·s, or 0 where PPO's rule clips s",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.090480`,
 }
 

@@ -40,8 +40,7 @@ var importanceSamplingSpec = method.Spec{
 	Formula:  "token: L = -A·exp(lr); sequence: L_i = -A·exp(Σ_t lr)",
 	Gradient: "token: -A·exp(lr); sequence: -A·exp(Σ lr) on every token",
 	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.LogpRoll, batch.Anchor},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 

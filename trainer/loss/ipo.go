@@ -36,8 +36,7 @@ var ipoSpec = method.Spec{
 	Formula:  "L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll",
 	Gradient: "-1[|p-q| ≤ δ]·adv_tau·A·exp(l) + 2·kl_tau·l",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184162 -0.184162 -0.203500
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184162 -0.184162 -0.203500
 A = -1: d loss/d logp = 0.184228 0.184228 0.203634; loss = 0.000020`,
 }
 

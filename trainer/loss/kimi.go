@@ -39,8 +39,7 @@ var kimiSpec = method.Spec{
 	Formula:  "L_i = -A·Σ logp + (τ/2)·(Σ lr)²",
 	Gradient: "-A + τ·Σ lr on every token (level token: -A + τ·lr)",
 	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.475000 -0.475000 -0.475000
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.475000 -0.475000 -0.475000
 A = -1: d loss/d logp = 0.525000 0.525000 0.525000; loss = 0.012500`,
 }
 

@@ -42,8 +42,7 @@ var klCovSpec = method.Spec{
 	Formula:  "L = -A·r + β·|lr|·1[c in the largest max(1, ⌊share·N⌋)], c = (A-mean A)(logp-mean logp)",
 	Gradient: "-A·r + β·sign(lr) on the selected tokens",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage}, May: batch.Columns{batch.DistOld, batch.Dist},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
 A = -1: d loss/d logp = 0.203567 0.136455 0.441454; loss = 0.083333`,
 }
 

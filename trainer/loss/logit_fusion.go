@@ -42,8 +42,7 @@ var logitFusionSpec = method.Spec{
 	Formula:  "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
 	Gradient: "-A·x below the cap, 0 above (soft cap: -A·c)",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: batch.Columns{batch.Anchor},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 	Reconstruction: "ratio to the mixture with a hard upper cap; student, shaped and decoupled ratios and a soft cap are selectable",
 }

@@ -31,8 +31,7 @@ var luspoSpec = method.Spec{
 	Formula:  "L = mean_i T_i·max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
 	Gradient: "-A·s/B on every token, or 0 where s is clipped",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.590680 0.590680 0.590680; loss = 0.271441`,
 }
 

@@ -46,8 +46,7 @@ var m2MaskSpec = method.Spec{
 	Formula:  "mask the largest (roll-old)² until the mean of the rest is below the threshold; PPO clip on the rest",
 	Gradient: "PPO's on the rest, 0 on masked tokens",
 	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.407134 0.000000 0.549574; loss = 0.556708`,
 }
 

@@ -39,8 +39,7 @@ var m2poSpec = method.Spec{
 	Formula:  "L = max(-A·r, -A·clip(r, e^-τ, e^τ)), τ the largest with mean of min(lr², τ²) over harmful tokens below the budget",
 	Gradient: "-A·r, or 0 where PPO's rule clips at e^±τ",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.203567 -0.136455 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.024787`,
 }
 

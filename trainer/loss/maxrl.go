@@ -38,8 +38,7 @@ var maxRLSpec = method.Spec{
 	Formula:  "L = -A·exp(logp-old), A = (R - mean R)/(mean R + ε) over the group",
 	Gradient: "-A·r",
 	Needs:    batch.Columns{batch.Reward, batch.Group}, May: batch.Columns{batch.Anchor},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.610700 -0.409365 -0.824359
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.610700 -0.409365 -0.824359
 A = -1: d loss/d logp = 0.610700 0.409365 0.824359; loss = 0.000000`,
 	Reconstruction: "SkyRL has it as an advantage under a PPO loss; here the loss computes that advantage itself, without a clip",
 }

@@ -41,8 +41,7 @@ var minPROSpec = method.Spec{
 	Formula:  "L = -A·sg[b_t]·r_t, b_t = min_{s<t} r_s, b_1 = 1",
 	Gradient: "-A·b_t·r_t",
 	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.203567 -0.166667 -0.224976
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.166667 -0.224976
 A = -1: d loss/d logp = 0.203567 0.166667 0.224976; loss = 0.000000`,
 	Reconstruction: "prefix minimum detached, current ratio live; variant clip puts PPO's clip on the product",
 }

@@ -38,8 +38,7 @@ var oaplSpec = method.Spec{
 	Formula:  "L = mean_i (β₂·Σ lr - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G), lr = logp-roll",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.000379 -0.000379 -0.000379
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.000379 -0.000379 -0.000379
 A = -1: d loss/d logp = 0.000621 0.000621 0.000621; loss = 0.264524`,
 	Reconstruction: "β₁ = 1, β₂ = 1e-3 are the ports' (with a sampler that lags 50 updates behind). Their optimum is a log-ratio of A*/β₂, hundreds " +
 		"of nats per response, and nothing holds a small model on the way there: at learning rates of 1e-3 the run collapses. The survey's one β, " +
@@ -52,8 +51,7 @@ var a2poSpec = method.Spec{
 	Formula:  "L = mean_i (β₂·Σ (logp-roll) - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G)",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.000283 -0.000283 -0.000283
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.000283 -0.000283 -0.000283
 A = -1: d loss/d logp = 0.000717 0.000717 0.000717; loss = 0.297215`,
 	Reconstruction: "the paper estimates V* offline from the reference policy; here, as in OAPL, it comes from the " +
 		"group at hand, and the reference is the rollout policy",

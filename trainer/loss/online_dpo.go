@@ -32,8 +32,7 @@ var onlineDPOSpec = method.Spec{
 	Formula:  "L = -log σ(β·[(Σ logp_w - ref_w) - (Σ logp_l - ref_l)]), mean over pairs",
 	Gradient: "-β·σ(-D) on the tokens of the winner, +β·σ(-D) on the loser's, divided by the pairs",
 	Needs:    batch.Columns{batch.LogpRef, batch.Reward, batch.Group},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.050000 -0.050000 -0.050000
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.050000 -0.050000 -0.050000
 A = -1: d loss/d logp = 0.050000 0.050000 0.050000; loss = 0.693147`,
 }
 

@@ -49,8 +49,7 @@ var ppoClipSpec = method.Spec{
 	Formula:  "L = max(-A·min(r,δ), -A·clip(r, 1-ε_low, 1+ε_high)); A<0: min(L, -A·c); r = exp(logp-old)",
 	Gradient: "-A·r, or 0 where A>0 and r>1+ε_high, where A<0 and r<1-ε_low, where A<0 and r>min(c,δ)",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.078354`,
 }
 

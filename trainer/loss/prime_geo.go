@@ -52,8 +52,7 @@ var primeGeoSpec = method.Spec{
 	Formula:  "L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l)]·logp, l = logp-roll",
 	Gradient: "-R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l) on kept tokens, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: batch.Columns{batch.LogpTeacher},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 

@@ -44,8 +44,7 @@ var primeMaskedSpec = method.Spec{
 	Formula:  "L = -r·A·1[low ≤ r ≤ high]·1[min_t r ≥ veto], r = exp(logp-roll)",
 	Gradient: "-r·A on kept tokens, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 

@@ -41,8 +41,7 @@ var quatroSpec = method.Spec{
 	Formula:  "L_i = -sg[w·((R-mean R)/λ - Σ lr)]·Σ logp, λ = argmin λδ + λ·log mean exp(R/λ)",
 	Gradient: "-w·((R-mean R)/λ - Σ lr) on every token",
 	Needs:    batch.Columns{batch.Anchor, batch.Reward, batch.Group}, May: batch.Columns{batch.LogpRoll},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.148982 0.148982 0.148982
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.148982 0.148982 0.148982
 A = -1: d loss/d logp = 0.351018 0.351018 0.351018; loss = -1.850000`,
 	Reconstruction: "dual per prompt solved exactly by golden section, log-ratio of the whole response detached; δ and C are ours",
 }

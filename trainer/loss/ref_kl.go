@@ -35,8 +35,7 @@ var refKLSpec = method.Spec{
 	Formula:  "L = -1[p-q ≥ -δ]·sg[ref-logp]·exp(l) + kl_tau·l², l = logp-roll",
 	Gradient: "-1[p-q ≥ -δ]·(ref-logp)·exp(l) + 2·kl_tau·l",
 	Needs:    batch.Columns{batch.LogpRoll, batch.LogpRef}, May: batch.Columns{batch.LogpTeacher},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.073711 -0.073645 0.020423
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.073711 -0.073645 0.020423
 A = -1: d loss/d logp = 0.073711 -0.073645 0.020423; loss = 0.040733`,
 }
 

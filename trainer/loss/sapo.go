@@ -46,8 +46,7 @@ var sapoSpec = method.Spec{
 	Formula:  "L = -(4/τ)·σ(τ(r-1))·A, τ = τ_pos if A>0 else τ_neg",
 	Gradient: "-A·r·4·s·(1-s), s = σ(τ(r-1))",
 	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.201093 -0.135340 -0.247790
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.201093 -0.135340 -0.247790
 A = -1: d loss/d logp = 0.200841 0.135227 0.245225; loss = -0.047982`,
 }
 

@@ -53,7 +53,6 @@ func rows(logp []float64, share float64) []float32 {
 }
 
 const (
-	lossInput = "logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0"
 	klInput   = "logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean"
 	distInput = "p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean"
 )
@@ -77,7 +76,7 @@ func lossExample(t *testing.T, l Loss) string {
 	if err := l.Eval(out, b); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%s\nA = +1: d loss/d logp = %s\nA = -1: d loss/d logp = %s; loss = %s", lossInput,
+	return fmt.Sprintf("%sA = +1: d loss/d logp = %s\nA = -1: d loss/d logp = %s; loss = %s", onTwoResponses,
 		numbersText(out.DLogp[:3]), numbersText(out.DLogp[3:]), numbersText([]float64{out.Loss}))
 }
 

@@ -54,8 +54,7 @@ var stPPOSpec = method.Spec{
 	Formula:  "L = (1-f_k)·max(-A·u_t, -A·clip(u_t, 1-ε_low, 1+ε_high)), u_t = sg[exp(mean_{turn} lr)]·exp(logp-sg[logp])",
 	Gradient: "-(1-f_k)·A·u_k, or 0 where the turn is clipped",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Turn},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.083333 -0.083333 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.083333 -0.083333 0.000000
 A = -1: d loss/d logp = 0.166667 0.166667 0.274787; loss = 0.441454`,
 	Reconstruction: "turn ratio: geometric mean (mean, product selectable); clipping-triggered normalisation: " +
 		"downweight, the one reading both notes' effects share (bias_norm, survivors, kl, none selectable)",

@@ -37,8 +37,7 @@ var tbpoSpec = method.Spec{
 	Formula:  "A≥0: -min(A·s, A·clip(s)); A<0: -max(min(A·s, A·clip(s)), c·A); s = exp(mean_t lr)",
 	Gradient: "-A·s/T on every token; 0 for A>0 and s>1+ε_high, for A<0 and s<1-ε_low or s>c",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.024800`,
 	Reconstruction: "dual clip at sequence level; bounds as GSPO, c = 1.05 ours",
 }

@@ -48,8 +48,7 @@ var toprSpec = method.Spec{
 	Formula:  "R>0: L = -A·logp; R≤0: L = -sg[min(1, exp(Σ lr))]·A·logp",
 	Gradient: "-A for good responses, -min(1, exp(Σ lr))·A for bad ones",
 	Needs:    batch.Columns{batch.Advantage, batch.Reward}, May: batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
 A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
 }
 

@@ -36,8 +36,7 @@ var trmSpec = method.Spec{
 	Formula:  "L = -1[max_t KL(mu_t‖p_t) ≤ δ]·A·exp(logp-roll)",
 	Gradient: "-A·exp(logp-roll) in admitted responses, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: batch.Columns{batch.DistRoll, batch.Dist},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.000000`,
 	Reconstruction: "direction behaviour‖current, denominators over all responses; the paper gives 1e-4 only as an illustration, δ is ours",
 }

@@ -40,8 +40,7 @@ var vespoSpec = method.Spec{
 	Formula:  "L = -sg[φ]·A·logp, φ = W^k·exp(λ(1-W)), W = exp(Σ lr + Σ log w)",
 	Gradient: "-φ·A",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: `logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0
-A = +1: d loss/d logp = -0.064705 -0.064705 -0.064705
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.064705 -0.064705 -0.064705
 A = -1: d loss/d logp = 0.204088 0.204088 0.204088; loss = -0.515720`,
 }
 
