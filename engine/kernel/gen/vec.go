@@ -223,26 +223,32 @@ func (v *vec) bits(b uint32) string {
 	return name + "<>(SB)"
 }
 
-// operation is one on two vectors, in the words of amd64 and arm64.
-type operation struct{ amd64, arm64 string }
+// operation is one on two vectors, in the words of amd64 and arm64; lanes is what
+// Go's assembler for arm64 adds to the registers, if it has the instruction.
+type operation struct{ amd64, arm64, lanes string }
+
+const bitLanes, integerLanes = ".B16", ".S4"
 
 var (
-	multiplication = operation{"VMULPS", "FMUL"}
-	addition       = operation{"VADDPS", "FADD"}
-	subtraction    = operation{"VSUBPS", "FSUB"}
-	division       = operation{"VDIVPS", "FDIV"}
-	orBits         = operation{"VPOR", "VORR"}
-	xorBits        = operation{"VPXOR", "VEOR"}
-	addIntegers    = operation{"VPADDD", "VADD"}
-	subIntegers    = operation{"VPSUBD", "VSUB"}
+	multiplication = operation{"VMULPS", "FMUL", ""}
+	addition       = operation{"VADDPS", "FADD", ""}
+	subtraction    = operation{"VSUBPS", "FSUB", ""}
+	division       = operation{"VDIVPS", "FDIV", ""}
+	andBits        = operation{"VPAND", "VAND", bitLanes}
+	orBits         = operation{"VPOR", "VORR", bitLanes}
+	xorBits        = operation{"VPXOR", "VEOR", bitLanes}
+	addIntegers    = operation{"VPADDD", "VADD", integerLanes}
+	subIntegers    = operation{"VPSUBD", "VSUB", integerLanes}
 )
 
 // into writes dst = a op b; on amd64 b may be memory.
 func (v *vec) into(o operation, dst, a, b string) string {
 	switch {
+	case v.v == neon && o.lanes == "":
+		v.word(o.arm64, dst, a, b)
 	case v.v == neon:
-		v.three(o.arm64, dst, a, b)
-	case v.v == avx512 && (o == orBits || o == xorBits): // names the lane
+		v.op(o.arm64, b+o.lanes, a+o.lanes, dst+o.lanes)
+	case v.v == avx512 && o.lanes == bitLanes: // names the lane
 		v.op(o.amd64+"D", b, a, dst)
 	default:
 		v.op(o.amd64, b, a, dst)

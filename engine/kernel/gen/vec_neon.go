@@ -1,24 +1,8 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // How arm64 spells what vec offers.
-
-// three writes dst = a op b: an instruction that Go's assembler has begins with V.
-func (v *vec) three(op, dst, a, b string) {
-	if !strings.HasPrefix(op, "V") {
-		v.word(op, dst, a, b)
-		return
-	}
-	lanes := ".S4"
-	if op == "VORR" || op == "VEOR" {
-		lanes = ".B16"
-	}
-	v.op(op, b+lanes, a+lanes, dst+lanes)
-}
 
 // moveNEON moves a vector, or of the rest one element: loaded into every lane,
 // stored from the first.
