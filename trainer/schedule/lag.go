@@ -29,6 +29,21 @@ func (l *Lag) Lag(int) int { return l.K }
 // MaxLag is K.
 func (l *Lag) MaxLag() int { return l.K }
 
+// Traits says that the workers are served the weights of K publications ago.
+func (l *Lag) Traits() Traits { return Traits{Colocated: true, Behind: l.K} }
+
+// Admit is that of Sync.
+func (*Lag) Admit(v View) int { return admitWhole(v) }
+
+// OnPublish finds no running work.
+func (*Lag) OnPublish(View, *Worker) Reload { return Drain }
+
+// Batch is that of Sync.
+func (*Lag) Batch(v View) []*Sample { return batchWhole(v) }
+
+// Bound is K.
+func (l *Lag) Bound() int { return l.K }
+
 // Validate checks the range of K.
 func (l *Lag) Validate() error {
 	if l.K < 1 || l.K > maxK {

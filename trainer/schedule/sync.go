@@ -5,8 +5,12 @@ import "driftlab/trainer/method"
 // Sync generates every step's rollouts from the weights the step starts with.
 //
 //	version_roll(s) = version(s)
+//	Admit = B if nothing is in flight or waiting and the learner is idle, else 0
+//	Batch = all B, when the last is done, by ID
 //
 // Source: the synchronous loop of GRPO (2402.03300); verl's colocated trainer.
+// One version at a time: publication finds no running work. The wall time of a
+// step is the sum of generation, scoring, training and synchronisation.
 type Sync struct{}
 
 // Lag is 0.
@@ -17,6 +21,37 @@ func (*Sync) MaxLag() int { return 0 }
 
 // Validate returns nil: there is nothing to choose.
 func (*Sync) Validate() error { return nil }
+
+// Traits says that generation and training share the devices.
+func (*Sync) Traits() Traits { return Traits{Colocated: true} }
+
+// Admit is a whole batch, once the last step is over.
+func (*Sync) Admit(v View) int { return admitWhole(v) }
+
+// OnPublish finds no running work.
+func (*Sync) OnPublish(View, *Worker) Reload { return Drain }
+
+// Batch waits for all.
+func (*Sync) Batch(v View) []*Sample { return batchWhole(v) }
+
+// Bound is 0.
+func (*Sync) Bound() int { return 0 }
+
+// admitWhole submits a batch when the step before it is over.
+func admitWhole(v View) int {
+	if v.Running+len(v.Done)+v.Accumulated+v.Unpublished == 0 && v.Idle {
+		return v.Batch
+	}
+	return 0
+}
+
+// batchWhole is a batch by ID, when all of it is done.
+func batchWhole(v View) []*Sample {
+	if len(v.Done) < v.Batch {
+		return nil
+	}
+	return byID(v.Done)[:v.Batch]
+}
 
 var syncSpec = method.Spec{
 	Name: "sync", Aliases: []string{"on-policy"}, Group: "schedule", Unit: method.System,

@@ -1,0 +1,68 @@
+package schedule
+
+import "driftlab/trainer/method"
+
+// AReaL bounds how far generation may run ahead of the learner by a count, and
+// interrupts it for every new version.
+//
+//	Admit = min(maxconc - run, (η + V + 1)·B - (acc + run))
+//	        in the paper: ⌊(N_r - 1)/B⌋ ≤ i + η
+//	Batch = the B done samples with the oldest submission
+//	OnPublish = Interrupt, Reprefill
+//
+// Source: 2505.24298; inclusionAI/AReaL areal/infra/staleness_manager.py,
+// workflow_executor.py, remote_inf_engine.py. The count bounds the mean lag, which
+// tends to η, and not that of one sample: a straggler may be trained at any version.
+type AReaL struct {
+	// Eta is max_head_offpolicyness. Default 4 (the paper for code; 8 for
+	// mathematics); 0 is synchronous.
+	Eta int `yaml:"eta"`
+	// Concurrent is maxconc, the most samples in flight; 0 for what the slots hold.
+	Concurrent int `yaml:"concurrent"`
+	// Interpolated spares the scoring pass: A-3PO's loglinear old log-probs.
+	Interpolated bool `yaml:"interpolated"`
+}
+
+// Validate checks the ranges.
+func (p *AReaL) Validate() error {
+	return firstError(inRange("eta", p.Eta, 0, maxK), inRange("concurrent", p.Concurrent, 0, maxSamples))
+}
+
+// Admit is what concurrency and the count leave.
+func (p *AReaL) Admit(v View) int {
+	concurrent := p.Concurrent
+	if concurrent == 0 {
+		concurrent = v.room()
+	}
+	return min(concurrent-v.Running, (p.Eta+v.Version+1)*v.Batch-(v.Accepted+v.Running))
+}
+
+// OnPublish interrupts.
+func (*AReaL) OnPublish(View, *Worker) Reload { return Interrupt }
+
+// Batch takes the samples that were submitted first. (AReaL shuffles them then.)
+func (*AReaL) Batch(v View) []*Sample { return batchWhole(v) }
+
+// Old is a scoring pass at the start of the batch: the decoupled objective's
+// proximal policy; or A-3PO's interpolation.
+func (p *AReaL) Old() Old {
+	if p.Interpolated {
+		return Interpolated
+	}
+	return BatchStart
+}
+
+// Bound is -1: the rule is about the count.
+func (*AReaL) Bound() int { return -1 }
+
+var arealSpec = method.Spec{
+	Name: "areal", Aliases: []string{"counting"}, Group: "schedule", Unit: method.System,
+	Source: "AReaL, arXiv:2505.24298; inclusionAI/AReaL areal/infra/staleness_manager.py, workflow_executor.py, remote_inf_engine.py; A-3PO, arXiv:2512.06547",
+	Formula: "Admit = min(maxconc - run, (η + V + 1)·B - (acc + run))\n" +
+		"Batch = the B done samples with the oldest submission\nOnPublish = Interrupt, Reprefill",
+	Gradient: "none: a schedule chooses weights",
+	Example: "η = 1, B = 4, V = 0: 8 samples may be submitted in all\n" +
+		"V = 1, 4 trained, 2 done, 2 in flight: 12 - 8 = 4 more\n" +
+		"the mean lag tends to 1; a straggler of the first 8 can be trained at V = 5, lag 5",
+	Reconstruction: "The scheduler's labels are exact here; AReaL's may be one version too new, where a reply arrives late. Its dynamic batch, which counts refused samples into B, is not selectable.",
+}

@@ -1,0 +1,77 @@
+package schedule
+
+// Kind is what a Command asks for, or what a Span was spent on.
+type Kind int
+
+// Commands.
+const (
+	// Start brings requests into a worker: prompts, or partial responses to continue.
+	Start Kind = iota
+	// Decode makes steps of all requests of a worker: a token each.
+	Decode
+	// Load gives a worker the weights of a version.
+	Load
+	// Evict takes requests out of a worker.
+	Evict
+	// Train trains samples.
+	Train
+	// Publish keeps the learner's weights as a version.
+	Publish
+	// Stop ends the run. It comes again however often Next is called.
+	Stop
+)
+
+// Command is one thing that the driver is to do. Which fields count depends on
+// its kind.
+type Command struct {
+	Kind Kind
+	// Time is when it happens on the virtual clock.
+	Time int
+	// Worker is the index of the worker of Start, Decode, Load and Evict.
+	Worker int
+	// Requests are those that Start brings in and Evict takes out.
+	Requests []int
+	// Origins are, for Start, the samples whose prompts the requests have: their
+	// own, unless a filter had a prompt submitted again.
+	Origins []int
+	// Cached says, for each request of a Start, that it continues on the keys and
+	// values that Evict saved; without that, its prompt and what it has are prefilled.
+	Cached []bool
+	// Steps is the number that Decode makes.
+	Steps int
+	// Version is what Load loads and Publish makes; of Start, what the worker
+	// serves; of Train, the one published when it starts.
+	Version int
+	// Cache is, for Load, what the worker's requests continue on; for Evict,
+	// Restart where they never come back and KeepStale where their keys and
+	// values go with them.
+	Cache Cache
+	// Samples are those that Train trains, in order.
+	Samples []int
+	// Update says that Train ends in an update of the weights; without it the
+	// gradients are kept for the next.
+	Update bool
+	// Old is where Train takes its old log-probs.
+	Old Old
+	// Oldest is, for Publish, the oldest version that is still served or has
+	// tokens in a sample that may be trained: older weights can go.
+	Oldest int
+	// Stuck says that a run stops short: nothing that is under way will ever end.
+	Stuck bool
+}
+
+// Outcome is what the driver answers to a Command; nothing, for most.
+type Outcome struct {
+	// Prompts are the tokens of the prompt of each request of a Start; nil where
+	// all are Config.Prompt.
+	Prompts []int
+	// Lengths are what each response of a Start will come to in all, where that
+	// is known beforehand; nil where it is not: then every step is a Decode of its
+	// own. Both make the same log.
+	Lengths []int
+	// Finished are the requests that ended in a Decode, all in its last step.
+	Finished []int
+	// Refused are the samples, done by this Decode, that are no use, such as a
+	// group of equal rewards: they leave the count of accepted ones.
+	Refused []int
+}

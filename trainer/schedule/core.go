@@ -1,0 +1,270 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Config is the cluster and the run that a Core schedules.
+type Config struct {
+	// Workers is the number of rollout engines, Slots the requests that each can
+	// serve at once, Trainers the devices of the learner.
+	Workers, Slots, Trainers int
+	// Batch is the number of samples per update, Group the responses per sample.
+	Batch, Group int
+	// Prompt is the tokens of a prompt where no Outcome says otherwise.
+	Prompt int
+	// Steps is the number of updates after which the run stops.
+	Steps int
+	Costs Costs
+}
+
+// Validate checks the ranges.
+func (c Config) Validate() error {
+	for _, f := range []struct {
+		name       string
+		value, top int
+	}{
+		{"workers", c.Workers, 1 << 16}, {"slots", c.Slots, 1 << 12}, {"trainers", c.Trainers, 1 << 16},
+		{"batch", c.Batch, 1 << 20}, {"group", c.Group, 1 << 10}, {"prompt", c.Prompt, 1 << 20}, {"steps", c.Steps, 1 << 20},
+	} {
+		if f.value < 1 || f.value > f.top {
+			return fmt.Errorf("%s: %d is outside [1, %d]", f.name, f.value, f.top)
+		}
+	}
+	if err := c.Costs.Validate(); err != nil {
+		return fmt.Errorf("costs.%w", err)
+	}
+	return nil
+}
+
+// Core decides what happens when, in integers and without doing any of it. Next
+// says what is to be done, Done what came of it. It is not safe for concurrent use.
+type Core struct {
+	config Config
+	policy Policy
+	traits Traits
+	width  int // responses started per sample
+
+	now     int
+	phase   phase
+	pending []Command
+
+	version, step, unpublished int
+	submitted, accepted        int
+	taken, takenBefore         int
+	unfinished                 int // requests that are neither finished nor gone
+
+	flight  []*Sample // not done, by ID
+	done    []*Sample // waiting for the learner, in the order of their end
+	fresh   []*Sample // done at this very time
+	refused []*Sample // of fresh, what the driver has no use for
+	queue   []*Request
+	parked  []*Request
+	batch   []*Sample // with the learner, until it has begun
+
+	workers   []*Worker
+	sequence  []int // the order in which workers are gone through
+	ordered   []*Worker
+	heap      heap
+	touched   []bool // workers that must look around at the end of their step
+	mail      []delivery
+	timer     int
+	published bool
+	suspended bool // the learner has the devices
+
+	learner learner
+
+	log    []Span
+	last   []int // index into the log of each lane's last span
+	counts Counts
+}
+
+// delivery is weights on their way to a worker.
+type delivery struct{ time, worker, version int }
+
+// learner is what the training side is doing.
+type learner struct {
+	busy   bool
+	until  int // never while idle
+	trains bool
+	update bool
+	taken  int // samples since the last update
+}
+
+// phase is the order of what happens at one time.
+type phase int
+
+const (
+	advancing phase = iota
+	waking
+	collecting
+	publishing
+	batching
+	admitting
+	placing
+	acting
+	phases
+)
+
+// New returns a Core at time 0: every worker has version 0 and nothing to do.
+func New(config Config, policy Policy) (*Core, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if err := policy.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Core{config: config, policy: policy, phase: batching, timer: never, learner: learner{until: never}}
+	if s, ok := policy.(System); ok {
+		c.traits = s.Traits()
+	}
+	c.width = config.Group + c.traits.Extra
+	if c.traits.Every > 0 {
+		c.timer = c.traits.Every
+	}
+	c.last = slices.Repeat([]int{-1}, config.Workers+1)
+	c.touched = make([]bool, config.Workers)
+	for i := range config.Workers {
+		c.workers = append(c.workers, &Worker{ID: i, until: never})
+		c.sequence = append(c.sequence, i)
+	}
+	c.arrange()
+	return c, nil
+}
+
+// arrange brings the workers into their sequence.
+func (c *Core) arrange() {
+	c.ordered = c.ordered[:0]
+	for _, i := range c.sequence {
+		c.ordered = append(c.ordered, c.workers[i])
+	}
+	c.heap = newHeap(c.workers, c.sequence)
+}
+
+// Next is what is to be done now. It says the same until Done is called.
+func (c *Core) Next() Command {
+	for len(c.pending) == 0 {
+		c.advance()
+	}
+	return c.pending[0]
+}
+
+// Done says that the command which Next returned was carried out. After an error
+// the Core is not to be used.
+func (c *Core) Done(o Outcome) error {
+	if len(c.pending) == 0 {
+		return errors.New("schedule: done with a command that Next did not give")
+	}
+	command := c.pending[0]
+	if command.Kind == Stop {
+		return nil
+	}
+	c.pending = c.pending[1:]
+	switch command.Kind {
+	case Start:
+		return c.started(command, o)
+	case Decode:
+		return c.decoded(command, o)
+	case Load:
+		c.loaded(command)
+	case Evict:
+		c.evicted(command)
+	case Train:
+		c.training()
+	case Publish:
+		c.publishes(command)
+	}
+	return nil
+}
+
+// Log is the timeline so far: spans that have begun, in the order of their end or,
+// where that is known beforehand, of their begin. It is the Core's own.
+func (c *Core) Log() []Span { return c.log }
+
+// Counts are the sums so far. The histograms are the Core's own.
+func (c *Core) Counts() Counts { return c.counts }
+
+// Now is the virtual time.
+func (c *Core) Now() int { return c.now }
+
+// emit asks for a command.
+func (c *Core) emit(command Command) {
+	command.Time = c.now
+	c.pending = append(c.pending, command)
+}
+
+// advance goes through what happens at one time: steps end, training ends,
+// weights are published, a batch is taken, samples are admitted and find a
+// worker. Then it goes on to the next time.
+func (c *Core) advance() {
+	switch c.phase {
+	case advancing:
+		if !c.tick() {
+			c.emit(Command{Kind: Stop, Version: c.version, Stuck: true})
+			return
+		}
+	case waking:
+		if w := c.heap.top(); w.until == c.now {
+			c.wake(w)
+			return
+		}
+	case collecting:
+		c.collect()
+	case publishing:
+		c.deliverMail()
+		c.considerPublishing()
+	case batching:
+		if c.ended() {
+			c.stop()
+			return
+		}
+		c.takeBatch()
+	case admitting:
+		c.admit()
+	case placing:
+		c.place()
+	case acting:
+		c.act()
+		c.published = false
+	}
+	c.phase = (c.phase + 1) % phases
+}
+
+// stop ends the run, once the workers have said how far they are.
+func (c *Core) stop() {
+	c.suspended = true
+	for _, w := range c.ordered {
+		c.interrupt(w)
+	}
+	if len(c.pending) == 0 {
+		c.emit(Command{Kind: Stop, Version: c.version})
+	}
+}
+
+// tick moves the clock to the next event; it reports false if there is none.
+func (c *Core) tick() bool {
+	next := min(c.heap.top().until, c.learner.until)
+	for _, d := range c.mail {
+		next = min(next, d.time)
+	}
+	if next == never {
+		return false
+	}
+	c.now = min(next, c.timer)
+	return true
+}
+
+// view is what the policy is told now.
+func (c *Core) view() View {
+	return View{
+		Now: c.now, Version: c.version, Step: c.step, Unpublished: c.unpublished,
+		Batch: c.config.Batch, Group: c.config.Group,
+		Submitted: c.submitted, Running: len(c.flight), Accepted: c.accepted, Taken: c.taken, TakenBefore: c.takenBefore,
+		Idle: !c.learner.busy, Accumulated: c.learner.taken, Active: c.unfinished - len(c.parked),
+		Slots: c.config.Slots * c.config.Workers, SlotsEach: c.config.Slots,
+		Done: c.done, Flight: c.flight, Queue: c.queue, Workers: c.ordered,
+		Published: c.published, Costs: c.config.Costs,
+	}
+}

@@ -1,0 +1,91 @@
+package schedule
+
+import "fmt"
+
+// Costs is what everything takes on the virtual clock, in ticks. A tick of the
+// defaults is a microsecond of a 32B model on one device. What counts are their
+// ratios: multiplying all of them changes no order of events.
+type Costs struct {
+	// PrefillRequest and PrefillToken are what a prefill of n tokens takes:
+	// PrefillRequest + n*PrefillToken. A token costs a forward pass.
+	PrefillRequest int `yaml:"prefill_request"`
+	PrefillToken   int `yaml:"prefill_token"`
+	// DecodeStep and DecodeSlot are what a decode step of a requests takes:
+	// DecodeStep + a*DecodeSlot. The default ratio makes a full worker of a
+	// synchronous run (16 requests) eleven times slower per step than one
+	// request: then the last tenth of the requests takes about half of the
+	// rollout's time, which Seer (2511.14617) measured; a constant speed per slot
+	// would exaggerate every asynchronous gain. Default 2400 and 1500.
+	DecodeStep int `yaml:"decode_step"`
+	DecodeSlot int `yaml:"decode_slot"`
+	// LearnToken is a forward pass of the learner over one token on one device: a
+	// pass for log-probs takes it once, training three times (FLOPs; verl
+	// measured .31 to .47 for one to three). The default makes the rollout 84% of
+	// a synchronous step, as on Moonlight (Seer, 84/14/2).
+	LearnToken int `yaml:"learn_token"`
+	// Sync is what a worker takes to load weights, Push what the learner takes to
+	// send them. Default 640000, Laminar's stall for 32B (2510.12633).
+	Sync int `yaml:"sync"`
+	Push int `yaml:"push"`
+	// Migrate is what a worker takes to accept a request with its keys and
+	// values. Default 10000: inferred.
+	Migrate int `yaml:"migrate"`
+}
+
+// DefaultCosts returns the defaults.
+func DefaultCosts() Costs {
+	return Costs{
+		PrefillRequest: 1000, PrefillToken: 40, DecodeStep: 2400, DecodeSlot: 1500,
+		LearnToken: 120, Sync: 640_000, Push: 640_000, Migrate: 10_000,
+	}
+}
+
+// Prefill is the ticks of n tokens.
+func (c Costs) Prefill(n int) int { return c.PrefillRequest + n*c.PrefillToken }
+
+// Decode is the ticks of a step of that many requests.
+func (c Costs) Decode(requests int) int { return c.DecodeStep + requests*c.DecodeSlot }
+
+// Logp is the ticks of a scoring pass over the tokens on that many devices.
+func (c Costs) Logp(tokens, devices int) int { return ceilDiv(tokens*c.LearnToken, devices) }
+
+// Train is the ticks of a training pass.
+func (c Costs) Train(tokens, devices int) int { return ceilDiv(3*tokens*c.LearnToken, devices) }
+
+// Scaled returns the costs in ticks that are shorter by the factor.
+func (c Costs) Scaled(factor int) Costs {
+	for _, f := range c.fields() {
+		*f.value *= factor
+	}
+	return c
+}
+
+type costField struct {
+	name  string
+	value *int
+	least int
+}
+
+func (c *Costs) fields() []costField {
+	return []costField{
+		{"prefill_request", &c.PrefillRequest, 0}, {"prefill_token", &c.PrefillToken, 0},
+		{"decode_step", &c.DecodeStep, 1}, {"decode_slot", &c.DecodeSlot, 0}, {"learn_token", &c.LearnToken, 1},
+		{"sync", &c.Sync, 0}, {"push", &c.Push, 0}, {"migrate", &c.Migrate, 0},
+	}
+}
+
+// maxCost keeps the products of costs and tokens far from the end of int.
+const maxCost = 1_000_000_000
+
+// Validate checks the ranges.
+func (c Costs) Validate() error {
+	for _, f := range c.fields() {
+		if *f.value < f.least || *f.value > maxCost {
+			return fmt.Errorf("%s: %d is outside [%d, %d]", f.name, *f.value, f.least, maxCost)
+		}
+	}
+	return nil
+}
+
+// ceilDiv is a/b rounded up, for numbers that are not negative.
+func ceilDiv(a, b int) int { return (a + b - 1) / b }

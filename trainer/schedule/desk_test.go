@@ -1,0 +1,145 @@
+package schedule
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// desk answers commands out of a law of lengths, and keeps what was commanded.
+type desk struct {
+	t        *testing.T
+	core     *Core
+	length   func(origin, response int) int
+	refuse   func(sample int) bool
+	known    bool // it tells the lengths beforehand
+	total    map[int]int
+	commands []Command
+	check    func(*Core)
+}
+
+func newDesk(t *testing.T, config Config, policy Policy, length func(origin, response int) int) *desk {
+	t.Helper()
+	core, err := New(config, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &desk{t: t, core: core, length: length, known: true, total: map[int]int{}}
+}
+
+// answer is what comes of a command.
+func (d *desk) answer(c Command) Outcome {
+	var o Outcome
+	switch c.Kind {
+	case Start:
+		for i, r := range c.Requests {
+			n := d.length(c.Origins[i], r%d.core.width)
+			d.total[r] = n
+			if d.known {
+				o.Lengths = append(o.Lengths, n)
+			}
+		}
+	case Decode:
+		w := d.core.workers[c.Worker]
+		for _, r := range w.Active {
+			if r.Made+c.Steps == d.total[r.ID] {
+				o.Finished = append(o.Finished, r.ID)
+			}
+			if r.Made+c.Steps > d.total[r.ID] {
+				d.t.Fatalf("request %d decodes beyond its end", r.ID)
+			}
+		}
+		if d.refuse != nil {
+			left := map[*Sample]int{}
+			for _, r := range w.Active {
+				if slices.Contains(o.Finished, r.ID) {
+					left[r.Sample]++
+					if left[r.Sample] == r.Sample.Left && !(r.at == leaving && r.then == gone) && d.refuse(r.Sample.ID) {
+						o.Refused = append(o.Refused, r.Sample.ID)
+					}
+				}
+			}
+		}
+	}
+	return o
+}
+
+// step carries one command out; it reports false at the end.
+func (d *desk) step() bool {
+	c := d.core.Next()
+	d.commands = append(d.commands, c)
+	if c.Kind == Stop {
+		return false
+	}
+	if err := d.core.Done(d.answer(c)); err != nil {
+		d.t.Fatal(err)
+	}
+	if d.check != nil {
+		d.check(d.core)
+	}
+	return true
+}
+
+// run goes on to the end.
+func (d *desk) run() *desk {
+	for d.step() {
+		if len(d.commands) > 2_000_000 {
+			d.t.Fatalf("%T does not come to an end", d.core.policy)
+		}
+	}
+	return d
+}
+
+// drawn is a law of uneven lengths that depends on nothing but the seed.
+func drawn(seed uint64, most int) func(origin, response int) int {
+	return func(origin, response int) int {
+		r := rand.New(rand.NewPCG(seed, uint64(origin)<<20+uint64(response)))
+		n := 1 + r.IntN(most)
+		if r.IntN(8) == 0 {
+			n = min(n*8, 8*most)
+		}
+		return n
+	}
+}
+
+// script is a run as text.
+func script(commands []Command) string {
+	var b strings.Builder
+	for _, c := range commands {
+		b.WriteString(commandText(c))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+var kinds = [...]string{"start", "decode", "load", "evict", "train", "publish", "stop"}
+var caches = [...]string{"reprefill", "keep stale", "restart"}
+var olds = [...]string{"batch start", "rollout", "sync start", "by version", "at interrupt", "interpolated"}
+
+func commandText(c Command) string {
+	head := fmt.Sprintf("%6d %-7s", c.Time, kinds[c.Kind])
+	switch c.Kind {
+	case Start:
+		head += fmt.Sprintf(" worker %d, v%d: requests %v", c.Worker, c.Version, c.Requests)
+	case Decode:
+		head += fmt.Sprintf(" worker %d, v%d: %d steps", c.Worker, c.Version, c.Steps)
+	case Load:
+		head += fmt.Sprintf(" worker %d: v%d, %s", c.Worker, c.Version, caches[c.Cache])
+	case Evict:
+		head += fmt.Sprintf(" worker %d: requests %v, %s", c.Worker, c.Requests, caches[c.Cache])
+	case Train:
+		head += fmt.Sprintf(" samples %v at v%d, old: %s", c.Samples, c.Version, olds[c.Old])
+		if !c.Update {
+			head += ", no update"
+		}
+	case Publish:
+		head += fmt.Sprintf(" v%d, oldest v%d", c.Version, c.Oldest)
+	case Stop:
+		if c.Stuck {
+			head += " (stuck)"
+		}
+	}
+	return head
+}

@@ -1,0 +1,147 @@
+package schedule
+
+import "slices"
+
+// leave marks a running request: at the end of its worker's step it goes.
+func (c *Core) leave(r *Request, then place) {
+	r.at, r.then = leaving, then
+	if then == joining {
+		c.workers[r.to].coming++
+	}
+	c.workers[r.Worker].leaves++
+	c.touched[r.Worker] = true
+}
+
+// evict takes those that leave out of a worker: first what never comes back, then
+// what goes elsewhere.
+func (c *Core) evict(w *Worker) {
+	var never, later []int
+	for _, r := range w.Active {
+		switch {
+		case r.at != leaving:
+		case r.then == gone:
+			never = append(never, r.ID)
+		default:
+			later = append(later, r.ID)
+		}
+	}
+	if len(never) > 0 {
+		c.emit(Command{Kind: Evict, Worker: w.ID, Requests: never, Version: w.Version, Cache: Restart})
+		return // settling after it finds the others
+	}
+	c.emit(Command{Kind: Evict, Worker: w.ID, Requests: later, Version: w.Version, Cache: KeepStale})
+}
+
+// evicted takes in that requests have left a worker.
+func (c *Core) evicted(command Command) {
+	w := c.workers[command.Worker]
+	for _, id := range command.Requests {
+		r := w.Active[slices.IndexFunc(w.Active, func(r *Request) bool { return r.ID == id })]
+		w.Active = without(w.Active, r)
+		w.leaves--
+		c.arrive(r)
+		c.put(r, r.then)
+	}
+	c.settle(w)
+}
+
+// arrive ends a running request's way to another worker, there or anywhere else.
+func (c *Core) arrive(r *Request) {
+	if r.then == joining {
+		c.workers[r.to].coming--
+	}
+}
+
+// put brings a request that is with no worker to where it goes.
+func (c *Core) put(r *Request, where place) {
+	r.at, r.Worker = where, -1
+	switch where {
+	case waiting:
+		c.queue = append(c.queue, r)
+	case parked:
+		c.parked = append(c.parked, r)
+	case joining:
+		w := c.workers[r.to]
+		r.Worker = r.to
+		w.joins = append(w.joins, r)
+		c.touched[r.to] = true
+	case gone:
+		c.unfinished--
+		c.counts.WastedTokens += r.Made
+	}
+}
+
+// expel ends a request for good, wherever it is.
+func (c *Core) expel(r *Request) {
+	switch r.at {
+	case finished, gone:
+		return
+	case active:
+		c.leave(r, gone)
+		return
+	case leaving:
+		c.arrive(r)
+		r.then = gone
+		return
+	}
+	c.detach(r)
+	c.put(r, gone)
+}
+
+// detach takes a request that does not run out of the list it is in.
+func (c *Core) detach(r *Request) {
+	switch r.at {
+	case waiting:
+		c.queue = without(c.queue, r)
+	case parked:
+		c.parked = without(c.parked, r)
+	case joining:
+		w := c.workers[r.Worker]
+		w.joins = without(w.joins, r)
+	}
+}
+
+// restart throws the tokens of a response away.
+func (c *Core) restart(r *Request) {
+	c.counts.WastedTokens += r.Made
+	r.Made, r.Pieces = 0, nil
+}
+
+// recount finds the versions of a sample anew, after it lost some.
+func (c *Core) recount(s *Sample) {
+	s.Oldest, s.Newest = -1, -1
+	for _, r := range s.Requests {
+		for _, p := range r.Pieces {
+			s.aged(p.Version)
+		}
+		if r.at == active || r.at == leaving {
+			s.aged(c.workers[r.Worker].Version)
+		}
+	}
+}
+
+// refuse takes a sample out of the run; with Requeue its prompt comes again, as a
+// sample of its own.
+func (c *Core) refuse(s *Sample, fate Fate) {
+	is := func(x *Sample) bool { return x == s }
+	if s.Done() {
+		c.done = slices.DeleteFunc(c.done, is)
+		c.accepted--
+	} else {
+		c.flight = slices.DeleteFunc(c.flight, is)
+	}
+	c.taken++
+	for _, r := range s.Requests {
+		if r.at == finished {
+			r.at = gone
+			c.counts.WastedTokens += r.Made
+		}
+		c.expel(r)
+	}
+	if fate == Drop {
+		c.counts.Dropped++
+		return
+	}
+	c.counts.Requeued++
+	c.submit(s.Origin)
+}

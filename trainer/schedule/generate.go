@@ -1,0 +1,276 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// wake is what happens to a worker when its time has come.
+func (c *Core) wake(w *Worker) {
+	switch w.state {
+	case decoding:
+		c.decode(w, (c.now-w.from)/w.step)
+	case prefilling:
+		c.spend(Span{Lane: w.ID, Activity: Prefilling, From: w.from, To: c.now, Version: w.Version})
+		c.settle(w)
+	default:
+		c.settle(w)
+	}
+}
+
+// decode asks for the steps that a worker has made by now.
+func (c *Core) decode(w *Worker, steps int) {
+	c.heap.set(w, never)
+	c.emit(Command{Kind: Decode, Worker: w.ID, Steps: steps, Version: w.Version})
+}
+
+// settle decides what a worker does next, at the end of a step, a prefill or a load.
+func (c *Core) settle(w *Worker) {
+	w.state = resting
+	c.heap.set(w, never)
+	switch {
+	case c.suspended:
+	case w.leaves > 0:
+		c.evict(w)
+	case w.Stale() && (w.reload == Interrupt || !w.occupied()):
+		c.emit(Command{Kind: Load, Worker: w.ID, Version: w.want, Cache: c.traits.Cache})
+	case len(w.joins) > 0:
+		start := Command{Kind: Start, Worker: w.ID, Version: w.Version}
+		for _, r := range w.joins {
+			start.Requests = append(start.Requests, r.ID)
+			start.Origins = append(start.Origins, r.Sample.Origin)
+			start.Cached = append(start.Cached, r.cached)
+		}
+		c.emit(start)
+	case w.debt > 0:
+		c.begin(w, prefilling, w.debt)
+		w.debt = 0
+	case len(w.Active) > 0:
+		c.run(w)
+	}
+}
+
+// occupied reports whether a response that has begun is with the worker.
+func (w *Worker) occupied() bool {
+	return len(w.Active) > 0 || slices.ContainsFunc(w.joins, func(r *Request) bool { return r.cached })
+}
+
+// begin puts a worker into a state that lasts so long.
+func (c *Core) begin(w *Worker, s state, ticks int) {
+	w.state, w.from = s, c.now
+	c.heap.set(w, c.now+ticks)
+}
+
+// run decodes until something is known to happen.
+func (c *Core) run(w *Worker) {
+	w.step = c.config.Costs.Decode(len(w.Active))
+	if c.traits.Yield > 0 {
+		w.step = max(1, w.step*1000/c.traits.Yield)
+	}
+	steps := w.Active[0].next()
+	for _, r := range w.Active[1:] {
+		steps = min(steps, r.next())
+	}
+	c.begin(w, decoding, steps*w.step)
+}
+
+// interrupt stops a worker now; the step under way is lost. What it did is asked for.
+func (c *Core) interrupt(w *Worker) {
+	switch w.state {
+	case decoding:
+		if steps := (c.now - w.from) / w.step; steps > 0 {
+			c.decode(w, steps)
+			return
+		}
+	case prefilling:
+		c.spend(Span{Lane: w.ID, Activity: Prefilling, From: w.from, To: c.now, Version: w.Version})
+		w.debt += w.until - c.now
+	case loading:
+		return
+	}
+	c.settle(w)
+}
+
+// pause lets a worker look around at the end of the step that it is making.
+func (c *Core) pause(w *Worker) {
+	switch w.state {
+	case resting:
+		c.settle(w)
+	case decoding:
+		steps := ceilDiv(c.now-w.from, w.step)
+		if end := w.from + steps*w.step; end > c.now {
+			c.heap.set(w, min(w.until, end))
+		} else if steps > 0 {
+			c.decode(w, steps)
+		} else {
+			c.settle(w)
+		}
+	}
+}
+
+// act lets the workers look around to which something was given or taken away.
+func (c *Core) act() {
+	for _, w := range c.ordered {
+		if c.touched[w.ID] {
+			c.touched[w.ID] = false
+			c.pause(w)
+		}
+	}
+}
+
+// started takes in the requests that entered a worker.
+func (c *Core) started(command Command, o Outcome) error {
+	w := c.workers[command.Worker]
+	n := len(command.Requests)
+	if o.Prompts != nil && len(o.Prompts) != n || o.Lengths != nil && len(o.Lengths) != n {
+		return fmt.Errorf("schedule: a start of %d requests was answered with %d prompts and %d lengths", n, len(o.Prompts), len(o.Lengths))
+	}
+	ticks := w.debt
+	w.debt = 0
+	for i, r := range w.joins {
+		if o.Prompts != nil {
+			r.Sample.Prompt = o.Prompts[i]
+		}
+		if o.Lengths != nil {
+			if r.length = o.Lengths[i]; r.length <= r.Made {
+				return fmt.Errorf("schedule: request %d has %d tokens and is to have %d", r.ID, r.Made, r.length)
+			}
+		}
+		if r.cached {
+			ticks += c.config.Costs.Migrate
+		} else {
+			ticks += c.config.Costs.Prefill(r.Prefix())
+			if r.Made > 0 {
+				c.counts.ReprefilledTokens += r.Prefix()
+			}
+		}
+		r.at, r.Worker, r.cached = active, w.ID, false
+		r.Sample.aged(w.Version)
+	}
+	w.Active = append(w.Active, w.joins...)
+	w.joins = w.joins[:0]
+	c.begin(w, prefilling, ticks)
+	return nil
+}
+
+// decoded takes in the steps that a worker made.
+func (c *Core) decoded(command Command, o Outcome) error {
+	w := c.workers[command.Worker]
+	n := command.Steps
+	ticks := n * w.step
+	c.spend(Span{Lane: w.ID, Activity: Generating, From: w.from, To: w.from + ticks, Version: w.Version, Work: ticks * len(w.Active)})
+	w.from += ticks
+	for _, r := range w.Active {
+		r.grown(w.Version, n)
+		if r.allowed > 0 {
+			r.allowed -= n
+		}
+	}
+	c.counts.DecodedTokens += n * len(w.Active)
+	for _, id := range o.Finished {
+		i := slices.IndexFunc(w.Active, func(r *Request) bool { return r.ID == id })
+		if i < 0 {
+			return fmt.Errorf("schedule: request %d is said to have ended on worker %d, where it is not", id, w.ID)
+		}
+		c.finish(w, w.Active[i])
+	}
+	for _, r := range w.Active {
+		if r.length == r.Made {
+			return fmt.Errorf("schedule: request %d has all of its %d tokens and has not ended", r.ID, r.length)
+		}
+		if r.allowed == 0 && r.at == active {
+			then := waiting
+			if c.traits.Quota > 0 {
+				then = parked
+			}
+			c.leave(r, then)
+		}
+	}
+	for _, id := range o.Refused {
+		i := slices.IndexFunc(c.fresh, func(s *Sample) bool { return s.ID == id })
+		if i < 0 {
+			return fmt.Errorf("schedule: sample %d is refused and did not end now", id)
+		}
+		c.refused = append(c.refused, c.fresh[i])
+	}
+	c.settle(w)
+	return nil
+}
+
+// finish takes a response that is complete out of its worker.
+func (c *Core) finish(w *Worker, r *Request) {
+	w.Active = without(w.Active, r)
+	c.unfinished--
+	r.Worker = -1
+	if r.at == leaving {
+		w.leaves--
+		c.arrive(r)
+		if r.then == gone {
+			r.at = gone
+			c.counts.WastedTokens += r.Made
+			return
+		}
+	}
+	r.at = finished
+	s := r.Sample
+	s.Tokens += r.Made
+	if s.Left--; s.Left > 0 {
+		return
+	}
+	s.Ended = c.now
+	c.fresh = append(c.fresh, s)
+	for _, late := range s.Requests {
+		c.expel(late)
+	}
+}
+
+// collect hands over what was done at this time, in the order of submission, and
+// ends what the learner did.
+func (c *Core) collect() {
+	slices.SortFunc(c.fresh, func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
+	for _, s := range c.fresh {
+		i, _ := slices.BinarySearchFunc(c.flight, s.ID, func(s *Sample, id int) int { return cmp.Compare(s.ID, id) })
+		c.flight = slices.Delete(c.flight, i, i+1)
+		c.done = append(c.done, s)
+		c.accepted++
+	}
+	for _, s := range c.refused {
+		c.refuse(s, Drop)
+	}
+	c.fresh, c.refused = c.fresh[:0], c.refused[:0]
+	c.learned()
+}
+
+// loaded gives a worker its new weights.
+func (c *Core) loaded(command Command) {
+	w := c.workers[command.Worker]
+	w.Version = command.Version
+	costs := c.config.Costs
+	ticks := 0
+	for _, r := range w.Active {
+		if r.Made > 0 {
+			c.counts.Interrupts++
+		} else {
+			c.recount(r.Sample) // the version that it began with made nothing
+		}
+		r.Sample.aged(w.Version)
+		switch command.Cache {
+		case Restart:
+			c.restart(r)
+			c.recount(r.Sample)
+			ticks += costs.Prefill(r.Prefix())
+		case Reprefill:
+			ticks += costs.Prefill(r.Prefix())
+			c.counts.ReprefilledTokens += r.Prefix()
+		}
+	}
+	if command.Cache != KeepStale {
+		for _, r := range w.joins {
+			r.cached = false
+		}
+		w.debt = ticks
+	}
+	c.spend(Span{Lane: w.ID, Activity: Loading, From: c.now, To: c.now + costs.Sync, Version: w.Version})
+	c.begin(w, loading, costs.Sync)
+}

@@ -1,0 +1,163 @@
+package schedule
+
+import "fmt"
+
+// Policy is one published system's rule: how much may be in flight, what becomes
+// of running work when weights are published, and what the learner trains next.
+// It has no memory: what it knows it is told by a View, so that a run that was
+// killed goes on from the state of the Core alone.
+type Policy interface {
+	// Admit is the number of samples that may be submitted now.
+	Admit(v View) int
+	// OnPublish says what a worker does when new weights reach it.
+	OnPublish(v View, w *Worker) Reload
+	// Batch is what the learner trains now, nil to wait. It is asked when the
+	// learner is idle.
+	Batch(v View) []*Sample
+	// Bound is the hard bound on the lag of every trained sample that the system
+	// promises, -1 for none.
+	Bound() int
+	// Validate returns an error that names the field at fault.
+	Validate() error
+}
+
+// Publisher is a Policy that does not publish after every update. It is asked
+// while there are unpublished updates and the learner is idle.
+type Publisher interface{ Publish(v View) bool }
+
+// Filter is a Policy that refuses samples: those that are done before each
+// batch, and all of them, also those in flight, whenever weights are published.
+type Filter interface {
+	Verdict(v View, s *Sample) Fate
+}
+
+// Placer is a Policy that chooses workers itself, and moves running requests. It
+// is asked while requests wait for a slot and when weights are published.
+type Placer interface{ Place(v View) []Move }
+
+// Anchor is a Policy that says where its old log-probs come from; BatchStart if
+// it does not.
+type Anchor interface{ Old() Old }
+
+// Streamer is a Policy whose batches are parts of an update: Update reports
+// whether the gradients of v.Accumulated samples make one now.
+type Streamer interface{ Update(v View) bool }
+
+// System is a Policy with properties that differ from the zero Traits.
+type System interface{ Traits() Traits }
+
+// Reload is what a worker does with its running requests when weights are published.
+type Reload int
+
+// Reloads.
+const (
+	// Drain takes nothing new and loads when empty.
+	Drain Reload = iota
+	// Interrupt stops, loads and continues with the new weights.
+	Interrupt
+	// Pin keeps its version, and may take more requests of it, until it is empty.
+	Pin
+)
+
+// Cache is what becomes of the keys and values of interrupted requests.
+type Cache int
+
+// Caches.
+const (
+	// Reprefill computes them again with the new weights: AReaL.
+	Reprefill Cache = iota
+	// KeepStale continues on those of the old weights: SkyRL's default.
+	KeepStale
+	// Restart throws the partial response away.
+	Restart
+)
+
+// Fate is what a Filter does with a sample.
+type Fate int
+
+// Fates.
+const (
+	Take Fate = iota
+	// Drop removes it: its tokens are waste.
+	Drop
+	// Requeue submits its prompt again: its tokens are waste, too.
+	Requeue
+)
+
+// Old says where the denominator of the clipped ratio comes from, and so which
+// passes the learner's clock pays.
+type Old int
+
+// Anchors.
+const (
+	// BatchStart scores the batch with the learner's weights before its first minibatch.
+	BatchStart Old = iota
+	// Rollout takes the sampler's log-probs: no pass.
+	Rollout
+	// SyncStart scores it with the learner's weights of the last publication.
+	SyncStart
+	// ByVersion scores every token with the version that sampled it, from kept
+	// copies: a pass, and a copy of the weights per version.
+	ByVersion
+	// AtInterrupt scores partial responses when generation stops, and again their
+	// prefixes at every stop.
+	AtInterrupt
+	// Interpolated mixes the sampler's and the present log-probs: no pass (A-3PO).
+	Interpolated
+)
+
+// Move puts a request on a worker: a waiting one into a free slot, a running one
+// from its worker to another.
+type Move struct {
+	Request *Request
+	// Worker is the index of the one it goes to.
+	Worker int
+	// Steps is the number after which it gives its slot up and waits again; 0 for none.
+	Steps int
+}
+
+// Traits are the properties of a system that the Core acts on.
+type Traits struct {
+	// Colocated systems generate and train in turns on the same devices: a batch
+	// suspends whatever is running until the learner is through.
+	Colocated bool
+	// Cache is what interrupted requests continue on.
+	Cache Cache
+	// Behind is how many versions the served weights are behind the published ones.
+	Behind int
+	// Extra is the number of responses per sample beyond a group's size; the
+	// first to finish are kept, the late ones evicted.
+	Extra int
+	// Quota is the number of tokens a response may decode per version; 0 for any.
+	Quota int
+	// Yield is the number of tokens per thousand decode steps, 0 for a thousand:
+	// more with a drafter.
+	Yield int
+	// Service is the ticks that a controller takes per trained sample.
+	Service int
+	// Hop is the ticks that weights take from one worker to the next of a chain.
+	Hop int
+	// Every is the ticks after which a Placer is asked again; 0 for never.
+	Every int
+}
+
+// maxSamples bounds the numbers of samples that a policy may be given.
+const maxSamples = 1 << 20
+
+// inRange is an error if a field is outside its range.
+func inRange(name string, value, low, high int) error {
+	if value < low || value > high {
+		return fmt.Errorf("%s: %d is outside [%d, %d]", name, value, low, high)
+	}
+	return nil
+}
+
+// firstError is the first that is one.
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+)
+
+// View is what a Policy is told. The slices are the Core's own: a policy reads
+// them and keeps nothing.
+type View struct {
+	// Now is the virtual time, in ticks.
+	Now int
+	// Version is that of the published weights, 0 at first; Step is the number of
+	// updates made, Unpublished those of them that are not published yet.
+	Version, Step, Unpublished int
+	// Batch is the number of samples per update, Group the responses per sample.
+	Batch, Group int
+	// Submitted is the number of samples ever submitted; Running those that are
+	// not done; Accepted those that were ever finished and not refused.
+	Submitted, Running, Accepted int
+	// Taken is the number of samples ever trained or refused; TakenBefore that at
+	// the last publication.
+	Taken, TakenBefore int
+	// Idle says that the learner has nothing to do.
+	Idle bool
+	// Accumulated is the number of samples whose gradients wait for an update.
+	Accumulated int
+	// Active is the number of requests that decode, or will without a new version.
+	Active int
+	// Slots is the number of requests that all workers can serve at once,
+	// SlotsEach that of one.
+	Slots, SlotsEach int
+	// Done are the samples that wait for the learner, in the order of their end.
+	Done []*Sample
+	// Flight are those that are not done, by ID.
+	Flight []*Sample
+	// Queue are the requests that wait for a slot, the first to be served first.
+	Queue []*Request
+	// Workers are all workers, by index.
+	Workers []*Worker
+	// Published says that weights were published at this very time.
+	Published bool
+	// Costs are those of the clock.
+	Costs Costs
+}
+
+// room is the number of whole samples that the slots can hold.
+func (v View) room() int { return max(1, v.Slots/v.Group) }
+
+// byID returns the samples in the order of their submission.
+func byID(samples []*Sample) []*Sample {
+	return slices.SortedFunc(slices.Values(samples), func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
+}
