@@ -17,7 +17,7 @@ func fill[H any](h *H, columns []column[H], in *Sampled) *H {
 	for _, name := range []string{"RoutesRoll", "GatesRoll", "Routes", "Gates"} {
 		wide[name] = in.Layers * in.TopK
 	}
-	perResponse := map[string]bool{"Prompt": true, "Group": true, "PromptID": true, "Finished": true, "PromptRoutes": true, "PromptGates": true}
+	PerResponse := map[string]bool{"Prompt": true, "Group": true, "PromptID": true, "Finished": true, "PromptRoutes": true, "PromptGates": true}
 	v := reflect.ValueOf(h).Elem()
 	for i := range v.NumField() {
 		f, name := v.Field(i), v.Type().Field(i).Name
@@ -25,7 +25,7 @@ func fill[H any](h *H, columns []column[H], in *Sampled) *H {
 			continue
 		}
 		size := max(wide[name], 1) * in.Tokens()
-		if perResponse[name] {
+		if PerResponse[name] {
 			size = in.Len()
 		}
 		f.Set(reflect.MakeSlice(f.Type(), size, size))

@@ -1,32 +1,33 @@
 package column
 
-// extent says how many entries a column has.
-type extent int
+// Extent says how many entries a column has.
+type Extent int
 
+// The extents.
 const (
-	perResponse extent = iota
-	perToken
-	perRoute  // Layers*TopK per token
-	perEntry  // Vocab per token
-	perKVWord // KVPlanes*KVWords per token
+	PerResponse Extent = iota
+	PerToken
+	PerRoute  // Layers*TopK per token
+	PerEntry  // Vocab per token
+	PerKVWord // KVPlanes*KVWords per token
 )
 
 // width is the number of entries per token.
-func (e extent) width(s *Sampled) int {
+func (e Extent) width(s *Sampled) int {
 	switch e {
-	case perRoute:
+	case PerRoute:
 		return s.Layers * s.TopK
-	case perEntry:
+	case PerEntry:
 		return s.Vocab
-	case perKVWord:
+	case PerKVWord:
 		return s.KVPlanes * s.KVWords
 	}
 	return 1
 }
 
-// entries is the length of the column in a batch.
-func (e extent) entries(s *Sampled) int {
-	if e == perResponse {
+// Entries is the length of the column in a batch.
+func (e Extent) Entries(s *Sampled) int {
+	if e == PerResponse {
 		return s.Len()
 	}
 	return e.width(s) * s.Tokens()
@@ -42,11 +43,11 @@ type column[H any] struct {
 }
 
 // of makes a column from the way to its slice.
-func of[H, T any](e extent, at func(*H) *[]T) column[H] {
+func of[H, T any](e Extent, at func(*H) *[]T) column[H] {
 	return column[H]{
-		choose: func(dst, src *H, in *Sampled, rows []int) { *at(dst) = gather(*at(dst), *at(src), e, in, rows) },
+		choose: func(dst, src *H, in *Sampled, rows []int) { *at(dst) = Gather(*at(dst), *at(src), e, in, rows) },
 		join:   func(dst *H, parts []*H) { *at(dst) = joined(*at(dst), parts, at) },
-		full:   func(src *H, in *Sampled) bool { return *at(src) == nil || len(*at(src)) == e.entries(in) },
+		full:   func(src *H, in *Sampled) bool { return *at(src) == nil || len(*at(src)) == e.Entries(in) },
 		write:  func(dst []byte, src *H) []byte { return appendSlice(dst, *at(src)) },
 		read:   func(dst *H, r *reader) { *at(dst) = readSlice[T](r) },
 	}
@@ -59,21 +60,21 @@ func choose[H any](columns []column[H], dst, src *H, in *Sampled, rows []int) {
 	}
 }
 
-// gather copies the rows of a column. One that does not have all its entries, nil
-// above all, has not been recorded.
-func gather[T any](dst, src []T, e extent, in *Sampled, rows []int) []T {
+// Gather copies the rows of a column, in dst's memory. One that does not have all its
+// entries, nil above all, has not been recorded.
+func Gather[T any](dst, src []T, e Extent, in *Sampled, rows []int) []T {
 	if src == nil {
 		return nil
 	}
 	dst = dst[:0]
-	if e == perResponse {
+	if e == PerResponse {
 		for _, i := range rows {
 			dst = append(dst, src[i])
 		}
 		return dst
 	}
 	width := e.width(in)
-	if len(src) != e.entries(in) {
+	if len(src) != e.Entries(in) {
 		return nil
 	}
 	for _, i := range rows {
@@ -104,15 +105,4 @@ func Zeroed[T any](x []T, n int) []T {
 	x = x[:n]
 	clear(x)
 	return x
-}
-
-// Gather copies the entries of the given responses of a column with one entry per
-// token, nil if it has not been recorded.
-func Gather[T any](dst, src []T, in *Sampled, rows []int) []T {
-	return gather(dst, src, perToken, in, rows)
-}
-
-// GatherRows is Gather of a column with one entry per response.
-func GatherRows[T any](dst, src []T, rows []int) []T {
-	return gather(dst, src, perResponse, nil, rows)
 }

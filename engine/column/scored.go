@@ -21,14 +21,14 @@ type Scored struct {
 
 // scored lists the columns of Scored.
 var scored = []column[Scored]{
-	of(perToken, func(s *Scored) *[]float64 { return &s.Logp }),
-	of(perToken, func(s *Scored) *[]float64 { return &s.Entropy }),
-	of(perToken, func(s *Scored) *[]float64 { return &s.SumSquares }),
-	of(perEntry, func(s *Scored) *[]float32 { return &s.Dist }),
-	of(perRoute, func(s *Scored) *[]uint8 { return &s.Routes }),
-	of(perRoute, func(s *Scored) *[]float32 { return &s.Gates }),
-	of(perResponse, func(s *Scored) *[][]uint8 { return &s.PromptRoutes }),
-	of(perResponse, func(s *Scored) *[][]float32 { return &s.PromptGates }),
+	of(PerToken, func(s *Scored) *[]float64 { return &s.Logp }),
+	of(PerToken, func(s *Scored) *[]float64 { return &s.Entropy }),
+	of(PerToken, func(s *Scored) *[]float64 { return &s.SumSquares }),
+	of(PerEntry, func(s *Scored) *[]float32 { return &s.Dist }),
+	of(PerRoute, func(s *Scored) *[]uint8 { return &s.Routes }),
+	of(PerRoute, func(s *Scored) *[]float32 { return &s.Gates }),
+	of(PerResponse, func(s *Scored) *[][]uint8 { return &s.PromptRoutes }),
+	of(PerResponse, func(s *Scored) *[][]float32 { return &s.PromptGates }),
 }
 
 // Select copies what is recorded of the given responses of in, in the given

@@ -189,7 +189,7 @@ func TestGradientOfAPermutedBatch(t *testing.T) {
 	var shuffled enginetest.Responses
 	order := rand.New(rand.NewPCG(4, 1)).Perm(b.Len())
 	b.Select(&shuffled.Sampled, order)
-	got := gradient(&shuffled, column.Gather(nil, c, &b.Sampled, order), 1)
+	got := gradient(&shuffled, column.Gather(nil, c, column.PerToken, &b.Sampled, order), 1)
 	if slices.Equal(want, got) {
 		t.Error("sums in another order have the same bits: is the batch permuted?")
 	}

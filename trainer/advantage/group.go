@@ -42,7 +42,7 @@ func (g *groups) each(dst, x []float64, per func(score, x []float64, rows []int)
 
 // gather returns these responses' entries of x, until its next call.
 func (g *groups) gather(x []float64, rows []int) []float64 {
-	g.input = column.GatherRows(g.input, x, rows)
+	g.input = column.Gather(g.input, x, column.PerResponse, nil, rows)
 	return g.input
 }
 

@@ -146,27 +146,19 @@ func (b *Batch) Select(dst *Batch, rows []int) {
 	b.Now.Select(&dst.Now, in, rows)
 	b.Shadow.Select(&dst.Shadow, in, rows)
 
-	d := &dst.Graded
-	d.Reward = column.GatherRows(d.Reward, b.Reward, rows)
-	d.RewardParts = column.GatherRows(d.RewardParts, b.RewardParts, rows)
-	d.OutcomeParts = column.GatherRows(d.OutcomeParts, b.OutcomeParts, rows)
-	d.GreedyReward = column.GatherRows(d.GreedyReward, b.GreedyReward, rows)
-	d.Correct = column.GatherRows(d.Correct, b.Correct, rows)
-	d.ScoreNorm = column.GatherRows(d.ScoreNorm, b.ScoreNorm, rows)
-	d.Advantage = column.Gather(d.Advantage, b.Advantage, in, rows)
-	d.TokenReward = column.Gather(d.TokenReward, b.TokenReward, in, rows)
-	d.StepReward = column.Gather(d.StepReward, b.StepReward, in, rows)
-	d.Value = column.Gather(d.Value, b.Value, in, rows)
-	d.Return = column.Gather(d.Return, b.Return, in, rows)
-
-	c := &dst.Corrected
-	c.Anchor = column.Gather(c.Anchor, b.Anchor, in, rows)
-	c.LossMask = column.Gather(c.LossMask, b.LossMask, in, rows)
-	c.Weight = column.Gather(c.Weight, b.Weight, in, rows)
-	c.Gate = column.Gather(c.Gate, b.Gate, in, rows)
-	c.BatchMask = column.Gather(c.BatchMask, b.BatchMask, in, rows)
-	c.BatchWeight = column.Gather(c.BatchWeight, b.BatchWeight, in, rows)
-	c.BatchGate = column.Gather(c.BatchGate, b.BatchGate, in, rows)
-
+	for c := Reward; c <= Anchor; c++ {
+		columns[c].choose(dst, b, rows)
+	}
+	gather(&dst.LossMask, b.LossMask, in, rows)
+	gather(&dst.Weight, b.Weight, in, rows)
+	gather(&dst.Gate, b.Gate, in, rows)
+	gather(&dst.BatchMask, b.BatchMask, in, rows)
+	gather(&dst.BatchWeight, b.BatchWeight, in, rows)
+	gather(&dst.BatchGate, b.BatchGate, in, rows)
 	dst.Step, dst.LearnerVersion = b.Step, b.LearnerVersion
+}
+
+// gather is column.Gather of a column with an entry per token.
+func gather[T any](dst *[]T, src []T, in *Sampled, rows []int) {
+	*dst = column.Gather(*dst, src, column.PerToken, in, rows)
 }

@@ -21,7 +21,6 @@ const (
 	Logp
 	LogpRef
 	LogpTeacher
-	Anchor
 	Entropy
 	EntropyOld
 	SumSquares
@@ -53,20 +52,74 @@ const (
 	StepReward
 	Value
 	Return
+	Anchor
 )
 
-var columnNames = [...]string{
-	Token: "Token", Mask: "Mask", LogpRoll: "LogpRoll", LogpOld: "LogpOld", LogpBehaviour: "LogpBehaviour", Logp: "Logp",
-	LogpRef: "LogpRef", LogpTeacher: "LogpTeacher", Anchor: "Anchor", Entropy: "Entropy", EntropyOld: "EntropyOld", SumSquares: "SumSquares",
-	DistRoll: "DistRoll", DistOld: "DistOld", Dist: "Dist", DistRef: "DistRef", DistShadow: "DistShadow",
-	RoutesRoll: "RoutesRoll", RoutesOld: "RoutesOld", GatesRoll: "GatesRoll", Version: "Version", Turn: "Turn", KeptMass: "KeptMass",
-	Draft: "Draft", LogpVerifier: "LogpVerifier", LogpLaw: "LogpLaw", KVKept: "KVKept", Group: "Group", PromptID: "PromptID",
-	Reward: "Reward", RewardParts: "RewardParts", OutcomeParts: "OutcomeParts", GreedyReward: "GreedyReward", Correct: "Correct", ScoreNorm: "ScoreNorm",
-	Advantage: "Advantage", TokenReward: "TokenReward", StepReward: "StepReward", Value: "Value", Return: "Return",
+// columns are those that have a name.
+var columns = [...]named{
+	Token:         of("Token", column.PerToken, func(b *Batch) *[]int32 { return &b.Token }),
+	Mask:          of("Mask", column.PerToken, func(b *Batch) *[]bool { return &b.Mask }),
+	LogpRoll:      of("LogpRoll", column.PerToken, func(b *Batch) *[]float64 { return &b.LogpRoll }),
+	LogpOld:       of("LogpOld", column.PerToken, func(b *Batch) *[]float64 { return &b.Old.Logp }),
+	LogpBehaviour: of("LogpBehaviour", column.PerToken, func(b *Batch) *[]float64 { return &b.Behaviour.Logp }),
+	Logp:          of("Logp", column.PerToken, func(b *Batch) *[]float64 { return &b.Now.Logp }),
+	LogpRef:       of("LogpRef", column.PerToken, func(b *Batch) *[]float64 { return &b.Ref.Logp }),
+	LogpTeacher:   of("LogpTeacher", column.PerToken, func(b *Batch) *[]float64 { return &b.Teacher.Logp }),
+	Entropy:       of("Entropy", column.PerToken, func(b *Batch) *[]float64 { return &b.Now.Entropy }),
+	EntropyOld:    of("EntropyOld", column.PerToken, func(b *Batch) *[]float64 { return &b.Old.Entropy }),
+	SumSquares:    of("SumSquares", column.PerToken, func(b *Batch) *[]float64 { return &b.Old.SumSquares }),
+	DistRoll:      of("DistRoll", column.PerEntry, func(b *Batch) *[]float32 { return &b.DistRoll }),
+	DistOld:       of("DistOld", column.PerEntry, func(b *Batch) *[]float32 { return &b.Old.Dist }),
+	Dist:          of("Dist", column.PerEntry, func(b *Batch) *[]float32 { return &b.Now.Dist }),
+	DistRef:       of("DistRef", column.PerEntry, func(b *Batch) *[]float32 { return &b.Ref.Dist }),
+	DistShadow:    of("DistShadow", column.PerEntry, func(b *Batch) *[]float32 { return &b.Shadow.Dist }),
+	RoutesRoll:    of("RoutesRoll", column.PerRoute, func(b *Batch) *[]uint8 { return &b.RoutesRoll }),
+	RoutesOld:     of("RoutesOld", column.PerRoute, func(b *Batch) *[]uint8 { return &b.Old.Routes }),
+	GatesRoll:     of("GatesRoll", column.PerRoute, func(b *Batch) *[]float32 { return &b.GatesRoll }),
+	Version:       of("Version", column.PerToken, func(b *Batch) *[]int32 { return &b.Version }),
+	Turn:          of("Turn", column.PerToken, func(b *Batch) *[]int32 { return &b.Turn }),
+	KeptMass:      of("KeptMass", column.PerToken, func(b *Batch) *[]float64 { return &b.KeptMass }),
+	Draft:         of("Draft", column.PerToken, func(b *Batch) *[]DraftFlag { return &b.Draft }),
+	LogpVerifier:  of("LogpVerifier", column.PerToken, func(b *Batch) *[]float64 { return &b.LogpVerifier }),
+	LogpLaw:       of("LogpLaw", column.PerToken, func(b *Batch) *[]float64 { return &b.LogpLaw }),
+	KVKept:        of("KVKept", column.PerKVWord, func(b *Batch) *[]uint64 { return &b.KVKept }),
+	Group:         of("Group", column.PerResponse, func(b *Batch) *[]int { return &b.Group }),
+	PromptID:      of("PromptID", column.PerResponse, func(b *Batch) *[]int64 { return &b.PromptID }),
+	Reward:        of("Reward", column.PerResponse, func(b *Batch) *[]float64 { return &b.Reward }),
+	RewardParts:   of("RewardParts", column.PerResponse, func(b *Batch) *[][]float64 { return &b.RewardParts }),
+	OutcomeParts:  of("OutcomeParts", column.PerResponse, func(b *Batch) *[][]float64 { return &b.OutcomeParts }),
+	GreedyReward:  of("GreedyReward", column.PerResponse, func(b *Batch) *[]float64 { return &b.GreedyReward }),
+	Correct:       of("Correct", column.PerResponse, func(b *Batch) *[]bool { return &b.Correct }),
+	ScoreNorm:     of("ScoreNorm", column.PerResponse, func(b *Batch) *[]float64 { return &b.ScoreNorm }),
+	Advantage:     of("Advantage", column.PerToken, func(b *Batch) *[]float64 { return &b.Advantage }),
+	TokenReward:   of("TokenReward", column.PerToken, func(b *Batch) *[]float64 { return &b.TokenReward }),
+	StepReward:    of("StepReward", column.PerToken, func(b *Batch) *[]float64 { return &b.StepReward }),
+	Value:         of("Value", column.PerToken, func(b *Batch) *[]float64 { return &b.Value }),
+	Return:        of("Return", column.PerToken, func(b *Batch) *[]float64 { return &b.Return }),
+	Anchor:        of("Anchor", column.PerToken, func(b *Batch) *[]float64 { return &b.Anchor }),
+}
+
+// named is a column of a batch, whatever its type.
+type named struct {
+	name   string
+	extent column.Extent
+	length func(*Batch) int
+	forget func(*Batch)
+	choose func(dst, src *Batch, rows []int)
+}
+
+// of makes a column from the way to its slice.
+func of[T any](name string, extent column.Extent, at func(*Batch) *[]T) named {
+	return named{name, extent,
+		func(b *Batch) int { return len(*at(b)) },
+		func(b *Batch) { *at(b) = nil },
+		func(dst, src *Batch, rows []int) {
+			*at(dst) = column.Gather(*at(dst), *at(src), extent, &src.Sampled, rows)
+		}}
 }
 
 // String returns the column's name.
-func (c Column) String() string { return columnNames[c] }
+func (c Column) String() string { return columns[c].name }
 
 // Columns are what a method needs. They marshal as a list, also where there are none.
 type Columns []Column
@@ -88,123 +141,24 @@ func (c Columns) Names() []string {
 
 // Require returns an error that names the first column of the list that has
 // not been recorded.
-func (b *Batch) Require(columns ...Column) error {
-	for _, c := range columns {
-		if at, want := b.at(c); at.len() != want {
-			return fmt.Errorf("batch: column %s has %d entries, need %d: record it before this stage", c, at.len(), want)
+func (b *Batch) Require(required ...Column) error {
+	for _, c := range required {
+		want := columns[c].extent.Entries(&b.Sampled)
+		if c == KVKept {
+			want = max(want, 1) // a cache that was never compressed has no shape either
+		}
+		if have := columns[c].length(b); have != want {
+			return fmt.Errorf("batch: column %s has %d entries, need %d: record it before this stage", c, have, want)
 		}
 	}
 	return nil
 }
 
 // Forget makes columns as if they had not been recorded.
-func (b *Batch) Forget(columns ...Column) {
-	for _, c := range columns {
-		at, _ := b.at(c)
-		at.forget()
+func (b *Batch) Forget(recorded ...Column) {
+	for _, c := range recorded {
+		columns[c].forget(b)
 	}
-}
-
-// field is a column of a batch, whatever its type.
-type field interface {
-	len() int
-	forget()
-}
-
-type fieldOf[T any] struct{ column *[]T }
-
-func (f fieldOf[T]) len() int { return len(*f.column) }
-func (f fieldOf[T]) forget()  { *f.column = nil }
-
-func fielded[T any](column *[]T) field { return fieldOf[T]{column} }
-
-// at is the column, and the number of entries it takes.
-func (b *Batch) at(c Column) (at field, want int) {
-	n, rows := b.Tokens(), b.Len()
-	switch c {
-	case Token:
-		return fielded(&b.Token), n
-	case Mask:
-		return fielded(&b.Mask), n
-	case LogpRoll:
-		return fielded(&b.LogpRoll), n
-	case LogpOld:
-		return fielded(&b.Old.Logp), n
-	case LogpBehaviour:
-		return fielded(&b.Behaviour.Logp), n
-	case Logp:
-		return fielded(&b.Now.Logp), n
-	case LogpRef:
-		return fielded(&b.Ref.Logp), n
-	case LogpTeacher:
-		return fielded(&b.Teacher.Logp), n
-	case Anchor:
-		return fielded(&b.Anchor), n
-	case Entropy:
-		return fielded(&b.Now.Entropy), n
-	case EntropyOld:
-		return fielded(&b.Old.Entropy), n
-	case SumSquares:
-		return fielded(&b.Old.SumSquares), n
-	case DistRoll:
-		return fielded(&b.DistRoll), n * b.Vocab
-	case DistOld:
-		return fielded(&b.Old.Dist), n * b.Vocab
-	case Dist:
-		return fielded(&b.Now.Dist), n * b.Vocab
-	case DistRef:
-		return fielded(&b.Ref.Dist), n * b.Vocab
-	case DistShadow:
-		return fielded(&b.Shadow.Dist), n * b.Vocab
-	case RoutesRoll:
-		return fielded(&b.RoutesRoll), n * b.Layers * b.TopK
-	case RoutesOld:
-		return fielded(&b.Old.Routes), n * b.Layers * b.TopK
-	case GatesRoll:
-		return fielded(&b.GatesRoll), n * b.Layers * b.TopK
-	case Version:
-		return fielded(&b.Version), n
-	case Turn:
-		return fielded(&b.Turn), n
-	case KeptMass:
-		return fielded(&b.KeptMass), n
-	case Draft:
-		return fielded(&b.Draft), n
-	case LogpVerifier:
-		return fielded(&b.LogpVerifier), n
-	case LogpLaw:
-		return fielded(&b.LogpLaw), n
-	case KVKept:
-		// A cache that was never compressed has no shape either.
-		return fielded(&b.KVKept), max(n*b.KVPlanes*b.KVWords, 1)
-	case Group:
-		return fielded(&b.Group), rows
-	case PromptID:
-		return fielded(&b.PromptID), rows
-	case Reward:
-		return fielded(&b.Reward), rows
-	case RewardParts:
-		return fielded(&b.RewardParts), rows
-	case OutcomeParts:
-		return fielded(&b.OutcomeParts), rows
-	case GreedyReward:
-		return fielded(&b.GreedyReward), rows
-	case Correct:
-		return fielded(&b.Correct), rows
-	case ScoreNorm:
-		return fielded(&b.ScoreNorm), rows
-	case Advantage:
-		return fielded(&b.Advantage), n
-	case TokenReward:
-		return fielded(&b.TokenReward), n
-	case StepReward:
-		return fielded(&b.StepReward), n
-	case Value:
-		return fielded(&b.Value), n
-	case Return:
-		return fielded(&b.Return), n
-	}
-	panic(fmt.Sprintf("batch: no column %d", c))
 }
 
 // Zeroed returns a column of n zeroes, in x's memory where it suffices.

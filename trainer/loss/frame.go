@@ -56,7 +56,7 @@ func (f *frame) groups() *batch.Groups {
 
 // rewards gathers the rewards of these responses, until its next call.
 func (f *frame) rewards(rows []int) []float64 {
-	f.out.gathered = column.GatherRows(f.out.gathered, f.in.Reward, rows)
+	f.out.gathered = column.Gather(f.out.gathered, f.in.Reward, column.PerResponse, &f.in.Sampled, rows)
 	return f.out.gathered
 }
 

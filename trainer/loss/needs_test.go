@@ -13,7 +13,7 @@ import (
 func stripped(needs ...batch.Columns) *batch.Batch {
 	kept := append(slices.Concat(needs...), batch.Mask, batch.Logp)
 	b := nastyBatch(2, false)
-	for c := batch.Token; c <= batch.Return; c++ {
+	for c := batch.Token; c <= batch.Anchor; c++ {
 		if !slices.Contains(kept, c) {
 			b.Forget(c)
 		}
