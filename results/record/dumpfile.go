@@ -181,33 +181,20 @@ func (w *DumpWriter) Close() error {
 }
 
 // ReadDump calls visit for every line of a dump, plain or compressed, in
-// order. The line is reused: copy what is to be kept. A torn last line is left
-// out. Errors name the file and the line.
+// order, until it returns io.EOF. The line is reused: copy what is to be kept. A
+// torn last line is left out. Errors name the file and the line.
 func ReadDump(path string, visit func(*DumpLine) error) error {
-	var d DumpLine
-	return eachDumpLine(path, func(line []byte) error {
-		d = DumpLine{}
-		if err := json.Unmarshal(line, &d); err != nil {
-			return err
-		}
-		if err := d.check(); err != nil {
-			return err
-		}
-		return visit(&d)
-	})
-}
-
-// eachDumpLine calls visit for every complete line until it returns io.EOF.
-func eachDumpLine(path string, visit func(line []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fileError(path, err)
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 1<<16)
+	// A stream cut short is a torn last line, whatever layer notices.
+	torn := func(err error) bool { return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) }
 	if head, _ := in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(in)
-		if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
+		if torn(err) {
 			return nil // killed before the header was out
 		}
 		if err != nil {
@@ -215,28 +202,26 @@ func eachDumpLine(path string, visit func(line []byte) error) error {
 		}
 		in = bufio.NewReaderSize(z, 1<<16)
 	}
-	var line []byte
+	var d DumpLine
 	for n := 1; ; n++ {
-		line = line[:0]
-		for {
-			part, err := in.ReadSlice('\n')
-			line = append(line, part...)
-			if err == nil {
-				break
-			}
-			if err == bufio.ErrBufferFull {
-				continue
-			}
-			// A stream cut short is a torn last line, whatever layer noticed.
-			if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-				return nil
-			}
+		line, err := in.ReadBytes('\n')
+		if torn(err) {
+			return nil
+		}
+		if err != nil {
 			return fileError(path, err)
 		}
-		switch err := visit(line[:len(line)-1]); {
-		case err == io.EOF:
+		d = DumpLine{}
+		if err = json.Unmarshal(line, &d); err == nil {
+			err = d.check()
+		}
+		if err == nil {
+			err = visit(&d)
+		}
+		if err == io.EOF {
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 	}

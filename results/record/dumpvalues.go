@@ -11,7 +11,7 @@ import (
 type Floats []float64
 
 // MarshalJSON writes a list, or null for a nil one.
-func (f Floats) MarshalJSON() ([]byte, error) { return appendFloats(nil, f), nil }
+func (f Floats) MarshalJSON() ([]byte, error) { return appendList(nil, f, AppendFloat), nil }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (f *Floats) UnmarshalJSON(text []byte) error {
@@ -185,61 +185,23 @@ func appendKVMasks(b []byte, m KVMasks) []byte {
 	return append(b, ']')
 }
 
-// appendSupport appends a list of lists, null for each that is nil.
-func appendSupport(b []byte, list [][]int32) []byte {
+// appendList appends a list, null for nil.
+func appendList[T any](b []byte, list []T, entry func([]byte, T) []byte) []byte {
 	if list == nil {
 		return append(b, "null"...)
 	}
 	b = append(b, '[')
-	for i, ids := range list {
+	for i, v := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendInts(b, ids)
+		b = entry(b, v)
 	}
 	return append(b, ']')
 }
 
 func appendInts(b []byte, list []int32) []byte {
-	if list == nil {
-		return append(b, "null"...)
-	}
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, int64(v), 10)
-	}
-	return append(b, ']')
-}
-
-func appendBools(b []byte, list []bool) []byte {
-	if list == nil {
-		return append(b, "null"...)
-	}
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendBool(b, v)
-	}
-	return append(b, ']')
-}
-
-func appendFloats(b []byte, list []float64) []byte {
-	if list == nil {
-		return append(b, "null"...)
-	}
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = AppendFloat(b, v)
-	}
-	return append(b, ']')
+	return appendList(b, list, func(b []byte, v int32) []byte { return strconv.AppendInt(b, int64(v), 10) })
 }
 
 func appendRoutes(b []byte, r Routes) ([]byte, error) {
