@@ -55,13 +55,14 @@ func (q *queue) take(k *slot) bool {
 // common queue for slots of its own, and waits for the others only at the end.
 // Who decodes what then depends on the moment, and no bit does.
 //
-// Two things keep the workers in step: batch-variant numerics, whose bits belong
-// to the company; and the drafter, which proposes for all slots at once.
+// Three things keep the workers in step: batch-variant numerics, whose bits belong
+// to the company; prompts shared under numerics that notice which of them are; and
+// the drafter, which proposes for all slots at once.
 func (e *Engine) share(requests []Request, s Sampling) {
 	e.queue.requests = requests
 	e.queue.next.Store(0)
 	n := min(len(e.lanes), len(e.slots), len(requests))
-	if n < 2 || e.speculates {
+	if n < 2 || e.speculates || e.prefill.PrefixCache && !e.weights.Numerics.DecodesAsScored() {
 		e.together.share(0, 1, len(e.slots), s)
 		e.together.decode()
 		return

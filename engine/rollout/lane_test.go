@@ -80,7 +80,8 @@ func TestLanesBesideSteps(t *testing.T) {
 	sameResponses(t, "after drafting", want, &got, nil)
 }
 
-// Where the company counts, it is the same on any number of workers.
+// Where the company counts, it is the same on any number of workers: also which
+// prompts are shared, for a kernel that notices.
 func TestBatchVariantDecodesInStep(t *testing.T) {
 	p := enginetest.Named("dense").Params
 	for _, name := range []string{"fp32-batch-variant", "bf16-batch-variant"} {
@@ -90,6 +91,11 @@ func TestBatchVariantDecodesInStep(t *testing.T) {
 		for _, workers := range []int{2, 3} {
 			sameResponses(t, fmt.Sprintf("%s, %d workers", name, workers), want, generate(p, n, 40, workers, list, plain), nil)
 		}
+	}
+	list, shared := groups(4, 3, 9, p.Config.Vocab, 21), rollout.Prefill{PrefixCache: true}
+	want := prefilled(t, p, "bf16-flash-decoding", len(list), 1, shared, list)
+	for _, workers := range []int{2, 3} {
+		sameResponses(t, fmt.Sprintf("flash-decoding, %d workers", workers), want, prefilled(t, p, "bf16-flash-decoding", len(list), workers, shared, list), nil)
 	}
 }
 
