@@ -43,7 +43,11 @@ type blockGrad struct {
 	keys       []float32 // [rows, kvHeads*headDim]
 	values     []float32 // [rows, kvHeads*headDim]
 	qkv        []float32 // [rows, (heads+2*kvHeads)*headDim]
-	attended   []float32 // [rows, d] of the attention's norm output
+	// what each sequence that goes on from a prefix adds to the gradient of the
+	// prefix's keys and values, one sequence after the other
+	prefixKeys, prefixValues []float32
+	joined                   attended  // a prefix and a sequence that goes on from it
+	attended                 []float32 // [rows, d] of the attention's norm output
 }
 
 // BeginBackward starts the backward pass of a pass that was saved. Parameter
@@ -52,6 +56,9 @@ type blockGrad struct {
 func (p *Pass) BeginBackward(grad *model.Params, auxWeight float64) {
 	if !p.options.Save {
 		panic("engine: BeginBackward of a pass that was not saved")
+	}
+	if auxWeight != 0 && p.pack.Prefixes > 0 {
+		panic("engine: the load-balancing loss counts every row once, and a prefix stands for several sequences")
 	}
 	p.back.grad, p.back.auxWeight = grad, auxWeight
 	p.back.stream = grown(p.back.stream, p.rows*p.config.DModel)
@@ -282,6 +289,7 @@ func (p *Pass) attendGrad(k *worker, layer int, s *layerState, at int) {
 	c, b := &p.config, &k.back
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
 	scale := float32(1 / math.Sqrt(float64(hd)))
+	b.prefixKeys, b.prefixValues = b.prefixKeys[:0], b.prefixValues[:0]
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 		first, end := p.pack.Offsets[sequence], p.pack.Offsets[sequence+1]
 		if first == end {
@@ -291,9 +299,11 @@ func (p *Pass) attendGrad(k *worker, layer int, s *layerState, at int) {
 		dq, dk, dv := b.queries[from*d:to*d], b.keys[from*kv:to*kv], b.values[from*kv:to*kv]
 		dout := b.mixed[from*d : to*d]
 		from, to = from+at, to+at
-		kernel.AttendGrad(dq, dk, dv, dout,
-			s.queries[from*d:to*d], s.keys[from*kv:to*kv], s.values[from*kv:to*kv], s.lse[from*c.Heads:to*c.Heads],
-			to-from, c.Heads, c.KVHeads, hd, scale, p.num.attention, p.keptFor(first, layer), &k.scratch)
+		own := attended{s.keys[from*kv : to*kv], s.values[from*kv : to*kv], dk, dv}
+		all, before := p.join(b, layer, sequence, own)
+		kernel.AttendGrad(dq, all.dkeys, all.dvalues, dout, s.queries[from*d:to*d], all.keys, all.values, s.lse[from*c.Heads:to*c.Heads],
+			before, to-from, c.Heads, c.KVHeads, hd, scale, p.num.attention, p.keptFor(first, layer), &k.scratch)
+		p.part(b, layer, sequence, own, all)
 		if table := p.weights.rotary; table != nil {
 			positions := p.pack.Positions[first:end]
 			kernel.RotaryGrad(dq, positions, to-from, c.Heads, hd, table)

@@ -6,15 +6,15 @@ import "driftlab/engine/kernel"
 // parameters. Workers own output rows of each matrix, and every sum runs over
 // the tokens of the round's blocks in order, whoever computed their activations.
 
-// part returns the share of n output rows that worker i owns.
-func (p *Pass) part(i, n int) (from, to int) {
+// share returns the part of n output rows that worker i owns.
+func (p *Pass) share(i, n int) (from, to int) {
 	return n * i / len(p.workers), n * (i + 1) / len(p.workers)
 }
 
 func (p *Pass) headWeightsGrad(part int) {
 	c, g, h := &p.config, p.back.grad, &p.head
 	d, scratch := c.DModel, &p.workers[part].scratch
-	from, to := p.part(part, c.Vocab)
+	from, to := p.share(part, c.Vocab)
 	for i := range p.workers {
 		k := &p.workers[i]
 		first, n := k.targetFrom, k.targetTo-k.targetFrom
@@ -28,8 +28,8 @@ func (p *Pass) headWeightsGrad(part int) {
 func (p *Pass) expertsWeightsGrad(part, layer int) {
 	c, g := &p.config, p.back.grad.Layer(layer)
 	d, f, scratch := c.DModel, c.DFF, &p.workers[part].scratch
-	gateUpFrom, gateUpTo := p.part(part, 2*f)
-	downFrom, downTo := p.part(part, d)
+	gateUpFrom, gateUpTo := p.share(part, 2*f)
+	downFrom, downTo := p.share(part, d)
 	for e := range c.FFNs() {
 		// One expert's rows lie in as many runs as the round has blocks; in their
 		// order they are the tokens in order, so this is one sum.
@@ -45,7 +45,7 @@ func (p *Pass) expertsWeightsGrad(part, layer int) {
 			kernel.LinearWeightGrad(g.W2[e], k.back.expertOut[x*d:], s.activated.dense[first*f:], d, f, y-x, downFrom, downTo, true, scratch)
 		}
 	}
-	from, to := p.part(part, c.Experts)
+	from, to := p.share(part, c.Experts)
 	for i := range p.workers {
 		k := &p.workers[i]
 		s, first, end := p.place(k, layer)
@@ -75,14 +75,15 @@ func (p *Pass) attentionWeightsGrad(part, layer int) {
 	for i := range p.workers {
 		k := &p.workers[i]
 		s, first, end := p.place(k, layer)
-		from, to := p.part(part, width)
+		from, to := p.share(part, width)
 		kernel.LinearWeightGrad(g.QKV, k.back.qkv, s.attentionIn.dense[first*d:], width, d, end-first, from, to, true, scratch)
-		from, to = p.part(part, d)
+		from, to = p.share(part, d)
 		kernel.LinearWeightGrad(g.O, k.back.projection, s.mixed.dense[first*d:], d, d, end-first, from, to, true, scratch)
 		if part == 0 {
 			kernel.RMSNormGainGrad(g.InputNorm, k.back.attended, p.entering(k, layer), s.inverse[first:], end-first, d)
 		}
 	}
+	p.prefixGrad(part, layer)
 }
 
 // embedGrad adds the gradient of the embeddings over the rows of the round.
@@ -90,10 +91,10 @@ func (p *Pass) embedGrad(part int) {
 	c, g := &p.config, p.back.grad
 	first, end := p.workers[0].rowFrom, p.workers[len(p.workers)-1].rowTo
 	stream := p.back.stream[first*c.DModel:]
-	from, to := p.part(part, c.Vocab)
+	from, to := p.share(part, c.Vocab)
 	kernel.EmbedGrad(g.Embed, stream, p.pack.Tokens[first:end], c.DModel, from, to)
 	if g.PositionEmbed != nil {
-		from, to = p.part(part, c.Context)
+		from, to = p.share(part, c.Context)
 		kernel.EmbedGrad(g.PositionEmbed, stream, p.pack.Positions[first:end], c.DModel, from, to)
 	}
 }

@@ -11,29 +11,44 @@ type span struct {
 // changes no bit.
 const blockRows = 256
 
-// cut divides the pack into blocks of whole sequences. A pass that reads a
-// cache is as many blocks as there are workers, so that a worker meets the same
-// part of the cache again.
+// mostShared bounds the rows of prefixes that the sequences of a block go on from,
+// one by one: the backward pass keeps a gradient of each.
+const mostShared = 16 * blockRows
+
+// cut divides the pack into blocks of whole sequences, those of prefixes first.
 func (p *Pass) cut() {
 	p.blocks = p.blocks[:0]
-	n, workers := p.pack.Sequences(), len(p.workers)
-	count := workers
+	next := p.cutPart(span{}, p.pack.Prefixes, p.pack.prefixRows())
+	p.prefixBlocks = len(p.blocks)
+	p.cutPart(next, p.pack.Sequences(), p.rows)
+}
+
+// cutPart cuts the sequences from where b begins up to the given ones, and returns
+// where the next block begins. A pass that reads a cache is as many blocks as there
+// are workers, so that a worker meets the same part of the cache again.
+func (p *Pass) cutPart(b span, sequences, rows int) (next span) {
+	workers := len(p.workers)
+	count := len(p.blocks) + workers
 	if p.options.Cache == nil {
-		count = workers * max(1, (p.rows+workers*blockRows-1)/(workers*blockRows))
+		count = len(p.blocks) + workers*max(1, (rows-b.rowFrom+workers*blockRows-1)/(workers*blockRows))
 	}
-	var b span
-	for sequence := range n {
+	shared := 0
+	for sequence := b.seqFrom; sequence < sequences; sequence++ {
 		b.seqTo, b.rowTo = sequence+1, p.pack.Offsets[sequence+1]
+		from, to := p.pack.before(sequence)
+		shared += to - from
 		// A block ends where the next sequence would lead past its share of
 		// the rows that are left.
 		left := max(count-len(p.blocks), 1)
-		goal := b.rowFrom + (p.rows-b.rowFrom+left-1)/left
-		if sequence+1 < n && p.pack.Offsets[sequence+2] <= goal {
+		goal := b.rowFrom + (rows-b.rowFrom+left-1)/left
+		if sequence+1 < sequences && p.pack.Offsets[sequence+2] <= goal && shared < mostShared {
 			continue
 		}
 		p.blocks = append(p.blocks, p.withTargets(b))
 		b = span{seqFrom: b.seqTo, rowFrom: b.rowTo, targetFrom: p.blocks[len(p.blocks)-1].targetTo}
+		shared = 0
 	}
+	return b
 }
 
 // withTargets ends a block's targets where its rows end.
@@ -48,7 +63,8 @@ func (p *Pass) withTargets(b span) span {
 	return b
 }
 
-// largest returns the rows of the largest block and of the longest sequence.
+// largest returns the rows of the largest block and the positions of the longest
+// sequence.
 // Sizes of blocks wander with the lengths of responses, up to blockRows; room
 // for those then is room for all.
 func (p *Pass) largest() (rows, longest int) {
@@ -59,15 +75,25 @@ func (p *Pass) largest() (rows, longest int) {
 		rows = max(rows, blockRows)
 	}
 	for s := range p.pack.Sequences() {
-		longest = max(longest, p.pack.Offsets[s+1]-p.pack.Offsets[s])
+		from, to := p.pack.before(s)
+		longest = max(longest, to-from+p.pack.Offsets[s+1]-p.pack.Offsets[s])
 	}
 	return rows, longest
+}
+
+// through takes the blocks from first up to end through the whole queue.
+func (p *Pass) through(first, end int) {
+	if first < end {
+		p.first, p.end = first, end
+		p.next.Store(int64(first + len(p.workers)))
+		p.run.start(call{}, call{stage: stageForward})
+	}
 }
 
 // forward takes blocks through the whole queue: the worker's own first, then
 // those that nobody has begun.
 func (p *Pass) forward(k *worker, part int) {
-	for i := part; i < len(p.blocks); i = int(p.next.Add(1)) - 1 {
+	for i := p.first + part; i < p.end; i = int(p.next.Add(1)) - 1 {
 		k.span, k.index = p.blocks[i], i
 		for _, c := range p.queue {
 			p.forwardStage(k, c)
@@ -100,16 +126,24 @@ func (p *Pass) forwardStage(k *worker, c call) {
 // that they own, over all blocks of the round, for the stage before, then take
 // the gradient of their own block one stage further. So a parameter's gradient
 // is one sum over the rows of the pack in order, and what one phase wrote the
-// next finds in cache.
+// next finds in cache. Prefixes come last: their keys and values are parameters of
+// the sequences that go on from them.
 func (p *Pass) backward() {
-	for first := 0; first < len(p.blocks); first += len(p.workers) {
+	p.rounds(p.prefixBlocks, len(p.blocks))
+	p.rounds(0, p.prefixBlocks)
+}
+
+// rounds goes back through the blocks from begin up to end.
+func (p *Pass) rounds(begin, end int) {
+	for first := begin; first < end; first += len(p.workers) {
 		for i := range p.workers {
 			k := &p.workers[i]
 			k.index = first + i
-			if k.index < len(p.blocks) {
+			if k.index < end {
 				k.span = p.blocks[k.index]
 			} else {
-				k.span = span{rowFrom: p.rows, rowTo: p.rows, targetFrom: p.targets, targetTo: p.targets}
+				last := p.blocks[end-1]
+				k.span = span{rowFrom: last.rowTo, rowTo: last.rowTo, targetFrom: last.targetTo, targetTo: last.targetTo}
 			}
 		}
 		before := call{}

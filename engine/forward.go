@@ -75,16 +75,18 @@ func (p *Pass) splitHeads(k *worker, layer int, s *layerState, from, to int) {
 		p.num.kvCache.RoundTrip(keys, keys, rows*c.KVHeads, hd)
 		p.num.kvCache.RoundTrip(values, values, rows*c.KVHeads, hd)
 	}
+	p.keepPrefix(k, layer, keys, values)
 }
 
 // attend stores the keys and values of a block, whose rows begin at the given
-// one of s, and mixes, sequence by sequence. A row sees the positions up to its own, whether they were computed
-// in this pass or an earlier one, so prefill and decode run the same code on
-// the same numbers.
+// one of s, and mixes, sequence by sequence. A row sees the positions up to its
+// own, whether they were computed with its sequence, as a prefix or in an earlier
+// pass, so prefill and decode run the same code on the same numbers.
 func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 	c, shift := &p.config, at-k.rowFrom
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
 	scale := float32(1 / math.Sqrt(float64(hd)))
+	k.prefix = -1
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 		from, to := p.pack.Offsets[sequence], p.pack.Offsets[sequence+1]
 		if from == to {
@@ -115,16 +117,22 @@ func (p *Pass) lse(s *layerState, from, to int) []float32 {
 	return s.lse[from*p.config.Heads : to*p.config.Heads]
 }
 
-// cacheOf returns where a sequence's keys and values live, and the number of
-// positions per head there.
+// cacheOf returns where a sequence's keys and values live, with those of its
+// prefix, and the number of positions per head there.
 func (p *Pass) cacheOf(k *worker, layer, sequence int) (keys, values []float32, capacity int) {
 	if cache := p.options.Cache; cache != nil {
 		keys, values = cache.at(layer, p.options.Slots[sequence])
 		return keys, values, cache.capacity
 	}
-	capacity = roundUp16(p.pack.Offsets[sequence+1] - p.pack.Offsets[sequence])
-	n := p.config.KVDim() * capacity
-	return k.keys[:n], k.values[:n], capacity
+	c, prefix := &p.config, p.pack.After[sequence]
+	keys, values, capacity = k.keys, k.values, len(k.keys)/c.KVDim()
+	if prefix != k.prefix { // else they stand there already
+		from, to := p.pack.before(sequence)
+		first, second := p.prefixKV(layer, from, to)
+		kernel.StoreKV(keys, values, first, second, to-from, 0, c.KVHeads, c.HeadDim(), capacity)
+		k.prefix = prefix
+	}
+	return keys, values, capacity
 }
 
 // expertsForward computes out = middle + experts(norm(middle)) for a block.

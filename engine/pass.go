@@ -77,14 +77,18 @@ type Pass struct {
 	rows    int
 	targets int
 
-	// blocks are the pack's, and next is the first forward one nobody has begun.
-	blocks []span
-	next   atomic.Int64
-	queue  []call
+	// blocks are the pack's, those of its prefixes first. Of the ones from first up to
+	// end, next is the first that nobody has begun.
+	blocks       []span
+	prefixBlocks int
+	first, end   int
+	next         atomic.Int64
+	queue        []call
 
 	embed   []float32     // [rows, d] the residual stream entering layer 0, if it is saved
 	streams []layerStream // by layer, if they are saved
 	layers  []layerState  // by layer, if they are saved and not computed again
+	prefix  []prefixState // by layer
 	routes  []uint8       // [rows][layer][rank] experts visited
 	gates   []float32     // [rows][layer][rank] and their gates, if they are kept
 	head    headState
@@ -122,6 +126,9 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	}
 	if o.Retention != nil {
 		o.Retention.check(pack.Rows(), p.config.Layers*p.config.KVHeads, p.config.Context)
+	}
+	if pack.Prefixes > 0 && (o.Cache != nil || !w.Numerics.DecodesAsScored()) {
+		panic(fmt.Sprintf("engine: %d prefixes in a pass with a cache, or with numerics that do not decode as they score", pack.Prefixes))
 	}
 	p.weights, p.pack, p.options = w, pack, o
 	p.rows = pack.Rows()
@@ -204,8 +211,8 @@ func (p *Pass) ForwardExperts(layer int) { p.queue = append(p.queue, call{stageE
 // ForwardHead computes the logits of the target rows, after every stage before.
 func (p *Pass) ForwardHead() {
 	p.queue = append(p.queue, call{stage: stageHead})
-	p.next.Store(int64(len(p.workers)))
-	p.run.start(call{}, call{stage: stageForward})
+	p.through(0, p.prefixBlocks)
+	p.through(p.prefixBlocks, len(p.blocks))
 	p.queue = p.queue[:0]
 }
 

@@ -14,6 +14,7 @@ type worker struct {
 	index    int // of the block
 
 	keys, values []float32 // one sequence's in the cache's layout, when the pass has no cache
+	prefix       int32     // the prefix at their beginning, -1 without one
 	projected    []float32 // output of a row-parallel projection
 	qkv          []float32 // output of the fused projection, one row after the other
 	// keys and values that one row still holds, under a retention
@@ -91,6 +92,7 @@ func (p *Pass) grow() {
 			p.growPlans(&p.layers[l], rows)
 		}
 	}
+	p.growPrefixes()
 	h := &p.head
 	h.in, h.normed = grown(h.in, p.targets*c.DModel), grown(h.normed, p.targets*c.DModel)
 	h.inverse = grown(h.inverse, p.targets)

@@ -24,11 +24,13 @@ func (k *Kept) drop(p []float32, r, head int) {
 	}
 }
 
-// AttendGrad is the backward pass of causal attention over one whole sequence
-// of length t that starts at position 0. Shapes: dout, q, dq
-// [t, heads·headDim]; k, v, dk, dv [t, kvHeads·headDim], row-major; lse
-// [t, heads] from the forward pass. It sets dq, dk and dv. Memory grows
-// linearly with t: probabilities are computed again from lse.
+// AttendGrad is the backward pass of causal attention over t consecutive queries
+// of one sequence, the first of which has so many keys before its own: none where
+// the queries are those of the whole sequence. Shapes: dout, q, dq
+// [t, heads·headDim]; k, v, dk, dv [before+t, kvHeads·headDim], row-major; lse
+// [t, heads] from the forward pass. It sets dq, and dk and dv to what these queries
+// add to them. Memory grows linearly with the keys: probabilities are computed
+// again from lse.
 //
 // With s the rounded scaled scores and p = exp(s-lse), straight through the
 // roundings:
@@ -41,25 +43,25 @@ func (k *Kept) drop(p []float32, r, head int) {
 // the scores) matter here.
 // Rows that saw a part of their keys say so in kept: the probabilities of the
 // others are exact zeros, and lse is over those seen.
-func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, kept Kept, s *Scratch) {
-	d, kd := heads*headDim, kvHeads*headDim
-	if heads%kvHeads != 0 || min(len(dq), len(dout), len(q)) < t*d || min(len(dk), len(dv), len(k), len(v)) < t*kd || len(lse) < t*heads {
-		panic(fmt.Sprintf("kernel: AttendGrad dq %d, dk %d, dv %d, dout %d, q %d, k %d, v %d, lse %d: %d rows, %d heads on %d of %d",
-			len(dq), len(dk), len(dv), len(dout), len(q), len(k), len(v), len(lse), t, heads, kvHeads, headDim))
+func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, before, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, kept Kept, s *Scratch) {
+	d, kd, keys := heads*headDim, kvHeads*headDim, before+t
+	if heads%kvHeads != 0 || min(len(dq), len(dout), len(q)) < t*d || min(len(dk), len(dv), len(k), len(v)) < keys*kd || len(lse) < t*heads {
+		panic(fmt.Sprintf("kernel: AttendGrad dq %d, dk %d, dv %d, dout %d, q %d, k %d, v %d, lse %d: %d rows after %d, %d heads on %d of %d",
+			len(dq), len(dk), len(dv), len(dout), len(q), len(k), len(v), len(lse), t, before, heads, kvHeads, headDim))
 	}
 	s = s.orNew()
-	clear(dk[:t*kd])
-	clear(dv[:t*kd])
-	ld := ceilDiv(t, panelWidth) * panelWidth
+	clear(dk[:keys*kd])
+	clear(dv[:keys*kd])
+	ld := ceilDiv(keys, panelWidth) * panelWidth
 	kT, vT := grown(&s.keys, headDim*ld), grown(&s.values, headDim*ld)
 	for h := range heads {
 		g := h / (heads / kvHeads) * headDim
 		if h%(heads/kvHeads) == 0 {
-			transpose(kT, k[g:], t, headDim, kd, ld)
-			transpose(vT, v[g:], t, headDim, kd, ld)
+			transpose(kT, k[g:], keys, headDim, kd, ld)
+			transpose(vT, v[g:], keys, headDim, kd, ld)
 		}
 		b := headGrad{q: q[h*headDim:], dq: dq[h*headDim:], dout: dout[h*headDim:], k: k[g:], dk: dk[g:], dv: dv[g:],
-			kT: kT, vT: vT, lse: lse[h:], d: d, kd: kd, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num,
+			kT: kT, vT: vT, lse: lse[h:], before: before, d: d, kd: kd, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num,
 			kept: kept, keyHead: h / (heads / kvHeads)}
 		for r := 0; r < t; r += gradRows {
 			b.block(r, min(gradRows, t-r), s)
@@ -73,6 +75,7 @@ type headGrad struct {
 	k, dk, dv      []float32 // rows kd apart
 	kT, vT         []float32 // [headDim][ld]
 	lse            []float32 // rows heads apart
+	before         int       // keys before those of the first row
 	d, kd, ld      int
 	heads, headDim int
 	scale          float32
@@ -83,7 +86,7 @@ type headGrad struct {
 
 // block adds the part of query rows r..r+m-1.
 func (b *headGrad) block(r, m int, s *Scratch) {
-	n := r + m
+	n := b.before + r + m
 	ld := ceilDiv(n, panelWidth) * panelWidth
 	p, ds := grown(&s.scores, m*ld), grown(&s.dscores, m*ld)
 	q, dout := b.q[r*b.d:], b.dout[r*b.d:]
@@ -94,7 +97,7 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 	scaleInto(p, b.scale)
 	roundTo(b.num.Scores, p)
 	for i := range m {
-		seen := r + i + 1
+		seen := b.before + r + i + 1
 		row := p[i*ld:][:n]
 		expAffine(row[:seen], row[:seen], 1, b.lse[(r+i)*b.heads])
 		if b.kept.Bits != nil {
@@ -107,7 +110,7 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 	clear(sums)
 	dotChains(sums, p, ds, ld, m, n)
 	for i, sum := range sums {
-		seen := r + i + 1
+		seen := b.before + r + i + 1
 		softmaxInput(ds[i*ld:][:seen], p[i*ld:], sum, b.scale)
 	}
 	(&product{c: b.dq[r*b.d:], a: ds, b: b.k, ldc: b.d, ais: ld, aks: 1, ldb: b.kd, group: panelWidth,

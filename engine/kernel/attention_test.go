@@ -252,7 +252,7 @@ func TestAttendGradient(t *testing.T) {
 			}
 			dout := normals(newRand(50), len(c.q))
 			dq, dk, dv := newGuarded("dq", len(c.q)), newGuarded("dk", len(c.k)), newGuarded("dv", len(c.v))
-			AttendGrad(dq.x, dk.x, dv.x, dout, c.q, c.k, c.v, lse, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, Kept{}, nil)
+			AttendGrad(dq.x, dk.x, dv.x, dout, c.q, c.k, c.v, lse, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, Kept{}, nil)
 			for _, g := range []*guarded{dq, dk, dv} {
 				g.intact(t)
 			}
@@ -261,6 +261,30 @@ func TestAttendGradient(t *testing.T) {
 				checkGradient(t, fmt.Sprint("dk ", d), dk.x, wide(c.k), func(k []float64) float64 { return dot64(dout, c.attend64(wide(c.q), k, wide(c.v))) })
 			}
 			checkGradient(t, fmt.Sprint("dv ", d), dv.x, wide(c.v), func(v []float64) float64 { return dot64(dout, c.attend64(wide(c.q), wide(c.k), v)) })
+		}
+	}
+}
+
+// Queries with keys before them get the bits that they get behind queries of
+// those keys through which no gradient comes.
+func TestAttendGradientBehindAPrefix(t *testing.T) {
+	for i, before := range []int{1, 15, 16, 33} {
+		c := newAttentionCase(uint64(60+i), before+21, 4, 2, 8)
+		_, lse := c.prefill(AttentionNumerics{}, c.t)
+		d, kd := c.heads*c.headDim, c.kvHeads*c.headDim
+		dout := normals(newRand(uint64(70+i)), len(c.q))
+		clear(dout[:before*d])
+		want, got := [3][]float32{}, [3][]float32{}
+		for _, g := range []*[3][]float32{&want, &got} {
+			*g = [3][]float32{make([]float32, len(c.q)), make([]float32, c.t*kd), make([]float32, c.t*kd)}
+		}
+		AttendGrad(want[0], want[1], want[2], dout, c.q, c.k, c.v, lse, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, Kept{}, nil)
+		AttendGrad(got[0][before*d:], got[1], got[2], dout[before*d:], c.q[before*d:], c.k, c.v, lse[before*c.heads:],
+			before, c.t-before, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, Kept{}, nil)
+		for n, name := range []string{"dq", "dk", "dv"} {
+			if !slices.Equal(got[n], want[n]) {
+				t.Errorf("%d keys before: another %s", before, name)
+			}
 		}
 	}
 }

@@ -108,7 +108,7 @@ func BenchmarkOps(b *testing.B) {
 			AttendRows(out, lse, a.q, a.kT, a.vc, 1, heads, heads, headDim, a.cap, 48, a.scale, AttentionNumerics{}, &s)
 		}},
 		{"attend gradient", t * (t + 1) / 2 * heads, func() {
-			AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, t, heads, heads, headDim, a.scale, AttentionNumerics{}, Kept{}, &s)
+			AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, 0, t, heads, heads, headDim, a.scale, AttentionNumerics{}, Kept{}, &s)
 		}},
 	} {
 		for _, p := range Paths() {

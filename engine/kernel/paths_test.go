@@ -88,7 +88,7 @@ func attentionOperation(num AttentionNumerics, d [4]int) []float32 {
 	out, lse := c.decode(num)
 	again, _ := c.prefill(num, c.t)
 	dq, dk, dv := make([]float32, len(c.q)), make([]float32, len(c.k)), make([]float32, len(c.v))
-	AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, Kept{}, nil)
+	AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, Kept{}, nil)
 	for _, x := range [][]float32{lse, again, dq, dk, dv} {
 		out = append(out, x...)
 	}
@@ -135,7 +135,7 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 		"rotary":  func() { Rotary(y, pos, 64, 4, 16, table, precision.BF16) },
 		"silu":    func() { SiLUGate(y, x, x, 4096, precision.BF16); SiLUGateGrad(y, y, x, x, x, 4096) },
 		"attend gradient": func() {
-			AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.t, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, Kept{}, &s)
+			AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, Kept{}, &s)
 		},
 	}
 	for _, red := range everyReduction() {

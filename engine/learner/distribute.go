@@ -29,7 +29,11 @@ func (s *Scorer) distributing(b *column.Sampled, temperature float64) engine.Fol
 // Follow implements engine.Follower.
 func (d *distributor) Follow(_, from, to, target int) {
 	s, v := d.scorer, d.scorer.config.Vocab
-	rows := d.offsets[to] - d.offsets[from]
+	prefixes := s.pack.Prefixes // they stand before the responses
+	if to <= prefixes {
+		return
+	}
+	rows := d.offsets[to-prefixes] - d.offsets[from-prefixes]
 	first, end := target*v, (target+rows)*v
 	kernel.LogSoftmaxRows(s.logp[first:end], s.pass.Logits()[first:end], rows, v, d.invTemperature)
 	kernel.Exp(s.probs[first:end], s.logp[first:end])

@@ -92,7 +92,7 @@ func New(p *model.Params, s Settings, workers int) *Learner {
 		Scorer:   *NewScorer(p.Config, s.Numerics, workers),
 		settings: s, params: p, grad: model.New(p.Config), adam: newAdamW(s.AdamW, p, s.FrozenRouter), stale: true,
 	}
-	l.scale = newLossScaler(s.LossScale)
+	l.scale, l.layout.apart = newLossScaler(s.LossScale), s.Balance != 0
 	return l
 }
 
@@ -139,7 +139,7 @@ func (l *Learner) publish() {
 // The error is the objective's, or a NonFinite that names the tensor.
 func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Objective, o StepOptions) (Report, error) {
 	l.publish()
-	l.layOut(in)
+	l.layOut(in, recorded(in, o.Earlier, o.Policy))
 	if err := l.ensureGraph(); err != nil {
 		return Report{}, err
 	}
@@ -176,7 +176,7 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 // propagate runs the graph over the batch that is laid out and adds to the gradient.
 func (l *Learner) propagate(dst *column.Scored, in *column.Sampled, objective Objective, o StepOptions, balance float64) error {
 	l.now, l.in, l.objective, l.options = dst, in, objective, o
-	routes, gates := l.replayed(in, o.Earlier, o.Policy)
+	routes, gates := l.replayed(in, recorded(in, o.Earlier, o.Policy))
 	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Recompute: l.settings.Recompute, Replay: routes, Gates: gates,
 		Retention: l.retained(in, o.Retention), Follow: l.distributing(in, o.Temperature)})
 	l.pass.BeginBackward(l.grad, balance*l.scale.factor())

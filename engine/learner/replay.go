@@ -2,6 +2,7 @@ package learner
 
 import (
 	"fmt"
+	"slices"
 
 	"driftlab/engine/column"
 	"driftlab/moe"
@@ -33,41 +34,73 @@ const (
 	RecordedGates Gates = "recorded"
 )
 
-// replayed lays recorded routes, and their gates unless those are live, out in
-// the order of the pack's rows. It panics if the batch does not hold what is to
-// be replayed: a pass without it would look like one with it.
-func (s *Scorer) replayed(b *column.Sampled, earlier *column.Scored, p Policy) (replay []uint8, gates []float32) {
-	r, g := p.Replay, p.Gates
-	promptRoutes, routes, promptGates, routeGates := b.PromptRoutes, b.RoutesRoll, b.PromptGates, b.GatesRoll
-	switch r {
+// replay is what a pass is to follow, as it was recorded: the routes, and the gates
+// unless those are live.
+type replay struct {
+	of           Replay
+	gates        Gates
+	promptRoutes [][]uint8
+	routes       []uint8
+	promptGates  [][]float32
+	routeGates   []float32
+}
+
+// recorded finds what a policy replays.
+func recorded(b *column.Sampled, earlier *column.Scored, p Policy) replay {
+	r := replay{of: p.Replay, gates: p.Gates}
+	switch r.of {
 	case ReplayOld:
 		if earlier == nil {
 			earlier = &column.Scored{} // which holds nothing to replay
 		}
-		promptRoutes, routes, promptGates, routeGates = earlier.PromptRoutes, earlier.Routes, earlier.PromptGates, earlier.Gates
+		r.promptRoutes, r.routes, r.promptGates, r.routeGates = earlier.PromptRoutes, earlier.Routes, earlier.PromptGates, earlier.Gates
 	case ReplayRollout:
+		r.promptRoutes, r.routes, r.promptGates, r.routeGates = b.PromptRoutes, b.RoutesRoll, b.PromptGates, b.GatesRoll
 	case ReplayNone, "":
-		return nil, nil
+		return replay{}
 	default:
-		panic(fmt.Sprintf("learner: unknown replay %q", r))
+		panic(fmt.Sprintf("learner: unknown replay %q", r.of))
 	}
-	if s.config.Dense() {
+	if r.gates != RecordedGates {
+		r.promptGates, r.routeGates = nil, nil
+	}
+	return r
+}
+
+// samePrompt reports whether the same is replayed of the prompts of two responses.
+func (r *replay) samePrompt(i, j int) bool {
+	return slices.Equal(of(r.promptRoutes, i), of(r.promptRoutes, j)) && slices.Equal(of(r.promptGates, i), of(r.promptGates, j))
+}
+
+// of is what was recorded of a response's prompt: nothing, in a column that ends before.
+func of[T any](prompts [][]T, i int) []T {
+	if i < len(prompts) {
+		return prompts[i]
+	}
+	return nil
+}
+
+// replayed lays a replay out in the order of the pack's rows. It panics if the
+// batch does not hold what is to be replayed: a pass without it would look like one
+// with it.
+func (s *Scorer) replayed(b *column.Sampled, r replay) (routes []uint8, gates []float32) {
+	if r.of == "" || s.config.Dense() {
 		return nil, nil
 	}
-	s.replay = inRows(s, s.replay, b, promptRoutes, routes, moe.NoRoute, r)
-	switch g {
+	s.replay = inRows(s, s.replay, b, r.promptRoutes, r.routes, moe.NoRoute, r.of)
+	switch r.gates {
 	case LiveGates, "":
 		return s.replay, nil
 	case RecordedGates:
-		for i, routes := range promptRoutes {
-			if len(promptGates) != len(promptRoutes) || len(promptGates[i]) != len(routes) {
-				panic(fmt.Sprintf("learner: replay %s of the gates of %d prompts that do not go with their routes", r, len(promptGates)))
+		for i, routes := range r.promptRoutes {
+			if len(r.promptGates) != len(r.promptRoutes) || len(r.promptGates[i]) != len(routes) {
+				panic(fmt.Sprintf("learner: replay %s of the gates of %d prompts that do not go with their routes", r.of, len(r.promptGates)))
 			}
 		}
-		s.gates = inRows(s, s.gates, b, promptGates, routeGates, 0, r)
+		s.gates = inRows(s, s.gates, b, r.promptGates, r.routeGates, 0, r.of)
 		return s.replay, s.gates
 	}
-	panic(fmt.Sprintf("learner: unknown gates %q", g))
+	panic(fmt.Sprintf("learner: unknown gates %q", r.gates))
 }
 
 // inRows lays a column of Layers*TopK entries per row out in the order of the
@@ -78,23 +111,14 @@ func inRows[T any](s *Scorer, dst []T, b *column.Sampled, prompts [][]T, column 
 	if len(column) != b.Tokens()*per {
 		panic(fmt.Sprintf("learner: replay %s of %d entries, %d tokens have %d", r, len(column), b.Tokens(), b.Tokens()*per))
 	}
-	dst = dst[:0]
+	dst = resized(dst, s.pack.Rows()*per)
+	for i := range dst {
+		dst[i] = hole
+	}
 	for i := range b.Len() {
 		from, to := b.Span(i)
-		known := 0
-		if i < len(prompts) {
-			dst = append(dst, prompts[i]...)
-			known = len(prompts[i])
-		}
-		for range (len(b.Prompt[i])-1)*per - known {
-			dst = append(dst, hole)
-		}
-		dst = append(dst, column[from*per:to*per]...)
-		if from == to {
-			for range per {
-				dst = append(dst, hole)
-			}
-		}
+		copy(dst[s.layout.prompt[i]*per:], of(prompts, i))
+		copy(dst[s.layout.first[i]*per:], column[from*per:to*per])
 	}
 	return dst
 }
@@ -110,21 +134,22 @@ func (s *Scorer) recordRoutes(dst *column.Scored, in *column.Sampled, gates bool
 }
 
 // fromRows is the inverse of inRows. What belongs to the prompts, slices of
-// slices that a selection from the batch shares, is new memory, one piece.
+// slices that a selection from the batch shares, is new memory, one piece, in
+// which responses that share a prompt have the same slice.
 func fromRows[T any](s *Scorer, b *column.Sampled, prompts [][]T, column, rows []T) ([][]T, []T) {
 	per := s.config.Layers * s.config.TopK
 	all := make([]T, 0, len(rows))
 	prompts, column = prompts[:0], column[:0]
 	for i := range b.Len() {
-		from, to := s.pack.Offsets[i], s.pack.Offsets[i+1]
-		prompt := from + len(b.Prompt[i]) - 1
-		if b.Offsets[i] == b.Offsets[i+1] {
-			to = prompt // the prompt's last row predicts a token that is not there
+		if family := s.layout.family[i]; family < i {
+			prompts = append(prompts, prompts[family])
+		} else {
+			n, from := len(all), s.layout.prompt[i]
+			all = append(all, rows[from*per:(from+len(b.Prompt[i])-1)*per]...)
+			prompts = append(prompts, all[n:len(all):len(all)])
 		}
-		n := len(all)
-		all = append(all, rows[from*per:prompt*per]...)
-		prompts = append(prompts, all[n:len(all):len(all)])
-		column = append(column, rows[prompt*per:to*per]...)
+		first := s.layout.first[i]
+		column = append(column, rows[first*per:(first+b.Offsets[i+1]-b.Offsets[i])*per]...)
 	}
 	return prompts, column
 }

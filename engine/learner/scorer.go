@@ -29,6 +29,7 @@ type Scorer struct {
 	pass    *engine.Pass
 
 	pack    engine.Pack
+	layout  layout
 	targets []int32
 	replay  []uint8
 	gates   []float32 // as long as replay
@@ -70,8 +71,9 @@ func (s *Scorer) Close() { s.pass.Close() }
 // Score runs the responses through the model and fills dst with what the policy
 // says of them. Responses that no engine sampled take the model's shape.
 func (s *Scorer) Score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
-	s.layOut(in)
-	routes, gates := s.replayed(in, o.Earlier, o.Policy)
+	replay := recorded(in, o.Earlier, o.Policy)
+	s.layOut(in, replay)
+	routes, gates := s.replayed(in, replay)
 	s.pass.Begin(s.weights, &s.pack, engine.Options{Save: s.save, Replay: routes, Gates: gates, KeepGates: o.KeepGates,
 		Retention: s.retained(in, o.Retention), Follow: s.distributing(in, o.Temperature)})
 	s.pass.Forward()
@@ -89,33 +91,6 @@ func (s *Scorer) Score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
 // token of the last pass, [tokens, width]: what the head reads. It is valid
 // until the next pass.
 func (s *Scorer) Hidden() []float32 { return s.pass.Hidden() }
-
-// layOut packs prompts and responses end to end. The row that reads the token
-// before a response token predicts it; the last response token predicts
-// nothing and is left out.
-func (s *Scorer) layOut(b *column.Sampled) {
-	if b.Vocab == 0 {
-		b.Vocab = s.config.Vocab
-	}
-	if b.Layers == 0 {
-		b.Layers, b.TopK = s.config.Layers, s.config.TopK
-	}
-	s.pack.Reset()
-	if s.targets == nil {
-		s.targets = []int32{} // to a pack, nil would mean every row
-	}
-	s.targets = s.targets[:0]
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		prompt := b.Prompt[i]
-		first := s.pack.Rows() + len(prompt) - 1
-		s.pack.Add(0, prompt, b.Token[from:max(to-1, from)])
-		for t := range to - from {
-			s.targets = append(s.targets, int32(first+t))
-		}
-	}
-	s.pack.Targets = s.targets
-}
 
 // sampled returns the log-prob of each response token.
 func (s *Scorer) sampled(dst []float64) []float64 { return append(dst[:0], s.chosen...) }

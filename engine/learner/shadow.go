@@ -19,21 +19,15 @@ func (s *Scorer) retained(b *column.Sampled, replay bool) *engine.Retention {
 		panic(fmt.Sprintf("learner: replay of %d words of retention masks, %d tokens have %d each", len(b.KVKept), b.Tokens(), per))
 	}
 	r := &s.retention
-	r.Planes, r.Words, r.Kept = b.KVPlanes, b.KVWords, r.Kept[:0]
+	r.Planes, r.Words, r.Kept = b.KVPlanes, b.KVWords, resized(r.Kept, s.pack.Rows()*per)
+	for row, position := range s.pack.Positions {
+		for at := range per {
+			r.Kept[row*per+at] = below(int(position) + 1 - at%r.Words*64)
+		}
+	}
 	for i := range b.Len() {
 		from, to := b.Span(i)
-		prompt := len(b.Prompt[i]) - 1
-		if from == to {
-			prompt++ // its last row predicts nothing, and has no mask
-		}
-		for row := range prompt {
-			for range r.Planes {
-				for w := range r.Words {
-					r.Kept = append(r.Kept, below(row+1-64*w))
-				}
-			}
-		}
-		r.Kept = append(r.Kept, b.KVKept[from*per:to*per]...)
+		copy(r.Kept[s.layout.first[i]*per:], b.KVKept[from*per:to*per])
 	}
 	return r
 }
