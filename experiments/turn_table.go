@@ -2,8 +2,8 @@ package experiments
 
 import (
 	"fmt"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/results"
 	"driftlab/trainer/measure"
 )
@@ -20,7 +20,7 @@ func TurnTable(m *measure.Measurement) *results.Table {
 	for _, p := range m.Pairs {
 		for _, g := range p.Turns {
 			t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(g.Turn)), results.Word(fmt.Sprint(g.Sequences)),
-				results.Word(fmt.Sprint(g.Tokens)), results.Number(math.Exp(g.MeanLogp), 3), results.Number(g.MeanAbsDlogp, 2),
+				results.Word(fmt.Sprint(g.Tokens)), results.Number(elementary.Exp(g.MeanLogp), 3), results.Number(g.MeanAbsDlogp, 2),
 				results.Number(g.FirstAbsDlogp, 2), results.Number(g.MaxAbsDlogp, 2), results.Number(g.K3, 2))
 		}
 	}

@@ -4,10 +4,10 @@ package model
 // products of all layers, with the experts that it visits; attention and the
 // output head are apart.
 func (c Config) LayerProducts() float64 {
-	d, ffn := float64(c.DModel), 3*float64(c.DModel)*float64(c.DFF)
-	layer := 2*d*d + 2*d*float64(c.KVDim()) + ffn
+	d, ffn := float64(c.DModel), float64(3*float64(c.DModel)*float64(c.DFF))
+	layer := float64(2*d*d) + float64(2*d*float64(c.KVDim())) + ffn
 	if !c.Dense() {
-		layer += d*float64(c.Experts) + float64(c.TopK-1)*ffn
+		layer += float64(d*float64(c.Experts)) + float64(float64(c.TopK-1)*ffn)
 	}
 	return float64(c.Layers) * layer
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
+
+	"driftlab/precision/elementary"
 )
 
 // What an axis can show. Values beyond huge stand at its end, spans below tiny
@@ -54,9 +56,9 @@ func spanOf(low, high float64) (float64, float64) {
 
 // logRange is axisRange of an axis in decades, of which it shows at least one.
 func logRange(low, high float64) (float64, float64) {
-	a, b := math.Log10(clamp(low, tiny, huge)), math.Log10(clamp(high, tiny, huge))
+	a, b := elementary.Log10(clamp(low, tiny, huge)), elementary.Log10(clamp(high, tiny, huge))
 	room := float64(math.Max(0.04*(b-a), (1-(b-a))/2))
-	return math.Pow(10, math.Max(a-room, -305)), math.Pow(10, math.Min(b+room, 305))
+	return elementary.Pow(10, math.Max(a-room, -305)), elementary.Pow(10, math.Min(b+room, 305))
 }
 
 // clamp is v between low and high.
@@ -69,7 +71,7 @@ type scale struct{ log bool }
 // Normalize implements plot.Normalizer.
 func (s scale) Normalize(low, high, v float64) float64 {
 	if s.log {
-		low, high, v = math.Log10(low), math.Log10(high), math.Log10(math.Max(v, tiny))
+		low, high, v = elementary.Log10(low), elementary.Log10(high), elementary.Log10(math.Max(v, tiny))
 	}
 	return clamp((clamp(v, -huge, huge)-low)/(high-low), -100, 100)
 }
@@ -86,7 +88,7 @@ func linearTicks(low, high float64) []plot.Tick {
 	if !(rough > 0) || math.IsInf(rough, 1) {
 		return nil
 	}
-	exponent := int(math.Floor(math.Log10(rough)))
+	exponent := int(math.Floor(elementary.Log10(rough)))
 	mantissa := 10
 	for _, m := range []int{1, 2, 5} {
 		if float64(m)*math.Pow10(exponent) >= rough*0.999 {
@@ -118,8 +120,8 @@ func logTicks(low, high float64) []plot.Tick {
 	if !(low > 0 && high > low) || math.IsInf(high, 1) {
 		return nil
 	}
-	span := math.Log10(high) - math.Log10(low)
-	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
+	span := elementary.Log10(high) - elementary.Log10(low)
+	first, last := int(math.Floor(elementary.Log10(low))), int(math.Ceil(elementary.Log10(high)))
 	every := max((last-first+7)/8, 1)
 	inner := []int{1}
 	if span < 2.5 {

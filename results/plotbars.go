@@ -6,6 +6,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"driftlab/precision/elementary"
 )
 
 // Bars compares one quantity over categories, such as the gap per number
@@ -78,7 +80,7 @@ func (b *Bars) draw(canvas draw.Canvas, th theme) {
 	p.X.Min, p.X.Max = b.extent()
 	if b.zeros() {
 		// A column left of the floor.
-		p.X.Min = math.Pow(10, math.Max(float64(1.12*math.Log10(p.X.Min))-float64(0.12*math.Log10(p.X.Max)), -307))
+		p.X.Min = elementary.Pow(10, math.Max(float64(1.12*elementary.Log10(p.X.Min))-float64(0.12*elementary.Log10(p.X.Max)), -307))
 	}
 	p.X.Tick.Length = 3
 	p.X.Scale = scale{b.Log}

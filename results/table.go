@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"driftlab/precision/elementary"
 	"driftlab/results/record"
 )
 
@@ -84,7 +85,7 @@ func Number(v float64, digits int) Cell {
 // rounds to them is shown as "<0.1%" or ">99.9%".
 func Percent(v float64, decimals int) Cell {
 	c := Cell{Value: v, Numeric: true}
-	least := math.Pow(10, -float64(decimals))
+	least := elementary.Pow(10, -float64(decimals))
 	show := func(percent float64) string { return strconv.FormatFloat(percent, 'f', decimals, 64) + "%" }
 	switch {
 	case math.IsNaN(v):
@@ -124,7 +125,7 @@ func FormatNumber(v float64, digits int) string {
 	default:
 		// Rounding first lets 999.96 become 1000, not 1.00e3.
 		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64)
-		whole := int(math.Floor(math.Log10(math.Abs(rounded)))) + 1
+		whole := int(math.Floor(elementary.Log10(math.Abs(rounded)))) + 1
 		return strconv.FormatFloat(rounded, 'f', max(digits-whole, 0), 64)
 	}
 }

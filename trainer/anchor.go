@@ -1,10 +1,9 @@
 package trainer
 
 import (
-	"math"
-
 	"driftlab/engine/learner"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
@@ -117,7 +116,7 @@ func (a *average) run(s *Session) error {
 // follow takes the weights into the average.
 func (a *average) follow(p *model.Params) {
 	a.count++
-	weight := 1 - math.Pow(a.decay, float64(a.count))
+	weight := 1 - elementary.Pow(a.decay, float64(a.count))
 	for i, x := range p.Theta {
 		a.sum[i] = float64(a.decay*a.sum[i]) + float64((1-a.decay)*float64(x))
 		a.mean.Theta[i] = float32(a.sum[i] / weight)
@@ -132,7 +131,7 @@ func (a *average) SetState(state []byte) error {
 	if err := method.ReadState(state, &a.count, a.sum); err != nil {
 		return err
 	}
-	weight := 1 - math.Pow(a.decay, float64(a.count))
+	weight := 1 - elementary.Pow(a.decay, float64(a.count))
 	for i, m := range a.sum {
 		a.mean.Theta[i] = float32(m / weight)
 	}

@@ -2,11 +2,11 @@ package trainer
 
 import (
 	"fmt"
-	"math"
 
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
@@ -175,7 +175,7 @@ func (drafterLoss) Eval(out *loss.Grad, b *batch.Batch) error {
 				continue
 			}
 			for a := n * b.Vocab; a < (n+1)*b.Vocab; a++ {
-				p, q := math.Exp(float64(b.DistRoll[a])), math.Exp(float64(b.Now.Dist[a]))
+				p, q := elementary.Exp(float64(b.DistRoll[a])), elementary.Exp(float64(b.Now.Dist[a]))
 				if p > 0 {
 					out.Loss += float64(weight * p * (float64(b.DistRoll[a]) - float64(b.Now.Dist[a])))
 				}

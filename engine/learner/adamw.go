@@ -5,6 +5,7 @@ import (
 
 	"driftlab/engine/kernel"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 )
 
 // AdamW are the settings of AdamW (arXiv:1711.05101) with clipping of the
@@ -57,8 +58,8 @@ type adamStep struct {
 func (a *adamW) step(team *kernel.Team, p *model.Params, grad []float32, clip, rate float64) {
 	a.updates++
 	s := a.settings
-	correct1 := 1 - math.Pow(s.Beta1, float64(a.updates))
-	correct2 := 1 - math.Pow(s.Beta2, float64(a.updates))
+	correct1 := 1 - elementary.Pow(s.Beta1, float64(a.updates))
+	correct2 := 1 - elementary.Pow(s.Beta2, float64(a.updates))
 	a.now = adamStep{
 		adamW: a, parts: team.Workers(), params: p, grad: grad, rate: rate,
 		stepSize: float32(rate / correct1), root2: float32(1 / math.Sqrt(correct2)),

@@ -3,6 +3,8 @@ package rollout
 import (
 	"fmt"
 	"math"
+
+	"driftlab/precision/elementary"
 )
 
 // Verify says what becomes of a drafted token.
@@ -94,7 +96,7 @@ func Distance(p, q []float64) float64 {
 func Speedup(acceptance, cost float64, k int) float64 {
 	expected := float64(k + 1)
 	if acceptance < 1 {
-		expected = (1 - math.Pow(acceptance, float64(k+1))) / (1 - acceptance)
+		expected = (1 - elementary.Pow(acceptance, float64(k+1))) / (1 - acceptance)
 	}
 	return expected / (float64(cost*float64(k)) + 1)
 }

@@ -2,9 +2,10 @@ package stats
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
+
+	"driftlab/precision/elementary"
 )
 
 // Resamples is the number of bootstrap resamples behind every interval.
@@ -40,10 +41,10 @@ func Ratio(a, b []float64) Interval {
 	logs := make([]float64, len(a))
 	paired("Ratio", a, b)
 	for i := range a {
-		logs[i] = math.Log(a[i] / b[i])
+		logs[i] = elementary.Log(a[i] / b[i])
 	}
 	i := Bootstrap(logs, Average)
-	return Interval{math.Exp(i.Estimate), math.Exp(i.Low), math.Exp(i.High), i.N}
+	return Interval{elementary.Exp(i.Estimate), elementary.Exp(i.Low), elementary.Exp(i.High), i.N}
 }
 
 // Differences returns a[i] - b[i]. It panics on lengths that differ.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"driftlab/precision/elementary"
 )
 
 // Average is the arithmetic mean.
@@ -28,7 +30,7 @@ func Deviation(x []float64) float64 {
 func Logs(x []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
-		out[i] = math.Log(v)
+		out[i] = elementary.Log(v)
 	}
 	return out
 }

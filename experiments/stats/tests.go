@@ -1,9 +1,9 @@
 package stats
 
 import (
-	"math"
-
 	"gonum.org/v1/gonum/stat/combin"
+
+	"driftlab/precision/elementary"
 )
 
 // Consistent is the ordering rule of the claims: the sign in every seed, or
@@ -21,7 +21,7 @@ func Consistent(k, n int) bool {
 func Fisher(a, b, c, d int) float64 {
 	first, successes, all := a+b, a+c, a+b+c+d
 	probability := func(k int) float64 {
-		return math.Exp(combin.LogGeneralizedBinomial(float64(first), float64(k)) +
+		return elementary.Exp(combin.LogGeneralizedBinomial(float64(first), float64(k)) +
 			combin.LogGeneralizedBinomial(float64(all-first), float64(successes-k)) -
 			combin.LogGeneralizedBinomial(float64(all), float64(successes)))
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -84,7 +85,7 @@ func (e *OPOB) baseline(b *batch.Batch, reward []float64, rows []int) float64 {
 				}
 			}
 		}
-		ratio := min(math.Exp(sum), e.Cap)
+		ratio := min(elementary.Exp(sum), e.Cap)
 		w *= ratio * ratio
 		if e.LengthNorm {
 			w /= max(length, 1) * max(length, 1)

@@ -2,8 +2,8 @@ package advantage
 
 import (
 	"fmt"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -92,7 +92,7 @@ func (e *OTB) accumulate(b *batch.Batch) int {
 				e.column = append(e.column, -1)
 				continue
 			}
-			a, weight := 1-2*math.Exp(b.Old.Logp[n])+b.Old.SumSquares[n], 1.0
+			a, weight := 1-2*elementary.Exp(b.Old.Logp[n])+b.Old.SumSquares[n], 1.0
 			if b.Weight != nil {
 				weight = b.Weight[n] * b.Weight[n]
 			}

@@ -3,6 +3,8 @@ package correction
 import (
 	"fmt"
 	"math"
+
+	"driftlab/precision/elementary"
 )
 
 // Band is the general rule behind the named masks: a statistic of the
@@ -71,11 +73,11 @@ func (m *Band) unit(in *Input, from, to int) float64 {
 		case "k2":
 			x = 0.5 * x * x
 		case "k3":
-			x = math.Exp(x) - 1 - x
+			x = elementary.Exp(x) - 1 - x
 		case "k3_inverse":
-			x = math.Exp(-x) - 1 + x
+			x = elementary.Exp(-x) - 1 + x
 		case "difference":
-			x = math.Exp(in.LogpRoll[n]+x) - math.Exp(in.LogpRoll[n])
+			x = elementary.Exp(in.LogpRoll[n]+x) - elementary.Exp(in.LogpRoll[n])
 		}
 		sum, count, largest = sum+x, count+1, max(largest, x)
 	}
@@ -88,7 +90,7 @@ func (m *Band) unit(in *Input, from, to int) float64 {
 		sum /= length(count, m.Eps)
 	}
 	if m.Statistic == "ratio" {
-		return math.Exp(sum)
+		return elementary.Exp(sum)
 	}
 	return sum
 }

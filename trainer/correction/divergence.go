@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/masked"
 )
 
@@ -63,7 +64,7 @@ type measured interface {
 func (m *K1Rejection) modeName() string    { return string(m.aggregate) + "_k1" }
 func (m *K1Rejection) sequenceLevel() bool { return m.aggregate != "token" }
 func (m *K1Rejection) limits() (low, high float64, twoSided bool) {
-	return math.Log(m.Low), math.Log(m.High), true
+	return elementary.Log(m.Low), elementary.Log(m.High), true
 }
 func (m *K1Rejection) measure(stat []float64, in *Input) { measure(stat, in, m.aggregate, "k1") }
 
@@ -131,7 +132,7 @@ func estimate(k estimator, e float64) float64 {
 	case "k2":
 		return 0.5 * e * e
 	}
-	return math.Exp(e) - 1 - e
+	return elementary.Exp(e) - 1 - e
 }
 
 // measure computes the statistic of a mode.

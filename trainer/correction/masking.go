@@ -1,6 +1,6 @@
 package correction
 
-import "math"
+import "driftlab/precision/elementary"
 
 // Masking is a rejection rule: one small file each, a pointer to a parameter
 // struct.
@@ -37,5 +37,5 @@ func within(x, low, high float64) bool { return x >= low && x <= high }
 // geometricMean is exp of the mean log-ratio of response i, 1 if no token counts.
 func (in *Input) geometricMean(i int) float64 {
 	sum, count := in.rowSum(i)
-	return math.Exp(in.clamp(sum / float64(max(count, 1))))
+	return elementary.Exp(in.clamp(sum / float64(max(count, 1))))
 }

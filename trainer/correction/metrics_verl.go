@@ -3,6 +3,7 @@ package correction
 import (
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/masked"
 	"driftlab/trainer/method"
@@ -93,10 +94,10 @@ func (p *Pipeline) verlSequenceExtremes(in *Input, low, high float64) {
 	for i := range in.Len() {
 		sum, _ := in.rowSum(i)
 		largest, smallest = max(largest, sum), min(smallest, sum)
-		if sum > math.Log(high) {
+		if sum > elementary.Log(high) {
 			above++
 		}
-		if sum < math.Log(low) {
+		if sum < elementary.Log(low) {
 			below++
 		}
 	}
@@ -104,8 +105,8 @@ func (p *Pipeline) verlSequenceExtremes(in *Input, low, high float64) {
 		largest, smallest = 0, 0
 	}
 	rows := float64(max(in.Len(), 1))
-	p.add("rollout_corr/rollout_is_max", math.Exp(min(largest, DefaultClamp)))
-	p.add("rollout_corr/rollout_is_min", math.Exp(min(smallest, 700))) // a record of the run cannot hold +Inf
+	p.add("rollout_corr/rollout_is_max", elementary.Exp(min(largest, DefaultClamp)))
+	p.add("rollout_corr/rollout_is_min", elementary.Exp(min(smallest, 700))) // a record of the run cannot hold +Inf
 	p.add("rollout_corr/rollout_is_ratio_fraction_high", float64(above)/rows)
 	p.add("rollout_corr/rollout_is_ratio_fraction_low", float64(below)/rows)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -458,7 +459,7 @@ func benchmark(b *testing.B, p *Pipeline) {
 
 // The clamp sits behind the sum, at 20 unless the pipeline says otherwise.
 func TestClamp(t *testing.T) {
-	for _, c := range []struct{ clamp, want float64 }{{0, math.Exp(20)}, {5, math.Exp(5)}, {math.Inf(1), math.Exp(30)}} {
+	for _, c := range []struct{ clamp, want float64 }{{0, elementary.Exp(20)}, {5, elementary.Exp(5)}, {math.Inf(1), elementary.Exp(30)}} {
 		b := rows([][]float64{{-1, -1}}, [][]float64{{-11, -21}})
 		apply(t, &Pipeline{Weights: &SequenceTIS{Cap: math.Inf(1)}, Clamp: c.clamp}, b)
 		if b.Weight[0] != c.want {

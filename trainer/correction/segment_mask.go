@@ -1,6 +1,6 @@
 package correction
 
-import "math"
+import "driftlab/precision/elementary"
 
 // SegmentMask drops segments, turns or runs of generated tokens, whose
 // geometric mean ratio leaves a band.
@@ -27,7 +27,7 @@ func (m *SegmentMask) Reject(keep []bool, in *Input) error {
 		for from < to {
 			end := m.By.next(in, from, to)
 			sum, count := in.spanSum(from, end)
-			if !within(math.Exp(in.clamp(sum/float64(max(count, 1)))), m.Low, m.High) {
+			if !within(elementary.Exp(in.clamp(sum/float64(max(count, 1)))), m.Low, m.High) {
 				reject(keep, in, from, end)
 			}
 			from = end

@@ -2,8 +2,8 @@ package correction
 
 import (
 	"fmt"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -56,7 +56,7 @@ func (m *TRM) Validate() error {
 func klDivergence(logP, logQ []float32) float64 {
 	kl := 0.0
 	for a, lp := range logP {
-		if p := math.Exp(float64(lp)); p > 0 {
+		if p := elementary.Exp(float64(lp)); p > 0 {
 			kl += float64(p * (float64(lp) - float64(logQ[a])))
 		}
 	}

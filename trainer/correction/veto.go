@@ -2,7 +2,8 @@ package correction
 
 import (
 	"fmt"
-	"math"
+
+	"driftlab/precision/elementary"
 )
 
 // Veto drops a whole response if its worst token's ratio is below a threshold.
@@ -24,7 +25,7 @@ type Veto struct {
 
 // Reject clears responses with a token below the threshold.
 func (m *Veto) Reject(keep []bool, in *Input) error {
-	floor := math.Log(m.Threshold)
+	floor := elementary.Log(m.Threshold)
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		for n := from; n < to; n++ {

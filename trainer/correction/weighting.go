@@ -1,8 +1,7 @@
 package correction
 
 import (
-	"math"
-
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -60,7 +59,7 @@ type Weights struct {
 }
 
 // ratio is exp of the clamped log-ratio.
-func (in *Input) ratio(logRatio float64) float64 { return math.Exp(in.clamp(logRatio)) }
+func (in *Input) ratio(logRatio float64) float64 { return elementary.Exp(in.clamp(logRatio)) }
 
 // clamp bounds a log-ratio; NaN stays NaN.
 func (in *Input) clamp(logRatio float64) float64 {

@@ -1,8 +1,6 @@
 package diagnose
 
 import (
-	"math"
-
 	"driftlab/trainer/batch"
 )
 
@@ -101,7 +99,8 @@ func explained(b *batch.Batch) float64 {
 			total.add(b.Return[n])
 		}
 	}
-	return 1 - math.Pow(residual.deviation(), 2)/(math.Pow(total.deviation(), 2)+1e-5)
+	left, all := residual.deviation(), total.deviation()
+	return 1 - left*left/(float64(all*all)+1e-5)
 }
 
 // lengths appends response and prompt lengths and the shares at their limits.

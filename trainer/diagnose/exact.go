@@ -3,6 +3,7 @@ package diagnose
 import (
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -35,7 +36,7 @@ func Divergence(logP, logQ []float32) (kl, tv float64) {
 		if lp == lq {
 			continue
 		}
-		p, q := math.Exp(lp), math.Exp(lq)
+		p, q := elementary.Exp(lp), elementary.Exp(lq)
 		if p > 0 {
 			// Each term p·(lp−lq) − p + q is never negative, and the added parts
 			// sum to nothing: small divergences keep their digits.

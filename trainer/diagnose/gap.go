@@ -3,6 +3,7 @@ package diagnose
 import (
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -97,14 +98,14 @@ func Compare(b *batch.Batch) Gap {
 			e := b.Old.Logp[n] - b.LogpRoll[n]
 			g.addToken(e)
 			token.add(e)
-			p.add(math.Exp(b.Old.Logp[n]), math.Exp(b.LogpRoll[n]))
+			p.add(elementary.Exp(b.Old.Logp[n]), elementary.Exp(b.LogpRoll[n]))
 			sum, count = sum+e, count+1
 		}
 		if count == 0 {
 			continue
 		}
 		g.Sequences++
-		g.PPLRatio += math.Exp(-sum / float64(count))
+		g.PPLRatio += elementary.Exp(-sum / float64(count))
 		g.MeanAbsSequence += math.Abs(sum)
 		g.MaxAbsSequence = max(g.MaxAbsSequence, math.Abs(sum))
 		sequence.add(sum)
@@ -142,13 +143,13 @@ func (g *Gap) addToken(e float64) {
 }
 
 // k3 is exp(e) − 1 − e; Expm1 keeps the digits of small gaps.
-func k3(e float64) float64 { return math.Expm1(e) - e }
+func k3(e float64) float64 { return elementary.Expm1(e) - e }
 
 // weightSums accumulates importance weights and their squares.
 type weightSums struct{ sum, squares float64 }
 
 func (s *weightSums) add(logRatio float64) {
-	w := math.Exp(min(max(logRatio, -clampLogRatio), clampLogRatio))
+	w := elementary.Exp(min(max(logRatio, -clampLogRatio), clampLogRatio))
 	s.sum, s.squares = s.sum+w, s.squares+float64(w*w)
 }
 

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -54,14 +55,14 @@ func CompareKeptMass(b *batch.Batch) (k KeptMass, ok bool) {
 		p := b.Old.Dist[i*b.Vocab : (i+1)*b.Vocab]
 		if b.Support == nil || b.Support[i] == nil {
 			for _, logp := range p {
-				mass += math.Exp(float64(logp))
+				mass += elementary.Exp(float64(logp))
 			}
 		} else {
 			for _, id := range b.Support[i] {
-				mass += math.Exp(float64(p[id]))
+				mass += elementary.Exp(float64(p[id]))
 			}
 		}
-		ratio := math.Exp(b.Old.Logp[i] - b.LogpRoll[i])
+		ratio := elementary.Exp(b.Old.Logp[i] - b.LogpRoll[i])
 		n++
 		k.Kept += b.KeptMass[i]
 		k.Expected += mass

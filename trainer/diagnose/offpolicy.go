@@ -3,6 +3,7 @@ package diagnose
 import (
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/masked"
 )
@@ -21,14 +22,14 @@ func OffPolicy(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 		from, to := b.Span(i)
 		mask := b.Mask[from:to]
 		t := masked.Mean(logp[from:to], mask)
-		train, trainLog = train+math.Exp(-t), trainLog-t
+		train, trainLog = train+elementary.Exp(-t), trainLog-t
 		if !recorded {
 			continue
 		}
 		r := masked.Mean(b.LogpRoll[from:to], mask)
-		roll, rollLog = roll+math.Exp(-r), rollLog-r
+		roll, rollLog = roll+elementary.Exp(-r), rollLog-r
 		d := r - t
-		difference, absolute, ratio = difference+d, absolute+math.Abs(d), ratio+math.Exp(d)
+		difference, absolute, ratio = difference+d, absolute+math.Abs(d), ratio+elementary.Exp(d)
 		largest, smallest = max(largest, d), min(smallest, d)
 		sum := 0.0
 		for n := from; n < to; n++ {
@@ -36,7 +37,7 @@ func OffPolicy(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 				sum += logp[n] - b.LogpRoll[n]
 			}
 		}
-		chi2Seq += math.Exp(2 * min(max(sum, -clampLogRatio), clampLogRatio))
+		chi2Seq += elementary.Exp(2 * min(max(sum, -clampLogRatio), clampLogRatio))
 	}
 	dst = append(dst,
 		batch.Metric{Name: "rollout_corr/training_ppl", Value: train / rows},
@@ -53,7 +54,7 @@ func OffPolicy(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 			e := logp[n] - b.LogpRoll[n]
 			kl -= e
 			k3Sum += k3(e)
-			squares += math.Exp(2 * min(max(e, -clampLogRatio), clampLogRatio))
+			squares += elementary.Exp(2 * min(max(e, -clampLogRatio), clampLogRatio))
 			count++
 		}
 	}

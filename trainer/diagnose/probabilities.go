@@ -3,6 +3,7 @@ package diagnose
 import (
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -13,7 +14,7 @@ func Probabilities(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 	var p pair
 	for n, counts := range b.Mask {
 		if counts {
-			p.add(math.Exp(b.LogpRoll[n]), math.Exp(b.Old.Logp[n]))
+			p.add(elementary.Exp(b.LogpRoll[n]), elementary.Exp(b.Old.Logp[n]))
 		}
 	}
 	valid, mean, largest, deviation := 1.0, p.difference.mean, p.difference.largest, p.difference.deviation()

@@ -1,8 +1,7 @@
 package diagnose
 
 import (
-	"math"
-
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/masked"
 )
@@ -33,7 +32,7 @@ func VarianceProxy(dst []batch.Metric, b *batch.Batch, gradientNorm float64) []b
 			if !b.Mask[k] {
 				continue
 			}
-			w := 1 - 2*math.Exp(b.Old.Logp[k]) + b.Old.SumSquares[k]
+			w := 1 - 2*elementary.Exp(b.Old.Logp[k]) + b.Old.SumSquares[k]
 			if b.Weight != nil {
 				v := b.Weight[k] * b.Weight[k]
 				weighed += float64(w * v)

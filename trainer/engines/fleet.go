@@ -17,6 +17,7 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/stream"
 )
 
 // Fleet is the rollout side of a run: one engine, or several that share the
@@ -105,7 +106,7 @@ func (f *Fleet) Publish(p *model.Params, version int, sigma float64, rng *rand.R
 func addNoise(p *model.Params, sigma float64, rng *rand.Rand) {
 	gains := func(x []float32) {
 		for i := range x {
-			x[i] += float32(sigma * rng.NormFloat64())
+			x[i] += float32(sigma * stream.Normal(rng))
 		}
 	}
 	for l := range p.Config.Layers {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -62,7 +63,7 @@ func EffectiveShare(b *batch.Batch, upper []float64) float64 {
 	}
 	sum, squares := 0.0, 0.0
 	for i := range b.Len() {
-		w := math.Exp(logWeight(b, upper, i) - largest)
+		w := elementary.Exp(logWeight(b, upper, i) - largest)
 		sum, squares = sum+w, squares+float64(w*w)
 	}
 	if b.Len() == 0 {

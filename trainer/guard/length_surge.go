@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/masked"
 	"driftlab/trainer/method"
@@ -83,7 +84,7 @@ func (g *LengthSurge) byBaseline(step int) {
 	if g.surge > 0 {
 		at := float64(g.surge - 1)
 		periods := math.Floor((float64(step) - at) / (g.Stretch * max(at, 1)))
-		g.scale = max(math.Pow(g.Decay, periods), g.Floor)
+		g.scale = max(elementary.Pow(g.Decay, periods), g.Floor)
 	}
 }
 

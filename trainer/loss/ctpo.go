@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -93,9 +93,9 @@ func (p *CTPO) token(x, step, a, position float64, s *prefixTally) (value, dlogp
 	if live {
 		x += step
 	}
-	r := math.Exp(x)
-	scale := math.Pow(position, p.Power)
-	low, high, dual := math.Exp(-p.Low*scale), math.Exp(p.High*scale), math.Exp(p.Dual*scale)
+	r := elementary.Exp(x)
+	scale := elementary.Pow(position, p.Power)
+	low, high, dual := elementary.Exp(-p.Low*scale), elementary.Exp(p.High*scale), elementary.Exp(p.Dual*scale)
 	if p.RatioClip {
 		low, high, dual = 1-p.Low, 1+p.High, p.Dual
 	}

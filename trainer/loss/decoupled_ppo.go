@@ -3,9 +3,9 @@ package loss
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -114,7 +114,7 @@ func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	upper, lower, weights := 0.0, 0.0, 0.0
 	for i := range in.Len() {
-		geo := math.Exp(f.sumLogRatio(i, prox, in.LogpRoll) / max(f.length(i), 1))
+		geo := elementary.Exp(f.sumLogRatio(i, prox, in.LogpRoll) / max(f.length(i), 1))
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			r, dr := ratio(in.Now.Logp[n]-prox[n], p.LogClamp)
 			c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
@@ -160,7 +160,7 @@ func (p *DecoupledPPO) proximal(f *frame, n int) float64 {
 	}
 	roll, alpha := f.in.LogpRoll[n], interpolation(f.in.LearnerVersion, int(f.in.Version[n]))
 	if p.Prox == "linear" {
-		return math.Log(float64((1-alpha)*math.Exp(roll)) + float64(alpha*math.Exp(f.sg[n])) + 1e-10)
+		return elementary.Log(float64((1-alpha)*elementary.Exp(roll)) + float64(alpha*elementary.Exp(f.sg[n])) + 1e-10)
 	}
 	return roll + float64(alpha*(f.sg[n]-roll))
 }

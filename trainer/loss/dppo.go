@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -132,7 +132,7 @@ func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
 
 // outsideTV is the mask of total variation of {token, rest}.
 func outsideTV(logp, anchor, a, low, high float64) bool {
-	d := math.Exp(logp) - math.Exp(anchor)
+	d := elementary.Exp(logp) - elementary.Exp(anchor)
 	if a > 0 {
 		return d > high
 	}
@@ -160,6 +160,6 @@ func outsideKL(logp, anchor, a, low, high float64) bool {
 // binaryKL is KL(anchor‖current) of the two outcomes {token, rest}. The 1e-8
 // of Stable-RL, verl and SkyRL keeps a probability of 1 harmless.
 func binaryKL(logp, anchor float64) float64 {
-	p, q := math.Exp(logp), math.Exp(anchor)
-	return float64(q*(anchor-logp)) + float64((1-q)*math.Log((1-q+1e-8)/(1-p+1e-8)))
+	p, q := elementary.Exp(logp), elementary.Exp(anchor)
+	return float64(q*(anchor-logp)) + float64((1-q)*elementary.Log((1-q+1e-8)/(1-p+1e-8)))
 }

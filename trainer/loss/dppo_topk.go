@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -92,13 +93,13 @@ func (p *DPPOTopK) distance(taken []float64, logq, logp []float32, sampled int) 
 		if p.Divergence == "tv" {
 			d += float64(math.Abs(pr-q) / 2)
 		} else if q > 0 {
-			d += float64(q * math.Log((q+1e-8)/(pr+1e-8)))
+			d += float64(q * elementary.Log((q+1e-8)/(pr+1e-8)))
 		}
 	}
 	token := sampled
 	for range min(p.K+1, len(logq)) { // the sampled token, then the largest ones left
 		taken[token] = 1
-		q, pr := math.Exp(float64(logq[token])), math.Exp(float64(logp[token]))
+		q, pr := elementary.Exp(float64(logq[token])), elementary.Exp(float64(logp[token]))
 		restQ, restP = restQ-q, restP-pr
 		add(q, pr)
 		token = -1

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -79,12 +80,12 @@ func addEntropy[F ~float32 | ~float64](out *Grad, in *batch.Batch, dist []F, coe
 func entropyRow[F ~float32 | ~float64](dlogits []float64, logp []F, scale float64) float64 {
 	h := 0.0
 	for _, lp := range logp {
-		if p := math.Exp(float64(lp)); p > 0 {
+		if p := elementary.Exp(float64(lp)); p > 0 {
 			h -= float64(p * float64(lp))
 		}
 	}
 	for a, lp := range logp {
-		if p := math.Exp(float64(lp)); p > 0 {
+		if p := elementary.Exp(float64(lp)); p > 0 {
 			dlogits[a] -= float64(scale * p * (float64(lp) + h))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"driftlab/engine/column"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -160,9 +161,9 @@ func (f *frame) addKL(anchor []float64, limit float64) {
 // to x, zero where the clamp is active. A limit of 0 means no clamp.
 func ratio(x, limit float64) (r, dr float64) {
 	if limit > 0 && math.Abs(x) > limit {
-		return math.Exp(clamp(x, -limit, limit)), 0
+		return elementary.Exp(clamp(x, -limit, limit)), 0
 	}
-	r = math.Exp(x)
+	r = elementary.Exp(x)
 	return r, r
 }
 

@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -86,7 +86,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 		a := f.meanAdvantage(i, length) * length / (length + p.Epsilon)
 		x, live := p.logRatio(&f, i, a)
 		w := f.rowWeight[i] * f.geometricWeight(i, length, p.Epsilon)
-		value := float64(-a * math.Exp(x/divisor) * w)
+		value := float64(-a * elementary.Exp(x/divisor) * w)
 		out.Loss += value
 		if live { // d exp(x/divisor)/d logp, on the tokens the clip left alone
 			from, to := in.Span(i)
@@ -172,8 +172,8 @@ func (f *frame) geometricWeight(i int, length, epsilon float64) float64 {
 	sum := 0.0
 	for n := from; n < to; n++ {
 		if f.active[n] {
-			sum += math.Log(f.in.Weight[n] + 1e-10)
+			sum += elementary.Log(f.in.Weight[n] + 1e-10)
 		}
 	}
-	return math.Exp(sum / (length + epsilon))
+	return elementary.Exp(sum / (length + epsilon))
 }

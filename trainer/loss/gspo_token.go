@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -87,8 +87,8 @@ const sequenceCap = 10
 // cappedExp returns exp(min(x, limit)) and its derivative; a limit of 0 is none.
 func cappedExp(x, limit float64) (y, dy float64) {
 	if limit > 0 && x > limit {
-		return math.Exp(limit), 0
+		return elementary.Exp(limit), 0
 	}
-	y = math.Exp(x)
+	y = elementary.Exp(x)
 	return y, y
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -56,7 +57,7 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
-			drop := math.Abs(math.Exp(f.sg[n])-math.Exp(in.LogpRoll[n])) > p.Delta
+			drop := math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n])) > p.Delta
 			m.token(l, a, drop, false, false)
 			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, drop)
 		})

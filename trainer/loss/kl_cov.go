@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -132,12 +133,12 @@ func (f *frame) covariance() []float64 {
 func reverseKLRow[F ~float32 | ~float64](dlogits []float64, logq, logp []F, scale float64) float64 {
 	kl := 0.0
 	for a, lq := range logq {
-		q := math.Exp(float64(lq))
+		q := elementary.Exp(float64(lq))
 		if q > 0 {
 			kl += float64(q * (float64(lq) - float64(logp[a])))
 		}
 		if dlogits != nil {
-			dlogits[a] += float64(scale * (math.Exp(float64(logp[a])) - q))
+			dlogits[a] += float64(scale * (elementary.Exp(float64(logp[a])) - q))
 		}
 	}
 	return kl

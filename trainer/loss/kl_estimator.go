@@ -3,6 +3,8 @@ package loss
 import (
 	"fmt"
 	"math"
+
+	"driftlab/precision/elementary"
 )
 
 // Estimator is a per-token estimate of KL(π‖ref) from samples of π, as a
@@ -88,9 +90,9 @@ func k3(u float64, bounds KLBounds) (value, derivative float64) {
 	if bounds.Log > 0 {
 		x = clamp(u, -bounds.Log, bounds.Log)
 	}
-	value = math.Expm1(x) - x
+	value = elementary.Expm1(x) - x
 	if x == u {
-		derivative = -math.Expm1(x)
+		derivative = -elementary.Expm1(x)
 	}
 	if bounds.Value > 0 && value > bounds.Value {
 		return bounds.Value, 0

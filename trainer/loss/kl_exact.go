@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -84,7 +84,7 @@ func (k *ExactKL) AddReward(in *batch.Batch) (float64, error) {
 func klRow[F ~float32 | ~float64](dlogits []float64, logp, logq []F, scale float64) float64 {
 	kl := 0.0
 	for a, lp := range logp {
-		if p := math.Exp(float64(lp)); p > 0 {
+		if p := elementary.Exp(float64(lp)); p > 0 {
 			kl += float64(p * (float64(lp) - float64(logq[a])))
 		}
 	}
@@ -92,7 +92,7 @@ func klRow[F ~float32 | ~float64](dlogits []float64, logp, logq []F, scale float
 		return kl
 	}
 	for a, lp := range logp {
-		if p := math.Exp(float64(lp)); p > 0 {
+		if p := elementary.Exp(float64(lp)); p > 0 {
 			dlogits[a] += float64(scale * p * (float64(lp) - float64(logq[a]) - kl))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -99,7 +100,7 @@ func (p *M2PO) bounds(f *frame) (low, high float64) {
 	}
 	f.out.Add("m2po/M2_after", after/n)
 	tau := math.Sqrt(tau2)
-	epsLow, epsHigh := max(1-math.Exp(-tau), p.MiniLow), max(math.Exp(tau)-1, p.MiniHigh)
+	epsLow, epsHigh := max(1-elementary.Exp(-tau), p.MiniLow), max(elementary.Exp(tau)-1, p.MiniHigh)
 	f.out.Add("m2po/clip_low", epsLow)
 	f.out.Add("m2po/clip_high", epsHigh)
 	return 1 - epsLow, 1 + epsHigh

@@ -1,6 +1,6 @@
 package loss
 
-import "math"
+import "driftlab/precision/elementary"
 
 // mismatch collects prime-rl's figures of a loss that drops tokens: the k3
 // estimate of KL(mu‖pi) on all, dropped and kept tokens, each a mean over
@@ -36,7 +36,7 @@ func (r *rowMean) close() {
 
 // token adds a token with log-ratio l.
 func (m *mismatch) token(l, advantage float64, drop, low, high bool) {
-	k3 := math.Expm1(l) - l
+	k3 := elementary.Expm1(l) - l
 	m.all.add(k3)
 	if drop {
 		m.dropped.add(k3)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -101,9 +102,9 @@ func optimalValue(rewards []float64, beta float64) float64 {
 	}
 	sum := 0.0
 	for _, r := range rewards {
-		sum += math.Exp((r - largest) / beta)
+		sum += elementary.Exp((r - largest) / beta)
 	}
-	return largest + float64(beta*math.Log(sum/float64(len(rewards))))
+	return largest + float64(beta*elementary.Log(sum/float64(len(rewards))))
 }
 
 // openShare is the share of the active tokens of response i whose gate is open.

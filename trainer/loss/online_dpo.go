@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -93,4 +94,4 @@ func (p *OnlineDPO) eachPair(f *frame, visit func(w, l int)) {
 }
 
 // softplus is log(1 + exp(x)), without overflow.
-func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+func softplus(x float64) float64 { return max(x, 0) + elementary.Log1p(elementary.Exp(-math.Abs(x))) }

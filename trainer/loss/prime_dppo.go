@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -66,7 +66,7 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 	var m mismatch
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a, d := in.Advantage[n], math.Exp(f.sg[n])-math.Exp(in.LogpRoll[n])
+			a, d := in.Advantage[n], elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n])
 			high, low := a > 0 && d > p.DeltaHigh, a <= 0 && d < -p.DeltaLow
 			l := in.Now.Logp[n] - in.LogpRoll[n]
 			m.token(l, a, high || low, low, high)

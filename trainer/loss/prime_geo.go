@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -82,12 +82,12 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		length := max(f.length(i), 1)
 		sum := f.sumLogRatio(i, f.sg, in.LogpRoll)
-		drop := p.dropsResponse(&f, i, math.Exp(sum/length), &t)
+		drop := p.dropsResponse(&f, i, elementary.Exp(sum/length), &t)
 		weight, _ := cappedExp(sum, sequenceCap)
 		weight = min(weight, p.Clip) / length
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			a, l := in.Advantage[n], f.sg[n]-in.LogpRoll[n]
-			r := math.Exp(min(l, 700)) // far above any bound, and finite
+			r := elementary.Exp(min(l, 700)) // far above any bound, and finite
 			low, high := r < p.Low, r > p.High
 			if p.TeacherTau > 0 {
 				t.teacher.add(in.Teacher.Logp[n] - f.sg[n])
@@ -137,7 +137,7 @@ func (p *PrimeGeo) dropsResponse(f *frame, i int, geo float64, t *responseTally)
 	vetoLow, vetoHigh := false, false
 	for n := from; n < to; n++ {
 		if f.active[n] {
-			r := math.Exp(f.sg[n] - f.in.LogpRoll[n])
+			r := elementary.Exp(f.sg[n] - f.in.LogpRoll[n])
 			vetoLow = vetoLow || r < p.VetoLow
 			vetoHigh = vetoHigh || r > p.VetoHigh
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -108,11 +109,11 @@ func klDual(rewards []float64, delta float64) float64 {
 		return 0
 	}
 	dual := func(x float64) float64 {
-		lambda := math.Exp(x)
+		lambda := elementary.Exp(x)
 		return float64(lambda*delta) + optimalValue(rewards, lambda)
 	}
 	const golden = 0.6180339887498949
-	low, high := math.Log(1e-4), math.Log(1e4)
+	low, high := elementary.Log(1e-4), elementary.Log(1e4)
 	a, b := high-float64(golden*(high-low)), low+float64(golden*(high-low))
 	fa, fb := dual(a), dual(b)
 	for range 100 {
@@ -126,5 +127,5 @@ func klDual(rewards []float64, delta float64) float64 {
 			fb = dual(b)
 		}
 	}
-	return math.Exp((low + high) / 2)
+	return elementary.Exp((low + high) / 2)
 }

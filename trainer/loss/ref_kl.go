@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -63,7 +63,7 @@ func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			l, a := in.Now.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
-			drop := math.Exp(f.sg[n])-math.Exp(in.LogpRoll[n]) < -p.Delta
+			drop := elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n]) < -p.Delta
 			m.token(l, a, drop, drop, false)
 			gap.add(a)
 			return ratioPlusSquare(l, a, p.KLTau, p.LogClamp, drop)

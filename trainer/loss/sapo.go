@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -114,8 +114,8 @@ func (p *SAPO) gate(a, r float64) (value, dr float64) {
 // sigmoid is 1/(1+exp(-x)), without overflow.
 func sigmoid(x float64) float64 {
 	if x >= 0 {
-		return 1 / (1 + math.Exp(-x))
+		return 1 / (1 + elementary.Exp(-x))
 	}
-	e := math.Exp(x)
+	e := elementary.Exp(x)
 	return e / (1 + e)
 }

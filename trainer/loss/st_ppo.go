@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -167,7 +168,7 @@ func (p *STPPO) logRatio(f *frame, from, end int, logp []float64) (length, x flo
 	case p.TurnRatio == "product":
 		return length, sum
 	case p.TurnRatio == "mean":
-		return length, math.Log(ratios / length)
+		return length, elementary.Log(ratios / length)
 	}
 	return length, sum / (length + p.Epsilon)
 }

@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
-	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 )
@@ -62,9 +62,9 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		x, staleness := f.logWeight(i, p.SequenceWeights)
 		kl -= staleness / max(f.length(i), 1)
-		phi := p.phi(max(x, math.Log(1e-8)), f.firstAdvantage(i))
+		phi := p.phi(max(x, elementary.Log(1e-8)), f.firstAdvantage(i))
 		phis.add(phi)
-		weights.add(math.Exp(x))
+		weights.add(elementary.Exp(x))
 		from, to := in.Span(i)
 		for n := from; n < to; n++ {
 			if f.active[n] {
@@ -87,7 +87,7 @@ func (p *VESPO) phi(x, advantage float64) float64 {
 	if advantage < 0 {
 		k, lambda = p.KNeg, p.LambdaNeg
 	}
-	return math.Exp(lambda + float64(k*x) - float64(lambda*math.Exp(x)))
+	return elementary.Exp(lambda + float64(k*x) - float64(lambda*elementary.Exp(x)))
 }
 
 // logWeight is log W of response i, and the part of it that is Σ_t clamp(logp -
@@ -102,7 +102,7 @@ func (f *frame) logWeight(i int, once bool) (logW, staleness float64) {
 		staleness += clamp(f.sg[n]-f.in.Anchor[n], -20, 20)
 		if f.in.Weight != nil && !(once && weighed) {
 			weighed = true
-			sum += clamp(math.Log(max(f.in.Weight[n], 1e-8)), -20, 20)
+			sum += clamp(elementary.Log(max(f.in.Weight[n], 1e-8)), -20, 20)
 		}
 	}
 	return clamp(staleness+sum, -20, 20), staleness

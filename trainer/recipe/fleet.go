@@ -2,10 +2,10 @@ package recipe
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 
 	"driftlab/engine"
+	"driftlab/precision/elementary"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -65,7 +65,7 @@ func (n Noise) Sigma(step, steps int) float64 {
 	case n.Stages == 2:
 		return n.Start
 	}
-	return n.Start * math.Pow(n.End/n.Start, float64(stage-1)/float64(n.Stages-2))
+	return n.Start * elementary.Pow(n.End/n.Start, float64(stage-1)/float64(n.Stages-2))
 }
 
 // read implements reader: an engine is fp32 unless it says otherwise.

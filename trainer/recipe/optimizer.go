@@ -1,6 +1,6 @@
 package recipe
 
-import "math"
+import "driftlab/precision/elementary"
 
 // Optimizer is AdamW (1711.05101) with clipping by the global norm, and the
 // learning rate's course.
@@ -61,7 +61,7 @@ func (o Optimizer) Rate(update, updates int) float64 {
 	start := max(float64(o.Warmup), o.DecayStart*float64(updates))
 	x := min(max((float64(update)-start)/max(float64(updates-1)-start, 1), 0), 1)
 	if o.Decay == DecayCosine {
-		return o.LR * (o.Final + float64((1-o.Final)*(1+math.Cos(math.Pi*x))/2))
+		return o.LR * (o.Final + float64((1-o.Final)*(1+elementary.CosPi(x))/2))
 	}
 	return o.LR * (1 - float64((1-o.Final)*x))
 }

@@ -284,8 +284,8 @@ func (c *checker) learner(r Recipe) {
 	c.optimizer("learner.optimizer", l.Optimizer)
 	s := l.LossScale
 	c.word("learner.loss_scale.mode", s.Mode, ScaleAuto, ScaleDynamic, ScaleNone)
-	exponent := math.Log2(s.Initial)
-	c.that(s.Initial >= 1 && s.Initial <= 1<<24 && exponent == math.Trunc(exponent), "learner.loss_scale.initial",
+	fraction, _ := math.Frexp(s.Initial)
+	c.that(s.Initial >= 1 && s.Initial <= 1<<24 && fraction == 0.5, "learner.loss_scale.initial",
 		"%v is not a power of two between 1 and 2^24", s.Initial)
 	c.within("learner.loss_scale.growth_interval", s.GrowthInterval, 1, maxSteps)
 }

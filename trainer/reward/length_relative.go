@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 	"driftlab/trainer/task"
@@ -58,7 +59,7 @@ func (r *Relative) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) 
 			dst[i] = 0
 			if verdicts[i].Correct {
 				z := (length(b, i) - mean) / (std + r.Eps)
-				dst[i] = -r.Coef / (1 + math.Exp(-z))
+				dst[i] = -r.Coef / (1 + elementary.Exp(-z))
 			}
 		}
 	}

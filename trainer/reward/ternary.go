@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 	"driftlab/trainer/task"
@@ -101,6 +102,6 @@ func (t *Ternary) quality(v *task.Verdict) float64 {
 func normal(src *rand.PCG) float64 {
 	const unit = 1.0 / (1 << 53)
 	u := (float64(src.Uint64()>>11) + 0.5) * unit // within (0, 1): its logarithm is finite
-	v := float64(src.Uint64()>>11) * unit
-	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)
+	v := float64(src.Uint64()>>11) * (2 * unit)
+	return math.Sqrt(-2*elementary.Log(u)) * elementary.CosPi(v)
 }

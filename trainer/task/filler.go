@@ -3,10 +3,10 @@ package task
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 )
 
@@ -116,7 +116,7 @@ func (f *Filler) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 	var cumulative [fillerSize]float64
 	total := 0.0
 	for r := range cumulative {
-		total += math.Pow(float64(r+1), -f.Zipf)
+		total += elementary.Pow(float64(r+1), -f.Zipf)
 		cumulative[r] = total
 	}
 	for n := 0; n < f.MaxFillers && rng.Float64() < f.Continue; n++ {

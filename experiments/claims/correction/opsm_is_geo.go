@@ -7,6 +7,7 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 	"driftlab/results/record"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
@@ -81,7 +82,7 @@ func opsmSets(e *claim.Env) (different float64, masked []float64, err error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		low, err := rejected(b, &correction.Geometric{Low: math.Exp(-delta), High: math.Inf(1)})
+		low, err := rejected(b, &correction.Geometric{Low: elementary.Exp(-delta), High: math.Inf(1)})
 		if err != nil {
 			return 0, nil, err
 		}

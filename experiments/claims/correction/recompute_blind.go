@@ -2,10 +2,10 @@ package correction
 
 import (
 	"context"
-	"math"
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 )
 
 func recomputeBlind() claim.Claim {
@@ -64,7 +64,7 @@ func measureBlind(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 func skews(advantage, e []float64) (up, down float64) {
 	var count [2]float64
 	for n, a := range advantage {
-		v := float64(math.Expm1(e[n]) * a)
+		v := float64(elementary.Expm1(e[n]) * a)
 		switch {
 		case a > 0:
 			up += v

@@ -2,10 +2,10 @@ package correction
 
 import (
 	"context"
-	"math"
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/loss"
@@ -80,8 +80,8 @@ func setClipped(o *claim.Observation, dose string, now *batch.Batch) {
 		var sum, cut, masked float64
 		for _, n := range part {
 			sum += now.LogpRoll[n]
-			r := math.Exp(now.Old.Logp[n] - now.LogpRoll[n])
-			shift := math.Exp(now.Old.Logp[n]) - math.Exp(now.LogpRoll[n])
+			r := elementary.Exp(now.Old.Logp[n] - now.LogpRoll[n])
+			shift := elementary.Exp(now.Old.Logp[n]) - elementary.Exp(now.LogpRoll[n])
 			if a := now.Advantage[n]; a > 0 && r > 1.28 || a < 0 && r < 0.8 {
 				cut++
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
+	"driftlab/trainer/stream"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -30,17 +32,17 @@ type kCell struct {
 var kCells = []kCell{
 	{"k1 in the reward", false, true, func(l, _ float64) float64 { return l }},
 	{"k2 in the reward", false, false, func(l, _ float64) float64 { return l * l / 2 }},
-	{"k3 in the reward", false, false, func(l, _ float64) float64 { return math.Expm1(-l) + l }},
+	{"k3 in the reward", false, false, func(l, _ float64) float64 { return elementary.Expm1(-l) + l }},
 	{"k1 as a loss", false, false, func(_, _ float64) float64 { return 1 }},
 	{"k2 as a loss", false, true, func(l, _ float64) float64 { return l }},
-	{"k3 as a loss", false, false, func(l, _ float64) float64 { return -math.Expm1(-l) }},
+	{"k3 as a loss", false, false, func(l, _ float64) float64 { return -elementary.Expm1(-l) }},
 	{"off-policy: k1 in the reward", true, false, func(l, _ float64) float64 { return l }},
 	{"off-policy: k2 as a loss", true, false, func(l, _ float64) float64 { return l }},
-	{"off-policy: k3 as a loss", true, false, func(l, _ float64) float64 { return -math.Expm1(-l) }},
+	{"off-policy: k3 as a loss", true, false, func(l, _ float64) float64 { return -elementary.Expm1(-l) }},
 	{"off-policy: weighted k1 in the reward", true, true, func(l, w float64) float64 { return w * l }},
 	// d(w·k3) = w·score·k3 + w·(1 - e^-l)·score = w·l·score: the weight is
 	// differentiated too.
-	{"off-policy: weighted k3 as a loss", true, true, func(l, w float64) float64 { return w * (math.Expm1(-l) + l - math.Expm1(-l)) }},
+	{"off-policy: weighted k3 as a loss", true, true, func(l, w float64) float64 { return w * (elementary.Expm1(-l) + l - elementary.Expm1(-l)) }},
 }
 
 func kEstimators() claim.Claim {
@@ -70,11 +72,11 @@ func randomTabular(rng *rand.Rand, from *tabular, sd float64) *tabular {
 			if from != nil {
 				p[s][a] = from[s][a]
 			}
-			p[s][a] += float64(sd * rng.NormFloat64())
-			sum += math.Exp(p[s][a])
+			p[s][a] += float64(sd * stream.Normal(rng))
+			sum += elementary.Exp(p[s][a])
 		}
 		for a := range p[s] {
-			p[s][a] -= math.Log(sum)
+			p[s][a] -= elementary.Log(sum)
 		}
 	}
 	return p
@@ -102,7 +104,7 @@ func (p *tabular) addScore(g []float64, y int, c [kHorizon]float64) {
 	for t := range kHorizon {
 		at := prefix[t] * kVocab
 		for a := range kVocab {
-			g[at+a] -= float64(c[t] * math.Exp(p[prefix[t]][a]))
+			g[at+a] -= float64(c[t] * elementary.Exp(p[prefix[t]][a]))
 		}
 		g[at+token[t]] += c[t]
 	}
@@ -118,8 +120,8 @@ func measureK(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	var l, w, own, behaviour [kTexts]float64
 	truth, myopic := make([]float64, kPrefix*kVocab), make([]float64, kPrefix*kVocab)
 	for y := range kTexts {
-		l[y], w[y] = pi.logp(y)-ref.logp(y), math.Exp(pi.logp(y)-mu.logp(y))
-		own[y], behaviour[y] = math.Exp(pi.logp(y)), math.Exp(mu.logp(y))
+		l[y], w[y] = pi.logp(y)-ref.logp(y), elementary.Exp(pi.logp(y)-mu.logp(y))
+		own[y], behaviour[y] = elementary.Exp(pi.logp(y)), elementary.Exp(mu.logp(y))
 		pi.addScore(truth, y, same(own[y]*l[y]))
 		prefix, token := path(y)
 		var each [kHorizon]float64

@@ -8,6 +8,7 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/trainer/stream"
 )
 
 // sgaEstimators are the aggregations of sga-frontier, from the surrogate to the
@@ -107,7 +108,7 @@ func newSGACell(rng *rand.Rand, kind string, length, steps, responses int) sgaCe
 	var behind sgaPolicy
 	for s := range behind {
 		for a := range behind[s] {
-			behind[s][a] = 0.5 * rng.NormFloat64()
+			behind[s][a] = 0.5 * stream.Normal(rng)
 		}
 	}
 	pi := behind
@@ -120,7 +121,7 @@ func newSGACell(rng *rand.Rand, kind string, length, steps, responses int) sgaCe
 	}
 	for s := range behind {
 		for a := range behind[s] {
-			behind[s][a] += float64(0.03 * rng.NormFloat64())
+			behind[s][a] += float64(0.03 * stream.Normal(rng))
 		}
 	}
 	_, truth := p.gradient(&pi)

@@ -1,8 +1,10 @@
 package estimator
 
 import (
-	"math"
 	"math/rand/v2"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/stream"
 )
 
 // The token process of sga-frontier: a policy with a table of logits writes T
@@ -54,7 +56,7 @@ func denseProcess(length int, rng *rand.Rand) *sgaProcess {
 				p.next[s][a][n] = 0.1 / sgaStates
 			}
 			p.next[s][a][(s+a)%sgaStates] += 0.9
-			p.pay[s][a] = rng.NormFloat64() / float64(length)
+			p.pay[s][a] = stream.Normal(rng) / float64(length)
 		}
 	}
 	return p
@@ -75,7 +77,7 @@ func (l *sgaPolicy) probabilities() (p sgaPolicy) {
 	for s := range l {
 		sum := 0.0
 		for a, v := range l[s] {
-			p[s][a] = math.Exp(v)
+			p[s][a] = elementary.Exp(v)
 			sum += p[s][a]
 		}
 		for a := range p[s] {

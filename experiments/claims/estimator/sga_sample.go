@@ -2,6 +2,7 @@ package estimator
 
 import (
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 	"math"
 	"math/rand/v2"
 )
@@ -20,7 +21,7 @@ func sampleSGA(rng *rand.Rand, p *sgaProcess, muLogits, piLogits *sgaPolicy, res
 	var ratio sgaPolicy
 	for s := range ratio {
 		for a := range ratio[s] {
-			ratio[s][a] = math.Log(pi[s][a] / mu[s][a])
+			ratio[s][a] = elementary.Log(pi[s][a] / mu[s][a])
 		}
 	}
 	baseline, _ := p.gradient(muLogits)
@@ -67,24 +68,24 @@ func sgaWeights(w, logs []float64, k int) {
 		fill(w, 1)
 	case "token IS", "token TIS":
 		for t, l := range logs {
-			if w[t] = math.Exp(l); name == "token TIS" {
+			if w[t] = elementary.Exp(l); name == "token TIS" {
 				w[t] = min(w[t], 2)
 			}
 		}
 	case "geometric":
-		fill(w, math.Exp(total/n))
+		fill(w, elementary.Exp(total/n))
 	case "product^(1/√T)":
-		fill(w, math.Exp(total/math.Sqrt(n)))
+		fill(w, elementary.Exp(total/math.Sqrt(n)))
 	case "prefix":
 		sum := 0.0
 		for t, l := range logs {
 			sum += l
-			w[t] = math.Exp(sum)
+			w[t] = elementary.Exp(sum)
 		}
 	case "sequence TIS":
-		fill(w, min(math.Exp(total), 2))
+		fill(w, min(elementary.Exp(total), 2))
 	case "sequence IS":
-		fill(w, math.Exp(total))
+		fill(w, elementary.Exp(total))
 	case "block 4", "block 16", "block 64":
 		size := map[string]int{"block 4": 4, "block 16": 16, "block 64": 64}[name]
 		for from := 0; from < len(logs); from += size {
@@ -93,7 +94,7 @@ func sgaWeights(w, logs []float64, k int) {
 			for _, l := range logs[from:to] {
 				sum += l
 			}
-			fill(w[from:to], math.Exp(sum))
+			fill(w[from:to], elementary.Exp(sum))
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
+	"driftlab/trainer/stream"
 	"math"
 	"math/rand/v2"
 
@@ -48,13 +50,13 @@ func randomProcess(rng *rand.Rand) *process {
 		for a := range m.next[s] {
 			sum := 0.0
 			for t := range m.next[s][a] {
-				m.next[s][a][t] = rng.ExpFloat64()
+				m.next[s][a][t] = stream.Exponential(rng)
 				sum += m.next[s][a][t]
 			}
 			for t := range m.next[s][a] {
 				m.next[s][a][t] /= sum
 			}
-			m.reward[s][a] = rng.NormFloat64()
+			m.reward[s][a] = stream.Normal(rng)
 		}
 	}
 	return m
@@ -65,7 +67,7 @@ func softmax(logits choice) choice {
 	for s := range logits {
 		sum := 0.0
 		for a := range logits[s] {
-			logits[s][a] = math.Exp(logits[s][a])
+			logits[s][a] = elementary.Exp(logits[s][a])
 			sum += logits[s][a]
 		}
 		for a := range logits[s] {
@@ -176,7 +178,7 @@ func moved(visits [boundStates]float64, logits, direction choice, want float64) 
 func randomLogits(rng *rand.Rand, sd float64) (l choice) {
 	for s := range l {
 		for a := range l[s] {
-			l[s][a] = sd * rng.NormFloat64()
+			l[s][a] = sd * stream.Normal(rng)
 		}
 	}
 	return l
@@ -206,7 +208,7 @@ func measureBound(_ context.Context, e *claim.Env) (*claim.Observation, error) {
 			l, _ := moved(visits, logits, engine, a0)
 			_, p := moved(visits, l, gradient, a1)
 			truth, surrogate, _ := m.bound(mu, p)
-			return math.Log(math.Abs(truth - surrogate))
+			return elementary.Log(math.Abs(truth - surrogate))
 		}
 		effect = append(effect, gap(0.1, 0.02)-gap(0.02, 0.1))
 	}

@@ -8,6 +8,7 @@ import (
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/task"
@@ -58,7 +59,7 @@ func measureLengthNorm(ctx context.Context, e *claim.Env) (*claim.Observation, e
 			return nil, err
 		}
 		r, w := searchLengths(e, after, claim.Numerics("fp32"))
-		right, wrong, logRatio = append(right, r), append(wrong, w), append(logRatio, math.Log(w/r))
+		right, wrong, logRatio = append(right, r), append(wrong, w), append(logRatio, elementary.Log(w/r))
 	}
 	o.Set("right", right...)
 	o.Set("wrong", wrong...)

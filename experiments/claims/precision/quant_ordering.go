@@ -2,11 +2,11 @@ package precision
 
 import (
 	"context"
-	"math"
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 )
 
 // quantArms are the pairs of quant-ordering. All rollout engines are
@@ -73,7 +73,7 @@ func judgeQuant(j *claim.Judge) {
 		j.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5)
 		j.Always(claim.Natural, "least log step of the ordering, "+m, j.Each(func(o *claim.Observation) float64 {
 			k := o.List(m + " k3")
-			return min(math.Log(k[3]/k[1]), math.Log(k[1]/k[0]))
+			return min(elementary.Log(k[3]/k[1]), elementary.Log(k[1]/k[0]))
 		}), 0)
 	}
 	slope := func(m string) []float64 {

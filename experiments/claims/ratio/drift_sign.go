@@ -6,6 +6,7 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 )
 
 func driftSign() claim.Claim {
@@ -54,7 +55,7 @@ func judgeDriftSign(j *claim.Judge) {
 			var lx, ly []float64
 			for k, t := range x {
 				if t >= 64 || x[len(x)-1] < 128 {
-					lx, ly = append(lx, math.Log(t)), append(ly, math.Log(o.List(arm + " spread")[k]))
+					lx, ly = append(lx, elementary.Log(t)), append(ly, elementary.Log(o.List(arm + " spread")[k]))
 				}
 			}
 			return stats.Slope(lx, ly)

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 )
 
 func geoLengthInvariant() claim.Claim {
@@ -34,7 +35,7 @@ func geoLengthInvariant() claim.Claim {
 					o.Set("lengths", p.lengths...)
 				}
 				o.Set(a.name+" product", stats.Complement(p.accepted(math.Ln2, false))...)
-				o.Set(a.name+" geometric", stats.Complement(p.accepted(math.Log(1.01), true))...)
+				o.Set(a.name+" geometric", stats.Complement(p.accepted(elementary.Log(1.01), true))...)
 				o.Set(a.name+" token", p.tokensOut...)
 			}
 			return o, nil

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"driftlab/experiments/claim"
+	"driftlab/precision/elementary"
 	"driftlab/results"
 )
 
@@ -39,9 +40,9 @@ func lengthTrap() claim.Claim {
 					name string
 					cap  float64
 				}{{"1.5", 1.5}, {"2", 2}, {"5", 5}} {
-					o.Set(a.name+" product "+c.name, p.accepted(math.Log(c.cap), false)...)
+					o.Set(a.name+" product "+c.name, p.accepted(elementary.Log(c.cap), false)...)
 				}
-				o.Set(a.name+" geometric", p.accepted(math.Log(1.01), true)...)
+				o.Set(a.name+" geometric", p.accepted(elementary.Log(1.01), true)...)
 			}
 			return o, nil
 		},
@@ -57,7 +58,7 @@ func powerError() float64 {
 		{1.001, 2000, 7.382}, {1.1, 10, 2.594}, {1.1, 50, 117.4}, {1.1, 100, 13780}, {1.01, 1000, 20960}, {0.99, 1000, 4.317e-5},
 		{0.9, 500, 1.322e-23}, {1.1, 500, 4.970e20},
 	} {
-		worst = max(worst, math.Abs(math.Pow(q.base, q.exponent)/q.value-1))
+		worst = max(worst, math.Abs(elementary.Pow(q.base, q.exponent)/q.value-1))
 	}
 	return worst
 }

@@ -9,6 +9,7 @@ import (
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/measure"
 )
@@ -138,7 +139,7 @@ func newPanel(b *batch.Batch, length int) *panel {
 			sum += v
 			square += float64(v * v)
 			p.perPosition[t] += math.Abs(v) / float64(n)
-			p.chi2 += math.Expm1(2*v) / float64(n*length)
+			p.chi2 += elementary.Expm1(2*v) / float64(n*length)
 		}
 		mean := sum / float64(n)
 		sd[t] = math.Sqrt(max(square/float64(n)-float64(mean*mean), 0))
@@ -197,8 +198,8 @@ func (p *panel) weights() (chi2, ess []float64) {
 	for _, sums := range p.sum {
 		var first, second float64
 		for _, s := range sums {
-			first += math.Exp(s)
-			second += math.Exp(2 * s)
+			first += elementary.Exp(s)
+			second += elementary.Exp(2 * s)
 		}
 		n := float64(len(sums))
 		chi2, ess = append(chi2, second/n-1), append(ess, first*first/(n*second))

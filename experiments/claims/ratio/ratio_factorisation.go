@@ -7,6 +7,7 @@ import (
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/measure"
 )
@@ -66,7 +67,7 @@ func measureFactor(ctx context.Context, e *claim.Env) (*claim.Observation, error
 func outsideClip(e []float64) float64 {
 	n := 0
 	for _, v := range e {
-		if r := math.Exp(v); r < 0.8 || r > 1.2 {
+		if r := elementary.Exp(v); r < 0.8 || r > 1.2 {
 			n++
 		}
 	}

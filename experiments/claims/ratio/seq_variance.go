@@ -6,6 +6,7 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 )
 
 func seqVariance() claim.Claim {
@@ -52,7 +53,7 @@ func judgeSeqVariance(j *claim.Judge) {
 		var t, y []float64
 		for k, ess := range o.List(arm + " ESS") {
 			if ess > 0.1 {
-				t, y = append(t, x[k]), append(y, math.Log1p(o.List(arm + " chi2")[k]))
+				t, y = append(t, x[k]), append(y, elementary.Log1p(o.List(arm + " chi2")[k]))
 			}
 		}
 		return stats.RSquared(t, y), stats.Slope(t, y)
@@ -63,17 +64,17 @@ func judgeSeqVariance(j *claim.Judge) {
 	}{{claim.Natural, "dense"}, {claim.Amplified, "rounded"}} {
 		j.Within(d.dose, "slope over log(1 + token chi2)", j.Each(func(o *claim.Observation) float64 {
 			_, s := fit(o, d.arm)
-			return s / math.Log1p(o.Number(d.arm+" token"))
+			return s / elementary.Log1p(o.Number(d.arm+" token"))
 		}), 0.5, 2)
 		j.Always(d.dose, "R² of a line through log(1 + chi2)", j.Each(func(o *claim.Observation) float64 { r, _ := fit(o, d.arm); return r }), 0.9)
 		j.Report(d.dose, "the same slope, from the self-normalised effective share", j.Each(func(o *claim.Observation) float64 {
 			var t, y []float64
 			for k, ess := range o.List(d.arm + " ESS") {
 				if ess > 0.1 {
-					t, y = append(t, x[k]), append(y, -math.Log(ess))
+					t, y = append(t, x[k]), append(y, -elementary.Log(ess))
 				}
 			}
-			return stats.Slope(t, y) / math.Log1p(o.Number(d.arm+" token"))
+			return stats.Slope(t, y) / elementary.Log1p(o.Number(d.arm+" token"))
 		}))
 		j.Report(d.dose, "effective share at the longest T", j.Each(func(o *claim.Observation) float64 {
 			v := o.List(d.arm + " ESS")
@@ -81,7 +82,7 @@ func judgeSeqVariance(j *claim.Judge) {
 		}))
 	}
 	j.AtMost(claim.Exact, "error of the published factors", j.Each(func(*claim.Observation) float64 {
-		return max(math.Abs(math.Pow(1.01, 200)/7.316-1), math.Abs(math.Pow(1.05, 200)/17292-1))
+		return max(math.Abs(elementary.Pow(1.01, 200)/7.316-1), math.Abs(elementary.Pow(1.05, 200)/17292-1))
 	}), 5e-4)
 	j.Report(claim.Natural, "MoE, effective share at the longest T", j.Each(func(o *claim.Observation) float64 {
 		v := o.List("moe ESS")

@@ -7,6 +7,7 @@ import (
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/measure"
@@ -116,11 +117,11 @@ func clipShares(b *batch.Batch) (token, sequence, spread float64) {
 			e := b.Now.Logp[n] - b.Old.Logp[n]
 			sum += e
 			spread += math.Abs(e)
-			if r, a := math.Exp(e), b.Advantage[n]; a > 0 && r > 1.2 || a < 0 && r < 0.8 {
+			if r, a := elementary.Exp(e), b.Advantage[n]; a > 0 && r > 1.2 || a < 0 && r < 0.8 {
 				token++
 			}
 		}
-		s := math.Exp(sum / float64(to-from))
+		s := elementary.Exp(sum / float64(to-from))
 		if a := b.Advantage[from]; a > 0 && s > 1+gspo.EpsHigh || a < 0 && s < 1-gspo.EpsLow {
 			sequence += float64(to - from)
 		}

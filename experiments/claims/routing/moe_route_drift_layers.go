@@ -9,6 +9,7 @@ import (
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -84,14 +85,14 @@ func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.N
 				d := relative(out[l][from:to], after[from:to])
 				sum += d
 				if !c.Dense() && !replay && flipAt(b, n, l) {
-					logs += math.Log(d / relative(middle[l][from:to], before[from:to]))
+					logs += elementary.Log(d / relative(middle[l][from:to], before[from:to]))
 					count++
 				}
 			}
 			layers = append(layers, sum/float64(len(rows)))
 		}
 	})
-	return layers, math.Exp(logs / float64(count))
+	return layers, elementary.Exp(logs / float64(count))
 }
 
 // gather copies the rows of a matrix of width d.

@@ -7,6 +7,7 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 	"driftlab/results"
 )
 
@@ -126,7 +127,7 @@ func tkdLogs(o *claim.Observation) (bias, flips, kl, length []float64) {
 	delta := o.List("delta")
 	flips = make([]float64, len(delta))
 	for i, layers := range o.List("K") {
-		flips[i] = math.Log(layers * max(delta[i], 1e-6))
+		flips[i] = elementary.Log(layers * max(delta[i], 1e-6))
 	}
 	return stats.Logs(o.List("bias")), flips, stats.Logs(o.List("KL")), stats.Logs(o.List("T"))
 }
@@ -149,7 +150,7 @@ func judgeTKD(j *claim.Judge) {
 			bias, _, kl, length := tkdLogs(o)
 			delta := stats.Logs(o.List("delta"))
 			for i, v := range delta {
-				delta[i] = max(v, math.Log(1e-6))
+				delta[i] = max(v, elementary.Log(1e-6))
 			}
 			_, slopes := stats.Regress(bias, stats.Logs(o.List("K")), delta, kl, length)
 			return slopes[k]
@@ -229,7 +230,7 @@ func tkdChart(j *claim.Judge, lengths int) results.Figure {
 	}
 	line, floor := make([]float64, len(x)), make([]float64, len(x))
 	for i := range x {
-		line[i], floor[i] = start*math.Pow(10, x[i]-x[0]), alone
+		line[i], floor[i] = start*elementary.Pow(10, x[i]-x[0]), alone
 	}
 	arms = append(arms, results.Arm{Name: "proportional to K·δ", Seeds: []results.Curve{{X: x, Y: line}}},
 		results.Arm{Name: "no flips, same KL", Seeds: []results.Curve{{X: x, Y: floor}}})
@@ -242,7 +243,7 @@ func tkdChart(j *claim.Judge, lengths int) results.Figure {
 func tkdCurve(figure []float64, at, lengths int) (x, y []float64) {
 	flips := make([]float64, len(tkdSettings))
 	for i, s := range tkdSettings {
-		flips[i] = math.Log10(float64(s.layers) * tkdRates[s.rate])
+		flips[i] = elementary.Log10(float64(s.layers) * tkdRates[s.rate])
 	}
 	count := 0.0
 	for _, i := range stats.Order(flips) {

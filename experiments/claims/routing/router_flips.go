@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"driftlab/engine"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
@@ -48,7 +48,7 @@ func measureFlips(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 		p := e.Deep(int(depth), 8, 256, 128)
 		b, g := e.Measure(claim.Probe{Params: p, Rollout: claim.Numerics("bf16"), Sequences: e.Pick(64, 12, 2), Tokens: e.Pick(96, 64, 8)}, claim.Numerics("fp32"))
 		route, token = append(route, g.FlipRoute), append(token, g.FlipToken)
-		predicted = append(predicted, 1-math.Pow(1-g.FlipRoute, depth))
+		predicted = append(predicted, 1-elementary.Pow(1-g.FlipRoute, depth))
 		if depth == 8 {
 			o.Set("amplified deciles", flipsByMargin(b, p, claim.Numerics("fp32"))...)
 		}

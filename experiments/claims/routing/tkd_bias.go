@@ -4,7 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/stream"
 )
 
 // tokenKL is the mean of KL(mu || pi) over the tokens of every segment, mu with
@@ -21,13 +23,13 @@ func (k *gradientBias) tokenKL(logits []float32, size []float64) []float64 {
 			from, to := k.segment(s)
 			for t := from; t < to; t++ {
 				for a := range noise {
-					noise[a] = rng.NormFloat64()
+					noise[a] = stream.Normal(rng)
 				}
 				at := (i*length + t) * v
 				for _, sign := range []float64{1, -1} {
 					softmaxInto(q, logits[at:at+v], noise, sign*size[s])
 					for a, x := range q {
-						sums[s] += float64(x * (math.Log(x) - float64(k.logp[at+a])) / 2)
+						sums[s] += float64(x * (elementary.Log(x) - float64(k.logp[at+a])) / 2)
 					}
 				}
 			}
@@ -103,7 +105,7 @@ func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]
 				clear(mean)
 				for _, rng := range streams {
 					for a := range noise {
-						noise[a] = rng.NormFloat64()
+						noise[a] = stream.Normal(rng)
 					}
 					for _, sign := range []float64{1, -1} {
 						softmaxInto(q, logits[at:at+v], noise, sign*size[s])
@@ -116,7 +118,7 @@ func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]
 				for a := range mean {
 					mean[a] /= 2 * tkdPairs
 				}
-				w := math.Exp(drift)
+				w := elementary.Exp(drift)
 				weight[i/k.chunk][s] += (w - 1) / float64(k.chunk*(to-from))
 				earned, oracle := 0.0, 0.0
 				for a, r := range k.reward {
@@ -124,7 +126,7 @@ func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]
 					oracle += float64(p[a] * (r - k.baseline))
 				}
 				token := k.b.Token[k.b.Offsets[i]+t]
-				drift += math.Log(mean[token] / p[token])
+				drift += elementary.Log(mean[token] / p[token])
 				for a, r := range k.reward {
 					r -= k.baseline
 					d := float64(w*(float64(mean[a]*r)-float64(p[a]*earned))) - (float64(p[a]*r) - float64(p[a]*oracle))

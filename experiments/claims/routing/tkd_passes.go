@@ -1,14 +1,15 @@
 package routing
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"driftlab/engine"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/stream"
 )
 
 // gradientBias measures gradient bias at frozen weights. The learner pi is a model
@@ -79,7 +80,7 @@ func newGradientBias(e *claim.Env, responses, chunk int, lengths []int) *gradien
 	rng := e.Rand(tkdRouterStream)
 	k.normals = make([]float32, len(k.router))
 	for i := range k.normals {
-		k.normals[i] = float32(rng.NormFloat64())
+		k.normals[i] = float32(stream.Normal(rng))
 	}
 	return k
 }
@@ -195,7 +196,7 @@ func softmaxInto(p []float64, logp []float32, noise []float64, size float64) {
 		if noise != nil {
 			x += float64(size * noise[a])
 		}
-		p[a] = math.Exp(x)
+		p[a] = elementary.Exp(x)
 		sum += p[a]
 	}
 	for a := range p {

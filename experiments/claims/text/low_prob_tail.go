@@ -7,6 +7,7 @@ import (
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/measure"
 )
@@ -78,7 +79,7 @@ func byProbability(b *batch.Batch, bins int) (p, gap, signed []float64) {
 		part := order[k*len(order)/bins : (k+1)*len(order)/bins]
 		var sp, sg, ss float64
 		for _, n := range part {
-			sp += math.Exp(b.LogpRoll[n])
+			sp += elementary.Exp(b.LogpRoll[n])
 			sg += math.Abs(e[n])
 			ss += e[n]
 		}
@@ -93,7 +94,7 @@ func byProbability(b *batch.Batch, bins int) (p, gap, signed []float64) {
 func extremes(b *batch.Batch) (rare, sure float64) {
 	var sum, count [2]float64
 	for n, e := range claim.LogRatios(b) {
-		switch p := math.Exp(b.LogpRoll[n]); {
+		switch p := elementary.Exp(b.LogpRoll[n]); {
 		case p < 0.01:
 			sum[0] += math.Abs(e)
 			count[0]++
@@ -116,7 +117,7 @@ func exactChi2(b *batch.Batch) (full, pruned float64) {
 		mu, pi := b.DistRoll[n*v:(n+1)*v], b.Old.Dist[n*v:(n+1)*v]
 		var all, kept, massMu, massPi float64
 		for i := range mu {
-			m, p := math.Exp(float64(mu[i])), math.Exp(float64(pi[i]))
+			m, p := elementary.Exp(float64(mu[i])), elementary.Exp(float64(pi[i]))
 			if m == 0 {
 				continue
 			}

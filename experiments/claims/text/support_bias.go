@@ -7,6 +7,7 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/measure"
 )
@@ -67,7 +68,7 @@ func measureSupport(ctx context.Context, e *claim.Env) (*claim.Observation, erro
 // ratioAndOutside are the mean ratio and the share of tokens outside [0.9, 1.1].
 func ratioAndOutside(e []float64) (mean, outside float64) {
 	for _, v := range e {
-		r := math.Exp(v)
+		r := elementary.Exp(v)
 		mean += r / float64(len(e))
 		if r < 0.9 || r > 1.1 {
 			outside += 1 / float64(len(e))
@@ -86,9 +87,9 @@ func maskedRatios(b *batch.Batch) []float64 {
 		}
 		mass := 0.0
 		for _, id := range support {
-			mass += math.Exp(float64(b.Old.Dist[n*b.Vocab+int(id)]))
+			mass += elementary.Exp(float64(b.Old.Dist[n*b.Vocab+int(id)]))
 		}
-		e[n] -= math.Log(mass)
+		e[n] -= elementary.Log(mass)
 	}
 	return e
 }
