@@ -50,6 +50,59 @@ func (k *Cache) CopyPrefix(dst, src, n int) {
 	}
 }
 
+// PerPosition is the number of floats that AppendSlot appends for each position.
+func (k *Cache) PerPosition() int { return 2 * len(k.keys) * k.perSlot / k.capacity }
+
+// AppendSlot appends the keys and values of the first n positions of a slot to
+// dst, in every layer: keys and values of the first head, then of the next,
+// position by position. SetSlot puts them into any slot of a cache of that shape.
+func (k *Cache) AppendSlot(dst []float32, slot, n int) []float32 {
+	k.each(slot, n, func(keys, values []float32) {
+		for position := range n {
+			for i := range k.headDim {
+				dst = append(dst, keys[k.key(position, i)])
+			}
+		}
+		dst = append(dst, values...)
+	})
+	return dst
+}
+
+// SetSlot makes what AppendSlot appended of n positions those of a slot.
+func (k *Cache) SetSlot(slot, n int, from []float32) {
+	if len(from) != n*k.PerPosition() {
+		panic(fmt.Sprintf("engine: %d floats for %d positions of %d", len(from), n, k.PerPosition()))
+	}
+	k.each(slot, n, func(keys, values []float32) {
+		for position := range n {
+			for i := range k.headDim {
+				keys[k.key(position, i)] = from[position*k.headDim+i]
+			}
+		}
+		from = from[n*k.headDim:]
+		copy(values, from)
+		from = from[n*k.headDim:]
+	})
+}
+
+// each calls f with the keys and the first n values of every head of a slot.
+func (k *Cache) each(slot, n int, f func(keys, values []float32)) {
+	if n < 0 || n > k.capacity {
+		panic(fmt.Sprintf("engine: %d positions, slots hold %d", n, k.capacity))
+	}
+	head := k.capacity * k.headDim
+	for layer := range k.keys {
+		keys, values := k.at(layer, slot)
+		for at := 0; at < k.perSlot; at += head {
+			f(keys[at:at+head], values[at:at+n*k.headDim])
+		}
+	}
+}
+
+// key is the place of an entry of a head's keys, which lie in panels of 16
+// positions.
+func (k *Cache) key(position, i int) int { return position&^15*k.headDim + i*16 + position&15 }
+
 // at returns keys and values of one slot in one layer, all heads.
 func (k *Cache) at(layer, slot int) (keys, values []float32) {
 	from := slot * k.perSlot

@@ -145,6 +145,28 @@ func (m *Mass) Of(slot, layer, head int) []float32 {
 	return m.sums[((slot*m.layers+layer)*m.kvHeads+head)*m.capacity:][:m.capacity]
 }
 
+// AppendSlot appends the sums of the first n positions of a slot to dst, layer by
+// layer and head by head. SetSlot puts them into any slot of that shape.
+func (m *Mass) AppendSlot(dst []float32, slot, n int) []float32 {
+	for layer := range m.layers {
+		for head := range m.kvHeads {
+			dst = append(dst, m.Of(slot, layer, head)[:n]...)
+		}
+	}
+	return dst
+}
+
+// SetSlot makes what AppendSlot appended of n positions the sums of a slot, which
+// has no others.
+func (m *Mass) SetSlot(slot, n int, from []float32) {
+	m.Clear(slot)
+	for layer := range m.layers {
+		for head := range m.kvHeads {
+			from = from[copy(m.Of(slot, layer, head)[:n], from):]
+		}
+	}
+}
+
 // addMass adds the attention weights of a sequence's rows, which in s stand by
 // the shift after those of the pack, to the sums. They are
 // computed again from the queries and keys that attention read, in float32 and

@@ -12,8 +12,17 @@
 // Each response draws from its own random stream, so the order of the
 // requests, the number of slots and the number of workers change no token as
 // long as the numerics are batch-invariant. Then every worker also decodes at
-// its own pace, with slots of its own; batch-variant numerics, shared prefixes
-// and drafting keep the workers in step.
+// its own pace, with slots of its own; batch-variant numerics and drafting keep
+// the workers in step.
+//
+// A scheduler drives the engine in pieces instead, and loads weights in between:
+//
+//	e.Begin(requests, s)                       // any time
+//	steps := e.Advance(10)                     // up to the first response that is complete
+//	ids = e.Collect(&b, ids[:0])               // what is
+//	e.Load(weights, rollout.Reprefill)         // or KeepStale, Pin: what is in progress goes on so
+//	partials := e.Interrupt()                  // or is taken out, to bytes or to another engine
+//	other.Resume(partials, s, rollout.Pin)
 //
 // A request may bring a Tool: when the policy calls, its environment writes into
 // the response. Such tokens are read like a prompt, and marked as not the

@@ -1,16 +1,15 @@
 package rollout
 
 import (
-	"math/rand/v2"
-
 	"driftlab/engine"
 	"driftlab/engine/column"
-	"driftlab/engine/kernel"
 	"driftlab/model"
 )
 
 // Request asks for one response.
 type Request struct {
+	// ID is the caller's name for the response.
+	ID int
 	// Prompt holds the prompt's tokens, at least one.
 	Prompt []int32
 	// Group and PromptID say which prompt it is: they are recorded with the response.
@@ -28,66 +27,61 @@ type Request struct {
 }
 
 // Engine samples responses. It holds its own copy of the weights, in its own
-// formats, and is not safe for concurrent use.
+// formats, or shares weights that others have (Load), and is not safe for
+// concurrent use.
 type Engine struct {
 	config  model.Config
 	weights *engine.Weights
+	own     *engine.Weights // memory of what is published
 	cache   *engine.Cache
 	prefill Prefill
 	// retainer compresses the cache; nil for a full one.
 	retainer *retainer
 	// drafter proposes tokens; nil where none are drafted. speculates says that
-	// they are in the current call.
+	// they are now.
 	drafter    *drafter
 	speculates bool
 
-	// together decodes all slots in step, lanes each their own: see share.
-	together lane
-	lanes    lanes
-	team     *kernel.Team
-	slots    []slot
-	queue    queue
-	out      recording
+	*crew
+	slots []slot
+	active
 }
 
-// slot is one sequence being decoded. A free one still holds the keys of its
-// last sequence.
-type slot struct {
-	request int     // index of the request, -1 when free
-	source  int     // index of the last request
-	prompt  []int32 // of that request
-	length  int     // tokens whose keys are in the cache
-	given   []int32 // its response, if that is known
-	tool    Tool    // its environment, if it has one
-	done    bool    // the last pass completed the response
-	rng     rand.PCG
-}
-
-// take begins a request.
-func (k *slot) take(index int, r *Request) {
-	k.request, k.source, k.prompt, k.length, k.given, k.tool = index, index, r.Prompt, 0, r.Given, r.Tool
-	k.rng.Seed(r.Seed, r.Stream)
-}
+// slot has room for the keys of one sequence: the response that it decodes, or
+// the last one that it has completed.
+type slot struct{ *response }
 
 // New returns an engine that decodes up to slots sequences at a time, spread
 // over that many workers.
 func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
-	e := &Engine{
-		config: c, weights: engine.NewWeights(c, n),
-		cache: engine.NewCache(c, slots), slots: make([]slot, slots),
+	w := engine.NewWeights(c, n)
+	return &Engine{
+		config: c, weights: w, own: w, cache: engine.NewCache(c, slots), slots: make([]slot, slots),
+		crew: newCrew(c, n, workers),
 	}
-	e.together.begin(e, workers)
-	if n.BatchInvariant() && workers > 1 {
-		e.lanes, e.team = make(lanes, workers), kernel.NewTeam(workers)
-		for i := range e.lanes {
-			e.lanes[i].begin(e, 1)
-		}
-	}
-	return e
 }
 
-// Publish takes the parameters as the weights of the given version.
-func (e *Engine) Publish(p *model.Params, version int) { e.weights.Publish(p, version) }
+// Beside returns another engine of the same shape and numerics, with slots, a
+// cache and, once they are loaded, weights of its own. The two take turns at the
+// same workers: one engine more costs its cache. It reads prompts as the first does;
+// a retention and a drafter would be its own.
+func (e *Engine) Beside(slots int) *Engine {
+	return &Engine{
+		config: e.config, weights: e.weights, own: engine.NewWeights(e.config, e.weights.Numerics),
+		cache: engine.NewCache(e.config, slots), slots: make([]slot, slots), prefill: e.prefill, crew: e.crew,
+	}
+}
+
+// Publish takes the parameters as the weights of the given version. Nothing may
+// be in progress: see Load.
+func (e *Engine) Publish(p *model.Params, version int) {
+	e.idle("Publish")
+	if e.weights != e.own {
+		e.own.SetKVScales(e.weights.KVScales())
+		e.weights = e.own
+	}
+	e.own.Publish(p, version)
+}
 
 // Calibrate finds the scales of a static KV cache from the given sequences, with
 // the weights as published: see engine.Weights.
@@ -104,7 +98,7 @@ func (e *Engine) SetKVScales(s engine.KVScales) { e.weights.SetKVScales(s) }
 // Version returns the version of the weights.
 func (e *Engine) Version() int { return e.weights.Version }
 
-// Close releases the workers.
+// Close releases the workers, those of engines Beside it too.
 func (e *Engine) Close() {
 	e.together.pass.Close()
 	e.team.Close()
@@ -115,7 +109,7 @@ func (e *Engine) Close() {
 
 // Generate samples one response per request into dst, in the order of the
 // requests: Offsets, Prompt, Group, PromptID, Token, Mask, Turn, LogpRoll, KeptMass, Support,
-// Version, Finished, the routes and, if asked for, their gates and DistRoll;
+// Version, Stale, Finished, the routes and, if asked for, their gates and DistRoll;
 // KVKept if the cache is compressed. A slot that finishes takes the next request
 // at once.
 //
@@ -125,18 +119,11 @@ func (e *Engine) Close() {
 // has no room ends unfinished with its call: no response ends in a reply. In the
 // columns a reply has Mask false, the turn of its call, log-probs of 0 and the
 // routes of the rows before it, as any token has.
+//
+// It is Begin, Advance to the end and Collect, with the workers at their own pace.
 func (e *Engine) Generate(dst *column.Sampled, requests []Request, s Sampling) {
-	s.check()
-	checkGiven(requests, s)
-	e.out.begin(e.config, len(requests), s)
-	e.out.beginRetained(len(requests), e.retainer)
-	e.beginDrafts(len(requests), s)
-	for i := range e.slots {
-		e.slots[i].request, e.slots[i].prompt = -1, nil
-	}
-	e.share(requests, s)
-	e.queue.requests = nil
-	e.out.store(dst, requests, e.config, s)
-	e.out.storeRetained(dst, len(requests), e.retainer)
-	e.out.storeDrafts(dst, len(requests), e.speculates)
+	e.idle("Generate")
+	e.Begin(requests, s)
+	e.drain()
+	e.ids = e.Collect(dst, e.ids[:0])
 }

@@ -6,36 +6,37 @@ package rollout
 // when, changes nothing.
 func (l *lane) Follow(worker, from, to, target int) {
 	e, m := l.engine, &l.samplers[worker]
-	vocab, perRow := e.config.Vocab, e.config.Layers*e.config.TopK
+	s, vocab, perRow := &e.sampling, e.config.Vocab, e.config.Layers*e.config.TopK
 	logits, visited := l.pass.Logits()[target*vocab:], visits{routes: l.pass.Routes()}
-	if l.sampling.Gates {
+	if s.Gates {
 		visited.gates = l.pass.Gates()
 	}
 	for n := from; n < to; n++ {
-		k := &e.slots[l.ids[n]]
-		first, end := l.pack.Offsets[n], l.pack.Offsets[n+1]
-		if e.drafted(l.ids[n]) > 0 {
-			l.verify(m, n, logits, visited)
-			logits = logits[(end-first)*vocab:]
+		slot := l.ids[n]
+		k := e.slots[slot].response
+		first, rows := l.pack.Offsets[n], l.pack.Offsets[n+1]-l.pack.Offsets[n]
+		if drafts := len(e.drafted(slot)); drafts > 0 {
+			k.reads(rows-drafts-1, visited.from(first, perRow), perRow)
+			l.verify(m, slot, logits, visited.from(first+rows-drafts-1, perRow))
+			logits = logits[(drafts+1)*vocab:]
 			continue
 		}
-		if known := len(k.prompt) - 1 - k.length; known > 0 {
-			e.out.promptRoutes(k.request, visited.rows(first, min(end, first+known), perRow))
-		} else if known < 0 {
-			read := e.out.length[k.request] + known // rows of a reply
-			e.out.replyRoutes(k.request, -known, visited.rows(first, min(end, first+read), perRow))
-		}
-		k.length += end - first
-		if k.length < e.known(k) {
+		k.reads(rows, visited.from(first, perRow), perRow)
+		if k.length < k.known() {
 			continue
 		}
-		d := m.drawOrRead(logits[:vocab], l.sampling, k, e.out.length[k.request])
+		d := m.drawOrRead(logits[:vocab], *s, k)
 		logits = logits[vocab:]
-		e.undrafted(m, l.ids[n], d, l.sampling)
-		e.out.add(k.request, d, visited.rows(end-1, end, perRow), m.logp, e.weights.Version)
-		if e.ended(k, d.token, l.sampling) || !e.answer(m, k, l.sampling) {
-			e.out.finished[k.request] = d.token == l.sampling.Stop
-			k.done = true
-		}
+		e.undrafted(m, k, d)
+		k.add(d, visited.row(first+rows-1, perRow), m.logp)
+		e.finish(m, k, d.token)
+	}
+}
+
+// finish completes a response that ends with its newest token, or lets its
+// environment answer.
+func (e *Engine) finish(m *sampler, r *response, token int32) {
+	if e.ended(r, token) || !e.answer(m, r) {
+		r.Finished[0], r.done = token == e.sampling.Stop, true
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"driftlab/engine/kernel"
 )
 
-// drawOrRead samples the next token of a slot, the nth of its response, or
-// reads it where the response is given.
-func (m *sampler) drawOrRead(logits []float32, s Sampling, k *slot, n int) drawn {
-	if k.given == nil {
-		return m.draw(logits, s, &k.rng)
+// drawOrRead samples the next token of a response, or reads it where the response
+// is given.
+func (m *sampler) drawOrRead(logits []float32, s Sampling, r *response) drawn {
+	if r.request.Given == nil {
+		return m.draw(logits, s, &r.rng)
 	}
-	return m.read(logits, s, k.given[n])
+	return m.read(logits, s, r.request.Given[len(r.Token)])
 }
 
 // read records a token that is given in place of a drawn one: its log-prob over
@@ -34,13 +34,12 @@ func (m *sampler) read(logits []float32, s Sampling, token int32) drawn {
 	return d
 }
 
-// ended reports whether a slot's response is complete with its newest token.
-func (e *Engine) ended(k *slot, token int32, s Sampling) bool {
-	length := e.out.length[k.request]
-	if k.given != nil {
-		return length == len(k.given)
+// ended reports whether a response is complete with its newest token.
+func (e *Engine) ended(r *response, token int32) bool {
+	if r.request.Given != nil {
+		return len(r.Token) == len(r.request.Given)
 	}
-	return token == s.Stop || length == s.MaxTokens || k.length == e.config.Context
+	return token == e.sampling.Stop || len(r.Token) == e.sampling.MaxTokens || r.length == e.config.Context
 }
 
 // checkGiven panics on a given response that the recording has no room for.

@@ -2,75 +2,77 @@ package rollout
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"driftlab/engine"
+	"driftlab/engine/kernel"
+	"driftlab/model"
 )
 
-// lane decodes a share of the engine's slots, step by step, with a pass of its
+// crew is the workers of an engine, or of several that take turns: together
+// decodes all slots in step, lanes each their own (see drain).
+type crew struct {
+	together lane
+	lanes    lanes
+	team     *kernel.Team
+}
+
+func newCrew(c model.Config, n engine.Numerics, workers int) *crew {
+	k := new(crew)
+	k.together.begin(c, workers)
+	if n.BatchInvariant() && workers > 1 {
+		k.lanes, k.team = make(lanes, workers), kernel.NewTeam(workers)
+		for i := range k.lanes {
+			k.lanes[i].begin(c, 1)
+		}
+	}
+	return k
+}
+
+// lane decodes a share of an engine's slots, step by step, with a pass of its
 // own.
 type lane struct {
 	engine   *Engine
 	pass     *engine.Pass
 	samplers []sampler // by worker of the pass
-	sampling Sampling
 
-	first, stride, end int // its slots
-	dealt              int // of them have their first request
-	pack               engine.Pack
-	ids                []int   // cache slots of the pack's sequences
-	targets            []int32 // the last row of each
-	kept               engine.Retention
-	_                  [64]byte // the next lane's is another cache line
+	first, stride, end int   // its slots
+	dealt              int   // of them have their first request
+	pending            []int // slots whose turn in the current step is to come
+
+	weights *engine.Weights // of the pack's sequences
+	pack    engine.Pack
+	ids     []int   // cache slots of the pack's sequences
+	targets []int32 // the last row of each
+	kept    engine.Retention
+	_       [64]byte // the next lane's is another cache line
 }
 
 // begin makes a lane whose pass has that many workers.
-func (l *lane) begin(e *Engine, workers int) {
-	l.engine, l.pass, l.samplers = e, engine.NewPass(e.config, workers), make([]sampler, max(workers, 1))
+func (l *lane) begin(c model.Config, workers int) {
+	l.pass, l.samplers = engine.NewPass(c, workers), make([]sampler, max(workers, 1))
 	l.targets = []int32{} // to a pack, nil would mean every row
 }
 
-// queue hands out the requests of a call of Generate, in order.
-type queue struct {
-	requests []Request
-	next     atomic.Int64
-}
-
-// take gives a slot the next request, and reports whether there was one.
-func (q *queue) take(k *slot) bool {
-	if int(q.next.Load()) >= len(q.requests) {
-		return false
-	}
-	i := int(q.next.Add(1)) - 1
-	if i >= len(q.requests) {
-		return false
-	}
-	k.take(i, &q.requests[i])
-	return true
-}
-
-// share decodes the requests. A step of all slots takes as long as the slowest
-// worker's part of it, and there are hundreds in a call. So where a response does
-// not depend on its company, every worker has a lane: it takes requests from the
-// common queue for slots of its own, and waits for the others only at the end.
-// Who decodes what then depends on the moment, and no bit does.
+// drain decodes until nothing is in progress. A step of all slots takes as long as
+// the slowest worker's part of it, and there are hundreds in a call. So where a
+// response does not depend on its company, every worker has a lane: it takes what
+// waits from the common queue for slots of its own, and waits for the others only
+// at the end. Who decodes what then depends on the moment, and no bit does.
 //
 // Three things keep the workers in step: batch-variant numerics, whose bits belong
 // to the company; prompts shared under numerics that notice which of them are; and
 // the drafter, which proposes for all slots at once.
-func (e *Engine) share(requests []Request, s Sampling) {
-	e.queue.requests = requests
-	e.queue.next.Store(0)
-	n := min(len(e.lanes), len(e.slots), len(requests))
+func (e *Engine) drain() {
+	n := min(len(e.lanes), len(e.slots), len(e.queue.rest()))
 	if n < 2 || e.speculates || e.prefill.PrefixCache && !e.weights.Numerics.DecodesAsScored() {
-		e.together.share(0, 1, len(e.slots), s)
+		e.together.share(e, 0, 1, len(e.slots))
 		e.together.decode()
 		return
 	}
-	first := min(len(e.slots), len(requests))
+	first := min(len(e.slots), len(e.queue.rest()))
 	e.deal(first, n)
 	for i := range n {
-		e.lanes[i].share(i, n, first, s)
+		e.lanes[i].share(e, i, n, first)
 	}
 	e.team.Run(n, &e.lanes)
 }
@@ -83,8 +85,8 @@ func (e *Engine) deal(first, n int) {
 	for i := range n {
 		e.lanes[i].dealt = 0
 	}
-	for i := range first {
-		again := i > 0 && slices.Equal(e.queue.requests[i].Prompt, e.queue.requests[i-1].Prompt)
+	for i, r := range e.queue.rest()[:first] {
+		again := i > 0 && slices.Equal(r.request.Prompt, e.begun[i-1].request.Prompt)
 		if !again || lane+n*e.lanes[lane].dealt >= first {
 			lane = 0
 			for j := range n {
@@ -93,7 +95,7 @@ func (e *Engine) deal(first, n int) {
 				}
 			}
 		}
-		e.queue.take(&e.slots[lane+n*e.lanes[lane].dealt])
+		e.take(lane + n*e.lanes[lane].dealt)
 		e.lanes[lane].dealt++
 	}
 }
@@ -104,66 +106,95 @@ type lanes []lane
 // Part runs a lane.
 func (l *lanes) Part(i int) { (*l)[i].decode() }
 
-// share gives a lane its slots.
-func (l *lane) share(first, stride, end int, s Sampling) {
-	l.first, l.stride, l.end, l.sampling = first, stride, end, s
+// share gives a lane slots of an engine.
+func (l *lane) share(e *Engine, first, stride, end int) {
+	l.engine, l.first, l.stride, l.end = e, first, stride, end
 }
 
-// decode runs until the lane's slots are free and no request is left.
+// decode runs until the lane's slots are free and nothing waits.
 func (l *lane) decode() {
-	e := l.engine
-	for {
-		running := 0
-		for i := l.first; i < l.end; i += l.stride {
-			if k := &e.slots[i]; k.request >= 0 || e.queue.take(k) {
-				running++
-			}
-		}
-		if running == 0 {
-			return
-		}
-		l.step()
+	for l.fill() {
+		l.step(true)
 	}
+}
+
+// fill gives the lane's free slots what waits, and reports whether any has work.
+func (l *lane) fill() bool {
+	l.pending = l.pending[:0]
+	for i := l.first; i < l.end; i += l.stride {
+		if l.engine.slots[i].running() || l.engine.take(i) {
+			l.pending = append(l.pending, i)
+		}
+	}
+	return len(l.pending) > 0
 }
 
 // step advances every running sequence by what it has not read: its prompt or a
-// chunk of it, the last token, or with it the reply of a tool.
-func (l *lane) step() {
+// chunk of it, the last token, or with it the reply of a tool. It reports whether a
+// response is complete with that.
+//
+// Sequences of one version share a pass. One that waits for an earlier one to read
+// their prompt has its turn in a later pass of the step, or, in a drain, in the
+// next step.
+func (l *lane) step(drains bool) (completed bool) {
 	e := l.engine
 	if e.speculates {
-		e.drafter.propose(l.sampling)
+		e.drafter.propose()
 	}
+	for l.layOut(drains) {
+		options := engine.Options{Cache: e.cache, Slots: l.ids, KeepGates: e.sampling.Gates, Follow: l}
+		l.plan(&options)
+		l.pass.Begin(l.weights, &l.pack, options)
+		l.pass.Forward()
+		for _, i := range l.ids {
+			completed = completed || e.slots[i].done
+		}
+	}
+	return completed
+}
+
+// layOut packs what shares the next pass of the step, and reports whether there
+// is anything.
+func (l *lane) layOut(drains bool) bool {
+	if len(l.pending) == 0 {
+		return false
+	}
+	e, shares := l.engine, l.engine.shares()
 	l.pack.Reset()
 	l.targets, l.ids = l.targets[:0], l.ids[:0]
-	shares := e.shares()
-	for i := l.first; i < l.end; i += l.stride {
-		k := &e.slots[i]
-		if k.request < 0 || k.length == 0 && shares && !l.reuse(i) {
+	later := l.pending[:0]
+	for _, i := range l.pending {
+		k := e.slots[i].response
+		if len(l.ids) > 0 && k.weights != l.weights {
+			later = append(later, i)
 			continue
 		}
-		tokens := e.next(k)
-		if n := e.drafted(i); n > 0 {
-			l.pack.Add(k.length, tokens, e.drafter.slots[i].tokens)
-			for row := l.pack.Rows() - n - 1; row < l.pack.Rows(); row++ {
-				l.targets = append(l.targets, int32(row))
+		if k.length == 0 && shares && !l.reuse(i, drains) {
+			if !drains {
+				later = append(later, i)
 			}
-			l.ids = append(l.ids, i)
 			continue
 		}
-		l.pack.Add(k.length, tokens)
-		if k.length+len(tokens) == e.known(k) {
-			l.targets = append(l.targets, int32(l.pack.Rows()-1))
-		}
-		l.ids = append(l.ids, i)
+		l.weights = k.weights
+		l.add(i)
 	}
+	l.pending = later
 	l.pack.Targets = l.targets
-	options := engine.Options{Cache: e.cache, Slots: l.ids, KeepGates: l.sampling.Gates, Follow: l}
-	l.plan(&options)
-	l.pass.Begin(e.weights, &l.pack, options)
-	l.pass.Forward()
-	for _, i := range l.ids {
-		if k := &e.slots[i]; k.done {
-			k.request, k.done = -1, false
-		}
+	return len(l.ids) > 0
+}
+
+// add packs what a slot reads.
+func (l *lane) add(i int) {
+	e := l.engine
+	k := e.slots[i].response
+	l.ids = append(l.ids, i)
+	prompt, tokens := e.next(k)
+	drafts := e.drafted(i)
+	l.pack.Add(k.length, prompt, tokens, drafts)
+	if k.length+len(prompt)+len(tokens) < k.known() {
+		return
+	}
+	for row := l.pack.Rows() - len(drafts) - 1; row < l.pack.Rows(); row++ {
+		l.targets = append(l.targets, int32(row))
 	}
 }

@@ -15,31 +15,27 @@ type Prefill struct {
 	PrefixCache bool
 }
 
-// SetPrefill says how the calls of Generate to come read prompts.
+// SetPrefill says how prompts are read from now on. Nothing may be in progress.
 func (e *Engine) SetPrefill(p Prefill) {
+	e.idle("SetPrefill")
 	if p.Chunk < 0 {
 		panic("rollout: negative chunk of a prompt")
 	}
 	e.prefill = p
 }
 
-// next returns the tokens that a slot reads in the next pass.
-func (e *Engine) next(k *slot) []int32 {
-	unread := k.prompt
-	if at := k.length - len(k.prompt); at >= 0 {
-		unread = e.out.response(k.request)[at:]
-	} else {
-		unread = unread[k.length:]
-	}
+// next returns what a response reads in the next pass: of its prompt, and of what
+// stands behind it.
+func (e *Engine) next(r *response) (prompt, tokens []int32) {
+	prompt = r.request.Prompt
+	tokens = r.Token[max(r.length-len(prompt), 0):]
+	prompt = prompt[min(r.length, len(prompt)):]
 	if c := e.prefill.Chunk; c > 0 {
-		unread = unread[:min(len(unread), c)]
+		prompt = prompt[:min(len(prompt), c)]
+		tokens = tokens[:min(len(tokens), c-len(prompt))]
 	}
-	return unread
+	return prompt, tokens
 }
-
-// known is the number of tokens of a slot that are there to be read: its prompt
-// and the response so far.
-func (e *Engine) known(k *slot) int { return len(k.prompt) + e.out.length[k.request] }
 
 // shares reports whether a slot takes over what another has read. A retention
 // that ranks positions needs the attention that each prompt gives them.
@@ -49,21 +45,22 @@ func (e *Engine) shares() bool {
 }
 
 // reuse gives slot i, which has read nothing, the longest beginning of its
-// prompt that another slot of the lane has read, whether that one is still in use
-// or not. It reports false if the slot has to wait for an earlier request with the
+// prompt that another slot of the lane has read: one that is in use or, in a drain,
+// any. It reports false if the slot has to wait for an earlier response to the
 // same prompt; the earliest never waits.
-func (l *lane) reuse(i int) bool {
+func (l *lane) reuse(i int, drains bool) bool {
 	e := l.engine
-	k := &e.slots[i]
-	most := len(k.prompt) - 1
+	k := e.slots[i].response
+	prompt := k.request.Prompt
+	most := len(prompt) - 1
 	longest, donor := 0, -1
 	for j := l.first; j < l.end; j += l.stride {
-		d := &e.slots[j]
-		if j == i || len(d.prompt) == 0 {
+		d := e.slots[j].response
+		if j == i || d == nil || d.done && !drains || !d.lends(k) {
 			continue
 		}
-		n := commonPrefix(k.prompt[:most], d.prompt[:len(d.prompt)-1])
-		if n == most && n > d.length && d.request >= 0 && d.request < k.request {
+		n := commonPrefix(prompt[:most], d.request.Prompt[:len(d.request.Prompt)-1])
+		if n == most && n > d.length && !d.done && d.order < k.order {
 			return false
 		}
 		if n = min(n, d.length); n > longest {
@@ -72,10 +69,29 @@ func (l *lane) reuse(i int) bool {
 	}
 	if donor >= 0 {
 		e.cache.CopyPrefix(i, donor, longest)
-		e.out.shareRoutes(k.source, e.slots[donor].source, longest)
-		k.length = longest
+		k.borrow(e.slots[donor].response, longest)
 	}
 	return true
+}
+
+// lends reports whether the keys of a response's prompt are those that another
+// would compute, and the visits recorded with them those that it would record.
+func (r *response) lends(to *response) bool {
+	return r.weights == to.weights && !r.stale &&
+		(len(to.Token) > 0 || len(r.Token) == 0 || int(r.Version[0]) == r.weights.Version)
+}
+
+// borrow notes that the first n positions have been read by another.
+func (r *response) borrow(from *response, n int) {
+	if r.read == 0 {
+		at := n * r.Layers * r.TopK
+		v := visits{routes: from.PromptRoutes[0][:at]}
+		if from.PromptGates != nil {
+			v.gates = from.PromptGates[0][:at]
+		}
+		r.readPrompt(v)
+	}
+	r.length, r.read = n, max(r.read, n)
 }
 
 // commonPrefix is the number of tokens with which both begin.

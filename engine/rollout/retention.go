@@ -6,7 +6,6 @@ import (
 	"math/bits"
 
 	"driftlab/engine"
-	"driftlab/engine/column"
 )
 
 // Policy says which positions a compressed cache gives up.
@@ -53,9 +52,10 @@ func (r Retention) held(length int) int {
 	return min(length, max(n, r.Sinks+r.Recent))
 }
 
-// SetRetention makes the calls of Generate to come compress the cache. They
-// then record which positions each response token saw (KVKept).
+// SetRetention compresses the cache from now on: each response then records which
+// positions its tokens saw (KVKept). Nothing may be in progress.
 func (e *Engine) SetRetention(r Retention) {
+	e.idle("SetRetention")
 	if r.Policy == "" {
 		e.retainer = nil
 		return
@@ -95,7 +95,7 @@ func (l *lane) plan(o *engine.Options) {
 	l.kept.Planes, l.kept.Words, l.kept.Kept = k.planes, k.words, l.kept.Kept[:0]
 	per := k.perRow()
 	for n, i := range l.ids {
-		set, slot := k.sets[i*per:(i+1)*per], &e.slots[i]
+		set, r := k.sets[i*per:(i+1)*per], e.slots[i].response
 		for row := l.pack.Offsets[n]; row < l.pack.Offsets[n+1]; row++ {
 			position := int(l.pack.Positions[row])
 			if position == 0 && k.mass != nil {
@@ -103,18 +103,18 @@ func (l *lane) plan(o *engine.Options) {
 			}
 			for plane := range k.planes {
 				words := set[plane*k.words:][:k.words]
-				if position < len(slot.prompt) {
+				if position < len(r.request.Prompt) {
 					fill(words, position+1)
 					continue
 				}
 				words[position/64] |= 1 << (position % 64)
-				if e.out.drawn(slot.request, position-len(slot.prompt)) {
+				if r.Mask[position-len(r.request.Prompt)] {
 					k.evict(words, i, plane, position+1)
 				}
 			}
 			l.kept.Kept = append(l.kept.Kept, set...)
-			if t := position + 1 - len(slot.prompt); t >= 0 {
-				e.out.retained(slot.request, t, set)
+			if t := position + 1 - len(r.request.Prompt); t >= 0 {
+				r.retained(t, set)
 			}
 		}
 	}
@@ -170,35 +170,12 @@ func (k *retainer) victim(words []uint64, slot, plane, length int) int {
 	return least
 }
 
-// beginRetained makes room for what so many responses see.
-func (r *recording) beginRetained(n int, k *retainer) {
-	r.seen = r.seen[:0]
-	if k != nil {
-		r.seen = resized(r.seen, n*r.maxTokens*k.perRow())
-	}
-}
-
-// drawn reports whether a response's token was drawn, and not a tool's.
-func (r *recording) drawn(request, token int) bool { return r.mask[request*r.maxTokens+token] }
-
-// retained records what the row saw that predicts a response's token, if there
-// is room for that token.
-func (r *recording) retained(request, token int, words []uint64) {
-	if token < r.maxTokens {
-		copy(r.seen[(request*r.maxTokens+token)*len(words):], words)
-	}
-}
-
-// storeRetained packs what was seen into the batch, whose offsets are filled.
-func (r *recording) storeRetained(b *column.Sampled, n int, k *retainer) {
-	if k == nil {
-		b.KVKept, b.KVPlanes, b.KVWords = nil, 0, 0
-		return
-	}
-	b.KVKept, b.KVPlanes, b.KVWords = b.KVKept[:0], k.planes, k.words
-	per := k.perRow()
-	for i := range n {
-		from := i * r.maxTokens
-		b.KVKept = append(b.KVKept, r.seen[from*per:(from+r.length[i])*per]...)
+// retained records what the row saw that predicts a response's token, which
+// stands there in a tool's reply and else is about to be drawn.
+func (r *response) retained(token int, words []uint64) {
+	if at := token * len(words); at < len(r.KVKept) {
+		copy(r.KVKept[at:], words)
+	} else {
+		r.KVKept = append(r.KVKept, words...)
 	}
 }

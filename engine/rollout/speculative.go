@@ -37,12 +37,13 @@ type Speculative struct {
 	LogProbs DraftLogProbs
 }
 
-// SetSpeculative makes the calls of Generate to come draft with a model of that
-// shape, whose vocabulary is the engine's, in those numerics. The drafter needs
-// weights (PublishDrafter) before. Given and greedy responses are not drafted.
-// It panics for an engine with a compressed cache.
+// SetSpeculative drafts from now on with a model of that shape, whose vocabulary
+// is the engine's, in those numerics. The drafter needs weights (PublishDrafter)
+// before. Given and greedy responses are not drafted. It panics for an engine with
+// a compressed cache, or with something in progress.
 func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics) {
 	s.check()
+	e.idle("SetSpeculative")
 	if c.Vocab != e.config.Vocab || e.retainer != nil {
 		panic(fmt.Sprintf("rollout: drafter with a vocabulary of %d for one of %d, compressed cache %t", c.Vocab, e.config.Vocab, e.retainer != nil))
 	}
@@ -61,8 +62,14 @@ func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics
 // SetDraft changes the number of tokens drafted for a pass; 0 drafts none.
 func (e *Engine) SetDraft(k int) { e.drafter.setting.Draft = max(k, 0) }
 
-// PublishDrafter takes the parameters as the drafter's weights of the given version.
-func (e *Engine) PublishDrafter(p *model.Params, version int) { e.drafter.weights.Publish(p, version) }
+// PublishDrafter takes the parameters as the drafter's weights of the given
+// version. It reads what is in progress again.
+func (e *Engine) PublishDrafter(p *model.Params, version int) {
+	e.drafter.weights.Publish(p, version)
+	for i := range e.drafter.slots {
+		e.drafter.slots[i].length = 0
+	}
+}
 
 // drafter proposes tokens. It has a pass and a cache of its own, and follows it
 // as a lane does the engine's.
@@ -78,45 +85,39 @@ type drafter struct {
 	targets  []int32
 	slots    []draft
 	samplers []sampler
-	sampling Sampling
 }
 
 // draft is what the drafter knows of one slot.
 type draft struct {
-	request int       // whose keys are in its cache
-	length  int       // how many
-	want    int       // tokens to draft for this pass
-	tokens  []int32   // drafted
-	laws    []float64 // [drafted][vocab] the laws they were drawn from
-	logp    []float64 // [drafted] log-prob of each, as the drafter records it
-	rows    []float32 // [drafted][vocab] and of the whole vocabulary
-	windows int32     // passes of the verifier that made tokens of this response
+	length int       // tokens whose keys are in its cache
+	want   int       // tokens to draft for this pass
+	tokens []int32   // drafted
+	laws   []float64 // [drafted][vocab] the laws they were drawn from
+	logp   []float64 // [drafted] log-prob of each, as the drafter records it
+	rows   []float32 // [drafted][vocab] and of the whole vocabulary
 }
 
-// drafts reports whether tokens are drafted in a call of Generate.
+// drafts reports whether tokens are drafted with that sampling.
 func (e *Engine) drafts(s Sampling) bool {
 	return e.drafter != nil && e.drafter.setting.Draft > 0 && s.Temperature > 0
 }
 
-// propose drafts tokens for every slot that is about to read its newest token
-// and nothing else: as many as asked for, as long as they and the token behind
-// them have room.
-func (d *drafter) propose(s Sampling) {
+// propose drafts tokens for every slot that is about to read its newest token and
+// nothing else for the first time: as many as asked for, as long as they and the
+// token behind them have room.
+func (d *drafter) propose() {
 	e, most := d.engine, 0
 	for i := range e.slots {
-		k, w := &e.slots[i], &d.slots[i]
+		k, w := e.slots[i].response, &d.slots[i]
 		w.want, w.tokens, w.laws, w.logp, w.rows = 0, w.tokens[:0], w.laws[:0], w.logp[:0], w.rows[:0]
-		if w.request != k.request {
-			w.request, w.length, w.windows = k.request, 0, 0
-		}
-		if k.request < 0 || k.given != nil || k.length < len(k.prompt) || k.length != e.known(k)-1 {
+		again := k.running() && k.length < k.read && e.prefill.Chunk > 0 // in several passes
+		if !k.running() || k.request.Given != nil || len(k.Token) == 0 || k.read != k.known()-1 || again {
 			continue
 		}
-		room := min(s.MaxTokens-e.out.length[k.request]-1, e.config.Context-e.known(k), d.config.Context-e.known(k))
+		room := min(e.sampling.MaxTokens-len(k.Token)-1, e.config.Context-k.known(), d.config.Context-k.known())
 		w.want = max(min(d.setting.Draft, room), 0)
 		most = max(most, w.want)
 	}
-	d.sampling = s
 	for j := range most {
 		d.extend(j)
 	}
@@ -128,14 +129,14 @@ func (d *drafter) extend(j int) {
 	d.pack.Reset()
 	d.ids, d.targets = d.ids[:0], d.targets[:0]
 	for i := range d.slots {
-		w, k := &d.slots[i], &e.slots[i]
+		w := &d.slots[i]
 		if w.want <= j {
 			continue
 		}
 		if j > 0 {
 			d.pack.Add(w.length, w.tokens[j-1:])
 		} else {
-			d.catchUp(w, k)
+			d.catchUp(w, e.slots[i].response)
 		}
 		d.ids, d.targets = append(d.ids, i), append(d.targets, int32(d.pack.Rows()-1))
 	}
@@ -144,29 +145,25 @@ func (d *drafter) extend(j int) {
 	d.pass.Forward()
 }
 
-// catchUp adds what the drafter has not read of a slot to its pack.
-func (d *drafter) catchUp(w *draft, k *slot) {
-	response := d.engine.out.response(k.request)
-	if at := w.length - len(k.prompt); at >= 0 {
-		d.pack.Add(w.length, response[at:])
-		return
-	}
-	d.pack.Add(w.length, k.prompt[w.length:], response)
+// catchUp adds what the drafter has not read of a response to its pack.
+func (d *drafter) catchUp(w *draft, r *response) {
+	prompt := r.request.Prompt
+	d.pack.Add(w.length, prompt[min(w.length, len(prompt)):], r.Token[max(w.length-len(prompt), 0):])
 }
 
 // Follow implements engine.Follower: it draws a token for each sequence of the
 // drafter's pack, with the response's own random stream.
 func (d *drafter) Follow(worker, from, to, target int) {
-	m, v := &d.samplers[worker], d.config.Vocab
+	m, v, s := &d.samplers[worker], d.config.Vocab, d.engine.sampling
 	logits := d.pass.Logits()
 	for n := from; n < to; n++ {
-		w, k := &d.slots[d.ids[n]], &d.engine.slots[d.ids[n]]
+		w, k := &d.slots[d.ids[n]], d.engine.slots[d.ids[n]].response
 		w.length += d.pack.Offsets[n+1] - d.pack.Offsets[n]
 		row := logits[target*v : (target+1)*v]
 		target++
-		x, at := m.distribution(row, d.sampling), len(w.laws)
+		x, at := m.distribution(row, s), len(w.laws)
 		w.laws = append(w.laws, m.law(x)...)
-		x = m.settle(x, drawFrom(w.laws[at:], uniform(&k.rng)), row, d.sampling)
+		x = m.settle(x, drawFrom(w.laws[at:], uniform(&k.rng)), row, s)
 		w.tokens, w.logp, w.rows = append(w.tokens, x.token), append(w.logp, x.logp), append(w.rows, m.logp...)
 	}
 }
@@ -194,15 +191,15 @@ func (m *sampler) law(d drawn) []float64 {
 }
 
 // verify goes through the rows of a slot that read its newest token and its
-// drafts: n is its place in the pack. It emits the drafts that pass and one token
+// drafts, from the first of them on. It emits the drafts that pass and one token
 // behind them, and takes back what the cache holds beyond.
-func (l *lane) verify(m *sampler, n int, logits []float32, v visits) {
-	e, s := l.engine, l.sampling
-	k, w := &e.slots[l.ids[n]], &e.drafter.slots[l.ids[n]]
+func (l *lane) verify(m *sampler, slot int, logits []float32, v visits) {
+	e, s := l.engine, l.engine.sampling
+	k, w := e.slots[slot].response, &e.drafter.slots[slot]
 	vocab, per := e.config.Vocab, e.config.Layers*e.config.TopK
 	for j := 0; ; j++ {
 		row := logits[j*vocab : (j+1)*vocab]
-		k.length++
+		k.reads(1, visits{}, per)
 		var x drawn
 		t := tested{flag: column.Undrafted}
 		if j < len(w.tokens) {
@@ -219,19 +216,15 @@ func (l *lane) verify(m *sampler, n int, logits []float32, v visits) {
 		if t.flag != column.Undrafted {
 			t.relabel(m, &x, e.drafter.setting, w.logp[j], w.rows[j*vocab:(j+1)*vocab])
 		}
-		at := l.pack.Offsets[n] + j
-		e.out.tested(k.request, t, w.windows, e.drafter.weights.Version)
-		e.out.add(k.request, x, v.rows(at, at+1, per), m.logp, e.weights.Version)
-		length := e.out.length[k.request]
-		if e.ended(k, x.token, s) || !e.answer(m, k, s) {
-			e.out.finished[k.request] = x.token == s.Stop
-			k.done = true
-		}
-		if k.done || t.flag != column.Accepted || e.out.length[k.request] != length {
+		k.tested(t, k.windows, e.drafter.weights.Version)
+		k.add(x, v.row(j, per), m.logp)
+		length := len(k.Token)
+		e.finish(m, k, x.token)
+		if k.done || t.flag != column.Accepted || len(k.Token) != length {
 			break
 		}
 	}
-	w.windows++
+	k.windows++
 	// The drafter has read its own tokens up to the last but one.
 	w.length = min(w.length, k.length)
 }
@@ -246,7 +239,7 @@ type tested struct {
 
 // test accepts or replaces a token that was drafted from q where the verifier's
 // law is p.
-func (s Speculative) test(m *sampler, p, q []float64, token int32, k *slot) tested {
+func (s Speculative) test(m *sampler, p, q []float64, token int32, k *response) tested {
 	t := tested{token: token, flag: column.Accepted, tv: Distance(p, q)}
 	m.emitted = resized(m.emitted, len(p))
 	if !(uniform(&k.rng) < s.Accept(p, q, int(token))) {

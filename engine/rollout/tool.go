@@ -16,55 +16,52 @@ type Tool interface {
 	Reply(dst, prompt, response []int32) []int32
 }
 
-// answer lets the environment of a slot write behind its newest token. It
+// answer lets the environment of a response write behind its newest token. It
 // reports false if the reply and one more token do not fit: then nothing is
 // written, and the response ends with its call.
-func (e *Engine) answer(m *sampler, k *slot, s Sampling) bool {
-	if k.tool == nil {
+func (e *Engine) answer(m *sampler, r *response) bool {
+	q := &r.request
+	if q.Tool == nil {
 		return true
 	}
-	m.reply = k.tool.Reply(m.reply[:0], k.prompt, e.out.response(k.request))
+	m.reply = q.Tool.Reply(m.reply[:0], q.Prompt, r.Token)
 	if len(m.reply) == 0 {
 		return true
 	}
-	length := e.out.length[k.request] + len(m.reply)
-	if length >= s.MaxTokens || len(k.prompt)+length > e.config.Context {
+	at, length := len(r.Token), len(r.Token)+len(m.reply)
+	if length >= e.sampling.MaxTokens || len(q.Prompt)+length > e.config.Context {
 		return false
 	}
-	if k.given != nil {
-		if at := e.out.length[k.request]; length >= len(k.given) || !slices.Equal(k.given[at:length], m.reply) {
-			panic(fmt.Sprintf("rollout: the tool replies %v to request %d, where the given response reads %v",
-				m.reply, k.request, k.given[at:min(length, len(k.given))]))
-		}
+	if q.Given != nil && (length >= len(q.Given) || !slices.Equal(q.Given[at:length], m.reply)) {
+		panic(fmt.Sprintf("rollout: the tool replies %v to request %d, where the given response reads %v",
+			m.reply, r.order, q.Given[at:min(length, len(q.Given))]))
 	}
-	e.out.addReply(k.request, m.reply, e.weights.Version)
+	r.addReply(m.reply)
 	return true
 }
 
 // addReply appends the environment's tokens to a response. They have log-prob 0
-// and kept mass 1; the turn of the call is theirs too. Their routes come when
-// the engine reads what stands before them.
-func (r *recording) addReply(request int, reply []int32, version int) {
-	for _, token := range reply {
-		at := request*r.maxTokens + r.length[request]
-		r.length[request]++
-		r.token[at], r.logp[at], r.kept[at], r.version[at] = token, 0, 1, int32(version)
-		r.support[at] = span{}
-		r.mask[at], r.turn[at] = false, r.turn[at-1]
-		if len(r.dist) > 0 {
-			clear(r.dist[at*r.vocab : (at+1)*r.vocab])
-		}
+// and kept mass 1; the turn of the call is theirs too. What the rows before them
+// visit is filled in when the engine reads those.
+func (r *response) addReply(reply []int32) {
+	n := len(reply)
+	turn := r.Turn[len(r.Turn)-1]
+	r.Token = append(r.Token, reply...)
+	for range reply {
+		r.Mask, r.Turn, r.KeptMass = append(r.Mask, false), append(r.Turn, turn), append(r.KeptMass, 1)
 	}
+	r.LogpRoll, r.Support = blank(r.LogpRoll, n), blank(r.Support, n)
+	r.Version, r.Stale = blank(r.Version, n), blank(r.Stale, n)
+	r.RoutesRoll, r.GatesRoll = blank(r.RoutesRoll, n*r.Layers*r.TopK), blank(r.GatesRoll, n*r.Layers*r.TopK)
+	r.DistRoll, r.KVKept = blank(r.DistRoll, n*r.Vocab), blank(r.KVKept, n*r.KVPlanes*r.KVWords)
+	r.replyDrafts(n)
+	r.Offsets[1] = len(r.Token)
 }
 
-// replyRoutes keeps the routes of rows that read a response while its next
-// tokens, from the one of index first on, are known already.
-func (r *recording) replyRoutes(request, first int, v visits) {
-	r.visit(request*r.maxTokens+first, v)
-}
-
-// response returns the tokens of a response so far.
-func (r *recording) response(request int) []int32 {
-	at := request * r.maxTokens
-	return r.token[at : at+r.length[request]]
+// blank appends n zeroes to a column, if it is recorded.
+func blank[T any](x []T, n int) []T {
+	if x == nil {
+		return nil
+	}
+	return append(x, make([]T, n)...)
 }

@@ -1,0 +1,176 @@
+package rollout
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"driftlab/engine"
+)
+
+// header is what is saved of a response beside its columns.
+type header struct {
+	ID, Version, Length, Read int64
+	Seed, Stream              uint64
+	RNG                       [20]byte
+	Windows                   int32
+	Stale, Begun, Given, Held bool
+	Counts                    [4]uint32 // of what follows: given, keys, sets, mass
+}
+
+// AppendState appends the response to dst, with its random state and what the
+// cache held of it. ReadPartial takes it back, but for its tool and its weights,
+// which are named by their version.
+func (p *Partial) AppendState(dst []byte) []byte { return p.response.appendState(dst, p.response.held) }
+
+func (r *response) appendState(dst []byte, h *held) []byte {
+	q := &r.request
+	top := header{ID: int64(q.ID), Length: int64(r.length), Read: int64(r.read), Seed: q.Seed, Stream: q.Stream,
+		Windows: r.windows, Stale: r.stale, Begun: r.weights != nil, Given: q.Given != nil, Held: h != nil}
+	if r.weights != nil {
+		top.Version = int64(r.weights.Version)
+	}
+	rng, _ := r.rng.MarshalBinary() // has no error to give
+	copy(top.RNG[:], rng)
+	if h == nil {
+		h = new(held)
+	}
+	top.Counts = [4]uint32{uint32(len(q.Given)), uint32(len(h.keys)), uint32(len(h.sets)), uint32(len(h.mass))}
+	dst = r.Sampled.AppendState(dst)
+	for _, x := range []any{top, q.Given, h.keys, h.sets, h.mass} {
+		dst, _ = binary.Append(dst, binary.LittleEndian, x) // numbers of fixed sizes
+	}
+	return dst
+}
+
+// ReadPartial reads what AppendState appended and returns what stands behind it.
+// The response's weights are those at its version, where nil is an error, and its
+// tool, if any, is the given one.
+func ReadPartial(state []byte, at func(version int) *engine.Weights, tool Tool) (*Partial, []byte, error) {
+	r := new(response)
+	rest, err := r.ReadState(state)
+	top, rest, err := take[header](rest, 1, err)
+	if err != nil {
+		return nil, nil, fmt.Errorf("a partial response: %w", err)
+	}
+	h, q := new(held), top[0]
+	given, rest, err := take[int32](rest, int(q.Counts[0]), err)
+	h.keys, rest, err = take[float32](rest, int(q.Counts[1]), err)
+	h.sets, rest, err = take[uint64](rest, int(q.Counts[2]), err)
+	h.mass, rest, err = take[float32](rest, int(q.Counts[3]), err)
+	if one := r.Len() == 1 && len(r.Prompt) == 1 && len(r.Prompt[0]) > 0 && len(r.Group) == 1 && len(r.PromptID) == 1 && len(r.PromptRoutes) == 1; err == nil && !one {
+		err = errors.New("not one response")
+	}
+	if err == nil {
+		err = r.rng.UnmarshalBinary(q.RNG[:])
+	}
+	if err == nil && q.Begun {
+		if r.weights = at(int(q.Version)); r.weights == nil {
+			err = fmt.Errorf("the weights of its version %d are not there", q.Version)
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("a partial response: %w", err)
+	}
+	r.request = Request{ID: int(q.ID), Prompt: r.Prompt[0], Group: r.Group[0], PromptID: r.PromptID[0], Seed: q.Seed, Stream: q.Stream, Tool: tool}
+	if q.Given {
+		r.request.Given = given
+	}
+	if q.Held {
+		r.held = h
+	}
+	r.length, r.read, r.windows, r.stale = int(q.Length), int(q.Read), q.Windows, q.Stale
+	return &Partial{r}, rest, nil
+}
+
+// take reads n numbers or structures of a fixed size, unless there was an error.
+func take[T any](state []byte, n int, before error) (x []T, rest []byte, err error) {
+	var one T
+	size := n * binary.Size(one)
+	if before == nil && size > len(state) {
+		before = fmt.Errorf("%d bytes where %d follow", len(state), size)
+	}
+	if before != nil {
+		return nil, nil, before
+	}
+	x = make([]T, n)
+	_, err = binary.Decode(state[:size], binary.LittleEndian, x)
+	return x, state[size:], err
+}
+
+// fits says why the engine cannot go on with a response, if it cannot.
+func (e *Engine) fits(r *response) error {
+	c, s := &e.config, &e.sampling
+	keys, sets, mass := 0, 0, 0
+	if r.held != nil {
+		keys = r.length * e.cache.PerPosition()
+		if k := e.retainer; k != nil {
+			sets = k.perRow()
+			if k.mass != nil {
+				mass = r.length * c.Layers * c.KVHeads
+			}
+		}
+	}
+	switch h := r.held; {
+	case r.Layers != c.Layers || r.TopK != c.TopK || r.Vocab != c.Vocab:
+		return errors.New("a partial response of another model")
+	case len(r.Token) >= s.MaxTokens || r.known() > c.Context || r.length < 0 || r.length >= r.known() || r.read < r.length || r.read >= r.known():
+		return fmt.Errorf("a partial response of %d tokens, %d and %d of them read, for %d", r.known(), r.length, r.read, s.MaxTokens)
+	case r.read > 0 && ((r.DistRoll != nil) != s.Distributions || (r.PromptGates != nil) != s.Gates || (r.Draft != nil) != e.speculates):
+		return errors.New("a partial response that records other columns than the engine's sampling")
+	case r.read > 0 && (r.KVKept != nil) != (e.retainer != nil):
+		return errors.New("a partial response of an engine with another KV retention")
+	case h != nil && (len(h.keys) != keys || len(h.sets) != sets || len(h.mass) != mass):
+		return errors.New("a partial response whose keys are another cache's")
+	case h == nil && r.length > 0:
+		return errors.New("a partial response without its keys")
+	case r.weights != nil && !r.weights.Numerics.Equal(e.weights.Numerics):
+		return fmt.Errorf("a partial response of an engine in %s for one in %s", r.weights.Numerics.Name, e.weights.Numerics.Name)
+	}
+	return nil
+}
+
+// AppendState appends everything that is in progress to dst, and disturbs
+// nothing. What is complete is to be collected before.
+func (e *Engine) AppendState(dst []byte) []byte {
+	running := map[*response]int{}
+	for i := range e.slots {
+		if r := e.slots[i].response; r.running() {
+			running[r] = i
+		}
+	}
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(len(e.begun)))
+	for _, r := range e.begun {
+		if r.done {
+			panic("rollout: a state with responses that are complete and not collected")
+		}
+		h := r.held
+		if slot, ok := running[r]; ok {
+			h = e.hold(slot)
+		}
+		dst = r.appendState(dst, h)
+	}
+	return dst
+}
+
+// SetState resumes what AppendState appended, for an engine with nothing in
+// progress: each response with the weights at its version. It goes on with the
+// bits and steps of the engine that was saved.
+func (e *Engine) SetState(state []byte, s Sampling, at func(version int) *engine.Weights, tool Tool) error {
+	e.idle("SetState")
+	count, rest, err := take[uint64](state, 1, nil)
+	var partials []*Partial
+	for err == nil && len(partials) < int(count[0]) {
+		var p *Partial
+		if p, rest, err = ReadPartial(rest, at, tool); err == nil {
+			partials = append(partials, p)
+		}
+	}
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%d bytes behind the partial responses", len(rest))
+	}
+	if err != nil {
+		return err
+	}
+	return e.resume(partials, s, Pin)
+}
