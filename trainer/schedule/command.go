@@ -42,9 +42,9 @@ type Command struct {
 	// Version is what Load loads and Publish makes; of Start, what the worker
 	// serves; of Train, the one published when it starts.
 	Version int
-	// Cache is, for Load, what the worker's requests continue on; for Evict,
-	// Restart where they never come back and KeepStale where their keys and
-	// values go with them.
+	// Cache is, for Load, what the worker's requests continue on. For Evict it is
+	// KeepStale where their keys and values go with them, Reprefill where only their
+	// tokens do, and Restart where they never come back.
 	Cache Cache
 	// Samples are those that Train trains, in order.
 	Samples []int

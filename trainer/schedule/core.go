@@ -56,10 +56,11 @@ type Core struct {
 	taken, takenBefore         int
 	unfinished                 int // requests that are neither finished nor gone
 
-	flight  []*Sample // not done, by ID
-	done    []*Sample // waiting for the learner, in the order of their end
-	fresh   []*Sample // done at this very time
-	refused []*Sample // of fresh, what the driver has no use for
+	flight  []*Sample  // not done, by ID
+	done    []*Sample  // waiting for the learner, in the order of their end
+	ended   []*Request // at this very time
+	fresh   []*Sample  // done by them
+	refused []int      // samples of them that the driver has no use for
 	queue   []*Request
 	parked  []*Request
 	batch   []*Sample // with the learner, until it has begun
@@ -216,7 +217,7 @@ func (c *Core) advance() {
 		c.deliverMail()
 		c.considerPublishing()
 	case batching:
-		if c.ended() {
+		if c.through() {
 			c.stop()
 			return
 		}
@@ -226,7 +227,9 @@ func (c *Core) advance() {
 	case placing:
 		c.place()
 	case acting:
-		c.act()
+		if c.act(); len(c.pending) > 0 {
+			return // what leaves a worker may have another to go to
+		}
 		c.published = false
 	}
 	c.phase = (c.phase + 1) % phases

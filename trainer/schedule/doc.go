@@ -46,7 +46,8 @@
 //     values are computed anew (Reprefill), kept as they are (KeepStale), or the
 //     partial responses are thrown away (Restart).
 //   - Evict: take requests out of a worker: for good (Cache is Restart), or until a
-//     Start brings them in elsewhere (KeepStale: save their keys and values).
+//     Start brings them in again, there or elsewhere, with their keys and values
+//     (KeepStale) or with their tokens alone (Reprefill).
 //   - Train: train these samples, whose responses are those that ended and were not
 //     evicted. Update says whether the weights change now; without it the gradients
 //     are kept. The weights that come of it stay with the learner.

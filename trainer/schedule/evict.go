@@ -12,24 +12,32 @@ func (c *Core) leave(r *Request, then place) {
 	c.touched[r.Worker] = true
 }
 
-// evict takes those that leave out of a worker: first what never comes back, then
-// what goes elsewhere.
+// evict takes those that leave out of a worker, by what becomes of them: settling
+// after it finds the others.
 func (c *Core) evict(w *Worker) {
-	var never, later []int
+	out := Command{Kind: Evict, Worker: w.ID, Version: w.Version, Cache: -1}
 	for _, r := range w.Active {
-		switch {
-		case r.at != leaving:
-		case r.then == gone:
-			never = append(never, r.ID)
-		default:
-			later = append(later, r.ID)
+		if r.at != leaving {
+			continue
+		}
+		if cache := saved(r.then); out.Cache < 0 || cache == out.Cache {
+			out.Cache = cache
+			out.Requests = append(out.Requests, r.ID)
 		}
 	}
-	if len(never) > 0 {
-		c.emit(Command{Kind: Evict, Worker: w.ID, Requests: never, Version: w.Version, Cache: Restart})
-		return // settling after it finds the others
+	c.emit(out)
+}
+
+// saved is what an evicted request keeps where it goes: everything but its keys and
+// values if it has to wait for other weights.
+func saved(then place) Cache {
+	switch then {
+	case gone:
+		return Restart
+	case parked:
+		return Reprefill
 	}
-	c.emit(Command{Kind: Evict, Worker: w.ID, Requests: later, Version: w.Version, Cache: KeepStale})
+	return KeepStale
 }
 
 // evicted takes in that requests have left a worker.
@@ -40,6 +48,7 @@ func (c *Core) evicted(command Command) {
 		w.Active = without(w.Active, r)
 		w.leaves--
 		c.arrive(r)
+		r.cached = command.Cache == KeepStale
 		c.put(r, r.then)
 	}
 	c.settle(w)
@@ -64,6 +73,7 @@ func (c *Core) put(r *Request, where place) {
 		w := c.workers[r.to]
 		r.Worker = r.to
 		w.joins = append(w.joins, r)
+		r.Sample.aged(w.Version)
 		c.touched[r.to] = true
 	case gone:
 		c.unfinished--
@@ -114,7 +124,7 @@ func (c *Core) recount(s *Sample) {
 		for _, p := range r.Pieces {
 			s.aged(p.Version)
 		}
-		if r.at == active || r.at == leaving {
+		if r.at == joining || r.at == active || r.at == leaving {
 			s.aged(c.workers[r.Worker].Version)
 		}
 	}

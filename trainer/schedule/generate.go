@@ -145,8 +145,7 @@ func (c *Core) started(command Command, o Outcome) error {
 				c.counts.ReprefilledTokens += r.Prefix()
 			}
 		}
-		r.at, r.Worker, r.cached = active, w.ID, false
-		r.Sample.aged(w.Version)
+		r.at, r.cached = active, false
 	}
 	w.Active = append(w.Active, w.joins...)
 	w.joins = w.joins[:0]
@@ -187,14 +186,29 @@ func (c *Core) decoded(command Command, o Outcome) error {
 			c.leave(r, then)
 		}
 	}
-	for _, id := range o.Refused {
-		i := slices.IndexFunc(c.fresh, func(s *Sample) bool { return s.ID == id })
-		if i < 0 {
+	c.settle(w)
+	return c.disdain(o.Refused)
+}
+
+// disdain takes note of samples that the driver has no use for.
+func (c *Core) disdain(ids []int) error {
+	for _, id := range ids {
+		missing := 1
+		for _, r := range c.ended {
+			if r.Sample.ID == id {
+				missing = r.Sample.Left
+			}
+		}
+		for _, r := range c.ended {
+			if r.Sample.ID == id && r.at == finished {
+				missing--
+			}
+		}
+		if missing > 0 {
 			return fmt.Errorf("schedule: sample %d is refused and did not end now", id)
 		}
-		c.refused = append(c.refused, c.fresh[i])
+		c.refused = append(c.refused, id)
 	}
-	c.settle(w)
 	return nil
 }
 
@@ -213,30 +227,50 @@ func (c *Core) finish(w *Worker, r *Request) {
 		}
 	}
 	r.at = finished
-	s := r.Sample
-	s.Tokens += r.Made
-	if s.Left--; s.Left > 0 {
-		return
+	c.ended = append(c.ended, r)
+}
+
+// complete adds the responses that ended at this time to their samples, in the
+// order of their numbers: of surplus ones, the smallest are kept.
+func (c *Core) complete() {
+	slices.SortFunc(c.ended, func(a, b *Request) int { return cmp.Compare(a.ID, b.ID) })
+	for _, r := range c.ended {
+		s := r.Sample
+		if r.at == gone { // with its sample
+			continue
+		}
+		if s.Left == 0 {
+			r.at = gone
+			c.counts.WastedTokens += r.Made
+			continue
+		}
+		s.Tokens += r.Made
+		if s.Left--; s.Left > 0 {
+			continue
+		}
+		s.Ended = c.now
+		c.fresh = append(c.fresh, s)
+		for _, late := range s.Requests {
+			c.expel(late)
+		}
 	}
-	s.Ended = c.now
-	c.fresh = append(c.fresh, s)
-	for _, late := range s.Requests {
-		c.expel(late)
-	}
+	c.ended = c.ended[:0]
 }
 
 // collect hands over what was done at this time, in the order of submission, and
 // ends what the learner did.
 func (c *Core) collect() {
-	slices.SortFunc(c.fresh, func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
+	c.complete()
 	for _, s := range c.fresh {
 		i, _ := slices.BinarySearchFunc(c.flight, s.ID, func(s *Sample, id int) int { return cmp.Compare(s.ID, id) })
 		c.flight = slices.Delete(c.flight, i, i+1)
 		c.done = append(c.done, s)
 		c.accepted++
 	}
-	for _, s := range c.refused {
-		c.refuse(s, Drop)
+	for _, s := range c.fresh {
+		if slices.Contains(c.refused, s.ID) {
+			c.refuse(s, Drop)
+		}
 	}
 	c.fresh, c.refused = c.fresh[:0], c.refused[:0]
 	c.learned()
@@ -265,10 +299,11 @@ func (c *Core) loaded(command Command) {
 			c.counts.ReprefilledTokens += r.Prefix()
 		}
 	}
+	for _, r := range w.joins {
+		c.recount(r.Sample)
+		r.cached = r.cached && command.Cache == KeepStale
+	}
 	if command.Cache != KeepStale {
-		for _, r := range w.joins {
-			r.cached = false
-		}
 		w.debt = ticks
 	}
 	c.spend(Span{Lane: w.ID, Activity: Loading, From: c.now, To: c.now + costs.Sync, Version: w.Version})

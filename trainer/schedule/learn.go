@@ -2,8 +2,8 @@ package schedule
 
 import "slices"
 
-// ended reports whether all updates are made and the last is on its way.
-func (c *Core) ended() bool { return c.step >= c.config.Steps && !c.learner.busy }
+// through reports whether all updates are made and the last is on its way.
+func (c *Core) through() bool { return c.step >= c.config.Steps && !c.learner.busy }
 
 // takeBatch starts the learner on what the policy gives it.
 func (c *Core) takeBatch() {
@@ -203,7 +203,7 @@ func (c *Core) deliver(w *Worker, version int) {
 		c.giveBack(w)
 	}
 	if w.state == resting {
-		c.touched[w.ID] = true
+		c.settle(w)
 	}
 }
 
@@ -216,6 +216,7 @@ func (c *Core) giveBack(w *Worker) {
 			continue
 		}
 		r.at, r.Worker = waiting, -1
+		c.recount(r.Sample)
 		back = append(back, r)
 	}
 	w.joins = kept

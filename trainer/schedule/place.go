@@ -24,7 +24,7 @@ func (c *Core) submit(origin int) {
 	c.flight = append(c.flight, s)
 }
 
-// place gives waiting requests to workers, as the policy says or as spread does.
+// place gives waiting requests to workers, as the policy says, or the first to the emptiest.
 func (c *Core) place() {
 	due := c.timer == c.now
 	if due {
@@ -34,29 +34,20 @@ func (c *Core) place() {
 		return
 	}
 	if p, ok := c.policy.(Placer); ok {
-		for _, m := range p.Place(c.view()) {
+		v := c.view()
+		v.Due = due
+		for _, m := range p.Place(v) {
 			c.move(m)
 		}
 		return
 	}
 	for len(c.queue) > 0 {
-		w := emptiest(c.ordered, c.config.Slots)
+		w := (&plan{view: c.view()}).emptiest(anyWorker)
 		if w == nil {
 			return
 		}
 		c.move(Move{Request: c.queue[0], Worker: w.ID})
 	}
-}
-
-// emptiest is the worker that the next request goes to, nil if none has a slot.
-func emptiest(workers []*Worker, slots int) *Worker {
-	var best *Worker
-	for _, w := range workers {
-		if w.Load() < slots && w.Open() && (best == nil || emptier(w, best) < 0) {
-			best = w
-		}
-	}
-	return best
 }
 
 // move puts a request on a worker, at the end of the step it makes. A running one
@@ -76,7 +67,6 @@ func (c *Core) move(m Move) {
 		}
 		c.put(r, joining)
 	case active:
-		r.cached = true
 		c.leave(r, joining)
 	}
 }

@@ -7,7 +7,8 @@ import "fmt"
 // It has no memory: what it knows it is told by a View, so that a run that was
 // killed goes on from the state of the Core alone.
 type Policy interface {
-	// Admit is the number of samples that may be submitted now.
+	// Admit is the number of samples that may be submitted now. Once they are, it
+	// is 0, or less, until something happens: how often it is asked changes nothing.
 	Admit(v View) int
 	// OnPublish says what a worker does when new weights reach it.
 	OnPublish(v View, w *Worker) Reload

@@ -54,6 +54,7 @@ func (c *Core) code(s *codec) {
 		s.int(&p.Lane, (*int)(&p.Activity), &p.From, &p.To, &p.Version, &p.Work)
 	})
 	s.ints(&c.last)
+	s.ints(&c.refused)
 	s.counts(&c.counts)
 
 	// Samples stand once each, the lists of them name their numbers.
@@ -67,12 +68,13 @@ func (c *Core) code(s *codec) {
 		}
 	}
 	byNumber := func(id int) *Sample { return samples[id] }
-	for _, list := range [...]*[]*Sample{&c.flight, &c.done, &c.fresh, &c.refused, &c.batch} {
+	for _, list := range [...]*[]*Sample{&c.flight, &c.done, &c.fresh, &c.batch} {
 		codeRefs(s, list, func(x *Sample) int { return x.ID }, byNumber)
 	}
 	number, request := func(r *Request) int { return r.ID }, func(id int) *Request { return requests[id] }
 	codeRefs(s, &c.queue, number, request)
 	codeRefs(s, &c.parked, number, request)
+	codeRefs(s, &c.ended, number, request)
 	for _, w := range c.workers {
 		s.int(&w.Version, &w.leaves, &w.coming, (*int)(&w.state), &w.from, &w.step, &w.until, &w.want, (*int)(&w.reload), &w.debt)
 		codeRefs(s, &w.Active, number, request)
@@ -84,6 +86,9 @@ func (c *Core) code(s *codec) {
 // for a request that a worker has not let go.
 func (c *Core) known() []*Sample {
 	all := slices.Concat(c.flight, c.done, c.fresh, c.batch)
+	for _, r := range c.ended {
+		all = append(all, r.Sample)
+	}
 	for _, w := range c.workers {
 		for _, r := range w.Active {
 			all = append(all, r.Sample)

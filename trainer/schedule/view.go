@@ -40,6 +40,8 @@ type View struct {
 	Workers []*Worker
 	// Published says that weights were published at this very time.
 	Published bool
+	// Due says that the ticks of Traits.Every have gone by.
+	Due bool
 	// Costs are those of the clock.
 	Costs Costs
 }
@@ -50,4 +52,12 @@ func (v View) room() int { return max(1, v.Slots/v.Group) }
 // byID returns the samples in the order of their submission.
 func byID(samples []*Sample) []*Sample {
 	return slices.SortedFunc(slices.Values(samples), func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// batchFirst is a batch in the order of their end, as soon as it is there.
+func batchFirst(v View) []*Sample {
+	if len(v.Done) < v.Batch {
+		return nil
+	}
+	return byID(v.Done[:v.Batch])
 }

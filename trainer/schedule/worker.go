@@ -74,11 +74,12 @@ func (w *Worker) oldest() int {
 	return -1
 }
 
-// emptier orders workers for new requests: the newest weights first, then the
-// least busy, the one that is ready first, the one whose first request is older.
-// It looks at no worker's number: which of several empty ones is taken cannot matter.
-func emptier(a, b *Worker) int {
-	for _, d := range [...]int{b.Version - a.Version, a.Load() - b.Load(), a.ready() - b.ready(), a.oldest() - b.oldest()} {
+// emptier orders workers, which are to have so many requests, for new ones: the
+// newest weights first, then the least busy, the one that is ready first, the one
+// whose first request is older. It looks at no worker's number: which of several
+// empty ones is taken cannot matter.
+func emptier(a, b *Worker, loadA, loadB int) int {
+	for _, d := range [...]int{b.Version - a.Version, loadA - loadB, a.ready() - b.ready(), a.oldest() - b.oldest()} {
 		if d != 0 {
 			return d
 		}

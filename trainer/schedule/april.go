@@ -1,0 +1,68 @@
+package schedule
+
+import "driftlab/trainer/method"
+
+// April starts more than it needs, stops at B and continues the rest next time.
+//
+//	submit over_sampling_batch_size when fewer than B remain; stop at B; abort all;
+//	the partial ones come first in the next rollout
+//	Batch = the first B to end, by index; what ended beyond them at once is not stored
+//
+// Source: APRIL, 2509.18521; THUDM/slime slime/rollout/sglang_rollout.py.
+type April struct {
+	// OverSampling is over_sampling_batch_size in samples; 0 for twice B.
+	OverSampling int `yaml:"over_sampling"`
+}
+
+// Validate checks the range of OverSampling.
+func (p *April) Validate() error { return inRange("over_sampling", p.OverSampling, 0, maxSamples) }
+
+// Traits says that generation and training share the devices.
+func (*April) Traits() Traits { return Traits{Colocated: true} }
+
+// Admit fills up to the over-sampled batch at the start of a rollout, and starts
+// another where so many were refused that B do not remain.
+func (p *April) Admit(v View) int {
+	over := max(p.OverSampling, v.Batch)
+	if p.OverSampling == 0 {
+		over = 2 * v.Batch
+	}
+	n := len(v.Flight)
+	switch {
+	case !v.Idle || v.Unpublished > 0:
+		return 0
+	case n+len(v.Done) < v.Batch:
+		return over
+	case len(v.Done) == 0 && v.Flight[n-1].Step < v.Step:
+		return over - n
+	}
+	return 0
+}
+
+// OnPublish lets the partial responses go on with the new weights.
+func (*April) OnPublish(View, *Worker) Reload { return Interrupt }
+
+// Verdict drops what ended together with the last of a batch and was not in it.
+func (*April) Verdict(v View, s *Sample) Fate {
+	if v.Published && s.Done() {
+		return Drop
+	}
+	return Take
+}
+
+// Batch is the first to end.
+func (*April) Batch(v View) []*Sample { return batchFirst(v) }
+
+// Bound is -1.
+func (*April) Bound() int { return -1 }
+
+var aprilSpec = method.Spec{
+	Name: "april", Aliases: []string{"slime_partial"}, Group: "schedule", Unit: method.System,
+	Source:   "APRIL, arXiv:2509.18521; THUDM/slime slime/rollout/sglang_rollout.py",
+	Formula:  "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
+	Gradient: "none: a schedule chooses weights",
+	Example: "B = 4, O = 8: eight samples begin, the four that end first are trained\n" +
+		"the other four keep their tokens of version 0 and go on with version 1, beside four new ones\n" +
+		"no token is lost, but for groups that end at the same instant beyond B",
+	Reconstruction: "O = 2B is a default of ours. A partial response stays on its worker.",
+}

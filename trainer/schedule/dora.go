@@ -1,0 +1,189 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// Dora serves several versions at once: each trajectory stays with the version that
+// it was dispatched to.
+//
+//	RBS > TBS in flight; train at TBS = B;  window W = {j .. j-K+1} slides only when
+//	all of its oldest version are handed over;  V - v ≤ K
+//	OnPublish = Pin;  DP_w = round(DP·R_w / ΣR), keys and values migrate within a version
+//	Admit: fill the newest to RBS, then only idle slots of old versions
+//
+// Source: DORA, 2604.26256.
+type Dora struct {
+	// K is the greatest lag. Default 3; 0 is synchronous.
+	K int `yaml:"k"`
+	// Flight is RBS, the samples in flight; 0 for twice B.
+	Flight int `yaml:"flight"`
+}
+
+// Validate checks the ranges.
+func (p *Dora) Validate() error {
+	return firstError(inRange("k", p.K, 0, maxK), inRange("flight", p.Flight, 0, maxSamples))
+}
+
+// flight is RBS.
+func (p *Dora) flight(v View) int {
+	if p.Flight == 0 {
+		return 2 * v.Batch
+	}
+	return max(p.Flight, v.Batch)
+}
+
+// capacity is the number of samples that can still be trained before those of a
+// version are more than K old.
+func (p *Dora) capacity(v View, version int) int {
+	updates := version + p.K - v.Version
+	if v.Idle && v.Unpublished == 0 {
+		updates++ // the one at the present version is not taken yet
+	}
+	return updates * v.Batch
+}
+
+// Admit fills up to RBS what can be trained in time.
+func (p *Dora) Admit(v View) int {
+	return min(p.flight(v)-v.Running, p.capacity(v, v.Version)-v.Running-len(v.Done))
+}
+
+// OnPublish keeps the version.
+func (*Dora) OnPublish(View, *Worker) Reload { return Pin }
+
+// Batch takes the oldest that are done; it waits as long as what it would leave
+// behind could not all be trained in time, such as a straggler that is K old.
+func (p *Dora) Batch(v View) []*Sample {
+	if len(v.Done) < v.Batch {
+		return nil
+	}
+	batch := slices.SortedFunc(slices.Values(v.Done), func(a, b *Sample) int {
+		return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), cmp.Compare(a.ID, b.ID))
+	})[:v.Batch]
+	for version := max(0, v.Version-p.K); version < v.Version; version++ {
+		if left := upTo(v, version) - countUpTo(batch, version); left > (version+p.K-v.Version)*v.Batch {
+			return nil
+		}
+	}
+	return batch
+}
+
+// Old is the sampler's of the trajectory's own version.
+func (*Dora) Old() Old { return Rollout }
+
+// Bound is K.
+func (p *Dora) Bound() int { return p.K }
+
+// Place divides the workers over the versions anew when one is published, then
+// gives waiting requests to the newest weights, and to older ones only what can
+// still be trained in time.
+func (p *Dora) Place(v View) []Move {
+	pl := plan{view: v}
+	if v.Published {
+		p.divide(&pl)
+	}
+	old := 0            // samples that the moves give tokens of old versions
+	var last *Sample    // of which the newest of them
+	lastOf := v.Version // is of this version
+	for _, r := range v.Queue {
+		w := pl.emptiest(anyWorker)
+		if w == nil {
+			break
+		}
+		if r.Sample != last {
+			last, lastOf = r.Sample, v.Version
+		}
+		if w.Version < lastOf {
+			if !p.inTime(v, w.Version, old) {
+				break
+			}
+			old, lastOf = old+1, w.Version
+		}
+		pl.move(Move{Request: r, Worker: w.ID})
+	}
+	return pl.moves
+}
+
+// inTime reports whether one more sample of a version, besides so many others, can
+// be trained before it, or one of a later version that it goes before, is more than
+// K old.
+func (p *Dora) inTime(v View, version, others int) bool {
+	for ; version < v.Version; version++ {
+		if upTo(v, version)+others >= p.capacity(v, version) {
+			return false
+		}
+	}
+	return true
+}
+
+// upTo is the number of samples, running or done, with tokens of a version or
+// older ones.
+func upTo(v View, version int) int { return countUpTo(v.Flight, version) + countUpTo(v.Done, version) }
+
+func countUpTo(samples []*Sample, version int) int {
+	n := 0
+	for _, s := range samples {
+		if s.Oldest >= 0 && s.Oldest <= version {
+			n++
+		}
+	}
+	return n
+}
+
+// divide frees workers of old versions that have more than their share.
+func (p *Dora) divide(pl *plan) {
+	v := pl.view
+	requests, workers := map[int]int{}, map[int]int{}
+	var versions []int
+	for _, w := range v.Workers {
+		if workers[w.Version] == 0 {
+			versions = append(versions, w.Version)
+		}
+		workers[w.Version]++
+		requests[w.Version] += w.Load()
+	}
+	slices.Sort(versions)
+	all := p.flight(v) * v.Group
+	for _, version := range versions {
+		if version == v.Version {
+			continue
+		}
+		share := max(1, (2*len(v.Workers)*requests[version]+all)/(2*all))
+		for _, w := range emptiestOf(v, version) {
+			if workers[version] <= share {
+				break
+			}
+			if len(w.Active) == 0 || pl.load(w) == len(w.Active) && pl.vacate(w, anyWorker) {
+				workers[version]--
+			}
+		}
+	}
+}
+
+// emptiestOf are the workers of a version, the emptiest first.
+func emptiestOf(v View, version int) []*Worker {
+	var workers []*Worker
+	for _, w := range v.Workers {
+		if w.Version == version && w.Load() == len(w.Active) {
+			workers = append(workers, w)
+		}
+	}
+	slices.SortStableFunc(workers, func(a, b *Worker) int {
+		return cmp.Or(cmp.Compare(len(a.Active), len(b.Active)), cmp.Compare(b.oldest(), a.oldest()))
+	})
+	return workers
+}
+
+var doraSpec = method.Spec{
+	Name: "dora", Aliases: []string{"multi_version"}, Group: "schedule", Unit: method.System,
+	Source:   "DORA, arXiv:2604.26256",
+	Formula:  "V - v ≤ K; the window slides when all of the oldest version are handed over\nDP_w = round(DP·R_w/ΣR); OnPublish = Pin; migration within a version",
+	Gradient: "none: a schedule chooses weights",
+	Example: "K = 2, versions 3, 4 and 5 are served; two trajectories of version 3 still run\n" +
+		"at V = 5 the learner waits for both, takes them first, then the window slides\n" +
+		"no trajectory is discarded or changes its version",
+	Reconstruction: "Rounding, one worker at least per version that is in use, RBS = 2B, and refilling old versions only with what can be trained within K are inferred. |W| ≤ K would allow K - 1; this is the bound V - v ≤ K.",
+}

@@ -1,0 +1,86 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// Echo2 serves a learner by remote workers, which weights reach late.
+//
+//	Admit = AReaL's with η = S;  accept iff V - V0 ≤ S, else the prompt comes again
+//	worker i runs version V(t - delay_i)
+//	the learner never waits if T_bcast + R/μ_pool ≤ S·T_train
+//
+// Source: ECHO-2, 2602.02192.
+type Echo2 struct {
+	// Staleness is the user's knob S. Default 4; the paper is stable up to 6.
+	Staleness int `yaml:"staleness"`
+	// Hop is the ticks that weights take from one worker of the chain to the next.
+	// Default 10000.
+	Hop int `yaml:"hop"`
+}
+
+// Validate checks the ranges.
+func (p *Echo2) Validate() error {
+	return firstError(inRange("staleness", p.Staleness, 1, maxK), inRange("hop", p.Hop, 0, maxCost))
+}
+
+// Traits gives the delay along the chain.
+func (p *Echo2) Traits() Traits { return Traits{Hop: p.Hop} }
+
+// Admit is AReaL's.
+func (p *Echo2) Admit(v View) int { return (&AReaL{Eta: p.Staleness}).Admit(v) }
+
+// OnPublish lets a worker finish what it has.
+func (*Echo2) OnPublish(View, *Worker) Reload { return Drain }
+
+// Verdict has the prompts of what is too old submitted again.
+func (p *Echo2) Verdict(v View, s *Sample) Fate {
+	if s.Lag(v.Version) > p.Staleness {
+		return Requeue
+	}
+	return Take
+}
+
+// Batch takes from the front of the queue.
+func (*Echo2) Batch(v View) []*Sample { return batchFirst(v) }
+
+// Bound is S.
+func (p *Echo2) Bound() int { return p.Staleness }
+
+// Offer is a remote worker that can be had.
+type Offer struct {
+	// Price is what it costs per tick, Ticks what it takes per sample.
+	Price, Ticks int
+}
+
+// Provision returns the cheapest set of workers, by their price per sample, with
+// which the learner never waits: broadcast and a batch of rollouts fit into
+// staleness steps of training. It reports false if all are not enough.
+func Provision(offers []Offer, batch, broadcast, train, staleness int) ([]Offer, bool) {
+	const unit = 1_000_000_000 // of rate: samples per so many ticks
+	cheapest := slices.SortedStableFunc(slices.Values(offers), func(a, b Offer) int {
+		return cmp.Compare(a.Price*a.Ticks, b.Price*b.Ticks)
+	})
+	left := staleness*train - broadcast
+	rate := 0
+	for i, o := range cheapest {
+		if rate += unit / o.Ticks; batch*unit <= left*rate {
+			return cheapest[:i+1], true
+		}
+	}
+	return cheapest, false
+}
+
+var echo2Spec = method.Spec{
+	Name: "echo2", Aliases: []string{"echo-2"}, Group: "schedule", Unit: method.System,
+	Source:   "ECHO-2, arXiv:2602.02192",
+	Formula:  "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
+	Gradient: "none: a schedule chooses weights",
+	Example: "S = 4, T_train = 100, T_bcast = 40, R = 64: the pool must make 64 samples in 360 ticks\n" +
+		"offers are taken by price per sample until it does\n" +
+		"S = 1 leaves 60 ticks: six times as many workers",
+	Reconstruction: "The paper's inequality was not seen: this one, AReaL's count as admission, workers that drain, and the chain's constant delay are inferred.",
+}

@@ -1,0 +1,54 @@
+package schedule
+
+import "driftlab/trainer/method"
+
+// Kimi gives every response a budget of tokens per iteration; what is left over
+// goes on in the next.
+//
+//	an iteration ends when every response is done or has used its budget up
+//	Batch = all that is done then;  B are in flight at the start of each iteration
+//
+// Source: Kimi k1.5, 2501.12599.
+type Kimi struct {
+	// Budget is the tokens of a response per iteration. Default 4096.
+	Budget int `yaml:"budget"`
+}
+
+// Validate checks the range of Budget.
+func (p *Kimi) Validate() error { return inRange("budget", p.Budget, 1, 1<<24) }
+
+// Traits gives the budget.
+func (p *Kimi) Traits() Traits { return Traits{Colocated: true, Quota: p.Budget} }
+
+// Admit fills up to a batch at the start of an iteration.
+func (*Kimi) Admit(v View) int {
+	if !v.Idle || v.Unpublished > 0 {
+		return 0
+	}
+	return v.Batch - v.Running - len(v.Done)
+}
+
+// OnPublish lets what is left over go on with the new weights.
+func (*Kimi) OnPublish(View, *Worker) Reload { return Interrupt }
+
+// Batch is what is done when nothing goes on.
+func (*Kimi) Batch(v View) []*Sample {
+	if v.Active > 0 {
+		return nil
+	}
+	return byID(v.Done)
+}
+
+// Bound is -1.
+func (*Kimi) Bound() int { return -1 }
+
+var kimiSpec = method.Spec{
+	Name: "kimi", Aliases: []string{"partial_rollout"}, Group: "schedule", Unit: method.System,
+	Source:   "Kimi k1.5, arXiv:2501.12599",
+	Formula:  "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
+	Gradient: "none: a schedule chooses weights",
+	Example: "budget 4096, a response of 10000 tokens: 4096 of version 0, 4096 of version 1, 1808 of version 2\n" +
+		"it is trained in the third iteration, lag 2\n" +
+		"a long response holds nobody up for more than a budget",
+	Reconstruction: "The budget and its default are from memory; repetition, which Kimi ends early, is a matter of the reward. If nothing is done when all budgets are used up, they begin anew without an update.",
+}

@@ -1,0 +1,103 @@
+package schedule
+
+import (
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// Laminar lets every worker pull weights on its own, when it is empty, and packs
+// stragglers together so that workers become empty sooner.
+//
+//	a trajectory has one version; a worker pulls when its batch drains
+//	every 5 s and after each update: of each version, workers past their peak hand
+//	their requests to others of that version, best fit; the freed ones pull and refill
+//
+// Source: Laminar, 2510.12633. No bound is configured; the published staleness is
+// mostly below 3, at most 4.
+type Laminar struct {
+	// Every is the ticks from one repacking to the next. Default 5000000.
+	Every int `yaml:"every"`
+	// Hop is the ticks from one relay of the chain to the next. Default 1000.
+	Hop int `yaml:"hop"`
+	// Roofline is the most requests a worker is packed with; 0 for its slots.
+	Roofline int `yaml:"roofline"`
+	// Cache is the most tokens a worker is packed with; 0 for any number.
+	Cache int `yaml:"cache"`
+}
+
+// Validate checks the ranges.
+func (p *Laminar) Validate() error {
+	return firstError(inRange("every", p.Every, 1, maxCost), inRange("hop", p.Hop, 0, maxCost),
+		inRange("roofline", p.Roofline, 0, maxSamples), inRange("cache", p.Cache, 0, maxCost))
+}
+
+// Traits gives the clock of the repacking and the relays.
+func (p *Laminar) Traits() Traits { return Traits{Every: p.Every, Hop: p.Hop} }
+
+// Admit keeps all slots busy, unless two batches wait.
+func (*Laminar) Admit(v View) int {
+	return min(v.room()-v.Running, v.room()+2*v.Batch-v.Running-len(v.Done))
+}
+
+// OnPublish pulls when empty.
+func (*Laminar) OnPublish(View, *Worker) Reload { return Drain }
+
+// Batch takes from the front of the queue.
+func (*Laminar) Batch(v View) []*Sample { return batchFirst(v) }
+
+// Old is the sampler's, each trajectory of one version.
+func (*Laminar) Old() Old { return Rollout }
+
+// Bound is -1.
+func (*Laminar) Bound() int { return -1 }
+
+// Place frees what workers it can, then gives waiting requests to the emptiest.
+func (p *Laminar) Place(v View) []Move {
+	pl := plan{view: v}
+	roofline := p.Roofline
+	if roofline == 0 {
+		roofline = v.SlotsEach
+	}
+	fits := func(w *Worker) bool {
+		return w.Stale() && pl.load(w) < roofline && (p.Cache == 0 || w.Tokens(v.Now) < p.Cache)
+	}
+	if v.Due || v.Published {
+		for _, w := range past(v) {
+			if pl.load(w) == len(w.Active) { // nothing has come to it meanwhile
+				pl.vacate(w, fits)
+			}
+		}
+	}
+	pl.queue()
+	return pl.moves
+}
+
+// past are the workers past their peak: they take nothing new and are at most half
+// full; the emptiest first.
+func past(v View) []*Worker {
+	var workers []*Worker
+	for _, w := range v.Workers {
+		if w.Stale() && len(w.Active) > 0 && w.Load() == len(w.Active) && 2*len(w.Active) <= v.SlotsEach {
+			workers = append(workers, w)
+		}
+	}
+	slices.SortStableFunc(workers, func(a, b *Worker) int {
+		if d := len(a.Active) - len(b.Active); d != 0 {
+			return d
+		}
+		return b.oldest() - a.oldest()
+	})
+	return workers
+}
+
+var laminarSpec = method.Spec{
+	Name: "laminar", Aliases: []string{"relay"}, Group: "schedule", Unit: method.System,
+	Source:   "Laminar, arXiv:2510.12633",
+	Formula:  "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
+	Gradient: "none: a schedule chooses weights",
+	Example: "three workers of version 3 with 2, 5 and 9 of 16 requests: the 2 move to the one with 9\n" +
+		"the freed worker loads version 5 and is filled\n" +
+		"no trajectory changes its version, no version gains a worker",
+	Reconstruction: "Past its peak is a draining worker at most half full; the buffer holds two batches, first in first out; both are inferred.",
+}

@@ -1,0 +1,50 @@
+package schedule
+
+import "driftlab/trainer/method"
+
+// LlamaRL generates batches ahead of the learner, in order; a worker takes new
+// weights between requests.
+//
+//	Admit = samples taken + d·B - submitted;  Batch = the next B in the order of submission
+//	overlap alone gains (T_g + T_t) / max(T_g, T_t) ≤ 2
+//
+// Source: LlamaRL, 2505.24034.
+type LlamaRL struct {
+	// Depth is d, the batches ahead. Default 1.
+	Depth int `yaml:"depth"`
+}
+
+// Validate checks the range of Depth.
+func (p *LlamaRL) Validate() error { return inRange("depth", p.Depth, 1, maxK) }
+
+// Admit keeps d batches ahead of what the learner took.
+func (p *LlamaRL) Admit(v View) int { return v.Taken + p.Depth*v.Batch - v.Submitted }
+
+// OnPublish lets a worker finish what it has.
+func (*LlamaRL) OnPublish(View, *Worker) Reload { return Drain }
+
+// Batch is the next in the order of submission.
+func (*LlamaRL) Batch(v View) []*Sample {
+	batch := batchWhole(v)
+	if batch == nil || len(v.Flight) > 0 && v.Flight[0].ID < batch[v.Batch-1].ID {
+		return nil
+	}
+	return batch
+}
+
+// Old is the sampler's: AIPO weighs by min(π/μ, C).
+func (*LlamaRL) Old() Old { return Rollout }
+
+// Bound is d.
+func (p *LlamaRL) Bound() int { return p.Depth }
+
+var llamaRLSpec = method.Spec{
+	Name: "llamarl", Aliases: []string{"llama_rl", "aipo"}, Group: "schedule", Unit: method.System,
+	Source:   "LlamaRL, arXiv:2505.24034",
+	Formula:  "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
+	Gradient: "none: a schedule chooses weights",
+	Example: "d = 1: b(1) begins when the learner takes b(0)\n" +
+		"T_g = 100, T_t = 80: 180 ticks a step become 100\n" +
+		"the published 10.7x is against another code base",
+	Reconstruction: "The rule is that of a one-step queue of depth d with updates per worker: inferred.",
+}

@@ -1,0 +1,70 @@
+package schedule
+
+import "driftlab/trainer/method"
+
+// PrimeRL keeps a pool of requests running and throws away what is too old.
+//
+//	keep iff V0 ≥ (step - 1) - m, step being made = V + 1
+//	in flight: cancelled just before the engines load; done: swept before each batch
+//	OnPublish = Interrupt
+//
+// Source: PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py.
+// A group ages as one. With a small m and long responses, no long sample is ever trained.
+type PrimeRL struct {
+	// MaxOffPolicy is m, max_off_policy_steps. Default 8.
+	MaxOffPolicy int `yaml:"max_off_policy"`
+	// Concurrent is the most samples in flight; 0 for what the slots hold.
+	Concurrent int `yaml:"concurrent"`
+}
+
+// Validate checks the ranges.
+func (p *PrimeRL) Validate() error {
+	return firstError(inRange("max_off_policy", p.MaxOffPolicy, 0, maxK), inRange("concurrent", p.Concurrent, 0, maxSamples))
+}
+
+// Admit fills the pool, as long as a batch for every version in the window is not
+// waiting already.
+func (p *PrimeRL) Admit(v View) int {
+	concurrent := p.Concurrent
+	if concurrent == 0 {
+		concurrent = v.room()
+	}
+	if len(v.Done) >= (p.MaxOffPolicy+1)*v.Batch {
+		return 0
+	}
+	return concurrent - v.Running
+}
+
+// OnPublish interrupts.
+func (*PrimeRL) OnPublish(View, *Worker) Reload { return Interrupt }
+
+// Verdict drops what is older than m.
+func (p *PrimeRL) Verdict(v View, s *Sample) Fate { return youngerThan(v, s, p.MaxOffPolicy) }
+
+// youngerThan takes a sample whose oldest token is at most so many versions old.
+func youngerThan(v View, s *Sample, lag int) Fate {
+	if s.Lag(v.Version) > lag {
+		return Drop
+	}
+	return Take
+}
+
+// Batch takes from the front of the queue.
+func (*PrimeRL) Batch(v View) []*Sample { return batchFirst(v) }
+
+// Old is the sampler's: the loss divides by μ.
+func (*PrimeRL) Old() Old { return Rollout }
+
+// Bound is m.
+func (p *PrimeRL) Bound() int { return p.MaxOffPolicy }
+
+var primeRLSpec = method.Spec{
+	Name: "prime_rl", Aliases: []string{"prime-rl"}, Group: "schedule", Unit: method.System,
+	Source:   "PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py",
+	Formula:  "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
+	Gradient: "none: a schedule chooses weights",
+	Example: "m = 8, step 12 being made (V = 11): tokens of version 3 may be in it, of version 2 not\n" +
+		"a group with one token of version 2 goes as a whole\n" +
+		"the filter by age is one by length: long responses see more publications",
+	Reconstruction: "The pool is what the slots hold, and pauses while m + 1 batches wait; KV caches are computed anew.",
+}

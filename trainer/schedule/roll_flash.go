@@ -1,0 +1,88 @@
+package schedule
+
+import "driftlab/trainer/method"
+
+// RollFlash bounds the age of each sample by waiting for the oldest.
+//
+//	a = async_generation_ratio, n = step being made
+//	Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run)
+//	Batch: from start step g = n - ⌈a⌉ up take what is done; if that is short, WAIT
+//	       while g has running ones; of a fractional a, at most ⌊B·frac(a)⌋ from the oldest g
+//	OnPublish = drop what began at g ≤ n - ⌈a⌉; Interrupt, Reprefill
+//
+// Source: ROLL Flash, 2510.11345; alibaba/ROLL
+// roll/distributed/scheduler/generate_scheduler.py (RLVR).
+type RollFlash struct {
+	// RatioPercent is async_generation_ratio a in hundredths. Default 100; 0 is synchronous.
+	RatioPercent int `yaml:"ratio_percent"`
+}
+
+// Validate checks the range of RatioPercent.
+func (p *RollFlash) Validate() error { return inRange("ratio_percent", p.RatioPercent, 0, 100*maxK) }
+
+// Admit is what the count leaves.
+func (p *RollFlash) Admit(v View) int { return admitAhead(v, p.RatioPercent) }
+
+// admitAhead lets generation be a batches, a in hundredths, ahead of the step.
+func admitAhead(v View, percent int) int {
+	return ceilDiv(percent*v.Batch, 100) + (v.Step+1)*v.Batch - (v.Accepted + v.Running)
+}
+
+// OnPublish interrupts.
+func (*RollFlash) OnPublish(View, *Worker) Reload { return Interrupt }
+
+// Verdict drops what began too long ago: only surplus prompts, for Batch waited
+// for the others.
+func (p *RollFlash) Verdict(v View, s *Sample) Fate {
+	if v.Step-s.Step > p.Bound() {
+		return Drop
+	}
+	return Take
+}
+
+// Batch goes from the oldest start to the newest.
+func (p *RollFlash) Batch(v View) []*Sample {
+	if len(v.Done) < v.Batch {
+		return nil
+	}
+	running := make([]int, p.Bound()+1)
+	for _, s := range v.Flight {
+		running[s.Step-(v.Step-p.Bound())]++
+	}
+	var batch []*Sample
+	for g := range running {
+		most := v.Batch - len(batch)
+		if part := p.RatioPercent % 100; g == 0 && part != 0 {
+			most = min(most, v.Batch*part/100)
+		}
+		n := 0
+		for _, s := range v.Done {
+			if s.Step == v.Step-p.Bound()+g && n < most {
+				batch = append(batch, s)
+				n++
+			}
+		}
+		switch {
+		case len(batch) == v.Batch:
+			return batch
+		case n < most && running[g] > 0:
+			return nil
+		}
+	}
+	return nil
+}
+
+// Bound is ⌈a⌉.
+func (p *RollFlash) Bound() int { return ceilDiv(p.RatioPercent, 100) }
+
+var rollFlashSpec = method.Spec{
+	Name: "roll_flash", Aliases: []string{"roll", "roll_flash_rlvr"}, Group: "schedule", Unit: method.System,
+	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/generate_scheduler.py",
+	Formula: "Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run)\n" +
+		"Batch: from start step n - ⌈a⌉ up what is done; waits while an older step has running ones",
+	Gradient: "none: a schedule chooses weights",
+	Example: "a = 1, B = 4: 8 samples are submitted at step 0, four of them are trained\n" +
+		"step 1 waits for the slowest of the others, and takes all of them: lag 1\n" +
+		"so the bound comes from waiting, not from dropping",
+	Reconstruction: "Fractions of a are taken, as the scheduler takes them; the extra prompts of use_additional_prompts are left out.",
+}

@@ -1,0 +1,95 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// Seer is synchronous and makes the rollout itself shorter.
+//
+//	requests run in chunks; their keys and values are in a global pool, so that
+//	another worker can go on
+//	Place: one probe per group first; then groups by the longest response seen, longest
+//	first (unknown = the cap); to the least busy worker
+//	with k draft tokens accepted with probability p, a step yields (1 - p^(k+1))/(1 - p) tokens
+//
+// Source: Seer, 2511.14617. The tokens are those of any order: each request has its
+// own random numbers.
+type Seer struct {
+	Sync `yaml:"-"`
+	// Chunk is the tokens after which a request gives its slot up. Default 2048.
+	Chunk int `yaml:"chunk"`
+	// Draft is k, the tokens that siblings' suffix trees propose. Default 0.
+	Draft int `yaml:"draft"`
+	// AcceptPercent is p in hundredths. Default 60.
+	AcceptPercent int `yaml:"accept_percent"`
+}
+
+// Validate checks the ranges.
+func (p *Seer) Validate() error {
+	return firstError(inRange("chunk", p.Chunk, 1, 1<<24), inRange("draft", p.Draft, 0, 64), inRange("accept_percent", p.AcceptPercent, 0, 99))
+}
+
+// Traits gives the tokens per step.
+func (p *Seer) Traits() Traits { return Traits{Colocated: true, Yield: p.yield()} }
+
+// yield is the tokens of a thousand steps.
+func (p *Seer) yield() int {
+	yield, power := 0, 1000
+	for range p.Draft + 1 {
+		yield += power
+		power = power * p.AcceptPercent / 100
+	}
+	return yield
+}
+
+// Place gives slots to probes, then to the longest groups.
+func (p *Seer) Place(v View) []Move {
+	pl := plan{view: v}
+	type entry struct {
+		r    *Request
+		rank int
+	}
+	queue := make([]entry, len(v.Queue))
+	for i, r := range v.Queue {
+		queue[i] = entry{r, urgency(r)}
+	}
+	slices.SortFunc(queue, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.r.ID, b.r.ID))
+	})
+	for _, e := range queue {
+		w := pl.emptiest(anyWorker)
+		if w == nil {
+			break
+		}
+		pl.move(Move{Request: e.r, Worker: w.ID, Steps: p.Chunk})
+	}
+	return pl.moves
+}
+
+// urgency is highest for probes, the first request of each group; then the length
+// that its group is known to come to, the cap where nothing is known.
+func urgency(r *Request) int {
+	const most = 1 << 40
+	longest := r.Sample.Longest()
+	switch {
+	case r == r.Sample.Requests[0]:
+		return most + 1
+	case longest == 0:
+		return most
+	}
+	return longest
+}
+
+var seerSpec = method.Spec{
+	Name: "seer", Aliases: []string{"divided_rollout"}, Group: "schedule", Unit: method.System,
+	Source:   "Seer, arXiv:2511.14617",
+	Formula:  "chunks; a probe per group first, then the longest group first, to the least busy worker; drafts yield (1 - p^(k+1))/(1 - p)",
+	Gradient: "none: a schedule chooses weights",
+	Example: "groups whose probes came to 900 and 9000 tokens: the responses of the second go first\n" +
+		"k = 2, p = 0.6: a step yields 1.96 tokens\n" +
+		"the batch is that of sync, only sooner",
+	Reconstruction: "The yield is the exact law of independent acceptances, and drafts are free; both are inferred.",
+}

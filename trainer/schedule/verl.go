@@ -1,0 +1,112 @@
+package schedule
+
+import "driftlab/trainer/method"
+
+// Verl is verl's fully asynchronous trainer in its four modes.
+//
+//	Rb = require_batches · B,  LIM = ⌊Rb·(1 + S)·K⌋
+//	Admit = min(LIM - stale, LIM - queue, concurrency - run)
+//	        stale = submitted since the last publication + what it left over
+//	Batch = Rb in the order of their end
+//	publish after K steps: partial ? Interrupt, Reprefill : when all that runs is done
+//
+//	mode a, on-policy           K = 1, S = 0
+//	mode b, stream off-policy   K > 1, S = 0
+//	mode c, stale               S > 0
+//	mode d, partial             S > 0, partial
+//
+// Source: verl docs/advance/fully_async.md; experimental/fully_async_policy. A
+// resumed sample does not count as submitted; the queue cannot overflow, since
+// what runs and waits is never more than LIM.
+type Verl struct {
+	// K is trigger_parameter_sync_step, updates per publication. Default 4.
+	K int `yaml:"k"`
+	// StalenessPercent is staleness_threshold S in hundredths. Default 10; verl
+	// advises less than 100.
+	StalenessPercent int `yaml:"staleness_percent"`
+	// Partial interrupts running responses; without it publication waits for them.
+	Partial bool `yaml:"partial"`
+	// RequireBatches is the number of batches B in one update. Default 1.
+	RequireBatches int `yaml:"require_batches"`
+	// Prox scores with the learner's weights of the last publication
+	// (compute_prox_log_prob); without it the old log-probs are the sampler's.
+	Prox bool `yaml:"prox"`
+}
+
+// Validate checks the ranges.
+func (p *Verl) Validate() error {
+	return firstError(inRange("k", p.K, 1, maxK), inRange("staleness_percent", p.StalenessPercent, 0, 10_000),
+		inRange("require_batches", p.RequireBatches, 1, maxK))
+}
+
+// Limit is LIM for batches of that many samples.
+func (p *Verl) Limit(batch int) int {
+	return p.RequireBatches * batch * (100 + p.StalenessPercent) * p.K / 100
+}
+
+// Admit is what the gate lets through.
+func (p *Verl) Admit(v View) int {
+	if p.held(v) {
+		return 0
+	}
+	limit := p.Limit(v.Batch)
+	const perServer = 16
+	concurrent := min(v.room(), perServer*len(v.Workers), limit)
+	return min(limit-(v.Submitted-v.TakenBefore), limit-len(v.Done), concurrent-v.Running)
+}
+
+// held reports whether a publication is due and waits.
+func (p *Verl) held(v View) bool { return v.Unpublished >= p.K }
+
+// OnPublish interrupts, or finds no running work.
+func (p *Verl) OnPublish(View, *Worker) Reload {
+	if p.Partial {
+		return Interrupt
+	}
+	return Drain
+}
+
+// Publish is due every K updates.
+func (p *Verl) Publish(v View) bool { return p.held(v) && (p.Partial || v.Running == 0) }
+
+// Batch takes from the front of the queue.
+func (p *Verl) Batch(v View) []*Sample {
+	n := p.RequireBatches * v.Batch
+	if p.held(v) || len(v.Done) < n {
+		return nil
+	}
+	return byID(v.Done[:n])
+}
+
+// Old is the sampler's or the learner's at the last publication.
+func (p *Verl) Old() Old {
+	if p.Prox {
+		return SyncStart
+	}
+	return Rollout
+}
+
+// Bound is 0 without staleness, 1 where S ≤ 1 and nothing is interrupted.
+func (p *Verl) Bound() int {
+	switch {
+	case p.StalenessPercent == 0:
+		return 0
+	case p.StalenessPercent <= 100 && !p.Partial:
+		return 1
+	}
+	return -1
+}
+
+func verlSpec(mode, alias, what string) method.Spec {
+	return method.Spec{
+		Name: "verl_" + mode, Aliases: []string{alias}, Group: "schedule", Unit: method.System,
+		Source: "verl docs/advance/fully_async.md, " + alias + ": " + what + "; experimental/fully_async_policy/fully_async_rollouter.py, fully_async_trainer.py",
+		Formula: "LIM = ⌊Rb·(1 + S)·K⌋\nAdmit = min(LIM - stale, LIM - queue, concurrency - run)\n" +
+			"Batch = Rb in the order of their end; publish every K updates",
+		Gradient: "none: a schedule chooses weights",
+		Example: "B = 64, K = 4, S = 0.5: LIM = 384\n" +
+			"256 trained per publication, so at most 128 samples are carried over\n" +
+			"S = 0: nothing is carried over, every sample is of the present version",
+		Reconstruction: "A shut gate opens as soon as its condition holds; verl's waits for all that runs first. The log's versions are of tokens; verl labels a sample by the version at its end, which hides staleness.",
+	}
+}
