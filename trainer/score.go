@@ -16,7 +16,13 @@ func (s *Session) score() error {
 		// The routes this pass records, and their gates, are the ones replayed later.
 		o.KeepGates = s.policy.Gates == learner.RecordedGates
 	}
-	s.learner.Score(&s.batch.Old, &s.batch.Sampled, o)
+	score := s.learner.Score
+	// With one minibatch this is the forward pass of the first gradient too, unless
+	// another pass of the learner comes between.
+	if r := &s.recipe; r.Learner.Minibatches == 1 && o.Policy == s.policy && !s.columns.scoreNorm && !r.Routing.Released {
+		score = s.learner.ScoreAhead
+	}
+	score(&s.batch.Old, &s.batch.Sampled, o)
 	old := engines.LogProbs{Column: "logp_old", Values: s.batch.Old.Logp, Who: "the learner", Params: s.learner.Params(), Scales: s.learner.KVScales(), Options: o}
 	return s.checkScored(old)
 }

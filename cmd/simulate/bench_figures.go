@@ -39,7 +39,8 @@ type benchedPhase struct {
 	Seconds float64 `json:"seconds"`
 	TokS    float64 `json:"tok_s"`
 	// work is counted twice: as it is computed, with a prompt once for its group
-	// where the engine shares it, and as if every response had a prompt of its own.
+	// where the engine shares it and one forward pass for scoring and training, and as
+	// if every response had a prompt of its own and training its own pass.
 	// Roofline is the share of RooflineGFlops that it comes to.
 	GFlop            float64 `json:"gflop_computed"`
 	GFlopUnshared    float64 `json:"gflop_unshared"`

@@ -35,7 +35,7 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 		sampler.Publish(p, step)
 		sampler.Generate(&b.Sampled, requests, s)
 		gen = append(gen, lap(&start))
-		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: policy})
+		l.ScoreAhead(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: policy})
 		b.Anchor = b.Old.Logp
 		score = append(score, lap(&start))
 		b.Advantage = b.Advantage[:0]
@@ -54,8 +54,11 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 	d.roofline(threads)
 	d.add("generate", gen, c.tokens(c.Gen), c.forward(config, sample))
 	d.add("score", score, c.tokens(c.Prompt+c.Gen), c.forward(config, learn))
-	// The gradients by inputs and by weights are as many products each.
-	d.add("train", train, c.tokens(c.Prompt+c.Gen), c.forward(config, learn).times(3))
+	// The gradients by inputs and by weights are as many products each. The forward
+	// pass of training is the one that scored.
+	back := c.forward(config, learn).times(2)
+	back.unshared *= 1.5
+	d.add("train", train, c.tokens(c.Prompt+c.Gen), back)
 	return d
 }
 

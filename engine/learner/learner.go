@@ -79,6 +79,7 @@ type Learner struct {
 	value     gorgonia.F32
 	dlogits   []float32
 	failure   error // of the last run
+	made      bool  // its forward pass has been made ahead
 
 	response        column.Sampled // one response, for ScoreNorms
 	scored, earlier column.Scored  // and what is recorded of it
@@ -134,15 +135,20 @@ func (l *Learner) publish() {
 	}
 }
 
-// Gradient runs the graph once: the responses forward, the objective as its last
-// operation, and backward. It fills dst's Logp and, if asked for, Entropy and Dist.
+// Gradient runs the graph once: the responses forward, unless ScoreAhead has taken
+// them there, the objective as its last operation, and backward. It fills dst's Logp and, if asked for, Entropy and Dist.
 // The error is the objective's, or a NonFinite that names the tensor.
 func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Objective, o StepOptions) (Report, error) {
 	l.publish()
-	l.layOut(in, recorded(in, o.Earlier, o.Policy))
-	if err := l.ensureGraph(); err != nil {
-		return Report{}, err
+	l.made = l.ahead.has(in, o.Policy)
+	if !l.made {
+		l.layOut(in, recorded(in, o.Earlier, o.Policy))
+		if err := l.ensureGraph(); err != nil {
+			return Report{}, err
+		}
+		l.begin(in, o.Policy, o.Earlier, l.saving())
 	}
+	l.ahead = ahead{}
 	clear(l.grad.Theta)
 	dense := o.Dense != nil && o.Retention
 	o.Distributions = o.Distributions || dense
@@ -173,12 +179,14 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 	return r, nil
 }
 
-// propagate runs the graph over the batch that is laid out and adds to the gradient.
+// saving are the options of a pass that a gradient goes back through.
+func (l *Learner) saving() engine.Options {
+	return engine.Options{Save: true, Recompute: l.settings.Recompute}
+}
+
+// propagate runs the graph over the pass that has begun and adds to the gradient.
 func (l *Learner) propagate(dst *column.Scored, in *column.Sampled, objective Objective, o StepOptions, balance float64) error {
 	l.now, l.in, l.objective, l.options = dst, in, objective, o
-	routes, gates := l.replayed(in, recorded(in, o.Earlier, o.Policy))
-	l.pass.Begin(l.weights, &l.pack, engine.Options{Save: true, Recompute: l.settings.Recompute, Replay: routes, Gates: gates,
-		Retention: l.retained(in, o.Retention), Follow: l.distributing(in, o.Temperature)})
 	l.pass.BeginBackward(l.grad, balance*l.scale.factor())
 	l.failure = nil
 	err := l.graph.run()
@@ -231,8 +239,10 @@ func (l *Learner) headAndLoss() error {
 
 // evaluate runs the head, records the current policy and computes the loss.
 func (l *Learner) evaluate() error {
-	l.pass.ForwardHead()
-	l.distribute(l.in, l.options.Support)
+	if !l.made {
+		l.pass.ForwardHead()
+		l.distribute(l.in, l.options.Support)
+	}
 	now := l.now
 	now.Logp = l.sampled(now.Logp)
 	now.Entropy = now.Entropy[:0]

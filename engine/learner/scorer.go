@@ -42,6 +42,7 @@ type Scorer struct {
 	save    bool // keep what a pass goes through, to look for a fault
 
 	retention engine.Retention
+	ahead     ahead
 }
 
 // NewScorer returns a scorer for models of that shape.
@@ -50,12 +51,16 @@ func NewScorer(c model.Config, n engine.Numerics, workers int) *Scorer {
 }
 
 // Publish takes the parameters as the weights of the given version.
-func (s *Scorer) Publish(p *model.Params, version int) { s.weights.Publish(p, version) }
+func (s *Scorer) Publish(p *model.Params, version int) {
+	s.weights.Publish(p, version)
+	s.ahead = ahead{}
+}
 
 // Calibrate finds the scales of a static KV cache from the given sequences, with
 // the weights as published: see engine.Weights.
 func (s *Scorer) Calibrate(sequences [][]int32, margin float64) {
 	s.weights.Calibrate(sequences, margin)
+	s.ahead = ahead{}
 }
 
 // KVScales returns the scales of a static KV cache, nil for ones.
@@ -63,7 +68,10 @@ func (s *Scorer) KVScales() engine.KVScales { return s.weights.KVScales() }
 
 // SetKVScales puts a copy of the scales of a static KV cache in place; nil stands
 // for ones.
-func (s *Scorer) SetKVScales(scales engine.KVScales) { s.weights.SetKVScales(scales) }
+func (s *Scorer) SetKVScales(scales engine.KVScales) {
+	s.weights.SetKVScales(scales)
+	s.ahead = ahead{}
+}
 
 // Close releases the workers.
 func (s *Scorer) Close() { s.pass.Close() }
@@ -71,11 +79,21 @@ func (s *Scorer) Close() { s.pass.Close() }
 // Score runs the responses through the model and fills dst with what the policy
 // says of them. Responses that no engine sampled take the model's shape.
 func (s *Scorer) Score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
-	replay := recorded(in, o.Earlier, o.Policy)
-	s.layOut(in, replay)
-	routes, gates := s.replayed(in, replay)
-	s.pass.Begin(s.weights, &s.pack, engine.Options{Save: s.save, Replay: routes, Gates: gates, KeepGates: o.KeepGates,
-		Retention: s.retained(in, o.Retention), Follow: s.distributing(in, o.Temperature)})
+	s.layOut(in, recorded(in, o.Earlier, o.Policy))
+	s.begin(in, o.Policy, o.Earlier, engine.Options{Save: s.save, KeepGates: o.KeepGates})
+	s.score(dst, in, o)
+}
+
+// begin starts a pass over the batch that is laid out.
+func (s *Scorer) begin(in *column.Sampled, p Policy, earlier *column.Scored, o engine.Options) {
+	s.ahead = ahead{}
+	o.Replay, o.Gates = s.replayed(in, recorded(in, earlier, p))
+	o.Retention, o.Follow = s.retained(in, p.Retention), s.distributing(in, p.Temperature)
+	s.pass.Begin(s.weights, &s.pack, o)
+}
+
+// score runs the pass that has begun and records it.
+func (s *Scorer) score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
 	s.pass.Forward()
 	s.distribute(in, o.Support)
 	dst.Logp = s.sampled(dst.Logp)
