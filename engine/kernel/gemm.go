@@ -1,7 +1,7 @@
 package kernel
 
 // panelWidth is the number of columns in one group of the right operand: one
-// AVX-512 register, two of AVX2.
+// AVX-512 register, two of AVX2, four of NEON.
 const panelWidth = 16
 
 // depth is how many k a tile walks before the next tile has its turn: B's part

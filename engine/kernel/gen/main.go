@@ -51,6 +51,7 @@ func files() map[string]string {
 		"chains_amd64.s":           chainFile(avx2),
 		"chains_arm64.s":           chainFile(neon),
 		"chains_stubs.go":          chainStubs(),
+		"neon.md":                  countFile(),
 
 		"../../precision/round_arm64.s":    roundFile(),
 		"../../precision/quantize_arm64.s": quantizeFile(),
