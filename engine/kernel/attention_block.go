@@ -69,13 +69,13 @@ func (a *attention) score(scores, q []float32, b *block, n, ld int) {
 		m: b.m, n: n, k: a.headDim, unfused: a.num.Reduction.Unfused}
 	if per == 1 && b.m > 1 {
 		p.band = a.plane
-		p.run()
+		p.run(a.s)
 		return
 	}
 	p.m = per
 	for h := range b.keyHeads {
 		p.c, p.a, p.b = scores[h*per*ld:], q[h*per*b.stride:], a.kT[h*a.plane:]
-		p.run()
+		p.run(a.s)
 	}
 }
 

@@ -91,9 +91,9 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 	p, ds := grown(&s.scores, m*ld), grown(&s.dscores, m*ld)
 	q, dout := b.q[r*b.d:], b.dout[r*b.d:]
 	(&product{c: p, a: q, b: b.kT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
-		m: m, n: n, k: b.headDim, unfused: b.num.Reduction.Unfused}).run()
+		m: m, n: n, k: b.headDim, unfused: b.num.Reduction.Unfused}).run(s)
 	(&product{c: ds, a: dout, b: b.vT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
-		m: m, n: n, k: b.headDim}).run()
+		m: m, n: n, k: b.headDim}).run(s)
 	scaleInto(p, b.scale)
 	roundTo(b.num.Scores, p)
 	for i := range m {
@@ -114,11 +114,11 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 		softmaxInput(ds[i*ld:][:seen], p[i*ld:], sum, b.scale)
 	}
 	(&product{c: b.dq[r*b.d:], a: ds, b: b.k, ldc: b.d, ais: ld, aks: 1, ldb: b.kd, group: panelWidth,
-		m: m, n: b.headDim, k: n}).run()
+		m: m, n: b.headDim, k: n}).run(s)
 	(&product{c: b.dk, a: ds, b: q, ldc: b.kd, ais: 1, aks: ld, ldb: b.d, group: panelWidth,
-		m: n, n: b.headDim, k: m, add: true}).run()
+		m: n, n: b.headDim, k: m, add: true}).run(s)
 	(&product{c: b.dv, a: p, b: dout, ldc: b.kd, ais: 1, aks: ld, ldb: b.d, group: panelWidth,
-		m: n, n: b.headDim, k: m, add: true}).run()
+		m: n, n: b.headDim, k: m, add: true}).run(s)
 }
 
 // softmaxInput turns dp into p·(dp-sum)·scale in place.

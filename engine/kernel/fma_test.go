@@ -56,6 +56,15 @@ func TestFMA32MatchesExactArithmetic(t *testing.T) {
 		tail := []float32{0, 0x1p-23, -0x1p-24}[rng.IntN(3)]
 		check((1+tail)*0x1p-12, 0x1p-12, c)
 		check(-(1+tail)*0x1p-13, 0x1p-12, c)
+		// Off a midpoint by less than a float64 shows, among normal and subnormal sums.
+		u, v := nearlyInverse(rng)
+		check(scaled(u, -12), scaled(v, -12), c)
+		check(scaled(-u, -12), scaled(v, -13), c)
+		check(scaled(u, -12), scaled(v, -13), -c)
+		check(scaled(-u, -12), scaled(v, -12), -c)
+		check(scaled(u, -75), scaled(v, -75), math.Float32frombits(rng.Uint32()>>9))
+		check(scaled(-u, -75), scaled(v, -75), math.Float32frombits(rng.Uint32()>>9))
+		check(scaled(u, 52), scaled(v, 51), math.MaxFloat32)
 		// Results among the subnormals.
 		x, y := 1+rng.Float32(), 1+rng.Float32()
 		check(float32(math.Ldexp(float64(x), -70)), float32(math.Ldexp(float64(y), -60-rng.IntN(20))), math.Float32frombits(rng.Uint32()>>9))

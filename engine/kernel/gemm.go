@@ -33,7 +33,7 @@ type product struct {
 }
 
 // run computes every element as one chain over k in increasing order.
-func (p *product) run() {
+func (p *product) run(s *Scratch) {
 	if p.m == 0 || p.n == 0 {
 		return
 	}
@@ -47,7 +47,7 @@ func (p *product) run() {
 		return
 	}
 	if !p.runVector(CurrentPath()) {
-		p.runGo()
+		p.runGo(s.orNew())
 	}
 }
 

@@ -1,13 +1,20 @@
 package kernel
 
-import "math"
-
 // The plain Go product: what processors without assembly run. Four or eight
 // columns of one row advance together, their sums in registers; the rest, one
 // at a time. There are three ways to take a step, all with the bits of step.
 
-// runGo computes the product with plain loops.
-func (p *product) runGo() {
+// runGo computes the product in plain Go.
+func (p *product) runGo(s *Scratch) {
+	if p.unfused || contracts || p.band != 0 || p.m < tileRows {
+		p.runRows()
+	} else {
+		p.runTiles(s)
+	}
+}
+
+// runRows computes it row by row.
+func (p *product) runRows() {
 	chains4 := softChains4
 	switch {
 	case p.unfused:
@@ -50,26 +57,29 @@ func softChains4(c *[4]float32, a, b []float32, aks, ldb, k int) {
 	c0, c1, c2, c3 := float64(c[0]), float64(c[1]), float64(c[2]), float64(c[3])
 	for i := range k {
 		x, y := float64(a[i*aks]), (*[4]float32)(b[i*ldb:])
-		s0 := x*float64(y[0]) + c0 // the product is exact: fusing would change nothing
-		s1 := x*float64(y[1]) + c1
-		s2 := x*float64(y[2]) + c2
-		s3 := x*float64(y[3]) + c3
-		if rounds(s0) || rounds(s1) || rounds(s2) || rounds(s3) {
-			c0 = float64(fma32(float32(x), y[0], float32(c0)))
-			c1 = float64(fma32(float32(x), y[1], float32(c1)))
-			c2 = float64(fma32(float32(x), y[2], float32(c2)))
-			c3 = float64(fma32(float32(x), y[3], float32(c3)))
-			continue
+		y0, y1, y2, y3 := float64(y[0]), float64(y[1]), float64(y[2]), float64(y[3])
+		if s := x*y0 + c0; settled(s) {
+			c0 = float64(float32(s))
+		} else {
+			c0 = float64(float32(odd(x*y0, c0, s)))
 		}
-		c0, c1, c2, c3 = float64(float32(s0)), float64(float32(s1)), float64(float32(s2)), float64(float32(s3))
+		if s := x*y1 + c1; settled(s) {
+			c1 = float64(float32(s))
+		} else {
+			c1 = float64(float32(odd(x*y1, c1, s)))
+		}
+		if s := x*y2 + c2; settled(s) {
+			c2 = float64(float32(s))
+		} else {
+			c2 = float64(float32(odd(x*y2, c2, s)))
+		}
+		if s := x*y3 + c3; settled(s) {
+			c3 = float64(float32(s))
+		} else {
+			c3 = float64(float32(odd(x*y3, c3, s)))
+		}
 	}
 	*c = [4]float32{float32(c0), float32(c1), float32(c2), float32(c3)}
-}
-
-// rounds says that rounding s to float32 might round twice; see fma32.
-func rounds(s float64) bool {
-	u := math.Float64bits(s)
-	return u&doubleHalf == halfPattern || u<<1 < minNormalExp<<53
 }
 
 // unfusedChains4 rounds each product first.

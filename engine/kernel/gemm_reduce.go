@@ -41,7 +41,7 @@ func (p *product) reduce(red Reduction, acc precision.Format, sc blockScales, s 
 // chains of promote steps, whose sums are added in float32.
 func (p *product) chain(acc precision.Format, promote int, s *Scratch) {
 	if exact(acc) {
-		p.run()
+		p.run(s)
 		return
 	}
 	if promote > 0 && promote < p.k {

@@ -41,7 +41,7 @@ func (c productCase) run(t *testing.T) []float32 {
 	out := guardedFrom("c", c.c.x)
 	p := c.p
 	p.a, p.b, p.c = c.a.x, c.b.x, out.x
-	p.run()
+	p.run(new(Scratch))
 	for _, g := range []*guarded{c.a, c.b, out} {
 		g.intact(t)
 	}
@@ -106,5 +106,5 @@ func TestProductShapeBugsPanic(t *testing.T) {
 		}
 	}()
 	p := product{c: make([]float32, 16), a: make([]float32, 3), b: make([]float32, 64), ldc: 16, ais: 4, aks: 1, ldb: 16, group: 64, m: 1, n: 16, k: 4}
-	p.run()
+	p.run(new(Scratch))
 }

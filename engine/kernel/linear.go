@@ -102,5 +102,5 @@ func LinearWeightGrad(dw, dy, x []float32, out, in, rows, outFrom, outTo int, ad
 	if rows > 0 {
 		p.a = dy[outFrom:]
 	}
-	p.run()
+	p.run(s)
 }

@@ -5,22 +5,24 @@ package kernel
 // grows to the largest call and then allocates nothing. A kernel given a nil
 // Scratch allocates its own.
 type Scratch struct {
-	parts    []float32 // partial sums of one tile, one plane per segment
-	block    []float32 // partial sum of one scale block
-	promoted []float32 // sums of a narrow accumulator between promotions
-	split    []float32 // attention: what each part of the keys has, before they are merged
-	scores   []float32 // attention: scores or probabilities of a block of rows
-	dscores  []float32 // attention: gradient with respect to the scores
-	keys     []float32 // attention: keys transposed
-	values   []float32 // attention: values transposed
-	rows     []float32 // one value per row of a block
+	parts    []float32   // partial sums of one tile, one plane per segment
+	block    []float32   // partial sum of one scale block
+	promoted []float32   // sums of a narrow accumulator between promotions
+	split    []float32   // attention: what each part of the keys has, before they are merged
+	scores   []float32   // attention: scores or probabilities of a block of rows
+	dscores  []float32   // attention: gradient with respect to the scores
+	keys     []float32   // attention: keys transposed
+	values   []float32   // attention: values transposed
+	rows     []float32   // one value per row of a block
+	left     []leftTile  // plain product: rows as float64
+	right    []rightTile // plain product: columns as float64
 }
 
 // grown returns buf with length n, in the same memory where that suffices. The
 // contents are unspecified.
-func grown(buf *[]float32, n int) []float32 {
+func grown[T any](buf *[]T, n int) []T {
 	if cap(*buf) < n {
-		*buf = make([]float32, n+n/4)
+		*buf = make([]T, n+n/4)
 	}
 	*buf = (*buf)[:n]
 	return *buf
