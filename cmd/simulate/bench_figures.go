@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"driftlab/engine"
-	"driftlab/engine/kernel"
 	"driftlab/model"
 	"driftlab/results"
 )
@@ -20,7 +19,7 @@ type benched struct {
 	StepS     float64 `json:"step_s"`
 	Params    int     `json:"params"`
 	Group     int     `json:"group"`
-	// GemmGFlops is of a 1024x64x256 product, Gemm64GFlops of a 64x64x64 one, both on
+	// GemmGFlops is of a 1024x64x256 product, Gemm64GFlops of a 64x64x64 one, both of
 	// one thread. RooflineGFlops is of the former on all threads at once.
 	GemmGFlops     float64        `json:"gemm_gflops"`
 	Gemm64GFlops   float64        `json:"gemm_64_gflops"`
@@ -89,64 +88,16 @@ func (b *benched) add(phase string, times []time.Duration, tokens float64, w wor
 	*map[string]*float64{"generate": &b.GenTokS, "score": &b.ScoreTokS, "train": &b.TrainTokS}[phase] = p.TokS
 }
 
-// roofline measures the kernel's products.
-func (b *benched) roofline(threads int) {
-	team := kernel.NewTeam(threads)
-	defer team.Close()
-	b.GemmGFlops, b.Gemm64GFlops = gemmGFlops(nil, 1, 1024, 64, 256), gemmGFlops(nil, 1, 64, 64, 64)
-	b.RooflineGFlops = gemmGFlops(team, threads, 1024, 64, 256)
-}
-
-// products are the same product on several threads, a kernel.Job.
-type products struct {
-	rows, repeats int
-	parts         []product
-}
-
-// product is one thread's.
-type product struct {
-	dst, x  []float32
-	weight  kernel.Weight
-	scratch kernel.Scratch
-}
-
-// Part makes a thread's products.
-func (p *products) Part(i int) {
-	part := &p.parts[i]
-	for range p.repeats {
-		kernel.Linear(part.dst, part.x, nil, &part.weight, p.rows, kernel.Numerics{}, &part.scratch)
-	}
-}
-
-// gemmGFlops is the speed of that many threads together at a product each, the
-// best of several times.
-func gemmGFlops(team *kernel.Team, threads, rows, in, out int) float64 {
-	const together = 1 << 25 // multiply-adds: some tenths of a millisecond
-	p := products{rows: rows, repeats: max(1, together/(rows*in*out)), parts: make([]product, threads)}
-	for i := range p.parts {
-		part := &p.parts[i]
-		part.dst, part.x = make([]float32, rows*out), make([]float32, rows*in)
-		part.weight.Pack(make([]float32, out*in), out, in, nil)
-	}
-	best := 0.0
-	for range 24 {
-		start := time.Now()
-		team.Run(threads, &p)
-		best = max(best, 2*float64(threads*p.repeats*rows*in*out)/time.Since(start).Seconds()/1e9)
-	}
-	return best
-}
-
 // table shows the figures to a person.
 func (b benched) table(c *benchCmd) *results.Table {
 	t := &results.Table{
 		Title: fmt.Sprintf("%d parameters, %d responses of %d+%d tokens in groups of %d, %s → %s, %d threads",
 			b.Params, c.Batch, c.Prompt, c.Gen, c.Group, b.Rollout, b.Learner, b.Threads),
 		Columns: []results.TableColumn{{Name: "phase"}, {Name: "tokens/s", Align: results.Right}, {Name: "GFLOP/s", Align: results.Right},
-			{Name: "of the roofline", Align: results.Right}, {Name: "with prompts unshared", Align: results.Right}},
+			{Name: "of the roofline", Align: results.Right}, {Name: "if nothing were shared", Align: results.Right}},
 		Note: fmt.Sprintf("A step takes %s s. The roofline is %s GFLOP/s: the product of 1024x64x256 on %d threads; on one it has %s, and 64x64x64 %s. "+
-			"FLOP are two per multiply-add of matrix products and attention, computed: a shared prompt counts once for its group; "+
-			"unshared, once for each response, as tokens do. Peak memory: %d MiB.",
+			"FLOP are two per multiply-add of matrix products and attention, as computed: a prompt counts once for its group, "+
+			"and the forward pass once for scoring and training. If nothing were shared, there would be one of each for every response, as for tokens/s. Peak memory: %d MiB.",
 			results.FormatNumber(b.StepS, 3), results.FormatNumber(b.RooflineGFlops, 3), b.Threads, results.FormatNumber(b.GemmGFlops, 3),
 			results.FormatNumber(b.Gemm64GFlops, 3), b.PeakBytes>>20),
 	}

@@ -23,6 +23,8 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 	requests := c.requests(config.Vocab)
 	// No token stops a response: every one has the length asked for.
 	s := rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: int(c.Gen), Stop: -1}
+	most := newRoofline(threads)
+	defer most.close()
 	var b batch.Batch
 	var gen, score, train []time.Duration
 	policy := learner.Policy{Temperature: 1}
@@ -31,6 +33,7 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 		if step == 1 {
 			gen, score, train = nil, nil, nil
 		}
+		most.measure()
 		start := time.Now()
 		sampler.Publish(p, step)
 		sampler.Generate(&b.Sampled, requests, s)
@@ -50,8 +53,8 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 		train = append(train, lap(&start))
 		done()
 	}
-	d := benched{Params: config.Params(), Group: int(c.Group), Threads: threads, Rollout: sample.Name, Learner: learn.Name, PeakBytes: peakMemory()}
-	d.roofline(threads)
+	d := benched{Params: config.Params(), Group: int(c.Group), Threads: threads, Rollout: sample.Name, Learner: learn.Name, PeakBytes: peakMemory(),
+		RooflineGFlops: most.large.best(), GemmGFlops: most.large[0].best, Gemm64GFlops: most.small.best()}
 	d.add("generate", gen, c.tokens(c.Gen), c.forward(config, sample))
 	d.add("score", score, c.tokens(c.Prompt+c.Gen), c.forward(config, learn))
 	// The gradients by inputs and by weights are as many products each. The forward
