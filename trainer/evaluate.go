@@ -65,7 +65,7 @@ func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed u
 	rng := stream.New(seed, stream.Evaluation, 0)
 	e.prompts, e.requests = e.prompts[:0], e.requests[:0]
 	for i := range n {
-		q := e.task.HeldOut(rng)
+		q := task.DrawHeldOut(e.task, rng)
 		e.prompts = append(e.prompts, q)
 		e.requests = append(e.requests, rollout.Request{Prompt: q.Tokens, Seed: seed, Stream: stream.ID(stream.Evaluation, 1+i), Tool: engines.Tool(e.task)})
 	}

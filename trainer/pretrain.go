@@ -77,7 +77,7 @@ func demonstrate(b *batch.Batch, t task.Task, n int, rng *rand.Rand) {
 	b.Offsets = append(b.Offsets[:0], 0)
 	b.Prompt, b.Token, b.Mask = b.Prompt[:0], b.Token[:0], b.Mask[:0]
 	for range n {
-		p := t.Prompt(rng)
+		p := task.Draw(t, rng)
 		b.Prompt = append(b.Prompt, p.Tokens)
 		from := len(b.Token)
 		b.Token = t.Demonstration(b.Token, p, rng)

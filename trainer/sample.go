@@ -7,6 +7,7 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/stream"
+	"driftlab/trainer/task"
 )
 
 // sampler is the rollout side of a session: the fleet, and its drafter.
@@ -43,7 +44,7 @@ func (s *Session) generate(step int) {
 	rng := stream.New(r.Seed, stream.Prompts, step)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
 	for g := range r.Rollout.Prompts {
-		p := s.task.Prompt(rng)
+		p := task.Draw(s.task, rng)
 		for i := range r.Rollout.Group {
 			s.prompts = append(s.prompts, p)
 			s.requests = append(s.requests, rollout.Request{

@@ -48,7 +48,7 @@ func chainPrompts(rng *rand.Rand, n int) []task.Prompt {
 	t.Difficulty = task.Range{3, 8}
 	prompts := make([]task.Prompt, n)
 	for i := range prompts {
-		prompts[i] = t.Prompt(rng)
+		prompts[i] = task.Draw(t, rng)
 	}
 	return prompts
 }

@@ -168,7 +168,7 @@ func Gaps(ctx context.Context, q GapRequest) (*Measurement, error) {
 func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, requests []rollout.Request) {
 	rng := stream.New(r.Seed, stream.Measurement, 0)
 	for g := range r.Rollout.Prompts {
-		p := t.Prompt(rng)
+		p := task.Draw(t, rng)
 		for i := range r.Rollout.Group {
 			prompts = append(prompts, p)
 			requests = append(requests, rollout.Request{Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed,

@@ -9,6 +9,7 @@ import (
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/runner"
 	"driftlab/trainer/stream"
+	"driftlab/trainer/task"
 )
 
 // run makes a run that has to finish.
@@ -26,7 +27,7 @@ func asked(r recipe.Recipe, step int) []rollout.Request {
 	var requests []rollout.Request
 	t, rng := r.Task.New(), stream.New(r.Seed, stream.Prompts, step)
 	for g := range r.Rollout.Prompts {
-		p := t.Prompt(rng)
+		p := task.Draw(t, rng)
 		for i := range r.Rollout.Group {
 			requests = append(requests, rollout.Request{Prompt: p.Tokens, Group: g, PromptID: p.ID, Tool: engines.Tool(t),
 				Seed: r.Seed + uint64(step)<<32, Stream: stream.ID(stream.Sampling, g*r.Rollout.Group+i)})

@@ -11,13 +11,9 @@ import (
 type Exact struct{}
 
 var exactSpec = method.Spec{
-	Name:     "exact",
-	Aliases:  []string{"outcome"},
-	Group:    "reward",
-	Unit:     method.Sequence,
-	Source:   "rule-based outcome reward, DeepSeekMath arXiv:2402.03300",
-	Formula:  "R = 1[correct]",
-	Gradient: "constant: rewards are data",
+	Name: "exact", Aliases: []string{"outcome"}, Unit: method.Sequence,
+	Source:  "rule-based outcome reward, DeepSeekMath arXiv:2402.03300",
+	Formula: "R = 1[correct]",
 	Example: "correct: 1\n" +
 		"wrong: 0\n" +
 		"cut off before <eos>: 0",

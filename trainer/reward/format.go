@@ -14,13 +14,9 @@ type Format struct {
 }
 
 var formatSpec = method.Spec{
-	Name:     "format",
-	Aliases:  []string{},
-	Group:    "reward",
-	Unit:     method.Sequence,
-	Source:   "format reward beside the accuracy reward, DeepSeek-R1 arXiv:2501.12948; it states no coefficient",
-	Formula:  "R = coef · 1[working and answer have the form]",
-	Gradient: "constant: rewards are data",
+	Name: "format", Unit: method.Sequence,
+	Source:  "format reward beside the accuracy reward, DeepSeek-R1 arXiv:2501.12948; it states no coefficient",
+	Formula: "R = coef · 1[working and answer have the form]",
 	Example: "coef = 0.1\n" +
 		"whole working, wrong answer: 0.1\n" +
 		"right answer without the working: 0",

@@ -43,15 +43,11 @@ const (
 )
 
 var anchorSpec = method.Spec{
-	Name:    "length_anchor",
-	Aliases: []string{"anchor"},
-	Group:   "reward",
-	Unit:    method.Sequence,
-	Source:  "the anchor penalty of a length study by this project's survey (γ = 0.01, solved above 90 %)",
+	Name: "length_anchor", Aliases: []string{"anchor"}, Unit: method.Sequence,
+	Source: "the anchor penalty of a length study by this project's survey (γ = 0.01, solved above 90 %)",
 	Formula: "R = −γ · max(0, (L − anchor)/anchor), 0 before there is an anchor\n" +
 		"anchor = mean L of the correct responses in the first group of the key with pass rate > solved",
-	Gradient: "constant: rewards are data",
-	Needs:    batch.Columns{batch.Group, batch.PromptID},
+	Needs: batch.Columns{batch.Group, batch.PromptID},
 	Example: "γ = 0.1, anchor 10\n" +
 		"15 tokens: −0.05\n" +
 		"10 tokens or fewer: 0",

@@ -19,15 +19,11 @@ type Group struct {
 }
 
 var groupSpec = method.Spec{
-	Name:    "length_group",
-	Aliases: []string{"kimi_length"},
-	Group:   "reward",
-	Unit:    method.Group,
-	Source:  "length reward of Kimi k1.5, arXiv:2501.12599; β = 0.1 is ours",
+	Name: "length_group", Aliases: []string{"kimi_length"}, Unit: method.Group,
+	Source: "length reward of Kimi k1.5, arXiv:2501.12599; β = 0.1 is ours",
 	Formula: "λ = 0.5 − (L − min)/(max − min) over the group, 0 if max = min\n" +
 		"R = β·λ if correct, β·min(0, λ) if not",
-	Gradient: "constant: rewards are data",
-	Needs:    batch.Columns{batch.Group},
+	Needs: batch.Columns{batch.Group},
 	Example: "β = 0.1, lengths 3, 8, 13: λ = 0.5, 0, −0.5\n" +
 		"all correct: 0.05, 0, −0.05\n" +
 		"all wrong: 0, 0, −0.05",

@@ -23,15 +23,11 @@ type Relative struct {
 }
 
 var relativeSpec = method.Spec{
-	Name:    "length_relative",
-	Aliases: []string{"reason_efficiently"},
-	Group:   "reward",
-	Unit:    method.Group,
-	Source:  "Training Language Models to Reason Efficiently, arXiv:2502.04463",
+	Name: "length_relative", Aliases: []string{"reason_efficiently"}, Unit: method.Group,
+	Source: "Training Language Models to Reason Efficiently, arXiv:2502.04463",
 	Formula: "R = −α · σ((L − mean)/(std + eps)) if correct, 0 if not\n" +
 		"mean and std (over n) of L among the correct responses of the group",
-	Gradient: "constant: rewards are data",
-	Needs:    batch.Columns{batch.Group},
+	Needs: batch.Columns{batch.Group},
 	Example: "α = 0.4, correct lengths 5 and 15: mean 10, std 5\n" +
 		"5 tokens: −0.4·σ(−1) = −0.107577\n" +
 		"15 tokens: −0.4·σ(1) = −0.292423",

@@ -16,13 +16,9 @@ type Uniform struct {
 }
 
 var uniformSpec = method.Spec{
-	Name:     "length_uniform",
-	Aliases:  []string{"uniform"},
-	Group:    "reward",
-	Unit:     method.Sequence,
-	Source:   "the uniform penalty of a length study by this project's survey (α = 1e-4 at about 1,000 tokens)",
-	Formula:  "R = −α · L",
-	Gradient: "constant: rewards are data",
+	Name: "length_uniform", Aliases: []string{"uniform"}, Unit: method.Sequence,
+	Source:  "the uniform penalty of a length study by this project's survey (α = 1e-4 at about 1,000 tokens)",
+	Formula: "R = −α · L",
 	Example: "α = 0.01\n" +
 		"14 tokens: −0.14\n" +
 		"3 tokens: −0.03",

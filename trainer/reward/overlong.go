@@ -21,13 +21,9 @@ type Overlong struct {
 }
 
 var overlongSpec = method.Spec{
-	Name:     "overlong",
-	Aliases:  []string{"soft_overlong", "dapo_length"},
-	Group:    "reward",
-	Unit:     method.Sequence,
-	Source:   "soft overlong punishment of DAPO, arXiv:2503.14476; verl's DAPO reward manager",
-	Formula:  "R = coef · clip((L_max − L_cache − L)/L_cache, −1, 0)",
-	Gradient: "constant: rewards are data",
+	Name: "overlong", Aliases: []string{"soft_overlong", "dapo_length"}, Unit: method.Sequence,
+	Source:  "soft overlong punishment of DAPO, arXiv:2503.14476; verl's DAPO reward manager",
+	Formula: "R = coef · clip((L_max − L_cache − L)/L_cache, −1, 0)",
 	Example: "L_max = 64, L_cache = 16, coef = 1\n" +
 		"48 tokens: 0\n" +
 		"56 tokens: −0.5; 64 tokens: −1",

@@ -20,15 +20,11 @@ type PassAtK struct {
 }
 
 var passAtKSpec = method.Spec{
-	Name:    "pass_at_k",
-	Aliases: []string{"pkpo"},
-	Group:   "reward",
-	Unit:    method.Group,
-	Source:  "Pass@K Policy Optimization, arXiv:2505.15201, binary rewards",
+	Name: "pass_at_k", Aliases: []string{"pkpo"}, Unit: method.Group,
+	Source: "Pass@K Policy Optimization, arXiv:2505.15201, binary rewards",
 	Formula: "ρ(n, c, k) = 1 − C(n−c, k)/C(n, k)\n" +
 		"R = k if correct, k·ρ(n−1, c, k−1) if not;  n the group's size, c its correct responses",
-	Gradient: "constant: rewards are data",
-	Needs:    batch.Columns{batch.Group},
+	Needs: batch.Columns{batch.Group},
 	Example: "k = 2, n = 4, c = 1: ρ(3, 1, 1) = 1/3\n" +
 		"correct: 2\n" +
 		"wrong: 0.666667",

@@ -37,13 +37,9 @@ const (
 )
 
 var processSpec = method.Spec{
-	Name:     "process",
-	Aliases:  []string{"step"},
-	Group:    "reward",
-	Unit:     method.Token,
-	Source:   "process supervision of GRPO, arXiv:2402.03300 section 4.1.3; the size 0.03 is ours",
-	Formula:  "R = Σ_steps coef · (±1), each on the step's last token",
-	Gradient: "constant: rewards are data",
+	Name: "process", Aliases: []string{"step"}, Unit: method.Token,
+	Source:  "process supervision of GRPO, arXiv:2402.03300 section 4.1.3; the size 0.03 is ours",
+	Formula: "R = Σ_steps coef · (±1), each on the step's last token",
 	Example: "coef = 0.03, label = valid: c 0 b 1 a 9 with b wrong\n" +
 		"per step: 0.03, −0.03, 0.03\n" +
 		"sum: 0.03",

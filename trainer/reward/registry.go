@@ -17,4 +17,4 @@ var Registry = method.Table[Shaper]{
 	{Spec: anchorSpec, New: func() Shaper { return NewAnchor() }},
 	{Spec: relativeSpec, New: func() Shaper { return NewRelative() }},
 	{Spec: overlongSpec, New: func() Shaper { return NewOverlong() }},
-}
+}.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, "")

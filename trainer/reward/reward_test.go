@@ -203,7 +203,7 @@ func TestSpecs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range Registry {
 		if e.Group != "reward" || e.Source == "" || e.Formula == "" || e.Gradient == "" || e.Unit == "" ||
-			e.Aliases == nil || strings.Count(e.Example, "\n") != 2 {
+			strings.Count(e.Example, "\n") != 2 {
 			t.Errorf("%s: incomplete spec %+v", e.Name, e.Spec)
 		}
 		for _, name := range append([]string{e.Name}, e.Aliases...) {

@@ -32,15 +32,11 @@ type Ternary struct {
 }
 
 var ternarySpec = method.Spec{
-	Name:    "genrm_ternary",
-	Aliases: []string{"ternary", "genrm"},
-	Group:   "reward",
-	Unit:    method.Sequence,
-	Source:  "generative reward model of CompassMax-V3-Thinking, arXiv:2512.07710",
+	Name: "genrm_ternary", Aliases: []string{"ternary", "genrm"}, Unit: method.Sequence,
+	Source: "generative reward model of CompassMax-V3-Thinking, arXiv:2512.07710",
 	Formula: "quality = (1 − w)·1[correct] + w·(share of exact steps);  x = quality − reference + N(0, s²)\n" +
 		"R = +1 if x > τ, −1 if x < −τ, else 0",
-	Gradient: "constant: rewards are data",
-	Needs:    batch.Columns{batch.PromptID},
+	Needs: batch.Columns{batch.PromptID},
 	Example: "s = 0, τ = 0.25, w = 0.5, reference 0.5\n" +
 		"correct, all steps exact: x = 0.5, R = 1; wrong, 2 of 3 exact: x = −0.1667, R = 0\n" +
 		"wrong, no step exact: x = −0.5, R = −1",

@@ -33,13 +33,9 @@ type Chain struct {
 }
 
 var chainSpec = method.Spec{
-	Name:     "chain",
-	Aliases:  []string{},
-	Group:    "task",
-	Unit:     method.Sequence,
-	Source:   "this project; iterated modular arithmetic with a running value",
-	Formula:  "v₀ = start;  vᵢ = vᵢ₋₁ opᵢ dᵢ (mod 10);  answer = vₙ,  n = difficulty",
-	Gradient: "none: a task makes prompts and verdicts",
+	Name: "chain", Unit: method.Sequence,
+	Source:  "this project; iterated modular arithmetic with a running value",
+	Formula: "v₀ = start;  vᵢ = vᵢ₋₁ opᵢ dᵢ (mod 10);  answer = vₙ,  n = difficulty",
 	Example: "prompt    <bos> c + 3 b * 4 a - 2 : 7\n" +
 		"response  c 0 b 0 a 8 # 8 <eos>   correct\n" +
 		"response  c 0 b 1 a 9 # 9 <eos>   wrong: step b is not valid, step a is valid but not exact",

@@ -9,7 +9,7 @@
 // # A short tour
 //
 //	t := task.NewChain()                  // or Table.Lookup("chain"), then New()
-//	p := t.Prompt(rng)                    // from the training stream
+//	p := task.Draw(t, rng)                   // from the training stream
 //	demo := t.Demonstration(nil, p, rng)  // noisy working, answer, <eos>
 //	v := t.Verify(p, response)            // exact
 //	if v.Correct { ... }

@@ -104,7 +104,7 @@ func TestAnswersAgainstOracle(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {
 		rng := seeded(10)
 		for range 2000 {
-			p := k.HeldOut(rng)
+			p := DrawHeldOut(k, rng)
 			if got, want := Text(k.Vocab(), p.Answer), oracle(t, k, p); got != want {
 				t.Fatalf("%s: answer %q, want %q", Text(k.Vocab(), p.Tokens), got, want)
 			}
@@ -123,7 +123,7 @@ func TestVerifyByBruteForce(t *testing.T) {
 			if vocab > 32 {
 				longest = 3
 			}
-			p := k.Prompt(seeded(11))
+			p := Draw(k, seeded(11))
 			end := " # " + oracle(t, k, p) + " <eos>"
 			accepted, wanted := 0, 0
 			for length := range longest + 1 {
@@ -185,7 +185,7 @@ func TestCorrectResponsesAreFragile(t *testing.T) {
 		}
 		rng := seeded(12)
 		for range 50 {
-			p := k.Prompt(rng)
+			p := Draw(k, rng)
 			demo := k.Demonstration(nil, p, rng)
 			mark := slices.Index(demo, answerMark)
 			for i := mark; i < len(demo); i++ {
@@ -208,7 +208,7 @@ func FuzzVerify(f *testing.F) {
 	for i := range Table {
 		rng := seeded(13)
 		k := Table[i].New()
-		p := k.Prompt(rng)
+		p := Draw(k, rng)
 		var seed []byte
 		for _, id := range k.Demonstration(nil, p, rng) {
 			seed = append(seed, byte(id))

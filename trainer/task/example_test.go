@@ -12,7 +12,7 @@ func Example() {
 	for _, entry := range task.Table {
 		t := entry.New()
 		rng := rand.New(rand.NewPCG(4, 4))
-		p := t.Prompt(rng)
+		p := task.Draw(t, rng)
 		demo := t.Demonstration(nil, p, rng)
 		v := t.Verify(p, demo)
 		fmt.Printf("%s, difficulty %d\n  %s\n  %s\n  correct %v, %d steps\n",

@@ -40,13 +40,9 @@ type Filler struct {
 }
 
 var fillerSpec = method.Spec{
-	Name:     "filler",
-	Aliases:  []string{},
-	Group:    "task",
-	Unit:     method.Sequence,
-	Source:   "this project; idle tokens between working and answer",
-	Formula:  "chain, then m fillers: P(m ≥ k) = continueᵏ up to max_fillers, P(rank r) ∝ r^−zipf",
-	Gradient: "none: a task makes prompts and verdicts",
+	Name: "filler", Unit: method.Sequence,
+	Source:  "this project; idle tokens between working and answer",
+	Formula: "chain, then m fillers: P(m ≥ k) = continueᵏ up to max_fillers, P(rank r) ∝ r^−zipf",
 	Example: "prompt    <bos> c + 3 b * 4 a - 2 : 7\n" +
 		"response  c 0 b 0 a 8 Q A B # 8 <eos>   correct\n" +
 		"response  c 0 b 0 a 8 Q A B # 9 <eos>   wrong",

@@ -60,10 +60,7 @@ type Lookup struct {
 }
 
 var lookupSpec = method.Spec{
-	Name:     "lookup",
-	Aliases:  []string{"tool"},
-	Group:    "task",
-	Unit:     method.Sequence,
+	Name: "lookup", Aliases: []string{"tool"}, Unit: method.Sequence,
 	Source:   "this project; chain with operands that a tool knows, whose replies are off-distribution (tool-integrated runs)",
 	Formula:  "chain with h hidden operands, dᵢ = mix(fnv(prompt) ⊕ markerᵢ) (mod 10);  reply = output symbols, dᵢ",
 	Gradient: "none: a task makes prompts and verdicts; what the tool writes has Mask false",

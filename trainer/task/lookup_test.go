@@ -37,7 +37,7 @@ func TestReplies(t *testing.T) {
 	rng := seeded(30)
 	calls := 0
 	for range 500 {
-		p := l.Prompt(rng)
+		p := Draw(l, rng)
 		response := play(t, l, p)
 		v := l.Verify(p, response)
 		if !v.Correct || !v.Format || len(v.Steps()) != p.Difficulty {
@@ -118,7 +118,7 @@ func TestRareSymbols(t *testing.T) {
 	rare, with := 0, 0
 	const n = 4000
 	for range n {
-		p := l.Prompt(rng)
+		p := Draw(l, rng)
 		response := play(t, l, p)
 		for k, own := range Generated(nil, l, p.Tokens, response) {
 			if id := response[k]; !own && id >= int32(sharedSize) {
@@ -157,7 +157,7 @@ func TestGuessing(t *testing.T) {
 	var count [10]int
 	const n = 5000
 	for range n {
-		p := l.Prompt(rng)
+		p := Draw(l, rng)
 		at := slices.Index(p.Tokens, hidden)
 		count[table(p.Tokens, p.Tokens[at-2])]++
 	}
@@ -172,7 +172,7 @@ func TestGuessing(t *testing.T) {
 func TestGeneratedWithoutTool(t *testing.T) {
 	for _, e := range Table {
 		k := e.New()
-		p := k.Prompt(seeded(33))
+		p := Draw(k, seeded(33))
 		demo := k.Demonstration(nil, p, seeded(33))
 		if _, tool := k.(Tool); !tool && slices.Contains(Generated(nil, k, p.Tokens, demo), false) {
 			t.Errorf("%s: the policy did not write all of its response", e.Name)
@@ -188,7 +188,7 @@ func TestNotes(t *testing.T) {
 	rng := seeded(34)
 	longest := 0
 	for range 300 {
-		p := l.Prompt(rng)
+		p := Draw(l, rng)
 		if slices.Contains(p.Tokens, hidden) || p.Tokens[len(p.Tokens)-2] != equals {
 			t.Fatalf("%s asks for no notes", Text(lookupVocab, p.Tokens))
 		}
@@ -217,7 +217,7 @@ func TestNotes(t *testing.T) {
 	l.Notes = 0.25
 	notes := 0
 	for range 2000 {
-		if wantsNotes(l.Prompt(rng).Tokens) {
+		if wantsNotes(Draw(l, rng).Tokens) {
 			notes++
 		}
 	}

@@ -32,7 +32,7 @@ func TestNoise(t *testing.T) {
 			passed := 0
 			var demo []int32
 			for range n {
-				p := tc.task.Prompt(rng)
+				p := Draw(tc.task, rng)
 				rate := tc.exact(t, p)
 				want += rate
 				variance += rate * (1 - rate)
@@ -175,7 +175,7 @@ func TestLengthPays(t *testing.T) {
 		for k := range 10 {
 			passed, length := 0, 0
 			for range n {
-				p := s.Prompt(rng)
+				p := Draw(s, rng)
 				response := scriptedSearch(p, k, noise, rng)
 				v := s.Verify(p, response)
 				if !v.Format {
@@ -230,7 +230,7 @@ func TestChainWorkingPays(t *testing.T) {
 	rng := seeded(21)
 	direct, worked := 0, 0
 	for range n {
-		p := c.Prompt(rng)
+		p := Draw(c, rng)
 		if c.Verify(p, []int32{answerMark, digit(rng.IntN(10)), EOS}).Correct {
 			direct++
 		}
@@ -250,7 +250,7 @@ func TestDirectShare(t *testing.T) {
 	rng := seeded(22)
 	direct := 0
 	for range n {
-		if demo := c.Demonstration(nil, c.Prompt(rng), rng); demo[0] == answerMark {
+		if demo := c.Demonstration(nil, Draw(c, rng), rng); demo[0] == answerMark {
 			direct++
 		}
 	}
@@ -269,7 +269,7 @@ func TestFillers(t *testing.T) {
 	count := make([]int, fillerSize)
 	total, longest := 0, 0
 	for range n {
-		demo := f.Demonstration(nil, f.Prompt(rng), rng)
+		demo := f.Demonstration(nil, Draw(f, rng), rng)
 		here := 0
 		for _, id := range demo {
 			if int(id) >= sharedSize {

@@ -43,13 +43,9 @@ type Search struct {
 }
 
 var searchSpec = method.Spec{
-	Name:     "search",
-	Aliases:  []string{"guess-and-check"},
-	Group:    "task",
-	Unit:     method.Sequence,
-	Source:   "this project; search with verification, where a longer working is right more often",
-	Formula:  "find x: f(x) = 0, f = opₙ ∘ … ∘ op₁ (mod 10);  P(right | k candidates) = (k+1)/10",
-	Gradient: "none: a task makes prompts and verdicts",
+	Name: "search", Aliases: []string{"guess-and-check"}, Unit: method.Sequence,
+	Source:  "this project; search with verification, where a longer working is right more often",
+	Formula: "find x: f(x) = 0, f = opₙ ∘ … ∘ op₁ (mod 10);  P(right | k candidates) = (k+1)/10",
 	Example: "prompt    <bos> b + 3 a - 4 = 0\n" +
 		"response  ? 0 b 3 a 9 ? 1 b 4 a 0 # 1 <eos>   correct: two candidates\n" +
 		"response  ? 0 b 3 a 9 # 5 <eos>               wrong: gave up after one and guessed",

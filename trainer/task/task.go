@@ -10,10 +10,6 @@ type Task interface {
 	Validate() error
 	// Vocab returns the token strings; ids are indices. The slice is shared: do not write to it.
 	Vocab() []string
-	// Prompt draws a prompt of the training stream, difficulty uniform over its range.
-	Prompt(rng *rand.Rand) Prompt
-	// HeldOut draws a prompt of the evaluation stream, which shares no text with training.
-	HeldOut(rng *rand.Rand) Prompt
 	// Reproduce makes the prompt with this ID again, under the same parameters.
 	Reproduce(id int64) Prompt
 	// Verify checks a response, from the first token after the prompt up to and
@@ -26,6 +22,13 @@ type Task interface {
 	// MaxResponse is the length of the longest demonstration, in tokens, EOS included.
 	MaxResponse() int
 }
+
+// Draw draws a prompt of the training stream, difficulty uniform over its range.
+func Draw(t Task, rng *rand.Rand) Prompt { return t.Reproduce(newID(rng, training)) }
+
+// DrawHeldOut draws a prompt of the evaluation stream, which shares no text with
+// training.
+func DrawHeldOut(t Task, rng *rand.Rand) Prompt { return t.Reproduce(newID(rng, evaluation)) }
 
 // Prompt is one question. It is shared by the responses of a group: do not
 // write to its slices.

@@ -85,9 +85,9 @@ func TestPrompts(t *testing.T) {
 		}
 		rng := seeded(1)
 		for i := range 2000 {
-			p, stream := k.Prompt(rng), int64(training)
+			p, stream := Draw(k, rng), int64(training)
 			if i%2 == 1 {
-				p, stream = k.HeldOut(rng), evaluation
+				p, stream = DrawHeldOut(k, rng), evaluation
 			}
 			if p.ID < 0 || p.ID >= 1<<53 || p.ID&1 != stream {
 				t.Fatalf("id %d in stream %d", p.ID, stream)
@@ -129,7 +129,7 @@ func TestBoundsAreReached(t *testing.T) {
 			s.Patience = 1
 		}
 		for range 1000 {
-			p := k.Prompt(rng)
+			p := Draw(k, rng)
 			prompt = max(prompt, len(p.Tokens))
 			response = max(response, len(k.Demonstration(nil, p, rng)))
 		}
@@ -144,7 +144,7 @@ func TestDeterminism(t *testing.T) {
 		run := func() (all []int32) {
 			rng := seeded(3)
 			for range 200 {
-				p := k.Prompt(rng)
+				p := Draw(k, rng)
 				all = append(all, p.Tokens...)
 				all = k.Demonstration(all, p, rng)
 			}
@@ -174,11 +174,11 @@ func TestStreamsAreDisjoint(t *testing.T) {
 			rng := seeded(4)
 			trained := map[string]bool{}
 			for range 5000 {
-				trained[Text(k.Vocab(), k.Prompt(rng).Tokens)] = true
+				trained[Text(k.Vocab(), Draw(k, rng).Tokens)] = true
 			}
 			held := map[string]bool{}
 			for range 5000 {
-				text := Text(k.Vocab(), k.HeldOut(rng).Tokens)
+				text := Text(k.Vocab(), DrawHeldOut(k, rng).Tokens)
 				if trained[text] {
 					t.Fatalf("prompt %q is in both streams", text)
 				}
@@ -200,7 +200,7 @@ func TestDifficultyIsUniform(t *testing.T) {
 		rng := seeded(5)
 		count := map[int]int{}
 		for range n {
-			count[k.Prompt(rng).Difficulty]++
+			count[Draw(k, rng).Difficulty]++
 		}
 		p := 1 / float64(r[1]-r[0]+1)
 		sd := math.Sqrt(n * p * (1 - p))
@@ -219,7 +219,7 @@ func TestDifficultyIsUniform(t *testing.T) {
 func TestVerifyAndDemonstrateWithoutAllocation(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {
 		rng := seeded(6)
-		p := k.Prompt(rng)
+		p := Draw(k, rng)
 		buf := make([]int32, 0, k.MaxResponse())
 		demo := k.Demonstration(nil, p, rng)
 		var sink Verdict
@@ -236,7 +236,7 @@ func TestVerifyAndDemonstrateWithoutAllocation(t *testing.T) {
 // TestForeignPrompts: a prompt of no known form is answered by an empty verdict.
 func TestForeignPrompts(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {
-		p := k.Prompt(seeded(7))
+		p := Draw(k, seeded(7))
 		demo := k.Demonstration(nil, p, seeded(7))
 		for cut := range p.Tokens {
 			broken := p
@@ -306,7 +306,7 @@ func TestRecipeFields(t *testing.T) {
 func TestSpecs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range Table {
-		if e.Group != "task" || e.Formula == "" || e.Source == "" || e.Gradient == "" || e.Aliases == nil {
+		if e.Group != "task" || e.Formula == "" || e.Source == "" || e.Gradient == "" {
 			t.Errorf("%s: incomplete spec %+v", e.Name, e.Spec)
 		}
 		for _, name := range append([]string{e.Name}, e.Aliases...) {

@@ -106,7 +106,7 @@ func searchLengths(e *claim.Env, p *model.Params, n engine.Numerics) (right, wro
 	questions := make([]task.Prompt, count)
 	prompts := make([][]int32, count)
 	for i := range questions {
-		questions[i] = t.HeldOut(rng)
+		questions[i] = task.DrawHeldOut(t, rng)
 		prompts[i] = questions[i].Tokens
 	}
 	b := e.Sample(claim.Probe{Params: p, Rollout: n, Sequences: count, Tokens: 96, Stops: true, Prompts: prompts})

@@ -63,7 +63,7 @@ func worked(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []*b
 	rng := e.Rand(claim.PromptStream)
 	hidden, noted := make([][]int32, episodes), make([][]int32, episodes)
 	for i := range hidden {
-		hidden[i] = t.Prompt(rng).Tokens
+		hidden[i] = task.Draw(t, rng).Tokens
 		noted[i] = withNotes(t, hidden[i])
 	}
 	q := claim.Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: toolLength + 1, Stops: true}
@@ -178,7 +178,7 @@ func interrupted(e *claim.Env, p *model.Params, n engine.Numerics, episodes int)
 	q := claim.Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: interruptedLength, Block: 1}
 	rng := e.Rand(claim.PromptStream + 1)
 	for range episodes {
-		q.Prompts = append(q.Prompts, t.Prompt(rng).Tokens)
+		q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
 	}
 	own := e.Sample(q)
 	q.Tool = func(i int) measure.Tool { return &interruption{t.Symbols(true), digits, e.Seed, uint64(i)} }
