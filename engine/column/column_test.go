@@ -2,6 +2,7 @@ package column
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -140,5 +141,28 @@ func TestGrad(t *testing.T) {
 	}
 	if got := testing.AllocsPerRun(20, func() { g.Reset(2); g.NeedLogits(2, 3) }); got != 0 {
 		t.Errorf("a reset allocates %v times", got)
+	}
+}
+
+func TestWhere(t *testing.T) {
+	s := Sampled{Offsets: []int{0, 3, 3, 5}}
+	mask := []bool{true, false, true, false, true}
+	for i, want := range [][]int{{0, 2}, nil, {4}} {
+		if got := slices.Collect(s.Where(i, mask)); !slices.Equal(got, want) {
+			t.Errorf("response %d: %v, want %v", i, got, want)
+		}
+	}
+	for n := range s.Where(0, mask) {
+		if n > 0 {
+			t.Error("went on after a break")
+		}
+		break
+	}
+	if got := testing.AllocsPerRun(10, func() {
+		for range s.Where(0, mask) {
+			mask[1] = false
+		}
+	}); got != 0 {
+		t.Errorf("Where allocates %v times", got)
 	}
 }

@@ -1,6 +1,9 @@
 package column
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // Sampled is B responses as a rollout engine recorded them.
 type Sampled struct {
@@ -137,6 +140,17 @@ func (s *Sampled) Tokens() int { return s.Offsets[len(s.Offsets)-1] }
 
 // Span returns the half-open range of the entries of response i.
 func (s *Sampled) Span(i int) (from, to int) { return s.Offsets[i], s.Offsets[i+1] }
+
+// Where yields the entries of response i that a mask keeps, in order.
+func (s *Sampled) Where(i int, mask []bool) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n := s.Offsets[i]; n < s.Offsets[i+1]; n++ {
+			if mask[n] && !yield(n) {
+				return
+			}
+		}
+	}
+}
 
 // shape takes the length of the wide columns' rows from another.
 func (s *Sampled) shape(from *Sampled) {

@@ -50,11 +50,8 @@ func (a Asymmetry) apply(b *batch.Batch) {
 func broadcast(b *batch.Batch, score []float64) {
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	for i, x := range score {
-		from, to := b.Span(i)
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				b.Advantage[n] = x
-			}
+		for n := range b.Where(i, b.Mask) {
+			b.Advantage[n] = x
 		}
 	}
 }

@@ -75,14 +75,11 @@ func (e *OPOB) baseline(b *batch.Batch, reward []float64, rows []int) float64 {
 	total := 0.0
 	for i, row := range rows {
 		w := b.ScoreNorm[row] * b.ScoreNorm[row]
-		from, to := b.Span(row)
 		sum, length := 0.0, 0.0
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				length++
-				if e.Weighted {
-					sum += b.Old.Logp[n] - b.LogpRoll[n]
-				}
+		for n := range b.Where(row, b.Mask) {
+			length++
+			if e.Weighted {
+				sum += b.Old.Logp[n] - b.LogpRoll[n]
 			}
 		}
 		ratio := min(elementary.Exp(sum), e.Cap)

@@ -69,11 +69,8 @@ func (e *Process) outcome(b *batch.Batch, one *GRPO, rows []int) {
 		e.score = batch.Zeroed(e.score, len(rows))
 		one.normalise(e.score, e.reward)
 		for j, i := range rows {
-			start, end := b.Span(i)
-			for n := start; n < end; n++ {
-				if b.Mask[n] {
-					b.Advantage[n] += float64(e.OutcomeWeight * e.score[j])
-				}
+			for n := range b.Where(i, b.Mask) {
+				b.Advantage[n] += float64(e.OutcomeWeight * e.score[j])
 			}
 		}
 	}

@@ -22,11 +22,8 @@ func (e *ReMax) Estimate(b *batch.Batch) error {
 	}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	for i := range b.Len() {
-		from, to := b.Span(i)
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				b.Advantage[n] = b.Return[n] - b.GreedyReward[i]
-			}
+		for n := range b.Where(i, b.Mask) {
+			b.Advantage[n] = b.Return[n] - b.GreedyReward[i]
 		}
 	}
 	e.apply(b)

@@ -59,11 +59,8 @@ func (e *TurnLevel) Estimate(b *batch.Batch) error {
 	}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	for i := range b.Len() {
-		from, to := b.Span(i)
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				b.Advantage[n] = e.value[i*e.turns+int(b.Turn[n])]
-			}
+		for n := range b.Where(i, b.Mask) {
+			b.Advantage[n] = e.value[i*e.turns+int(b.Turn[n])]
 		}
 	}
 	e.apply(b)

@@ -68,10 +68,8 @@ func (e *ZeroVariance) Estimate(b *batch.Batch) error {
 func (e *ZeroVariance) shape(b *batch.Batch, i int, correct bool) {
 	from, to := b.Span(i)
 	largest := 0.0
-	for n := from; n < to; n++ {
-		if b.Mask[n] {
-			largest = max(largest, b.Old.Entropy[n])
-		}
+	for n := range b.Where(i, b.Mask) {
+		largest = max(largest, b.Old.Entropy[n])
 	}
 	for n := from; n < to; n++ {
 		switch {

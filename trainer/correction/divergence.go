@@ -138,13 +138,10 @@ func estimate(k estimator, e float64) float64 {
 // measure computes the statistic of a mode.
 func measure(stat []float64, in *Input, how aggregate, k estimator) {
 	for i := range in.Len() {
-		from, to := in.Span(i)
 		sum, count, largest := 0.0, 0, math.Inf(-1)
-		for n := from; n < to; n++ {
-			if in.Mask[n] {
-				stat[n] = estimate(k, in.clamp(in.LogRatio[n]))
-				sum, count, largest = sum+stat[n], count+1, max(largest, stat[n])
-			}
+		for n := range in.Where(i, in.Mask) {
+			stat[n] = estimate(k, in.clamp(in.LogRatio[n]))
+			sum, count, largest = sum+stat[n], count+1, max(largest, stat[n])
 		}
 		switch how {
 		case "token":
@@ -154,10 +151,8 @@ func measure(stat []float64, in *Input, how aggregate, k estimator) {
 		case "seq_max":
 			sum = largest
 		}
-		for n := from; n < to; n++ {
-			if in.Mask[n] {
-				stat[n] = sum
-			}
+		for n := range in.Where(i, in.Mask) {
+			stat[n] = sum
 		}
 	}
 }

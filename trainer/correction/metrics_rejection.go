@@ -68,14 +68,11 @@ func (p *Pipeline) verlMask(m Masking, in *Input) {
 	}
 	tokens, rejected, rows, touched := 0, 0, 0, 0
 	for i := range in.Len() {
-		from, to := in.Span(i)
 		count, out := 0, 0
-		for n := from; n < to; n++ {
-			if in.Mask[n] {
-				count++
-				if !p.keep[n] {
-					out++
-				}
+		for n := range in.Where(i, in.Mask) {
+			count++
+			if !p.keep[n] {
+				out++
 			}
 		}
 		tokens, rejected = tokens+count, rejected+out
@@ -137,10 +134,7 @@ func (p *Pipeline) spread(d measured, in *Input) (s statisticSpread) {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		count, value := 0, 0.0
-		for n := from; n < to; n++ {
-			if !in.Mask[n] {
-				continue
-			}
+		for n := range in.Where(i, in.Mask) {
 			x := p.buffer[n]
 			count, value = count+1, x
 			s.tokens.add(x)

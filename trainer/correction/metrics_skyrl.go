@@ -60,13 +60,10 @@ func (p *Pipeline) skyrlMask(m Masking, in *Input) {
 func (p *Pipeline) skyrlOutlier(m *Outlier, in *Input) {
 	above, below, either := 0, 0, 0
 	for i := range in.Len() {
-		from, to := in.Span(i)
 		high, low := false, false
-		for n := from; n < to; n++ {
-			if in.Mask[n] {
-				r := in.ratio(in.LogRatio[n])
-				high, low = high || r > m.High, low || r < m.Low
-			}
+		for n := range in.Where(i, in.Mask) {
+			r := in.ratio(in.LogRatio[n])
+			high, low = high || r > m.High, low || r < m.Low
 		}
 		if high {
 			above++

@@ -146,14 +146,11 @@ func (p *Pipeline) verlTotals(b *batch.Batch) {
 	}
 	tokens, rejected, touched := 0, 0, 0
 	for i := range b.Len() {
-		from, to := b.Span(i)
 		out := 0
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				tokens++
-				if !b.LossMask[n] || b.Gate != nil && !b.Gate[n] {
-					out++
-				}
+		for n := range b.Where(i, b.Mask) {
+			tokens++
+			if !b.LossMask[n] || b.Gate != nil && !b.Gate[n] {
+				out++
 			}
 		}
 		rejected += out

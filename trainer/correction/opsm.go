@@ -70,10 +70,7 @@ func (m *OPSM) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		engine, stale, count := 0.0, 0.0, 0
-		for n := from; n < to; n++ {
-			if !in.Mask[n] {
-				continue
-			}
+		for n := range in.Where(i, in.Mask) {
 			count++
 			if m.Factored {
 				engine += in.LogpRoll[n] - in.Anchor[n]

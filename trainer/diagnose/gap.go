@@ -89,12 +89,8 @@ func Compare(b *batch.Batch) Gap {
 	var token, sequence weightSums
 	var p pair
 	for i := range b.Len() {
-		from, to := b.Span(i)
 		sum, count := 0.0, 0
-		for n := from; n < to; n++ {
-			if !b.Mask[n] {
-				continue
-			}
+		for n := range b.Where(i, b.Mask) {
 			e := b.Old.Logp[n] - b.LogpRoll[n]
 			g.addToken(e)
 			token.add(e)

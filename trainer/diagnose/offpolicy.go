@@ -32,10 +32,8 @@ func OffPolicy(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 		difference, absolute, ratio = difference+d, absolute+math.Abs(d), ratio+elementary.Exp(d)
 		largest, smallest = max(largest, d), min(smallest, d)
 		sum := 0.0
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				sum += logp[n] - b.LogpRoll[n]
-			}
+		for n := range b.Where(i, b.Mask) {
+			sum += logp[n] - b.LogpRoll[n]
 		}
 		chi2Seq += elementary.Exp(2 * min(max(sum, -clampLogRatio), clampLogRatio))
 	}

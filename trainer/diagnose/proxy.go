@@ -28,10 +28,7 @@ func VarianceProxy(dst []batch.Metric, b *batch.Batch, gradientNorm float64) []b
 			continue
 		}
 		weighed, plain, weight := 0.0, 0.0, 1.0
-		for k := from; k < to; k++ {
-			if !b.Mask[k] {
-				continue
-			}
+		for k := range b.Where(i, b.Mask) {
 			w := 1 - 2*elementary.Exp(b.Old.Logp[k]) + b.Old.SumSquares[k]
 			if b.Weight != nil {
 				v := b.Weight[k] * b.Weight[k]

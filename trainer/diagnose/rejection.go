@@ -11,12 +11,8 @@ type Rejection struct{ tokens, out, rows, gone int }
 // Add counts a batch as its gradient saw it.
 func (r *Rejection) Add(b *batch.Batch) {
 	for i := range b.Len() {
-		from, to := b.Span(i)
 		count, lost := 0, 0
-		for n := from; n < to; n++ {
-			if !b.Mask[n] {
-				continue
-			}
+		for n := range b.Where(i, b.Mask) {
 			count++
 			if b.LossMask != nil && !b.LossMask[n] || b.Gate != nil && !b.Gate[n] || b.Weight != nil && b.Weight[n] == 0 {
 				lost++

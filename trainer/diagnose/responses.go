@@ -15,12 +15,9 @@ type ResponseGap struct {
 func CompareResponses(b *batch.Batch) []ResponseGap {
 	out := make([]ResponseGap, b.Len())
 	for i := range out {
-		from, to := b.Span(i)
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				x := k3(b.Old.Logp[n] - b.LogpRoll[n])
-				out[i] = ResponseGap{out[i].Tokens + 1, out[i].K3 + x, max(out[i].Largest, x)}
-			}
+		for n := range b.Where(i, b.Mask) {
+			x := k3(b.Old.Logp[n] - b.LogpRoll[n])
+			out[i] = ResponseGap{out[i].Tokens + 1, out[i].K3 + x, max(out[i].Largest, x)}
 		}
 	}
 	return out

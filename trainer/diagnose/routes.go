@@ -17,12 +17,8 @@ func (g *Gap) compareRoutes(b *batch.Batch) {
 	g.FlipLayer = make([]float64, b.Layers)
 	flipped, rest := 0, 0
 	for i := range b.Len() {
-		from, to := b.Span(i)
 		any := false
-		for n := from; n < to; n++ {
-			if !b.Mask[n] {
-				continue
-			}
+		for n := range b.Where(i, b.Mask) {
 			e := b.Old.Logp[n] - b.LogpRoll[n]
 			if g.flips(b, n) {
 				any = true

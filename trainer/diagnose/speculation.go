@@ -42,12 +42,8 @@ func CompareDrafts(b *batch.Batch) (s Speculation, recorded bool) {
 	}
 	tokens := 0
 	for i := range b.Len() {
-		from, to := b.Span(i)
 		pass, window := int32(-1), int32(-1)
-		for n := from; n < to; n++ {
-			if !b.Mask[n] {
-				continue
-			}
+		for n := range b.Where(i, b.Mask) {
 			tokens++
 			s.LawTV += b.LawTV[n]
 			s.Mislabelled += math.Abs(b.LogpRoll[n] - b.LogpLaw[n])

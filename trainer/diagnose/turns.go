@@ -32,12 +32,8 @@ func CompareTurns(b *batch.Batch) []TurnGap {
 	}
 	var turns []TurnGap
 	for i := range b.Len() {
-		from, to := b.Span(i)
 		last := -1
-		for n := from; n < to; n++ {
-			if !b.Mask[n] {
-				continue
-			}
+		for n := range b.Where(i, b.Mask) {
 			k := int(b.Turn[n])
 			for len(turns) <= k {
 				turns = append(turns, TurnGap{Turn: len(turns)})

@@ -74,12 +74,9 @@ func EffectiveShare(b *batch.Batch, upper []float64) float64 {
 
 // logWeight is Σ_t (upper_t − roll_t) of response i.
 func logWeight(b *batch.Batch, upper []float64, i int) float64 {
-	from, to := b.Span(i)
 	sum := 0.0
-	for n := from; n < to; n++ {
-		if b.Mask[n] {
-			sum += upper[n] - b.LogpRoll[n]
-		}
+	for n := range b.Where(i, b.Mask) {
+		sum += upper[n] - b.LogpRoll[n]
 	}
 	return sum
 }

@@ -123,12 +123,9 @@ func (p *ASPO) flipped(f *frame, n int, r, dr, bound float64) (value, dlogp floa
 
 // entropyQuantile is the q quantile of the entropies of response i's active tokens.
 func (f *frame) entropyQuantile(i int, q float64) float64 {
-	from, to := f.in.Span(i)
 	row := f.out.work(1, f.in.Tokens())[:0]
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			row = append(row, f.in.Now.Entropy[n])
-		}
+	for n := range f.in.Where(i, f.active) {
+		row = append(row, f.in.Now.Entropy[n])
 	}
 	if len(row) == 0 {
 		return 0

@@ -62,12 +62,9 @@ func addEntropy[F ~float32 | ~float64](out *Grad, in *batch.Batch, dist []F, coe
 	}
 	sum, active := 0.0, in.Active()
 	for i, w := range rows {
-		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if active[n] {
-				at := n * in.Vocab
-				sum += float64(w * entropyRow(out.DLogits[at:at+in.Vocab], dist[at:at+in.Vocab], -coef*w))
-			}
+		for n := range in.Where(i, active) {
+			at := n * in.Vocab
+			sum += float64(w * entropyRow(out.DLogits[at:at+in.Vocab], dist[at:at+in.Vocab], -coef*w))
 		}
 	}
 	out.Loss -= float64(coef * sum)

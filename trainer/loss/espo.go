@@ -76,14 +76,11 @@ func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
 // bucket writes the bucket's mean log-ratio and clip of every active token of
 // response i.
 func (p *ESPO) bucket(f *frame, i int, logs, eps []float64) {
-	from, to := f.in.Span(i)
 	order := f.out.indices(f.in.Tokens())
 	total := 0.0
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			order = append(order, n)
-			total += f.in.Now.Entropy[n]
-		}
+	for n := range f.in.Where(i, f.active) {
+		order = append(order, n)
+		total += f.in.Now.Entropy[n]
 	}
 	entropy := f.in.Now.Entropy
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(entropy[x], entropy[y]) })

@@ -90,11 +90,7 @@ func (f *frame) eachToken(term func(n int) (value, dlogp float64)) {
 
 // rowTokens is eachToken for response i.
 func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
-	from, to := f.in.Span(i)
-	for n := from; n < to; n++ {
-		if !f.active[n] {
-			continue
-		}
+	for n := range f.in.Where(i, f.active) {
 		value, dlogp := term(n)
 		if w := f.weight(i, n); w != 0 {
 			f.out.Loss += float64(w * value)
@@ -105,11 +101,8 @@ func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
 
 // spread adds a derivative to every active token of response i.
 func (f *frame) spread(i int, dlogp float64) {
-	from, to := f.in.Span(i)
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			f.out.DLogp[n] += float64(dlogp) // rounded before it is added, whatever product it is
-		}
+	for n := range f.in.Where(i, f.active) {
+		f.out.DLogp[n] += float64(dlogp) // rounded before it is added, whatever product it is
 	}
 }
 
@@ -127,12 +120,9 @@ func (f *frame) length(i int) float64 {
 
 // sumLogRatio is Σ_t (logp - anchor) over the active tokens of response i.
 func (f *frame) sumLogRatio(i int, logp, anchor []float64) float64 {
-	from, to := f.in.Span(i)
 	sum := 0.0
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			sum += logp[n] - anchor[n]
-		}
+	for n := range f.in.Where(i, f.active) {
+		sum += logp[n] - anchor[n]
 	}
 	return sum
 }

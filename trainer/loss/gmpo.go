@@ -114,11 +114,8 @@ func (p *GMPO) logRatio(f *frame, i int, a float64) (sum float64, live bool) {
 		}
 		return max(sum, bound), sum >= bound
 	}
-	from, to := f.in.Span(i)
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			sum += p.bound(f.in.Advantage[n], f.in.Now.Logp[n]-f.in.Anchor[n])
-		}
+	for n := range f.in.Where(i, f.active) {
+		sum += p.bound(f.in.Advantage[n], f.in.Now.Logp[n]-f.in.Anchor[n])
 	}
 	return sum, true
 }
@@ -168,12 +165,9 @@ func (f *frame) geometricWeight(i int, length, epsilon float64) float64 {
 	if f.in.Weight == nil {
 		return 1
 	}
-	from, to := f.in.Span(i)
 	sum := 0.0
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			sum += elementary.Log(f.in.Weight[n] + 1e-10)
-		}
+	for n := range f.in.Where(i, f.active) {
+		sum += elementary.Log(f.in.Weight[n] + 1e-10)
 	}
 	return elementary.Exp(sum / (length + epsilon))
 }

@@ -67,12 +67,8 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 		}
 		s, ds := cappedExp(f.sumLogRatio(i, in.Now.Logp, in.Anchor)/length, p.LogCap)
 		meanA := f.meanAdvantage(i, length)
-		from, to := in.Span(i)
 		dlogp := 0.0 // of every token of the response
-		for n := from; n < to; n++ {
-			if !f.active[n] {
-				continue
-			}
+		for n := range in.Where(i, f.active) {
 			a := in.Advantage[n]
 			if p.MeanAdvantage {
 				a = meanA
@@ -92,12 +88,9 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 
 // meanAdvantage is the mean advantage over the active tokens of response i.
 func (f *frame) meanAdvantage(i int, length float64) float64 {
-	from, to := f.in.Span(i)
 	sum := 0.0
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			sum += f.in.Advantage[n]
-		}
+	for n := range f.in.Where(i, f.active) {
+		sum += f.in.Advantage[n]
 	}
 	return sum / max(length, 1)
 }

@@ -85,12 +85,9 @@ func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
 
 // rowSum is the weight of response i's tokens together.
 func (f *frame) rowSum(i int) float64 {
-	from, to := f.in.Span(i)
 	sum := 0.0
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			sum += f.weight(i, n)
-		}
+	for n := range f.in.Where(i, f.active) {
+		sum += f.weight(i, n)
 	}
 	return sum
 }

@@ -125,11 +125,7 @@ func addTerm(out *Grad, in *batch.Batch, agg Aggregation, coef float64, term fun
 	}
 	sum, active := 0.0, in.Active()
 	for i, w := range rows {
-		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if !active[n] {
-				continue
-			}
+		for n := range in.Where(i, active) {
 			value, dlogp := term(n)
 			sum += float64(w * value)
 			out.DLogp[n] += float64(coef * w * dlogp)
@@ -149,15 +145,12 @@ func penalise(in *batch.Batch, coef float64, term func(n int) float64) (float64,
 	}
 	total := 0.0
 	for i := range in.Len() {
-		from, to := in.Span(i)
 		sum, length := 0.0, 0.0
-		for n := from; n < to; n++ {
-			if in.Mask[n] {
-				value := term(n)
-				in.TokenReward[n] -= float64(coef * value)
-				sum += value
-				length++
-			}
+		for n := range in.Where(i, in.Mask) {
+			value := term(n)
+			in.TokenReward[n] -= float64(coef * value)
+			sum += value
+			length++
 		}
 		total += sum / (length + 1e-8)
 	}

@@ -83,11 +83,7 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 	}
 	absolute := 0.0
 	for i := range in.Len() {
-		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if !f.active[n] {
-				continue
-			}
+		for n := range in.Where(i, f.active) {
 			lr := in.Now.Logp[n] - in.Anchor[n]
 			absolute += math.Abs(lr)
 			r, dr := ratio(lr, p.LogClamp)

@@ -110,12 +110,9 @@ func addFullKL(out *Grad, in *batch.Batch, from []float32, a Aggregation, coef f
 	}
 	active := in.Active()
 	for i, w := range rows {
-		first, end := in.Span(i)
-		for n := first; n < end; n++ {
-			if active[n] {
-				at := n * in.Vocab
-				sum += float64(w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w))
-			}
+		for n := range in.Where(i, active) {
+			at := n * in.Vocab
+			sum += float64(w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w))
 		}
 	}
 	out.Loss += float64(coef * sum)

@@ -100,14 +100,11 @@ func (k *UnbiasedKL) addSequence(out *Grad, in *batch.Batch, anchor []float64) e
 	for i, w := range rows {
 		length := max(f.length(i), 1)
 		x, dx := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, k.LogClamp)
-		from, to := in.Span(i)
 		sum := 0.0 // of k3 over the response
-		for n := from; n < to; n++ {
-			if f.active[n] {
-				value, d := k3(in.Ref.Logp[n]-in.Now.Logp[n], KLBounds{})
-				sum += value
-				out.DLogp[n] += float64(k.Coef * w * x * d)
-			}
+		for n := range in.Where(i, f.active) {
+			value, d := k3(in.Ref.Logp[n]-in.Now.Logp[n], KLBounds{})
+			sum += value
+			out.DLogp[n] += float64(k.Coef * w * x * d)
 		}
 		f.spread(i, k.Coef*w*sum*dx/length)
 		total += float64(w * x * sum)

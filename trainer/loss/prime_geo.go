@@ -133,14 +133,11 @@ func (t *responseTally) log(out *Grad, rows float64) {
 
 // dropsResponse applies the tests on whole responses.
 func (p *PrimeGeo) dropsResponse(f *frame, i int, geo float64, t *responseTally) bool {
-	from, to := f.in.Span(i)
 	vetoLow, vetoHigh := false, false
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			r := elementary.Exp(f.sg[n] - f.in.LogpRoll[n])
-			vetoLow = vetoLow || r < p.VetoLow
-			vetoHigh = vetoHigh || r > p.VetoHigh
-		}
+	for n := range f.in.Where(i, f.active) {
+		r := elementary.Exp(f.sg[n] - f.in.LogpRoll[n])
+		vetoLow = vetoLow || r < p.VetoLow
+		vetoHigh = vetoHigh || r > p.VetoHigh
 	}
 	geoLow, geoHigh := geo < p.GeoLow, geo > p.GeoHigh
 	t.vetoLow += count(vetoLow)

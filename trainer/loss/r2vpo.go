@@ -106,14 +106,11 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 func (p *R2VPO) moments(f *frame, anchor []float64, rows []int) (mean, variance float64) {
 	tokens, sum, squares := 0.0, 0.0, 0.0
 	for _, i := range rows {
-		from, to := f.in.Span(i)
-		for n := from; n < to; n++ {
-			if f.active[n] {
-				r, _ := ratio(f.sg[n]-anchor[n], 20)
-				tokens++
-				sum += r
-				squares += float64(r * r)
-			}
+		for n := range f.in.Where(i, f.active) {
+			r, _ := ratio(f.sg[n]-anchor[n], 20)
+			tokens++
+			sum += r
+			squares += float64(r * r)
 		}
 	}
 	if tokens < 2 {

@@ -71,11 +71,7 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 		mean, dmean := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, p.LogClamp)
 		meanA := f.meanAdvantage(i, length)
 		slope := 0.0 // d loss/d mean log-ratio
-		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if !f.active[n] {
-				continue
-			}
+		for n := range in.Where(i, f.active) {
 			r, dr := mean, dmean
 			if p.Level == "token" {
 				r, dr = ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)

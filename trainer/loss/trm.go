@@ -75,12 +75,8 @@ func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
 
 // largest is the largest divergence of a token of response i, 0 if it has none.
 func (p *TRM) largest(f *frame, i int) float64 {
-	from, to := f.in.Span(i)
 	largest := 0.0
-	for n := from; n < to; n++ {
-		if !f.active[n] {
-			continue
-		}
+	for n := range f.in.Where(i, f.active) {
 		d := 0.0
 		switch p.Divergence {
 		case "exact":

@@ -65,13 +65,10 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 		phi := p.phi(max(x, elementary.Log(1e-8)), f.firstAdvantage(i))
 		phis.add(phi)
 		weights.add(elementary.Exp(x))
-		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if f.active[n] {
-				w := f.gated(i, n)
-				out.Loss -= float64(w * phi * in.Advantage[n] * in.Now.Logp[n])
-				out.DLogp[n] -= float64(w * phi * in.Advantage[n])
-			}
+		for n := range in.Where(i, f.active) {
+			w := f.gated(i, n)
+			out.Loss -= float64(w * phi * in.Advantage[n] * in.Now.Logp[n])
+			out.DLogp[n] -= float64(w * phi * in.Advantage[n])
 		}
 	}
 	out.Add("vespo/phi_seq_mean", phis.sum/max(phis.count, 1))
@@ -93,12 +90,8 @@ func (p *VESPO) phi(x, advantage float64) float64 {
 // logWeight is log W of response i, and the part of it that is Σ_t clamp(logp -
 // old, ±20); once says that all its importance weights are the same one.
 func (f *frame) logWeight(i int, once bool) (logW, staleness float64) {
-	from, to := f.in.Span(i)
 	sum, weighed := 0.0, false
-	for n := from; n < to; n++ {
-		if !f.active[n] {
-			continue
-		}
+	for n := range f.in.Where(i, f.active) {
 		staleness += clamp(f.sg[n]-f.in.Anchor[n], -20, 20)
 		if f.in.Weight != nil && !(once && weighed) {
 			weighed = true
@@ -110,11 +103,8 @@ func (f *frame) logWeight(i int, once bool) (logW, staleness float64) {
 
 // firstAdvantage is the advantage of the first active token of response i.
 func (f *frame) firstAdvantage(i int) float64 {
-	from, to := f.in.Span(i)
-	for n := from; n < to; n++ {
-		if f.active[n] {
-			return f.in.Advantage[n]
-		}
+	for n := range f.in.Where(i, f.active) {
+		return f.in.Advantage[n]
 	}
 	return 0
 }
