@@ -9,8 +9,11 @@ import (
 	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/results/record"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/dump"
 	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/task"
 )
 
 type measureCmd struct {
@@ -81,9 +84,14 @@ func (c *measureCmd) Run(a *app) error {
 	if usual && !stacked(r) {
 		q.Pairs = measure.UsualPairs()
 	}
+	var lines *record.DumpWriter
 	if c.Dump != "" {
-		if q.Dump, err = record.CreateDump(c.Dump); err != nil {
+		if lines, err = record.CreateDump(c.Dump); err != nil {
 			return err
+		}
+		q.Responses = func(pair string, b *batch.Batch, prompts []task.Prompt, verdicts []task.Verdict) error {
+			d := dump.Writer{To: lines, Run: pair, Sampling: r.Rollout}
+			return d.Write(b, prompts, verdicts, nil)
 		}
 	}
 	a.tellRandom(c.Quiet, r)
@@ -91,8 +99,8 @@ func (c *measureCmd) Run(a *app) error {
 	q.Progress = func(int, int) { m.add(1, 0, "") }
 	measured, err := measure.Gaps(a.ctx, q)
 	m.close()
-	if q.Dump != nil {
-		if closed := q.Dump.Close(); err == nil {
+	if lines != nil {
+		if closed := lines.Close(); err == nil {
 			err = closed
 		}
 	}

@@ -201,30 +201,10 @@ func doings(source *ast.File) []string {
 	return slices.Compact(list)
 }
 
-// forNow is what still breaks a rule, to be empty one day: who does what. An
-// entry that is not needed any more is a failure too.
-var forNow = []struct{ who, does string }{
-	{"trainer/measure/gap.go", "results/record"},
-}
-
 func TestNevers(t *testing.T) {
 	files := readHouse(t, filepath.Join("..", ".."))
-	needed := make([]bool, len(forNow))
 	for _, b := range broken(nevers, files) {
-		allowed := false
-		for i, a := range forNow {
-			if b.does == a.does && b.by(a.who) {
-				allowed, needed[i] = true, true
-			}
-		}
-		if !allowed {
-			t.Error(b)
-		}
-	}
-	for i, a := range forNow {
-		if !needed[i] {
-			t.Errorf("not needed any more: %s: %s", a.who, a.does)
-		}
+		t.Error(b)
 	}
 	// A rule about nobody would hold for ever.
 	for _, n := range nevers {

@@ -5,8 +5,20 @@ import (
 	"testing"
 
 	"driftlab/results/record"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/dump"
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/task"
 	"driftlab/trainer/tiny"
 )
+
+// into writes the responses of a measurement to a dump.
+func into(w *record.DumpWriter, r recipe.Recipe) func(string, *batch.Batch, []task.Prompt, []task.Verdict) error {
+	return func(pair string, b *batch.Batch, prompts []task.Prompt, verdicts []task.Verdict) error {
+		d := dump.Writer{To: w, Run: pair, Sampling: r.Rollout}
+		return d.Write(b, prompts, verdicts, nil)
+	}
+}
 
 // TestMeasureDump writes what was compared, rewarded as the recipe says.
 func TestMeasureDump(t *testing.T) {
@@ -16,7 +28,7 @@ func TestMeasureDump(t *testing.T) {
 	}
 	var m *Measurement
 	lines := tiny.Dumped(t, func(w *record.DumpWriter) (err error) {
-		m, err = Gaps(context.Background(), GapRequest{Recipe: r, Pairs: UsualPairs()[3:5], Dump: w})
+		m, err = Gaps(context.Background(), GapRequest{Recipe: r, Pairs: UsualPairs()[3:5], Responses: into(w, r)})
 		return err
 	})
 	tokens, correct, values := map[string]int{}, 0, map[float64]bool{}

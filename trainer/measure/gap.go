@@ -8,11 +8,9 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
-	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
-	"driftlab/trainer/dump"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/stream"
@@ -51,8 +49,9 @@ type GapRequest struct {
 	Workers int
 	// Progress is called after each pair.
 	Progress func(done, pairs int)
-	// Dump receives one line per sampled response; nil for none.
-	Dump *record.DumpWriter
+	// Responses receives what each pair sampled and scored, with prompts and
+	// verdicts; nil for nobody.
+	Responses func(pair string, b *batch.Batch, prompts []task.Prompt, verdicts []task.Verdict) error
 }
 
 // PairGap is the gap of one pair.
@@ -145,14 +144,12 @@ func Gaps(ctx context.Context, q GapRequest) (*Measurement, error) {
 			continue
 		}
 		m.Pairs = append(m.Pairs, gap)
-		if q.Dump != nil {
-			name := gap.Rollout + "-to-" + gap.Learner
+		if q.Responses != nil {
 			verdicts, err := grade(b, prompts)
 			if err != nil {
 				return nil, err
 			}
-			d := dump.Writer{To: q.Dump, Run: name, Sampling: r.Rollout}
-			if err := d.Write(b, prompts, verdicts, nil); err != nil {
+			if err := q.Responses(gap.Rollout+"-to-"+gap.Learner, b, prompts, verdicts); err != nil {
 				return nil, err
 			}
 		}

@@ -2,12 +2,12 @@ package measure
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 
 	"driftlab/engine"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/tiny"
 )
 
 // toolRecipe is a short run of the shipped policy that calls its tool.
@@ -23,24 +23,18 @@ func toolRecipe(t *testing.T, sets ...string) recipe.Recipe {
 // A measurement of a tool's task counts the tokens of the policy alone, and its
 // dump tells who wrote what.
 func TestToolMeasure(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "dump.jsonl")
-	dump, err := record.CreateDump(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	bf16, _ := engine.Preset("bf16")
 	fp32, _ := engine.Preset("fp32")
-	m, err := Gaps(context.Background(), GapRequest{Recipe: toolRecipe(t, "rollout.prompts=16"), Pairs: []Pair{{bf16, fp32}, {fp32, fp32}}, Dump: dump})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := dump.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r := toolRecipe(t, "rollout.prompts=16")
+	var m *Measurement
+	lines := tiny.Dumped(t, func(w *record.DumpWriter) (err error) {
+		m, err = Gaps(context.Background(), GapRequest{Recipe: r, Pairs: []Pair{{bf16, fp32}, {fp32, fp32}}, Responses: into(w, r)})
+		return err
+	})
 	generated, replies, turns := 0, 0, int32(0)
-	err = record.ReadDump(file, func(line *record.DumpLine) error {
+	for _, line := range lines {
 		if line.Run != "bf16-to-fp32" {
-			return nil
+			continue
 		}
 		for n, own := range line.Mask {
 			if own {
@@ -53,10 +47,6 @@ func TestToolMeasure(t *testing.T) {
 			}
 			turns = max(turns, line.TurnID[n])
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if m.Pairs[0].Gap.Tokens != generated || replies == 0 || turns < 3 {
 		t.Errorf("%d tokens compared, %d generated, %d of replies, turns up to %d", m.Pairs[0].Gap.Tokens, generated, replies, turns)
