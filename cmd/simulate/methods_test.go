@@ -50,6 +50,21 @@ func TestPresetsAreExplained(t *testing.T) {
 	}
 }
 
+// What a method reads under some parameters is told with them.
+func TestMethodsTellConditions(t *testing.T) {
+	for name, want := range map[string]string{
+		"decoupled_ppo": "Version (prox loglinear, linear)", "topr": "Turn (level turn)", "kl_cov": "DistOld (exact), Dist (exact)",
+	} {
+		found, err := findMethods(name)
+		if err != nil || !strings.Contains(methodText(found[0]), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+		if text, err := jsonText(found); err != nil || !strings.Contains(string(text), want[:strings.IndexByte(want, ')')+1]) {
+			t.Errorf("%s in JSON: %v, want %q", name, err, want)
+		}
+	}
+}
+
 // The reference of a recipe speaks of fields and values, not of Go.
 func TestReferenceLeaksNoGo(t *testing.T) {
 	leak := regexp.MustCompile(`\b[a-z]+\.[A-Z][A-Za-z]*|\bzero value\b|\b(nil|struct|WithDefaults|MarshalText|FleetMember|SoftmaxThenTopK|TopKThenSoftmax|LossScale)\b`)

@@ -2,8 +2,10 @@ package loss
 
 import (
 	"fmt"
+	"slices"
 
 	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
 )
 
 // Anchor is the policy in the denominator of a ratio.
@@ -15,6 +17,9 @@ const (
 	Old  Anchor = "old"
 	Roll Anchor = "roll"
 )
+
+// eitherAnchor are the columns of a loss that has such a parameter.
+var eitherAnchor = slices.Concat(method.If("anchor old", batch.Anchor), method.If("anchor roll", batch.LogpRoll))
 
 // Validate reports a name that is neither.
 func (a Anchor) Validate() error {

@@ -60,7 +60,7 @@ var decoupledPPOSpec = method.Spec{
 	Source:   "arXiv:2505.24298, 2110.00641; inclusionAI/AReaL",
 	Formula:  "L = sg[exp(prox-roll)]·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), r = exp(logp-prox)",
 	Gradient: "-exp(prox-roll)·A·r, or 0 where PPO's rule clips r",
-	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, May: batch.Columns{batch.Version},
+	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, May: method.If("prox loglinear, linear", batch.Version),
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
 }

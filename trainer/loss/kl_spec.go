@@ -11,7 +11,7 @@ const verlKL = "verl kl_penalty, SkyRL, TRL; J. Schulman, \"Approximating KL div
 func klSpec(e Estimator, aliases []string, source, formula, gradient, example string) method.Spec {
 	return method.Spec{
 		Name: string(e), Aliases: aliases, Group: "kl", Unit: method.Token, Source: source,
-		Formula: formula, Gradient: gradient, Needs: batch.Columns{batch.LogpRef}, May: batch.Columns{batch.LogpOld}, Example: example,
+		Formula: formula, Gradient: gradient, Needs: batch.Columns{batch.LogpRef}, May: method.If("in reward", batch.LogpOld), Example: example,
 	}
 }
 

@@ -40,7 +40,7 @@ var minPROSpec = method.Spec{
 	Source:   "arXiv:2601.22718 (abstract)",
 	Formula:  "L = -A·sg[b_t]·r_t, b_t = min_{s<t} r_s, b_1 = 1",
 	Gradient: "-A·b_t·r_t",
-	Needs:    batch.Columns{batch.Advantage}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
+	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.166667 -0.224976
 A = -1: d loss/d logp = 0.203567 0.166667 0.224976; loss = 0.000000`,
 	Reconstruction: "prefix minimum detached, current ratio live; variant clip puts PPO's clip on the product",

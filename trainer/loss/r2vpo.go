@@ -44,7 +44,7 @@ var r2vpoSpec = method.Spec{
 	Source:   "arXiv:2601.03320, 2605.26784 (abstracts)",
 	Formula:  "L = -A·r + λ·(r - sg[r̄_group])² - λ·δ; λ ← clip(λ + η(V-δ), 0, λ_max)",
 	Gradient: "-A·r + 2λ·(r - r̄)·r",
-	Needs:    batch.Columns{batch.Advantage, batch.Group}, May: batch.Columns{batch.Anchor, batch.LogpRoll},
+	Needs:    batch.Columns{batch.Advantage, batch.Group}, May: eitherAnchor,
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.206912 -0.248591 -0.044459
 A = -1: d loss/d logp = 0.200222 0.024320 0.505115; loss = 0.104848`,
 	Reconstruction: "soft variance penalty with dual ascent, mean detached, per group; variant adaptive_clip is the survey's reading; δ, η, λ are ours",

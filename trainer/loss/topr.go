@@ -2,6 +2,7 @@ package loss
 
 import (
 	"errors"
+	"slices"
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
@@ -47,7 +48,7 @@ var toprSpec = method.Spec{
 	Source:   "arXiv:2503.14286 eq. 8; ROLL topr",
 	Formula:  "R>0: L = -A·logp; R≤0: L = -sg[min(1, exp(Σ lr))]·A·logp",
 	Gradient: "-A for good responses, -min(1, exp(Σ lr))·A for bad ones",
-	Needs:    batch.Columns{batch.Advantage, batch.Reward}, May: batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
+	Needs:    batch.Columns{batch.Advantage, batch.Reward}, May: slices.Concat(eitherAnchor, method.If("level turn", batch.Turn)),
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
 A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
 }

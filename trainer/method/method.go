@@ -53,7 +53,7 @@ type Spec struct {
 	// Needs lists the columns of batch.Batch it reads beyond Mask.
 	Needs batch.Columns `json:"needs"`
 	// May lists those that it reads under some parameters only.
-	May batch.Columns `json:"may,omitempty"`
+	May Conditions `json:"may,omitempty"`
 	// Shows lists those that it reads for a figure only.
 	Shows batch.Columns `json:"shows,omitempty"`
 	// Example is a three-line worked example with numbers.
@@ -61,6 +61,51 @@ type Spec struct {
 	// Reconstruction says, where no formula was published, which reading was
 	// chosen and which others are selectable; empty for published formulas.
 	Reconstruction string `json:"reconstruction,omitempty"`
+}
+
+// Condition is a column that a method reads under some of its parameters.
+type Condition struct {
+	Column batch.Column
+	// When says which, by their names in a recipe.
+	When string
+}
+
+// Conditions are the columns of that kind.
+type Conditions []Condition
+
+// If are columns that a method reads under the parameters that when names.
+func If(when string, columns ...batch.Column) (list Conditions) {
+	for _, c := range columns {
+		list = append(list, Condition{c, when})
+	}
+	return list
+}
+
+// Columns are those under any parameters.
+func (c Conditions) Columns() batch.Columns {
+	columns := make(batch.Columns, len(c))
+	for i, x := range c {
+		columns[i] = x.Column
+	}
+	return columns
+}
+
+// String lists the columns with their conditions, in brackets.
+func (c Conditions) String() string {
+	text := make([]string, len(c))
+	for i, x := range c {
+		text[i] = fmt.Sprintf("%s (%s)", x.Column, x.When)
+	}
+	return strings.Join(text, ", ")
+}
+
+// MarshalText is what String gives.
+func (c Condition) MarshalText() ([]byte, error) { return []byte(Conditions{c}.String()), nil }
+
+// Reads reports whether a method reads a column for its result under any of its
+// parameters.
+func (s Spec) Reads(column batch.Column) bool {
+	return slices.Contains(s.Needs, column) || slices.Contains(s.May.Columns(), column)
 }
 
 // Entry joins a Spec with a constructor. New returns a pointer to the

@@ -1,12 +1,9 @@
 package recipe
 
 import (
-	"slices"
-
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/loss"
-	"driftlab/trainer/method"
 )
 
 // countedTwice refuses a weight that the loss contains already: verl drops it
@@ -28,15 +25,10 @@ func (c *checker) countedTwice(r Recipe) {
 		c.that(false, path, "the loss %s weighs by min(exp(old − roll), cap) itself, and %s would count that twice: use weights none",
 			r.Loss.Name, r.Correction.Weights.Name)
 	default:
-		c.that(r.Mode() != correction.Bypass || !hasRatio(r.Loss.Spec()), path,
+		c.that(r.Mode() != correction.Bypass || !r.Loss.Spec().Reads(batch.Anchor), path,
 			"in bypass mode the ratio of the loss %s is that to the rollout engine, and %s would count it twice: use weights none, or loss reinforce",
 			r.Loss.Name, r.Correction.Weights.Name)
 	}
-}
-
-// hasRatio reports whether a loss divides by its anchor, other than for a figure.
-func hasRatio(s method.Spec) bool {
-	return slices.Contains(s.Needs, batch.Anchor) || slices.Contains(s.May, batch.Anchor)
 }
 
 // publishedLoss refuses verl's policy-gradient presets with another kind of
@@ -46,7 +38,7 @@ func (d *decoder) publishedLoss(r Recipe) {
 		return
 	}
 	p, err := correction.LookupPreset(d.published.Value)
-	if err == nil && p.Loss == "reinforce" && hasRatio(r.Loss.Spec()) {
+	if err == nil && p.Loss == "reinforce" && r.Loss.Spec().Reads(batch.Anchor) {
 		d.fault(d.published, "correction", "%s is verl's policy gradient without a ratio, and the loss is %s: set loss to reinforce", p.Name, r.Loss.Name)
 	}
 }

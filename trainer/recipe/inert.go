@@ -25,7 +25,7 @@ func (r Recipe) Inert() []string {
 	if anchor == AnchorRollout {
 		differs = gap || drift // of pi and mu, at every gradient
 	}
-	if s := r.Loss.Spec(); !moves && hasRatio(s) && !onRollout(r.Loss.Params) {
+	if s := r.Loss.Spec(); !moves && s.Reads(batch.Anchor) && !onRollout(r.Loss.Params) {
 		notes = append(notes, fmt.Sprintf("loss %s: with anchor %s and one update per step its ratio is 1 at every gradient, so no clip or bound on it acts: "+
 			"set learner.minibatches above 1%s", s.Name, anchor, map[bool]string{true: ", or anchor to behaviour or rollout", false: ""}[lag]))
 	}

@@ -144,7 +144,7 @@ func (r Recipe) methods() []chosen {
 // batch.Batch. A method that reads it under some parameters only counts.
 func (r Recipe) Needs(column batch.Column) bool {
 	return slices.ContainsFunc(r.methods(), func(m chosen) bool {
-		return slices.Contains(m.spec.Needs, column) || slices.Contains(m.spec.May, column) || slices.Contains(m.spec.Shows, column)
+		return m.spec.Reads(column) || slices.Contains(m.spec.Shows, column)
 	})
 }
 
