@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"driftlab/trainer/batch"
+	"driftlab/trainer/masked"
 )
 
 // Options are taken up to their limits and refused beyond them.
@@ -129,14 +130,14 @@ func TestSpreadOfFew(t *testing.T) {
 			t.Errorf("no spread in %v", p.Metrics())
 		}
 	}
-	var s spreadOf
-	s.add(1)
-	if s.std() != 0 {
-		t.Errorf("one value spreads by %v", s.std())
+	var s masked.Running
+	s.Add(1)
+	if s.Deviation() != 0 {
+		t.Errorf("one value spreads by %v", s.Deviation())
 	}
-	s.add(4)
-	if !near(s.std(), 3/math.Sqrt2) {
-		t.Errorf("1 and 4 spread by %v", s.std())
+	s.Add(4)
+	if !near(s.Deviation(), 3/math.Sqrt2) {
+		t.Errorf("1 and 4 spread by %v", s.Deviation())
 	}
 }
 

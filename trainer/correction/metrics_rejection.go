@@ -6,34 +6,6 @@ import (
 	"driftlab/trainer/masked"
 )
 
-// spreadOf accumulates mean, unbiased standard deviation and extremes.
-type spreadOf struct {
-	n                 int
-	centre, squares   float64 // Welford
-	largest, smallest float64
-}
-
-func (s *spreadOf) add(x float64) {
-	if s.n == 0 {
-		s.largest, s.smallest = x, x
-	}
-	s.n++
-	delta := x - s.centre
-	s.centre += delta / float64(s.n)
-	s.squares += float64(delta * (x - s.centre))
-	s.largest, s.smallest = max(s.largest, x), min(s.smallest, x)
-}
-
-func (s *spreadOf) mean() float64 { return s.centre }
-
-// std is the unbiased standard deviation, 0 for one value.
-func (s *spreadOf) std() float64 {
-	if s.n < 2 {
-		return 0
-	}
-	return math.Sqrt(s.squares / float64(s.n-1))
-}
-
 // ruleNames are the metric names of one mask, built once.
 type ruleNames struct {
 	mask                                          Masking
@@ -89,7 +61,7 @@ func (p *Pipeline) verlMask(m Masking, in *Input) {
 
 // statisticSpread is a rule's statistic over tokens and over responses.
 type statisticSpread struct {
-	tokens, rows            spreadOf
+	tokens, rows            masked.Running
 	above, below            int // of tokens
 	rowsAbove, rowsBelow    int
 	clamped, clampedSquares float64
@@ -99,10 +71,10 @@ type statisticSpread struct {
 func (p *Pipeline) verlStatistic(d measured, names *ruleNames, in *Input) {
 	_, _, twoSided := d.limits()
 	s := p.spread(d, in)
-	tokens, rows := float64(s.tokens.n)+masked.Epsilon, float64(max(s.rows.n, 1))
+	tokens, rows := float64(s.tokens.N)+masked.Epsilon, float64(max(s.rows.N, 1))
 	p.add(names.mean, masked.Mean(p.buffer, in.Mask))
-	p.add(names.largest, s.tokens.largest)
-	p.add(names.smallest, s.tokens.smallest)
+	p.add(names.largest, s.tokens.Largest)
+	p.add(names.smallest, s.tokens.Smallest)
 	if d.sequenceLevel() {
 		p.add(names.above, float64(s.rowsAbove)/rows)
 		p.add(names.below, float64(s.rowsBelow)/rows)
@@ -111,16 +83,16 @@ func (p *Pipeline) verlStatistic(d measured, names *ruleNames, in *Input) {
 		p.add(names.below, float64(s.below)/tokens)
 	}
 	std := 0.0
-	if s.tokens.n > 1 {
+	if s.tokens.N > 1 {
 		mean := s.clamped / tokens
 		std = math.Sqrt(max(s.clampedSquares/tokens-float64(mean*mean), 0))
 	}
 	p.add(names.std, std)
-	p.add(names.seqMean, s.rows.mean())
-	p.add(names.seqStd, s.rows.std())
-	p.add(names.seqMax, s.rows.largest)
-	p.add(names.seqMin, s.rows.smallest)
-	p.add(names.seqDeviation, max(math.Abs(s.rows.largest), math.Abs(s.rows.smallest)))
+	p.add(names.seqMean, s.rows.Mean)
+	p.add(names.seqStd, s.rows.Deviation())
+	p.add(names.seqMax, s.rows.Largest)
+	p.add(names.seqMin, s.rows.Smallest)
+	p.add(names.seqDeviation, max(math.Abs(s.rows.Largest), math.Abs(s.rows.Smallest)))
 	p.add(names.seqAbove, float64(s.rowsAbove)/rows)
 	if twoSided {
 		p.add(names.seqBelow, float64(s.rowsBelow)/rows)
@@ -137,7 +109,7 @@ func (p *Pipeline) spread(d measured, in *Input) (s statisticSpread) {
 		for n := range in.Where(i, in.Mask) {
 			x := p.buffer[n]
 			count, value = count+1, x
-			s.tokens.add(x)
+			s.tokens.Add(x)
 			if x > high {
 				s.above++
 			}
@@ -153,7 +125,7 @@ func (p *Pipeline) spread(d measured, in *Input) (s statisticSpread) {
 		if !d.sequenceLevel() {
 			value = masked.Mean(p.buffer[from:to], in.Mask[from:to])
 		}
-		s.rows.add(value)
+		s.rows.Add(value)
 		if value > high {
 			s.rowsAbove++
 		}

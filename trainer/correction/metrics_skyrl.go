@@ -115,16 +115,16 @@ func (p *Pipeline) skyrlSequence(names *[3]string, low, high float64, in *Input,
 // its padded rows the padding counts too.
 func (p *Pipeline) skyrlTotals(b *batch.Batch) {
 	r, in := p.buffer, p.see(b)
-	var s spreadOf
+	var s masked.Running
 	for n, counts := range b.Mask {
 		r[n] = 0
 		if counts {
 			r[n] = in.ratio(p.logRatio[n])
 		}
-		s.add(r[n])
+		s.Add(r[n])
 	}
 	p.set("is_ratio_mean", masked.Sum(r, b.Mask)/float64(max(masked.Count(b.Mask), 1)))
-	p.set("is_ratio_std", s.std())
-	p.set("is_ratio_max", s.largest)
-	p.set("is_ratio_min", s.smallest)
+	p.set("is_ratio_std", s.Deviation())
+	p.set("is_ratio_max", s.Largest)
+	p.set("is_ratio_min", s.Smallest)
 }

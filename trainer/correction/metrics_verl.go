@@ -114,12 +114,12 @@ func (p *Pipeline) verlSequenceExtremes(in *Input, low, high float64) {
 // verlSequenceMeans are statistics of the mean weight per response, empty
 // responses counting as 0; the fractions are of raw weights.
 func (p *Pipeline) verlSequenceMeans(in *Input, low, high float64) {
-	var s spreadOf
+	var s masked.Running
 	deviation, above, below := 0.0, 0, 0
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		mean := masked.Mean(p.weights.Applied[from:to], in.Mask[from:to])
-		s.add(mean)
+		s.Add(mean)
 		deviation = max(deviation, math.Abs(mean-1))
 		raw := masked.Mean(p.weights.Raw[from:to], in.Mask[from:to])
 		if raw > high {
@@ -129,10 +129,10 @@ func (p *Pipeline) verlSequenceMeans(in *Input, low, high float64) {
 		}
 	}
 	rows := float64(max(in.Len(), 1))
-	p.add("rollout_corr/rollout_is_seq_mean", s.mean())
-	p.add("rollout_corr/rollout_is_seq_std", s.std())
-	p.add("rollout_corr/rollout_is_seq_max", s.largest)
-	p.add("rollout_corr/rollout_is_seq_min", s.smallest)
+	p.add("rollout_corr/rollout_is_seq_mean", s.Mean)
+	p.add("rollout_corr/rollout_is_seq_std", s.Deviation())
+	p.add("rollout_corr/rollout_is_seq_max", s.Largest)
+	p.add("rollout_corr/rollout_is_seq_min", s.Smallest)
 	p.add("rollout_corr/rollout_is_seq_max_deviation", deviation)
 	p.add("rollout_corr/rollout_is_seq_fraction_high", float64(above)/rows)
 	p.add("rollout_corr/rollout_is_seq_fraction_low", float64(below)/rows)

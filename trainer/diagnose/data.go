@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"driftlab/trainer/batch"
+	"driftlab/trainer/masked"
 )
 
 // Limits are the length limits that clip ratios compare with; 0 means the
@@ -20,7 +21,7 @@ type Limits struct {
 // have changed. Lengths count generated tokens; a response without any is
 // aborted and has no score.
 func Data(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
-	var score, reward, length, live running
+	var score, reward, length, live masked.Running
 	for i := range b.Len() {
 		n, sum := 0, 0.0
 		from, to := b.Span(i)
@@ -32,15 +33,15 @@ func Data(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 				sum += b.TokenReward[k]
 			}
 		}
-		length.add(float64(n))
+		length.Add(float64(n))
 		if n == 0 {
 			continue
 		}
-		live.add(float64(n))
+		live.Add(float64(n))
 		if b.Reward != nil {
-			score.add(b.Reward[i])
+			score.Add(b.Reward[i])
 		}
-		reward.add(sum)
+		reward.Add(sum)
 	}
 	if b.Reward != nil {
 		dst = append3(dst, &scoreNames, &score)
@@ -70,9 +71,9 @@ var (
 )
 
 // append3 appends mean, maximum and minimum.
-func append3(dst []batch.Metric, names *[3]string, r *running) []batch.Metric {
-	return append(dst, batch.Metric{Name: names[0], Value: r.mean},
-		batch.Metric{Name: names[1], Value: r.largest}, batch.Metric{Name: names[2], Value: r.smallest})
+func append3(dst []batch.Metric, names *[3]string, r *masked.Running) []batch.Metric {
+	return append(dst, batch.Metric{Name: names[0], Value: r.Mean},
+		batch.Metric{Name: names[1], Value: r.Largest}, batch.Metric{Name: names[2], Value: r.Smallest})
 }
 
 // appendColumn appends mean, maximum and minimum of a column over the mask.
@@ -80,10 +81,10 @@ func appendColumn(dst []batch.Metric, names *[3]string, x []float64, mask []bool
 	if x == nil {
 		return dst
 	}
-	var r running
+	var r masked.Running
 	for n, counts := range mask {
 		if counts {
-			r.add(x[n])
+			r.Add(x[n])
 		}
 	}
 	return append3(dst, names, &r)
@@ -92,51 +93,45 @@ func appendColumn(dst []batch.Metric, names *[3]string, x []float64, mask []bool
 // explained is 1 − Var(return − value)/(Var(return) + 1e-5), with unbiased
 // variances, as verl has it.
 func explained(b *batch.Batch) float64 {
-	var residual, total running
+	var residual, total masked.Running
 	for n, counts := range b.Mask {
 		if counts {
-			residual.add(b.Return[n] - b.Value[n])
-			total.add(b.Return[n])
+			residual.Add(b.Return[n] - b.Value[n])
+			total.Add(b.Return[n])
 		}
 	}
-	left, all := residual.deviation(), total.deviation()
+	left, all := residual.Deviation(), total.Deviation()
 	return 1 - left*left/(float64(all*all)+1e-5)
 }
 
 // lengths appends response and prompt lengths and the shares at their limits.
-func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *running) []batch.Metric {
+func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *masked.Running) []batch.Metric {
 	if limit.Response == 0 {
-		limit.Response = int(length.largest)
+		limit.Response = int(length.Largest)
 	}
-	atLimit, prompts, promptLimit := 0, running{}, limit.Prompt
+	atLimit, prompts, promptLimit := 0, masked.Running{}, limit.Prompt
 	for i := range b.Len() {
-		n := 0
 		from, to := b.Span(i)
-		for _, counts := range b.Mask[from:to] {
-			if counts {
-				n++
-			}
-		}
-		if n == limit.Response {
+		if masked.Count(b.Mask[from:to]) == limit.Response {
 			atLimit++
 		}
 	}
 	rows := float64(max(b.Len(), 1))
 	dst = append3(dst, &lengthNames, length)
 	dst = append(dst, batch.Metric{Name: "response_length/clip_ratio", Value: float64(atLimit) / rows})
-	if live.n > 0 {
+	if live.N > 0 {
 		dst = append3(dst, &liveNames, live)
-		dst = append(dst, batch.Metric{Name: "response_length_non_aborted/clip_ratio", Value: float64(atLimit) / float64(live.n)})
+		dst = append(dst, batch.Metric{Name: "response_length_non_aborted/clip_ratio", Value: float64(atLimit) / float64(live.N)})
 	}
-	dst = append(dst, batch.Metric{Name: "response/aborted_ratio", Value: (rows - float64(live.n)) / rows})
+	dst = append(dst, batch.Metric{Name: "response/aborted_ratio", Value: (rows - float64(live.N)) / rows})
 	if b.Prompt == nil {
 		return dst
 	}
 	for _, p := range b.Prompt {
-		prompts.add(float64(len(p)))
+		prompts.Add(float64(len(p)))
 	}
 	if promptLimit == 0 {
-		promptLimit = int(prompts.largest)
+		promptLimit = int(prompts.Largest)
 	}
 	full := 0
 	for _, p := range b.Prompt {

@@ -116,7 +116,7 @@ func Compare(b *batch.Batch) Gap {
 	g.PPLRatio, g.MeanAbsSequence = g.PPLRatio/rows, g.MeanAbsSequence/rows
 	g.Chi2Token, g.ESSToken = token.squares/tokens-1, token.effective(tokens)
 	g.Chi2Sequence, g.ESSSequence = sequence.squares/rows-1, sequence.effective(rows)
-	g.MeanAbsDp, g.MaxAbsDp, g.StdAbsDp = p.difference.mean, p.difference.largest, p.difference.deviation()
+	g.MeanAbsDp, g.MaxAbsDp, g.StdAbsDp = p.difference.Mean, p.difference.Largest, p.difference.Deviation()
 	if r := p.pearson(); !math.IsNaN(r) {
 		g.Pearson = r
 	}

@@ -17,11 +17,11 @@ func Probabilities(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 			p.add(elementary.Exp(b.LogpRoll[n]), elementary.Exp(b.Old.Logp[n]))
 		}
 	}
-	valid, mean, largest, deviation := 1.0, p.difference.mean, p.difference.largest, p.difference.deviation()
-	if p.x.n == 0 {
+	valid, mean, largest, deviation := 1.0, p.difference.Mean, p.difference.Largest, p.difference.Deviation()
+	if p.x.N == 0 {
 		valid, mean, largest = 0, math.NaN(), math.NaN()
 	}
-	if p.x.n < 2 {
+	if p.x.N < 2 {
 		deviation = math.NaN()
 	}
 	return append(dst,

@@ -6,6 +6,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/masked"
 )
 
 // frame is what every loss shares: the tokens to sum over, the weight of each,
@@ -41,11 +42,7 @@ func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (
 	if err := agg.RowWeights(f.rowWeight, in, &out.groups); err != nil {
 		return f, err
 	}
-	for _, m := range f.active {
-		if m {
-			f.tokens++
-		}
-	}
+	f.tokens = float64(masked.Count(f.active))
 	return f, nil
 }
 
@@ -109,13 +106,7 @@ func (f *frame) spread(i int, dlogp float64) {
 // length is the number of active tokens of response i.
 func (f *frame) length(i int) float64 {
 	from, to := f.in.Span(i)
-	count := 0.0
-	for _, m := range f.active[from:to] {
-		if m {
-			count++
-		}
-	}
-	return count
+	return float64(masked.Count(f.active[from:to]))
 }
 
 // sumLogRatio is Σ_t (logp - anchor) over the active tokens of response i.

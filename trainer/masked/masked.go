@@ -66,3 +66,30 @@ func WhitenWith(x []float64, mask []bool, eps float64) {
 		}
 	}
 }
+
+// Running accumulates mean, deviation and extremes of a figure by Welford's rule.
+type Running struct {
+	N                 int
+	Mean, Squares     float64 // Squares is the sum of squared deviations
+	Largest, Smallest float64
+}
+
+// Add takes a value.
+func (r *Running) Add(x float64) {
+	if r.N == 0 {
+		r.Largest, r.Smallest = x, x
+	}
+	r.N++
+	delta := x - r.Mean
+	r.Mean += delta / float64(r.N)
+	r.Squares += float64(delta * (x - r.Mean))
+	r.Largest, r.Smallest = max(r.Largest, x), min(r.Smallest, x)
+}
+
+// Deviation is the unbiased standard deviation, 0 below two values.
+func (r *Running) Deviation() float64 {
+	if r.N < 2 {
+		return 0
+	}
+	return math.Sqrt(r.Squares / float64(r.N-1))
+}

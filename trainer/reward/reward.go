@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"driftlab/trainer/batch"
+	"driftlab/trainer/masked"
 	"driftlab/trainer/task"
 )
 
@@ -132,11 +133,5 @@ func lastGenerated(b *batch.Batch, from, to int) int {
 // length is the number of generated tokens of response i.
 func length(b *batch.Batch, i int) float64 {
 	from, to := b.Span(i)
-	n := 0
-	for _, m := range b.Mask[from:to] {
-		if m {
-			n++
-		}
-	}
-	return float64(n)
+	return float64(masked.Count(b.Mask[from:to]))
 }
