@@ -26,10 +26,14 @@ const (
 // separate multiplications and additions, never fused. It overflows to +Inf
 // above 88.72, is subnormal below -87.34, zero below -103.97, and NaN for NaN.
 func Exp32(x float32) float32 {
-	if x != x {
+	switch { // min and max would take care of NaN and signed zeros at every call
+	case x != x:
 		return x
+	case x > expHigh:
+		x = expHigh
+	case x < expLow:
+		x = expLow
 	}
-	x = max(min(x, expHigh), expLow)
 	n := float32(x*log2e) + roundBig - roundBig
 	r := x - float32(n*ln2High)
 	r -= float32(n * ln2Low)
