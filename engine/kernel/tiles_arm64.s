@@ -861,22 +861,22 @@ zero:
 	VMOVI         $0, V7.B16
 chain:
 	FMOVQ         0(R3), F8
-	FMOVS         (R10), F9
-	WORD          $0x4f891100 // FMLA V0.4S, V8.4S, V9.S[0]
-	FMOVS         (R10)(R5), F10
-	WORD          $0x4f8a1101 // FMLA V1.4S, V8.4S, V10.S[0]
-	FMOVS         (R10)(R12), F11
-	WORD          $0x4f8b1102 // FMLA V2.4S, V8.4S, V11.S[0]
-	FMOVS         (R10)(R13), F12
-	WORD          $0x4f8c1103 // FMLA V3.4S, V8.4S, V12.S[0]
-	FMOVS         (R10)(R14), F9
-	WORD          $0x4f891104 // FMLA V4.4S, V8.4S, V9.S[0]
-	FMOVS         (R10)(R15), F10
-	WORD          $0x4f8a1105 // FMLA V5.4S, V8.4S, V10.S[0]
-	FMOVS         (R10)(R16), F11
-	WORD          $0x4f8b1106 // FMLA V6.4S, V8.4S, V11.S[0]
-	FMOVS         (R10)(R17), F12
-	WORD          $0x4f8c1107 // FMLA V7.4S, V8.4S, V12.S[0]
+	FMOVS         (R10), F10
+	WORD          $0x4f8a1100 // FMLA V0.4S, V8.4S, V10.S[0]
+	FMOVS         (R10)(R5), F11
+	WORD          $0x4f8b1101 // FMLA V1.4S, V8.4S, V11.S[0]
+	FMOVS         (R10)(R12), F12
+	WORD          $0x4f8c1102 // FMLA V2.4S, V8.4S, V12.S[0]
+	FMOVS         (R10)(R13), F13
+	WORD          $0x4f8d1103 // FMLA V3.4S, V8.4S, V13.S[0]
+	FMOVS         (R10)(R14), F10
+	WORD          $0x4f8a1104 // FMLA V4.4S, V8.4S, V10.S[0]
+	FMOVS         (R10)(R15), F11
+	WORD          $0x4f8b1105 // FMLA V5.4S, V8.4S, V11.S[0]
+	FMOVS         (R10)(R16), F12
+	WORD          $0x4f8c1106 // FMLA V6.4S, V8.4S, V12.S[0]
+	FMOVS         (R10)(R17), F13
+	WORD          $0x4f8d1107 // FMLA V7.4S, V8.4S, V13.S[0]
 	ADD           R6, R10
 	ADD           R7, R3
 	SUBS          $1, R4
@@ -939,14 +939,14 @@ zero:
 	VMOVI         $0, V3.B16
 chain:
 	FMOVQ         0(R3), F4
-	FMOVS         (R10), F5
-	WORD          $0x4f851080 // FMLA V0.4S, V4.4S, V5.S[0]
-	FMOVS         (R10)(R5), F6
-	WORD          $0x4f861081 // FMLA V1.4S, V4.4S, V6.S[0]
-	FMOVS         (R10)(R12), F7
-	WORD          $0x4f871082 // FMLA V2.4S, V4.4S, V7.S[0]
-	FMOVS         (R10)(R13), F8
-	WORD          $0x4f881083 // FMLA V3.4S, V4.4S, V8.S[0]
+	FMOVS         (R10), F6
+	WORD          $0x4f861080 // FMLA V0.4S, V4.4S, V6.S[0]
+	FMOVS         (R10)(R5), F7
+	WORD          $0x4f871081 // FMLA V1.4S, V4.4S, V7.S[0]
+	FMOVS         (R10)(R12), F8
+	WORD          $0x4f881082 // FMLA V2.4S, V4.4S, V8.S[0]
+	FMOVS         (R10)(R13), F9
+	WORD          $0x4f891083 // FMLA V3.4S, V4.4S, V9.S[0]
 	ADD           R6, R10
 	ADD           R7, R3
 	SUBS          $1, R4
@@ -1056,22 +1056,22 @@ zero:
 	VMOVI         $0, V7.B16
 chain:
 	FMOVD         0(R3), F8
-	FMOVS         (R10), F9
-	WORD          $0x4f891100 // FMLA V0.4S, V8.4S, V9.S[0]
-	FMOVS         (R10)(R5), F10
-	WORD          $0x4f8a1101 // FMLA V1.4S, V8.4S, V10.S[0]
-	FMOVS         (R10)(R12), F11
-	WORD          $0x4f8b1102 // FMLA V2.4S, V8.4S, V11.S[0]
-	FMOVS         (R10)(R13), F12
-	WORD          $0x4f8c1103 // FMLA V3.4S, V8.4S, V12.S[0]
-	FMOVS         (R10)(R14), F9
-	WORD          $0x4f891104 // FMLA V4.4S, V8.4S, V9.S[0]
-	FMOVS         (R10)(R15), F10
-	WORD          $0x4f8a1105 // FMLA V5.4S, V8.4S, V10.S[0]
-	FMOVS         (R10)(R16), F11
-	WORD          $0x4f8b1106 // FMLA V6.4S, V8.4S, V11.S[0]
-	FMOVS         (R10)(R17), F12
-	WORD          $0x4f8c1107 // FMLA V7.4S, V8.4S, V12.S[0]
+	FMOVS         (R10), F10
+	WORD          $0x4f8a1100 // FMLA V0.4S, V8.4S, V10.S[0]
+	FMOVS         (R10)(R5), F11
+	WORD          $0x4f8b1101 // FMLA V1.4S, V8.4S, V11.S[0]
+	FMOVS         (R10)(R12), F12
+	WORD          $0x4f8c1102 // FMLA V2.4S, V8.4S, V12.S[0]
+	FMOVS         (R10)(R13), F13
+	WORD          $0x4f8d1103 // FMLA V3.4S, V8.4S, V13.S[0]
+	FMOVS         (R10)(R14), F10
+	WORD          $0x4f8a1104 // FMLA V4.4S, V8.4S, V10.S[0]
+	FMOVS         (R10)(R15), F11
+	WORD          $0x4f8b1105 // FMLA V5.4S, V8.4S, V11.S[0]
+	FMOVS         (R10)(R16), F12
+	WORD          $0x4f8c1106 // FMLA V6.4S, V8.4S, V12.S[0]
+	FMOVS         (R10)(R17), F13
+	WORD          $0x4f8d1107 // FMLA V7.4S, V8.4S, V13.S[0]
 	ADD           R6, R10
 	ADD           R7, R3
 	SUBS          $1, R4
@@ -1134,14 +1134,14 @@ zero:
 	VMOVI         $0, V3.B16
 chain:
 	FMOVD         0(R3), F4
-	FMOVS         (R10), F5
-	WORD          $0x4f851080 // FMLA V0.4S, V4.4S, V5.S[0]
-	FMOVS         (R10)(R5), F6
-	WORD          $0x4f861081 // FMLA V1.4S, V4.4S, V6.S[0]
-	FMOVS         (R10)(R12), F7
-	WORD          $0x4f871082 // FMLA V2.4S, V4.4S, V7.S[0]
-	FMOVS         (R10)(R13), F8
-	WORD          $0x4f881083 // FMLA V3.4S, V4.4S, V8.S[0]
+	FMOVS         (R10), F6
+	WORD          $0x4f861080 // FMLA V0.4S, V4.4S, V6.S[0]
+	FMOVS         (R10)(R5), F7
+	WORD          $0x4f871081 // FMLA V1.4S, V4.4S, V7.S[0]
+	FMOVS         (R10)(R12), F8
+	WORD          $0x4f881082 // FMLA V2.4S, V4.4S, V8.S[0]
+	FMOVS         (R10)(R13), F9
+	WORD          $0x4f891083 // FMLA V3.4S, V4.4S, V9.S[0]
 	ADD           R6, R10
 	ADD           R7, R3
 	SUBS          $1, R4
@@ -1251,22 +1251,22 @@ zero:
 	VMOVI         $0, V7.B16
 chain:
 	FMOVS         0(R3), F8
-	FMOVS         (R10), F9
-	WORD          $0x4f891100 // FMLA V0.4S, V8.4S, V9.S[0]
-	FMOVS         (R10)(R5), F10
-	WORD          $0x4f8a1101 // FMLA V1.4S, V8.4S, V10.S[0]
-	FMOVS         (R10)(R12), F11
-	WORD          $0x4f8b1102 // FMLA V2.4S, V8.4S, V11.S[0]
-	FMOVS         (R10)(R13), F12
-	WORD          $0x4f8c1103 // FMLA V3.4S, V8.4S, V12.S[0]
-	FMOVS         (R10)(R14), F9
-	WORD          $0x4f891104 // FMLA V4.4S, V8.4S, V9.S[0]
-	FMOVS         (R10)(R15), F10
-	WORD          $0x4f8a1105 // FMLA V5.4S, V8.4S, V10.S[0]
-	FMOVS         (R10)(R16), F11
-	WORD          $0x4f8b1106 // FMLA V6.4S, V8.4S, V11.S[0]
-	FMOVS         (R10)(R17), F12
-	WORD          $0x4f8c1107 // FMLA V7.4S, V8.4S, V12.S[0]
+	FMOVS         (R10), F10
+	WORD          $0x4f8a1100 // FMLA V0.4S, V8.4S, V10.S[0]
+	FMOVS         (R10)(R5), F11
+	WORD          $0x4f8b1101 // FMLA V1.4S, V8.4S, V11.S[0]
+	FMOVS         (R10)(R12), F12
+	WORD          $0x4f8c1102 // FMLA V2.4S, V8.4S, V12.S[0]
+	FMOVS         (R10)(R13), F13
+	WORD          $0x4f8d1103 // FMLA V3.4S, V8.4S, V13.S[0]
+	FMOVS         (R10)(R14), F10
+	WORD          $0x4f8a1104 // FMLA V4.4S, V8.4S, V10.S[0]
+	FMOVS         (R10)(R15), F11
+	WORD          $0x4f8b1105 // FMLA V5.4S, V8.4S, V11.S[0]
+	FMOVS         (R10)(R16), F12
+	WORD          $0x4f8c1106 // FMLA V6.4S, V8.4S, V12.S[0]
+	FMOVS         (R10)(R17), F13
+	WORD          $0x4f8d1107 // FMLA V7.4S, V8.4S, V13.S[0]
 	ADD           R6, R10
 	ADD           R7, R3
 	SUBS          $1, R4
@@ -1329,14 +1329,14 @@ zero:
 	VMOVI         $0, V3.B16
 chain:
 	FMOVS         0(R3), F4
-	FMOVS         (R10), F5
-	WORD          $0x4f851080 // FMLA V0.4S, V4.4S, V5.S[0]
-	FMOVS         (R10)(R5), F6
-	WORD          $0x4f861081 // FMLA V1.4S, V4.4S, V6.S[0]
-	FMOVS         (R10)(R12), F7
-	WORD          $0x4f871082 // FMLA V2.4S, V4.4S, V7.S[0]
-	FMOVS         (R10)(R13), F8
-	WORD          $0x4f881083 // FMLA V3.4S, V4.4S, V8.S[0]
+	FMOVS         (R10), F6
+	WORD          $0x4f861080 // FMLA V0.4S, V4.4S, V6.S[0]
+	FMOVS         (R10)(R5), F7
+	WORD          $0x4f871081 // FMLA V1.4S, V4.4S, V7.S[0]
+	FMOVS         (R10)(R12), F8
+	WORD          $0x4f881082 // FMLA V2.4S, V4.4S, V8.S[0]
+	FMOVS         (R10)(R13), F9
+	WORD          $0x4f891083 // FMLA V3.4S, V4.4S, V9.S[0]
 	ADD           R6, R10
 	ADD           R7, R3
 	SUBS          $1, R4
@@ -2543,29 +2543,29 @@ zero:
 	VMOVI         $0, V7.B16
 chain:
 	FMOVQ         0(R3), F10
-	FMOVS         (R10), F11
-	WORD          $0x4f8b9148 // FMUL V8.4S, V10.4S, V11.S[0]
+	FMOVS         (R10), F12
+	WORD          $0x4f8c9148 // FMUL V8.4S, V10.4S, V12.S[0]
 	WORD          $0x4e28d400 // FADD V0.4S, V0.4S, V8.4S
-	FMOVS         (R10)(R5), F12
-	WORD          $0x4f8c9148 // FMUL V8.4S, V10.4S, V12.S[0]
+	FMOVS         (R10)(R5), F13
+	WORD          $0x4f8d9148 // FMUL V8.4S, V10.4S, V13.S[0]
 	WORD          $0x4e28d421 // FADD V1.4S, V1.4S, V8.4S
-	FMOVS         (R10)(R12), F13
-	WORD          $0x4f8d9148 // FMUL V8.4S, V10.4S, V13.S[0]
+	FMOVS         (R10)(R12), F14
+	WORD          $0x4f8e9148 // FMUL V8.4S, V10.4S, V14.S[0]
 	WORD          $0x4e28d442 // FADD V2.4S, V2.4S, V8.4S
-	FMOVS         (R10)(R13), F14
-	WORD          $0x4f8e9148 // FMUL V8.4S, V10.4S, V14.S[0]
+	FMOVS         (R10)(R13), F15
+	WORD          $0x4f8f9148 // FMUL V8.4S, V10.4S, V15.S[0]
 	WORD          $0x4e28d463 // FADD V3.4S, V3.4S, V8.4S
-	FMOVS         (R10)(R14), F11
-	WORD          $0x4f8b9148 // FMUL V8.4S, V10.4S, V11.S[0]
-	WORD          $0x4e28d484 // FADD V4.4S, V4.4S, V8.4S
-	FMOVS         (R10)(R15), F12
+	FMOVS         (R10)(R14), F12
 	WORD          $0x4f8c9148 // FMUL V8.4S, V10.4S, V12.S[0]
-	WORD          $0x4e28d4a5 // FADD V5.4S, V5.4S, V8.4S
-	FMOVS         (R10)(R16), F13
+	WORD          $0x4e28d484 // FADD V4.4S, V4.4S, V8.4S
+	FMOVS         (R10)(R15), F13
 	WORD          $0x4f8d9148 // FMUL V8.4S, V10.4S, V13.S[0]
-	WORD          $0x4e28d4c6 // FADD V6.4S, V6.4S, V8.4S
-	FMOVS         (R10)(R17), F14
+	WORD          $0x4e28d4a5 // FADD V5.4S, V5.4S, V8.4S
+	FMOVS         (R10)(R16), F14
 	WORD          $0x4f8e9148 // FMUL V8.4S, V10.4S, V14.S[0]
+	WORD          $0x4e28d4c6 // FADD V6.4S, V6.4S, V8.4S
+	FMOVS         (R10)(R17), F15
+	WORD          $0x4f8f9148 // FMUL V8.4S, V10.4S, V15.S[0]
 	WORD          $0x4e28d4e7 // FADD V7.4S, V7.4S, V8.4S
 	ADD           R6, R10
 	ADD           R7, R3
@@ -2629,17 +2629,17 @@ zero:
 	VMOVI         $0, V3.B16
 chain:
 	FMOVQ         0(R3), F6
-	FMOVS         (R10), F7
-	WORD          $0x4f8790c4 // FMUL V4.4S, V6.4S, V7.S[0]
-	WORD          $0x4e24d400 // FADD V0.4S, V0.4S, V4.4S
-	FMOVS         (R10)(R5), F8
+	FMOVS         (R10), F8
 	WORD          $0x4f8890c4 // FMUL V4.4S, V6.4S, V8.S[0]
-	WORD          $0x4e24d421 // FADD V1.4S, V1.4S, V4.4S
-	FMOVS         (R10)(R12), F9
+	WORD          $0x4e24d400 // FADD V0.4S, V0.4S, V4.4S
+	FMOVS         (R10)(R5), F9
 	WORD          $0x4f8990c4 // FMUL V4.4S, V6.4S, V9.S[0]
-	WORD          $0x4e24d442 // FADD V2.4S, V2.4S, V4.4S
-	FMOVS         (R10)(R13), F10
+	WORD          $0x4e24d421 // FADD V1.4S, V1.4S, V4.4S
+	FMOVS         (R10)(R12), F10
 	WORD          $0x4f8a90c4 // FMUL V4.4S, V6.4S, V10.S[0]
+	WORD          $0x4e24d442 // FADD V2.4S, V2.4S, V4.4S
+	FMOVS         (R10)(R13), F11
+	WORD          $0x4f8b90c4 // FMUL V4.4S, V6.4S, V11.S[0]
 	WORD          $0x4e24d463 // FADD V3.4S, V3.4S, V4.4S
 	ADD           R6, R10
 	ADD           R7, R3
@@ -2751,29 +2751,29 @@ zero:
 	VMOVI         $0, V7.B16
 chain:
 	FMOVD         0(R3), F10
-	FMOVS         (R10), F11
-	WORD          $0x4f8b9148 // FMUL V8.4S, V10.4S, V11.S[0]
+	FMOVS         (R10), F12
+	WORD          $0x4f8c9148 // FMUL V8.4S, V10.4S, V12.S[0]
 	WORD          $0x4e28d400 // FADD V0.4S, V0.4S, V8.4S
-	FMOVS         (R10)(R5), F12
-	WORD          $0x4f8c9148 // FMUL V8.4S, V10.4S, V12.S[0]
+	FMOVS         (R10)(R5), F13
+	WORD          $0x4f8d9148 // FMUL V8.4S, V10.4S, V13.S[0]
 	WORD          $0x4e28d421 // FADD V1.4S, V1.4S, V8.4S
-	FMOVS         (R10)(R12), F13
-	WORD          $0x4f8d9148 // FMUL V8.4S, V10.4S, V13.S[0]
+	FMOVS         (R10)(R12), F14
+	WORD          $0x4f8e9148 // FMUL V8.4S, V10.4S, V14.S[0]
 	WORD          $0x4e28d442 // FADD V2.4S, V2.4S, V8.4S
-	FMOVS         (R10)(R13), F14
-	WORD          $0x4f8e9148 // FMUL V8.4S, V10.4S, V14.S[0]
+	FMOVS         (R10)(R13), F15
+	WORD          $0x4f8f9148 // FMUL V8.4S, V10.4S, V15.S[0]
 	WORD          $0x4e28d463 // FADD V3.4S, V3.4S, V8.4S
-	FMOVS         (R10)(R14), F11
-	WORD          $0x4f8b9148 // FMUL V8.4S, V10.4S, V11.S[0]
-	WORD          $0x4e28d484 // FADD V4.4S, V4.4S, V8.4S
-	FMOVS         (R10)(R15), F12
+	FMOVS         (R10)(R14), F12
 	WORD          $0x4f8c9148 // FMUL V8.4S, V10.4S, V12.S[0]
-	WORD          $0x4e28d4a5 // FADD V5.4S, V5.4S, V8.4S
-	FMOVS         (R10)(R16), F13
+	WORD          $0x4e28d484 // FADD V4.4S, V4.4S, V8.4S
+	FMOVS         (R10)(R15), F13
 	WORD          $0x4f8d9148 // FMUL V8.4S, V10.4S, V13.S[0]
-	WORD          $0x4e28d4c6 // FADD V6.4S, V6.4S, V8.4S
-	FMOVS         (R10)(R17), F14
+	WORD          $0x4e28d4a5 // FADD V5.4S, V5.4S, V8.4S
+	FMOVS         (R10)(R16), F14
 	WORD          $0x4f8e9148 // FMUL V8.4S, V10.4S, V14.S[0]
+	WORD          $0x4e28d4c6 // FADD V6.4S, V6.4S, V8.4S
+	FMOVS         (R10)(R17), F15
+	WORD          $0x4f8f9148 // FMUL V8.4S, V10.4S, V15.S[0]
 	WORD          $0x4e28d4e7 // FADD V7.4S, V7.4S, V8.4S
 	ADD           R6, R10
 	ADD           R7, R3
@@ -2837,17 +2837,17 @@ zero:
 	VMOVI         $0, V3.B16
 chain:
 	FMOVD         0(R3), F6
-	FMOVS         (R10), F7
-	WORD          $0x4f8790c4 // FMUL V4.4S, V6.4S, V7.S[0]
-	WORD          $0x4e24d400 // FADD V0.4S, V0.4S, V4.4S
-	FMOVS         (R10)(R5), F8
+	FMOVS         (R10), F8
 	WORD          $0x4f8890c4 // FMUL V4.4S, V6.4S, V8.S[0]
-	WORD          $0x4e24d421 // FADD V1.4S, V1.4S, V4.4S
-	FMOVS         (R10)(R12), F9
+	WORD          $0x4e24d400 // FADD V0.4S, V0.4S, V4.4S
+	FMOVS         (R10)(R5), F9
 	WORD          $0x4f8990c4 // FMUL V4.4S, V6.4S, V9.S[0]
-	WORD          $0x4e24d442 // FADD V2.4S, V2.4S, V4.4S
-	FMOVS         (R10)(R13), F10
+	WORD          $0x4e24d421 // FADD V1.4S, V1.4S, V4.4S
+	FMOVS         (R10)(R12), F10
 	WORD          $0x4f8a90c4 // FMUL V4.4S, V6.4S, V10.S[0]
+	WORD          $0x4e24d442 // FADD V2.4S, V2.4S, V4.4S
+	FMOVS         (R10)(R13), F11
+	WORD          $0x4f8b90c4 // FMUL V4.4S, V6.4S, V11.S[0]
 	WORD          $0x4e24d463 // FADD V3.4S, V3.4S, V4.4S
 	ADD           R6, R10
 	ADD           R7, R3
@@ -2959,29 +2959,29 @@ zero:
 	VMOVI         $0, V7.B16
 chain:
 	FMOVS         0(R3), F10
-	FMOVS         (R10), F11
-	WORD          $0x4f8b9148 // FMUL V8.4S, V10.4S, V11.S[0]
+	FMOVS         (R10), F12
+	WORD          $0x4f8c9148 // FMUL V8.4S, V10.4S, V12.S[0]
 	WORD          $0x4e28d400 // FADD V0.4S, V0.4S, V8.4S
-	FMOVS         (R10)(R5), F12
-	WORD          $0x4f8c9148 // FMUL V8.4S, V10.4S, V12.S[0]
+	FMOVS         (R10)(R5), F13
+	WORD          $0x4f8d9148 // FMUL V8.4S, V10.4S, V13.S[0]
 	WORD          $0x4e28d421 // FADD V1.4S, V1.4S, V8.4S
-	FMOVS         (R10)(R12), F13
-	WORD          $0x4f8d9148 // FMUL V8.4S, V10.4S, V13.S[0]
+	FMOVS         (R10)(R12), F14
+	WORD          $0x4f8e9148 // FMUL V8.4S, V10.4S, V14.S[0]
 	WORD          $0x4e28d442 // FADD V2.4S, V2.4S, V8.4S
-	FMOVS         (R10)(R13), F14
-	WORD          $0x4f8e9148 // FMUL V8.4S, V10.4S, V14.S[0]
+	FMOVS         (R10)(R13), F15
+	WORD          $0x4f8f9148 // FMUL V8.4S, V10.4S, V15.S[0]
 	WORD          $0x4e28d463 // FADD V3.4S, V3.4S, V8.4S
-	FMOVS         (R10)(R14), F11
-	WORD          $0x4f8b9148 // FMUL V8.4S, V10.4S, V11.S[0]
-	WORD          $0x4e28d484 // FADD V4.4S, V4.4S, V8.4S
-	FMOVS         (R10)(R15), F12
+	FMOVS         (R10)(R14), F12
 	WORD          $0x4f8c9148 // FMUL V8.4S, V10.4S, V12.S[0]
-	WORD          $0x4e28d4a5 // FADD V5.4S, V5.4S, V8.4S
-	FMOVS         (R10)(R16), F13
+	WORD          $0x4e28d484 // FADD V4.4S, V4.4S, V8.4S
+	FMOVS         (R10)(R15), F13
 	WORD          $0x4f8d9148 // FMUL V8.4S, V10.4S, V13.S[0]
-	WORD          $0x4e28d4c6 // FADD V6.4S, V6.4S, V8.4S
-	FMOVS         (R10)(R17), F14
+	WORD          $0x4e28d4a5 // FADD V5.4S, V5.4S, V8.4S
+	FMOVS         (R10)(R16), F14
 	WORD          $0x4f8e9148 // FMUL V8.4S, V10.4S, V14.S[0]
+	WORD          $0x4e28d4c6 // FADD V6.4S, V6.4S, V8.4S
+	FMOVS         (R10)(R17), F15
+	WORD          $0x4f8f9148 // FMUL V8.4S, V10.4S, V15.S[0]
 	WORD          $0x4e28d4e7 // FADD V7.4S, V7.4S, V8.4S
 	ADD           R6, R10
 	ADD           R7, R3
@@ -3045,17 +3045,17 @@ zero:
 	VMOVI         $0, V3.B16
 chain:
 	FMOVS         0(R3), F6
-	FMOVS         (R10), F7
-	WORD          $0x4f8790c4 // FMUL V4.4S, V6.4S, V7.S[0]
-	WORD          $0x4e24d400 // FADD V0.4S, V0.4S, V4.4S
-	FMOVS         (R10)(R5), F8
+	FMOVS         (R10), F8
 	WORD          $0x4f8890c4 // FMUL V4.4S, V6.4S, V8.S[0]
-	WORD          $0x4e24d421 // FADD V1.4S, V1.4S, V4.4S
-	FMOVS         (R10)(R12), F9
+	WORD          $0x4e24d400 // FADD V0.4S, V0.4S, V4.4S
+	FMOVS         (R10)(R5), F9
 	WORD          $0x4f8990c4 // FMUL V4.4S, V6.4S, V9.S[0]
-	WORD          $0x4e24d442 // FADD V2.4S, V2.4S, V4.4S
-	FMOVS         (R10)(R13), F10
+	WORD          $0x4e24d421 // FADD V1.4S, V1.4S, V4.4S
+	FMOVS         (R10)(R12), F10
 	WORD          $0x4f8a90c4 // FMUL V4.4S, V6.4S, V10.S[0]
+	WORD          $0x4e24d442 // FADD V2.4S, V2.4S, V4.4S
+	FMOVS         (R10)(R13), F11
+	WORD          $0x4f8b90c4 // FMUL V4.4S, V6.4S, V11.S[0]
 	WORD          $0x4e24d463 // FADD V3.4S, V3.4S, V4.4S
 	ADD           R6, R10
 	ADD           R7, R3

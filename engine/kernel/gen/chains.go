@@ -60,8 +60,6 @@ type chainStep struct {
 	acc, tmp, other, shared string
 }
 
-func (s chainStep) arm() bool { return s.arch == neon.arch }
-
 func (s chainStep) load(base string) { s.scalar(s.at(base), s.tmp) }
 
 func (s chainStep) addFrom(base string) {
@@ -109,7 +107,7 @@ func (s chainStep) scaled(base string) {
 
 // scalar moves one float32 between memory and a register.
 func (t *text) scalar(from, to string) {
-	if t.arch == neon.arch {
+	if t.arm() {
 		t.op("FMOVS", from, to)
 	} else {
 		t.op("VMOVSS", from, to)
@@ -118,7 +116,7 @@ func (t *text) scalar(from, to string) {
 
 // address sets to = base + index·2^shift.
 func (t *text) address(base, index string, shift int, to string) {
-	if t.arch == neon.arch {
+	if t.arm() {
 		t.op("ADD", fmt.Sprintf("%s<<%d", index, shift), base, to)
 	} else {
 		t.op("LEAQ", fmt.Sprintf("(%s)(%s*%d)", base, index, 1<<shift), to)
@@ -138,7 +136,7 @@ func chain(t *text, k chainKind, rows int) {
 	t.address("BX", "DX", 2, "R13")
 	register, last := "X%d", 15
 	strides := []string{"", "(DX*1)", "(DX*2)", "(R12*1)"}
-	if t.arch == neon.arch {
+	if t.arm() {
 		register, last = "F%d", 31
 		strides = []string{"", "(DX)", "(R14)", "(R12)"}
 		t.op("ADD", "DX", "DX", "R14")
@@ -178,7 +176,7 @@ func chain(t *text, k chainKind, rows int) {
 // chainStubs declares the routines and chooses among them.
 func chainStubs() string {
 	var t text
-	t.WriteString(generatedHere + "\npackage kernel\n")
+	t.WriteString(generatedShared + "\npackage kernel\n")
 	for _, k := range chainKinds {
 		for _, rows := range chainRows {
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s(sums, a, b, c *float32, stride, n int)\n", chainName(k, rows))

@@ -1,6 +1,7 @@
 // Command gen writes the package's assembly: matmul tiles, elementwise kernels,
 // attention's loops and in-order sums, for AVX-512, for AVX2 with FMA and for
-// arm64's NEON, from one description.
+// arm64's NEON, from one description; arm64's loops of package precision; and
+// neon.md, which counts what arm64's loops cost.
 //
 //	go generate ./engine/kernel
 //

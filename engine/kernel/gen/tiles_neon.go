@@ -120,10 +120,8 @@ func (w neonTiler) prologue() {
 	}
 }
 
-// Registers: accumulators first, then the products of an unfused step, B, A.
+// acc is the register of a sum.
 func (w neonTiler) acc(row, vector int) string { return neon.r(row*w.vectors() + vector) }
-
-func (w neonTiler) after(n int) string { return neon.r(w.rows*w.vectors() + n) }
 
 // start points R10, R4 and those of B at the tile and loads or clears its sums.
 func (w neonTiler) start() {
@@ -190,74 +188,57 @@ func (w neonTiler) move() string { return map[int]string{4: "FMOVQ", 2: "FMOVD",
 // f is the name of a vector register where a part of it is moved.
 func f(r string) string { return "F" + r[1:] }
 
-// step advances all chains by one k.
+// step advances all chains by one k. Beyond the accumulators it takes registers for
+// two products, if it is unfused, for B and for A.
 func (w neonTiler) step() {
-	n := w.vectors()
-	// Registers beyond the accumulators: two products, then B, then A.
-	free := 0
-	take := func() string { free++; return w.after(free - 1) }
-	products := [2]string{}
-	if w.unfused {
-		products = [2]string{take(), take()}
-	}
-	aAt := func(i int) string {
-		if i == 0 {
-			return "(R10)"
+	free := w.rows * w.vectors()
+	take := func(n int) []string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = neon.r(free)
+			free++
 		}
-		return fmt.Sprintf("(R10)(%s)", multiple(i))
+		return list
+	}
+	products := []string{"", ""}
+	if w.unfused {
+		products = take(2)
 	}
 	if w.rows == 1 {
-		// Each element of B is used once: eight registers take turns.
-		x := take()
-		w.op("FMOVS", "(R10)", f(x))
-		b := make([]string, min(8, (n+1)/2*2))
-		for i := range b {
-			b[i] = take()
-		}
-		for c := 0; c < n; c += 2 {
-			first, second := b[c%len(b)], b[(c+1)%len(b)]
-			w.load(w.pointers()[c/4], c%4, first, second)
-			for i, y := range []string{first, second}[:min(2, n-c)] {
-				w.fma(w.acc(0, c+i), y, x, products[i])
-			}
-		}
+		w.singleRow(take(1)[0], take(min(8, 2*((w.vectors()+1)/2))), products)
 		return
 	}
-	b, a := make([]string, n), make([]string, min(4, w.rows))
-	for i := range b {
-		b[i] = take()
-	}
-	left := neon.regs - w.rows*n - free
-	if left < len(a) {
-		a = a[:left]
-	}
-	for i := range a {
-		a[i] = take()
-	}
-	loadB := func(row int) {
-		for c := 0; c < n; c += 2 {
-			pointer := w.pointers()[c/4]
-			if w.banded {
-				pointer = w.pointers()[row]
-			}
-			second := ""
-			if c+1 < n {
-				second = b[c+1]
-			}
-			w.load(pointer, c%4, b[c], second)
-		}
-	}
-	if !w.banded {
-		loadB(0)
-	}
+	b := take(w.vectors() + w.vectors()%2)
+	a := take(min(4, w.rows, neon.regs-free))
 	for i := range w.rows {
-		if w.banded {
-			loadB(i)
+		if i == 0 || w.banded {
+			for c := 0; c < w.vectors(); c += 2 {
+				pointer := w.pointers()[c/4]
+				if w.banded {
+					pointer = w.pointers()[i]
+				}
+				w.load(pointer, c%4, b[c], b[c+1])
+			}
 		}
-		x := a[i%len(a)]
-		w.op("FMOVS", aAt(i), f(x))
-		for c := range n {
+		x, at := a[i%len(a)], "(R10)"
+		if i > 0 {
+			at += "(" + multiple(i) + ")"
+		}
+		w.op("FMOVS", at, f(x))
+		for c := range w.vectors() {
 			w.fma(w.acc(i, c), b[c], x, products[c%2])
+		}
+	}
+}
+
+// singleRow is step where each element of B is used once: a few registers take turns.
+func (w neonTiler) singleRow(x string, b, products []string) {
+	w.op("FMOVS", "(R10)", f(x))
+	for c := 0; c < w.vectors(); c += 2 {
+		pair := b[c%len(b):][:2]
+		w.load(w.pointers()[c/4], c%4, pair[0], pair[1])
+		for i := range min(2, w.vectors()-c) {
+			w.fma(w.acc(0, c+i), pair[i], x, products[i])
 		}
 	}
 }
