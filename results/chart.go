@@ -3,9 +3,6 @@ package results
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Band is what the shaded region around a mean curve shows.
@@ -159,7 +156,7 @@ func summarise(x float64, values []float64, seeds int, band Band) Point {
 	if p.N == 0 {
 		return p
 	}
-	mean := stat.Mean(values, nil)
+	mean := average(values)
 	if p.N == seeds {
 		p.Mean = mean
 	}
@@ -177,8 +174,20 @@ func summarise(x float64, values []float64, seeds int, band Band) Point {
 // mean of at least two values, by Student's t: t(0.975, n-1) s/sqrt(n).
 func StudentHalfWidth(values []float64) float64 {
 	n := float64(len(values))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
-	return t * stat.StdDev(values, nil) / math.Sqrt(n)
+	center, squares := average(values), 0.0
+	for _, v := range values {
+		squares += float64((v - center) * (v - center))
+	}
+	return studentQuantile(len(values)-1) * math.Sqrt(squares/(n-1)) / math.Sqrt(n)
+}
+
+// average is the arithmetic mean.
+func average(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
 }
 
 // finite reports whether v is a number that can be drawn.

@@ -20,6 +20,5 @@
 // for a sign in all five seeds, or a threshold well beyond the bound, in
 // addition.
 //
-// What it is not: no models are fitted and nothing is printed. Distributions
-// come from gonum.
+// What it is not: no models are fitted and nothing is printed.
 package stats

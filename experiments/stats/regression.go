@@ -1,10 +1,6 @@
 package stats
 
-import (
-	"fmt"
-
-	"gonum.org/v1/gonum/mat"
-)
+import "fmt"
 
 // Regress is the least-squares fit of y = intercept + Σ_k slopes[k]·x[k]. It
 // panics where the columns do not determine it.
@@ -25,19 +21,18 @@ func PartialR2(y, x []float64, given ...[]float64) float64 {
 
 // fit returns the intercept and the slopes.
 func fit(y []float64, x [][]float64) []float64 {
-	design := mat.NewDense(len(y), len(x)+1, nil)
-	for k, column := range x {
+	ones := make([]float64, len(y))
+	for i := range ones {
+		ones[i] = 1
+	}
+	for _, column := range x {
 		paired("Regress", column, y)
-		design.SetCol(k+1, column)
 	}
-	for i := range y {
-		design.Set(i, 0, 1)
+	beta, ok := Solve(append([][]float64{ones}, x...), y)
+	if !ok {
+		panic(fmt.Sprintf("stats: Regress on %d columns of %d: they do not determine it", len(x), len(y)))
 	}
-	var beta mat.VecDense
-	if err := beta.SolveVec(design, mat.NewVecDense(len(y), y)); err != nil {
-		panic(fmt.Sprintf("stats: Regress on %d columns of %d: %v", len(x), len(y), err))
-	}
-	return beta.RawVector().Data
+	return beta
 }
 
 // residual is the sum of squares that the fit leaves.

@@ -2,14 +2,13 @@ package estimator
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
+
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/stream"
-	"math"
-	"math/rand/v2"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // The Markov decision processes of three-policy-bound.
@@ -80,33 +79,34 @@ func softmax(logits choice) choice {
 // solve returns the value of every state and the discounted share of visits to
 // it from a uniform start, which sums to one.
 func (m *process) solve(p choice) (value, visits [boundStates]float64) {
-	a, reward := mat.NewDense(boundStates, boundStates, nil), mat.NewVecDense(boundStates, nil)
+	var a, transposed [boundStates][]float64 // by columns
+	reward, start := make([]float64, boundStates), make([]float64, boundStates)
 	for s := range boundStates {
-		a.Set(s, s, 1)
+		a[s], transposed[s] = make([]float64, boundStates), make([]float64, boundStates)
 	}
 	for s := range boundStates {
+		a[s][s]++
+		start[s] = (1 - boundGamma) / boundStates
 		for k := range boundActions {
-			reward.SetVec(s, reward.AtVec(s)+float64(p[s][k]*m.reward[s][k]))
+			reward[s] += float64(p[s][k] * m.reward[s][k])
 			for t := range boundStates {
-				a.Set(s, t, a.At(s, t)-float64(boundGamma*p[s][k]*m.next[s][k][t]))
+				a[t][s] -= float64(boundGamma * p[s][k] * m.next[s][k][t])
 			}
 		}
 	}
-	start := mat.NewVecDense(boundStates, nil)
 	for s := range boundStates {
-		start.SetVec(s, (1-boundGamma)/boundStates)
+		for t := range boundStates {
+			transposed[s][t] = a[t][s]
+		}
 	}
-	var v, d mat.VecDense
 	// Diagonally dominant: gamma is below one.
-	if err := v.SolveVec(a, reward); err != nil {
-		panic(err)
+	v, ok := stats.Solve(a[:], reward)
+	d, too := stats.Solve(transposed[:], start)
+	if !ok || !too {
+		panic("three_policy_bound: no value of a policy")
 	}
-	if err := d.SolveVec(a.T(), start); err != nil {
-		panic(err)
-	}
-	for s := range boundStates {
-		value[s], visits[s] = v.AtVec(s), d.AtVec(s)
-	}
+	copy(value[:], v)
+	copy(visits[:], d)
 	return value, visits
 }
 
