@@ -114,7 +114,7 @@ func (c *benchCmd) memory() float64 {
 	}
 	rows := float64(c.Batch) * float64(m.Context)
 	cache := float64(min(c.Slots, c.Batch)) * float64(m.Context*m.Layers*2*m.DModel)
-	return float * (7*float64(m.Params()) + rows*float64(kept+3*m.Vocab) + cache)
+	return float * (float64(7*float64(m.Params())) + float64(rows*float64(kept+3*m.Vocab)) + cache)
 }
 
 // largest is the flag to blame for the memory: the one that would save the most

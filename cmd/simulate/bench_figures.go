@@ -64,11 +64,11 @@ func (c *benchCmd) forward(m model.Config, n engine.Numerics) work {
 		prompts = responses
 	}
 	rows := func(n, before int) float64 { // in the layers, behind that many positions
-		return float64(n)*m.LayerProducts() + m.AttentionProducts(n*before+n*(n+1)/2)
+		return float64(float64(n)*m.LayerProducts()) + m.AttentionProducts(n*before+n*(n+1)/2)
 	}
 	before := int(c.Prompt) - 1
-	prompt, response := rows(before, 0), rows(int(c.Gen), before)+float64(c.Gen)*m.HeadProducts()
-	return work{prompts*prompt + responses*response, responses * (prompt + response)}
+	prompt, response := rows(before, 0), rows(int(c.Gen), before)+float64(float64(c.Gen)*m.HeadProducts())
+	return work{float64(prompts*prompt) + float64(responses*response), responses * (prompt + response)}
 }
 
 // tokens is so many for each response.
