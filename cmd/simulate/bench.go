@@ -113,7 +113,7 @@ func (c *benchCmd) memory() float64 {
 		kept = layer + m.Layers*m.DModel
 	}
 	rows := float64(c.Batch) * float64(m.Context)
-	cache := float64(min(c.Slots, c.Batch)) * float64(m.Context*m.Layers*2*m.DModel)
+	cache := float64(float64(min(c.Slots, c.Batch)) * float64(m.Context*m.Layers*2*m.DModel))
 	return float * (float64(7*float64(m.Params())) + float64(rows*float64(kept+3*m.Vocab)) + cache)
 }
 

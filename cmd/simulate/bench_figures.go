@@ -64,7 +64,7 @@ func (c *benchCmd) forward(m model.Config, n engine.Numerics) work {
 		prompts = responses
 	}
 	rows := func(n, before int) float64 { // in the layers, behind that many positions
-		return float64(float64(n)*m.LayerProducts()) + m.AttentionProducts(n*before+n*(n+1)/2)
+		return float64(float64(n)*m.LayerProducts()) + float64(m.AttentionProducts(n*before+n*(n+1)/2))
 	}
 	before := int(c.Prompt) - 1
 	prompt, response := rows(before, 0), rows(int(c.Gen), before)+float64(float64(c.Gen)*m.HeadProducts())
