@@ -46,3 +46,20 @@ func TestRegress(t *testing.T) {
 		t.Errorf("partial R² is %v, by residuals %v", got, want)
 	}
 }
+
+// TestSolve: a square system by hand, and those that have no single solution.
+func TestSolve(t *testing.T) {
+	columns := [][]float64{{2, 1}, {1, 3}} // 2x + y = 5, x + 3y = 10
+	x, ok := Solve(columns, []float64{5, 10})
+	if !ok || math.Abs(x[0]-1) > 1e-14 || math.Abs(x[1]-3) > 1e-14 {
+		t.Errorf("x is %v, %v", x, ok)
+	}
+	if columns[0][0] != 2 || columns[1][1] != 3 {
+		t.Errorf("the columns are %v afterwards", columns)
+	}
+	for _, columns := range [][][]float64{{{1, 2}, {2, 4}}, {{0, 0}}, {{1, 0}, {0, 1}, {1, 1}}} {
+		if x, ok := Solve(columns, []float64{1, 1}); ok {
+			t.Errorf("columns %v determine %v", columns, x)
+		}
+	}
+}
