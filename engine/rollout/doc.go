@@ -21,7 +21,7 @@
 //	steps := e.Advance(10)                     // up to the first response that is complete
 //	ids = e.Collect(&b, ids[:0])               // what is
 //	e.Load(weights, rollout.Reprefill)         // or KeepStale, Pin: what is in progress goes on so
-//	partials := e.Interrupt()                  // or is taken out, to bytes or to another engine
+//	partials := e.Interrupt(nil)               // or is taken out, to bytes or to another engine
 //	other.Resume(partials, s, rollout.Pin)
 //
 // A request may bring a Tool: when the policy calls, its environment writes into

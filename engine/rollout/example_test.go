@@ -37,3 +37,31 @@ func Example() {
 	// [7 0] finished true, log-probs [-2.363 -1.439], version 12
 	// experts of the first token: [2 3]
 }
+
+// A response that is in progress when new weights come.
+func ExampleEngine_Load() {
+	c := model.Default()
+	c.Vocab = 16
+	p := model.New(c)
+	p.Init(1)
+	fp32, _ := engine.Preset("fp32")
+	var versions []*engine.Weights
+	for v := range 2 {
+		w := engine.NewWeights(c, fp32)
+		w.Publish(p, v)
+		versions = append(versions, w)
+	}
+	e := rollout.New(c, fp32, 2, 1)
+	defer e.Close()
+	e.Load(versions[0], rollout.Pin)
+	e.Begin([]rollout.Request{{ID: 7, Prompt: []int32{1, 2, 3}}}, rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: 6, Stop: -1})
+	fmt.Println(e.Advance(4), "steps, then other weights")
+	e.Load(versions[1], rollout.Reprefill)
+	fmt.Println(e.Advance(10), "steps to the end")
+	var b column.Sampled
+	fmt.Println("complete:", e.Collect(&b, nil), "versions", b.Version)
+	// Output:
+	// 4 steps, then other weights
+	// 2 steps to the end
+	// complete: [7] versions [0 0 0 0 1 1]
+}

@@ -9,8 +9,8 @@ import (
 )
 
 // Continuation says how a response in progress goes on when new weights are
-// loaded. One of which no token has been drawn begins again in any case, unless
-// it is pinned.
+// loaded. Before a first token, or the first since its prefix was read again, there
+// is nothing to keep, and what was read is read again, unless it is pinned.
 type Continuation string
 
 const (
@@ -81,8 +81,8 @@ func (r *response) reload(w *engine.Weights, how Continuation) {
 	case len(r.Token) == 0:
 		r.forgetPrompt()
 		r.length, r.read, r.held = 0, 0, nil
-	case how == Reprefill:
-		r.length, r.stale, r.held = 0, false, nil
+	case how == Reprefill || r.rereads:
+		r.length, r.stale, r.rereads, r.held = 0, false, true, nil
 	default:
 		r.stale = true
 	}
@@ -109,14 +109,14 @@ type held struct {
 	mass []float32 // and the attention they received
 }
 
-// Interrupt takes responses that are not complete out of the engine, those of the
-// given names or, with none, all: in the order in which they were begun, also
-// those that have not had a slot yet.
-func (e *Engine) Interrupt(ids ...int) []*Partial {
+// Interrupt takes responses that are not complete out of the engine: all, also
+// those that have not had a slot yet, or those whose names the function, if there
+// is one, chooses. They come in the order in which they were begun.
+func (e *Engine) Interrupt(choose func(id int) bool) []*Partial {
 	var out []*Partial
 	left := func(r *response) bool { return r.order >= 0 }
 	for _, r := range e.begun {
-		if !r.done && (len(ids) == 0 || slices.Contains(ids, r.request.ID)) {
+		if !r.done && (choose == nil || choose(r.request.ID)) {
 			out = append(out, &Partial{r})
 			r.order = -1
 		}

@@ -33,7 +33,7 @@ type setting struct {
 var settings = []setting{
 	{name: "dense", numerics: "fp32", model: "dense", topP: 1},
 	{name: "moe with tools", numerics: "bf16-tp4", model: "moe-biased", tool: true, topP: 0.9},
-	{name: "fp8 in chunks", numerics: "fp8-w8a8", model: "moe", prefill: rollout.Prefill{Chunk: 3}, tool: true, topP: 1},
+	{name: "fp8 in chunks", numerics: "fp8-w8a8", model: "moe", prefill: rollout.Prefill{Chunk: 2}, tool: true, topP: 1},
 	{name: "window", numerics: "fp32", model: "moe", retention: policies[0], tool: true, topP: 1},
 	{name: "heavy hitters", numerics: "bf16", model: "moe", retention: policies[len(policies)-1], topP: 1},
 	{name: "drafts", numerics: "fp32", model: "moe", draft: 3, tool: true, topP: 1},
@@ -85,9 +85,9 @@ func (c setting) answers(vocab int) rollout.Tool {
 // history makes weights that drift apart, packed, by version.
 func history(p *model.Params, n engine.Numerics, versions int) (params []*model.Params, packed []*engine.Weights) {
 	for v := range versions {
-		q := p.Clone()
+		q, rng := p.Clone(), rand.New(rand.NewPCG(uint64(v), 3))
 		for i := range q.Theta {
-			q.Theta[i] *= 1 - 0.07*float32(v)
+			q.Theta[i] *= 1 + 0.2*float32(v)*(rng.Float32()-0.5)
 		}
 		w := engine.NewWeights(p.Config, n)
 		w.Publish(q, v)
@@ -203,21 +203,25 @@ func TestInterruptionChangesNoBit(t *testing.T) {
 			}
 			rng := rand.New(rand.NewPCG(1, 2))
 			all := n.BatchInvariant() // else company counts
-			e := c.engine(t, p, len(list), 1)
+			slots := len(list)
+			if all {
+				slots = 6
+			}
+			e := c.engine(t, p, slots, 1)
 			e.Load(packed[0], how)
 			var g gathered
 			for e.Begin(list, c.sampling()); len(g.parts) < len(list); {
-				g.collect(e, e.Advance(1))
-				var ids []int
-				if all && rng.IntN(2) == 0 {
-					ids = []int{rng.IntN(len(list)), rng.IntN(len(list)), 1000}
+				g.collect(e, e.Advance(1+rng.IntN(8))) // seldom enough to read a prefix in chunks
+				var some func(id int) bool
+				if third := rng.IntN(3); all && rng.IntN(2) == 0 {
+					some = func(id int) bool { return id%3 == third }
 				}
-				partials := e.Interrupt(ids...)
-				if rng.IntN(2) == 0 {
+				partials := e.Interrupt(some)
+				if rng.IntN(3) == 0 {
 					partials = throughBytes(t, partials, packed, c.answers(p.Config.Vocab))
 				}
-				if all && len(ids) == 0 && rng.IntN(2) == 0 {
-					e = c.engine(t, p, 4+rng.IntN(len(list)), 2)
+				if all && some == nil && rng.IntN(6) == 0 {
+					e = c.engine(t, p, 4+rng.IntN(len(list)), 1)
 					e.Load(packed[0], how)
 				}
 				e.Resume(partials, c.sampling(), how)
@@ -245,18 +249,19 @@ func throughBytes(t *testing.T, partials []*rollout.Partial, packed []*engine.We
 	return out
 }
 
-// drifting samples while weights are loaded every few steps.
-func drifting(t *testing.T, c setting, p *model.Params, packed []*engine.Weights, list []rollout.Request, how rollout.Continuation) *column.Sampled {
+// drifting samples while weights are loaded every few steps, with the continuations
+// in turn.
+func drifting(t *testing.T, c setting, p *model.Params, packed []*engine.Weights, list []rollout.Request, how ...rollout.Continuation) *column.Sampled {
 	t.Helper()
 	e := c.engine(t, p, 8, 2)
-	e.Load(packed[0], how)
+	e.Load(packed[0], rollout.Pin)
 	var g gathered
 	e.Begin(list, c.sampling())
 	for version := 0; len(g.parts) < len(list); {
 		g.collect(e, e.Advance(2))
 		if g.steps/3 > version && version+1 < len(packed) {
 			version++
-			e.Load(packed[version], how)
+			e.Load(packed[version], how[version%len(how)])
 		}
 	}
 	return g.all(t, len(list))
@@ -293,6 +298,11 @@ func TestVersionsAreExact(t *testing.T) {
 				s.Publish(q, v)
 				s.Score(&scored, b, learner.ScoreOptions{Policy: learner.Policy{Temperature: roomy.Temperature}, Distributions: true})
 				wrong := 0
+				for i := range b.Len() {
+					if first := b.Offsets[i]; int(b.Version[first]) == v && !slices.Equal(b.PromptRoutes[i], scored.PromptRoutes[i]) {
+						t.Errorf("%s, %s: version %d does not visit the experts of prompt %d", name, how, v, i)
+					}
+				}
 				for k := range b.Token {
 					if int(b.Version[k]) != v || !b.Mask[k] {
 						continue
@@ -314,9 +324,9 @@ func TestVersionsAreExact(t *testing.T) {
 	}
 }
 
-// With keep_stale, a replay of the version trace gives every token its log-prob
-// and every row its routes: each position computed once, by the weights of its row,
-// on the keys that stood before it.
+// With keep_stale, alone or among the others, a replay of the version trace gives
+// every token its log-prob and every row its routes: each position computed once,
+// by the weights of its row, on the keys that stood before it.
 func TestStaleKeysReplay(t *testing.T) {
 	for i, name := range []string{"fp32", "bf16", "fp8-w8a8", "bf16-tp4"} {
 		m := enginetest.Models(enginetest.Small)[i%4]
@@ -324,53 +334,59 @@ func TestStaleKeysReplay(t *testing.T) {
 		if i == 2 {
 			c.draft = 2
 		}
-		p := m.Params
-		_, packed := history(p, preset(t, name), 5)
-		b := drifting(t, c, p, packed, c.requests(20, p.Config.Vocab), rollout.KeepStale)
-		logp, routes := replayed(p.Config, packed, b)
-		stale := 0
-		for k := range b.Token {
-			if b.Stale[k] {
-				stale++
-			}
-			if b.Mask[k] && logp[k] != b.LogpRoll[k] {
-				t.Fatalf("%s: token %d has log-prob %v, its trace %v", name, k, b.LogpRoll[k], logp[k])
-			}
-		}
-		if !slices.Equal(routes, b.RoutesRoll) {
-			t.Errorf("%s: the trace visits other experts", name)
-		}
-		if stale == 0 || stale == len(b.Stale) {
-			t.Errorf("%s: %d of %d tokens are stale", name, stale, len(b.Stale))
-		}
-		// The stale keys matter: whole responses scored by the version of their
-		// last token do not give all of them their log-probs.
-		s := learner.NewScorer(p.Config, preset(t, name), 1)
-		differ := 0
-		for v, w := range packed {
-			q, _ := history(p, w.Numerics, v+1)
-			s.Publish(q[v], v)
-			var scored column.Scored
-			s.Score(&scored, b, learner.ScoreOptions{Policy: learner.Policy{Temperature: roomy.Temperature}})
+		p, n := m.Params, preset(t, name)
+		params, packed := history(p, n, 6)
+		for _, how := range [][]rollout.Continuation{
+			{rollout.KeepStale},
+			{rollout.Reprefill, rollout.KeepStale},
+			{rollout.KeepStale, rollout.Pin, rollout.KeepStale, rollout.Reprefill},
+		} {
+			b := drifting(t, c, p, packed, c.requests(20, p.Config.Vocab), how...)
+			logp, routes, prompts := replayed(p.Config, packed, b)
 			for k := range b.Token {
-				if b.Stale[k] && b.Mask[k] && int(b.Version[k]) == v && scored.Logp[k] != b.LogpRoll[k] {
-					differ++
-				}
-				if !b.Stale[k] && b.Mask[k] && int(b.Version[k]) == v && scored.Logp[k] != b.LogpRoll[k] {
-					t.Fatalf("%s: token %d is not stale, and its version does not give its log-prob", name, k)
+				if b.Mask[k] && logp[k] != b.LogpRoll[k] {
+					t.Fatalf("%s, %v: token %d has log-prob %v, its trace %v", name, how, k, b.LogpRoll[k], logp[k])
 				}
 			}
-		}
-		s.Close()
-		if differ == 0 {
-			t.Errorf("%s: stale keys change nothing", name)
+			if !slices.Equal(routes, b.RoutesRoll) || !slices.EqualFunc(prompts, b.PromptRoutes, slices.Equal) {
+				t.Errorf("%s, %v: the trace visits other experts", name, how)
+			}
+			wholly, partly := byVersion(p.Config, n, params, b)
+			if wholly > 0 {
+				t.Errorf("%s, %v: %d tokens are not stale, and their version does not give their log-probs", name, how, wholly)
+			}
+			if partly == 0 {
+				t.Errorf("%s, %v: stale keys change nothing", name, how)
+			}
 		}
 	}
 }
 
+// byVersion counts the tokens to which the weights of their version do not give the
+// log-prob that was recorded: those that are not stale, and those that are.
+func byVersion(c model.Config, n engine.Numerics, params []*model.Params, b *column.Sampled) (fresh, stale int) {
+	s := learner.NewScorer(c, n, 1)
+	defer s.Close()
+	var scored column.Scored
+	for v, q := range params {
+		s.Publish(q, v)
+		s.Score(&scored, b, learner.ScoreOptions{Policy: learner.Policy{Temperature: roomy.Temperature}})
+		for k := range b.Token {
+			switch {
+			case !b.Mask[k] || int(b.Version[k]) != v || scored.Logp[k] == b.LogpRoll[k]:
+			case b.Stale[k]:
+				stale++
+			default:
+				fresh++
+			}
+		}
+	}
+	return fresh, stale
+}
+
 // replayed computes the log-prob of every token and the routes of every row by
 // the rules of column.Sampled alone.
-func replayed(c model.Config, packed []*engine.Weights, b *column.Sampled) (logp []float64, routes []uint8) {
+func replayed(c model.Config, packed []*engine.Weights, b *column.Sampled) (logp []float64, routes []uint8, prompts [][]uint8) {
 	pass, cache := engine.NewPass(c, 1), engine.NewCache(c, 1)
 	defer pass.Close()
 	row := make([]float32, c.Vocab)
@@ -391,9 +407,12 @@ func replayed(c model.Config, packed []*engine.Weights, b *column.Sampled) (logp
 			kernel.LogSoftmax(row, pass.Logits(), c.Vocab, float32(1/roomy.Temperature))
 			logp = append(logp, float64(row[b.Token[k]]))
 			routes = append(routes, pass.Routes()[(pack.Rows()-1)*per:]...)
+			if k == from {
+				prompts = append(prompts, slices.Clone(pass.Routes()[:(pack.Rows()-1)*per]))
+			}
 		}
 	}
-	return logp, routes
+	return logp, routes, prompts
 }
 
 // A run killed after any step and resumed from its bytes completes the same
@@ -403,16 +422,16 @@ func TestStateAtEveryStep(t *testing.T) {
 	for i, c := range settings {
 		p := enginetest.Named(c.model).Params
 		n := preset(t, c.numerics)
-		_, packed := history(p, n, 4)
+		_, packed := history(p, n, 6)
 		list := c.requests(13, p.Config.Vocab)
 		at := func(v int) *engine.Weights { return packed[v] }
-		for _, how := range []rollout.Continuation{rollout.Reprefill, rollout.KeepStale, rollout.Pin} {
-			if how.Check(c.retention, false) != nil {
+		for _, how := range [][]rollout.Continuation{{rollout.Reprefill}, {rollout.KeepStale}, {rollout.Pin}, {rollout.KeepStale, rollout.Reprefill}} {
+			if slices.ContainsFunc(how, func(h rollout.Continuation) bool { return h.Check(c.retention, false) != nil }) {
 				continue
 			}
 			run := func(kill int) *gathered {
 				e := c.engine(t, p, 5, 1+kill%2)
-				e.Load(packed[0], how)
+				e.Load(packed[0], rollout.Pin)
 				var g gathered
 				e.Begin(list[:9], c.sampling())
 				for step := 1; len(g.parts) < len(list); step++ {
@@ -420,7 +439,7 @@ func TestStateAtEveryStep(t *testing.T) {
 						e.Begin(list[9:], c.sampling())
 					}
 					if v := step / 4; step%4 == 0 && v < len(packed) {
-						e.Load(packed[v], how)
+						e.Load(packed[v], how[v%len(how)])
 					}
 					g.collect(e, e.Advance(1))
 					if step != kill {
@@ -431,7 +450,7 @@ func TestStateAtEveryStep(t *testing.T) {
 						t.Fatalf("%s: a state disturbs the engine", c.name)
 					}
 					e = c.engine(t, p, 5, 1+i%2)
-					e.Load(packed[min(step/4, len(packed)-1)], how)
+					e.Load(packed[min(step/4, len(packed)-1)], rollout.Pin)
 					if err := e.SetState(state, c.sampling(), at, c.answers(p.Config.Vocab)); err != nil {
 						t.Fatal(err)
 					}
@@ -442,10 +461,10 @@ func TestStateAtEveryStep(t *testing.T) {
 			whole := want.all(t, len(list))
 			every := 1
 			if testing.Short() {
-				every = 5
+				every = 3
 			}
 			for kill := 1; kill <= want.steps; kill += every {
-				how := fmt.Sprintf("%s, %s, killed after step %d of %d", c.name, how, kill, want.steps)
+				how := fmt.Sprintf("%s, %v, killed after step %d of %d", c.name, how, kill, want.steps)
 				got := run(kill)
 				same(t, how, whole, got.all(t, len(list)))
 				if !slices.Equal(want.log, got.log) {
@@ -520,8 +539,11 @@ func TestEnginesBesideEachOther(t *testing.T) {
 		for _, e := range fleet {
 			got.collect(e, e.Advance(2))
 		}
+		if round == 1 { // what waits goes on waiting
+			fleet[2].Resume(fleet[2].Interrupt(func(id int) bool { return id%2 == 0 }), c.sampling(), rollout.Pin)
+		}
 		if round == 2 { // the first's go on beside the second's, with their own version
-			fleet[1].Resume(fleet[0].Interrupt(), c.sampling(), rollout.Pin)
+			fleet[1].Resume(fleet[0].Interrupt(nil), c.sampling(), rollout.Pin)
 		}
 	}
 	all := got.all(t, 3*len(list))
@@ -609,7 +631,7 @@ func TestMisusedWhileInProgress(t *testing.T) {
 		"other numerics": func(e *rollout.Engine) { e.Load(other, rollout.Pin) },
 		"uncollected":    func(e *rollout.Engine) { e.Advance(1000); e.AppendState(nil) },
 		"resumed twice": func(e *rollout.Engine) {
-			p := e.Interrupt()
+			p := e.Interrupt(nil)
 			e.Resume(p, c.sampling(), rollout.Pin)
 			e.Resume(p, c.sampling(), rollout.Pin)
 		},

@@ -169,7 +169,7 @@ func (l *lane) layOut(drains bool) bool {
 			later = append(later, i)
 			continue
 		}
-		if k.length == 0 && shares && !l.reuse(i, drains) {
+		if k.length == 0 && shares && !l.reuse(i) {
 			if !drains {
 				later = append(later, i)
 			}

@@ -45,10 +45,10 @@ func (e *Engine) shares() bool {
 }
 
 // reuse gives slot i, which has read nothing, the longest beginning of its
-// prompt that another slot of the lane has read: one that is in use or, in a drain,
-// any. It reports false if the slot has to wait for an earlier response to the
-// same prompt; the earliest never waits.
-func (l *lane) reuse(i int, drains bool) bool {
+// prompt that another slot of the lane has read, whether that one is still in use
+// or complete. It reports false if the slot has to wait for an earlier response to
+// the same prompt; the earliest never waits.
+func (l *lane) reuse(i int) bool {
 	e := l.engine
 	k := e.slots[i].response
 	prompt := k.request.Prompt
@@ -56,7 +56,7 @@ func (l *lane) reuse(i int, drains bool) bool {
 	longest, donor := 0, -1
 	for j := l.first; j < l.end; j += l.stride {
 		d := e.slots[j].response
-		if j == i || d == nil || d.done && !drains || !d.lends(k) {
+		if j == i || d == nil || !d.lends(k) {
 			continue
 		}
 		n := commonPrefix(prompt[:most], d.request.Prompt[:len(d.request.Prompt)-1])

@@ -18,6 +18,7 @@ type response struct {
 	length         int             // positions whose keys are in the cache
 	read           int             // positions that have been read, by whichever weights
 	stale          bool            // the cache has keys of other weights
+	rereads        bool            // it has only keys of what had been read before
 	done           bool            // complete
 	rng            rand.PCG
 	windows        int32   // passes of the verifier that made tokens of it
@@ -31,7 +32,7 @@ func (r *response) running() bool { return r != nil && !r.done }
 // begin makes an empty response to a request, in the memory it has.
 func (r *response) begin(q *Request, order int) {
 	r.request, r.order = *q, order
-	r.weights, r.length, r.read, r.stale, r.done, r.windows, r.held = nil, 0, 0, false, false, 0, nil
+	r.weights, r.length, r.read, r.stale, r.rereads, r.done, r.windows, r.held = nil, 0, 0, false, false, false, 0, nil
 	r.rng.Seed(q.Seed, q.Stream)
 	r.Offsets = append(r.Offsets[:0], 0, 0)
 	r.Prompt, r.Finished = append(r.Prompt[:0], q.Prompt), append(r.Finished[:0], false)
@@ -137,8 +138,9 @@ func (r *response) reads(n int, v visits, perRow int) {
 		}
 		r.Version[t], r.Stale[t] = int32(r.weights.Version), r.stale
 	}
-	r.length += n
-	r.read = max(r.read, r.length)
+	if r.length += n; r.length > r.read {
+		r.read, r.rereads = r.length, false
+	}
 }
 
 // readPrompt records the visits of rows that read the prompt, all but its last,

@@ -14,7 +14,8 @@ type header struct {
 	Seed, Stream              uint64
 	RNG                       [20]byte
 	Windows                   int32
-	Stale, Begun, Given, Held bool
+	Stale, Rereads            bool
+	Begun, Given, Held        bool
 	Counts                    [4]uint32 // of what follows: given, keys, sets, mass
 }
 
@@ -26,7 +27,7 @@ func (p *Partial) AppendState(dst []byte) []byte { return p.response.appendState
 func (r *response) appendState(dst []byte, h *held) []byte {
 	q := &r.request
 	top := header{ID: int64(q.ID), Length: int64(r.length), Read: int64(r.read), Seed: q.Seed, Stream: q.Stream,
-		Windows: r.windows, Stale: r.stale, Begun: r.weights != nil, Given: q.Given != nil, Held: h != nil}
+		Windows: r.windows, Stale: r.stale, Rereads: r.rereads, Begun: r.weights != nil, Given: q.Given != nil, Held: h != nil}
 	if r.weights != nil {
 		top.Version = int64(r.weights.Version)
 	}
@@ -79,7 +80,7 @@ func ReadPartial(state []byte, at func(version int) *engine.Weights, tool Tool) 
 	if q.Held {
 		r.held = h
 	}
-	r.length, r.read, r.windows, r.stale = int(q.Length), int(q.Read), q.Windows, q.Stale
+	r.length, r.read, r.windows, r.stale, r.rereads = int(q.Length), int(q.Read), q.Windows, q.Stale, q.Rereads
 	return &Partial{r}, rest, nil
 }
 
