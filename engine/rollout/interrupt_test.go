@@ -475,6 +475,37 @@ func TestStateAtEveryStep(t *testing.T) {
 	}
 }
 
+// A drafter that gets other weights reads what is in progress again, as one does
+// that has never read it.
+func TestDrafterReadsAgain(t *testing.T) {
+	c := settings[5]
+	p := enginetest.Named(c.model).Params
+	params, packed := history(p, preset(t, c.numerics), 3)
+	list := c.requests(12, p.Config.Vocab)
+	var runs [2]gathered
+	for moves := range runs {
+		e, g := c.engine(t, p, len(list), 1), &runs[moves]
+		e.Load(packed[0], rollout.Pin)
+		e.Begin(list, c.sampling())
+		for range 3 {
+			g.collect(e, e.Advance(1))
+		}
+		if moves == 1 {
+			partials := e.Interrupt(nil)
+			e = c.engine(t, p, len(list), 1)
+			e.Load(packed[0], rollout.Pin)
+			e.Resume(partials, c.sampling(), rollout.Pin)
+		}
+		for e.PublishDrafter(params[2], 2); len(g.parts) < len(list); {
+			g.collect(e, e.Advance(1))
+		}
+	}
+	same(t, "a drafter that knows the old keys", runs[1].all(t, len(list)), runs[0].all(t, len(list)))
+	if !slices.Contains(runs[0].all(t, len(list)).DrafterVersion, 2) {
+		t.Error("the new weights draft nothing")
+	}
+}
+
 // A state that is cut, bent or another engine's is an error, and panics nowhere.
 func TestBrokenState(t *testing.T) {
 	c := settings[1]
