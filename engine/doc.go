@@ -16,6 +16,9 @@
 //	pass.Begin(weights, pack, engine.Options{})
 //	pass.Forward()
 //
+// Sequences of a pack that begin alike may share their beginning as a prefix, and
+// go on from its keys and values: see Pack.
+//
 // What it is not: it does not sample, does not optimise, and knows nothing of
 // rewards.
 package engine

@@ -16,6 +16,13 @@
 // sampling supports (Support) and the positions its compressed cache still held
 // (Retention). A gradient may then add a second objective on a dense pass.
 //
+// A prompt that a group shares is computed once, and goes backward once, with the
+// sum of what its responses give to the gradients of its keys and values. No
+// log-prob notices. A gradient in a narrow format does: the prompt's rows carry the
+// sum of a group, and so may meet the end of fp16's range where no response's
+// would. Between Score and the first Gradient nothing has changed: ScoreAhead
+// makes the forward pass of both.
+//
 // All imports of Gorgonia are in this package. A test holds the graph's
 // gradients against the kernels called directly, bit for bit, so the frozen
 // upstream is replaceable.
