@@ -55,6 +55,14 @@
 // anyway, as on arm64, a test at start finds that out and the product uses the
 // machine's own instruction.
 //
+// Without such an instruction a step takes half a nanosecond, two cycles: a product,
+// a sum, two conversions and the test. Sum and conversions share two of Zen 4's
+// ports, which makes one and a half cycles the least for this method. Twenty steps
+// of the default recipe on one core take 6.1 s in plain Go and 0.65 with AVX-512;
+// with a step that looked for both kinds of midpoint and converted its operands
+// every time it was 9.7 (processor time, the least of three runs in turns on a
+// machine shared with strangers).
+//
 // # Speed, and what bounds it
 //
 // Two cores of a virtual Zen 4 server at about 3.7 GHz, 32 KiB and 1 MiB of cache
