@@ -11,6 +11,8 @@ import (
 	"driftlab/experiments/claims"
 	"driftlab/model"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/schedule"
+	"driftlab/trainer/schedule/simulation"
 
 	"github.com/alecthomas/kong"
 )
@@ -210,6 +212,12 @@ func values(kind string) []completion {
 			add(m.Group, m.Name)
 		}
 		add("fields, recipes, presets", "recipe", "recipes", "numerics", "presets")
+	case "systems":
+		for _, e := range schedule.Systems {
+			add(e.Source, e.Name)
+		}
+	case "lengths":
+		add("law of lengths", simulation.Laws()...)
 	case "fields":
 		for _, f := range recipe.Reference() {
 			first, _, _ := strings.Cut(f.Doc, "\n")

@@ -8,9 +8,9 @@ import (
 
 // Config is the cluster and the run that a Core schedules.
 type Config struct {
-	// Workers is the number of rollout engines, Slots the requests that each can
-	// serve at once, Trainers the devices of the learner.
-	Workers, Slots, Trainers int
+	// Workers is the number of rollout engines, Engine the devices of each, Slots the
+	// requests that each can serve at once, Trainers the devices of the learner.
+	Workers, Engine, Slots, Trainers int
 	// Batch is the number of samples per update, Group the responses per sample.
 	Batch, Group int
 	// Prompt is the tokens of a prompt where no Outcome says otherwise.
@@ -26,7 +26,7 @@ func (c Config) Validate() error {
 		name       string
 		value, top int
 	}{
-		{"workers", c.Workers, 1 << 16}, {"slots", c.Slots, 1 << 12}, {"trainers", c.Trainers, 1 << 16},
+		{"workers", c.Workers, 1 << 16}, {"engine", c.Engine, 1 << 10}, {"slots", c.Slots, 1 << 20}, {"trainers", c.Trainers, 1 << 16},
 		{"batch", c.Batch, 1 << 20}, {"group", c.Group, 1 << 10}, {"prompt", c.Prompt, 1 << 20}, {"steps", c.Steps, 1 << 20},
 	} {
 		if f.value < 1 || f.value > f.top {
@@ -69,7 +69,7 @@ type Core struct {
 	sequence  []int // the order in which workers are gone through
 	ordered   []*Worker
 	heap      heap
-	touched   []bool // workers that must look around at the end of their step
+	touched   []int // workers that must look around at the end of their step
 	mail      []delivery
 	timer     int
 	published bool
@@ -126,7 +126,6 @@ func New(config Config, policy Policy) (*Core, error) {
 		c.timer = c.traits.Every
 	}
 	c.last = slices.Repeat([]int{-1}, config.Workers+1)
-	c.touched = make([]bool, config.Workers)
 	for i := range config.Workers {
 		c.workers = append(c.workers, &Worker{ID: i, until: never})
 		c.sequence = append(c.sequence, i)

@@ -9,7 +9,7 @@ import (
 // tiny is a cluster whose numbers can be followed by hand.
 func tiny() Config {
 	return Config{
-		Workers: 2, Slots: 4, Trainers: 1, Batch: 4, Group: 2, Prompt: 3, Steps: 3,
+		Workers: 2, Engine: 1, Slots: 4, Trainers: 1, Batch: 4, Group: 2, Prompt: 3, Steps: 3,
 		Costs: Costs{PrefillRequest: 1, PrefillToken: 1, DecodeStep: 10, DecodeSlot: 1, LearnToken: 1, Sync: 20, Push: 20, Migrate: 5},
 	}
 }
@@ -17,7 +17,7 @@ func tiny() Config {
 // random is a cluster of any shape.
 func random(r *rand.Rand) Config {
 	return Config{
-		Workers: 1 + r.IntN(5), Slots: 1 + r.IntN(8), Trainers: 1 + r.IntN(3), Batch: 1 + r.IntN(6), Group: 1 + r.IntN(4),
+		Workers: 1 + r.IntN(5), Engine: 1 + r.IntN(2), Slots: 1 + r.IntN(8), Trainers: 1 + r.IntN(3), Batch: 1 + r.IntN(6), Group: 1 + r.IntN(4),
 		Prompt: 1 + r.IntN(9), Steps: 2 + r.IntN(8),
 		Costs: Costs{
 			PrefillRequest: r.IntN(5), PrefillToken: r.IntN(3), DecodeStep: 1 + r.IntN(20), DecodeSlot: r.IntN(5),

@@ -6,16 +6,16 @@ import "fmt"
 // defaults is a microsecond of a 32B model on one device. What counts are their
 // ratios: multiplying all of them changes no order of events.
 type Costs struct {
-	// PrefillRequest and PrefillToken are what a prefill of n tokens takes:
-	// PrefillRequest + n*PrefillToken. A token costs a forward pass.
+	// PrefillRequest and PrefillToken are what a prefill of n tokens takes on a
+	// worker of d devices: PrefillRequest + n*PrefillToken/d.
 	PrefillRequest int `yaml:"prefill_request"`
 	PrefillToken   int `yaml:"prefill_token"`
-	// DecodeStep and DecodeSlot are what a decode step of a requests takes:
-	// DecodeStep + a*DecodeSlot. The default ratio makes a full worker of a
-	// synchronous run (16 requests) eleven times slower per step than one
-	// request: then the last tenth of the requests takes about half of the
-	// rollout's time, which Seer (2511.14617) measured; a constant speed per slot
-	// would exaggerate every asynchronous gain. Default 2400 and 1500.
+	// DecodeStep and DecodeSlot are what a decode step of a requests takes on a
+	// worker of d devices: DecodeStep + a*DecodeSlot/d. The default ratio makes a
+	// worker of a synchronous run (16 requests per device) eleven times slower per
+	// step than one request: then the last tenth of the requests takes about half of
+	// the rollout's time, which Seer (2511.14617) measured; a constant speed per slot
+	// would exaggerate every asynchronous gain. Default 2400 and 1500: inferred.
 	DecodeStep int `yaml:"decode_step"`
 	DecodeSlot int `yaml:"decode_slot"`
 	// LearnToken is a forward pass of the learner over one token on one device: a
@@ -36,15 +36,19 @@ type Costs struct {
 func DefaultCosts() Costs {
 	return Costs{
 		PrefillRequest: 1000, PrefillToken: 40, DecodeStep: 2400, DecodeSlot: 1500,
-		LearnToken: 120, Sync: 640_000, Push: 640_000, Migrate: 10_000,
+		LearnToken: 140, Sync: 640_000, Push: 640_000, Migrate: 10_000,
 	}
 }
 
-// Prefill is the ticks of n tokens.
-func (c Costs) Prefill(n int) int { return c.PrefillRequest + n*c.PrefillToken }
+// Prefill is the ticks of n tokens on a worker of that many devices.
+func (c Costs) Prefill(n, devices int) int {
+	return c.PrefillRequest + ceilDiv(n*c.PrefillToken, devices)
+}
 
 // Decode is the ticks of a step of that many requests.
-func (c Costs) Decode(requests int) int { return c.DecodeStep + requests*c.DecodeSlot }
+func (c Costs) Decode(requests, devices int) int {
+	return c.DecodeStep + ceilDiv(requests*c.DecodeSlot, devices)
+}
 
 // Logp is the ticks of a scoring pass over the tokens on that many devices.
 func (c Costs) Logp(tokens, devices int) int { return ceilDiv(tokens*c.LearnToken, devices) }

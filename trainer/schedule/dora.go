@@ -81,15 +81,15 @@ func (p *Dora) Bound() int { return p.K }
 // gives waiting requests to the newest weights, and to older ones only what can
 // still be trained in time.
 func (p *Dora) Place(v View) []Move {
-	pl := plan{view: v}
+	pl := newPlan(v)
 	if v.Published {
-		p.divide(&pl)
+		p.divide(pl)
 	}
 	old := 0            // samples that the moves give tokens of old versions
 	var last *Sample    // of which the newest of them
 	lastOf := v.Version // is of this version
 	for _, r := range v.Queue {
-		w := pl.emptiest(anyWorker)
+		w := pl.emptiest()
 		if w == nil {
 			break
 		}
@@ -156,7 +156,7 @@ func (p *Dora) divide(pl *plan) {
 			if workers[version] <= share {
 				break
 			}
-			if len(w.Active) == 0 || pl.load(w) == len(w.Active) && pl.vacate(w, anyWorker) {
+			if len(w.Active) == 0 || pl.load(w) == len(w.Active) && pl.vacate(w, func(*Worker) bool { return true }) {
 				workers[version]--
 			}
 		}

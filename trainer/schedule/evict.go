@@ -9,7 +9,7 @@ func (c *Core) leave(r *Request, then place) {
 		c.workers[r.to].coming++
 	}
 	c.workers[r.Worker].leaves++
-	c.touched[r.Worker] = true
+	c.touched = append(c.touched, r.Worker)
 }
 
 // evict takes those that leave out of a worker, by what becomes of them: settling
@@ -74,7 +74,7 @@ func (c *Core) put(r *Request, where place) {
 		r.Worker = r.to
 		w.joins = append(w.joins, r)
 		r.Sample.aged(w.Version)
-		c.touched[r.to] = true
+		c.touched = append(c.touched, r.to)
 	case gone:
 		c.unfinished--
 		c.counts.WastedTokens += r.Made

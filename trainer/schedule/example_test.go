@@ -13,7 +13,7 @@ type sampler struct{ length, made map[int]int }
 // one samples without knowing lengths beforehand.
 func ExampleCore() {
 	config := schedule.Config{
-		Workers: 1, Slots: 2, Trainers: 1, Batch: 1, Group: 2, Prompt: 5, Steps: 2, Costs: schedule.DefaultCosts(),
+		Workers: 1, Engine: 1, Slots: 2, Trainers: 1, Batch: 1, Group: 2, Prompt: 5, Steps: 2, Costs: schedule.DefaultCosts(),
 	}
 	core, err := schedule.New(config, &schedule.OneStepOff{Interval: 1})
 	if err != nil {

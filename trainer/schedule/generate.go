@@ -64,7 +64,7 @@ func (c *Core) begin(w *Worker, s state, ticks int) {
 
 // run decodes until something is known to happen.
 func (c *Core) run(w *Worker) {
-	w.step = c.config.Costs.Decode(len(w.Active))
+	w.step = c.config.Costs.Decode(len(w.Active), c.config.Engine)
 	if c.traits.Yield > 0 {
 		w.step = max(1, w.step*1000/c.traits.Yield)
 	}
@@ -111,11 +111,11 @@ func (c *Core) pause(w *Worker) {
 
 // act lets the workers look around to which something was given or taken away.
 func (c *Core) act() {
-	for _, w := range c.ordered {
-		if c.touched[w.ID] {
-			c.touched[w.ID] = false
-			c.pause(w)
-		}
+	touched := slices.Clone(c.touched)
+	c.touched = c.touched[:0]
+	slices.SortFunc(touched, func(a, b int) int { return cmp.Compare(c.heap.rank[a], c.heap.rank[b]) })
+	for _, id := range slices.Compact(touched) {
+		c.pause(c.workers[id])
 	}
 }
 
@@ -140,7 +140,7 @@ func (c *Core) started(command Command, o Outcome) error {
 		if r.cached {
 			ticks += c.config.Costs.Migrate
 		} else {
-			ticks += c.config.Costs.Prefill(r.Prefix())
+			ticks += c.config.Costs.Prefill(r.Prefix(), c.config.Engine)
 			if r.Made > 0 {
 				c.counts.ReprefilledTokens += r.Prefix()
 			}
@@ -293,9 +293,9 @@ func (c *Core) loaded(command Command) {
 		case Restart:
 			c.restart(r)
 			c.recount(r.Sample)
-			ticks += costs.Prefill(r.Prefix())
+			ticks += costs.Prefill(r.Prefix(), c.config.Engine)
 		case Reprefill:
-			ticks += costs.Prefill(r.Prefix())
+			ticks += costs.Prefill(r.Prefix(), c.config.Engine)
 			c.counts.ReprefilledTokens += r.Prefix()
 		}
 	}

@@ -54,7 +54,7 @@ func (*Laminar) Bound() int { return -1 }
 
 // Place frees what workers it can, then gives waiting requests to the emptiest.
 func (p *Laminar) Place(v View) []Move {
-	pl := plan{view: v}
+	pl := newPlan(v)
 	roofline := p.Roofline
 	if roofline == 0 {
 		roofline = v.SlotsEach
@@ -69,8 +69,7 @@ func (p *Laminar) Place(v View) []Move {
 			}
 		}
 	}
-	pl.queue()
-	return pl.moves
+	return pl.queue()
 }
 
 // past are the workers past their peak: they take nothing new and are at most half

@@ -118,9 +118,7 @@ func (c *Core) learned() {
 	}
 	if c.suspended {
 		c.suspended = false
-		for i := range c.touched {
-			c.touched[i] = true
-		}
+		c.touched = append(c.touched, c.sequence...)
 	}
 }
 
@@ -196,7 +194,6 @@ func (c *Core) deliver(w *Worker, version int) {
 	w.reload = c.policy.OnPublish(c.view(), w)
 	switch w.reload {
 	case Interrupt:
-		c.touched[w.ID] = false
 		c.interrupt(w)
 		return
 	case Drain:

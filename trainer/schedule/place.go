@@ -33,20 +33,16 @@ func (c *Core) place() {
 	if c.suspended || len(c.queue) == 0 && !c.published && !due {
 		return
 	}
+	v := c.view()
+	v.Due = due
+	var moves []Move
 	if p, ok := c.policy.(Placer); ok {
-		v := c.view()
-		v.Due = due
-		for _, m := range p.Place(v) {
-			c.move(m)
-		}
-		return
+		moves = p.Place(v)
+	} else {
+		moves = newPlan(v).queue()
 	}
-	for len(c.queue) > 0 {
-		w := (&plan{view: c.view()}).emptiest(anyWorker)
-		if w == nil {
-			return
-		}
-		c.move(Move{Request: c.queue[0], Worker: w.ID})
+	for _, m := range moves {
+		c.move(m)
 	}
 }
 

@@ -1,15 +1,24 @@
 package schedule
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // plan gathers the moves of one call of Place, and knows the load that they make.
 type plan struct {
 	view  View
 	moves []Move
-	// added is what the moves add to the load of each worker, by its number; nil
-	// for nothing.
-	added []int
+	// added is what the moves add to the load of each worker, first the first
+	// request that they bring to it, both by its number; nil before there are any.
+	added, first []int
+	// ranking is a heap of the workers with a slot, the next to be filled on top;
+	// nil until it is asked for.
+	ranking []*Worker
 }
+
+// newPlan has no moves yet.
+func newPlan(v View) *plan { return &plan{view: v} }
 
 // load is what a worker has with the moves so far.
 func (p *plan) load(w *Worker) int {
@@ -22,42 +31,117 @@ func (p *plan) load(w *Worker) int {
 // free is the number of slots that the moves so far leave it.
 func (p *plan) free(w *Worker) int { return p.view.SlotsEach - p.load(w) }
 
-// anyWorker is a choice among all.
-func anyWorker(*Worker) bool { return true }
+// before orders workers for new requests: one with the newest weights, of these the
+// least busy, the one that is ready first, the one whose first request is older. It
+// looks at no worker's number: which of several empty ones is taken cannot matter.
+func (p *plan) before(a, b *Worker) bool {
+	if a.Version != b.Version {
+		return a.Version > b.Version
+	}
+	if x, y := p.load(a), p.load(b); x != y {
+		return x < y
+	}
+	if x, y := a.ready(), b.ready(); x != y {
+		return x < y
+	}
+	return p.oldest(a) < p.oldest(b)
+}
 
-// emptiest is the worker of those that new requests go to first, nil if none has
-// a slot.
-func (p *plan) emptiest(of func(*Worker) bool) *Worker {
+// oldest is the first request that a worker got, also by the moves.
+func (p *plan) oldest(w *Worker) int {
+	if r := w.oldest(); r >= 0 || p.added == nil {
+		return r
+	}
+	return p.first[w.ID]
+}
+
+// emptiest is the worker that the next request goes to, nil if none has a slot.
+func (p *plan) emptiest() *Worker {
+	if len(p.view.Queue) == 1 {
+		return p.only()
+	}
+	if p.ranking == nil {
+		p.ranking = make([]*Worker, 0, len(p.view.Workers))
+		for _, w := range p.view.Workers {
+			if w.Open() && p.free(w) > 0 {
+				p.ranking = append(p.ranking, w)
+			}
+		}
+		for i := len(p.ranking)/2 - 1; i >= 0; i-- {
+			p.sink(i)
+		}
+	}
+	for len(p.ranking) > 0 && p.free(p.ranking[0]) <= 0 {
+		last := len(p.ranking) - 1
+		p.ranking[0] = p.ranking[last]
+		p.ranking = p.ranking[:last]
+		p.sink(0)
+	}
+	if len(p.ranking) == 0 {
+		return nil
+	}
+	return p.ranking[0]
+}
+
+// only is the emptiest, for a single request, without a ranking of the others.
+func (p *plan) only() *Worker {
 	var best *Worker
 	for _, w := range p.view.Workers {
-		if w.Open() && p.free(w) > 0 && of(w) && (best == nil || emptier(w, best, p.load(w), p.load(best)) < 0) {
+		if w.Open() && p.free(w) > 0 && (best == nil || p.before(w, best)) {
 			best = w
 		}
 	}
 	return best
 }
 
+// sink lets the worker at i sink to its place in the ranking.
+func (p *plan) sink(i int) {
+	for {
+		least := i
+		for _, child := range [...]int{2*i + 1, 2*i + 2} {
+			if child < len(p.ranking) && p.before(p.ranking[child], p.ranking[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		p.ranking[i], p.ranking[least] = p.ranking[least], p.ranking[i]
+		i = least
+	}
+}
+
 // move adds a move.
 func (p *plan) move(m Move) {
 	if p.added == nil {
-		p.added = make([]int, len(p.view.Workers))
+		p.added, p.first = make([]int, len(p.view.Workers)), slices.Repeat([]int{-1}, len(p.view.Workers))
 	}
 	p.added[m.Worker]++
+	if p.first[m.Worker] < 0 {
+		p.first[m.Worker] = m.Request.ID
+	}
 	if from := m.Request.Worker; from >= 0 {
 		p.added[from]--
+		p.ranking = nil
 	}
 	p.moves = append(p.moves, m)
+	if len(p.ranking) > 0 && p.ranking[0].ID == m.Worker {
+		p.sink(0)
+	} else {
+		p.ranking = nil
+	}
 }
 
 // queue gives the waiting requests, in their order, to the emptiest workers.
-func (p *plan) queue() {
+func (p *plan) queue() []Move {
 	for _, r := range p.view.Queue {
-		w := p.emptiest(anyWorker)
+		w := p.emptiest()
 		if w == nil {
-			return
+			break
 		}
 		p.move(Move{Request: r, Worker: w.ID})
 	}
+	return p.moves
 }
 
 // vacate moves the requests of one worker to others of its version, the fullest
@@ -75,10 +159,7 @@ func (p *plan) vacate(w *Worker, fits func(to *Worker) bool) bool {
 		return false
 	}
 	slices.SortStableFunc(hosts, func(a, b *Worker) int {
-		if d := p.load(b) - p.load(a); d != 0 {
-			return d
-		}
-		return a.oldest() - b.oldest()
+		return cmp.Or(cmp.Compare(p.load(b), p.load(a)), cmp.Compare(a.oldest(), b.oldest()))
 	})
 	for _, r := range w.Active {
 		for p.free(hosts[0]) == 0 {

@@ -47,7 +47,7 @@ func (p *Seer) yield() int {
 
 // Place gives slots to probes, then to the longest groups.
 func (p *Seer) Place(v View) []Move {
-	pl := plan{view: v}
+	pl := newPlan(v)
 	type entry struct {
 		r    *Request
 		rank int
@@ -60,7 +60,7 @@ func (p *Seer) Place(v View) []Move {
 		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.r.ID, b.r.ID))
 	})
 	for _, e := range queue {
-		w := pl.emptiest(anyWorker)
+		w := pl.emptiest()
 		if w == nil {
 			break
 		}

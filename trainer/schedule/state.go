@@ -47,9 +47,7 @@ func (c *Core) code(s *codec) {
 	s.bool(&c.learner.busy, &c.learner.trains, &c.learner.update)
 	codeList(s, &c.pending, (*codec).command)
 	codeList(s, &c.mail, func(s *codec, d *delivery) { s.int(&d.time, &d.worker, &d.version) })
-	for i := range c.touched {
-		s.bool(&c.touched[i])
-	}
+	s.ints(&c.touched)
 	codeList(s, &c.log, func(s *codec, p *Span) {
 		s.int(&p.Lane, (*int)(&p.Activity), &p.From, &p.To, &p.Version, &p.Work)
 	})

@@ -74,19 +74,6 @@ func (w *Worker) oldest() int {
 	return -1
 }
 
-// emptier orders workers, which are to have so many requests, for new ones: the
-// newest weights first, then the least busy, the one that is ready first, the one
-// whose first request is older. It looks at no worker's number: which of several
-// empty ones is taken cannot matter.
-func emptier(a, b *Worker, loadA, loadB int) int {
-	for _, d := range [...]int{b.Version - a.Version, loadA - loadB, a.ready() - b.ready(), a.oldest() - b.oldest()} {
-		if d != 0 {
-			return d
-		}
-	}
-	return 0
-}
-
 // ready is when it will have loaded, 0 for now.
 func (w *Worker) ready() int {
 	if w.state == loading {

@@ -16,6 +16,7 @@ const (
 	Demonstrations
 	Measurement
 	Noise
+	Lengths
 )
 
 // New returns the random numbers of one purpose at one step of a run. They

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"driftlab/results"
+	"driftlab/trainer/schedule"
+	"driftlab/trainer/schedule/simulation"
+)
+
+// printSchedule prints the figures of a system beside the synchronous loop's.
+func (a *app) printSchedule(r simulation.Report) {
+	config := r.Run.Config
+	t := &results.Table{
+		Title: fmt.Sprintf("%s: engines %d x %d devices, %d slots each; %d devices train; %d x %d responses per update, %d updates", r.Policy,
+			config.Workers, config.Engine, config.Slots, config.Trainers, config.Batch, config.Group, len(r.Run.Updates)),
+		Columns: []results.TableColumn{{Name: "figure"}, {Name: r.Policy, Align: results.Right}, {Name: "sync", Align: results.Right}, {Name: "meaning"}},
+	}
+	row := func(name, meaning string, of func(simulation.Figures) float64) {
+		t.Add(results.Word(name), results.Number(of(r.Figures), 4), results.Number(of(r.Synchronous), 4), results.Word(meaning).As(results.Muted))
+	}
+	whole := func(name, meaning string, of func(simulation.Figures) int) {
+		t.Add(results.Word(name), results.Word(fmt.Sprint(of(r.Figures))), results.Word(fmt.Sprint(of(r.Synchronous))), results.Word(meaning).As(results.Muted))
+	}
+	row("makespan_s", "all updates, fill and drain included", func(f simulation.Figures) float64 { return f.Seconds })
+	row("throughput_tokens_per_s", "trained response tokens", func(f simulation.Figures) float64 { return f.Throughput })
+	row("idle_trainer", "share of time the learner waits for a batch", func(f simulation.Figures) float64 { return f.IdleTrainer })
+	row("idle_rollout", "share of time a worker does nothing", func(f simulation.Figures) float64 { return f.IdleRollout })
+	row("bubble_intra", "share of slots free on generating workers", func(f simulation.Figures) float64 { return f.BubbleIntra })
+	row("bubble_inter", "share of slots of workers that do not generate", func(f simulation.Figures) float64 { return f.BubbleInter })
+	row("waste", "decoded tokens that were not trained", func(f simulation.Figures) float64 { return f.Waste })
+	row("thrown_away", "of these, for good; the rest was under way at the end", func(f simulation.Figures) float64 { return f.Thrown })
+	whole("reprefilled_tokens", "prefixes computed again", func(f simulation.Figures) int { return f.Reprefilled })
+	row("lag_mean", "of trained samples, in versions, by their oldest token", func(f simulation.Figures) float64 { return f.LagMean })
+	whole("lag_max", "the greatest", func(f simulation.Figures) int { return f.LagMax })
+	row("token_lag_mean", "of trained tokens", func(f simulation.Figures) float64 { return f.TokenLagMean })
+	row("trained_by_sampled_length", "a filter by age is one by length", func(f simulation.Figures) float64 { return f.LengthRatio })
+	row("mixed_responses", "share with tokens of several versions", func(f simulation.Figures) float64 { return f.Mixed })
+	whole("dropped_samples", "thrown away by a filter, submitted again or not", func(f simulation.Figures) int { return f.Dropped + f.Requeued })
+	if r.Run.Stuck {
+		t.Note = "The run stopped short: nothing under way will ever end."
+	}
+	a.printTable(t)
+	a.printTable(lagTable(r.LagHistogram))
+	a.printTable(speedupTable(r.Speedup))
+}
+
+// lagTable is the lag histogram.
+func lagTable(histogram []int) *results.Table {
+	t := &results.Table{Title: "Lag of trained samples", Columns: []results.TableColumn{
+		{Name: "lag", Unit: "versions", Align: results.Right}, {Name: "samples", Align: results.Right}, {Name: ""},
+	}}
+	most := 0
+	for _, n := range histogram {
+		most = max(most, n)
+	}
+	const width = 40
+	for lag, n := range histogram {
+		if n > 0 {
+			t.Add(results.Word(fmt.Sprint(lag)), results.Word(fmt.Sprint(n)), results.Word(strings.Repeat("#", max(1, n*width/most))).As(results.Muted))
+		}
+	}
+	return t
+}
+
+// speedupTable is the speed-up under each definition.
+func speedupTable(s simulation.Speedup) *results.Table {
+	t := &results.Table{Title: "Speed-up over the synchronous loop, by definition", Note: simulation.Incomparable, Columns: []results.TableColumn{
+		{Name: "definition"}, {Name: "times", Align: results.Right}, {Name: "means"},
+	}}
+	row := func(name, means string, v float64) {
+		cell := results.Number(v, 3)
+		if v == 0 {
+			cell = results.Word("-")
+		}
+		t.Add(results.Word(name), cell, results.Word(means).As(results.Muted))
+	}
+	row("equal trained tokens", "trained response tokens per second, same devices, all costs paid", s.EqualTokens)
+	row("AReaL", "hours for as many updates, against its own synchronous run on the same division", s.AReaL)
+	row("verl", "hours for as many samples, against devices that do both", s.Verl)
+	row("DORA, step", "time per step", s.DoraStep)
+	row("DORA, tok/s", "prompt and response tokens per second", s.DoraTokens)
+	row("DORA, rollout phase", "the part of a step in which the learner waits", s.DoraRollout)
+	row("Laminar, AsyncFlow, StreamRL, ROLL", "throughput; theirs is the best of a grid, this is one point", s.Throughput)
+	row("Seer, APRIL", "decoded tokens per second of rollout", s.RolloutOnly)
+	row("overlap alone, at most", "(T_g + T_t) / max(T_g, T_t) of the synchronous step; more comes from the tail", s.OverlapBound)
+	return t
+}
+
+// timelineOf draws the learner and some workers over the first updates.
+func timelineOf(r simulation.Report) *results.Timeline {
+	const lanes, updates = 24, 8
+	config := r.Run.Config
+	until := r.Run.Makespan
+	if len(r.Run.Updates) > updates {
+		until = r.Run.Updates[updates]
+	}
+	t := &results.Timeline{Title: fmt.Sprintf("%s: the learner and %d of %d workers", r.Policy, min(lanes, config.Workers), config.Workers),
+		Note: "height: share of busy slots; half for prefill and scoring; grey: weights on their way", Unit: "s", To: seconds(until)}
+	row := map[int]int{schedule.Learner: 0}
+	t.Lanes = []results.TimelineLane{{Name: "learner"}}
+	for i := range min(lanes, config.Workers) {
+		worker := i * config.Workers / min(lanes, config.Workers)
+		row[worker] = len(t.Lanes)
+		t.Lanes = append(t.Lanes, results.TimelineLane{Name: fmt.Sprintf("worker %d", worker)})
+	}
+	for _, s := range r.Run.Log {
+		i, ok := row[s.Lane]
+		if !ok || s.From >= until {
+			continue
+		}
+		span := results.TimelineSpan{From: seconds(s.From), To: seconds(s.To), Version: s.Version, Share: 1}
+		switch s.Activity {
+		case schedule.Generating:
+			span.Share = float64(s.Work) / (float64(config.Slots) * float64(s.To-s.From))
+		case schedule.Scoring, schedule.Prefilling:
+			span.Share = 0.5
+		case schedule.Loading, schedule.Pushing:
+			span.Version = -1
+		}
+		t.Lanes[i].Spans = append(t.Lanes[i].Spans, span)
+	}
+	return t
+}
+
+// seconds are those of ticks.
+func seconds(ticks int) float64 { return float64(ticks) / 1e6 }

@@ -1,0 +1,124 @@
+package simulation
+
+import (
+	"slices"
+
+	"driftlab/trainer/schedule"
+)
+
+// Figures are what a Run is judged by. Idle ratios are shares of the makespan.
+type Figures struct {
+	// Seconds is the makespan, StepSeconds the part of it per update; a tick is a
+	// microsecond.
+	Seconds     float64 `json:"makespan_s"`
+	StepSeconds float64 `json:"step_s"`
+	// Throughput is the trained response tokens per second, Tokens that with their
+	// prompts.
+	Throughput float64 `json:"throughput_tokens_per_s"`
+	Tokens     float64 `json:"throughput_with_prompts_per_s"`
+	// IdleTrainer is the share of time in which the learner waits for a batch.
+	IdleTrainer float64 `json:"idle_trainer"`
+	// IdleRollout is the share of time in which a worker does nothing at all.
+	IdleRollout float64 `json:"idle_rollout"`
+	// BubbleIntra is the share of slots that are free while their worker generates,
+	// BubbleInter that of slots of workers that do not.
+	BubbleIntra float64 `json:"bubble_intra"`
+	BubbleInter float64 `json:"bubble_inter"`
+	// RolloutSeconds is the time in which any worker generates.
+	RolloutSeconds float64 `json:"rollout_s"`
+	// Waste is the share of decoded tokens that are never trained; Thrown is that
+	// of the ones that were thrown away, the others were on their way at the end.
+	Waste  float64 `json:"waste"`
+	Thrown float64 `json:"thrown_away"`
+	// Reprefilled is the prefilled tokens of prefixes that had been in a cache before.
+	Reprefilled int `json:"reprefilled_tokens"`
+	// LagMean, LagMax and LagHistogram are of trained samples, in versions.
+	LagMean      float64 `json:"lag_mean"`
+	LagMax       int     `json:"lag_max"`
+	LagHistogram []int   `json:"lag_histogram"`
+	// TokenLagMean is the mean over trained tokens.
+	TokenLagMean float64 `json:"token_lag_mean"`
+	// LengthRatio is the mean length of trained responses by that of all begun: a
+	// filter by age is one by length.
+	LengthRatio float64 `json:"trained_by_sampled_length"`
+	// Mixed is the share of trained responses with tokens of several versions.
+	Mixed float64 `json:"mixed_responses"`
+	// Dropped and Requeued are samples.
+	Dropped  int `json:"dropped_samples"`
+	Requeued int `json:"requeued_samples"`
+}
+
+// FiguresOf judges a run.
+func FiguresOf(r *Run) Figures {
+	n := r.Counts
+	whole := float64(r.Makespan)
+	f := Figures{
+		Seconds: whole / 1e6, StepSeconds: ratio(whole/1e6, float64(len(r.Updates))),
+		Throughput: ratio(float64(n.TrainedTokens), whole/1e6), Tokens: ratio(float64(n.TrainedTokens+n.PromptTokens), whole/1e6),
+		Waste: ratio(float64(n.DecodedTokens-n.TrainedTokens), float64(n.DecodedTokens)), Thrown: ratio(float64(n.WastedTokens), float64(n.DecodedTokens)),
+		Reprefilled: n.ReprefilledTokens, LagMax: max(len(n.Lags)-1, 0), LagHistogram: n.Lags,
+		LagMean: mean(n.Lags), TokenLagMean: mean(n.TokenLags),
+		LengthRatio: ratio(ratio(float64(n.TrainedTokens), float64(n.Responses)), ratio(float64(r.StartedTokens), float64(r.Started))),
+		Mixed:       ratio(float64(n.Mixed), float64(n.Responses)), Dropped: n.Dropped, Requeued: n.Requeued,
+	}
+	f.idle(r)
+	return f
+}
+
+// idle finds who waited.
+func (f *Figures) idle(r *Run) {
+	learner, workers, generating, work := 0, 0, 0, 0
+	var spans []schedule.Span
+	for _, s := range r.Log {
+		ticks := min(s.To, r.Makespan) - s.From
+		switch {
+		case s.Lane == schedule.Learner:
+			learner += ticks
+			continue
+		case s.Activity == schedule.Generating:
+			generating += ticks
+			work += s.Work
+			spans = append(spans, s)
+		}
+		workers += ticks
+	}
+	whole := float64(r.Makespan)
+	slots := float64(r.Config.Workers) * float64(r.Config.Slots) * whole
+	busy := float64(generating) * float64(r.Config.Slots)
+	f.IdleTrainer = 1 - ratio(float64(learner), whole)
+	f.IdleRollout = 1 - ratio(float64(workers), whole*float64(r.Config.Workers))
+	f.BubbleIntra = ratio(busy-float64(work), slots)
+	f.BubbleInter = ratio(slots-busy, slots)
+	f.RolloutSeconds = float64(covered(spans)) / 1e6
+}
+
+// covered is the time in which at least one of the spans is.
+func covered(spans []schedule.Span) int {
+	slices.SortFunc(spans, func(a, b schedule.Span) int { return a.From - b.From })
+	total, until := 0, 0
+	for _, s := range spans {
+		if s.To > until {
+			total += s.To - max(s.From, until)
+			until = s.To
+		}
+	}
+	return total
+}
+
+// mean is that of a histogram.
+func mean(histogram []int) float64 {
+	sum, n := 0, 0
+	for value, count := range histogram {
+		sum += value * count
+		n += count
+	}
+	return ratio(float64(sum), float64(n))
+}
+
+// ratio is a/b, 0 if there is nothing to divide by.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}

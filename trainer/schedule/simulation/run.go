@@ -1,0 +1,131 @@
+package simulation
+
+import (
+	"driftlab/trainer/schedule"
+)
+
+// Run is what came of one.
+type Run struct {
+	Config schedule.Config
+	Counts schedule.Counts
+	Log    []schedule.Span
+	// Makespan is the ticks from the first event to the last.
+	Makespan int
+	// Stuck says that the run stopped short.
+	Stuck bool
+	// Started and StartedTokens are the responses that were begun, and the tokens
+	// that they come to, whether they got there or not.
+	Started, StartedTokens int
+	// Updates are the times at which training of each update began, Ends those at
+	// which responses ended.
+	Updates, Ends []int
+}
+
+// engine answers the commands of a Core out of a law of lengths.
+type engine struct {
+	law     Law
+	seed    uint64
+	width   int
+	workers [][]response
+	away    map[int]response // evicted, to come back
+	run     *Run
+}
+
+// response is one under way.
+type response struct{ id, left, length int }
+
+// Simulate runs a policy to its end. Lengths come from the law and the seed; what
+// a prompt's responses come to does not depend on the policy.
+func Simulate(config schedule.Config, policy schedule.Policy, law Law, seed uint64) (*Run, error) {
+	core, err := schedule.New(config, policy)
+	if err != nil {
+		return nil, err
+	}
+	e := engine{law: law, seed: seed, width: config.Group, workers: make([][]response, config.Workers), away: map[int]response{}, run: &Run{Config: config}}
+	if s, ok := policy.(schedule.System); ok {
+		e.width += s.Traits().Extra
+	}
+	for {
+		c := core.Next()
+		if c.Kind == schedule.Stop {
+			e.run.Stuck = c.Stuck
+			break
+		}
+		if err := core.Done(e.execute(c)); err != nil {
+			return nil, err
+		}
+	}
+	e.run.Counts, e.run.Log, e.run.Makespan = core.Counts(), core.Log(), core.Now()
+	return e.run, nil
+}
+
+// execute does what a command says.
+func (e *engine) execute(c schedule.Command) schedule.Outcome {
+	var o schedule.Outcome
+	switch c.Kind {
+	case schedule.Start:
+		o.Lengths = e.start(c)
+	case schedule.Decode:
+		active := e.workers[c.Worker]
+		kept := active[:0]
+		for _, r := range active {
+			if r.left -= c.Steps; r.left == 0 {
+				o.Finished = append(o.Finished, r.id)
+				e.run.Ends = append(e.run.Ends, c.Time)
+			} else {
+				kept = append(kept, r)
+			}
+		}
+		e.workers[c.Worker] = kept
+	case schedule.Load:
+		if c.Cache == schedule.Restart {
+			for i := range e.workers[c.Worker] {
+				e.workers[c.Worker][i].left = e.workers[c.Worker][i].length
+			}
+		}
+	case schedule.Evict:
+		e.evict(c)
+	case schedule.Train:
+		if c.Update {
+			e.run.Updates = append(e.run.Updates, c.Time)
+		}
+	}
+	return o
+}
+
+// start brings responses into a worker and says how long they will be.
+func (e *engine) start(c schedule.Command) []int {
+	lengths := make([]int, len(c.Requests))
+	for i, id := range c.Requests {
+		r, ok := e.away[id]
+		if ok {
+			delete(e.away, id)
+		} else {
+			n := e.law.Length(e.seed, c.Origins[i], id%e.width)
+			r = response{id, n, n}
+			e.run.Started++
+			e.run.StartedTokens += n
+		}
+		e.workers[c.Worker] = append(e.workers[c.Worker], r)
+		lengths[i] = r.length
+	}
+	return lengths
+}
+
+// evict takes responses out of a worker.
+func (e *engine) evict(c schedule.Command) {
+	leaving := make(map[int]bool, len(c.Requests))
+	for _, id := range c.Requests {
+		leaving[id] = true
+	}
+	kept := e.workers[c.Worker][:0]
+	for _, r := range e.workers[c.Worker] {
+		switch {
+		case !leaving[r.id]:
+			kept = append(kept, r)
+		case c.Cache != schedule.Restart:
+			e.away[r.id] = r
+		}
+	}
+	e.workers[c.Worker] = kept
+}
