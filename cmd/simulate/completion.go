@@ -12,7 +12,7 @@ import (
 	"driftlab/model"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/schedule"
-	"driftlab/trainer/schedule/simulation"
+	"driftlab/trainer/simulation"
 
 	"github.com/alecthomas/kong"
 )

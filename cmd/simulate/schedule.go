@@ -7,7 +7,7 @@ import (
 
 	"driftlab/results"
 	"driftlab/trainer/schedule"
-	"driftlab/trainer/schedule/simulation"
+	"driftlab/trainer/simulation"
 )
 
 type scheduleCmd struct {

@@ -6,7 +6,7 @@ import (
 
 	"driftlab/results"
 	"driftlab/trainer/schedule"
-	"driftlab/trainer/schedule/simulation"
+	"driftlab/trainer/simulation"
 )
 
 // printSchedule prints the figures of a system beside the synchronous loop's.

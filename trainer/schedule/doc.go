@@ -63,5 +63,5 @@
 // Core that is given it goes on to the same bytes. A Policy remembers nothing.
 //
 // What it is not: it starts no engine and learns nothing; the lengths of responses
-// come from a driver. trainer/schedule/simulation is the driver that needs no weights.
+// come from a driver. trainer/simulation is the driver that needs no weights.
 package schedule

@@ -64,7 +64,7 @@ func (p *RollFlash) Batch(v View) []*Sample {
 		}
 		switch {
 		case len(batch) == v.Batch:
-			return batch
+			return byID(batch)
 		case n < most && running[g] > 0:
 			return nil
 		}

@@ -83,8 +83,9 @@ func (f *Figures) idle(r *Run) {
 		workers += ticks
 	}
 	whole := float64(r.Makespan)
-	slots := float64(r.Config.Workers) * float64(r.Config.Slots) * whole
-	busy := float64(generating) * float64(r.Config.Slots)
+	// The conversions keep a processor from fusing a product with the difference.
+	slots := float64(float64(r.Config.Workers) * float64(r.Config.Slots) * whole)
+	busy := float64(float64(generating) * float64(r.Config.Slots))
 	f.IdleTrainer = 1 - ratio(float64(learner), whole)
 	f.IdleRollout = 1 - ratio(float64(workers), whole*float64(r.Config.Workers))
 	f.BubbleIntra = ratio(busy-float64(work), slots)

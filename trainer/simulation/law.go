@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"math"
+	"math/rand/v2"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/stream"
 )
@@ -61,12 +63,14 @@ func (l Law) Length(seed uint64, prompt, response int) int {
 	ofPrompt := stream.New(seed, stream.Lengths, 2*prompt)
 	own := stream.New(stream.ID(stream.Lengths, 2*prompt+1)^seed, stream.Lengths, response)
 	turns := 1 + int(ofPrompt.Uint64()>>32)*l.Turns>>32
-	shared, alone := root(l.Correlation), root(1000-l.Correlation)
-	common := normal(ofPrompt.Uint64())
+	sigma := float64(l.Sigma) / 1000
+	shared := sigma * math.Sqrt(float64(l.Correlation)/1000)
+	alone := sigma * math.Sqrt(1-float64(l.Correlation)/1000)
+	common := normal(ofPrompt)
 	n := 0
 	for range turns {
-		z := (shared*common + alone*normal(own.Uint64())) >> fraction
-		turn := max(1, scaled(l.Median, z*l.Sigma/1000))
+		x := float64(shared*common) + float64(alone*normal(own))
+		turn := max(1, int(math.Round(float64(l.Median)*elementary.Exp(x))))
 		if l.Cap > 0 {
 			turn = min(turn, l.Cap*l.Median)
 		}
@@ -75,8 +79,11 @@ func (l Law) Length(seed uint64, prompt, response int) int {
 	return n
 }
 
-// root is the square root of thousandths, in units of 2^-16. Every processor rounds
-// a square root alike.
-func root(thousandths int) int {
-	return int(math.Sqrt(float64(thousandths<<(2*fraction)) / 1000))
+// normal draws a standard normal value by Box and Muller's formula, out of functions
+// that have the same bits on every processor; those of math/rand have not.
+func normal(r *rand.Rand) float64 {
+	const unit = 1.0 / (1 << 53)
+	u := float64(r.Uint64()>>11+1) * unit // in (0, 1]
+	angle := float64(r.Uint64()>>11) * unit
+	return math.Sqrt(-2*elementary.Log(u)) * elementary.CosPi(2*angle)
 }

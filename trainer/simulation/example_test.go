@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"driftlab/trainer/schedule"
-	"driftlab/trainer/schedule/simulation"
+	"driftlab/trainer/simulation"
 )
 
 // Overlap alone: with equal lengths there is no tail to gain from.

@@ -8,42 +8,24 @@ import (
 	"testing"
 )
 
-// tables is the checksum of the tables behind the lengths.
-const tables = 0x9d4059ebd0599da2
-
-// The tables behind the lengths are the same on every processor.
-func TestTables(t *testing.T) {
+// Lengths are the same on every processor.
+func TestLengthsArePinned(t *testing.T) {
+	law, err := LookupLaw("reasoning")
+	if err != nil {
+		t.Fatal(err)
+	}
 	h := fnv.New64a()
-	for _, octave := range tail {
-		for _, z := range octave {
-			h.Write(strconv.AppendInt(nil, int64(z), 10))
+	for prompt := range 500 {
+		for response := range 8 {
+			h.Write(strconv.AppendInt(nil, int64(law.Length(1, prompt, response)), 10))
 		}
 	}
-	for _, p := range powers {
-		h.Write(strconv.AppendInt(nil, int64(p), 10))
+	const want = 0xf1a30efef5a335bf
+	if got := h.Sum64(); got != want {
+		t.Errorf("the lengths sum up to %#x, they did to %#x", got, uint64(want))
 	}
-	if got := h.Sum64(); got != tables {
-		t.Errorf("the tables are %#x, they were %#x", got, uint64(tables))
-	}
-}
-
-// The integer quantile against the distribution function, the integer power against
-// the exponential.
-func TestNormal(t *testing.T) {
-	for _, p := range []float64{0.4999, 0.4, 0.25, 0.2, 0.1, 0.05, 0.01, 0.001, 1e-5} {
-		bits := uint64(p*(1<<53)) << 11
-		z := float64(normal(bits)) / (1 << fraction)
-		if got := 0.5 * math.Erfc(z/math.Sqrt2); math.Abs(got/p-1) > 2e-3 {
-			t.Errorf("the quantile of %v is %v, beyond which there is %v", p, z, got)
-		}
-		if normal(bits|1<<63) != -normal(bits) {
-			t.Errorf("the quantiles of %v are not mirror images", p)
-		}
-	}
-	for _, x := range []float64{-3, -1, -0.01, 0, 0.5, 1, 2.9957} {
-		if got, want := scaled(100_000, int(math.Round(x*(1<<fraction)))), 100_000*math.Exp(x); math.Abs(float64(got)-want) > 2+want*1e-4 {
-			t.Errorf("e^%v of 100000 is %d, not %v", x, got, want)
-		}
+	if _, err := LookupLaw("reasonin"); err == nil {
+		t.Error("a name that is none")
 	}
 }
 
