@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"slices"
+
 	"driftlab/engine/learner"
 	"driftlab/model"
 	"driftlab/precision/elementary"
@@ -12,15 +14,20 @@ import (
 )
 
 // behaviour is pi_v: the learner's numerics at the version of the weights that
-// sampled. With it the gap of pi_old to mu parts into what the engines make of the
-// same weights and what the weights have moved since.
+// sampled each token. With it the gap of pi_old to mu parts into what the engines
+// make of the same weights and what the weights have moved since.
 type behaviour struct {
 	*learner.Scorer
 	scored batch.Scored // in memory of its own: Behaviour may be Old
+
+	versions []int
+	rows     []int
+	part     batch.Sampled // the responses with tokens of one version
+	parts    batch.Scored
 }
 
 func newBehaviour(s *Session) (stage, error) {
-	if s.recipe.Anchored() != recipe.AnchorBehaviour && s.schedule.MaxLag() == 0 {
+	if s.recipe.Anchored() != recipe.AnchorBehaviour && s.schedule.MaxLag() == 0 && s.published == nil {
 		return nil, nil
 	}
 	return &behaviour{Scorer: s.scorerOf(s.initial)}, nil
@@ -28,17 +35,76 @@ func newBehaviour(s *Session) (stage, error) {
 
 // run fills Behaviour. Where the current weights sampled, it is Old.
 func (p *behaviour) run(s *Session) error {
-	version, weights := s.versions.at(s.learner.Updates() - s.schedule.Lag(s.batch.Step))
+	b := &s.batch
+	p.present(b)
+	if len(p.versions) > 1 {
+		return p.mix(s)
+	}
+	version := p.versions[0]
 	if version == s.learner.Updates() {
-		s.batch.Behaviour = s.batch.Old
+		b.Behaviour = b.Old
 		return nil
 	}
+	if err := p.at(s, version, &p.scored, &b.Sampled); err != nil {
+		return err
+	}
+	b.Behaviour = p.scored
+	return nil
+}
+
+// present lists the versions of the batch's tokens, oldest first.
+func (p *behaviour) present(b *batch.Batch) {
+	p.versions = p.versions[:0]
+	for _, v := range b.Version {
+		if i, found := slices.BinarySearch(p.versions, int(v)); !found {
+			p.versions = slices.Insert(p.versions, i, int(v))
+		}
+	}
+}
+
+// at scores responses with the weights of a version.
+func (p *behaviour) at(s *Session, version int, dst *batch.Scored, in *batch.Sampled) error {
+	weights := s.weightsAt(version)
 	s.publishTo(p.Scorer, weights, version)
 	o := s.scoring()
 	o.Distributions, o.WithoutRoutes = true, true
-	p.Score(&p.scored, &s.batch.Sampled, o)
-	s.batch.Behaviour = p.scored
-	return s.checkFrozen("logp_behaviour", "the learner at the version that sampled", s.batch.Behaviour.Logp, p.Scorer, weights)
+	p.Score(dst, in, o)
+	return s.checkFrozen("logp_behaviour", "the learner at the version that sampled", in, dst.Logp, p.Scorer, weights)
+}
+
+// mix scores every response with each of the versions that sampled it, and takes
+// each token's log-prob from its own.
+func (p *behaviour) mix(s *Session) error {
+	b := &s.batch
+	n, vocab := b.Tokens(), b.Vocab
+	p.scored = batch.Scored{Logp: batch.Zeroed(p.scored.Logp, n), Entropy: batch.Zeroed(p.scored.Entropy, n), Dist: batch.Zeroed(p.scored.Dist, n*vocab)}
+	for _, version := range p.versions {
+		p.rows = p.rows[:0]
+		for i := range b.Len() {
+			if from, to := b.Span(i); slices.Contains(b.Version[from:to], int32(version)) {
+				p.rows = append(p.rows, i)
+			}
+		}
+		b.Sampled.Select(&p.part, p.rows)
+		from := &p.parts
+		if version == s.learner.Updates() {
+			b.Old.Select(from, &b.Sampled, p.rows)
+		} else if err := p.at(s, version, from, &p.part); err != nil {
+			return err
+		}
+		for k, i := range p.rows {
+			at, _ := p.part.Span(k)
+			start, end := b.Span(i)
+			for n := start; n < end; n, at = n+1, at+1 {
+				if int(b.Version[n]) == version {
+					p.scored.Logp[n], p.scored.Entropy[n] = from.Logp[at], from.Entropy[at]
+					copy(p.scored.Dist[n*vocab:(n+1)*vocab], from.Dist[at*vocab:])
+				}
+			}
+		}
+	}
+	b.Behaviour = p.scored
+	return nil
 }
 
 // publishTo gives a policy that scores other weights, and the scales that a static
@@ -77,8 +143,50 @@ func newAnchor(s *Session) (stage, error) {
 		return column(func(b *batch.Batch) []float64 { return b.LogpRoll }), nil
 	case recipe.AnchorEWMA:
 		return newAverage(s), nil
+	case recipe.AnchorSync:
+		return &syncStart{Scorer: s.scorerOf(s.initial)}, nil
+	case recipe.AnchorInterpolated:
+		return column(interpolated), nil
 	}
 	return column(func(b *batch.Batch) []float64 { return b.Old.Logp }), nil
+}
+
+// interpolated are A-3PO's log-probs (arXiv:2512.06547) at the start of a batch:
+// between mu and the present policy, the nearer to that one the older the token.
+//
+//	α = (d − 1)/d at an age of d updates, 0 at none;   mu + α·(old − mu)
+func interpolated(b *batch.Batch) []float64 {
+	logp := make([]float64, b.Tokens())
+	for n, mu := range b.LogpRoll {
+		alpha := 0.0
+		if d := b.LearnerVersion - int(b.Version[n]); d > 0 {
+			alpha = float64(d-1) / float64(d)
+		}
+		logp[n] = mu + float64(alpha*(b.Old.Logp[n]-mu))
+	}
+	return logp
+}
+
+// syncStart is the learner at the last publication (verl's fully asynchronous
+// trainer with compute_prox_log_prob).
+type syncStart struct {
+	*learner.Scorer
+	scored batch.Scored
+}
+
+// run fills Anchor: Old where nothing has been learnt since.
+func (p *syncStart) run(s *Session) error {
+	at := stageOf[*asynchronous](s).Newest()
+	if at.Updates == s.learner.Updates() {
+		s.batch.Anchor = s.batch.Old.Logp
+		return nil
+	}
+	s.publishTo(p.Scorer, at.Params, at.Updates)
+	o := s.scoring()
+	o.WithoutRoutes = true
+	p.Score(&p.scored, &s.batch.Sampled, o)
+	s.batch.Anchor = p.scored.Logp
+	return s.checkFrozen("logp_anchor", "the learner at the last publication", &s.batch.Sampled, p.scored.Logp, p.Scorer, at.Params)
 }
 
 // average is the policy of a moving average of the weights (revised PPO-EWMA,
@@ -110,7 +218,7 @@ func (a *average) run(s *Session) error {
 	o.WithoutRoutes = true
 	a.Score(&a.now, &s.batch.Sampled, o)
 	s.batch.Anchor = a.now.Logp
-	return s.checkFrozen("logp_anchor", "the moving average", a.now.Logp, a.Scorer, a.mean)
+	return s.checkFrozen("logp_anchor", "the moving average", &s.batch.Sampled, a.now.Logp, a.Scorer, a.mean)
 }
 
 // follow takes the weights into the average.

@@ -3,6 +3,7 @@ package trainer
 import (
 	"driftlab/engine/learner"
 	"driftlab/model"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 )
 
@@ -12,9 +13,12 @@ func (s *Session) checkScored(x engines.LogProbs) error {
 	return x.Check(&s.batch, 0, s.batch.Len())
 }
 
-// checkFrozen is checkScored of a policy that does not learn.
-func (s *Session) checkFrozen(column, who string, logp []float64, scorer *learner.Scorer, p *model.Params) error {
+// checkFrozen is checkScored of a policy that does not learn, for responses of the
+// batch or all of it.
+func (s *Session) checkFrozen(column, who string, in *batch.Sampled, logp []float64, scorer *learner.Scorer, p *model.Params) error {
 	o := s.scoring()
 	o.Replay, o.Retention = learner.ReplayNone, false
-	return s.checkScored(engines.LogProbs{Column: column, Values: logp, Who: who, Params: p, Scales: scorer.KVScales(), Options: o})
+	x := engines.LogProbs{Column: column, Field: "learner.numerics", Numerics: s.recipe.Learner.Numerics,
+		Values: logp, Who: who, Params: p, Scales: scorer.KVScales(), Options: o}
+	return x.Check(&batch.Batch{Sampled: *in}, 0, in.Len())
 }

@@ -20,6 +20,9 @@ func newSampling(s *Session) (stage, error) {
 		return nil, err
 	}
 	s.fleet = engines.NewFleet(s.recipe, s.recipe.Rollout.Numerics, s.options.Workers)
+	if s.recipe.Constant() == nil {
+		return newAsynchronous(s)
+	}
 	if s.recipe.Rollout.Speculative != nil {
 		s.draftWith(cmp.Or(drafter, s.initial.Clone()))
 	}

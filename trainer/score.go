@@ -62,7 +62,7 @@ func (f *reference) run(s *Session) error {
 		o.Replay = learner.ReplayNone
 	}
 	f.Score(&s.batch.Ref, &s.batch.Sampled, o)
-	return s.checkFrozen("logp_ref", "the reference", s.batch.Ref.Logp, f.Scorer, s.initial)
+	return s.checkFrozen("logp_ref", "the reference", &s.batch.Sampled, s.batch.Ref.Logp, f.Scorer, s.initial)
 }
 
 // teacher is a frozen policy to distil from.
@@ -84,7 +84,7 @@ func newTeacher(s *Session) (stage, error) {
 func (t *teacher) run(s *Session) error {
 	t.Score(&s.batch.Teacher, &s.batch.Sampled, learner.ScoreOptions{
 		Policy: learner.Policy{Temperature: s.policy.Temperature, Support: s.policy.Support}, WithoutRoutes: true})
-	return s.checkFrozen("logp_teacher", "the teacher", s.batch.Teacher.Logp, t.Scorer, t.params)
+	return s.checkFrozen("logp_teacher", "the teacher", &s.batch.Sampled, s.batch.Teacher.Logp, t.Scorer, t.params)
 }
 
 // newScoreNorms makes the stage that fills ScoreNorm, one backward pass per response.

@@ -8,6 +8,7 @@ import (
 	"driftlab/model"
 	"driftlab/trainer/advantage"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/cluster"
 	"driftlab/trainer/correction"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
@@ -27,7 +28,7 @@ type Session struct {
 	members []member // in the order of the walk
 	*grader
 
-	schedule  schedule.Schedule
+	schedule  schedule.Schedule // sync where it runs on a clock
 	estimator advantage.Estimator
 	correct   *correction.Pipeline
 	objective objective
@@ -42,6 +43,7 @@ type Session struct {
 	inLearner   *evaluator   // evaluations in the learner's numerics
 	inRollout   *evaluator   // and in the rollout engine's; the same one if they are equal
 	versions    versions
+	published   func(updates int) *cluster.Version // those of a schedule on a clock, nil for others
 	initial     *model.Params
 
 	batch    batch.Batch
@@ -79,7 +81,7 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 	settings.Recompute = o.Recompute
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
 	*s = Session{
-		recipe: r, options: o, columns: columnsOf(r), grader: newGrader(r), schedule: r.Schedule.New(),
+		recipe: r, options: o, columns: columnsOf(r), grader: newGrader(r), schedule: constant(r),
 		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), policy: engines.Policy(r),
 		learner: learner.New(p, settings, o.Workers), initial: p.Clone(),
 	}

@@ -1,6 +1,10 @@
 package trainer
 
-import "driftlab/model"
+import (
+	"driftlab/model"
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/schedule"
+)
 
 // versions keeps the last weights, so that a schedule can let an older version
 // generate. Version v is the weights after v updates.
@@ -33,4 +37,22 @@ func (v *versions) add(p *model.Params, version int) {
 func (v *versions) at(version int) (int, *model.Params) {
 	version = min(max(version, v.oldest), v.newest)
 	return version, v.ring[version%len(v.ring)]
+}
+
+// constant is the lag of a recipe's schedule, none where it runs on a clock.
+func constant(r recipe.Recipe) schedule.Schedule {
+	if c := r.Constant(); c != nil {
+		return c
+	}
+	return new(schedule.Sync)
+}
+
+// weightsAt are the weights behind so many updates, which a token of the batch was
+// sampled with.
+func (s *Session) weightsAt(updates int) *model.Params {
+	if s.published != nil {
+		return s.published(updates).Params
+	}
+	_, weights := s.versions.at(updates)
+	return weights
 }

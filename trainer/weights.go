@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"driftlab/model"
+	"driftlab/trainer/cluster"
 	"driftlab/trainer/recipe"
 )
 
@@ -67,9 +68,14 @@ func openDrafter(r recipe.Recipe) (*model.Params, error) {
 }
 
 // Check opens the other models that a resolved recipe names, its teacher and its
-// drafter, and returns as recipe.Faults what is wrong with them, so that it is
-// said before any work starts.
+// drafter, and returns as recipe.Faults what is wrong with them, or with what its
+// schedule asks of the rollout engines, so that it is said before any work starts.
 func Check(r recipe.Recipe) error {
+	if r.Constant() == nil {
+		if err := cluster.Check(r); err != nil {
+			return err
+		}
+	}
 	if _, err := openTeacher(r); err != nil {
 		return err
 	}

@@ -11,13 +11,17 @@ const (
 	AnchorBehaviour AnchorPolicy = "behaviour"
 	AnchorRollout   AnchorPolicy = "rollout"
 	AnchorEWMA      AnchorPolicy = "ewma"
+	// AnchorSync is the learner at the last publication.
+	AnchorSync AnchorPolicy = "sync_start"
+	// AnchorInterpolated is A-3PO's mixture.
+	AnchorInterpolated AnchorPolicy = "interpolated"
 )
 
 // DefaultAnchorDecay has its centre of mass at 8 steps.
 const DefaultAnchorDecay = 0.889
 
 // Anchored is the recipe's anchor: what it says, or what the mode of its
-// correction means.
+// correction means, or what its schedule does.
 func (r Recipe) Anchored() AnchorPolicy {
 	switch {
 	case r.Anchor != nil:
@@ -25,7 +29,7 @@ func (r Recipe) Anchored() AnchorPolicy {
 	case r.Correction.Mode == correction.Bypass:
 		return AnchorRollout
 	}
-	return AnchorOld
+	return r.old()
 }
 
 // Mode says when the correction compares which policies: bypass, the current
@@ -54,7 +58,8 @@ func (c *checker) anchor(r Recipe) {
 	if r.Anchor == nil {
 		return
 	}
-	c.word("anchor", string(*r.Anchor), string(AnchorOld), string(AnchorBehaviour), string(AnchorRollout), string(AnchorEWMA))
+	c.word("anchor", string(*r.Anchor), string(AnchorOld), string(AnchorBehaviour), string(AnchorRollout), string(AnchorEWMA), string(AnchorSync), string(AnchorInterpolated))
+	c.that(*r.Anchor != AnchorSync || r.Schedule.Name == "" || r.Constant() == nil, "anchor", "sync_start is the last publication of a schedule on a clock, and %s has none: use old", r.Schedule.Name)
 	c.that(r.Correction.Mode != correction.Bypass || *r.Anchor == AnchorRollout, "anchor",
 		"%s, and correction.mode bypass is anchor rollout: leave one of the two out", *r.Anchor)
 }

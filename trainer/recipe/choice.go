@@ -98,8 +98,8 @@ func table[T any]() method.Table[T] {
 	switch any((*T)(nil)).(type) {
 	case *task.Task:
 		t = task.Table
-	case *schedule.Schedule:
-		t = schedule.Registry
+	case *schedule.Policy:
+		t = schedule.Systems
 	case *reward.Shaper:
 		t = reward.Registry
 	case *advantage.Estimator:

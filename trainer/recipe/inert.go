@@ -17,7 +17,8 @@ func (r Recipe) Inert() []string {
 	var notes []string
 	drift := r.Learner.Updates() > 1 // the weights move within a step
 	anchor := r.Anchored()
-	lag := r.Schedule.New().MaxLag() > 0
+	constant := r.Constant()
+	lag := constant == nil || constant.MaxLag() > 0
 	gap := lag || !r.sameEngine()
 	// Whether pi and the anchor, and the anchor and mu, can differ.
 	moves := drift || anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap

@@ -91,7 +91,7 @@ func (r Recipe) JSON() []byte { return appendNode(nil, nodeOf(reflect.ValueOf(r)
 func Methods() []Method {
 	var all []Method
 	all = appendMethods[task.Task](all, "task")
-	all = appendMethods[schedule.Schedule](all, "schedule")
+	all = appendMethods[schedule.Policy](all, "schedule")
 	all = appendSpecs(all, "routing.replay", replays)
 	all = appendSpecs(all, "routing.gates", gatings)
 	all = appendMethods[reward.Shaper](all, "reward")

@@ -17,6 +17,7 @@ import (
 // pairs checks fields against each other.
 func (c *checker) pairs(r Recipe) {
 	c.anchor(r)
+	c.cluster(r)
 	c.lengths(r)
 	c.columns(r)
 	c.counts(r)

@@ -49,8 +49,13 @@ type Recipe struct {
 	Rollout Rollout `yaml:"rollout"`
 	// Learner is the engine that computes gradients (pi_old and pi).
 	Learner Learner `yaml:"learner"`
-	// Schedule says how old the rollout weights are. Default sync.
-	Schedule Choice[schedule.Schedule] `yaml:"schedule"`
+	// Schedule says how old the rollout weights are: sync, a constant lag, or a
+	// published system on a virtual clock, whose samples per update are
+	// rollout.prompts. Default sync.
+	Schedule Choice[schedule.Policy] `yaml:"schedule"`
+	// Cluster is where a schedule on a clock runs. Nil where the recipe has no such
+	// section: the defaults.
+	Cluster *Cluster `yaml:"cluster"`
 	// Routing says whether recorded expert choices are replayed in the learner.
 	Routing Routing `yaml:"routing"`
 	// Support says whether recorded sampling supports are replayed in the learner.
@@ -58,10 +63,13 @@ type Recipe struct {
 	// Anchor is the policy that the loss and the correction take for the old one:
 	// old (pi_old, the learner before the step's first update), behaviour (pi_v, the
 	// learner's numerics at the version that sampled), rollout (mu, as it was
-	// sampled: the bypass mode of a correction) or ewma (a moving average of the
-	// learner's weights, 2605.12070). With old and one update per step the ratio of a
-	// loss is 1, whatever the age of the rollouts. Nil where the recipe has no such
-	// line: rollout if correction.mode is bypass, else old.
+	// sampled: the bypass mode of a correction), ewma (a moving average of the
+	// learner's weights, 2605.12070), sync_start (the learner's weights as last
+	// published by a schedule on a clock) or interpolated (between mu and old by
+	// the age of each token, A-3PO, 2512.06547, its pass saved on the clock). With
+	// old and one update per step the ratio of a loss is 1, whatever the age of the
+	// rollouts. Nil where the recipe has no such line: rollout if correction.mode is
+	// bypass, else what the schedule's system does, which is old for sync and lag.
 	Anchor *AnchorPolicy `yaml:"anchor"`
 	// AnchorDecay is β of the moving average, θ̄ ← β·θ̄ + (1−β)·θ after each step,
 	// corrected for its start, from 0 up to 1. Its centre of mass, β/(1−β) steps, is
@@ -249,7 +257,7 @@ func Default() Recipe {
 			Numerics: fp32, Epochs: 1, Minibatches: 1, Optimizer: DefaultOptimizer(),
 			LossScale: LossScale{Mode: ScaleAuto, Initial: 65536, GrowthInterval: 2000},
 		},
-		Schedule:   mustChoose[schedule.Schedule]("sync"),
+		Schedule:   mustChoose[schedule.Policy]("sync"),
 		Routing:    Routing{Replay: ReplayNone, Gates: GatesLive, Router: RouterTrained},
 		Reward:     Reward{mustChoose[reward.Shaper]("exact")},
 		Advantage:  mustChoose[advantage.Estimator]("grpo"),

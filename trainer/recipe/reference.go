@@ -12,6 +12,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
+	"driftlab/trainer/schedule"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -29,7 +30,7 @@ type FieldReference struct {
 // sources are the files that declare the sections. What a field means is said
 // once, in its comment, and read from there.
 //
-//go:embed recipe.go rollout.go routing.go fleet.go correction.go optimizer.go
+//go:embed recipe.go rollout.go routing.go cluster.go fleet.go correction.go optimizer.go
 var sources embed.FS
 
 // Reference lists every field of a recipe in the order of its text, those of
@@ -37,7 +38,7 @@ var sources embed.FS
 // Methods.
 var Reference = sync.OnceValue(func() []FieldReference {
 	r := &reference{docs: map[string]string{}, seen: map[reflect.Type]bool{}}
-	for _, name := range []string{"recipe.go", "rollout.go", "routing.go", "fleet.go", "correction.go", "optimizer.go"} {
+	for _, name := range []string{"recipe.go", "rollout.go", "routing.go", "cluster.go", "fleet.go", "correction.go", "optimizer.go"} {
 		text, err := sources.ReadFile(name)
 		if err != nil {
 			panic("recipe: " + err.Error())
@@ -46,9 +47,10 @@ var Reference = sync.OnceValue(func() []FieldReference {
 	}
 	r.read(engine.NumericsSource())
 	r.read(model.ConfigSource())
+	r.read(schedule.CostsSource())
 	d := Default()
-	p, k, s := DefaultPretrain(), DefaultKVRetention(), DefaultSpeculative()
-	d.Pretrain, d.Rollout.KVRetention, d.Rollout.Speculative = &p, &k, &s
+	p, k, s, c := DefaultPretrain(), DefaultKVRetention(), DefaultSpeculative(), DefaultCluster()
+	d.Pretrain, d.Rollout.KVRetention, d.Rollout.Speculative, d.Cluster = &p, &k, &s, &c
 	d.Rollout.Fleet = []FleetMember{{Numerics: d.Rollout.Numerics}}
 	r.walk("", reflect.ValueOf(d))
 	return r.fields

@@ -81,7 +81,17 @@ func drawRecipe(t *rapid.T) Recipe {
 		r.Rollout.Speculative = &s
 	}
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
-	r.Schedule = drawChoice[schedule.Schedule](t, "schedule")
+	r.Schedule = drawChoice[schedule.Policy](t, "schedule")
+	if r.Constant() == nil { // then what it does not go with goes
+		o := Default().Rollout
+		r.Rollout.Speculative, r.Rollout.PrefillChunk, r.Rollout.Fleet, r.Rollout.KVScales, r.Rollout.Noise = nil, 0, nil, o.KVScales, o.Noise
+		r.Rollout.KVRetention, r.Retention = nil, nil
+		if rapid.Bool().Draw(t, "cluster") {
+			k := DefaultCluster()
+			k.Workers, k.Costs.Sync = rapid.IntRange(1, 9).Draw(t, "workers"), rapid.IntRange(0, 9).Draw(t, "sync")
+			r.Cluster = &k
+		}
+	}
 	for range rapid.IntRange(0, 2).Draw(t, "parts") {
 		r.Reward = append(r.Reward, drawChoice[reward.Shaper](t, "part"))
 	}

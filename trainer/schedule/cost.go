@@ -1,31 +1,43 @@
 package schedule
 
-import "fmt"
+import (
+	_ "embed"
+	"fmt"
+)
+
+//go:embed cost.go
+var costsSource string
+
+// CostsSource is the declaration of Costs, for what the comments of its fields say.
+func CostsSource() string { return costsSource }
 
 // Costs is what everything takes on the virtual clock, in ticks. A tick of the
 // defaults is a microsecond of a 32B model on one device. What counts are their
 // ratios: multiplying all of them changes no order of events.
 type Costs struct {
-	// PrefillRequest and PrefillToken are what a prefill of n tokens takes on a
-	// worker of d devices: PrefillRequest + n*PrefillToken/d.
+	// PrefillRequest is what a prefill takes whatever its length: on a worker of d
+	// devices, of n tokens, prefill_request + n*prefill_token/d. Default 1000.
 	PrefillRequest int `yaml:"prefill_request"`
-	PrefillToken   int `yaml:"prefill_token"`
-	// DecodeStep and DecodeSlot are what a decode step of a requests takes on a
-	// worker of d devices: DecodeStep + a*DecodeSlot/d. The default ratio makes a
-	// worker of a synchronous run (16 requests per device) eleven times slower per
-	// step than one request: then the last tenth of the requests takes about half of
-	// the rollout's time, which Seer (2511.14617) measured; a constant speed per slot
-	// would exaggerate every asynchronous gain. Default 2400 and 1500: inferred.
+	// PrefillToken is what each of its tokens adds: a forward pass. Default 40.
+	PrefillToken int `yaml:"prefill_token"`
+	// DecodeStep is what a decode step takes whatever the number of requests: of a
+	// of them on d devices, decode_step + a*decode_slot/d. Default 2400: inferred.
 	DecodeStep int `yaml:"decode_step"`
+	// DecodeSlot is what each request adds to it. The default ratio makes a
+	// worker of a synchronous run (16 requests per device) eleven times slower per
+	// step than one request: then the last tenth of the requests takes about half of the
+	// rollout's time, which Seer (2511.14617) measured; a constant speed per slot
+	// would exaggerate every asynchronous gain. Default 1500: inferred.
 	DecodeSlot int `yaml:"decode_slot"`
 	// LearnToken is a forward pass of the learner over one token on one device: a
 	// pass for log-probs takes it once, training three times (FLOPs; verl
 	// measured .31 to .47 for one to three). The default makes the rollout 84% of
 	// a synchronous step, as on Moonlight (Seer, 84/14/2).
 	LearnToken int `yaml:"learn_token"`
-	// Sync is what a worker takes to load weights, Push what the learner takes to
-	// send them. Default 640000, Laminar's stall for 32B (2510.12633).
+	// Sync is what a worker takes to load weights. Default 640000, Laminar's stall
+	// for 32B (2510.12633).
 	Sync int `yaml:"sync"`
+	// Push is what the learner takes to send them. Default 640000, as Sync.
 	Push int `yaml:"push"`
 	// Migrate is what a worker takes to accept a request with its keys and
 	// values. Default 10000: inferred.

@@ -61,3 +61,13 @@ func batchFirst(v View) []*Sample {
 	}
 	return byID(v.Done[:v.Batch])
 }
+
+// Samples are the numbers of those that are in flight or wait for the learner, in
+// order: a driver can forget the others.
+func (c *Core) Samples() []int {
+	var ids []int
+	for _, s := range c.known() {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}

@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"driftlab/trainer/stream"
+	"driftlab/trainer/task"
+)
+
+// book has the prompts of all samples: those of a step's, drawn one after another
+// as a synchronous run draws them.
+type book struct {
+	task  task.Task
+	seed  uint64
+	batch int // samples of a step
+
+	step    int // whose prompts are open
+	prompts []task.Prompt
+}
+
+// prompt is that of a sample.
+func (b *book) prompt(sample int) task.Prompt {
+	if step := sample / b.batch; step != b.step {
+		rng := stream.New(b.seed, stream.Prompts, step)
+		b.step, b.prompts = step, b.prompts[:0]
+		for range b.batch {
+			b.prompts = append(b.prompts, task.Draw(b.task, rng))
+		}
+	}
+	return b.prompts[sample%b.batch]
+}
+
+// random names the random numbers of a response, of so many to its prompt.
+func (b *book) random(sample, response, width int) (seed, id uint64) {
+	return b.seed + uint64(sample/b.batch)<<32, stream.ID(stream.Sampling, sample%b.batch*width+response)
+}

@@ -1,0 +1,271 @@
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"driftlab/engine/column"
+	"driftlab/engine/rollout"
+	"driftlab/model"
+	"driftlab/trainer/engines"
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/schedule"
+	"driftlab/trainer/task"
+)
+
+// Cluster is rollout engines that a schedule's core commands.
+type Cluster struct {
+	recipe   recipe.Recipe
+	core     *schedule.Core
+	batch    int // samples of an update
+	width    int // responses started per sample
+	sampling rollout.Sampling
+	tool     rollout.Tool
+	book     book
+
+	workers  []*rollout.Engine
+	versions versions
+	served   []int                    // by worker, as published
+	partial  map[int]*rollout.Partial // evicted requests that come back
+	samples  map[int]*sample          // in flight, or waiting for the learner
+	streamed []int                    // parts of a batch whose update is to come
+
+	ended, endedTokens int // responses, ever
+
+	parts []*column.Sampled
+	rows  []task.Prompt
+	ids   []int
+}
+
+// sample is what the cluster knows of a prompt group.
+type sample struct {
+	origin int
+	ended  []response
+}
+
+// response is one that is complete, with its time on the clock.
+type response struct {
+	request, time int
+	*column.Sampled
+}
+
+// Check returns as recipe.Faults what a rollout engine of the recipe cannot do that
+// its schedule asks for.
+func Check(r recipe.Recipe) error {
+	how := rollout.Pin
+	switch schedule.Continues(r.Schedule.Params) {
+	case schedule.Reprefill:
+		how = rollout.Reprefill
+	case schedule.KeepStale:
+		how = rollout.KeepStale
+	}
+	if err := how.Check(engines.Retention(r.Rollout), false); err != nil {
+		return recipe.Faults{{Path: "rollout.kv_retention", Problem: fmt.Sprintf("schedule %s: %v", r.Schedule.Name, err)}}
+	}
+	return nil
+}
+
+// New returns a cluster at the start of a run from the given weights. Its workers
+// stand beside the engine, with the recipe's numerics.
+func New(r recipe.Recipe, t task.Task, beside *rollout.Engine, first *model.Params) (*Cluster, error) {
+	if err := Check(r); err != nil {
+		return nil, err
+	}
+	config, policy := r.Clock(), r.Schedule.New()
+	core, err := schedule.New(config, policy)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{
+		recipe: r, core: core, batch: config.Batch, width: config.Group, sampling: engines.Sampling(r), tool: engines.Tool(t),
+		book:     book{task: t, seed: r.Seed, batch: config.Batch, step: -1},
+		versions: versions{config: r.Model, numerics: r.Rollout.Numerics},
+		served:   make([]int, config.Workers),
+		partial:  map[int]*rollout.Partial{}, samples: map[int]*sample{},
+	}
+	if s, ok := policy.(schedule.System); ok {
+		c.width += s.Traits().Extra
+	}
+	c.versions.publish(first, 0, 0)
+	for range config.Workers {
+		e := beside.Beside(config.Slots)
+		e.SetRetention(engines.Retention(r.Rollout))
+		e.Load(c.versions.newest().weights, rollout.Reprefill)
+		c.workers = append(c.workers, e)
+	}
+	return c, nil
+}
+
+// Core is the scheduler, for its figures and its timeline.
+func (c *Cluster) Core() *schedule.Core { return c.core }
+
+// Config is the cluster as the scheduler has it.
+func (c *Cluster) Config() schedule.Config { return c.recipe.Clock() }
+
+// MeanLength is that of all responses that have ended, in tokens; 0 before.
+func (c *Cluster) MeanLength() float64 { return float64(c.endedTokens) / float64(max(c.ended, 1)) }
+
+// Newest is the version published last.
+func (c *Cluster) Newest() *Version { return c.versions.newest() }
+
+// After is the version behind so many updates, nil if it is not kept.
+func (c *Cluster) After(updates int) *Version { return c.versions.after(updates) }
+
+// Next samples until the learner is to make an update, and fills dst with what it
+// is to train, a prompt per response beside it. The weights are the learner's as
+// they are, behind so many updates: what is published on the way.
+func (c *Cluster) Next(dst *column.Sampled, p *model.Params, updates int) ([]task.Prompt, error) {
+	for {
+		command := c.core.Next()
+		var outcome schedule.Outcome
+		var err error
+		switch command.Kind {
+		case schedule.Start:
+			outcome.Prompts, err = c.start(command)
+		case schedule.Decode:
+			outcome.Finished, err = c.decode(command)
+		case schedule.Load:
+			c.load(command)
+		case schedule.Evict:
+			c.evict(command)
+		case schedule.Publish:
+			c.versions.publish(p, command.Version, updates)
+			c.versions.forget(command.Oldest)
+			c.purge()
+		case schedule.Train:
+			c.streamed = append(c.streamed, command.Samples...)
+		case schedule.Stop:
+			return nil, fmt.Errorf("schedule %s: nothing that is under way will ever end; give it more workers, or looser bounds", c.recipe.Schedule.Name)
+		}
+		if err == nil {
+			err = c.core.Done(outcome)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if command.Kind == schedule.Train && command.Update {
+			return c.join(dst)
+		}
+	}
+}
+
+// start brings requests into a worker, and returns the lengths of their prompts.
+func (c *Cluster) start(command schedule.Command) (prompts []int, err error) {
+	e := c.workers[command.Worker]
+	for i, id := range command.Requests {
+		n := id / c.width
+		if c.samples[n] == nil {
+			c.samples[n] = &sample{origin: command.Origins[i]}
+		}
+		p := c.book.prompt(command.Origins[i])
+		prompts = append(prompts, len(p.Tokens))
+		partial := c.partial[id]
+		delete(c.partial, id)
+		switch {
+		case partial == nil:
+			seed, stream := c.book.random(n, id%c.width, c.width)
+			e.Begin([]rollout.Request{{ID: id, Prompt: p.Tokens, PromptID: p.ID, Seed: seed, Stream: stream, Tool: c.tool}}, c.sampling)
+		case command.Cached[i]:
+			e.Resume([]*rollout.Partial{partial}, c.sampling, rollout.KeepStale)
+		default:
+			e.Resume([]*rollout.Partial{partial}, c.sampling, rollout.Reprefill)
+		}
+	}
+	return prompts, nil
+}
+
+// decode makes the steps of a worker, and returns the requests that ended.
+func (c *Cluster) decode(command schedule.Command) ([]int, error) {
+	e := c.workers[command.Worker]
+	if made := e.Advance(command.Steps); made != command.Steps {
+		return nil, fmt.Errorf("schedule: worker %d made %d of %d steps", command.Worker, made, command.Steps)
+	}
+	all := new(column.Sampled)
+	if c.ids = e.Collect(all, c.ids[:0]); len(c.ids) == 0 {
+		return nil, nil
+	}
+	for i, id := range c.ids {
+		from, to := all.Span(i)
+		c.ended, c.endedTokens = c.ended+1, c.endedTokens+to-from
+		s := c.samples[id/c.width]
+		if s == nil {
+			continue // its sample was dropped while it was on its way out
+		}
+		one := new(column.Sampled)
+		all.Select(one, []int{i})
+		s.ended = append(s.ended, response{id, command.Time, one})
+	}
+	return c.ids, nil
+}
+
+// load gives a worker weights.
+func (c *Cluster) load(command schedule.Command) {
+	e, w := c.workers[command.Worker], c.versions.published(command.Version).weights
+	c.served[command.Worker] = command.Version
+	switch command.Cache {
+	case schedule.KeepStale:
+		e.Load(w, rollout.KeepStale)
+	case schedule.Reprefill:
+		e.Load(w, rollout.Reprefill)
+	case schedule.Restart:
+		out := e.Interrupt(nil)
+		e.Load(w, rollout.Reprefill)
+		for _, p := range out {
+			e.Begin([]rollout.Request{p.Request()}, c.sampling)
+		}
+	}
+}
+
+// evict takes requests out of a worker, and keeps those that come back.
+func (c *Cluster) evict(command schedule.Command) {
+	leaves := func(id int) bool { return slices.Contains(command.Requests, id) }
+	for _, p := range c.workers[command.Worker].Interrupt(leaves) {
+		// One without a token begins again, unless its prompt is in the cache.
+		if command.Cache == schedule.KeepStale || command.Cache == schedule.Reprefill && len(p.Tokens()) > 0 {
+			c.partial[p.Request().ID] = p
+		}
+	}
+}
+
+// purge forgets the samples that the core does not know any more.
+func (c *Cluster) purge() {
+	needed := c.core.Samples()
+	for n := range c.samples {
+		if _, found := slices.BinarySearch(needed, n); !found && !slices.Contains(c.streamed, n) {
+			delete(c.samples, n)
+		}
+	}
+	for id := range c.partial {
+		if c.samples[id/c.width] == nil {
+			delete(c.partial, id)
+		}
+	}
+}
+
+// join puts the samples of an update together: of each the first responses to end,
+// a group's worth, in the order of their numbers.
+func (c *Cluster) join(dst *column.Sampled) ([]task.Prompt, error) {
+	c.parts, c.rows = c.parts[:0], c.rows[:0]
+	for k, n := range c.streamed {
+		s := c.samples[n]
+		if s == nil || len(s.ended) < c.recipe.Rollout.Group {
+			return nil, errors.New("schedule: a sample is to be trained that has not ended, or twice")
+		}
+		slices.SortFunc(s.ended, func(a, b response) int {
+			return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.request, b.request))
+		})
+		kept := s.ended[:c.recipe.Rollout.Group]
+		slices.SortFunc(kept, func(a, b response) int { return cmp.Compare(a.request, b.request) })
+		p := c.book.prompt(s.origin)
+		for _, r := range kept {
+			r.Group[0] = k
+			c.parts, c.rows = append(c.parts, r.Sampled), append(c.rows, p)
+		}
+		delete(c.samples, n)
+	}
+	c.streamed = c.streamed[:0]
+	column.Join(dst, c.parts)
+	return c.rows, nil
+}

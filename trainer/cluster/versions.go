@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/model"
+)
+
+// Version is published weights.
+type Version struct {
+	// Published is the scheduler's number of it, Updates the learner's updates behind it.
+	Published, Updates int
+	Params             *model.Params
+	weights            *engine.Weights // in the rollout engines' formats
+}
+
+// versions are those that something still needs, oldest first.
+type versions struct {
+	config   model.Config
+	numerics engine.Numerics
+	kept     []Version
+}
+
+// publish keeps a copy of the weights. One that no update separates from the
+// version before shares its memory: it is the same.
+func (v *versions) publish(p *model.Params, published, updates int) {
+	if n := len(v.kept); n > 0 && v.kept[n-1].Updates == updates {
+		again := v.kept[n-1]
+		again.Published = published
+		v.kept = append(v.kept, again)
+		return
+	}
+	w := engine.NewWeights(v.config, v.numerics)
+	w.Publish(p, updates)
+	v.kept = append(v.kept, Version{published, updates, p.Clone(), w})
+}
+
+// forget drops what is older than a published version.
+func (v *versions) forget(oldest int) {
+	v.kept = slices.DeleteFunc(v.kept, func(x Version) bool { return x.Published < oldest })
+}
+
+// published is the version of that number; the core asks for none that it let go.
+func (v *versions) published(n int) *Version {
+	i := slices.IndexFunc(v.kept, func(x Version) bool { return x.Published == n })
+	return &v.kept[i]
+}
+
+// after is the version behind so many updates, nil if it is gone.
+func (v *versions) after(updates int) *Version {
+	i := slices.IndexFunc(v.kept, func(x Version) bool { return x.Updates == updates })
+	if i < 0 {
+		return nil
+	}
+	return &v.kept[i]
+}
+
+// weights are those behind so many updates, nil if they are gone.
+func (v *versions) weights(updates int) *engine.Weights {
+	if x := v.after(updates); x != nil {
+		return x.weights
+	}
+	return nil
+}
+
+// newest is the last published.
+func (v *versions) newest() *Version { return &v.kept[len(v.kept)-1] }

@@ -1,0 +1,97 @@
+package recipe
+
+import (
+	"reflect"
+
+	"driftlab/trainer/schedule"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Cluster is where an asynchronous schedule runs, in virtual time: what takes how
+// long decides which weights sample what. sync and lag have no clock.
+type Cluster struct {
+	// Workers is the number of rollout engines, 1 or more. Each decodes
+	// rollout.slots responses at a time, or, where that is 0, its share of a step's.
+	// Default 3.
+	Workers int `yaml:"workers"`
+	// Engine is the number of devices of each, 1 or more: they share its tokens.
+	// Default 1.
+	Engine int `yaml:"engine"`
+	// Trainers is the number of the learner's devices, 1 or more. Default 1: with
+	// three workers AReaL's share (2505.24298).
+	Trainers int `yaml:"trainers"`
+	// Costs is what everything takes on the clock.
+	Costs schedule.Costs `yaml:"costs"`
+}
+
+// DefaultCluster returns the section's defaults.
+func DefaultCluster() Cluster {
+	return Cluster{Workers: 3, Engine: 1, Trainers: 1, Costs: schedule.DefaultCosts()}
+}
+
+// read implements reader for the section's own starting values.
+func (k *Cluster) read(d *decoder, n *yaml.Node, path string) {
+	*k = DefaultCluster()
+	d.structure(n, path, reflect.ValueOf(k).Elem())
+}
+
+// Constant is the recipe's schedule if it is a constant lag, nil for a system on a
+// virtual clock.
+func (r Recipe) Constant() schedule.Schedule {
+	c, _ := r.Schedule.New().(schedule.Schedule)
+	return c
+}
+
+// Clock is the cluster of an asynchronous schedule as its core takes it: prompts
+// of a step are the samples of an update.
+func (r Recipe) Clock() schedule.Config {
+	k := DefaultCluster()
+	if r.Cluster != nil {
+		k = *r.Cluster
+	}
+	slots := r.Rollout.Slots
+	if slots == 0 {
+		slots = (r.Rollout.Responses() + k.Workers - 1) / max(k.Workers, 1)
+	}
+	return schedule.Config{Workers: k.Workers, Engine: k.Engine, Slots: slots, Trainers: k.Trainers, Batch: r.Rollout.Prompts, Group: r.Rollout.Group,
+		Prompt: 1, Steps: r.Steps, Costs: k.Costs}
+}
+
+// cluster checks what a schedule on a clock goes with.
+func (c *checker) cluster(r Recipe) {
+	if r.Schedule.Name == "" {
+		return
+	}
+	if r.Constant() != nil {
+		c.that(r.Cluster == nil, "cluster", "%s has no clock: leave the section out, or name another schedule", r.Schedule.Name)
+		return
+	}
+	if k := r.Cluster; k != nil {
+		c.within("cluster.workers", k.Workers, 1, maxResponses)
+		c.within("cluster.engine", k.Engine, 1, 1<<10)
+		c.within("cluster.trainers", k.Trainers, 1, maxResponses)
+		if err := k.Costs.Validate(); err != nil {
+			c.that(false, "cluster.costs", "%v", err)
+		}
+	}
+	o, name := r.Rollout, r.Schedule.Name
+	c.that(o.Speculative == nil, "rollout.speculative", "%s schedules decode steps of a token each, and drafts make several: leave it out, or use schedule sync or lag", name)
+	c.that(o.PrefillChunk == 0, "rollout.prefill_chunk", "%d reads prompts in steps without a token, and %s counts a token per step: use 0", o.PrefillChunk, name)
+	c.that(len(o.Fleet) == 0, "rollout.fleet", "%s has workers of one kind: leave it out, or use schedule sync or lag", name)
+	c.that(o.KVScales.Prompts == 0, "rollout.kv_scales.prompts", "%d calibrates at the start of a step, when the workers of %s are in the middle of responses: use 0", o.KVScales.Prompts, name)
+	c.that(o.Noise.Start == 0, "rollout.noise.start", "%v is drawn anew at every sync of a step, and %s loads weights at any time: use 0", o.Noise.Start, name)
+}
+
+// old is the anchor that the recipe's schedule wants: the old policy for one that
+// says nothing.
+func (r Recipe) old() AnchorPolicy {
+	a, ok := any(r.Schedule.Params).(schedule.Anchor)
+	if !ok || r.Constant() != nil {
+		return AnchorOld
+	}
+	return [...]AnchorPolicy{
+		schedule.BatchStart: AnchorOld, schedule.Rollout: AnchorRollout, schedule.SyncStart: AnchorSync,
+		schedule.ByVersion: AnchorBehaviour, schedule.AtInterrupt: AnchorBehaviour, schedule.Interpolated: AnchorInterpolated,
+	}[a.Old()]
+}
