@@ -46,8 +46,9 @@ func (p *product) run(s *Scratch) {
 		}
 		return
 	}
-	if !p.runVector(CurrentPath()) {
-		p.runGo(s.orNew())
+	s = s.orNew()
+	if !p.runVector(CurrentPath(), s) {
+		p.runGo(s)
 	}
 }
 

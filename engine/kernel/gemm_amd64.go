@@ -42,7 +42,7 @@ func (p *product) tiles512(call *tileCall, a, b []float32) {
 			}
 			call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[g*p.group]
 			call.tiles = uintptr(tiles)
-			tile512(call, rows, width, p.unfused)
+			tile512.run(call, rows, width, p.unfused)
 			g += width
 		}
 		i += tiles * rows
@@ -86,7 +86,7 @@ func (p *product) tiles256(call *tileCall, a, b []float32) {
 			width := min(widest256(rows), floorPowerOfTwo(full-g))
 			call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[g*p.group]
 			call.tiles = uintptr(tiles)
-			tile256(call, rows, width, p.unfused)
+			tile256.run(call, rows, width, p.unfused)
 			g += width
 		}
 		i += tiles * rows
@@ -99,7 +99,7 @@ func (p *product) tiles256(call *tileCall, a, b []float32) {
 		if tiles := (p.m - i) / rows; tiles > 0 {
 			call.c, call.a, call.b = &p.c[i*p.ldc+full*panelWidth], &a[i*p.ais], &b[full*p.group]
 			call.tiles = uintptr(tiles)
-			tile256Masked(call, rows, p.unfused)
+			tile256Masked.run(call, rows, 1, p.unfused)
 			i += tiles * rows
 		}
 	}
@@ -127,17 +127,17 @@ func (p *product) bands(call *tileCall, a, b []float32, path Path) {
 				if path == PathAVX512 {
 					call.mask = &masks512[w]
 					if rows == 1 {
-						tile512(call, 1, 1, p.unfused)
+						tile512.run(call, 1, 1, p.unfused)
 					} else {
-						tile512Banded(call, rows, p.unfused)
+						tile512Banded.run(call, rows, 1, p.unfused)
 					}
 					continue
 				}
 				call.mask = &masks256[panelWidth-w]
 				if rows == 1 {
-					tile256Masked(call, 1, p.unfused)
+					tile256Masked.run(call, 1, 1, p.unfused)
 				} else {
-					tile256Banded(call, rows, p.unfused)
+					tile256Banded.run(call, rows, 1, p.unfused)
 				}
 			}
 		}

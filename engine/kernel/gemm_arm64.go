@@ -22,7 +22,7 @@ func (p *product) tiles(call *tileCall, a, b []float32, _ Path) {
 				}
 				call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[g*p.group]
 				call.tiles = uintptr(tiles)
-				tileNEON(call, rows, width, p.unfused)
+				tileNEON.run(call, rows, width, p.unfused)
 				g += width
 			}
 			i += tiles * rows
@@ -49,7 +49,7 @@ func (p *product) narrow(call *tileCall, a, b []float32, from, to int) {
 			if tiles := (to - i) / rows; tiles > 0 {
 				call.c, call.a, call.b = &p.c[i*p.ldc+j], &a[i*p.ais], &b[i*p.band+j%panelWidth]
 				call.tiles = uintptr(tiles)
-				tileNEONNarrow(call, rows, width, p.unfused)
+				tileNEONNarrow.run(call, rows, width, p.unfused)
 				i += tiles * rows
 			}
 		}
@@ -67,9 +67,9 @@ func (p *product) bands(call *tileCall, a, b []float32, _ Path) {
 			for g := range full {
 				call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[i*p.band+g*p.group]
 				if rows == 1 {
-					tileNEON(call, 1, 1, p.unfused)
+					tileNEON.run(call, 1, 1, p.unfused)
 				} else {
-					tileNEONBanded(call, rows, p.unfused)
+					tileNEONBanded.run(call, rows, 1, p.unfused)
 				}
 			}
 		}

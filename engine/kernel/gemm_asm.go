@@ -18,22 +18,38 @@ type tileCall struct {
 	mask *uint32
 }
 
+// tileSet holds routines by rows<<4 | groups of columns: fused, unfused.
+type tileSet [8<<4 + 9][2]func(*tileCall)
+
+// run calls the routine of a shape; there must be one.
+func (t *tileSet) run(call *tileCall, rows, groups int, unfused bool) {
+	routine := t[rows<<4|groups][0]
+	if unfused {
+		routine = t[rows<<4|groups][1]
+	}
+	if routine == nil {
+		panic("kernel: no such tile")
+	}
+	routine(call)
+}
+
 // runVector computes the product with assembly tiles, if the path has them.
-func (p *product) runVector(path Path) bool {
+func (p *product) runVector(path Path, s *Scratch) bool {
 	if path == PathGo {
 		return false
 	}
+	call := &s.call
 	for k := 0; k < p.k; k += depth {
-		call := tileCall{ldc: 4 * uintptr(p.ldc), ais: 4 * uintptr(p.ais), aks: 4 * uintptr(p.aks), ldb: 4 * uintptr(p.ldb),
+		*call = tileCall{ldc: 4 * uintptr(p.ldc), ais: 4 * uintptr(p.ais), aks: 4 * uintptr(p.aks), ldb: 4 * uintptr(p.ldb),
 			group: 4 * uintptr(p.group), k: uintptr(min(depth, p.k-k))}
 		if p.add || k > 0 {
 			call.add = 1
 		}
 		a, b := p.a[k*p.aks:], p.b[k*p.ldb:]
 		if p.band != 0 {
-			p.bands(&call, a, b, path)
+			p.bands(call, a, b, path)
 		} else {
-			p.tiles(&call, a, b, path)
+			p.tiles(call, a, b, path)
 		}
 	}
 	return true

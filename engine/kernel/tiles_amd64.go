@@ -4,337 +4,100 @@
 
 package kernel
 
-//go:noescape
+var tile512 = tileSet{
+	8<<4 | 2: {fused512x8x2, unfused512x8x2},
+	8<<4 | 1: {fused512x8x1, unfused512x8x1},
+	4<<4 | 4: {fused512x4x4, unfused512x4x4},
+	4<<4 | 2: {fused512x4x2, unfused512x4x2},
+	4<<4 | 1: {fused512x4x1, unfused512x4x1},
+	2<<4 | 4: {fused512x2x4, unfused512x2x4},
+	2<<4 | 2: {fused512x2x2, unfused512x2x2},
+	2<<4 | 1: {fused512x2x1, unfused512x2x1},
+	1<<4 | 8: {fused512x1x8, unfused512x1x8},
+	1<<4 | 4: {fused512x1x4, unfused512x1x4},
+	1<<4 | 2: {fused512x1x2, unfused512x1x2},
+	1<<4 | 1: {fused512x1x1, unfused512x1x1},
+}
+
 func fused512x8x2(call *tileCall)
-
-//go:noescape
 func unfused512x8x2(call *tileCall)
-
-//go:noescape
 func fused512x8x1(call *tileCall)
-
-//go:noescape
 func unfused512x8x1(call *tileCall)
-
-//go:noescape
 func fused512x4x4(call *tileCall)
-
-//go:noescape
 func unfused512x4x4(call *tileCall)
-
-//go:noescape
 func fused512x4x2(call *tileCall)
-
-//go:noescape
 func unfused512x4x2(call *tileCall)
-
-//go:noescape
 func fused512x4x1(call *tileCall)
-
-//go:noescape
 func unfused512x4x1(call *tileCall)
-
-//go:noescape
 func fused512x2x4(call *tileCall)
-
-//go:noescape
 func unfused512x2x4(call *tileCall)
-
-//go:noescape
 func fused512x2x2(call *tileCall)
-
-//go:noescape
 func unfused512x2x2(call *tileCall)
-
-//go:noescape
 func fused512x2x1(call *tileCall)
-
-//go:noescape
 func unfused512x2x1(call *tileCall)
-
-//go:noescape
 func fused512x1x8(call *tileCall)
-
-//go:noescape
 func unfused512x1x8(call *tileCall)
-
-//go:noescape
 func fused512x1x4(call *tileCall)
-
-//go:noescape
 func unfused512x1x4(call *tileCall)
-
-//go:noescape
 func fused512x1x2(call *tileCall)
-
-//go:noescape
 func unfused512x1x2(call *tileCall)
-
-//go:noescape
 func fused512x1x1(call *tileCall)
-
-//go:noescape
 func unfused512x1x1(call *tileCall)
 
-// tile512 runs the routine of a shape; there must be one.
-func tile512(call *tileCall, rows, groups int, unfused bool) {
-	if unfused {
-		switch rows<<4 | groups {
-		case 8<<4 | 2:
-			unfused512x8x2(call)
-		case 8<<4 | 1:
-			unfused512x8x1(call)
-		case 4<<4 | 4:
-			unfused512x4x4(call)
-		case 4<<4 | 2:
-			unfused512x4x2(call)
-		case 4<<4 | 1:
-			unfused512x4x1(call)
-		case 2<<4 | 4:
-			unfused512x2x4(call)
-		case 2<<4 | 2:
-			unfused512x2x2(call)
-		case 2<<4 | 1:
-			unfused512x2x1(call)
-		case 1<<4 | 8:
-			unfused512x1x8(call)
-		case 1<<4 | 4:
-			unfused512x1x4(call)
-		case 1<<4 | 2:
-			unfused512x1x2(call)
-		case 1<<4 | 1:
-			unfused512x1x1(call)
-		default:
-			panic("kernel: no such tile")
-		}
-		return
-	}
-	switch rows<<4 | groups {
-	case 8<<4 | 2:
-		fused512x8x2(call)
-	case 8<<4 | 1:
-		fused512x8x1(call)
-	case 4<<4 | 4:
-		fused512x4x4(call)
-	case 4<<4 | 2:
-		fused512x4x2(call)
-	case 4<<4 | 1:
-		fused512x4x1(call)
-	case 2<<4 | 4:
-		fused512x2x4(call)
-	case 2<<4 | 2:
-		fused512x2x2(call)
-	case 2<<4 | 1:
-		fused512x2x1(call)
-	case 1<<4 | 8:
-		fused512x1x8(call)
-	case 1<<4 | 4:
-		fused512x1x4(call)
-	case 1<<4 | 2:
-		fused512x1x2(call)
-	case 1<<4 | 1:
-		fused512x1x1(call)
-	default:
-		panic("kernel: no such tile")
-	}
+var tile512Banded = tileSet{
+	4<<4 | 1: {fused512Bandedx4x1, unfused512Bandedx4x1},
+	2<<4 | 1: {fused512Bandedx2x1, unfused512Bandedx2x1},
 }
 
-//go:noescape
 func fused512Bandedx4x1(call *tileCall)
-
-//go:noescape
 func unfused512Bandedx4x1(call *tileCall)
-
-//go:noescape
 func fused512Bandedx2x1(call *tileCall)
-
-//go:noescape
 func unfused512Bandedx2x1(call *tileCall)
 
-// tile512Banded runs the routine of a shape; there must be one.
-func tile512Banded(call *tileCall, rows int, unfused bool) {
-	if unfused {
-		switch rows {
-		case 4:
-			unfused512Bandedx4x1(call)
-		case 2:
-			unfused512Bandedx2x1(call)
-		default:
-			panic("kernel: no such tile")
-		}
-		return
-	}
-	switch rows {
-	case 4:
-		fused512Bandedx4x1(call)
-	case 2:
-		fused512Bandedx2x1(call)
-	default:
-		panic("kernel: no such tile")
-	}
+var tile256 = tileSet{
+	6<<4 | 1: {fused256x6x1, unfused256x6x1},
+	4<<4 | 1: {fused256x4x1, unfused256x4x1},
+	2<<4 | 2: {fused256x2x2, unfused256x2x2},
+	2<<4 | 1: {fused256x2x1, unfused256x2x1},
+	1<<4 | 4: {fused256x1x4, unfused256x1x4},
+	1<<4 | 2: {fused256x1x2, unfused256x1x2},
+	1<<4 | 1: {fused256x1x1, unfused256x1x1},
 }
 
-//go:noescape
 func fused256x6x1(call *tileCall)
-
-//go:noescape
 func unfused256x6x1(call *tileCall)
-
-//go:noescape
 func fused256x4x1(call *tileCall)
-
-//go:noescape
 func unfused256x4x1(call *tileCall)
-
-//go:noescape
 func fused256x2x2(call *tileCall)
-
-//go:noescape
 func unfused256x2x2(call *tileCall)
-
-//go:noescape
 func fused256x2x1(call *tileCall)
-
-//go:noescape
 func unfused256x2x1(call *tileCall)
-
-//go:noescape
 func fused256x1x4(call *tileCall)
-
-//go:noescape
 func unfused256x1x4(call *tileCall)
-
-//go:noescape
 func fused256x1x2(call *tileCall)
-
-//go:noescape
 func unfused256x1x2(call *tileCall)
-
-//go:noescape
 func fused256x1x1(call *tileCall)
-
-//go:noescape
 func unfused256x1x1(call *tileCall)
 
-// tile256 runs the routine of a shape; there must be one.
-func tile256(call *tileCall, rows, groups int, unfused bool) {
-	if unfused {
-		switch rows<<4 | groups {
-		case 6<<4 | 1:
-			unfused256x6x1(call)
-		case 4<<4 | 1:
-			unfused256x4x1(call)
-		case 2<<4 | 2:
-			unfused256x2x2(call)
-		case 2<<4 | 1:
-			unfused256x2x1(call)
-		case 1<<4 | 4:
-			unfused256x1x4(call)
-		case 1<<4 | 2:
-			unfused256x1x2(call)
-		case 1<<4 | 1:
-			unfused256x1x1(call)
-		default:
-			panic("kernel: no such tile")
-		}
-		return
-	}
-	switch rows<<4 | groups {
-	case 6<<4 | 1:
-		fused256x6x1(call)
-	case 4<<4 | 1:
-		fused256x4x1(call)
-	case 2<<4 | 2:
-		fused256x2x2(call)
-	case 2<<4 | 1:
-		fused256x2x1(call)
-	case 1<<4 | 4:
-		fused256x1x4(call)
-	case 1<<4 | 2:
-		fused256x1x2(call)
-	case 1<<4 | 1:
-		fused256x1x1(call)
-	default:
-		panic("kernel: no such tile")
-	}
+var tile256Masked = tileSet{
+	4<<4 | 1: {fused256Maskedx4x1, unfused256Maskedx4x1},
+	2<<4 | 1: {fused256Maskedx2x1, unfused256Maskedx2x1},
+	1<<4 | 1: {fused256Maskedx1x1, unfused256Maskedx1x1},
 }
 
-//go:noescape
 func fused256Maskedx4x1(call *tileCall)
-
-//go:noescape
 func unfused256Maskedx4x1(call *tileCall)
-
-//go:noescape
 func fused256Maskedx2x1(call *tileCall)
-
-//go:noescape
 func unfused256Maskedx2x1(call *tileCall)
-
-//go:noescape
 func fused256Maskedx1x1(call *tileCall)
-
-//go:noescape
 func unfused256Maskedx1x1(call *tileCall)
 
-// tile256Masked runs the routine of a shape; there must be one.
-func tile256Masked(call *tileCall, rows int, unfused bool) {
-	if unfused {
-		switch rows {
-		case 4:
-			unfused256Maskedx4x1(call)
-		case 2:
-			unfused256Maskedx2x1(call)
-		case 1:
-			unfused256Maskedx1x1(call)
-		default:
-			panic("kernel: no such tile")
-		}
-		return
-	}
-	switch rows {
-	case 4:
-		fused256Maskedx4x1(call)
-	case 2:
-		fused256Maskedx2x1(call)
-	case 1:
-		fused256Maskedx1x1(call)
-	default:
-		panic("kernel: no such tile")
-	}
+var tile256Banded = tileSet{
+	4<<4 | 1: {fused256Bandedx4x1, unfused256Bandedx4x1},
+	2<<4 | 1: {fused256Bandedx2x1, unfused256Bandedx2x1},
 }
 
-//go:noescape
 func fused256Bandedx4x1(call *tileCall)
-
-//go:noescape
 func unfused256Bandedx4x1(call *tileCall)
-
-//go:noescape
 func fused256Bandedx2x1(call *tileCall)
-
-//go:noescape
 func unfused256Bandedx2x1(call *tileCall)
-
-// tile256Banded runs the routine of a shape; there must be one.
-func tile256Banded(call *tileCall, rows int, unfused bool) {
-	if unfused {
-		switch rows {
-		case 4:
-			unfused256Bandedx4x1(call)
-		case 2:
-			unfused256Bandedx2x1(call)
-		default:
-			panic("kernel: no such tile")
-		}
-		return
-	}
-	switch rows {
-	case 4:
-		fused256Bandedx4x1(call)
-	case 2:
-		fused256Bandedx2x1(call)
-	default:
-		panic("kernel: no such tile")
-	}
-}

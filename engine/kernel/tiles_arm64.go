@@ -4,257 +4,77 @@
 
 package kernel
 
-//go:noescape
+var tileNEON = tileSet{
+	6<<4 | 1: {fusedNEONx6x1, unfusedNEONx6x1},
+	4<<4 | 1: {fusedNEONx4x1, unfusedNEONx4x1},
+	2<<4 | 2: {fusedNEONx2x2, unfusedNEONx2x2},
+	2<<4 | 1: {fusedNEONx2x1, unfusedNEONx2x1},
+	1<<4 | 4: {fusedNEONx1x4, unfusedNEONx1x4},
+	1<<4 | 2: {fusedNEONx1x2, unfusedNEONx1x2},
+	1<<4 | 1: {fusedNEONx1x1, unfusedNEONx1x1},
+}
+
 func fusedNEONx6x1(call *tileCall)
-
-//go:noescape
-func fusedNEONx4x1(call *tileCall)
-
-//go:noescape
-func fusedNEONx2x2(call *tileCall)
-
-//go:noescape
-func fusedNEONx2x1(call *tileCall)
-
-//go:noescape
-func fusedNEONx1x4(call *tileCall)
-
-//go:noescape
-func fusedNEONx1x2(call *tileCall)
-
-//go:noescape
-func fusedNEONx1x1(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx8x8(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx4x8(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx1x8(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx8x4(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx4x4(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx1x4(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx8x2(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx4x2(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx1x2(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx8x1(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx4x1(call *tileCall)
-
-//go:noescape
-func fusedNEONNarrowx1x1(call *tileCall)
-
-//go:noescape
-func fusedNEONBandedx4x1(call *tileCall)
-
-//go:noescape
-func fusedNEONBandedx2x1(call *tileCall)
-
-//go:noescape
 func unfusedNEONx6x1(call *tileCall)
-
-//go:noescape
+func fusedNEONx4x1(call *tileCall)
 func unfusedNEONx4x1(call *tileCall)
-
-//go:noescape
+func fusedNEONx2x2(call *tileCall)
 func unfusedNEONx2x2(call *tileCall)
-
-//go:noescape
+func fusedNEONx2x1(call *tileCall)
 func unfusedNEONx2x1(call *tileCall)
-
-//go:noescape
+func fusedNEONx1x4(call *tileCall)
 func unfusedNEONx1x4(call *tileCall)
-
-//go:noescape
+func fusedNEONx1x2(call *tileCall)
 func unfusedNEONx1x2(call *tileCall)
-
-//go:noescape
+func fusedNEONx1x1(call *tileCall)
 func unfusedNEONx1x1(call *tileCall)
 
-//go:noescape
+var tileNEONNarrow = tileSet{
+	8<<4 | 8: {fusedNEONNarrowx8x8, unfusedNEONNarrowx8x8},
+	4<<4 | 8: {fusedNEONNarrowx4x8, unfusedNEONNarrowx4x8},
+	1<<4 | 8: {fusedNEONNarrowx1x8, unfusedNEONNarrowx1x8},
+	8<<4 | 4: {fusedNEONNarrowx8x4, unfusedNEONNarrowx8x4},
+	4<<4 | 4: {fusedNEONNarrowx4x4, unfusedNEONNarrowx4x4},
+	1<<4 | 4: {fusedNEONNarrowx1x4, unfusedNEONNarrowx1x4},
+	8<<4 | 2: {fusedNEONNarrowx8x2, unfusedNEONNarrowx8x2},
+	4<<4 | 2: {fusedNEONNarrowx4x2, unfusedNEONNarrowx4x2},
+	1<<4 | 2: {fusedNEONNarrowx1x2, unfusedNEONNarrowx1x2},
+	8<<4 | 1: {fusedNEONNarrowx8x1, unfusedNEONNarrowx8x1},
+	4<<4 | 1: {fusedNEONNarrowx4x1, unfusedNEONNarrowx4x1},
+	1<<4 | 1: {fusedNEONNarrowx1x1, unfusedNEONNarrowx1x1},
+}
+
+func fusedNEONNarrowx8x8(call *tileCall)
 func unfusedNEONNarrowx8x8(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx4x8(call *tileCall)
 func unfusedNEONNarrowx4x8(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx1x8(call *tileCall)
 func unfusedNEONNarrowx1x8(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx8x4(call *tileCall)
 func unfusedNEONNarrowx8x4(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx4x4(call *tileCall)
 func unfusedNEONNarrowx4x4(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx1x4(call *tileCall)
 func unfusedNEONNarrowx1x4(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx8x2(call *tileCall)
 func unfusedNEONNarrowx8x2(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx4x2(call *tileCall)
 func unfusedNEONNarrowx4x2(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx1x2(call *tileCall)
 func unfusedNEONNarrowx1x2(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx8x1(call *tileCall)
 func unfusedNEONNarrowx8x1(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx4x1(call *tileCall)
 func unfusedNEONNarrowx4x1(call *tileCall)
-
-//go:noescape
+func fusedNEONNarrowx1x1(call *tileCall)
 func unfusedNEONNarrowx1x1(call *tileCall)
 
-//go:noescape
+var tileNEONBanded = tileSet{
+	4<<4 | 1: {fusedNEONBandedx4x1, unfusedNEONBandedx4x1},
+	2<<4 | 1: {fusedNEONBandedx2x1, unfusedNEONBandedx2x1},
+}
+
+func fusedNEONBandedx4x1(call *tileCall)
 func unfusedNEONBandedx4x1(call *tileCall)
-
-//go:noescape
+func fusedNEONBandedx2x1(call *tileCall)
 func unfusedNEONBandedx2x1(call *tileCall)
-
-// tileNEON runs the routine of a shape; there must be one.
-func tileNEON(call *tileCall, rows, groups int, unfused bool) {
-	if unfused {
-		switch rows<<4 | groups {
-		case 6<<4 | 1:
-			unfusedNEONx6x1(call)
-		case 4<<4 | 1:
-			unfusedNEONx4x1(call)
-		case 2<<4 | 2:
-			unfusedNEONx2x2(call)
-		case 2<<4 | 1:
-			unfusedNEONx2x1(call)
-		case 1<<4 | 4:
-			unfusedNEONx1x4(call)
-		case 1<<4 | 2:
-			unfusedNEONx1x2(call)
-		case 1<<4 | 1:
-			unfusedNEONx1x1(call)
-		default:
-			panic("kernel: no such tile")
-		}
-		return
-	}
-	switch rows<<4 | groups {
-	case 6<<4 | 1:
-		fusedNEONx6x1(call)
-	case 4<<4 | 1:
-		fusedNEONx4x1(call)
-	case 2<<4 | 2:
-		fusedNEONx2x2(call)
-	case 2<<4 | 1:
-		fusedNEONx2x1(call)
-	case 1<<4 | 4:
-		fusedNEONx1x4(call)
-	case 1<<4 | 2:
-		fusedNEONx1x2(call)
-	case 1<<4 | 1:
-		fusedNEONx1x1(call)
-	default:
-		panic("kernel: no such tile")
-	}
-}
-
-// tileNEONNarrow runs the routine of a shape; there must be one.
-func tileNEONNarrow(call *tileCall, rows, groups int, unfused bool) {
-	if unfused {
-		switch rows<<4 | groups {
-		case 8<<4 | 8:
-			unfusedNEONNarrowx8x8(call)
-		case 4<<4 | 8:
-			unfusedNEONNarrowx4x8(call)
-		case 1<<4 | 8:
-			unfusedNEONNarrowx1x8(call)
-		case 8<<4 | 4:
-			unfusedNEONNarrowx8x4(call)
-		case 4<<4 | 4:
-			unfusedNEONNarrowx4x4(call)
-		case 1<<4 | 4:
-			unfusedNEONNarrowx1x4(call)
-		case 8<<4 | 2:
-			unfusedNEONNarrowx8x2(call)
-		case 4<<4 | 2:
-			unfusedNEONNarrowx4x2(call)
-		case 1<<4 | 2:
-			unfusedNEONNarrowx1x2(call)
-		case 8<<4 | 1:
-			unfusedNEONNarrowx8x1(call)
-		case 4<<4 | 1:
-			unfusedNEONNarrowx4x1(call)
-		case 1<<4 | 1:
-			unfusedNEONNarrowx1x1(call)
-		default:
-			panic("kernel: no such tile")
-		}
-		return
-	}
-	switch rows<<4 | groups {
-	case 8<<4 | 8:
-		fusedNEONNarrowx8x8(call)
-	case 4<<4 | 8:
-		fusedNEONNarrowx4x8(call)
-	case 1<<4 | 8:
-		fusedNEONNarrowx1x8(call)
-	case 8<<4 | 4:
-		fusedNEONNarrowx8x4(call)
-	case 4<<4 | 4:
-		fusedNEONNarrowx4x4(call)
-	case 1<<4 | 4:
-		fusedNEONNarrowx1x4(call)
-	case 8<<4 | 2:
-		fusedNEONNarrowx8x2(call)
-	case 4<<4 | 2:
-		fusedNEONNarrowx4x2(call)
-	case 1<<4 | 2:
-		fusedNEONNarrowx1x2(call)
-	case 8<<4 | 1:
-		fusedNEONNarrowx8x1(call)
-	case 4<<4 | 1:
-		fusedNEONNarrowx4x1(call)
-	case 1<<4 | 1:
-		fusedNEONNarrowx1x1(call)
-	default:
-		panic("kernel: no such tile")
-	}
-}
-
-// tileNEONBanded runs the routine of a shape; there must be one.
-func tileNEONBanded(call *tileCall, rows int, unfused bool) {
-	if unfused {
-		switch rows {
-		case 4:
-			unfusedNEONBandedx4x1(call)
-		case 2:
-			unfusedNEONBandedx2x1(call)
-		default:
-			panic("kernel: no such tile")
-		}
-		return
-	}
-	switch rows {
-	case 4:
-		fusedNEONBandedx4x1(call)
-	case 2:
-		fusedNEONBandedx2x1(call)
-	default:
-		panic("kernel: no such tile")
-	}
-}

@@ -12,17 +12,16 @@ func expAffine256(dst, src *float32, n int, scale float32, shift float32)
 
 // expAffineVector runs expAffine on all of dst, if the path has it.
 func expAffineVector(dst, src []float32, scale float32, shift float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
 	_ = src[n-1]
 	if path == PathAVX512 {
 		expAffine512(&dst[0], &src[0], n, scale, shift)
-		return true
+	} else {
+		expAffine256(&dst[0], &src[0], n, scale, shift)
 	}
-	expAffine256(&dst[0], &src[0], n, scale, shift)
 	return true
 }
 
@@ -34,17 +33,16 @@ func affine256(dst, src *float32, n int, scale float32, shift float32)
 
 // affineVector runs affine on all of dst, if the path has it.
 func affineVector(dst, src []float32, scale float32, shift float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
 	_ = src[n-1]
 	if path == PathAVX512 {
 		affine512(&dst[0], &src[0], n, scale, shift)
-		return true
+	} else {
+		affine256(&dst[0], &src[0], n, scale, shift)
 	}
-	affine256(&dst[0], &src[0], n, scale, shift)
 	return true
 }
 
@@ -56,16 +54,15 @@ func scale256(dst *float32, n int, by float32)
 
 // scaleVector runs scale on all of dst, if the path has it.
 func scaleVector(dst []float32, by float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
 	if path == PathAVX512 {
 		scale512(&dst[0], n, by)
-		return true
+	} else {
+		scale256(&dst[0], n, by)
 	}
-	scale256(&dst[0], n, by)
 	return true
 }
 
@@ -77,16 +74,15 @@ func divide256(dst *float32, n int, by float32)
 
 // divideVector runs divide on all of dst, if the path has it.
 func divideVector(dst []float32, by float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
 	if path == PathAVX512 {
 		divide512(&dst[0], n, by)
-		return true
+	} else {
+		divide256(&dst[0], n, by)
 	}
-	divide256(&dst[0], n, by)
 	return true
 }
 
@@ -98,18 +94,16 @@ func add256(dst, a, b *float32, n int)
 
 // addVector runs add on all of dst, if the path has it.
 func addVector(dst, a, b []float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = a[n-1]
-	_ = b[n-1]
+	_, _ = a[n-1], b[n-1]
 	if path == PathAVX512 {
 		add512(&dst[0], &a[0], &b[0], n)
-		return true
+	} else {
+		add256(&dst[0], &a[0], &b[0], n)
 	}
-	add256(&dst[0], &a[0], &b[0], n)
 	return true
 }
 
@@ -121,18 +115,16 @@ func multiply256(dst, a, b *float32, n int)
 
 // multiplyVector runs multiply on all of dst, if the path has it.
 func multiplyVector(dst, a, b []float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = a[n-1]
-	_ = b[n-1]
+	_, _ = a[n-1], b[n-1]
 	if path == PathAVX512 {
 		multiply512(&dst[0], &a[0], &b[0], n)
-		return true
+	} else {
+		multiply256(&dst[0], &a[0], &b[0], n)
 	}
-	multiply256(&dst[0], &a[0], &b[0], n)
 	return true
 }
 
@@ -144,17 +136,16 @@ func scaleBoth256(dst, by *float32, n int, row float32)
 
 // scaleBothVector runs scaleBoth on all of dst, if the path has it.
 func scaleBothVector(dst, by []float32, row float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
 	_ = by[n-1]
 	if path == PathAVX512 {
 		scaleBoth512(&dst[0], &by[0], n, row)
-		return true
+	} else {
+		scaleBoth256(&dst[0], &by[0], n, row)
 	}
-	scaleBoth256(&dst[0], &by[0], n, row)
 	return true
 }
 
@@ -166,17 +157,16 @@ func addScaled256(dst, src *float32, n int, by float32)
 
 // addScaledVector runs addScaled on all of dst, if the path has it.
 func addScaledVector(dst, src []float32, by float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
 	_ = src[n-1]
 	if path == PathAVX512 {
 		addScaled512(&dst[0], &src[0], n, by)
-		return true
+	} else {
+		addScaled256(&dst[0], &src[0], n, by)
 	}
-	addScaled256(&dst[0], &src[0], n, by)
 	return true
 }
 
@@ -188,17 +178,16 @@ func addFused256(dst, src *float32, n int, by float32)
 
 // addFusedVector runs addFused on all of dst, if the path has it.
 func addFusedVector(dst, src []float32, by float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
 	_ = src[n-1]
 	if path == PathAVX512 {
 		addFused512(&dst[0], &src[0], n, by)
-		return true
+	} else {
+		addFused256(&dst[0], &src[0], n, by)
 	}
-	addFused256(&dst[0], &src[0], n, by)
 	return true
 }
 
@@ -210,17 +199,14 @@ func maximum256(x *float32, n int) (m float32)
 
 // maximumVector runs maximum on all of x, if the path has it.
 func maximumVector(x []float32) (float32, bool) {
-	n := len(x)
-	path := CurrentPath()
+	n, path := len(x), CurrentPath()
 	if path == PathGo || n == 0 {
 		return 0, false
 	}
 	if path == PathAVX512 {
 		return maximum512(&x[0], n), true
-
 	}
 	return maximum256(&x[0], n), true
-
 }
 
 //go:noescape
@@ -231,17 +217,16 @@ func silu256(dst, x *float32, n int)
 
 // siluVector runs silu on all of dst, if the path has it.
 func siluVector(dst, x []float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
 	_ = x[n-1]
 	if path == PathAVX512 {
 		silu512(&dst[0], &x[0], n)
-		return true
+	} else {
+		silu256(&dst[0], &x[0], n)
 	}
-	silu256(&dst[0], &x[0], n)
 	return true
 }
 
@@ -253,18 +238,16 @@ func siluGate256(dst, x, up *float32, n int)
 
 // siluGateVector runs siluGate on all of dst, if the path has it.
 func siluGateVector(dst, x, up []float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = x[n-1]
-	_ = up[n-1]
+	_, _ = x[n-1], up[n-1]
 	if path == PathAVX512 {
 		siluGate512(&dst[0], &x[0], &up[0], n)
-		return true
+	} else {
+		siluGate256(&dst[0], &x[0], &up[0], n)
 	}
-	siluGate256(&dst[0], &x[0], &up[0], n)
 	return true
 }
 
@@ -276,20 +259,16 @@ func siluGrad256(dgate, dup, dy, gate, up *float32, n int)
 
 // siluGradVector runs siluGrad on all of dgate, if the path has it.
 func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
-	n := len(dgate)
-	path := CurrentPath()
+	n, path := len(dgate), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = dup[n-1]
-	_ = dy[n-1]
-	_ = gate[n-1]
-	_ = up[n-1]
+	_, _, _, _ = dup[n-1], dy[n-1], gate[n-1], up[n-1]
 	if path == PathAVX512 {
 		siluGrad512(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], n)
-		return true
+	} else {
+		siluGrad256(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], n)
 	}
-	siluGrad256(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], n)
 	return true
 }
 
@@ -301,18 +280,16 @@ func scaleGain256(dst, x, gain *float32, n int, inv float32)
 
 // scaleGainVector runs scaleGain on all of dst, if the path has it.
 func scaleGainVector(dst, x, gain []float32, inv float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = x[n-1]
-	_ = gain[n-1]
+	_, _ = x[n-1], gain[n-1]
 	if path == PathAVX512 {
 		scaleGain512(&dst[0], &x[0], &gain[0], n, inv)
-		return true
+	} else {
+		scaleGain256(&dst[0], &x[0], &gain[0], n, inv)
 	}
-	scaleGain256(&dst[0], &x[0], &gain[0], n, inv)
 	return true
 }
 
@@ -324,19 +301,16 @@ func normInputGrad256(dx, dy, x, gain *float32, n int, s float32, m float32)
 
 // normInputGradVector runs normInputGrad on all of dx, if the path has it.
 func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool {
-	n := len(dx)
-	path := CurrentPath()
+	n, path := len(dx), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = dy[n-1]
-	_ = x[n-1]
-	_ = gain[n-1]
+	_, _, _ = dy[n-1], x[n-1], gain[n-1]
 	if path == PathAVX512 {
 		normInputGrad512(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
-		return true
+	} else {
+		normInputGrad256(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
 	}
-	normInputGrad256(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
 	return true
 }
 
@@ -348,19 +322,16 @@ func normInputGradAdd256(dx, dy, x, gain *float32, n int, s float32, m float32)
 
 // normInputGradAddVector runs normInputGradAdd on all of dx, if the path has it.
 func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) bool {
-	n := len(dx)
-	path := CurrentPath()
+	n, path := len(dx), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = dy[n-1]
-	_ = x[n-1]
-	_ = gain[n-1]
+	_, _, _ = dy[n-1], x[n-1], gain[n-1]
 	if path == PathAVX512 {
 		normInputGradAdd512(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
-		return true
+	} else {
+		normInputGradAdd256(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
 	}
-	normInputGradAdd256(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
 	return true
 }
 
@@ -372,18 +343,16 @@ func normGainGrad256(dgain, dy, x *float32, n int, inv float32)
 
 // normGainGradVector runs normGainGrad on all of dgain, if the path has it.
 func normGainGradVector(dgain, dy, x []float32, inv float32) bool {
-	n := len(dgain)
-	path := CurrentPath()
+	n, path := len(dgain), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = dy[n-1]
-	_ = x[n-1]
+	_, _ = dy[n-1], x[n-1]
 	if path == PathAVX512 {
 		normGainGrad512(&dgain[0], &dy[0], &x[0], n, inv)
-		return true
+	} else {
+		normGainGrad256(&dgain[0], &dy[0], &x[0], n, inv)
 	}
-	normGainGrad256(&dgain[0], &dy[0], &x[0], n, inv)
 	return true
 }
 
@@ -395,17 +364,16 @@ func softmaxInput256(dp, p *float32, n int, sum float32, scale float32)
 
 // softmaxInputVector runs softmaxInput on all of dp, if the path has it.
 func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool {
-	n := len(dp)
-	path := CurrentPath()
+	n, path := len(dp), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
 	_ = p[n-1]
 	if path == PathAVX512 {
 		softmaxInput512(&dp[0], &p[0], n, sum, scale)
-		return true
+	} else {
+		softmaxInput256(&dp[0], &p[0], n, sum, scale)
 	}
-	softmaxInput256(&dp[0], &p[0], n, sum, scale)
 	return true
 }
 
@@ -417,18 +385,15 @@ func rotate256(x1, x2, cos, sin *float32, n int, flip uint32)
 
 // rotateVector runs rotate on all of x1, if the path has it.
 func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool {
-	n := len(x1)
-	path := CurrentPath()
+	n, path := len(x1), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = x2[n-1]
-	_ = cos[n-1]
-	_ = sin[n-1]
+	_, _, _ = x2[n-1], cos[n-1], sin[n-1]
 	if path == PathAVX512 {
 		rotate512(&x1[0], &x2[0], &cos[0], &sin[0], n, flip)
-		return true
+	} else {
+		rotate256(&x1[0], &x2[0], &cos[0], &sin[0], n, flip)
 	}
-	rotate256(&x1[0], &x2[0], &cos[0], &sin[0], n, flip)
 	return true
 }

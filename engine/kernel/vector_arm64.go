@@ -9,8 +9,7 @@ func expAffineNEON(dst, src *float32, n int, scale float32, shift float32)
 
 // expAffineVector runs expAffine on all of dst, if the path has it.
 func expAffineVector(dst, src []float32, scale float32, shift float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
@@ -24,8 +23,7 @@ func affineNEON(dst, src *float32, n int, scale float32, shift float32)
 
 // affineVector runs affine on all of dst, if the path has it.
 func affineVector(dst, src []float32, scale float32, shift float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
@@ -39,8 +37,7 @@ func scaleNEON(dst *float32, n int, by float32)
 
 // scaleVector runs scale on all of dst, if the path has it.
 func scaleVector(dst []float32, by float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
@@ -53,8 +50,7 @@ func divideNEON(dst *float32, n int, by float32)
 
 // divideVector runs divide on all of dst, if the path has it.
 func divideVector(dst []float32, by float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
@@ -67,13 +63,11 @@ func addNEON(dst, a, b *float32, n int)
 
 // addVector runs add on all of dst, if the path has it.
 func addVector(dst, a, b []float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = a[n-1]
-	_ = b[n-1]
+	_, _ = a[n-1], b[n-1]
 	addNEON(&dst[0], &a[0], &b[0], n)
 	return true
 }
@@ -83,13 +77,11 @@ func multiplyNEON(dst, a, b *float32, n int)
 
 // multiplyVector runs multiply on all of dst, if the path has it.
 func multiplyVector(dst, a, b []float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = a[n-1]
-	_ = b[n-1]
+	_, _ = a[n-1], b[n-1]
 	multiplyNEON(&dst[0], &a[0], &b[0], n)
 	return true
 }
@@ -99,8 +91,7 @@ func scaleBothNEON(dst, by *float32, n int, row float32)
 
 // scaleBothVector runs scaleBoth on all of dst, if the path has it.
 func scaleBothVector(dst, by []float32, row float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
@@ -114,8 +105,7 @@ func addScaledNEON(dst, src *float32, n int, by float32)
 
 // addScaledVector runs addScaled on all of dst, if the path has it.
 func addScaledVector(dst, src []float32, by float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
@@ -129,8 +119,7 @@ func addFusedNEON(dst, src *float32, n int, by float32)
 
 // addFusedVector runs addFused on all of dst, if the path has it.
 func addFusedVector(dst, src []float32, by float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
@@ -144,13 +133,11 @@ func maximumNEON(x *float32, n int) (m float32)
 
 // maximumVector runs maximum on all of x, if the path has it.
 func maximumVector(x []float32) (float32, bool) {
-	n := len(x)
-	path := CurrentPath()
+	n, path := len(x), CurrentPath()
 	if path == PathGo || n == 0 {
 		return 0, false
 	}
 	return maximumNEON(&x[0], n), true
-
 }
 
 //go:noescape
@@ -158,8 +145,7 @@ func siluNEON(dst, x *float32, n int)
 
 // siluVector runs silu on all of dst, if the path has it.
 func siluVector(dst, x []float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
@@ -173,13 +159,11 @@ func siluGateNEON(dst, x, up *float32, n int)
 
 // siluGateVector runs siluGate on all of dst, if the path has it.
 func siluGateVector(dst, x, up []float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = x[n-1]
-	_ = up[n-1]
+	_, _ = x[n-1], up[n-1]
 	siluGateNEON(&dst[0], &x[0], &up[0], n)
 	return true
 }
@@ -189,15 +173,11 @@ func siluGradNEON(dgate, dup, dy, gate, up *float32, n int)
 
 // siluGradVector runs siluGrad on all of dgate, if the path has it.
 func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
-	n := len(dgate)
-	path := CurrentPath()
+	n, path := len(dgate), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = dup[n-1]
-	_ = dy[n-1]
-	_ = gate[n-1]
-	_ = up[n-1]
+	_, _, _, _ = dup[n-1], dy[n-1], gate[n-1], up[n-1]
 	siluGradNEON(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], n)
 	return true
 }
@@ -207,13 +187,11 @@ func scaleGainNEON(dst, x, gain *float32, n int, inv float32)
 
 // scaleGainVector runs scaleGain on all of dst, if the path has it.
 func scaleGainVector(dst, x, gain []float32, inv float32) bool {
-	n := len(dst)
-	path := CurrentPath()
+	n, path := len(dst), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = x[n-1]
-	_ = gain[n-1]
+	_, _ = x[n-1], gain[n-1]
 	scaleGainNEON(&dst[0], &x[0], &gain[0], n, inv)
 	return true
 }
@@ -223,14 +201,11 @@ func normInputGradNEON(dx, dy, x, gain *float32, n int, s float32, m float32)
 
 // normInputGradVector runs normInputGrad on all of dx, if the path has it.
 func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool {
-	n := len(dx)
-	path := CurrentPath()
+	n, path := len(dx), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = dy[n-1]
-	_ = x[n-1]
-	_ = gain[n-1]
+	_, _, _ = dy[n-1], x[n-1], gain[n-1]
 	normInputGradNEON(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
 	return true
 }
@@ -240,14 +215,11 @@ func normInputGradAddNEON(dx, dy, x, gain *float32, n int, s float32, m float32)
 
 // normInputGradAddVector runs normInputGradAdd on all of dx, if the path has it.
 func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) bool {
-	n := len(dx)
-	path := CurrentPath()
+	n, path := len(dx), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = dy[n-1]
-	_ = x[n-1]
-	_ = gain[n-1]
+	_, _, _ = dy[n-1], x[n-1], gain[n-1]
 	normInputGradAddNEON(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
 	return true
 }
@@ -257,13 +229,11 @@ func normGainGradNEON(dgain, dy, x *float32, n int, inv float32)
 
 // normGainGradVector runs normGainGrad on all of dgain, if the path has it.
 func normGainGradVector(dgain, dy, x []float32, inv float32) bool {
-	n := len(dgain)
-	path := CurrentPath()
+	n, path := len(dgain), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = dy[n-1]
-	_ = x[n-1]
+	_, _ = dy[n-1], x[n-1]
 	normGainGradNEON(&dgain[0], &dy[0], &x[0], n, inv)
 	return true
 }
@@ -273,8 +243,7 @@ func softmaxInputNEON(dp, p *float32, n int, sum float32, scale float32)
 
 // softmaxInputVector runs softmaxInput on all of dp, if the path has it.
 func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool {
-	n := len(dp)
-	path := CurrentPath()
+	n, path := len(dp), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
@@ -288,14 +257,11 @@ func rotateNEON(x1, x2, cos, sin *float32, n int, flip uint32)
 
 // rotateVector runs rotate on all of x1, if the path has it.
 func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool {
-	n := len(x1)
-	path := CurrentPath()
+	n, path := len(x1), CurrentPath()
 	if path == PathGo || n == 0 {
 		return false
 	}
-	_ = x2[n-1]
-	_ = cos[n-1]
-	_ = sin[n-1]
+	_, _, _ = x2[n-1], cos[n-1], sin[n-1]
 	rotateNEON(&x1[0], &x2[0], &cos[0], &sin[0], n, flip)
 	return true
 }

@@ -4,97 +4,24 @@
 
 package kernel
 
-// expAffineVector runs expAffine on all of dst, if the path has it.
-func expAffineVector(dst, src []float32, scale float32, shift float32) bool {
-	return false
-}
+// Without assembly every routine declines.
 
-// affineVector runs affine on all of dst, if the path has it.
-func affineVector(dst, src []float32, scale float32, shift float32) bool {
-	return false
-}
-
-// scaleVector runs scale on all of dst, if the path has it.
-func scaleVector(dst []float32, by float32) bool {
-	return false
-}
-
-// divideVector runs divide on all of dst, if the path has it.
-func divideVector(dst []float32, by float32) bool {
-	return false
-}
-
-// addVector runs add on all of dst, if the path has it.
-func addVector(dst, a, b []float32) bool {
-	return false
-}
-
-// multiplyVector runs multiply on all of dst, if the path has it.
-func multiplyVector(dst, a, b []float32) bool {
-	return false
-}
-
-// scaleBothVector runs scaleBoth on all of dst, if the path has it.
-func scaleBothVector(dst, by []float32, row float32) bool {
-	return false
-}
-
-// addScaledVector runs addScaled on all of dst, if the path has it.
-func addScaledVector(dst, src []float32, by float32) bool {
-	return false
-}
-
-// addFusedVector runs addFused on all of dst, if the path has it.
-func addFusedVector(dst, src []float32, by float32) bool {
-	return false
-}
-
-// maximumVector runs maximum on all of x, if the path has it.
-func maximumVector(x []float32) (float32, bool) {
-	return 0, false
-}
-
-// siluVector runs silu on all of dst, if the path has it.
-func siluVector(dst, x []float32) bool {
-	return false
-}
-
-// siluGateVector runs siluGate on all of dst, if the path has it.
-func siluGateVector(dst, x, up []float32) bool {
-	return false
-}
-
-// siluGradVector runs siluGrad on all of dgate, if the path has it.
-func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
-	return false
-}
-
-// scaleGainVector runs scaleGain on all of dst, if the path has it.
-func scaleGainVector(dst, x, gain []float32, inv float32) bool {
-	return false
-}
-
-// normInputGradVector runs normInputGrad on all of dx, if the path has it.
-func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool {
-	return false
-}
-
-// normInputGradAddVector runs normInputGradAdd on all of dx, if the path has it.
-func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) bool {
-	return false
-}
-
-// normGainGradVector runs normGainGrad on all of dgain, if the path has it.
-func normGainGradVector(dgain, dy, x []float32, inv float32) bool {
-	return false
-}
-
-// softmaxInputVector runs softmaxInput on all of dp, if the path has it.
-func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool {
-	return false
-}
-
-// rotateVector runs rotate on all of x1, if the path has it.
-func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool {
-	return false
-}
+func expAffineVector(dst, src []float32, scale float32, shift float32) bool       { return false }
+func affineVector(dst, src []float32, scale float32, shift float32) bool          { return false }
+func scaleVector(dst []float32, by float32) bool                                  { return false }
+func divideVector(dst []float32, by float32) bool                                 { return false }
+func addVector(dst, a, b []float32) bool                                          { return false }
+func multiplyVector(dst, a, b []float32) bool                                     { return false }
+func scaleBothVector(dst, by []float32, row float32) bool                         { return false }
+func addScaledVector(dst, src []float32, by float32) bool                         { return false }
+func addFusedVector(dst, src []float32, by float32) bool                          { return false }
+func maximumVector(x []float32) (float32, bool)                                   { return 0, false }
+func siluVector(dst, x []float32) bool                                            { return false }
+func siluGateVector(dst, x, up []float32) bool                                    { return false }
+func siluGradVector(dgate, dup, dy, gate, up []float32) bool                      { return false }
+func scaleGainVector(dst, x, gain []float32, inv float32) bool                    { return false }
+func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool    { return false }
+func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) bool { return false }
+func normGainGradVector(dgain, dy, x []float32, inv float32) bool                 { return false }
+func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool         { return false }
+func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool                   { return false }

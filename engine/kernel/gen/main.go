@@ -43,7 +43,7 @@ func files() map[string]string {
 		"vector_amd64.go":          formatted(vectorStubs(avx512, avx2)),
 		"vector_arm64.s":           vectorFile(neon),
 		"vector_arm64.go":          formatted(vectorStubs(neon)),
-		"vector_noasm.go":          formatted(vectorStubs()),
+		"vector_noasm.go":          formatted(noVectorStubs()),
 		"attention_avx512_amd64.s": attentionFile(avx512),
 		"attention_avx2_amd64.s":   attentionFile(avx2),
 		"attention_stubs_amd64.go": attentionStubs(avx512, avx2),
