@@ -47,6 +47,7 @@ func (c *Core) evicted(command Command) {
 		r := w.Active[slices.IndexFunc(w.Active, func(r *Request) bool { return r.ID == id })]
 		w.Active = without(w.Active, r)
 		w.leaves--
+		r.close(w.Version)
 		c.arrive(r)
 		r.cached = command.Cache == KeepStale
 		c.put(r, r.then)
@@ -58,6 +59,7 @@ func (c *Core) evicted(command Command) {
 func (c *Core) arrive(r *Request) {
 	if r.then == joining {
 		c.workers[r.to].coming--
+		c.touched = append(c.touched, r.to)
 	}
 }
 
@@ -114,7 +116,7 @@ func (c *Core) detach(r *Request) {
 // restart throws the tokens of a response away.
 func (c *Core) restart(r *Request) {
 	c.counts.WastedTokens += r.Made
-	r.Made, r.Pieces = 0, nil
+	r.Made, r.pieced, r.Pieces = 0, 0, nil
 }
 
 // recount finds the versions of a sample anew, after it lost some.

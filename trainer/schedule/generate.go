@@ -51,9 +51,10 @@ func (c *Core) settle(w *Worker) {
 	}
 }
 
-// occupied reports whether a response that has begun is with the worker.
+// occupied reports whether a response that has begun is with the worker, or on its
+// way there.
 func (w *Worker) occupied() bool {
-	return len(w.Active) > 0 || slices.ContainsFunc(w.joins, func(r *Request) bool { return r.cached })
+	return len(w.Active) > 0 || w.coming > 0 || slices.ContainsFunc(w.joins, func(r *Request) bool { return r.cached })
 }
 
 // begin puts a worker into a state that lasts so long.
@@ -161,7 +162,7 @@ func (c *Core) decoded(command Command, o Outcome) error {
 	c.spend(Span{Lane: w.ID, Activity: Generating, From: w.from, To: w.from + ticks, Version: w.Version, Work: ticks * len(w.Active)})
 	w.from += ticks
 	for _, r := range w.Active {
-		r.grown(w.Version, n)
+		r.Made += n
 		if r.allowed > 0 {
 			r.allowed -= n
 		}
@@ -215,6 +216,7 @@ func (c *Core) disdain(ids []int) error {
 // finish takes a response that is complete out of its worker.
 func (c *Core) finish(w *Worker, r *Request) {
 	w.Active = without(w.Active, r)
+	r.close(w.Version)
 	c.unfinished--
 	r.Worker = -1
 	if r.at == leaving {
@@ -279,6 +281,9 @@ func (c *Core) collect() {
 // loaded gives a worker its new weights.
 func (c *Core) loaded(command Command) {
 	w := c.workers[command.Worker]
+	for _, r := range w.Active {
+		r.close(w.Version)
+	}
 	w.Version = command.Version
 	costs := c.config.Costs
 	ticks := 0

@@ -66,12 +66,15 @@ type Request struct {
 	Sample *Sample
 	// Made is the number of tokens decoded so far.
 	Made int
-	// Pieces are the versions of these tokens, in order.
+	// Pieces are the versions of these tokens, in order; those of the weights that it
+	// runs on are added when it stops doing so.
 	Pieces []Piece
 	// Worker is the index of the worker that has it, -1 for none.
 	Worker int
 
 	at place
+	// pieced is the number of tokens in Pieces.
+	pieced int
 	// length is what the response will come to, -1 where nobody knows. No policy
 	// sees it.
 	length int
@@ -104,18 +107,17 @@ const (
 	gone // evicted for good
 )
 
-// grown adds tokens of a version.
-func (r *Request) grown(version, tokens int) {
-	if tokens == 0 {
-		return
+// close writes down the tokens that were made since the last piece, of a version.
+func (r *Request) close(version int) {
+	n, last := r.Made-r.pieced, len(r.Pieces)-1
+	r.pieced = r.Made
+	switch {
+	case n == 0:
+	case last >= 0 && r.Pieces[last].Version == version:
+		r.Pieces[last].Tokens += n
+	default:
+		r.Pieces = append(r.Pieces, Piece{version, n})
 	}
-	r.Made += tokens
-	if n := len(r.Pieces); n > 0 && r.Pieces[n-1].Version == version {
-		r.Pieces[n-1].Tokens += tokens
-	} else {
-		r.Pieces = append(r.Pieces, Piece{version, tokens})
-	}
-	r.Sample.aged(version)
 }
 
 // next is the number of steps after which something is known to happen to it.

@@ -185,7 +185,7 @@ func (s *codec) sample(p **Sample) {
 			*p = &Request{Sample: x}
 		}
 		r := *p
-		s.int(&r.ID, &r.Made, &r.Worker, (*int)(&r.at), &r.length, &r.allowed, &r.to, (*int)(&r.then))
+		s.int(&r.ID, &r.Made, &r.pieced, &r.Worker, (*int)(&r.at), &r.length, &r.allowed, &r.to, (*int)(&r.then))
 		s.bool(&r.cached)
 		codeList(s, &r.Pieces, func(s *codec, p *Piece) { s.int(&p.Version, &p.Tokens) })
 	})
