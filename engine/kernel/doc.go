@@ -91,33 +91,46 @@
 // # A step of reinforcement learning
 //
 // simulate bench: 431,424 parameters, 256 responses of 16+48 tokens in groups of 8,
-// fp32, in turns with what it is compared with; medians, and the range of the runs,
-// on a machine that others load. Tokens count a prompt for each response. FLOP are
-// two per multiply-add of products and attention, by two conventions: as computed,
-// a prompt once for its group and one forward pass for scoring and training, 14.7
-// GFLOP a step; or as if nothing were shared, 22.9. The roofline is the first
-// product above, 113 GFLOP/s a core. One thread:
+// fp32; medians, and the range of the runs, on a machine whose cores others wanted
+// ten times over. Tokens count a prompt for each response. FLOP are two per
+// multiply-add of products and attention, by two conventions: as computed, a prompt
+// once for its group and one forward pass for scoring and training, 14.7 GFLOP a
+// step; or as if nothing were shared, 22.9. The roofline is the first product above,
+// 113 GFLOP/s a core. The shares are of one thread, in the quieter runs.
 //
-//	                          tokens/s   of the roofline   if nothing were shared
-//	generate           151k  138-157k             41 %                     51 %
-//	score              230k  215-241k             46 %                     57 %
-//	train              125k  111-139k             51 %                     94 %
-//	a step, seconds    0.28 0.26-0.31
+//	                      1 thread           2 threads   roofline   unshared
+//	generate, tok/s   145k 108-159k      247k 228-275k       41 %       51 %
+//	score, tok/s      225k 183-242k      403k 333-444k       46 %       57 %
+//	train, tok/s      120k 101-139k      180k 144-227k       50 %       93 %
+//	step, seconds     0.29 0.26-0.37     0.18 0.16-0.21
 //
-// Where its time goes, by profile: products 61 % (attention's among them), copies
-// between layouts 7 %, SiLU and its gradient 6 %, norms 4 %, router, gates and
-// dispatch 4 %, the softmax of attention 3 %, rotary positions 3 %, log-softmax and
-// drawing 2 %, AdamW 1 %, calls and the rest.
+// Where the time of one thread goes, by profile: products 61 % (attention's among
+// them), copies between layouts 7 %, SiLU and its gradient 6 %, norms 4 %, router,
+// gates and dispatch 4 %, the softmax of attention 3 %, rotary positions 3 %,
+// log-softmax and drawing 2 %, AdamW 1 %, calls and the rest.
 //
-// What bounds it: at the roofline the products would take 0.13 s. They take 0.17,
-// because the rows of an expert are no multiple of eight and a head is 16 columns
-// wide, and as much again is arithmetic that is no multiply-add, at one tenth of the
-// speed per element (an exponential takes 0.5 ns, 27 operations), copies, and short
-// calls. Memory is not the bound: kept activations, 6.2 KB per row and layer, are
-// written once and read once, 0.3 GB a step or a hundredth of a second; whatever else
-// a block of 256 rows writes is found again in cache. Weights, 1.7 MB, come from the
-// third level once per block; decode, with 32 rows per core, reads them and 1 KB per
-// earlier position and token for every step.
+// What bounds it: at the roofline the products would take 0.13 s. They take 0.17:
+// tiles have edges, for the rows of an expert are no multiple of eight and a head is
+// 16 columns wide (what that costs was not measured apart). Two thirds as much again
+// is arithmetic that is no multiply-add, at one tenth of the speed per element (an
+// exponential takes 0.5 ns, 27 operations), copies, and short calls. Memory is not
+// the bound: kept activations, 6.2 KB per row and layer, are written once and read
+// once, 0.3 GB a step or a hundredth of a second; whatever else a block of 256 rows
+// writes is found again in cache. Weights, 1.7 MB, come from the third level once per
+// block; decode, with 32 rows per core, reads them and 1 KB per earlier position and
+// token for every step.
+//
+// Two threads make a step 1.65 and 1.85 times as fast (two series in turns with one,
+// at real-time priority; goal 1.8): generation, which waits once, 1.9 to 2.1, training
+// 1.4 to 1.7. It meets some 200 times a batch, at every stage of every round of blocks,
+// because a gradient is one sum over the rows in order, and a core that is slowed down
+// slows both. Serial on the caller remain packing the weights (1 ms each for sampler
+// and learner), the loss, entropies and the gradient's norm, about 4 ms of a step.
+//
+// Runs side by side need not wait for each other, go test -bench SideBySide
+// ./experiments: two at a time, a worker each, in memory or with their folders, come
+// to 0.89 to 1.06 of twice what one does alone, 0.99 in the middle of ten series
+// (goal 0.95). The garbage collector takes less than one percent.
 //
 // # Beside eager PyTorch
 //
@@ -132,32 +145,33 @@
 // neighbours. Its products have to be OpenBLAS's: with the reference BLAS, which an
 // installation may bring without a word, the peer is six times slower.
 //
-// One thread, eight rounds:
+// Ten rounds on one thread, and ten on two, where the load was felt more:
 //
-//	               peer, tok/s    ratio             goal
-//	generate           26-29k     5.5    5.0-6.3      15
-//	score            104-110k     2.2    2.1-2.3       5
-//	train             35-36k      3.4    3.3-3.6       6
-//	a step         1.0-1.1 s      3.7    3.6-3.8       9
+//	               peer, tok/s   1 thread             2 threads          goal
+//	generate           22-29k    5.6  4.9-7.0         7.9   5.2-11.6       15
+//	score            99-112k     2.2  2.0-2.4         2.6   1.8-3.8         5
+//	train             32-38k     3.4  3.1-3.6         2.8   2.1-4.5         6
+//	a step         1.0-1.2 s     3.7  3.5-4.2         3.9   3.1-5.5         9
 //
-// The goals are missed, and that of scoring cannot be met against this peer: it scores
-// at 29 GFLOP/s, a quarter of the roofline, and five times that would be 116 as we
-// compute it, more than a core has. Six times its training is 85 % of the roofline.
+// The goals are missed, and that of scoring cannot be met against this peer: on one
+// thread it scores at 29 GFLOP/s, a quarter of the roofline, and five times that would
+// be 116 as we compute it, more than a core has. Six times its training is 85 % of the
+// roofline.
 //
-// # Other figures
+// # Formats, sizes, recipes
 //
-//   - The default recipe takes 28 to 34 ms of processor time a step, in turns with the
-//     build before prompts and the scoring pass were shared 1.7 to 1.8 times less (goal
-//     2). At its width of 32 a third of the time is products.
-//   - bf16 takes 1.01, fp16 1.05, fp8-w8a8 1.11 times the time of fp32 (goal 1.15).
-//   - Memory: 218 MiB, 254 before prompts were shared. A context of 1,024 (16 responses
+//   - The default recipe takes 27 to 34 ms of processor time a step on one core; a
+//     build that shares neither prompts nor the scoring pass takes 1.7 to 1.9 times as
+//     much (goal 2). At
+//     its width of 32 a third of that is products; the rest is attention, copies and
+//     calls for a few rows.
+//   - bf16 takes 1.01 to 1.05 times the time of fp32, fp16 1.03 to 1.05, fp8-w8a8 1.08
+//     to 1.11 (goal 1.15).
+//   - Memory: 222 MiB, where a build that shares nothing takes 257. A context of 1,024 (16 responses
 //     of 16+1008 tokens): 294 MiB. A model of 13.7 million parameters (width 256, 4
 //     layers, 8 experts of 512), 64 responses: 814 MiB. With --recompute, which computes
 //     activations again in the backward pass instead of keeping them: 129 and 553 MiB,
-//     for 20 to 30 % more time in training.
-//   - Runs side by side, go test -bench SideBySide ./experiments: two at a time, one
-//     worker each, come to 0.97 to 1.06 of twice what one does alone (goal 0.95), in
-//     memory or with their folders; the garbage collector takes less than one percent.
+//     for a quarter more time in training.
 //
 // # A tour
 //
