@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"driftlab/results/record"
+	"driftlab/trainer/schedule"
 	"driftlab/trainer/tiny"
 )
 
@@ -22,22 +23,30 @@ func column(t *testing.T, r *record.Record, name string) []float64 {
 	return nil
 }
 
-// Where nothing runs ahead, an asynchronous system is the synchronous run, to the
-// bit: its weights, and every figure but those of clock and age. The number of
-// workers and the scale of the costs change nothing.
+// Where nothing runs ahead, a system is the synchronous run, to the bit: its
+// weights, and every figure but those of clock and age. The number of workers and
+// the scale of the costs change nothing.
 func TestZeroStaleness(t *testing.T) {
-	want := sessionOf(t, Options{})
+	want := sessionOf(t, Options{}, "anchor=old")
 	sync, err := finish(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
 	}
+	scaled := "cluster={workers: 5, costs: {prefill_request: 2000, prefill_token: 80, decode_step: 4800, decode_slot: 3000, learn_token: 280, sync: 1280000, push: 1280000, migrate: 20000}}"
 	for _, sets := range [][]string{
 		{"schedule={name: areal, eta: 0}"},
 		{"schedule={name: areal, eta: 0}", "cluster={workers: 1}"},
-		{"schedule={name: areal, eta: 0}", "cluster={workers: 5, costs: {prefill_request: 2000, prefill_token: 80, decode_step: 4800, decode_slot: 3000, learn_token: 240, sync: 1280000, push: 1280000, migrate: 20000}}"},
+		{"schedule={name: areal, eta: 0}", scaled},
+		{"schedule={name: skyrl, staleness: 0}"},
+		{"schedule={name: verl_on_policy}"},
+		{"schedule={name: roll_flash, ratio_percent: 0}"},
+		{"schedule=stream"},
+		{"schedule=periodic"},
+		{"schedule=distflow"},
+		{"schedule=seer"},
 	} {
 		t.Run(strings.Join(sets, " "), func(t *testing.T) {
-			got := sessionOf(t, Options{}, sets...)
+			got := sessionOf(t, Options{}, append(sets, "anchor=old")...)
 			result, err := finish(t.Context(), got)
 			if err != nil {
 				t.Fatal(err)
@@ -54,6 +63,49 @@ func TestZeroStaleness(t *testing.T) {
 				if v != 0 {
 					t.Errorf("a token is %v updates old", v)
 				}
+			}
+		})
+	}
+}
+
+// Versions are exact: where decoding and scoring agree, the weights of a token's
+// version reproduce its log-prob bit for bit, unless it saw keys of older ones. Every
+// token that the core counts as trained is in a batch, once.
+func TestVersions(t *testing.T) {
+	for _, name := range []string{"areal", "dora", "laminar", "trl", "copris", "skyrl"} {
+		t.Run(name, func(t *testing.T) {
+			s := sessionOf(t, Options{}, "schedule="+name, "eval.every=0", "rollout.max_tokens=24")
+			tokens, old, stale, other := 0, 0, 0, 0
+			for step := range 6 {
+				if err := s.Step(step); err != nil {
+					t.Fatal(err)
+				}
+				b := &s.batch
+				tokens += b.Tokens()
+				for n := range b.Token {
+					if int(b.Version[n]) < b.LearnerVersion {
+						old++
+					}
+					same := b.Behaviour.Logp[n] == b.LogpRoll[n]
+					switch {
+					case b.Stale[n]:
+						stale++
+						if !same {
+							other++
+						}
+					case !same:
+						t.Fatalf("step %d: token %d of version %d has log-prob %v, its weights say %v", step, n, b.Version[n], b.LogpRoll[n], b.Behaviour.Logp[n])
+					}
+				}
+			}
+			if old == 0 {
+				t.Error("no token is old")
+			}
+			if keeps := name == "skyrl"; (stale > 0) != keeps || (other > 0) != keeps {
+				t.Errorf("%d tokens saw older keys, %d of them another log-prob", stale, other)
+			}
+			if n := stageOf[*asynchronous](s).Core().Counts(); n.TrainedTokens != tokens || n.Trained != 6*4 {
+				t.Errorf("%d tokens trained of %d samples, the batches had %d", n.TrainedTokens, n.Trained, tokens)
 			}
 		})
 	}
@@ -90,35 +142,44 @@ func TestRefusedContinuation(t *testing.T) {
 	}
 }
 
-// A run killed after any step goes on to the same weights and figures.
+// A run killed after any step goes on to the same bytes: weights, responses in
+// progress, core and clock. Systems that sample ahead have some in progress then.
 func TestAsynchronousResume(t *testing.T) {
-	for _, name := range []string{"areal", "skyrl"} {
-		sets := []string{"schedule=" + name, "steps=5", "eval.every=0", "rollout.max_tokens=16"}
-		want := sessionOf(t, Options{}, sets...)
-		all, err := finish(t.Context(), want)
-		if err != nil {
-			t.Fatal(err)
+	for _, e := range schedule.Systems {
+		sets := []string{"schedule=" + e.Name, "steps=5", "eval.every=0", "rollout.max_tokens=16"}
+		if tiny.Recipe(t, sets...).Constant() != nil || testing.Short() && e.Name != "areal" && e.Name != "skyrl" {
+			continue
 		}
-		if most := slices.Max(column(t, all.Record, "staleness/mixed_responses")); most == 0 {
-			t.Errorf("%s: no response is in progress when a step ends", name)
-		}
-		_, _, state := want.Snapshot()
-		for kill := 1; kill < 5; kill++ {
-			s := sessionOf(t, Options{}, sets...)
+		t.Run(e.Name, func(t *testing.T) {
+			want := sessionOf(t, Options{}, sets...)
+			ahead := 0
 			for step := range 5 {
-				if step == kill {
-					if err := s.spread(1); err != nil {
+				if err := want.Step(step); err != nil {
+					t.Fatal(err)
+				}
+				ahead += len(stageOf[*asynchronous](want).Core().Samples())
+			}
+			if ahead == 0 && e.Name == "areal" {
+				t.Error("nothing is in progress when a step ends")
+			}
+			_, _, state := want.Snapshot()
+			for kill := 1; kill < 5; kill++ {
+				s := sessionOf(t, Options{}, sets...)
+				for step := range 5 {
+					if step == kill {
+						if err := s.spread(1); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := s.Step(step); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := s.Step(step); err != nil {
-					t.Fatal(err)
+				_, _, got := s.Snapshot()
+				if !slices.Equal(s.Params().Theta, want.Params().Theta) || !reflect.DeepEqual(got, state) {
+					t.Errorf("killed after step %d the run goes on otherwise", kill)
 				}
 			}
-			_, _, got := s.Snapshot()
-			if !slices.Equal(s.Params().Theta, want.Params().Theta) || !reflect.DeepEqual(got, state) {
-				t.Errorf("%s: killed after step %d the run goes on otherwise", name, kill)
-			}
-		}
+		})
 	}
 }

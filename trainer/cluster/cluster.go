@@ -244,10 +244,12 @@ func (c *Cluster) purge() {
 	}
 }
 
-// join puts the samples of an update together: of each the first responses to end,
+// join puts the samples of an update together, in the order of their submission,
+// whatever parts they came in: their gradients are added anyway. Of each it takes the first responses to end,
 // a group's worth, in the order of their numbers.
 func (c *Cluster) join(dst *column.Sampled) ([]task.Prompt, error) {
 	c.parts, c.rows = c.parts[:0], c.rows[:0]
+	slices.Sort(c.streamed)
 	for k, n := range c.streamed {
 		s := c.samples[n]
 		if s == nil || len(s.ended) < c.recipe.Rollout.Group {

@@ -36,11 +36,14 @@ func (k *Cluster) read(d *decoder, n *yaml.Node, path string) {
 	d.structure(n, path, reflect.ValueOf(k).Elem())
 }
 
-// Constant is the recipe's schedule if it is a constant lag, nil for a system on a
-// virtual clock.
+// Constant is the recipe's schedule if it is one of schedule.Registry, a constant
+// lag, and nil for a system on a virtual clock. (Some of those are sync's, and more.)
 func (r Recipe) Constant() schedule.Schedule {
-	c, _ := r.Schedule.New().(schedule.Schedule)
-	return c
+	e, err := schedule.Registry.Lookup(r.Schedule.Name)
+	if err != nil || e.Name != r.Schedule.Name {
+		return nil
+	}
+	return r.Schedule.New().(schedule.Schedule)
 }
 
 // Clock is the cluster of an asynchronous schedule as its core takes it: prompts
