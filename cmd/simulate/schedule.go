@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"driftlab/results"
+	"driftlab/trainer/method"
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/simulation"
 )
@@ -13,7 +14,7 @@ import (
 type scheduleCmd struct {
 	Name    string   `arg:"" complete:"systems" optional:"" help:"A system's name or alias; without one, all are listed."`
 	Set     []string `arg:"" name:"parameter" optional:"" help:"Parameters as key=value: of the system, of the cluster as cluster.KEY, of the costs as costs.KEY."`
-	List    bool     `help:"List the systems with their parameters."`
+	List    bool     `help:"List the systems with their parameters; with a name, show that one's page."`
 	GPUs    number   `name:"gpus" help:"Devices." default:"64" min:"2" max:"16384" placeholder:"N"`
 	Lengths string   `help:"Law of response lengths: reasoning, mild, agentic or fixed." default:"reasoning" placeholder:"NAME" complete:"lengths"`
 	Steps   number   `help:"Updates." default:"20" min:"1" max:"100000" placeholder:"N"`
@@ -32,6 +33,7 @@ Costs are ratios out of published tables: the figures show which waits for which
 
 Examples:
   simulate schedule --list
+  simulate schedule dora --list
   simulate schedule areal
   simulate schedule areal eta=8 --gpus 1024 --json
   simulate schedule verl_partial staleness_percent=50 cluster.generate=50 --out look
@@ -40,12 +42,15 @@ Examples:
 
 // Run simulates the system.
 func (c *scheduleCmd) Run(a *app) error {
-	if c.Name == "" || c.List {
-		return c.list(a)
+	if c.Name == "" {
+		return c.list(a, schedule.Systems)
 	}
 	entry, err := schedule.Systems.Lookup(c.Name)
 	if err != nil {
 		return bad("schedule: %v", err)
+	}
+	if c.List {
+		return c.list(a, method.Table[schedule.Policy]{entry})
 	}
 	law, err := simulation.LookupLaw(c.Lengths)
 	if err != nil {
@@ -93,22 +98,17 @@ func (c *scheduleCmd) write(r simulation.Report) (picture string, err error) {
 
 // listed is one system as --list --json prints it.
 type listed struct {
-	Name       string   `json:"name"`
-	Aliases    []string `json:"aliases"`
-	Source     string   `json:"source"`
-	Formula    string   `json:"formula"`
+	method.Spec
 	Parameters []string `json:"parameters"`
 	Bound      int      `json:"bound"`
-	Inferred   string   `json:"inferred"`
 }
 
-// list prints all systems, or the one that is named, with its parameters.
-func (c *scheduleCmd) list(a *app) error {
-	var all []listed
-	for _, e := range schedule.Systems {
-		l := listed{Name: e.Name, Aliases: e.Aliases, Source: e.Source, Formula: e.Formula, Parameters: []string{}, Inferred: e.Reconstruction}
+// list prints systems with their parameters: a table, or the page of a single one.
+func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error {
+	all := []listed{}
+	for _, e := range systems {
 		policy := e.New()
-		l.Bound = policy.Bound()
+		l := listed{Spec: e.Spec, Parameters: []string{}, Bound: policy.Bound()}
 		for _, p := range simulation.Parameters(policy) {
 			l.Parameters = append(l.Parameters, p.String())
 		}
@@ -117,16 +117,39 @@ func (c *scheduleCmd) list(a *app) error {
 	if c.JSON {
 		return a.printJSON(all)
 	}
+	if c.Name != "" {
+		fmt.Fprint(a.stdout, all[0].page())
+		return nil
+	}
 	t := &results.Table{Title: "Systems", Columns: []results.TableColumn{
 		{Name: "name"}, {Name: "parameters"}, {Name: "bound", Align: results.Right}, {Name: "source"},
 	}, Note: "bound: the greatest lag of a trained sample, in versions; none where a system promises no more than a count."}
 	for _, l := range all {
-		bound := "none"
-		if l.Bound >= 0 {
-			bound = fmt.Sprint(l.Bound)
-		}
-		t.Add(results.Word(l.Name).As(results.Strong), results.Word(strings.Join(l.Parameters, " ")), results.Word(bound), results.Word(l.Source).As(results.Muted))
+		t.Add(results.Word(l.Name).As(results.Strong), results.Word(strings.Join(l.Parameters, " ")), results.Word(l.bound()), results.Word(l.Source).As(results.Muted))
 	}
 	a.printTable(t)
 	return nil
+}
+
+// bound is the promise as text.
+func (l listed) bound() string {
+	if l.Bound < 0 {
+		return "none"
+	}
+	return fmt.Sprint(l.Bound)
+}
+
+// page is a system in full.
+func (l listed) page() string {
+	var b strings.Builder
+	b.WriteString(l.Name + "\n")
+	for _, section := range [...]struct{ title, text string }{
+		{"Also called", strings.Join(l.Aliases, ", ")}, {"Source", l.Source}, {"Rule", l.Formula},
+		{"Parameters", strings.Join(l.Parameters, "\n")}, {"Greatest lag", l.bound()}, {"Example", l.Example}, {"Inferred or left out", l.Reconstruction},
+	} {
+		if section.text != "" {
+			fmt.Fprintf(&b, "\n%s\n  %s\n", section.title, strings.ReplaceAll(section.text, "\n", "\n  "))
+		}
+	}
+	return b.String()
 }

@@ -24,11 +24,12 @@ type counting struct {
 
 func (c *counting) Batch(v schedule.View) []*schedule.Sample { return c.batch(v) }
 
-// dropping is AReaL's rule with a hard bound by dropping.
+// dropping is AReaL's rule with a hard bound by dropping what is too old when it is
+// taken.
 type dropping struct{ schedule.AReaL }
 
 func (d *dropping) Verdict(v schedule.View, s *schedule.Sample) schedule.Fate {
-	if s.Lag(v.Version) > d.Eta {
+	if s.Done() && s.Lag(v.Version) > d.Eta {
 		return schedule.Drop
 	}
 	return schedule.Take
@@ -91,7 +92,7 @@ func TestFourLaws(t *testing.T) {
 		if dropped.LagMax > eta {
 			t.Errorf("dropping: lag %d", dropped.LagMax)
 		}
-		near(t, "trained by sampled length", dropped.LengthRatio, []float64{0.60, 0.58, 0.58}[i], 0.10)
+		near(t, "trained by sampled length", dropped.LengthRatio, []float64{0.60, 0.58, 0.58}[i], 0.03)
 
 		// 4. A hard bound by strict order costs speed.
 		if strict.LagMax > eta {
@@ -105,6 +106,9 @@ func TestFourLaws(t *testing.T) {
 // Reference: systems.md, 2.5: the mean lag is S; mode c never above 1, mode d up to
 // 5, 8 and 10 at S = .1, .3 and .5.
 func TestVerlPilot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many samples")
+	}
 	for i, percent := range []int{10, 30, 50} {
 		for _, partial := range []bool{false, true} {
 			f := judged(t, &schedule.Verl{K: 4, StalenessPercent: percent, Partial: partial, RequireBatches: 1})
@@ -121,6 +125,9 @@ func TestVerlPilot(t *testing.T) {
 // Reference: systems.md, 2.6: the mean lag is a, the worst ⌈a⌉, nothing is aborted;
 // throughput does not fall with a.
 func TestRollPilot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many samples")
+	}
 	last := 0.0
 	for _, a := range []int{0, 1, 2, 4} {
 		f := judged(t, &schedule.RollFlash{RatioPercent: 100 * a})
