@@ -161,17 +161,16 @@
 // # Formats, sizes, recipes
 //
 //   - The default recipe takes 27 to 34 ms of processor time a step on one core; a
-//     build that shares neither prompts nor the scoring pass takes 1.7 to 1.9 times as
-//     much (goal 2). At
-//     its width of 32 a third of that is products; the rest is attention, copies and
-//     calls for a few rows.
-//   - bf16 takes 1.01 to 1.05 times the time of fp32, fp16 1.03 to 1.05, fp8-w8a8 1.08
-//     to 1.11 (goal 1.15).
-//   - Memory: 222 MiB, where a build that shares nothing takes 257. A context of 1,024 (16 responses
-//     of 16+1008 tokens): 294 MiB. A model of 13.7 million parameters (width 256, 4
-//     layers, 8 experts of 512), 64 responses: 814 MiB. With --recompute, which computes
-//     activations again in the backward pass instead of keeping them: 129 and 553 MiB,
-//     for a quarter more time in training.
+//     build that shares neither prompts nor the scoring pass takes 1.7 to 1.9 times
+//     as much (goal 2). At its width of 32 a third of that is products; the rest is
+//     attention, copies and calls for a few rows.
+//   - bf16 takes 1.01 to 1.05 times the time of fp32, fp16 1.03 to 1.05, fp8-w8a8
+//     1.08 to 1.11 (goal 1.15).
+//   - Memory: 222 MiB, where a build that shares nothing takes 257. A context of
+//     1,024 (16 responses of 16+1008 tokens): 294 MiB. A model of 13.7 million
+//     parameters (width 256, 4 layers, 8 experts of 512), 64 responses: 814 MiB. With
+//     --recompute, which computes activations again in the backward pass instead of
+//     keeping them: 129 and 553 MiB, for a quarter more time in training.
 //
 // # A tour
 //
