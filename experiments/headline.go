@@ -33,37 +33,40 @@ type HeadlinePart int
 
 // The parts of the headline, in the order they are told.
 const (
-	// Mismatch trains on negatives only with a coarse rollout engine.
-	Mismatch HeadlinePart = iota
-	// Staleness does the same with equal engines and old rollouts.
-	Staleness
-	// Ordinary keeps the positives, which is how most people train.
-	Ordinary
+	// Age samples with old weights; both engines compute the same bits.
+	Age HeadlinePart = iota
+	// Router samples with a coarse router.
+	Router
 )
 
-// HeadlineArms are the runs of the headline. In all but the ordinary ones the
-// positive advantages are dropped: that is where the prototype found collapses
-// that take seconds.
+// control is the arm that all others are compared with: equal engines, fresh weights.
+const control = "equal"
+
+// HeadlineArms are the runs of the headline: ordinary GRPO, positives and
+// negatives, at a learning rate that the control bears.
 func HeadlineArms() []HeadlineArm {
 	const (
-		negatives = "advantage.positive_weight=0"
-		coarse    = "rollout.numerics=fp4-all"
-		tis       = "correction.weights={name: token_tis, cap: 2}"
-		stale     = "schedule={name: lag, k: 4}"
+		old    = "schedule={name: lag, k: 16}"
+		coarse = "rollout.numerics={base: bf16, router: fp4_e2m1}"
+		tis    = "correction.weights={name: token_tis, cap: 2}"
+		bypass = "correction.mode=bypass"
 	)
-	return []HeadlineArm{
-		{"matched", "equal engines", Mismatch, []string{negatives}},
-		{"fp4", "fp4 rollouts, uncorrected", Mismatch, []string{negatives, coarse}},
-		{"fp4-token-tis", "fp4 rollouts, token TIS", Mismatch, []string{negatives, coarse, tis}},
-		{"fp4-opsm", "fp4 rollouts, OPSM δ=0.05", Mismatch, []string{negatives, coarse, "correction.masks=[{name: opsm, delta: 0.05}]"}},
-		{"fp4-icepop", "fp4 rollouts, IcePop", Mismatch, []string{negatives, coarse, "correction.weights={name: icepop}"}},
-		{"fp4-r3", "fp4 rollouts, R3 replay", Mismatch, []string{negatives, coarse, "routing.replay=r3"}},
-		{"lag4", "4 updates old, uncorrected", Staleness, []string{negatives, stale}},
-		{"lag4-token-tis", "4 updates old, token TIS", Staleness, []string{negatives, stale, tis}},
-		{"lag4-bypass", "4 updates old, clip against the rollout", Staleness, []string{negatives, stale, "correction.mode=bypass"}},
-		{"lag4-opsm", "4 updates old, OPSM δ=0.01", Staleness, []string{negatives, stale, "correction.masks=[{name: opsm, delta: 0.01}]"}},
-		{"fp4-ordinary", "fp4 rollouts, positives kept", Ordinary, []string{coarse}},
+	arms := []HeadlineArm{
+		{control, "equal engines", Age, nil},
+		{"lag16", "16 updates old, uncorrected", Age, []string{old}},
+		{"lag16-opsm", "16 updates old, OPSM", Age, []string{old, "correction.masks=[{name: opsm, delta: 0.05}]"}},
+		{"lag16-bypass", "16 updates old, clip against the rollout", Age, []string{old, bypass}},
+		{"lag16-token-tis", "16 updates old, token TIS", Age, []string{old, tis}},
+		{"router4", "4-bit router, uncorrected", Router, []string{coarse}},
+		{"router4-r3", "4-bit router, R3 replay", Router, []string{coarse, "routing.replay=r3"}},
+		{"router4-sequence-tis", "4-bit router, sequence TIS", Router, []string{coarse, "correction.weights=sequence_tis"}},
+		{"router4-token-tis", "4-bit router, token TIS", Router, []string{coarse, tis}},
+		{"router4-bypass", "4-bit router, clip against the rollout", Router, []string{coarse, bypass}},
 	}
+	for i := range arms {
+		arms[i].Set = append([]string{"learner.optimizer.lr=7e-4"}, arms[i].Set...)
+	}
+	return arms
 }
 
 // ChooseArms returns the arms of those names, in the order they are told; all

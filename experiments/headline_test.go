@@ -1,8 +1,8 @@
 package experiments
 
 import (
+	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"driftlab/results/record"
@@ -41,9 +41,65 @@ func TestHeadlineVerdicts(t *testing.T) {
 	if want := []string{"held", "dead at once", "collapsed", "never learned", "too few evaluations", "stopped early"}; !slices.Equal(got, want) {
 		t.Errorf("verdicts %q, want %q", got, want)
 	}
-	if want := "Held on every seed: **held**. Collapsed with one: **dead** (1 of 1), **low** (1 of 1). " +
+	if want := "Held on every seed: **held**. Fell with one: **dead** (1 of 1), **low** (1 of 1). " +
 		"Neither: **never** (never learned), **short** (too few evaluations), **stopped** (stopped early)."; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
+	}
+}
+
+// Seeds are compared with equal engines in pairs, and with those fall by a tenth.
+func TestHeadlineAgainstEqualEngines(t *testing.T) {
+	ended := func(rates ...float64) (runs []*record.Record) {
+		for _, v := range rates {
+			r := &record.Record{Summary: &record.Summary{Status: record.StatusFinished}}
+			for step, w := range []float64{0.5, v, v, v} {
+				r.Add(step, []record.Metric{{Name: judged, Value: w}})
+			}
+			runs = append(runs, r)
+		}
+		return runs
+	}
+	h := &HeadlineResult{
+		Arms: []HeadlineArm{{Name: control, Title: "equal engines"}, {Name: "bare", Title: "old, uncorrected"}, {Name: "cured", Title: "old, cured"}},
+		Runs: [][]*record.Record{ended(0.9, 0.8, 0.7), ended(0.4, 0.75, 0.6), ended(0.9, 0.75, 0.75)},
+	}
+	outcomes := h.Outcomes()
+	if outcomes[0].MinusEqual != nil {
+		t.Errorf("equal engines are compared with themselves: %+v", outcomes[0].MinusEqual)
+	}
+	// By hand: differences -0.5, -0.05, -0.1; deviation 0.246644; t(0.975, 2) = 4.30265.
+	d := outcomes[1].MinusEqual
+	if d == nil || d.Seeds != 3 || d.Below != 1 || math.Abs(d.Final+0.65/3) > 1e-12 || math.Abs(d.FinalInterval[0]-(-0.65/3-4.30265*0.246644/math.Sqrt(3))) > 1e-5 {
+		t.Errorf("uncorrected minus equal engines: %+v", d)
+	}
+	if want := "Fell without a correction: **old** on **1 of 3** seeds. Held on every seed: **old, cured**."; h.lead() != want {
+		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
+	}
+	table := h.OutcomeTable([]Outcome{{Name: "bare", MinusEqual: &Difference{Final: -0.25, FinalInterval: []float64{-0.5, 0}}}})
+	row := table.Rows[2]
+	if got := row[len(row)-2].Text + " " + row[len(row)-1].Text; got != "-0.25 -0.50 to +0.00" {
+		t.Errorf("published beside it: %q", got)
+	}
+	h.Arms, h.Runs = h.Arms[1:2], h.Runs[1:2] // without the control: by its own peak
+	if want := "Fell without a correction: **old** on **0 of 3** seeds."; h.lead() != want {
+		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
+	}
+}
+
+// The published outcomes are of the arms that run, ten seeds each.
+func TestPublishedHeadline(t *testing.T) {
+	published, err := PublishedHeadline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arms := HeadlineArms()
+	if len(published) != len(arms) {
+		t.Fatalf("%d outcomes of %d arms are published", len(published), len(arms))
+	}
+	for i, o := range published {
+		if o.Name != arms[i].Name || o.Title != arms[i].Title || len(o.Final) != 10 {
+			t.Errorf("outcome %d is of %s (%s), %d seeds; the arm is %+v", i, o.Name, o.Title, len(o.Final), arms[i])
+		}
 	}
 }
 
@@ -52,7 +108,6 @@ func TestHeadlineColours(t *testing.T) {
 	methods := map[int]string{}
 	for _, arm := range HeadlineArms() {
 		_, method := titleParts(arm.Title)
-		method, _, _ = strings.Cut(method, " δ=")
 		switch s := slot(arm.Title); {
 		case s < 1:
 			t.Errorf("%s has no colour", arm.Title)
@@ -61,9 +116,5 @@ func TestHeadlineColours(t *testing.T) {
 		default:
 			methods[s] = method
 		}
-	}
-	h := &HeadlineResult{Arms: []HeadlineArm{{Title: "fp4 rollouts, uncorrected"}}, Runs: [][]*record.Record{nil}}
-	if want := "Collapsed without a correction: **fp4 rollouts** in **0 of 0**."; h.lead() != want {
-		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 }

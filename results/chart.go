@@ -170,6 +170,17 @@ func summarise(x float64, values []float64, seeds int, band Band) Point {
 	return p
 }
 
+// MeanInterval is the mean of the values and the ends of its 95% confidence
+// interval; nil with fewer than two values, which have none.
+func MeanInterval(values []float64) (mean float64, interval []float64) {
+	mean = stat.Mean(values, nil)
+	if len(values) > 1 {
+		half := StudentHalfWidth(values)
+		interval = []float64{mean - half, mean + half}
+	}
+	return mean, interval
+}
+
 // StudentHalfWidth is half the width of the 95% confidence interval of the
 // mean of at least two values, by Student's t: t(0.975, n-1) s/sqrt(n).
 func StudentHalfWidth(values []float64) float64 {
