@@ -173,7 +173,7 @@ func summarise(x float64, values []float64, seeds int, band Band) Point {
 // MeanInterval is the mean of the values and the ends of its 95% confidence
 // interval; nil with fewer than two values, which have none.
 func MeanInterval(values []float64) (mean float64, interval []float64) {
-	mean = stat.Mean(values, nil)
+	mean = average(values)
 	if len(values) > 1 {
 		half := StudentHalfWidth(values)
 		interval = []float64{mean - half, mean + half}
