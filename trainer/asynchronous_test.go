@@ -1,12 +1,14 @@
 package trainer
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"driftlab/results/record"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/tiny"
 )
@@ -126,6 +128,48 @@ func TestAReaL(t *testing.T) {
 	}
 	if !slices.IsSorted(column(t, result.Record, "clock/ticks")) {
 		t.Error("the clock goes back")
+	}
+}
+
+// The log-ratio of the trained policy to the sampler is drift, lag and engine, token
+// by token of a dump. Tokens of the first minibatch have no drift, fresh ones no lag.
+func TestFourPolicies(t *testing.T) {
+	for _, name := range []string{"areal", "skyrl"} {
+		r, _, err := Prepare(tiny.Recipe(t, "schedule="+name, "rollout.numerics=bf16", "learner.minibatches=2", "rollout.max_tokens=24", "steps=5", "eval.every=0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		drifts, lags, engines, first := 0, 0, 0, 0
+		lines := tiny.Dumped(t, func(w *record.DumpWriter) error {
+			s := sessionIn(t, r, Options{KeepTrained: true})
+			return s.Run(t.Context(), 0, func(step int, _ []batch.Metric) error { return dumpStep(w, s, step) })
+		})
+		for _, d := range lines {
+			for n := range d.TokenIDs {
+				drift, lag, engine := d.LogpNew[n]-d.LogpOld[n], d.LogpOld[n]-d.LogpBehaviour[n], d.LogpBehaviour[n]-d.LogpRollout[n]
+				if whole := d.LogpNew[n] - d.LogpRollout[n]; math.Abs(drift+lag+engine-whole) > 1e-12 {
+					t.Fatalf("%s: %v + %v + %v are not %v", name, drift, lag, engine, whole)
+				}
+				switch {
+				case drift != 0:
+					drifts++
+				default:
+					first++
+				}
+				if fresh := int(d.Version[n]) == 2*(d.Step-1); lag != 0 {
+					lags++
+					if fresh {
+						t.Fatalf("%s: a fresh token has a lag of %v", name, lag)
+					}
+				}
+				if engine != 0 {
+					engines++
+				}
+			}
+		}
+		if drifts == 0 || lags == 0 || engines == 0 || first < drifts/3 {
+			t.Errorf("%s: %d tokens drift, %d do not, %d lag, %d differ by engine", name, drifts, first, lags, engines)
+		}
 	}
 }
 

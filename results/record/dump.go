@@ -76,6 +76,10 @@ type DumpLine struct {
 	LogpLaw      Floats `json:"logp_law"`
 	// TurnID numbers the turn of a multi-turn response, from 0.
 	TurnID []int32 `json:"turn_id"`
+	// LogpBehaviour is the log-prob in the learner at the token's Version, where older weights than the learner's may
+	// have sampled. The log-ratio of LogpNew to LogpRollout is then drift (new to old), lag (old to behaviour) and
+	// engine (behaviour to rollout), which has what keys of older weights make of it, too.
+	LogpBehaviour Floats `json:"logp_behaviour"`
 }
 
 // dumpNames are the keys of a line, in order: the tags of DumpLine.

@@ -43,6 +43,7 @@ var Glossary = []Term{
 	{"prompt_length/clip_ratio", "prompts at the limit", "", "share of prompts at the length limit", "", verl},
 	{"prompt_length/*", "prompt length", "tokens", "tokens of the prompt", "", verl},
 
+	{"gap/exact_tv_p95", "tail of the TV", "", "95th percentile of ½·Σ|p_roll − p_old| over generated tokens", "what the oldest tokens make of it", ours},
 	{"staleness/tokens/*", "age of the tokens", "updates", "mean and max over generated tokens of version(learner) − version(token)", "how old the rollouts are when they are trained", "AReaL, arXiv 2505.24298"},
 	{"staleness/samples/mean", "age of the samples", "updates", "mean over groups of the age of the oldest token", "", ours},
 	{"staleness/mixed_responses", "mixed responses", "", "share of responses with tokens of several versions", "new weights came while they were sampled", ours},

@@ -37,7 +37,7 @@ func (d *Writer) Write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 			KeptMass: b.KeptMass[from:to], Support: truncated(span(b.Support, from, to)),
 			Window: span(b.Window, from, to), DrafterVersion: span(b.DrafterVersion, from, to),
 			LogpVerifier: span(b.LogpVerifier, from, to), LogpLaw: span(b.LogpLaw, from, to),
-			TurnID: span(b.Turn, from, to),
+			TurnID: span(b.Turn, from, to), LogpBehaviour: span(b.Behaviour.Logp, from, to),
 		}
 		for _, flag := range span(b.Draft, from, to) {
 			line.Draft = append(line.Draft, int32(flag))
