@@ -34,6 +34,22 @@ func (j *Judge) Each(of func(o *Observation) float64) []float64 {
 	return out
 }
 
+// Last is the last entry of a list, per seed.
+func (j *Judge) Last(figure string) []float64 {
+	return j.Each(func(o *Observation) float64 {
+		v := o.List(figure)
+		return v[len(v)-1]
+	})
+}
+
+// Slope is that of a list over its places, per seed.
+func (j *Judge) Slope(figure string) []float64 {
+	return j.Each(func(o *Observation) float64 {
+		y := o.List(figure)
+		return stats.Slope(Counting(len(y)), y)
+	})
+}
+
 // Mean is the mean over seeds of a list, entry by entry.
 func (j *Judge) Mean(name string) []float64 {
 	sum := make([]float64, len(j.Runs[0].List(name)))
@@ -48,20 +64,25 @@ func (j *Judge) Mean(name string) []float64 {
 // Add notes a check with a rule of its own.
 func (j *Judge) Add(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
 
+// mark is what becomes of an interval: open where it decides nothing.
+func mark(i stats.Interval, passed, contrary, failed bool) Mark {
+	switch {
+	case math.IsNaN(i.Estimate):
+	case passed:
+		return Passed
+	case contrary:
+		return Contrary
+	case failed:
+		return Failed
+	}
+	return Open
+}
+
 // Ratio checks that the geometric mean of a/b is at least r, with the interval
 // above 1.
 func (j *Judge) Ratio(d Dose, name string, a, b []float64, r float64) {
 	i := stats.Ratio(a, b)
-	out := Open
-	switch {
-	case math.IsNaN(i.Estimate):
-	case i.Low > 1 && i.Estimate >= r:
-		out = Passed
-	case i.High < 1:
-		out = Contrary
-	case i.Low > 1 || i.Estimate == 1:
-		out = Failed
-	}
+	out := mark(i, i.Low > 1 && i.Estimate >= r, i.High < 1, i.Low > 1 || i.Estimate == 1)
 	j.Add(Check{name, d, fmt.Sprintf("≥ %v, interval above 1", r), i, stats.Quotients(a, b), out})
 }
 
@@ -69,35 +90,18 @@ func (j *Judge) Ratio(d Dose, name string, a, b []float64, r float64) {
 // interval below 1.
 func (j *Judge) RatioBelow(d Dose, name string, a, b []float64, r float64) {
 	i := stats.Ratio(a, b)
-	out := Open
-	switch {
-	case math.IsNaN(i.Estimate):
-	case i.High < 1 && i.Estimate < r:
-		out = Passed
-	case i.Low > 1:
-		out = Contrary
-	case i.High < 1 || i.Estimate == 1:
-		out = Failed
-	}
+	out := mark(i, i.High < 1 && i.Estimate < r, i.Low > 1, i.High < 1 || i.Estimate == 1)
 	j.Add(Check{name, d, fmt.Sprintf("< %v, interval below 1", r), i, stats.Quotients(a, b), out})
 }
 
 // Positive checks that the interval of x lies above zero.
 func (j *Judge) Positive(d Dose, name string, x []float64) { j.Above(d, name, x, 0) }
 
-// Above checks that the interval of x lies above a bound.
+// Above checks that the interval of x lies above a bound. One on the wrong side
+// is contrary to a direction, but merely too small for any bound but zero.
 func (j *Judge) Above(d Dose, name string, x []float64, bound float64) {
 	i := stats.Mean(x)
-	out := Open
-	switch {
-	case math.IsNaN(i.Estimate):
-	case i.Low > bound:
-		out = Passed
-	case i.High < bound:
-		out = beyond(bound)
-	case i.Low == bound && i.High == bound:
-		out = Failed
-	}
+	out := mark(i, i.Low > bound, i.High < bound && bound == 0, i.High < bound || i.Low == bound && i.High == bound)
 	j.Add(Check{name, d, fmt.Sprintf("interval above %v", bound), i, x, out})
 }
 
@@ -111,42 +115,17 @@ func (j *Judge) NotBelow(d Dose, name string, x []float64, value float64) {
 	j.Add(Check{name, d, fmt.Sprintf("interval not below %v", value), i, x, out})
 }
 
-// Below checks that the interval of x lies below a bound.
+// Below checks that the interval of x lies below a bound, as Above.
 func (j *Judge) Below(d Dose, name string, x []float64, bound float64) {
 	i := stats.Mean(x)
-	out := Open
-	switch {
-	case math.IsNaN(i.Estimate):
-	case i.High < bound:
-		out = Passed
-	case i.Low > bound:
-		out = beyond(bound)
-	case i.Low == bound && i.High == bound:
-		out = Failed
-	}
+	out := mark(i, i.High < bound, i.Low > bound && bound == 0, i.Low > bound || i.Low == bound && i.High == bound)
 	j.Add(Check{name, d, fmt.Sprintf("interval below %v", bound), i, x, out})
-}
-
-// beyond is the mark of an interval on the wrong side of a bound: contrary to
-// a direction, but merely too small or too large for any other threshold.
-func beyond(bound float64) Mark {
-	if bound == 0 {
-		return Contrary
-	}
-	return Failed
 }
 
 // Within checks that the interval of x lies inside [low, high].
 func (j *Judge) Within(d Dose, name string, x []float64, low, high float64) {
 	i := stats.Mean(x)
-	out := Open
-	switch {
-	case math.IsNaN(i.Estimate):
-	case i.Low >= low && i.High <= high:
-		out = Passed
-	case i.Low > high || i.High < low:
-		out = Failed
-	}
+	out := mark(i, i.Low >= low && i.High <= high, false, i.Low > high || i.High < low)
 	j.Add(Check{name, d, fmt.Sprintf("interval inside [%v, %v]", low, high), i, x, out})
 }
 
@@ -208,13 +187,7 @@ func (j *Judge) Zero(d Dose, name string, x []float64) {
 // half of the effect of a positive control.
 func (j *Judge) Equivalent(d Dose, name string, x []float64, delta float64) {
 	i := stats.Mean(x)
-	out := Open
-	switch {
-	case stats.Equivalent(i, delta), i.N < 2 && math.Abs(i.Estimate) < delta:
-		out = Passed
-	case i.Low > delta || i.High < -delta:
-		out = Failed
-	}
+	out := mark(i, stats.Equivalent(i, delta) || i.N < 2 && math.Abs(i.Estimate) < delta, false, i.Low > delta || i.High < -delta)
 	j.Add(Check{name, d, fmt.Sprintf("inside ±%.3g", delta), i, x, out})
 }
 

@@ -130,6 +130,15 @@ func (e *Env) Dense(ctx context.Context, context int) (*model.Params, error) {
 	return lengthened(c.Params, context), nil
 }
 
+// Twins returns the shipped model and its dense twin.
+func (e *Env) Twins(ctx context.Context, context int) (shipped, dense *model.Params, err error) {
+	if dense, err = e.Dense(ctx, context); err != nil {
+		return nil, nil, err
+	}
+	shipped, err = Base(context)
+	return shipped, dense, err
+}
+
 // DenseFolder is the checkpoint folder of the dense twin.
 func (e *Env) DenseFolder(ctx context.Context) (string, error) {
 	steps := e.Pick(1500, 300, 3)

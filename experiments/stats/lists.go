@@ -26,23 +26,26 @@ func Deviation(x []float64) float64 {
 	return math.Sqrt(square / float64(len(x)-1))
 }
 
-// Logs takes the natural logarithm of each entry.
-func Logs(x []float64) []float64 {
+// Each applies a function to each entry.
+func Each(x []float64, of func(float64) float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
-		out[i] = elementary.Log(v)
+		out[i] = of(v)
 	}
 	return out
 }
 
+// Logs takes the natural logarithm of each entry.
+func Logs(x []float64) []float64 { return Each(x, elementary.Log) }
+
+// Magnitudes are the entries without their signs.
+func Magnitudes(x []float64) []float64 { return Each(x, math.Abs) }
+
 // Complement is 1 - x.
-func Complement(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = 1 - v
-	}
-	return out
-}
+func Complement(x []float64) []float64 { return Each(x, func(v float64) float64 { return 1 - v }) }
+
+// Negated is -x.
+func Negated(x []float64) []float64 { return Each(x, func(v float64) float64 { return -v }) }
 
 // Quotients are the quotients of the pairs.
 func Quotients(a, b []float64) []float64 {

@@ -123,11 +123,7 @@ func judgeIcepop(j *claim.Judge) {
 		reward := func(arm string) []float64 { return late(a + " reward " + arm) }
 		j.Positive(d, "reward, band [0.5, 5] minus random mask", stats.Differences(reward(band), reward(icepopPlacebo)))
 		j.Always(d, "slope of mean |log-ratio| under the band, per update", slope(a+" gap "+band), 0)
-		falling := slope(a + " masked " + band)
-		for i := range falling {
-			falling[i] = -falling[i]
-		}
-		j.Always(d, "minus the slope of the masked share, per update", falling, 0)
+		j.Always(d, "minus the slope of the masked share, per update", stats.Negated(slope(a+" masked "+band)), 0)
 		for _, arm := range icepopArms[1:] {
 			j.Report(d, "reward, band [0.5, 5] minus "+arm.name, stats.Differences(reward(band), reward(arm.name)))
 		}

@@ -78,17 +78,11 @@ func skews(advantage, e []float64) (up, down float64) {
 }
 
 func judgeBlind(j *claim.Judge) {
-	slope := func(figure string) []float64 {
-		return j.Each(func(o *claim.Observation) float64 {
-			y := o.List(figure)
-			return stats.Slope(claim.Counting(len(y)), y)
-		})
-	}
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
-		j.Covers(d, "slope of the logged ppo_kl, recompute", slope(a+" recompute logged"), 0)
-		j.Positive(d, "slope of the true k3, recompute", slope(a+" recompute true"))
-		j.Always(d, "the same, seed by seed", slope(a+" recompute true"), 0)
+		j.Covers(d, "slope of the logged ppo_kl, recompute", j.Slope(a+" recompute logged"), 0)
+		j.Positive(d, "slope of the true k3, recompute", j.Slope(a+" recompute true"))
+		j.Always(d, "the same, seed by seed", j.Slope(a+" recompute true"), 0)
 		up, down := j.Entry(a+" skew", 0), j.Entry(a+" skew", 1)
 		j.Always(d, "minus the product of the two skews", j.Each(func(o *claim.Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0)
 		j.Report(d, "skew, A > 0", up)

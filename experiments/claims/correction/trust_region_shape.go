@@ -103,11 +103,7 @@ func judgeTrust(j *claim.Judge) {
 		slope := func(figure string) []float64 {
 			return j.Each(func(o *claim.Observation) float64 { return stats.Slope(o.List(a+" log p"), o.List(figure)) })
 		}
-		clip := slope(a + " cut by the ratio clip")
-		for i := range clip {
-			clip[i] = -clip[i]
-		}
-		j.Always(d, "fall of the ratio clip's share with log p", clip, 0)
+		j.Always(d, "fall of the ratio clip's share with log p", stats.Negated(slope(a+" cut by the ratio clip")), 0)
 		j.NotBelow(d, "slope of the TV mask's share on log p", slope(a+" cut by the TV mask"), 0)
 		j.Ratio(d, "exact KL after the updates, CISPO over DPPO-TV", j.Column(a+" KL CISPO"), j.Column(a+" KL DPPO"), 1)
 		j.ReportRatio(d, "exact KL after the updates, unbounded over DPPO-TV", j.Column(a+" KL unbounded"), j.Column(a+" KL DPPO"))

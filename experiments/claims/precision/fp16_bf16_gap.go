@@ -43,11 +43,7 @@ func fp16BF16Gap() claim.Claim {
 func measureFP16(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
 	length := e.Pick(128, 64, 8)
-	twin, err := e.Dense(ctx, 256)
-	if err != nil {
-		return nil, err
-	}
-	shipped, err := claim.Base(256)
+	shipped, twin, err := e.Twins(ctx, 256)
 	if err != nil {
 		return nil, err
 	}

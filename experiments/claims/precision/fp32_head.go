@@ -50,11 +50,7 @@ func fp32Head() claim.Claim {
 
 func measureHead(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	twin, err := e.Dense(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	shipped, err := claim.Base(0)
+	shipped, twin, err := e.Twins(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

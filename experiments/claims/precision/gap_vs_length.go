@@ -33,11 +33,7 @@ func gapVsLength() claim.Claim {
 func measureGapVsLength(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
 	long, short := e.Pick(512, 256, 32), e.Pick(256, 128, 32)
-	twin, err := e.Dense(ctx, long+64)
-	if err != nil {
-		return nil, err
-	}
-	shipped, err := claim.Base(long + 64)
+	shipped, twin, err := e.Twins(ctx, long+64)
 	if err != nil {
 		return nil, err
 	}
@@ -122,13 +118,7 @@ func judgeGapVsLength(j *claim.Judge) {
 	growth := func(name, kind string) []float64 {
 		return j.Each(func(o *claim.Observation) float64 { q := o.List(name + " " + kind); return q[3] / q[1] })
 	}
-	ones := func(n int) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = 1
-		}
-		return out
-	}
+	ones := j.Each(func(*claim.Observation) float64 { return 1 })
 	j.Ratio(claim.Natural, "slope of |log product ratio|, bf16 over fp16, dense", slope("dense bf16"), slope("dense fp16"), 4)
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
@@ -138,7 +128,7 @@ func judgeGapVsLength(j *claim.Judge) {
 				suffix = ", matched on probability"
 			}
 			moe := growth(a+" moe", kind)
-			j.Ratio(d, "last over second quarter, MoE"+suffix, moe, ones(len(moe)), 1.2)
+			j.Ratio(d, "last over second quarter, MoE"+suffix, moe, ones, 1.2)
 			j.Positive(d, "that growth, MoE minus dense"+suffix, stats.Differences(moe, growth(a+" dense", kind)))
 			j.Positive(d, "that growth, MoE minus replayed"+suffix, stats.Differences(moe, growth(a+" moe, replayed", kind)))
 		}

@@ -34,11 +34,7 @@ func quantOrdering() claim.Claim {
 
 func measureQuant(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	twin, err := e.Dense(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	shipped, err := claim.Base(0)
+	shipped, twin, err := e.Twins(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +72,7 @@ func judgeQuant(j *claim.Judge) {
 			return min(elementary.Log(k[3]/k[1]), elementary.Log(k[1]/k[0]))
 		}), 0)
 	}
-	slope := func(m string) []float64 {
-		return j.Each(func(o *claim.Observation) float64 {
-			y := o.List(m + " training k3")
-			return stats.Slope(claim.Counting(len(y)), y)
-		})
-	}
+	slope := func(m string) []float64 { return j.Slope(m + " training k3") }
 	j.Positive(claim.Natural, "slope of k3 over training steps, MoE minus dense", stats.Differences(slope("MoE"), slope("dense")))
 	j.Report(claim.Natural, "slope of k3, MoE", slope("MoE"))
 	j.Report(claim.Natural, "slope of k3, dense", slope("dense"))

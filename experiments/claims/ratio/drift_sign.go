@@ -2,7 +2,6 @@ package ratio
 
 import (
 	"context"
-	"math"
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
@@ -26,10 +25,7 @@ func driftSign() claim.Claim {
 		Version:  2,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
-			for _, a := range []struct {
-				name string
-				arm  panelArm
-			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"many", denseMany}} {
+			for _, a := range []namedArm{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"many", denseMany}} {
 				p, err := panelOf(ctx, e, a.arm)
 				if err != nil {
 					return nil, err
@@ -64,13 +60,6 @@ func judgeDriftSign(j *claim.Judge) {
 	slope := func(arm string) []float64 {
 		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(x, o.List(arm+" mean")) })
 	}
-	absolute := func(v []float64) []float64 {
-		out := make([]float64, len(v))
-		for i := range v {
-			out[i] = math.Abs(v[i])
-		}
-		return out
-	}
 	moe := exponent("moe")
 	for _, d := range []struct {
 		dose      claim.Dose
@@ -79,11 +68,8 @@ func judgeDriftSign(j *claim.Judge) {
 		own := exponent(d.arm)
 		j.Within(d.dose, "exponent of the spread, dense", own, 0.35, 0.65)
 		j.Positive(d.dose, "exponent, MoE minus dense", stats.Differences(moe, own))
-		j.Ratio(d.dose, "slope of |mean|, top-p bias over rounding", absolute(slope("top-p")), absolute(slope(d.arm)), 3)
-		j.Always(d.dose, "downward drift at the longest T", j.Each(func(o *claim.Observation) float64 {
-			m := o.List(d.arm + " mean")
-			return -m[len(m)-1]
-		}), 0)
+		j.Ratio(d.dose, "slope of |mean|, top-p bias over rounding", stats.Magnitudes(slope("top-p")), stats.Magnitudes(slope(d.arm)), 3)
+		j.Always(d.dose, "downward drift at the longest T", stats.Negated(j.Last(d.arm+" mean")), 0)
 		j.Within(d.dose, "mean over -sd²/2", j.Each(func(o *claim.Observation) float64 {
 			mean, sd := o.List(d.mean+" mean"), o.List(d.mean+" sd")
 			at := 0

@@ -23,10 +23,7 @@ func geoLengthInvariant() claim.Claim {
 		Version:  1,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
-			for _, a := range []struct {
-				name string
-				arm  panelArm
-			}{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"equal", identical}} {
+			for _, a := range []namedArm{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"equal", identical}} {
 				p, err := panelOf(ctx, e, a.arm)
 				if err != nil {
 					return nil, err
@@ -54,13 +51,6 @@ func judgeGeoLength(j *claim.Judge) {
 			return 0 // a constant share has no trend
 		})
 	}
-	negated := func(v []float64) []float64 {
-		out := make([]float64, len(v))
-		for i := range v {
-			out[i] = -v[i]
-		}
-		return out
-	}
 	for _, d := range []struct {
 		dose claim.Dose
 		arm  string
@@ -68,16 +58,11 @@ func judgeGeoLength(j *claim.Judge) {
 		j.AtMost(d.dose, "trend of the geometric mask, dense", trend(d.arm+" geometric"), 1e-12)
 		j.Always(d.dose, "trend of the product mask, dense", trend(d.arm+" product"), 0.8)
 		j.Always(d.dose, "trend of the geometric mask, MoE", trend("moe geometric"), 0)
-		j.AtMost(d.dose, "distance of the biased geometric mask from a step", j.Each(func(o *claim.Observation) float64 {
-			v := o.List("top-p geometric")
-			end := v[len(v)-1]
-			return min(end, 1-end)
-		}), 0.01)
+		step := stats.Each(j.Last("top-p geometric"), func(end float64) float64 { return min(end, 1-end) })
+		j.AtMost(d.dose, "distance of the biased geometric mask from a step", step, 0.01)
 	}
-	j.Report(claim.Amplified, "fall of the geometric mask, dense, shortest to longest", negated(j.Each(func(o *claim.Observation) float64 {
-		v := o.List("rounded geometric")
-		return v[len(v)-1] - v[0]
-	})))
+	rise := stats.Differences(j.Last("rounded geometric"), j.Entry("rounded geometric", 0))
+	j.Report(claim.Amplified, "fall of the geometric mask, dense, shortest to longest", stats.Negated(rise))
 	j.Zero(claim.Exact, "masked between equal engines", j.Each(func(o *claim.Observation) float64 {
 		return max(stats.Max(o.List("equal product")), stats.Max(o.List("equal geometric")), stats.Max(o.List("equal token")))
 	}))

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"driftlab/experiments/claim"
+	"driftlab/experiments/stats"
 	"driftlab/precision/elementary"
 	"driftlab/results"
 )
@@ -25,10 +26,7 @@ func lengthTrap() claim.Claim {
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			o.Set("powers", powerError())
-			for _, a := range []struct {
-				name string
-				arm  panelArm
-			}{{"natural", denseBF16}, {"amplified", denseRounded}, {"control", identical}} {
+			for _, a := range []namedArm{{"natural", denseBF16}, {"amplified", denseRounded}, {"control", identical}} {
 				p, err := panelOf(ctx, e, a.arm)
 				if err != nil {
 					return nil, err
@@ -70,12 +68,7 @@ func judgeLengthTrap(j *claim.Judge) {
 	}
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
-		var short, long []float64
-		for _, o := range j.Runs {
-			s, l := last(o, a+" product 2")
-			short, long = append(short, s), append(long, l)
-		}
-		j.Ratio(d, "share in [1/2, 2], shortest over longest", short, long, 2)
+		j.Ratio(d, "share in [1/2, 2], shortest over longest", j.Entry(a+" product 2", 0), j.Last(a+" product 2"), 2)
 		j.Always(d, "fall of that share with length", j.Each(func(o *claim.Observation) float64 { return fall(o.List(a + " product 2")) }), 0)
 		j.Below(d, "change of the geometric share over that of the product share", j.Each(func(o *claim.Observation) float64 {
 			s, l := last(o, a+" product 2")
@@ -87,10 +80,7 @@ func judgeLengthTrap(j *claim.Judge) {
 		}), 0.25)
 	}
 	j.AtMost(claim.Exact, "error of the published powers", j.Column("powers"), 5e-4)
-	j.Zero(claim.Exact, "share rejected between equal engines", j.Each(func(o *claim.Observation) float64 {
-		_, l := last(o, "control product 1.5")
-		return 1 - l
-	}))
+	j.Zero(claim.Exact, "share rejected between equal engines", stats.Complement(j.Last("control product 1.5")))
 	x := j.Runs[0].List("lengths")
 	j.Evidence.Picture = claim.Chart("Share of responses that a cap of 2 lets pass", "response length (tokens)", "share kept",
 		"Nothing but rounding differs between the engines. The same agreement per token is let through or thrown away depending on the length.", false,

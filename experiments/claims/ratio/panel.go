@@ -92,6 +92,12 @@ func panelOf(ctx context.Context, e *claim.Env, arm panelArm) (*panel, error) {
 	})
 }
 
+// namedArm is an arm under the name that a claim gives it.
+type namedArm struct {
+	name string
+	arm  panelArm
+}
+
 // longRollout samples and scores a thousand responses at a time and gathers the
 // panel: a whole one would fill the memory of a small machine.
 func longRollout(e *claim.Env, q claim.Probe, p *model.Params, scorer engine.Numerics) *panel {

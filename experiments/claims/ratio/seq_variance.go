@@ -26,10 +26,7 @@ func seqVariance() claim.Claim {
 		Version:  1,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
-			for _, a := range []struct {
-				name string
-				arm  panelArm
-			}{{"dense", denseMany}, {"rounded", denseRounded}, {"moe", moeBF16}} {
+			for _, a := range []namedArm{{"dense", denseMany}, {"rounded", denseRounded}, {"moe", moeBF16}} {
 				p, err := panelOf(ctx, e, a.arm)
 				if err != nil {
 					return nil, err
@@ -76,18 +73,12 @@ func judgeSeqVariance(j *claim.Judge) {
 			}
 			return stats.Slope(t, y) / elementary.Log1p(o.Number(d.arm+" token"))
 		}))
-		j.Report(d.dose, "effective share at the longest T", j.Each(func(o *claim.Observation) float64 {
-			v := o.List(d.arm + " ESS")
-			return v[len(v)-1]
-		}))
+		j.Report(d.dose, "effective share at the longest T", j.Last(d.arm+" ESS"))
 	}
 	j.AtMost(claim.Exact, "error of the published factors", j.Each(func(*claim.Observation) float64 {
 		return max(math.Abs(elementary.Pow(1.01, 200)/7.316-1), math.Abs(elementary.Pow(1.05, 200)/17292-1))
 	}), 5e-4)
-	j.Report(claim.Natural, "MoE, effective share at the longest T", j.Each(func(o *claim.Observation) float64 {
-		v := o.List("moe ESS")
-		return v[len(v)-1]
-	}))
+	j.Report(claim.Natural, "MoE, effective share at the longest T", j.Last("moe ESS"))
 	j.Evidence.Picture = claim.Chart("Effective share of the responses, weighted by their product ratio", "response length (tokens)", "ESS/n",
 		"Token weights keep their variance at every length; their product does not.", true,
 		j.Arm("dense, bf16 vs fp32", few, "dense ESS"), j.Arm("dense, bf16 sums", x, "rounded ESS"), j.Arm("MoE, bf16 vs fp32", x, "moe ESS"))

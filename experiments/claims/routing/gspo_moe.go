@@ -36,11 +36,7 @@ func gspoMoE() claim.Claim {
 
 func measureGSPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	shipped, err := claim.Base(0)
-	if err != nil {
-		return nil, err
-	}
-	twin, err := e.Dense(ctx, 0)
+	shipped, twin, err := e.Twins(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -116,10 +116,7 @@ func relative(a, b []float32) float64 {
 }
 
 func judgeDriftLayers(j *claim.Judge) {
-	one := make([]float64, len(j.Runs))
-	for i := range one {
-		one[i] = 1
-	}
+	one := j.Each(func(*claim.Observation) float64 { return 1 })
 	growth := func(name string) []float64 {
 		return j.Each(func(o *claim.Observation) float64 {
 			y := o.List(name + " layers")

@@ -13,11 +13,7 @@ import (
 // routed are the models of the routing claims: name, whether it has a dense
 // twin of equal active width, and how it is sampled.
 func routed(ctx context.Context, e *claim.Env) ([]routedModel, error) {
-	twin, err := e.Dense(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	shipped, err := claim.Base(0)
+	shipped, twin, err := e.Twins(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

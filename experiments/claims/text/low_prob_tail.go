@@ -32,11 +32,7 @@ func lowProbTail() claim.Claim {
 
 func measureTail(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	twin, err := e.Dense(ctx, 256)
-	if err != nil {
-		return nil, err
-	}
-	shipped, err := claim.Base(256)
+	shipped, twin, err := e.Twins(ctx, 256)
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +54,8 @@ func measureTail(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 	}
 	b := e.Sample(claim.Probe{Params: shipped, Rollout: claim.Numerics("bf16"), Sequences: 8, Tokens: 16})
 	measure.Score(b, shipped, measure.Scoring{Numerics: claim.Numerics("bf16")})
-	o.Set("control", stats.Max(magnitudes(claim.LogRatios(b))))
+	o.Set("control", stats.Max(stats.Magnitudes(claim.LogRatios(b))))
 	return o, nil
-}
-
-func magnitudes(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = math.Abs(v)
-	}
-	return out
 }
 
 // byProbability returns, per bin of equally many tokens by the rollout

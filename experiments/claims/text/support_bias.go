@@ -60,7 +60,7 @@ func measureSupport(ctx context.Context, e *claim.Env) (*claim.Observation, erro
 	for _, raw := range []bool{false, true} {
 		b := e.Sample(claim.Probe{Params: shipped, Rollout: claim.Numerics("fp32"), Sequences: n, Tokens: t, Temperature: 0.6, Raw: raw})
 		measure.Score(b, shipped, measure.Scoring{Numerics: claim.Numerics("fp32"), Temperature: 0.6})
-		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(magnitudes(claim.LogRatios(b))))
+		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(stats.Magnitudes(claim.LogRatios(b))))
 	}
 	return o, nil
 }

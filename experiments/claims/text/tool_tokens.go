@@ -72,7 +72,7 @@ func measureToolTokens(_ context.Context, e *claim.Env) (*claim.Observation, err
 	}
 	equal := worked(e, p, claim.Numerics("bf16"), 16)
 	measure.Score(equal[0], p, measure.Scoring{Numerics: claim.Numerics("bf16")})
-	o.Set("control", stats.Max(append([]float64{0}, magnitudes(claim.LogRatios(equal[0]))...)))
+	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(claim.LogRatios(equal[0]))...)))
 	return o, nil
 }
 
