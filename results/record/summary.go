@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
 )
 
 // How a run ended.
@@ -42,30 +41,22 @@ func (s *Summary) Metric(name string) (float64, bool) {
 	return 0, false
 }
 
+// summaryJSON is a summary as a file has it, its metrics one object in order.
+type summaryJSON struct {
+	Name    string          `json:"name"`
+	Seed    uint64          `json:"seed"`
+	Steps   int             `json:"steps"`
+	Status  string          `json:"status"`
+	Reason  string          `json:"reason"`
+	Metrics json.RawMessage `json:"metrics"`
+}
+
 // MarshalJSON writes the summary with its metrics as one object, in order.
 func (s Summary) MarshalJSON() ([]byte, error) {
 	if err := checkNames(s.Metrics); err != nil {
 		return nil, err
 	}
-	name, err := json.Marshal(s.Name)
-	if err != nil {
-		return nil, err
-	}
-	status, err := json.Marshal(s.Status)
-	if err != nil {
-		return nil, err
-	}
-	reason, err := json.Marshal(s.Reason)
-	if err != nil {
-		return nil, err
-	}
-	var b []byte
-	b = append(append(b, `{"name":`...), name...)
-	b = strconv.AppendUint(append(b, `,"seed":`...), s.Seed, 10)
-	b = strconv.AppendInt(append(b, `,"steps":`...), int64(s.Steps), 10)
-	b = append(append(b, `,"status":`...), status...)
-	b = append(append(b, `,"reason":`...), reason...)
-	b = append(b, `,"metrics":{`...)
+	b := []byte{'{'}
 	for i, m := range s.Metrics {
 		if i > 0 {
 			b = append(b, ',')
@@ -73,19 +64,12 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		b = append(append(append(b, '"'), m.Name...), '"', ':')
 		b = AppendFloat(b, m.Value)
 	}
-	return append(b, '}', '}'), nil
+	return json.Marshal(summaryJSON{s.Name, s.Seed, s.Steps, s.Status, s.Reason, append(b, '}')})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (s *Summary) UnmarshalJSON(text []byte) error {
-	var plain struct {
-		Name    string          `json:"name"`
-		Seed    uint64          `json:"seed"`
-		Steps   int             `json:"steps"`
-		Status  string          `json:"status"`
-		Reason  string          `json:"reason"`
-		Metrics json.RawMessage `json:"metrics"`
-	}
+	var plain summaryJSON
 	if err := json.Unmarshal(text, &plain); err != nil {
 		return err
 	}

@@ -187,9 +187,6 @@ func (f *Fleet) Name(main engine.Numerics) string {
 	return fmt.Sprintf("%.0f%% %s + %s", 100*rest, main.Name, strings.Join(names, " + "))
 }
 
-// Remembers reports whether scales last longer than a step.
-func (f *Fleet) Remembers() bool { return f.recipe.KVScales.Prompts > 0 && f.recipe.KVScales.Every > 1 }
-
 // AppendState appends the scales of every engine.
 func (f *Fleet) AppendState(dst []byte) []byte {
 	for _, e := range f.engines {

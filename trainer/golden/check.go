@@ -137,14 +137,6 @@ func (k *Check) Equal(output string, got any) {
 	}
 }
 
-// MetricEqual compares a string, a truth value or null under name within the object output.
-func (k *Check) MetricEqual(output, name string, got any) {
-	k.claim(output + "/" + name)
-	if want := k.c.Outputs.Sub(output)[name]; got != want {
-		k.Fail("%s/%s: got %v, want %v", output, name, got, want)
-	}
-}
-
 // Error asserts that the peer's call raised an error, as ours did; the kinds
 // and texts of two languages cannot be compared.
 func (k *Check) Error(err error) {

@@ -62,12 +62,6 @@ func (a *Addition) Validate() error {
 // Vocab implements Task.
 func (a *Addition) Vocab() []string { return sharedVocab }
 
-// Prompt implements Task.
-func (a *Addition) Prompt(rng *rand.Rand) Prompt { return a.Reproduce(newID(rng, training)) }
-
-// HeldOut implements Task.
-func (a *Addition) HeldOut(rng *rand.Rand) Prompt { return a.Reproduce(newID(rng, evaluation)) }
-
 // Reproduce implements Task.
 func (a *Addition) Reproduce(id int64) Prompt {
 	return reproduce(id, "addition", a.Difficulty, func(rng *rand.Rand, n int) (tokens, answer []int32) {

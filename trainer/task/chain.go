@@ -59,12 +59,6 @@ func (c *Chain) Validate() error {
 // Vocab implements Task.
 func (c *Chain) Vocab() []string { return sharedVocab }
 
-// Prompt implements Task.
-func (c *Chain) Prompt(rng *rand.Rand) Prompt { return c.Reproduce(newID(rng, training)) }
-
-// HeldOut implements Task.
-func (c *Chain) HeldOut(rng *rand.Rand) Prompt { return c.Reproduce(newID(rng, evaluation)) }
-
 // Reproduce implements Task.
 func (c *Chain) Reproduce(id int64) Prompt {
 	return reproduce(id, "chain", c.Difficulty, drawChain)

@@ -73,12 +73,6 @@ func (f *Filler) Validate() error {
 // Vocab implements Task.
 func (f *Filler) Vocab() []string { return fillerVocab }
 
-// Prompt implements Task.
-func (f *Filler) Prompt(rng *rand.Rand) Prompt { return f.Reproduce(newID(rng, training)) }
-
-// HeldOut implements Task.
-func (f *Filler) HeldOut(rng *rand.Rand) Prompt { return f.Reproduce(newID(rng, evaluation)) }
-
 // Reproduce implements Task.
 func (f *Filler) Reproduce(id int64) Prompt {
 	return reproduce(id, "filler", f.Difficulty, drawChain)

@@ -100,12 +100,6 @@ func (l *Lookup) Validate() error {
 // Vocab implements Task.
 func (l *Lookup) Vocab() []string { return lookupVocab }
 
-// Prompt implements Task.
-func (l *Lookup) Prompt(rng *rand.Rand) Prompt { return l.Reproduce(newID(rng, training)) }
-
-// HeldOut implements Task.
-func (l *Lookup) HeldOut(rng *rand.Rand) Prompt { return l.Reproduce(newID(rng, evaluation)) }
-
 // Reproduce implements Task.
 func (l *Lookup) Reproduce(id int64) Prompt {
 	return reproduce(id, "lookup", l.Difficulty, func(rng *rand.Rand, n int) (tokens, answer []int32) {

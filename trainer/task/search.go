@@ -80,12 +80,6 @@ func (s *Search) Validate() error {
 // Vocab implements Task.
 func (s *Search) Vocab() []string { return sharedVocab }
 
-// Prompt implements Task.
-func (s *Search) Prompt(rng *rand.Rand) Prompt { return s.Reproduce(newID(rng, training)) }
-
-// HeldOut implements Task.
-func (s *Search) HeldOut(rng *rand.Rand) Prompt { return s.Reproduce(newID(rng, evaluation)) }
-
 // Reproduce implements Task.
 func (s *Search) Reproduce(id int64) Prompt {
 	return reproduce(id, "search", s.Difficulty, func(rng *rand.Rand, difficulty int) (tokens, answer []int32) {
