@@ -24,23 +24,19 @@ func (n Numerics) with(name string, change func(*Numerics)) Numerics {
 	return n
 }
 
-// quantizer parses a quantiser's text form; the texts are constants of this file.
-func quantizer(text string) precision.Quantizer {
-	q, err := precision.ParseQuantizer(text)
+// must is a parsed text of this file: a constant, which has to be valid.
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return q
+	return v
 }
 
-// reduction parses a reduction's text form; the texts are constants of this file.
-func reduction(text string) kernel.Reduction {
-	r, err := kernel.ParseReduction(text)
-	if err != nil {
-		panic(err)
-	}
-	return r
-}
+// quantizer parses a quantiser's text form.
+func quantizer(text string) precision.Quantizer { return must(precision.ParseQuantizer(text)) }
+
+// reduction parses a reduction's text form.
+func reduction(text string) kernel.Reduction { return must(kernel.ParseReduction(text)) }
 
 // flashDecoding is what serving stacks run: flash attention reads the prompt, and
 // each decoding step splits the keys. Tiles and parts are small, as the responses are.
@@ -50,22 +46,10 @@ func flashDecoding(n *Numerics) { n.Attention, n.Tile, n.Splits = kernel.SplitKV
 // mantissa bits, "around 14 bits" with the leading one (DeepSeek-V3, arXiv
 // 2412.19437, section 3.3.2). The hardware truncates there, aligned to the
 // largest of some products; here each step is rounded to nearest.
-var fp22 = func() precision.Format {
-	f, err := precision.ParseFormat("e8m13")
-	if err != nil {
-		panic(err)
-	}
-	return f
-}()
+var fp22 = must(precision.ParseFormat("e8m13"))
 
-// experts parses an expert-parallel text form; the texts are constants of this file.
-func experts(text string) ExpertParallel {
-	x, err := ParseExpertParallel(text)
-	if err != nil {
-		panic(err)
-	}
-	return x
-}
+// experts parses an expert-parallel text form.
+func experts(text string) ExpertParallel { return must(ParseExpertParallel(text)) }
 
 // Presets returns the named numerics in the order they are listed: from the
 // finest to the coarsest. Names are those of checkpoints and serving stacks. In

@@ -22,15 +22,7 @@ const (
 // String returns the suffix that names the rule in a format's text: "inf",
 // "sat" or "nan".
 func (o Overflow) String() string {
-	switch o {
-	case ToInfinity:
-		return "inf"
-	case Saturate:
-		return "sat"
-	case ToNaN:
-		return "nan"
-	}
-	return fmt.Sprintf("Overflow(%d)", uint8(o))
+	return named("Overflow", uint8(o), "inf", "sat", "nan")
 }
 
 // Specials says which bit patterns of a format are not finite numbers.

@@ -107,7 +107,7 @@ func unknownFormat(name, base string) error {
 		candidates = append(candidates, a.alias)
 	}
 	return fmt.Errorf("precision: unknown format %q; did you mean %q? known: %s, or eXmY with 2-8 exponent and 1-22 mantissa bits",
-		name, nearestName(base, candidates), strings.Join(names, ", "))
+		name, NearestName(base, candidates), strings.Join(names, ", "))
 }
 
 // String returns the canonical text, the one ParseFormat reads back.

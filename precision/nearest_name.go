@@ -2,9 +2,9 @@ package precision
 
 import "strings"
 
-// nearestName returns the candidate with the smallest edit distance to name,
+// NearestName returns the candidate with the smallest edit distance to name,
 // upper or lower case, the first of equals.
-func nearestName(name string, candidates []string) string {
+func NearestName(name string, candidates []string) string {
 	name = strings.ToLower(name)
 	best, bestDistance := "", -1
 	for _, c := range candidates {

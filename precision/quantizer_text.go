@@ -9,21 +9,7 @@ import (
 // String returns the granularity's text in a quantiser: "none", "tensor",
 // "channel", "block", "mx" or "nv".
 func (g Granularity) String() string {
-	switch g {
-	case None:
-		return "none"
-	case PerTensor:
-		return "tensor"
-	case PerChannel:
-		return "channel"
-	case Block:
-		return "block"
-	case MX:
-		return "mx"
-	case NV:
-		return "nv"
-	}
-	return fmt.Sprintf("Granularity(%d)", uint8(g))
+	return named("Granularity", uint8(g), "none", "tensor", "channel", "block", "mx", "nv")
 }
 
 // quantizerForms are the forms that errors compare a misspelt text with. Any
@@ -53,12 +39,12 @@ func ParseQuantizer(text string) (Quantizer, error) {
 	q := Quantizer{}
 	if scaled && !q.parseGranularity(suffix) {
 		return Quantizer{}, fmt.Errorf("precision: unknown quantiser %q; did you mean %q? scales are tensor, channel, RxC (128x128), mx or nv",
-			text, nearestName(text, quantizerForms))
+			text, NearestName(text, quantizerForms))
 	}
 	f, err := ParseFormat(name)
 	if err != nil {
 		if scaled {
-			return Quantizer{}, fmt.Errorf("%w; in the quantiser %q, nearest valid form %q", err, text, nearestName(text, quantizerForms))
+			return Quantizer{}, fmt.Errorf("%w; in the quantiser %q, nearest valid form %q", err, text, NearestName(text, quantizerForms))
 		}
 		return Quantizer{}, err
 	}

@@ -32,15 +32,15 @@ const (
 
 // String returns "nearest-even", "toward-zero" or "stochastic".
 func (m Mode) String() string {
-	switch m {
-	case NearestEven:
-		return "nearest-even"
-	case TowardZero:
-		return "toward-zero"
-	case Stochastic:
-		return "stochastic"
+	return named("Mode", uint8(m), "nearest-even", "toward-zero", "stochastic")
+}
+
+// named is the name with that number, or the kind of name with a number that has none.
+func named(kind string, n uint8, names ...string) string {
+	if int(n) < len(names) {
+		return names[n]
 	}
-	return fmt.Sprintf("Mode(%d)", uint8(m))
+	return fmt.Sprintf("%s(%d)", kind, n)
 }
 
 // Round returns the number of the format nearest to x, ties to even. See the

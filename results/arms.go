@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -47,15 +48,7 @@ func Group(records []*record.Record) []RunGroup {
 		g.Runs = append(g.Runs, r)
 	}
 	for _, g := range groups {
-		slices.SortStableFunc(g.Runs, func(a, b *record.Record) int {
-			switch {
-			case a.Seed < b.Seed:
-				return -1
-			case a.Seed > b.Seed:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(g.Runs, func(a, b *record.Record) int { return cmp.Compare(a.Seed, b.Seed) })
 	}
 	return groups
 }

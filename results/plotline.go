@@ -1,6 +1,7 @@
 package results
 
 import (
+	"image/color"
 	"math"
 	"strings"
 
@@ -79,16 +80,12 @@ func (c *Chart) heading(canvas draw.Canvas, th theme) draw.Canvas {
 	for _, line := range []struct {
 		text  string
 		size  float64
-		color theme
-		soft  bool
-	}{{c.Title, titleSize, th, false}, {c.YLabel, labelSize, th, true}} {
+		color color.Color
+	}{{c.Title, titleSize, th.ink}, {c.YLabel, labelSize, th.muted}} {
 		if line.text == "" {
 			continue
 		}
-		style := textStyle(line.size, th.ink)
-		if line.soft {
-			style.Color = th.muted
-		}
+		style := textStyle(line.size, line.color)
 		for _, row := range wrap(style, line.text, canvas.Size().X) {
 			canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y}, row)
 			canvas.Max.Y -= vg.Length(line.size) + 5

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -71,10 +72,7 @@ func (c *compareCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	out := c.Out
-	if out == "" {
-		out = filepath.Join("runs", "compare-"+hashOf(recipes, int(c.Seeds)))
-	}
+	out := cmp.Or(c.Out, filepath.Join("runs", "compare-"+hashOf(recipes, int(c.Seeds))))
 	lock, err := a.hold(out, "compare.svg")
 	if err != nil {
 		return err

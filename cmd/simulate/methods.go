@@ -55,22 +55,15 @@ func (c *methodsCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Out != "" {
-		if err := writeFile(c.Out, "methods.md", []byte(methodsMarkdown(found))); err != nil {
-			return err
+	return c.show(a, "methods.md", methodsMarkdown(found), found, func() {
+		if c.Name == "" {
+			a.listMethods(found)
+			return
 		}
-	}
-	switch {
-	case c.JSON:
-		return a.printJSON(found)
-	case c.Name == "":
-		a.listMethods(found)
-	default:
 		for _, m := range found {
 			fmt.Fprint(a.stdout, methodText(m))
 		}
-	}
-	return nil
+	})
 }
 
 // findMethods returns the methods of that name or alias, all for the empty

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,10 +51,7 @@ func (c *pretrainCmd) Run(a *app) error {
 	if r.Pretrain == nil {
 		return bad("recipe %s has no pretrain section: add pretrain: {}, or --set pretrain.steps=1500", c.Recipe)
 	}
-	dir := c.Out
-	if dir == "" {
-		dir = filepath.Join("checkpoints", r.Name)
-	}
+	dir := cmp.Or(c.Out, filepath.Join("checkpoints", r.Name))
 	lock, err := record.LockFolder(dir)
 	if err != nil {
 		return err

@@ -11,22 +11,28 @@ import (
 	"driftlab/trainer/recipe"
 )
 
+// show writes a file if a folder is given, then prints the document or what is
+// for people.
+func (c *methodsCmd) show(a *app, file, text string, document any, print func()) error {
+	if c.Out != "" {
+		if err := writeFile(c.Out, file, []byte(text)); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return a.printJSON(document)
+	}
+	print()
+	return nil
+}
+
 // fields shows fields of a recipe.
 func (c *methodsCmd) fields(a *app, fields []recipe.FieldReference) error {
 	var b strings.Builder
 	for _, f := range fields {
 		fmt.Fprintf(&b, "%s\n", f)
 	}
-	if c.Out != "" {
-		if err := writeFile(c.Out, "recipe.txt", []byte(b.String())); err != nil {
-			return err
-		}
-	}
-	if c.JSON {
-		return a.printJSON(fields)
-	}
-	fmt.Fprint(a.stdout, b.String())
-	return nil
+	return c.show(a, "recipe.txt", b.String(), fields, func() { fmt.Fprint(a.stdout, b.String()) })
 }
 
 // shipped is a recipe in the binary, as --json lists it.
@@ -44,16 +50,7 @@ func (c *methodsCmd) recipes(a *app) error {
 		list = append(list, shipped{name, recipe.Description(name)})
 		t.Add(results.Word(name).As(results.Strong), results.Word(recipe.Description(name)))
 	}
-	if c.Out != "" {
-		if err := writeFile(c.Out, "recipes.md", []byte(t.Markdown())); err != nil {
-			return err
-		}
-	}
-	if c.JSON {
-		return a.printJSON(list)
-	}
-	a.printTable(t)
-	return nil
+	return c.show(a, "recipes.md", t.Markdown(), list, func() { a.printTable(t) })
 }
 
 // presets lists published corrections, or shows one of them in full: what the
@@ -61,47 +58,29 @@ func (c *methodsCmd) recipes(a *app) error {
 func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 	t := &results.Table{Title: "Published corrections", Columns: []results.TableColumn{{Name: "preset"}, {Name: "loss"}, {Name: "what it does"}},
 		Note: "simulate methods NAME shows what the name stands for in a recipe; --set correction=NAME uses it."}
-	for _, p := range presets {
+	type shown struct {
+		correction.Preset
+		Summary string `json:"summary"`
+		Recipe  string `json:"recipe"`
+	}
+	list := make([]shown, len(presets))
+	for i, p := range presets {
+		list[i] = shown{p, p.Summary(), p.New().Recipe()}
 		t.Add(results.Word(p.Name).As(results.Strong), results.Word(p.Loss), results.Word(p.Summary()))
 	}
-	if c.Out != "" {
-		if err := writeFile(c.Out, "presets.md", []byte(t.Markdown())); err != nil {
-			return err
+	return c.show(a, "presets.md", t.Markdown(), list, func() {
+		if len(presets) != 1 {
+			a.printTable(t)
+			return
 		}
-	}
-	switch {
-	case c.JSON:
-		type shown struct {
-			correction.Preset
-			Summary string `json:"summary"`
-			Recipe  string `json:"recipe"`
-		}
-		list := make([]shown, len(presets))
-		for i, p := range presets {
-			list[i] = shown{p, p.Summary(), p.New().Recipe()}
-		}
-		return a.printJSON(list)
-	case len(presets) == 1:
 		p := presets[0]
 		fmt.Fprintf(a.stdout, "%s (correction preset)\n\nSource\n  %s\n\nWhat it does\n  %s\n\nGoes with the loss\n  %s\n\nIn a recipe\n  correction: %s\n  which is\n  %s\n\n",
 			p.Name, p.Source, p.Summary(), p.Loss, p.Name, p.New().Recipe())
-	default:
-		a.printTable(t)
-	}
-	return nil
+	})
 }
 
 // numerics shows the presets.
 func (c *methodsCmd) numerics(a *app) error {
 	t := experiments.PresetTable()
-	if c.Out != "" {
-		if err := writeFile(c.Out, "numerics.md", []byte(t.Markdown())); err != nil {
-			return err
-		}
-	}
-	if c.JSON {
-		return a.printJSON(engine.Presets())
-	}
-	a.printTable(t)
-	return nil
+	return c.show(a, "numerics.md", t.Markdown(), engine.Presets(), func() { a.printTable(t) })
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -43,10 +44,7 @@ func (c *reportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	out := c.Out
-	if out == "" {
-		out = c.Dir
-	}
+	out := cmp.Or(c.Out, c.Dir)
 	report := results.FromRuns(records, glossary(records)...)
 	doc := reported{Report: filepath.Join(out, "report.html"), Metric: results.JudgedBy(records)}
 	doc.Arms = armsOf(results.Group(records), doc.Metric)

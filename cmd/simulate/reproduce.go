@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -55,10 +56,7 @@ type claimResult struct {
 
 // Run measures the claims, or lists them.
 func (c *reproduceCmd) Run(a *app) error {
-	out := c.Out
-	if out == "" {
-		out = filepath.Join("runs", "reproduce")
-	}
+	out := cmp.Or(c.Out, filepath.Join("runs", "reproduce"))
 	for _, id := range c.Claims {
 		if _, ok := claims.Lookup(id); !ok {
 			return badInput{method.UnknownName(id, claims.IDs())}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -53,10 +54,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	dir := c.Out
-	if dir == "" {
-		dir = runDir(r)
-	}
+	dir := cmp.Or(c.Out, runDir(r))
 	a.tellForeign(dir, filepath.Base(c.Dump))
 	options := runner.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute}
 	a.tellRandom(c.Quiet || record.Exists(dir), r)

@@ -1,6 +1,10 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+
+	"driftlab/precision"
+)
 
 var attentionNames = [...]string{TwoPass: "two_pass", Online: "online", SplitKV: "split_kv"}
 
@@ -28,5 +32,5 @@ func (k *AttentionKernel) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown attention kernel %q; did you mean %q?", text, nearest(string(text), attentionNames[:]))
+	return fmt.Errorf("unknown attention kernel %q; did you mean %q?", text, precision.NearestName(string(text), attentionNames[:]))
 }

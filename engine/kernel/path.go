@@ -22,15 +22,8 @@ const (
 
 // String returns "go", "avx2", "avx512" or "neon".
 func (p Path) String() string {
-	switch p {
-	case PathGo:
-		return "go"
-	case PathAVX2:
-		return "avx2"
-	case PathAVX512:
-		return "avx512"
-	case PathNEON:
-		return "neon"
+	if names := [...]string{"go", "avx2", "avx512", "neon"}; p >= 0 && int(p) < len(names) {
+		return names[p]
 	}
 	return fmt.Sprintf("path(%d)", int32(p))
 }

@@ -37,7 +37,7 @@ func ParseReduction(s string) (Reduction, error) {
 			name, count, _ := strings.Cut(m, ":")
 			if name != promoteName {
 				return Reduction{}, fmt.Errorf("reduction %q: unknown modifier %q; did you mean +%s?", s, m,
-					nearest(m, []string{unfusedName, batchVariantName, promoteName + ":128"}))
+					precision.NearestName(m, []string{unfusedName, batchVariantName, promoteName + ":128"}))
 			}
 			k, err := strconv.Atoi(count)
 			if err != nil || k < 1 {
@@ -58,7 +58,7 @@ func ParseReduction(s string) (Reduction, error) {
 		}
 	}
 	if kind < 0 {
-		best := nearest(fields[0], append([]string{unfusedName}, kindNames[:]...))
+		best := precision.NearestName(fields[0], append([]string{unfusedName}, kindNames[:]...))
 		form := best
 		for i, n := range kindNames {
 			if n == best {
@@ -112,7 +112,7 @@ func (r *Reduction) parseFields(f []string) error {
 		case "tree":
 			r.Topology = TreeAllReduce
 		default:
-			return fmt.Errorf("unknown topology %q; did you mean %q?", f[1], nearest(f[1], []string{"ring", "tree"}))
+			return fmt.Errorf("unknown topology %q; did you mean %q?", f[1], precision.NearestName(f[1], []string{"ring", "tree"}))
 		}
 		if err := r.Wire.UnmarshalText([]byte(f[2])); err != nil {
 			return err
@@ -179,15 +179,4 @@ func (r *Reduction) UnmarshalText(text []byte) error {
 		*r = v
 	}
 	return err
-}
-
-// nearest returns the name with the least edit distance to s, the first of equals.
-func nearest(s string, names []string) string {
-	best, least := "", 1<<30
-	for _, n := range names {
-		if d := precision.EditDistance(s, n); d < least {
-			best, least = n, d
-		}
-	}
-	return best
 }

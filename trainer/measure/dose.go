@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
 
@@ -127,15 +129,11 @@ func doseRows(only []string) ([]doseRow, error) {
 	}
 	var rows []doseRow
 	for _, name := range only {
-		found := false
-		for _, row := range doseTable {
-			if row.name == name {
-				rows, found = append(rows, row), true
-			}
+		i := slices.IndexFunc(doseTable, func(row doseRow) bool { return row.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown mechanism: %w", method.UnknownName(name, Mechanisms()))
 		}
-		if !found {
-			return nil, fmt.Errorf("unknown mechanism: %w", unknownMechanism(name))
-		}
+		rows = append(rows, doseTable[i])
 	}
 	return rows, nil
 }

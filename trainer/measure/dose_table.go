@@ -1,10 +1,6 @@
 package measure
 
-import (
-	"strings"
-
-	"driftlab/trainer/method"
-)
+import "strings"
 
 // doseRow is one mechanism of the dose table: what to set in a recipe for each
 // dose. A mechanism belongs into the table once a recipe can name it.
@@ -214,6 +210,3 @@ var doseTable = []doseRow{
 		doses: doses([]string{"1", "1.1", "1.25", "1.5"}, "rollout.temperature=$", "rollout.log_probs=raw"),
 		cure:  &doseCure{name: "processed log-probs", sets: []string{"rollout.log_probs=processed"}}},
 }
-
-// unknownMechanism says which name was perhaps meant.
-func unknownMechanism(name string) error { return method.UnknownName(name, Mechanisms()) }
