@@ -19,6 +19,10 @@
 // learner's final hidden state and fitted to the returns of earlier steps:
 // enough for a baseline that is honest, not a second network.
 //
+// With an asynchronous schedule the rollout stage asks trainer/cluster, which
+// executes what trainer/schedule decides on a virtual clock, for the responses of
+// an update; tokens of one batch then come from several versions of the weights.
+//
 // What it is not: it holds no method. The rooms below it (task, reward,
 // advantage, correction, loss, schedule, guard, diagnose) do, each on its own.
 package trainer

@@ -5,9 +5,8 @@
 //	d := stats.Differences(treated, control)   // paired by seed
 //	i := stats.Mean(d)              // 95 % bootstrap interval
 //	r := stats.Ratio(bf16, fp16)    // geometric mean of paired ratios
-//	p := stats.SignTest(stats.Positives(d), len(d))   // one-sided
-//	p = stats.Fisher(5, 0, 0, 5)                      // 5/5 against 0/5
-//	ok := stats.Equivalent(i, delta)                  // inside ±delta
+//	p := stats.Fisher(5, 0, 0, 5)   // 5 of 5 against 0 of 5
+//	ok := stats.Equivalent(i, delta) // inside ±delta
 //
 // Everything is deterministic: a bootstrap draws from a PCG whose seed is
 // fixed, so the same numbers give the same interval.
