@@ -39,7 +39,7 @@ type TimelineSpan struct {
 const timelineLane, timelineGap = 14, 3
 
 func (t *Timeline) size() (w, h float64) {
-	return 860, 112 + float64(len(t.Lanes))*(timelineLane+timelineGap)
+	return 860, 112 + float64(float64(len(t.Lanes))*(timelineLane+timelineGap))
 }
 
 func (t *Timeline) describe() string {
@@ -86,7 +86,7 @@ func (t *Timeline) draw(canvas draw.Canvas, th theme) {
 	c.Min.X += left + 8
 	x := func(v float64) vg.Length {
 		v = clamp(v, t.From, t.To)
-		return c.Min.X + vg.Length((v-t.From)/(t.To-t.From))*(c.Max.X-c.Min.X)
+		return c.Min.X + vg.Length(float64((v-t.From)/(t.To-t.From))*float64(c.Max.X-c.Min.X))
 	}
 	bottom := c.Max.Y - vg.Length(len(t.Lanes)*(timelineLane+timelineGap))
 	t.axis(c, th, x, bottom)
@@ -124,7 +124,7 @@ func (t *Timeline) bars(c draw.Canvas, th theme, lane TimelineLane, x func(float
 			if next.Version != s.Version || x(next.From)-to > fine || x(next.To)-from > wide {
 				break
 			}
-			to, area, busy = x(next.To), area+next.Share*(next.To-next.From), busy+next.To-next.From
+			to, area, busy = x(next.To), area+float64(next.Share*(next.To-next.From)), busy+next.To-next.From
 		}
 		if s.From >= t.To || busy <= 0 {
 			continue

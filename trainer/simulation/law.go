@@ -84,6 +84,6 @@ func (l Law) Length(seed uint64, prompt, response int) int {
 func normal(r *rand.Rand) float64 {
 	const unit = 1.0 / (1 << 53)
 	u := float64(r.Uint64()>>11+1) * unit // in (0, 1]
-	angle := float64(r.Uint64()>>11) * unit
+	angle := float64(float64(r.Uint64()>>11) * unit)
 	return math.Sqrt(-2*elementary.Log(u)) * elementary.CosPi(2*angle)
 }
