@@ -47,7 +47,9 @@ func TestRandomRecipes(t *testing.T) {
 		var refusal error
 		sets := w.recipe(func(sets []string) bool {
 			r = tiny.Recipe(t)
-			refusal = r.Set(sets...)
+			if refusal = r.Set(sets...); refusal == nil {
+				refusal = trainer.Check(r.Resolved()) // as the command line does
+			}
 			return refusal == nil
 		})
 		if refusal != nil {
