@@ -15,21 +15,6 @@ const Resamples = 10_000
 // function of the data alone.
 const bootstrapSeed = 0x5eed
 
-// level is the two-sided confidence of every interval.
-const level = 0.95
-
-// Interval is an estimate with its 95 % interval. With fewer than two values
-// there is no interval: Low and High equal the estimate and N says so.
-type Interval struct {
-	// Estimate is the statistic of the data itself.
-	Estimate float64 `json:"estimate"`
-	// Low and High are the ends of the interval.
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-	// N is the number of values, seeds as a rule.
-	N int `json:"n"`
-}
-
 // Mean is the mean of x with its bootstrap interval.
 func Mean(x []float64) Interval { return Bootstrap(x, Average) }
 
