@@ -1,15 +1,15 @@
 package trainer
 
 import (
+	"cmp"
+	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"driftlab/results/record"
 	"driftlab/trainer/batch"
-	"driftlab/trainer/schedule"
 	"driftlab/trainer/tiny"
 )
 
@@ -29,7 +29,9 @@ func column(t *testing.T, r *record.Record, name string) []float64 {
 // weights, and every figure but those of clock and age. The number of workers and
 // the scale of the costs change nothing.
 func TestZeroStaleness(t *testing.T) {
-	want := sessionOf(t, Options{}, "anchor=old")
+	common := []string{"anchor=old", "rollout.numerics=bf16", "learner.minibatches=2", "routing.replay=r3", "correction.weights=token_tis",
+		"task={name: lookup, difficulty: [1, 2], calls: [0, 1], max_calls: 2, output: 2}"}
+	want := sessionOf(t, Options{}, common...)
 	sync, err := finish(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
@@ -46,9 +48,16 @@ func TestZeroStaleness(t *testing.T) {
 		{"schedule=periodic"},
 		{"schedule=distflow"},
 		{"schedule=seer"},
+		{"schedule={name: seer, chunk: 3, draft: 2}"},
+		{"schedule={name: dora, k: 0}"},
+		{"schedule={name: pipeline_rl, max_lag: 0}"},
+		{"schedule={name: roll_flash_agentic, ratio_percent: 0}"},
+		{"schedule={name: asyncflow, threshold: 0, micro: 3}"},
+		{"schedule={name: april, over_sampling: 1}"},
+		{"schedule={name: kimi, budget: 1000}"},
 	} {
 		t.Run(strings.Join(sets, " "), func(t *testing.T) {
-			got := sessionOf(t, Options{}, append(sets, "anchor=old")...)
+			got := sessionOf(t, Options{}, append(sets, common...)...)
 			result, err := finish(t.Context(), got)
 			if err != nil {
 				t.Fatal(err)
@@ -65,49 +74,6 @@ func TestZeroStaleness(t *testing.T) {
 				if v != 0 {
 					t.Errorf("a token is %v updates old", v)
 				}
-			}
-		})
-	}
-}
-
-// Versions are exact: where decoding and scoring agree, the weights of a token's
-// version reproduce its log-prob bit for bit, unless it saw keys of older ones. Every
-// token that the core counts as trained is in a batch, once.
-func TestVersions(t *testing.T) {
-	for _, name := range []string{"areal", "dora", "laminar", "trl", "copris", "skyrl"} {
-		t.Run(name, func(t *testing.T) {
-			s := sessionOf(t, Options{}, "schedule="+name, "eval.every=0", "rollout.max_tokens=24")
-			tokens, old, stale, other := 0, 0, 0, 0
-			for step := range 6 {
-				if err := s.Step(step); err != nil {
-					t.Fatal(err)
-				}
-				b := &s.batch
-				tokens += b.Tokens()
-				for n := range b.Token {
-					if int(b.Version[n]) < b.LearnerVersion {
-						old++
-					}
-					same := b.Behaviour.Logp[n] == b.LogpRoll[n]
-					switch {
-					case b.Stale[n]:
-						stale++
-						if !same {
-							other++
-						}
-					case !same:
-						t.Fatalf("step %d: token %d of version %d has log-prob %v, its weights say %v", step, n, b.Version[n], b.LogpRoll[n], b.Behaviour.Logp[n])
-					}
-				}
-			}
-			if old == 0 {
-				t.Error("no token is old")
-			}
-			if keeps := name == "skyrl"; (stale > 0) != keeps || (other > 0) != keeps {
-				t.Errorf("%d tokens saw older keys, %d of them another log-prob", stale, other)
-			}
-			if n := stageOf[*asynchronous](s).Core().Counts(); n.TrainedTokens != tokens || n.Trained != 6*4 {
-				t.Errorf("%d tokens trained of %d samples, the batches had %d", n.TrainedTokens, n.Trained, tokens)
 			}
 		})
 	}
@@ -186,44 +152,41 @@ func TestRefusedContinuation(t *testing.T) {
 	}
 }
 
-// A run killed after any step goes on to the same bytes: weights, responses in
-// progress, core and clock. Systems that sample ahead have some in progress then.
-func TestAsynchronousResume(t *testing.T) {
-	for _, e := range schedule.Systems {
-		sets := []string{"schedule=" + e.Name, "steps=5", "eval.every=0", "rollout.max_tokens=16"}
-		if tiny.Recipe(t, sets...).Constant() != nil || testing.Short() && e.Name != "areal" && e.Name != "skyrl" {
-			continue
+// Twice the ticks, the systems' own too, change nothing but the clock, whatever runs
+// ahead.
+func TestScaleOfTicks(t *testing.T) {
+	own := map[string][2]string{
+		"laminar":  {"{name: laminar, every: 5000, hop: 1000}", "{name: laminar, every: 10000, hop: 2000}"},
+		"echo2":    {"{name: echo2, hop: 3000}", "{name: echo2, hop: 6000}"},
+		"distflow": {"{name: distflow, service: 900, controllers: 1}", "{name: distflow, service: 1800, controllers: 1}"},
+	}
+	costs := func(k int) string {
+		return fmt.Sprintf("cluster.costs={prefill_request: %d, prefill_token: %d, decode_step: %d, decode_slot: %d, learn_token: %d, sync: %d, push: %d, migrate: %d}",
+			k*100, k*4, k*240, k*150, k*10, k*300, k*200, k*100)
+	}
+	for _, name := range onClock(t) {
+		systems, found := own[name]
+		if !found {
+			systems = [2]string{name, name}
 		}
-		t.Run(e.Name, func(t *testing.T) {
-			want := sessionOf(t, Options{}, sets...)
-			ahead := 0
-			for step := range 5 {
-				if err := want.Step(step); err != nil {
-					t.Fatal(err)
-				}
-				ahead += len(stageOf[*asynchronous](want).Core().Samples())
+		var ends [2]*ran
+		for k := range ends {
+			s := sessionOf(t, Options{}, "schedule="+systems[k], costs(1+k), "eval.every=0", "rollout.slots=2", "rollout.max_tokens=20")
+			var err error
+			if ends[k], err = finish(t.Context(), s); err != nil {
+				t.Fatal(err)
 			}
-			if ahead == 0 && e.Name == "areal" {
-				t.Error("nothing is in progress when a step ends")
-			}
-			_, _, state := want.Snapshot()
-			for kill := 1; kill < 5; kill++ {
-				s := sessionOf(t, Options{}, sets...)
-				for step := range 5 {
-					if step == kill {
-						if err := s.spread(1); err != nil {
-							t.Fatal(err)
-						}
-					}
-					if err := s.Step(step); err != nil {
-						t.Fatal(err)
-					}
-				}
-				_, _, got := s.Snapshot()
-				if !slices.Equal(s.Params().Theta, want.Params().Theta) || !reflect.DeepEqual(got, state) {
-					t.Errorf("killed after step %d the run goes on otherwise", kill)
+		}
+		if !slices.Equal(ends[0].Params.Theta, ends[1].Params.Theta) {
+			t.Errorf("%s: other weights on a clock of twice the ticks", name)
+		}
+		for _, c := range ends[0].Record.Columns {
+			factor := map[string]float64{"clock/ticks": 2, "clock/tokens_per_s": 0.5}[c.Name]
+			for i, x := range column(t, ends[1].Record, c.Name) {
+				if x != c.Value[i]*cmp.Or(factor, 1) {
+					t.Errorf("%s: %s is %v, and %v on a clock of twice the ticks", name, c.Name, c.Value[i], x)
 				}
 			}
-		})
+		}
 	}
 }

@@ -118,37 +118,43 @@ func (c *Cluster) After(updates int) *Version { return c.versions.after(updates)
 // they are, behind so many updates: what is published on the way.
 func (c *Cluster) Next(dst *column.Sampled, p *model.Params, updates int) ([]task.Prompt, error) {
 	for {
-		command := c.core.Next()
-		var outcome schedule.Outcome
-		var err error
-		switch command.Kind {
-		case schedule.Start:
-			outcome.Prompts, err = c.start(command)
-		case schedule.Decode:
-			outcome.Finished, err = c.decode(command)
-		case schedule.Load:
-			c.load(command)
-		case schedule.Evict:
-			c.evict(command)
-		case schedule.Publish:
-			c.versions.publish(p, command.Version, updates)
-			c.versions.forget(command.Oldest)
-			c.purge()
-		case schedule.Train:
-			c.streamed = append(c.streamed, command.Samples...)
-		case schedule.Stop:
-			return nil, fmt.Errorf("schedule %s: nothing that is under way will ever end; give it more workers, or looser bounds", c.recipe.Schedule.Name)
-		}
-		if err == nil {
-			err = c.core.Done(outcome)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if command.Kind == schedule.Train && command.Update {
-			return c.join(dst)
+		if prompts, err := c.Advance(dst, p, updates); prompts != nil || err != nil {
+			return prompts, err
 		}
 	}
+}
+
+// Advance executes one command. It returns what Next does if that was the last
+// before an update, and no prompts else.
+func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]task.Prompt, error) {
+	command := c.core.Next()
+	var outcome schedule.Outcome
+	var err error
+	switch command.Kind {
+	case schedule.Start:
+		outcome.Prompts, err = c.start(command)
+	case schedule.Decode:
+		outcome.Finished, err = c.decode(command)
+	case schedule.Load:
+		c.load(command)
+	case schedule.Evict:
+		c.evict(command)
+	case schedule.Publish:
+		c.versions.publish(p, command.Version, updates)
+		c.versions.forget(command.Oldest)
+		c.purge()
+	case schedule.Train:
+		c.streamed = append(c.streamed, command.Samples...)
+	case schedule.Stop:
+		return nil, fmt.Errorf("schedule %s: nothing that is under way will ever end; give it more workers, or looser bounds", c.recipe.Schedule.Name)
+	}
+	if err == nil {
+		err = c.core.Done(outcome)
+	}
+	if err != nil || command.Kind != schedule.Train || !command.Update {
+		return nil, err
+	}
+	return c.join(dst)
 }
 
 // start brings requests into a worker, and returns the lengths of their prompts.

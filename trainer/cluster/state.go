@@ -16,7 +16,8 @@ import (
 var _ method.Memory = (*Cluster)(nil)
 
 // AppendState implements method.Memory: the core, the kept weights, what every
-// worker is in the middle of, and the responses that wait for the learner.
+// worker is in the middle of, and the responses that wait for the learner. It is
+// complete between any two commands.
 func (c *Cluster) AppendState(dst []byte) []byte {
 	dst = appendBytes(dst, c.core.AppendState(nil))
 	dst = appendInts(dst, c.ended, c.endedTokens, len(c.versions.kept))
@@ -41,11 +42,11 @@ func (c *Cluster) AppendState(dst []byte) []byte {
 			dst = r.AppendState(dst)
 		}
 	}
-	return dst
+	dst = appendInts(dst, len(c.streamed))
+	return appendInts(dst, c.streamed...)
 }
 
 // SetState implements method.Memory, on a cluster that New made of the same recipe.
-// The state is one between two updates.
 func (c *Cluster) SetState(state []byte) error {
 	r := reader{rest: state}
 	if err := c.core.SetState(r.bytes()); err != nil {
@@ -97,6 +98,10 @@ func (c *Cluster) SetState(state []byte) error {
 			s.ended, r.rest = append(s.ended, one), rest
 		}
 		c.samples[n] = s
+	}
+	c.streamed = c.streamed[:0]
+	for range r.int() {
+		c.streamed = append(c.streamed, r.int())
 	}
 	if r.broken || len(r.rest) > 0 {
 		return fmt.Errorf("a state of %d bytes is not one of this cluster", len(state))

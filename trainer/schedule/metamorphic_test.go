@@ -68,8 +68,7 @@ func TestWorkerNumbers(t *testing.T) {
 			vary(r, policy)
 			want := newDesk(t, config, policy, drawn(seed, 15)).run()
 			got := newDesk(t, config, policy, drawn(seed, 15))
-			got.core.sequence = r.Perm(config.Workers)
-			got.core.arrange()
+			got.core.Arrange(r.Perm(config.Workers))
 			got.run()
 			if !reflect.DeepEqual(learning(want.commands), learning(got.commands)) || !reflect.DeepEqual(want.core.counts, got.core.counts) {
 				t.Fatalf("%s, seed %d: %+v with workers in the order %v\n%s\n%s", e.Name, seed, policy, got.core.sequence, script(got.commands), script(want.commands))

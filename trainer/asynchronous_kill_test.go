@@ -1,0 +1,81 @@
+package trainer
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"testing"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/schedule"
+	"driftlab/trainer/tiny"
+)
+
+// onClock are the systems of the registry that a recipe runs on a clock; a few of
+// them, with each way to continue, in a hurry.
+func onClock(t *testing.T) (names []string) {
+	t.Helper()
+	for _, e := range schedule.Systems {
+		if tiny.Recipe(t, "schedule="+e.Name).Constant() == nil {
+			names = append(names, e.Name)
+		}
+	}
+	if testing.Short() {
+		return []string{"areal", "skyrl", "dora", "copris", "slime_fully_async", "stream"}
+	}
+	return names
+}
+
+// A run that is killed at every event of the clock, and taken up each time in new
+// engines from what a session keeps, makes the figures and ends with the bytes of
+// one that is not: with responses that are interrupted, pinned, evicted, moved or
+// begun again, and with parts of a batch that the learner has.
+func TestKillAtEveryEvent(t *testing.T) {
+	const steps = 3
+	for _, name := range onClock(t) {
+		t.Run(name, func(t *testing.T) {
+			sets := []string{"schedule=" + name, "steps=3", "eval.every=0", "rollout.prompts=3", "rollout.group=2", "rollout.max_tokens=10",
+				"rollout.slots=2", "cluster.workers=2", "learner.minibatches=2"}
+			want, killed := sessionOf(t, Options{}, sets...), sessionOf(t, Options{}, sets...)
+			kills, within := 0, 0
+			kill := func() {
+				if err := killed.spread(1); err != nil {
+					t.Fatalf("kill %d: %v", kills, err)
+				}
+				kills++
+			}
+			var figures []batch.Metric
+			for step := range steps {
+				if err := want.Step(step); err != nil {
+					t.Fatal(err)
+				}
+				figures = append(figures[:0], want.metrics...)
+				for {
+					kill()
+					at := stageOf[*asynchronous](killed)
+					if c := at.Core().Next(); c.Kind == schedule.Train && c.Update {
+						break
+					}
+					if _, err := at.Advance(&killed.batch.Sampled, killed.Params(), killed.learner.Updates()); err != nil {
+						t.Fatal(err)
+					}
+					within++
+				}
+				if err := killed.Step(step); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(killed.metrics, figures) || !bytes.Equal(killed.batch.Sampled.AppendState(nil), want.batch.Sampled.AppendState(nil)) {
+					t.Fatalf("step %d has other responses, or other figures of them", step)
+				}
+			}
+			_, _, state := want.Snapshot()
+			_, _, got := killed.Snapshot()
+			if !slices.Equal(killed.Params().Theta, want.Params().Theta) || !reflect.DeepEqual(got, state) {
+				t.Error("it ends otherwise")
+			}
+			if within < 10*steps {
+				t.Errorf("%d events in %d steps", within, steps)
+			}
+		})
+	}
+}
