@@ -9,6 +9,7 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
@@ -149,25 +150,11 @@ func newAnchor(s *Session) (stage, error) {
 	case recipe.AnchorSync:
 		return &syncStart{Scorer: s.scorerOf(s.initial)}, nil
 	case recipe.AnchorInterpolated:
-		return column(interpolated), nil
+		// At the start of the batch; every gradient then places it anew.
+		s.objective.interpolates = true
+		return column(func(b *batch.Batch) []float64 { return loss.Interpolate(nil, b, b.Old.Logp) }), nil
 	}
 	return column(func(b *batch.Batch) []float64 { return b.Old.Logp }), nil
-}
-
-// interpolated are A-3PO's log-probs (arXiv:2512.06547) at the start of a batch:
-// between mu and the present policy, the nearer to that one the older the token.
-//
-//	α = (d − 1)/d at an age of d updates, 0 at none;   mu + α·(old − mu)
-func interpolated(b *batch.Batch) []float64 {
-	logp := make([]float64, b.Tokens())
-	for n, mu := range b.LogpRoll {
-		alpha := 0.0
-		if d := b.LearnerVersion - int(b.Version[n]); d > 0 {
-			alpha = float64(d-1) / float64(d)
-		}
-		logp[n] = mu + float64(alpha*(b.Old.Logp[n]-mu))
-	}
-	return logp
 }
 
 // syncStart is the learner at the last publication (verl's fully asynchronous

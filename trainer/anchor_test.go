@@ -8,6 +8,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/model"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
 )
 
 // With equal engines pi_v is mu, bit for bit, whatever the age of the rollouts:
@@ -82,6 +83,25 @@ func TestAnchors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Anchored on A-3PO's interpolation, decoupled PPO is the loss a3po, bit for bit: both
+// mix with the policy of every gradient, not with that of the batch's start.
+func TestInterpolatedAnchor(t *testing.T) {
+	for _, schedule := range []string{"schedule={name: lag, k: 5}", "schedule={name: areal, eta: 3}"} {
+		of := func(sets ...string) *Session {
+			s := sessionOf(t, Options{}, append(sets, schedule, "rollout.numerics=bf16", "learner.minibatches=2", "learner.epochs=2", "rollout.max_tokens=24")...)
+			steps(t, s, 5, func(int) {})
+			return s
+		}
+		want, got := of("loss=a3po"), of("loss=decoupled_ppo", "anchor=interpolated")
+		if !slices.Equal(got.Params().Theta, want.Params().Theta) {
+			t.Errorf("%s: the anchor is another mixture than the loss's", schedule)
+		}
+		if start := loss.Interpolate(nil, &got.mini, got.mini.Old.Logp); slices.Equal(start, got.mini.Anchor) {
+			t.Errorf("%s: the last gradient mixed with the policy of the batch's start", schedule)
+		}
 	}
 }
 

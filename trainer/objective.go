@@ -20,8 +20,12 @@ type objective struct {
 	terms      []loss.Term
 	kl         loss.KL
 	dense      loss.Loss // of the dense pass beside a shadow; nil for none
-	gate       []bool
-	rejection  diagnose.Rejection // over the gradient steps of a step
+	// interpolates says that the anchor is A-3PO's (arXiv:2512.06547), which lies
+	// between mu and the policy of every gradient; prox is its memory.
+	interpolates bool
+	prox         []float64
+	gate         []bool
+	rejection    diagnose.Rejection // over the gradient steps of a step
 }
 
 func newObjective(r recipe.Recipe, c *correction.Pipeline) objective {
@@ -45,6 +49,10 @@ func newObjective(r recipe.Recipe, c *correction.Pipeline) objective {
 func (o *objective) Eval(out *loss.Grad, b *batch.Batch) error {
 	if err := checkInputs(b); err != nil {
 		return err
+	}
+	if o.interpolates {
+		o.prox = loss.Interpolate(o.prox, b, b.Now.Logp)
+		b.Anchor = o.prox
 	}
 	if len(o.terms) > 0 {
 		b.Gate = o.openGate(b)

@@ -162,8 +162,24 @@ func (p *DecoupledPPO) proximal(f *frame, n int) float64 {
 	if p.Prox == "linear" {
 		return elementary.Log(float64((1-alpha)*elementary.Exp(roll)) + float64(alpha*elementary.Exp(f.sg[n])) + 1e-10)
 	}
-	return roll + float64(alpha*(f.sg[n]-roll))
+	return loglinear(roll, f.sg[n], alpha)
 }
+
+// Interpolate returns A-3PO's proximal log-probs of all tokens, in the memory of dst:
+// between the rollout policy's and those that are given, the nearer to these the
+// older the token.
+//
+//	prox = roll + α·(logp − roll),  α = (lag − 1)/lag, 0 without a lag
+func Interpolate(dst []float64, in *batch.Batch, logp []float64) []float64 {
+	dst = batch.Zeroed(dst, in.Tokens())
+	for n, roll := range in.LogpRoll {
+		dst[n] = loglinear(roll, logp[n], interpolation(in.LearnerVersion, int(in.Version[n])))
+	}
+	return dst
+}
+
+// loglinear is the share α of the way from one log-prob to another.
+func loglinear(from, to, alpha float64) float64 { return from + float64(alpha*(to-from)) }
 
 // interpolation is A-3PO's α for weights of version now and a token of version
 // then: (lag-1)/lag.

@@ -127,7 +127,7 @@ func TestHandWorkedParts(t *testing.T) {
 	f.in.LearnerVersion, f.in.Version = 8, []int32{4, 4, 4, 4, 4, 4}
 	p := &DecoupledPPO{Prox: "loglinear"}
 	for n, want := range []float64{-.525, -1.225, -2.05} {
-		if got := p.proximal(&f, n); !near(got, want) {
+		if got := p.proximal(&f, n); !near(got, want) || Interpolate(nil, f.in, f.sg)[n] != got {
 			t.Errorf("A-3PO's proximal log-prob %d is %.6f, want %.6f", n, got, want)
 		}
 	}

@@ -65,8 +65,9 @@ type Recipe struct {
 	// learner's numerics at the version that sampled), rollout (mu, as it was
 	// sampled: the bypass mode of a correction), ewma (a moving average of the
 	// learner's weights, 2605.12070), sync_start (the learner's weights as last
-	// published by a schedule on a clock) or interpolated (between mu and old by
-	// the age of each token, A-3PO, 2512.06547, its pass saved on the clock). With
+	// published by a schedule on a clock) or interpolated (between mu and the policy
+	// of each gradient by the age of each token, A-3PO, 2512.06547, a pass less on the
+	// clock; a decoupled correction compares at the start of the batch). With
 	// old and one update per step the ratio of a loss is 1, whatever the age of the
 	// rollouts. Nil where the recipe has no such line: rollout if correction.mode is
 	// bypass, else what the schedule's system does, which is old for sync and lag.
