@@ -34,7 +34,7 @@ func (p *AReaL) Admit(v View) int {
 	if concurrent == 0 {
 		concurrent = v.room()
 	}
-	return min(concurrent-v.Running, (p.Eta+v.Version+1)*v.Batch-(v.Accepted+v.Running))
+	return min(concurrent-v.Running, (p.Eta+v.Version+1)*v.Batch-v.kept())
 }
 
 // OnPublish interrupts.

@@ -26,7 +26,7 @@ func (p *AsyncFlow) Validate() error {
 
 // Admit is what the count leaves.
 func (p *AsyncFlow) Admit(v View) int {
-	return (p.Threshold+v.Version+1)*v.Batch - (v.Accepted + v.Running)
+	return (p.Threshold+v.Version+1)*v.Batch - v.kept()
 }
 
 // OnPublish lets a worker finish what it has.

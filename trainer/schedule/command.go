@@ -13,6 +13,8 @@ const (
 	Load
 	// Evict takes requests out of a worker.
 	Evict
+	// Grade judges samples that are done.
+	Grade
 	// Train trains samples.
 	Train
 	// Publish keeps the learner's weights as a version.
@@ -46,7 +48,7 @@ type Command struct {
 	// KeepStale where their keys and values go with them, Reprefill where only their
 	// tokens do, and Restart where they never come back.
 	Cache Cache
-	// Samples are those that Train trains, in order.
+	// Samples are those that Train trains, and Grade judges, in order.
 	Samples []int
 	// Update says that Train ends in an update of the weights; without it the
 	// gradients are kept for the next.
@@ -71,7 +73,7 @@ type Outcome struct {
 	Lengths []int
 	// Finished are the requests that ended in a Decode, all in its last step.
 	Finished []int
-	// Refused are the samples, done by this Decode, that are no use, such as a
-	// group of equal rewards: they leave the count of accepted ones.
+	// Refused are the samples of a Grade that are no use, such as a group of equal
+	// rewards: they leave the count of accepted ones, and others may take their place.
 	Refused []int
 }

@@ -17,7 +17,10 @@ type Config struct {
 	Prompt int
 	// Steps is the number of updates after which the run stops.
 	Steps int
-	Costs Costs
+	// Graded says that the driver judges samples as soon as they are done, and may
+	// refuse some: it is asked to Grade them.
+	Graded bool
+	Costs  Costs
 }
 
 // Validate checks the ranges.
@@ -53,17 +56,16 @@ type Core struct {
 
 	version, step, unpublished int
 	submitted, accepted        int
-	taken, takenBefore         int
+	taken, trainedBefore       int
 	unfinished                 int // requests that are neither finished nor gone
 
-	flight  []*Sample  // not done, by ID
-	done    []*Sample  // waiting for the learner, in the order of their end
-	ended   []*Request // at this very time
-	fresh   []*Sample  // done by them
-	refused []int      // samples of them that the driver has no use for
-	queue   []*Request
-	parked  []*Request
-	batch   []*Sample // with the learner, until it has begun
+	flight []*Sample  // not done, by ID
+	done   []*Sample  // waiting for the learner, in the order of their end
+	ended  []*Request // at this very time
+	fresh  []*Sample  // done by them
+	queue  []*Request
+	parked []*Request
+	batch  []*Sample // with the learner, until it has begun
 
 	workers   []*Worker
 	sequence  []int // the order in which workers are gone through
@@ -171,6 +173,8 @@ func (c *Core) Done(o Outcome) error {
 		c.loaded(command)
 	case Evict:
 		c.evicted(command)
+	case Grade:
+		return c.graded(command, o)
 	case Train:
 		c.training()
 	case Publish:
@@ -211,7 +215,12 @@ func (c *Core) advance() {
 			return
 		}
 	case collecting:
-		c.collect()
+		if c.complete(); len(c.fresh) > 0 && c.config.Graded {
+			c.grade()
+			return
+		}
+		c.collect(nil)
+		c.learned()
 	case publishing:
 		c.deliverMail()
 		c.considerPublishing()
@@ -263,7 +272,7 @@ func (c *Core) view() View {
 	return View{
 		Now: c.now, Version: c.version, Step: c.step, Unpublished: c.unpublished,
 		Batch: c.config.Batch, Group: c.config.Group,
-		Submitted: c.submitted, Running: len(c.flight), Accepted: c.accepted, Taken: c.taken, TakenBefore: c.takenBefore,
+		Submitted: c.submitted, Running: len(c.flight), Accepted: c.accepted, Taken: c.taken, TrainedBefore: c.trainedBefore,
 		Idle: !c.learner.busy, Accumulated: c.learner.taken, Active: c.unfinished - len(c.parked),
 		Slots: c.config.Slots * c.config.Workers, SlotsEach: c.config.Slots,
 		Done: c.done, Flight: c.flight, Queue: c.queue, Workers: c.ordered,

@@ -117,6 +117,7 @@ func TestKnownLengths(t *testing.T) {
 		for seed := range seeds(40) {
 			r := rand.New(rand.NewPCG(seed, 2))
 			config, policy := random(r), e.New()
+			config.Graded = seed%2 == 0
 			vary(r, policy)
 			known := newDesk(t, config, policy, drawn(seed, 20)).run()
 			unknown := newDesk(t, config, policy, drawn(seed, 20))
@@ -141,9 +142,9 @@ func timeline(c *Core) map[int][]Span {
 
 // A run that is killed at any event goes on to the same bytes.
 func TestKill(t *testing.T) {
-	for _, e := range Systems {
+	for i, e := range Systems {
 		config := tiny()
-		config.Steps = 2
+		config.Steps, config.Graded = 2, i%2 == 0
 		want := newDesk(t, config, e.New(), drawn(3, 6)).run()
 		end := string(want.core.AppendState(nil))
 		d := newDesk(t, config, e.New(), drawn(3, 6))

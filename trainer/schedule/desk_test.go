@@ -3,7 +3,6 @@ package schedule
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -13,7 +12,7 @@ type desk struct {
 	t        *testing.T
 	core     *Core
 	length   func(origin, response int) int
-	refuse   func(sample int) bool
+	refuse   func(sample int) bool // every third, unless a test says otherwise
 	known    bool // it tells the lengths beforehand
 	total    map[int]int
 	commands []Command
@@ -26,7 +25,8 @@ func newDesk(t *testing.T, config Config, policy Policy, length func(origin, res
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &desk{t: t, core: core, length: length, known: true, total: map[int]int{}}
+	third := func(sample int) bool { return sample%3 == 1 }
+	return &desk{t: t, core: core, length: length, refuse: third, known: true, total: map[int]int{}}
 }
 
 // answer is what comes of a command.
@@ -51,15 +51,10 @@ func (d *desk) answer(c Command) Outcome {
 				d.t.Fatalf("request %d decodes beyond its end", r.ID)
 			}
 		}
-		if d.refuse != nil {
-			left := map[*Sample]int{}
-			for _, r := range w.Active {
-				if slices.Contains(o.Finished, r.ID) {
-					left[r.Sample]++
-					if left[r.Sample] == r.Sample.Left && !(r.at == leaving && r.then == gone) && d.refuse(r.Sample.ID) {
-						o.Refused = append(o.Refused, r.Sample.ID)
-					}
-				}
+	case Grade:
+		for _, id := range c.Samples {
+			if d.refuse(id) {
+				o.Refused = append(o.Refused, id)
 			}
 		}
 	}
@@ -114,7 +109,7 @@ func script(commands []Command) string {
 	return b.String()
 }
 
-var kinds = [...]string{"start", "decode", "load", "evict", "train", "publish", "stop"}
+var kinds = [...]string{"start", "decode", "load", "evict", "grade", "train", "publish", "stop"}
 var caches = [...]string{"reprefill", "keep stale", "restart"}
 var olds = [...]string{"batch start", "rollout", "sync start", "by version", "at interrupt", "interpolated"}
 
@@ -134,6 +129,8 @@ func commandText(c Command) string {
 		if !c.Update {
 			head += ", no update"
 		}
+	case Grade:
+		head += fmt.Sprintf(" samples %v", c.Samples)
 	case Publish:
 		head += fmt.Sprintf(" v%d, oldest v%d", c.Version, c.Oldest)
 	case Stop:

@@ -95,6 +95,9 @@ func (p *Dora) Place(v View) []Move {
 		}
 		if r.Sample != last {
 			last, lastOf = r.Sample, v.Version
+			if r.Sample.Oldest >= 0 { // it is counted with that version already
+				lastOf = min(lastOf, r.Sample.Oldest)
+			}
 		}
 		if w.Version < lastOf {
 			if !p.inTime(v, w.Version, old) {

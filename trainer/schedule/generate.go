@@ -188,28 +188,6 @@ func (c *Core) decoded(command Command, o Outcome) error {
 		}
 	}
 	c.settle(w)
-	return c.disdain(o.Refused)
-}
-
-// disdain takes note of samples that the driver has no use for.
-func (c *Core) disdain(ids []int) error {
-	for _, id := range ids {
-		missing := 1
-		for _, r := range c.ended {
-			if r.Sample.ID == id {
-				missing = r.Sample.Left
-			}
-		}
-		for _, r := range c.ended {
-			if r.Sample.ID == id && r.at == finished {
-				missing--
-			}
-		}
-		if missing > 0 {
-			return fmt.Errorf("schedule: sample %d is refused and did not end now", id)
-		}
-		c.refused = append(c.refused, id)
-	}
 	return nil
 }
 
@@ -259,10 +237,29 @@ func (c *Core) complete() {
 	c.ended = c.ended[:0]
 }
 
-// collect hands over what was done at this time, in the order of submission, and
-// ends what the learner did.
-func (c *Core) collect() {
-	c.complete()
+// grade asks what the samples are worth that were done at this time.
+func (c *Core) grade() {
+	command := Command{Kind: Grade, Version: c.version}
+	for _, s := range c.fresh {
+		command.Samples = append(command.Samples, s.ID)
+	}
+	c.emit(command)
+}
+
+// graded takes in which of them the driver has no use for.
+func (c *Core) graded(command Command, o Outcome) error {
+	for i, id := range o.Refused {
+		if !slices.Contains(command.Samples, id) || slices.Contains(o.Refused[:i], id) {
+			return fmt.Errorf("schedule: sample %d is refused twice, or was not to be graded", id)
+		}
+	}
+	c.collect(o.Refused)
+	return nil
+}
+
+// collect hands over what was done at this time, in the order of submission, but for
+// what is refused.
+func (c *Core) collect(refused []int) {
 	for _, s := range c.fresh {
 		i, _ := slices.BinarySearchFunc(c.flight, s.ID, func(s *Sample, id int) int { return cmp.Compare(s.ID, id) })
 		c.flight = slices.Delete(c.flight, i, i+1)
@@ -270,12 +267,11 @@ func (c *Core) collect() {
 		c.accepted++
 	}
 	for _, s := range c.fresh {
-		if slices.Contains(c.refused, s.ID) {
+		if slices.Contains(refused, s.ID) {
 			c.refuse(s, Drop)
 		}
 	}
-	c.fresh, c.refused = c.fresh[:0], c.refused[:0]
-	c.learned()
+	c.fresh = c.fresh[:0]
 }
 
 // loaded gives a worker its new weights.

@@ -31,9 +31,10 @@ func (*Kimi) Admit(v View) int {
 // OnPublish lets what is left over go on with the new weights.
 func (*Kimi) OnPublish(View, *Worker) Reload { return Interrupt }
 
-// Batch is what is done when nothing goes on.
+// Batch is what is done when nothing goes on, and nothing that was refused is to come
+// again.
 func (*Kimi) Batch(v View) []*Sample {
-	if v.Active > 0 {
+	if v.Active > 0 || v.Running+len(v.Done) < v.Batch {
 		return nil
 	}
 	return byID(v.Done)

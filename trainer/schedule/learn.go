@@ -132,7 +132,7 @@ func (c *Core) considerPublishing() {
 	}
 	c.version++
 	c.unpublished = 0
-	c.takenBefore = c.taken
+	c.trainedBefore = c.accepted - len(c.done)
 	c.published = true
 	c.emit(Command{Kind: Publish, Version: c.version, Oldest: c.oldestVersion()})
 }

@@ -45,6 +45,7 @@ func TestZeroStalenessIsSync(t *testing.T) {
 			config := random(r)
 			config.Slots = config.Batch
 			config.Workers = config.Group // all slots hold exactly a batch
+			config.Graded = seed%2 == 0 && e.Name != "april" // which starts more than what was refused
 			want := newDesk(t, config, &Sync{}, drawn(seed, 15)).run()
 			got := newDesk(t, config, policy, drawn(seed, 15)).run()
 			if !reflect.DeepEqual(bare(want.commands), bare(got.commands)) {
@@ -65,6 +66,7 @@ func TestWorkerNumbers(t *testing.T) {
 		for seed := range seeds(30) {
 			r := rand.New(rand.NewPCG(seed, 4))
 			config, policy := random(r), e.New()
+			config.Graded = seed%2 == 0
 			vary(r, policy)
 			want := newDesk(t, config, policy, drawn(seed, 15)).run()
 			got := newDesk(t, config, policy, drawn(seed, 15))
@@ -103,6 +105,7 @@ func TestScaleOfTicks(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 5))
 			config, policy := random(r), e.New()
 			config.Engine, config.Trainers = 1, 1 // nothing is rounded
+			config.Graded = seed%2 == 0
 			vary(r, policy)
 			switch p := policy.(type) {
 			case *Seer:

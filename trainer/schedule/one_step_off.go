@@ -21,10 +21,10 @@ func (p *OneStepOff) Validate() error { return inRange("interval", p.Interval, 1
 
 // Admit launches the next batch when the present one is with the learner.
 func (p *OneStepOff) Admit(v View) int {
-	if v.Running+len(v.Done) == 0 && !p.Publish(v) {
-		return v.Batch
+	if p.Publish(v) {
+		return 0
 	}
-	return 0
+	return v.Batch - v.Running - len(v.Done)
 }
 
 // OnPublish finds no running work.

@@ -21,7 +21,7 @@ func (*PipelineRL) Traits() Traits { return Traits{Cache: KeepStale} }
 
 // Admit is what the count of submissions leaves.
 func (p *PipelineRL) Admit(v View) int {
-	return ceilDiv(p.MaxLag, v.Group) + v.Batch*(1+v.Step) - (v.Accepted + v.Running)
+	return ceilDiv(p.MaxLag, v.Group) + v.Batch*(1+v.Step) - v.kept()
 }
 
 // OnPublish updates the weights in flight.

@@ -25,7 +25,7 @@ func (p *RollFlash) Admit(v View) int { return admitAhead(v, p.RatioPercent) }
 
 // admitAhead lets generation be a batches, a in hundredths, ahead of the step.
 func admitAhead(v View, percent int) int {
-	return ceilDiv(percent*v.Batch, 100) + (v.Step+1)*v.Batch - (v.Accepted + v.Running)
+	return ceilDiv(percent*v.Batch, 100) + (v.Step+1)*v.Batch - v.kept()
 }
 
 // OnPublish interrupts.

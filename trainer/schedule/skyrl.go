@@ -34,7 +34,7 @@ func (p *SkyRL) Admit(v View) int {
 	}
 	concurrent = min(max(concurrent, v.Batch), v.Batch*(p.Staleness+1))
 	step := v.Version + 1
-	return min(concurrent-v.Running, (p.Staleness+step)*v.Batch-(v.Accepted+v.Running))
+	return min(concurrent-v.Running, (p.Staleness+step)*v.Batch-v.kept())
 }
 
 // OnPublish interrupts.

@@ -41,7 +41,7 @@ func (c *Core) code(s *codec) {
 		panic("workers")
 	}
 	s.int(&c.now, (*int)(&c.phase), &c.version, &c.step, &c.unpublished, &c.submitted, &c.accepted,
-		&c.taken, &c.takenBefore, &c.unfinished, &c.timer)
+		&c.taken, &c.trainedBefore, &c.unfinished, &c.timer)
 	s.bool(&c.published, &c.suspended)
 	s.int(&c.learner.until, &c.learner.taken)
 	s.bool(&c.learner.busy, &c.learner.trains, &c.learner.update)
@@ -52,7 +52,6 @@ func (c *Core) code(s *codec) {
 		s.int(&p.Lane, (*int)(&p.Activity), &p.From, &p.To, &p.Version, &p.Work)
 	})
 	s.ints(&c.last)
-	s.ints(&c.refused)
 	s.counts(&c.counts)
 
 	// Samples stand once each, the lists of them name their numbers.

@@ -25,7 +25,10 @@ func (p *StreamRL) Admit(v View) int {
 	if !p.Async {
 		return admitWhole(v)
 	}
-	if v.Running == 0 && v.Submitted <= (v.Step+1)*v.Batch {
+	if part := v.kept() % v.Batch; part > 0 { // the others were refused
+		return v.Batch - part
+	}
+	if v.Running == 0 && v.kept() <= (v.Step+1)*v.Batch {
 		return v.Batch
 	}
 	return 0

@@ -5,7 +5,8 @@ import "driftlab/trainer/method"
 // Sync generates every step's rollouts from the weights the step starts with.
 //
 //	version_roll(s) = version(s)
-//	Admit = B if nothing is in flight or waiting and the learner is idle, else 0
+//	Admit = B if nothing is in flight or waiting and the learner is idle; then what
+//	        is refused of them
 //	Batch = all B, when the last is done, by ID
 //
 // Source: the synchronous loop of GRPO (2402.03300); verl's colocated trainer.
@@ -37,12 +38,14 @@ func (*Sync) Batch(v View) []*Sample { return batchWhole(v) }
 // Bound is 0.
 func (*Sync) Bound() int { return 0 }
 
-// admitWhole submits a batch when the step before it is over.
+// admitWhole submits a batch when the step before it is over, and another sample for
+// each of it that is refused.
 func admitWhole(v View) int {
-	if v.Running+len(v.Done)+v.Accumulated+v.Unpublished == 0 && v.Idle {
-		return v.Batch
+	missing := (v.Step+1)*v.Batch - v.kept()
+	if v.Unpublished > 0 || missing == v.Batch && !v.Idle {
+		return 0
 	}
-	return 0
+	return missing
 }
 
 // batchWhole is a batch by ID, when all of it is done.

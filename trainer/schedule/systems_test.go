@@ -169,10 +169,9 @@ func TestCountHolds(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		config, eta := random(r), r.IntN(4)
 		for _, p := range []Policy{&AReaL{Eta: eta}, &SkyRL{Staleness: eta}} {
+			config.Graded = true
 			d := newDesk(t, config, p, drawn(seed, 10))
-			d.refuse = func(sample int) bool {
-				return rand.New(rand.NewPCG(seed, uint64(sample))).IntN(10) > 0
-			}
+			d.refuse = mostly(seed)
 			d.check = func(c *Core) {
 				invariants(t, c)
 				if n, most := c.accepted+len(c.flight), (eta+c.version+1)*config.Batch; n > most {
@@ -200,7 +199,7 @@ func TestVerlGate(t *testing.T) {
 		limit := p.Limit(config.Batch)
 		d := newDesk(t, config, p, drawn(seed, 10))
 		d.check = func(c *Core) {
-			if stale := c.submitted - c.takenBefore; stale > limit {
+			if stale := c.accepted + len(c.flight) - c.trainedBefore; stale > limit {
 				t.Fatalf("%+v: %d stale of at most %d", p, stale, limit)
 			}
 			if left := len(c.flight) + len(c.done); c.phase == publishing && c.published && left > limit-p.RequireBatches*config.Batch*p.K {
@@ -400,8 +399,17 @@ func TestWrongOutcomes(t *testing.T) {
 	if c := begun(); c.Done(Outcome{}) == nil {
 		t.Error("a response with all of its tokens goes on")
 	}
-	if c := begun(); c.Done(Outcome{Finished: c.workers[0].ids(), Refused: []int{77}}) == nil {
-		t.Error("a sample that there is not was refused")
+	for _, refused := range [][]int{{77}, {0, 0}} {
+		config.Graded = true
+		c := begun()
+		for c.Next().Kind != Grade {
+			if err := c.Done(Outcome{Finished: c.workers[c.Next().Worker].ids()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.Done(Outcome{Refused: refused}) == nil {
+			t.Errorf("refused %v", refused)
+		}
 	}
 	c, _ := New(config, &Sync{})
 	if c.Done(Outcome{}) == nil {

@@ -6,7 +6,7 @@ import "driftlab/trainer/method"
 //
 //	Rb = require_batches · B,  LIM = ⌊Rb·(1 + S)·K⌋
 //	Admit = min(LIM - stale, LIM - queue, concurrency - run)
-//	        stale = submitted since the last publication + what it left over
+//	        stale = submitted since the last publication + what it left over - refused
 //	Batch = Rb in the order of their end
 //	publish after K steps: partial ? Interrupt, Reprefill : when all that runs is done
 //
@@ -52,7 +52,7 @@ func (p *Verl) Admit(v View) int {
 	limit := p.Limit(v.Batch)
 	const perServer = 16
 	concurrent := min(v.room(), perServer*len(v.Workers), limit)
-	return min(limit-(v.Submitted-v.TakenBefore), limit-len(v.Done), concurrent-v.Running)
+	return min(limit-(v.kept()-v.TrainedBefore), limit-len(v.Done), concurrent-v.Running)
 }
 
 // held reports whether a publication is due and waits.

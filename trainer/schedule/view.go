@@ -18,9 +18,9 @@ type View struct {
 	// Submitted is the number of samples ever submitted; Running those that are
 	// not done; Accepted those that were ever finished and not refused.
 	Submitted, Running, Accepted int
-	// Taken is the number of samples ever trained or refused; TakenBefore that at
-	// the last publication.
-	Taken, TakenBefore int
+	// Taken is the number of samples ever trained or refused; TrainedBefore those that
+	// were trained by the last publication.
+	Taken, TrainedBefore int
 	// Idle says that the learner has nothing to do.
 	Idle bool
 	// Accumulated is the number of samples whose gradients wait for an update.
@@ -48,6 +48,9 @@ type View struct {
 
 // room is the number of whole samples that the slots can hold.
 func (v View) room() int { return max(1, v.Slots/v.Group) }
+
+// kept is the number of samples ever submitted and not refused.
+func (v View) kept() int { return v.Accepted + v.Running }
 
 // byID returns the samples in the order of their submission.
 func byID(samples []*Sample) []*Sample {
