@@ -13,7 +13,7 @@ type desk struct {
 	core     *Core
 	length   func(origin, response int) int
 	refuse   func(sample int) bool // every third, unless a test says otherwise
-	known    bool // it tells the lengths beforehand
+	known    bool                  // it tells the lengths beforehand
 	total    map[int]int
 	commands []Command
 	check    func(*Core)

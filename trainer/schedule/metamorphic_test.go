@@ -44,7 +44,7 @@ func TestZeroStalenessIsSync(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			config := random(r)
 			config.Slots = config.Batch
-			config.Workers = config.Group // all slots hold exactly a batch
+			config.Workers = config.Group                    // all slots hold exactly a batch
 			config.Graded = seed%2 == 0 && e.Name != "april" // which starts more than what was refused
 			want := newDesk(t, config, &Sync{}, drawn(seed, 15)).run()
 			got := newDesk(t, config, policy, drawn(seed, 15)).run()
