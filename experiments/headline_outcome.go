@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/experiments/stats"
 	"driftlab/results"
 	"driftlab/results/record"
 )
@@ -37,15 +38,10 @@ type Outcome struct {
 // Difference compares an arm with equal engines, seed by seed.
 type Difference struct {
 	// Final is the mean difference at the end, Mean that of the means over the whole
-	// run (the area under the curve); the intervals are of 95 %, by Student's t, and
-	// absent with one seed.
-	Final         float64   `json:"final"`
-	FinalInterval []float64 `json:"final_interval,omitempty"`
-	Mean          float64   `json:"mean"`
-	MeanInterval  []float64 `json:"mean_interval,omitempty"`
-	// Seeds is the number of pairs; Below counts those that end more than 0.1 under
-	// equal engines.
-	Seeds int `json:"seeds"`
+	// run (the area under the curve).
+	Final stats.Interval `json:"final"`
+	Mean  stats.Interval `json:"mean"`
+	// Below counts the seeds that end more than 0.1 under equal engines.
 	Below int `json:"below"`
 }
 
@@ -110,11 +106,10 @@ func differenceOf(arm, equal []record.Judgement) *Difference {
 			d.Below++
 		}
 	}
-	if d.Seeds = len(final); d.Seeds == 0 {
+	if len(final) == 0 {
 		return nil
 	}
-	d.Final, d.FinalInterval = results.MeanInterval(final)
-	d.Mean, d.MeanInterval = results.MeanInterval(mean)
+	d.Final, d.Mean = stats.T(final), stats.T(mean)
 	return &d
 }
 
@@ -148,14 +143,13 @@ func (h *HeadlineResult) OutcomeTable(published []Outcome) *results.Table {
 		}
 		row := []results.Cell{results.Word(o.Title)}
 		if len(o.Final) > 0 {
-			mean, _ := results.MeanInterval(o.Final)
-			row = append(row, results.Word(fmt.Sprintf("%.2f", mean)), results.Word(fmt.Sprintf("%.2f", slices.Min(o.Final))))
+			row = append(row, results.Word(fmt.Sprintf("%.2f", stats.Average(o.Final))), results.Word(fmt.Sprintf("%.2f", slices.Min(o.Final))))
 		} else {
 			row = append(row, o.Verdict(), results.Cell{})
 		}
 		if d := o.MinusEqual; d != nil {
-			row = append(row, signed(d.Final), between(d.FinalInterval), signed(d.Mean), between(d.MeanInterval),
-				results.Word(fmt.Sprintf("%d of %d", d.Below, d.Seeds)))
+			row = append(row, signed(d.Final), between(d.Final), signed(d.Mean), between(d.Mean),
+				results.Word(fmt.Sprintf("%d of %d", d.Below, d.Final.N)))
 		} else {
 			row = append(row, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{})
 		}
@@ -171,19 +165,19 @@ func (h *HeadlineResult) OutcomeTable(published []Outcome) *results.Table {
 func publishedCells(published []Outcome, name string) []results.Cell {
 	for _, p := range published {
 		if p.Name == name && p.MinusEqual != nil {
-			return []results.Cell{signed(p.MinusEqual.Final), between(p.MinusEqual.FinalInterval)}
+			return []results.Cell{signed(p.MinusEqual.Final), between(p.MinusEqual.Final)}
 		}
 	}
 	return make([]results.Cell, 2)
 }
 
 // signed is a difference of pass rates.
-func signed(v float64) results.Cell { return results.Word(fmt.Sprintf("%+.2f", v)) }
+func signed(i stats.Interval) results.Cell { return results.Word(fmt.Sprintf("%+.2f", i.Estimate)) }
 
 // between is an interval of differences, empty if there is none.
-func between(interval []float64) results.Cell {
-	if interval == nil {
+func between(i stats.Interval) results.Cell {
+	if i.N < 2 {
 		return results.Cell{}
 	}
-	return results.Word(fmt.Sprintf("%+.2f to %+.2f", interval[0], interval[1]))
+	return results.Word(fmt.Sprintf("%+.2f to %+.2f", i.Low, i.High))
 }

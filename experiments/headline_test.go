@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/experiments/stats"
 	"driftlab/results/record"
 )
 
@@ -69,13 +70,13 @@ func TestHeadlineAgainstEqualEngines(t *testing.T) {
 	}
 	// By hand: differences -0.5, -0.05, -0.1; deviation 0.246644; t(0.975, 2) = 4.30265.
 	d := outcomes[1].MinusEqual
-	if d == nil || d.Seeds != 3 || d.Below != 1 || math.Abs(d.Final+0.65/3) > 1e-12 || math.Abs(d.FinalInterval[0]-(-0.65/3-4.30265*0.246644/math.Sqrt(3))) > 1e-5 {
+	if d == nil || d.Final.N != 3 || d.Below != 1 || math.Abs(d.Final.Estimate+0.65/3) > 1e-12 || math.Abs(d.Final.Low-(-0.65/3-4.30265*0.246644/math.Sqrt(3))) > 1e-5 {
 		t.Errorf("uncorrected minus equal engines: %+v", d)
 	}
 	if want := "Fell without a correction: **old** on **1 of 3** seeds. Held on every seed: **old, cured**."; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
-	table := h.OutcomeTable([]Outcome{{Name: "bare", MinusEqual: &Difference{Final: -0.25, FinalInterval: []float64{-0.5, 0}}}})
+	table := h.OutcomeTable([]Outcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}})
 	row := table.Rows[2]
 	if got := row[len(row)-2].Text + " " + row[len(row)-1].Text; got != "-0.25 -0.50 to +0.00" {
 		t.Errorf("published beside it: %q", got)

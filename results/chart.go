@@ -3,6 +3,8 @@ package results
 import (
 	"math"
 	"slices"
+
+	"driftlab/experiments/stats"
 )
 
 // Band is what the shaded region around a mean curve shows.
@@ -156,49 +158,17 @@ func summarise(x float64, values []float64, seeds int, band Band) Point {
 	if p.N == 0 {
 		return p
 	}
-	mean := average(values)
 	if p.N == seeds {
-		p.Mean = mean
+		p.Mean = stats.Average(values)
 	}
 	switch {
 	case band == BandRange:
 		p.Low, p.High = slices.Min(values), slices.Max(values)
 	case band == Band95 && p.N > 1:
-		half := StudentHalfWidth(values)
-		p.Low, p.High = mean-half, mean+half
+		interval := stats.T(values)
+		p.Low, p.High = interval.Low, interval.High
 	}
 	return p
-}
-
-// MeanInterval is the mean of the values and the ends of its 95% confidence
-// interval; nil with fewer than two values, which have none.
-func MeanInterval(values []float64) (mean float64, interval []float64) {
-	mean = average(values)
-	if len(values) > 1 {
-		half := StudentHalfWidth(values)
-		interval = []float64{mean - half, mean + half}
-	}
-	return mean, interval
-}
-
-// StudentHalfWidth is half the width of the 95% confidence interval of the
-// mean of at least two values, by Student's t: t(0.975, n-1) s/sqrt(n).
-func StudentHalfWidth(values []float64) float64 {
-	n := float64(len(values))
-	center, squares := average(values), 0.0
-	for _, v := range values {
-		squares += float64((v - center) * (v - center))
-	}
-	return studentQuantile(len(values)-1) * math.Sqrt(squares/(n-1)) / math.Sqrt(n)
-}
-
-// average is the arithmetic mean.
-func average(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }
 
 // finite reports whether v is a number that can be drawn.

@@ -37,3 +37,29 @@ func RateRatio(ka, na, kb, nb int) Interval {
 	}
 	return i
 }
+
+// FewEvents is how many events a share of something rare asks for at least.
+const FewEvents = 50
+
+// Count is how often something rare happened, in how many trials.
+type Count struct {
+	Events int `json:"events"`
+	Trials int `json:"trials"`
+}
+
+// Pool adds up the counts of models or seeds. Means of shares, some of them zero,
+// would say less; what the pooled interval does not hold is that one model's events
+// may come together.
+func Pool(counts []Count) Count {
+	var sum Count
+	for _, c := range counts {
+		sum.Events, sum.Trials = sum.Events+c.Events, sum.Trials+c.Trials
+	}
+	return sum
+}
+
+// Share is the share of events with the interval of Clopper and Pearson.
+func (c Count) Share() Interval { return ClopperPearson(c.Events, c.Trials) }
+
+// Few reports whether there are too few events to speak of a share.
+func (c Count) Few() bool { return c.Events < FewEvents }

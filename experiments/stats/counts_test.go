@@ -101,3 +101,14 @@ func TestRateRatioCoverage(t *testing.T) {
 		t.Errorf("covers the truth in %.3f of the trials", share)
 	}
 }
+
+// TestPool adds counts, and tells what is too few by the events alone.
+func TestPool(t *testing.T) {
+	pooled := Pool([]Count{{5, 100}, {0, 300}, {45, 50}})
+	if want := (Count{50, 450}); pooled != want || pooled.Few() || !(Count{49, 1_000_000}).Few() {
+		t.Errorf("%+v, few: %v", pooled, pooled.Few())
+	}
+	if got, want := pooled.Share(), ClopperPearson(50, 450); got != want {
+		t.Errorf("share %+v, want %+v", got, want)
+	}
+}

@@ -6,8 +6,9 @@
 //	what is its p                      TTest, OneSided
 //	which of two arms is better        SignFlip on the Differences of pairs, and their T
 //	how many fell                      ClopperPearson; Fisher between two arms
+//	which learns better                IQM of AUC and of the end, Improvement; T of paired differences
 //	"no difference", "flat", "same"    TOST, with delta half of what the positive control does
-//	a share of rare tokens             RateRatio of the pooled counts
+//	a share of rare tokens             Pool the counts, then RateRatio; Few is too few
 //	which of many verdicts reject      Holm's adjusted p
 //	what would n have found            SmallestEffect; Enough is the n that decides
 //
@@ -24,9 +25,10 @@
 //
 // Those of T hold the truth in 95 % of trials with ten normal values, TRatio's with
 // ten lognormal pairs, and what counts exact is never below (the tests say how
-// often). The percentile bootstrap of Mean and Ratio is not so: over five normal
-// values it covers 82 %, over ten 89 % and over twenty 93 %. It stays for what has
-// no t: a statistic of thousands of responses, say.
+// often). The stratified bootstrap of IQM covers 94 % over ten runs. The percentile
+// bootstrap of Mean and Ratio is not so good: over five normal values it covers
+// 82 %, over ten 89 % and over twenty 93 %. Bootstrap stays for what has no t: a
+// statistic of thousands of responses, say.
 //
 // Everything is a function of the data alone: what is drawn comes from a PCG whose
 // seed is fixed. The distributions are written here, with products rounded before
