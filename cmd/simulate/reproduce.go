@@ -15,8 +15,9 @@ import (
 
 type reproduceCmd struct {
 	Claims []string `arg:"" optional:"" name:"claim" complete:"claims" help:"Claims to measure; without any, all."`
-	Seeds  number   `help:"Paired seeds in a row: 5 unless given, 1 with --quick. A verdict from fewer than 5 is a preview." max:"100000" placeholder:"N"`
+	Seeds  number   `help:"Replications, with seeds in a row: 10 models or 20 runs unless given, 1 with --quick. A verdict from fewer than 10 is a preview." max:"100000" placeholder:"N"`
 	Seed   seed     `name:"seed" aliases:"seed-base" help:"First seed, from 1." default:"1" placeholder:"N"`
+	Fresh  bool     `help:"Measure all a second time with models and seeds never looked at, and show both."`
 	Short  bool     `name:"quick" help:"Smaller measurements: a preview in minutes."`
 	List   bool     `help:"List the claims and how far each has come in --out."`
 	jsonFlag
@@ -26,14 +27,15 @@ type reproduceCmd struct {
 
 // Help is the long help text.
 func (*reproduceCmd) Help() string {
-	return `Measures published claims and judges them by the thresholds written in their code. Every seed is kept as it is
-measured: run the same command again after an interruption, and nothing is measured twice.
+	return `Measures published claims and judges each by one primary check, whose threshold is written in its code. A replication is a
+model with a warm start of its own, or a whole training run. Each is kept as it is measured: run the same command again
+after an interruption, and nothing is measured twice.
 
 Examples:
   simulate reproduce --list
   simulate reproduce fp16-bf16-gap
   simulate reproduce --quick
-  simulate reproduce --seed 1000 --out runs/again
+  simulate reproduce --fresh --out runs/both
   simulate reproduce length-trap drift-sign --json -q`
 }
 
@@ -48,9 +50,7 @@ type reproduced struct {
 type claimResult struct {
 	reproduce.Status
 	Provisional bool          `json:"provisional"`
-	Published   string        `json:"published"`
 	Threshold   string        `json:"threshold"`
-	Seeds       []uint64      `json:"seeds"`
 	Checks      []claim.Check `json:"checks"`
 }
 
@@ -107,7 +107,7 @@ func (c *reproduceCmd) Run(a *app) error {
 
 // options translates the flags.
 func (c *reproduceCmd) options(out string) (reproduce.Options, error) {
-	o := reproduce.Options{Claims: c.Claims, Seeds: int(c.Seeds), SeedBase: uint64(c.Seed), Dir: out, Workers: c.workers()}
+	o := reproduce.Options{Claims: c.Claims, Seeds: int(c.Seeds), SeedBase: uint64(c.Seed), Fresh: c.Fresh, Dir: out, Workers: c.workers()}
 	if c.Seed < 1 {
 		return o, bad("--seed: the seeds of a claim start at 1")
 	}
@@ -135,9 +135,16 @@ func (c *reproduceCmd) list(a *app, out string) error {
 	if c.JSON {
 		return a.printJSON(list)
 	}
-	t := &results.Table{Title: "Published claims", Columns: []results.TableColumn{{Name: "id"}, {Name: "claim"}, {Name: "status"}, {Name: "verdict"}}}
+	t := &results.Table{Title: "Published claims", Columns: []results.TableColumn{{Name: "id"}, {Name: "claim"}, {Name: "status"}, {Name: "verdict"}, {Name: "n"}, {Name: "fresh seeds"}}}
 	for _, s := range list {
-		t.Add(results.Word(s.ID).As(results.Strong), results.Word(s.Title), results.Word(s.Status), results.Word(string(s.Verdict)))
+		n, fresh := "-", "-"
+		if s.Verdict != "" {
+			n = fmt.Sprintf("%d %ss", s.Replications, s.Unit)
+		}
+		if s.Fresh != nil {
+			fresh = string(s.Fresh.Verdict)
+		}
+		t.Add(results.Word(s.ID).As(results.Strong), results.Word(s.Title), results.Word(s.Status), results.Word(string(s.Verdict)), results.Word(n), results.Word(fresh))
 	}
 	a.printTable(t)
 	return nil
@@ -152,10 +159,7 @@ func claimResults(list []reproduce.Result, dir string) []claimResult {
 	var out []claimResult
 	for i := range list {
 		r := &list[i]
-		line := claimResult{Status: status[r.Claim.ID], Provisional: r.Provisional(), Published: r.Claim.Figure,
-			Threshold: r.Claim.Threshold, Seeds: r.Seeds, Checks: r.Evidence.Checks}
-		line.Verdict = r.Verdict
-		out = append(out, line)
+		out = append(out, claimResult{Status: status[r.Claim.ID], Provisional: r.Provisional(), Threshold: r.Claim.Threshold, Checks: r.Evidence.Checks})
 	}
 	return out
 }

@@ -5,69 +5,57 @@ import (
 	"math"
 
 	"driftlab/experiments/stats"
+	"driftlab/precision/elementary"
 )
 
-// Judge collects the checks of a claim.
-type Judge struct {
-	// Seeds are the seeds, and Runs what each measured.
-	Seeds []uint64
-	Runs  []*Observation
-	// Evidence is what the claim's Judge function fills.
-	Evidence Evidence
+// Check is one comparison with a threshold that stands in the claim's file.
+type Check struct {
+	// Name says what is compared.
+	Name string `json:"name"`
+	// Dose is the provocation.
+	Dose Dose `json:"dose"`
+	// Primary marks the check that the verdict rests on.
+	Primary bool `json:"primary"`
+	// Needs is the threshold in words.
+	Needs string `json:"needs"`
+	// Value is the statistic with its 95 % interval.
+	Value stats.Interval `json:"value"`
+	// P is the two-sided p-value against the threshold; NaN where the check is
+	// no test.
+	P float64 `json:"p"`
+	// Power says what this number of replications can find.
+	Power Power `json:"power"`
+	// Seeds are the statistic's values, one per replication.
+	Seeds []float64 `json:"seeds"`
+	// Outcome is what became of it.
+	Outcome Mark `json:"outcome"`
 }
 
-// Column is a figure of one value, one entry per seed.
-func (j *Judge) Column(name string) []float64 {
-	out := make([]float64, len(j.Runs))
-	for i, o := range j.Runs {
-		out[i] = o.Number(name)
+// Power is what a number of replications can find; zero where the check is no
+// t-test.
+type Power struct {
+	// Smallest is the least distance from the threshold that a test at 5 % would
+	// find 8 times of 10: a difference, or a factor for a ratio.
+	Smallest float64 `json:"smallest"`
+	Factor   bool    `json:"factor"`
+	// Enough is how many replications would find the distance that was measured
+	// 8 times of 10.
+	Enough int `json:"enough"`
+}
+
+// power is that of a t-test of x against a threshold.
+func power(x []float64, threshold float64) Power {
+	if len(x) < 2 {
+		return Power{}
 	}
-	return out
+	sd := stats.Deviation(x)
+	return Power{Smallest: stats.SmallestEffect(sd, len(x)), Enough: stats.Enough(math.Abs(stats.Average(x)-threshold), sd)}
 }
-
-// Each computes a value per seed.
-func (j *Judge) Each(of func(o *Observation) float64) []float64 {
-	out := make([]float64, len(j.Runs))
-	for i, o := range j.Runs {
-		out[i] = of(o)
-	}
-	return out
-}
-
-// Last is the last entry of a list, per seed.
-func (j *Judge) Last(figure string) []float64 {
-	return j.Each(func(o *Observation) float64 {
-		v := o.List(figure)
-		return v[len(v)-1]
-	})
-}
-
-// Slope is that of a list over its places, per seed.
-func (j *Judge) Slope(figure string) []float64 {
-	return j.Each(func(o *Observation) float64 {
-		y := o.List(figure)
-		return stats.Slope(Counting(len(y)), y)
-	})
-}
-
-// Mean is the mean over seeds of a list, entry by entry.
-func (j *Judge) Mean(name string) []float64 {
-	sum := make([]float64, len(j.Runs[0].List(name)))
-	for _, o := range j.Runs {
-		for i, v := range o.List(name) {
-			sum[i] += v / float64(len(j.Runs))
-		}
-	}
-	return sum
-}
-
-// Add notes a check with a rule of its own.
-func (j *Judge) Add(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
 
 // mark is what becomes of an interval: open where it decides nothing.
 func mark(i stats.Interval, passed, contrary, failed bool) Mark {
 	switch {
-	case math.IsNaN(i.Estimate):
+	case math.IsNaN(i.Estimate) || math.IsNaN(i.Low) || math.IsNaN(i.High):
 	case passed:
 		return Passed
 	case contrary:
@@ -78,125 +66,197 @@ func mark(i stats.Interval, passed, contrary, failed bool) Mark {
 	return Open
 }
 
-// Ratio checks that the geometric mean of a/b is at least r, with the interval
-// above 1.
-func (j *Judge) Ratio(d Dose, name string, a, b []float64, r float64) {
-	i := stats.Ratio(a, b)
-	out := mark(i, i.Low > 1 && i.Estimate >= r, i.High < 1, i.Low > 1 || i.Estimate == 1)
-	j.Add(Check{name, d, fmt.Sprintf("≥ %v, interval above 1", r), i, stats.Quotients(a, b), out})
+// Ratio checks that the geometric mean of the paired a/b lies above r >= 1, by
+// the t-interval of the log-ratio. An interval below 1 is contrary.
+func Ratio(d Dose, name string, a, b []float64, r float64) Check {
+	i := stats.TRatio(a, b)
+	return ratio(d, name, a, b, r, fmt.Sprintf("interval above %v", r), mark(i, i.Low > r, i.High < 1, i.High < r), i)
 }
 
-// RatioBelow checks that the geometric mean of a/b is below r, with the
-// interval below 1.
-func (j *Judge) RatioBelow(d Dose, name string, a, b []float64, r float64) {
-	i := stats.Ratio(a, b)
-	out := mark(i, i.High < 1 && i.Estimate < r, i.Low > 1, i.High < 1 || i.Estimate == 1)
-	j.Add(Check{name, d, fmt.Sprintf("< %v, interval below 1", r), i, stats.Quotients(a, b), out})
+// RatioBelow checks that the geometric mean of the paired a/b lies below r <= 1.
+// An interval above 1 is contrary.
+func RatioBelow(d Dose, name string, a, b []float64, r float64) Check {
+	i := stats.TRatio(a, b)
+	return ratio(d, name, a, b, r, fmt.Sprintf("interval below %v", r), mark(i, i.High < r, i.Low > 1, i.Low > r), i)
 }
 
-// Positive checks that the interval of x lies above zero.
-func (j *Judge) Positive(d Dose, name string, x []float64) { j.Above(d, name, x, 0) }
-
-// Above checks that the interval of x lies above a bound. One on the wrong side
-// is contrary to a direction, but merely too small for any bound but zero.
-func (j *Judge) Above(d Dose, name string, x []float64, bound float64) {
-	i := stats.Mean(x)
-	out := mark(i, i.Low > bound, i.High < bound && bound == 0, i.High < bound || i.Low == bound && i.High == bound)
-	j.Add(Check{name, d, fmt.Sprintf("interval above %v", bound), i, x, out})
+func ratio(d Dose, name string, a, b []float64, r float64, needs string, m Mark, i stats.Interval) Check {
+	quotients := stats.Quotients(a, b)
+	logs, at := stats.Logs(quotients), elementary.Log(r)
+	p := power(logs, at)
+	p.Smallest, p.Factor = elementary.Exp(p.Smallest), true
+	return Check{Name: name, Dose: d, Needs: needs, Value: i, P: stats.TTest(logs, at), Power: p, Seeds: quotients, Outcome: m}
 }
 
-// NotBelow checks that the interval of x does not lie below a value.
-func (j *Judge) NotBelow(d Dose, name string, x []float64, value float64) {
-	i := stats.Mean(x)
-	out := Passed
-	if !(i.High >= value) {
-		out = Failed
+// Above checks that the t-interval of x lies above a bound. One below zero is
+// contrary, where the bound is not.
+func Above(d Dose, name string, x []float64, bound float64) Check {
+	i := stats.T(x)
+	return tTest(d, name, x, bound, fmt.Sprintf("interval above %v", bound),
+		mark(i, i.Low > bound, bound >= 0 && i.High < 0, i.High < bound || flat(i, bound)), i)
+}
+
+// Below checks that the t-interval of x lies below a bound, as Above.
+func Below(d Dose, name string, x []float64, bound float64) Check {
+	i := stats.T(x)
+	return tTest(d, name, x, bound, fmt.Sprintf("interval below %v", bound),
+		mark(i, i.High < bound, bound <= 0 && i.Low > 0, i.Low > bound || flat(i, bound)), i)
+}
+
+// flat reports that every value is the bound itself.
+func flat(i stats.Interval, bound float64) bool { return i.Low == bound && i.High == bound }
+
+// Within checks that the t-interval of x lies inside [low, high].
+func Within(d Dose, name string, x []float64, low, high float64) Check {
+	i := stats.T(x)
+	nearest := low
+	if math.Abs(i.Estimate-high) < math.Abs(i.Estimate-low) {
+		nearest = high
 	}
-	j.Add(Check{name, d, fmt.Sprintf("interval not below %v", value), i, x, out})
+	return tTest(d, name, x, nearest, fmt.Sprintf("interval inside [%v, %v]", low, high),
+		mark(i, i.Low >= low && i.High <= high, false, i.Low > high || i.High < low), i)
 }
 
-// Below checks that the interval of x lies below a bound, as Above.
-func (j *Judge) Below(d Dose, name string, x []float64, bound float64) {
-	i := stats.Mean(x)
-	out := mark(i, i.High < bound, i.Low > bound && bound == 0, i.Low > bound || i.Low == bound && i.High == bound)
-	j.Add(Check{name, d, fmt.Sprintf("interval below %v", bound), i, x, out})
+func tTest(d Dose, name string, x []float64, at float64, needs string, m Mark, i stats.Interval) Check {
+	return Check{Name: name, Dose: d, Needs: needs, Value: i, P: stats.TTest(x, at), Power: power(x, at), Seeds: x, Outcome: m}
 }
 
-// Within checks that the interval of x lies inside [low, high].
-func (j *Judge) Within(d Dose, name string, x []float64, low, high float64) {
-	i := stats.Mean(x)
-	out := mark(i, i.Low >= low && i.High <= high, false, i.Low > high || i.High < low)
-	j.Add(Check{name, d, fmt.Sprintf("interval inside [%v, %v]", low, high), i, x, out})
+// significant is the level of every test.
+const significant = 0.05
+
+// Better checks that of two arms the first is better, by the exact paired
+// sign-flip permutation of their differences. The interval beside it is
+// Student's.
+func Better(d Dose, name string, differences []float64) Check {
+	i, p := stats.T(differences), stats.SignFlip(differences)
+	sure := p < significant
+	return Check{Name: name, Dose: d, Needs: "above 0, sign-flip p < 0.05", Value: i, P: p, Power: power(differences, 0),
+		Seeds: differences, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
 }
 
-// Covers checks that the interval of x holds a value.
-func (j *Judge) Covers(d Dose, name string, x []float64, value float64) {
-	i := stats.Mean(x)
-	out := Failed
-	if i.Low <= value && value <= i.High || i.N < 2 {
-		out = Passed
+// Same checks "no difference": two one-sided t-tests for a mean inside ±delta,
+// where delta is half of the mean effect of a positive control. A control that
+// shows no effect itself leaves the check open.
+func Same(d Dose, name string, x, control []float64) Check {
+	effect := stats.T(control)
+	delta := math.Abs(effect.Estimate) / 2
+	c := Inside(d, name, x, delta)
+	if !(effect.Low > 0 || effect.High < 0) {
+		c.Outcome, c.Needs = Open, c.Needs+", of a control that shows no effect"
 	}
-	j.Add(Check{name, d, fmt.Sprintf("interval holds %v", value), i, x, out})
+	return c
 }
 
-// Always checks that x is above a bound in every seed, nine tenths of them from
-// ten seeds on.
-func (j *Judge) Always(d Dose, name string, x []float64, bound float64) {
-	above, below := 0, 0
+// Inside is Same with a declared delta.
+func Inside(d Dose, name string, x []float64, delta float64) Check {
+	i, p := stats.T(x), stats.TOST(x, delta)
+	return Check{Name: name, Dose: d, Needs: fmt.Sprintf("inside ±%.3g, two one-sided tests", delta), Value: i, P: p, Power: power(x, 0),
+		Seeds: x, Outcome: mark(i, p < significant || len(x) < 2 && math.Abs(i.Estimate) < delta, false, i.Low > delta || i.High < -delta)}
+}
+
+// leastEvents is the number of events below which a share of rare tokens says
+// too little.
+const leastEvents = 50
+
+// Rates checks that events are at least r times as frequent in a as in b, by
+// counts pooled over the replications and the exact conditional interval. An
+// interval below 1 is contrary; with fewer than 50 events the check is open.
+func Rates(d Dose, name string, eventsA, allA, eventsB, allB []float64, r float64) Check {
+	ka, na, kb, nb := total(eventsA), total(allA), total(eventsB), total(allB)
+	i := stats.RateRatio(ka, na, kb, nb)
+	c := Check{Name: name, Dose: d, Needs: fmt.Sprintf("exact interval above %v, pooled", r), Value: i, P: math.NaN(),
+		Outcome: mark(i, i.Low > r, i.High < 1, i.High < r)}
+	for k := range eventsA {
+		c.Seeds = append(c.Seeds, eventsA[k]/allA[k]/(eventsB[k]/allB[k]))
+	}
+	return tooFew(c, ka+kb)
+}
+
+// Share checks that a share lies inside [low, high], by counts pooled over the
+// replications and the exact interval of Clopper and Pearson.
+func Share(d Dose, name string, events, all []float64, low, high float64) Check {
+	k, n := total(events), total(all)
+	i := stats.ClopperPearson(k, n)
+	c := Check{Name: name, Dose: d, Needs: fmt.Sprintf("exact interval inside [%v, %v], pooled", low, high), Value: i, P: math.NaN(),
+		Seeds: stats.Quotients(events, all), Outcome: mark(i, i.Low >= low && i.High <= high, false, i.Low > high || i.High < low)}
+	return tooFew(c, k)
+}
+
+func tooFew(c Check, events int) Check {
+	if events < leastEvents {
+		c.Outcome, c.Needs = Open, c.Needs+fmt.Sprintf(" (%d events: too few)", events)
+	}
+	return c
+}
+
+func total(counts []float64) int {
+	sum := 0.0
+	for _, v := range counts {
+		sum += v
+	}
+	return int(sum)
+}
+
+// FewerCollapses checks that fewer runs end badly in a than in b: counts of n,
+// Fisher's exact test. The value is the difference of the shares, b's minus
+// a's, with the interval that adds the squares of Clopper and Pearson's.
+func FewerCollapses(d Dose, name string, a, b []bool) Check {
+	ka, kb := count(a), count(b)
+	p := stats.Fisher(ka, len(a)-ka, kb, len(b)-kb)
+	pa, pb := stats.ClopperPearson(ka, len(a)), stats.ClopperPearson(kb, len(b))
+	i := stats.Interval{Estimate: pb.Estimate - pa.Estimate, N: len(a)}
+	i.Low = i.Estimate - math.Hypot(pb.Estimate-pb.Low, pa.High-pa.Estimate)
+	i.High = i.Estimate + math.Hypot(pb.High-pb.Estimate, pa.Estimate-pa.Low)
+	sure := p < significant
+	return Check{Name: fmt.Sprintf("%s, %d of %d against %d of %d", name, ka, len(a), kb, len(b)), Dose: d, Needs: "fewer, Fisher's p < 0.05",
+		Value: i, P: p, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
+}
+
+func count(x []bool) int {
+	n := 0
 	for _, v := range x {
-		switch {
-		case v > bound:
-			above++
-		case v < 0:
-			below++
+		if v {
+			n++
 		}
 	}
-	out := Failed
-	switch {
-	case stats.Consistent(above, len(x)):
-		out = Passed
-	case stats.Consistent(below, len(x)):
-		out = Contrary
-	}
-	j.Add(Check{name, d, fmt.Sprintf("> %v in every seed", bound), stats.Mean(x), x, out})
+	return n
 }
 
-// AtMost checks that no seed exceeds a bound.
-func (j *Judge) AtMost(d Dose, name string, x []float64, bound float64) {
+// AtMost checks that no replication exceeds a bound: arithmetic, or an identity
+// up to rounding.
+func AtMost(d Dose, name string, x []float64, bound float64) Check {
+	return every(d, name, x, fmt.Sprintf("≤ %v in every one", bound), func(v float64) bool { return v <= bound })
+}
+
+// Zero checks an identity: every replication is exactly zero.
+func Zero(d Dose, name string, x []float64) Check {
+	return every(d, name, x, "exactly 0", func(v float64) bool { return v == 0 })
+}
+
+func every(d Dose, name string, x []float64, needs string, holds func(float64) bool) Check {
 	out := Passed
 	for _, v := range x {
-		if !(v <= bound) {
+		if !holds(v) {
 			out = Failed
 		}
 	}
-	j.Add(Check{name, d, fmt.Sprintf("≤ %v in every seed", bound), stats.Mean(x), x, out})
+	return Check{Name: name, Dose: d, Needs: needs, Value: stats.T(x), P: math.NaN(), Seeds: x, Outcome: out}
 }
 
-// Zero checks that every seed is exactly zero.
-func (j *Judge) Zero(d Dose, name string, x []float64) {
-	out := Passed
-	for _, v := range x {
-		if v != 0 {
-			out = Failed
-		}
+// Report prints a figure that is held against nothing.
+func Report(d Dose, name string, x []float64) Check {
+	return Check{Name: name, Dose: d, Needs: "reported", Value: stats.T(x), P: math.NaN(), Seeds: x, Outcome: Reported}
+}
+
+// ReportRatio prints a ratio that is held against nothing.
+func ReportRatio(d Dose, name string, a, b []float64) Check {
+	return Check{Name: name, Dose: d, Needs: "reported", Value: stats.TRatio(a, b), P: math.NaN(), Seeds: stats.Quotients(a, b), Outcome: Reported}
+}
+
+// Label is the check's name with its dose.
+func (c *Check) Label() string {
+	if c.Dose == Exact {
+		return c.Name
 	}
-	j.Add(Check{name, d, "exactly 0", stats.Mean(x), x, out})
-}
-
-// Equivalent checks that the interval of x lies inside ±delta, where delta is
-// half of the effect of a positive control.
-func (j *Judge) Equivalent(d Dose, name string, x []float64, delta float64) {
-	i := stats.Mean(x)
-	out := mark(i, stats.Equivalent(i, delta) || i.N < 2 && math.Abs(i.Estimate) < delta, false, i.Low > delta || i.High < -delta)
-	j.Add(Check{name, d, fmt.Sprintf("inside ±%.3g", delta), i, x, out})
-}
-
-// Report prints a figure that is not judged.
-func (j *Judge) Report(d Dose, name string, x []float64) {
-	j.Add(Check{name, d, "reported", stats.Mean(x), x, Reported})
-}
-
-// ReportRatio prints a ratio that is not judged.
-func (j *Judge) ReportRatio(d Dose, name string, a, b []float64) {
-	j.Add(Check{name, d, "reported", stats.Ratio(a, b), stats.Quotients(a, b), Reported})
+	return string(c.Dose) + ", " + c.Name
 }

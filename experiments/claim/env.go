@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -98,65 +99,87 @@ func Cached[T any](c *Cache, key string, build func() (T, error)) (T, error) {
 	return v, made.err
 }
 
-// Base returns the shipped mixture-of-experts model with room for longer
-// sequences: rotary positions have no table, so the weights stay as they are.
-func Base(context int) (*model.Params, error) {
-	c, err := model.Open("chain-base")
+// Warm returns the checkpoint folder of a warm start with this replication's
+// seed: a recipe of pretrain with changes. It is made once, whichever claims
+// ask for it, and found again by its resolved recipe.
+func (e *Env) Warm(ctx context.Context, name string, set ...string) (dir string, err error) {
+	r, err := recipe.Load(name, append([]string{fmt.Sprintf("seed=%d", e.Seed)}, set...)...)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return lengthened(c.Params, context), nil
-}
-
-// lengthened is p with room for that many tokens.
-func lengthened(p *model.Params, context int) *model.Params {
-	c := p.Config
-	c.Context = max(c.Context, context)
-	return model.View(c, p.Theta)
-}
-
-// Dense returns the dense twin of the shipped model: the same recipe with one
-// feed-forward network as wide as the two experts a token visits, so that the
-// active parameters are equal. It is warm-started on first use.
-func (e *Env) Dense(ctx context.Context, context int) (*model.Params, error) {
-	dir, err := e.DenseFolder(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := model.Load(dir)
-	if err != nil {
-		return nil, err
-	}
-	return lengthened(c.Params, context), nil
-}
-
-// Twins returns the shipped model and its dense twin.
-func (e *Env) Twins(ctx context.Context, context int) (shipped, dense *model.Params, err error) {
-	if dense, err = e.Dense(ctx, context); err != nil {
-		return nil, nil, err
-	}
-	shipped, err = Base(context)
-	return shipped, dense, err
-}
-
-// DenseFolder is the checkpoint folder of the dense twin.
-func (e *Env) DenseFolder(ctx context.Context) (string, error) {
-	steps := e.Pick(1500, 300, 3)
-	dir := filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("chain-dense-%d", steps))
+	r = r.Resolved()
+	dir = filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("%s-seed%d-%.8x", name, e.Seed, sha256.Sum256(r.YAML())))
 	return Cached(e.Cache, dir, func() (string, error) {
 		if _, err := model.Load(dir); err == nil {
 			return dir, nil
 		}
-		r, err := recipe.Load("chain-base", "model.experts=0", "model.d_ff=128", fmt.Sprintf("pretrain.steps=%d", steps))
-		if err != nil {
-			return "", err
-		}
-		made, err := trainer.Pretrain(ctx, r.Resolved(), trainer.Options{Cores: e.Cores})
+		made, err := trainer.Pretrain(ctx, r, trainer.Options{Cores: e.Cores})
 		if err != nil {
 			return "", err
 		}
 		return dir, model.Save(dir, made.Params, model.Extras{})
 	})
+}
+
+// loaded is a checkpoint with room for longer sequences: rotary positions have
+// no table, so the weights stay as they are.
+func loaded(name string, context int) (*model.Params, error) {
+	c, err := model.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	long := c.Params.Config
+	long.Context = max(long.Context, context)
+	return model.View(long, c.Params.Theta), nil
+}
+
+// BaseFolder is the checkpoint of this replication's mixture of experts: the
+// shipped recipe with a seed of its own. A preview takes the shipped weights.
+func (e *Env) BaseFolder(ctx context.Context) (string, error) {
+	if e.Size != Full {
+		return baseRecipe, nil
+	}
+	return e.Warm(ctx, baseRecipe)
+}
+
+const baseRecipe = "chain-base"
+
+// Base is the model of BaseFolder, with room for context tokens.
+func (e *Env) Base(ctx context.Context, context int) (*model.Params, error) {
+	dir, err := e.BaseFolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return loaded(dir, context)
+}
+
+// DenseFolder is the checkpoint of the dense twin: the same recipe and seed with
+// one feed-forward network as wide as the two experts a token visits, so that
+// the active parameters are equal.
+func (e *Env) DenseFolder(ctx context.Context) (string, error) {
+	set := []string{"model.experts=0", "model.d_ff=128"}
+	if e.Size != Full {
+		set = append(set, fmt.Sprintf("pretrain.steps=%d", e.Pick(0, 300, 3)))
+	}
+	return e.Warm(ctx, baseRecipe, set...)
+}
+
+// Dense is the model of DenseFolder, with room for context tokens.
+func (e *Env) Dense(ctx context.Context, context int) (*model.Params, error) {
+	dir, err := e.DenseFolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return loaded(dir, context)
+}
+
+// Twins returns Base and Dense.
+func (e *Env) Twins(ctx context.Context, context int) (moe, dense *model.Params, err error) {
+	if dense, err = e.Dense(ctx, context); err != nil {
+		return nil, nil, err
+	}
+	moe, err = e.Base(ctx, context)
+	return moe, dense, err
 }
 
 // deepHead scales the output head of random models: at the usual initialisation

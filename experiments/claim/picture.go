@@ -8,7 +8,7 @@ import (
 )
 
 // Arm is a line of a chart, read from the observations: y over x, one curve
-// per seed.
+// per replication.
 func (j *Judge) Arm(name string, x []float64, figure string) results.Arm {
 	a := results.Arm{Name: name}
 	for i, o := range j.Runs {
@@ -27,19 +27,19 @@ func Counting(n int) []float64 {
 	return x
 }
 
-// Chart draws curves with the range of the seeds as bands.
+// Chart draws curves with the range of the replications as bands.
 func Chart(title, x, y, caption string, logY bool, arms ...results.Arm) *results.Chart {
 	return &results.Chart{Title: title, XLabel: x, YLabel: y, LogY: logY, Band: results.BandRange, Arms: arms, Caption: caption}
 }
 
 // Bars draws one quantity over categories, geometric or plain means with
-// intervals over seeds as whiskers. Each group names a figure per category.
+// intervals over replications as whiskers. Each group names a figure per category.
 func (j *Judge) Bars(title, value string, log bool, categories []string, groups ...Group) *results.Bars {
 	b := &results.Bars{Title: title, ValueLabel: value, Log: log, Categories: categories}
 	for _, g := range groups {
 		out := results.BarGroup{Name: g.Name}
 		for k := range categories {
-			i := stats.Mean(g.Values(k))
+			i := stats.T(g.Values(k))
 			out.Value, out.Low, out.High = append(out.Value, i.Estimate), append(out.Low, i.Low), append(out.High, i.High)
 		}
 		b.Groups = append(b.Groups, out)
@@ -47,7 +47,7 @@ func (j *Judge) Bars(title, value string, log bool, categories []string, groups 
 	return b
 }
 
-// Group is a colour of bars: values of one category over seeds.
+// Group is a colour of bars: values of one category over replications.
 type Group struct {
 	Name   string
 	Values func(category int) []float64
@@ -60,14 +60,9 @@ func (j *Judge) Listed(name, figure string) Group {
 	}}
 }
 
-// Entry is one entry of a list, per seed.
-func (j *Judge) Entry(figure string, k int) []float64 {
-	return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
-}
-
 // CurvesTable lists the means of several lists over a common x.
 func (j *Judge) CurvesTable(title, xName string, x []float64, columns ...string) *results.Table {
-	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: xName, Align: results.Right}}, Note: "Means over seeds."}
+	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: xName, Align: results.Right}}, Note: "Means over replications."}
 	for _, c := range columns {
 		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
 	}
@@ -88,7 +83,7 @@ func (j *Judge) CurvesTable(title, xName string, x []float64, columns ...string)
 
 // NamedTable lists the means of several lists over named rows.
 func (j *Judge) NamedTable(title, rowName string, rows []string, columns ...string) *results.Table {
-	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: rowName}}, Note: "Means over seeds."}
+	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: rowName}}, Note: "Means over replications."}
 	for _, c := range columns {
 		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
 	}
@@ -100,9 +95,4 @@ func (j *Judge) NamedTable(title, rowName string, rows []string, columns ...stri
 		t.Add(row...)
 	}
 	return t
-}
-
-// Note adds a finding.
-func (j *Judge) Note(format string, args ...any) {
-	j.Evidence.Notes = append(j.Evidence.Notes, fmt.Sprintf(format, args...))
 }

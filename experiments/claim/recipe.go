@@ -29,11 +29,11 @@ func newArm(set []string, r recipe.Recipe, dir string) armRecipe {
 	return a
 }
 
-// text is the recipe as a file that `simulate train` takes. Every seed of a
-// claim writes the same text: it has seed 1, and the arm's number for a name.
+// text is the recipe as a file that `simulate train` takes, with the arm's
+// number for a name.
 func (a *armRecipe) text(claim string, n int) string {
 	r := a.recipe
-	r.Name, r.Seed = fmt.Sprintf("%s-%02d", claim, n), 1
+	r.Name = fmt.Sprintf("%s-%02d", claim, n)
 	return "# " + strings.Join(a.set, "  ") + "\n" + string(r.YAML())
 }
 

@@ -9,7 +9,8 @@ import (
 	"driftlab/trainer/runner"
 )
 
-// Train makes a run of the headline recipe with changes and returns the columns
+// Train makes a run of the headline recipe, from this replication's warm start
+// unless set says otherwise, with changes, and returns the columns
 // asked for, one value per step from the first on. A run that a value which is
 // not finite ended has shorter columns.
 func (e *Env) Train(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, error) {
@@ -19,7 +20,11 @@ func (e *Env) Train(ctx context.Context, columns []string, steps int, set ...str
 
 // Trained is train with the final weights.
 func (e *Env) Trained(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, *model.Params, error) {
-	r, err := recipe.Load("headline", append([]string{fmt.Sprintf("steps=%d", steps), fmt.Sprintf("seed=%d", e.Seed), "eval.every=0"}, set...)...)
+	warm, err := e.BaseFolder(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := recipe.Load("headline", append([]string{fmt.Sprintf("steps=%d", steps), fmt.Sprintf("seed=%d", e.Seed), "eval.every=0", "checkpoint=" + warm}, set...)...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,102 +7,126 @@ import (
 
 // TestDecide walks through the rule.
 func TestDecide(t *testing.T) {
-	c := func(d Dose, m Mark) Check { return Check{Dose: d, Outcome: m} }
+	p := func(d Dose, m Mark) Check { return Check{Dose: d, Outcome: m, Primary: true} }
+	also := func(d Dose, m Mark) Check { return Check{Dose: d, Outcome: m} }
 	for _, k := range []struct {
 		name   string
 		checks []Check
-		seeds  int
 		want   Verdict
 	}{
-		{"nothing judged", []Check{c(Natural, Reported)}, 5, Undecided},
-		{"exact alone", []Check{c(Exact, Passed), c(Exact, Reported)}, 5, Reproduced},
-		{"exact fails, the rest passes", []Check{c(Exact, Failed), c(Natural, Passed)}, 5, NotReproduced},
-		{"natural", []Check{c(Natural, Passed), c(Amplified, Failed)}, 5, Reproduced},
-		{"amplified", []Check{c(Natural, Failed), c(Amplified, Passed)}, 5, OnlyAmplified},
-		{"amplified alone", []Check{c(Amplified, Passed)}, 5, OnlyAmplified},
-		{"contrary where it is strongest", []Check{c(Natural, Open), c(Amplified, Passed), c(Amplified, Contrary)}, 5, Refuted},
-		{"contrary in one seed", []Check{c(Natural, Contrary)}, 1, NotReproduced},
-		{"too small", []Check{c(Natural, Passed), c(Natural, Failed)}, 5, NotReproduced},
-		{"open", []Check{c(Natural, Passed), c(Natural, Open)}, 5, Undecided},
-		{"a natural contrary gives way to a passing amplification", []Check{c(Natural, Contrary), c(Amplified, Passed)}, 5, OnlyAmplified},
+		{"nothing primary", []Check{also(Natural, Passed)}, Undecided},
+		{"an identity", []Check{p(Exact, Passed)}, Reproduced},
+		{"an identity that fails", []Check{p(Exact, Failed)}, NotReproduced},
+		{"natural", []Check{p(Natural, Passed), p(Amplified, Failed)}, Reproduced},
+		{"amplified", []Check{p(Natural, Failed), p(Amplified, Passed)}, OnlyAmplified},
+		{"open, but amplified", []Check{p(Amplified, Passed), p(Natural, Open)}, OnlyAmplified},
+		{"amplified alone", []Check{p(Amplified, Passed)}, OnlyAmplified},
+		{"a law", []Check{p(Natural, Failed), p(Ladder, Passed), p(Amplified, Passed)}, Extrapolates},
+		{"contrary at the natural dose", []Check{p(Natural, Contrary), p(Amplified, Passed)}, Refuted},
+		{"contrary when amplified", []Check{p(Natural, Open), p(Amplified, Contrary)}, Undecided},
+		{"contrary, all there is", []Check{p(Amplified, Contrary)}, Refuted},
+		{"too small", []Check{p(Natural, Failed), p(Amplified, Open)}, NotReproduced},
+		{"open", []Check{p(Natural, Open)}, Undecided},
+		{"what else was looked at decides nothing", []Check{p(Natural, Passed), also(Natural, Contrary), also(Exact, Failed)}, Reproduced},
 	} {
-		if got := Decide(k.checks, k.seeds); got != k.want {
+		if got := Decide(k.checks); got != k.want {
 			t.Errorf("%s: %s, want %s", k.name, got, k.want)
 		}
-	}
-}
-
-// TestMarks puts every kind of check on both sides of its threshold.
-func TestMarks(t *testing.T) {
-	high, low, mixed := []float64{2, 2.1, 2.2, 2.1, 2}, []float64{-2, -2.1, -2, -2.2, -2}, []float64{-1, 1, -1, 1, 0.1}
-	one := []float64{1, 1, 1, 1, 1}
-	zero := make([]float64, 5)
-	half := []float64{0.5, 0.4, 0.5, 0.4, 0.5}
-	for _, k := range []struct {
-		name  string
-		check func(j *Judge)
-		want  Mark
-	}{
-		{"ratio", func(j *Judge) { j.Ratio(Natural, "", high, one, 2) }, Passed},
-		{"ratio too small", func(j *Judge) { j.Ratio(Natural, "", high, one, 3) }, Failed},
-		{"ratio below one", func(j *Judge) { j.Ratio(Natural, "", half, one, 2) }, Contrary},
-		{"ratio of nothing to nothing", func(j *Judge) { j.Ratio(Natural, "", zero, zero, 2) }, Open},
-		{"ratio to nothing", func(j *Judge) { j.Ratio(Natural, "", high, zero, 2) }, Passed},
-		{"ratio below", func(j *Judge) { j.RatioBelow(Natural, "", half, one, 0.6) }, Passed},
-		{"ratio not below", func(j *Judge) { j.RatioBelow(Natural, "", high, one, 0.6) }, Contrary},
-		{"positive", func(j *Judge) { j.Positive(Natural, "", high) }, Passed},
-		{"negative", func(j *Judge) { j.Positive(Natural, "", low) }, Contrary},
-		{"either", func(j *Judge) { j.Positive(Natural, "", mixed) }, Open},
-		{"above a bound", func(j *Judge) { j.Above(Natural, "", high, 5) }, Failed},
-		{"below", func(j *Judge) { j.Below(Natural, "", half, 1) }, Passed},
-		{"not below zero", func(j *Judge) { j.NotBelow(Natural, "", mixed, 0) }, Passed},
-		{"below zero", func(j *Judge) { j.NotBelow(Natural, "", low, 0) }, Failed},
-		{"within", func(j *Judge) { j.Within(Natural, "", half, 0.3, 0.6) }, Passed},
-		{"outside", func(j *Judge) { j.Within(Natural, "", high, 0.3, 0.6) }, Failed},
-		{"across the edge", func(j *Judge) { j.Within(Natural, "", mixed, 0, 1) }, Open},
-		{"covers", func(j *Judge) { j.Covers(Natural, "", mixed, 0) }, Passed},
-		{"does not cover", func(j *Judge) { j.Covers(Natural, "", high, 0) }, Failed},
-		{"always", func(j *Judge) { j.Always(Natural, "", high, 1) }, Passed},
-		{"not always", func(j *Judge) { j.Always(Natural, "", mixed, 0) }, Failed},
-		{"never", func(j *Judge) { j.Always(Natural, "", low, 0) }, Contrary},
-		{"at most", func(j *Judge) { j.AtMost(Natural, "", high, 3) }, Passed},
-		{"at most NaN", func(j *Judge) { j.AtMost(Natural, "", []float64{math.NaN()}, 3) }, Failed},
-		{"zero", func(j *Judge) { j.Zero(Natural, "", zero) }, Passed},
-		{"not zero", func(j *Judge) { j.Zero(Natural, "", []float64{0, 1e-300}) }, Failed},
-		{"equivalent", func(j *Judge) { j.Equivalent(Natural, "", mixed, 2) }, Passed},
-		{"not equivalent", func(j *Judge) { j.Equivalent(Natural, "", high, 1) }, Failed},
-		{"cannot tell", func(j *Judge) { j.Equivalent(Natural, "", mixed, 0.5) }, Open},
-		{"report", func(j *Judge) { j.Report(Natural, "", high) }, Reported},
-	} {
-		var j Judge
-		k.check(&j)
-		if got := j.Evidence.Checks[0].Outcome; got != k.want {
-			t.Errorf("%s: %s, want %s (%+v)", k.name, got, k.want, j.Evidence.Checks[0].Value)
+		if d := Decide(k.checks).Decisive(k.checks); d != nil && !d.Primary {
+			t.Errorf("%s: decided by %+v", k.name, d)
 		}
 	}
 }
 
-// TestDecisive: a verdict other than reproduced names the check it rests on.
+// TestDecisive: a verdict names the check it rests on.
 func TestDecisive(t *testing.T) {
-	c := func(name string, d Dose, m Mark) Check { return Check{Name: name, Dose: d, Outcome: m} }
+	c := func(name string, d Dose, m Mark) Check { return Check{Name: name, Dose: d, Outcome: m, Primary: true} }
 	for _, k := range []struct {
 		checks []Check
 		want   string
 	}{
-		{[]Check{c("a", Exact, Passed), c("b", Natural, Passed)}, ""},
-		{[]Check{c("a", Exact, Failed), c("b", Natural, Failed)}, "a"},
-		{[]Check{c("a", Natural, Passed), c("b", Natural, Open), c("c", Amplified, Passed)}, "b"},
-		{[]Check{c("a", Natural, Failed), c("b", Amplified, Failed), c("c", Amplified, Contrary)}, "c"},
-		{[]Check{c("a", Natural, Open), c("b", Amplified, Open), c("c", Amplified, Failed)}, "c"},
-		{[]Check{c("a", Natural, Passed), c("b", Natural, Open)}, "b"},
+		{[]Check{c("a", Natural, Passed), c("b", Amplified, Passed)}, "a"},
+		{[]Check{c("a", Natural, Failed), c("b", Amplified, Passed)}, "b"},
+		{[]Check{c("b", Amplified, Failed), c("a", Natural, Open)}, "a"},
+		{[]Check{c("a", Natural, Contrary), c("b", Amplified, Passed)}, "a"},
 	} {
-		v := Decide(k.checks, LeastSeeds)
-		got := ""
-		if d := v.Decisive(k.checks); d != nil {
-			got = d.Name
-		}
-		if got != k.want {
+		v := Decide(k.checks)
+		if got := v.Decisive(k.checks).Name; got != k.want {
 			t.Errorf("%s: decided by %q, want %q", v, got, k.want)
+		}
+	}
+}
+
+// TestPrimaryOnce: a dose has one primary check.
+func TestPrimaryOnce(t *testing.T) {
+	var j Judge
+	j.Primary(Check{Dose: Natural})
+	j.Primary(Check{Dose: Amplified})
+	defer func() {
+		if recover() == nil {
+			t.Error("a second primary check at the same dose is taken")
+		}
+	}()
+	j.Primary(Check{Dose: Natural})
+}
+
+// TestMarks puts every kind of check on all sides of its threshold.
+func TestMarks(t *testing.T) {
+	high := []float64{2, 2.1, 2.2, 2.1, 2, 2.1, 2.2, 2}
+	low := []float64{-2, -2.1, -2, -2.2, -2, -2.1, -2.2, -2}
+	mixed := []float64{-1, 1, -1, 1, 0.1, -0.1, 1, -1}
+	half := []float64{0.5, 0.4, 0.5, 0.4, 0.5, 0.4, 0.5, 0.4}
+	zero, one := make([]float64, 8), []float64{1, 1, 1, 1, 1, 1, 1, 1}
+	counts := func(k float64) []float64 { return []float64{k, k, k, k} }
+	yes, no := []bool{true, true, true, true, true}, make([]bool, 5)
+	for _, k := range []struct {
+		name  string
+		check Check
+		want  Mark
+	}{
+		{"ratio", Ratio(Natural, "", high, one, 1.9), Passed},
+		{"ratio across the threshold", Ratio(Natural, "", high, one, 2.1), Open},
+		{"ratio too small", Ratio(Natural, "", high, one, 3), Failed},
+		{"ratio below one", Ratio(Natural, "", half, one, 2), Contrary},
+		{"ratio of nothing to nothing", Ratio(Natural, "", zero, zero, 2), Open},
+		{"ratio below", RatioBelow(Natural, "", half, one, 0.6), Passed},
+		{"ratio not below", RatioBelow(Natural, "", high, one, 0.6), Contrary},
+		{"ratio below one, not enough", RatioBelow(Natural, "", half, one, 0.2), Failed},
+		{"positive", Above(Natural, "", high, 0), Passed},
+		{"negative", Above(Natural, "", low, 0), Contrary},
+		{"either", Above(Natural, "", mixed, 0), Open},
+		{"nothing at all", Above(Natural, "", zero, 0), Failed},
+		{"above a bound", Above(Natural, "", high, 5), Failed},
+		{"below zero, where one asks for more than five", Above(Natural, "", low, 5), Contrary},
+		{"below", Below(Natural, "", half, 1), Passed},
+		{"above, where below zero is asked", Below(Natural, "", high, 0), Contrary},
+		{"within", Within(Natural, "", half, 0.3, 0.6), Passed},
+		{"outside", Within(Natural, "", high, 0.3, 0.6), Failed},
+		{"across the edge", Within(Natural, "", mixed, 0, 1), Open},
+		{"better", Better(Natural, "", high), Passed},
+		{"worse", Better(Natural, "", low), Contrary},
+		{"neither", Better(Natural, "", mixed), Open},
+		{"better in three", Better(Natural, "", high[:3]), Open},
+		{"at most", AtMost(Exact, "", high, 3), Passed},
+		{"at most NaN", AtMost(Exact, "", []float64{math.NaN()}, 3), Failed},
+		{"zero", Zero(Exact, "", zero), Passed},
+		{"not zero", Zero(Exact, "", []float64{0, 1e-300}), Failed},
+		{"same", Same(Natural, "", half, high), Passed},
+		{"same, by a control without effect", Same(Natural, "", zero, mixed), Open},
+		{"not the same", Inside(Natural, "", high, 1), Failed},
+		{"cannot tell", Inside(Natural, "", mixed, 0.5), Open},
+		{"rates", Rates(Natural, "", counts(40), counts(1000), counts(5), counts(1000), 3), Passed},
+		{"rates, too few events", Rates(Natural, "", counts(4), counts(1000), counts(0), counts(1000), 3), Open},
+		{"rates the other way", Rates(Natural, "", counts(5), counts(1000), counts(40), counts(1000), 3), Contrary},
+		{"a share", Share(Natural, "", counts(500), counts(1000), 0.4, 0.6), Passed},
+		{"another share", Share(Natural, "", counts(500), counts(1000), 0.6, 1), Failed},
+		{"fewer collapses", FewerCollapses(Natural, "", no, yes), Passed},
+		{"more collapses", FewerCollapses(Natural, "", yes, no), Contrary},
+		{"two of three", FewerCollapses(Natural, "", no[:3], []bool{true, true, false}), Open},
+		{"report", Report(Natural, "", high), Reported},
+	} {
+		if got := k.check.Outcome; got != k.want {
+			t.Errorf("%s: %s, want %s (%+v, p %v)", k.name, got, k.want, k.check.Value, k.check.P)
 		}
 	}
 }

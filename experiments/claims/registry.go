@@ -3,8 +3,6 @@
 package claims
 
 import (
-	"slices"
-
 	"driftlab/experiments/claim"
 	"driftlab/experiments/claims/correction"
 	"driftlab/experiments/claims/estimator"
@@ -16,18 +14,31 @@ import (
 	"driftlab/experiments/claims/text"
 )
 
+// themes are the packages, in the order of the survey.
+var themes = []struct {
+	name   string
+	claims func() []claim.Claim
+}{
+	{"ratio", ratio.Claims},
+	{"estimator", estimator.Claims},
+	{"precision", precision.Claims},
+	{"reduction", reduction.Claims},
+	{"text", text.Claims},
+	{"routing", routing.Claims},
+	{"correction", correction.Claims},
+	{"length", length.Claims},
+}
+
 // All lists the claims in the order of the survey.
 func All() []claim.Claim {
-	return slices.Concat(
-		ratio.Claims(),
-		estimator.Claims(),
-		precision.Claims(),
-		reduction.Claims(),
-		text.Claims(),
-		routing.Claims(),
-		correction.Claims(),
-		length.Claims(),
-	)
+	var all []claim.Claim
+	for _, t := range themes {
+		for _, c := range t.claims() {
+			c.Theme = t.name
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // Lookup returns the claim of that id.

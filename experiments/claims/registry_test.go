@@ -19,6 +19,9 @@ func TestClaimsAreComplete(t *testing.T) {
 				t.Errorf("%s: no %s", c.ID, name)
 			}
 		}
+		if c.Unit == "" || c.Theme == "" {
+			t.Errorf("%s: unit %q, theme %q", c.ID, c.Unit, c.Theme)
+		}
 		if c.Version < 1 || c.Measure == nil || c.Judge == nil {
 			t.Errorf("%s: version %d, measure or judge missing", c.ID, c.Version)
 		}

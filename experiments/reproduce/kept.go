@@ -17,7 +17,8 @@ const (
 )
 
 // keep writes what a claim came to into its folder: the verdict for programs,
-// a page for readers, the picture. A preview does not replace a full verdict.
+// a page for readers, the picture. A preview does not replace a full verdict,
+// and fresh seeds that were measured earlier stay.
 // It also reads back the recipes of training runs that were kept earlier.
 func (r *Result) keep(dir string) error {
 	if dir == "" {
@@ -28,8 +29,14 @@ func (r *Result) keep(dir string) error {
 		return err
 	}
 	where := claimFolder(dir, r.Claim)
-	if old, ok := lastVerdict(where, r.Claim); ok && r.Provisional() && !old.provisional() {
+	old, ok := lastVerdict(where, r.Claim)
+	if ok && r.Provisional() && !old.provisional() {
 		return nil
+	}
+	if ok && r.Fresh == nil && old.Fresh != nil && old.Size == r.Size.String() {
+		if r.Fresh, err = judgedAgain(dir, r.Claim, r.Size, old.Fresh.Seeds); err != nil {
+			return err
+		}
 	}
 	text, err := verdictText(r)
 	if err != nil {
@@ -61,25 +68,41 @@ func Kept(dir string) ([]Result, error) {
 		if !ok || !known {
 			continue
 		}
-		runs := make([]*claim.Observation, 0, len(k.Seeds))
-		for _, seed := range k.Seeds {
-			o, there, err := keptObservation(claimDir(dir, c, size), seed)
-			if err != nil {
-				return nil, err
-			}
-			if there {
-				runs = append(runs, o)
-			}
+		first, err := judgedAgain(dir, c, size, k.Seeds)
+		if err != nil {
+			return nil, err
 		}
-		if len(runs) < len(k.Seeds) || len(runs) == 0 {
+		if first == nil {
 			continue
 		}
-		r := judge(c, k.Seeds, runs, size)
-		var err error
+		r := Result{Claim: c, Size: size, Judged: *first}
+		if k.Fresh != nil {
+			if r.Fresh, err = judgedAgain(dir, c, size, k.Fresh.Seeds); err != nil {
+				return nil, err
+			}
+		}
 		if r.Recipes, err = keptRecipes(claimDir(dir, c, size)); err != nil {
 			return nil, err
 		}
 		list = append(list, r)
 	}
 	return list, nil
+}
+
+// judgedAgain judges the observations that a directory has of these seeds; nil
+// where one is missing.
+func judgedAgain(dir string, c claim.Claim, size claim.Size, seeds []uint64) (*Judged, error) {
+	var runs []*claim.Observation
+	for _, seed := range seeds {
+		o, there, err := keptObservation(claimDir(dir, c, size), seed)
+		if err != nil || !there {
+			return nil, err
+		}
+		runs = append(runs, o)
+	}
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	j := judge(c, seeds, runs)
+	return &j, nil
 }

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"driftlab/experiments/claim"
@@ -9,69 +10,113 @@ import (
 	"driftlab/results"
 )
 
-// VerdictTable has a line per claim: the paper's figure, ours, the verdict.
+// VerdictTable has a line per claim: the paper's figure, ours, the verdict, and
+// the verdict of fresh seeds.
 func VerdictTable(list []Result) *results.Table {
 	t := &results.Table{
-		Title:   "Published claims",
-		Columns: []results.TableColumn{{Name: "claim"}, {Name: "verdict"}, {Name: "published"}, {Name: "compared here"}, {Name: "ours, 95% interval"}, {Name: "decided by"}},
-		Note:    "Intervals are bootstraps over paired seeds. Published figures are context: other models, other scale. " + provisionalNote(list),
+		Title: "Published claims",
+		Columns: []results.TableColumn{{Name: "claim"}, {Name: "verdict"}, {Name: "fresh seeds"}, {Name: "published"}, {Name: "primary check"},
+			{Name: "ours, 95% interval"}, {Name: "fresh, 95% interval"}, {Name: "n", Align: results.Right}, {Name: "p, Holm", Align: results.Right}},
+		Note: "One primary check decides. Intervals are Student's over independent models or runs, or exact ones of pooled counts. " +
+			"Fresh seeds are other models, prompts and samples that no setting was looked at with. " +
+			"p is that of verdicts that reject, adjusted across the claims. Published figures are context: other models, other scale. " + provisionalNote(list),
 	}
+	adjusted := holm(list)
 	for i := range list {
 		r := &list[i]
-		t.Add(results.Word(r.Claim.ID).As(results.Strong), r.verdictCell(), results.Word(r.Claim.Figure), results.Word(r.Evidence.Checks[0].Name),
-			results.Word(r.summary()), results.Word(r.decidedBy()))
+		name, needs := "-", ""
+		if d := r.decisive(); d != nil {
+			name, needs = d.Label(), d.Needs
+		}
+		fresh, freshFigure := results.Word("-"), "-"
+		if r.Fresh != nil {
+			fresh, freshFigure = results.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
+		}
+		t.Add(results.Word(r.Claim.ID).As(results.Strong), r.verdictCell(), fresh, results.Word(r.Claim.Figure), results.Word(name+": "+needs),
+			results.Word(r.figure()), results.Word(freshFigure), results.Word(fmt.Sprintf("%d %ss", len(r.Seeds), r.Claim.Unit)), adjustedCell(adjusted[i]))
 	}
 	return t
 }
 
-// summary is the figure of the first check. A figure of the natural dose has the
-// amplified one beside it and the other way round, where both were measured.
-func (r *Result) summary() string {
-	first := r.Evidence.Checks[0]
-	text := intervalText(first.Value)
-	if first.Dose == claim.Exact {
-		return text
+// holm is the adjusted p-value of every claim whose verdict rejects; NaN of the others.
+func holm(list []Result) []float64 {
+	p := make([]float64, len(list))
+	for i := range list {
+		p[i] = math.NaN()
+		if d := list[i].decisive(); d != nil && (d.Outcome == claim.Passed || d.Outcome == claim.Contrary) {
+			p[i] = d.P
+		}
 	}
-	text = string(first.Dose) + " " + text
-	for _, c := range r.Evidence.Checks[1:] {
-		if c.Dose != first.Dose && c.Dose != claim.Exact && c.Name == first.Name {
+	return stats.Holm(p)
+}
+
+func adjustedCell(p float64) results.Cell {
+	if math.IsNaN(p) {
+		return results.Word("-")
+	}
+	return results.Number(p, 2)
+}
+
+// decisive is the check that the verdict rests on.
+func (j *Judged) decisive() *claim.Check { return j.Verdict.Decisive(j.Evidence.Checks) }
+
+// figure is the value of the check that the verdict rests on. One of the natural
+// dose has the amplified one beside it and the other way round, where both were
+// measured.
+func (j *Judged) figure() string {
+	d := j.decisive()
+	if d == nil {
+		return "-"
+	}
+	if d.Dose == claim.Exact {
+		return intervalText(d.Value)
+	}
+	text := string(d.Dose) + " " + intervalText(d.Value)
+	for _, c := range j.Evidence.Checks {
+		if c.Primary && c.Dose != d.Dose {
 			text += "; " + string(c.Dose) + " " + intervalText(c.Value)
 		}
 	}
 	return text
 }
 
-// decidedBy names the check that stands between the claim and "reproduced".
-func (r *Result) decidedBy() string {
-	d := r.Verdict.Decisive(r.Evidence.Checks)
-	if d == nil {
-		return "all checks hold"
-	}
-	return d.Label() + ": " + string(d.Outcome)
-}
-
 // provisionalNote explains the question mark if one is shown.
 func provisionalNote(list []Result) string {
 	for i := range list {
 		if list[i].Provisional() {
-			return "A verdict with a question mark is a preview: fewer than five seeds, or a smaller measurement."
+			return "A verdict with a question mark is a preview: fewer than ten replications, or a smaller measurement."
 		}
 	}
 	return ""
 }
 
-// CheckTable has a line per check of a claim, natural dose before amplified.
+// CheckTable has a line per check of a claim: the primary ones first, then what
+// else was looked at.
 func CheckTable(r *Result) *results.Table {
 	t := &results.Table{
 		Title: "Checks",
 		Columns: []results.TableColumn{{Name: "check"}, {Name: "outcome"}, {Name: "dose"}, {Name: "needs"},
-			{Name: "ours, 95% interval", Align: results.Right}},
+			{Name: "ours, 95% interval", Align: results.Right}, {Name: "fresh, 95% interval", Align: results.Right}},
+		Note: "The primary check decides; the others were looked at.",
 	}
-	for _, dose := range []claim.Dose{claim.Exact, claim.Natural, claim.Amplified} {
-		for _, c := range r.Evidence.Checks {
-			if c.Dose == dose {
-				t.Add(results.Word(c.Name), outcomeCell(c.Outcome), results.Word(string(c.Dose)), results.Word(c.Needs),
-					results.Word(intervalText(c.Value)))
+	for _, primary := range []bool{true, false} {
+		for _, dose := range claim.Doses {
+			for i, c := range r.Evidence.Checks {
+				if c.Primary != primary || c.Dose != dose {
+					continue
+				}
+				name, fresh := results.Word(c.Name), "-"
+				if c.Primary {
+					name = results.Word("primary: " + c.Name).As(results.Strong)
+				}
+				if r.Fresh != nil && i < len(r.Fresh.Evidence.Checks) {
+					again := r.Fresh.Evidence.Checks[i]
+					fresh = intervalText(again.Value)
+					if again.Outcome != c.Outcome {
+						fresh += ", " + string(again.Outcome)
+					}
+				}
+				t.Add(name, outcomeCell(c.Outcome), results.Word(string(c.Dose)), results.Word(c.Needs), results.Word(intervalText(c.Value)), results.Word(fresh))
 			}
 		}
 	}
@@ -101,7 +146,7 @@ func outcomeCell(o claim.Mark) results.Cell {
 }
 
 func (r *Result) verdictCell() results.Cell {
-	return results.Word(r.VerdictText()).As(r.emphasis())
+	return results.Word(r.VerdictText()).As(emphasis(r.Verdict))
 }
 
 // VerdictText is the verdict, with a question mark while it is provisional.
@@ -112,11 +157,11 @@ func (r *Result) VerdictText() string {
 	return string(r.Verdict)
 }
 
-func (r *Result) emphasis() results.Emphasis {
-	switch r.Verdict {
+func emphasis(v claim.Verdict) results.Emphasis {
+	switch v {
 	case claim.Reproduced:
 		return results.Good
-	case claim.OnlyAmplified, claim.Undecided:
+	case claim.Extrapolates, claim.OnlyAmplified, claim.Undecided:
 		return results.Warn
 	}
 	return results.Bad
@@ -131,7 +176,7 @@ func Report(list []Result) results.Report {
 	page := results.Report{
 		Title: "Published claims, measured", Eyebrow: "simulate reproduce",
 		Lead: verdictLead(count) + fmt.Sprintf("%d claims on a transformer small enough for a laptop, with two engines that share weights and differ only in how they compute. "+
-			"Thresholds stand in the code of each claim, and verdicts are computed from them.", len(list)),
+			"One primary check per claim decides, by a threshold that stands in its code; an independent model or run is one replication.", len(list)) + agreement(list),
 		Sections: []results.Section{{Heading: "Verdicts", Blocks: []results.Block{VerdictTable(list)}}},
 	}
 	for _, v := range verdictOrder {
@@ -147,7 +192,7 @@ func Report(list []Result) results.Report {
 }
 
 // verdictOrder is the order in which verdicts are counted up.
-var verdictOrder = []claim.Verdict{claim.Reproduced, claim.OnlyAmplified, claim.Undecided, claim.NotReproduced, claim.Refuted}
+var verdictOrder = []claim.Verdict{claim.Reproduced, claim.Extrapolates, claim.OnlyAmplified, claim.Undecided, claim.NotReproduced, claim.Refuted}
 
 // verdictLead is the finding: how many claims have each verdict.
 func verdictLead(count map[claim.Verdict]int) string {
@@ -162,9 +207,9 @@ func verdictLead(count map[claim.Verdict]int) string {
 
 func (r *Result) section() results.Section {
 	c := &r.Claim
-	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.VerdictText(), Emphasis: r.emphasis()}}}
+	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.VerdictText(), Emphasis: emphasis(r.Verdict)}}}
 	add := func(b ...results.Block) { s.Blocks = append(s.Blocks, b...) }
-	add(results.Prose(c.Statement))
+	add(results.Prose(c.Statement), results.Prose(r.decision()))
 	switch p := r.Evidence.Picture.(type) {
 	case *results.Chart:
 		add(p)
@@ -200,8 +245,29 @@ func (r *Result) section() results.Section {
 
 func (r *Result) again() results.Rerun {
 	command := fmt.Sprintf("simulate reproduce %s --seeds %d --seed-base %d", r.Claim.ID, len(r.Seeds), r.Seeds[0])
+	if r.Fresh != nil {
+		command += " --fresh"
+	}
 	if r.Size == claim.Quick {
 		command += " --quick"
 	}
 	return results.Rerun{Name: r.Claim.ID, Command: command}
+}
+
+// agreement is how many verdicts stayed with fresh seeds; empty where none was
+// measured with them.
+func agreement(list []Result) string {
+	same, all := 0, 0
+	for i := range list {
+		if f := list[i].Fresh; f != nil {
+			all++
+			if f.Verdict == list[i].Verdict {
+				same++
+			}
+		}
+	}
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" With fresh models and fresh seeds **%d of %d** verdicts stay.", same, all)
 }

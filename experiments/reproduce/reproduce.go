@@ -1,8 +1,9 @@
-// Package reproduce measures published claims seed by seed, keeps what was
+// Package reproduce measures published claims one replication at a time, keeps what was
 // measured, and writes verdicts, tables and pages from that alone.
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,41 +23,59 @@ import (
 type Options struct {
 	// Claims are the ids to run, in this order; nil means all.
 	Claims []string
-	// Seeds is the number of seeds in a row from SeedBase on; 0 means five.
+	// Seeds is the number of replications, with seeds in a row from SeedBase on; 0
+	// means as many as each claim needs.
 	Seeds int
 	// SeedBase is the first seed; 0 means 1.
 	SeedBase uint64
-	// Size is how much each seed measures.
+	// Fresh measures every claim a second time, with as many seeds from FreshBase
+	// on: other models, other prompts, other samples, judged by themselves.
+	Fresh bool
+	// Size is how much each replication measures.
 	Size claim.Size
 	// Dir keeps what is measured, one file per claim and seed; empty keeps it in
 	// memory. What is there is not measured again.
 	Dir string
-	// Workers is the number of cores, which the seeds share; 0 means one. It
-	// changes no figure.
+	// Workers is the number of cores, which the replications share; 0 means one.
+	// It changes no figure.
 	Workers int
-	// Progress is called after every seed, never from two goroutines at once. Its
-	// units are seeds, over all claims.
+	// Progress is called after every replication, never from two goroutines at
+	// once. Its units are replications, over all claims.
 	Progress func(queue.Progress)
+}
+
+// FreshBase is the first seed of the second measurement. No setting of a claim
+// was ever looked at with these.
+const FreshBase = 1001
+
+// Judged is what a number of replications came to.
+type Judged struct {
+	Seeds    []uint64
+	Verdict  claim.Verdict
+	Evidence claim.Evidence
 }
 
 // Result is a claim with its verdict.
 type Result struct {
-	Claim    claim.Claim
-	Seeds    []uint64
-	Size     claim.Size
-	Verdict  claim.Verdict
-	Evidence claim.Evidence
-	// Recipes are the claim's training runs as recipe files, with seed 1; empty
-	// for a claim that measures frozen weights.
+	Claim claim.Claim
+	Size  claim.Size
+	Judged
+	// Fresh is the verdict of seeds never looked at before; nil where they were
+	// not measured.
+	Fresh *Judged
+	// Recipes are the claim's training runs as recipe files, with the first
+	// seed; empty for a claim that measures frozen weights.
 	Recipes []string
 }
 
-// Provisional reports that there were fewer than five seeds or the size was
-// not full: the verdict is a preview.
-func (r *Result) Provisional() bool { return len(r.Seeds) < claim.LeastSeeds || r.Size != claim.Full }
+// Provisional reports that there were too few replications or the size was not
+// full: the verdict is a preview.
+func (r *Result) Provisional() bool {
+	return len(r.Seeds) < claim.LeastReplications || r.Size != claim.Full
+}
 
 // Run measures the claims and judges them. A cancelled context stops it at the
-// next seed; with a directory, calling again takes it up where it was and comes
+// next replication; with a directory, calling again takes it up where it was and comes
 // to the same figures.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	list, err := chosen(o.Claims)
@@ -70,14 +89,15 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 		}
 		defer os.RemoveAll(warm)
 	}
-	cache, seeds := claim.NewCache(warm), o.seeds()
+	cache := claim.NewCache(warm)
 	out := make([]Result, len(list))
 	var jobs []queue.Job[*claim.Observation]
 	for i, c := range list {
 		if o.Dir != "" {
 			record.Sweep(claimDir(o.Dir, c, o.Size), recipesFolder)
 		}
-		m := &measurement{claim: c, seeds: seeds, options: &o, runs: make([]*claim.Observation, len(seeds))}
+		seeds, first := o.seeds(c)
+		m := &measurement{claim: c, seeds: seeds, first: first, options: &o, runs: make([]*claim.Observation, len(seeds))}
 		m.left.Store(int64(len(seeds)))
 		for k := range seeds {
 			jobs = append(jobs, m.job(k, cache, &out[i]))
@@ -89,23 +109,24 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	return out, nil
 }
 
-// measurement is a claim whose seeds are being measured.
+// measurement is a claim whose replications are being measured.
 type measurement struct {
 	claim   claim.Claim
-	seeds   []uint64
+	seeds   []uint64 // the fresh ones last
+	first   int      // how many are not fresh
 	options *Options
-	left    atomic.Int64 // seeds
+	left    atomic.Int64 // replications
 	runs    []*claim.Observation
-	recipes []string // of the first seed
+	recipes []string // of the first one
 }
 
-// job measures seed k. The last seed of a claim judges it into out: its verdict
-// need not wait for other claims.
+// job measures replication k. The last one of a claim judges it into out: its
+// verdict need not wait for other claims.
 func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*claim.Observation] {
 	c, seed := m.claim, m.seeds[k]
 	do := func(ctx context.Context, d *queue.Desk) (*claim.Observation, error) {
 		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache, Cores: d.Cores}
-		observed, kept, err := observe(ctx, c, e, m.options.Dir)
+		observed, kept, err := observe(ctx, c, e, m.options.Dir, k == 0)
 		if err != nil {
 			return nil, err
 		}
@@ -119,26 +140,29 @@ func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*cla
 		if m.left.Add(-1) > 0 {
 			return observed, nil
 		}
-		*out = judge(c, m.seeds, m.runs, m.options.Size)
-		out.Recipes = m.recipes
+		*out = Result{Claim: c, Size: m.options.Size, Judged: judge(c, m.seeds[:m.first], m.runs[:m.first]), Recipes: m.recipes}
+		if m.first < len(m.seeds) {
+			fresh := judge(c, m.seeds[m.first:], m.runs[m.first:])
+			out.Fresh = &fresh
+		}
 		return observed, out.keep(m.options.Dir)
 	}
 	return queue.Job[*claim.Observation]{Name: fmt.Sprintf("%s, seed %d", c.ID, seed), Units: 1, Do: do}
 }
 
-func (o *Options) seeds() []uint64 {
-	n, first := o.Seeds, o.SeedBase
-	if n == 0 {
-		n = claim.LeastSeeds
+// seeds are those of a claim, the fresh ones last, and how many come before them.
+func (o *Options) seeds(c claim.Claim) (seeds []uint64, first int) {
+	n := cmp.Or(o.Seeds, c.Needed())
+	row := func(from uint64) {
+		for i := range n {
+			seeds = append(seeds, from+uint64(i))
+		}
 	}
-	if first == 0 {
-		first = 1
+	row(cmp.Or(o.SeedBase, 1))
+	if o.Fresh {
+		row(FreshBase)
 	}
-	seeds := make([]uint64, n)
-	for i := range seeds {
-		seeds[i] = first + uint64(i)
-	}
-	return seeds
+	return seeds, n
 }
 
 // chosen looks the ids up, each once; an unknown one is answered with the nearest.
@@ -161,10 +185,10 @@ func chosen(ids []string) ([]claim.Claim, error) {
 }
 
 // judge computes checks and verdict from the observations.
-func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation, size claim.Size) Result {
+func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation) Judged {
 	j := claim.Judge{Seeds: seeds, Runs: runs}
 	c.Judge(&j)
-	return Result{Claim: c, Seeds: seeds, Size: size, Verdict: claim.Decide(j.Evidence.Checks, len(seeds)), Evidence: j.Evidence}
+	return Judged{Seeds: seeds, Verdict: claim.Decide(j.Evidence.Checks), Evidence: j.Evidence}
 }
 
 // claimFolder is where everything about a claim is kept.
@@ -178,8 +202,9 @@ func claimDir(dir string, c claim.Claim, size claim.Size) string {
 func seedFile(seed uint64) string { return fmt.Sprintf("seed-%d.json", seed) }
 
 // observe returns the observation of one seed: the one that is kept, or a new
-// one, which is then kept. The file appears whole or not at all.
-func observe(ctx context.Context, c claim.Claim, e *claim.Env, dir string) (o *claim.Observation, kept bool, err error) {
+// one, which is then kept, with the recipes of its runs if it is the first. The
+// file appears whole or not at all.
+func observe(ctx context.Context, c claim.Claim, e *claim.Env, dir string, first bool) (o *claim.Observation, kept bool, err error) {
 	where := claimDir(dir, c, e.Size)
 	if dir != "" {
 		if o, kept, err = keptObservation(where, e.Seed); kept || err != nil {
@@ -196,8 +221,10 @@ func observe(ctx context.Context, c claim.Claim, e *claim.Env, dir string) (o *c
 	if err := os.MkdirAll(where, 0o777); err != nil {
 		return nil, false, err
 	}
-	if err := keepRecipes(e.Recipes(c.ID), where); err != nil {
-		return nil, false, err
+	if first {
+		if err := keepRecipes(e.Recipes(c.ID), where); err != nil {
+			return nil, false, err
+		}
 	}
 	return o, false, record.WriteFile(where, seedFile(e.Seed), append(text, '\n'))
 }

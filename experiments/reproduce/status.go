@@ -14,27 +14,58 @@ import (
 // Status is a line of the list of claims.
 type Status struct {
 	ID     string `json:"id"`
+	Theme  string `json:"theme"`
 	Title  string `json:"title"`
 	Source string `json:"source"`
-	// Status is "done", "quick" (judged from a smaller measurement or fewer than
-	// five seeds), "partial" (some seeds measured), "published" (not measured
-	// here; the verdict is that of results/published) or "not run".
+	// Sentence is what the primary check judges, Published what the source reports.
+	Sentence  string `json:"sentence"`
+	Published string `json:"published"`
+	// Unit is what one replication is, Needed how many a verdict takes.
+	Unit   claim.Unit `json:"unit"`
+	Needed int        `json:"needed"`
+	// Status is "done", "quick" (judged from a smaller measurement or too few
+	// replications), "partial" (some measured), "published" (not measured here;
+	// the verdict is that of results/published) or "not run".
 	Status string `json:"status"`
-	// Verdict is the last one computed in the directory, or else the published
-	// one; empty where there is neither.
+	Outcome
+	// Fresh is what seeds never looked at came to; null where they were not measured.
+	Fresh *Outcome `json:"fresh"`
+}
+
+// Outcome is what a number of replications came to; without a verdict it is empty.
+type Outcome struct {
 	Verdict claim.Verdict `json:"verdict"`
+	// Replications is how many there were, Seeds which.
+	Replications int      `json:"replications"`
+	Seeds        []uint64 `json:"seeds"`
+	// Primary is the check that the verdict rests on.
+	Primary *Decisive `json:"primary_check"`
+}
+
+// Decisive is a check as the verdict file has it. Its numbers may be infinite or
+// NaN, as ratios to an empty tail are.
+type Decisive struct {
+	Name  string     `json:"name"`
+	Dose  claim.Dose `json:"dose"`
+	Needs string     `json:"needs"`
+	// Ours is the statistic with its 95 % interval.
+	Ours record.Floats `json:"estimate_low_high"`
+	// P is the p-value against the threshold, the smallest effect that this many
+	// replications find 8 times of 10, and how many would find the one measured.
+	P       record.Floats `json:"p_smallest_enough"`
+	Outcome claim.Mark    `json:"outcome"`
 }
 
 // kept is what is read back of the verdict file.
 type kept struct {
-	Verdict claim.Verdict `json:"verdict"`
-	Size    string        `json:"size"`
-	Version int           `json:"version"`
-	Seeds   []uint64      `json:"seeds"`
+	Outcome
+	Fresh   *Outcome `json:"fresh"`
+	Size    string   `json:"size"`
+	Version int      `json:"version"`
 }
 
 func (k *kept) provisional() bool {
-	return len(k.Seeds) < claim.LeastSeeds || k.Size != claim.Full.String()
+	return len(k.Seeds) < claim.LeastReplications || k.Size != claim.Full.String()
 }
 
 // lastVerdict reads the verdict of the claim as it is now; one of another
@@ -60,11 +91,12 @@ func readVerdict(text []byte, c claim.Claim) (k kept, ok bool) {
 func List(dir string) []Status {
 	var list []Status
 	for _, c := range claims.All() {
-		s := Status{ID: c.ID, Title: c.Title, Source: c.Source, Status: "not run"}
+		s := Status{ID: c.ID, Theme: c.Theme, Title: c.Title, Source: c.Source, Sentence: c.Statement, Published: c.Figure,
+			Unit: c.Unit, Needed: c.Needed(), Status: "not run"}
 		if dir != "" {
 			where := claimFolder(dir, c)
 			if k, ok := lastVerdict(where, c); ok {
-				s.Status, s.Verdict = "done", k.Verdict
+				s.Status, s.Outcome, s.Fresh = "done", k.Outcome, k.Fresh
 				if k.provisional() {
 					s.Status = "quick"
 				}
@@ -75,7 +107,7 @@ func List(dir string) []Status {
 		if s.Status == "not run" {
 			if text, ok := results.PublishedVerdict(c.ID); ok {
 				if k, ok := readVerdict(text, c); ok {
-					s.Status, s.Verdict = "published", k.Verdict
+					s.Status, s.Outcome, s.Fresh = "published", k.Outcome, k.Fresh
 				}
 			}
 		}
@@ -84,25 +116,45 @@ func List(dir string) []Status {
 	return list
 }
 
-// verdictText is the verdict file: what kept reads, and the checks behind it.
-// Their numbers may be infinite or NaN, as ratios to an empty tail are.
+// decisive is a check as the verdict file has it.
+func decisive(c *claim.Check) *Decisive {
+	return &Decisive{c.Name, c.Dose, c.Needs, record.Floats{c.Value.Estimate, c.Value.Low, c.Value.High},
+		record.Floats{c.P, c.Power.Smallest, float64(c.Power.Enough)}, c.Outcome}
+}
+
+// outcome is what the verdict file says of a judgement.
+func (j *Judged) outcome() Outcome {
+	o := Outcome{Verdict: j.Verdict, Replications: len(j.Seeds), Seeds: j.Seeds}
+	if d := j.Verdict.Decisive(j.Evidence.Checks); d != nil {
+		o.Primary = decisive(d)
+	}
+	return o
+}
+
+// verdictText is the verdict file: what kept reads, and all checks with the
+// value of every replication.
 func verdictText(r *Result) ([]byte, error) {
 	type line struct {
-		Name    string        `json:"name"`
-		Dose    claim.Dose    `json:"dose"`
-		Needs   string        `json:"needs"`
-		Value   record.Floats `json:"estimate_low_high"`
-		Seeds   record.Floats `json:"seeds"`
-		Outcome claim.Mark    `json:"outcome"`
+		*Decisive
+		Seeds record.Floats `json:"seeds"`
 	}
-	var lines []line
-	for _, c := range r.Evidence.Checks {
-		value := record.Floats{c.Value.Estimate, c.Value.Low, c.Value.High}
-		lines = append(lines, line{c.Name, c.Dose, c.Needs, value, c.Seeds, c.Outcome})
+	k := kept{Outcome: r.outcome(), Size: r.Size.String(), Version: r.Claim.Version}
+	lines := func(j *Judged) (list []line) {
+		for i := range j.Evidence.Checks {
+			c := &j.Evidence.Checks[i]
+			list = append(list, line{decisive(c), c.Seeds})
+		}
+		return list
+	}
+	var fresh []line
+	if r.Fresh != nil {
+		o := r.Fresh.outcome()
+		k.Fresh, fresh = &o, lines(r.Fresh)
 	}
 	text, err := json.MarshalIndent(struct {
 		kept
 		Checks []line `json:"checks"`
-	}{kept{r.Verdict, r.Size.String(), r.Claim.Version, r.Seeds}, lines}, "", "  ")
+		Again  []line `json:"fresh_checks"`
+	}{k, lines(&r.Judged), fresh}, "", "  ")
 	return append(text, '\n'), err
 }

@@ -44,7 +44,8 @@ func icepopRate() claim.Claim {
 			"where the headline saw uncorrected runs end. The band runs first; the placebo drops tokens at random at the mean share the band dropped in the same seed.",
 		LeftOut:  "IcePop's ratio inside the band: kept tokens weigh 1 here, so that band and placebo differ in nothing but the tokens they drop.",
 		Commands: []string{`simulate train headline --set steps=300 --set rollout.numerics=fp4-all --set advantage.positive_weight=0 --set "correction={masks: [{name: token_mask, low: 0.5, high: 5}], denominator: pre}"`},
-		Version:  1,
+		Unit:     claim.Run,
+		Version:  2,
 		Measure:  measureIcepop,
 		Judge:    judgeIcepop,
 	}
@@ -121,15 +122,15 @@ func judgeIcepop(j *claim.Judge) {
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
 		reward := func(arm string) []float64 { return late(a + " reward " + arm) }
-		j.Positive(d, "reward, band [0.5, 5] minus random mask", stats.Differences(reward(band), reward(icepopPlacebo)))
-		j.Always(d, "slope of mean |log-ratio| under the band, per update", slope(a+" gap "+band), 0)
-		j.Always(d, "minus the slope of the masked share, per update", stats.Negated(slope(a+" masked "+band)), 0)
+		j.Primary(claim.Above(d, "reward, band [0.5, 5] minus random mask", stats.Differences(reward(band), reward(icepopPlacebo)), 0))
+		j.Also(claim.Above(d, "slope of mean |log-ratio| under the band, per update", slope(a+" gap "+band), 0))
+		j.Also(claim.Above(d, "minus the slope of the masked share, per update", stats.Negated(slope(a+" masked "+band)), 0))
 		for _, arm := range icepopArms[1:] {
-			j.Report(d, "reward, band [0.5, 5] minus "+arm.name, stats.Differences(reward(band), reward(arm.name)))
+			j.Also(claim.Report(d, "reward, band [0.5, 5] minus "+arm.name, stats.Differences(reward(band), reward(arm.name))))
 		}
 		share := j.Each(func(o *claim.Observation) float64 { return stats.Average(o.List(a + " masked " + band)) })
-		j.Report(d, "masked share, band [0.5, 5]", share)
-		j.Report(d, "masked share, random mask", j.Each(func(o *claim.Observation) float64 { return stats.Average(o.List(a + " masked " + icepopPlacebo)) }))
+		j.Also(claim.Report(d, "masked share, band [0.5, 5]", share))
+		j.Also(claim.Report(d, "masked share, random mask", j.Each(func(o *claim.Observation) float64 { return stats.Average(o.List(a + " masked " + icepopPlacebo)) })))
 		if m := stats.Average(share); m < 1e-4 || m > 1e-2 {
 			j.Note("The masked share of the %s dose, %.2g, is outside the sanity range of [1e-4, 1e-2].", d, m)
 		}

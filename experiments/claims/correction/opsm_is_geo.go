@@ -28,7 +28,8 @@ func opsmIsGeo() claim.Claim {
 		Threshold: "The two sets of tokens are equal at every delta. Pass rate after training on rollouts eight updates old: negatives only minus both signs above 0 in every seed, interval above 0; positives only is worst in every seed.",
 		Setup:     "Sets: a batch after four updates, delta 0.001, 0.01, 0.05. Training: GRPO on chain-base, equal fp32 engines, lag 8, delta 0.01; pass rate over the last three evaluations of 256 held-out prompts.",
 		Commands:  []string{"simulate train headline --set 'schedule={name: lag, k: 8}' --set 'correction.masks=[{name: opsm, delta: 0.01}]' --set steps=120"},
-		Version:   1,
+		Unit:      claim.Run,
+		Version:   2,
 		Measure:   measureOPSM,
 		Judge:     judgeOPSM,
 	}
@@ -36,7 +37,7 @@ func opsmIsGeo() claim.Claim {
 
 func measureOPSM(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	different, masked, err := opsmSets(e)
+	different, masked, err := opsmSets(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +65,8 @@ func measureOPSM(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 // opsmSets updates on a batch and compares what OPSM drops with what the
 // geometric mask rejects among negative advantages, over three thresholds. It
 // returns the number of tokens in one set only, and the masked ones by threshold.
-func opsmSets(e *claim.Env) (different float64, masked []float64, err error) {
-	p, err := claim.Base(0)
+func opsmSets(ctx context.Context, e *claim.Env) (different float64, masked []float64, err error) {
+	p, err := e.Base(ctx, 0)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -120,15 +121,15 @@ func rejected(b *batch.Batch, m correction.Masking) ([]bool, error) {
 func judgeOPSM(j *claim.Judge) {
 	const none, negatives, both, positives = 0, 1, 2, 3
 	rate := func(k int) []float64 { return j.Entry("pass rate", k) }
-	j.Positive(claim.Natural, "pass rate, negatives only minus both signs", stats.Differences(rate(negatives), rate(both)))
-	j.Always(claim.Natural, "the same, seed by seed", stats.Differences(rate(negatives), rate(both)), 0)
-	j.Always(claim.Natural, "least of the other arms minus positives only", j.Each(func(o *claim.Observation) float64 {
+	j.Primary(claim.Above(claim.Natural, "pass rate, negatives only minus both signs", stats.Differences(rate(negatives), rate(both)), 0))
+	j.Also(claim.Above(claim.Natural, "the same, seed by seed", stats.Differences(rate(negatives), rate(both)), 0))
+	j.Also(claim.Above(claim.Natural, "least of the other arms minus positives only", j.Each(func(o *claim.Observation) float64 {
 		r := o.List("pass rate")
 		return min(r[none], r[negatives], r[both]) - r[positives]
-	}), 0)
-	j.Zero(claim.Exact, "tokens in one of the two sets only", j.Column("tokens in one set only"))
-	j.Report(claim.Exact, "tokens masked at delta 0.01", j.Entry("tokens masked", 1))
-	j.Report(claim.Natural, "pass rate, negatives only minus no mask", stats.Differences(rate(negatives), rate(none)))
+	}), 0))
+	j.Also(claim.Zero(claim.Exact, "tokens in one of the two sets only", j.Column("tokens in one set only")))
+	j.Also(claim.Report(claim.Exact, "tokens masked at delta 0.01", j.Entry("tokens masked", 1)))
+	j.Also(claim.Report(claim.Natural, "pass rate, negatives only minus no mask", stats.Differences(rate(negatives), rate(none))))
 	y := j.Runs[0].List("no mask curve")
 	c := claim.Chart("Pass rate on held-out prompts, rollouts eight updates old", "evaluation", "pass rate", "", false)
 	for _, a := range opsmArms {

@@ -20,7 +20,8 @@ func recomputeBlind() claim.Claim {
 		Setup:    "GRPO on chain-base, four minibatches per rollout, learner in bf16. Natural: fp8 rollouts. Amplified: fp4-all rollouts. Skew: 1,024 responses at the first weights.",
 		LeftOut:  "The fall of the reward: the headline and the collapse claims measure it.",
 		Commands: []string{"simulate train headline --set rollout.numerics=fp8-w8a8 --set learner.numerics=bf16 --set learner.minibatches=4 --set steps=120"},
-		Version:  1,
+		Unit:     claim.Run,
+		Version:  2,
 		Measure:  measureBlind,
 		Judge:    judgeBlind,
 	}
@@ -28,7 +29,7 @@ func recomputeBlind() claim.Claim {
 
 func measureBlind(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	first, err := claim.Base(0)
+	first, err := e.Base(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -80,19 +81,19 @@ func skews(advantage, e []float64) (up, down float64) {
 func judgeBlind(j *claim.Judge) {
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
-		j.Covers(d, "slope of the logged ppo_kl, recompute", j.Slope(a+" recompute logged"), 0)
-		j.Positive(d, "slope of the true k3, recompute", j.Slope(a+" recompute true"))
-		j.Always(d, "the same, seed by seed", j.Slope(a+" recompute true"), 0)
+		j.Primary(claim.Report(d, "slope of the logged ppo_kl, recompute", j.Slope(a+" recompute logged")))
+		j.Also(claim.Above(d, "slope of the true k3, recompute", j.Slope(a+" recompute true"), 0))
+		j.Also(claim.Above(d, "the same, seed by seed", j.Slope(a+" recompute true"), 0))
 		up, down := j.Entry(a+" skew", 0), j.Entry(a+" skew", 1)
-		j.Always(d, "minus the product of the two skews", j.Each(func(o *claim.Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0)
-		j.Report(d, "skew, A > 0", up)
-		j.Report(d, "skew, A < 0", down)
-		j.Report(d, "logged ppo_kl over true k3, recompute", j.Each(func(o *claim.Observation) float64 {
+		j.Also(claim.Above(d, "minus the product of the two skews", j.Each(func(o *claim.Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0))
+		j.Also(claim.Report(d, "skew, A > 0", up))
+		j.Also(claim.Report(d, "skew, A < 0", down))
+		j.Also(claim.Report(d, "logged ppo_kl over true k3, recompute", j.Each(func(o *claim.Observation) float64 {
 			return stats.Average(o.List(a+" recompute logged")) / stats.Average(o.List(a+" recompute true"))
-		}))
-		j.Report(d, "logged ppo_kl over true k3, bypass", j.Each(func(o *claim.Observation) float64 {
+		})))
+		j.Also(claim.Report(d, "logged ppo_kl over true k3, bypass", j.Each(func(o *claim.Observation) float64 {
 			return stats.Average(o.List(a+" bypass logged")) / stats.Average(o.List(a+" bypass true"))
-		}))
+		})))
 	}
 	x := claim.Counting(len(j.Runs[0].List("natural recompute true")))
 	j.Evidence.Picture = claim.Chart("What a log shows and what is there, fp8 rollouts", "rollout batch", "nats per token", "ppo_kl compares with the anchor of the loss: pi_old when it is recomputed, the rollout engine in bypass.", false,

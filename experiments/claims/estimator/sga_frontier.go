@@ -39,6 +39,7 @@ func sgaFrontier() claim.Claim {
 			"The learner is 8 (natural) or 32 (amplified) normalised gradient steps of 0.03 ahead, and mu's logits carry a random engine difference of sd 0.03. " +
 			"A finite sample shows too little of the variance of the longest products. Two rewards: terminal, decided by the first eighth of the tokens; and dense, paid per token.",
 		LeftOut: "The same measurement on the transformer: an oracle gradient of 1e5 episodes there is out of reach of a laptop's minutes.",
+		Unit:    claim.Draw,
 		Version: 1,
 		Measure: measureSGA,
 		Judge:   judgeSGA,
@@ -174,7 +175,7 @@ func judgeSGA(j *claim.Judge) {
 				name string
 				sign float64
 			}{{"bias", -1}, {"variance", 1}} {
-				j.Always(dose, "Kendall's tau of "+what.name+" along the list, as claimed, "+kind, j.Each(func(o *claim.Observation) float64 {
+				j.Primary(claim.Above(dose, "Kendall's tau of "+what.name+" along the list, as claimed, "+kind, j.Each(func(o *claim.Observation) float64 {
 					sum := 0.0
 					for i := range x {
 						y := make([]float64, len(sgaEstimators))
@@ -184,7 +185,7 @@ func judgeSGA(j *claim.Judge) {
 						sum += what.sign * stats.Kendall(order, y) / float64(len(x))
 					}
 					return sum
-				}), 0.7)
+				}), 0.7))
 			}
 		}
 	}
@@ -239,5 +240,5 @@ func conjecture(j *claim.Judge, d claim.Dose, name string, x []float64) {
 	case 5*low >= 4*len(x):
 		out = claim.Contrary
 	}
-	j.Add(claim.Check{Name: name, Dose: d, Needs: "> 0.95 in four of five seeds", Value: stats.Mean(x), Seeds: x, Outcome: out})
+	j.Also(claim.Check{Name: name, Dose: d, Needs: "> 0.95 in four of five seeds", Value: stats.T(x), Seeds: x, Outcome: out})
 }

@@ -28,7 +28,8 @@ func lengthNormIncentive() claim.Claim {
 			"Dynamic: log of the length of wrong over right answers, 1/length minus token-mean: interval above 0.",
 		Setup:    "Exact: the losses on a sampled batch. Dynamic: GRPO on search-base, where a longer working is right more often; lengths of 1,024 responses to fresh prompts after 100 updates.",
 		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set loss.aggregation=seq-mean-token-mean"},
-		Version:  1,
+		Unit:     claim.Run,
+		Version:  2,
 		Measure:  measureLengthNorm,
 		Judge:    judgeLengthNorm,
 	}
@@ -36,7 +37,7 @@ func lengthNormIncentive() claim.Claim {
 
 func measureLengthNorm(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	p, err := claim.Base(0)
+	p, err := e.Base(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -124,16 +125,16 @@ func searchLengths(e *claim.Env, p *model.Params, n engine.Numerics) (right, wro
 }
 
 func judgeLengthNorm(j *claim.Judge) {
-	j.Positive(claim.Natural, "log length of wrong over right, 1/length minus token-mean", stats.Differences(j.Entry("log ratio", 1), j.Entry("log ratio", 0)))
+	j.Primary(claim.Above(claim.Natural, "log length of wrong over right, 1/length minus token-mean", stats.Differences(j.Entry("log ratio", 1), j.Entry("log ratio", 0)), 0))
 	// verl adds 1e-8 to the length it divides by.
 	for k, name := range lengthAggregations {
 		what := "spread of the weight, " + name
 		if name == "seq-mean-token-mean" {
 			what = "spread of the weight times the length, " + name
 		}
-		j.AtMost(claim.Exact, what, j.Entry("spread of the weight", k), 1e-8)
+		j.Also(claim.AtMost(claim.Exact, what, j.Entry("spread of the weight", k), 1e-8))
 	}
-	j.Report(claim.Natural, "log length of wrong over right, constant divisor minus token-mean", stats.Differences(j.Entry("log ratio", 2), j.Entry("log ratio", 0)))
+	j.Also(claim.Report(claim.Natural, "log length of wrong over right, constant divisor minus token-mean", stats.Differences(j.Entry("log ratio", 2), j.Entry("log ratio", 0))))
 	j.Evidence.Picture = j.Bars("Length of the answers after training", "tokens", false, lengthAggregations, j.Listed("right", "right"), j.Listed("wrong", "wrong"))
 	j.Evidence.Table = j.NamedTable("After training on the search task", "aggregation", lengthAggregations, "right", "wrong", "log ratio")
 }

@@ -34,7 +34,8 @@ func fp16BF16Gap() claim.Claim {
 		Setup: "Responses of 128 tokens. Natural: order only (sums cut in four), on the dense twin of chain-base, and on chain-base. " +
 			"Amplified: the running sums rounded to the format too, on random dense models of 8 layers. Reported: both mechanisms and the format against fp32, on all models.",
 		Commands: []string{"simulate measure --rollout bf16-splitk4 --learner bf16", "simulate measure --rollout fp16 --learner fp32"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure:  measureFP16,
 		Judge:    judgeFP16,
 	}
@@ -76,7 +77,7 @@ func measureFP16(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 
 func judgeFP16(j *claim.Judge) {
 	ratio := func(d claim.Dose, name, figure string, r float64) {
-		j.Ratio(d, name, j.Entry(figure, 1), j.Entry(figure, 0), r)
+		j.Primary(claim.Ratio(d, name, j.Entry(figure, 1), j.Entry(figure, 0), r))
 	}
 	ratio(claim.Natural, "k3, bf16 over fp16, dense", "dense order k3", 16)
 	ratio(claim.Natural, "mean |dlogp|, bf16 over fp16, dense", "dense order mean", 4)
@@ -84,13 +85,13 @@ func judgeFP16(j *claim.Judge) {
 	ratio(claim.Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1)
 	ratio(claim.Amplified, "k3, bf16 over fp16, dense", "deep sums k3", 16)
 	ratio(claim.Amplified, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4)
-	j.Zero(claim.Exact, "largest gap of bf16 with itself", j.Column("same"))
+	j.Also(claim.Zero(claim.Exact, "largest gap of bf16 with itself", j.Column("same")))
 	var rows []string
 	var values [][2]string
 	for _, m := range []string{"dense", "moe", "deep"} {
 		for _, how := range mechanisms {
 			rows, values = append(rows, m+", "+how.name), append(values, [2]string{m + " " + how.name + " mean", m + " " + how.name + " k3"})
-			j.ReportRatio(claim.Natural, "k3, "+m+", "+how.name, j.Entry(m+" "+how.name+" k3", 1), j.Entry(m+" "+how.name+" k3", 0))
+			j.Also(claim.ReportRatio(claim.Natural, "k3, "+m+", "+how.name, j.Entry(m+" "+how.name+" k3", 1), j.Entry(m+" "+how.name+" k3", 0)))
 		}
 	}
 	group := func(name string, k int) claim.Group {

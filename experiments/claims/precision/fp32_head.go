@@ -42,7 +42,8 @@ func fp32Head() claim.Claim {
 			"Amplified: a random dense model with 512 tokens and logits twice as large as the other claims' random models.",
 		LeftOut:  "The cost: it belongs to a device.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout bf16-fp32-head --learner fp32"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure:  measureHead,
 		Judge:    judgeHead,
 	}
@@ -89,9 +90,9 @@ func judgeHead(j *claim.Judge) {
 		name string
 		dose claim.Dose
 	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"wide", claim.Amplified}} {
-		j.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1)
-		j.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *claim.Observation) float64 { return headRank(o.List(m.name + " mean")) }))
-		j.Zero(claim.Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all"))
+		j.Primary(claim.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1))
+		j.Also(claim.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *claim.Observation) float64 { return headRank(o.List(m.name + " mean")) })))
+		j.Also(claim.Zero(claim.Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all")))
 	}
 	var names []string
 	for _, b := range headBlocks {
@@ -103,7 +104,7 @@ func judgeHead(j *claim.Judge) {
 	j.Evidence.Picture = j.Bars("What is left of the gap when one block is promoted to fp32", "mean |dlogp|, share of the bf16 gap", false, names, left("MoE"), left("dense"), left("wide"))
 	j.Evidence.Table = j.NamedTable("Gap by promoted block", "promoted", names, "MoE mean", "dense mean", "wide mean", "MoE 1 - Pearson", "dense 1 - Pearson", "wide 1 - Pearson")
 	j.Note("Entropy: %.2f nats in chain-base, %.2f in its dense twin, %.2f in the wide random model.",
-		stats.Mean(j.Column("MoE entropy")).Estimate, stats.Average(j.Column("dense entropy")), stats.Average(j.Column("wide entropy")))
+		stats.T(j.Column("MoE entropy")).Estimate, stats.Average(j.Column("dense entropy")), stats.Average(j.Column("wide entropy")))
 }
 
 // headRank is the place of the head when the blocks are ordered by the gap

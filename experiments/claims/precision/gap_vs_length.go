@@ -24,7 +24,8 @@ func gapVsLength() claim.Claim {
 		Setup:    "Responses of 512 tokens, past the stop token. Natural: bf16 or fp16 rollouts scored in fp32 on chain-base and its dense twin. Amplified: random models of 8 layers, 256 tokens. Matching: ten bins of the rollout probability, each with equal weight.",
 		LeftOut:  "Fresh prefill against incremental decode: in this rig they agree bit for bit, so the arm is zero by construction. A cache kept in fp32 under bf16 elsewhere.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout fp16 --learner fp32"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure:  measureGapVsLength,
 		Judge:    judgeGapVsLength,
 	}
@@ -119,7 +120,7 @@ func judgeGapVsLength(j *claim.Judge) {
 		return j.Each(func(o *claim.Observation) float64 { q := o.List(name + " " + kind); return q[3] / q[1] })
 	}
 	ones := j.Each(func(*claim.Observation) float64 { return 1 })
-	j.Ratio(claim.Natural, "slope of |log product ratio|, bf16 over fp16, dense", slope("dense bf16"), slope("dense fp16"), 4)
+	j.Primary(claim.Ratio(claim.Natural, "slope of |log product ratio|, bf16 over fp16, dense", slope("dense bf16"), slope("dense fp16"), 4))
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
 		for _, kind := range []string{"quarters", "matched"} {
@@ -128,9 +129,9 @@ func judgeGapVsLength(j *claim.Judge) {
 				suffix = ", matched on probability"
 			}
 			moe := growth(a+" moe", kind)
-			j.Ratio(d, "last over second quarter, MoE"+suffix, moe, ones, 1.2)
-			j.Positive(d, "that growth, MoE minus dense"+suffix, stats.Differences(moe, growth(a+" dense", kind)))
-			j.Positive(d, "that growth, MoE minus replayed"+suffix, stats.Differences(moe, growth(a+" moe, replayed", kind)))
+			j.Also(claim.Ratio(d, "last over second quarter, MoE"+suffix, moe, ones, 1.2))
+			j.Also(claim.Above(d, "that growth, MoE minus dense"+suffix, stats.Differences(moe, growth(a+" dense", kind)), 0))
+			j.Also(claim.Above(d, "that growth, MoE minus replayed"+suffix, stats.Differences(moe, growth(a+" moe, replayed", kind)), 0))
 		}
 	}
 	quarter := []float64{1, 2, 3, 4}

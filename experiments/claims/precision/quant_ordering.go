@@ -26,7 +26,8 @@ func quantOrdering() claim.Claim {
 		Threshold: "k3 orders as fp8 rollout only > fp8 both > bf16 both in every seed, rollout only over both at least 1.5 with the interval above 1; slope of k3 over training, mixture of experts minus dense: paired interval above 0.",
 		Setup:     "Frozen chain-base and its dense twin, responses to the task's prompts; every rollout engine is tensor-parallel over four ranks with a bf16 wire, every learner is not. Training: GRPO with fp8 rollouts and a bf16 learner, uncorrected, 300 updates.",
 		Commands:  []string{"simulate measure --rollout fp8-w8a8 --learner bf16", "simulate measure --rollout int8-w8a8 --learner bf16"},
-		Version:   2,
+		Unit:      claim.Run,
+		Version:   3,
 		Measure:   measureQuant,
 		Judge:     judgeQuant,
 	}
@@ -66,16 +67,16 @@ func measureQuant(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 
 func judgeQuant(j *claim.Judge) {
 	for _, m := range []string{"MoE", "dense"} {
-		j.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5)
-		j.Always(claim.Natural, "least log step of the ordering, "+m, j.Each(func(o *claim.Observation) float64 {
+		j.Primary(claim.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5))
+		j.Also(claim.Above(claim.Natural, "least log step of the ordering, "+m, j.Each(func(o *claim.Observation) float64 {
 			k := o.List(m + " k3")
 			return min(elementary.Log(k[3]/k[1]), elementary.Log(k[1]/k[0]))
-		}), 0)
+		}), 0))
 	}
 	slope := func(m string) []float64 { return j.Slope(m + " training k3") }
-	j.Positive(claim.Natural, "slope of k3 over training steps, MoE minus dense", stats.Differences(slope("MoE"), slope("dense")))
-	j.Report(claim.Natural, "slope of k3, MoE", slope("MoE"))
-	j.Report(claim.Natural, "slope of k3, dense", slope("dense"))
+	j.Also(claim.Above(claim.Natural, "slope of k3 over training steps, MoE minus dense", stats.Differences(slope("MoE"), slope("dense")), 0))
+	j.Also(claim.Report(claim.Natural, "slope of k3, MoE", slope("MoE")))
+	j.Also(claim.Report(claim.Natural, "slope of k3, dense", slope("dense")))
 	var names []string
 	for _, a := range quantArms {
 		names = append(names, a.name)

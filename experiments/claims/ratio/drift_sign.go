@@ -22,7 +22,8 @@ func driftSign() claim.Claim {
 			"The mean over -sd²/2 at the natural dose is of the 4,096 responses of seq-variance: the mean of fewer is too uncertain for a quarter.",
 		LeftOut:  "The arm with stale weights: its sign follows from the same inequality, and training claims measure staleness.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Version:  2,
+		Unit:     claim.Model,
+		Version:  3,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			for _, a := range []namedArm{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"many", denseMany}} {
@@ -66,11 +67,11 @@ func judgeDriftSign(j *claim.Judge) {
 		arm, mean string
 	}{{claim.Natural, "dense", "many"}, {claim.Amplified, "rounded", "rounded"}} {
 		own := exponent(d.arm)
-		j.Within(d.dose, "exponent of the spread, dense", own, 0.35, 0.65)
-		j.Positive(d.dose, "exponent, MoE minus dense", stats.Differences(moe, own))
-		j.Ratio(d.dose, "slope of |mean|, top-p bias over rounding", stats.Magnitudes(slope("top-p")), stats.Magnitudes(slope(d.arm)), 3)
-		j.Always(d.dose, "downward drift at the longest T", stats.Negated(j.Last(d.arm+" mean")), 0)
-		j.Within(d.dose, "mean over -sd²/2", j.Each(func(o *claim.Observation) float64 {
+		j.Primary(claim.Within(d.dose, "exponent of the spread, dense", own, 0.35, 0.65))
+		j.Also(claim.Above(d.dose, "exponent, MoE minus dense", stats.Differences(moe, own), 0))
+		j.Also(claim.Ratio(d.dose, "slope of |mean|, top-p bias over rounding", stats.Magnitudes(slope("top-p")), stats.Magnitudes(slope(d.arm)), 3))
+		j.Also(claim.Above(d.dose, "downward drift at the longest T", stats.Negated(j.Last(d.arm+" mean")), 0))
+		j.Also(claim.Within(d.dose, "mean over -sd²/2", j.Each(func(o *claim.Observation) float64 {
 			mean, sd := o.List(d.mean+" mean"), o.List(d.mean+" sd")
 			at := 0
 			for k := range sd {
@@ -79,9 +80,9 @@ func judgeDriftSign(j *claim.Judge) {
 				}
 			}
 			return mean[at] / (-sd[at] * sd[at] / 2)
-		}), 0.75, 1.25)
+		}), 0.75, 1.25))
 	}
-	j.Report(claim.Natural, "exponent of the spread, MoE", moe)
+	j.Also(claim.Report(claim.Natural, "exponent of the spread, MoE", moe))
 	j.Evidence.Picture = claim.Chart("Mean log of the product ratio", "response length (tokens)", "nats",
 		"All arms drift down, as they must. The bookkeeping bias of top-p falls along a line; rounding falls as half its variance.", false,
 		j.Arm("dense, bf16 vs fp32", x, "dense mean"), j.Arm("dense, bf16 sums", x, "rounded mean"), j.Arm("MoE, bf16 vs fp32", x, "moe mean"),

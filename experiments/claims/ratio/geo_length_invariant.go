@@ -20,7 +20,8 @@ func geoLengthInvariant() claim.Claim {
 			"under a constant bias the geometric mask is a step: under 1 % or over 99 % at the longest T.",
 		Setup:    "The panels of length-trap. Natural: bf16 rollouts scored in fp32, dense twin and chain-base. Amplified: running sums rounded to bf16 in the dense model. Bias: top-p 0.95 against the whole vocabulary. Control: equal engines.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			for _, a := range []namedArm{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"equal", identical}} {
@@ -55,17 +56,17 @@ func judgeGeoLength(j *claim.Judge) {
 		dose claim.Dose
 		arm  string
 	}{{claim.Natural, "dense"}, {claim.Amplified, "rounded"}} {
-		j.AtMost(d.dose, "trend of the geometric mask, dense", trend(d.arm+" geometric"), 1e-12)
-		j.Always(d.dose, "trend of the product mask, dense", trend(d.arm+" product"), 0.8)
-		j.Always(d.dose, "trend of the geometric mask, MoE", trend("moe geometric"), 0)
+		j.Primary(claim.AtMost(d.dose, "trend of the geometric mask, dense", trend(d.arm+" geometric"), 1e-12))
+		j.Also(claim.Above(d.dose, "trend of the product mask, dense", trend(d.arm+" product"), 0.8))
+		j.Also(claim.Above(d.dose, "trend of the geometric mask, MoE", trend("moe geometric"), 0))
 		step := stats.Each(j.Last("top-p geometric"), func(end float64) float64 { return min(end, 1-end) })
-		j.AtMost(d.dose, "distance of the biased geometric mask from a step", step, 0.01)
+		j.Also(claim.AtMost(d.dose, "distance of the biased geometric mask from a step", step, 0.01))
 	}
 	rise := stats.Differences(j.Last("rounded geometric"), j.Entry("rounded geometric", 0))
-	j.Report(claim.Amplified, "fall of the geometric mask, dense, shortest to longest", stats.Negated(rise))
-	j.Zero(claim.Exact, "masked between equal engines", j.Each(func(o *claim.Observation) float64 {
+	j.Also(claim.Report(claim.Amplified, "fall of the geometric mask, dense, shortest to longest", stats.Negated(rise)))
+	j.Also(claim.Zero(claim.Exact, "masked between equal engines", j.Each(func(o *claim.Observation) float64 {
 		return max(stats.Max(o.List("equal product")), stats.Max(o.List("equal geometric")), stats.Max(o.List("equal token")))
-	}))
+	})))
 	j.Evidence.Picture = claim.Chart("Share of responses that a mask rejects", "response length (tokens)", "share masked",
 		"Product and geometric band ask opposite things of long responses.", false,
 		j.Arm("product [0.5, 2], dense", x, "rounded product"), j.Arm("geometric [0.99, 1.01], dense", x, "rounded geometric"),

@@ -81,7 +81,7 @@ func panelOf(ctx context.Context, e *claim.Env, arm panelArm) (*panel, error) {
 		}
 		var err error
 		if arm == moeBF16 {
-			q.Params, err = claim.Base(room)
+			q.Params, err = e.Base(ctx, room)
 		} else {
 			q.Params, err = e.Dense(ctx, room)
 		}

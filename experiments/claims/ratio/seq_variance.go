@@ -23,7 +23,8 @@ func seqVariance() claim.Claim {
 			"A finite sample of n weights cannot show an effective share below 1/n; lengths where it fell below 0.1 are left out of the fit.",
 		LeftOut:  "The sweep over mantissa bits at a fixed length: fp16-bf16-gap has it.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			for _, a := range []namedArm{{"dense", denseMany}, {"rounded", denseRounded}, {"moe", moeBF16}} {
@@ -59,12 +60,12 @@ func judgeSeqVariance(j *claim.Judge) {
 		dose claim.Dose
 		arm  string
 	}{{claim.Natural, "dense"}, {claim.Amplified, "rounded"}} {
-		j.Within(d.dose, "slope over log(1 + token chi2)", j.Each(func(o *claim.Observation) float64 {
+		j.Primary(claim.Within(d.dose, "slope over log(1 + token chi2)", j.Each(func(o *claim.Observation) float64 {
 			_, s := fit(o, d.arm)
 			return s / elementary.Log1p(o.Number(d.arm+" token"))
-		}), 0.5, 2)
-		j.Always(d.dose, "R² of a line through log(1 + chi2)", j.Each(func(o *claim.Observation) float64 { r, _ := fit(o, d.arm); return r }), 0.9)
-		j.Report(d.dose, "the same slope, from the self-normalised effective share", j.Each(func(o *claim.Observation) float64 {
+		}), 0.5, 2))
+		j.Also(claim.Above(d.dose, "R² of a line through log(1 + chi2)", j.Each(func(o *claim.Observation) float64 { r, _ := fit(o, d.arm); return r }), 0.9))
+		j.Also(claim.Report(d.dose, "the same slope, from the self-normalised effective share", j.Each(func(o *claim.Observation) float64 {
 			var t, y []float64
 			for k, ess := range o.List(d.arm + " ESS") {
 				if ess > 0.1 {
@@ -72,13 +73,13 @@ func judgeSeqVariance(j *claim.Judge) {
 				}
 			}
 			return stats.Slope(t, y) / elementary.Log1p(o.Number(d.arm+" token"))
-		}))
-		j.Report(d.dose, "effective share at the longest T", j.Last(d.arm+" ESS"))
+		})))
+		j.Also(claim.Report(d.dose, "effective share at the longest T", j.Last(d.arm+" ESS")))
 	}
-	j.AtMost(claim.Exact, "error of the published factors", j.Each(func(*claim.Observation) float64 {
+	j.Also(claim.AtMost(claim.Exact, "error of the published factors", j.Each(func(*claim.Observation) float64 {
 		return max(math.Abs(elementary.Pow(1.01, 200)/7.316-1), math.Abs(elementary.Pow(1.05, 200)/17292-1))
-	}), 5e-4)
-	j.Report(claim.Natural, "MoE, effective share at the longest T", j.Last("moe ESS"))
+	}), 5e-4))
+	j.Also(claim.Report(claim.Natural, "MoE, effective share at the longest T", j.Last("moe ESS")))
 	j.Evidence.Picture = claim.Chart("Effective share of the responses, weighted by their product ratio", "response length (tokens)", "ESS/n",
 		"Token weights keep their variance at every length; their product does not.", true,
 		j.Arm("dense, bf16 vs fp32", few, "dense ESS"), j.Arm("dense, bf16 sums", x, "rounded ESS"), j.Arm("MoE, bf16 vs fp32", x, "moe ESS"))

@@ -23,7 +23,8 @@ func uniqueCompletions() claim.Claim {
 			"Natural: chain-base past the stop token. Amplified: a random model of 8 layers.",
 		LeftOut:  "The cost ratio of the kernels: it belongs to a device.",
 		Commands: []string{"simulate measure --rollout bf16-batch-variant --learner bf16"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure:  measureUnique,
 		Judge:    judgeUnique,
 	}
@@ -32,7 +33,7 @@ func uniqueCompletions() claim.Claim {
 func measureUnique(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
 	length := e.Pick(256, 192, 24)
-	shipped, err := claim.Base(length + 64)
+	shipped, err := e.Base(ctx, length+64)
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +115,12 @@ func judgeUnique(j *claim.Judge) {
 	names := []string{"bf16, batch-variant", "fp32, batch-variant", "bf16, fixed order", "fp32, fixed order"}
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		f := string(d) + " distinct"
-		j.Always(d, "distinct completions per prompt, bf16, batch-variant", j.Entry(f, 0), 1)
-		j.AtMost(d, "fp32 minus bf16, distinct completions", j.Each(func(o *claim.Observation) float64 { return o.List(f)[1] - o.List(f)[0] }), 0)
+		j.Primary(claim.Above(d, "distinct completions per prompt, bf16, batch-variant", j.Entry(f, 0), 1))
+		j.Also(claim.AtMost(d, "fp32 minus bf16, distinct completions", j.Each(func(o *claim.Observation) float64 { return o.List(f)[1] - o.List(f)[0] }), 0))
 		for k := 2; k < 4; k++ {
-			j.Zero(claim.Exact, fmt.Sprintf("distinct completions minus 1, %s, %s", names[k], d), j.Each(func(o *claim.Observation) float64 { return o.List(f)[k] - 1 }))
+			j.Also(claim.Zero(claim.Exact, fmt.Sprintf("distinct completions minus 1, %s, %s", names[k], d), j.Each(func(o *claim.Observation) float64 { return o.List(f)[k] - 1 })))
 		}
-		j.Report(d, "first split (token), bf16, batch-variant", j.Entry(string(d)+" first split", 0))
+		j.Also(claim.Report(d, "first split (token), bf16, batch-variant", j.Entry(string(d)+" first split", 0)))
 	}
 	j.Evidence.Picture = j.Bars("Distinct greedy completions of equal prompts", "completions per prompt", false, names, j.Listed("chain-base", "natural distinct"), j.Listed("8 random layers", "amplified distinct"))
 	j.Evidence.Table = j.NamedTable("Greedy completions of equal prompts", "engine", names, "natural distinct", "natural first split", "amplified distinct", "amplified first split")

@@ -44,7 +44,8 @@ func moeTKD() claim.Claim {
 			"the noise of the mean taken off.",
 		LeftOut: "Credit beyond the token that earns the reward: with returns of whole responses the norm would need some 1e5 of them. " +
 			"A flip here changes experts at one place; in a real gap flips feed on earlier ones.",
-		Version: 1,
+		Unit:    claim.Model,
+		Version: 2,
 		Measure: measureTKD,
 		Judge:   judgeTKD,
 	}
@@ -141,10 +142,10 @@ func judgeTKD(j *claim.Judge) {
 		})
 	}
 	linear(j, claim.Amplified, "injected: exponent of the bias in K·δ", slope(0))
-	j.Always(claim.Amplified, "injected: partial R² of Kδ given KL and T", j.Each(func(o *claim.Observation) float64 {
+	j.Primary(claim.Above(claim.Amplified, "injected: partial R² of Kδ given KL and T", j.Each(func(o *claim.Observation) float64 {
 		bias, flips, kl, length := tkdLogs(o)
 		return stats.PartialR2(bias, flips, kl, length)
-	}), 0.1)
+	}), 0.1))
 	apart := func(k int) []float64 {
 		return j.Each(func(o *claim.Observation) float64 {
 			bias, _, kl, length := tkdLogs(o)
@@ -156,22 +157,22 @@ func judgeTKD(j *claim.Judge) {
 			return slopes[k]
 		})
 	}
-	j.Report(claim.Amplified, "injected: exponent in K alone", apart(0))
-	j.Report(claim.Amplified, "injected: exponent in δ alone", apart(1))
+	j.Also(claim.Report(claim.Amplified, "injected: exponent in K alone", apart(0)))
+	j.Also(claim.Report(claim.Amplified, "injected: exponent in δ alone", apart(1)))
 	net := j.Each(func(o *claim.Observation) float64 {
 		_, flips, kl, length := tkdLogs(o)
 		_, slopes := stats.Regress(stats.Logs(netBias(o)), flips, kl, length)
 		return slopes[0]
 	})
-	j.Report(claim.Amplified, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", net)
-	j.Report(claim.Amplified, "injected: exponent in the token KL", slope(1))
-	j.Report(claim.Amplified, "injected: exponent in T", slope(2))
+	j.Also(claim.Report(claim.Amplified, "injected: exponent in K·δ, the bias of logit noise alone taken off in squares", net))
+	j.Also(claim.Report(claim.Amplified, "injected: exponent in the token KL", slope(1)))
+	j.Also(claim.Report(claim.Amplified, "injected: exponent in T", slope(2)))
 	lengths := len(j.Runs[0].List("oracle"))
 	last := func(figure string, cell int) []float64 { return j.Entry(figure, cell*lengths+lengths-1) }
-	j.Report(claim.Amplified, "bias over oracle at the longest T: most flips", last("relative bias", 3))
-	j.Report(claim.Amplified, "bias over oracle at the longest T: fewest flips", last("relative bias", 0))
-	j.Report(claim.Amplified, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0))
-	raw, i := stats.Mean(slope(0)), stats.Mean(net)
+	j.Also(claim.Report(claim.Amplified, "bias over oracle at the longest T: most flips", last("relative bias", 3)))
+	j.Also(claim.Report(claim.Amplified, "bias over oracle at the longest T: fewest flips", last("relative bias", 0)))
+	j.Also(claim.Report(claim.Amplified, "bias over oracle at the longest T: logit noise alone, same KL", last("noise alone", 0)))
+	raw, i := stats.T(slope(0)), stats.T(net)
 	j.Note("The logit noise that holds the token KL equal has a bias of its own, %.2g of the oracle's norm at the longest T, which flattens the curve where flips are few: "+
 		"the exponent is %.2f as judged, and %.2f [%.2f, %.2f] with that bias taken off in squares.", stats.Average(last("noise alone", 0)), raw.Estimate, i.Estimate, i.Low, i.High)
 	j.Evidence.Picture = tkdChart(j, lengths)
@@ -193,7 +194,7 @@ func netBias(o *claim.Observation) []float64 {
 // linear is the rule of moe-tkd for an exponent: an interval that holds 1 and
 // lies above 0.7 passes, one below 1 is contrary.
 func linear(j *claim.Judge, d claim.Dose, name string, x []float64) {
-	i := stats.Mean(x)
+	i := stats.T(x)
 	out := claim.Open
 	switch {
 	case math.IsNaN(i.Estimate):
@@ -204,7 +205,7 @@ func linear(j *claim.Judge, d claim.Dose, name string, x []float64) {
 	case i.Low > 0.7:
 		out = claim.Passed
 	}
-	j.Add(claim.Check{Name: name, Dose: d, Needs: "interval holds 1 and lies above 0.7", Value: i, Seeds: x, Outcome: out})
+	j.Also(claim.Check{Name: name, Dose: d, Needs: "interval holds 1 and lies above 0.7", Value: i, Seeds: x, Outcome: out})
 }
 
 // tkdChart draws the bias over nominal flips per token, a line per length, two

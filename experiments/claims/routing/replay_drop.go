@@ -20,7 +20,8 @@ func replayDrop() claim.Claim {
 		Setup: "As moe-vs-dense. Replayed: the learner visits the recorded experts and recomputes their gates from its own logits; ids and gates: " +
 			"it weighs them by the recorded gates too.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Version:  2,
+		Unit:     claim.Model,
+		Version:  3,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			models, err := routed(ctx, e)
@@ -59,14 +60,14 @@ func replayDrop() claim.Claim {
 				a := string(d)
 				free, ids := j.Entry(a+" free", bf16), j.Entry(a+" replayed", bf16)
 				tailFree, tailIDs := j.Entry(a+" beyond 2, free", bf16), j.Entry(a+" beyond 2, replayed", bf16)
-				j.Ratio(d, "exact KL, free over replayed", free, ids, 1.5)
+				j.Primary(claim.Ratio(d, "exact KL, free over replayed", free, ids, 1.5))
 				drop, tail := stats.Quotients(free, ids), stats.Quotients(tailFree, tailIDs)
-				j.Ratio(d, "share beyond a factor 2, free over replayed", tailFree, tailIDs, 1)
-				j.Ratio(d, "drop of the tail over drop of KL", tail, drop, 1)
-				j.Always(d, "log KL, free minus replayed", stats.Differences(stats.Logs(free), stats.Logs(ids)), 0)
-				j.Always(d, "log KL, ids minus ids and gates", stats.Differences(stats.Logs(ids), stats.Logs(j.Entry(a+" ids and gates", bf16))), 0)
+				j.Also(claim.Ratio(d, "share beyond a factor 2, free over replayed", tailFree, tailIDs, 1))
+				j.Also(claim.Ratio(d, "drop of the tail over drop of KL", tail, drop, 1))
+				j.Also(claim.Above(d, "log KL, free minus replayed", stats.Differences(stats.Logs(free), stats.Logs(ids)), 0))
+				j.Also(claim.Above(d, "log KL, ids minus ids and gates", stats.Differences(stats.Logs(ids), stats.Logs(j.Entry(a+" ids and gates", bf16))), 0))
 				removed := stats.Average(stats.Differences(free, ids))
-				j.Equivalent(d, "KL, replayed minus dense", stats.Differences(ids, j.Entry(a+" dense", bf16)), math.Abs(removed)/2)
+				j.Also(claim.Inside(d, "KL, replayed minus dense", stats.Differences(ids, j.Entry(a+" dense", bf16)), math.Abs(removed)/2))
 			}
 			rows := []string{"fp16", "bf16", "fp8-w8a8"}
 			var bars []string

@@ -24,7 +24,8 @@ func replayHides() claim.Claim {
 			"Displacement: norm of the change of all router weights.",
 		LeftOut:  "Replay of a reference model's routes.",
 		Commands: []string{"simulate train headline --set rollout.numerics=bf16 --set routing.replay=r3 --set learner.minibatches=4 --set steps=50"},
-		Version:  1,
+		Unit:     claim.Run,
+		Version:  2,
 		Measure:  measureReplayHides,
 		Judge:    judgeReplayHides,
 	}
@@ -32,7 +33,7 @@ func replayHides() claim.Claim {
 
 func measureReplayHides(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	first, err := claim.Base(0)
+	first, err := e.Base(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -83,10 +84,10 @@ func judgeReplayHides(j *claim.Judge) {
 	const none, r3 = 0, 2
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
-		j.RatioBelow(d, "visible over true gap under R3", j.Entry(a+" visible", r3), j.Entry(a+" true", r3), 0.5)
-		j.RatioBelow(d, "router displacement, R3 over none", j.Entry(a+" router moved", r3), j.Entry(a+" router moved", none), 1)
-		j.ReportRatio(d, "true gap, R3 over none", j.Entry(a+" true", r3), j.Entry(a+" true", none))
-		j.ReportRatio(d, "displacement of the other weights, R3 over none", j.Entry(a+" rest moved", r3), j.Entry(a+" rest moved", none))
+		j.Primary(claim.RatioBelow(d, "visible over true gap under R3", j.Entry(a+" visible", r3), j.Entry(a+" true", r3), 0.5))
+		j.Also(claim.RatioBelow(d, "router displacement, R3 over none", j.Entry(a+" router moved", r3), j.Entry(a+" router moved", none), 1))
+		j.Also(claim.ReportRatio(d, "true gap, R3 over none", j.Entry(a+" true", r3), j.Entry(a+" true", none)))
+		j.Also(claim.ReportRatio(d, "displacement of the other weights, R3 over none", j.Entry(a+" rest moved", r3), j.Entry(a+" rest moved", none)))
 	}
 	names := []string{"no replay", "R2", "R3"}
 	j.Evidence.Picture = j.Bars("Gap after training, as logged with replay and as it is", "k3 (nats per token)", true, names,

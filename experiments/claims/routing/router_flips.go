@@ -26,7 +26,8 @@ func routerFlips() claim.Claim {
 			"Equal engines: no flip.",
 		Setup:    "bf16 rollouts scored in fp32. Natural: chain-base, two layers, past the stop token, which cannot reach a factor of 3. Amplified: random models of 2, 4, 8 and 16 layers, 96 tokens.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure:  measureFlips,
 		Judge:    judgeFlips,
 	}
@@ -36,7 +37,7 @@ var flipDepths = []float64{2, 4, 8, 16}
 
 func measureFlips(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	shipped, err := claim.Base(256)
+	shipped, err := e.Base(ctx, 256)
 	if err != nil {
 		return nil, err
 	}
@@ -97,18 +98,18 @@ func judgeFlips(j *claim.Judge) {
 	}
 	deciles := func(d claim.Dose, name string) {
 		// With no flip in the middle decile the ratio is infinite, which passes.
-		j.Ratio(d, "flip rate, lowest margin decile over the middle one", j.Entry(name, 0), j.Entry(name, 4), 5)
+		j.Primary(claim.Ratio(d, "flip rate, lowest margin decile over the middle one", j.Entry(name, 0), j.Entry(name, 4), 5))
 	}
 	deciles(claim.Natural, "natural deciles")
 	deciles(claim.Amplified, "amplified deciles")
 	for k, depth := range flipDepths {
 		if depth >= 8 {
-			j.Always(claim.Amplified, fmt.Sprintf("tokens hit over flips per decision, %v layers", depth), hits(k), 3)
+			j.Also(claim.Above(claim.Amplified, fmt.Sprintf("tokens hit over flips per decision, %v layers", depth), hits(k), 3))
 		}
-		j.ReportRatio(claim.Amplified, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.Entry("tokens hit", k), j.Entry("tokens hit if independent", k))
+		j.Also(claim.ReportRatio(claim.Amplified, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.Entry("tokens hit", k), j.Entry("tokens hit if independent", k)))
 	}
-	j.Always(claim.Natural, "tokens hit over flips per decision, chain-base", stats.Quotients(j.Entry("natural flips", 1), j.Entry("natural flips", 0)), 3)
-	j.Zero(claim.Exact, "tokens hit between equal engines", j.Column("control"))
+	j.Also(claim.Above(claim.Natural, "tokens hit over flips per decision, chain-base", stats.Quotients(j.Entry("natural flips", 1), j.Entry("natural flips", 0)), 3))
+	j.Also(claim.Zero(claim.Exact, "tokens hit between equal engines", j.Column("control")))
 	j.Evidence.Picture = claim.Chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,
 		j.Arm("tokens with a flip", flipDepths, "tokens hit"), j.Arm("if flips were independent", flipDepths, "tokens hit if independent"),
 		j.Arm("flips per decision", flipDepths, "flips per decision"))

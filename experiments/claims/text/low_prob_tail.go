@@ -24,7 +24,8 @@ func lowProbTail() claim.Claim {
 		Setup: "bf16 rollouts scored in fp32, past the stop token. Natural: chain-base and its dense twin (a vocabulary of 32). Amplified: a random model of 8 layers with 256 tokens. " +
 			"chi2 is exact over the vocabulary; pruning renormalises both sides.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure:  measureTail,
 		Judge:    judgeTail,
 	}
@@ -127,14 +128,14 @@ func judgeTail(j *claim.Judge) {
 		name string
 		dose claim.Dose
 	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"deep", claim.Amplified}} {
-		j.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5)
-		j.Always(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *claim.Observation) float64 {
+		j.Primary(claim.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5))
+		j.Also(claim.Above(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *claim.Observation) float64 {
 			return stats.Spearman(stats.Complement(o.List(m.name+" p")), o.List(m.name+" gap"))
-		}), 0.8)
-		j.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.Entry(m.name+" chi2", 1), j.Entry(m.name+" chi2", 0), 1)
-		j.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.Entry(m.name+" signed", 0))
+		}), 0.8))
+		j.Also(claim.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.Entry(m.name+" chi2", 1), j.Entry(m.name+" chi2", 0), 1))
+		j.Also(claim.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.Entry(m.name+" signed", 0)))
 	}
-	j.Zero(claim.Exact, "largest gap between equal engines", j.Column("control"))
+	j.Also(claim.Zero(claim.Exact, "largest gap between equal engines", j.Column("control")))
 	bins := claim.Counting(10)
 	j.Evidence.Picture = claim.Chart("Mean |dlogp| by rollout probability", "tenth of the tokens, from the least probable", "nats", "bf16 rollouts scored in fp32.", true,
 		j.Arm("chain-base", bins, "MoE gap"), j.Arm("dense twin", bins, "dense gap"), j.Arm("8 random layers", bins, "deep gap"))

@@ -27,7 +27,8 @@ func supportBias() claim.Claim {
 			"Temperature 0.6 on one side: mean |dlogp| above 0 where both sides give exactly 0.",
 		Setup:    "Natural: chain-base past the stop token (entropy near 1 nat), bf16 rollouts scored in fp32. Temperature: equal fp32 engines, raw log-probs against processed ones.",
 		Commands: []string{"simulate measure --set rollout.top_p=0.9", "simulate measure --set rollout.log_probs=raw --set rollout.temperature=0.6"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure:  measureSupport,
 		Judge:    judgeSupport,
 	}
@@ -35,7 +36,7 @@ func supportBias() claim.Claim {
 
 func measureSupport(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	shipped, err := claim.Base(192)
+	shipped, err := e.Base(ctx, 192)
 	if err != nil {
 		return nil, err
 	}
@@ -98,18 +99,18 @@ func judgeSupport(j *claim.Judge) {
 	var names []string
 	for k, p := range supportTopP {
 		names = append(names, fmt.Sprintf("top-p %v", p))
-		j.AtMost(claim.Natural, fmt.Sprintf("|mean ratio over kept mass - 1|, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
+		j.Primary(claim.AtMost(claim.Natural, fmt.Sprintf("|mean ratio over kept mass - 1|, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
 			return math.Abs(o.List("ratio")[k]/o.List("kept mass")[k] - 1)
-		}), 0.02)
+		}), 0.02))
 	}
 	bias := math.Abs(stats.Average(j.Entry("ratio", 1)) - 1)
 	for k, p := range supportTopP[1:] {
-		j.Equivalent(claim.Natural, fmt.Sprintf("mean ratio - 1, same support on both sides, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
+		j.Also(claim.Inside(claim.Natural, fmt.Sprintf("mean ratio - 1, same support on both sides, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
 			return o.List("masked ratio")[k+1] - 1
-		}), bias/2)
+		}), bias/2))
 	}
-	j.Zero(claim.Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides"))
-	j.Positive(claim.Natural, "mean |dlogp|, temperature on one side", j.Column("temperature, one side"))
+	j.Also(claim.Zero(claim.Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides")))
+	j.Also(claim.Above(claim.Natural, "mean |dlogp|, temperature on one side", j.Column("temperature, one side"), 0))
 	j.Evidence.Picture = j.Bars("Mean ratio under truncated sampling", "mean of pi/mu", false, names, j.Listed("whole vocabulary in the learner", "ratio"),
 		j.Listed("kept mass", "kept mass"), j.Listed("same support in the learner", "masked ratio"))
 	j.Evidence.Table = j.NamedTable("Ratios under truncated sampling", "sampling", names, "kept mass", "ratio", "masked ratio", "outside", "outside, masked")

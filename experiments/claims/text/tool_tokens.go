@@ -42,7 +42,8 @@ func toolTokens() claim.Claim {
 			"Those were the first setting; a preview showed that the policy's own text past the stop token has a far larger gap than its text on the task, which makes it no control, and the notes took its place.",
 		LeftOut:  "What such tokens do to a training run.",
 		Commands: []string{"simulate measure lookup --rollout bf16 --learner fp32", "simulate train lookup"},
-		Version:  1,
+		Unit:     claim.Model,
+		Version:  2,
 		Measure:  measureToolTokens,
 		Judge:    judgeToolTokens,
 	}
@@ -154,29 +155,29 @@ func judgeToolTokens(j *claim.Judge) {
 		for _, kind := range []string{"", ", matched"} {
 			what, a, b := d.name+": |dlogp|, behind a reply over behind a note"+kind, j.Entry(d.name+", rare"+kind, 0), j.Entry(d.name+", rare"+kind, 1)
 			if d.judged {
-				j.Ratio(d.dose, what, a, b, 1.2)
+				j.Primary(claim.Ratio(d.dose, what, a, b, 1.2))
 			} else {
-				j.ReportRatio(d.dose, what, a, b)
+				j.Also(claim.ReportRatio(d.dose, what, a, b))
 			}
 		}
 		if d.judged {
-			j.Always(d.dose, d.name+": slope of |dlogp| on the turn", slope(tool, 1), 0)
+			j.Also(claim.Above(d.dose, d.name+": slope of |dlogp| on the turn", slope(tool, 1), 0))
 		} else {
-			j.Report(d.dose, d.name+": slope of |dlogp| on the turn", slope(tool, 1))
+			j.Also(claim.Report(d.dose, d.name+": slope of |dlogp| on the turn", slope(tool, 1)))
 		}
-		j.Report(d.dose, d.name+": slope on the turn, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0))
-		j.Report(d.dose, d.name+": slope on the turn, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1)))
+		j.Also(claim.Report(d.dose, d.name+": slope on the turn, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0)))
+		j.Also(claim.Report(d.dose, d.name+": slope on the turn, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1))))
 		for _, arm := range []struct{ figure, words string }{{", familiar", "familiar reply over note"}, {", interrupted", "interrupted over going on, past the stop token"}} {
 			for _, kind := range []string{"", ", matched"} {
-				j.ReportRatio(d.dose, d.name+": |dlogp|, "+arm.words+kind, j.Entry(d.name+arm.figure+kind, 0), j.Entry(d.name+arm.figure+kind, 1))
+				j.Also(claim.ReportRatio(d.dose, d.name+": |dlogp|, "+arm.words+kind, j.Entry(d.name+arm.figure+kind, 0), j.Entry(d.name+arm.figure+kind, 1)))
 			}
 		}
 	}
 	for _, kind := range []string{"", ", matched"} {
-		j.ReportRatio(claim.Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, j.Entry("bf16, replayed"+kind, 0), j.Entry("bf16, replayed"+kind, 1))
+		j.Also(claim.ReportRatio(claim.Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, j.Entry("bf16, replayed"+kind, 0), j.Entry("bf16, replayed"+kind, 1)))
 	}
-	j.Zero(claim.Exact, "difference of the gaps before the first reply, rare and familiar", j.Column("difference before the first reply"))
-	j.Zero(claim.Exact, "largest gap between equal engines", j.Column("control"))
+	j.Also(claim.Zero(claim.Exact, "difference of the gaps before the first reply, rare and familiar", j.Column("difference before the first reply")))
+	j.Also(claim.Zero(claim.Exact, "largest gap between equal engines", j.Column("control")))
 	var groups []claim.Group
 	for _, arm := range toolArms {
 		groups = append(groups, claim.Group{Name: arm, Values: func(k int) []float64 {
@@ -194,12 +195,12 @@ func judgeToolTokens(j *claim.Judge) {
 	j.Evidence.Table = toolTable(j)
 	mean := func(arm string, k int) float64 { return stats.Average(j.Entry("bf16 log p and entropy, "+arm, k)) }
 	geo := func(figure string) float64 {
-		return stats.Ratio(j.Entry(figure, 0), j.Entry(figure, 1)).Estimate
+		return stats.TRatio(j.Entry(figure, 0), j.Entry(figure, 1)).Estimate
 	}
 	j.Note("Matching on the token's probability takes the ratio from %.2f to %.2f in bf16, from %.2f to %.2f in fp8 and from %.2f to %.2f in fp4.",
 		geo("bf16, rare"), geo("bf16, rare, matched"), geo("fp8, rare"), geo("fp8, rare, matched"), geo("fp4, rare"), geo("fp4, rare, matched"))
 	j.Note("Past the stop token the policy's own text has %.0f times the gap of what it writes behind its notes (bf16).",
-		stats.Ratio(j.Entry("bf16, interrupted", 1), j.Entry("bf16, rare", 1)).Estimate)
+		stats.TRatio(j.Entry("bf16, interrupted", 1), j.Entry("bf16, rare", 1)).Estimate)
 	j.Note("Of %.0f episodes per arm and seed. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
 		stats.Average(j.Column("episodes")), mean(toolArms[0], 0), mean(toolArms[0], 1), mean(toolArms[2], 0), mean(toolArms[2], 1))
 }
