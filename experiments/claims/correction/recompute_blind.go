@@ -81,8 +81,8 @@ func skews(advantage, e []float64) (up, down float64) {
 func judgeBlind(j *claim.Judge) {
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
-		j.Primary(claim.Report(d, "slope of the logged ppo_kl, recompute", j.Slope(a+" recompute logged")))
-		j.Also(claim.Above(d, "slope of the true k3, recompute", j.Slope(a+" recompute true"), 0))
+		j.Also(claim.Report(d, "slope of the logged ppo_kl, recompute", j.Slope(a+" recompute logged")))
+		j.Primary(claim.Above(d, "slope of the true k3, recompute", j.Slope(a+" recompute true"), 0))
 		j.Also(claim.Above(d, "the same, seed by seed", j.Slope(a+" recompute true"), 0))
 		up, down := j.Entry(a+" skew", 0), j.Entry(a+" skew", 1)
 		j.Also(claim.Above(d, "minus the product of the two skews", j.Each(func(o *claim.Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0))

@@ -188,11 +188,13 @@ func distanceOf(a, b []float64) float64 {
 }
 
 func judgeK(j *claim.Judge) {
+	add := j.Primary
 	var names []string
 	for k, cell := range kCells {
 		names = append(names, cell.name)
 		if cell.correct {
-			j.Primary(claim.AtMost(claim.Exact, "relative error, "+cell.name, j.Entry("exact error", k), 1e-10))
+			add(claim.AtMost(claim.Exact, "relative error, "+cell.name, j.Entry("exact error", k), 1e-10))
+			add = j.Also
 		}
 	}
 	for k, cell := range kCells {

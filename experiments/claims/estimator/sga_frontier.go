@@ -157,6 +157,7 @@ func best(power []float64) int {
 }
 
 func judgeSGA(j *claim.Judge) {
+	add := j.Primary
 	x := j.Runs[0].List("lengths")
 	order := claim.Counting(len(sgaEstimators))
 	for _, dose := range []claim.Dose{claim.Natural, claim.Amplified} {
@@ -175,7 +176,7 @@ func judgeSGA(j *claim.Judge) {
 				name string
 				sign float64
 			}{{"bias", -1}, {"variance", 1}} {
-				j.Primary(claim.Above(dose, "Kendall's tau of "+what.name+" along the list, as claimed, "+kind, j.Each(func(o *claim.Observation) float64 {
+				add(claim.Above(dose, "Kendall's tau of "+what.name+" along the list, as claimed, "+kind, j.Each(func(o *claim.Observation) float64 {
 					sum := 0.0
 					for i := range x {
 						y := make([]float64, len(sgaEstimators))
@@ -186,6 +187,7 @@ func judgeSGA(j *claim.Judge) {
 					}
 					return sum
 				}), 0.7))
+				add = j.Also
 			}
 		}
 	}

@@ -76,15 +76,15 @@ func measureFP16(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 }
 
 func judgeFP16(j *claim.Judge) {
-	ratio := func(d claim.Dose, name, figure string, r float64) {
-		j.Primary(claim.Ratio(d, name, j.Entry(figure, 1), j.Entry(figure, 0), r))
+	quotient := func(d claim.Dose, name, figure string, r float64) claim.Check {
+		return claim.Ratio(d, name, j.Entry(figure, 1), j.Entry(figure, 0), r)
 	}
-	ratio(claim.Natural, "k3, bf16 over fp16, dense", "dense order k3", 16)
-	ratio(claim.Natural, "mean |dlogp|, bf16 over fp16, dense", "dense order mean", 4)
-	ratio(claim.Natural, "mean |dlogp|, bf16 over fp16, MoE, order only", "moe order mean", 1)
-	ratio(claim.Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1)
-	ratio(claim.Amplified, "k3, bf16 over fp16, dense", "deep sums k3", 16)
-	ratio(claim.Amplified, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4)
+	j.Primary(quotient(claim.Natural, "k3, bf16 over fp16, dense", "dense order k3", 16))
+	j.Primary(quotient(claim.Amplified, "k3, bf16 over fp16, dense", "deep sums k3", 16))
+	j.Also(quotient(claim.Natural, "mean |dlogp|, bf16 over fp16, dense", "dense order mean", 4))
+	j.Also(quotient(claim.Natural, "mean |dlogp|, bf16 over fp16, MoE, order only", "moe order mean", 1))
+	j.Also(quotient(claim.Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1))
+	j.Also(quotient(claim.Amplified, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4))
 	j.Also(claim.Zero(claim.Exact, "largest gap of bf16 with itself", j.Column("same")))
 	var rows []string
 	var values [][2]string

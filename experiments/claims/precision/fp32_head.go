@@ -86,11 +86,13 @@ func measureHead(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 }
 
 func judgeHead(j *claim.Judge) {
+	add := j.Primary
 	for _, m := range []struct {
 		name string
 		dose claim.Dose
 	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"wide", claim.Amplified}} {
-		j.Primary(claim.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1))
+		add(claim.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1))
+		add = j.Also
 		j.Also(claim.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *claim.Observation) float64 { return headRank(o.List(m.name + " mean")) })))
 		j.Also(claim.Zero(claim.Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all")))
 	}

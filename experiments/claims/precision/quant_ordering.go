@@ -66,8 +66,10 @@ func measureQuant(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 }
 
 func judgeQuant(j *claim.Judge) {
+	add := j.Primary
 	for _, m := range []string{"MoE", "dense"} {
-		j.Primary(claim.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5))
+		add(claim.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5))
+		add = j.Also
 		j.Also(claim.Above(claim.Natural, "least log step of the ordering, "+m, j.Each(func(o *claim.Observation) float64 {
 			k := o.List(m + " k3")
 			return min(elementary.Log(k[3]/k[1]), elementary.Log(k[1]/k[0]))

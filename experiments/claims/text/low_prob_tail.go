@@ -124,11 +124,13 @@ func exactChi2(b *batch.Batch) (full, pruned float64) {
 }
 
 func judgeTail(j *claim.Judge) {
+	add := j.Primary
 	for _, m := range []struct {
 		name string
 		dose claim.Dose
 	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"deep", claim.Amplified}} {
-		j.Primary(claim.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5))
+		add(claim.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5))
+		add = j.Also
 		j.Also(claim.Above(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *claim.Observation) float64 {
 			return stats.Spearman(stats.Complement(o.List(m.name+" p")), o.List(m.name+" gap"))
 		}), 0.8))

@@ -96,12 +96,14 @@ func maskedRatios(b *batch.Batch) []float64 {
 }
 
 func judgeSupport(j *claim.Judge) {
+	add := j.Primary
 	var names []string
 	for k, p := range supportTopP {
 		names = append(names, fmt.Sprintf("top-p %v", p))
-		j.Primary(claim.AtMost(claim.Natural, fmt.Sprintf("|mean ratio over kept mass - 1|, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
+		add(claim.AtMost(claim.Natural, fmt.Sprintf("|mean ratio over kept mass - 1|, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
 			return math.Abs(o.List("ratio")[k]/o.List("kept mass")[k] - 1)
 		}), 0.02))
+		add = j.Also
 	}
 	bias := math.Abs(stats.Average(j.Entry("ratio", 1)) - 1)
 	for k, p := range supportTopP[1:] {

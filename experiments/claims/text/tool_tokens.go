@@ -146,6 +146,7 @@ func recordInterrupted(e *claim.Env, o *claim.Observation, name string, p *model
 }
 
 func judgeToolTokens(j *claim.Judge) {
+	add := j.Primary
 	turns := claim.Counting(toolSteps)
 	slope := func(figure string, from int) []float64 {
 		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolSteps]) })
@@ -155,7 +156,8 @@ func judgeToolTokens(j *claim.Judge) {
 		for _, kind := range []string{"", ", matched"} {
 			what, a, b := d.name+": |dlogp|, behind a reply over behind a note"+kind, j.Entry(d.name+", rare"+kind, 0), j.Entry(d.name+", rare"+kind, 1)
 			if d.judged {
-				j.Primary(claim.Ratio(d.dose, what, a, b, 1.2))
+				add(claim.Ratio(d.dose, what, a, b, 1.2))
+				add = j.Also
 			} else {
 				j.Also(claim.ReportRatio(d.dose, what, a, b))
 			}
