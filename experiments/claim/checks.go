@@ -205,12 +205,14 @@ func FewerCollapses(d Dose, name string, a, b []bool) Check {
 	p := stats.Fisher(ka, len(a)-ka, kb, len(b)-kb)
 	pa, pb := stats.ClopperPearson(ka, len(a)), stats.ClopperPearson(kb, len(b))
 	i := stats.Interval{Estimate: pb.Estimate - pa.Estimate, N: len(a)}
-	i.Low = i.Estimate - math.Hypot(pb.Estimate-pb.Low, pa.High-pa.Estimate)
-	i.High = i.Estimate + math.Hypot(pb.High-pb.Estimate, pa.Estimate-pa.Low)
+	i.Low = i.Estimate - hypotenuse(pb.Estimate-pb.Low, pa.High-pa.Estimate)
+	i.High = i.Estimate + hypotenuse(pb.High-pb.Estimate, pa.Estimate-pa.Low)
 	sure := p < significant
 	return Check{Name: fmt.Sprintf("%s, %d of %d against %d of %d", name, ka, len(a), kb, len(b)), Dose: d, Needs: "fewer, Fisher's p < 0.05",
 		Value: i, P: p, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
 }
+
+func hypotenuse(a, b float64) float64 { return math.Sqrt(float64(a*a) + float64(b*b)) }
 
 func count(x []bool) int {
 	n := 0
