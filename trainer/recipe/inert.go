@@ -8,6 +8,7 @@ import (
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/schedule"
 )
 
 // Inert lists the parts of a resolved recipe that cannot act in it, each by its
@@ -17,8 +18,7 @@ func (r Recipe) Inert() []string {
 	var notes []string
 	drift := r.Learner.Updates() > 1 // the weights move within a step
 	anchor := r.Anchored()
-	constant := r.Constant()
-	lag := constant == nil || constant.MaxLag() > 0
+	lag := r.lags()
 	gap := lag || !r.sameEngine()
 	// Whether pi and the anchor, and the anchor and mu, can differ.
 	moves := drift || anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap
@@ -48,6 +48,13 @@ func (r Recipe) Inert() []string {
 		}
 	}
 	return notes
+}
+
+// lags reports whether rollouts may be older than the learner: not under a system
+// that promises no lag of any sample and publishes every update.
+func (r Recipe) lags() bool {
+	_, skips := r.Schedule.Params.(schedule.Publisher)
+	return skips || r.Schedule.Params.Bound() != 0
 }
 
 // sameEngine reports whether the rollout engine's log-probs are the learner's, bit

@@ -52,8 +52,8 @@ func (p *AReaL) Old() Old {
 	return BatchStart
 }
 
-// Bound is -1: the rule is about the count.
-func (*AReaL) Bound() int { return -1 }
+// Bound is -1: the rule is about the count, unless that leaves nothing to run ahead.
+func (p *AReaL) Bound() int { return boundOfCount(p.Eta) }
 
 var arealSpec = method.Spec{
 	Name: "areal", Aliases: []string{"counting"}, Group: "schedule", Unit: method.System,

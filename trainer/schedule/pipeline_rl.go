@@ -33,8 +33,8 @@ func (*PipelineRL) Batch(v View) []*Sample { return batchFirst(v) }
 // Old is the sampler's.
 func (*PipelineRL) Old() Old { return Rollout }
 
-// Bound is -1.
-func (*PipelineRL) Bound() int { return -1 }
+// Bound is -1, or 0 if nothing may run ahead.
+func (p *PipelineRL) Bound() int { return boundOfCount(p.MaxLag) }
 
 var pipelineRLSpec = method.Spec{
 	Name: "pipeline_rl", Aliases: []string{"pipelinerl"}, Group: "schedule", Unit: method.System,

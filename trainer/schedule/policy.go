@@ -153,6 +153,15 @@ func inRange(name string, value, low, high int) error {
 	return nil
 }
 
+// boundOfCount is the bound per sample of a rule about the count of samples that run
+// ahead: none, or 0 where none may.
+func boundOfCount(ahead int) int {
+	if ahead > 0 {
+		return -1
+	}
+	return 0
+}
+
 // firstError is the first that is one.
 func firstError(errs ...error) error {
 	for _, err := range errs {

@@ -46,8 +46,8 @@ func (*SkyRL) Batch(v View) []*Sample { return batchFirst(v) }
 // Old is the sampler's: stale weights are not kept.
 func (*SkyRL) Old() Old { return Rollout }
 
-// Bound is -1.
-func (*SkyRL) Bound() int { return -1 }
+// Bound is -1, or 0 if nothing may run ahead.
+func (p *SkyRL) Bound() int { return boundOfCount(p.Staleness) }
 
 var skyRLSpec = method.Spec{
 	Name: "skyrl", Aliases: []string{"sky-rl"}, Group: "schedule", Unit: method.System,
