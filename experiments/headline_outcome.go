@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 
@@ -33,6 +32,9 @@ type Outcome struct {
 	// MinusEqual compares it with equal engines; nil for those themselves, and
 	// where they were not run.
 	MinusEqual *Difference `json:"minus_equal,omitempty"`
+	// MinusUncorrected is how much higher it ends than the uncorrected arm of its
+	// part, seed by seed; empty for that arm, for equal engines, and where it was not run.
+	MinusUncorrected []float64 `json:"minus_uncorrected,omitempty"`
 }
 
 // Difference compares an arm with equal engines, seed by seed.
@@ -45,13 +47,13 @@ type Difference struct {
 	Below int `json:"below"`
 }
 
-// Fell is the number of seeds that fell: below equal engines, or where these were
-// not run, from their own peak.
-func (o Outcome) Fell() int {
+// Fell is the number of seeds that fell, of how many: below equal engines, or
+// where these were not run, from their own peak.
+func (o Outcome) Fell() (n, of int) {
 	if o.MinusEqual == nil {
-		return o.Collapsed
+		return o.Collapsed, len(o.Verdicts)
 	}
-	return o.MinusEqual.Below
+	return o.MinusEqual.Below, o.MinusEqual.Final.N
 }
 
 // Verdict is the outcome in words.
@@ -87,30 +89,45 @@ func (h *HeadlineResult) Outcomes() []Outcome {
 		if equal >= 0 && i != equal {
 			o.MinusEqual = differenceOf(judgements[i], judgements[equal])
 		}
+		if bare := uncorrected(h.Arms, arm); bare >= 0 && i != bare && i != equal {
+			o.MinusUncorrected, _, _ = differences(judgements[i], judgements[bare])
+		}
 		list = append(list, o)
 	}
 	return list
 }
 
+// uncorrected is the place of the arm without a correction in the part of an arm, -1 if it was not run.
+func uncorrected(arms []HeadlineArm, of HeadlineArm) int {
+	return slices.IndexFunc(arms, func(a HeadlineArm) bool {
+		_, method := titleParts(a.Title)
+		return a.Part == of.Part && method == "uncorrected"
+	})
+}
+
 // differenceOf compares seeds in pairs; nil if no pair was judged.
 func differenceOf(arm, equal []record.Judgement) *Difference {
-	var d Difference
-	var final, mean []float64
-	for i, a := range arm {
-		e := equal[i]
-		if math.IsNaN(a.Final) || math.IsNaN(e.Final) {
-			continue
-		}
-		final, mean = append(final, a.Final-e.Final), append(mean, a.Mean-e.Mean)
-		if a.Final < e.Final-fallsBelow {
-			d.Below++
-		}
-	}
+	final, mean, below := differences(arm, equal)
 	if len(final) == 0 {
 		return nil
 	}
-	d.Final, d.Mean = stats.T(final), stats.T(mean)
-	return &d
+	return &Difference{Final: stats.T(final), Mean: stats.T(mean), Below: below}
+}
+
+// differences are those of the pairs that were judged, at the end and over the
+// whole run; below counts the seeds of the arm that fell under the other's.
+func differences(arm, other []record.Judgement) (final, mean []float64, below int) {
+	for i, a := range arm {
+		b := other[i]
+		if math.IsNaN(a.Final) || math.IsNaN(b.Final) {
+			continue
+		}
+		final, mean = append(final, a.Final-b.Final), append(mean, a.Mean-b.Mean)
+		if a.Final < b.Final-fallsBelow {
+			below++
+		}
+	}
+	return final, mean, below
 }
 
 // PublishedHeadline are the outcomes that the program was released with.
@@ -118,66 +135,4 @@ func PublishedHeadline() ([]Outcome, error) {
 	var list []Outcome
 	err := json.Unmarshal(results.PublishedHeadline(), &list)
 	return list, err
-}
-
-// OutcomeTable shows every arm with its seeds, and beside it what the same arm
-// of published outcomes came to, if there are any.
-func (h *HeadlineResult) OutcomeTable(published []Outcome) *results.Table {
-	t := &results.Table{
-		Title: "What became of the pass rate",
-		Columns: []results.TableColumn{{Name: "run"}, right("final", "mean"), right("lowest", ""), right("minus equal engines", ""), right("95 %", ""),
-			right("whole run", ""), right("95 %", ""), right("fell", "")},
-		Note: "Pass rate of the current weights on held-out prompts, sampled in the learner's engine; final is the mean of the last three evaluations. " +
-			"The differences are paired by seed: at the end, and of the means over the whole run; intervals by Student's t. " +
-			fmt.Sprintf("Fell: seeds that end more than %g under equal engines.", fallsBelow),
-	}
-	if len(published) > 0 {
-		t.Columns = append(t.Columns, right("published", ""), right("95 %", ""))
-		t.Note += " Published: the same difference at the end, with more seeds."
-	}
-	part := HeadlinePart(-1)
-	for i, o := range h.Outcomes() {
-		if h.Arms[i].Part != part {
-			part = h.Arms[i].Part
-			t.Add(append([]results.Cell{results.Word(partTitles[part]).As(results.Muted)}, make([]results.Cell, len(t.Columns)-1)...)...)
-		}
-		row := []results.Cell{results.Word(o.Title)}
-		if len(o.Final) > 0 {
-			row = append(row, results.Word(fmt.Sprintf("%.2f", stats.Average(o.Final))), results.Word(fmt.Sprintf("%.2f", slices.Min(o.Final))))
-		} else {
-			row = append(row, o.Verdict(), results.Cell{})
-		}
-		if d := o.MinusEqual; d != nil {
-			row = append(row, signed(d.Final), between(d.Final), signed(d.Mean), between(d.Mean),
-				results.Word(fmt.Sprintf("%d of %d", d.Below, d.Final.N)))
-		} else {
-			row = append(row, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{})
-		}
-		if len(published) > 0 {
-			row = append(row, publishedCells(published, o.Name)...)
-		}
-		t.Add(row...)
-	}
-	return t
-}
-
-// publishedCells are the last two columns of a row.
-func publishedCells(published []Outcome, name string) []results.Cell {
-	for _, p := range published {
-		if p.Name == name && p.MinusEqual != nil {
-			return []results.Cell{signed(p.MinusEqual.Final), between(p.MinusEqual.Final)}
-		}
-	}
-	return make([]results.Cell, 2)
-}
-
-// signed is a difference of pass rates.
-func signed(i stats.Interval) results.Cell { return results.Word(fmt.Sprintf("%+.2f", i.Estimate)) }
-
-// between is an interval of differences, empty if there is none.
-func between(i stats.Interval) results.Cell {
-	if i.N < 2 {
-		return results.Cell{}
-	}
-	return results.Word(fmt.Sprintf("%+.2f to %+.2f", i.Low, i.High))
 }

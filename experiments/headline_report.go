@@ -40,7 +40,7 @@ func (h *HeadlineResult) groups(part HeadlinePart) []results.RunGroup {
 // Markdown is the headline's tables as text.
 func (h *HeadlineResult) Markdown() string {
 	text := "# Headline\n\n" + h.lead() + "\n"
-	tables := []*results.Table{h.OutcomeTable(nil), GapTable(h.Gap), RouteTable(h.Gap)}
+	tables := []*results.Table{h.OutcomeTable(nil), h.CorrectionTable(), GapTable(h.Gap), RouteTable(h.Gap)}
 	for _, t := range tables {
 		if len(t.Rows) > 0 {
 			text += "\n" + t.Markdown()
@@ -96,8 +96,8 @@ func (h *HeadlineResult) lead() string {
 	var bare, fell, held, rest []string
 	for _, o := range h.Outcomes() {
 		setting, method := titleParts(o.Title)
-		n := o.Fell()
-		count := fmt.Sprintf("%d of %d", n, len(o.Verdicts))
+		n, of := o.Fell()
+		count := fmt.Sprintf("%d of %d", n, of)
 		switch {
 		case o.Name == control:
 		case method == "uncorrected":
@@ -148,7 +148,7 @@ func (h *HeadlineResult) Report(glossary []results.Term) results.Report {
 		c.Caption = partProse[part]
 		story.Blocks = append(story.Blocks, &c)
 	}
-	story.Blocks = append(story.Blocks, h.OutcomeTable(nil))
+	story.Blocks = append(story.Blocks, h.OutcomeTable(nil), h.CorrectionTable())
 	// The sections of FromGroups after its outcome table, which the story replaces.
 	r.Sections = append([]results.Section{story, gap}, r.Sections[1:]...)
 	return r

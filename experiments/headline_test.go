@@ -2,10 +2,13 @@ package experiments
 
 import (
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"driftlab/experiments/stats"
+	"driftlab/results"
 	"driftlab/results/record"
 )
 
@@ -81,13 +84,27 @@ func TestHeadlineAgainstEqualEngines(t *testing.T) {
 	if got := row[len(row)-2].Text + " " + row[len(row)-1].Text; got != "-0.25 -0.50 to +0.00" {
 		t.Errorf("published beside it: %q", got)
 	}
+	// By hand: differences 0.5, 0 and 0.15, whose four of eight signs come as far; none of
+	// three fell, which leaves 1 - 0.025^(1/3), and one of three without the correction.
+	var rows []string
+	for _, row := range h.CorrectionTable().Rows {
+		text := ""
+		for _, c := range row {
+			text += c.Text + "|"
+		}
+		rows = append(rows, text)
+	}
+	if want := []string{"old, uncorrected|1 of 3|1% to 91%||||||", "old, cured|0 of 3|0% to 71%|1.000|+0.22|-0.42 to +0.85|0.500|0.84|"}; !slices.Equal(rows, want) {
+		t.Errorf("what the correction brings: %q, want %q", rows, want)
+	}
 	h.Arms, h.Runs = h.Arms[1:2], h.Runs[1:2] // without the control: by its own peak
 	if want := "Fell without a correction: **old** on **0 of 3** seeds."; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 }
 
-// The published outcomes are of the arms that run, ten seeds each.
+// The published outcomes are of the arms that run, ten seeds each, and the
+// published page shows their tables.
 func TestPublishedHeadline(t *testing.T) {
 	published, err := PublishedHeadline()
 	if err != nil {
@@ -100,6 +117,15 @@ func TestPublishedHeadline(t *testing.T) {
 	for i, o := range published {
 		if o.Name != arms[i].Name || o.Title != arms[i].Title || len(o.Final) != 10 {
 			t.Errorf("outcome %d is of %s (%s), %d seeds; the arm is %+v", i, o.Name, o.Title, len(o.Final), arms[i])
+		}
+	}
+	page, err := os.ReadFile("../results/published/headline/headline.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []*results.Table{outcomeTable(arms, published, nil), correctionTable(arms, published)} {
+		if !strings.Contains(string(page), table.Markdown()) {
+			t.Errorf("the published page has not\n%s", table.Markdown())
 		}
 	}
 }

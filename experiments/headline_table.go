@@ -1,0 +1,123 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/experiments/stats"
+	"driftlab/results"
+)
+
+// OutcomeTable shows every arm with its seeds, and beside it what the same arm
+// of published outcomes came to, if there are any.
+func (h *HeadlineResult) OutcomeTable(published []Outcome) *results.Table {
+	return outcomeTable(h.Arms, h.Outcomes(), published)
+}
+
+func outcomeTable(arms []HeadlineArm, outcomes, published []Outcome) *results.Table {
+	t := &results.Table{
+		Title: "What became of the pass rate",
+		Columns: []results.TableColumn{{Name: "run"}, right("final", "mean"), right("lowest", ""), right("minus equal engines", ""), right("95 %", ""),
+			right("whole run", ""), right("95 %", ""), right("fell", "")},
+		Note: "Pass rate of the current weights on held-out prompts, sampled in the learner's engine; final is the mean of the last three evaluations. " +
+			"The differences are paired by seed: at the end, and of the means over the whole run; intervals by Student's t. " +
+			fmt.Sprintf("Fell: seeds that end more than %g under equal engines.", fallsBelow),
+	}
+	if len(published) > 0 {
+		t.Columns = append(t.Columns, right("published", ""), right("95 %", ""))
+		t.Note += " Published: the same difference at the end, with more seeds."
+	}
+	part := HeadlinePart(-1)
+	for i, o := range outcomes {
+		if arms[i].Part != part {
+			part = arms[i].Part
+			t.Add(append([]results.Cell{results.Word(partTitles[part]).As(results.Muted)}, make([]results.Cell, len(t.Columns)-1)...)...)
+		}
+		row := []results.Cell{results.Word(o.Title)}
+		if len(o.Final) > 0 {
+			row = append(row, results.Word(fmt.Sprintf("%.2f", stats.Average(o.Final))), results.Word(fmt.Sprintf("%.2f", slices.Min(o.Final))))
+		} else {
+			row = append(row, o.Verdict(), results.Cell{})
+		}
+		if d := o.MinusEqual; d != nil {
+			row = append(row, signed(d.Final), between(d.Final), signed(d.Mean), between(d.Mean),
+				results.Word(fmt.Sprintf("%d of %d", d.Below, d.Final.N)))
+		} else {
+			row = append(row, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{})
+		}
+		if len(published) > 0 {
+			row = append(row, publishedCells(published, o.Name)...)
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// publishedCells are the last two columns of a row.
+func publishedCells(published []Outcome, name string) []results.Cell {
+	for _, p := range published {
+		if p.Name == name && p.MinusEqual != nil {
+			return []results.Cell{signed(p.MinusEqual.Final), between(p.MinusEqual.Final)}
+		}
+	}
+	return make([]results.Cell, 2)
+}
+
+// CorrectionTable compares what every arm came to with the uncorrected arm of its part.
+func (h *HeadlineResult) CorrectionTable() *results.Table {
+	return correctionTable(h.Arms, h.Outcomes())
+}
+
+func correctionTable(arms []HeadlineArm, outcomes []Outcome) *results.Table {
+	t := &results.Table{
+		Title: "What a correction brings",
+		Columns: []results.TableColumn{{Name: "run"}, right("fell", ""), right("95 %", ""), right("p", ""),
+			right("minus uncorrected", ""), right("95 %", ""), right("p", ""), right("would find", "")},
+		Note: "Fell: as above, with the interval of Clopper and Pearson and the p of Fisher's exact test against the uncorrected run. " +
+			"Minus uncorrected: paired by seed, at the end; interval by Student's t, p of the exact sign-flip permutation. " +
+			"Both p are adjusted by Holm over the rows. Would find: the smallest true difference that a 5 % t-test of so many seeds finds 8 times of 10.",
+	}
+	fisher, flip := make([]float64, len(outcomes)), make([]float64, len(outcomes))
+	for i, o := range outcomes {
+		fisher[i], flip[i] = math.NaN(), math.NaN()
+		if len(o.MinusUncorrected) > 0 {
+			n, of := o.Fell()
+			m, bare := outcomes[uncorrected(arms, arms[i])].Fell()
+			fisher[i], flip[i] = stats.Fisher(n, of-n, m, bare-m), stats.SignFlip(o.MinusUncorrected)
+		}
+	}
+	fisher, flip = stats.Holm(fisher), stats.Holm(flip)
+	for i, o := range outcomes {
+		if o.Name == control {
+			continue
+		}
+		n, of := o.Fell()
+		share := stats.ClopperPearson(n, of)
+		row := []results.Cell{results.Word(o.Title), results.Word(fmt.Sprintf("%d of %d", n, of)),
+			results.Word(fmt.Sprintf("%.0f%% to %.0f%%", 100*share.Low, 100*share.High))}
+		if d := o.MinusUncorrected; len(d) > 0 {
+			mean, found := stats.T(d), results.Cell{}
+			if len(d) > 1 {
+				found = results.Word(fmt.Sprintf("%.2f", stats.SmallestEffect(stats.Deviation(d), len(d))))
+			}
+			row = append(row, probability(fisher[i]), signed(mean), between(mean), probability(flip[i]), found)
+		}
+		t.Add(append(row, make([]results.Cell, len(t.Columns)-len(row))...)...)
+	}
+	return t
+}
+
+// probability is a p-value.
+func probability(p float64) results.Cell { return results.Word(fmt.Sprintf("%.3f", p)) }
+
+// signed is a difference of pass rates.
+func signed(i stats.Interval) results.Cell { return results.Word(fmt.Sprintf("%+.2f", i.Estimate)) }
+
+// between is an interval of differences, empty if there is none.
+func between(i stats.Interval) results.Cell {
+	if i.N < 2 {
+		return results.Cell{}
+	}
+	return results.Word(fmt.Sprintf("%+.2f to %+.2f", i.Low, i.High))
+}
