@@ -66,7 +66,7 @@ const (
 	// Model is a model with a warm start of its own, or with random weights of
 	// its own: for claims at frozen weights.
 	Model Unit = "model"
-	// Run is a training run from a warm start of its own.
+	// Run is a training run: 20 of them start from ten warm starts.
 	Run Unit = "run"
 	// Draw is a problem drawn at random: no model is involved.
 	Draw Unit = "draw"

@@ -99,16 +99,27 @@ func Cached[T any](c *Cache, key string, build func() (T, error)) (T, error) {
 	return v, made.err
 }
 
-// Warm returns the checkpoint folder of a warm start with this replication's
-// seed: a recipe of pretrain with changes. It is made once, whichever claims
-// ask for it, and found again by its resolved recipe.
+// warmStarts is how many warm starts the seeds of one base share: the first ten
+// replications have their own, runs beyond go round.
+const warmStarts = 10
+
+// warmSeed is the seed of this replication's warm start. A base is a thousand
+// seeds in a row.
+func (e *Env) warmSeed() uint64 {
+	at := e.Seed - 1
+	return at - at%1000 + at%1000%warmStarts + 1
+}
+
+// Warm returns the checkpoint folder of this replication's warm start: a recipe
+// of pretrain with changes. It is made once, whichever claims ask for it, and
+// found again by its resolved recipe.
 func (e *Env) Warm(ctx context.Context, name string, set ...string) (dir string, err error) {
-	r, err := recipe.Load(name, append([]string{fmt.Sprintf("seed=%d", e.Seed)}, set...)...)
+	r, err := recipe.Load(name, append([]string{fmt.Sprintf("seed=%d", e.warmSeed())}, set...)...)
 	if err != nil {
 		return "", err
 	}
 	r = r.Resolved()
-	dir = filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("%s-seed%d-%.8x", name, e.Seed, sha256.Sum256(r.YAML())))
+	dir = filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("%s-seed%d-%.8x", name, e.warmSeed(), sha256.Sum256(r.YAML())))
 	return Cached(e.Cache, dir, func() (string, error) {
 		if _, err := model.Load(dir); err == nil {
 			return dir, nil
