@@ -5,6 +5,7 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/model"
+	"driftlab/moe"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
@@ -88,7 +89,10 @@ func (p *behaviour) mix(s *Session) error {
 		}
 		b.Sampled.Select(&p.part, p.rows)
 		from := &p.parts
-		if version == s.learner.Updates() {
+		if s.recipe.Routing.FromRollout() {
+			p.ownRoutes(int32(version))
+		}
+		if version == s.learner.Updates() && !s.recipe.Routing.FromRollout() {
 			b.Old.Select(from, &b.Sampled, p.rows)
 		} else if err := p.at(s, version, from, &p.part); err != nil {
 			return err
@@ -106,6 +110,36 @@ func (p *behaviour) mix(s *Session) error {
 	}
 	b.Behaviour = p.scored
 	return nil
+}
+
+// ownRoutes leaves, of the routes that are replayed, those of a version. The record
+// has the routes of the pass that sampled the token behind a row. When the row was read
+// again, by this version, it may have visited others, and these are what the version's
+// tokens saw: its router chooses them again. Keys that were kept are along the record.
+func (p *behaviour) ownRoutes(version int32) {
+	b := &p.part
+	per := b.Layers * b.TopK
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		again := false
+		for n := from; n < to; n++ {
+			again = again || b.Version[n] == version && !b.Stale[n]
+		}
+		for n := from; n < to && again; n++ {
+			if b.Version[n] == version {
+				continue
+			}
+			for at := n * per; at < (n+1)*per; at++ {
+				b.RoutesRoll[at] = moe.NoRoute
+			}
+			if n == from {
+				b.PromptRoutes[i] = nil
+				if len(b.PromptGates) > 0 {
+					b.PromptGates[i] = nil
+				}
+			}
+		}
+	}
 }
 
 // publishTo gives a policy that scores other weights, and the scales that a static

@@ -21,7 +21,7 @@ func anyCluster(r *rand.Rand, name string) []string {
 	costs := fmt.Sprintf("{prefill_request: %d, prefill_token: %d, decode_step: %d, decode_slot: %d, learn_token: %d, sync: %d, push: %d, migrate: %d}",
 		r.IntN(5), r.IntN(3), 1+r.IntN(20)*r.IntN(20), r.IntN(5), 1+r.IntN(4)*r.IntN(4), r.IntN(60), r.IntN(60), r.IntN(9))
 	sets := []string{
-		"schedule=" + varied(r, name), "eval.every=0", fmt.Sprint("seed=", r.IntN(1000)),
+		"schedule=" + varied(r, name), "eval.every=0", "model.layers=2", fmt.Sprint("seed=", r.IntN(1000)),
 		fmt.Sprintf("cluster={workers: %d, engine: %d, trainers: %d, costs: %s}", 1+r.IntN(5), 1+r.IntN(2), 1+r.IntN(3), costs),
 		fmt.Sprint("rollout.slots=", r.IntN(7)), fmt.Sprint("rollout.prompts=", 1+r.IntN(4)), fmt.Sprint("rollout.group=", 2+r.IntN(2)),
 		fmt.Sprint("rollout.max_tokens=", 4+r.IntN(20)), "rollout.prefix_cache=" + fmt.Sprint(r.IntN(2) == 0),
@@ -31,6 +31,9 @@ func anyCluster(r *rand.Rand, name string) []string {
 	}
 	if r.IntN(3) == 0 {
 		sets = append(sets, "task={name: lookup, difficulty: [1, 2], calls: [0, 1], max_calls: 2, output: 2}")
+	}
+	if r.IntN(3) == 0 {
+		sets = append(sets, "routing.replay="+[]string{"r2", "r3", "keep_routing"}[r.IntN(3)], "routing.gates="+[]string{"live", "recorded"}[r.IntN(2)])
 	}
 	return sets
 }
@@ -67,7 +70,7 @@ func varied(r *rand.Rand, name string) string {
 // Any system in any cluster really trains, and its accounts are exact: the weights of
 // its version, on the keys that its response had, give each token its log-prob and
 // its routes, bit for bit; where the keys are all of that version, a scoring pass
-// with those weights does too. What is trained is what the core counts, once, and
+// with those weights does too, whatever is replayed of the routes. What is trained is what the core counts, once, and
 // what is not trained is under way or counted as dropped.
 func TestAnyCluster(t *testing.T) {
 	seeds := uint64(12)

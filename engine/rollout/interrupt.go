@@ -16,7 +16,8 @@ type Continuation string
 const (
 	// Reprefill reads prompt and response again with the new weights, and goes on
 	// with those (AReaL, arXiv:2505.24298): each token has the log-prob that the
-	// weights of its Version give it.
+	// weights of its Version give it. The routes on record stay those of the pass that
+	// sampled the token behind a row, of a prompt's rows the first.
 	Reprefill Continuation = "reprefill"
 	// KeepStale goes on with the new weights and the old keys and values (SkyRL's
 	// default). What a token saw then belongs to no single version: it is Stale, and

@@ -185,11 +185,10 @@ func (w *walk) recipe(accepts func(sets []string) bool) []string {
 	w.set("model.vocab", 64) // the drafter's
 	w.set("eval", oneOf(w, "{every: 0}", "{every: 1, prompts: 2}", "{every: 2, prompts: 3}"))
 	for _, section := range []func(){
-		w.task, w.rollout, w.learner, w.routing, w.correction,
-		func() { w.set("schedule", w.method("schedule")) },
+		w.task, w.schedule, w.rollout, w.learner, w.routing, w.correction,
 		func() {
 			if w.chance(2) {
-				w.set("anchor", oneOf(w, "old", "behaviour", "rollout", "ewma"))
+				w.set("anchor", oneOf(w, "old", "behaviour", "rollout", "ewma", "sync_start", "interpolated"))
 			}
 		},
 		w.reward,
@@ -239,6 +238,20 @@ func (w *walk) task() {
 		return
 	}
 	w.set("task", tasks[k])
+}
+
+// schedule draws a constant lag as often as a system, with a cluster of its own: what
+// a clock goes with is less.
+func (w *walk) schedule() {
+	if w.chance(2) {
+		w.set("schedule", oneOf(w, "sync", "lag", "{name: lag, k: 3}"))
+		return
+	}
+	w.set("schedule", w.method("schedule"))
+	if name := w.names[len(w.names)-1]; !w.chance(3) && name != "schedule sync" && name != "schedule lag" {
+		w.set("cluster", fmt.Sprintf("{workers: %d, engine: %d, trainers: %d, costs: {prefill_token: %d, decode_step: %d, learn_token: %d, sync: %d, push: %d}}",
+			1+w.rng.IntN(5), 1+w.rng.IntN(2), 1+w.rng.IntN(2), w.rng.IntN(100), 1+w.rng.IntN(9000), 1+w.rng.IntN(500), w.rng.IntN(20_000), w.rng.IntN(20_000)))
+	}
 }
 
 // rollout draws the sampling engine.
