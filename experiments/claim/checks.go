@@ -154,47 +154,40 @@ func Inside(d Dose, name string, x []float64, delta float64) Check {
 		Seeds: x, Outcome: mark(i, p < significant || len(x) < 2 && math.Abs(i.Estimate) < delta, false, i.Low > delta || i.High < -delta)}
 }
 
-// leastEvents is the number of events below which a share of rare tokens says
-// too little.
-const leastEvents = 50
-
 // Rates checks that events are at least r times as frequent in a as in b, by
 // counts pooled over the replications and the exact conditional interval. An
-// interval below 1 is contrary; with fewer than 50 events the check is open.
+// interval below 1 is contrary; too few events leave the check open.
 func Rates(d Dose, name string, eventsA, allA, eventsB, allB []float64, r float64) Check {
-	ka, na, kb, nb := total(eventsA), total(allA), total(eventsB), total(allB)
-	i := stats.RateRatio(ka, na, kb, nb)
+	a, b := pooled(eventsA, allA), pooled(eventsB, allB)
+	i := stats.RateRatio(a.Events, a.Trials, b.Events, b.Trials)
 	c := Check{Name: name, Dose: d, Needs: fmt.Sprintf("exact interval above %v, pooled", r), Value: i, P: math.NaN(),
-		Outcome: mark(i, i.Low > r, i.High < 1, i.High < r)}
-	for k := range eventsA {
-		c.Seeds = append(c.Seeds, eventsA[k]/allA[k]/(eventsB[k]/allB[k]))
-	}
-	return tooFew(c, ka+kb)
+		Seeds: stats.Quotients(stats.Quotients(eventsA, allA), stats.Quotients(eventsB, allB)), Outcome: mark(i, i.Low > r, i.High < 1, i.High < r)}
+	return tooFew(c, stats.Pool([]stats.Count{a, b}))
 }
 
 // Share checks that a share lies inside [low, high], by counts pooled over the
 // replications and the exact interval of Clopper and Pearson.
 func Share(d Dose, name string, events, all []float64, low, high float64) Check {
-	k, n := total(events), total(all)
-	i := stats.ClopperPearson(k, n)
+	sum := pooled(events, all)
+	i := sum.Share()
 	c := Check{Name: name, Dose: d, Needs: fmt.Sprintf("exact interval inside [%v, %v], pooled", low, high), Value: i, P: math.NaN(),
 		Seeds: stats.Quotients(events, all), Outcome: mark(i, i.Low >= low && i.High <= high, false, i.Low > high || i.High < low)}
-	return tooFew(c, k)
+	return tooFew(c, sum)
 }
 
-func tooFew(c Check, events int) Check {
-	if events < leastEvents {
-		c.Outcome, c.Needs = Open, c.Needs+fmt.Sprintf(" (%d events: too few)", events)
+func tooFew(c Check, sum stats.Count) Check {
+	if sum.Few() {
+		c.Outcome, c.Needs = Open, c.Needs+fmt.Sprintf(" (%d events: too few)", sum.Events)
 	}
 	return c
 }
 
-func total(counts []float64) int {
-	sum := 0.0
-	for _, v := range counts {
-		sum += v
+func pooled(events, all []float64) stats.Count {
+	counts := make([]stats.Count, len(events))
+	for i := range counts {
+		counts[i] = stats.Count{Events: int(events[i]), Trials: int(all[i])}
 	}
-	return int(sum)
+	return stats.Pool(counts)
 }
 
 // FewerCollapses checks that fewer runs end badly in a than in b: counts of n,

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-
-	"driftlab/precision/elementary"
 )
 
 // Resamples is the number of bootstrap resamples behind every interval.
@@ -14,23 +12,6 @@ const Resamples = 10_000
 // bootstrapSeed starts the generator of every bootstrap: intervals are a
 // function of the data alone.
 const bootstrapSeed = 0x5eed
-
-// Mean is the mean of x with its bootstrap interval.
-func Mean(x []float64) Interval { return Bootstrap(x, Average) }
-
-// Ratio is the geometric mean of the paired ratios a[i]/b[i] with its bootstrap
-// interval. A zero in the denominator makes +Inf, in the numerator 0; two zeros
-// have nothing to compare and make everything NaN. It panics on lengths that
-// differ.
-func Ratio(a, b []float64) Interval {
-	logs := make([]float64, len(a))
-	paired("Ratio", a, b)
-	for i := range a {
-		logs[i] = elementary.Log(a[i] / b[i])
-	}
-	i := Bootstrap(logs, Average)
-	return Interval{elementary.Exp(i.Estimate), elementary.Exp(i.Low), elementary.Exp(i.High), i.N}
-}
 
 // Differences returns a[i] - b[i]. It panics on lengths that differ.
 func Differences(a, b []float64) []float64 {

@@ -26,9 +26,9 @@
 // Those of T hold the truth in 95 % of trials with ten normal values, TRatio's with
 // ten lognormal pairs, and what counts exact is never below (the tests say how
 // often). The stratified bootstrap of IQM covers 94 % over ten runs. The percentile
-// bootstrap of Mean and Ratio is not so good: over five normal values it covers
-// 82 %, over ten 89 % and over twenty 93 %. Bootstrap stays for what has no t: a
-// statistic of thousands of responses, say.
+// Bootstrap of a mean is not so good: over five normal values it covers 82 %, over
+// ten 89 % and over twenty 93 %. It stays for what has no t: a statistic of
+// thousands of responses, say.
 //
 // Everything is a function of the data alone: what is drawn comes from a PCG whose
 // seed is fixed. The distributions are written here, with products rounded before

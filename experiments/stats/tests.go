@@ -2,15 +2,6 @@ package stats
 
 import "driftlab/precision/elementary"
 
-// Consistent is the ordering rule of the claims: the sign in every seed, or
-// with ten seeds and more in nine tenths of them.
-func Consistent(k, n int) bool {
-	if n < 10 {
-		return n > 0 && k == n
-	}
-	return 10*k >= 9*n
-}
-
 // Fisher is the two-sided p-value of Fisher's exact test on the table of
 // a successes and b failures in one arm, c and d in the other: the probability,
 // with the margins given, of all tables no likelier than this one.
@@ -39,10 +30,4 @@ func logBinomial(n, k int) float64 {
 		sum += elementary.Log(float64(n-i) / float64(i+1))
 	}
 	return sum
-}
-
-// Equivalent reports whether the whole interval lies inside ±delta: the test
-// for "no effect". One value has no interval and is never equivalent.
-func Equivalent(i Interval, delta float64) bool {
-	return i.N > 1 && i.Low > -delta && i.High < delta
 }
