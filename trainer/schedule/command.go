@@ -50,6 +50,9 @@ type Command struct {
 	Cache Cache
 	// Samples are those that Train trains, and Grade judges, in order.
 	Samples []int
+	// Replayed are samples of earlier updates that Train trains beside those, in the
+	// order in which they were drawn, and Weights what each counts, in parts of WeightUnit.
+	Replayed, Weights []int
 	// Update says that Train ends in an update of the weights; without it the
 	// gradients are kept for the next.
 	Update bool
@@ -76,4 +79,7 @@ type Outcome struct {
 	// Refused are the samples of a Grade that are no use, such as a group of equal
 	// rewards: they leave the count of accepted ones, and others may take their place.
 	Refused []int
+	// Worth says what the samples of a Grade are worth to a replay, by Worth; nil where
+	// all are worth nothing.
+	Worth []int
 }

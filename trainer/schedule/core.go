@@ -20,7 +20,11 @@ type Config struct {
 	// Graded says that the driver judges samples as soon as they are done, and may
 	// refuse some: it is asked to Grade them.
 	Graded bool
-	Costs  Costs
+	// Replay adds samples that were trained before to every update.
+	Replay Replay
+	// Seed starts the random numbers of replay, the only ones that a Core draws.
+	Seed  uint64
+	Costs Costs
 }
 
 // Validate checks the ranges.
@@ -38,6 +42,9 @@ func (c Config) Validate() error {
 	}
 	if err := c.Costs.Validate(); err != nil {
 		return fmt.Errorf("costs.%w", err)
+	}
+	if err := c.Replay.Validate(); err != nil {
+		return fmt.Errorf("replay.%w", err)
 	}
 	return nil
 }
@@ -66,6 +73,9 @@ type Core struct {
 	queue  []*Request
 	parked []*Request
 	batch  []*Sample // with the learner, until it has begun
+
+	buffer   []*Sample // trained, to be replayed, the oldest first
+	replayed []*Sample // beside the batch, until it has begun
 
 	workers   []*Worker
 	sequence  []int // the order in which workers are gone through

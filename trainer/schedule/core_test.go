@@ -145,6 +145,10 @@ func TestKill(t *testing.T) {
 	for i, e := range Systems {
 		config := tiny()
 		config.Steps, config.Graded = 2, i%2 == 0
+		if i%4 == 0 {
+			config.Replay = DefaultReplay()
+			config.Replay.Draws = 2
+		}
 		want := newDesk(t, config, e.New(), drawn(3, 6)).run()
 		end := string(want.core.AppendState(nil))
 		d := newDesk(t, config, e.New(), drawn(3, 6))

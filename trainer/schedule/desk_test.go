@@ -53,6 +53,7 @@ func (d *desk) answer(c Command) Outcome {
 		}
 	case Grade:
 		for _, id := range c.Samples {
+			o.Worth = append(o.Worth, Worth(float64(id%5)/4))
 			if d.refuse(id) {
 				o.Refused = append(o.Refused, id)
 			}
@@ -126,6 +127,9 @@ func commandText(c Command) string {
 		head += fmt.Sprintf(" worker %d: requests %v, %s", c.Worker, c.Requests, caches[c.Cache])
 	case Train:
 		head += fmt.Sprintf(" samples %v at v%d, old: %s", c.Samples, c.Version, olds[c.Old])
+		if len(c.Replayed) > 0 {
+			head += fmt.Sprintf(", again: %v", c.Replayed)
+		}
 		if !c.Update {
 			head += ", no update"
 		}

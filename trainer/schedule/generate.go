@@ -253,6 +253,12 @@ func (c *Core) graded(command Command, o Outcome) error {
 			return fmt.Errorf("schedule: sample %d is refused twice, or was not to be graded", id)
 		}
 	}
+	if o.Worth != nil && len(o.Worth) != len(c.fresh) {
+		return fmt.Errorf("schedule: %d samples were graded with %d figures of worth", len(c.fresh), len(o.Worth))
+	}
+	for i, worth := range o.Worth {
+		c.fresh[i].Worth = worth
+	}
 	c.collect(o.Refused)
 	return nil
 }

@@ -36,6 +36,7 @@ func (c *Core) takeBatch() {
 	for _, s := range c.batch {
 		train.Samples = append(train.Samples, s.ID)
 	}
+	c.replay(&train)
 	c.learner.busy, c.learner.trains, c.learner.update = true, true, train.Update
 	c.emit(train)
 }
@@ -74,6 +75,11 @@ func (c *Core) training() {
 			}
 		}
 	}
+	for _, s := range c.replayed {
+		n.Replayed++
+		n.ReplayedTokens += s.Tokens
+		tokens += s.Tokens + s.Prompt*c.config.Group
+	}
 	costs := c.config.Costs
 	began := c.now + c.traits.Service*len(c.batch)
 	scored := began + costs.Logp(c.scored(tokens), c.config.Trainers)
@@ -81,6 +87,7 @@ func (c *Core) training() {
 	c.spend(Span{Lane: Learner, Activity: Scoring, From: began, To: scored, Version: c.version})
 	c.spend(Span{Lane: Learner, Activity: Training, From: scored, To: trained, Version: c.version})
 	c.learner.until = trained
+	c.remember()
 	c.batch = nil
 }
 
@@ -143,7 +150,7 @@ func (c *Core) oldestVersion() int {
 	for _, w := range c.workers {
 		oldest = min(oldest, w.Version)
 	}
-	for _, list := range [...][]*Sample{c.flight, c.done} {
+	for _, list := range [...][]*Sample{c.flight, c.done, c.buffer} {
 		for _, s := range list {
 			if s.Oldest >= 0 {
 				oldest = min(oldest, s.Oldest)
@@ -161,6 +168,9 @@ func (c *Core) publishes(command Command) {
 	if push := c.config.Costs.Push; push > 0 {
 		c.learner.busy, c.learner.until = true, c.now+push
 		c.spend(Span{Lane: Learner, Activity: Pushing, From: c.now, To: c.now + push, Version: c.version})
+	}
+	if c.config.Replay.Clear {
+		c.buffer = nil
 	}
 	c.sift(c.flight)
 	c.sift(c.done)

@@ -22,6 +22,8 @@ type Sample struct {
 	Tokens int
 	// Left is the number of responses that it waits for.
 	Left int
+	// Worth is what a Grade said of it, Uses how often it was trained.
+	Worth, Uses int
 	// Requests are its responses, by ID.
 	Requests []*Request
 

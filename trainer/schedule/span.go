@@ -64,6 +64,9 @@ type Counts struct {
 	Interrupts int
 	// Span is the largest difference of versions within a trained sample.
 	Span int
+	// Samples that were trained again, and their tokens; none of them is in the counts
+	// above, which are of fresh ones.
+	Replayed, ReplayedTokens int
 	// Lags counts the trained samples by lag, TokenLags their tokens.
 	Lags, TokenLags []int
 }

@@ -65,7 +65,7 @@ func (c *Core) code(s *codec) {
 		}
 	}
 	byNumber := func(id int) *Sample { return samples[id] }
-	for _, list := range [...]*[]*Sample{&c.flight, &c.done, &c.fresh, &c.batch} {
+	for _, list := range [...]*[]*Sample{&c.flight, &c.done, &c.fresh, &c.batch, &c.buffer, &c.replayed} {
 		codeRefs(s, list, func(x *Sample) int { return x.ID }, byNumber)
 	}
 	number, request := func(r *Request) int { return r.ID }, func(id int) *Request { return requests[id] }
@@ -82,7 +82,7 @@ func (c *Core) code(s *codec) {
 // known are all samples that are still of use, by ID: also those that are gone but
 // for a request that a worker has not let go.
 func (c *Core) known() []*Sample {
-	all := slices.Concat(c.flight, c.done, c.fresh, c.batch)
+	all := slices.Concat(c.flight, c.done, c.fresh, c.batch, c.buffer, c.replayed)
 	for _, r := range c.ended {
 		all = append(all, r.Sample)
 	}
@@ -170,6 +170,8 @@ func (s *codec) command(c *Command) {
 	s.ints(&c.Origins)
 	codeList(s, &c.Cached, func(s *codec, v *bool) { s.bool(v) })
 	s.ints(&c.Samples)
+	s.ints(&c.Replayed)
+	s.ints(&c.Weights)
 }
 
 func (s *codec) sample(p **Sample) {
@@ -177,7 +179,7 @@ func (s *codec) sample(p **Sample) {
 		*p = &Sample{}
 	}
 	x := *p
-	s.int(&x.ID, &x.Origin, &x.Version, &x.Step, &x.Submitted, &x.Ended, &x.Oldest, &x.Newest, &x.Prompt, &x.Tokens, &x.Left)
+	s.int(&x.ID, &x.Origin, &x.Version, &x.Step, &x.Submitted, &x.Ended, &x.Oldest, &x.Newest, &x.Prompt, &x.Tokens, &x.Left, &x.Worth, &x.Uses)
 	s.bool(&x.taken)
 	codeList(s, &x.Requests, func(s *codec, p **Request) {
 		if s.reads {
@@ -192,7 +194,7 @@ func (s *codec) sample(p **Sample) {
 
 func (s *codec) counts(n *Counts) {
 	s.int(&n.Submitted, &n.Trained, &n.Dropped, &n.Requeued, &n.DecodedTokens, &n.TrainedTokens, &n.WastedTokens,
-		&n.ReprefilledTokens, &n.PromptTokens, &n.Responses, &n.Mixed, &n.Interrupts, &n.Span)
+		&n.ReprefilledTokens, &n.PromptTokens, &n.Responses, &n.Mixed, &n.Interrupts, &n.Span, &n.Replayed, &n.ReplayedTokens)
 	s.ints(&n.Lags)
 	s.ints(&n.TokenLags)
 }

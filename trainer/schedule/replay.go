@@ -1,0 +1,199 @@
+package schedule
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/stream"
+)
+
+//go:embed replay.go
+var replaySource string
+
+// ReplaySource is the declaration of Replay, for what the comments of its fields say.
+func ReplaySource() string { return replaySource }
+
+// Replay keeps prompt groups that were trained, and adds some of them to the fresh
+// ones of every update (freshness-aware PER, 2604.16918; FIFO and uniform draws,
+// 2604.08706). With |R| the mean of a group's absolute rewards and its age in updates
+// since it was submitted:
+//
+//	p = ((|R| + 1e-6)·exp(-age/tau))^exponent,  P = p/Σp
+//	weight = (N·P)^-beta / max of the draws,  beta from its value to 1 over the run
+//
+// Ages are those of the moment, for all entries, drawn or not. Draws are stratified,
+// with replacement, by random numbers of the update's own.
+type Replay struct {
+	// Draws is the number of replayed groups beside the fresh ones of an update; none
+	// while fewer are there. Default 8; 0 is no replay.
+	Draws int `yaml:"draws"`
+	// Order is fresh, priority (tau infinite: plain PER), uniform, or fifo: the least
+	// reused, of these the oldest. Default fresh.
+	Order string `yaml:"order"`
+	// Capacity is the number of groups kept; the oldest goes first. Default 256
+	// (50000 responses in the paper).
+	Capacity int `yaml:"capacity"`
+	// Tau is the age, in updates, at which a priority has fallen to 1/e. Default 500
+	// (the paper; 1000 for slow tasks).
+	Tau float64 `yaml:"tau"`
+	// Exponent flattens the priorities, from 0, which is uniform, to 1. Default 0.6.
+	Exponent float64 `yaml:"exponent"`
+	// Beta is how far a draw's weight takes back that it was likely, from 0 to 1, at
+	// the run's start. Default 0.4.
+	Beta float64 `yaml:"beta"`
+	// Clear empties the buffer whenever weights are published (OAPL, 2602.19362).
+	// Default false.
+	Clear bool `yaml:"clear"`
+}
+
+// Values of Replay.Order.
+const (
+	FreshFirst = "fresh"
+	ByPriority = "priority"
+	Uniformly  = "uniform"
+	FirstIn    = "fifo"
+)
+
+// DefaultReplay returns the defaults.
+func DefaultReplay() Replay {
+	return Replay{Draws: 8, Order: FreshFirst, Capacity: 256, Tau: 500, Exponent: 0.6, Beta: 0.4}
+}
+
+// On reports whether anything is replayed.
+func (p Replay) On() bool { return p.Draws > 0 }
+
+// Validate checks the ranges; those of the zero value, which replays nothing, are not.
+func (p Replay) Validate() error {
+	if p == (Replay{}) {
+		return nil
+	}
+	if !slices.Contains([]string{FreshFirst, ByPriority, Uniformly, FirstIn}, p.Order) {
+		return fmt.Errorf("order: %w", method.UnknownName(p.Order, []string{FreshFirst, ByPriority, Uniformly, FirstIn}))
+	}
+	for _, f := range []struct {
+		name             string
+		value, low, high float64
+	}{{"tau", p.Tau, 1e-3, math.MaxFloat64}, {"exponent", p.Exponent, 0, 1}, {"beta", p.Beta, 0, 1}} {
+		if !(f.value >= f.low && f.value <= f.high) {
+			return fmt.Errorf("%s: %v is outside [%v, %v]", f.name, f.value, f.low, f.high)
+		}
+	}
+	return firstError(inRange("draws", p.Draws, 0, maxSamples), inRange("capacity", p.Capacity, 1, maxSamples))
+}
+
+// worthUnit is the worth of an absolute reward of 1, and WeightUnit a draw's weight
+// of 1: the Core counts both in whole parts.
+const (
+	worthUnit  = 1_000_000
+	WeightUnit = 1 << 32
+)
+
+// Worth is a mean absolute reward as an Outcome says it.
+func Worth(reward float64) int {
+	return int(math.Round(min(math.Abs(reward), 1<<32) * worthUnit))
+}
+
+// priority is p of an entry.
+func (p Replay) priority(worth, age int) float64 {
+	if p.Order == Uniformly {
+		return 1
+	}
+	x := elementary.Pow(float64(worth+1)/worthUnit, p.Exponent)
+	if p.Order == FreshFirst {
+		x *= elementary.Exp(-p.Exponent * float64(age) / p.Tau)
+	}
+	return x
+}
+
+// beta is that of an update of so many.
+func (p Replay) beta(step, steps int) float64 {
+	return p.Beta + float64((1-p.Beta)*float64(step)/float64(max(steps-1, 1)))
+}
+
+// draw chooses entries of the buffer, with their weights.
+func (p Replay) draw(buffer []*Sample, step, steps int, rng *rand.Rand) (drawn []*Sample, weights []int) {
+	if p.Draws == 0 || len(buffer) < p.Draws {
+		return nil, nil
+	}
+	if p.Order == FirstIn {
+		drawn = slices.Clone(buffer)
+		slices.SortStableFunc(drawn, func(a, b *Sample) int { return a.Uses - b.Uses })
+		return drawn[:p.Draws], slices.Repeat([]int{WeightUnit}, p.Draws)
+	}
+	sums := make([]float64, len(buffer))
+	total := 0.0
+	for i, s := range buffer {
+		total += p.priority(s.Worth, step-s.Step)
+		sums[i] = total
+	}
+	if total == 0 { // all are too old for any number: then all are equal
+		for i := range sums {
+			sums[i] = float64(i + 1)
+		}
+		total = float64(len(sums))
+	}
+	beta, most := p.beta(step, steps), 0.0
+	raw := make([]float64, p.Draws)
+	for k := range raw {
+		mass := (float64(k) + rng.Float64()) * total / float64(p.Draws)
+		i, _ := slices.BinarySearch(sums, math.Nextafter(mass, math.Inf(1)))
+		i = min(i, len(sums)-1)
+		share := sums[i]
+		if i > 0 {
+			share -= sums[i-1]
+		}
+		raw[k] = elementary.Pow(float64(len(buffer))*max(share, math.SmallestNonzeroFloat64)/total, -beta)
+		drawn, most = append(drawn, buffer[i]), max(most, raw[k])
+	}
+	for _, w := range raw {
+		weights = append(weights, int(math.Round(w/most*WeightUnit)))
+	}
+	return drawn, weights
+}
+
+// replay adds what is drawn from the buffer to an update.
+func (c *Core) replay(train *Command) {
+	if !c.config.Replay.On() || !train.Update {
+		return
+	}
+	rng := stream.New(c.config.Seed, stream.Replays, c.step)
+	drawn, weights := c.config.Replay.draw(c.buffer, c.step, c.config.Steps, rng)
+	train.Weights = weights
+	for _, s := range drawn {
+		train.Replayed = append(train.Replayed, s.ID)
+	}
+	c.replayed = drawn
+}
+
+// remember keeps what is being trained, and forgets what is too much.
+func (c *Core) remember() {
+	if !c.config.Replay.On() {
+		return
+	}
+	for _, s := range c.batch {
+		s.Uses = 1
+	}
+	for _, s := range c.replayed {
+		s.Uses++
+	}
+	c.replayed = nil
+	c.buffer = append(c.buffer, c.batch...)
+	if over := len(c.buffer) - c.config.Replay.Capacity; over > 0 {
+		c.buffer = slices.Clone(c.buffer[over:])
+	}
+}
+
+// Reuse is how often the samples in the buffer were trained so far, on the average
+// and at most; 0 where none are kept.
+func (c *Core) Reuse() (mean float64, most int) {
+	sum := 0
+	for _, s := range c.buffer {
+		sum, most = sum+s.Uses, max(most, s.Uses)
+	}
+	return float64(sum) / float64(max(len(c.buffer), 1)), most
+}
