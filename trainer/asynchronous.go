@@ -18,7 +18,7 @@ type asynchronous struct {
 
 // newAsynchronous makes the engines of a recipe.
 func newAsynchronous(s *Session) (stage, error) {
-	c, err := cluster.New(s.recipe, s.task, s.fleet.Main(), s.initial)
+	c, err := cluster.New(s.recipe, s.task, s.fleet.Main(), s.initial, newJudge(s.recipe))
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +35,9 @@ func (a *asynchronous) run(s *Session) (err error) {
 	a.fleet.Publish(newest.Params, newest.Updates, 0, nil)
 	s.metrics = diagnose.Ages(s.metrics, &s.batch)
 	s.metrics = a.figures(s.metrics)
+	if s.recipe.Rollout.DynamicSampling != nil {
+		s.log("rollout/refused_groups", float64(a.Last().Refused))
+	}
 	return a.fleet.Check(&s.batch)
 }
 

@@ -32,6 +32,8 @@ var stages = []struct {
 	{"correction", always((*Session).correctBatch)},
 	// Rewards become advantages: Advantage, Return.
 	{"advantage", always((*Session).estimate)},
+	// What is trained again is weighed.
+	{"replay", newReplay},
 	{"advantage.critic", newCriticFit},
 	// What is known so far is measured.
 	{"diagnose", always((*Session).diagnose)},

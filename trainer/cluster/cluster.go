@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -31,18 +29,37 @@ type Cluster struct {
 	partial  map[int]*rollout.Partial // evicted requests that come back
 	samples  map[int]*sample          // in flight, or waiting for the learner
 	streamed []int                    // parts of a batch whose update is to come
+	judge    Judge                    // of samples that are done, nil for none
 
 	ended, endedTokens int // responses, ever
+	refused            int // samples since the last update
+
+	last Update
 
 	parts []*column.Sampled
 	rows  []task.Prompt
 	ids   []int
 }
 
+// Judge says what a prompt group is worth to a replay, its mean absolute reward, and
+// whether it is of no use.
+type Judge func(responses *column.Sampled, p task.Prompt) (worth float64, refused bool, err error)
+
+// Update is what an update's batch is made of.
+type Update struct {
+	// Refused is the number of samples that were of no use on the way to it.
+	Refused int
+	// Replayed is the number of samples, the last ones of the batch, that were trained
+	// before; Weights what each response of the batch counts, nil without such.
+	Replayed int
+	Weights  []float64
+}
+
 // sample is what the cluster knows of a prompt group.
 type sample struct {
-	origin int
-	ended  []response
+	origin  int
+	trained bool // and kept, to be trained again
+	ended   []response
 }
 
 // response is one that is complete, with its time on the clock.
@@ -68,8 +85,9 @@ func Check(r recipe.Recipe) error {
 }
 
 // New returns a cluster at the start of a run from the given weights. Its workers
-// stand beside the engine, with the recipe's numerics.
-func New(r recipe.Recipe, t task.Task, beside *rollout.Engine, first *model.Params) (*Cluster, error) {
+// stand beside the engine, with the recipe's numerics. The judge is asked where the
+// recipe refuses or replays samples.
+func New(r recipe.Recipe, t task.Task, beside *rollout.Engine, first *model.Params, judge Judge) (*Cluster, error) {
 	if err := Check(r); err != nil {
 		return nil, err
 	}
@@ -82,8 +100,8 @@ func New(r recipe.Recipe, t task.Task, beside *rollout.Engine, first *model.Para
 		recipe: r, core: core, batch: config.Batch, width: config.Group, sampling: engines.Sampling(r), tool: engines.Tool(t),
 		book:     book{task: t, seed: r.Seed, batch: config.Batch, step: -1},
 		versions: versions{config: r.Model, numerics: r.Rollout.Numerics},
-		served:   make([]int, config.Workers),
-		partial:  map[int]*rollout.Partial{}, samples: map[int]*sample{},
+		served:   make([]int, config.Workers), judge: judge,
+		partial: map[int]*rollout.Partial{}, samples: map[int]*sample{},
 	}
 	if s, ok := policy.(schedule.System); ok {
 		c.width += s.Traits().Extra
@@ -143,6 +161,8 @@ func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]
 		c.versions.publish(p, command.Version, updates)
 		c.versions.forget(command.Oldest)
 		c.purge()
+	case schedule.Grade:
+		outcome, err = c.grade(command)
 	case schedule.Train:
 		c.streamed = append(c.streamed, command.Samples...)
 	case schedule.Stop:
@@ -154,8 +174,11 @@ func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]
 	if err != nil || command.Kind != schedule.Train || !command.Update {
 		return nil, err
 	}
-	return c.join(dst)
+	return c.join(dst, command)
 }
+
+// Last is what the last update's batch is made of.
+func (c *Cluster) Last() Update { return c.last }
 
 // start brings requests into a worker, and returns the lengths of their prompts.
 func (c *Cluster) start(command schedule.Command) (prompts []int, err error) {
@@ -248,32 +271,4 @@ func (c *Cluster) purge() {
 			delete(c.partial, id)
 		}
 	}
-}
-
-// join puts the samples of an update together, in the order of their submission,
-// whatever parts they came in: their gradients are added anyway. Of each it takes the first responses to end,
-// a group's worth, in the order of their numbers.
-func (c *Cluster) join(dst *column.Sampled) ([]task.Prompt, error) {
-	c.parts, c.rows = c.parts[:0], c.rows[:0]
-	slices.Sort(c.streamed)
-	for k, n := range c.streamed {
-		s := c.samples[n]
-		if s == nil || len(s.ended) < c.recipe.Rollout.Group {
-			return nil, errors.New("schedule: a sample is to be trained that has not ended, or twice")
-		}
-		slices.SortFunc(s.ended, func(a, b response) int {
-			return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.request, b.request))
-		})
-		kept := s.ended[:c.recipe.Rollout.Group]
-		slices.SortFunc(kept, func(a, b response) int { return cmp.Compare(a.request, b.request) })
-		p := c.book.prompt(s.origin)
-		for _, r := range kept {
-			r.Group[0] = k
-			c.parts, c.rows = append(c.parts, r.Sampled), append(c.rows, p)
-		}
-		delete(c.samples, n)
-	}
-	c.streamed = c.streamed[:0]
-	column.Join(dst, c.parts)
-	return c.rows, nil
 }

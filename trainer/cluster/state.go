@@ -20,7 +20,7 @@ var _ method.Memory = (*Cluster)(nil)
 // complete between any two commands.
 func (c *Cluster) AppendState(dst []byte) []byte {
 	dst = appendBytes(dst, c.core.AppendState(nil))
-	dst = appendInts(dst, c.ended, c.endedTokens, len(c.versions.kept))
+	dst = appendInts(dst, c.ended, c.endedTokens, c.refused, len(c.versions.kept))
 	for _, v := range c.versions.kept {
 		dst = appendInts(dst, v.Published, v.Updates)
 		dst = appendBytes(dst, method.AppendState(nil, v.Params.Theta))
@@ -36,7 +36,11 @@ func (c *Cluster) AppendState(dst []byte) []byte {
 	dst = appendInts(dst, len(c.samples))
 	for _, n := range slices.Sorted(maps.Keys(c.samples)) {
 		s := c.samples[n]
-		dst = appendInts(dst, n, s.origin, len(s.ended))
+		trained := 0
+		if s.trained {
+			trained = 1
+		}
+		dst = appendInts(dst, n, s.origin, trained, len(s.ended))
 		for _, r := range s.ended {
 			dst = appendInts(dst, r.request, r.time)
 			dst = r.AppendState(dst)
@@ -52,7 +56,7 @@ func (c *Cluster) SetState(state []byte) error {
 	if err := c.core.SetState(r.bytes()); err != nil {
 		return err
 	}
-	c.ended, c.endedTokens = r.int(), r.int()
+	c.ended, c.endedTokens, c.refused = r.int(), r.int(), r.int()
 	first := c.versions.kept[0].Params
 	c.versions.kept = nil
 	for range r.int() {
@@ -88,7 +92,7 @@ func (c *Cluster) SetState(state []byte) error {
 	clear(c.samples)
 	for range r.int() {
 		n, s := r.int(), new(sample)
-		s.origin = r.int()
+		s.origin, s.trained = r.int(), r.int() != 0
 		for range r.int() {
 			one := response{r.int(), r.int(), new(column.Sampled)}
 			rest, err := one.ReadState(r.rest)

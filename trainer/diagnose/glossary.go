@@ -55,6 +55,13 @@ var Glossary = []Term{
 	{"clock/wasted_tokens", "tokens thrown away", "tokens", "decoded tokens so far that no step trains", "", ours},
 	{"clock/reprefilled_tokens", "tokens prefilled again", "tokens", "prefixes so far that were read again under new weights or elsewhere", "", ours},
 	{"clock/dropped_samples", "samples refused", "", "samples so far that a rule dropped or submitted again", "", ours},
+	{"replay/share", "replayed tokens", "", "share of the batch's generated tokens that were trained before", "", ours},
+	{"replay/age", "age of replays", "updates", "mean over replayed tokens of version(learner) − version(token)", "", ours},
+	{"replay/weight", "weight of replays", "", "mean of (N·P)^−beta / max over the draws", "near 1 the draws are nearly uniform", "PER, arXiv 1511.05952"},
+	{"replay/ess", "ESS of replays", "", "(Σw)²/(n·Σw²), w = exp(Σ_t (old − roll)) per replayed response", "falls with age: why old samples lose priority", "FreshPER, arXiv 2604.16918"},
+	{"replay/tau_of_ess", "tau by ESS", "updates", "−age / ln(ESS)", "the replay.tau at which exp(−age/tau) is this ESS", ours},
+	{"replay/reuse_*", "reuse", "", "mean and max over the buffer of how often a group was trained", "", ours},
+	{"rollout/refused_groups", "groups refused", "", "groups of the step that dynamic sampling refused", "samples that taught nothing and were paid for", "DAPO, arXiv 2503.14476"},
 	{"clock/trained_length_ratio", "trained/sampled length", "", "mean length of trained responses / mean length of all that ended, so far", "below 1 a filter by age is a filter by length", ours},
 
 	{"training/rollout_probs_diff_valid", "gap measured", "", "1 if any token was compared", "", verl},

@@ -3,6 +3,8 @@ package recipe
 import (
 	"reflect"
 
+	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
 	"driftlab/trainer/schedule"
 
 	"go.yaml.in/yaml/v4"
@@ -37,14 +39,21 @@ func (k *Cluster) read(d *decoder, n *yaml.Node, path string) {
 }
 
 // Constant is the recipe's schedule if it is one of schedule.Registry, a constant
-// lag, and nil for a system on a virtual clock. (Some of those are sync's, and more.)
+// lag, and nil where the run is on a virtual clock: for another system, or where
+// samples are refused or replayed. (Some systems are sync's, and more.)
 func (r Recipe) Constant() schedule.Schedule {
+	if r.graded() {
+		return nil
+	}
 	e, err := schedule.Registry.Lookup(r.Schedule.Name)
 	if err != nil || e.Name != r.Schedule.Name {
 		return nil
 	}
 	return r.Schedule.New().(schedule.Schedule)
 }
+
+// graded says that what is sampled is judged as soon as it is done.
+func (r Recipe) graded() bool { return r.Rollout.DynamicSampling != nil || r.Replay != nil }
 
 // Clock is the cluster of an asynchronous schedule as its core takes it: prompts
 // of a step are the samples of an update.
@@ -57,8 +66,12 @@ func (r Recipe) Clock() schedule.Config {
 	if slots == 0 {
 		slots = (r.Rollout.Responses() + k.Workers - 1) / max(k.Workers, 1)
 	}
+	var again schedule.Replay
+	if r.Replay != nil {
+		again = *r.Replay
+	}
 	return schedule.Config{Workers: k.Workers, Engine: k.Engine, Slots: slots, Trainers: k.Trainers, Batch: r.Rollout.Prompts, Group: r.Rollout.Group,
-		Prompt: 1, Steps: r.Steps, Costs: k.Costs}
+		Prompt: 1, Steps: r.Steps, Graded: r.graded(), Replay: again, Seed: r.Seed, Costs: k.Costs}
 }
 
 // cluster checks what a schedule on a clock goes with.
@@ -79,6 +92,7 @@ func (c *checker) cluster(r Recipe) {
 		}
 	}
 	o, name := r.Rollout, r.Schedule.Name
+	c.graded(r)
 	c.that(o.Speculative == nil, "rollout.speculative", "%s schedules decode steps of a token each, and drafts make several: leave it out, or use schedule sync or lag", name)
 	c.that(o.PrefillChunk == 0, "rollout.prefill_chunk", "%d reads prompts in steps without a token, and %s counts a token per step: use 0", o.PrefillChunk, name)
 	c.that(len(o.Fleet) == 0, "rollout.fleet", "%s has workers of one kind: leave it out, or use schedule sync or lag", name)
@@ -86,9 +100,35 @@ func (c *checker) cluster(r Recipe) {
 	c.that(o.Noise.Start == 0, "rollout.noise.start", "%v is drawn anew at every sync of a step, and %s loads weights at any time: use 0", o.Noise.Start, name)
 }
 
+// graded checks what refuses or replays samples.
+func (c *checker) graded(r Recipe) {
+	reads := "rollout.dynamic_sampling"
+	if s := r.Rollout.DynamicSampling; s != nil {
+		c.word("rollout.dynamic_sampling.refuse", s.Refuse, RefuseEqual, RefuseEqualReward, RefuseSolved)
+		c.within("rollout.dynamic_sampling.max_batches", s.MaxBatches, 1, maxResponses)
+		c.that(r.Rollout.Group > 1 || s.Refuse == RefuseSolved, "rollout.dynamic_sampling", "the one response of a group equals itself: use a rollout.group of 2 or more")
+		if s.Refuse != RefuseEqualReward {
+			reads = ""
+		}
+	}
+	if p := r.Replay; p != nil {
+		c.errs("replay", p.Validate(), []string{"draws", "order", "capacity", "tau", "exponent", "beta"})
+		c.that(!p.On() || p.Beta == 0 || p.Order == schedule.Uniformly || p.Order == schedule.FirstIn || r.Loss.Name == "" || r.Loss.Spec().Reads(batch.Advantage), "replay.beta",
+			"%v weighs advantages, and the loss %s reads none: use 0", p.Beta, r.Loss.Name)
+		reads = "replay"
+	}
+	for i, part := range r.Reward {
+		_, remembers := part.Params.(method.Memory)
+		c.that(!remembers || reads == "", r.Reward.path(i), "%s remembers what it has judged, and %s judges a sample once more, when it is done: leave one of the two out", part.Name, reads)
+	}
+}
+
 // old is the anchor that the recipe's schedule wants: the old policy for one that
-// says nothing.
+// says nothing, the sampler where samples are replayed.
 func (r Recipe) old() AnchorPolicy {
+	if r.Replay != nil && r.Replay.On() {
+		return AnchorRollout
+	}
 	a, ok := any(r.Schedule.Params).(schedule.Anchor)
 	if !ok || r.Constant() != nil {
 		return AnchorOld

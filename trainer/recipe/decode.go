@@ -13,6 +13,7 @@ import (
 	"driftlab/engine"
 	"driftlab/model"
 	"driftlab/trainer/method"
+	"driftlab/trainer/schedule"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -83,6 +84,9 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 	if c, ok := target.(*model.Config); ok {
 		d.modelConfig(n, path, c)
 		return
+	}
+	if p, ok := target.(*schedule.Replay); ok {
+		*p = schedule.DefaultReplay()
 	}
 	if u, ok := target.(encoding.TextUnmarshaler); ok {
 		d.text(n, path, u)

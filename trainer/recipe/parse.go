@@ -111,6 +111,12 @@ func (s *Speculative) read(d *decoder, n *yaml.Node, path string) {
 	d.structure(n, path, reflect.ValueOf(s).Elem())
 }
 
+// read implements reader for the section's own starting values.
+func (s *DynamicSampling) read(d *decoder, n *yaml.Node, path string) {
+	*s = DefaultDynamicSampling()
+	d.structure(n, path, reflect.ValueOf(s).Elem())
+}
+
 // modelConfig keeps two things apart: no section at all, which leaves the zero
 // Config, and one that says experts: 0 and nothing else.
 func (d *decoder) modelConfig(n *yaml.Node, path string, c *model.Config) {

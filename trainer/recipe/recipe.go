@@ -56,6 +56,10 @@ type Recipe struct {
 	// Cluster is where a schedule on a clock runs. Nil where the recipe has no such
 	// section: the defaults.
 	Cluster *Cluster `yaml:"cluster"`
+	// Replay trains groups of earlier steps again beside the fresh ones. Nil where the
+	// recipe has no such section: none. It runs sync and lag on the virtual clock, and
+	// its default anchor is rollout: the log-probs as they were sampled.
+	Replay *schedule.Replay `yaml:"replay"`
 	// Routing says whether recorded expert choices are replayed in the learner.
 	Routing Routing `yaml:"routing"`
 	// Support says whether recorded sampling supports are replayed in the learner.

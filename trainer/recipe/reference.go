@@ -48,9 +48,12 @@ var Reference = sync.OnceValue(func() []FieldReference {
 	r.read(engine.NumericsSource())
 	r.read(model.ConfigSource())
 	r.read(schedule.CostsSource())
+	r.read(schedule.ReplaySource())
 	d := Default()
 	p, k, s, c := DefaultPretrain(), DefaultKVRetention(), DefaultSpeculative(), DefaultCluster()
 	d.Pretrain, d.Rollout.KVRetention, d.Rollout.Speculative, d.Cluster = &p, &k, &s, &c
+	y, again := DefaultDynamicSampling(), schedule.DefaultReplay()
+	d.Rollout.DynamicSampling, d.Replay = &y, &again
 	d.Rollout.Fleet = []FleetMember{{Numerics: d.Rollout.Numerics}}
 	r.walk("", reflect.ValueOf(d))
 	return r.fields

@@ -50,9 +50,39 @@ type Rollout struct {
 	KVScales KVScales `yaml:"kv_scales"`
 	// Noise is added to the norms of the rollout engine's copy of the weights.
 	Noise Noise `yaml:"noise"`
+	// DynamicSampling refuses groups that teach nothing and samples others in their
+	// place. Nil where the recipe has no such section: all are trained. It runs sync
+	// and lag on the virtual clock.
+	DynamicSampling *DynamicSampling `yaml:"dynamic_sampling"`
 	// Speculative drafts tokens for the engine to verify. Nil where the recipe has
 	// no such section: it draws each by itself. Evaluations do without.
 	Speculative *Speculative `yaml:"speculative"`
+}
+
+// DynamicSampling is DAPO's (2503.14476, section 3.2): a group whose responses are all
+// right or all wrong has no gradient, and another prompt takes its place until the
+// batch is whole.
+type DynamicSampling struct {
+	// Refuse is equal (all responses right, or all wrong: DAPO), equal_reward (all
+	// with the same reward, which lengths and formats may part) or solved (all right:
+	// CompassMax's first stage of zero-variance elimination, 2512.07710). Default equal.
+	Refuse string `yaml:"refuse"`
+	// MaxBatches is how many batches, the one that is trained among them, are sampled
+	// for an update at most; after so many refusals groups are taken as they are.
+	// verl's max_num_gen_batches, which stops the run there. Default 10.
+	MaxBatches int `yaml:"max_batches"`
+}
+
+// Values of DynamicSampling.Refuse.
+const (
+	RefuseEqual       = "equal"
+	RefuseEqualReward = "equal_reward"
+	RefuseSolved      = "solved"
+)
+
+// DefaultDynamicSampling returns the section's defaults.
+func DefaultDynamicSampling() DynamicSampling {
+	return DynamicSampling{Refuse: RefuseEqual, MaxBatches: 10}
 }
 
 // Speculative is speculative decoding with a drafter that may be stale (ReSpec,

@@ -82,6 +82,16 @@ func drawRecipe(t *rapid.T) Recipe {
 	}
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
 	r.Schedule = drawChoice[schedule.Policy](t, "schedule")
+	if rapid.Bool().Draw(t, "refuses") {
+		s := DefaultDynamicSampling()
+		s.Refuse, s.MaxBatches = rapid.SampledFrom([]string{RefuseEqual, RefuseEqualReward, RefuseSolved}).Draw(t, "refuse"), rapid.IntRange(1, 20).Draw(t, "batches")
+		r.Rollout.DynamicSampling = &s
+	}
+	if rapid.Bool().Draw(t, "replays") {
+		p := schedule.DefaultReplay()
+		p.Draws, p.Tau, p.Beta = rapid.IntRange(0, 9).Draw(t, "draws"), rapid.Float64Range(0.1, 1e9).Draw(t, "tau"), rapid.Float64Range(0, 1).Draw(t, "beta")
+		r.Replay = &p
+	}
 	if r.Constant() == nil { // then what it does not go with goes
 		o := Default().Rollout
 		r.Rollout.Speculative, r.Rollout.PrefillChunk, r.Rollout.Fleet, r.Rollout.KVScales, r.Rollout.Noise = nil, 0, nil, o.KVScales, o.Noise

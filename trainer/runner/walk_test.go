@@ -194,6 +194,7 @@ func (w *walk) recipe(accepts func(sets []string) bool) []string {
 		w.reward,
 		func() { w.set("advantage", w.method("advantage")) },
 		w.loss,
+		w.graded,
 		func() { w.list("terms", 0, 2) },
 		func() { w.set("kl", w.method("kl")) },
 		func() { w.list("guards", 0, 2) },
@@ -215,6 +216,17 @@ func (w *walk) recipe(accepts func(sets []string) bool) []string {
 func (w *walk) reward() {
 	w.list("reward", 0, 2)
 	w.sets[len(w.sets)-1] = strings.Replace(w.sets[len(w.sets)-1], "[", "[{name: length_uniform, coef: 0.1}, ", 1)
+}
+
+// graded draws what refuses and replays groups.
+func (w *walk) graded() {
+	if w.chance(3) {
+		w.set("rollout.dynamic_sampling", fmt.Sprintf("{refuse: %s, max_batches: %d}", oneOf(w, "equal", "equal_reward", "solved"), 1+w.rng.IntN(3)))
+	}
+	if w.chance(3) {
+		w.set("replay", fmt.Sprintf("{draws: %d, order: %s, capacity: %d, tau: %v, beta: %v, clear: %v}", w.rng.IntN(3),
+			oneOf(w, "fresh", "priority", "uniform", "fifo"), 1+w.rng.IntN(4), oneOf(w, 1, 500), oneOf(w, 0, 0.4), w.chance(4)))
+	}
 }
 
 // loss draws a loss, and a teacher for one that may read it.

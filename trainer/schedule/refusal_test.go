@@ -15,7 +15,7 @@ func mostly(seed uint64) func(sample int) bool {
 func TestRefusals(t *testing.T) {
 	for _, e := range Systems {
 		t.Run(e.Name, func(t *testing.T) {
-			for seed := range seeds(40) {
+			for seed := range seeds(16) {
 				r := rand.New(rand.NewPCG(seed, 9))
 				config, policy := random(r), e.New()
 				config.Graded = true

@@ -9,7 +9,6 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
-	"driftlab/trainer/stream"
 )
 
 //go:embed replay.go
@@ -161,7 +160,7 @@ func (c *Core) replay(train *Command) {
 	if !c.config.Replay.On() || !train.Update {
 		return
 	}
-	rng := stream.New(c.config.Seed, stream.Replays, c.step)
+	rng := rand.New(rand.NewPCG(c.config.Seed, 0x9e3779b97f4a7c15*uint64(c.step+1)))
 	drawn, weights := c.config.Replay.draw(c.buffer, c.step, c.config.Steps, rng)
 	train.Weights = weights
 	for _, s := range drawn {
@@ -186,6 +185,11 @@ func (c *Core) remember() {
 	if over := len(c.buffer) - c.config.Replay.Capacity; over > 0 {
 		c.buffer = slices.Clone(c.buffer[over:])
 	}
+}
+
+// Keeps reports whether a sample that was trained may be trained again.
+func (c *Core) Keeps(id int) bool {
+	return slices.ContainsFunc(c.buffer, func(s *Sample) bool { return s.ID == id })
 }
 
 // Reuse is how often the samples in the buffer were trained so far, on the average

@@ -106,7 +106,7 @@ func TestReplayLimits(t *testing.T) {
 func TestReplays(t *testing.T) {
 	for _, e := range Systems {
 		t.Run(e.Name, func(t *testing.T) {
-			for seed := range seeds(20) {
+			for seed := range seeds(12) {
 				r := rand.New(rand.NewPCG(seed, 10))
 				config, policy := random(r), e.New()
 				vary(r, policy)

@@ -29,7 +29,7 @@ func TestWorkerNumbersInTraining(t *testing.T) {
 			p.Init(r.Seed)
 			beside := rollout.New(r.Model, r.Rollout.Numerics, 1, 1)
 			defer beside.Close()
-			c, err := cluster.New(r, r.Task.New(), beside, p)
+			c, err := cluster.New(r, r.Task.New(), beside, p, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

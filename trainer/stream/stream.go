@@ -17,7 +17,6 @@ const (
 	Measurement
 	Noise
 	Lengths
-	Replays
 )
 
 // New returns the random numbers of one purpose at one step of a run. They
