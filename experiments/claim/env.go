@@ -132,9 +132,9 @@ func (e *Env) Warm(ctx context.Context, name string, set ...string) (dir string,
 	})
 }
 
-// loaded is a checkpoint with room for longer sequences: rotary positions have
+// Loaded is a checkpoint with room for longer sequences: rotary positions have
 // no table, so the weights stay as they are.
-func loaded(name string, context int) (*model.Params, error) {
+func Loaded(name string, context int) (*model.Params, error) {
 	c, err := model.Open(name)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (e *Env) Base(ctx context.Context, context int) (*model.Params, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loaded(dir, context)
+	return Loaded(dir, context)
 }
 
 // DenseFolder is the checkpoint of the dense twin: the same recipe and seed with
@@ -181,7 +181,7 @@ func (e *Env) Dense(ctx context.Context, context int) (*model.Params, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loaded(dir, context)
+	return Loaded(dir, context)
 }
 
 // Twins returns Base and Dense.

@@ -13,10 +13,10 @@ func batchInvariantZero() claim.Claim {
 	return claim.Claim{
 		ID:        "batch-invariant-zero",
 		Title:     "Bit-equal engines train at a KL of exactly zero",
-		Statement: "On-policy RL with bit-equal engines has KL exactly 0 for the whole run; with unequal engines KL is small with spikes, and no correction leads to a late loss of reward.",
+		Statement: "On-policy RL with bit-equal engines has a KL of exactly 0 for the whole run.",
 		Source:    "Thinking Machines, Defeating nondeterminism in LLM inference (2025); vLLM and TorchTitan.",
 		Figure:    "KL about 0.001 with spikes under correction; without it a collapse near step 318; 0 for the bitwise run",
-		Threshold: "Largest |dlogp| of every update of the bit-equal arm exactly 0. Reordered with token TIS: largest over median k3 above 5 in every seed. Final pass rate, equal minus reordered without correction: interval above 0.",
+		Threshold: "Largest |dlogp| of all updates of the bit-equal arm: exactly 0 in every run. Reported: spikes of the reordered arm, and final pass rates.",
 		Setup: "GRPO on chain-base, one update per rollout, bf16 on both sides; the reordered rollout engine is tensor-parallel over four ranks with a bf16 wire. " +
 			"Pass rate: last three evaluations of 256 held-out prompts.",
 		LeftOut:  "Updates beyond 120: a collapse near update 300 would need them.",

@@ -14,17 +14,18 @@ import (
 func tpOrder() claim.Claim {
 	return claim.Claim{
 		ID:        "tp-order",
-		Title:     "Batch invariance does not survive a change of tensor-parallel degree",
-		Statement: "Batch invariance alone does not survive a change of tensor-parallel degree; a fixed reduction tree does.",
+		Title:     "Batch invariance does not survive a change of tensor-parallel degree (bf16, 128 tokens)",
+		Statement: "Batch-invariant kernels alone give other greedy outputs when the tensor-parallel degree changes.",
 		Source:    "Tree-based invariant kernels (TBIK), 2511.17826.",
 		Figure:    "distinct outputs over 12 configurations: 12.0 plain bf16, 7.9 batch-invariant only, 1 with the tree",
-		Threshold: "Distinct outputs: plain > batch-invariant only > tree in every seed, tree exactly 1; KL between one rank and eight exactly 0 with the tree.",
+		Threshold: "Distinct outputs per prompt over 12 configurations, batch-invariant kernels only: interval above 1. " +
+			"Reported: plain kernels give more; a fixed tree gives exactly 1, and a KL between one rank and eight of exactly 0.",
 		Setup: "Greedy responses under 12 configurations: 8, 16 and 32 slots by 1, 2, 4 and 8 ranks, bf16 with a bf16 ring. " +
 			"Natural: chain-base past the stop token, 128 tokens. Amplified: a random model of 8 layers, 96 tokens. " +
 			"Ranks that own whole subtrees leave the tree as it is, so its numerics do not name them and its zeros hold by construction.",
 		Commands: []string{"simulate measure --rollout bf16-tp4 --learner bf16"},
 		Unit:     claim.Model,
-		Version:  2,
+		Version:  3,
 		Measure:  measureTP,
 		Judge:    judgeTP,
 	}
@@ -95,7 +96,7 @@ func judgeTP(j *claim.Judge) {
 	names := []string{tpKinds[0].name, tpKinds[1].name, tpKinds[2].name}
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		f := string(d) + " distinct"
-		j.Primary(claim.Above(d, "distinct outputs, batch-invariant only, minus tree", j.Each(func(o *claim.Observation) float64 { return o.List(f)[1] - o.List(f)[2] }), 0))
+		j.Primary(claim.Above(d, "distinct outputs, batch-invariant only", j.Entry(f, 1), 1))
 		j.Also(claim.Above(d, "distinct outputs, plain minus batch-invariant only", j.Each(func(o *claim.Observation) float64 { return o.List(f)[0] - o.List(f)[1] }), 0))
 		j.Also(claim.Zero(claim.Exact, "distinct outputs minus 1, tree, "+string(d), j.Each(func(o *claim.Observation) float64 { return o.List(f)[2] - 1 })))
 		j.Also(claim.Zero(claim.Exact, "exact KL of one rank and eight, tree, "+string(d), j.Entry(string(d)+" KL", 2)))

@@ -6,30 +6,33 @@ import (
 	"strings"
 
 	"driftlab/experiments/claim"
+	"driftlab/experiments/stats"
 	"driftlab/model"
 )
-
-// replayArms are the runs of replay-hides.
-var replayArms = []string{"none", "r2", "r3"}
 
 func replayHides() claim.Claim {
 	return claim.Claim{
 		ID:        "replay-hides",
-		Title:     "Route replay makes the visible gap small, not the real one",
-		Statement: "Route replay makes the visible gap small without making the two real policies closer, and it changes what the router learns.",
+		Title:     "Route replay closes the gap that is logged, not the real one (2 layers, 200 updates)",
+		Statement: "Training under route replay leaves the gap between the two engines' own policies where it is: by far less changed than the logged gap suggests.",
 		Source:    "Rollout Routing Replay (R3), 2510.11370, read against its own surrogate.",
 		Figure:    "replay restricts the surrogate's support and suppresses router learning",
-		Threshold: "After training under R3: visible over true gap (routes replayed over free, k3) below 0.5, interval below 1; displacement of the router's weights, R3 over none: interval below 1. Reported: true gap, R3 over none.",
-		Setup: "GRPO on chain-base, 200 updates in four minibatches per rollout, fp32 learner; gaps measured after training on 1,024 responses. Natural: bf16 rollouts. Amplified: fp8 rollouts. " +
-			"Displacement: norm of the change of all router weights.",
-		LeftOut:  "Replay of a reference model's routes.",
+		Threshold: "Log of the true gap (k3 along free routes) after training under R3 minus after training without replay: inside ± half of the log of what R3 takes off the visible gap " +
+			"(free over replayed routes at the same weights), by two one-sided tests; a visible gap that is no smaller leaves it open. " +
+			"Reported: visible over true gap, against 0.5; displacement of the router's weights, R3 over none, against 1.",
+		Setup: "GRPO on chain-base, 200 updates in four minibatches per rollout, fp32 learner, both arms from the same warm start with the same prompts; gaps measured after training on 1,024 responses. " +
+			"Natural: bf16 rollouts. Amplified: fp8 rollouts. Displacement: norm of the change of all router weights.",
+		LeftOut:  "R2, and replay of a reference model's routes.",
 		Commands: []string{"simulate train headline --set rollout.numerics=bf16 --set routing.replay=r3 --set learner.minibatches=4 --set steps=50"},
 		Unit:     claim.Run,
-		Version:  2,
+		Version:  3,
 		Measure:  measureReplayHides,
 		Judge:    judgeReplayHides,
 	}
 }
+
+// replayArms are the runs of replay-hides.
+var replayArms = []string{"none", "r3"}
 
 func measureReplayHides(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
@@ -81,15 +84,17 @@ func displacement(p, from *model.Params) (router, rest float64) {
 }
 
 func judgeReplayHides(j *claim.Judge) {
-	const none, r3 = 0, 2
+	const none, r3 = 0, 1
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
-		a := string(d)
-		j.Primary(claim.RatioBelow(d, "visible over true gap under R3", j.Entry(a+" visible", r3), j.Entry(a+" true", r3), 0.5))
-		j.Also(claim.RatioBelow(d, "router displacement, R3 over none", j.Entry(a+" router moved", r3), j.Entry(a+" router moved", none), 1))
-		j.Also(claim.ReportRatio(d, "true gap, R3 over none", j.Entry(a+" true", r3), j.Entry(a+" true", none)))
-		j.Also(claim.ReportRatio(d, "displacement of the other weights, R3 over none", j.Entry(a+" rest moved", r3), j.Entry(a+" rest moved", none)))
+		at := func(figure string, arm int) []float64 { return j.Entry(string(d)+" "+figure, arm) }
+		log := func(figure string, arm int) []float64 { return stats.Logs(at(figure, arm)) }
+		j.Primary(claim.Same(d, "log of the true gap, R3 minus none", stats.Differences(log("true", r3), log("true", none)), stats.Differences(log("true", r3), log("visible", r3))))
+		j.Also(claim.RatioBelow(d, "visible over true gap under R3", at("visible", r3), at("true", r3), 0.5))
+		j.Also(claim.ReportRatio(d, "true gap, R3 over none", at("true", r3), at("true", none)))
+		j.Also(claim.RatioBelow(d, "router displacement, R3 over none", at("router moved", r3), at("router moved", none), 1))
+		j.Also(claim.ReportRatio(d, "displacement of the other weights, R3 over none", at("rest moved", r3), at("rest moved", none)))
 	}
-	names := []string{"no replay", "R2", "R3"}
+	names := []string{"no replay", "R3"}
 	j.Evidence.Picture = j.Bars("Gap after training, as logged with replay and as it is", "k3 (nats per token)", true, names,
 		j.Listed("bf16, true", "natural true"), j.Listed("bf16, with replayed routes", "natural visible"),
 		j.Listed("fp8, true", "amplified true"), j.Listed("fp8, with replayed routes", "amplified visible"))
