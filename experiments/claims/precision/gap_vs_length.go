@@ -14,18 +14,22 @@ import (
 
 func gapVsLength() claim.Claim {
 	return claim.Claim{
-		ID:        "gap-vs-length",
-		Title:     "The gap accumulates with length, faster in bf16 and in a mixture of experts",
-		Statement: "Mismatch accumulates with sequence length faster in bf16 than in fp16, and later tokens carry a larger per-token gap.",
+		ID:    "gap-vs-length",
+		Title: "In a dense model the gap accumulates with length at least 4 times as fast in bf16 as in fp16",
+		Statement: "Mismatch accumulates with sequence length faster in bf16 than in fp16: over 32 to 512 tokens the mean |log product ratio| of a dense model's rollouts, " +
+			"scored in fp32, has a slope at least 4 times as steep.",
 		Source:    "2510.26788; When Speed Kills Stability; Jet-RL, 2601.14243.",
 		Figure:    "slope of the sequence log-ratio on length -1.01 (bf16) against -0.07 (fp16)",
-		Threshold: "Slope of the mean |log product ratio| on length, bf16 over fp16, dense: at least 4, interval above 1. Mean |dlogp| of the last over the second quarter of the positions: " +
-			"above 1.2 with interval above 1 in the mixture of experts, larger than in the dense model and than with replayed routes (paired intervals above 0), also after matching on the token's probability.",
-		Setup:    "Responses of 512 tokens, past the stop token. Natural: bf16 or fp16 rollouts scored in fp32 on chain-base and its dense twin. Amplified: random models of 8 layers, 256 tokens. Matching: ten bins of the rollout probability, each with equal weight.",
+		Threshold: "Slope of the mean |log product ratio| on length, bf16 over fp16 rollouts, fp32 learner, dense: interval above 4.",
+		Setup: "Responses of 512 tokens, past the stop token, on chain-base and its dense twin. Judged: another format than the learner's. Reported beside it: the other mechanisms, " +
+			"each by itself: the order of sums alone, accumulators rounded to the format, and routing (chain-base with another order of sums, over the same with routes replayed). " +
+			"Also looked at, by mechanism: whether later tokens carry a larger gap, by mean |dlogp| of the last over the second quarter of the positions: " +
+			"above 1.2 in the mixture of experts, larger than in the dense model and than with replayed routes, also matched on the token's probability in ten bins of equal weight. " +
+			"Amplified there: random models of 8 layers, 256 tokens.",
 		LeftOut:  "Fresh prefill against incremental decode: in this rig they agree bit for bit, so the arm is zero by construction. A cache kept in fp32 under bf16 elsewhere.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout fp16 --learner fp32"},
 		Unit:     claim.Model,
-		Version:  2,
+		Version:  3,
 		Measure:  measureGapVsLength,
 		Judge:    judgeGapVsLength,
 	}
@@ -38,39 +42,56 @@ func measureGapVsLength(ctx context.Context, e *claim.Env) (*claim.Observation, 
 	if err != nil {
 		return nil, err
 	}
-	for _, dtype := range []string{"bf16", "fp16"} {
-		b, _ := e.Measure(claim.Probe{Params: twin, Rollout: claim.Numerics(dtype), Sequences: e.Pick(192, 48, 6), Tokens: long}, claim.Numerics("fp32"))
-		lengths := claim.PrefixLengths(long)
-		var absolute []float64
-		for _, sums := range claim.ProductRatios(b, lengths) {
-			a := 0.0
-			for _, s := range sums {
-				a += math.Abs(s) / float64(len(sums))
+	lengths := claim.PrefixLengths(long)
+	o.Set("lengths", lengths...)
+	n := e.Pick(96, 48, 6)
+	for _, how := range mechanisms {
+		for _, dtype := range []string{"bf16", "fp16"} {
+			rollout, learner := how.pair(dtype)
+			q := claim.Probe{Params: twin, Rollout: rollout, Sequences: n, Tokens: long}
+			if how.name == "sums" {
+				q.Sequences = max(n/4, 2) // rounding every partial sum is slow
 			}
-			absolute = append(absolute, a)
+			b, _ := e.Measure(q, learner)
+			o.Set("dense "+how.name+" "+dtype, accumulated(b, lengths)...)
+			if dtype == "bf16" && how.name != "sums" {
+				quarters(o, "natural dense "+how.name, b, long)
+			}
 		}
-		if dtype == "bf16" {
-			o.Set("lengths", lengths...)
-			quarters(o, "natural dense", b, long)
-		}
-		o.Set("dense "+dtype, absolute...)
 	}
 	for _, m := range []struct {
-		name   string
-		params *model.Params
-		n, t   int
+		name, how string
+		params    *model.Params
+		n, t      int
 	}{
-		{"natural moe", shipped, e.Pick(192, 48, 6), long}, {"amplified moe", e.Deep(8, 8, 256, short+64), e.Pick(64, 12, 3), short},
-		{"amplified dense", e.Deep(8, 0, 256, short+64), e.Pick(64, 12, 3), short},
+		{"natural moe order", "order", shipped, n, long}, {"natural moe dtype", "dtype", shipped, n, long},
+		{"amplified moe dtype", "dtype", e.Deep(8, 8, 256, short+64), e.Pick(32, 12, 3), short},
+		{"amplified dense dtype", "dtype", e.Deep(8, 0, 256, short+64), e.Pick(32, 12, 3), short},
 	} {
-		b, _ := e.Measure(claim.Probe{Params: m.params, Rollout: claim.Numerics("bf16"), Sequences: m.n, Tokens: m.t}, claim.Numerics("fp32"))
+		at := slices.IndexFunc(mechanisms, func(how mechanism) bool { return how.name == m.how })
+		rollout, learner := mechanisms[at].pair("bf16")
+		b, _ := e.Measure(claim.Probe{Params: m.params, Rollout: rollout, Sequences: m.n, Tokens: m.t}, learner)
 		quarters(o, m.name, b, m.t)
-		if !m.params.Config.Dense() {
-			measure.Score(b, m.params, measure.Scoring{Numerics: claim.Numerics("fp32"), Replay: true})
-			quarters(o, m.name+", replayed", b, m.t)
+		if m.params.Config.Dense() {
+			continue
 		}
+		reached := claim.PrefixLengths(m.t)
+		o.Set(m.name+" bf16", accumulated(b, reached)...)
+		measure.Score(b, m.params, measure.Scoring{Numerics: learner, Replay: true})
+		quarters(o, m.name+", replayed", b, m.t)
+		o.Set(m.name+" bf16, replayed", accumulated(b, reached)...)
 	}
 	return o, nil
+}
+
+// accumulated is the mean |log product ratio| over the first tokens of those
+// numbers.
+func accumulated(b *batch.Batch, lengths []float64) []float64 {
+	var out []float64
+	for _, sums := range claim.ProductRatios(b, lengths) {
+		out = append(out, stats.Average(stats.Magnitudes(sums)))
+	}
+	return out
 }
 
 // quarters records mean |dlogp| by quarter of the positions, plain and matched
@@ -120,26 +141,36 @@ func judgeGapVsLength(j *claim.Judge) {
 		return j.Each(func(o *claim.Observation) float64 { q := o.List(name + " " + kind); return q[3] / q[1] })
 	}
 	ones := j.Each(func(*claim.Observation) float64 { return 1 })
-	j.Primary(claim.Ratio(claim.Natural, "slope of |log product ratio|, bf16 over fp16, dense", slope("dense bf16"), slope("dense fp16"), 4))
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
-		a := string(d)
-		for _, kind := range []string{"quarters", "matched"} {
-			suffix := ""
-			if kind == "matched" {
-				suffix = ", matched on probability"
-			}
-			moe := growth(a+" moe", kind)
-			j.Also(claim.Ratio(d, "last over second quarter, MoE"+suffix, moe, ones, 1.2))
-			j.Also(claim.Above(d, "that growth, MoE minus dense"+suffix, stats.Differences(moe, growth(a+" dense", kind)), 0))
-			j.Also(claim.Above(d, "that growth, MoE minus replayed"+suffix, stats.Differences(moe, growth(a+" moe, replayed", kind)), 0))
+	const what = "slope of mean |log product ratio|, "
+	j.Primary(claim.Ratio(claim.Natural, what+"bf16 over fp16, dense, against fp32", slope("dense dtype bf16"), slope("dense dtype fp16"), 4))
+	j.Also(claim.ReportRatio(claim.Natural, what+"bf16 over fp16, dense, order of sums", slope("dense order bf16"), slope("dense order fp16")))
+	j.Also(claim.ReportRatio(claim.Amplified, what+"bf16 over fp16, dense, rounded accumulators", slope("dense sums bf16"), slope("dense sums fp16")))
+	for _, how := range []string{"order", "dtype"} {
+		name := "natural moe " + how + " bf16"
+		j.Also(claim.ReportRatio(claim.Natural, what+"MoE over routes replayed, bf16, "+how, slope(name), slope(name+", replayed")))
+	}
+	for _, d := range []struct {
+		dose claim.Dose
+		how  string
+	}{{claim.Natural, "dtype"}, {claim.Natural, "order"}, {claim.Amplified, "dtype"}} {
+		moe, dense := string(d.dose)+" moe "+d.how, string(d.dose)+" dense "+d.how
+		for _, kind := range []struct{ figure, words string }{{"quarters", ""}, {"matched", ", matched on probability"}} {
+			grows := growth(moe, kind.figure)
+			name := d.how + ": last over second quarter, MoE"
+			j.Also(claim.Ratio(d.dose, name+kind.words, grows, ones, 1.2))
+			j.Also(claim.Above(d.dose, name+" minus dense"+kind.words, stats.Differences(grows, growth(dense, kind.figure)), 0))
+			j.Also(claim.Above(d.dose, name+" minus replayed"+kind.words, stats.Differences(grows, growth(moe+", replayed", kind.figure)), 0))
 		}
 	}
-	quarter := []float64{1, 2, 3, 4}
-	var arms = []string{"natural moe", "natural moe, replayed", "natural dense", "amplified moe", "amplified moe, replayed", "amplified dense"}
-	c := claim.Chart("Mean |dlogp| by quarter of the response", "quarter", "nats", "bf16 rollouts scored in fp32. Natural arms: shipped and warm-started weights; amplified: random, 8 layers.", true)
-	for _, a := range arms {
-		c.Arms = append(c.Arms, j.Arm(a, quarter, a+" quarters"))
+	c := claim.Chart("Mean |log product ratio| by length", "response length (tokens)", "nats", "Dense twin of chain-base; each mechanism by itself.", true)
+	var figures []string
+	for _, how := range mechanisms {
+		for _, dtype := range []string{"bf16", "fp16"} {
+			figure := "dense " + how.name + " " + dtype
+			figures = append(figures, figure)
+			c.Arms = append(c.Arms, j.Arm(how.name+", "+dtype, x, figure))
+		}
 	}
 	j.Evidence.Picture = c
-	j.Evidence.Table = j.CurvesTable("Mean |log product ratio|, dense", "tokens", x, "dense bf16", "dense fp16")
+	j.Evidence.Table = j.CurvesTable("Mean |log product ratio|", "tokens", x, append(figures, "natural moe order bf16", "natural moe order bf16, replayed")...)
 }

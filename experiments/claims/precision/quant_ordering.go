@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 )
@@ -19,17 +18,19 @@ var quantArms = []struct {
 func quantOrdering() claim.Claim {
 	return claim.Claim{
 		ID:        "quant-ordering",
-		Title:     "Quantised rollouts alone gap more than quantising both sides",
-		Statement: "The engine gap orders as quantised rollout only > quantised in both > bf16 in both, and it grows during training in mixture-of-experts but not in dense models.",
+		Title:     "The gap orders as fp8 rollouts alone, fp8 on both sides, bf16 on both sides",
+		Statement: "At equal weights of a mixture of experts the engine gap (k3) orders as quantised rollout only > quantised in both > bf16 in both, with fp8 as the quantised format.",
 		Source:    "FP8-RL, 2601.18150; verl's fp8 document.",
 		Figure:    "dense KL flat, MoE KL rising; 30B-A3B with fp8 rollouts above 5 near step 700",
-		Threshold: "k3 orders as fp8 rollout only > fp8 both > bf16 both in every seed, rollout only over both at least 1.5 with the interval above 1; slope of k3 over training, mixture of experts minus dense: paired interval above 0.",
-		Setup:     "Frozen chain-base and its dense twin, responses to the task's prompts; every rollout engine is tensor-parallel over four ranks with a bf16 wire, every learner is not. Training: GRPO with fp8 rollouts and a bf16 learner, uncorrected, 300 updates.",
-		Commands:  []string{"simulate measure --rollout fp8-w8a8 --learner bf16", "simulate measure --rollout int8-w8a8 --learner bf16"},
-		Unit:      claim.Run,
-		Version:   3,
-		Measure:   measureQuant,
-		Judge:     judgeQuant,
+		Threshold: "Logarithm of k3 along fp8 rollout only > fp8 both > bf16 both: the lesser of its two steps, interval above 0.",
+		Setup: "Frozen chain-base, responses to the task's prompts; every rollout engine is tensor-parallel over four ranks with a bf16 wire, every learner is not. " +
+			"Also looked at: rollout only over both, at least 1.5; the dense twin; int8.",
+		LeftOut:  "That the gap grows during training in mixtures of experts alone: two runs of 300 updates for every replication, of which those that fall have a gap of their own. The headline's runs show the gap as it grows.",
+		Commands: []string{"simulate measure --rollout fp8-w8a8 --learner bf16", "simulate measure --rollout int8-w8a8 --learner bf16"},
+		Unit:     claim.Model,
+		Version:  4,
+		Measure:  measureQuant,
+		Judge:    judgeQuant,
 	}
 }
 
@@ -51,34 +52,20 @@ func measureQuant(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 		o.Set(m.name+" k3", k3...)
 		o.Set(m.name+" mean", absolute...)
 	}
-	dir, err := e.DenseFolder(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range []struct{ name, checkpoint string }{{"MoE", "chain-base"}, {"dense", dir}} {
-		k3, err := e.Train(ctx, []string{"gap/k3"}, e.Pick(300, 30, 2), "checkpoint="+m.checkpoint, "rollout.numerics=fp8-w8a8", "learner.numerics=bf16")
-		if err != nil {
-			return nil, err
-		}
-		o.Set(m.name+" training k3", k3[0]...)
-	}
 	return o, nil
 }
 
 func judgeQuant(j *claim.Judge) {
 	add := j.Primary
 	for _, m := range []string{"MoE", "dense"} {
-		add(claim.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5))
-		add = j.Also
-		j.Also(claim.Above(claim.Natural, "least log step of the ordering, "+m, j.Each(func(o *claim.Observation) float64 {
+		add(claim.Above(claim.Natural, "lesser log step of the ordering, "+m, j.Each(func(o *claim.Observation) float64 {
 			k := o.List(m + " k3")
 			return min(elementary.Log(k[3]/k[1]), elementary.Log(k[1]/k[0]))
 		}), 0))
+		add = j.Also
+		j.Also(claim.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5))
+		j.Also(claim.ReportRatio(claim.Natural, "k3, fp8 both over bf16 both, "+m, j.Entry(m+" k3", 1), j.Entry(m+" k3", 0)))
 	}
-	slope := func(m string) []float64 { return j.Slope(m + " training k3") }
-	j.Also(claim.Above(claim.Natural, "slope of k3 over training steps, MoE minus dense", stats.Differences(slope("MoE"), slope("dense")), 0))
-	j.Also(claim.Report(claim.Natural, "slope of k3, MoE", slope("MoE")))
-	j.Also(claim.Report(claim.Natural, "slope of k3, dense", slope("dense")))
 	var names []string
 	for _, a := range quantArms {
 		names = append(names, a.name)

@@ -12,18 +12,20 @@ import (
 
 func lengthTrap() claim.Claim {
 	return claim.Claim{
-		ID:        "length-trap",
-		Title:     "A cap on the sequence ratio is a length filter",
-		Statement: "A sequence-level ratio with a fixed cap is a length filter: the same per-token agreement that passes at 100 tokens is rejected at 2,000.",
+		ID:    "length-trap",
+		Title: "A cap of 2 on the sequence ratio keeps less than half as many responses of 1,024 tokens as of 32",
+		Statement: "A sequence-level ratio with a fixed cap is a length filter: at the same per-token agreement, the share of responses with a product ratio in [1/2, 2] " +
+			"is at least twice as large at 32 tokens as at 1,024.",
 		Source:    "The arithmetic is folklore of sequence-level importance sampling (GSPO, 2507.18071; sequence TIS and sequence masks of verl, SkyRL, slime).",
 		Figure:    "1.001^2000 = 7.38: a cap of 2 keeps most 100-token and rejects nearly all 2,000-token sequences",
-		Threshold: "Exact: the published powers to 4 digits. Measured: the share of responses with a product ratio in [1/2, 2] never rises with the length and falls in every seed; " +
-			"share at the shortest over share at the longest at least 2, interval above 1; the share inside the geometric band [0.99, 1.01] changes by less than a quarter as much.",
-		Setup: "One sample of 1,024 tokens per response, past the stop token; a prefix is a response of that length. Natural: the dense twin of chain-base, bf16 rollouts scored in fp32. " +
-			"Amplified: running sums rounded to bf16. Control: equal engines.",
+		Threshold: "Share of responses with a product ratio in [1/2, 2], at 32 tokens over at 1,024: interval above 2.",
+		Setup: "512 responses of 1,024 tokens per model, past the stop token; a prefix is a response of that length. Natural: the dense twin of chain-base, bf16 rollouts scored in fp32. " +
+			"Amplified: running sums rounded to bf16, 96 responses. Control: equal engines. Also looked at: the published powers to 4 digits, whether the share ever rises, " +
+			"and whether the share inside the geometric band [0.99, 1.01] changes by less than a quarter as much.",
+		LeftOut:  "Lengths beyond 1,024 tokens.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout bf16-accumulate --learner bf16"},
 		Unit:     claim.Model,
-		Version:  2,
+		Version:  3,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			o.Set("powers", powerError())

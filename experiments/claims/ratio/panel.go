@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/engine"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
-	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/measure"
@@ -28,10 +26,8 @@ type panel struct {
 	// tokensOut[k] is the share of the first lengths[k] tokens with a ratio
 	// outside [0.5, 2].
 	tokensOut []float64
-	// meanSquare is the mean of the token ratio's square, less one.
+	// chi2 is the mean of the token ratio's square, less one.
 	chi2 float64
-	// perPosition is the mean |log-ratio| at each position.
-	perPosition []float64
 }
 
 // panelArm is a pair of engines for a panel.
@@ -50,9 +46,6 @@ const (
 	// denseTopP samples with top-p 0.95 and scores over the whole vocabulary:
 	// every log-ratio is the log of the kept mass, a bias and no noise.
 	denseTopP panelArm = "dense, top-p 0.95 vs all"
-	// denseMany is denseBF16 with the number of responses that large variances
-	// need, at half the length.
-	denseMany panelArm = "dense, bf16 vs fp32, many responses"
 	// identical is the control.
 	identical panelArm = "dense, equal engines"
 )
@@ -67,17 +60,15 @@ func panelOf(ctx context.Context, e *claim.Env, arm panelArm) (*panel, error) {
 		scorer := fp32
 		switch arm {
 		case denseBF16:
-			q.Sequences = e.Pick(1024, 96, 16)
+			q.Sequences = e.Pick(512, 96, 16)
 		case denseRounded:
-			q.Sequences, q.Rollout, scorer = e.Pick(192, 24, 16), claim.Numerics("bf16-accumulate"), bf16
-		case denseMany:
-			q.Sequences, q.Tokens = e.Pick(4096, 384, 16), length/2
+			q.Sequences, q.Rollout, scorer = e.Pick(96, 24, 16), claim.Numerics("bf16-accumulate"), bf16
 		case moeBF16:
-			q.Sequences = e.Pick(384, 64, 16)
+			q.Sequences = e.Pick(128, 64, 16)
 		case denseTopP:
-			q.Sequences, q.Rollout, q.TopP = e.Pick(256, 32, 16), fp32, 0.95
+			q.Sequences, q.Rollout, q.TopP = e.Pick(64, 32, 16), fp32, 0.95
 		case identical:
-			q.Sequences, q.Rollout = e.Pick(16, 8, 4), fp32
+			q.Sequences, q.Rollout = e.Pick(8, 8, 4), fp32
 		}
 		var err error
 		if arm == moeBF16 {
@@ -88,7 +79,9 @@ func panelOf(ctx context.Context, e *claim.Env, arm panelArm) (*panel, error) {
 		if err != nil {
 			return nil, err
 		}
-		return longRollout(e, q, q.Params, scorer), nil
+		b := e.Sample(q)
+		measure.Score(b, q.Params, measure.Scoring{Numerics: scorer})
+		return newPanel(b, length), nil
 	})
 }
 
@@ -98,44 +91,10 @@ type namedArm struct {
 	arm  panelArm
 }
 
-// longRollout samples and scores a thousand responses at a time and gathers the
-// panel: a whole one would fill the memory of a small machine.
-func longRollout(e *claim.Env, q claim.Probe, p *model.Params, scorer engine.Numerics) *panel {
-	const block = 1024
-	all := q.Sequences
-	var out *panel
-	for from := 0; from < all; from += block {
-		q.Sequences = min(block, all-from)
-		b := e.Sample(q)
-		measure.Score(b, p, measure.Scoring{Numerics: scorer})
-		part := newPanel(b, q.Tokens)
-		q.Block++
-		if out == nil {
-			out = part
-			continue
-		}
-		out.join(part, float64(from), float64(q.Sequences))
-	}
-	return out
-}
-
-// join adds the n responses of another panel to the have of this one. The
-// spread stays that of the first.
-func (p *panel) join(q *panel, have, n float64) {
-	for k := range p.sum {
-		p.sum[k] = append(p.sum[k], q.sum[k]...)
-		p.tokensOut[k] = (float64(have*p.tokensOut[k]) + float64(n*q.tokensOut[k])) / (have + n)
-	}
-	for t := range p.perPosition {
-		p.perPosition[t] = (float64(have*p.perPosition[t]) + float64(n*q.perPosition[t])) / (have + n)
-	}
-	p.chi2 = (float64(have*p.chi2) + float64(n*q.chi2)) / (have + n)
-}
-
 func newPanel(b *batch.Batch, length int) *panel {
 	n := b.Len()
 	e := claim.LogRatios(b)
-	p := &panel{lengths: claim.PrefixLengths(length), perPosition: make([]float64, length)}
+	p := &panel{lengths: claim.PrefixLengths(length)}
 	p.sum = claim.ProductRatios(b, p.lengths)
 	sd := make([]float64, length)
 	for t := range length {
@@ -144,7 +103,6 @@ func newPanel(b *batch.Batch, length int) *panel {
 			v := e[b.Offsets[i]+t]
 			sum += v
 			square += float64(v * v)
-			p.perPosition[t] += math.Abs(v) / float64(n)
 			p.chi2 += elementary.Expm1(2*v) / float64(n*length)
 		}
 		mean := sum / float64(n)

@@ -17,18 +17,18 @@ var supportTopP = []float64{1, 0.95, 0.9, 0.8}
 
 func supportBias() claim.Claim {
 	return claim.Claim{
-		ID:    "support-bias",
-		Title: "Truncated sampling biases the ratio by the kept mass",
-		Statement: "Log-probs taken after top-p renormalisation bias the ratio by exactly the kept probability mass, which looks like mismatch but is bookkeeping; " +
-			"temperature handled on one side only does the same.",
-		Source: "TRL issues 6789 and 4159, PR 7269; vLLM PR 42259.",
-		Figure: "kept mass 0.895: mean ratio 0.896, 51.8 % of the tokens outside [0.9, 1.1], 4.3 % after renormalising",
-		Threshold: "|mean ratio over mean kept mass - 1| below 0.02 in every seed at every top-p; mean ratio minus 1 with the learner masked to the same support inside ± half of the bias at top-p 0.95. " +
-			"Temperature 0.6 on one side: mean |dlogp| above 0 where both sides give exactly 0.",
-		Setup:    "Natural: chain-base past the stop token (entropy near 1 nat), bf16 rollouts scored in fp32. Temperature: equal fp32 engines, raw log-probs against processed ones.",
+		ID:        "support-bias",
+		Title:     "Truncated sampling biases the ratio by the kept mass",
+		Statement: "Log-probs taken after top-p renormalisation bias the ratio by the kept probability mass: over top-p 0.8 to 0.95 the mean ratio is the mean kept mass within 2 %.",
+		Source:    "TRL issues 6789 and 4159, PR 7269; vLLM PR 42259.",
+		Figure:    "kept mass 0.895: mean ratio 0.896, 51.8 % of the tokens outside [0.9, 1.1], 4.3 % after renormalising",
+		Threshold: "|mean ratio over mean kept mass - 1|, the largest of top-p 0.95, 0.9 and 0.8: interval below 0.02.",
+		Setup: "Chain-base past the stop token (entropy near 1 nat), bf16 rollouts scored in fp32. " +
+			"Also looked at: that no bias is left once the learner is masked to the same support, by two one-sided tests against half of the bias that the unmasked learner shows; " +
+			"and temperature 0.6 on one side, whose mean |dlogp| is above 0 where both sides give exactly 0 (equal fp32 engines, raw log-probs against processed ones).",
 		Commands: []string{"simulate measure --set rollout.top_p=0.9", "simulate measure --set rollout.log_probs=raw --set rollout.temperature=0.6"},
 		Unit:     claim.Model,
-		Version:  2,
+		Version:  3,
 		Measure:  measureSupport,
 		Judge:    judgeSupport,
 	}
@@ -96,20 +96,18 @@ func maskedRatios(b *batch.Batch) []float64 {
 }
 
 func judgeSupport(j *claim.Judge) {
-	add := j.Primary
 	var names []string
-	for k, p := range supportTopP {
+	for _, p := range supportTopP {
 		names = append(names, fmt.Sprintf("top-p %v", p))
-		add(claim.AtMost(claim.Natural, fmt.Sprintf("|mean ratio over kept mass - 1|, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
-			return math.Abs(o.List("ratio")[k]/o.List("kept mass")[k] - 1)
-		}), 0.02))
-		add = j.Also
 	}
-	bias := math.Abs(stats.Average(j.Entry("ratio", 1)) - 1)
-	for k, p := range supportTopP[1:] {
-		j.Also(claim.Inside(claim.Natural, fmt.Sprintf("mean ratio - 1, same support on both sides, top-p %v", p), j.Each(func(o *claim.Observation) float64 {
-			return o.List("masked ratio")[k+1] - 1
-		}), bias/2))
+	j.Primary(claim.Below(claim.Natural, "largest |mean ratio over kept mass - 1|, top-p 0.8 to 0.95", j.Each(func(o *claim.Observation) float64 {
+		return stats.Max(stats.Each(stats.Quotients(o.List("ratio"), o.List("kept mass"))[1:], func(q float64) float64 { return math.Abs(q - 1) }))
+	}), 0.02))
+	lessOne := func(figure string, k int) []float64 {
+		return stats.Each(j.Entry(figure, k), func(mean float64) float64 { return mean - 1 })
+	}
+	for k := 1; k < len(supportTopP); k++ {
+		j.Also(claim.Same(claim.Natural, "mean ratio - 1, same support on both sides, "+names[k], lessOne("masked ratio", k), lessOne("ratio", k)))
 	}
 	j.Also(claim.Zero(claim.Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides")))
 	j.Also(claim.Above(claim.Natural, "mean |dlogp|, temperature on one side", j.Column("temperature, one side"), 0))

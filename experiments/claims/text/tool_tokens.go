@@ -30,33 +30,34 @@ var toolDoses = []struct {
 func toolTokens() claim.Claim {
 	return claim.Claim{
 		ID:        "tool-tokens",
-		Title:     "The gap is larger behind what a tool wrote",
-		Statement: "Tokens following injected tool output show a larger gap than ordinary tokens, and later turns are worse.",
+		Title:     "The gap is larger behind tool output in symbols never seen in training",
+		Statement: "Tokens following injected tool output, in symbols that the warm start never saw, show a gap (mean |dlogp|) more than 1.2 times as large as tokens in the same places behind the policy's own notes.",
 		Source:    "When Speed Kills Stability (tool-integrated runs).",
 		Figure:    "four failed tool runs of a 14B model, KL about 1e-3; the gap grows with the turn",
-		Threshold: "Mean |dlogp| behind tool output over that behind notes of the policy's own, of the same length in the same places, above 1.2 with the interval above 1, also matched on the token's probability; " +
-			"slope of mean |dlogp| on the turn, 1 to 4, above 0 in every seed. Equal engines, and what comes before the first output: exactly 0.",
-		Setup: "lookup-base on programs of four steps. The tool knows every operand, and replies with six symbols that 5 % of the warm start's demonstrations had and the operand; or nothing is hidden and the policy writes notes of six symbols and the operand. " +
+		Threshold: "Mean |dlogp| behind tool output over that behind notes of the policy's own, of the same length in the same places: interval above 1.2.",
+		Setup: "lookup-base, its warm start without the rare symbols, on programs of four steps. The tool knows every operand, and replies with six of those symbols and the operand; or nothing is hidden and the policy writes notes of six familiar symbols and the operand. " +
 			"Compared are the value behind each block and the token that follows. Natural: bf16 scored in fp32; fp8 scored in bf16 is reported. Amplified: fp4 weights scored in bf16. Matching: ten bins of the rollout probability, each with equal weight. " +
+			"Also looked at: the same matched on the token's probability; the slope of mean |dlogp| on the turn, 1 to 4, above 0; equal engines, and what comes before the first output, exactly 0. " +
 			"Reported: replies in familiar symbols; routes replayed; and episodes of 68 tokens in which an external function interrupts every eighth token, against the policy going on, both past the stop token. " +
-			"Those were the first setting; a preview showed that the policy's own text past the stop token has a far larger gap than its text on the task, which makes it no control, and the notes took its place.",
+			"Those were the first setting; a preview showed that the policy's own text past the stop token has a far larger gap than its text on the task, which makes it no control, and the notes took its place. " +
+			"Until version 2 the model was the shipped one, which had seen the symbols in 5 % of its demonstrations.",
 		LeftOut:  "What such tokens do to a training run.",
 		Commands: []string{"simulate measure lookup --rollout bf16 --learner fp32", "simulate train lookup"},
 		Unit:     claim.Model,
-		Version:  2,
+		Version:  3,
 		Measure:  measureToolTokens,
 		Judge:    judgeToolTokens,
 	}
 }
 
-func measureToolTokens(_ context.Context, e *claim.Env) (*claim.Observation, error) {
+func measureToolTokens(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	p, err := lookupBase()
+	p, err := lookupBase(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range toolDoses {
-		arms := worked(e, p, claim.Numerics(d.rollout), e.Pick(1024, 160, 24))
+		arms := worked(e, p, claim.Numerics(d.rollout), e.Pick(512, 160, 24))
 		for _, b := range arms {
 			measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics(d.learner)})
 		}
@@ -133,7 +134,7 @@ func beforeTheFirst(a, b *batch.Batch) float64 {
 
 // recordInterrupted records episodes on and past the stop token.
 func recordInterrupted(e *claim.Env, o *claim.Observation, name string, p *model.Params, rollout, scorer string) {
-	arms := interrupted(e, p, claim.Numerics(rollout), e.Pick(256, 64, 6))
+	arms := interrupted(e, p, claim.Numerics(rollout), e.Pick(128, 64, 6))
 	for _, b := range arms {
 		measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics(scorer)})
 	}
@@ -146,37 +147,34 @@ func recordInterrupted(e *claim.Env, o *claim.Observation, name string, p *model
 }
 
 func judgeToolTokens(j *claim.Judge) {
-	add := j.Primary
 	turns := claim.Counting(toolSteps)
 	slope := func(figure string, from int) []float64 {
 		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolSteps]) })
 	}
+	ratio := func(d claim.Dose, words, figure string) {
+		j.Also(claim.ReportRatio(d, words, j.Entry(figure, 0), j.Entry(figure, 1)))
+	}
 	for _, d := range toolDoses {
 		tool, own := d.name+" by turn, "+toolArms[0], d.name+" by turn, "+toolArms[2]
-		for _, kind := range []string{"", ", matched"} {
-			what, a, b := d.name+": |dlogp|, behind a reply over behind a note"+kind, j.Entry(d.name+", rare"+kind, 0), j.Entry(d.name+", rare"+kind, 1)
-			if d.judged {
-				add(claim.Ratio(d.dose, what, a, b, 1.2))
-				add = j.Also
-			} else {
-				j.Also(claim.ReportRatio(d.dose, what, a, b))
-			}
-		}
+		what, rare, trend := d.name+": |dlogp|, behind a reply over behind a note", d.name+", rare", d.name+": slope of |dlogp| on the turn"
 		if d.judged {
-			j.Also(claim.Above(d.dose, d.name+": slope of |dlogp| on the turn", slope(tool, 1), 0))
+			j.Primary(claim.Ratio(d.dose, what, j.Entry(rare, 0), j.Entry(rare, 1), 1.2))
+			j.Also(claim.Ratio(d.dose, what+", matched", j.Entry(rare+", matched", 0), j.Entry(rare+", matched", 1), 1.2))
+			j.Also(claim.Above(d.dose, trend, slope(tool, 1), 0))
 		} else {
-			j.Also(claim.Report(d.dose, d.name+": slope of |dlogp| on the turn", slope(tool, 1)))
+			ratio(d.dose, what, rare)
+			ratio(d.dose, what+", matched", rare+", matched")
+			j.Also(claim.Report(d.dose, trend, slope(tool, 1)))
 		}
 		j.Also(claim.Report(d.dose, d.name+": slope on the turn, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0)))
 		j.Also(claim.Report(d.dose, d.name+": slope on the turn, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1))))
-		for _, arm := range []struct{ figure, words string }{{", familiar", "familiar reply over note"}, {", interrupted", "interrupted over going on, past the stop token"}} {
-			for _, kind := range []string{"", ", matched"} {
-				j.Also(claim.ReportRatio(d.dose, d.name+": |dlogp|, "+arm.words+kind, j.Entry(d.name+arm.figure+kind, 0), j.Entry(d.name+arm.figure+kind, 1)))
-			}
+		for _, kind := range []string{"", ", matched"} {
+			ratio(d.dose, d.name+": |dlogp|, familiar reply over note"+kind, d.name+", familiar"+kind)
+			ratio(d.dose, d.name+": |dlogp|, interrupted over going on, past the stop token"+kind, d.name+", interrupted"+kind)
 		}
 	}
 	for _, kind := range []string{"", ", matched"} {
-		j.Also(claim.ReportRatio(claim.Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, j.Entry("bf16, replayed"+kind, 0), j.Entry("bf16, replayed"+kind, 1)))
+		ratio(claim.Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, "bf16, replayed"+kind)
 	}
 	j.Also(claim.Zero(claim.Exact, "difference of the gaps before the first reply, rare and familiar", j.Column("difference before the first reply")))
 	j.Also(claim.Zero(claim.Exact, "largest gap between equal engines", j.Column("control")))
@@ -203,13 +201,13 @@ func judgeToolTokens(j *claim.Judge) {
 		geo("bf16, rare"), geo("bf16, rare, matched"), geo("fp8, rare"), geo("fp8, rare, matched"), geo("fp4, rare"), geo("fp4, rare, matched"))
 	j.Note("Past the stop token the policy's own text has %.0f times the gap of what it writes behind its notes (bf16).",
 		stats.TRatio(j.Entry("bf16, interrupted", 1), j.Entry("bf16, rare", 1)).Estimate)
-	j.Note("Of %.0f episodes per arm and seed. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
+	j.Note("Of %.0f episodes per arm and model. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
 		stats.Average(j.Column("episodes")), mean(toolArms[0], 0), mean(toolArms[0], 1), mean(toolArms[2], 0), mean(toolArms[2], 1))
 }
 
 // toolTable lists mean |dlogp| by distance from the block, and by turn.
 func toolTable(j *claim.Judge) *results.Table {
-	t := &results.Table{Title: "Mean |dlogp| behind a block", Columns: []results.TableColumn{{Name: "tokens"}}, Note: "Nats, means over seeds. The value stands right behind the block, the marker or the answer mark behind the value."}
+	t := &results.Table{Title: "Mean |dlogp| behind a block", Columns: []results.TableColumn{{Name: "tokens"}}, Note: "Nats, means over models. The value stands right behind the block, the marker or the answer mark behind the value."}
 	for _, d := range toolDoses {
 		for _, arm := range toolArms {
 			t.Columns = append(t.Columns, results.TableColumn{Name: d.name + ", " + arm, Align: results.Right})
