@@ -19,7 +19,9 @@ func geoLengthInvariant() claim.Claim {
 		Figure:    "geometric band 0.99-1.01 beside a product band 0.5-2, called length-invariant",
 		Threshold: "Rank correlation of length and share masked by the geometric band: interval below 0.",
 		Setup: "The panels of length-trap. Natural: bf16 rollouts scored in fp32, dense twin and chain-base. Amplified: running sums rounded to bf16 in the dense model. Bias: top-p 0.95 against the whole vocabulary. Control: equal engines. " +
-			"Also looked at: the product band, whose rank correlation should exceed 0.8; the geometric band in the mixture of experts, above 0; and under a constant bias, a step: under 1 % or over 99 % at the longest T.",
+			"Also looked at: the product band, whose rank correlation should exceed 0.8; the geometric band in the mixture of experts, above 0; and under a constant bias, a step: under 1 % or over 99 % at the longest T. " +
+			"The amplified figure was once published as -0.48 and then as +0.21, both from one dense twin: between them it was warm-started anew by a program whose sums round otherwise, so it was another model, " +
+			"and six shares between 0.36 and 0.42 have a rank correlation that little moves. Hence a twin per replication.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
 		Version:  3,
