@@ -1,0 +1,115 @@
+package estimator
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"driftlab/trainer/stream"
+)
+
+// enumerated are the moments by the definition: every response of the process,
+// its chance, its weights and its gradient.
+func enumerated(p *sgaProcess, muLogits, piLogits *sgaPolicy, k sgaEstimator) (mean [sgaParams]float64, square float64) {
+	mu, pi := muLogits.probabilities(), piLogits.probabilities()
+	baseline, _ := p.gradient(muLogits)
+	factor, block := k.factors(&mu, &pi, p.length), k.block(p.length)
+	state, token := make([]int, p.length+1), make([]int, p.length)
+	var walk func(t int, chance, gain float64)
+	walk = func(t int, chance, gain float64) {
+		if chance == 0 {
+			return
+		}
+		if t < p.length {
+			s := state[t]
+			for a := range sgaTokens {
+				token[t] = a
+				for n, q := range p.step(t)[s][a] {
+					state[t+1] = n
+					walk(t+1, chance*mu[s][a]*q, gain+p.pay[s][a])
+				}
+			}
+			return
+		}
+		gain += p.final[state[t]] - baseline
+		var g [sgaParams]float64
+		for t := range p.length {
+			w, from, to := 1.0, t/block*block, min((t/block+1)*block, p.length)
+			if k.prefix {
+				from, to = 0, t+1
+			}
+			for u := from; u < to; u++ {
+				w *= factor[state[u]][token[u]]
+			}
+			for a := range sgaTokens {
+				g[state[t]*sgaTokens+a] -= w * gain * pi[state[t]][a]
+			}
+			g[state[t]*sgaTokens+token[t]] += w * gain
+		}
+		for i, v := range g {
+			mean[i] += chance * v
+			square += chance * v * v
+		}
+	}
+	walk(0, 1, 0)
+	return mean, square
+}
+
+func TestMomentsOfAggregations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var mu, pi sgaPolicy
+	for s := range mu {
+		for a := range mu[s] {
+			mu[s][a] = stream.Normal(rng)
+			pi[s][a] = mu[s][a] + 0.5*stream.Normal(rng)
+		}
+	}
+	two := sgaEstimator{name: "block 2", size: 2}
+	terminal := terminalProcess(40)
+	terminal.length = 6 // the game is on for the first five
+	for _, p := range []*sgaProcess{denseProcess(3, rng), terminal} {
+		for _, k := range append(sgaEstimators[:len(sgaEstimators):len(sgaEstimators)], two) {
+			if k.sampled {
+				continue
+			}
+			mean, square := p.moments(&mu, &pi, k)
+			wantMean, wantSquare := enumerated(p, &mu, &pi, k)
+			for i := range mean {
+				if math.Abs(mean[i]-wantMean[i]) > 1e-12 {
+					t.Errorf("%s, %d tokens: mean %d is %v, enumerated %v", k.name, p.length, i, mean[i], wantMean[i])
+				}
+			}
+			if math.Abs(square/wantSquare-1) > 1e-10 {
+				t.Errorf("%s, %d tokens: squared norm %v, enumerated %v", k.name, p.length, square, wantSquare)
+			}
+		}
+	}
+}
+
+// The sequence weight is unbiased, and a sample whose limit cuts nothing has its
+// moments within the sample's noise.
+func TestSequenceWeight(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	p := denseProcess(6, rng)
+	var mu, pi sgaPolicy
+	for s := range mu {
+		for a := range mu[s] {
+			pi[s][a] = mu[s][a] + 0.1*stream.Normal(rng)
+		}
+	}
+	_, truth := p.gradient(&pi)
+	mean, square := p.moments(&mu, &pi, sgaEstimator{name: "sequence IS"})
+	if bias, _, _ := efficiency(mean, square, truth, 0); bias > 1e-12 {
+		t.Errorf("bias %v", bias)
+	}
+	const responses = 20000
+	near, nearSquare := p.sampled(rng, &mu, &pi, math.Inf(1), responses)
+	for i := range near {
+		if d := math.Abs(near[i] - mean[i]); d > 4*math.Sqrt(square/responses) {
+			t.Errorf("sampled mean %d is %v off", i, d)
+		}
+	}
+	if math.Abs(nearSquare/square-1) > 0.1 {
+		t.Errorf("sampled square %v, exact %v", nearSquare, square)
+	}
+}
