@@ -15,8 +15,8 @@ import (
 // gradientBias measures gradient bias at frozen weights. The learner pi is a model
 // without any gap; the sampler mu is the same model with two injected faults:
 //
-//   - flips: at chosen layers the experts are the top-k of the clean router
-//     logits plus noise; gates are live, all other routes are the clean ones;
+//   - flips: in every layer the experts are the top-k of the clean router
+//     logits plus noise; gates are live;
 //   - logit noise: independent normal noise of some size on the output logits of
 //     every token, which raises the token KL without touching a route.
 //
@@ -63,10 +63,11 @@ const (
 // tkdPairs is how many antithetic pairs of draws average the logit noise.
 const tkdPairs = 2
 
-// newGradientBias samples the responses and measures what does not depend on a cell.
-func newGradientBias(e *claim.Env, responses, chunk int, lengths []int) *gradientBias {
+// newGradientBias samples the responses of a model of that many experts, and
+// measures what does not depend on a cell.
+func newGradientBias(e *claim.Env, experts, responses, chunk int, lengths []int) *gradientBias {
 	const vocab = 64
-	k := &gradientBias{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: thin(e, 8, vocab, longest(lengths)+8)}
+	k := &gradientBias{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: thin(e, experts, vocab, longest(lengths)+8)}
 	k.weights = engine.NewWeights(k.params.Config, claim.Numerics("fp32"))
 	k.weights.Publish(k.params, 0)
 	k.pass, k.grad = engine.NewPass(k.params.Config, 1), model.New(k.params.Config)
@@ -88,11 +89,10 @@ func newGradientBias(e *claim.Env, responses, chunk int, lengths []int) *gradien
 // longest is the longest of the lengths.
 func longest(lengths []int) int { return lengths[len(lengths)-1] }
 
-// thin is a deep random model with narrow experts: 0.13 million parameters in
-// eight layers.
-func thin(e *claim.Env, layers, vocab, context int) *model.Params {
+// thin is a random model of four layers with narrow experts.
+func thin(e *claim.Env, experts, vocab, context int) *model.Params {
 	c := model.Default()
-	c.Layers, c.DFF, c.Vocab, c.Context = layers, 16, vocab, context
+	c.Layers, c.Experts, c.DFF, c.Vocab, c.Context = 4, experts, 16, vocab, context
 	return e.Random(c)
 }
 
@@ -204,18 +204,10 @@ func softmaxInto(p []float64, logp []float32, noise []float64, size float64) {
 	}
 }
 
-// chosenLayers spreads K layers evenly.
-func chosenLayers(count, layers int) []int {
-	var out []int
-	for j := range count {
-		out = append(out, (2*j+1)*layers/(2*count))
-	}
-	return out
-}
-
-// flip returns the routes with noise of a size on the router logits of some
-// layers, and the share of those decisions that come out different, per length.
-func (k *gradientBias) flip(size float64, layers []int) (routes []uint8, rates []float64) {
+// flip returns the routes with noise of a size on the router logits, and Kδ per
+// length: how many memberships, a token's in a layer's expert, come out
+// different per decision, summed over the K experts.
+func (k *gradientBias) flip(size float64) (routes []uint8, rates []float64) {
 	c := k.params.Config
 	length := k.length()
 	routes = append(routes, k.routes...)
@@ -223,31 +215,43 @@ func (k *gradientBias) flip(size float64, layers []int) (routes []uint8, rates [
 	noisy := make([]float32, c.Experts)
 	for i := range k.responses() {
 		for t := range length {
-			for _, l := range layers {
+			for l := range c.Layers {
 				at := ((i*length+t)*c.Layers + l) * c.Experts
 				clean := k.router[at : at+c.Experts]
 				for e := range noisy {
 					noisy[e] = clean[e] + float32(float32(size)*k.normals[at+e])
 				}
 				was, is := topTwo(clean), topTwo(noisy)
-				if was == is || was == [2]uint8{is[1], is[0]} {
+				changed := memberships(was, is)
+				if changed == 0 {
 					continue
 				}
-				counts[t]++
+				counts[t] += changed
 				row := i*(k.lead+length) + k.lead + t
 				copy(routes[(row*c.Layers+l)*c.TopK:], is[:])
 			}
 		}
 	}
-	flips := 0
+	total := 0
 	for s := range k.lengths {
 		from, to := k.segment(s)
 		for _, n := range counts[from:to] {
-			flips += n
+			total += n
 		}
-		rates = append(rates, float64(flips)/float64(max(k.responses()*to*len(layers), 1)))
+		rates = append(rates, float64(total)/float64(k.responses()*to*c.Layers))
 	}
 	return routes, rates
+}
+
+// memberships counts the experts that are in one of the pairs alone.
+func memberships(a, b [2]uint8) int {
+	n := 4
+	for _, id := range a {
+		if id == b[0] || id == b[1] {
+			n -= 2
+		}
+	}
+	return n
 }
 
 // topTwo are the two largest entries, the largest first, the lower id of equals.
@@ -264,13 +268,12 @@ func topTwo(x []float32) [2]uint8 {
 	return [2]uint8{uint8(first), uint8(second)}
 }
 
-// sizeFor is the size of the router noise at which a share of all decisions flips.
+// sizeFor is the size of the router noise at which Kδ is a rate.
 func (k *gradientBias) sizeFor(rate float64) float64 {
-	all := chosenLayers(k.params.Config.Layers, k.params.Config.Layers)
 	low, high := 0.0, 1.0
-	for range 24 {
+	for range 20 {
 		middle := (low + high) / 2
-		if _, rates := k.flip(middle, all); rates[len(rates)-1] < rate {
+		if _, rates := k.flip(middle); rates[len(rates)-1] < rate {
 			low = middle
 		} else {
 			high = middle
