@@ -12,14 +12,14 @@ import (
 func batchInvariantZero() claim.Claim {
 	return claim.Claim{
 		ID:        "batch-invariant-zero",
-		Title:     "Bit-equal engines train at a KL of exactly zero",
+		Title:     "Bit-equal engines train at a KL of exactly zero (2 layers, 120 updates)",
 		Statement: "On-policy RL with bit-equal engines has a KL of exactly 0 for the whole run.",
 		Source:    "Thinking Machines, Defeating nondeterminism in LLM inference (2025); vLLM and TorchTitan.",
 		Figure:    "KL about 0.001 with spikes under correction; without it a collapse near step 318; 0 for the bitwise run",
 		Threshold: "Largest |dlogp| of all updates of the bit-equal arm: exactly 0 in every run. Reported: spikes of the reordered arm, and final pass rates.",
 		Setup: "GRPO on chain-base, one update per rollout, bf16 on both sides; the reordered rollout engine is tensor-parallel over four ranks with a bf16 wire. " +
 			"Pass rate: last three evaluations of 256 held-out prompts.",
-		LeftOut:  "Updates beyond 120: a collapse near update 300 would need them.",
+		LeftOut:  "Whether unequal engines lose reward without a correction: a collapse near update 300 would need more updates, and a second learning rate.",
 		Commands: []string{"simulate train headline --set rollout.numerics=bf16-tp4 --set learner.numerics=bf16 --set steps=120"},
 		Unit:     claim.Run,
 		Version:  2,
@@ -53,7 +53,7 @@ func batchInvariantZero() claim.Claim {
 				order := stats.Order(y)
 				return stats.Max(y) / y[order[len(order)/2]]
 			}), 5))
-			j.Also(claim.Above(claim.Natural, "pass rate, equal minus reordered", stats.Differences(j.Column("equal pass rate"), j.Column("reordered pass rate")), 0))
+			j.Also(claim.Report(claim.Natural, "pass rate, equal minus reordered", stats.Differences(j.Column("equal pass rate"), j.Column("reordered pass rate"))))
 			j.Also(claim.Report(claim.Natural, "pass rate, TIS minus none", stats.Differences(j.Column("reordered, TIS pass rate"), j.Column("reordered pass rate"))))
 			x := claim.Counting(len(j.Runs[0].List("equal k3")))
 			j.Evidence.Picture = claim.Chart("Gap during training", "update", "k3 (nats per token)", "The bit-equal run has no line: all its values are zero, which a log axis cannot show.", true,

@@ -56,7 +56,7 @@ func measureGSPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 		params *model.Params
 		rates  []float64
 	}{{"MoE", base, gspoRates}, {"dense", twin, nil}, {"8 layers", deep, []float64{1e-3}}} {
-		b := e.Graded(m.params, fp32, fp32, e.Pick(24, 12, 2))
+		b := e.Graded(m.params, fp32, fp32, e.Pick(48, 12, 2))
 		if m.rates != nil {
 			var changed []float64
 			for _, rate := range m.rates {
@@ -165,5 +165,5 @@ func judgeGSPO(j *claim.Judge) {
 		j.Also(claim.Rates(claim.Natural, "clipped tokens, GSPO over GRPO, "+model, j.Entry(model+" clipped", 1), all, j.Entry(model+" clipped", 0), all, 10))
 	}
 	j.Evidence.Picture = claim.Chart("Tokens with another expert after one update", "learning rate", "share of tokens", "", true, j.Arm("chain-base", gspoRates, "MoE changed"))
-	j.Evidence.Table = j.NamedTable("Clipped tokens after four updates", "clip", []string{"GRPO, token", "GSPO, sequence"}, "MoE clipped", "MoE, old routes clipped", "dense clipped", "8 layers clipped")
+	j.Evidence.Table = j.NamedTable("Clipped tokens after four updates, counts", "clip", []string{"GRPO, token", "GSPO, sequence"}, "MoE clipped", "MoE, old routes clipped", "dense clipped", "8 layers clipped")
 }

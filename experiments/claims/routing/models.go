@@ -41,7 +41,7 @@ func twins(ctx context.Context, e *claim.Env) ([]rung, error) {
 		return nil, err
 	}
 	return []rung{
-		{"natural", claim.Natural, claim.Probe{Params: base, Sequences: e.Pick(1024, 256, 8), Tokens: 32, Stops: true}, dense},
+		{"natural", claim.Natural, claim.Probe{Params: base, Sequences: e.Pick(2048, 256, 8), Tokens: 32, Stops: true}, dense},
 		{"amplified", claim.Amplified, claim.Probe{Params: e.Deep(8, 8, 256, 128), Sequences: e.Pick(48, 16, 3), Tokens: e.Pick(96, 64, 16)}, e.Deep(8, 0, 256, 128)},
 	}, nil
 }

@@ -43,7 +43,7 @@ func measureMoEVsDense(ctx context.Context, e *claim.Env) (*claim.Observation, e
 	if err != nil {
 		return nil, err
 	}
-	rungs = append(rungs, rung{"8 layers", claim.Natural, claim.Probe{Params: deep, Sequences: e.Pick(256, 64, 4), Tokens: 32, Stops: true}, plain})
+	rungs = append(rungs, rung{"8 layers", claim.Natural, claim.Probe{Params: deep, Sequences: e.Pick(512, 64, 4), Tokens: 32, Stops: true}, plain})
 	for _, m := range rungs {
 		q := m.probe
 		q.Rollout, q.Distributions = claim.Numerics("bf16"), true
@@ -53,7 +53,7 @@ func measureMoEVsDense(ctx context.Context, e *claim.Env) (*claim.Observation, e
 		q.Params = m.dense
 		d, dense := e.Measure(q, claim.Numerics("fp32"))
 		o.Set(m.name+" KL", g.ExactKL, forced.ExactKL, dense.ExactKL)
-		o.Set(m.name+" beyond 2", tail, beyondTwo(b), beyondTwo(d))
+		o.Set(m.name+" tokens beyond 2", tail, beyondTwo(b), beyondTwo(d))
 		o.Set(m.name+" tokens", float64(b.Tokens()), float64(b.Tokens()), float64(d.Tokens()))
 		o.Set(m.name+" entropy", stats.Average(b.Old.Entropy), stats.Average(b.Old.Entropy), stats.Average(d.Old.Entropy))
 	}
@@ -68,18 +68,21 @@ func judgeMoEVsDense(j *claim.Judge) {
 	}
 	j.Also(claim.Ratio(claim.Natural, "exact KL, MoE over dense, 8 layers", j.Entry("8 layers KL", 0), j.Entry("8 layers KL", 2), 1.5))
 	besideTheGap(j, claim.Natural, "8 layers", ", 8 layers")
+	two, eight := stats.TRatio(j.Entry("natural KL", 0), j.Entry("natural KL", 2)), stats.TRatio(j.Entry("8 layers KL", 0), j.Entry("8 layers KL", 2))
+	j.Note("Depth matters: MoE over dense is %.2f [%.2f, %.2f] at two layers, and %.2f [%.2f, %.2f] at eight warm-started ones.",
+		two.Estimate, two.Low, two.High, eight.Estimate, eight.Low, eight.High)
 	rows := []string{"MoE", "MoE, routes replayed", "dense"}
 	j.Evidence.Picture = j.Bars("Gap with and without routing", "exact KL (nats per token)", true, rows,
 		j.Listed("chain-base", "natural KL"), j.Listed("8 layers, warm-started", "8 layers KL"), j.Listed("8 random layers", "amplified KL"))
-	j.Evidence.Table = j.NamedTable("Gap with and without routing", "model", rows, "natural KL", "natural beyond 2", "natural entropy",
-		"8 layers KL", "8 layers beyond 2", "8 layers entropy", "amplified KL", "amplified beyond 2", "amplified entropy")
+	j.Evidence.Table = j.NamedTable("Gap with and without routing", "model", rows, "natural KL", "natural tokens beyond 2", "natural entropy",
+		"8 layers KL", "8 layers tokens beyond 2", "8 layers entropy", "amplified KL", "amplified tokens beyond 2", "amplified entropy")
 }
 
 // besideTheGap reports the tail, and what replayed routes leave of the excess.
 func besideTheGap(j *claim.Judge, d claim.Dose, name, at string) {
 	log := func(k int) []float64 { return stats.Logs(j.Entry(name+" KL", k)) }
-	j.Also(claim.Rates(d, "tokens beyond a factor 2, MoE over dense"+at, j.Entry(name+" beyond 2", 0), j.Entry(name+" tokens", 0),
-		j.Entry(name+" beyond 2", 2), j.Entry(name+" tokens", 2), 3))
+	j.Also(claim.Rates(d, "tokens beyond a factor 2, MoE over dense"+at, j.Entry(name+" tokens beyond 2", 0), j.Entry(name+" tokens", 0),
+		j.Entry(name+" tokens beyond 2", 2), j.Entry(name+" tokens", 2), 3))
 	j.Also(claim.Same(d, "log KL, routes replayed minus dense"+at, stats.Differences(log(1), log(2)), stats.Differences(log(0), log(2))))
 }
 
