@@ -175,6 +175,16 @@ func Share(d Dose, name string, events, all []float64, low, high float64) Check 
 	return tooFew(c, sum)
 }
 
+// Occurs checks that something rare happens at all: any event lifts the exact
+// interval of the pooled share above 0, so that enough of them are asked for.
+func Occurs(d Dose, name string, events, all []float64) Check {
+	c := Share(d, name, events, all, 0, 1)
+	if c.Outcome == Passed {
+		c.Needs = fmt.Sprintf("at least %d events, pooled", stats.FewEvents)
+	}
+	return c
+}
+
 func tooFew(c Check, sum stats.Count) Check {
 	if sum.Few() {
 		c.Outcome, c.Needs = Open, c.Needs+fmt.Sprintf(" (%d events: too few)", sum.Events)

@@ -119,6 +119,8 @@ func TestMarks(t *testing.T) {
 		{"rates, too few events", Rates(Natural, "", counts(4), counts(1000), counts(0), counts(1000), 3), Open},
 		{"rates the other way", Rates(Natural, "", counts(5), counts(1000), counts(40), counts(1000), 3), Contrary},
 		{"a share", Share(Natural, "", counts(500), counts(1000), 0.4, 0.6), Passed},
+		{"enough events", Occurs(Natural, "", counts(40), counts(1e6)), Passed},
+		{"too few events", Occurs(Natural, "", counts(1), counts(10)), Open},
 		{"another share", Share(Natural, "", counts(500), counts(1000), 0.6, 1), Failed},
 		{"fewer collapses", FewerCollapses(Natural, "", no, yes), Passed},
 		{"more collapses", FewerCollapses(Natural, "", yes, no), Contrary},

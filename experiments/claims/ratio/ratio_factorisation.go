@@ -23,10 +23,10 @@ func ratioFactorisation() claim.Claim {
 			"on some of the tokens before any update has happened.",
 		Source:    "Flash-RL notes; slime PR 179; RLinf PR 1534.",
 		Figure:    "at lr = 0: clip fraction 0.046, mean |dlogp| 0.064; Fireworks: KL 0.013 clips about 45 % of the tokens",
-		Threshold: "Share of tokens that the merged ratio clips at the first gradient, bf16 rollouts, clip 0.2: interval above 0.",
+		Threshold: "Tokens that the merged ratio clips at the first gradient, bf16 rollouts, clip 0.2: at least 50 among those of all models, which puts the exact interval of their share above 0.",
 		Setup: "A fp32 learner; the share of tokens outside [0.8, 1.2] at the first gradient of a rollout, before any update. " +
 			"Natural: chain-base on the task's prompts. Amplified: chain-base past the stop token. The fp32 rollout engine cuts its sums in four. " +
-			"Also looked at: the identity engine + staleness = total to 1e-6 after three updates; the decoupled ratio and equal engines, which clip exactly nothing; " +
+			"In bf16 4,096 responses, since a preview of two models clipped 4 tokens in 2,048. Also looked at: the identity engine + staleness = total to 1e-6 after three updates; the decoupled ratio and equal engines, which clip exactly nothing; " +
 			"and the rank correlation of the share with the mantissa bits lost over fp32, fp16, bf16, fp8.",
 		Commands: []string{"simulate train default --set rollout.numerics=bf16 --set learner.optimizer.lr=1e-12 --set correction.mode=bypass --set steps=1"},
 		Unit:     claim.Model,
@@ -47,6 +47,9 @@ func measureFactor(ctx context.Context, e *claim.Env) (*claim.Observation, error
 		var merged, clipped, tokens []float64
 		for _, name := range factorFormats {
 			q := claim.Probe{Params: shipped, Rollout: claim.Numerics(name), Sequences: e.Pick(1024, 192, 8), Tokens: 32, Stops: true}
+			if name == "bf16" {
+				q.Sequences *= 4
+			}
 			if name == "fp32" {
 				q.Rollout = claim.SplitK(q.Rollout)
 			}
@@ -113,10 +116,7 @@ func judgeFactor(j *claim.Judge) {
 	x := claim.Counting(len(factorFormats))
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		figure := string(d) + " merged"
-		j.Primary(claim.Above(d, "clip fraction before any update, merged ratio, bf16", j.Entry(figure, 2), 0))
-		tokens := j.Entry(string(d)+" tokens", 2)
-		clipped := j.Entry(string(d)+" clipped", 2)
-		j.Also(claim.Share(d, "the same, all models' tokens together", clipped, tokens, 0, 1))
+		j.Primary(claim.Occurs(d, "clip fraction before any update, merged ratio, bf16", j.Entry(string(d)+" clipped", 2), j.Entry(string(d)+" tokens", 2)))
 		j.Also(claim.AtMost(d, "1 - rank correlation with mantissa loss", j.Each(func(o *claim.Observation) float64 {
 			return 1 - stats.Spearman(x, o.List(figure))
 		}), 1e-9))
