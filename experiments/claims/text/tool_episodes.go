@@ -64,11 +64,18 @@ func (f familiarTool) Reply(dst, prompt, response []int32) []int32 {
 	return dst
 }
 
+// workings are episodes of one arm, with the number of blocks in form from the
+// start of each. What the policy writes behind a block is no condition.
+type workings struct {
+	*batch.Batch
+	blocks []int
+}
+
 // worked samples the episodes of a pair of arms and more: the tool replies with
 // rare symbols, with familiar ones, or nothing is hidden and the policy writes
 // notes, over the same programs with the same random numbers. It keeps those
-// that have the form in all three.
-func worked(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
+// that begin with a block in all three, and of them the blocks that all three have.
+func worked(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []workings {
 	t := task.NewLookup()
 	t.Difficulty, t.Calls = task.Range{toolSteps, toolSteps}, task.Range{toolSteps, toolSteps}
 	rng := e.Rand(claim.PromptStream)
@@ -78,23 +85,29 @@ func worked(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []*b
 		noted[i] = withNotes(t, hidden[i])
 	}
 	q := claim.Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: toolLength + 1, Stops: true}
-	var arms []*batch.Batch
+	var sampled []*batch.Batch
 	for _, arm := range []struct {
 		prompts [][]int32
 		tool    measure.Tool
 	}{{hidden, t}, {hidden, familiarTool{t}}, {noted, nil}} {
 		q.Prompts, q.Tool = arm.prompts, func(int) measure.Tool { return arm.tool }
-		arms = append(arms, e.Sample(q))
+		sampled = append(sampled, e.Sample(q))
 	}
-	var kept []int
+	var kept, blocks []int
 	for i := range episodes {
-		if !slices.ContainsFunc(arms, func(b *batch.Batch) bool { return !formed(t, b, i) }) {
-			kept = append(kept, i)
+		least := toolSteps
+		for k, b := range sampled {
+			from, to := b.Span(i)
+			least = min(least, formed(t, b.Token[from:to], k == len(sampled)-1))
+		}
+		if least > 0 {
+			kept, blocks = append(kept, i), append(blocks, least)
 		}
 	}
-	for k, b := range arms {
-		arms[k] = new(batch.Batch)
-		b.Select(arms[k], kept)
+	arms := make([]workings, len(sampled))
+	for k, b := range sampled {
+		arms[k] = workings{new(batch.Batch), blocks}
+		b.Select(arms[k].Batch, kept)
 	}
 	return arms
 }
@@ -116,24 +129,49 @@ func withNotes(t *task.Lookup, prompt []int32) []int32 {
 	return shown
 }
 
-// formed reports whether response i is four steps with a block each, and an answer.
-func formed(t *task.Lookup, b *batch.Batch, i int) bool {
-	from, to := b.Span(i)
-	return to-from == toolLength && t.Verify(task.Prompt{Tokens: b.Prompt[i]}, b.Token[from:to]).Format
+// formed is the number of steps from the start of a response that have a block in
+// the place of a reply or a note.
+func formed(t *task.Lookup, response []int32, notes bool) int {
+	words, err := task.Parse(t.Vocab(), "@ ! 0 1 2 3 4 5 6 7 8 9")
+	if err != nil {
+		panic(err)
+	}
+	mark := words[0]
+	if notes {
+		mark = words[1]
+	}
+	symbols, digits := t.Symbols(false), words[2:]
+	for k := range toolSteps {
+		// A value has to follow the block.
+		if len(response) < (k+1)*stepTokens || response[k*stepTokens+1] != mark {
+			return k
+		}
+		block := response[k*stepTokens+2:][:blockTokens]
+		if !slices.Contains(digits, block[blockTokens-1]) {
+			return k
+		}
+		for _, id := range block[:blockTokens-1] {
+			if notes && !slices.Contains(symbols, id) { // the tool's own are as they should be
+				return k
+			}
+		}
+	}
+	return toolSteps
 }
 
 // places returns, for the tokens of worked episodes, the number of blocks before
-// them and the distance from the last, from 1: a value, and the marker or answer
-// mark that follows. Elsewhere both are -1: in blocks, on the marks before them,
-// which are a choice in one arm and a duty in the other, and in the answer.
-func places(b *batch.Batch) (turn, distance []int) {
-	for range b.Len() {
-		for t := range toolLength {
+// them and the distance from the last, from 1: of the two behind each block in
+// form, a value and the marker or answer mark in due course. The first marker has
+// no block before it. The rest have -1.
+func places(w workings) (turn, distance []int) {
+	for i, blocks := range w.blocks {
+		from, to := w.Span(i)
+		for t := range to - from {
 			k, at := t/stepTokens, t%stepTokens
 			switch {
-			case at == stepTokens-1:
+			case at == stepTokens-1 && k < blocks:
 				turn, distance = append(turn, k+1), append(distance, 1)
-			case at == 0:
+			case at == 0 && k <= blocks:
 				turn, distance = append(turn, k), append(distance, 2)
 			default:
 				turn, distance = append(turn, -1), append(distance, -1)

@@ -36,11 +36,12 @@ func toolTokens() claim.Claim {
 		Figure:    "four failed tool runs of a 14B model, KL about 1e-3; the gap grows with the turn",
 		Threshold: "Mean |dlogp| behind tool output over that behind notes of the policy's own, of the same length in the same places: interval above 1.2.",
 		Setup: "lookup-base, its warm start without the rare symbols, on programs of four steps. The tool knows every operand, and replies with six of those symbols and the operand; or nothing is hidden and the policy writes notes of six familiar symbols and the operand. " +
-			"Compared are the value behind each block and the token that follows. Natural: bf16 scored in fp32; fp8 scored in bf16 is reported. Amplified: fp4 weights scored in bf16. Matching: ten bins of the rollout probability, each with equal weight. " +
+			"Compared are the two tokens behind each block, where a value and a marker are due, whatever the policy writes there; a later turn counts as long as all three arms have a block in its place. Natural: bf16 scored in fp32; fp8 scored in bf16 is reported. Amplified: fp4 weights scored in bf16. Matching: ten bins of the rollout probability, each with equal weight. " +
 			"Also looked at: the same matched on the token's probability; the slope of mean |dlogp| on the turn, 1 to 4, above 0; equal engines, and what comes before the first output, exactly 0. " +
 			"Reported: replies in familiar symbols; routes replayed; and episodes of 68 tokens in which an external function interrupts every eighth token, against the policy going on, both past the stop token. " +
 			"Those were the first setting; a preview showed that the policy's own text past the stop token has a far larger gap than its text on the task, which makes it no control, and the notes took its place. " +
-			"Until version 2 the model was the shipped one, which had seen the symbols in 5 % of its demonstrations.",
+			"Until version 2 the model was the shipped one, which had seen the symbols in 5 % of its demonstrations, and episodes counted only when whole in every arm: " +
+			"with symbols never seen, a preview left 14 of 512, chosen by what was to be measured.",
 		LeftOut:  "What such tokens do to a training run.",
 		Commands: []string{"simulate measure lookup --rollout bf16 --learner fp32", "simulate train lookup"},
 		Unit:     claim.Model,
@@ -59,38 +60,44 @@ func measureToolTokens(ctx context.Context, e *claim.Env) (*claim.Observation, e
 	for _, d := range toolDoses {
 		arms := worked(e, p, claim.Numerics(d.rollout), e.Pick(512, 160, 24))
 		for _, b := range arms {
-			measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics(d.learner)})
+			measure.Score(b.Batch, p, measure.Scoring{Numerics: claim.Numerics(d.learner)})
 		}
 		recordWorked(o, d.name, arms)
 		recordInterrupted(e, o, d.name, p, d.rollout, d.learner)
 		if d.name == "bf16" {
-			o.Set("episodes", float64(arms[0].Len()))
-			o.Set("difference before the first reply", beforeTheFirst(arms[0], arms[1]))
+			var last float64
+			for _, blocks := range arms[0].blocks {
+				if blocks == toolSteps {
+					last++
+				}
+			}
+			o.Set("episodes", float64(arms[0].Len()), last)
+			o.Set("difference before the first reply", beforeTheFirst(arms[0].Batch, arms[1].Batch))
 			for _, b := range arms {
-				measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics(d.learner), Replay: true})
+				measure.Score(b.Batch, p, measure.Scoring{Numerics: claim.Numerics(d.learner), Replay: true})
 			}
 			recordBehind(o, d.name+", replayed", arms[0], arms[2])
 		}
 	}
 	equal := worked(e, p, claim.Numerics("bf16"), 16)
-	measure.Score(equal[0], p, measure.Scoring{Numerics: claim.Numerics("bf16")})
-	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(claim.LogRatios(equal[0]))...)))
+	measure.Score(equal[0].Batch, p, measure.Scoring{Numerics: claim.Numerics("bf16")})
+	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(claim.LogRatios(equal[0].Batch))...)))
 	return o, nil
 }
 
 // recordWorked records the three arms of a pair of engines: mean |dlogp| behind
 // a block, by turn and by distance.
-func recordWorked(o *claim.Observation, name string, arms []*batch.Batch) {
+func recordWorked(o *claim.Observation, name string, arms []workings) {
 	for k, b := range arms {
 		turn, distance := places(b)
-		byTurn, _ := grouped(toolSteps+1, part{b, turn})
+		byTurn, _ := grouped(toolSteps+1, part{b.Batch, turn})
 		o.Set(name+" by turn, "+toolArms[k], byTurn...)
 		// Turn 0 is one marker, which no probability of the others matches.
 		later := make([]int, len(turn))
 		for n, t := range turn {
 			later[n] = max(t, 0) - 1
 		}
-		_, matched := grouped(toolSteps, part{b, later})
+		_, matched := grouped(toolSteps, part{b.Batch, later})
 		o.Set(name+" by turn, matched, "+toolArms[k], matched...)
 		logp, entropy, count := 0.0, 0.0, 0.0
 		for n, t := range turn {
@@ -101,7 +108,7 @@ func recordWorked(o *claim.Observation, name string, arms []*batch.Batch) {
 			}
 			logp, entropy, count = logp+b.LogpRoll[n], entropy+b.Old.Entropy[n], count+1
 		}
-		near, _ := grouped(2, part{b, distance})
+		near, _ := grouped(2, part{b.Batch, distance})
 		o.Set(name+" by distance, "+toolArms[k], near...)
 		o.Set(name+" log p and entropy, "+toolArms[k], logp/count, entropy/count)
 	}
@@ -110,10 +117,10 @@ func recordWorked(o *claim.Observation, name string, arms []*batch.Batch) {
 }
 
 // recordBehind records mean |dlogp| behind a block in two arms.
-func recordBehind(o *claim.Observation, name string, a, b *batch.Batch) {
+func recordBehind(o *claim.Observation, name string, a, b workings) {
 	turnA, _ := places(a)
 	turnB, _ := places(b)
-	plain, matched := grouped(2, behind(a, turnA, 0), behind(b, turnB, 1))
+	plain, matched := grouped(2, behind(a.Batch, turnA, 0), behind(b.Batch, turnB, 1))
 	o.Set(name, plain...)
 	o.Set(name+", matched", matched...)
 }
@@ -124,9 +131,10 @@ func beforeTheFirst(a, b *batch.Batch) float64 {
 	largest := 0.0
 	x, y := claim.LogRatios(a), claim.LogRatios(b)
 	for i := range a.Len() {
-		from, _ := a.Span(i)
-		for n := from; n < from+2; n++ {
-			largest = max(largest, math.Abs(x[n]-y[n]))
+		inA, _ := a.Span(i)
+		inB, _ := b.Span(i)
+		for t := range 2 {
+			largest = max(largest, math.Abs(x[inA+t]-y[inB+t]))
 		}
 	}
 	return largest
@@ -201,8 +209,8 @@ func judgeToolTokens(j *claim.Judge) {
 		geo("bf16, rare"), geo("bf16, rare, matched"), geo("fp8, rare"), geo("fp8, rare, matched"), geo("fp4, rare"), geo("fp4, rare, matched"))
 	j.Note("Past the stop token the policy's own text has %.0f times the gap of what it writes behind its notes (bf16).",
 		stats.TRatio(j.Entry("bf16, interrupted", 1), j.Entry("bf16, rare", 1)).Estimate)
-	j.Note("Of %.0f episodes per arm and model. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
-		stats.Average(j.Column("episodes")), mean(toolArms[0], 0), mean(toolArms[0], 1), mean(toolArms[2], 0), mean(toolArms[2], 1))
+	j.Note("Of %.0f episodes per arm and model, %.0f of them with a block in all four turns. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
+		stats.Average(j.Entry("episodes", 0)), stats.Average(j.Entry("episodes", 1)), mean(toolArms[0], 0), mean(toolArms[0], 1), mean(toolArms[2], 0), mean(toolArms[2], 1))
 }
 
 // toolTable lists mean |dlogp| by distance from the block, and by turn.
