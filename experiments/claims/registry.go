@@ -4,6 +4,7 @@ package claims
 
 import (
 	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/age"
 	"driftlab/experiments/claims/correction"
 	"driftlab/experiments/claims/estimator"
 	"driftlab/experiments/claims/length"
@@ -27,6 +28,7 @@ var themes = []struct {
 	{"routing", routing.Claims},
 	{"correction", correction.Claims},
 	{"length", length.Claims},
+	{"age", age.Claims},
 }
 
 // All lists the claims in the order of the survey.

@@ -1,0 +1,10 @@
+// Package age has the claims about how old rollouts are when they are trained:
+// what asynchrony gains on the clock, and what training on old data costs.
+package age
+
+import "driftlab/experiments/claim"
+
+// Claims lists them in the order of the survey.
+func Claims() []claim.Claim {
+	return []claim.Claim{asyncSpeed(), tailLatency(), speedupHonesty()}
+}
