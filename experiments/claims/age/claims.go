@@ -6,5 +6,5 @@ import "driftlab/experiments/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
-	return []claim.Claim{asyncSpeed(), tailLatency(), speedupHonesty()}
+	return []claim.Claim{r2VsR3(), arealTable(), stale256(), kernelVsN(), vcpoESS(), lagLaw(), asyncSpeed(), tailLatency(), speedupHonesty()}
 }
