@@ -31,11 +31,11 @@ func r2VsR3() claim.Claim {
 		Source:    "Stabilizing RL, 2512.01374.",
 		Figure:    "30B, fp8 inference: no gain from replay at N = 1; R2 ahead at 2; R3 ahead at 4 and 8, where R2 does not hold",
 		Threshold: "(R3 minus R2 at N = 8) minus (R3 minus R2 at N = 1), pass rate, mean over two learning rates: above 0, sign-flip p < 0.05.",
-		Setup: "GRPO with PPO's clip on chain-base, fp32 learner, 120 updates of four prompts with eight responses; N updates are cut from one batch. Natural: fp8-w8a8 rollouts. Amplified: bf16 rollouts with a 4-bit router. " +
+		Setup: "GRPO with PPO's clip on chain-base, fp32 learner, 96 updates of four prompts with eight responses; N updates are cut from one batch. Natural: fp8-w8a8 rollouts. Amplified: bf16 rollouts with a 4-bit router. " +
 			"At N = 1 replay of the learner's own routes changes nothing, and R2 is the run without replay. Learning rates 4e-4 and 7e-4. " + passRates +
 			"Looked at with the shipped weights on seed 9001, amplified, 160 updates: at 4e-4 none and R3 end at 0.77 and 0.64 with N = 1, none, R2 and R3 at 0.66, 0.70 and 0.56 with N = 8; at 1e-3 0.33 and 0.33, and 0.50, 0.31 and 0.09, a rate at which nothing trains, so that 7e-4 took its place unseen.",
 		LeftOut:  "N of 2 and 4; the arms without a clip; long training.",
-		Commands: []string{`simulate train headline --set steps=15 --set rollout.prompts=32 --set learner.minibatches=8 --set rollout.numerics=fp8-w8a8 --set routing.replay=r3 --set learner.optimizer.lr=7e-4`},
+		Commands: []string{`simulate train headline --set steps=12 --set rollout.prompts=32 --set learner.minibatches=8 --set rollout.numerics=fp8-w8a8 --set routing.replay=r3 --set learner.optimizer.lr=7e-4`},
 		Unit:     claim.Run,
 		Version:  1,
 		Measure:  measureReplay,
@@ -52,7 +52,7 @@ func replayName(d claim.Dose, mode string, reuse int) string {
 
 func measureReplay(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	updates := e.Pick(120, 48, 16)
+	updates := e.Pick(96, 48, 48)
 	for _, d := range replayDoses {
 		for _, n := range replayReuse {
 			for _, mode := range replayModes {

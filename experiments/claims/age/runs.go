@@ -17,14 +17,19 @@ const evaluations = 6
 // passRates is the same in the words of a setup.
 const passRates = "Judged is the mean pass rate of the weights on 128 held-out prompts over the last three of six evaluations; a run that a value which is not finite ended passes none. "
 
-// train makes a run and records its pass rates, and the columns asked for.
+// train makes a run and records its pass rates, and the columns asked for. Steps
+// are a multiple of evaluations.
 func train(ctx context.Context, e *claim.Env, o *claim.Observation, name string, steps int, columns []string, set ...string) error {
-	set = append([]string{fmt.Sprintf("eval={every: %d, prompts: %d}", max(steps/evaluations, 1), e.Pick(128, 64, 8))}, set...)
+	every := steps / evaluations
+	set = append([]string{fmt.Sprintf("eval={every: %d, prompts: %d}", every, e.Pick(128, 64, 8))}, set...)
 	c, err := e.Train(ctx, append([]string{"val/learner/pass_rate"}, columns...), steps, set...)
 	if err != nil {
 		return err
 	}
-	rates := c[0][:min(len(c[0]), evaluations)]
+	rates := c[0]
+	if every > 1 && len(rates) > 0 {
+		rates = rates[1:] // a run also evaluates its first update
+	}
 	for len(rates) < evaluations {
 		rates = append(rates, 0)
 	}

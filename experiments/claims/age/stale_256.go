@@ -35,10 +35,10 @@ func stale256() claim.Claim {
 		Source:    "M2PO, 2510.01161; OAPL, 2602.19362.",
 		Figure:    "256 updates stale: M2PO trains as well as on-policy, share of clipped tokens 1.22 % to 0.06 %; without a trust region 'prosperity before collapse'",
 		Threshold: "Pass rate, M2PO minus clip, mean over two learning rates: above 0, sign-flip p < 0.05.",
-		Setup: "GRPO on chain-base, equal engines, eight updates of one prompt with eight responses per batch, 80 batches: 640 updates, rollouts by the weights of 256 updates ago; clip 0.2 to 0.28, M2PO's budget 0.04, no trust region is the plain token ratio, all against the recorded log-probs; learning rates 2e-4 and 4e-4. " + passRates +
+		Setup: "GRPO on chain-base, equal engines, eight updates of one prompt with eight responses per batch, 78 batches: 624 updates, rollouts by the weights of 256 updates ago; clip 0.2 to 0.28, M2PO's budget 0.04, no trust region is the plain token ratio, all against the recorded log-probs; learning rates 2e-4 and 4e-4. " + passRates +
 			"Looked at with the shipped weights on seed 9001: at 2e-4 the clip ends at 0.78, M2PO at 0.88, no trust region at 0.88; at 4e-4 0.81, 0.86, 0.22; on-policy at 2e-4 0.88. OAPL with beta 0.1 ended at 0.22 at 2e-4 and is left out. Nothing was changed.",
 		LeftOut:  "OAPL; lags of 16, 64 and 400. A lag of 256 updates is less far in nats than at 32B: the k3 between sampler and learner is reported.",
-		Commands: []string{`simulate train headline --set steps=80 --set learner.minibatches=8 --set "schedule={name: lag, k: 256}" --set correction.mode=bypass --set loss=m2po --set learner.optimizer.lr=2e-4`},
+		Commands: []string{`simulate train headline --set steps=78 --set learner.minibatches=8 --set "schedule={name: lag, k: 256}" --set correction.mode=bypass --set loss=m2po --set learner.optimizer.lr=2e-4`},
 		Unit:     claim.Run,
 		Version:  1,
 		Measure:  measureStale,
@@ -48,7 +48,7 @@ func stale256() claim.Claim {
 
 func measureStale(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	steps := e.Pick(80, 12, 6)
+	steps := e.Pick(78, 12, 6)
 	for _, a := range staleArms {
 		columns := []string{"gap/k3"}
 		if a.name == staleClip || a.name == staleM2PO {
