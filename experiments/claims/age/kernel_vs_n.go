@@ -38,7 +38,7 @@ func kernelName(loss string, reuse int) string { return fmt.Sprintf("%s, N = %d"
 
 func measureKernel(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	updates := e.Pick(768, 384, 384)
+	updates := e.Pick(768, 384, 64)
 	for _, n := range kernelReuse {
 		for _, loss := range kernelLosses {
 			for _, rate := range kernelRates {

@@ -52,7 +52,7 @@ func replayName(d claim.Dose, mode string, reuse int) string {
 
 func measureReplay(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	updates := e.Pick(96, 48, 48)
+	updates := e.Pick(96, 48, 16)
 	for _, d := range replayDoses {
 		for _, n := range replayReuse {
 			for _, mode := range replayModes {

@@ -18,9 +18,9 @@ const evaluations = 6
 const passRates = "Judged is the mean pass rate of the weights on 128 held-out prompts over the last three of six evaluations; a run that a value which is not finite ended passes none. "
 
 // train makes a run and records its pass rates, and the columns asked for. Steps
-// are a multiple of evaluations.
+// are a multiple of evaluations, or fewer at the tiny size.
 func train(ctx context.Context, e *claim.Env, o *claim.Observation, name string, steps int, columns []string, set ...string) error {
-	every := steps / evaluations
+	every := max(steps/evaluations, 1)
 	set = append([]string{fmt.Sprintf("eval={every: %d, prompts: %d}", every, e.Pick(128, 64, 8))}, set...)
 	c, err := e.Train(ctx, append([]string{"val/learner/pass_rate"}, columns...), steps, set...)
 	if err != nil {
