@@ -23,7 +23,7 @@ func driftSign() claim.Claim {
 		LeftOut:  "The arm with stale weights: its sign follows from the same inequality, and training claims measure staleness.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
-		Version:  4,
+		Version:  5,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			for _, a := range []namedArm{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}} {

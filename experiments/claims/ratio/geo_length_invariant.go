@@ -24,7 +24,7 @@ func geoLengthInvariant() claim.Claim {
 			"and six shares between 0.36 and 0.42 have a rank correlation that little moves. Hence a twin per replication.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
-		Version:  3,
+		Version:  4,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			for _, a := range []namedArm{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}, {"equal", identical}} {

@@ -60,7 +60,7 @@ func panelOf(ctx context.Context, e *claim.Env, arm panelArm) (*panel, error) {
 		scorer := fp32
 		switch arm {
 		case denseBF16:
-			q.Sequences = e.Pick(512, 96, 16)
+			q.Sequences = e.Pick(1024, 96, 16)
 		case denseRounded:
 			q.Sequences, q.Rollout, scorer = e.Pick(96, 24, 16), claim.Numerics("bf16-accumulate"), bf16
 		case moeBF16:

@@ -25,7 +25,7 @@ func seqVariance() claim.Claim {
 		LeftOut:  "The sweep over mantissa bits at a fixed length: fp16-bf16-gap has it.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
-		Version:  3,
+		Version:  4,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			for _, a := range []namedArm{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}} {

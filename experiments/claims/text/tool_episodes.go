@@ -26,6 +26,9 @@ const (
 	blockTokens = 7
 	stepTokens  = blockTokens + 3
 	toolLength  = toolSteps*stepTokens + 3
+	// toolTurns is how many blocks are looked at: behind two replies in symbols it
+	// never saw, few policies still write the form.
+	toolTurns = 2
 )
 
 // lookupBase is this replication's policy that calls a tool, whose warm start
@@ -95,7 +98,7 @@ func worked(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []wo
 	}
 	var kept, blocks []int
 	for i := range episodes {
-		least := toolSteps
+		least := toolTurns
 		for k, b := range sampled {
 			from, to := b.Span(i)
 			least = min(least, formed(t, b.Token[from:to], k == len(sampled)-1))
@@ -130,7 +133,7 @@ func withNotes(t *task.Lookup, prompt []int32) []int32 {
 }
 
 // formed is the number of steps from the start of a response that have a block in
-// the place of a reply or a note.
+// the place of a reply or a note, of those that are looked at.
 func formed(t *task.Lookup, response []int32, notes bool) int {
 	words, err := task.Parse(t.Vocab(), "@ ! 0 1 2 3 4 5 6 7 8 9")
 	if err != nil {
@@ -141,7 +144,7 @@ func formed(t *task.Lookup, response []int32, notes bool) int {
 		mark = words[1]
 	}
 	symbols, digits := t.Symbols(false), words[2:]
-	for k := range toolSteps {
+	for k := range toolTurns {
 		// A value has to follow the block.
 		if len(response) < (k+1)*stepTokens || response[k*stepTokens+1] != mark {
 			return k
@@ -156,7 +159,7 @@ func formed(t *task.Lookup, response []int32, notes bool) int {
 			}
 		}
 	}
-	return toolSteps
+	return toolTurns
 }
 
 // places returns, for the tokens of worked episodes, the number of blocks before

@@ -2,6 +2,7 @@ package text
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"driftlab/experiments/claim"
@@ -36,16 +37,16 @@ func toolTokens() claim.Claim {
 		Figure:    "four failed tool runs of a 14B model, KL about 1e-3; the gap grows with the turn",
 		Threshold: "Mean |dlogp| behind tool output over that behind notes of the policy's own, of the same length in the same places: interval above 1.2.",
 		Setup: "lookup-base, its warm start without the rare symbols, on programs of four steps. The tool knows every operand, and replies with six of those symbols and the operand; or nothing is hidden and the policy writes notes of six familiar symbols and the operand. " +
-			"Compared are the two tokens behind each block, where a value and a marker are due, whatever the policy writes there; a later turn counts as long as all three arms have a block in its place. Natural: bf16 scored in fp32; fp8 scored in bf16 is reported. Amplified: fp4 weights scored in bf16. Matching: ten bins of the rollout probability, each with equal weight. " +
-			"Also looked at: the same matched on the token's probability; the slope of mean |dlogp| on the turn, 1 to 4, above 0; equal engines, and what comes before the first output, exactly 0. " +
+			"Compared are the two tokens behind each block, where a value and a marker are due, whatever the policy writes there; the second turn counts where all three arms have a block in its place. Natural: bf16 scored in fp32; fp8 scored in bf16 is reported. Amplified: fp4 weights scored in bf16. Matching: ten bins of the rollout probability, each with equal weight. " +
+			"Also looked at: the same matched on the token's probability; mean |dlogp| of the second turn less that of the first, above 0; equal engines, and what comes before the first output, exactly 0. " +
 			"Reported: replies in familiar symbols; routes replayed; and episodes of 68 tokens in which an external function interrupts every eighth token, against the policy going on, both past the stop token. " +
 			"Those were the first setting; a preview showed that the policy's own text past the stop token has a far larger gap than its text on the task, which makes it no control, and the notes took its place. " +
 			"Until version 2 the model was the shipped one, which had seen the symbols in 5 % of its demonstrations, and episodes counted only when whole in every arm: " +
-			"with symbols never seen, a preview left 14 of 512, chosen by what was to be measured.",
-		LeftOut:  "What such tokens do to a training run.",
+			"with symbols never seen, a preview left 14 of 512, chosen by what was to be measured, and one model of three none with four turns.",
+		LeftOut:  "What such tokens do to a training run. Turns after the second.",
 		Commands: []string{"simulate measure lookup --rollout bf16 --learner fp32", "simulate train lookup"},
 		Unit:     claim.Model,
-		Version:  3,
+		Version:  4,
 		Measure:  measureToolTokens,
 		Judge:    judgeToolTokens,
 	}
@@ -67,7 +68,7 @@ func measureToolTokens(ctx context.Context, e *claim.Env) (*claim.Observation, e
 		if d.name == "bf16" {
 			var last float64
 			for _, blocks := range arms[0].blocks {
-				if blocks == toolSteps {
+				if blocks == toolTurns {
 					last++
 				}
 			}
@@ -90,14 +91,14 @@ func measureToolTokens(ctx context.Context, e *claim.Env) (*claim.Observation, e
 func recordWorked(o *claim.Observation, name string, arms []workings) {
 	for k, b := range arms {
 		turn, distance := places(b)
-		byTurn, _ := grouped(toolSteps+1, part{b.Batch, turn})
+		byTurn, _ := grouped(toolTurns+1, part{b.Batch, turn})
 		o.Set(name+" by turn, "+toolArms[k], byTurn...)
 		// Turn 0 is one marker, which no probability of the others matches.
 		later := make([]int, len(turn))
 		for n, t := range turn {
 			later[n] = max(t, 0) - 1
 		}
-		_, matched := grouped(toolSteps, part{b.Batch, later})
+		_, matched := grouped(toolTurns, part{b.Batch, later})
 		o.Set(name+" by turn, matched, "+toolArms[k], matched...)
 		logp, entropy, count := 0.0, 0.0, 0.0
 		for n, t := range turn {
@@ -155,16 +156,16 @@ func recordInterrupted(e *claim.Env, o *claim.Observation, name string, p *model
 }
 
 func judgeToolTokens(j *claim.Judge) {
-	turns := claim.Counting(toolSteps)
+	turns := claim.Counting(toolTurns)
 	slope := func(figure string, from int) []float64 {
-		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolSteps]) })
+		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolTurns]) })
 	}
 	ratio := func(d claim.Dose, words, figure string) {
 		j.Also(claim.ReportRatio(d, words, j.Entry(figure, 0), j.Entry(figure, 1)))
 	}
 	for _, d := range toolDoses {
 		tool, own := d.name+" by turn, "+toolArms[0], d.name+" by turn, "+toolArms[2]
-		what, rare, trend := d.name+": |dlogp|, behind a reply over behind a note", d.name+", rare", d.name+": slope of |dlogp| on the turn"
+		what, rare, trend := d.name+": |dlogp|, behind a reply over behind a note", d.name+", rare", d.name+": |dlogp|, second turn less first"
 		if d.judged {
 			j.Primary(claim.Ratio(d.dose, what, j.Entry(rare, 0), j.Entry(rare, 1), 1.2))
 			j.Also(claim.Ratio(d.dose, what+", matched", j.Entry(rare+", matched", 0), j.Entry(rare+", matched", 1), 1.2))
@@ -174,8 +175,8 @@ func judgeToolTokens(j *claim.Judge) {
 			ratio(d.dose, what+", matched", rare+", matched")
 			j.Also(claim.Report(d.dose, trend, slope(tool, 1)))
 		}
-		j.Also(claim.Report(d.dose, d.name+": slope on the turn, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0)))
-		j.Also(claim.Report(d.dose, d.name+": slope on the turn, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1))))
+		j.Also(claim.Report(d.dose, d.name+": second turn less first, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0)))
+		j.Also(claim.Report(d.dose, d.name+": second turn less first, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1))))
 		for _, kind := range []string{"", ", matched"} {
 			ratio(d.dose, d.name+": |dlogp|, familiar reply over note"+kind, d.name+", familiar"+kind)
 			ratio(d.dose, d.name+": |dlogp|, interrupted over going on, past the stop token"+kind, d.name+", interrupted"+kind)
@@ -189,14 +190,14 @@ func judgeToolTokens(j *claim.Judge) {
 	var groups []claim.Group
 	for _, arm := range toolArms {
 		groups = append(groups, claim.Group{Name: arm, Values: func(k int) []float64 {
-			d := toolDoses[k/toolSteps].name
-			return j.Entry(d+" by turn, "+arm, 1+k%toolSteps)
+			d := toolDoses[k/toolTurns].name
+			return j.Entry(d+" by turn, "+arm, 1+k%toolTurns)
 		}})
 	}
 	var categories []string
 	for _, d := range toolDoses {
-		for _, t := range []string{"1", "2", "3", "4"} {
-			categories = append(categories, d.name+", turn "+t)
+		for t := 1; t <= toolTurns; t++ {
+			categories = append(categories, fmt.Sprintf("%s, turn %d", d.name, t))
 		}
 	}
 	j.Evidence.Picture = j.Bars("Mean |dlogp| behind a block, by turn and by who wrote it", "nats", true, categories, groups...)
@@ -209,7 +210,7 @@ func judgeToolTokens(j *claim.Judge) {
 		geo("bf16, rare"), geo("bf16, rare, matched"), geo("fp8, rare"), geo("fp8, rare, matched"), geo("fp4, rare"), geo("fp4, rare, matched"))
 	j.Note("Past the stop token the policy's own text has %.0f times the gap of what it writes behind its notes (bf16).",
 		stats.TRatio(j.Entry("bf16, interrupted", 1), j.Entry("bf16, rare", 1)).Estimate)
-	j.Note("Of %.0f episodes per arm and model, %.0f of them with a block in all four turns. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
+	j.Note("Of %.0f episodes per arm and model, %.0f of them with a block in both turns. Behind a reply the tokens have a mean log-prob of %.3f and an entropy of %.3f nats, behind a note %.3f and %.3f (bf16).",
 		stats.Average(j.Entry("episodes", 0)), stats.Average(j.Entry("episodes", 1)), mean(toolArms[0], 0), mean(toolArms[0], 1), mean(toolArms[2], 0), mean(toolArms[2], 1))
 }
 
@@ -232,7 +233,8 @@ func toolTable(j *claim.Judge) *results.Table {
 	}
 	row("distance 1, the value", " by distance, ", 0)
 	row("distance 2", " by distance, ", 1)
-	for k, name := range []string{"turn 1", "turn 2", "turn 3", "turn 4"} {
+	for k := range toolTurns {
+		name := fmt.Sprintf("turn %d", k+1)
 		row(name, " by turn, ", k+1)
 		row(name+", matched", " by turn, matched, ", k)
 	}
