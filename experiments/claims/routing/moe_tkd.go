@@ -26,17 +26,17 @@ func moeTKD() claim.Claim {
 		Statement: "At fixed token KL the gradient bias of a routed model is proportional to K·δ, the number of experts times the rate at which a token's membership of one of them flips.",
 		Source:    "A conjecture of the survey (P3).",
 		Figure:    "bias of order T·K·δ; refuted if it grows less than linearly in K·δ, or if token KL alone predicts it",
-		Threshold: "Exponent β of bias² = a·(Kδ)^2β·T^2γ + control², fitted per model over all cells, the control being the bias of logit noise alone at the same token KL: " +
-			"interval holds 1 and lies above 0.7: supported; below 1: refuted. Reported: the exponent in K beside Kδ, that in T, and the partial R² of log Kδ given log T.",
+		Threshold: "Exponent β of bias² = a·(Kδ)^2β·T^2γ + control², fitted over all cells to the means over models, the control being the bias of logit noise alone at the same token KL; " +
+			"its interval, by the jackknife over models, holds 1 and lies above 0.7: supported; below 1: refuted. Reported: the exponent in K beside Kδ, that in T, and the partial R² of log Kδ given log T.",
 		Setup: "Injected, not natural: random models of 4 thin layers with K of 4, 8, 16 and 32 experts, two a token, in fp32 on both sides. Router noise makes Kδ 0.008, 0.024 or 0.072 per decision in every layer, " +
 			"a factor of 9, and δ itself one of 72; noise on the output logits fills the exact token KL up to the same value in all cells, within 1e-5. T of 8, 16, 32. " +
 			"Bias: norm of the mean gradient of all parameters under the sampler minus the oracle's, over the oracle's, on 512 responses of the oracle, actions and logit noise integrated out, " +
-			"the noise of the mean taken off. An earlier version took the layers for K, over a factor of 2 in δ, without the control. T of 32 to 128 was tried with seed 9001: " +
+			"the noise of the mean taken off its square, which is what is averaged over models. An earlier version took the layers for K, over a factor of 2 in δ, without the control. T of 32 to 128 was tried with seed 9001: " +
 			"at this token KL the sequence weights then hang on single responses.",
 		LeftOut: "Longer responses, see above. Credit beyond the token that earns the reward: with returns of whole responses the norm would need some 1e5 of them. " +
 			"A flip here changes experts at one place; in a real gap flips feed on earlier ones. Warm-started models along K.",
 		Unit:    claim.Model,
-		Version: 3,
+		Version: 4,
 		Measure: measureTKD,
 		Judge:   judgeTKD,
 	}
@@ -89,57 +89,77 @@ func measureTKD(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 				add("K delta", rates[m][i][at])
 				add("T", float64(length))
 				add("KL", kls[i][at])
-				add("bias", bias[i][at]/oracle[at])
-				add("control", control[at]/oracle[at])
+				add("bias²", bias[i][at]/oracle[at])
+				add("control²", control[at]/oracle[at])
 			}
 		}
 	}
 	o := new(claim.Observation)
-	for _, name := range []string{"K", "K delta", "T", "KL", "bias", "control"} {
+	for _, name := range []string{"K", "K delta", "T", "KL", "bias²", "control²"} {
 		o.Set(name, cells[name]...)
 	}
 	return o, nil
 }
 
-// tkdLogs are the logarithms of the columns of a regression.
-func tkdLogs(o *claim.Observation) (flips, length, experts []float64) {
-	least := func(v float64) float64 { return max(v, 1e-6) }
-	return stats.Logs(stats.Each(o.List("K delta"), least)), stats.Logs(o.List("T")), stats.Logs(o.List("K"))
+// tkdCells are the means of the cells over models, all but one of them: bias and
+// control in squares, and the logarithms of what they are regressed on.
+type tkdCells struct{ bias, control, flips, length, experts []float64 }
+
+// tkdMean averages, without model number skip. The square of a bias that is
+// lost in noise counts for a hundredth of the control's.
+func tkdMean(j *claim.Judge, skip int) tkdCells {
+	var runs claim.Judge
+	for i, o := range j.Runs {
+		if i != skip {
+			runs.Runs = append(runs.Runs, o)
+		}
+	}
+	c := tkdCells{bias: runs.Mean("bias²"), control: runs.Mean("control²"), flips: stats.Logs(runs.Mean("K delta")), length: stats.Logs(runs.Mean("T")), experts: stats.Logs(runs.Mean("K"))}
+	for i := range c.bias {
+		c.control[i] = max(c.control[i], 1e-12)
+		c.bias[i] = max(c.bias[i], c.control[i]/100)
+	}
+	return c
 }
 
-// tkdExponents are those of the bias in Kδ and T, and in K beside them if it is
-// asked for, with the control's bias modelled.
-func tkdExponents(o *claim.Observation, alsoK bool) []float64 {
-	square := func(v float64) float64 { return v * v }
-	flips, length, experts := tkdLogs(o)
-	x := [][]float64{flips, length}
-	if alsoK {
-		x = append(x, experts)
+// jackknife gives each model the value that it adds to a statistic of the
+// means over models: their mean and deviation are the statistic's.
+func jackknife(j *claim.Judge, of func(tkdCells) float64) []float64 {
+	all, n := of(tkdMean(j, -1)), len(j.Runs)
+	if n == 1 {
+		return []float64{all}
 	}
-	beta := fitExcess(stats.Each(o.List("bias"), square), stats.Each(o.List("control"), square), x...)
-	return stats.Each(beta[1:], func(v float64) float64 { return v / 2 })
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = float64(float64(n)*all) - float64(float64(n-1)*of(tkdMean(j, i)))
+	}
+	return out
 }
 
 func judgeTKD(j *claim.Judge) {
-	exponent := func(k int, alsoK bool) []float64 {
-		return j.Each(func(o *claim.Observation) float64 { return tkdExponents(o, alsoK)[k] })
+	exponent := func(k int) []float64 {
+		return jackknife(j, func(c tkdCells) float64 { return fitExcess(c.bias, c.control, c.flips, c.length)[k] / 2 })
 	}
-	j.Primary(linear(claim.Amplified, "injected: exponent of the bias in K·δ", exponent(0, false)))
-	j.Also(claim.Report(claim.Amplified, "injected: exponent in T", exponent(1, false)))
-	j.Also(claim.Report(claim.Amplified, "injected: exponent in K·δ, K beside it", exponent(0, true)))
-	j.Also(claim.Report(claim.Amplified, "injected: exponent in K at equal K·δ", exponent(2, true)))
-	j.Also(claim.Report(claim.Amplified, "injected: exponent in K·δ of a plain regression, control left in", j.Each(func(o *claim.Observation) float64 {
-		flips, length, _ := tkdLogs(o)
-		_, slopes := stats.Regress(stats.Logs(o.List("bias")), flips, length)
-		return slopes[0]
+	beside := func(k int) []float64 {
+		return jackknife(j, func(c tkdCells) float64 { return fitExcess(c.bias, c.control, c.flips, c.length, c.experts)[k] / 2 })
+	}
+	j.Primary(linear(claim.Amplified, "injected: exponent of the bias in K·δ", exponent(1)))
+	j.Also(claim.Report(claim.Amplified, "injected: exponent in T", exponent(2)))
+	j.Also(claim.Report(claim.Amplified, "injected: exponent in K·δ, K beside it", beside(1)))
+	j.Also(claim.Report(claim.Amplified, "injected: exponent in K at equal K·δ", beside(3)))
+	j.Also(claim.Report(claim.Amplified, "injected: exponent in K·δ of a plain regression, control left in", jackknife(j, func(c tkdCells) float64 {
+		_, slopes := stats.Regress(stats.Logs(c.bias), c.flips, c.length)
+		return slopes[0] / 2
 	})))
-	j.Also(claim.Above(claim.Amplified, "injected: partial R² of log Kδ given log T, at equal token KL", j.Each(func(o *claim.Observation) float64 {
-		flips, length, _ := tkdLogs(o)
-		return stats.PartialR2(stats.Logs(o.List("bias")), flips, length)
+	j.Also(claim.Above(claim.Amplified, "injected: partial R² of log Kδ given log T, at equal token KL", jackknife(j, func(c tkdCells) float64 {
+		return stats.PartialR2(stats.Logs(c.bias), c.flips, c.length)
 	}), 0.1))
 	last := len(tkdRates) * tkdLengths(j)
-	j.Also(claim.Report(claim.Amplified, "bias over oracle at the longest T, K = 4: most flips", j.Entry("bias", last-1)))
-	j.Also(claim.Report(claim.Amplified, "bias over oracle at the longest T, K = 4: logit noise alone, same KL", j.Entry("control", last-1)))
+	root := func(x []float64) []float64 {
+		return stats.Each(x, func(v float64) float64 { return math.Sqrt(max(v, 0)) })
+	}
+	j.Also(claim.Report(claim.Amplified, "bias over oracle at the longest T, K = 4: most flips", root(j.Entry("bias²", last-1))))
+	j.Also(claim.Report(claim.Amplified, "bias over oracle at the longest T, K = 4: logit noise alone, same KL", root(j.Entry("control²", last-1))))
 	j.Evidence.Picture = tkdChart(j)
 	j.Evidence.Table = tkdTable(j)
 }
@@ -168,25 +188,21 @@ func linear(d claim.Dose, name string, x []float64) claim.Check {
 
 // tkdChart draws the bias at the longest T over nominal Kδ, a line per K, with
 // two to compare with: proportionality through the most flips, and what logit
-// noise does by itself.
+// noise does by itself. All are roots of means over models of squares.
 func tkdChart(j *claim.Judge) results.Figure {
 	x := stats.Each(tkdRates, elementary.Log10)
-	lengths := tkdLengths(j)
-	at := func(figure string, m, i int) []float64 { return j.Entry(figure, (m*len(tkdRates)+i+1)*lengths-1) }
+	cells, lengths := tkdMean(j, -1), tkdLengths(j)
 	most, alone := 0.0, 0.0
 	var arms []results.Arm
 	for m, experts := range tkdExperts {
-		arm := results.Arm{Name: fmt.Sprintf("K = %d", experts)}
-		for n, seed := range j.Seeds {
-			y := make([]float64, len(x))
-			for i := range x {
-				y[i] = at("bias", m, i)[n]
-			}
-			arm.Seeds = append(arm.Seeds, results.Curve{Name: fmt.Sprintf("seed %d", seed), X: x, Y: y})
+		y := make([]float64, len(x))
+		for i := range y {
+			cell := (m*len(x)+i+1)*lengths - 1
+			y[i] = math.Sqrt(cells.bias[cell])
+			alone += math.Sqrt(cells.control[cell]) / float64(len(x)*len(tkdExperts))
 		}
-		arms = append(arms, arm)
-		most += stats.Average(at("bias", m, len(x)-1)) / float64(len(tkdExperts))
-		alone += stats.Average(at("control", m, 0)) / float64(len(tkdExperts))
+		most += y[len(x)-1] / float64(len(tkdExperts))
+		arms = append(arms, results.Arm{Name: fmt.Sprintf("K = %d", experts), Seeds: []results.Curve{{X: x, Y: y}}})
 	}
 	line, floor := make([]float64, len(x)), make([]float64, len(x))
 	for i := range x {
@@ -200,8 +216,8 @@ func tkdChart(j *claim.Judge) results.Figure {
 
 // tkdTable lists the cells.
 func tkdTable(j *claim.Judge) *results.Table {
-	t := &results.Table{Title: "Cells, flips and compensating logit noise injected", Note: "Means over models. Bias and control: norm of the mean gradient's difference over that of the oracle's gradient."}
-	names := []string{"K", "K delta", "T", "KL", "bias", "control"}
+	t := &results.Table{Title: "Cells, flips and compensating logit noise injected", Note: "Means over models. Bias and control: norm of the mean gradient's difference over that of the oracle's gradient, squared."}
+	names := []string{"K", "K delta", "T", "KL", "bias²", "control²"}
 	columns := make([][]float64, len(names))
 	for i, name := range names {
 		t.Columns = append(t.Columns, results.TableColumn{Name: name, Align: results.Right})

@@ -139,7 +139,8 @@ func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]
 }
 
 // tkdNorm accumulates the squared norm of the mean of group vectors without the
-// noise of that mean: (|Σ g|² − Σ |g|²)/(n(n − 1)) has expectation |E g|².
+// noise of that mean: (|Σ g|² − Σ |g|²)/(n(n − 1)) has expectation |E g|², and
+// may come out negative where there is little but noise.
 type tkdNorm struct {
 	sum     []float64
 	squares float64
@@ -157,20 +158,18 @@ func (m *tkdNorm) add(g []float32) {
 	}
 }
 
-// norm is the square root of the estimate, which is not let below a tenth of
-// the squared norm that noise alone would have.
-func (m *tkdNorm) norm() float64 {
+// square is the estimate.
+func (m *tkdNorm) square() float64 {
 	total := 0.0
 	for _, x := range m.sum {
 		total += float64(x * x)
 	}
 	n := float64(m.n)
-	pairs := n * (n - 1)
-	return math.Sqrt(max((total-m.squares)/pairs, 0.1*m.squares/pairs))
+	return (total - m.squares) / (n * (n - 1))
 }
 
-// biases are the norms of b per length for each of the differences, and that of
-// the oracle's gradient.
+// biases are the squared norms of b per length for each of the differences, and
+// that of the oracle's gradient.
 func (k *gradientBias) biases(differences [][]float32, weights [][][]float64) (bias [][]float64, oracle []float64) {
 	norms := make([][]tkdNorm, len(differences))
 	for d := range norms {
@@ -212,12 +211,12 @@ func (k *gradientBias) biases(differences [][]float32, weights [][][]float64) (b
 	for d := range norms {
 		var list []float64
 		for s := range norms[d] {
-			list = append(list, norms[d][s].norm())
+			list = append(list, norms[d][s].square())
 		}
 		bias = append(bias, list)
 	}
 	for s := range truth {
-		oracle = append(oracle, truth[s].norm())
+		oracle = append(oracle, truth[s].square())
 	}
 	return bias, oracle
 }
