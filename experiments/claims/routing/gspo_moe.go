@@ -34,7 +34,7 @@ func gspoMoE() claim.Claim {
 		LeftOut:  "The efficiency half: reward at equal tokens.",
 		Commands: []string{"simulate train headline --set loss=gspo --set learner.minibatches=4 --set learner.optimizer.lr=1e-3"},
 		Unit:     claim.Model,
-		Version:  3,
+		Version:  4,
 		Measure:  measureGSPO,
 		Judge:    judgeGSPO,
 	}

@@ -23,7 +23,7 @@ func moeVsDense() claim.Claim {
 		LeftOut:  "The comparison at equal total parameters; the growth with scale, which is gap-scaling.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
-		Version:  3,
+		Version:  4,
 		Measure:  measureMoEVsDense,
 		Judge:    judgeMoEVsDense,
 	}

@@ -21,7 +21,7 @@ func replayDrop() claim.Claim {
 			"the recorded experts and recomputes their gates from its own logits; ids and gates: it weighs them by the recorded gates too. Reported beside it: rollouts in fp16 and in fp8.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
-		Version:  4,
+		Version:  5,
 		Measure:  measureReplayDrop,
 		Judge:    judgeReplayDrop,
 	}

@@ -26,7 +26,7 @@ func replayHides() claim.Claim {
 		LeftOut:  "R2, and replay of a reference model's routes.",
 		Commands: []string{"simulate train headline --set rollout.numerics=bf16 --set routing.replay=r3 --set learner.minibatches=4 --set steps=50"},
 		Unit:     claim.Run,
-		Version:  3,
+		Version:  4,
 		Measure:  measureReplayHides,
 		Judge:    judgeReplayHides,
 	}
