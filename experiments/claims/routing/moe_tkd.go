@@ -114,8 +114,9 @@ func tkdMean(j *claim.Judge, skip int) tkdCells {
 			runs.Runs = append(runs.Runs, o)
 		}
 	}
-	c := tkdCells{bias: runs.Mean("bias²"), control: runs.Mean("control²"), flips: stats.Logs(runs.Mean("K delta")), length: stats.Logs(runs.Mean("T")), experts: stats.Logs(runs.Mean("K"))}
-	for i := range c.bias {
+	c := tkdCells{bias: runs.Mean("bias²"), control: runs.Mean("control²"), length: stats.Logs(runs.Mean("T")), experts: stats.Logs(runs.Mean("K"))}
+	for i, flips := range runs.Mean("K delta") {
+		c.flips = append(c.flips, elementary.Log(max(flips, 1e-6)))
 		c.control[i] = max(c.control[i], 1e-12)
 		c.bias[i] = max(c.bias[i], c.control[i]/100)
 	}
