@@ -7,41 +7,49 @@ import (
 	"driftlab/precision/elementary"
 )
 
-// fitExcess is the least-squares fit, in logarithms, of a law that adds to a
-// known floor,
+// excess is a law that adds to a known floor,
 //
 //	y = exp(β_0 + Σ_k β_k·x_k) + floor,
 //
-// by Gauss's and Newton's method with halved steps. It returns β, or NaN where
-// the columns do not determine it.
-func fitExcess(y, floor []float64, x ...[]float64) []float64 {
-	n := len(x) + 1
-	columns := make([][]float64, n)
-	for k := range columns {
-		columns[k] = make([]float64, len(y))
+// to be fitted where y carries noise of that scale and may be negative: the
+// logarithm of what noise hides would bend the law.
+type excess struct {
+	y, floor, scale []float64
+	x               [][]float64
+}
+
+// fit is the least-squares fit of β by Gauss's and Newton's method with halved
+// steps, from a law of exponents start. It returns NaN where there is no
+// excess to fit.
+func (f *excess) fit(start ...float64) []float64 {
+	beta := append([]float64{0}, start...)
+	law, weight := 0.0, 0.0
+	for i, y := range f.y {
+		g := f.law(beta, i) / f.scale[i]
+		law += float64(g * (y - f.floor[i]) / f.scale[i])
+		weight += float64(g * g)
 	}
-	// Begin where the law is a tenth at least of what is there.
-	net := make([]float64, len(y))
-	for i, v := range y {
-		net[i] = elementary.Log(max(v-floor[i], v/10))
+	nothing := stats.Each(beta, func(float64) float64 { return math.NaN() })
+	if !(law > 0) {
+		return nothing
 	}
-	intercept, slopes := stats.Regress(net, x...)
-	beta := append([]float64{intercept}, slopes...)
-	residuals, sum := excessResiduals(beta, y, floor, x, columns)
-	for range 60 {
+	beta[0] = elementary.Log(law / weight)
+	columns, residuals, sum := f.linear(beta)
+	for range 100 {
 		step, ok := stats.Solve(columns, residuals)
 		if !ok {
-			return stats.Each(beta, func(float64) float64 { return math.NaN() })
+			return nothing
 		}
 		moved := false
 		for size := 1.0; size > 1e-6 && !moved; size /= 2 {
-			next := make([]float64, n)
+			next := make([]float64, len(beta))
 			for k := range next {
 				next[k] = beta[k] + float64(size*step[k])
 			}
-			if r, s := excessResiduals(next, y, floor, x, columns); s < sum {
+			if c, r, s := f.linear(next); s < sum {
 				moved = s < sum*(1-1e-12)
-				beta, residuals, sum = next, r, s
+				beta, columns, residuals, sum = next, c, r, s
+				break
 			}
 		}
 		if !moved {
@@ -51,23 +59,28 @@ func fitExcess(y, floor []float64, x ...[]float64) []float64 {
 	return beta
 }
 
-// excessResiduals are log y less the law's, with the law's derivatives in
-// columns, and their sum of squares.
-func excessResiduals(beta, y, floor []float64, x, columns [][]float64) (residuals []float64, sum float64) {
-	residuals = make([]float64, len(y))
-	for i, v := range y {
-		at := beta[0]
-		for k := range x {
-			at += float64(beta[k+1] * x[k][i])
-		}
-		law := elementary.Exp(at)
-		whole := law + floor[i]
-		residuals[i] = elementary.Log(v) - elementary.Log(whole)
-		sum += float64(residuals[i] * residuals[i])
-		columns[0][i] = law / whole
-		for k := range x {
-			columns[k+1][i] = law / whole * x[k][i]
+// law is the excess at one place.
+func (f *excess) law(beta []float64, i int) float64 {
+	at := beta[0]
+	for k, x := range f.x {
+		at += float64(beta[k+1] * x[i])
+	}
+	return elementary.Exp(at)
+}
+
+// linear is the law around β: its derivatives, what it leaves, and the sum of
+// squares of that, all in units of the noise.
+func (f *excess) linear(beta []float64) (columns [][]float64, residuals []float64, sum float64) {
+	columns = make([][]float64, len(beta))
+	for i, y := range f.y {
+		law := f.law(beta, i)
+		r := (y - law - f.floor[i]) / f.scale[i]
+		residuals = append(residuals, r)
+		sum += float64(r * r)
+		columns[0] = append(columns[0], law/f.scale[i])
+		for k, x := range f.x {
+			columns[k+1] = append(columns[k+1], law/f.scale[i]*x[i])
 		}
 	}
-	return residuals, sum
+	return columns, residuals, sum
 }

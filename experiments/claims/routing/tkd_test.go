@@ -187,26 +187,38 @@ func TestTKDBackward(t *testing.T) {
 	}
 }
 
-// TestFitExcess: the exponents come back where the floor hides half of the
-// law, and by a plain regression they do not.
-func TestFitExcess(t *testing.T) {
-	var y, floor, flips, length []float64
+// TestExcess: the exponents come back where the floor hides half of the law
+// and noise makes cells negative, and by a plain regression they do not.
+func TestExcess(t *testing.T) {
+	var f excess
+	f.x = make([][]float64, 2)
+	var logs []float64
 	for i, k := range []float64{0.01, 0.03, 0.1} {
 		for _, T := range []float64{32, 64, 128} {
 			c := 2e-4 * (1 + 0.3*float64(i))
-			y, floor = append(y, 0.5*math.Pow(k, 2)*math.Pow(T/32, 0.6)+c), append(floor, c)
-			flips, length = append(flips, math.Log(k)), append(length, math.Log(T))
+			f.floor, f.scale = append(f.floor, c), append(f.scale, k)
+			f.y = append(f.y, 0.5*math.Pow(k, 2)*math.Pow(T/32, 0.6)+c)
+			logs = append(logs, math.Log(f.y[len(f.y)-1]))
+			f.x[0], f.x[1] = append(f.x[0], math.Log(k)), append(f.x[1], math.Log(T))
 		}
 	}
-	beta := fitExcess(y, floor, flips, length)
+	beta := f.fit(1, 0)
 	if math.Abs(beta[1]-2) > 1e-6 || math.Abs(beta[2]-0.6) > 1e-6 {
 		t.Errorf("exponents %v, want 2 and 0.6", beta[1:])
 	}
-	logs := make([]float64, len(y))
-	for i, v := range y {
-		logs[i] = math.Log(v)
-	}
-	if _, plain := stats.Regress(logs, flips, length); plain[0] > 1.7 {
+	if _, plain := stats.Regress(logs, f.x...); plain[0] > 1.7 {
 		t.Errorf("a plain regression finds %v too: nothing was tested", plain[0])
+	}
+	for i := range 3 { // the fewest flips: what is left of them is noise
+		f.y[i] -= 3e-4 * float64(1-2*(i%2))
+	}
+	if noisy := f.fit(2, 0); math.Abs(noisy[1]-2) > 0.3 {
+		t.Errorf("with noise in the smallest cells the exponent is %v, want 2", noisy[1])
+	}
+	for i := range f.y {
+		f.y[i] = f.floor[i] / 2
+	}
+	if none := f.fit(2, 0); !math.IsNaN(none[1]) {
+		t.Errorf("without an excess the exponent is %v", none[1])
 	}
 }
