@@ -16,8 +16,8 @@ var rollouts = []struct {
 }{
 	{"first come, first served", &schedule.Sync{}},
 	{"longest group first", &schedule.Seer{Chunk: 1 << 20, AcceptPercent: 60}},
-	{"and chunks that migrate", &schedule.Seer{Chunk: 2048, AcceptPercent: 60}},
-	{"and two drafts per token", &schedule.Seer{Chunk: 2048, Draft: 2, AcceptPercent: 60}},
+	{"that, with migration", &schedule.Seer{Chunk: 2048, AcceptPercent: 60}},
+	{"that, with migration and drafts", &schedule.Seer{Chunk: 2048, Draft: 2, AcceptPercent: 60}},
 }
 
 // tailSettings differ in what a group tells about its members, and in how
@@ -39,14 +39,14 @@ const tailSlots = 8
 func tailLatency() claim.Claim {
 	return claim.Claim{
 		ID:        "tail-latency",
-		Title:     "On a clock, ordering by a group's probe shortens the tail of a rollout",
-		Statement: "Serving the groups with the longest probes first, in chunks that migrate, takes less time for the last tenth of the responses than first come, first served.",
+		Title:     "On a clock, serving the longest groups first shortens the tail of a rollout",
+		Statement: "Serving the groups with the longest probes first takes less time for the last tenth of the responses than first come, first served.",
 		Source:    "Seer, 2511.14617.",
 		Figure:    "the last tenth of the requests takes up to half of the rollout's time; tail latency -75 % to -93 %, throughput +74 % to +97 %",
-		Threshold: "Time from the end of 90 % of a batch's responses to its last, first come first served over Seer's order without drafts: interval above 1.",
+		Threshold: "Time from the end of 90 % of a batch's responses to its last, first come first served over the longest group first, without migration and drafts: interval above 1.",
 		Setup: "Synchronous rollouts of 64 prompts with eight responses on 32 devices of the virtual clock, 24 batches per replication; lengths lognormal with sigma 0.99, cut at 20 medians, of which 0.6 of the variance of the logarithm is the prompt's; " +
-			"eight slots per device, half of a batch. Reported: without migration; with two drafts per token of which each is accepted with probability 0.6; the lengths of a group equal, and independent; decoding at a speed that the load does not change. " +
-			"Looked at on seed 9001: throughput of Seer over synchronous at 4, 8 and 16 slots (1.02, 1.01, 1.00 without drafts); 8 was taken as the fewest waves with a queue, and 64 devices became 32 for the cost.",
+			"eight slots per device, half of a batch. Reported: with chunks of 2,048 tokens that migrate; with two drafts per token of which each is accepted with probability 0.6; the lengths of a group equal, and independent; decoding at a speed that the load does not change. " +
+			"Looked at on seed 9001: throughput of Seer over synchronous at 4, 8 and 16 slots (1.02, 1.01, 1.00 without drafts); 8 was taken as the fewest waves with a queue, and 64 devices became 32 for the cost. On seeds 9001 to 9003, with 64: the longest group first 0.996, with migration 1.04, and 1.04 just so where the lengths of a group are independent. That gain is migration's, and not the probe's: the primary check, which had been on the arm with migration, was put on the order alone.",
 		LeftOut:  "A drafter that goes stale: its acceptance is a constant here.",
 		Commands: []string{"simulate schedule seer cluster.slots=8 --gpus 32"},
 		Unit:     claim.Draw,
@@ -101,8 +101,8 @@ func judgeTail(j *claim.Judge) {
 	for i, s := range tailSettings {
 		for k, r := range rollouts[1:] {
 			fcfs, arm := j.Entry(s.name+", tail", 0), j.Entry(s.name+", tail", k+1)
-			if i == 0 && k == 1 {
-				j.Primary(claim.Ratio(claim.Natural, "time of the last tenth, first come first served over Seer's order", fcfs, arm, 1))
+			if i == 0 && k == 0 {
+				j.Primary(claim.Ratio(claim.Natural, "time of the last tenth, first come first served over the longest group first", fcfs, arm, 1))
 			} else {
 				j.Also(claim.ReportRatio(claim.Natural, s.name+": time of the last tenth, first come first served over "+r.name, fcfs, arm))
 			}
@@ -112,7 +112,7 @@ func judgeTail(j *claim.Judge) {
 	}
 	name := tailSettings[0].name + ", tail"
 	cut := func(k int) float64 { return 100 * (1 - 1/stats.TRatio(j.Entry(name, 0), j.Entry(name, k)).Estimate) }
-	j.Note("The order with migration cuts the time of the last tenth by %.1f %%, with drafts by %.0f %%; published are 75 %% to 93 %%. One response cannot be split, and the longest of a batch sets its end whatever runs beside it: only drafts make that one shorter.", cut(2), cut(3))
+	j.Note("The order alone cuts the time of the last tenth by %.1f %%, with migration by %.1f %%, with drafts, too, by %.0f %%; published are 75 %% to 93 %% for all three. One response cannot be split, and the longest of a batch sets its end whatever runs beside it: only drafts make that one shorter.", cut(1), cut(2), cut(3))
 	var rows []string
 	for _, r := range rollouts {
 		rows = append(rows, r.name)
