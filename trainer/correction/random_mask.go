@@ -20,6 +20,10 @@ type RandomMask struct {
 	// Rate is the probability of dropping a token, 0 to 1. Default 0.001: the
 	// published share of IcePop is one to two per mille (arXiv 2510.18855).
 	Rate float64 `yaml:"rate"`
+	// Low and High are the band that sets the number instead of the rate.
+	// Default 0 and 0: there is none.
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
 }
 
 // randomStream keeps the draws apart from other random streams of a run.
@@ -29,6 +33,10 @@ const randomStream = 0x706c616365626f // "placebo"
 func (m *RandomMask) Reject(keep []bool, in *Input) error {
 	var rng rand.PCG
 	rng.Seed(in.Seed^randomStream, uint64(in.Step))
+	if m.banded() {
+		m.rejectAsMany(keep, in, &rng)
+		return nil
+	}
 	below := uint64(math.Ldexp(m.Rate, 53))
 	for n, counts := range in.Mask {
 		// Every place takes one number, masked or not.
@@ -39,10 +47,40 @@ func (m *RandomMask) Reject(keep []bool, in *Input) error {
 	return nil
 }
 
-// Validate checks the rate.
+func (m *RandomMask) banded() bool { return m.Low != 0 || m.High != 0 }
+
+// rejectAsMany clears as many tokens as lie outside the band: each in turn with
+// the share of those to go among those left (Knuth's selection sampling).
+func (m *RandomMask) rejectAsMany(keep []bool, in *Input, rng *rand.PCG) {
+	left, outside := 0.0, 0.0
+	for n, counts := range in.Mask {
+		if !counts {
+			continue
+		}
+		left++
+		if !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
+			outside++
+		}
+	}
+	for n, counts := range in.Mask {
+		if !counts {
+			continue
+		}
+		if u := math.Ldexp(float64(rng.Uint64()>>11), -53); u*left < outside {
+			keep[n] = false
+			outside--
+		}
+		left--
+	}
+}
+
+// Validate checks the rate or the band.
 func (m *RandomMask) Validate() error {
 	if !(m.Rate >= 0 && m.Rate <= 1) {
 		return fmt.Errorf("rate is %v, must be in [0, 1]", m.Rate)
+	}
+	if m.banded() {
+		return checkBand(m.Low, m.High)
 	}
 	return nil
 }

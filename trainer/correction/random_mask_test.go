@@ -2,6 +2,7 @@ package correction
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -65,6 +66,44 @@ func TestRandomMask(t *testing.T) {
 	for _, rate := range []float64{-0.1, 1.1, math.NaN()} {
 		if (&RandomMask{Rate: rate}).Validate() == nil {
 			t.Errorf("a rate of %v is valid", rate)
+		}
+	}
+}
+
+// With a band the placebo drops as many tokens of every batch as the mask it is
+// compared with, and other ones.
+func TestRandomMaskOfABand(t *testing.T) {
+	const n = 6000
+	b := flat(n)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range b.Anchor {
+		b.Anchor[i] += 0.3 * rng.NormFloat64()
+	}
+	drop := func(m Masking) (dropped []int) {
+		apply(t, &Pipeline{Seed: 7, Masks: []Masking{m}}, b)
+		for i, kept := range b.LossMask {
+			if b.Mask[i] && !kept {
+				dropped = append(dropped, i)
+			}
+		}
+		return dropped
+	}
+	band, placebo := drop(&TokenMask{Low: 0.5, High: 2}), drop(&RandomMask{Low: 0.5, High: 2})
+	if len(band) < 50 || len(placebo) != len(band) {
+		t.Fatalf("the band drops %d tokens, the placebo %d", len(band), len(placebo))
+	}
+	both := 0
+	for _, i := range placebo {
+		if slices.Contains(band, i) {
+			both++
+		}
+	}
+	if expected := float64(len(band)*len(band)) / (n * 2 / 3); float64(both) > expected+5*math.Sqrt(expected)+1 {
+		t.Errorf("%d of %d are the band's own, expected %.1f", both, len(band), expected)
+	}
+	for _, m := range []RandomMask{{Low: 0.5}, {Low: 2, High: 1}, {Low: -1, High: 2}} {
+		if m.Validate() == nil {
+			t.Errorf("a band of [%v, %v] is valid", m.Low, m.High)
 		}
 	}
 }

@@ -131,7 +131,7 @@ var Masks = method.Table[Masking]{
 	{Spec: method.Spec{
 		Name: "random_mask", Aliases: []string{"placebo"}, Unit: method.Token,
 		Source:  "none: a control arm, to be run at the rate of the mask it is compared with",
-		Formula: "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio",
+		Formula: "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio; with a band, as many as lie outside it",
 	}, New: func() Masking { return &RandomMask{Rate: 1e-3} }},
 	rejection("token_k1", "k1_t", method.Token),
 	rejection("token_k2", "k2_t", method.Token),

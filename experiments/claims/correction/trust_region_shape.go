@@ -2,9 +2,11 @@ package correction
 
 import (
 	"context"
+	"math"
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
@@ -15,18 +17,20 @@ import (
 func trustRegionShape() claim.Claim {
 	return claim.Claim{
 		ID:        "trust-region-shape",
-		Title:     "A ratio clip squeezes rare tokens, a divergence mask does not",
-		Statement: "Ratio clipping over-restricts rare tokens and under-restricts frequent ones; a divergence mask anchored at the rollout policy fixes that, and schemes with no trust region drift.",
+		Title:     "Where probabilities moved alike, a ratio clip cuts the rare tokens",
+		Statement: "Among tokens whose probability an update has moved by the same amount, the ratio clip (0.2, 0.28) cuts a rare one more often than a frequent one.",
 		Source:    "DPPO, 2602.04879; CISPO, 2506.13585.",
 		Figure:    "1e-5 to 1e-3 is a ratio of 100 with TV 1e-3; 0.99 to 0.8 is a ratio of 0.81 with TV 0.19",
-		Threshold: "Slope of the clipped share on log p below 0 in every seed for the ratio clip (0.2, 0.28), not below 0 for the TV mask (0.15); " +
-			"exact KL(mu||pi) after the updates, CISPO over DPPO: interval above 1.",
-		Setup: "Chain-base, bf16 rollouts, fp32 learner. One batch, 24 updates in minibatches at lr 1e-3 from the first weights: by importance sampling without a bound, to see what each rule would cut; " +
-			"by CISPO and DPPO-TV, to see how far each goes. Shares over ten bins of the rollout probability. Amplified: 60 updates at lr 3e-3.",
+		Threshold: "Slope of the share that the ratio clip cuts on log p, at matched |shift of p|: interval below 0. Beside it: the slope of the TV mask (0.15), flat within half of the clip's; " +
+			"exact KL(mu||pi) after the updates, CISPO over DPPO, above 1.",
+		Setup: "One batch of responses from bf16 rollouts and 24 updates in minibatches, lr 1e-3, by importance sampling without a bound, to see what each rule would cut among the tokens that moved the way their advantage pushes. " +
+			"They are put into bins of equal |shift of p|, and into tenths by the probability within their bin. Natural: the chain task, vocabulary 32. " +
+			"Amplified: random weights with a vocabulary of 1,024, where every other response is called good, lr 3e-4 (at 1e-3, seeds 9001 and 9002, the clip cut all but the most probable tenth). CISPO and DPPO-TV then show how far each goes from the first weights of the chain task. " +
+			"An earlier version took the slope without matching, and vocabulary 32 alone.",
 		LeftOut:  "The reward.",
 		Commands: []string{"simulate train headline --set loss=dppo_tv --set learner.minibatches=4 --set learner.optimizer.lr=1e-3"},
 		Unit:     claim.Model,
-		Version:  2,
+		Version:  3,
 		Measure:  measureTrust,
 		Judge:    judgeTrust,
 	}
@@ -34,68 +38,134 @@ func trustRegionShape() claim.Claim {
 
 func measureTrust(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	p, err := e.Base(ctx, 0)
+	chain, err := e.Base(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	fp32 := claim.Numerics("fp32")
-	b := e.Graded(p, claim.Numerics("bf16"), fp32, e.Pick(48, 12, 2))
-	for _, d := range []struct {
-		dose   claim.Dose
-		rate   float64
-		rounds int
-	}{{claim.Natural, 1e-3, e.Pick(6, 6, 1)}, {claim.Amplified, 3e-3, e.Pick(15, 8, 1)}} {
-		for _, arm := range []struct {
-			name string
-			loss loss.Loss
-		}{{"unbounded", loss.NewImportanceSampling()}, {"CISPO", loss.NewCISPO()}, {"ratio clip", loss.NewPPOMask()}, {"DPPO", loss.NewDPPOTV()}} {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			l := measure.NewLearner(p, fp32)
-			err := l.Update(claim.Minibatches(b, 4), arm.loss, d.rate, d.rounds)
-			if err != nil {
-				l.Close()
-				return nil, err
-			}
-			now := claim.Minibatches(b, 1)[0]
-			l.Score(&now.Old, now, nil)
-			l.Close()
-			o.Set(string(d.dose)+" KL "+arm.name, diagnose.Compare(now).ExactKL)
-			if arm.name == "unbounded" {
-				setClipped(o, string(d.dose), now)
-			}
+	bf16, fp32 := claim.Numerics("bf16"), claim.Numerics("fp32")
+	graded := e.Graded(chain, bf16, fp32, e.Pick(48, 12, 2))
+	large := e.Deep(2, 8, e.Pick(1024, 1024, 64), 64)
+	alternate := e.Sample(claim.Probe{Params: large, Rollout: bf16, Sequences: e.Pick(128, 32, 8), Tokens: 40})
+	measure.Score(alternate, large, measure.Scoring{Numerics: fp32})
+	alternate.Anchor, alternate.Advantage = alternate.Old.Logp, make([]float64, alternate.Tokens())
+	for i := range alternate.Len() {
+		from, to := alternate.Span(i)
+		for n := from; n < to; n++ {
+			alternate.Advantage[n] = float64(1 - 2*(i%2))
 		}
+	}
+	rounds := e.Pick(6, 6, 1)
+	for _, d := range []struct {
+		dose  claim.Dose
+		model *model.Params
+		batch *batch.Batch
+		rate  float64
+	}{{claim.Natural, chain, graded, 1e-3}, {claim.Amplified, large, alternate, 3e-4}} {
+		now, err := after(ctx, d.model, d.batch, loss.NewImportanceSampling(), d.rate, rounds)
+		if err != nil {
+			return nil, err
+		}
+		setCut(o, string(d.dose), now)
+	}
+	for _, arm := range []struct {
+		name string
+		loss loss.Loss
+	}{{"unbounded", loss.NewImportanceSampling()}, {"CISPO", loss.NewCISPO()}, {"ratio clip", loss.NewPPOMask()}, {"DPPO", loss.NewDPPOTV()}} {
+		now, err := after(ctx, chain, graded, arm.loss, 1e-3, rounds)
+		if err != nil {
+			return nil, err
+		}
+		o.Set("KL "+arm.name, diagnose.Compare(now).ExactKL)
 	}
 	return o, nil
 }
 
-// setClipped records, by tenth of the rollout probability, which share of the
-// tokens each rule would cut.
-func setClipped(o *claim.Observation, dose string, now *batch.Batch) {
-	const bins = 10
-	var logp, ratio, tv []float64
-	order := stats.Order(now.LogpRoll)
-	for k := range bins {
-		part := order[k*len(order)/bins : (k+1)*len(order)/bins]
-		var sum, cut, masked float64
-		for _, n := range part {
-			sum += now.LogpRoll[n]
-			r := elementary.Exp(now.Old.Logp[n] - now.LogpRoll[n])
-			shift := elementary.Exp(now.Old.Logp[n]) - elementary.Exp(now.LogpRoll[n])
-			if a := now.Advantage[n]; a > 0 && r > 1.28 || a < 0 && r < 0.8 {
-				cut++
+// after is the batch as the weights score it after updates by a loss.
+func after(ctx context.Context, p *model.Params, b *batch.Batch, objective loss.Loss, rate float64, rounds int) (*batch.Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l := measure.NewLearner(p, claim.Numerics("fp32"))
+	defer l.Close()
+	if err := l.Update(claim.Minibatches(b, 4), objective, rate, rounds); err != nil {
+		return nil, err
+	}
+	now := claim.Minibatches(b, 1)[0]
+	l.Score(&now.Old, now, nil)
+	return now, nil
+}
+
+// moved is a token that went where its advantage pushes it: its log-prob at the
+// rollout, its ratio now and the shift of its probability.
+type moved struct{ logp, ratio, shift float64 }
+
+// cutByRatio and cutByTV are the rules: PPO's clip and DPPO's mask.
+func (m *moved) cutByRatio() bool { return m.ratio > 1.28 || m.ratio < 0.8 }
+func (m *moved) cutByTV() bool    { return math.Abs(m.shift) > 0.15 }
+
+// trustTenths is how many parts of a bin of like shifts are told apart by the
+// probability, and trustBins the most bins.
+const (
+	trustTenths = 10
+	trustBins   = 20
+)
+
+// setCut records, by tenth of the probability among tokens of the same shift,
+// which share each rule would cut.
+func setCut(o *claim.Observation, dose string, now *batch.Batch) {
+	var list []moved
+	for n, a := range now.Advantage {
+		p, q := elementary.Exp(now.LogpRoll[n]), elementary.Exp(now.Old.Logp[n])
+		if shift := q - p; float64(shift*a) > 0 {
+			list = append(list, moved{now.LogpRoll[n], elementary.Exp(now.Old.Logp[n] - now.LogpRoll[n]), shift})
+		}
+	}
+	var logp, ratio, tv, count [trustTenths]float64
+	bins := max(1, min(trustBins, len(list)/(5*trustTenths)))
+	byShift := stats.Order(each(list, func(m *moved) float64 { return math.Abs(m.shift) }))
+	for bin := range bins {
+		part := byShift[bin*len(list)/bins : (bin+1)*len(list)/bins]
+		for rank, at := range stats.Order(each(part, func(n *int) float64 { return list[*n].logp })) {
+			m, k := &list[part[at]], rank*trustTenths/len(part)
+			logp[k] += m.logp
+			count[k]++
+			if m.cutByRatio() {
+				ratio[k]++
 			}
-			if a := now.Advantage[n]; a > 0 && shift > 0.15 || a < 0 && shift < -0.15 {
-				masked++
+			if m.cutByTV() {
+				tv[k]++
 			}
 		}
-		c := float64(len(part))
-		logp, ratio, tv = append(logp, sum/c), append(ratio, cut/c), append(tv, masked/c)
 	}
-	o.Set(dose+" log p", logp...)
-	o.Set(dose+" cut by the ratio clip", ratio...)
-	o.Set(dose+" cut by the TV mask", tv...)
+	o.Set(dose+" log p", stats.Quotients(logp[:], count[:])...)
+	o.Set(dose+" cut by the ratio clip", stats.Quotients(ratio[:], count[:])...)
+	o.Set(dose+" cut by the TV mask", stats.Quotients(tv[:], count[:])...)
+	var small, cut, left, far float64
+	for i := range list {
+		m := &list[i]
+		if m.cutByRatio() {
+			cut++
+			if math.Abs(m.shift) < 0.01 {
+				small++
+			}
+		}
+		if m.cutByTV() {
+			far++
+			if !m.cutByRatio() {
+				left++
+			}
+		}
+	}
+	o.Set(dose+" cut after a small shift", small, cut)
+	o.Set(dose+" left after a large shift", left, far)
+}
+
+func each[T any](list []T, of func(*T) float64) []float64 {
+	out := make([]float64, len(list))
+	for i := range list {
+		out[i] = of(&list[i])
+	}
+	return out
 }
 
 func judgeTrust(j *claim.Judge) {
@@ -104,16 +174,22 @@ func judgeTrust(j *claim.Judge) {
 		slope := func(figure string) []float64 {
 			return j.Each(func(o *claim.Observation) float64 { return stats.Slope(o.List(a+" log p"), o.List(figure)) })
 		}
-		j.Primary(claim.Above(d, "fall of the ratio clip's share with log p", stats.Negated(slope(a+" cut by the ratio clip")), 0))
-		j.Also(claim.Above(d, "slope of the TV mask's share on log p", slope(a+" cut by the TV mask"), 0))
-		j.Also(claim.Ratio(d, "exact KL after the updates, CISPO over DPPO-TV", j.Column(a+" KL CISPO"), j.Column(a+" KL DPPO"), 1))
-		j.Also(claim.ReportRatio(d, "exact KL after the updates, unbounded over DPPO-TV", j.Column(a+" KL unbounded"), j.Column(a+" KL DPPO")))
-		j.Also(claim.ReportRatio(d, "exact KL after the updates, ratio clip over DPPO-TV", j.Column(a+" KL ratio clip"), j.Column(a+" KL DPPO")))
+		clip, mask := slope(a+" cut by the ratio clip"), slope(a+" cut by the TV mask")
+		j.Primary(claim.Below(d, "slope of the ratio clip's share on log p, at matched shifts", clip, 0))
+		j.Also(claim.Same(d, "slope of the TV mask's share on log p, at matched shifts", mask, clip))
+		shareOf := func(figure string) []float64 {
+			return j.Each(func(o *claim.Observation) float64 { v := o.List(a + " " + figure); return v[0] / max(v[1], 1) })
+		}
+		j.Also(claim.Report(d, "of the tokens that the ratio clip cuts, share that moved by less than 0.01", shareOf("cut after a small shift")))
+		j.Also(claim.Report(d, "of the tokens that moved by more than 0.15, share that the ratio clip leaves", shareOf("left after a large shift")))
 	}
-	x := claim.Counting(10)
-	j.Evidence.Picture = claim.Chart("Share of tokens that a rule would cut", "tenth of the tokens, from the least probable", "share cut", "", false,
-		j.Arm("ratio clip", x, "natural cut by the ratio clip"), j.Arm("TV mask", x, "natural cut by the TV mask"),
-		j.Arm("ratio clip, more updates", x, "amplified cut by the ratio clip"), j.Arm("TV mask, more updates", x, "amplified cut by the TV mask"))
-	j.Evidence.Table = j.CurvesTable("Share of tokens cut", "tenth", x, "natural log p", "natural cut by the ratio clip", "natural cut by the TV mask",
-		"amplified cut by the ratio clip", "amplified cut by the TV mask")
+	for _, arm := range []string{"CISPO", "unbounded", "ratio clip"} {
+		j.Also(claim.Ratio(claim.Natural, "exact KL after the updates, "+arm+" over DPPO-TV", j.Column("KL "+arm), j.Column("KL DPPO"), 1))
+	}
+	x := claim.Counting(trustTenths)
+	j.Evidence.Picture = claim.Chart("Share of tokens that a rule would cut, at the same shift of probability", "tenth of the tokens of like shift, from the least probable", "share cut", "", false,
+		j.Arm("ratio clip, vocabulary 32", x, "natural cut by the ratio clip"), j.Arm("TV mask, vocabulary 32", x, "natural cut by the TV mask"),
+		j.Arm("ratio clip, vocabulary 1,024", x, "amplified cut by the ratio clip"), j.Arm("TV mask, vocabulary 1,024", x, "amplified cut by the TV mask"))
+	j.Evidence.Table = j.CurvesTable("Share of tokens cut, at the same shift of probability", "tenth", x, "natural log p", "natural cut by the ratio clip", "natural cut by the TV mask",
+		"amplified log p", "amplified cut by the ratio clip", "amplified cut by the TV mask")
 }

@@ -17,19 +17,23 @@ import (
 // lengthAggregations are the arms of length-norm-incentive.
 var lengthAggregations = []string{"token-mean", "seq-mean-token-mean", "seq-mean-token-sum-norm:96"}
 
+// lengthTrained is how many of them are trained with.
+const lengthTrained = 2
+
 func lengthNormIncentive() claim.Claim {
 	return claim.Claim{
 		ID:        "length-norm-incentive",
-		Title:     "Dividing by the length rewards short right and long wrong answers",
-		Statement: "Dividing each answer's loss by its own length rewards short correct and long wrong answers.",
+		Title:     "Training with losses divided by the length makes wrong answers longer than right ones",
+		Statement: "Dividing each answer's loss by its own length makes wrong answers longer relative to right ones than the mean over tokens does.",
 		Source:    "Dr. GRPO, 2503.20783; 2512.01374.",
 		Figure:    "the incentive is arithmetic; a practitioner's account finds that the choice did not alter growth",
-		Threshold: "Exact: gradient weight per token times length constant to 1e-8 with seq-mean-token-mean, weight itself constant with the other two. " +
-			"Dynamic: log of the length of wrong over right answers, 1/length minus token-mean: interval above 0.",
-		Setup:    "Exact: the losses on a sampled batch. Dynamic: GRPO on search-base, where a longer working is right more often; lengths of 1,024 responses to fresh prompts after 100 updates.",
+		Threshold: "Log of the mean length of wrong over right answers after training, 1/length minus token-mean: t-interval above 0; below 0 refutes. " +
+			"Beside it: equivalence within 5 %; and exactly, gradient weight per token times length constant to 1e-8 with seq-mean-token-mean, the weight itself with token-mean and a constant divisor.",
+		Setup: "GRPO on the search task, where a longer working is right more often, from a warm start of 1,500 steps of its own; lengths of 1,024 responses to fresh prompts after 100 updates. " +
+			"The weights are read off the losses on a sampled batch of the chain task. An earlier version trained all runs from one warm start of 2,500 steps.",
 		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set loss.aggregation=seq-mean-token-mean"},
 		Unit:     claim.Run,
-		Version:  2,
+		Version:  3,
 		Measure:  measureLengthNorm,
 		Judge:    judgeLengthNorm,
 	}
@@ -52,9 +56,15 @@ func measureLengthNorm(ctx context.Context, e *claim.Env) (*claim.Observation, e
 		flat = append(flat, constant)
 	}
 	o.Set("spread of the weight", flat...)
+	warm := "search-base"
+	if e.Size == claim.Full {
+		if warm, err = e.Warm(ctx, warm, "pretrain.steps=1500"); err != nil {
+			return nil, err
+		}
+	}
 	var wrong, right, logRatio []float64
-	for _, name := range lengthAggregations {
-		_, after, err := e.Trained(ctx, nil, e.Pick(100, 20, 2), "checkpoint=search-base", "task={name: search, difficulty: [1, 10], operations: 2}",
+	for _, name := range lengthAggregations[:lengthTrained] {
+		_, after, err := e.Trained(ctx, nil, e.Pick(100, 20, 2), "checkpoint="+warm, "task={name: search, difficulty: [1, 10], operations: 2}",
 			"rollout.max_tokens=96", "loss.aggregation="+name)
 		if err != nil {
 			return nil, err
@@ -125,16 +135,18 @@ func searchLengths(e *claim.Env, p *model.Params, n engine.Numerics) (right, wro
 }
 
 func judgeLengthNorm(j *claim.Judge) {
-	j.Primary(claim.Above(claim.Natural, "log length of wrong over right, 1/length minus token-mean", stats.Differences(j.Entry("log ratio", 1), j.Entry("log ratio", 0)), 0))
-	// verl adds 1e-8 to the length it divides by.
+	change := stats.Differences(j.Entry("log ratio", 1), j.Entry("log ratio", 0))
+	j.Primary(claim.Above(claim.Natural, "log length of wrong over right, 1/length minus token-mean", change, 0))
+	j.Also(claim.Inside(claim.Natural, "log length of wrong over right, 1/length minus token-mean", change, 0.05))
 	for k, name := range lengthAggregations {
 		what := "spread of the weight, " + name
 		if name == "seq-mean-token-mean" {
 			what = "spread of the weight times the length, " + name
 		}
+		// verl adds 1e-8 to the length it divides by.
 		j.Also(claim.AtMost(claim.Exact, what, j.Entry("spread of the weight", k), 1e-8))
 	}
-	j.Also(claim.Report(claim.Natural, "log length of wrong over right, constant divisor minus token-mean", stats.Differences(j.Entry("log ratio", 2), j.Entry("log ratio", 0))))
-	j.Evidence.Picture = j.Bars("Length of the answers after training", "tokens", false, lengthAggregations, j.Listed("right", "right"), j.Listed("wrong", "wrong"))
-	j.Evidence.Table = j.NamedTable("After training on the search task", "aggregation", lengthAggregations, "right", "wrong", "log ratio")
+	trained := lengthAggregations[:lengthTrained]
+	j.Evidence.Picture = j.Bars("Length of the answers after training", "tokens", false, trained, j.Listed("right", "right"), j.Listed("wrong", "wrong"))
+	j.Evidence.Table = j.NamedTable("After training on the search task", "aggregation", trained, "right", "wrong", "log ratio")
 }
