@@ -44,11 +44,11 @@ func icepopRate() claim.Claim {
 		Figure:    "one to two tokens per mille masked; the share falls while the gap of the log-probs grows",
 		Threshold: "Area under the reward curve of the second half of a run, band minus placebo, mean of two learning rates: above 0 by the paired sign-flip test. " +
 			"Beside it, in the second half under the band: slope of mean |log-ratio| above 0 and slope of the masked share below 0; masked share within [1e-4, 1e-2].",
-		Setup: "GRPO on chain-base, fp32 learner, 120 updates at learning rates 5e-4 and 1e-3. Natural: fp8-w8a8 rollouts, positives and negatives learned. Amplified: fp4-all rollouts, negatives only, " +
+		Setup: "GRPO on chain-base, fp32 learner, 100 updates at learning rates 5e-4 and 1e-3. Natural: fp8-w8a8 rollouts, positives and negatives learned. Amplified: fp4-all rollouts, negatives only, " +
 			"where the gap grows and the headline saw uncorrected runs end. The placebo is matched over time: of every batch it drops as many tokens as lie outside the band. " +
-			"An earlier version dropped them at one constant rate, with one learning rate.",
+			"An earlier version dropped them at one constant rate, with one learning rate, over 300 updates.",
 		LeftOut:  "IcePop's ratio inside the band: kept tokens weigh 1 here, so that band and placebo differ in nothing but the tokens they drop.",
-		Commands: []string{`simulate train headline --set steps=120 --set rollout.numerics=fp4-all --set advantage.positive_weight=0 --set "correction={masks: [{name: random_mask, low: 0.5, high: 5}], denominator: pre}"`},
+		Commands: []string{`simulate train headline --set steps=100 --set rollout.numerics=fp4-all --set advantage.positive_weight=0 --set "correction={masks: [{name: random_mask, low: 0.5, high: 5}], denominator: pre}"`},
 		Unit:     claim.Run,
 		Version:  3,
 		Measure:  measureIcepop,
@@ -65,7 +65,7 @@ func measureIcepop(ctx context.Context, e *claim.Env) (*claim.Observation, error
 				if k == 2 {
 					columns = columns[:2]
 				}
-				c, err := e.Train(ctx, columns, e.Pick(120, 40, 2), append([]string{arm.set, "learner.optimizer.lr=" + rate}, d.sets...)...)
+				c, err := e.Train(ctx, columns, e.Pick(100, 40, 2), append([]string{arm.set, "learner.optimizer.lr=" + rate}, d.sets...)...)
 				if err != nil {
 					return nil, err
 				}

@@ -17,11 +17,11 @@ func recomputeBlind() claim.Claim {
 		Figure:    "reward 0.87 to 0.40 in 650 updates with the logged KL flat for 700",
 		Threshold: "Logged ppo_kl, mean over a run, recompute minus equal engines: no difference, by two one-sided t-tests with half of what bypass logs above equal engines as the margin. " +
 			"Beside it: the slope of the logged ppo_kl over the updates flat within half of the slope of the true k3, and that slope above 0; the skew (r - 1)A of the engine ratio has opposite signs for A > 0 and A < 0.",
-		Setup: "GRPO on chain-base, four minibatches per rollout, learner in bf16, 120 updates. The gap is biased: rollouts are cut at top-p 0.9, in fp8 (natural) or fp4 throughout (amplified). " +
+		Setup: "GRPO on chain-base, four minibatches per rollout, learner in bf16, 100 updates. The gap is biased: rollouts are cut at top-p 0.9, in fp8 (natural) or fp4 throughout (amplified). " +
 			"Arms: recompute, recompute with truncated engine weights (TIS), bypass, and equal engines without the cut. Skew: 512 responses at the first weights. " +
 			"An earlier version had rollouts without the cut and asked for growth of the true k3 alone; at seed 9001 the k3 rose and fell with single updates, so levels decide now and slopes are shown.",
 		LeftOut:  "The late fall of the reward: runs here are too short for it, and the collapse claims measure it.",
-		Commands: []string{"simulate train headline --set rollout.numerics=fp8-w8a8 --set rollout.top_p=0.9 --set learner.numerics=bf16 --set learner.minibatches=4 --set steps=120"},
+		Commands: []string{"simulate train headline --set rollout.numerics=fp8-w8a8 --set rollout.top_p=0.9 --set learner.numerics=bf16 --set learner.minibatches=4 --set steps=100"},
 		Unit:     claim.Run,
 		Version:  3,
 		Measure:  measureBlind,
@@ -35,7 +35,7 @@ func measureBlind(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 	if err != nil {
 		return nil, err
 	}
-	steps := e.Pick(120, 30, 3)
+	steps := e.Pick(100, 30, 3)
 	columns := []string{"actor/ppo_kl", "gap/k3", "critic/score/mean"}
 	run := func(name string, set ...string) error {
 		c, err := e.Train(ctx, columns, steps, append([]string{"learner.numerics=bf16", "learner.minibatches=4"}, set...)...)
