@@ -30,7 +30,7 @@ type Team struct {
 	next    atomic.Int64  // first part beyond those that nobody has
 	round   atomic.Uint64 // counts Runs; a helper starts when it changes
 	pending atomic.Int64  // helpers that have not finished the round
-	asleep  atomic.Bool   // Run waits for a word on finished
+	asleep  atomic.Uint64 // the round that Run waits for a word on finished in; 0 for none
 	// finished wakes Run.
 	finished chan struct{}
 	failed   atomic.Pointer[failure]
@@ -40,7 +40,7 @@ type Team struct {
 // helper is one worker beside the caller of Run.
 type helper struct {
 	patience
-	asleep atomic.Bool // waits for a word on wake
+	asleep atomic.Uint64 // the round for which it waits for a word on wake; 0 for none
 	wake   chan struct{}
 	_      [64]byte // the next one's is another cache line
 }
@@ -96,10 +96,11 @@ func (t *Team) serve(i int) {
 		begun := t.round.Load() == round
 		h.learn(begun)
 		if !begun {
-			h.asleep.Store(true)
+			h.asleep.Store(round)
 			// Whoever clears the flag decides: Run, which then sends a word, or
-			// this helper, when the round began in between.
-			if t.round.Load() < round || !h.asleep.CompareAndSwap(true, false) {
+			// this helper, when the round began in between. That it names the round
+			// keeps one who was held up in the last from speaking in the next.
+			if t.round.Load() < round || !h.asleep.CompareAndSwap(round, 0) {
 				<-h.wake
 			}
 		}
@@ -107,7 +108,7 @@ func (t *Team) serve(i int) {
 			return // Close is the round without a job
 		}
 		t.work(i + 1)
-		if t.pending.Add(-1) == 0 && t.asleep.CompareAndSwap(true, false) {
+		if t.pending.Add(-1) == 0 && t.asleep.CompareAndSwap(round, 0) {
 			t.finished <- struct{}{}
 		}
 	}
@@ -116,9 +117,9 @@ func (t *Team) serve(i int) {
 // begin starts a round.
 func (t *Team) begin() {
 	t.pending.Store(int64(len(t.helpers)))
-	t.round.Add(1)
+	round := t.round.Add(1)
 	for i := range t.helpers {
-		if h := &t.helpers[i]; h.asleep.CompareAndSwap(true, false) {
+		if h := &t.helpers[i]; h.asleep.CompareAndSwap(round, 0) {
 			h.wake <- struct{}{}
 		}
 	}
@@ -150,8 +151,9 @@ func (t *Team) Run(parts int, job Job) {
 	done := t.pending.Load() == 0
 	t.learn(done)
 	if !done {
-		t.asleep.Store(true)
-		if t.pending.Load() > 0 || !t.asleep.CompareAndSwap(true, false) {
+		round := t.round.Load()
+		t.asleep.Store(round)
+		if t.pending.Load() > 0 || !t.asleep.CompareAndSwap(round, 0) {
 			<-t.finished
 		}
 	}
