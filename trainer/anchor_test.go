@@ -105,6 +105,34 @@ func TestInterpolatedAnchor(t *testing.T) {
 	}
 }
 
+// Snapshots, a dedicated model and scoring at interrupts are three ways to the same
+// bits (missing old logits, arXiv:2605.12070), at three prices; an anchor that the
+// recipe chooses is charged, not the one that the system has.
+func TestAnchorsOnTheClock(t *testing.T) {
+	// Training takes most of the time: when a batch is whole decides nothing.
+	cluster := func(behaviour string) string {
+		return "cluster={behaviour: " + behaviour + ", costs: {decode_step: 10, decode_slot: 1, prefill_request: 1, prefill_token: 1, learn_token: 100000, sync: 5, push: 5, copy: 100000}}"
+	}
+	var weights []float32
+	ticks := map[string]float64{}
+	for _, sets := range [][]string{{"anchor=behaviour", "snapshots"}, {"anchor=behaviour", "dedicated"}, {"anchor=behaviour", "interrupt"}, {"anchor=rollout", "system"}} {
+		s := sessionOf(t, Options{}, "schedule=one_step_off", "rollout.numerics=bf16", sets[0], cluster(sets[1]))
+		steps(t, s, 4, func(int) {})
+		ticks[sets[1]] = s.figure(t, "clock/ticks")
+		if sets[0] == "anchor=rollout" {
+			continue
+		}
+		if got := s.Params().Theta; weights == nil {
+			weights = slices.Clone(got)
+		} else if !slices.Equal(weights, got) {
+			t.Errorf("%s: other bits", sets[1])
+		}
+	}
+	if !(ticks["snapshots"] > ticks["interrupt"] && ticks["interrupt"] > ticks["dedicated"] && ticks["dedicated"] > ticks["system"]) {
+		t.Errorf("ticks %v", ticks)
+	}
+}
+
 // The moving average is Σ β^(t-k)·θ_k over its weights, also after it was taken up
 // from its state.
 func TestAverage(t *testing.T) {

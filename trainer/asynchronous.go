@@ -57,6 +57,7 @@ func (a *asynchronous) figures(dst []batch.Metric) []batch.Metric {
 	add("clock/slot_bubbles", use.Bubbles)
 	add("clock/wasted_tokens", float64(n.WastedTokens))
 	add("clock/reprefilled_tokens", float64(n.ReprefilledTokens))
+	add("clock/weight_copies", float64(n.Copies))
 	add("clock/dropped_samples", float64(n.Dropped+n.Requeued))
 	if sampled := a.MeanLength(); sampled > 0 {
 		add("clock/trained_length_ratio", float64(n.TrainedTokens)/float64(n.Responses)/sampled)

@@ -23,13 +23,18 @@ type Cluster struct {
 	// Trainers is the number of the learner's devices, 1 or more. Default 1: with
 	// three workers AReaL's share (2505.24298).
 	Trainers int `yaml:"trainers"`
+	// Behaviour is how the log-probs of anchor behaviour come about, all to the same
+	// bits, and so what they cost: snapshots of every version, a dedicated model beside
+	// each engine, at each interrupt, or as the schedule's system has it, which is
+	// snapshots for one that does not score by version. Default system. (2605.12070)
+	Behaviour string `yaml:"behaviour"`
 	// Costs is what everything takes on the clock.
 	Costs schedule.Costs `yaml:"costs"`
 }
 
 // DefaultCluster returns the section's defaults.
 func DefaultCluster() Cluster {
-	return Cluster{Workers: 3, Engine: 1, Trainers: 1, Costs: schedule.DefaultCosts()}
+	return Cluster{Workers: 3, Engine: 1, Trainers: 1, Behaviour: "system", Costs: schedule.DefaultCosts()}
 }
 
 // read implements reader for the section's own starting values.
@@ -71,7 +76,32 @@ func (r Recipe) Clock() schedule.Config {
 		again = *r.Replay
 	}
 	return schedule.Config{Workers: k.Workers, Engine: k.Engine, Slots: slots, Trainers: k.Trainers, Batch: r.Rollout.Prompts, Group: r.Rollout.Group,
-		Prompt: 1, Steps: r.Steps, Graded: r.graded(), Replay: again, Seed: r.Seed, Costs: k.Costs}
+		Prompt: 1, Steps: r.Steps, Graded: r.graded(), Old: r.oldOnClock(k.Behaviour), Replay: again, Seed: r.Seed, Costs: k.Costs}
+}
+
+// oldOnClock is where the recipe's anchor has its log-probs, as the clock charges it.
+func (r Recipe) oldOnClock(behaviour string) schedule.Old {
+	switch r.Anchored() {
+	case AnchorRollout:
+		return schedule.Rollout
+	case AnchorEWMA:
+		return schedule.MovingAverage
+	case AnchorSync:
+		return schedule.SyncStart
+	case AnchorInterpolated:
+		return schedule.Interpolated
+	case AnchorBehaviour:
+		how, _ := schedule.LookupOld(behaviour)
+		a, ok := any(r.Schedule.Params).(schedule.Anchor)
+		switch {
+		case how != schedule.OfSystem:
+			return how
+		case ok && a.Old() == schedule.AtInterrupt:
+			return schedule.AtInterrupt
+		}
+		return schedule.ByVersion
+	}
+	return schedule.BatchStart
 }
 
 // cluster checks what a schedule on a clock goes with.
@@ -87,6 +117,7 @@ func (c *checker) cluster(r Recipe) {
 		c.within("cluster.workers", k.Workers, 1, maxResponses)
 		c.within("cluster.engine", k.Engine, 1, 1<<10)
 		c.within("cluster.trainers", k.Trainers, 1, maxResponses)
+		c.word("cluster.behaviour", k.Behaviour, "system", "snapshots", "dedicated", "interrupt")
 		if err := k.Costs.Validate(); err != nil {
 			c.that(false, "cluster.costs", "%v", err)
 		}
@@ -135,6 +166,7 @@ func (r Recipe) old() AnchorPolicy {
 	}
 	return [...]AnchorPolicy{
 		schedule.BatchStart: AnchorOld, schedule.Rollout: AnchorRollout, schedule.SyncStart: AnchorSync,
-		schedule.ByVersion: AnchorBehaviour, schedule.AtInterrupt: AnchorBehaviour, schedule.Interpolated: AnchorInterpolated,
+		schedule.ByVersion: AnchorBehaviour, schedule.Dedicated: AnchorBehaviour, schedule.AtInterrupt: AnchorBehaviour,
+		schedule.MovingAverage: AnchorEWMA, schedule.Interpolated: AnchorInterpolated,
 	}[a.Old()]
 }

@@ -20,6 +20,8 @@ type Config struct {
 	// Graded says that the driver judges samples as soon as they are done, and may
 	// refuse some: it is asked to Grade them.
 	Graded bool
+	// Old is where the old log-probs come from, if not from where the policy has them.
+	Old Old
 	// Replay adds samples that were trained before to every update.
 	Replay Replay
 	// Seed starts the random numbers of replay, the only ones that a Core draws.
@@ -42,6 +44,9 @@ func (c Config) Validate() error {
 	}
 	if err := c.Costs.Validate(); err != nil {
 		return fmt.Errorf("costs.%w", err)
+	}
+	if c.Old < 0 || int(c.Old) >= len(OldLogProbs) {
+		return fmt.Errorf("old: there is no way %d", c.Old)
 	}
 	if err := c.Replay.Validate(); err != nil {
 		return fmt.Errorf("replay.%w", err)

@@ -10,7 +10,7 @@ import (
 func tiny() Config {
 	return Config{
 		Workers: 2, Engine: 1, Slots: 4, Trainers: 1, Batch: 4, Group: 2, Prompt: 3, Steps: 3,
-		Costs: Costs{PrefillRequest: 1, PrefillToken: 1, DecodeStep: 10, DecodeSlot: 1, LearnToken: 1, Sync: 20, Push: 20, Migrate: 5},
+		Costs: Costs{PrefillRequest: 1, PrefillToken: 1, DecodeStep: 10, DecodeSlot: 1, LearnToken: 1, Sync: 20, Push: 20, Copy: 7, Migrate: 5},
 	}
 }
 
@@ -21,7 +21,7 @@ func random(r *rand.Rand) Config {
 		Prompt: 1 + r.IntN(9), Steps: 2 + r.IntN(8),
 		Costs: Costs{
 			PrefillRequest: r.IntN(5), PrefillToken: r.IntN(3), DecodeStep: 1 + r.IntN(20), DecodeSlot: r.IntN(5),
-			LearnToken: 1 + r.IntN(12), Sync: r.IntN(60), Push: r.IntN(60), Migrate: r.IntN(9),
+			LearnToken: 1 + r.IntN(12), Sync: r.IntN(60), Push: r.IntN(60), Copy: r.IntN(30), Migrate: r.IntN(9),
 		},
 	}
 }

@@ -112,7 +112,7 @@ func script(commands []Command) string {
 
 var kinds = [...]string{"start", "decode", "load", "evict", "grade", "train", "publish", "stop"}
 var caches = [...]string{"reprefill", "keep stale", "restart"}
-var olds = [...]string{"batch start", "rollout", "sync start", "by version", "at interrupt", "interpolated"}
+var olds = [...]string{"system", "batch start", "rollout", "sync start", "by version", "dedicated", "at interrupt", "moving average", "interpolated"}
 
 func commandText(c Command) string {
 	head := fmt.Sprintf("%6d %-7s", c.Time, kinds[c.Kind])

@@ -65,7 +65,7 @@ func (c *Core) begin(w *Worker, s state, ticks int) {
 
 // run decodes until something is known to happen.
 func (c *Core) run(w *Worker) {
-	w.step = c.config.Costs.Decode(len(w.Active), c.config.Engine)
+	w.step = c.config.Costs.Decode(len(w.Active), c.config.Engine) + c.scoredWith(len(w.Active))
 	if c.traits.Yield > 0 {
 		w.step = max(1, w.step*1000/c.traits.Yield)
 	}
@@ -283,6 +283,7 @@ func (c *Core) collect(refused []int) {
 // loaded gives a worker its new weights.
 func (c *Core) loaded(command Command) {
 	w := c.workers[command.Worker]
+	load := c.scoredBefore(w) + c.config.Costs.Sync + c.loadedBeside()
 	for _, r := range w.Active {
 		r.close(w.Version)
 	}
@@ -313,6 +314,6 @@ func (c *Core) loaded(command Command) {
 	if command.Cache != KeepStale {
 		w.debt = ticks
 	}
-	c.spend(Span{Lane: w.ID, Activity: Loading, From: c.now, To: c.now + costs.Sync, Version: w.Version})
-	c.begin(w, loading, costs.Sync)
+	c.spend(Span{Lane: w.ID, Activity: Loading, From: c.now, To: c.now + load, Version: w.Version})
+	c.begin(w, loading, load)
 }

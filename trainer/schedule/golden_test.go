@@ -39,7 +39,7 @@ var small = map[string]Policy{
 	"verl_stream": &Verl{K: 2, RequireBatches: 1}, "verl_stale": &Verl{K: 1, StalenessPercent: 50, RequireBatches: 1},
 	"verl_partial": &Verl{K: 1, StalenessPercent: 50, Partial: true, RequireBatches: 1}, "roll_flash_agentic": &RollAgentic{RatioPercent: 100, Redundancy: 1},
 	"prime_rl": &PrimeRL{MaxOffPolicy: 0}, "trl": &TRL{MaxStaleness: 1, WeightSyncSteps: 1}, "echo2": &Echo2{Staleness: 1, Hop: 30},
-	"laminar": &Laminar{Every: 50, Hop: 5}, "dora": &Dora{K: 1, Flight: 6},
+	"laminar": &Laminar{Every: 50, Hop: 5}, "oapl": &OAPL{Interval: 2}, "dora": &Dora{K: 1, Flight: 6},
 }
 
 // Every policy on a tiny cluster, to be read: what was commanded, and what came of it.

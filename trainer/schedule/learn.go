@@ -41,14 +41,6 @@ func (c *Core) takeBatch() {
 	c.emit(train)
 }
 
-// old is where the old log-probs come from.
-func (c *Core) old() Old {
-	if a, ok := c.policy.(Anchor); ok {
-		return a.Old()
-	}
-	return BatchStart
-}
-
 // training takes in that the learner has its batch: it counts what that is made
 // of, and the time that it takes.
 func (c *Core) training() {
@@ -82,29 +74,17 @@ func (c *Core) training() {
 	}
 	costs := c.config.Costs
 	began := c.now + c.traits.Service*len(c.batch)
-	scored := began + costs.Logp(c.scored(tokens), c.config.Trainers)
+	scored := began + c.scoring(tokens)
 	trained := scored + costs.Train(tokens, c.config.Trainers)
+	if c.learner.update {
+		trained += c.averaging()
+	}
 	c.spend(Span{Lane: Learner, Activity: Scoring, From: began, To: scored, Version: c.version})
 	c.spend(Span{Lane: Learner, Activity: Training, From: scored, To: trained, Version: c.version})
 	c.learner.until = trained
+	n.Copies = max(n.Copies, c.copies())
 	c.remember()
 	c.batch = nil
-}
-
-// scored is the number of tokens that are scored for the old log-probs of a batch
-// of so many.
-func (c *Core) scored(tokens int) int {
-	switch c.old() {
-	case Rollout, Interpolated:
-		return 0
-	case AtInterrupt:
-		for _, s := range c.flight {
-			for _, r := range s.Requests {
-				tokens += r.Made
-			}
-		}
-	}
-	return tokens
 }
 
 // learned ends what the learner did, if it is time.
@@ -165,7 +145,7 @@ func (c *Core) oldestVersion() int {
 
 // publishes sends the weights to the workers: at once, or along a chain.
 func (c *Core) publishes(command Command) {
-	if push := c.config.Costs.Push; push > 0 {
+	if push := c.config.Costs.Push + c.keeping(); push > 0 {
 		c.learner.busy, c.learner.until = true, c.now+push
 		c.spend(Span{Lane: Learner, Activity: Pushing, From: c.now, To: c.now + push, Version: c.version})
 	}
@@ -183,6 +163,7 @@ func (c *Core) publishes(command Command) {
 			c.deliver(w, version)
 		}
 	}
+	c.counts.Copies = max(c.counts.Copies, c.copies())
 }
 
 // deliverMail gives the workers the weights that have reached them.

@@ -37,7 +37,7 @@ type Filter interface {
 type Placer interface{ Place(v View) []Move }
 
 // Anchor is a Policy that says where its old log-probs come from; BatchStart if
-// it does not.
+// it does not. Config.Old may say otherwise.
 type Anchor interface{ Old() Old }
 
 // Streamer is a Policy whose batches are parts of an update: Update reports
@@ -83,28 +83,6 @@ const (
 	Drop
 	// Requeue submits its prompt again: its tokens are waste, too.
 	Requeue
-)
-
-// Old says where the denominator of the clipped ratio comes from, and so which
-// passes the learner's clock pays.
-type Old int
-
-// Anchors.
-const (
-	// BatchStart scores the batch with the learner's weights before its first minibatch.
-	BatchStart Old = iota
-	// Rollout takes the sampler's log-probs: no pass.
-	Rollout
-	// SyncStart scores it with the learner's weights of the last publication.
-	SyncStart
-	// ByVersion scores every token with the version that sampled it, from kept
-	// copies: a pass, and a copy of the weights per version.
-	ByVersion
-	// AtInterrupt scores partial responses when generation stops, and again their
-	// prefixes at every stop.
-	AtInterrupt
-	// Interpolated mixes the sampler's and the present log-probs: no pass (A-3PO).
-	Interpolated
 )
 
 // Move puts a request on a worker: a waiting one into a free slot, a running one

@@ -62,6 +62,9 @@ type Counts struct {
 	Responses, Mixed int
 	// Interrupts is the number of running responses that new weights stopped.
 	Interrupts int
+	// Copies is the most copies of the weights that were kept at once beside the
+	// learner's and one in each worker.
+	Copies int
 	// Span is the largest difference of versions within a trained sample.
 	Span int
 	// Samples that were trained again, and their tokens; none of them is in the counts

@@ -194,7 +194,7 @@ func (s *codec) sample(p **Sample) {
 
 func (s *codec) counts(n *Counts) {
 	s.int(&n.Submitted, &n.Trained, &n.Dropped, &n.Requeued, &n.DecodedTokens, &n.TrainedTokens, &n.WastedTokens,
-		&n.ReprefilledTokens, &n.PromptTokens, &n.Responses, &n.Mixed, &n.Interrupts, &n.Span, &n.Replayed, &n.ReplayedTokens)
+		&n.ReprefilledTokens, &n.PromptTokens, &n.Responses, &n.Mixed, &n.Interrupts, &n.Copies, &n.Span, &n.Replayed, &n.ReplayedTokens)
 	s.ints(&n.Lags)
 	s.ints(&n.TokenLags)
 }

@@ -32,5 +32,6 @@ var Systems = method.Table[Policy]{
 	{Spec: llamaRLSpec, New: func() Policy { return &LlamaRL{Depth: 1} }},
 	{Spec: asyncFlowSpec, New: func() Policy { return &AsyncFlow{Threshold: 1, Micro: 1} }},
 	{Spec: laminarSpec, New: func() Policy { return &Laminar{Every: 5_000_000, Hop: 1000} }},
+	{Spec: oaplSpec, New: func() Policy { return &OAPL{Interval: 50} }},
 	{Spec: doraSpec, New: func() Policy { return &Dora{K: 3} }},
 }

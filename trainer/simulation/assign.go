@@ -57,8 +57,12 @@ func Parameters(of any) []Parameter {
 	return all
 }
 
-// set reads a whole number or a truth value.
+// set reads a whole number, a truth value or a word.
 func set(field reflect.Value, text string) error {
+	if field.Kind() == reflect.String {
+		field.SetString(text)
+		return nil
+	}
 	if field.Kind() == reflect.Bool {
 		yes, err := strconv.ParseBool(text)
 		if err != nil {

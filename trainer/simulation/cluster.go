@@ -25,6 +25,12 @@ type Cluster struct {
 	Group int `yaml:"group"`
 	// Prompt is the tokens of a prompt. Default 256.
 	Prompt int `yaml:"prompt"`
+	// Refuse is the percentage of samples that are refused when they are done, as
+	// dynamic sampling refuses groups of equal rewards (DAPO, 2503.14476). Default 0.
+	Refuse int `yaml:"refuse"`
+	// Old is where the old log-probs come from: system, batch_start, rollout,
+	// sync_start, snapshots, dedicated, interrupt, ewma or interpolated. Default system.
+	Old string `yaml:"old"`
 	// Steps is the number of updates.
 	Steps int            `yaml:"-"`
 	Costs schedule.Costs `yaml:"-"`
@@ -32,7 +38,7 @@ type Cluster struct {
 
 // DefaultCluster has that many devices.
 func DefaultCluster(devices int) Cluster {
-	return Cluster{Devices: devices, Generate: 75, Engine: 8, Slots: 64, Group: 8, Prompt: 256, Steps: 20, Costs: schedule.DefaultCosts()}
+	return Cluster{Devices: devices, Generate: 75, Engine: 8, Slots: 64, Group: 8, Prompt: 256, Old: schedule.OldLogProbs[schedule.OfSystem].Name, Steps: 20, Costs: schedule.DefaultCosts()}
 }
 
 // Validate checks the ranges.
@@ -46,8 +52,13 @@ func (c Cluster) Validate() error {
 		return fmt.Errorf("cluster.engine: %d is outside [1, %d]", c.Engine, 1<<10)
 	case c.Slots < 1 || c.Slots > 1<<10:
 		return fmt.Errorf("cluster.slots: %d is outside [1, %d]", c.Slots, 1<<10)
+	case c.Refuse < 0 || c.Refuse > 99:
+		return fmt.Errorf("cluster.refuse: %d is outside [0, 99]", c.Refuse)
 	case c.Batch < 0:
 		return fmt.Errorf("cluster.batch: %d is below 0", c.Batch)
+	}
+	if _, err := schedule.LookupOld(c.Old); err != nil {
+		return fmt.Errorf("cluster.old: %w", err)
 	}
 	return nil
 }
@@ -81,8 +92,9 @@ func (c Cluster) config(generate int) schedule.Config {
 	}
 	engine := min(c.Engine, generate)
 	workers := generate / engine
+	old, _ := schedule.LookupOld(c.Old)
 	return schedule.Config{
 		Workers: workers, Engine: engine, Slots: c.Slots * engine, Trainers: c.Devices - workers*engine,
-		Batch: batch, Group: c.Group, Prompt: c.Prompt, Steps: c.Steps, Costs: c.Costs,
+		Batch: batch, Group: c.Group, Prompt: c.Prompt, Steps: c.Steps, Graded: c.Refuse > 0, Old: old, Costs: c.Costs,
 	}
 }

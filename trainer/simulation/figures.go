@@ -43,6 +43,9 @@ type Figures struct {
 	LengthRatio float64 `json:"trained_by_sampled_length"`
 	// Mixed is the share of trained responses with tokens of several versions.
 	Mixed float64 `json:"mixed_responses"`
+	// Copies is the most copies of the weights that were kept at once beside the
+	// learner's and one in each worker.
+	Copies int `json:"weight_copies"`
 	// Dropped and Requeued are samples.
 	Dropped  int `json:"dropped_samples"`
 	Requeued int `json:"requeued_samples"`
@@ -59,7 +62,7 @@ func FiguresOf(r *Run) Figures {
 		Reprefilled: n.ReprefilledTokens, LagMax: max(len(n.Lags)-1, 0), LagHistogram: n.Lags,
 		LagMean: mean(n.Lags), TokenLagMean: mean(n.TokenLags),
 		LengthRatio: ratio(ratio(float64(n.TrainedTokens), float64(n.Responses)), ratio(float64(r.StartedTokens), float64(r.Started))),
-		Mixed:       ratio(float64(n.Mixed), float64(n.Responses)), Dropped: n.Dropped, Requeued: n.Requeued,
+		Mixed:       ratio(float64(n.Mixed), float64(n.Responses)), Copies: n.Copies, Dropped: n.Dropped, Requeued: n.Requeued,
 	}
 	f.idle(r)
 	return f

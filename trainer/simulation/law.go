@@ -24,6 +24,8 @@ type Law struct {
 	Correlation int
 	// Turns is the number of turns an episode may have, one as likely as another.
 	Turns int
+	// Refuse is the percentage of samples that are refused when they are done.
+	Refuse int
 }
 
 // laws are the presets.
@@ -55,6 +57,11 @@ func LookupLaw(name string) (Law, error) {
 		}
 	}
 	return Law{}, method.UnknownName(name, Laws())
+}
+
+// Refused reports whether the sample with that number is refused when it is done.
+func (l Law) Refused(seed uint64, sample int) bool {
+	return l.Refuse > 0 && int(stream.New(seed+1, stream.Lengths, sample).Uint64()>>32)*100>>32 < l.Refuse
 }
 
 // Length is that of one response to the prompt with that number. It depends on

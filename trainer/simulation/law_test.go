@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"driftlab/trainer/schedule"
 )
 
 // Lengths are the same on every processor.
@@ -76,5 +78,38 @@ func TestLaws(t *testing.T) {
 				t.Errorf("%s: from %d to %d", l.Name, all[0], all[len(all)-1])
 			}
 		}
+	}
+}
+
+// As many samples are refused as the law says, the same whatever the policy; a run that
+// refuses trains as much and decodes more.
+func TestRefuse(t *testing.T) {
+	law := Law{Median: 50, Sigma: 500, Turns: 1, Refuse: 40}
+	n := 0
+	for sample := range 10_000 {
+		if law.Refused(7, sample) {
+			n++
+		}
+	}
+	if math.Abs(float64(n)-4000) > 4*math.Sqrt(10_000*.4*.6) {
+		t.Errorf("%d of 10000 are refused, not 40%%", n)
+	}
+	c := DefaultCluster(16)
+	c.Steps = 5
+	plain, err := Compare(c, "skyrl", &schedule.SkyRL{Staleness: 2}, law, 1)
+	c.Refuse = 40
+	refusing, other := Compare(c, "skyrl", &schedule.SkyRL{Staleness: 2}, law, 1)
+	if err != nil || other != nil {
+		t.Fatal(err, other)
+	}
+	if refusing.Run.Counts.Trained != plain.Run.Counts.Trained || refusing.Dropped == 0 || refusing.Throughput >= plain.Throughput {
+		t.Errorf("%d of %d trained, %d dropped, %v of %v tokens a second", refusing.Run.Counts.Trained, plain.Run.Counts.Trained, refusing.Dropped, refusing.Throughput, plain.Throughput)
+	}
+	if refusing.Synchronous.Dropped == 0 {
+		t.Error("the synchronous loop beside it refuses nothing")
+	}
+	c.Old = "snapshot"
+	if _, err := Compare(c, "skyrl", &schedule.SkyRL{}, law, 1); err == nil {
+		t.Error("an unknown way of old log-probs")
 	}
 }

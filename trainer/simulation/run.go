@@ -85,6 +85,12 @@ func (e *engine) execute(c schedule.Command) schedule.Outcome {
 		}
 	case schedule.Evict:
 		e.evict(c)
+	case schedule.Grade:
+		for _, n := range c.Samples {
+			if e.law.Refused(e.seed, n) {
+				o.Refused = append(o.Refused, n)
+			}
+		}
 	case schedule.Train:
 		if c.Update {
 			e.run.Updates = append(e.run.Updates, c.Time)

@@ -55,6 +55,7 @@ func Compare(c Cluster, name string, policy schedule.Policy, law Law, seed uint6
 	if err := c.Validate(); err != nil {
 		return r, err
 	}
+	law.Refuse = c.Refuse
 	var runs [3]*Run
 	var errs [3]error
 	var wait sync.WaitGroup
