@@ -139,7 +139,7 @@ func (p Replay) draw(buffer []*Sample, step, steps int, rng *rand.Rand) (drawn [
 	beta, most := p.beta(step, steps), 0.0
 	raw := make([]float64, p.Draws)
 	for k := range raw {
-		mass := (float64(k) + rng.Float64()) * total / float64(p.Draws)
+		mass := (float64(k) + float64(rng.Float64())) * total / float64(p.Draws)
 		i, _ := slices.BinarySearch(sums, math.Nextafter(mass, math.Inf(1)))
 		i = min(i, len(sums)-1)
 		share := sums[i]
@@ -150,7 +150,7 @@ func (p Replay) draw(buffer []*Sample, step, steps int, rng *rand.Rand) (drawn [
 		drawn, most = append(drawn, buffer[i]), max(most, raw[k])
 	}
 	for _, w := range raw {
-		weights = append(weights, int(math.Round(w/most*WeightUnit)))
+		weights = append(weights, int(math.Round(float64(w/most*WeightUnit))))
 	}
 	return drawn, weights
 }
