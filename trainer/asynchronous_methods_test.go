@@ -110,7 +110,7 @@ func moves(values []float64, m acts) bool {
 // counted.
 func TestVersionFilter(t *testing.T) {
 	run := func(schedule string) (dropped, oldest float64) {
-		r := mustRun(t, tiny.Recipe(t, "schedule="+schedule, "cluster={workers: 3, costs: {sync: 500, push: 500, learn_token: 5}}", "anchor=behaviour",
+		r := mustRun(t, tiny.Recipe(t, "schedule="+schedule, "cluster={workers: 3, costs: {sync: 500, push: 500, copy: 0, learn_token: 5}}", "anchor=behaviour",
 			"rollout.slots=4", "rollout.prompts=1", "rollout.group=2", "rollout.max_tokens=50", "steps=20", "eval.every=0"), Options{}).Record
 		return slices.Max(column(t, r, "clock/dropped_samples")), slices.Max(column(t, r, "staleness/tokens/max"))
 	}
