@@ -152,19 +152,22 @@ type history map[int]*model.Params
 // keep takes the weights of the session as they are.
 func (h history) keep(s *Session) { h[s.learner.Updates()] = s.Params().Clone() }
 
+// packed are they in the formats of the rollout engines.
+func (h history) packed(s *Session) map[int32]*engine.Weights {
+	all := map[int32]*engine.Weights{}
+	for v, p := range h {
+		all[int32(v)] = engine.NewWeights(p.Config, s.recipe.Rollout.Numerics)
+		all[int32(v)].Publish(p, v)
+	}
+	return all
+}
+
 // checkTrace computes the log-prob of every token of the batch, and the routes of
 // every row, by what columns say of their versions alone: a row's keys are those of
 // the weights that computed it first, unless the response was read again.
 func (h history) checkTrace(t *testing.T, s *Session) {
 	t.Helper()
-	b, c := &s.batch.Sampled, s.initial.Config
-	packed := map[int32]*engine.Weights{}
-	for _, v := range b.Version {
-		if packed[v] == nil {
-			packed[v] = engine.NewWeights(c, s.recipe.Rollout.Numerics)
-			packed[v].Publish(h[int(v)], int(v))
-		}
-	}
+	b, c, packed := &s.batch.Sampled, s.initial.Config, h.packed(s)
 	pass, cache := engine.NewPass(c, 1), engine.NewCache(c, 1)
 	defer pass.Close()
 	row, per := make([]float32, c.Vocab), c.Layers*c.TopK

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/engine"
 	"driftlab/results/record"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/tiny"
@@ -187,6 +188,44 @@ func TestScaleOfTicks(t *testing.T) {
 					t.Errorf("%s: %s is %v, and %v on a clock of twice the ticks", name, c.Name, c.Value[i], x)
 				}
 			}
+		}
+	}
+}
+
+// A dump says what the keys of every token were, whether read again, kept or pinned:
+// its versions alone, with their weights, give back each log-prob of a real run.
+func TestTraceOfDump(t *testing.T) {
+	for name, keeps := range map[string]bool{"areal": false, "pipeline_rl": true, "dora": false} {
+		s := sessionOf(t, Options{KeepTrained: true}, slices.Concat(lagging, []string{"schedule=" + name, "model.layers=2", "steps=6"})...)
+		weights := history{}
+		lines := tiny.Dumped(t, func(w *record.DumpWriter) error {
+			weights.keep(s)
+			return s.Run(t.Context(), 0, func(step int, _ []batch.Metric) error {
+				weights.keep(s)
+				return dumpStep(w, s, step)
+			})
+		})
+		packed := weights.packed(s)
+		pass, cache := engine.NewPass(s.initial.Config, 1), engine.NewCache(s.initial.Config, 1)
+		row := make([]float32, s.initial.Config.Vocab)
+		stale := 0
+		for _, d := range lines {
+			b := &batch.Sampled{Offsets: []int{0, len(d.TokenIDs)}, Prompt: [][]int32{d.PromptIDs}, Token: d.TokenIDs, Version: d.Version, Stale: d.Stale, Vocab: len(row)}
+			if d.Stale == nil {
+				b.Stale = make([]bool, len(d.TokenIDs))
+			}
+			for n := range d.TokenIDs {
+				if logp, _ := traced(b, 0, n, packed, pass, cache, row); logp != d.LogpRollout[n] {
+					t.Fatalf("%s: token %d of version %d has log-prob %v, the trace of its versions %v", name, n, d.Version[n], d.LogpRollout[n], logp)
+				}
+				if b.Stale[n] {
+					stale++
+				}
+			}
+		}
+		pass.Close()
+		if (stale > 0) != keeps {
+			t.Errorf("%s: %d tokens saw older keys", name, stale)
 		}
 	}
 }

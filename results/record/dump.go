@@ -80,6 +80,9 @@ type DumpLine struct {
 	// have sampled. The log-ratio of LogpNew to LogpRollout is then drift (new to old), lag (old to behaviour) and
 	// engine (behaviour to rollout), which has what keys of older weights make of it, too.
 	LogpBehaviour Floats `json:"logp_behaviour"`
+	// Stale is true on tokens that saw keys and values of older weights than their Version's: each position's are of
+	// the Version of the token behind it, the prompt's of the first token's. Null where none did.
+	Stale []bool `json:"stale"`
 }
 
 // dumpNames are the keys of a line, in order: the tags of DumpLine.

@@ -5,6 +5,8 @@
 package dump
 
 import (
+	"slices"
+
 	"driftlab/results/record"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
@@ -38,6 +40,9 @@ func (d *Writer) Write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 			Window: span(b.Window, from, to), DrafterVersion: span(b.DrafterVersion, from, to),
 			LogpVerifier: span(b.LogpVerifier, from, to), LogpLaw: span(b.LogpLaw, from, to),
 			TurnID: span(b.Turn, from, to), LogpBehaviour: span(b.Behaviour.Logp, from, to),
+		}
+		if stale := span(b.Stale, from, to); slices.Contains(stale, true) {
+			line.Stale = stale
 		}
 		for _, flag := range span(b.Draft, from, to) {
 			line.Draft = append(line.Draft, int32(flag))

@@ -231,6 +231,9 @@ func (w *walk) graded() {
 
 // loss draws a loss, and a teacher for one that may read it.
 func (w *walk) loss() {
+	if slices.ContainsFunc(w.sets, func(set string) bool { return strings.HasPrefix(set, "loss=") }) {
+		return // a preset's
+	}
 	w.set("loss", w.method("loss"))
 	if strings.Contains(w.needs, "LogpTeacher") {
 		w.set("teacher", w.teacher)
@@ -341,7 +344,11 @@ func (w *walk) correction() {
 		for _, p := range correction.Presets {
 			names = append(names, p.Name)
 		}
-		w.set("correction", names[w.deal("correction", names)])
+		p := correction.Presets[w.deal("correction", names)]
+		w.set("correction", p.Name)
+		if p.Loss != "ppo_clip" { // others refuse that, and it is tiny's
+			w.set("loss", p.Loss)
+		}
 		w.needs += " LogpRoll LogpOld"
 		return
 	}
