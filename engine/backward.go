@@ -20,6 +20,7 @@ type backState struct {
 	grad      *model.Params // destination of the parameter gradients
 	dlogits   []float32     // the caller's, [targets, vocab]
 	stream    []float32     // [rows, d] gradient with respect to the residual stream
+	sigma     []float64     // [layer][row] parts of the gradient of a perturbation's sizes
 	aux       [][]float32   // by layer, [rows, experts]: the load-balancing loss's part of the router's
 	auxWeight float64
 	balance   moe.Balance
@@ -62,6 +63,9 @@ func (p *Pass) BeginBackward(grad *model.Params, auxWeight float64) {
 	}
 	p.back.grad, p.back.auxWeight = grad, auxWeight
 	p.back.stream = grown(p.back.stream, p.rows*p.config.DModel)
+	if p.options.Perturb != nil {
+		p.back.sigma = grown(p.back.sigma, p.config.Layers*p.rows)
+	}
 	rows, _ := p.largest()
 	for i := range p.workers {
 		p.growBack(&p.workers[i].back, rows)
@@ -280,6 +284,7 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 	attended := b.attended[:rows*d]
 	kernel.LinearInputGrad(attended, qkv, &w.qkv, rows, false, p.num.gradient, &k.scratch)
 	p.normGrad(k, attended, p.entering(k, layer), s.inverse[from:to], w.inputNorm)
+	p.sigmaGrad(k, layer)
 }
 
 // attendGrad goes back through attention and rotation, sequence by sequence,

@@ -14,14 +14,14 @@ func (p *Pass) embedForward(k *worker) {
 	tokens := p.pack.Tokens[k.rowFrom:k.rowTo]
 	x := p.entering(k, 0)
 	kernel.Embed(x, p.weights.embed, tokens, d)
-	if p.weights.positions == nil {
-		return
+	if p.weights.positions != nil {
+		for i, position := range p.pack.Positions[k.rowFrom:k.rowTo] {
+			row, at := x[i*d:(i+1)*d], p.weights.positions[int(position)*d:]
+			kernel.Add(row, row, at[:d])
+		}
+		round(p.num.activations, x)
 	}
-	for i, position := range p.pack.Positions[k.rowFrom:k.rowTo] {
-		row, at := x[i*d:(i+1)*d], p.weights.positions[int(position)*d:]
-		kernel.Add(row, row, at[:d])
-	}
-	round(p.num.activations, x)
+	p.perturb(k, 0)
 }
 
 // attentionForward computes middle = x + O·attention(norm(x)) for a block.
@@ -145,6 +145,7 @@ func (p *Pass) expertsForward(k *worker, layer int) {
 	rows, all := p.visitors(k, layer)
 	if all {
 		p.addResidual(out, x, k.projected[:rows*d])
+		p.perturb(k, layer+1)
 		return
 	}
 	copy(out, x)

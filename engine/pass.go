@@ -50,6 +50,8 @@ type Options struct {
 	// Mass, for passes with a cache, takes up the attention that positions receive;
 	// nil leaves it out.
 	Mass *Mass
+	// Perturb adds noise to what enters the layers of a pass that is saved; nil adds none.
+	Perturb *Perturbation
 }
 
 // Follower takes up what Forward leaves of the sequences from..to-1 of the
@@ -139,6 +141,9 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	batchRows := o.BatchRows
 	if batchRows == 0 {
 		batchRows = p.rows
+	}
+	if o.Perturb != nil {
+		o.Perturb.check(p.config.Layers, p.rows, p.config.DModel)
 	}
 	p.num = w.Numerics.sites(batchRows)
 	p.queue = p.queue[:0]

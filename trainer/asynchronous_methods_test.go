@@ -51,6 +51,8 @@ var methodsForOldData = []acts{
 	{name: "TRM", sets: []string{"loss={name: trm, delta: 1e-4}"}, figure: "trm/admitted", still: 1, without: []string{"loss={name: trm, delta: 1e6}"}, equal: true},
 	{name: "GAC", sets: []string{"guards=[{name: gradient_alignment, low: 0, high: 0.95}]", "learner.minibatches=2"}, figure: "guard/grad_removed", anyway: true,
 		without: []string{"learner.minibatches=2"}},
+	{name: "ALP", sets: []string{"terms=[{name: alp, sigma: 0.01, lr: 0.05}]", "anchor=rollout"}, figure: "alp/sigma_mean", still: 0.01, about: 1e-12, anyway: true,
+		without: []string{"anchor=rollout"}},
 	{name: "a rate by length", sets: []string{"guards=[{name: length_surge, rule: ratio, factor: 1.01, warmup: 1}]"}, figure: "guard/length_lr_scale", still: 1, anyway: true},
 	{name: "Online DPO", sets: []string{"loss=online_dpo"}, figure: "dpo/pairs", anyway: true, without: []string{"loss=reinforce"}},
 }

@@ -20,7 +20,7 @@ func (s *Session) learn() error {
 		s.shuffle(step*r.Learner.Epochs + epoch)
 		for m := range r.Learner.Minibatches {
 			mini := s.minibatch(m)
-			if err := s.update(step, mini); err != nil {
+			if err := s.update(step, (step*r.Learner.Epochs+epoch)*r.Learner.Minibatches+m, mini); err != nil {
 				return err
 			}
 			s.keepTrained(mini)
@@ -30,14 +30,17 @@ func (s *Session) learn() error {
 	return s.learner.CheckWeights()
 }
 
-// update makes one gradient step on a minibatch, unless the loss scale or a
-// guard skips it.
-func (s *Session) update(step int, mini *batch.Batch) error {
+// update makes one gradient step on a minibatch, of the run the one of that number,
+// unless the loss scale or a guard skips it.
+func (s *Session) update(step, number int, mini *batch.Batch) error {
 	r := &s.recipe
 	s.minimised.Batch, s.dense.Batch = mini, mini
 	o := learner.StepOptions{Policy: s.policy, Earlier: &mini.Old, Distributions: s.columns.dist, Entropy: s.columns.entropy}
 	if s.dense.Loss != nil {
 		o.Dense = &s.dense
+	}
+	if s.perturbed != nil {
+		o.Perturb = s.perturbation(number)
 	}
 	report, err := s.learner.Gradient(&mini.Now, &mini.Sampled, &s.minimised, o)
 	if err != nil {
@@ -53,6 +56,9 @@ func (s *Session) update(step int, mini *batch.Batch) error {
 	rate := decision.Scale * r.Learner.Optimizer.Rate(s.learner.Updates(), r.Steps*r.Learner.Updates())
 	if !decision.Skip {
 		s.learner.Update(rate)
+		if s.perturbed != nil {
+			s.perturbed.Move(o.Perturb.Grad)
+		}
 		s.versions.add(s.learner.Params(), s.learner.Updates())
 	}
 	s.sums.add(report, rate, decision.Skip)

@@ -19,7 +19,7 @@ func (s *Session) score() error {
 	score := s.learner.Score
 	// With one minibatch this is the forward pass of the first gradient too, unless
 	// another pass of the learner comes between.
-	if r := &s.recipe; r.Learner.Minibatches == 1 && o.Policy == s.policy && !s.columns.scoreNorm && !r.Routing.Released {
+	if r := &s.recipe; r.Learner.Minibatches == 1 && o.Policy == s.policy && s.perturbed == nil && !s.columns.scoreNorm && !r.Routing.Released {
 		score = s.learner.ScoreAhead
 	}
 	score(&s.batch.Old, &s.batch.Sampled, o)

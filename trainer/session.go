@@ -36,6 +36,7 @@ type Session struct {
 	policy    learner.Policy // the one that is trained
 	minimised loss.Objective // the objective of a gradient, and of its dense pass
 	dense     loss.Objective
+	perturbed loss.Perturber // nil for a policy without noise in its layers
 
 	learner     *learner.Learner
 	fleet       *engines.Fleet
@@ -92,6 +93,11 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 	s.sums.scaled, s.sums.guarded = settings.LossScale.Initial > 0, len(s.guards) > 0
 	s.objective = newObjective(r, s.correct)
 	s.minimised.Loss, s.dense.Loss = &s.objective, s.objective.dense
+	for _, t := range s.objective.terms {
+		if p, ok := t.(loss.Perturber); ok {
+			s.perturbed = p
+		}
+	}
 	s.versions.start(p, s.schedule.MaxLag())
 	if err := s.assemble(); err != nil {
 		s.Close()

@@ -42,6 +42,19 @@ type StepOptions struct {
 	Dense Objective
 	// Distributions records the full log-probs, Entropy their entropies.
 	Distributions, Entropy bool
+	// Perturb adds noise to what enters the layers of the first pass; nil adds none.
+	Perturb *Perturbation
+}
+
+// Perturbation is noise in the forward pass of a gradient, which the sizes of the
+// noise have a gradient of, too (ALP, arXiv:2603.19470).
+type Perturbation struct {
+	// Sigma is the size of the noise, by layer.
+	Sigma []float32
+	// Normal draws standard normal numbers.
+	Normal func() float64
+	// Grad receives d loss/d Sigma.
+	Grad []float64
 }
 
 // Report is what one gradient came to.
@@ -78,6 +91,7 @@ type Learner struct {
 	out       column.Grad
 	value     gorgonia.F32
 	dlogits   []float32
+	noise     []float32
 	failure   error // of the last run
 	made      bool  // its forward pass has been made ahead
 
@@ -140,13 +154,15 @@ func (l *Learner) publish() {
 // The error is the objective's, or a NonFinite that names the tensor.
 func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Objective, o StepOptions) (Report, error) {
 	l.publish()
-	l.made = l.ahead.has(in, o.Policy)
+	l.made = o.Perturb == nil && l.ahead.has(in, o.Policy)
 	if !l.made {
 		l.layOut(in, recorded(in, o.Earlier, o.Policy))
 		if err := l.ensureGraph(); err != nil {
 			return Report{}, err
 		}
-		l.begin(in, o.Policy, o.Earlier, l.saving())
+		options := l.saving()
+		options.Perturb = l.perturbation(o.Perturb)
+		l.begin(in, o.Policy, o.Earlier, options)
 	}
 	l.ahead = ahead{}
 	clear(l.grad.Theta)
@@ -156,6 +172,11 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 		return Report{}, err
 	}
 	r := Report{Loss: l.out.Loss, Scale: l.scale.factor(), Metrics: l.out.Metrics}
+	if o.Perturb != nil {
+		for i, g := range l.pass.SigmaGrad() {
+			o.Perturb.Grad[i] = g / r.Scale
+		}
+	}
 	if dense {
 		if err := l.addDense(in, &r, o); err != nil {
 			return Report{}, err
@@ -182,6 +203,18 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 // saving are the options of a pass that a gradient goes back through.
 func (l *Learner) saving() engine.Options {
 	return engine.Options{Save: true, Recompute: l.settings.Recompute}
+}
+
+// perturbation draws the noise of the pack that is laid out.
+func (l *Learner) perturbation(n *Perturbation) *engine.Perturbation {
+	if n == nil {
+		return nil
+	}
+	l.noise = resized(l.noise, l.config.Layers*l.pack.Rows()*l.config.DModel)
+	for i := range l.noise {
+		l.noise[i] = float32(n.Normal())
+	}
+	return &engine.Perturbation{Sigma: n.Sigma, Noise: l.noise}
 }
 
 // propagate runs the graph over the pass that has begun and adds to the gradient.

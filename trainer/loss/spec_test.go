@@ -121,6 +121,11 @@ func termExample(t *testing.T, term Term) string {
 	case *ShadowDistillation:
 		e.Coef = 1
 		return distExample(t, b, e.AddLoss)
+	case *ALP:
+		before := e.Sigmas(2)
+		e.Move([]float64{3, -2})
+		after := e.Sigmas(2)
+		return fmt.Sprintf("two layers, σ %.8f each, learning rate %v\nd L/d σ = 3 and -2\nafter one update σ = %.8f %.8f", before[0], e.LR, after[0], after[1])
 	case *TopEntropy:
 		if err := e.Prepare(b); err != nil {
 			t.Fatal(err)

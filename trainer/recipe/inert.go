@@ -21,7 +21,7 @@ func (r Recipe) Inert() []string {
 	lag := r.lags()
 	gap := lag || !r.sameEngine()
 	// Whether pi and the anchor, and the anchor and mu, can differ.
-	moves := drift || anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap
+	moves := drift || r.perturbs() > 0 || anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap
 	differs := gap && anchor != AnchorRollout || anchor == AnchorEWMA
 	if anchor == AnchorRollout {
 		differs = gap || drift // of pi and mu, at every gradient
@@ -48,6 +48,16 @@ func (r Recipe) Inert() []string {
 		}
 	}
 	return notes
+}
+
+// perturbs is the number of terms that put noise into the policy whose gradient is taken.
+func (r Recipe) perturbs() (n int) {
+	for _, t := range r.Terms {
+		if _, ok := t.Params.(loss.Perturber); ok {
+			n++
+		}
+	}
+	return n
 }
 
 // lags reports whether rollouts may be older than the learner: not under a system

@@ -13,6 +13,7 @@ func TestInert(t *testing.T) {
 	}{
 		{nil, "loss"},
 		{[]string{"learner.minibatches=2"}, ""},
+		{[]string{"terms=[alp]"}, ""},
 		{[]string{"learner.epochs=2"}, ""},
 		{[]string{"loss=reinforce"}, ""},
 		{[]string{"loss={name: cispo, anchor: roll}", "rollout.numerics=bf16"}, ""},

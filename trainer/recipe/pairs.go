@@ -37,6 +37,7 @@ func (c *checker) pairs(r Recipe) {
 	c.that(!r.Routing.Released || r.Routing.FromRollout(), "routing.released",
 		"true measures beside replayed routes, and with replay %s the learner's router chooses anyway when it scores: use r3", r.Routing.Replay)
 	c.retention(r)
+	c.that(r.perturbs() < 2, "terms", "%d of them put noise into the layers: leave one", r.perturbs())
 	c.that(!r.Support.Replay || r.Rollout.LogProbs == ProcessedLogProbs, "support.replay",
 		"true compares with the truncated rollout policy, and rollout.log_probs %s is not its log-prob: use processed", r.Rollout.LogProbs)
 }

@@ -17,6 +17,7 @@ const (
 	Measurement
 	Noise
 	Lengths
+	Perturbation
 )
 
 // New returns the random numbers of one purpose at one step of a run. They

@@ -1,0 +1,50 @@
+package trainer
+
+import (
+	"slices"
+	"testing"
+
+	"driftlab/trainer/tiny"
+)
+
+// The numerator of the ratio has noise, its denominator none: with one update per
+// step and the old policy in it the ratio is not 1, the more so the larger the noise;
+// with none to speak of, the run is one without the term, to the bit. Sizes that learn
+// move, each layer's by itself, and go on after a kill.
+func TestLayerwisePerturbation(t *testing.T) {
+	run := func(sets ...string) *ran {
+		return mustRun(t, tiny.Recipe(t, append(sets, "model.layers=2", "eval.every=0", "anchor=old")...), Options{})
+	}
+	plain := run()
+	nothing := run("terms=[{name: alp, sigma: 1e-30, lr: 0}]")
+	if !slices.Equal(plain.Params.Theta, nothing.Params.Theta) {
+		t.Error("noise of no size changes the weights")
+	}
+	ratio := func(r *ran) float64 {
+		return slices.Max(column(t, r.Record, "actor/ppo_kl")) - slices.Min(column(t, r.Record, "actor/ppo_kl"))
+	}
+	small, large := run("terms=[{name: alp, sigma: 0.001, lr: 0}]"), run("terms=[{name: alp, sigma: 0.05, lr: 0}]")
+	if a, b, c := ratio(plain), ratio(small), ratio(large); !(a == 0 && b > 0 && c > 4*b) {
+		t.Errorf("the ratio to the old policy spreads by %v, %v, %v", a, b, c)
+	}
+	if first := column(t, small.Record, "alp/sigma_mean")[0]; first < 0.001*(1-1e-12) || first > 0.001*(1+1e-12) {
+		t.Errorf("σ is %v", first)
+	}
+	learning := run("terms=[{name: alp, sigma: 0.01, lr: 0.05}]")
+	last := len(column(t, learning.Record, "alp/sigma_mean")) - 1
+	if low, high := column(t, learning.Record, "alp/sigma_min")[last], column(t, learning.Record, "alp/sigma_max")[last]; low == high || low < 0.005 || high > 0.02 {
+		t.Errorf("layers with a learning rate have σ from %v to %v", low, high)
+	}
+	s := sessionOf(t, Options{}, "terms=[{name: alp, sigma: 0.01, lr: 0.05}]", "model.layers=2", "eval.every=0", "anchor=old")
+	for step := range s.recipe.Steps {
+		if err := s.spread(1 + step%2); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Step(step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(s.Params().Theta, learning.Params.Theta) {
+		t.Error("killed at every step, on one worker and two in turn, it ends otherwise")
+	}
+}
