@@ -29,9 +29,24 @@ type PretrainResult struct {
 // least: a standard error of 0.02 at a pass rate of one half.
 const pretrainPrompts = 512
 
-// Pretrain makes a base checkpoint: supervised training on the task's noisy
-// demonstrations, from random weights. The result depends on the recipe alone.
+// Pretrain makes a base checkpoint and judges it by its pass rates. The result
+// depends on the recipe alone.
 func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult, error) {
+	result, err := WarmStart(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	e := newEvaluator(r, r.Task.New(), r.Learner.Numerics, o.workers())
+	defer e.close()
+	prompts := max(r.Eval.Prompts, pretrainPrompts)
+	result.Sampled = e.passRate(result.Params, prompts, 1, r.Seed)
+	result.Greedy = e.passRate(result.Params, prompts, 0, r.Seed)
+	return result, nil
+}
+
+// WarmStart is Pretrain without the pass rates: supervised training on the
+// task's noisy demonstrations, from random weights.
+func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult, error) {
 	t := r.Task.New()
 	p := model.New(r.Model)
 	p.Init(r.Seed)
@@ -63,11 +78,6 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 		o.progress(Progress{Step: step + 1, Steps: r.Pretrain.Steps, Loss: report.Loss})
 	}
 	result.Loss /= float64(max(count, 1))
-	e := newEvaluator(r, t, r.Learner.Numerics, o.workers())
-	defer e.close()
-	prompts := max(r.Eval.Prompts, pretrainPrompts)
-	result.Sampled = e.passRate(p, prompts, 1, r.Seed)
-	result.Greedy = e.passRate(p, prompts, 0, r.Seed)
 	return result, nil
 }
 

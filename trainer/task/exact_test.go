@@ -81,6 +81,12 @@ func oracle(t *testing.T, k Task, p Prompt) string {
 			t.Fatalf("%s has difficulty %d", x, p.Difficulty)
 		}
 		return answer
+	case *Chapters:
+		n, _ := strconv.Atoi(strings.Join(words[last-2:], ""))
+		if n != p.Difficulty {
+			t.Fatalf("%q asks for %d chapters at difficulty %d", words, n, p.Difficulty)
+		}
+		return strings.Join(words[last-2:], " ")
 	}
 	t.Fatalf("no oracle for %T", k)
 	return ""

@@ -39,6 +39,10 @@ func Example() {
 	//   <bos> d + 3 c - 8 b - ? a + 6 : 8
 	//   d 1 c 3 b @ F F D E E F 3 0 a 6 # 6 <eos>
 	//   correct true, 4 steps
+	// chapters, difficulty 5
+	//   <bos> i w67 w19 w39 : 0 0 5
+	//   b c a w63 a a : 0 0 4 c d c c c w25 : 0 0 3 b c a c d w22 : 0 0 2 b c w20 w27 a w36 : 0 0 1 c d c c w29 a # 0 0 5 <eos>
+	//   correct true, 4 steps
 }
 
 // A faulty step is found where it happens; the steps behind it follow from it

@@ -10,4 +10,5 @@ var Table = method.Table[Task]{
 	{Spec: searchSpec, New: func() Task { return NewSearch() }},
 	{Spec: fillerSpec, New: func() Task { return NewFiller() }},
 	{Spec: lookupSpec, New: func() Task { return NewLookup() }},
+	{Spec: chaptersSpec, New: func() Task { return NewChapters() }},
 }.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, "")

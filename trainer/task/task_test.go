@@ -165,6 +165,7 @@ func smallest() []Task {
 		&Search{Difficulty: Range{1, 10}, Operations: 2},
 		&Filler{Difficulty: Range{1, 1}},
 		&Lookup{Difficulty: Range{1, 1}, Calls: Range{0, 1}, MaxCalls: 1, Output: 1},
+		&Chapters{Difficulty: Range{1, 1}, Words: 2, Vocabulary: 32},
 	}
 }
 
@@ -195,7 +196,7 @@ func TestStreamsAreDisjoint(t *testing.T) {
 // TestDifficultyIsUniform: within five standard deviations for every value.
 func TestDifficultyIsUniform(t *testing.T) {
 	const n = 6000
-	for _, k := range []Task{NewChain(), NewAddition(), NewSearch(), NewFiller(), NewLookup()} {
+	for _, k := range []Task{NewChain(), NewAddition(), NewSearch(), NewFiller(), NewLookup(), NewChapters()} {
 		r := reflect.ValueOf(k).Elem().FieldByName("Difficulty").Interface().(Range)
 		rng := seeded(5)
 		count := map[int]int{}
@@ -268,6 +269,8 @@ func TestValidateNamesEveryFault(t *testing.T) {
 			[]string{"difficulty: [1, 99]", "noise: 2", "continue: 3", "max_fillers: -1", "zipf: NaN"}},
 		{&Lookup{Difficulty: Range{3, 14}, Calls: Range{-1, 4}, MaxCalls: 3, Output: -1, Noise: 2, Guess: -1, Rare: math.NaN(), Notes: 2},
 			[]string{"difficulty: [3, 14]", "calls: [-1, 4]", "calls: 4 operands to hide", "max_calls: 3 is not within [4, 4096]", "output: -1", "noise: 2", "guess: -1", "rare: NaN", "notes: 2"}},
+		{&Chapters{Difficulty: Range{0, 1000}, Words: 1, Vocabulary: 31, Zipf: -1, Noise: 2},
+			[]string{"difficulty: [0, 1000]", "words: 1", "vocabulary: 31 is not within [32, 32768]", "zipf: -1", "noise: 2"}},
 	} {
 		err := tc.task.Validate()
 		if err == nil {

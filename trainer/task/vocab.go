@@ -3,7 +3,9 @@ package task
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 // The ids that every vocabulary shares.
@@ -44,7 +46,7 @@ const (
 // maxWorking bounds lengths that a recipe can set, far above any context.
 const maxWorking = 4096
 
-// sharedVocab is the vocabulary of every task but filler and lookup.
+// sharedVocab is the vocabulary of every task but filler, lookup and chapters.
 var sharedVocab = append([]string{
 	"<pad>", "<bos>", "<eos>",
 	"0", "1", "2", "3", "4", "5", "6", "7", "8", "9",
@@ -59,6 +61,16 @@ var fillerVocab = append(slices.Clone(sharedVocab), strings.Fields(
 // the familiar symbols A to F and the rare ones α to ω.
 var lookupVocab = append(slices.Clone(sharedVocab), strings.Fields(
 	"@ ! A B C D E F α β γ δ ε ζ η θ ι κ λ μ ν ξ ο π ρ σ τ υ φ χ ψ ω")...)
+
+// wordVocab is the shared vocabulary followed by numbered words: the markers are
+// the first twelve. Every vocabulary of the chapters task is a beginning of it.
+var wordVocab = sync.OnceValue(func() []string {
+	vocab := append(make([]string, 0, mostVocabulary), sharedVocab...)
+	for n := markers; len(vocab) < mostVocabulary; n++ {
+		vocab = append(vocab, "w"+strconv.Itoa(n))
+	}
+	return vocab
+})
 
 // Text writes tokens as words of the vocabulary with spaces between them; an
 // id outside the vocabulary is written as "<?>".

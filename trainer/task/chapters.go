@@ -1,0 +1,272 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+)
+
+// Chapters is prose in numbered chapters: the prompt says how many, and the
+// response counts down those that are left. It is the task whose vocabulary and
+// length are knobs: words by the thousand, answers of two thousand tokens.
+//
+//	prompt    <bos> d b a c : 0 0 2
+//	response  b e c a d j : 0 0 1 f a k c b e # 0 0 2 <eos>
+//
+// A chapter is a fixed number of words. Behind it stand a colon and how many are
+// left; behind the last one the mark and, for an answer, how many there were.
+//
+// Words are noisy. They come in four classes (a word's number modulo four), and
+// a word's class follows from the two before it in its chapter, of which a chapter
+// opens with noughts: c = c₁ + c₂ + 1 (mod 4). It is the first of its class, or
+// with chance tail any of them, by Zipf's law: rank r has a share in proportion to
+// ∫ x^−zipf dx from r to r+1, whatever came before. So the law that a model has to
+// learn has rank four, however many words there are, and noise, tail and zipf set
+// its entropy.
+//
+// It is learnable for the reasons given at Chain: the number before lies a fixed
+// number of tokens behind, and so does the end of the chapter before. The answer
+// has to be fetched from the prompt.
+type Chapters struct {
+	// Difficulty is the range of the number of chapters, within [1, 999].
+	Difficulty Range `yaml:"difficulty,flow"`
+	// Words is the number of words of a chapter, 2 or more.
+	Words int `yaml:"words"`
+	// Vocabulary is the number of tokens: 20 of them are no words.
+	Vocabulary int `yaml:"vocabulary"`
+	// Tail is the chance that a word is not just the first of its class.
+	Tail float64 `yaml:"tail"`
+	// Zipf is the exponent s of the frequencies within a class, rank^-s; 0 is uniform.
+	Zipf float64 `yaml:"zipf"`
+	// Noise is the chance that a word's class is a random one.
+	Noise float64 `yaml:"noise"`
+}
+
+var chaptersSpec = method.Spec{
+	Name: "chapters", Aliases: []string{"prose"}, Unit: method.Sequence,
+	Source:  "this project; Zipfian words in chapters that are counted down, for large vocabularies and long answers",
+	Formula: "class cₖ = cₖ₋₁ + cₖ₋₂ + 1 (mod 4), random with chance noise;  first of its class, with chance tail rank r ∝ ∫ x^−zipf dx, r to r+1;  answer = chapters",
+	Example: "prompt    <bos> d b a c : 0 0 2\n" +
+		"response  b e c a d j : 0 0 1 f a k c b e # 0 0 2 <eos>   correct: two chapters of six words\n" +
+		"response  b e c a d j : 0 0 1 f a k c b e # 0 0 1 <eos>   wrong: they were two",
+}
+
+// What chapters are made of.
+const (
+	wordClasses    = 4
+	openingWords   = 4 // of a prompt
+	counterDigits  = 3
+	mostChapters   = 999
+	mostVocabulary = 1 << 15
+)
+
+// NewChapters returns the default: 2 to 6 chapters of six words, of which there
+// are 108 with an entropy of 1.25 nats.
+func NewChapters() *Chapters {
+	return &Chapters{Difficulty: Range{2, 6}, Words: 6, Vocabulary: 128, Tail: 0.2, Zipf: 1, Noise: 0.1}
+}
+
+// Validate implements Task.
+func (c *Chapters) Validate() error {
+	faults := []error{
+		c.Difficulty.fault("difficulty", 1, mostChapters),
+		probability("tail", c.Tail),
+		probability("noise", c.Noise),
+	}
+	if c.Words < 2 || c.Words > maxWorking {
+		faults = append(faults, fmt.Errorf("words: %d is not within [2, %d]", c.Words, maxWorking))
+	}
+	if c.Vocabulary < sharedSize || c.Vocabulary > mostVocabulary {
+		faults = append(faults, fmt.Errorf("vocabulary: %d is not within [%d, %d]", c.Vocabulary, sharedSize, mostVocabulary))
+	}
+	if !(c.Zipf >= 0 && c.Zipf <= 10) {
+		faults = append(faults, fmt.Errorf("zipf: %v is not within [0, 10]", c.Zipf))
+	}
+	return errors.Join(faults...)
+}
+
+// Vocab implements Task.
+func (c *Chapters) Vocab() []string { return wordVocab()[:c.Vocabulary:c.Vocabulary] }
+
+// Reproduce implements Task.
+func (c *Chapters) Reproduce(id int64) Prompt {
+	return reproduce(id, "chapters", c.Difficulty, func(rng *rand.Rand, n int) (tokens, answer []int32) {
+		tokens = append(make([]int32, 0, c.MaxPrompt()), BOS)
+		for range openingWords {
+			tokens = append(tokens, marker0+rng.Int32N(int32(c.Vocabulary)-marker0))
+		}
+		return appendCount(append(tokens, colon), n), appendCount(nil, n)
+	})
+}
+
+// appendCount writes a number as three digits.
+func appendCount(dst []int32, n int) []int32 {
+	return append(dst, digit(n/100), digit(n/10%10), digit(n%10))
+}
+
+// countOf reads what appendCount wrote.
+func countOf(tokens []int32) (n int, ok bool) {
+	for _, id := range tokens {
+		d, isDigit := digitOf(id)
+		if !isDigit {
+			return 0, false
+		}
+		n = 10*n + d
+	}
+	return n, len(tokens) == counterDigits
+}
+
+// isWord reports whether a token is one of the words.
+func (c *Chapters) isWord(id int32) bool { return id >= marker0 && int(id) < c.Vocabulary }
+
+// chapters reads how many a prompt asks for.
+func (c *Chapters) chapters(prompt []int32) (n int, ok bool) {
+	if len(prompt) != c.MaxPrompt() || prompt[0] != BOS || prompt[1+openingWords] != colon {
+		return 0, false
+	}
+	for _, id := range prompt[1 : 1+openingWords] {
+		if !c.isWord(id) {
+			return 0, false
+		}
+	}
+	n, ok = countOf(prompt[2+openingWords:])
+	return n, ok && n > 0
+}
+
+// Verify implements Task. A response is correct as in Chain, and has the form if
+// its working has as many chapters as the prompt asks for, and counts them down.
+// Each but the last is a step, which ends with how many are left.
+func (c *Chapters) Verify(p Prompt, response []int32) Verdict {
+	var v Verdict
+	n, ok := c.chapters(p.Tokens)
+	if !ok {
+		return v
+	}
+	work := working(response)
+	whole := c.readChapters(&v, work, n)
+	_, answer, ended := splitAnswer(response)
+	if !ended {
+		return v
+	}
+	v.Correct = slices.Equal(answer, p.Answer)
+	_, number := countOf(answer)
+	v.Format = whole && number
+	return v
+}
+
+// readChapters adds a verdict per number of those left, and reports whether work
+// is that many chapters with a number behind each but the last.
+func (c *Chapters) readChapters(v *Verdict, work []int32, chapters int) (whole bool) {
+	written := chapters
+	for at, left := 0, chapters-1; ; left-- {
+		for range c.Words {
+			if at == len(work) || !c.isWord(work[at]) {
+				return false
+			}
+			at++
+		}
+		if at == len(work) {
+			return left == 0
+		}
+		if len(work)-at < 1+counterDigits || work[at] != colon {
+			return false
+		}
+		n, ok := countOf(work[at+1 : at+1+counterDigits])
+		if !ok {
+			return false
+		}
+		at += 1 + counterDigits
+		v.add(Step{End: uint16(at - 1), Valid: n == written-1, Exact: n == left})
+		written = n
+	}
+}
+
+// Demonstration implements Task.
+func (c *Chapters) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
+	n, ok := c.chapters(p.Tokens)
+	if !ok {
+		panic("task: not a chapters prompt: " + Text(c.Vocab(), p.Tokens))
+	}
+	for left := n - 1; left >= 0; left-- {
+		before, last := 0, 0
+		for range c.Words {
+			class := (last + before + 1) % wordClasses
+			if rng.Float64() < c.Noise {
+				class = rng.IntN(wordClasses)
+			}
+			rank := 0
+			if rng.Float64() < c.Tail {
+				rank = c.rank(class, rng.Float64())
+			}
+			dst = append(dst, marker0+int32(wordClasses*rank+class))
+			before, last = last, class
+		}
+		if left > 0 {
+			dst = appendCount(append(dst, colon), left)
+		}
+	}
+	return append(appendCount(append(dst, answerMark), n), EOS)
+}
+
+// ranks is the number of words of a class.
+func (c *Chapters) ranks(class int) int {
+	return (c.Vocabulary - int(marker0) - class + wordClasses - 1) / wordClasses
+}
+
+// rank is the rank in a class, from 0, at a quantile of its frequencies.
+func (c *Chapters) rank(class int, u float64) int {
+	n := c.ranks(class)
+	return min(int(c.rankAt(u*c.mass(float64(n)))), n-1) // rounding may reach the next one
+}
+
+// mass is ∫ (1+x)^−zipf dx from 0 to x: that of the first x ranks.
+func (c *Chapters) mass(x float64) float64 {
+	if c.Zipf == 1 {
+		return elementary.Log(1 + x)
+	}
+	return (elementary.Pow(1+x, 1-c.Zipf) - 1) / (1 - c.Zipf)
+}
+
+// rankAt is the inverse of mass.
+func (c *Chapters) rankAt(mass float64) float64 {
+	if c.Zipf == 1 {
+		return elementary.Exp(mass) - 1
+	}
+	return elementary.Pow(1+float64(mass*(1-c.Zipf)), 1/(1-c.Zipf)) - 1
+}
+
+// Entropy is that of a word in nats, the mean over classes, for one who knows the
+// words before: what no model can do without.
+func (c *Chapters) Entropy() float64 {
+	other := c.Noise / wordClasses
+	sum := plogp(1-c.Noise+other) + float64((wordClasses-1)*plogp(other))
+	for class := range wordClasses {
+		n := c.ranks(class)
+		for r := range n {
+			share := c.Tail * (c.mass(float64(r+1)) - c.mass(float64(r))) / c.mass(float64(n))
+			if r == 0 {
+				share += 1 - c.Tail
+			}
+			sum += plogp(share) / wordClasses
+		}
+	}
+	return -sum
+}
+
+// plogp is p·ln p, 0 at 0.
+func plogp(p float64) float64 {
+	if p == 0 {
+		return 0
+	}
+	return float64(p * elementary.Log(p))
+}
+
+// MaxPrompt implements Task.
+func (c *Chapters) MaxPrompt() int { return 1 + openingWords + 1 + counterDigits }
+
+// MaxResponse implements Task.
+func (c *Chapters) MaxResponse() int { return c.Difficulty[1]*(c.Words+1+counterDigits) + 1 }
