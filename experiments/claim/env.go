@@ -49,6 +49,8 @@ type Env struct {
 	Cache *Cache
 	// Cores says how many cores the measurement may use by now; nil means one.
 	Cores func() int
+	// Progress is told what is being measured now; nil for none.
+	Progress func(note string)
 	// arms are the training runs so far, in the order they were asked for.
 	arms []armRecipe
 }
@@ -62,6 +64,13 @@ func (e *Env) cores() int {
 		return 1
 	}
 	return e.Cores()
+}
+
+// Report tells Progress what is being measured now.
+func (e *Env) Report(note string) {
+	if e.Progress != nil {
+		e.Progress(note)
+	}
 }
 
 // Rand returns a random stream of that name; names must differ within a claim.
@@ -124,7 +133,7 @@ func (e *Env) Warm(ctx context.Context, name string, set ...string) (dir string,
 		if _, err := model.Load(dir); err == nil {
 			return dir, nil
 		}
-		made, err := trainer.Pretrain(ctx, r, trainer.Options{Cores: e.Cores})
+		made, err := trainer.WarmStart(ctx, r, trainer.Options{Cores: e.Cores})
 		if err != nil {
 			return "", err
 		}

@@ -13,6 +13,7 @@ import (
 	"driftlab/experiments/claims/reduction"
 	"driftlab/experiments/claims/routing"
 	"driftlab/experiments/claims/text"
+	"driftlab/experiments/scaling"
 )
 
 // themes are the packages, in the order of the survey.
@@ -29,6 +30,7 @@ var themes = []struct {
 	{"correction", correction.Claims},
 	{"length", length.Claims},
 	{"age", age.Claims},
+	{"scaling", scaling.Claims},
 }
 
 // All lists the claims in the order of the survey.

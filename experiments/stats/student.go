@@ -17,3 +17,7 @@ func studentTail(t, n float64) float64 {
 func studentQuantile(n float64) float64 {
 	return root(0, 16, func(t float64) bool { return studentTail(t, n) < (1-level)/2 }) // the largest is 12.7, of one
 }
+
+// StudentQuantile is t(0.975, n) for whoever has an error of their own, of n degrees
+// of freedom: an interval is the estimate and that many errors to either side.
+func StudentQuantile(n float64) float64 { return studentQuantile(n) }
