@@ -42,6 +42,9 @@
 //     requests that ended in the last of them. A driver that samples cannot know when
 //     that is, and is asked for one step at a time; one that says all lengths at Start
 //     is asked for many. It is never asked to undo any.
+//   - Grade: judge samples that are done, where Config.Graded asks for it. The Outcome
+//     says which are of no use, which then leave the count of accepted ones, and what
+//     they are worth to a replay.
 //   - Load: give a worker the weights of a version. Its requests stay, their keys and
 //     values are computed anew (Reprefill), kept as they are (KeepStale), or the
 //     partial responses are thrown away (Restart).
