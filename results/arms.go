@@ -112,6 +112,11 @@ const mostShown, mostFolded = 5000, 2000
 // out and the others keep their colour. The y axis is chosen by the data:
 // shares of prompts from 0 to 1, and decades for a gap that spans more than two.
 func ChartOf(groups []RunGroup, metric string, terms []Term) Chart {
+	return chartOf(groups, metric, terms, (*RunGroup).Arm)
+}
+
+// chartOf is ChartOf with lines made by arm.
+func chartOf(groups []RunGroup, metric string, terms []Term, arm func(g *RunGroup, metric string) Arm) Chart {
 	c := Chart{Title: titleOf(metric, terms), Metric: metric, XLabel: "step", Most: mostShown}
 	if c.Title == metric {
 		c.Metric = ""
@@ -124,7 +129,7 @@ func ChartOf(groups []RunGroup, metric string, terms []Term) Chart {
 	low, high, least := 0.0, 0.0, 0.0
 	first := true
 	for i := range groups {
-		arm := groups[i].Arm(metric)
+		arm := arm(&groups[i], metric)
 		if len(arm.Seeds) == 0 {
 			continue
 		}

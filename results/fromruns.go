@@ -34,6 +34,8 @@ var areas = []area{
 		[]string{"actor/", "clip_ratio/"},
 		[]string{"actor/entropy", "actor/grad_norm", "actor/pg_clipfrac", "actor/ppo_kl"},
 	},
+	{"Age and the clock", "How old the trained tokens are, in updates, and what the virtual clock says of the run so far.", []string{"staleness/", "clock/"},
+		[]string{"staleness/tokens/mean", "staleness/mixed_responses", "clock/tokens_per_s", "clock/idle_trainer", "clock/idle_rollout"}},
 	{"Everything else on record", "", []string{""}, nil},
 }
 
@@ -96,6 +98,9 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 	r.Lead = outcome.lead(len(records))
 	r.Sections = append(r.Sections, Section{Heading: "Outcome", Blocks: outcome.blocks(groups, glossary)})
 	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == outcome.metric })
+	if s, ok := clockSection(groups, outcome.metric, glossary); ok {
+		r.Sections = append(r.Sections, s)
+	}
 	for _, a := range areas {
 		if s, ok := a.section(groups, &left, glossary); ok {
 			r.Sections = append(r.Sections, s)

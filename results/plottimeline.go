@@ -38,6 +38,10 @@ type TimelineSpan struct {
 
 const timelineLane, timelineGap = 14, 3
 
+// timelineColors is the number of colours of versions: the palette's last is the grey
+// of work on no version's account.
+const timelineColors = len(palette) - 1
+
 func (t *Timeline) size() (w, h float64) {
 	return 860, 112 + float64(float64(len(t.Lanes))*(timelineLane+timelineGap))
 }
@@ -47,17 +51,21 @@ func (t *Timeline) describe() string {
 		t.Title, len(t.Lanes), FormatNumber(t.From, 3), FormatNumber(t.To, 3), t.Unit)
 }
 
-// versions is the number of versions that are to be seen.
-func (t *Timeline) versions() int {
-	n := 0
+// versions are the first that is to be seen, and how many there are from there on.
+func (t *Timeline) versions() (first, n int) {
+	first = -1
+	end := 0
 	for _, lane := range t.Lanes {
 		for _, s := range lane.Spans {
-			if s.From < t.To {
-				n = max(n, s.Version+1)
+			if s.From < t.To && s.To > t.From && s.Version >= 0 {
+				if end = max(end, s.Version+1); first < 0 {
+					first = s.Version
+				}
+				first = min(first, s.Version)
 			}
 		}
 	}
-	return n
+	return first, end - max(first, 0)
 }
 
 func (t *Timeline) draw(canvas draw.Canvas, th theme) {
@@ -67,13 +75,14 @@ func (t *Timeline) draw(canvas draw.Canvas, th theme) {
 		return
 	}
 	var keys []key
-	n := t.versions()
-	for v := range min(n, len(palette)) {
+	first, n := t.versions()
+	for i := range min(n, timelineColors) {
+		v := first + i
 		name := fmt.Sprintf("version %d", v)
-		if n > len(palette) {
-			name = fmt.Sprintf("%d, %d, ...", v, v+len(palette))
+		if i+timelineColors < n {
+			name = fmt.Sprintf("%d, %d, ...", v, v+timelineColors)
 		}
-		keys = append(keys, key{name: name, slot: v, block: true})
+		keys = append(keys, key{name: name, slot: v % timelineColors, block: true})
 	}
 	canvas.Max.Y -= drawKeys(canvas, keys, th) + 6
 	label := textStyle(tickSize, th.muted)
@@ -131,7 +140,7 @@ func (t *Timeline) bars(c draw.Canvas, th theme, lane TimelineLane, x func(float
 		}
 		fill := th.muted
 		if s.Version >= 0 {
-			fill = armColor(s.Version)
+			fill = armColor(s.Version % timelineColors)
 		}
 		height := vg.Length(timelineLane * max(area/busy, 0.12))
 		to = max(to, from+fine)

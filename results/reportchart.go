@@ -36,7 +36,7 @@ func (p *page) chart(c *Chart) {
 		p.add(`<p class="note">`, e(note), "</p>\n")
 	}
 	p.add("<details><summary>In numbers</summary>\n", c.numbers().HTML(), "</details>\n",
-		`<script type="application/json">`, string(c.data(p.group)), "</script>\n</figure>\n")
+		`<script type="application/json">`, string(c.data(p.group+" "+c.XLabel)), "</script>\n</figure>\n")
 }
 
 // note says what the axes cannot show and, once in a section for each kind of

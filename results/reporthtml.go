@@ -58,7 +58,7 @@ func (r *Report) HTML() []byte {
 type page struct {
 	b     strings.Builder
 	ids   map[string]int  // ids given, with how often
-	group string          // the section, whose charts share their cursor
+	group string          // the section, whose charts share their cursor where they share an axis
 	told  map[string]bool // which kinds of band the section has explained
 }
 

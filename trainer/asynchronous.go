@@ -5,7 +5,6 @@ import (
 	"driftlab/trainer/cluster"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/schedule"
 )
 
 // asynchronous is the rollout side of a session whose schedule runs on a clock:
@@ -47,14 +46,14 @@ func (a *asynchronous) Close() { a.fleet.Close() }
 // figures appends what the clock says of the run so far: all of it counts, the
 // filling of the pipeline too. The step's training is to come, and its end is known.
 func (a *asynchronous) figures(dst []batch.Metric) []batch.Metric {
-	core, config := a.Core(), a.Config()
-	n, use := core.Counts(), schedule.Used(core.Log(), config)
+	n, use := a.Core().Counts(), a.Core().Use()
 	add := func(name string, value float64) { dst = append(dst, batch.Metric{Name: name, Value: value}) }
 	add("clock/ticks", float64(use.End))
 	add("clock/tokens_per_s", 1e6*float64(n.TrainedTokens)/float64(use.End))
 	add("clock/idle_trainer", use.IdleTrainer)
 	add("clock/idle_rollout", use.IdleRollout)
-	add("clock/slot_bubbles", use.Bubbles)
+	add("clock/bubble_intra", use.BubbleIntra)
+	add("clock/bubble_inter", use.BubbleInter)
 	add("clock/wasted_tokens", float64(n.WastedTokens))
 	add("clock/reprefilled_tokens", float64(n.ReprefilledTokens))
 	add("clock/weight_copies", float64(n.Copies))

@@ -106,12 +106,13 @@ func TestFourPolicies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drifts, lags, engines, first := 0, 0, 0, 0
+		drifts, lags, engines, first, saw := 0, 0, 0, 0, false
 		lines := tiny.Dumped(t, func(w *record.DumpWriter) error {
 			s := sessionIn(t, r, Options{KeepTrained: true})
 			return s.Run(t.Context(), 0, func(step int, _ []batch.Metric) error { return dumpStep(w, s, step) })
 		})
 		for _, d := range lines {
+			saw = saw || d.Stale != nil
 			for n := range d.TokenIDs {
 				drift, lag, engine := d.LogpNew[n]-d.LogpOld[n], d.LogpOld[n]-d.LogpBehaviour[n], d.LogpBehaviour[n]-d.LogpRollout[n]
 				if whole := d.LogpNew[n] - d.LogpRollout[n]; math.Abs(drift+lag+engine-whole) > 1e-12 {
@@ -133,6 +134,9 @@ func TestFourPolicies(t *testing.T) {
 					engines++
 				}
 			}
+		}
+		if saw != (name == "skyrl") {
+			t.Errorf("%s: a token saw older keys: %v", name, saw)
 		}
 		if drifts == 0 || lags == 0 || engines == 0 || first < drifts/3 {
 			t.Errorf("%s: %d tokens drift, %d do not, %d lag, %d differ by engine", name, drifts, first, lags, engines)

@@ -182,6 +182,14 @@ func (s *Session) metric(name string) (float64, bool) {
 	return 0, false
 }
 
+// Clock is the cluster of a schedule that runs on a virtual clock, nil for others.
+func (s *Session) Clock() *cluster.Cluster {
+	if a := stageOf[*asynchronous](s); a != nil {
+		return a.Cluster
+	}
+	return nil
+}
+
 // Params are the weights as they are; the session changes them in place.
 func (s *Session) Params() *model.Params { return s.learner.Params() }
 

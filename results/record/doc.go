@@ -6,6 +6,7 @@
 //	recipe.yaml     the resolved recipe, as text
 //	metrics.jsonl   one JSON object per step, keys in the caller's order
 //	summary.json    written once, when the run ends
+//	clock.json      of an asynchronous schedule: lags, and the timeline of the last updates
 //	done            the seal, renamed into place last of all: sha256sum -c checks it
 //	state.safetensors, checkpoint/   written by the trainer, not by this package
 //	dump.json       where the run's dump is, and what it is once it is whole

@@ -29,7 +29,7 @@ func dumpOf(step, sample int) *DumpLine {
 		KVKept:              KVMasks{Planes: 1, Words: 2, Kept: []uint64{3, 0, 0xfe, 1, 1 << 63, 1 << 40}},
 		Draft:               []int32{0, 1, 2}, Window: []int32{0, -1, 1}, DrafterVersion: []int32{-1, 4, 4},
 		LogpVerifier: []float64{-0.1, 0, -3}, LogpLaw: []float64{-0.2, 0, -3},
-		TurnID: []int32{0, 0, 1},
+		TurnID: []int32{0, 0, 1}, Stale: []bool{false, true, true},
 	}
 }
 
@@ -56,7 +56,7 @@ func TestDumpGolden(t *testing.T) {
 		`"prompt_routes_rollout":[[[1,2],[3,4]]],"prompt_routes_learner":null,` +
 		`"kv_kept":[["00000000000000000000000000000003"],["000000000000000100000000000000fe"],["00000100000000008000000000000000"]],` +
 		`"draft":[0,1,2],"window":[0,-1,1],"drafter_version":[-1,4,4],"logp_verifier":[-0.1,0,-3],"logp_law":[-0.2,0,-3],` +
-		`"turn_id":[0,0,1],"logp_behaviour":null,"stale":null}` + "\n"
+		`"turn_id":[0,0,1],"logp_behaviour":null,"stale":[false,true,true]}` + "\n"
 	if string(got) != want {
 		t.Errorf("dump:\n%s\nwant:\n%s", got, want)
 	}

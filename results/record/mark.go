@@ -69,8 +69,12 @@ func sumOf(text []byte) string {
 
 // seal is the text of the file that ends a run: the sums of what it leaves, as
 // sha256sum writes and checks them.
-func seal(recipe, metrics, summary string) []byte {
-	return fmt.Appendf(nil, "%s  %s\n%s  %s\n%s  %s\n", recipe, RecipeFile, metrics, MetricsFile, summary, SummaryFile)
+func seal(recipe, metrics, summary string, clock []byte) []byte {
+	text := fmt.Appendf(nil, "%s  %s\n%s  %s\n%s  %s\n", recipe, RecipeFile, metrics, MetricsFile, summary, SummaryFile)
+	if clock != nil {
+		text = fmt.Appendf(text, "%s  %s\n", sumOf(clock), ClockFile)
+	}
+	return text
 }
 
 // checkSeal holds the files of a finished run against its seal. A run of an

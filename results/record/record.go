@@ -28,6 +28,9 @@ type Record struct {
 	Steps int
 	// Summary is nil while the run is unfinished.
 	Summary *Summary
+	// Clock is what the virtual clock of an asynchronous schedule says of the run, as
+	// of the last snapshot while that is unfinished; nil for other schedules.
+	Clock *Clock
 }
 
 // Column is one metric of a run over its steps. Steps at which the metric was
@@ -118,6 +121,10 @@ func Load(dir string) (*Record, error) {
 	}); err != nil {
 		return nil, err
 	}
+	var clock []byte
+	if r.Clock, clock, err = readClock(dir); err != nil {
+		return nil, err
+	}
 	if !finished {
 		return r, nil
 	}
@@ -134,7 +141,7 @@ func Load(dir string) (*Record, error) {
 		return nil, &FolderError{Path: path, Problem: fmt.Sprintf("the record ends at step %d, %s counts %d", r.Steps, SummaryFile, r.Summary.Steps),
 			Remedy: "remove the folder and run again"}
 	}
-	if err := checkSeal(dir, map[string][]byte{RecipeFile: recipe, MetricsFile: data, SummaryFile: text}); err != nil {
+	if err := checkSeal(dir, map[string][]byte{RecipeFile: recipe, MetricsFile: data, SummaryFile: text, ClockFile: clock}); err != nil {
 		return nil, err
 	}
 	return r, nil

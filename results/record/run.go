@@ -16,6 +16,7 @@ const (
 	RecipeFile       = "recipe.yaml"
 	MetricsFile      = "metrics.jsonl"
 	SummaryFile      = "summary.json"
+	ClockFile        = "clock.json"        // where a schedule runs on a virtual clock
 	StateFile        = "state.safetensors" // what an interrupted run resumes from; written by the trainer
 	CheckpointFolder = "checkpoint"        // the final weights; written by the trainer
 	ReportFile       = "report.html"
@@ -24,7 +25,7 @@ const (
 )
 
 // runFiles is all that a run directory holds.
-var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, LockFile, dumpClaimFile}
+var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, ClockFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, LockFile, dumpClaimFile}
 
 // Run writes one run directory. It is not safe for concurrent use.
 type Run struct {
@@ -211,7 +212,7 @@ func (r *Run) Close() error {
 	return folderError(filepath.Join(r.dir, MetricsFile), r.file.Close())
 }
 
-// Finish closes the record, writes summary.json and then the seal that Finished
+// Finish closes the record, which has its clock's file by then, writes summary.json and then the seal that Finished
 // looks for. Each appears whole or not at all, in that order.
 func (r *Run) Finish(summary Summary) error {
 	record, err := r.Mark()
@@ -230,5 +231,9 @@ func (r *Run) Finish(summary Summary) error {
 	if err := writeAtomic(filepath.Join(r.dir, SummaryFile), text); err != nil {
 		return err
 	}
-	return writeAtomic(filepath.Join(r.dir, doneFile), seal(r.recipe, record.SHA256, sumOf(text)))
+	_, clock, err := readClock(r.dir)
+	if err != nil {
+		return err
+	}
+	return writeAtomic(filepath.Join(r.dir, doneFile), seal(r.recipe, record.SHA256, sumOf(text), clock))
 }

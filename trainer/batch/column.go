@@ -33,6 +33,7 @@ const (
 	RoutesOld
 	GatesRoll
 	Version
+	Stale
 	Turn
 	KeptMass
 	Draft
@@ -77,6 +78,7 @@ var columns = [...]named{
 	RoutesOld:     of("RoutesOld", column.PerRoute, func(b *Batch) *[]uint8 { return &b.Old.Routes }),
 	GatesRoll:     of("GatesRoll", column.PerRoute, func(b *Batch) *[]float32 { return &b.GatesRoll }),
 	Version:       of("Version", column.PerToken, func(b *Batch) *[]int32 { return &b.Version }),
+	Stale:         of("Stale", column.PerToken, func(b *Batch) *[]bool { return &b.Stale }),
 	Turn:          of("Turn", column.PerToken, func(b *Batch) *[]int32 { return &b.Turn }),
 	KeptMass:      of("KeptMass", column.PerToken, func(b *Batch) *[]float64 { return &b.KeptMass }),
 	Draft:         of("Draft", column.PerToken, func(b *Batch) *[]DraftFlag { return &b.Draft }),

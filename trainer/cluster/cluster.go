@@ -131,6 +131,10 @@ func (c *Cluster) Newest() *Version { return c.versions.newest() }
 // After is the version behind so many updates, nil if it is not kept.
 func (c *Cluster) After(updates int) *Version { return c.versions.after(updates) }
 
+// remembered is the number of versions before the published one that are still on
+// the core's timeline: what a run shows of it.
+const remembered = 8
+
 // Next samples until the learner is to make an update, and fills dst with what it
 // is to train, a prompt per response beside it. The weights are the learner's as
 // they are, behind so many updates: what is published on the way.
@@ -174,6 +178,7 @@ func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]
 	if err != nil || command.Kind != schedule.Train || !command.Update {
 		return nil, err
 	}
+	c.core.Forget(remembered)
 	return c.join(dst, command)
 }
 

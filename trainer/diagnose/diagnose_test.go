@@ -69,6 +69,8 @@ func TestCompareByHand(t *testing.T) {
 		{"flip layer 0", g.FlipLayer[0], 1. / 3},
 		{"flip layer 1", g.FlipLayer[1], 0},
 		{"flip sequence", g.FlipSequence, .5},
+		{"flips of the worst expert", g.FlipExpertMax, 1. / 3},
+		{"its part", g.FlipExpertWorst, .5},
 		{"flipped |dlogp|", g.FlippedAbsDlogp, .693147180559945},
 		{"rest |dlogp|", g.RestAbsDlogp, .22314355131421 / 2},
 	} {

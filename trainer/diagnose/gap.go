@@ -71,6 +71,11 @@ type Gap struct {
 	FlipRoute    float64 `json:"flip_route"`
 	FlipToken    float64 `json:"flip_token"`
 	FlipSequence float64 `json:"flip_sequence"`
+	// FlipExpertMax is the share of tokens for which the worst expert of any layer was
+	// visited in one engine alone, FlipExpertWorst its part of all such visits: 1 if a
+	// single expert flips.
+	FlipExpertMax   float64 `json:"flip_expert_max"`
+	FlipExpertWorst float64 `json:"flip_expert_worst"`
 	// FlippedAbsDlogp and RestAbsDlogp are mean |e| on tokens with and without a
 	// flip; FlippedK3 and RestK3 likewise.
 	FlippedAbsDlogp float64 `json:"flipped_abs_dlogp"`

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"slices"
 
 	"driftlab/trainer/batch"
 )
@@ -39,6 +40,7 @@ func (g *Gap) compareRoutes(b *batch.Batch) {
 		g.FlipLayer[l] /= float64(g.Tokens)
 		g.FlipRoute += g.FlipLayer[l] / float64(b.Layers)
 	}
+	g.flipExperts(b)
 	g.FlipToken = float64(flipped) / float64(g.Tokens)
 	g.FlipSequence /= float64(g.Sequences)
 	g.FlippedAbsDlogp /= float64(max(flipped, 1))
@@ -59,6 +61,34 @@ func (g *Gap) flips(b *batch.Batch, n int) bool {
 		}
 	}
 	return any
+}
+
+// flipExperts finds the expert that most often only one of the engines visits.
+func (g *Gap) flipExperts(b *batch.Batch) {
+	worst, all := 0, 0
+	for l := range b.Layers {
+		var visits [256]int // by one engine alone
+		for n, counts := range b.Mask {
+			if !counts {
+				continue
+			}
+			at := (n*b.Layers + l) * b.TopK
+			roll, old := b.RoutesRoll[at:at+b.TopK], b.Old.Routes[at:at+b.TopK]
+			for k := range roll {
+				if !slices.Contains(old, roll[k]) {
+					visits[roll[k]]++
+				}
+				if !slices.Contains(roll, old[k]) {
+					visits[old[k]]++
+				}
+			}
+		}
+		for _, n := range visits {
+			worst, all = max(worst, n), all+n
+		}
+	}
+	g.FlipExpertMax = float64(worst) / float64(g.Tokens)
+	g.FlipExpertWorst = float64(worst) / float64(max(all, 1))
 }
 
 // SameExperts reports whether two top-k lists name the same set of experts, in

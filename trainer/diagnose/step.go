@@ -73,6 +73,8 @@ func (g *Gap) Metrics(dst []batch.Metric) []batch.Metric {
 		batch.Metric{Name: "routes/flip_token", Value: g.FlipToken},
 		batch.Metric{Name: "routes/flip_route", Value: g.FlipRoute},
 		batch.Metric{Name: "routes/flip_sequence", Value: g.FlipSequence},
+		batch.Metric{Name: "routes/flip_expert_max", Value: g.FlipExpertMax},
+		batch.Metric{Name: "routes/flip_expert_worst", Value: g.FlipExpertWorst},
 		batch.Metric{Name: "routes/flipped_dlogp_mean", Value: g.FlippedAbsDlogp},
 		batch.Metric{Name: "routes/rest_dlogp_mean", Value: g.RestAbsDlogp},
 		batch.Metric{Name: "routes/flipped_k3", Value: g.FlippedK3},

@@ -23,6 +23,9 @@ type Method struct {
 	Field string `json:"field"`
 	// Defaults are the parameters with the values they have when not given.
 	Defaults Defaults `json:"defaults"`
+	// Bound is, of a system, the greatest lag of a trained sample that it promises with
+	// its defaults, in versions, -1 for none; nil for other methods.
+	Bound *int `json:"bound,omitempty"`
 }
 
 // Defaults are the parameters of a method, by the names recipes use.
@@ -112,7 +115,12 @@ func appendMethods[T any](all []Method, field string) []Method {
 		if spec.Aliases == nil {
 			spec.Aliases = []string{}
 		}
-		all = append(all, Method{spec, field, Defaults{mappingOf(reflect.ValueOf(c.Params).Elem())}})
+		m := Method{Spec: spec, Field: field, Defaults: Defaults{mappingOf(reflect.ValueOf(c.Params).Elem())}}
+		if p, ok := any(c.Params).(schedule.Policy); ok {
+			bound := p.Bound()
+			m.Bound = &bound
+		}
+		all = append(all, m)
 	}
 	return all
 }

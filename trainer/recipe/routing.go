@@ -56,7 +56,7 @@ func appendSpecs(all []Method, field string, specs []method.Spec) []Method {
 		if s.Aliases == nil {
 			s.Aliases = []string{}
 		}
-		all = append(all, Method{s, field, Defaults{&yaml.Node{Kind: yaml.MappingNode}}})
+		all = append(all, Method{Spec: s, Field: field, Defaults: Defaults{&yaml.Node{Kind: yaml.MappingNode}}})
 	}
 	return all
 }

@@ -62,6 +62,9 @@ var variants = []struct {
 			"rollout.fleet=[{numerics: fp16, share: 0.3}, {numerics: {base: fp32, kv_cache: fp8_e4m3}, share: 0.25}]",
 			"rollout.kv_scales={prompts: 2, every: 5, margin: 0.5}", "rollout.noise={start: 1e-2, stages: 4}", "invariant_scale=1.5")
 	}},
+	{"clock", func(t testing.TB) recipe.Recipe {
+		return tiny.Recipe(t, "steps=12", "schedule={name: areal, eta: 2}", "rollout.max_tokens=24", "rollout.numerics=bf16")
+	}},
 	{"rewards", func(t testing.TB) recipe.Recipe {
 		r, err := recipe.Load("default", "name=tiny", "steps=12", "task.difficulty=[3, 4]", "rollout.prompts=3", "rollout.group=4",
 			"rollout.max_tokens=24", "rollout.temperature=1.3", "rollout.numerics=fp4-w4a16", "learner.numerics=bf16", "eval={every: 5, prompts: 4}",
@@ -83,6 +86,7 @@ func TestVariants(t *testing.T) {
 		"fleet":   {"gap/unequal", "rollout/noise_sigma"},
 		"drafts":  {"speculative/law_tv", "speculative/distill_loss", "speculative/drafter_age"},
 		"shadow":  {"actor/shadow_kl", "gap/k3"},
+		"clock":   {"staleness/mixed_responses", "clock/reprefilled_tokens"},
 		"critic":  {"critic/values/max", "actor/reward_kl_penalty"},
 		"rewards": {"critic/score/min", "actor/kl_loss"},
 	}

@@ -167,6 +167,7 @@ func (r *run) from(ctx context.Context, first int) (*Result, error) {
 		return nil, failure
 	}
 	summary := summarise(r.recipe, r.record, status, reason)
+	r.record.Clock = clockOf(r.session, r.recipe)
 	if err := r.finish(summary); err != nil {
 		return nil, err
 	}
@@ -248,6 +249,9 @@ func (r *run) finish(summary record.Summary) error {
 		if err := r.dump.Finish(); err != nil {
 			return errors.Join(err, r.file.Close())
 		}
+	}
+	if err := r.keepClock(); err != nil {
+		return err
 	}
 	if err := r.file.Finish(summary); err != nil {
 		return err

@@ -30,6 +30,9 @@ func (r *run) save() error {
 	if r.file == nil {
 		return nil
 	}
+	if err := r.keepClock(); err != nil {
+		return err
+	}
 	counts, weights, memories := r.session.Snapshot()
 	meta := snapshot{Snapshot: counts}
 	var err error

@@ -96,6 +96,7 @@ type Core struct {
 
 	log    []Span
 	last   []int // index into the log of each lane's last span
+	busy   busy
 	counts Counts
 }
 
@@ -198,7 +199,7 @@ func (c *Core) Done(o Outcome) error {
 	return nil
 }
 
-// Log is the timeline so far: spans that have begun, in the order of their end or,
+// Log is the timeline so far, as far as Forget left it: spans that have begun, in the order of their end or,
 // where that is known beforehand, of their begin. It is the Core's own.
 func (c *Core) Log() []Span { return c.log }
 

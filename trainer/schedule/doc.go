@@ -28,6 +28,7 @@
 //	}
 //	core.Log()                    // the timeline
 //	core.Counts()                 // lags, waste, what was prefilled again
+//	core.Use()                    // who waited
 //
 // A driver executes the commands in the order in which they come, each at once and
 // to its end; the Core keeps the time that they would have taken.

@@ -5,7 +5,8 @@ import "driftlab/trainer/method"
 // RollFlash bounds the age of each sample by waiting for the oldest.
 //
 //	a = async_generation_ratio, n = step being made
-//	Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run)
+//	Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run), with additional prompts at least
+//	        max_additional - (run + extra)
 //	Batch: from start step g = n - ⌈a⌉ up take what is done; if that is short, WAIT
 //	       while g has running ones; of a fractional a, at most ⌊B·frac(a)⌋ from the oldest g
 //	OnPublish = drop what began at g ≤ n - ⌈a⌉; Interrupt, Reprefill
@@ -15,13 +16,27 @@ import "driftlab/trainer/method"
 type RollFlash struct {
 	// RatioPercent is async_generation_ratio a in hundredths. Default 100; 0 is synchronous.
 	RatioPercent int `yaml:"ratio_percent"`
+	// Additional is max_additional with use_additional_prompts (16 there): while fewer
+	// samples run or are done in excess of the count, more are submitted, whatever the
+	// count says. Default 0: none.
+	Additional int `yaml:"additional"`
 }
 
 // Validate checks the range of RatioPercent.
-func (p *RollFlash) Validate() error { return inRange("ratio_percent", p.RatioPercent, 0, 100*maxK) }
+func (p *RollFlash) Validate() error {
+	return firstError(inRange("ratio_percent", p.RatioPercent, 0, 100*maxK), inRange("additional", p.Additional, 0, maxSamples))
+}
 
-// Admit is what the count leaves.
-func (p *RollFlash) Admit(v View) int { return admitAhead(v, p.RatioPercent) }
+// Admit is what the count leaves, or the additional prompts if these are more: those
+// that are done in excess count as running, or a fast rollout would never stop.
+func (p *RollFlash) Admit(v View) int {
+	left := admitAhead(v, p.RatioPercent)
+	if p.Additional == 0 {
+		return left
+	}
+	extra := max(0, -left-v.Running)
+	return max(left, p.Additional-(v.Running+extra))
+}
 
 // admitAhead lets generation be a batches, a in hundredths, ahead of the step.
 func admitAhead(v View, percent int) int {
@@ -78,11 +93,11 @@ func (p *RollFlash) Bound() int { return ceilDiv(p.RatioPercent, 100) }
 var rollFlashSpec = method.Spec{
 	Name: "roll_flash", Aliases: []string{"roll", "roll_flash_rlvr"}, Group: "schedule", Unit: method.System,
 	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/generate_scheduler.py",
-	Formula: "Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run)\n" +
+	Formula: "Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run), or max_additional - (run + extra) if that is more\n" +
 		"Batch: from start step n - ⌈a⌉ up what is done; waits while an older step has running ones",
 	Gradient: "none: a schedule chooses weights",
 	Example: "a = 1, B = 4: 8 samples are submitted at step 0, four of them are trained\n" +
 		"step 1 waits for the slowest of the others, and takes all of them: lag 1\n" +
 		"so the bound comes from waiting, not from dropping",
-	Reconstruction: "Fractions of a are taken, as the scheduler takes them; the extra prompts of use_additional_prompts are left out.",
+	Reconstruction: "Fractions of a are taken, as the scheduler takes them. Additional prompts come on top of the count, as a docstring has it; the scheduler's own test counts otherwise, and what counts as one too many once it is done is inferred.",
 }

@@ -13,6 +13,11 @@ const (
 	Pushing
 )
 
+// String names it.
+func (a Activity) String() string {
+	return [...]string{"generating", "prefilling", "loading", "scoring", "training", "pushing"}[a]
+}
+
 // Learner is the lane of the learner in the log; workers have their indices.
 const Learner = -1
 
@@ -34,6 +39,7 @@ func (c *Core) spend(s Span) {
 	if s.From == s.To {
 		return
 	}
+	c.busy.count(s, 1)
 	last := &c.last[s.Lane+1]
 	if *last >= 0 {
 		p := &c.log[*last]

@@ -1,48 +1,95 @@
 package schedule
 
-// Use is how much of its time a cluster worked, up to the end of the learner's
-// last span.
+import "slices"
+
+// Use is how much of its time a cluster worked so far. What is under way counts for
+// the workers up to now, and for the learner to its end, which is known.
 type Use struct {
-	// End is that time.
-	End int
-	// IdleTrainer is the share of it in which the learner waited, IdleRollout that
-	// in which a worker did; Bubbles is the share of all slots' time in which they
-	// decoded nothing.
-	IdleTrainer, IdleRollout, Bubbles float64
+	// End is the end of what the learner is doing, or now.
+	End int `json:"-"`
+	// IdleTrainer is the share of the time up to End in which the learner waited,
+	// IdleRollout that up to now in which a worker did nothing at all.
+	IdleTrainer float64 `json:"idle_trainer"`
+	IdleRollout float64 `json:"idle_rollout"`
+	// BubbleIntra is the share of slots that were free while their worker decoded,
+	// BubbleInter that of the slots of workers that did not.
+	BubbleIntra float64 `json:"bubble_intra"`
+	BubbleInter float64 `json:"bubble_inter"`
 }
 
-// Used adds a log up. The workers are counted up to the learner's last begin of a
-// batch: what they do meanwhile is not known yet.
-func Used(log []Span, c Config) Use {
-	var u Use
-	begin, learner := 0, 0
-	for _, s := range log {
-		if s.Lane == Learner {
-			learner += s.To - s.From
-			u.End = max(u.End, s.To)
-			if s.Activity == Scoring || s.Activity == Training {
-				begin = max(begin, s.From)
-			}
+// busy are the ticks of the log: the learner's, the workers', those of them spent
+// decoding, and these times the slots that did.
+type busy struct{ learner, workers, decoding, slots int }
+
+// count takes a span in, or, times -1, out again.
+func (b *busy) count(s Span, times int) {
+	ticks := times * (s.To - s.From)
+	switch {
+	case s.Lane == Learner:
+		b.learner += ticks
+		return
+	case s.Activity == Generating:
+		b.decoding += ticks
+		b.slots += times * s.Work
+	}
+	b.workers += ticks
+}
+
+// Use adds the time so far up.
+func (c *Core) Use() Use {
+	b, u := c.busy, Use{End: c.now}
+	for _, w := range c.workers {
+		switch w.state {
+		case decoding:
+			b.count(Span{Activity: Generating, From: w.from, To: c.now, Work: (c.now - w.from) * len(w.Active)}, 1)
+		case prefilling:
+			b.count(Span{Activity: Prefilling, From: w.from, To: c.now}, 1)
+		case loading:
+			b.count(Span{Activity: Loading, From: c.now, To: w.until}, -1) // is in the log to its end
 		}
 	}
-	if u.End == 0 {
+	if c.learner.busy {
+		u.End = max(u.End, c.learner.until)
+	}
+	if c.now == 0 {
 		return u
 	}
-	busy, work := 0, 0
-	for _, s := range log {
-		if s.Lane == Learner || s.From >= begin {
-			continue
-		}
-		ticks := min(s.To, begin) - s.From
-		busy += ticks
-		if s.Activity == Generating {
-			work += s.Work * ticks / (s.To - s.From)
-		}
-	}
-	u.IdleTrainer = 1 - float64(learner)/float64(u.End)
-	if begin > 0 {
-		u.IdleRollout = 1 - float64(busy)/float64(begin*c.Workers)
-		u.Bubbles = 1 - float64(work)/float64(begin*c.Workers*c.Slots)
-	}
+	workers := float64(float64(c.now) * float64(c.config.Workers))
+	slots := float64(workers * float64(c.config.Slots))
+	held := float64(float64(b.decoding) * float64(c.config.Slots))
+	u.IdleTrainer = 1 - float64(b.learner)/float64(u.End)
+	u.IdleRollout = 1 - float64(b.workers)/workers
+	u.BubbleIntra = (held - float64(b.slots)) / slots
+	u.BubbleInter = (slots - held) / slots
 	return u
+}
+
+// Forget drops from the log what ended before the learner first trained under the
+// version of so many versions ago: a long run's log is as long as a short one's.
+// Use and Counts are still of all.
+func (c *Core) Forget(versions int) {
+	if c.version <= versions {
+		return
+	}
+	first := slices.IndexFunc(c.log, func(s Span) bool {
+		return s.Lane == Learner && s.Activity == Training && s.Version >= c.version-versions
+	})
+	if first < 0 {
+		return
+	}
+	by := c.log[first].From
+	kept := c.log[:0]
+	for i, s := range c.log {
+		last := &c.last[s.Lane+1]
+		switch newest := *last == i; {
+		case s.To > by:
+			if newest {
+				*last = len(kept)
+			}
+			kept = append(kept, s)
+		case newest:
+			*last = -1
+		}
+	}
+	c.log = kept
 }

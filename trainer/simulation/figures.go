@@ -16,14 +16,7 @@ type Figures struct {
 	// prompts.
 	Throughput float64 `json:"throughput_tokens_per_s"`
 	Tokens     float64 `json:"throughput_with_prompts_per_s"`
-	// IdleTrainer is the share of time in which the learner waits for a batch.
-	IdleTrainer float64 `json:"idle_trainer"`
-	// IdleRollout is the share of time in which a worker does nothing at all.
-	IdleRollout float64 `json:"idle_rollout"`
-	// BubbleIntra is the share of slots that are free while their worker generates,
-	// BubbleInter that of slots of workers that do not.
-	BubbleIntra float64 `json:"bubble_intra"`
-	BubbleInter float64 `json:"bubble_inter"`
+	schedule.Use
 	// RolloutSeconds is the time in which any worker generates.
 	RolloutSeconds float64 `json:"rollout_s"`
 	// Waste is the share of decoded tokens that are never trained; Thrown is that
@@ -56,7 +49,7 @@ func FiguresOf(r *Run) Figures {
 	n := r.Counts
 	whole := float64(r.Makespan)
 	f := Figures{
-		Seconds: whole / 1e6, StepSeconds: ratio(whole/1e6, float64(len(r.Updates))),
+		Use: r.Use, Seconds: whole / 1e6, StepSeconds: ratio(whole/1e6, float64(len(r.Updates))),
 		Throughput: ratio(float64(n.TrainedTokens), whole/1e6), Tokens: ratio(float64(n.TrainedTokens+n.PromptTokens), whole/1e6),
 		Waste: ratio(float64(n.DecodedTokens-n.TrainedTokens), float64(n.DecodedTokens)), Thrown: ratio(float64(n.WastedTokens), float64(n.DecodedTokens)),
 		Reprefilled: n.ReprefilledTokens, LagMax: max(len(n.Lags)-1, 0), LagHistogram: n.Lags,
@@ -64,46 +57,19 @@ func FiguresOf(r *Run) Figures {
 		LengthRatio: ratio(ratio(float64(n.TrainedTokens), float64(n.Responses)), ratio(float64(r.StartedTokens), float64(r.Started))),
 		Mixed:       ratio(float64(n.Mixed), float64(n.Responses)), Copies: n.Copies, Dropped: n.Dropped, Requeued: n.Requeued,
 	}
-	f.idle(r)
+	f.RolloutSeconds = float64(covered(r.Log, r.Makespan)) / 1e6
 	return f
 }
 
-// idle finds who waited.
-func (f *Figures) idle(r *Run) {
-	learner, workers, generating, work := 0, 0, 0, 0
-	var spans []schedule.Span
-	for _, s := range r.Log {
-		ticks := min(s.To, r.Makespan) - s.From
-		switch {
-		case s.Lane == schedule.Learner:
-			learner += ticks
-			continue
-		case s.Activity == schedule.Generating:
-			generating += ticks
-			work += s.Work
-			spans = append(spans, s)
-		}
-		workers += ticks
-	}
-	whole := float64(r.Makespan)
-	// The conversions keep a processor from fusing a product with the difference.
-	slots := float64(float64(r.Config.Workers) * float64(r.Config.Slots) * whole)
-	busy := float64(float64(generating) * float64(r.Config.Slots))
-	f.IdleTrainer = 1 - ratio(float64(learner), whole)
-	f.IdleRollout = 1 - ratio(float64(workers), whole*float64(r.Config.Workers))
-	f.BubbleIntra = ratio(busy-float64(work), slots)
-	f.BubbleInter = ratio(slots-busy, slots)
-	f.RolloutSeconds = float64(covered(spans)) / 1e6
-}
-
-// covered is the time in which at least one of the spans is.
-func covered(spans []schedule.Span) int {
+// covered is the time up to an end in which at least one worker generates.
+func covered(log []schedule.Span, end int) int {
+	spans := slices.DeleteFunc(slices.Clone(log), func(s schedule.Span) bool { return s.Lane == schedule.Learner || s.Activity != schedule.Generating })
 	slices.SortFunc(spans, func(a, b schedule.Span) int { return a.From - b.From })
 	total, until := 0, 0
 	for _, s := range spans {
-		if s.To > until {
-			total += s.To - max(s.From, until)
-			until = s.To
+		if to := min(s.To, end); to > until {
+			total += to - max(s.From, until)
+			until = to
 		}
 	}
 	return total

@@ -8,6 +8,7 @@ import (
 type Run struct {
 	Config schedule.Config
 	Counts schedule.Counts
+	Use    schedule.Use
 	Log    []schedule.Span
 	// Makespan is the ticks from the first event to the last.
 	Makespan int
@@ -55,7 +56,7 @@ func Simulate(config schedule.Config, policy schedule.Policy, law Law, seed uint
 			return nil, err
 		}
 	}
-	e.run.Counts, e.run.Log, e.run.Makespan = core.Counts(), core.Log(), core.Now()
+	e.run.Counts, e.run.Use, e.run.Log, e.run.Makespan = core.Counts(), core.Use(), core.Log(), core.Now()
 	return e.run, nil
 }
 
