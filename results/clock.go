@@ -177,7 +177,7 @@ func clockSection(groups []RunGroup, judged string, terms []Term) (s Section, ok
 		if c := g.Runs[0].Clock; c != nil {
 			drawings = append(drawings, Drawing{TimelineOf(c), fmt.Sprintf("Who generates, trains and waits in **%s**, seed %d, over its last updates, %s to %s s; the colour is the version of the weights. "+
 				"It ends where the last training on record begins.", g.Name, g.Runs[0].Seed, FormatNumber(seconds(c.From), 4), FormatNumber(seconds(c.To), 4))},
-				Drawing{LagsOf(c), "The lag is that behind the version published when the training began."})
+				Drawing{LagsOf(c), "The lag is that behind the version published when the training began. Groups that are trained again are not counted again."})
 		}
 	}
 	if ok = ok || len(drawings) > 0; len(groups) > 1 && len(drawings) > 0 {

@@ -30,6 +30,8 @@ var signatures = map[string][]signature{
 	// The same count, the old keys and values kept.
 	"skyrl":       {{"staleness/stale_keys", 0.01, 1}, {"staleness/mixed_responses", 0.05, 1}, {"clock/reprefilled_tokens", 0, 0}},
 	"pipeline-rl": {{"staleness/stale_keys", 0.01, 1}, {"staleness/mixed_responses", 0.1, 1}},
+	// Groups that teach nothing are refused, under the same count.
+	"skyrl-dapo": {{"rollout/refused_groups", 1, most}, {"clock/dropped_samples", 1, most}, {"staleness/stale_keys", 0.01, 1}},
 	// The pool begins again, without any bound.
 	"slime-fully-async": {{"clock/wasted_tokens", 1, most}, {"staleness/tokens/max", 2, most}, {"staleness/mixed_responses", 0, 0}},
 	// verl's modes c and d differ in what becomes of running work.
@@ -44,6 +46,10 @@ var signatures = map[string][]signature{
 	"one_step_off": {{"staleness/tokens/mean", 1, 1}, {"staleness/mixed_responses", 0, 0}},
 	"llamarl":      {{"staleness/tokens/mean", 1, 1}},
 	"asyncflow":    {{"staleness/tokens/mean", 1, 1}},
+	// One policy for ten updates, the buffer cleared when the next is there.
+	"oapl": {{"staleness/tokens/max", 9, 9}, {"clock/dropped_samples", 1, most}, {"staleness/mixed_responses", 0, 0}},
+	// Groups of earlier steps are trained again.
+	"fresh-per": {{"replay/reuse_max", 2, most}, {"replay/share", 0.1, 1}, {"staleness/tokens/max", 2, most}},
 	// Several versions at once, one per response.
 	"dora":    {{"staleness/tokens/max", 3, 3}, {"staleness/mixed_responses", 0, 0}, {"clock/dropped_samples", 0, 0}},
 	"laminar": {{"staleness/tokens/max", 2, most}, {"staleness/mixed_responses", 0, 0}},

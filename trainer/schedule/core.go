@@ -96,7 +96,7 @@ type Core struct {
 
 	log    []Span
 	last   []int // index into the log of each lane's last span
-	busy   busy
+	spent  spent
 	counts Counts
 }
 

@@ -39,7 +39,7 @@ func (c *Core) spend(s Span) {
 	if s.From == s.To {
 		return
 	}
-	c.busy.count(s, 1)
+	c.spent.count(s, 1)
 	last := &c.last[s.Lane+1]
 	if *last >= 0 {
 		p := &c.log[*last]

@@ -52,7 +52,7 @@ func (c *Core) code(s *codec) {
 		s.int(&p.Lane, (*int)(&p.Activity), &p.From, &p.To, &p.Version, &p.Work)
 	})
 	s.ints(&c.last)
-	s.int(&c.busy.learner, &c.busy.workers, &c.busy.decoding, &c.busy.slots)
+	s.int(&c.spent.learner, &c.spent.workers, &c.spent.decoding, &c.spent.slots)
 	s.counts(&c.counts)
 
 	// Samples stand once each, the lists of them name their numbers.

@@ -17,12 +17,12 @@ type Use struct {
 	BubbleInter float64 `json:"bubble_inter"`
 }
 
-// busy are the ticks of the log: the learner's, the workers', those of them spent
+// spent are the ticks of the log: the learner's, the workers', those of them spent
 // decoding, and these times the slots that did.
-type busy struct{ learner, workers, decoding, slots int }
+type spent struct{ learner, workers, decoding, slots int }
 
 // count takes a span in, or, times -1, out again.
-func (b *busy) count(s Span, times int) {
+func (b *spent) count(s Span, times int) {
 	ticks := times * (s.To - s.From)
 	switch {
 	case s.Lane == Learner:
@@ -37,7 +37,7 @@ func (b *busy) count(s Span, times int) {
 
 // Use adds the time so far up.
 func (c *Core) Use() Use {
-	b, u := c.busy, Use{End: c.now}
+	b, u := c.spent, Use{End: c.now}
 	for _, w := range c.workers {
 		switch w.state {
 		case decoding:
