@@ -19,6 +19,13 @@ func NewLearner(p *model.Params, n engine.Numerics) *Learner {
 // Close releases its workers.
 func (l *Learner) Close() { l.learner.Close() }
 
+// Params are its weights by now, and Grad the last gradient of all of them: both
+// are the learner's own memory.
+func (l *Learner) Params() *model.Params { return l.learner.Params() }
+
+// Grad is described at Params.
+func (l *Learner) Grad() []float32 { return l.learner.Grad() }
+
 // Gradient takes the gradient of a loss over a batch, whose Now it fills.
 func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss) error {
 	o := learner.StepOptions{Policy: learner.Policy{Temperature: 1}}

@@ -113,3 +113,27 @@ func TestSequenceWeight(t *testing.T) {
 		t.Errorf("sampled square %v, exact %v", nearSquare, square)
 	}
 }
+
+func TestWeightsOfAResponse(t *testing.T) {
+	logs := []float64{0.4, 0.6, -0.2}
+	for _, c := range []struct {
+		k    sgaEstimator
+		want [3]float64 // logs of the weights
+	}{
+		{*sgaNamed("no IS"), [3]float64{0, 0, 0}},
+		{*sgaNamed("token IS"), [3]float64(logs)},
+		{sgaEstimator{size: 2}, [3]float64{1, 1, -0.2}},
+		{*sgaNamed("geometric"), [3]float64{0.8 / 3, 0.8 / 3, 0.8 / 3}},
+		{*sgaNamed("prefix"), [3]float64{0.4, 1, 0.8}},
+		{*sgaNamed("sequence IS"), [3]float64{0.8, 0.8, 0.8}},
+		{*sgaNamed("sequence TIS"), [3]float64{math.Ln2, math.Ln2, math.Ln2}},
+	} {
+		w := make([]float64, len(logs))
+		c.k.weights(w, logs)
+		for i, v := range w {
+			if math.Abs(math.Log(v)-c.want[i]) > 1e-12 {
+				t.Errorf("%s, block %d: log of weight %d is %v, want %v", c.k.name, c.k.size, i, math.Log(v), c.want[i])
+			}
+		}
+	}
+}

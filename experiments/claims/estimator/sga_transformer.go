@@ -1,0 +1,203 @@
+package estimator
+
+import (
+	"context"
+
+	"driftlab/experiments/claim"
+	"driftlab/experiments/stats"
+	"driftlab/model"
+	"driftlab/precision/elementary"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/loss"
+	"driftlab/trainer/measure"
+	"driftlab/trainer/task"
+)
+
+// The measurement on the transformer. A response goes on past its stop to the
+// length at which the conjecture speaks; its reward was decided before.
+const (
+	transformerPrompts = 8
+	transformerLength  = 208
+	transformerUpdates = 8
+	// transformerParts is how many parts without a common response the gradients
+	// are taken over: the variance is theirs, products are between halves of them.
+	transformerParts = 4
+)
+
+// transformerEstimators are the aggregations measured there.
+var transformerEstimators = []string{"no IS", "token IS", "geometric", "block 16", "product^(1/√T)", "prefix", "sequence TIS", "sequence IS"}
+
+// measureTransformer measures efficiency and variance on the model of this
+// replication, over the gradient of all parameters: responses of its own weights
+// in bf16, for a learner some updates ahead.
+func measureTransformer(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	p, err := e.Base(ctx, 256)
+	if err != nil {
+		return err
+	}
+	bf16, fp32 := claim.Numerics("bf16"), claim.Numerics("fp32")
+	l := measure.NewLearner(p, fp32)
+	defer l.Close()
+	if err := l.Update(claim.Minibatches(e.Graded(p, bf16, fp32, e.Pick(16, 8, 2)), 1), loss.NewReinforce(), 1e-3, transformerUpdates); err != nil {
+		return err
+	}
+	// On-policy no token past the stop matters to the mean, so the truth leaves them out.
+	own := rewarded(e, l.Params(), claim.Probe{Rollout: fp32, Sequences: e.Pick(4096, 1024, 64), Tokens: 48, Stops: true, Block: 1})
+	truth, err := gradients(l, claim.Minibatches(own, 2), nil)
+	if err != nil {
+		return err
+	}
+	b := rewarded(e, p, claim.Probe{Rollout: bf16, Sequences: e.Pick(256, 64, 32), Tokens: transformerLength, Block: 2})
+	measure.Score(b, l.Params(), measure.Scoring{Numerics: fp32})
+	parts := claim.Minibatches(b, transformerParts)
+	var power, variance []float64
+	for _, name := range transformerEstimators {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		g, err := gradients(l, parts, sgaNamed(name))
+		if err != nil {
+			return err
+		}
+		v, q := spread(g, truth, float64(parts[0].Len()))
+		variance, power = append(variance, v), append(power, q)
+	}
+	o.Set("transformer variance", variance...)
+	o.Set("transformer power", power...)
+	return nil
+}
+
+func sgaNamed(name string) *sgaEstimator {
+	for k := range sgaEstimators {
+		if sgaEstimators[k].name == name {
+			return &sgaEstimators[k]
+		}
+	}
+	panic("sga_frontier: there is no estimator " + name)
+}
+
+// rewarded samples responses to a few chain prompts, prompt by prompt, and
+// judges each up to its first stop.
+func rewarded(e *claim.Env, p *model.Params, q claim.Probe) *batch.Batch {
+	t := task.NewChain()
+	t.Difficulty = task.Range{3, 8}
+	rng := e.Rand(claim.PromptStream)
+	each := q.Sequences / transformerPrompts
+	var questions []task.Prompt
+	for range transformerPrompts {
+		questions = append(questions, task.Draw(t, rng))
+		for range each {
+			q.Prompts = append(q.Prompts, questions[len(questions)-1].Tokens)
+		}
+	}
+	q.Params = p
+	b := e.Sample(q)
+	b.Advantage = make([]float64, b.Tokens())
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		end := from
+		for end < to && b.Token[end] != task.EOS {
+			end++
+		}
+		reward := 0.0
+		if t.Verify(questions[i/each], b.Token[from:min(end+1, to)]).Correct {
+			reward = 1
+		}
+		b.Group[i], b.Reward = i/each, append(b.Reward, reward)
+	}
+	return b
+}
+
+// gradients are those of the mean over each part's responses of gain · Σ_t
+// w_t · log π, the gain against the mean of the prompt's other responses in the
+// part. No estimator leaves the weights at 1.
+func gradients(l *measure.Learner, parts []*batch.Batch, k *sgaEstimator) ([][]float64, error) {
+	var out [][]float64
+	for _, m := range parts {
+		var sum, count [transformerPrompts]float64
+		for i, r := range m.Reward {
+			sum[m.Group[i]] += r
+			count[m.Group[i]]++
+		}
+		for i, r := range m.Reward {
+			from, to := m.Span(i)
+			g := m.Group[i]
+			gain := r - (sum[g]-r)/(count[g]-1)
+			w := m.Advantage[from:to]
+			if k == nil {
+				for t := range w {
+					w[t] = gain
+				}
+				continue
+			}
+			logs := make([]float64, to-from)
+			for t := range logs {
+				logs[t] = m.Old.Logp[from+t] - m.LogpRoll[from+t]
+			}
+			k.weights(w, logs)
+			for t := range w {
+				w[t] *= gain
+			}
+		}
+		if err := l.Gradient(m, loss.NewReinforce()); err != nil {
+			return nil, err
+		}
+		row := make([]float64, len(l.Grad()))
+		for i, v := range l.Grad() {
+			row[i] = float64(v)
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// weights fills the weight of every token of a response.
+func (k *sgaEstimator) weights(w, logs []float64) {
+	power, block := 1.0, k.block(len(logs))
+	if k.power != nil {
+		power = k.power(float64(len(logs)))
+	}
+	sum := 0.0
+	for t := range logs {
+		if k.prefix {
+			sum += logs[t]
+		} else if t%block == 0 {
+			sum = 0
+			for _, v := range logs[t:min(t+block, len(logs))] {
+				sum += v
+			}
+		}
+		if w[t] = elementary.Exp(float64(power * sum)); k.limit > 0 {
+			w[t] = min(w[t], k.limit)
+		}
+	}
+}
+
+// spread is the trace of the variance of a batch and the efficiency, from
+// gradients over parts of so many responses each. Squares of expectations are
+// products between halves, which noise does not raise.
+func spread(parts, truth [][]float64, responses float64) (variance, power float64) {
+	half := func(from int) []float64 {
+		m := make([]float64, len(truth[0]))
+		for _, g := range parts[from : from+transformerParts/2] {
+			for i, v := range g {
+				m[i] += v / (transformerParts / 2)
+			}
+		}
+		return m
+	}
+	a, b := half(0), half(transformerParts/2)
+	for _, g := range parts {
+		for i, v := range g {
+			d := v - (a[i]+b[i])/2
+			variance += float64(d*d) / (transformerParts - 1)
+		}
+	}
+	variance *= responses / sgaBatch
+	along, away := 0.0, 0.0
+	for _, h := range [][2][]float64{{a, b}, {b, a}} {
+		along += stats.Dot(truth[0], h[0]) * stats.Dot(truth[1], h[1]) / 2
+		away += stats.Dot(stats.Differences(h[0], truth[0]), stats.Differences(h[1], truth[1])) / 2
+	}
+	return variance, along / (variance + max(away, 0))
+}
