@@ -47,7 +47,7 @@ func measureTransformer(ctx context.Context, e *claim.Env, o *claim.Observation)
 	if err != nil {
 		return err
 	}
-	b := rewarded(e, p, claim.Probe{Rollout: bf16, Sequences: e.Pick(256, 64, 32), Tokens: transformerLength, Block: 2})
+	b := rewarded(e, p, claim.Probe{Rollout: bf16, Sequences: e.Pick(256, 64, 64), Tokens: transformerLength, Block: 2})
 	measure.Score(b, l.Params(), measure.Scoring{Numerics: fp32})
 	parts := claim.Minibatches(b, transformerParts)
 	var power, variance []float64
