@@ -38,7 +38,7 @@ func measureTransformer(ctx context.Context, e *claim.Env, o *claim.Observation)
 	bf16, fp32 := claim.Numerics("bf16"), claim.Numerics("fp32")
 	l := measure.NewLearner(p, fp32)
 	defer l.Close()
-	if err := l.Update(claim.Minibatches(e.Graded(p, bf16, fp32, e.Pick(16, 8, 2)), 1), loss.NewReinforce(), 1e-3, transformerUpdates); err != nil {
+	if err := l.Update(claim.Minibatches(e.Graded(p, bf16, fp32, e.Pick(16, 8, 2)), 1), loss.NewReinforce(), 2e-4, transformerUpdates); err != nil {
 		return err
 	}
 	// On-policy no token past the stop matters to the mean, so the truth leaves them out.
