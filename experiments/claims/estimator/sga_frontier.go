@@ -65,7 +65,7 @@ func sgaFrontier() claim.Claim {
 		Threshold: "Log of P of the best aggregation inside the list over that of the best of no IS, token IS, token TIS and sequence IS, the least over T of 256, 512 and 1,024 and two rewards: interval over the draws above 0. " +
 			"Beside it: along the list bias falls and variance rises, Kendall's tau of each above 0.7.",
 		Setup: "A policy of 16 logits that writes T tokens of four, T from 16 to 1,024, not the transformer. Gradient, bias and variance are exact, by dynamic programming over all responses, for batches of 128; " +
-			"the sequence weight cut at 2, which is bounded, is averaged over 4,096 responses. An earlier version sampled all of them and missed up to forty orders of magnitude of the variance of sequence IS. " +
+			"the sequence weight cut at 2, which is bounded, is averaged over 4,096 responses. An earlier version sampled all of them, and what a sample shows of the variance of sequence IS is far too little. " +
 			"The learner is 8 (natural) or 32 (amplified) normalised gradient steps of 0.03 ahead, and mu's logits carry a random engine difference of sd 0.03. " +
 			"Two rewards: terminal, decided by the first eighth of the tokens; and dense, paid per token. " +
 			"On the transformer: the chain task's model, bf16 rollouts, a learner 8 updates of lr 2e-4 ahead (at 1e-3 the product over 208 tokens is 1e-66), 256 responses to 8 prompts that go on past their stop to 208 tokens; gradients of all parameters, compared with that of 4,096 responses of the learner's own.",
