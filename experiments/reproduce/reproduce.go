@@ -125,7 +125,8 @@ type measurement struct {
 func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*claim.Observation] {
 	c, seed := m.claim, m.seeds[k]
 	do := func(ctx context.Context, d *queue.Desk) (*claim.Observation, error) {
-		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache, Cores: d.Cores}
+		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache, Cores: d.Cores,
+			Progress: func(note string) { d.Report(queue.State{Note: note}) }}
 		observed, kept, err := observe(ctx, c, e, m.options.Dir, k == 0)
 		if err != nil {
 			return nil, err

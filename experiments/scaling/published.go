@@ -1,8 +1,7 @@
 package scaling
 
-// The models whose figures are published, as large as their configurations say
-// (config.json of each on its model page). The lengths are not in the figures'
-// own tables: see where.
+// The models whose figures are published, as large as the config.json of each says.
+// The lengths of their answers are worth less: see the claim's source.
 var (
 	qwen3MoE   = Size{Layers: 48, Width: 2048, Vocabulary: 151936, Experts: 128, TopK: 8, Length: 10000}
 	qwen3Dense = Size{Layers: 36, Width: 4096, Vocabulary: 151936, Length: 10000}
