@@ -23,7 +23,8 @@ type compareCmd struct {
 
 // Help is the long help text.
 func (*compareCmd) Help() string {
-	return `Trains every recipe with every seed, several runs at a time, and shows them in one table and one picture.
+	return `Trains every recipe with every seed, several runs at a time, and shows them in one table and one picture;
+asynchronous schedules also over virtual time.
 Runs that are there already are not made again; interrupted ones go on.
 
 Examples:
@@ -73,7 +74,7 @@ func (c *compareCmd) Run(a *app) error {
 		return err
 	}
 	out := cmp.Or(c.Out, filepath.Join("runs", "compare-"+hashOf(recipes, int(c.Seeds))))
-	lock, err := a.hold(out, "compare.svg")
+	lock, err := a.hold(out, "compare.svg", "compare-time.svg")
 	if err != nil {
 		return err
 	}
@@ -106,11 +107,21 @@ func (c *compareCmd) Run(a *app) error {
 	if err := results.SavePlot(filepath.Join(out, "compare.svg"), &picture); err != nil {
 		return err
 	}
+	over := results.TimeChartOf(groups, metric, glossary(records))
+	clocked := len(over.Arms) > 0
+	if clocked {
+		if err := results.SavePlot(filepath.Join(out, "compare-time.svg"), &over); err != nil {
+			return err
+		}
+	}
 	if c.JSON {
 		return a.printJSON(compared{out, path, metric, armsOf(groups, metric)})
 	}
 	a.printOutcome(report)
 	fmt.Fprintf(a.stdout, "Report: %s\nPicture: %s\n", path, filepath.Join(out, "compare.svg"))
+	if clocked {
+		fmt.Fprintf(a.stdout, "Over virtual time: %s\n", filepath.Join(out, "compare-time.svg"))
+	}
 	return nil
 }
 

@@ -28,6 +28,9 @@ func Example() {
 	// Defaults, in a recipe under schedule
 	//   no parameters
 	//
+	// Greatest lag
+	//   0
+	//
 	// Example
 	//   step 0: rollouts from version 0, one update -> version 1
 	//   step 1: rollouts from version 1, one update -> version 2

@@ -13,7 +13,7 @@ import (
 )
 
 type methodsCmd struct {
-	Name string `arg:"" complete:"methods" optional:"" help:"A method's name or alias, recipe or a field of one, recipes, or numerics; without one, all methods are listed."`
+	Name string `arg:"" complete:"methods" optional:"" help:"A method's name or alias, recipe or a field of one, recipes, systems, or numerics; without one, all methods are listed."`
 	jsonFlag
 	outFlag
 }
@@ -21,8 +21,9 @@ type methodsCmd struct {
 // Help is the long help text.
 func (*methodsCmd) Help() string {
 	return `Lists every method a recipe can name, or shows one in full; every field of a recipe with its default and meaning
-(recipe, or a section such as rollout.kv_scales); the shipped recipes; the published corrections (presets, or one of
-them by name); or the presets of numerics with what sets them apart.
+(recipe, or a section such as rollout.kv_scales); the shipped recipes; the published asynchronous systems with rule,
+bound and what is inferred (systems); the published corrections (presets, or one of them by name); or the presets of
+numerics with what sets them apart.
 
 Examples:
   simulate methods
@@ -30,6 +31,7 @@ Examples:
   simulate methods recipe
   simulate methods rollout.kv_scales
   simulate methods recipes
+  simulate methods systems
   simulate methods presets
   simulate methods numerics
   simulate methods --json | jq '.[] | select(.unit == "sequence") | .name'`
@@ -44,6 +46,8 @@ func (c *methodsCmd) Run(a *app) error {
 		return c.recipes(a)
 	case "presets":
 		return c.presets(a, correction.Presets)
+	case "systems":
+		return c.systems(a)
 	}
 	if p, err := correction.LookupPreset(c.Name); err == nil {
 		return c.presets(a, []correction.Preset{p})
@@ -87,7 +91,7 @@ func findMethods(name string) ([]recipe.Method, error) {
 	if found != nil {
 		return found, nil
 	}
-	known = append(known, "recipe", "recipes", "presets", "numerics")
+	known = append(known, "recipe", "recipes", "systems", "presets", "numerics")
 	for _, p := range correction.Presets {
 		known = append(known, p.Name)
 	}
@@ -107,20 +111,28 @@ func (a *app) listMethods(all []recipe.Method) {
 	}
 	fmt.Fprintf(a.stdout, "Numerics: %s\n\n", strings.Join(engine.PresetNames(), ", "))
 	fmt.Fprintf(a.stdout, "Recipes: %s\n\n", strings.Join(recipe.Names(), ", "))
-	fmt.Fprintln(a.stdout, "simulate methods NAME shows a method in full, recipe all fields of one, recipes what each is for, presets the published corrections, numerics the presets of numerics.")
+	fmt.Fprintln(a.stdout, "simulate methods NAME shows a method in full, recipe all fields of one, recipes what each is for, systems the asynchronous ones by rule and bound, presets the published corrections, numerics the presets of numerics.")
 }
 
-// methodTables is one table per field of a recipe.
+// methodTables is one table per field of a recipe; of a system it has the rule and the
+// bound, where other methods have the unit.
 func methodTables(all []recipe.Method) []*results.Table {
 	var tables []*results.Table
 	for _, m := range all {
 		if n := len(tables); n == 0 || tables[n-1].Title != m.Field {
-			tables = append(tables, &results.Table{Title: m.Field, Columns: []results.TableColumn{
-				{Name: "name"}, {Name: "unit"}, {Name: "also called"}, {Name: "source"},
-			}})
+			columns := []results.TableColumn{{Name: "name"}, {Name: "unit"}, {Name: "also called"}, {Name: "source"}}
+			if m.Bound != nil {
+				columns = []results.TableColumn{{Name: "name"}, {Name: "bound", Align: results.Right}, {Name: "also called"}, {Name: "rule"}, {Name: "source"}}
+			}
+			tables = append(tables, &results.Table{Title: m.Field, Columns: columns})
 		}
-		tables[len(tables)-1].Add(results.Word(m.Name).As(results.Strong), results.Word(string(m.Unit)),
-			results.Word(strings.Join(m.Aliases, ", ")).As(results.Muted), results.Word(m.Source))
+		aliases := results.Word(strings.Join(m.Aliases, ", ")).As(results.Muted)
+		if m.Bound != nil {
+			rule, _, _ := strings.Cut(m.Formula, "\n")
+			tables[len(tables)-1].Add(results.Word(m.Name).As(results.Strong), results.Word(boundText(*m.Bound)), aliases, results.Word(rule), results.Word(m.Source))
+			continue
+		}
+		tables[len(tables)-1].Add(results.Word(m.Name).As(results.Strong), results.Word(string(m.Unit)), aliases, results.Word(m.Source))
 	}
 	return tables
 }
@@ -147,6 +159,9 @@ func methodText(m recipe.Method) string {
 		defaults = "no parameters"
 	}
 	section("Defaults, in a recipe under "+m.Field, defaults)
+	if m.Bound != nil {
+		section("Greatest lag", boundText(*m.Bound))
+	}
 	section("Reads the columns", m.Needs.String())
 	section("Reads under some parameters", m.May.String())
 	section("Reads for a figure", m.Shows.String())

@@ -53,6 +53,38 @@ func (c *methodsCmd) recipes(a *app) error {
 	return c.show(a, "recipes.md", t.Markdown(), list, func() { a.printTable(t) })
 }
 
+// systems lists the published asynchronous systems: the rule in a line, the bound that
+// it promises, where it is from, and what of it is inferred or left out.
+func (c *methodsCmd) systems(a *app) error {
+	var list []recipe.Method
+	var b strings.Builder
+	for _, m := range recipe.Methods() {
+		if m.Bound == nil {
+			continue
+		}
+		list = append(list, m)
+		fmt.Fprintf(&b, "%s (%s)\n", m.Name, strings.Join(m.Aliases, ", "))
+		for _, line := range [...]struct{ title, text string }{
+			{"Rule", m.Formula}, {"Greatest lag", boundText(*m.Bound)}, {"Source", m.Source}, {"Inferred or left out", m.Reconstruction},
+		} {
+			if line.text != "" {
+				fmt.Fprintf(&b, "  %s: %s\n", line.title, strings.ReplaceAll(line.text, "\n", "; "))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("Greatest lag of a trained sample, in published versions; none where a system promises no more than a count.\n")
+	return c.show(a, "systems.txt", b.String(), list, func() { fmt.Fprint(a.stdout, b.String()) })
+}
+
+// boundText is the greatest lag that a system promises.
+func boundText(bound int) string {
+	if bound < 0 {
+		return "none"
+	}
+	return fmt.Sprint(bound)
+}
+
 // presets lists published corrections, or shows one of them in full: what the
 // name stands for in a recipe, and the loss it goes with.
 func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {

@@ -65,6 +65,10 @@ func writeReport(path string, report results.Report, records []*record.Record) (
 		return nil, err
 	}
 	groups := results.Group(records)
+	clocks, err := writeClocks(filepath.Join(filepath.Dir(path), "plots"), groups, records)
+	if err != nil {
+		return nil, err
+	}
 	plots = []string{}
 	for _, metric := range plotted {
 		chart := results.ChartOf(groups, metric, glossary(records))
@@ -77,7 +81,29 @@ func writeReport(path string, report results.Report, records []*record.Record) (
 		}
 		plots = append(plots, file)
 	}
-	return plots, nil
+	return append(plots, clocks...), nil
+}
+
+// writeClocks writes what the virtual clock of an asynchronous schedule shows:
+// reward over virtual time and, of a single run, the timeline and its lags.
+func writeClocks(dir string, groups []results.RunGroup, records []*record.Record) (plots []string, err error) {
+	save := func(name string, f results.Figure) {
+		file := filepath.Join(dir, name+".svg")
+		if err == nil {
+			err = results.SavePlot(file, f)
+			plots = append(plots, file)
+		}
+	}
+	for _, metric := range []string{"val/learner/pass_rate", "critic/score/mean"} {
+		if chart := results.TimeChartOf(groups, metric, glossary(records)); len(chart.Arms) > 0 {
+			save(strings.ReplaceAll(metric, "/", "-")+"-time", &chart)
+		}
+	}
+	if len(records) == 1 && records[0].Clock != nil {
+		save("timeline", results.TimelineOf(records[0].Clock))
+		save("lags", results.LagsOf(records[0].Clock))
+	}
+	return plots, err
 }
 
 // printOutcome prints the tables of a report's first section.

@@ -125,18 +125,10 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 		{Name: "name"}, {Name: "parameters"}, {Name: "bound", Align: results.Right}, {Name: "source"},
 	}, Note: "bound: the greatest lag of a trained sample, in versions; none where a system promises no more than a count."}
 	for _, l := range all {
-		t.Add(results.Word(l.Name).As(results.Strong), results.Word(strings.Join(l.Parameters, " ")), results.Word(l.bound()), results.Word(l.Source).As(results.Muted))
+		t.Add(results.Word(l.Name).As(results.Strong), results.Word(strings.Join(l.Parameters, " ")), results.Word(boundText(l.Bound)), results.Word(l.Source).As(results.Muted))
 	}
 	a.printTable(t)
 	return nil
-}
-
-// bound is the promise as text.
-func (l listed) bound() string {
-	if l.Bound < 0 {
-		return "none"
-	}
-	return fmt.Sprint(l.Bound)
 }
 
 // page is a system in full.
@@ -145,7 +137,7 @@ func (l listed) page() string {
 	b.WriteString(l.Name + "\n")
 	for _, section := range [...]struct{ title, text string }{
 		{"Also called", strings.Join(l.Aliases, ", ")}, {"Source", l.Source}, {"Rule", l.Formula},
-		{"Parameters", strings.Join(l.Parameters, "\n")}, {"Greatest lag", l.bound()}, {"Example", l.Example}, {"Inferred or left out", l.Reconstruction},
+		{"Parameters", strings.Join(l.Parameters, "\n")}, {"Greatest lag", boundText(l.Bound)}, {"Example", l.Example}, {"Inferred or left out", l.Reconstruction},
 	} {
 		if section.text != "" {
 			fmt.Fprintf(&b, "\n%s\n  %s\n", section.title, strings.ReplaceAll(section.text, "\n", "\n  "))

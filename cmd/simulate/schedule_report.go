@@ -5,7 +5,8 @@ import (
 	"strings"
 
 	"driftlab/results"
-	"driftlab/trainer/schedule"
+	"driftlab/results/record"
+	"driftlab/trainer/runner"
 	"driftlab/trainer/simulation"
 )
 
@@ -88,41 +89,13 @@ func speedupTable(s simulation.Speedup) *results.Table {
 	return t
 }
 
-// timelineOf draws the learner and some workers over the first updates.
+// timelineOf draws the first updates.
 func timelineOf(r simulation.Report) *results.Timeline {
-	const lanes, updates = 24, 8
+	const updates = 8
 	config := r.Run.Config
 	until := r.Run.Makespan
 	if len(r.Run.Updates) > updates {
 		until = r.Run.Updates[updates]
 	}
-	t := &results.Timeline{Title: fmt.Sprintf("%s: the learner and %d of %d workers", r.Policy, min(lanes, config.Workers), config.Workers),
-		Note: "height: share of busy slots; half for prefill and scoring; grey: weights on their way", Unit: "s", To: seconds(until)}
-	row := map[int]int{schedule.Learner: 0}
-	t.Lanes = []results.TimelineLane{{Name: "learner"}}
-	for i := range min(lanes, config.Workers) {
-		worker := i * config.Workers / min(lanes, config.Workers)
-		row[worker] = len(t.Lanes)
-		t.Lanes = append(t.Lanes, results.TimelineLane{Name: fmt.Sprintf("worker %d", worker)})
-	}
-	for _, s := range r.Run.Log {
-		i, ok := row[s.Lane]
-		if !ok || s.From >= until {
-			continue
-		}
-		span := results.TimelineSpan{From: seconds(s.From), To: seconds(s.To), Version: s.Version, Share: 1}
-		switch s.Activity {
-		case schedule.Generating:
-			span.Share = float64(s.Work) / (float64(config.Slots) * float64(s.To-s.From))
-		case schedule.Scoring, schedule.Prefilling:
-			span.Share = 0.5
-		case schedule.Loading, schedule.Pushing:
-			span.Version = -1
-		}
-		t.Lanes[i].Spans = append(t.Lanes[i].Spans, span)
-	}
-	return t
+	return results.TimelineOf(&record.Clock{System: r.Policy, Workers: config.Workers, To: until, Spans: runner.Spans(r.Run.Log, config.Slots)})
 }
-
-// seconds are those of ticks.
-func seconds(ticks int) float64 { return float64(ticks) / 1e6 }

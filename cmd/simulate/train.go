@@ -25,7 +25,7 @@ type trainCmd struct {
 // Help is the long help text.
 func (*trainCmd) Help() string {
 	return `Trains one run and keeps its record in a folder: recipe.yaml (resolved), metrics.jsonl, summary.json,
-checkpoint/, plots/ and a page, report.html. The same recipe finds the same folder again: an interrupted run goes on, a finished one is not run again.
+checkpoint/, plots/ and a page, report.html; of an asynchronous schedule also clock.json, drawn as a timeline and lags. The same recipe finds the same folder again: an interrupted run goes on, a finished one is not run again.
 
 Examples:
   simulate train
