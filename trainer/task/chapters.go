@@ -243,7 +243,7 @@ func (c *Chapters) rankAt(mass float64) float64 {
 // words before: what no model can do without.
 func (c *Chapters) Entropy() float64 {
 	other := c.Noise / wordClasses
-	sum := plogp(1-c.Noise+other) + float64((wordClasses-1)*plogp(other))
+	sum := float64(plogp(1-c.Noise+other)) + float64((wordClasses-1)*plogp(other))
 	for class := range wordClasses {
 		n := c.ranks(class)
 		for r := range n {
@@ -251,7 +251,7 @@ func (c *Chapters) Entropy() float64 {
 			if r == 0 {
 				share += 1 - c.Tail
 			}
-			sum += plogp(share) / wordClasses
+			sum += float64(plogp(share) / wordClasses)
 		}
 	}
 	return -sum

@@ -196,8 +196,8 @@ func spread(parts, truth [][]float64, responses float64) (variance, power float6
 	variance *= responses / sgaBatch
 	along, away := 0.0, 0.0
 	for _, h := range [][2][]float64{{a, b}, {b, a}} {
-		along += stats.Dot(truth[0], h[0]) * stats.Dot(truth[1], h[1]) / 2
-		away += stats.Dot(stats.Differences(h[0], truth[0]), stats.Differences(h[1], truth[1])) / 2
+		along += float64(stats.Dot(truth[0], h[0]) * stats.Dot(truth[1], h[1]) / 2)
+		away += float64(stats.Dot(stats.Differences(h[0], truth[0]), stats.Differences(h[1], truth[1])) / 2)
 	}
 	return variance, along / (variance + max(away, 0))
 }

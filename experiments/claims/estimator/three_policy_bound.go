@@ -144,7 +144,7 @@ func variation(visits [boundStates]float64, p, q choice) (largest, mean float64)
 	for s := range boundStates {
 		sum := 0.0
 		for a := range boundActions {
-			sum += math.Abs(p[s][a]-q[s][a]) / 2
+			sum += float64(math.Abs(p[s][a]-q[s][a]) / 2)
 		}
 		largest = max(largest, sum)
 		mean += float64(visits[s] * sum)
