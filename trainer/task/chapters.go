@@ -242,8 +242,8 @@ func (c *Chapters) rankAt(mass float64) float64 {
 // Entropy is that of a word in nats, the mean over classes, for one who knows the
 // words before: what no model can do without.
 func (c *Chapters) Entropy() float64 {
-	other := c.Noise / wordClasses
-	sum := float64(plogp(1-c.Noise+other)) + float64((wordClasses-1)*plogp(other))
+	other := float64(c.Noise / wordClasses)
+	sum := plogp(1-c.Noise+other) + float64((wordClasses-1)*plogp(other))
 	for class := range wordClasses {
 		n := c.ranks(class)
 		for r := range n {

@@ -185,7 +185,7 @@ func efficiency(mean [sgaParams]float64, square float64, truth [sgaParams]float6
 	if sampled > 0 {
 		away = max(away-trace/float64(sampled), 0)
 	}
-	variance = trace / sgaBatch
+	variance = float64(trace / sgaBatch)
 	along := stats.Dot(truth[:], mean[:])
 	return math.Sqrt(away), variance, float64(along*along) / (variance + away)
 }

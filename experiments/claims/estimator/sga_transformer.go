@@ -181,7 +181,7 @@ func spread(parts, truth [][]float64, responses float64) (variance, power float6
 		m := make([]float64, len(truth[0]))
 		for _, g := range parts[from : from+transformerParts/2] {
 			for i, v := range g {
-				m[i] += v / (transformerParts / 2)
+				m[i] += float64(v / (transformerParts / 2))
 			}
 		}
 		return m
@@ -189,11 +189,11 @@ func spread(parts, truth [][]float64, responses float64) (variance, power float6
 	a, b := half(0), half(transformerParts/2)
 	for _, g := range parts {
 		for i, v := range g {
-			d := v - (a[i]+b[i])/2
+			d := v - float64((a[i]+b[i])/2)
 			variance += float64(d*d) / (transformerParts - 1)
 		}
 	}
-	variance *= responses / sgaBatch
+	variance = float64(variance * (responses / sgaBatch))
 	along, away := 0.0, 0.0
 	for _, h := range [][2][]float64{{a, b}, {b, a}} {
 		along += float64(stats.Dot(truth[0], h[0]) * stats.Dot(truth[1], h[1]) / 2)
