@@ -83,9 +83,14 @@ func (m *Metric) mean(y []float64) float64 {
 	return elementary.Exp(stats.Average(stats.Logs(y)))
 }
 
+// sheet is an empty panel: y by its logarithm, bands over the range of the models.
+func sheet(title, x, y string) results.Chart {
+	return results.Chart{Title: title, XLabel: x, YLabel: y, LogY: true, Band: results.BandRange}
+}
+
 // panel is the exact KL along an axis.
 func (f *fitted) panel(k int, a axis) results.Chart {
-	c := results.Chart{Title: "By " + a.name, XLabel: fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&base)), YLabel: "exact KL, nats per token", LogY: true, Band: results.BandRange}
+	c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&base)), "exact KL, nats per token")
 	c.Arms = append(c.Arms, f.arms("MoE", metricKL, f.along(MoE, a), a, 1)...)
 	c.Arms = append(c.Arms, f.arms("MoE, routes replayed", metricReplayed, f.along(MoE, a), a, 2)...)
 	if k < len(Dense.axes()) {
@@ -104,7 +109,7 @@ func (f *fitted) panel(k int, a axis) results.Chart {
 // flipPanel has flips per decision and tokens hit by depth.
 func (f *fitted) flipPanel() results.Chart {
 	depth := axes[0]
-	c := results.Chart{Title: "Flips by depth", XLabel: fmt.Sprintf("doublings of layers from %d", base.Layers), YLabel: "share", LogY: true, Band: results.BandRange}
+	c := sheet("Flips by depth", fmt.Sprintf("doublings of layers from %d", base.Layers), "share")
 	rungs := f.along(MoE, depth)
 	c.Arms = append(c.Arms, f.arms("flips per decision", metricFlips, rungs, depth, 6)...)
 	c.Arms = append(c.Arms, f.arms("tokens hit", metricHit, rungs, depth, 7)...)
@@ -120,7 +125,7 @@ func (f *fitted) flipPanel() results.Chart {
 // answerPanel is the KL of whole answers of dense models by length.
 func (f *fitted) answerPanel() results.Chart {
 	length := axes[3]
-	c := results.Chart{Title: "Whole answers by length, dense", XLabel: fmt.Sprintf("doublings of tokens of an answer from %d", base.Length), YLabel: "sequence KL, nats", LogY: true, Band: results.BandRange}
+	c := sheet("Whole answers by length, dense", fmt.Sprintf("doublings of tokens of an answer from %d", base.Length), "sequence KL, nats")
 	rungs := f.along(Dense, length)
 	c.Arms = append(c.Arms, f.arms("bf16", metricSequence, rungs, length, 3)...)
 	c.Arms = append(c.Arms, f.arms("fp16", metricSequenceFP16, rungs, length, 4)...)
@@ -131,7 +136,7 @@ func (f *fitted) answerPanel() results.Chart {
 // primary published size, where they end together.
 func (f *fitted) wayPanel() results.Chart {
 	p := published()[0]
-	c := results.Chart{Title: "The way to " + p.Model, XLabel: "share of the way, every axis in proportion to its logarithm", YLabel: "exact KL, nats per token", LogY: true, Band: results.BandRange}
+	c := sheet("The way to "+p.Model, "share of the way, every axis in proportion to its logarithm", "exact KL, nats per token")
 	l := f.laws[p.Metric][p.Family]
 	if l == nil {
 		return c

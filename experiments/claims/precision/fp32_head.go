@@ -87,13 +87,16 @@ func measureHead(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 }
 
 func judgeHead(j *claim.Judge) {
-	add := j.Primary
-	for _, m := range []struct {
+	for i, m := range []struct {
 		name string
 		dose claim.Dose
 	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"wide", claim.Amplified}} {
-		add(claim.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1))
-		add = j.Also
+		c := claim.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1)
+		if i == 0 {
+			j.Primary(c)
+		} else {
+			j.Also(c)
+		}
 		j.Also(claim.Report(m.dose, "share of mean |dlogp| that goes, "+m.name, j.Each(func(o *claim.Observation) float64 {
 			return 1 - o.List(m.name + " mean")[1]/o.List(m.name + " mean")[0]
 		})))

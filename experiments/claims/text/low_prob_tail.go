@@ -145,13 +145,16 @@ func exactChi2(b *batch.Batch) (full, pruned float64) {
 }
 
 func judgeTail(j *claim.Judge) {
-	add := j.Primary
-	for _, m := range []struct {
+	for i, m := range []struct {
 		name string
 		dose claim.Dose
 	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"deep", claim.Amplified}} {
-		add(claim.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5))
-		add = j.Also
+		c := claim.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5)
+		if i == 0 {
+			j.Primary(c)
+		} else {
+			j.Also(c)
+		}
 		j.Also(claim.Rates(m.dose, "share of tokens with |dlogp| > 0.01, p < 0.01 over p > 0.99, "+m.name,
 			j.Entry(m.name+" wide", 0), j.Entry(m.name+" tokens", 0), j.Entry(m.name+" wide", 1), j.Entry(m.name+" tokens", 1), 1))
 		fewest := func(k int) float64 { return -stats.Max(stats.Negated(j.Entry(m.name+" tokens", k))) }
