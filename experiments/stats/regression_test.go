@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestRegress recovers the coefficients of an exact plane, agrees with the
-// simple regression on one column, and partial R² with its definition: for two
-// uncorrelated columns it is r² of what the other leaves.
+// TestRegress recovers the coefficients of an exact plane, and agrees with the
+// simple regression on one column.
 func TestRegress(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var a, b, y, noisy []float64
@@ -26,24 +25,6 @@ func TestRegress(t *testing.T) {
 	}
 	if _, s := Regress(noisy, a); math.Abs(s[0]-Slope(a, noisy)) > 1e-12 {
 		t.Errorf("one column: %v, Slope says %v", s[0], Slope(a, noisy))
-	}
-	if got := PartialR2(noisy, a); math.Abs(got-RSquared(a, noisy)) > 1e-12 {
-		t.Errorf("partial R² given nothing is %v, R² %v", got, RSquared(a, noisy))
-	}
-	if got := PartialR2(y, b, a); math.Abs(got-1) > 1e-12 {
-		t.Errorf("partial R² of what completes the plane is %v", got)
-	}
-	// By hand: what a leaves of b and of y, and their correlation squared.
-	left := func(v []float64) []float64 {
-		c, s := Regress(v, a)
-		out := make([]float64, len(v))
-		for i := range v {
-			out[i] = v[i] - c - s[0]*a[i]
-		}
-		return out
-	}
-	if got, want := PartialR2(noisy, b, a), RSquared(left(b), left(noisy)); math.Abs(got-want) > 1e-10 {
-		t.Errorf("partial R² is %v, by residuals %v", got, want)
 	}
 }
 
