@@ -6,6 +6,7 @@ import (
 	"driftlab/experiments/claim"
 	"driftlab/experiments/claims/age"
 	"driftlab/experiments/claims/correction"
+	"driftlab/experiments/claims/dynamic"
 	"driftlab/experiments/claims/estimator"
 	"driftlab/experiments/claims/length"
 	"driftlab/experiments/claims/precision"
@@ -30,6 +31,7 @@ var themes = []struct {
 	{"correction", correction.Claims},
 	{"length", length.Claims},
 	{"age", age.Claims},
+	{"dynamic", dynamic.Claims},
 	{"scaling", scaling.Claims},
 }
 

@@ -32,7 +32,7 @@ func arealTable() claim.Claim {
 		Source:    "AReaL, 2505.24298, table of the staleness ablation.",
 		Figure:    "AIME24 at eta 0: 42.0; eta 4: naive 23.3, decoupled 42.2; eta 8: 35.7, 41.0; eta 16: 35.8, 38.7; without a bound 34.0, 36.9",
 		Threshold: "Pass rate, decoupled minus naive, mean over eta 4 and 16 and two learning rates: above 0, sign-flip p < 0.05.",
-		Setup: "GRPO on chain-base, equal engines, AReaL's schedule on a virtual clock of three workers and a learner, 120 updates; naive is PPO's clip against the recorded log-probs, decoupled is AReaL's loss with the weight cut at 5, whose own clip is idle, since a batch makes one update; learning rates 7e-4 and 1e-3. " + passRates +
+		Setup: "GRPO on chain-base, equal engines, AReaL's schedule on a virtual clock of three workers and a learner, 120 updates; naive is PPO's clip against the recorded log-probs, decoupled is AReaL's loss with the weight cut at 5, whose own clip is idle, since a batch makes one update; learning rates 7e-4 and 1e-3. " + claim.PassRateNote +
 			"The same number of samples and updates in every arm. Looked at with the shipped weights on seed 9001: eta 0, 4, 16 at 7e-4 (naive ends at 0.95, 0.92, 0.86, decoupled at 0.95, 0.91, 0.92) and eta 16 at 1.2e-3 (0.83 and 0.42): the order depends on the learning rate, so both rates stay.",
 		LeftOut:  "Eta without a bound. AReaL's rule bounds a count, and so the mean lag, not the lag of one sample: violations are of the count.",
 		Commands: []string{`simulate train headline --set steps=120 --set "schedule={name: areal, eta: 16}" --set loss=decoupled_ppo --set learner.optimizer.lr=1e-3`},
@@ -55,13 +55,13 @@ func measureAReaL(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 					// At no lag both weigh every token by 1 and clip alike.
 					continue
 				}
-				set := append([]string{fmt.Sprintf("schedule={name: areal, eta: %d}", eta), rateOf(rate)}, a.set...)
-				if err := train(ctx, e, o, name+at(rate), steps, []string{"staleness/tokens/mean"}, set...); err != nil {
+				set := append([]string{fmt.Sprintf("schedule={name: areal, eta: %d}", eta), claim.SetLR(rate)}, a.set...)
+				if err := e.PassRates(ctx, o, claim.AtLR(name, rate), steps, []string{"staleness/tokens/mean"}, set...); err != nil {
 					return nil, err
 				}
 			}
 		}
-		lag = append(lag, late(o.List(arealName("naive", eta)+at(arealRates[0])+", staleness/tokens/mean")))
+		lag = append(lag, claim.Late(o.List(claim.Beside(claim.AtLR(arealName("naive", eta), arealRates[0]), "staleness/tokens/mean"))))
 		beyond, err := beyondTheCount(e, eta)
 		if err != nil {
 			return nil, err
@@ -106,12 +106,12 @@ func beyondTheCount(e *claim.Env, eta int) (float64, error) {
 
 func judgeAReaL(j *claim.Judge) {
 	mean := func(arm string) []float64 {
-		return averaged(lates(j, arealRates, arealName(arm, 4)), lates(j, arealRates, arealName(arm, 16)))
+		return averaged(j.Late(arealRates, arealName(arm, 4)), j.Late(arealRates, arealName(arm, 16)))
 	}
 	j.Primary(claim.Better(claim.Natural, "pass rate, decoupled minus naive, eta 4 and 16", stats.Differences(mean("decoupled"), mean("naive"))))
 	for _, rate := range arealRates {
 		for _, eta := range arealEtas[1:] {
-			one := func(arm string) []float64 { return lates(j, []string{rate}, arealName(arm, eta)) }
+			one := func(arm string) []float64 { return j.Late([]string{rate}, arealName(arm, eta)) }
 			j.Also(claim.Report(claim.Natural, fmt.Sprintf("pass rate, decoupled minus naive, eta %d, lr %s", eta, rate), stats.Differences(one("decoupled"), one("naive"))))
 		}
 	}
@@ -120,7 +120,7 @@ func judgeAReaL(j *claim.Judge) {
 		var y [][]float64
 		for _, eta := range arealEtas {
 			x = append(x, elementary.Log(float64(1+eta))/elementary.Log(2))
-			y = append(y, lates(j, arealRates, arealName(a.name, eta)))
+			y = append(y, j.Late(arealRates, arealName(a.name, eta)))
 		}
 		j.Also(claim.Report(claim.Natural, "slope of the pass rate on log2(1 + eta), "+a.name, slopes(x, y)))
 	}
@@ -130,5 +130,5 @@ func judgeAReaL(j *claim.Judge) {
 	for k, eta := range arealEtas {
 		j.Also(claim.Report(claim.Natural, fmt.Sprintf("mean lag of the tokens, eta %d", eta), j.Entry("lag", k)))
 	}
-	bars(j, "Pass rate after training on old rollouts", arealRates, []string{"eta 0", "naive, eta 4", "decoupled, eta 4", "naive, eta 16", "decoupled, eta 16"})
+	j.PassRateBars("Pass rate after training on old rollouts", arealRates, []string{"eta 0", "naive, eta 4", "decoupled, eta 4", "naive, eta 16", "decoupled, eta 16"})
 }

@@ -22,7 +22,7 @@ func kernelVsN() claim.Claim {
 		Source:    "VESPO, 2602.10693; SAPO; TRL PR 5199.",
 		Figure:    "averages at N = 4, 8, 16, 32, 64: VESPO 70.0, 70.0, 67.3, 64.5, 61.8; SAPO 65.2, 51.7, 50.5, 20.9, 16.5",
 		Threshold: "Slope of the pass rate on log2 N, SAPO minus VESPO, mean over two learning rates: interval below 0.",
-		Setup: "GRPO on chain-base, equal engines, 768 updates of one prompt with eight responses; N updates are cut from one batch, so that the last is N - 1 updates old; learning rates 3e-4 and 6e-4. " + passRates +
+		Setup: "GRPO on chain-base, equal engines, 768 updates of one prompt with eight responses; N updates are cut from one batch, so that the last is N - 1 updates old; learning rates 3e-4 and 6e-4. " + claim.PassRateNote +
 			"The same number of samples and updates in every arm. Looked at with the shipped weights on seed 9001, 1,024 updates: at 3e-4 all of VESPO and SAPO end at 0.95 or more, GSPO at 0.95 and 0.89; at 6e-4 and N = 64 VESPO ends at 0.94, SAPO at 0.62; at 1e-3 VESPO at 0.62 and 0.20, SAPO at 0.23 and 0.02, a rate at which nothing trains. " +
 			"3e-4 and 6e-4 were taken, and the runs cut for the cost.",
 		LeftOut:  "GSPO, CISPO and GRPO; N of 16; kernels whose log-ratio is divided by the length, which are not implemented; responses of 128 tokens and more.",
@@ -42,8 +42,8 @@ func measureKernel(ctx context.Context, e *claim.Env) (*claim.Observation, error
 	for _, n := range kernelReuse {
 		for _, loss := range kernelLosses {
 			for _, rate := range kernelRates {
-				err := train(ctx, e, o, kernelName(loss, n)+at(rate), updates/n, nil,
-					fmt.Sprintf("rollout.prompts=%d", n), fmt.Sprintf("learner.minibatches=%d", n), "loss="+loss, rateOf(rate))
+				err := e.PassRates(ctx, o, claim.AtLR(kernelName(loss, n), rate), updates/n, nil,
+					fmt.Sprintf("rollout.prompts=%d", n), fmt.Sprintf("learner.minibatches=%d", n), "loss="+loss, claim.SetLR(rate))
 				if err != nil {
 					return nil, err
 				}
@@ -55,7 +55,7 @@ func measureKernel(ctx context.Context, e *claim.Env) (*claim.Observation, error
 
 func judgeKernel(j *claim.Judge) {
 	slope := func(rates []string, loss string) []float64 {
-		return slopes([]float64{2, 6}, [][]float64{lates(j, rates, kernelName(loss, 4)), lates(j, rates, kernelName(loss, 64))})
+		return slopes([]float64{2, 6}, [][]float64{j.Late(rates, kernelName(loss, 4)), j.Late(rates, kernelName(loss, 64))})
 	}
 	j.Primary(claim.Below(claim.Natural, "slope of the pass rate on log2 N, SAPO minus VESPO", stats.Differences(slope(kernelRates, "sapo"), slope(kernelRates, "vespo")), 0))
 	for _, loss := range kernelLosses {
@@ -65,6 +65,6 @@ func judgeKernel(j *claim.Judge) {
 		one := []string{rate}
 		j.Also(claim.Report(claim.Natural, "slope on log2 N, SAPO minus VESPO, lr "+rate, stats.Differences(slope(one, "sapo"), slope(one, "vespo"))))
 	}
-	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall at N = 64, VESPO against SAPO", falls(j, kernelRates, kernelName("vespo", 64)), falls(j, kernelRates, kernelName("sapo", 64))))
-	bars(j, "Pass rate by updates per batch", kernelRates, []string{"vespo, N = 4", "vespo, N = 64", "sapo, N = 4", "sapo, N = 64"})
+	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall at N = 64, VESPO against SAPO", j.Falls(kernelRates, kernelName("vespo", 64)), j.Falls(kernelRates, kernelName("sapo", 64))))
+	j.PassRateBars("Pass rate by updates per batch", kernelRates, []string{"vespo, N = 4", "vespo, N = 64", "sapo, N = 4", "sapo, N = 64"})
 }

@@ -48,8 +48,8 @@ func measureLaw(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	for _, f := range lawFamilies {
 		for _, lag := range lawLags {
 			for _, rate := range lawRates {
-				err := train(ctx, e, o, lawName(f.name, lag)+at(rate), steps, []string{essColumn}, "learner.minibatches=8", fmt.Sprintf("schedule={name: lag, k: %d}", lag),
-					"correction.mode=bypass", "loss={name: oapl, beta1: 0.1, beta2: 0.1}", f.set, rateOf(rate))
+				err := e.PassRates(ctx, o, claim.AtLR(lawName(f.name, lag), rate), steps, []string{essColumn}, "learner.minibatches=8", fmt.Sprintf("schedule={name: lag, k: %d}", lag),
+					"correction.mode=bypass", "loss={name: oapl, beta1: 0.1, beta2: 0.1}", f.set, claim.SetLR(rate))
 				if err != nil {
 					return nil, err
 				}
@@ -74,11 +74,11 @@ func lawRuns(o *claim.Observation, family string) []lawRun {
 		}
 		for _, lag := range lawLags {
 			for _, rate := range lawRates {
-				name := lawName(f.name, lag) + at(rate)
-				ess := o.List(name + ", " + essColumn)
+				name := claim.AtLR(lawName(f.name, lag), rate)
+				ess := o.List(claim.Beside(name, essColumn))
 				runs = append(runs, lawRun{
 					lag: elementary.Log(float64(lag)), ess: elementary.Log(max(stats.Average(ess[:(len(ess)+1)/2]), 1e-6)),
-					stable: !fell(o.List(name)),
+					stable: !claim.Fell(o.List(name)),
 				})
 			}
 		}
@@ -177,7 +177,7 @@ func lawPicture(j *claim.Judge) {
 	t := &results.Table{Title: "Stable runs and effective samples", Columns: []results.TableColumn{{Name: "runs"}}, Note: "Share of the replications whose run stays stable; ESS is the geometric mean over them."}
 	for _, rate := range lawRates {
 		groups = append(groups, claim.Group{Name: "lr " + rate, Values: func(k int) []float64 {
-			return j.Each(func(o *claim.Observation) float64 { return late(o.List(rows[k] + at(rate))) })
+			return j.Late([]string{rate}, rows[k])
 		}})
 		t.Columns = append(t.Columns, results.TableColumn{Name: "stable, lr " + rate, Align: results.Right}, results.TableColumn{Name: "ESS, lr " + rate, Align: results.Right})
 	}

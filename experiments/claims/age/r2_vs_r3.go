@@ -32,7 +32,7 @@ func r2VsR3() claim.Claim {
 		Figure:    "30B, fp8 inference: no gain from replay at N = 1; R2 ahead at 2; R3 ahead at 4 and 8, where R2 does not hold",
 		Threshold: "(R3 minus R2 at N = 8) minus (R3 minus R2 at N = 1), pass rate, mean over two learning rates: above 0, sign-flip p < 0.05.",
 		Setup: "GRPO with PPO's clip on chain-base, fp32 learner, 96 updates of four prompts with eight responses; N updates are cut from one batch. Natural: fp8-w8a8 rollouts. Amplified: bf16 rollouts with a 4-bit router. " +
-			"At N = 1 replay of the learner's own routes changes nothing, and R2 is the run without replay. Learning rates 4e-4 and 7e-4. " + passRates +
+			"At N = 1 replay of the learner's own routes changes nothing, and R2 is the run without replay. Learning rates 4e-4 and 7e-4. " + claim.PassRateNote +
 			"Looked at with the shipped weights on seed 9001, amplified, 160 updates: at 4e-4 none and R3 end at 0.77 and 0.64 with N = 1, none, R2 and R3 at 0.66, 0.70 and 0.56 with N = 8; at 1e-3 0.33 and 0.33, and 0.50, 0.31 and 0.09, a rate at which nothing trains, so that 7e-4 took its place unseen.",
 		LeftOut:  "N of 2 and 4; the arms without a clip; long training.",
 		Commands: []string{`simulate train headline --set steps=12 --set rollout.prompts=32 --set learner.minibatches=8 --set rollout.numerics=fp8-w8a8 --set routing.replay=r3 --set learner.optimizer.lr=7e-4`},
@@ -57,12 +57,12 @@ func measureReplay(ctx context.Context, e *claim.Env) (*claim.Observation, error
 		for _, n := range replayReuse {
 			for _, mode := range replayModes {
 				for _, rate := range replayRates {
-					name := replayName(d.dose, mode, n) + at(rate)
+					name := claim.AtLR(replayName(d.dose, mode, n), rate)
 					if o.Has(name) {
 						continue
 					}
-					err := train(ctx, e, o, name, updates/n, nil, fmt.Sprintf("rollout.prompts=%d", 4*n), fmt.Sprintf("learner.minibatches=%d", n),
-						"routing.replay="+mode, d.set, rateOf(rate))
+					err := e.PassRates(ctx, o, name, updates/n, nil, fmt.Sprintf("rollout.prompts=%d", 4*n), fmt.Sprintf("learner.minibatches=%d", n),
+						"routing.replay="+mode, d.set, claim.SetLR(rate))
 					if err != nil {
 						return nil, err
 					}
@@ -75,7 +75,7 @@ func measureReplay(ctx context.Context, e *claim.Env) (*claim.Observation, error
 
 func judgeReplay(j *claim.Judge) {
 	for _, d := range replayDoses {
-		of := func(mode string, n int) []float64 { return lates(j, replayRates, replayName(d.dose, mode, n)) }
+		of := func(mode string, n int) []float64 { return j.Late(replayRates, replayName(d.dose, mode, n)) }
 		gain := func(n int) []float64 { return stats.Differences(of("r3", n), of("r2", n)) }
 		j.Primary(claim.Better(d.dose, "R3 minus R2 at N = 8, minus the same at N = 1, pass rate", stats.Differences(gain(8), gain(1))))
 		for _, n := range replayReuse {
@@ -85,5 +85,5 @@ func judgeReplay(j *claim.Judge) {
 		j.Also(claim.Report(d.dose, "R2 minus none at N = 8", stats.Differences(of("r2", 8), of("none", 8))))
 	}
 	d := claim.Amplified
-	bars(j, "Pass rate by updates per batch and replay, 4-bit router", replayRates, []string{replayName(d, "none", 1), replayName(d, "r3", 1), replayName(d, "none", 8), replayName(d, "r2", 8), replayName(d, "r3", 8)})
+	j.PassRateBars("Pass rate by updates per batch and replay, 4-bit router", replayRates, []string{replayName(d, "none", 1), replayName(d, "r3", 1), replayName(d, "none", 8), replayName(d, "r2", 8), replayName(d, "r3", 8)})
 }

@@ -30,7 +30,7 @@ func vcpoESS() claim.Claim {
 		Source:    "VCPO, 2602.17616.",
 		Figure:    "countdown, high lag: TIS falls to 0 within about 50 updates; VCPO at lag 10 41.9 against 38.4 synchronous, stable to a lag of 128",
 		Threshold: "Pass rate, sqrt(ESS) minus the constant rate with the same mean, over two learning rates: above 0, sign-flip p < 0.05.",
-		Setup: "GRPO on chain-base, equal engines, rollouts by the weights of 16 updates ago, token TIS with cap 2, 150 updates; learning rates 7e-4 and 1e-3. The scaled run goes first; the matched one has the mean of the rates that it used, by replication. " + passRates +
+		Setup: "GRPO on chain-base, equal engines, rollouts by the weights of 16 updates ago, token TIS with cap 2, 150 updates; learning rates 7e-4 and 1e-3. The scaled run goes first; the matched one has the mean of the rates that it used, by replication. " + claim.PassRateNote +
 			"Reported: the lead, in updates, of the ESS of sequences falling below 0.3 on the first reward 30 % under its best, both means of ten updates, in runs of plain TIS that fall; the logged reward is that of weights 16 updates old, and late by as much. " +
 			"Looked at with the shipped weights on seed 9001 at 1e-3: TIS ends at 0.06, scaled at 0.86; sequence TIS with cap 8 at 0.55, scaled at 0.94. Token TIS was taken for its larger fall; the matched arm was not looked at.",
 		LeftOut:  "VCPO's baseline; other lags than 16.",
@@ -48,42 +48,42 @@ func measureVCPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 	const scale = "guard/ess_lr_scale"
 	for _, rate := range vcpoRates {
 		run := func(name, rate string, columns []string, set ...string) error {
-			return train(ctx, e, o, name, steps, columns, append([]string{"schedule={name: lag, k: 16}", "correction.weights={name: token_tis, cap: 2}", rateOf(rate)}, set...)...)
+			return e.PassRates(ctx, o, name, steps, columns, append([]string{"schedule={name: lag, k: 16}", "correction.weights={name: token_tis, cap: 2}", claim.SetLR(rate)}, set...)...)
 		}
-		if err := run(vcpoPlain+at(rate), rate, []string{essColumn, rewardColumn}); err != nil {
+		if err := run(claim.AtLR(vcpoPlain, rate), rate, []string{essColumn, rewardColumn}); err != nil {
 			return nil, err
 		}
-		if err := run(vcpoScaled+at(rate), rate, []string{scale}, "guards=[{name: ess_lr}]"); err != nil {
+		if err := run(claim.AtLR(vcpoScaled, rate), rate, []string{scale}, "guards=[{name: ess_lr}]"); err != nil {
 			return nil, err
 		}
 		value, err := strconv.ParseFloat(rate, 64)
 		if err != nil {
 			return nil, err
 		}
-		value *= stats.Average(o.List(vcpoScaled + at(rate) + ", " + scale))
-		if err := run(vcpoMatched+at(rate), strconv.FormatFloat(value, 'g', -1, 64), nil); err != nil {
+		value *= stats.Average(o.List(claim.Beside(claim.AtLR(vcpoScaled, rate), scale)))
+		if err := run(claim.AtLR(vcpoMatched, rate), strconv.FormatFloat(value, 'g', -1, 64), nil); err != nil {
 			return nil, err
 		}
-		o.Set("matched"+at(rate), value)
+		o.Set(claim.AtLR("matched", rate), value)
 	}
 	return o, nil
 }
 
 func judgeVCPO(j *claim.Judge) {
-	of := func(arm string) []float64 { return lates(j, vcpoRates, arm) }
+	of := func(arm string) []float64 { return j.Late(vcpoRates, arm) }
 	j.Primary(claim.Better(claim.Natural, "pass rate, sqrt(ESS) minus the matched constant rate", stats.Differences(of(vcpoScaled), of(vcpoMatched))))
 	j.Also(claim.Better(claim.Natural, "pass rate, sqrt(ESS) minus TIS", stats.Differences(of(vcpoScaled), of(vcpoPlain))))
 	j.Also(claim.Better(claim.Natural, "pass rate, matched constant rate minus TIS", stats.Differences(of(vcpoMatched), of(vcpoPlain))))
-	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against TIS", falls(j, vcpoRates, vcpoScaled), falls(j, vcpoRates, vcpoPlain)))
-	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against matched", falls(j, vcpoRates, vcpoScaled), falls(j, vcpoRates, vcpoMatched)))
+	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against TIS", j.Falls(vcpoRates, vcpoScaled), j.Falls(vcpoRates, vcpoPlain)))
+	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against matched", j.Falls(vcpoRates, vcpoScaled), j.Falls(vcpoRates, vcpoMatched)))
 	for _, rate := range vcpoRates {
 		value, _ := strconv.ParseFloat(rate, 64)
-		j.Also(claim.Report(claim.Natural, "mean learning rate that sqrt(ESS) uses, over lr "+rate, stats.Each(j.Column("matched"+at(rate)), func(v float64) float64 { return v / value })))
+		j.Also(claim.Report(claim.Natural, "mean learning rate that sqrt(ESS) uses, over lr "+rate, stats.Each(j.Column(claim.AtLR("matched", rate)), func(v float64) float64 { return v / value })))
 	}
 	if lead := leads(j); len(lead) > 1 {
 		j.Also(claim.Above(claim.Natural, fmt.Sprintf("lead of the ESS on the reward, updates, in the %d falling TIS runs", len(lead)), lead, 0))
 	}
-	bars(j, "Pass rate at a lag of 16, token TIS", vcpoRates, []string{vcpoPlain, vcpoScaled, vcpoMatched})
+	j.PassRateBars("Pass rate at a lag of 16, token TIS", vcpoRates, []string{vcpoPlain, vcpoScaled, vcpoMatched})
 }
 
 // leads are, for the plain runs that fall, the updates from the first window with
@@ -92,14 +92,14 @@ func leads(j *claim.Judge) []float64 {
 	var out []float64
 	for _, rate := range vcpoRates {
 		for _, o := range j.Runs {
-			name := vcpoPlain + at(rate)
-			if !fell(o.List(name)) {
+			name := claim.AtLR(vcpoPlain, rate)
+			if !claim.Fell(o.List(name)) {
 				continue
 			}
-			ess := first(o.List(name+", "+essColumn), func(_, mean float64) bool { return mean < essAlarm })
-			reward := first(o.List(name+", "+rewardColumn), record.Fell)
+			ess := first(o.List(claim.Beside(name, essColumn)), func(_, mean float64) bool { return mean < essAlarm })
+			reward := first(o.List(claim.Beside(name, rewardColumn)), record.Fell)
 			if !math.IsInf(ess, 0) || !math.IsInf(reward, 0) {
-				n := float64(len(o.List(name + ", " + essColumn)))
+				n := float64(len(o.List(claim.Beside(name, essColumn))))
 				out = append(out, min(reward, n)-min(ess, n))
 			}
 		}

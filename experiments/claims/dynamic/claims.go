@@ -1,0 +1,10 @@
+// Package dynamic has the claims about what happens to a run while it trains:
+// which gap or age ends it, what warns before, and which correction keeps it.
+package dynamic
+
+import "driftlab/experiments/claim"
+
+// Claims lists them in the order of the survey.
+func Claims() []claim.Claim {
+	return []claim.Claim{}
+}
