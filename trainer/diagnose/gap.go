@@ -90,27 +90,54 @@ func Compare(b *batch.Batch) Gap {
 	if err := b.Require(batch.Mask, batch.LogpOld, batch.LogpRoll); err != nil {
 		panic("diagnose: " + err.Error())
 	}
-	var g Gap
-	var token, sequence weightSums
-	var p pair
+	var t Tally
 	for i := range b.Len() {
-		sum, count := 0.0, 0
-		for n := range b.Where(i, b.Mask) {
-			e := b.Old.Logp[n] - b.LogpRoll[n]
-			g.addToken(e)
-			token.add(e)
-			p.add(elementary.Exp(b.Old.Logp[n]), elementary.Exp(b.LogpRoll[n]))
-			sum, count = sum+e, count+1
-		}
-		if count == 0 {
+		from, to := b.Span(i)
+		t.Add(b.Old.Logp[from:to], b.LogpRoll[from:to], b.Mask[from:to])
+	}
+	g := t.Gap()
+	if g.Tokens > 0 {
+		g.compareDistributions(b)
+		g.compareRoutes(b)
+	}
+	return g
+}
+
+// Tally measures a gap response by response, for dumps that no batch can hold:
+// the log-probs of sampled tokens, without distributions and routes.
+type Tally struct {
+	gap             Gap // sums, so far
+	token, sequence weightSums
+	p               pair
+}
+
+// Add takes a response; a nil mask takes all its tokens.
+func (t *Tally) Add(old, roll []float64, mask []bool) {
+	sum, count := 0.0, 0
+	for n := range old {
+		if mask != nil && !mask[n] {
 			continue
 		}
-		g.Sequences++
-		g.PPLRatio += elementary.Exp(-sum / float64(count))
-		g.MeanAbsSequence += math.Abs(sum)
-		g.MaxAbsSequence = max(g.MaxAbsSequence, math.Abs(sum))
-		sequence.add(sum)
+		e := old[n] - roll[n]
+		t.gap.addToken(e)
+		t.token.add(e)
+		t.p.add(elementary.Exp(old[n]), elementary.Exp(roll[n]))
+		sum, count = sum+e, count+1
 	}
+	if count == 0 {
+		return
+	}
+	g := &t.gap
+	g.Sequences++
+	g.PPLRatio += elementary.Exp(-sum / float64(count))
+	g.MeanAbsSequence += math.Abs(sum)
+	g.MaxAbsSequence = max(g.MaxAbsSequence, math.Abs(sum))
+	t.sequence.add(sum)
+}
+
+// Gap is that of the responses so far.
+func (t *Tally) Gap() Gap {
+	g := t.gap
 	if g.Tokens == 0 {
 		return g
 	}
@@ -119,14 +146,12 @@ func Compare(b *batch.Batch) Gap {
 		*mean /= tokens
 	}
 	g.PPLRatio, g.MeanAbsSequence = g.PPLRatio/rows, g.MeanAbsSequence/rows
-	g.Chi2Token, g.ESSToken = token.squares/tokens-1, token.effective(tokens)
-	g.Chi2Sequence, g.ESSSequence = sequence.squares/rows-1, sequence.effective(rows)
-	g.MeanAbsDp, g.MaxAbsDp, g.StdAbsDp = p.difference.Mean, p.difference.Largest, p.difference.Deviation()
-	if r := p.pearson(); !math.IsNaN(r) {
+	g.Chi2Token, g.ESSToken = t.token.squares/tokens-1, t.token.effective(tokens)
+	g.Chi2Sequence, g.ESSSequence = t.sequence.squares/rows-1, t.sequence.effective(rows)
+	g.MeanAbsDp, g.MaxAbsDp, g.StdAbsDp = t.p.difference.Mean, t.p.difference.Largest, t.p.difference.Deviation()
+	if r := t.p.pearson(); !math.IsNaN(r) {
 		g.Pearson = r
 	}
-	g.compareDistributions(b)
-	g.compareRoutes(b)
 	return g
 }
 

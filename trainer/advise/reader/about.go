@@ -1,0 +1,99 @@
+package reader
+
+import "math"
+
+// Damage is one thing that is broken in a file.
+type Damage struct {
+	Line   int    `json:"line"`
+	Byte   int64  `json:"byte"`
+	Reason string `json:"reason"`
+}
+
+// keptDamage is how many faults of a file are named; the others are counted.
+const keptDamage = 100
+
+// File is what there is to say of a file that was read.
+type File struct {
+	Name   string
+	Format string
+	// Step is that of its rows, Unknown where they disagree or nobody says.
+	Step int
+	// Rows were complete, Used of them have a trained token that counts, with Tokens of these.
+	Rows, Used, Tokens int
+	// Damage names the first faults, Damaged counts all.
+	Damage  []Damage
+	Damaged int
+	// Missing are the columns that the file does not have.
+	Missing []string
+	// Notes say what a reader of the figures must know of this format.
+	Notes []string
+
+	steps map[int]bool
+	has   [len(columns)]bool
+}
+
+// columns are what a row may have, under the names of the neutral format.
+var columns = [...]struct {
+	name string
+	in   func(*Row) bool
+}{
+	{"token_ids", func(r *Row) bool { return r.Token != nil }},
+	{"logp_rollout", func(r *Row) bool { return r.Roll != nil }},
+	{"logp_old", func(r *Row) bool { return r.Old != nil }},
+	{"logp_new", func(r *Row) bool { return r.New != nil }},
+	{"advantage", func(r *Row) bool { return r.Advantage != nil }},
+	{"reward", func(r *Row) bool { return !math.IsNaN(r.Reward) }},
+	{"group", func(r *Row) bool { return r.Group != Unknown }},
+	{"version", func(r *Row) bool { return r.Version != nil || r.Tail != Unknown }},
+	{"temperature", func(r *Row) bool { return !math.IsNaN(r.Temperature) }},
+	{"top_p", func(r *Row) bool { return !math.IsNaN(r.TopP) }},
+	{"kept_mass", func(r *Row) bool { return r.KeptMass != nil }},
+}
+
+// send counts a row and hands it on.
+func (f *File) send(row *Row, visit func(*Row) error) error {
+	f.Rows++
+	if n := row.Trained(); n > 0 {
+		f.Used++
+		f.Tokens += n
+	}
+	for i, c := range columns {
+		f.has[i] = f.has[i] || c.in(row)
+	}
+	if row.odd != "" {
+		f.damage(row.Line, row.Byte, row.odd)
+	}
+	f.steps[row.Step] = true
+	return visit(row)
+}
+
+// close says what the file as a whole is like.
+func (f *File) close() {
+	for i, c := range columns {
+		if !f.has[i] && f.Rows > 0 {
+			f.Missing = append(f.Missing, c.name)
+		}
+	}
+	f.Step = stepNamed(f.Name)
+	if len(f.steps) == 1 {
+		for step := range f.steps {
+			if step != Unknown {
+				f.Step = step
+			}
+		}
+	}
+}
+
+// damage notes a fault.
+func (f *File) damage(line int, byte int64, reason string) {
+	f.Damaged++
+	if len(f.Damage) < keptDamage {
+		f.Damage = append(f.Damage, Damage{line, byte, reason})
+	}
+}
+
+// Refused is a file that is not read at all.
+type Refused struct{ Name, Problem, Remedy string }
+
+// Error names file, problem and remedy.
+func (r *Refused) Error() string { return r.Name + ": " + r.Problem + ": " + r.Remedy }

@@ -1,0 +1,177 @@
+package reader
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+var nan = math.NaN()
+
+// unpacked is the most that is held of a pickle, a torch file or a Parquet file
+// that comes compressed or through a pipe: they cannot be read from front to back.
+const unpacked = 1 << 30
+
+// Input is a dump to be read.
+type Input struct {
+	// Name is what faults are reported under. It does not decide the format.
+	Name string
+	// At and Size are those of a file; without At, Stream is read.
+	At   io.ReaderAt
+	Size int64
+	// Stream is what has no Size, as a pipe.
+	Stream io.Reader
+	// Beside reports whether a file of that name stands in the same folder; nil if there is none.
+	Beside func(name string) bool
+}
+
+// Formats are the names that Read takes to force a format.
+func Formats() []string {
+	var names []string
+	for _, f := range lineFormats {
+		names = append(names, f.name)
+	}
+	return append(names, "skyrl", "slime", "miles", "trl")
+}
+
+// Read reads a dump and calls visit for every complete row that counts, until it
+// returns an error. A format that is not empty is taken for the file's. An error is
+// visit's, or a Refused for a file that cannot be read at all.
+func Read(in Input, format string, visit func(*Row) error) (*File, error) {
+	f := &File{Name: in.Name, Step: Unknown, steps: map[int]bool{}}
+	src := in.Stream
+	if in.At != nil {
+		src = &promised{io.NewSectionReader(in.At, 0, in.Size), in.Size}
+	}
+	head, src, err := peeked(src)
+	compressed := in.At == nil
+	if err == nil && len(head) > 0 {
+		var z io.Reader
+		if z, err = decompressed(head, src); z != nil {
+			compressed = true
+			var empty error
+			head, src, empty = peeked(z)
+			err = cmp.Or(err, empty)
+		}
+	}
+	if len(head) == 0 {
+		f.nothing(err)
+		return f, nil
+	}
+	at, size := in.At, in.Size
+	binary := binaryFormat(head)
+	if binary != nil && compressed {
+		all, err := io.ReadAll(io.LimitReader(src, unpacked+1))
+		if err != nil || len(all) > unpacked {
+			return f, &Refused{in.Name, "a compressed or piped file of this format that is cut or above 1 GiB", "unpack it first"}
+		}
+		at, size = bytes.NewReader(all), int64(len(all))
+	}
+	if binary != nil {
+		err = binary(f, file{in.Name, at, size}, visit)
+	} else {
+		err = f.readLines(in, src, format, visit)
+	}
+	f.close()
+	return f, err
+}
+
+// promised is a stream of a known length.
+type promised struct {
+	io.Reader
+	left int64
+}
+
+// Read implements io.Reader; an end that comes too soon is no end.
+func (p *promised) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if p.left -= int64(n); err == io.EOF && p.left > 0 {
+		err = errors.New("the file has become shorter while it was read")
+	}
+	return n, err
+}
+
+// nothing notes that a file is empty, or broken before anything came out.
+func (f *File) nothing(err error) {
+	reason := "the file is empty"
+	if err != nil && err != io.EOF {
+		reason = fmt.Sprintf("nothing can be read of it: %v", err)
+	}
+	f.damage(1, 0, reason)
+}
+
+// peeked is the beginning of a stream, and the stream from its beginning.
+func peeked(src io.Reader) ([]byte, io.Reader, error) {
+	head := make([]byte, 8)
+	n, err := io.ReadFull(src, head)
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) && n > 0 {
+		err = nil
+	}
+	return head[:n], io.MultiReader(bytes.NewReader(head[:n]), src), err
+}
+
+// decompressed is what a compressed stream holds, nil for one that is not.
+func decompressed(head []byte, src io.Reader) (io.Reader, error) {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return bytes.NewReader(nil), err
+		}
+		return z, nil
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return bytes.NewReader(nil), err
+		}
+		return z, nil
+	}
+	return nil, nil
+}
+
+// file is a file that can be read anywhere.
+type file struct {
+	name string
+	at   io.ReaderAt
+	size int64
+}
+
+// binaryFormat is how a file with this beginning is read, nil for lines.
+func binaryFormat(head []byte) func(*File, file, func(*Row) error) error {
+	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return (*File).readTorch
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		return (*File).readParquet
+	case len(head) > 1 && head[0] == 0x80 && head[1] <= 5:
+		return (*File).readPickle
+	}
+	return nil
+}
+
+// The numbers that names of files have: the last before the end of the name, and
+// prime-rl's and AReaL's, that of the folder.
+var (
+	stepFolder = regexp.MustCompile(`(?:^|[/\\])step_([0-9]+)[/\\][^/\\]*$`)
+	stepFile   = regexp.MustCompile(`(?:^|[/\\])(?:[^/\\0-9]*?(?:step_?|completions_))?([0-9]+)(?:_training_input)?\.[a-z.]+$`)
+)
+
+// stepNamed is the step that a file's name says, Unknown if it says none.
+func stepNamed(name string) int {
+	for _, pattern := range []*regexp.Regexp{stepFolder, stepFile} {
+		if m := pattern.FindStringSubmatch(name); m != nil {
+			if step, err := strconv.Atoi(m[1]); err == nil {
+				return step
+			}
+		}
+	}
+	return Unknown
+}

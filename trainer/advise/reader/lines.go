@@ -1,0 +1,274 @@
+package reader
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// record is an object of a file of lines by what its keys hold.
+type record struct {
+	format *lineFormat
+	cells  []cell // of format.keys
+	keys   []string
+}
+
+// lineFormat is a format with an object a line.
+type lineFormat struct {
+	name string
+	// marks are the keys that tell it: all of them, and one of anyOf if there are any.
+	marks, anyOf []string
+	// keys are those that are read.
+	keys []key
+	// rows hands the responses of an object on.
+	rows func(o *record, row *Row, visit func() error) error
+	// notes are what a reader of the figures must know.
+	notes []string
+	// stable is a file that stands beside complete ones.
+	stable string
+}
+
+// key is one that a format reads, and what it may hold.
+type key struct {
+	name string
+	kind kind
+}
+
+// lineFormats are tried in this order: those with more marks first.
+var lineFormats = []*lineFormat{&nemo, &prime, &driftlab, &neutral, &areal, &verl, &roll}
+
+// find is the place of a key in the format, -1 for none.
+func (f *lineFormat) find(name []byte) int {
+	for i := range f.keys {
+		if string(name) == f.keys[i].name {
+			return i
+		}
+	}
+	return -1
+}
+
+// fits reports whether a row with these keys is of the format.
+func (f *lineFormat) fits(keys []string) bool {
+	return len(f.lacking(keys)) == 0
+}
+
+// lacking are the marks that keys do not have.
+func (f *lineFormat) lacking(keys []string) []string {
+	var list []string
+	for _, m := range f.marks {
+		if !slices.Contains(keys, m) {
+			list = append(list, m)
+		}
+	}
+	if len(f.anyOf) > 0 && !slices.ContainsFunc(f.anyOf, func(m string) bool { return slices.Contains(keys, m) }) {
+		list = append(list, strings.Join(f.anyOf, " or "))
+	}
+	return list
+}
+
+func newRecord(f *lineFormat) *record {
+	o := &record{format: f, cells: make([]cell, len(f.keys))}
+	for i, k := range f.keys {
+		o.cells[i].kind = k.kind
+	}
+	return o
+}
+
+// at is the cell of a key.
+func (o *record) at(name string) *cell { return &o.cells[o.format.find([]byte(name))] }
+
+// column is the list of a key, nil if the row has none of n entries.
+func (o *record) column(name string) []float64 {
+	if c := o.at(name); c.present {
+		return c.number
+	}
+	return nil
+}
+
+// scalar is a single number of the row, NaN if it has none.
+func (o *record) scalar(name string) float64 {
+	if c := o.at(name); c.present && len(c.number) > 0 {
+		return c.number[0]
+	}
+	return nan
+}
+
+// whole is a single whole number of the row, Unknown if it has none.
+func (o *record) whole(name string) int {
+	if x := o.scalar(name); x == float64(int(x)) {
+		return int(x)
+	}
+	return Unknown
+}
+
+// word is the last text of a key, empty if the row has none.
+func (o *record) word(name string) string {
+	if c := o.at(name); len(c.text) > 0 {
+		return c.text[len(c.text)-1]
+	}
+	return ""
+}
+
+// read reads an object and what is behind it on its line.
+func (o *record) read(s *scanner) error {
+	for i := range o.cells {
+		o.cells[i].reset()
+	}
+	o.keys = o.keys[:0]
+	err := s.object(func(name []byte) error {
+		i := o.format.find(name)
+		if i < 0 {
+			return s.value(nil, 0)
+		}
+		c := &o.cells[i]
+		c.reset() // a key that comes twice counts once
+		c.present = s.peek() != 'n'
+		if err := s.value(c, 0); err != nil {
+			return fmt.Errorf("%s: %w", o.format.keys[i].name, err)
+		}
+		return nil
+	})
+	if err == nil && s.peek() != '\n' && (s.at < s.end || s.err == nil) {
+		return s.wrong("something stands behind the row")
+	}
+	return err
+}
+
+// keysOf are those of the first complete object that has any.
+func keysOf(s *scanner) []string {
+	for more := true; more; more = s.endLine() {
+		var keys []string
+		if s.object(func(name []byte) error {
+			keys = append(keys, string(name))
+			return s.value(nil, 0)
+		}) == nil && len(keys) > 0 {
+			return keys
+		}
+	}
+	return nil
+}
+
+// rewound is a stream of which what has been read is read once more.
+type rewound struct {
+	src     io.Reader
+	kept    bytes.Buffer
+	keeping bool
+}
+
+// Read implements io.Reader.
+func (r *rewound) Read(p []byte) (int, error) {
+	if r.keeping {
+		n, err := r.src.Read(p)
+		r.kept.Write(p[:n])
+		return n, err
+	}
+	if r.kept.Len() > 0 {
+		return r.kept.Read(p)
+	}
+	r.kept = bytes.Buffer{}
+	return r.src.Read(p)
+}
+
+// readLines reads a file of lines.
+func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row) error) error {
+	again := &rewound{src: src, keeping: true}
+	keys := keysOf(newScanner(again))
+	again.keeping = false
+	format, err := chooseLines(in.Name, keys, forced)
+	if err != nil {
+		return err
+	}
+	if format == nil { // nothing complete to tell by
+		format = &neutral
+	} else {
+		f.Format, f.Notes = format.name, format.notes
+	}
+	indices := map[int]bool{}
+	var row Row
+	s, o := newScanner(again), newRecord(format)
+	for more := true; more; more = s.endLine() {
+		line, from := s.line, s.place()
+		if s.peek() == 0 && s.at >= s.end && s.err == io.EOF {
+			break
+		}
+		if err := o.line(s); err != nil {
+			f.damage(line, s.place(), err.Error())
+			continue
+		}
+		if s.at >= s.end && s.err != nil && s.err != io.EOF {
+			f.damage(line, s.place(), s.wrong("").Error()) // behind a row that is complete
+		}
+		if sent, err := f.visitRows(o, &row, line, from, indices, visit); sent != nil {
+			return sent
+		} else if err != nil {
+			f.damage(line, from, err.Error())
+		}
+	}
+	if format.stable != "" && in.Beside != nil && f.Rows > 0 && !in.Beside(format.stable) {
+		f.damage(s.line, s.place(), "there is no "+format.stable+" beside the file: the step was not complete")
+	}
+	return nil
+}
+
+// line reads the object of a line.
+func (o *record) line(s *scanner) error {
+	if s.peek() == '\n' {
+		return errors.New("a blank line")
+	}
+	if err := o.read(s); err != nil {
+		return err
+	}
+	for i, k := range o.format.keys {
+		if o.cells[i].present && slices.Contains(o.format.marks, k.name) {
+			return nil
+		}
+	}
+	for _, name := range o.format.anyOf {
+		if o.at(name).present {
+			return nil
+		}
+	}
+	return errors.New("an object without any of the keys of " + o.format.name)
+}
+
+// visitRows hands the rows of an object on: sent is an error of the visitor.
+func (f *File) visitRows(o *record, row *Row, line int, from int64, indices map[int]bool, visit func(*Row) error) (sent, err error) {
+	row.reset()
+	row.Line, row.Byte = line, from
+	err = o.format.rows(o, row, func() error {
+		if row.Index != Unknown && indices[row.Index] && o.format == &nemo {
+			f.damage(line, from, fmt.Sprintf("idx %d comes a second time", row.Index))
+		}
+		indices[row.Index] = true
+		sent = f.send(row, visit)
+		return sent
+	})
+	return sent, err
+}
+
+// chooseLines is the format of a row with these keys, nil for none at all.
+func chooseLines(name string, keys []string, forced string) (*lineFormat, error) {
+	for _, f := range lineFormats {
+		if forced == f.name || forced == "" && f.fits(keys) {
+			return f, nil
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	near, lacking := "", []string(nil)
+	for _, f := range lineFormats {
+		l := f.lacking(keys)
+		if had := len(f.marks) + min(len(f.anyOf), 1) - len(l); had > 0 && (near == "" || len(l) < len(lacking)) {
+			near, lacking = f.name, l
+		}
+	}
+	problem := fmt.Sprintf("the keys %s are of no format that is known", strings.Join(keys, ", "))
+	if near != "" {
+		problem += fmt.Sprintf("; the nearest is %s, without %s", near, strings.Join(lacking, ", "))
+	}
+	return nil, &Refused{name, problem, "choose one with --format, or write the neutral one"}
+}

@@ -1,0 +1,70 @@
+package reader
+
+import "math"
+
+// Unknown is a whole number that was not recorded.
+const Unknown = math.MinInt32
+
+// Row is one response with what its dump records of it. Columns hold an entry
+// per token; nil means not recorded. Absent numbers are NaN or Unknown.
+type Row struct {
+	// Line counts from 1 in a file of lines, samples from 1 in others; Byte is where the row
+	// begins, before any compression.
+	Line int
+	Byte int64
+
+	// Step is the training step, Index the row's number by its own account, Group its prompt group.
+	Step, Index, Group int
+	// Env names the environment, empty if there is only one.
+	Env string
+	// Reward is the scalar reward; Temperature and TopP are how it was sampled.
+	Reward, Temperature, TopP float64
+
+	// Prompt are the tokens before the response. Where a format does not say where the
+	// response begins, it begins at the first trained token.
+	Prompt []int32
+	// PromptRoll and PromptOld are the log-probs on the prompt's positions.
+	PromptRoll, PromptOld []float64
+
+	// Token are the tokens of the response, Mask the trained ones among them.
+	Token []int32
+	Mask  []bool
+	// Roll, Old and New are the log-probs of the tokens in the rollout engine, in the learner
+	// before the update, and in the training forward.
+	Roll, Old, New []float64
+	// Advantage, Version (the updates behind the weights that sampled) and KeptMass (of the
+	// sampling support) are per token.
+	Advantage []float64
+	Version   []int32
+	KeptMass  []float64
+
+	// Head and Tail are the least and the greatest version of the response.
+	Head, Tail int
+	// Messages is how many messages the conversation has, 0 if unknown.
+	Messages int
+
+	// Text is the response of a dump without tokens, PromptText its prompt.
+	Text, PromptText string
+
+	odd string // what is not as it should be in a row that counts
+}
+
+// reset makes the row one of which nothing is known, and keeps its memory.
+func (r *Row) reset() {
+	nan := math.NaN()
+	*r = Row{
+		Step: Unknown, Index: Unknown, Group: Unknown, Head: Unknown, Tail: Unknown,
+		Reward: nan, Temperature: nan, TopP: nan,
+	}
+}
+
+// Trained is how many of the tokens are trained.
+func (r *Row) Trained() int {
+	n := 0
+	for _, m := range r.Mask {
+		if m {
+			n++
+		}
+	}
+	return n
+}

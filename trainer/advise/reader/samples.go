@@ -1,0 +1,165 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// readTorch reads slime's and miles' files. slime's train_data holds both engines'
+// log-probs of the response only, its rollout_data those of the rollout engine and
+// the versions; miles' policy_loss_debug has old and new, and no tokens.
+//
+// Source: slime, slime/backends/megatron_utils and ray/rollout.py; miles,
+// miles/backends/training_utils/policy_loss_debug.py.
+func (f *File) readTorch(in file, visit func(*Row) error) error {
+	a, err := openArchive(in.at, in.size)
+	if err != nil {
+		return refuse(in.name, err)
+	}
+	root, ok := a.root.(*dictionary)
+	samples, listed := root.lookup("samples").(*list)
+	if !ok || !listed {
+		return &Refused{in.name, "a torch file without samples", "slime's train_data and rollout_data and miles' policy_loss_debug can be read"}
+	}
+	f.Format = "slime"
+	read := slimeSample
+	if root.get("call") != nil {
+		f.Format, read = "miles", milesSample
+	}
+	rewards, _ := root.get("raw_reward").(*list)
+	for i, v := range samples.items {
+		var row Row
+		row.reset()
+		row.Line, row.Step = i+1, whole(root.get("rollout_id"))
+		sample, ok := v.(*dictionary)
+		if !ok {
+			f.damage(i+1, 0, "no sample")
+			continue
+		}
+		if err := read(a, sample, &row); err != nil {
+			f.damage(i+1, 0, err.Error())
+			continue
+		}
+		if at := whole(sample.get("rollout_position")); rewards != nil && at >= 0 && at < len(rewards.items) {
+			row.Reward, _ = number(rewards.items[at])
+		}
+		if err := f.send(&row, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuse says why a pickle is not read.
+func refuse(name string, err error) error {
+	remedy := "write it again, or convert it into the neutral format"
+	if g := (*unknownGlobal)(nil); errors.As(err, &g) {
+		remedy = "it may do harm when it is loaded: convert it where you trust it"
+	}
+	return &Refused{name, err.Error(), remedy}
+}
+
+// lookup is get, of no dictionary too.
+func (d *dictionary) lookup(key string) any {
+	if d == nil {
+		return nil
+	}
+	return d.get(key)
+}
+
+// first is the first of these keys that there is.
+func (d *dictionary) first(keys ...string) any {
+	for _, k := range keys {
+		if v := d.get(k); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// slimeSample fills the row of a sample of train_data or rollout_data.
+func slimeSample(a *archive, d *dictionary, row *Row) error {
+	c, err := a.columns(d, map[string]string{"mask": d.named("loss_masks", "loss_mask"), "roll": "rollout_log_probs", "old": "log_probs", "advantage": "advantages", "tokens": "tokens"})
+	if err != nil {
+		return err
+	}
+	n := whole(d.first("response_lengths", "response_length"))
+	tokens, err := int32s(c["tokens"])
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	if n < 0 || n > len(tokens) {
+		return fmt.Errorf("a response of %d among %d tokens", n, len(tokens))
+	}
+	row.Prompt, row.Token = tokens[:len(tokens)-n], tokens[len(tokens)-n:]
+	row.Index, row.Group = whole(d.first("sample_index", "index")), whole(d.get("group_index"))
+	row.Reward, _ = number(d.first("reward", "rewards"))
+	if versions, ok := d.get("weight_versions").(*list); ok {
+		for _, v := range versions.items {
+			text, _ := v.(string)
+			if version, err := strconv.Atoi(text); err == nil {
+				row.spanVersion(version)
+			}
+		}
+	}
+	return row.respond(n, c)
+}
+
+// spanVersion widens the span of versions.
+func (r *Row) spanVersion(v int) {
+	if r.Head == Unknown {
+		r.Head, r.Tail = v, v
+	}
+	r.Head, r.Tail = min(r.Head, v), max(r.Tail, v)
+}
+
+// milesSample fills the row of a sample of policy_loss_debug.
+func milesSample(a *archive, d *dictionary, row *Row) error {
+	c, err := a.columns(d, map[string]string{"mask": "local_loss_mask", "roll": "rollout_log_probs", "old": "old_log_probs", "new": "train_log_probs", "advantage": "advantages"})
+	if err != nil {
+		return err
+	}
+	row.Index = whole(d.get("index"))
+	return row.respond(len(c["mask"]), c)
+}
+
+// named is the first of these names that the sample has.
+func (d *dictionary) named(names ...string) string {
+	for _, n := range names {
+		if d.get(n) != nil {
+			return n
+		}
+	}
+	return names[0]
+}
+
+// columns reads columns by the names that they have in the file.
+func (a *archive) columns(d *dictionary, names map[string]string) (map[string][]float64, error) {
+	c := map[string][]float64{}
+	for _, to := range []string{"mask", "roll", "old", "new", "advantage", "tokens"} {
+		if name := names[to]; name != "" {
+			x, err := a.column(d.get(name))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			c[to] = x
+		}
+	}
+	return c, nil
+}
+
+// respond fills the columns of a response of n tokens.
+func (r *Row) respond(n int, c map[string][]float64) error {
+	for _, name := range []string{"mask", "roll", "old", "new", "advantage"} {
+		if x := c[name]; x != nil && len(x) != n {
+			return fmt.Errorf("a column of %d entries for %d tokens (%s)", len(x), n, name)
+		}
+	}
+	r.Roll, r.Old, r.New, r.Advantage = recorded(c["roll"]), recorded(c["old"]), recorded(c["new"]), c["advantage"]
+	r.Mask = make([]bool, n)
+	for i := range r.Mask {
+		r.Mask[i] = c["mask"] == nil || c["mask"][i] != 0
+	}
+	return nil
+}

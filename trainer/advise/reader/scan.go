@@ -1,0 +1,374 @@
+package reader
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const (
+	bufferSize = 1 << 20
+	// longestNumber is the greatest length of a number in a file, in bytes.
+	longestNumber = 512
+	// deepest is how deep lists and objects may lie in each other.
+	deepest = 64
+)
+
+// errEnd says that a stream ended where a row had not.
+var errEnd = errors.New("the row is cut: the file ends inside it")
+
+// scanner reads rows of JSON, one to a line, as they come: a row is never held as
+// text. It takes what Python writes, too: NaN, Infinity and -Infinity.
+type scanner struct {
+	src     io.Reader
+	buf     []byte
+	at, end int   // what is left of buf
+	base    int64 // the place of buf[0] in the stream
+	line    int   // that is being read, from 1
+	err     error // of src, in the end
+	text    []byte
+}
+
+func newScanner(src io.Reader) *scanner {
+	return &scanner{src: src, buf: make([]byte, bufferSize), line: 1}
+}
+
+// place is the byte to be read next.
+func (s *scanner) place() int64 { return s.base + int64(s.at) }
+
+// more reads on until n bytes are left, or the stream ends.
+func (s *scanner) more(n int) bool {
+	for s.end-s.at < n && s.err == nil {
+		if s.at > 0 {
+			s.base += int64(s.at)
+			s.end = copy(s.buf, s.buf[s.at:s.end])
+			s.at = 0
+		}
+		read, err := s.src.Read(s.buf[s.end:])
+		s.end, s.err = s.end+read, err
+	}
+	return s.end-s.at >= n
+}
+
+// peek is the next byte behind blanks; a newline is none. It is 0 at the end.
+func (s *scanner) peek() byte {
+	for {
+		for s.at < s.end {
+			switch c := s.buf[s.at]; c {
+			case ' ', '\t', '\r':
+				s.at++
+			default:
+				return c
+			}
+		}
+		if !s.more(1) {
+			return 0
+		}
+	}
+}
+
+// wrong is an error at the place that was reached.
+func (s *scanner) wrong(format string, args ...any) error {
+	switch {
+	case s.at < s.end && s.buf[s.at] == '\n':
+		return errors.New("the row is cut: the line ends inside it")
+	case s.at >= s.end && s.err != nil && s.err != io.EOF:
+		return fmt.Errorf("the stream is cut: %v", s.err)
+	case s.at >= s.end:
+		return errEnd
+	}
+	return fmt.Errorf(format, args...)
+}
+
+// expect takes one byte.
+func (s *scanner) expect(c byte) error {
+	if s.peek() != c {
+		return s.wrong("%q where %q belongs", s.peek(), c)
+	}
+	s.at++
+	return nil
+}
+
+// endLine goes to the next line; it is false at the end of the stream.
+func (s *scanner) endLine() bool {
+	for {
+		if i := bytes.IndexByte(s.buf[s.at:s.end], '\n'); i >= 0 {
+			s.at += i + 1
+			s.line++
+			return true
+		}
+		s.at = s.end
+		if !s.more(1) {
+			return false
+		}
+	}
+}
+
+// object reads an object whose values field stores or skips.
+func (s *scanner) object(field func(key []byte) error) error {
+	if err := s.expect('{'); err != nil {
+		return err
+	}
+	if s.peek() == '}' {
+		s.at++
+		return nil
+	}
+	for {
+		if s.peek() != '"' {
+			return s.wrong("%q where a key belongs", s.peek())
+		}
+		key, err := s.string()
+		if err != nil {
+			return err
+		}
+		if err := s.expect(':'); err != nil {
+			return err
+		}
+		if err := field(key); err != nil {
+			return err
+		}
+		if s.peek() == '}' {
+			s.at++
+			return nil
+		}
+		if err := s.expect(','); err != nil {
+			return err
+		}
+	}
+}
+
+// cell is where the values of a key go, flat however deep they lie.
+type cell struct {
+	kind    kind
+	number  []float64
+	text    []string
+	present bool // the row has it, and it is not null
+}
+
+// kind is what a key may hold.
+type kind uint8
+
+const (
+	skipped kind = iota
+	numbers      // and truth values; null is NaN
+	texts
+	counted // how many texts there are
+)
+
+func (c *cell) reset() { c.number, c.text, c.present = c.number[:0], c.text[:0], false }
+
+// value reads any value into a cell; nil throws it away.
+func (s *scanner) value(c *cell, depth int) error {
+	if depth > deepest {
+		return s.wrong("more than %d levels deep", deepest)
+	}
+	switch s.peek() {
+	case '[':
+		s.at++
+		if s.peek() == ']' {
+			s.at++
+			return nil
+		}
+		for {
+			if err := s.value(c, depth+1); err != nil {
+				return err
+			}
+			switch s.peek() {
+			case ',':
+				s.at++
+			case ']':
+				s.at++
+				return nil
+			default:
+				return s.wrong("%q inside a list", s.peek())
+			}
+		}
+	case '{':
+		if c != nil && c.kind == numbers {
+			return s.wrong("an object where a number belongs")
+		}
+		return s.object(func([]byte) error { return s.value(c, depth+1) })
+	case '"':
+		return s.textValue(c)
+	}
+	x, err := s.word()
+	if err == nil && c != nil {
+		switch c.kind {
+		case numbers:
+			c.number = append(c.number, x)
+		case texts:
+			c.text = append(c.text, strconv.FormatFloat(x, 'g', -1, 64))
+		}
+	}
+	return err
+}
+
+// textValue stores a text; among numbers only "nan" and "inf" may be one.
+func (s *scanner) textValue(c *cell) error {
+	if c == nil {
+		return s.skipString()
+	}
+	text, err := s.string()
+	if err != nil {
+		return err
+	}
+	switch c.kind {
+	case texts:
+		c.text = append(c.text, string(text))
+	case counted:
+		c.text = append(c.text, "")
+	case numbers:
+		x, err := strconv.ParseFloat(string(text), 64)
+		if err != nil || !math.IsNaN(x) && !math.IsInf(x, 0) {
+			return fmt.Errorf("the text %.40q where a number belongs", text)
+		}
+		c.number = append(c.number, x)
+	}
+	return nil
+}
+
+// word reads a number, a truth value, null, NaN or an infinity. null is NaN.
+func (s *scanner) word() (float64, error) {
+	s.more(longestNumber)
+	from, n := s.at, s.at
+	whole, digits := 0, 0
+	if n < s.end && s.buf[n] == '-' {
+		n++
+	}
+	for ; n < s.end && s.buf[n]-'0' <= 9 && digits < 15; n++ {
+		whole, digits = 10*whole+int(s.buf[n]-'0'), digits+1
+	}
+	plain := digits > 0
+	for ; n < s.end && n-from < longestNumber && inWord(s.buf[n]); n++ {
+		plain = false
+	}
+	word := s.buf[from:n]
+	s.at = n
+	if plain { // an id, a mask
+		if word[0] == '-' {
+			return -float64(whole), nil
+		}
+		return float64(whole), nil
+	}
+	if n == s.end && s.err != nil {
+		return 0, s.wrong("") // a number may go on behind the end
+	}
+	switch string(word) {
+	case "null", "None":
+		return math.NaN(), nil
+	case "true":
+		return 1, nil
+	case "false":
+		return 0, nil
+	}
+	x, err := strconv.ParseFloat(string(word), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		s.at = from
+		return 0, s.wrong("%.40q where a value belongs", word)
+	}
+	return x, nil
+}
+
+// inWord reports whether a byte may belong to a number or a word.
+func inWord(c byte) bool {
+	return c-'0' <= 9 || c == '.' || c == '-' || c == '+' || c|32 >= 'a' && c|32 <= 'z'
+}
+
+// string reads a text; it is valid until the next one is read.
+func (s *scanner) string() ([]byte, error) {
+	s.at++
+	s.text = s.text[:0]
+	for {
+		rest := s.buf[s.at:s.end]
+		i := bytes.IndexAny(rest, "\"\\\n")
+		if i < 0 {
+			s.text = append(s.text, rest...)
+			s.at = s.end
+			if !s.more(1) {
+				return nil, s.wrong("")
+			}
+			continue
+		}
+		s.text = append(s.text, rest[:i]...)
+		s.at += i
+		switch s.buf[s.at] {
+		case '"':
+			s.at++
+			return s.text, nil
+		case '\n':
+			return nil, s.wrong("")
+		}
+		if err := s.escaped(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// escaped reads what stands behind a backslash.
+func (s *scanner) escaped() error {
+	if !s.more(12) && !s.more(2) {
+		s.at = s.end
+		return s.wrong("")
+	}
+	c := s.buf[s.at+1]
+	if c == 'u' {
+		r, n := s.unicode(s.at)
+		if n == 0 {
+			return s.wrong("a broken \\u in a text")
+		}
+		if utf16.IsSurrogate(r) {
+			if low, m := s.unicode(s.at + n); m > 0 && utf16.DecodeRune(r, low) != utf8.RuneError {
+				r, n = utf16.DecodeRune(r, low), n+m
+			}
+		}
+		s.text = utf8.AppendRune(s.text, r)
+		s.at += n
+		return nil
+	}
+	i := bytes.IndexByte([]byte(`"\/bfnrt`), c)
+	if i < 0 {
+		return s.wrong("%q behind a backslash", c)
+	}
+	s.text = append(s.text, "\"\\/\b\f\n\r\t"[i])
+	s.at += 2
+	return nil
+}
+
+// unicode is the character of a \u with four digits, and how many bytes it takes: 0 if it is none.
+func (s *scanner) unicode(at int) (rune, int) {
+	if at+6 > s.end || s.buf[at] != '\\' || s.buf[at+1] != 'u' {
+		return 0, 0
+	}
+	x, err := strconv.ParseUint(string(s.buf[at+2:at+6]), 16, 16)
+	if err != nil {
+		return 0, 0
+	}
+	return rune(x), 6
+}
+
+// skipString goes behind a text.
+func (s *scanner) skipString() error {
+	s.at++
+	for {
+		i := bytes.IndexAny(s.buf[s.at:s.end], "\"\\\n")
+		if i < 0 {
+			s.at = s.end
+		} else if s.at += i; s.buf[s.at] == '"' {
+			s.at++
+			return nil
+		} else if s.buf[s.at] == '\\' && s.more(2) {
+			s.at += 2
+			continue
+		} else {
+			return s.wrong("a broken text")
+		}
+		if !s.more(1) {
+			return s.wrong("")
+		}
+	}
+}
