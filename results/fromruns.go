@@ -101,6 +101,9 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 	if s, ok := clockSection(groups, outcome.metric, glossary); ok {
 		r.Sections = append(r.Sections, s)
 	}
+	if c := PassAtKOf(groups); len(c.Arms) > 0 {
+		r.Sections = append(r.Sections, Section{Heading: "Several attempts", Blocks: []Block{Charts{c}}})
+	}
 	for _, a := range areas {
 		if s, ok := a.section(groups, &left, glossary); ok {
 			r.Sections = append(r.Sections, s)

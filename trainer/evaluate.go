@@ -1,12 +1,17 @@
 package trainer
 
 import (
+	"context"
+	"fmt"
+	"slices"
+
 	"driftlab/engine"
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/masked"
+	"driftlab/trainer/passk"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/stream"
 	"driftlab/trainer/task"
@@ -22,17 +27,34 @@ type PassRate struct {
 	Finished float64 `json:"finished"`
 }
 
-// evaluator samples one response per held-out prompt under given numerics. The
-// prompts are the same at every call with the same seed: a pass rate moves
-// because the weights did.
+// Evaluation is a pass rate and what it is made of.
+type Evaluation struct {
+	PassRate
+	// Prompts says of each prompt how hard it is and how often it was solved.
+	Prompts []PromptTally
+}
+
+// PromptTally is what became of one held-out prompt.
+type PromptTally struct {
+	// Difficulty is the task's knob.
+	Difficulty int
+	passk.Tally
+}
+
+// evaluator samples held-out prompts under given numerics. The prompts are the
+// same at every call with the same seed: a pass rate moves because the weights did.
 type evaluator struct {
 	engine   *rollout.Engine
 	task     task.Task
 	sampling rollout.Sampling
+	scales   recipe.KVScales
 	batch    batch.Batch
+
+	// One evaluation.
+	seed     uint64
 	prompts  []task.Prompt
 	requests []rollout.Request
-	scales   recipe.KVScales
+	sum      Evaluation
 }
 
 // evaluationSlots is how many sequences are decoded side by side.
@@ -52,41 +74,81 @@ func (e *evaluator) calibrate() {
 		return
 	}
 	var prompts [][]int32
-	for i := range min(e.scales.Prompts, len(e.requests)) {
-		prompts = append(prompts, e.requests[i].Prompt)
+	for i := range min(e.scales.Prompts, len(e.prompts)) {
+		prompts = append(prompts, e.prompts[i].Tokens)
 	}
 	e.engine.Calibrate(prompts, e.scales.Margin)
 }
 
 func (e *evaluator) close() { e.engine.Close() }
 
-// passRate evaluates the weights on n held-out prompts at the temperature.
-func (e *evaluator) passRate(p *model.Params, n int, temperature float64, seed uint64) PassRate {
+// passRate evaluates the weights on n held-out prompts at the temperature, with
+// the given number of responses to each. The first responses to a prompt are the
+// same whatever that number.
+func (e *evaluator) passRate(p *model.Params, n, samples int, temperature float64, seed uint64) Evaluation {
+	e.begin(p, n, temperature, seed)
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	e.respond(all, samples, 0)
+	return e.end()
+}
+
+// begin draws the prompts and takes the weights.
+func (e *evaluator) begin(p *model.Params, n int, temperature float64, seed uint64) {
 	rng := stream.New(seed, stream.Evaluation, 0)
-	e.prompts, e.requests = e.prompts[:0], e.requests[:0]
+	e.seed, e.prompts = seed, e.prompts[:0]
+	e.sum = Evaluation{Prompts: make([]PromptTally, n)}
 	for i := range n {
-		q := task.DrawHeldOut(e.task, rng)
-		e.prompts = append(e.prompts, q)
-		e.requests = append(e.requests, rollout.Request{Prompt: q.Tokens, Seed: seed, Stream: stream.ID(stream.Evaluation, 1+i), Tool: engines.Tool(e.task)})
+		e.prompts = append(e.prompts, task.DrawHeldOut(e.task, rng))
+		e.sum.Prompts[i].Difficulty = e.prompts[i].Difficulty
 	}
 	e.engine.Publish(p, 0)
 	e.calibrate()
 	e.sampling.Temperature = temperature
-	e.engine.Generate(&e.batch.Sampled, e.requests, e.sampling)
-	var r PassRate
-	for i, q := range e.prompts {
-		from, to := e.batch.Span(i)
-		if e.task.Verify(q, e.batch.Token[from:to]).Correct {
-			r.Rate++
+}
+
+// respond adds the next responses to some prompts. A prompt stops at its until-th
+// correct response, as if they came one by one; 0 for never.
+func (e *evaluator) respond(prompts []int, samples, until int) {
+	e.requests = e.requests[:0]
+	for s := range samples {
+		for _, i := range prompts {
+			k := i + len(e.prompts)*(e.sum.Prompts[i].Samples+s)
+			e.requests = append(e.requests, rollout.Request{Prompt: e.prompts[i].Tokens, Seed: e.seed, Stream: stream.ID(stream.Evaluation, 1+k), Tool: engines.Tool(e.task)})
 		}
-		if e.batch.Finished[i] {
-			r.Finished++
-		}
-		r.Length += float64(masked.Count(e.batch.Mask[from:to]))
 	}
-	r.Rate /= float64(n)
-	r.Length /= float64(n)
-	r.Finished /= float64(n)
+	e.engine.Generate(&e.batch.Sampled, e.requests, e.sampling)
+	for k := range e.requests {
+		i := prompts[k%len(prompts)]
+		of := &e.sum.Prompts[i]
+		if of.Stopped {
+			continue
+		}
+		from, to := e.batch.Span(k)
+		of.Samples++
+		if e.task.Verify(e.prompts[i], e.batch.Token[from:to]).Correct {
+			of.Correct++
+			of.Stopped = of.Correct == until
+			e.sum.Rate++
+		}
+		if e.batch.Finished[k] {
+			e.sum.Finished++
+		}
+		e.sum.Length += float64(masked.Count(e.batch.Mask[from:to]))
+	}
+}
+
+// end turns the sums into means.
+func (e *evaluator) end() Evaluation {
+	r, responses := e.sum, 0
+	for _, p := range r.Prompts {
+		responses += p.Samples
+	}
+	r.Rate /= float64(responses)
+	r.Length /= float64(responses)
+	r.Finished /= float64(responses)
 	return r
 }
 
@@ -107,17 +169,91 @@ func (s *Session) evaluators() {
 // evaluate appends the pass rates of the current weights in both engines, and
 // how far the weights have travelled from the start.
 func (s *Session) evaluate() {
-	p, n := s.learner.Params(), s.recipe.Eval.Prompts
-	inLearner := s.inLearner.passRate(p, n, 1, s.recipe.Seed)
+	p, eval := s.learner.Params(), s.recipe.Eval
+	inLearner := s.inLearner.passRate(p, eval.Prompts, eval.PerPrompt(), 1, s.recipe.Seed)
 	inRollout := inLearner
 	if s.inRollout != s.inLearner {
-		inRollout = s.inRollout.passRate(p, n, 1, s.recipe.Seed)
+		inRollout = s.inRollout.passRate(p, eval.Prompts, eval.PerPrompt(), 1, s.recipe.Seed)
 	}
-	greedy := s.inLearner.passRate(p, n, 0, s.recipe.Seed)
+	greedy := s.inLearner.passRate(p, eval.Prompts, 1, 0, s.recipe.Seed)
 	s.metrics = append(s.metrics,
 		batch.Metric{Name: "val/learner/pass_rate", Value: inLearner.Rate},
 		batch.Metric{Name: "val/learner/greedy_pass_rate", Value: greedy.Rate},
 		batch.Metric{Name: "val/learner/response_length", Value: inLearner.Length},
 		batch.Metric{Name: "val/rollout/pass_rate", Value: inRollout.Rate},
 		batch.Metric{Name: "val/weight_travel", Value: distance(p.Theta, s.initial.Theta)})
+	if eval.PerPrompt() > 1 {
+		s.metrics = inLearner.passAtK(s.metrics)
+	}
+}
+
+// Attempts says how often held-out prompts are tried.
+type Attempts struct {
+	// Prompts is how many there are, Samples the responses to each at first.
+	Prompts, Samples int
+	// Most, above Samples, goes on with the prompts that have fewer than Until correct
+	// responses and stops each at its Until-th, or at Most: dynamic N. Then Rate, Length
+	// and Finished are means over more responses to hard prompts than to easy ones;
+	// passk has the estimators for such tallies.
+	Most, Until int
+}
+
+// Evaluate tries the weights on held-out prompts of the recipe's task, in the
+// learner's numerics, at temperature 1. The first responses to a prompt are those of
+// an evaluation during training with the recipe's seed, however many there are.
+func Evaluate(ctx context.Context, p *model.Params, r recipe.Recipe, a Attempts, o Options) (Evaluation, error) {
+	r.Model, r.Eval.Prompts = p.Config, a.Prompts
+	e := newEvaluator(r, r.Task.New(), r.Learner.Numerics, o.workers())
+	defer e.close()
+	e.begin(p, a.Prompts, 1, r.Seed)
+	all := make([]int, a.Prompts)
+	for i := range all {
+		all[i] = i
+	}
+	// In parts: what is generated at a time is held in memory.
+	part := max(1, mostResponses/a.Prompts)
+	for done := 0; done < a.Samples && ctx.Err() == nil; done += part {
+		e.respond(all, min(part, a.Samples-done), 0)
+	}
+	for done := a.Samples; done < a.Most && ctx.Err() == nil; done += a.Samples {
+		all = slices.DeleteFunc(all, func(i int) bool { return e.sum.Prompts[i].Correct >= a.Until })
+		if len(all) > 0 {
+			e.respond(all, min(a.Samples, a.Most-done), a.Until)
+		}
+	}
+	return e.end(), ctx.Err()
+}
+
+// mostResponses is how many responses an evaluation holds in memory; tests have fewer.
+var mostResponses = 1 << 13
+
+// passAtK appends pass@k for powers of two up to the samples of a prompt and for
+// all of them, the Beta distribution of the prompts' pass rates, and the pass rate
+// by difficulty.
+func (r *Evaluation) passAtK(metrics []batch.Metric) []batch.Metric {
+	tallies := make([]passk.Tally, len(r.Prompts))
+	var byDifficulty []passk.Tally
+	for i, p := range r.Prompts {
+		tallies[i] = p.Tally
+		for len(byDifficulty) <= p.Difficulty {
+			byDifficulty = append(byDifficulty, passk.Tally{})
+		}
+		byDifficulty[p.Difficulty].Correct += p.Correct
+		byDifficulty[p.Difficulty].Samples += p.Samples
+	}
+	samples := tallies[0].Samples
+	for k := 2; ; k = min(2*k, samples) {
+		metrics = append(metrics, batch.Metric{Name: fmt.Sprintf("val/learner/pass@%d", k), Value: passk.Mean(tallies, k)})
+		if k == samples {
+			break
+		}
+	}
+	beta := passk.Fit(tallies)
+	metrics = append(metrics, batch.Metric{Name: "val/learner/pass_beta/alpha", Value: beta.Alpha}, batch.Metric{Name: "val/learner/pass_beta/beta", Value: beta.Beta})
+	for difficulty, t := range byDifficulty {
+		if t.Samples > 0 {
+			metrics = append(metrics, batch.Metric{Name: fmt.Sprintf("val/learner/pass_rate_at/%d", difficulty), Value: float64(t.Correct) / float64(t.Samples)})
+		}
+	}
+	return metrics
 }

@@ -39,8 +39,8 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 	e := newEvaluator(r, r.Task.New(), r.Learner.Numerics, o.workers())
 	defer e.close()
 	prompts := max(r.Eval.Prompts, pretrainPrompts)
-	result.Sampled = e.passRate(result.Params, prompts, 1, r.Seed)
-	result.Greedy = e.passRate(result.Params, prompts, 0, r.Seed)
+	result.Sampled = e.passRate(result.Params, prompts, 1, 1, r.Seed).PassRate
+	result.Greedy = e.passRate(result.Params, prompts, 1, 0, r.Seed).PassRate
 	return result, nil
 }
 

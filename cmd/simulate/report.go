@@ -81,6 +81,13 @@ func writeReport(path string, report results.Report, records []*record.Record) (
 		}
 		plots = append(plots, file)
 	}
+	if chart := results.PassAtKOf(groups); len(chart.Arms) > 0 {
+		file := filepath.Join(filepath.Dir(path), "plots", "pass-at-k.svg")
+		if err := results.SavePlot(file, &chart); err != nil {
+			return nil, err
+		}
+		plots = append(plots, file)
+	}
 	return append(plots, clocks...), nil
 }
 

@@ -224,9 +224,23 @@ type Eval struct {
 	// after the first update and the last ones are evaluated as well. 0 means
 	// never. Default 20.
 	Every int `yaml:"every"`
-	// Prompts is the number of held-out prompts, one response each, 1 or more.
-	// Default 64: a standard error of 0.06 at a pass rate of one half.
+	// Prompts is the number of held-out prompts, 1 or more. Default 64: with one
+	// response each a standard error of 0.06 at a pass rate of one half.
 	Prompts int `yaml:"prompts"`
+	// Samples is the number of responses to each prompt, 1 to 1024, where a
+	// temperature makes them differ. With more than one the record also holds pass@k
+	// for k up to it, the Beta distribution fitted to the prompts' pass rates, and the
+	// pass rate by difficulty, and the report draws pass@k over k. An evaluation takes
+	// that many times as long. Nil, the default, is 1.
+	Samples *int `yaml:"samples"`
+}
+
+// PerPrompt is the number of responses to each prompt of an evaluation.
+func (e Eval) PerPrompt() int {
+	if e.Samples == nil {
+		return 1
+	}
+	return *e.Samples
 }
 
 // Pretrain is the supervised warm start on the task's noisy demonstrations.

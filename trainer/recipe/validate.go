@@ -18,9 +18,11 @@ import (
 const (
 	maxSteps     = 1 << 24
 	maxResponses = 1 << 16
-	maxTokens    = 1 << 16
-	maxUpdates   = 1 << 16
-	maxName      = 100
+	// maxEvalSamples bounds the responses to one prompt of an evaluation.
+	maxEvalSamples = 1024
+	maxTokens      = 1 << 16
+	maxUpdates     = 1 << 16
+	maxName        = 100
 )
 
 // Validate returns everything wrong with the values and their combinations, as
@@ -140,6 +142,7 @@ func (r Recipe) faults() Faults {
 	}
 	if c.within("eval.every", r.Eval.Every, 0, maxSteps) && r.Eval.Every > 0 {
 		c.within("eval.prompts", r.Eval.Prompts, 1, maxResponses)
+		c.within("eval.samples", r.Eval.PerPrompt(), 1, maxEvalSamples)
 	}
 	if r.Pretrain != nil {
 		c.pretrain(*r.Pretrain)

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/passk"
 	"driftlab/trainer/task"
 )
 
@@ -62,19 +63,9 @@ func (p *PassAtK) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) e
 		for _, i := range rows {
 			dst[i] = float64(p.K)
 			if !verdicts[i].Correct {
-				dst[i] *= passRate(n-1, c, p.K-1)
+				dst[i] *= passk.Unbiased(n-1, c, p.K-1)
 			}
 		}
 	}
 	return nil
-}
-
-// passRate is ρ(n, c, k), the chance that k of n responses drawn without
-// replacement hold at least one of the c correct ones.
-func passRate(n, c, k int) float64 {
-	miss := 1.0
-	for j := range k {
-		miss *= max(0, float64(n-c-j)) / float64(n-j)
-	}
-	return 1 - miss
 }

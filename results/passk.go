@@ -1,0 +1,85 @@
+package results
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"driftlab/precision/elementary"
+	"driftlab/results/record"
+	"driftlab/trainer/passk"
+)
+
+// The metrics of an evaluation with several samples per prompt.
+const (
+	passOne   = "val/learner/pass_rate"
+	passAtK   = "val/learner/pass@"
+	passAlpha = "val/learner/pass_beta/alpha"
+	passBeta  = "val/learner/pass_beta/beta"
+)
+
+// farthestK is how far pass@k is drawn beyond the samples, by the fitted Beta
+// distribution.
+const farthestK = 1024
+
+// PassAtKOf draws pass@k over k: of one group before training and at its end, of
+// several at their ends. What was counted is one line; another goes on from there by
+// the Beta distribution of the prompts' pass rates. Without several samples per
+// prompt the chart has no arms.
+func PassAtKOf(groups []RunGroup) Chart {
+	c := Chart{Title: "Pass@k", XLabel: "k, as a power of two", YLabel: "share of prompts solved within k responses", YRange: [2]float64{0, 1}, Band: BandRange,
+		Caption: "Counted up to the samples of a prompt, without bias; beyond them by the Beta distribution fitted to the prompts' pass rates (simulate methods recipe, eval.samples)."}
+	for _, g := range groups {
+		ends := []struct {
+			name string
+			at   func(*record.Column) int
+		}{{g.Name, func(c *record.Column) int { return len(c.Value) - 1 }}}
+		if len(groups) == 1 {
+			ends[0].name = "at the end"
+			ends = append(ends, ends[0])
+			ends[0].name, ends[0].at = "before training", func(*record.Column) int { return 0 }
+		}
+		for _, end := range ends {
+			slot := len(c.Arms)/2 + 1
+			counted, fitted := Arm{Name: end.name, Slot: slot}, Arm{Name: end.name + ", fitted", Slot: slot}
+			for _, r := range g.Runs {
+				a, b := passCurves(r, end.at)
+				if len(a.X) > 0 {
+					counted.Seeds, fitted.Seeds = append(counted.Seeds, a), append(fitted.Seeds, b)
+				}
+			}
+			if len(counted.Seeds) > 0 {
+				c.Arms = append(c.Arms, counted, fitted)
+			}
+		}
+	}
+	return c
+}
+
+// passCurves are pass@k of a run's evaluation, counted and beyond.
+func passCurves(r *record.Record, at func(*record.Column) int) (counted, fitted Curve) {
+	counted.Name = fmt.Sprintf("seed %d", r.Seed)
+	fitted.Name = counted.Name
+	alpha, beta, one := r.Column(passAlpha), r.Column(passBeta), r.Column(passOne)
+	if alpha == nil || beta == nil || one == nil {
+		return counted, fitted
+	}
+	i := at(alpha)
+	counted.X, counted.Y = []float64{0}, []float64{one.Value[i]}
+	samples := 1
+	for _, column := range r.Columns {
+		if k, err := strconv.Atoi(strings.TrimPrefix(column.Name, passAtK)); err == nil && k > samples {
+			samples = k
+			counted.X, counted.Y = append(counted.X, logTwo(k)), append(counted.Y, column.Value[i])
+		}
+	}
+	fit := passk.Beta{Alpha: alpha.Value[i], Beta: beta.Value[i]}
+	for k := samples; k <= farthestK; k *= 2 {
+		fitted.X, fitted.Y = append(fitted.X, logTwo(k)), append(fitted.Y, fit.PassAt(k))
+	}
+	return counted, fitted
+}
+
+// logTwo is log₂ k.
+func logTwo(k int) float64 { return elementary.Log(float64(k)) / math.Ln2 }
