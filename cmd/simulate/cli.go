@@ -20,6 +20,7 @@ type cli struct {
 	Measure    measureCmd    `cmd:"" help:"Engine gap at equal weights: no training, seconds."`
 	Train      trainCmd      `cmd:"" help:"One run."`
 	Compare    compareCmd    `cmd:"" help:"Several recipes x seeds: one table, one picture."`
+	Sweep      sweepCmd      `cmd:"" help:"A grid over any fields of recipes: resumes, runs in parallel, shards over a cluster."`
 	Reproduce  reproduceCmd  `cmd:"" help:"Published claims, measured and judged."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Pass@k of trained weights, and which are best at which k."`
 	Schedule   scheduleCmd   `cmd:"" help:"A published system's schedule on a virtual clock: idle, lag, speed-ups."`
@@ -72,13 +73,23 @@ func newParser(a *app, c *cli) (*kong.Kong, error) {
 
 // load reads a recipe with the flags' changes and the models that it names, so
 // that whatever is wrong with them is said before any work starts.
-func (f *recipeFlags) load(nameOrPath string) (r recipe.Recipe, err error) {
-	defer func() { err = f.asTyped(err) }()
-	if r, err = recipe.Load(nameOrPath, f.sets()...); err != nil {
+func (f *recipeFlags) load(nameOrPath string) (recipe.Recipe, error) {
+	changes, err := f.changes()
+	if err != nil {
+		return recipe.Recipe{}, err
+	}
+	r, err := loadChanged(nameOrPath, changes)
+	return r, f.asTyped(err)
+}
+
+// loadChanged reads a recipe with changes of any origin, and the models that it names.
+func loadChanged(nameOrPath string, changes []recipe.Change) (recipe.Recipe, error) {
+	r, err := recipe.LoadChanged(nameOrPath, changes...)
+	if err != nil {
 		return r, err
 	}
 	at := func(field, problem string) recipe.Fault {
-		source, line := recipe.Locate(nameOrPath, field, f.sets()...)
+		source, line := recipe.Locate(nameOrPath, field, changes...)
 		return recipe.Fault{Source: source, Line: line, Path: field, Problem: problem}
 	}
 	resolved := r.Resolved()

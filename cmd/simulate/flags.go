@@ -82,6 +82,19 @@ func (f *recipeFlags) sets() []string {
 	return sets
 }
 
+// changes are the assignments, read.
+func (f *recipeFlags) changes() ([]recipe.Change, error) {
+	var list []recipe.Change
+	for _, set := range f.sets() {
+		c, err := recipe.ParseChange("--set", set)
+		if err != nil {
+			return nil, f.asTyped(err)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
 // asTyped makes faults name the flag that was typed where it was not --set.
 func (f *recipeFlags) asTyped(err error) error {
 	var faults recipe.Faults

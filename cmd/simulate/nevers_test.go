@@ -56,7 +56,7 @@ var nevers = []never{
 	{says: "what is drawn knows records and statistics, and no other mathematics of the house", who: "results/...", does: house,
 		but: "results/record experiments/stats precision/elementary trainer/passk"},
 	{says: "claims measure through the trainer", who: "experiments/...", does: "engine/kernel engine/learner engine/rollout"},
-	{says: "what claims are made of knows no claim", who: "experiments/claim experiments/queue experiments/stats",
+	{says: "what claims are made of knows no claim", who: "experiments/claim experiments/queue experiments/stats experiments/sweep",
 		does: "experiments experiments/claims/... experiments/reproduce"},
 	{says: "claims know what they are made of, not how they are run", who: "experiments/claims/...",
 		does: "experiments experiments/queue experiments/reproduce"},
@@ -69,7 +69,8 @@ var nevers = []never{
 			"trainer/golden trainer/loss/scaffold"}, // other people's figures for the tests, and a new loss's skeleton
 	{says: "only checkpoints are files to the engines", who: "engine/... model/... moe/... precision/...", does: "os os/* io/ioutil net/... syscall",
 		unless: "model engine/kernel/gen"},
-	{says: "claims open no file, keeping their verdicts does", who: "experiments/...", does: "os os/* io/ioutil net/... syscall", unless: "experiments/reproduce"},
+	{says: "claims open no file, keeping their verdicts and the runs of a sweep does", who: "experiments/...", does: "os os/* io/ioutil net/... syscall",
+		unless: "experiments/reproduce experiments/sweep"},
 	{says: "records and tables start no process and reach no network", who: "results/...", does: "os/exec os/signal net/..."},
 	{says: "only the command reads the clock", who: house, unless: "cmd/...", does: clock},
 	{says: "only the command ends a process or talks to a terminal", who: house, unless: "cmd/... engine/kernel/gen",

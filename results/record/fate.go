@@ -66,6 +66,9 @@ type Judgement struct {
 	// consecutive ones, or the start where that is higher, and Final the last such
 	// mean. All are NaN for a run without the metric.
 	Mean, Peak, Final float64
+	// Drawdown is the furthest that such a mean lay below the highest before it, the
+	// start included: 0 for a run that only rises, NaN for one without the metric.
+	Drawdown float64
 }
 
 // Lost is the share of the peak that the end lacks, 0 for a peak of 0.
@@ -93,7 +96,7 @@ func CollapseRule() string {
 // Judge says what became of a run, by one metric.
 func Judge(r *Record, metric string) Judgement {
 	curve := curveOf(r.Column(metric))
-	c := Judgement{Start: curve.start, Mean: math.NaN(), Peak: math.NaN(), Final: math.NaN()}
+	c := Judgement{Start: curve.start, Mean: math.NaN(), Peak: math.NaN(), Final: math.NaN(), Drawdown: curve.drawdown()}
 	if peak, final, ok := PeakAndEnd(curve.values); ok {
 		c.Mean, c.Peak, c.Final = meanOf(curve.values), peak, final
 		if curve.start > peak {
@@ -177,6 +180,22 @@ func (c curve) collapsed() bool {
 		}
 	}
 	return fell >= 0
+}
+
+// drawdown is the largest fall of the means of consecutive evaluations.
+func (c curve) drawdown() float64 {
+	if len(c.values) == 0 {
+		return math.NaN()
+	}
+	peak, worst := math.Inf(-1), 0.0
+	if finite(c.start) {
+		peak = c.start
+	}
+	for _, mean := range runningMeans(c.values) {
+		peak = max(peak, mean)
+		worst = max(worst, peak-mean)
+	}
+	return worst
 }
 
 // runningMeans returns the means of consecutive values, three each (of all, if there

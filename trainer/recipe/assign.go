@@ -8,30 +8,17 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// assign applies assignments to the tree, in order. It checks their form
+// assign applies assignments of --set to the tree, in order. It checks their form
 // only: the decoder judges names and values, and labels faults with the
 // assignment.
 func (doc *document) assign(assignments []string) error {
 	for _, a := range assignments {
-		source := "--set " + a
-		fail := func(format string, args ...any) error {
-			return Faults{{Source: source, Problem: fmt.Sprintf(format, args...)}}
+		c, err := ParseChange("--set", a)
+		if err == nil {
+			err = doc.change(c)
 		}
-		target, text, ok := strings.Cut(a, "=")
-		if !ok {
-			return fail("expected path=value, such as learner.optimizer.lr=1e-3")
-		}
-		steps, err := splitPath(strings.TrimSpace(target))
 		if err != nil {
-			return fail("%v", err)
-		}
-		value, problem := readValue(text)
-		if problem != "" {
-			return fail("%s", problem)
-		}
-		doc.mark(value, source)
-		if err := doc.put(steps, value, source); err != nil {
-			return fail("%v", err)
+			return err
 		}
 	}
 	return nil

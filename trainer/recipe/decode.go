@@ -23,6 +23,7 @@ type decoder struct {
 	doc       *document
 	faults    Faults
 	published *yaml.Node // the name of the published correction, if the recipe gives one
+	other     bool       // the text is not a recipe, and its fields are others
 }
 
 // reader is implemented by types of this package that read themselves.
@@ -75,6 +76,10 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 	target := v.Addr().Interface()
 	if r, ok := target.(reader); ok {
 		r.read(d, n, path)
+		return
+	}
+	if r, ok := target.(NodeReader); ok {
+		r.ReadNode(Node{d, n, path})
 		return
 	}
 	if num, ok := target.(*engine.Numerics); ok {
@@ -245,7 +250,7 @@ func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value, extras .
 		seen[key.Value] = true
 		switch x, f := slices.Index(known, key.Value), len(extras); {
 		case x < 0:
-			d.fault(key, at, "unknown field; %s", suggestion(key.Value, known))
+			d.fault(key, at, "unknown field; %s", d.suggestion(key.Value, known))
 		case x < f:
 			extras[x].read(value, at)
 		default:
@@ -256,12 +261,12 @@ func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value, extras .
 
 // suggestion names the nearest known field, the place of a field that lives
 // elsewhere, or all that there are.
-func suggestion(name string, known []string) string {
+func (d *decoder) suggestion(name string, known []string) string {
 	if near := method.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	for _, p := range allPaths() {
-		if p[strings.LastIndexByte(p, '.')+1:] == name {
+		if !d.other && p[strings.LastIndexByte(p, '.')+1:] == name {
 			return fmt.Sprintf("did you mean %s?", p)
 		}
 	}

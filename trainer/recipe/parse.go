@@ -30,18 +30,14 @@ func Parse(file string, text []byte) (Recipe, error) {
 // Load reads a shipped recipe by its name, or a file by its path, and applies
 // the assignments, each a "path.to.field=value" as in Set.
 func Load(nameOrPath string, sets ...string) (Recipe, error) {
-	file, text, err := findText(nameOrPath)
-	if err != nil {
-		return Recipe{}, err
+	changes := make([]Change, len(sets))
+	for i, set := range sets {
+		var err error
+		if changes[i], err = ParseChange("--set", set); err != nil {
+			return Recipe{}, err
+		}
 	}
-	doc, err := readTree(file, text)
-	if err != nil {
-		return Recipe{}, err
-	}
-	if err := doc.assign(sets); err != nil {
-		return Recipe{}, err
-	}
-	return doc.recipe()
+	return LoadChanged(nameOrPath, changes...)
 }
 
 // Set changes fields, each by an assignment "path.to.field=value" whose value
@@ -188,17 +184,22 @@ func reason(err error) error {
 }
 
 // Locate returns where a field of a recipe was written: the file and the line,
-// or the assignment. A field that was not given is found at its nearest parent
+// or that of the change. A field that was not given is found at its nearest parent
 // that was, or in the file as a whole with line 0. It serves messages about
 // values that only turn out to be wrong later, such as a damaged checkpoint.
-func Locate(nameOrPath, field string, assignments ...string) (source string, line int) {
+func Locate(nameOrPath, field string, changes ...Change) (source string, line int) {
 	file, text, err := findText(nameOrPath)
 	if err != nil {
 		return nameOrPath, 0
 	}
 	doc, err := readTree(file, text)
-	if err != nil || doc.assign(assignments) != nil {
+	if err != nil {
 		return file, 0
+	}
+	for _, c := range changes {
+		if doc.change(c) != nil {
+			return file, 0
+		}
 	}
 	if n := indexOf(doc).nearest(field); n != nil {
 		return doc.origin(n)

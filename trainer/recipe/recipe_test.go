@@ -362,11 +362,15 @@ func TestLocate(t *testing.T) {
 		{"steps", "", path, 0},
 		{"checkpoint", "checkpoint=y", "--set checkpoint=y", 0},
 	} {
-		var sets []string
+		var changes []Change
 		if tc.set != "" {
-			sets = []string{tc.set}
+			c, err := ParseChange("--set", tc.set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changes = append(changes, c)
 		}
-		if source, line := Locate(path, tc.field, sets...); source != tc.source || line != tc.line {
+		if source, line := Locate(path, tc.field, changes...); source != tc.source || line != tc.line {
 			t.Errorf("%s %s: %s:%d, want %s:%d", tc.field, tc.set, source, line, tc.source, tc.line)
 		}
 	}

@@ -26,13 +26,18 @@ type document struct {
 	sets map[*yaml.Node]string
 }
 
-// readTree parses the text as exactly one YAML document with a mapping on top.
+// readTree parses the text of a recipe.
 func readTree(source string, text []byte) (*document, error) {
+	return readTreeOf("recipe", source, text)
+}
+
+// readTreeOf parses the text as exactly one YAML document with a mapping on top.
+func readTreeOf(what, source string, text []byte) (*document, error) {
 	fail := func(line int, format string, args ...any) (*document, error) {
 		return nil, Faults{{Source: source, Line: line, Problem: fmt.Sprintf(format, args...)}}
 	}
 	if len(text) > maxText {
-		return fail(0, "too long for a recipe: the limit is %d bytes", maxText)
+		return fail(0, "too long for a %s: the limit is %d bytes", what, maxText)
 	}
 	if !utf8.Valid(text) {
 		return fail(lineOfInvalid(text), "not UTF-8 text")
@@ -48,7 +53,7 @@ func readTree(source string, text []byte) (*document, error) {
 	var top, second yaml.Node
 	switch err := loader.Load(&top); {
 	case err == io.EOF:
-		return fail(0, "the recipe is empty; `simulate methods` lists what it can name, and the shipped recipes are examples")
+		return fail(0, "the %s is empty; `simulate methods` lists what it can name, and the shipped recipes are examples", what)
 	case err != nil:
 		line, problem := syntaxProblem(err, text)
 		return fail(line, "%s", problem)
@@ -58,10 +63,10 @@ func readTree(source string, text []byte) (*document, error) {
 			line, problem := syntaxProblem(err, text)
 			return fail(line, "%s", problem)
 		}
-		return fail(second.Line, "a second YAML document: a recipe is one; remove the line with ---")
+		return fail(second.Line, "a second YAML document: a %s is one; remove the line with ---", what)
 	}
 	if len(top.Content) != 1 || top.Content[0].Kind != yaml.MappingNode {
-		return fail(1, "a recipe is a mapping of fields, such as name: my-run")
+		return fail(1, "a %s is a mapping of fields, such as name: my-run", what)
 	}
 	return &document{source: source, root: top.Content[0], sets: map[*yaml.Node]string{}}, nil
 }

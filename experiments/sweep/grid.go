@@ -1,0 +1,166 @@
+package sweep
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlab/trainer/recipe"
+)
+
+// Cell is a point of the grid with a seed.
+type Cell struct {
+	// Run names what it runs: equal recipes are one run, in whatever sweep.
+	Run string
+	// Values are the cell's columns: its value of every factor, and their labels.
+	Values map[string]string
+	// Point is its place among the points of the grid, Seed its seed.
+	Point int
+	Seed  uint64
+	// Recipe is resolved, and named by its run.
+	Recipe recipe.Recipe
+	at     []int    // by factor
+	names  []string // of its values, by factor
+}
+
+// Grid is a plan with every recipe read: its cells in the order of the points, the
+// seeds of each together.
+type Grid struct {
+	Plan  *Plan
+	Cells []Cell
+	// Points counts those of the plan, Commands say how each is run alone.
+	Commands []string
+	byRun    map[string][]*Cell
+}
+
+// Loader reads a recipe, with its models, so that whatever is wrong is said before
+// anything runs.
+type Loader func(base string, changes []recipe.Change) (recipe.Recipe, error)
+
+// Grid spans the plan. Faults say at which point they are.
+func (p *Plan) Grid(load Loader) (*Grid, error) {
+	g := &Grid{Plan: p}
+	factors := p.factors()
+	for at := range product(factors) {
+		values, base, changes := p.point(factors, at)
+		if !p.keeps(values) {
+			continue
+		}
+		r, err := load(base, changes)
+		if err != nil {
+			return nil, placed(err, factors, at)
+		}
+		for _, c := range changes {
+			if strings.HasPrefix(c.String(), "seed=") {
+				return nil, recipe.Faults{{Source: c.Source(), Path: "seed", Problem: "the seeds of a sweep stand under seeds"}}
+			}
+		}
+		for _, seed := range p.Seeds {
+			c := Cell{Values: values, Point: len(g.Commands), Seed: seed, Recipe: r, at: at}
+			for i, f := range factors {
+				c.names = append(c.names, f.Values[at[i]].Name)
+			}
+			c.Recipe.Seed = seed
+			c.Run = runOf(c.Recipe)
+			c.Recipe.Name = c.Run
+			g.Cells = append(g.Cells, c)
+		}
+		g.Commands = append(g.Commands, command(base, changes))
+	}
+	if len(g.Cells) == 0 {
+		return nil, errors.New("no point of the grid is left: look at only and except")
+	}
+	return g, nil
+}
+
+// product yields the points of a grid, the last factor varying fastest.
+func product(factors []Factor) func(yield func([]int) bool) {
+	return func(yield func([]int) bool) {
+		at := make([]int, len(factors))
+		for yield(slices.Clone(at)) {
+			i := len(at) - 1
+			for ; i >= 0; i-- {
+				if at[i]++; at[i] < len(factors[i].Values) {
+					break
+				}
+				at[i] = 0
+			}
+			if i < 0 {
+				return
+			}
+		}
+	}
+}
+
+// point is what a point of the grid changes in which recipe, and its columns.
+func (p *Plan) point(factors []Factor, at []int) (values map[string]string, base string, changes []recipe.Change) {
+	base, changes, values = p.Bases[0], slices.Clone(p.Set), map[string]string{}
+	for i, f := range factors {
+		v := f.Values[at[i]]
+		if v.base != "" {
+			base = v.base
+		}
+		values[f.Name] = v.Name
+		for _, l := range v.Labels {
+			values[l.Name] = l.Text
+		}
+		changes = append(changes, v.Set...)
+	}
+	return values, base, changes
+}
+
+// keeps reports whether the conditions leave a point in the grid.
+func (p *Plan) keeps(values map[string]string) bool {
+	meets := func(c Condition) bool { return c.Meets(values) }
+	return (len(p.Only) == 0 || slices.ContainsFunc(p.Only, meets)) && !slices.ContainsFunc(p.Except, meets)
+}
+
+// placed adds to faults the point at which they are.
+func placed(err error, factors []Factor, at []int) error {
+	var where []string
+	for i, f := range factors {
+		where = append(where, f.Name+"="+f.Values[at[i]].Name)
+	}
+	if len(where) == 0 {
+		return err
+	}
+	point := strings.Join(where, ", ")
+	var faults recipe.Faults
+	if !errors.As(err, &faults) {
+		return fmt.Errorf("%w (at %s)", err, point)
+	}
+	faults = slices.Clone(faults)
+	for i := range faults {
+		faults[i].Problem += " (at " + point + ")"
+	}
+	return faults
+}
+
+// runOf names a resolved recipe: a hash of all that it says but its name.
+func runOf(r recipe.Recipe) string {
+	r.Name = ""
+	sum := sha256.Sum256(r.YAML())
+	return hex.EncodeToString(sum[:8])
+}
+
+// command runs a point alone, but for its seed.
+func command(base string, changes []recipe.Change) string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "simulate train %s", shell(base))
+	for _, c := range changes {
+		fmt.Fprintf(&b, " --set %s", shell(c.String()))
+	}
+	return b.String()
+}
+
+// shell is a word as a shell takes it.
+func shell(word string) string {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=:+-@%") == "" && word != "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

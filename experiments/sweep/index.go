@@ -1,0 +1,122 @@
+package sweep
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"driftlab/results/record"
+)
+
+// IndexFile says what a sweep's folder is to hold.
+const IndexFile = "sweep.json"
+
+// Index is a grid without its recipes: what a folder needs to be read, reported and
+// put together with others.
+type Index struct {
+	Name    string        `json:"name"`
+	Seeds   []uint64      `json:"seeds"`
+	Factors []IndexFactor `json:"factors"`
+	Points  []IndexPoint  `json:"points"`
+}
+
+// IndexFactor is a factor: its values and the names of their labels.
+type IndexFactor struct {
+	Name   string   `json:"name"`
+	Labels []string `json:"labels"`
+	Values []string `json:"values"`
+}
+
+// IndexPoint is a point: its columns, how it is run alone but for the seed, and its
+// runs by seed.
+type IndexPoint struct {
+	Values  map[string]string `json:"values"`
+	Command string            `json:"command"`
+	Steps   int               `json:"steps"`
+	Runs    []string          `json:"runs"`
+}
+
+// Index is that of the grid.
+func (g *Grid) Index() *Index {
+	x := &Index{Name: g.Plan.Name, Seeds: g.Plan.Seeds, Factors: []IndexFactor{}}
+	for _, f := range g.Plan.factors() {
+		one := IndexFactor{Name: f.Name, Labels: append([]string{}, f.labels()...)}
+		for _, v := range f.Values {
+			one.Values = append(one.Values, v.Name)
+		}
+		x.Factors = append(x.Factors, one)
+	}
+	for i := range g.Cells {
+		c := &g.Cells[i]
+		if c.Point == len(x.Points) {
+			x.Points = append(x.Points, IndexPoint{Values: c.Values, Command: g.Commands[c.Point], Steps: c.Recipe.Steps})
+		}
+		p := &x.Points[c.Point]
+		p.Runs = append(p.Runs, c.Run)
+	}
+	return x
+}
+
+// Columns are the names of the columns that the factors make: each factor's, and
+// behind it those of its labels.
+func (x *Index) Columns() []string {
+	var names []string
+	for _, f := range x.Factors {
+		names = append(append(names, f.Name), f.Labels...)
+	}
+	return names
+}
+
+// write puts the index into a folder.
+func (x *Index) write(dir string) error {
+	text, err := json.MarshalIndent(x, "", " ")
+	if err != nil {
+		return err
+	}
+	return record.WriteFile(dir, IndexFile, append(text, '\n'))
+}
+
+// ReadIndex reads that of a folder.
+func ReadIndex(dir string) (*Index, error) {
+	path := filepath.Join(dir, IndexFile)
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil, &record.FolderError{Path: dir, Problem: "no sweep here", Remedy: "give the folder of one, which holds a " + IndexFile, Err: err}
+	}
+	if err != nil {
+		return nil, storage(path, err)
+	}
+	x := new(Index)
+	if err := json.Unmarshal(text, x); err != nil {
+		return nil, &record.FolderError{Path: path, Problem: err.Error(), Remedy: "run the sweep again, which writes it anew", Err: err}
+	}
+	return x, nil
+}
+
+// Rows are the outcomes of the cells that a folder has, in the order of the plan: a
+// run that several cells share is a row of each.
+func Rows(dir string) ([]Outcome, error) {
+	x, err := ReadIndex(dir)
+	if err != nil {
+		return nil, err
+	}
+	done, _, err := readLog(dir)
+	if err != nil {
+		return nil, err
+	}
+	return x.rows(done), nil
+}
+
+// rows puts outcomes into the places of their cells.
+func (x *Index) rows(done map[string]Outcome) []Outcome {
+	var rows []Outcome
+	for _, p := range x.Points {
+		for i, run := range p.Runs {
+			if o, ok := done[run]; ok {
+				o.Values, o.Seed = p.Values, x.Seeds[i]
+				rows = append(rows, o)
+			}
+		}
+	}
+	return rows
+}

@@ -1,0 +1,113 @@
+package sweep
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"driftlab/results/record"
+)
+
+// The files of a sweep's folder.
+const (
+	// LogFile has a line for every run that ended.
+	LogFile = "runs.jsonl"
+	// TimesFile says how long each took, which is nobody's result.
+	TimesFile = "times.csv"
+	// StepsFolder has the steps of every run, a file each.
+	StepsFolder = "steps"
+	// RunningFolder has those that are under way, RunsFolder those that are kept.
+	RunningFolder = "running"
+	RunsFolder    = "runs"
+)
+
+// log is the file of outcomes: lines are appended as runs end, and a line that was
+// torn counts as none.
+type log struct {
+	dir  string
+	file *os.File
+	size int64 // of its whole lines
+	done map[string]Outcome
+}
+
+// openLog reads the log of a folder, for more to be appended.
+func openLog(dir string) (*log, error) {
+	done, size, err := readLog(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, LogFile)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err == nil {
+		err = f.Truncate(size)
+	}
+	if err != nil {
+		return nil, storage(path, err)
+	}
+	return &log{dir, f, size, done}, nil
+}
+
+// add appends an outcome. A line that does not fit on the disk is taken back.
+func (l *log) add(o Outcome) error {
+	line, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	line = append(line, '\n')
+	_, err = l.file.Write(line)
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		_ = l.file.Truncate(l.size) // a torn line would count as none
+		return storage(filepath.Join(l.dir, LogFile), err)
+	}
+	l.size += int64(len(line))
+	l.done[o.Run] = o
+	return nil
+}
+
+func (l *log) close() { _ = l.file.Close() }
+
+// readLog reads the whole lines of a folder's log by run, and how many bytes they
+// are. What a killed process was still writing is left out.
+func readLog(dir string) (done map[string]Outcome, size int64, err error) {
+	path := filepath.Join(dir, LogFile)
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, storage(path, err)
+	}
+	done = map[string]Outcome{}
+	for n := 1; ; n++ {
+		rest := data[size:]
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			return done, size, nil
+		}
+		var o Outcome
+		if err := json.Unmarshal(rest[:end], &o); err != nil || o.Run == "" {
+			if bytes.IndexByte(rest[end+1:], '\n') < 0 {
+				return done, size, nil // the last line, whose blocks a power cut took
+			}
+			return nil, 0, &record.FolderError{Path: fmt.Sprintf("%s:%d", path, n), Problem: "not the outcome of a run", Remedy: "remove the line, and its run is made again", Err: err}
+		}
+		if other, ok := done[o.Run]; ok && !sameOutcome(other, o) {
+			return nil, 0, &record.FolderError{Path: fmt.Sprintf("%s:%d", path, n), Problem: "a second, different outcome of run " + o.Run, Remedy: "remove both lines, and the run is made again"}
+		}
+		done[o.Run] = o
+		size += int64(end) + 1
+	}
+}
+
+// storage is an error of the operating system about a file of the folder.
+func storage(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &record.FolderError{Path: path, Problem: err.Error(), Remedy: "make room or change its permissions, or choose another folder with --out", Err: err}
+}

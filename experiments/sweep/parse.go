@@ -1,0 +1,235 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"driftlab/trainer/recipe"
+)
+
+// planFile is the file of a sweep.
+type planFile struct {
+	Name    string     `yaml:"name"`
+	Base    bases      `yaml:"base"`
+	Set     changes    `yaml:"set"`
+	Seeds   seeds      `yaml:"seeds"`
+	Factors []factor   `yaml:"factors"`
+	Only    conditions `yaml:"only"`
+	Except  conditions `yaml:"except"`
+}
+
+// Parse reads the file of a sweep, as strictly as recipes are read. The error is
+// recipe.Faults: everything wrong with it.
+func Parse(file string, text []byte) (*Plan, error) {
+	f := planFile{Name: strings.TrimSuffix(strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml"), ".yml")}
+	f.Seeds = seeds{1}
+	if err := recipe.Decode("sweep", file, text, &f); err != nil {
+		return nil, err
+	}
+	p := &Plan{Name: f.Name, Bases: f.Base, Set: f.Set, Seeds: f.Seeds}
+	for _, x := range f.Factors {
+		p.Factors = append(p.Factors, x.Factor)
+	}
+	var faults recipe.Faults
+	fault := func(path, format string, args ...any) {
+		faults = append(faults, recipe.Fault{Source: file, Path: path, Problem: fmt.Sprintf(format, args...)})
+	}
+	if len(p.Bases) == 0 {
+		fault("base", "missing: name a recipe to start from, shipped or a file, such as base: headline")
+	}
+	for _, problem := range p.faults() {
+		fault(problem.path, "%s", problem.text)
+	}
+	for _, list := range []struct {
+		name string
+		from conditions
+		to   *[]Condition
+	}{{"only", f.Only, &p.Only}, {"except", f.Except, &p.Except}} {
+		for i, c := range list.from {
+			if err := p.Check(c); err != nil {
+				fault(fmt.Sprintf("%s[%d]", list.name, i), "%v", err)
+			}
+			*list.to = append(*list.to, c)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return p, nil
+}
+
+// problem is one thing wrong with a plan, at a field of its file.
+type problem struct{ path, text string }
+
+// taken are the columns that a table has anyway.
+var taken = []string{"run", "seed", "step", "status", "reason", "steps", "fate", "metric", "start", "final", "mean", "peak", "drawdown", "generated", "scored", "trained", "command"}
+
+// faults are what is wrong between the parts of a plan.
+func (p *Plan) faults() []problem {
+	var list []problem
+	columns := slices.Clone(taken)
+	if len(p.Bases) > 1 {
+		columns = append(columns, recipeFactor)
+	}
+	column := func(at, name string) {
+		if slices.Contains(columns, name) {
+			list = append(list, problem{at, fmt.Sprintf("there is another column named %s: choose another name", name)})
+		}
+		columns = append(columns, name)
+	}
+	for i, f := range p.Factors {
+		at := fmt.Sprintf("factors[%d]", i)
+		column(at, f.Name)
+		for _, l := range f.labels() {
+			column(at, l)
+		}
+	}
+	return list
+}
+
+// bases is the field base: one recipe, or a list.
+type bases []string
+
+// ReadNode implements recipe.NodeReader.
+func (b *bases) ReadNode(n recipe.Node) {
+	for _, item := range n.Items() {
+		var name string
+		item.Into(&name)
+		if slices.Contains(*b, name) {
+			item.Fault("%s is given twice", name)
+		}
+		*b = append(*b, name)
+	}
+}
+
+// changes is a mapping of fields of recipes.
+type changes []recipe.Change
+
+// ReadNode implements recipe.NodeReader.
+func (c *changes) ReadNode(n recipe.Node) { *c = n.Changes() }
+
+// seeds is a list, or {first: 101, count: 3}.
+type seeds []uint64
+
+// ReadNode implements recipe.NodeReader.
+func (s *seeds) ReadNode(n recipe.Node) {
+	*s = nil
+	if n.Mapping() {
+		row := struct {
+			First uint64 `yaml:"first"`
+			Count int    `yaml:"count"`
+		}{First: 1}
+		n.Into(&row)
+		const most = 100_000
+		if row.Count < 1 || row.Count > most || row.First > math.MaxUint64-uint64(row.Count-1) {
+			n.Fault("count must be from 1 to %d, and the last seed at most %d", most, uint64(math.MaxUint64))
+			return
+		}
+		for i := range row.Count {
+			*s = append(*s, row.First+uint64(i))
+		}
+		return
+	}
+	for _, item := range n.Items() {
+		var seed uint64
+		item.Into(&seed)
+		if slices.Contains(*s, seed) {
+			item.Fault("seed %d is given twice", seed)
+		}
+		*s = append(*s, seed)
+	}
+	if len(*s) == 0 {
+		n.Fault("no seed: give a list, or {first: 1, count: 3}")
+	}
+}
+
+// factor is a factor as the file has it: of a field, or with a name.
+type factor struct{ Factor }
+
+// ReadNode implements recipe.NodeReader.
+func (f *factor) ReadNode(n recipe.Node) {
+	var body struct {
+		Field  string `yaml:"field"`
+		Name   string `yaml:"name"`
+		Values values `yaml:"values"`
+	}
+	n.Into(&body)
+	f.Name = body.Name
+	switch {
+	case body.Name == "" && body.Field == "":
+		n.Fault("needs a field of the recipe, such as field: learner.optimizer.lr, or a name for what its values set")
+		return
+	case body.Name == "":
+		f.Name = body.Field
+	}
+	if len(body.Values) == 0 {
+		n.Fault("%s has no values", f.Name)
+	}
+	for _, v := range body.Values {
+		value := readValue(v, body.Field)
+		if slices.ContainsFunc(f.Values, func(o Value) bool { return o.Name == value.Name }) {
+			v.Fault("%s is given twice", value.Name)
+		}
+		f.Values = append(f.Values, value)
+	}
+}
+
+// values are those of a factor, to be read when it is known of what.
+type values []recipe.Node
+
+// ReadNode implements recipe.NodeReader.
+func (v *values) ReadNode(n recipe.Node) { *v = n.Items() }
+
+// readValue reads a value: what a field is set to or, of a factor with nothing but
+// a name, a name with what it sets and with labels of any name.
+func readValue(n recipe.Node, field string) (v Value) {
+	if field != "" {
+		return Value{Name: n.Text(), Set: []recipe.Change{n.Change(field)}}
+	}
+	for _, x := range n.Fields() {
+		switch {
+		case x.Name == "name":
+			if !x.Scalar() {
+				x.Expected("a name")
+			}
+			v.Name = x.Text()
+		case x.Name == "set":
+			v.Set = x.Changes()
+		case !x.Scalar():
+			x.Fault("a label is a text or a number; what the value changes stands under set")
+		default:
+			v.Labels = append(v.Labels, Label{x.Name, x.Text()})
+		}
+	}
+	if n.Mapping() && v.Name == "" {
+		n.Fault("needs a name")
+	}
+	return v
+}
+
+// conditions are those of only and except.
+type conditions []Condition
+
+// ReadNode implements recipe.NodeReader.
+func (c *conditions) ReadNode(n recipe.Node) {
+	for _, item := range n.Items() {
+		var one Condition
+		for _, f := range item.Fields() {
+			part := struct {
+				Factor string
+				Values []string
+			}{Factor: f.Name}
+			for _, v := range f.Items() {
+				if !v.Scalar() {
+					v.Expected("the name of a value")
+				}
+				part.Values = append(part.Values, v.Text())
+			}
+			one = append(one, part)
+		}
+		*c = append(*c, one)
+	}
+}

@@ -1,0 +1,135 @@
+package recipe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Change is one field with a new value, as --set has it. Changes come from
+// ParseChange, or from the fields of a file (Node.Changes).
+type Change struct {
+	source string // where it was written: "--set lr=1", "sweep.yaml:7"
+	path   string
+	value  *yaml.Node
+}
+
+// ParseChange reads "path.to.field=value", whose value is YAML; flag is the one it
+// was given with, such as --set. Only its form is checked: whether there is such a
+// field, and what it takes, is known when it is applied.
+func ParseChange(flag, text string) (Change, error) {
+	c := Change{source: flag + " " + text}
+	fail := func(problem string) (Change, error) {
+		return c, Faults{{Source: c.source, Problem: problem}}
+	}
+	path, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return fail("expected path=value, such as learner.optimizer.lr=1e-3")
+	}
+	c.path = strings.TrimSpace(path)
+	if _, err := splitPath(c.path); err != nil {
+		return fail(err.Error())
+	}
+	var problem string
+	if c.value, problem = readValue(value); problem != "" {
+		return fail(problem)
+	}
+	return c, nil
+}
+
+// Source is where it was written: a flag with its text, or file:line.
+func (c Change) Source() string { return c.source }
+
+// String is the change as --set takes it.
+func (c Change) String() string { return c.path + "=" + flow(c.value) }
+
+// LoadChanged is Load with changes of any origin, which are applied in order.
+func LoadChanged(nameOrPath string, changes ...Change) (Recipe, error) {
+	file, text, err := findText(nameOrPath)
+	if err != nil {
+		return Recipe{}, err
+	}
+	doc, err := readTree(file, text)
+	if err != nil {
+		return Recipe{}, err
+	}
+	for _, c := range changes {
+		if err := doc.change(c); err != nil {
+			return Recipe{}, err
+		}
+	}
+	return doc.recipe()
+}
+
+// change applies a change to the tree. Its value is copied: later changes write
+// into the tree, and the change may be applied to others.
+func (doc *document) change(c Change) error {
+	steps, err := splitPath(c.path)
+	if err == nil {
+		value := copyTree(c.value)
+		doc.mark(value, c.source)
+		err = doc.put(steps, value, c.source)
+	}
+	if err != nil {
+		return Faults{{Source: c.source, Problem: err.Error()}}
+	}
+	return nil
+}
+
+// changes lists the leaves of a mapping of fields as changes. A name goes before
+// the parameters it brings.
+func (d *decoder) changes(n *yaml.Node, path string) []Change {
+	source, line := d.doc.origin(n)
+	source = cmp.Or(strings.TrimSuffix(fmt.Sprintf("%s:%d", source, line), ":0"), "a change")
+	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
+		return []Change{{source, path, n}}
+	}
+	var first, rest []Change
+	var seen []string
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if slices.Contains(seen, key.Value) {
+			d.fault(key, join(path, key.Value), "given twice: remove one")
+			continue
+		}
+		seen = append(seen, key.Value)
+		leaves := d.changes(n.Content[i+1], join(path, key.Value))
+		if key.Value == "name" {
+			first = leaves
+		} else {
+			rest = append(rest, leaves...)
+		}
+	}
+	return append(first, rest...)
+}
+
+// copyTree copies a tree.
+func copyTree(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = nil
+	for _, child := range n.Content {
+		c.Content = append(c.Content, copyTree(child))
+	}
+	return &c
+}
+
+// flow is a tree as one line of text.
+func flow(n *yaml.Node) string {
+	n = copyTree(n)
+	for todo := []*yaml.Node{n}; len(todo) > 0; todo = todo[1:] {
+		x := todo[0]
+		x.HeadComment, x.LineComment, x.FootComment = "", "", ""
+		if x.Kind != yaml.ScalarNode {
+			x.Style = yaml.FlowStyle
+		}
+		todo = append(todo, x.Content...)
+	}
+	text, err := yaml.Dump(n, yaml.WithLineWidth(-1))
+	if err != nil {
+		panic("recipe: a tree that was read does not print: " + err.Error())
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}
