@@ -69,7 +69,7 @@ func (x *Index) Columns() []string {
 
 // write puts the index into a folder.
 func (x *Index) write(dir string) error {
-	text, err := json.MarshalIndent(x, "", " ")
+	text, err := json.Marshal(x)
 	if err != nil {
 		return err
 	}

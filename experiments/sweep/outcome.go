@@ -201,12 +201,12 @@ func tokensOf(r recipe.Recipe, run *record.Record) (t Tokens) {
 	return t
 }
 
-// Trace is a chain of short hashes, one for every step, over figures that the
-// weights and samples alone decide: four characters each. Two runs that trained
+// Trace is a chain of short hashes, one for every window of steps, over figures that
+// the weights and samples alone decide: four characters each. Two runs that trained
 // alike up to a step have equal traces up to it.
 type Trace string
 
-// traceWidth is how many characters a step has.
+// traceWidth is how many characters a window has.
 const traceWidth = 4
 
 // traced are the figures of a trace: those of the gap, of the sampled responses and
@@ -233,13 +233,15 @@ func traceOf(r *record.Record) Trace {
 		}
 		hash := sha256.Sum256(sum)
 		sum = append(sum[:0], hash[:]...)
-		text = base64.RawURLEncoding.AppendEncode(text, hash[:traceWidth*3/4])
+		if step%windowSteps == 0 || step == r.Steps {
+			text = base64.RawURLEncoding.AppendEncode(text, hash[:traceWidth*3/4])
+		}
 	}
 	return Trace(text)
 }
 
-// Parts is the first step at which two runs did not train alike, from 1; 0 if there
-// is none.
+// Parts is the step by which two runs had not trained alike, the last one of the
+// first window that differs; 0 if there is none.
 func (t Trace) Parts(other Trace) int {
 	if t == other {
 		return 0
@@ -249,7 +251,7 @@ func (t Trace) Parts(other Trace) int {
 	for i < n && t[i] == other[i] {
 		i++
 	}
-	return i/traceWidth + 1
+	return (i/traceWidth + 1) * windowSteps
 }
 
 // sameOutcome reports whether two lines say the same of a run, whatever the plan

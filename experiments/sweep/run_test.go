@@ -80,11 +80,11 @@ func TestRun(t *testing.T) {
 		if want := g.Cells[i]; o.Run != want.Run || o.Seed != want.Seed || !maps.Equal(o.Values, want.Values) {
 			t.Errorf("row %d: %+v", i, o)
 		}
-		if o.Status != record.StatusFinished || o.Steps != 4 || len(o.Evals.Step) != 4 || len(o.Trace) != 4*traceWidth || o.Tokens.Trained == 0 {
+		if o.Status != record.StatusFinished || o.Steps != 4 || len(o.Evals.Step) != 4 || len(o.Trace) != traceWidth || o.Tokens.Trained == 0 {
 			t.Errorf("row %d: %+v", i, o)
 		}
 	}
-	if rows[0].Trace.Parts(rows[2].Trace) != 0 || rows[0].Trace.Parts(rows[4].Trace) != 1 || rows[0].Trace.Parts(rows[1].Trace) != 1 {
+	if rows[0].Trace.Parts(rows[2].Trace) != 0 || rows[0].Trace.Parts(rows[4].Trace) != windowSteps || rows[0].Trace.Parts(rows[1].Trace) != windowSteps {
 		t.Errorf("traces %q, %q, %q, %q", rows[0].Trace, rows[2].Trace, rows[4].Trace, rows[1].Trace)
 	}
 	before := filesOf(t, dir)
