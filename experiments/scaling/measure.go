@@ -66,12 +66,11 @@ func (r Rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) e
 	if err != nil {
 		return err
 	}
-	q := claim.Probe{Params: p, Rollout: serving("bf16"), Sequences: r.Answers, Tokens: r.Size.Length + 16, Stops: true, Distributions: true}
 	t, rng := r.prose(), e.Rand(claim.PromptStream)
+	q := claim.Probe{Params: p, Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
 	for range r.Answers {
 		q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
 	}
-	q.Tokens = min(q.Tokens, p.Config.Context-t.MaxPrompt())
 	bf16 := claim.Numerics("bf16")
 	b, g := e.Measure(q, bf16)
 	values := []float64{stats.Average(b.Old.Entropy), perAnswer(g), float64(g.Tokens), g.ExactKL, g.K3, beyond(b), g.ExactKL * perAnswer(g)}

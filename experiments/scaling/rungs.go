@@ -81,11 +81,12 @@ type Rung struct {
 	Answers int
 }
 
-// Steps of a warm start, those of long answers (twice as many for the longest),
-// and answers of a model, where a rung does not say.
+// Steps of a warm start, those of long answers and of the longest, and answers of
+// a model, where a rung does not say.
 const (
-	usualSteps   = 250
-	longSteps    = 500
+	usualSteps   = 200
+	longSteps    = 300
+	longestSteps = 500
 	usualAnswers = 512
 )
 
@@ -108,8 +109,8 @@ func Rungs() []Rung {
 			add(f, func(r *Rung) { r.Size.Layers = n })
 		}
 		add(f, func(r *Rung) { r.Size.Width = 64 })
-		add(f, func(r *Rung) { r.Size.Width, r.Steps = 128, 150 })
-		add(f, func(r *Rung) { r.Size.Width, r.Steps = 256, 100 })
+		add(f, func(r *Rung) { r.Size.Width, r.Steps = 128, 60 })
+		add(f, func(r *Rung) { r.Size.Width, r.Steps, r.Answers = 256, 60, usualAnswers/2 })
 		for _, n := range []int{32, 512, 4096} {
 			add(f, func(r *Rung) {
 				r.Size.Vocabulary = n
@@ -118,12 +119,11 @@ func Rungs() []Rung {
 				}
 			})
 		}
-		for _, n := range []int{52, 103, 205} { // chapters
-			if f == MoE || n < 205 { // the dearest rung
-				add(f, func(r *Rung) { r.Size.Length, r.Steps, r.Answers = lengthOf(n), longSteps*max(1, n/103), 2500/n })
-			}
+		for _, n := range []int{52, 103} { // chapters
+			add(f, func(r *Rung) { r.Size.Length, r.Steps, r.Answers = lengthOf(n), longSteps, 2500/n })
 		}
 		if f == MoE {
+			add(f, func(r *Rung) { r.Size.Length, r.Steps, r.Answers = lengthOf(205), longestSteps, 2500/205 })
 			for _, n := range [][2]int{{16, 2}, {32, 4}, {64, 2}, {64, 8}} {
 				add(f, func(r *Rung) { r.Size.Experts, r.Size.TopK = n[0], n[1] })
 			}

@@ -15,22 +15,23 @@ import (
 // length are knobs: words by the thousand, answers of two thousand tokens.
 //
 //	prompt    <bos> d b a c : 0 0 2
-//	response  b e c a d j : 0 0 1 f a k c b e # 0 0 2 <eos>
+//	response  b c h a j c : 0 0 1 f k d a b g # 0 0 2 <eos>
 //
 // A chapter is a fixed number of words. Behind it stand a colon and how many are
 // left; behind the last one the mark and, for an answer, how many there were.
 //
-// Words are noisy. They come in four classes (a word's number modulo four), and
-// a word's class follows from the two before it in its chapter, of which a chapter
-// opens with noughts: c = c₁ + c₂ + 1 (mod 4). It is the first of its class, or
-// with chance tail any of them, by Zipf's law: rank r has a share in proportion to
-// ∫ x^−zipf dx from r to r+1, whatever came before. So the law that a model has to
-// learn has rank four, however many words there are, and noise, tail and zipf set
-// its entropy.
+// Words are noisy. They come in four classes (a word's number modulo four), which
+// follow each other in turn, from the second: c = c₁ + 1 (mod 4), c₁ = 0 before a
+// chapter's first. A word is the first of its class, or with chance tail any of
+// them, by Zipf's law: rank r has a share in proportion to ∫ x^−zipf dx from r to
+// r+1, whatever came before. So the law that a model has to learn has rank four,
+// however many words there are, and noise, tail and zipf set its entropy.
 //
 // It is learnable for the reasons given at Chain: the number before lies a fixed
 // number of tokens behind, and so does the end of the chapter before. The answer
-// has to be fetched from the prompt.
+// has to be fetched from the prompt. Without slips every chapter so far says where
+// in its own a word stands, and a model that asks them all is lost in a long answer
+// after the first slip of its own.
 type Chapters struct {
 	// Difficulty is the range of the number of chapters, within [1, 999].
 	Difficulty Range `yaml:"difficulty,flow"`
@@ -44,15 +45,17 @@ type Chapters struct {
 	Zipf float64 `yaml:"zipf"`
 	// Noise is the chance that a word's class is a random one.
 	Noise float64 `yaml:"noise"`
+	// Slip is the chance that a chapter has a word more or fewer, against the form.
+	Slip float64 `yaml:"slip"`
 }
 
 var chaptersSpec = method.Spec{
 	Name: "chapters", Aliases: []string{"prose"}, Unit: method.Sequence,
 	Source:  "this project; Zipfian words in chapters that are counted down, for large vocabularies and long answers",
-	Formula: "class cₖ = cₖ₋₁ + cₖ₋₂ + 1 (mod 4), random with chance noise;  first of its class, with chance tail rank r ∝ ∫ x^−zipf dx, r to r+1;  answer = chapters",
+	Formula: "class cₖ = cₖ₋₁ + 1 (mod 4), random with chance noise;  first of its class, with chance tail rank r ∝ ∫ x^−zipf dx, r to r+1;  answer = chapters",
 	Example: "prompt    <bos> d b a c : 0 0 2\n" +
-		"response  b e c a d j : 0 0 1 f a k c b e # 0 0 2 <eos>   correct: two chapters of six words\n" +
-		"response  b e c a d j : 0 0 1 f a k c b e # 0 0 1 <eos>   wrong: they were two",
+		"response  b c h a j c : 0 0 1 f k d a b g # 0 0 2 <eos>   correct: two chapters of six words\n" +
+		"response  b c h a j c : 0 0 1 f k d a b g # 0 0 1 <eos>   wrong: they were two",
 }
 
 // What chapters are made of.
@@ -76,6 +79,7 @@ func (c *Chapters) Validate() error {
 		c.Difficulty.fault("difficulty", 1, mostChapters),
 		probability("tail", c.Tail),
 		probability("noise", c.Noise),
+		probability("slip", c.Slip),
 	}
 	if c.Words < 2 || c.Words > maxWorking {
 		faults = append(faults, fmt.Errorf("words: %d is not within [2, %d]", c.Words, maxWorking))
@@ -192,9 +196,9 @@ func (c *Chapters) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 
 		panic("task: not a chapters prompt: " + Text(c.Vocab(), p.Tokens))
 	}
 	for left := n - 1; left >= 0; left-- {
-		before, last := 0, 0
-		for range c.Words {
-			class := (last + before + 1) % wordClasses
+		last := 0
+		for range c.length(rng) {
+			class := (last + 1) % wordClasses
 			if rng.Float64() < c.Noise {
 				class = rng.IntN(wordClasses)
 			}
@@ -203,13 +207,21 @@ func (c *Chapters) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 
 				rank = c.rank(class, rng.Float64())
 			}
 			dst = append(dst, marker0+int32(wordClasses*rank+class))
-			before, last = last, class
+			last = class
 		}
 		if left > 0 {
 			dst = appendCount(append(dst, colon), left)
 		}
 	}
 	return append(appendCount(append(dst, answerMark), n), EOS)
+}
+
+// length draws the number of words of a demonstration's chapter.
+func (c *Chapters) length(rng *rand.Rand) int {
+	if c.Slip == 0 || rng.Float64() >= c.Slip {
+		return c.Words
+	}
+	return c.Words - 1 + 2*rng.IntN(2)
 }
 
 // ranks is the number of words of a class.
@@ -269,4 +281,10 @@ func plogp(p float64) float64 {
 func (c *Chapters) MaxPrompt() int { return 1 + openingWords + 1 + counterDigits }
 
 // MaxResponse implements Task.
-func (c *Chapters) MaxResponse() int { return c.Difficulty[1]*(c.Words+1+counterDigits) + 1 }
+func (c *Chapters) MaxResponse() int {
+	words := c.Words
+	if c.Slip > 0 {
+		words++
+	}
+	return c.Difficulty[1]*(words+1+counterDigits) + 1
+}

@@ -6,12 +6,12 @@ import (
 )
 
 // TestChaptersFollowTheirLaw: without noise and tail every word is the first of
-// the class that the two before it call for; with both, classes, ranks and the
+// the class that follows the one before; with both, classes, ranks and the
 // entropy come as declared.
 func TestChaptersFollowTheirLaw(t *testing.T) {
 	c := &Chapters{Difficulty: Range{3, 3}, Words: 8, Vocabulary: 64, Zipf: 1}
 	demo := c.Demonstration(nil, Draw(c, seeded(1)), seeded(1))
-	want := tokens(t, c.Vocab(), "b c a d a a b c : 0 0 2 b c a d a a b c : 0 0 1 b c a d a a b c # 0 0 3 <eos>")
+	want := tokens(t, c.Vocab(), "b c d a b c d a : 0 0 2 b c d a b c d a : 0 0 1 b c d a b c d a # 0 0 3 <eos>")
 	if got := Text(c.Vocab(), demo); got != Text(c.Vocab(), want) {
 		t.Errorf("got %s", got)
 	}
@@ -23,16 +23,16 @@ func TestChaptersFollowTheirLaw(t *testing.T) {
 	words := 0.0
 	for range n {
 		demo = c.Demonstration(demo[:0], Draw(c, rng), rng)
-		before, last := 0, 0
+		last := 0
 		for _, id := range demo {
 			if !c.isWord(id) {
-				before, last = 0, 0
+				last = 0
 				continue
 			}
 			word := int(id - marker0)
 			class := word % wordClasses
-			count[[2]int{(class - last - before - 1 + 3*wordClasses) % wordClasses, word / wordClasses}]++
-			before, last = last, class
+			count[[2]int{(class - last - 1 + 2*wordClasses) % wordClasses, word / wordClasses}]++
+			last = class
 			words++
 		}
 	}
@@ -97,5 +97,44 @@ func TestChaptersForm(t *testing.T) {
 				t.Errorf("%q: steps %+v", text, steps)
 			}
 		}
+	}
+}
+
+// TestChaptersSlip: with the declared chance a chapter has a word more or fewer,
+// equally often, no answer is longer than the task says, and one with a slip lacks
+// the form but has the answer.
+func TestChaptersSlip(t *testing.T) {
+	c := &Chapters{Difficulty: Range{4, 4}, Words: 3, Vocabulary: 64, Zipf: 1, Slip: 0.3}
+	const n = 5000
+	rng := seeded(3)
+	var demo []int32
+	lengths := map[int]float64{}
+	for range n {
+		p := Draw(c, rng)
+		demo = c.Demonstration(demo[:0], p, rng)
+		if len(demo) > c.MaxResponse() {
+			t.Fatalf("%d tokens, at most %d: %s", len(demo), c.MaxResponse(), Text(c.Vocab(), demo))
+		}
+		slipped, words := false, 0
+		for _, id := range demo {
+			if c.isWord(id) {
+				words++
+			} else if words > 0 {
+				lengths[words]++
+				slipped = slipped || words != c.Words
+				words = 0
+			}
+		}
+		if v := c.Verify(p, demo); !v.Correct || v.Format == slipped {
+			t.Fatalf("correct %v, form %v: %s", v.Correct, v.Format, Text(c.Vocab(), demo))
+		}
+	}
+	for words, want := range map[int]float64{2: 0.15, 3: 0.7, 4: 0.15} {
+		if got := lengths[words] / (4 * n); math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/(4*n)) {
+			t.Errorf("%d words in %.4f of the chapters, want %.4f", words, got, want)
+		}
+	}
+	if len(lengths) != 3 {
+		t.Errorf("chapters of %v words", lengths)
 	}
 }

@@ -41,7 +41,7 @@ func Example() {
 	//   correct true, 4 steps
 	// chapters, difficulty 5
 	//   <bos> i w67 w19 w39 : 0 0 5
-	//   b c a w63 a a : 0 0 4 c d c c c w25 : 0 0 3 b c a c d w22 : 0 0 2 b c w20 w27 a w36 : 0 0 1 c d c c w29 a # 0 0 5 <eos>
+	//   b c d w60 b c : 0 0 4 c d a b c w27 : 0 0 3 b c d c d w20 : 0 0 2 b c w23 w24 b w38 : 0 0 1 c d a b w30 d # 0 0 5 <eos>
 	//   correct true, 4 steps
 }
 
