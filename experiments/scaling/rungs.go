@@ -109,8 +109,8 @@ func Rungs() []Rung {
 			add(f, func(r *Rung) { r.Size.Layers = n })
 		}
 		add(f, func(r *Rung) { r.Size.Width = 64 })
-		add(f, func(r *Rung) { r.Size.Width, r.Steps = 128, 60 })
-		add(f, func(r *Rung) { r.Size.Width, r.Steps, r.Answers = 256, 60, usualAnswers/2 })
+		add(f, func(r *Rung) { r.Size.Width, r.Steps = 128, 50 })
+		add(f, func(r *Rung) { r.Size.Width, r.Steps, r.Answers = 256, 45, usualAnswers/2 })
 		for _, n := range []int{32, 512, 4096} {
 			add(f, func(r *Rung) {
 				r.Size.Vocabulary = n
