@@ -24,6 +24,7 @@ type cli struct {
 	Reproduce  reproduceCmd  `cmd:"" help:"Published claims, measured and judged."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Pass@k of trained weights, and which are best at which k."`
 	Schedule   scheduleCmd   `cmd:"" help:"A published system's schedule on a virtual clock: idle, lag, speed-ups."`
+	Diagnose   diagnoseCmd   `cmd:"" help:"A real run's dump: whether its log-probs can be trusted, and the gap."`
 	Pretrain   pretrainCmd   `cmd:"" help:"Supervised warm start -> checkpoint."`
 	Methods    methodsCmd    `cmd:"" help:"What is implemented: formula, unit, source, defaults."`
 	Checkpoint checkpointCmd `cmd:"" help:"The base checkpoints inside the binary."`

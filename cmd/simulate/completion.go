@@ -10,6 +10,7 @@ import (
 	"driftlab/experiments"
 	"driftlab/experiments/claims"
 	"driftlab/model"
+	"driftlab/trainer/advise/reader"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/simulation"
@@ -216,6 +217,8 @@ func values(kind string) []completion {
 		for _, e := range schedule.Systems {
 			add(e.Source, e.Name)
 		}
+	case "formats":
+		add("format of dumps", reader.Formats()...)
 	case "lengths":
 		add("law of lengths", simulation.Laws()...)
 	case "fields":

@@ -19,6 +19,7 @@ const (
 	statusOK          = 0
 	statusFailure     = 1
 	statusBadInput    = 2
+	statusStrict      = 3   // a verdict that was asked to be one
 	statusInterrupted = 130 // 128 + SIGINT, as shells report it
 )
 
@@ -81,6 +82,7 @@ func errorLines(err error) []string {
 func statusOf(err error) int {
 	var (
 		stop    interrupted
+		verdict strict
 		mine    badInput
 		faults  recipe.Faults
 		folder  *record.FolderError
@@ -91,6 +93,8 @@ func statusOf(err error) int {
 	switch {
 	case errors.As(err, &stop):
 		return statusInterrupted
+	case errors.As(err, &verdict):
+		return statusStrict
 	case errors.As(err, &mine), errors.As(err, &faults), errors.As(err, &folder), errors.As(err, &weights), errors.As(err, &parse), errors.As(err, &path):
 		return statusBadInput
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):

@@ -29,6 +29,7 @@ func manPage(app *kong.Application, version string) string {
 		{fmt.Sprint(statusOK), "Success."},
 		{fmt.Sprint(statusFailure), "A failure that is not the caller's."},
 		{fmt.Sprint(statusBadInput), "Bad input: one line on standard error names the place and the remedy."},
+		{fmt.Sprint(statusStrict), "diagnose --strict: the data must be repaired, or a correction is off."},
 		{fmt.Sprint(statusInterrupted), "Stopped by a signal; the message says how to go on."},
 	} {
 		p.item(s.status, s.meaning)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,6 +45,11 @@ func TestScripts(t *testing.T) {
 			return err == nil, nil
 		},
 		Setup: func(e *testscript.Env) error {
+			dumps, err := filepath.Abs(filepath.Join("..", "..", "testdata", "dumps"))
+			if err != nil {
+				return err
+			}
+			e.Setenv("DUMPS", dumps)
 			tiny, err := os.ReadFile("testdata/tiny.yaml")
 			if err != nil {
 				return err

@@ -74,7 +74,7 @@ func (f *File) close() {
 			f.Missing = append(f.Missing, c.name)
 		}
 	}
-	f.Step = stepNamed(f.Name)
+	f.Step = StepNamed(f.Name)
 	if len(f.steps) == 1 {
 		for step := range f.steps {
 			if step != Unknown {

@@ -164,8 +164,8 @@ var (
 	stepFile   = regexp.MustCompile(`(?:^|[/\\])(?:[^/\\0-9]*?(?:step_?|completions_))?([0-9]+)(?:_training_input)?\.[a-z.]+$`)
 )
 
-// stepNamed is the step that a file's name says, Unknown if it says none.
-func stepNamed(name string) int {
+// StepNamed is the step that a file's name says, Unknown if it says none.
+func StepNamed(name string) int {
 	for _, pattern := range []*regexp.Regexp{stepFolder, stepFile} {
 		if m := pattern.FindStringSubmatch(name); m != nil {
 			if step, err := strconv.Atoi(m[1]); err == nil {

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"driftlab/results"
+	"driftlab/trainer/advise"
+	"driftlab/trainer/advise/reader"
+	"driftlab/trainer/method"
+)
+
+type diagnoseCmd struct {
+	Files       []string `arg:"" name:"file" complete:"files" help:"Dumps of one run, in order; - is standard input."`
+	Format      string   `help:"Take files for this format, whatever they look like." placeholder:"NAME" complete:"formats"`
+	TopP        float64  `name:"top-p" help:"What sampling kept, for the explanations." placeholder:"P"`
+	Temperature float64  `help:"The temperature of sampling, for the explanations." placeholder:"T"`
+	Strict      bool     `help:"Exit with status 3 where the data must be repaired or a correction is off."`
+	jsonFlag
+	outFlag
+}
+
+// Help is the long help text.
+func (*diagnoseCmd) Help() string {
+	return `Reads per-token dumps of a real run, or of this program, and says whether their log-probs can be trusted before anything
+is made of them: columns that are not real, shifted, rounded, of other tokens or of another sampling law, each overall and for
+every environment, file and third of a response. Then it measures the gap between the engines.
+
+What a file is, its first bytes and keys decide: NeMo-RL, prime-rl, SkyRL, slime, miles, driftlab; the text of verl, TRL, AReaL
+and ROLL, which has no gap; plain, gzip or zstd. Broken lines are counted and named, the others count. Nothing in a pickle is executed.
+
+It does not yet name the cause of a gap that is genuine, nor try corrections on the tokens.
+
+Exit status: 0 for any verdict, 3 with --strict if it is repair or inactive, 2 for files that cannot be read.
+
+For other trainers, the neutral format:
+` + indented(reader.Neutral) + `
+
+Examples:
+  simulate diagnose train_data_step41.jsonl.gz train_data_step42.jsonl.gz
+  simulate diagnose token_exports/step_15/rank_0.jsonl --json
+  simulate diagnose dumped_data/global_step_28_training_input.pkl --strict --out look`
+}
+
+// indented is a text with two blanks before every line.
+func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+
+// Run reads the files and prints the verdict.
+func (c *diagnoseCmd) Run(a *app) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	analysis := advise.New(advise.Options{Format: c.Format, TopP: c.TopP, Temperature: c.Temperature})
+	for _, name := range c.Files {
+		if err := readDump(analysis, name); err != nil {
+			return err
+		}
+		if a.ctx.Err() != nil {
+			return a.ctx.Err()
+		}
+	}
+	r := analysis.Report()
+	if c.Out != "" {
+		text, err := jsonText(r)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(c.Out, "report.json", text); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+	} else {
+		a.printDiagnosis(r)
+	}
+	return c.status(r, analysis.Refused())
+}
+
+// check refuses flags that mean nothing.
+func (c *diagnoseCmd) check() error {
+	if names := reader.Formats(); c.Format != "" && !slices.Contains(names, c.Format) {
+		return bad("--format: %v", method.UnknownName(c.Format, names))
+	}
+	if c.TopP < 0 || c.TopP > 1 {
+		return bad("--top-p %v: give a share of the probability from 0 to 1", c.TopP)
+	}
+	if c.Temperature < 0 {
+		return bad("--temperature %v: give a number from 0 on", c.Temperature)
+	}
+	return nil
+}
+
+// readDump hands a file, or what comes out of a pipe, to the analysis.
+func readDump(a *advise.Analysis, name string) error {
+	if name == "-" {
+		return a.Read(reader.Input{Name: "standard input", Stream: os.Stdin})
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return bad("%s: %v", name, errors.Unwrap(err))
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return bad("%s: %v", name, errors.Unwrap(err))
+	}
+	in := reader.Input{Name: name, Beside: func(other string) bool {
+		_, err := os.Stat(filepath.Join(filepath.Dir(name), other))
+		return err == nil
+	}}
+	switch {
+	case info.IsDir():
+		return bad("%s: a folder: give the files in it", name)
+	case info.Mode().IsRegular():
+		in.At, in.Size = f, info.Size()
+	default:
+		in.Stream = io.Reader(f)
+	}
+	return a.Read(in)
+}
+
+// strict is the verdict as an error, on request.
+type strict struct{ advise.Verdict }
+
+// Error is one line.
+func (s strict) Error() string { return fmt.Sprintf("diagnose --strict: %s", s.State) }
+
+// status is the error that a verdict comes to.
+func (c *diagnoseCmd) status(r advise.Report, refused []error) error {
+	rows := 0
+	for _, in := range r.Inputs {
+		rows += in.Rows
+	}
+	switch state := r.Verdict.State; {
+	case len(refused) > 0:
+		return badInput{errors.Join(refused...)}
+	case rows == 0:
+		return bad("%s: not one complete row: %s", strings.Join(c.Files, ", "), r.Inputs[0].Damage[0].Reason)
+	case c.Strict && (state == advise.Repair || state == advise.Inactive):
+		return strict{r.Verdict}
+	}
+	return nil
+}
+
+// The most lines that the summary gives to files, and to checks.
+const (
+	mostInputs = 4
+	mostChecks = 10
+)
+
+// printDiagnosis prints the verdict, what was read, the gap, and the checks that say something.
+func (a *app) printDiagnosis(r advise.Report) {
+	fmt.Fprintf(a.stdout, "%s\n", r.Verdict.Summary)
+	if r.Verdict.Next != "" {
+		fmt.Fprintf(a.stdout, "Next: %s.\n", r.Verdict.Next)
+	}
+	for i, in := range r.Inputs {
+		if i == mostInputs && len(r.Inputs) > mostInputs+1 {
+			fmt.Fprintf(a.stdout, "Read: %d files more\n", len(r.Inputs)-i)
+			break
+		}
+		fmt.Fprintf(a.stdout, "Read: %s\n", describeInput(in))
+	}
+	if g := r.Gap; g != nil {
+		n := results.FormatNumber
+		fmt.Fprintf(a.stdout, "Gap: k1 %s  k3 %s  mean |d| %s  max |d| %s  Pearson %s  ESS %s  mean ratio %s\n",
+			n(g.K1, 3), n(g.K3, 3), n(g.MeanAbsDlogp, 3), n(g.MaxAbsDlogp, 3), n(g.Pearson, 4), n(g.ESSToken, 3), n(g.MeanRatio, 4))
+	}
+	a.printChecks(r.Checks)
+}
+
+// describeInput is a file in a line.
+func describeInput(in advise.Input) string {
+	text := in.File
+	if in.Format != "" {
+		text += ", " + in.Format
+	}
+	if in.Step != nil {
+		text += fmt.Sprintf(", step %d", *in.Step)
+	}
+	text += fmt.Sprintf(": %d rows, %d used, %d tokens", in.Rows, in.RowsUsed, in.Tokens)
+	if in.Damaged > 0 {
+		d := in.Damage[0]
+		text += fmt.Sprintf("; %d damaged, the first at line %d, byte %d: %s", in.Damaged, d.Line, d.Byte, d.Reason)
+	}
+	return text
+}
+
+// printChecks prints the checks that did not pass, and which did.
+func (a *app) printChecks(checks []advise.Check) {
+	t := &results.Table{Columns: []results.TableColumn{{Name: "check"}, {Name: "where"}, {Name: "result"}, {Name: "value", Align: results.Right}, {Name: "why"}}}
+	var passed []string
+	more := 0
+	said := map[string]advise.Result{} // of everything
+	for _, k := range checks {
+		if k.Scope == "all" {
+			said[k.ID] = k.Result
+		}
+		switch {
+		case k.Result == advise.Pass && k.Scope == "all":
+			passed = append(passed, k.ID)
+		case k.Result == advise.NotApplicable, k.Scope != "all" && k.Result == said[k.ID]:
+		case len(t.Rows) == mostChecks:
+			more++
+		default:
+			result := string(k.Result)
+			if k.Conditional {
+				result += ", conditional"
+			}
+			t.Add(results.Word(k.ID).As(results.Strong), results.Word(k.Scope), results.Word(result), results.Word(results.FormatNumber(k.Value, 3)), results.Word(k.Why))
+		}
+	}
+	if more > 0 {
+		t.Note = fmt.Sprintf("and %d more, in --json", more)
+	}
+	if len(t.Rows) > 0 {
+		a.printTable(t)
+	}
+	if len(passed) > 0 {
+		fmt.Fprintf(a.stdout, "Passed: %s\n", strings.Join(passed, ", "))
+	}
+}

@@ -1,0 +1,120 @@
+package advise
+
+import (
+	"driftlab/trainer/advise/reader"
+	"driftlab/trainer/diagnose"
+)
+
+// Report is what an analysis has found. Parts that this version does not work out are absent.
+type Report struct {
+	Schema    int       `json:"schema"`
+	Inputs    []Input   `json:"inputs"`
+	Verdict   Verdict   `json:"verdict"`
+	Checks    []Check   `json:"checks"`
+	Gap       *Gap      `json:"gap,omitempty"`
+	Responses Responses `json:"responses"`
+}
+
+// Input is a file that was read.
+type Input struct {
+	File   string `json:"file"`
+	Format string `json:"format"`
+	// Step is null where nobody says.
+	Step *int `json:"step"`
+	// Rows were complete, RowsUsed of them have trained tokens that count, Tokens of these.
+	Rows     int `json:"rows"`
+	RowsUsed int `json:"rows_used"`
+	Tokens   int `json:"tokens"`
+	// Damage names the first faults, Damaged counts all.
+	Damage  []reader.Damage `json:"damage"`
+	Damaged int             `json:"damaged"`
+	Missing []string        `json:"missing"`
+	Notes   []string        `json:"notes,omitempty"`
+}
+
+func inputOf(f *reader.File) Input {
+	in := Input{File: f.Name, Format: f.Format, Rows: f.Rows, RowsUsed: f.Used, Tokens: f.Tokens,
+		Damage: f.Damage, Damaged: f.Damaged, Missing: f.Missing, Notes: f.Notes}
+	if f.Step != reader.Unknown {
+		in.Step = &f.Step
+	}
+	return in
+}
+
+// Check is what a check says of a scope. Those of everything are all there, of other
+// scopes those that are not passed.
+type Check struct {
+	ID     string  `json:"id"`
+	Scope  string  `json:"scope"`
+	Value  float64 `json:"value"`
+	Limit  float64 `json:"limit"`
+	Result Result  `json:"result"`
+	// Conditional says that an earlier check of the same tokens has failed: this one may be its consequence.
+	Conditional bool   `json:"conditional"`
+	Why         string `json:"why"`
+
+	at     int
+	scope  scope
+	family string
+	remedy string
+}
+
+// Gap is that between the engines, on trained tokens with finite log-probs.
+type Gap struct {
+	diagnose.Gap
+	// MeanRatio is the mean of ρ, OutsideHalfToTwo the share of tokens whose ρ is not between a half and 2.
+	MeanRatio        float64 `json:"mean_ratio"`
+	OutsideHalfToTwo float64 `json:"share_outside_half_to_2"`
+	// NonFinite tokens are left out, Clamped ones have |d| > 20.
+	NonFinite int `json:"nonfinite"`
+	Clamped   int `json:"clamped"`
+}
+
+// State is what a dump as a whole is like.
+type State string
+
+// The states.
+const (
+	Healthy      State = "healthy"
+	Repair       State = "repair"
+	Genuine      State = "genuine"
+	Inactive     State = "inactive"
+	Insufficient State = "insufficient"
+	Unusable     State = "unusable"
+)
+
+// Verdict is the report in a sentence.
+type Verdict struct {
+	State State `json:"state"`
+	// Causes are the families that the checks name; a genuine gap has none here yet.
+	Causes []string `json:"causes"`
+	// Confidence is empty where no cause is named.
+	Confidence string `json:"confidence,omitempty"`
+	Summary    string `json:"summary"`
+	// Next is what to do now.
+	Next string `json:"next,omitempty"`
+}
+
+// Report judges what was read.
+func (a *Analysis) Report() Report {
+	r := Report{Schema: 1, Inputs: a.inputs, Checks: []Check{}, Responses: a.text.summary()}
+	missing := a.missing()
+	if len(a.scopes) > 0 {
+		r.Checks = a.judged()
+		r.Gap = a.measured()
+	} else {
+		r.Checks = append(r.Checks, Check{ID: checks[0].id, Scope: everything.String(), Limit: leastTokens, Result: Fail, Why: missing, family: bookkeeping})
+	}
+	r.Verdict = a.verdict(&r, missing)
+	return r
+}
+
+// measured is the gap of all tokens.
+func (a *Analysis) measured() *Gap {
+	x := a.extra
+	g := &Gap{Gap: a.gap.Gap(), NonFinite: x.nonFinite, Clamped: x.clamped, OutsideHalfToTwo: share(x.outside, x.n)}
+	if x.n > 0 {
+		g.MeanRatio = x.ratio / float64(x.n)
+	}
+	return g
+}

@@ -1,0 +1,93 @@
+package advise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Within these a gap is that of two engines which agree.
+//
+// Source: the survey's "no drift" (Pearson, |kl|, perplexity ratio) and verl's FAQ
+// (difference of probabilities), NeMo-RL's guide (k3); the width of the perplexity
+// ratio is ours.
+const (
+	agreePearson = 0.99
+	agreeKL      = 0.02
+	agreePPL     = 0.01
+	agreeDp      = 0.005
+	agreeK3      = 1e-3
+)
+
+// verdict is the first row of the decision table that fires: what cannot be judged,
+// what is to be repaired, what needs nothing, and what is a genuine gap.
+func (a *Analysis) verdict(r *Report, missing string) Verdict {
+	if missing != "" {
+		return Verdict{State: Unusable, Causes: []string{}, Summary: "There is no gap to measure: " + missing + ".", Next: remedyFor(missing)}
+	}
+	if first := r.Checks[0]; first.Result != Pass {
+		return Verdict{State: Insufficient, Causes: []string{}, Summary: capital(first.Why) + ".", Next: "give several steps, or a larger batch"}
+	}
+	if faults := slices.DeleteFunc(slices.Clone(r.Checks), func(c Check) bool { return c.Result != Fail }); len(faults) > 0 {
+		return repair(faults)
+	}
+	g := r.Gap
+	size := fmt.Sprintf("mean |d| %.2g, k3 %.2g, Pearson %.4f on %s", g.MeanAbsDlogp, g.K3, g.Pearson, count(g.Tokens, "token"))
+	switch {
+	case g.Unequal <= 1-equalShare:
+		return Verdict{State: Healthy, Causes: []string{}, Summary: capital(whyOf(r, "identical")) +
+			". Equal log-probs do not prove equal engines: a copied column looks the same.", Next: "no correction; see that both columns are recorded, each by its own engine"}
+	case g.Pearson >= agreePearson && abs(g.K1) < agreeKL && abs(g.PPLRatio-1) <= agreePPL && g.MeanAbsDp < agreeDp && g.K3 < agreeK3:
+		return Verdict{State: Healthy, Causes: []string{}, Summary: "The engines agree as well as engines do (" + size + ").", Next: "no correction is needed; log the metrics"}
+	}
+	return Verdict{State: Genuine, Causes: []string{}, Summary: "The bookkeeping is in order and the gap is genuine (" + size + "); its cause is not worked out here yet.",
+		Next: "look for the cause: precision, order of sums, routing, or old weights"}
+}
+
+// repair is the verdict on faults, of which the first decides: over everything if it
+// is found there. Of those of the sampler the last says most: what law it was.
+func repair(faults []Check) Verdict {
+	first := slices.MinFunc(faults, func(a, b Check) int { return a.at - b.at })
+	if first.family == sampler {
+		last := slices.MaxFunc(faults, func(a, b Check) int {
+			if a.family != b.family {
+				return strings.Compare(a.family, b.family) // sampler comes behind bookkeeping
+			}
+			return a.at - b.at
+		})
+		first = faults[slices.IndexFunc(faults, func(c Check) bool { return c.at == last.at })]
+	}
+	where := ""
+	if first.scope != everything {
+		where = " (in " + first.Scope + ")"
+	}
+	return Verdict{State: Repair, Causes: []string{first.family}, Confidence: "named",
+		Summary: "Repair the data first: " + first.Why + where + ".", Next: first.remedy + "; no importance correction before that"}
+}
+
+// whyOf is the reason of a check of everything.
+func whyOf(r *Report, id string) string {
+	for _, c := range r.Checks {
+		if c.ID == id && c.Scope == everything.String() {
+			return c.Why
+		}
+	}
+	return ""
+}
+
+// remedyFor says what to do about a column that nobody recorded.
+func remedyFor(missing string) string {
+	switch {
+	case strings.Contains(missing, "learner"):
+		return "give the file that has the learner's log-probs, too: for slime that is train_data beside rollout_data"
+	case strings.Contains(missing, "row"):
+		return "see what is wrong with the files, and dump once more"
+	case strings.Contains(missing, "trained"):
+		return "look at the loss mask: it is empty"
+	}
+	return "dump log-probs of both engines, in a format with tokens or in the neutral one"
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func abs(x float64) float64 { return max(x, -x) }
