@@ -54,6 +54,14 @@ func (s Signs) has(advantage float64) bool {
 	return true
 }
 
+// validate checks that it is one of the sets.
+func (s Signs) validate() error {
+	if s != Negative && s != Positive && s != Both {
+		return fmt.Errorf("signs is %q, must be %q, %q or %q", s, Negative, Positive, Both)
+	}
+	return nil
+}
+
 func (*OPSM) atEveryStep() {}
 
 // Reject clears tokens of the chosen sign in responses whose D exceeds delta.
@@ -97,8 +105,5 @@ func (m *OPSM) Validate() error {
 	if !(m.Delta >= 0) {
 		return fmt.Errorf("delta is %v, must not be negative", m.Delta)
 	}
-	if m.Signs != Negative && m.Signs != Positive && m.Signs != Both {
-		return fmt.Errorf("signs is %q, must be %q, %q or %q", m.Signs, Negative, Positive, Both)
-	}
-	return nil
+	return m.Signs.validate()
 }

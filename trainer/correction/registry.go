@@ -133,6 +133,12 @@ var Masks = method.Table[Masking]{
 		Source:  "none: a control arm, to be run at the rate of the mask it is compared with",
 		Formula: "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio; with a band, as many as lie outside it",
 	}, New: func() Masking { return &RandomMask{Rate: 1e-3} }},
+	{Spec: method.Spec{
+		Name: "tail_mask", Unit: method.Token,
+		Source:  "an instrument: the ablation by sign of DPPO, arXiv 2602.04879, read through notes",
+		Formula: "drop the ⌊share·M⌋ tokens, at least one, with the largest |exp(logp_t) − exp(roll_t)| or |logp_t − roll_t| of those with sign(A_t) in signs",
+		Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
+	}, New: func() Masking { return &TailMask{Share: 0.005, Signs: Negative, By: "tv"} }},
 	rejection("token_k1", "k1_t", method.Token),
 	rejection("token_k2", "k2_t", method.Token),
 	rejection("token_k3", "k3_t", method.Token),

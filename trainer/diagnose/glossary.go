@@ -172,6 +172,7 @@ var Glossary = []Term{
 	{"actor/skipped_updates", "skipped updates", "", "gradient steps dropped by the loss scale or a guard", "", ours},
 	{"actor/pg_clipfrac", "clip fraction", "", "share of tokens whose gradient the loss has clipped", "0 at the first gradient step with pi_old from the learner", verl},
 	{"actor/pg_clipfrac_lower", "dual-clip fraction", "", "share of tokens at the dual clip", "", verl},
+	{"actor/pg_clipfrac_floor", "floor fraction", "", "share of tokens below the floor of logit_fusion; the clip fraction counts them too", "", ours},
 	{"actor/ppo_kl", "KL since the step began", "nats", "mean(old − logp)", "", verl},
 	{"actor/approx_kl", "KL since the step began", "nats", "mean over responses of Σ_t(old − logp)", "", "VESPO"},
 	{"actor/kl_loss", "KL to the reference", "nats", "mean of the KL estimator in the loss", "", verl},

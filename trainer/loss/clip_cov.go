@@ -106,11 +106,17 @@ func (p *ClipCov) draw(f *frame) []int {
 		p.shuffle(eligible)
 		return eligible[:k]
 	}
-	var source rand.PCG
-	source.Seed(p.Seed, uint64(f.in.LearnerVersion))
-	for i := range k { // the first k steps of Fisher and Yates
-		j := i + int(source.Uint64()%uint64(len(eligible)-i))
-		eligible[i], eligible[j] = eligible[j], eligible[i]
-	}
+	shuffle(eligible, k, p.Seed, f.in.LearnerVersion)
 	return eligible[:k]
+}
+
+// shuffle draws the first k of the tokens, without replacement: the first k steps
+// of Fisher and Yates.
+func shuffle(tokens []int, k int, seed uint64, version int) {
+	var source rand.PCG
+	source.Seed(seed, uint64(version))
+	for i := range k {
+		j := i + int(source.Uint64()%uint64(len(tokens)-i))
+		tokens[i], tokens[j] = tokens[j], tokens[i]
+	}
 }

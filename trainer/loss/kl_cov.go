@@ -26,6 +26,10 @@ type KLCov struct {
 	Share float64 `yaml:"share"`
 	// Beta is the coefficient of the penalty (authors 1, verl's configuration 0.1).
 	Beta float64 `yaml:"beta"`
+	// Random draws as many tokens at random instead: the control. The draw is seeded
+	// by Seed and the version of the learner's weights.
+	Random bool   `yaml:"random"`
+	Seed   uint64 `yaml:"seed"`
 	// Exact penalises KL(old‖current) at the state; needs DistOld and Dist.
 	Exact bool `yaml:"exact"`
 	// LogClamp bounds the log-ratio inside r; 0 is no bound, as published.
@@ -35,7 +39,7 @@ type KLCov struct {
 }
 
 // NewKLCov returns the authors' defaults.
-func NewKLCov() *KLCov { return &KLCov{Share: 2e-4, Beta: 1, LogClamp: 20} }
+func NewKLCov() *KLCov { return &KLCov{Share: 2e-4, Beta: 1, LogClamp: 20, Seed: 1} }
 
 var klCovSpec = method.Spec{
 	Name: "kl_cov", Group: "loss", Unit: method.Token,
@@ -77,9 +81,17 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 			order = append(order, n)
 		}
 	}
-	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(cov[y], cov[x]) })
-	for _, n := range order[:min(len(order), max(1, int(float64(len(order))*p.Share)))] {
-		chosen[n] = count(cov[order[0]] > 0)
+	k := min(len(order), max(1, int(float64(len(order))*p.Share)))
+	if p.Random {
+		shuffle(order, k, p.Seed, in.LearnerVersion)
+		for _, n := range order[:k] {
+			chosen[n] = 1
+		}
+	} else {
+		slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(cov[y], cov[x]) })
+		for _, n := range order[:k] {
+			chosen[n] = count(cov[order[0]] > 0)
+		}
 	}
 	absolute := 0.0
 	for i := range in.Len() {

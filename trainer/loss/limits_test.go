@@ -64,6 +64,7 @@ func TestLimitsOfOptions(t *testing.T) {
 		{"gspo", "dual_clip", []float64{zero, more}, []float64{one}},
 		{"ipo", "delta", []float64{zero}, []float64{below}},
 		{"kimi", "tau", []float64{zero}, []float64{below}},
+		{"logit_fusion", "floor", []float64{zero, one}, []float64{below, more}},
 		{"kl_cov", "share", []float64{one}, []float64{zero, more}},
 		{"kl_cov", "beta", []float64{zero}, []float64{below}},
 	} {

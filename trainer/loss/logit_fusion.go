@@ -13,10 +13,12 @@ import (
 //	mixed:   x = exp(logp - roll), roll the mixture's log-prob
 //	student: x = exp(logp - old);   shaped: x/(x+γ) of mixed
 //	L = -A·min(x, c); hard cap: no gradient above c; soft cap: -A·c·logp there
+//	floor l above 0: L = -A·max(l, min(x, c)), no gradient below l
 //	decoupled: L = sg[min(exp(old - roll), c)]·max(-A·r, -A·clip(r, 1-ε, 1+ε)), r = exp(logp - old)
 //
 // Source: prose of a survey; neither text nor code was at hand. There is no
-// lower clip: at the first step the ratio is not centred on 1.
+// lower clip: at the first step the ratio is not centred on 1. The floor is the
+// control that has one.
 type LogitFusion struct {
 	// Ratio is mixed, student, shaped or decoupled.
 	Ratio string `yaml:"ratio"`
@@ -24,6 +26,9 @@ type LogitFusion struct {
 	Cap float64 `yaml:"cap"`
 	// SoftCap keeps a gradient above the cap.
 	SoftCap bool `yaml:"soft_cap"`
+	// Floor is l, of every ratio but decoupled; 0, the default, is none. With cap 3
+	// and floor 1/3 the clip is symmetric in the logarithm.
+	Floor float64 `yaml:"floor"`
 	// Gamma shapes the ratio, Eps is the clip of ratio decoupled.
 	Gamma float64 `yaml:"gamma"`
 	Eps   float64 `yaml:"eps"`
@@ -50,7 +55,8 @@ A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 // Validate reports every option that is out of range.
 func (p *LogitFusion) Validate() error {
 	return errors.Join(oneOf("ratio", p.Ratio, []string{"mixed", "student", "shaped", "decoupled"}),
-		check(p.Cap >= 1, "cap %v: must be at least 1", p.Cap), check(p.Gamma >= 0 && p.Eps >= 0, "gamma %v, eps %v: must not be negative", p.Gamma, p.Eps),
+		check(p.Cap >= 1, "cap %v: must be at least 1", p.Cap),
+		check(p.Floor >= 0 && p.Floor <= 1, "floor %v: must be in [0, 1]", p.Floor), check(p.Gamma >= 0 && p.Eps >= 0, "gamma %v, eps %v: must not be negative", p.Gamma, p.Eps),
 		p.Aggregation.Validate())
 }
 
@@ -64,7 +70,7 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	capped := 0.0
+	capped, low := 0.0, 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
 		if p.Ratio == "decoupled" {
@@ -85,6 +91,9 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 			held /= held + p.Gamma
 		}
 		switch {
+		case held < p.Floor:
+			low++
+			return -a * p.Floor, 0
 		case held < p.Cap:
 			return -a * x, -a * dx
 		case p.SoftCap:
@@ -94,7 +103,10 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 		capped++
 		return -a * p.Cap, 0
 	})
-	out.Add("actor/pg_clipfrac", f.mean(capped))
+	out.Add("actor/pg_clipfrac", f.mean(capped+low))
+	if p.Floor > 0 {
+		out.Add("actor/pg_clipfrac_floor", f.mean(low))
+	}
 	f.addKL(in.LogpRoll, 20)
 	return nil
 }

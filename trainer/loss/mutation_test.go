@@ -66,6 +66,7 @@ var mutations = []struct{ file, old, new string }{
 	{"espo.go", "width *= clamp(h/size/mean, 0.5, 2)", "width *= clamp(mean*size/h, 0.5, 2)"},
 	{"acr.go", "(1+p.EpsHigh)*x/w", "(1+p.EpsHigh)*w/x"},
 	{"trm.go", "if p.largest(&f, i) > p.Delta {", "if p.largest(&f, i) < p.Delta {"},
+	{"logit_fusion.go", "case held < p.Floor:", "case held > p.Floor && held < 1:"},
 	{"logit_fusion.go", "dx*p.Gamma/((x+p.Gamma)*(x+p.Gamma))", "dx/(x+p.Gamma)"},
 	{"dispo.go", "if in.Correct[i] {", "if !in.Correct[i] {"},
 	{"aipo.go", "w = min(w, p.Cap)", "w = max(w, p.Cap)"},

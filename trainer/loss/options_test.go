@@ -50,6 +50,7 @@ var variants = []struct {
 	{"acr tight", func() Loss { p := NewACR(); p.Cap = 1.05; return p }},
 	{"fusion student", func() Loss { p := NewLogitFusion(); p.Ratio, p.Cap = "student", 1.1; return p }},
 	{"fusion soft", func() Loss { p := NewLogitFusion(); p.SoftCap, p.Cap = true, 1.1; return p }},
+	{"fusion floor", func() Loss { p := NewLogitFusion(); p.Cap, p.Floor = 1.1, 0.9; return p }},
 	{"fusion shaped", func() Loss { p := NewLogitFusion(); p.Ratio = "shaped"; return p }},
 	{"fusion decoupled", func() Loss { p := NewLogitFusion(); p.Ratio = "decoupled"; return p }},
 	{"dpo all pairs", func() Loss { p := NewOnlineDPO(); p.AllPairs = true; return p }},
@@ -76,6 +77,7 @@ var variants = []struct {
 	}},
 	{"dppo top-k tv", func() Loss { p := NewDPPOTopK(); p.K, p.Divergence, p.Cap = 2, "tv", 0; return p }},
 	{"clip_cov wide", func() Loss { p := NewClipCov(); p.Low, p.Share = 0.01, 0.3; return p }},
+	{"kl_cov random", func() Loss { p := NewKLCov(); p.Share, p.Random = 0.3, true; return p }},
 	{"kl_cov many", func() Loss { p := NewKLCov(); p.Share = 0.3; return p }},
 	{"prime masked sequence", func() Loss { p := NewPrimeMasked(); p.Sequence, p.LengthNorm, p.Veto = true, true, 0.5; return p }},
 	{"prime geo", func() Loss {

@@ -54,6 +54,8 @@ func TestHandWorkedCoefficients(t *testing.T) {
 			[3]float64{1, 1, 1}, [3]float64{-1, -1, -1}},
 		{"AIPO 1.2", &AIPO{Cap: 1.2, Aggregation: sum},
 			[3]float64{1.105171, 1.105171, 1.2}, [3]float64{-1.105171, -1.105171, -1.2}},
+		{"logit fusion in [0.9, 1.5]", &LogitFusion{Ratio: "student", Cap: 1.5, Floor: 0.9, Aggregation: sum},
+			[3]float64{1.221403, 0, 0}, [3]float64{-1.221403, 0, 0}},
 		{"REINFORCE", &Reinforce{Anchor: Old, Aggregation: sum}, [3]float64{1, 1, 1}, [3]float64{-1, -1, -1}},
 		{"sequence IS", &ImportanceSampling{Level: "sequence", Anchor: Old, Aggregation: perRow}, // exp(0.5)
 			[3]float64{1.648721, 1.648721, 1.648721}, [3]float64{-1.648721, -1.648721, -1.648721}},

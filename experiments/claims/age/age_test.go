@@ -39,22 +39,6 @@ func TestBreakEven(t *testing.T) {
 	}
 }
 
-// TestFirst: a window tells the update at which it ends, and compares with the
-// best window before it.
-func TestFirst(t *testing.T) {
-	var x []float64
-	for i := range 40 {
-		x = append(x, []float64{1, 0}[i/20])
-	}
-	half := func(best, mean float64) bool { return mean <= best/2 }
-	if got := first(x, half); got != 25 {
-		t.Errorf("falls at update %v, want 25", got)
-	}
-	if got := first(x[:20], half); !math.IsInf(got, 1) {
-		t.Errorf("a curve that is flat falls at %v", got)
-	}
-}
-
 func TestSlopes(t *testing.T) {
 	got := slopes([]float64{2, 6}, [][]float64{{1, 1}, {0.6, 1.2}})
 	if want := []float64{-0.1, 0.05}; stats.Max(stats.Magnitudes(stats.Differences(got, want))) > 1e-12 {

@@ -18,8 +18,6 @@ const (
 	essColumn, rewardColumn            = "gap/ess_sequence", "critic/score/mean"
 	// essAlarm is the share below which the effective samples are said to fall.
 	essAlarm = 0.3
-	// vcpoWindow is the number of updates that a curve is averaged over.
-	vcpoWindow = 10
 )
 
 func vcpoESS() claim.Claim {
@@ -96,8 +94,8 @@ func leads(j *claim.Judge) []float64 {
 			if !claim.Fell(o.List(name)) {
 				continue
 			}
-			ess := first(o.List(claim.Beside(name, essColumn)), func(_, mean float64) bool { return mean < essAlarm })
-			reward := first(o.List(claim.Beside(name, rewardColumn)), record.Fell)
+			ess := claim.FirstWindow(o.List(claim.Beside(name, essColumn)), func(_, mean float64) bool { return mean < essAlarm })
+			reward := claim.FirstWindow(o.List(claim.Beside(name, rewardColumn)), record.Fell)
 			if !math.IsInf(ess, 0) || !math.IsInf(reward, 0) {
 				n := float64(len(o.List(claim.Beside(name, essColumn))))
 				out = append(out, min(reward, n)-min(ess, n))
@@ -105,18 +103,4 @@ func leads(j *claim.Judge) []float64 {
 		}
 	}
 	return out
-}
-
-// first is the update that ends the first window whose mean, beside the best mean
-// before it, is a fall; infinite where none is.
-func first(x []float64, falls func(best, mean float64) bool) float64 {
-	best := math.Inf(-1)
-	for end := vcpoWindow; end <= len(x); end++ {
-		mean := stats.Average(x[end-vcpoWindow : end])
-		best = max(best, mean)
-		if falls(best, mean) {
-			return float64(end)
-		}
-	}
-	return math.Inf(1)
 }

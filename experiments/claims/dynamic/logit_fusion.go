@@ -1,0 +1,112 @@
+package dynamic
+
+import (
+	"context"
+	"math"
+
+	"driftlab/experiments/claim"
+	"driftlab/experiments/stats"
+)
+
+var fusionRates = []string{"5e-4", "7e-4"}
+
+const (
+	fusionFree, fusionBoth       = "merged, cap alone", "merged, cap and floor"
+	fusionStudent, fusionTwofold = "learner's ratio", "decoupled"
+	fusionClip, fusionFloor      = "actor/pg_clipfrac", "actor/pg_clipfrac_floor"
+	fusionLength                 = "response_length/mean"
+)
+
+// fusionResponses is how many a batch has.
+const fusionResponses = 64
+
+// fusionDoses are pairs of engines and ages.
+var fusionDoses = []struct {
+	dose claim.Dose
+	name string
+	set  []string
+}{
+	{claim.Natural, "fp8, lag 8", []string{"rollout.numerics=fp8-w8a8", "schedule={name: lag, k: 8}"}},
+	{claim.Amplified, "fp4, lag 16", []string{"rollout.numerics=fp4-all", "schedule={name: lag, k: 16}"}},
+}
+
+func logitFusion() claim.Claim {
+	return claim.Claim{
+		ID:        "logit-fusion",
+		Title:     "One weight for engine and age learns more with a cap alone than with a floor as well",
+		Statement: "Where the ratio of the learner to the sampler holds both the engine's gap and the age, a cap at 3 without a floor ends at a higher pass rate than a cap at 3 with a floor at 1/3.",
+		Source:    "Logit Fusion, by a survey.",
+		Figure:    "cap 3; the low side fires far more often than the high one; no clip with a decaying mixture is best",
+		Threshold: "Pass rate, cap alone minus cap and floor, mean over two learning rates: above 0, sign-flip p < 0.05. " +
+			"Beside it: tokens below the floor over tokens above the cap, at least 2, by pooled counts; cap alone minus the learner's own ratio, and minus the decoupled form.",
+		Setup: "GRPO on chain-base, fp32 learner, 120 updates of 8 prompts with 8 responses; merged is the ratio of the learner to the rollout that was sampled, through both gaps, the learner's ratio compares with the weights before the update, decoupled is the engine's and the age's ratio cut at 3 times PPO's clip. " +
+			"A cap or floor cuts the gradient of a token beyond it, whatever its advantage. Natural: fp8-w8a8 rollouts by the weights of 8 updates ago. Amplified: fp4 weights, fp8 inputs, KV cache and head, 16 updates ago. Learning rates 5e-4 and 7e-4. " + claim.PassRateNote,
+		LeftOut:  "Rollouts from the mixture of a teacher's and the learner's logits, and its weight alpha: the sampler here is the learner in another format and of another age. Ten replications for the cost: twelve runs each.",
+		Commands: []string{`simulate train headline --set steps=120 --set rollout.numerics=fp8-w8a8 --set "schedule={name: lag, k: 8}" --set "loss={name: logit_fusion, cap: 3, floor: 0.3333333333333333}" --set learner.optimizer.lr=7e-4`},
+		Unit:     claim.Run, Replications: claim.LeastReplications,
+		Version: 1,
+		Measure: measureFusion,
+		Judge:   judgeFusion,
+	}
+}
+
+func measureFusion(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+	o := new(claim.Observation)
+	steps := e.Pick(120, 60, 6)
+	for _, d := range fusionDoses {
+		with := func(name, loss string) arm {
+			return arm{d.name + ", " + name, append([]string{"loss=" + loss}, d.set...)}
+		}
+		if err := train(ctx, e, o, steps, fusionRates, []string{fusionClip, fusionFloor, fusionLength},
+			with(fusionBoth, "{name: logit_fusion, cap: 3, floor: 0.3333333333333333}")); err != nil {
+			return nil, err
+		}
+		if err := train(ctx, e, o, steps, fusionRates, nil, with(fusionFree, "{name: logit_fusion, cap: 3}"),
+			with(fusionStudent, "{name: logit_fusion, ratio: student, cap: 3}"), with(fusionTwofold, "{name: logit_fusion, ratio: decoupled, cap: 3}")); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func judgeFusion(j *claim.Judge) {
+	var shown []string
+	for _, d := range fusionDoses {
+		of := func(rates []string, name string) []float64 { return j.Late(rates, d.name+", "+name) }
+		j.Primary(claim.Better(d.dose, "pass rate, cap alone minus cap and floor, "+d.name, stats.Differences(of(fusionRates, fusionFree), of(fusionRates, fusionBoth))))
+		low, high, all := beyond(j, d.name+", "+fusionBoth)
+		j.Also(claim.Rates(d.dose, "tokens below the floor over tokens above the cap, "+d.name, low, all, high, all, 2))
+		j.Also(claim.Report(d.dose, "share of tokens below the floor, "+d.name, stats.Quotients(low, all)))
+		for _, other := range []string{fusionStudent, fusionTwofold} {
+			j.Also(claim.Better(d.dose, "pass rate, merged with a cap alone minus "+other+", "+d.name, stats.Differences(of(fusionRates, fusionFree), of(fusionRates, other))))
+		}
+		for _, rate := range fusionRates {
+			one := []string{rate}
+			j.Also(claim.Report(d.dose, "pass rate, cap alone minus cap and floor, lr "+rate+", "+d.name, stats.Differences(of(one, fusionFree), of(one, fusionBoth))))
+		}
+		for _, name := range []string{fusionFree, fusionBoth, fusionStudent, fusionTwofold} {
+			shown = append(shown, d.name+", "+name)
+		}
+	}
+	j.PassRateBars("Pass rate by the form of the ratio", fusionRates, shown)
+}
+
+// beyond counts an arm's tokens below the floor, above the cap, and all of them,
+// over its learning rates.
+func beyond(j *claim.Judge, arm string) (low, high, all []float64) {
+	for _, o := range j.Runs {
+		var below, above, tokens float64
+		for _, rate := range fusionRates {
+			name := claim.AtLR(arm, rate)
+			clipped, floor := o.List(claim.Beside(name, fusionClip)), o.List(claim.Beside(name, fusionFloor))
+			for i, length := range o.List(claim.Beside(name, fusionLength)) {
+				n := math.Round(float64(length * fusionResponses))
+				b := math.Round(float64(floor[i] * n))
+				below, tokens = below+b, tokens+n
+				above += math.Round(float64(clipped[i]*n)) - b
+			}
+		}
+		low, high, all = append(low, below), append(high, above), append(all, tokens)
+	}
+	return low, high, all
+}

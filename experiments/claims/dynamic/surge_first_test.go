@@ -1,0 +1,46 @@
+package dynamic
+
+import (
+	"slices"
+	"testing"
+
+	"driftlab/experiments/claim"
+)
+
+// TestSurgeLeads: a run that falls at once after its responses have grown, one
+// whose responses never grow, and a run that holds though they grow.
+func TestSurgeLeads(t *testing.T) {
+	step := func(at int, before, after float64) (x []float64) {
+		for k := range 100 {
+			if k < at {
+				x = append(x, before)
+			} else {
+				x = append(x, after)
+			}
+		}
+		return x
+	}
+	o := new(claim.Observation)
+	set := func(rate string, reward, length []float64) {
+		name := claim.AtLR("arm", rate)
+		o.Set(claim.Beside(name, surgeReward), reward...)
+		o.Set(claim.Beside(name, surgeLength), length...)
+	}
+	set(surgeRates[0], step(70, 0.8, 0), step(40, 10, 20))
+	set(surgeRates[1], step(70, 0.8, 0), step(40, 10, 10))
+	held := new(claim.Observation)
+	held.Set(claim.Beside(claim.AtLR("arm", surgeRates[0]), surgeReward), step(70, 0.8, 0.7)...)
+	held.Set(claim.Beside(claim.AtLR("arm", surgeRates[0]), surgeLength), step(40, 10, 20)...)
+	held.Set(claim.Beside(claim.AtLR("arm", surgeRates[1]), surgeReward), step(70, 0.8, 0.7)...)
+	held.Set(claim.Beside(claim.AtLR("arm", surgeRates[1]), surgeLength), step(40, 10, 10)...)
+	leads, early, healthy := surgeLeads(&claim.Judge{Runs: []*claim.Observation{o, held}}, "arm")
+	// 20 % more length after three of ten steps, 30 % less reward after three or
+	// four; without an alarm the end counts.
+	if len(leads) != 2 || early != 1 || healthy != 2 {
+		t.Fatalf("leads %v, %d of %d healthy runs raise the alarm", leads, early, healthy)
+	}
+	slices.Sort(leads)
+	if !(leads[0] < -20 && leads[0] > -30 && leads[1] > 28 && leads[1] < 33) {
+		t.Errorf("leads %v, want about -26 and 30", leads)
+	}
+}
