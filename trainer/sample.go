@@ -19,12 +19,19 @@ func newSampling(s *Session) (stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	partner, err := openPartner(s.recipe)
+	if err != nil {
+		return nil, err
+	}
 	s.fleet = engines.NewFleet(s.recipe, s.recipe.Rollout.Numerics, s.options.Workers)
 	if s.recipe.Constant() == nil {
 		return newAsynchronous(s)
 	}
 	if s.recipe.Rollout.Speculative != nil {
 		s.draftWith(cmp.Or(drafter, s.initial.Clone()))
+	}
+	if f := s.recipe.Rollout.Fusion; f != nil {
+		s.fleet.FuseWith(f, cmp.Or(partner, s.initial))
 	}
 	return sampler{s.fleet}, nil
 }
@@ -44,6 +51,7 @@ func (s *Session) generate(step int) {
 	sigma := r.Rollout.Noise.Sigma(step, r.Steps)
 	s.fleet.Publish(weights, version, sigma, stream.New(r.Seed, stream.Noise, step))
 	s.prepareDrafter(step, version, weights)
+	s.preparePartner(weights)
 	rng := stream.New(r.Seed, stream.Prompts, step)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
 	for g := range r.Rollout.Prompts {
@@ -52,7 +60,7 @@ func (s *Session) generate(step int) {
 			s.prompts = append(s.prompts, p)
 			s.requests = append(s.requests, rollout.Request{
 				Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed + uint64(step)<<32, Stream: stream.ID(stream.Sampling, g*r.Rollout.Group+i),
-				Tool: engines.Tool(s.task),
+				Tool: engines.Tool(s.task), Fuse: s.share(step, p),
 			})
 		}
 	}
@@ -61,6 +69,7 @@ func (s *Session) generate(step int) {
 	if s.speculation != nil {
 		s.speculation.observe(b)
 	}
+	s.observeFusion()
 	if r.Rollout.Noise.Start > 0 {
 		s.metrics = append(s.metrics, batch.Metric{Name: "rollout/noise_sigma", Value: sigma})
 	}

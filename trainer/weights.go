@@ -36,16 +36,22 @@ func openTeacher(r recipe.Recipe) (*model.Params, error) {
 	if r.Teacher == "" {
 		return nil, nil
 	}
+	return openBeside(r, "teacher", r.Teacher)
+}
+
+// openBeside loads the weights of a model that reads a run's sequences beside the
+// policy, which the recipe names at a field.
+func openBeside(r recipe.Recipe, field, name string) (*model.Params, error) {
 	fault := func(format string, args ...any) (*model.Params, error) {
-		return nil, recipe.Faults{{Path: "teacher", Problem: fmt.Sprintf(format, args...)}}
+		return nil, recipe.Faults{{Path: field, Problem: fmt.Sprintf(format, args...)}}
 	}
-	c, err := model.Open(r.Teacher)
+	c, err := model.Open(name)
 	if err != nil {
 		return fault("%v", err)
 	}
 	t := c.Params.Config
 	if longest := r.Task.Params.MaxPrompt() + r.Rollout.MaxTokens; t.Vocab < r.Model.Vocab || t.Context < longest {
-		return fault("%s has a vocabulary of %d and a context of %d, the run takes %d and %d", r.Teacher, t.Vocab, t.Context, r.Model.Vocab, longest)
+		return fault("%s has a vocabulary of %d and a context of %d, the run takes %d and %d", name, t.Vocab, t.Context, r.Model.Vocab, longest)
 	}
 	return c.Params, nil
 }
@@ -67,8 +73,18 @@ func openDrafter(r recipe.Recipe) (*model.Params, error) {
 	return c.Params, nil
 }
 
-// Check opens the other models that a resolved recipe names, its teacher and its
-// drafter, and returns as recipe.Faults what is wrong with them, or with what its
+// openPartner loads the weights of a model whose logits are mixed in; nil for none and
+// for the policy itself.
+func openPartner(r recipe.Recipe) (*model.Params, error) {
+	f := r.Rollout.Fusion
+	if f == nil || f.With == recipe.FusedWithSelf {
+		return nil, nil
+	}
+	return openBeside(r, "rollout.fusion.with", f.With)
+}
+
+// Check opens the other models that a resolved recipe names, its teacher, its drafter
+// and one whose logits are mixed in, and returns as recipe.Faults what is wrong with them, or with what its
 // schedule asks of the rollout engines, so that it is said before any work starts.
 func Check(r recipe.Recipe) error {
 	if r.Constant() == nil {
@@ -77,6 +93,9 @@ func Check(r recipe.Recipe) error {
 		}
 	}
 	if _, err := openTeacher(r); err != nil {
+		return err
+	}
+	if _, err := openPartner(r); err != nil {
 		return err
 	}
 	_, err := openDrafter(r)

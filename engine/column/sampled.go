@@ -87,7 +87,8 @@ type Sampled struct {
 	LogpVerifier, LogpLaw []float64
 	// DraftTV is the total variation of the drafter's law and the verifier's, and
 	// LawTV that of the law of the emitted token and the verifier's; 0 where
-	// nothing was drafted.
+	// nothing was drafted. An engine that mixes another model's logits into its own
+	// records LawTV alone: that of the mixture and itself.
 	DraftTV, LawTV []float64
 }
 

@@ -27,6 +27,7 @@ func (e *Engine) Begin(requests []Request, s Sampling) {
 	s.check()
 	checkGiven(requests, s)
 	e.open(s)
+	e.asks = e.fuses(requests) || e.asks
 	for i := range requests {
 		var r *response
 		if n := len(e.spare); n > 0 {
@@ -48,7 +49,7 @@ func (e *Engine) open(s Sampling) {
 		}
 		return
 	}
-	e.sampling, e.speculates, e.order = s, e.drafts(s), 0
+	e.sampling, e.speculates, e.asks, e.order = s, e.drafts(s), false, 0
 }
 
 // enter puts a response at the end of the queue.
@@ -168,6 +169,9 @@ func (e *Engine) take(slot int) bool {
 	e.restore(slot, r)
 	if e.drafter != nil {
 		e.drafter.slots[slot].length = 0
+	}
+	if e.partner != nil {
+		e.partner.slots[slot].length = 0
 	}
 	return true
 }

@@ -36,5 +36,8 @@
 // lets a drafter propose tokens, which are verified in one pass, exactly or not;
 // what became of each place is recorded, with the law that its token really had.
 //
+// SetPartner mixes a second model's logits into the engine's own at every step, and
+// records the mixture's law.
+//
 // What it is not: it knows no rewards and no gradients.
 package rollout

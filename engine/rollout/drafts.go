@@ -9,12 +9,13 @@ import (
 func (r *response) reserveDrafts(wanted bool, n int) {
 	r.Draft, r.Window, r.DrafterVersion = optional(r.Draft, wanted, n), optional(r.Window, wanted, n), optional(r.DrafterVersion, wanted, n)
 	r.LogpVerifier, r.LogpLaw = optional(r.LogpVerifier, wanted, n), optional(r.LogpLaw, wanted, n)
-	r.DraftTV, r.LawTV = optional(r.DraftTV, wanted, n), optional(r.LawTV, wanted, n)
+	r.DraftTV = optional(r.DraftTV, wanted, n)
 }
 
 // replyDrafts records n tokens of a tool, which nobody drafts.
 func (r *response) replyDrafts(n int) {
 	if r.Draft == nil {
+		r.LawTV = blank(r.LawTV, n) // of a partner, which says nothing to a reply
 		return
 	}
 	for range n {

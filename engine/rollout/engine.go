@@ -24,6 +24,9 @@ type Request struct {
 	// Tool answers the calls of the response; nil for a response without an
 	// environment.
 	Tool Tool
+	// Fuse is the share of the partner's logits in what its tokens are drawn by, 0 to 1
+	// (SetPartner); 0 asks no partner.
+	Fuse float64
 }
 
 // Engine samples responses. It holds its own copy of the weights, in its own
@@ -41,6 +44,10 @@ type Engine struct {
 	// they are now.
 	drafter    *drafter
 	speculates bool
+	// partner has a part in the logits; nil where there is none. asks says that it has
+	// now.
+	partner *partner
+	asks    bool
 
 	*crew
 	slots []slot
@@ -64,7 +71,7 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 // Beside returns another engine of the same shape and numerics, with slots, a
 // cache and, once they are loaded, weights of its own. The two take turns at the
 // same workers: one engine more costs its cache. It reads prompts as the first does;
-// a retention and a drafter would be its own.
+// a retention, a drafter and a partner would be its own.
 func (e *Engine) Beside(slots int) *Engine {
 	return &Engine{
 		config: e.config, weights: e.weights, own: engine.NewWeights(e.config, e.weights.Numerics),
@@ -105,13 +112,16 @@ func (e *Engine) Close() {
 	if e.drafter != nil {
 		e.drafter.pass.Close()
 	}
+	if e.partner != nil {
+		e.partner.pass.Close()
+	}
 }
 
 // Generate samples one response per request into dst, in the order of the
 // requests: Offsets, Prompt, Group, PromptID, Token, Mask, Turn, LogpRoll, KeptMass, Support,
 // Version, Stale, Finished, the routes and, if asked for, their gates and DistRoll;
-// KVKept if the cache is compressed. A slot that finishes takes the next request
-// at once.
+// KVKept if the cache is compressed, LawTV if there is a partner. A slot that finishes
+// takes the next request at once.
 //
 // A request's tool is asked after each token. What it replies is read like a
 // prompt, several tokens in a pass beside the decoding of other responses, and

@@ -25,9 +25,13 @@ func (l *lane) Follow(worker, from, to, target int) {
 		if k.length < k.known() {
 			continue
 		}
-		d := m.drawOrRead(logits[:vocab], *s, k)
+		row, shift := e.fused(m, slot, logits[:vocab])
+		d := m.drawOrRead(row, *s, k)
 		logits = logits[vocab:]
 		e.undrafted(m, k, d)
+		if e.partner != nil {
+			k.LawTV = append(k.LawTV, shift)
+		}
 		k.add(d, visited.row(first+rows-1, perRow), m.logp)
 		e.finish(m, k, d.token)
 	}

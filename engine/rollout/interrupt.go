@@ -164,6 +164,7 @@ func (e *Engine) resume(partials []*Partial, s Sampling, how Continuation) error
 		p.response = nil
 		r.reserve(e)
 		r.order = e.order
+		e.asks = e.asks || r.request.Fuse > 0
 		e.enter(r)
 		e.mustContinue(how)
 		r.reload(e.weights, how)

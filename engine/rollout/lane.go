@@ -59,12 +59,12 @@ func (l *lane) begin(c model.Config, workers int) {
 // waits from the common queue for slots of its own, and waits for the others only
 // at the end. Who decodes what then depends on the moment, and no bit does.
 //
-// Three things keep the workers in step: batch-variant numerics, whose bits belong
-// to the company; prompts shared under numerics that notice which of them are; and
-// the drafter, which proposes for all slots at once.
+// Four things keep the workers in step: batch-variant numerics, whose bits belong
+// to the company; prompts shared under numerics that notice which of them are; the
+// drafter, which proposes for all slots at once; and the partner, which reads for them.
 func (e *Engine) drain() {
 	n := min(len(e.lanes), len(e.slots), len(e.queue.rest()))
-	if n < 2 || e.speculates || e.prefill.PrefixCache && !e.weights.Numerics.DecodesAsScored() {
+	if n < 2 || e.speculates || e.asks || e.prefill.PrefixCache && !e.weights.Numerics.DecodesAsScored() {
 		e.together.share(e, 0, 1, len(e.slots))
 		e.together.decode()
 		return
@@ -142,6 +142,9 @@ func (l *lane) step(drains bool) (completed bool) {
 		e.drafter.propose()
 	}
 	for l.layOut(drains) {
+		if e.asks {
+			e.partner.read(l)
+		}
 		options := engine.Options{Cache: e.cache, Slots: l.ids, KeepGates: e.sampling.Gates, Follow: l}
 		l.plan(&options)
 		l.pass.Begin(l.weights, &l.pack, options)

@@ -72,6 +72,7 @@ func (r *response) reserve(e *Engine) {
 		r.PromptGates[0] = room(r.PromptGates[0], prompt)
 	}
 	r.reserveDrafts(e.speculates, n)
+	r.LawTV = optional(r.LawTV, e.speculates || e.partner != nil, n)
 }
 
 // room returns x with room for n entries.

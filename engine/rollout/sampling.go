@@ -78,6 +78,7 @@ type sampler struct {
 	reply   []int32   // of a tool
 	exact   []float64 // a distribution in double precision
 	emitted []float64 // the law of a token that was drafted and tested
+	mixed   []float32 // logits of two models
 }
 
 // draw samples from one row of logits with the response's random stream.

@@ -40,12 +40,13 @@ type Speculative struct {
 // SetSpeculative drafts from now on with a model of that shape, whose vocabulary
 // is the engine's, in those numerics. The drafter needs weights (PublishDrafter)
 // before. Given and greedy responses are not drafted. It panics for an engine with
-// a compressed cache, or with something in progress.
+// a compressed cache or a partner, or with something in progress.
 func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics) {
 	s.check()
 	e.idle("SetSpeculative")
-	if c.Vocab != e.config.Vocab || e.retainer != nil {
-		panic(fmt.Sprintf("rollout: drafter with a vocabulary of %d for one of %d, compressed cache %t", c.Vocab, e.config.Vocab, e.retainer != nil))
+	if c.Vocab != e.config.Vocab || e.retainer != nil || e.partner != nil {
+		panic(fmt.Sprintf("rollout: drafter with a vocabulary of %d for one of %d, compressed cache %t, partner %t",
+			c.Vocab, e.config.Vocab, e.retainer != nil, e.partner != nil))
 	}
 	if e.drafter != nil {
 		e.drafter.pass.Close()

@@ -26,6 +26,9 @@ func (p *Partial) AppendState(dst []byte) []byte { return p.response.appendState
 
 func (r *response) appendState(dst []byte, h *held) []byte {
 	q := &r.request
+	if q.Fuse > 0 {
+		panic("rollout: a state of a response with a partner")
+	}
 	top := header{ID: int64(q.ID), Length: int64(r.length), Read: int64(r.read), Seed: q.Seed, Stream: q.Stream,
 		Windows: r.windows, Stale: r.stale, Rereads: r.rereads, Begun: r.weights != nil, Given: q.Given != nil, Held: h != nil}
 	if r.weights != nil {
@@ -119,6 +122,8 @@ func (e *Engine) fits(r *response) error {
 		return fmt.Errorf("a partial response of %d tokens, %d and %d of them read, for %d", r.known(), r.length, r.read, s.MaxTokens)
 	case r.read > 0 && ((r.DistRoll != nil) != s.Distributions || (r.PromptGates != nil) != s.Gates || (r.Draft != nil) != e.speculates):
 		return errors.New("a partial response that records other columns than the engine's sampling")
+	case r.request.Fuse > 0 && e.partner == nil || r.read > 0 && (r.LawTV != nil) != (e.speculates || e.partner != nil):
+		return errors.New("a partial response of an engine with a partner, or without one")
 	case r.read > 0 && (r.KVKept != nil) != (e.retainer != nil):
 		return errors.New("a partial response of an engine with another KV retention")
 	case h != nil && (len(h.keys) != keys || len(h.sets) != sets || len(h.mass) != mass):

@@ -65,6 +65,8 @@ var Glossary = []Term{
 	{"replay/tau_of_ess", "tau by ESS", "updates", "−age / ln(ESS)", "the replay.tau at which exp(−age/tau) is this ESS", ours},
 	{"replay/reuse_*", "reuse", "", "mean and max over the buffer of how often a group was trained", "", ours},
 	{"rollout/refused_groups", "groups refused", "", "groups of the step that dynamic sampling refused", "samples that taught nothing and were paid for", "DAPO, arXiv 2503.14476"},
+	{"rollout/fusion_alpha", "share of the other model", "", "mean_i α of the response", "its part in the logits that tokens are drawn by", "Logit Fusion"},
+	{"rollout/fusion_tv", "shift by the other model", "", "mean ½·Σ|p_mixture − p_own| over generated tokens, before truncation", "0 where it changes nothing", ours},
 	{"clock/trained_length_ratio", "trained/sampled length", "", "mean length of trained responses / mean length of all that ended, so far", "below 1 a filter by age is a filter by length", ours},
 
 	{"training/rollout_probs_diff_valid", "gap measured", "", "1 if any token was compared", "", verl},

@@ -84,6 +84,17 @@ func (f *Fleet) PublishDrafter(p *model.Params, version, draft int) {
 	}
 }
 
+// FuseWith lets the main engine mix the logits of a second model into its own: in the
+// recipe's numerics for it, or the engine's.
+func (f *Fleet) FuseWith(s *recipe.Fusion, p *model.Params) {
+	n := f.numerics[0]
+	if s.Numerics != nil {
+		n = *s.Numerics
+	}
+	f.Main().SetPartner(p.Config, n)
+	f.Main().PublishPartner(p)
+}
+
 // Publish gives every engine the weights of the given version, with noise of
 // that standard deviation on the gains of all norms. The weights themselves stay
 // as they are: noise is drawn anew each time and never adds up.

@@ -49,7 +49,7 @@ var logitFusionSpec = method.Spec{
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("ratio student, decoupled", batch.Anchor),
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
-	Reconstruction: "ratio to the mixture with a hard upper cap; student, shaped and decoupled ratios and a soft cap are selectable",
+	Reconstruction: "ratio to the mixture with a hard upper cap; student, shaped and decoupled ratios and a soft cap are selectable. The section rollout.fusion samples from the mixture",
 }
 
 // Validate reports every option that is out of range.

@@ -125,6 +125,7 @@ func (c *checker) cluster(r Recipe) {
 	o, name := r.Rollout, r.Schedule.Name
 	c.graded(r)
 	c.that(o.Speculative == nil, "rollout.speculative", "%s schedules decode steps of a token each, and drafts make several: leave it out, or use schedule sync or lag", name)
+	c.that(o.Fusion == nil, "rollout.fusion", "%s has workers that load weights in the middle of responses, and the model beside them would have to: leave it out, or use schedule sync or lag", name)
 	c.that(o.PrefillChunk == 0, "rollout.prefill_chunk", "%d reads prompts in steps without a token, and %s counts a token per step: use 0", o.PrefillChunk, name)
 	c.that(len(o.Fleet) == 0, "rollout.fleet", "%s has workers of one kind: leave it out, or use schedule sync or lag", name)
 	c.that(o.KVScales.Prompts == 0, "rollout.kv_scales.prompts", "%d calibrates at the start of a step, when the workers of %s are in the middle of responses: use 0", o.KVScales.Prompts, name)

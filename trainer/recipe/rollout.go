@@ -57,6 +57,9 @@ type Rollout struct {
 	// Speculative drafts tokens for the engine to verify. Nil where the recipe has
 	// no such section: it draws each by itself. Evaluations do without.
 	Speculative *Speculative `yaml:"speculative"`
+	// Fusion mixes another model's logits into every decode step. Nil where the recipe
+	// has no such section: the engine samples by its own.
+	Fusion *Fusion `yaml:"fusion"`
 }
 
 // DynamicSampling is DAPO's (2503.14476, section 3.2): a group whose responses are all

@@ -219,6 +219,7 @@ func (c *checker) rollout(r Rollout) {
 	c.within("rollout.prefill_chunk", r.PrefillChunk, 0, maxTokens)
 	c.word("rollout.log_probs", r.LogProbs, ProcessedLogProbs, RawLogProbs, TemperedLogProbs)
 	c.speculative(r)
+	c.fusion(r)
 	if k := r.KVRetention; k != nil {
 		c.word("rollout.kv_retention.policy", k.Policy, RetainWindow, RetainHeavyHitter)
 		c.real("rollout.kv_retention.keep", k.Keep, 0, 1, "")

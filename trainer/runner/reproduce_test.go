@@ -65,6 +65,9 @@ var variants = []struct {
 	{"clock", func(t testing.TB) recipe.Recipe {
 		return tiny.Recipe(t, "steps=12", "schedule={name: areal, eta: 2}", "rollout.max_tokens=24", "rollout.numerics=bf16")
 	}},
+	{"fusion", func(t testing.TB) recipe.Recipe {
+		return tiny.Recipe(t, "steps=12", "rollout.numerics=fp4-w4a16", "rollout.fusion={numerics: fp32, alpha: 0.8, until: 11}", "loss=logit_fusion", "rollout.slots=3")
+	}},
 	{"rewards", func(t testing.TB) recipe.Recipe {
 		r, err := recipe.Load("default", "name=tiny", "steps=12", "task.difficulty=[3, 4]", "rollout.prompts=3", "rollout.group=4",
 			"rollout.max_tokens=24", "rollout.temperature=1.3", "rollout.numerics=fp4-w4a16", "learner.numerics=bf16", "eval={every: 5, prompts: 4}",
@@ -87,6 +90,7 @@ func TestVariants(t *testing.T) {
 		"drafts":  {"speculative/law_tv", "speculative/distill_loss", "speculative/drafter_age"},
 		"shadow":  {"actor/shadow_kl", "gap/k3"},
 		"clock":   {"staleness/mixed_responses", "clock/reprefilled_tokens"},
+		"fusion":  {"rollout/fusion_tv"},
 		"critic":  {"critic/values/max", "actor/reward_kl_penalty"},
 		"rewards": {"critic/score/min", "actor/kl_loss"},
 	}

@@ -170,6 +170,38 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// Seer's order is worth what waits: in eight waves of a batch the time of the last
+// tenth falls by more than half where the lengths of a group are equal; in two,
+// half of the batch runs before any probe has said how long its group is, and the tail
+// stays what it is, or grows a little.
+func TestLongestFirstNeedsAQueue(t *testing.T) {
+	law, _ := LookupLaw("reasoning")
+	law.Correlation = 1000
+	last := func(p schedule.Policy, slots int) (ticks float64) {
+		c := DefaultCluster(32)
+		c.Slots, c.Steps = slots, 8
+		r, err := Simulate(c.Together(), p, law, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := r.Config.Batch * r.Config.Group
+		for i := range r.Updates {
+			ends := r.Ends[i*batch : (i+1)*batch]
+			ticks += float64(ends[batch-1] - ends[batch*9/10-1])
+		}
+		return ticks
+	}
+	for _, chunk := range []int{1 << 20, 2048} {
+		seer := &schedule.Seer{Chunk: chunk, AcceptPercent: 60}
+		if x := last(seer, 2) / last(&schedule.Sync{}, 2); x > 0.5 {
+			t.Errorf("chunks of %d, eight waves: the tail is %.2f of first come, first served", chunk, x)
+		}
+		if x := last(seer, 8) / last(&schedule.Sync{}, 8); x < 0.9 || x > 1.25 {
+			t.Errorf("chunks of %d, two waves: the tail is %.2f of first come, first served", chunk, x)
+		}
+	}
+}
+
 // tailOf is the share of synchronous rollouts in which fewer than a tenth of the
 // requests run, and the time of the rollouts by that of as many tokens at the speed
 // at which they begin.

@@ -1,0 +1,135 @@
+package rollout
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/engine"
+	"driftlab/engine/kernel"
+	"driftlab/model"
+)
+
+// SetPartner gives the engine a second model, of that shape and in those numerics,
+// whose logits are mixed into its own at every decode step of the requests that say
+// so (Request.Fuse): a token is drawn from softmax((own + α·(partner - own))/T), the
+// normalised geometric mixture of the two (Logit Fusion), truncated as ever, and all
+// that is recorded of it is recorded of that law. What is read, the routes and the KV
+// cache are the engine's. The partner needs weights (PublishPartner) before. It panics
+// for an engine with a drafter or a compressed cache, or with something in progress.
+func (e *Engine) SetPartner(c model.Config, n engine.Numerics) {
+	e.idle("SetPartner")
+	if c.Vocab < e.config.Vocab || e.retainer != nil || e.drafter != nil {
+		panic(fmt.Sprintf("rollout: partner with a vocabulary of %d for one of %d, compressed cache %t, drafter %t",
+			c.Vocab, e.config.Vocab, e.retainer != nil, e.drafter != nil))
+	}
+	if e.partner != nil {
+		e.partner.pass.Close()
+	}
+	e.partner = &partner{
+		vocab: c.Vocab, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
+		cache: engine.NewCache(c, len(e.slots)), slots: make([]partnered, len(e.slots)), targets: []int32{},
+	}
+}
+
+// PublishPartner takes the parameters as the partner's weights. Nothing may be in
+// progress.
+func (e *Engine) PublishPartner(p *model.Params) {
+	e.idle("PublishPartner")
+	e.partner.weights.Publish(p, 0)
+}
+
+// partner reads along with a lane: it has a pass and a cache of its own.
+type partner struct {
+	vocab   int
+	weights *engine.Weights
+	pass    *engine.Pass
+	cache   *engine.Cache
+	pack    engine.Pack
+	ids     []int
+	targets []int32
+	slots   []partnered
+}
+
+// partnered is what the partner knows of one slot.
+type partnered struct {
+	length int // tokens whose keys are in its cache
+	row    int // of its last pass, which has the logits
+}
+
+// read brings the partner to where the lane's pass is about to bring the engine, for
+// the responses that it has a part in.
+func (p *partner) read(l *lane) {
+	p.pack.Reset()
+	p.ids, p.targets = p.ids[:0], p.targets[:0]
+	for n, slot := range l.ids {
+		r, w := l.engine.slots[slot].response, &p.slots[slot]
+		if r.request.Fuse == 0 {
+			continue
+		}
+		end, prompt := r.length+l.pack.Offsets[n+1]-l.pack.Offsets[n], r.request.Prompt
+		p.pack.Add(w.length, prompt[min(w.length, len(prompt)):min(end, len(prompt))], r.Token[max(w.length-len(prompt), 0):max(end-len(prompt), 0)])
+		w.length = end
+		p.ids = append(p.ids, slot)
+		if end == r.known() {
+			w.row = len(p.targets)
+			p.targets = append(p.targets, int32(p.pack.Rows()-1))
+		}
+	}
+	if len(p.ids) == 0 {
+		return
+	}
+	p.pack.Targets = p.targets
+	p.pass.Begin(p.weights, &p.pack, engine.Options{Cache: p.cache, Slots: p.ids})
+	p.pass.Forward()
+}
+
+// fused is the row of logits that a slot's next token is drawn by, and the total
+// variation of its law and the engine's own, both before truncation.
+func (e *Engine) fused(m *sampler, slot int, own []float32) (row []float32, shift float64) {
+	alpha := e.slots[slot].request.Fuse
+	if alpha == 0 {
+		return own, 0
+	}
+	p := e.partner
+	row = p.pass.Logits()[p.slots[slot].row*p.vocab:][:len(own)]
+	if alpha < 1 {
+		m.mixed = resized(m.mixed, len(own))
+		for a, z := range own { // equal logits stay what they are
+			m.mixed[a] = z + float32(float32(alpha)*(row[a]-z))
+		}
+		row = m.mixed
+	}
+	return row, m.apart(row, own, e.sampling)
+}
+
+// apart is the total variation of the laws of two rows of logits.
+func (m *sampler) apart(x, y []float32, s Sampling) float64 {
+	n, scale := len(x), float32(1)
+	if s.Temperature > 0 {
+		scale = float32(1 / s.Temperature)
+	}
+	m.logp, m.probs = resized(m.logp, n), resized(m.probs, n)
+	for _, of := range [...]struct{ law, logits []float32 }{{m.logp, x}, {m.probs, y}} {
+		kernel.LogSoftmax(of.law, of.logits, n, scale)
+		kernel.Exp(of.law, of.law)
+	}
+	sum := 0.0
+	for a, p := range m.logp {
+		sum += math.Abs(float64(p) - float64(m.probs[a]))
+	}
+	return sum / 2
+}
+
+// fuses reports whether a request has a part for the partner.
+func (e *Engine) fuses(requests []Request) bool {
+	for i := range requests {
+		f := requests[i].Fuse
+		if f < 0 || f > 1 || f > 0 && e.partner == nil {
+			panic(fmt.Sprintf("rollout: request %d with %v of a partner's logits, partner %t", i, f, e.partner != nil))
+		}
+		if f > 0 {
+			return true
+		}
+	}
+	return false
+}
