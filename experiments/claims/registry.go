@@ -5,6 +5,7 @@ package claims
 import (
 	"driftlab/experiments/claim"
 	"driftlab/experiments/claims/age"
+	"driftlab/experiments/claims/attempts"
 	"driftlab/experiments/claims/correction"
 	"driftlab/experiments/claims/dynamic"
 	"driftlab/experiments/claims/estimator"
@@ -30,6 +31,7 @@ var themes = []struct {
 	{"routing", routing.Claims},
 	{"correction", correction.Claims},
 	{"length", length.Claims},
+	{"attempts", attempts.Claims},
 	{"age", age.Claims},
 	{"dynamic", dynamic.Claims},
 	{"scaling", scaling.Claims},
