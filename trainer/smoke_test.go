@@ -35,6 +35,7 @@ var companions = map[string][]string{
 	"reward/overlong":           {"rollout.temperature=1.5", "reward[0].max_length=16", "reward[0].buffer=12"},
 	"reward/length_anchor":      {"rollout.temperature=1.5", "reward[0].by=prompt_tokens", "reward[0].solved=0"},
 	"reward/pass_at_k":          {"reward[0].k=2"},
+	"reward/group_max":          {"reward[0].k=2"},
 	"routing.gates/recorded":    {"routing.replay=keep_routing", "rollout.numerics=bf16"},
 	"loss/prime_geo":            {"loss.teacher_tau=0.1", "teacher=chain-base"},
 	"advantage/process":         {"reward=[exact, process]"},

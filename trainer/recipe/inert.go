@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/trainer/advantage"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/schedule"
@@ -25,6 +26,10 @@ func (r Recipe) Inert() []string {
 	differs := gap && anchor != AnchorRollout || anchor == AnchorEWMA
 	if anchor == AnchorRollout {
 		differs = gap || drift // of pi and mu, at every gradient
+	}
+	if a, ok := r.Advantage.Params.(*advantage.GRPO); ok && a.Std && len(r.Reward) == 1 && r.Reward[0].Name == "pass_at_k" {
+		notes = append(notes, "reward pass_at_k: a group then has two rewards, one of right and one of wrong responses, and advantage grpo with std: true turns any two into the same "+
+			"advantages as those of exact: set advantage.std to false")
 	}
 	if s := r.Loss.Spec(); !moves && s.Reads(batch.Anchor) && !onRollout(r.Loss.Params) {
 		notes = append(notes, fmt.Sprintf("loss %s: with anchor %s and one update per step its ratio is 1 at every gradient, so no clip or bound on it acts: "+

@@ -49,6 +49,9 @@ func (c *checker) counts(r Recipe) {
 			c.that(p.K <= r.Rollout.Group, join(r.Reward.path(i), "k"),
 				"%d is more than the %d responses of a group (rollout.group): pass_at_k draws k of them", p.K, r.Rollout.Group)
 		}
+		if m, ok := part.Params.(*reward.GroupMax); ok {
+			c.that(m.K <= r.Rollout.Group, join(r.Reward.path(i), "k"), "%d is more than the %d responses of a group (rollout.group)", m.K, r.Rollout.Group)
+		}
 		if a, ok := part.Params.(*reward.Anchor); ok {
 			if err := a.Fresh(); err != nil {
 				c.that(false, join(r.Reward.path(i), "by"), "%v", err)

@@ -25,6 +25,8 @@ func TestLimitsOfOptions(t *testing.T) {
 		{&Overlong{MaxLength: 2, Buffer: 3}, false},
 		{&PassAtK{K: 1}, true},
 		{&PassAtK{K: 0}, false},
+		{&GroupMax{K: 1}, true},
+		{&GroupMax{K: 0}, false},
 		{&Relative{Coef: 1, Eps: math.SmallestNonzeroFloat64}, true},
 		{&Relative{Coef: 1, Eps: 0}, false},
 		{&Ternary{Noise: maxScale, Threshold: maxScale, Steps: 1, Reference: 1}, true},

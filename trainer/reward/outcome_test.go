@@ -27,39 +27,59 @@ func TestPassAtKExample(t *testing.T) {
 	}
 }
 
-// TestPassAtKIsUnbiased enumerates every outcome of a group: the expected
-// policy gradient must be that of 1-(1-p)^k, exactly.
+// outcomeGradient is the expected policy gradient of a group of n responses that are
+// correct with probability p, by enumeration of every outcome.
+func outcomeGradient(t *testing.T, s Shaper, n int, p float64) float64 {
+	gradient := 0.0
+	for outcome := range 1 << n {
+		correct, long := make([]bool, n), make([]int, n)
+		chance := 1.0
+		for i := range correct {
+			long[i], correct[i] = 1, outcome>>i&1 == 1
+			if correct[i] {
+				chance *= p
+			} else {
+				chance *= 1 - p
+			}
+		}
+		b, verdicts := lengths(t, [][]int{long}, [][]bool{correct})
+		for i, r := range part(t, s, b, verdicts) {
+			score := 1 / p // d log P(outcome of i)/dp
+			if !correct[i] {
+				score = -1 / (1 - p)
+			}
+			gradient += chance * r * score / float64(n)
+		}
+	}
+	return gradient
+}
+
+// TestPassAtKIsUnbiased: the expected policy gradient is that of 1-(1-p)^k, exactly.
 func TestPassAtKIsUnbiased(t *testing.T) {
 	const n = 5
 	for k := 1; k <= n; k++ {
 		for _, p := range []float64{0.05, 0.3, 0.9} {
-			gradient := 0.0
-			for outcome := range 1 << n {
-				correct := make([]bool, n)
-				chance := 1.0
-				for i := range correct {
-					correct[i] = outcome>>i&1 == 1
-					if correct[i] {
-						chance *= p
-					} else {
-						chance *= 1 - p
-					}
-				}
-				b, verdicts := lengths(t, [][]int{{1, 1, 1, 1, 1}}, [][]bool{correct})
-				for i, r := range part(t, &PassAtK{K: k}, b, verdicts) {
-					score := 1 / p // d log P(outcome of i)/dp
-					if !correct[i] {
-						score = -1 / (1 - p)
-					}
-					gradient += chance * r * score / n
-				}
-			}
 			want := float64(k) * math.Pow(1-p, float64(k-1))
-			if math.Abs(gradient-want) > 1e-12 {
-				t.Errorf("k = %d, p = %v: gradient %v, want %v", k, p, gradient, want)
+			if got := outcomeGradient(t, &PassAtK{K: k}, n, p); math.Abs(got-want) > 1e-12 {
+				t.Errorf("k = %d, p = %v: gradient %v, want %v", k, p, got, want)
 			}
 		}
 	}
+}
+
+// TestGroupMax: the expected policy gradient of a response is a k-th of that of
+// 1-(1-p)^k where the blocks are whole; the last one may be smaller.
+func TestGroupMax(t *testing.T) {
+	for k := 1; k <= 3; k++ {
+		for _, p := range []float64{0.05, 0.3, 0.9} {
+			want := math.Pow(1-p, float64(k-1))
+			if got := outcomeGradient(t, &GroupMax{K: k}, 2*k, p); math.Abs(got-want) > 1e-12 {
+				t.Errorf("k = %d, p = %v: gradient %v, want %v", k, p, got, want)
+			}
+		}
+	}
+	b, verdicts := lengths(t, [][]int{{1, 1, 1, 1, 1}, {1, 1}}, [][]bool{{false, true, false, false, true}, {false, false}})
+	near(t, "K = 2", part(t, &GroupMax{K: 2}, b, verdicts), []float64{1, 1, 0, 0, 1, 0, 0})
 }
 
 func TestTernaryExample(t *testing.T) {

@@ -9,6 +9,7 @@ import "driftlab/trainer/method"
 var Registry = method.Table[Shaper]{
 	{Spec: exactSpec, New: func() Shaper { return NewExact() }},
 	{Spec: passAtKSpec, New: func() Shaper { return NewPassAtK() }},
+	{Spec: groupMaxSpec, New: func() Shaper { return NewGroupMax() }},
 	{Spec: ternarySpec, New: func() Shaper { return NewTernary() }},
 	{Spec: formatSpec, New: func() Shaper { return NewFormat() }},
 	{Spec: processSpec, New: func() Shaper { return NewProcess() }},
