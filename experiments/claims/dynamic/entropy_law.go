@@ -13,34 +13,48 @@ import (
 
 var lawRates = []string{"3e-4", "6e-4"}
 
+// heldRates is where the arms run that decide nothing.
+var heldRates = lawRates[1:]
+
 const (
 	lawPlain, lawCov, lawRandom = "GRPO", "kl_cov", "as many at random"
+	lawChain                    = "GRPO, no idle tokens"
 	lawReward, lawEntropy       = "critic/score/mean", "actor/entropy"
 )
 
 // lawBlock is how many batches one point of the curve averages.
 const lawBlock = 10
 
-func lawArms() []arm {
-	return []arm{
-		{lawPlain, nil},
-		{lawCov, []string{"loss={name: kl_cov, share: 2e-3, beta: 1}"}},
-		{lawRandom, []string{"loss={name: kl_cov, share: 2e-3, beta: 1, random: true}"}},
+// lawArms are the runs, with their learning rates.
+func lawArms(filler string) []struct {
+	arm
+	rates []string
+} {
+	idle := []string{"checkpoint=" + filler, "task={name: filler, difficulty: [3, 6]}", "rollout.max_tokens=64"}
+	return []struct {
+		arm
+		rates []string
+	}{
+		{arm{lawPlain, idle}, lawRates},
+		{arm{lawCov, append([]string{"loss={name: kl_cov, share: 2e-3, beta: 1}"}, idle...)}, heldRates},
+		{arm{lawRandom, append([]string{"loss={name: kl_cov, share: 2e-3, beta: 1, random: true}"}, idle...)}, heldRates},
+		{arm{lawChain, nil}, heldRates},
 	}
 }
 
 func entropyLaw() claim.Claim {
 	return claim.Claim{
 		ID:        "entropy-law",
-		Title:     "Reward is a falling straight line in exp(entropy)",
-		Statement: "Along a GRPO run that starts at two nats a token, mean reward follows -a·exp(H) + b, H the mean entropy, with R² above 0.9.",
+		Title:     "Where idle tokens keep the entropy high, reward is a falling straight line in exp(entropy)",
+		Statement: "Along a GRPO run that starts at 1.8 nats a token, mean reward follows -a·exp(H) + b, H the mean entropy, with R² above 0.9.",
 		Source:    "2505.22617; clip-cov and kl-cov in verl.",
 		Figure:    "first 200 updates: 73 % of the entropy for 76 % of the gain; +2.0 % (7B) and +6.4 % (32B) with the few tokens of highest covariance held back; kl-cov keeps above ten times the entropy",
 		Threshold: "R² of the fit over blocks of ten batches, 0 where reward rises with the entropy, mean over two learning rates: interval above 0.9. " +
-			"Beside it: the R² of lines in H and in log H; b - a of the first third's fit within 15 % of the whole's; late entropy, kl_cov over GRPO, above 2, and over as many tokens at random above 1.",
-		Setup: "GRPO on filler-base (vocabulary 64, 32 of them idle tokens; some 18 tokens a response), equal engines, 120 batches of 8 prompts with 8 responses, four updates each, learning rates 3e-4 and 6e-4. " +
-			"kl_cov holds back 0.2 % of the tokens of a minibatch, one of about 300, with the authors' coefficient of 1; the control holds back as many at random. Every replication has a warm start of its own, about a minute beside what the runs cost. ",
-		LeftOut:  "clip_cov, whose published bounds on the covariance are never met here; an entropy bonus; coefficients across model sizes. Ten replications for the cost: six runs each.",
+			"Beside it: the R² of lines in H and in log H; b - a of the first third's fit within 15 % of the whole's; entropy in the second half, kl_cov over GRPO, above 2, and over as many tokens at random above 1; R² on a task without idle tokens, which starts at 0.25 nats.",
+		Setup: "GRPO on filler-base (vocabulary 64, 32 of them idle tokens; some 21 tokens a response), equal engines, 120 batches of 8 prompts with 8 responses, four updates each, learning rates 3e-4 and 6e-4; what decides nothing at 6e-4 alone. " +
+			"kl_cov holds back 0.2 % of the tokens of a minibatch, one of about 330, with the authors' coefficient of 1; the control holds back as many at random. The task without idle tokens is chain-base. Every replication has a warm start of its own for either task. " +
+			"Looked at with the shipped weights on seed 9001: at 6e-4 reward rises from 0.64 to 0.95 while entropy falls from 1.8 to 1.4 nats, R² 0.49; with kl_cov R² 0.02; at 3e-4 0.41. After that the arms that decide nothing were left with one rate for the cost, the chain task was added, and the title names the idle tokens. ",
+		LeftOut:  "clip_cov, whose published bounds on the covariance are never met here; an entropy bonus; coefficients across model sizes. Ten replications for the cost: five runs each, and a warm start.",
 		Commands: []string{`simulate train headline --set steps=120 --set checkpoint=filler-base --set task=filler --set rollout.max_tokens=64 --set learner.minibatches=4 --set "loss={name: kl_cov, share: 2e-3}"`},
 		Unit:     claim.Run, Replications: claim.LeastReplications,
 		Version: 1,
@@ -58,10 +72,10 @@ func measureLaw(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			return nil, err
 		}
 	}
-	for _, a := range lawArms() {
-		for _, rate := range lawRates {
-			c, err := e.Train(ctx, []string{lawReward, lawEntropy}, e.Pick(120, 60, 10), append([]string{"checkpoint=" + warm,
-				"task={name: filler, difficulty: [3, 6]}", "rollout.max_tokens=64", fmt.Sprintf("rollout.prompts=%d", e.Pick(8, 8, 4)), "learner.minibatches=4", claim.SetLR(rate)}, a.set...)...)
+	for _, a := range lawArms(warm) {
+		for _, rate := range a.rates {
+			c, err := e.Train(ctx, []string{lawReward, lawEntropy}, e.Pick(120, 60, 10),
+				append([]string{fmt.Sprintf("rollout.prompts=%d", e.Pick(8, 8, 4)), "learner.minibatches=4", claim.SetLR(rate)}, a.set...)...)
 			if err != nil {
 				return nil, err
 			}
@@ -123,13 +137,13 @@ func judgeLaw(j *claim.Judge) {
 		third := len(h) / 3
 		return ceiling(h[:third], r[:third]) / ceiling(h, r)
 	}), 0.85, 1.15))
-	entropy := func(arm string) []float64 {
-		return j.OverRates(lawRates, arm, func(o *claim.Observation, name string) float64 { h, _ := curve(o, name); return claim.Late(h) })
+	half := func(arm string, of func(entropy, reward []float64) []float64) []float64 {
+		return j.OverRates(heldRates, arm, func(o *claim.Observation, name string) float64 { return claim.Late(of(curve(o, name))) })
 	}
-	reward := func(arm string) []float64 {
-		return j.OverRates(lawRates, arm, func(o *claim.Observation, name string) float64 { _, r := curve(o, name); return claim.Late(r) })
-	}
+	entropy := func(arm string) []float64 { return half(arm, func(h, _ []float64) []float64 { return h }) }
+	reward := func(arm string) []float64 { return half(arm, func(_, r []float64) []float64 { return r }) }
 	j.Also(claim.Report(d, "entropy of the first block, nats", j.OverRates(lawRates, lawPlain, func(o *claim.Observation, name string) float64 { h, _ := curve(o, name); return h[0] })))
+	j.Also(claim.Report(d, "R² of reward on exp(H), no idle tokens", fit(heldRates, lawChain, elementary.Exp)))
 	j.Also(claim.Ratio(d, "entropy in the second half, kl_cov over GRPO", entropy(lawCov), entropy(lawPlain), 2))
 	j.Also(claim.Ratio(d, "entropy in the second half, kl_cov over as many at random", entropy(lawCov), entropy(lawRandom), 1))
 	j.Also(claim.Better(d, "reward in the second half, kl_cov minus GRPO", stats.Differences(reward(lawCov), reward(lawPlain))))
