@@ -14,7 +14,7 @@ import (
 // picture has a panel per axis, one of flips by depth, one of answers by length,
 // and one of the way from the base to the published size.
 func (f *fitted) picture() results.Figure {
-	p := &results.Panels{Title: "The gap along the ladder of scale", Columns: 2}
+	p := &results.Panels{Title: "The gap along the ladder of scale: means, and the range of the models", Columns: 2}
 	for k, a := range axes[:5] { // the sixth goes with the fifth
 		p.Charts = append(p.Charts, f.panel(k, a))
 	}
@@ -68,9 +68,10 @@ func (f *fitted) arms(name string, m *Metric, rungs []Rung, a axis, slot int) []
 			c.curve.X, c.curve.Y = append(c.curve.X, x), append(c.curve.Y, c.y)
 		}
 	}
-	// A curve without points keeps the range from having a mean line of its own.
+	// A curve without points keeps the range from having a mean line of its own,
+	// and one name for both makes them one entry of the legend.
 	return []results.Arm{{Name: name, Slot: slot, Seeds: []results.Curve{mean}},
-		{Name: name + ", models", Slot: slot, Seeds: []results.Curve{lowest, highest, {}}}}
+		{Name: name, Slot: slot, Seeds: []results.Curve{lowest, highest, {}}}}
 }
 
 // mean is geometric where there is nothing but positive figures.
@@ -127,13 +128,14 @@ func (f *fitted) answerPanel() results.Chart {
 	length := axes[3]
 	c := sheet("Whole answers by length, dense", fmt.Sprintf("doublings of tokens of an answer from %d", base.Length), "sequence KL, nats")
 	rungs := f.along(Dense, length)
-	c.Arms = append(c.Arms, f.arms("bf16", metricSequence, rungs, length, 3)...)
-	c.Arms = append(c.Arms, f.arms("fp16", metricSequenceFP16, rungs, length, 4)...)
+	c.Arms = append(c.Arms, f.arms("dense", metricSequence, rungs, length, 3)...)
+	c.Arms = append(c.Arms, f.arms("dense, fp16", metricSequenceFP16, rungs, length, 4)...)
 	return c
 }
 
 // wayPanel is the law of the exact KL from the base, where all axes begin, to the
-// primary published size, where they end together.
+// primary published size, where they end together; one model in twenty lies outside
+// its band.
 func (f *fitted) wayPanel() results.Chart {
 	p := published()[0]
 	c := sheet("The way to "+p.Model, "share of the way, every axis in proportion to its logarithm", "exact KL, nats per token")
@@ -154,7 +156,7 @@ func (f *fitted) wayPanel() results.Chart {
 		}
 	}
 	c.Arms = append(c.Arms, results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{middle}},
-		results.Arm{Name: "law, one model in 20 lies outside", Slot: 5, Seeds: []results.Curve{low, high, {}}})
+		results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{low, high, {}}})
 	c.References = []results.Reference{{Name: "published", Y: p.Figure}}
 	return c
 }

@@ -176,7 +176,7 @@ func ladder(size claim.Size) []Rung {
 		if r.Corner || s.Layers > 8 || s.Width > 64 || s.Vocabulary > 512 || s.Length > lengthOf(52) || s.Experts > 32 && s.TopK > 2 {
 			continue
 		}
-		r.Every, r.Steps, r.Answers = 1, 40, max(r.Answers/8, 4)
+		r.Every, r.Steps, r.Answers = 1, min(r.Steps, 70), max(r.Answers/8, 4)
 		if size == claim.Tiny {
 			r.Steps, r.Answers = 2, 2
 		}

@@ -27,8 +27,8 @@ func lengthOf(n int) int {
 // law of what is written stays what it is while the words grow in number.
 var tails = map[int]float64{32: 0.5829, 128: 0.1711, 512: 0.1276, 4096: 0.0987}
 
-// prose is the task of a rung. All its answers have one length: a model this small
-// does not read from the prompt how many chapters are asked for, but it counts down.
+// prose is the task of a rung. All its answers have one number of chapters: a model
+// this small does not read from the prompt how many are asked for, but it counts down.
 func (r Rung) prose() *task.Chapters {
 	n := (r.Size.Length - 1) / (lengthOf(2) - lengthOf(1))
 	return &task.Chapters{Difficulty: task.Range{n, n}, Words: chapterWords, Vocabulary: r.Size.Vocabulary,
