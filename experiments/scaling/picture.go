@@ -47,41 +47,21 @@ func doublings(r Rung, a axis) float64 {
 	return elementary.Log(float64(*a.of(&r.Size))/float64(*a.of(&base))) / math.Ln2
 }
 
-// arms are a metric's means along an axis, and the range of the models about them.
-func (f *fitted) arms(name string, m *Metric, rungs []Rung, a axis, slot int) []results.Arm {
-	mean := results.Curve{Name: "mean"}
-	lowest, highest := results.Curve{Name: "lowest"}, results.Curve{Name: "highest"}
-	for _, r := range rungs {
-		y := m.values(r, f.runs)
-		if len(y) == 0 {
-			continue
+// arm is a metric along an axis, with a curve per model.
+func (f *fitted) arm(name string, m *Metric, rungs []Rung, a axis, slot int) results.Arm {
+	arm := results.Arm{Name: name, Slot: slot}
+	for i, o := range f.runs {
+		c := results.Curve{Name: fmt.Sprintf("model %d", i+1)}
+		for _, r := range rungs {
+			if y, ok := m.of(r, o); ok {
+				c.X, c.Y = append(c.X, doublings(r, a)), append(c.Y, y)
+			}
 		}
-		x := doublings(r, a)
-		low, high := y[0], y[0]
-		for _, v := range y {
-			low, high = min(low, v), max(high, v)
-		}
-		for _, c := range []struct {
-			curve *results.Curve
-			y     float64
-		}{{&mean, m.mean(y)}, {&lowest, low}, {&highest, high}} {
-			c.curve.X, c.curve.Y = append(c.curve.X, x), append(c.curve.Y, c.y)
+		if len(c.X) > 0 {
+			arm.Seeds = append(arm.Seeds, c)
 		}
 	}
-	// A curve without points keeps the range from having a mean line of its own,
-	// and one name for both makes them one entry of the legend.
-	return []results.Arm{{Name: name, Slot: slot, Seeds: []results.Curve{mean}},
-		{Name: name, Slot: slot, Seeds: []results.Curve{lowest, highest, {}}}}
-}
-
-// mean is geometric where there is nothing but positive figures.
-func (m *Metric) mean(y []float64) float64 {
-	for _, v := range y {
-		if v <= 0 {
-			return stats.Average(y)
-		}
-	}
-	return elementary.Exp(stats.Average(stats.Logs(y)))
+	return arm
 }
 
 // sheet is an empty panel: y by its logarithm, bands over the range of the models.
@@ -92,10 +72,10 @@ func sheet(title, x, y string) results.Chart {
 // panel is the exact KL along an axis.
 func (f *fitted) panel(k int, a axis) results.Chart {
 	c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&base)), "exact KL, nats per token")
-	c.Arms = append(c.Arms, f.arms("MoE", metricKL, f.along(MoE, a), a, 1)...)
-	c.Arms = append(c.Arms, f.arms("MoE, routes replayed", metricReplayed, f.along(MoE, a), a, 2)...)
+	c.Arms = append(c.Arms, f.arm("MoE", metricKL, f.along(MoE, a), a, 1))
+	c.Arms = append(c.Arms, f.arm("MoE, routes replayed", metricReplayed, f.along(MoE, a), a, 2))
 	if k < len(Dense.axes()) {
-		c.Arms = append(c.Arms, f.arms("dense", metricKL, f.along(Dense, a), a, 3)...)
+		c.Arms = append(c.Arms, f.arm("dense", metricKL, f.along(Dense, a), a, 3))
 	}
 	if l := f.laws[metricKL][MoE]; l != nil {
 		line := results.Curve{Name: "law"}
@@ -112,8 +92,8 @@ func (f *fitted) flipPanel() results.Chart {
 	depth := axes[0]
 	c := sheet("Flips by depth", fmt.Sprintf("doublings of layers from %d", base.Layers), "share")
 	rungs := f.along(MoE, depth)
-	c.Arms = append(c.Arms, f.arms("flips per decision", metricFlips, rungs, depth, 6)...)
-	c.Arms = append(c.Arms, f.arms("tokens hit", metricHit, rungs, depth, 7)...)
+	c.Arms = append(c.Arms, f.arm("flips per decision", metricFlips, rungs, depth, 6))
+	c.Arms = append(c.Arms, f.arm("tokens hit", metricHit, rungs, depth, 7))
 	line := results.Curve{Name: "if independent"}
 	for _, r := range rungs {
 		rate := stats.Average(metricFlips.values(r, f.runs))
@@ -128,8 +108,8 @@ func (f *fitted) answerPanel() results.Chart {
 	length := axes[3]
 	c := sheet("Whole answers by length, dense", fmt.Sprintf("doublings of tokens of an answer from %d", base.Length), "sequence KL, nats")
 	rungs := f.along(Dense, length)
-	c.Arms = append(c.Arms, f.arms("dense", metricSequence, rungs, length, 3)...)
-	c.Arms = append(c.Arms, f.arms("dense, fp16", metricSequenceFP16, rungs, length, 4)...)
+	c.Arms = append(c.Arms, f.arm("dense", metricSequence, rungs, length, 3))
+	c.Arms = append(c.Arms, f.arm("dense, fp16", metricSequenceFP16, rungs, length, 4))
 	return c
 }
 
@@ -156,6 +136,8 @@ func (f *fitted) wayPanel() results.Chart {
 		}
 	}
 	c.Arms = append(c.Arms, results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{middle}},
+		// A curve without points keeps the band from having a mean line of its own,
+		// and one name for both makes them one entry of the legend.
 		results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{low, high, {}}})
 	c.References = []results.Reference{{Name: "published", Y: p.Figure}}
 	return c
