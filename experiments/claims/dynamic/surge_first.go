@@ -40,7 +40,8 @@ func surgeFirst() claim.Claim {
 		Threshold: "Updates from the length's alarm to the reward's, in the runs that fall: above 0, sign-flip p < 0.05. An alarm that never comes counts as the run's end. " +
 			"Beside it: length alarms in runs that do not fall; pass rate and falls with the rate halved at surges, against a constant rate and against a rate that falls at a time drawn at random.",
 		Setup: "GRPO on chain-base, 120 updates of 8 prompts with 8 responses of at most 96 tokens, 14 at first; a right answer counts however long the working; learning rates 1e-3 and 2e-3. Natural: equal engines, rollouts by the weights of 16 updates ago. Amplified: fp4 weights, fp8 inputs, KV cache and head. " +
-			"Alarms are windows of ten updates: a mean length above 1.2 times that of the first twenty updates; a mean reward 30 % below the best window before. The guard halves the rate, at most once in twenty updates, where the length exceeds 1.2 times that of twenty updates ago; the placebo lowers it on a line to a tenth, from a time drawn between 0.2 and 0.8 of the run. " + claim.PassRateNote,
+			"Alarms are windows of ten updates: a mean length above 1.2 times that of the first twenty updates; a mean reward 30 % below the best window before. The guard halves the rate, at most once in twenty updates, where the length exceeds 1.2 times that of twenty updates ago; the placebo lowers it on a line to a tenth, from a time drawn between 0.2 and 0.8 of the run. " + claim.PassRateNote +
+			"Looked at with the shipped weights on seed 9001: on search-base, where longer answers are right more often, the length grows from 24 to 36 tokens in runs that never fall, so that the chain task was taken; there fp4 rollouts at 2e-3 fell without longer responses, a lag of 16 at 1e-3 with responses of 38 tokens in the window of the fall. Then one replication of seed 9001, in which the placebo lost its learning rate: that was mended, nothing else was changed.",
 		LeftOut:  "The bound of gap times T²; a cap on the length; fp16; lengths of thousands of tokens. Ten replications for the cost: eight runs each, long ones where responses grow.",
 		Commands: []string{`simulate train headline --set steps=120 --set rollout.max_tokens=96 --set "schedule={name: lag, k: 16}" --set learner.optimizer.lr=1e-3 --set "guards=[{name: length_surge, rule: ratio, factor: 1.2, warmup: 20}]"`},
 		Unit:     claim.Run, Replications: claim.LeastReplications,
@@ -59,11 +60,12 @@ func measureSurge(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 		common := []string{"rollout.max_tokens=" + fmt.Sprint(e.Pick(96, 96, 32)), d.set}
 		arms := []arm{{surgeArm(d.name, surgeConstant), common}}
 		if d.repaired {
-			with := func(name string, set string) {
-				arms = append(arms, arm{surgeArm(d.name, name), append([]string{set}, common...)})
+			with := func(name string, set ...string) {
+				arms = append(arms, arm{surgeArm(d.name, name), append(set, common...)})
 			}
 			with(surgeGuard, "guards=[{name: length_surge, rule: ratio, factor: 1.2, warmup: 20}]")
-			with(surgePlacebo, fmt.Sprintf("learner.optimizer={decay: linear, decay_start: %.4f, final: 0.1}", start))
+			// Field by field: a whole optimizer would undo the learning rate.
+			with(surgePlacebo, "learner.optimizer.decay=linear", fmt.Sprintf("learner.optimizer.decay_start=%.4f", start), "learner.optimizer.final=0.1")
 		}
 		if err := train(ctx, e, o, e.Pick(120, 60, 24), surgeRates, []string{surgeReward, surgeLength}, arms...); err != nil {
 			return nil, err
