@@ -146,5 +146,5 @@ func (c *identical) judge(*evidence) outcome {
 	case share(c.silent, c.prompt) > 0.5:
 		return pass(value, "there is no gap: equal engines, or a bypass that takes the rollout's log-probs for the learner's; every weight is 1")
 	}
-	return watch(value, "there is no gap, and nothing recorded on the prompt: equal engines and a copied column look the same")
+	return watch(value, "there is no gap, and nothing is recorded on the prompt")
 }

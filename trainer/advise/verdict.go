@@ -44,18 +44,17 @@ func (a *Analysis) verdict(r *Report, missing string) Verdict {
 		Next: "look for the cause: precision, order of sums, routing, or old weights"}
 }
 
-// repair is the verdict on faults, of which the first decides: over everything if it
-// is found there. Of those of the sampler the last says most: what law it was.
+// repair is the verdict on faults, of which the first decides; of the sampler's that
+// which says what law it was, over everything if it is found there.
 func repair(faults []Check) Verdict {
 	first := slices.MinFunc(faults, func(a, b Check) int { return a.at - b.at })
 	if first.family == sampler {
-		last := slices.MaxFunc(faults, func(a, b Check) int {
-			if a.family != b.family {
-				return strings.Compare(a.family, b.family) // sampler comes behind bookkeeping
+		for _, c := range faults { // everything first, then the other scopes
+			if c.ID == "support" || c.ID == "temperature" {
+				first = c
+				break
 			}
-			return a.at - b.at
-		})
-		first = faults[slices.IndexFunc(faults, func(c Check) bool { return c.at == last.at })]
+		}
 	}
 	where := ""
 	if first.scope != everything {
