@@ -102,6 +102,11 @@ func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
 		}
 		value := v.Field(i)
 		if f.Anonymous && name == "" {
+			if value.Kind() == reflect.Pointer {
+				if value = value.Elem(); !value.IsValid() {
+					continue
+				}
+			}
 			inner, err := appendStruct(nil, value)
 			if err != nil {
 				return b, err

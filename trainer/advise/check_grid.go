@@ -46,7 +46,7 @@ func (g *gridCount) add(x float64) {
 	for k := 1; k <= mostDecimals; k++ {
 		scale *= 10
 		// A float32 has seven digits: what it prints as is whole to that precision.
-		if scaled := x * scale; math.Abs(scaled-math.Round(scaled)) <= 1e-7*math.Abs(scaled) {
+		if scaled := float64(x * scale); math.Abs(scaled-math.Round(scaled)) <= 1e-7*math.Abs(scaled) {
 			g.on[k]++
 		}
 	}

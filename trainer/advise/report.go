@@ -13,6 +13,8 @@ type Report struct {
 	Checks    []Check   `json:"checks"`
 	Gap       *Gap      `json:"gap,omitempty"`
 	Responses Responses `json:"responses"`
+	// Fixes are what corrections would do to these tokens; absent where the data is to be repaired first.
+	Fixes []Fix `json:"fixes,omitempty"`
 }
 
 // Input is a file that was read.
@@ -95,8 +97,17 @@ type Verdict struct {
 	Next string `json:"next,omitempty"`
 }
 
-// Report judges what was read.
+// Report judges what was read, and tries corrections where there is nothing to repair.
 func (a *Analysis) Report() Report {
+	r := a.judgement()
+	if r.Verdict.State == Healthy || r.Verdict.State == Genuine {
+		r.Fixes = fixes(a.sample.inOrder())
+	}
+	return r
+}
+
+// judgement is the report without what corrections would do.
+func (a *Analysis) judgement() Report {
 	r := Report{Schema: 1, Inputs: a.inputs, Checks: []Check{}, Responses: a.text.summary()}
 	missing := a.missing()
 	if len(a.scopes) > 0 {

@@ -12,6 +12,9 @@ const sampled = 200_000
 // kept is a response of the sample: its trained tokens with finite log-probs.
 type kept struct {
 	roll, old []float64
+	// now and advantage are those of the same tokens, nil if they were not recorded.
+	now, advantage []float64
+
 	id        []int32 // nil if the dump has none
 	third     []uint8
 	prompt    uint64 // of its tokens
@@ -42,6 +45,7 @@ func (s *reservoir) add(v *view, file string) {
 	}
 	k.roll, k.old = slices.Clone(v.roll[:n]), slices.Clone(v.old[:n])
 	k.prompt, k.first = hashIDs(hashStart, v.row.Prompt), v.ok[n-1] == n-1 && v.row.Prompt != nil
+	k.now, k.advantage = gather(v.row.New, v.ok[:n]), gather(v.row.Advantage, v.ok[:n])
 	for i, at := range v.ok[:n] {
 		if v.row.Token != nil {
 			k.id = append(k.id, v.row.Token[at])
@@ -53,6 +57,20 @@ func (s *reservoir) add(v *view, file string) {
 	for s.tokens > sampled && len(s.rows) > 1 {
 		s.tokens -= len(heap.Pop(s).(*kept).roll)
 	}
+}
+
+// gather is a column at these places, 0 where it is not finite; nil for no column.
+func gather(column []float64, at []int) []float64 {
+	if column == nil {
+		return nil
+	}
+	list := make([]float64, len(at))
+	for i, n := range at {
+		if isFinite(column[n]) {
+			list[i] = column[n]
+		}
+	}
+	return list
 }
 
 // inOrder are the responses as they were read.
