@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is something that can be drawn to a file: a *Chart, *Bars, *Panels or *Timeline.
+// Figure is something that can be drawn to a file: a *Chart, *Bars, *Panels, *Timeline or *Heat.
 type Figure interface {
 	size() (w, h float64)
 	describe() string

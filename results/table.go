@@ -152,6 +152,8 @@ type Table struct {
 	Rows [][]Cell
 	// Note is a line under the table; may be empty.
 	Note string
+	// Sortable lets a reader of the page sort by a column and look for words.
+	Sortable bool
 }
 
 // Add appends a row.
@@ -253,7 +255,11 @@ func (t *Table) CSV() string {
 func (t *Table) HTML() string {
 	var b strings.Builder
 	e := html.EscapeString
-	b.WriteString(`<figure class="table"><div class="scroll" role="region" tabindex="0" aria-label="` + e(t.label()) + "\">\n<table>\n")
+	class := "table"
+	if t.Sortable {
+		class += " sortable"
+	}
+	b.WriteString(`<figure class="` + class + `"><div class="scroll" role="region" tabindex="0" aria-label="` + e(t.label()) + "\">\n<table>\n")
 	if t.Title != "" {
 		b.WriteString("<caption>" + e(t.Title) + "</caption>\n")
 	}
@@ -273,7 +279,8 @@ func (t *Table) HTML() string {
 			continue
 		}
 		for j, c := range t.Columns {
-			writeCell(&b, cell(row, j), c.Align, j == 0)
+			x := cell(row, j)
+			writeCell(&b, x, c.Align, j == 0, t.Sortable && x.Numeric)
 		}
 		b.WriteString("</tr>\n")
 	}
@@ -299,16 +306,20 @@ func (t *Table) label() string {
 	return "Table"
 }
 
-// writeCell writes a data cell, or the row's header in the first column.
-func writeCell(b *strings.Builder, c Cell, a Align, head bool) {
-	open, end := "<td"+alignClass(a)+">", "</td>"
+// writeCell writes a data cell, or the row's header in the first column; sorted ones
+// carry the number that they are sorted by.
+func writeCell(b *strings.Builder, c Cell, a Align, head, sorted bool) {
+	open, end := "<td"+alignClass(a), "</td>"
 	if a == Left && utf8.RuneCountInString(c.Text) <= 14 {
-		open = `<td class="short">` // a list of seeds, say, must not wrap on a phone
+		open = `<td class="short"` // a list of seeds, say, must not wrap on a phone
 	}
 	if head {
-		open, end = `<th scope="row"`+alignClass(a)+">", "</th>"
+		open, end = `<th scope="row"`+alignClass(a), "</th>"
 	}
-	b.WriteString(open)
+	if sorted {
+		open += ` data-value="` + string(bytes.Trim(record.AppendFloat(nil, c.Value), `"`)) + `"`
+	}
+	b.WriteString(open + ">")
 	text := html.EscapeString(c.Text)
 	class := c.Emphasis.class()
 	if c.Emphasis >= Good && !c.Numeric && c.Text != "" {

@@ -347,6 +347,48 @@
     }
   }
 
+  // A sortable table: a column's heading sorts by it, once up and once down, and a field
+  // above hides the rows that lack one of its words.
+  function sortable(figure) {
+    const table = figure.querySelector("table"), body = table.tBodies[0], rows = [...body.rows];
+    const value = (row, j) => {
+      const cell = row.cells[j], v = cell && cell.dataset.value;
+      return v == null ? (cell ? cell.textContent : "") : v === "nan" ? NaN : v.endsWith("inf") ? Number(v.replace("inf", "Infinity")) : Number(v);
+    };
+    const compare = (a, b) => {
+      if (typeof a === "number" && typeof b === "number") return isNaN(a) ? (isNaN(b) ? 0 : 1) : isNaN(b) ? -1 : a - b;
+      return String(a).localeCompare(String(b), "en", { numeric: true });
+    };
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, j) => {
+      const button = element("button", "sort");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        for (const h of heads) h.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const order = rows.map((row, i) => [value(row, j), i, row]);
+        order.sort((a, b) => (down ? compare(b[0], a[0]) : compare(a[0], b[0])) || a[1] - b[1]);
+        body.append(...order.map((x) => x[2]));
+      });
+    });
+    const filter = element("input", "filter");
+    filter.type = "search";
+    filter.placeholder = "Show rows with these words";
+    filter.setAttribute("aria-label", filter.placeholder);
+    filter.addEventListener("input", () => {
+      const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const row of rows) {
+        const text = [...row.cells].map((c) => c.textContent).join(" ").toLowerCase();
+        row.hidden = !words.every((w) => text.includes(w));
+      }
+    });
+    figure.prepend(filter);
+  }
+  for (const f of document.querySelectorAll("figure.sortable")) sortable(f);
+
   // The theme: what the system asks for, until the reader chooses.
   const media = matchMedia("(prefers-color-scheme: dark)");
   const button = document.querySelector(".theme");

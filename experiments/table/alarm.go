@@ -1,0 +1,226 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/experiments/sweep"
+	"driftlab/results"
+	"driftlab/results/record"
+)
+
+// Alarms is what warns before a collapse, measured: the file that a diagnosis reads.
+type Alarms struct {
+	// Runs are those that were read, Collapses those that collapsed late enough for a
+	// warning; Window is the number of steps that a figure is the mean of.
+	Runs      int `json:"runs"`
+	Collapses int `json:"collapses"`
+	Window    int `json:"window"`
+	// Collapse says what counts as one.
+	Collapse string `json:"collapse"`
+	// Rules are alarms with limits in use, then with fitted ones: on all runs, and as
+	// they do on stressors that were left out of the fit.
+	Rules []RatedRule `json:"rules"`
+	// Predictors are fitted on several metrics together.
+	Predictors []RatedPredictor `json:"predictors"`
+	// Adds is what the stack's own signals add to the AUROC of the four of the
+	// conjecture, on stressors that were left out.
+	Adds sweep.Number `json:"stack_adds"`
+}
+
+// RatedRule is an alarm with its rates.
+type RatedRule struct {
+	Rule
+	Fitted bool  `json:"fitted"`
+	Rates  Rates `json:"rates"`
+	// Healthy is the false alarms per 1,000 steps of healthy runs alone: stressor G and
+	// matched runs.
+	Healthy float64 `json:"false_alarms_healthy"`
+}
+
+// RatedPredictor is a predictor, fitted on all runs, with its AUROC on each stressor
+// when that is left out of the fit.
+type RatedPredictor struct {
+	Name string `json:"name"`
+	Predictor
+	AUROC []Score      `json:"auroc"`
+	Mean  sweep.Number `json:"auroc_mean"`
+}
+
+// Score is the AUROC on a stressor that was left out of the fit.
+type Score struct {
+	Stressor string  `json:"stressor"`
+	AUROC    float64 `json:"auroc"`
+}
+
+// MeasureAlarms reads the runs of stages.
+func MeasureAlarms(stages []Stage) Alarms {
+	runs, stressors := allSeries(stages)
+	a := Alarms{Runs: len(runs), Adds: sweep.Number(math.NaN()), Collapse: fmt.Sprintf("reward at least %.0f %% below its peak before, not back within %d updates or to the end; "+
+		"or a gradient norm above %d times the median so far and such a fall within %d updates; or a run that stopped", 100*record.CollapseLoss, recoverySteps, spike, recoverySteps)}
+	for i := range runs {
+		a.Window = runs[i].every
+		if runs[i].onset > firstWindow {
+			a.Collapses++
+		}
+	}
+	for _, r := range common {
+		var t, calm tally
+		for i := range runs {
+			t.add(r, &runs[i])
+			if isHealthy(&runs[i]) {
+				calm.add(r, &runs[i])
+			}
+		}
+		a.Rules = append(a.Rules, RatedRule{Rule: r, Rates: t.rates(), Healthy: calm.rates().FalseAlarms})
+	}
+	for _, r := range fittable {
+		if rated, ok := fitRule(r, runs, stressors); ok {
+			a.Rules = append(a.Rules, rated)
+		}
+	}
+	sets := []struct {
+		name    string
+		signals []signal
+	}{
+		{"the four of the conjecture", agnostic},
+		{"with what else every stack logs", append(append([]signal{}, agnostic...), logged...)},
+		{"the four with the stack's own", append(append([]signal{}, agnostic...), specific...)},
+	}
+	for _, set := range sets {
+		p, ok := fit(examples(runs, set.signals), set.signals)
+		if !ok {
+			continue
+		}
+		rated := RatedPredictor{Name: set.name, Predictor: p}
+		left := leftOut(runs, stressors, set.signals)
+		for i, s := range stressors {
+			if !math.IsNaN(left[i]) {
+				rated.AUROC = append(rated.AUROC, Score{s, left[i]})
+			}
+		}
+		rated.Mean = sweep.Number(average(left))
+		a.Predictors = append(a.Predictors, rated)
+	}
+	if len(a.Predictors) == len(sets) {
+		a.Adds = a.Predictors[2].Mean - a.Predictors[0].Mean
+	}
+	return a
+}
+
+// allSeries are the runs of all stages, each once, and the stressors they are under.
+func allSeries(stages []Stage) (runs []series, stressors []string) {
+	seen := map[string]bool{}
+	for i := range stages {
+		for j := range stages[i].Runs {
+			o := &stages[i].Runs[j]
+			if seen[o.Run] || o.Windows.Every == 0 {
+				continue
+			}
+			seen[o.Run] = true
+			runs = append(runs, seriesOf(o))
+			if s := o.Values[stressorColumn]; !seen["stressor "+s] {
+				seen["stressor "+s] = true
+				stressors = append(stressors, s)
+			}
+		}
+	}
+	return runs, stressors
+}
+
+// isHealthy reports whether nothing is wrong with a run but what a method does to it.
+func isHealthy(s *series) bool {
+	return s.run.Values[letterColumn] == healthy || s.run.Values[againstColumn] == ""
+}
+
+// fitRule fits a limit on all runs and rates the ones fitted without each stressor on
+// that stressor; ok is false where there is nothing to fit.
+func fitRule(r Rule, runs []series, stressors []string) (rated RatedRule, ok bool) {
+	whole := r.fitted(runs)
+	if math.IsNaN(whole.Limit) {
+		return rated, false
+	}
+	side := "above"
+	if r.Below {
+		side = "below"
+	}
+	whole.Name = fmt.Sprintf("%s %s %s", r.Metric, side, results.FormatNumber(whole.Limit, 3))
+	if r.Relative {
+		whole.Name += " times the median so far"
+	}
+	whole.Source = "fitted"
+	var t, calm tally
+	for _, stressor := range stressors {
+		var others []series
+		for _, s := range runs {
+			if s.run.Values[stressorColumn] != stressor {
+				others = append(others, s)
+			}
+		}
+		one := r.fitted(others)
+		for i := range runs {
+			if s := &runs[i]; s.run.Values[stressorColumn] == stressor && !math.IsNaN(one.Limit) {
+				t.add(one, s)
+				if isHealthy(s) {
+					calm.add(one, s)
+				}
+			}
+		}
+	}
+	return RatedRule{Rule: whole, Fitted: true, Rates: t.rates(), Healthy: calm.rates().FalseAlarms}, true
+}
+
+// JSON is the file. What is not a number is the text "nan".
+func (a Alarms) JSON() ([]byte, error) {
+	text, err := json.MarshalIndent(a, "", "  ")
+	return append(text, '\n'), err
+}
+
+// AlarmTable shows the rules.
+func (a Alarms) AlarmTable() *results.Table {
+	t := &results.Table{Title: "What warns before a collapse", Sortable: true, Columns: []results.TableColumn{{Name: "alarm"}, {Name: "limit by"}, number("detected"), {Name: "95 %"},
+		number("lead"), number("false alarms"), number("in healthy runs"), number("runs flagged")},
+		Note: fmt.Sprintf("%d runs, %d of them collapses: %s. Figures are means over %d steps; an alarm may ring from step %d on. Detected: collapses before which it rang. Lead: median updates from the first ring. "+
+			"False alarms: how often it began to ring per 1,000 steps of runs that did not collapse, and of healthy runs alone. Fitted limits are rated on stressors that were left out of their fit.",
+			a.Runs, a.Collapses, a.Collapse, a.Window, firstWindow*a.Window)}
+	for _, r := range a.Rules {
+		lead := results.Cell{Text: "-", Value: math.NaN(), Numeric: true}
+		if v := float64(r.Rates.Lead); !math.IsNaN(v) {
+			lead = results.Number(v, 3)
+		}
+		t.Add(results.Word(r.Name), results.Word(r.Source), results.Percent(float64(r.Rates.Detected)/float64(r.Rates.Of), 0), results.Word(fmt.Sprintf("%.0f%% to %.0f%%", 100*r.Rates.Low, 100*r.Rates.High)),
+			lead, results.Number(r.Rates.FalseAlarms, 2), results.Number(r.Healthy, 2), results.Percent(r.Rates.FlaggedRuns, 0))
+	}
+	return t
+}
+
+// PredictorTable shows the predictors.
+func (a Alarms) PredictorTable() *results.Table {
+	t := &results.Table{Title: "Predictors on stressors that were left out of the fit", Columns: []results.TableColumn{{Name: "signals"}, number("mean")},
+		Note: fmt.Sprintf("AUROC of windows: does the run collapse later? The conjecture asks for 0.90 from the four alone, and that the stack's own signals add no more than 0.03; they add %+.3f.", float64(a.Adds))}
+	var stressors []string
+	for _, p := range a.Predictors {
+		for _, x := range p.AUROC {
+			if !slices.Contains(stressors, x.Stressor) {
+				stressors = append(stressors, x.Stressor)
+			}
+		}
+	}
+	for _, s := range stressors {
+		t.Columns = append(t.Columns, number(s))
+	}
+	for _, p := range a.Predictors {
+		row := []results.Cell{results.Word(p.Name), results.Number(float64(p.Mean), 3)}
+		for _, s := range stressors {
+			cell := results.Cell{Text: "-"}
+			if i := slices.IndexFunc(p.AUROC, func(x Score) bool { return x.Stressor == s }); i >= 0 {
+				cell = results.Number(p.AUROC[i].AUROC, 3)
+			}
+			row = append(row, cell)
+		}
+		t.Add(row...)
+	}
+	return t
+}

@@ -1,0 +1,95 @@
+package table_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"driftlab/experiments/sweep"
+	"driftlab/experiments/table"
+)
+
+var update = flag.Bool("update", false, "write the confirmation's file anew")
+
+// The best and the worst of a group are those of least and greatest regret, the earlier
+// of equal ones, of those that acted.
+func TestChoose(t *testing.T) {
+	s := two()
+	for i := range s.Runs {
+		if s.Runs[i].Values["method"] != "none" {
+			s.Runs[i].Values["group"] = "masks"
+		} else {
+			s.Runs[i].Values["group"] = "control"
+		}
+	}
+	list := s.Standings(s.Rows())
+	if got := table.Choose(list); len(got) != 1 || got[0] != (table.Choice{Group: "masks", Best: "x", Worst: "z"}) {
+		t.Errorf("chose %+v", got)
+	}
+	for i := range list {
+		list[i].Acted = list[i].Method == "y"
+	}
+	if got := table.Choose(list); len(got) != 1 || got[0] != (table.Choice{Group: "masks", Best: "y"}) {
+		t.Errorf("chose %+v where y alone acted", got)
+	}
+}
+
+// What is chosen comes between the marks, once, as the screen has it; what people ask
+// about anyway does not come twice.
+func TestConfirmation(t *testing.T) {
+	file := []byte("values:\n      - {name: asked, set: {a: 1}}\n      # chosen by the screen:\n      - {name: old}\n      # end of the choice.\nrest\n")
+	screen := []byte("      - {name: asked, set: {a: 1}}\n      - {name: new-2}\n      - {name: new, set: {b: 2}}\n")
+	choice := []table.Choice{{Group: "g", Best: "new", Worst: "asked"}}
+	got, err := table.Confirmation(file, screen, choice)
+	want := "values:\n      - {name: asked, set: {a: 1}}\n      # chosen by the screen:\n      - {name: new, set: {b: 2}}\n      # end of the choice.\nrest\n"
+	if err != nil || string(got) != want {
+		t.Errorf("%v, %s", err, got)
+	}
+	if again, err := table.Confirmation(got, screen, choice); err != nil || !bytes.Equal(again, got) {
+		t.Errorf("a second time it changes: %v\n%s", err, again)
+	}
+	if _, err := table.Confirmation(file, screen, []table.Choice{{Best: "nobody"}}); err == nil {
+		t.Error("a method that the screen lacks was confirmed")
+	}
+	if _, err := table.Confirmation(screen, screen, choice); err == nil {
+		t.Error("a file without marks was taken")
+	}
+}
+
+// The confirmation runs what the published screen chose, once that is whole.
+func TestConfirmIsChosenByTheScreen(t *testing.T) {
+	dir := filepath.Join("..", "..", "results", "published", "table", "screen")
+	index, err := sweep.ReadIndex(dir)
+	if err != nil {
+		t.Skip("no screen is published")
+	}
+	runs, err := sweep.Rows(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned := 0
+	for _, p := range index.Points {
+		planned += len(p.Runs)
+	}
+	if len(runs) < planned {
+		t.Skipf("%d of %d cells of the screen are there: nothing is chosen before all are", len(runs), planned)
+	}
+	s := table.Stage{Name: "screen", Index: index, Runs: runs}
+	screen, _ := table.Text("screen")
+	file, _ := table.Text("confirm")
+	want, err := table.Confirmation(file, screen, table.Choose(s.Standings(s.Rows())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(want, file) {
+		return
+	}
+	if !*update {
+		t.Fatal("sweeps/confirm.yaml is not what the published screen chooses: run this test with -update")
+	}
+	if err := os.WriteFile(filepath.Join("sweeps", "confirm.yaml"), want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,25 @@
+// Package table is the table of methods: every loss, weight, mask, guard, replay and
+// advantage on the same stressors, in runs that cost seconds, so that they can be
+// compared at all. No paper can: each compares its own method on its own stack.
+//
+//	stage := table.Stage{Name: "screen", Index: index, Runs: outcomes}
+//	rows := stage.Rows()            // a line for every method, stressor and learning rate
+//	ranks := stage.Standings(rows)  // regret, who is dominated, who harms a healthy run
+//
+// It has two stages, so that selection fools nobody. The screen runs everything on
+// three seeds, at a published default and two other values of the main threshold. The
+// confirmation runs the best and the worst of each group by the screen (Choose), the
+// published presets and what people ask about, at two learning rates, on ten seeds that
+// were never looked at. Sweeps are the files of both; `simulate sweep` makes the runs,
+// and this package judges what they left.
+//
+//	row.go        a line of the table: differences paired by seed
+//	standing.go   regret over the stressors
+//	choose.go     what the screen sends on
+//	unscreened.go what is left out of the screen, and why
+//	sheet.go, page.go   table.csv, markdown, picture, page
+//	alarm*.go     what warns before a collapse, and how often in vain
+//
+// What it is not: it runs nothing, and what it says rests on the lines of finished
+// runs alone.
+package table

@@ -1,0 +1,103 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+
+	"driftlab/results"
+)
+
+// shownMethods is how many methods the picture has: the best by regret, and those that
+// people ask about are among the rows of the page anyway.
+const shownMethods = 30
+
+// Picture shows the methods of least regret and the control, by stressor.
+func Picture(list []Standing, stressors []string, title string) *results.Heat {
+	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run", Columns: stressors, Full: 0.5}
+	bare := slices.IndexFunc(list, func(m Standing) bool { return m.Method == control })
+	for i, m := range list {
+		if i >= shownMethods && i != bare {
+			continue
+		}
+		h.Rows = append(h.Rows, fmt.Sprintf("%d  %s", i+1, m.Method))
+		h.Value = append(h.Value, m.AUC)
+	}
+	return h
+}
+
+// Report is the page of the stages that are there.
+func Report(stages []Stage, alarms Alarms) results.Report {
+	r := results.Report{Title: "Every method on the same stressors", Eyebrow: "simulate table",
+		Lead: "Which correction should one switch on? Every registered method runs on the same stressors, and is compared, seed by seed, with the run that has the same way of learning and no stress. **Rank by regret**: how far below the best method of each stressor it lies."}
+	var all []Row
+	for i := range stages {
+		s := &stages[i]
+		rows := s.Rows()
+		all = append(all, rows...)
+		stressors := Stressors(rows)
+		list := s.Standings(rows)
+		section := results.Section{Heading: "Stage: " + s.Name}
+		section.Blocks = append(section.Blocks, results.Prose(s.summary(rows, list)))
+		if len(list) > 0 {
+			section.Blocks = append(section.Blocks,
+				results.Drawing{Figure: Picture(list, stressors, "Methods by regret"), Caption: "The methods of least regret, and none; blue is above the matched run, vermillion below."},
+				results.Fold{Summary: fmt.Sprintf("All %d methods", len(list)), Blocks: []results.Block{StandingTable(list, stressors, 0)}})
+		}
+		if chosen := Choose(list); s.Name == "screen" && len(chosen) > 0 {
+			section.Blocks = append(section.Blocks, choiceTable(chosen))
+		}
+		r.Sections = append(r.Sections, section)
+	}
+	if len(all) > 0 {
+		r.Sections = append(r.Sections, results.Section{Heading: "Every row", Blocks: []results.Block{RowTable(all)}})
+	}
+	warned := results.Section{Heading: "What warns", Blocks: []results.Block{alarms.AlarmTable()}}
+	if len(alarms.Predictors) > 0 {
+		warned.Blocks = append(warned.Blocks, alarms.PredictorTable())
+	}
+	r.Sections = append(r.Sections, warned)
+	left := &results.Table{Title: "Left out of the screen", Columns: []results.TableColumn{{Name: "field"}, {Name: "method"}, {Name: "why"}}}
+	for _, u := range Unscreened {
+		left.Add(results.Word(u.Field), results.Word(u.Method), results.Word(u.Why))
+	}
+	r.Sections = append(r.Sections, results.Section{Heading: "What is not there", Blocks: []results.Block{left}})
+	return r
+}
+
+// summary says how far a stage has come, and what is seen first.
+func (s *Stage) summary(rows []Row, list []Standing) string {
+	planned := 0
+	for _, p := range s.Index.Points {
+		planned += len(p.Runs)
+	}
+	text := fmt.Sprintf("%d of %d runs are there.", len(s.Runs), planned)
+	if len(list) == 0 {
+		return text + " No method has a run under every stressor yet."
+	}
+	dominated, harms := 0, 0
+	for _, m := range list {
+		if m.DominatedBy != "" {
+			dominated++
+		}
+		if m.Harms {
+			harms++
+		}
+	}
+	text += fmt.Sprintf(" Of %d methods %d are dominated by another, and %d harm a healthy run. Least regret: `%s` (%.2f).", len(list), dominated, harms, list[0].Method, list[0].Regret)
+	for i, m := range list {
+		if m.Method == control {
+			text += fmt.Sprintf(" No method at all stands at rank %d (%.2f).", i+1, m.Regret)
+		}
+	}
+	return text
+}
+
+// choiceTable shows what the screen sends on.
+func choiceTable(chosen []Choice) *results.Table {
+	t := &results.Table{Title: "Sent on to the confirmation", Columns: []results.TableColumn{{Name: "group"}, {Name: "best"}, {Name: "worst"}},
+		Note: "Of each group the method of least and of greatest regret among those that acted; the earlier in the plan of equal ones."}
+	for _, c := range chosen {
+		t.Add(results.Word(c.Group), results.Word(c.Best), results.Word(c.Worst))
+	}
+	return t
+}

@@ -1,0 +1,194 @@
+package table
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/experiments/stats"
+	"driftlab/experiments/sweep"
+	"driftlab/results/record"
+)
+
+// The columns of the sweeps that the table reads. A stressor's label against names the
+// stressor value whose runs, by the control, are its matched ones: the same way of
+// learning without the stress.
+const (
+	methodColumn   = "method"
+	groupColumn    = "group"
+	settingColumn  = "setting"
+	stressorColumn = "stressor"
+	letterColumn   = "letter"
+	doseColumn     = "dose"
+	rateColumn     = "rate"
+	againstColumn  = "against"
+)
+
+// control is the method that every other one is compared with: none.
+const control = "none"
+
+// healthy is the letter of the stressor that is none: nothing may cost anything there.
+const healthy = "G"
+
+// Stage is a sweep with what it has so far.
+type Stage struct {
+	// Name is the sweep's, such as screen.
+	Name string
+	// Index is what the sweep plans, Runs the outcomes of the cells that are there.
+	Index *sweep.Index
+	Runs  []sweep.Outcome
+}
+
+// Row is a line of the table: what became of a method under a stressor, at one
+// learning rate.
+type Row struct {
+	Stage, Method, Group, Setting, Stressor, Letter, Dose, Rate string
+	// Against is the stressor value of the matched runs.
+	Against string
+	// N is the number of seeds that have both the run and its matched one.
+	N int
+	// AUC and Final are the differences to the matched runs, paired by seed: of the mean
+	// pass rate over the whole run, and of the last three evaluations.
+	AUC, Final stats.Interval
+	// Drawdown is the worst fall of a seed below its own best before; Collapses counts
+	// the seeds that collapsed, stopped ones among them.
+	Drawdown  float64
+	Collapses int
+	// ESS is the mean effective sample size of whole responses, as a share; Masked and
+	// Clipped are the shares of tokens that a mask took out and that a loss clipped.
+	ESS, Masked, Clipped float64
+	// Acted counts the seeds whose weights came out otherwise than the control's under
+	// the same stressor; of the control, otherwise than the matched run's.
+	Acted int
+	// Cost is in token passes, relative to the control under the same stressor.
+	Cost float64
+}
+
+// Command makes the row alone, with the runs that it is compared with.
+func (r Row) Command() string {
+	methods := r.Method
+	if methods != control {
+		methods = control + "+" + methods
+	}
+	return fmt.Sprintf("simulate sweep %s --only %s=%s,%s=%s+%s,%s=%s", r.Stage, methodColumn, methods, stressorColumn, r.Against, r.Stressor, rateColumn, r.Rate)
+}
+
+// cellKey is where a run belongs.
+type cellKey struct {
+	method, stressor, rate string
+	seed                   uint64
+}
+
+// book finds runs by their place.
+type book map[cellKey]*sweep.Outcome
+
+func (s *Stage) book() book {
+	b := book{}
+	for i := range s.Runs {
+		o := &s.Runs[i]
+		v := o.Values
+		b[cellKey{v[methodColumn], v[stressorColumn], v[rateColumn], o.Seed}] = o
+	}
+	return b
+}
+
+// Rows are the lines of a stage in the order of its plan: those with a matched run for
+// one seed at least. Matched runs have none of their own.
+func (s *Stage) Rows() []Row {
+	book := s.book()
+	var rows []Row
+	at := map[cellKey]int{}
+	var pairs [][]pair
+	for i := range s.Runs {
+		o := &s.Runs[i]
+		v := o.Values
+		if v[againstColumn] == "" {
+			continue
+		}
+		p := pair{run: o,
+			matched: book[cellKey{control, v[againstColumn], v[rateColumn], o.Seed}],
+			control: book[cellKey{control, v[stressorColumn], v[rateColumn], o.Seed}]}
+		if p.matched == nil {
+			continue
+		}
+		key := cellKey{v[methodColumn], v[stressorColumn], v[rateColumn], 0}
+		if _, ok := at[key]; !ok {
+			at[key] = len(rows)
+			rows = append(rows, Row{Stage: s.Name, Method: v[methodColumn], Group: v[groupColumn], Setting: v[settingColumn],
+				Stressor: v[stressorColumn], Letter: v[letterColumn], Dose: v[doseColumn], Rate: v[rateColumn], Against: v[againstColumn]})
+			pairs = append(pairs, nil)
+		}
+		pairs[at[key]] = append(pairs[at[key]], p)
+	}
+	for i := range rows {
+		rows[i].judge(pairs[i])
+	}
+	return rows
+}
+
+// pair is a run with those it is compared with; the control may not be there yet.
+type pair struct{ run, matched, control *sweep.Outcome }
+
+// judge fills the figures of a row from its pairs.
+func (r *Row) judge(pairs []pair) {
+	r.N = len(pairs)
+	var auc, final, ess, masked, clipped, cost []float64
+	for _, p := range pairs {
+		curve, matched := curve(p.run, p.matched), curve(p.matched, p.matched)
+		auc = append(auc, stats.Average(curve)-stats.Average(matched))
+		final = append(final, ending(curve)-ending(matched))
+		r.Drawdown = max(r.Drawdown, float64(p.run.Drawdown))
+		if p.run.Fate.Fallen() || p.run.Fate == record.Stopped {
+			r.Collapses++
+		}
+		ess = measured(ess, p.run, "gap/ess_sequence")
+		masked = measured(masked, p.run, "correction/masked_fraction")
+		clipped = measured(clipped, p.run, "actor/pg_clipfrac")
+		compared := p.control
+		if p.run == p.control {
+			compared = p.matched
+		}
+		if compared != nil && p.run.Trace.Parts(compared.Trace) > 0 {
+			r.Acted++
+		}
+		if p.control != nil {
+			cost = append(cost, passes(p.run.Tokens)/passes(p.control.Tokens))
+		}
+	}
+	r.AUC, r.Final = stats.T(auc), stats.T(final)
+	r.ESS, r.Masked, r.Clipped, r.Cost = stats.Average(ess), stats.Average(masked), stats.Average(clipped), stats.Average(cost)
+}
+
+// measured appends a run's mean of a metric, unless it has none.
+func measured(list []float64, o *sweep.Outcome, metric string) []float64 {
+	if v, ok := o.Means[metric]; ok && !math.IsNaN(float64(v)) {
+		list = append(list, float64(v))
+	}
+	return list
+}
+
+// passes is the cost in forward passes of a token: training one is three.
+func passes(t sweep.Tokens) float64 {
+	return float64(t.Generated + t.Scored + 3*t.Trained)
+}
+
+// curve is the pass rate of a run at the evaluations, after the start, of its matched
+// one. A run that stopped solves nothing from there on: it must not gain by having no
+// bad end.
+func curve(o, matched *sweep.Outcome) []float64 {
+	at := map[int]float64{}
+	for i, step := range o.Evals.Step {
+		at[step] = float64(o.Evals.Value[i])
+	}
+	var list []float64
+	for _, step := range matched.Evals.Step {
+		if step > 0 {
+			list = append(list, at[step])
+		}
+	}
+	return list
+}
+
+// ending is the mean of the last evaluations.
+func ending(curve []float64) float64 {
+	return stats.Average(curve[max(len(curve)-record.Window, 0):])
+}

@@ -1,0 +1,112 @@
+package table
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/experiments/stats"
+	"driftlab/results"
+)
+
+// Sheet is the table as a file: every row with every figure, and the command that
+// makes it alone.
+func Sheet(rows []Row) *results.Table {
+	t := &results.Table{}
+	for _, name := range []string{"stage", "method", "group", "setting", "stressor", "dose", "rate", "n",
+		"auc_minus_matched", "auc_low", "auc_high", "final_minus_matched", "final_low", "final_high",
+		"drawdown", "collapses", "ess", "masked", "clipped", "acted", "cost", "command"} {
+		t.Columns = append(t.Columns, results.TableColumn{Name: name})
+	}
+	for _, r := range rows {
+		cells := []results.Cell{results.Word(r.Stage), results.Word(r.Method), results.Word(r.Group), results.Word(r.Setting),
+			results.Word(r.Stressor), results.Word(r.Dose), results.Word(r.Rate), figure(float64(r.N))}
+		for _, v := range append(interval(r.AUC), interval(r.Final)...) {
+			cells = append(cells, figure(v))
+		}
+		for _, v := range []float64{r.Drawdown, float64(r.Collapses), r.ESS, r.Masked, r.Clipped, float64(r.Acted), r.Cost} {
+			cells = append(cells, figure(v))
+		}
+		t.Add(append(cells, results.Word(r.Command()))...)
+	}
+	return t
+}
+
+// interval is an estimate with its ends, which are NaN where one seed makes none.
+func interval(i stats.Interval) []float64 {
+	if i.N < 2 {
+		return []float64{i.Estimate, math.NaN(), math.NaN()}
+	}
+	return []float64{i.Estimate, i.Low, i.High}
+}
+
+// figure is a number to four decimals: the pass rates are of some hundred prompts.
+func figure(v float64) results.Cell {
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		v = math.Round(v*1e4) / 1e4
+	}
+	return results.Number(v, 3)
+}
+
+// RowTable is the table for a page, to be sorted and searched.
+func RowTable(rows []Row) *results.Table {
+	t := &results.Table{Title: "Every row", Sortable: true, Columns: []results.TableColumn{{Name: "method"}, {Name: "group"}, {Name: "stressor"}, {Name: "dose"}, {Name: "rate"}, {Name: "stage"},
+		number("n"), number("whole run"), {Name: "95 %"}, number("end"), {Name: "95 %"}, number("drawdown"), number("collapsed"), number("ESS"), number("masked"), number("clipped"), number("acted"), number("cost"), {Name: "made by"}},
+		Note: "Pass rates of the current weights minus those of the matched run with the same seed: mean over the whole run, and of the last three evaluations; intervals by Student's t over the seeds. " +
+			"Drawdown: the worst seed's fall below its own best before. Acted: seeds whose weights came out otherwise than without the method. Cost: passes of tokens, a trained one being three, relative to no method under the same stressor."}
+	for _, r := range rows {
+		t.Add(results.Word(r.Method), results.Word(r.Group), results.Word(r.Letter+" "+r.Stressor), results.Word(r.Dose), results.Word(r.Rate), results.Word(r.Stage),
+			results.Number(float64(r.N), 3), signed(r.AUC.Estimate), between(r.AUC), signed(r.Final.Estimate), between(r.Final),
+			results.Number(r.Drawdown, 2), results.Number(float64(r.Collapses), 3), results.Number(r.ESS, 2), results.Number(r.Masked, 2), results.Number(r.Clipped, 2),
+			results.Number(float64(r.Acted), 3), results.Number(r.Cost, 3), results.Word(r.Command()))
+	}
+	return t
+}
+
+// StandingTable ranks the methods; at most so many of them, 0 for all.
+func StandingTable(list []Standing, stressors []string, most int) *results.Table {
+	t := &results.Table{Title: "Methods by regret", Sortable: most == 0, Columns: []results.TableColumn{number("rank"), {Name: "method"}, {Name: "group"}, number("regret"), number("worst"), {Name: "where"}},
+		Note: "Regret: how far below the best method of each stressor the mean pass rate of the whole run lies, mean and worst over the stressors; then the difference to the matched run under each. " +
+			"Dominated: another method is nowhere worse and somewhere better. Harms: with a gap that is harmless by itself (healthy), the interval of the difference lies below zero."}
+	for _, s := range stressors {
+		t.Columns = append(t.Columns, number(s))
+	}
+	t.Columns = append(t.Columns, results.TableColumn{Name: "dominated by"}, results.TableColumn{Name: "a healthy run"})
+	for i, m := range list {
+		if most > 0 && i >= most {
+			break
+		}
+		row := []results.Cell{results.Number(float64(i+1), 4), results.Word(m.Method), results.Word(m.Group),
+			hundredths(m.Regret), hundredths(m.Worst), results.Word(m.WorstAt)}
+		for _, v := range m.AUC {
+			row = append(row, signed(v))
+		}
+		harm := results.Cell{}
+		if m.Harms {
+			harm = results.Word("harms").As(results.Bad)
+		}
+		t.Add(append(row, results.Word(m.DominatedBy), harm)...)
+	}
+	return t
+}
+
+// number heads a column of figures.
+func number(name string) results.TableColumn {
+	return results.TableColumn{Name: name, Align: results.Right}
+}
+
+// signed is a difference of pass rates, hundredths is a distance of some.
+func signed(v float64) results.Cell {
+	return results.Cell{Text: fmt.Sprintf("%+.2f", v), Value: v, Numeric: true}
+}
+
+func hundredths(v float64) results.Cell {
+	return results.Cell{Text: fmt.Sprintf("%.2f", v), Value: v, Numeric: true}
+}
+
+// between are the ends of an interval, empty if there is none.
+func between(i stats.Interval) results.Cell {
+	if i.N < 2 {
+		return results.Cell{}
+	}
+	return results.Word(fmt.Sprintf("%+.2f to %+.2f", i.Low, i.High))
+}

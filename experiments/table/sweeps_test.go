@@ -1,0 +1,94 @@
+package table_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"driftlab/experiments/sweep"
+	"driftlab/experiments/table"
+	"driftlab/trainer/recipe"
+)
+
+// read reads every shipped sweep with all of its recipes, once.
+var read = sync.OnceValues(func() (map[string]*sweep.Grid, error) {
+	all := map[string]*sweep.Grid{}
+	for _, name := range table.Names() {
+		text, _ := table.Text(name)
+		plan, err := sweep.Parse(name+".yaml", text)
+		if err != nil {
+			return nil, err
+		}
+		if plan.Name != name {
+			return nil, fmt.Errorf("the sweep of %s.yaml is named %s", name, plan.Name)
+		}
+		all[name], err = plan.Grid(func(base string, changes []recipe.Change) (recipe.Recipe, error) {
+			return recipe.LoadChanged(base, changes...)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return all, nil
+})
+
+func grids(t *testing.T) map[string]*sweep.Grid {
+	t.Helper()
+	all, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Every cell has the runs that it is compared with: the control's under its stressor,
+// and the control's under the stressor that its label against names.
+func TestSweepsHaveTheirControls(t *testing.T) {
+	for name, grid := range grids(t) {
+		type place struct {
+			method, stressor, rate string
+			seed                   uint64
+		}
+		there := map[place]bool{}
+		for _, c := range grid.Cells {
+			there[place{c.Values["method"], c.Values["stressor"], c.Values["rate"], c.Seed}] = true
+		}
+		letters := map[string]bool{}
+		for _, c := range grid.Cells {
+			v := c.Values
+			against := v["against"]
+			if against == "" {
+				if v["method"] != "none" {
+					t.Errorf("%s: %s is run without a stressor", name, v["method"])
+				}
+				continue
+			}
+			letters[v["letter"]] = true
+			for _, stressor := range []string{v["stressor"], against} {
+				if !there[place{"none", stressor, v["rate"], c.Seed}] {
+					t.Errorf("%s: %s under %s has no control under %s", name, v["method"], v["stressor"], stressor)
+				}
+			}
+		}
+		for _, letter := range []string{"A", "B", "C", "D", "E", "F"} {
+			if !letters[letter] {
+				t.Errorf("%s has no stressor %s", name, letter)
+			}
+		}
+	}
+}
+
+// The seeds of the stages are apart: what is confirmed was not chosen on them.
+func TestStagesShareNoSeed(t *testing.T) {
+	seen := map[uint64]string{}
+	for name, grid := range grids(t) {
+		for _, seed := range grid.Plan.Seeds {
+			if other, ok := seen[seed]; ok && name != "quick" && other != "quick" {
+				t.Errorf("%s and %s share seed %d", name, other, seed)
+			}
+			if name != "quick" {
+				seen[seed] = name
+			}
+		}
+	}
+}

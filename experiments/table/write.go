@@ -1,0 +1,58 @@
+package table
+
+import (
+	"bytes"
+
+	"driftlab/results"
+)
+
+// The files of the table.
+const (
+	SheetFile  = "table.csv"
+	wordsFile  = "table.md"
+	drawnFile  = "table.svg"
+	AlarmsFile = "alarms.json"
+)
+
+// File is a file's name and what it holds.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Files are the table as files, but for the page, and the alarms that are in one of
+// them. The picture is of the confirmation where there is one.
+func Files(stages []Stage) ([]File, Alarms, error) {
+	var rows []Row
+	var words bytes.Buffer
+	var picture *results.Heat
+	for i := range stages {
+		s := &stages[i]
+		own := s.Rows()
+		rows = append(rows, own...)
+		stressors := Stressors(own)
+		list := s.Standings(own)
+		words.WriteString("## " + s.Name + "\n\n" + s.summary(own, list) + "\n\n")
+		if len(list) == 0 {
+			continue
+		}
+		words.WriteString(StandingTable(list, stressors, 0).Markdown() + "\n")
+		if picture == nil || s.Name == "confirm" {
+			picture = Picture(list, stressors, "Methods by regret: "+s.Name)
+		}
+	}
+	alarms := MeasureAlarms(stages)
+	words.WriteString("## Alarms\n\n" + alarms.AlarmTable().Markdown() + "\n")
+	if len(alarms.Predictors) > 0 {
+		words.WriteString(alarms.PredictorTable().Markdown())
+	}
+	text, err := alarms.JSON()
+	if err != nil {
+		return nil, alarms, err
+	}
+	files := []File{{SheetFile, []byte(Sheet(rows).CSV())}, {wordsFile, words.Bytes()}, {AlarmsFile, text}}
+	if picture != nil {
+		files = append(files, File{drawnFile, results.SVG(picture)})
+	}
+	return files, alarms, nil
+}
