@@ -17,7 +17,7 @@ type asynchronous struct {
 
 // newAsynchronous makes the engines of a recipe.
 func newAsynchronous(s *Session) (stage, error) {
-	c, err := cluster.New(s.recipe, s.task, s.fleet.Main(), s.initial, newJudge(s.recipe))
+	c, err := cluster.New(s.recipe, s.source, s.fleet.Main(), s.initial, newJudge(s.recipe))
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +34,7 @@ func (a *asynchronous) run(s *Session) (err error) {
 	a.fleet.Publish(newest.Params, newest.Updates, 0, nil)
 	s.metrics = diagnose.Ages(s.metrics, &s.batch)
 	s.metrics = a.figures(s.metrics)
+	s.observePool(s.batch.Step, s.recipe.Rollout.Prompts)
 	if s.recipe.Rollout.DynamicSampling != nil {
 		s.log("rollout/refused_groups", float64(a.Last().Refused))
 	}

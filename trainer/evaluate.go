@@ -36,8 +36,8 @@ type Evaluation struct {
 
 // PromptTally is what became of one held-out prompt.
 type PromptTally struct {
-	// Difficulty is the task's knob.
-	Difficulty int
+	// Difficulty is the task's knob, Tokens what was generated over all responses.
+	Difficulty, Tokens int
 	passk.Tally
 }
 
@@ -52,6 +52,7 @@ type evaluator struct {
 
 	// One evaluation.
 	seed     uint64
+	purpose  stream.Purpose
 	prompts  []task.Prompt
 	requests []rollout.Request
 	sum      Evaluation
@@ -86,23 +87,27 @@ func (e *evaluator) close() { e.engine.Close() }
 // the given number of responses to each. The first responses to a prompt are the
 // same whatever that number.
 func (e *evaluator) passRate(p *model.Params, n, samples int, temperature float64, seed uint64) Evaluation {
-	e.begin(p, n, temperature, seed)
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	e.respond(all, samples, 0)
+	e.begin(p, e.heldOut(n, seed), temperature, seed, stream.Evaluation)
+	e.respond(indices(n), samples, 0)
 	return e.end()
 }
 
-// begin draws the prompts and takes the weights.
-func (e *evaluator) begin(p *model.Params, n int, temperature float64, seed uint64) {
+// heldOut draws n prompts of the evaluation stream.
+func (e *evaluator) heldOut(n int, seed uint64) []task.Prompt {
 	rng := stream.New(seed, stream.Evaluation, 0)
-	e.seed, e.prompts = seed, e.prompts[:0]
-	e.sum = Evaluation{Prompts: make([]PromptTally, n)}
-	for i := range n {
+	e.prompts = e.prompts[:0]
+	for range n {
 		e.prompts = append(e.prompts, task.DrawHeldOut(e.task, rng))
-		e.sum.Prompts[i].Difficulty = e.prompts[i].Difficulty
+	}
+	return e.prompts
+}
+
+// begin takes the prompts and the weights. The purpose names the random streams.
+func (e *evaluator) begin(p *model.Params, prompts []task.Prompt, temperature float64, seed uint64, purpose stream.Purpose) {
+	e.seed, e.purpose, e.prompts = seed, purpose, prompts
+	e.sum = Evaluation{Prompts: make([]PromptTally, len(prompts))}
+	for i, q := range prompts {
+		e.sum.Prompts[i].Difficulty = q.Difficulty
 	}
 	e.engine.Publish(p, 0)
 	e.calibrate()
@@ -116,7 +121,7 @@ func (e *evaluator) respond(prompts []int, samples, until int) {
 	for s := range samples {
 		for _, i := range prompts {
 			k := i + len(e.prompts)*(e.sum.Prompts[i].Samples+s)
-			e.requests = append(e.requests, rollout.Request{Prompt: e.prompts[i].Tokens, Seed: e.seed, Stream: stream.ID(stream.Evaluation, 1+k), Tool: engines.Tool(e.task)})
+			e.requests = append(e.requests, rollout.Request{Prompt: e.prompts[i].Tokens, Seed: e.seed, Stream: stream.ID(e.purpose, 1+k), Tool: engines.Tool(e.task)})
 		}
 	}
 	e.engine.Generate(&e.batch.Sampled, e.requests, e.sampling)
@@ -136,7 +141,9 @@ func (e *evaluator) respond(prompts []int, samples, until int) {
 		if e.batch.Finished[k] {
 			e.sum.Finished++
 		}
-		e.sum.Length += float64(masked.Count(e.batch.Mask[from:to]))
+		generated := masked.Count(e.batch.Mask[from:to])
+		of.Tokens += generated
+		e.sum.Length += float64(generated)
 	}
 }
 
@@ -184,7 +191,41 @@ func (s *Session) evaluate() {
 		batch.Metric{Name: "val/weight_travel", Value: distance(p.Theta, s.initial.Theta)})
 	if eval.PerPrompt() > 1 {
 		s.metrics = inLearner.passAtK(s.metrics)
+		if s.first == nil && distance(p.Theta, s.initial.Theta) == 0 {
+			s.first = inLearner.Prompts
+		} else if s.first == nil { // the run was taken up again
+			s.first = s.inLearner.passRate(s.initial, eval.Prompts, eval.PerPrompt(), 1, s.recipe.Seed).Prompts
+		}
+		s.metrics = inLearner.strata(s.metrics, s.first)
 	}
+}
+
+// Prompts are easy for the first weights that solve them more often than this, and
+// hard that solve them less often.
+const (
+	easyPassRate = 0.9
+	hardPassRate = 0.1
+)
+
+// strata appends the pass rate and the length of prompts that were easy and of those
+// that were hard for the first weights, where there are any.
+func (r *Evaluation) strata(metrics []batch.Metric, first []PromptTally) []batch.Metric {
+	for _, of := range []struct {
+		name string
+		in   func(rate float64) bool
+	}{{"easy", func(rate float64) bool { return rate > easyPassRate }}, {"hard", func(rate float64) bool { return rate < hardPassRate }}} {
+		correct, samples, tokens := 0, 0, 0
+		for i, p := range r.Prompts {
+			if of.in(float64(first[i].Correct) / float64(first[i].Samples)) {
+				correct, samples, tokens = correct+p.Correct, samples+p.Samples, tokens+p.Tokens
+			}
+		}
+		if samples > 0 {
+			metrics = append(metrics, batch.Metric{Name: "val/learner/" + of.name + "/pass_rate", Value: float64(correct) / float64(samples)},
+				batch.Metric{Name: "val/learner/" + of.name + "/response_length", Value: float64(tokens) / float64(samples)})
+		}
+	}
+	return metrics
 }
 
 // Attempts says how often held-out prompts are tried.
@@ -205,11 +246,8 @@ func Evaluate(ctx context.Context, p *model.Params, r recipe.Recipe, a Attempts,
 	r.Model, r.Eval.Prompts = p.Config, a.Prompts
 	e := newEvaluator(r, r.Task.New(), r.Learner.Numerics, o.workers())
 	defer e.close()
-	e.begin(p, a.Prompts, 1, r.Seed)
-	all := make([]int, a.Prompts)
-	for i := range all {
-		all[i] = i
-	}
+	e.begin(p, e.heldOut(a.Prompts, r.Seed), 1, r.Seed, stream.Evaluation)
+	all := indices(a.Prompts)
 	// In parts: what is generated at a time is held in memory.
 	part := max(1, mostResponses/a.Prompts)
 	for done := 0; done < a.Samples && ctx.Err() == nil; done += part {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"driftlab/model"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
 )
 
@@ -76,5 +77,23 @@ func TestPassAtKMetrics(t *testing.T) {
 	want := []string{"val/learner/pass@2", "val/learner/pass@4", "val/learner/pass@6", "val/learner/pass_beta/alpha", "val/learner/pass_beta/beta", "val/learner/pass_rate_at/2", "val/learner/pass_rate_at/3"}
 	if !slices.Equal(names, want) || got["val/learner/pass@6"] != 5./6 || got["val/learner/pass_rate_at/2"] != 0.5 || !(got["val/learner/pass_beta/alpha"] > 0) {
 		t.Errorf("%v: %v", names, got)
+	}
+}
+
+// TestStrata parts prompts by what the first weights made of them.
+func TestStrata(t *testing.T) {
+	tally := func(correct, tokens int) (p PromptTally) {
+		p.Correct, p.Samples, p.Tokens = correct, 20, tokens
+		return p
+	}
+	first := []PromptTally{tally(19, 1), tally(18, 1), tally(2, 1), tally(1, 1), tally(20, 1)}
+	now := Evaluation{Prompts: []PromptTally{tally(10, 100), tally(0, 7), tally(0, 7), tally(5, 60), tally(20, 140)}}
+	want := []batch.Metric{{Name: "val/learner/easy/pass_rate", Value: 0.75}, {Name: "val/learner/easy/response_length", Value: 6}, {Name: "val/learner/hard/pass_rate", Value: 0.25}, {Name: "val/learner/hard/response_length", Value: 3}}
+	if got := now.strata(nil, first); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	now.Prompts = now.Prompts[1:3]
+	if got := now.strata(nil, first[1:3]); got != nil {
+		t.Errorf("neither easy nor hard: %v", got)
 	}
 }

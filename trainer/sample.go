@@ -7,7 +7,6 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/stream"
-	"driftlab/trainer/task"
 )
 
 // sampler is the rollout side of a session: the fleet, and its drafter.
@@ -52,10 +51,9 @@ func (s *Session) generate(step int) {
 	s.fleet.Publish(weights, version, sigma, stream.New(r.Seed, stream.Noise, step))
 	s.prepareDrafter(step, version, weights)
 	s.preparePartner(weights)
-	rng := stream.New(r.Seed, stream.Prompts, step)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
-	for g := range r.Rollout.Prompts {
-		p := task.Draw(s.task, rng)
+	s.asked = s.source.Step(s.asked[:0], step, r.Rollout.Prompts)
+	for g, p := range s.asked {
 		for i := range r.Rollout.Group {
 			s.prompts = append(s.prompts, p)
 			s.requests = append(s.requests, rollout.Request{
@@ -70,6 +68,7 @@ func (s *Session) generate(step int) {
 		s.speculation.observe(b)
 	}
 	s.observeFusion()
+	s.observePool(step, r.Rollout.Prompts)
 	if r.Rollout.Noise.Start > 0 {
 		s.metrics = append(s.metrics, batch.Metric{Name: "rollout/noise_sigma", Value: sigma})
 	}

@@ -46,10 +46,14 @@ type Session struct {
 	versions    versions
 	published   func(updates int) *cluster.Version // those of a schedule on a clock, nil for others
 	initial     *model.Params
+	first       []PromptTally // of the first weights, where held-out prompts are sampled several times
 
 	batch    batch.Batch
 	mini     batch.Batch
-	prompts  []task.Prompt
+	source   *engines.Prompts
+	kept     float64       // share of a pool that is left
+	asked    []task.Prompt // of the step
+	prompts  []task.Prompt // by response
 	requests []rollout.Request
 	groups   batch.Groups
 	apart    bool  // the minibatches part groups, for want of them
@@ -99,7 +103,12 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 		}
 	}
 	s.versions.start(p, s.schedule.MaxLag())
-	if err := s.assemble(); err != nil {
+	s.source = engines.NewPrompts(r, s.task)
+	err := s.sift()
+	if err == nil {
+		err = s.assemble()
+	}
+	if err != nil {
 		s.Close()
 		return err
 	}

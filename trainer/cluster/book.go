@@ -1,14 +1,14 @@
 package cluster
 
 import (
+	"driftlab/trainer/engines"
 	"driftlab/trainer/stream"
 	"driftlab/trainer/task"
 )
 
-// book has the prompts of all samples: those of a step's, drawn one after another
-// as a synchronous run draws them.
+// book has the prompts of all samples: those of a step as a synchronous run has them.
 type book struct {
-	task  task.Task
+	from  *engines.Prompts
 	seed  uint64
 	batch int // samples of a step
 
@@ -19,11 +19,7 @@ type book struct {
 // prompt is that of a sample.
 func (b *book) prompt(sample int) task.Prompt {
 	if step := sample / b.batch; step != b.step {
-		rng := stream.New(b.seed, stream.Prompts, step)
-		b.step, b.prompts = step, b.prompts[:0]
-		for range b.batch {
-			b.prompts = append(b.prompts, task.Draw(b.task, rng))
-		}
+		b.step, b.prompts = step, b.from.Step(b.prompts[:0], step, b.batch)
 	}
 	return b.prompts[sample%b.batch]
 }

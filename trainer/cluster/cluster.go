@@ -87,7 +87,7 @@ func Check(r recipe.Recipe) error {
 // New returns a cluster at the start of a run from the given weights. Its workers
 // stand beside the engine, with the recipe's numerics. The judge is asked where the
 // recipe refuses or replays samples.
-func New(r recipe.Recipe, t task.Task, beside *rollout.Engine, first *model.Params, judge Judge) (*Cluster, error) {
+func New(r recipe.Recipe, prompts *engines.Prompts, beside *rollout.Engine, first *model.Params, judge Judge) (*Cluster, error) {
 	if err := Check(r); err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func New(r recipe.Recipe, t task.Task, beside *rollout.Engine, first *model.Para
 		return nil, err
 	}
 	c := &Cluster{
-		recipe: r, core: core, batch: config.Batch, width: config.Group, sampling: engines.Sampling(r), tool: engines.Tool(t),
-		book:     book{task: t, seed: r.Seed, batch: config.Batch, step: -1},
+		recipe: r, core: core, batch: config.Batch, width: config.Group, sampling: engines.Sampling(r), tool: engines.Tool(prompts.Task),
+		book:     book{from: prompts, seed: r.Seed, batch: config.Batch, step: -1},
 		versions: versions{config: r.Model, numerics: r.Rollout.Numerics},
 		served:   make([]int, config.Workers), judge: judge,
 		partial: map[int]*rollout.Partial{}, samples: map[int]*sample{},

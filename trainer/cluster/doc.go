@@ -1,7 +1,7 @@
 // Package cluster executes the commands of a schedule's core with real engines: it
 // is the half of an asynchronous run that samples.
 //
-//	c, err := cluster.New(r, task, fleet.Main())
+//	c, err := cluster.New(r, prompts, fleet.Main(), weights, judge)
 //	for {
 //		batch, err := c.Next(&sampled, learner.Params(), learner.Updates())   // responses for an update
 //		... train them ...

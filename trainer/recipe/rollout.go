@@ -50,6 +50,9 @@ type Rollout struct {
 	KVScales KVScales `yaml:"kv_scales"`
 	// Noise is added to the norms of the rollout engine's copy of the weights.
 	Noise Noise `yaml:"noise"`
+	// Pool is a training set of a fixed size. Nil where the recipe has no such section:
+	// the task draws a new prompt every time.
+	Pool *Pool `yaml:"pool"`
 	// DynamicSampling refuses groups that teach nothing and samples others in their
 	// place. Nil where the recipe has no such section: all are trained. It runs sync
 	// and lag on the virtual clock.

@@ -231,6 +231,7 @@ func (c *checker) rollout(r Rollout) {
 	}
 	c.fleet(r)
 	c.kvScales(r)
+	c.pool(r.Pool)
 	c.noise(r.Noise)
 }
 

@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/cluster"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/tiny"
 )
@@ -29,7 +30,7 @@ func TestWorkerNumbersInTraining(t *testing.T) {
 			p.Init(r.Seed)
 			beside := rollout.New(r.Model, r.Rollout.Numerics, 1, 1)
 			defer beside.Close()
-			c, err := cluster.New(r, r.Task.New(), beside, p, nil)
+			c, err := cluster.New(r, engines.NewPrompts(r, r.Task.New()), beside, p, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ const (
 	Noise
 	Lengths
 	Perturbation
+	Pool
 )
 
 // New returns the random numbers of one purpose at one step of a run. They

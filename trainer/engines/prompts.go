@@ -1,0 +1,82 @@
+package engines
+
+import (
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/stream"
+	"driftlab/trainer/task"
+)
+
+// Prompts are those of a run, step by step: drawn from the task, or from a pool
+// where the recipe has one.
+type Prompts struct {
+	// Task makes them.
+	Task task.Task
+
+	seed uint64
+	pool []task.Prompt
+	from int   // step from which only kept ones come
+	kept []int // nil: all
+	// The order of one epoch, drawn when it is asked for.
+	epoch, of int
+	order     []int
+}
+
+// NewPrompts returns the prompts of a recipe's run.
+func NewPrompts(r recipe.Recipe, t task.Task) *Prompts {
+	p := &Prompts{Task: t, seed: r.Seed, epoch: -1}
+	if o := r.Rollout.Pool; o != nil {
+		rng := stream.New(r.Seed, stream.Pool, 0)
+		for range o.Prompts {
+			p.pool = append(p.pool, task.Draw(t, rng))
+		}
+	}
+	return p
+}
+
+// Pool are the prompts that come back; nil where there is no pool.
+func (p *Prompts) Pool() []task.Prompt { return p.pool }
+
+// Keep leaves out, from a step on, all of the pool but these. There is at least
+// one.
+func (p *Prompts) Keep(from int, kept []int) { p.from, p.kept = from, kept }
+
+// Step appends the n prompts of a step. They depend on the recipe and the step alone.
+func (p *Prompts) Step(dst []task.Prompt, step, n int) []task.Prompt {
+	if p.pool == nil {
+		rng := stream.New(p.seed, stream.Prompts, step)
+		for range n {
+			dst = append(dst, task.Draw(p.Task, rng))
+		}
+		return dst
+	}
+	first, of := step*n, len(p.pool)
+	sifted := p.kept != nil && step >= p.from
+	if sifted {
+		first, of = (step-p.from)*n, len(p.kept)
+	}
+	for i := first; i < first+n; i++ {
+		k := p.place(i/of, i%of, of)
+		if sifted {
+			k = p.kept[k]
+		}
+		dst = append(dst, p.pool[k])
+	}
+	return dst
+}
+
+// Epoch is how often the pool has been gone through before a step of n prompts, in
+// the part of the run that the step belongs to.
+func (p *Prompts) Epoch(step, n int) float64 {
+	if p.kept != nil && step >= p.from {
+		return float64((step-p.from)*n) / float64(len(p.kept))
+	}
+	return float64(step*n) / float64(len(p.pool))
+}
+
+// place is the i-th of an epoch's order of so many prompts.
+func (p *Prompts) place(epoch, i, of int) int {
+	if p.epoch != epoch || p.of != of {
+		p.epoch, p.of, p.order = epoch, of, stream.New(p.seed, stream.Pool, 1+epoch).Perm(of)
+	}
+	return p.order[i]
+}

@@ -1,0 +1,47 @@
+package recipe
+
+import (
+	"reflect"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Pool is a training set of a fixed size: prompts come back, every epoch in a new
+// order, and how hard each is for the first weights can be known.
+type Pool struct {
+	// Prompts is its size, 1 or more. Default 256.
+	Prompts int `yaml:"prompts"`
+	// Keep leaves out the prompts that the first weights solve less or more often than
+	// this, as pass rates in [low, high]: the hard tail, or what is solved already.
+	// Default [0, 1]: none is left out.
+	Keep [2]float64 `yaml:"keep"`
+	// From is the number of steps before that. Default 0.
+	From int `yaml:"from"`
+	// Samples is the number of responses to each prompt by which its pass rate is
+	// found, in the learner's numerics, before the first step. Nothing is sampled if all
+	// are kept. Default 16.
+	Samples int `yaml:"samples"`
+}
+
+// DefaultPool returns the section's defaults.
+func DefaultPool() Pool { return Pool{Prompts: 256, Keep: [2]float64{0, 1}, Samples: 16} }
+
+// Sifts reports whether a prompt may be left out.
+func (p Pool) Sifts() bool { return p.Keep != [2]float64{0, 1} }
+
+// read implements reader for the section's own starting values.
+func (p *Pool) read(d *decoder, n *yaml.Node, path string) {
+	*p = DefaultPool()
+	d.structure(n, path, reflect.ValueOf(p).Elem())
+}
+
+// pool checks a training set of a fixed size.
+func (c *checker) pool(p *Pool) {
+	if p == nil {
+		return
+	}
+	c.within("rollout.pool.prompts", p.Prompts, 1, maxResponses)
+	c.within("rollout.pool.from", p.From, 0, maxSteps)
+	c.within("rollout.pool.samples", p.Samples, 1, maxEvalSamples)
+	c.that(p.Keep[0] >= 0 && p.Keep[0] <= p.Keep[1] && p.Keep[1] <= 1, "rollout.pool.keep", "%v is not a range of pass rates, low <= high within [0, 1]", p.Keep)
+}
