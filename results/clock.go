@@ -24,7 +24,7 @@ func TimelineOf(c *record.Clock) *Timeline {
 	shown := min(mostLanes, c.Workers)
 	t := &Timeline{
 		Title: fmt.Sprintf("%s: the learner and %d of %d workers", c.System, shown, c.Workers),
-		Note:  "height: share of busy slots; half for prefill and scoring; grey: weights on their way", Unit: "s",
+		Note:  "height: share of busy slots; half for prefill and scoring; grey: weights on their way, low: waiting for tools", Unit: "s",
 		From: seconds(c.From), To: seconds(c.To), Lanes: []TimelineLane{{Name: "learner"}},
 	}
 	row := map[int]int{-1: 0}
@@ -46,6 +46,8 @@ func TimelineOf(c *record.Clock) *Timeline {
 			span.Share = 0.5
 		case "loading", "pushing":
 			span.Version = -1
+		case "calling":
+			span.Version, span.Share = -1, 0.15
 		}
 		t.Lanes[i].Spans = append(t.Lanes[i].Spans, span)
 	}

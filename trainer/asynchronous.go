@@ -59,6 +59,11 @@ func (a *asynchronous) figures(dst []batch.Metric) []batch.Metric {
 	add("clock/reprefilled_tokens", float64(n.ReprefilledTokens))
 	add("clock/weight_copies", float64(n.Copies))
 	add("clock/dropped_samples", float64(n.Dropped+n.Requeued))
+	if n.Calls > 0 {
+		config := a.Config()
+		add("clock/tool_calls", float64(n.Calls))
+		add("clock/tool_wait", float64(n.WaitedTicks)/(float64(config.Workers)*float64(config.Slots)*float64(max(a.Core().Now(), 1))))
+	}
 	if sampled := a.MeanLength(); sampled > 0 {
 		add("clock/trained_length_ratio", float64(n.TrainedTokens)/float64(n.Responses)/sampled)
 	}

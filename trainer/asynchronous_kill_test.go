@@ -32,10 +32,13 @@ func onClock(t *testing.T) (names []string) {
 // begun again, and with parts of a batch that the learner has.
 func TestKillAtEveryEvent(t *testing.T) {
 	const steps = 3
-	for _, name := range onClock(t) {
+	for i, name := range onClock(t) {
 		t.Run(name, func(t *testing.T) {
 			sets := []string{"schedule=" + name, "steps=3", "eval.every=0", "rollout.prompts=3", "rollout.group=2", "rollout.max_tokens=10",
 				"rollout.slots=2", "cluster.workers=2", "learner.minibatches=2"}
+			if i%3 == 0 { // with a tool that takes its time
+				sets = append(sets, "task={name: lookup, difficulty: [1, 2], calls: [0, 1], max_calls: 2, output: 2}", "cluster.costs.tool_call=30000")
+			}
 			want, killed := sessionOf(t, Options{}, sets...), sessionOf(t, Options{}, sets...)
 			kills, within := 0, 0
 			kill := func() {

@@ -51,3 +51,31 @@ func TestToolRun(t *testing.T) {
 		t.Error("unequal engines come to the same weights")
 	}
 }
+
+// On a clock a tool takes its time: its request makes no step until it is answered, and
+// the slot waits. Where replies cost nothing the run is what it was before there were
+// costs of tools, and where nothing runs ahead of the learner they move the clock alone.
+func TestToolsOnTheClock(t *testing.T) {
+	run := func(schedule, costs string) *ran {
+		return mustRun(t, toolRecipe(t, "steps=3", "eval.every=0", "schedule="+schedule, "rollout.slots=3", "cluster={workers: 2, costs: "+costs+"}"), Options{})
+	}
+	free, dear := run("{name: areal, eta: 0}", "{tool_call: 0, tool_token: 0}"), run("{name: areal, eta: 0}", "{tool_call: 3000000}")
+	if !slices.Equal(free.Params.Theta, dear.Params.Theta) {
+		t.Error("the time that tools take changes the weights where nothing runs ahead")
+	}
+	if free.Record.Column("clock/tool_calls") != nil || free.Record.Column("clock/tool_wait") != nil {
+		t.Error("replies that cost nothing are counted")
+	}
+	calls, wait := column(t, dear.Record, "clock/tool_calls"), column(t, dear.Record, "clock/tool_wait")
+	before, after := column(t, free.Record, "clock/ticks"), column(t, dear.Record, "clock/ticks")
+	for step := range calls {
+		// A batch of sixteen on six slots waits for one call at least.
+		if calls[step] == 0 || wait[step] <= 0 || wait[step] >= 1 || after[step] < before[step]+float64(3_000_000*(step+1)) {
+			t.Errorf("step %d: %v calls, %v of the slots wait, %v ticks and %v without", step, calls[step], wait[step], after[step], before[step])
+		}
+	}
+	ahead := run("{name: areal, eta: 2}", "{tool_call: 3000000}")
+	if now := run("{name: areal, eta: 2}", "{tool_call: 0, tool_token: 0}"); slices.Equal(now.Params.Theta, ahead.Params.Theta) {
+		t.Error("a wait changes nothing of who samples with which weights")
+	}
+}

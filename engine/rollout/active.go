@@ -14,7 +14,8 @@ type active struct {
 	sampling Sampling
 	begun    []*response // in order
 	queue    queue
-	order    int // of the next response
+	order    int   // of the next response
+	absent   []int // requests that make no step now
 
 	spare []*response // memory of earlier ones
 	parts []*column.Sampled
@@ -88,7 +89,13 @@ func (e *Engine) InProgress() (running, waiting int) {
 // before it. Steps are the same on any number of workers, and what is lent of a
 // prompt comes from what is in progress alone: how responses go on, and after how
 // many steps each is complete, is a function of what is in progress.
-func (e *Engine) Advance(steps int) int {
+func (e *Engine) Advance(steps int) int { return e.AdvanceWithout(steps, nil) }
+
+// AdvanceWithout is Advance for all but the named requests: these stay in their slots as
+// they are, since their tools have yet to answer.
+func (e *Engine) AdvanceWithout(steps int, absent []int) int {
+	e.absent = absent
+	defer func() { e.absent = nil }()
 	l := &e.together
 	l.share(e, 0, 1, len(e.slots))
 	for made := range steps {
@@ -100,6 +107,29 @@ func (e *Engine) Advance(steps int) int {
 		}
 	}
 	return max(steps, 0)
+}
+
+// away reports whether a response makes no step now.
+func (e *Engine) away(r *response) bool {
+	return e.absent != nil && slices.Contains(e.absent, r.request.ID)
+}
+
+// Called calls f with every request whose newest tokens are a tool's, and their number:
+// those that called in their last step.
+func (e *Engine) Called(f func(id, tokens int)) {
+	for i := range e.slots {
+		r := e.slots[i].response
+		if !r.running() {
+			continue
+		}
+		n := 0
+		for n < len(r.Mask) && !r.Mask[len(r.Mask)-1-n] {
+			n++
+		}
+		if n > 0 {
+			f(r.request.ID, n)
+		}
+	}
 }
 
 // Collect moves the complete responses into dst, in the order in which they were

@@ -122,7 +122,7 @@ func (l *lane) decode() {
 func (l *lane) fill() bool {
 	l.pending = l.pending[:0]
 	for i := l.first; i < l.end; i += l.stride {
-		if l.engine.slots[i].running() || l.engine.take(i) {
+		if e := l.engine; (e.slots[i].running() || e.take(i)) && !e.away(e.slots[i].response) {
 			l.pending = append(l.pending, i)
 		}
 	}

@@ -56,7 +56,7 @@ func (l *lane) reuse(i int) bool {
 	longest, donor := 0, -1
 	for j := l.first; j < l.end; j += l.stride {
 		d := e.slots[j].response
-		if j == i || d == nil || !d.lends(k) {
+		if j == i || d == nil || !d.lends(k) || e.away(d) {
 			continue
 		}
 		n := commonPrefix(prompt[:most], d.request.Prompt[:len(d.request.Prompt)-1])

@@ -31,7 +31,7 @@ type Clock struct {
 type ClockSpan struct {
 	// Lane is the worker, -1 for the learner.
 	Lane int `json:"lane"`
-	// Activity is generating, prefilling, loading, scoring, training or pushing.
+	// Activity is generating, prefilling, loading, scoring, training, pushing or calling.
 	Activity string `json:"does"`
 	From     int    `json:"from"`
 	To       int    `json:"to"`

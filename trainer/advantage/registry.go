@@ -147,9 +147,12 @@ var Registry = method.Table[Estimator]{
 	}},
 	{Spec: method.Spec{
 		Name: "rl_zvp", Aliases: []string{"zero_variance"}, Unit: method.Group,
-		Source:         "arXiv 2509.21880 (a NeMo-RL port); CompassMax, arXiv 2512.07710",
-		Formula:        "mixed group: GRPO; all correct: A_t = scale·H_t; all wrong: A_t = −scale·(max H − H_t)",
-		Needs:          batch.Columns{batch.Reward, batch.EntropyOld, batch.Group},
-		Reconstruction: "read from a port; the maximum of H runs over the response's generated tokens",
+		Source:  "arXiv 2509.21880 (a NeMo-RL port); CompassMax, arXiv 2512.07710",
+		Formula: "mixed group: GRPO; all correct: A_t = scale·H_t; all wrong: A_t = −scale·(max H − H_t)",
+		Needs:   batch.Columns{batch.Reward, batch.EntropyOld, batch.Group},
+		Reconstruction: "read from a port; the maximum of H runs over the response's generated tokens. Of CompassMax's stages this is the fourth. " +
+			"The first is rollout.dynamic_sampling with refuse solved, by the group at hand and not by a running pass rate (0.95) of its prompt. " +
+			"The second, more responses to a prompt whose group has no variance, is not modelled: all groups have one size. " +
+			"Of the third, length penalties are parts of the reward; a penalty for repetition is not modelled",
 	}, New: func() Estimator { return &ZeroVariance{Asymmetry: symmetric, Scale: 0.1, Std: true, Eps: 1e-6} }},
 }.Filled(method.Spec{Group: "advantage", Gradient: "constant"}, examples)

@@ -156,7 +156,7 @@ func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]
 	case schedule.Start:
 		outcome.Prompts, err = c.start(command)
 	case schedule.Decode:
-		outcome.Finished, err = c.decode(command)
+		outcome, err = c.decode(command)
 	case schedule.Load:
 		c.load(command)
 	case schedule.Evict:
@@ -210,15 +210,23 @@ func (c *Cluster) start(command schedule.Command) (prompts []int, err error) {
 	return prompts, nil
 }
 
-// decode makes the steps of a worker, and returns the requests that ended.
-func (c *Cluster) decode(command schedule.Command) ([]int, error) {
+// decode makes the steps of a worker, and returns the requests that ended or called a
+// tool.
+func (c *Cluster) decode(command schedule.Command) (o schedule.Outcome, err error) {
 	e := c.workers[command.Worker]
-	if made := e.Advance(command.Steps); made != command.Steps {
-		return nil, fmt.Errorf("schedule: worker %d made %d of %d steps", command.Worker, made, command.Steps)
+	if made := e.AdvanceWithout(command.Steps, command.Requests); made != command.Steps {
+		return o, fmt.Errorf("schedule: worker %d made %d of %d steps", command.Worker, made, command.Steps)
+	}
+	if c.tool != nil {
+		e.Called(func(id, tokens int) {
+			if !slices.Contains(command.Requests, id) {
+				o.Called = append(o.Called, schedule.ToolCall{Request: id, Tokens: tokens})
+			}
+		})
 	}
 	all := new(column.Sampled)
 	if c.ids = e.Collect(all, c.ids[:0]); len(c.ids) == 0 {
-		return nil, nil
+		return o, nil
 	}
 	for i, id := range c.ids {
 		from, to := all.Span(i)
@@ -231,7 +239,8 @@ func (c *Cluster) decode(command schedule.Command) ([]int, error) {
 		all.Select(one, []int{i})
 		s.ended = append(s.ended, response{id, command.Time, one})
 	}
-	return c.ids, nil
+	o.Finished = c.ids
+	return o, nil
 }
 
 // load gives a worker weights.

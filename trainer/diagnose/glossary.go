@@ -57,6 +57,8 @@ var Glossary = []Term{
 	{"clock/wasted_tokens", "tokens thrown away", "tokens", "decoded tokens so far that no step trains", "", ours},
 	{"clock/reprefilled_tokens", "tokens prefilled again", "tokens", "prefixes so far that were read again under new weights or elsewhere", "", ours},
 	{"clock/weight_copies", "copies of the weights", "", "most copies kept at once so far beside the learner's and one in each worker", "what old log-probs and pinned requests take of memory", "missing old logits, arXiv 2605.12070"},
+	{"clock/tool_calls", "calls of tools", "", "calls so far whose reply has its costs on the clock", "", ours},
+	{"clock/tool_wait", "slots that wait for tools", "", "share of the slots' time so far: their request has called a tool and is not answered", "", ours},
 	{"clock/dropped_samples", "samples refused", "", "samples so far that a rule dropped or submitted again", "", ours},
 	{"replay/share", "replayed tokens", "", "share of the batch's generated tokens that were trained before", "", ours},
 	{"replay/age", "age of replays", "updates", "mean over replayed tokens of version(learner) − version(token)", "", ours},

@@ -64,5 +64,6 @@ var arealSpec = method.Spec{
 	Example: "η = 1, B = 4, V = 0: 8 samples may be submitted in all\n" +
 		"V = 1, 4 trained, 2 done, 2 in flight: 12 - 8 = 4 more\n" +
 		"the mean lag tends to 1; a straggler of the first 8 can be trained at V = 5, lag 5",
-	Reconstruction: "The scheduler's labels are exact here; AReaL's may be one version too new, where a reply arrives late. Its dynamic batch, which counts refused samples into B, is not selectable.",
+	Reconstruction: "The scheduler's labels are exact here; AReaL's may be one version too new, where a reply arrives late. Its dynamic batch, which counts refused samples into B, is not selectable. " +
+		"Its micro-batches (algorithm 1: longest first, each into the fitting one with the fewest sequences, at most 32,768 tokens; +30 % in the paper) are not modelled: the clock's training pass is linear in tokens, so that no cut of a batch is faster than another.",
 }

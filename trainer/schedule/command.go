@@ -7,7 +7,7 @@ type Kind int
 const (
 	// Start brings requests into a worker: prompts, or partial responses to continue.
 	Start Kind = iota
-	// Decode makes steps of all requests of a worker: a token each.
+	// Decode makes steps of all requests of a worker but the named ones: a token each.
 	Decode
 	// Load gives a worker the weights of a version.
 	Load
@@ -31,7 +31,8 @@ type Command struct {
 	Time int
 	// Worker is the index of the worker of Start, Decode, Load and Evict.
 	Worker int
-	// Requests are those that Start brings in and Evict takes out.
+	// Requests are those that Start brings in and Evict takes out; of a Decode, those
+	// that stay as they are, since their tools have yet to answer.
 	Requests []int
 	// Origins are, for Start, the samples whose prompts the requests have: their
 	// own, unless a filter had a prompt submitted again.
@@ -74,8 +75,14 @@ type Outcome struct {
 	// is known beforehand; nil where it is not: then every step is a Decode of its
 	// own. Both make the same log.
 	Lengths []int
+	// Calls are, beside Lengths, the numbers of tokens behind which each response of a
+	// Start calls a tool; nil where none does.
+	Calls [][]int
 	// Finished are the requests that ended in a Decode, all in its last step.
 	Finished []int
+	// Called are those that called a tool in that step. Without costs of tools nobody
+	// needs to know: they go on as if nothing had happened.
+	Called []ToolCall
 	// Refused are the samples of a Grade that are no use, such as a group of equal
 	// rewards: they leave the count of accepted ones, and others may take their place.
 	Refused []int
@@ -83,3 +90,7 @@ type Outcome struct {
 	// all are worth nothing.
 	Worth []int
 }
+
+// ToolCall is a request that called a tool, and the tokens of the reply that it will
+// have to read.
+type ToolCall struct{ Request, Tokens int }

@@ -46,13 +46,21 @@ type Costs struct {
 	// Migrate is what a worker takes to accept a request with its keys and
 	// values. Default 10000: inferred.
 	Migrate int `yaml:"migrate"`
+	// ToolCall is what a tool takes to answer: its request keeps its slot, and the others
+	// decode on. Default 10000000, ROLL Flash's environments (2510.11345: 10 s on the
+	// average; here all calls take that). With tool_token 0, too, replies cost nothing.
+	ToolCall int `yaml:"tool_call"`
+	// ToolToken is what each token of its reply takes a worker: of n on d devices,
+	// n*tool_token/d. Default 40, as prefill_token. The learner's passes are not charged
+	// with them.
+	ToolToken int `yaml:"tool_token"`
 }
 
 // DefaultCosts returns the defaults.
 func DefaultCosts() Costs {
 	return Costs{
 		PrefillRequest: 1000, PrefillToken: 40, DecodeStep: 2400, DecodeSlot: 1500,
-		LearnToken: 140, Sync: 640_000, Push: 640_000, Copy: 160_000, Migrate: 10_000,
+		LearnToken: 140, Sync: 640_000, Push: 640_000, Copy: 160_000, Migrate: 10_000, ToolCall: 10_000_000, ToolToken: 40,
 	}
 }
 
@@ -71,6 +79,9 @@ func (c Costs) Logp(tokens, devices int) int { return ceilDiv(tokens*c.LearnToke
 
 // Train is the ticks of a training pass.
 func (c Costs) Train(tokens, devices int) int { return ceilDiv(3*tokens*c.LearnToken, devices) }
+
+// Tools reports whether a tool's reply costs anything: who called is not asked else.
+func (c Costs) Tools() bool { return c.ToolCall > 0 || c.ToolToken > 0 }
 
 // Scaled returns the costs in ticks that are shorter by the factor.
 func (c Costs) Scaled(factor int) Costs {
@@ -91,6 +102,7 @@ func (c *Costs) fields() []costField {
 		{"prefill_request", &c.PrefillRequest, 0}, {"prefill_token", &c.PrefillToken, 0},
 		{"decode_step", &c.DecodeStep, 1}, {"decode_slot", &c.DecodeSlot, 0}, {"learn_token", &c.LearnToken, 1},
 		{"sync", &c.Sync, 0}, {"push", &c.Push, 0}, {"copy", &c.Copy, 0}, {"migrate", &c.Migrate, 0},
+		{"tool_call", &c.ToolCall, 0}, {"tool_token", &c.ToolToken, 0},
 	}
 }
 

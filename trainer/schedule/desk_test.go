@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,9 @@ type desk struct {
 	t        *testing.T
 	core     *Core
 	length   func(origin, response int) int
+	calls    func(origin, response int) []int // of tools, nil for none
+	reply    int                              // tokens, 0 for some
+	at       map[int][]int
 	refuse   func(sample int) bool // every third, unless a test says otherwise
 	known    bool                  // it tells the lengths beforehand
 	total    map[int]int
@@ -26,7 +30,7 @@ func newDesk(t *testing.T, config Config, policy Policy, length func(origin, res
 		t.Fatal(err)
 	}
 	third := func(sample int) bool { return sample%3 == 1 }
-	return &desk{t: t, core: core, length: length, refuse: third, known: true, total: map[int]int{}}
+	return &desk{t: t, core: core, length: length, refuse: third, known: true, total: map[int]int{}, at: map[int][]int{}}
 }
 
 // answer is what comes of a command.
@@ -40,12 +44,27 @@ func (d *desk) answer(c Command) Outcome {
 			if d.known {
 				o.Lengths = append(o.Lengths, n)
 			}
+			if d.calls != nil {
+				d.at[r] = d.calls(c.Origins[i], r%d.core.width)
+				if d.known {
+					o.Calls = append(o.Calls, d.at[r])
+				}
+			}
 		}
 	case Decode:
 		w := d.core.workers[c.Worker]
 		for _, r := range w.Active {
+			if slices.Contains(c.Requests, r.ID) {
+				continue
+			}
 			if r.Made+c.Steps == d.total[r.ID] {
 				o.Finished = append(o.Finished, r.ID)
+			} else if slices.Contains(d.at[r.ID], r.Made+c.Steps) {
+				tokens := d.reply
+				if tokens == 0 {
+					tokens = r.ID % 5
+				}
+				o.Called = append(o.Called, ToolCall{r.ID, tokens})
 			}
 			if r.Made+c.Steps > d.total[r.ID] {
 				d.t.Fatalf("request %d decodes beyond its end", r.ID)

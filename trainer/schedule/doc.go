@@ -43,6 +43,8 @@
 //     requests that ended in the last of them. A driver that samples cannot know when
 //     that is, and is asked for one step at a time; one that says all lengths at Start
 //     is asked for many. It is never asked to undo any.
+//     Requests that called a tool are said with their replies' lengths: each keeps its slot
+//     and makes no step until Costs.ToolCall has gone by, named in every Decode until then.
 //   - Grade: judge samples that are done, where Config.Graded asks for it. The Outcome
 //     says which are of no use, which then leave the count of accepted ones, and what
 //     they are worth to a replay.

@@ -117,6 +117,7 @@ func (c *Core) detach(r *Request) {
 func (c *Core) restart(r *Request) {
 	c.counts.WastedTokens += r.Made
 	r.Made, r.pieced, r.Pieces = 0, 0, nil
+	r.calling, r.back, r.reply, r.replied = false, 0, 0, 0
 }
 
 // recount finds the versions of a sample anew, after it lost some.

@@ -15,20 +15,30 @@ func (c *Core) wake(w *Worker) {
 		c.spend(Span{Lane: w.ID, Activity: Prefilling, From: w.from, To: c.now, Version: w.Version})
 		c.settle(w)
 	default:
+		c.stopsCalling(w)
 		c.settle(w)
+	}
+}
+
+// stopsCalling ends the time in which a worker had nothing to do but wait for tools.
+func (c *Core) stopsCalling(w *Worker) {
+	if w.state == calling {
+		c.spend(Span{Lane: w.ID, Activity: Calling, From: w.from, To: c.now, Version: w.Version})
+		w.state = resting
 	}
 }
 
 // decode asks for the steps that a worker has made by now.
 func (c *Core) decode(w *Worker, steps int) {
 	c.heap.set(w, never)
-	c.emit(Command{Kind: Decode, Worker: w.ID, Steps: steps, Version: w.Version})
+	c.emit(Command{Kind: Decode, Worker: w.ID, Steps: steps, Version: w.Version, Requests: w.callers()})
 }
 
 // settle decides what a worker does next, at the end of a step, a prefill or a load.
 func (c *Core) settle(w *Worker) {
 	w.state = resting
 	c.heap.set(w, never)
+	c.answered(w)
 	switch {
 	case c.suspended:
 	case w.leaves > 0:
@@ -65,13 +75,23 @@ func (c *Core) begin(w *Worker, s state, ticks int) {
 
 // run decodes until something is known to happen.
 func (c *Core) run(w *Worker) {
-	w.step = c.config.Costs.Decode(len(w.Active), c.config.Engine) + c.scoredWith(len(w.Active))
+	n, back := w.decodes()
+	if n == 0 {
+		c.begin(w, calling, back-c.now)
+		return
+	}
+	w.step = c.config.Costs.Decode(n, c.config.Engine) + c.scoredWith(n)
 	if c.traits.Yield > 0 {
 		w.step = max(1, w.step*1000/c.traits.Yield)
 	}
-	steps := w.Active[0].next()
-	for _, r := range w.Active[1:] {
-		steps = min(steps, r.next())
+	steps := never
+	for _, r := range w.Active {
+		if !r.calling {
+			steps = min(steps, r.next())
+		}
+	}
+	if back < never {
+		steps = min(steps, ceilDiv(back-c.now, w.step))
 	}
 	c.begin(w, decoding, steps*w.step)
 }
@@ -87,6 +107,8 @@ func (c *Core) interrupt(w *Worker) {
 	case prefilling:
 		c.spend(Span{Lane: w.ID, Activity: Prefilling, From: w.from, To: c.now, Version: w.Version})
 		w.debt += w.until - c.now
+	case calling:
+		c.stopsCalling(w)
 	case loading:
 		return
 	}
@@ -96,7 +118,8 @@ func (c *Core) interrupt(w *Worker) {
 // pause lets a worker look around at the end of the step that it is making.
 func (c *Core) pause(w *Worker) {
 	switch w.state {
-	case resting:
+	case resting, calling:
+		c.stopsCalling(w)
 		c.settle(w)
 	case decoding:
 		steps := ceilDiv(c.now-w.from, w.step)
@@ -124,8 +147,8 @@ func (c *Core) act() {
 func (c *Core) started(command Command, o Outcome) error {
 	w := c.workers[command.Worker]
 	n := len(command.Requests)
-	if o.Prompts != nil && len(o.Prompts) != n || o.Lengths != nil && len(o.Lengths) != n {
-		return fmt.Errorf("schedule: a start of %d requests was answered with %d prompts and %d lengths", n, len(o.Prompts), len(o.Lengths))
+	if o.Prompts != nil && len(o.Prompts) != n || o.Lengths != nil && len(o.Lengths) != n || o.Calls != nil && len(o.Calls) != n {
+		return fmt.Errorf("schedule: a start of %d requests was answered with %d prompts, %d lengths and %d lists of calls", n, len(o.Prompts), len(o.Lengths), len(o.Calls))
 	}
 	ticks := w.debt
 	w.debt = 0
@@ -137,6 +160,9 @@ func (c *Core) started(command Command, o Outcome) error {
 			if r.length = o.Lengths[i]; r.length <= r.Made {
 				return fmt.Errorf("schedule: request %d has %d tokens and is to have %d", r.ID, r.Made, r.length)
 			}
+		}
+		if o.Calls != nil && c.config.Costs.Tools() {
+			r.calls = o.Calls[i]
 		}
 		if r.cached {
 			ticks += c.config.Costs.Migrate
@@ -159,21 +185,28 @@ func (c *Core) decoded(command Command, o Outcome) error {
 	w := c.workers[command.Worker]
 	n := command.Steps
 	ticks := n * w.step
-	c.spend(Span{Lane: w.ID, Activity: Generating, From: w.from, To: w.from + ticks, Version: w.Version, Work: ticks * len(w.Active)})
+	busy, _ := w.decodes()
+	c.spend(Span{Lane: w.ID, Activity: Generating, From: w.from, To: w.from + ticks, Version: w.Version, Work: ticks * busy})
 	w.from += ticks
 	for _, r := range w.Active {
+		if r.calling {
+			continue
+		}
 		r.Made += n
 		if r.allowed > 0 {
 			r.allowed -= n
 		}
 	}
-	c.counts.DecodedTokens += n * len(w.Active)
+	c.counts.DecodedTokens += n * busy
 	for _, id := range o.Finished {
 		i := slices.IndexFunc(w.Active, func(r *Request) bool { return r.ID == id })
 		if i < 0 {
 			return fmt.Errorf("schedule: request %d is said to have ended on worker %d, where it is not", id, w.ID)
 		}
 		c.finish(w, w.Active[i])
+	}
+	if err := c.called(w, o.Called); err != nil {
+		return err
 	}
 	for _, r := range w.Active {
 		if r.length == r.Made {

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata; read the difference before you commit it")
 
-var activities = [...]string{"generate", "prefill", "load", "score", "train", "push"}
+var activities = [...]string{"generate", "prefill", "load", "score", "train", "push", "call"}
 
 // logText is a timeline as text, a line per lane.
 func logText(c *Core) string {

@@ -1,5 +1,7 @@
 package schedule
 
+import "slices"
+
 // Sample is a prompt group: the responses to one prompt, done when its slowest
 // is. Policies read it.
 type Sample struct {
@@ -82,6 +84,12 @@ type Request struct {
 	length int
 	// allowed is the number of steps until it gives its slot up, -1 for any.
 	allowed int
+	// calls are the numbers of tokens behind which it is known to call a tool.
+	calls []int
+	// calling says that a tool has yet to answer it, at the time back, with a reply of so
+	// many tokens; replied are those of earlier replies.
+	calling              bool
+	back, reply, replied int
 	// cached says that its keys and values travel with it.
 	cached bool
 	// to is the worker that it moves to at the end of the step, -1 for none.
@@ -94,7 +102,7 @@ type Request struct {
 type Piece struct{ Version, Tokens int }
 
 // Prefix is what a worker has to prefill for it.
-func (r *Request) Prefix() int { return r.Sample.Prompt + r.Made }
+func (r *Request) Prefix() int { return r.Sample.Prompt + r.Made + r.replied }
 
 // place is where a request is.
 type place int
@@ -130,6 +138,9 @@ func (r *Request) next() int {
 	}
 	if r.allowed >= 0 {
 		n = min(n, r.allowed)
+	}
+	if i, _ := slices.BinarySearch(r.calls, r.Made+1); i < len(r.calls) {
+		n = min(n, r.calls[i]-r.Made)
 	}
 	return n
 }

@@ -11,11 +11,13 @@ const (
 	Scoring
 	Training
 	Pushing
+	// Calling is a worker whose requests all wait for tools.
+	Calling
 )
 
 // String names it.
 func (a Activity) String() string {
-	return [...]string{"generating", "prefilling", "loading", "scoring", "training", "pushing"}[a]
+	return [...]string{"generating", "prefilling", "loading", "scoring", "training", "pushing", "calling"}[a]
 }
 
 // Learner is the lane of the learner in the log; workers have their indices.
@@ -66,6 +68,9 @@ type Counts struct {
 	PromptTokens int
 	// Responses that were trained, and those of them with tokens of several versions.
 	Responses, Mixed int
+	// Calls are those of tools, ToolTokens the tokens of the replies, WaitedTicks the
+	// ticks that requests spent in slots for them: none where a reply costs nothing.
+	Calls, ToolTokens, WaitedTicks int
 	// Interrupts is the number of running responses that new weights stopped.
 	Interrupts int
 	// Copies is the most copies of the weights that were kept at once beside the

@@ -187,15 +187,17 @@ func (s *codec) sample(p **Sample) {
 			*p = &Request{Sample: x}
 		}
 		r := *p
-		s.int(&r.ID, &r.Made, &r.pieced, &r.Worker, (*int)(&r.at), &r.length, &r.allowed, &r.to, (*int)(&r.then))
-		s.bool(&r.cached)
+		s.int(&r.ID, &r.Made, &r.pieced, &r.Worker, (*int)(&r.at), &r.length, &r.allowed, &r.to, (*int)(&r.then), &r.back, &r.reply, &r.replied)
+		s.bool(&r.cached, &r.calling)
+		s.ints(&r.calls)
 		codeList(s, &r.Pieces, func(s *codec, p *Piece) { s.int(&p.Version, &p.Tokens) })
 	})
 }
 
 func (s *codec) counts(n *Counts) {
 	s.int(&n.Submitted, &n.Trained, &n.Dropped, &n.Requeued, &n.DecodedTokens, &n.TrainedTokens, &n.WastedTokens,
-		&n.ReprefilledTokens, &n.PromptTokens, &n.Responses, &n.Mixed, &n.Interrupts, &n.Copies, &n.Span, &n.Replayed, &n.ReplayedTokens)
+		&n.ReprefilledTokens, &n.PromptTokens, &n.Responses, &n.Mixed, &n.Interrupts, &n.Copies, &n.Span, &n.Replayed, &n.ReplayedTokens,
+		&n.Calls, &n.ToolTokens, &n.WaitedTicks)
 	s.ints(&n.Lags)
 	s.ints(&n.TokenLags)
 }

@@ -28,6 +28,8 @@ func (b *spent) count(s Span, times int) {
 	case s.Lane == Learner:
 		b.learner += ticks
 		return
+	case s.Activity == Calling:
+		return
 	case s.Activity == Generating:
 		b.decoding += ticks
 		b.slots += times * s.Work
@@ -41,7 +43,8 @@ func (c *Core) Use() Use {
 	for _, w := range c.workers {
 		switch w.state {
 		case decoding:
-			b.count(Span{Activity: Generating, From: w.from, To: c.now, Work: (c.now - w.from) * len(w.Active)}, 1)
+			busy, _ := w.decodes()
+			b.count(Span{Activity: Generating, From: w.from, To: c.now, Work: (c.now - w.from) * busy}, 1)
 		case prefilling:
 			b.count(Span{Activity: Prefilling, From: w.from, To: c.now}, 1)
 		case loading:

@@ -17,6 +17,9 @@ func added(c *Core) Use {
 			end = max(end, s.To)
 			continue
 		}
+		if s.Activity == Calling { // nothing is done
+			continue
+		}
 		workers += min(s.To, c.now) - s.From
 		if s.Activity == Generating {
 			held += (s.To - s.From) * c.config.Slots

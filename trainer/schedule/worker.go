@@ -39,6 +39,7 @@ const (
 	prefilling
 	decoding
 	loading
+	calling // all of its requests wait for tools
 )
 
 // Load is the number of requests that it has, or will have after this step.
@@ -54,7 +55,8 @@ func (w *Worker) Open() bool { return w.reload != Drain || !w.Stale() }
 func (w *Worker) Tokens(now int) int {
 	n := 0
 	if w.state == decoding {
-		n = (now - w.from) / w.step * len(w.Active)
+		busy, _ := w.decodes()
+		n = (now - w.from) / w.step * busy
 	}
 	for _, r := range w.Active {
 		n += r.Prefix()

@@ -35,7 +35,8 @@ var laws = []Law{
 	// lengths are alike: its correlation is inferred.
 	{Name: "reasoning", Median: 1470, Sigma: 990, Cap: 20, Correlation: 600, Turns: 1},
 	{Name: "mild", Median: 1470, Sigma: 600, Cap: 20, Correlation: 600, Turns: 1},
-	// Sums of turns; a tool's latency, in which a request keeps its slot, is left out.
+	// Sums of turns; a tool is called between two, and costs what the cluster says. Its
+	// reply has no tokens here.
 	{Name: "agentic", Median: 300, Sigma: 600, Cap: 20, Correlation: 600, Turns: 16},
 	{Name: "fixed", Median: 2400, Turns: 1},
 }
@@ -67,6 +68,12 @@ func (l Law) Refused(seed uint64, sample int) bool {
 // Length is that of one response to the prompt with that number. It depends on
 // nothing else, so that every policy has the same work.
 func (l Law) Length(seed uint64, prompt, response int) int {
+	turns := l.turns(nil, seed, prompt, response)
+	return turns[len(turns)-1]
+}
+
+// turns appends the numbers of tokens behind which each turn of that response ends.
+func (l Law) turns(ends []int, seed uint64, prompt, response int) []int {
 	ofPrompt := stream.New(seed, stream.Lengths, 2*prompt)
 	own := stream.New(stream.ID(stream.Lengths, 2*prompt+1)^seed, stream.Lengths, response)
 	turns := 1 + int(ofPrompt.Uint64()>>32)*l.Turns>>32
@@ -82,8 +89,9 @@ func (l Law) Length(seed uint64, prompt, response int) int {
 			turn = min(turn, l.Cap*l.Median)
 		}
 		n += turn
+		ends = append(ends, n)
 	}
-	return n
+	return ends
 }
 
 // normal draws a standard normal value by Box and Muller's formula, out of functions

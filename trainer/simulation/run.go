@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"slices"
+
 	"driftlab/trainer/schedule"
 )
 
@@ -32,8 +34,11 @@ type engine struct {
 	run     *Run
 }
 
-// response is one under way.
-type response struct{ id, left, length int }
+// response is one under way; calls are the tokens behind which it calls a tool.
+type response struct {
+	id, left, length int
+	calls            []int
+}
 
 // Simulate runs a policy to its end. Lengths come from the law and the seed; what
 // a prompt's responses come to does not depend on the policy.
@@ -65,12 +70,18 @@ func (e *engine) execute(c schedule.Command) schedule.Outcome {
 	var o schedule.Outcome
 	switch c.Kind {
 	case schedule.Start:
-		o.Lengths = e.start(c)
+		e.start(c, &o)
 	case schedule.Decode:
 		active := e.workers[c.Worker]
 		kept := active[:0]
 		for _, r := range active {
-			if r.left -= c.Steps; r.left == 0 {
+			if !slices.Contains(c.Requests, r.id) {
+				r.left -= c.Steps
+				if _, calls := slices.BinarySearch(r.calls, r.length-r.left); calls {
+					o.Called = append(o.Called, schedule.ToolCall{Request: r.id})
+				}
+			}
+			if r.left == 0 {
 				o.Finished = append(o.Finished, r.id)
 				e.run.Ends = append(e.run.Ends, c.Time)
 			} else {
@@ -100,23 +111,30 @@ func (e *engine) execute(c schedule.Command) schedule.Outcome {
 	return o
 }
 
-// start brings responses into a worker and says how long they will be.
-func (e *engine) start(c schedule.Command) []int {
-	lengths := make([]int, len(c.Requests))
+// start brings responses into a worker and says how long they will be, and when they
+// call tools.
+func (e *engine) start(c schedule.Command, o *schedule.Outcome) {
+	o.Lengths = make([]int, len(c.Requests))
 	for i, id := range c.Requests {
 		r, ok := e.away[id]
 		if ok {
 			delete(e.away, id)
 		} else {
-			n := e.law.Length(e.seed, c.Origins[i], id%e.width)
-			r = response{id, n, n}
+			turns := e.law.turns(nil, e.seed, c.Origins[i], id%e.width)
+			calls, n := turns[:len(turns)-1], turns[len(turns)-1]
+			r = response{id, n, n, calls}
 			e.run.Started++
 			e.run.StartedTokens += n
 		}
 		e.workers[c.Worker] = append(e.workers[c.Worker], r)
-		lengths[i] = r.length
+		o.Lengths[i] = r.length
+		if len(r.calls) > 0 && o.Calls == nil {
+			o.Calls = make([][]int, len(c.Requests))
+		}
+		if o.Calls != nil {
+			o.Calls[i] = r.calls
+		}
 	}
-	return lengths
 }
 
 // evict takes responses out of a worker.
