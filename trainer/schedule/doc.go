@@ -68,6 +68,15 @@
 // The Core is a method.Memory: its state can be taken between any two calls, and a
 // Core that is given it goes on to the same bytes. A Policy remembers nothing.
 //
+// # What lies where
+//
+// A system is a file of its name, with rule and source; policy.go has what a system
+// may say, view.go, sample.go and worker.go what it is told, plan.go its choice of
+// workers. The Core is core.go: generate.go, tool.go, place.go and evict.go are what
+// workers do, learn.go, old.go and replay.go what the learner does, state.go keeps
+// both. Outside are command.go, what is asked and answered, and span.go and use.go,
+// what came of it; cost.go says what everything takes.
+//
 // What it is not: it starts no engine and learns nothing; the lengths of responses
 // come from a driver. trainer/simulation is the driver that needs no weights.
 package schedule
