@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"driftlab/experiments/sweep"
+	"driftlab/experiments/table"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -43,7 +44,7 @@ Examples:
 }
 
 type sweepRunCmd struct {
-	Of     []string `arg:"" name:"file" complete:"recipes" help:"The file of a sweep; with --sweep, recipes: shipped ones or files."`
+	Of     []string `arg:"" name:"file" complete:"recipes" help:"The file of a sweep, or a shipped one: screen, confirm, doses, quick; with --sweep, recipes: shipped ones or files."`
 	Sweep  []string `sep:"none" help:"Vary a field of the recipes; may be repeated, the first varies slowest." placeholder:"PATH=VALUE,VALUE" complete:"fields"`
 	Seeds  number   `help:"Number of seeds in a row, from --seed or else the first of the file or recipe; 0 for those of the file, or one." default:"0" max:"100000" placeholder:"N"`
 	Only   []string `sep:"none" help:"Run these cells alone for now; may be repeated: any of them." placeholder:"FACTOR=VALUE+VALUE,..."`
@@ -101,10 +102,14 @@ func (c *sweepRunCmd) plan() (*sweep.Plan, error) {
 		if len(c.Of) != 1 {
 			return nil, bad("sweep: give one file, or recipes with --sweep")
 		}
-		text, err := os.ReadFile(c.Of[0])
-		if err != nil {
-			return nil, err
+		text, shipped := table.Text(c.Of[0])
+		if !shipped {
+			var err error
+			if text, err = os.ReadFile(c.Of[0]); err != nil {
+				return nil, err
+			}
 		}
+		var err error
 		if plan, err = sweep.Parse(c.Of[0], text); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"driftlab/experiments/sweep"
+	"driftlab/experiments/table"
+	"driftlab/results"
+	"driftlab/results/record"
+)
+
+type tableCmd struct {
+	Dir string `arg:"" complete:"dirs" help:"A folder with the folders of the sweeps: screen, confirm, doses, quick, or some of them."`
+	jsonFlag
+	outFlag
+}
+
+// Help is the long help text.
+func (*tableCmd) Help() string {
+	return `Makes the table of methods from what the sweeps of that name left, finished or not: every method under every stressor as CSV, a ranking by
+regret, a picture, a page to be sorted and searched, and the alarms with their rates.
+
+Examples:
+  simulate sweep quick --out runs/table/quick
+  simulate table runs/table`
+}
+
+// tabled is the document of table --json.
+type tabled struct {
+	Report string        `json:"report"`
+	Sheet  string        `json:"sheet"`
+	Alarms table.Alarms  `json:"alarms"`
+	Stages []tabledStage `json:"stages"`
+}
+
+// tabledStage is how far a stage has come, and its ranking.
+type tabledStage struct {
+	Name      string           `json:"name"`
+	Runs      int              `json:"runs"`
+	Stressors []string         `json:"stressors"`
+	Methods   []table.Standing `json:"methods"`
+}
+
+// Run writes the table.
+func (c *tableCmd) Run(a *app) error {
+	stages, err := stagesIn(c.Dir)
+	if err != nil {
+		return err
+	}
+	out := cmp.Or(c.Out, c.Dir)
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	files, alarms, err := table.Files(stages)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := record.WriteFile(out, f.Name, f.Data); err != nil {
+			return err
+		}
+	}
+	doc := tabled{Report: filepath.Join(out, "report.html"), Sheet: filepath.Join(out, table.SheetFile), Alarms: alarms, Stages: []tabledStage{}}
+	for i := range stages {
+		s := &stages[i]
+		rows := s.Rows()
+		doc.Stages = append(doc.Stages, tabledStage{s.Name, len(s.Runs), table.Stressors(rows), s.Standings(rows)})
+	}
+	if err := results.WriteReport(doc.Report, table.Report(stages, alarms)); err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.printJSON(doc)
+	}
+	for _, s := range doc.Stages {
+		const shown = 20
+		t := table.StandingTable(s.Methods, s.Stressors, shown)
+		t.Title = fmt.Sprintf("%s: the first %d of %d methods by regret, from %d runs", s.Name, min(shown, len(s.Methods)), len(s.Methods), s.Runs)
+		a.printTable(t)
+	}
+	fmt.Fprintf(a.stdout, "Report: %s\nTable: %s\n", doc.Report, doc.Sheet)
+	return nil
+}
+
+// stagesIn reads the sweeps of a folder that have a name of the table's.
+func stagesIn(dir string) ([]table.Stage, error) {
+	var stages []table.Stage
+	for _, name := range table.Names() {
+		folder := filepath.Join(dir, name)
+		if _, err := os.Stat(filepath.Join(folder, sweep.IndexFile)); err != nil {
+			continue
+		}
+		index, err := sweep.ReadIndex(folder)
+		if err != nil {
+			return nil, err
+		}
+		runs, err := sweep.Rows(folder)
+		if err != nil {
+			return nil, err
+		}
+		stages = append(stages, table.Stage{Name: name, Index: index, Runs: runs})
+	}
+	if len(stages) == 0 {
+		return nil, &record.FolderError{Path: dir, Problem: "no sweep of the table of methods here", Remedy: "make one: simulate sweep quick --out " + filepath.Join(dir, "quick")}
+	}
+	return stages, nil
+}
