@@ -30,20 +30,21 @@ const (
 func otb() claim.Claim {
 	return claim.Claim{
 		ID:        "otb",
-		Title:     "With an optimal token baseline groups of 4 train as well as groups of 32 with their mean",
-		Statement: "At equal updates of eight prompts, groups of 4 responses with the optimal token baseline end at the same pass rate as groups of 32 with the group's mean.",
+		Title:     "Over 48 updates, groups of 4 with an optimal token baseline train as well as groups of 32 with their mean",
+		Statement: "After 48 updates of eight prompts, groups of 4 responses with the optimal token baseline end at the same pass rate as groups of 32 with the group's mean.",
 		Source:    "OTB, 2602.07078.",
 		Figure:    "N = 4 matches N = 32; 62 to 66 % fewer tokens",
 		Threshold: "Pass rate, optimal baseline with groups of 4 minus mean with groups of 32, mean over two learning rates: inside half of what groups of 32 gain over groups of 4 with the mean, two one-sided tests. " +
 			"Beside it: the trace of the gradient's variance at frozen weights, mean over optimal baseline, above 1.",
-		Setup: "On chain-base, equal engines, 96 updates, one per batch of 8 prompts, with 4 or 32 responses each; advantages are not scaled by a deviation; learning rates 5e-4 and 1e-3. " + claim.PassRateNote +
-			"The variance is that of the gradient of one group of 4 given its prompt, from two groups for each of 32 prompts at the first weights; a mean that counts the response itself shrinks the gradient by 3/4, so that it is also compared at equal scale.",
-		LeftOut:  "Equal tokens in place of equal updates; groups of 2, 8 and 16; long episodes with uneven credit: the reward comes at the end of some 14 tokens. Ten replications for the cost: eight runs each, two of them of 256 responses a batch.",
-		Commands: []string{"simulate train headline --set steps=96 --set rollout.group=4 --set advantage=optimal_token_baseline"},
-		Unit:     claim.Run, Replications: claim.LeastReplications,
-		Version: 1,
-		Measure: measureOTB,
-		Judge:   judgeOTB,
+		Setup: "On chain-base, equal engines, 48 updates, one per batch of 8 prompts, with 4 or 32 responses each; advantages are not scaled by a deviation; learning rates 5e-4 and 1e-3. " + claim.PassRateNote +
+			"The variance is that of the gradient of one group of 4 given its prompt, from two groups for each of 32 prompts at the first weights; a mean that counts the response itself shrinks the gradient by 3/4, so that it is also compared at equal scale. " +
+			"Looked at: one replication of seed 9001 with 96 updates, at whose end all arms stood between 0.89 and 0.95 and groups of 32 were 0.007 ahead of groups of 4, no control to measure by; after 32 updates it was 0.87 against 0.77, and 0.86 with the optimal baseline. The runs were halved for that.",
+		LeftOut:  "Equal tokens in place of equal updates; groups of 2, 8 and 16; long episodes with uneven credit: the reward comes at the end of some 14 tokens.",
+		Commands: []string{"simulate train headline --set steps=48 --set rollout.group=4 --set advantage=optimal_token_baseline"},
+		Unit:     claim.Run,
+		Version:  1,
+		Measure:  measureOTB,
+		Judge:    judgeOTB,
 	}
 }
 
@@ -59,7 +60,7 @@ func baselineArms() []arm {
 
 func measureOTB(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	if err := train(ctx, e, o, e.Pick(96, 48, 6), baselineRates, nil, baselineArms()...); err != nil {
+	if err := train(ctx, e, o, e.Pick(48, 48, 6), baselineRates, nil, baselineArms()...); err != nil {
 		return nil, err
 	}
 	p, err := e.Base(ctx, 0)
