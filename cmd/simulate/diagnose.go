@@ -37,6 +37,7 @@ and ROLL, which has no gap; plain, gzip or zstd. Broken lines are counted and na
 Where there is nothing to repair, every correction of this program and every preset is tried on the tokens: what share it changes and
 masks, whose, the effective sample size, how far its weights are from the exact ratios, and a placebo that drops as many at random.
 
+The JSON document also has the usual alarms with their limits; how often each is wrong is not measured yet.
 It does not yet name the cause of a gap that is genuine, nor recommend one of the corrections.
 
 Exit status: 0 for any verdict, 3 with --strict if it is repair or inactive, 2 for files that cannot be read.

@@ -45,7 +45,7 @@ type scoped struct {
 // extra is what a Gap does not have.
 type extra struct {
 	n, outside, nonFinite, clamped int
-	ratio                          float64
+	ratio, expAbs                  float64
 }
 
 // New starts an analysis.
@@ -113,7 +113,7 @@ func (a *Analysis) measure(v *view) {
 	for i, roll := range v.roll {
 		d := v.old[i] - roll
 		x.n++
-		x.ratio += elementary.Exp(d)
+		x.ratio, x.expAbs = x.ratio+elementary.Exp(d), x.expAbs+elementary.Exp(math.Abs(d))
 		if math.Abs(d) > math.Ln2 {
 			x.outside++
 		}

@@ -13,6 +13,8 @@ type Report struct {
 	Checks    []Check   `json:"checks"`
 	Gap       *Gap      `json:"gap,omitempty"`
 	Responses Responses `json:"responses"`
+	// Alarms are rules of thumb on this gap; absent where there is too little to judge.
+	Alarms []Alarm `json:"alarms,omitempty"`
 	// Fixes are what corrections would do to these tokens; absent where the data is to be repaired first.
 	Fixes []Fix `json:"fixes,omitempty"`
 }
@@ -65,7 +67,9 @@ type Check struct {
 type Gap struct {
 	diagnose.Gap
 	// MeanRatio is the mean of ρ, OutsideHalfToTwo the share of tokens whose ρ is not between a half and 2.
+	// MeanExpAbs is the mean of exp|d|, NeMo-RL's token_mult_prob_error.
 	MeanRatio        float64 `json:"mean_ratio"`
+	MeanExpAbs       float64 `json:"mean_exp_abs_dlogp"`
 	OutsideHalfToTwo float64 `json:"share_outside_half_to_2"`
 	// NonFinite tokens are left out, Clamped ones have |d| > 20.
 	NonFinite int `json:"nonfinite"`
@@ -117,6 +121,11 @@ func (a *Analysis) judgement() Report {
 		r.Checks = append(r.Checks, Check{ID: checks[0].id, Scope: everything.String(), Limit: leastTokens, Result: Fail, Why: missing, family: bookkeeping})
 	}
 	r.Verdict = a.verdict(&r, missing)
+	for _, c := range r.Checks {
+		if c.ID == "law-identity" && c.scope == everything && c.Result != NotApplicable {
+			r.Alarms = alarmsOf(r.Gap, c.Value)
+		}
+	}
 	return r
 }
 
@@ -125,7 +134,7 @@ func (a *Analysis) measured() *Gap {
 	x := a.extra
 	g := &Gap{Gap: a.gap.Gap(), NonFinite: x.nonFinite, Clamped: x.clamped, OutsideHalfToTwo: share(x.outside, x.n)}
 	if x.n > 0 {
-		g.MeanRatio = x.ratio / float64(x.n)
+		g.MeanRatio, g.MeanExpAbs = x.ratio/float64(x.n), x.expAbs/float64(x.n)
 	}
 	return g
 }

@@ -1,0 +1,54 @@
+package advise
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/diagnose"
+)
+
+// Every rule fires on its own side of its limit, which its name says, and nowhere else.
+func TestAlarms(t *testing.T) {
+	for _, side := range []float64{-1, 1} {
+		for i, rule := range alarms {
+			v := rule.limit * (1 + 0.001*side)
+			g := Gap{Gap: diagnose.Gap{K1: -v, Chi2Token: v, ESSToken: v, Pearson: v, MeanAbsDp: v, MeanAbsDlogp: v, K3: v}, MeanExpAbs: v}
+			got := alarmsOf(&g, -v)[i]
+			if want := (side > 0) != strings.Contains(got.Rule, "<"); got.Fired != want || got.Value != v {
+				t.Errorf("%s at %v: fired %v", got.Rule, v, got.Fired)
+			}
+			at := strings.Fields(got.Rule)
+			if named, err := strconv.ParseFloat(at[len(at)-1], 64); err != nil || named != got.Limit {
+				t.Errorf("%s has the limit %v", got.Rule, got.Limit)
+			}
+		}
+	}
+}
+
+// The alarms of a report read its own figures.
+func TestAlarmsOfAReport(t *testing.T) {
+	rows := rowsOf(3, 0.03, 60, 60)
+	sum := 0.0
+	tokens(rows, func(_ int, roll, old *float64) {
+		*old -= 0.2
+		sum += math.Exp(math.Abs(*old - *roll))
+	})
+	r := report(Options{}, rows)
+	fired := ""
+	for _, a := range r.Alarms {
+		if a.Fired {
+			fired += a.Rule + "; "
+		}
+	}
+	if want := "|k1| > 0.1; mean |dp| > 0.01; mean |d| > 0.1; mean exp|d| > 1.05; k3 > 0.001; |z| of the mean ratio > 4; "; fired != want {
+		t.Errorf("fired: %s", fired)
+	}
+	if got := r.Gap.MeanExpAbs; math.Abs(got-sum/3600) > 1e-9 {
+		t.Errorf("mean exp|d| is %v, want %v", got, sum/3600)
+	}
+	if few := report(Options{}, rowsOf(3, 0.03, 2, 5)); few.Alarms != nil {
+		t.Errorf("alarms on %+v", few.Verdict)
+	}
+}

@@ -1,0 +1,31 @@
+package advise_test
+
+import (
+	"fmt"
+	"os"
+
+	"driftlab/trainer/advise"
+	"driftlab/trainer/advise/reader"
+)
+
+func Example() {
+	f, err := os.Open("../../testdata/dumps/slime/temp/train_data/6.pt")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		panic(err)
+	}
+	a := advise.New(advise.Options{})
+	if err := a.Read(reader.Input{Name: "6.pt", At: f, Size: info.Size()}); err != nil {
+		panic(err)
+	}
+	r := a.Report()
+	fmt.Println(r.Verdict.State, r.Verdict.Causes)
+	fmt.Println(r.Verdict.Next)
+	// Output:
+	// repair [sampler]
+	// the same temperature on both sides; no importance correction before that
+}
