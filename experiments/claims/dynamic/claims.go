@@ -7,7 +7,7 @@ import "driftlab/experiments/claim"
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
 	return []claim.Claim{
-		fp8NeedsCorrection(), unifiedFlow(), quantNoiseEntropy(), zeroGapReward(), nullAgree(), moeGapGrows(),
+		sanitySet(), fp8NeedsCorrection(), unifiedFlow(), quantNoiseEntropy(), zeroGapReward(), nullAgree(), moeGapGrows(),
 		isRemoval(), misVsTIS(), negativeSide(), logitFusion(), surgeFirst(), entropyLaw(), otb(),
 	}
 }
