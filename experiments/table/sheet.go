@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"driftlab/experiments/stats"
 	"driftlab/results"
@@ -55,9 +56,9 @@ func RowTable(rows []Row) *results.Table {
 			"Drawdown: the worst seed's fall below its own best before. Acted: seeds whose weights came out otherwise than without the method. Cost: passes of tokens, a trained one being three, relative to no method under the same stressor."}
 	for _, r := range rows {
 		t.Add(results.Word(r.Method), results.Word(r.Group), results.Word(r.Letter+" "+r.Stressor), results.Word(r.Dose), results.Word(r.Rate), results.Word(r.Stage),
-			results.Number(float64(r.N), 3), signed(r.AUC.Estimate), between(r.AUC), signed(r.Final.Estimate), between(r.Final),
-			results.Number(r.Drawdown, 2), results.Number(float64(r.Collapses), 3), results.Number(r.ESS, 2), results.Number(r.Masked, 2), results.Number(r.Clipped, 2),
-			results.Number(float64(r.Acted), 3), results.Number(r.Cost, 3), results.Word(r.Command()))
+			count(r.N), signed(r.AUC.Estimate), between(r.AUC), signed(r.Final.Estimate), between(r.Final),
+			results.Number(r.Drawdown, 2), count(r.Collapses), results.Number(r.ESS, 2), results.Number(r.Masked, 2), results.Number(r.Clipped, 2),
+			count(r.Acted), results.Number(r.Cost, 3), results.Word(r.Command()))
 	}
 	return t
 }
@@ -75,7 +76,7 @@ func StandingTable(list []Standing, stressors []string, most int) *results.Table
 		if most > 0 && i >= most {
 			break
 		}
-		row := []results.Cell{results.Number(float64(i+1), 4), results.Word(m.Method), results.Word(m.Group),
+		row := []results.Cell{count(i + 1), results.Word(m.Method), results.Word(m.Group),
 			hundredths(m.Regret), hundredths(m.Worst), results.Word(m.WorstAt)}
 		for _, v := range m.AUC {
 			row = append(row, signed(v))
@@ -92,6 +93,11 @@ func StandingTable(list []Standing, stressors []string, most int) *results.Table
 // number heads a column of figures.
 func number(name string) results.TableColumn {
 	return results.TableColumn{Name: name, Align: results.Right}
+}
+
+// count is a whole number.
+func count(n int) results.Cell {
+	return results.Cell{Text: strconv.Itoa(n), Value: float64(n), Numeric: true}
 }
 
 // signed is a difference of pass rates, hundredths is a distance of some.

@@ -10,7 +10,7 @@ import (
 const (
 	SheetFile  = "table.csv"
 	wordsFile  = "table.md"
-	drawnFile  = "table.svg"
+	drawnFile  = "table.png"
 	AlarmsFile = "alarms.json"
 )
 
@@ -26,6 +26,8 @@ func Files(stages []Stage) ([]File, Alarms, error) {
 	var rows []Row
 	var words bytes.Buffer
 	var picture *results.Heat
+	words.WriteString("# Every method on the same stressors\n\nMade by `simulate table` from the sweeps `screen`, `confirm` and `doses`, as far as they have come; all figures stand in `" +
+		SheetFile + "`, each with the command that makes it alone, and the runs beside it, a line each.\n\n")
 	for i := range stages {
 		s := &stages[i]
 		own := s.Rows()
@@ -52,7 +54,7 @@ func Files(stages []Stage) ([]File, Alarms, error) {
 	}
 	files := []File{{SheetFile, []byte(Sheet(rows).CSV())}, {wordsFile, words.Bytes()}, {AlarmsFile, text}}
 	if picture != nil {
-		files = append(files, File{drawnFile, results.SVG(picture)})
+		files = append(files, File{drawnFile, results.PNG(picture, results.LightPaper)})
 	}
 	return files, alarms, nil
 }
