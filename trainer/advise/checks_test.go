@@ -305,6 +305,13 @@ func TestLimits(t *testing.T) {
 					}
 				}
 			}, Pass, ""},
+			{"two thirds of the responses", func(rows []*reader.Row) {
+				for i, r := range rows {
+					if i%3 > 0 {
+						r.Roll = moved(r.Roll, 1)
+					}
+				}
+			}, Pass, ""},
 			{"neighbours alike, and own", func(rows []*reader.Row) {
 				for _, r := range rows {
 					for i := range r.Roll {
