@@ -85,16 +85,18 @@ func TestLawIdentity(t *testing.T) {
 			t.Errorf("%s: %s, z %v", c.name, got.Result, got.Value)
 		}
 	}
-	// A ratio that a single token makes says nothing.
+	// Where a single token holds a fifth of all ratios nothing is concluded.
 	rows := rowsOf(5, 0.01, 60, 60)
 	for _, r := range rows {
 		for i := range r.Old {
-			r.Old[i] -= 0.2
+			r.Old[i] -= 2.3
 		}
 	}
-	rows[0].Roll[0], rows[0].Old[0] = -14, -0.5
-	if got := said(report(Options{}, rows), "law-identity", "all"); got.Result == Fail {
-		t.Errorf("one token: %s, z %v: %s", got.Result, got.Value, got.Why)
+	for d, want := range map[float64]Result{4.7: Watch, 4.2: Fail} {
+		rows[0].Roll[0], rows[0].Old[0] = -6, -6+d
+		if got := said(report(Options{}, rows), "law-identity", "all"); got.Result != want {
+			t.Errorf("one token of d = %v: %s, z %v: %s", d, got.Result, got.Value, got.Why)
+		}
 	}
 }
 
