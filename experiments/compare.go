@@ -6,11 +6,9 @@ import (
 	"path/filepath"
 
 	"driftlab/experiments/queue"
-	"driftlab/results"
+	"driftlab/experiments/sweep"
 	"driftlab/results/record"
-	"driftlab/trainer"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/runner"
 )
 
 // Options are the choices that change no figure.
@@ -32,41 +30,20 @@ type Options struct {
 // again takes everything up where it was.
 func Compare(ctx context.Context, recipes []recipe.Recipe, seeds []uint64, o Options) ([]*record.Record, error) {
 	var jobs []queue.Job[*record.Record]
-	for i, r := range recipes {
+	for i := range recipes {
 		for _, seed := range seeds {
+			r := recipes[i]
 			r.Seed = seed
-			jobs = append(jobs, training(r, runDir(o.Dir, recipes, i, seed)))
+			dir := runDir(o.Dir, recipes, i, seed)
+			jobs = append(jobs, queue.Job[*record.Record]{
+				Name: fmt.Sprintf("%s, seed %d", r.Name, seed), Units: r.Steps, Cost: sweep.Cost(r),
+				Do: func(ctx context.Context, d *queue.Desk) (*record.Record, error) {
+					run, _, err := sweep.Train(ctx, d, r, dir)
+					return run, err
+				}})
 		}
 	}
 	return queue.Queue[*record.Record]{Cores: o.Workers, Progress: o.Progress}.Run(ctx, jobs)
-}
-
-// training is a run as a job. What a folder has of it is not made again.
-func training(r recipe.Recipe, dir string) queue.Job[*record.Record] {
-	do := func(ctx context.Context, d *queue.Desk) (*record.Record, error) {
-		at := queue.State{Kept: -1}
-		run, err := runner.Run(ctx, r, runner.Options{Dir: dir, Cores: d.Cores, Progress: func(p trainer.Progress) {
-			if at.Kept < 0 {
-				at.Kept = p.Step - 1
-			}
-			at.Done, at.Note = p.Step, fmt.Sprintf("reward %.2f  KL %s", p.Reward, results.FormatNumber(p.KL, 2))
-			d.Report(at)
-		}})
-		if run == nil { // else it stopped at a value that is not finite, and its record says so
-			return nil, err
-		}
-		if at.Kept < 0 {
-			d.Report(queue.State{Done: r.Steps, Kept: r.Steps})
-		}
-		return run.Record, nil
-	}
-	return queue.Job[*record.Record]{Name: fmt.Sprintf("%s, seed %d", r.Name, r.Seed), Units: r.Steps, Cost: cost(r), Do: do}
-}
-
-// cost is about what a run computes: multiply-adds of its tokens' forward passes.
-func cost(r recipe.Recipe) float64 {
-	tokens := r.Rollout.Prompts * r.Rollout.Group * r.Rollout.MaxTokens
-	return float64(r.Steps) * float64(tokens) * float64(r.Model.WithDefaults().LayerProducts())
 }
 
 // runDir is the folder of one run; recipes of the same name are told apart by

@@ -8,6 +8,7 @@
 // they find depends on neither their number nor their order.
 //
 //	queue       jobs that share nothing, side by side
+//	sweep       grids of recipes: a line for each run, parts that are put together
 //	stats       intervals over paired seeds, tests, trends
 //	claim       what a claim is made of, and how it is judged
 //	claims      the list of them; in its rooms the claims by theme, one file each

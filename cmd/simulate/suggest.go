@@ -68,8 +68,8 @@ func flagRemedy(flag, value string, command *kong.Node, model *kong.Application)
 	}
 	var holders []string
 	for _, leaf := range model.Leaves(true) {
-		if flagsOf(leaf)[flag] {
-			holders = append(holders, commandName(leaf))
+		if name, _, _ := strings.Cut(commandName(leaf), " "); flagsOf(leaf)[flag] && !slices.Contains(holders, name) {
+			holders = append(holders, name)
 		}
 	}
 	if len(holders) == 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,7 +16,10 @@ import (
 )
 
 type sweepCmd struct {
-	Run sweepRunCmd `cmd:"" default:"withargs" help:"Make the runs of a sweep that are not there yet; what sweep does without a further word."`
+	Run    sweepRunCmd    `cmd:"" default:"withargs" help:"Make the runs that are not there yet: what sweep does without a further word."`
+	Merge  sweepMergeCmd  `cmd:"" help:"Put the parts together that were run apart: the bytes of a sweep that was run whole."`
+	Report sweepReportCmd `cmd:"" help:"Tables, pictures and page of what is there so far."`
+	Job    sweepJobCmd    `cmd:"" help:"Print the job file for a cluster."`
 }
 
 // Help is the long help text.
@@ -37,9 +41,19 @@ grid stands in a file:
 
 or on the command line, as --sweep of recipes. What is finished is not run again, nor are equal recipes run twice.
 
+The folder then holds runs.csv and steps.csv (and both as .parquet) with a column for every factor and label, runs.jsonl
+with all that was kept of each run, report.html and plots/. While it runs, running/ is what an interruption resumes from.
+
+On a cluster each part has a folder of its own below --out, and merge puts them together. Without --shard the part is
+that of the job: of a Slurm array (SLURM_ARRAY_TASK_ID, _MIN, _COUNT, _STEP) or of a Kubernetes Indexed Job
+(JOB_COMPLETION_INDEX, with JOB_COMPLETIONS set in the job's file).
+
 Examples:
   simulate sweep screen.yaml --dry-run
   simulate sweep screen.yaml --out runs/screen
+  simulate sweep screen.yaml --out runs/screen --shard 0/2
+  simulate sweep merge runs/screen
+  simulate sweep job slurm screen.yaml --parts 16 --out runs/screen > screen.sh
   simulate sweep headline --sweep learner.optimizer.lr=3e-4,1e-3 --sweep loss=ppo_clip,gspo --seeds 3 --set steps=100`
 }
 
@@ -50,7 +64,8 @@ type sweepRunCmd struct {
 	Only   []string `sep:"none" help:"Run these cells alone for now; may be repeated: any of them." placeholder:"FACTOR=VALUE+VALUE,..."`
 	Shard  string   `help:"Run part I, from 0, of N parts." placeholder:"I/N"`
 	Keep   bool     `help:"Keep the whole folder of every run, about a megabyte each, below runs/."`
-	DryRun bool     `help:"Say how many runs there are to make, and make none."`
+	DryRun bool     `help:"Say how many runs there are to make and about how long they take, and make none."`
+	tableFlags
 	common
 }
 
@@ -64,15 +79,15 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if o.Only, err = c.only(plan); err != nil {
 		return err
 	}
-	if c.Shard != "" {
-		if o.Shard, err = sweep.ParseShard(c.Shard); err != nil {
-			return bad("--shard: %w", err)
-		}
+	if o.Shard, err = c.shard(a); err != nil {
+		return err
 	}
 	grid, err := plan.Grid(loadChanged)
 	if err != nil {
 		return sweepFault(err)
 	}
+	whole := o.Dir
+	o.Dir = filepath.Join(whole, o.Shard.Folder())
 	if c.DryRun {
 		return a.dryRun(grid, o)
 	}
@@ -84,15 +99,37 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if stopped := end(); err == nil {
 		err = stopped
 	}
-	if err != nil {
+	var failed sweep.FailedRuns
+	if err != nil && !errors.As(err, &failed) {
 		return resumable(err, o.Dir)
 	}
-	rows, err := sweep.Rows(o.Dir)
-	if err != nil {
+	if o.Shard.Count > 0 {
+		fmt.Fprintf(a.stdout, "Part %d of %d: %s\nWhen all are there: simulate sweep merge %s\n", o.Shard.Index, o.Shard.Count, o.Dir, whole)
 		return err
 	}
-	fmt.Fprintf(a.stdout, "%d of %d cells: %s\n", len(rows), len(grid.Cells), filepath.Join(o.Dir, sweep.LogFile))
-	return nil
+	if failed := sweep.Finish(o.Dir, c.tables("")); failed != nil {
+		return errors.Join(failed, err)
+	}
+	return errors.Join(a.showSweep(o.Dir, o.Dir, c.JSON), err)
+}
+
+// shard is the part that the flag names, or else the environment of a job.
+func (c *sweepRunCmd) shard(a *app) (sweep.Shard, error) {
+	if c.Shard != "" {
+		s, err := sweep.ParseShard(c.Shard)
+		if err != nil {
+			return s, bad("--shard: %w", err)
+		}
+		return s, nil
+	}
+	s, from, err := sweep.ShardOf(os.Getenv)
+	if err != nil {
+		return s, badInput{err}
+	}
+	if from != "" {
+		fmt.Fprintf(a.stderr, "simulate: note: part %d of %d, by %s\n", s.Index, s.Count, from)
+	}
+	return s, nil
 }
 
 // plan reads the file, or makes a plan of the flags.
@@ -102,15 +139,8 @@ func (c *sweepRunCmd) plan() (*sweep.Plan, error) {
 		if len(c.Of) != 1 {
 			return nil, bad("sweep: give one file, or recipes with --sweep")
 		}
-		text, shipped := table.Text(c.Of[0])
-		if !shipped {
-			var err error
-			if text, err = os.ReadFile(c.Of[0]); err != nil {
-				return nil, err
-			}
-		}
 		var err error
-		if plan, err = sweep.Parse(c.Of[0], text); err != nil {
+		if plan, err = readPlan(c.Of[0]); err != nil {
 			return nil, err
 		}
 	} else {
@@ -147,6 +177,30 @@ func (c *sweepRunCmd) plan() (*sweep.Plan, error) {
 	return plan, err
 }
 
+// readPlan reads the file of a sweep.
+func readPlan(file string) (*sweep.Plan, error) {
+	text, shipped := table.Text(file)
+	var err error
+	if !shipped {
+		text, err = os.ReadFile(file)
+	}
+	if err == nil {
+		plan, fault := sweep.Parse(file, text)
+		if fault == nil {
+			return plan, nil
+		}
+		err = fault
+	}
+	if _, fault := recipe.Load(file); fault == nil {
+		return nil, bad("%s is a recipe: say what of it to vary, with --sweep or in a file that says base: %[1]s", file)
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = bad("%s: %w: give the file of a sweep", file, path.Err)
+	}
+	return nil, err
+}
+
 // only reads the conditions of --only.
 func (c *sweepRunCmd) only(plan *sweep.Plan) (list []sweep.Condition, err error) {
 	for _, text := range c.Only {
@@ -170,14 +224,4 @@ func sweepFault(err error) error {
 		return err
 	}
 	return badInput{err}
-}
-
-// dryRun says what there is to do.
-func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
-	left, err := g.Left(o)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.stdout, "%d cells, %d runs, %d to make\n", len(g.Cells), len(g.Runs()), len(left))
-	return nil
 }

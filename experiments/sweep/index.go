@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -35,6 +36,9 @@ type IndexPoint struct {
 	Steps   int               `json:"steps"`
 	Runs    []string          `json:"runs"`
 }
+
+// command runs a cell alone.
+func (p *IndexPoint) command(seed uint64) string { return fmt.Sprintf("%s --seed %d", p.Command, seed) }
 
 // Index is that of the grid.
 func (g *Grid) Index() *Index {
@@ -114,6 +118,7 @@ func (x *Index) rows(done map[string]Outcome) []Outcome {
 		for i, run := range p.Runs {
 			if o, ok := done[run]; ok {
 				o.Values, o.Seed = p.Values, x.Seeds[i]
+				o.command = p.command(o.Seed)
 				rows = append(rows, o)
 			}
 		}

@@ -46,6 +46,8 @@ type Outcome struct {
 	Windows Windows `json:"windows"`
 	// Trace tells whether two runs trained alike.
 	Trace Trace `json:"trace"`
+
+	command string // of a row, its cell's
 }
 
 // Number is a figure that may be NaN or infinite, which JSON has no words for:

@@ -75,6 +75,9 @@ func (p *Plan) faults() []problem {
 		columns = append(columns, recipeFactor)
 	}
 	column := func(at, name string) {
+		if strings.ContainsAny(name, ",=+\"`\\") {
+			list = append(list, problem{at, fmt.Sprintf("%q heads a column: leave commas, quotes, = and + out of it", name)})
+		}
 		if slices.Contains(columns, name) {
 			list = append(list, problem{at, fmt.Sprintf("there is another column named %s: choose another name", name)})
 		}

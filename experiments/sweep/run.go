@@ -153,12 +153,6 @@ func (g *Grid) cellsOf(run string) []*Cell {
 	return g.byRun[run]
 }
 
-// Cost is about what a run computes: multiply-adds of its tokens' forward passes.
-func Cost(r recipe.Recipe) float64 {
-	tokens := r.Rollout.Prompts * r.Rollout.Group * r.Rollout.MaxTokens
-	return float64(r.Steps) * float64(tokens) * float64(r.Model.WithDefaults().LayerProducts())
-}
-
 // work makes the runs of a sweep.
 type work struct {
 	options Options
@@ -267,18 +261,4 @@ func Train(ctx context.Context, d *queue.Desk, r recipe.Recipe, dir string) (run
 // label is what progress and errors call a cell.
 func (c *Cell) label() string {
 	return strings.Join(append(slices.Clone(c.names), fmt.Sprintf("seed %d", c.Seed)), ", ")
-}
-
-// keepTime appends how long a run took, with what it computes: a measure for others.
-func (w *work) keepTime(c *Cell, took time.Duration) {
-	if w.options.Now == nil {
-		return
-	}
-	path := filepath.Join(w.options.Dir, TimesFile)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		return // nothing depends on it
-	}
-	_, _ = fmt.Fprintf(f, "%s,%.3f,%d,%.4g\n", c.Run, took.Seconds(), c.Recipe.Steps, Cost(c.Recipe))
-	_ = f.Close()
 }

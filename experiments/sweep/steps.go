@@ -50,10 +50,7 @@ func keepSteps(dir, run string, r *record.Record) error {
 		for i, c := range columns {
 			field := ""
 			if at[i] < len(c.Step) && c.Step[at[i]] == step {
-				field = string(record.AppendFloat(nil, digits(c.Value[at[i]], stepDigits)))
-				if field[0] == '"' {
-					field = field[1 : len(field)-1]
-				}
+				field = numberText(digits(c.Value[at[i]], stepDigits))
 				at[i]++
 				some = true
 			}

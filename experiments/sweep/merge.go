@@ -1,0 +1,131 @@
+package sweep
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"driftlab/results/record"
+)
+
+// Parts are the folders to put together that the given ones are or hold: a sweep's
+// own and those of its shards.
+func Parts(dirs []string) ([]string, error) {
+	var parts []string
+	for _, dir := range dirs {
+		below, err := filepath.Glob(filepath.Join(dir, "shard-*", LogFile))
+		if err != nil {
+			return nil, err
+		}
+		for i, path := range below {
+			below[i] = filepath.Dir(path)
+		}
+		if _, err := os.Stat(filepath.Join(dir, LogFile)); err == nil || len(below) == 0 {
+			below = append(below, dir)
+		}
+		for _, part := range below {
+			if !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
+		}
+	}
+	return parts, nil
+}
+
+// Merge puts the runs of several folders of one sweep into another, which then holds
+// the bytes of a sweep that was run there as a whole. It wants every cell, and no two
+// outcomes of one run.
+func Merge(parts []string, dir string, o Tables) error {
+	lock, err := record.LockFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	var index *Index
+	var text []byte
+	all, home := map[string]Outcome{}, map[string]string{}
+	for _, part := range parts {
+		x, err := ReadIndex(part)
+		if err != nil {
+			return err
+		}
+		own, err := os.ReadFile(filepath.Join(part, IndexFile))
+		if err != nil {
+			return storage(filepath.Join(part, IndexFile), err)
+		}
+		if index == nil {
+			index, text = x, own
+		} else if !bytes.Equal(text, own) {
+			return &record.FolderError{Path: part, Problem: "another sweep than " + parts[0], Remedy: "run both from the same file"}
+		}
+		done, _, err := readLog(part)
+		if err != nil {
+			return err
+		}
+		for run, outcome := range done {
+			if other, ok := all[run]; ok && !sameOutcome(other, outcome) {
+				return &record.FolderError{Path: part, Problem: fmt.Sprintf("run %s ended otherwise than in %s", run, home[run]), Remedy: "remove one of the two lines, of a program of another version"}
+			}
+			all[run], home[run] = outcome, part
+		}
+	}
+	if missing := index.missing(all); len(missing) > 0 {
+		return &record.FolderError{Path: dir, Problem: fmt.Sprintf("%d of %d runs are missing, such as %s", len(missing), len(index.runs()), missing[0]), Remedy: "run their shards to the end"}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, StepsFolder), 0o777); err != nil {
+		return storage(dir, err)
+	}
+	for _, run := range index.runs() {
+		if home[run] == filepath.Clean(dir) || stepsThere(dir, run) {
+			continue
+		}
+		path := filepath.Join(home[run], StepsFolder, stepsName(run))
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return storage(path, err)
+		}
+		if err := record.WriteFile(filepath.Join(dir, StepsFolder), stepsName(run), data); err != nil {
+			return err
+		}
+	}
+	if err := index.write(dir); err != nil {
+		return err
+	}
+	return index.finish(dir, all, o)
+}
+
+// runs are all runs of the index, once.
+func (x *Index) runs() []string {
+	var list []string
+	seen := map[string]bool{}
+	for _, p := range x.Points {
+		for _, run := range p.Runs {
+			if !seen[run] {
+				seen[run] = true
+				list = append(list, run)
+			}
+		}
+	}
+	return list
+}
+
+// missing are the runs without an outcome, by what they are.
+func (x *Index) missing(done map[string]Outcome) []string {
+	var list []string
+	seen := map[string]bool{}
+	for _, p := range x.Points {
+		for i, run := range p.Runs {
+			if _, ok := done[run]; !ok && !seen[run] {
+				seen[run] = true
+				name := fmt.Sprintf("seed %d", x.Seeds[i])
+				for _, f := range x.Factors {
+					name = f.Name + "=" + p.Values[f.Name] + ", " + name
+				}
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}

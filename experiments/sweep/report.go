@@ -1,0 +1,405 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"driftlab/results"
+	"driftlab/results/record"
+)
+
+// Picture is a figure with the name of its file.
+type Picture struct {
+	Name   string
+	Figure results.Figure
+}
+
+// most bounds what a page shows of a large sweep; the tables have it all.
+const (
+	mostLines  = 14
+	mostPoints = 400
+	mostReruns = 60
+)
+
+// view is a sweep as a page shows it.
+type view struct {
+	*Index
+	rows     []Outcome
+	metric   string
+	pictures []Picture
+}
+
+// Report shows the sweep of a folder, as far as it has come: the points in a table,
+// a section for each factor, which keeps its colours, and a map for each two. The
+// pictures are those of the page.
+func Report(dir string) (results.Report, []Picture, error) {
+	x, done, err := read(dir)
+	if err != nil {
+		return results.Report{}, nil, err
+	}
+	v := &view{Index: x, rows: x.rows(done)}
+	for _, o := range v.rows {
+		if v.metric = o.Metric; v.metric != "" {
+			break
+		}
+	}
+	r := results.Report{Eyebrow: "simulate sweep", Title: x.Name, Lead: v.lead(), Facts: v.facts()}
+	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: v.points()})
+	for i, f := range x.Factors {
+		if len(f.Values) > 1 {
+			r.Sections = append(r.Sections, v.factor(i, f))
+		}
+	}
+	if s := v.maps(); len(s.Blocks) > 0 {
+		r.Sections = append(r.Sections, s)
+	}
+	for _, p := range x.Points[:min(len(x.Points), mostReruns)] {
+		var lines []string
+		for i := range p.Runs {
+			lines = append(lines, p.command(x.Seeds[i]))
+		}
+		r.Reruns = append(r.Reruns, results.Rerun{Name: v.pointName(p), Command: strings.Join(lines, "\n")})
+	}
+	return r, v.pictures, nil
+}
+
+// cells counts those of the plan.
+func (v *view) cells() (n int) {
+	for _, p := range v.Points {
+		n += len(p.Runs)
+	}
+	return n
+}
+
+func (v *view) lead() string {
+	fallen := 0
+	for _, o := range v.rows {
+		if o.Fate.Fallen() {
+			fallen++
+		}
+	}
+	text := fmt.Sprintf("%d of %d cells, judged by `%s`: %d collapsed.", len(v.rows), v.cells(), v.metric, fallen)
+	if len(v.Points) > mostPoints || len(v.Points) > mostReruns {
+		text += " The page shows the first of what is long; `runs.csv` has every cell with the command that makes it alone."
+	}
+	return text
+}
+
+func (v *view) facts() []results.Fact {
+	return []results.Fact{{Name: "factors", Value: fmt.Sprint(len(v.Factors))}, {Name: "points", Value: fmt.Sprint(len(v.Points))},
+		{Name: "seeds", Value: fmt.Sprint(len(v.Seeds))}, {Name: "runs", Value: fmt.Sprint(len(v.runs()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.rows), v.cells())}}
+}
+
+// pointName is a point's values in the order of the factors.
+func (v *view) pointName(p IndexPoint) string {
+	var names []string
+	for _, f := range v.Factors {
+		names = append(names, p.Values[f.Name])
+	}
+	if len(names) == 0 {
+		return v.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// figures are the columns that tables show of a set of outcomes.
+var figures = []struct {
+	name string
+	of   func(o *Outcome) Number
+}{
+	{"final", func(o *Outcome) Number { return o.Final }},
+	{"mean", func(o *Outcome) Number { return o.Mean }},
+	{"peak", func(o *Outcome) Number { return o.Peak }},
+	{"drawdown", func(o *Outcome) Number { return o.Drawdown }},
+	{"ESS", func(o *Outcome) Number { return o.known("gap/ess_sequence") }},
+	{"masked", func(o *Outcome) Number { return o.known("correction/masked_fraction") }},
+}
+
+// known is the mean of a metric, NaN where it was not measured.
+func (o *Outcome) known(name string) Number {
+	if v, ok := o.Means[name]; ok {
+		return v
+	}
+	return Number(math.NaN())
+}
+
+// row are the cells of a table for a set of outcomes.
+func row(list []*Outcome) []results.Cell {
+	var fates []record.Fate
+	for _, o := range list {
+		fates = append(fates, o.Fate)
+	}
+	cells := []results.Cell{{Text: strconv.Itoa(len(list)), Value: float64(len(list)), Numeric: true}, results.Verdict(fates)}
+	for _, f := range figures {
+		if v := average(list, f.of); !math.IsNaN(v) {
+			cells = append(cells, results.Number(v, 3))
+		} else {
+			cells = append(cells, results.Cell{})
+		}
+	}
+	return cells
+}
+
+// average is over the outcomes that have the figure, NaN if none has.
+func average(list []*Outcome, of func(*Outcome) Number) float64 {
+	var values []float64
+	for _, o := range list {
+		if v := float64(of(o)); !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	return mean(values)
+}
+
+// table has a head of its own columns and those of row.
+func table(title, note string, heads ...string) *results.Table {
+	t := &results.Table{Title: title, Note: note}
+	for _, h := range heads {
+		t.Columns = append(t.Columns, results.TableColumn{Name: h})
+	}
+	t.Columns = append(t.Columns, results.TableColumn{Name: "cells", Align: results.Right}, results.TableColumn{Name: "verdict"})
+	for _, f := range figures {
+		t.Columns = append(t.Columns, results.TableColumn{Name: f.name, Align: results.Right})
+	}
+	return t
+}
+
+// where are the outcomes of the cells with those values.
+func (v *view) where(values map[string]string) (list []*Outcome) {
+	for i := range v.rows {
+		o := &v.rows[i]
+		meets := true
+		for name, want := range values {
+			meets = meets && o.Values[name] == want
+		}
+		if meets {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// points is the table of all points.
+func (v *view) points() []results.Block {
+	note := fmt.Sprintf("Means over seeds. Final is the mean of the last %d evaluations, mean that of all after the start (the area under the curve), drawdown the furthest below an earlier such mean. %s", record.Window, record.CollapseRule())
+	t := table("Every point, means over its seeds", note, v.Columns()...)
+	for _, p := range v.Points[:min(len(v.Points), mostPoints)] {
+		var list []*Outcome
+		for i := range v.rows {
+			if slices.Contains(p.Runs, v.rows[i].Run) {
+				list = append(list, &v.rows[i])
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		// A run that two points share is a row of each: those of this one.
+		list = slices.DeleteFunc(list, func(o *Outcome) bool { return !sameValues(o.Values, p.Values) })
+		var cells []results.Cell
+		for _, name := range v.Columns() {
+			cells = append(cells, results.Word(p.Values[name]))
+		}
+		t.Add(append(cells, row(list)...)...)
+	}
+	return []results.Block{t}
+}
+
+func sameValues(a, b map[string]string) bool {
+	for name, value := range a {
+		if b[name] != value {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// factor is the section of one factor: its values beside each other, whatever the
+// others are, over the steps and, where they are numbers, by dose.
+func (v *view) factor(i int, f IndexFactor) results.Section {
+	s := results.Section{Heading: "By " + f.Name}
+	if len(f.Values) <= mostLines {
+		main := v.lines(f, v.metric, "", func(o *Outcome) (x, y []float64) {
+			for k, step := range o.Evals.Step {
+				x, y = append(x, float64(step)), append(y, float64(o.Evals.Value[k]))
+			}
+			return x, y
+		})
+		main.YRange = [2]float64{0, 1}
+		main.Caption = "Each line is a value of the factor, its seeds are means over all points with that value."
+		v.pictures = append(v.pictures, Picture{"by-" + fileName(f.Name), &main})
+		s.Blocks = append(s.Blocks, &main)
+		var more results.Charts
+		for _, name := range []string{"gap/k3", "gap/ess_sequence", "actor/entropy", "response_length/mean"} {
+			more = append(more, v.lines(f, name, fmt.Sprintf("means of %d steps", windowSteps), windowed(name)))
+		}
+		s.Blocks = append(s.Blocks, more)
+	}
+	t := table(f.Name+": means over all its cells", "", f.Name)
+	for _, value := range f.Values {
+		t.Add(append([]results.Cell{results.Word(value)}, row(v.where(map[string]string{f.Name: value}))...)...)
+	}
+	s.Blocks = append(s.Blocks, t)
+	if c, ok := v.doses(i, f); ok {
+		v.pictures = append(v.pictures, Picture{"dose-" + fileName(f.Name), &c})
+		s.Blocks = append(s.Blocks, &c)
+	}
+	return s
+}
+
+// windowed are the windows of a metric, at their middles.
+func windowed(name string) func(o *Outcome) (x, y []float64) {
+	return func(o *Outcome) (x, y []float64) {
+		for k, value := range o.Windows.Values[name] {
+			x, y = append(x, float64((k+1)*o.Windows.Every)-float64(float64(o.Windows.Every)/2)), append(y, float64(value))
+		}
+		return x, y
+	}
+}
+
+// lines draws a curve for each value of a factor and, in it, one for each seed: the
+// mean over the points with that value.
+func (v *view) lines(f IndexFactor, metric, unit string, curve func(*Outcome) (x, y []float64)) results.Chart {
+	c := results.Chart{Title: metric + " by " + f.Name, Metric: unit, XLabel: "step"}
+	for i, value := range f.Values {
+		arm := results.Arm{Name: value, Slot: i + 1}
+		list := v.where(map[string]string{f.Name: value})
+		for _, seed := range v.Seeds {
+			if one := meanCurve(list, seed, curve); len(one.X) > 0 {
+				arm.Seeds = append(arm.Seeds, one)
+			}
+		}
+		if len(arm.Seeds) > 0 {
+			c.Arms = append(c.Arms, arm)
+		}
+	}
+	return c
+}
+
+// meanCurve is the mean over the outcomes of a seed, at every step that one has.
+func meanCurve(list []*Outcome, seed uint64, curve func(*Outcome) (x, y []float64)) results.Curve {
+	at := map[float64][]float64{}
+	c := results.Curve{Name: fmt.Sprintf("seed %d", seed)}
+	for _, o := range list {
+		if o.Seed != seed {
+			continue
+		}
+		x, y := curve(o)
+		for i := range x {
+			if _, there := at[x[i]]; !there {
+				c.X = append(c.X, x[i])
+			}
+			at[x[i]] = append(at[x[i]], y[i])
+		}
+	}
+	slices.Sort(c.X)
+	for _, x := range c.X {
+		c.Y = append(c.Y, mean(at[x]))
+	}
+	return c
+}
+
+// doses draws what becomes of a run against a factor of numbers, a line for each
+// value of the first other factor that has few of them.
+func (v *view) doses(i int, f IndexFactor) (results.Chart, bool) {
+	numbers := Factor{}
+	for _, value := range f.Values {
+		numbers.Values = append(numbers.Values, Value{Name: value})
+	}
+	x := numbers.Numbers()
+	if x == nil {
+		return results.Chart{}, false
+	}
+	c := results.Chart{Title: "Final " + v.metric + " by " + f.Name, XLabel: f.Name, YRange: [2]float64{0, 1}}
+	other := IndexFactor{Values: []string{"all"}}
+	for k, o := range v.Factors {
+		if k != i && len(o.Values) > 1 && len(o.Values) <= mostLines {
+			other = o
+			break
+		}
+	}
+	for k, value := range other.Values {
+		arm := results.Arm{Name: value, Slot: k + 1}
+		for _, seed := range v.Seeds {
+			curve := results.Curve{Name: fmt.Sprintf("seed %d", seed)}
+			for _, j := range rising(x) {
+				want := map[string]string{f.Name: f.Values[j]}
+				if other.Name != "" {
+					want[other.Name] = value
+				}
+				list := slices.DeleteFunc(v.where(want), func(o *Outcome) bool { return o.Seed != seed })
+				if y := average(list, func(o *Outcome) Number { return o.Final }); !math.IsNaN(y) {
+					curve.X, curve.Y = append(curve.X, x[j]), append(curve.Y, y)
+				}
+			}
+			if len(curve.X) > 0 {
+				arm.Seeds = append(arm.Seeds, curve)
+			}
+		}
+		if len(arm.Seeds) > 0 {
+			c.Arms = append(c.Arms, arm)
+		}
+	}
+	return c, true
+}
+
+// rising are the places of numbers in rising order.
+func rising(x []float64) []int {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case x[a] < x[b]:
+			return -1
+		case x[a] > x[b]:
+			return 1
+		}
+		return 0
+	})
+	return order
+}
+
+// maps draws the means of each two factors.
+func (v *view) maps() results.Section {
+	s := results.Section{Heading: "Two factors at a time"}
+	for i, a := range v.Factors {
+		for _, b := range v.Factors[i+1:] {
+			if len(a.Values) < 2 || len(b.Values) < 2 {
+				continue
+			}
+			rows, columns := a, b
+			if len(columns.Values) > len(rows.Values) {
+				rows, columns = b, a // a page is narrow and long
+			}
+			if len(columns.Values) > mostLines {
+				continue
+			}
+			h := &results.Heat{Title: fmt.Sprintf("Mean %s: %s by %s", v.metric, rows.Name, columns.Name), Rows: rows.Values, Columns: columns.Values, Full: 1,
+				Note: "Mean over all evaluations after the start, over seeds and over what else is varied."}
+			for _, r := range rows.Values {
+				var line []float64
+				for _, c := range columns.Values {
+					line = append(line, average(v.where(map[string]string{rows.Name: r, columns.Name: c}), func(o *Outcome) Number { return o.Mean }))
+				}
+				h.Value = append(h.Value, line)
+			}
+			v.pictures = append(v.pictures, Picture{"map-" + fileName(rows.Name) + "-" + fileName(columns.Name), h})
+			s.Blocks = append(s.Blocks, results.Drawing{Figure: h})
+		}
+	}
+	return s
+}
+
+// fileName is a factor's name as part of a file's.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", r) {
+			return r
+		}
+		return '-'
+	}, name)
+}

@@ -1,0 +1,181 @@
+package sweep
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"driftlab/results/record"
+)
+
+// The tables of a finished sweep, each as .csv and as .parquet.
+const (
+	runsTable  = "runs"
+	stepsTable = "steps"
+)
+
+// The kinds of columns, in short.
+const words, whole, real, short = record.Words, record.Whole, record.Real, record.Short
+
+// column heads a column.
+type column = record.Head
+
+// writeTable writes rows as name.csv and, where there is somebody who can, as
+// name.parquet, each whole or not at all.
+func (o Tables) writeTable(dir, name string, columns []column, rows func(yield func(row []any) error) error) error {
+	return record.WriteWhole(dir, name+".csv", func(text io.Writer) error {
+		c := csv.NewWriter(text)
+		fields := make([]string, len(columns))
+		for i, x := range columns {
+			fields[i] = x.Name
+		}
+		if err := c.Write(fields); err != nil {
+			return err
+		}
+		add := func(row []any) error {
+			for i, v := range row {
+				fields[i] = fieldOf(v)
+			}
+			return c.Write(fields)
+		}
+		var err error
+		if o.Parquet == nil {
+			err = rows(add)
+		} else {
+			err = record.WriteWhole(dir, name+".parquet", func(binary io.Writer) error {
+				p := o.Parquet(binary, columns)
+				err := rows(func(row []any) error { return errors.Join(add(row), p.Write(row)) })
+				return errors.Join(err, p.Close())
+			})
+		}
+		c.Flush()
+		return errors.Join(err, c.Error())
+	})
+}
+
+// fieldOf is a value as CSV has it; what is not finite is nan, inf or -inf.
+func fieldOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case uint64:
+		return strconv.FormatUint(v, 10)
+	case float64:
+		return numberText(v)
+	}
+	panic(fmt.Sprintf("sweep: a %T in a table", v))
+}
+
+// numberText is record.AppendFloat without the quotes.
+func numberText(v float64) string {
+	text := string(record.AppendFloat(nil, v))
+	if text[0] == '"' {
+		return text[1 : len(text)-1]
+	}
+	return text
+}
+
+// factorColumns are those that every table begins with.
+func (x *Index) factorColumns() []column {
+	columns := []column{{Name: "run", Kind: words}}
+	for _, name := range x.Columns() {
+		columns = append(columns, column{Name: name, Kind: words})
+	}
+	return append(columns, column{Name: "seed", Kind: whole})
+}
+
+// head is the begin of a row, in those columns.
+func (x *Index) head(o *Outcome) []any {
+	row := []any{o.Run}
+	for _, name := range x.Columns() {
+		if text, ok := o.Values[name]; ok {
+			row = append(row, text)
+		} else {
+			row = append(row, nil)
+		}
+	}
+	return append(row, o.Seed)
+}
+
+// writeRuns writes the table with a row for each cell.
+func (x *Index) writeRuns(dir string, rows []Outcome, o Tables) error {
+	columns := append(x.factorColumns(), column{Name: "status", Kind: words}, column{Name: "reason", Kind: words}, column{Name: "steps", Kind: whole}, column{Name: "metric", Kind: words}, column{Name: "fate", Kind: words},
+		column{Name: "start", Kind: real}, column{Name: "final", Kind: real}, column{Name: "mean", Kind: real}, column{Name: "peak", Kind: real}, column{Name: "drawdown", Kind: real})
+	for _, name := range kept {
+		columns = append(columns, column{Name: name, Kind: real})
+	}
+	columns = append(columns, column{Name: "generated", Kind: whole}, column{Name: "scored", Kind: whole}, column{Name: "trained", Kind: whole}, column{Name: "command", Kind: words})
+	return o.writeTable(dir, runsTable, columns, func(yield func([]any) error) error {
+		for i := range rows {
+			o := &rows[i]
+			row := append(x.head(o), o.Status, o.Reason, int64(o.Steps), o.Metric, string(o.Fate),
+				measured(o.Start), measured(o.Final), measured(o.Mean), measured(o.Peak), measured(o.Drawdown))
+			for _, name := range kept {
+				if v, ok := o.Means[name]; ok {
+					row = append(row, float64(v))
+				} else {
+					row = append(row, nil)
+				}
+			}
+			if err := yield(append(row, o.Tokens.Generated, o.Tokens.Scored, o.Tokens.Trained, o.command)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// measured is nil for a figure that was not.
+func measured(n Number) any {
+	if math.IsNaN(float64(n)) {
+		return nil
+	}
+	return float64(n)
+}
+
+// writeSteps writes the table with a row for each step of each cell, whose steps are
+// in another folder.
+func (x *Index) writeSteps(from, dir string, rows []Outcome, o Tables) error {
+	columns := append(x.factorColumns(), column{Name: "step", Kind: whole})
+	for _, name := range stepMetrics {
+		columns = append(columns, column{Name: name, Kind: short})
+	}
+	first := len(columns) - len(stepMetrics)
+	return o.writeTable(dir, stepsTable, columns, func(yield func([]any) error) error {
+		row := make([]any, len(columns))
+		for i := range rows {
+			o := &rows[i]
+			r, err := readSteps(from, o.Run)
+			if err != nil {
+				return err
+			}
+			copy(row, x.head(o))
+			at := make([]int, len(stepMetrics))
+			for step := 0; step <= r.Steps; step++ {
+				row[first-1] = int64(step)
+				some := false
+				for k, name := range stepMetrics {
+					row[first+k] = nil
+					if c := r.Column(name); c != nil && at[k] < len(c.Step) && c.Step[at[k]] == step {
+						row[first+k], some = c.Value[at[k]], true
+						at[k]++
+					}
+				}
+				if !some {
+					continue
+				}
+				if err := yield(row); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

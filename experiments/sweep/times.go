@@ -1,0 +1,64 @@
+package sweep
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"driftlab/trainer/recipe"
+)
+
+// Cost is about what a run computes: multiply-adds, with a forward pass to sample and
+// one to score each token, two to train it, and three samples for every prompt that
+// is evaluated.
+func Cost(r recipe.Recipe) float64 {
+	tokens := float64(r.Steps) * float64(r.Rollout.Prompts*r.Rollout.Group) * float64(2+2*r.Learner.Epochs)
+	if every := r.Eval.Every; every > 0 {
+		tokens += float64(2+r.Steps/every) * float64(3*r.Eval.Prompts)
+	}
+	return tokens * float64(r.Rollout.MaxTokens) * float64(r.Model.WithDefaults().LayerProducts())
+}
+
+// keepTime appends how long a run took, with what it computes: a measure for others.
+func (w *work) keepTime(c *Cell, took time.Duration) {
+	if w.options.Now == nil {
+		return
+	}
+	f, err := os.OpenFile(filepath.Join(w.options.Dir, TimesFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return // nothing depends on it
+	}
+	_, _ = fmt.Fprintf(f, "%s,%.3f,%d,%.4g\n", c.Run, took.Seconds(), c.Recipe.Steps, Cost(c.Recipe))
+	_ = f.Close()
+}
+
+// Pace is how many seconds a unit of Cost takes one core, by the times of the runs
+// that a folder has of the grid; 0 runs where it has none.
+func (g *Grid) Pace(dir string) (seconds float64, runs int) {
+	f, err := os.Open(filepath.Join(dir, TimesFile))
+	if err != nil {
+		return 0, 0
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.FieldsPerRecord = -1 // a torn line counts as none
+	rows, _ := r.ReadAll()
+	var took, cost float64
+	for _, row := range rows {
+		if len(row) != 4 || len(g.cellsOf(row[0])) == 0 {
+			continue
+		}
+		if s, err := strconv.ParseFloat(row[1], 64); err == nil {
+			took += s
+			cost += Cost(g.cellsOf(row[0])[0].Recipe)
+			runs++
+		}
+	}
+	if runs == 0 {
+		return 0, 0
+	}
+	return took / cost, runs
+}
