@@ -17,7 +17,7 @@ import (
 func Cost(r recipe.Recipe) float64 {
 	tokens := float64(r.Steps) * float64(r.Rollout.Prompts*r.Rollout.Group) * float64(2+2*r.Learner.Epochs)
 	if every := r.Eval.Every; every > 0 {
-		tokens += float64(2+r.Steps/every) * float64(3*r.Eval.Prompts)
+		tokens += float64((2 + r.Steps/every) * 3 * r.Eval.Prompts)
 	}
 	return tokens * float64(r.Rollout.MaxTokens) * float64(r.Model.WithDefaults().LayerProducts())
 }
