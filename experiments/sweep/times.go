@@ -15,7 +15,7 @@ import (
 // one to score each token, two to train it, and three samples for every prompt that
 // is evaluated.
 func Cost(r recipe.Recipe) float64 {
-	tokens := float64(r.Steps) * float64(r.Rollout.Prompts*r.Rollout.Group) * float64(2+2*r.Learner.Epochs)
+	tokens := float64(r.Steps * r.Rollout.Prompts * r.Rollout.Group * (2 + 2*r.Learner.Epochs))
 	if every := r.Eval.Every; every > 0 {
 		tokens += float64((2 + r.Steps/every) * 3 * r.Eval.Prompts)
 	}
