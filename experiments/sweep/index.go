@@ -100,11 +100,7 @@ func ReadIndex(dir string) (*Index, error) {
 // Rows are the outcomes of the cells that a folder has, in the order of the plan: a
 // run that several cells share is a row of each.
 func Rows(dir string) ([]Outcome, error) {
-	x, err := ReadIndex(dir)
-	if err != nil {
-		return nil, err
-	}
-	done, _, err := readLog(dir)
+	x, done, err := read(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"driftlab/experiments/stats"
 	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/trainer/batch"
@@ -127,7 +128,7 @@ func outcomeOf(c *Cell, r *record.Record) Outcome {
 	}
 	for _, name := range kept {
 		if column := r.Column(name); column != nil {
-			o.Means[name] = Number(digits(mean(column.Value), 6))
+			o.Means[name] = Number(digits(stats.Average(column.Value), 6))
 			o.Windows.Values[name] = windows(column, r.Steps)
 		}
 	}
@@ -146,18 +147,9 @@ func windows(c *record.Column, steps int) []Number {
 				values = append(values, c.Value[i])
 			}
 		}
-		list[w] = Number(digits(mean(values), 3))
+		list[w] = Number(digits(stats.Average(values), 3))
 	}
 	return list
-}
-
-// mean is NaN for no values.
-func mean(values []float64) float64 {
-	var sum float64
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }
 
 // digits rounds to so many significant ones.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/experiments/stats"
 	"driftlab/results"
 	"driftlab/results/record"
 )
@@ -151,7 +152,7 @@ func average(list []*Outcome, of func(*Outcome) Number) float64 {
 			values = append(values, v)
 		}
 	}
-	return mean(values)
+	return stats.Average(values)
 }
 
 // table has a head of its own columns and those of row.
@@ -187,17 +188,10 @@ func (v *view) points() []results.Block {
 	note := fmt.Sprintf("Means over seeds. Final is the mean of the last %d evaluations, mean that of all after the start (the area under the curve), drawdown the furthest below an earlier such mean. %s", record.Window, record.CollapseRule())
 	t := table("Every point, means over its seeds", note, v.Columns()...)
 	for _, p := range v.Points[:min(len(v.Points), mostPoints)] {
-		var list []*Outcome
-		for i := range v.rows {
-			if slices.Contains(p.Runs, v.rows[i].Run) {
-				list = append(list, &v.rows[i])
-			}
-		}
+		list := v.where(p.Values)
 		if len(list) == 0 {
 			continue
 		}
-		// A run that two points share is a row of each: those of this one.
-		list = slices.DeleteFunc(list, func(o *Outcome) bool { return !sameValues(o.Values, p.Values) })
 		var cells []results.Cell
 		for _, name := range v.Columns() {
 			cells = append(cells, results.Word(p.Values[name]))
@@ -205,15 +199,6 @@ func (v *view) points() []results.Block {
 		t.Add(append(cells, row(list)...)...)
 	}
 	return []results.Block{t}
-}
-
-func sameValues(a, b map[string]string) bool {
-	for name, value := range a {
-		if b[name] != value {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 // factor is the section of one factor: its values beside each other, whatever the
@@ -296,7 +281,7 @@ func meanCurve(list []*Outcome, seed uint64, curve func(*Outcome) (x, y []float6
 	}
 	slices.Sort(c.X)
 	for _, x := range c.X {
-		c.Y = append(c.Y, mean(at[x]))
+		c.Y = append(c.Y, stats.Average(at[x]))
 	}
 	return c
 }
@@ -324,7 +309,7 @@ func (v *view) doses(i int, f IndexFactor) (results.Chart, bool) {
 		arm := results.Arm{Name: value, Slot: k + 1}
 		for _, seed := range v.Seeds {
 			curve := results.Curve{Name: fmt.Sprintf("seed %d", seed)}
-			for _, j := range rising(x) {
+			for _, j := range stats.Order(x) {
 				want := map[string]string{f.Name: f.Values[j]}
 				if other.Name != "" {
 					want[other.Name] = value
@@ -343,24 +328,6 @@ func (v *view) doses(i int, f IndexFactor) (results.Chart, bool) {
 		}
 	}
 	return c, true
-}
-
-// rising are the places of numbers in rising order.
-func rising(x []float64) []int {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case x[a] < x[b]:
-			return -1
-		case x[a] > x[b]:
-			return 1
-		}
-		return 0
-	})
-	return order
 }
 
 // maps draws the means of each two factors.
