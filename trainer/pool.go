@@ -26,22 +26,17 @@ func (s *Session) sift() error {
 		return fmt.Errorf("rollout.pool: the first weights solve none of the %d prompts between %v and %v of the time: widen keep, or take other prompts", o.Prompts, o.Keep[0], o.Keep[1])
 	}
 	s.source.Keep(o.From, kept)
-	s.kept = float64(len(kept)) / float64(o.Prompts)
 	return nil
 }
 
 // observePool appends how often the pool has been gone through, and what is left of it.
 func (s *Session) observePool(step, prompts int) {
-	o := s.recipe.Rollout.Pool
-	if o == nil {
+	if s.source.Pool() == nil {
 		return
 	}
-	kept := 1.0
-	if o.Sifts() && step >= o.From {
-		kept = s.kept
-	}
-	s.log("pool/epoch", s.source.Epoch(step, prompts))
-	s.log("pool/kept", kept)
+	epoch, left := s.source.Epoch(step, prompts)
+	s.log("pool/epoch", epoch)
+	s.log("pool/kept", left)
 }
 
 // indices are 0 to n-1.

@@ -44,7 +44,11 @@ func TestPoolComesBack(t *testing.T) {
 		t.Error("the prompts of a step depend on what was asked before")
 	}
 	p.Keep(3, []int{1, 4})
-	if now := epoch(3); !slices.Equal(epoch(0), ids) || !slices.Equal(slices.Compact(slices.Sorted(slices.Values(now))), slices.Sorted(slices.Values([]int64{p.Pool()[1].ID, p.Pool()[4].ID}))) || p.Epoch(4, n) != 2 {
+	epochs, left := p.Epoch(4, n)
+	if left != 1./3 {
+		t.Errorf("%v of the pool are left", left)
+	}
+	if now := epoch(3); !slices.Equal(epoch(0), ids) || !slices.Equal(slices.Compact(slices.Sorted(slices.Values(now))), slices.Sorted(slices.Values([]int64{p.Pool()[1].ID, p.Pool()[4].ID}))) || epochs != 2 {
 		t.Errorf("after the third step: %v", now)
 	}
 }

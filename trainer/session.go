@@ -51,7 +51,6 @@ type Session struct {
 	batch    batch.Batch
 	mini     batch.Batch
 	source   *engines.Prompts
-	kept     float64       // share of a pool that is left
 	asked    []task.Prompt // of the step
 	prompts  []task.Prompt // by response
 	requests []rollout.Request

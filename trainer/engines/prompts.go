@@ -14,8 +14,9 @@ type Prompts struct {
 
 	seed uint64
 	pool []task.Prompt
-	from int   // step from which only kept ones come
-	kept []int // nil: all
+	all  []int // places in the pool
+	kept []int // those of them that come from a step on; nil: all
+	from int
 	// The order of one epoch, drawn when it is asked for.
 	epoch, of int
 	order     []int
@@ -26,8 +27,8 @@ func NewPrompts(r recipe.Recipe, t task.Task) *Prompts {
 	p := &Prompts{Task: t, seed: r.Seed, epoch: -1}
 	if o := r.Rollout.Pool; o != nil {
 		rng := stream.New(r.Seed, stream.Pool, 0)
-		for range o.Prompts {
-			p.pool = append(p.pool, task.Draw(t, rng))
+		for i := range o.Prompts {
+			p.pool, p.all = append(p.pool, task.Draw(t, rng)), append(p.all, i)
 		}
 	}
 	return p
@@ -49,28 +50,27 @@ func (p *Prompts) Step(dst []task.Prompt, step, n int) []task.Prompt {
 		}
 		return dst
 	}
-	first, of := step*n, len(p.pool)
-	sifted := p.kept != nil && step >= p.from
-	if sifted {
-		first, of = (step-p.from)*n, len(p.kept)
-	}
+	since, of := p.part(step)
+	first := (step - since) * n
 	for i := first; i < first+n; i++ {
-		k := p.place(i/of, i%of, of)
-		if sifted {
-			k = p.kept[k]
-		}
-		dst = append(dst, p.pool[k])
+		dst = append(dst, p.pool[of[p.place(i/len(of), i%len(of), len(of))]])
 	}
 	return dst
 }
 
-// Epoch is how often the pool has been gone through before a step of n prompts, in
-// the part of the run that the step belongs to.
-func (p *Prompts) Epoch(step, n int) float64 {
+// part is what of the pool a step draws from, and since which step.
+func (p *Prompts) part(step int) (since int, of []int) {
 	if p.kept != nil && step >= p.from {
-		return float64((step-p.from)*n) / float64(len(p.kept))
+		return p.from, p.kept
 	}
-	return float64(step*n) / float64(len(p.pool))
+	return 0, p.all
+}
+
+// Epoch is how often that part of the pool has been gone through before a step of n
+// prompts, and left the share of the pool that it is.
+func (p *Prompts) Epoch(step, n int) (epoch, left float64) {
+	since, of := p.part(step)
+	return float64((step-since)*n) / float64(len(of)), float64(len(of)) / float64(len(p.pool))
 }
 
 // place is the i-th of an epoch's order of so many prompts.
