@@ -107,8 +107,8 @@ func (g *RunGroup) timed(metric string) Arm {
 		ticks := clocked.Runs[i].Column(ticksMetric)
 		for k, step := range s.X {
 			s.X[k] = 0 // the evaluation before the first update
-			if at, found := slices.BinarySearch(ticks.Step, int(step)); found {
-				s.X[k] = ticks.Value[at] / 1e6
+			if t, ok := ticks.At(int(step)); ok {
+				s.X[k] = t / 1e6
 			}
 		}
 	}

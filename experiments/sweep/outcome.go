@@ -211,18 +211,13 @@ var traced = []string{"critic/score/mean", "response_length/mean", "gap/k1", "ga
 func traceOf(r *record.Record) Trace {
 	columns := make([]*record.Column, len(traced))
 	for i, name := range traced {
-		if columns[i] = r.Column(name); columns[i] == nil {
-			columns[i] = new(record.Column)
-		}
+		columns[i] = r.Column(name)
 	}
 	var text, sum []byte
-	at := make([]int, len(columns))
 	for step := 1; step <= r.Steps; step++ {
 		for i, c := range columns {
-			for ; at[i] < len(c.Step) && c.Step[at[i]] <= step; at[i]++ {
-				if c.Step[at[i]] == step {
-					sum = binary.LittleEndian.AppendUint64(append(sum, byte(i)), math.Float64bits(c.Value[at[i]]))
-				}
+			if v, ok := c.At(step); ok {
+				sum = binary.LittleEndian.AppendUint64(append(sum, byte(i)), math.Float64bits(v))
 			}
 		}
 		hash := sha256.Sum256(sum)

@@ -43,16 +43,13 @@ func keepSteps(dir, run string, r *record.Record) error {
 	}
 	w := csv.NewWriter(z)
 	_ = w.Write(head) // to memory, as all of it
-	at := make([]int, len(columns))
 	for step := 0; step <= r.Steps; step++ {
 		row := []string{strconv.Itoa(step)}
 		some := false
-		for i, c := range columns {
+		for _, c := range columns {
 			field := ""
-			if at[i] < len(c.Step) && c.Step[at[i]] == step {
-				field = numberText(digits(c.Value[at[i]], stepDigits))
-				at[i]++
-				some = true
+			if v, ok := c.At(step); ok {
+				field, some = numberText(digits(v, stepDigits)), true
 			}
 			row = append(row, field)
 		}

@@ -157,15 +157,17 @@ func (x *Index) writeSteps(from, dir string, rows []Outcome, o Tables) error {
 				return err
 			}
 			copy(row, x.head(o))
-			at := make([]int, len(stepMetrics))
+			kept := make([]*record.Column, len(stepMetrics))
+			for k, name := range stepMetrics {
+				kept[k] = r.Column(name)
+			}
 			for step := 0; step <= r.Steps; step++ {
 				row[first-1] = int64(step)
 				some := false
-				for k, name := range stepMetrics {
+				for k, c := range kept {
 					row[first+k] = nil
-					if c := r.Column(name); c != nil && at[k] < len(c.Step) && c.Step[at[k]] == step {
-						row[first+k], some = c.Value[at[k]], true
-						at[k]++
+					if v, ok := c.At(step); ok {
+						row[first+k], some = v, true
 					}
 				}
 				if !some {

@@ -49,6 +49,18 @@ func (c *Column) Last() (value float64, ok bool) {
 	return c.Value[len(c.Value)-1], true
 }
 
+// At returns the value of a step; ok is false where there is none.
+func (c *Column) At(step int) (value float64, ok bool) {
+	if c == nil {
+		return 0, false
+	}
+	i, ok := slices.BinarySearch(c.Step, step)
+	if !ok {
+		return 0, false
+	}
+	return c.Value[i], true
+}
+
 // Updated returns the values that an update came before: all but that of step 0,
 // the evaluation of the weights a run starts from.
 func (c *Column) Updated() []float64 {

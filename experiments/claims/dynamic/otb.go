@@ -76,12 +76,13 @@ func measureOTB(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	if err != nil {
 		return nil, err
 	}
+	unbiased := mean(plain)
 	for _, name := range []string{varianceOptimal, varianceMean, varianceLeaveOneOut} {
 		g, err := groupGradients(l, b, name)
 		if err != nil {
 			return nil, err
 		}
-		scale := dot(mean(g), mean(plain)) / dot(mean(plain), mean(plain))
+		scale := stats.Dot(mean(g), unbiased) / stats.Dot(unbiased, unbiased)
 		o.Set(varianceFigure+name, pairVariance(g), pairVariance(g)/float64(scale*scale))
 	}
 	return o, nil
@@ -145,7 +146,7 @@ func pairVariance(g [][]float64) float64 {
 	sum := 0.0
 	for pair := range slices.Chunk(g, 2) {
 		d := stats.Differences(pair[0], pair[1])
-		sum += float64(dot(d, d) / 2)
+		sum += float64(stats.Dot(d, d) / 2)
 	}
 	return sum / float64(len(g)/2)
 }
@@ -158,14 +159,6 @@ func mean(list [][]float64) []float64 {
 		}
 	}
 	return out
-}
-
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		sum += float64(v * b[i])
-	}
-	return sum
 }
 
 func judgeOTB(j *claim.Judge) {
