@@ -159,9 +159,6 @@ func newParts(s *Session) (stage, error) {
 	return doing(func(s *Session) error {
 		engine, lag := diagnose.Parts(&s.batch)
 		s.metrics = lag.Part(engine.Part(s.metrics, "engine"), "lag")
-		if s.published != nil {
-			s.metrics = diagnose.TailTV(s.metrics, &s.batch)
-		}
 		return nil
 	}), nil
 }

@@ -2,7 +2,6 @@ package claim
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -121,14 +120,14 @@ func (e *Env) warmSeed() uint64 {
 
 // Warm returns the checkpoint folder of this replication's warm start: a recipe
 // of pretrain with changes. It is made once, whichever claims ask for it, and
-// found again by its resolved recipe.
+// found again by its resolved recipe's identity.
 func (e *Env) Warm(ctx context.Context, name string, set ...string) (dir string, err error) {
 	r, err := recipe.Load(name, append([]string{fmt.Sprintf("seed=%d", e.warmSeed())}, set...)...)
 	if err != nil {
 		return "", err
 	}
 	r = r.Resolved()
-	dir = filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("%s-seed%d-%.8x", name, e.warmSeed(), sha256.Sum256(r.YAML())))
+	dir = filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("%s-seed%d-%s", name, e.warmSeed(), r.Identity()))
 	return Cached(e.Cache, dir, func() (string, error) {
 		if _, err := model.Load(dir); err == nil {
 			return dir, nil

@@ -2,8 +2,6 @@ package sweep
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,7 +63,7 @@ func (p *Plan) Grid(load Loader) (*Grid, error) {
 				c.names = append(c.names, f.Values[at[i]].Name)
 			}
 			c.Recipe.Seed = seed
-			c.Run = runOf(c.Recipe)
+			c.Run = c.Recipe.Identity()
 			c.Recipe.Name = c.Run
 			g.Cells = append(g.Cells, c)
 		}
@@ -138,13 +136,6 @@ func placed(err error, factors []Factor, at []int) error {
 		faults[i].Problem += " (at " + point + ")"
 	}
 	return faults
-}
-
-// runOf names a resolved recipe: a hash of all that it says but its name.
-func runOf(r recipe.Recipe) string {
-	r.Name = ""
-	sum := sha256.Sum256(r.YAML())
-	return hex.EncodeToString(sum[:8])
 }
 
 // command runs a point alone, but for its seed.

@@ -102,7 +102,8 @@ type Windows struct {
 // kept are the metrics whose means stand in an outcome: what a practitioner logs.
 var kept = []string{
 	"critic/score/mean", "response_length/mean",
-	"gap/k3", "gap/ess_token", "gap/ess_sequence", "gap/dlogp_max", "gap/exact_tv", "gap/exact_tv_max",
+	"gap/k3", "gap/ess_token", "gap/ess_sequence", "gap/dlogp_max", "gap/exact_tv", "gap/exact_tv_p95", "gap/exact_tv_max",
+	"gap/k1", "gap/dlogp_mean", "gap/dp_mean", "training/rollout_actor_probs_pearson_corr", "gap/chi2_token_p95",
 	"rollout_corr/chi2_token", "rollout_corr/chi2_seq", "routes/flip_token",
 	"actor/entropy", "actor/grad_norm", "actor/grad_norm_max", "actor/pg_clipfrac",
 	"correction/masked_fraction", "correction/seq_masked_fraction", "staleness/tokens/mean",

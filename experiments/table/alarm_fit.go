@@ -33,13 +33,11 @@ func (g signal) value(s *series, window int) float64 {
 	return v
 }
 
-// agnostic are the four features of the conjecture, which every stack logs; the 95th
-// percentile of the token chi² is not among what a run keeps, and its mean stands for it.
-// Specific are those that take a look into the stack.
+// agnostic are the four features of the conjecture, which every stack logs. Specific are those that take a look into the stack.
 var (
-	agnostic = []signal{{chi2Metric, true}, {essMetric, false}, {clipMetric, false}, {lengthMetric, true}}
+	agnostic = []signal{{chi2TailMetric, true}, {essMetric, false}, {clipMetric, false}, {lengthMetric, true}}
 	logged   = []signal{{k3Metric, true}, {entropyMetric, true}, {gradMetric, true}, {maskedMetric, false}}
-	specific = []signal{{flipMetric, false}, {ageMetric, false}, {tvMetric, true}, {dlogpMetric, true}}
+	specific = []signal{{flipMetric, false}, {ageMetric, false}, {tvTailMetric, true}, {dlogpMetric, true}}
 )
 
 // example is a window of a run: its features, each with its change since the first

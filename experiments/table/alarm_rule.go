@@ -53,7 +53,11 @@ func (r Rule) value(s *series, window int) float64 {
 // common are limits in use.
 var common = []Rule{
 	{Name: "k3 above 0.001", Source: "NeMo guide: acceptable below", Metric: k3Metric, Limit: 1e-3},
-	{Name: "k3 above 0.1", Source: "verl's limit for kl", Metric: k3Metric, Limit: 0.1},
+	{Name: "k1 above 0.1", Source: "verl", Metric: k1Metric, Limit: 0.1},
+	{Name: "mean |d| above 0.1", Source: "slime CI", Metric: meanMetric, Limit: 0.1},
+	{Name: "mean |dp| above 0.01", Source: "verl FAQ", Metric: dpMetric, Limit: 0.01},
+	{Name: "Pearson below 0.99", Source: "survey", Metric: pearsonMetric, Below: true, Limit: 0.99},
+	{Name: "Pearson below 0.95", Source: "survey", Metric: pearsonMetric, Below: true, Limit: 0.95},
 	{Name: "k3 twice the median so far", Source: "habit", Metric: k3Metric, Limit: 2, Relative: true},
 	{Name: "token chi² above 1", Source: "verl", Metric: chi2Metric, Limit: 1},
 	{Name: "token chi² above 0.3", Source: "survey", Metric: chi2Metric, Limit: 0.3},
@@ -72,9 +76,9 @@ var common = []Rule{
 
 // fittable are the metrics for which a limit is fitted, with the side that warns.
 var fittable = []Rule{
-	{Metric: k3Metric}, {Metric: chi2Metric}, {Metric: essTokenMetric, Below: true}, {Metric: essMetric, Below: true},
+	{Metric: k3Metric}, {Metric: chi2Metric}, {Metric: chi2TailMetric}, {Metric: essTokenMetric, Below: true}, {Metric: essMetric, Below: true},
 	{Metric: entropyMetric}, {Metric: entropyMetric, Relative: true}, {Metric: lengthMetric, Relative: true}, {Metric: clipMetric}, {Metric: maskedMetric},
-	{Metric: gradMetric}, {Metric: gradMetric, Relative: true}, {Metric: tvMetric}, {Metric: dlogpMetric}, {Metric: flipMetric}, {Metric: ageMetric},
+	{Metric: gradMetric}, {Metric: gradMetric, Relative: true}, {Metric: tvMetric}, {Metric: tvTailMetric}, {Metric: dlogpMetric}, {Metric: flipMetric}, {Metric: ageMetric},
 	{Metric: rewardMetric, Below: true, Relative: true},
 }
 

@@ -88,7 +88,7 @@ func TestRates(t *testing.T) {
 	if a.Runs != 4 || a.Collapses != 2 {
 		t.Fatalf("%d runs, %d collapses; want 4 and 2", a.Runs, a.Collapses)
 	}
-	r := rule(t, a, "k3 above 0.1")
+	r := rule(t, a, "k3 above 0.001")
 	if r.Rates.Detected != 1 || r.Rates.Of != 2 || r.Rates.Lead != 20 {
 		t.Errorf("detected %d of %d with a lead of %v; want 1 of 2 and 20", r.Rates.Detected, r.Rates.Of, r.Rates.Lead)
 	}

@@ -1,10 +1,6 @@
 package diagnose
 
-import (
-	"slices"
-
-	"driftlab/trainer/batch"
-)
+import "driftlab/trainer/batch"
 
 // Ages appends how old a batch of several versions is, in updates: its generated
 // tokens, its groups by their oldest token, and the shares of its responses with
@@ -44,25 +40,4 @@ func Ages(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 		batch.Metric{Name: "staleness/samples/mean", Value: float64(groups) / float64(max(len(oldest), 1))},
 		batch.Metric{Name: "staleness/mixed_responses", Value: float64(mixed) / float64(max(b.Len(), 1))},
 		batch.Metric{Name: "staleness/stale_keys", Value: float64(stale) / float64(max(tokens, 1))})
-}
-
-// TailTV appends the total variation of the two engines' laws that a token in
-// twenty exceeds: of a batch of several ages the mean says little.
-func TailTV(dst []batch.Metric, b *batch.Batch) []batch.Metric {
-	if b.Vocab == 0 || b.Require(batch.DistRoll, batch.DistOld) != nil {
-		return dst
-	}
-	var all []float64
-	for n, counts := range b.Mask {
-		if counts {
-			at := n * b.Vocab
-			_, tv := Divergence(b.DistRoll[at:at+b.Vocab], b.Old.Dist[at:at+b.Vocab])
-			all = append(all, tv)
-		}
-	}
-	if len(all) == 0 {
-		return dst
-	}
-	slices.Sort(all)
-	return append(dst, batch.Metric{Name: "gap/exact_tv_p95", Value: all[(95*len(all)+99)/100-1]})
 }

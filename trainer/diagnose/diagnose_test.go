@@ -63,6 +63,8 @@ func TestCompareByHand(t *testing.T) {
 		{"unequal", g.Unequal, 2. / 3},
 		{"exact KL", g.ExactKL, (.5*math.Log(2) + .3*math.Log(.3/.55) + .2*math.Log(.8) + .4*math.Log(.4/.35)) / 3},
 		{"exact TV", g.ExactTV, (.25 + .05) / 3},
+		{"TV that one in twenty exceeds", g.TailTV, .25},
+		{"(ρ − 1)² that one in twenty exceeds", g.Chi2Tail, .25},
 		{"max TV", g.MaxTV, .25},
 		{"flip token", g.FlipToken, 1. / 3},
 		{"flip route", g.FlipRoute, 1. / 6},
@@ -354,4 +356,14 @@ func BenchmarkStep(b *testing.B) {
 		m = Step(m[:0], in, Limits{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(in.Tokens()), "ns/token")
+}
+
+func TestTail(t *testing.T) {
+	var all []float64
+	for i := range 100 {
+		all = append(all, float64((i*37+5)%100))
+	}
+	if got := tail(all); got != 94 { // of 0 to 99, 95 to 99 are beyond
+		t.Errorf("the 95th percentile is %v", got)
+	}
 }

@@ -2,14 +2,15 @@ package diagnose
 
 import (
 	"math"
+	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 )
 
 // compareDistributions fills exact KL and total variation from DistRoll and
-// DistOld, if both are recorded.
-func (g *Gap) compareDistributions(b *batch.Batch) {
+// DistOld, if both are recorded; all is room for a value of each token.
+func (g *Gap) compareDistributions(b *batch.Batch, all []float64) {
 	if b.Vocab == 0 || b.Require(batch.DistRoll, batch.DistOld) != nil {
 		return
 	}
@@ -22,9 +23,30 @@ func (g *Gap) compareDistributions(b *batch.Batch) {
 		kl, tv := Divergence(b.DistRoll[at:at+b.Vocab], b.Old.Dist[at:at+b.Vocab])
 		g.ExactKL, g.ExactTV = g.ExactKL+kl, g.ExactTV+tv
 		g.MaxKL, g.MaxTV = max(g.MaxKL, kl), max(g.MaxTV, tv)
+		all = append(all, tv)
 	}
+	g.TailTV = tail(all)
 	g.ExactKL /= float64(g.Tokens)
 	g.ExactTV /= float64(g.Tokens)
+}
+
+// compareTails fills Chi2Tail; all is room for a value of each token.
+func (g *Gap) compareTails(b *batch.Batch, all []float64) {
+	for n, counts := range b.Mask {
+		if counts {
+			e := min(max(b.Old.Logp[n]-b.LogpRoll[n], -clampLogRatio), clampLogRatio)
+			off := elementary.Expm1(e)
+			all = append(all, off*off)
+		}
+	}
+	g.Chi2Tail = tail(all)
+}
+
+// tail is the 95th percentile: the least value that at most one in twenty exceeds. It
+// sorts its argument.
+func tail(all []float64) float64 {
+	slices.Sort(all)
+	return all[(95*len(all)+99)/100-1]
 }
 
 // Divergence returns KL(p||q) in nats and the total variation ½·Σ|p−q| of two

@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"math"
+	"slices"
+	"sync"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
@@ -29,6 +31,9 @@ type Gap struct {
 	K3 float64 `json:"k3"`
 	// Chi2Token is mean(ρ²) − 1.
 	Chi2Token float64 `json:"chi2_token"`
+	// Chi2Tail is the 95th percentile of (ρ − 1)², whose mean is chi-squared where the
+	// mean of ρ is 1; 0 for responses that were added one by one.
+	Chi2Tail float64 `json:"chi2_tail"`
 	// Chi2Sequence is the mean over responses of (Π ρ)² − 1.
 	Chi2Sequence float64 `json:"chi2_sequence"`
 	// ESSToken is (Σρ)²/(n·Σρ²), the effective share of the tokens.
@@ -58,8 +63,10 @@ type Gap struct {
 	HasExact bool    `json:"has_exact"`
 	ExactKL  float64 `json:"exact_kl"`
 	MaxKL    float64 `json:"max_kl"`
-	// ExactTV is the mean total variation ½·Σ|p − q|; MaxTV the largest.
+	// ExactTV is the mean total variation ½·Σ|p − q|; TailTV its 95th percentile, MaxTV
+	// the largest.
 	ExactTV float64 `json:"exact_tv"`
+	TailTV  float64 `json:"tail_tv"`
 	MaxTV   float64 `json:"max_tv"`
 
 	// HasRoutes says that routes were recorded in both engines.
@@ -84,6 +91,9 @@ type Gap struct {
 	RestK3          float64 `json:"rest_k3"`
 }
 
+// room is for what a percentile sorts: a value of each token.
+var room = sync.Pool{New: func() any { return new([]float64) }}
+
 // Compare measures the gap of LogpOld to LogpRoll. It panics if either column
 // is missing; routes and distributions are optional.
 func Compare(b *batch.Batch) Gap {
@@ -97,7 +107,11 @@ func Compare(b *batch.Batch) Gap {
 	}
 	g := t.Gap()
 	if g.Tokens > 0 {
-		g.compareDistributions(b)
+		all := room.Get().(*[]float64)
+		defer room.Put(all)
+		*all = slices.Grow((*all)[:0], g.Tokens)
+		g.compareTails(b, *all)
+		g.compareDistributions(b, *all)
 		g.compareRoutes(b)
 	}
 	return g

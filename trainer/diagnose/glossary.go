@@ -43,7 +43,6 @@ var Glossary = []Term{
 	{"prompt_length/clip_ratio", "prompts at the limit", "", "share of prompts at the length limit", "", verl},
 	{"prompt_length/*", "prompt length", "tokens", "tokens of the prompt", "", verl},
 
-	{"gap/exact_tv_p95", "tail of the TV", "", "95th percentile of ½·Σ|p_roll − p_old| over generated tokens", "what the oldest tokens make of it", ours},
 	{"staleness/tokens/*", "age of the tokens", "updates", "mean and max over generated tokens of version(learner) − version(token)", "how old the rollouts are when they are trained", "AReaL, arXiv 2505.24298"},
 	{"staleness/samples/mean", "age of the samples", "updates", "mean over groups of the age of the oldest token", "", ours},
 	{"staleness/stale_keys", "tokens that saw older keys", "", "share of generated tokens whose row read keys and values of older weights", "of a rollout engine that keeps them under new weights (SkyRL): such a token's law is no version's", ours},
@@ -112,6 +111,7 @@ var Glossary = []Term{
 	{"gap/k2", "KL k2", "nats", "mean(e²)/2", "", ours},
 	{"gap/k3", "KL k3", "nats", "mean(exp(e) − 1 − e), exact mean", "", ours},
 	{"gap/ess_token", "ESS per token", "", "(Σρ)²/(n·Σρ²)", "of untruncated token ratios", ours},
+	{"gap/chi2_token_p95", "tail of the chi²", "", "95th percentile of (ρ − 1)² over generated tokens", "the feature of a survey's conjecture on collapse", ours},
 	{"gap/ess_sequence", "ESS per response", "", "(ΣW)²/(B·ΣW²), W = Π ρ", "of untruncated sequence weights", ours},
 	{"gap/dlogp_mean", "mean |Δ log p|", "nats", "mean |e|", "", ours},
 	{"gap/dlogp_max", "max |Δ log p|", "nats", "max |e|", "", ours},
@@ -123,6 +123,7 @@ var Glossary = []Term{
 	{"gap/exact_kl", "exact KL", "nats", "mean KL(roll || old) over the vocabulary", "what the estimators estimate", ours},
 	{"gap/exact_kl_max", "largest exact KL", "nats", "max_t KL(roll || old)", "", ours},
 	{"gap/exact_tv", "exact total variation", "", "mean ½·Σ_a |p_roll(a) − p_old(a)|", "", ours},
+	{"gap/exact_tv_p95", "tail of the TV", "", "95th percentile of it over generated tokens", "of a batch of several ages or of flips the mean says little", ours},
 	{"gap/exact_tv_max", "largest total variation", "", "max_t of it", "", ours},
 	{"routes/flip_token", "tokens with a routing flip", "", "share of tokens with another expert set in any layer", "", ours},
 	{"routes/flip_route", "routing flips", "", "share of token-layer pairs with another expert set", "", ours},

@@ -50,6 +50,7 @@ func (g *Gap) Metrics(dst []batch.Metric) []batch.Metric {
 		batch.Metric{Name: "gap/k1", Value: g.K1},
 		batch.Metric{Name: "gap/k2", Value: g.K2},
 		batch.Metric{Name: "gap/k3", Value: g.K3},
+		batch.Metric{Name: "gap/chi2_token_p95", Value: g.Chi2Tail},
 		batch.Metric{Name: "gap/ess_token", Value: g.ESSToken},
 		batch.Metric{Name: "gap/ess_sequence", Value: g.ESSSequence},
 		batch.Metric{Name: "gap/dlogp_mean", Value: g.MeanAbsDlogp},
@@ -64,6 +65,7 @@ func (g *Gap) Metrics(dst []batch.Metric) []batch.Metric {
 			batch.Metric{Name: "gap/exact_kl", Value: g.ExactKL},
 			batch.Metric{Name: "gap/exact_kl_max", Value: g.MaxKL},
 			batch.Metric{Name: "gap/exact_tv", Value: g.ExactTV},
+			batch.Metric{Name: "gap/exact_tv_p95", Value: g.TailTV},
 			batch.Metric{Name: "gap/exact_tv_max", Value: g.MaxTV})
 	}
 	if !g.HasRoutes {

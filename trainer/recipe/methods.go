@@ -87,7 +87,7 @@ func appendNode(b []byte, n *yaml.Node) []byte {
 }
 
 // JSON is the recipe as one JSON object with the fields of its YAML, in order.
-func (r Recipe) JSON() []byte { return appendNode(nil, nodeOf(reflect.ValueOf(r))) }
+func (r Recipe) JSON() []byte { return appendNode(nil, nodeOf(reflect.ValueOf(r), false)) }
 
 // Methods lists every method a recipe can name, room by room in the order a
 // training step meets them.
@@ -115,7 +115,7 @@ func appendMethods[T any](all []Method, field string) []Method {
 		if spec.Aliases == nil {
 			spec.Aliases = []string{}
 		}
-		m := Method{Spec: spec, Field: field, Defaults: Defaults{mappingOf(reflect.ValueOf(c.Params).Elem())}}
+		m := Method{Spec: spec, Field: field, Defaults: Defaults{mappingOf(reflect.ValueOf(c.Params).Elem(), false)}}
 		if p, ok := any(c.Params).(schedule.Policy); ok {
 			bound := p.Bound()
 			m.Bound = &bound

@@ -150,7 +150,7 @@ func defaultText(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return "" // as the field's own words have it
 	}
-	n := nodeOf(v)
+	n := nodeOf(v, false)
 	if n.Kind == yaml.MappingNode {
 		if name := find(n, "name"); name != nil {
 			return name.Value

@@ -189,3 +189,32 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestIdentity(t *testing.T) {
+	headline := func(set ...string) Recipe {
+		r, err := Load("headline", set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Resolved()
+	}
+	identity := func(set ...string) string { return headline(set...).Identity() }
+	plain := identity()
+	// Published runs are found again by their identity. If it moved: the zero value of a new
+	// field should be what happened before there was one.
+	if want := "82b276c531630171"; plain != want {
+		t.Errorf("headline is %s, was %s", plain, want)
+	}
+	renamed := headline()
+	renamed.Name = "another"
+	if renamed.Identity() != plain {
+		t.Error("the name is part of it")
+	}
+	seen := map[string]string{plain: "plain"}
+	for _, set := range []string{"advantage.positive_weight=0", "seed=0", "correction.masks=[{name: opsm}]", "rollout.pool={prompts: 8}", "rollout.top_p=0.9"} {
+		if was, ok := seen[identity(set)]; ok {
+			t.Errorf("%s has the identity of %s", set, was)
+		}
+		seen[identity(set)] = set
+	}
+}

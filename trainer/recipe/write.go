@@ -1,7 +1,9 @@
 package recipe
 
 import (
+	"crypto/sha256"
 	"encoding"
+	"encoding/hex"
 	"math"
 	"reflect"
 	"strconv"
@@ -13,14 +15,27 @@ import (
 
 // writer is implemented by types of this package that write themselves.
 type writer interface {
-	node() *yaml.Node
+	node(sparse bool) *yaml.Node
 }
 
 // YAML is the recipe's canonical text: every field, in the order of the
 // documentation, one per line. Parse reads it back to an equal recipe, and
 // equal recipes have equal bytes.
-func (r Recipe) YAML() []byte {
-	text, err := yaml.Dump(nodeOf(reflect.ValueOf(r)), yaml.WithIndent(2), yaml.WithLineWidth(-1))
+func (r Recipe) YAML() []byte { return r.text(false) }
+
+// Identity names what a resolved recipe computes: a hash of all that it says but its
+// name and its fields of zero value. A new field whose zero value is what happened
+// before there was one leaves the identities of older recipes as they were, and what
+// was kept under them can be found.
+func (r Recipe) Identity() string {
+	r.Name = ""
+	sum := sha256.Sum256(r.text(true))
+	return hex.EncodeToString(sum[:8])
+}
+
+// text is the recipe in YAML, sparse without its fields of zero value.
+func (r Recipe) text(sparse bool) []byte {
+	text, err := yaml.Dump(nodeOf(reflect.ValueOf(r), sparse), yaml.WithIndent(2), yaml.WithLineWidth(-1))
 	if err != nil {
 		panic("recipe: its own tree does not print: " + err.Error())
 	}
@@ -28,10 +43,10 @@ func (r Recipe) YAML() []byte {
 }
 
 // nodeOf turns a value into a tree.
-func nodeOf(v reflect.Value) *yaml.Node {
+func nodeOf(v reflect.Value, sparse bool) *yaml.Node {
 	switch x := v.Interface().(type) {
 	case writer:
-		return x.node()
+		return x.node(sparse)
 	case model.Config:
 		if x == (model.Config{}) {
 			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
@@ -45,13 +60,13 @@ func nodeOf(v reflect.Value) *yaml.Node {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		return nodeOf(v.Elem())
+		return nodeOf(v.Elem(), sparse)
 	case reflect.Struct:
-		return mappingOf(v)
+		return mappingOf(v, sparse)
 	case reflect.Slice, reflect.Array:
 		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
-			n.Content = append(n.Content, nodeOf(v.Index(i)))
+			n.Content = append(n.Content, nodeOf(v.Index(i), sparse))
 		}
 		if len(n.Content) == 0 || n.Content[0].Kind == yaml.ScalarNode {
 			n.Style = yaml.FlowStyle
@@ -71,21 +86,25 @@ func nodeOf(v reflect.Value) *yaml.Node {
 	panic("recipe: no writer for " + v.Type().String())
 }
 
-// mappingOf writes the fields of a struct; a nil section is left out.
-func mappingOf(v reflect.Value) *yaml.Node {
+// mappingOf writes the fields of a struct; a nil section is left out, sparse every
+// field of zero value and every empty list.
+func mappingOf(v reflect.Value, sparse bool) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fieldsOf(v) {
 		if f.value.Kind() == reflect.Pointer && f.value.IsNil() {
 			continue
 		}
-		n.Content = append(n.Content, scalar("!!str", f.name), nodeOf(f.value))
+		if sparse && (f.value.IsZero() || f.value.Kind() == reflect.Slice && f.value.Len() == 0) {
+			continue
+		}
+		n.Content = append(n.Content, scalar("!!str", f.name), nodeOf(f.value, sparse))
 	}
 	return n
 }
 
 // node implements writer: the name, then the parameters.
-func (c Choice[T]) node() *yaml.Node {
-	n := mappingOf(reflect.ValueOf(c.Params).Elem())
+func (c Choice[T]) node(sparse bool) *yaml.Node {
+	n := mappingOf(reflect.ValueOf(c.Params).Elem(), sparse)
 	n.Content = append([]*yaml.Node{scalar("!!str", "name"), scalar("!!str", c.Name)}, n.Content...)
 	return n
 }
