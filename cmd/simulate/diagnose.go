@@ -20,7 +20,8 @@ type diagnoseCmd struct {
 	Format      string   `help:"Take files for this format, whatever they look like." placeholder:"NAME" complete:"formats"`
 	TopP        float64  `name:"top-p" help:"What sampling kept, for the explanations." placeholder:"P"`
 	Temperature float64  `help:"The temperature of sampling, for the explanations." placeholder:"T"`
-	Strict      bool     `help:"Exit with status 3 where the data must be repaired or a correction is off."`
+	configFlag
+	Strict bool `help:"Exit with status 3 where the data must be repaired or a correction is off."`
 	jsonFlag
 	outFlag
 }
@@ -59,7 +60,11 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	analysis := advise.New(advise.Options{Format: c.Format, TopP: c.TopP, Temperature: c.Temperature})
+	config, err := c.readConfig(a)
+	if err != nil {
+		return err
+	}
+	analysis := advise.New(advise.Options{Format: c.Format, TopP: c.TopP, Temperature: c.Temperature, Config: config})
 	for _, name := range c.Files {
 		if err := readDump(analysis, name); err != nil {
 			return err
@@ -180,6 +185,9 @@ func (a *app) printDiagnosis(r advise.Report) {
 		n := results.FormatNumber
 		fmt.Fprintf(a.stdout, "Gap: k1 %s  k3 %s  mean |d| %s  max |d| %s  Pearson %s  ESS %s  mean ratio %s\n",
 			n(g.K1, 3), n(g.K3, 3), n(g.MeanAbsDlogp, 3), n(g.MaxAbsDlogp, 3), n(g.Pearson, 4), n(g.ESSToken, 3), n(g.MeanRatio, 4))
+	}
+	if on := r.Active; on != nil {
+		fmt.Fprintf(a.stdout, "Correction of %s: %s\n", on.Framework, on.Why)
 	}
 	a.printChecks(r.Checks)
 	a.printFixes(r.Fixes)

@@ -46,6 +46,7 @@ type recipeFlags struct {
 	Set  []string `sep:"none" help:"Change a field of the recipe; may be repeated." placeholder:"PATH=VALUE" complete:"fields"`
 
 	shorthands []shorthand
+	before     []recipe.Change // of another origin, which the flags change further
 }
 
 // common are the flags of the commands that run recipes.
@@ -84,7 +85,7 @@ func (f *recipeFlags) sets() []string {
 
 // changes are the assignments, read.
 func (f *recipeFlags) changes() ([]recipe.Change, error) {
-	var list []recipe.Change
+	list := f.before[:len(f.before):len(f.before)]
 	for _, set := range f.sets() {
 		c, err := recipe.ParseChange("--set", set)
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 type trainCmd struct {
-	Recipe    string `arg:"" complete:"recipes" optional:"" default:"default" help:"A shipped recipe's name or a file; without one, the recipe called default."`
+	Recipe string `arg:"" complete:"recipes" optional:"" default:"default" help:"A shipped recipe's name or a file; without one, the recipe called default."`
+	configFlag
 	Dump      string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them: less memory, more time, the same bits."`
 	common
@@ -31,7 +32,8 @@ Examples:
   simulate train
   simulate train fp8-rollout-token-tis --seed 3
   simulate train my.yaml --set learner.optimizer.lr=5e-4 --set loss=gspo --out runs/gspo
-  simulate train --set steps=50 --dump tokens.jsonl.gz --json`
+  simulate train --set steps=50 --dump tokens.jsonl.gz --json
+  simulate train fp8-rollout-token-tis --config verl.yaml`
 }
 
 // trained is the document of train --json.
@@ -50,6 +52,15 @@ func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
 // Run trains.
 func (c *trainCmd) Run(a *app) error {
+	config, err := c.readConfig(a)
+	if err != nil {
+		return err
+	}
+	if config != nil {
+		if c.before, err = config.Changes(); err != nil {
+			return err
+		}
+	}
 	r, err := c.load(c.Recipe)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/advise/reader"
 	"driftlab/trainer/diagnose"
+	"driftlab/trainer/recipe/foreign"
 )
 
 // Options are what a dump does not say of itself. 0 is unknown.
@@ -16,6 +17,8 @@ type Options struct {
 	Format string
 	// TopP and Temperature are those of sampling.
 	TopP, Temperature float64
+	// Config is the configuration of the run's correction, nil if nobody gave it.
+	Config *foreign.Config
 }
 
 // Analysis takes in dumps and judges them.

@@ -51,8 +51,7 @@ type Effect struct {
 }
 
 // fixes tries every registered weighting and mask at its defaults, and every preset.
-func fixes(rows []*kept) []Fix {
-	t := newTrial(rows)
+func (t *trial) fixes() []Fix {
 	if t.batch.Tokens() == 0 {
 		return nil
 	}

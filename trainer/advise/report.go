@@ -13,6 +13,8 @@ type Report struct {
 	Checks    []Check   `json:"checks"`
 	Gap       *Gap      `json:"gap,omitempty"`
 	Responses Responses `json:"responses"`
+	// Active is about the configured correction, absent where no configuration is given.
+	Active *Active `json:"active,omitempty"`
 	// Alarms are rules of thumb on this gap; absent where there is too little to judge.
 	Alarms []Alarm `json:"alarms,omitempty"`
 	// Fixes are what corrections would do to these tokens; absent where the data is to be repaired first.
@@ -104,8 +106,13 @@ type Verdict struct {
 // Report judges what was read, and tries corrections where there is nothing to repair.
 func (a *Analysis) Report() Report {
 	r := a.judgement()
+	t := newTrial(a.sample.inOrder())
 	if r.Verdict.State == Healthy || r.Verdict.State == Genuine {
-		r.Fixes = fixes(a.sample.inOrder())
+		r.Fixes = t.fixes()
+	}
+	if a.options.Config != nil {
+		r.Active = t.active(a.options.Config, &r)
+		r.Verdict = r.Verdict.given(r.Active)
 	}
 	return r
 }

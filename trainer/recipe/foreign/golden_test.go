@@ -1,0 +1,264 @@
+package foreign
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/batch"
+	"driftlab/trainer/correction"
+	"driftlab/trainer/golden"
+	"driftlab/trainer/recipe"
+)
+
+// peer is how the parameters of a peer's function stand in its configuration.
+type peer struct {
+	file, framework string
+	wrap            func(c *golden.Case) map[string]any
+	columns         [3]string // learner, rollout engine, mask
+	weights, mask   string
+	// skip says why a case is not one of a configuration, empty if it is.
+	skip func(c *golden.Case) string
+}
+
+func under(path ...string) func(c *golden.Case) map[string]any {
+	return func(c *golden.Case) map[string]any {
+		inner := map[string]any(c.Params)
+		for i := len(path) - 1; i >= 0; i-- {
+			inner = map[string]any{path[i]: inner}
+		}
+		return inner
+	}
+}
+
+var peers = []peer{
+	{"verl/rollout_corr_combined.json", "verl", under("algorithm", "rollout_correction"), [3]string{"old_log_prob", "rollout_log_prob", "response_mask"},
+		"rollout_is_weights", "modified_response_mask", func(c *golden.Case) string {
+			delete(c.Params, "preset")
+			if c.Params.Bool("bypass_mode") {
+				c.Params["loss_type"] = "reinforce" // the function computes weights whatever the loss does with them
+			}
+			if c.Params.Has("rollout_is") && !c.Params.Has("rollout_is_threshold") {
+				return "no threshold"
+			}
+			return ""
+		}},
+	{"skyrl/off_policy_correction.json", "skyrl", under("trainer", "algorithm", "off_policy_correction"), [3]string{"old_logp", "rollout_logp", "mask"},
+		"weights", "mask", nil},
+	{"slime/mis_weights.json", "slime", under(), [3]string{"train_logp", "rollout_logp", "mask"}, "weights", "modified_mask", func(c *golden.Case) string {
+		v := c.Params
+		high := v.Float("tis_upper_bound")
+		low := v.FloatOr("tis_lower_bound", 1/high)
+		rsHigh := v.FloatOr("rs_upper_bound", high)
+		switch {
+		case v.Bool("tis_batch_normalize") && v.String("tis_level") != "token":
+			return "normalises over tokens what counts per response"
+		case v.String("tis_mode") == "mask" && v.Bool("use_rs") && v.String("rs_level") == v.String("tis_level"):
+			return "two masks of one name: the weights alone"
+		case v.Bool("use_rs") && v.FloatOr("rs_lower_bound", v.FloatOr("tis_lower_bound", 1/rsHigh)) > rsHigh, low > high:
+			return "bounds crossed"
+		}
+		return ""
+	}},
+	{"areal/rejection_sampling.json", "areal", func(c *golden.Case) map[string]any {
+		return map[string]any{"actor": map[string]any{"use_decoupled_loss": true, "rejection_sampling": map[string]any(c.Params)}}
+	}, [3]string{"prox_logp", "behave_logp", "mask"}, "weights", "mask", nil},
+	{"roll/train_infer_correction.json", "roll", under("train_infer_correction"), [3]string{"old_logp", "infer_logp", "mask"}, "weights", "filter_mask", func(c *golden.Case) string {
+		if on := 0; len(c.Params["filters"].([]any)) > 1 {
+			for _, f := range c.Params["filters"].([]any) {
+				if golden.Values(f.(map[string]any)).Bool("enabled") {
+					on++
+				}
+			}
+			if on > 1 {
+				return "a recipe has one band"
+			}
+		}
+		return ""
+	}},
+	{"trl/grpo_corrections.json", "trl", under(), [3]string{"old_logp", "rollout_logp", "mask"}, "importance_sampling_ratio", "off_policy_mask", func(c *golden.Case) string {
+		for key := range c.Params {
+			if !strings.HasPrefix(key, "vllm_") && key != "off_policy_mask_threshold" && key != "use_vllm" {
+				delete(c.Params, key)
+			}
+		}
+		if c.Params.Has("off_policy_mask_threshold") && c.Params.Float("off_policy_mask_threshold") < 0 {
+			return "a threshold below 0"
+		}
+		if !c.Inputs.Has("rollout_logp") {
+			return "no rollout engine"
+		}
+		return ""
+	}},
+}
+
+// TestConfigurationToRecipeToWeights takes the parameters of every peer's cases for its
+// configuration: read, made a recipe and applied, they must give the peer's weights
+// and mask.
+func TestConfigurationToRecipeToWeights(t *testing.T) {
+	cases, err := golden.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, skipped := map[string]int{}, map[string]int{}
+	for _, c := range cases {
+		for _, p := range peers {
+			if c.File != p.file || c.Raised() {
+				continue
+			}
+			if p.skip != nil {
+				if why := p.skip(c); why != "" {
+					skipped[p.framework]++
+					t.Logf("%v: not tried: %s", c, why)
+					continue
+				}
+			}
+			tried[p.framework]++
+			p.hold(t, c)
+		}
+	}
+	for _, p := range peers {
+		if tried[p.framework] < 15 || skipped[p.framework] > tried[p.framework] {
+			t.Errorf("%s: %d cases tried, %d not", p.framework, tried[p.framework], skipped[p.framework])
+		}
+	}
+}
+
+// hold compares one case.
+func (p peer) hold(t *testing.T, c *golden.Case) {
+	t.Helper()
+	text, err := json.Marshal(p.wrap(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := Read("config.json", text)
+	if err != nil {
+		t.Errorf("%v: %v", c, err)
+		return
+	}
+	if config.Framework != p.framework {
+		t.Errorf("%v: taken for %s", c, config.Framework)
+		return
+	}
+	r := recipeOf(t, config)
+	b := golden.Batch(c.Inputs.Matrix(p.columns[2]))
+	if c.Inputs.Has("lengths") {
+		b = shortened(c, p.columns[2])
+	}
+	b.Old.Logp, b.LogpRoll = column(c, p.columns[0]), column(c, p.columns[1])
+	b.Anchor, b.Now.Logp = b.Old.Logp, b.Old.Logp
+	if c.Inputs.Has("logp") {
+		b.Now.Logp = column(c, "logp")
+	}
+	if c.Inputs.Has("adv_seq") {
+		for i, a := range c.Inputs.Flat("adv_seq") {
+			from, to := b.Span(i)
+			for ; from < to; from++ {
+				b.Advantage = append(b.Advantage, a)
+			}
+		}
+	}
+	pipeline := r.Correction.Pipeline()
+	for _, stage := range []correction.Stage{correction.AtBatch, correction.AtStep} {
+		if err := pipeline.Apply(b, stage); err != nil {
+			t.Errorf("%v: %v", c, err)
+			return
+		}
+	}
+	p.compare(t, c, b)
+}
+
+// compare holds weights and mask to the peer's, on the tokens that both train.
+func (p peer) compare(t *testing.T, c *golden.Case, b *batch.Batch) {
+	t.Helper()
+	want := func(output string) []float64 {
+		if !c.Outputs.Has(output) {
+			return nil
+		}
+		flat := c.Outputs.Flat(output)
+		if c.Inputs.Has("lengths") && len(flat) != b.Tokens() {
+			flat = cut(c, c.Outputs.Matrix(output))
+		}
+		if len(flat) == b.Tokens() {
+			return flat
+		}
+		var spread []float64 // one per response
+		for i, x := range flat {
+			from, to := b.Span(i)
+			for ; from < to; from++ {
+				spread = append(spread, x)
+			}
+		}
+		return spread
+	}
+	weights, mask := want(p.weights), want(p.mask)
+	for n, counts := range b.Mask {
+		if !counts {
+			continue
+		}
+		kept := b.LossMask[n] && (b.Gate == nil || b.Gate[n])
+		if mask != nil && kept != (mask[n] != 0) {
+			t.Errorf("%v: token %d: kept %v, the peer %v", c, n, kept, mask[n])
+			return
+		}
+		w := 1.0
+		if b.Weight != nil {
+			w = b.Weight[n]
+		}
+		if kept && weights != nil && !golden.Close(w, weights[n], 0) {
+			t.Errorf("%v: token %d: weight %v, the peer %v", c, n, w, weights[n])
+			return
+		}
+	}
+}
+
+func column(c *golden.Case, key string) []float64 {
+	if c.Inputs.Has("lengths") {
+		return cut(c, c.Inputs.Matrix(key))
+	}
+	return c.Inputs.Flat(key)
+}
+
+// cut leaves of every row what its length says.
+func cut(c *golden.Case, m [][]float64) (flat []float64) {
+	for i, n := range c.Inputs.Flat("lengths") {
+		flat = append(flat, m[i][:int(n)]...)
+	}
+	return flat
+}
+
+func shortened(c *golden.Case, key string) *batch.Batch {
+	m := c.Inputs.Matrix(key)
+	for i, n := range c.Inputs.Flat("lengths") {
+		m[i] = m[i][:int(n)]
+	}
+	return golden.Batch(m)
+}
+
+// recipeOf is the default recipe with a configuration's fields.
+func recipeOf(t testing.TB, c *Config) recipe.Recipe {
+	t.Helper()
+	changes, err := c.Changes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := recipe.LoadChanged("default", changes...)
+	if err != nil {
+		t.Fatalf("%v\n%v", err, c.Assignments())
+	}
+	return r
+}
+
+// TestPrimeLoss holds prime-rl's loss section to the loss that its golden cases are
+// computed with.
+func TestPrimeLoss(t *testing.T) {
+	c, err := Read("rl.toml", []byte("[trainer.loss]\ntype = \"default\"\ndppo_mask_low = 0.05 # tight\ndppo_mask_high = 0.1\nadv_tau = 0.7\nkl_tau = 5e-2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "{name: prime_dppo, delta_low: 0.05, delta_high: 0.1, adv_tau: 0.7, kl_tau: 0.05, log_clamp: 0}"
+	if got := recipeOf(t, c); c.Loss != want || got.Loss.Name != "prime_dppo" {
+		t.Errorf("%s: %s, and %s", c.Framework, c.Loss, fmt.Sprint(got.Loss))
+	}
+}

@@ -1,0 +1,70 @@
+package foreign
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"driftlab/trainer/recipe"
+)
+
+// Write is a recipe's correction, with the loss and the routing where they are part of
+// it, in a framework's own syntax. The notes name what the framework cannot say, which
+// is left out, and what differs by a hair.
+func Write(name string, r recipe.Recipe) (text string, notes []string) {
+	for _, f := range frameworks {
+		if f.name == name && f.write != nil {
+			return f.write(r)
+		}
+	}
+	return "", []string{"nothing is written for " + name}
+}
+
+// Writable lists the frameworks that Write knows.
+func Writable() []string {
+	var list []string
+	for _, f := range frameworks {
+		if f.write != nil {
+			list = append(list, f.name)
+		}
+	}
+	return list
+}
+
+// writing collects what cannot be said.
+type writing struct {
+	framework string
+	notes     []string
+}
+
+func (w *writing) cannot(what string) { w.notes = append(w.notes, w.framework+" has no "+what) }
+
+func (w *writing) unless(ok bool, what string) {
+	if !ok {
+		w.cannot(what)
+	}
+}
+
+// inverse is a band of ρ as verl's k1 modes have it, as one of 1/ρ. A band that is its
+// own inverse but for a thousandth is written as it is, as verl's documents have it.
+func (w *writing) inverse(low, high float64) string {
+	if math.Abs(low*high-1) < 1e-3 {
+		if low*high != 1 {
+			w.notes = append(w.notes, fmt.Sprintf("%s bounds the inverse ratio: %s there is %.4f to %.4f of the ratio", w.framework, band(low, high), 1/high, 1/low))
+		}
+		return band(low, high)
+	}
+	return band(1/high, 1/low)
+}
+
+// number is the shortest text that reads back, with a point.
+func number(x float64) string {
+	text := strconv.FormatFloat(x, 'g', -1, 64)
+	if x == math.Trunc(x) && math.Abs(x) < 1e6 {
+		text = strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	return text
+}
+
+// band is verl's spelling of two bounds.
+func band(low, high float64) string { return number(low) + "_" + number(high) }
