@@ -38,8 +38,13 @@ and ROLL, which has no gap; plain, gzip or zstd. Broken lines are counted and na
 Where there is nothing to repair, every correction of this program and every preset is tried on the tokens: what share it changes and
 masks, whose, the effective sample size, how far its weights are from the exact ratios, and a placebo that drops as many at random.
 
+A decision table says what to do: its first row that fires decides. What it recommends is tried on the tokens, too, and written in the
+syntax of verl, SkyRL, TRL, slime and prime-rl. Where the sources of its limits disagree, the JSON document has what each would do here.
+
+With --config, the correction that the run had is read from its own configuration, and computed again on the tokens: on, off, or on but idle.
+
 The JSON document also has the usual alarms with their limits; how often each is wrong is not measured yet.
-It does not yet name the cause of a gap that is genuine, nor recommend one of the corrections.
+It does not yet name the cause of a gap that is genuine.
 
 Exit status: 0 for any verdict, 3 with --strict if it is repair or inactive, 2 for files that cannot be read.
 
@@ -49,6 +54,7 @@ For other trainers, the neutral format:
 Examples:
   simulate diagnose train_data_step41.jsonl.gz train_data_step42.jsonl.gz
   simulate diagnose token_exports/step_15/rank_0.jsonl --json
+  simulate diagnose train_data_step41.jsonl.gz --config grpo.yaml --strict
   simulate diagnose dumped_data/global_step_28_training_input.pkl --strict --out look`
 }
 
@@ -162,7 +168,7 @@ func (c *diagnoseCmd) status(r advise.Report, refused []error) error {
 // The most lines that the summary gives to files, and to checks.
 const (
 	mostInputs = 3
-	mostChecks = 6
+	mostChecks = 5
 )
 
 // shownFixes are the corrections that the summary shows of all that were tried.
@@ -189,8 +195,21 @@ func (a *app) printDiagnosis(r advise.Report) {
 	if on := r.Active; on != nil {
 		fmt.Fprintf(a.stdout, "Correction of %s: %s\n", on.Framework, on.Why)
 	}
+	a.printDecision(r)
 	a.printChecks(r.Checks)
 	a.printFixes(r.Fixes)
+}
+
+// printDecision prints the row of the table that decides, and the line to paste.
+func (a *app) printDecision(r advise.Report) {
+	if n := len(r.Decisions); n > 0 {
+		d := r.Decisions[n-1]
+		fmt.Fprintf(a.stdout, "Decided by: %s\n", strings.TrimSuffix(d.Row+": "+d.Why, ": "))
+	}
+	if text := r.Config["verl"]; text != "" {
+		line, _, _ := strings.Cut(text, "\n")
+		fmt.Fprintf(a.stdout, "Paste (verl; others in --json): %s\n", line)
+	}
 }
 
 // printFixes prints what the best known corrections would do to the tokens.

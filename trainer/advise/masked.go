@@ -17,6 +17,9 @@ type Masked struct {
 	// Negative and Positive are by the sign of the advantage, null if there is none.
 	Negative *float64 `json:"negative"`
 	Positive *float64 `json:"positive"`
+	// Turn is by turn, a run of trained tokens between others, where a response has several;
+	// the last counts all later ones.
+	Turn []float64 `json:"turn,omitempty"`
 	// Env is by environment, where there are several.
 	Env []EnvShare `json:"env,omitempty"`
 }
@@ -28,12 +31,14 @@ type EnvShare struct {
 }
 
 // The groups that tokens are counted in.
-const quartiles, deciles = 4, 10
+const quartiles, deciles, turns = 4, 10, 8
 
 // grouping says which group a response or a token belongs to.
 type grouping struct {
 	length, env []int // by response
 	probability []int // by token
+	turn        []int // by token, all 0 where nobody has two
+	turns       int
 	envs        []string
 }
 
@@ -47,6 +52,13 @@ func grouped(rows []*kept) (g grouping) {
 			g.envs = append(g.envs, k.env)
 		}
 		g.env = append(g.env, slices.Index(g.envs, k.env))
+		for n := range k.roll {
+			turn := 0
+			if n < len(k.turn) {
+				turn = min(int(k.turn[n]), turns-1)
+			}
+			g.turn, g.turns = append(g.turn, turn), max(g.turns, turn+1)
+		}
 	}
 	g.length, g.probability = ranked(lengths, quartiles), ranked(probable, deciles)
 	return g
@@ -70,6 +82,7 @@ func ranked(x []float64, parts int) []int {
 func (t *trial) masked(w []float64) *Masked {
 	var all, negative, positive tokenCount
 	length, probability, envs := make([]tokenCount, quartiles), make([]tokenCount, deciles), make([]tokenCount, len(t.groups.envs))
+	turn := make([]tokenCount, t.groups.turns)
 	gone := 0
 	for i := range t.batch.Len() {
 		from, to := t.batch.Span(i)
@@ -83,6 +96,7 @@ func (t *trial) masked(w []float64) *Masked {
 			length[t.groups.length[i]].add(off)
 			probability[t.groups.probability[n]].add(off)
 			envs[t.groups.env[i]].add(off)
+			turn[t.groups.turn[n]].add(off)
 			switch {
 			case !t.graded:
 			case t.batch.Advantage[n] < 0:
@@ -104,6 +118,11 @@ func (t *trial) masked(w []float64) *Masked {
 	}
 	for _, c := range probability {
 		m.Probability = append(m.Probability, c.share())
+	}
+	for _, c := range turn {
+		if len(turn) > 1 {
+			m.Turn = append(m.Turn, c.share())
+		}
 	}
 	for i, c := range envs {
 		if len(envs) > 1 {

@@ -15,6 +15,13 @@ type Report struct {
 	Responses Responses `json:"responses"`
 	// Active is about the configured correction, absent where no configuration is given.
 	Active *Active `json:"active,omitempty"`
+	// Decisions are the rows of the decision table as far as it was walked: the last one
+	// decides. Disagreements are what the sources of its limits would say of these tokens.
+	Decisions     []Decision     `json:"decisions,omitempty"`
+	Disagreements []Disagreement `json:"disagreements,omitempty"`
+	// Recommended is the setting to use, absent where none is; Config is it in the syntax of each framework.
+	Recommended *Fix              `json:"recommended,omitempty"`
+	Config      map[string]string `json:"config,omitempty"`
 	// Alarms are rules of thumb on this gap; absent where there is too little to judge.
 	Alarms []Alarm `json:"alarms,omitempty"`
 	// Fixes are what corrections would do to these tokens; absent where the data is to be repaired first.
@@ -107,8 +114,21 @@ type Verdict struct {
 func (a *Analysis) Report() Report {
 	r := a.judgement()
 	t := newTrial(a.sample.inOrder())
-	if r.Verdict.State == Healthy || r.Verdict.State == Genuine {
+	switch state := r.Verdict.State; state {
+	case Healthy, Genuine:
 		r.Fixes = t.fixes()
+		fallthrough
+	case Repair:
+		k := t.facts(&r)
+		r.Decisions = decide(k)
+		if state == Repair {
+			break
+		}
+		r.Disagreements = t.disagreements(k)
+		r.Recommended, r.Config = t.recommend(r.Decisions)
+		if state == Genuine {
+			r.Verdict.Next = r.Decisions[len(r.Decisions)-1].Advice
+		}
 	}
 	if a.options.Config != nil {
 		r.Active = t.active(a.options.Config, &r)

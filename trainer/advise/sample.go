@@ -17,8 +17,9 @@ type kept struct {
 
 	id        []int32 // nil if the dump has none
 	third     []uint8
-	prompt    uint64 // of its tokens
-	first     bool   // the trained tokens begin where the response does, without a gap
+	turn      []int32 // runs of trained tokens, from 0
+	prompt    uint64  // of its tokens
+	first     bool    // the trained tokens begin where the response does, without a gap
 	env, file string
 	number    int    // in the order of reading
 	chance    uint64 // the responses with the lowest are kept
@@ -46,6 +47,15 @@ func (s *reservoir) add(v *view, file string) {
 	k.roll, k.old = slices.Clone(v.roll[:n]), slices.Clone(v.old[:n])
 	k.prompt, k.first = hashIDs(hashStart, v.row.Prompt), v.ok[n-1] == n-1 && v.row.Prompt != nil
 	k.now, k.advantage = gather(v.row.New, v.ok[:n]), gather(v.row.Advantage, v.ok[:n])
+	turn, last := int32(-1), -2
+	for i, at := range v.at { // as many turns as runs, whatever is finite
+		if at != last+1 {
+			turn++
+		}
+		if last = at; len(k.turn) < n && v.ok[len(k.turn)] == v.at[i] {
+			k.turn = append(k.turn, turn)
+		}
+	}
 	for i, at := range v.ok[:n] {
 		if v.row.Token != nil {
 			k.id = append(k.id, v.row.Token[at])

@@ -46,7 +46,8 @@ func (w *writing) unless(ok bool, what string) {
 }
 
 // inverse is a band of ρ as verl's k1 modes have it, as one of 1/ρ. A band that is its
-// own inverse but for a thousandth is written as it is, as verl's documents have it.
+// own inverse but for a thousandth is written as it is, as verl's documents have it, and
+// others to six digits.
 func (w *writing) inverse(low, high float64) string {
 	if math.Abs(low*high-1) < 1e-3 {
 		if low*high != 1 {
@@ -54,7 +55,7 @@ func (w *writing) inverse(low, high float64) string {
 		}
 		return band(low, high)
 	}
-	return band(1/high, 1/low)
+	return strconv.FormatFloat(1/high, 'g', 6, 64) + "_" + strconv.FormatFloat(1/low, 'g', 6, 64)
 }
 
 // number is the shortest text that reads back, with a point.
