@@ -89,6 +89,7 @@ func appendToken(b *batch.Batch, rng *rand.Rand, generated bool, turn int) {
 	b.Value, b.Return = append(b.Value, poison(rng.Float64())), append(b.Return, poison(rng.Float64()))
 	b.Old.Entropy, b.Old.SumSquares = append(b.Old.Entropy, poison(rng.Float64())), append(b.Old.SumSquares, poison(0.3+0.2*rng.Float64()))
 	b.TokenReward, b.StepReward = append(b.TokenReward, 0), append(b.StepReward, poison(float64(rng.IntN(3)-1)))
+	b.Episode, b.PrefixValue = append(b.Episode, int32(turn)), append(b.PrefixValue, float64(turn*turn)/8)
 	b.KeptMass, b.Support = append(b.KeptMass, poison(1)), append(b.Support, nil)
 	version := int32(rng.IntN(9))
 	if !generated {
@@ -127,13 +128,13 @@ func withoutReplies(b *batch.Batch) (out *batch.Batch, from []int) {
 		out.Offsets = append(out.Offsets, len(from))
 	}
 	for _, c := range []*[]float64{&out.LogpRoll, &out.Old.Logp, &out.Now.Logp, &out.Ref.Logp, &out.Teacher.Logp, &out.Advantage, &out.Value,
-		&out.Return, &out.Old.Entropy, &out.Old.SumSquares, &out.TokenReward, &out.StepReward, &out.KeptMass} {
+		&out.Return, &out.Old.Entropy, &out.Old.SumSquares, &out.TokenReward, &out.StepReward, &out.KeptMass, &out.PrefixValue} {
 		*c = pick(*c, from, 1)
 	}
 	for _, c := range []*[]float32{&out.DistRoll, &out.Old.Dist, &out.Now.Dist, &out.Ref.Dist, &out.Shadow.Dist} {
 		*c = pick(*c, from, holesVocab)
 	}
-	out.Token, out.Turn, out.Version = pick(b.Token, from, 1), pick(b.Turn, from, 1), pick(b.Version, from, 1)
+	out.Token, out.Turn, out.Version, out.Episode = pick(b.Token, from, 1), pick(b.Turn, from, 1), pick(b.Version, from, 1), pick(b.Episode, from, 1)
 	out.Mask, out.Support = pick(b.Mask, from, 1), pick(b.Support, from, 1)
 	out.RoutesRoll, out.Old.Routes = pick(b.RoutesRoll, from, holesWidth), pick(b.Old.Routes, from, holesWidth)
 	return out, from

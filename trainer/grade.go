@@ -1,6 +1,9 @@
 package trainer
 
 import (
+	"math"
+	"slices"
+
 	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/reward"
@@ -13,12 +16,16 @@ type grader struct {
 	parts    []reward.Shaper
 	scorer   *reward.Scorer
 	verdicts []task.Verdict // of the last batch
+
+	names  []string // of the parts
+	groups batch.Groups
+	part   []float64
 }
 
 func newGrader(r recipe.Recipe) *grader {
 	g := &grader{task: r.Task.New()}
 	for _, part := range r.Reward {
-		g.parts = append(g.parts, part.New())
+		g.parts, g.names = append(g.parts, part.New()), append(g.names, part.Name)
 	}
 	g.scorer = reward.NewScorer(g.parts...)
 	return g
@@ -32,6 +39,55 @@ func (g *grader) grade(b *batch.Batch, prompts []task.Prompt) error {
 		g.verdicts = append(g.verdicts, g.task.Verify(p, b.Token[from:to]))
 	}
 	return g.scorer.Score(b, g.verdicts)
+}
+
+// acted appends how much each of several parts of a reward did: its mean, on how many
+// responses it is not 0, and how far it tells the responses of a group apart, which
+// is all that an advantage sees of it. Parts of one name count together.
+func (g *grader) acted(metrics []batch.Metric, b *batch.Batch) []batch.Metric {
+	if len(g.parts) < 2 {
+		return metrics
+	}
+	g.groups.Find(b.Group)
+	for k, name := range g.names {
+		if slices.Index(g.names, name) < k {
+			continue
+		}
+		g.part = g.part[:0]
+		mean, share, spread := 0.0, 0.0, 0.0
+		for i := range b.Len() {
+			sum := 0.0
+			for j, r := range b.RewardParts[i] {
+				if g.names[j] == name {
+					sum += r
+				}
+			}
+			g.part = append(g.part, sum)
+			mean += sum / float64(b.Len())
+			if sum != 0 {
+				share += 1 / float64(b.Len())
+			}
+		}
+		for j := range g.groups.Len() {
+			spread += deviation(g.part, g.groups.Rows(j)) / float64(g.groups.Len())
+		}
+		metrics = append(metrics, batch.Metric{Name: "reward/" + name + "/mean", Value: mean},
+			batch.Metric{Name: "reward/" + name + "/share", Value: share}, batch.Metric{Name: "reward/" + name + "/spread", Value: spread})
+	}
+	return metrics
+}
+
+// deviation is the standard deviation, over n, of the entries of x.
+func deviation(x []float64, entries []int) float64 {
+	mean, squares := 0.0, 0.0
+	for _, i := range entries {
+		mean += x[i] / float64(len(entries))
+	}
+	for _, i := range entries {
+		d := x[i] - mean
+		squares += float64(d*d) / float64(len(entries))
+	}
+	return math.Sqrt(squares)
 }
 
 // Grader returns what verifies the responses of one batch after another and fills
@@ -50,6 +106,7 @@ func (s *Session) reward() error {
 	if err := s.grade(b, s.prompts); err != nil {
 		return err
 	}
+	s.metrics = s.acted(s.metrics, b)
 	if b.TokenReward == nil && s.columns.tokenReward {
 		s.tokenReward = batch.Zeroed(s.tokenReward, b.Tokens())
 		for i, r := range b.Reward {

@@ -39,6 +39,9 @@ var companions = map[string][]string{
 	"routing.gates/recorded":    {"routing.replay=keep_routing", "rollout.numerics=bf16"},
 	"loss/prime_geo":            {"loss.teacher_tau=0.1", "teacher=chain-base"},
 	"advantage/process":         {"reward=[exact, process]"},
+	"advantage/vine":            {"prefix_values={by: completions}"},
+	"reward/marginal_utility":   {"prefix_values={}"},
+	"reward/length_step":        {"rollout.temperature=1.5", "reward[0].target=12"},
 	"terms/shadow_distillation": {"rollout.kv_retention={}", "retention.replay=true"},
 }
 

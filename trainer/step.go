@@ -14,6 +14,8 @@ var stages = []struct {
 }{
 	// A rollout engine samples the responses: Sampled.
 	{"rollout", newSampling},
+	// The policy values their prefixes: Episode, PrefixValue.
+	{"prefix_values", newPrefixValues},
 	// They are verified and rewarded: Reward, Correct, TokenReward.
 	{"reward", always((*Session).reward)},
 	{"advantage.greedy", newGreedy},

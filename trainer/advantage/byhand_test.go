@@ -55,22 +55,53 @@ func TestProcessByHand(t *testing.T) {
 	b := single([]float64{1, 0}, []int{0, 0}, []int{4, 2})
 	b.StepReward, b.OutcomeParts = []float64{2, 0, 4, 0, 0, 3}, [][]float64{{1}, {0}}
 	b.RewardParts, b.TokenReward = [][]float64{{1, 6}, {0, 3}}, []float64{2, 0, 4, 1, 0, 3}
-	estimate(t, &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 2}, b)
+	estimate(t, &Process{Asymmetry: symmetric, Credit: creditToCome, OutcomeWeight: 1, ProcessWeight: 2}, b)
 	want := []float64{.5, .5 + 2, .5 + 2, .5, -.5, -.5} // the first step and the second cancel
 	if !nearAll(b.Advantage, want, 1e-12) {
 		t.Errorf("%v, want %v", b.Advantage, want)
 	}
 	// Kinds of outcome are normalised apart and added.
 	b.OutcomeParts = [][]float64{{1, 0}, {0, 10}}
-	estimate(t, &Process{Asymmetry: symmetric, OutcomeWeight: 1, Std: true}, b)
+	estimate(t, &Process{Asymmetry: symmetric, Credit: creditToCome, OutcomeWeight: 1, Std: true}, b)
 	if want := []float64{0, 0, 0, 0, 0, 0}; !nearAll(b.Advantage, want, 1e-12) {
 		t.Errorf("two opposite kinds: %v, want zeros", b.Advantage)
 	}
 	// A reward that has nothing but steps has no outcome.
 	b.OutcomeParts = [][]float64{{}, {}}
-	estimate(t, &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 1}, b)
+	estimate(t, &Process{Asymmetry: symmetric, Credit: creditToCome, OutcomeWeight: 1, ProcessWeight: 1}, b)
 	if want := []float64{0, 1, 1, 0, 0, 0}; !nearAll(b.Advantage, want, 1e-12) {
 		t.Errorf("steps alone: %v, want %v", b.Advantage, want)
+	}
+}
+
+func TestProcessJointAndByStep(t *testing.T) {
+	b := single([]float64{1, 0}, []int{0, 0}, []int{4, 2})
+	b.StepReward, b.OutcomeParts = []float64{.1, 0, -.1, 0, 0, .1}, [][]float64{{1}, {0}}
+	// One mean of all five, 0.22: .1 -> -.12, -.1 -> -.32; 1 -> .78, 0 -> -.22.
+	estimate(t, &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 1, Joint: true, Credit: creditToCome}, b)
+	if want := []float64{.34, .46, .46, .78, -.34, -.34}; !nearAll(b.Advantage, want, 1e-12) {
+		t.Errorf("joint: %v, want %v", b.Advantage, want)
+	}
+	// The mean of the steps is 1/30; what comes after the last one is nobody's.
+	estimate(t, &Process{Asymmetry: symmetric, ProcessWeight: 3, Credit: creditStep}, b)
+	if want := []float64{.2, -.4, -.4, 0, .2, .2}; !nearAll(b.Advantage, want, 1e-12) {
+		t.Errorf("by step: %v, want %v", b.Advantage, want)
+	}
+}
+
+func TestVineByHand(t *testing.T) {
+	b := single([]float64{7, 0}, []int{0, 0}, []int{4, 2})
+	b.Episode, b.PrefixValue = []int32{0, 0, 1, 2, 0, 0}, []float64{.3, .3, .6, .2, .3, .3}
+	b.OutcomeParts = [][]float64{{.4, .6}, {0, 0}}
+	estimate(t, &Vine{Asymmetry: symmetric}, b)
+	want := []float64{.3, .3, -.4, .8, -.3, -.3}
+	if !nearAll(b.Advantage, want, 1e-12) {
+		t.Errorf("%v, want %v", b.Advantage, want)
+	}
+	b.OutcomeParts, b.Reward[0] = nil, 1 // no part has a place: the reward is the outcome
+	estimate(t, &Vine{Asymmetry: symmetric}, b)
+	if !nearAll(b.Advantage, want, 1e-12) {
+		t.Errorf("of the reward: %v, want %v", b.Advantage, want)
 	}
 }
 

@@ -25,6 +25,7 @@ func random(seed uint64) *batch.Batch {
 			b.TokenReward = append(b.TokenReward, float64(r.IntN(3)-1))
 			b.StepReward = append(b.StepReward, b.TokenReward[len(b.TokenReward)-1])
 			b.Value = append(b.Value, r.NormFloat64())
+			b.Episode, b.PrefixValue = append(b.Episode, int32(t/3)), append(b.PrefixValue, float64(i+t/3)/16)
 			b.Old.Logp = append(b.Old.Logp, -r.ExpFloat64())
 			b.LogpRoll = append(b.LogpRoll, -r.ExpFloat64())
 			b.Old.SumSquares = append(b.Old.SumSquares, r.Float64())
@@ -173,6 +174,8 @@ func asymmetry(e Estimator) *Asymmetry {
 	case *Process:
 		return &e.Asymmetry
 	case *ZeroVariance:
+		return &e.Asymmetry
+	case *Vine:
 		return &e.Asymmetry
 	}
 	panic("an estimator without Asymmetry in this test")

@@ -140,11 +140,17 @@ var Registry = method.Table[Estimator]{
 	{Spec: method.Spec{
 		Name: "process", Aliases: []string{"grpo_process"}, Unit: method.Token,
 		Source:  "arXiv 2402.03300 section 4.1.3; normalisation per kind as arXiv 2601.05242",
-		Formula: "A_t = outcome_weight·O_i + process_weight·Σ_{s≥t} p̃_s, each normalised in the group",
+		Formula: "A_t = outcome_weight·O_i + process_weight·Σ_{s≥t} p̃_s, each normalised in the group, or both together",
 		Needs:   batch.Columns{batch.OutcomeParts, batch.StepReward, batch.Group},
 	}, New: func() Estimator {
-		return &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 1, Std: true, Eps: 1e-6}
+		return &Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: 1, Credit: creditToCome, Std: true, Eps: 1e-6}
 	}},
+	{Spec: method.Spec{
+		Name: "vine", Aliases: []string{"vineppo"}, Unit: method.Token,
+		Source:  "VinePPO, arXiv 2410.01679",
+		Formula: "A_t = whiten(V(end of t's episode) − V(its start)), V(end of the answer) = R_i",
+		Needs:   batch.Columns{batch.Reward, batch.Episode, batch.PrefixValue},
+	}, New: func() Estimator { return &Vine{Asymmetry: symmetric, Whiten: true} }},
 	{Spec: method.Spec{
 		Name: "rl_zvp", Aliases: []string{"zero_variance"}, Unit: method.Group,
 		Source:  "arXiv 2509.21880 (a NeMo-RL port); CompassMax, arXiv 2512.07710",

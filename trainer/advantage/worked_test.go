@@ -22,6 +22,7 @@ func example() *batch.Batch {
 	b.OutcomeParts, b.StepReward = [][]float64{{1}, {0}, {0}}, []float64{0, 0.5, 0, -0.5}
 	b.Turn = []int32{0, 0, 1, 0}
 	b.Value = []float64{0.5, 0.3, 0.2, 0.4}
+	b.Episode, b.PrefixValue = []int32{0, 0, 1, 0}, []float64{0.3, 0.3, 0.2, 0.3}
 	b.GreedyReward = []float64{0.5, 0.5, 0.5}
 	b.Old.Logp = []float64{-0.693147, -0.693147, -1.386294, -1.609438} // .5 .5 .25 .2
 	b.LogpRoll = []float64{-0.693147, -0.693147, -1.609438, -0.916291}

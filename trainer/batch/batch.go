@@ -100,6 +100,11 @@ type Graded struct {
 	// Return is the estimator's target for the critic: the discounted reward to
 	// come, where the estimator computes one.
 	Return []float64
+	// Episode numbers the stretches of a response that the policy's own values judge,
+	// from 0; the answer is the last. PrefixValue is the value of the response up to
+	// where the token's episode begins, the same on all of its tokens.
+	Episode     []int32
+	PrefixValue []float64
 }
 
 // Corrected is what the correction makes of a batch, [N] each.

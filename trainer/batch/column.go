@@ -53,6 +53,8 @@ const (
 	StepReward
 	Value
 	Return
+	Episode
+	PrefixValue
 	Anchor
 )
 
@@ -98,6 +100,8 @@ var columns = [...]named{
 	StepReward:    of("StepReward", column.PerToken, func(b *Batch) *[]float64 { return &b.StepReward }),
 	Value:         of("Value", column.PerToken, func(b *Batch) *[]float64 { return &b.Value }),
 	Return:        of("Return", column.PerToken, func(b *Batch) *[]float64 { return &b.Return }),
+	Episode:       of("Episode", column.PerToken, func(b *Batch) *[]int32 { return &b.Episode }),
+	PrefixValue:   of("PrefixValue", column.PerToken, func(b *Batch) *[]float64 { return &b.PrefixValue }),
 	Anchor:        of("Anchor", column.PerToken, func(b *Batch) *[]float64 { return &b.Anchor }),
 }
 

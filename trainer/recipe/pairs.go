@@ -23,6 +23,7 @@ func (c *checker) pairs(r Recipe) {
 	c.counts(r)
 	c.kinds(r)
 	c.countedTwice(r)
+	c.prefixValues(r)
 	if r.Advantage.Name != "" && r.Advantage.Spec().Unit == method.Group && r.Rollout.Group == 1 {
 		c.that(false, "rollout.group", "1: the advantage %s compares the responses of a group, which takes at least 2", r.Advantage.Name)
 	}
@@ -52,7 +53,7 @@ func (c *checker) counts(r Recipe) {
 		if m, ok := part.Params.(*reward.GroupMax); ok {
 			c.that(m.K <= r.Rollout.Group, join(r.Reward.path(i), "k"), "%d is more than the %d responses of a group (rollout.group)", m.K, r.Rollout.Group)
 		}
-		if a, ok := part.Params.(*reward.Anchor); ok {
+		if a, ok := part.Params.(*reward.Anchor); ok && r.Rollout.Pool == nil {
 			if err := a.Fresh(); err != nil {
 				c.that(false, join(r.Reward.path(i), "by"), "%v", err)
 			}

@@ -87,6 +87,9 @@ type Recipe struct {
 	// Reward lists the parts whose sum is the reward; one alone needs no list.
 	// Default exact: 1 for a correct response, else 0.
 	Reward Reward `yaml:"reward"`
+	// PrefixValues has the policy itself value its responses step by step. Nil where the
+	// recipe has no such section: it does not.
+	PrefixValues *PrefixValues `yaml:"prefix_values"`
 	// Advantage turns rewards into advantages. Default grpo.
 	Advantage Choice[advantage.Estimator] `yaml:"advantage"`
 	// Correction handles the gap between the two engines. Default: none.

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"os"
@@ -248,11 +249,12 @@ func TestEveryMethodHasFields(t *testing.T) {
 	for _, name := range loss.KLRegistry.Names() {
 		checkDefaults(t, "kl="+name)
 	}
+	values := map[string]string{"marginal_utility": "prefix_values={}", "vine": "prefix_values={by: completions}"}
 	for _, name := range reward.Registry.Names() {
-		checkDefaults(t, "reward=[exact, "+name+"]")
+		checkDefaults(t, "reward=[exact, "+name+"]", cmp.Or(values[name], "seed=1"))
 	}
 	for _, name := range advantage.Registry.Names() {
-		checkDefaults(t, "advantage="+name, "reward=[exact, process]")
+		checkDefaults(t, "advantage="+name, "reward=[exact, process]", cmp.Or(values[name], "seed=1"))
 	}
 	for _, name := range correction.Weightings.Names() {
 		checkDefaults(t, "correction.weights="+name)

@@ -18,6 +18,7 @@ import (
 // Anchor remembers its anchors; AppendState and SetState carry them over an
 // interruption of the run.
 type Anchor struct {
+	Ramp `yaml:",inline"`
 	// Coef is γ, within [0, 1e6].
 	Coef float64 `yaml:"coef"`
 	// Solved is the share of correct responses in a group above which the
@@ -25,8 +26,8 @@ type Anchor struct {
 	Solved float64 `yaml:"solved"`
 	// By says which prompts share an anchor: "prompt_tokens", those of equal length,
 	// for tasks that never ask the same question twice; or "prompt", each has its
-	// own, for a fixed set of prompts. The tasks of this house draw a fresh prompt
-	// every time, which meets no anchor of its own again: recipes refuse "prompt".
+	// own, for a fixed set of prompts (rollout.pool). A prompt that is drawn afresh meets
+	// no anchor of its own again: without a pool recipes refuse "prompt".
 	By string `yaml:"by"`
 	// OnlySolved restricts the penalty to groups that are solved now, so that an
 	// anchor shared with easier prompts does not tax the hard ones.
@@ -62,14 +63,14 @@ func NewAnchor() *Anchor { return &Anchor{Coef: 0.01, Solved: 0.9, By: byPromptT
 // Fresh returns an error if the anchors are of no use to prompts that never repeat.
 func (a *Anchor) Fresh() error {
 	if a.By == byPrompt {
-		return fmt.Errorf("%s: every prompt of a task is a fresh one, which meets no anchor of its own again: use %s", byPrompt, byPromptTokens)
+		return fmt.Errorf("%s: without rollout.pool every prompt is a fresh one, which meets no anchor of its own again: use %s, or a pool", byPrompt, byPromptTokens)
 	}
 	return nil
 }
 
 // Validate implements Shaper.
 func (a *Anchor) Validate() error {
-	faults := []error{within("coef", a.Coef, 0, maxScale)}
+	faults := []error{within("coef", a.Coef, 0, maxScale), a.Ramp.Validate()}
 	if !(a.Solved >= 0 && a.Solved < 1) {
 		faults = append(faults, fmt.Errorf("solved: %v is not within [0, 1)", a.Solved))
 	}
@@ -91,6 +92,7 @@ func (a *Anchor) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) er
 	if a.anchors == nil {
 		a.anchors = make(map[int64]float64)
 	}
+	coef := a.Coef * a.share(b)
 	a.groups.Find(b.Group)
 	for k := range a.groups.Len() {
 		rows := a.groups.Rows(k)
@@ -113,7 +115,7 @@ func (a *Anchor) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) er
 		for _, i := range rows {
 			dst[i] = 0
 			if known && (solved || !a.OnlySolved) {
-				dst[i] = -a.Coef * max(0, (length(b, i)-anchor)/anchor)
+				dst[i] = -coef * max(0, (length(b, i)-anchor)/anchor)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package reward
 
 import (
+	"errors"
 	"math"
 
 	"driftlab/trainer/batch"
@@ -12,6 +13,7 @@ import (
 // group: short correct ones gain, long ones lose, and a wrong one never gains.
 // The reference moves with the policy, so the race has no end of its own.
 type Group struct {
+	Ramp `yaml:",inline"`
 	// Coef is β, the spread of the part over a group, within [0, 1e6].
 	Coef float64 `yaml:"coef"`
 
@@ -33,13 +35,16 @@ var groupSpec = method.Spec{
 func NewGroup() *Group { return &Group{Coef: 0.1} }
 
 // Validate implements Shaper.
-func (g *Group) Validate() error { return within("coef", g.Coef, 0, maxScale) }
+func (g *Group) Validate() error {
+	return errors.Join(within("coef", g.Coef, 0, maxScale), g.Ramp.Validate())
+}
 
 // Part implements Shaper.
 func (g *Group) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
 	if err := b.Require(batch.Group); err != nil {
 		return err
 	}
+	coef := g.Coef * g.share(b)
 	g.groups.Find(b.Group)
 	for k := range g.groups.Len() {
 		rows := g.groups.Rows(k)
@@ -57,7 +62,7 @@ func (g *Group) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) err
 			if !verdicts[i].Correct {
 				lambda = min(0, lambda)
 			}
-			dst[i] = g.Coef * lambda
+			dst[i] = coef * lambda
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 // the correct responses of their group. Wrong ones lose nothing, and since the
 // loss stays below Coef < 1, a correct one is always worth more.
 type Relative struct {
+	Ramp `yaml:",inline"`
 	// Coef is α, the most that is taken from a correct response, within [0, 1].
 	Coef float64 `yaml:"coef"`
 	// Eps is added to the standard deviation of the lengths, above 0.
@@ -39,7 +40,7 @@ func NewRelative() *Relative { return &Relative{Coef: 0.2, Eps: 1e-6} }
 
 // Validate implements Shaper.
 func (r *Relative) Validate() error {
-	return errors.Join(within("coef", r.Coef, 0, 1), within("eps", r.Eps, math.SmallestNonzeroFloat64, maxScale))
+	return errors.Join(r.Ramp.Validate(), within("coef", r.Coef, 0, 1), within("eps", r.Eps, math.SmallestNonzeroFloat64, maxScale))
 }
 
 // Part implements Shaper.
@@ -47,6 +48,7 @@ func (r *Relative) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) 
 	if err := b.Require(batch.Group); err != nil {
 		return err
 	}
+	coef := r.Coef * r.share(b)
 	r.groups.Find(b.Group)
 	for k := range r.groups.Len() {
 		rows := r.groups.Rows(k)
@@ -55,7 +57,7 @@ func (r *Relative) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) 
 			dst[i] = 0
 			if verdicts[i].Correct {
 				z := (length(b, i) - mean) / (std + r.Eps)
-				dst[i] = -r.Coef / (1 + elementary.Exp(-z))
+				dst[i] = -coef / (1 + elementary.Exp(-z))
 			}
 		}
 	}

@@ -178,3 +178,30 @@ func TestRelativeKeepsTheOrder(t *testing.T) {
 		}
 	}
 }
+
+func TestStep(t *testing.T) {
+	b, verdicts := lengths(t, [][]int{{16, 17, 16, 17}}, [][]bool{{true, true, false, false}})
+	near(t, "the worked example", part(t, NewStep(), b, verdicts), []float64{0.5, 0, 0, 0})
+	near(t, "explore", part(t, &Step{Coef: 0.25, Target: 16, Explore: true}, b, verdicts), []float64{0.25, 0, 0, 0.25})
+}
+
+// TestRamp: every penalty on length begins late and rises slowly if it is told to.
+func TestRamp(t *testing.T) {
+	ramp := Ramp{From: 10, Warmup: 3}
+	b, verdicts := lengths(t, [][]int{{20, 60}}, [][]bool{{true, true}})
+	for _, s := range []Shaper{&Uniform{ramp, 0.01}, &Group{Ramp: ramp, Coef: 0.1}, &Relative{Ramp: ramp, Coef: 0.2, Eps: 1e-6},
+		&Step{Ramp: ramp, Coef: 0.5, Target: 30}, &Anchor{Ramp: ramp, Coef: 0.1, Solved: 0.9, By: byPrompt}, &Overlong{Ramp: ramp, MaxLength: 64, Buffer: 16, Coef: 1}} {
+		b.Step = 13
+		full := part(t, s, b, verdicts)
+		if full[0] == full[1] {
+			t.Fatalf("%T does nothing: %v", s, full)
+		}
+		for step, share := range map[int]float64{0: 0, 9: 0, 10: 0.25, 11: 0.5, 12: 0.75, 13: 1, 99: 1} {
+			b.Step = step
+			near(t, "ramp", part(t, s, b, verdicts), []float64{share * full[0], share * full[1]})
+		}
+	}
+	if err := (&Group{Ramp: Ramp{From: -1}}).Validate(); err == nil || !strings.Contains(err.Error(), "from") {
+		t.Errorf("a negative step passes: %v", err)
+	}
+}

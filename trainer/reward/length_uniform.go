@@ -1,6 +1,8 @@
 package reward
 
 import (
+	"errors"
+
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
 	"driftlab/trainer/task"
@@ -11,6 +13,7 @@ import (
 // all that is left to learn from: with too large a coefficient the responses
 // end up empty.
 type Uniform struct {
+	Ramp `yaml:",inline"`
 	// Coef is the penalty α per generated token, within [0, 1e6].
 	Coef float64 `yaml:"coef"`
 }
@@ -29,12 +32,15 @@ var uniformSpec = method.Spec{
 func NewUniform() *Uniform { return &Uniform{Coef: 0.005} }
 
 // Validate implements Shaper.
-func (u *Uniform) Validate() error { return within("coef", u.Coef, 0, maxScale) }
+func (u *Uniform) Validate() error {
+	return errors.Join(within("coef", u.Coef, 0, maxScale), u.Ramp.Validate())
+}
 
 // Part implements Shaper.
 func (u *Uniform) Part(dst []float64, b *batch.Batch, _ []task.Verdict) error {
+	coef := u.Coef * u.share(b)
 	for i := range dst {
-		dst[i] = -u.Coef * length(b, i)
+		dst[i] = -coef * length(b, i)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 // Overlong is DAPO's soft overlong punishment: nothing up to MaxLength -
 // Buffer tokens, then a line down to -Coef at MaxLength, and -Coef beyond.
 type Overlong struct {
+	Ramp `yaml:",inline"`
 	// MaxLength is L_max in generated tokens: the length limit of the rollout.
 	MaxLength int `yaml:"max_length"`
 	// Buffer is L_cache, the width of the slope in tokens, within [1, MaxLength].
@@ -36,7 +37,7 @@ func NewOverlong() *Overlong { return &Overlong{MaxLength: 64, Buffer: 16, Coef:
 
 // Validate implements Shaper.
 func (o *Overlong) Validate() error {
-	faults := []error{within("coef", o.Coef, 0, maxScale)}
+	faults := []error{within("coef", o.Coef, 0, maxScale), o.Ramp.Validate()}
 	if o.MaxLength < 1 {
 		faults = append(faults, fmt.Errorf("max_length: %d is below 1", o.MaxLength))
 	}
@@ -48,9 +49,10 @@ func (o *Overlong) Validate() error {
 
 // Part implements Shaper.
 func (o *Overlong) Part(dst []float64, b *batch.Batch, _ []task.Verdict) error {
+	coef := o.Coef * o.share(b)
 	for i := range dst {
 		slope := (float64(o.MaxLength-o.Buffer) - length(b, i)) / float64(o.Buffer)
-		dst[i] = o.Coef * max(-1, min(0, slope))
+		dst[i] = coef * max(-1, min(0, slope))
 	}
 	return nil
 }

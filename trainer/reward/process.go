@@ -108,14 +108,21 @@ func (p *Process) each(b *batch.Batch, verdicts []task.Verdict, f func(i, end in
 
 // disturb replaces the labels by those of the placebo.
 func (p *Process) disturb(right []bool) {
+	if p.Placebo == placeboShuffled {
+		shuffle(&p.coin, right)
+		return
+	}
 	for s := range right {
-		if p.Placebo == placeboRandom {
-			right[s] = p.coin.Uint64()>>63 == 1
-			continue
-		}
-		// Fisher and Yates; 2^64 against at most 64 leaves no bias to speak of.
-		other := s + int(p.coin.Uint64()%uint64(len(right)-s))
-		right[s], right[other] = right[other], right[s]
+		right[s] = p.coin.Uint64()>>63 == 1
+	}
+}
+
+// shuffle is that of Fisher and Yates; 2^64 against at most some thousand leaves no
+// bias to speak of.
+func shuffle[T any](coin *rand.PCG, x []T) {
+	for s := range x {
+		other := s + int(coin.Uint64()%uint64(len(x)-s))
+		x[s], x[other] = x[other], x[s]
 	}
 }
 

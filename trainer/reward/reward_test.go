@@ -43,7 +43,18 @@ func scored(t *testing.T, groups ...[]string) (*batch.Batch, []task.Verdict) {
 		}
 	}
 	b.Mask = slices.Repeat([]bool{true}, len(b.Token))
+	value(b)
 	return b, verdicts
+}
+
+// value gives every response episodes of two tokens, each worth more than the last.
+func value(b *batch.Batch) {
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		for n := range to - from {
+			b.Episode, b.PrefixValue = append(b.Episode, int32(n/2)), append(b.PrefixValue, float64(n/2)/16)
+		}
+	}
 }
 
 func parse(t *testing.T, text string) []int32 {
@@ -71,6 +82,7 @@ func lengths(t *testing.T, groups [][]int, correct [][]bool) (*batch.Batch, []ta
 		}
 	}
 	b.Mask = slices.Repeat([]bool{true}, b.Tokens())
+	value(b)
 	return b, verdicts
 }
 

@@ -19,6 +19,7 @@ const (
 	Lengths
 	Perturbation
 	Pool
+	Completions
 )
 
 // New returns the random numbers of one purpose at one step of a run. They

@@ -203,6 +203,42 @@ func TestLengthPays(t *testing.T) {
 	}
 }
 
+// TestRecheckWastes: looking again costs tokens where the first candidate is the root,
+// and is no loss where many have been tried.
+func TestRecheckWastes(t *testing.T) {
+	const n = 20000
+	rates := func(root int, recheck float64) (rate, length float64) {
+		s := &Search{Difficulty: Range{root + 1, root + 1}, Operations: 2, Noise: 0.05, Patience: 1, Recheck: recheck}
+		rng := seeded(uint64(30 + root))
+		for range n {
+			p := Draw(s, rng)
+			demo := s.Demonstration(nil, p, rng)
+			v := s.Verify(p, demo)
+			if !v.Format || len(demo) > s.MaxResponse() {
+				t.Fatalf("%s: form %v", Text(s.Vocab(), demo), v.Format)
+			}
+			if v.Correct {
+				rate += 1. / n
+			}
+			length += float64(len(demo)) / n
+		}
+		return rate, length
+	}
+	for _, root := range []int{0, 9} {
+		once, short := rates(root, 0)
+		again, long := rates(root, 0.5)
+		if long < short+3 {
+			t.Errorf("root %d: %.1f tokens with rechecks, %.1f without", root, long, short)
+		}
+		if root == 0 && again > once {
+			t.Errorf("root 0: right %.3f of the time with rechecks, %.3f without", again, once)
+		}
+		if root == 9 && again < once-0.04 {
+			t.Errorf("root 9: right %.3f of the time with rechecks, %.3f without", again, once)
+		}
+	}
+}
+
 // scriptedSearch tries up to k candidates in order, then guesses among the rest.
 func scriptedSearch(p Prompt, k int, noise float64, rng *rand.Rand) []int32 {
 	g, _, _ := parsePrompt(p.Tokens, equals)

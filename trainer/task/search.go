@@ -27,6 +27,11 @@ import (
 // faultless searcher is right with probability (k+1)/10, and a policy that
 // sharpens towards "go on" finds every root.
 //
+// With Recheck a demonstration looks again, now and then, at a candidate that seems
+// to be the root, and goes on if it is none after all. A second look tells a slip
+// from a root, which pays where many candidates were tried; behind the first few it
+// is length for nothing: a policy can waste.
+//
 // It is learnable for the reasons given at Chain. Whether to stop is seen from
 // the value behind marker a alone, since the target is always zero (with a
 // free target the comparison was what the warm start failed to learn), and the
@@ -40,6 +45,9 @@ type Search struct {
 	Noise float64 `yaml:"noise"`
 	// Patience is the chance that a demonstration tries one more candidate.
 	Patience float64 `yaml:"patience"`
+	// Recheck is the chance that a demonstration runs a candidate that seems to be
+	// the root once more, at most four times in all.
+	Recheck float64 `yaml:"recheck"`
 }
 
 var searchSpec = method.Spec{
@@ -56,10 +64,11 @@ var searchSpec = method.Spec{
 const (
 	minOperations = 2
 	maxOperations = 6
+	maxRechecks   = 4
 )
 
 // NewSearch returns the default search task: 1 to 10 candidates, two
-// operations, noise 0.05, patience 0.85.
+// operations, noise 0.05, patience 0.85, nothing checked twice.
 func NewSearch() *Search {
 	return &Search{Difficulty: Range{1, 10}, Operations: 2, Noise: 0.05, Patience: 0.85}
 }
@@ -70,6 +79,7 @@ func (s *Search) Validate() error {
 		s.Difficulty.fault("difficulty", 1, 10),
 		probability("noise", s.Noise),
 		probability("patience", s.Patience),
+		probability("recheck", s.Recheck),
 	}
 	if s.Operations < minOperations || s.Operations > maxOperations {
 		faults = append(faults, fmt.Errorf("operations: %d is not within [%d, %d]", s.Operations, minOperations, maxOperations))
@@ -151,17 +161,23 @@ func (s *Search) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 	if !ok || zero != 0 {
 		panic("task: not a search prompt: " + Text(sharedVocab, p.Tokens))
 	}
-	x := 0
-	for ; x < 10 && rng.Float64() < s.Patience; x++ {
+	x, again, rechecks := 0, false, 0
+	for x < 10 && (again || rng.Float64() < s.Patience) {
 		dst = append(dst, try, digit(x))
 		value := x
 		for i, o := range g.ops[:g.n] {
 			value = noisy(o.apply(value), s.Noise, rng)
 			dst = append(dst, marker(i, g.n), digit(value))
 		}
-		if value == 0 {
+		if value != 0 {
+			x, again = x+1, false
+			continue
+		}
+		again = s.Recheck > 0 && rechecks < maxRechecks && rng.Float64() < s.Recheck
+		if !again {
 			return append(dst, answerMark, digit(x), EOS)
 		}
+		rechecks++
 	}
 	if x < 10 {
 		x += rng.IntN(10 - x)
@@ -175,4 +191,10 @@ func (s *Search) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 func (s *Search) MaxPrompt() int { return programTokens(s.Operations) + 3 }
 
 // MaxResponse implements Task.
-func (s *Search) MaxResponse() int { return 10*(2+2*s.Operations) + 3 }
+func (s *Search) MaxResponse() int {
+	runs := 10
+	if s.Recheck > 0 {
+		runs += maxRechecks
+	}
+	return runs*(2+2*s.Operations) + 3
+}

@@ -18,6 +18,9 @@ const (
 	EOS
 )
 
+// AnswerMark opens the answer in every vocabulary.
+const AnswerMark = int32(answerMark)
+
 // The layout of the shared vocabulary behind PAD, BOS and EOS.
 const (
 	digit0     = EOS + 1     // ten digits

@@ -1,0 +1,95 @@
+package recipe
+
+import (
+	"reflect"
+	"slices"
+
+	"driftlab/trainer/advantage"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/task"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// PrefixValues has the policy itself value its responses, from the prompt alone to the
+// end of the working: what reward marginal_utility and advantage vine read. The
+// working is cut into episodes; the answer, from the mark on, is another one.
+type PrefixValues struct {
+	// By is log_prob (the mean log-prob of the true answer's tokens, put behind the
+	// prefix and force), probability (its exponential) or completions (the share of
+	// responses sampled from the prefix on that are correct, VinePPO, 2410.01679: no
+	// bias, at the cost of those responses). Default log_prob.
+	By string `yaml:"by"`
+	// Completions is K, the number of responses per prefix, 1 to 1024; only completions
+	// reads it. Default 4.
+	Completions int `yaml:"completions"`
+	// At is generation (the engine that has just sampled the response, whose cache
+	// holds the prefix: only what comes behind it is computed) or training (the learner's
+	// numerics and newest weights, which read every prefix again). Default generation.
+	At string `yaml:"at"`
+	// Markers are the words of the vocabulary that open an episode. Default those of a
+	// working: a candidate of a search, a step of a program.
+	Markers string `yaml:"markers"`
+	// Longest is the most tokens of an episode, whatever it contains. Default 16.
+	Longest int `yaml:"longest"`
+	// Force are the words that ask for the answer at once; empty for none. Default "#",
+	// the mark.
+	Force string `yaml:"force"`
+}
+
+// Values of PrefixValues.By.
+const (
+	ByLogProb     = "log_prob"
+	ByProbability = "probability"
+	ByCompletions = "completions"
+)
+
+// Values of PrefixValues.At.
+const (
+	AtGeneration = "generation"
+	AtTraining   = "training"
+)
+
+// DefaultPrefixValues returns the section's defaults.
+func DefaultPrefixValues() PrefixValues {
+	return PrefixValues{By: ByLogProb, Completions: 4, At: AtGeneration, Markers: "? a b c d e f g h i j k l", Longest: 16, Force: "#"}
+}
+
+// read implements reader for the section's own starting values.
+func (p *PrefixValues) read(d *decoder, n *yaml.Node, path string) {
+	*p = DefaultPrefixValues()
+	d.structure(n, path, reflect.ValueOf(p).Elem())
+}
+
+// prefixValues checks the section, and that it is there where it is read.
+func (c *checker) prefixValues(r Recipe) {
+	const path = "prefix_values"
+	reads := slices.DeleteFunc(r.methods(), func(m chosen) bool { return !m.spec.Reads(batch.PrefixValue) })
+	p := r.PrefixValues
+	if p == nil {
+		for _, m := range reads {
+			c.that(false, join(m.path, "name"), "%s reads the policy's own values of prefixes: add the section prefix_values, which may be {}", m.spec.Name)
+		}
+		return
+	}
+	c.that(len(reads) > 0, path, "no method of the recipe reads them: add reward {name: marginal_utility}, or leave the section out")
+	c.word(join(path, "by"), p.By, ByLogProb, ByProbability, ByCompletions)
+	c.word(join(path, "at"), p.At, AtGeneration, AtTraining)
+	c.within(join(path, "completions"), p.Completions, 1, maxEvalSamples)
+	c.within(join(path, "longest"), p.Longest, 1, maxTokens)
+	for _, words := range []struct{ field, text string }{{"markers", p.Markers}, {"force", p.Force}} {
+		_, err := task.Parse(r.Task.Params.Vocab(), words.text)
+		c.that(err == nil, join(path, words.field), "%v", err)
+	}
+	if _, ok := r.Task.Params.(task.Tool); ok {
+		c.that(false, path, "prefixes are completed without tools, and the task %s has one: use another task", r.Task.Name)
+	}
+	const judged = "groups are judged as soon as they are sampled, before any prefix has a value: leave one of the two out"
+	c.that(r.Rollout.DynamicSampling == nil, path, "rollout.dynamic_sampling: "+judged)
+	c.that(r.Replay == nil, path, "replay: "+judged)
+	c.that(!r.Needs(batch.GreedyReward), path, "the advantage %s rewards a greedy response, whose prefixes have no value: use another", r.Advantage.Name)
+	c.that(r.Rollout.Speculative == nil && r.Rollout.Fusion == nil, path, "a rollout engine that drafts or mixes two models values nothing: leave rollout.speculative and rollout.fusion out")
+	if _, ok := r.Advantage.Params.(*advantage.Vine); ok {
+		c.that(p.By != ByLogProb, join(path, "by"), "log_prob is not on the scale of the outcome, which the advantage vine compares with: use completions or probability")
+	}
+}
