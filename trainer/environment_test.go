@@ -79,6 +79,7 @@ func appendToken(b *batch.Batch, rng *rand.Rand, generated bool, turn int) {
 	old := dist(&b.Old.Dist)
 	roll, now, ref := dist(&b.DistRoll), dist(&b.Now.Dist), dist(&b.Ref.Dist)
 	dist(&b.Shadow.Dist)
+	dist(&b.Teacher.Dist)
 	// Near each other, as policies of one run are.
 	b.Old.Logp = append(b.Old.Logp, poison(old))
 	b.LogpRoll = append(b.LogpRoll, poison(0.9*old+0.1*roll))
@@ -131,7 +132,7 @@ func withoutReplies(b *batch.Batch) (out *batch.Batch, from []int) {
 		&out.Return, &out.Old.Entropy, &out.Old.SumSquares, &out.TokenReward, &out.StepReward, &out.KeptMass, &out.PrefixValue} {
 		*c = pick(*c, from, 1)
 	}
-	for _, c := range []*[]float32{&out.DistRoll, &out.Old.Dist, &out.Now.Dist, &out.Ref.Dist, &out.Shadow.Dist} {
+	for _, c := range []*[]float32{&out.DistRoll, &out.Old.Dist, &out.Now.Dist, &out.Ref.Dist, &out.Shadow.Dist, &out.Teacher.Dist} {
 		*c = pick(*c, from, holesVocab)
 	}
 	out.Token, out.Turn, out.Version, out.Episode = pick(b.Token, from, 1), pick(b.Turn, from, 1), pick(b.Version, from, 1), pick(b.Episode, from, 1)

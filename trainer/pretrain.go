@@ -36,6 +36,7 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 	if err != nil {
 		return nil, err
 	}
+	r.Model = result.Params.Config
 	e := newEvaluator(r, r.Task.New(), r.Learner.Numerics, o.workers())
 	defer e.close()
 	prompts := max(r.Eval.Prompts, pretrainPrompts)
@@ -45,11 +46,26 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 }
 
 // WarmStart is Pretrain without the pass rates: supervised training on the
-// task's noisy demonstrations, from random weights.
+// task's noisy demonstrations, from random weights, or of a checkpoint on what it
+// answers right itself.
 func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult, error) {
 	t := r.Task.New()
-	p := model.New(r.Model)
-	p.Init(r.Seed)
+	draw := func(b *batch.Batch, n int, rng *rand.Rand) { demonstrate(b, t, n, rng) }
+	var p *model.Params
+	if r.Pretrain.Rejection == nil {
+		p = model.New(r.Model)
+		p.Init(r.Seed)
+	} else {
+		first, weights, err := Prepare(r)
+		if err != nil {
+			return nil, err
+		}
+		right, err := reject(ctx, first, weights, t, o)
+		if err != nil {
+			return nil, err
+		}
+		p, draw = weights, right.draw
+	}
 	settings := engines.LearnerSettings(r.Learner, r.Pretrain.Optimizer)
 	settings.Balance = r.Pretrain.Balance
 	l := learner.New(p, settings, o.workers())
@@ -62,7 +78,7 @@ func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		demonstrate(&b, t, r.Pretrain.Batch, stream.New(r.Seed, stream.Demonstrations, step))
+		draw(&b, r.Pretrain.Batch, stream.New(r.Seed, stream.Demonstrations, step))
 		report, err := l.Gradient(&b.Now, &b.Sampled, objective, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
 		if err == nil && !report.Skipped {
 			l.Update(r.Pretrain.Optimizer.Rate(step, r.Pretrain.Steps))
@@ -84,13 +100,21 @@ func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult
 // demonstrate fills a batch with noisy worked responses to fresh prompts. What
 // a tool wrote in them is read and not learned.
 func demonstrate(b *batch.Batch, t task.Task, n int, rng *rand.Rand) {
+	demonstrations(b, t, n, func(dst []int32) (task.Prompt, []int32) {
+		p := task.Draw(t, rng)
+		return p, t.Demonstration(dst, p, rng)
+	})
+}
+
+// demonstrations fills a batch with n of what next appends.
+func demonstrations(b *batch.Batch, t task.Task, n int, next func(dst []int32) (task.Prompt, []int32)) {
 	b.Offsets = append(b.Offsets[:0], 0)
 	b.Prompt, b.Token, b.Mask = b.Prompt[:0], b.Token[:0], b.Mask[:0]
 	for range n {
-		p := task.Draw(t, rng)
-		b.Prompt = append(b.Prompt, p.Tokens)
+		var p task.Prompt
 		from := len(b.Token)
-		b.Token = t.Demonstration(b.Token, p, rng)
+		p, b.Token = next(b.Token)
+		b.Prompt = append(b.Prompt, p.Tokens)
 		b.Mask = task.Generated(b.Mask, t, p.Tokens, b.Token[from:])
 		b.Offsets = append(b.Offsets, len(b.Token))
 	}

@@ -65,28 +65,6 @@ func (f *reference) run(s *Session) error {
 	return s.checkFrozen("logp_ref", "the reference", &s.batch.Sampled, s.batch.Ref.Logp, f.Scorer, s.initial)
 }
 
-// teacher is a frozen policy to distil from.
-type teacher struct {
-	*learner.Scorer
-	params *model.Params
-}
-
-func newTeacher(s *Session) (stage, error) {
-	p, err := openTeacher(s.recipe)
-	if p == nil || err != nil {
-		return nil, err
-	}
-	return &teacher{s.scorerOf(p), p}, nil
-}
-
-// run fills Teacher. Another model's routes mean nothing to it, nor do masks of
-// another cache.
-func (t *teacher) run(s *Session) error {
-	t.Score(&s.batch.Teacher, &s.batch.Sampled, learner.ScoreOptions{
-		Policy: learner.Policy{Temperature: s.policy.Temperature, Support: s.policy.Support}, WithoutRoutes: true})
-	return s.checkFrozen("logp_teacher", "the teacher", &s.batch.Sampled, s.batch.Teacher.Logp, t.Scorer, t.params)
-}
-
 // newScoreNorms makes the stage that fills ScoreNorm, one backward pass per response.
 func newScoreNorms(s *Session) (stage, error) {
 	if !s.columns.scoreNorm {

@@ -34,6 +34,8 @@ var stages = []struct {
 	{"correction", always((*Session).correctBatch)},
 	// Rewards become advantages: Advantage, Return.
 	{"advantage", always((*Session).estimate)},
+	// The teacher's word takes the place of some.
+	{"distillation", newGuidance},
 	// What is trained again is weighed.
 	{"replay", newReplay},
 	{"advantage.critic", newCriticFit},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"driftlab/model"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/cluster"
 	"driftlab/trainer/recipe"
 )
@@ -36,7 +37,11 @@ func openTeacher(r recipe.Recipe) (*model.Params, error) {
 	if r.Teacher == "" {
 		return nil, nil
 	}
-	return openBeside(r, "teacher", r.Teacher)
+	p, err := openBeside(r, "teacher", r.Teacher)
+	if err == nil && r.Needs(batch.DistTeacher) && p.Config.Vocab != r.Model.Vocab {
+		err = recipe.Faults{{Path: "teacher", Problem: fmt.Sprintf("%s has a vocabulary of %d, the run of %d: a term that compares whole distributions takes equal ones", r.Teacher, p.Config.Vocab, r.Model.Vocab)}}
+	}
+	return p, err
 }
 
 // openBeside loads the weights of a model that reads a run's sequences beside the

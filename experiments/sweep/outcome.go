@@ -177,7 +177,8 @@ func tokensOf(r recipe.Recipe, run *record.Record) (t Tokens) {
 	if r.KL.Name != "none" || r.Needs(batch.LogpRef) {
 		passes++
 	}
-	if r.Teacher != "" {
+	read := run.Column("opd/teacher_tokens") // where the teacher reads some responses
+	if r.Teacher != "" && read == nil {
 		passes++
 	}
 	for _, length := range column.Value {
@@ -188,6 +189,11 @@ func tokensOf(r recipe.Recipe, run *record.Record) (t Tokens) {
 		t.Trained += int64(r.Learner.Epochs) * tokens
 		if r.Needs(batch.GreedyReward) {
 			t.Generated += tokens / int64(r.Rollout.Group)
+		}
+	}
+	if read != nil {
+		for _, n := range read.Value {
+			t.Scored += int64(n)
 		}
 	}
 	if wasted, ok := run.Column("clock/wasted_tokens").Last(); ok {

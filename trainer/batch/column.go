@@ -28,6 +28,7 @@ const (
 	DistOld
 	Dist
 	DistRef
+	DistTeacher
 	DistShadow
 	RoutesRoll
 	RoutesOld
@@ -52,6 +53,7 @@ const (
 	TokenReward
 	StepReward
 	Value
+	Guided
 	Return
 	Episode
 	PrefixValue
@@ -75,6 +77,7 @@ var columns = [...]named{
 	DistOld:       of("DistOld", column.PerEntry, func(b *Batch) *[]float32 { return &b.Old.Dist }),
 	Dist:          of("Dist", column.PerEntry, func(b *Batch) *[]float32 { return &b.Now.Dist }),
 	DistRef:       of("DistRef", column.PerEntry, func(b *Batch) *[]float32 { return &b.Ref.Dist }),
+	DistTeacher:   of("DistTeacher", column.PerEntry, func(b *Batch) *[]float32 { return &b.Teacher.Dist }),
 	DistShadow:    of("DistShadow", column.PerEntry, func(b *Batch) *[]float32 { return &b.Shadow.Dist }),
 	RoutesRoll:    of("RoutesRoll", column.PerRoute, func(b *Batch) *[]uint8 { return &b.RoutesRoll }),
 	RoutesOld:     of("RoutesOld", column.PerRoute, func(b *Batch) *[]uint8 { return &b.Old.Routes }),
@@ -99,6 +102,7 @@ var columns = [...]named{
 	TokenReward:   of("TokenReward", column.PerToken, func(b *Batch) *[]float64 { return &b.TokenReward }),
 	StepReward:    of("StepReward", column.PerToken, func(b *Batch) *[]float64 { return &b.StepReward }),
 	Value:         of("Value", column.PerToken, func(b *Batch) *[]float64 { return &b.Value }),
+	Guided:        of("Guided", column.PerToken, func(b *Batch) *[]bool { return &b.Guided }),
 	Return:        of("Return", column.PerToken, func(b *Batch) *[]float64 { return &b.Return }),
 	Episode:       of("Episode", column.PerToken, func(b *Batch) *[]int32 { return &b.Episode }),
 	PrefixValue:   of("PrefixValue", column.PerToken, func(b *Batch) *[]float64 { return &b.PrefixValue }),

@@ -44,6 +44,10 @@ func nastyBatch(seed uint64, wild bool) *batch.Batch {
 	b.DistRoll, b.Old.Dist = randomRows(r, n, b.Vocab, 1), randomRows(r, n, b.Vocab, 1)
 	b.Now.Dist, b.Ref.Dist = randomRows(r, n, b.Vocab, 1), randomRows(r, n, b.Vocab, 1)
 	b.Shadow.Dist = randomRows(rand.New(rand.NewPCG(seed, 78)), n, b.Vocab, 1)
+	b.Teacher.Dist = randomRows(rand.New(rand.NewPCG(seed, 79)), n, b.Vocab, 1)
+	for t := range n {
+		b.Guided = append(b.Guided, b.Mask[t] && t%3 != 0)
+	}
 	b.Token = make([]int32, n)
 	for t := range n {
 		b.Token[t] = int32(r.IntN(b.Vocab))

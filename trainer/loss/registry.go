@@ -82,7 +82,9 @@ d loss/d logp = 0.000000 0.000000 0.000000`,
 //	terms: [{name: entropy, coef: 0.001}, {name: top_entropy, share: 0.2}]
 var TermRegistry = method.Table[Term]{
 	{Spec: alpSpec, New: func() Term { return NewALP() }},
+	{Spec: distillK2Spec, New: func() Term { return NewDistillK2() }},
 	{Spec: entropySpec, New: func() Term { return NewEntropy() }},
+	{Spec: gkdSpec, New: func() Term { return NewGKD() }},
 	{Spec: shadowDistillationSpec, New: func() Term { return NewShadowDistillation() }},
 	{Spec: topEntropySpec, New: func() Term { return NewTopEntropy() }},
 }

@@ -38,6 +38,7 @@ func workedBatch() *batch.Batch {
 	}
 	b.Now.Dist, b.Ref.Dist = rows(b.Now.Logp, 2), rows(b.Ref.Logp, 1)
 	b.DistRoll, b.Old.Dist, b.Shadow.Dist = rows(b.LogpRoll, 1), rows(b.Anchor, 1), b.Ref.Dist
+	b.Teacher.Dist = rows(b.Teacher.Logp, 1)
 	return b
 }
 
@@ -121,6 +122,18 @@ func termExample(t *testing.T, term Term) string {
 	case *ShadowDistillation:
 		e.Coef = 1
 		return distExample(t, b, e.AddLoss)
+	case *DistillK2:
+		e.Coef = 1
+		out := &Grad{}
+		out.Reset(b.Tokens())
+		if err := e.AddLoss(out, b); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("logp -0.5 -1.2 -2.0, teacher -0.4 -1.0 -1.0; coefficient 1, no clip, token-mean over two such responses\nloss = %s\nd loss/d logp = %s",
+			numbersText([]float64{out.Loss}), numbersText(out.DLogp[:3]))
+	case *GKD:
+		e.TopK = 2
+		return strings.Replace(distExample(t, b, e.AddLoss), "coefficient 1", "t = 0.670320 0.164840 0.164840, its first two; coefficient 1", 1)
 	case *ALP:
 		before := e.Sigmas(2)
 		e.Move([]float64{3, -2})

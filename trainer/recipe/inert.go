@@ -35,6 +35,7 @@ func (r Recipe) Inert() []string {
 		notes = append(notes, fmt.Sprintf("loss %s: with anchor %s and one update per step its ratio is 1 at every gradient, so no clip or bound on it acts: "+
 			"set learner.minibatches above 1%s", s.Name, anchor, map[bool]string{true: ", or anchor to behaviour or rollout", false: ""}[lag]))
 	}
+	notes = append(notes, r.inertDistillation()...)
 	if differs {
 		return notes
 	}

@@ -22,6 +22,7 @@ func (c *checker) pairs(r Recipe) {
 	c.columns(r)
 	c.counts(r)
 	c.kinds(r)
+	c.distillation(r)
 	c.countedTwice(r)
 	c.prefixValues(r)
 	if r.Advantage.Name != "" && r.Advantage.Spec().Unit == method.Group && r.Rollout.Group == 1 {
@@ -159,7 +160,12 @@ func (c *checker) columns(r Recipe) {
 	if p, ok := r.Loss.Params.(*loss.PrimeGeo); ok && r.Teacher == "" {
 		c.that(p.TeacherTau == 0, "loss.teacher_tau", "%v needs a teacher: name a checkpoint under teacher, or use 0", p.TeacherTau)
 	}
-	c.that(r.Teacher == "" || r.Needs(batch.LogpTeacher), "teacher", "no method of the recipe reads a teacher's log-probs: leave it out")
+	c.that(r.Teacher == "" || r.Needs(batch.LogpTeacher) || r.Needs(batch.DistTeacher) || r.Distillation.replaces(), "teacher",
+		"no method of the recipe reads a teacher's log-probs: add a section distillation, or leave it out")
+	for i, t := range r.Terms {
+		c.that(r.Teacher != "" || !t.Spec().Reads(batch.LogpTeacher) && !t.Spec().Reads(batch.DistTeacher), fmt.Sprintf("terms[%d].name", i),
+			"%s draws the policy towards a teacher: name a checkpoint under teacher", t.Name)
+	}
 	greedy := r.Needs(batch.GreedyReward)
 	for _, m := range r.methods() {
 		if greedy && strings.HasPrefix(m.path, "reward") {

@@ -96,6 +96,12 @@ func (p *Pretrain) read(d *decoder, n *yaml.Node, path string) {
 }
 
 // read implements reader for the section's own starting values.
+func (j *Rejection) read(d *decoder, n *yaml.Node, path string) {
+	*j = Rejection{Prompts: 512, Samples: 4}
+	d.structure(n, path, reflect.ValueOf(j).Elem())
+}
+
+// read implements reader for the section's own starting values.
 func (k *KVRetention) read(d *decoder, n *yaml.Node, path string) {
 	*k = DefaultKVRetention()
 	d.structure(n, path, reflect.ValueOf(k).Elem())

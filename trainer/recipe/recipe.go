@@ -33,6 +33,9 @@ type Recipe struct {
 	// losses that distil from one. Its architecture may differ from the model's,
 	// its vocabulary may not be smaller. Default: none.
 	Teacher string `yaml:"teacher"`
+	// Distillation says which responses the teacher guides. Nil where the recipe has no
+	// such section: it reads all, and the methods that name it do with that what they do.
+	Distillation *Distillation `yaml:"distillation"`
 	// Model is the architecture. Without the section it is the
 	// checkpoint's, or the standard one (simulate methods model). A field of 0 takes its default, except
 	// that experts: 0 is the dense variant.
@@ -259,6 +262,20 @@ type Pretrain struct {
 	// Balance is the weight of the auxiliary load-balancing loss, 0 or more.
 	// Default 0.01 (Switch Transformers, 2101.03961). Reinforcement learning has none.
 	Balance float64 `yaml:"balance"`
+	// Rejection fine-tunes the checkpoint on its own right answers. Nil where the recipe
+	// has no such section: random weights learn the task's demonstrations, whatever
+	// checkpoint says.
+	Rejection *Rejection `yaml:"rejection"`
+}
+
+// Rejection is rejection sampling: what a checkpoint answers right is what it is trained
+// on, in the template of the recipe's task. It takes a policy to the template of a
+// teacher before distillation begins.
+type Rejection struct {
+	// Prompts is the number of training prompts that are sampled, 1 or more. Default 512.
+	Prompts int `yaml:"prompts"`
+	// Samples is the number of responses to each, 1 or more. Default 4.
+	Samples int `yaml:"samples"`
 }
 
 // Default returns what a recipe starts from: every field at its default.

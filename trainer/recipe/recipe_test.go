@@ -263,7 +263,7 @@ func TestEveryMethodHasFields(t *testing.T) {
 		checkDefaults(t, "correction.masks=["+name+"]")
 	}
 	for _, name := range loss.TermRegistry.Names() {
-		checkDefaults(t, "terms=["+name+"]", "retention.replay=true", "rollout.kv_retention={}")
+		checkDefaults(t, "terms=["+name+"]", "teacher=chain-base", "distillation={}", "retention.replay=true", "rollout.kv_retention={}")
 	}
 	for _, name := range guard.Registry.Names() {
 		checkDefaults(t, "guards=["+name+"]")

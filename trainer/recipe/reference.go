@@ -30,7 +30,7 @@ type FieldReference struct {
 // sources are the files that declare the sections. What a field means is said
 // once, in its comment, and read from there.
 //
-//go:embed recipe.go rollout.go routing.go cluster.go fleet.go fusion.go pool.go prefix_values.go correction.go optimizer.go
+//go:embed recipe.go rollout.go routing.go cluster.go fleet.go fusion.go pool.go prefix_values.go distillation.go correction.go optimizer.go
 var sources embed.FS
 
 // Reference lists every field of a recipe in the order of its text, those of
@@ -38,7 +38,7 @@ var sources embed.FS
 // Methods.
 var Reference = sync.OnceValue(func() []FieldReference {
 	r := &reference{docs: map[string]string{}, seen: map[reflect.Type]bool{}}
-	for _, name := range []string{"recipe.go", "rollout.go", "routing.go", "cluster.go", "fleet.go", "fusion.go", "pool.go", "prefix_values.go", "correction.go", "optimizer.go"} {
+	for _, name := range []string{"recipe.go", "rollout.go", "routing.go", "cluster.go", "fleet.go", "fusion.go", "pool.go", "prefix_values.go", "distillation.go", "correction.go", "optimizer.go"} {
 		text, err := sources.ReadFile(name)
 		if err != nil {
 			panic("recipe: " + err.Error())
@@ -54,8 +54,8 @@ var Reference = sync.OnceValue(func() []FieldReference {
 	d.Pretrain, d.Rollout.KVRetention, d.Rollout.Speculative, d.Cluster = &p, &k, &s, &c
 	y, f, pool, again := DefaultDynamicSampling(), DefaultFusion(), DefaultPool(), schedule.DefaultReplay()
 	d.Rollout.DynamicSampling, d.Rollout.Fusion, d.Rollout.Pool, d.Replay = &y, &f, &pool, &again
-	values := DefaultPrefixValues()
-	d.PrefixValues = &values
+	values, guided := DefaultPrefixValues(), DefaultDistillation()
+	d.PrefixValues, d.Distillation = &values, &guided
 	d.Rollout.Fleet = []FleetMember{{Numerics: d.Rollout.Numerics}}
 	r.walk("", reflect.ValueOf(d))
 	return r.fields

@@ -145,6 +145,7 @@ func (r Recipe) faults() Faults {
 		c.within("eval.samples", r.Eval.PerPrompt(), 1, maxEvalSamples)
 	}
 	if r.Pretrain != nil {
+		c.that(r.Pretrain.Rejection == nil || r.Checkpoint != "", "pretrain.rejection", "no checkpoint to sample from: name one under checkpoint")
 		c.pretrain(*r.Pretrain)
 	}
 	c.pairs(r)
@@ -332,5 +333,9 @@ func (c *checker) pretrain(p Pretrain) {
 	c.within("pretrain.steps", p.Steps, 1, maxSteps)
 	c.within("pretrain.batch", p.Batch, 1, maxResponses)
 	c.optimizer("pretrain.optimizer", p.Optimizer)
+	if j := p.Rejection; j != nil {
+		c.within("pretrain.rejection.prompts", j.Prompts, 1, maxResponses)
+		c.within("pretrain.rejection.samples", j.Samples, 1, maxEvalSamples)
+	}
 	c.real("pretrain.balance", p.Balance, 0, math.Inf(1), "")
 }

@@ -25,6 +25,7 @@ var words = map[string][]string{
 	"by":          {"turn", "run", "prompt", "prompt_tokens"},
 	"clip":        {"token", "sequence", "none"},
 	"ctn":         {"downweight", "none"},
+	"direction":   {"forward", "reverse"},
 	"divergence":  {"kl", "tv", "exact"},
 	"form":        {"product", "geometric"},
 	"gradient":    {"token", "turn"},
@@ -51,7 +52,7 @@ var words = map[string][]string{
 
 // tasks are the ones that fit a model of milliseconds.
 var tasks = []string{"{name: chain, difficulty: [1, 3]}", "{name: addition, difficulty: [1, 2]}", "{name: search, difficulty: [1, 2]}",
-	"{name: filler, difficulty: [1, 2], max_fillers: 8}", "{name: lookup, difficulty: [1, 2], calls: [0, 1], max_calls: 2, output: 2}"}
+	"{name: tagged, difficulty: [1, 3]}", "{name: filler, difficulty: [1, 2], max_fillers: 8}", "{name: lookup, difficulty: [1, 2], calls: [0, 1], max_calls: 2, output: 2}"}
 
 // walk draws recipes over everything that a recipe can name. Entries take
 // turns: most of the time one that has been dealt least often is next.
@@ -196,6 +197,7 @@ func (w *walk) recipe(accepts func(sets []string) bool) []string {
 		w.loss,
 		w.graded,
 		func() { w.list("terms", 0, 2) },
+		w.distillation,
 		func() { w.set("kl", w.method("kl")) },
 		func() { w.list("guards", 0, 2) },
 	} {
@@ -237,6 +239,18 @@ func (w *walk) loss() {
 	w.set("loss", w.method("loss"))
 	if strings.Contains(w.needs, "LogpTeacher") {
 		w.set("teacher", w.teacher)
+	}
+}
+
+// distillation draws a teacher for terms that read one, and which responses it guides.
+func (w *walk) distillation() {
+	if strings.Contains(w.needs, "Teacher") {
+		w.set("teacher", w.teacher)
+	}
+	if w.chance(4) {
+		w.set("teacher", w.teacher)
+		w.set("distillation", fmt.Sprintf("{advantage: %s, pass_rate: %v, failed: %v, horizon: %d, random: %v}",
+			oneOf(w, "separate", "scaled", "raw", "joint", "none"), oneOf(w, 1, 0.5), w.chance(2), w.rng.IntN(4), w.chance(3)))
 	}
 }
 

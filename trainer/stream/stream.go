@@ -20,6 +20,8 @@ const (
 	Perturbation
 	Pool
 	Completions
+	Guidance
+	Rejection
 )
 
 // New returns the random numbers of one purpose at one step of a run. They

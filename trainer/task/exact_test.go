@@ -46,7 +46,7 @@ func oracle(t *testing.T, k Task, p Prompt) string {
 		}
 	}
 	switch k.(type) {
-	case *Chain, *Filler, *Lookup:
+	case *Chain, *Tagged, *Filler, *Lookup:
 		start, _ := strconv.Atoi(words[last])
 		if len(words) != 3*p.Difficulty+2 {
 			t.Fatalf("%d words for difficulty %d", len(words), p.Difficulty)

@@ -43,6 +43,10 @@ func Example() {
 	//   <bos> i w67 w19 w39 : 0 0 5
 	//   b c d w60 b c : 0 0 4 c d a b c w27 : 0 0 3 b c d c d w20 : 0 0 2 b c w23 w24 b w38 : 0 0 1 c d a b w30 d # 0 0 5 <eos>
 	//   correct true, 4 steps
+	// tagged, difficulty 8
+	//   <bos> h * 5 g - 2 f * 5 e - 2 d + 3 c + 0 b * 4 a - 1 : 3
+	//   = h 5 g 3 f 5 e 3 d 6 c 6 b 4 a 6 = # 6 <eos>
+	//   correct false, 8 steps
 }
 
 // A faulty step is found where it happens; the steps behind it follow from it

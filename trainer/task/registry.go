@@ -11,4 +11,5 @@ var Table = method.Table[Task]{
 	{Spec: fillerSpec, New: func() Task { return NewFiller() }},
 	{Spec: lookupSpec, New: func() Task { return NewLookup() }},
 	{Spec: chaptersSpec, New: func() Task { return NewChapters() }},
+	{Spec: taggedSpec, New: func() Task { return NewTagged() }},
 }.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, "")

@@ -1,0 +1,92 @@
+package recipe
+
+import (
+	"reflect"
+
+	"driftlab/trainer/advantage"
+	"driftlab/trainer/batch"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Distillation says which responses the teacher guides, and whether its word replaces
+// their advantages. It reads no others: their teacher's log-probs are the learner's
+// own, so that no method finds a gap there. Source: a practitioner's account of
+// on-policy distillation beside reinforcement learning; KDRL, 2506.08946.
+type Distillation struct {
+	// Advantage replaces the advantages of guided tokens by log p_teacher - log p_old
+	// (k1 as an advantage): separate (centred and scaled over the guided tokens), scaled
+	// (divided by their root mean square, so that every sign stays), raw (as they are),
+	// joint (as they are, and all advantages of the batch centred and scaled together:
+	// the mistake to compare with) or none (the estimator's stay; a term, distill_k2 or
+	// gkd, reads the teacher). Default separate.
+	Advantage string `yaml:"advantage"`
+	// PassRate is the greatest share of right responses in a group whose prompt counts
+	// as hard; only hard prompts are guided. Default 1: all.
+	PassRate float64 `yaml:"pass_rate"`
+	// Failed guides wrong responses only. Default false.
+	Failed bool `yaml:"failed"`
+	// Horizon is the number of tokens of a response, from its first on, that are
+	// guided; 0 for all. Default 0.
+	Horizon int `yaml:"horizon"`
+	// Random guides as many responses as the rule says, drawn at random: what the rule
+	// is worth at the same number of calls. Default false.
+	Random bool `yaml:"random"`
+}
+
+// Values of Distillation.Advantage.
+const (
+	DistilSeparate = "separate"
+	DistilScaled   = "scaled"
+	DistilRaw      = "raw"
+	DistilJoint    = "joint"
+	DistilNone     = "none"
+)
+
+// DefaultDistillation returns the section's defaults.
+func DefaultDistillation() Distillation {
+	return Distillation{Advantage: DistilSeparate, PassRate: 1}
+}
+
+// read implements reader for the section's own starting values.
+func (o *Distillation) read(d *decoder, n *yaml.Node, path string) {
+	*o = DefaultDistillation()
+	d.structure(n, path, reflect.ValueOf(o).Elem())
+}
+
+// replaces reports whether the teacher's word becomes an advantage.
+func (o *Distillation) replaces() bool { return o != nil && o.Advantage != DistilNone }
+
+// distillation checks what the teacher guides.
+func (c *checker) distillation(r Recipe) {
+	o := r.Distillation
+	if o == nil {
+		return
+	}
+	const at = "distillation."
+	c.word(at+"advantage", o.Advantage, DistilSeparate, DistilScaled, DistilRaw, DistilJoint, DistilNone)
+	c.real(at+"pass_rate", o.PassRate, 0, 1, "")
+	c.within(at+"horizon", o.Horizon, 0, maxTokens)
+	c.that(r.Teacher != "", "distillation", "no teacher to distil from: name a checkpoint under teacher, such as one of simulate pretrain teacher-base")
+	_, byTurn := r.Advantage.Params.(*advantage.TurnLevel)
+	c.that(!o.replaces() || !r.Needs(batch.Value) && !byTurn, at+"advantage",
+		"%s replaces advantages, and the advantage %s fits what it estimates to returns: use none, or grpo", o.Advantage, r.Advantage.Name)
+}
+
+// inertDistillation says what of the section cannot act.
+func (r Recipe) inertDistillation() (notes []string) {
+	o := r.Distillation
+	if o == nil {
+		return nil
+	}
+	if o.replaces() && r.Loss.Name != "" && !r.Loss.Spec().Reads(batch.Advantage) {
+		notes = append(notes, "distillation.advantage "+o.Advantage+": the loss "+r.Loss.Name+" reads no advantages: take another loss, or advantage none")
+	}
+	if o.Random && o.PassRate == 1 && !o.Failed {
+		notes = append(notes, "distillation.random: all responses are guided, and there is nothing to draw from: set failed or pass_rate")
+	}
+	if o.Horizon >= r.Rollout.MaxTokens {
+		notes = append(notes, "distillation.horizon: no response is longer than rollout.max_tokens: set it lower, or 0")
+	}
+	return notes
+}

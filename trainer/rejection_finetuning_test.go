@@ -1,0 +1,52 @@
+package trainer
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/model"
+	"driftlab/trainer/task"
+	"driftlab/trainer/tiny"
+)
+
+// TestRejectionFineTuning keeps right answers only, in the task's template, and trains
+// the checkpoint on them; where there are none it says so.
+func TestRejectionFineTuning(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	r := tiny.Recipe(t, "model={}", "checkpoint=chain-base", "task={name: tagged, difficulty: [1, 3]}", "pretrain={steps: 3, batch: 8, rejection: {prompts: 12, samples: 2}}")
+	first, p, err := Prepare(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := r.Task.New()
+	right, err := reject(context.Background(), first, p, k, Options{})
+	if err != nil || len(right.responses) == 0 || len(right.responses) > 24 {
+		t.Fatalf("%d answers, %v", len(right.responses), err)
+	}
+	for i, response := range right.responses {
+		if v := k.Verify(right.prompts[i], response); !v.Correct || response[0] != task.NewTagged().Template(nil, nil)[0] {
+			t.Errorf("kept %s: %v", task.Text(k.Vocab(), response), v)
+		}
+	}
+	again, err := reject(context.Background(), first, p, k, Options{Workers: 2})
+	if err != nil || !slices.EqualFunc(again.responses, right.responses, slices.Equal[[]int32]) {
+		t.Errorf("another time it keeps others: %v", err)
+	}
+	made, err := WarmStart(context.Background(), r.Resolved(), Options{})
+	if err != nil || slices.Equal(made.Params.Theta, p.Theta) || len(made.Params.Theta) != len(p.Theta) {
+		t.Errorf("it did not train: %v", err)
+	}
+	blank := model.New(p.Config)
+	if err := model.Save(dir, blank, model.Extras{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Set("checkpoint=" + dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := WarmStart(context.Background(), r.Resolved(), Options{}); err == nil || !strings.Contains(err.Error(), "solves none of 12 prompts") {
+		t.Errorf("weights of zero: %v", err)
+	}
+}
