@@ -38,13 +38,15 @@ and ROLL, which has no gap; plain, gzip or zstd. Broken lines are counted and na
 Where there is nothing to repair, every correction of this program and every preset is tried on the tokens: what share it changes and
 masks, whose, the effective sample size, how far its weights are from the exact ratios, and a placebo that drops as many at random.
 
+What made a genuine gap is told by its look, against gaps of known cause that were simulated: precision, the order of sums,
+routing or old weights, each with its part and what would confirm it; what the data cannot tell apart is said.
+
 A decision table says what to do: its first row that fires decides. What it recommends is tried on the tokens, too, and written in the
 syntax of verl, SkyRL, TRL, slime and prime-rl. Where the sources of its limits disagree, the JSON document has what each would do here.
 
 With --config, the correction that the run had is read from its own configuration, and computed again on the tokens: on, off, or on but idle.
 
 The JSON document also has the usual alarms with their limits; how often each is wrong is not measured yet.
-It does not yet name the cause of a gap that is genuine.
 
 Exit status: 0 for any verdict, 3 with --strict if it is repair or inactive, 2 for files that cannot be read.
 
@@ -192,12 +194,31 @@ func (a *app) printDiagnosis(r advise.Report) {
 		fmt.Fprintf(a.stdout, "Gap: k1 %s  k3 %s  mean |d| %s  max |d| %s  Pearson %s  ESS %s  mean ratio %s\n",
 			n(g.K1, 3), n(g.K3, 3), n(g.MeanAbsDlogp, 3), n(g.MaxAbsDlogp, 3), n(g.Pearson, 4), n(g.ESSToken, 3), n(g.MeanRatio, 4))
 	}
+	a.printCauses(r)
 	if on := r.Active; on != nil {
 		fmt.Fprintf(a.stdout, "Correction of %s: %s\n", on.Framework, on.Why)
 	}
 	a.printDecision(r)
 	a.printChecks(r.Checks)
 	a.printFixes(r.Fixes)
+}
+
+// printCauses prints what may have made the gap, and what cannot be told.
+func (a *app) printCauses(r advise.Report) {
+	var parts []string
+	for _, c := range r.Causes {
+		parts = append(parts, fmt.Sprintf("%s %.0f %% of k3 (%.0f to %.0f), evidence 10^%.1f", c.Name, 100*c.ShareK3[1], 100*c.ShareK3[0], 100*c.ShareK3[2], c.Log10LR))
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(a.stdout, "Causes: %s\n", strings.Join(parts, "; "))
+	}
+	parts = nil
+	for _, pair := range r.Ambiguous {
+		parts = append(parts, pair[0]+" and "+pair[1])
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(a.stdout, "Not told apart by this data: %s\n", strings.Join(parts, "; "))
+	}
 }
 
 // printDecision prints the row of the table that decides, and the line to paste.

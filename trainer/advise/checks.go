@@ -49,31 +49,25 @@ type check struct {
 	make  func() gauge
 }
 
-// The families of causes that the checks can name.
-const (
-	bookkeeping = "bookkeeping"
-	sampler     = "sampler"
-)
-
 // checks come in this order: what is wrong further up explains what is odd further
 // down. Their limits were chosen on simulated dumps, and stand with the checks.
 var checks = []check{
-	{"usable", leastTokens, bookkeeping, false, func() gauge { return &usable{} }},
-	{"column-not-real", notReal, bookkeeping, false, func() gauge { return &columnNotReal{} }},
-	{"non-finite", 0, bookkeeping, false, func() gauge { return &nonFinite{} }},
-	{"sign-units", mostSigns, bookkeeping, false, func() gauge { return &signUnits{} }},
-	{"storage-grid", onGrid, bookkeeping, false, func() gauge { return &storageGrid{} }},
-	{"identical", equalShare, bookkeeping, false, func() gauge { return &identical{} }},
-	{"duplicates", 0, bookkeeping, true, func() gauge { return newDuplicates() }},
-	{"shift", shiftedAbove, bookkeeping, true, func() gauge { return &shift{} }},
-	{"masked-in", maskedShare, bookkeeping, false, func() gauge { return &maskedIn{} }},
-	{"retokenised", replacedShare, bookkeeping, true, func() gauge { return &retokenised{} }},
-	{"law-identity", lawFault, sampler, false, func() gauge { return &lawIdentity{} }},
-	{"structured-gap", structured, sampler, false, func() gauge { return structuredGap{} }},
-	{"support", supportShare, sampler, false, func() gauge { return &support{} }},
-	{"temperature", 0, sampler, false, func() gauge { return temperature{} }},
-	{"version-tag", 0, bookkeeping, true, func() gauge { return &versionTag{} }},
-	{"same-prefix", 0, bookkeeping, true, func() gauge { return samePrefix{} }},
+	{"usable", leastTokens, Bookkeeping, false, func() gauge { return &usable{} }},
+	{"column-not-real", notReal, Bookkeeping, false, func() gauge { return &columnNotReal{} }},
+	{"non-finite", 0, Bookkeeping, false, func() gauge { return &nonFinite{} }},
+	{"sign-units", mostSigns, Bookkeeping, false, func() gauge { return &signUnits{} }},
+	{"storage-grid", onGrid, Bookkeeping, false, func() gauge { return &storageGrid{} }},
+	{"identical", equalShare, Bookkeeping, false, func() gauge { return &identical{} }},
+	{"duplicates", 0, Bookkeeping, true, func() gauge { return newDuplicates() }},
+	{"shift", shiftedAbove, Bookkeeping, true, func() gauge { return &shift{} }},
+	{"masked-in", maskedShare, Bookkeeping, false, func() gauge { return &maskedIn{} }},
+	{"retokenised", replacedShare, Bookkeeping, true, func() gauge { return &retokenised{} }},
+	{"law-identity", lawFault, Sampler, false, func() gauge { return &lawIdentity{} }},
+	{"structured-gap", structured, Sampler, false, func() gauge { return structuredGap{} }},
+	{"support", supportShare, Sampler, false, func() gauge { return &support{} }},
+	{"temperature", 0, Sampler, false, func() gauge { return temperature{} }},
+	{"version-tag", 0, Bookkeeping, true, func() gauge { return &versionTag{} }},
+	{"same-prefix", 0, Bookkeeping, true, func() gauge { return samePrefix{} }},
 }
 
 // evidence is what the checks of a scope have found so far.

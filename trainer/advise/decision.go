@@ -172,7 +172,7 @@ func decide(k *known) []Decision {
 
 // facts gathers what the table looks at.
 func (t *trial) facts(r *Report) *known {
-	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: len(r.Verdict.Causes) == 1 && r.Verdict.Confidence != "either", lag: r.Responses.Lag}
+	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: len(r.Verdict.Causes) == 1 && r.Verdict.Confidence != Either, lag: r.Responses.Lag}
 	for _, c := range r.Checks {
 		if c.Result == Fail && !c.Conditional {
 			k.faults++

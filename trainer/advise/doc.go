@@ -1,12 +1,13 @@
 // Package advise says what is wrong with the dump of a real run: whether its two
-// columns of log-probs are what they are taken for, and how large the gap between
-// the engines is.
+// columns of log-probs are what they are taken for, how large the gap between
+// the engines is, and what has made it.
 //
 //	a := advise.New(advise.Options{TopP: 1})
 //	err := a.Read(reader.Input{Name: "dump.jsonl.gz", At: f, Size: size})     // any number of files
 //	r := a.Report()
 //	r.Verdict.Summary                     // one sentence
 //	r.Checks                              // the bookkeeping, check by check
+//	r.Causes                              // of a genuine gap, the likeliest first
 //
 // The notation is that of the house: roll, old and new are log-probs of the sampled
 // token in the rollout engine, in the learner before the update, and in the training
@@ -21,7 +22,11 @@
 // A dump is read once. Sums run over all of it; what needs an order or a grouping of
 // tokens sees a sample of whole responses, which is everything up to 200,000 tokens.
 //
-// What it is not: it opens no file and draws nothing, it names no cause of a gap
-// that is genuine, and it corrects nothing. Equal log-probs of the sampled tokens do
+// The cause of a genuine gap is told by its look: features.go measures it, gaussians.go
+// compares it with gaps that were simulated, mixture.go and regression.go split
+// it. reference.json has the fitted figures; reference_test.go makes them, from
+// short runs of this program and from the worlds of package planted.
+//
+// What it is not: it opens no file and draws nothing, and it corrects nothing. Equal log-probs of the sampled tokens do
 // not prove that two engines have equal distributions.
 package advise

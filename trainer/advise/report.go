@@ -24,6 +24,11 @@ type Report struct {
 	Config      map[string]string `json:"config,omitempty"`
 	// Alarms are rules of thumb on this gap; absent where there is too little to judge.
 	Alarms []Alarm `json:"alarms,omitempty"`
+	// Features are what the gap looks like; absent where there is too little, or to repair, or no gap.
+	Features *Features `json:"features,omitempty"`
+	// Causes are what may have made it, the likeliest first, and Ambiguous the pairs that this data cannot tell apart.
+	Causes    []Cause     `json:"causes"`
+	Ambiguous [][2]string `json:"ambiguous"`
 	// Fixes are what corrections would do to these tokens; absent where the data is to be repaired first.
 	Fixes []Fix `json:"fixes,omitempty"`
 }
@@ -101,11 +106,11 @@ const (
 // Verdict is the report in a sentence.
 type Verdict struct {
 	State State `json:"state"`
-	// Causes are the families that the checks name; a genuine gap has none here yet.
+	// Causes are those that the checks or the look of the gap speak for, the likeliest first.
 	Causes []string `json:"causes"`
-	// Confidence is empty where no cause is named.
-	Confidence string `json:"confidence,omitempty"`
-	Summary    string `json:"summary"`
+	// Confidence is named, likely or either: of the first, or of the first two. Empty where nothing can be said.
+	Confidence Confidence `json:"confidence,omitempty"`
+	Summary    string     `json:"summary"`
 	// Next is what to do now.
 	Next string `json:"next,omitempty"`
 }
@@ -139,15 +144,18 @@ func (a *Analysis) Report() Report {
 
 // judgement is the report without what corrections would do.
 func (a *Analysis) judgement() Report {
-	r := Report{Schema: 1, Inputs: a.inputs, Checks: []Check{}, Responses: a.text.summary()}
+	r := Report{Schema: 1, Inputs: a.inputs, Checks: []Check{}, Causes: []Cause{}, Ambiguous: [][2]string{}, Responses: a.text.summary()}
 	missing := a.missing()
 	if len(a.scopes) > 0 {
 		r.Checks = a.judged()
 		r.Gap = a.measured()
 	} else {
-		r.Checks = append(r.Checks, Check{ID: checks[0].id, Scope: everything.String(), Limit: leastTokens, Result: Fail, Why: missing, family: bookkeeping})
+		r.Checks = append(r.Checks, Check{ID: checks[0].id, Scope: everything.String(), Limit: leastTokens, Result: Fail, Why: missing, family: Bookkeeping})
 	}
 	r.Verdict = a.verdict(&r, missing)
+	if r.Verdict.State == Healthy || r.Verdict.State == Genuine {
+		a.attribute(&r)
+	}
 	for _, c := range r.Checks {
 		if c.ID == "law-identity" && c.scope == everything && c.Result != NotApplicable {
 			r.Alarms = alarmsOf(r.Gap, c.Value)

@@ -20,7 +20,9 @@ type kept struct {
 	turn      []int32 // runs of trained tokens, from 0
 	prompt    uint64  // of its tokens
 	first     bool    // the trained tokens begin where the response does, without a gap
+	prompted  bool    // there is one
 	env, file string
+	step, lag int    // lag is that of lagOf
 	number    int    // in the order of reading
 	chance    uint64 // the responses with the lowest are kept
 }
@@ -39,7 +41,7 @@ func newReservoir() *reservoir { return &reservoir{r: rand.New(rand.NewPCG(1, 16
 // add offers a response.
 func (s *reservoir) add(v *view, file string) {
 	s.number++
-	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file}
+	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), prompted: len(v.row.Prompt) > 0}
 	n := min(len(v.ok), sampled)
 	if n == 0 || s.tokens >= sampled && len(s.rows) > 0 && k.chance > s.rows[0].chance {
 		return

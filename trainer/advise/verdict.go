@@ -36,11 +36,11 @@ func (a *Analysis) verdict(r *Report, missing string) Verdict {
 	switch {
 	case g.Unequal <= 1-equalShare:
 		return Verdict{State: Healthy, Causes: []string{}, Summary: capital(whyOf(r, "identical")) +
-			". Equal log-probs do not prove equal engines: a copied column looks the same.", Next: "no correction; see that both columns are recorded, each by its own engine"}
+			". Agreement on sampled tokens does not prove equal distributions, and a copied column looks the same.", Next: "no correction; see that both columns are recorded, each by its own engine"}
 	case g.Pearson >= agreePearson && abs(g.K1) < agreeKL && abs(g.PPLRatio-1) <= agreePPL && g.MeanAbsDp < agreeDp && g.K3 < agreeK3:
-		return Verdict{State: Healthy, Causes: []string{}, Summary: "The engines agree as well as engines do (" + size + ").", Next: "no correction is needed; log the metrics"}
+		return Verdict{State: Healthy, Causes: []string{}, Summary: "The engines agree as well as engines do (" + size + "). Agreement on sampled tokens does not prove equal distributions.", Next: "no correction is needed; log the metrics"}
 	}
-	return Verdict{State: Genuine, Causes: []string{}, Summary: "The bookkeeping is in order and the gap is genuine (" + size + "); its cause is not worked out here yet.",
+	return Verdict{State: Genuine, Causes: []string{}, Summary: "The bookkeeping is in order and the gap is genuine (" + size + ").",
 		Next: "look for the cause: precision, order of sums, routing, or old weights"}
 }
 
@@ -48,7 +48,7 @@ func (a *Analysis) verdict(r *Report, missing string) Verdict {
 // which says what law it was, over everything if it is found there.
 func repair(faults []Check) Verdict {
 	first := slices.MinFunc(faults, func(a, b Check) int { return a.at - b.at })
-	if first.family == sampler {
+	if first.family == Sampler {
 		for _, c := range faults { // everything first, then the other scopes
 			if c.ID == "support" || c.ID == "temperature" {
 				first = c
@@ -60,7 +60,7 @@ func repair(faults []Check) Verdict {
 	if first.scope != everything {
 		where = " (in " + first.Scope + ")"
 	}
-	return Verdict{State: Repair, Causes: []string{first.family}, Confidence: "named",
+	return Verdict{State: Repair, Causes: []string{first.family}, Confidence: Named,
 		Summary: "Repair the data first: " + first.Why + where + ".", Next: first.remedy + "; no importance correction before that"}
 }
 

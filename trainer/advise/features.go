@@ -1,0 +1,397 @@
+package advise
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/advise/reader"
+)
+
+// Features are what a gap looks like, from which its cause is told. All but Med, Disp
+// and Slope are of errors divided by their response's own median: a lag differs from
+// response to response. Null is what cannot be measured here.
+type Features struct {
+	// Med is the median |u|, in logits: the size of the gap.
+	Med *float64 `json:"med"`
+	// T90 and T99 are quantiles of |u| in medians, 2.4 and 3.8 of a normal law; Big8 the
+	// share of |u| above 8 medians.
+	T90  *float64 `json:"t90"`
+	T99  *float64 `json:"t99"`
+	Big8 *float64 `json:"big8"`
+	// Lift is how much oftener than by chance neighbours are both among the largest 5 %.
+	Lift *float64 `json:"lift"`
+	// Eta2 is the share of Σu² that is a function of the log-odds, Slope that of the
+	// learner's log-odds on the rollout's, Asymmetry the share of positive errors among
+	// the more certain half of the tokens less that among the others.
+	Eta2      *float64 `json:"eta2"`
+	Slope     *float64 `json:"slope"`
+	Asymmetry *float64 `json:"asymmetry"`
+	// Power is the slope of log |d| on log q: 1 where errors are of logits.
+	Power *float64 `json:"power"`
+	// ICC is the correlation of u over pairs of one token id in one step.
+	ICC *float64 `json:"icc"`
+	// Disp is the scatter of responses' log medians over that of shuffled tokens.
+	Disp *float64 `json:"disp"`
+	// Trend and Advantage are correlations, of log |u| with the place in the response and
+	// of u with the advantage.
+	Trend     *float64 `json:"trend"`
+	Advantage *float64 `json:"advantage"`
+	// Dose is the slope of the log of a response's median |u| on the log of its lag.
+	Dose *float64 `json:"dose"`
+	// Turn is the cosine of the mean u of the ids between steps, freed of its noise: 1
+	// where the direction stays.
+	Turn *float64 `json:"turn"`
+	// OnPolicy says that versions are recorded, and none is older than its step.
+	OnPolicy bool `json:"on_policy"`
+}
+
+const (
+	// pseudoTokens shrink a response's median to that of all.
+	pseudoTokens = 8
+	// leastIDs and leastSharedIDs are how many token ids a correlation over them needs,
+	// within a step and between two, and leastPairsOfIDs how many pairs.
+	leastIDs, leastSharedIDs, leastPairsOfIDs = 200, 300, 1000
+	// leastOfResponse is how many uncertain tokens a response needs to have a scatter of its own.
+	leastOfResponse = 6
+	// shuffles are those that give the scatter by chance.
+	shuffles = 10
+	// leastLags is how many lags a dose needs, leastTagged how many responses.
+	leastLags, leastTagged = 3, 30
+)
+
+// deviation is the error of a token that is uncertain enough.
+type deviation struct {
+	u, v      float64 // in logits, and in its response's medians
+	d, q      float64
+	odds      float64
+	row, from int // its response, and where it is in it
+	id        int32
+}
+
+// deviations are those of a sample, response by response.
+type deviations struct {
+	rows []*kept
+	all  []deviation
+	// span are the deviations of a response, median its median |u|, scale what u is divided by.
+	span          [][2]int
+	median, scale []float64
+	med           float64
+}
+
+func deviationsOf(rows []*kept) *deviations {
+	s := &deviations{rows: rows}
+	var size []float64
+	for n, k := range rows {
+		first := len(s.all)
+		for i, roll := range k.roll {
+			m := min(0, (k.old[i]+roll)/2)
+			q := -elementary.Expm1(m)
+			if q < leastDoubt {
+				continue
+			}
+			x := deviation{u: (k.old[i] - roll) / q, d: k.old[i] - roll, q: q, odds: m - elementary.Log(q), row: n, from: i, id: -1}
+			if k.id != nil {
+				x.id = k.id[i]
+			}
+			s.all = append(s.all, x)
+			size = append(size, math.Abs(x.u))
+		}
+		s.span = append(s.span, [2]int{first, len(s.all)})
+		s.median = append(s.median, medianOf(slices.Clone(size[first:])))
+	}
+	s.med = medianOf(size)
+	for n, span := range s.span {
+		m := float64(span[1] - span[0])
+		scale := (float64(m*s.median[n]) + float64(pseudoTokens*s.med)) / (m + pseudoTokens)
+		s.scale = append(s.scale, scale)
+		for i := span[0]; i < span[1] && scale > 0; i++ {
+			s.all[i].v = s.all[i].u / scale
+		}
+	}
+	return s
+}
+
+// medianOf sorts a list, whose median it returns; 0 of none.
+func medianOf(x []float64) float64 {
+	slices.Sort(x)
+	return quantile(x, 0.5)
+}
+
+// featuresOf measures a sample; nil where hardly a token differs.
+func featuresOf(rows []*kept) *Features {
+	s := deviationsOf(rows)
+	if len(s.all) < leastTokens/2 || s.med == 0 {
+		return nil
+	}
+	f := &Features{Med: &s.med, OnPolicy: onPolicy(rows)}
+	size, l := make([]float64, len(s.all)), logits{}
+	for i, x := range s.all {
+		size[i] = math.Abs(x.v)
+		l.u, l.odds = append(l.u, x.v), append(l.odds, x.odds)
+	}
+	slices.Sort(size)
+	middle := quantile(size, 0.5)
+	if middle == 0 {
+		return f
+	}
+	above, _ := slices.BinarySearch(size, 8*middle)
+	f.T90, f.T99 = new(quantile(size, 0.9)/middle), new(quantile(size, 0.99)/middle)
+	f.Big8 = new(share(len(size)-above, len(size)))
+	f.Lift = s.lift(quantile(size, 0.95))
+	f.Eta2 = new(l.explained())
+	if slope, n := logitSlope(rows); n >= leastPairs {
+		f.Slope = &slope
+	}
+	s.along(f)
+	f.ICC, f.Turn = s.identities(quantile(size, 0.98))
+	f.Disp = s.dispersion()
+	f.Dose = s.dose()
+	return f
+}
+
+// lift compares neighbours.
+func (s *deviations) lift(top float64) *float64 {
+	pairs, both := 0, 0
+	for _, span := range s.span {
+		for i := span[0] + 1; i < span[1]; i++ {
+			pairs++
+			if math.Abs(s.all[i].v) > top && math.Abs(s.all[i-1].v) > top {
+				both++
+			}
+		}
+	}
+	if pairs == 0 {
+		return nil
+	}
+	return new(share(both, pairs) / 0.0025)
+}
+
+// along measures what goes along with something else that a token has.
+func (s *deviations) along(f *Features) {
+	var power, trend, advantage moments
+	odds := make([]float64, len(s.all))
+	for i, x := range s.all {
+		odds[i] = x.odds
+	}
+	half := medianOf(odds)
+	var tokens, positive [2]int
+	graded := true
+	for _, x := range s.all {
+		side := 0
+		if x.odds > half {
+			side = 1
+		}
+		tokens[side]++
+		if x.u > 0 {
+			positive[side]++
+		}
+		k := s.rows[x.row]
+		if x.u != 0 {
+			power.add(elementary.Log(x.q), elementary.Log(math.Abs(x.d)))
+			trend.add(float64(x.from), elementary.Log(math.Abs(x.v)))
+		}
+		if graded = graded && k.advantage != nil; graded {
+			advantage.add(k.advantage[x.from], x.v)
+		}
+	}
+	f.Asymmetry = new(share(positive[1], tokens[1]) - share(positive[0], tokens[0]))
+	if xx, _, xy := power.centred(); xx > 0 {
+		f.Power = new(xy / xx)
+	}
+	f.Trend = new(trend.pearson())
+	if xx, _, _ := advantage.centred(); graded && xx > 0 {
+		f.Advantage = new(advantage.pearson())
+	}
+}
+
+// identities is the correlation of errors over pairs of one token id and one step, of
+// different prompts, and that over pairs of different steps in units of it. What is a
+// function of the log-odds is taken off before: ids differ in these, too. So is what pairs
+// of any ids have in common, which is what a permutation would leave.
+func (s *deviations) identities(limit float64) (icc, turn *float64) {
+	type key struct {
+		id   int32
+		step int
+		who  uint64
+	}
+	sums := map[key]*pairSum{}
+	var order []key
+	values := s.withoutOdds(limit)
+	squares := 0.0
+	for i, x := range s.all {
+		if x.id < 0 {
+			return nil, nil
+		}
+		k := s.rows[x.row]
+		at := key{x.id, k.step, k.prompt}
+		if !k.prompted {
+			at.who = uint64(k.number)
+		}
+		if sums[at] == nil {
+			sums[at] = &pairSum{}
+			order = append(order, at)
+		}
+		sums[at].sum += values[i]
+		sums[at].n++
+		squares += float64(values[i] * values[i])
+	}
+	type place struct {
+		id   int32
+		step int
+	}
+	ids, steps := map[place]*pairSum{}, map[int32]*pairSum{}
+	var within, between pairSum // sums of products, and how many
+	var places []place
+	var distinct []int32
+	for _, at := range order {
+		x := sums[at]
+		p := place{at.id, at.step}
+		if ids[p] == nil {
+			ids[p] = &pairSum{}
+			places = append(places, p)
+		}
+		ids[p].add(*x)
+		within.subtract(*x)
+	}
+	for _, p := range places {
+		x := ids[p]
+		within.square(*x)
+		if steps[p.id] == nil {
+			steps[p.id] = &pairSum{}
+			distinct = append(distinct, p.id)
+		} else {
+			steps[p.id].shared = true
+		}
+		steps[p.id].add(*x)
+		between.subtract(*x)
+	}
+	shared := 0
+	for _, id := range distinct {
+		between.square(*steps[id])
+		if steps[id].shared {
+			shared++
+		}
+	}
+	mean := squares / float64(len(s.all))
+	if len(distinct) < leastIDs || within.n < leastPairsOfIDs || mean == 0 {
+		return nil, nil
+	}
+	icc = new(within.sum / within.n / mean)
+	if shared >= leastSharedIDs && between.n >= leastPairsOfIDs && *icc > 0.02 {
+		turn = new(max(-1, min(1, between.sum/between.n/mean / *icc)))
+	}
+	return icc, turn
+}
+
+// pairSum is a sum of errors and their number, or of products of pairs and theirs.
+type pairSum struct {
+	sum, n float64
+	shared bool
+}
+
+func (p *pairSum) add(x pairSum) { p.sum, p.n = p.sum+x.sum, p.n+x.n }
+
+// square adds the products of all with all of a part, subtract takes them off.
+func (p *pairSum) square(x pairSum) {
+	p.sum, p.n = p.sum+float64(x.sum*x.sum), p.n+float64(x.n*x.n)
+}
+
+func (p *pairSum) subtract(x pairSum) {
+	p.sum, p.n = p.sum-float64(x.sum*x.sum), p.n-float64(x.n*x.n)
+}
+
+// withoutOdds are the errors, bounded, less the mean of those of like log-odds.
+func (s *deviations) withoutOdds(limit float64) []float64 {
+	order := make([]int, len(s.all))
+	values := make([]float64, len(s.all))
+	for i, x := range s.all {
+		order[i] = i
+		values[i] = max(-limit, min(limit, x.v))
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := s.all[a].odds, s.all[b].odds; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	for b := range bins {
+		part := order[b*len(order)/bins : (b+1)*len(order)/bins]
+		sum := 0.0
+		for _, i := range part {
+			sum += values[i]
+		}
+		for _, i := range part {
+			values[i] -= sum / float64(len(part))
+		}
+	}
+	return values
+}
+
+// dispersion is the scatter of responses' medians, over that of shuffled tokens.
+func (s *deviations) dispersion() *float64 {
+	size := make([]float64, len(s.all))
+	for i, x := range s.all {
+		size[i] = math.Abs(x.u)
+	}
+	scatter := func(size []float64) float64 {
+		var m moments
+		for _, span := range s.span {
+			if span[1]-span[0] >= leastOfResponse {
+				if x := medianOf(slices.Clone(size[span[0]:span[1]])); x > 0 {
+					m.add(elementary.Log(x), 0)
+				}
+			}
+		}
+		xx, _, _ := m.centred()
+		if m.n < leastResponses {
+			return 0
+		}
+		return math.Sqrt(xx / float64(m.n-1))
+	}
+	found, chance := scatter(size), 0.0
+	r := rand.New(rand.NewPCG(3, 16))
+	for range shuffles {
+		r.Shuffle(len(size), func(i, j int) { size[i], size[j] = size[j], size[i] })
+		chance += scatter(size) / shuffles
+	}
+	if chance == 0 {
+		return nil
+	}
+	return new(found / chance)
+}
+
+// dose is how the size goes with the lag, where several are recorded.
+func (s *deviations) dose() *float64 {
+	var m moments
+	lags := map[int]bool{}
+	for n, k := range s.rows {
+		if k.lag >= 0 && s.median[n] > 0 {
+			lags[k.lag] = true
+			m.add(elementary.Log(float64(1+k.lag)), elementary.Log(s.median[n]))
+		}
+	}
+	xx, _, xy := m.centred()
+	if len(lags) < leastLags || m.n < leastTagged || xx == 0 {
+		return nil
+	}
+	return new(xy / xx)
+}
+
+// lagOf is how many updates the oldest token of a response is behind the step that trained on it, -1 if unknown.
+// A step's number is one more than the updates before it.
+func lagOf(r *reader.Row) int {
+	if r.Head == reader.Unknown || r.Step == reader.Unknown || r.Head < 0 {
+		return -1
+	}
+	return max(0, r.Step-1-r.Head)
+}
+
+// onPolicy reports whether every response is tagged, and none is old.
+func onPolicy(rows []*kept) bool {
+	return len(rows) > 0 && !slices.ContainsFunc(rows, func(k *kept) bool { return k.lag != 0 })
+}

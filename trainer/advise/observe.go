@@ -1,0 +1,84 @@
+package advise
+
+import "strings"
+
+// observation is what was measured of a dump whose cause is known.
+type observation struct {
+	From, Case, Task, Replay string
+	Seed                     uint64
+	Tokens                   int
+	Shares                   map[string]float64
+	Features                 *Features
+}
+
+// most is the share of Σk3 from which a cause is the one of a dump.
+const most = 0.7
+
+// cause is that which has most of the gap, empty if none has.
+func (o *observation) cause() string {
+	for _, name := range []string{Precision, Routing, Staleness} {
+		if o.Shares[name] >= most {
+			return name
+		}
+	}
+	return ""
+}
+
+// class is the kind of gap that it stands for.
+func (o *observation) class() string {
+	kind := o.cause()
+	switch {
+	case o.From == "planted":
+		kind = o.Case
+	case kind == Precision && strings.Contains(o.Case, "router"):
+		kind = "router"
+	case kind == Precision && strings.Contains(o.Case, "16"):
+		kind = "sixteen bits"
+	case kind == Precision:
+		kind = "eight bits and fewer"
+	}
+	return o.From + ": " + kind
+}
+
+// fitObservations fits the classes of those of a single cause.
+func fitObservations(list []observation) (gaussians, error) {
+	var points [][]float64
+	var labels []string
+	causes := map[string]string{}
+	for _, o := range list {
+		if o.cause() == "" || o.Features == nil || strings.Contains(o.Case, "+") || o.Features.T90 == nil {
+			continue
+		}
+		name := o.class()
+		causes[name] = o.cause()
+		points, labels = append(points, point(o.Features)), append(labels, name)
+	}
+	return fitted(points, labels, causes)
+}
+
+// stalePart are the points of observations with the part that staleness has of what is not routing.
+func stalePart(list []observation) (points [][]float64, parts []float64) {
+	for _, o := range list {
+		if rest := o.Shares[Precision] + o.Shares[Staleness]; o.Features != nil && o.Features.T90 != nil && rest > 0.3 {
+			points, parts = append(points, point(o.Features)), append(parts, o.Shares[Staleness]/rest)
+		}
+	}
+	return points, parts
+}
+
+// staleBy are the coordinates of the regressions: with token ids, and without.
+var staleBy = [][]string{{"med", "t90", "eta2", "slope", "asymmetry", "icc", "disp"}, {"med", "t90", "eta2", "slope", "asymmetry", "disp"}}
+
+// referenceOf fits everything to observations.
+func referenceOf(list []observation) (r reference, err error) {
+	if r.Classes, err = fitObservations(list); err != nil {
+		return r, err
+	}
+	points, parts := stalePart(list)
+	for _, names := range staleBy {
+		if g, ok := regress(points, parts, names); ok {
+			r.Stale = append(r.Stale, g)
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,41 @@
+package advise
+
+import (
+	_ "embed" // of the fitted figures
+	"encoding/json"
+)
+
+// reference is what attribution compares with, and how it was made.
+type reference struct {
+	// Made says of what, and by which command.
+	Made    string    `json:"made"`
+	Classes gaussians `json:"classes"`
+	// Stale predict staleness' part of a gap, the first of them that has all its coordinates, and Error is their
+	// standard error, in log-odds, on seeds that the fit has not seen.
+	Stale []regression `json:"stale"`
+	Error float64      `json:"error"`
+}
+
+//go:embed reference.json
+var referenceText []byte
+
+// the is the shipped reference.
+var the = func() (r reference) {
+	if err := json.Unmarshal(referenceText, &r); err != nil {
+		panic("advise: reference.json: " + err.Error())
+	}
+	return r
+}()
+
+// stale is the log-odds of staleness' part, false where it cannot be said.
+func (r *reference) stale(f *Features) (float64, bool) {
+	if f.OnPolicy {
+		return 0, false
+	}
+	for _, g := range r.Stale {
+		if x, ok := g.logit(point(f)); ok {
+			return x, true
+		}
+	}
+	return 0, false
+}
