@@ -109,11 +109,13 @@ func (a *Analysis) attribute(r *Report) {
 			names = append(names, e.cause)
 		}
 	}
-	word := r.confidence(families)
+	word, cannot := confidence(f, families)
+	r.Ambiguous = append(r.Ambiguous, cannot...)
 	switch {
-	case len(names) > 1 && shares[first][0] > listedShare: // each has a part: the largest first
+	case word > Unsaid && len(names) > 1 && shares[first][0] > listedShare: // each has a part: the largest first
 		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(shares[b][1], shares[a][1]) })
 		word = min(word, Likely)
+	case word == Unsaid:
 	case len(names) > 1: // what it looks like and what its parts are do not agree
 		word = Either
 	case word == Either:
@@ -129,7 +131,7 @@ func (a *Analysis) attribute(r *Report) {
 		r.Causes = append(r.Causes, Cause{name, shares[name], ratio[name], confirms[name]})
 	}
 	switch names = names[:sure]; {
-	case families[0].distance > 1:
+	case word == Unsaid:
 		r.Verdict.Summary += fmt.Sprintf(" It is unlike any gap that was simulated; the nearest is that of %s.", first)
 	case r.Verdict.State == Healthy && (word == Either || len(names) > 1 || first != Precision):
 		// Nothing needs a cause: what is listed is a guess.
@@ -138,20 +140,22 @@ func (a *Analysis) attribute(r *Report) {
 	}
 }
 
-// confidence is the word for the first of the causes, and notes what this data cannot tell.
-func (r *Report) confidence(families []evidenceFor) Confidence {
-	f, first, second := r.Features, families[0].cause, families[1].cause
+// confidence is the word for the first of the causes, and the pairs that this data cannot tell apart.
+func confidence(f *Features, families []evidenceFor) (word Confidence, pairs [][2]string) {
+	first, second := families[0].cause, families[1].cause
 	ratio := (families[0].log - families[1].log) / math.Ln10
-	word := Either
+	word = Either
 	switch {
+	case families[0].distance > 1:
+		word = Unsaid
 	case ratio >= namedFrom:
 		word = Named
 	case ratio >= likelyFrom:
 		word = Likely
 	}
-	cannot := func(one, other string) { r.Ambiguous = append(r.Ambiguous, [2]string{one, other}) }
+	cannot := func(one, other string) { pairs = append(pairs, [2]string{one, other}) }
 	switch {
-	case word == Either:
+	case word <= Either:
 		cannot(first, second)
 	case first == Precision && !f.OnPolicy && *f.Med > coarse, first == Staleness && f.Dose == nil:
 		cannot(Precision, Staleness)
@@ -163,7 +167,7 @@ func (r *Report) confidence(families []evidenceFor) Confidence {
 	if first == Staleness && f.Dose == nil && (f.Turn == nil || *f.Turn > turning && *f.Turn < constant) {
 		cannot("lag", "unsynced")
 	}
-	return word
+	return word, pairs
 }
 
 // because adds the causes to a verdict, and where there is something to do, how to confirm the first.

@@ -1,6 +1,9 @@
 package advise
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // observation is what was measured of a dump whose cause is known.
 type observation struct {
@@ -81,4 +84,58 @@ func referenceOf(list []observation) (r reference, err error) {
 		}
 	}
 	return r, nil
+}
+
+// accuracy judges the classes on observations of a single cause.
+func (g gaussians) accuracy(test string, list []observation) Accuracy {
+	a := Accuracy{Test: test}
+	for _, o := range list {
+		if o.cause() == "" || o.Features == nil || o.Features.T90 == nil {
+			continue
+		}
+		families := g.families(o.Features)
+		word, _ := confidence(o.Features, families)
+		right := families[0].cause == o.cause()
+		a.N++
+		a.Right += count1(right)
+		a.Unlike += count1(word == Unsaid)
+		a.Named += count1(word == Named)
+		a.NamedRight += count1(word == Named && right)
+	}
+	return a
+}
+
+func count1(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// leftOut are the parts of the reference set that are left out of a fit in turn, to be judged by it.
+var leftOut = []struct {
+	test string
+	out  func(o observation) bool
+}{
+	{"odd seeds", func(o observation) bool { return o.Seed%2 == 1 }},
+	{"the runs of this program", func(o observation) bool { return o.From == "driftlab" }},
+	{"the planted worlds", func(o observation) bool { return o.From == "planted" }},
+	{"task chain", func(o observation) bool { return o.Task == "chain" }},
+	{"task addition", func(o observation) bool { return o.Task == "addition" }},
+	{"task lookup", func(o observation) bool { return o.Task == "lookup" }},
+	{"task search", func(o observation) bool { return o.Task == "search" }},
+	{"a dense model", func(o observation) bool { return o.Task == "dense" }},
+}
+
+// accuracies leaves out each part in turn.
+func accuracies(list []observation) ([]Accuracy, error) {
+	var results []Accuracy
+	for _, l := range leftOut {
+		g, err := fitObservations(slices.DeleteFunc(slices.Clone(list), l.out))
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, g.accuracy(l.test, slices.DeleteFunc(slices.Clone(list), func(o observation) bool { return !l.out(o) })))
+	}
+	return results, nil
 }

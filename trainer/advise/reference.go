@@ -14,6 +14,21 @@ type reference struct {
 	// standard error, in log-odds, on seeds that the fit has not seen.
 	Stale []regression `json:"stale"`
 	Error float64      `json:"error"`
+	// Accuracy is how often the classes are right on what they were not fitted to.
+	Accuracy []Accuracy `json:"accuracy"`
+}
+
+// Accuracy is that of attribution on simulated dumps of one cause that it was not fitted to.
+type Accuracy struct {
+	// Test says what was left out of the fit.
+	Test string `json:"test"`
+	// Of N dumps Right have the likeliest cause right; Unlike are unlike any that was fitted; Named are named,
+	// NamedRight of them rightly.
+	N          int `json:"n"`
+	Right      int `json:"right"`
+	Unlike     int `json:"unlike"`
+	Named      int `json:"named"`
+	NamedRight int `json:"named_right"`
 }
 
 //go:embed reference.json

@@ -209,7 +209,7 @@ func TestRefit(t *testing.T) {
 	}
 	labelled(list)
 	writeObserved(t, list)
-	r := fit(t, list)
+	r := fit(t, observed(t))
 	text, err := json.MarshalIndent(r, "", " ")
 	if err == nil {
 		err = os.WriteFile("reference.json", append(text, '\n'), 0o666)
@@ -242,6 +242,9 @@ func fit(t *testing.T, list []observation) reference {
 		}
 	}
 	r.Error = math.Sqrt(sum / n)
+	if r.Accuracy, err = accuracies(list); err != nil {
+		t.Fatal(err)
+	}
 	r.Made = fmt.Sprintf("fitted to %d simulated dumps by go test ./trainer/advise -run TestRefit -refit DIR", len(list))
 	return r
 }
@@ -319,4 +322,27 @@ func labelled(list []observation) {
 // fileName is where the folder has an observation.
 func fileName(o observation) string {
 	return strings.NewReplacer(" ", "", "{", "", "}", "", ":", "-", ",", "-", "+", "-").Replace(fmt.Sprintf("%s_%s_%s_%s_%d.json", o.From, o.Task, o.Case, cmp.Or(o.Replay, "x"), o.Seed))
+}
+
+// The shipped figures are those of the shipped observations, to the last digits, and are right as
+// often as they say.
+func TestReference(t *testing.T) {
+	r := fit(t, observed(t))
+	got, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := json.Marshal(the)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the fit is another than reference.json: make it anew with -refit")
+	}
+	for _, a := range r.Accuracy {
+		t.Logf("left out %s: %d of %d right, %d unlike any, %d of %d named rightly", a.Test, a.Right, a.N, a.Unlike, a.NamedRight, a.Named)
+	}
+	if a := r.Accuracy[0]; a.Right*100 < 80*a.N || a.NamedRight*100 < 97*a.Named || a.Named*10 < a.N {
+		t.Errorf("on seeds left out: %+v", a)
+	}
 }

@@ -97,7 +97,6 @@ type maker struct {
 	World
 	r                                     *rand.Rand
 	bias, stale, never, low, turned, mass []float64
-	reward                                []float64
 	k3                                    [3]float64
 
 	id       []int
