@@ -94,8 +94,10 @@ func (c *reproduceCmd) Run(a *app) error {
 	if err := results.WriteReport(path, reproduce.Report(all)); err != nil {
 		return err
 	}
-	if err := record.WriteFile(filepath.Join(out, "claims"), "verdicts.md", []byte(reproduce.VerdictTable(all).Markdown())); err != nil {
-		return err
+	for _, page := range [][2]string{{"verdicts.md", reproduce.VerdictTable(all).Markdown()}, {"conjectures.md", reproduce.Conjectures(all)}} {
+		if err := record.WriteFile(filepath.Join(out, "claims"), page[0], []byte(page[1])); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
 		return a.printJSON(reproduced{out, path, claimResults(list, out)})

@@ -275,9 +275,27 @@ func TestPublishedObservations(t *testing.T) {
 			t.Errorf("%s: judged again it is %s, published is %s", list[i].Claim.ID, got, published[list[i].Claim.ID])
 		}
 	}
-	table, err := os.ReadFile(filepath.Join("..", "..", "results", "published", "claims", "verdicts.md"))
-	if want := VerdictTable(list).Markdown(); err != nil || string(table) != want {
-		t.Errorf("the published table is not that of the published observations (%v)", err)
+	for name, want := range map[string]string{"verdicts.md": VerdictTable(list).Markdown(), "conjectures.md": Conjectures(list)} {
+		if text, err := os.ReadFile(filepath.Join("..", "..", "results", "published", "claims", name)); err != nil || string(text) != want {
+			t.Errorf("the published %s is not that of the published observations (%v)", name, err)
+		}
+	}
+}
+
+// TestConjectures: each names claims that there are, or where else its answer stands.
+func TestConjectures(t *testing.T) {
+	for _, c := range conjectures {
+		if len(c.claims) == 0 && c.elsewhere == "" {
+			t.Errorf("%s has no answer", c.name)
+		}
+		for _, id := range c.claims {
+			if _, ok := claims.Lookup(id); !ok {
+				t.Errorf("%s: no claim %s", c.name, id)
+			}
+		}
+	}
+	if text := Conjectures(nil); strings.Count(text, "has not been measured") != 4 {
+		t.Errorf("without results:\n%s", text)
 	}
 }
 
