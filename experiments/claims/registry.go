@@ -11,6 +11,7 @@ import (
 	"driftlab/experiments/claims/estimator"
 	"driftlab/experiments/claims/length"
 	"driftlab/experiments/claims/precision"
+	"driftlab/experiments/claims/process"
 	"driftlab/experiments/claims/ratio"
 	"driftlab/experiments/claims/reduction"
 	"driftlab/experiments/claims/routing"
@@ -32,6 +33,7 @@ var themes = []struct {
 	{"correction", correction.Claims},
 	{"length", length.Claims},
 	{"attempts", attempts.Claims},
+	{"process", process.Claims},
 	{"age", age.Claims},
 	{"dynamic", dynamic.Claims},
 	{"scaling", scaling.Claims},

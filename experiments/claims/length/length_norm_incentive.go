@@ -4,14 +4,12 @@ import (
 	"context"
 	"math"
 
-	"driftlab/engine"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
-	"driftlab/trainer/task"
 )
 
 // lengthAggregations are the arms of length-norm-incentive.
@@ -56,11 +54,9 @@ func measureLengthNorm(ctx context.Context, e *claim.Env) (*claim.Observation, e
 		flat = append(flat, constant)
 	}
 	o.Set("spread of the weight", flat...)
-	warm := "search-base"
-	if e.Size == claim.Full {
-		if warm, err = e.Warm(ctx, warm, "pretrain.steps=1500"); err != nil {
-			return nil, err
-		}
+	warm, err := searchWarm(ctx, e, "pretrain.steps=1500")
+	if err != nil {
+		return nil, err
 	}
 	var wrong, right, logRatio []float64
 	for _, name := range lengthAggregations[:lengthTrained] {
@@ -69,7 +65,7 @@ func measureLengthNorm(ctx context.Context, e *claim.Env) (*claim.Observation, e
 		if err != nil {
 			return nil, err
 		}
-		r, w := searchLengths(e, after, claim.Numerics("fp32"))
+		r, w := searchLengths(e, after)
 		right, wrong, logRatio = append(right, r), append(wrong, w), append(logRatio, elementary.Log(w/r))
 	}
 	o.Set("right", right...)
@@ -109,26 +105,14 @@ func weightSpread(b *batch.Batch, aggregation string) (float64, error) {
 
 // searchLengths are the mean lengths of right and of wrong responses to fresh
 // prompts of the search task.
-func searchLengths(e *claim.Env, p *model.Params, n engine.Numerics) (right, wrong float64) {
-	t := task.NewSearch()
-	t.Difficulty, t.Operations = task.Range{1, 10}, 2
-	rng := e.Rand(claim.PromptStream)
-	count := e.Pick(1024, 256, 16)
-	questions := make([]task.Prompt, count)
-	prompts := make([][]int32, count)
-	for i := range questions {
-		questions[i] = task.DrawHeldOut(t, rng)
-		prompts[i] = questions[i].Tokens
-	}
-	b := e.Sample(claim.Probe{Params: p, Rollout: n, Sequences: count, Tokens: 96, Stops: true, Prompts: prompts})
+func searchLengths(e *claim.Env, p *model.Params) (right, wrong float64) {
 	var sum, number [2]float64
-	for i, q := range questions {
-		from, to := b.Span(i)
+	for _, r := range searchResponses(e, p, 1, 10) {
 		k := 0
-		if !t.Verify(q, b.Token[from:to]).Correct {
+		if !r.correct {
 			k = 1
 		}
-		sum[k] += float64(to - from)
+		sum[k] += r.tokens
 		number[k]++
 	}
 	return sum[0] / number[0], sum[1] / number[1]
