@@ -102,7 +102,11 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 		r.Sections = append(r.Sections, s)
 	}
 	if c := PassAtKOf(groups); len(c.Arms) > 0 {
-		r.Sections = append(r.Sections, Section{Heading: "Several attempts", Blocks: []Block{Charts{c}}})
+		blocks := []Block{Charts{c}}
+		for _, by := range PassRatesOf(groups) { // of other axes: their cursors stay apart
+			blocks = append(blocks, Charts{by})
+		}
+		r.Sections = append(r.Sections, Section{Heading: "Several attempts", Blocks: blocks})
 	}
 	for _, a := range areas {
 		if s, ok := a.section(groups, &left, glossary); ok {

@@ -31,16 +31,7 @@ func PassAtKOf(groups []RunGroup) Chart {
 	c := Chart{Title: "Pass@k", XLabel: "k, as a power of two", YLabel: "share of prompts solved within k responses", YRange: [2]float64{0, 1}, Band: BandRange,
 		Caption: "Counted up to the samples of a prompt, without bias; beyond them by the Beta distribution fitted to the prompts' pass rates (simulate methods recipe, eval.samples)."}
 	for _, g := range groups {
-		ends := []struct {
-			name string
-			at   func(*record.Column) int
-		}{{g.Name, func(c *record.Column) int { return len(c.Value) - 1 }}}
-		if len(groups) == 1 {
-			ends[0].name = "at the end"
-			ends = append(ends, ends[0])
-			ends[0].name, ends[0].at = "before training", func(*record.Column) int { return 0 }
-		}
-		for _, end := range ends {
+		for _, end := range endsOf(g, len(groups)) {
 			slot := len(c.Arms)/2 + 1
 			counted, fitted := Arm{Name: end.name, Slot: slot}, Arm{Name: end.name + ", fitted", Slot: slot}
 			for _, r := range g.Runs {
@@ -55,6 +46,24 @@ func PassAtKOf(groups []RunGroup) Chart {
 		}
 	}
 	return c
+}
+
+// end is an evaluation of a run: its name in a chart, and its place in a column that
+// every evaluation has.
+type end struct {
+	name string
+	at   func(*record.Column) int
+}
+
+// endsOf are the evaluations that a chart of so many groups shows: those before and
+// after training of one alone, the last ones of several.
+func endsOf(g RunGroup, groups int) []end {
+	last := end{g.Name, func(c *record.Column) int { return len(c.Value) - 1 }}
+	if groups > 1 {
+		return []end{last}
+	}
+	last.name = "at the end"
+	return []end{{"before training", func(*record.Column) int { return 0 }}, last}
 }
 
 // passCurves are pass@k of a run's evaluation, counted and beyond.

@@ -32,6 +32,8 @@ type Evaluation struct {
 	PassRate
 	// Prompts says of each prompt how hard it is and how often it was solved.
 	Prompts []PromptTally
+	// Lengths says the same of responses by length, in equal parts of the limit.
+	Lengths [lengthBins]passk.Tally
 }
 
 // PromptTally is what became of one held-out prompt.
@@ -133,15 +135,18 @@ func (e *evaluator) respond(prompts []int, samples, until int) {
 		}
 		from, to := e.batch.Span(k)
 		of.Samples++
+		generated := masked.Count(e.batch.Mask[from:to])
+		long := &e.sum.Lengths[lengthBin(generated, e.sampling.MaxTokens)]
+		long.Samples++
 		if e.task.Verify(e.prompts[i], e.batch.Token[from:to]).Correct {
 			of.Correct++
+			long.Correct++
 			of.Stopped = of.Correct == until
 			e.sum.Rate++
 		}
 		if e.batch.Finished[k] {
 			e.sum.Finished++
 		}
-		generated := masked.Count(e.batch.Mask[from:to])
 		of.Tokens += generated
 		e.sum.Length += float64(generated)
 	}
@@ -190,7 +195,7 @@ func (s *Session) evaluate() {
 		batch.Metric{Name: "val/rollout/pass_rate", Value: inRollout.Rate},
 		batch.Metric{Name: "val/weight_travel", Value: distance(p.Theta, s.initial.Theta)})
 	if eval.PerPrompt() > 1 {
-		s.metrics = inLearner.passAtK(s.metrics)
+		s.metrics = inLearner.byLength(inLearner.passAtK(s.metrics), s.recipe.Rollout.MaxTokens)
 		if s.first == nil && distance(p.Theta, s.initial.Theta) == 0 {
 			s.first = inLearner.Prompts
 		} else if s.first == nil { // the run was taken up again

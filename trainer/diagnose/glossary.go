@@ -199,6 +199,8 @@ var Glossary = []Term{
 	{"val/learner/pass@*", "pass@k", "", "mean over prompts of 1 − C(n−c, k)/C(n, k), c of n samples correct", "chance that one of k responses is correct; unbiased for k up to the samples of a prompt", "arXiv 2107.03374"},
 	{"val/learner/pass_beta/*", "pass rates of the prompts, as Beta", "", "maximum likelihood of the beta-binomial counts", "α below 1: many prompts that are hardly ever solved; pass@k nears 1 as k^−α", "arXiv 2510.05197"},
 	{"val/learner/pass_rate_at/*", "pass rate by difficulty", "", "share of the samples of prompts of that difficulty", "", ours},
+	{"val/learner/share_of_length/*", "responses by length", "", "share of the samples of that length, in eighths of the limit, by the upper end in tokens", "", ours},
+	{"val/learner/pass_rate_of_length/*", "pass rate by length", "", "share of those that are correct", "where working pays and where it only wastes", ours},
 	{"val/learner/response_length", "held-out response length", "tokens", "mean length of those samples", "", ours},
 	{"val/rollout/pass_rate", "pass rate in the rollout engine", "", "the same weights in the rollout engine's numerics", "", ours},
 	{"val/weight_travel", "weight travel", "", "‖θ − θ_0‖", "", ours},

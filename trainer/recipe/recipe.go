@@ -236,7 +236,7 @@ type Eval struct {
 	// Samples is the number of responses to each prompt, 1 to 1024, where a
 	// temperature makes them differ. With more than one the record also holds pass@k
 	// for k up to it, the Beta distribution fitted to the prompts' pass rates, the pass
-	// rate by difficulty, and pass rate and length of what was easy and of what was hard
+	// rate by difficulty and by length, and pass rate and length of what was easy and of what was hard
 	// for the first weights; the report draws pass@k over k. An evaluation takes that
 	// many times as long. Nil, the default, is 1.
 	Samples *int `yaml:"samples"`
