@@ -112,6 +112,7 @@ func demoReport() Report {
 				demoChart(), Charts{*demoKL(), reward, grad, {Title: "A metric nobody logged", XLabel: "step"}}, verdicts,
 			}},
 			{Heading: "Everything else on record", Blocks: []Block{
+				Tokens{"Coloured by the ratio.", []TokenLine{{"Response 3", demoTokens()}}},
 				Fold{"4 more metrics", []Block{Charts{reward, *demoKL()}}},
 				Code("simulate report runs/headline\nopen runs/headline/report.html"),
 			}},
@@ -125,4 +126,13 @@ func demoReport() Report {
 			{Name: "val/pass_rate", Formula: "mean over held prompts of 1[correct]", Meaning: "Sampled pass rate of the current weights in the learner's engine."},
 		},
 	}
+}
+
+// demoTokens run through all shades.
+func demoTokens() []Token {
+	var list []Token
+	for i := range 120 {
+		list = append(list, Token{Text: FormatNumber(float64(1000+37*i), 4), Note: "d", LogRatio: float64(i-60) / 60})
+	}
+	return list
 }

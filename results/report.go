@@ -39,7 +39,7 @@ type Section struct {
 	Blocks  []Block
 }
 
-// Block is a part of a section: Prose, Code, *Table, *Chart, Charts, Drawing or Fold.
+// Block is a part of a section: Prose, Code, *Table, *Chart, Charts, Drawing, Tokens or Fold.
 type Block interface{ isBlock() }
 
 // Prose is a paragraph.

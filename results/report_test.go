@@ -84,7 +84,7 @@ func TestReportEscapes(t *testing.T) {
 	r := Report{Title: evil, Eyebrow: evil, Lead: evil, Badges: []Badge{{evil, Bad}}, Facts: []Fact{{evil, evil}},
 		Sections: []Section{{Heading: evil, Badges: []Badge{{evil, Bad}}, Blocks: []Block{Prose(evil), Code(evil), &chart, Charts{chart}, &table,
 			Drawing{&chart, evil}, Drawing{&Bars{Title: evil, Categories: []string{evil}, Groups: []BarGroup{{evil, []float64{1}, nil, nil}}}, evil},
-			Fold{evil, []Block{Prose(evil)}}}}},
+			Tokens{evil, []TokenLine{{evil, []Token{{evil, evil, -0.5}, {evil, evil, 0}}}}}, Fold{evil, []Block{Prose(evil)}}}}},
 		Reruns: []Rerun{{evil, evil, evil}}, Glossary: []Term{{evil, evil, evil, evil, evil, evil}},
 	}
 	page := string(r.HTML())

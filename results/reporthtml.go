@@ -216,6 +216,8 @@ func (p *page) blocks(blocks []Block) {
 				p.add("<figcaption>", inline(b.Caption), "</figcaption>")
 			}
 			p.add("</figure>\n")
+		case Tokens:
+			p.tokens(b)
 		case Fold:
 			p.add("<details class=\"fold\"><summary>", inline(b.Summary), "</summary>\n")
 			p.blocks(b.Blocks)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/diagnosis"
 	"driftlab/results"
 	"driftlab/trainer/advise"
 	"driftlab/trainer/advise/reader"
@@ -21,9 +22,11 @@ type diagnoseCmd struct {
 	TopP        float64  `name:"top-p" help:"What sampling kept, for the explanations." placeholder:"P"`
 	Temperature float64  `help:"The temperature of sampling, for the explanations." placeholder:"T"`
 	configFlag
-	Strict bool `help:"Exit with status 3 where the data must be repaired or a correction is off."`
+	Strict    bool `help:"Exit with status 3 where the data must be repaired or a correction is off."`
+	Reproduce bool `help:"Write the recipe of a toy run whose gap has the same cause and size: reproduce.yaml, in the folder of --out or here."`
 	jsonFlag
 	outFlag
+	workFlags
 }
 
 // Help is the long help text.
@@ -45,6 +48,9 @@ A decision table says what to do: its first row that fires decides. What it reco
 syntax of verl, SkyRL, TRL, slime and prime-rl. Where the sources of its limits disagree, the JSON document has what each would do here.
 
 With --config, the correction that the run had is read from its own configuration, and computed again on the tokens: on, off, or on but idle.
+
+With --reproduce, the mechanism of the cause is turned up in a toy run until the gap is as large, measured dose by dose and confirmed by a
+short run: train the recipe that is written with and without a correction. It takes seconds.
 
 The JSON document also has the usual alarms with their limits; how often each is wrong is not measured yet.
 
@@ -82,6 +88,11 @@ func (c *diagnoseCmd) Run(a *app) error {
 		}
 	}
 	r := analysis.Report()
+	if c.Reproduce {
+		if err := c.reproduce(a, &r); err != nil {
+			return err
+		}
+	}
 	if c.Out != "" {
 		text, err := jsonText(r)
 		if err != nil {
@@ -90,15 +101,24 @@ func (c *diagnoseCmd) Run(a *app) error {
 		if err := writeFile(c.Out, "report.json", text); err != nil {
 			return err
 		}
+		if err := writeFile(c.Out, "report.html", page(r, analysis.Shown())); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
 		if err := a.printJSON(r); err != nil {
 			return err
 		}
 	} else {
-		a.printDiagnosis(r)
+		a.printDiagnosis(r, c.Out)
 	}
 	return c.status(r, analysis.Refused())
+}
+
+// page is the report for a browser.
+func page(r advise.Report, shown []advise.Shown) []byte {
+	p := diagnosis.Page(r, shown)
+	return p.HTML()
 }
 
 // check refuses flags that mean nothing.
@@ -177,7 +197,7 @@ const (
 var shownFixes = []string{"token_tis", "sequence_tis", "icepop", "geometric", "skyrl_all"}
 
 // printDiagnosis prints the verdict, what was read, the gap, and the checks that say something.
-func (a *app) printDiagnosis(r advise.Report) {
+func (a *app) printDiagnosis(r advise.Report, out string) {
 	fmt.Fprintf(a.stdout, "%s\n", r.Verdict.Summary)
 	if r.Verdict.Next != "" {
 		fmt.Fprintf(a.stdout, "Next: %s.\n", r.Verdict.Next)
@@ -201,6 +221,10 @@ func (a *app) printDiagnosis(r advise.Report) {
 	a.printDecision(r)
 	a.printChecks(r.Checks)
 	a.printFixes(r.Fixes)
+	a.printReproduced(r)
+	if out != "" {
+		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(out, "report.html"))
+	}
 }
 
 // printCauses prints what may have made the gap, and what cannot be told.

@@ -72,7 +72,7 @@ type row struct {
 
 // rows are the table, in the order in which it is walked.
 var rows = []row{
-	{"bookkeeping", "section of the checks", func(k *known) string { return count(k.faults, "check") + " failed" },
+	{"bookkeeping", "the checks", func(k *known) string { return count(k.faults, "check") + " failed" },
 		func(k *known) bool { return k.state == Repair },
 		always("repair the data; no correction before that"), none},
 	{"agreement", "survey; verl FAQ", func(k *known) string {

@@ -31,6 +31,21 @@ type Report struct {
 	Ambiguous [][2]string `json:"ambiguous"`
 	// Fixes are what corrections would do to these tokens; absent where the data is to be repaired first.
 	Fixes []Fix `json:"fixes,omitempty"`
+	// Reproduced is the toy run that was looked for, absent where nobody asked.
+	Reproduced *Reproduced `json:"reproduced,omitempty"`
+}
+
+// Reproduced is a toy run with a gap of the same cause and about the same size.
+type Reproduced struct {
+	// Recipe is the file, Cause what makes the gap, Dose how much of it there is.
+	Recipe string `json:"recipe"`
+	Cause  string `json:"cause"`
+	Dose   string `json:"dose"`
+	// MeanAbsDlogp and K3 are those of a short run. Beyond says that the first is not within
+	// a factor of two of the dump's.
+	MeanAbsDlogp float64 `json:"mean_abs_dlogp"`
+	K3           float64 `json:"k3"`
+	Beyond       bool    `json:"beyond"`
 }
 
 // Input is a file that was read.

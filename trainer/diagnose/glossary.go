@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -213,7 +214,7 @@ var Glossary = []Term{
 // Lookup explains a metric: the first term whose name fits it, under the
 // metric's own name.
 func Lookup(name string) (Term, bool) {
-	for _, t := range Glossary {
+	for _, t := range slices.Concat(Glossary, Elsewhere) {
 		fits := t.Name == name
 		if !fits && strings.Contains(t.Name, "*") {
 			fits, _ = path.Match(t.Name, name)

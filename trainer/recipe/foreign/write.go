@@ -49,7 +49,7 @@ func (w *writing) unless(ok bool, what string) {
 // own inverse but for a thousandth is written as it is, as verl's documents have it, and
 // others to six digits.
 func (w *writing) inverse(low, high float64) string {
-	if math.Abs(low*high-1) < 1e-3 {
+	if math.Abs(float64(low*high)-1) < 1e-3 {
 		if low*high != 1 {
 			w.notes = append(w.notes, fmt.Sprintf("%s bounds the inverse ratio: %s there is %.4f to %.4f of the ratio", w.framework, band(low, high), 1/high, 1/low))
 		}

@@ -1,0 +1,266 @@
+// Package diagnosis lays a diagnosis of a dump out as a page: the verdict in a
+// sentence, the next line to paste, and then the evidence.
+//
+//	err := results.WriteReport("report.html", diagnosis.Page(report, analysis.Shown()))
+//
+// What it is not: it judges nothing; all figures are the report's.
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlab/results"
+	"driftlab/trainer/advise"
+	"driftlab/trainer/diagnose"
+)
+
+// Page is the report as a page. shown are the responses that are drawn token by token.
+func Page(r advise.Report, shown []advise.Shown) results.Report {
+	p := results.Report{Title: title(r), Eyebrow: "simulate diagnose", Lead: "**" + plain(r.Verdict.Summary) + "**", Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: states[r.Verdict.State]}}}
+	for _, cause := range r.Verdict.Causes {
+		p.Badges = append(p.Badges, results.Badge{Text: strings.TrimSpace(r.Verdict.Confidence + ": " + cause), Emphasis: results.Warn})
+	}
+	if g := r.Gap; g != nil {
+		p.Facts = []results.Fact{{Name: "tokens compared", Value: fmt.Sprint(g.Tokens)}, {Name: "responses", Value: fmt.Sprint(g.Sequences)}, {Name: "mean |d|, nats", Value: number(g.MeanAbsDlogp)},
+			{Name: "k3, nats", Value: number(g.K3)}, {Name: "Pearson", Value: results.FormatNumber(g.Pearson, 4)}, {Name: "effective sample", Value: number(g.ESSToken)}, {Name: "mean ratio", Value: results.FormatNumber(g.MeanRatio, 4)}}
+	}
+	add := func(heading string, blocks ...results.Block) {
+		blocks = slices.DeleteFunc(blocks, empty)
+		if len(blocks) > 0 {
+			p.Sections = append(p.Sections, results.Section{Heading: heading, Blocks: blocks})
+		}
+	}
+	add("What to do", next(r)...)
+	add("How it was decided", decisions(r))
+	add("Checks of the data", checks(r))
+	add("Token by token", tokens(shown))
+	add("What corrections would do", fixes(r)...)
+	add("Rules of thumb", alarms(r))
+	add("Where sources disagree", disagreements(r))
+	add("What was read", inputs(r)...)
+	for _, t := range diagnose.Elsewhere {
+		p.Glossary = append(p.Glossary, results.Term(t))
+	}
+	return p
+}
+
+var states = map[advise.State]results.Emphasis{advise.Healthy: results.Good, advise.Genuine: results.Warn, advise.Repair: results.Bad, advise.Inactive: results.Bad}
+
+// title names the first file.
+func title(r advise.Report) string {
+	if len(r.Inputs) == 0 {
+		return "Diagnosis"
+	}
+	name := r.Inputs[0].File
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	if n := len(r.Inputs); n > 1 {
+		name += fmt.Sprintf(" and %d more", n-1)
+	}
+	return "Diagnosis of " + name
+}
+
+func number(x float64) string { return results.FormatNumber(x, 3) }
+
+// plain keeps a text from being read as markup.
+func plain(text string) string { return strings.NewReplacer("`", "'", "**", "∗∗").Replace(text) }
+
+// empty reports whether a block has nothing to show.
+func empty(b results.Block) bool {
+	switch b := b.(type) {
+	case *results.Table:
+		return b == nil || len(b.Rows) == 0
+	case results.Prose:
+		return b == ""
+	case results.Tokens:
+		return len(b.Lines) == 0
+	}
+	return b == nil
+}
+
+// next is what to do now: the advice, the setting, the correction as it was, the toy run.
+func next(r advise.Report) []results.Block {
+	var list []results.Block
+	if r.Verdict.Next != "" {
+		list = append(list, results.Prose("**Next:** "+plain(r.Verdict.Next)+"."))
+	}
+	if a := r.Active; a != nil {
+		list = append(list, results.Prose("The correction configured for "+a.Framework+" is "+plain(a.Why)+"."))
+	}
+	if len(r.Config) > 0 {
+		list = append(list, results.Prose("The setting for verl, to be pasted:"), results.Code(r.Config["verl"]))
+		var others []results.Block
+		for _, name := range []struct{ key, name string }{{"skyrl", "SkyRL"}, {"trl", "TRL"}, {"slime", "slime"}, {"prime", "prime-rl"}} {
+			others = append(others, results.Prose("**"+name.name+"**"), results.Code(r.Config[name.key]))
+		}
+		list = append(list, results.Fold{Summary: "The same for SkyRL, TRL, slime and prime-rl", Blocks: others})
+	}
+	if t := r.Reproduced; t != nil {
+		list = append(list, results.Prose(fmt.Sprintf("A toy run with a gap of the same cause (%s, by `%s`): mean |d| %s, k3 %s, where the dump has %s and %s. Try a correction on it:",
+			t.Cause, plain(t.Dose), number(t.MeanAbsDlogp), number(t.K3), number(r.Gap.MeanAbsDlogp), number(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
+	}
+	return list
+}
+
+// decisions are the rows of the table as far as it was walked.
+func decisions(r advise.Report) *results.Table {
+	t := table("row", "figures, limits in brackets", "fires", "source")
+	for _, d := range r.Decisions {
+		verdict := results.Word("no").As(results.Muted)
+		if d.Fired {
+			verdict = results.Word("decides").As(results.Warn)
+		}
+		t.Add(results.Word(d.Row).As(results.Strong), results.Word(d.Why), verdict, results.Word(d.Source).As(results.Muted))
+	}
+	return t
+}
+
+// marks are how results of checks are shown.
+var marks = map[advise.Result]results.Emphasis{advise.Pass: results.Good, advise.Watch: results.Warn, advise.Fail: results.Bad, advise.NotApplicable: results.Muted}
+
+func checks(r advise.Report) *results.Table {
+	t := table("check", "where", "result", "value>", "limit>", "why")
+	for _, c := range r.Checks {
+		why := c.Why
+		if c.Conditional {
+			why += " (perhaps the consequence of an earlier fault)"
+		}
+		t.Add(results.Word(c.ID).As(results.Strong), results.Word(c.Scope), results.Word(string(c.Result)).As(marks[c.Result]), results.Number(c.Value, 4), results.Number(c.Limit, 3), results.Word(why))
+	}
+	return t
+}
+
+// table has these columns; one that ends in > is of numbers.
+func table(columns ...string) *results.Table {
+	t := &results.Table{}
+	for _, c := range columns {
+		name, isNumber := strings.CutSuffix(c, ">")
+		column := results.TableColumn{Name: name}
+		if isNumber {
+			column.Align = results.Right
+		}
+		t.Columns = append(t.Columns, column)
+	}
+	return t
+}
+
+func tokens(shown []advise.Shown) results.Tokens {
+	b := results.Tokens{Caption: "The stretches where the engines differ most. Each box is a token, with its number in the vocabulary where the dump has one; its colour is the ratio of the learner's probability to the rollout engine's. Point at a box for its log-probs."}
+	for _, s := range shown {
+		line := results.TokenLine{Title: plain(s.Title)}
+		for _, x := range s.Tokens {
+			text := fmt.Sprint(x.ID)
+			if x.ID < 0 {
+				text = "·"
+			}
+			line.Tokens = append(line.Tokens, results.Token{Text: text, LogRatio: x.Difference,
+				Note: fmt.Sprintf("token %d: rollout %.4g, learner %.4g, d %+.3g", x.Place+1, x.Roll, x.Old, x.Difference)})
+		}
+		b.Lines = append(b.Lines, line)
+	}
+	return b
+}
+
+// fixes are the corrections with what they do, the recommended one first, and whom it masks.
+func fixes(r advise.Report) []results.Block {
+	t := table("correction", "tokens changed>", "masked>", "placebo's bias>", "ESS>", "bias>", "variance>")
+	t.Note = "Nothing is trained. Bias: mean |w − ρ|; the placebo drops as many tokens at random. Variance: mean w²A² over mean A²."
+	if len(r.Fixes) == 0 {
+		return nil
+	}
+	list := r.Fixes
+	if r.Recommended != nil {
+		list = append([]advise.Fix{*r.Recommended}, list...)
+	}
+	for _, f := range list {
+		if f.Effect == nil {
+			continue
+		}
+		masked, placebo, variance := results.Word(""), results.Word(""), results.Word("")
+		if f.Masked != nil {
+			masked = results.Percent(f.Masked.Tokens, 1)
+			if f.Placebo != nil {
+				placebo = results.Number(f.Placebo.Bias, 3)
+			}
+		}
+		if f.Variance != nil {
+			variance = results.Number(*f.Variance, 3)
+		}
+		t.Add(results.Word(f.Name).As(results.Strong), results.Percent(f.TokensChanged, 1), masked, placebo, results.Number(f.ESSToken, 3), results.Number(f.Bias, 3), variance)
+	}
+	return []results.Block{t, who(r.Recommended)}
+}
+
+// who is masked by what is recommended.
+func who(f *advise.Fix) results.Block {
+	if f == nil || f.Masked == nil {
+		return results.Prose("")
+	}
+	t := table("group", "share of its tokens that is masked")
+	shares := func(what string, list []float64) {
+		var words []string
+		for _, x := range list {
+			words = append(words, results.Percent(x, 1).Text)
+		}
+		if len(words) > 0 {
+			t.Add(results.Word(what), results.Word(strings.Join(words, "  ")))
+		}
+	}
+	shares("by length, the shortest quarter first", f.Masked.Length)
+	shares("by probability, the least tenth first", f.Masked.Probability)
+	shares("by turn", f.Masked.Turn)
+	if f.Masked.Negative != nil && f.Masked.Positive != nil {
+		shares("advantage below and above 0", []float64{*f.Masked.Negative, *f.Masked.Positive})
+	}
+	for _, e := range f.Masked.Env {
+		shares(e.Name, []float64{e.Share})
+	}
+	return results.Fold{Summary: "Whom the recommended setting masks", Blocks: []results.Block{t}}
+}
+
+func alarms(r advise.Report) *results.Table {
+	t := table("rule", "source", "value>", "limit>", "")
+	for _, a := range r.Alarms {
+		fired := results.Word("quiet").As(results.Muted)
+		if a.Fired {
+			fired = results.Word("fires").As(results.Warn)
+		}
+		t.Add(results.Word(a.Rule), results.Word(a.Source).As(results.Muted), results.Number(a.Value, 3), results.Number(a.Limit, 3), fired)
+	}
+	return t
+}
+
+func disagreements(r advise.Report) *results.Table {
+	t := table("question", "source", "says", "here that")
+	for _, d := range r.Disagreements {
+		for i, s := range d.Say {
+			question := results.Word("")
+			if i == 0 {
+				question = results.Word(d.About).As(results.Strong)
+			}
+			t.Add(question, results.Word(s.Source), results.Word(s.Value), results.Word(s.Effect))
+		}
+	}
+	return t
+}
+
+func inputs(r advise.Report) []results.Block {
+	t := table("file", "format", "step>", "rows>", "used>", "tokens>", "damaged>", "not recorded")
+	var notes []results.Block
+	for _, in := range r.Inputs {
+		step := results.Word("")
+		if in.Step != nil {
+			step = results.Word(fmt.Sprint(*in.Step))
+		}
+		whole := func(n int) results.Cell { return results.Word(fmt.Sprint(n)) }
+		t.Add(results.Word(in.File), results.Word(in.Format), step, whole(in.Rows), whole(in.RowsUsed), whole(in.Tokens), whole(in.Damaged), results.Word(strings.Join(in.Missing, ", ")).As(results.Muted))
+		for _, n := range in.Notes {
+			notes = append(notes, results.Prose(plain(in.File+": "+n)))
+		}
+		for _, d := range in.Damage[:min(len(in.Damage), 5)] {
+			notes = append(notes, results.Prose(plain(fmt.Sprintf("%s:%d, byte %d: %s", in.File, d.Line, d.Byte, d.Reason))))
+		}
+	}
+	return append([]results.Block{t}, notes...)
+}

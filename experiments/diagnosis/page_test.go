@@ -1,0 +1,73 @@
+package diagnosis_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"driftlab/experiments/diagnosis"
+	"driftlab/trainer/advise"
+	"driftlab/trainer/advise/reader"
+)
+
+// diagnosed is the analysis of a shipped dump under a name of the test's own.
+func diagnosed(t *testing.T, path, name string) (advise.Report, []advise.Shown) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "..", "testdata", "dumps", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := advise.New(advise.Options{})
+	if err := a.Read(reader.Input{Name: name, At: f, Size: info.Size()}); err != nil {
+		t.Fatal(err)
+	}
+	return a.Report(), a.Shown()
+}
+
+func TestPage(t *testing.T) {
+	r, shown := diagnosed(t, "nemo/lagrun/train_data_step43.jsonl.gz", "<b>`x`.jsonl")
+	if len(shown) != 3 || len(shown[0].Tokens) < 20 {
+		t.Fatalf("%d responses are shown", len(shown))
+	}
+	p := diagnosis.Page(r, shown)
+	text := string(p.HTML())
+	for _, want := range []string{
+		"Diagnosis of &lt;b&gt;", r.Decisions[len(r.Decisions)-1].Advice, "rollout_is: token", "# TRL has no geometric",
+		"law-identity", "recommended", "mean exp|d|", "slime, a comment", "token_mult_prob_error", `class="token less4"`, `class="token more1"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "<b>") || strings.Contains(text, `src="http`) {
+		t.Error("a name of the dump is read as markup, or something is fetched")
+	}
+	var headings []string
+	for _, s := range p.Sections {
+		headings = append(headings, s.Heading)
+	}
+	if got := strings.Join(headings, ", "); got != "What to do, How it was decided, Checks of the data, Token by token, What corrections would do, Rules of thumb, Where sources disagree, What was read" {
+		t.Error(got)
+	}
+}
+
+// A dump to repair has nothing to paste, and one without a gap no tokens.
+func TestPageOfOtherVerdicts(t *testing.T) {
+	r, shown := diagnosed(t, "slime/temp/train_data/6.pt", "6.pt")
+	p := diagnosis.Page(r, shown)
+	text := string(p.HTML())
+	if strings.Contains(text, "to be pasted") || strings.Contains(text, "What corrections would do") || !strings.Contains(text, "no importance correction before that") {
+		t.Error("a correction before the repair")
+	}
+	r, shown = diagnosed(t, "verl/text/21.jsonl", "21.jsonl")
+	p = diagnosis.Page(r, shown)
+	if text := string(p.HTML()); strings.Contains(text, "Token by token") || !strings.Contains(text, "There is no gap to measure") {
+		t.Error("tokens of a text")
+	}
+}
