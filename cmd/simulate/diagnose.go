@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/diagnosis"
 	"driftlab/results"
 	"driftlab/trainer/advise"
 	"driftlab/trainer/advise/reader"
@@ -101,7 +100,8 @@ func (c *diagnoseCmd) Run(a *app) error {
 		if err := writeFile(c.Out, "report.json", text); err != nil {
 			return err
 		}
-		if err := writeFile(c.Out, "report.html", page(r, analysis.Shown())); err != nil {
+		page := diagnosisPage(r, analysis.Shown())
+		if err := writeFile(c.Out, "report.html", page.HTML()); err != nil {
 			return err
 		}
 	}
@@ -113,12 +113,6 @@ func (c *diagnoseCmd) Run(a *app) error {
 		a.printDiagnosis(r, c.Out)
 	}
 	return c.status(r, analysis.Refused())
-}
-
-// page is the report for a browser.
-func page(r advise.Report, shown []advise.Shown) []byte {
-	p := diagnosis.Page(r, shown)
-	return p.HTML()
 }
 
 // check refuses flags that mean nothing.
@@ -152,6 +146,16 @@ func readDump(a *advise.Analysis, name string) error {
 	in := reader.Input{Name: name, Beside: func(other string) bool {
 		_, err := os.Stat(filepath.Join(filepath.Dir(name), other))
 		return err == nil
+	}, Open: func(path string) (reader.ReaderAtCloser, int64, error) {
+		f, err := os.Open(filepath.Join(filepath.Dir(name), path))
+		if err != nil {
+			return nil, 0, err
+		}
+		info, err := f.Stat()
+		if err != nil || !info.Mode().IsRegular() {
+			return nil, 0, errors.Join(f.Close(), errors.New("no file"))
+		}
+		return f, info.Size(), nil
 	}}
 	switch {
 	case info.IsDir():

@@ -31,6 +31,15 @@ type Input struct {
 	Stream io.Reader
 	// Beside reports whether a file of that name stands in the same folder; nil if there is none.
 	Beside func(name string) bool
+	// Open opens a file by its path from the folder of this one; nil if there is none. What it
+	// returns is closed by the reader.
+	Open func(path string) (file ReaderAtCloser, size int64, err error)
+}
+
+// ReaderAtCloser is a file that is open.
+type ReaderAtCloser interface {
+	io.ReaderAt
+	io.Closer
 }
 
 // Formats are the names that Read takes to force a format.
@@ -76,7 +85,7 @@ func Read(in Input, format string, visit func(*Row) error) (*File, error) {
 		at, size = bytes.NewReader(all), int64(len(all))
 	}
 	if binary != nil {
-		err = binary(f, file{in.Name, at, size}, visit)
+		err = binary(f, file{in.Name, at, size, in.Open}, visit)
 	} else {
 		err = f.readLines(in, src, format, visit)
 	}
@@ -110,7 +119,7 @@ func (f *File) nothing(err error) {
 
 // peeked is the beginning of a stream, and the stream from its beginning.
 func peeked(src io.Reader) ([]byte, io.Reader, error) {
-	head := make([]byte, 8)
+	head := make([]byte, len(legacyMagic))
 	n, err := io.ReadFull(src, head)
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) && n > 0 {
 		err = nil
@@ -142,12 +151,13 @@ type file struct {
 	name string
 	at   io.ReaderAt
 	size int64
+	open func(path string) (ReaderAtCloser, int64, error)
 }
 
 // binaryFormat is how a file with this beginning is read, nil for lines.
 func binaryFormat(head []byte) func(*File, file, func(*Row) error) error {
 	switch {
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")), string(head) == legacyMagic:
 		return (*File).readTorch
 	case bytes.HasPrefix(head, []byte("PAR1")):
 		return (*File).readParquet

@@ -59,12 +59,20 @@ type unpickler struct {
 	memo   map[int]any
 	values int
 	small  [16]byte
+	stored []*stored // in the order in which they were named
 }
 
 // unpickle reads the pickle that begins a file.
-func unpickle(at io.ReaderAt, size int64) (value any, err error) {
-	u := &unpickler{at: at, size: size, memo: map[int]any{}}
-	u.in = bufio.NewReaderSize(io.NewSectionReader(at, 0, size), 1<<16)
+func unpickle(at io.ReaderAt, size int64) (any, error) { return newUnpickler(at, 0, size).value() }
+
+// newUnpickler reads pickles between two places of a file.
+func newUnpickler(at io.ReaderAt, from, to int64) *unpickler {
+	return &unpickler{at: at, pos: from, size: to, in: bufio.NewReaderSize(io.NewSectionReader(at, from, to-from), 1<<16)}
+}
+
+// value reads a pickle; another may follow.
+func (u *unpickler) value() (any, error) {
+	u.stack, u.memo = nil, map[int]any{}
 	for {
 		op, err := u.take(1)
 		if err != nil {

@@ -215,7 +215,8 @@ func (u *unpickler) build(op byte) error {
 		return u.global(module, name)
 	case 'Q':
 		v, err := u.pop()
-		u.push(&stored{v})
+		u.stored = append(u.stored, &stored{v})
+		u.push(u.stored[len(u.stored)-1])
 		return err
 	}
 	two, err := u.popN(2)

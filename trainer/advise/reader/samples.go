@@ -27,6 +27,10 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 	if root.get("call") != nil {
 		f.Format, read = "miles", milesSample
 	}
+	var generated map[int]*rolled
+	if f.Format == "slime" {
+		generated = f.rollout(in, whole(root.get("rollout_id")))
+	}
 	rewards, _ := root.get("raw_reward").(*list)
 	for i, v := range samples.items {
 		var row Row
@@ -41,6 +45,7 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 			f.damage(i+1, 0, err.Error())
 			continue
 		}
+		generated[row.Index].join(&row)
 		if at := whole(sample.get("rollout_position")); rewards != nil && at >= 0 && at < len(rewards.items) {
 			row.Reward, _ = number(rewards.items[at])
 		}
@@ -49,6 +54,50 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 		}
 	}
 	return nil
+}
+
+// rolled is what only slime's rollout_data has of a sample.
+type rolled struct {
+	head, tail int
+	roll       []float64
+}
+
+// rollout reads the rollout_data that belongs to a train_data, nil if there is none.
+func (f *File) rollout(in file, id int) map[int]*rolled {
+	if in.open == nil || id == Unknown {
+		return nil
+	}
+	at, size, err := in.open(fmt.Sprintf("../rollout_data/%d.pt", id))
+	if err != nil {
+		return nil
+	}
+	defer at.Close()
+	found := map[int]*rolled{}
+	_, err = Read(Input{Name: "rollout_data", At: at, Size: size}, "", func(r *Row) error {
+		if r.Index != Unknown {
+			found[r.Index] = &rolled{r.Head, r.Tail, r.Roll}
+		}
+		return nil
+	})
+	if err != nil || len(found) == 0 {
+		f.Notes = append(f.Notes, "rollout_data of this step could not be read beside it: versions are unknown")
+		return nil
+	}
+	f.Notes = append(f.Notes, fmt.Sprintf("versions of %d samples are from rollout_data/%d.pt", len(found), id))
+	return found
+}
+
+// join fills what the row itself does not have.
+func (g *rolled) join(row *Row) {
+	if g == nil {
+		return
+	}
+	if row.Tail == Unknown {
+		row.Head, row.Tail = g.head, g.tail
+	}
+	if row.Roll == nil && len(g.roll) == len(row.Mask) {
+		row.Roll = g.roll
+	}
 }
 
 // refuse says why a pickle is not read.

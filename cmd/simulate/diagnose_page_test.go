@@ -1,4 +1,4 @@
-package diagnosis_test
+package main
 
 import (
 	"os"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/diagnosis"
 	"driftlab/trainer/advise"
 	"driftlab/trainer/advise/reader"
 )
@@ -30,12 +29,12 @@ func diagnosed(t *testing.T, path, name string) (advise.Report, []advise.Shown) 
 	return a.Report(), a.Shown()
 }
 
-func TestPage(t *testing.T) {
+func TestDiagnosisPage(t *testing.T) {
 	r, shown := diagnosed(t, "nemo/lagrun/train_data_step43.jsonl.gz", "<b>`x`.jsonl")
 	if len(shown) != 3 || len(shown[0].Tokens) < 20 {
 		t.Fatalf("%d responses are shown", len(shown))
 	}
-	p := diagnosis.Page(r, shown)
+	p := diagnosisPage(r, shown)
 	text := string(p.HTML())
 	for _, want := range []string{
 		"Diagnosis of &lt;b&gt;", r.Decisions[len(r.Decisions)-1].Advice, "rollout_is: token", "# TRL has no geometric",
@@ -58,15 +57,15 @@ func TestPage(t *testing.T) {
 }
 
 // A dump to repair has nothing to paste, and one without a gap no tokens.
-func TestPageOfOtherVerdicts(t *testing.T) {
+func TestDiagnosisPageOfOtherVerdicts(t *testing.T) {
 	r, shown := diagnosed(t, "slime/temp/train_data/6.pt", "6.pt")
-	p := diagnosis.Page(r, shown)
+	p := diagnosisPage(r, shown)
 	text := string(p.HTML())
 	if strings.Contains(text, "to be pasted") || strings.Contains(text, "What corrections would do") || !strings.Contains(text, "no importance correction before that") {
 		t.Error("a correction before the repair")
 	}
 	r, shown = diagnosed(t, "verl/text/21.jsonl", "21.jsonl")
-	p = diagnosis.Page(r, shown)
+	p = diagnosisPage(r, shown)
 	if text := string(p.HTML()); strings.Contains(text, "Token by token") || !strings.Contains(text, "There is no gap to measure") {
 		t.Error("tokens of a text")
 	}

@@ -1,10 +1,4 @@
-// Package diagnosis lays a diagnosis of a dump out as a page: the verdict in a
-// sentence, the next line to paste, and then the evidence.
-//
-//	err := results.WriteReport("report.html", diagnosis.Page(report, analysis.Shown()))
-//
-// What it is not: it judges nothing; all figures are the report's.
-package diagnosis
+package main
 
 import (
 	"fmt"
@@ -16,40 +10,41 @@ import (
 	"driftlab/trainer/diagnose"
 )
 
-// Page is the report as a page. shown are the responses that are drawn token by token.
-func Page(r advise.Report, shown []advise.Shown) results.Report {
-	p := results.Report{Title: title(r), Eyebrow: "simulate diagnose", Lead: "**" + plain(r.Verdict.Summary) + "**", Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: states[r.Verdict.State]}}}
+// diagnosisPage lays a report out: the verdict in a sentence, the next line to paste, and
+// then the evidence. shown are the responses that are drawn token by token.
+func diagnosisPage(r advise.Report, shown []advise.Shown) results.Report {
+	p := results.Report{Title: diagnosisTitle(r), Eyebrow: "simulate diagnose", Lead: "**" + unmarked(r.Verdict.Summary) + "**", Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: stateMarks[r.Verdict.State]}}}
 	for _, cause := range r.Verdict.Causes {
 		p.Badges = append(p.Badges, results.Badge{Text: strings.TrimSpace(r.Verdict.Confidence + ": " + cause), Emphasis: results.Warn})
 	}
 	if g := r.Gap; g != nil {
-		p.Facts = []results.Fact{{Name: "tokens compared", Value: fmt.Sprint(g.Tokens)}, {Name: "responses", Value: fmt.Sprint(g.Sequences)}, {Name: "mean |d|, nats", Value: number(g.MeanAbsDlogp)},
-			{Name: "k3, nats", Value: number(g.K3)}, {Name: "Pearson", Value: results.FormatNumber(g.Pearson, 4)}, {Name: "effective sample", Value: number(g.ESSToken)}, {Name: "mean ratio", Value: results.FormatNumber(g.MeanRatio, 4)}}
+		p.Facts = []results.Fact{{Name: "tokens compared", Value: fmt.Sprint(g.Tokens)}, {Name: "responses", Value: fmt.Sprint(g.Sequences)}, {Name: "mean |d|, nats", Value: threeDigits(g.MeanAbsDlogp)},
+			{Name: "k3, nats", Value: threeDigits(g.K3)}, {Name: "Pearson", Value: results.FormatNumber(g.Pearson, 4)}, {Name: "effective sample", Value: threeDigits(g.ESSToken)}, {Name: "mean ratio", Value: results.FormatNumber(g.MeanRatio, 4)}}
 	}
 	add := func(heading string, blocks ...results.Block) {
-		blocks = slices.DeleteFunc(blocks, empty)
+		blocks = slices.DeleteFunc(blocks, nothingIn)
 		if len(blocks) > 0 {
 			p.Sections = append(p.Sections, results.Section{Heading: heading, Blocks: blocks})
 		}
 	}
-	add("What to do", next(r)...)
-	add("How it was decided", decisions(r))
-	add("Checks of the data", checks(r))
-	add("Token by token", tokens(shown))
-	add("What corrections would do", fixes(r)...)
-	add("Rules of thumb", alarms(r))
-	add("Where sources disagree", disagreements(r))
-	add("What was read", inputs(r)...)
+	add("What to do", nextBlocks(r)...)
+	add("How it was decided", decisionTable(r))
+	add("Checks of the data", checkTable(r))
+	add("Token by token", tokenBlock(shown))
+	add("What corrections would do", fixBlocks(r)...)
+	add("Rules of thumb", alarmTable(r))
+	add("Where sources disagree", disagreementTable(r))
+	add("What was read", inputBlocks(r)...)
 	for _, t := range diagnose.Elsewhere {
 		p.Glossary = append(p.Glossary, results.Term(t))
 	}
 	return p
 }
 
-var states = map[advise.State]results.Emphasis{advise.Healthy: results.Good, advise.Genuine: results.Warn, advise.Repair: results.Bad, advise.Inactive: results.Bad}
+var stateMarks = map[advise.State]results.Emphasis{advise.Healthy: results.Good, advise.Genuine: results.Warn, advise.Repair: results.Bad, advise.Inactive: results.Bad}
 
-// title names the first file.
-func title(r advise.Report) string {
+// diagnosisTitle names the first file.
+func diagnosisTitle(r advise.Report) string {
 	if len(r.Inputs) == 0 {
 		return "Diagnosis"
 	}
@@ -61,13 +56,13 @@ func title(r advise.Report) string {
 	return "Diagnosis of " + name
 }
 
-func number(x float64) string { return results.FormatNumber(x, 3) }
+func threeDigits(x float64) string { return results.FormatNumber(x, 3) }
 
-// plain keeps a text from being read as markup.
-func plain(text string) string { return strings.NewReplacer("`", "'", "**", "∗∗").Replace(text) }
+// unmarked keeps a text from being read as markup.
+func unmarked(text string) string { return strings.NewReplacer("`", "'", "**", "∗∗").Replace(text) }
 
-// empty reports whether a block has nothing to show.
-func empty(b results.Block) bool {
+// nothingIn reports whether a block has nothing to show.
+func nothingIn(b results.Block) bool {
 	switch b := b.(type) {
 	case *results.Table:
 		return b == nil || len(b.Rows) == 0
@@ -79,14 +74,14 @@ func empty(b results.Block) bool {
 	return b == nil
 }
 
-// next is what to do now: the advice, the setting, the correction as it was, the toy run.
-func next(r advise.Report) []results.Block {
+// nextBlocks is what to do now: the advice, the setting, the correction as it was, the toy run.
+func nextBlocks(r advise.Report) []results.Block {
 	var list []results.Block
 	if r.Verdict.Next != "" {
-		list = append(list, results.Prose("**Next:** "+plain(r.Verdict.Next)+"."))
+		list = append(list, results.Prose("**Next:** "+unmarked(r.Verdict.Next)+"."))
 	}
 	if a := r.Active; a != nil {
-		list = append(list, results.Prose("The correction configured for "+a.Framework+" is "+plain(a.Why)+"."))
+		list = append(list, results.Prose("The correction configured for "+a.Framework+" is "+unmarked(a.Why)+"."))
 	}
 	if len(r.Config) > 0 {
 		list = append(list, results.Prose("The setting for verl, to be pasted:"), results.Code(r.Config["verl"]))
@@ -98,14 +93,14 @@ func next(r advise.Report) []results.Block {
 	}
 	if t := r.Reproduced; t != nil {
 		list = append(list, results.Prose(fmt.Sprintf("A toy run with a gap of the same cause (%s, by `%s`): mean |d| %s, k3 %s, where the dump has %s and %s. Try a correction on it:",
-			t.Cause, plain(t.Dose), number(t.MeanAbsDlogp), number(t.K3), number(r.Gap.MeanAbsDlogp), number(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
+			t.Cause, unmarked(t.Dose), threeDigits(t.MeanAbsDlogp), threeDigits(t.K3), threeDigits(r.Gap.MeanAbsDlogp), threeDigits(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
 	}
 	return list
 }
 
-// decisions are the rows of the table as far as it was walked.
-func decisions(r advise.Report) *results.Table {
-	t := table("row", "figures, limits in brackets", "fires", "source")
+// decisionTable are the rows of the table as far as it was walked.
+func decisionTable(r advise.Report) *results.Table {
+	t := newTable("row", "figures, limits in brackets", "fires", "source")
 	for _, d := range r.Decisions {
 		verdict := results.Word("no").As(results.Muted)
 		if d.Fired {
@@ -116,23 +111,23 @@ func decisions(r advise.Report) *results.Table {
 	return t
 }
 
-// marks are how results of checks are shown.
-var marks = map[advise.Result]results.Emphasis{advise.Pass: results.Good, advise.Watch: results.Warn, advise.Fail: results.Bad, advise.NotApplicable: results.Muted}
+// resultMarks are how results of checks are shown.
+var resultMarks = map[advise.Result]results.Emphasis{advise.Pass: results.Good, advise.Watch: results.Warn, advise.Fail: results.Bad, advise.NotApplicable: results.Muted}
 
-func checks(r advise.Report) *results.Table {
-	t := table("check", "where", "result", "value>", "limit>", "why")
+func checkTable(r advise.Report) *results.Table {
+	t := newTable("check", "where", "result", "value>", "limit>", "why")
 	for _, c := range r.Checks {
 		why := c.Why
 		if c.Conditional {
 			why += " (perhaps the consequence of an earlier fault)"
 		}
-		t.Add(results.Word(c.ID).As(results.Strong), results.Word(c.Scope), results.Word(string(c.Result)).As(marks[c.Result]), results.Number(c.Value, 4), results.Number(c.Limit, 3), results.Word(why))
+		t.Add(results.Word(c.ID).As(results.Strong), results.Word(c.Scope), results.Word(string(c.Result)).As(resultMarks[c.Result]), results.Number(c.Value, 4), results.Number(c.Limit, 3), results.Word(why))
 	}
 	return t
 }
 
-// table has these columns; one that ends in > is of numbers.
-func table(columns ...string) *results.Table {
+// newTable has these columns; one that ends in > is of numbers.
+func newTable(columns ...string) *results.Table {
 	t := &results.Table{}
 	for _, c := range columns {
 		name, isNumber := strings.CutSuffix(c, ">")
@@ -145,10 +140,10 @@ func table(columns ...string) *results.Table {
 	return t
 }
 
-func tokens(shown []advise.Shown) results.Tokens {
+func tokenBlock(shown []advise.Shown) results.Tokens {
 	b := results.Tokens{Caption: "The stretches where the engines differ most. Each box is a token, with its number in the vocabulary where the dump has one; its colour is the ratio of the learner's probability to the rollout engine's. Point at a box for its log-probs."}
 	for _, s := range shown {
-		line := results.TokenLine{Title: plain(s.Title)}
+		line := results.TokenLine{Title: unmarked(s.Title)}
 		for _, x := range s.Tokens {
 			text := fmt.Sprint(x.ID)
 			if x.ID < 0 {
@@ -162,9 +157,9 @@ func tokens(shown []advise.Shown) results.Tokens {
 	return b
 }
 
-// fixes are the corrections with what they do, the recommended one first, and whom it masks.
-func fixes(r advise.Report) []results.Block {
-	t := table("correction", "tokens changed>", "masked>", "placebo's bias>", "ESS>", "bias>", "variance>")
+// fixBlocks are the corrections with what they do, the recommended one first, and whom it masks.
+func fixBlocks(r advise.Report) []results.Block {
+	t := newTable("correction", "tokens changed>", "masked>", "placebo's bias>", "ESS>", "bias>", "variance>")
 	t.Note = "Nothing is trained. Bias: mean |w − ρ|; the placebo drops as many tokens at random. Variance: mean w²A² over mean A²."
 	if len(r.Fixes) == 0 {
 		return nil
@@ -189,15 +184,15 @@ func fixes(r advise.Report) []results.Block {
 		}
 		t.Add(results.Word(f.Name).As(results.Strong), results.Percent(f.TokensChanged, 1), masked, placebo, results.Number(f.ESSToken, 3), results.Number(f.Bias, 3), variance)
 	}
-	return []results.Block{t, who(r.Recommended)}
+	return []results.Block{t, maskedFold(r.Recommended)}
 }
 
-// who is masked by what is recommended.
-func who(f *advise.Fix) results.Block {
+// maskedFold is masked by what is recommended.
+func maskedFold(f *advise.Fix) results.Block {
 	if f == nil || f.Masked == nil {
 		return results.Prose("")
 	}
-	t := table("group", "share of its tokens that is masked")
+	t := newTable("group", "share of its tokens that is masked")
 	shares := func(what string, list []float64) {
 		var words []string
 		for _, x := range list {
@@ -219,8 +214,8 @@ func who(f *advise.Fix) results.Block {
 	return results.Fold{Summary: "Whom the recommended setting masks", Blocks: []results.Block{t}}
 }
 
-func alarms(r advise.Report) *results.Table {
-	t := table("rule", "source", "value>", "limit>", "")
+func alarmTable(r advise.Report) *results.Table {
+	t := newTable("rule", "source", "value>", "limit>", "")
 	for _, a := range r.Alarms {
 		fired := results.Word("quiet").As(results.Muted)
 		if a.Fired {
@@ -231,8 +226,8 @@ func alarms(r advise.Report) *results.Table {
 	return t
 }
 
-func disagreements(r advise.Report) *results.Table {
-	t := table("question", "source", "says", "here that")
+func disagreementTable(r advise.Report) *results.Table {
+	t := newTable("question", "source", "says", "here that")
 	for _, d := range r.Disagreements {
 		for i, s := range d.Say {
 			question := results.Word("")
@@ -245,8 +240,8 @@ func disagreements(r advise.Report) *results.Table {
 	return t
 }
 
-func inputs(r advise.Report) []results.Block {
-	t := table("file", "format", "step>", "rows>", "used>", "tokens>", "damaged>", "not recorded")
+func inputBlocks(r advise.Report) []results.Block {
+	t := newTable("file", "format", "step>", "rows>", "used>", "tokens>", "damaged>", "not recorded")
 	var notes []results.Block
 	for _, in := range r.Inputs {
 		step := results.Word("")
@@ -256,10 +251,10 @@ func inputs(r advise.Report) []results.Block {
 		whole := func(n int) results.Cell { return results.Word(fmt.Sprint(n)) }
 		t.Add(results.Word(in.File), results.Word(in.Format), step, whole(in.Rows), whole(in.RowsUsed), whole(in.Tokens), whole(in.Damaged), results.Word(strings.Join(in.Missing, ", ")).As(results.Muted))
 		for _, n := range in.Notes {
-			notes = append(notes, results.Prose(plain(in.File+": "+n)))
+			notes = append(notes, results.Prose(unmarked(in.File+": "+n)))
 		}
 		for _, d := range in.Damage[:min(len(in.Damage), 5)] {
-			notes = append(notes, results.Prose(plain(fmt.Sprintf("%s:%d, byte %d: %s", in.File, d.Line, d.Byte, d.Reason))))
+			notes = append(notes, results.Prose(unmarked(fmt.Sprintf("%s:%d, byte %d: %s", in.File, d.Line, d.Byte, d.Reason))))
 		}
 	}
 	return append([]results.Block{t}, notes...)
