@@ -15,7 +15,7 @@ import (
 func diagnosisPage(r advise.Report, shown []advise.Shown) results.Report {
 	p := results.Report{Title: diagnosisTitle(r), Eyebrow: "simulate diagnose", Lead: "**" + unmarked(r.Verdict.Summary) + "**", Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: stateMarks[r.Verdict.State]}}}
 	for _, cause := range r.Verdict.Causes {
-		p.Badges = append(p.Badges, results.Badge{Text: strings.TrimSpace(r.Verdict.Confidence + ": " + cause), Emphasis: results.Warn})
+		p.Badges = append(p.Badges, results.Badge{Text: strings.TrimPrefix(r.Verdict.Confidence.String()+": "+cause, ": "), Emphasis: results.Warn})
 	}
 	if g := r.Gap; g != nil {
 		p.Facts = []results.Fact{{Name: "tokens compared", Value: fmt.Sprint(g.Tokens)}, {Name: "responses", Value: fmt.Sprint(g.Sequences)}, {Name: "mean |d|, nats", Value: threeDigits(g.MeanAbsDlogp)},
@@ -29,6 +29,7 @@ func diagnosisPage(r advise.Report, shown []advise.Shown) results.Report {
 	}
 	add("What to do", nextBlocks(r)...)
 	add("How it was decided", decisionTable(r))
+	add("What made the gap", causeBlocks(r)...)
 	add("Checks of the data", checkTable(r))
 	add("Token by token", tokenBlock(shown))
 	add("What corrections would do", fixBlocks(r)...)
@@ -109,6 +110,23 @@ func decisionTable(r advise.Report) *results.Table {
 		t.Add(results.Word(d.Row).As(results.Strong), results.Word(d.Why), verdict, results.Word(d.Source).As(results.Muted))
 	}
 	return t
+}
+
+// causeBlocks are what may have made the gap, with their parts and what would confirm them.
+func causeBlocks(r advise.Report) []results.Block {
+	t := newTable("cause", "part of k3", "90 % interval", "log10 of the likelihood ratio>", "an experiment that decides")
+	for _, c := range r.Causes {
+		t.Add(results.Word(c.Name).As(results.Strong), results.Percent(c.ShareK3[1], 0), results.Word(results.Percent(c.ShareK3[0], 0).Text+" to "+results.Percent(c.ShareK3[2], 0).Text),
+			results.Number(c.Log10LR, 2), results.Word(c.Confirm))
+	}
+	list := []results.Block{t}
+	for _, pair := range r.Ambiguous {
+		list = append(list, results.Prose("This data cannot tell "+pair[0]+" from "+pair[1]+"."))
+	}
+	if len(t.Rows) > 0 {
+		list = append(list, results.Prose("That the log-probs of sampled tokens agree does not prove that the distributions do."))
+	}
+	return list
 }
 
 // resultMarks are how results of checks are shown.

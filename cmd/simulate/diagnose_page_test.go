@@ -51,7 +51,7 @@ func TestDiagnosisPage(t *testing.T) {
 	for _, s := range p.Sections {
 		headings = append(headings, s.Heading)
 	}
-	if got := strings.Join(headings, ", "); got != "What to do, How it was decided, Checks of the data, Token by token, What corrections would do, Rules of thumb, Where sources disagree, What was read" {
+	if got := strings.Join(headings, ", "); got != "What to do, How it was decided, What made the gap, Checks of the data, Token by token, What corrections would do, Rules of thumb, Where sources disagree, What was read" {
 		t.Error(got)
 	}
 }

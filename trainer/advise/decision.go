@@ -45,7 +45,7 @@ type known struct {
 	*Gap
 	state     State
 	causes    []string
-	sure      bool // a single cause is named, or likely
+	sure      bool // the first of them is named, or likely
 	faults    int
 	lag       *float64
 	median    float64 // length of a response
@@ -53,13 +53,13 @@ type known struct {
 	dropped   float64 // the share of tokens that it masks
 }
 
-// named reports whether that cause, and no other, explains the gap.
+// named reports whether that cause is the likeliest, and surely so.
 func (k *known) named(cause string) bool {
-	return k.sure && slices.Contains(k.causes, cause)
+	return k.sure && len(k.causes) > 0 && k.causes[0] == cause
 }
 
 // equalWeights reports whether nothing says that the two engines had different weights or routes.
-func (k *known) equalWeights() bool { return !k.named("staleness") && !k.named("routing") }
+func (k *known) equalWeights() bool { return !k.named(Staleness) && !k.named(Routing) }
 
 // row is a row of the table.
 type row struct {
@@ -87,12 +87,12 @@ var rows = []row{
 	{"precision", "verl FAQ", func(k *known) string { return fmt.Sprintf("mean |dp| %.2g (%v)", k.MeanAbsDp, precisionDp) },
 		func(k *known) bool { return k.equalWeights() && k.MeanAbsDp > precisionDp },
 		always("raise the precision of the rollout engine, or make both engines compute alike; if it has to stay, truncate the weights"), both},
-	{"routing", "Zoey Li; survey", causesOf, func(k *known) bool { return k.named("routing") },
+	{"routing", "Zoey Li; survey", causesOf, func(k *known) bool { return k.named(Routing) },
 		always("mask jumps (IcePop, 0.5 to 5); replay the rollout engine's routes where they can be recorded (R3; R2 does for two updates per batch, weights alone for one)"),
 		func(*known) *correction.Pipeline { return weighted(&correction.IcePop{Low: 0.5, High: 5}) }},
 	{"staleness", "survey", func(k *known) string {
 		return causesOf(k) + fmt.Sprintf(", ESS %.2g (%v), median length %.0f", k.ESSToken, leastESS, k.median)
-	}, func(k *known) bool { return k.named("staleness") && k.ESSToken >= leastESS },
+	}, func(k *known) bool { return k.named(Staleness) && k.ESSToken >= leastESS },
 		always("lower the lag; truncate token weights at 2, or with long responses and queues sequence weights behind a geometric mask"),
 		func(k *known) *correction.Pipeline {
 			if k.median > longResponse || k.lag != nil && *k.lag > 0 {
@@ -172,7 +172,7 @@ func decide(k *known) []Decision {
 
 // facts gathers what the table looks at.
 func (t *trial) facts(r *Report) *known {
-	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: len(r.Verdict.Causes) == 1 && r.Verdict.Confidence != Either, lag: r.Responses.Lag}
+	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: r.Verdict.Confidence != Either, lag: r.Responses.Lag}
 	for _, c := range r.Checks {
 		if c.Result == Fail && !c.Conditional {
 			k.faults++
