@@ -61,7 +61,7 @@ func measureGrowth(ctx context.Context, e *claim.Env) (*claim.Observation, error
 		o.Set(arm.name, lengths...)
 		total := 0.0
 		for _, l := range lengths {
-			total += 64 * l
+			total += float64(64 * l)
 		}
 		o.Set(arm.name+", tokens", total)
 	}

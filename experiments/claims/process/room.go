@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"driftlab/engine/rollout"
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
 	"driftlab/model"
@@ -28,7 +27,7 @@ type room struct {
 	params  *model.Params
 	batch   *batch.Batch
 	prompts []task.Prompt // by response
-	engine  *rollout.Engine
+	engine  *episode.Engine
 }
 
 // enter samples groups of responses to programs from this replication's model.
@@ -61,8 +60,7 @@ func sampled(e *claim.Env, p *model.Params, groups int, set ...string) (*room, e
 	if err != nil {
 		return nil, err
 	}
-	m := &room{recipe: r, params: p, engine: rollout.New(p.Config, r.Rollout.Numerics, 64, 1)}
-	m.engine.Publish(p, 0)
+	m := &room{recipe: r, params: p, engine: episode.NewEngine(r, p)}
 	rng := e.Rand(claim.PromptStream)
 	var tokens [][]int32
 	for range groups {
