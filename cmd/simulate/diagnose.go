@@ -231,6 +231,9 @@ func (a *app) printDiagnosis(r advise.Report, out string) {
 	}
 }
 
+// shownAccuracies are the parts of the reference set whose accuracy is printed: seeds, and each generator by the other.
+const shownAccuracies = 3
+
 // printCauses prints what may have made the gap, and what cannot be told.
 func (a *app) printCauses(r advise.Report) {
 	var parts []string
@@ -246,6 +249,13 @@ func (a *app) printCauses(r advise.Report) {
 	}
 	if len(parts) > 0 {
 		fmt.Fprintf(a.stdout, "Not told apart by this data: %s\n", strings.Join(parts, "; "))
+	}
+	parts = nil
+	for _, x := range r.Attribution[:min(len(r.Attribution), shownAccuracies)] {
+		parts = append(parts, fmt.Sprintf("%d of %d on %s", x.Right, x.N, x.Test))
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(a.stdout, "The likeliest cause of simulated gaps left out of the fit is right in %s\n", strings.Join(parts, ", "))
 	}
 }
 

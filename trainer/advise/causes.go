@@ -74,14 +74,14 @@ const (
 	constant, turning = 0.85, 0.7
 	// excluded is what a record that speaks against a cause takes off its log10 likelihood.
 	excluded = 4
-	// mostMixed bounds the tokens on which shares are estimated.
-	mostMixed = 30_000
+	// tagged is what versions that are old add to staleness.
+	tagged = 1
 )
 
 // attribute says what has made the gap of a report that has nothing to repair.
 func (a *Analysis) attribute(r *Report) {
 	rows := a.sample.inOrder()
-	f := featuresOf(rows)
+	f, jumps := featuresOf(rows)
 	r.Features = f
 	if f == nil || f.T90 == nil {
 		return
@@ -92,8 +92,9 @@ func (a *Analysis) attribute(r *Report) {
 		r.Verdict.because([]string{Order}, Likely, map[string][3]float64{Order: {1, 1, 1}})
 		return
 	}
+	r.Attribution = the.Accuracy
 	families := the.Classes.families(f)
-	shares := sharesOf(rows, f)
+	shares := sharesOf(jumps, f)
 	ratio := map[string]float64{}
 	for i, e := range families {
 		other := families[0]
@@ -121,6 +122,10 @@ func (a *Analysis) attribute(r *Report) {
 	case word == Either:
 		names = append(names, families[1].cause)
 	}
+	if first == Staleness && word >= Likely && f.DoseRank != nil && *f.DoseRank <= 0 {
+		r.untagged(*f.DoseRank)
+		return
+	}
 	sure := len(names)
 	for _, e := range families {
 		if !slices.Contains(names, e.cause) && shares[e.cause][1] > listedShare {
@@ -137,6 +142,17 @@ func (a *Analysis) attribute(r *Report) {
 		// Nothing needs a cause: what is listed is a guess.
 	default:
 		r.Verdict.because(names, word, shares)
+	}
+}
+
+// untagged makes the versions a fault: what is older should differ more where age is what makes the gap.
+func (r *Report) untagged(rank float64) {
+	for i := range r.Checks {
+		if c := &r.Checks[i]; c.ID == "version-tag" && c.scope == everything {
+			c.Value, c.Result, c.remedy = rank, Fail, retag
+			c.Why = fmt.Sprintf("the gap looks like old weights, and responses with an older version do not differ more (Spearman %.2f)", rank)
+			r.Verdict = repair([]Check{*c})
+		}
 	}
 }
 
@@ -157,7 +173,7 @@ func confidence(f *Features, families []evidenceFor) (word Confidence, pairs [][
 	switch {
 	case word <= Either:
 		cannot(first, second)
-	case first == Precision && !f.OnPolicy && *f.Med > coarse, first == Staleness && f.Dose == nil:
+	case first == Precision && !f.onPolicy() && *f.Med > coarse, first == Staleness && f.Dose == nil:
 		cannot(Precision, Staleness)
 		word = Likely
 	}
@@ -202,27 +218,17 @@ func describe(names []string, confidence Confidence, shares map[string][3]float6
 // sharesOf splits Σk3 among the causes: jumps are routing; of the rest a regression on the features says what is
 // staleness, and what remains is precision. The intervals are of draws of the responses and of
 // the regression's own error.
-func sharesOf(rows []*kept, f *Features) map[string][3]float64 {
-	tokens := 0
-	for i, k := range rows {
-		if tokens += len(k.roll); tokens > mostMixed {
-			rows = rows[:i+1]
-			break
-		}
-	}
-	s := deviationsOf(rows)
-	j := s.jumpsOf()
-	all, jumped := s.jumped(&j)
+func sharesOf(part jumped, f *Features) map[string][3]float64 {
 	logit, known := the.stale(f)
 	r := rand.New(rand.NewPCG(6, 16))
 	var parts [3][]float64
 	for n := range bootstraps + 1 {
 		total, jumps, off := 0.0, 0.0, 0.0
-		for i := range all {
+		for i := range part.all {
 			if n > 0 {
-				i = r.IntN(len(all))
+				i = r.IntN(len(part.all))
 			}
-			total, jumps = total+all[i], jumps+jumped[i]
+			total, jumps = total+part.all[i], jumps+part.jumps[i]
 		}
 		if n > 0 {
 			off = the.Error * stream.Normal(r)

@@ -28,16 +28,18 @@ func (c *versionTag) add(v *view) {
 	}
 }
 
+// retag is what to do about versions that cannot be.
+const retag = "tag every token with the version whose weights sampled it: lag and staleness limits are meaningless until then"
+
 func (c *versionTag) judge(*evidence) outcome {
 	value := share(c.newer+c.falling, c.tagged)
-	const remedy = "tag every token with the version whose weights sampled it: lag and staleness limits are meaningless until then"
 	switch {
 	case c.tagged == 0:
 		return notApplicable("no version is recorded")
 	case c.newer > 0:
-		return fail(value, fmt.Sprintf("%d of %d responses have a version that is newer than their step", c.newer, c.tagged), remedy)
+		return fail(value, fmt.Sprintf("%d of %d responses have a version that is newer than their step", c.newer, c.tagged), retag)
 	case c.falling > 0:
-		return fail(value, fmt.Sprintf("in %d of %d responses the version falls from token to token", c.falling, c.tagged), remedy)
+		return fail(value, fmt.Sprintf("in %d of %d responses the version falls from token to token", c.falling, c.tagged), retag)
 	}
 	return pass(value, "")
 }

@@ -38,14 +38,26 @@ type Features struct {
 	// of u with the advantage.
 	Trend     *float64 `json:"trend"`
 	Advantage *float64 `json:"advantage"`
-	// Dose is the slope of the log of a response's median |u| on the log of its lag.
-	Dose *float64 `json:"dose"`
+	// Dose is the slope of the log of a response's median |u| on the log of its lag, DoseRank Spearman's
+	// correlation of the two.
+	Dose     *float64 `json:"dose"`
+	DoseRank *float64 `json:"dose_rank"`
 	// Turn is the cosine of the mean u of the ids between steps, freed of its noise: 1
 	// where the direction stays.
 	Turn *float64 `json:"turn"`
-	// OnPolicy says that versions are recorded, and none is older than its step.
-	OnPolicy bool `json:"on_policy"`
+	// Jumps is the part of Σk3 that lies in short runs of errors many times larger than the others, Stay how
+	// likely such a run goes on.
+	Jumps *float64 `json:"jumps"`
+	Stay  *float64 `json:"stay"`
+	// Lag is the mean of the updates that responses are old, where every version is recorded.
+	Lag *float64 `json:"lag"`
 }
+
+// onPolicy reports whether versions say that nothing is old.
+func (f *Features) onPolicy() bool { return f.Lag != nil && *f.Lag == 0 }
+
+// old reports whether versions say that something is.
+func (f *Features) old() bool { return f.Lag != nil && *f.Lag > 0 }
 
 const (
 	// pseudoTokens shrink a response's median to that of all.
@@ -119,13 +131,13 @@ func medianOf(x []float64) float64 {
 	return quantile(x, 0.5)
 }
 
-// featuresOf measures a sample; nil where hardly a token differs.
-func featuresOf(rows []*kept) *Features {
+// featuresOf measures a sample, nil where hardly a token differs, and says what of the responses are jumps.
+func featuresOf(rows []*kept) (*Features, jumped) {
 	s := deviationsOf(rows)
 	if len(s.all) < leastTokens/2 || s.med == 0 {
-		return nil
+		return nil, jumped{}
 	}
-	f := &Features{Med: &s.med, OnPolicy: onPolicy(rows)}
+	f := &Features{Med: &s.med, Lag: meanLag(rows)}
 	size, l := make([]float64, len(s.all)), logits{}
 	for i, x := range s.all {
 		size[i] = math.Abs(x.v)
@@ -134,7 +146,7 @@ func featuresOf(rows []*kept) *Features {
 	slices.Sort(size)
 	middle := quantile(size, 0.5)
 	if middle == 0 {
-		return f
+		return f, jumped{}
 	}
 	above, _ := slices.BinarySearch(size, 8*middle)
 	f.T90, f.T99 = new(quantile(size, 0.9)/middle), new(quantile(size, 0.99)/middle)
@@ -147,8 +159,10 @@ func featuresOf(rows []*kept) *Features {
 	s.along(f)
 	f.ICC, f.Turn = s.identities(quantile(size, 0.98))
 	f.Disp = s.dispersion()
-	f.Dose = s.dose()
-	return f
+	f.Dose, f.DoseRank = s.dose()
+	part := jumpedOf(rows)
+	f.Jumps, f.Stay = part.share, part.stay
+	return f, part
 }
 
 // lift compares neighbours.
@@ -366,20 +380,47 @@ func (s *deviations) dispersion() *float64 {
 }
 
 // dose is how the size goes with the lag, where several are recorded.
-func (s *deviations) dose() *float64 {
+func (s *deviations) dose() (slope, rank *float64) {
 	var m moments
 	lags := map[int]bool{}
+	var lag, size []float64
 	for n, k := range s.rows {
 		if k.lag >= 0 && s.median[n] > 0 {
 			lags[k.lag] = true
+			lag, size = append(lag, float64(k.lag)), append(size, s.median[n])
 			m.add(elementary.Log(float64(1+k.lag)), elementary.Log(s.median[n]))
 		}
 	}
 	xx, _, xy := m.centred()
 	if len(lags) < leastLags || m.n < leastTagged || xx == 0 {
-		return nil
+		return nil, nil
 	}
-	return new(xy / xx)
+	return new(xy / xx), new(spearman(lag, size))
+}
+
+// spearman is the correlation of ranks.
+func spearman(x, y []float64) float64 {
+	a, b := ranks(x), ranks(y)
+	var m moments
+	for i := range a {
+		m.add(a[i], b[i])
+	}
+	return m.pearson()
+}
+
+// ranks are the places in order, their mean where values are equal.
+func ranks(x []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(x))
+	r := make([]float64, len(x))
+	for i, v := range x {
+		from, _ := slices.BinarySearch(sorted, v)
+		to := from
+		for to < len(sorted) && sorted[to] == v {
+			to++
+		}
+		r[i] = float64(from+to-1) / 2
+	}
+	return r
 }
 
 // lagOf is how many updates the oldest token of a response is behind the step that trained on it, -1 if unknown.
@@ -391,7 +432,14 @@ func lagOf(r *reader.Row) int {
 	return max(0, r.Step-1-r.Head)
 }
 
-// onPolicy reports whether every response is tagged, and none is old.
-func onPolicy(rows []*kept) bool {
-	return len(rows) > 0 && !slices.ContainsFunc(rows, func(k *kept) bool { return k.lag != 0 })
+// meanLag is that of the responses, nil unless every one is tagged.
+func meanLag(rows []*kept) *float64 {
+	sum := 0.0
+	for _, k := range rows {
+		if k.lag < 0 {
+			return nil
+		}
+		sum += float64(k.lag)
+	}
+	return new(sum / float64(len(rows)))
 }

@@ -35,6 +35,7 @@ var coordinates = []coordinate{
 		}
 		return elementary.Log(max(*f.ICC, 0) + 0.03), true
 	}},
+	{"jumps", scaled(func(f *Features) *float64 { return f.Jumps }, 0.03)},
 	{"disp", scaled(func(f *Features) *float64 { return f.Disp }, 0.01)},
 }
 
@@ -83,6 +84,10 @@ type gaussians struct {
 // differently from class to class.
 const towardsDiagonal = 0.3
 
+// Rounding and routes have no direction of a token id, whether or not a generator has ids enough to show it: aimless
+// is where that is on icc's coordinate, and unmeasured the variance where no dump of a fit has it.
+const aimless, unmeasured = -3.0, 0.36
+
 // leastOfClass is how many dumps a class is estimated from.
 const leastOfClass = 4
 
@@ -112,8 +117,11 @@ func fitted(points [][]float64, label []string, cause map[string]string) (gaussi
 					total, n = total+x, n+1
 				}
 			}
-			if n > 0 {
+			switch {
+			case n > 0:
 				c.Mean[k] = new(total / n)
+			case coordinates[k].name == "icc" && c.Cause != Staleness:
+				c.Mean[k] = new(aimless)
 			}
 		}
 		for _, i := range members[name] {
@@ -142,7 +150,7 @@ func fitted(points [][]float64, label []string, cause map[string]string) (gaussi
 		for b := range dims {
 			switch {
 			case a == b && pairs[a][b] == 0:
-				g.Covariance[a][b] = 1 // nobody has it: no mean, never used
+				g.Covariance[a][b] = unmeasured
 			case a == b:
 				g.Covariance[a][b] = sum[a][b] / pairs[a][b]
 			case pairs[a][b] > 0:
@@ -234,7 +242,7 @@ func (g gaussians) from(c class, x []float64) score {
 const halfLog2Pi = 0.91893853320467274178
 
 // beyond are the 99.5 % quantiles of χ² with 1, 2, ... degrees of freedom.
-var beyond = [...]float64{7.879, 10.597, 12.838, 14.860, 16.750, 18.548, 20.278, 21.955, 23.589, 25.188}
+var beyond = [...]float64{7.879, 10.597, 12.838, 14.860, 16.750, 18.548, 20.278, 21.955, 23.589, 25.188, 26.757}
 
 // evidenceFor is what a family's classes say of a point: the logarithm of its mean density, and the
 // least distance in units of the 99.5 % one.
@@ -263,9 +271,14 @@ func (g gaussians) families(f *Features) []evidenceFor {
 	}
 	for i := range list {
 		list[i].log = logMean(logs[list[i].cause])
+	}
+	for i := range list {
 		turned := f.Turn != nil && *f.Turn < turning // a format's own error of an id would stay
-		if list[i].cause == Staleness && f.OnPolicy || list[i].cause == Precision && turned {
+		switch cause := list[i].cause; {
+		case cause == Staleness && f.onPolicy(), cause == Precision && turned:
 			list[i].log -= excluded * math.Ln10
+		case cause == Staleness && f.old():
+			list[i].log += tagged * math.Ln10
 		}
 	}
 	slices.SortStableFunc(list, func(a, b evidenceFor) int {

@@ -29,6 +29,9 @@ const (
 	// leastGain is what two states, of three parameters more, gain if there are any, leastLarge how many
 	// times larger a jump is.
 	leastGain, leastLarge = 12, 4
+	// leastStay is the chance that a jump goes on from which it is one of routes: large errors that come one by
+	// one are the tail of another law. On runs of this program replaying the routes leaves them as they are.
+	leastStay = 0.25
 )
 
 // student is Student's law, and the logarithm of its constant.
@@ -161,21 +164,47 @@ func (j *jumps) smooth(of []emission, chance []float64, back [][2]float64) float
 
 // found reports whether there are jumps at all.
 func (j *jumps) found() bool {
-	return j.gain > leastGain && j.large > leastLarge*j.small
+	return j.gain > leastGain && j.large > leastLarge*j.small && j.stay >= leastStay
 }
 
 // jumped is the k3 of every response, and what of it its jumps have beyond what the tokens would have without.
-func (s *deviations) jumped(j *jumps) (all, jumped []float64) {
-	all, jumped = make([]float64, len(s.rows)), make([]float64, len(s.rows))
+type jumped struct {
+	all, jumps  []float64
+	share, stay *float64 // of all of it; nil where nothing jumps
+}
+
+// mostMixed bounds the tokens on which jumps are looked for.
+const mostMixed = 30_000
+
+// jumpedOf looks for jumps in the first responses of a sample.
+func jumpedOf(rows []*kept) jumped {
+	tokens := 0
+	for i, k := range rows {
+		if tokens += len(k.roll); tokens > mostMixed {
+			rows = rows[:i+1]
+			break
+		}
+	}
+	s := deviationsOf(rows)
+	j := s.jumpsOf()
+	p := jumped{all: make([]float64, len(rows)), jumps: make([]float64, len(rows))}
 	extra := 0.0
 	if j.found() {
 		extra = 1 - float64(j.small/j.large*j.small/j.large)
 	}
+	all, jumps := 0.0, 0.0
 	for i, x := range s.all {
 		d := max(-overflow, min(overflow, x.d))
 		k3 := elementary.Expm1(d) - d
-		all[x.row] += k3
-		jumped[x.row] += float64(k3 * j.chance[i] * extra)
+		p.all[x.row] += k3
+		p.jumps[x.row] += float64(k3 * j.chance[i] * extra)
+		all, jumps = all+k3, jumps+float64(k3*j.chance[i]*extra)
 	}
-	return all, jumped
+	if all > 0 {
+		p.share = new(jumps / all)
+	}
+	if j.found() {
+		p.stay = &j.stay
+	}
+	return p
 }

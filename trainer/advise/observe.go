@@ -17,14 +17,23 @@ type observation struct {
 // most is the share of Σk3 from which a cause is the one of a dump.
 const most = 0.7
 
-// cause is that which has most of the gap, empty if none has.
+// cause is that which has most of the gap, empty if none has. A number format most of whose gap is in
+// the routes that it changes is of two.
 func (o *observation) cause() string {
+	if o.From == "driftlab" && o.Shares[Routing] >= most && !strings.Contains(o.Case, "router") {
+		return ""
+	}
 	for _, name := range []string{Precision, Routing, Staleness} {
 		if o.Shares[name] >= most {
 			return name
 		}
 	}
 	return ""
+}
+
+// single reports whether it is of one cause by its making, as it turned out, and can be measured.
+func (o *observation) single() bool {
+	return o.cause() != "" && o.Features != nil && o.Features.T90 != nil && !strings.ContainsAny(o.Case, "+;")
 }
 
 // class is the kind of gap that it stands for.
@@ -49,7 +58,7 @@ func fitObservations(list []observation) (gaussians, error) {
 	var labels []string
 	causes := map[string]string{}
 	for _, o := range list {
-		if o.cause() == "" || o.Features == nil || strings.Contains(o.Case, "+") || o.Features.T90 == nil {
+		if !o.single() {
 			continue
 		}
 		name := o.class()
@@ -90,7 +99,7 @@ func referenceOf(list []observation) (r reference, err error) {
 func (g gaussians) accuracy(test string, list []observation) Accuracy {
 	a := Accuracy{Test: test}
 	for _, o := range list {
-		if o.cause() == "" || o.Features == nil || o.Features.T90 == nil {
+		if !o.single() {
 			continue
 		}
 		families := g.families(o.Features)

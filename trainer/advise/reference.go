@@ -44,7 +44,7 @@ var the = func() (r reference) {
 
 // stale is the log-odds of staleness' part, false where it cannot be said.
 func (r *reference) stale(f *Features) (float64, bool) {
-	if f.OnPolicy {
+	if f.onPolicy() {
 		return 0, false
 	}
 	for _, g := range r.Stale {

@@ -42,7 +42,7 @@ type source struct {
 func sources() []source {
 	var list []source
 	for i, c := range planted.Cases {
-		for n := range uint64(36) {
+		for n := range uint64(60) {
 			seed := uint64(i)*1000 + n
 			list = append(list, source{observation{From: "planted", Case: c.Name, Task: "syllables", Seed: seed}, func(*testing.T) ([]*kept, map[string]float64) {
 				rows, shares := c.Draw(seed).Rows()
@@ -100,7 +100,7 @@ func trained() []source {
 		for _, k := range []int{4, 16} {
 			for _, rollout := range []string{"bf16", "fp8-w8a8"} {
 				seed++
-				at := observation{From: "driftlab", Case: fmt.Sprintf("%s, lag %d", rollout, k), Task: task, Seed: seed}
+				at := observation{From: "driftlab", Case: fmt.Sprintf("%s; lag %d", rollout, k), Task: task, Seed: seed}
 				list = append(list, source{at, run(at, append(slices.Clone(tasks[task]), "schedule={name: lag, k: "+strconv.Itoa(k)+"}", "rollout.numerics="+rollout, "learner.optimizer.lr=7e-4", "steps="+strconv.Itoa(k+6)), k+2)})
 			}
 		}
@@ -193,7 +193,8 @@ func TestRefit(t *testing.T) {
 			}
 		} else {
 			rows, shares := s.make(t)
-			o.Shares, o.Features = shares, featuresOf(rows)
+			o.Shares = shares
+			o.Features, _ = featuresOf(rows)
 			for _, k := range rows {
 				o.Tokens += len(k.roll)
 			}
@@ -321,7 +322,7 @@ func labelled(list []observation) {
 
 // fileName is where the folder has an observation.
 func fileName(o observation) string {
-	return strings.NewReplacer(" ", "", "{", "", "}", "", ":", "-", ",", "-", "+", "-").Replace(fmt.Sprintf("%s_%s_%s_%s_%d.json", o.From, o.Task, o.Case, cmp.Or(o.Replay, "x"), o.Seed))
+	return strings.NewReplacer(" ", "", "{", "", "}", "", ":", "-", ",", "-", ";", "-", "+", "-").Replace(fmt.Sprintf("%s_%s_%s_%s_%d.json", o.From, o.Task, o.Case, cmp.Or(o.Replay, "x"), o.Seed))
 }
 
 // The shipped figures are those of the shipped observations, to the last digits, and are right as

@@ -29,6 +29,8 @@ type Report struct {
 	// Causes are what may have made it, the likeliest first, and Ambiguous the pairs that this data cannot tell apart.
 	Causes    []Cause     `json:"causes"`
 	Ambiguous [][2]string `json:"ambiguous"`
+	// Attribution says how often causes are right on simulated dumps that were left out of the fit; absent without causes.
+	Attribution []Accuracy `json:"attribution,omitempty"`
 	// Fixes are what corrections would do to these tokens; absent where the data is to be repaired first.
 	Fixes []Fix `json:"fixes,omitempty"`
 	// Reproduced is the toy run that was looked for, absent where nobody asked.

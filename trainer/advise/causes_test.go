@@ -1,0 +1,281 @@
+package advise
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"driftlab/trainer/advise/planted"
+)
+
+// of analyses a planted world.
+func of(w planted.World) (Report, map[string]float64) {
+	rows, shares := w.Rows()
+	return analysed(Options{}, rows).judgement(), shares
+}
+
+// Fresh healthy worlds, and equal engines, are called healthy: no fault, and no cause but precision.
+func TestFreshHealthyWorlds(t *testing.T) {
+	n := 200
+	if testing.Short() {
+		n = 12
+	}
+	faulty, precise := 0, 0
+	for seed := range n {
+		w := planted.Cases[0].Draw(uint64(900_000 + seed))
+		w.Sigma = 0.01 + 0.03*float64(seed%7)/7
+		if seed%10 == 9 {
+			w.Sigma = 0
+		}
+		r, _ := of(w)
+		if _, any := first(r); any {
+			faulty++
+		}
+		v := r.Verdict
+		if v.State != Healthy || len(v.Causes) > 0 && !slices.Equal(v.Causes, []string{Precision}) {
+			t.Errorf("world %d: %+v", seed, v)
+		}
+		if len(v.Causes) > 0 {
+			precise++
+		}
+	}
+	t.Logf("%d worlds: precision is named or likely in %d, %d have a fault", n, precise, faulty)
+	if faulty*100 > n || precise*2 < n {
+		t.Errorf("%d of %d have a fault, in %d precision is said", faulty, n, precise)
+	}
+}
+
+// first is a check that failed.
+func first(r Report) (string, bool) {
+	for _, c := range r.Checks {
+		if c.Result == Fail {
+			return c.ID, true
+		}
+	}
+	return "", false
+}
+
+// Fresh worlds of one cause have it first, and never another one named; those of two have both listed,
+// with parts that are about theirs.
+func TestFreshWorlds(t *testing.T) {
+	each := 24
+	if testing.Short() {
+		each = 5
+	}
+	right, n, named, parts, close, listed, above := 0, 0, 0, 0, 0, 0, 0
+	for i, c := range planted.Cases {
+		for k := range each {
+			r, shares := of(c.Draw(uint64(800_000 + 1000*i + k)))
+			if r.Verdict.State == Repair || len(r.Causes) == 0 || !c.Mixed && shares[c.Cause] < most {
+				continue
+			}
+			for name, share := range shares {
+				got := 0.0
+				at := slices.IndexFunc(r.Causes, func(x Cause) bool { return x.Name == name })
+				if at >= 0 {
+					got = r.Causes[at].ShareK3[1]
+				}
+				if c.Mixed {
+					if parts++; math.Abs(got-share) <= 0.15 {
+						close++
+					}
+					if share > 0.1 {
+						above++
+						listed += count1(at >= 0)
+					}
+				}
+			}
+			if c.Mixed {
+				continue
+			}
+			n++
+			right += count1(r.Causes[0].Name == c.Cause)
+			if r.Verdict.Confidence == Named {
+				named++
+				if r.Verdict.Causes[0] != c.Cause {
+					t.Errorf("%s %d: %+v", c.Name, k, r.Verdict)
+				}
+			}
+		}
+	}
+	t.Logf("one cause: first in %d of %d, %d named, none wrongly; two: %d of %d parts within 0.15, %d of %d causes above 0.1 listed", right, n, named, close, parts, listed, above)
+	if right*100 < 85*n || named*10 < n || close*100 < 70*parts || listed*100 < 70*above {
+		t.Errorf("one cause: first in %d of %d, %d named; two: %d of %d parts within 0.15, %d of %d causes listed", right, n, named, close, parts, listed, above)
+	}
+}
+
+// Several steps tell weights that were never synced from old ones: the direction of a token id stays.
+func TestTurn(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		w    planted.World
+		low  float64
+		high float64
+	}{
+		{"unsynced", planted.World{Unsynced: 0.3}, 0.85, 1},
+		{"lag", planted.World{Lags: []int{16}, Eta: 0.05, Stays: 0.3}, 0, 0.7},
+	} {
+		w := planted.Cases[0].Draw(5)
+		w.Steps, w.Responses, w.ByID = 4, 64, 0.5
+		w.Unsynced, w.Lags, w.Eta, w.Stays = c.w.Unsynced, c.w.Lags, c.w.Eta, c.w.Stays
+		r, _ := of(w)
+		f := r.Features
+		if f == nil || f.Turn == nil || *f.Turn < c.low || *f.Turn > c.high {
+			t.Errorf("%s: %+v", c.name, f)
+			continue
+		}
+		if r.Causes[0].Name != Staleness || slices.Contains(r.Ambiguous, [2]string{"lag", "unsynced"}) {
+			t.Errorf("%s: %+v, ambiguous %v", c.name, r.Verdict, r.Ambiguous)
+		}
+	}
+}
+
+// lagged is a world of three lags, whose rows are tagged as given.
+func lagged(version func(group int) int) Report {
+	w := planted.Cases[0].Draw(11)
+	w.Lags, w.Eta, w.ByID, w.Responses = []int{1, 8, 32}, 0.06, 0.4, 48
+	rows, _ := w.Rows()
+	for _, r := range rows {
+		r.Head = r.Step - 1 - version(r.Group)
+		r.Tail = r.Head
+	}
+	return analysed(Options{}, rows).judgement()
+}
+
+// Versions are a dose where they are right, make lag doubtful where none is old, and are a fault where the gap looks
+// like lag and does not grow with them.
+func TestVersions(t *testing.T) {
+	lags := []int{1, 8, 32}
+	r := lagged(func(g int) int { return lags[g%3] })
+	if f := r.Features; f.Dose == nil || *f.Dose < 0.4 || *f.DoseRank < 0.5 || r.Verdict.Causes[0] != Staleness || r.Verdict.Confidence != Named {
+		t.Errorf("dose: %+v of %+v", r.Verdict, f)
+	}
+	r = lagged(func(g int) int { return lags[2-g%3] })
+	if c := said(r, "version-tag", "all"); c.Result != Fail || c.Value >= 0 || r.Verdict.State != Repair || r.Verdict.Causes[0] != Bookkeeping {
+		t.Errorf("tags the wrong way round: %+v, %+v", c, r.Verdict)
+	}
+	r = lagged(func(int) int { return 0 })
+	if r.Verdict.Confidence > Either { // weights that were never synced have new tags
+		t.Errorf("nothing is old: %+v", r.Verdict)
+	}
+}
+
+// What no simulation had has no cause; engines in fp32 have the order of sums.
+func TestUnlikeAndFinest(t *testing.T) {
+	rows := rowsOf(21, 0.03, 60, 60)
+	n := 0
+	tokens(rows, func(_ int, roll, old *float64) { // errors of one size, of either sign
+		n++
+		*old = *roll + 1e-3*(1-math.Exp(*roll))*float64(1-2*(n%2))
+	})
+	if v := report(Options{}, rows).Verdict; v.Confidence != Unsaid || len(v.Causes) > 0 {
+		t.Errorf("%+v", v)
+	}
+	rows = rowsOf(21, 3e-7, 60, 60)
+	r := report(Options{}, rows)
+	if r.Verdict.State != Healthy || len(r.Causes) != 1 || r.Causes[0].Name != Order {
+		t.Errorf("%+v, %+v", r.Verdict, r.Causes)
+	}
+}
+
+// Parts of a gap are found by their jumps, and none where there are none, however unequal positions are.
+func TestJumps(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		share     float64
+		low, high float64
+	}{{"none", 0, 0, 0}, {"some", 0.03, 0.5, 1}} {
+		w := planted.Cases[0].Draw(31)
+		w.Sigma, w.FlipShare, w.FlipRun, w.FlipSize = 0.03, c.share, 3, 0.9
+		rows, shares := w.Rows()
+		a := analysed(Options{}, rows)
+		part := jumpedOf(a.sample.inOrder())
+		if *part.share < c.low || *part.share > c.high || math.Abs(*part.share-shares[Routing]) > 0.1 {
+			t.Errorf("%s: %v of the gap jumps, where it is %v", c.name, *part.share, shares[Routing])
+		}
+	}
+}
+
+// Ranks are means where values are equal.
+func TestRanks(t *testing.T) {
+	if got := ranks([]float64{3, 1, 3, 2}); !slices.Equal(got, []float64{2.5, 0, 2.5, 1}) {
+		t.Errorf("%v", got)
+	}
+	if got := spearman([]float64{1, 2, 3}, []float64{5, 4, 0}); math.Abs(got+1) > 1e-12 {
+		t.Errorf("%v", got)
+	}
+}
+
+// The words go by the ratio, the distance, and what the data cannot tell.
+func TestConfidence(t *testing.T) {
+	none, some := 0.0, 3.0
+	for _, c := range []struct {
+		name            string
+		first, second   string
+		ratio, distance float64
+		f               Features
+		word            Confidence
+		cannot          [2]string
+	}{
+		{"named", Routing, Precision, 2.01, 0.9, Features{Med: new(0.03)}, Named, [2]string{}},
+		{"likely", Routing, Precision, 1.99, 0.9, Features{Med: new(0.03)}, Likely, [2]string{}},
+		{"still likely", Routing, Precision, 1.01, 0.9, Features{Med: new(0.03)}, Likely, [2]string{}},
+		{"either", Routing, Precision, 0.99, 0.9, Features{Med: new(0.03)}, Either, [2]string{Routing, Precision}},
+		{"unlike", Routing, Precision, 9, 1.01, Features{Med: new(0.03)}, Unsaid, [2]string{Routing, Precision}},
+		{"fine rounding", Precision, Staleness, 3, 0.5, Features{Med: new(0.049)}, Named, [2]string{Precision, Order}},
+		{"coarse rounding", Precision, Staleness, 3, 0.5, Features{Med: new(0.051)}, Likely, [2]string{Precision, Staleness}},
+		{"coarse, nothing old", Precision, Staleness, 3, 0.5, Features{Med: new(0.051), Lag: &none}, Named, [2]string{Precision, Order}},
+		{"age without a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some}, Likely, [2]string{Precision, Staleness}},
+		{"age with a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some, Dose: new(0.7)}, Named, [2]string{}},
+		{"turning", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.69)}, Likely, [2]string{Precision, Staleness}},
+		{"half turned", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.71)}, Likely, [2]string{"lag", "unsynced"}},
+		{"hardly turned", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.84)}, Likely, [2]string{"lag", "unsynced"}},
+	} {
+		word, pairs := confidence(&c.f, []evidenceFor{{cause: c.first, log: c.ratio * math.Ln10, distance: c.distance}, {cause: c.second}})
+		if word != c.word || len(pairs) > 0 != (c.cannot[0] != "") || len(pairs) > 0 && !slices.Contains(pairs, c.cannot) {
+			t.Errorf("%s: %q, %v", c.name, word, pairs)
+		}
+	}
+	f := Features{Turn: new(0.86), Med: new(0.1)}
+	if _, pairs := confidence(&f, []evidenceFor{{cause: Staleness, log: 9}, {cause: Precision}}); slices.Contains(pairs, [2]string{"lag", "unsynced"}) {
+		t.Errorf("a direction that stays: %v", pairs)
+	}
+}
+
+// What the classes say, and what records say against it.
+func TestFamilies(t *testing.T) {
+	r, _ := of(planted.Cases[0].Draw(5))
+	f := *r.Features
+	by := func(f Features) map[string]float64 {
+		m := map[string]float64{}
+		for _, e := range the.Classes.families(&f) {
+			m[e.cause] = e.log / math.Ln10
+		}
+		return m
+	}
+	before := by(f)
+	for _, c := range []struct {
+		name  string
+		set   func(f *Features)
+		cause string
+		by    float64
+	}{
+		{"nothing is old", func(f *Features) { f.Lag = new(0.0) }, Staleness, -excluded},
+		{"something is old", func(f *Features) { f.Lag = new(2.0) }, Staleness, tagged},
+		{"the direction turns", func(f *Features) { f.Turn = new(0.69) }, Precision, -excluded},
+		{"the direction stays", func(f *Features) { f.Turn = new(0.71) }, Precision, 0},
+	} {
+		g := f
+		c.set(&g)
+		after := by(g)
+		for cause, x := range after {
+			want := before[cause]
+			if cause == c.cause {
+				want += c.by
+			}
+			if math.Abs(x-want) > 1e-9 {
+				t.Errorf("%s: %s is %v, want %v", c.name, cause, x, want)
+			}
+		}
+	}
+}
