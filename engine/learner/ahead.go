@@ -22,7 +22,7 @@ func (a ahead) has(in *column.Sampled, p Policy) bool { return a.in != nil && a 
 func (l *Learner) ScoreAhead(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
 	l.publish()
 	l.layOut(in, recorded(in, o.Earlier, o.Policy))
-	if o.Replay == ReplayOld || l.ensureGraph() != nil { // of which Gradient will tell
+	if o.Replay == ReplayOld || l.ensureMachine() != nil { // of which Gradient will tell
 		l.Score(dst, in, o)
 		return
 	}

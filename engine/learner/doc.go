@@ -23,9 +23,10 @@
 // would. Between Score and the first Gradient nothing has changed: ScoreAhead
 // makes the forward pass of both.
 //
-// All imports of Gorgonia are in this package. A test holds the graph's
-// gradients against the kernels called directly, bit for bit, so the frozen
-// upstream is replaceable.
+// All imports of Gorgonia are in this package. Tests hold the graph's gradients
+// against the kernels called directly, bit for bit, so the frozen upstream is
+// replaceable: in a browser, where it weighs more than all the rest, a walk over the
+// same stages takes its place.
 //
 // What it is not: it knows no rewards, draws no samples and chooses no method;
 // the policy loss arrives as an Objective that sets d loss/d log-prob.

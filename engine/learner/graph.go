@@ -1,3 +1,5 @@
+//go:build !js
+
 package learner
 
 import (
@@ -20,14 +22,16 @@ import (
 // and, behind it, the gradient of the loss with respect to every θ. Edges carry
 // views of the pass's buffers with room for capacity rows; only the rows of the
 // current pack are computed.
-type graph struct {
-	capacity int
-	machine  gorgonia.VM
+type graph struct{ machine gorgonia.VM }
+
+// newMachine is the graph of a walk.
+func newMachine(w *walk, params, grad *model.Params, capacity int) (machine, error) {
+	return newGraph(w, params, grad, capacity)
 }
 
-// newGraph builds the graph. headAndLoss runs the head, the policy loss and
-// fills the value of the loss; gradients go to grad, views of one flat slice.
-func newGraph(pass *engine.Pass, params, grad *model.Params, capacity int, loss *gorgonia.F32, headAndLoss, headGradient func() error) (*graph, error) {
+// newGraph builds the graph; gradients go to grad, views of one flat slice.
+func newGraph(w *walk, params, grad *model.Params, capacity int) (*graph, error) {
+	pass := w.pass
 	b := builder{g: gorgonia.NewGraph(), pass: pass, params: params, grad: grad, capacity: capacity}
 	c := params.Config
 	blocks := map[string]*gorgonia.Node{}
@@ -44,7 +48,7 @@ func newGraph(pass *engine.Pass, params, grad *model.Params, capacity int, loss 
 		x = b.block(prefix+".ffn", x, blocks[prefix+".ffn"], pass.Out(l),
 			func() { pass.ForwardExperts(l) }, func() { pass.BackwardExperts(l) })
 	}
-	value := b.head(x, blocks["head"], loss, headAndLoss, headGradient)
+	value := b.head(x, blocks["head"], w)
 
 	var wrt gorgonia.Nodes
 	for _, block := range c.Blocks() {
@@ -61,7 +65,7 @@ func newGraph(pass *engine.Pass, params, grad *model.Params, capacity int, loss 
 	// graph know the learner, and the learner the machine: a cycle through an
 	// object with a finalizer is never collected.
 	runtime.SetFinalizer(machine, nil)
-	return &graph{capacity: capacity, machine: machine}, nil
+	return &graph{machine}, nil
 }
 
 // run executes the graph once, forward and backward. A machine that is not
@@ -152,11 +156,17 @@ func (b *builder) block(name string, x, theta *gorgonia.Node, out []float32, for
 }
 
 // head computes logits and the policy loss, a scalar.
-func (b *builder) head(x, theta *gorgonia.Node, loss *gorgonia.F32, forward, backward func() error) *gorgonia.Node {
+func (b *builder) head(x, theta *gorgonia.Node, w *walk) *gorgonia.Node {
+	loss := new(gorgonia.F32)
 	return b.apply(&fused{
 		name: "head+loss", inputs: []hm.Type{matrix, vector}, result: scalar, wrt: []bool{true, true},
 		shape: tensor.ScalarShape(), value: loss,
-		run: forward, gradient: b.gradient("head+loss", scalar, backward),
+		run: func() error {
+			value, err := w.headAndLoss()
+			*loss = gorgonia.F32(value)
+			return err
+		},
+		gradient: b.gradient("head+loss", scalar, w.headGradient),
 	}, x, theta)
 }
 

@@ -3,8 +3,6 @@ package learner
 import (
 	"math"
 
-	"gorgonia.org/gorgonia"
-
 	"driftlab/engine"
 	"driftlab/engine/column"
 	"driftlab/model"
@@ -80,7 +78,8 @@ type Learner struct {
 	grad     *model.Params
 	adam     *adamW
 	scale    lossScaler
-	graph    *graph
+	machine  machine
+	capacity int  // rows of a pack that the machine has room for
 	stale    bool // the published weights are older than params
 
 	// What the last operation of the graph needs, set for each run.
@@ -89,7 +88,6 @@ type Learner struct {
 	objective Objective
 	options   StepOptions
 	out       column.Grad
-	value     gorgonia.F32
 	dlogits   []float32
 	noise     []float32
 	failure   error // of the last run
@@ -124,8 +122,8 @@ func (l *Learner) Updates() int { return l.adam.updates }
 // Close releases the workers and the graph.
 func (l *Learner) Close() {
 	l.Scorer.Close()
-	if l.graph != nil {
-		l.graph.close()
+	if l.machine != nil {
+		l.machine.close()
 	}
 }
 
@@ -157,7 +155,7 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 	l.made = o.Perturb == nil && l.ahead.has(in, o.Policy)
 	if !l.made {
 		l.layOut(in, recorded(in, o.Earlier, o.Policy))
-		if err := l.ensureGraph(); err != nil {
+		if err := l.ensureMachine(); err != nil {
 			return Report{}, err
 		}
 		options := l.saving()
@@ -222,7 +220,7 @@ func (l *Learner) propagate(dst *column.Scored, in *column.Sampled, objective Ob
 	l.now, l.in, l.objective, l.options = dst, in, objective, o
 	l.pass.BeginBackward(l.grad, balance*l.scale.factor())
 	l.failure = nil
-	err := l.graph.run()
+	err := l.machine.run()
 	if err != nil && l.failure != nil {
 		// The machine wraps it in an account of where in its program it was.
 		return l.failure
@@ -246,28 +244,31 @@ func (l *Learner) Update(rate float64) {
 // Republish takes up parameters that somebody else has changed.
 func (l *Learner) Republish() { l.stale = true }
 
-// ensureGraph builds the graph, again when the pack has outgrown it.
-func (l *Learner) ensureGraph() error {
+// ensureMachine makes the machine, again when the pack has outgrown it.
+func (l *Learner) ensureMachine() error {
 	rows := l.pack.Rows()
-	if l.graph != nil && rows <= l.graph.capacity {
+	if l.machine != nil && rows <= l.capacity {
 		return nil
 	}
-	if l.graph != nil {
-		l.graph.close()
+	if l.machine != nil {
+		l.machine.close()
 	}
 	// A quarter more than asked for, so that the lengths of responses, which
-	// wander, do not rebuild the graph at every step.
-	capacity := rows + rows/4
-	l.pass.Reserve(capacity)
-	g, err := newGraph(l.pass, l.params, l.grad, capacity, &l.value, l.headAndLoss, l.headGradient)
-	l.graph = g
+	// wander, do not make another at every step.
+	l.capacity = rows + rows/4
+	l.pass.Reserve(l.capacity)
+	var err error
+	l.machine, err = newMachine(l.walk(), l.params, l.grad, l.capacity)
 	return err
 }
 
-// headAndLoss is the graph's last forward operation, the only one that can fail.
-func (l *Learner) headAndLoss() error {
+// walk is a pass forward and backward.
+func (l *Learner) walk() *walk { return &walk{l.pass, l.config.Layers, l.headAndLoss, l.headGradient} }
+
+// headAndLoss is the machine's last forward operation, the only one that can fail.
+func (l *Learner) headAndLoss() (float64, error) {
 	l.failure = l.evaluate()
-	return l.failure
+	return l.out.Loss, l.failure
 }
 
 // evaluate runs the head, records the current policy and computes the loss.
@@ -289,7 +290,6 @@ func (l *Learner) evaluate() error {
 	if err := l.objective.Eval(&l.out, now); err != nil {
 		return err
 	}
-	l.value = gorgonia.F32(l.out.Loss)
 	return l.checkLoss()
 }
 
