@@ -1,17 +1,11 @@
 package model
 
 import (
-	"embed"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
 )
-
-// shipped holds the base checkpoints that come with the binary.
-//
-//go:embed shipped
-var shipped embed.FS
 
 // Shipped lists the names of the checkpoints that come with the binary, sorted.
 func Shipped() []string {

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -40,6 +38,7 @@ Examples:
 type trained struct {
 	Dir     string         `json:"dir"`
 	Report  string         `json:"report"`
+	Digest  string         `json:"digest"`
 	Summary record.Summary `json:"summary"`
 	Recipe  rawJSON        `json:"recipe"`
 }
@@ -86,7 +85,7 @@ func (c *trainCmd) Run(a *app) error {
 		return errors.Join(err, held)
 	}
 	defer lock.Release()
-	doc := trained{dir, filepath.Join(dir, "report.html"), result.Summary, r.JSON()}
+	doc := trained{dir, filepath.Join(dir, "report.html"), result.Digest(), result.Summary, r.JSON()}
 	records := []*record.Record{result.Record}
 	if _, failed := writeReport(doc.Report, results.FromRuns(records, glossary(records)...), records); err == nil {
 		err = failed
@@ -95,15 +94,14 @@ func (c *trainCmd) Run(a *app) error {
 		return errors.Join(err, a.printJSON(doc))
 	}
 	a.printTable(summaryTable(result.Summary))
-	fmt.Fprintf(a.stdout, "Record: %s\nReport: %s\n", dir, doc.Report)
+	fmt.Fprintf(a.stdout, "Record: %s\nReport: %s\nDigest: %s\n", dir, doc.Report, doc.Digest)
 	return err
 }
 
 // runDir is where a run is kept if nobody says otherwise. The name holds the
-// recipe's hash, so that another recipe never meets this one's record.
+// recipe's identity, so that another recipe never meets this one's record.
 func runDir(r recipe.Recipe) string {
-	sum := sha256.Sum256(r.YAML())
-	return filepath.Join("runs", fmt.Sprintf("%s-seed%d-%s", r.Name, r.Seed, hex.EncodeToString(sum[:4])))
+	return filepath.Join("runs", fmt.Sprintf("%s-seed%d-%s", r.Name, r.Seed, r.Identity()[:8]))
 }
 
 // resumable replaces a cancelled context by what to do next.

@@ -273,6 +273,13 @@ func TestFinished(t *testing.T) {
 	if !bytes.Equal(a, b) || again.Record.Steps != r.Steps {
 		t.Errorf("summary\n%s, then\n%s", a, b)
 	}
+	if first.Digest() != again.Digest() {
+		t.Error("read back it has another digest")
+	}
+	r.Seed++
+	if other := mustRun(t, r, Options{}); other.Digest() == first.Digest() {
+		t.Error("another seed has the same digest")
+	}
 	for i, x := range first.Params.Theta {
 		if again.Params.Theta[i] != x {
 			t.Fatalf("weight %d is %v, then %v", i, x, again.Params.Theta[i])

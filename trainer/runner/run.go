@@ -34,6 +34,9 @@ type Options struct {
 	Recompute bool
 	// Progress is called after every step, in the loop's goroutine.
 	Progress func(trainer.Progress)
+	// Step is given the figures of every step as they go on record, in the loop's
+	// goroutine; nil for nobody.
+	Step func(step int, metrics []record.Metric)
 	// Dump receives one line per sampled response; nil for none.
 	Dump *record.DumpWriter
 	// DumpFile is the path of a dump that belongs to the run in Dir: begun, taken
@@ -82,7 +85,7 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer s.Close()
-	run := &run{session: s, recipe: r, dir: o.Dir, lines: o.Dump}
+	run := &run{session: s, recipe: r, dir: o.Dir, lines: o.Dump, watch: o.Step}
 	first, err := run.open(o.DumpFile)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,8 @@ type run struct {
 	file    *record.Run        // nil without a directory
 	dump    *record.DumpWriter // the run's own; nil without a directory or a dump
 	lines   *record.DumpWriter // where its responses go; nil for nowhere
-	done    int                // steps on record
+	watch   func(step int, metrics []record.Metric)
+	done    int // steps on record
 }
 
 // open creates the run's directory, or takes up what an interrupted run left
@@ -193,6 +197,9 @@ func (r *run) add(step int, figures []batch.Metric) error {
 		if err := r.file.Step(step, metrics); err != nil {
 			return err
 		}
+	}
+	if r.watch != nil {
+		r.watch(step, metrics)
 	}
 	r.done = step
 	if step > 0 && step%snapshotEvery == 0 && step < r.recipe.Steps {

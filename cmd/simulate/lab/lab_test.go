@@ -1,0 +1,92 @@
+//go:build !js
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/runner"
+)
+
+// script talks to the program as a page does: it asks once, and prints what ends the job.
+const script = `
+const fs = require("fs");
+require(process.argv[2]);
+globalThis.postMessage = text => {
+	const m = JSON.parse(text);
+	if (m.ready) driftlab(process.argv[4]);
+	else if (m.row) rows++;
+	else { console.log(JSON.stringify({...m, rows})); process.exit(0); }
+};
+let rows = 0;
+const go = new Go();
+WebAssembly.instantiate(fs.readFileSync(process.argv[3]), go.importObject).then(r => go.run(r.instance));
+`
+
+// TestSameBytes: a run in WebAssembly has the digest of the same run here, gaps at equal
+// weights have the same figures, and bad input is told.
+func TestSameBytes(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil || testing.Short() {
+		t.Skip("takes Node, and a minute")
+	}
+	dir := t.TempDir()
+	page, wasm := filepath.Join(dir, "page.cjs"), filepath.Join(dir, "lab.wasm")
+	if err := os.WriteFile(page, []byte(script), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", wasm, ".")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		ID     int
+		Rows   int
+		Digest string
+		Fault  string
+		Result struct {
+			Pairs []struct{ Gap json.RawMessage }
+		}
+	}
+	ask := func(do, name string, set ...string) (a answer) {
+		t.Helper()
+		text, _ := json.Marshal(map[string]any{"id": 7, "do": do, "recipe": name, "set": set})
+		out, err := exec.Command(node, page, filepath.Join(strings.TrimSpace(string(goroot)), "lib", "wasm", "wasm_exec.js"), wasm, string(text)).CombinedOutput()
+		if err != nil || json.Unmarshal(out, &a) != nil || a.ID != 7 {
+			t.Fatalf("%s: %v\n%s", do, err, out)
+		}
+		return a
+	}
+	small := []string{"steps=3", "rollout.prompts=2", "rollout.group=4", "rollout.numerics=fp8-w8a8", "learner.numerics=bf16", "eval={every: 2, prompts: 4}", "correction.weights=token_tis"}
+	r, err := recipe.Load("headline", small...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := runner.Run(context.Background(), r, runner.Options{Workers: runtime.NumCPU()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := ask("train", "headline", small...)
+	if there.Digest != here.Digest() || there.Rows != r.Steps+1 {
+		t.Errorf("in WebAssembly %d rows and digest %s, here %s", there.Rows, there.Digest, here.Digest())
+	}
+	if gap := ask("measure", "default", "rollout.prompts=1", "rollout.group=2", "rollout.numerics=bf16"); len(gap.Result.Pairs) != 1 || !strings.Contains(string(gap.Result.Pairs[0].Gap), `"k3":`) {
+		t.Errorf("no gap: %+v", gap)
+	}
+	if bad := ask("train", "headline", "steps=none"); !strings.Contains(bad.Fault, "steps") {
+		t.Errorf("a fault reads %q", bad.Fault)
+	}
+}
