@@ -21,7 +21,7 @@ type methodsCmd struct {
 // Help is the long help text.
 func (*methodsCmd) Help() string {
 	return `Lists every method a recipe can name, or shows one in full; every field of a recipe with its default and meaning
-(recipe, or a section such as rollout.kv_scales); the shipped recipes; the published asynchronous systems with rule,
+(recipe, or a section such as rollout.kv_scales); the shipped recipes, or one of them by name with what of its source is modelled and its arms; the published asynchronous systems with rule,
 bound and what is inferred (systems); the published corrections (presets, or one of them by name); or the presets of
 numerics with what sets them apart.
 
@@ -31,6 +31,7 @@ Examples:
   simulate methods recipe
   simulate methods rollout.kv_scales
   simulate methods recipes
+  simulate methods deepseek-v3.2
   simulate methods systems
   simulate methods presets
   simulate methods numerics
@@ -56,6 +57,9 @@ func (c *methodsCmd) Run(a *app) error {
 		return c.fields(a, fields)
 	}
 	found, err := findMethods(c.Name)
+	if slices.Contains(recipe.Names(), c.Name) && err != nil {
+		return c.page(a)
+	}
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,41 @@ func (c *methodsCmd) recipes(a *app) error {
 	return c.show(a, "recipes.md", t.Markdown(), list, func() { a.printTable(t) })
 }
 
+// recipePage is what --json says of a shipped recipe.
+type recipePage struct {
+	Name string       `json:"name"`
+	Page string       `json:"page"`
+	Arms []recipe.Arm `json:"arms"`
+}
+
+// page shows a shipped recipe: what of its source is modelled, its arms, its text.
+func (c *methodsCmd) page(a *app) error {
+	p := recipePage{c.Name, recipe.Page(c.Name), append([]recipe.Arm{}, recipe.Arms(c.Name)...)}
+	r, err := recipe.Load(c.Name)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString(p.Page)
+	for _, arm := range p.Arms {
+		fmt.Fprintf(&b, "\n%s@%s\n", p.Name, arm.Name)
+		for _, set := range arm.Sets {
+			fmt.Fprintf(&b, "  %s\n", set)
+		}
+	}
+	if len(p.Arms) > 0 {
+		fmt.Fprintf(&b, "\nTo compare: simulate compare %s", p.Name)
+		for _, arm := range p.Arms {
+			fmt.Fprintf(&b, " %s@%s", p.Name, arm.Name)
+		}
+		b.WriteByte('\n')
+	}
+	for _, note := range r.Inert() {
+		fmt.Fprintf(&b, "\nCannot act here: %s\n", note)
+	}
+	return c.show(a, p.Name+".txt", b.String(), p, func() { fmt.Fprint(a.stdout, b.String()) })
+}
+
 // systems lists the published asynchronous systems: the rule in a line, the bound that
 // it promises, where it is from, and what of it is inferred or left out.
 func (c *methodsCmd) systems(a *app) error {

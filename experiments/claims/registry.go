@@ -7,6 +7,7 @@ import (
 	"driftlab/experiments/claims/age"
 	"driftlab/experiments/claims/attempts"
 	"driftlab/experiments/claims/correction"
+	"driftlab/experiments/claims/distillation"
 	"driftlab/experiments/claims/dynamic"
 	"driftlab/experiments/claims/estimator"
 	"driftlab/experiments/claims/length"
@@ -34,6 +35,7 @@ var themes = []struct {
 	{"length", length.Claims},
 	{"attempts", attempts.Claims},
 	{"process", process.Claims},
+	{"distillation", distillation.Claims},
 	{"age", age.Claims},
 	{"dynamic", dynamic.Claims},
 	{"scaling", scaling.Claims},

@@ -28,7 +28,7 @@ func (l *Learner) Grad() []float32 { return l.learner.Grad() }
 
 // Gradient takes the gradient of a loss over a batch, whose Now it fills.
 func (l *Learner) Gradient(b *batch.Batch, objective loss.Loss) error {
-	o := learner.StepOptions{Policy: learner.Policy{Temperature: 1}}
+	o := learner.StepOptions{Policy: learner.Policy{Temperature: 1}, Distributions: len(b.Teacher.Dist) > 0}
 	_, err := l.learner.Gradient(&b.Now, &b.Sampled, &loss.Objective{Loss: objective, Batch: b}, o)
 	return err
 }

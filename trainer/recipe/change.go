@@ -48,7 +48,11 @@ func (c Change) String() string { return c.path + "=" + flow(c.value) }
 
 // LoadChanged is Load with changes of any origin, which are applied in order.
 func LoadChanged(nameOrPath string, changes ...Change) (Recipe, error) {
-	file, text, err := findText(nameOrPath)
+	base, changes, err := withArm(nameOrPath, changes)
+	if err != nil {
+		return Recipe{}, err
+	}
+	file, text, err := findText(base)
 	if err != nil {
 		return Recipe{}, err
 	}

@@ -194,7 +194,11 @@ func reason(err error) error {
 // that was, or in the file as a whole with line 0. It serves messages about
 // values that only turn out to be wrong later, such as a damaged checkpoint.
 func Locate(nameOrPath, field string, changes ...Change) (source string, line int) {
-	file, text, err := findText(nameOrPath)
+	base, changes, err := withArm(nameOrPath, changes)
+	if err != nil {
+		return nameOrPath, 0
+	}
+	file, text, err := findText(base)
 	if err != nil {
 		return nameOrPath, 0
 	}
