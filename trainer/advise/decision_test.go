@@ -56,6 +56,20 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// Where it is either of two causes, the first is to be told from the second before anything is done.
+func TestAdviceOnEither(t *testing.T) {
+	k := &known{Gap: &Gap{Gap: diagnose.Gap{Pearson: 0.98, MeanAbsDp: 0.02, ESSToken: 0.9}}, state: Genuine, causes: []string{Staleness, Precision}}
+	walked := decide(k)
+	if got := walked[len(walked)-1].Advice; !strings.HasPrefix(got, "tell staleness from precision first (run a step with learning rate 0") || !strings.Contains(got, "if it is not staleness, raise the precision") {
+		t.Error(got)
+	}
+	k.causes, k.sure = []string{Precision, Staleness}, true
+	walked = decide(k)
+	if got := walked[len(walked)-1].Advice; !strings.HasPrefix(got, "raise the precision") {
+		t.Error(got)
+	}
+}
+
 // Long responses and queues get sequence weights behind a mask, others token weights.
 func TestStalenessByLength(t *testing.T) {
 	for _, c := range []struct {
