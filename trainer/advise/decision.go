@@ -83,10 +83,10 @@ var rows = []row{
 		return fmt.Sprintf("Pearson %.4f (%v), |k1| %.2g (%v), at equal weights as far as is known", k.Pearson, apartPearson, abs(k.K1), apartKL)
 	}, func(k *known) bool {
 		return k.equalWeights() && (k.Pearson < apartPearson || abs(k.K1) > apartKL)
-	}, first("align dtype, tensor parallelism and kernels of the two engines; leave corrections off while bisecting"), none},
+	}, apart("align dtype, tensor parallelism and kernels of the two engines; leave corrections off while bisecting"), none},
 	{"precision", "verl FAQ", func(k *known) string { return fmt.Sprintf("mean |dp| %.2g (%v)", k.MeanAbsDp, precisionDp) },
 		func(k *known) bool { return k.equalWeights() && k.MeanAbsDp > precisionDp },
-		first("raise the precision of the rollout engine, or make both engines compute alike; if it has to stay, truncate the weights"), both},
+		apart("raise the precision of the rollout engine, or make both engines compute alike; if it has to stay, truncate the weights"), both},
 	{"routing", "Zoey Li; survey", causesOf, func(k *known) bool { return k.named(Routing) },
 		always("mask jumps (IcePop, 0.5 to 5); replay the rollout engine's routes where they can be recorded (R3; R2 does for two updates per batch, weights alone for one)"),
 		func(*known) *correction.Pipeline { return weighted(&correction.IcePop{Low: 0.5, High: 5}) }},
@@ -137,8 +137,8 @@ var rows = []row{
 
 func always(advice string) func(*known) string { return func(*known) string { return advice } }
 
-// first is advice that comes behind telling two causes apart, where it is either.
-func first(advice string) func(*known) string {
+// apart is advice that comes behind telling two causes apart, where it is either.
+func apart(advice string) func(*known) string {
 	return func(k *known) string {
 		if k.sure || len(k.causes) < 2 || confirms[k.causes[0]] == "" {
 			return advice
