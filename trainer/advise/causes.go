@@ -68,6 +68,9 @@ const (
 	listedShare = 0.1
 	// coarse is the size from which rounding cannot be told from mild staleness for certain, in logits.
 	coarse = 0.05
+	// mostLone is the part of Σk3 in large errors one by one above which rounding cannot be told from routes that
+	// change for a token.
+	mostLone = 0.3
 	// finest is the size below which the engines differ by the last bits of fp32 only.
 	finest = 1e-5
 	// constant and turning bound the cosine of a direction that stays over the steps, and of one that does not.
@@ -176,6 +179,10 @@ func confidence(f *Features, families []evidenceFor) (word Confidence, pairs [][
 	case first == Precision && !f.onPolicy() && *f.Med > coarse, first == Staleness && f.Dose == nil:
 		cannot(Precision, Staleness)
 		word = Likely
+	}
+	if first == Precision && f.Lone != nil && *f.Lone > mostLone {
+		cannot(Precision, Routing)
+		word = min(word, Likely)
 	}
 	if first == Precision {
 		cannot(Precision, Order)

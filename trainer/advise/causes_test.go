@@ -225,6 +225,8 @@ func TestConfidence(t *testing.T) {
 		{"fine rounding", Precision, Staleness, 3, 0.5, Features{Med: new(0.049)}, Named, [2]string{Precision, Order}},
 		{"coarse rounding", Precision, Staleness, 3, 0.5, Features{Med: new(0.051)}, Likely, [2]string{Precision, Staleness}},
 		{"coarse, nothing old", Precision, Staleness, 3, 0.5, Features{Med: new(0.051), Lag: &none}, Named, [2]string{Precision, Order}},
+		{"a tail", Precision, Staleness, 3, 0.5, Features{Med: new(0.01), Lone: new(0.29)}, Named, [2]string{Precision, Order}},
+		{"half of it a tail", Precision, Staleness, 3, 0.5, Features{Med: new(0.01), Lone: new(0.31)}, Likely, [2]string{Precision, Routing}},
 		{"age without a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some}, Likely, [2]string{Precision, Staleness}},
 		{"age with a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some, Dose: new(0.7)}, Named, [2]string{}},
 		{"turning", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.69)}, Likely, [2]string{Precision, Staleness}},

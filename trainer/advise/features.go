@@ -49,6 +49,8 @@ type Features struct {
 	// likely such a run goes on.
 	Jumps *float64 `json:"jumps"`
 	Stay  *float64 `json:"stay"`
+	// Lone is the part of Σk3 in errors as large that come one by one: a tail, or routes that change for a token.
+	Lone *float64 `json:"lone"`
 	// Lag is the mean of the updates that responses are old, where every version is recorded.
 	Lag *float64 `json:"lag"`
 }
@@ -161,7 +163,7 @@ func featuresOf(rows []*kept) (*Features, jumped) {
 	f.Disp = s.dispersion()
 	f.Dose, f.DoseRank = s.dose()
 	part := jumpedOf(rows)
-	f.Jumps, f.Stay = part.share, part.stay
+	f.Jumps, f.Stay, f.Lone = part.share, part.stay, part.lone
 	return f, part
 }
 

@@ -162,15 +162,17 @@ func (j *jumps) smooth(of []emission, chance []float64, back [][2]float64) float
 	return likelihood
 }
 
-// found reports whether there are jumps at all.
-func (j *jumps) found() bool {
-	return j.gain > leastGain && j.large > leastLarge*j.small && j.stay >= leastStay
+// found reports whether there are jumps at all, alone whether they come one by one.
+func (j *jumps) found() (is, alone bool) {
+	is = j.gain > leastGain && j.large > leastLarge*j.small
+	return is && j.stay >= leastStay, is && j.stay < leastStay
 }
 
 // jumped is the k3 of every response, and what of it its jumps have beyond what the tokens would have without.
 type jumped struct {
 	all, jumps  []float64
 	share, stay *float64 // of all of it; nil where nothing jumps
+	lone        *float64 // the share of large errors that come one by one, which are not counted as jumps
 }
 
 // mostMixed bounds the tokens on which jumps are looked for.
@@ -188,22 +190,26 @@ func jumpedOf(rows []*kept) jumped {
 	s := deviationsOf(rows)
 	j := s.jumpsOf()
 	p := jumped{all: make([]float64, len(rows)), jumps: make([]float64, len(rows))}
-	extra := 0.0
-	if j.found() {
+	found, alone := j.found()
+	extra, counted := 0.0, 0.0
+	if found || alone {
 		extra = 1 - float64(j.small/j.large*j.small/j.large)
+	}
+	if found {
+		counted = 1
 	}
 	all, jumps := 0.0, 0.0
 	for i, x := range s.all {
 		d := max(-overflow, min(overflow, x.d))
 		k3 := elementary.Expm1(d) - d
 		p.all[x.row] += k3
-		p.jumps[x.row] += float64(k3 * j.chance[i] * extra)
+		p.jumps[x.row] += float64(k3 * j.chance[i] * extra * counted)
 		all, jumps = all+k3, jumps+float64(k3*j.chance[i]*extra)
 	}
 	if all > 0 {
-		p.share = new(jumps / all)
+		p.share, p.lone = new(counted*jumps/all), new((1-counted)*jumps/all)
 	}
-	if j.found() {
+	if found {
 		p.stay = &j.stay
 	}
 	return p
