@@ -2,10 +2,12 @@ package length
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/results"
 )
 
 // growthSteps is how long the runs of hard-growth are.
@@ -103,7 +105,23 @@ func judgeGrowth(j *claim.Judge) {
 	}
 	j.Note("Generated tokens of a run, which are those trained: %.0f thousand with the hard tail, %.0f with the removal, %.0f of easy prompts alone.",
 		stats.Average(j.Column(columns[0]+", tokens"))/1000, stats.Average(j.Column(columns[1]+", tokens"))/1000, stats.Average(j.Column(columns[2]+", tokens"))/1000)
-	j.Evidence.Picture = claim.Chart("Mean response length in training", "step", "tokens", "Hard prompts leave one arm at half time.", false,
-		j.Arm(columns[0], x, columns[0]), j.Arm(columns[1], x, columns[1]), j.Arm(columns[2], x, columns[2]))
+	j.Evidence.Picture = claim.Chart("Mean response length in training", "step", "tokens", "Means of eight steps. Hard prompts leave one arm at half time.", false,
+		growthArm(j, columns[0]), growthArm(j, columns[1]), growthArm(j, columns[2]))
 	j.Evidence.Table = j.CurvesTable("Mean length", "step", x, columns...)
+}
+
+// growthArm are an arm's lengths as means of eight steps: what a step asks is chance.
+func growthArm(j *claim.Judge, arm string) results.Arm {
+	const block = 8
+	a := results.Arm{Name: arm}
+	for i, o := range j.Runs {
+		curve := results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[i])}
+		lengths := o.List(arm)
+		for from := 0; from < len(lengths); from += block {
+			to := min(from+block, len(lengths))
+			curve.X, curve.Y = append(curve.X, float64(from+to+1)/2), append(curve.Y, stats.Average(lengths[from:to]))
+		}
+		a.Seeds = append(a.Seeds, curve)
+	}
+	return a
 }

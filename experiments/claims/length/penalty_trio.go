@@ -38,7 +38,7 @@ func penaltyTrio() claim.Claim {
 		Source:    "A practitioner's account of length penalties; Kimi k1.5, 2501.12599, for the one within a group.",
 		Figure:    "uniform 1e-4: empty; within the group 0.1: score 0; anchor 0.01: easy prompts 15 % shorter at 97.0 % solved, hard ones 26 % at 4.6 %",
 		Threshold: "Runs at two learning rates that end with more than half of the answers empty (no candidate tried), anchor against uniform: Fisher's exact test, p < 0.05. " +
-			"Each penalty at the coefficient of its curve whose mean length over the first ten steps, over replications, is nearest to 0.9 of that without penalty. " +
+			"Each penalty at the coefficient of its curve whose mean length over the first ten steps, over replications, is nearest to 0.9 of that without penalty, the largest of equals. " +
 			"Reported: pass rate within the group penalty minus that before training, below 0; pass rate of the anchor minus none, inside half of what uniform costs; length of the anchor over none, below 1.",
 		Setup: "GRPO on the search task with a pool of 128 prompts, roots within 1 to 10 candidates, 80 steps at two learning rates, four coefficients each; the last weights answer 1,024 fresh prompts. " +
 			"Anchors are kept per prompt: all prompts of this task are equally long. Looked at on other seeds: where each curve bends.",
@@ -109,7 +109,7 @@ func judgeTrio(j *claim.Judge) {
 		for _, coef := range a.coefs {
 			name := a.name + " " + coef
 			bite := stats.Average(trioEach(j, name, trioEarly)) / free
-			if d := math.Abs(bite - 0.9); d < nearest {
+			if d := math.Abs(bite - 0.9); d <= nearest {
 				nearest, matched[a.name] = d, name
 			}
 		}
