@@ -37,7 +37,22 @@ func newSampling(s *Session) (stage, error) {
 
 func (f sampler) run(s *Session) error {
 	s.generate(s.batch.Step)
+	if s.recipe.Rollout.LearnReplies {
+		s.learnReplies()
+	}
 	return f.Check(&s.batch)
+}
+
+// learnReplies counts what a tool wrote as the policy's, and logs its share.
+func (s *Session) learnReplies() {
+	b, replies := &s.batch, 0
+	for n, own := range b.Mask {
+		if !own {
+			b.Mask[n] = true
+			replies++
+		}
+	}
+	s.log("turns/learned_replies", float64(replies)/float64(b.Tokens()))
 }
 
 // Close releases the engines.
@@ -53,11 +68,15 @@ func (s *Session) generate(step int) {
 	s.preparePartner(weights)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
 	s.asked = s.source.Step(s.asked[:0], step, r.Rollout.Prompts)
+	hard := stageOf[*focus](s)
+	if hard != nil {
+		s.asked = hard.ask(s.asked, step)
+	}
 	for g, p := range s.asked {
-		for i := range r.Rollout.Group {
+		for range hard.size(g, r.Rollout.Group) {
 			s.prompts = append(s.prompts, p)
 			s.requests = append(s.requests, rollout.Request{
-				Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed + uint64(step)<<32, Stream: stream.ID(stream.Sampling, g*r.Rollout.Group+i),
+				Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed + uint64(step)<<32, Stream: stream.ID(stream.Sampling, len(s.requests)),
 				Tool: engines.Tool(s.task), Fuse: s.share(step, p),
 			})
 		}

@@ -18,6 +18,7 @@ var stages = []struct {
 	{"prefix_values", newPrefixValues},
 	// They are verified and rewarded: Reward, Correct, TokenReward.
 	{"reward", always((*Session).reward)},
+	{"rollout.pool.focus", newFocus},
 	{"advantage.greedy", newGreedy},
 	// Policies that are fixed for the step score them: Old, Ref, Teacher, Behaviour.
 	{"learner", always((*Session).score)},

@@ -41,6 +41,12 @@ func (p *Prompts) Pool() []task.Prompt { return p.pool }
 // one.
 func (p *Prompts) Keep(from int, kept []int) { p.from, p.kept = from, kept }
 
+// Left are the places in the pool that a step may draw from; read only.
+func (p *Prompts) Left(step int) []int {
+	_, of := p.part(step)
+	return of
+}
+
 // Step appends the n prompts of a step. They depend on the recipe and the step alone.
 func (p *Prompts) Step(dst []task.Prompt, step, n int) []task.Prompt {
 	if p.pool == nil {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// production are the recipes of published runs: each has a page that says what is
+// production are the recipes of published runs and their kin: each has a page that says what is
 // modelled and what is not, and arms.
-var production = []string{"compassmax", "dapo", "deepseek-v3.2", "dr-grpo", "intellect-3", "kimi-k2", "magistral", "minimax-m1", "ring-1t"}
+var production = []string{"compassmax", "dapo", "deepseek-v3.2", "dr-grpo", "intellect-3", "kimi-k2", "knapsack", "magistral", "minimax-m1", "ring-1t", "tool-turns"}
 
 // TestProductionRecipes: every arm loads, changes the recipe and runs under a name of
 // its own; and neither it nor the recipe has a part that cannot act, but for what the

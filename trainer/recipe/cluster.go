@@ -127,6 +127,8 @@ func (c *checker) cluster(r Recipe) {
 	c.that(o.Speculative == nil, "rollout.speculative", "%s schedules decode steps of a token each, and drafts make several: leave it out, or use schedule sync or lag", name)
 	c.that(o.Fusion == nil, "rollout.fusion", "%s has workers that load weights in the middle of responses, and the model beside them would have to: leave it out, or use schedule sync or lag", name)
 	c.that(o.PrefillChunk == 0, "rollout.prefill_chunk", "%d reads prompts in steps without a token, and %s counts a token per step: use 0", o.PrefillChunk, name)
+	c.that(!o.LearnReplies, "rollout.learn_replies", "true goes over a batch before it is scored, and %s takes responses in parts: leave it out, or use schedule sync or lag", name)
+	c.that(o.Pool == nil || o.Pool.Focus == "", "rollout.pool.focus", "the responses to a prompt follow from its last visit, and %s asks for prompts before that is graded: leave it out, or use schedule sync or lag", name)
 	c.that(len(o.Fleet) == 0, "rollout.fleet", "%s has workers of one kind: leave it out, or use schedule sync or lag", name)
 	c.that(o.KVScales.Prompts == 0, "rollout.kv_scales.prompts", "%d calibrates at the start of a step, when the workers of %s are in the middle of responses: use 0", o.KVScales.Prompts, name)
 	c.that(o.Noise.Start == 0, "rollout.noise.start", "%v is drawn anew at every sync of a step, and %s loads weights at any time: use 0", o.Noise.Start, name)

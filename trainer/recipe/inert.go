@@ -10,6 +10,7 @@ import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/schedule"
+	"driftlab/trainer/task"
 )
 
 // Inert lists the parts of a resolved recipe that cannot act in it, each by its
@@ -36,6 +37,9 @@ func (r Recipe) Inert() []string {
 			"set learner.minibatches above 1%s", s.Name, anchor, map[bool]string{true: ", or anchor to behaviour or rollout", false: ""}[lag]))
 	}
 	notes = append(notes, r.inertDistillation()...)
+	if _, tool := r.Task.Params.(task.Tool); r.Rollout.LearnReplies && !tool {
+		notes = append(notes, "rollout.learn_replies: no tool writes in the task "+r.Task.Name+": leave it out, or take the task lookup")
+	}
 	if differs {
 		return notes
 	}

@@ -21,7 +21,23 @@ type Pool struct {
 	// found, in the learner's numerics, before the first step. Nothing is sampled if all
 	// are kept. Default 16.
 	Samples int `yaml:"samples"`
+	// Focus gives hard prompts more of the same number of responses: upsample (prompts
+	// that were solved less at their last visit are drawn more often, with weight 1.1
+	// less that pass rate), knapsack (each step's responses go where the next one adds
+	// most to the sum of p(1-p)²·(1 - pⁿ - (1-p)ⁿ), p the pass rate at the last visit and n
+	// the size of the group: Knapsack RL, 2509.25849) or uniform (groups of one size, as
+	// without, with the figures of the others). A group has 2 or more; a prompt that was
+	// never visited has a rate of one half, and rates are smoothed by one response of either
+	// kind: inferred. Default: none of these.
+	Focus string `yaml:"focus"`
 }
+
+// Values of Pool.Focus.
+const (
+	FocusUpsample = "upsample"
+	FocusKnapsack = "knapsack"
+	FocusUniform  = "uniform"
+)
 
 // DefaultPool returns the section's defaults.
 func DefaultPool() Pool { return Pool{Prompts: 256, Keep: [2]float64{0, 1}, Samples: 16} }
@@ -36,12 +52,18 @@ func (p *Pool) read(d *decoder, n *yaml.Node, path string) {
 }
 
 // pool checks a training set of a fixed size.
-func (c *checker) pool(p *Pool) {
+func (c *checker) pool(r Rollout) {
+	p := r.Pool
 	if p == nil {
 		return
 	}
 	c.within("rollout.pool.prompts", p.Prompts, 1, maxResponses)
 	c.within("rollout.pool.from", p.From, 0, maxSteps)
 	c.within("rollout.pool.samples", p.Samples, 1, maxEvalSamples)
+	if p.Focus != "" {
+		c.that(r.Group > 1, "rollout.pool.focus", "%s compares groups, and rollout.group is 1: use 2 or more", p.Focus)
+		c.that(p.Focus != FocusUpsample || r.Prompts <= p.Prompts, "rollout.pool.focus", "a step draws %d different prompts, and the pool has %d: use fewer", r.Prompts, p.Prompts)
+		c.word("rollout.pool.focus", p.Focus, FocusUpsample, FocusKnapsack, FocusUniform)
+	}
 	c.that(p.Keep[0] >= 0 && p.Keep[0] <= p.Keep[1] && p.Keep[1] <= 1, "rollout.pool.keep", "%v is not a range of pass rates, low <= high within [0, 1]", p.Keep)
 }

@@ -60,6 +60,10 @@ type Rollout struct {
 	// Speculative drafts tokens for the engine to verify. Nil where the recipe has
 	// no such section: it draws each by itself. Evaluations do without.
 	Speculative *Speculative `yaml:"speculative"`
+	// LearnReplies trains on what a tool wrote as if the policy had: the mistake to
+	// compare with. Its rollout log-probs are 0, as a server that did not draw it has
+	// none. Default false.
+	LearnReplies bool `yaml:"learn_replies"`
 	// Fusion mixes another model's logits into every decode step. Nil where the recipe
 	// has no such section: the engine samples by its own.
 	Fusion *Fusion `yaml:"fusion"`

@@ -232,7 +232,7 @@ func (c *checker) rollout(r Rollout) {
 	}
 	c.fleet(r)
 	c.kvScales(r)
-	c.pool(r.Pool)
+	c.pool(r)
 	c.noise(r.Noise)
 }
 

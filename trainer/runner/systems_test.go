@@ -53,6 +53,13 @@ var signatures = map[string][]signature{
 	// Several versions at once, one per response.
 	"dora":    {{"staleness/tokens/max", 3, 3}, {"staleness/mixed_responses", 0, 0}, {"clock/dropped_samples", 0, 0}},
 	"laminar": {{"staleness/tokens/max", 2, most}, {"staleness/mixed_responses", 0, 0}},
+	// Published runs: groups that are refused, rollouts as old as is said.
+	"compassmax":  {{"rollout/refused_groups", 1, most}},
+	"dapo":        {{"rollout/refused_groups", 1, most}},
+	"minimax-m1":  {{"rollout/refused_groups", 1, most}},
+	"magistral":   {{"rollout/refused_groups", 1, most}, {"staleness/tokens/max", 1, most}},
+	"kimi-k2":     {{"staleness/mixed_responses", 0.1, 1}, {"staleness/tokens/max", 1, most}},
+	"intellect-3": {{"staleness/tokens/max", 1, 8}},
 	// On-policy: nothing is old, and the clock is shorter than that of the loop in turns.
 	"stream":   {{"staleness/tokens/max", 0, 0}},
 	"periodic": {{"staleness/tokens/max", 0, 0}},

@@ -22,6 +22,7 @@ const (
 	Completions
 	Guidance
 	Rejection
+	Focus
 )
 
 // New returns the random numbers of one purpose at one step of a run. They

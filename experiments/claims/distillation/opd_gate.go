@@ -44,7 +44,7 @@ func opdGate() claim.Claim {
 			"Beside it: either against no teacher; all answers and all failed ones; the first 8 tokens alone; a teacher of another template, at most no teacher, and after rejection fine-tuning into that template, against the same student without a teacher; the rank correlation of gain and overlap over checkpoints of the teacher, above 0.6.",
 		Setup: "GRPO on chain-base, prompts of 6 to 12 operations, of which about 30 % are solved at first, fp32 engines, 90 updates of 8 prompts with 8 responses. The teacher is warm-started on cleaner demonstrations of 3 to 12 operations and a half wider. " +
 			"Advantages of guided tokens are normalised apart. Learning rates 5e-4 and 1e-3 for the judged arms and no teacher, 1e-3 for the others. " + claim.PassRateNote +
-			"Looked at: one replication of seed 9001, after which the arm that is fine-tuned first was added.",
+			"Looked at: two replications of seed 9001; after the first the arm that is fine-tuned first was added, in the second its prompts and those of the teacher of another template were easier by mistake.",
 		LeftOut: "A budget of calls that is fixed: the rule's share of answers falls as the policy learns, and at random as many are drawn as the rule would then choose in that run. Ten replications for the cost: fourteen runs and four teachers each.",
 		Commands: []string{"simulate pretrain teacher-base --out teacher",
 			"simulate train opd --set checkpoint=chain-base --set teacher=teacher --set task.difficulty=[6,12] --set distillation.random=true"},
@@ -81,7 +81,7 @@ func measureGate(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 		}
 		dirs[t.share] = dir
 	}
-	tagged, err := taught(ctx, e, 1, "task.name=tagged")
+	tagged, err := taught(ctx, e, 1, "task={name: tagged, difficulty: [3, 12], noise: 0.02}")
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func measureGate(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 	if err != nil {
 		return nil, err
 	}
-	more := []string{"task.name=tagged", "rollout.max_tokens=42", "checkpoint=" + tuned}
+	more := []string{"task={name: tagged, difficulty: [6, 12]}", "rollout.max_tokens=42", "checkpoint=" + tuned}
 	if err := run(gateTunedNone, last, "", "", more...); err != nil {
 		return nil, err
 	}
