@@ -23,6 +23,6 @@ const teacherSteps = 800
 // taught is the folder of a teacher of this replication, trained for that share of
 // teacherSteps, with changes.
 func taught(ctx context.Context, e *claim.Env, share float64, set ...string) (string, error) {
-	steps := int(share * float64(e.Pick(teacherSteps, teacherSteps/4, 4)))
+	steps := int(share * float64(e.Pick(teacherSteps, teacherSteps/4, 8)))
 	return e.Warm(ctx, teacherBase, append([]string{fmt.Sprintf("pretrain.steps=%d", steps)}, set...)...)
 }
