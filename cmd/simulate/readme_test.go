@@ -72,7 +72,7 @@ func knownNames(k *kong.Context, c *cli) error {
 		}
 	case "methods":
 		name := c.Methods.Name
-		if !slices.Contains([]string{"", "recipes", "systems", "numerics", "presets", "tanh_pg"}, name) && recipe.LookUp(name) == nil {
+		if !slices.Contains([]string{"", "recipes", "systems", "numerics", "presets", "tanh_pg"}, name) && recipe.LookUp(name) == nil && !slices.Contains(recipe.Names(), name) {
 			_, err = findMethods(name)
 		}
 	}
