@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -192,15 +193,7 @@ func (r Rule) fitted(runs []series) Rule {
 	if collapses == 0 || rest == 0 {
 		return r
 	}
-	slices.SortStableFunc(list, func(a, b extreme) int {
-		switch {
-		case a.value > b.value:
-			return -1
-		case a.value < b.value:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b extreme) int { return cmp.Compare(b.value, a.value) })
 	best, hit, wrong := 0.0, 0, 0
 	for i, x := range list {
 		if x.collapse {

@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -281,15 +282,7 @@ func (g gaussians) families(f *Features) []evidenceFor {
 			list[i].log += tagged * math.Ln10
 		}
 	}
-	slices.SortStableFunc(list, func(a, b evidenceFor) int {
-		switch {
-		case a.log > b.log:
-			return -1
-		case a.log < b.log:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b evidenceFor) int { return cmp.Compare(b.log, a.log) })
 	return list
 }
 

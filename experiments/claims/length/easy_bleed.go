@@ -36,11 +36,7 @@ func easyBleed() claim.Claim {
 
 func measureBleed(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	warm, err := searchWarm(ctx, e, wasteful...)
-	if err != nil {
-		return nil, err
-	}
-	start, err := claim.Loaded(warm, 0)
+	start, err := searchStart(ctx, e)
 	if err != nil {
 		return nil, err
 	}

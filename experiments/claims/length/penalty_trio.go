@@ -55,11 +55,7 @@ func penaltyTrio() claim.Claim {
 
 func measureTrio(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	warm, err := searchWarm(ctx, e, wasteful...)
-	if err != nil {
-		return nil, err
-	}
-	start, err := claim.Loaded(warm, 0)
+	start, err := searchStart(ctx, e)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,15 @@ func searchWarm(ctx context.Context, e *claim.Env, set ...string) (string, error
 	return e.Warm(ctx, "search-base", set...)
 }
 
+// searchStart is the policy of the wasteful warm start.
+func searchStart(ctx context.Context, e *claim.Env) (*model.Params, error) {
+	warm, err := searchWarm(ctx, e, wasteful...)
+	if err != nil {
+		return nil, err
+	}
+	return claim.Loaded(warm, 0)
+}
+
 // searchRun is a training run on the search task from a wasteful warm start: the mean
 // length of each step's responses, and the weights.
 func searchRun(ctx context.Context, e *claim.Env, steps int, set ...string) ([]float64, *model.Params, error) {

@@ -3,6 +3,7 @@ package foreign
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -169,12 +170,15 @@ func lastCall(word string) string {
 	return word
 }
 
+// reference is $NAME or ${NAME}.
+var reference = regexp.MustCompile(`\$\{?([A-Za-z_]\w*)\}?`)
+
 // expand replaces $NAME and ${NAME} by what a line of the script gave it.
 func expand(word string, shell map[string]string) string {
 	if !strings.Contains(word, "$") {
 		return word
 	}
-	return regexp.MustCompile(`\$\{?([A-Za-z_]\w*)\}?`).ReplaceAllStringFunc(word, func(ref string) string {
+	return reference.ReplaceAllStringFunc(word, func(ref string) string {
 		if value, ok := shell[strings.Trim(ref, "${}")]; ok {
 			return value
 		}
@@ -182,18 +186,29 @@ func expand(word string, shell map[string]string) string {
 	})
 }
 
+// outside yields what of a line stands outside quotes.
+func outside(line string) iter.Seq2[int, rune] {
+	return func(yield func(int, rune) bool) {
+		quote := rune(0)
+		for i, r := range line {
+			switch {
+			case quote != 0:
+				if r == quote {
+					quote = 0
+				}
+			case r == '"' || r == '\'':
+				quote = r
+			case !yield(i, r):
+				return
+			}
+		}
+	}
+}
+
 // uncommented drops what is behind a # that starts a word outside quotes.
 func uncommented(line string) string {
-	quote := rune(0)
-	for i, r := range line {
-		switch {
-		case quote != 0:
-			if r == quote {
-				quote = 0
-			}
-		case r == '"' || r == '\'':
-			quote = r
-		case r == '#' && (i == 0 || unicode.IsSpace(rune(line[i-1]))):
+	for i, r := range outside(line) {
+		if r == '#' && (i == 0 || unicode.IsSpace(rune(line[i-1]))) {
 			return line[:i]
 		}
 	}
@@ -204,21 +219,15 @@ func uncommented(line string) string {
 func split(line string) []string {
 	line = spaced.ReplaceAllString(line, "=")
 	var list []string
-	depth, start, quote := 0, 0, rune(0)
+	depth, start := 0, 0
 	cut := func(end int) {
 		if word := strings.Trim(line[start:end], " \t\r,;()"); word != "" {
 			list = append(list, word)
 		}
 		start = end
 	}
-	for i, r := range line {
+	for i, r := range outside(line) {
 		switch {
-		case quote != 0:
-			if r == quote {
-				quote = 0
-			}
-		case r == '"' || r == '\'':
-			quote = r
 		case r == '[':
 			depth++
 		case r == ']':
