@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"driftlab/results"
 	"driftlab/trainer/advise"
@@ -53,10 +54,8 @@ func causeOf(r *advise.Report) (string, error) {
 		return "", bad("--reproduce: a fault of the bookkeeping is not one of a run: repair the data")
 	}
 	for _, cause := range r.Verdict.Causes {
-		for _, known := range reproduce.Causes() {
-			if cause == known {
-				return cause, nil
-			}
+		if slices.Contains(reproduce.Causes(), cause) {
+			return cause, nil
 		}
 	}
 	return "precision", nil // the one that every pair of engines has

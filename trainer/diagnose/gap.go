@@ -32,8 +32,8 @@ type Gap struct {
 	// Chi2Token is mean(ρ²) − 1.
 	Chi2Token float64 `json:"chi2_token"`
 	// Chi2Tail is the 95th percentile of (ρ − 1)², whose mean is chi-squared where the
-	// mean of ρ is 1; 0 for responses that were added one by one.
-	Chi2Tail float64 `json:"chi2_tail"`
+	// mean of ρ is 1; 0, and not written, for responses that were added one by one.
+	Chi2Tail float64 `json:"chi2_tail,omitempty"`
 	// Chi2Sequence is the mean over responses of (Π ρ)² − 1.
 	Chi2Sequence float64 `json:"chi2_sequence"`
 	// ESSToken is (Σρ)²/(n·Σρ²), the effective share of the tokens.
@@ -66,7 +66,7 @@ type Gap struct {
 	// ExactTV is the mean total variation ½·Σ|p − q|; TailTV its 95th percentile, MaxTV
 	// the largest.
 	ExactTV float64 `json:"exact_tv"`
-	TailTV  float64 `json:"tail_tv"`
+	TailTV  float64 `json:"tail_tv,omitempty"`
 	MaxTV   float64 `json:"max_tv"`
 
 	// HasRoutes says that routes were recorded in both engines.
