@@ -68,6 +68,16 @@ func Save(dir string, p *Params, x Extras) error {
 	return nil
 }
 
+// Files are those of a checkpoint folder by their names, as Save writes them.
+func Files(p *Params, x Extras) (map[string][]byte, error) {
+	list, err := encode(p, x)
+	files := make(map[string][]byte, len(list))
+	for _, f := range list {
+		files[f.name] = f.data
+	}
+	return files, err
+}
+
 // file is one encoded file of a checkpoint.
 type file struct {
 	name string

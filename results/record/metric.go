@@ -71,8 +71,8 @@ func parseWord(s string) (float64, bool) {
 	return 0, false
 }
 
-// appendStep appends one line of metrics.jsonl.
-func appendStep(dst []byte, step int, metrics []Metric) []byte {
+// AppendStep appends one line of metrics.jsonl.
+func AppendStep(dst []byte, step int, metrics []Metric) []byte {
 	dst = append(dst, `{"step":`...)
 	dst = strconv.AppendInt(dst, int64(step), 10)
 	for i := range metrics {

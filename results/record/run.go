@@ -173,7 +173,7 @@ func (r *Run) Step(step int, metrics []Metric) error {
 			r.names = append(r.names, metrics[i].Name)
 		}
 	}
-	r.buf = appendStep(r.buf[:0], step, metrics)
+	r.buf = AppendStep(r.buf[:0], step, metrics)
 	if _, err := r.file.Write(r.buf); err != nil {
 		// Best effort: Resume would drop the torn line as well.
 		_ = r.file.Truncate(r.size)

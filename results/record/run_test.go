@@ -517,7 +517,7 @@ func FuzzReadStep(f *testing.F) {
 			return
 		}
 		// What is accepted survives being written and read again, bit for bit.
-		text := appendStep(nil, step, metrics)
+		text := AppendStep(nil, step, metrics)
 		step2, again, err := readStep(nil, bytes.TrimSuffix(text, []byte("\n")))
 		if err != nil || step2 != step || len(again) != len(metrics) {
 			t.Fatalf("%q -> %q: %v", line, text, err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/results/lab/panel"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/runner"
 )
@@ -21,12 +22,13 @@ const script = `
 const fs = require("fs");
 require(process.argv[2]);
 globalThis.postMessage = text => {
-	const m = JSON.parse(text);
+	const m = typeof text === "string" ? JSON.parse(text) : text;
+	if (m.rows) rows += m.rows.length;
 	if (m.ready) driftlab(process.argv[4]);
-	else if (m.row) rows++;
-	else { console.log(JSON.stringify({...m, rows})); process.exit(0); }
+	else if (m.tokens) tokens = m.tokens.log_ratio.length;
+	else if (m.digest || m.result || m.fault) { console.log(JSON.stringify({...m, rows, tokens})); process.exit(0); }
 };
-let rows = 0;
+let rows = 0, tokens = 0;
 const go = new Go();
 WebAssembly.instantiate(fs.readFileSync(process.argv[3]), go.importObject).then(r => go.run(r.instance));
 `
@@ -55,11 +57,13 @@ func TestSameBytes(t *testing.T) {
 	type answer struct {
 		ID     int
 		Rows   int
+		Tokens int
 		Digest string
 		Fault  string
 		Result struct {
-			Pairs []struct{ Gap json.RawMessage }
+			Pairs []struct{ Gap struct{ Tokens int } }
 		}
+		Panels []panel.Panel
 	}
 	ask := func(do, name string, set ...string) (a answer) {
 		t.Helper()
@@ -83,7 +87,7 @@ func TestSameBytes(t *testing.T) {
 	if there.Digest != here.Digest() || there.Rows != r.Steps+1 {
 		t.Errorf("in WebAssembly %d rows and digest %s, here %s", there.Rows, there.Digest, here.Digest())
 	}
-	if gap := ask("measure", "default", "rollout.prompts=1", "rollout.group=2", "rollout.numerics=bf16"); len(gap.Result.Pairs) != 1 || !strings.Contains(string(gap.Result.Pairs[0].Gap), `"k3":`) {
+	if gap := ask("measure", "default", "rollout.prompts=1", "rollout.group=2", "rollout.numerics=bf16"); len(gap.Result.Pairs) != 1 || gap.Tokens == 0 || gap.Tokens != gap.Result.Pairs[0].Gap.Tokens || len(gap.Panels) != 3 {
 		t.Errorf("no gap: %+v", gap)
 	}
 	if bad := ask("train", "headline", "steps=none"); !strings.Contains(bad.Fault, "steps") {

@@ -4,33 +4,43 @@
 // browser. It takes messages in JSON from a function driftlab, which it defines, and
 // posts its own:
 //
-//	{"id": 1, "do": "measure", "recipe": "default", "set": ["rollout.numerics=bf16"]}
-//	{"id": 2, "do": "train", "recipe": "headline", "set": ["steps=20"]}
-//	{"id": 2, "do": "pause"}    also go, and stop
+//	{"v": 1, "id": 1, "do": "measure", "recipe": "default", "set": ["rollout.numerics=bf16"]}
+//	{"v": 1, "id": 2, "do": "train", "recipe": "headline", "set": ["steps=20"]}
+//	{"v": 1, "id": 2, "do": "pause"}    also go, step (one, then pause) and stop
+//	{"v": 1, "id": 2, "do": "save"}     the last run's folder
+//	{"v": 1, "id": 3, "do": "check", "recipe": "default", "set": [...]}
 //
-//	{"ready": "go1.26"}
-//	{"id": 2, "row": {"step": 1, "metrics": {"gap/k3": 0.01}}, "of": 20}
-//	{"id": 2, "result": {...}, "digest": "..."}
+//	{"v": 1, "ready": "go1.26"}         at the start, and to hello
+//	{"id": 2, "progress": {"done": 3, "of": 20, "eta": 12.5}}
+//	{"id": 2, "rows": [{"step": 1, "metrics": {"gap/k3": 0.01}}], "panels": [...]}
+//	{"id": 1, "tokens": {"logp_rollout": Float32Array, ...}}    transferred, not text
+//	{"id": 2, "result": {...}, "panels": [...], "digest": "...", "command": "simulate ..."}
+//	{"id": 2, "file": "NAME.zip", "bytes": Uint8Array}          transferred, not text
 //	{"id": 2, "fault": "rollout.numerics: ..."}
 //
-// A run ends with the digest that `simulate train` prints of the same recipe.
+// Panels are pictures to be painted as they are (package results/lab/panel). A run ends
+// with the digest that `simulate train` prints of the same recipe.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"runtime"
 	"syscall/js"
 	"time"
 
+	"driftlab/results/lab/panel"
 	"driftlab/results/record"
-	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/runner"
 )
+
+// protocol is the version of the messages.
+const protocol = 1
 
 // message is what the page sends.
 type message struct {
+	V      int      `json:"v"`
 	ID     int      `json:"id"`
 	Do     string   `json:"do"`
 	Recipe string   `json:"recipe"`
@@ -39,13 +49,23 @@ type message struct {
 
 // reply is what goes back; the rest of it is empty.
 type reply struct {
-	ID     int    `json:"id,omitempty"`
-	Ready  string `json:"ready,omitempty"`
-	Row    *row   `json:"row,omitempty"`
-	Of     int    `json:"of,omitempty"`
-	Result any    `json:"result,omitempty"`
-	Digest string `json:"digest,omitempty"`
-	Fault  string `json:"fault,omitempty"`
+	V        int           `json:"v"`
+	ID       int           `json:"id,omitempty"`
+	Ready    string        `json:"ready,omitempty"`
+	Progress *progress     `json:"progress,omitempty"`
+	Rows     []row         `json:"rows,omitempty"`
+	Panels   []panel.Panel `json:"panels,omitempty"`
+	Result   any           `json:"result,omitempty"`
+	Digest   string        `json:"digest,omitempty"`
+	Command  string        `json:"command,omitempty"`
+	Fault    string        `json:"fault,omitempty"`
+}
+
+// progress is how far a job has come, and the seconds it may still take.
+type progress struct {
+	Done int     `json:"done"`
+	Of   int     `json:"of"`
+	ETA  float64 `json:"eta,omitempty"`
 }
 
 // row is a step of a run.
@@ -72,9 +92,10 @@ func (m metrics) MarshalJSON() ([]byte, error) {
 
 // post sends a reply to the page.
 func post(r reply) {
+	r.V = protocol
 	text, err := json.Marshal(r)
 	if err != nil {
-		text, _ = json.Marshal(reply{ID: r.ID, Fault: err.Error()})
+		text, _ = json.Marshal(reply{V: protocol, ID: r.ID, Fault: err.Error()})
 	}
 	js.Global().Call("postMessage", string(text))
 }
@@ -84,9 +105,13 @@ type job struct {
 	id     int
 	stop   context.CancelFunc
 	paused bool
+	budget int // steps to make although it is paused
 }
 
-var now *job
+var (
+	now  *job
+	last *saved // what save gives
+)
 
 // receive takes a message. What takes long goes on in a goroutine of its own, which
 // lets messages in between two steps.
@@ -96,36 +121,57 @@ func receive(_ js.Value, args []js.Value) any {
 		post(reply{Fault: err.Error()})
 		return nil
 	}
+	if m.V > protocol {
+		post(reply{ID: m.ID, Fault: fmt.Sprintf("a message of version %d: this program knows %d; reload the page", m.V, protocol)})
+		return nil
+	}
 	switch m.Do {
-	case "measure", "train":
+	case "hello":
+		post(reply{ID: m.ID, Ready: runtime.Version()})
+	case "measure", "train", "check":
 		if now != nil {
 			now.stop()
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		now = &job{id: m.ID, stop: stop}
 		go now.run(ctx, m)
-	case "pause", "go", "stop":
-		switch {
-		case now == nil || now.id != m.ID: // it has ended
-		case m.Do == "stop":
-			now.stop()
-		default:
-			now.paused = m.Do == "pause"
+	case "save":
+		go save(m.ID)
+	case "pause", "go", "step", "stop":
+		if now != nil && now.id == m.ID { // else it has ended
+			now.control(m.Do)
 		}
 	default:
-		post(reply{ID: m.ID, Fault: "do " + m.Do + ": expected measure, train, pause, go or stop"})
+		post(reply{ID: m.ID, Fault: "do " + m.Do + ": expected hello, measure, train, check, pause, go, step, stop or save"})
 	}
 	return nil
+}
+
+// control acts on a job between two steps.
+func (j *job) control(do string) {
+	switch do {
+	case "stop":
+		j.stop()
+	case "step":
+		j.paused, j.budget = true, 1
+	default:
+		j.paused, j.budget = do == "pause", 0
+	}
 }
 
 // run does what a message asks for, and says how it ended.
 func (j *job) run(ctx context.Context, m message) {
 	defer j.stop()
 	r, err := recipe.Load(m.Recipe, m.Set...)
-	if err == nil && m.Do == "measure" {
-		err = j.measure(ctx, r)
-	} else if err == nil {
-		err = j.train(ctx, r)
+	if err == nil {
+		switch m.Do {
+		case "measure":
+			err = j.measure(ctx, r, m)
+		case "train":
+			err = j.train(ctx, r, m)
+		case "check":
+			post(reply{ID: j.id, Result: map[string]string{"recipe": string(r.YAML())}})
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		post(reply{ID: j.id, Fault: err.Error()})
@@ -135,30 +181,14 @@ func (j *job) run(ctx context.Context, m message) {
 	}
 }
 
-func (j *job) measure(ctx context.Context, r recipe.Recipe) error {
-	m, err := measure.Gaps(ctx, measure.GapRequest{Recipe: r, Progress: func(int, int) { j.breathe(ctx) }})
-	if err == nil {
-		post(reply{ID: j.id, Result: m})
-	}
-	return err
-}
-
-func (j *job) train(ctx context.Context, r recipe.Recipe) error {
-	result, err := runner.Run(ctx, r, runner.Options{Step: func(step int, m []record.Metric) {
-		post(reply{ID: j.id, Row: &row{step, m}, Of: r.Steps})
-		j.breathe(ctx)
-	}})
-	if result != nil {
-		post(reply{ID: j.id, Result: result.Summary, Digest: result.Digest()})
-	}
-	return err
-}
-
 // breathe lets the browser deliver messages, and waits while the job is paused.
 func (j *job) breathe(ctx context.Context) {
 	time.Sleep(time.Millisecond)
-	for j.paused && ctx.Err() == nil {
-		time.Sleep(50 * time.Millisecond)
+	if j.budget > 0 {
+		j.budget--
+	}
+	for j.paused && j.budget == 0 && ctx.Err() == nil {
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

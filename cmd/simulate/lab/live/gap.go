@@ -1,0 +1,140 @@
+// Package live makes the panels of what the lab computes: of a measured gap and of a run
+// as it goes on. The page draws them beside recordings, which are made of the same.
+//
+// What it is not: it runs nothing.
+package live
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"driftlab/results/lab/panel"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
+	"driftlab/trainer/measure"
+)
+
+// shades are the least |d| of a strip's levels 1 to 4: 1 is any difference at all.
+var shades = [...]float64{math.SmallestNonzeroFloat64, 1e-4, 1e-3, 1e-2}
+
+// scale says what they are.
+const scale = "No shade: equal in every bit. Then |d| below 0.0001, below 0.001, below 0.01, and above."
+
+// level is the shade of a difference.
+func level(d float64) int {
+	n := 0
+	for n < len(shades) && math.Abs(d) >= shades[n] {
+		n++
+	}
+	return n
+}
+
+// drawn is how many responses a strip shows.
+const drawn = 6
+
+// Gap are the panels of a pair: its tokens, how their differences spread, its figures.
+func Gap(gap measure.PairGap, b *batch.Batch, vocab []string) []panel.Panel {
+	return []panel.Panel{strip(b, vocab), Spread(b), figures(gap)}
+}
+
+// strip shows the first responses token by token.
+func strip(b *batch.Batch, vocab []string) panel.Panel {
+	p := panel.Panel{Kind: panel.Strip, Name: "strip", Title: "The tokens of the first responses, shaded by |d|", Scale: scale}
+	unequal, tokens := 0, 0
+	for i := range min(b.Len(), drawn) {
+		var line panel.Line
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			t := panel.Token{Text: "<?>"}
+			if id := int(b.Token[n]); id >= 0 && id < len(vocab) {
+				t.Text = vocab[id]
+			}
+			if !b.Mask[n] {
+				t.Note = "not sampled"
+				line.Tokens = append(line.Tokens, t)
+				continue
+			}
+			d := b.Old.Logp[n] - b.LogpRoll[n]
+			t.Level = level(d)
+			t.Note = fmt.Sprintf("rollout %.5g, learner %.5g, d %+.2g", b.LogpRoll[n], b.Old.Logp[n], d)
+			tokens++
+			if d != 0 {
+				unequal++
+			}
+			line.Tokens = append(line.Tokens, t)
+		}
+		p.Lines = append(p.Lines, line)
+	}
+	p.Said = fmt.Sprintf("%d of the %d tokens shown have another log-prob in the learner.", unequal, tokens)
+	return p
+}
+
+// Spread is how |log-ratio| is distributed, in decades, with a bar of its own for exact equality.
+func Spread(b *batch.Batch) panel.Panel {
+	const least, most = -9, 1
+	labels := []string{"0"}
+	for d := least; d < most; d++ {
+		labels = append(labels, "1e"+strconv.Itoa(d))
+	}
+	count := make([]float64, len(labels))
+	total := 0.0
+	for i := range b.Len() {
+		for n := range b.Where(i, b.Mask) {
+			d := math.Abs(b.Old.Logp[n] - b.LogpRoll[n])
+			at := 0
+			if d > 0 {
+				at = 1
+				for at+1 < len(labels) && d >= decade(least+at) {
+					at++
+				}
+			}
+			count[at]++
+			total++
+		}
+	}
+	top := 0
+	for i := range count {
+		count[i] = 100 * count[i] / max(total, 1)
+		if count[i] > count[top] {
+			top = i
+		}
+	}
+	at := "|d| of " + labels[top] + " and up to ten times that"
+	if top == 0 {
+		at = "no difference at all"
+	}
+	return panel.Panel{Kind: panel.Bars, Name: "spread", Title: "How far apart: tokens by |d|, in decades",
+		X: &panel.Axis{Label: "|d| = |log pi - log mu|, from"}, Y: &panel.Axis{Label: "tokens, %"}, Labels: labels,
+		Series: []panel.Series{{Name: "tokens", Y: count}},
+		Said:   fmt.Sprintf("Of %.0f tokens %s %% have %s.", total, threeDigits(count[top]), at)}
+}
+
+// decade is a power of ten, exactly as it is written.
+func decade(exponent int) float64 {
+	v, _ := strconv.ParseFloat("1e"+strconv.Itoa(exponent), 64) // it is a number
+	return v
+}
+
+// figures is the pair's line of the table.
+func figures(g measure.PairGap) panel.Panel {
+	p := panel.Panel{Kind: panel.Table, Name: "figures", Title: "Live: " + g.Rollout + " samples, " + g.Learner + " learns",
+		Columns: []panel.Column{{Name: "router"}, {Name: "tokens", Num: true}, {Name: "unequal", Num: true}, {Name: "KL (k3)", Num: true}, {Name: "exact KL", Num: true},
+			{Name: "mean |d|", Num: true}, {Name: "max |d|", Num: true}, {Name: "tokens with a flip", Num: true}}}
+	add := func(name string, x *diagnose.Gap) {
+		if x == nil {
+			return
+		}
+		p.Rows = append(p.Rows, []string{name, strconv.Itoa(x.Tokens), percent(x.Unequal), threeDigits(x.K3), threeDigits(x.ExactKL),
+			threeDigits(x.MeanAbsDlogp), threeDigits(x.MaxAbsDlogp), percent(x.FlipToken)})
+	}
+	add("free", &g.Gap)
+	add("rollout's routes replayed", g.Replayed)
+	add("routes and gates replayed", g.ReplayedGates)
+	p.Said = fmt.Sprintf("%s of %d tokens differ; KL %s, largest difference %s.", percent(g.Gap.Unequal), g.Gap.Tokens, threeDigits(g.Gap.K3), threeDigits(g.Gap.MaxAbsDlogp))
+	return p
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
+
+func threeDigits(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }

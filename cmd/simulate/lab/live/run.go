@@ -1,0 +1,42 @@
+package live
+
+import (
+	"fmt"
+
+	"driftlab/results/lab/panel"
+	"driftlab/results/record"
+)
+
+// curves are what is drawn of a run, as far as it records it.
+var curves = []struct {
+	name, metric, title, label string
+	log                        bool
+}{
+	{"pass-rate", "val/learner/pass_rate", "Pass rate on held-out prompts", "pass rate", false},
+	{"score", "critic/score/mean", "Training reward, batch by batch", "mean reward", false},
+	{"k3", "gap/k3", "Gap between sampling and learning policy", "k3, nats", true},
+}
+
+// Run are the panels of a run so far.
+func Run(title string, r *record.Record) []panel.Panel {
+	var list []panel.Panel
+	for _, c := range curves {
+		column := r.Column(c.metric)
+		if column == nil || len(column.Value) == 0 {
+			continue
+		}
+		p := panel.Panel{Kind: panel.Lines, Name: c.name, Title: c.title, X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: c.label, Log: c.log}}
+		if !c.log {
+			p.Y.High = 1
+		}
+		s := panel.Series{Name: title, Method: panel.Own, Y: column.Value}
+		for _, step := range column.Step {
+			s.X = append(s.X, float64(step))
+		}
+		p.Series = append(p.Series, s)
+		last := len(column.Value) - 1
+		p.Said = fmt.Sprintf("%s: %s at step %d, from %s.", title, threeDigits(column.Value[last]), column.Step[last], threeDigits(column.Value[0]))
+		list = append(list, p)
+	}
+	return list
+}
