@@ -20,9 +20,20 @@ var (
 	uplotLicence string
 	//go:embed assets/report.css
 	reportStyle string
+	//go:embed assets/paper.js
+	paperScript string
 	//go:embed assets/report.js
 	reportScript string
 )
+
+// Paper is what the report and the lab's page have in common.
+type Paper struct{ Style, Script, Licence string }
+
+// SharedPaper returns the stylesheet, with uPlot's, and the script, uPlot and what stands on it, and
+// uPlot's licence.
+func SharedPaper() Paper {
+	return Paper{uplotStyle + "\n" + reportStyle, uplotScript + "\n" + paperScript, uplotLicence}
+}
 
 // contentPolicy forbids the page every request: it works offline, and a
 // reader's machine tells nobody that it was opened.
@@ -233,5 +244,5 @@ func (p *page) foot() {
 		"Charts draw every step on record; their values are rounded to six significant digits, the exact ones are in each run's <code>",
 		record.MetricsFile, "</code>. Drag across a chart to zoom, double-click to go back; with the keyboard, arrow keys read the values.</p>\n",
 		"<details><summary>Licence of the chart library uPlot 1.6.32</summary><pre>", html.EscapeString(uplotLicence), "</pre></details>\n",
-		"</footer>\n</div>\n<script>", uplotScript, "</script>\n<script>\n", reportScript, "</script>\n</body>\n</html>\n")
+		"</footer>\n</div>\n<script>", uplotScript, "</script>\n<script>\n", paperScript, reportScript, "</script>\n</body>\n</html>\n")
 }
