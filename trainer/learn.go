@@ -24,6 +24,9 @@ func (s *Session) learn() error {
 				return err
 			}
 			s.keepTrained(mini)
+			if s.options.Updated != nil {
+				s.options.Updated(step, epoch*r.Learner.Minibatches+m+1)
+			}
 		}
 	}
 	s.metrics = s.objective.rejection.Metrics(s.sums.appendTo(s.metrics))

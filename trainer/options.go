@@ -16,6 +16,9 @@ type Options struct {
 	Recompute bool
 	// KeepTrained keeps the log-probs of each token's last forward pass in training.
 	KeepTrained bool
+	// Updated is called after every gradient step, with the training step, from 0, and
+	// the number of gradient steps it has made; Session.Score then asks the weights.
+	Updated func(step, made int)
 	// Progress is called after every step, in the loop's goroutine.
 	Progress func(Progress)
 }

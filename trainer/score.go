@@ -3,6 +3,7 @@ package trainer
 import (
 	"driftlab/engine/learner"
 	"driftlab/model"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/recipe"
 )
@@ -35,6 +36,11 @@ func (s *Session) scoring() learner.ScoreOptions {
 		o.Replay = learner.ReplayNone
 	}
 	return o
+}
+
+// Score fills dst with what the learner's weights say by now of the step's responses.
+func (s *Session) Score(dst *batch.Scored) {
+	s.learner.Score(dst, &s.batch.Sampled, learner.ScoreOptions{Policy: s.policy, Earlier: &s.batch.Old, Distributions: true})
 }
 
 // scorerOf is a policy in the learner's numerics with those weights.

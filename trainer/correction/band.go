@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/trace"
 )
 
 // Band is the general rule behind the named masks: a statistic of the
@@ -113,4 +114,22 @@ func (m *Band) Validate() error {
 		return fmt.Errorf("low is %v, above high, %v", m.Low, m.High)
 	}
 	return nil
+}
+
+func (m *Band) rule(*Input) rule {
+	token := map[string]string{"ratio": "e", "k1": "e", "k2": "e²/2", "k3": "exp(e) - 1 - e", "k3_inverse": "exp(-e) - 1 + e",
+		"difference": "exp(roll + e) - exp(roll)"}[m.Statistic]
+	r := rule{given: []trace.Term{given("low", m.Low), given("high", m.High), given("eps", m.Eps)}, terms: []trace.Term{formula("k", token)}}
+	over := map[string]string{"mean": "Σ(k)/(count(1) + eps)", "sum": "Σ(k)", "max": "most(k)"}[m.Aggregate]
+	switch m.Level {
+	case "segment": // a run is no column
+		return r
+	case "token":
+		over = "k"
+	}
+	if m.Statistic == "ratio" {
+		over = "exp(" + over + ")"
+	}
+	r.terms, r.keep = append(r.terms, formula("S", over)), "inside(S, low, high)"
+	return r
 }

@@ -7,6 +7,7 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/masked"
+	"driftlab/trainer/trace"
 )
 
 // The eleven rejection modes of verl (compute_rollout_rejection_mask) threshold
@@ -170,4 +171,22 @@ func newRejection(name string) Masking {
 		return &K1Rejection{aggregate: how, Low: 0.999, High: 1.001}
 	}
 	return &K1Rejection{aggregate: how, Low: 0.5, High: 2}
+}
+
+func (m *K1Rejection) rule(in *Input) rule {
+	low, high, _ := m.limits()
+	return rule{given: []trace.Term{given("low", low), given("high", high)},
+		terms: statistic(in, "k1", m.aggregate), keep: "inside(S, low, high)"}
+}
+
+func (m *DivergenceRejection) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("high", m.High)}, terms: statistic(in, m.estimator, m.aggregate), keep: "not(above(S, high))"}
+}
+
+// statistic is measure as formulas: that of a token, and S.
+func statistic(in *Input, k estimator, how aggregate) []trace.Term {
+	x := strings.TrimSuffix(strings.TrimPrefix(in.exp("e"), "exp("), ")") // e, clamped
+	token := map[estimator]string{"k1": "-x", "k2": "x²/2", "k3": "exp(x) - 1 - x"}[k]
+	over := map[aggregate]string{"token": "k", "seq_sum": "Σ(k)", "seq_mean": "Σ(k)/(count(1) + 0.00000001)", "seq_max": "most(k)"}[how]
+	return []trace.Term{formula("x", x), formula("k", token), formula("S", over)}
 }

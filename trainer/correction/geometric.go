@@ -1,5 +1,7 @@
 package correction
 
+import "driftlab/trainer/trace"
+
 // Geometric drops responses whose geometric mean ratio leaves a band. It is a
 // mask, not a weight.
 //
@@ -31,3 +33,8 @@ func (m *Geometric) Reject(keep []bool, in *Input) error {
 
 // Validate checks the band.
 func (m *Geometric) Validate() error { return checkBand(m.Low, m.High) }
+
+func (m *Geometric) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},
+		terms: []trace.Term{formula("S", in.exp("mean(e)"))}, keep: "inside(S, low, high)"}
+}

@@ -1,6 +1,9 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
+)
 
 // GeometricTIS weighs a response by the geometric mean of its ratios,
 // truncated.
@@ -43,4 +46,8 @@ func (m *GeometricTIS) Validate() error {
 		return err
 	}
 	return checkCap(m.Floor, m.Cap)
+}
+
+func (m *GeometricTIS) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("eps", m.Eps)}, raw: in.exp("Σ(e)/(count(1) + eps)"), applied: "clip(ρ, low, high)"}
 }

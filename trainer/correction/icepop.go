@@ -47,3 +47,10 @@ func (m *IcePop) Bounds() (low, high float64) { return m.Low, m.High }
 
 // Validate checks the band; IcePop needs a positive lower bound.
 func (m *IcePop) Validate() error { return checkBand(m.Low, m.High) }
+
+func (m *IcePop) rule(in *Input) rule {
+	if m.Binary {
+		return rule{raw: in.exp("e"), applied: "inside(ρ, low, high)"}
+	}
+	return rule{raw: in.exp("e"), applied: "ρ·inside(ρ, low, high)"}
+}

@@ -10,6 +10,8 @@ type Masking interface {
 	Reject(keep []bool, in *Input) error
 	// Validate returns an error that names the field at fault.
 	Validate() error
+	// rule says how a decision comes about, for a trace.
+	rule(in *Input) rule
 }
 
 // stepMasking marks the rules that compare the current weights with the

@@ -22,3 +22,5 @@ func (*None) Bounds() (low, high float64) { return 0, unbounded }
 
 // Validate returns nil.
 func (*None) Validate() error { return nil }
+
+func (*None) rule(*Input) rule { return rule{raw: "1", applied: "ρ"} }

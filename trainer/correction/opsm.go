@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"driftlab/trainer/batch"
+	"driftlab/trainer/trace"
 )
 
 // OPSM is DeepSeek-V3.2's off-policy sequence masking: responses with a
@@ -106,4 +107,20 @@ func (m *OPSM) Validate() error {
 		return fmt.Errorf("delta is %v, must not be negative", m.Delta)
 	}
 	return m.Signs.validate()
+}
+
+func (m *OPSM) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("δ", m.Delta)},
+		figures: func(n int) []trace.Term {
+			return []trace.Term{given("A", in.Advantage[n]), given("droppable", count(m.Signs.has(in.Advantage[n])))}
+		},
+		terms: []trace.Term{formula("D", "-mean(e)")}, keep: "not(above(D, δ)·droppable)"}
+}
+
+// count is 1 for true.
+func count(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
 }

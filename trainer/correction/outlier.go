@@ -1,5 +1,7 @@
 package correction
 
+import "driftlab/trainer/trace"
+
 // Outlier drops a whole response if any of its tokens has an extreme ratio.
 //
 //	keep_i = 1[no t: ρ_t < low or ρ_t > high]
@@ -31,3 +33,8 @@ func (m *Outlier) Reject(keep []bool, in *Input) error {
 
 // Validate checks the band.
 func (m *Outlier) Validate() error { return checkBand(m.Low, m.High) }
+
+func (m *Outlier) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},
+		terms: []trace.Term{formula("ρ", in.exp("e"))}, keep: "least(inside(ρ, low, high))"}
+}

@@ -91,6 +91,9 @@ type Pipeline struct {
 	closed   []bool
 
 	ruleNames []ruleNames
+
+	accounts *[]Account // of the methods that run; nil unless they are explained
+	stage    Stage
 }
 
 // Validate returns an error that names the field at fault.

@@ -87,3 +87,13 @@ func maskName(m Masking) string {
 	}
 	return "mask"
 }
+
+// weightName is the weighting's in the registry.
+func weightName(w Weighting) string {
+	for _, e := range Weightings {
+		if reflect.TypeOf(e.New()) == reflect.TypeOf(w) {
+			return e.Name
+		}
+	}
+	return "weight"
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"driftlab/trainer/trace"
 )
 
 // RandomMask drops tokens at random: a placebo, not a correction. An arm with
@@ -84,3 +86,6 @@ func (m *RandomMask) Validate() error {
 	}
 	return nil
 }
+
+// rule has no formula: the decision is drawn.
+func (m *RandomMask) rule(*Input) rule { return rule{given: []trace.Term{given("rate", m.Rate)}} }

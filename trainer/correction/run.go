@@ -9,6 +9,7 @@ import (
 // run computes what the stage and mode call for and folds it into b.LossMask,
 // b.Weight and b.Gate.
 func (p *Pipeline) run(b *batch.Batch, s Stage) error {
+	p.stage = s
 	if err := p.compare(b, s); err != nil {
 		return err
 	}
@@ -87,6 +88,11 @@ func (p *Pipeline) weigh(b *batch.Batch) error {
 	if err := p.Weights.Weigh(&p.weights, in); err != nil {
 		return err
 	}
+	if p.accounts != nil {
+		if err := p.accountWeights(in); err != nil {
+			return err
+		}
+	}
 	if p.Names == "skyrl" {
 		p.skyrlWeights(in)
 	} else {
@@ -133,6 +139,11 @@ func (p *Pipeline) mask(b *batch.Batch, m Masking, everyStep bool) error {
 	in := p.see(b)
 	if err := m.Reject(p.keep, in); err != nil {
 		return err
+	}
+	if p.accounts != nil {
+		if err := p.accountMask(m, in); err != nil {
+			return err
+		}
 	}
 	if p.Names == "skyrl" {
 		p.skyrlMask(m, in)

@@ -1,6 +1,9 @@
 package correction
 
-import "driftlab/precision/elementary"
+import (
+	"driftlab/precision/elementary"
+	"driftlab/trainer/trace"
+)
 
 // SegmentMask drops segments, turns or runs of generated tokens, whose
 // geometric mean ratio leaves a band.
@@ -42,4 +45,12 @@ func (m *SegmentMask) Validate() error {
 		return err
 	}
 	return checkBand(m.Low, m.High)
+}
+
+func (m *SegmentMask) rule(in *Input) rule {
+	r := rule{given: []trace.Term{given("low", m.Low), given("high", m.High)}}
+	if m.By == ByTurn { // a run is no column
+		r.terms, r.keep = []trace.Term{formula("S", in.exp("mean_turn(e)"))}, "inside(S, low, high)"
+	}
+	return r
 }

@@ -1,6 +1,9 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
+)
 
 // SegmentTIS weighs every segment of a response, a turn of a dialogue or a run
 // of generated tokens between two tool outputs, by its own truncated ratio.
@@ -59,4 +62,15 @@ func (m *SegmentTIS) Validate() error {
 		return err
 	}
 	return checkCap(m.Floor, m.Cap)
+}
+
+func (m *SegmentTIS) rule(in *Input) rule {
+	r := rule{given: []trace.Term{given("eps", m.Eps)}, applied: "clip(ρ, low, high)"}
+	switch { // a run is no column: its ratio is the method's own
+	case m.By == ByTurn && m.Geometric:
+		r.raw = in.exp("Σ_turn(e)/(count_turn(1) + eps)")
+	case m.By == ByTurn:
+		r.raw = in.exp("Σ_turn(e)")
+	}
+	return r
 }

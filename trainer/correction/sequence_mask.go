@@ -1,5 +1,7 @@
 package correction
 
+import "driftlab/trainer/trace"
+
 // SequenceMask drops responses whose weight, the product of the ratios, leaves
 // a band.
 //
@@ -31,3 +33,8 @@ func (m *SequenceMask) Reject(keep []bool, in *Input) error {
 
 // Validate checks the band.
 func (m *SequenceMask) Validate() error { return checkBand(m.Low, m.High) }
+
+func (m *SequenceMask) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},
+		terms: []trace.Term{formula("S", in.exp("Σ(e)"))}, keep: "inside(S, low, high)"}
+}

@@ -39,3 +39,7 @@ func (m *SequenceMIS) Bounds() (low, high float64) { return m.Low, m.High }
 
 // Validate checks the band.
 func (m *SequenceMIS) Validate() error { return checkBand(m.Low, m.High) }
+
+func (*SequenceMIS) rule(in *Input) rule {
+	return rule{raw: in.exp("Σ(e)"), applied: "ρ·inside(ρ, low, high)"}
+}

@@ -37,3 +37,7 @@ func (m *SequenceTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
 
 // Validate checks floor and cap.
 func (m *SequenceTIS) Validate() error { return checkCap(m.Floor, m.Cap) }
+
+func (*SequenceTIS) rule(in *Input) rule {
+	return rule{raw: in.exp("Σ(e)"), applied: "clip(ρ, low, high)"}
+}

@@ -8,6 +8,7 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/trace"
 )
 
 // TailMask drops the share of a batch's tokens that the policy has moved farthest
@@ -76,4 +77,13 @@ func (m *TailMask) Validate() error {
 		return err
 	}
 	return oneOf("by", m.By, "tv", "log_ratio")
+}
+
+// rule has no formula of the decision, which is a rank in the batch.
+func (m *TailMask) rule(*Input) rule {
+	d := "|e|"
+	if m.By == "tv" {
+		d = "|exp(logp) - exp(roll)|"
+	}
+	return rule{given: []trace.Term{given("share", m.Share)}, terms: []trace.Term{formula("d", d)}}
 }

@@ -1,5 +1,7 @@
 package correction
 
+import "driftlab/trainer/trace"
+
 // TokenMask drops tokens whose ratio leaves a band from the loss mask.
 //
 //	keep_t = 1[low ≤ ρ_t ≤ high]
@@ -28,3 +30,8 @@ func (m *TokenMask) Reject(keep []bool, in *Input) error {
 
 // Validate checks the band.
 func (m *TokenMask) Validate() error { return checkBand(m.Low, m.High) }
+
+func (m *TokenMask) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},
+		terms: []trace.Term{formula("ρ", in.exp("e"))}, keep: "inside(ρ, low, high)"}
+}

@@ -37,3 +37,7 @@ func (m *TokenMIS) Bounds() (low, high float64) { return m.Low, m.High }
 
 // Validate checks the band.
 func (m *TokenMIS) Validate() error { return checkBand(m.Low, m.High) }
+
+func (*TokenMIS) rule(in *Input) rule {
+	return rule{raw: in.exp("e"), applied: "ρ·inside(ρ, low, high)"}
+}

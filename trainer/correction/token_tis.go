@@ -37,3 +37,5 @@ func (m *TokenTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
 
 // Validate checks floor and cap.
 func (m *TokenTIS) Validate() error { return checkCap(m.Floor, m.Cap) }
+
+func (*TokenTIS) rule(in *Input) rule { return rule{raw: in.exp("e"), applied: "clip(ρ, low, high)"} }

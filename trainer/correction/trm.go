@@ -5,6 +5,7 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/trace"
 )
 
 // TRM is the trust-region mask: a response is admitted only if the rollout
@@ -61,4 +62,13 @@ func klDivergence(logP, logQ []float32) float64 {
 		}
 	}
 	return kl
+}
+
+func (m *TRM) rule(in *Input) rule {
+	v := in.Vocab
+	return rule{given: []trace.Term{given("δ", m.Delta)},
+		figures: func(n int) []trace.Term {
+			return []trace.Term{given("KL", klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]))}
+		},
+		terms: []trace.Term{formula("S", "most(KL)")}, keep: "not(above(S, δ))"}
 }

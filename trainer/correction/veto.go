@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/trace"
 )
 
 // Veto drops a whole response if its worst token's ratio is below a threshold.
@@ -44,4 +45,9 @@ func (m *Veto) Validate() error {
 		return fmt.Errorf("threshold is %v, must lie above 0 and at most at 1", m.Threshold)
 	}
 	return nil
+}
+
+func (m *Veto) rule(*Input) rule {
+	return rule{given: []trace.Term{given("θ", elementary.Log(m.Threshold))}, // the log of the threshold
+		terms: []trace.Term{formula("S", "least(e)")}, keep: "not(above(θ, S))"}
 }

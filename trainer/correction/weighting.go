@@ -48,6 +48,8 @@ type Weighting interface {
 	Bounds() (low, high float64)
 	// Validate returns an error that names the field at fault.
 	Validate() error
+	// rule says how a weight comes about, for a trace.
+	rule(in *Input) rule
 }
 
 // Weights are the importance weights of a batch, one entry per token.

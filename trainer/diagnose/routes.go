@@ -54,13 +54,19 @@ func (g *Gap) compareRoutes(b *batch.Batch) {
 func (g *Gap) flips(b *batch.Batch, n int) bool {
 	any := false
 	for l := range b.Layers {
-		at := (n*b.Layers + l) * b.TopK
-		if !SameExperts(b.RoutesRoll[at:at+b.TopK], b.Old.Routes[at:at+b.TopK]) {
+		if Flipped(b, n, l) {
 			g.FlipLayer[l]++
 			any = true
 		}
 	}
 	return any
+}
+
+// Flipped reports whether the two engines chose different experts for a token in a
+// layer.
+func Flipped(b *batch.Batch, token, layer int) bool {
+	at := (token*b.Layers + layer) * b.TopK
+	return !SameExperts(b.RoutesRoll[at:at+b.TopK], b.Old.Routes[at:at+b.TopK])
 }
 
 // flipExperts finds the expert that most often only one of the engines visits.

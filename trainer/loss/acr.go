@@ -53,11 +53,14 @@ func (p *ACR) Eval(out *Grad, in *batch.Batch) error {
 	}
 	clips, truncated := 0.0, 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
+		x, _ := f.ratio(n, "x", "old - roll", in.Anchor[n]-in.LogpRoll[n], 20)
+		f.note(n, "cap", "", p.Cap)
 		w := min(x, p.Cap)
+		f.note(n, "w", "min(x, cap)", w)
 		truncated += count(w < x)
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-		c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, (1+p.EpsHigh)*x/w, 0, 0)
+		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
+		c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, (1+p.EpsHigh)*x/w, 0, 0)
+		f.scaled(n, "w")
 		clips += count(c.clipped)
 		return w * c.value, w * c.dlogp
 	})

@@ -48,10 +48,10 @@ func (p *AIPO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	capped := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
-		capped += count(w > p.Cap)
-		w = min(w, p.Cap)
-		return -w * in.Advantage[n] * in.Now.Logp[n], -w * in.Advantage[n]
+		r, _ := f.ratio(n, "r", "logp - roll", f.sg[n]-in.LogpRoll[n], 20)
+		w, above := f.capped(n, r, p.Cap)
+		capped += count(above)
+		return f.detached(n, in.Advantage[n], w, above)
 	})
 	out.Add("actor/pg_clipfrac", f.mean(capped))
 	f.addKL(in.LogpRoll, 20)

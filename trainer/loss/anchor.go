@@ -37,6 +37,14 @@ func (a Anchor) Column() batch.Column {
 	return batch.Anchor
 }
 
+// logRatio is the log-ratio to it, as a formula.
+func (a Anchor) logRatio() string {
+	if a == Roll {
+		return "logp - roll"
+	}
+	return "logp - old"
+}
+
 // Of returns the anchor's log-probs.
 func (a Anchor) Of(in *batch.Batch) []float64 {
 	if a == Roll {

@@ -7,6 +7,7 @@ import (
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // ASPO flips the importance ratio of positive tokens, so that the ones the
@@ -77,12 +78,13 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 				if lowEntropy {
 					eps = p.LowEntropyEpsNeg
 				}
-				r, dr := ratio(lr, 20)
+				r, dr := f.ratio(n, "r", "logp - old", lr, 20)
 				lower += count(r < 1-eps)
-				c := clipped(a, r, dr, 1-eps, math.Inf(1), 0, 0)
+				c := f.clip(n, "r", a, r, dr, 1-eps, math.Inf(1), 0, 0)
 				if max(r, 1-eps) > p.CapNeg {
 					negDual++
-					return -a * p.CapNeg * in.Now.Logp[n], -a * p.CapNeg
+					f.note(n, "w", "", p.CapNeg)
+					return f.detached(n, a, p.CapNeg, true)
 				}
 				return c.value, c.dlogp
 			}
@@ -90,7 +92,7 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 			if lowEntropy {
 				eps = p.LowEntropyEpsPos
 			}
-			r, dr := ratio(lr, 20)
+			r, dr := f.ratio(n, "r", "logp - old", lr, 20)
 			upper += count(r > 1+eps)
 			if 1/min(r, 1+eps) > p.CapPos {
 				posDual++
@@ -112,12 +114,16 @@ func (p *ASPO) flipped(f *frame, n int, r, dr, bound float64) (value, dlogp floa
 	a := f.in.Advantage[n]
 	detached, _ := ratio(f.sg[n]-f.in.Anchor[n], 20)
 	if 1/min(detached, bound) > p.CapPos {
-		return -a * p.CapPos * f.in.Now.Logp[n], -a * p.CapPos
+		f.note(n, "w", "", p.CapPos)
+		return f.detached(n, a, p.CapPos, true)
 	}
 	u := min(detached, bound)
+	f.note(n, "high", "", bound)
 	if r > bound {
+		f.took(n, trace.ClippedHigh, "-A/high", "0")
 		return -a / bound, 0
 	}
+	f.kept(n, "-A/r", "-A/r", dr == 0)
 	return -a * r / (u * u), -a * dr / (u * u)
 }
 

@@ -75,21 +75,25 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 	term := func(n int, r float64) (value, dlogp float64) {
 		a := in.Advantage[n]
 		w := clamp(r, low, high)
+		f.note(n, "low", "", low)
+		f.note(n, "high", "", high)
 		changed += count(w != r)
 		raw.add(r)
 		held.add(w)
 		if p.UnifiedMask && (a > 0 && r > high || a < 0 && r < low) {
-			w = 0
+			return f.drop(n)
 		}
-		return -w * a * in.Now.Logp[n], -w * a
+		f.note(n, "w", "clip(r, low, high)", w)
+		return f.detached(n, a, w, w != r)
 	}
 	for i := range in.Len() {
 		mean, _ := ratio(f.sumLogRatio(i, f.sg, anchor)/max(f.length(i), 1), p.LogClamp)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			if p.Level == "sequence" {
+				f.note(n, "r", "", mean)
 				return term(n, mean)
 			}
-			r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
+			r, _ := f.ratio(n, "r", p.Anchor.logRatio(), f.sg[n]-anchor[n], p.LogClamp)
 			return term(n, r)
 		})
 	}

@@ -70,15 +70,18 @@ func (p *ClipCov) Eval(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	dropped := out.work(2, in.Tokens())
-	drawn := p.draw(&f)
+	cov := f.covariance()
+	drawn := p.draw(&f, cov)
 	for _, n := range drawn {
 		dropped[n] = 1
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
+		f.note(n, "c", "", cov[n])
 		if dropped[n] == 1 {
-			return 0, 0
+			return f.drop(n)
 		}
-		c := p.surrogate(in, n, in.Now.Logp)
+		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+		c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 		return c.value, c.dlogp
 	})
 	out.Add("actor/pg_clipfrac", f.mean(float64(len(drawn))))
@@ -86,18 +89,17 @@ func (p *ClipCov) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// surrogate is PPO's term of token n.
-func (p *ClipCov) surrogate(in *batch.Batch, n int, logp []float64) surrogate {
-	r, dr := ratio(logp[n]-in.Anchor[n], p.LogClamp)
-	return clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+// clips reports whether PPO's rule clips token n.
+func (p *ClipCov) clips(f *frame, n int) bool {
+	r, dr := ratio(f.sg[n]-f.in.Anchor[n], p.LogClamp)
+	return clipped(f.in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0).clipped
 }
 
-// draw returns the tokens to drop: a uniform draw without replacement.
-func (p *ClipCov) draw(f *frame) []int {
-	cov := f.covariance()
+// draw returns the tokens to drop, by their covariances: a uniform draw without replacement.
+func (p *ClipCov) draw(f *frame, cov []float64) []int {
 	eligible := f.out.indices(f.in.Tokens())
 	for n, m := range f.active {
-		if m && cov[n] > p.Low && cov[n] < p.High && !p.surrogate(f.in, n, f.sg).clipped {
+		if m && cov[n] > p.Low && cov[n] < p.High && !p.clips(f, n) {
 			eligible = append(eligible, n)
 		}
 	}

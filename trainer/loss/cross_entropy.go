@@ -3,6 +3,7 @@ package loss
 import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // CrossEntropy is supervised learning on the sampled tokens.
@@ -41,6 +42,7 @@ func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			nll.add(-in.Now.Logp[n])
+			f.took(n, trace.Kept, "-logp", "-1")
 			return -in.Now.Logp[n], -1
 		})
 		nll.close()

@@ -77,7 +77,9 @@ func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
 			if p.Form == "geomean" {
 				x /= position
 			}
-			return p.token(x, in.Now.Logp[n]-f.sg[n], in.Advantage[n], position, &s)
+			f.note(n, "t", "count_≤t(1)", position)
+			f.note(n, "x", p.prefix(), x)
+			return p.token(&f, n, x, position, &s)
 		})
 	}
 	s.log(&f)
@@ -85,15 +87,24 @@ func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// token is the term of a token at a position, its prefix log-ratio detached
-// and moved by step, which is zero but for finite differences.
-func (p *CTPO) token(x, step, a, position float64, s *prefixTally) (value, dlogp float64) {
+// prefix is x as a formula.
+func (p *CTPO) prefix() string {
+	if p.Form == "geomean" {
+		return "Σ_≤t(clip(logp - old, -20, 20))/t"
+	}
+	return "Σ_≤t(clip(logp - old, -20, 20))"
+}
+
+// token is the term of token n at a position, its prefix log-ratio x detached but for
+// the token's own log-prob.
+func (p *CTPO) token(f *frame, n int, x, position float64, s *prefixTally) (value, dlogp float64) {
 	live := x <= sequenceCap
 	x = min(x, sequenceCap)
 	if live {
-		x += step
+		x += f.in.Now.Logp[n] - f.sg[n]
 	}
-	r := elementary.Exp(x)
+	a, r := f.in.Advantage[n], elementary.Exp(x)
+	f.noteExp(n, "r", sequenceCap, r)
 	scale := elementary.Pow(position, p.Power)
 	low, high, dual := elementary.Exp(-p.Low*scale), elementary.Exp(p.High*scale), elementary.Exp(p.Dual*scale)
 	if p.RatioClip {
@@ -103,7 +114,7 @@ func (p *CTPO) token(x, step, a, position float64, s *prefixTally) (value, dlogp
 	if !live {
 		dr = 0
 	}
-	c := clipped(a, r, dr, low, high, dual, 0)
+	c := f.clip(n, "r", a, r, dr, low, high, dual, 0)
 	if !p.RatioClip {
 		s.scales.add(scale)
 		s.lows.add(low)

@@ -116,12 +116,15 @@ func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		geo := elementary.Exp(f.sumLogRatio(i, prox, in.LogpRoll) / max(f.length(i), 1))
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, dr := ratio(in.Now.Logp[n]-prox[n], p.LogClamp)
-			c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
+			f.note(n, "prox", "", prox[n])
+			r, dr := f.ratio(n, "r", "logp - prox", in.Now.Logp[n]-prox[n], p.LogClamp)
+			c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
 			upper += count(c.clipped)
 			lower += count(c.dual)
 			w := p.weight(prox[n]-in.LogpRoll[n], geo)
 			weights += w
+			f.note(n, "w", "", w)
+			f.scaled(n, "w")
 			return w * c.value, w * c.dlogp
 		})
 	}

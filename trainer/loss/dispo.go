@@ -66,10 +66,13 @@ func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
 			low, high = 1-p.CorrectLow, 1+p.CorrectHigh
 		}
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, _ := ratio(f.sg[n]-in.Anchor[n], 20)
+			r, _ := f.ratio(n, "r", "logp - old", f.sg[n]-in.Anchor[n], 20)
 			w := clamp(r, low, high)
 			changed += count(w != r)
-			return -w * in.Advantage[n] * in.Now.Logp[n], -w * in.Advantage[n]
+			f.note(n, "low", "", low)
+			f.note(n, "high", "", high)
+			f.note(n, "w", "clip(r, low, high)", w)
+			return f.detached(n, in.Advantage[n], w, w != r)
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(changed))

@@ -111,21 +111,19 @@ func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
 	masked, negative, capped := 0.0, 0.0, 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
-		w, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
+		r, _ := f.ratio(n, "r", p.Anchor.logRatio(), f.sg[n]-anchor[n], p.LogClamp)
 		if p.outside(f.sg[n], band[n], a, p.DeltaLow, p.DeltaHigh) {
 			masked++
 			negative += count(a <= 0)
-			return 0, 0
+			return f.drop(n)
 		}
-		capped += count(p.Cap > 0 && w > p.Cap)
+		w, above := f.capped(n, r, p.Cap)
+		capped += count(above)
 		if p.LiveRatio {
 			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
-			return -a * r, -a * dr
+			return f.live(n, "r", a, r, dr)
 		}
-		if p.Cap > 0 {
-			w = min(w, p.Cap)
-		}
-		return -w * a * in.Now.Logp[n], -w * a
+		return f.detached(n, a, w, above)
 	})
 	out.Add("actor/pg_clipfrac", f.mean(masked))
 	f.addKL(anchor, p.LogClamp)

@@ -72,13 +72,11 @@ func (p *DPPOTopK) Eval(out *Grad, in *batch.Batch) error {
 		}
 		if outwards && p.distance(taken, q, cur, int(in.Token[n])) > delta {
 			masked++
-			return 0, 0
+			return f.drop(n)
 		}
-		w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
-		if p.Cap > 0 {
-			w = min(w, p.Cap)
-		}
-		return -w * a * in.Now.Logp[n], -w * a
+		r, _ := f.ratio(n, "r", "logp - roll", f.sg[n]-in.LogpRoll[n], 20)
+		w, above := f.capped(n, r, p.Cap)
+		return f.detached(n, a, w, above)
 	})
 	out.Add("actor/pg_clipfrac", f.mean(masked))
 	f.addKL(in.LogpRoll, 20)

@@ -63,7 +63,9 @@ func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
 		p.bucket(&f, i, logs, eps)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			s, ds := cappedExp(logs[n]+in.Now.Logp[n]-f.sg[n], sequenceCap)
-			c := clipped(in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
+			f.note(n, "x", "", logs[n])
+			f.noteExp(n, "s", sequenceCap, s)
+			c := f.clip(n, "s", in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
 			clips += count(c.clipped)
 			return c.value, c.dlogp
 		})

@@ -7,6 +7,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/masked"
+	"driftlab/trainer/trace"
 )
 
 // frame is what every loss shares: the tokens to sum over, the weight of each,
@@ -22,12 +23,14 @@ type frame struct {
 	sg []float64
 	// tokens is the number of active tokens.
 	tokens float64
+	// trace is told how every figure comes about; nil for nobody.
+	trace *trace.Trace
 }
 
 // start clears out and prepares a frame; needs are columns beyond Mask and Logp.
 func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (frame, error) {
 	out.Reset(in.Tokens())
-	f := frame{out: out, in: in, sg: in.Now.Logp}
+	f := frame{out: out, in: in, sg: in.Now.Logp, trace: out.trace}
 	if err := in.Require(batch.Mask, batch.Logp); err != nil {
 		return f, err
 	}
@@ -43,6 +46,7 @@ func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (
 		return f, err
 	}
 	f.tokens = float64(masked.Count(f.active))
+	f.given(needs)
 	return f, nil
 }
 
@@ -89,6 +93,7 @@ func (f *frame) eachToken(term func(n int) (value, dlogp float64)) {
 func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
 	for n := range f.in.Where(i, f.active) {
 		value, dlogp := term(n)
+		f.result(i, n, value, dlogp)
 		if w := f.weight(i, n); w != 0 {
 			f.out.Loss += float64(w * value)
 			f.out.DLogp[n] += float64(w * dlogp)

@@ -6,6 +6,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // GMPO maximises the geometric mean of token ratios, clipped per token and on
@@ -69,7 +70,9 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 	if in.Gate != nil { // a token behind a closed gate leaves the geometric mean, as in TRL
 		p.mask = append(p.mask[:0], f.active...)
 		for n, open := range in.Gate {
-			p.mask[n] = p.mask[n] && open
+			if p.mask[n] = p.mask[n] && open; !p.mask[n] {
+				f.leave(n)
+			}
 		}
 		f.active = p.mask
 	}
@@ -88,6 +91,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 		w := f.rowWeight[i] * f.geometricWeight(i, length, p.Epsilon)
 		value := float64(-a * elementary.Exp(x/divisor) * w)
 		out.Loss += value
+		p.explain(&f, i, a, x, divisor, w, live)
 		if live { // d exp(x/divisor)/d logp, on the tokens the clip left alone
 			from, to := in.Span(i)
 			for n := from; n < to; n++ {
@@ -102,6 +106,39 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	f.addClipFractions(high, low, in.Anchor, 0)
 	return nil
+}
+
+// explain tells the trace the terms of response i.
+func (p *GMPO) explain(f *frame, i int, a, x, divisor, w float64, live bool) {
+	geo := elementary.Exp(x / divisor)
+	for _, n := range f.traced(i) {
+		lr, of := f.in.Now.Logp[n]-f.in.Anchor[n], ""
+		branch, slope, dlogp := trace.Kept, "-a·g/T", -a*geo/divisor
+		switch {
+		case p.Clip != "token" && live:
+		case p.Clip != "token":
+			branch, slope, dlogp = trace.Bounded, "0", 0
+		case f.in.Advantage[n] > 0:
+			f.note(n, "high", "", p.EpsHigh)
+			of = "min(logp - old, high)"
+		case f.in.Advantage[n] < 0:
+			f.note(n, "low", "", -p.EpsLow)
+			of = "max(logp - old, low)"
+		}
+		f.note(n, "x", of, p.bound(f.in.Advantage[n], lr))
+		if p.Clip == "token" && !p.passes(f.in.Advantage[n], lr) {
+			branch, slope, dlogp = trace.ClippedLow, "0", 0
+			if lr > 0 {
+				branch = trace.ClippedHigh
+			}
+		}
+		f.note(n, "T", "", divisor)
+		f.note(n, "a", "", a)
+		f.note(n, "X", "", x)
+		f.note(n, "g", "exp(X/T)", geo)
+		f.took(n, branch, "-a·g", slope)
+		f.whole(n, w, -a*geo, dlogp)
+	}
 }
 
 // logRatio is Σ_t x_t of response i, and whether it has a gradient.

@@ -3,6 +3,7 @@ package loss
 import (
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // GPG is the policy-gradient loss of Group Policy Gradient: no ratio, no clip.
@@ -40,6 +41,7 @@ func (p *GPG) Eval(out *Grad, in *batch.Batch) error {
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
+		f.took(n, trace.Kept, "-A·logp", "-A")
 		return -a * in.Now.Logp[n], -a
 	})
 	return nil

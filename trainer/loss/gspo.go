@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // GSPO clips one ratio per response, the geometric mean of its token ratios,
@@ -68,17 +69,28 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 		s, ds := cappedExp(f.sumLogRatio(i, in.Now.Logp, in.Anchor)/length, p.LogCap)
 		meanA := f.meanAdvantage(i, length)
 		dlogp := 0.0 // of every token of the response
+		for _, n := range f.traced(i) {
+			mean := f.sumLogRatio(i, in.Now.Logp, in.Anchor) / length
+			f.note(n, "x", "mean(logp - old)", mean)
+			f.noteExp(n, "s", p.LogCap, s)
+			f.note(n, "mean_A", "mean(A)", meanA)
+		}
 		for n := range in.Where(i, f.active) {
 			a := in.Advantage[n]
 			if p.MeanAdvantage {
 				a = meanA
+				f.note(n, "A", "mean_A", a)
 			}
-			c := clipped(a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
+			c := f.clip(n, "s", a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
 			clips += count(c.clipped)
 			lower += count(c.dual)
 			w := f.weight(i, n)
+			f.spreadResult(i, n, c.value, c.dlogp)
 			out.Loss += float64(w * c.value)
 			dlogp += w * c.dlogp / length
+		}
+		for _, n := range f.traced(i) {
+			f.note(n, trace.Grad, "Σ(w·dL)/count(1)", dlogp)
 		}
 		f.spread(i, dlogp)
 	}

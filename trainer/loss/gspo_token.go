@@ -70,7 +70,9 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 		mean := whole.sumLogRatio(i, f.sg, in.Anchor) / max(whole.length(i), 1)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			s, ds := cappedExp(mean+in.Now.Logp[n]-f.sg[n], p.LogCap)
-			c := clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+			f.note(n, "x", p.meanRatio(), mean)
+			f.noteExp(n, "s", p.LogCap, s)
+			c := f.clip(n, "s", in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 			clips += count(c.clipped)
 			return c.value, c.dlogp
 		})
@@ -78,6 +80,14 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("actor/pg_clipfrac", f.mean(clips))
 	f.addKL(in.Anchor, 0)
 	return nil
+}
+
+// meanRatio is the response's log-ratio as a formula, where that sees its tokens.
+func (p *GSPOToken) meanRatio() string {
+	if p.RatioMask == "pre" {
+		return ""
+	}
+	return "mean(logp - old)"
 }
 
 // sequenceCap bounds sequence log-ratios from above before the exponential, in

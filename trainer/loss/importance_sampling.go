@@ -61,9 +61,9 @@ func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
 	anchor, sum := p.Anchor.Of(in), 0.0
 	if p.Level == "token" {
 		f.eachToken(func(n int) (value, dlogp float64) {
-			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
+			r, dr := f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], p.LogClamp)
 			sum += r
-			return -in.Advantage[n] * r, -in.Advantage[n] * dr
+			return f.live(n, "r", in.Advantage[n], r, dr)
 		})
 		out.Add("importance_ratio", sum/max(f.tokens, 1))
 		return nil
@@ -78,6 +78,14 @@ func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
 		sum += r
 		out.Loss -= float64(w * a * r)
 		f.spread(i, -w*a*dr)
+		for _, n := range f.traced(i) {
+			x := f.sumLogRatio(i, in.Now.Logp, anchor)
+			f.note(n, "S", "Σ("+p.Anchor.logRatio()+")", x)
+			f.ratio(n, "r", "S", x, p.LogClamp)
+			f.note(n, "a", "mean(A)", a)
+			f.kept(n, "-a·r", "-a·r", dr == 0)
+			f.whole(n, w, -a*r, -a*dr)
+		}
 	}
 	out.Add("importance_ratio", sum/max(float64(in.Len()), 1))
 	return nil

@@ -59,7 +59,7 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
 			drop := math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n])) > p.Delta
 			m.token(l, a, drop, false, false)
-			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, drop)
+			return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, drop)
 		})
 		m.endRow()
 	}

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // Kimi is the regression-style policy update of Kimi k1.5: a policy gradient
@@ -58,9 +59,13 @@ func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
 	}
 	anchor := p.Anchor.Of(in)
 	f.eachToken(func(n int) (value, dlogp float64) {
+		f.note(n, "τ", "", p.Tau)
+		f.took(n, trace.Kept, "-A·logp", "-A")
 		value, dlogp = float64(-in.Advantage[n]*in.Now.Logp[n]), -in.Advantage[n]
 		if p.Level == "token" {
 			lr := in.Now.Logp[n] - anchor[n]
+			f.note(n, "l", p.Anchor.logRatio(), lr)
+			f.took(n, trace.Kept, "-A·logp + τ/2·l²", "-A + τ·l")
 			return value + float64(p.Tau/2*lr*lr), dlogp + float64(p.Tau*lr)
 		}
 		return value, dlogp
@@ -71,6 +76,10 @@ func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
 			sum := f.sumLogRatio(i, in.Now.Logp, anchor)
 			out.Loss += float64(w * p.Tau / 2 * sum * sum)
 			f.spread(i, w*p.Tau*sum)
+			for _, n := range f.traced(i) {
+				f.note(n, "S", "Σ("+p.Anchor.logRatio()+")", sum)
+				f.share(n, "", w*p.Tau/2*sum*sum/f.length(i), "", w*p.Tau*sum)
+			}
 		}
 	}
 	f.addKL(anchor, 0)

@@ -9,6 +9,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // KLCov holds back the few tokens with the largest covariance of advantage and
@@ -98,17 +99,29 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 		for n := range in.Where(i, f.active) {
 			lr := in.Now.Logp[n] - in.Anchor[n]
 			absolute += math.Abs(lr)
-			r, dr := ratio(lr, p.LogClamp)
+			r, dr := f.ratio(n, "r", "logp - old", lr, p.LogClamp)
+			f.note(n, "c", "", cov[n])
+			f.note(n, "β", "", p.Beta)
 			value, dlogp, w := float64(-in.Advantage[n]*r), float64(-in.Advantage[n]*dr), f.weight(i, n)
 			switch {
 			case chosen[n] == 0:
+				f.kept(n, "-A·r", "-A·r", dr == 0)
 			case p.Exact:
 				at := n * in.Vocab
-				value += float64(p.Beta * reverseKLRow(out.DLogits[at:at+in.Vocab], in.Old.Dist[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], p.Beta*w))
+				kl := reverseKLRow(out.DLogits[at:at+in.Vocab], in.Old.Dist[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], p.Beta*w)
+				value += float64(p.Beta * kl)
+				f.note(n, "KL", "", kl)
+				f.kept(n, "-A·r + β·KL", "-A·r", dr == 0)
 			default:
 				value += float64(p.Beta * math.Abs(lr))
 				dlogp += float64(p.Beta * sign(lr))
+				slope := "-A·r + β·sign(logp - old)"
+				if dr == 0 {
+					slope = "β·sign(logp - old)"
+				}
+				f.took(n, trace.Kept, "-A·r + β·|logp - old|", slope)
 			}
+			f.result(i, n, value, dlogp)
 			out.Loss += float64(w * value)
 			out.DLogp[n] += float64(w * dlogp)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // LogitFusion is the student's side of sampling from a mixture of teacher and
@@ -74,33 +75,46 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
 		if p.Ratio == "decoupled" {
-			x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
-			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-			c := clipped(a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0)
+			x, _ := f.ratio(n, "x", "old - roll", in.Anchor[n]-in.LogpRoll[n], 20)
+			r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
+			c := f.clip(n, "r", a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0)
 			w := min(x, p.Cap)
+			f.note(n, "cap", "", p.Cap)
+			f.note(n, "w", "min(x, cap)", w)
+			f.scaled(n, "w")
 			return w * c.value, w * c.dlogp
 		}
-		anchor := in.LogpRoll
+		anchor, lr := in.LogpRoll, "logp - roll"
 		if p.Ratio == "student" {
-			anchor = in.Anchor
+			anchor, lr = in.Anchor, "logp - old"
 		}
-		x, dx := ratio(in.Now.Logp[n]-anchor[n], 20)
+		x, dx := f.ratio(n, "r", lr, in.Now.Logp[n]-anchor[n], 20)
 		held, _ := ratio(f.sg[n]-anchor[n], 20)
+		shape, slope := "r", "-A·r"
 		if p.Ratio == "shaped" {
+			f.note(n, "γ", "", p.Gamma)
+			shape, slope = "r/(r + γ)", "-A·r·γ/(r + γ)²"
 			x, dx = x/(x+p.Gamma), dx*p.Gamma/((x+p.Gamma)*(x+p.Gamma))
 			held /= held + p.Gamma
 		}
+		f.note(n, "x", shape, x)
+		f.note(n, "floor", "", p.Floor)
+		f.note(n, "cap", "", p.Cap)
 		switch {
 		case held < p.Floor:
 			low++
+			f.took(n, trace.Bounded, "-A·floor", "0")
 			return -a * p.Floor, 0
 		case held < p.Cap:
+			f.kept(n, "-A·x", slope, dx == 0)
 			return -a * x, -a * dx
 		case p.SoftCap:
 			capped++
+			f.took(n, trace.Capped, "-A·cap·logp", "-A·cap")
 			return -a * p.Cap * in.Now.Logp[n], -a * p.Cap
 		}
 		capped++
+		f.took(n, trace.Bounded, "-A·cap", "0")
 		return -a * p.Cap, 0
 	})
 	out.Add("actor/pg_clipfrac", f.mean(capped+low))

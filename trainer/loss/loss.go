@@ -3,6 +3,7 @@ package loss
 import (
 	"driftlab/engine/column"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/trace"
 )
 
 // Loss is a policy loss to be minimised. Implementations are pointers to
@@ -23,6 +24,8 @@ type Grad struct {
 	// frozen, set by finite-difference tests only, replaces the current
 	// log-probs wherever a method detaches them.
 	frozen []float64
+	// trace, unless it is nil, is told how every figure comes about.
+	trace *trace.Trace
 	// buffers are the working memory of the methods.
 	buffers [][]float64
 	order   []int

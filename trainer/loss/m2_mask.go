@@ -75,13 +75,16 @@ func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 	}
 	before := f.tokens
 	f.tokens = 0
-	for _, m := range f.active {
+	for n, m := range f.active {
 		f.tokens += count(m)
+		if !m {
+			f.leave(n)
+		}
 	}
 	upper, lower := 0.0, 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
+		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+		c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
 		upper += count(c.clipped)
 		lower += count(c.dual)
 		return c.value, c.dlogp

@@ -61,8 +61,8 @@ func (p *M2PO) Eval(out *Grad, in *batch.Batch) error {
 	low, high := p.bounds(&f)
 	clips := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-		c := clipped(in.Advantage[n], r, dr, low, high, 0, 0)
+		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
+		c := f.clip(n, "r", in.Advantage[n], r, dr, low, high, 0, 0)
 		clips += count(c.clipped)
 		return c.value, c.dlogp
 	})

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // MaxRL maximises the likelihood of success, log E[R], in place of E[R]: the
@@ -73,11 +74,13 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 			}
 			a /= mean + p.Epsilon
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				f.note(n, "A", "", a)
 				if !p.Ratio {
+					f.took(n, trace.Kept, "-A·logp", "-A")
 					return -a * in.Now.Logp[n], -a
 				}
-				r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-				return -a * r, -a * dr
+				r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
+				return f.live(n, "r", a, r, dr)
 			})
 		}
 	}

@@ -69,17 +69,21 @@ func (p *MinPRO) Eval(out *Grad, in *batch.Batch) error {
 			}
 			held, _ := ratio(f.sg[n]-anchor[n], 20)
 			smallest = min(smallest, held)
-			r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
+			r, dr := f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], 20)
+			f.note(n, "b", "least_<t(r)", b)
 			a := in.Advantage[n]
 			if p.Variant == "clip" {
-				c := clipped(a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+				f.note(n, "br", "b·r", b*r)
+				c := f.clip(n, "br", a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 				clips += count(c.clipped)
 				return c.value, c.dlogp
 			}
 			if p.Cap > 0 && b*held > p.Cap { // a soft cap: the weight is bounded, the gradient stays
 				clips++
-				return -a * p.Cap * in.Now.Logp[n], -a * p.Cap
+				f.note(n, "w", "", p.Cap)
+				return f.detached(n, a, p.Cap, true)
 			}
+			f.kept(n, "-A·b·r", "-A·b·r", dr == 0)
 			return -a * b * r, -a * b * dr
 		})
 	}

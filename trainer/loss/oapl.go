@@ -7,6 +7,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // OAPL regresses the log-ratio of a response to its optimal advantage: a
@@ -84,6 +85,17 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 			w := float64(f.rowWeight[i] * f.openShare(i, f.length(i)))
 			out.Loss += float64(w * residual * residual)
 			f.spread(i, 2*w*scale*residual)
+			if f.length(i) == 0 {
+				f.rest("a response without tokens", w*residual*residual)
+			}
+			for _, n := range f.traced(i) {
+				f.note(n, "S", "Σ(logp - roll)", f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
+				f.note(n, "β", "", scale)
+				f.note(n, "V", "", value)
+				f.note(n, "e", "β·S - (R - V)", residual)
+				f.took(n, trace.Kept, "e²", "2·β·e")
+				f.whole(n, w, residual*residual, 2*scale*residual)
+			}
 			reward += implicit
 			advantage += in.Reward[i] - value
 		}

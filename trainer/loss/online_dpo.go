@@ -7,6 +7,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // OnlineDPO prefers the better response of a pair from the same prompt. No
@@ -57,6 +58,24 @@ func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
 		slope := p.Beta * sigmoid(-d) / pairs
 		f.spread(w, -slope)
 		f.spread(l, slope)
+		for _, half := range [2]struct {
+			row  int
+			sign float64
+		}{{w, -1}, {l, 1}} {
+			if f.length(half.row) == 0 {
+				f.rest("half of a pair, a response without tokens", softplus(-d)/pairs/2)
+			}
+			for _, n := range f.traced(half.row) {
+				f.note(n, "S", "Σ(logp - ref)", f.sumLogRatio(half.row, in.Now.Logp, in.Ref.Logp))
+				f.note(n, "D", "", d)
+				f.note(n, "β", "", p.Beta)
+				f.note(n, "side", "", half.sign)
+				f.took(n, trace.Kept, "log(1 + exp(-D))", "side·β·σ(-D)")
+				f.trace.Result(n, softplus(-d), half.sign*p.Beta*sigmoid(-d))
+				f.note(n, "pairs", "", pairs)
+				f.share(n, "L/pairs/2/count(1)", softplus(-d)/pairs/2/f.length(half.row), "dL/pairs", half.sign*slope)
+			}
+		}
 	})
 	out.Add("dpo/pairs", pairs)
 	out.Add("dpo/accuracy", accurate/max(pairs, 1))

@@ -70,8 +70,8 @@ func (p *PPOClip) Eval(out *Grad, in *batch.Batch) error {
 	}
 	upper, lower := 0.0, 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta)
+		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+		c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta)
 		upper += count(c.clipped)
 		lower += count(c.dual)
 		return c.value, c.dlogp

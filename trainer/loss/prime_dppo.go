@@ -6,6 +6,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // PrimeDPPO is prime-rl's default loss: DPPO's binary total-variation mask, a
@@ -70,7 +71,7 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 			high, low := a > 0 && d > p.DeltaHigh, a <= 0 && d < -p.DeltaLow
 			l := in.Now.Logp[n] - in.LogpRoll[n]
 			m.token(l, a, high || low, low, high)
-			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, high || low)
+			return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, high || low)
 		})
 		m.endRow()
 	}
@@ -78,11 +79,22 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// ratioPlusSquare is -a·exp(l), unless dropped, plus tau·l².
-func ratioPlusSquare(l, a, tau, limit float64, drop bool) (value, dlogp float64) {
+// ratioPlusSquare is -a·exp(l), unless dropped, plus tau·l², l the log-ratio to the
+// rollout policy.
+func (f *frame) ratioPlusSquare(n int, a, tau, limit float64, drop bool) (value, dlogp float64) {
+	l := f.in.Now.Logp[n] - f.in.LogpRoll[n]
+	f.note(n, "l", "logp - roll", l)
+	f.note(n, "τ", "", tau)
+	f.took(n, trace.PenaltyOnly, "τ·l²", "2·τ·l")
 	value, dlogp = float64(tau*l*l), float64(2*tau*l)
 	if !drop {
-		r, dr := ratio(l, limit)
+		r, dr := f.ratio(n, "r", "l", l, limit)
+		f.note(n, "a", "", a)
+		if dr == 0 {
+			f.took(n, trace.PenaltyOnly, "-a·r + τ·l²", "2·τ·l")
+		} else {
+			f.took(n, trace.Kept, "-a·r + τ·l²", "-a·r + 2·τ·l")
+		}
 		value -= float64(a * r)
 		dlogp -= float64(a * dr)
 	}

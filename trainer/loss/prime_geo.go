@@ -6,6 +6,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // PrimeGeo is prime-rl's loss of February 2026: token mask, geometric mask,
@@ -94,7 +95,7 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 			}
 			m.token(l, a, low || high || drop, low, high)
 			if low || high || drop {
-				return 0, 0
+				return f.drop(n)
 			}
 			coef := float64(p.AdvTau*a) - float64(p.KLTau*l)
 			if p.TeacherTau > 0 {
@@ -103,6 +104,9 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 			if p.Sequence {
 				r = weight
 			}
+			f.note(n, "r", "", r)
+			f.note(n, "coef", "", coef)
+			f.took(n, trace.Kept, "-r·coef·logp", "-r·coef")
 			return -r * coef * in.Now.Logp[n], -r * coef
 		})
 		m.endRow()

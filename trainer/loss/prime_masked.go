@@ -80,14 +80,17 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 			low, high := held < p.Low, held > p.High
 			m.token(l, a, low || high || veto, low, high)
 			if low || high || veto {
-				return 0, 0
+				return f.drop(n)
 			}
 			if p.Sequence {
 				r, dr := cappedExp(sum+in.Now.Logp[n]-f.sg[n], sequenceCap)
+				f.note(n, "T", "", length)
+				f.note(n, "r", "", r)
+				f.kept(n, "-r·A/T", "-r·A/T", dr == 0)
 				return -r * a / length, -dr * a / length
 			}
-			r, dr := ratio(l, p.LogClamp)
-			return -r * a, -dr * a
+			r, dr := f.ratio(n, "r", "logp - roll", l, p.LogClamp)
+			return f.live(n, "r", a, r, dr)
 		})
 		m.endRow()
 	}

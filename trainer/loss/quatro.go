@@ -7,6 +7,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // QUATRO follows the exact solution of a KL-constrained problem per prompt, so
@@ -82,7 +83,15 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 				w = min(r, p.Cap)
 			}
 			coef := w * (push - pull)
-			f.rowTokens(i, func(n int) (value, dlogp float64) { return -coef * in.Now.Logp[n], -coef })
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				f.note(n, "λ", "", lambda)
+				f.note(n, "S", "Σ(logp - old)", pull)
+				f.note(n, "push", "", push)
+				f.note(n, "w", "", w)
+				f.note(n, "coef", "w·(push - S)", coef)
+				f.took(n, trace.Kept, "-coef·logp", "-coef")
+				return -coef * in.Now.Logp[n], -coef
+			})
 		}
 	}
 	out.Add("quatro/lambda", lambdas/float64(max(groups.Len(), 1)))

@@ -78,12 +78,15 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 		for _, i := range rows {
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				a := in.Advantage[n]
-				r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
+				r, dr := f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], 20)
 				if p.Variant == "adaptive_clip" {
-					c := clipped(a, r, dr, 1-eps, 1+eps, 0, 0)
+					c := f.clip(n, "r", a, r, dr, 1-eps, 1+eps, 0, 0)
 					return c.value, c.dlogp
 				}
 				variance += float64(f.rowWeight[i] * (r - mean) * (r - mean))
+				f.note(n, "λ", "", p.Lambda)
+				f.note(n, "mean", "", mean)
+				f.kept(n, "-A·r + λ·(r - mean)²", "(-A + 2·λ·(r - mean))·r", dr == 0)
 				return float64(-a*r) + float64(p.Lambda*(r-mean)*(r-mean)), (-a + float64(2*p.Lambda*(r-mean))) * dr
 			})
 		}
@@ -94,6 +97,7 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 	if p.Variant == "primal_dual" {
 		if f.tokens > 0 {
 			out.Loss -= float64(p.Lambda * p.Delta)
+			f.rest("-λ·δ", -p.Lambda*p.Delta)
 		}
 		if out.frozen == nil { // a finite difference is not a step
 			p.Lambda = clamp(p.Lambda+float64(p.DualRate*(variance-p.Delta)), 0, p.LambdaMax)

@@ -66,7 +66,7 @@ func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
 			drop := elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n]) < -p.Delta
 			m.token(l, a, drop, drop, false)
 			gap.add(a)
-			return ratioPlusSquare(l, a, p.KLTau, p.LogClamp, drop)
+			return f.ratioPlusSquare(n, a, p.KLTau, p.LogClamp, drop)
 		})
 		m.endRow()
 		gap.close()

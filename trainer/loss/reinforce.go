@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // Reinforce is the plain policy gradient, with whatever importance weight the
@@ -51,6 +52,7 @@ func (p *Reinforce) Eval(out *Grad, in *batch.Batch) error {
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
+		f.took(n, trace.Kept, "-A·logp", "-A")
 		return -a * in.Now.Logp[n], -a
 	})
 	f.addKL(p.Anchor.Of(in), 0)

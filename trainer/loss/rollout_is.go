@@ -47,12 +47,14 @@ func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
 	}
 	dropped := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
+		w, _ := f.ratio(n, "w", "logp - roll", f.sg[n]-in.LogpRoll[n], 20)
+		f.note(n, "low", "", 1-p.EpsLow)
+		f.note(n, "high", "", 1+p.EpsHigh)
 		if w <= 1-p.EpsLow || w >= 1+p.EpsHigh {
 			dropped++
-			return 0, 0
+			return f.drop(n)
 		}
-		return -w * in.Advantage[n] * in.Now.Logp[n], -w * in.Advantage[n]
+		return f.detached(n, in.Advantage[n], w, false)
 	})
 	out.Add("actor/pg_clipfrac", f.mean(dropped))
 	f.addKL(in.LogpRoll, 20)

@@ -6,6 +6,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // SAPO replaces the clip by a sigmoid gate around r = 1, with a faster decay
@@ -74,14 +75,25 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 		for n := range in.Where(i, f.active) {
 			r, dr := mean, dmean
 			if p.Level == "token" {
-				r, dr = ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
+				r, dr = f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], p.LogClamp)
+			} else {
+				f.note(n, "r", "", mean)
 			}
 			a := in.Advantage[n]
 			if p.MeanAdvantage {
 				a = meanA
+				f.note(n, "A", "", a)
 			}
 			value, d := p.gate(a, r)
+			f.note(n, "τ", "", p.temperature(a))
+			f.note(n, "g", "σ(τ·(r - 1))", sigmoid(p.temperature(a)*(r-1)))
+			f.kept(n, "-4/τ·g·A", "-4·g·(1 - g)·A·r", dr == 0)
 			w := f.weight(i, n)
+			if p.Level == "token" {
+				f.result(i, n, value, d*dr)
+			} else {
+				f.spreadResult(i, n, value, d*dr)
+			}
 			out.Loss += float64(w * value)
 			if p.Level == "token" {
 				out.DLogp[n] += float64(w * d * dr)
@@ -91,6 +103,9 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 		}
 		if p.Level == "sequence" {
 			f.spread(i, slope/length)
+			for _, n := range f.traced(i) {
+				f.note(n, trace.Grad, "Σ(w·dL)/count(1)", slope/length)
+			}
 		}
 	}
 	f.addKL(anchor, p.LogClamp)
@@ -99,12 +114,17 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 
 // gate is -(4/τ)·σ(τ(r-1))·A and its derivative with respect to r.
 func (p *SAPO) gate(a, r float64) (value, dr float64) {
-	tau := p.TauNeg
-	if a > 0 {
-		tau = p.TauPos
-	}
+	tau := p.temperature(a)
 	s := sigmoid(tau * (r - 1))
 	return -4 / tau * s * a, -4 * s * (1 - s) * a
+}
+
+// temperature is τ at an advantage.
+func (p *SAPO) temperature(a float64) float64 {
+	if a > 0 {
+		return p.TauPos
+	}
+	return p.TauNeg
 }
 
 // sigmoid is 1/(1+exp(-x)), without overflow.

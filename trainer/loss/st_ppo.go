@@ -125,6 +125,8 @@ func (p *STPPO) turn(f *frame, i, from, end int) (clips, lower float64) {
 			f.out.DLogp[n] += float64(w * p.Lambda * harmful / length * lr)
 		}
 		if p.CTN == "survivors" && p.harms(f, n) {
+			f.drop(n)
+			f.result(i, n, 0, 0)
 			continue
 		}
 		y := x + f.in.Now.Logp[n] - f.sg[n]
@@ -132,10 +134,13 @@ func (p *STPPO) turn(f *frame, i, from, end int) (clips, lower float64) {
 			y = live
 		}
 		u, du := cappedExp(y, p.LogCap)
-		c := clipped(f.in.Advantage[n], u, du, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
+		f.note(n, "x", p.ratioFormula(), x)
+		f.noteExp(n, "u", p.LogCap, u)
+		c := f.clip(n, "u", f.in.Advantage[n], u, du, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
 		clips += count(c.clipped)
 		lower += count(c.dual)
 		f.out.Loss += float64(w * scale * c.value)
+		p.explain(f, i, n, scale, p.Lambda*harmful/length, c)
 		if p.Gradient == "live" {
 			slope += float64(w * scale * c.dlogp)
 			continue
@@ -145,9 +150,42 @@ func (p *STPPO) turn(f *frame, i, from, end int) (clips, lower float64) {
 	for n := from; n < end; n++ {
 		if f.active[n] {
 			f.out.DLogp[n] += float64(slope * share)
+			if p.Gradient == "live" && f.trace != nil {
+				f.share(n, "", 0, "", slope*share)
+			}
 		}
 	}
 	return clips, lower
+}
+
+// explain tells the trace what came of token n: c, scaled, and with ctn kl its penalty.
+func (p *STPPO) explain(f *frame, i, n int, scale, penalty float64, c surrogate) {
+	if f.trace == nil {
+		return
+	}
+	f.note(n, "c_k", "", scale)
+	f.scaled(n, "c_k")
+	value, dlogp, w := scale*c.value, scale*c.dlogp, f.weight(i, n)
+	if p.Gradient == "live" { // the gradient is the turn's
+		f.spreadResult(i, n, value, dlogp)
+	} else {
+		f.result(i, n, value, dlogp)
+	}
+	if p.CTN == "kl" {
+		lr := f.in.Now.Logp[n] - f.in.Anchor[n]
+		f.share(n, "", w*penalty*lr*lr/2, "", w*penalty*lr)
+	}
+}
+
+// ratioFormula is the turn's log-ratio as a formula, where that is short.
+func (p *STPPO) ratioFormula() string {
+	switch {
+	case p.TurnRatio == "product":
+		return "Σ_turn(logp - old)"
+	case p.TurnRatio == "geo" && p.Epsilon == 0:
+		return "mean_turn(logp - old)"
+	}
+	return ""
 }
 
 // logRatio returns the number of active tokens of the turn and the log of its ratio.

@@ -98,8 +98,10 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 					rho = s.ratioAt(&f, i, n, anchor, p.Epsilon, p.LogClamp)
 				}
 				w = p.NegativeWeight * clamp(rho, p.Low, p.High)
+				f.note(n, "ρ", "", rho)
 			}
-			return -w * in.Advantage[n] * in.Now.Logp[n], -w * in.Advantage[n]
+			f.note(n, "w", "", w)
+			return f.detached(n, in.Advantage[n], w, false)
 		})
 	}
 	out.Add("topr/positive_samples", good)

@@ -60,12 +60,17 @@ func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
 	admitted := 0.0
 	for i := range in.Len() {
 		if p.largest(&f, i) > p.Delta {
+			for _, n := range f.traced(i) {
+				f.note(n, "D", "", p.largest(&f, i))
+				f.drop(n)
+				f.result(i, n, 0, 0)
+			}
 			continue
 		}
 		admitted++
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
-			return -in.Advantage[n] * r, -in.Advantage[n] * dr
+			r, dr := f.ratio(n, "r", "logp - roll", in.Now.Logp[n]-in.LogpRoll[n], 20)
+			return f.live(n, "r", in.Advantage[n], r, dr)
 		})
 	}
 	out.Add("trm/admitted", admitted/max(float64(in.Len()), 1))

@@ -6,6 +6,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/trace"
 )
 
 // VESPO weighs a response by a smooth, detached function of its full
@@ -65,6 +66,14 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 		phi := p.phi(max(x, elementary.Log(1e-8)), f.firstAdvantage(i))
 		phis.add(phi)
 		weights.add(elementary.Exp(x))
+		for _, n := range f.traced(i) {
+			f.note(n, "x", "", max(x, elementary.Log(1e-8)))
+			f.note(n, "φ", "", phi)
+			f.took(n, trace.Kept, "-φ·A·logp", "-φ·A")
+			f.trace.Result(n, -phi*in.Advantage[n]*in.Now.Logp[n], -phi*in.Advantage[n])
+			f.note(n, "gated", "", f.gated(i, n))
+			f.share(n, "gated·L", -f.gated(i, n)*phi*in.Advantage[n]*in.Now.Logp[n], "gated·dL", -f.gated(i, n)*phi*in.Advantage[n])
+		}
 		for n := range in.Where(i, f.active) {
 			w := f.gated(i, n)
 			out.Loss -= float64(w * phi * in.Advantage[n] * in.Now.Logp[n])

@@ -9,6 +9,7 @@ import (
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
 	"driftlab/trainer/loss"
 	"driftlab/trainer/measure"
 )
@@ -118,7 +119,7 @@ func rerouted(b *batch.Batch) float64 {
 	hits := 0
 	for n := range b.Tokens() {
 		for l := range b.Layers {
-			if flipAt(b, n, l) {
+			if diagnose.Flipped(b, n, l) {
 				hits++
 				break
 			}

@@ -11,6 +11,8 @@ import (
 	"driftlab/precision"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
+	"driftlab/trainer/measure"
 )
 
 func moeRouteDriftLayers() claim.Claim {
@@ -72,13 +74,13 @@ func measureDriftLayers(ctx context.Context, e *claim.Env) (*claim.Observation, 
 func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.Numerics, replay bool) (layers []float64, flipped, kept float64) {
 	c := p.Config
 	var middle, out [][]float32
-	states(b, p, rollout, false, func(pass *engine.Pass, rows []int) {
+	measure.States(b, p, rollout, false, func(pass *engine.Pass, rows []int) {
 		for l := range c.Layers {
 			middle, out = append(middle, gather(pass.Middle(l), rows, c.DModel)), append(out, gather(pass.Out(l), rows, c.DModel))
 		}
 	})
 	var logs, count [2]float64 // not flipped, flipped
-	states(b, p, learner, replay, func(pass *engine.Pass, rows []int) {
+	measure.States(b, p, learner, replay, func(pass *engine.Pass, rows []int) {
 		for l := range c.Layers {
 			before, after := gather(pass.Middle(l), rows, c.DModel), gather(pass.Out(l), rows, c.DModel)
 			sum := 0.0
@@ -87,7 +89,7 @@ func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.N
 				d := relative(out[l][from:to], after[from:to])
 				sum += d
 				at := 0
-				if !c.Dense() && !replay && flipAt(b, n, l) {
+				if !c.Dense() && !replay && diagnose.Flipped(b, n, l) {
 					at = 1
 				}
 				if first := relative(middle[l][from:to], before[from:to]); d > 0 && first > 0 {

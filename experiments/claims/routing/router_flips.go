@@ -11,6 +11,8 @@ import (
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/diagnose"
+	"driftlab/trainer/measure"
 )
 
 func routerFlips() claim.Claim {
@@ -88,9 +90,9 @@ func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) (fl
 		flip   bool
 	}
 	var all []decision
-	states(b, p, learner, false, func(pass *engine.Pass, rows []int) {
-		for i, m := range routerMargins(pass, p, rows) {
-			all = append(all, decision{m, flipAt(b, i/b.Layers, i%b.Layers)})
+	measure.States(b, p, learner, false, func(pass *engine.Pass, rows []int) {
+		for i, m := range measure.RouterMargins(pass, p, rows) {
+			all = append(all, decision{m, diagnose.Flipped(b, i/b.Layers, i%b.Layers)})
 		}
 	})
 	slices.SortStableFunc(all, func(x, y decision) int { return cmp.Compare(x.margin, y.margin) })

@@ -9,6 +9,7 @@ import (
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/stream"
 )
 
@@ -161,7 +162,7 @@ func (k *gradientBias) measureOracle() {
 		for i, r := range k.targets {
 			rows[i] = int(r)
 		}
-		for _, s := range routerLogits(k.pass, k.params, rows) {
+		for _, s := range measure.RouterLogits(k.pass, k.params, rows) {
 			k.router = append(k.router, float32(s))
 		}
 		k.logp = append(k.logp, k.pass.LogProbs()...)

@@ -1,4 +1,4 @@
-package routing
+package measure
 
 import (
 	"math"
@@ -9,10 +9,10 @@ import (
 	"driftlab/trainer/batch"
 )
 
-// states runs the responses through one engine and hands the pass to visit: the
+// States runs the responses through one engine and hands the pass to visit: the
 // residual stream of every layer is then at hand. rows[n] is the row of the
 // pass that predicts response token n. replay follows the rollout's routes.
-func states(b *batch.Batch, p *model.Params, n engine.Numerics, replay bool, visit func(pass *engine.Pass, rows []int)) {
+func States(b *batch.Batch, p *model.Params, n engine.Numerics, replay bool, visit func(pass *engine.Pass, rows []int)) {
 	w := engine.NewWeights(p.Config, n)
 	w.Publish(p, 0)
 	pass := engine.NewPass(p.Config, 1)
@@ -39,12 +39,12 @@ func states(b *batch.Batch, p *model.Params, n engine.Numerics, replay bool, vis
 	visit(pass, rows)
 }
 
-// routerMargins returns, for every response token and layer, by how much the
+// RouterMargins returns, for every response token and layer, by how much the
 // last chosen expert beats the first one left out, in the logits of a router
 // computed in float64 from the pass's residual stream: [token][layer].
-func routerMargins(pass *engine.Pass, p *model.Params, rows []int) []float64 {
+func RouterMargins(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 	c := p.Config
-	logits := routerLogits(pass, p, rows)
+	logits := RouterLogits(pass, p, rows)
 	out := make([]float64, len(rows)*c.Layers)
 	for i := range out {
 		logit := logits[i*c.Experts : (i+1)*c.Experts]
@@ -55,9 +55,9 @@ func routerMargins(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 	return out
 }
 
-// routerLogits returns the logits of a router computed in float64 from the
+// RouterLogits returns the logits of a router computed in float64 from the
 // pass's residual stream: [token][layer][expert].
-func routerLogits(pass *engine.Pass, p *model.Params, rows []int) []float64 {
+func RouterLogits(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 	c := p.Config
 	out := make([]float64, len(rows)*c.Layers*c.Experts)
 	h := make([]float64, c.DModel)
@@ -82,17 +82,4 @@ func routerLogits(pass *engine.Pass, p *model.Params, rows []int) []float64 {
 		}
 	}
 	return out
-}
-
-// flipAt reports whether the two engines chose different experts for a token
-// in a layer.
-func flipAt(b *batch.Batch, token, layer int) bool {
-	from := (token*b.Layers + layer) * b.TopK
-	old := b.Old.Routes[from : from+b.TopK]
-	for _, id := range b.RoutesRoll[from : from+b.TopK] {
-		if !slices.Contains(old, id) {
-			return true
-		}
-	}
-	return false
 }

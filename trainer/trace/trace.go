@@ -1,0 +1,217 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Branch is what became of a token.
+type Branch string
+
+// The branches. Those without a gradient are Flat.
+const (
+	// Kept takes the formula as it is.
+	Kept Branch = "kept"
+	// Capped has its weight bounded and keeps a gradient.
+	Capped Branch = "weight capped"
+	// ClippedHigh and ClippedLow left the band on the harmful side.
+	ClippedHigh Branch = "clipped above"
+	ClippedLow  Branch = "clipped below"
+	// DualClipped is bounded on a negative advantage.
+	DualClipped Branch = "dual clip"
+	// Bounded has a ratio above another bound, which ends its gradient.
+	Bounded Branch = "ratio bounded"
+	// PenaltyOnly has lost its policy term, or that its slope, and keeps a penalty.
+	PenaltyOnly Branch = "penalty only"
+	// Clamped has a log-ratio beyond what is exponentiated.
+	Clamped Branch = "log-ratio clamped"
+	// Dropped is left out by the method's own rule.
+	Dropped Branch = "dropped"
+	// Rejected is left out by a mask.
+	Rejected Branch = "rejected"
+)
+
+// Flat reports whether a branch has no gradient.
+func (b Branch) Flat() bool {
+	return !slices.Contains([]Branch{Kept, Capped, PenaltyOnly, ""}, b)
+}
+
+// Number is a value that JSON may not have a number for.
+type Number float64
+
+// MarshalJSON writes what is not finite as a word.
+func (x Number) MarshalJSON() ([]byte, error) {
+	if v := float64(x); math.IsInf(v, 0) || math.IsNaN(v) {
+		return strconv.AppendQuote(nil, x.String()), nil
+	}
+	return strconv.AppendFloat(nil, float64(x), 'g', -1, 64), nil
+}
+
+// String shows six digits.
+func (x Number) String() string { return strconv.FormatFloat(float64(x), 'g', 6, 64) }
+
+// Term is one figure of a token.
+type Term struct {
+	Name string `json:"name"`
+	// Formula gives it in the terms before it; empty for what the method was given, or
+	// found in a way that is no formula, such as a search.
+	Formula string `json:"formula,omitempty"`
+	Value   Number `json:"value"`
+}
+
+// The names of the last terms of a token: the value of its loss and the derivative with
+// respect to its log-prob, before and with its weight in the loss of the batch.
+const (
+	Value   = "L"
+	Slope   = "dL"
+	Share   = "loss"
+	Grad    = "grad"
+	Keeping = "keep" // 1 or 0, of a mask
+)
+
+// Token is what a method did with one token.
+type Token struct {
+	// Response and Position say which it is.
+	Response int `json:"response"`
+	Position int `json:"position"`
+	// Branch is the one it took.
+	Branch Branch `json:"branch"`
+	Terms  []Term `json:"terms"`
+
+	at, n        int // the entry of its response's first token, and its own
+	value, slope string
+	trace        *Trace
+}
+
+// Trace is what a method did with the tokens of a batch.
+type Trace struct {
+	// Tokens are all of the batch; one that does not count has no terms.
+	Tokens []Token
+	// Rest is what the loss has beside them, such as a constant.
+	Rest []Term
+}
+
+// New begins the trace of a batch whose responses have these offsets.
+func New(offsets []int) *Trace {
+	t := &Trace{Tokens: make([]Token, offsets[len(offsets)-1])}
+	for i, from := range offsets[:len(offsets)-1] {
+		for n := from; n < offsets[i+1]; n++ {
+			t.Tokens[n] = Token{Response: i, Position: n - from, at: from, n: n, trace: t}
+		}
+	}
+	return t
+}
+
+// Add notes a figure of token n.
+func (t *Trace) Add(n int, name, formula string, value float64) {
+	t.Tokens[n].Terms = append(t.Tokens[n].Terms, Term{name, formula, Number(value)})
+}
+
+// Derive notes a figure of token n that the method did not compute on its way.
+func (t *Trace) Derive(n int, name, formula string) error {
+	p, err := parse(formula)
+	if err != nil {
+		return fmt.Errorf("trace: %s = %s: %w", name, formula, err)
+	}
+	x, err := p.eval(&t.Tokens[n])
+	t.Add(n, name, formula, x)
+	return err
+}
+
+// Take notes the branch of token n, with the formulas of its value and slope there.
+func (t *Trace) Take(n int, b Branch, value, slope string) {
+	k := &t.Tokens[n]
+	k.Branch, k.value, k.slope = b, value, slope
+}
+
+// Scale multiplies both formulas of token n by a term.
+func (t *Trace) Scale(n int, name string) {
+	k := &t.Tokens[n]
+	k.value = name + "·(" + k.value + ")"
+	if k.slope != "0" {
+		k.slope = name + "·(" + k.slope + ")"
+	}
+}
+
+// Result notes value and slope of token n by the formulas of its branch.
+func (t *Trace) Result(n int, value, slope float64) {
+	k := &t.Tokens[n]
+	t.Add(n, Value, k.value, value)
+	t.Add(n, Slope, k.slope, slope)
+}
+
+// Find returns the last term of that name, and whether there is one.
+func (k *Token) Find(name string) (Term, bool) {
+	for i := len(k.Terms) - 1; i >= 0; i-- {
+		if k.Terms[i].Name == name {
+			return k.Terms[i], true
+		}
+	}
+	return Term{}, false
+}
+
+// before is the token with the terms before the i-th alone.
+func (k *Token) before(i int) *Token {
+	b := *k
+	b.Terms = k.Terms[:i]
+	return &b
+}
+
+// evaluate works the formula of the i-th term out, on the terms before it.
+func (k *Token) evaluate(i int) (float64, error) {
+	n, err := parse(k.Terms[i].Formula)
+	if err == nil && n.names(k.Terms[i].Name) {
+		err = errors.New("it stands in its own formula")
+	}
+	if err != nil {
+		return 0, err
+	}
+	return n.eval(k.before(i))
+}
+
+// response is the tokens of token k's response that have terms.
+func (k *Token) response() []*Token {
+	var list []*Token
+	all := k.trace.Tokens
+	for n := k.at; n < len(all) && all[n].at == k.at; n++ {
+		if len(all[n].Terms) > 0 {
+			list = append(list, &all[n])
+		}
+	}
+	return list
+}
+
+// Check evaluates every formula again. The error names the first term that has another
+// value than its formula, or a branch that does not go with its gradient.
+func (t *Trace) Check() error {
+	for n := range t.Tokens {
+		k := &t.Tokens[n]
+		for i, term := range k.Terms {
+			if term.Formula == "" {
+				if term.Name == Value || term.Name == Slope {
+					return fmt.Errorf("trace: token %d of response %d: no formula of %s", k.Position, k.Response, term.Name)
+				}
+				continue
+			}
+			got, err := k.evaluate(i)
+			if err != nil {
+				return fmt.Errorf("trace: token %d of response %d: %s = %s: %w", k.Position, k.Response, term.Name, term.Formula, err)
+			}
+			if !agree(got, float64(term.Value)) {
+				return fmt.Errorf("trace: token %d of response %d: %s = %s is %v, and the method has %v", k.Position, k.Response, term.Name, term.Formula, got, term.Value)
+			}
+			if term.Name == Slope && k.Branch.Flat() != (term.Formula == "0") {
+				return fmt.Errorf("trace: token %d of response %d: %s, with the slope %s", k.Position, k.Response, k.Branch, term.Formula)
+			}
+		}
+	}
+	return nil
+}
+
+// agree allows for the rounding of sums in another order.
+func agree(a, b float64) bool {
+	return a == b || math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b))
+}
