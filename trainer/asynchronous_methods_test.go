@@ -69,21 +69,21 @@ func TestMethodsUnderLag(t *testing.T) {
 	for _, m := range methodsForOldData {
 		t.Run(m.name, func(t *testing.T) {
 			old := end(t, lagging, m.sets)
-			if slices.Max(column(t, old.Record, "staleness/tokens/max")) < 2 || slices.Max(column(t, old.Record, "staleness/mixed_responses")) == 0 {
-				t.Fatalf("nothing is old: %v, %v", column(t, old.Record, "staleness/tokens/max"), column(t, old.Record, "staleness/mixed_responses"))
+			if slices.Max(valuesOf(t, old.Record, "staleness/tokens/max")) < 2 || slices.Max(valuesOf(t, old.Record, "staleness/mixed_responses")) == 0 {
+				t.Fatalf("nothing is old: %v, %v", valuesOf(t, old.Record, "staleness/tokens/max"), valuesOf(t, old.Record, "staleness/mixed_responses"))
 			}
 			fresh := end(t, sync, m.sets)
 			if m.figure != "" {
-				if !moves(column(t, old.Record, m.figure), m) {
-					t.Errorf("under lag %s is %v", m.figure, column(t, old.Record, m.figure))
+				if !moves(valuesOf(t, old.Record, m.figure), m) {
+					t.Errorf("under lag %s is %v", m.figure, valuesOf(t, old.Record, m.figure))
 				}
-				if !m.anyway && moves(column(t, fresh.Record, m.figure), m) {
-					t.Errorf("without lag %s is %v", m.figure, column(t, fresh.Record, m.figure))
+				if !m.anyway && moves(valuesOf(t, fresh.Record, m.figure), m) {
+					t.Errorf("without lag %s is %v", m.figure, valuesOf(t, fresh.Record, m.figure))
 				}
 			}
 			if at := slices.Index(m.sets, "anchor=behaviour"); at >= 0 {
 				blind := slices.Replace(slices.Clone(m.sets), at, at+1, "anchor=old")
-				if moves(column(t, end(t, lagging, blind).Record, m.figure), m) {
+				if moves(valuesOf(t, end(t, lagging, blind).Record, m.figure), m) {
 					t.Errorf("%s sees age where the old policy is that of the step", m.figure)
 				}
 				says := func(sets []string) bool {
@@ -114,7 +114,7 @@ func TestVersionFilter(t *testing.T) {
 	run := func(schedule string) (dropped, oldest float64) {
 		r := mustRun(t, tiny.Recipe(t, "schedule="+schedule, "cluster={workers: 3, costs: {sync: 500, push: 500, copy: 0, learn_token: 5}}", "anchor=behaviour",
 			"rollout.slots=4", "rollout.prompts=1", "rollout.group=2", "rollout.max_tokens=50", "steps=20", "eval.every=0"), Options{}).Record
-		return slices.Max(column(t, r, "clock/dropped_samples")), slices.Max(column(t, r, "staleness/tokens/max"))
+		return slices.Max(valuesOf(t, r, "clock/dropped_samples")), slices.Max(valuesOf(t, r, "staleness/tokens/max"))
 	}
 	wide, _ := run("{name: prime_rl, max_off_policy: 8}")
 	for schedule, bound := range map[string]float64{"{name: prime_rl, max_off_policy: 1}": 1, "{name: trl, max_staleness: 8}": 8} {
@@ -131,7 +131,7 @@ func TestVersionFilter(t *testing.T) {
 func TestOAPLWithBufferClearing(t *testing.T) {
 	const every = 4
 	r := mustRun(t, tiny.Recipe(t, "schedule={name: verl_stream, k: 4}", "loss={name: oapl, beta2: 0.1}", "steps=12", "eval.every=0"), Options{}).Record
-	ages, oldest, implicit := column(t, r, "staleness/tokens/mean"), column(t, r, "staleness/tokens/max"), column(t, r, "implicit_reward")
+	ages, oldest, implicit := valuesOf(t, r, "staleness/tokens/mean"), valuesOf(t, r, "staleness/tokens/max"), valuesOf(t, r, "implicit_reward")
 	for step, age := range ages {
 		if age != float64(step%every) || oldest[step] != age || (implicit[step] == 0) != (age == 0) {
 			t.Errorf("step %d, %d updates behind a synchronisation: tokens are %v updates old, %v at most; implicit reward %v", step, step%every, age, oldest[step], implicit[step])

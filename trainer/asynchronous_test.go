@@ -14,8 +14,8 @@ import (
 	"driftlab/trainer/tiny"
 )
 
-// column is a figure over the steps.
-func column(t *testing.T, r *record.Record, name string) []float64 {
+// valuesOf are a figure over the steps.
+func valuesOf(t *testing.T, r *record.Record, name string) []float64 {
 	t.Helper()
 	for _, c := range r.Columns {
 		if c.Name == name {
@@ -67,11 +67,11 @@ func TestZeroStaleness(t *testing.T) {
 				t.Error("other weights than the synchronous run's")
 			}
 			for _, c := range sync.Record.Columns {
-				if !slices.Equal(c.Value, column(t, result.Record, c.Name)) {
+				if !slices.Equal(c.Value, valuesOf(t, result.Record, c.Name)) {
 					t.Errorf("%s differs from the synchronous run's", c.Name)
 				}
 			}
-			for _, v := range column(t, result.Record, "staleness/tokens/max") {
+			for _, v := range valuesOf(t, result.Record, "staleness/tokens/max") {
 				if v != 0 {
 					t.Errorf("a token is %v updates old", v)
 				}
@@ -89,11 +89,11 @@ func TestAReaL(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, least := range map[string]float64{"staleness/tokens/max": 1, "staleness/mixed_responses": 0.01, "clock/tokens_per_s": 1, "clock/reprefilled_tokens": 1} {
-		if most := slices.Max(column(t, result.Record, name)); most < least {
+		if most := slices.Max(valuesOf(t, result.Record, name)); most < least {
 			t.Errorf("%s is at most %v", name, most)
 		}
 	}
-	if !slices.IsSorted(column(t, result.Record, "clock/ticks")) {
+	if !slices.IsSorted(valuesOf(t, result.Record, "clock/ticks")) {
 		t.Error("the clock goes back")
 	}
 }
@@ -187,7 +187,7 @@ func TestScaleOfTicks(t *testing.T) {
 		}
 		for _, c := range ends[0].Record.Columns {
 			factor := map[string]float64{"clock/ticks": 2, "clock/tokens_per_s": 0.5}[c.Name]
-			for i, x := range column(t, ends[1].Record, c.Name) {
+			for i, x := range valuesOf(t, ends[1].Record, c.Name) {
 				if x != c.Value[i]*cmp.Or(factor, 1) {
 					t.Errorf("%s: %s is %v, and %v on a clock of twice the ticks", name, c.Name, c.Value[i], x)
 				}

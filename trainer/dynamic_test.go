@@ -65,7 +65,7 @@ func TestNothingRefused(t *testing.T) {
 			t.Errorf("%s: other weights than the synchronous run's", set)
 		}
 		for _, c := range sync.Record.Columns {
-			if !slices.Equal(c.Value, column(t, result.Record, c.Name)) {
+			if !slices.Equal(c.Value, valuesOf(t, result.Record, c.Name)) {
 				t.Errorf("%s: %s differs from the synchronous run's", set, c.Name)
 			}
 		}

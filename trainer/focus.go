@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
@@ -15,14 +16,15 @@ import (
 // focus remembers how often the prompts of a pool were solved when they last came, and
 // gives hard ones more of the same number of responses.
 type focus struct {
-	how    string
-	seed   uint64
-	source *engines.Prompts
-	group  int // responses per prompt in the mean
-	places map[int64]int
-	right  []float64 // at the last visit, by place in the pool
-	tried  []float64
-	sizes  []int // of the step's groups
+	how       string
+	seed      uint64
+	source    *engines.Prompts
+	group     int // responses per prompt in the mean
+	places    map[int64]int
+	right     []float64 // at the last visit, by place in the pool
+	tried     []float64
+	sizes     []int // of the step's groups
+	*adaptive       // nil but for how adaptive
 }
 
 func newFocus(s *Session) (stage, error) {
@@ -34,6 +36,9 @@ func newFocus(s *Session) (stage, error) {
 		right: make([]float64, o.Prompts), tried: make([]float64, o.Prompts)}
 	for i, p := range s.source.Pool() {
 		f.places[p.ID] = i
+	}
+	if o.Focus == recipe.FocusAdaptive {
+		f.adaptive = &adaptive{answers: make([]*batch.Sampled, o.Prompts)}
 	}
 	return f, nil
 }
@@ -79,12 +84,11 @@ func (f *focus) draw(prompts []task.Prompt, step int) {
 // fill hands the responses out one by one, to the group to which the next is worth most:
 // the value is concave in the size, so that is the best allocation.
 func (f *focus) fill(prompts []task.Prompt) {
-	const least = 2
-	left := len(prompts) * (f.group - least)
+	left := len(prompts) * (f.group - recipe.LeastKnapsack)
 	worth := make([]float64, len(prompts))
 	for g, p := range prompts {
-		f.sizes[g] = least
-		worth[g] = nextWorth(f.rate(f.places[p.ID]), least)
+		f.sizes[g] = recipe.LeastKnapsack
+		worth[g] = nextWorth(f.rate(f.places[p.ID]), recipe.LeastKnapsack)
 	}
 	for ; left > 0; left-- {
 		best := 0
@@ -120,7 +124,7 @@ func (f *focus) size(g, group int) int {
 func (f *focus) run(s *Session) error {
 	b := &s.batch
 	s.groups.Find(b.Group)
-	var mixed, hard, largest float64
+	var mixed, hard, largest, lent float64
 	for g := range s.groups.Len() {
 		rows, right := s.groups.Rows(g), 0.0
 		for _, i := range rows {
@@ -128,6 +132,7 @@ func (f *focus) run(s *Session) error {
 				right++
 			}
 		}
+		tried := float64(len(rows))
 		place := f.places[b.PromptID[rows[0]]]
 		if f.rate(place) < 0.25 {
 			hard += float64(len(rows))
@@ -136,16 +141,31 @@ func (f *focus) run(s *Session) error {
 			mixed++
 		}
 		largest = max(largest, float64(len(rows)))
-		f.right[place], f.tried[place] = right, float64(len(rows))
+		if f.adaptive != nil && f.lent[b.Group[rows[0]]] { // the answer lent was not tried
+			right, tried, lent = right-1, tried-1, lent+1
+		}
+		f.right[place], f.tried[place] = right, tried
 	}
 	s.log("pool/mixed_groups", mixed/float64(s.groups.Len()))
 	s.log("pool/hard_responses", hard/float64(b.Len()))
 	s.log("pool/largest_group", largest)
+	if f.adaptive != nil {
+		s.log("pool/responses", float64(b.Len())-lent)
+		s.log("pool/lent_groups", lent/float64(s.groups.Len()))
+	}
 	return nil
 }
 
 // AppendState appends what is remembered of the prompts.
-func (f *focus) AppendState(dst []byte) []byte { return method.AppendState(dst, f.right, f.tried) }
+func (f *focus) AppendState(dst []byte) []byte {
+	return method.AppendState(f.appendAnswers(dst), f.right, f.tried)
+}
 
 // SetState takes what AppendState appended.
-func (f *focus) SetState(state []byte) error { return method.ReadState(state, f.right, f.tried) }
+func (f *focus) SetState(state []byte) error {
+	state, err := f.readAnswers(state)
+	if err != nil {
+		return err
+	}
+	return method.ReadState(state, f.right, f.tried)
+}

@@ -21,18 +21,18 @@ func TestLayerwisePerturbation(t *testing.T) {
 		t.Error("noise of no size changes the weights")
 	}
 	ratio := func(r *ran) float64 {
-		return slices.Max(column(t, r.Record, "actor/ppo_kl")) - slices.Min(column(t, r.Record, "actor/ppo_kl"))
+		return slices.Max(valuesOf(t, r.Record, "actor/ppo_kl")) - slices.Min(valuesOf(t, r.Record, "actor/ppo_kl"))
 	}
 	small, large := run("terms=[{name: alp, sigma: 0.001, lr: 0}]"), run("terms=[{name: alp, sigma: 0.05, lr: 0}]")
 	if a, b, c := ratio(plain), ratio(small), ratio(large); !(a == 0 && b > 0 && c > 4*b) {
 		t.Errorf("the ratio to the old policy spreads by %v, %v, %v", a, b, c)
 	}
-	if first := column(t, small.Record, "alp/sigma_mean")[0]; first < 0.001*(1-1e-12) || first > 0.001*(1+1e-12) {
+	if first := valuesOf(t, small.Record, "alp/sigma_mean")[0]; first < 0.001*(1-1e-12) || first > 0.001*(1+1e-12) {
 		t.Errorf("σ is %v", first)
 	}
 	learning := run("terms=[{name: alp, sigma: 0.01, lr: 0.05}]")
-	last := len(column(t, learning.Record, "alp/sigma_mean")) - 1
-	if low, high := column(t, learning.Record, "alp/sigma_min")[last], column(t, learning.Record, "alp/sigma_max")[last]; low == high || low < 0.005 || high > 0.02 {
+	last := len(valuesOf(t, learning.Record, "alp/sigma_mean")) - 1
+	if low, high := valuesOf(t, learning.Record, "alp/sigma_min")[last], valuesOf(t, learning.Record, "alp/sigma_max")[last]; low == high || low < 0.005 || high > 0.02 {
 		t.Errorf("layers with a learning rate have σ from %v to %v", low, high)
 	}
 	s := sessionOf(t, Options{}, "terms=[{name: alp, sigma: 0.01, lr: 0.05}]", "model.layers=2", "eval.every=0", "anchor=old")

@@ -82,7 +82,11 @@ func (s *Session) generate(step int) {
 		}
 	}
 	s.calibrate(step)
-	s.fleet.Generate(&b.Sampled, s.requests, engines.Sampling(*r))
+	if hard != nil && hard.adaptive != nil {
+		hard.generate(s)
+	} else {
+		s.fleet.Generate(&b.Sampled, s.requests, engines.Sampling(*r))
+	}
 	if s.speculation != nil {
 		s.speculation.observe(b)
 	}

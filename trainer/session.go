@@ -134,7 +134,8 @@ func (s *Session) Close() {
 // Run makes the steps from first on and hands the figures of each to the caller,
 // numbered from 1, with those of the first weights as 0 where the recipe evaluates
 // and nothing has been done. It ends with the context's error before the next
-// step, with the caller's, or with a StepError; else all steps are made.
+// step, with the caller's, or with a StepError; else all steps are made, or as
+// many as the limit on generated tokens allows.
 func (s *Session) Run(ctx context.Context, first int, each func(step int, figures []batch.Metric) error) error {
 	every := s.recipe.Eval.Every
 	if first == 0 && every > 0 && ctx.Err() == nil {
@@ -144,7 +145,8 @@ func (s *Session) Run(ctx context.Context, first int, each func(step int, figure
 			return err
 		}
 	}
-	for step := first; step < s.recipe.Steps; step++ {
+	limit := stageOf[*tokenLimit](s)
+	for step := first; step < s.recipe.Steps && !limit.reached(); step++ {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -156,7 +158,7 @@ func (s *Session) Run(ctx context.Context, first int, each func(step int, figure
 		if err := s.Step(step); err != nil {
 			return &StepError{Step: step + 1, Err: err}
 		}
-		if every > 0 && (step == 0 || (step+1)%every == 0 || step+1 == s.recipe.Steps) {
+		if every > 0 && (step == 0 || (step+1)%every == 0 || step+1 == s.recipe.Steps || limit.reached()) {
 			s.evaluate()
 		}
 		if err := each(step+1, s.metrics); err != nil {

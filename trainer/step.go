@@ -48,6 +48,7 @@ var stages = []struct {
 	// The weights move: per minibatch, Now, the loss and an update.
 	{"learn", always((*Session).learn)},
 	{"anchor.follow", newAnchorFollow},
+	{"max_generated_tokens", newTokenLimit},
 }
 
 // stage is a station of a batch in a step. It may also be a memory, which survives

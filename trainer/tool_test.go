@@ -66,8 +66,8 @@ func TestToolsOnTheClock(t *testing.T) {
 	if free.Record.Column("clock/tool_calls") != nil || free.Record.Column("clock/tool_wait") != nil {
 		t.Error("replies that cost nothing are counted")
 	}
-	calls, wait := column(t, dear.Record, "clock/tool_calls"), column(t, dear.Record, "clock/tool_wait")
-	before, after := column(t, free.Record, "clock/ticks"), column(t, dear.Record, "clock/ticks")
+	calls, wait := valuesOf(t, dear.Record, "clock/tool_calls"), valuesOf(t, dear.Record, "clock/tool_wait")
+	before, after := valuesOf(t, free.Record, "clock/ticks"), valuesOf(t, dear.Record, "clock/ticks")
 	for step := range calls {
 		// A batch of sixteen on six slots waits for one call at least.
 		if calls[step] == 0 || wait[step] <= 0 || wait[step] >= 1 || after[step] < before[step]+float64(3_000_000*(step+1)) {

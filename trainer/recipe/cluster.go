@@ -124,6 +124,7 @@ func (c *checker) cluster(r Recipe) {
 	}
 	o, name := r.Rollout, r.Schedule.Name
 	c.graded(r)
+	c.that(r.MaxGeneratedTokens == 0, "max_generated_tokens", "%s plans all steps ahead, and a limit ends them: use 0, or schedule sync or lag", name)
 	c.that(o.Speculative == nil, "rollout.speculative", "%s schedules decode steps of a token each, and drafts make several: leave it out, or use schedule sync or lag", name)
 	c.that(o.Fusion == nil, "rollout.fusion", "%s has workers that load weights in the middle of responses, and the model beside them would have to: leave it out, or use schedule sync or lag", name)
 	c.that(o.PrefillChunk == 0, "rollout.prefill_chunk", "%d reads prompts in steps without a token, and %s counts a token per step: use 0", o.PrefillChunk, name)

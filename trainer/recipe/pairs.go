@@ -46,13 +46,22 @@ func (c *checker) pairs(r Recipe) {
 
 // counts checks parameters that count what the recipe has.
 func (c *checker) counts(r Recipe) {
+	least, group := r.Rollout.Group, "a group (rollout.group)"
+	if p := r.Rollout.Pool; p != nil && least > p.least(least) {
+		least, group = p.least(least), "the smallest group (rollout.pool.focus)"
+	}
+	if p := r.Rollout.Pool; p != nil && p.Focus == FocusAdaptive {
+		const at = "rollout.pool.focus"
+		c.that(r.Rollout.Group%AdaptiveStages == 0, at, "adaptive asks for a group in %d stages, and rollout.group is %d: use a multiple", AdaptiveStages, r.Rollout.Group)
+		c.that(!r.lags() && r.Anchored() != AnchorBehaviour, at, "adaptive lends responses of any age, and the weights that sampled them are not kept: use schedule sync and another anchor than behaviour")
+	}
 	for i, part := range r.Reward {
 		if p, ok := part.Params.(*reward.PassAtK); ok {
-			c.that(p.K <= r.Rollout.Group, join(r.Reward.path(i), "k"),
-				"%d is more than the %d responses of a group (rollout.group): pass_at_k draws k of them", p.K, r.Rollout.Group)
+			c.that(p.K <= least, join(r.Reward.path(i), "k"),
+				"%d is more than the %d responses of %s: pass_at_k draws k of them", p.K, least, group)
 		}
 		if m, ok := part.Params.(*reward.GroupMax); ok {
-			c.that(m.K <= r.Rollout.Group, join(r.Reward.path(i), "k"), "%d is more than the %d responses of a group (rollout.group)", m.K, r.Rollout.Group)
+			c.that(m.K <= least, join(r.Reward.path(i), "k"), "%d is more than the %d responses of %s", m.K, least, group)
 		}
 		if a, ok := part.Params.(*reward.Anchor); ok && r.Rollout.Pool == nil {
 			if err := a.Fresh(); err != nil {

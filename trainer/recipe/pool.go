@@ -21,14 +21,17 @@ type Pool struct {
 	// found, in the learner's numerics, before the first step. Nothing is sampled if all
 	// are kept. Default 16.
 	Samples int `yaml:"samples"`
-	// Focus gives hard prompts more of the same number of responses: upsample (prompts
+	// Focus gives hard prompts more of the responses: upsample (prompts
 	// that were solved less at their last visit are drawn more often, with weight 1.1
 	// less that pass rate), knapsack (each step's responses go where the next one adds
 	// most to the sum of p(1-p)²·(1 - pⁿ - (1-p)ⁿ), p the pass rate at the last visit and n
-	// the size of the group: Knapsack RL, 2509.25849) or uniform (groups of one size, as
-	// without, with the figures of the others). A group has 2 or more; a prompt that was
-	// never visited has a rate of one half, and rates are smoothed by one response of either
-	// kind: inferred. Default: none of these.
+	// the size of the group: Knapsack RL, 2509.25849), adaptive (a group comes in four
+	// stages and ends with the first that has a right response; a group without one is lent
+	// the last right response to its prompt in the place of a wrong one, with its recorded
+	// log-probs: AR3PO, 2509.25808) or uniform (groups of one size, as without, with the
+	// figures of the others). A group has 2 or more; a prompt that was never visited has a
+	// rate of one half, and rates are smoothed by one response of either kind: inferred, as
+	// are four stages. Default: none of these.
 	Focus string `yaml:"focus"`
 }
 
@@ -37,7 +40,25 @@ const (
 	FocusUpsample = "upsample"
 	FocusKnapsack = "knapsack"
 	FocusUniform  = "uniform"
+	FocusAdaptive = "adaptive"
 )
+
+// AdaptiveStages is the number of parts in which FocusAdaptive asks for a group.
+const AdaptiveStages = 4
+
+// LeastKnapsack is the smallest group of FocusKnapsack.
+const LeastKnapsack = 2
+
+// least is the size of the smallest group there can be, of groups of n.
+func (p Pool) least(n int) int {
+	switch p.Focus {
+	case FocusKnapsack:
+		return LeastKnapsack
+	case FocusAdaptive:
+		return n / AdaptiveStages
+	}
+	return n
+}
 
 // DefaultPool returns the section's defaults.
 func DefaultPool() Pool { return Pool{Prompts: 256, Keep: [2]float64{0, 1}, Samples: 16} }
@@ -63,7 +84,7 @@ func (c *checker) pool(r Rollout) {
 	if p.Focus != "" {
 		c.that(r.Group > 1, "rollout.pool.focus", "%s compares groups, and rollout.group is 1: use 2 or more", p.Focus)
 		c.that(p.Focus != FocusUpsample || r.Prompts <= p.Prompts, "rollout.pool.focus", "a step draws %d different prompts, and the pool has %d: use fewer", r.Prompts, p.Prompts)
-		c.word("rollout.pool.focus", p.Focus, FocusUpsample, FocusKnapsack, FocusUniform)
+		c.word("rollout.pool.focus", p.Focus, FocusUpsample, FocusKnapsack, FocusUniform, FocusAdaptive)
 	}
 	c.that(p.Keep[0] >= 0 && p.Keep[0] <= p.Keep[1] && p.Keep[1] <= 1, "rollout.pool.keep", "%v is not a range of pass rates, low <= high within [0, 1]", p.Keep)
 }

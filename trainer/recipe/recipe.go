@@ -25,6 +25,10 @@ type Recipe struct {
 	// Steps is the number of training steps (rollout batches), 1 or more. Default
 	// 200: the default task is solved by then.
 	Steps int `yaml:"steps"`
+	// MaxGeneratedTokens ends the run after the step by which the rollout engine has
+	// generated this many tokens, if that comes before Steps: it makes runs equal in
+	// what they may sample. 0, the default, is no limit.
+	MaxGeneratedTokens int `yaml:"max_generated_tokens"`
 	// Checkpoint holds the first weights: a shipped checkpoint's name, or a
 	// folder in the Hugging Face layout. Empty means random weights from Seed,
 	// which reinforcement learning cannot lift: it needs some right answers.

@@ -117,6 +117,7 @@ func (r Recipe) faults() Faults {
 	c := &checker{}
 	c.name(r.Name)
 	c.within("steps", r.Steps, 1, maxSteps)
+	c.within("max_generated_tokens", r.MaxGeneratedTokens, 0, math.MaxInt32)
 	c.real("invariant_scale", r.InvariantScale, 0, 100, "(")
 	c.choice("task", r.Task.Name, r.Task.Params)
 	c.model(r)

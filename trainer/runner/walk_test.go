@@ -313,7 +313,7 @@ func (w *walk) rollout() {
 		w.set("rollout.kv_scales", oneOf(w, "{prompts: 2, every: 2, margin: 0.5}", "{}"))
 	}
 	if w.chance(4) {
-		w.set("rollout.pool", fmt.Sprintf("{prompts: %d, focus: %s}", 3+w.rng.IntN(3), oneOf(w, "upsample", "knapsack", "uniform")))
+		w.set("rollout.pool", fmt.Sprintf("{prompts: %d, focus: %s}", 3+w.rng.IntN(3), oneOf(w, "upsample", "knapsack", "uniform", "adaptive")))
 	}
 	if w.chance(4) {
 		w.set("rollout.noise", "{start: 1e-2, stages: 2}")

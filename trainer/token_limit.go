@@ -1,0 +1,43 @@
+package trainer
+
+import (
+	"driftlab/trainer/masked"
+	"driftlab/trainer/method"
+)
+
+// tokenLimit counts the tokens that a run has generated and trained, and says when it
+// has had its share.
+type tokenLimit struct{ most, generated, trained float64 }
+
+func newTokenLimit(s *Session) (stage, error) {
+	if s.recipe.MaxGeneratedTokens == 0 {
+		return nil, nil
+	}
+	return &tokenLimit{most: float64(s.recipe.MaxGeneratedTokens)}, nil
+}
+
+// run counts a step. A token is trained as often as its gradient was taken.
+func (l *tokenLimit) run(s *Session) error {
+	b := &s.batch
+	l.generated += float64(masked.Count(b.Mask) - stageOf[*focus](s).lentTokens())
+	l.trained += float64(masked.Count(b.Active()) * s.recipe.Learner.Epochs)
+	s.log("tokens/generated", l.generated)
+	s.log("tokens/trained", l.trained)
+	return nil
+}
+
+// reached reports whether the run ends here; without a limit it does not.
+func (l *tokenLimit) reached() bool { return l != nil && l.generated >= l.most }
+
+// AppendState appends the counts.
+func (l *tokenLimit) AppendState(dst []byte) []byte {
+	return method.AppendState(dst, []float64{l.generated, l.trained})
+}
+
+// SetState takes what AppendState appended.
+func (l *tokenLimit) SetState(state []byte) error {
+	counts := make([]float64, 2)
+	err := method.ReadState(state, counts)
+	l.generated, l.trained = counts[0], counts[1]
+	return err
+}
