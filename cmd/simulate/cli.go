@@ -27,6 +27,7 @@ type cli struct {
 	Schedule   scheduleCmd   `cmd:"" help:"A published system's schedule on a virtual clock: idle, lag, speed-ups."`
 	Diagnose   diagnoseCmd   `cmd:"" help:"A real run's dump: whether its log-probs can be trusted, and the gap."`
 	Pretrain   pretrainCmd   `cmd:"" help:"Supervised warm start -> checkpoint."`
+	Lesson     lessonCmd     `cmd:"" help:"A lesson of the lab in the terminal: question, guess, run, figure."`
 	Methods    methodsCmd    `cmd:"" help:"What is implemented: formula, unit, source, defaults."`
 	Checkpoint checkpointCmd `cmd:"" help:"The base checkpoints inside the binary."`
 	Report     reportCmd     `cmd:"" help:"Self-contained HTML and SVG from finished runs."`

@@ -10,6 +10,7 @@ import (
 	"driftlab/experiments"
 	"driftlab/experiments/claims"
 	"driftlab/model"
+	"driftlab/results/lab"
 	"driftlab/trainer/advise/reader"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/schedule"
@@ -229,6 +230,10 @@ func values(kind string) []completion {
 	case "arms":
 		for _, arm := range experiments.HeadlineArms() {
 			add(arm.Title, arm.Name)
+		}
+	case "lessons":
+		for _, l := range lab.Load().Lessons {
+			add(l.Title, l.Name)
 		}
 	}
 	return list

@@ -74,7 +74,7 @@ func (c *headlineCmd) Run(a *app) error {
 	if dir == "" {
 		dir = filepath.Join("runs", "headline-"+headlineHash(base, arms, int(c.Seeds)))
 	}
-	lock, err := a.hold(dir, "headline.png", "headline.svg", "headline.md", "headline.json")
+	lock, err := a.hold(dir, "headline.png", "headline.svg", "headline.md", "headline.json", "gap.json", "curves.csv")
 	if err != nil {
 		return err
 	}
@@ -112,14 +112,7 @@ func (c *headlineCmd) Run(a *app) error {
 			return err
 		}
 	}
-	if err := record.WriteFile(dir, "headline.md", []byte(result.Markdown())); err != nil {
-		return err
-	}
-	outcomes, err := jsonText(doc.Outcomes)
-	if err == nil {
-		err = record.WriteFile(dir, "headline.json", outcomes)
-	}
-	if err != nil {
+	if err := doc.write(result); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -133,6 +126,27 @@ func (c *headlineCmd) Run(a *app) error {
 	}
 	a.printTable(result.OutcomeTable(published))
 	fmt.Fprintf(a.stdout, "Report: %s\nPicture: %s\n", doc.Report, doc.Picture)
+	return nil
+}
+
+// write puts the tables and the figures beside the picture.
+func (d *headlined) write(result *experiments.HeadlineResult) error {
+	outcomes, err := jsonText(d.Outcomes)
+	if err != nil {
+		return err
+	}
+	gap, err := jsonText(d.Gap)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		text []byte
+	}{{"headline.md", []byte(result.Markdown())}, {"headline.json", outcomes}, {"gap.json", gap}, {"curves.csv", result.Curves()}} {
+		if err := record.WriteFile(d.Dir, f.name, f.text); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

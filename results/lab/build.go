@@ -1,0 +1,177 @@
+package lab
+
+import (
+	"cmp"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// written lessons, and the recipes of the free tab.
+//
+//go:embed lessons
+var texts embed.FS
+
+// order is how the lessons are taught.
+var order = []string{"gap"}
+
+// authored is a lesson as its file has it: figures in the texts are placeholders,
+// such as {kept32}, that name one of Figures.
+type authored struct {
+	Lesson `yaml:",inline"`
+	// Figures are those that texts and truths name.
+	Figures map[string]figure
+	// Truth gives each guess's answer by its key: the name of a figure, a list of
+	// them for a curve, and for a rank its options with what they are ordered by, the
+	// highest first.
+	Truth map[string]any
+}
+
+// Build makes the document of lessons/ and a folder such as results/published.
+func Build(dir fs.FS) (*Document, error) {
+	d := &Document{V: 1}
+	p := newPublished(dir)
+	for _, name := range order {
+		l, err := build(p, name)
+		if err != nil {
+			return nil, fmt.Errorf("lesson %s: %w", name, err)
+		}
+		d.Lessons = append(d.Lessons, *l)
+	}
+	return d, load("free", &d.Recipes)
+}
+
+// load reads a file of lessons/, every field of which must be known.
+func load(name string, into any) error {
+	text, err := texts.ReadFile(path.Join("lessons", name+".yaml"))
+	if err != nil {
+		return err
+	}
+	return yaml.Load(text, into, yaml.WithKnownFields())
+}
+
+func build(p *published, name string) (*Lesson, error) {
+	var a authored
+	if err := load(name, &a); err != nil {
+		return nil, err
+	}
+	l := &a.Lesson
+	l.Name = name
+	f := newFigures(p, a.Figures)
+	for _, text := range l.texts() {
+		var err error
+		if *text, err = f.set(*text, &l.Shown); err != nil {
+			return nil, err
+		}
+	}
+	for i := range l.Guess {
+		g := &l.Guess[i]
+		if err := g.answer(f, a.Truth[g.Key]); err != nil {
+			return nil, fmt.Errorf("truth of %s: %w", g.Key, err)
+		}
+	}
+	for used := range a.Figures {
+		if _, ok := f.known[used]; !ok {
+			return nil, fmt.Errorf("figure %s is nowhere used", used)
+		}
+	}
+	var err error
+	l.Data.Panels, err = panels(p, name)
+	return l, err
+}
+
+// texts are the places where figures may stand, in the order they are read.
+func (l *Lesson) texts() []*string {
+	list := []*string{&l.Question}
+	each := func(texts []string) {
+		for i := range texts {
+			list = append(list, &texts[i])
+		}
+	}
+	each(l.Intro)
+	for i := range l.Guess {
+		list = append(list, &l.Guess[i].Ask)
+	}
+	list = append(list, &l.Aha)
+	each(l.Why)
+	for i := range l.Exercise {
+		list = append(list, &l.Exercise[i].Ask, &l.Exercise[i].Answer)
+	}
+	for _, row := range l.Sheet.Table.Answers {
+		each(row)
+	}
+	return append(list, &l.Teach.Misconception, &l.Teach.Against)
+}
+
+// answer reads what a guess is compared with.
+func (g *Guess) answer(f *figures, truth any) error {
+	value := func(name any) (float64, error) {
+		s, err := f.get(fmt.Sprint(name))
+		return s.Value, err
+	}
+	switch truth := truth.(type) {
+	case string:
+		x, err := value(truth)
+		if g.Truth = x; err == nil && g.Kind == "decade" {
+			g.Truth, err = decade(x)
+		}
+		return err
+	case []any:
+		var curve []float64
+		for _, name := range truth {
+			x, err := value(name)
+			if err != nil {
+				return err
+			}
+			curve = append(curve, x)
+		}
+		if len(curve) != len(g.X) {
+			return fmt.Errorf("%d figures at %d places", len(curve), len(g.X))
+		}
+		g.Truth = curve
+		return nil
+	case map[string]any:
+		return g.rank(truth, value)
+	}
+	return fmt.Errorf("%v: expected a figure's name, a list or options with their figures", truth)
+}
+
+// rank orders the options by their figures, the highest first; equal ones stay as
+// they are listed.
+func (g *Guess) rank(by map[string]any, value func(any) (float64, error)) error {
+	figure := map[string]float64{}
+	for _, option := range g.Options {
+		x, err := value(by[option])
+		if err != nil {
+			return fmt.Errorf("%s: %w", option, err)
+		}
+		figure[option] = x
+	}
+	ranked := slices.Clone(g.Options)
+	slices.SortStableFunc(ranked, func(a, b string) int { return cmp.Compare(figure[b], figure[a]) })
+	g.Truth = ranked
+	return nil
+}
+
+// encode is how the document is kept: a lesson a line, for changes to be seen.
+func (d *Document) encode() ([]byte, error) {
+	out := fmt.Appendf(nil, "{\"v\":%d,\"lessons\":[\n", d.V)
+	for i := range d.Lessons {
+		line, err := json.Marshal(&d.Lessons[i])
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, ",\n"...)
+		}
+		out = append(out, line...)
+	}
+	recipes, err := json.Marshal(d.Recipes)
+	out = append(out, "\n],\"recipes\":"...)
+	return append(append(out, recipes...), "}\n"...), err
+}

@@ -1,0 +1,132 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// figure says where a figure of a lesson is published. One of From, Claim and Work
+// is set.
+type figure struct {
+	// From is a JSON file below results/published, Field where in it.
+	From  string `yaml:"from"`
+	Field string `yaml:"field"`
+	// Claim is one whose observations are meant: the mean over the replications of an
+	// entry of a series, such as "natural product 2[0]".
+	Claim string `yaml:"claim"`
+	// Work is arithmetic over other figures of the lesson.
+	Work string `yaml:"work"`
+	// Show is how it is written, for fmt; one that ends in %% shows a share in percent.
+	Show string `yaml:"show"`
+}
+
+// figures are those of a lesson, read when they are needed.
+type figures struct {
+	published *published
+	spec      map[string]figure
+	known     map[string]Shown
+	working   map[string]bool // being worked out, to find circles
+}
+
+func newFigures(p *published, spec map[string]figure) *figures {
+	return &figures{p, spec, map[string]Shown{}, map[string]bool{}}
+}
+
+// get reads a figure.
+func (f *figures) get(name string) (Shown, error) {
+	if s, ok := f.known[name]; ok {
+		return s, nil
+	}
+	spec, ok := f.spec[name]
+	if !ok {
+		return Shown{}, fmt.Errorf("no figure %q", name)
+	}
+	if f.working[name] {
+		return Shown{}, fmt.Errorf("figure %q is worked out from itself", name)
+	}
+	f.working[name] = true
+	s, err := f.read(spec)
+	if err != nil {
+		return Shown{}, fmt.Errorf("figure %s: %w", name, err)
+	}
+	s.Text = written(spec.Show, s.Value)
+	f.known[name] = s
+	return s, nil
+}
+
+func (f *figures) read(spec figure) (Shown, error) {
+	switch {
+	case spec.Claim != "":
+		series, entry, ok := strings.Cut(strings.TrimSuffix(spec.Field, "]"), "[")
+		if !ok {
+			return Shown{}, fmt.Errorf("field %q: expected a series and an entry, such as name[0]", spec.Field)
+		}
+		means, err := f.published.means(spec.Claim, series)
+		if err != nil {
+			return Shown{}, err
+		}
+		list := make([]any, len(means))
+		for i, x := range means {
+			list[i] = x
+		}
+		x, ok := pick(list, entry).(float64)
+		if !ok {
+			return Shown{}, fmt.Errorf("no entry %s in %s", entry, series)
+		}
+		c, err := f.published.claim(spec.Claim)
+		return Shown{Value: x, Source: path.Join(root, c.folder), Field: spec.Field + ", mean over the replications"}, err
+	case spec.From != "":
+		x, err := f.published.number(spec.From, spec.Field)
+		return Shown{Value: x, Source: path.Join(root, spec.From), Field: spec.Field}, err
+	}
+	x, sources, err := f.work(spec.Work)
+	return Shown{Value: x, Source: strings.Join(sources, ", "), Field: spec.Work}, err
+}
+
+// written shows a figure.
+func written(show string, x float64) string {
+	if show == "" {
+		show = "%g"
+	}
+	if strings.HasSuffix(show, "%%") {
+		x *= 100
+	}
+	return shortExponent.ReplaceAllString(fmt.Sprintf(show, x), "e$1$2")
+}
+
+// shortExponent finds Go's 1e-05 and 1e+06, which are written 1e-5 and 1e6.
+var shortExponent = regexp.MustCompile(`e(?:\+|(-))0*([0-9])`)
+
+// placeholder is where a figure is set into a text.
+var placeholder = regexp.MustCompile(`\{([a-z][a-z0-9_]*)\}`)
+
+// set puts figures into a text, and notes which.
+func (f *figures) set(text string, shown *[]Shown) (string, error) {
+	var fault error
+	out := placeholder.ReplaceAllStringFunc(text, func(match string) string {
+		s, err := f.get(match[1 : len(match)-1])
+		if err != nil {
+			fault = err
+			return match
+		}
+		if shown != nil {
+			*shown = append(*shown, s)
+		}
+		return s.Text
+	})
+	return out, fault
+}
+
+// decade is the power of ten below a figure.
+func decade(x float64) (int, error) {
+	if !(x > 0) || math.IsInf(x, 1) {
+		return 0, fmt.Errorf("%g has no decade", x)
+	}
+	text := fmt.Sprintf("%e", x)
+	var power int
+	_, err := fmt.Sscanf(text[strings.IndexByte(text, 'e')+1:], "%d", &power)
+	return power, err
+}

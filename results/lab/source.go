@@ -1,0 +1,176 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"driftlab/experiments/stats"
+)
+
+// published reads figures from results/published.
+type published struct {
+	dir   fs.FS
+	files map[string]any // what was read, by name
+}
+
+func newPublished(dir fs.FS) *published { return &published{dir, map[string]any{}} }
+
+// root is where the files are found from the top of the repository.
+const root = "results/published"
+
+// open reads a JSON file.
+func (p *published) open(name string) (any, error) {
+	if v, ok := p.files[name]; ok {
+		return v, nil
+	}
+	text, err := fs.ReadFile(p.dir, name)
+	if err != nil {
+		return nil, err
+	}
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	p.files[name] = v
+	return v, nil
+}
+
+// number reads the figure at a field of a JSON file.
+func (p *published) number(name, field string) (float64, error) {
+	v, err := p.open(name)
+	if err == nil {
+		v, err = at(v, field)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if x, ok := v.(float64); ok {
+		return x, nil
+	}
+	return 0, fmt.Errorf("%s: %s: not a number", name, field)
+}
+
+// at follows a field: names with dots between, [3] for an entry of a list and
+// [name=bf16,dose=natural] for the first that has those members.
+func at(v any, field string) (any, error) {
+	fail := func(part string) (any, error) { return nil, fmt.Errorf("no %s in %s", part, field) }
+	for rest := field; rest != ""; {
+		var part string
+		rest = strings.TrimPrefix(rest, ".")
+		if inner, ok := strings.CutPrefix(rest, "["); ok {
+			part, rest, ok = strings.Cut(inner, "]")
+			list, isList := v.([]any)
+			if !ok || !isList {
+				return fail("[" + part + "]")
+			}
+			if v = pick(list, part); v == nil {
+				return fail("[" + part + "]")
+			}
+			continue
+		}
+		end := strings.IndexAny(rest, ".[")
+		if end < 0 {
+			end = len(rest)
+		}
+		part, rest = rest[:end], rest[end:]
+		object, _ := v.(map[string]any)
+		if v = object[part]; v == nil {
+			return fail(part)
+		}
+	}
+	return v, nil
+}
+
+// pick is the entry of that number, or the first with the members; nil for none.
+func pick(list []any, which string) any {
+	if i, err := strconv.Atoi(which); err == nil {
+		if i < 0 {
+			i += len(list)
+		}
+		if i < 0 || i >= len(list) {
+			return nil
+		}
+		return list[i]
+	}
+next:
+	for _, v := range list {
+		object, _ := v.(map[string]any)
+		for member := range strings.SplitSeq(which, ",") {
+			name, want, _ := strings.Cut(member, "=")
+			if fmt.Sprint(object[name]) != want {
+				continue next
+			}
+		}
+		return v
+	}
+	return nil
+}
+
+// claimed is what a claim's verdict says of its measurement.
+type claimed struct {
+	Verdict string   `json:"verdict"`
+	Seeds   []uint64 `json:"seeds"`
+	Size    string   `json:"size"`
+	Version int      `json:"version"`
+	folder  string   // of the observations
+}
+
+func (p *published) claim(id string) (claimed, error) {
+	var c claimed
+	text, err := fs.ReadFile(p.dir, path.Join("claims", id, "verdict.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	c.folder = path.Join("claims", id, fmt.Sprintf("%s-v%d", c.Size, c.Version))
+	return c, err
+}
+
+// observed reads a series of a claim from every replication that the verdict was
+// judged from.
+func (p *published) observed(id, series string) (rows [][]float64, folder string, err error) {
+	c, err := p.claim(id)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, seed := range c.Seeds {
+		file := path.Join(c.folder, fmt.Sprintf("seed-%d.json", seed))
+		v, err := p.open(file)
+		if err == nil {
+			v, err = at(v, "[name="+series+"].values")
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", file, err)
+		}
+		var row []float64
+		for _, x := range v.([]any) {
+			value, ok := x.(float64)
+			if !ok {
+				return nil, "", fmt.Errorf("%s: %s: %v is not a number", file, series, x)
+			}
+			row = append(row, value)
+		}
+		rows = append(rows, row)
+	}
+	return rows, c.folder, nil
+}
+
+// means is the mean over the replications of each entry of a series.
+func (p *published) means(id, series string) ([]float64, error) {
+	rows, _, err := p.observed(id, series)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(rows[0]))
+	for i := range out {
+		var column []float64
+		for _, row := range rows {
+			column = append(column, row[i])
+		}
+		out[i] = stats.Average(column)
+	}
+	return out, nil
+}
