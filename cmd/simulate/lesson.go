@@ -1,16 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"path/filepath"
 
-	"driftlab/cmd/simulate/lesson"
 	"driftlab/results"
 	"driftlab/results/lab"
-	"driftlab/results/lab/panel"
-	"driftlab/trainer/measure"
-	"driftlab/trainer/recipe"
 )
 
 type lessonCmd struct {
@@ -56,40 +50,4 @@ func (a *app) listLessons() {
 		t.Add(results.Word(l.Name).As(results.Strong), results.Word(fmt.Sprint(l.Minutes)), results.Word(l.Question))
 	}
 	a.printTable(t)
-}
-
-// record makes a lesson's recording.
-func (c *lessonCmd) record(a *app) error {
-	r, err := recipe.Load("headline", "rollout.prompts=32")
-	if err != nil {
-		return err
-	}
-	panels, err := lesson.Gap(a.ctx, measure.GapRequest{Recipe: r, Pairs: lesson.Pairs(), Workers: c.workers()})
-	if err != nil {
-		return err
-	}
-	text, err := recording(panels)
-	if err == nil {
-		err = writeFile(c.Out, c.Name+".json", text)
-	}
-	if err == nil {
-		fmt.Fprintf(a.stdout, "Recording: %s\n", filepath.Join(c.Out, c.Name+".json"))
-	}
-	return err
-}
-
-// recording is a file of panels, one a line.
-func recording(panels []panel.Panel) ([]byte, error) {
-	text := []byte("{\"panels\":[\n")
-	for i := range panels {
-		line, err := json.Marshal(&panels[i])
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			text = append(text, ",\n"...)
-		}
-		text = append(text, line...)
-	}
-	return append(text, "\n]}\n"...), nil
 }

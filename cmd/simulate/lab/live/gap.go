@@ -38,11 +38,14 @@ func Gap(gap measure.PairGap, b *batch.Batch, vocab []string) []panel.Panel {
 	return []panel.Panel{strip(b, vocab), Spread(b), figures(gap)}
 }
 
-// strip shows the first responses token by token.
+// strip shows the first response to each of the first prompts, token by token.
 func strip(b *batch.Batch, vocab []string) panel.Panel {
 	p := panel.Panel{Kind: panel.Strip, Name: "strip", Title: "The tokens of the first responses, shaded by |d|", Scale: scale}
 	unequal, tokens := 0, 0
-	for i := range min(b.Len(), drawn) {
+	for i := range b.Len() {
+		if len(p.Lines) == drawn || i > 0 && b.Group[i] == b.Group[i-1] {
+			continue
+		}
 		var line panel.Line
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
@@ -118,7 +121,7 @@ func decade(exponent int) float64 {
 
 // figures is the pair's line of the table.
 func figures(g measure.PairGap) panel.Panel {
-	p := panel.Panel{Kind: panel.Table, Name: "figures", Title: "Live: " + g.Rollout + " samples, " + g.Learner + " learns",
+	p := panel.Panel{Kind: panel.Table, Name: "figures", Title: g.Rollout + " samples, " + g.Learner + " learns",
 		Columns: []panel.Column{{Name: "router"}, {Name: "tokens", Num: true}, {Name: "unequal", Num: true}, {Name: "KL (k3)", Num: true}, {Name: "exact KL", Num: true},
 			{Name: "mean |d|", Num: true}, {Name: "max |d|", Num: true}, {Name: "tokens with a flip", Num: true}}}
 	add := func(name string, x *diagnose.Gap) {

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"driftlab/cmd/simulate/lab/live"
+	"driftlab/engine"
+	"driftlab/results/lab/panel"
+	"driftlab/trainer/batch"
+	"driftlab/trainer/measure"
+	"driftlab/trainer/recipe"
+	"driftlab/trainer/task"
+)
+
+// recorders make the recordings of the lessons that have one.
+var recorders = map[string]func(ctx context.Context, workers int) ([]panel.Panel, error){
+	"gap": recordGap,
+}
+
+// record makes a lesson's recording.
+func (c *lessonCmd) record(a *app) error {
+	make := recorders[c.Name]
+	switch {
+	case make == nil:
+		return bad("lesson %q has no recording of its own; %s have", c.Name, strings.Join(slices.Sorted(maps.Keys(recorders)), ", "))
+	case c.Out == "":
+		return bad("--record: needs --out, the folder to write to")
+	}
+	panels, err := make(a.ctx, c.workers())
+	if err != nil {
+		return err
+	}
+	text, err := recording(panels)
+	if err == nil {
+		err = writeFile(c.Out, c.Name+".json", text)
+	}
+	if err == nil {
+		fmt.Fprintf(a.stdout, "Recording: %s\n", filepath.Join(c.Out, c.Name+".json"))
+	}
+	return err
+}
+
+// recording is a file of panels, one a line.
+func recording(panels []panel.Panel) ([]byte, error) {
+	text := []byte("{\"panels\":[\n")
+	for i := range panels {
+		line, err := json.Marshal(&panels[i])
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ",\n"...)
+		}
+		text = append(text, line...)
+	}
+	return append(text, "\n]}\n"...), nil
+}
+
+// recordGap measures the formats that people serve against those they train in, as the
+// headline does the usual pairs of them.
+func recordGap(ctx context.Context, workers int) ([]panel.Panel, error) {
+	r, err := recipe.Load("headline", "rollout.prompts=32")
+	if err != nil {
+		return nil, err
+	}
+	var pairs []measure.Pair
+	for _, l := range []string{"fp32", "bf16"} {
+		for _, n := range []string{"fp32", "fp32-splitk4", "fp16", "bf16", "bf16-tp4", "int8-w8a8", "fp8-w8a8", "fp4-w4a16"} {
+			rollout, _ := engine.Preset(n)
+			learner, _ := engine.Preset(l)
+			pairs = append(pairs, measure.Pair{Rollout: rollout, Learner: learner})
+		}
+	}
+	return gapPanels(ctx, measure.GapRequest{Recipe: r, Pairs: pairs, Workers: workers})
+}
+
+// gapPanels measures pairs; the panels of each are shown with its numerics.
+func gapPanels(ctx context.Context, q measure.GapRequest) ([]panel.Panel, error) {
+	var sampled []*batch.Batch
+	q.Responses = func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
+		sampled = append(sampled, b)
+		return nil
+	}
+	m, err := measure.Gaps(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	var out []panel.Panel
+	for i, pair := range m.Pairs {
+		for _, p := range live.Gap(pair, sampled[i], q.Recipe.Task.New().Vocab()) {
+			p.When = map[string]string{"rollout": pair.Rollout, "learner": pair.Learner}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
