@@ -13,7 +13,8 @@ import (
 )
 
 type methodsCmd struct {
-	Name string `arg:"" complete:"methods" optional:"" help:"A method's name or alias, recipe or a field of one, recipes, systems, or numerics; without one, all methods are listed."`
+	Name    string `arg:"" complete:"methods" optional:"" help:"A method's name or alias, recipe or a field of one, recipes, systems, or numerics; without one, all methods are listed."`
+	Explain bool   `help:"Work the method's formula out on the tokens of its example, line by line: of a policy loss, a weight or a mask."`
 	jsonFlag
 	outFlag
 }
@@ -28,6 +29,7 @@ numerics with what sets them apart.
 Examples:
   simulate methods
   simulate methods token_tis
+  simulate methods ppo_clip --explain
   simulate methods recipe
   simulate methods rollout.kv_scales
   simulate methods recipes
@@ -40,6 +42,13 @@ Examples:
 
 // Run lists the methods, or shows those of one name.
 func (c *methodsCmd) Run(a *app) error {
+	if c.Explain {
+		found, err := findMethods(c.Name)
+		if err != nil {
+			return err
+		}
+		return c.explain(a, found)
+	}
 	switch c.Name {
 	case "numerics":
 		return c.numerics(a)

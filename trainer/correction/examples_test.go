@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"driftlab/trainer/batch"
 )
 
 var update = flag.Bool("update", false, "write the worked examples of the specs")
@@ -39,24 +37,9 @@ func parameters(m any) string {
 	return strings.Join(text, ", ")
 }
 
-// example is the batch of the worked examples: one ratio lies above a cap of 2.
-func example() *batch.Batch {
-	b := worked()
-	b.LogpRoll[1] = -1.8
-	b.Turn = []int32{0, 0, 1}
-	b.Vocab = 3
-	for range 3 {
-		for a, p := range []float64{.5, .3, .2} {
-			b.DistRoll = append(b.DistRoll, float32(math.Log(p)))
-			b.Now.Dist = append(b.Now.Dist, float32(math.Log([]float64{.4, .4, .2}[a])))
-		}
-	}
-	return b
-}
-
 // render works an example through a pipeline and prints three lines.
 func render(p *Pipeline, m any) (string, error) {
-	b := example()
+	b := Worked()
 	if err := p.Apply(b, AtBatch); err != nil {
 		return "", err
 	}

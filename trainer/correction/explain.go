@@ -3,6 +3,8 @@ package correction
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"driftlab/trainer/batch"
 	"driftlab/trainer/trace"
@@ -45,6 +47,11 @@ type rule struct {
 	raw, applied, keep string
 }
 
+// byTurn reports whether a formula goes over the tokens of a turn.
+func (r rule) byTurn() bool {
+	return strings.Contains(r.raw, "_turn") || slices.ContainsFunc(r.terms, func(t trace.Term) bool { return strings.Contains(t.Formula, "_turn") })
+}
+
 // given is a parameter of a rule.
 func given(name string, value float64) trace.Term {
 	return trace.Term{Name: name, Value: trace.Number(value)}
@@ -79,7 +86,7 @@ func (p *Pipeline) begin(in *Input, s Stage, r rule) (*trace.Trace, error) {
 		t.Add(n, name, "", upper[n])
 		t.Add(n, "roll", "", in.LogpRoll[n])
 		t.Add(n, "e", name+" - roll", in.LogRatio[n])
-		if in.Turn != nil {
+		if r.byTurn() {
 			t.Add(n, "turn", "", float64(in.Turn[n]))
 		}
 		all := r.given

@@ -332,7 +332,7 @@ func TestOrderAtSteps(t *testing.T) {
 
 // TRM keeps what lies on its bound, and measures KL(mu || pi), not the reverse.
 func TestTRMByHand(t *testing.T) {
-	b := example()
+	b := Worked()
 	kl := klDivergence(b.DistRoll[:3], b.Now.Dist[:3])
 	if math.Abs(kl-.025267) > 1e-6 {
 		t.Fatalf("KL is %v, want .025267", kl)

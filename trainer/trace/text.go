@@ -6,7 +6,7 @@ import (
 )
 
 // Lines shows the terms of a token, one a line: name, formula, the formula with the
-// token's numbers, and the value. The line of the loss, or of the decision, has the branch.
+// token's numbers, and the value. The line of the loss, the weight or the decision has the branch.
 func (k *Token) Lines() []string { return k.lines(func(Term) bool { return true }) }
 
 // Workings are the lines that have a formula, without those of what was given.
@@ -35,7 +35,8 @@ func (k *Token) line(i int) string {
 		}
 	}
 	line := strings.Join(append(parts, value), " = ")
-	if (term.Name == Value || term.Name == Keeping) && k.Branch != "" {
+	_, valued := k.Find(Value)
+	if (term.Name == Value || i == len(k.Terms)-1 && !valued) && k.Branch != "" {
 		line += fmt.Sprintf("   (%s)", k.Branch)
 	}
 	return line

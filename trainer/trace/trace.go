@@ -47,11 +47,11 @@ func (x Number) MarshalJSON() ([]byte, error) {
 	if v := float64(x); math.IsInf(v, 0) || math.IsNaN(v) {
 		return strconv.AppendQuote(nil, x.String()), nil
 	}
-	return strconv.AppendFloat(nil, float64(x), 'g', -1, 64), nil
+	return strconv.AppendFloat(nil, float64(x)+0, 'g', -1, 64), nil
 }
 
-// String shows six digits.
-func (x Number) String() string { return strconv.FormatFloat(float64(x), 'g', 6, 64) }
+// String shows six digits, and zero without a sign.
+func (x Number) String() string { return strconv.FormatFloat(float64(x)+0, 'g', 6, 64) }
 
 // Term is one figure of a token.
 type Term struct {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/recipe"
+)
+
+// Every policy loss, weight and mask is explained; other methods have no trace.
+func TestEveryMethodIsExplained(t *testing.T) {
+	told := 0
+	for _, m := range recipe.Methods() {
+		x, err := explained(m)
+		if err != nil {
+			t.Errorf("%s %s: %v", m.Field, m.Name, err)
+			continue
+		}
+		has := m.Field == "loss" || m.Field == "correction.weights" || m.Field == "correction.masks"
+		if has != (x != nil) {
+			t.Errorf("%s %s: explained %v", m.Field, m.Name, x != nil)
+			continue
+		}
+		if !has {
+			continue
+		}
+		told++
+		text := x.text()
+		for _, want := range []string{m.Name, "response 1, token 3"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", m.Name, want, text)
+			}
+		}
+		if _, err := json.Marshal(x); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+	}
+	if told < 70 {
+		t.Errorf("only %d methods are explained", told)
+	}
+}
+
+// The worked example, as a reader sees it.
+func TestExplainedText(t *testing.T) {
+	found, err := findMethods("ppo_clip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := explained(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := x.text()
+	for _, want := range []string{
+		"r = exp(logp - old) = exp(-0.5 - (-0.7)) = 1.2214\n", "L = -A·high = -1·1.2 = -1.2   (clipped above)\n  dL = 0\n",
+		"grad = agg·dL = 0.166667·(-0.818731) = -0.136455\n", "the tokens' together = 0.078354\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
