@@ -51,7 +51,7 @@ func TestRecordingOfFlips(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := measure.Flips(r, 6, 1)
+		f, err := measure.Flips(r, 10, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@
 //	{"v": 1, "id": 2, "do": "pause"}    also go, step (one, then pause) and stop
 //	{"v": 1, "id": 2, "do": "save"}     the last run's folder
 //	{"v": 1, "id": 3, "do": "check", "recipe": "default", "set": [...]}
+//	{"v": 1, "id": 4, "do": "explain", "recipe": "default", "set": [...], "update": 3, "token": 1}
+//	{"v": 1, "id": 5, "do": "flips", "recipe": "default", "set": [...]}
 //
 //	{"v": 1, "ready": "go1.26"}         at the start, and to hello
 //	{"id": 2, "progress": {"done": 3, "of": 20, "eta": 12.5}}
@@ -45,6 +47,8 @@ type message struct {
 	Do     string   `json:"do"`
 	Recipe string   `json:"recipe"`
 	Set    []string `json:"set"`
+	Update int      `json:"update"`
+	Token  int      `json:"token"`
 }
 
 // reply is what goes back; the rest of it is empty.
@@ -128,7 +132,7 @@ func receive(_ js.Value, args []js.Value) any {
 	switch m.Do {
 	case "hello":
 		post(reply{ID: m.ID, Ready: runtime.Version()})
-	case "measure", "train", "check":
+	case "measure", "train", "check", "explain", "flips":
 		if now != nil {
 			now.stop()
 		}
@@ -142,7 +146,7 @@ func receive(_ js.Value, args []js.Value) any {
 			now.control(m.Do)
 		}
 	default:
-		post(reply{ID: m.ID, Fault: "do " + m.Do + ": expected hello, measure, train, check, pause, go, step, stop or save"})
+		post(reply{ID: m.ID, Fault: "do " + m.Do + ": expected hello, measure, train, check, explain, flips, pause, go, step, stop or save"})
 	}
 	return nil
 }
@@ -169,6 +173,10 @@ func (j *job) run(ctx context.Context, m message) {
 			err = j.measure(ctx, r, m)
 		case "train":
 			err = j.train(ctx, r, m)
+		case "explain":
+			err = j.explain(ctx, r, m)
+		case "flips":
+			err = j.flips(r, m)
 		case "check":
 			post(reply{ID: j.id, Result: map[string]string{"recipe": string(r.YAML())}})
 		}

@@ -1,0 +1,120 @@
+package picture
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/results/lab/panel"
+	"driftlab/results/record"
+)
+
+// The controls of lesson 4, beside Pair.
+const (
+	Replay = "replay" // None, IDs or IDsGates
+	Margin = "margin" // with None: which decisions are shown, All or the lowest part by margin
+)
+
+// The values of Replay, what the learner takes over from the rollout engine.
+const (
+	None     = "none"
+	IDs      = "ids"
+	IDsGates = "ids and gates"
+)
+
+// The values of Margin.
+const (
+	All         = "all"
+	LowestHalf  = "lowest half"
+	LowestTenth = "lowest tenth"
+)
+
+// Flips are the panels of two engines' routes: the exact KL that each replay leaves, and
+// tokens by layers.
+func Flips(f *record.Flips) []panel.Panel {
+	panels := []panel.Panel{left(f)}
+	for _, margin := range []string{All, LowestHalf, LowestTenth} {
+		p := routes(f, None, margin)
+		p.When[Margin] = margin
+		panels = append(panels, p)
+	}
+	panels = append(panels, routes(f, IDs, All), routes(f, IDsGates, All))
+	for i := range panels {
+		panels[i].When[Pair] = f.Rollout + "/" + f.Learner
+	}
+	return panels
+}
+
+// left is the exact KL free and replayed.
+func left(f *record.Flips) panel.Panel {
+	return panel.Panel{When: map[string]string{}, Kind: panel.Bars, Name: "replayed", Title: "Exact KL of the two engines, by what the learner replays",
+		Labels: []string{None, IDs, IDsGates}, Y: &panel.Axis{Label: "exact KL"},
+		Series: []panel.Series{{Name: f.Rollout + " to " + f.Learner, Method: panel.R3, Y: record.Floats{f.KLFree, f.KLIDs, f.KLIDsGates}}},
+		Said: fmt.Sprintf("Exact KL of %d tokens: %s with the learner's own routes, %s with the rollout engine's experts, %s with its experts and gates. %s of the tokens met another expert.",
+			f.Count, short(f.KLFree), short(f.KLIDs), short(f.KLIDsGates), percent(f.FlippedTokens))}
+}
+
+// routes is a strip with a line for each response and layer: shaded by what is left of
+// the token's gap, crossed where its experts are others.
+func routes(f *record.Flips, replay, margin string) panel.Panel {
+	p := panel.Panel{When: map[string]string{Replay: replay}, Kind: panel.Strip, Name: "routes",
+		Title: "Tokens by layers: crossed where the learner's experts are others, shaded by |d|", Scale: Scale}
+	delta := map[string][]float64{None: f.DeltaFree, IDs: f.DeltaIDs, IDsGates: f.DeltaIDsGates}[replay]
+	bound := marginBound(f, margin)
+	crosses, shown := 0, 0
+	for r, from := range f.Starts {
+		to := len(f.Tokens)
+		if r+1 < len(f.Starts) {
+			to = f.Starts[r+1]
+		}
+		for l := range f.Layers {
+			line := panel.Line{Title: fmt.Sprintf("response %d, layer %d", r+1, l+1)}
+			for n := from; n < to; n++ {
+				if f.Margin[l][n] > bound {
+					line.Tokens = append(line.Tokens, panel.Token{Text: "·", Note: "margin above that"})
+					continue
+				}
+				shown++
+				cross := f.Flip[l][n] && replay == None
+				if cross {
+					crosses++
+				}
+				line.Tokens = append(line.Tokens, panel.Token{Text: f.Tokens[n], Level: Level(delta[n]), Cross: cross,
+					Note: fmt.Sprintf("margin %.2g, d %+.2g", f.Margin[l][n], delta[n])})
+			}
+			p.Lines = append(p.Lines, line)
+		}
+	}
+	p.Said = fmt.Sprintf("%d of the %d decisions shown went to other experts.", crosses, shown)
+	if replay != None {
+		p.Said = fmt.Sprintf("The learner follows the rollout engine's routes in all of the %d decisions shown.", shown)
+	}
+	return p
+}
+
+// marginBound is the largest margin that is shown.
+func marginBound(f *record.Flips, margin string) float64 {
+	all := slices.Sorted(slices.Values(slices.Concat(f.Margin...)))
+	switch {
+	case margin == LowestHalf && len(all) > 0:
+		return all[(len(all)-1)/2]
+	case margin == LowestTenth && len(all) > 0:
+		return all[(len(all)-1)/10]
+	}
+	return math.Inf(1)
+}
+
+// shades are the least |d| of a strip's levels 1 to 4: 1 is any difference at all.
+var shades = [...]float64{math.SmallestNonzeroFloat64, 1e-4, 1e-3, 1e-2}
+
+// Scale says what the levels are.
+const Scale = "No shade: equal in every bit. Then |d| below 0.0001, below 0.001, below 0.01, and above."
+
+// Level is the shade of a difference of log-probs.
+func Level(d float64) int {
+	n := 0
+	for n < len(shades) && math.Abs(d) >= shades[n] {
+		n++
+	}
+	return n
+}

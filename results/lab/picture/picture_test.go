@@ -1,0 +1,129 @@
+package picture
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"driftlab/results/lab/panel"
+	"driftlab/results/record"
+)
+
+// published reads a recording.
+func published[T any](t *testing.T, name string) []T {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "published", "lab", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []T
+	if err := json.Unmarshal(text, &all); err != nil || len(all) == 0 {
+		t.Fatalf("%s: %d recordings, %v", name, len(all), err)
+	}
+	return all
+}
+
+// shown are the panels that stand at these values of the controls.
+func shown(panels []panel.Panel, at map[string]string) (found []panel.Panel) {
+	for _, p := range panels {
+		matches := true
+		for key, value := range p.When {
+			matches = matches && at[key] == value
+		}
+		if matches {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// Whatever the controls say there is one plot, one table and one token's workings.
+func TestPolicies(t *testing.T) {
+	for _, u := range published[record.Update](t, "update.json") {
+		panels := Policies(&u)
+		for k := range u.Updates + 1 {
+			for _, mode := range []string{Merged, Decoupled} {
+				for _, c := range u.Caps {
+					for i := range u.Tokens {
+						at := map[string]string{Pair: u.Rollout + "/" + u.Learner, Mode: mode, Updates: strconv.Itoa(k), Cap: short(c), Which: strconv.Itoa(i + 1)}
+						found := shown(panels, at)
+						if len(found) != 3 || found[0].Kind != panel.Lines || found[1].Kind != panel.Table || found[2].Kind != panel.Working {
+							t.Fatalf("at %v there are %d panels", at, len(found))
+						}
+						if len(found[1].Rows) != len(u.Tokens) || len(found[1].Rows[0]) != len(found[1].Columns) || len(found[2].Formulas) < 4 {
+							t.Errorf("at %v: %d rows of %d, %d formulas", at, len(found[1].Rows), len(found[1].Rows[0]), len(found[2].Formulas))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// The lesson is in the recording: a clip against mu touches tokens before any update, a
+// decoupled one none; and a token's clip in the table is that of its workings.
+func TestPoliciesTellTheLesson(t *testing.T) {
+	u := published[record.Update](t, "update.json")[1]
+	at := map[string]string{Pair: u.Rollout + "/" + u.Learner, Mode: Merged, Updates: "0", Cap: "2", Which: "1"}
+	merged := shown(Policies(&u), at)
+	at[Mode] = Decoupled
+	decoupled := shown(Policies(&u), at)
+	if !strings.HasPrefix(merged[1].Said, "1 of 12") || !strings.HasPrefix(decoupled[1].Said, "0 of 12") {
+		t.Errorf("merged: %s decoupled: %s", merged[1].Said, decoupled[1].Said)
+	}
+	for _, found := range [][]panel.Panel{merged, decoupled} {
+		branch, text := found[1].Rows[0][9], ""
+		for _, f := range found[2].Formulas {
+			text += f.Text + "\n"
+		}
+		if !strings.Contains(text, "("+branch+")") {
+			t.Errorf("the table says %s, the workings\n%s", branch, text)
+		}
+	}
+}
+
+// Each replay has its strips; crosses stand where routes are free, and the fewer
+// decisions are shown the larger the share of them.
+func TestFlips(t *testing.T) {
+	for _, f := range published[record.Flips](t, "flips.json") {
+		panels := Flips(&f)
+		at := map[string]string{Pair: f.Rollout + "/" + f.Learner, Replay: None, Margin: All}
+		var share []float64
+		for _, margin := range []string{All, LowestHalf, LowestTenth} {
+			at[Margin] = margin
+			found := shown(panels, at)
+			if len(found) != 2 || len(found[1].Lines) != len(f.Starts)*f.Layers {
+				t.Fatalf("at %v: %d panels", at, len(found))
+			}
+			crosses, seen := 0.0, 0.0
+			for _, line := range found[1].Lines {
+				for _, k := range line.Tokens {
+					if k.Text != "·" {
+						seen++
+					}
+					if k.Cross {
+						crosses++
+					}
+				}
+			}
+			share = append(share, crosses/seen)
+		}
+		if share[0] == 0 || share[2] <= share[0] {
+			t.Errorf("%s: shares of crosses %v", at[Pair], share)
+		}
+		at[Replay] = IDs
+		for _, line := range shown(panels, at)[1].Lines {
+			for _, k := range line.Tokens {
+				if k.Cross {
+					t.Fatal("a cross where the routes are replayed")
+				}
+			}
+		}
+		if !(f.KLFree > f.KLIDs && f.KLIDs > f.KLIDsGates) {
+			t.Errorf("%s: exact KL %g, %g, %g", at[Pair], f.KLFree, f.KLIDs, f.KLIDsGates)
+		}
+	}
+}

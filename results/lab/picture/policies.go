@@ -1,0 +1,123 @@
+package picture
+
+import (
+	"fmt"
+	"strconv"
+
+	"driftlab/results/lab/panel"
+	"driftlab/results/record"
+)
+
+// The controls of lesson 3, by the keys of a panel's When.
+const (
+	Pair    = "pair"   // rollout/learner
+	Mode    = "mode"   // Merged or Decoupled
+	Updates = "update" // how many have been made: 0, 1, ...
+	Cap     = "cap"    // of token TIS
+	Which   = "token"  // the row of the table, from 1
+)
+
+// The values of Mode.
+const (
+	Merged    = "merged"
+	Decoupled = "decoupled"
+)
+
+// Policies are the panels of tokens that three policies price: how many tokens either
+// mode's clip would touch, the table at each update, and each token's formulas.
+func Policies(u *record.Update) []panel.Panel {
+	panels := []panel.Panel{outside(u)}
+	for k := range u.Updates + 1 {
+		for _, mode := range []string{Merged, Decoupled} {
+			caps := u.Caps
+			if mode == Merged {
+				caps = nil
+			}
+			panels = append(panels, tables(u, mode, k, caps)...)
+			for i := range u.Tokens {
+				panels = append(panels, formulas(u, mode, k, i))
+			}
+		}
+	}
+	for i := range panels {
+		panels[i].When[Pair] = u.Rollout + "/" + u.Learner
+	}
+	return panels
+}
+
+// outside is the share of the batch's tokens outside the band, by the number of updates.
+func outside(u *record.Update) panel.Panel {
+	var made []float64
+	for k := range u.Updates + 1 {
+		made = append(made, float64(k))
+	}
+	return panel.Panel{When: map[string]string{}, Kind: panel.Lines, Name: "outside", Title: "Tokens whose ratio lies outside the clip's band",
+		X: &panel.Axis{Label: "updates made", High: float64(u.Updates)}, Y: &panel.Axis{Label: "tokens, %"},
+		Series: []panel.Series{{Name: Merged, Method: panel.Uncorrected, X: made, Y: percents(u.OutsideMerged)}, {Name: Decoupled, Method: panel.TokenTIS, X: made, Y: percents(u.OutsideDecoupled)}},
+		Said: fmt.Sprintf("Of %d tokens, outside %g to %g before any update: merged %s, decoupled %s; after %d updates %s and %s.", u.Count, u.Low, u.High,
+			percent(u.OutsideMerged[0]), percent(u.OutsideDecoupled[0]), u.Updates, percent(u.OutsideMerged[u.Updates]), percent(u.OutsideDecoupled[u.Updates]))}
+}
+
+// tables is the tokens after so many updates, once for each cap; without caps there are
+// no weights.
+func tables(u *record.Update, mode string, made int, caps []float64) []panel.Panel {
+	columns := []panel.Column{{Name: "token"}, {Name: "advantage", Num: true}, {Name: "log mu", Num: true}, {Name: "log pi0", Num: true}, {Name: "log pi", Num: true},
+		{Name: "engine", Num: true}, {Name: "x staleness", Num: true}, {Name: "= merged", Num: true}, {Name: "weight", Num: true}, {Name: "the clip"}}
+	build := func(cap int) panel.Panel {
+		p := panel.Panel{When: map[string]string{Mode: mode, Updates: strconv.Itoa(made)}, Kind: panel.Table, Name: "policies",
+			Title: fmt.Sprintf("%s, after %d of %d updates", mode, made, u.Updates), Columns: columns}
+		if caps != nil {
+			p.When[Cap] = short(caps[cap])
+		}
+		clipped := 0
+		for i, t := range u.Tokens {
+			weight, branch := "1", t.MergedBranch[made]
+			if caps != nil {
+				weight, branch = short(t.Weight[cap]), t.DecoupledBranch[made]
+			}
+			if branch != "kept" {
+				clipped++
+			}
+			p.Rows = append(p.Rows, []string{fmt.Sprintf("%d %s", i+1, t.Token), short(t.Advantage), short(t.LogMu), short(t.LogOld), short(t.LogNow[made]),
+				short(t.Engine), short(t.Staleness[made]), short(t.Merged[made]), weight, branch})
+		}
+		p.Said = fmt.Sprintf("%d of %d tokens have lost their gradient.", clipped, len(u.Tokens))
+		return p
+	}
+	if caps == nil {
+		return []panel.Panel{build(0)}
+	}
+	var all []panel.Panel
+	for i := range caps {
+		all = append(all, build(i))
+	}
+	return all
+}
+
+// formulas are the workings of one token.
+func formulas(u *record.Update, mode string, made, token int) panel.Panel {
+	t := u.Tokens[token]
+	lines := t.MergedLines[made]
+	if mode == Decoupled {
+		lines = t.DecoupledLines[made]
+	}
+	p := panel.Panel{When: map[string]string{Mode: mode, Updates: strconv.Itoa(made), Which: strconv.Itoa(token + 1)}, Kind: panel.Working, Name: "formulas",
+		Title: fmt.Sprintf("Token %d, %s, worked out", token+1, t.Token)}
+	for _, line := range lines {
+		p.Formulas = append(p.Formulas, panel.Formula{Text: line})
+	}
+	return p
+}
+
+func percents(shares []float64) record.Floats {
+	var y record.Floats
+	for _, s := range shares {
+		y = append(y, 100*s)
+	}
+	return y
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }
+
+// short shows four digits.
+func short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
