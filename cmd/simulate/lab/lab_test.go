@@ -8,11 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	"driftlab/results/lab/panel"
+	"driftlab/results/record"
+	"driftlab/trainer/explain"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/runner"
 )
@@ -61,7 +64,8 @@ func TestSameBytes(t *testing.T) {
 		Digest string
 		Fault  string
 		Result struct {
-			Pairs []struct{ Gap struct{ Tokens int } }
+			Pairs  []struct{ Gap struct{ Tokens int } }
+			Tokens []record.UpdatedToken
 		}
 		Panels []panel.Panel
 	}
@@ -89,6 +93,20 @@ func TestSameBytes(t *testing.T) {
 	}
 	if gap := ask("measure", "default", "rollout.prompts=1", "rollout.group=2", "rollout.numerics=bf16"); len(gap.Result.Pairs) != 1 || gap.Tokens == 0 || gap.Tokens != gap.Result.Pairs[0].Gap.Tokens || len(gap.Panels) != 3 {
 		t.Errorf("no gap: %+v", gap)
+	}
+	few := []string{"rollout.prompts=2", "rollout.numerics=fp8-w8a8", "rollout.max_tokens=12", "learner.minibatches=2", "eval.every=0"}
+	if r, err = recipe.Load("default", few...); err != nil {
+		t.Fatal(err)
+	}
+	u, err := explain.Follow(context.Background(), r, explain.Request{Step: 1, Tokens: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told := ask("explain", "default", few...); len(u.Tokens) == 0 || !reflect.DeepEqual(told.Result.Tokens, u.Tokens) || len(told.Panels) == 0 {
+		t.Errorf("in WebAssembly %d tokens are followed, and not as the %d here", len(told.Result.Tokens), len(u.Tokens))
+	}
+	if told := ask("flips", "default", few...); len(told.Panels) != 6 {
+		t.Errorf("%d panels of flips", len(told.Panels))
 	}
 	if bad := ask("train", "headline", "steps=none"); !strings.Contains(bad.Fault, "steps") {
 		t.Errorf("a fault reads %q", bad.Fault)
