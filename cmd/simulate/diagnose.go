@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"driftlab/results"
+	"driftlab/results/published"
 	"driftlab/trainer/advise"
 	"driftlab/trainer/advise/reader"
 	"driftlab/trainer/method"
@@ -51,7 +52,8 @@ With --config, the correction that the run had is read from its own configuratio
 With --reproduce, the mechanism of the cause is turned up in a toy run until the gap is as large, measured dose by dose and confirmed by a
 short run: train the recipe that is written with and without a correction. It takes seconds.
 
-The JSON document also has the usual alarms with their limits; how often each is wrong is not measured yet.
+The JSON document and the page also have the usual alarms with their limits, and how many of the simulated collapses each saw coming and
+how often it cried wolf, where that has been measured.
 
 Exit status: 0 for any verdict, 3 with --strict if it is repair or inactive, 2 for files that cannot be read.
 
@@ -77,7 +79,11 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	analysis := advise.New(advise.Options{Format: c.Format, TopP: c.TopP, Temperature: c.Temperature, Config: config})
+	rates, err := advise.ParseAlarmRates(published.Alarms)
+	if err != nil {
+		return err
+	}
+	analysis := advise.New(advise.Options{Format: c.Format, TopP: c.TopP, Temperature: c.Temperature, Config: config, Rates: rates})
 	for _, name := range c.Files {
 		if err := readDump(analysis, name); err != nil {
 			return err

@@ -233,13 +233,20 @@ func maskedFold(f *advise.Fix) results.Block {
 }
 
 func alarmTable(r advise.Report) *results.Table {
-	t := newTable("rule", "source", "value>", "limit>", "")
+	t := newTable("rule", "source", "value>", "limit>", "", "collapses seen>", "false alarms>")
+	t.Note = "Collapses seen: the share of simulated collapses before which the rule rang. False alarms: the share of simulated runs without a collapse in which it ever did. Empty where that has not been measured."
+	rate := func(x *float64) results.Cell {
+		if x == nil {
+			return results.Word("")
+		}
+		return results.Percent(*x, 0)
+	}
 	for _, a := range r.Alarms {
 		fired := results.Word("quiet").As(results.Muted)
 		if a.Fired {
 			fired = results.Word("fires").As(results.Warn)
 		}
-		t.Add(results.Word(a.Rule), results.Word(a.Source).As(results.Muted), results.Number(a.Value, 3), results.Number(a.Limit, 3), fired)
+		t.Add(results.Word(a.Rule), results.Word(a.Source).As(results.Muted), results.Number(a.Value, 3), results.Number(a.Limit, 3), fired, rate(a.Detection), rate(a.FalseAlarm))
 	}
 	return t
 }

@@ -19,6 +19,8 @@ type Options struct {
 	TopP, Temperature float64
 	// Config is the configuration of the run's correction, nil if nobody gave it.
 	Config *foreign.Config
+	// Rates are how often alarms were right, nil if that is not known.
+	Rates *AlarmRates
 }
 
 // Analysis takes in dumps and judges them.
@@ -34,8 +36,9 @@ type Analysis struct {
 	gap     diagnose.Tally
 	extra   extra
 	columns struct{ rows, roll, old, trained int }
+	flips   flips
 	all     view
-	third   view
+	thirds  [3]view
 }
 
 // scoped is what has been counted of a scope.
@@ -103,20 +106,28 @@ func (a *Analysis) row(r *reader.Row, file string) {
 		a.in(scope{"env", r.Env}).add(v)
 	}
 	for k := range 3 {
-		a.third.third(v, k)
-		a.in(scope{"third", string(rune('1' + k))}).add(&a.third)
+		a.thirds[k] = v.third(k)
+		a.in(scope{"third", string(rune('1' + k))}).add(&a.thirds[k])
 	}
 }
 
 // measure adds a response to the gap.
 func (a *Analysis) measure(v *view) {
 	a.gap.Add(v.old, v.roll, nil)
+	a.flips.add(v)
 	x := &a.extra
 	x.nonFinite += len(v.at) - len(v.ok)
 	for i, roll := range v.roll {
-		d := v.old[i] - roll
+		d, ratio := v.old[i]-roll, v.ratio[i]
 		x.n++
-		x.ratio, x.expAbs = x.ratio+elementary.Exp(d), x.expAbs+elementary.Exp(math.Abs(d))
+		if math.Abs(d) > overflow {
+			ratio = elementary.Exp(d)
+		}
+		x.ratio += ratio
+		if d < 0 {
+			ratio = elementary.Exp(-d)
+		}
+		x.expAbs += ratio
 		if math.Abs(d) > math.Ln2 {
 			x.outside++
 		}

@@ -2,6 +2,7 @@ package advise_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -69,6 +70,18 @@ func TestBigDump(t *testing.T) {
 	}
 	if most := uint64(512<<20 + 8*longest); peak(t) > most {
 		t.Errorf("the peak is %d MB, above %d", peak(t)>>20, most>>20)
+	}
+}
+
+// BenchmarkRead says how many bytes of lines are read and checked in a second: with two cores, by one each.
+func BenchmarkRead(b *testing.B) {
+	block, _ := nemoRows(500)
+	b.SetBytes(int64(len(block)))
+	for b.Loop() {
+		a := advise.New(advise.Options{})
+		if err := a.Read(reader.Input{Name: "dump", At: bytes.NewReader(block), Size: int64(len(block))}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

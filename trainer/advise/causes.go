@@ -172,6 +172,9 @@ func confidence(f *Features, families []evidenceFor) (word Confidence, pairs [][
 	case ratio >= likelyFrom:
 		word = Likely
 	}
+	if slices.ContainsFunc(families, func(e evidenceFor) bool { return e.look > families[0].look }) {
+		word = min(word, Either) // it looks like what versions speak against: they may be wrong, and weights that were never synced have new ones
+	}
 	cannot := func(one, other string) { pairs = append(pairs, [2]string{one, other}) }
 	switch {
 	case word <= Either:
@@ -186,6 +189,9 @@ func confidence(f *Features, families []evidenceFor) (word Confidence, pairs [][
 	}
 	if first == Precision {
 		cannot(Precision, Order)
+	}
+	if first == Routing && f.FlipPart == nil {
+		cannot("routes", "weights of experts")
 	}
 	if first == Staleness && f.Dose == nil && (f.Turn == nil || *f.Turn > turning && *f.Turn < constant) {
 		cannot("lag", "unsynced")

@@ -217,9 +217,10 @@ func TestConfidence(t *testing.T) {
 		word            Confidence
 		cannot          [2]string
 	}{
-		{"named", Routing, Precision, 2.01, 0.9, Features{Med: new(0.03)}, Named, [2]string{}},
-		{"likely", Routing, Precision, 1.99, 0.9, Features{Med: new(0.03)}, Likely, [2]string{}},
-		{"still likely", Routing, Precision, 1.01, 0.9, Features{Med: new(0.03)}, Likely, [2]string{}},
+		{"named", Routing, Precision, 2.01, 0.9, Features{Med: new(0.03)}, Named, [2]string{"routes", "weights of experts"}},
+		{"routes recorded", Routing, Precision, 2.01, 0.9, Features{Med: new(0.03), FlipPart: new(0.9)}, Named, [2]string{}},
+		{"likely", Routing, Precision, 1.99, 0.9, Features{Med: new(0.03)}, Likely, [2]string{"routes", "weights of experts"}},
+		{"still likely", Routing, Precision, 1.01, 0.9, Features{Med: new(0.03)}, Likely, [2]string{"routes", "weights of experts"}},
 		{"either", Routing, Precision, 0.99, 0.9, Features{Med: new(0.03)}, Either, [2]string{Routing, Precision}},
 		{"unlike", Routing, Precision, 9, 1.01, Features{Med: new(0.03)}, Unsaid, [2]string{Routing, Precision}},
 		{"fine rounding", Precision, Staleness, 3, 0.5, Features{Med: new(0.049)}, Named, [2]string{Precision, Order}},
@@ -238,6 +239,10 @@ func TestConfidence(t *testing.T) {
 			t.Errorf("%s: %q, %v", c.name, word, pairs)
 		}
 	}
+	// What the look speaks for and versions against is never more than one of two.
+	if word, _ := confidence(&Features{Med: new(0.03)}, []evidenceFor{{cause: Precision, log: 9, look: 9}, {cause: Staleness, look: 9.1}}); word != Either {
+		t.Errorf("against the look: %q", word)
+	}
 	f := Features{Turn: new(0.86), Med: new(0.1)}
 	if _, pairs := confidence(&f, []evidenceFor{{cause: Staleness, log: 9}, {cause: Precision}}); slices.Contains(pairs, [2]string{"lag", "unsynced"}) {
 		t.Errorf("a direction that stays: %v", pairs)
@@ -255,6 +260,7 @@ func TestFamilies(t *testing.T) {
 		}
 		return m
 	}
+	f.FlipPart = new(0.5)
 	before := by(f)
 	for _, c := range []struct {
 		name  string
@@ -264,6 +270,9 @@ func TestFamilies(t *testing.T) {
 	}{
 		{"nothing is old", func(f *Features) { f.Lag = new(0.0) }, Staleness, -excluded},
 		{"something is old", func(f *Features) { f.Lag = new(2.0) }, Staleness, tagged},
+		{"the same experts", func(f *Features) { f.FlipPart = new(0.0) }, Routing, -excluded},
+		{"half of it where they differ", func(f *Features) { f.FlipPart = new(0.5) }, Routing, 0},
+		{"a little less than half", func(f *Features) { f.FlipPart = new(0.4) }, Routing, -excluded / 2},
 		{"the direction turns", func(f *Features) { f.Turn = new(0.69) }, Precision, -excluded},
 		{"the direction stays", func(f *Features) { f.Turn = new(0.71) }, Precision, 0},
 	} {

@@ -42,16 +42,18 @@ func (g *gridCount) add(x float64) {
 	if zeroes >= fp16Zeroes {
 		g.on[5]++
 	}
-	scale := 1.0
-	for k := 1; k <= mostDecimals; k++ {
-		scale *= 10
-		// A float32 has seven digits: what it prints as is whole to that precision.
-		if scaled := float64(x * scale); math.Abs(scaled-math.Round(scaled)) <= 1e-7*math.Abs(scaled) {
-			g.on[k]++
-		}
+	for k := mostDecimals; k >= 1 && hasDecimals(x, k); k-- {
+		g.on[k]++
 	}
-	_, exponent := math.Frexp(x)
-	g.ulp += math.Ldexp(1, exponent-8)
+	exponent := math.Float64bits(x) >> 52 & 0x7ff // x is finite, and far from 0
+	g.ulp += math.Float64frombits((exponent - 7) << 52)
+}
+
+// hasDecimals reports whether a number has no more than k decimals. A float32 has seven digits: what it prints as is
+// whole to that precision.
+func hasDecimals(x float64, k int) bool {
+	scaled := x * [...]float64{1, 1e1, 1e2, 1e3, 1e4}[k]
+	return math.Abs(scaled-math.Round(scaled)) <= 1e-7*math.Abs(scaled)
 }
 
 // format is the coarsest grid that the values lie on.

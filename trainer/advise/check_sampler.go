@@ -26,8 +26,7 @@ type lawIdentity struct {
 }
 
 func (c *lawIdentity) add(v *view) {
-	for i, roll := range v.roll {
-		rho := elementary.Exp(max(-overflow, min(overflow, v.old[i]-roll)))
+	for i, rho := range v.ratio {
 		c.n++
 		c.sum += rho
 		c.squares += float64(rho * rho)

@@ -50,6 +50,10 @@ type Features struct {
 	Stay  *float64 `json:"stay"`
 	// Lone is the part of Σk3 in errors as large that come one by one: a tail, or routes that change for a token.
 	Lone *float64 `json:"lone"`
+	// Flips is the share of tokens that other experts computed in one engine than in the other, FlipPart the
+	// part of Σk3 that they have beyond what they would have without; null unless both routes were recorded.
+	Flips    *float64 `json:"flips"`
+	FlipPart *float64 `json:"flip_part"`
 	// Lag is the mean of the updates that responses are old, where every version is recorded.
 	Lag *float64 `json:"lag"`
 }
@@ -60,12 +64,40 @@ func (f *Features) onPolicy() bool { return f.Lag != nil && *f.Lag == 0 }
 // old reports whether versions say that something is.
 func (f *Features) old() bool { return f.Lag != nil && *f.Lag > 0 }
 
+// aimed is how much of the squares has a direction, as old weights have: a function of the token's id, or of the log-odds beyond
+// what rounding has there. Nil where ids cannot be compared.
+func (f *Features) aimed() *float64 {
+	if f.Eta2 == nil || f.ICC == nil {
+		return nil
+	}
+	return new(max(0, *f.Eta2-undirected) + float64((1-*f.Eta2)*max(0, *f.ICC)))
+}
+
+// routed is how far recorded routes speak for routing, from -1 to 1: where the same experts computed every token it is out of
+// the question, and where the gap is that of the tokens with other ones, it is nothing else. Old weights take other
+// routes, too: of these it says nothing.
+func (f *Features) routed() float64 {
+	if f.FlipPart == nil {
+		return 0
+	}
+	x := max(-1, min(1, (*f.FlipPart-0.5)/routesDecide))
+	if x > 0 && !f.onPolicy() {
+		return 0
+	}
+	return x
+}
+
 const (
+	// undirected is the η² of gaps without old weights, at most.
+	undirected = 0.2
+	// routesDecide is how far from a half the part of flips is that decides.
+	routesDecide = 0.2
 	// pseudoTokens shrink a response's median to that of all.
 	pseudoTokens = 8
 	// leastIDs and leastSharedIDs are how many token ids a correlation over them needs,
-	// within a step and between two, and leastPairsOfIDs how many pairs.
-	leastIDs, leastSharedIDs, leastPairsOfIDs = 200, 300, 1000
+	// within a step and between two, and leastPairsOfIDs how many pairs. On runs of this program twenty ids of
+	// many pairs show a direction as well as a thousand of few.
+	leastIDs, leastSharedIDs, leastPairsOfIDs = 10, 300, 1000
 	// leastOfResponse is how many uncertain tokens a response needs to have a scatter of its own.
 	leastOfResponse = 6
 	// shuffles are those that give the scatter by chance.
@@ -162,7 +194,7 @@ func featuresOf(rows []*kept) (*Features, jumped) {
 	f.Disp = s.dispersion()
 	f.Dose, f.DoseRank = s.dose()
 	part := jumpedOf(rows)
-	f.Jumps, f.Stay, f.Lone = part.share, part.stay, part.lone
+	f.Jumps, f.Stay, f.Lone, f.Flips, f.FlipPart = part.share, part.stay, part.lone, part.flips, part.flipPart
 	return f, part
 }
 

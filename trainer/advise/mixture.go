@@ -173,12 +173,15 @@ type jumped struct {
 	all, jumps  []float64
 	share, stay *float64 // of all of it; nil where nothing jumps
 	lone        *float64 // the share of large errors that come one by one, which are not counted as jumps
+	// flips is the share of tokens with other experts, flipPart what they have of it; nil where routes are unknown.
+	flips, flipPart *float64
 }
 
 // mostMixed bounds the tokens on which jumps are looked for.
 const mostMixed = 30_000
 
-// jumpedOf looks for jumps in the first responses of a sample.
+// jumpedOf looks for jumps in the first responses of a sample. Where routes were recorded a jump is where they differ,
+// and of a response of fresh weights, whatever is there: old ones take other routes, too.
 func jumpedOf(rows []*kept) jumped {
 	tokens := 0
 	for i, k := range rows {
@@ -198,19 +201,60 @@ func jumpedOf(rows []*kept) jumped {
 	if found {
 		counted = 1
 	}
-	all, jumps := 0.0, 0.0
+	beyond := s.flipped(&p)
+	all, jumps, routed, flips := 0.0, 0.0, 0.0, 0.0
 	for i, x := range s.all {
 		d := max(-overflow, min(overflow, x.d))
 		k3 := elementary.Expm1(d) - d
 		p.all[x.row] += k3
-		p.jumps[x.row] += float64(k3 * j.chance[i] * extra * counted)
-		all, jumps = all+k3, jumps+float64(k3*j.chance[i]*extra)
+		all += k3
+		look := float64(j.chance[i] * extra)
+		jumps += float64(k3 * look)
+		part := look * counted
+		switch k := s.rows[x.row]; {
+		case k.flipped == nil:
+		case !k.flipped[x.from]:
+			part = 0
+			routed += k3
+		default:
+			routed += k3
+			flips += float64(k3 * beyond)
+			if k.lag == 0 {
+				part = beyond
+			}
+		}
+		p.jumps[x.row] += float64(k3 * part)
 	}
 	if all > 0 {
 		p.share, p.lone = new(counted*jumps/all), new((1-counted)*jumps/all)
+	}
+	if routed > 0 {
+		p.flipPart = new(flips / routed)
 	}
 	if found {
 		p.stay = &j.stay
 	}
 	return p
+}
+
+// flipped fills the share of tokens with other experts, and returns the part of their squares beyond that of the
+// tokens with the same ones.
+func (s *deviations) flipped(p *jumped) (beyond float64) {
+	var n [2]int
+	var squares [2]float64
+	for _, x := range s.all {
+		if k := s.rows[x.row]; k.flipped != nil {
+			side := count1(k.flipped[x.from])
+			n[side]++
+			squares[side] += float64(x.v * x.v)
+		}
+	}
+	if n[0]+n[1] == 0 {
+		return 0
+	}
+	p.flips = new(share(n[1], n[0]+n[1]))
+	if n[0] == 0 || n[1] == 0 || squares[1] == 0 {
+		return 0
+	}
+	return max(0, 1-squares[0]/float64(n[0])*float64(n[1])/squares[1])
 }

@@ -37,11 +37,13 @@ func (o *observation) single() bool {
 }
 
 // class is the kind of gap that it stands for.
-func (o *observation) class() string {
-	kind := o.cause()
+func (o *observation) class() class {
+	kind, routed := o.cause(), false
 	switch {
 	case o.From == "planted":
 		kind = o.Case
+	case kind == Precision && strings.Contains(o.Case, "router") && o.Replay == "r3":
+		kind, routed = "router, replayed", true
 	case kind == Precision && strings.Contains(o.Case, "router"):
 		kind = "router"
 	case kind == Precision && strings.Contains(o.Case, "16"):
@@ -49,23 +51,23 @@ func (o *observation) class() string {
 	case kind == Precision:
 		kind = "eight bits and fewer"
 	}
-	return o.From + ": " + kind
+	return class{Name: o.From + ": " + kind, Cause: o.cause(), Routed: routed}
 }
 
 // fitObservations fits the classes of those of a single cause.
-func fitObservations(list []observation) (gaussians, error) {
+func fitObservations(list []observation) (laws, error) {
 	var points [][]float64
 	var labels []string
-	causes := map[string]string{}
+	classes := map[string]class{}
 	for _, o := range list {
 		if !o.single() {
 			continue
 		}
-		name := o.class()
-		causes[name] = o.cause()
-		points, labels = append(points, point(o.Features)), append(labels, name)
+		c := o.class()
+		classes[c.Name] = c
+		points, labels = append(points, point(o.Features)), append(labels, c.Name)
 	}
-	return fitted(points, labels, causes)
+	return fitted(points, labels, classes)
 }
 
 // stalePart are the points of observations with the part that staleness has of what is not routing.
@@ -96,7 +98,7 @@ func referenceOf(list []observation) (r reference, err error) {
 }
 
 // accuracy judges the classes on observations of a single cause.
-func (g gaussians) accuracy(test string, list []observation) Accuracy {
+func (g laws) accuracy(test string, list []observation) Accuracy {
 	a := Accuracy{Test: test}
 	for _, o := range list {
 		if !o.single() {

@@ -8,8 +8,8 @@ import (
 // reference is what attribution compares with, and how it was made.
 type reference struct {
 	// Made says of what, and by which command.
-	Made    string    `json:"made"`
-	Classes gaussians `json:"classes"`
+	Made    string `json:"made"`
+	Classes laws   `json:"classes"`
 	// Stale predict staleness' part of a gap, the first of them that has all its coordinates, and Error is their
 	// standard error, in log-odds, on seeds that the fit has not seen.
 	Stale []regression `json:"stale"`

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -111,42 +112,70 @@ func trained() []source {
 // run is a run from whose steps behind the given one the dump is taken.
 func run(at observation, sets []string, after int) func(t *testing.T) ([]*kept, map[string]float64) {
 	return func(t *testing.T) ([]*kept, map[string]float64) {
-		common := []string{"seed=" + strconv.FormatUint(at.Seed, 10), "eval.every=0", "rollout.prompts=8", "rollout.group=8", "rollout.max_tokens=48"}
-		r, err := recipe.Load("headline", append(common, sets...)...)
-		if err == nil && at.Replay == "r3" {
-			err = r.Set("routing.replay=r3")
-		}
-		if err != nil {
-			t.Fatal(at, err)
-		}
-		path := filepath.Join(t.TempDir(), "dump.jsonl")
-		w, err := record.CreateDump(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := runner.Run(context.Background(), r, runner.Options{Dump: w}); err != nil {
-			t.Fatal(at, err)
-		}
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var late [][]byte
-		for line := range bytes.Lines(text) {
-			if d := parsed(t, line); d.Step > after {
-				late = append(late, line)
-			}
-		}
+		late := dumped(t, at, sets, after)
 		a := New(Options{})
-		text = bytes.Join(late, nil)
+		text := bytes.Join(late, nil)
 		if err := a.Read(reader.Input{Name: "dump.jsonl", At: bytes.NewReader(text), Size: int64(len(text))}); err != nil {
 			t.Fatal(err)
 		}
 		return a.sample.inOrder(), split(t, late)
 	}
+}
+
+// dumped are the lines of a run's dump behind the given step: those that the folder has of it, or a run's.
+func dumped(t *testing.T, at observation, sets []string, after int) (late [][]byte) {
+	kept := filepath.Join(*refit, "dumps", strings.TrimSuffix(fileName(at), ".json")+".jsonl.gz")
+	if text, err := os.ReadFile(kept); err == nil {
+		z, err := gzip.NewReader(bytes.NewReader(text))
+		if err == nil {
+			text, err = io.ReadAll(z)
+		}
+		if err != nil {
+			t.Fatal(kept, err)
+		}
+		return slices.Collect(bytes.Lines(text))
+	}
+	common := []string{"seed=" + strconv.FormatUint(at.Seed, 10), "eval.every=0", "rollout.prompts=8", "rollout.group=8", "rollout.max_tokens=48"}
+	r, err := recipe.Load("headline", append(common, sets...)...)
+	if err == nil && at.Replay == "r3" {
+		err = r.Set("routing.replay=r3")
+	}
+	if err != nil {
+		t.Fatal(at, err)
+	}
+	path := filepath.Join(t.TempDir(), "dump.jsonl")
+	w, err := record.CreateDump(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runner.Run(context.Background(), r, runner.Options{Dump: w}); err != nil {
+		t.Fatal(at, err)
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	for line := range bytes.Lines(text) {
+		if d := parsed(t, line); d.Step > after {
+			late = append(late, line)
+			z.Write(line)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kept, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return late
 }
 
 func parsed(t *testing.T, line []byte) (d record.DumpLine) {

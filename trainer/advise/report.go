@@ -175,7 +175,7 @@ func (a *Analysis) judgement() Report {
 	}
 	for _, c := range r.Checks {
 		if c.ID == "law-identity" && c.scope == everything && c.Result != NotApplicable {
-			r.Alarms = alarmsOf(r.Gap, c.Value)
+			r.Alarms = alarmsOf(r.Gap, c.Value, a.options.Rates)
 		}
 	}
 	return r
@@ -185,6 +185,7 @@ func (a *Analysis) judgement() Report {
 func (a *Analysis) measured() *Gap {
 	x := a.extra
 	g := &Gap{Gap: a.gap.Gap(), NonFinite: x.nonFinite, Clamped: x.clamped, OutsideHalfToTwo: share(x.outside, x.n)}
+	a.flips.fill(&g.Gap)
 	if x.n > 0 {
 		g.MeanRatio, g.MeanExpAbs = x.ratio/float64(x.n), x.expAbs/float64(x.n)
 	}

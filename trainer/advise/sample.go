@@ -16,6 +16,7 @@ type kept struct {
 	now, advantage []float64
 
 	id        []int32 // nil if the dump has none
+	flipped   []bool  // other experts computed it, in any layer; nil unless both engines' routes were recorded
 	third     []uint8
 	turn      []int32 // runs of trained tokens, from 0
 	prompt    uint64  // of its tokens
@@ -61,6 +62,9 @@ func (s *reservoir) add(v *view, file string) {
 	for i, at := range v.ok[:n] {
 		if v.row.Token != nil {
 			k.id = append(k.id, v.row.Token[at])
+		}
+		if v.row.Flips != nil {
+			k.flipped = append(k.flipped, v.row.Flipped(at))
 		}
 		k.third = append(k.third, uint8(3*i/n))
 	}

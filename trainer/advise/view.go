@@ -2,7 +2,9 @@ package advise
 
 import (
 	"math"
+	"slices"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/advise/reader"
 )
 
@@ -13,6 +15,8 @@ type view struct {
 	// those of them whose two log-probs are finite, with their values.
 	at, ok    []int
 	roll, old []float64
+	// ratio is ρ, of d as far as the overflow.
+	ratio []float64
 	// whole says that it is the whole response, in which neighbours are neighbours.
 	whole bool
 }
@@ -20,31 +24,30 @@ type view struct {
 // fill makes the view that of a row with both columns.
 func (v *view) fill(row *reader.Row) {
 	v.row, v.whole = row, true
-	v.at = v.at[:0]
+	v.at, v.ok, v.roll, v.old, v.ratio = v.at[:0], v.ok[:0], v.roll[:0], v.old[:0], v.ratio[:0]
 	for i, m := range row.Mask {
-		if m {
-			v.at = append(v.at, i)
+		if !m {
+			continue
+		}
+		v.at = append(v.at, i)
+		if roll, old := row.Roll[i], row.Old[i]; isFinite(roll) && isFinite(old) {
+			v.ok, v.roll, v.old = append(v.ok, i), append(v.roll, roll), append(v.old, old)
+			v.ratio = append(v.ratio, elementary.Exp(max(-overflow, min(overflow, old-roll))))
 		}
 	}
-	v.finite()
 }
 
-// third makes the view that of a third of another's tokens.
-func (v *view) third(of *view, k int) {
-	v.row, v.whole = of.row, false
-	n := len(of.at)
-	v.at = append(v.at[:0], of.at[k*n/3:(k+1)*n/3]...)
-	v.finite()
-}
-
-// finite collects the tokens whose two log-probs are finite.
-func (v *view) finite() {
-	v.ok, v.roll, v.old = v.ok[:0], v.roll[:0], v.old[:0]
-	for _, i := range v.at {
-		if x, y := v.row.Roll[i], v.row.Old[i]; isFinite(x) && isFinite(y) {
-			v.ok, v.roll, v.old = append(v.ok, i), append(v.roll, x), append(v.old, y)
-		}
+// third is that of a third of the tokens.
+func (v *view) third(k int) view {
+	n := len(v.at)
+	from, to := k*n/3, (k+1)*n/3
+	part := view{row: v.row, at: v.at[from:to]}
+	if from < to {
+		first, _ := slices.BinarySearch(v.ok, v.at[from])
+		last, _ := slices.BinarySearch(v.ok, v.at[to-1]+1)
+		part.ok, part.roll, part.old, part.ratio = v.ok[first:last], v.roll[first:last], v.old[first:last], v.ratio[first:last]
 	}
+	return part
 }
 
 func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

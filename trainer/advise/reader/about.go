@@ -48,6 +48,7 @@ var columns = [...]struct {
 	{"temperature", func(r *Row) bool { return !math.IsNaN(r.Temperature) }},
 	{"top_p", func(r *Row) bool { return !math.IsNaN(r.TopP) }},
 	{"kept_mass", func(r *Row) bool { return r.KeptMass != nil }},
+	{"routes", func(r *Row) bool { return r.Flips != nil }},
 }
 
 // send counts a row and hands it on.

@@ -51,10 +51,8 @@ func Formats() []string {
 	return append(names, "skyrl", "slime", "miles", "trl")
 }
 
-// Read reads a dump and calls visit for every complete row that counts, until it
-// returns an error. A format that is not empty is taken for the file's. An error is
-// visit's, or a Refused for a file that cannot be read at all.
-func Read(in Input, format string, visit func(*Row) error) (*File, error) {
+// read is Read without a goroutine of its own: the row is valid until visit returns.
+func read(in Input, format string, visit func(*Row) error) (*File, error) {
 	f := &File{Name: in.Name, Step: Unknown, steps: map[int]bool{}}
 	src := in.Stream
 	if in.At != nil {

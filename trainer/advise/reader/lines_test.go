@@ -93,7 +93,7 @@ func TestValues(t *testing.T) {
 	if r.Env != "aé😀\n" || r.Reward != 0.5 || !math.IsNaN(r.Temperature) || r.Group != reader.Unknown || !same(r.PromptOld, []float64{-0.25}) {
 		t.Errorf("%+v", r)
 	}
-	if want := []string{"token_ids", "logp_old", "logp_new", "advantage", "group", "version", "temperature", "top_p"}; !slices.Equal(about.Missing, want) {
+	if want := []string{"token_ids", "logp_old", "logp_new", "advantage", "group", "version", "temperature", "top_p", "routes"}; !slices.Equal(about.Missing, want) {
 		t.Errorf("missing %q, want %q", about.Missing, want)
 	}
 }

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -13,6 +14,7 @@ const Neutral = `One JSON object per response and line. All lists have an entry 
   token_ids, prompt_ids   tokens of response and prompt
   mask          true or 1 on tokens that are trained; without it all are
   advantage, version, kept_mass, prompt_logp_rollout, prompt_logp_old
+  routes_rollout, routes_learner   [token][layer][rank], the experts of each
   reward, group, step, env, temperature, top_p     one value per response
 Log-probs are natural logarithms. What was not recorded is left out or null, never zero.
 NaN, Infinity and -Infinity may stand where a number belongs, as "nan", "inf" and "-inf" do.`
@@ -21,7 +23,7 @@ NaN, Infinity and -Infinity may stand where a number belongs, as "nan", "inf" an
 var neutralKeys = []key{
 	{"logp_rollout", numbers}, {"logp_old", numbers}, {"logp_new", numbers}, {"token_ids", numbers}, {"prompt_ids", numbers}, {"mask", numbers},
 	{"advantage", numbers}, {"version", numbers}, {"kept_mass", numbers}, {"prompt_logp_rollout", numbers}, {"prompt_logp_old", numbers},
-	{"reward", numbers}, {"group", numbers}, {"step", numbers}, {"env", texts}, {"temperature", numbers}, {"top_p", numbers},
+	{"routes_rollout", numbers}, {"routes_learner", numbers}, {"reward", numbers}, {"group", numbers}, {"step", numbers}, {"env", texts}, {"temperature", numbers}, {"top_p", numbers},
 }
 
 var (
@@ -65,8 +67,28 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 	}
 	row.Step, row.Group, row.Env = o.whole("step"), o.whole("group"), o.word("env")
 	row.Reward, row.Temperature, row.TopP = o.scalar("reward"), o.scalar("temperature"), o.scalar("top_p")
+	if row.Flips, err = flips(o.at("routes_rollout"), o.at("routes_learner"), n); err != nil {
+		return err
+	}
 	if len(row.Version) > 0 {
 		row.Head, row.Tail = int(slices.Min(row.Version)), int(slices.Max(row.Version))
 	}
 	return visit()
+}
+
+// flips compares the routes of both engines over n tokens, nil unless both were recorded throughout.
+func flips(roll, learner *cell, n int) ([]bool, error) {
+	if !roll.present || !learner.present || len(roll.number) == 0 || len(learner.number) == 0 || slices.ContainsFunc(roll.number, math.IsNaN) || slices.ContainsFunc(learner.number, math.IsNaN) {
+		return nil, nil
+	}
+	width := roll.width
+	if width < 1 || learner.width != width || len(roll.number) != len(learner.number) || n == 0 || len(roll.number)%(n*width) != 0 {
+		return nil, fmt.Errorf("routes_rollout and routes_learner have %d and %d entries, which are not as many layers and ranks for each of %d tokens", len(roll.number), len(learner.number), n)
+	}
+	list := make([]bool, len(roll.number)/width)
+	for i := range list { // a set of experts has none twice
+		other := learner.number[i*width : (i+1)*width]
+		list[i] = slices.ContainsFunc(roll.number[i*width:(i+1)*width], func(e float64) bool { return !slices.Contains(other, e) })
+	}
+	return list, nil
 }

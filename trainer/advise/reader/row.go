@@ -1,6 +1,9 @@
 package reader
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Unknown is a whole number that was not recorded.
 const Unknown = math.MinInt32
@@ -37,6 +40,8 @@ type Row struct {
 	Advantage []float64
 	Version   []int32
 	KeptMass  []float64
+	// Flips are the tokens and layers, [token][layer], that other experts computed in one engine than in the other.
+	Flips []bool
 
 	// Head and Tail are the least and the greatest version of the response.
 	Head, Tail int
@@ -56,6 +61,12 @@ func (r *Row) reset() {
 		Step: Unknown, Index: Unknown, Group: Unknown, Head: Unknown, Tail: Unknown,
 		Reward: nan, Temperature: nan, TopP: nan,
 	}
+}
+
+// Flipped reports whether a token was computed by other experts, in any layer. Routes must be recorded.
+func (r *Row) Flipped(token int) bool {
+	layers := len(r.Flips) / len(r.Mask)
+	return slices.Contains(r.Flips[token*layers:(token+1)*layers], true)
 }
 
 // Trained is how many of the tokens are trained.

@@ -73,7 +73,7 @@ func (f *File) rollout(in file, id int) map[int]*rolled {
 	}
 	defer at.Close()
 	found := map[int]*rolled{}
-	_, err = Read(Input{Name: "rollout_data", At: at, Size: size}, "", func(r *Row) error {
+	_, err = read(Input{Name: "rollout_data", At: at, Size: size}, "", func(r *Row) error {
 		if r.Index != Unknown {
 			found[r.Index] = &rolled{r.Head, r.Tail, r.Roll}
 		}

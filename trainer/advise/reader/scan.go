@@ -147,6 +147,7 @@ type cell struct {
 	kind    kind
 	number  []float64
 	text    []string
+	width   int  // of the innermost lists of numbers, -1 where they differ
 	present bool // the row has it, and it is not null
 }
 
@@ -160,7 +161,16 @@ const (
 	counted // how many texts there are
 )
 
-func (c *cell) reset() { c.number, c.text, c.present = c.number[:0], c.text[:0], false }
+func (c *cell) reset() { c.number, c.text, c.width, c.present = c.number[:0], c.text[:0], 0, false }
+
+// listed notes that a list of n numbers has ended.
+func (c *cell) listed(n int) {
+	if c.width == 0 {
+		c.width = n
+	} else if c.width != n {
+		c.width = -1
+	}
+}
 
 // value reads any value into a cell; nil throws it away.
 func (s *scanner) value(c *cell, depth int) error {
@@ -174,6 +184,10 @@ func (s *scanner) value(c *cell, depth int) error {
 			s.at++
 			return nil
 		}
+		from, flat := 0, false
+		if c != nil && s.peek() != '[' {
+			from, flat = len(c.number), true
+		}
 		for {
 			if err := s.value(c, depth+1); err != nil {
 				return err
@@ -183,6 +197,9 @@ func (s *scanner) value(c *cell, depth int) error {
 				s.at++
 			case ']':
 				s.at++
+				if flat {
+					c.listed(len(c.number) - from)
+				}
 				return nil
 			default:
 				return s.wrong("%q inside a list", s.peek())
@@ -232,28 +249,44 @@ func (s *scanner) textValue(c *cell) error {
 	return nil
 }
 
+// exact is up to where whole numbers have a float64 of their own, powers those of ten that have.
+const exact = 1 << 53
+
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
+
 // word reads a number, a truth value, null, NaN or an infinity. null is NaN.
 func (s *scanner) word() (float64, error) {
 	s.more(longestNumber)
 	from, n := s.at, s.at
-	whole, digits := 0, 0
+	whole, digits, point := uint64(0), 0, 0
 	if n < s.end && s.buf[n] == '-' {
 		n++
 	}
-	for ; n < s.end && s.buf[n]-'0' <= 9 && digits < 15; n++ {
-		whole, digits = 10*whole+int(s.buf[n]-'0'), digits+1
+	for ; n < s.end && digits < 19; n++ {
+		if c := s.buf[n]; c-'0' <= 9 {
+			whole, digits = 10*whole+uint64(c-'0'), digits+1
+		} else if c == '.' && point == 0 && digits > 0 {
+			point = n
+		} else {
+			break
+		}
 	}
-	plain := digits > 0
+	decimals := 0
+	if point > 0 {
+		decimals = n - 1 - point
+	}
+	plain := digits > 0 && whole <= exact
 	for ; n < s.end && n-from < longestNumber && inWord(s.buf[n]); n++ {
 		plain = false
 	}
 	word := s.buf[from:n]
 	s.at = n
-	if plain { // an id, a mask
+	if plain { // a quotient of two numbers that are exact is rounded once
+		x := float64(whole) / powers[decimals]
 		if word[0] == '-' {
-			return -float64(whole), nil
+			x = -x
 		}
-		return float64(whole), nil
+		return x, nil
 	}
 	if n == s.end && s.err != nil {
 		return 0, s.wrong("") // a number may go on behind the end

@@ -3,6 +3,7 @@ package advise
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -15,14 +16,14 @@ type coordinate struct {
 	of   func(f *Features) (float64, bool)
 }
 
-// coordinates are those that causes are told apart by, in the order of the reference's columns.
+// coordinates are in the order of the reference's columns.
 var coordinates = []coordinate{
 	{"med", scaled(func(f *Features) *float64 { return f.Med }, 1e-8)},
 	{"t90", scaled(func(f *Features) *float64 { return f.T90 }, 1e-2)},
 	{"t99", scaled(func(f *Features) *float64 { return f.T99 }, 1e-2)},
 	{"big8", scaled(func(f *Features) *float64 { return f.Big8 }, 1e-3)},
 	{"lift", scaled(func(f *Features) *float64 { return f.Lift }, 0.5)},
-	{"eta2", scaled(func(f *Features) *float64 { return f.Eta2 }, 0.01)},
+	{"aimed", scaled((*Features).aimed, 0.03)},
 	{"slope", func(f *Features) (float64, bool) {
 		if f.Slope == nil || *f.Slope <= 0 {
 			return 0, false
@@ -30,15 +31,19 @@ var coordinates = []coordinate{
 		return elementary.Log(math.Abs(elementary.Log(*f.Slope)) + 0.02), true
 	}},
 	{"asymmetry", scaled(func(f *Features) *float64 { return f.Asymmetry }, 0.04)},
+	{"jumps", scaled(func(f *Features) *float64 { return f.Jumps }, 0.03)},
+	{"disp", scaled(func(f *Features) *float64 { return f.Disp }, 0.01)},
+	{"eta2", scaled(func(f *Features) *float64 { return f.Eta2 }, 0.01)},
 	{"icc", func(f *Features) (float64, bool) {
 		if f.ICC == nil {
 			return 0, false
 		}
 		return elementary.Log(max(*f.ICC, 0) + 0.03), true
 	}},
-	{"jumps", scaled(func(f *Features) *float64 { return f.Jumps }, 0.03)},
-	{"disp", scaled(func(f *Features) *float64 { return f.Disp }, 0.01)},
 }
+
+// told is how many of the coordinates causes are told apart by; the others are the regression's.
+const told = 10
 
 // scaled is the logarithm of a feature's size, with something added that is too small to tell from 0.
 func scaled(of func(*Features) *float64, nothing float64) func(*Features) (float64, bool) {
@@ -64,72 +69,72 @@ func point(f *Features) []float64 {
 	return x
 }
 
-// class is a kind of gap that was simulated: a normal law about its mean.
+// class is a kind of gap that was simulated: a law about its mean.
 type class struct {
-	Name  string `json:"name"`
-	Cause string `json:"cause"`
-	// Mean is null where the class has no such feature.
-	Mean []*float64 `json:"mean"`
-	N    int        `json:"n"`
+	Name  string    `json:"name"`
+	Cause string    `json:"cause"`
+	Mean  []float64 `json:"mean"`
+	N     int       `json:"n"`
+	// Routed says that routes were replayed, so that what is left of a coarse router is its weights of the experts. Only
+	// recorded routes tell it from other routes.
+	Routed bool `json:"routed,omitempty"`
 }
 
-// gaussians are classes with one covariance. Background is the mean and the variance of every
-// coordinate over all classes: what a class without that coordinate expects of it.
-type gaussians struct {
-	Classes    []class      `json:"classes"`
-	Covariance [][]float64  `json:"covariance"`
-	Background [][2]float64 `json:"background"`
+// laws are classes with one covariance.
+type laws struct {
+	Classes    []class     `json:"classes"`
+	Covariance [][]float64 `json:"covariance"`
 }
 
-// towardsDiagonal is how far the covariance within classes is shrunk: features correlate
-// differently from class to class.
-const towardsDiagonal = 0.3
+const (
+	// towardsDiagonal is how far the covariance within classes is shrunk: features correlate
+	// differently from class to class.
+	towardsDiagonal = 0.3
+	// transfer is the deviation of a class's mean from generator to generator, and so, it must be feared, to a real run:
+	// a factor of e, which is about what the kinds of gap that both generators make differ by. With strange, that of
+	// a quarter, a point is compared that may be unlike any.
+	transfer, strange = 1.0, 0.25
+	// degrees are those of Student's law about a mean: what lies outside of everything that was simulated
+	// shall not decide by how far it does.
+	degrees = 4.0
+	// leastOfClass is how many dumps a class is estimated from.
+	leastOfClass = 4
+)
 
-// Rounding and routes have no direction of a token id, whether or not a generator has ids enough to show it: aimless
-// is where that is on icc's coordinate, and unmeasured the variance where no dump of a fit has it.
-const aimless, unmeasured = -3.0, 0.36
-
-// leastOfClass is how many dumps a class is estimated from.
-const leastOfClass = 4
-
-// fitted estimates the classes of labelled points.
-func fitted(points [][]float64, label []string, cause map[string]string) (gaussians, error) {
-	var g gaussians
-	members := map[string][]int{}
-	var names []string
-	for i, name := range label {
-		if members[name] == nil {
-			names = append(names, name)
-		}
-		members[name] = append(members[name], i)
-	}
-	slices.Sort(names)
-	dims := len(coordinates)
+// fitted estimates the classes of labelled points; of is a class without its figures.
+func fitted(points [][]float64, label []string, of map[string]class) (laws, error) {
+	var g laws
+	dims := told
 	sum, pairs := matrix(dims), matrix(dims)
-	for _, name := range names {
-		if len(members[name]) < leastOfClass {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		var members [][]float64
+		for i, x := range points {
+			if label[i] == name {
+				members = append(members, x)
+			}
+		}
+		if len(members) < leastOfClass {
 			continue
 		}
-		c := class{Name: name, Cause: cause[name], Mean: make([]*float64, dims), N: len(members[name])}
+		c := of[name]
+		c.Mean, c.N = make([]float64, dims), len(members)
 		for k := range dims {
-			total, n := 0.0, 0.0
-			for _, i := range members[name] {
-				if x := points[i][k]; !math.IsNaN(x) {
-					total, n = total+x, n+1
+			var m moments
+			for _, x := range members {
+				if !math.IsNaN(x[k]) {
+					m.add(x[k], 0)
 				}
 			}
-			switch {
-			case n > 0:
-				c.Mean[k] = new(total / n)
-			case coordinates[k].name == "icc" && c.Cause != Staleness:
-				c.Mean[k] = new(aimless)
+			if m.n == 0 {
+				return g, fmt.Errorf("advise: no dump of %s has %s", name, coordinates[k].name)
 			}
+			c.Mean[k] = m.x / float64(m.n)
 		}
-		for _, i := range members[name] {
+		for _, x := range members {
 			for a := range dims {
 				for b := range dims {
-					if c.Mean[a] != nil && c.Mean[b] != nil && !math.IsNaN(points[i][a]) && !math.IsNaN(points[i][b]) {
-						sum[a][b] += float64((points[i][a] - *c.Mean[a]) * (points[i][b] - *c.Mean[b]))
+					if !math.IsNaN(x[a]) && !math.IsNaN(x[b]) {
+						sum[a][b] += float64((x[a] - c.Mean[a]) * (x[b] - c.Mean[b]))
 						pairs[a][b]++
 					}
 				}
@@ -139,25 +144,12 @@ func fitted(points [][]float64, label []string, cause map[string]string) (gaussi
 	}
 	g.Covariance = matrix(dims)
 	for a := range dims {
-		var m moments
-		for _, x := range points {
-			if !math.IsNaN(x[a]) {
-				m.add(x[a], 0)
-			}
-		}
-		xx, _, _ := m.centred()
-		n := float64(max(m.n, 1))
-		g.Background = append(g.Background, [2]float64{m.x / n, xx / n})
 		for b := range dims {
-			switch {
-			case a == b && pairs[a][b] == 0:
-				g.Covariance[a][b] = unmeasured
-			case a == b:
-				g.Covariance[a][b] = sum[a][b] / pairs[a][b]
-			case pairs[a][b] > 0:
+			if pairs[a][b] > 0 {
 				g.Covariance[a][b] = (1 - towardsDiagonal) * sum[a][b] / pairs[a][b]
 			}
 		}
+		g.Covariance[a][a] = g.Covariance[a][a] / (1 - towardsDiagonal)
 	}
 	if _, ok := cholesky(g.Covariance); !ok {
 		return g, fmt.Errorf("advise: the covariance of the reference set is not positive")
@@ -202,48 +194,47 @@ type score struct {
 	dims                 int
 }
 
-// from scores a point in a class. What the point lacks is integrated out, and what the class
-// lacks is as likely as in all of them.
-func (g gaussians) from(c class, x []float64) score {
+// from scores a point in a class. What the point lacks is integrated out. A constant that all classes have is left out of the density.
+func (g laws) from(c class, x []float64) score {
 	var at []int
-	s := score{}
-	for i, v := range x {
-		switch {
-		case math.IsNaN(v):
-		case c.Mean[i] != nil:
+	for i, v := range x[:told] {
+		if !math.IsNaN(v) {
 			at = append(at, i)
-		case g.Background[i][1] > 0:
-			off := v - g.Background[i][0]
-			s.logDensity -= float64(0.5*(float64(off*off)/g.Background[i][1]+elementary.Log(g.Background[i][1]))) + halfLog2Pi
 		}
 	}
-	s.dims = len(at)
+	s := score{dims: len(at)}
+	s.distance, _ = g.mahalanobis(c, x, at, strange)
+	square, logRoot := g.mahalanobis(c, x, at, transfer)
+	s.logDensity = -logRoot - float64(0.5*(degrees+float64(s.dims))*elementary.Log1p(square/degrees))
+	return s
+}
+
+// mahalanobis is the squared distance of a point from a class's mean, in the coordinates given, where that mean has a
+// deviation of its own, and half the logarithm of the covariance's determinant.
+func (g laws) mahalanobis(c class, x []float64, at []int, deviation float64) (square, logRoot float64) {
 	part := matrix(len(at))
 	for i, a := range at {
 		for j, b := range at {
 			part[i][j] = g.Covariance[a][b]
 		}
+		part[i][i] += float64(deviation * deviation)
 	}
 	root, _ := cholesky(part)
 	solved := make([]float64, len(at))
 	for i, a := range at {
-		v := x[a] - *c.Mean[a]
+		v := x[a] - c.Mean[a]
 		for k := range i {
 			v -= float64(root[i][k] * solved[k])
 		}
 		solved[i] = v / root[i][i]
-		s.distance += float64(solved[i] * solved[i])
-		s.logDensity -= elementary.Log(root[i][i]) + halfLog2Pi
+		square += float64(solved[i] * solved[i])
+		logRoot += elementary.Log(root[i][i])
 	}
-	s.logDensity -= float64(0.5 * s.distance)
-	return s
+	return square, logRoot
 }
 
-// halfLog2Pi is log(2π)/2.
-const halfLog2Pi = 0.91893853320467274178
-
 // beyond are the 99.5 % quantiles of χ² with 1, 2, ... degrees of freedom.
-var beyond = [...]float64{7.879, 10.597, 12.838, 14.860, 16.750, 18.548, 20.278, 21.955, 23.589, 25.188, 26.757}
+var beyond = [...]float64{7.879, 10.597, 12.838, 14.860, 16.750, 18.548, 20.278, 21.955, 23.589, 25.188}
 
 // evidenceFor is what a family's classes say of a point: the logarithm of its mean density, and the
 // least distance in units of the 99.5 % one.
@@ -251,14 +242,18 @@ type evidenceFor struct {
 	cause         string
 	log, distance float64
 	nearest       string
+	look          float64 // log without what versions say
 }
 
 // families weighs the causes, the likeliest first.
-func (g gaussians) families(f *Features) []evidenceFor {
+func (g laws) families(f *Features) []evidenceFor {
 	x := point(f)
 	var list []evidenceFor
 	logs := map[string][]float64{}
 	for _, c := range g.Classes {
+		if c.Routed && f.FlipPart == nil {
+			continue
+		}
 		s := g.from(c, x)
 		i := slices.IndexFunc(list, func(e evidenceFor) bool { return e.cause == c.Cause })
 		if i < 0 {
@@ -274,6 +269,10 @@ func (g gaussians) families(f *Features) []evidenceFor {
 		list[i].log = logMean(logs[list[i].cause])
 	}
 	for i := range list {
+		if routed := f.routed(); (list[i].cause == Routing) == (routed < 0) {
+			list[i].log -= excluded * math.Abs(routed) * math.Ln10
+		}
+		list[i].look = list[i].log
 		turned := f.Turn != nil && *f.Turn < turning // a format's own error of an id would stay
 		switch cause := list[i].cause; {
 		case cause == Staleness && f.onPolicy(), cause == Precision && turned:

@@ -1,0 +1,11 @@
+// Package published has those of the published results that the program itself reads.
+//
+// What it is not: all of them. They are files beside it, for people.
+package published
+
+import _ "embed" // of the files
+
+// Alarms is what warned before a collapse in the runs of the table of methods, rule by rule, as JSON.
+//
+//go:embed table/alarms.json
+var Alarms []byte

@@ -1,0 +1,75 @@
+package reader
+
+import "errors"
+
+// ahead is how many rows may be read before they are asked for: enough to keep two cores busy, and few enough for
+// rows of hundreds of megabytes.
+const ahead = 2
+
+// errStopped ends the reading of a file whose visitor has had enough.
+var errStopped = errors.New("the visitor has stopped")
+
+// Read reads a dump and calls visit for every complete row that counts, until it
+// returns an error. A format that is not empty is taken for the file's. An error is
+// visit's, or a Refused for a file that cannot be read at all.
+//
+// A file is read in a goroutine of its own, while visit, in the caller's, takes in the rows in
+// their order; a row is valid until it returns.
+func Read(in Input, format string, visit func(*Row) error) (f *File, err error) {
+	rows, free := make(chan *Row, ahead), make(chan *Row, ahead+1)
+	for range ahead + 1 {
+		free <- new(Row)
+	}
+	stop := make(chan struct{})
+	go func() {
+		defer close(rows)
+		f, err = read(in, format, func(r *Row) error {
+			select {
+			case to := <-free:
+				to.copy(r)
+				rows <- to
+				return nil
+			case <-stop:
+				return errStopped
+			}
+		})
+	}()
+	var sent error
+	for r := range rows {
+		if sent == nil {
+			if sent = visit(r); sent != nil {
+				close(stop)
+			}
+		}
+		free <- r
+	}
+	if sent != nil {
+		err = sent
+	}
+	return f, err
+}
+
+// copy makes the row another's, in memory of its own.
+func (r *Row) copy(from *Row) {
+	own := *r
+	*r = *from
+	for _, column := range []struct{ to, own *[]float64 }{
+		{&r.PromptRoll, &own.PromptRoll}, {&r.PromptOld, &own.PromptOld}, {&r.Roll, &own.Roll}, {&r.Old, &own.Old}, {&r.New, &own.New},
+		{&r.Advantage, &own.Advantage}, {&r.KeptMass, &own.KeptMass},
+	} {
+		*column.to = copied(*column.own, *column.to)
+	}
+	r.Prompt, r.Token, r.Version = copied(own.Prompt, r.Prompt), copied(own.Token, r.Token), copied(own.Version, r.Version)
+	r.Mask, r.Flips = copied(own.Mask, r.Mask), copied(own.Flips, r.Flips)
+}
+
+// copied is a column in the memory of another; nil stays nil.
+func copied[T any](own, from []T) []T {
+	if from == nil {
+		return nil
+	}
+	if own == nil {
+		own = make([]T, 0, len(from))
+	}
+	return append(own[:0], from...)
+}
