@@ -32,12 +32,22 @@ type Paper struct{ Style, Script, Licence string }
 // SharedPaper returns the stylesheet, with uPlot's, and the script, uPlot and what stands on it, and
 // uPlot's licence.
 func SharedPaper() Paper {
-	return Paper{uplotStyle + "\n" + reportStyle, uplotScript + "\n" + paperScript, uplotLicence}
+	return Paper{uplotStyle + "\n" + reportStyle + slotRules(), uplotScript + "\n" + paperScript, uplotLicence}
 }
 
 // contentPolicy forbids the page every request: it works offline, and a
 // reader's machine tells nobody that it was opened.
 const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+// slotRules names the palette for a stylesheet: --slot1 and so on, on either paper.
+func slotRules() string {
+	var light, dark strings.Builder
+	for i := range palette {
+		fmt.Fprintf(&light, "--slot%d: %s; ", i+1, hex(palette[i]))
+		fmt.Fprintf(&dark, "--slot%d: %s; ", i+1, hex(darkPalette[i]))
+	}
+	return ":root { " + light.String() + "}\n:root[data-theme=\"dark\"] { " + dark.String() + "}\n"
+}
 
 // WriteReport writes the report as one HTML file that needs nothing else: no
 // network, no other file. Equal reports give equal bytes. The file appears

@@ -26,6 +26,7 @@ type cli struct {
 	Evaluate   evaluateCmd   `cmd:"" help:"Pass@k of trained weights, and which are best at which k."`
 	Schedule   scheduleCmd   `cmd:"" help:"A published system's schedule on a virtual clock: idle, lag, speed-ups."`
 	Diagnose   diagnoseCmd   `cmd:"" help:"A real run's dump: whether its log-probs can be trusted, and the gap."`
+	Lab        labCmd        `cmd:"" help:"The lab: lessons in a browser, with this program behind them."`
 	Pretrain   pretrainCmd   `cmd:"" help:"Supervised warm start -> checkpoint."`
 	Lesson     lessonCmd     `cmd:"" help:"A lesson of the lab in the terminal: question, guess, run, figure."`
 	Methods    methodsCmd    `cmd:"" help:"What is implemented: formula, unit, source, defaults."`

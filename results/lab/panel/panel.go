@@ -21,6 +21,10 @@ type Panel struct {
 	// Guess is the key of the guess that is drawn in, empty for none.
 	Guess string `json:"guess,omitempty"`
 
+	// Drag is the key of a range control that is also set by dragging along an axis of
+	// the plot; empty for none.
+	Drag *Drag `json:"drag,omitempty"`
+
 	// X and Y are the axes of lines, dots, bars (y) and histograms (x).
 	X *Axis `json:"x,omitempty"`
 	Y *Axis `json:"y,omitempty"`
@@ -60,6 +64,8 @@ const (
 type Axis struct {
 	Label string  `json:"label"`
 	Log   bool    `json:"log,omitempty"`
+	// Percent shows shares, from 0 to 1, as percentages.
+	Percent bool `json:"percent,omitempty"`
 	Low   float64 `json:"low,omitempty"`
 	High  float64 `json:"high,omitempty"`
 }
@@ -96,6 +102,12 @@ type Mark struct {
 	Axis string  `json:"axis"` // x or y
 	At   float64 `json:"at"`
 	Name string  `json:"name"`
+}
+
+// Drag binds a control, whose options are numbers, to an axis.
+type Drag struct {
+	Control string `json:"control"`
+	Axis    string `json:"axis"` // x or y
 }
 
 // Line is a response, or a layer, token by token.

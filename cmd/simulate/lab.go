@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"driftlab/results/lab"
+	"driftlab/results/record"
+)
+
+type labCmd struct {
+	Export  string `help:"Write the page and serve nothing: a folder for any static host or, with a name that ends in .html, one file that works by double-click." placeholder:"DIR|FILE.html" complete:"files"`
+	Port    int    `help:"Port on the loopback interface; 0 takes a free one." default:"0"`
+	Program string `hidden:"" help:"Write lab.wasm.gz and wasm_exec.js into a folder, for a release." placeholder:"DIR"`
+	Quiet   bool   `short:"q" help:"No word about what takes long."`
+}
+
+// Help is the long help text.
+func (*labCmd) Help() string {
+	return `Serves lessons about engines that disagree to a browser on this machine: a question, a guess, the recorded answer, and the same
+run computed in the page, by this program compiled to WebAssembly. No server, no account; the page may speak to nobody else.
+
+In a checkout the program is compiled once, which takes a minute or two, and kept in the user's cache folder under the sum of its sources.
+
+Examples:
+  simulate lab
+  simulate lab --export site
+  simulate lab --export lab.html`
+}
+
+// Run serves or exports the page.
+func (c *labCmd) Run(a *app) error {
+	program, err := a.labProgram(c.Quiet)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Program != "":
+		return writeFiles(c.Program, []lab.File{{Name: "lab.wasm.gz", Data: program.Gzip}, {Name: "wasm_exec.js", Data: program.Support}})
+	case c.Export == "":
+		return a.serveLab(lab.Site(program), c.Port)
+	case strings.HasSuffix(c.Export, ".html"):
+		if err := record.WriteNew(c.Export, lab.OneFile(program)); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "Lab: %s\n", c.Export)
+		return nil
+	}
+	if err := writeFiles(c.Export, lab.Site(program)); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "Lab: %s\n", filepath.Join(c.Export, "index.html"))
+	return nil
+}
+
+// writeFiles fills a folder, which it makes where there is none.
+func writeFiles(dir string, files []lab.File) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return bad("%s is a file: give a folder, or a name that ends in .html", dir)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := record.WriteFile(dir, f.Name, f.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

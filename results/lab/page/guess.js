@@ -1,0 +1,143 @@
+// The guess before the result: fields for each kind, and beside the answer afterwards.
+const guesses = (function () {
+  "use strict";
+  const { element, formatTick } = paper;
+
+  // Guesses are kept for this visit only.
+  const key = (lesson) => "driftlab-guess-" + lesson;
+  const memory = {};
+  function kept(lesson) {
+    try { return JSON.parse(sessionStorage.getItem(key(lesson))); } catch (e) { return memory[lesson] || null; }
+  }
+  function keep(lesson, value) {
+    memory[lesson] = value;
+    try { sessionStorage.setItem(key(lesson), JSON.stringify(value)); } catch (e) { /* no storage: for as long as the page is open */ }
+  }
+
+  const words = (g, v) => {
+    if (v == null) return "–";
+    switch (g.kind) {
+      case "share": return formatTick(Number((100 * v).toPrecision(3))) + " %";
+      case "decade": return "1e" + v;
+      case "rank": return v.join(", then ");
+      case "curve": return v.map((y, i) => (100 * y).toFixed(0) + " % at " + g.x[i]).join(", ");
+      case "number": return formatTick(v) + (g.unit ? " " + g.unit : "");
+      default: return String(v);
+    }
+  };
+
+  // field makes the inputs of one guess; read() is its value, null while it is empty.
+  function field(g, id, changed) {
+    g = ranged(g);
+    const set = element("fieldset", "guess " + g.kind), ask = element("legend", "", g.ask);
+    set.append(ask);
+    const input = (type, label, more) => {
+      const i = element("input");
+      i.type = type;
+      Object.assign(i, more || {});
+      i.setAttribute("aria-label", label);
+      i.addEventListener("input", changed);
+      return i;
+    };
+    let read, put = () => {};
+    if (g.kind === "share" || g.kind === "number") {
+      const share = g.kind === "share", scale = share ? 100 : 1, low = scale * g.low, high = scale * g.high;
+      const step = share ? 0.1 : "any";
+      const number = input("number", g.ask, { min: low, max: high, step, inputMode: "decimal" });
+      const row = set.appendChild(element("div", "row"));
+      if (high > low) {
+        const slide = input("range", g.ask + ", by a slider", { min: low, max: high, step: share ? 1 : (high - low) / 100 });
+        slide.addEventListener("input", () => { number.value = slide.value; });
+        number.addEventListener("input", () => { slide.value = number.value; });
+        row.append(slide);
+      }
+      row.append(number, element("span", "unit", share ? "%" : g.unit || ""));
+      read = () => (number.value === "" ? null : Number(number.value) / scale);
+    } else if (g.kind === "decade") {
+      const choose = element("select");
+      choose.setAttribute("aria-label", g.ask);
+      choose.append(new Option("choose a power of ten", ""));
+      for (let d = g.low; d <= g.high; d++) choose.append(new Option("1e" + d + ", or " + Number("1e" + d).toLocaleString("en", { maximumFractionDigits: 12 }), d));
+      choose.addEventListener("change", changed);
+      set.append(choose);
+      read = () => (choose.value === "" ? null : Number(choose.value));
+    } else if (g.kind === "choice") {
+      const row = set.appendChild(element("div", "choices"));
+      for (const o of g.options) {
+        const label = row.appendChild(element("label")), radio = input("radio", o, { name: id, value: o });
+        radio.removeAttribute("aria-label");
+        label.append(radio, " " + o);
+      }
+      read = () => { const on = set.querySelector("input:checked"); return on ? on.value : null; };
+    } else if (g.kind === "curve") {
+      const row = set.appendChild(element("div", "points")), touched = new Set();
+      const fields = g.x.map((x, i) => {
+        const label = row.appendChild(element("label", "", formatTick(x)));
+        const f = input("number", g.ask + " at " + x + ", in percent", { min: 100 * g.low, max: 100 * g.high, step: 1, value: 50, inputMode: "numeric" });
+        f.addEventListener("input", () => touched.add(i));
+        label.append(f);
+        return f;
+      });
+      set.append(element("p", "note", "Draw in the plot, or type percentages."));
+      read = () => (touched.size ? fields.map((f) => Math.min(1, Math.max(0, Number(f.value) / 100))) : null);
+      put = (x, y) => {
+        let best = 0;
+        g.x.forEach((v, i) => { if (Math.abs(Math.log(v / x)) < Math.abs(Math.log(g.x[best] / x))) best = i; });
+        if (g.x.some((v) => v <= 0)) g.x.forEach((v, i) => { if (Math.abs(v - x) < Math.abs(g.x[best] - x)) best = i; });
+        fields[best].value = Math.round(100 * Math.min(1, Math.max(0, y)));
+        touched.add(best);
+        changed();
+      };
+    } else if (g.kind === "rank") {
+      const list = set.appendChild(element("ol", "ranks"));
+      let moved = false;
+      for (const o of g.options) {
+        const li = list.appendChild(element("li"));
+        li.append(element("span", "name", o));
+        for (const [way, text] of [["up", "↑"], ["down", "↓"]]) {
+          const b = li.appendChild(element("button", "small", text));
+          b.type = "button";
+          b.setAttribute("aria-label", o + " " + way);
+          b.addEventListener("click", () => {
+            const other = way === "up" ? li.previousElementSibling : li.nextElementSibling;
+            if (other && way === "up") other.before(li);
+            else if (other) other.after(li);
+            b.focus();
+            moved = true;
+            changed();
+          });
+        }
+      }
+      set.append(element("p", "note", "Best first. Move at least one."));
+      read = () => (moved ? [...list.querySelectorAll(".name")].map((n) => n.textContent) : null);
+    }
+    return { set, read: () => read(), put: (x, y) => put(x, y), guess: g };
+  }
+
+  // ranged has the ends of the scale, where zero was left out.
+  const ranged = (g) => ({ ...g, low: g.low || 0, high: g.high || (g.kind === "decade" ? 0 : 1) });
+
+  // answer sets a guess beside the truth.
+  function answer(g, value) {
+    g = ranged(g);
+    const box = element("div", "answer");
+    box.append(element("p", "asked", g.ask));
+    const scaled = { share: (v) => (v - g.low) / (g.high - g.low), decade: (v) => (v - g.low) / (g.high - g.low) }[g.kind];
+    if (scaled && g.truth != null) { // a line with two marks
+      const line = box.appendChild(element("div", "scale-line"));
+      line.setAttribute("aria-hidden", "true");
+      for (const [name, v] of [["yours", value], ["truth", g.truth]]) {
+        if (v == null) continue;
+        const m = line.appendChild(element("span", "mark " + name));
+        m.style.setProperty("--at", Math.min(1, Math.max(0, scaled(v))).toFixed(4));
+      }
+    }
+    const said = element("p", "said");
+    if (value != null) said.append(element("span", "yours", "You: " + words(g, value)), " ");
+    said.append(element("span", "truth", "Recorded: " + (g.said || words(g, g.truth))));
+    box.append(said);
+    return box;
+  }
+
+  return { field, answer, kept, keep };
+})();

@@ -1,0 +1,441 @@
+// The page: six lessons and a free tab, from the data in it. A lesson asks, takes a guess,
+// shows the recording, and computes the same here on request. Its state is in the address.
+(function () {
+  "use strict";
+  const { element, swatch } = paper;
+  const lab = JSON.parse(document.getElementById("lab").textContent);
+  const main = document.getElementById("main"), spoken = document.getElementById("spoken");
+  const free = { name: "free", title: "Free", free: true, controls: [], guess: [], data: { panels: [] } };
+  const lessons = [...lab.lessons, free];
+  const patience = 10; // seconds until the recording appears by itself
+
+  let now = null; // the lesson on the page: its values, live panels, parts
+
+  // say speaks to screen readers, not more often than every five seconds.
+  let heard = 0, later;
+  function say(text) {
+    clearTimeout(later);
+    const wait = heard + 5000 - performance.now();
+    if (wait > 0) { later = setTimeout(() => say(text), wait); return; }
+    heard = performance.now();
+    spoken.textContent = text;
+  }
+
+  // The address holds the lesson and its controls.
+  function fromAddress() {
+    const q = new URLSearchParams(location.hash.slice(1));
+    const name = q.get("lesson") || location.hash.slice(1);
+    return { lesson: lessons.find((l) => l.name === name) || lessons[0], q };
+  }
+  function toAddress() {
+    const q = new URLSearchParams({ lesson: now.lesson.name, ...now.values });
+    history.replaceState(null, "", "#" + q);
+  }
+
+  function buildTabs() {
+    const list = document.getElementById("lessons");
+    lessons.forEach((l, i) => {
+      const a = list.appendChild(element("li")).appendChild(element("a"));
+      a.href = "#lesson=" + l.name;
+      a.append(element("span", "n", String(i + 1)), " " + l.title);
+      a.dataset.name = l.name;
+    });
+  }
+
+  // open shows a lesson.
+  function open(lesson, q) {
+    if (now && now.lesson !== lesson && engine.busy()) engine.stop();
+    if (now) clearTimeout(now.timer);
+    const values = {};
+    for (const c of lesson.controls || []) {
+      const asked = q.get(c.key);
+      values[c.key] = (c.options || []).some((o) => o.value === asked) ? asked : String(c.value);
+    }
+    now = { lesson, values, live: [], q, kept: guesses.kept(lesson.name), tick: 0 };
+    document.title = lesson.title + " · the lab of driftlab";
+    for (const a of document.querySelectorAll("#lessons a")) {
+      if (a.dataset.name === lesson.name) { a.setAttribute("aria-current", "page"); a.scrollIntoView({ block: "nearest", inline: "nearest" }); } else a.removeAttribute("aria-current");
+    }
+    if (lesson.free) buildFree(); else buildLesson();
+    scrollTo(0, 0);
+  }
+
+  const paragraphs = (list) => (list || []).map((t) => element("p", "", t));
+
+  function buildLesson() {
+    const l = now.lesson;
+    const part = (name, tag) => (now[name] = element(tag || "section", "part " + name));
+    const ask = part("ask"), guess = part("guess"), stage = part("stage"), controls = part("controls"), aha = part("aha"), text = part("text");
+    ask.append(element("p", "eyebrow", l.minutes + " minutes"), element("h1", "", l.title), element("p", "question", l.question), ...paragraphs(l.intro));
+    guess.setAttribute("aria-label", "Your guess");
+    stage.setAttribute("aria-label", "Plot");
+    controls.setAttribute("aria-label", "Controls");
+    aha.setAttribute("aria-label", "What it shows");
+    buildControls(controls);
+    if (l.exercise && l.exercise.length) {
+      text.append(element("h2", "", "On paper"));
+      for (const x of l.exercise) {
+        const fold = element("details", "exercise");
+        fold.append(element("summary", "", "Show the answer"), element("p", "", x.answer));
+        text.append(element("p", "", x.ask), fold);
+      }
+    }
+    if (l.command) text.append(element("h2", "", "The same in a terminal"), command(l.command));
+    const side = element("div", "side"), show = element("div", "show");
+    side.append(ask, guess, controls, text);
+    show.append(aha, stage);
+    main.replaceChildren(side, show);
+    main.className = "lesson";
+    if (now.kept || !(l.guess || []).length) reveal(); else askGuess();
+  }
+
+  function command(text) {
+    const pre = element("pre", "command");
+    pre.tabIndex = 0;
+    pre.setAttribute("aria-label", "Command");
+    pre.append(element("code", "", text));
+    return pre;
+  }
+
+  // askGuess asks, and shows the recording to those who only look.
+  function askGuess() {
+    const l = now.lesson, me = now;
+    const form = element("form"), wait = element("p", "note wait");
+    const fields = l.guess.map((g, i) => field(g, i));
+    function field(g, i) {
+      return guesses.field(g, l.name + i, () => { hold(); if (g.kind === "curve") sketch(); });
+    }
+    const send = element("button", "primary", "This is my guess"), skip = element("button", "", "Skip, show me");
+    send.type = "submit";
+    skip.type = "button";
+    const row = element("div", "row");
+    row.append(send, skip);
+    form.append(element("h2", "", "Guess first"), ...fields.map((f) => f.set), row, wait);
+    form.addEventListener("focusin", hold);
+    form.addEventListener("pointerdown", hold);
+    form.addEventListener("submit", (e) => { e.preventDefault(); done(true); });
+    skip.addEventListener("click", () => done(false));
+    now.guess.replaceChildren(form);
+    now.controls.hidden = true;
+    now.aha.hidden = true;
+    now.text.hidden = true;
+    const curve = fields.find((f) => f.guess.kind === "curve");
+    function sketch() {
+      const g = curve.guess, y = curve.read() || g.x.map(() => null);
+      const like = (l.data.panels || []).find((p) => p.guess === g.key) || {};
+      const p = {
+        kind: "lines", title: g.ask, x: { label: "", ...like.x }, y: { label: "share", percent: true, ...like.y, low: g.low || 0, high: g.high || 1 },
+        series: [{ name: "your guess", x: g.x, y: g.x.map((_, i) => (curve.read() ? y[i] : (g.low || 0) + ((g.high || 1) - (g.low || 0)) / 2)), method: "own" }],
+        onDrag: (x, v) => { hold(); curve.put(x, v); },
+      };
+      paint([p], true);
+    }
+    if (curve) sketch();
+    else {
+      const veil = element("div", "veil");
+      veil.append(element("p", "", "What do you expect? The recording appears here after your guess."));
+      now.stage.replaceChildren(veil);
+    }
+    // Whoever only looks shall see it: the recording does not wait for a button.
+    let left = patience;
+    function count() {
+      if (now !== me) return;
+      if (left === 0) { done(false); return; }
+      wait.textContent = "Or only look: it appears in " + left + " s, unless you begin to guess.";
+      left--;
+      now.timer = setTimeout(count, 1000);
+    }
+    function hold() { clearTimeout(me.timer); wait.textContent = ""; }
+    count();
+    function done(guessed) {
+      hold();
+      const values = {};
+      if (guessed) for (const f of fields) values[f.guess.key] = f.read();
+      now.kept = values;
+      guesses.keep(l.name, values);
+      reveal();
+      if (guessed || document.activeElement !== document.body) { now.guess.tabIndex = -1; now.guess.focus({ preventScroll: true }); }
+      say(l.aha);
+    }
+  }
+
+  // reveal shows the recording, with the guess beside it.
+  function reveal() {
+    const l = now.lesson;
+    now.controls.hidden = now.aha.hidden = now.text.hidden = false;
+    now.guess.replaceChildren(...(l.guess || []).map((g) => guesses.answer(g, now.kept && now.kept[g.key])));
+    if ((l.guess || []).length) {
+      const again = element("button", "small again", "Guess again");
+      again.type = "button";
+      again.addEventListener("click", askGuess);
+      now.guess.append(again);
+    }
+    now.aha.replaceChildren(element("p", "aha-text", l.aha), ...paragraphs(l.why));
+    if ((l.shown || []).length) {
+      const fold = element("details", "sources");
+      fold.append(element("summary", "", "Where these figures are published"),
+        panels.table("Figures of this lesson", ["figure", "value", "file", "field"], l.shown.map((s) => [s.text, String(s.value), s.source, s.field]), [false, true, false, false]));
+      now.aha.append(fold);
+    }
+    refresh();
+  }
+
+  // refresh paints what the controls ask for.
+  function refresh() {
+    toAddress();
+    const l = now.lesson, recorded = panels.matching(l.data.panels || [], now.values);
+    const list = panels.merged(recorded, now.live).map((p) => {
+      const g = p.guess && (l.guess || []).find((x) => x.key === p.guess), value = g && now.kept && now.kept[g.key];
+      let drawn = null;
+      if (value != null && g.kind === "curve") drawn = { x: g.x, y: value };
+      else if (value != null && (g.kind === "share" || g.kind === "number")) drawn = { at: value };
+      else if (value != null && g.kind === "decade") drawn = { at: Number("1e" + value) };
+      return { ...p, drawn, onDrag: p.drag && ((x, y) => dragged(p.drag, p.drag.axis === "x" ? x : y)) };
+    });
+    paint(list);
+  }
+
+  // paint fills the stage; while a drag goes on the figures stay where they are.
+  function paint(list) {
+    const stage = now.stage, folds = new Set([...stage.querySelectorAll("details[open]")].map((d) => d.parentElement.dataset.at));
+    const height = stage.offsetHeight;
+    stage.style.minHeight = height ? height + "px" : "";
+    const figures = list.map((p, i) => {
+      const f = panels.paint(p);
+      f.dataset.at = p.title;
+      if (folds.has(p.title)) { const d = f.querySelector("details"); if (d) d.open = true; }
+      return f;
+    });
+    stage.replaceChildren(...figures);
+    for (const f of figures) if (f.repaint) f.repaint();
+    requestAnimationFrame(() => { stage.style.minHeight = ""; });
+  }
+
+  // dragged sets a control to the option nearest to where the pointer is.
+  function dragged(drag, at) {
+    const c = now.lesson.controls.find((c) => c.key === drag.control);
+    if (!c || !(at > 0)) return;
+    let best = c.options[0];
+    for (const o of c.options) if (Math.abs(Math.log(Number(o.value) / at)) < Math.abs(Math.log(Number(best.value) / at))) best = o;
+    if (best.value === now.values[c.key]) return;
+    now.set[c.key](best.value);
+  }
+
+  function buildControls(box) {
+    const l = now.lesson;
+    now.set = {};
+    for (const c of l.controls || []) {
+      const label = element("label", "control " + c.kind), id = "c-" + c.key;
+      label.append(element("span", "name", c.label));
+      const choose = element("select");
+      for (const o of c.options || []) choose.append(new Option(o.label || o.value, o.value));
+      const put = (v) => {
+        now.values[c.key] = v;
+        now.live = [];
+        choose.value = v;
+        if (slide) slide.value = c.options.findIndex((o) => o.value === v);
+        refresh();
+      };
+      now.set[c.key] = put;
+      choose.value = now.values[c.key];
+      choose.addEventListener("change", () => put(choose.value));
+      let slide = null;
+      if (c.kind === "range") {
+        slide = element("input");
+        slide.type = "range";
+        slide.min = 0;
+        slide.max = c.options.length - 1;
+        slide.step = 1;
+        slide.value = c.options.findIndex((o) => o.value === now.values[c.key]);
+        slide.setAttribute("aria-label", c.label + ", by a slider");
+        const text = () => slide.setAttribute("aria-valuetext", c.options[slide.value].label || c.options[slide.value].value);
+        text();
+        slide.addEventListener("input", () => { put(c.options[slide.value].value); text(); });
+        slide.addEventListener("keydown", (e) => {
+          const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[e.key];
+          if (!e.shiftKey || !way) return;
+          e.preventDefault();
+          put(c.options[Math.max(0, Math.min(c.options.length - 1, Number(slide.value) + 10 * way))].value);
+          text();
+        });
+        label.append(slide);
+      }
+      label.append(choose);
+      if (c.kind === "toggle") {
+        choose.classList.add("toggle");
+      }
+      box.append(label);
+    }
+    if (l.live) box.append(liveBox());
+  }
+
+  // liveBox is what computes here: buttons, progress, and what came of it.
+  function liveBox() {
+    const box = element("div", "live");
+    const button = (text, act, name) => {
+      const b = element("button", name || "", text);
+      b.type = "button";
+      b.addEventListener("click", act);
+      return b;
+    };
+    const run = button("Compute it here", compute, "primary run"), pause = button("Pause", () => hold()), step = button("Step", () => { hold(true); engine.control("step"); }), stop = button("Stop", halt), save = button("Save", keepRun);
+    const bar = element("progress"), words = element("p", "note words"), outcome = element("div", "outcome");
+    bar.setAttribute("aria-label", "Progress");
+    const row = element("div", "row");
+    row.append(run, pause, step, stop, save);
+    box.append(row, bar, words, outcome);
+    now.liveParts = { run, pause, step, stop, save, bar, words, outcome };
+    idle();
+    return box;
+  }
+
+  function idle() {
+    const p = now.liveParts;
+    p.run.hidden = false;
+    p.pause.hidden = p.step.hidden = p.stop.hidden = p.bar.hidden = true;
+    p.save.hidden = true;
+    now.paused = false;
+    p.pause.textContent = "Pause";
+  }
+
+  // filled puts the controls' values into an assignment.
+  const filled = (text) => text.replace(/\{(\w+)\}/g, (all, key) => (key in now.values ? now.values[key] : all));
+
+  function request() {
+    const l = now.lesson;
+    if (l.free) return now.read();
+    const live = l.live;
+    return { do: live.do, recipe: filled(live.recipe), set: (live.set || []).map(filled), ...(live.more || {}) };
+  }
+
+  function compute() {
+    const me = now, p = now.liveParts, r = request();
+    now.live = [];
+    p.outcome.replaceChildren();
+    p.run.hidden = p.save.hidden = true;
+    p.stop.hidden = p.bar.hidden = false;
+    p.pause.hidden = p.step.hidden = r.do !== "train";
+    p.bar.removeAttribute("value");
+    p.words.textContent = "The engine computes; what is recorded stays on show.";
+    engine.ask(r, (m) => { if (now === me) hear(m); });
+  }
+
+  // hear takes what the engine says of the job.
+  function hear(m) {
+    const p = now.liveParts;
+    if (m.progress && m.progress.of > 1) { p.bar.max = m.progress.of; p.bar.value = m.progress.done; }
+    if (m.panels) { now.live = m.panels; soon(); }
+    if (m.panels && m.panels[0] && m.panels[0].said) say(m.panels[0].said);
+    if (m.fault) {
+      idle();
+      p.words.textContent = "";
+      p.outcome.replaceChildren(element("p", "fault", m.fault));
+      say(m.fault);
+    }
+    if (m.result || m.explain) {
+      idle();
+      p.words.textContent = "";
+      const facts = [element("p", "note", "Computed here, in this page. A terminal gives the same" + (m.digest ? ", with the same digest:" : ":")), command(m.command)];
+      if (m.digest) { const d = element("p", "digest"); d.append("Digest ", element("code", "", m.digest)); facts.push(d); }
+      if (m.result.recipe) facts.splice(0, 2, element("p", "note", "The recipe is valid."), Object.assign(element("pre"), { textContent: m.result.recipe, tabIndex: 0 }));
+      p.outcome.replaceChildren(...facts);
+      p.save.hidden = !m.digest;
+      if (now.live[0] && now.live[0].said) say("Done. " + now.live[0].said);
+    }
+  }
+
+  // soon paints at the next frame, once for all that has come by then.
+  function soon() {
+    if (now.tick) return;
+    const me = now;
+    now.tick = requestAnimationFrame(() => { me.tick = 0; if (now === me) refresh(); });
+  }
+
+  function hold(still) {
+    const p = now.liveParts;
+    now.paused = still || !now.paused;
+    p.pause.textContent = now.paused ? "Go on" : "Pause";
+    if (!still) engine.control(now.paused ? "pause" : "go");
+  }
+
+  function halt() {
+    engine.stop();
+    idle();
+    now.liveParts.words.textContent = "Stopped. What came so far is drawn.";
+  }
+
+  // keepRun hands the run's folder to the reader as a file.
+  function keepRun() {
+    engine.ask({ do: "save" }, (m) => {
+      if (!m.file) return;
+      const a = element("a");
+      a.href = URL.createObjectURL(new Blob([m.bytes], { type: "application/zip" }));
+      a.download = m.file;
+      a.click();
+      setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+    });
+  }
+
+  // The free tab: any recipe, any settings.
+  function buildFree() {
+    const part = (name) => (now[name] = element("section", "part " + name));
+    const ask = part("ask"), controls = part("controls"), stage = part("stage");
+    ask.append(element("h1", "", "Free"), element("p", "question", "Any recipe, any of its fields: what does it do?"),
+      element("p", "", "Measure compares the two engines at equal weights. Train makes the run; eight prompts of four answers take about a second a step. The base model here is chain-base."));
+    const choose = element("select"), fields = element("textarea"), what = element("select"), about = element("p", "note");
+    for (const r of lab.recipes || []) choose.append(new Option(r.name, r.name));
+    for (const [v, t] of [["measure", "measure the gap"], ["train", "train"], ["check", "show the whole recipe"]]) what.append(new Option(t, v));
+    fields.rows = 6;
+    fields.spellcheck = false;
+    const q = now.q;
+    if (q.get("recipe")) choose.value = q.get("recipe");
+    if (choose.selectedIndex < 0) choose.selectedIndex = 0;
+    what.value = q.get("do") || "measure";
+    fields.value = q.get("set") != null ? q.get("set") : "rollout.numerics=fp8-w8a8\nlearner.numerics=bf16\nrollout.prompts=8\nrollout.group=4\nsteps=20";
+    const told = () => {
+      now.values = { recipe: choose.value, do: what.value, set: fields.value };
+      const r = (lab.recipes || []).find((r) => r.name === choose.value);
+      about.textContent = r ? r.about : "";
+      toAddress();
+    };
+    for (const f of [choose, fields, what]) f.addEventListener("change", told);
+    const named = (text, field, more) => { const l = element("label", "control"); l.append(element("span", "name", text), field, ...(more || [])); return l; };
+    controls.append(named("Recipe", choose), about, named("Settings, one to a line: field=value", fields), named("What to do", what), liveBox());
+    now.liveParts.run.textContent = "Do it";
+    now.read = () => ({ do: what.value, recipe: choose.value, set: fields.value.split("\n").map((s) => s.trim()).filter(Boolean) });
+    const side = element("div", "side"), show = element("div", "show");
+    side.append(ask, controls);
+    show.append(stage);
+    stage.append(Object.assign(element("div", "veil"), { textContent: "What you compute is drawn here." }));
+    main.replaceChildren(side, show);
+    main.className = "lesson";
+    told();
+  }
+
+  // Keys: digits open lessons, Space runs and pauses; where something is typed, neither.
+  addEventListener("keydown", (e) => {
+    if (!document.getElementById("keys").checked || e.ctrlKey || e.metaKey || e.altKey) return;
+    const at = e.target.closest("input, select, textarea, button, summary, a, [role=group], pre");
+    if (at && (e.key === " " || !at.matches("a, button, summary, [role=group], pre"))) return;
+    if (/^[1-7]$/.test(e.key) && lessons[e.key - 1]) { location.hash = "lesson=" + lessons[e.key - 1].name; return; }
+    if (e.key === " " && now.liveParts && !now.controls.hidden) {
+      e.preventDefault();
+      if (engine.busy()) hold(); else compute();
+    }
+  });
+
+  const light = document.getElementById("engine");
+  engine.watch((state, words) => {
+    light.dataset.state = state;
+    light.querySelector(".words").textContent = words || "engine at rest";
+  });
+  addEventListener("hashchange", () => { const { lesson, q } = fromAddress(); open(lesson, q); });
+  buildTabs();
+  const first = fromAddress();
+  paper.theme(document.querySelector(".theme"), () => { if (now) for (const f of now.stage.children) if (f.repaint || f.matches(".bars")) refreshSoon(); });
+  function refreshSoon() { if (now.guess && now.aha && now.aha.hidden) return; if (!now.lesson.free || now.live.length) soon(); }
+  open(first.lesson, first.q);
+  // The program is fetched when the page stands; on a small screen, when it is asked for.
+  const small = matchMedia("(max-width: 899px)").matches || (navigator.connection && navigator.connection.saveData);
+  if (!small) setTimeout(engine.start, 50);
+})();

@@ -1,0 +1,59 @@
+// The worker: it unpacks the program, starts it and passes messages on. Go's
+// wasm_exec.js stands before it. The program comes as a text of base64 over gzip,
+// between quotes, either from an address or from the page, or compiled already.
+"use strict";
+
+// unpacked is the text as a stream of the program's bytes.
+function unpacked(response, seen) {
+  let state = 0, rest = ""; // before, inside and behind the quotes
+  const decode = new TransformStream({
+    transform(text, out) {
+      if (state === 0) {
+        const at = text.indexOf('"');
+        if (at < 0) return;
+        state = 1;
+        text = text.slice(at + 1);
+      }
+      if (state === 2) return;
+      const end = text.indexOf('"');
+      if (end >= 0) { state = 2; text = text.slice(0, end); }
+      rest += text;
+      const whole = rest.length - (rest.length % 4), raw = atob(rest.slice(0, whole));
+      rest = rest.slice(whole);
+      const bytes = new Uint8Array(raw.length);
+      for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+      seen(whole);
+      out.enqueue(bytes);
+    },
+  });
+  return response.body.pipeThrough(new TextDecoderStream()).pipeThrough(decode).pipeThrough(new DecompressionStream("gzip"));
+}
+
+// load returns the compiled program.
+async function load(from) {
+  if (from.module) return from.module;
+  const response = from.url ? await fetch(from.url) : new Response(from.text);
+  if (!response.ok) throw new Error("the program is not there: " + response.status);
+  let done = 0, told = 0;
+  const stream = unpacked(response, (n) => {
+    done += n;
+    if (performance.now() - told < 100) return;
+    told = performance.now();
+    postMessage({ loaded: done });
+  });
+  const module = await WebAssembly.compileStreaming(new Response(stream, { headers: { "Content-Type": "application/wasm" } }));
+  postMessage({ module });
+  return module;
+}
+
+onmessage = async (e) => {
+  if (typeof e.data === "string") { driftlab(e.data); return; }
+  try {
+    const go = new Go(), module = await load(e.data);
+    const instance = await WebAssembly.instantiate(module, go.importObject);
+    await go.run(instance);
+    postMessage({ broken: "the program has ended" });
+  } catch (err) {
+    postMessage({ broken: String((err && err.message) || err) });
+  }
+};

@@ -1,0 +1,108 @@
+package lab
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"html"
+	"strings"
+
+	"driftlab/results"
+)
+
+//go:embed page
+var sources embed.FS
+
+// Program is what the page computes with: cmd/simulate/lab as WebAssembly.
+type Program struct {
+	// Gzip is the module, compressed.
+	Gzip []byte
+	// Support is wasm_exec.js of the toolchain that built it.
+	Support []byte
+}
+
+// File is one file of the site.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Site is the page as files for any static host: index.html, which has everything but the
+// program, and the program beside it. Opened from a disk they work as well, since a page
+// may run the scripts beside it even there: so the program is a script, its bytes in base64.
+func Site(p Program) []File {
+	text := base64.StdEncoding.EncodeToString(p.Gzip)
+	sum := sha256.Sum256([]byte(text))
+	name := "program-" + hex.EncodeToString(sum[:6]) + ".js"
+	return []File{
+		{"index.html", index(p, name, "", len(text))},
+		{name, []byte("driftlabProgram(\"" + text + "\");\n")},
+	}
+}
+
+// OneFile is the page with the program in it.
+func OneFile(p Program) []byte {
+	text := base64.StdEncoding.EncodeToString(p.Gzip)
+	return index(p, "", `"`+text+`"`, len(text))
+}
+
+// index fills the page in. The browser is told the sum of each script and style, and runs
+// no other.
+func index(p Program, file, wasm string, size int) []byte {
+	paper := results.SharedPaper()
+	style := paper.Style + "\n" + source("lab.css")
+	early := `document.documentElement.dataset.theme=matchMedia("(prefers-color-scheme: dark)").matches?"dark":"light"`
+	var script strings.Builder
+	script.WriteString(paper.Script)
+	for _, name := range []string{"panels.js", "guess.js", "engine.js", "lab.js"} {
+		script.WriteString("\n" + source(name))
+	}
+	scripts, connect := sums(early, script.String())+" 'wasm-unsafe-eval'", "'none'"
+	if file != "" {
+		scripts, connect = scripts+" 'self'", "'self'"
+	}
+	policy := "default-src 'none'; script-src " + scripts + "; style-src " + sums(style) + "; worker-src blob:; connect-src " + connect +
+		"; img-src data:; base-uri 'none'; form-action 'none'"
+	fill := map[string]string{
+		"policy": policy, "style": style, "early": early, "script": script.String(), "licence": html.EscapeString(paper.Licence),
+		"lab": inScript(string(Published())), "worker": inScript(string(p.Support) + "\n" + source("worker.js")),
+		"file": file, "bytes": fmt.Sprint(size), "wasm": wasm,
+	}
+	var out bytes.Buffer
+	for rest := source("index.html"); rest != ""; {
+		before, after, found := strings.Cut(rest, "{{")
+		out.WriteString(before)
+		if !found {
+			break
+		}
+		var name string
+		name, rest, _ = strings.Cut(after, "}}")
+		out.WriteString(fill[name])
+	}
+	return out.Bytes()
+}
+
+// source is a file of the page.
+func source(name string) string {
+	text, err := sources.ReadFile("page/" + name)
+	if err != nil {
+		panic("lab: " + err.Error()) // it is embedded
+	}
+	return string(text)
+}
+
+// inScript keeps a text from ending the element that it stands in.
+func inScript(text string) string { return strings.ReplaceAll(text, "</", `<\/`) }
+
+// sums are the words by which a policy allows these texts.
+func sums(texts ...string) string {
+	var words []string
+	for _, text := range texts {
+		sum := sha256.Sum256([]byte(text))
+		words = append(words, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+	}
+	return strings.Join(words, " ")
+}
