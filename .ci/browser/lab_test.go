@@ -1,0 +1,527 @@
+package browser
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// What all tests share: the program, what it exported, and a browser.
+var (
+	simulate, folder, oneFile string
+	allocator                 context.Context
+	document                  struct {
+		Lessons []struct {
+			Name, Aha string
+			Guess     []struct{ Key, Kind string }
+			Live      *struct {
+				Do, Recipe string
+				Set        []string
+			}
+			Controls []struct{ Key, Value string }
+		}
+	}
+)
+
+func TestMain(m *testing.M) {
+	status := 1
+	defer func() { os.Exit(status) }()
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil && browser == "" {
+			browser = path
+		}
+	}
+	if browser == "" {
+		fmt.Println("no Chromium on this machine: the lab is not driven in a browser")
+		status = 0
+		return
+	}
+	dir, err := os.MkdirTemp("", "lab-*")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	simulate, folder, oneFile = filepath.Join(dir, "simulate"), filepath.Join(dir, "site"), filepath.Join(dir, "lab.html")
+	root := filepath.Join("..", "..")
+	for _, args := range [][]string{{"go", "build", "-C", root, "-o", simulate, "./cmd/simulate"}, {simulate, "lab", "--export", folder}, {simulate, "lab", "--export", oneFile}} {
+		command := exec.Command(args[0], args[1:]...)
+		if args[0] == simulate {
+			command.Dir = root
+		}
+		if out, err := command.CombinedOutput(); err != nil {
+			panic(fmt.Sprintf("%v: %v\n%s", args, err, out))
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, "results", "lab", "lab.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &document)
+	}
+	if err != nil {
+		panic(err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.WSURLReadTimeout(2*time.Minute))
+	var cancel context.CancelFunc
+	allocator, cancel = chromedp.NewExecAllocator(context.Background(), options...)
+	defer cancel()
+	status = m.Run()
+}
+
+// tab is one open page, with all that it complained of and asked for.
+type tab struct {
+	testing.TB
+	ctx      context.Context
+	mu       sync.Mutex // of what the browser's events fill
+	faults   []string
+	requests []string
+}
+
+// open opens an address in a window of its own.
+func open(t testing.TB, url string, width int, scheme string, before ...chromedp.Action[chromedp.Void]) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	p := &tab{TB: t, ctx: ctx}
+	err := chromedp.Listen(ctx, func(event any) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			p.faults = append(p.faults, fmt.Sprintf("exception: %s %s", e.ExceptionDetails.Text, e.ExceptionDetails.Exception.Description))
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == "error" || e.Type == "warning" {
+				p.faults = append(p.faults, fmt.Sprintf("console: %s", e.Args[0].Value))
+			}
+		case *network.EventRequestWillBeSent:
+			p.requests = append(p.requests, e.Request.URL)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	actions := append([]chromedp.Action[chromedp.Void]{call(network.Enable, network.EnableParams{}), chromedp.EmulateViewport(int64(width), 900),
+		call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}),
+		first(`window.refused = []; addEventListener("securitypolicyviolation", (e) => refused.push(e.violatedDirective + " " + e.blockedURI));`)}, before...)
+	p.do(append(actions, chromedp.Navigate(url))...)
+	return p
+}
+
+// call is a command of the browser's protocol as an action.
+func call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})
+}
+
+// first runs a script before those of the page.
+func first(script string) chromedp.Action[chromedp.Void] {
+	return call(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+}
+
+func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	p.Helper()
+	if err := chromedp.Do(p.ctx, actions...); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// eval evaluates an expression in the page.
+func eval[T any](p *tab, expression string) (out T) {
+	p.Helper()
+	out, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.Fatalf("%.200s: %v", expression, err)
+	}
+	return out
+}
+
+// until waits for an expression to be true.
+func (p *tab) until(expression string) {
+	p.Helper()
+	deadline := time.Now().Add(4 * time.Minute)
+	for !eval[bool](p, "!!("+expression+")") {
+		if time.Now().After(deadline) {
+			p.Fatalf("never true: %s\npage: %.600s", expression, eval[string](p, "document.body.innerText"))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// clean fails for whatever the page complained of.
+func (p *tab) clean() {
+	p.Helper()
+	refused := eval[[]string](p, "window.refused")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range append(p.faults, refused...) {
+		p.Error(f)
+	}
+}
+
+// goTo opens another lesson in the page as it is.
+func (p *tab) goTo(lesson string) {
+	p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = 'lesson=%s'", lesson)))
+	p.until(fmt.Sprintf("document.querySelector('#lessons a[aria-current]').dataset.name === '%s' && location.hash.includes('%s')", lesson, lesson))
+}
+
+// skip shows the recording.
+func (p *tab) skip() {
+	p.until("document.querySelector('.aha, .live')")
+	p.do(chromedp.Evaluate[chromedp.Void](`{ const b = [...document.querySelectorAll(".guess button")].find((b) => b.textContent.startsWith("Skip")); if (b) b.click(); }`))
+	p.until("!document.querySelector('.aha') || !document.querySelector('.aha').hidden")
+}
+
+// local is the address of a file.
+func local(path string) string { return "file://" + filepath.ToSlash(path) }
+
+// serve starts `simulate lab` and returns its address.
+func serve(t testing.TB) string {
+	t.Helper()
+	command := exec.Command(simulate, "lab", "-q")
+	command.Dir = filepath.Join("..", "..")
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		command.Process.Signal(os.Interrupt)
+		if err := command.Wait(); err != nil {
+			t.Errorf("simulate lab ended with %v", err)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(line)
+	if err != nil || address == "" {
+		t.Fatalf("%v: %q", err, line)
+	}
+	return address
+}
+
+// TestLook: every lesson at three widths on both papers: no fault, no sideways scroll, no
+// violation of the accessibility rules before and behind the guess, and the sentence on
+// the page is that of lab.json, whose figures a test of results/lab holds against what is
+// published.
+func TestLook(t *testing.T) {
+	axe, err := os.ReadFile(filepath.Join("testdata", "axe", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []int{390, 768, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			t.Run(fmt.Sprint(width, " ", scheme), func(t *testing.T) {
+				p := open(t, local(filepath.Join(folder, "index.html")), width, scheme)
+				p.do(chromedp.Evaluate[chromedp.Void](string(axe)))
+				judge := func(where string) {
+					t.Helper()
+					if wide := eval[int](p, "document.documentElement.scrollWidth"); wide > width {
+						t.Errorf("%s is %d px wide", where, wide)
+					}
+					for _, v := range eval[[]string](p, `axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.target.join(" ")).slice(0, 3).join("; ") + " " + (v.nodes[0].any[0] || v.nodes[0].all[0] || {}).message))`) {
+						t.Errorf("%s: %s", where, v)
+					}
+				}
+				for _, l := range document.Lessons {
+					p.goTo(l.Name)
+					judge(l.Name + " before the guess")
+					p.skip()
+					if got := eval[string](p, "document.querySelector('.aha-text').textContent"); got != l.Aha {
+						t.Errorf("%s says %q, lab.json %q", l.Name, got, l.Aha)
+					}
+					if eval[int](p, "document.querySelectorAll('.stage figure').length") == 0 {
+						t.Errorf("%s shows no picture", l.Name)
+					}
+					p.do(chromedp.Evaluate[chromedp.Void]("document.querySelectorAll('main details').forEach((d) => { d.open = true; })"))
+					p.until("[...document.querySelectorAll('.stage figure > details')].every((d) => d.children.length > 1)")
+					judge(l.Name)
+				}
+				p.goTo("free")
+				judge("free")
+				p.clean()
+			})
+		}
+	}
+}
+
+// TestKeyboard: a lesson from the first key to the last, without a pointer.
+func TestKeyboard(t *testing.T) {
+	p := open(t, local(oneFile), 1280, "light")
+	for i, l := range document.Lessons {
+		p.do(chromedp.KeyEvent(fmt.Sprint(i + 1)))
+		p.until(fmt.Sprintf("document.querySelector('#lessons a[aria-current]').dataset.name === '%s'", l.Name))
+		p.do(chromedp.Evaluate[chromedp.Void]("document.activeElement.blur()"))
+		reached := map[string]bool{}
+		for range 60 { // Tab through the form to the button
+			p.do(chromedp.KeyEvent(kb.Tab))
+			at := eval[string](p, "document.activeElement.type || document.activeElement.tagName")
+			reached[at] = true
+			switch {
+			case at == "number":
+				p.do(chromedp.KeyEvent("30"))
+			case at == "select-one", at == "radio", at == "range":
+				p.do(chromedp.KeyEvent(kb.ArrowDown))
+			case at == "button" && eval[bool](p, "document.activeElement.closest('.ranks') !== null"):
+				p.do(chromedp.KeyEvent(kb.Enter))
+			}
+			if at == "submit" {
+				break
+			}
+		}
+		if !reached["submit"] {
+			t.Errorf("%s: Tab does not reach the guess: %v", l.Name, reached)
+			continue
+		}
+		if eval[string](p, "getComputedStyle(document.activeElement).outlineStyle") == "none" {
+			t.Errorf("%s: the focus cannot be seen", l.Name)
+		}
+		p.do(chromedp.KeyEvent(kb.Enter))
+		p.until("!document.querySelector('.aha').hidden")
+		if n := eval[int](p, "document.querySelectorAll('.answer .yours').length"); n == 0 {
+			t.Errorf("%s: the guess is not beside the answer", l.Name)
+		}
+	}
+	// Another page of the visit still has the guess, another visit has not.
+	p.do(chromedp.KeyEvent("1"))
+	p.until("document.querySelector('.answer .yours')")
+	p.clean()
+}
+
+// computed runs a lesson or the free tab and returns the command, the digest and the table.
+func (p *tab) compute() (command, digest string) {
+	p.Helper()
+	p.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('.run').click()"))
+	p.until("document.querySelector('.outcome .command, .outcome .fault')")
+	if fault := eval[string](p, "(document.querySelector('.outcome .fault') || {}).textContent || ''"); fault != "" {
+		p.Fatal(fault)
+	}
+	return eval[string](p, "document.querySelector('.outcome .command').textContent"), eval[string](p, "(document.querySelector('.digest code') || {}).textContent || ''")
+}
+
+// inShell runs a command that the page printed.
+func inShell(t *testing.T, command string, more ...string) []byte {
+	t.Helper()
+	words := strings.Replace(command, "simulate", simulate, 1) + " " + strings.Join(more, " ")
+	c := exec.Command("sh", "-c", words)
+	c.Dir = t.TempDir()
+	var complaints bytes.Buffer
+	c.Stderr = &complaints
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", words, err, complaints.String())
+	}
+	return out
+}
+
+// TestSameDigest: what the page computes has the digest of the command that it prints: on
+// one core and on two, with assembly.
+func TestSameDigest(t *testing.T) {
+	p := open(t, serve(t), 1280, "light")
+	for _, l := range document.Lessons {
+		if l.Live == nil || l.Live.Do != "train" {
+			continue
+		}
+		set := strings.Join(append(l.Live.Set, "steps=3"), "\n")
+		for _, c := range l.Controls {
+			set = strings.ReplaceAll(set, "{"+c.Key+"}", c.Value)
+		}
+		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = new URLSearchParams({lesson: 'free', recipe: %q, do: 'train', set: %q})", l.Live.Recipe, set)))
+		p.until("document.querySelector('textarea') && document.querySelector('textarea').value === " + fmt.Sprintf("%q", set))
+		begun := time.Now()
+		command, digest := p.compute()
+		t.Logf("%s: three steps in %.1f s", l.Name, time.Since(begun).Seconds())
+		for _, cores := range []string{"1", "2"} {
+			var native struct{ Digest string }
+			if err := json.Unmarshal(inShell(t, command, "--workers", cores, "--json", "-q", "--out", "run"), &native); err != nil || digest == "" || digest != native.Digest {
+				t.Errorf("%s: %q in the page, %q with %s cores, %v", l.Name, digest, native.Digest, cores, err)
+			}
+		}
+		p.goTo(document.Lessons[0].Name)
+	}
+	p.clean()
+}
+
+// TestNothingLeaves: the page speaks to its origin and to nobody else, and computes when
+// that is gone; from a disk it asks for the file beside it, and as one file for nothing.
+func TestNothingLeaves(t *testing.T) {
+	address := serve(t)
+	for name, c := range map[string]struct{ url, origin string }{
+		"served":   {address, address},
+		"folder":   {local(filepath.Join(folder, "index.html")), local(folder)},
+		"one file": {local(oneFile), local(oneFile)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begun := time.Now()
+			p := open(t, c.url, 1280, "light")
+			p.until("document.querySelector('.lesson .guess button')")
+			t.Logf("first interaction after %.2f s", time.Since(begun).Seconds())
+			p.until("document.querySelector('#engine').dataset.state === 'ready'")
+			t.Logf("the engine is ready after %.2f s", time.Since(begun).Seconds())
+			p.do(call(network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{{Offline: true}}}))
+			p.skip()
+			command, _ := p.compute()
+			t.Logf("%s: done after %.2f s", command, time.Since(begun).Seconds())
+			for _, r := range p.requests {
+				if !strings.HasPrefix(r, c.origin) && !strings.HasPrefix(r, "blob:") && !strings.HasPrefix(r, "data:") {
+					t.Errorf("a request to %s", r)
+				}
+			}
+			// The browser itself refuses: not even a page that wanted to could tell.
+			if eval[string](p, `fetch("https://example.com/").then(() => "sent", () => "refused")`) != "refused" {
+				t.Error("a request elsewhere is not refused")
+			}
+			if refused := eval[[]string](p, "refused"); len(refused) != 1 || !strings.HasPrefix(refused[0], "connect-src https://example.com") {
+				t.Errorf("refused: %q", refused)
+			}
+		})
+	}
+}
+
+// TestFaults: a worker that dies, a program that is damaged or missing, a browser that
+// cannot compute: each is said, and the recordings stay.
+func TestFaults(t *testing.T) {
+	index, err := os.ReadFile(filepath.Join(folder, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := regexp.MustCompile(`program-[0-9a-f]+\.js`).FindString(string(index))
+	text, err := os.ReadFile(filepath.Join(folder, program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := func(data []byte) string {
+		dir := t.TempDir()
+		os.WriteFile(filepath.Join(dir, "index.html"), index, 0o666)
+		if data != nil {
+			os.WriteFile(filepath.Join(dir, program), data, 0o666)
+		}
+		return local(filepath.Join(dir, "index.html"))
+	}
+	without := first("delete window.WebAssembly")
+	flipped := bytes.Clone(text)
+	copy(flipped[len(flipped)/2:], "AAAAAAAAAAAAAAAAAAAAAAAA")
+	for name, c := range map[string]struct {
+		url    string
+		before []chromedp.Action[chromedp.Void]
+		says   string
+	}{
+		"missing":        {damaged(nil), nil, program},
+		"cut short":      {damaged(append(bytes.Clone(text[:len(text)/2/4*4]), "\");\n"...)), nil, "recordings stay"},
+		"changed":        {damaged(flipped), nil, "recordings stay"},
+		"no WebAssembly": {local(oneFile), []chromedp.Action[chromedp.Void]{without}, "cannot compute here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := open(t, c.url, 1280, "light", c.before...)
+			p.until("document.querySelector('#engine').dataset.state === 'broken'")
+			if says := eval[string](p, "document.querySelector('#engine').innerText"); !strings.Contains(says, c.says) {
+				t.Errorf("it says %q", says)
+			}
+			p.skip()
+			p.until("document.querySelectorAll('.stage figure').length > 0")
+		})
+	}
+	t.Run("killed", func(t *testing.T) {
+		p := open(t, local(oneFile), 1280, "light")
+		p.until("document.querySelector('#engine').dataset.state === 'ready'")
+		p.skip()
+		p.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('.run').click()"))
+		p.until("document.querySelector('#engine').dataset.state === 'busy'")
+		p.do(chromedp.Evaluate[chromedp.Void]("engine.kill()"))
+		p.until("document.querySelector('.outcome .fault')")
+		if eval[int](p, "document.querySelectorAll('.stage figure').length") == 0 {
+			t.Error("the recording went with the worker")
+		}
+		p.compute() // another worker, without compiling again
+		p.clean()
+	})
+}
+
+// TestLongTasks: the page answers while a run goes on. Its longest task is printed.
+func TestLongTasks(t *testing.T) {
+	p := open(t, local(oneFile), 1280, "light")
+	p.until("document.querySelector('#engine').dataset.state === 'ready'")
+	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = new URLSearchParams({lesson: 'free', recipe: 'headline', do: 'train', set: 'rollout.prompts=2\\nrollout.group=4\\nsteps=6\\neval={every: 2, prompts: 4}'})"))
+	p.until("document.querySelector('textarea')")
+	p.do(chromedp.Evaluate[chromedp.Void]("window.longest = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) longest = Math.max(longest, e.duration); }).observe({ type: 'longtask' })"))
+	p.compute()
+	t.Logf("longest task of the page's thread while training: %.0f ms (0: none of 50 ms)", eval[float64](p, "longest"))
+	if n := eval[int](p, "document.querySelectorAll('.stage figure').length"); n < 2 {
+		t.Errorf("%d pictures of the run", n)
+	}
+	p.clean()
+}
+
+// TestSizes holds what is delivered below what it was when this was written, with room.
+func TestSizes(t *testing.T) {
+	size := func(path string) int {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(info.Size())
+	}
+	packed := 0
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var module []byte
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		z.Write(text)
+		z.Close()
+		packed += b.Len()
+		if _, inside, ok := bytes.Cut(text, []byte(`driftlabProgram("`)); ok && strings.HasPrefix(e.Name(), "program") {
+			text, _, _ := bytes.Cut(inside, []byte(`"`))
+			if module, err = base64.StdEncoding.DecodeString(string(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	z, err := gzip.NewReader(bytes.NewReader(module))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.Copy(io.Discard, z)
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what       string
+		size, most int
+	}{{"module", int(raw), 14_500_000}, {"module, gzip", len(module), 3_950_000}, {"one file", size(oneFile), 7_500_000}, {"folder, compressed", packed, 5_000_000}} {
+		t.Logf("%s: %.2f MB", c.what, float64(c.size)/1e6)
+		if c.size > c.most {
+			t.Errorf("%s: %d bytes, more than %d", c.what, c.size, c.most)
+		}
+	}
+}
