@@ -197,12 +197,16 @@
 
   // paint fills the stage; while a drag goes on the figures stay where they are.
   function paint(list) {
-    const stage = now.stage, folds = new Set([...stage.querySelectorAll("details[open]")].map((d) => d.parentElement.dataset.at));
+    const stage = now.stage, old = [...stage.children];
+    const grown = old.length === list.length && list.every((p, i) => old[i].update && old[i].dataset.at === p.title && old[i].dataset.drawn === JSON.stringify(p.drawn || null));
+    if (grown && now.live.length && list.every((p, i) => old[i].update(p))) return; // a run with more steps
+    const folds = new Set([...stage.querySelectorAll("details[open]")].map((d) => d.parentElement.dataset.at));
     const height = stage.offsetHeight;
     stage.style.minHeight = height ? height + "px" : "";
     const figures = list.map((p, i) => {
       const f = panels.paint(p);
       f.dataset.at = p.title;
+      f.dataset.drawn = JSON.stringify(p.drawn || null);
       if (folds.has(p.title)) { const d = f.querySelector("details"); if (d) d.open = true; }
       return f;
     });

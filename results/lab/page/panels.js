@@ -84,24 +84,38 @@ const panels = (function () {
     const all = (p.series || []).map((s, i) => ({ ...s, look: look(s, i) }));
     const guess = p.drawn;
     if (guess && guess.x) all.push({ name: "your guess", x: guess.x, y: guess.y, look: { color: css("--guess"), dash: [3, 3] }, guessed: true });
-    let chart;
+    let chart, count = all.length;
     const keys = at.appendChild(element("div", "legend-box"));
+    // columns are the series on one x axis.
+    function columns() {
+      return uPlot.join(all.map((s) => {
+        const x = p.kind === "histogram" ? p.edges : s.x, y = p.kind === "histogram" ? [...s.y, s.y[s.y.length - 1]] : s.y;
+        return sorted([x, y.map((v) => { v = number(v); return v != null && p.y.log && v <= 0 ? null : v; })]);
+      }));
+    }
+    // update takes the panel with more points.
+    function update(next) {
+      if (!chart || next.kind !== p.kind || next.series.length + (count - p.series.length) !== count) return false;
+      next.series.forEach((s, i) => Object.assign(all[i], s));
+      p.series = next.series;
+      chart.setData(columns());
+      box.setAttribute("aria-label", next.title + ". " + (next.said || ""));
+      return true;
+    }
     function build() {
       const width = box.clientWidth;
       if (width === 0) return;
       if (chart) chart.destroy();
-      const tables = [], series = [{}];
+      const series = [{}];
       all.forEach((s, i) => {
         s.look = s.guessed ? { color: css("--guess"), dash: [3, 3] } : look(s, i);
         const points = p.kind === "dots" && !s.guessed && s.kind !== "line" || s.kind === "dots";
-        const x = p.kind === "histogram" ? p.edges : s.x, y = p.kind === "histogram" ? [...s.y, s.y[s.y.length - 1]] : s.y;
-        tables.push([x, y.map((v) => { v = number(v); return v != null && p.y.log && v <= 0 ? null : v; })]);
         const color = s.faint ? faded(hex(s.look.color), root.dataset.theme === "dark" ? 0.55 : 0.45) : s.look.color;
         series.push({
           stroke: color, width: s.faint ? 1.25 : points ? 0 : 2.25, dash: s.look.dash || undefined, spanGaps: true,
           paths: points ? () => null : p.kind === "histogram" || s.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
           fill: p.kind === "histogram" ? faded(hex(s.look.color), 0.25) : undefined,
-          points: { show: points || x.length < 40 && !s.faint && p.kind !== "histogram", size: points ? 4 : 5, width: 0, fill: points ? faded(hex(s.look.color), 0.5) : color, stroke: "transparent" },
+          points: { show: points || s.y.length < 40 && !s.faint && p.kind !== "histogram", size: points ? 4 : 5, width: 0, fill: points ? faded(hex(s.look.color), 0.5) : color, stroke: "transparent" },
         });
       });
       const scale = (a) => {
@@ -127,7 +141,7 @@ const panels = (function () {
         ],
         cursor: { drag: { x: false, y: false }, points: { show: false }, y: false, x: !p.onDrag },
         hooks: { draw: [(u) => cross(u)] },
-      }, uPlot.join(tables.map((t) => sorted(t))), box);
+      }, columns(), box);
       if (p.onDrag) drags(chart, p.onDrag);
       const entries = all.map((s) => [s, s.look]);
       keys.replaceChildren(...(entries.length > 1 || guess ? [legend(p, entries)] : []));
@@ -156,7 +170,7 @@ const panels = (function () {
       ctx.restore();
     }
     new ResizeObserver(() => { if (!chart || chart.width !== box.clientWidth) build(); }).observe(box);
-    return build;
+    return { build, update };
   }
 
   // sorted puts the points of a series in the order of x, without which they cannot be joined.
@@ -280,21 +294,42 @@ const panels = (function () {
     if (p.kind === "bars") bars(p, figure);
     else if (p.kind === "strip") strip(p, figure);
     else if (p.kind === "formula") formulas(p, figure);
-    else figure.repaint = plot(p, figure);
-    if (p.said) figure.append(element("figcaption", "", p.said));
+    else {
+      const { build, update } = plot(p, figure);
+      figure.repaint = build;
+      figure.update = (next) => {
+        if (!update(next)) return false;
+        if (figure.caption) figure.caption.textContent = next.said || "";
+        const fold = figure.querySelector("details");
+        if (!fold.open) fold.replaceWith(inNumbers(next)); // made anew when it opens
+        return true;
+      };
+    }
+    if (p.said) figure.append(figure.caption = element("figcaption", "", p.said));
     if (p.series) figure.append(inNumbers(p));
     return figure;
   }
 
-  // merged adds the lines of live panels to the recordings of the same name; others stand first.
+  // merged puts what was computed here beside the recording of the same name: lines and bars
+  // into the same plot, rows into the same table. Tokens take the recording's place, and
+  // what has no recording stands first.
   function merged(recorded, live) {
+    const same = (a, b) => a.name && a.name === b.name && a.kind === b.kind;
     const out = recorded.map((p) => {
-      const own = live.find((l) => l.name && l.name === p.name && l.kind === p.kind);
+      const own = live.find((l) => same(l, p));
       if (!own) return p;
-      if (p.kind !== "lines" && p.kind !== "dots") return { ...p, ...own };
-      return { ...p, series: [...p.series, ...own.series], said: [p.said, own.said].filter(Boolean).join(" ") };
+      const said = [p.said && "Recorded: " + p.said, own.said && "Here: " + own.said].filter(Boolean).join(" ");
+      switch (p.kind) {
+        case "lines": case "dots": return { ...p, series: [...p.series, ...own.series], said: [p.said, own.said].filter(Boolean).join(" ") };
+        case "bars": return { ...p, said, series: [...p.series.map((s) => ({ ...s, name: "recorded" })), ...own.series.map((s) => ({ ...s, name: "computed here", method: "own" }))] };
+        case "table": return {
+          ...p, said: "", columns: [{ name: "" }, ...own.columns],
+          rows: [...p.rows.map((r) => ["recorded", ...r]), ...own.rows.map((r) => ["computed here", ...r])],
+        };
+        default: return { ...own, title: own.title + " (computed here)" };
+      }
     });
-    return [...live.filter((l) => !recorded.some((p) => p.name && p.name === l.name && p.kind === l.kind)), ...out];
+    return [...live.filter((l) => !recorded.some((p) => same(l, p))), ...out];
   }
 
   const matching = (list, values) => list.filter((p) => Object.entries(p.when || {}).every(([k, v]) => String(values[k]) === v));
