@@ -13,6 +13,18 @@ func TestShots(t *testing.T) {
 	if dir == "" {
 		t.Skip("LAB_SHOTS names no folder for pictures")
 	}
+	p := open(t, local(folder+"/index.html"), 1240, "light") // the README's
+	p.until("document.querySelector('#engine').dataset.state === 'ready'")
+	p.until("document.querySelector('.guess input[type=number]')")
+	p.do(chromedp.Evaluate[chromedp.Void](`{ const n = document.querySelector(".guess input[type=number]"), d = document.querySelector(".guess select"); n.value = 20; n.dispatchEvent(new Event("input")); d.value = "-2"; d.dispatchEvent(new Event("change")); document.querySelector(".guess form").requestSubmit(); }`))
+	p.until("!document.querySelector('.aha').hidden")
+	picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(dir+"/lab.png", picture, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, scheme string
 		width        int

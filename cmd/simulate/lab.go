@@ -13,7 +13,7 @@ import (
 type labCmd struct {
 	Export  string `help:"Write the page and serve nothing: a folder for any static host or, with a name that ends in .html, one file that works by double-click." placeholder:"DIR|FILE.html" complete:"files"`
 	Port    int    `help:"Port on the loopback interface; 0 takes a free one." default:"0"`
-	Program string `hidden:"" help:"Write lab.wasm.gz and wasm_exec.js into a folder, for a release." placeholder:"DIR"`
+	Program string `help:"Write only what the page computes with, lab.wasm.gz and wasm_exec.js, into a folder, for a release to carry." placeholder:"DIR" complete:"files"`
 	Quiet   bool   `short:"q" help:"No word about what takes long."`
 }
 
