@@ -16,6 +16,7 @@ import (
 	"driftlab/results/lab/panel"
 	"driftlab/results/record"
 	"driftlab/trainer/explain"
+	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/runner"
 )
@@ -29,7 +30,7 @@ globalThis.postMessage = text => {
 	if (m.rows) rows += m.rows.length;
 	if (m.ready) driftlab(process.argv[4]);
 	else if (m.tokens) tokens = m.tokens.log_ratio.length;
-	else if (m.digest || m.result || m.fault) { console.log(JSON.stringify({...m, rows, tokens})); process.exit(0); }
+	else if (m.digest || m.result || m.fault) process.stdout.write(JSON.stringify({...m, rows, tokens}), () => process.exit(0)); // what is long takes a while
 };
 let rows = 0, tokens = 0;
 const go = new Go();
@@ -63,10 +64,7 @@ func TestSameBytes(t *testing.T) {
 		Tokens int
 		Digest string
 		Fault  string
-		Result struct {
-			Pairs  []struct{ Gap struct{ Tokens int } }
-			Tokens []record.UpdatedToken
-		}
+		Result json.RawMessage
 		Panels []panel.Panel
 	}
 	ask := func(do, name string, set ...string) (a answer) {
@@ -91,7 +89,9 @@ func TestSameBytes(t *testing.T) {
 	if there.Digest != here.Digest() || there.Rows != r.Steps+1 {
 		t.Errorf("in WebAssembly %d rows and digest %s, here %s", there.Rows, there.Digest, here.Digest())
 	}
-	if gap := ask("measure", "default", "rollout.prompts=1", "rollout.group=2", "rollout.numerics=bf16"); len(gap.Result.Pairs) != 1 || gap.Tokens == 0 || gap.Tokens != gap.Result.Pairs[0].Gap.Tokens || len(gap.Panels) != 3 {
+	var measured measure.Measurement
+	gap := ask("measure", "default", "rollout.prompts=1", "rollout.group=2", "rollout.numerics=bf16")
+	if err := json.Unmarshal(gap.Result, &measured); err != nil || len(measured.Pairs) != 1 || gap.Tokens == 0 || gap.Tokens != measured.Pairs[0].Gap.Tokens || len(gap.Panels) != 3 {
 		t.Errorf("no gap: %+v", gap)
 	}
 	few := []string{"rollout.prompts=2", "rollout.numerics=fp8-w8a8", "rollout.max_tokens=12", "learner.minibatches=2", "eval.every=0"}
@@ -102,11 +102,19 @@ func TestSameBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told := ask("explain", "default", few...); len(u.Tokens) == 0 || !reflect.DeepEqual(told.Result.Tokens, u.Tokens) || len(told.Panels) == 0 {
-		t.Errorf("in WebAssembly %d tokens are followed, and not as the %d here", len(told.Result.Tokens), len(u.Tokens))
+	var told record.Update
+	followed := ask("explain", "default", few...)
+	if err := json.Unmarshal(followed.Result, &told); err != nil || len(u.Tokens) == 0 || !reflect.DeepEqual(told.Tokens, u.Tokens) || len(followed.Panels) == 0 {
+		t.Errorf("in WebAssembly %d tokens are followed, and not as the %d here: %v", len(told.Tokens), len(u.Tokens), err)
 	}
-	if told := ask("flips", "default", few...); len(told.Panels) != 6 {
-		t.Errorf("%d panels of flips", len(told.Panels))
+	flips, err := measure.Flips(r, 10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var routed record.Flips
+	flipped := ask("flips", "default", few...)
+	if err := json.Unmarshal(flipped.Result, &routed); err != nil || !reflect.DeepEqual(routed.Margin, flips.Margin) || routed.KLFree != flips.KLFree || len(flipped.Panels) != 6 {
+		t.Errorf("%d panels of flips, exact KL %g, here %g: %v", len(flipped.Panels), routed.KLFree, flips.KLFree, err)
 	}
 	if bad := ask("train", "headline", "steps=none"); !strings.Contains(bad.Fault, "steps") {
 		t.Errorf("a fault reads %q", bad.Fault)

@@ -12,6 +12,15 @@ import (
 	"driftlab/results/record"
 )
 
+// TestLevel: a shade begins where its scale says.
+func TestLevel(t *testing.T) {
+	for d, want := range map[float64]int{0: 0, 1e-300: 1, -9.9e-5: 1, 1e-4: 2, -1e-3: 3, 0.0099: 3, 0.01: 4, -30: 4} {
+		if got := Level(d); got != want {
+			t.Errorf("level of %v: %d, want %d", d, got, want)
+		}
+	}
+}
+
 // published reads a recording.
 func published[T any](t *testing.T, name string) []T {
 	t.Helper()

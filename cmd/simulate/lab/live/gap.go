@@ -10,25 +10,11 @@ import (
 	"strconv"
 
 	"driftlab/results/lab/panel"
+	"driftlab/results/lab/picture"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/diagnose"
 	"driftlab/trainer/measure"
 )
-
-// shades are the least |d| of a strip's levels 1 to 4: 1 is any difference at all.
-var shades = [...]float64{math.SmallestNonzeroFloat64, 1e-4, 1e-3, 1e-2}
-
-// scale says what they are.
-const scale = "No shade: equal in every bit. Then |d| below 0.0001, below 0.001, below 0.01, and above."
-
-// level is the shade of a difference.
-func level(d float64) int {
-	n := 0
-	for n < len(shades) && math.Abs(d) >= shades[n] {
-		n++
-	}
-	return n
-}
 
 // drawn is how many responses a strip shows.
 const drawn = 6
@@ -40,7 +26,7 @@ func Gap(gap measure.PairGap, b *batch.Batch, vocab []string) []panel.Panel {
 
 // strip shows the first response to each of the first prompts, token by token.
 func strip(b *batch.Batch, vocab []string) panel.Panel {
-	p := panel.Panel{Kind: panel.Strip, Name: "strip", Title: "The tokens of the first responses, shaded by |d|", Scale: scale}
+	p := panel.Panel{Kind: panel.Strip, Name: "strip", Title: "The tokens of the first responses, shaded by |d|", Scale: picture.Scale}
 	unequal, tokens := 0, 0
 	for i := range b.Len() {
 		if len(p.Lines) == drawn || i > 0 && b.Group[i] == b.Group[i-1] {
@@ -59,7 +45,7 @@ func strip(b *batch.Batch, vocab []string) panel.Panel {
 				continue
 			}
 			d := b.Old.Logp[n] - b.LogpRoll[n]
-			t.Level = level(d)
+			t.Level = picture.Level(d)
 			t.Note = fmt.Sprintf("rollout %.5g, learner %.5g, d %+.2g", b.LogpRoll[n], b.Old.Logp[n], d)
 			tokens++
 			if d != 0 {
