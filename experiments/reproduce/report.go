@@ -123,8 +123,12 @@ func CheckTable(r *Result) *results.Table {
 	return t
 }
 
-// intervalText is "2.1 [1.9, 2.4]", or the value alone for a single seed.
+// intervalText is "2.1 [1.9, 2.4]", the value alone for a single seed, or "none" where
+// there is nothing to estimate.
 func intervalText(i stats.Interval) string {
+	if math.IsNaN(i.Estimate) {
+		return "none"
+	}
 	show := func(v float64) string { return results.FormatNumber(v, 3) }
 	if i.N < 2 || i.Low == i.High {
 		return show(i.Estimate)
