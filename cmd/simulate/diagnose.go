@@ -318,15 +318,20 @@ func describeInput(in advise.Input) string {
 		d := in.Damage[0]
 		text += fmt.Sprintf("; %d damaged, the first at line %d, byte %d: %s", in.Damaged, d.Line, d.Byte, d.Reason)
 	}
+	for _, note := range in.Notes {
+		text += "; " + note
+	}
 	return text
 }
 
-// printChecks prints the checks that did not pass, and which did.
+// printChecks prints the checks that did not pass, and which did. Where none has failed, the odd ones share a line: the table
+// of corrections comes behind it, and all of it shall fit on a screen.
 func (a *app) printChecks(checks []advise.Check) {
 	t := &results.Table{Columns: []results.TableColumn{{Name: "check"}, {Name: "where"}, {Name: "result"}, {Name: "value", Align: results.Right}, {Name: "why"}}}
-	var passed []string
+	var passed, odd []string
 	more := 0
 	said := map[string]advise.Result{} // of everything
+	failed := slices.ContainsFunc(checks, func(k advise.Check) bool { return k.Result == advise.Fail })
 	for _, k := range checks {
 		if k.Scope == "all" {
 			said[k.ID] = k.Result
@@ -335,8 +340,10 @@ func (a *app) printChecks(checks []advise.Check) {
 		case k.Result == advise.Pass && k.Scope == "all":
 			passed = append(passed, k.ID)
 		case k.Result == advise.NotApplicable, k.Scope != "all" && k.Result == said[k.ID]:
-		case len(t.Rows) == mostChecks:
+		case len(t.Rows)+len(odd) == mostChecks:
 			more++
+		case !failed:
+			odd = append(odd, fmt.Sprintf("%s of %s (%s)", k.ID, k.Scope, k.Why))
 		default:
 			result := string(k.Result)
 			if k.Conditional {
@@ -347,9 +354,12 @@ func (a *app) printChecks(checks []advise.Check) {
 	}
 	if more > 0 {
 		t.Note = fmt.Sprintf("and %d more, in --json", more)
+		odd = append(odd, t.Note)
 	}
 	if len(t.Rows) > 0 {
 		a.printTable(t)
+	} else if len(odd) > 0 {
+		fmt.Fprintf(a.stdout, "Watch: %s\n", strings.Join(odd, "; "))
 	}
 	if len(passed) > 0 {
 		fmt.Fprintf(a.stdout, "Passed: %s\n", strings.Join(passed, ", "))

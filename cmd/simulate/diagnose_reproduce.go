@@ -67,10 +67,11 @@ func (a *app) printReproduced(r advise.Report) {
 	if p == nil {
 		return
 	}
-	n := results.FormatNumber
-	fmt.Fprintf(a.stdout, "Reproduced: %s, by %s: mean |d| %s, k3 %s (the dump: %s, %s); simulate train %s\n",
-		p.Cause, p.Dose, n(p.MeanAbsDlogp, 2), n(p.K3, 2), n(r.Gap.MeanAbsDlogp, 2), n(r.Gap.K3, 2), p.Recipe)
+	beyond := ""
 	if p.Beyond {
-		fmt.Fprintln(a.stdout, "That is as near as the toy's dial of this cause comes.")
+		beyond = ": as near as the toy's dial of this cause comes"
 	}
+	n := results.FormatNumber
+	fmt.Fprintf(a.stdout, "Reproduced: %s, by %s: mean |d| %s, k3 %s (the dump: %s, %s); simulate train %s%s\n",
+		p.Cause, p.Dose, n(p.MeanAbsDlogp, 2), n(p.K3, 2), n(r.Gap.MeanAbsDlogp, 2), n(r.Gap.K3, 2), p.Recipe, beyond)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/advise/reader"
@@ -74,6 +75,12 @@ func (a *Analysis) Read(in reader.Input) error {
 		err = nil
 		about.Damage = append(about.Damage, reader.Damage{Line: 1, Reason: refused.Problem})
 		about.Damaged++
+	}
+	for _, in := range a.inputs {
+		if in.Format != "" && about.Format != "" && in.Format != about.Format {
+			about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("%s, where %s is %s: one analysis is of one run", about.Format, in.File, in.Format))
+			break
+		}
 	}
 	a.inputs = append(a.inputs, inputOf(about))
 	return err

@@ -52,7 +52,7 @@ func (g *gridCount) add(x float64) {
 // hasDecimals reports whether a number has no more than k decimals. A float32 has seven digits: what it prints as is
 // whole to that precision.
 func hasDecimals(x float64, k int) bool {
-	scaled := x * [...]float64{1, 1e1, 1e2, 1e3, 1e4}[k]
+	scaled := float64(x * [...]float64{1, 1e1, 1e2, 1e3, 1e4}[k])
 	return math.Abs(scaled-math.Round(scaled)) <= 1e-7*math.Abs(scaled)
 }
 

@@ -270,7 +270,7 @@ func (g laws) families(f *Features) []evidenceFor {
 	}
 	for i := range list {
 		if routed := f.routed(); (list[i].cause == Routing) == (routed < 0) {
-			list[i].log -= excluded * math.Abs(routed) * math.Ln10
+			list[i].log -= float64(excluded * math.Abs(routed) * math.Ln10)
 		}
 		list[i].look = list[i].log
 		turned := f.Turn != nil && *f.Turn < turning // a format's own error of an id would stay

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/advise"
+)
+
+// A summary fits on a screen, however much there is to say, and says that files are of different trainers.
+func TestDiagnosisSummaryIsShort(t *testing.T) {
+	r, _ := diagnosed(t, "nemo/lagrun/train_data_step43.jsonl.gz", "dump.jsonl")
+	if len(r.Causes) == 0 || len(r.Attribution) == 0 || len(r.Decisions) == 0 || r.Config == nil {
+		t.Fatalf("the dump has too little to say: %+v", r.Verdict)
+	}
+	for len(r.Inputs) < 9 {
+		r.Inputs = append(r.Inputs, r.Inputs[0])
+	}
+	r.Ambiguous = append(r.Ambiguous, [2]string{"lag", "unsynced"})
+	r.Active = &advise.Active{Framework: "verl", Why: "on"}
+	r.Reproduced = &advise.Reproduced{Recipe: "reproduce.yaml", Cause: advise.Staleness, Beyond: true}
+	for _, result := range []advise.Result{advise.Watch, advise.Fail} {
+		r := r
+		for i := range 9 {
+			r.Checks = append(r.Checks[:len(r.Checks):len(r.Checks)], advise.Check{ID: "law-identity", Scope: fmt.Sprint("env:", i), Result: result, Why: "why"})
+		}
+		if result == advise.Fail { // then nothing is attributed, and no correction tried
+			r.Causes, r.Attribution, r.Ambiguous, r.Fixes, r.Config = nil, nil, nil, nil, nil
+		}
+		var out bytes.Buffer
+		a := &app{stdout: &checkedWriter{Writer: &out}}
+		a.printDiagnosis(r, "look")
+		if n := strings.Count(out.String(), "\n"); n > 25 || !strings.Contains(out.String(), "env:4") || !strings.Contains(out.String(), "more, in --json") {
+			t.Errorf("%s: %d lines:\n%s", result, n, out.String())
+		}
+	}
+}
