@@ -29,7 +29,7 @@ func diagnosisPage(r advise.Report, shown []advise.Shown) results.Report {
 	}
 	add("What to do", nextBlocks(r)...)
 	add("How it was decided", decisionTable(r))
-	add("What made the gap", causeBlocks(r)...)
+	add("What made the gap", append(causeBlocks(r), lookTable(r))...)
 	add("Checks of the data", checkTable(r))
 	add("Token by token", tokenBlock(shown))
 	add("What corrections would do", fixBlocks(r)...)
@@ -127,6 +127,29 @@ func causeBlocks(r advise.Report) []results.Block {
 		list = append(list, results.Prose("That the log-probs of sampled tokens agree does not prove that the distributions do."))
 	}
 	return list
+}
+
+// lookTable puts the gap's features beside those of simulated gaps of each cause.
+func lookTable(r advise.Report) *results.Table {
+	causes := []string{advise.Precision, advise.Routing, advise.Staleness}
+	t := newTable(append([]string{"what it looks like", "here>"}, causes...)...)
+	t.Note = "Beside the gap's own figures, where nine of ten simulated gaps of each cause have them; marked where this one does, too."
+	for _, l := range r.Looks {
+		row := []results.Cell{results.Word(l.About), results.Number(l.Value, 3)}
+		for _, cause := range causes {
+			cell := results.Word("")
+			if i := slices.IndexFunc(l.Ranges, func(x advise.Range) bool { return x.Cause == cause }); i >= 0 {
+				low, high := l.Ranges[i].Quantiles[0], l.Ranges[i].Quantiles[4]
+				cell = results.Word(threeDigits(low) + " to " + threeDigits(high)).As(results.Muted)
+				if low <= l.Value && l.Value <= high {
+					cell = cell.As(results.Good)
+				}
+			}
+			row = append(row, cell)
+		}
+		t.Add(row...)
+	}
+	return t
 }
 
 // resultMarks are how results of checks are shown.

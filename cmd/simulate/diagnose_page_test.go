@@ -38,7 +38,7 @@ func TestDiagnosisPage(t *testing.T) {
 	text := string(p.HTML())
 	for _, want := range []string{
 		"Diagnosis of &lt;b&gt;", r.Decisions[len(r.Decisions)-1].Advice, "rollout_is: token", "# TRL has no geometric",
-		"law-identity", "recommended", "mean exp|d|", "slime, a comment", "token_mult_prob_error", `class="token less4"`, `class="token more1"`,
+		"law-identity", "recommended", "correlation of errors of one token id", "collapses seen", "mean exp|d|", "slime, a comment", "token_mult_prob_error", `class="token less4"`, `class="token more1"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)

@@ -95,7 +95,7 @@ func (a *Analysis) attribute(r *Report) {
 		r.Verdict.because([]string{Order}, Likely, map[string][3]float64{Order: {1, 1, 1}})
 		return
 	}
-	r.Attribution = the.Accuracy
+	r.Looks, r.Attribution = the.looks(f), the.Accuracy
 	families := the.Classes.families(f)
 	shares := sharesOf(jumps, f)
 	ratio := map[string]float64{}

@@ -88,6 +88,7 @@ func referenceOf(list []observation) (r reference, err error) {
 	if r.Classes, err = fitObservations(list); err != nil {
 		return r, err
 	}
+	r.Looks = looksOf(list)
 	points, parts := stalePart(list)
 	for _, names := range staleBy {
 		if g, ok := regress(points, parts, names); ok {

@@ -14,6 +14,8 @@ type reference struct {
 	// standard error, in log-odds, on seeds that the fit has not seen.
 	Stale []regression `json:"stale"`
 	Error float64      `json:"error"`
+	// Looks are where features lie, by cause.
+	Looks []Look `json:"looks"`
 	// Accuracy is how often the classes are right on what they were not fitted to.
 	Accuracy []Accuracy `json:"accuracy"`
 }
