@@ -150,13 +150,17 @@ func (f *frame) noteWeight(i, n int) string {
 func (f *frame) ratio(n int, name, of string, x, limit float64) (r, dr float64) {
 	r, dr = ratio(x, limit)
 	if f.trace != nil {
-		formula := "exp(" + of + ")"
-		if limit > 0 && math.Abs(x) > limit {
-			formula = "exp(" + strconv.FormatFloat(clamp(x, -limit, limit), 'g', -1, 64) + ")"
-		}
-		f.note(n, name, formula, r)
+		f.noteRatio(n, name, of, x, limit, r)
 	}
 	return r, dr
+}
+
+func (f *frame) noteRatio(n int, name, of string, x, limit, r float64) {
+	formula := "exp(" + of + ")"
+	if limit > 0 && math.Abs(x) > limit {
+		formula = "exp(" + strconv.FormatFloat(clamp(x, -limit, limit), 'g', -1, 64) + ")"
+	}
+	f.note(n, name, formula, r)
 }
 
 // live is -A·r at a ratio of that name, differentiated.
@@ -263,9 +267,13 @@ func (f *frame) detached(n int, a, w float64, capped bool) (value, dlogp float64
 // clip is clipped for token n, at a ratio of that name.
 func (f *frame) clip(n int, name string, a, r, dr, low, high, dualClip, delta float64) surrogate {
 	c := clipped(a, r, dr, low, high, dualClip, delta)
-	if f.trace == nil {
-		return c
+	if f.trace != nil {
+		f.noteClip(n, name, c, r, dr, low, high, dualClip, delta)
 	}
+	return c
+}
+
+func (f *frame) noteClip(n int, name string, c surrogate, r, dr, low, high, dualClip, delta float64) {
 	f.note(n, "low", "", low)
 	f.note(n, "high", "", high)
 	switch {
@@ -282,5 +290,4 @@ func (f *frame) clip(n int, name string, a, r, dr, low, high, dualClip, delta fl
 	default:
 		f.kept(n, "-A·"+name, "-A·"+name, dr == 0)
 	}
-	return c
 }

@@ -85,9 +85,11 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 				f.note(n, "A", "", a)
 			}
 			value, d := p.gate(a, r)
-			f.note(n, "τ", "", p.temperature(a))
-			f.note(n, "g", "σ(τ·(r - 1))", sigmoid(p.temperature(a)*(r-1)))
-			f.kept(n, "-4/τ·g·A", "-4·g·(1 - g)·A·r", dr == 0)
+			if f.trace != nil {
+				f.note(n, "τ", "", p.temperature(a))
+				f.note(n, "g", "σ(τ·(r - 1))", sigmoid(p.temperature(a)*(r-1)))
+				f.kept(n, "-4/τ·g·A", "-4·g·(1 - g)·A·r", dr == 0)
+			}
 			w := f.weight(i, n)
 			if p.Level == "token" {
 				f.result(i, n, value, d*dr)
