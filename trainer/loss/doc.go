@@ -21,6 +21,9 @@
 //     it into their sequence weight), Batch.LossMask removes tokens from sums and
 //     statistics, Batch.Gate closes the policy term of a token that stays in every
 //     denominator. A batch without a single token gives loss and gradient zero.
+//   - Traces. Explain returns how every token's part of a loss came about. The code
+//     that computes a figure notes it with its formula, and every formula is worked
+//     out again; see package trace.
 //   - Clips. A bound belongs to the band; where two branches tie, each has half
 //     of the gradient, as automatic differentiation has it.
 //   - Logits. Methods that need full distributions (exact KL, entropy, kl_cov's

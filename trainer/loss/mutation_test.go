@@ -73,7 +73,7 @@ var mutations = []struct{ file, old, new string }{
 	{"logit_fusion.go", "case held < p.Floor:", "case held > p.Floor && held < 1:"},
 	{"logit_fusion.go", "dx*p.Gamma/((x+p.Gamma)*(x+p.Gamma))", "dx/(x+p.Gamma)"},
 	{"dispo.go", "if in.Correct[i] {", "if !in.Correct[i] {"},
-	{"explain.go", "above = limit > 0 && r > limit; above {", "above = limit > 0 && r < limit; above {"},
+	{"pieces.go", "above = limit > 0 && r > limit; above {", "above = limit > 0 && r < limit; above {"},
 	{"rollout_is.go", "w >= 1+p.EpsHigh", "w >= 1+p.EpsHigh+9"},
 	{"importance_sampling.go", "f.spread(i, -w*a*dr)", "f.spread(i, -w*a*dr/r)"},
 	{"ref_kl.go", "ref[n]-f.sg[n]", "ref[n]-in.Now.Logp[n]"},
