@@ -7,13 +7,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestShots takes pictures of the page, for a person to look at: LAB_SHOTS names the folder.
+// TestShots takes pictures of the page, for a person to look at, and the README's:
+// LAB_SHOTS names the folder.
 func TestShots(t *testing.T) {
 	dir := os.Getenv("LAB_SHOTS")
 	if dir == "" {
 		t.Skip("LAB_SHOTS names no folder for pictures")
 	}
-	p := open(t, local(folder+"/index.html"), 1240, "light") // the README's
+	p := open(t, local(folder+"/index.html"), 1240, "light")
 	p.until("document.querySelector('#engine').dataset.state === 'ready'")
 	p.until("document.querySelector('.guess input[type=number]')")
 	p.do(chromedp.Evaluate[chromedp.Void](`{ const n = document.querySelector(".guess input[type=number]"), d = document.querySelector(".guess select"); n.value = 20; n.dispatchEvent(new Event("input")); d.value = "-2"; d.dispatchEvent(new Event("change")); document.querySelector(".guess form").requestSubmit(); }`))

@@ -36,7 +36,20 @@ var sources embed.FS
 // Reference lists every field of a recipe in the order of its text, those of
 // numerics once, under rollout. Parameters of methods are not among them: see
 // Methods.
-var Reference = sync.OnceValue(func() []FieldReference {
+//
+// It is no variable with its value, which every program would carry, read or not: the
+// parser, the sources and all.
+func Reference() []FieldReference {
+	referenceOnce.Do(func() { referenceFields = readReference() })
+	return referenceFields
+}
+
+var (
+	referenceOnce   sync.Once
+	referenceFields []FieldReference
+)
+
+func readReference() []FieldReference {
 	r := &reference{docs: map[string]string{}, seen: map[reflect.Type]bool{}}
 	for _, name := range []string{"recipe.go", "rollout.go", "routing.go", "cluster.go", "fleet.go", "fusion.go", "pool.go", "prefix_values.go", "distillation.go", "correction.go", "optimizer.go"} {
 		text, err := sources.ReadFile(name)
@@ -59,7 +72,7 @@ var Reference = sync.OnceValue(func() []FieldReference {
 	d.Rollout.Fleet = []FleetMember{{Numerics: d.Rollout.Numerics}}
 	r.walk("", reflect.ValueOf(d))
 	return r.fields
-})
+}
 
 // reference collects the fields.
 type reference struct {

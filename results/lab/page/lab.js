@@ -82,8 +82,8 @@
     }
     if (l.command) text.append(element("h2", "", "The same in a terminal"), command(l.command));
     const side = element("div", "side"), show = element("div", "show");
-    side.append(ask, guess, controls, text);
-    show.append(aha, stage);
+    side.append(ask, guess, controls);
+    show.append(aha, stage, text);
     main.replaceChildren(side, show);
     main.className = "lesson";
     if (now.kept || !(l.guess || []).length) reveal(); else askGuess();
@@ -183,8 +183,10 @@
   // refresh paints what the controls ask for.
   function refresh() {
     toAddress();
-    const l = now.lesson, recorded = panels.matching(l.data.panels || [], now.values);
-    const list = panels.merged(recorded, now.live).map((p) => {
+    const l = now.lesson, all = panels.matching(l.data.panels || [], now.values);
+    // What was published for every setting stands first: the sentence above speaks of it.
+    const recorded = [...all.filter((p) => !p.when), ...all.filter((p) => p.when)];
+    const list = panels.merged(recorded, panels.matching(now.live, now.values)).map((p) => {
       const g = p.guess && (l.guess || []).find((x) => x.key === p.guess), value = g && now.kept && now.kept[g.key];
       let drawn = null;
       if (value != null && g.kind === "curve") drawn = { x: g.x, y: value };
@@ -235,7 +237,7 @@
       for (const o of c.options || []) choose.append(new Option(o.label || o.value, o.value));
       const put = (v) => {
         now.values[c.key] = v;
-        now.live = [];
+        if (chooses(c.key)) now.live = [];
         choose.value = v;
         if (slide) slide.value = c.options.findIndex((o) => o.value === v);
         refresh();
@@ -302,14 +304,20 @@
     p.pause.textContent = "Pause";
   }
 
-  // filled puts the controls' values into an assignment.
-  const filled = (text) => text.replace(/\{(\w+)\}/g, (all, key) => (key in now.values ? now.values[key] : all));
+  // chooses reports whether a control is part of what is computed, not only of what is shown.
+  function chooses(key) {
+    const text = JSON.stringify(now.lesson.live || {});
+    return text.includes("{" + key + "}") || key === "pair" && text.includes("{rollout}");
+  }
 
+  // request is the job: the lesson's, with the controls' values in the places of their
+  // keys. A pair is two engines.
   function request() {
-    const l = now.lesson;
+    const l = now.lesson, values = { ...now.values };
     if (l.free) return now.read();
-    const live = l.live;
-    return { do: live.do, recipe: filled(live.recipe), set: (live.set || []).map(filled), ...(live.more || {}) };
+    if (values.pair) [values.rollout, values.learner] = values.pair.split("/");
+    const filled = (text) => text.replace(/\{(\w+)\}/g, (all, key) => (key in values ? values[key] : all));
+    return { do: l.live.do, recipe: filled(l.live.recipe), set: (l.live.set || []).map(filled) };
   }
 
   function compute() {

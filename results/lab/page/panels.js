@@ -66,7 +66,8 @@ const panels = (function () {
     const list = element("ul", "keys");
     const seen = new Set();
     entries.forEach(([s, l]) => {
-      const name = s.faint ? (s.group || s.name) : s.name;
+      const like = entries.filter(([o]) => o.faint && o.method === s.method).length;
+      const name = s.faint && like > 1 ? like + " recorded seeds" + (entries.some(([o]) => o.faint && o.method !== s.method) ? ", " + (s.method || "") : "") : s.name;
       if (seen.has(name)) return;
       seen.add(name);
       const li = list.appendChild(element("li"));
@@ -279,7 +280,9 @@ const panels = (function () {
     const list = at.appendChild(element("dl", "formulas"));
     for (const f of p.formulas) {
       const row = list.appendChild(element("div"));
-      row.append(element("dt", "", f.name || ""), element("dd", "", f.text));
+      if (f.name) row.append(element("dt", "", f.name));
+      else row.className = "bare";
+      row.append(element("dd", "", f.text));
     }
   }
 
