@@ -444,7 +444,7 @@
   addEventListener("hashchange", () => { const { lesson, q } = fromAddress(); open(lesson, q); });
   buildTabs();
   const first = fromAddress();
-  paper.theme(document.querySelector(".theme"), () => { if (now) for (const f of now.stage.children) if (f.repaint || f.matches(".bars")) refreshSoon(); });
+  paper.theme(document.querySelector(".theme"), () => { if (now) for (const f of now.stage.children) if (f.repaint || f.matches(".kind-bars")) refreshSoon(); });
   function refreshSoon() { if (now.guess && now.aha && now.aha.hidden) return; if (!now.lesson.free || now.live.length) soon(); }
   open(first.lesson, first.q);
   // The program is fetched when the page stands; on a small screen, when it is asked for.

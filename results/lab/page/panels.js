@@ -288,7 +288,7 @@ const panels = (function () {
 
   // paint makes the figure of a panel.
   function paint(p) {
-    const figure = element("figure", "panel " + p.kind);
+    const figure = element("figure", "panel kind-" + p.kind + (p.kind === "table" ? " table" : ""));
     if (p.kind === "table") {
       figure.append(table(p.title, p.columns.map((c) => c.name), p.rows, p.columns.map((c) => c.num)));
       return figure;
