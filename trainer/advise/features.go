@@ -31,6 +31,8 @@ type Features struct {
 	Power *float64 `json:"power"`
 	// ICC is the correlation of u over pairs of one token id in one step.
 	ICC *float64 `json:"icc"`
+	// ManyIDs says that these were at least 200, as in a real vocabulary: only then its size is compared.
+	ManyIDs bool `json:"many_ids"`
 	// Disp is the scatter of responses' log medians over that of shuffled tokens.
 	Disp *float64 `json:"disp"`
 	// Trend and Advantage are correlations, of log |u| with the place in the response and
@@ -94,10 +96,10 @@ const (
 	routesDecide = 0.2
 	// pseudoTokens shrink a response's median to that of all.
 	pseudoTokens = 8
-	// leastIDs and leastSharedIDs are how many token ids a correlation over them needs,
+	// leastIDs, manyIDs and leastSharedIDs are how many token ids a correlation over them needs,
 	// within a step and between two, and leastPairsOfIDs how many pairs. On runs of this program twenty ids of
 	// many pairs show a direction as well as a thousand of few.
-	leastIDs, leastSharedIDs, leastPairsOfIDs = 10, 300, 1000
+	leastIDs, manyIDs, leastSharedIDs, leastPairsOfIDs = 10, 200, 300, 1000
 	// leastOfResponse is how many uncertain tokens a response needs to have a scatter of its own.
 	leastOfResponse = 6
 	// shuffles are those that give the scatter by chance.
@@ -190,7 +192,7 @@ func featuresOf(rows []*kept) (*Features, jumped) {
 		f.Slope = &slope
 	}
 	s.along(f)
-	f.ICC, f.Turn = s.identities(quantile(size, 0.98))
+	f.ICC, f.Turn, f.ManyIDs = s.identities(quantile(size, 0.98))
 	f.Disp = s.dispersion()
 	f.Dose, f.DoseRank = s.dose()
 	part := jumpedOf(rows)
@@ -257,7 +259,7 @@ func (s *deviations) along(f *Features) {
 // different prompts, and that over pairs of different steps in units of it. What is a
 // function of the log-odds is taken off before: ids differ in these, too. So is what pairs
 // of any ids have in common, which is what a permutation would leave.
-func (s *deviations) identities(limit float64) (icc, turn *float64) {
+func (s *deviations) identities(limit float64) (icc, turn *float64, many bool) {
 	type key struct {
 		id   int32
 		step int
@@ -269,7 +271,7 @@ func (s *deviations) identities(limit float64) (icc, turn *float64) {
 	squares := 0.0
 	for i, x := range s.all {
 		if x.id < 0 {
-			return nil, nil
+			return nil, nil, false
 		}
 		k := s.rows[x.row]
 		at := key{x.id, k.step, k.prompt}
@@ -323,13 +325,13 @@ func (s *deviations) identities(limit float64) (icc, turn *float64) {
 	}
 	mean := squares / float64(len(s.all))
 	if len(distinct) < leastIDs || within.n < leastPairsOfIDs || mean == 0 {
-		return nil, nil
+		return nil, nil, false
 	}
 	icc = new(within.sum / within.n / mean)
 	if shared >= leastSharedIDs && between.n >= leastPairsOfIDs && *icc > 0.02 {
 		turn = new(max(-1, min(1, between.sum/between.n/mean / *icc)))
 	}
-	return icc, turn
+	return icc, turn, len(distinct) >= manyIDs
 }
 
 // pairSum is a sum of errors and their number, or of products of pairs and theirs.

@@ -35,7 +35,7 @@ var coordinates = []coordinate{
 	{"disp", scaled(func(f *Features) *float64 { return f.Disp }, 0.01)},
 	{"eta2", scaled(func(f *Features) *float64 { return f.Eta2 }, 0.01)},
 	{"icc", func(f *Features) (float64, bool) {
-		if f.ICC == nil {
+		if f.ICC == nil || !f.ManyIDs {
 			return 0, false
 		}
 		return elementary.Log(max(*f.ICC, 0) + 0.03), true

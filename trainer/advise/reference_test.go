@@ -375,4 +375,9 @@ func TestReference(t *testing.T) {
 	if a := r.Accuracy[0]; a.Right*100 < 80*a.N || a.NamedRight*100 < 97*a.Named || a.Named*10 < a.N {
 		t.Errorf("on seeds left out: %+v", a)
 	}
+	runs, worlds := r.Accuracy[1], r.Accuracy[2]
+	n, right, named, rightly := runs.N+worlds.N, runs.Right+worlds.Right, runs.Named+worlds.Named, runs.NamedRight+worlds.NamedRight
+	if right*100 < 85*n || rightly*100 < 97*named || named*10 < n {
+		t.Errorf("by the other generator: %d of %d right, %d of %d named rightly", right, n, rightly, named)
+	}
 }
