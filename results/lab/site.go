@@ -60,16 +60,18 @@ func index(p Program, file, wasm string, size int) []byte {
 	for _, name := range []string{"panels.js", "guess.js", "engine.js", "lab.js"} {
 		script.WriteString("\n" + source(name))
 	}
+	sheets := "" // they stand beside the page
 	scripts, connect := sums(early, script.String())+" 'wasm-unsafe-eval'", "'none'"
 	if file != "" {
 		scripts, connect = scripts+" 'self'", "'self'"
+		sheets = "<p>On paper: <a href=\"worksheet.html\">worksheet</a>, <a href=\"answers.html\">answers</a>, <a href=\"teacher.html\">for teachers</a></p>\n"
 	}
 	policy := "default-src 'none'; script-src " + scripts + "; style-src " + sums(style) + "; worker-src blob:; connect-src " + connect +
 		"; img-src data:; base-uri 'none'; form-action 'none'"
 	fill := map[string]string{
 		"policy": policy, "style": style, "early": early, "script": script.String(), "licence": html.EscapeString(paper.Licence),
 		"lab": inScript(string(Published())), "worker": inScript(string(p.Support) + "\n" + source("worker.js")),
-		"file": file, "bytes": fmt.Sprint(size), "wasm": wasm,
+		"file": file, "sheets": sheets, "bytes": fmt.Sprint(size), "wasm": wasm,
 	}
 	var out bytes.Buffer
 	for rest := source("index.html"); rest != ""; {
