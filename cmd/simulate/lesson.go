@@ -13,6 +13,8 @@ type lessonCmd struct {
 	Record bool   `help:"Make the lesson's recording, as results/published/lab has it, into --out."`
 	outFlag
 	workFlags
+
+	tiny bool // record little, to test that it can be done
 }
 
 // Help is the long help text.

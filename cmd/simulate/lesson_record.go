@@ -19,8 +19,8 @@ import (
 )
 
 // recorders make the recordings of the lessons that have one.
-var recorders = map[string]func(ctx context.Context, workers int) ([]panel.Panel, error){
-	"gap": recordGap,
+var recorders = map[string]func(context.Context, *lessonCmd) ([]panel.Panel, error){
+	"gap": recordGap, "length": recordLength, "age": recordAge,
 }
 
 // record makes a lesson's recording.
@@ -32,7 +32,7 @@ func (c *lessonCmd) record(a *app) error {
 	case c.Out == "":
 		return bad("--record: needs --out, the folder to write to")
 	}
-	panels, err := make(a.ctx, c.workers())
+	panels, err := make(a.ctx, c)
 	if err != nil {
 		return err
 	}
@@ -64,10 +64,13 @@ func recording(panels []panel.Panel) ([]byte, error) {
 
 // recordGap measures the formats that people serve against those they train in, as the
 // headline does the usual pairs of them.
-func recordGap(ctx context.Context, workers int) ([]panel.Panel, error) {
+func recordGap(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
 	r, err := recipe.Load("headline", "rollout.prompts=32")
 	if err != nil {
 		return nil, err
+	}
+	if c.tiny {
+		r.Rollout.Prompts = 2
 	}
 	var pairs []measure.Pair
 	for _, l := range []string{"fp32", "bf16"} {
@@ -77,7 +80,7 @@ func recordGap(ctx context.Context, workers int) ([]panel.Panel, error) {
 			pairs = append(pairs, measure.Pair{Rollout: rollout, Learner: learner})
 		}
 	}
-	return gapPanels(ctx, measure.GapRequest{Recipe: r, Pairs: pairs, Workers: workers})
+	return gapPanels(ctx, measure.GapRequest{Recipe: r, Pairs: pairs, Workers: c.workers()})
 }
 
 // gapPanels measures pairs; the panels of each are shown with its numerics.

@@ -53,36 +53,70 @@ const (
 // panelOf makes the panel of an arm, once per seed however many claims read it.
 func panelOf(ctx context.Context, e *claim.Env, arm panelArm) (*panel, error) {
 	return claim.Cached(e.Cache, fmt.Sprintf("panel %s %d", arm, e.Seed), func() (*panel, error) {
-		length := e.Pick(1024, 1024, 64)
-		room := length + 64
-		fp32, bf16 := claim.Numerics("fp32"), claim.Numerics("bf16")
-		q := claim.Probe{Rollout: bf16, Tokens: length}
-		scorer := fp32
-		switch arm {
-		case denseBF16:
-			q.Sequences = e.Pick(1024, 96, 16)
-		case denseRounded:
-			q.Sequences, q.Rollout, scorer = e.Pick(96, 24, 16), claim.Numerics("bf16-accumulate"), bf16
-		case moeBF16:
-			q.Sequences = e.Pick(128, 64, 16)
-		case denseTopP:
-			q.Sequences, q.Rollout, q.TopP = e.Pick(64, 32, 16), fp32, 0.95
-		case identical:
-			q.Sequences, q.Rollout = e.Pick(8, 8, 4), fp32
-		}
-		var err error
-		if arm == moeBF16 {
-			q.Params, err = e.Base(ctx, room)
-		} else {
-			q.Params, err = e.Dense(ctx, room)
-		}
+		b, err := sampleArm(ctx, e, arm)
 		if err != nil {
 			return nil, err
 		}
-		b := e.Sample(q)
-		measure.Score(b, q.Params, measure.Scoring{Numerics: scorer})
-		return newPanel(b, length), nil
+		return newPanel(b, panelLength(e)), nil
 	})
+}
+
+// panelLength is how many tokens the responses of a panel have.
+func panelLength(e *claim.Env) int { return e.Pick(1024, 1024, 64) }
+
+// sampleArm draws the responses of a panel and scores them.
+func sampleArm(ctx context.Context, e *claim.Env, arm panelArm) (*batch.Batch, error) {
+	length := panelLength(e)
+	room := length + 64
+	fp32, bf16 := claim.Numerics("fp32"), claim.Numerics("bf16")
+	q := claim.Probe{Rollout: bf16, Tokens: length}
+	scorer := fp32
+	switch arm {
+	case denseBF16:
+		q.Sequences = e.Pick(1024, 96, 16)
+	case denseRounded:
+		q.Sequences, q.Rollout, scorer = e.Pick(96, 24, 16), claim.Numerics("bf16-accumulate"), bf16
+	case moeBF16:
+		q.Sequences = e.Pick(128, 64, 16)
+	case denseTopP:
+		q.Sequences, q.Rollout, q.TopP = e.Pick(64, 32, 16), fp32, 0.95
+	case identical:
+		q.Sequences, q.Rollout = e.Pick(8, 8, 4), fp32
+	}
+	var err error
+	if arm == moeBF16 {
+		q.Params, err = e.Base(ctx, room)
+	} else {
+		q.Params, err = e.Dense(ctx, room)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := e.Sample(q)
+	measure.Score(b, q.Params, measure.Scoring{Numerics: scorer})
+	return b, nil
+}
+
+// Growth is the log of the product ratio of responses, by length.
+type Growth struct {
+	// Dose says which pair of engines and which model.
+	Dose string
+	// Sum has, for every length asked for, the sum over each response's first tokens.
+	Sum [][]float64
+}
+
+// Grow measures how the product ratio of long responses grows, on the panels of
+// length-trap and geo-length-invariant.
+func Grow(ctx context.Context, e *claim.Env, lengths []float64) ([]Growth, error) {
+	var out []Growth
+	for _, a := range []namedArm{{"natural", denseBF16}, {"amplified", denseRounded}, {"moe", moeBF16}} {
+		b, err := sampleArm(ctx, e, a.arm)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Growth{a.name, claim.ProductRatios(b, lengths)})
+	}
+	return out, nil
 }
 
 // namedArm is an arm under the name that a claim gives it.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/ratio"
+	"driftlab/precision/elementary"
+	"driftlab/results/lab/panel"
+)
+
+// caps are the places of the lesson's slider: a band on the product of the ratios and
+// one on their geometric mean.
+var caps = []struct{ product, geometric float64 }{
+	{1.1, 1.001}, {1.25, 1.002}, {1.5, 1.005}, {2, 1.01}, {3, 1.02}, {5, 1.03}, {10, 1.05},
+}
+
+// dotted is how many responses are drawn as dots.
+const dotted = 128
+
+// recordLength samples responses of 1,024 tokens, those of the first replication of the
+// claim length-trap and, in the mixture of experts, of geo-length-invariant.
+func recordLength(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
+	env := &claim.Env{Seed: 1, Cache: claim.NewCache(c.Out), Cores: c.workers}
+	if c.tiny {
+		env.Size = claim.Tiny
+	}
+	longest := env.Pick(1024, 1024, 64)
+	var lengths []float64
+	for n := min(32, longest/8); n <= longest; n *= 2 {
+		lengths = append(lengths, float64(n))
+	}
+	grown, err := ratio.Grow(ctx, env, lengths)
+	if err != nil {
+		return nil, err
+	}
+	var out []panel.Panel
+	for _, g := range grown {
+		for i := range caps {
+			when := map[string]string{"dose": g.Dose, "cap": strconv.Itoa(i)}
+			kept, dots := keptPanel(g, lengths, i), dotsPanel(g, lengths, i)
+			kept.When, dots.When = when, when
+			out = append(out, kept, dots)
+		}
+	}
+	return out, nil
+}
+
+// keptPanel is the share of responses that either rule keeps, by length.
+func keptPanel(g ratio.Growth, lengths []float64, at int) panel.Panel {
+	limit := caps[at]
+	product, geometric := make([]float64, len(lengths)), make([]float64, len(lengths))
+	for k, sums := range g.Sum {
+		for _, s := range sums {
+			if math.Abs(s) <= elementary.Log(limit.product) {
+				product[k]++
+			}
+			if math.Abs(s/lengths[k]) <= elementary.Log(limit.geometric) {
+				geometric[k]++
+			}
+		}
+		product[k] /= float64(len(sums))
+		geometric[k] /= float64(len(sums))
+	}
+	last := len(lengths) - 1
+	return panel.Panel{Kind: panel.Lines, Name: "kept", Title: fmt.Sprintf("Share of %d responses kept, one model", len(g.Sum[0])),
+		X: &panel.Axis{Label: "response length (tokens)", Log: true}, Y: &panel.Axis{Label: "share kept", High: 1},
+		Series: []panel.Series{
+			{Name: fmt.Sprintf("product in [1/%g, %g]", limit.product, limit.product), Method: panel.Uncorrected, X: lengths, Y: product},
+			{Name: fmt.Sprintf("geometric mean in [1/%g, %g]", limit.geometric, limit.geometric), Method: panel.OPSM, X: lengths, Y: geometric},
+		},
+		Said: fmt.Sprintf("From %.0f to %.0f tokens the product rule keeps %.3f and then %.3f of the responses, the geometric one %.3f and then %.3f.",
+			lengths[0], lengths[last], product[0], product[last], geometric[0], geometric[last]),
+	}
+}
+
+// dotsPanel is the log of the product ratio of the first responses, by length.
+func dotsPanel(g ratio.Growth, lengths []float64, at int) panel.Panel {
+	band := elementary.Log(caps[at].product)
+	p := panel.Panel{Kind: panel.Dots, Name: "ratios", Title: "Log of the product ratio, response by response",
+		X: &panel.Axis{Label: "response length (tokens)", Log: true}, Y: &panel.Axis{Label: "sum of the token log-ratios (nats)"},
+		Marks: []panel.Mark{{Axis: "y", At: band, Name: "kept below"}, {Axis: "y", At: -band, Name: "kept above"}}}
+	var dots panel.Series
+	for k, sums := range g.Sum {
+		for _, s := range sums[:min(dotted, len(sums))] {
+			rounded, _ := strconv.ParseFloat(strconv.FormatFloat(s, 'g', 3, 64), 64) // it is a number
+			dots.X, dots.Y = append(dots.X, lengths[k]), append(dots.Y, rounded)
+		}
+	}
+	dots.Name = "responses"
+	p.Series = []panel.Series{dots}
+	p.Said = fmt.Sprintf("The cloud widens with the length; the band of ±%.2f nats stays.", band)
+	return p
+}
