@@ -1,16 +1,28 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"driftlab/results"
 	"driftlab/results/lab"
+	"driftlab/results/lab/panel"
+	"driftlab/trainer/method"
+
+	"golang.org/x/term"
 )
 
 type lessonCmd struct {
-	Name   string `arg:"" complete:"lessons" optional:"" help:"The lesson; without one, all are listed."`
-	Skip   bool   `help:"Ask for no guess."`
-	Record bool   `help:"Make the lesson's recording, as results/published/lab has it, into --out."`
+	Name   string   `arg:"" complete:"lessons" optional:"" help:"The lesson; without one, all are listed."`
+	With   []string `sep:"none" help:"Set one of the lesson's controls; may be repeated." placeholder:"KEY=VALUE"`
+	Skip   bool     `help:"Ask for no guess."`
+	Answer bool     `help:"Print the exercise's answer too."`
+	Record bool     `help:"Make the lesson's recording, as results/published/lab has it, into --out."`
 	outFlag
 	workFlags
 
@@ -19,13 +31,14 @@ type lessonCmd struct {
 
 // Help is the long help text.
 func (*lessonCmd) Help() string {
-	return `A lesson in the terminal: the question, your guess, the run, and what it shows beside what was published. The same
-lessons, with more to play with, are in the lab's page.
+	return `A lesson in the terminal: the question, your guess, the run, and what it shows beside what was published. Where
+standard input is no terminal no guess is asked. With --out the charts are written as PNG files too.
 
 Examples:
   simulate lesson
   simulate lesson gap
-  simulate lesson gap --skip --out runs/gap`
+  simulate lesson gap --with rollout=fp8-w8a8 --with learner=bf16
+  simulate lesson age --skip --out runs/age`
 }
 
 // Run teaches.
@@ -39,9 +52,45 @@ func (c *lessonCmd) Run(a *app) error {
 	}
 	l := lab.Load().Lesson(c.Name)
 	if l == nil {
-		return bad("lesson %q: unknown; `simulate lesson` lists them", c.Name)
+		var known []string
+		for _, l := range lab.Load().Lessons {
+			known = append(known, l.Name)
+		}
+		return badInput{fmt.Errorf("lesson: %w", method.UnknownName(c.Name, known))}
 	}
-	fmt.Fprintf(a.stdout, "%s\n\n%s\n\nAgain: %s\n", l.Question, l.Aha, l.Command)
+	chosen, err := c.chosen(l)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "%s (%d minutes)\n\n%s\n\n%s\n\n", l.Title, l.Minutes, l.Question, strings.Join(l.Intro, "\n\n"))
+	guesses := c.ask(a, l)
+	panels, err := c.run(a, l, chosen)
+	if err != nil {
+		return err
+	}
+	for _, p := range panels {
+		a.printPanel(p)
+	}
+	if err := c.draw(a, l.Name, panels); err != nil {
+		return err
+	}
+	for i, g := range l.Guess {
+		if guesses[i] != "" {
+			fmt.Fprintf(a.stdout, "You guessed %s. Published: %s\n", guesses[i], truth(g))
+		}
+	}
+	fmt.Fprintf(a.stdout, "\n%s\n\n%s\n", l.Aha, strings.Join(l.Why, "\n\n"))
+	for _, e := range l.Exercise {
+		fmt.Fprintf(a.stdout, "\nExercise: %s\n", e.Ask)
+		if c.Answer {
+			fmt.Fprintf(a.stdout, "Answer: %s\n", e.Answer)
+		}
+	}
+	fmt.Fprintf(a.stdout, "\nWhere the published figures come from:\n")
+	for _, source := range sources(l) {
+		fmt.Fprintf(a.stdout, "  %s\n", source)
+	}
+	fmt.Fprintf(a.stdout, "Again: %s\n", l.Command)
 	return nil
 }
 
@@ -52,4 +101,115 @@ func (a *app) listLessons() {
 		t.Add(results.Word(l.Name).As(results.Strong), results.Word(fmt.Sprint(l.Minutes)), results.Word(l.Question))
 	}
 	a.printTable(t)
+}
+
+// chosen are the controls' values: those of --with, else the lesson's own.
+func (c *lessonCmd) chosen(l *lab.Lesson) (map[string]string, error) {
+	out := map[string]string{}
+	var keys []string
+	for _, k := range l.Controls {
+		out[k.Key], keys = k.Value, append(keys, k.Key)
+	}
+	for _, with := range c.With {
+		key, value, _ := strings.Cut(with, "=")
+		i := slices.Index(keys, key)
+		if i < 0 {
+			return nil, bad("--with %s: the lesson %s has the controls %s", with, l.Name, strings.Join(keys, ", "))
+		}
+		var values []string
+		for _, o := range l.Controls[i].Options {
+			values = append(values, o.Value)
+		}
+		if !slices.Contains(values, value) {
+			return nil, bad("--with %s: %s is one of %s", with, key, strings.Join(values, ", "))
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// ask reads a guess for each question of the lesson, from a terminal only.
+func (c *lessonCmd) ask(a *app, l *lab.Lesson) []string {
+	guesses := make([]string, len(l.Guess))
+	if c.Skip || !term.IsTerminal(int(os.Stdin.Fd())) {
+		return guesses
+	}
+	in := bufio.NewReader(os.Stdin)
+	for i, g := range l.Guess {
+		fmt.Fprintf(a.stdout, "%s", g.Ask)
+		if len(g.Options) > 0 {
+			fmt.Fprintf(a.stdout, " (%s)", strings.Join(g.Options, ", "))
+		}
+		fmt.Fprint(a.stdout, "\nYour guess (Enter to skip): ")
+		line, err := in.ReadString('\n')
+		guesses[i] = strings.TrimSpace(line)
+		if err == io.EOF {
+			break
+		}
+	}
+	fmt.Fprintln(a.stdout)
+	return guesses
+}
+
+// truth writes what a guess is compared with.
+func truth(g lab.Guess) string {
+	switch t := g.Truth.(type) {
+	case float64:
+		switch g.Kind {
+		case "share":
+			return results.Percent(t, 2).Text
+		case "decade":
+			return fmt.Sprintf("1e%.0f, and less than ten times that", t)
+		}
+		return results.FormatNumber(t, 3)
+	case []any:
+		var list []string
+		for i, x := range t {
+			if y, ok := x.(float64); ok {
+				list = append(list, fmt.Sprintf("%s at %g", results.Percent(y, 1).Text, g.X[i]))
+			} else {
+				list = append(list, fmt.Sprint(x))
+			}
+		}
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprint(g.Truth)
+}
+
+// sources are the files of the figures shown, once each.
+func sources(l *lab.Lesson) []string {
+	var list []string
+	for _, s := range l.Shown {
+		if s.Source != "" {
+			list = append(list, strings.Split(s.Source, ", ")...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// draw writes the charts of a lesson.
+func (c *lessonCmd) draw(a *app, name string, panels []panel.Panel) error {
+	if c.Out == "" {
+		return nil
+	}
+	charts := &results.Panels{Columns: 1}
+	for _, p := range panels {
+		if p.Kind == panel.Lines {
+			charts.Charts = append(charts.Charts, chartOf(p))
+		}
+	}
+	if len(charts.Charts) == 0 {
+		fmt.Fprintln(a.stderr, "simulate: note: this lesson has no curves to draw")
+		return nil
+	}
+	if err := os.MkdirAll(c.Out, 0o777); err != nil {
+		return unusable(c.Out, err)
+	}
+	path := filepath.Join(c.Out, name+".png")
+	if err := results.SavePlot(path, charts); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "Picture: %s\n", path)
+	return nil
 }

@@ -77,7 +77,7 @@ var nevers = []never{
 	{says: "only the command ends a process or talks to a terminal", who: house, unless: "cmd/... engine/kernel/gen",
 		does: "os.Exit os.Args os.Stdin os.Stdout os.Stderr os/signal flag log log.* fmt.Print fmt.Printf fmt.Println " +
 			"github.com/schollz/progressbar/... github.com/charmbracelet/... charm.land/... golang.org/x/term"},
-	{says: "only the command and results draw", who: house, unless: "cmd/... results results/lab",
+	{says: "only the command and results draw", who: house, unless: "cmd/... results results/lab results/lab/sheet",
 		does: "gonum.org/v1/plot/... golang.org/x/image/... image/... html/..."},
 
 	// What is random has a seed, and what differentiates has one room.

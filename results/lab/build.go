@@ -18,7 +18,7 @@ import (
 var texts embed.FS
 
 // order is how the lessons are taught.
-var order = []string{"gap"}
+var order = []string{"gap", "length", "policies", "routing", "age", "fix"}
 
 // authored is a lesson as its file has it: figures in the texts are placeholders,
 // such as {kept32}, that name one of Figures.

@@ -36,7 +36,4 @@ func panels(p *published, lesson string) ([]panel.Panel, error) {
 }
 
 // recorded are the lessons that show a measurement made for the lab.
-var recorded = map[string]bool{"gap": true}
-
-// drawn make pictures of what claims and runs have published.
-var drawn = map[string]func(*published) ([]panel.Panel, error){}
+var recorded = map[string]bool{"gap": true, "length": true, "age": true}

@@ -39,7 +39,7 @@ func (p *published) open(name string) (any, error) {
 	return v, nil
 }
 
-// number reads the figure at a field of a JSON file.
+// number reads the figure at a field of a JSON file, the mean of a list of them.
 func (p *published) number(name, field string) (float64, error) {
 	v, err := p.open(name)
 	if err == nil {
@@ -48,14 +48,21 @@ func (p *published) number(name, field string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if x, ok := v.(float64); ok {
-		return x, nil
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
 	}
-	return 0, fmt.Errorf("%s: %s: not a number", name, field)
+	x := make([]float64, len(list))
+	for i := range list {
+		if x[i], ok = list[i].(float64); !ok {
+			return 0, fmt.Errorf("%s: %s: %v is not a number", name, field, list[i])
+		}
+	}
+	return stats.Average(x), nil
 }
 
 // at follows a field: names with dots between, [3] for an entry of a list and
-// [name=bf16,dose=natural] for the first that has those members.
+// [name=bf16&dose=natural] for the first that has those members.
 func at(v any, field string) (any, error) {
 	fail := func(part string) (any, error) { return nil, fmt.Errorf("no %s in %s", part, field) }
 	for rest := field; rest != ""; {
@@ -99,7 +106,7 @@ func pick(list []any, which string) any {
 next:
 	for _, v := range list {
 		object, _ := v.(map[string]any)
-		for member := range strings.SplitSeq(which, ",") {
+		for member := range strings.SplitSeq(which, "&") {
 			name, want, _ := strings.Cut(member, "=")
 			if fmt.Sprint(object[name]) != want {
 				continue next

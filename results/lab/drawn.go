@@ -1,0 +1,148 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"driftlab/results/lab/panel"
+	"driftlab/results/lab/picture"
+	"driftlab/results/record"
+)
+
+// drawn make pictures of what claims and runs have published.
+var drawn = map[string]func(*published) ([]panel.Panel, error){
+	"length": drawLength, "policies": drawPolicies, "routing": drawRouting, "age": drawAge, "fix": drawFix,
+}
+
+// decode reads a recording that is no panels.
+func (p *published) decode(name string, into any) error {
+	file := path.Join("lab", name+".json")
+	text, err := fs.ReadFile(p.dir, file)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// drawLength is what the claims about length found, over their models.
+func drawLength(p *published) ([]panel.Panel, error) {
+	one := panel.Panel{Kind: panel.Lines, Name: "published", Title: "Published: share of responses kept, mean of ten models", Guess: "kept",
+		X: &panel.Axis{Label: "response length (tokens)", Log: true}, Y: &panel.Axis{Label: "share kept", High: 1}}
+	lengths, err := p.means("length-trap", "lengths")
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range []struct {
+		name, claim, series string
+		method              panel.Method
+		masked              bool
+	}{
+		{"product, cap 2", "length-trap", "natural product 2", panel.Uncorrected, false},
+		{"product, cap 2, amplified", "length-trap", "amplified product 2", panel.Clip, false},
+		{"geometric, 0.99 to 1.01", "length-trap", "natural geometric", panel.OPSM, false},
+		{"geometric, mixture of experts", "geo-length-invariant", "moe geometric", panel.R3, true},
+	} {
+		y, err := p.means(s.claim, s.series)
+		if err != nil {
+			return nil, err
+		}
+		for i := range y {
+			if s.masked { // the claim counts what is left out
+				y[i] = 1 - y[i]
+			}
+		}
+		one.Series = append(one.Series, panel.Series{Name: s.name, Method: s.method, X: lengths, Y: y})
+	}
+	last := len(lengths) - 1
+	one.Said = fmt.Sprintf("A cap of 2 on the product keeps %.3f of the responses of %.0f tokens and %.3f of those of %.0f.",
+		one.Series[0].Y[0], lengths[0], one.Series[0].Y[last], lengths[last])
+	return []panel.Panel{one}, nil
+}
+
+// drawPolicies is the recorded update, and the claim's shares before any.
+func drawPolicies(p *published) ([]panel.Panel, error) {
+	natural, err := p.means("ratio-factorisation", "natural merged")
+	if err != nil {
+		return nil, err
+	}
+	amplified, err := p.means("ratio-factorisation", "amplified merged")
+	if err != nil {
+		return nil, err
+	}
+	out := []panel.Panel{{Kind: panel.Bars, Name: "published", Title: "Published: tokens outside [0.8, 1.2] before any update, merged ratio", Guess: "outside",
+		Labels: []string{"fp32, sums cut in four", "fp16", "bf16", "fp8"}, Y: &panel.Axis{Label: "share of the tokens"},
+		Series: []panel.Series{{Name: "natural", Method: panel.Clip, Y: natural}, {Name: "past the stop token", Method: panel.Uncorrected, Y: amplified}},
+		Said: fmt.Sprintf("Share of tokens outside the band before any update: bf16 %s, fp8 %s; past the stop token %s and %s.",
+			written("%.2g", natural[2]), written("%.2g", natural[3]), written("%.2g", amplified[2]), written("%.2g", amplified[3])),
+	}}
+	var updates []record.Update
+	if err := p.decode("update", &updates); err != nil {
+		return nil, err
+	}
+	for i := range updates {
+		out = append(out, picture.Policies(&updates[i])...)
+	}
+	return out, nil
+}
+
+// drawRouting is the recorded flips, and the claims' KL and margins.
+func drawRouting(p *published) ([]panel.Panel, error) {
+	kl := panel.Panel{Kind: panel.Bars, Name: "published", Title: "Published: exact KL, mean of ten models, learner in fp32",
+		Labels: []string{"fp16", "bf16", "fp8"}, Y: &panel.Axis{Label: "nats", Log: true}}
+	for _, s := range []struct {
+		name, series string
+		method       panel.Method
+	}{
+		{"free", "natural free", panel.Uncorrected}, {"experts replayed (R3)", "natural replayed", panel.R3},
+		{"experts and gates", "natural ids and gates", panel.OPSM}, {"dense twin", "natural dense", panel.Equal},
+	} {
+		y, err := p.means("replay-drop", s.series)
+		if err != nil {
+			return nil, err
+		}
+		kl.Series = append(kl.Series, panel.Series{Name: s.name, Method: s.method, Y: y})
+	}
+	free, replayed := kl.Series[0].Y, kl.Series[1].Y
+	kl.Said = fmt.Sprintf("Replaying the experts takes the KL of bf16 from %s to %s, that of fp8 from %s to %s.", written("%.3g", free[1]),
+		written("%.3g", replayed[1]), written("%.3g", free[2]), written("%.3g", replayed[2]))
+	margins, err := drawMargins(p)
+	if err != nil {
+		return nil, err
+	}
+	out := []panel.Panel{kl, margins}
+	var flips []record.Flips
+	if err := p.decode("flips", &flips); err != nil {
+		return nil, err
+	}
+	for i := range flips {
+		out = append(out, picture.Flips(&flips[i])...)
+	}
+	return out, nil
+}
+
+// drawMargins is the share of flips by tenth of the router's margin.
+func drawMargins(p *published) (panel.Panel, error) {
+	flips, err := p.means("router-flips", "chain-base flips by margin")
+	if err != nil {
+		return panel.Panel{}, err
+	}
+	decisions, err := p.means("router-flips", "chain-base decisions by margin")
+	if err != nil {
+		return panel.Panel{}, err
+	}
+	m := panel.Panel{Kind: panel.Bars, Name: "margins", Title: "Published: decisions that flip, by tenth of the router's margin, bf16",
+		Y: &panel.Axis{Label: "share of the decisions"}}
+	share := make([]float64, len(flips))
+	for i := range flips {
+		share[i] = flips[i] / decisions[i]
+		m.Labels = append(m.Labels, fmt.Sprint(i+1))
+	}
+	m.Series = []panel.Series{{Name: "flips", Method: panel.R3, Y: share}}
+	m.Said = fmt.Sprintf("%.1f%% of the decisions in the lowest tenth of the margins flip, %.2f%% in the fifth.", 100*share[0], 100*share[4])
+	return m, nil
+}

@@ -1,0 +1,164 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"driftlab/experiments/stats"
+	"driftlab/results/lab/panel"
+)
+
+// curves is what the headline's runs came to, by arm and seed.
+type curves map[string][]run
+
+// run is one seed of an arm by evaluation.
+type run struct{ step, pass, k3 []float64 }
+
+// curvesFile is where they are published.
+const curvesFile = "headline/curves.csv"
+
+// readCurves reads the headline's curves; a cell that was left empty is 0.
+func (p *published) readCurves() (curves, error) {
+	text, err := fs.ReadFile(p.dir, curvesFile)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", curvesFile, err)
+	}
+	column := map[string]int{}
+	for i, name := range lines[0] {
+		column[name] = i
+	}
+	out, last := curves{}, ""
+	for _, line := range lines[1:] {
+		arm, seed := line[column["arm"]], line[column["seed"]]
+		if arm+" "+seed != last {
+			last = arm + " " + seed
+			out[arm] = append(out[arm], run{})
+		}
+		r := &out[arm][len(out[arm])-1]
+		for _, c := range []struct {
+			name string
+			to   *[]float64
+		}{{"step", &r.step}, {"pass_rate", &r.pass}, {"k3", &r.k3}} {
+			x := 0.0
+			if cell := line[column[c.name]]; cell != "" {
+				if x, err = strconv.ParseFloat(cell, 64); err != nil {
+					return nil, fmt.Errorf("%s: %s: %w", curvesFile, c.name, err)
+				}
+			}
+			*c.to = append(*c.to, x)
+		}
+	}
+	return out, nil
+}
+
+// mean is the average run of an arm.
+func (c curves) mean(arm string) (step, pass []float64) {
+	runs := c[arm]
+	for i := range runs[0].step {
+		var at []float64
+		for _, r := range runs {
+			at = append(at, r.pass[i])
+		}
+		pass = append(pass, stats.Average(at))
+	}
+	return runs[0].step, pass
+}
+
+// armPanel is the pass rate of an arm beside that of equal engines.
+func (c curves) armPanel(arm, title string, method panel.Method) panel.Panel {
+	p := panel.Panel{Kind: panel.Lines, Name: "pass-rate published", Title: title, X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: "pass rate", High: 1}}
+	for i, r := range c[arm] {
+		p.Series = append(p.Series, panel.Series{Name: fmt.Sprintf("seed %d", i+1), Method: method, Faint: true, X: r.step, Y: r.pass})
+	}
+	step, pass := c.mean(arm)
+	p.Series = append(p.Series, panel.Series{Name: "mean", Method: method, X: step, Y: pass})
+	if arm != "equal" {
+		x, y := c.mean("equal")
+		p.Series = append(p.Series, panel.Series{Name: "equal engines", Method: panel.Equal, X: x, Y: y})
+	}
+	p.Said = fmt.Sprintf("%d seeds: the mean pass rate goes from %.2f to %.2f.", len(c[arm]), pass[0], pass[len(pass)-1])
+	return p
+}
+
+// drawAge is the headline's part about age.
+func drawAge(p *published) ([]panel.Panel, error) {
+	c, err := p.readCurves()
+	if err != nil {
+		return nil, err
+	}
+	gap := panel.Panel{Kind: panel.Lines, Name: "k3 published", Title: "Published: the gap between sampling and learning policy, ten seeds, 16 updates old",
+		X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: "k3 (nats)"}}
+	top := 0.0
+	for i, r := range c["lag16"] {
+		gap.Series = append(gap.Series, panel.Series{Name: fmt.Sprintf("seed %d", i+1), Method: panel.Uncorrected, Faint: true, X: r.step[1:], Y: r.k3[1:]})
+		top = max(top, stats.Max(r.k3))
+	}
+	gap.Said = fmt.Sprintf("With equal bits in both engines the k3 of old rollouts reaches %.2g nats.", top)
+	return []panel.Panel{c.armPanel("lag16", "Published: 200 steps, ten seeds, rollouts 16 updates old", panel.Uncorrected), gap}, nil
+}
+
+// prescribed are the arms of the lesson about fixes, by illness.
+var prescribed = []struct {
+	illness, arm, run string
+	method            panel.Method
+}{
+	{"age", "uncorrected", "lag16", panel.Uncorrected},
+	{"age", "OPSM", "lag16-opsm", panel.OPSM},
+	{"age", "clip against the rollout", "lag16-bypass", panel.Clip},
+	{"age", "token TIS", "lag16-token-tis", panel.TokenTIS},
+	{"router", "uncorrected", "router4", panel.Uncorrected},
+	{"router", "R3 replay", "router4-r3", panel.R3},
+	{"router", "sequence TIS", "router4-sequence-tis", panel.IcePop},
+	{"router", "token TIS", "router4-token-tis", panel.TokenTIS},
+	{"router", "clip against the rollout", "router4-bypass", panel.Clip},
+}
+
+// drawFix has a picture for each arm, and a table of all.
+func drawFix(p *published) ([]panel.Panel, error) {
+	c, err := p.readCurves()
+	if err != nil {
+		return nil, err
+	}
+	var out []panel.Panel
+	tables := map[string]*panel.Panel{}
+	for _, a := range prescribed {
+		one := c.armPanel(a.run, a.arm, a.method)
+		one.When = map[string]string{"illness": a.illness, "arm": a.arm}
+		all := one
+		all.When = map[string]string{"illness": a.illness, "arm": "all"}
+		out = append(out, one, all)
+		t := tables[a.illness]
+		if t == nil {
+			t = &panel.Panel{Kind: panel.Table, Name: "outcomes", When: all.When, Title: "Published: what became of ten seeds",
+				Columns: []panel.Column{{Name: "prescribed"}, {Name: "fell", Num: true}, {Name: "final pass rate", Num: true}, {Name: "minus equal engines", Num: true}}}
+			tables[a.illness] = t
+		}
+		row, err := p.outcome(a.run)
+		if err != nil {
+			return nil, err
+		}
+		t.Rows = append(t.Rows, append([]string{a.arm}, row...))
+	}
+	return append(out, *tables["age"], *tables["router"]), nil
+}
+
+// outcome is what became of an arm: how many of its seeds fell, where it ended, and
+// how far from equal engines.
+func (p *published) outcome(arm string) ([]string, error) {
+	const file = "headline/headline.json"
+	var x [4]float64
+	for i, field := range []string{"minus_equal.below", "minus_equal.final.n", "final", "minus_equal.final.estimate"} {
+		var err error
+		if x[i], err = p.number(file, "[name="+arm+"]."+field); err != nil {
+			return nil, err
+		}
+	}
+	return []string{fmt.Sprintf("%.0f of %.0f", x[0], x[1]), fmt.Sprintf("%.2f", x[2]), fmt.Sprintf("%+.2f", x[3])}, nil
+}

@@ -1,0 +1,117 @@
+// Package sheet is the lab on paper: a worksheet, its answers and a page for teachers,
+// made of the lessons' data.
+//
+// What it is not: it knows no figure and no lesson; whatever stands on the sheets is in
+// the document.
+package sheet
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"driftlab/results/lab"
+)
+
+//go:embed *.html sheet.css
+var files embed.FS
+
+// Files are the sheets by name: worksheet.html, answers.html, teacher.html. Each stands
+// alone: it loads nothing.
+func Files(d *lab.Document) (map[string][]byte, error) {
+	css, err := files.ReadFile("sheet.css")
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New("").Funcs(template.FuncMap{
+		"css":       func() template.CSS { return template.CSS(css) },
+		"axes":      axes,
+		"tables":    tableRows,
+		"truth":     truth,
+		"increment": func(i int) int { return i + 1 },
+		"minutes":   minutes,
+		"only":      only,
+	}).ParseFS(files, "*.html")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for _, name := range []string{"worksheet.html", "answers.html", "teacher.html"} {
+		var b bytes.Buffer
+		if err := t.ExecuteTemplate(&b, name, d); err != nil {
+			return nil, err
+		}
+		out[name] = b.Bytes()
+	}
+	return out, nil
+}
+
+// minutes are what lessons take together.
+func minutes(lessons []lab.Lesson) (sum int) {
+	for _, l := range lessons {
+		sum += l.Minutes
+	}
+	return sum
+}
+
+// short are the lessons of the cut for 45 minutes.
+var short = []string{"gap", "policies", "age"}
+
+// only are the lessons of the short plan.
+func only(lessons []lab.Lesson) []lab.Lesson {
+	return slices.DeleteFunc(slices.Clone(lessons), func(l lab.Lesson) bool { return !slices.Contains(short, l.Name) })
+}
+
+// row is one of a table on paper.
+type row struct {
+	Name  string
+	Cells []string
+}
+
+// tableRows are the rows of a lesson's table, filled in or empty.
+func tableRows(t lab.SheetTable, filled bool) ([]row, error) {
+	if len(t.Answers) != len(t.Rows) {
+		return nil, fmt.Errorf("%d rows and %d answers", len(t.Rows), len(t.Answers))
+	}
+	var out []row
+	for i, name := range t.Rows {
+		if len(t.Answers[i]) != len(t.Head)-1 {
+			return nil, fmt.Errorf("row %s: %d answers under %d headings", name, len(t.Answers[i]), len(t.Head)-1)
+		}
+		cells := make([]string, len(t.Answers[i]))
+		if filled {
+			cells = t.Answers[i]
+		}
+		out = append(out, row{name, cells})
+	}
+	return out, nil
+}
+
+// truth writes the answer of a guess.
+func truth(g lab.Guess) string {
+	share := func(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", 100*x), ".00") + " %" }
+	switch t := g.Truth.(type) {
+	case float64:
+		switch g.Kind {
+		case "share":
+			return share(t)
+		case "decade":
+			return fmt.Sprintf("1e%.0f", t)
+		}
+		return fmt.Sprintf("%g %s", t, g.Unit)
+	case []any:
+		var list []string
+		for i, x := range t {
+			if y, ok := x.(float64); ok {
+				list = append(list, fmt.Sprintf("%s at %g", share(y), g.X[i]))
+			} else {
+				list = append(list, fmt.Sprint(x))
+			}
+		}
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprint(g.Truth)
+}
