@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"driftlab/results/lab"
+	"driftlab/results/lab/sheet"
 	"driftlab/results/record"
 )
 
@@ -40,7 +43,11 @@ func (c *labCmd) Run(a *app) error {
 	case c.Program != "":
 		return writeFiles(c.Program, []lab.File{{Name: "lab.wasm.gz", Data: program.Gzip}, {Name: "wasm_exec.js", Data: program.Support}})
 	case c.Export == "":
-		return a.serveLab(lab.Site(program), c.Port)
+		files, err := labFiles(program)
+		if err != nil {
+			return err
+		}
+		return a.serveLab(files, c.Port)
 	case strings.HasSuffix(c.Export, ".html"):
 		if err := record.WriteNew(c.Export, lab.OneFile(program)); err != nil {
 			return err
@@ -48,11 +55,25 @@ func (c *labCmd) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "Lab: %s\n", c.Export)
 		return nil
 	}
-	if err := writeFiles(c.Export, lab.Site(program)); err != nil {
+	files, err := labFiles(program)
+	if err == nil {
+		err = writeFiles(c.Export, files)
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "Lab: %s\n", filepath.Join(c.Export, "index.html"))
 	return nil
+}
+
+// labFiles are the page, the program and the sheets to print.
+func labFiles(p lab.Program) ([]lab.File, error) {
+	files := lab.Site(p)
+	sheets, err := sheet.Files(lab.Load())
+	for _, name := range slices.Sorted(maps.Keys(sheets)) {
+		files = append(files, lab.File{Name: name, Data: sheets[name]})
+	}
+	return files, err
 }
 
 // writeFiles fills a folder, which it makes where there is none.

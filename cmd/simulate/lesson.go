@@ -87,7 +87,7 @@ func (c *lessonCmd) Run(a *app) error {
 		}
 	}
 	fmt.Fprintf(a.stdout, "\nWhere the published figures come from:\n")
-	for _, source := range sources(l) {
+	for _, source := range figureSources(l) {
 		fmt.Fprintf(a.stdout, "  %s\n", source)
 	}
 	fmt.Fprintf(a.stdout, "Again: %s\n", l.Command)
@@ -176,8 +176,8 @@ func truth(g lab.Guess) string {
 	return fmt.Sprint(g.Truth)
 }
 
-// sources are the files of the figures shown, once each.
-func sources(l *lab.Lesson) []string {
+// figureSources are the files of the figures shown, once each.
+func figureSources(l *lab.Lesson) []string {
 	var list []string
 	for _, s := range l.Shown {
 		if s.Source != "" {

@@ -77,7 +77,7 @@ func curveTable(p panel.Panel) *results.Table {
 	x := thick[0].X
 	step := max(1, (len(x)+mostRows-1)/mostRows)
 	for i := 0; i < len(x); i += step {
-		row := []results.Cell{results.Number(x[i], 4)}
+		row := []results.Cell{results.Word(fmt.Sprintf("%g", x[i]))}
 		for _, s := range thick {
 			cell := results.Cell{}
 			for j, at := range s.X { // curves of other lengths

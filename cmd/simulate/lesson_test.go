@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/model"
+	"driftlab/results/lab"
+	"driftlab/results/lab/panel"
+	"driftlab/trainer/recipe"
+)
+
+// TestLessonsCanRun: every value of every control gives a live run that is a recipe, and
+// a picture; the free tab's recipes are shipped and need no other model than the page has.
+func TestLessonsCanRun(t *testing.T) {
+	d := lab.Load()
+	for i := range d.Lessons {
+		l := &d.Lessons[i]
+		for _, k := range l.Controls {
+			for _, o := range k.Options {
+				c := &lessonCmd{With: []string{k.Key + "=" + o.Value}}
+				chosen, err := c.chosen(l)
+				if err != nil {
+					t.Errorf("%s: %v", l.Name, err)
+				}
+				if len(matching(l.Data.Panels, chosen)) == 0 {
+					t.Errorf("%s with %s=%s shows nothing", l.Name, k.Key, o.Value)
+				}
+				if l.Live == nil {
+					continue
+				}
+				set := filled(l.Live.Set, chosen)
+				if _, err := recipe.Load(l.Live.Recipe, set...); err != nil || strings.Contains(strings.Join(set, " "), "{"+k.Key+"}") {
+					t.Errorf("%s with %s=%s: %q: %v", l.Name, k.Key, o.Value, set, err)
+				}
+			}
+		}
+		if err := wrong(commandWords(l.Command)); err != nil {
+			t.Errorf("%s: %s: %v", l.Name, l.Command, err)
+		}
+	}
+	for _, r := range d.Recipes {
+		loaded, err := recipe.Load(r.Name)
+		if err != nil || loaded.Checkpoint != "chain-base" || !slices.Contains(model.Shipped(), loaded.Checkpoint) {
+			t.Errorf("%s from %s: %v", r.Name, loaded.Checkpoint, err)
+		}
+	}
+}
+
+// commandWords are the arguments of a command line without quotes.
+func commandWords(line string) []string { return strings.Fields(line)[1:] }
+
+// TestFilled: a pair of engines stands for both, and a value that looks like YAML stays.
+func TestFilled(t *testing.T) {
+	got := filled([]string{"rollout.numerics={rollout}", "learner.numerics={learner}", "schedule={schedule}"},
+		map[string]string{"pair": "bf16/fp32", "schedule": "{name: lag, k: 4}"})
+	if want := []string{"rollout.numerics=bf16", "learner.numerics=fp32", "schedule={name: lag, k: 4}"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestRecorders: each recording can be made, small, has a panel for each value it is shown
+// with, and is the same when it is made again.
+func TestRecorders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains")
+	}
+	for name, record := range recorders {
+		var texts [2]string
+		for i := range texts {
+			c := &lessonCmd{tiny: true}
+			c.Out = t.TempDir()
+			panels, err := record(context.Background(), c)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if len(panels) < 4 || slices.ContainsFunc(panels, func(p panel.Panel) bool { return len(p.When) == 0 || p.Said == "" }) {
+				t.Errorf("%s: %d panels, or one without controls or words", name, len(panels))
+			}
+			text, err := recording(panels)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			texts[i] = string(text)
+		}
+		if texts[0] != texts[1] {
+			t.Errorf("%s differs when it is made again", name)
+		}
+	}
+}
+
+// TestStripText: shades and crosses stand under their tokens.
+func TestStripText(t *testing.T) {
+	p := panel.Panel{Lines: []panel.Line{{Title: "one", Tokens: []panel.Token{{Text: "ab", Level: 2}, {Text: "c"}, {Text: "d", Level: 4, Cross: true}}}}}
+	if got, want := stripText(p), "one\n  ab c d\n  :    ×\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestCurveTable: many places are thinned, faint curves left out, a gap is empty.
+func TestCurveTable(t *testing.T) {
+	p := panel.Panel{Kind: panel.Lines, X: &panel.Axis{Label: "step"}, Y: &panel.Axis{}}
+	long := panel.Series{Name: "long"}
+	for i := range 30 {
+		long.X, long.Y = append(long.X, float64(i)), append(long.Y, float64(i)/10)
+	}
+	p.Series = []panel.Series{long, {Name: "faint", Faint: true, X: []float64{0}, Y: []float64{1}}, {Name: "brief", X: []float64{0, 3}, Y: []float64{7, 8}}}
+	table := curveTable(p)
+	if len(table.Columns) != 3 || len(table.Rows) != 10 || table.Rows[1][0].Text != "3" || table.Rows[1][2].Text != "8" || table.Rows[2][2].Text != "" {
+		t.Errorf("%d columns, rows %+v", len(table.Columns), table.Rows)
+	}
+}
