@@ -37,7 +37,7 @@ func TestLessonsCanRun(t *testing.T) {
 				}
 			}
 		}
-		if err := wrong(commandWords(l.Command)); err != nil {
+		if err := wrong(strings.Fields(l.Command)[1:]); err != nil {
 			t.Errorf("%s: %s: %v", l.Name, l.Command, err)
 		}
 	}
@@ -48,9 +48,6 @@ func TestLessonsCanRun(t *testing.T) {
 		}
 	}
 }
-
-// commandWords are the arguments of a command line without quotes.
-func commandWords(line string) []string { return strings.Fields(line)[1:] }
 
 // TestFilled: a pair of engines stands for both, and a value that looks like YAML stays.
 func TestFilled(t *testing.T) {
@@ -108,7 +105,7 @@ func TestCurveTable(t *testing.T) {
 	}
 	p.Series = []panel.Series{long, {Name: "faint", Faint: true, X: []float64{0}, Y: []float64{1}}, {Name: "brief", X: []float64{0, 3}, Y: []float64{7, 8}}}
 	table := curveTable(p)
-	if len(table.Columns) != 3 || len(table.Rows) != 10 || table.Rows[1][0].Text != "3" || table.Rows[1][2].Text != "8" || table.Rows[2][2].Text != "" {
+	if len(table.Columns) != 3 || len(table.Rows) != 10 || table.Rows[1][0].Text != "3" || table.Rows[1][2].Text != "8.00" || table.Rows[2][2].Text != "" {
 		t.Errorf("%d columns, rows %+v", len(table.Columns), table.Rows)
 	}
 }

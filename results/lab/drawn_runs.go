@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 
 	"driftlab/experiments/stats"
@@ -104,11 +105,14 @@ func drawAge(p *published) ([]panel.Panel, error) {
 	return []panel.Panel{c.armPanel("lag16", "Published: 200 steps, ten seeds, rollouts 16 updates old", panel.Uncorrected), gap}, nil
 }
 
-// prescribed are the arms of the lesson about fixes, by illness.
-var prescribed = []struct {
+// prescription is an arm that was run for an illness.
+type prescription struct {
 	illness, arm, run string
 	method            panel.Method
-}{
+}
+
+// prescribed are the arms of the lesson about fixes, by illness.
+var prescribed = []prescription{
 	{"age", "uncorrected", "lag16", panel.Uncorrected},
 	{"age", "OPSM", "lag16-opsm", panel.OPSM},
 	{"age", "clip against the rollout", "lag16-bypass", panel.Clip},
@@ -146,7 +150,23 @@ func drawFix(p *published) ([]panel.Panel, error) {
 		}
 		t.Rows = append(t.Rows, append([]string{a.arm}, row...))
 	}
-	return append(out, *tables["age"], *tables["router"]), nil
+	return append(append(out, untried()...), *tables["age"], *tables["router"]), nil
+}
+
+// untried says of an arm that was run for one illness alone that it was not for the other.
+func untried() []panel.Panel {
+	var out []panel.Panel
+	for _, a := range prescribed {
+		for _, illness := range []string{"age", "router"} {
+			tried := slices.ContainsFunc(prescribed, func(b prescription) bool { return b.illness == illness && b.arm == a.arm })
+			if !tried {
+				out = append(out, panel.Panel{Kind: panel.Table, Name: "untried", When: map[string]string{"illness": illness, "arm": a.arm},
+					Title: a.arm + " was not run for this illness", Columns: []panel.Column{{Name: "arm"}, {Name: "runs", Num: true}},
+					Rows: [][]string{{a.arm, "0"}}, Said: "Nothing was published about this pair."})
+			}
+		}
+	}
+	return out
 }
 
 // outcome is what became of an arm: how many of its seeds fell, where it ended, and
