@@ -35,7 +35,8 @@ type Recipe struct {
 	Checkpoint string `yaml:"checkpoint"`
 	// Teacher holds the weights of a frozen teacher, named like Checkpoint, for
 	// losses that distil from one. Its architecture may differ from the model's,
-	// its vocabulary may not be smaller. Default: none.
+	// its vocabulary may not be smaller. What it reads takes no time on a virtual clock, as
+	// what a reference reads. Default: none.
 	Teacher string `yaml:"teacher"`
 	// Distillation says which responses the teacher guides. Nil where the recipe has no
 	// such section: it reads all, and the methods that name it do with that what they do.
