@@ -370,6 +370,26 @@ func TestSameDigest(t *testing.T) {
 	p.clean()
 }
 
+// TestLive: what a lesson computes without training appears beside its recording.
+func TestLive(t *testing.T) {
+	p := open(t, local(oneFile), 1280, "light")
+	for _, l := range document.Lessons {
+		if l.Live == nil || l.Live.Do == "train" {
+			continue
+		}
+		p.goTo(l.Name)
+		p.skip()
+		begun := time.Now()
+		command, _ := p.compute()
+		t.Logf("%s: %s in %.1f s", l.Name, l.Live.Do, time.Since(begun).Seconds())
+		if strings.ContainsAny(command, "{}") {
+			t.Errorf("%s: an unfilled place in %q", l.Name, command)
+		}
+		p.until("document.querySelector('.stage').textContent.includes('omputed here')")
+	}
+	p.clean()
+}
+
 // TestNothingLeaves: the page speaks to its origin and to nobody else, and computes when
 // that is gone; from a disk it asks for the file beside it, and as one file for nothing.
 func TestNothingLeaves(t *testing.T) {

@@ -323,6 +323,7 @@
   function compute() {
     const me = now, p = now.liveParts, r = request();
     now.live = [];
+    now.asked = r.do;
     p.outcome.replaceChildren();
     p.run.hidden = p.save.hidden = true;
     p.stop.hidden = p.bar.hidden = false;
@@ -349,7 +350,7 @@
       p.words.textContent = "";
       const facts = [element("p", "note", "Computed here, in this page. A terminal gives the same" + (m.digest ? ", with the same digest:" : ":")), command(m.command)];
       if (m.digest) { const d = element("p", "digest"); d.append("Digest ", element("code", "", m.digest)); facts.push(d); }
-      if (m.result.recipe) facts.splice(0, 2, element("p", "note", "The recipe is valid."), Object.assign(element("pre"), { textContent: m.result.recipe, tabIndex: 0 }));
+      if (now.asked === "check") facts.splice(0, 2, element("p", "note", "The recipe is valid."), Object.assign(element("pre"), { textContent: m.result.recipe, tabIndex: 0 }));
       p.outcome.replaceChildren(...facts);
       p.save.hidden = !m.digest;
       if (now.live[0] && now.live[0].said) say("Done. " + now.live[0].said);
