@@ -6,9 +6,7 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
-	"driftlab/trainer"
 	"driftlab/trainer/passk"
-	"driftlab/trainer/recipe"
 )
 
 // sharedTokens is what a run of hard-prompts may generate: eighty steps of equal groups.
@@ -52,11 +50,6 @@ func hardPrompts() claim.Claim {
 
 func measureHardPrompts(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	held, err := recipe.Load("default", "task={name: chain, difficulty: [6, 12]}")
-	if err != nil {
-		return nil, err
-	}
-	held.Seed = e.Seed
 	tokens := e.Pick(sharedTokens, 10_000, 1_000)
 	samples := e.Pick(16, 8, 4)
 	for _, arm := range focusArms {
@@ -67,13 +60,9 @@ func measureHardPrompts(ctx context.Context, e *claim.Env) (*claim.Observation, 
 			if err != nil {
 				return nil, err
 			}
-			all, err := trainer.Evaluate(ctx, after, held, trainer.Attempts{Prompts: e.Pick(64, 16, 2), Samples: samples}, trainer.Options{Cores: e.Cores})
+			tallies, err := heldOut(ctx, e, after, samples)
 			if err != nil {
 				return nil, err
-			}
-			var tallies []passk.Tally
-			for _, p := range all.Prompts {
-				tallies = append(tallies, p.Tally)
 			}
 			one, several = append(one, passk.Mean(tallies, 1)), append(several, passk.Mean(tallies, samples))
 			mixed, steps = append(mixed, stats.Average(c[0])), append(steps, float64(len(c[0])))

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
+	"driftlab/model"
 	"driftlab/trainer"
 	"driftlab/trainer/passk"
 	"driftlab/trainer/recipe"
@@ -53,11 +54,6 @@ func passkReward() claim.Claim {
 
 func measurePasskReward(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	held, err := recipe.Load("default", "task={name: chain, difficulty: [6, 12]}")
-	if err != nil {
-		return nil, err
-	}
-	held.Seed = e.Seed
 	steps, samples := e.Pick(80, 20, 2), e.Pick(farK, 16, 4)
 	for _, arm := range passkRewards {
 		var one, far, way []float64
@@ -66,13 +62,9 @@ func measurePasskReward(ctx context.Context, e *claim.Env) (*claim.Observation, 
 			if err != nil {
 				return nil, err
 			}
-			all, err := trainer.Evaluate(ctx, after, held, trainer.Attempts{Prompts: e.Pick(64, 16, 2), Samples: samples}, trainer.Options{Cores: e.Cores})
+			tallies, err := heldOut(ctx, e, after, samples)
 			if err != nil {
 				return nil, err
-			}
-			var tallies []passk.Tally
-			for _, p := range all.Prompts {
-				tallies = append(tallies, p.Tally)
 			}
 			one, far, way = append(one, passk.Mean(tallies, 1)), append(far, passk.Mean(tallies, samples)), append(way, stats.Average(c[0]))
 		}
@@ -81,6 +73,25 @@ func measurePasskReward(ctx context.Context, e *claim.Env) (*claim.Observation, 
 		o.Set(arm.name+", on the way", way...)
 	}
 	return o, nil
+}
+
+// heldOut tallies the responses of weights to 64 held-out prompts that are harder than
+// those trained.
+func heldOut(ctx context.Context, e *claim.Env, p *model.Params, samples int) ([]passk.Tally, error) {
+	r, err := recipe.Load("default", "task={name: chain, difficulty: [6, 12]}")
+	if err != nil {
+		return nil, err
+	}
+	r.Seed = e.Seed
+	all, err := trainer.Evaluate(ctx, p, r, trainer.Attempts{Prompts: e.Pick(64, 16, 2), Samples: samples}, trainer.Options{Cores: e.Cores})
+	if err != nil {
+		return nil, err
+	}
+	var tallies []passk.Tally
+	for _, p := range all.Prompts {
+		tallies = append(tallies, p.Tally)
+	}
+	return tallies, nil
 }
 
 func judgePasskReward(j *claim.Judge) {
