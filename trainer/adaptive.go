@@ -61,7 +61,6 @@ func (f *focus) generate(s *Session) {
 		if lend {
 			rows[last[g]] = len(asked)
 			asked = append(asked, asked[last[g]])
-			answer.Group[0] = g
 			f.tokens += answer.Tokens()
 			parts = append(parts, answer)
 		}
@@ -72,7 +71,8 @@ func (f *focus) generate(s *Session) {
 	column.Join(&all, parts)
 	all.Select(&s.batch.Sampled, rows)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
-	for _, i := range rows {
+	for k, i := range rows {
+		s.batch.Group[k] = asked[i].Group // an answer that is lent has the number of the step it was given in
 		s.prompts, s.requests = append(s.prompts, s.asked[asked[i].Group]), append(s.requests, asked[i])
 	}
 }

@@ -95,6 +95,44 @@ func TestAdaptive(t *testing.T) {
 	}
 }
 
+// TestAdaptiveTwice: a prompt that a step asks for twice is lent its answer in both
+// groups, each with its own number.
+func TestAdaptiveTwice(t *testing.T) {
+	r, err := recipe.Load("knapsack", "rollout.prompts=4", "rollout.pool={prompts: 2, focus: adaptive}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sessionIn(t, r, Options{})
+	f := stageOf[*focus](s)
+	twice := false
+	for step := 0; step < 20 && !twice; step++ {
+		if err := s.Step(step); err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range s.requests {
+			if s.batch.Group[i] != q.Group {
+				t.Fatalf("step %d: response %d is of group %d and says %d", step, i, q.Group, s.batch.Group[i])
+			}
+		}
+		lent := map[int64]int{}
+		for g, p := range s.asked {
+			if f.lent[g] {
+				lent[p.ID]++
+				twice = twice || lent[p.ID] == 2
+			}
+		}
+		for place := range f.answers { // as if each had been solved before
+			if f.answers[place] == nil {
+				f.answers[place] = new(batch.Sampled)
+				s.batch.Sampled.Select(f.answers[place], []int{0})
+			}
+		}
+	}
+	if !twice {
+		t.Fatal("no prompt was lent an answer twice in a step")
+	}
+}
+
 // tokensOf are the tokens of a response.
 func tokensOf(b *batch.Batch, i int) []int32 {
 	from, to := b.Span(i)
