@@ -9,6 +9,7 @@ import (
 	"driftlab/results/lab"
 	"driftlab/results/lab/panel"
 	"driftlab/results/lab/picture"
+	"driftlab/results/record"
 	"driftlab/trainer/explain"
 	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
@@ -51,13 +52,13 @@ func (c *lessonCmd) live(a *app, do string, r recipe.Recipe, m *meter) ([]panel.
 	case "measure":
 		return gapPanels(a.ctx, measure.GapRequest{Recipe: r, Workers: c.workers()})
 	case "explain":
-		u, err := explain.Follow(a.ctx, r, explain.Request{Step: 1, Tokens: 12, Workers: c.workers()})
+		u, err := explain.Follow(a.ctx, r, explain.Request{Step: 1, Tokens: record.UpdateTokens, Workers: c.workers()})
 		if err != nil {
 			return nil, err
 		}
 		return picture.Policies(u), nil
 	case "flips":
-		f, err := measure.Flips(r, 6, c.workers())
+		f, err := measure.Flips(r, record.FlipsResponses, c.workers())
 		if err != nil {
 			return nil, err
 		}

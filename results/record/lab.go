@@ -1,5 +1,11 @@
 package record
 
+// UpdateTokens and FlipsResponses are how many the lab has room for.
+const (
+	UpdateTokens   = 12
+	FlipsResponses = 10
+)
+
 // Update is what three policies say of some tokens through one training step: the
 // sampler mu, the learner before the step's first update (old), and after each.
 type Update struct {

@@ -13,6 +13,7 @@ import (
 	"driftlab/trainer"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/loss"
+	"driftlab/trainer/masked"
 	"driftlab/trainer/recipe"
 )
 
@@ -96,12 +97,7 @@ func newFollower(u *record.Update, b *batch.Batch, after [][]float64, l loss.Los
 
 // fill fills the Update.
 func (f *follower) fill(vocab []string, tokens int) error {
-	f.Count = 0
-	for _, m := range f.batch.Mask {
-		if m {
-			f.Count++
-		}
-	}
+	f.Count = masked.Count(f.batch.Mask)
 	chosen := f.choose(tokens)
 	for _, n := range chosen {
 		f.Tokens = append(f.Tokens, f.token(n, vocab))

@@ -31,7 +31,7 @@ func TestRecordingOfAnUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := Follow(context.Background(), r, Request{Step: 1, Tokens: 12})
+		u, err := Follow(context.Background(), r, Request{Step: 1, Tokens: record.UpdateTokens})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestRecordingOfFlips(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := measure.Flips(r, 10, 1)
+		f, err := measure.Flips(r, record.FlipsResponses, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

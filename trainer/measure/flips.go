@@ -46,6 +46,7 @@ func Flips(r recipe.Recipe, responses, workers int) (*record.Flips, error) {
 	scorer := q.scorer(r.Learner.Numerics)
 	defer scorer.Close()
 	options := learner.ScoreOptions{Policy: engines.Policy(r), Distributions: true}
+	var g diagnose.Gap // as last scored
 	score := func(replay learner.Replay, gates learner.Gates) (float64, []float64) {
 		options.Replay, options.Gates = replay, gates
 		scorer.Score(&b.Old, &b.Sampled, options)
@@ -53,12 +54,12 @@ func Flips(r recipe.Recipe, responses, workers int) (*record.Flips, error) {
 		for _, n := range tokens {
 			deltas = append(deltas, b.Old.Logp[n]-b.LogpRoll[n])
 		}
-		return diagnose.Compare(b).ExactKL, deltas
+		g = diagnose.Compare(b)
+		return g.ExactKL, deltas
 	}
 	f.KLIDsGates, f.DeltaIDsGates = score(learner.ReplayRollout, learner.RecordedGates)
 	f.KLIDs, f.DeltaIDs = score(learner.ReplayRollout, learner.LiveGates)
 	f.KLFree, f.DeltaFree = score(learner.ReplayNone, learner.LiveGates)
-	g := diagnose.Compare(b)
 	f.Count, f.FlippedTokens, f.FlippedDecisions = g.Tokens, g.FlipToken, g.FlipRoute
 	f.Flip, f.Margin = make([][]bool, b.Layers), make([][]float64, b.Layers)
 	States(b, p, r.Learner.Numerics, false, func(pass *engine.Pass, rows []int) {

@@ -22,12 +22,6 @@ var followed struct {
 	update *record.Update
 }
 
-// followedTokens and shownResponses are how many a panel has room for.
-const (
-	followedTokens = 12
-	shownResponses = 10
-)
-
 // explain follows tokens through the training step of an update:
 //
 //	{"v": 1, "id": 4, "do": "explain", "recipe": "default", "set": ["learner.minibatches=4"], "update": 3, "token": 1}
@@ -43,7 +37,7 @@ func (j *job) explain(ctx context.Context, r recipe.Recipe, m message) error {
 	}
 	if of := fmt.Sprintf("%s at step %d", r.YAML(), step); followed.of != of {
 		post(reply{ID: j.id, Progress: &progress{Of: step}})
-		u, err := explain.Follow(ctx, r, explain.Request{Step: step, Tokens: followedTokens, Progress: func(p trainer.Progress) {
+		u, err := explain.Follow(ctx, r, explain.Request{Step: step, Tokens: record.UpdateTokens, Progress: func(p trainer.Progress) {
 			post(reply{ID: j.id, Progress: &progress{Done: p.Step, Of: step}})
 			j.breathe(ctx)
 		}})
@@ -81,7 +75,7 @@ func workingsOf(panels []panel.Panel, token int) (found []panel.Panel) {
 //	{"id": 5, "result": {record.Flips}, "panels": [...]}
 func (j *job) flips(r recipe.Recipe, m message) error {
 	post(reply{ID: j.id, Progress: &progress{Of: 1}})
-	f, err := measure.Flips(r, shownResponses, 1)
+	f, err := measure.Flips(r, record.FlipsResponses, 1)
 	if err != nil {
 		return err
 	}

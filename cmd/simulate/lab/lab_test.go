@@ -98,7 +98,7 @@ func TestSameBytes(t *testing.T) {
 	if r, err = recipe.Load("default", few...); err != nil {
 		t.Fatal(err)
 	}
-	u, err := explain.Follow(context.Background(), r, explain.Request{Step: 1, Tokens: 12})
+	u, err := explain.Follow(context.Background(), r, explain.Request{Step: 1, Tokens: record.UpdateTokens})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestSameBytes(t *testing.T) {
 	if err := json.Unmarshal(followed.Result, &told); err != nil || len(u.Tokens) == 0 || !reflect.DeepEqual(told.Tokens, u.Tokens) || len(followed.Panels) == 0 {
 		t.Errorf("in WebAssembly %d tokens are followed, and not as the %d here: %v", len(told.Tokens), len(u.Tokens), err)
 	}
-	flips, err := measure.Flips(r, 10, 1)
+	flips, err := measure.Flips(r, record.FlipsResponses, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
