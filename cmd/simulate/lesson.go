@@ -76,7 +76,7 @@ func (c *lessonCmd) Run(a *app) error {
 	}
 	for i, g := range l.Guess {
 		if guesses[i] != "" {
-			fmt.Fprintf(a.stdout, "You guessed %s. Published: %s\n", guesses[i], truth(g))
+			fmt.Fprintf(a.stdout, "You guessed %s. Published: %s\n", guesses[i], g.Said)
 		}
 	}
 	fmt.Fprintf(a.stdout, "\n%s\n\n%s\n", l.Aha, strings.Join(l.Why, "\n\n"))
@@ -149,31 +149,6 @@ func (c *lessonCmd) ask(a *app, l *lab.Lesson) []string {
 	}
 	fmt.Fprintln(a.stdout)
 	return guesses
-}
-
-// truth writes what a guess is compared with.
-func truth(g lab.Guess) string {
-	switch t := g.Truth.(type) {
-	case float64:
-		switch g.Kind {
-		case "share":
-			return results.Percent(t, 2).Text
-		case "decade":
-			return fmt.Sprintf("1e%.0f, and less than ten times that", t)
-		}
-		return results.FormatNumber(t, 3)
-	case []any:
-		var list []string
-		for i, x := range t {
-			if y, ok := x.(float64); ok {
-				list = append(list, fmt.Sprintf("%s at %g", results.Percent(y, 1).Text, g.X[i]))
-			} else {
-				list = append(list, fmt.Sprint(x))
-			}
-		}
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprint(g.Truth)
 }
 
 // figureSources are the files of the figures shown, once each.

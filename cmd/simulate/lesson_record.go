@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"driftlab/cmd/simulate/lab/live"
 	"driftlab/engine"
+	"driftlab/results/lab"
 	"driftlab/results/lab/panel"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/measure"
@@ -36,7 +36,7 @@ func (c *lessonCmd) record(a *app) error {
 	if err != nil {
 		return err
 	}
-	text, err := recording(panels)
+	text, err := lab.Recording(panels)
 	if err == nil {
 		err = writeFile(c.Out, c.Name+".json", text)
 	}
@@ -44,22 +44,6 @@ func (c *lessonCmd) record(a *app) error {
 		fmt.Fprintf(a.stdout, "Recording: %s\n", filepath.Join(c.Out, c.Name+".json"))
 	}
 	return err
-}
-
-// recording is a file of panels, one a line.
-func recording(panels []panel.Panel) ([]byte, error) {
-	text := []byte("{\"panels\":[\n")
-	for i := range panels {
-		line, err := json.Marshal(&panels[i])
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			text = append(text, ",\n"...)
-		}
-		text = append(text, line...)
-	}
-	return append(text, "\n]}\n"...), nil
 }
 
 // recordGap measures the formats that people serve against those they train in, as the

@@ -76,7 +76,7 @@ func TestRecorders(t *testing.T) {
 			if len(panels) < 4 || slices.ContainsFunc(panels, func(p panel.Panel) bool { return len(p.When) == 0 || p.Said == "" }) {
 				t.Errorf("%s: %d panels, or one without controls or words", name, len(panels))
 			}
-			text, err := recording(panels)
+			text, err := lab.Recording(panels)
 			if err != nil {
 				t.Fatal(name, err)
 			}

@@ -8,6 +8,9 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
+
+	"driftlab/results/lab/panel"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -74,6 +77,7 @@ func build(p *published, name string) (*Lesson, error) {
 		if err := g.answer(f, a.Truth[g.Key]); err != nil {
 			return nil, fmt.Errorf("truth of %s: %w", g.Key, err)
 		}
+		g.Said = g.said()
 	}
 	for used := range a.Figures {
 		if _, ok := f.known[used]; !ok {
@@ -141,6 +145,26 @@ func (g *Guess) answer(f *figures, truth any) error {
 	return fmt.Errorf("%v: expected a figure's name, a list or options with their figures", truth)
 }
 
+// said writes the answer.
+func (g *Guess) said() string {
+	switch truth := g.Truth.(type) {
+	case int:
+		return fmt.Sprintf("1e%d", truth)
+	case float64:
+		if g.Kind == "share" {
+			return written("%.3g %%", truth)
+		}
+		return strings.TrimSpace(fmt.Sprint(truth, " ", g.Unit))
+	case []float64:
+		points := make([]string, len(truth))
+		for i, y := range truth {
+			points[i] = fmt.Sprintf("%.0f %% at %g", 100*y, g.X[i])
+		}
+		return strings.Join(points, ", ")
+	}
+	return strings.Join(g.Truth.([]string), ", then ")
+}
+
 // rank orders the options by their figures, the highest first; equal ones stay as
 // they are listed.
 func (g *Guess) rank(by map[string]any, value func(any) (float64, error)) error {
@@ -158,11 +182,27 @@ func (g *Guess) rank(by map[string]any, value func(any) (float64, error)) error 
 	return nil
 }
 
-// encode is how the document is kept: a lesson a line, for changes to be seen.
+// encode is how the document is kept.
 func (d *Document) encode() ([]byte, error) {
-	out := fmt.Appendf(nil, "{\"v\":%d,\"lessons\":[\n", d.V)
-	for i := range d.Lessons {
-		line, err := json.Marshal(&d.Lessons[i])
+	lessons, err := lines(d.Lessons)
+	if err != nil {
+		return nil, err
+	}
+	recipes, err := json.Marshal(d.Recipes)
+	return fmt.Appendf(nil, "{\"v\":%d,\"lessons\":%s,\"recipes\":%s}\n", d.V, lessons, recipes), err
+}
+
+// Recording is the file of a recording that is panels.
+func Recording(panels []panel.Panel) ([]byte, error) {
+	list, err := lines(panels)
+	return fmt.Appendf(nil, "{\"panels\":%s}\n", list), err
+}
+
+// lines is a list in JSON, an item a line, for changes to be seen.
+func lines[T any](list []T) ([]byte, error) {
+	out := []byte("[\n")
+	for i := range list {
+		line, err := json.Marshal(&list[i])
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +211,5 @@ func (d *Document) encode() ([]byte, error) {
 		}
 		out = append(out, line...)
 	}
-	recipes, err := json.Marshal(d.Recipes)
-	out = append(out, "\n],\"recipes\":"...)
-	return append(append(out, recipes...), "}\n"...), err
+	return append(out, "\n]"...), nil
 }

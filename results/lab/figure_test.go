@@ -118,7 +118,7 @@ func TestRecordingsAgree(t *testing.T) {
 		{"moe", "geo-length-invariant", [2]string{"moe product", "moe geometric"}, true},
 	} {
 		for i, series := range c.series {
-			rows, _, err := p.observed(c.claim, series)
+			rows, err := p.observed(c.claim, series)
 			if err != nil {
 				t.Fatal(err)
 			}

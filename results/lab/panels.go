@@ -1,27 +1,15 @@
 package lab
 
-import (
-	"encoding/json"
-	"fmt"
-	"io/fs"
-	"path"
-
-	"driftlab/results/lab/panel"
-)
+import "driftlab/results/lab/panel"
 
 // panels are the pictures of a lesson: those that were recorded, see
 // results/published/lab, and those drawn here from claims and runs.
 func panels(p *published, lesson string) ([]panel.Panel, error) {
 	var out []panel.Panel
 	if recorded[lesson] {
-		file := path.Join("lab", lesson+".json")
-		text, err := fs.ReadFile(p.dir, file)
-		if err != nil {
-			return nil, err
-		}
 		var d Data
-		if err := json.Unmarshal(text, &d); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		if err := p.decode(lesson, &d); err != nil {
+			return nil, err
 		}
 		out = d.Panels
 	}

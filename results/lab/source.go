@@ -138,10 +138,10 @@ func (p *published) claim(id string) (claimed, error) {
 
 // observed reads a series of a claim from every replication that the verdict was
 // judged from.
-func (p *published) observed(id, series string) (rows [][]float64, folder string, err error) {
+func (p *published) observed(id, series string) (rows [][]float64, err error) {
 	c, err := p.claim(id)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	for _, seed := range c.Seeds {
 		file := path.Join(c.folder, fmt.Sprintf("seed-%d.json", seed))
@@ -150,24 +150,24 @@ func (p *published) observed(id, series string) (rows [][]float64, folder string
 			v, err = at(v, "[name="+series+"].values")
 		}
 		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		var row []float64
 		for _, x := range v.([]any) {
 			value, ok := x.(float64)
 			if !ok {
-				return nil, "", fmt.Errorf("%s: %s: %v is not a number", file, series, x)
+				return nil, fmt.Errorf("%s: %s: %v is not a number", file, series, x)
 			}
 			row = append(row, value)
 		}
 		rows = append(rows, row)
 	}
-	return rows, c.folder, nil
+	return rows, nil
 }
 
 // means is the mean over the replications of each entry of a series.
 func (p *published) means(id, series string) ([]float64, error) {
-	rows, _, err := p.observed(id, series)
+	rows, err := p.observed(id, series)
 	if err != nil {
 		return nil, err
 	}

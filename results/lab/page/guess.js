@@ -134,7 +134,7 @@ const guesses = (function () {
     }
     const said = element("p", "said");
     if (value != null) said.append(element("span", "yours", "You: " + words(g, value)), " ");
-    said.append(element("span", "truth", "Recorded: " + (g.said || words(g, g.truth))));
+    said.append(element("span", "truth", "Recorded: " + g.said));
     box.append(said);
     return box;
   }

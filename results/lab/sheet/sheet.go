@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
-	"strings"
 
 	"driftlab/results/lab"
 )
@@ -30,7 +29,6 @@ func Files(d *lab.Document) (map[string][]byte, error) {
 		"css":       func() template.CSS { return template.CSS(css) },
 		"axes":      axes,
 		"tables":    tableRows,
-		"truth":     truth,
 		"increment": func(i int) int { return i + 1 },
 		"minutes":   minutes,
 		"only":      only,
@@ -88,30 +86,4 @@ func tableRows(t lab.SheetTable, filled bool) ([]row, error) {
 		out = append(out, row{name, cells})
 	}
 	return out, nil
-}
-
-// truth writes the answer of a guess.
-func truth(g lab.Guess) string {
-	share := func(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", 100*x), ".00") + " %" }
-	switch t := g.Truth.(type) {
-	case float64:
-		switch g.Kind {
-		case "share":
-			return share(t)
-		case "decade":
-			return fmt.Sprintf("1e%.0f", t)
-		}
-		return fmt.Sprintf("%g %s", t, g.Unit)
-	case []any:
-		var list []string
-		for i, x := range t {
-			if y, ok := x.(float64); ok {
-				list = append(list, fmt.Sprintf("%s at %g", share(y), g.X[i]))
-			} else {
-				list = append(list, fmt.Sprint(x))
-			}
-		}
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprint(g.Truth)
 }
