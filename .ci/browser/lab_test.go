@@ -10,6 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +25,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -184,7 +189,7 @@ func (p *tab) clean() {
 // goTo opens another lesson in the page as it is.
 func (p *tab) goTo(lesson string) {
 	p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = 'lesson=%s'", lesson)))
-	p.until(fmt.Sprintf("document.querySelector('#lessons a[aria-current]').dataset.name === '%s' && location.hash.includes('%s')", lesson, lesson))
+	p.until(fmt.Sprintf("document.querySelector('#lessons a[aria-current]')?.dataset.name === '%s' && location.hash.includes('%s')", lesson, lesson))
 }
 
 // skip shows the recording.
@@ -273,7 +278,7 @@ func TestKeyboard(t *testing.T) {
 	p := open(t, local(oneFile), 1280, "light")
 	for i, l := range document.Lessons {
 		p.do(chromedp.KeyEvent(fmt.Sprint(i + 1)))
-		p.until(fmt.Sprintf("document.querySelector('#lessons a[aria-current]').dataset.name === '%s'", l.Name))
+		p.until(fmt.Sprintf("document.querySelector('#lessons a[aria-current]')?.dataset.name === '%s'", l.Name))
 		p.do(chromedp.Evaluate[chromedp.Void]("document.activeElement.blur()"))
 		reached := map[string]bool{}
 		for range 60 { // Tab through the form to the button
@@ -323,9 +328,9 @@ func (p *tab) compute() (command, digest string) {
 }
 
 // inShell runs a command that the page printed.
-func inShell(t *testing.T, command string, more ...string) []byte {
+func inShell(t *testing.T, program, command string, more ...string) []byte {
 	t.Helper()
-	words := strings.Replace(command, "simulate", simulate, 1) + " " + strings.Join(more, " ")
+	words := strings.Replace(command, "simulate", program, 1) + " " + strings.Join(more, " ")
 	c := exec.Command("sh", "-c", words)
 	c.Dir = t.TempDir()
 	var complaints bytes.Buffer
@@ -338,8 +343,13 @@ func inShell(t *testing.T, command string, more ...string) []byte {
 }
 
 // TestSameDigest: what the page computes has the digest of the command that it prints: on
-// one core and on two, with assembly.
+// one core and on two, with assembly and in plain Go. LAB_WHOLE=1 makes the lessons' runs
+// to their end, not to their third step.
 func TestSameDigest(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "simulate")
+	if out, err := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-tags", "purego", "-o", plain, "./cmd/simulate").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	p := open(t, serve(t), 1280, "light")
 	type run struct{ name, recipe, set string }
 	runs := []run{{"fp8 rollouts", "headline", "rollout.numerics=fp8-w8a8\nlearner.numerics=bf16\nrollout.prompts=2\nrollout.group=4\ncorrection.weights=token_tis\nsteps=3"}}
@@ -347,7 +357,10 @@ func TestSameDigest(t *testing.T) {
 		if l.Live == nil || l.Live.Do != "train" {
 			continue
 		}
-		set := strings.Join(append(l.Live.Set, "steps=3"), "\n")
+		set := strings.Join(l.Live.Set, "\n")
+		if os.Getenv("LAB_WHOLE") == "" {
+			set += "\nsteps=3"
+		}
 		for _, c := range l.Controls {
 			set = strings.ReplaceAll(set, "{"+c.Key+"}", c.Value)
 		}
@@ -358,15 +371,71 @@ func TestSameDigest(t *testing.T) {
 		p.until("document.querySelector('textarea') && document.querySelector('textarea').value === " + fmt.Sprintf("%q", l.set))
 		begun := time.Now()
 		command, digest := p.compute()
-		t.Logf("%s: three steps in %.1f s", l.name, time.Since(begun).Seconds())
-		for _, cores := range []string{"1", "2"} {
+		t.Logf("%s: computed in %.1f s", l.name, time.Since(begun).Seconds())
+		for _, n := range []struct{ program, cores string }{{simulate, "1"}, {simulate, "2"}, {plain, "2"}} {
 			var native struct{ Digest string }
-			if err := json.Unmarshal(inShell(t, command, "--workers", cores, "--json", "-q", "--out", "run"), &native); err != nil || digest == "" || digest != native.Digest {
-				t.Errorf("%s: %q in the page, %q with %s cores, %v", l.name, digest, native.Digest, cores, err)
+			if err := json.Unmarshal(inShell(t, n.program, command, "--workers", n.cores, "--json", "-q", "--out", "run"), &native); err != nil || digest == "" || digest != native.Digest {
+				t.Errorf("%s: %q in the page, %q of %s with %s cores, %v", l.name, digest, native.Digest, n.program, n.cores, err)
 			}
 		}
 		p.goTo(document.Lessons[0].Name)
 	}
+	p.clean()
+}
+
+// TestDrag: the band of the lesson about length is set by dragging it in the plot, and
+// the plot stays the same one meanwhile.
+func TestDrag(t *testing.T) {
+	p := open(t, local(oneFile), 1280, "light")
+	p.goTo("length")
+	p.skip()
+	p.until("document.querySelector('.kind-dots .u-over')")
+	const value = "[...document.querySelectorAll('.control.range select')].map((s) => s.value).join()"
+	before := eval[string](p, value)
+	at := eval[[]float64](p, `{ const plot = document.querySelector(".kind-dots .u-over"); plot.first = true; plot.scrollIntoView({ block: "center" }); const b = plot.getBoundingClientRect(); [b.left + b.width / 2, b.top + b.height / 2, b.top + 2] }`)
+	mouse := func(kind input.DispatchMouseEventType, y float64, held int64) chromedp.Action[chromedp.Void] {
+		return call(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: at[0], Y: y, Button: "left", Buttons: held, ClickCount: 1})
+	}
+	p.do(mouse("mousePressed", at[1], 1), mouse("mouseMoved", (at[1]+at[2])/2, 1), mouse("mouseMoved", at[2], 1), mouse("mouseReleased", at[2], 0))
+	after := eval[string](p, value)
+	if after != "6" || before == after {
+		t.Errorf("the band was option %s and is %s", before, after)
+	}
+	for _, sign := range []string{
+		"document.querySelector('.kind-dots .u-over').first",
+		"location.hash.includes('cap=6')",
+		"[...document.querySelectorAll('.kind-lines .keys')].some((k) => k.textContent.includes('[1/10, 10]'))",
+	} {
+		if !eval[bool](p, "!!("+sign+")") {
+			t.Errorf("not so: %s", sign)
+		}
+	}
+	p.clean()
+}
+
+// slow writes 20 Mbit a second.
+type slow struct{ http.ResponseWriter }
+
+func (s slow) Write(b []byte) (int, error) {
+	time.Sleep(time.Duration(len(b)) * 8 * time.Second / 20e6)
+	return s.ResponseWriter.Write(b)
+}
+
+// TestSlowLine: how long the page takes over a line of 20 Mbit/s is printed.
+func TestSlowLine(t *testing.T) {
+	to, err := url.Parse(serve(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { line.ServeHTTP(slow{w}, r) }))
+	defer server.Close()
+	begun := time.Now()
+	p := open(t, server.URL, 1280, "light")
+	p.until("document.querySelector('.guess button')")
+	page := time.Since(begun)
+	p.until("document.querySelector('#engine').dataset.state === 'ready'")
+	t.Logf("20 Mbit/s: the first question after %.1f s, the engine ready after %.1f s", page.Seconds(), time.Since(begun).Seconds())
 	p.clean()
 }
 
@@ -567,7 +636,7 @@ func TestSizes(t *testing.T) {
 	for _, c := range []struct {
 		what       string
 		size, most int
-	}{{"module", int(raw), 14_500_000}, {"module, gzip", len(module), 3_950_000}, {"one file", size(oneFile), 7_500_000}, {"folder, compressed", packed, 5_000_000}} {
+	}{{"module", int(raw), 14_500_000}, {"module, gzip", len(module), 3_950_000}, {"one file", size(oneFile), 6_000_000}, {"folder, compressed", packed, 5_000_000}} {
 		t.Logf("%s: %.2f MB", c.what, float64(c.size)/1e6)
 		if c.size > c.most {
 			t.Errorf("%s: %d bytes, more than %d", c.what, c.size, c.most)

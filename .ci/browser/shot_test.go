@@ -46,5 +46,8 @@ func TestShots(t *testing.T) {
 			p.skip()
 			shot(l.Name)
 		}
+		p.do(chromedp.Evaluate[chromedp.Void]("location.hash = 'lesson=fix&arm=all'"))
+		p.until("document.querySelector('.stage.many')")
+		shot("fix-all")
 	}
 }

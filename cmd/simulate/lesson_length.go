@@ -40,11 +40,13 @@ func recordLength(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
 	var out []panel.Panel
 	for _, g := range grown {
 		for i := range caps {
-			when := map[string]string{"dose": g.Dose, "cap": strconv.Itoa(i)}
-			kept, dots := keptPanel(g, lengths, i), dotsPanel(g, lengths, i)
-			kept.When, dots.When = when, when
-			out = append(out, kept, dots)
+			kept := keptPanel(g, lengths, i)
+			kept.When = map[string]string{"dose": g.Dose, "cap": strconv.Itoa(i)}
+			out = append(out, kept)
 		}
+		dots := dotsPanel(g, lengths)
+		dots.When = map[string]string{"dose": g.Dose}
+		out = append(out, dots)
 	}
 	return out, nil
 }
@@ -78,11 +80,13 @@ func keptPanel(g ratio.Growth, lengths []float64, at int) panel.Panel {
 }
 
 // dotsPanel is the log of the product ratio of the first responses, by length.
-func dotsPanel(g ratio.Growth, lengths []float64, at int) panel.Panel {
-	band := elementary.Log(caps[at].product)
-	p := panel.Panel{Kind: panel.Dots, Name: "ratios", Title: "Log of the product ratio, response by response",
+func dotsPanel(g ratio.Growth, lengths []float64) panel.Panel {
+	p := panel.Panel{Kind: panel.Dots, Name: "ratios", Title: "Log of the product ratio, response by response; drag the band",
 		X: &panel.Axis{Label: "response length (tokens)", Log: true}, Y: &panel.Axis{Label: "sum of the token log-ratios (nats)"},
-		Marks: []panel.Mark{{Axis: "y", At: band, Name: "kept below"}, {Axis: "y", At: -band, Name: "kept above"}}}
+		Drag: &panel.Drag{Control: "cap", Axis: "y", Names: [2]string{"kept below", "kept above"}}, Said: "The cloud widens with the length; the band stays."}
+	for _, c := range caps {
+		p.Drag.At = append(p.Drag.At, elementary.Log(c.product))
+	}
 	var dots panel.Series
 	for k, sums := range g.Sum {
 		for _, s := range sums[:min(dotted, len(sums))] {
@@ -92,6 +96,5 @@ func dotsPanel(g ratio.Growth, lengths []float64, at int) panel.Panel {
 	}
 	dots.Name = "responses"
 	p.Series = []panel.Series{dots}
-	p.Said = fmt.Sprintf("The cloud widens with the length; the band of ±%.2f nats stays.", band)
 	return p
 }

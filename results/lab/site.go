@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -70,7 +71,7 @@ func index(p Program, file, wasm string, size int) []byte {
 		"; img-src data:; base-uri 'none'; form-action 'none'"
 	fill := map[string]string{
 		"policy": policy, "style": style, "early": early, "script": script.String(), "licence": html.EscapeString(paper.Licence),
-		"lab": inScript(string(Published())), "worker": inScript(string(p.Support) + "\n" + source("worker.js")),
+		"lab": packed(Published()), "worker": inScript(string(p.Support) + "\n" + source("worker.js")),
 		"file": file, "sheets": sheets, "bytes": fmt.Sprint(size), "wasm": wasm,
 	}
 	var out bytes.Buffer
@@ -94,6 +95,15 @@ func source(name string) string {
 		panic("lab: " + err.Error()) // it is embedded
 	}
 	return string(text)
+}
+
+// packed is a text as base64 over gzip.
+func packed(text []byte) string {
+	var out bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
+	z.Write(text)                                           // a buffer takes all
+	z.Close()
+	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
 // inScript keeps a text from ending the element that it stands in.

@@ -1,15 +1,21 @@
 // The page: six lessons and a free tab, from the data in it. A lesson asks, takes a guess,
 // shows the recording, and computes the same here on request. Its state is in the address.
-(function () {
+(async function () {
   "use strict";
   const { element, swatch } = paper;
-  const lab = JSON.parse(document.getElementById("lab").textContent);
+  const lab = await unpacked(document.getElementById("lab").textContent);
   const main = document.getElementById("main"), spoken = document.getElementById("spoken");
   const free = { name: "free", title: "Free", free: true, controls: [], guess: [], data: { panels: [] } };
   const lessons = [...lab.lessons, free];
   const patience = 10; // seconds until the recording appears by itself
 
   let now = null; // the lesson on the page: its values, live panels, parts
+
+  // unpacked is JSON from base64 over gzip.
+  function unpacked(text) {
+    const packed = new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]);
+    return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  }
 
   // say speaks to screen readers, not more often than every five seconds.
   let heard = 0, later;
@@ -192,7 +198,7 @@
       if (value != null && g.kind === "curve") drawn = { x: g.x, y: value };
       else if (value != null && (g.kind === "share" || g.kind === "number")) drawn = { at: value };
       else if (value != null && g.kind === "decade") drawn = { at: Number("1e" + value) };
-      return { ...p, drawn, onDrag: p.drag && ((x, y) => dragged(p.drag, p.drag.axis === "x" ? x : y)) };
+      return { ...p, drawn, ...dragging(p.drag) };
     });
     paint(list);
   }
@@ -200,8 +206,9 @@
   // paint fills the stage; while a drag goes on the figures stay where they are.
   function paint(list) {
     const stage = now.stage, old = [...stage.children];
-    const grown = old.length === list.length && list.every((p, i) => old[i].update && old[i].dataset.at === p.title && old[i].dataset.drawn === JSON.stringify(p.drawn || null));
-    if (grown && now.live.length && list.every((p, i) => old[i].update(p))) return; // a run with more steps
+    const same = old.length === list.length && list.every((p, i) => old[i].update && old[i].dataset.at === p.title && old[i].dataset.drawn === JSON.stringify(p.drawn || null));
+    if (same && list.every((p, i) => old[i].update(p))) return; // a run with more steps, a band that is dragged
+    stage.classList.toggle("many", list.some((p) => p.name && list.filter((q) => q.name === p.name).length > 2));
     const folds = new Set([...stage.querySelectorAll("details[open]")].map((d) => d.parentElement.dataset.at));
     const height = stage.offsetHeight;
     stage.style.minHeight = height ? height + "px" : "";
@@ -217,14 +224,20 @@
     requestAnimationFrame(() => { stage.style.minHeight = ""; });
   }
 
-  // dragged sets a control to the option nearest to where the pointer is.
-  function dragged(drag, at) {
-    const c = now.lesson.controls.find((c) => c.key === drag.control);
-    if (!c || !(at > 0)) return;
-    let best = c.options[0];
-    for (const o of c.options) if (Math.abs(Math.log(Number(o.value) / at)) < Math.abs(Math.log(Number(best.value) / at))) best = o;
-    if (best.value === now.values[c.key]) return;
-    now.set[c.key](best.value);
+  // dragging marks the option chosen on both sides of zero, and chooses the one nearest
+  // to where the pointer is held down.
+  function dragging(drag) {
+    if (!drag) return {};
+    const { options, key } = now.lesson.controls.find((c) => c.key === drag.control), { axis } = drag;
+    const at = drag.at[options.findIndex((o) => o.value === now.values[key])];
+    return {
+      marks: [{ axis, at, name: drag.names[0] }, { axis, at: -at, name: drag.names[1] }],
+      onDrag: (x, y) => {
+        const way = drag.at.map((v) => Math.abs(v - Math.abs(axis === "x" ? x : y)));
+        const { value } = options[way.indexOf(Math.min(...way))];
+        if (value !== now.values[key]) now.set[key](value);
+      },
+    };
   }
 
   function buildControls(box) {

@@ -94,12 +94,17 @@ const panels = (function () {
         return sorted([x, y.map((v) => { v = number(v); return v != null && p.y.log && v <= 0 ? null : v; })]);
       }));
     }
-    // update takes the panel with more points.
+    // name names the lines.
+    function name() {
+      keys.replaceChildren(...(all.length > 1 || guess ? [legend(p, all.map((s) => [s, s.look]))] : []));
+    }
+    // update takes the panel with other points.
     function update(next) {
       if (!chart || next.kind !== p.kind || next.series.length + (count - p.series.length) !== count) return false;
       next.series.forEach((s, i) => Object.assign(all[i], s));
-      p.series = next.series;
+      p = { ...next, drawn: guess };
       chart.setData(columns());
+      name();
       box.setAttribute("aria-label", next.title + ". " + (next.said || ""));
       return true;
     }
@@ -144,8 +149,7 @@ const panels = (function () {
         hooks: { draw: [(u) => cross(u)] },
       }, columns(), box);
       if (p.onDrag) drags(chart, p.onDrag);
-      const entries = all.map((s) => [s, s.look]);
-      keys.replaceChildren(...(entries.length > 1 || guess ? [legend(p, entries)] : []));
+      name();
     }
     // cross draws the marks, and a guess that is one number.
     function cross(u) {

@@ -21,8 +21,7 @@ type Panel struct {
 	// Guess is the key of the guess that is drawn in, empty for none.
 	Guess string `json:"guess,omitempty"`
 
-	// Drag is the key of a range control that is also set by dragging along an axis of
-	// the plot; empty for none.
+	// Drag is a control that is also set by dragging along an axis of the plot.
 	Drag *Drag `json:"drag,omitempty"`
 
 	// X and Y are the axes of lines, dots, bars (y) and histograms (x).
@@ -104,10 +103,15 @@ type Mark struct {
 	Name string  `json:"name"`
 }
 
-// Drag binds a control, whose options are numbers, to an axis.
+// Drag binds a control to an axis: the option chosen is drawn as a line across the plot,
+// and another one below zero.
 type Drag struct {
 	Control string `json:"control"`
 	Axis    string `json:"axis"` // x or y
+	// At are the places of the control's options, in their order.
+	At []float64 `json:"at"`
+	// Names are written at the two lines.
+	Names [2]string `json:"names"`
 }
 
 // Line is a response, or a layer, token by token.
