@@ -137,32 +137,42 @@ func lookTable(r advise.Report) *results.Table {
 	for _, l := range r.Looks {
 		row := []results.Cell{results.Word(l.About), results.Number(l.Value, 3)}
 		for _, cause := range causes {
-			cell := results.Word("")
+			var of *advise.Range
 			if i := slices.IndexFunc(l.Ranges, func(x advise.Range) bool { return x.Cause == cause }); i >= 0 {
-				low, high := l.Ranges[i].Quantiles[0], l.Ranges[i].Quantiles[4]
-				cell = results.Word(threeDigits(low) + " to " + threeDigits(high)).As(results.Muted)
-				if low <= l.Value && l.Value <= high {
-					cell = cell.As(results.Good)
-				}
+				of = &l.Ranges[i]
 			}
-			row = append(row, cell)
+			row = append(row, within(of, l.Value))
 		}
 		t.Add(row...)
 	}
 	return t
 }
 
+// within shows where nine of ten simulated dumps have a figure, marked where this one does,
+// too; nothing of no range.
+func within(r *advise.Range, value float64) results.Cell {
+	if r == nil {
+		return results.Word("")
+	}
+	low, high := r.Quantiles[0], r.Quantiles[4]
+	cell := results.Word(threeDigits(low) + " to " + threeDigits(high)).As(results.Muted)
+	if low <= value && value <= high {
+		cell = cell.As(results.Good)
+	}
+	return cell
+}
+
 // resultMarks are how results of checks are shown.
 var resultMarks = map[advise.Result]results.Emphasis{advise.Pass: results.Good, advise.Watch: results.Warn, advise.Fail: results.Bad, advise.NotApplicable: results.Muted}
 
 func checkTable(r advise.Report) *results.Table {
-	t := newTable("check", "where", "result", "value>", "limit>", "why")
+	t := newTable("check", "where", "result", "value>", "limit>", "nine of ten sound dumps", "why")
 	for _, c := range r.Checks {
 		why := c.Why
 		if c.Conditional {
 			why += " (perhaps the consequence of an earlier fault)"
 		}
-		t.Add(results.Word(c.ID).As(results.Strong), results.Word(c.Scope), results.Word(string(c.Result)).As(resultMarks[c.Result]), results.Number(c.Value, 4), results.Number(c.Limit, 3), results.Word(why))
+		t.Add(results.Word(c.ID).As(results.Strong), results.Word(c.Scope), results.Word(string(c.Result)).As(resultMarks[c.Result]), results.Number(c.Value, 4), results.Number(c.Limit, 3), within(c.Reference, c.Value), results.Word(why))
 	}
 	return t
 }

@@ -202,7 +202,7 @@ func (a *Analysis) judged() []Check {
 				failed[s.scope] = i
 			}
 			if at == 0 || o.result == Fail || o.result == Watch {
-				list = append(list, Check{ID: c.id, Scope: s.String(), Value: o.value, Limit: c.limit, Result: o.result, Why: o.why,
+				list = append(list, Check{ID: c.id, Scope: s.String(), Value: o.value, Limit: c.limit, Result: o.result, Why: o.why, Reference: the.Checks[c.id],
 					at: i, scope: s.scope, family: c.family, remedy: o.remedy})
 			}
 		}

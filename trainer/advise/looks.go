@@ -12,9 +12,10 @@ type Look struct {
 	Ranges []Range `json:"ranges"`
 }
 
-// Range is where a feature lies in N simulated gaps of a cause.
+// Range is where a figure lies in N simulated dumps: a feature in those of a cause, the
+// value of a check in all, none of which has anything to repair.
 type Range struct {
-	Cause string `json:"cause"`
+	Cause string `json:"cause,omitempty"`
 	N     int    `json:"n"`
 	// Quantiles are those of 5, 25, 50, 75 and 95 %.
 	Quantiles [5]float64 `json:"quantiles"`
@@ -49,18 +50,41 @@ func looksOf(list []observation) []Look {
 					}
 				}
 			}
-			slices.Sort(values)
-			r := Range{Cause: cause, N: len(values)}
-			for i, p := range [...]float64{0.05, 0.25, 0.5, 0.75, 0.95} {
-				r.Quantiles[i] = quantile(values, p)
-			}
-			if r.N > 0 {
-				look.Ranges = append(look.Ranges, r)
+			if len(values) > 0 {
+				look.Ranges = append(look.Ranges, rangeOf(cause, values))
 			}
 		}
 		looks = append(looks, look)
 	}
 	return looks
+}
+
+// soundOf are the ranges of the checks' values.
+func soundOf(list []observation) map[string]*Range {
+	ranges := map[string]*Range{}
+	for _, c := range checks {
+		var values []float64
+		for _, o := range list {
+			if x, ok := o.Checks[c.id]; ok {
+				values = append(values, x)
+			}
+		}
+		if len(values) > 0 {
+			r := rangeOf("", values)
+			ranges[c.id] = &r
+		}
+	}
+	return ranges
+}
+
+// rangeOf sorts the values of a range.
+func rangeOf(cause string, values []float64) Range {
+	slices.Sort(values)
+	r := Range{Cause: cause, N: len(values)}
+	for i, p := range [...]float64{0.05, 0.25, 0.5, 0.75, 0.95} {
+		r.Quantiles[i] = quantile(values, p)
+	}
+	return r
 }
 
 // looks puts the features that were measured beside the reference's.

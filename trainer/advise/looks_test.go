@@ -1,6 +1,11 @@
 package advise
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"driftlab/trainer/advise/planted"
+)
 
 // Every feature that was measured is shown beside the ranges of the causes, and what was not is not.
 func TestLooks(t *testing.T) {
@@ -25,5 +30,27 @@ func TestLooks(t *testing.T) {
 		if the.Looks[i].Feature != l.name || the.Looks[i].About != l.about {
 			t.Errorf("%s is %+v", l.name, the.Looks[i])
 		}
+	}
+}
+
+// The values of checks stand beside those of sound dumps.
+func TestCheckReference(t *testing.T) {
+	rows, _ := planted.Cases[0].Draw(1).Rows()
+	shown := 0
+	for _, c := range analysed(Options{}, rows).judged() {
+		r := c.Reference
+		if r != the.Checks[c.ID] {
+			t.Errorf("%s has another check's reference", c.ID)
+		}
+		if r == nil {
+			continue
+		}
+		shown++
+		if !slices.IsSorted(r.Quantiles[:]) || r.N < 100 {
+			t.Errorf("%s: %+v", c.ID, *r)
+		}
+	}
+	if shown < len(checks)-2 {
+		t.Errorf("%d of %d checks have a reference", shown, len(checks))
 	}
 }

@@ -12,6 +12,8 @@ type observation struct {
 	Tokens                   int
 	Shares                   map[string]float64
 	Features                 *Features
+	// Checks are the values of those that have something to say of it.
+	Checks map[string]float64
 }
 
 // most is the share of Σk3 from which a cause is the one of a dump.
@@ -88,7 +90,7 @@ func referenceOf(list []observation) (r reference, err error) {
 	if r.Classes, err = fitObservations(list); err != nil {
 		return r, err
 	}
-	r.Looks = looksOf(list)
+	r.Looks, r.Checks = looksOf(list), soundOf(list)
 	points, parts := stalePart(list)
 	for _, names := range staleBy {
 		if g, ok := regress(points, parts, names); ok {

@@ -16,6 +16,8 @@ type reference struct {
 	Error float64      `json:"error"`
 	// Looks are where features lie, by cause.
 	Looks []Look `json:"looks"`
+	// Checks are where the values of checks lie, by name.
+	Checks map[string]*Range `json:"checks"`
 	// Accuracy is how often the classes are right on what they were not fitted to.
 	Accuracy []Accuracy `json:"accuracy"`
 }

@@ -36,7 +36,7 @@ var refit = flag.String("refit", "", "make the reference set of attribution in t
 // source is a dump of known cause that can be made.
 type source struct {
 	observation
-	make func(t *testing.T) ([]*kept, map[string]float64)
+	make func(t *testing.T) (*Analysis, map[string]float64)
 }
 
 // sources are all dumps of the reference set.
@@ -45,13 +45,13 @@ func sources() []source {
 	for i, c := range planted.Cases {
 		for n := range uint64(60) {
 			seed := uint64(i)*1000 + n
-			list = append(list, source{observation{From: "planted", Case: c.Name, Task: "syllables", Seed: seed}, func(*testing.T) ([]*kept, map[string]float64) {
+			list = append(list, source{observation{From: "planted", Case: c.Name, Task: "syllables", Seed: seed}, func(*testing.T) (*Analysis, map[string]float64) {
 				rows, shares := c.Draw(seed).Rows()
 				a := New(Options{})
 				for _, r := range rows {
 					a.row(r, "f")
 				}
-				return a.sample.inOrder(), shares
+				return a, shares
 			}})
 		}
 	}
@@ -110,15 +110,15 @@ func trained() []source {
 }
 
 // run is a run from whose steps behind the given one the dump is taken.
-func run(at observation, sets []string, after int) func(t *testing.T) ([]*kept, map[string]float64) {
-	return func(t *testing.T) ([]*kept, map[string]float64) {
+func run(at observation, sets []string, after int) func(t *testing.T) (*Analysis, map[string]float64) {
+	return func(t *testing.T) (*Analysis, map[string]float64) {
 		late := dumped(t, at, sets, after)
 		a := New(Options{})
 		text := bytes.Join(late, nil)
 		if err := a.Read(reader.Input{Name: "dump.jsonl", At: bytes.NewReader(text), Size: int64(len(text))}); err != nil {
 			t.Fatal(err)
 		}
-		return a.sample.inOrder(), split(t, late)
+		return a, split(t, late)
 	}
 }
 
@@ -221,11 +221,17 @@ func TestRefit(t *testing.T) {
 				t.Fatal(path, err)
 			}
 		} else {
-			rows, shares := s.make(t)
-			o.Shares = shares
+			a, shares := s.make(t)
+			rows := a.sample.inOrder()
+			o.Shares, o.Checks = shares, map[string]float64{}
 			o.Features, _ = featuresOf(rows)
 			for _, k := range rows {
 				o.Tokens += len(k.roll)
+			}
+			for _, c := range a.judged() {
+				if c.scope == everything && c.Result != NotApplicable {
+					o.Checks[c.ID] = c.Value
+				}
 			}
 			text, err := json.Marshal(o)
 			if err != nil {

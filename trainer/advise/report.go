@@ -89,6 +89,9 @@ type Check struct {
 	// Conditional says that an earlier check of the same tokens has failed: this one may be its consequence.
 	Conditional bool   `json:"conditional"`
 	Why         string `json:"why"`
+	// Reference is where the value lies in simulated dumps that have nothing to repair; absent
+	// where the check has nothing to say of them.
+	Reference *Range `json:"reference,omitempty"`
 
 	at     int
 	scope  scope
