@@ -201,8 +201,12 @@ func (a *Analysis) judged() []Check {
 			if first, already := failed[s.scope]; o.result == Fail && (!already || i < first) {
 				failed[s.scope] = i
 			}
+			reference := the.Checks[c.id]
+			if o.result == NotApplicable {
+				reference = nil
+			}
 			if at == 0 || o.result == Fail || o.result == Watch {
-				list = append(list, Check{ID: c.id, Scope: s.String(), Value: o.value, Limit: c.limit, Result: o.result, Why: o.why, Reference: the.Checks[c.id],
+				list = append(list, Check{ID: c.id, Scope: s.String(), Value: o.value, Limit: c.limit, Result: o.result, Why: o.why, Reference: reference,
 					at: i, scope: s.scope, family: c.family, remedy: o.remedy})
 			}
 		}

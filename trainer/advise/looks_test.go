@@ -39,7 +39,7 @@ func TestCheckReference(t *testing.T) {
 	shown := 0
 	for _, c := range analysed(Options{}, rows).judged() {
 		r := c.Reference
-		if r != the.Checks[c.ID] {
+		if (r != the.Checks[c.ID]) != (c.Result == NotApplicable && the.Checks[c.ID] != nil) {
 			t.Errorf("%s has another check's reference", c.ID)
 		}
 		if r == nil {

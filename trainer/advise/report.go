@@ -90,7 +90,7 @@ type Check struct {
 	Conditional bool   `json:"conditional"`
 	Why         string `json:"why"`
 	// Reference is where the value lies in simulated dumps that have nothing to repair; absent
-	// where the check has nothing to say of them.
+	// where the check has nothing to say of them, or of this one.
 	Reference *Range `json:"reference,omitempty"`
 
 	at     int
