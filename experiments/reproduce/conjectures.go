@@ -15,12 +15,12 @@ var conjectures = []struct {
 	elsewhere string
 }{
 	{"Intermediate aggregation", "For responses of 200 tokens and more under mismatch, the best gradient lies strictly between the token surrogate and the weight of the whole sequence.",
-		"an extreme of the list is best at every such length.", []string{"sga-frontier"}, ""},
+		"an extreme of the list is best at every such length.", []string{"sga-frontier", "sga-training"}, ""},
 	{"A sufficient diagnostic", "The 95th percentile of token chi², the effective share of responses, the clip fraction and the mean length foretell a collapse within 200 updates with an AUROC of 0.90.",
 		"no calibrated predictor on the four reaches it, or signals of the stack add more than 0.03.", nil,
 		"measured on the runs of the table of methods, with each stressor left out of the fit in turn: [the table's page](../table/table.md), in its last table."},
 	{"The routing penalty", "At fixed token KL the bias of the gradient grows in proportion to length, experts and flip rate.",
-		"the bias grows more slowly than experts × flip rate, or token chi² or KL foretell it alone.", []string{"moe-tkd"}, ""},
+		"the bias grows more slowly than experts × flip rate, or token chi² or KL foretell it alone.", []string{"moe-tkd", "routing-penalty"}, ""},
 	{"A budget of mismatch", "With a 95th percentile of the total variation below 1e-4, chi² of responses below 0.1 and flips below 1e-3, a correction brings less than 0.3 %.",
 		"a correction brings 0.3 % or more inside the budget.", []string{"budget"}, ""},
 	{"Tolerance of lag", "Objectives that are regularised toward the rollout policy stand lags up to 50 times a power near one of the effective share of responses.",

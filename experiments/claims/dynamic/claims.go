@@ -8,6 +8,6 @@ import "driftlab/experiments/claim"
 func Claims() []claim.Claim {
 	return []claim.Claim{
 		sanitySet(), fp8NeedsCorrection(), unifiedFlow(), quantNoiseEntropy(), zeroGapReward(), nullAgree(), moeGapGrows(),
-		isRemoval(), misVsTIS(), negativeSide(), logitFusion(), surgeFirst(), entropyLaw(), otb(), budget(),
+		isRemoval(), misVsTIS(), negativeSide(), logitFusion(), surgeFirst(), entropyLaw(), otb(), budget(), routingPenalty(),
 	}
 }

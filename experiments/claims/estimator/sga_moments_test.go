@@ -137,3 +137,36 @@ func TestWeightsOfAResponse(t *testing.T) {
 		}
 	}
 }
+
+// The gradient of a large batch is that of the moments, for every aggregation, and steps
+// along exact gradients raise the reward.
+func TestSampledGradient(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	p := newSGAProblem(rng, denseProcess(6, rng), 2, 30, 20000)
+	var pi sgaPolicy
+	for s := range pi {
+		for a := range pi[s] {
+			pi[s][a] = p.first[s][a] + 0.1*stream.Normal(rng)
+		}
+	}
+	for k := range sgaEstimators {
+		if sgaEstimators[k].sampled {
+			continue
+		}
+		g := p.sampledGradient(rng, &sgaEstimators[k], &p.first, &pi)
+		mean, square := p.moments(&p.first, &pi, sgaEstimators[k])
+		for i := range g {
+			if d := math.Abs(g[i]/float64(p.responses) - mean[i]); d > 4*math.Sqrt(square/float64(p.responses)) {
+				t.Errorf("%s: mean %d is %v off", sgaEstimators[k].name, i, d)
+			}
+		}
+	}
+	start, _ := p.gradient(&p.first)
+	end := p.train(0.06, func(_, pi *sgaPolicy) [sgaParams]float64 {
+		_, g := p.gradient(pi)
+		return g
+	})
+	if end <= start {
+		t.Errorf("exact gradients lead from %v to %v", start, end)
+	}
+}
