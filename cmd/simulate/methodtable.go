@@ -13,7 +13,8 @@ import (
 )
 
 type tableCmd struct {
-	Dir string `arg:"" complete:"dirs" help:"A folder with the folders of the sweeps: screen, confirm, doses, quick, or some of them."`
+	Dir  string `arg:"" complete:"dirs" help:"A folder with the folders of the sweeps: screen, confirm, doses, quick, or some of them."`
+	Draw bool   `help:"Print the command that makes ten rows of each stage, drawn at random, again on fresh seeds; table then shows them beside the first."`
 	jsonFlag
 	outFlag
 }
@@ -25,7 +26,8 @@ regret, a picture, a page to be sorted and searched, and the alarms with their r
 
 Examples:
   simulate sweep quick --out runs/table/quick
-  simulate table runs/table`
+  simulate table runs/table
+  simulate table runs/table --draw`
 }
 
 // tabled is the document of table --json.
@@ -49,6 +51,12 @@ func (c *tableCmd) Run(a *app) error {
 	stages, err := stagesIn(c.Dir)
 	if err != nil {
 		return err
+	}
+	if c.Draw {
+		for i := range stages {
+			fmt.Fprintln(a.stdout, stages[i].AgainCommand(c.Dir))
+		}
+		return nil
 	}
 	out := cmp.Or(c.Out, c.Dir)
 	if err := os.MkdirAll(out, 0o777); err != nil {
@@ -89,22 +97,36 @@ func (c *tableCmd) Run(a *app) error {
 func stagesIn(dir string) ([]table.Stage, error) {
 	var stages []table.Stage
 	for _, name := range table.Names() {
-		folder := filepath.Join(dir, name)
-		if _, err := os.Stat(filepath.Join(folder, sweep.IndexFile)); err != nil {
-			continue
+		s, err := stageIn(dir, name, name)
+		if err == nil && s != nil {
+			s.Again, err = stageIn(dir, name, name+table.AgainFolder)
 		}
-		index, err := sweep.ReadIndex(folder)
 		if err != nil {
 			return nil, err
 		}
-		runs, err := sweep.Rows(folder)
-		if err != nil {
-			return nil, err
+		if s != nil {
+			stages = append(stages, *s)
 		}
-		stages = append(stages, table.Stage{Name: name, Index: index, Runs: runs})
 	}
 	if len(stages) == 0 {
 		return nil, &record.FolderError{Path: dir, Problem: "no sweep of the table of methods here", Remedy: "make one: simulate sweep quick --out " + filepath.Join(dir, "quick")}
 	}
 	return stages, nil
+}
+
+// stageIn reads a sweep of a folder; nil if it is not there.
+func stageIn(dir, name, folder string) (*table.Stage, error) {
+	folder = filepath.Join(dir, folder)
+	if _, err := os.Stat(filepath.Join(folder, sweep.IndexFile)); err != nil {
+		return nil, nil
+	}
+	index, err := sweep.ReadIndex(folder)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := sweep.Rows(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &table.Stage{Name: name, Index: index, Runs: runs}, nil
 }

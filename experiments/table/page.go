@@ -43,6 +43,9 @@ func Report(stages []Stage, alarms Alarms) results.Report {
 				results.Drawing{Figure: Picture(list, stressors, "Methods by regret"), Caption: "The methods of least regret, and none; blue is above the matched run, vermillion below."},
 				results.Fold{Summary: fmt.Sprintf("All %d methods", len(list)), Blocks: []results.Block{StandingTable(list, stressors, 0)}})
 		}
+		if s.Again != nil {
+			section.Blocks = append(section.Blocks, s.againTable())
+		}
 		if chosen := Choose(list); s.Name == "screen" && len(chosen) > 0 {
 			section.Blocks = append(section.Blocks, choiceTable(chosen))
 		}

@@ -36,6 +36,8 @@ type Stage struct {
 	// Index is what the sweep plans, Runs the outcomes of the cells that are there.
 	Index *sweep.Index
 	Runs  []sweep.Outcome
+	// Again are rows drawn from it on fresh seeds; nil if nobody has made them.
+	Again *Stage
 }
 
 // Row is a line of the table: what became of a method under a stressor, at one
@@ -65,11 +67,16 @@ type Row struct {
 
 // Command makes the row alone, with the runs that it is compared with.
 func (r Row) Command() string {
+	return "simulate sweep " + r.Stage + " --only " + r.only()
+}
+
+// only chooses the row's runs of its sweep, and those that it is compared with.
+func (r Row) only() string {
 	methods := r.Method
 	if methods != control {
 		methods = control + "+" + methods
 	}
-	return fmt.Sprintf("simulate sweep %s --only %s=%s,%s=%s+%s,%s=%s", r.Stage, methodColumn, methods, stressorColumn, r.Against, r.Stressor, rateColumn, r.Rate)
+	return fmt.Sprintf("%s=%s,%s=%s+%s,%s=%s", methodColumn, methods, stressorColumn, r.Against, r.Stressor, rateColumn, r.Rate)
 }
 
 // cellKey is where a run belongs.

@@ -39,6 +39,9 @@ func Files(stages []Stage) ([]File, Alarms, error) {
 			continue
 		}
 		words.WriteString(StandingTable(list, stressors, 0).Markdown() + "\n")
+		if s.Again != nil {
+			words.WriteString(s.againTable().Markdown() + "\n")
+		}
 		if picture == nil || s.Name == "confirm" {
 			picture = Picture(list, stressors, "Methods by regret: "+s.Name)
 		}

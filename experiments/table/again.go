@@ -1,0 +1,62 @@
+package table
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/experiments/stats"
+	"driftlab/results"
+)
+
+// The table checks itself: rows drawn at random are made again on seeds that no stage has.
+const (
+	// Drawn is how many rows of a stage are made again.
+	Drawn = 10
+	// AgainFolder ends the name of their sweep's folder.
+	AgainFolder = "-again"
+	againSeed   = 9501
+)
+
+// Draw returns so many rows of those that have an interval, at random, the same ones of
+// the same rows.
+func Draw(rows []Row, n int) []Row {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.N < 2 })
+	rng := rand.New(rand.NewPCG(againSeed, uint64(len(rows))))
+	rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	return rows[:min(n, len(rows))]
+}
+
+// AgainCommand makes the rows drawn from a stage again, below a folder.
+func (s *Stage) AgainCommand(dir string) string {
+	text := fmt.Sprintf("simulate sweep %s --out %s/%s%s --seed %d --seeds %d", s.Name, dir, s.Name, AgainFolder, againSeed, len(s.Index.Seeds))
+	for _, r := range Draw(s.Rows(), Drawn) {
+		text += " --only " + r.only()
+	}
+	return text
+}
+
+// againTable sets the rows drawn beside what they are on the fresh seeds.
+func (s *Stage) againTable() *results.Table {
+	again := s.Again.Rows()
+	t := &results.Table{Columns: []results.TableColumn{{Name: "method"}, {Name: "stressor"}, {Name: "rate"}, number("whole run"), {Name: "95 %"}, number("again"), {Name: "95 %"}, {Name: "the intervals"}}}
+	overlapping := 0
+	for _, r := range Draw(s.Rows(), Drawn) {
+		i := slices.IndexFunc(again, func(a Row) bool { return a.Method == r.Method && a.Stressor == r.Stressor && a.Rate == r.Rate })
+		if i < 0 {
+			continue
+		}
+		word := results.Word("part").As(results.Warn)
+		if overlap(r.AUC, again[i].AUC) {
+			word = results.Word("overlap").As(results.Good)
+			overlapping++
+		}
+		t.Add(results.Word(r.Method), results.Word(r.Stressor), results.Word(r.Rate), signed(r.AUC.Estimate), between(r.AUC), signed(again[i].AUC.Estimate), between(again[i].AUC), word)
+	}
+	t.Title = fmt.Sprintf("Rows drawn at random and made again: of %d intervals %d overlap", len(t.Rows), overlapping)
+	t.Note = "On seeds from " + fmt.Sprint(againSeed) + " on, which no stage has, by `" + s.AgainCommand("DIR") + "`."
+	return t
+}
+
+// overlap reports whether two intervals have a point in common.
+func overlap(a, b stats.Interval) bool { return a.Low <= b.High && b.Low <= a.High }
