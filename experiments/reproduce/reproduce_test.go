@@ -284,7 +284,9 @@ func TestPublishedObservations(t *testing.T) {
 
 // TestConjectures: each names claims that there are, or where else its answer stands.
 func TestConjectures(t *testing.T) {
+	unmeasured := 0
 	for _, c := range conjectures {
+		unmeasured += len(c.claims)
 		if len(c.claims) == 0 && c.elsewhere == "" {
 			t.Errorf("%s has no answer", c.name)
 		}
@@ -294,7 +296,7 @@ func TestConjectures(t *testing.T) {
 			}
 		}
 	}
-	if text := Conjectures(nil); strings.Count(text, "has not been measured") != 4 {
+	if text := Conjectures(nil); strings.Count(text, "has not been measured") != unmeasured {
 		t.Errorf("without results:\n%s", text)
 	}
 }
