@@ -2,7 +2,6 @@ package loss
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"driftlab/trainer/batch"
@@ -29,18 +28,15 @@ func Explain(l Loss, in *batch.Batch) (*trace.Trace, *Grad, error) {
 		share, _ := t.Find(trace.Share)
 		grad, _ := t.Find(trace.Grad)
 		sum += float64(share.Value)
-		if got, want := float64(grad.Value), out.DLogp[n]; !adds(got, want) {
+		if got, want := float64(grad.Value), out.DLogp[n]; !trace.Agree(got, want) {
 			return nil, nil, fmt.Errorf("trace: token %d has the gradient %v in its trace and %v in the loss", n, got, want)
 		}
 	}
-	if !adds(sum, out.Loss) {
+	if !trace.Agree(sum, out.Loss) {
 		return nil, nil, fmt.Errorf("trace: the tokens' parts add up to %v, the loss is %v", sum, out.Loss)
 	}
 	return out.trace, out, nil
 }
-
-// adds allows for the rounding of a sum in another order.
-func adds(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
 
 // given notes the columns that a loss reads, of every active token.
 func (f *frame) given(needs []batch.Column) {

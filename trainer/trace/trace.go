@@ -200,7 +200,7 @@ func (t *Trace) Check() error {
 			if err != nil {
 				return fmt.Errorf("trace: token %d of response %d: %s = %s: %w", k.Position, k.Response, term.Name, term.Formula, err)
 			}
-			if !agree(got, float64(term.Value)) {
+			if !Agree(got, float64(term.Value)) {
 				return fmt.Errorf("trace: token %d of response %d: %s = %s is %v, and the method has %v", k.Position, k.Response, term.Name, term.Formula, got, term.Value)
 			}
 			if term.Name == Slope && k.Branch.Flat() != (term.Formula == "0") {
@@ -211,7 +211,7 @@ func (t *Trace) Check() error {
 	return nil
 }
 
-// agree allows for the rounding of sums in another order.
-func agree(a, b float64) bool {
+// Agree reports whether two figures are equal but for the rounding of sums in another order.
+func Agree(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b))
 }
