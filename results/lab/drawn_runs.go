@@ -95,7 +95,7 @@ func drawAge(p *published) ([]panel.Panel, error) {
 		return nil, err
 	}
 	gap := panel.Panel{Kind: panel.Lines, Name: "k3 published", Title: "Published: the gap between sampling and learning policy, ten seeds, 16 updates old",
-		X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: "k3 (nats)"}}
+		X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: "k3, nats", Log: true}}
 	top := 0.0
 	for i, r := range c["lag16"] {
 		gap.Series = append(gap.Series, panel.Series{Name: fmt.Sprintf("seed %d", i+1), Method: panel.Uncorrected, Faint: true, X: r.step[1:], Y: r.k3[1:]})
