@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/table"
+	"driftlab/trainer/batch"
 	"driftlab/trainer/recipe"
 )
 
@@ -55,4 +56,28 @@ func named(file, field string, names []string) bool {
 		}
 	}
 	return false
+}
+
+// A loss that reads no advantage escapes stressors that leave the negative ones, and so does
+// an advantage without any: the sweeps say so of each, and of no other.
+func TestEscapes(t *testing.T) {
+	escapes := map[string]bool{"advantage reinforce": true} // rewards of 0 and 1 without a baseline
+	for _, m := range recipe.Methods() {
+		if m.Field == "loss" && !slices.Contains(m.Needs, batch.Advantage) {
+			escapes["loss "+m.Name] = true
+		}
+	}
+	method := regexp.MustCompile(`(loss|advantage): \{name: ([a-z0-9_]+)`)
+	for _, name := range table.Names() {
+		text, _ := table.Text(name)
+		for line := range strings.Lines(string(text)) {
+			m := method.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			if says := strings.Contains(line, "escapes: negatives"); says != escapes[m[1]+" "+m[2]] {
+				t.Errorf("%s: %s %s: escapes: negatives is %v, want %v", name, m[1], m[2], says, !says)
+			}
+		}
+	}
 }

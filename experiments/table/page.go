@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"driftlab/results"
 )
@@ -91,6 +92,15 @@ func (s *Stage) summary(rows []Row, list []Standing) string {
 		if m.Method == control {
 			text += fmt.Sprintf(" No method at all stands at rank %d (%.2f).", i+1, m.Regret)
 		}
+	}
+	var escaped []string
+	for _, r := range rows {
+		if r.Escapes && !slices.Contains(escaped, "`"+r.Method+"`") {
+			escaped = append(escaped, "`"+r.Method+"`")
+		}
+	}
+	if len(escaped) > 0 {
+		text += " Without a rank: " + strings.Join(escaped, ", ") + ". What they learn from is not the advantage, or has no negatives: where a stressor learns from negatives alone, they escape it."
 	}
 	return text
 }

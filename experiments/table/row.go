@@ -21,6 +21,8 @@ const (
 	doseColumn     = "dose"
 	rateColumn     = "rate"
 	againstColumn  = "against"
+	escapesColumn  = "escapes"
+	learnsColumn   = "learns"
 )
 
 // control is the method that every other one is compared with: none.
@@ -44,6 +46,9 @@ type Stage struct {
 // learning rate.
 type Row struct {
 	Stage, Method, Group, Setting, Stressor, Letter, Dose, Rate string
+	// Escapes: the stressor learns from negatives alone, by way of the advantage, and what
+	// the method learns from is not that, or has no negatives.
+	Escapes bool
 	// Against is the stressor value of the matched runs.
 	Against string
 	// N is the number of seeds that have both the run and its matched one.
@@ -121,7 +126,8 @@ func (s *Stage) Rows() []Row {
 		if _, ok := at[key]; !ok {
 			at[key] = len(rows)
 			rows = append(rows, Row{Stage: s.Name, Method: v[methodColumn], Group: v[groupColumn], Setting: v[settingColumn],
-				Stressor: v[stressorColumn], Letter: v[letterColumn], Dose: v[doseColumn], Rate: v[rateColumn], Against: v[againstColumn]})
+				Stressor: v[stressorColumn], Letter: v[letterColumn], Dose: v[doseColumn], Rate: v[rateColumn], Against: v[againstColumn],
+				Escapes: v[escapesColumn] != "" && v[escapesColumn] == v[learnsColumn]})
 			pairs = append(pairs, nil)
 		}
 		pairs[at[key]] = append(pairs[at[key]], p)

@@ -2,6 +2,7 @@ package table_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,5 +162,33 @@ func TestHarm(t *testing.T) {
 		if m.Harms != (m.Method == "bad") {
 			t.Errorf("%s harms: %v", m.Method, m.Harms)
 		}
+	}
+}
+
+// What escapes a stressor has rows and no rank, and the page says why.
+func TestEscapedIsNotRanked(t *testing.T) {
+	s := two()
+	for i := range s.Runs {
+		if v := s.Runs[i].Values; v["method"] == "x" {
+			v["escapes"], v["learns"] = "negatives", "negatives"
+		} else if v["stressor"] == "age" {
+			v["learns"] = "negatives"
+		}
+	}
+	rows := s.Rows()
+	if !find(t, rows, "x", "age").Escapes || find(t, rows, "y", "age").Escapes {
+		t.Error("x alone escapes")
+	}
+	for _, m := range s.Standings(rows) {
+		if m.Method == "x" {
+			t.Error("x escapes a stressor and has a rank")
+		}
+	}
+	files, _, err := table.Files([]table.Stage{*s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(files, func(f table.File) bool { return strings.Contains(string(f.Data), "Without a rank: `x`.") }) {
+		t.Error("the page does not say that x has no rank")
 	}
 }

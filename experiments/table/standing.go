@@ -95,9 +95,13 @@ func byMethod(rows []Row) [][]Row {
 	return parts
 }
 
-// standing gathers a method's figures; ok is false while one is missing.
+// standing gathers a method's figures; ok is false while one is missing, and for a method
+// that escapes a stressor.
 func (s *Stage) standing(own, all []Row, stressors []string) (m Standing, ok bool) {
 	m = Standing{Method: own[0].Method, Group: own[0].Group, Setting: own[0].Setting}
+	if slices.ContainsFunc(own, func(r Row) bool { return r.Escapes }) {
+		return m, false
+	}
 	for _, stressor := range stressors {
 		auc := aucs(own, m.Method, stressor)
 		if len(auc) == 0 && !s.plans(m.Method, stressor) {
