@@ -87,6 +87,16 @@ func (l *sgaPolicy) probabilities() (p sgaPolicy) {
 	return p
 }
 
+// logRatios are those of the tokens' probabilities under pi and mu.
+func logRatios(mu, pi *sgaPolicy) (logs sgaPolicy) {
+	for s := range logs {
+		for a := range logs[s] {
+			logs[s][a] = elementary.Log(pi[s][a] / mu[s][a])
+		}
+	}
+	return logs
+}
+
 // gradient returns the expected reward and its exact gradient with respect to
 // the logits, by dynamic programming.
 func (p *sgaProcess) gradient(l *sgaPolicy) (reward float64, g [sgaParams]float64) {

@@ -14,12 +14,7 @@ import (
 func (p *sgaProcess) sampled(rng *rand.Rand, muLogits, piLogits *sgaPolicy, limit float64, responses int) (mean [sgaParams]float64, square float64) {
 	mu, pi := muLogits.probabilities(), piLogits.probabilities()
 	baseline, _ := p.gradient(muLogits)
-	var logs sgaPolicy
-	for s := range logs {
-		for a := range logs[s] {
-			logs[s][a] = elementary.Log(pi[s][a] / mu[s][a])
-		}
-	}
+	logs := logRatios(&mu, &pi)
 	state, token := make([]uint8, p.length), make([]uint8, p.length)
 	for range responses {
 		gain := p.episode(rng, &mu, state, token) - baseline

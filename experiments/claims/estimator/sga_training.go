@@ -7,7 +7,6 @@ import (
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/stats"
-	"driftlab/precision/elementary"
 	"driftlab/trainer/stream"
 )
 
@@ -86,12 +85,7 @@ func (p *sgaProblem) train(rate float64, gradient func(mu, pi *sgaPolicy) [sgaPa
 func (p *sgaProblem) sampledGradient(rng *rand.Rand, k *sgaEstimator, muLogits, piLogits *sgaPolicy) (g [sgaParams]float64) {
 	mu, pi := muLogits.probabilities(), piLogits.probabilities()
 	baseline, _ := p.gradient(muLogits)
-	var ratio sgaPolicy
-	for s := range ratio {
-		for a := range ratio[s] {
-			ratio[s][a] = elementary.Log(pi[s][a] / mu[s][a])
-		}
-	}
+	ratio := logRatios(&mu, &pi)
 	var seen sgaPolicy // weight times gain of the tokens written in a state
 	for range p.responses {
 		gain := p.episode(rng, &mu, p.state, p.token) - baseline
