@@ -95,11 +95,7 @@ func (a *app) compileProgram(goTool, root string) (p lab.Program, err error) {
 	if err != nil {
 		return p, err
 	}
-	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
-	z.Write(raw)                                               // a buffer takes everything
-	z.Close()
-	p.Gzip = packed.Bytes()
+	p.Gzip = lab.Gzip(raw)
 	return p, nil
 }
 

@@ -71,7 +71,7 @@ func index(p Program, file, wasm string, size int) []byte {
 		"; img-src data:; base-uri 'none'; form-action 'none'"
 	fill := map[string]string{
 		"policy": policy, "style": style, "early": early, "script": script.String(), "licence": html.EscapeString(paper.Licence),
-		"lab": packed(Published()), "worker": inScript(string(p.Support) + "\n" + source("worker.js")),
+		"lab": base64.StdEncoding.EncodeToString(Gzip(Published())), "worker": inScript(string(p.Support) + "\n" + source("worker.js")),
 		"file": file, "sheets": sheets, "bytes": fmt.Sprint(size), "wasm": wasm,
 	}
 	var out bytes.Buffer
@@ -97,13 +97,13 @@ func source(name string) string {
 	return string(text)
 }
 
-// packed is a text as base64 over gzip.
-func packed(text []byte) string {
-	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
-	z.Write(text)                                           // a buffer takes all
+// Gzip compresses a part of the site, as far as that goes.
+func Gzip(raw []byte) []byte {
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
+	z.Write(raw)                                               // a buffer takes everything
 	z.Close()
-	return base64.StdEncoding.EncodeToString(out.Bytes())
+	return packed.Bytes()
 }
 
 // inScript keeps a text from ending the element that it stands in.

@@ -77,6 +77,9 @@ const panels = (function () {
   }
   const hex = (c) => (c.startsWith("#") && c.length === 4 ? "#" + [...c.slice(1)].map((d) => d + d).join("") : c);
 
+  // drawnLike is what a plot was built for, which points do not change.
+  const drawnLike = (p) => JSON.stringify([p.kind, p.x, p.y, p.series.map((s) => [s.method, s.faint, s.kind])]);
+
   // plot draws lines, dots and histograms with uPlot.
   function plot(p, at) {
     const box = at.appendChild(element("div", "plot"));
@@ -85,7 +88,7 @@ const panels = (function () {
     const all = (p.series || []).map((s, i) => ({ ...s, look: look(s, i) }));
     const guess = p.drawn;
     if (guess && guess.x) all.push({ name: "your guess", x: guess.x, y: guess.y, look: { color: css("--guess"), dash: [3, 3] }, guessed: true });
-    let chart, count = all.length;
+    let chart;
     const keys = at.appendChild(element("div", "legend-box"));
     // columns are the series on one x axis.
     function columns() {
@@ -100,7 +103,7 @@ const panels = (function () {
     }
     // update takes the panel with other points.
     function update(next) {
-      if (!chart || next.kind !== p.kind || next.series.length + (count - p.series.length) !== count) return false;
+      if (!chart || drawnLike(next) !== drawnLike(p)) return false;
       next.series.forEach((s, i) => Object.assign(all[i], s));
       p = { ...next, drawn: guess };
       chart.setData(columns());
