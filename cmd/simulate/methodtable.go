@@ -54,7 +54,7 @@ func (c *tableCmd) Run(a *app) error {
 	}
 	if c.Draw {
 		for i := range stages {
-			fmt.Fprintln(a.stdout, stages[i].AgainCommand(c.Dir))
+			fmt.Fprintln(a.stdout, stages[i].AgainCommand(c.Dir, table.Draw(stages[i].Rows())))
 		}
 		return nil
 	}

@@ -11,37 +11,37 @@ import (
 
 // The table checks itself: rows drawn at random are made again on seeds that no stage has.
 const (
-	// Drawn is how many rows of a stage are made again.
-	Drawn = 10
+	// drawn is how many rows of a stage are made again.
+	drawn = 10
 	// AgainFolder ends the name of their sweep's folder.
 	AgainFolder = "-again"
 	againSeed   = 9501
 )
 
-// Draw returns so many rows of those that have an interval, at random, the same ones of
-// the same rows.
-func Draw(rows []Row, n int) []Row {
+// Draw returns ten of the rows that have an interval, at random, the same ones of the same
+// rows.
+func Draw(rows []Row) []Row {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.N < 2 })
 	rng := rand.New(rand.NewPCG(againSeed, uint64(len(rows))))
 	rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-	return rows[:min(n, len(rows))]
+	return rows[:min(drawn, len(rows))]
 }
 
-// AgainCommand makes the rows drawn from a stage again, below a folder.
-func (s *Stage) AgainCommand(dir string) string {
+// AgainCommand makes rows drawn from a stage again, below a folder.
+func (s *Stage) AgainCommand(dir string, rows []Row) string {
 	text := fmt.Sprintf("simulate sweep %s --out %s/%s%s --seed %d --seeds %d", s.Name, dir, s.Name, AgainFolder, againSeed, len(s.Index.Seeds))
-	for _, r := range Draw(s.Rows(), Drawn) {
+	for _, r := range rows {
 		text += " --only " + r.only()
 	}
 	return text
 }
 
-// againTable sets the rows drawn beside what they are on the fresh seeds.
-func (s *Stage) againTable() *results.Table {
-	again := s.Again.Rows()
+// againTable sets rows drawn from the stage's beside what they are on the fresh seeds.
+func (s *Stage) againTable(rows []Row) *results.Table {
+	rows, again := Draw(rows), s.Again.Rows()
 	t := &results.Table{Columns: []results.TableColumn{{Name: "method"}, {Name: "stressor"}, {Name: "rate"}, number("whole run"), {Name: "95 %"}, number("again"), {Name: "95 %"}, {Name: "the intervals"}}}
 	overlapping := 0
-	for _, r := range Draw(s.Rows(), Drawn) {
+	for _, r := range rows {
 		i := slices.IndexFunc(again, func(a Row) bool { return a.Method == r.Method && a.Stressor == r.Stressor && a.Rate == r.Rate })
 		if i < 0 {
 			continue
@@ -54,7 +54,7 @@ func (s *Stage) againTable() *results.Table {
 		t.Add(results.Word(r.Method), results.Word(r.Stressor), results.Word(r.Rate), signed(r.AUC.Estimate), between(r.AUC), signed(again[i].AUC.Estimate), between(again[i].AUC), word)
 	}
 	t.Title = fmt.Sprintf("Rows drawn at random and made again: of %d intervals %d overlap", len(t.Rows), overlapping)
-	t.Note = "On seeds from " + fmt.Sprint(againSeed) + " on, which no stage has, by `" + s.AgainCommand("DIR") + "`."
+	t.Note = "On seeds from " + fmt.Sprint(againSeed) + " on, which no stage has, by `" + s.AgainCommand("DIR", rows) + "`."
 	return t
 }
 

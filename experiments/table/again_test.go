@@ -30,10 +30,10 @@ func TestAgain(t *testing.T) {
 	s := seeded(1, map[string]float64{"none": -0.3, "x": -0.1})
 	rows := s.Rows()
 	rows[0].N = 1
-	if got := table.Draw(rows, 10); len(got) != 1 || got[0].Method != "x" {
+	if got := table.Draw(rows); len(got) != 1 || got[0].Method != "x" {
 		t.Errorf("drew %+v of a row with an interval and one without", got)
 	}
-	if command := s.AgainCommand("DIR"); !strings.HasPrefix(command, "simulate sweep screen --out DIR/screen-again --seed 9501 --seeds 2 ") || !strings.Contains(command, " --only method=none+x,stressor=matched+age,rate=1e-3") {
+	if command := s.AgainCommand("DIR", table.Draw(s.Rows())); !strings.HasPrefix(command, "simulate sweep screen --out DIR/screen-again --seed 9501 --seeds 2 ") || !strings.Contains(command, " --only method=none+x,stressor=matched+age,rate=1e-3") {
 		t.Error(command)
 	}
 	s.Again = seeded(9501, map[string]float64{"none": -0.3, "x": -0.5})

@@ -45,7 +45,7 @@ func Report(stages []Stage, alarms Alarms) results.Report {
 				results.Fold{Summary: fmt.Sprintf("All %d methods", len(list)), Blocks: []results.Block{StandingTable(list, stressors, 0)}})
 		}
 		if s.Again != nil {
-			section.Blocks = append(section.Blocks, s.againTable())
+			section.Blocks = append(section.Blocks, s.againTable(rows))
 		}
 		if chosen := Choose(list); s.Name == "screen" && len(chosen) > 0 {
 			section.Blocks = append(section.Blocks, choiceTable(chosen))
@@ -94,9 +94,9 @@ func (s *Stage) summary(rows []Row, list []Standing) string {
 		}
 	}
 	var escaped []string
-	for _, r := range rows {
-		if r.Escapes && !slices.Contains(escaped, "`"+r.Method+"`") {
-			escaped = append(escaped, "`"+r.Method+"`")
+	for _, own := range byMethod(rows) {
+		if escapes(own) {
+			escaped = append(escaped, "`"+own[0].Method+"`")
 		}
 	}
 	if len(escaped) > 0 {

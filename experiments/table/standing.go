@@ -99,7 +99,7 @@ func byMethod(rows []Row) [][]Row {
 // that escapes a stressor.
 func (s *Stage) standing(own, all []Row, stressors []string) (m Standing, ok bool) {
 	m = Standing{Method: own[0].Method, Group: own[0].Group, Setting: own[0].Setting}
-	if slices.ContainsFunc(own, func(r Row) bool { return r.Escapes }) {
+	if escapes(own) {
 		return m, false
 	}
 	for _, stressor := range stressors {
@@ -118,6 +118,9 @@ func (s *Stage) standing(own, all []Row, stressors []string) (m Standing, ok boo
 	}
 	return m, true
 }
+
+// escapes reports whether a method escapes a stressor.
+func escapes(own []Row) bool { return slices.ContainsFunc(own, func(r Row) bool { return r.Escapes }) }
 
 // aucs are the differences of a method under a stressor, at all rates.
 func aucs(rows []Row, method, stressor string) (list []float64) {

@@ -40,7 +40,7 @@ func Files(stages []Stage) ([]File, Alarms, error) {
 		}
 		words.WriteString(StandingTable(list, stressors, 0).Markdown() + "\n")
 		if s.Again != nil {
-			words.WriteString(s.againTable().Markdown() + "\n")
+			words.WriteString(s.againTable(own).Markdown() + "\n")
 		}
 		if picture == nil || s.Name == "confirm" {
 			picture = Picture(list, stressors, "Methods by regret: "+s.Name)
