@@ -126,10 +126,7 @@ func column(cells []sgaCell, of func(*sgaCell) float64) []float64 {
 type sgaCell struct{ bias, variance, power []float64 }
 
 func newSGACell(rng *rand.Rand, kind string, length, steps, responses int) sgaCell {
-	p := terminalProcess(length)
-	if kind == "dense" {
-		p = denseProcess(length, rng)
-	}
+	p := newSGAProcess(rng, kind, length)
 	var behind sgaPolicy
 	for s := range behind {
 		for a := range behind[s] {
@@ -139,10 +136,7 @@ func newSGACell(rng *rand.Rand, kind string, length, steps, responses int) sgaCe
 	pi := behind
 	for range steps {
 		_, g := p.gradient(&pi)
-		size := math.Sqrt(stats.Dot(g[:], g[:]))
-		for i, v := range g {
-			pi[i/sgaTokens][i%sgaTokens] += 0.03 * v / size
-		}
+		pi.step(&g, 0.03)
 	}
 	for s := range behind {
 		for a := range behind[s] {

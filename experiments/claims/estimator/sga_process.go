@@ -1,8 +1,10 @@
 package estimator
 
 import (
+	"math"
 	"math/rand/v2"
 
+	"driftlab/experiments/stats"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/stream"
 )
@@ -25,6 +27,14 @@ type sgaProcess struct {
 	// pay is the reward of a token, final that of the last state.
 	pay   [sgaStates][sgaTokens]float64
 	final [sgaStates]float64
+}
+
+// newSGAProcess is that of a kind of reward.
+func newSGAProcess(rng *rand.Rand, kind string, length int) *sgaProcess {
+	if kind == "dense" {
+		return denseProcess(length, rng)
+	}
+	return terminalProcess(length)
 }
 
 // terminalProcess rewards at the end what happens in the first eighth: token 0
@@ -85,6 +95,17 @@ func (l *sgaPolicy) probabilities() (p sgaPolicy) {
 		}
 	}
 	return p
+}
+
+// step moves the logits so far along a gradient, unless that has no direction.
+func (l *sgaPolicy) step(g *[sgaParams]float64, length float64) {
+	size := math.Sqrt(stats.Dot(g[:], g[:]))
+	if !(size > 0) || math.IsInf(size, 1) {
+		return
+	}
+	for i, v := range g {
+		l[i/sgaTokens][i%sgaTokens] += float64(length * v / size)
+	}
 }
 
 // logRatios are those of the tokens' probabilities under pi and mu.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
 	"driftlab/trainer/stream"
 )
 
@@ -67,11 +66,7 @@ func (p *sgaProblem) train(rate float64, gradient func(mu, pi *sgaPolicy) [sgaPa
 			}
 		}
 		g := gradient(&mu, &pi)
-		if size := math.Sqrt(stats.Dot(g[:], g[:])); size > 0 && !math.IsInf(size, 1) {
-			for i, v := range g {
-				pi[i/sgaTokens][i%sgaTokens] += float64(rate * v / size)
-			}
-		}
+		pi.step(&g, rate)
 		history = append(history, pi)
 		if u >= p.updates-max(p.updates/3, 1) {
 			reward, _ := p.gradient(&pi)
@@ -115,11 +110,7 @@ func measureSGATraining(ctx context.Context, e *claim.Env) (*claim.Observation, 
 	for _, kind := range sgaRewards {
 		for _, d := range sgaDoses {
 			rng := e.Rand(uint64(d.steps)<<1 + uint64(len(kind)))
-			process := terminalProcess(length)
-			if kind == "dense" {
-				process = denseProcess(length, rng)
-			}
-			p := newSGAProblem(rng, process, d.steps, updates, responses)
+			p := newSGAProblem(rng, newSGAProcess(rng, kind, length), d.steps, updates, responses)
 			start, _ := p.gradient(&p.first)
 			best := start
 			for _, rate := range sgaRates {
