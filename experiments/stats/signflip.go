@@ -9,7 +9,10 @@ import (
 // 2^20; beyond it DrawnFlips of them are drawn.
 const exactFlips = 20
 
-// DrawnFlips is how many sign patterns SignFlip draws for more than 20 pairs.
+// jointFlips is the same for several lists at once.
+const jointFlips = 16
+
+// DrawnFlips is how many sign patterns are drawn beyond those numbers.
 const DrawnFlips = 100_000
 
 // flipSeed starts the generator of the drawn patterns: p is a function of the
@@ -34,21 +37,13 @@ func SignFlip(d []float64) float64 {
 	if len(d) <= exactFlips {
 		return float64(beyond(d, 0, bound)) / float64(int(1)<<len(d))
 	}
-	rng := rand.New(rand.NewPCG(flipSeed, uint64(len(d))))
-	far := 1
-	for range DrawnFlips {
-		sum := 0.0
-		for _, v := range d {
-			if rng.Uint64()&1 == 0 {
-				v = -v
-			}
-			sum += v
-		}
-		if math.Abs(sum) >= bound {
+	far := 0
+	for signs := range signPatterns(len(d)) {
+		if math.Abs(Dot(d, signs)) >= bound {
 			far++
 		}
 	}
-	return float64(far) / (DrawnFlips + 1)
+	return float64(far) / float64(patterns(len(d)))
 }
 
 // beyond counts the signs of d that, added to sum, come to bound or farther from zero.
@@ -60,4 +55,36 @@ func beyond(d []float64, sum, bound float64) int {
 		return 1
 	}
 	return 0
+}
+
+// signPatterns yields ways to give n pairs signs, all in the same memory and the data's
+// own first: every one of them for few pairs, else DrawnFlips drawn ones beside it.
+func signPatterns(n int) func(yield func(signs []float64) bool) {
+	return func(yield func([]float64) bool) {
+		signs := make([]float64, n)
+		for i := range signs {
+			signs[i] = 1
+		}
+		rng := rand.New(rand.NewPCG(flipSeed, uint64(n)))
+		for left := patterns(n) - 1; yield(signs) && left > 0; left-- {
+			for i := range signs {
+				if n <= jointFlips {
+					signs[i] = -signs[i] // counts in binary
+					if signs[i] < 0 {
+						break
+					}
+				} else if signs[i] = 1; rng.Uint64()&1 == 0 {
+					signs[i] = -1
+				}
+			}
+		}
+	}
+}
+
+// patterns is how many ways signPatterns yields.
+func patterns(n int) int {
+	if n <= jointFlips {
+		return 1 << n
+	}
+	return DrawnFlips + 1
 }
