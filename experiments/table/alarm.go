@@ -121,8 +121,7 @@ func allSeries(stages []Stage) (runs []series, stressors []string) {
 			}
 			seen[o.Run] = true
 			runs = append(runs, seriesOf(o))
-			if s := o.Values[stressorColumn]; !seen["stressor "+s] {
-				seen["stressor "+s] = true
+			if s := o.Values[stressorColumn]; !slices.Contains(stressors, s) {
 				stressors = append(stressors, s)
 			}
 		}

@@ -27,10 +27,10 @@ func Choose(list []Standing) []Choice {
 			chosen = append(chosen, Choice{Group: m.Group})
 			ends = [2]Standing{m, m}
 		}
-		if m.Regret < ends[0].Regret {
+		if m.Regret.Estimate < ends[0].Regret.Estimate {
 			ends[0] = m
 		}
-		if m.Regret > ends[1].Regret {
+		if m.Regret.Estimate > ends[1].Regret.Estimate {
 			ends[1] = m
 		}
 		at[m.Group] = ends

@@ -39,6 +39,9 @@ func Report(stages []Stage, alarms Alarms) results.Report {
 		list := s.Standings(rows)
 		section := results.Section{Heading: "Stage: " + s.Name}
 		section.Blocks = append(section.Blocks, results.Prose(s.summary(rows, list)))
+		if t := s.answers(list, stressors, screenOf(stages)); t != nil {
+			section.Blocks = append(section.Blocks, t)
+		}
 		if len(list) > 0 {
 			section.Blocks = append(section.Blocks,
 				results.Drawing{Figure: Picture(list, stressors, "Methods by regret"), Caption: "The methods of least regret, and none; blue is above the matched run, vermillion below."},
@@ -70,29 +73,23 @@ func Report(stages []Stage, alarms Alarms) results.Report {
 
 // summary says how far a stage has come, and what is seen first.
 func (s *Stage) summary(rows []Row, list []Standing) string {
-	planned := 0
-	for _, p := range s.Index.Points {
-		planned += len(p.Runs)
-	}
-	text := fmt.Sprintf("%d of %d runs are there.", len(s.Runs), planned)
+	text := fmt.Sprintf("%d of %d runs are there.", len(s.Runs), s.planned())
 	if len(list) == 0 {
 		return text + " No method has a run under every stressor yet."
 	}
-	dominated, harms := 0, 0
+	dominated := 0
 	for _, m := range list {
 		if m.DominatedBy != "" {
 			dominated++
 		}
-		if m.Harms {
-			harms++
-		}
 	}
-	text += fmt.Sprintf(" Of %d methods %d are dominated by another, and %d harm a healthy run. Least regret: `%s` (%.2f).", len(list), dominated, harms, list[0].Method, list[0].Regret)
+	text += fmt.Sprintf(" Of %d methods %d are dominated by another. Least regret: `%s` (%.2f).", len(list), dominated, list[0].Method, list[0].Regret.Estimate)
 	for i, m := range list {
 		if m.Method == control {
-			text += fmt.Sprintf(" No method at all stands at rank %d (%.2f).", i+1, m.Regret)
+			text += fmt.Sprintf(" No method at all stands at rank %d (%.2f).", i+1, m.Regret.Estimate)
 		}
 	}
+	text += s.told(list)
 	var escaped []string
 	for _, own := range byMethod(rows) {
 		if escapes(own) {

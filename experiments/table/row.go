@@ -56,6 +56,9 @@ type Row struct {
 	// AUC and Final are the differences to the matched runs, paired by seed: of the mean
 	// pass rate over the whole run, and of the last three evaluations.
 	AUC, Final stats.Interval
+	// OverNone is what the method brings against none under the same stressor, of the
+	// whole run; over the seeds that have the control.
+	OverNone stats.Interval
 	// Drawdown is the worst fall of a seed below its own best before; Collapses counts
 	// the seeds that collapsed, stopped ones among them.
 	Drawdown  float64
@@ -67,7 +70,8 @@ type Row struct {
 	// the same stressor; of the control, otherwise than the matched run's.
 	Acted int
 	// Cost is in token passes, relative to the control under the same stressor.
-	Cost float64
+	Cost   float64
+	bySeed map[uint64]float64 // AUC's differences
 }
 
 // Command makes the row alone, with the runs that it is compared with.
@@ -143,12 +147,13 @@ type pair struct{ run, matched, control *sweep.Outcome }
 
 // judge fills the figures of a row from its pairs.
 func (r *Row) judge(pairs []pair) {
-	r.N = len(pairs)
-	var auc, final, ess, masked, clipped, cost []float64
+	r.N, r.bySeed = len(pairs), map[uint64]float64{}
+	var auc, final, over, ess, masked, clipped, cost []float64
 	for _, p := range pairs {
-		curve, matched := curve(p.run, p.matched), curve(p.matched, p.matched)
-		auc = append(auc, stats.Average(curve)-stats.Average(matched))
-		final = append(final, ending(curve)-ending(matched))
+		whole, matched := curve(p.run, p.matched), curve(p.matched, p.matched)
+		r.bySeed[p.run.Seed] = stats.Average(whole) - stats.Average(matched)
+		auc = append(auc, r.bySeed[p.run.Seed])
+		final = append(final, ending(whole)-ending(matched))
 		r.Drawdown = max(r.Drawdown, float64(p.run.Drawdown))
 		if p.run.Fate.Fallen() || p.run.Fate == record.Stopped {
 			r.Collapses++
@@ -164,10 +169,11 @@ func (r *Row) judge(pairs []pair) {
 			r.Acted++
 		}
 		if p.control != nil {
+			over = append(over, stats.Average(whole)-stats.Average(curve(p.control, p.matched)))
 			cost = append(cost, passes(p.run.Tokens)/passes(p.control.Tokens))
 		}
 	}
-	r.AUC, r.Final = stats.T(auc), stats.T(final)
+	r.AUC, r.Final, r.OverNone = stats.T(auc), stats.T(final), stats.T(over)
 	r.ESS, r.Masked, r.Clipped, r.Cost = stats.Average(ess), stats.Average(masked), stats.Average(clipped), stats.Average(cost)
 }
 

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"driftlab/experiments/stats"
@@ -14,14 +15,14 @@ import (
 func Sheet(rows []Row) *results.Table {
 	t := &results.Table{}
 	for _, name := range []string{"stage", "method", "group", "setting", "stressor", "dose", "rate", "n",
-		"auc_minus_matched", "auc_low", "auc_high", "final_minus_matched", "final_low", "final_high",
+		"auc_minus_matched", "auc_low", "auc_high", "final_minus_matched", "final_low", "final_high", "auc_minus_none", "none_low", "none_high",
 		"drawdown", "collapses", "ess", "masked", "clipped", "acted", "cost", "command"} {
 		t.Columns = append(t.Columns, results.TableColumn{Name: name})
 	}
 	for _, r := range rows {
 		cells := []results.Cell{results.Word(r.Stage), results.Word(r.Method), results.Word(r.Group), results.Word(r.Setting),
 			results.Word(r.Stressor), results.Word(r.Dose), results.Word(r.Rate), figure(float64(r.N))}
-		for _, v := range append(interval(r.AUC), interval(r.Final)...) {
+		for _, v := range slices.Concat(interval(r.AUC), interval(r.Final), interval(r.OverNone)) {
 			cells = append(cells, figure(v))
 		}
 		for _, v := range []float64{r.Drawdown, float64(r.Collapses), r.ESS, r.Masked, r.Clipped, float64(r.Acted), r.Cost} {
@@ -51,12 +52,12 @@ func figure(v float64) results.Cell {
 // RowTable is the table for a page, to be sorted and searched.
 func RowTable(rows []Row) *results.Table {
 	t := &results.Table{Title: "Every row", Sortable: true, Columns: []results.TableColumn{{Name: "method"}, {Name: "group"}, {Name: "stressor"}, {Name: "dose"}, {Name: "rate"}, {Name: "stage"},
-		number("n"), number("whole run"), {Name: "95 %"}, number("end"), {Name: "95 %"}, number("drawdown"), number("collapsed"), number("ESS"), number("masked"), number("clipped"), number("acted"), number("cost"), {Name: "made by"}},
-		Note: "Pass rates of the current weights minus those of the matched run with the same seed: mean over the whole run, and of the last three evaluations; intervals by Student's t over the seeds. " +
+		number("n"), number("whole run"), {Name: "95 %"}, number("end"), {Name: "95 %"}, number("over none"), {Name: "95 %"}, number("drawdown"), number("collapsed"), number("ESS"), number("masked"), number("clipped"), number("acted"), number("cost"), {Name: "made by"}},
+		Note: "Pass rates of the current weights minus those of the matched run with the same seed: mean over the whole run, and of the last three evaluations; over none: the former minus no method's under the same stressor; intervals by Student's t over the seeds. " +
 			"Drawdown: the worst seed's fall below its own best before. Acted: seeds whose weights came out otherwise than without the method. Cost: passes of tokens, a trained one being three, relative to no method under the same stressor."}
 	for _, r := range rows {
 		t.Add(results.Word(r.Method), results.Word(r.Group), results.Word(r.Letter+" "+r.Stressor), results.Word(r.Dose), results.Word(r.Rate), results.Word(r.Stage),
-			count(r.N), signed(r.AUC.Estimate), between(r.AUC), signed(r.Final.Estimate), between(r.Final),
+			count(r.N), signed(r.AUC.Estimate), between(r.AUC), signed(r.Final.Estimate), between(r.Final), signed(r.OverNone.Estimate), between(r.OverNone),
 			results.Number(r.Drawdown, 2), count(r.Collapses), results.Number(r.ESS, 2), results.Number(r.Masked, 2), results.Number(r.Clipped, 2),
 			count(r.Acted), results.Number(r.Cost, 3), results.Word(r.Command()))
 	}
@@ -65,29 +66,40 @@ func RowTable(rows []Row) *results.Table {
 
 // StandingTable ranks the methods; at most so many of them, 0 for all.
 func StandingTable(list []Standing, stressors []string, most int) *results.Table {
-	t := &results.Table{Title: "Methods by regret", Sortable: most == 0, Columns: []results.TableColumn{number("rank"), {Name: "method"}, {Name: "group"}, number("regret"), number("worst"), {Name: "where"}},
+	t := &results.Table{Title: "Methods by regret", Sortable: most == 0, Columns: []results.TableColumn{number("rank"), {Name: "method"}, {Name: "group"}, number("regret"), {Name: "95 %"}, number("worst"), {Name: "where"}},
 		Note: "Regret: how far below the best method of each stressor the mean pass rate of the whole run lies, mean and worst over the stressors; then the difference to the matched run under each. " +
-			"Dominated: another method is nowhere worse and somewhere better. Harms: with a gap that is harmless by itself (healthy), the interval of the difference lies below zero."}
+			"↑ and ↓: told better and worse than none under that stressor, at 5 % over the whole table (sign flips of whole seeds, adjusted by Westfall and Young). Dominated: another method's figure is nowhere lower and somewhere higher. " +
+			"The stressor healthy is a gap that is harmless by itself."}
 	for _, s := range stressors {
 		t.Columns = append(t.Columns, number(s))
 	}
-	t.Columns = append(t.Columns, results.TableColumn{Name: "dominated by"}, results.TableColumn{Name: "a healthy run"})
+	t.Columns = append(t.Columns, results.TableColumn{Name: "dominated by"})
 	for i, m := range list {
 		if most > 0 && i >= most {
 			break
 		}
 		row := []results.Cell{count(i + 1), results.Word(m.Method), results.Word(m.Group),
-			hundredths(m.Regret), hundredths(m.Worst), results.Word(m.WorstAt)}
-		for _, v := range m.AUC {
-			row = append(row, signed(v))
+			hundredths(m.Regret.Estimate), between(m.Regret), hundredths(m.Worst), results.Word(m.WorstAt)}
+		for j := range m.AUC {
+			row = append(row, m.cell(j))
 		}
-		harm := results.Cell{}
-		if m.Harms {
-			harm = results.Word("harms").As(results.Bad)
-		}
-		t.Add(append(row, results.Word(m.DominatedBy), harm)...)
+		t.Add(append(row, results.Word(m.DominatedBy))...)
 	}
 	return t
+}
+
+// cell is the method's figure under a stressor, with an arrow where it is told from none.
+func (m *Standing) cell(stressor int) results.Cell {
+	c := signed(m.AUC[stressor])
+	switch g := m.gain(stressor); {
+	case g.Better():
+		c.Text = "↑ " + c.Text
+		return c.As(results.Good)
+	case g.Worse():
+		c.Text = "↓ " + c.Text
+		return c.As(results.Bad)
+	}
+	return c
 }
 
 // number heads a column of figures.

@@ -2,7 +2,6 @@ package table
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"driftlab/experiments/stats"
@@ -15,11 +14,15 @@ type Standing struct {
 	// Stressors, over the learning rates. Where the plan leaves a method out because it
 	// cannot act there, it is the control's.
 	AUC []float64
-	// Regret is how far that lies below the best method of each stressor: the mean over
-	// stressors, and the worst, which WorstAt names.
-	Regret, Worst float64
-	WorstAt       string
-	// Harms reports whether a healthy run is worse off for it: an interval below zero.
+	// Gain is what it brings against none, in the same order; empty until the stage is whole.
+	Gain []Gain
+	// Regret is how far AUC lies below the best method of each stressor: the mean over
+	// stressors, with its interval over seeds once the stage is whole, and the worst, which
+	// WorstAt names.
+	Regret  stats.Interval
+	Worst   float64
+	WorstAt string
+	// Harms reports whether it is told to be worse than none in a healthy run.
 	Harms bool
 	// DominatedBy is a method that is at least as good under every stressor and better
 	// under one, the one of least regret; empty if there is none.
@@ -53,21 +56,33 @@ func (s *Stage) Standings(rows []Row) []Standing {
 			list = append(list, m)
 		}
 	}
+	best := make([]int, len(stressors))
 	for j := range stressors {
-		best := math.Inf(-1)
-		for _, m := range list {
-			best = max(best, m.AUC[j])
+		for i := range list {
+			if list[i].AUC[j] > list[best[j]].AUC[j] {
+				best[j] = i
+			}
 		}
 		for i := range list {
 			m := &list[i]
-			behind := best - m.AUC[j]
-			m.Regret += behind / float64(len(stressors))
+			behind := list[best[j]].AUC[j] - m.AUC[j]
+			m.Regret.Estimate += behind / float64(len(stressors))
 			if m.WorstAt == "" || behind > m.Worst {
 				m.Worst, m.WorstAt = behind, stressors[j]
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Standing) int { return cmp.Compare(a.Regret, b.Regret) })
+	if s.whole() {
+		scores := s.scores(list, rows, stressors)
+		regretOverSeeds(list, scores, best)
+		tell(list, scores)
+		for i := range list {
+			list[i].Harms = slices.ContainsFunc(rows, func(r Row) bool {
+				return r.Letter == healthy && list[i].gain(slices.Index(stressors, r.Stressor)).Worse()
+			})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Standing) int { return cmp.Compare(a.Regret.Estimate, b.Regret.Estimate) })
 	for i := range list {
 		for j := range list {
 			if dominates(list[j].AUC, list[i].AUC) {
@@ -103,18 +118,21 @@ func (s *Stage) standing(own, all []Row, stressors []string) (m Standing, ok boo
 		return m, false
 	}
 	for _, stressor := range stressors {
-		auc := aucs(own, m.Method, stressor)
-		if len(auc) == 0 && !s.plans(m.Method, stressor) {
-			auc = aucs(all, control, stressor)
+		under := rowsOf(own, m.Method, stressor)
+		if len(under) == 0 && !s.plans(m.Method, stressor) {
+			under = rowsOf(all, control, stressor)
 		}
-		if len(auc) == 0 {
+		if len(under) == 0 {
 			return m, false
+		}
+		var auc []float64
+		for _, r := range under {
+			auc = append(auc, r.AUC.Estimate)
 		}
 		m.AUC = append(m.AUC, stats.Average(auc))
 	}
 	for _, r := range own {
 		m.Acted = m.Acted || r.Acted > 0
-		m.Harms = m.Harms || r.Letter == healthy && r.N > 1 && r.AUC.High < 0
 	}
 	return m, true
 }
@@ -122,11 +140,11 @@ func (s *Stage) standing(own, all []Row, stressors []string) (m Standing, ok boo
 // escapes reports whether a method escapes a stressor.
 func escapes(own []Row) bool { return slices.ContainsFunc(own, func(r Row) bool { return r.Escapes }) }
 
-// aucs are the differences of a method under a stressor, at all rates.
-func aucs(rows []Row, method, stressor string) (list []float64) {
+// rowsOf are the rows of a method under a stressor, one for each learning rate.
+func rowsOf(rows []Row, method, stressor string) (list []Row) {
 	for _, r := range rows {
 		if r.Method == method && r.Stressor == stressor {
-			list = append(list, r.AUC.Estimate)
+			list = append(list, r)
 		}
 	}
 	return list

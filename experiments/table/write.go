@@ -20,8 +20,18 @@ type File struct {
 	Data []byte
 }
 
+// screenOf is the stage that the methods were chosen by; nil if it is not there.
+func screenOf(stages []Stage) *Stage {
+	for i := range stages {
+		if stages[i].Name == "screen" {
+			return &stages[i]
+		}
+	}
+	return nil
+}
+
 // Files are the table as files, but for the page, and the alarms that are in one of
-// them. The picture is of the confirmation where there is one.
+// them. The picture is of the confirmation once that is whole.
 func Files(stages []Stage) ([]File, Alarms, error) {
 	var rows []Row
 	var words bytes.Buffer
@@ -38,11 +48,14 @@ func Files(stages []Stage) ([]File, Alarms, error) {
 		if len(list) == 0 {
 			continue
 		}
+		if t := s.answers(list, stressors, screenOf(stages)); t != nil {
+			words.WriteString(t.Markdown() + "\n")
+		}
 		words.WriteString(StandingTable(list, stressors, 0).Markdown() + "\n")
 		if s.Again != nil {
 			words.WriteString(s.againTable(own).Markdown() + "\n")
 		}
-		if picture == nil || s.Name == "confirm" {
+		if picture == nil || s.Name == "confirm" && s.whole() {
 			picture = Picture(list, stressors, "Methods by regret: "+s.Name)
 		}
 	}

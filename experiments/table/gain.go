@@ -1,0 +1,140 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"driftlab/experiments/stats"
+	"driftlab/experiments/sweep"
+)
+
+// alpha is the level at which a stage tells that a method does something, over all of
+// its methods and stressors together.
+const alpha = 0.05
+
+// Gain is what a method brings under a stressor: its mean pass rate over the whole run
+// minus that of no method, paired by seed and over the learning rates.
+type Gain struct {
+	stats.Interval
+	// P is the p-value of the sign-flip test, adjusted for every other gain of the stage
+	// (stats.WestfallYoung); nan where the method changes nothing, and until the stage is
+	// whole: nobody looks before.
+	P sweep.Number `json:"p"`
+}
+
+// Better and Worse report whether a method is told from none.
+func (g Gain) Better() bool { return g.P <= alpha && g.Estimate > 0 }
+
+// Worse is the other side.
+func (g Gain) Worse() bool { return g.P <= alpha && g.Estimate < 0 }
+
+// gain is the gain under a stressor by its place; nothing while there is none.
+func (m *Standing) gain(stressor int) Gain {
+	if stressor >= len(m.Gain) {
+		return Gain{P: sweep.Number(math.NaN())}
+	}
+	return m.Gain[stressor]
+}
+
+// whole reports whether all that the stage plans is there.
+func (s *Stage) whole() bool { return len(s.Runs) == s.planned() }
+
+// planned is how many runs it is to have.
+func (s *Stage) planned() (n int) {
+	for _, p := range s.Index.Points {
+		n += len(p.Runs)
+	}
+	return n
+}
+
+// scores are the differences of methods to the matched runs by stressor and seed, each
+// over the learning rates; where the plan leaves a method out they are the control's.
+func (s *Stage) scores(list []Standing, rows []Row, stressors []string) [][][]float64 {
+	scores := make([][][]float64, len(list))
+	for i, m := range list {
+		for _, stressor := range stressors {
+			own := rowsOf(rows, m.Method, stressor)
+			if len(own) == 0 {
+				own = rowsOf(rows, control, stressor)
+			}
+			seeds := make([]float64, len(s.Index.Seeds))
+			for _, r := range own {
+				for k, seed := range s.Index.Seeds {
+					seeds[k] += r.bySeed[seed] / float64(len(own))
+				}
+			}
+			scores[i] = append(scores[i], seeds)
+		}
+	}
+	return scores
+}
+
+// regretOverSeeds gives each regret its interval, with the best method of each stressor
+// held.
+func regretOverSeeds(list []Standing, scores [][][]float64, best []int) {
+	for i := range list {
+		var regret []float64 // by seed
+		for j, b := range best {
+			behind := stats.Differences(scores[b][j], scores[i][j])
+			if regret == nil {
+				regret = make([]float64, len(behind))
+			}
+			for k, v := range behind {
+				regret[k] += v / float64(len(best))
+			}
+		}
+		over := stats.T(regret)
+		list[i].Regret.Low, list[i].Regret.High, list[i].Regret.N = over.Low, over.High, over.N
+	}
+}
+
+// tell fills the gains of methods over none, whose scores are given.
+func tell(list []Standing, scores [][][]float64) {
+	none := slices.IndexFunc(list, func(m Standing) bool { return m.Method == control })
+	if none < 0 {
+		return
+	}
+	var lists [][]float64
+	for i := range list {
+		for j := range scores[i] {
+			lists = append(lists, stats.Differences(scores[i][j], scores[none][j]))
+		}
+	}
+	p := stats.WestfallYoung(lists)
+	for i := range list {
+		for j := range scores[i] {
+			k := i*len(scores[i]) + j
+			list[i].Gain = append(list[i].Gain, Gain{stats.T(lists[k]), sweep.Number(p[k])})
+		}
+	}
+}
+
+// told says how many methods a stage tells from none, and what its seeds can tell.
+func (s *Stage) told(list []Standing) string {
+	if !s.whole() {
+		return " No method is told from none before all of them are."
+	}
+	if least := math.Pow(2, float64(1-len(s.Index.Seeds))); least > alpha {
+		return fmt.Sprintf(" %d seeds tell no method from none: their sign-flip test knows no p below %g.", len(s.Index.Seeds), least)
+	}
+	better, worse := 0, 0
+	var harm []string
+	for _, m := range list {
+		if slices.ContainsFunc(m.Gain, Gain.Better) {
+			better++
+		}
+		if slices.ContainsFunc(m.Gain, Gain.Worse) {
+			worse++
+		}
+		if m.Harms {
+			harm = append(harm, "`"+m.Method+"`")
+		}
+	}
+	text := fmt.Sprintf(" %d are better than none under some stressor (↑), %d are worse under some (↓)", better, worse)
+	if len(harm) == 0 {
+		return text + ", none harms a healthy run."
+	}
+	return text + ", and of a healthy run the same is told of " + strings.Join(harm, ", ") + "."
+}

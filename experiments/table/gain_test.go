@@ -1,0 +1,117 @@
+package table_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/experiments/sweep"
+	"driftlab/experiments/table"
+)
+
+// wave is a seed's own difference, in hundredths: as large to either side.
+var wave = []float64{.01, -.01, .012, -.012, .008, -.008, .011, -.011}
+
+// eight is a stage of eight seeds: cure brings .3 of the .4 that age costs, harm costs .2
+// in the healthy run, and idle changes nothing but by chance.
+func eight(name string, first uint64) *table.Stage {
+	gains := map[string][2]float64{"none": {}, "cure": {.3, 0}, "harm": {0, -.2}, "idle": {}}
+	var runs []sweep.Outcome
+	for k, noise := range wave {
+		seed := first + uint64(k)
+		runs = append(runs, ran("none", "matched", "", seed, "A", .5, .8))
+		for at, method := range []string{"none", "cure", "harm", "idle"} {
+			own := 0.0
+			if method != "none" {
+				own = wave[(k+3*at)%len(wave)]
+			}
+			runs = append(runs, ran(method, "age", "matched", seed, "B"+method, .5, .4+gains[method][0]+noise+own),
+				ran(method, "calm", "matched", seed, "C"+method, .5, .8+gains[method][1]+noise+own))
+		}
+	}
+	slices.SortStableFunc(runs, func(a, b sweep.Outcome) int { return strings.Compare(a.Values["method"], b.Values["method"]) })
+	s := stage(runs...)
+	s.Name, s.Index.Name = name, name
+	return s
+}
+
+// What acts is told from none under the stressor where it does, on either side, and what
+// does not is not; of the healthy run it is called harm.
+func TestTold(t *testing.T) {
+	s := eight("confirm", 1)
+	list := s.Standings(s.Rows())
+	for _, m := range list {
+		if len(m.Gain) != 2 {
+			t.Fatalf("%s has %d gains", m.Method, len(m.Gain))
+		}
+		if got := m.Gain[0].Better(); got != (m.Method == "cure") || m.Gain[0].Worse() {
+			t.Errorf("%s under age: better %v, worse %v: %+v", m.Method, got, m.Gain[0].Worse(), m.Gain[0])
+		}
+		if got := m.Gain[1].Worse(); got != (m.Method == "harm") || m.Gain[1].Better() || m.Harms != got {
+			t.Errorf("%s in the healthy run: worse %v, harms %v: %+v", m.Method, got, m.Harms, m.Gain[1])
+		}
+		if want := map[string]float64{"cure": .3}[m.Method]; m.Gain[0].Low > want || m.Gain[0].High < want {
+			t.Errorf("%s brings %+v, want %v", m.Method, m.Gain[0].Interval, want)
+		}
+	}
+	// cure is the best under age, and the noise of idle or none is in the healthy run.
+	if m := list[0]; m.Method != "cure" || m.Regret.N != 8 || m.Regret.Estimate > .01 || m.Regret.Low > m.Regret.Estimate {
+		t.Errorf("in front is %+v", m)
+	}
+}
+
+// Before a stage is whole nothing is told, and three seeds tell nothing ever.
+func TestToldOfTooFew(t *testing.T) {
+	s := eight("confirm", 1)
+	s.Runs = s.Runs[:len(s.Runs)-1]
+	for _, m := range s.Standings(s.Rows()) {
+		if len(m.Gain) > 0 || m.Harms || m.Regret.N > 0 {
+			t.Errorf("%s is judged by a part of its runs: %+v", m.Method, m)
+		}
+	}
+	if text := pageOf(t, *s); !strings.Contains(text, "before all of them are") {
+		t.Error(text)
+	}
+	s = eight("screen", 1)
+	s = stage(slices.DeleteFunc(s.Runs, func(o sweep.Outcome) bool { return o.Seed > 3 })...)
+	if text := pageOf(t, *s); !strings.Contains(text, "3 seeds tell no method from none: their sign-flip test knows no p below 0.25.") {
+		t.Error(text)
+	}
+}
+
+// pageOf is the table's text.
+func pageOf(t *testing.T, stages ...table.Stage) string {
+	t.Helper()
+	files, _, err := table.Files(stages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(files[slices.IndexFunc(files, func(f table.File) bool { return f.Name == "table.md" })].Data)
+}
+
+// The screen chooses, the confirmation measures: the one that is in front there, whatever
+// came out best here.
+func TestAnswers(t *testing.T) {
+	screen := eight("screen", 101)
+	for i := range screen.Runs {
+		if o := &screen.Runs[i]; o.Values["method"] == "idle" && o.Values["stressor"] == "age" {
+			o.Evals.Value[1] += .5 // the luck of a screen
+		}
+	}
+	text := pageOf(t, *eight("confirm", 1), *screen)
+	var line string
+	for one := range strings.Lines(text) {
+		if strings.HasPrefix(one, "| age ") {
+			line = strings.Join(strings.Fields(one), " ")
+		}
+	}
+	if !strings.HasPrefix(line, "| age | -0.40 | idle | -0.40 | +0.00 |") || !strings.HasSuffix(line, "| 1 | 0 |") {
+		t.Errorf("under age the page answers %q in\n%s", line, text)
+	}
+	if strings.Contains(pageOf(t, *screen), "Which method for which stressor") {
+		t.Error("the screen answers by itself")
+	}
+	if !strings.Contains(text, "1 are better than none under some stressor (↑), 1 are worse under some (↓), and of a healthy run the same is told of `harm`.") {
+		t.Errorf("the summary says\n%s", text)
+	}
+}
