@@ -71,6 +71,14 @@ func (x *Index) Columns() []string {
 	return names
 }
 
+// Cells counts those of the plan.
+func (x *Index) Cells() (n int) {
+	for _, p := range x.Points {
+		n += len(p.Runs)
+	}
+	return n
+}
+
 // write puts the index into a folder.
 func (x *Index) write(dir string) error {
 	text, err := json.Marshal(x)

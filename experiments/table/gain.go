@@ -39,15 +39,7 @@ func (m *Standing) gain(stressor int) Gain {
 }
 
 // whole reports whether all that the stage plans is there.
-func (s *Stage) whole() bool { return len(s.Runs) == s.planned() }
-
-// planned is how many runs it is to have.
-func (s *Stage) planned() (n int) {
-	for _, p := range s.Index.Points {
-		n += len(p.Runs)
-	}
-	return n
-}
+func (s *Stage) whole() bool { return len(s.Runs) == s.Index.Cells() }
 
 // scores are the differences of methods to the matched runs by stressor and seed, each
 // over the learning rates; where the plan leaves a method out they are the control's.

@@ -73,7 +73,7 @@ func Report(stages []Stage, alarms Alarms) results.Report {
 
 // summary says how far a stage has come, and what is seen first.
 func (s *Stage) summary(rows []Row, list []Standing) string {
-	text := fmt.Sprintf("%d of %d runs are there.", len(s.Runs), s.planned())
+	text := fmt.Sprintf("%d of %d runs are there.", len(s.Runs), s.Index.Cells())
 	if len(list) == 0 {
 		return text + " No method has a run under every stressor yet."
 	}
