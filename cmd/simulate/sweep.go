@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"driftlab/experiments/sweep"
@@ -196,7 +197,7 @@ func readPlan(file string) (*sweep.Plan, error) {
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		err = bad("%s: %w: give the file of a sweep", file, path.Err)
+		err = bad("%s: %w: give the file of a sweep, or a shipped one: %s", file, path.Err, strings.Join(table.Names(), ", "))
 	}
 	return nil, err
 }
