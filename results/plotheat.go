@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -20,6 +21,9 @@ type Heat struct {
 	// Value is by row and column; NaN, or an entry that is not there, leaves a cell
 	// empty.
 	Value [][]float64
+	// Mark is by row and column: above zero a triangle that points up stands in the cell,
+	// below zero one that points down; nil for none.
+	Mark [][]int
 	// Full is the distance from zero at which a colour is at its strongest; 0 is the
 	// largest there is.
 	Full float64
@@ -37,7 +41,7 @@ func (h *Heat) describe() string {
 		d += " " + row + ":"
 		for j, column := range h.Columns {
 			if v := h.at(i, j); !math.IsNaN(v) {
-				d += fmt.Sprintf(" %s %s;", column, FormatNumber(v, 2))
+				d += fmt.Sprintf(" %s %s%s;", column, FormatNumber(v, 2), map[int]string{1: " (up)", -1: " (down)"}[h.mark(i, j)])
 			}
 		}
 	}
@@ -50,6 +54,14 @@ func (h *Heat) at(row, column int) float64 {
 		return math.NaN()
 	}
 	return at(h.Value[row], column)
+}
+
+// mark is the sign of a cell's mark.
+func (h *Heat) mark(row, column int) int {
+	if row >= len(h.Mark) || column >= len(h.Mark[row]) {
+		return 0
+	}
+	return cmp.Compare(h.Mark[row][column], 0)
 }
 
 // full is the distance from zero of the strongest colour.
@@ -108,6 +120,9 @@ func (h *Heat) draw(canvas draw.Canvas, th theme) {
 			}
 			x, y := left(j), top-heatRow
 			canvas.FillPolygon(h.shade(v), []vg.Point{{X: x + 1, Y: y + 1}, {X: x + width - 1, Y: y + 1}, {X: x + width - 1, Y: top}, {X: x + 1, Y: top}})
+			if tip := vg.Length(2.5 * float64(h.mark(i, j))); tip != 0 {
+				canvas.FillPolygon(th.ink, []vg.Point{{X: x + 5, Y: middle - tip}, {X: x + 11, Y: middle - tip}, {X: x + 8, Y: middle + tip}})
+			}
 			canvas.FillText(figures, vg.Point{X: x + vg.Length(width/2), Y: middle}, fmt.Sprintf("%+.2f", v))
 		}
 	}

@@ -23,6 +23,14 @@ func TestHeat(t *testing.T) {
 	if !bytes.Equal(SVG(h), SVG(h)) {
 		t.Error("equal figures give other bytes")
 	}
+	bare := strings.Count(text, "<path")
+	h.Mark = [][]int{{1, -7}, {1}}
+	if marked := strings.Count(string(SVG(h)), "<path"); marked != bare+2 {
+		t.Errorf("%d triangles, want one in each of two cells", marked-bare)
+	}
+	if d := h.describe(); !strings.Contains(d, "a 0.50 (up); b -0.25 (down);") {
+		t.Errorf("described as %q", d)
+	}
 	up, down, mild := h.shade(0.5), h.shade(-0.5), h.shade(0.25)
 	if up.B <= up.R || down.R <= down.B {
 		t.Errorf("above zero %v, below %v", up, down)

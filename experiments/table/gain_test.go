@@ -89,6 +89,29 @@ func pageOf(t *testing.T, stages ...table.Stage) string {
 	return string(files[slices.IndexFunc(files, func(f table.File) bool { return f.Name == "table.md" })].Data)
 }
 
+// The picture has those that are asked about, or else all, with a mark where they are told
+// from none.
+func TestPicture(t *testing.T) {
+	s := eight("confirm", 1)
+	draw := func() ([]string, [][]int) {
+		rows := s.Rows()
+		h := table.Picture(s.Standings(rows), table.Stressors(rows), "Told")
+		return h.Rows, h.Mark
+	}
+	if rows, _ := draw(); len(rows) != 4 {
+		t.Errorf("the picture has %q", rows)
+	}
+	for i := range s.Runs {
+		if v := s.Runs[i].Values; v["method"] == "cure" || v["method"] == "harm" {
+			v["asked"] = "true"
+		}
+	}
+	rows, marks := draw()
+	if !slices.Equal(rows, []string{"1  cure", "4  harm"}) || !slices.Equal(marks[0], []int{1, 0}) || !slices.Equal(marks[1], []int{0, -1}) {
+		t.Errorf("the picture has %q with marks %v", rows, marks)
+	}
+}
+
 // The screen chooses, the confirmation measures: the one that is in front there, whatever
 // came out best here.
 func TestAnswers(t *testing.T) {

@@ -8,20 +8,29 @@ import (
 	"driftlab/results"
 )
 
-// shownMethods is how many methods the picture has: the best by regret, and those that
-// people ask about are among the rows of the page anyway.
+// shownMethods is how many methods a picture has where none is asked about more than others.
 const shownMethods = 30
 
-// Picture shows the methods of least regret and the control, by stressor.
+// Picture shows by stressor the methods that people ask about, or else those of least
+// regret and the control, and which of them are told from none.
 func Picture(list []Standing, stressors []string, title string) *results.Heat {
 	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run", Columns: stressors, Full: 0.5}
-	bare := slices.IndexFunc(list, func(m Standing) bool { return m.Method == control })
+	asked := slices.ContainsFunc(list, func(m Standing) bool { return m.Asked })
 	for i, m := range list {
-		if i >= shownMethods && i != bare {
+		if asked && !m.Asked || !asked && i >= shownMethods && m.Method != control {
 			continue
+		}
+		marks := make([]int, len(stressors))
+		for j := range stressors {
+			if g := m.gain(j); g.Better() {
+				marks[j] = 1
+			} else if g.Worse() {
+				marks[j] = -1
+			}
 		}
 		h.Rows = append(h.Rows, fmt.Sprintf("%d  %s", i+1, m.Method))
 		h.Value = append(h.Value, m.AUC)
+		h.Mark = append(h.Mark, marks)
 	}
 	return h
 }
@@ -44,7 +53,7 @@ func Report(stages []Stage, alarms Alarms) results.Report {
 		}
 		if len(list) > 0 {
 			section.Blocks = append(section.Blocks,
-				results.Drawing{Figure: Picture(list, stressors, "Methods by regret"), Caption: "The methods of least regret, and none; blue is above the matched run, vermillion below."},
+				results.Drawing{Figure: Picture(list, stressors, "Methods by regret"), Caption: "Methods with their ranks by regret; blue is above the matched run, vermillion below. A triangle points up where a method is told better than none, and down where worse."},
 				results.Fold{Summary: fmt.Sprintf("All %d methods", len(list)), Blocks: []results.Block{StandingTable(list, stressors, 0)}})
 		}
 		if s.Again != nil {

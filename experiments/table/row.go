@@ -23,6 +23,7 @@ const (
 	againstColumn  = "against"
 	escapesColumn  = "escapes"
 	learnsColumn   = "learns"
+	askedColumn    = "asked"
 )
 
 // control is the method that every other one is compared with: none.
@@ -49,6 +50,8 @@ type Row struct {
 	// Escapes: the stressor learns from negatives alone, by way of the advantage, and what
 	// the method learns from is not that, or has no negatives.
 	Escapes bool
+	// Asked: the method is one of those that people ask about most.
+	Asked bool
 	// Against is the stressor value of the matched runs.
 	Against string
 	// N is the number of seeds that have both the run and its matched one.
@@ -131,7 +134,7 @@ func (s *Stage) Rows() []Row {
 			at[key] = len(rows)
 			rows = append(rows, Row{Stage: s.Name, Method: v[methodColumn], Group: v[groupColumn], Setting: v[settingColumn],
 				Stressor: v[stressorColumn], Letter: v[letterColumn], Dose: v[doseColumn], Rate: v[rateColumn], Against: v[againstColumn],
-				Escapes: v[escapesColumn] != "" && v[escapesColumn] == v[learnsColumn]})
+				Asked: v[askedColumn] != "", Escapes: v[escapesColumn] != "" && v[escapesColumn] == v[learnsColumn]})
 			pairs = append(pairs, nil)
 		}
 		pairs[at[key]] = append(pairs[at[key]], p)

@@ -27,9 +27,9 @@ type Standing struct {
 	// DominatedBy is a method that is at least as good under every stressor and better
 	// under one, the one of least regret; empty if there is none.
 	DominatedBy string
-	// Acted reports whether it changed a bit anywhere.
-	Acted bool
-	place int // in the plan
+	// Acted reports whether it changed a bit anywhere, Asked that people ask about it most.
+	Acted, Asked bool
+	place        int // in the plan
 }
 
 // Stressors are the stressors of rows, in the order of their letters.
@@ -113,7 +113,7 @@ func byMethod(rows []Row) [][]Row {
 // standing gathers a method's figures; ok is false while one is missing, and for a method
 // that escapes a stressor.
 func (s *Stage) standing(own, all []Row, stressors []string) (m Standing, ok bool) {
-	m = Standing{Method: own[0].Method, Group: own[0].Group, Setting: own[0].Setting}
+	m = Standing{Method: own[0].Method, Group: own[0].Group, Setting: own[0].Setting, Asked: own[0].Asked}
 	if escapes(own) {
 		return m, false
 	}
