@@ -14,7 +14,7 @@ const shownMethods = 30
 // Picture shows by stressor the methods that people ask about, or else those of least
 // regret and the control, and which of them are told from none.
 func Picture(list []Standing, stressors []string, title string) *results.Heat {
-	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run", Columns: stressors, Full: 0.5}
+	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run; a triangle: told better (up) or worse (down) than none", Columns: stressors, Full: 0.5}
 	asked := slices.ContainsFunc(list, func(m Standing) bool { return m.Asked })
 	for i, m := range list {
 		if asked && !m.Asked || !asked && i >= shownMethods && m.Method != control {
@@ -53,7 +53,7 @@ func Report(stages []Stage, alarms Alarms) results.Report {
 		}
 		if len(list) > 0 {
 			section.Blocks = append(section.Blocks,
-				results.Drawing{Figure: Picture(list, stressors, "Methods by regret"), Caption: "Methods with their ranks by regret; blue is above the matched run, vermillion below. A triangle points up where a method is told better than none, and down where worse."},
+				results.Drawing{Figure: Picture(list, stressors, "Methods by regret"), Caption: "Methods with their ranks by regret; blue is above the matched run, vermillion below."},
 				results.Fold{Summary: fmt.Sprintf("All %d methods", len(list)), Blocks: []results.Block{StandingTable(list, stressors, 0)}})
 		}
 		if s.Again != nil {
