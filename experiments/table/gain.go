@@ -113,7 +113,13 @@ func (s *Stage) told(list []Standing) string {
 	}
 	better, worse := 0, 0
 	var harm []string
+	var widths []float64
 	for _, m := range list {
+		for _, g := range m.Gain {
+			if g.High > g.Low {
+				widths = append(widths, (g.High-g.Low)/2)
+			}
+		}
 		if slices.ContainsFunc(m.Gain, Gain.Better) {
 			better++
 		}
@@ -126,7 +132,13 @@ func (s *Stage) told(list []Standing) string {
 	}
 	text := fmt.Sprintf(" %d are better than none under some stressor (↑), %d are worse under some (↓)", better, worse)
 	if len(harm) == 0 {
-		return text + ", none harms a healthy run."
+		text += ", none harms a healthy run."
+	} else {
+		text += ", and of a healthy run the same is told of " + strings.Join(harm, ", ") + "."
 	}
-	return text + ", and of a healthy run the same is told of " + strings.Join(harm, ", ") + "."
+	if len(widths) > 0 {
+		slices.Sort(widths)
+		text += fmt.Sprintf(" What is not told may be there all the same: before any adjustment half of the differences to none are known no better than ±%.2f.", widths[len(widths)/2])
+	}
+	return text
 }

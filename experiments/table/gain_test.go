@@ -137,4 +137,8 @@ func TestAnswers(t *testing.T) {
 	if !strings.Contains(text, "1 are better than none under some stressor (↑), 1 are worse under some (↓), and of a healthy run the same is told of `harm`.") {
 		t.Errorf("the summary says\n%s", text)
 	}
+	// Waves of ±.0104, seven degrees of freedom, t 2.365: 2.365·.0111/√8.
+	if !strings.Contains(text, "are known no better than ±0.01.") {
+		t.Errorf("the summary says\n%s", text)
+	}
 }
