@@ -49,7 +49,7 @@ type RatedPredictor struct {
 	Mean  sweep.Number `json:"auroc_mean"`
 }
 
-// Score is the AUROC on a stressor that was left out of the fit.
+// Score is the AUROC on a stressor that was left out of the fit with all of its doses.
 type Score struct {
 	Stressor string  `json:"stressor"`
 	AUROC    float64 `json:"auroc"`
@@ -57,7 +57,7 @@ type Score struct {
 
 // MeasureAlarms reads the runs of stages.
 func MeasureAlarms(stages []Stage) Alarms {
-	runs, stressors := allSeries(stages)
+	runs, families := allSeries(stages)
 	a := Alarms{Runs: len(runs), Adds: sweep.Number(math.NaN()), Collapse: fmt.Sprintf("reward at least %.0f %% below its peak before, not back within %d updates or to the end; "+
 		"or a gradient norm above %d times the median so far and such a fall within %d updates; or a run that stopped", 100*record.CollapseLoss, recoverySteps, spike, recoverySteps)}
 	for i := range runs {
@@ -77,7 +77,7 @@ func MeasureAlarms(stages []Stage) Alarms {
 		a.Rules = append(a.Rules, RatedRule{Rule: r, Rates: t.rates(), Healthy: calm.rates().FalseAlarms})
 	}
 	for _, r := range fittable {
-		if rated, ok := fitRule(r, runs, stressors); ok {
+		if rated, ok := fitRule(r, runs, families); ok {
 			a.Rules = append(a.Rules, rated)
 		}
 	}
@@ -95,10 +95,10 @@ func MeasureAlarms(stages []Stage) Alarms {
 			continue
 		}
 		rated := RatedPredictor{Name: set.name, Predictor: p}
-		left := leftOut(runs, stressors, set.signals)
-		for i, s := range stressors {
+		left := leftOut(runs, families, set.signals)
+		for i, f := range families {
 			if !math.IsNaN(left[i]) {
-				rated.AUROC = append(rated.AUROC, Score{s, left[i]})
+				rated.AUROC = append(rated.AUROC, Score{f.name, left[i]})
 			}
 		}
 		rated.Mean = sweep.Number(average(left))
@@ -110,8 +110,15 @@ func MeasureAlarms(stages []Stage) Alarms {
 	return a
 }
 
+// family is a stressor with all of its doses, which are left out of a fit together: it is
+// known by its letter, and named by the first of them.
+type family struct{ letter, name string }
+
+// has reports whether a run is under the stressor.
+func (f family) has(s *series) bool { return s.run.Values[letterColumn] == f.letter }
+
 // allSeries are the runs of all stages, each once, and the stressors they are under.
-func allSeries(stages []Stage) (runs []series, stressors []string) {
+func allSeries(stages []Stage) (runs []series, families []family) {
 	seen := map[string]bool{}
 	for i := range stages {
 		for j := range stages[i].Runs {
@@ -120,13 +127,26 @@ func allSeries(stages []Stage) (runs []series, stressors []string) {
 				continue
 			}
 			seen[o.Run] = true
-			runs = append(runs, seriesOf(o))
-			if s := o.Values[stressorColumn]; !slices.Contains(stressors, s) {
-				stressors = append(stressors, s)
+			s := seriesOf(o)
+			runs = append(runs, s)
+			if !slices.ContainsFunc(families, func(f family) bool { return f.has(&s) }) {
+				families = append(families, family{o.Values[letterColumn], o.Values[stressorColumn]})
 			}
 		}
 	}
-	return runs, stressors
+	return runs, families
+}
+
+// part parts runs into those under a stressor and the others.
+func part(runs []series, f family) (own, others []series) {
+	for _, s := range runs {
+		if f.has(&s) {
+			own = append(own, s)
+		} else {
+			others = append(others, s)
+		}
+	}
+	return own, others
 }
 
 // isHealthy reports whether nothing is wrong with a run but what a method does to it.
@@ -136,7 +156,7 @@ func isHealthy(s *series) bool {
 
 // fitRule fits a limit on all runs and rates the ones fitted without each stressor on
 // that stressor; ok is false where there is nothing to fit.
-func fitRule(r Rule, runs []series, stressors []string) (rated RatedRule, ok bool) {
+func fitRule(r Rule, runs []series, families []family) (rated RatedRule, ok bool) {
 	whole := r.fitted(runs)
 	if math.IsNaN(whole.Limit) {
 		return rated, false
@@ -151,20 +171,16 @@ func fitRule(r Rule, runs []series, stressors []string) (rated RatedRule, ok boo
 	}
 	whole.Source = "fitted"
 	var t, calm tally
-	for _, stressor := range stressors {
-		var others []series
-		for _, s := range runs {
-			if s.run.Values[stressorColumn] != stressor {
-				others = append(others, s)
-			}
-		}
+	for _, f := range families {
+		own, others := part(runs, f)
 		one := r.fitted(others)
-		for i := range runs {
-			if s := &runs[i]; s.run.Values[stressorColumn] == stressor && !math.IsNaN(one.Limit) {
-				t.add(one, s)
-				if isHealthy(s) {
-					calm.add(one, s)
-				}
+		if math.IsNaN(one.Limit) {
+			continue
+		}
+		for i := range own {
+			t.add(one, &own[i])
+			if isHealthy(&own[i]) {
+				calm.add(one, &own[i])
 			}
 		}
 	}
@@ -182,7 +198,7 @@ func (a Alarms) AlarmTable() *results.Table {
 	t := &results.Table{Title: "What warns before a collapse", Sortable: true, Columns: []results.TableColumn{{Name: "alarm"}, {Name: "limit by"}, number("detected"), {Name: "95 %"},
 		number("lead"), number("false alarms"), number("in healthy runs"), number("runs flagged")},
 		Note: fmt.Sprintf("%d runs, %d of them collapses: %s. Figures are means over %d steps; an alarm may ring from step %d on. Detected: collapses before which it rang. Lead: median updates from the first ring. "+
-			"False alarms: how often it began to ring per 1,000 steps of runs that did not collapse, and of healthy runs alone. Fitted limits are rated on stressors that were left out of their fit.",
+			"False alarms: how often it began to ring per 1,000 steps of runs that did not collapse, and of healthy runs alone. Fitted limits are rated on stressors that were left out of their fit with all their doses.",
 			a.Runs, a.Collapses, a.Collapse, a.Window, firstWindow*a.Window)}
 	for _, r := range a.Rules {
 		lead := results.Cell{Text: "-", Value: math.NaN(), Numeric: true}

@@ -212,17 +212,10 @@ func AUROC(scores []float64, collapse []bool) float64 {
 
 // leftOut is how a predictor does on each stressor when fitted on the others: NaN where
 // a stressor has no collapse, or nothing else.
-func leftOut(runs []series, stressors []string, signals []signal) []float64 {
+func leftOut(runs []series, families []family, signals []signal) []float64 {
 	var list []float64
-	for _, stressor := range stressors {
-		var own, others []series
-		for _, s := range runs {
-			if s.run.Values[stressorColumn] == stressor {
-				own = append(own, s)
-			} else {
-				others = append(others, s)
-			}
-		}
+	for _, f := range families {
+		own, others := part(runs, f)
 		p, ok := fit(examples(others, signals), signals)
 		if !ok {
 			list = append(list, math.NaN())

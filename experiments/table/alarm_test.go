@@ -130,6 +130,35 @@ func TestFitted(t *testing.T) {
 	near(t, "AUROC of signals that are not there", float64(a.Predictors[0].Mean), .5)
 }
 
+// The doses of a stressor are left out of a fit together: what was fitted on one of them
+// is no stranger to another.
+func TestDosesAreLeftOutTogether(t *testing.T) {
+	fall := []float64{.5, .6, .7, .8, .8, .3, .2}
+	hold := []float64{.5, .6, .7, .8, .8, .8, .8}
+	low, high := []float64{.01, .01, .01, .02, .02, .02, .02}, []float64{.01, .01, .01, .05, .06, .06, .06}
+	var runs []sweep.Outcome
+	for i, stressor := range []string{"age", "older", "calm"} {
+		k3, top := low, high
+		if stressor == "calm" {
+			k3, top = top, k3 // what warns of the one is quiet before the other
+		}
+		for seed := range uint64(3) {
+			one := []sweep.Outcome{logged(stressor, uint64(10*i)+seed, hold, k3), logged(stressor, uint64(10*i)+5+seed, fall, top)}
+			if stressor == "older" {
+				one[0].Values["letter"], one[1].Values["letter"] = "C", "C"
+			}
+			runs = append(runs, one...)
+		}
+	}
+	for _, p := range measured(runs...).Predictors {
+		if len(p.AUROC) != 2 || p.AUROC[0].Stressor != "age" || p.AUROC[1].Stressor != "calm" {
+			t.Errorf("%s is rated on %+v, want age with its doses and calm", p.Name, p.AUROC)
+		} else if p.Name == "with what else every stack logs" && p.AUROC[0].AUROC > .5 {
+			t.Errorf("age is told by a fit on calm alone with %v", p.AUROC[0].AUROC)
+		}
+	}
+}
+
 // AUROC counts pairs, ties by half.
 func TestAUROC(t *testing.T) {
 	// Of the pairs of {3, 2} and {1, 2, 4}: 3 beats 1 and 2, 2 beats 1 and ties with 2.
