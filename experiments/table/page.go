@@ -14,8 +14,14 @@ const shownMethods = 30
 // Picture shows by stressor the methods that people ask about, or else those of least
 // regret and the control, and which of them are told from none.
 func Picture(list []Standing, stressors []string, title string) *results.Heat {
-	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run; a triangle: told better (up) or worse (down) than none", Columns: stressors, Full: 0.5}
+	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run", Columns: stressors, Full: 0.5}
 	asked := slices.ContainsFunc(list, func(m Standing) bool { return m.Asked })
+	told := func(m Standing) bool {
+		return slices.ContainsFunc(m.Gain, func(g Gain) bool { return g.Better() || g.Worse() })
+	}
+	if slices.ContainsFunc(list, told) {
+		h.Note += "; a triangle: told better (up) or worse (down) than none"
+	}
 	for i, m := range list {
 		if asked && !m.Asked || !asked && i >= shownMethods && m.Method != control {
 			continue
