@@ -108,7 +108,7 @@ func (s *Stage) told(list []Standing) string {
 	if !s.whole() {
 		return " No method is told from none before all of them are."
 	}
-	if least := math.Pow(2, float64(1-len(s.Index.Seeds))); least > alpha {
+	if least := math.Ldexp(1, 1-len(s.Index.Seeds)); least > alpha {
 		return fmt.Sprintf(" %d seeds tell no method from none: their sign-flip test knows no p below %g.", len(s.Index.Seeds), least)
 	}
 	better, worse := 0, 0
