@@ -112,6 +112,25 @@ func TestPicture(t *testing.T) {
 	}
 }
 
+// The picture of a table is the confirmation's once that is whole, and the screen's before.
+func TestPictureOfTheWhole(t *testing.T) {
+	picture := func(stages ...table.Stage) string {
+		files, _, err := table.Files(stages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(files[slices.IndexFunc(files, func(f table.File) bool { return f.Name == "table.png" })].Data)
+	}
+	screen, confirm, part := *eight("screen", 101), *eight("confirm", 1), *eight("confirm", 1)
+	part.Runs = part.Runs[:len(part.Runs)-1]
+	if got := picture(part, screen); got != picture(screen) {
+		t.Error("a part of a confirmation took the screen's picture")
+	}
+	if got := picture(confirm, screen); got == picture(screen) || got != picture(confirm) {
+		t.Error("the whole confirmation is not what is drawn")
+	}
+}
+
 // The screen chooses, the confirmation measures: the one that is in front there, whatever
 // came out best here.
 func TestAnswers(t *testing.T) {

@@ -54,7 +54,7 @@ func Report(stages []Stage, alarms Alarms) results.Report {
 		list := s.Standings(rows)
 		section := results.Section{Heading: "Stage: " + s.Name}
 		section.Blocks = append(section.Blocks, results.Prose(s.summary(rows, list)))
-		if t := s.answers(list, stressors, screenOf(stages)); t != nil {
+		if t := s.answers(list, stressors, named(stages, "screen")); t != nil {
 			section.Blocks = append(section.Blocks, t)
 		}
 		if len(list) > 0 {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 
 	"driftlab/results"
 )
@@ -20,18 +21,27 @@ type File struct {
 	Data []byte
 }
 
-// screenOf is the stage that the methods were chosen by; nil if it is not there.
-func screenOf(stages []Stage) *Stage {
+// named is the stage of that name; nil if it is not there.
+func named(stages []Stage, name string) *Stage {
 	for i := range stages {
-		if stages[i].Name == "screen" {
+		if stages[i].Name == name {
 			return &stages[i]
 		}
 	}
 	return nil
 }
 
+// drawnOf is the stage that the picture is of: the confirmation once that is whole, else
+// the screen, else the first.
+func drawnOf(stages []Stage) *Stage {
+	if s := named(stages, "confirm"); s != nil && s.whole() {
+		return s
+	}
+	return cmp.Or(named(stages, "screen"), &stages[0])
+}
+
 // Files are the table as files, but for the page, and the alarms that are in one of
-// them. The picture is of the confirmation once that is whole.
+// them.
 func Files(stages []Stage) ([]File, Alarms, error) {
 	var rows []Row
 	var words bytes.Buffer
@@ -48,14 +58,14 @@ func Files(stages []Stage) ([]File, Alarms, error) {
 		if len(list) == 0 {
 			continue
 		}
-		if t := s.answers(list, stressors, screenOf(stages)); t != nil {
+		if t := s.answers(list, stressors, named(stages, "screen")); t != nil {
 			words.WriteString(t.Markdown() + "\n")
 		}
 		words.WriteString(StandingTable(list, stressors, 0).Markdown() + "\n")
 		if s.Again != nil {
 			words.WriteString(s.againTable(own).Markdown() + "\n")
 		}
-		if picture == nil || s.Name == "confirm" && s.whole() {
+		if s == drawnOf(stages) {
 			picture = Picture(list, stressors, "Methods by regret: "+s.Name)
 		}
 	}
