@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -112,8 +113,9 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// The picture of a table is the confirmation's once that is whole, and the screen's before.
-func TestPictureOfTheWhole(t *testing.T) {
+// The picture of a table is the confirmation's once that is whole, and the screen's before;
+// so it is with the alarms.
+func TestWholeStages(t *testing.T) {
 	picture := func(stages ...table.Stage) string {
 		files, _, err := table.Files(stages)
 		if err != nil {
@@ -122,9 +124,22 @@ func TestPictureOfTheWhole(t *testing.T) {
 		return string(files[slices.IndexFunc(files, func(f table.File) bool { return f.Name == "table.png" })].Data)
 	}
 	screen, confirm, part := *eight("screen", 101), *eight("confirm", 1), *eight("confirm", 1)
+	for _, s := range []table.Stage{screen, part} {
+		for i := range s.Runs {
+			s.Runs[i].Run = fmt.Sprint(s.Name, i)
+			s.Runs[i].Windows = sweep.Windows{Every: 10, Values: map[string][]sweep.Number{"critic/score/mean": {.5, .6, .7, .8}}}
+		}
+	}
 	part.Runs = part.Runs[:len(part.Runs)-1]
 	if got := picture(part, screen); got != picture(screen) {
 		t.Error("a part of a confirmation took the screen's picture")
+	}
+	_, alone, err := table.Files([]table.Stage{screen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, beside, err := table.Files([]table.Stage{part, screen}); err != nil || beside.Runs != alone.Runs {
+		t.Errorf("the alarms are of %d runs, of the screen's %d (%v)", beside.Runs, alone.Runs, err)
 	}
 	if got := picture(confirm, screen); got == picture(screen) || got != picture(confirm) {
 		t.Error("the whole confirmation is not what is drawn")

@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"cmp"
+	"slices"
 
 	"driftlab/results"
 )
@@ -40,6 +41,16 @@ func drawnOf(stages []Stage) *Stage {
 	return cmp.Or(named(stages, "screen"), &stages[0])
 }
 
+// settled are the stages that are whole, whose alarms do not change as runs come in; all
+// of them while none is.
+func settled(stages []Stage) []Stage {
+	whole := slices.DeleteFunc(slices.Clone(stages), func(s Stage) bool { return !s.whole() })
+	if len(whole) == 0 {
+		return stages
+	}
+	return whole
+}
+
 // Files are the table as files, but for the page, and the alarms that are in one of
 // them.
 func Files(stages []Stage) ([]File, Alarms, error) {
@@ -69,7 +80,7 @@ func Files(stages []Stage) ([]File, Alarms, error) {
 			picture = Picture(list, stressors, "Methods by regret: "+s.Name)
 		}
 	}
-	alarms := MeasureAlarms(stages)
+	alarms := MeasureAlarms(settled(stages))
 	words.WriteString("## Alarms\n\n" + alarms.AlarmTable().Markdown() + "\n")
 	if len(alarms.Predictors) > 0 {
 		words.WriteString(alarms.PredictorTable().Markdown())
