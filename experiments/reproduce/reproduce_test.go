@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"driftlab/experiments/claim"
@@ -254,29 +255,34 @@ func TestClaimFolder(t *testing.T) {
 	}
 }
 
+var publishedDir = filepath.Join("..", "..", "results", "published")
+
+// judgedPublished judges what is published, once for all tests.
+var judgedPublished = sync.OnceValues(func() ([]Result, error) { return Kept(publishedDir) })
+
 // TestPublishedObservations: what is published can be judged again, and comes
 // to the verdicts that stand beside it.
 func TestPublishedObservations(t *testing.T) {
-	list, err := Kept(filepath.Join("..", "..", "results", "published"))
+	list, err := judgedPublished()
 	if err != nil {
 		t.Fatal(err)
 	}
-	published := map[string]claim.Verdict{}
+	verdicts := map[string]claim.Verdict{}
 	for _, s := range List("") {
 		if s.Status == "published" {
-			published[s.ID] = s.Verdict
+			verdicts[s.ID] = s.Verdict
 		}
 	}
-	if len(list) == 0 || len(list) != len(published) {
-		t.Errorf("%d claims can be judged again, %d verdicts are published", len(list), len(published))
+	if len(list) == 0 || len(list) != len(verdicts) {
+		t.Errorf("%d claims can be judged again, %d verdicts are published", len(list), len(verdicts))
 	}
 	for i := range list {
-		if got := list[i].Verdict; got != published[list[i].Claim.ID] {
-			t.Errorf("%s: judged again it is %s, published is %s", list[i].Claim.ID, got, published[list[i].Claim.ID])
+		if got := list[i].Verdict; got != verdicts[list[i].Claim.ID] {
+			t.Errorf("%s: judged again it is %s, published is %s", list[i].Claim.ID, got, verdicts[list[i].Claim.ID])
 		}
 	}
 	for name, want := range map[string]string{"verdicts.md": VerdictTable(list).Markdown(), "conjectures.md": Conjectures(list)} {
-		if text, err := os.ReadFile(filepath.Join("..", "..", "results", "published", "claims", name)); err != nil || string(text) != want {
+		if text, err := os.ReadFile(filepath.Join(publishedDir, "claims", name)); err != nil || string(text) != want {
 			t.Errorf("the published %s is not that of the published observations (%v)", name, err)
 		}
 	}

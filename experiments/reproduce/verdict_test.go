@@ -82,20 +82,19 @@ func TestVerdictsFollowTheData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("judges every claim forty times")
 	}
-	dir := filepath.Join("..", "..", "results", "published")
-	list, err := Kept(dir)
+	list, err := judgedPublished()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range list {
 		r := &list[i]
-		published := r.decisive().Outcome
-		if published == claim.Failed {
+		was := r.decisive().Outcome
+		if was == claim.Failed {
 			continue // as most of what is thrown together does
 		}
 		var runs []figures
 		for _, seed := range r.Seeds {
-			text, err := os.ReadFile(filepath.Join(claimDir(dir, r.Claim, claim.Full), seedFile(seed)))
+			text, err := os.ReadFile(filepath.Join(claimDir(publishedDir, r.Claim, claim.Full), seedFile(seed)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,10 +112,10 @@ func TestVerdictsFollowTheData(t *testing.T) {
 			if ok {
 				read++
 			}
-			other = ok && got != published
+			other = ok && got != was
 		}
 		if !other {
-			t.Errorf("%s: %s, and so it stayed in %d other orders of its numbers", r.Claim.ID, published, read)
+			t.Errorf("%s: %s, and so it stayed in %d other orders of its numbers", r.Claim.ID, was, read)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -24,11 +25,19 @@ type Gain struct {
 	P sweep.Number `json:"p"`
 }
 
-// Better and Worse report whether a method is told from none.
-func (g Gain) Better() bool { return g.P <= alpha && g.Estimate > 0 }
+// sign is 1 where a method is told better than none, -1 where worse, and else 0.
+func (g Gain) sign() int {
+	if g.P <= alpha {
+		return cmp.Compare(g.Estimate, 0)
+	}
+	return 0
+}
 
-// Worse is the other side.
-func (g Gain) Worse() bool { return g.P <= alpha && g.Estimate < 0 }
+// Better and Worse report whether a method is told from none, and on which side.
+func (g Gain) Better() bool { return g.sign() > 0 }
+
+// Worse is described at Better.
+func (g Gain) Worse() bool { return g.sign() < 0 }
 
 // gain is the gain under a stressor by its place; nothing while there is none.
 func (m *Standing) gain(stressor int) Gain {

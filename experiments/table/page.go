@@ -16,9 +16,7 @@ const shownMethods = 30
 func Picture(list []Standing, stressors []string, title string) *results.Heat {
 	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run", Columns: stressors, Full: 0.5}
 	asked := slices.ContainsFunc(list, func(m Standing) bool { return m.Asked })
-	told := func(m Standing) bool {
-		return slices.ContainsFunc(m.Gain, func(g Gain) bool { return g.Better() || g.Worse() })
-	}
+	told := func(m Standing) bool { return slices.ContainsFunc(m.Gain, func(g Gain) bool { return g.sign() != 0 }) }
 	if slices.ContainsFunc(list, told) {
 		h.Note += "; a triangle: told better (up) or worse (down) than none"
 	}
@@ -28,11 +26,7 @@ func Picture(list []Standing, stressors []string, title string) *results.Heat {
 		}
 		marks := make([]int, len(stressors))
 		for j := range stressors {
-			if g := m.gain(j); g.Better() {
-				marks[j] = 1
-			} else if g.Worse() {
-				marks[j] = -1
-			}
+			marks[j] = m.gain(j).sign()
 		}
 		h.Rows = append(h.Rows, fmt.Sprintf("%d  %s", i+1, m.Method))
 		h.Value = append(h.Value, m.AUC)
