@@ -62,7 +62,8 @@ func (c *tableCmd) Run(a *app) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
-	files, alarms, err := table.Files(stages)
+	whole := table.Measure(stages)
+	files, err := whole.Files()
 	if err != nil {
 		return err
 	}
@@ -71,22 +72,20 @@ func (c *tableCmd) Run(a *app) error {
 			return err
 		}
 	}
-	doc := tabled{Report: filepath.Join(out, "report.html"), Sheet: filepath.Join(out, table.SheetFile), Alarms: alarms, Stages: []tabledStage{}}
-	for i := range stages {
-		s := &stages[i]
-		rows := s.Rows()
-		doc.Stages = append(doc.Stages, tabledStage{s.Name, len(s.Runs), table.Stressors(rows), s.Standings(rows)})
+	doc := tabled{Report: filepath.Join(out, "report.html"), Sheet: filepath.Join(out, table.SheetFile), Alarms: whole.Alarms, Stages: []tabledStage{}}
+	for _, r := range whole.Stages {
+		doc.Stages = append(doc.Stages, tabledStage{r.Stage.Name, len(r.Stage.Runs), r.Stressors, r.Methods})
 	}
-	if err := results.WriteReport(doc.Report, table.Report(stages, alarms)); err != nil {
+	if err := results.WriteReport(doc.Report, whole.Report()); err != nil {
 		return err
 	}
 	if c.JSON {
 		return a.printJSON(doc)
 	}
-	for _, s := range doc.Stages {
+	for _, r := range whole.Stages {
 		const shown = 20
-		t := table.StandingTable(s.Methods, s.Stressors, shown)
-		t.Title = fmt.Sprintf("%s: the first %d of %d methods by regret, from %d runs", s.Name, min(shown, len(s.Methods)), len(s.Methods), s.Runs)
+		t := r.StandingTable(shown)
+		t.Title = fmt.Sprintf("%s: the first %d of %d methods by regret, from %d runs", r.Stage.Name, min(shown, len(r.Methods)), len(r.Methods), len(r.Stage.Runs))
 		a.printTable(t)
 	}
 	fmt.Fprintf(a.stdout, "Report: %s\nTable: %s\n", doc.Report, doc.Sheet)

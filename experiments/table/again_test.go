@@ -35,7 +35,7 @@ func TestAgain(t *testing.T) {
 		t.Error(command)
 	}
 	s.Again = seeded(9501, map[string]float64{"none": -0.3, "x": -0.5})
-	files, _, err := table.Files([]table.Stage{*s})
+	files, err := table.Measure([]table.Stage{*s}).Files()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,11 +74,18 @@ func TestCollapse(t *testing.T) {
 	}
 }
 
+// The rewards of a run that collapses and of one that does not, and a k3 that says
+// nothing and one that warns.
+var (
+	fall = []float64{.5, .6, .7, .8, .8, .3, .2}
+	hold = []float64{.5, .6, .7, .8, .8, .8, .8}
+	low  = []float64{.01, .01, .01, .02, .02, .02, .02}
+	high = []float64{.01, .01, .01, .05, .06, .06, .06}
+)
+
 // Rates by hand: two collapses of which one is warned of 20 updates before, and two
 // other runs, one of which rings twice.
 func TestRates(t *testing.T) {
-	fall := []float64{.5, .6, .7, .8, .8, .3, .2}
-	hold := []float64{.5, .6, .7, .8, .8, .8, .8}
 	a := measured(
 		logged("age", 1, fall, []float64{0, 0, 0, .2, 0, 0, 0}),
 		logged("age", 2, fall, []float64{.2, .2, 0, 0, 0, .2, .2}),
@@ -104,9 +111,6 @@ func TestRates(t *testing.T) {
 // A fitted limit parts what can be parted, and is rated on stressors it was not fitted
 // on; so is a predictor.
 func TestFitted(t *testing.T) {
-	fall := []float64{.5, .6, .7, .8, .8, .3, .2}
-	hold := []float64{.5, .6, .7, .8, .8, .8, .8}
-	low, high := []float64{.01, .01, .01, .02, .02, .02, .02}, []float64{.01, .01, .01, .05, .06, .06, .06}
 	var runs []sweep.Outcome
 	for i, stressor := range []string{"age", "calm", "other"} {
 		for seed := range uint64(3) {
@@ -133,9 +137,6 @@ func TestFitted(t *testing.T) {
 // The doses of a stressor are left out of a fit together: what was fitted on one of them
 // is no stranger to another.
 func TestDosesAreLeftOutTogether(t *testing.T) {
-	fall := []float64{.5, .6, .7, .8, .8, .3, .2}
-	hold := []float64{.5, .6, .7, .8, .8, .8, .8}
-	low, high := []float64{.01, .01, .01, .02, .02, .02, .02}, []float64{.01, .01, .01, .05, .06, .06, .06}
 	var runs []sweep.Outcome
 	for i, stressor := range []string{"age", "older", "calm"} {
 		k3, top := low, high

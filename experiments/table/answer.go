@@ -11,24 +11,23 @@ import (
 // what the one brings that the screen had in front. The stage's own seeds had no part in
 // choosing it, so that its figure is not the luck of the best of many. It is nil before
 // the stage is whole, and without a screen.
-func (s *Stage) answers(list []Standing, stressors []string, screen *Stage) *results.Table {
+func (r *Ranking) answers(screen *Ranking) *results.Table {
+	list := r.Methods
 	bare := slices.IndexFunc(list, func(m Standing) bool { return m.Method == control })
-	if screen == nil || screen.Name == s.Name || !s.whole() || bare < 0 {
+	if screen == nil || screen.Stage.Name == r.Stage.Name || !r.Stage.whole() || bare < 0 {
 		return nil
 	}
-	screened := screen.Rows()
-	candidates := screen.Standings(screened)
 	t := &results.Table{Title: "Which method for which stressor", Columns: []results.TableColumn{{Name: "stressor"}, number("none"), {Name: "in front in the screen"}, number("with it"), number("over none"), {Name: "95 %"}, number("better"), number("worse")},
 		Note: fmt.Sprintf("None and with it: mean pass rate of the whole run minus that of the matched run. The method was chosen by the screen, on other seeds; over none is what it brings here (↑ told better). "+
 			"Better, worse: of %d methods those told from none under this stressor, at 5 %% over the whole table.", len(list)-1)}
-	for j, stressor := range stressors {
-		k := slices.Index(Stressors(screened), stressor)
+	for j, stressor := range r.Stressors {
+		k := slices.Index(screen.Stressors, stressor)
 		if k < 0 {
 			continue
 		}
 		front := -1
 		highest := 0.0
-		for _, c := range candidates {
+		for _, c := range screen.Methods {
 			i := slices.IndexFunc(list, func(m Standing) bool { return m.Method == c.Method })
 			if i >= 0 && i != bare && (front < 0 || c.AUC[k] > highest) {
 				front, highest = i, c.AUC[k]

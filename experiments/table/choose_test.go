@@ -24,7 +24,7 @@ func TestChoose(t *testing.T) {
 			s.Runs[i].Values["group"] = "control"
 		}
 	}
-	list := s.Standings(s.Rows())
+	list := s.Rank().Methods
 	if got := table.Choose(list); len(got) != 1 || got[0] != (table.Choice{Group: "masks", Best: "x", Worst: "z"}) {
 		t.Errorf("chose %+v", got)
 	}
@@ -79,7 +79,7 @@ func TestConfirmIsChosenByTheScreen(t *testing.T) {
 	s := table.Stage{Name: "screen", Index: index, Runs: runs}
 	screen, _ := table.Text("screen")
 	file, _ := table.Text("confirm")
-	want, err := table.Confirmation(file, screen, table.Choose(s.Standings(s.Rows())))
+	want, err := table.Confirmation(file, screen, table.Choose(s.Rank().Methods))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,9 @@
 // compared at all. No paper can: each compares its own method on its own stack.
 //
 //	stage := table.Stage{Name: "screen", Index: index, Runs: outcomes}
-//	rows := stage.Rows()            // a line for every method, stressor and learning rate
-//	ranks := stage.Standings(rows)  // regret, who is dominated, who harms a healthy run
+//	r := stage.Rank()
+//	r.Rows    // a line for every method, stressor and learning rate
+//	r.Methods // regret, who is dominated, who harms a healthy run
 //
 // It has two stages, so that selection fools nobody. The screen runs everything on
 // three seeds, at a published default and two other values of the main threshold. The
@@ -15,9 +16,11 @@
 //
 //	row.go        a line of the table: differences paired by seed
 //	standing.go   regret over the stressors
+//	gain.go       what a method brings against none, and when that is told
+//	answer.go     which method for which stressor
 //	choose.go     what the screen sends on
 //	unscreened.go what is left out of the screen, and why
-//	sheet.go, page.go   table.csv, markdown, picture, page
+//	write.go, sheet.go, page.go   all stages worked out once: table.csv, markdown, picture, page
 //	alarm*.go     what warns before a collapse, and how often in vain
 //
 // What it is not: it runs nothing, and what it says rests on the lines of finished

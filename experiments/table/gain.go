@@ -113,17 +113,18 @@ func tell(list []Standing, scores [][][]float64) {
 }
 
 // told says how many methods a stage tells from none, and what its seeds can tell.
-func (s *Stage) told(list []Standing) string {
-	if !s.whole() {
+func (r *Ranking) told() string {
+	seeds := len(r.Stage.Index.Seeds)
+	if !r.Stage.whole() {
 		return " No method is told from none before all of them are."
 	}
-	if least := math.Ldexp(1, 1-len(s.Index.Seeds)); least > alpha {
-		return fmt.Sprintf(" %d seeds tell no method from none: their sign-flip test knows no p below %g.", len(s.Index.Seeds), least)
+	if least := math.Ldexp(1, 1-seeds); least > alpha {
+		return fmt.Sprintf(" %d seeds tell no method from none: their sign-flip test knows no p below %g.", seeds, least)
 	}
 	better, worse := 0, 0
 	var harm []string
 	var widths []float64
-	for _, m := range list {
+	for _, m := range r.Methods {
 		for _, g := range m.Gain {
 			if g.High > g.Low {
 				widths = append(widths, (g.High-g.Low)/2)

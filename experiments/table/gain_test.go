@@ -40,7 +40,7 @@ func eight(name string, first uint64) *table.Stage {
 // does not is not; of the healthy run it is called harm.
 func TestTold(t *testing.T) {
 	s := eight("confirm", 1)
-	list := s.Standings(s.Rows())
+	list := s.Rank().Methods
 	for _, m := range list {
 		if len(m.Gain) != 2 {
 			t.Fatalf("%s has %d gains", m.Method, len(m.Gain))
@@ -65,7 +65,7 @@ func TestTold(t *testing.T) {
 func TestToldOfTooFew(t *testing.T) {
 	s := eight("confirm", 1)
 	s.Runs = s.Runs[:len(s.Runs)-1]
-	for _, m := range s.Standings(s.Rows()) {
+	for _, m := range s.Rank().Methods {
 		if len(m.Gain) > 0 || m.Harms || m.Regret.N > 0 {
 			t.Errorf("%s is judged by a part of its runs: %+v", m.Method, m)
 		}
@@ -83,7 +83,7 @@ func TestToldOfTooFew(t *testing.T) {
 // pageOf is the table's text.
 func pageOf(t *testing.T, stages ...table.Stage) string {
 	t.Helper()
-	files, _, err := table.Files(stages)
+	files, err := table.Measure(stages).Files()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func pageOf(t *testing.T, stages ...table.Stage) string {
 func TestPicture(t *testing.T) {
 	s := eight("confirm", 1)
 	draw := func() ([]string, [][]int) {
-		rows := s.Rows()
-		h := table.Picture(s.Standings(rows), table.Stressors(rows), "Told")
+		ranking := s.Rank()
+		h := ranking.Picture("Told")
 		return h.Rows, h.Mark
 	}
 	if rows, _ := draw(); len(rows) != 4 {
@@ -117,7 +117,7 @@ func TestPicture(t *testing.T) {
 // so it is with the alarms.
 func TestWholeStages(t *testing.T) {
 	picture := func(stages ...table.Stage) string {
-		files, _, err := table.Files(stages)
+		files, err := table.Measure(stages).Files()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,12 +134,9 @@ func TestWholeStages(t *testing.T) {
 	if got := picture(part, screen); got != picture(screen) {
 		t.Error("a part of a confirmation took the screen's picture")
 	}
-	_, alone, err := table.Files([]table.Stage{screen})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, beside, err := table.Files([]table.Stage{part, screen}); err != nil || beside.Runs != alone.Runs {
-		t.Errorf("the alarms are of %d runs, of the screen's %d (%v)", beside.Runs, alone.Runs, err)
+	alone, beside := table.Measure([]table.Stage{screen}).Alarms, table.Measure([]table.Stage{part, screen}).Alarms
+	if beside.Runs != alone.Runs {
+		t.Errorf("the alarms are of %d runs, of the screen's %d", beside.Runs, alone.Runs)
 	}
 	if got := picture(confirm, screen); got == picture(screen) || got != picture(confirm) {
 		t.Error("the whole confirmation is not what is drawn")

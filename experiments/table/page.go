@@ -13,19 +13,19 @@ const shownMethods = 30
 
 // Picture shows by stressor the methods that people ask about, or else those of least
 // regret and the control, and which of them are told from none.
-func Picture(list []Standing, stressors []string, title string) *results.Heat {
-	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run", Columns: stressors, Full: 0.5}
-	asked := slices.ContainsFunc(list, func(m Standing) bool { return m.Asked })
+func (r *Ranking) Picture(title string) *results.Heat {
+	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run", Columns: r.Stressors, Full: 0.5}
+	asked := slices.ContainsFunc(r.Methods, func(m Standing) bool { return m.Asked })
 	told := func(m Standing) bool { return slices.ContainsFunc(m.Gain, func(g Gain) bool { return g.sign() != 0 }) }
-	if slices.ContainsFunc(list, told) {
+	if slices.ContainsFunc(r.Methods, told) {
 		h.Note += "; a triangle: told better (up) or worse (down) than none"
 	}
-	for i, m := range list {
+	for i, m := range r.Methods {
 		if asked && !m.Asked || !asked && i >= shownMethods && m.Method != control {
 			continue
 		}
-		marks := make([]int, len(stressors))
-		for j := range stressors {
+		marks := make([]int, len(r.Stressors))
+		for j := range marks {
 			marks[j] = m.gain(j).sign()
 		}
 		h.Rows = append(h.Rows, fmt.Sprintf("%d  %s", i+1, m.Method))
@@ -36,53 +36,51 @@ func Picture(list []Standing, stressors []string, title string) *results.Heat {
 }
 
 // Report is the page of the stages that are there.
-func Report(stages []Stage, alarms Alarms) results.Report {
-	r := results.Report{Title: "Every method on the same stressors", Eyebrow: "simulate table",
+func (t *Table) Report() results.Report {
+	page := results.Report{Title: "Every method on the same stressors", Eyebrow: "simulate table",
 		Lead: "Which correction should one switch on? Every registered method runs on the same stressors, and is compared, seed by seed, with the run that has the same way of learning and no stress. **Rank by regret**: how far below the best method of each stressor it lies."}
 	var all []Row
-	for i := range stages {
-		s := &stages[i]
-		rows := s.Rows()
-		all = append(all, rows...)
-		stressors := Stressors(rows)
-		list := s.Standings(rows)
-		section := results.Section{Heading: "Stage: " + s.Name}
-		section.Blocks = append(section.Blocks, results.Prose(s.summary(rows, list)))
-		if t := s.answers(list, stressors, named(stages, "screen")); t != nil {
-			section.Blocks = append(section.Blocks, t)
+	for i := range t.Stages {
+		r := &t.Stages[i]
+		all = append(all, r.Rows...)
+		section := results.Section{Heading: "Stage: " + r.Stage.Name}
+		section.Blocks = append(section.Blocks, results.Prose(r.summary()))
+		if answers := r.answers(t.named("screen")); answers != nil {
+			section.Blocks = append(section.Blocks, answers)
 		}
-		if len(list) > 0 {
+		if len(r.Methods) > 0 {
 			section.Blocks = append(section.Blocks,
-				results.Drawing{Figure: Picture(list, stressors, "Methods by regret"), Caption: "Methods with their ranks by regret; blue is above the matched run, vermillion below."},
-				results.Fold{Summary: fmt.Sprintf("All %d methods", len(list)), Blocks: []results.Block{StandingTable(list, stressors, 0)}})
+				results.Drawing{Figure: r.Picture("Methods by regret"), Caption: "Methods with their ranks by regret; blue is above the matched run, vermillion below."},
+				results.Fold{Summary: fmt.Sprintf("All %d methods", len(r.Methods)), Blocks: []results.Block{r.StandingTable(0)}})
 		}
-		if s.Again != nil {
-			section.Blocks = append(section.Blocks, s.againTable(rows))
+		if r.Stage.Again != nil {
+			section.Blocks = append(section.Blocks, r.againTable())
 		}
-		if chosen := Choose(list); s.Name == "screen" && len(chosen) > 0 {
+		if chosen := Choose(r.Methods); r.Stage.Name == "screen" && len(chosen) > 0 {
 			section.Blocks = append(section.Blocks, choiceTable(chosen))
 		}
-		r.Sections = append(r.Sections, section)
+		page.Sections = append(page.Sections, section)
 	}
 	if len(all) > 0 {
-		r.Sections = append(r.Sections, results.Section{Heading: "Every row", Blocks: []results.Block{RowTable(all)}})
+		page.Sections = append(page.Sections, results.Section{Heading: "Every row", Blocks: []results.Block{RowTable(all)}})
 	}
-	warned := results.Section{Heading: "What warns", Blocks: []results.Block{alarms.AlarmTable()}}
-	if len(alarms.Predictors) > 0 {
-		warned.Blocks = append(warned.Blocks, alarms.PredictorTable())
+	warned := results.Section{Heading: "What warns", Blocks: []results.Block{t.Alarms.AlarmTable()}}
+	if len(t.Alarms.Predictors) > 0 {
+		warned.Blocks = append(warned.Blocks, t.Alarms.PredictorTable())
 	}
-	r.Sections = append(r.Sections, warned)
+	page.Sections = append(page.Sections, warned)
 	left := &results.Table{Title: "Left out of the screen", Columns: []results.TableColumn{{Name: "field"}, {Name: "method"}, {Name: "why"}}}
 	for _, u := range Unscreened {
 		left.Add(results.Word(u.Field), results.Word(u.Method), results.Word(u.Why))
 	}
-	r.Sections = append(r.Sections, results.Section{Heading: "What is not there", Blocks: []results.Block{left}})
-	return r
+	page.Sections = append(page.Sections, results.Section{Heading: "What is not there", Blocks: []results.Block{left}})
+	return page
 }
 
 // summary says how far a stage has come, and what is seen first.
-func (s *Stage) summary(rows []Row, list []Standing) string {
-	text := fmt.Sprintf("%d of %d runs are there.", len(s.Runs), s.Index.Cells())
+func (r *Ranking) summary() string {
+	list := r.Methods
+	text := fmt.Sprintf("%d of %d runs are there.", len(r.Stage.Runs), r.Stage.Index.Cells())
 	if len(list) == 0 {
 		return text + " No method has a run under every stressor yet."
 	}
@@ -98,9 +96,9 @@ func (s *Stage) summary(rows []Row, list []Standing) string {
 			text += fmt.Sprintf(" No method at all stands at rank %d (%.2f).", i+1, m.Regret.Estimate)
 		}
 	}
-	text += s.told(list)
+	text += r.told()
 	var escaped []string
-	for _, own := range byMethod(rows) {
+	for _, own := range byMethod(r.Rows) {
 		if escapes(own) {
 			escaped = append(escaped, "`"+own[0].Method+"`")
 		}

@@ -123,7 +123,7 @@ func two() *table.Stage {
 // out of one is there what no method is.
 func TestRegret(t *testing.T) {
 	s := two()
-	list := s.Standings(s.Rows())
+	list := s.Rank().Methods
 	var names []string
 	for _, m := range list {
 		names = append(names, m.Method)
@@ -146,7 +146,7 @@ func TestRegret(t *testing.T) {
 func TestUnfinishedIsNotRanked(t *testing.T) {
 	s := two()
 	s.Index.Points = append(s.Index.Points, sweep.IndexPoint{Values: map[string]string{"method": "x", "stressor": "calm"}})
-	for _, m := range s.Standings(s.Rows()) {
+	for _, m := range s.Rank().Methods {
 		if m.Method == "x" {
 			t.Error("x has no run under calm and a rank")
 		}
@@ -163,16 +163,16 @@ func TestEscapedIsNotRanked(t *testing.T) {
 			v["learns"] = "negatives"
 		}
 	}
-	rows := s.Rows()
-	if !find(t, rows, "x", "age").Escapes || find(t, rows, "y", "age").Escapes {
+	ranking := s.Rank()
+	if rows := ranking.Rows; !find(t, rows, "x", "age").Escapes || find(t, rows, "y", "age").Escapes {
 		t.Error("x alone escapes")
 	}
-	for _, m := range s.Standings(rows) {
+	for _, m := range ranking.Methods {
 		if m.Method == "x" {
 			t.Error("x escapes a stressor and has a rank")
 		}
 	}
-	files, _, err := table.Files([]table.Stage{*s})
+	files, err := table.Measure([]table.Stage{*s}).Files()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,21 @@ import (
 	"driftlab/experiments/stats"
 )
 
+// Ranking is what a stage says, worked out once.
+type Ranking struct {
+	Stage *Stage
+	Rows  []Row
+	// Stressors are named in the order of their letters.
+	Stressors []string
+	// Methods are those that the stage has under every stressor, the least regret first.
+	Methods []Standing
+}
+
 // Standing is how a method does over all stressors.
 type Standing struct {
 	Method, Group, Setting string
-	// AUC is its mean difference to the matched runs by stressor, in the order of
-	// Stressors, over the learning rates. Where the plan leaves a method out because it
+	// AUC is its mean difference to the matched runs by stressor, in the ranking's order
+	// of them, over the learning rates. Where the plan leaves a method out because it
 	// cannot act there, it is the control's.
 	AUC []float64
 	// Gain is what it brings against none, in the same order; empty until the stage is whole.
@@ -32,8 +42,8 @@ type Standing struct {
 	place        int // in the plan
 }
 
-// Stressors are the stressors of rows, in the order of their letters.
-func Stressors(rows []Row) []string {
+// stressorsOf are the stressors of rows, in the order of their letters.
+func stressorsOf(rows []Row) []string {
 	letters := map[string]string{}
 	var names []string
 	for _, r := range rows {
@@ -46,9 +56,16 @@ func Stressors(rows []Row) []string {
 	return names
 }
 
-// Standings ranks the methods that the stage has under every stressor, by regret.
-func (s *Stage) Standings(rows []Row) []Standing {
-	stressors := Stressors(rows)
+// Rank ranks the methods by regret.
+func (s *Stage) Rank() Ranking {
+	rows := s.Rows()
+	r := Ranking{Stage: s, Rows: rows, Stressors: stressorsOf(rows)}
+	r.Methods = s.standings(rows, r.Stressors)
+	return r
+}
+
+// standings are the methods that the stage has under every stressor, by regret.
+func (s *Stage) standings(rows []Row, stressors []string) []Standing {
 	var list []Standing
 	for _, one := range byMethod(rows) {
 		if m, ok := s.standing(one, rows, stressors); ok {

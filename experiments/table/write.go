@@ -22,23 +22,38 @@ type File struct {
 	Data []byte
 }
 
-// named is the stage of that name; nil if it is not there.
-func named(stages []Stage, name string) *Stage {
+// Table is what the stages say together, worked out once for every page that shows it.
+type Table struct {
+	Stages []Ranking
+	Alarms Alarms
+}
+
+// Measure works out the table of the stages.
+func Measure(stages []Stage) *Table {
+	t := &Table{Alarms: MeasureAlarms(settled(stages))}
 	for i := range stages {
-		if stages[i].Name == name {
-			return &stages[i]
+		t.Stages = append(t.Stages, stages[i].Rank())
+	}
+	return t
+}
+
+// named is the stage of that name; nil if it is not there.
+func (t *Table) named(name string) *Ranking {
+	for i := range t.Stages {
+		if t.Stages[i].Stage.Name == name {
+			return &t.Stages[i]
 		}
 	}
 	return nil
 }
 
-// drawnOf is the stage that the picture is of: the confirmation once that is whole, else
+// drawn is the stage that the picture is of: the confirmation once that is whole, else
 // the screen, else the first.
-func drawnOf(stages []Stage) *Stage {
-	if s := named(stages, "confirm"); s != nil && s.whole() {
-		return s
+func (t *Table) drawn() *Ranking {
+	if r := t.named("confirm"); r != nil && r.Stage.whole() {
+		return r
 	}
-	return cmp.Or(named(stages, "screen"), &stages[0])
+	return cmp.Or(t.named("screen"), &t.Stages[0])
 }
 
 // settled are the stages that are whole, whose alarms do not change as runs come in; all
@@ -51,47 +66,42 @@ func settled(stages []Stage) []Stage {
 	return whole
 }
 
-// Files are the table as files, but for the page, and the alarms that are in one of
-// them.
-func Files(stages []Stage) ([]File, Alarms, error) {
+// Files are the table as files, but for the page.
+func (t *Table) Files() ([]File, error) {
 	var rows []Row
 	var words bytes.Buffer
 	var picture *results.Heat
 	words.WriteString("# Every method on the same stressors\n\nMade by `simulate table` from the sweeps `screen`, `confirm` and `doses`, as far as they have come; all figures stand in `" +
 		SheetFile + "`, each with the command that makes it alone, and the runs beside it, a line each.\n\n")
-	for i := range stages {
-		s := &stages[i]
-		own := s.Rows()
-		rows = append(rows, own...)
-		stressors := Stressors(own)
-		list := s.Standings(own)
-		words.WriteString("## " + s.Name + "\n\n" + s.summary(own, list) + "\n\n")
-		if len(list) == 0 {
+	for i := range t.Stages {
+		r := &t.Stages[i]
+		rows = append(rows, r.Rows...)
+		words.WriteString("## " + r.Stage.Name + "\n\n" + r.summary() + "\n\n")
+		if len(r.Methods) == 0 {
 			continue
 		}
-		if t := s.answers(list, stressors, named(stages, "screen")); t != nil {
-			words.WriteString(t.Markdown() + "\n")
+		if answers := r.answers(t.named("screen")); answers != nil {
+			words.WriteString(answers.Markdown() + "\n")
 		}
-		words.WriteString(StandingTable(list, stressors, 0).Markdown() + "\n")
-		if s.Again != nil {
-			words.WriteString(s.againTable(own).Markdown() + "\n")
+		words.WriteString(r.StandingTable(0).Markdown() + "\n")
+		if r.Stage.Again != nil {
+			words.WriteString(r.againTable().Markdown() + "\n")
 		}
-		if s == drawnOf(stages) {
-			picture = Picture(list, stressors, "Methods by regret: "+s.Name)
+		if r == t.drawn() {
+			picture = r.Picture("Methods by regret: " + r.Stage.Name)
 		}
 	}
-	alarms := MeasureAlarms(settled(stages))
-	words.WriteString("## Alarms\n\n" + alarms.AlarmTable().Markdown() + "\n")
-	if len(alarms.Predictors) > 0 {
-		words.WriteString(alarms.PredictorTable().Markdown())
+	words.WriteString("## Alarms\n\n" + t.Alarms.AlarmTable().Markdown() + "\n")
+	if len(t.Alarms.Predictors) > 0 {
+		words.WriteString(t.Alarms.PredictorTable().Markdown())
 	}
-	text, err := alarms.JSON()
+	text, err := t.Alarms.JSON()
 	if err != nil {
-		return nil, alarms, err
+		return nil, err
 	}
 	files := []File{{SheetFile, []byte(Sheet(rows).CSV())}, {wordsFile, words.Bytes()}, {AlarmsFile, text}}
 	if picture != nil {
 		files = append(files, File{drawnFile, results.PNG(picture, results.LightPaper)})
 	}
-	return files, alarms, nil
+	return files, nil
 }
