@@ -2,7 +2,9 @@ package main
 
 import (
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,6 +109,61 @@ func TestReadmeCommands(t *testing.T) {
 	for _, args := range [][]string{{"trian"}, {"train", "--steps", "5"}, {"train", "nothing"}, {"reproduce", "nothing"}, {"--arms", "nothing"}} {
 		if wrong(args) == nil {
 			t.Errorf("simulate %s passes for a command", strings.Join(args, " "))
+		}
+	}
+}
+
+// figureTables are the lines of a page's tables of figures: those with a column set to
+// the right.
+func figureTables(page string) (tables [][]string) {
+	lines := strings.Split(page, "\n")
+	for i, line := range lines {
+		if i == 0 || !strings.HasPrefix(line, "|--") || !strings.Contains(line, "-:|") {
+			continue
+		}
+		table := []string{lines[i-1]}
+		for _, row := range lines[i+1:] {
+			if !strings.HasPrefix(row, "|") {
+				break
+			}
+			table = append(table, row)
+		}
+		tables = append(tables, table)
+	}
+	return tables
+}
+
+// TestReadmeFigures: every row of a table of figures stands, as it is, in what is
+// published.
+func TestReadmeFigures(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]bool{}
+	root := os.DirFS("../../results/published")
+	err = fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := fs.ReadFile(root, path)
+		for line := range strings.Lines(string(text)) {
+			published[strings.TrimSuffix(line, "\n")] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := figureTables(string(page))
+	if len(tables) == 0 {
+		t.Fatal("the README has no table of figures")
+	}
+	for _, table := range tables {
+		for _, row := range table {
+			if !published[row] {
+				t.Errorf("nothing published says: %s", row)
+			}
 		}
 	}
 }

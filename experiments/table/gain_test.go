@@ -8,6 +8,7 @@ import (
 
 	"driftlab/experiments/sweep"
 	"driftlab/experiments/table"
+	"driftlab/results"
 )
 
 // wave is a seed's own difference, in hundredths: as large to either side.
@@ -90,26 +91,27 @@ func pageOf(t *testing.T, stages ...table.Stage) string {
 	return string(files[slices.IndexFunc(files, func(f table.File) bool { return f.Name == "table.md" })].Data)
 }
 
-// The picture has those that are asked about, or else all, with a mark where they are told
-// from none.
+// The picture has the first three and those that are asked about, or else all, with a mark
+// where they are told from none.
 func TestPicture(t *testing.T) {
 	s := eight("confirm", 1)
-	draw := func() ([]string, [][]int) {
-		ranking := s.Rank()
-		h := ranking.Picture("Told")
-		return h.Rows, h.Mark
-	}
-	if rows, _ := draw(); len(rows) != 4 {
-		t.Errorf("the picture has %q", rows)
-	}
-	for i := range s.Runs {
-		if v := s.Runs[i].Values; v["method"] == "cure" || v["method"] == "harm" {
-			v["asked"] = "true"
+	drawn := func(asked string) *results.Heat {
+		for i := range s.Runs {
+			if v := s.Runs[i].Values; v["method"] == asked {
+				v["asked"] = "true"
+			}
 		}
+		r := s.Rank()
+		return r.Picture("Told")
 	}
-	rows, marks := draw()
-	if !slices.Equal(rows, []string{"1  cure", "4  harm"}) || !slices.Equal(marks[0], []int{1, 0}) || !slices.Equal(marks[1], []int{0, -1}) {
-		t.Errorf("the picture has %q with marks %v", rows, marks)
+	if h := drawn("nobody"); len(h.Rows) != 4 {
+		t.Errorf("the picture has %q", h.Rows)
+	}
+	if h := drawn("cure"); len(h.Rows) != 3 || h.Rows[0] != "1  cure" || !slices.Equal(h.Mark[0], []int{1, 0}) {
+		t.Errorf("the picture has %q with marks %v", h.Rows, h.Mark)
+	}
+	if h := drawn("harm"); len(h.Rows) != 4 || h.Rows[3] != "4  harm" || !slices.Equal(h.Mark[3], []int{0, -1}) {
+		t.Errorf("the picture has %q with marks %v", h.Rows, h.Mark)
 	}
 }
 

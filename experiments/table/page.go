@@ -8,11 +8,15 @@ import (
 	"driftlab/results"
 )
 
-// shownMethods is how many methods a picture has where none is asked about more than others.
-const shownMethods = 30
+// inFront is how many methods of least regret a picture has beside those that people ask
+// about, shownMethods where none is asked about more than others.
+const (
+	inFront      = 3
+	shownMethods = 30
+)
 
-// Picture shows by stressor the methods that people ask about, or else those of least
-// regret and the control, and which of them are told from none.
+// Picture shows by stressor the methods of least regret, those that people ask about and
+// the control, and which of them are told from none.
 func (r *Ranking) Picture(title string) *results.Heat {
 	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run", Columns: r.Stressors, Full: 0.5}
 	asked := slices.ContainsFunc(r.Methods, func(m Standing) bool { return m.Asked })
@@ -20,8 +24,12 @@ func (r *Ranking) Picture(title string) *results.Heat {
 	if slices.ContainsFunc(r.Methods, told) {
 		h.Note += "; a triangle: told better (up) or worse (down) than none"
 	}
+	leading := shownMethods
+	if asked {
+		leading = inFront
+	}
 	for i, m := range r.Methods {
-		if asked && !m.Asked || !asked && i >= shownMethods && m.Method != control {
+		if i >= leading && !m.Asked && m.Method != control {
 			continue
 		}
 		marks := make([]int, len(r.Stressors))
