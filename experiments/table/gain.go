@@ -50,6 +50,12 @@ func (m *Standing) gain(stressor int) Gain {
 // whole reports whether all that the stage plans is there.
 func (s *Stage) whole() bool { return len(s.Runs) == s.Index.Cells() }
 
+// leastP is the least p-value that the stage's sign flips can come to.
+func (s *Stage) leastP() float64 { return math.Ldexp(1, 1-len(s.Index.Seeds)) }
+
+// tells reports whether the stage can tell a method from none.
+func (s *Stage) tells() bool { return s.whole() && s.leastP() <= alpha }
+
 // scores are the differences of methods to the matched runs by stressor and seed, each
 // over the learning rates; where the plan leaves a method out they are the control's.
 func (s *Stage) scores(list []Standing, rows []Row, stressors []string) [][][]float64 {
@@ -114,12 +120,11 @@ func tell(list []Standing, scores [][][]float64) {
 
 // told says how many methods a stage tells from none, and what its seeds can tell.
 func (r *Ranking) told() string {
-	seeds := len(r.Stage.Index.Seeds)
 	if !r.Stage.whole() {
 		return " No method is told from none before all of them are."
 	}
-	if least := math.Ldexp(1, 1-seeds); least > alpha {
-		return fmt.Sprintf(" %d seeds tell no method from none: their sign-flip test knows no p below %g.", seeds, least)
+	if !r.Stage.tells() {
+		return fmt.Sprintf(" %d seeds tell no method from none: their sign-flip test knows no p below %g.", len(r.Stage.Index.Seeds), r.Stage.leastP())
 	}
 	better, worse := 0, 0
 	var harm []string

@@ -161,7 +161,7 @@ func TestAnswers(t *testing.T) {
 			line = strings.Join(strings.Fields(one), " ")
 		}
 	}
-	if !strings.HasPrefix(line, "| age | -0.40 | idle | -0.40 | +0.00 |") || !strings.HasSuffix(line, "| 1 | 0 |") {
+	if !strings.HasPrefix(line, "| age | rollouts 16 updates old | -0.40 | idle | -0.40 | +0.00 |") || !strings.HasSuffix(line, "| 1 | 0 |") {
 		t.Errorf("under age the page answers %q in\n%s", line, text)
 	}
 	if strings.Contains(pageOf(t, *screen), "Which method for which stressor") {

@@ -15,7 +15,7 @@ import (
 // before any update.
 func ran(method, stressor, against string, seed uint64, trace string, rates ...float64) sweep.Outcome {
 	letter := map[string]string{"age": "C", "calm": "G"}[stressor]
-	o := sweep.Outcome{Run: method + stressor + trace, Values: map[string]string{"method": method, "group": "g-" + method, "stressor": stressor, "letter": letter, "rate": "1e-3", "against": against},
+	o := sweep.Outcome{Run: method + stressor + trace, Values: map[string]string{"method": method, "group": "g-" + method, "stressor": stressor, "letter": letter, "dose": "16", "rate": "1e-3", "against": against},
 		Seed: seed, Status: record.StatusFinished, Fate: record.Held, Trace: sweep.Trace(trace), Tokens: sweep.Tokens{Generated: 100, Scored: 100, Trained: 100}}
 	for i, v := range rates {
 		o.Evals.Step = append(o.Evals.Step, 10*i)
