@@ -85,7 +85,7 @@ func (c *tableCmd) Run(a *app) error {
 	for _, r := range whole.Stages {
 		const shown = 20
 		t := r.StandingTable(shown)
-		t.Title = fmt.Sprintf("%s: the first %d of %d methods by regret, from %d runs", r.Stage.Name, min(shown, len(r.Methods)), len(r.Methods), len(r.Stage.Runs))
+		t.Title = fmt.Sprintf("%s: the first %d of %d methods by regret, from %d cells", r.Stage.Name, min(shown, len(r.Methods)), len(r.Methods), len(r.Stage.Runs))
 		a.printTable(t)
 	}
 	fmt.Fprintf(a.stdout, "Report: %s\nTable: %s\n", doc.Report, doc.Sheet)

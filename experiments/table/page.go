@@ -88,7 +88,11 @@ func (t *Table) Report() results.Report {
 // summary says how far a stage has come, and what is seen first.
 func (r *Ranking) summary() string {
 	list := r.Methods
-	text := fmt.Sprintf("%d of %d runs are there.", len(r.Stage.Runs), r.Stage.Index.Cells())
+	runs := map[string]bool{}
+	for _, o := range r.Stage.Runs {
+		runs[o.Run] = true
+	}
+	text := fmt.Sprintf("%d of %d cells are there, filled by %d runs: equal recipes are one.", len(r.Stage.Runs), r.Stage.Index.Cells(), len(runs))
 	if len(list) == 0 {
 		return text + " No method has a run under every stressor yet."
 	}
