@@ -21,7 +21,7 @@ type cli struct {
 	Train      trainCmd      `cmd:"" help:"One run."`
 	Compare    compareCmd    `cmd:"" help:"Several recipes x seeds: one table, one picture."`
 	Sweep      sweepCmd      `cmd:"" help:"A grid over any fields of recipes: resumes, runs in parallel, shards over a cluster."`
-	Table      tableCmd      `cmd:"" help:"The table of methods, from the sweeps screen, confirm and doses."`
+	Table      tableCmd      `cmd:"" help:"The table of methods, from the sweeps screen, confirm, models and doses."`
 	Reproduce  reproduceCmd  `cmd:"" help:"Published claims, measured and judged."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Pass@k of trained weights, and which are best at which k."`
 	Schedule   scheduleCmd   `cmd:"" help:"A published system's schedule on a virtual clock: idle, lag, speed-ups."`

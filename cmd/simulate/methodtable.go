@@ -13,7 +13,7 @@ import (
 )
 
 type tableCmd struct {
-	Dir  string `arg:"" complete:"dirs" help:"A folder with the folders of the sweeps: screen, confirm, doses, quick, or some of them."`
+	Dir  string `arg:"" complete:"dirs" help:"A folder with the folders of the sweeps: screen, confirm, models, doses, quick, or some of them."`
 	Draw bool   `help:"Print the command that makes ten rows of each stage, drawn at random, again on fresh seeds; table then shows them beside the first."`
 	jsonFlag
 	outFlag

@@ -40,7 +40,8 @@ grid stands in a file:
         - {name: token_tis, set: {correction: {weights: {name: token_tis, cap: 2}}}, group: weights}
   except: [{method: uncorrected, learner.optimizer.lr: 1e-3}]   # or only
 
-or on the command line, as --sweep of recipes. What is finished is not run again, nor are equal recipes run twice.
+or on the command line, as --sweep of recipes. {seed} in a value stands for the seed of the run, as in checkpoint: "models/{seed}",
+a model of its own for each. What is finished is not run again, nor are equal recipes run twice.
 
 The folder then holds runs.csv and steps.csv (and both as .parquet) with a column for every factor and label, runs.jsonl
 with all that was kept of each run, report.html and plots/. While it runs, running/ is what an interruption resumes from.
@@ -59,7 +60,7 @@ Examples:
 }
 
 type sweepRunCmd struct {
-	Of     []string `arg:"" name:"file" complete:"recipes" help:"The file of a sweep, or a shipped one: screen, confirm, doses, quick; with --sweep, recipes: shipped ones or files."`
+	Of     []string `arg:"" name:"file" complete:"recipes" help:"The file of a sweep, or a shipped one: screen, confirm, models, doses, quick; with --sweep, recipes: shipped ones or files."`
 	Sweep  []string `sep:"none" help:"Vary a field of the recipes; may be repeated, the first varies slowest." placeholder:"PATH=VALUE,VALUE" complete:"fields"`
 	Seeds  number   `help:"Number of seeds in a row, from --seed or else the first of the file or recipe; 0 for those of the file, or one." default:"0" max:"100000" placeholder:"N"`
 	Only   []string `sep:"none" help:"Run these cells alone for now; may be repeated: any of them." placeholder:"FACTOR=VALUE+VALUE,..."`

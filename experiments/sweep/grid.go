@@ -48,16 +48,19 @@ func (p *Plan) Grid(load Loader) (*Grid, error) {
 		if !p.keeps(values) {
 			continue
 		}
-		r, err := load(base, changes)
-		if err != nil {
-			return nil, placed(err, factors, at)
-		}
 		for _, c := range changes {
 			if strings.HasPrefix(c.String(), "seed=") {
 				return nil, recipe.Faults{{Source: c.Source(), Path: "seed", Problem: "the seeds of a sweep stand under seeds"}}
 			}
 		}
-		for _, seed := range p.Seeds {
+		var r recipe.Recipe
+		for k, seed := range p.Seeds {
+			if own, marked := forSeed(changes, seed); k == 0 || marked {
+				var err error
+				if r, err = load(base, own); err != nil {
+					return nil, placed(err, factors, at)
+				}
+			}
 			c := Cell{Values: values, Point: len(g.Commands), Seed: seed, Recipe: r, at: at}
 			for i, f := range factors {
 				c.names = append(c.names, f.Values[at[i]].Name)
@@ -73,6 +76,15 @@ func (p *Plan) Grid(load Loader) (*Grid, error) {
 		return nil, errors.New("no point of the grid is left: look at only and except")
 	}
 	return g, nil
+}
+
+// forSeed are the changes of a point for a seed; marked reports whether they name it.
+func forSeed(changes []recipe.Change, seed uint64) (own []recipe.Change, marked bool) {
+	for _, c := range changes {
+		c, one := c.ForSeed(seed)
+		own, marked = append(own, c), marked || one
+	}
+	return own, marked
 }
 
 // product yields the points of a grid, the last factor varying fastest.

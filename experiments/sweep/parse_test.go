@@ -95,6 +95,19 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestSeedMark: what names the seed is another recipe for every seed, and nothing else is.
+func TestSeedMark(t *testing.T) {
+	g := gridOf(t, "base: headline\nset:\n  checkpoint: models/{seed}\nseeds: [3, 4]\n")
+	for i, want := range []string{"models/3", "models/4"} {
+		if got := g.Cells[i].Recipe.Checkpoint; got != want {
+			t.Errorf("seed %d starts from %q, want %q", g.Cells[i].Seed, got, want)
+		}
+	}
+	if want := "simulate train headline --set 'checkpoint=models/{seed}'"; g.Commands[0] != want {
+		t.Errorf("the point is %q, want %q", g.Commands[0], want)
+	}
+}
+
 // TestPlacedFaults: what is wrong with a recipe of the grid names the line of the
 // sweep that made it so, and the point.
 func TestPlacedFaults(t *testing.T) {

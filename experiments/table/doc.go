@@ -12,7 +12,8 @@
 // confirmation runs the best and the worst of each group by the screen (Choose), the
 // published presets and what people ask about, at two learning rates, on ten seeds that
 // were never looked at. Sweeps are the files of both; `simulate sweep` makes the runs,
-// and this package judges what they left.
+// and this package judges what they left. Two smaller sweeps ask whether it holds on
+// models never used before, and at other doses of each stressor.
 //
 //	row.go        a line of the table: differences paired by seed
 //	standing.go   regret over the stressors

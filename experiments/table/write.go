@@ -71,7 +71,7 @@ func (t *Table) Files() ([]File, error) {
 	var rows []Row
 	var words bytes.Buffer
 	var picture *results.Heat
-	words.WriteString("# Every method on the same stressors\n\nMade by `simulate table` from the sweeps `screen`, `confirm` and `doses`, as far as they have come; all figures stand in `" +
+	words.WriteString("# Every method on the same stressors\n\nMade by `simulate table` from the sweeps `screen`, `confirm`, `models` and `doses`, as far as they have come; all figures stand in `" +
 		SheetFile + "`, each with the command that makes it alone, and the runs beside it, a line each.\n\n")
 	for i := range t.Stages {
 		r := &t.Stages[i]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -45,6 +46,25 @@ func (c Change) Source() string { return c.source }
 
 // String is the change as --set takes it.
 func (c Change) String() string { return c.path + "=" + flow(c.value) }
+
+// SeedMark stands in a change for the seed of the run: checkpoint=models/{seed} is a
+// model of its own for every seed.
+const SeedMark = "{seed}"
+
+// ForSeed is the change with the seed where its texts have SeedMark; marked is false
+// where none has.
+func (c Change) ForSeed(seed uint64) (own Change, marked bool) {
+	own, number := c, strconv.FormatUint(seed, 10)
+	own.value = copyTree(c.value)
+	for todo := []*yaml.Node{own.value}; len(todo) > 0; todo = todo[1:] {
+		n := todo[0]
+		if strings.Contains(n.Value, SeedMark) {
+			n.Value, marked = strings.ReplaceAll(n.Value, SeedMark, number), true
+		}
+		todo = append(todo, n.Content...)
+	}
+	return own, marked
+}
 
 // LoadChanged is Load with changes of any origin, which are applied in order.
 func LoadChanged(nameOrPath string, changes ...Change) (Recipe, error) {
