@@ -78,7 +78,7 @@ func Merge(parts []string, dir string, o Tables) error {
 		return storage(dir, err)
 	}
 	for _, run := range index.runs() {
-		if home[run] == filepath.Clean(dir) || stepsThere(dir, run) {
+		if stepsThere(dir, run) || !stepsThere(home[run], run) {
 			continue
 		}
 		path := filepath.Join(home[run], StepsFolder, stepsName(run))

@@ -46,7 +46,7 @@ func Report(dir string) (results.Report, []Picture, error) {
 			break
 		}
 	}
-	r := results.Report{Eyebrow: "simulate sweep", Title: x.Name, Lead: v.lead(), Facts: v.facts()}
+	r := results.Report{Eyebrow: "simulate sweep", Title: x.Name, Lead: v.lead(dir), Facts: v.facts()}
 	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: v.points()})
 	for i, f := range x.Factors {
 		if len(f.Values) > 1 {
@@ -66,7 +66,7 @@ func Report(dir string) (results.Report, []Picture, error) {
 	return r, v.pictures, nil
 }
 
-func (v *view) lead() string {
+func (v *view) lead(dir string) string {
 	fallen := 0
 	for _, o := range v.rows {
 		if o.Fate.Fallen() {
@@ -76,6 +76,15 @@ func (v *view) lead() string {
 	text := fmt.Sprintf("%d of %d cells, judged by `%s`: %d collapsed.", len(v.rows), v.Cells(), v.metric, fallen)
 	if len(v.Points) > mostPoints || len(v.Points) > mostReruns {
 		text += " The page shows the first of what is long; `runs.csv` has every cell with the command that makes it alone."
+	}
+	without := map[string]bool{}
+	for _, o := range v.rows {
+		if !stepsThere(dir, o.Run) {
+			without[o.Run] = true
+		}
+	}
+	if len(without) > 0 {
+		text += fmt.Sprintf(" The steps of %d runs are not here: the table of steps is without them.", len(without))
 	}
 	return text
 }

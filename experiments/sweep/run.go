@@ -115,8 +115,7 @@ func (g *Grid) left(done map[string]Outcome, o Options) []*Cell {
 		asked := len(o.Only) == 0 || slices.ContainsFunc(g.cellsOf(c.Run), func(c *Cell) bool {
 			return slices.ContainsFunc(o.Only, func(x Condition) bool { return x.Meets(c.Values) })
 		})
-		_, there := done[c.Run]
-		if asked && o.Shard.has(i) && !(there && stepsThere(o.Dir, c.Run)) {
+		if _, there := done[c.Run]; asked && o.Shard.has(i) && !there {
 			cells = append(cells, c)
 		}
 	}
@@ -212,10 +211,8 @@ func (w *work) run(ctx context.Context, d *queue.Desk, c *Cell) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, there := w.log.done[c.Run]; !there { // else its steps alone were lost
-		if err := w.log.add(outcomeOf(c, r)); err != nil {
-			return err
-		}
+	if err := w.log.add(outcomeOf(c, r)); err != nil {
+		return err
 	}
 	if made == r.Steps { // what was taken up again says nothing of a whole run
 		w.keepTime(c, took)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"driftlab/experiments/queue"
@@ -133,6 +134,41 @@ func TestAnyOrder(t *testing.T) {
 		if name != LogFile && whole[name] != text {
 			t.Errorf("%s differs", name)
 		}
+	}
+}
+
+// TestLogAlone: lines that came without the steps of their runs are finished runs. Nothing
+// is made again, and the table of steps and the page say what they lack.
+func TestLogAlone(t *testing.T) {
+	g, whole := gridOf(t, tiny), t.TempDir()
+	sweepInto(t, g, Options{Dir: whole})
+	dir := t.TempDir()
+	for _, name := range []string{LogFile, IndexFile} {
+		text, err := os.ReadFile(filepath.Join(whole, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := 0
+	sweepInto(t, g, Options{Dir: dir, Progress: func(p queue.Progress) { steps = p.Done }})
+	if steps != 0 {
+		t.Errorf("%d steps were made again", steps)
+	}
+	if err := Finish(dir, Tables{Steps: true}); err != nil {
+		t.Fatal(err)
+	}
+	if table := filesOf(t, dir)["steps.csv"]; strings.Count(table, "\n") != 1 {
+		t.Errorf("the table of steps has more than its head:\n%s", table)
+	}
+	page, _, err := Report(dir)
+	if err != nil || !strings.Contains(page.Lead, "The steps of 4 runs are not here") {
+		t.Errorf("the page says %q (%v)", page.Lead, err)
+	}
+	if err := Merge([]string{dir}, t.TempDir(), Tables{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -68,7 +68,7 @@ func keepSteps(dir, run string, r *record.Record) error {
 func readSteps(dir, run string) (*record.Record, error) {
 	path := filepath.Join(dir, StepsFolder, stepsName(run))
 	fail := func(err error) (*record.Record, error) {
-		return nil, &record.FolderError{Path: path, Problem: err.Error(), Remedy: "remove the file, and the run is made again", Err: err}
+		return nil, &record.FolderError{Path: path, Problem: err.Error(), Remedy: "remove the file: the table of steps is without this run then", Err: err}
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -107,7 +107,8 @@ func readSteps(dir, run string) (*record.Record, error) {
 	return r, nil
 }
 
-// stepsThere reports whether a run's steps are in the folder.
+// stepsThere reports whether a run's steps are in the folder. A log may have come without
+// them: a line of it is a finished run all the same.
 func stepsThere(dir, run string) bool {
 	_, err := os.Stat(filepath.Join(dir, StepsFolder, stepsName(run)))
 	return !errors.Is(err, fs.ErrNotExist)

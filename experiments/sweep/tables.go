@@ -140,8 +140,8 @@ func measured(n Number) any {
 	return float64(n)
 }
 
-// writeSteps writes the table with a row for each step of each cell, whose steps are
-// in another folder.
+// writeSteps writes the table with a row for each step of each cell whose steps are in
+// the folder from: of a log that came alone there are none.
 func (x *Index) writeSteps(from, dir string, rows []Outcome, o Tables) error {
 	columns := append(x.factorColumns(), column{Name: "step", Kind: whole})
 	for _, name := range stepMetrics {
@@ -152,6 +152,9 @@ func (x *Index) writeSteps(from, dir string, rows []Outcome, o Tables) error {
 		row := make([]any, len(columns))
 		for i := range rows {
 			o := &rows[i]
+			if !stepsThere(from, o.Run) {
+				continue
+			}
 			r, err := readSteps(from, o.Run)
 			if err != nil {
 				return err
