@@ -45,7 +45,7 @@ func (r *Ranking) againTable() *results.Table {
 		i := slices.IndexFunc(again, func(a Row) bool {
 			return a.Method == first.Method && a.Stressor == first.Stressor && a.Rate == first.Rate
 		})
-		if i < 0 {
+		if i < 0 || again[i].N < 2 {
 			continue
 		}
 		word := results.Word("part").As(results.Warn)
