@@ -48,7 +48,7 @@ func Load(dir string) (*Checkpoint, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, unusable(dir, "there is no such folder")
+		return nil, unusable(dir, "there is no such folder: simulate pretrain makes one")
 	case err != nil:
 		return nil, unusable(dir, "%w", err)
 	case !info.IsDir():

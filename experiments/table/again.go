@@ -38,22 +38,22 @@ func (s *Stage) AgainCommand(dir string, rows []Row) string {
 
 // againTable sets rows drawn from the stage's beside what they are on the fresh seeds.
 func (r *Ranking) againTable() *results.Table {
-	rows, again := Draw(r.Rows), r.Stage.Again.Rows()
+	rows := Draw(r.Rows)
 	t := &results.Table{Columns: []results.TableColumn{{Name: "method"}, {Name: "stressor"}, {Name: "rate"}, number("whole run"), {Name: "95 %"}, number("again"), {Name: "95 %"}, {Name: "the intervals"}}}
 	overlapping := 0
 	for _, first := range rows {
-		i := slices.IndexFunc(again, func(a Row) bool {
+		i := slices.IndexFunc(r.Again, func(a Row) bool {
 			return a.Method == first.Method && a.Stressor == first.Stressor && a.Rate == first.Rate
 		})
-		if i < 0 || again[i].N < 2 {
+		if i < 0 || r.Again[i].N < 2 {
 			continue
 		}
 		word := results.Word("part").As(results.Warn)
-		if overlap(first.AUC, again[i].AUC) {
+		if overlap(first.AUC, r.Again[i].AUC) {
 			word = results.Word("overlap").As(results.Good)
 			overlapping++
 		}
-		t.Add(results.Word(first.Method), results.Word(first.Stressor), results.Word(first.Rate), signed(first.AUC.Estimate), between(first.AUC), signed(again[i].AUC.Estimate), between(again[i].AUC), word)
+		t.Add(results.Word(first.Method), results.Word(first.Stressor), results.Word(first.Rate), signed(first.AUC.Estimate), between(first.AUC), signed(r.Again[i].AUC.Estimate), between(r.Again[i].AUC), word)
 	}
 	t.Title = fmt.Sprintf("Rows drawn at random and made again: of %d intervals %d overlap", len(t.Rows), overlapping)
 	t.Note = "On seeds from " + fmt.Sprint(againSeed) + " on, which no stage has, by `" + r.Stage.AgainCommand("DIR", rows) + "`."

@@ -61,7 +61,7 @@ func (t *Table) Report() results.Report {
 				results.Drawing{Figure: r.Picture("Methods by regret"), Caption: "Methods with their ranks by regret; blue is above the matched run, vermillion below."},
 				results.Fold{Summary: fmt.Sprintf("All %d methods", len(r.Methods)), Blocks: []results.Block{r.StandingTable(0)}})
 		}
-		if r.Stage.Again != nil {
+		if r.Again != nil {
 			section.Blocks = append(section.Blocks, r.againTable())
 		}
 		if chosen := Choose(r.Methods); r.Stage.Name == "screen" && len(chosen) > 0 {

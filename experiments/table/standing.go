@@ -11,6 +11,8 @@ import (
 type Ranking struct {
 	Stage *Stage
 	Rows  []Row
+	// Again are some of the rows on fresh seeds; nil if nobody has made them.
+	Again []Row
 	// Stressors are named in the order of their letters.
 	Stressors []string
 	// Methods are those that the stage has under every stressor, the least regret first.
@@ -61,6 +63,9 @@ func (s *Stage) Rank() Ranking {
 	rows := s.Rows()
 	r := Ranking{Stage: s, Rows: rows, Stressors: stressorsOf(rows)}
 	r.Methods = s.standings(rows, r.Stressors)
+	if s.Again != nil {
+		r.Again = s.Again.Rows()
+	}
 	return r
 }
 

@@ -84,7 +84,7 @@ func (t *Table) Files() ([]File, error) {
 			words.WriteString(answers.Markdown() + "\n")
 		}
 		words.WriteString(r.StandingTable(0).Markdown() + "\n")
-		if r.Stage.Again != nil {
+		if r.Again != nil {
 			words.WriteString(r.againTable().Markdown() + "\n")
 		}
 		if r == t.drawn() {
