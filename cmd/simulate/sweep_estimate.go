@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"driftlab/experiments/queue"
 	"driftlab/experiments/sweep"
 	"driftlab/trainer/runner"
 )
@@ -30,16 +31,17 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 	}
 	pace, finished := g.Pace(o.Dir)
 	how := fmt.Sprintf("by the times of %d finished ones", finished)
+	atOnce := queue.Abreast(o.Workers) // as many as those were
 	if finished == 0 {
+		atOnce = o.Workers
 		var timed int
 		if pace, timed, err = timing(a.ctx, left); err != nil {
 			return err
 		}
 		how = fmt.Sprintf("by a few steps of %d of them", timed)
 	}
-	workers := min(o.Workers, len(left))
-	seconds := time.Duration(total * pace / float64(workers) * float64(time.Second))
-	fmt.Fprintf(a.stdout, "About %s on %d cores, %s\n", seconds.Round(max(time.Second, seconds.Round(time.Minute)/60)), workers, how)
+	seconds := time.Duration(total * pace / float64(min(atOnce, len(left))) * float64(time.Second))
+	fmt.Fprintf(a.stdout, "About %s on %d cores, %s\n", seconds.Round(max(time.Second, seconds.Round(time.Minute)/60)), min(o.Workers, len(left)), how)
 	return nil
 }
 

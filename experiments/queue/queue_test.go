@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -66,33 +67,41 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestCores: no more jobs at a time than cores, and as many where there are.
-func TestCores(t *testing.T) {
-	var mu sync.Mutex
-	running, most := 0, 0
-	together := make(chan struct{})
-	var jobs []Job[int]
-	for range 6 {
-		jobs = append(jobs, Job[int]{Do: func(context.Context, *Desk) (int, error) {
-			mu.Lock()
-			running++
-			if most = max(most, running); running == 3 && most == 3 {
-				select {
-				case <-together:
-				default:
+// TestAbreast: as many jobs at a time as Abreast says and no more; while they are, Go has a
+// thread for each.
+func TestAbreast(t *testing.T) {
+	procs := runtime.GOMAXPROCS(0)
+	for _, cores := range []int{1, 3, procs} {
+		abreast := Abreast(cores)
+		var mu sync.Mutex
+		running, most, threads := 0, 0, 0
+		together := make(chan struct{})
+		var jobs []Job[int]
+		for range 2 * abreast {
+			jobs = append(jobs, Job[int]{Do: func(context.Context, *Desk) (int, error) {
+				mu.Lock()
+				running++
+				if most = max(most, running); running == abreast && threads == 0 {
+					threads = runtime.GOMAXPROCS(0)
 					close(together)
 				}
-			}
-			mu.Unlock()
-			<-together
-			mu.Lock()
-			running--
-			mu.Unlock()
-			return 0, nil
-		}})
+				mu.Unlock()
+				<-together
+				mu.Lock()
+				running--
+				mu.Unlock()
+				return 0, nil
+			}})
+		}
+		if _, err := (Queue[int]{Cores: cores}).Run(context.Background(), jobs); err != nil || most != abreast {
+			t.Errorf("%d cores: %d jobs at a time (%v), want %d", cores, most, err, abreast)
+		}
+		if want := max(procs, abreast); abreast > cores && threads != want || runtime.GOMAXPROCS(0) != procs {
+			t.Errorf("%d cores of %d: %d threads for %d jobs, %d afterwards", cores, procs, threads, abreast, runtime.GOMAXPROCS(0))
+		}
 	}
-	if _, err := (Queue[int]{Cores: 3}).Run(context.Background(), jobs); err != nil || most != 3 {
-		t.Errorf("%d jobs at a time (%v), want 3", most, err)
+	if Abreast(1) != 1 || Abreast(2*runtime.NumCPU()) != 2*runtime.NumCPU() {
+		t.Error("jobs take turns where one core is asked for, and no more than are asked for where there are fewer cores")
 	}
 }
 
@@ -139,18 +148,19 @@ func TestCancelled(t *testing.T) {
 // last ones have what the others left, and all cores are in use.
 func TestShares(t *testing.T) {
 	for _, c := range []struct {
-		cores, jobs int
-		want        [][]int // of those that run, after none ended, one, two, ...; the first to begin ends first
+		cores, abreast, jobs int
+		want                 [][]int // of those that run, after none ended, one, two, ...; the first to begin ends first
 	}{
-		{2, 3, [][]int{{1, 1}, {1, 1}, {2}}},
-		{8, 3, [][]int{{3, 3, 2}, {4, 4}, {8}}},
-		{5, 4, [][]int{{2, 1, 1, 1}, {2, 2, 1}, {3, 2}, {5}}},
-		{1, 2, [][]int{{1}, {1}}},
+		{2, 2, 3, [][]int{{1, 1}, {1, 1}, {2}}},
+		{8, 8, 3, [][]int{{3, 3, 2}, {4, 4}, {8}}},
+		{5, 5, 4, [][]int{{2, 1, 1, 1}, {2, 2, 1}, {3, 2}, {5}}},
+		{1, 1, 2, [][]int{{1}, {1}}},
+		{2, 4, 5, [][]int{{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1}, {1, 1}, {2}}},
 	} {
 		q := crew{cores: c.cores, left: c.jobs, states: make([]State, c.jobs)}
 		begun := 0
 		for ended, want := range c.want {
-			for ; begun < c.jobs && begun-ended < c.cores; begun++ {
+			for ; begun < c.jobs && begun-ended < c.abreast; begun++ {
 				q.begin(begun)
 			}
 			var got []int
