@@ -18,9 +18,14 @@ var strain = map[string]string{
 	"G": "nothing but %s rollouts",
 }
 
+// row is the first one of a stressor, which says what it is.
+func (r *Ranking) row(stressor string) Row {
+	return r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Stressor == stressor })]
+}
+
 // described says what a stressor is.
 func (r *Ranking) described(stressor string) string {
-	row := r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Stressor == stressor })]
+	row := r.row(stressor)
 	if text, ok := strain[row.Letter]; ok {
 		return fmt.Sprintf(text, row.Dose)
 	}

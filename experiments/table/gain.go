@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -146,14 +147,48 @@ func (r *Ranking) told() string {
 		}
 	}
 	text := fmt.Sprintf(" %d are better than none under some stressor (↑), %d are worse under some (↓)", better, worse)
-	if len(harm) == 0 {
-		text += ", none harms a healthy run."
-	} else {
+	switch {
+	case len(harm) > 0:
 		text += ", and of a healthy run the same is told of " + strings.Join(harm, ", ") + "."
+	case slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Letter == healthy }):
+		text += ", none harms a healthy run."
+	default:
+		text += "."
 	}
+	text += r.turned()
 	if len(widths) > 0 {
 		slices.Sort(widths)
 		text += fmt.Sprintf(" What is not told may be there all the same: before any adjustment half of the differences to none are known no better than ±%.2f.", widths[len(widths)/2])
 	}
 	return text
+}
+
+// turned names the methods that are told better at one dose of a stressor and worse at
+// another; nothing where no stressor has two doses.
+func (r *Ranking) turned() string {
+	doses := map[string]int{} // by letter
+	for _, stressor := range r.Stressors {
+		doses[r.row(stressor).Letter]++
+	}
+	if len(doses) == len(r.Stressors) {
+		return ""
+	}
+	var turned []string
+	for _, m := range r.Methods {
+		better, worse := map[string]bool{}, map[string]bool{}
+		for j, stressor := range r.Stressors {
+			letter := r.row(stressor).Letter
+			better[letter] = better[letter] || m.gain(j).Better()
+			worse[letter] = worse[letter] || m.gain(j).Worse()
+		}
+		for _, letter := range slices.Sorted(maps.Keys(doses)) {
+			if better[letter] && worse[letter] {
+				turned = append(turned, fmt.Sprintf("`%s` (%s)", m.Method, letter))
+			}
+		}
+	}
+	if len(turned) == 0 {
+		return " None is told better at one dose of a stressor and worse at another."
+	}
+	return " Told better at one dose of a stressor and worse at another: " + strings.Join(turned, ", ") + "."
 }

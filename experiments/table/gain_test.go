@@ -62,6 +62,40 @@ func TestTold(t *testing.T) {
 	}
 }
 
+// A method that brings .3 at one dose and costs .2 at another of the same stressor is
+// named; without a second dose, or a healthy run, nothing is said of them.
+func TestTurned(t *testing.T) {
+	const named = "Told better at one dose of a stressor and worse at another: `turn` (C)."
+	var runs []sweep.Outcome
+	for k, noise := range wave {
+		seed := uint64(k)
+		runs = append(runs, ran("none", "matched", "", seed, "A", .5, .8))
+		for _, m := range []struct {
+			name       string
+			mild, hard float64
+		}{{"none", 0, 0}, {"turn", -.2, .3}, {"help", .1, .2}} {
+			for stressor, gain := range map[string]float64{"age": m.hard, "young": m.mild} {
+				o := ran(m.name, stressor, "matched", seed, m.name+stressor, .5, .4+gain+noise*(1+gain))
+				o.Values["letter"] = "C"
+				runs = append(runs, o)
+			}
+		}
+	}
+	slices.SortStableFunc(runs, func(a, b sweep.Outcome) int { return strings.Compare(a.Run, b.Run) })
+	text := pageOf(t, *stage(runs...))
+	if !strings.Contains(text, named) || strings.Contains(text, "a healthy run") {
+		t.Errorf("the page says\n%s\nwant %s", text, named)
+	}
+	for _, o := range runs {
+		if o.Values["stressor"] == "young" {
+			o.Values["letter"] = "B"
+		}
+	}
+	if text := pageOf(t, *stage(runs...)); strings.Contains(text, "at one dose") {
+		t.Errorf("of single doses the page says\n%s", text)
+	}
+}
+
 // Before a stage is whole nothing is told, and three seeds tell nothing ever.
 func TestToldOfTooFew(t *testing.T) {
 	s := eight("confirm", 1)
