@@ -117,7 +117,8 @@ type family struct{ letter, name string }
 // has reports whether a run is under the stressor.
 func (f family) has(s *series) bool { return s.run.Values[letterColumn] == f.letter }
 
-// allSeries are the runs of all stages, each once, and the stressors they are under.
+// allSeries are the runs of all stages, each once, and the stressors they are under. A
+// matched run, which may collapse by itself, is under none.
 func allSeries(stages []Stage) (runs []series, families []family) {
 	seen := map[string]bool{}
 	for i := range stages {
@@ -129,7 +130,7 @@ func allSeries(stages []Stage) (runs []series, families []family) {
 			seen[o.Run] = true
 			s := seriesOf(o)
 			runs = append(runs, s)
-			if !slices.ContainsFunc(families, func(f family) bool { return f.has(&s) }) {
+			if !s.matched() && !slices.ContainsFunc(families, func(f family) bool { return f.has(&s) }) {
 				families = append(families, family{o.Values[letterColumn], o.Values[stressorColumn]})
 			}
 		}
@@ -149,10 +150,11 @@ func part(runs []series, f family) (own, others []series) {
 	return own, others
 }
 
+// matched reports whether a run has no stress, for others to be compared with.
+func (s *series) matched() bool { return s.run.Values[againstColumn] == "" }
+
 // isHealthy reports whether nothing is wrong with a run but what a method does to it.
-func isHealthy(s *series) bool {
-	return s.run.Values[letterColumn] == healthy || s.run.Values[againstColumn] == ""
-}
+func isHealthy(s *series) bool { return s.matched() || s.run.Values[letterColumn] == healthy }
 
 // fitRule fits a limit on all runs and rates the ones fitted without each stressor on
 // that stressor; ok is false where there is nothing to fit.
