@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -46,6 +47,20 @@ func (h *Heat) describe() string {
 		}
 	}
 	return d
+}
+
+// Part has the columns from one place up to another, in the same colours.
+func (h *Heat) Part(from, to int) *Heat {
+	part := &Heat{Title: h.Title, Note: h.Note, Rows: h.Rows, Columns: h.Columns[from:to], Full: h.full()}
+	for i := range h.Rows {
+		var values []float64
+		var marks []int
+		for j := from; j < to; j++ {
+			values, marks = append(values, h.at(i, j)), append(marks, h.mark(i, j))
+		}
+		part.Value, part.Mark = append(part.Value, values), append(part.Mark, marks)
+	}
+	return part
 }
 
 // at is the figure of a cell, NaN where there is none.
@@ -106,9 +121,19 @@ func (h *Heat) draw(canvas draw.Canvas, th theme) {
 	heads.Color = th.muted
 	width := (canvas.Max.X - canvas.Min.X - heatNames) / vg.Length(len(h.Columns))
 	left := func(j int) vg.Length { return canvas.Min.X + heatNames + vg.Length(vg.Length(j)*width) }
+	headings, most := make([][]string, len(h.Columns)), 0
 	for j, name := range h.Columns {
-		canvas.FillText(heads, vg.Point{X: left(j) + vg.Length(width/2), Y: canvas.Max.Y - 8}, name)
+		headings[j] = wrap(heads, strings.ReplaceAll(name, "-", "- "), width)
+		most = max(most, len(headings[j]))
 	}
+	const line = tickSize + 1
+	for j, rows := range headings {
+		for k, text := range rows {
+			at := vg.Point{X: left(j) + vg.Length(width/2), Y: canvas.Max.Y - 8 - vg.Length(line*(most-len(rows)+k))}
+			canvas.FillText(heads, at, strings.ReplaceAll(text, "- ", "-"))
+		}
+	}
+	canvas.Max.Y -= vg.Length(line * (most - 1))
 	for i, name := range h.Rows {
 		top := canvas.Max.Y - 18 - vg.Length(vg.Length(i)*heatRow)
 		middle := top - vg.Length(heatRow/2.0)

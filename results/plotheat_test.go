@@ -40,6 +40,23 @@ func TestHeat(t *testing.T) {
 	}
 }
 
+// A part has its own columns alone and the colours of the whole; a heading that is too
+// wide is broken at its hyphens.
+func TestHeatPart(t *testing.T) {
+	h := &Heat{Rows: []string{"one", "two"}, Columns: []string{"a", "b", "very-long-heading-of-a-column"}, Value: [][]float64{{1, 2, 4}, {3}}, Mark: [][]int{{1, 0, -1}}}
+	part := h.Part(1, 3)
+	if want := " one: b 2.0; very-long-heading-of-a-column 4.0 (down); two:"; !strings.HasSuffix(part.describe(), want) {
+		t.Errorf("described as %q, want %q", part.describe(), want)
+	}
+	if part.shade(2) != h.shade(2) {
+		t.Error("the colours of the part are not those of the whole")
+	}
+	text := string(SVG(h))
+	if !strings.Contains(text, "very-long-") || strings.Contains(text, "very-long-heading-of-a-column<") {
+		t.Errorf("the heading is not broken: %s", text)
+	}
+}
+
 // A sortable table says so, and its cells carry the numbers that they are sorted by.
 func TestSortableTable(t *testing.T) {
 	table := &Table{Columns: []TableColumn{{Name: "name"}, {Name: "x", Align: Right}}, Sortable: true}

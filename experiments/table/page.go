@@ -43,6 +43,27 @@ func (r *Ranking) Picture(title string) *results.Heat {
 	return h
 }
 
+// panels are the picture in parts no wider than a page has room for, the doses of a
+// stressor together.
+func (r *Ranking) panels(title string) (parts []*results.Heat) {
+	const widest = 8
+	whole := r.Picture(title)
+	letter := func(j int) string { return r.row(r.Stressors[j]).Letter }
+	from, to := 0, 0
+	for to < len(r.Stressors) {
+		next := to + 1
+		for next < len(r.Stressors) && letter(next) == letter(to) {
+			next++
+		}
+		if from < to && next-from > widest {
+			parts = append(parts, whole.Part(from, to))
+			from = to
+		}
+		to = next
+	}
+	return append(parts, whole.Part(from, to))
+}
+
 // Report is the page of the stages that are there.
 func (t *Table) Report() results.Report {
 	page := results.Report{Title: "Every method on the same stressors", Eyebrow: "simulate table",
@@ -57,8 +78,10 @@ func (t *Table) Report() results.Report {
 			section.Blocks = append(section.Blocks, answers)
 		}
 		if len(r.Methods) > 0 {
+			for _, panel := range r.panels("Methods by regret") {
+				section.Blocks = append(section.Blocks, results.Drawing{Figure: panel, Caption: "Methods with their ranks by regret; blue is above the matched run, vermillion below."})
+			}
 			section.Blocks = append(section.Blocks,
-				results.Drawing{Figure: r.Picture("Methods by regret"), Caption: "Methods with their ranks by regret; blue is above the matched run, vermillion below."},
 				results.Fold{Summary: fmt.Sprintf("All %d methods", len(r.Methods)), Blocks: []results.Block{r.StandingTable(0)}})
 		}
 		if r.Again != nil {
