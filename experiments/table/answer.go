@@ -18,13 +18,8 @@ var strain = map[string]string{
 	"G": "nothing but %s rollouts",
 }
 
-// row is the first one of a stressor, which says what it is.
-func (r *Ranking) row(stressor string) Row {
-	return r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Stressor == stressor })]
-}
-
-// described says what a stressor is.
-func (r *Ranking) described(stressor string) string {
+// described says what a stressor is, by its place.
+func (r *Ranking) described(stressor int) string {
 	row := r.row(stressor)
 	if text, ok := strain[row.Letter]; ok {
 		return fmt.Sprintf(text, row.Dose)
@@ -74,7 +69,7 @@ func (r *Ranking) answers(screen *Ranking) *results.Table {
 		if gain.Better() {
 			over = over.As(results.Good)
 		}
-		t.Add(results.Word(stressor), results.Word(r.described(stressor)), signed(list[bare].AUC[j]), results.Word(list[front].Method), list[front].cell(j), over, between(gain.Interval), count(better), count(worse))
+		t.Add(results.Word(stressor), results.Word(r.described(j)), signed(list[bare].AUC[j]), results.Word(list[front].Method), list[front].cell(j), over, between(gain.Interval), count(better), count(worse))
 	}
 	return t
 }

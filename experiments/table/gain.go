@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -150,7 +149,7 @@ func (r *Ranking) told() string {
 	switch {
 	case len(harm) > 0:
 		text += ", and of a healthy run the same is told of " + strings.Join(harm, ", ") + "."
-	case slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Letter == healthy }):
+	case r.hasHealthy():
 		text += ", none harms a healthy run."
 	default:
 		text += "."
@@ -166,24 +165,17 @@ func (r *Ranking) told() string {
 // turned names the methods that are told better at one dose of a stressor and worse at
 // another; nothing where no stressor has two doses.
 func (r *Ranking) turned() string {
-	doses := map[string]int{} // by letter
-	for _, stressor := range r.Stressors {
-		doses[r.row(stressor).Letter]++
-	}
+	doses := r.doses()
 	if len(doses) == len(r.Stressors) {
 		return ""
 	}
 	var turned []string
 	for _, m := range r.Methods {
-		better, worse := map[string]bool{}, map[string]bool{}
-		for j, stressor := range r.Stressors {
-			letter := r.row(stressor).Letter
-			better[letter] = better[letter] || m.gain(j).Better()
-			worse[letter] = worse[letter] || m.gain(j).Worse()
-		}
-		for _, letter := range slices.Sorted(maps.Keys(doses)) {
-			if better[letter] && worse[letter] {
-				turned = append(turned, fmt.Sprintf("`%s` (%s)", m.Method, letter))
+		better := func(stressor int) bool { return m.gain(stressor).Better() }
+		worse := func(stressor int) bool { return m.gain(stressor).Worse() }
+		for _, own := range doses {
+			if slices.ContainsFunc(own, better) && slices.ContainsFunc(own, worse) {
+				turned = append(turned, fmt.Sprintf("`%s` (%s)", m.Method, r.row(own[0]).Letter))
 			}
 		}
 	}

@@ -48,20 +48,14 @@ func (r *Ranking) Picture(title string) *results.Heat {
 func (r *Ranking) panels(title string) (parts []*results.Heat) {
 	const widest = 8
 	whole := r.Picture(title)
-	letter := func(j int) string { return r.row(r.Stressors[j]).Letter }
-	from, to := 0, 0
-	for to < len(r.Stressors) {
-		next := to + 1
-		for next < len(r.Stressors) && letter(next) == letter(to) {
-			next++
+	from := 0
+	for _, own := range r.doses() {
+		if first, last := own[0], own[len(own)-1]; from < first && last-from >= widest {
+			parts = append(parts, whole.Part(from, first))
+			from = first
 		}
-		if from < to && next-from > widest {
-			parts = append(parts, whole.Part(from, to))
-			from = to
-		}
-		to = next
 	}
-	return append(parts, whole.Part(from, to))
+	return append(parts, whole.Part(from, len(r.Stressors)))
 }
 
 // Report is the page of the stages that are there.

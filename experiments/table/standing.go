@@ -58,6 +58,27 @@ func stressorsOf(rows []Row) []string {
 	return names
 }
 
+// row is the first one of a stressor, which says what it is.
+func (r *Ranking) row(stressor int) Row {
+	return r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Stressor == r.Stressors[stressor] })]
+}
+
+// doses are the places of the stressors, those of one letter together.
+func (r *Ranking) doses() (list [][]int) {
+	for j := range r.Stressors {
+		if j == 0 || r.row(j).Letter != r.row(j-1).Letter {
+			list = append(list, nil)
+		}
+		list[len(list)-1] = append(list[len(list)-1], j)
+	}
+	return list
+}
+
+// hasHealthy reports whether one of the stressors is none.
+func (r *Ranking) hasHealthy() bool {
+	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Letter == healthy })
+}
+
 // Rank ranks the methods by regret.
 func (s *Stage) Rank() Ranking {
 	rows := s.Rows()
