@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"driftlab/experiments/queue"
 	"driftlab/results"
 	"driftlab/trainer"
 )
@@ -117,6 +118,18 @@ func TestMeter(t *testing.T) {
 	step(trainer.Progress{Step: 100, Steps: 100, Loss: 1.25})
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "run: step 100/100, loss 1.25, ") || strings.Contains(got, "left") {
 		t.Errorf("at the end: %q", got)
+	}
+
+	// Of a queue the last line is that of its last job, not of the last step.
+	out.Reset()
+	jobs := a.meter(false, "sweep", "step", 0).queue()
+	jobs(queue.Progress{Done: 8, Total: 8, Ended: 1, Jobs: 2, Latest: "second"})
+	if out.Len() > 0 {
+		t.Errorf("before the last job has ended: %q", out.String())
+	}
+	jobs(queue.Progress{Done: 8, Total: 8, Ended: 2, Jobs: 2, Latest: "second"})
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "sweep: step 8/8, run 2/2, second") {
+		t.Errorf("at the end of a queue: %q", got)
 	}
 
 	out.Reset()

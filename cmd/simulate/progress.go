@@ -32,6 +32,7 @@ type meter struct {
 	mu      sync.Mutex
 	done    int
 	skipped int // of done, what earlier commands had done
+	open    int // jobs of a queue that have not ended, though all their steps may be done
 	printed time.Time
 }
 
@@ -74,6 +75,7 @@ func (m *meter) queue() func(queue.Progress) {
 		if m.bar != nil {
 			m.bar.ChangeMax(p.Total)
 		}
+		m.open = p.Jobs - p.Ended
 		done := m.done
 		m.mu.Unlock()
 		note := p.Latest
@@ -102,7 +104,7 @@ func (m *meter) add(steps, skipped int, note string) {
 		m.bar.Describe(strings.TrimSpace(m.label + "  " + note))
 		// A bar that cannot be drawn is no reason to stop the work.
 		_ = m.bar.Set(m.done)
-	case m.done >= m.total && steps > 0, now.Sub(m.printed) >= lineEvery:
+	case m.done >= m.total && m.open == 0, now.Sub(m.printed) >= lineEvery:
 		m.printed = now
 		fmt.Fprintln(m.w, m.line(now, note))
 	}
