@@ -31,7 +31,7 @@ grid stands in a file:
   name: screen
   base: headline                      # or a list: then the recipe is a factor
   set: {steps: 150}                   # of all; each value below is one --set
-  seeds: {first: 101, count: 3}       # or a list
+  seeds: {first: 101, count: 3}       # or a list: [101, 102, 103]
   factors:                            # the first varies slowest
     - {field: learner.optimizer.lr, values: [5e-4, 1e-3]}
     - name: method                    # a name for what values set, and labels: columns of any name
@@ -40,7 +40,8 @@ grid stands in a file:
         - {name: token_tis, set: {correction: {weights: {name: token_tis, cap: 2}}}, group: weights}
   except: [{method: uncorrected, learner.optimizer.lr: 1e-3}]   # or only
 
-or on the command line, as --sweep of recipes. {seed} in a value stands for the seed of the run, as in checkpoint: "models/{seed}",
+or on the command line, as --sweep of recipes. A field is varied once, and heads a column; steps heads recipe.steps, as tables
+have the steps that a run made. {seed} in a value stands for the seed of the run, as in checkpoint: "models/{seed}",
 a model of its own for each. What is finished is not run again, nor are equal recipes run twice.
 
 The folder then holds runs.csv and steps.csv (and both as .parquet) with a column for every factor and label, runs.jsonl
@@ -146,13 +147,9 @@ func (c *sweepRunCmd) plan() (*sweep.Plan, error) {
 			return nil, err
 		}
 	} else {
-		plan = &sweep.Plan{Name: "flags", Bases: c.Of}
-		for _, text := range c.Sweep {
-			f, err := sweep.ParseFactor(text)
-			if err != nil {
-				return nil, err
-			}
-			plan.Factors = append(plan.Factors, f)
+		var err error
+		if plan, err = sweep.ParseFlags(c.Of, c.Sweep); err != nil {
+			return nil, err
 		}
 		r, err := recipe.Load(c.Of[0])
 		if err != nil {

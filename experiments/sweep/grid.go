@@ -42,6 +42,9 @@ type Loader func(base string, changes []recipe.Change) (recipe.Recipe, error)
 // Grid spans the plan. Faults say at which point they are.
 func (p *Plan) Grid(load Loader) (*Grid, error) {
 	g := &Grid{Plan: p}
+	if err := p.setTwice(); err != nil {
+		return nil, err
+	}
 	factors := p.factors()
 	for at := range product(factors) {
 		values, base, changes := p.point(factors, at)
@@ -76,6 +79,23 @@ func (p *Plan) Grid(load Loader) (*Grid, error) {
 		return nil, errors.New("no point of the grid is left: look at only and except")
 	}
 	return g, nil
+}
+
+// setTwice refuses a change of all points in a field that a factor varies, which would
+// be lost.
+func (p *Plan) setTwice() error {
+	var faults recipe.Faults
+	for _, c := range p.Set {
+		for _, f := range p.Factors {
+			if f.field != "" && strings.HasPrefix(c.String(), f.field+"=") {
+				faults = append(faults, recipe.Fault{Source: c.Source(), Path: f.field, Problem: "the sweep varies this field: leave it out here, or take the factor out of the sweep"})
+			}
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	return nil
 }
 
 // forSeed are the changes of a point for a seed; marked reports whether they name it.

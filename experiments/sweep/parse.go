@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -40,8 +41,8 @@ func Parse(file string, text []byte) (*Plan, error) {
 	if len(p.Bases) == 0 {
 		fault("base", "missing: name a recipe to start from, shipped or a file, such as base: headline")
 	}
-	for _, problem := range p.faults() {
-		fault(problem.path, "%s", problem.text)
+	for _, problem := range p.problems() {
+		fault(fmt.Sprintf("factors[%d]", problem.factor), "%s", problem.text)
 	}
 	for _, list := range []struct {
 		name string
@@ -61,20 +62,46 @@ func Parse(file string, text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// problem is one thing wrong with a plan, at a field of its file.
-type problem struct{ path, text string }
+// ParseFlags makes a plan of recipes and of texts of --sweep, by the rules of a file.
+func ParseFlags(bases, sweeps []string) (*Plan, error) {
+	p := &Plan{Name: "flags", Bases: bases}
+	for _, text := range sweeps {
+		f, err := parseFactor(text)
+		if err != nil {
+			return nil, err
+		}
+		p.Factors = append(p.Factors, f)
+	}
+	var faults recipe.Faults
+	for i, base := range bases {
+		if slices.Contains(bases[:i], base) {
+			faults = append(faults, recipe.Fault{Source: "sweep", Problem: base + " is given twice"})
+		}
+	}
+	for _, problem := range p.problems() {
+		faults = append(faults, recipe.Fault{Source: "--sweep " + sweeps[problem.factor], Problem: problem.text})
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return p, nil
+}
 
-// taken are the columns that a table has anyway.
-var taken = []string{"run", "seed", "step", "status", "reason", "steps", "fate", "metric", "start", "final", "mean", "peak", "drawdown", "generated", "scored", "trained", "command"}
+// problem is one thing wrong with a factor of a plan, by its place.
+type problem struct {
+	factor int
+	text   string
+}
 
-// faults are what is wrong between the parts of a plan.
-func (p *Plan) faults() []problem {
+// problems are what is wrong between the parts of a plan: a field is varied once, and a
+// name heads one column of a table.
+func (p *Plan) problems() []problem {
 	var list []problem
-	columns := slices.Clone(taken)
+	columns := ownColumns()
 	if len(p.Bases) > 1 {
 		columns = append(columns, recipeFactor)
 	}
-	column := func(at, name string) {
+	column := func(at int, name string) {
 		if strings.ContainsAny(name, ",=+\"`\\") {
 			list = append(list, problem{at, fmt.Sprintf("%q heads a column: leave commas, quotes, = and + out of it", name)})
 		}
@@ -84,13 +111,25 @@ func (p *Plan) faults() []problem {
 		columns = append(columns, name)
 	}
 	for i, f := range p.Factors {
-		at := fmt.Sprintf("factors[%d]", i)
-		column(at, f.Name)
+		if f.field != "" && slices.ContainsFunc(p.Factors[:i], func(o Factor) bool { return o.field == f.field }) {
+			list = append(list, problem{i, fmt.Sprintf("%s is varied twice: put all of its values into one list", f.field)})
+			continue
+		}
+		column(i, f.Name)
 		for _, l := range f.labels() {
-			column(at, l)
+			column(i, l)
 		}
 	}
 	return list
+}
+
+// columnOf is the name of the factor of a field: the field's, unless tables have a
+// column of that name anyway, such as the steps that a run made.
+func columnOf(field string) string {
+	if slices.Contains(ownColumns(), field) {
+		return recipeFactor + "." + field
+	}
+	return field
 }
 
 // bases is the field base: one recipe, or a list.
@@ -120,6 +159,10 @@ type seeds []uint64
 // ReadNode implements recipe.NodeReader.
 func (s *seeds) ReadNode(n recipe.Node) {
 	*s = nil
+	if n.Scalar() {
+		n.Fault("a bare number may mean one seed or so many: write [%[1]s] for seed %[1]s, or {first: 1, count: %[1]s} for %[1]s seeds in a row", n.Text())
+		return
+	}
 	if n.Mapping() {
 		row := struct {
 			First uint64 `yaml:"first"`
@@ -166,10 +209,11 @@ func (f *factor) ReadNode(n recipe.Node) {
 		n.Fault("needs a field of the recipe, such as field: learner.optimizer.lr, or a name for what its values set")
 		return
 	case body.Name == "":
-		f.Name = body.Field
+		f.Name = columnOf(body.Field)
 	}
+	f.field = body.Field
 	if len(body.Values) == 0 {
-		n.Fault("%s has no values", f.Name)
+		n.Fault("%s has no values", cmp.Or(body.Field, f.Name))
 	}
 	for _, v := range body.Values {
 		value := readValue(v, body.Field)

@@ -54,6 +54,51 @@ except: {method: gspo, learner.optimizer.lr: [1e-3]}
 	}
 }
 
+// TestPlanOfFlags: what --sweep says is held to the rules of a file, and a field that tables
+// have a column of has another name there.
+func TestPlanOfFlags(t *testing.T) {
+	p, err := ParseFlags([]string{"headline"}, []string{"steps=2,3", "learner.optimizer.lr=1e-3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Columns(); !slices.Equal(got, []string{"recipe.steps", "learner.optimizer.lr"}) {
+		t.Errorf("columns %v", got)
+	}
+	for _, tc := range []struct {
+		bases, sweeps []string
+		want          string
+	}{
+		{[]string{"headline"}, []string{"steps=2,3", "steps=4"}, "--sweep steps=4: steps is varied twice: put all of its values into one list"},
+		{[]string{"headline", "headline"}, []string{"steps=2"}, "headline is given twice"},
+	} {
+		if _, err := ParseFlags(tc.bases, tc.sweeps); err == nil || err.Error() != "sweep: "+tc.want && err.Error() != tc.want {
+			t.Errorf("%v %v: %v, want %s", tc.bases, tc.sweeps, err, tc.want)
+		}
+	}
+	p.Seeds = []uint64{1}
+	set, err := recipe.ParseChange("--set", "steps=5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Set = append(p.Set, set)
+	if _, err := p.Grid(load); err == nil || !strings.Contains(err.Error(), "steps: the sweep varies this field") {
+		t.Errorf("--set of what is varied: %v", err)
+	}
+}
+
+// TestColumnsOnce: no table of a sweep has a column twice.
+func TestColumnsOnce(t *testing.T) {
+	for name, columns := range map[string][]column{"runs": runColumns(), "steps": stepColumns()} {
+		seen := map[string]bool{}
+		for _, c := range append((&Index{}).factorColumns(), columns...) {
+			if seen[c.Name] {
+				t.Errorf("the table of %s has %s twice", name, c.Name)
+			}
+			seen[c.Name] = true
+		}
+	}
+}
+
 // load reads a recipe as the command does, without its models.
 func load(base string, changes []recipe.Change) (recipe.Recipe, error) {
 	return recipe.LoadChanged(base, changes...)
@@ -69,6 +114,7 @@ func TestFaults(t *testing.T) {
 		{head + "steps: 5\n", "s.yaml:2: steps: unknown field; "},
 		{head + "seeds: [1, 2, 1]\n", "s.yaml:2: seeds[2]: seed 1 is given twice"},
 		{head + "seeds: []\n", "s.yaml:2: seeds: no seed"},
+		{head + "seeds: 2\n", "s.yaml:2: seeds: a bare number may mean one seed or so many: write [2] for seed 2, or {first: 1, count: 2} for 2 seeds in a row"},
 		{head + "seeds: {first: 18446744073709551615, count: 2}\n", "s.yaml:2: seeds: count must be"},
 		{head + "seeds: {count: 0}\n", "s.yaml:2: seeds: count must be"},
 		{head + "set: 5\n", "s.yaml:2: set: expected a mapping of a recipe's fields, got 5"},
@@ -80,7 +126,9 @@ func TestFaults(t *testing.T) {
 		{head + "factors:\n- {name: m, values: [{set: {}}]}\n", "s.yaml:3: factors[0].values[0]: needs a name"},
 		{head + "factors:\n- {name: m, values: [a]}\n", "s.yaml:3: factors[0].values[0]: expected a mapping"},
 		{head + "factors:\n- {name: m, values: [{name: a, sett: {steps: 1}}]}\n", "s.yaml:3: factors[0].values[0].sett: a label is a text"},
-		{head + "factors: [{field: steps, values: [1]}, {name: steps, values: [{name: a}]}]\n", "factors[0]: there is another column named steps"},
+		{head + "factors: [{field: steps, values: [1]}, {name: steps, values: [{name: a}]}]\n", "factors[1]: there is another column named steps: choose another name"},
+		{head + "factors: [{name: gap/k1, values: [{name: a}]}]\n", "factors[0]: there is another column named gap/k1"},
+		{head + "factors: [{field: steps, name: a, values: [1]}, {field: steps, name: b, values: [2]}]\n", "factors[1]: steps is varied twice: put all of its values into one list"},
 		{head + "factors: [{name: m, values: [{name: a}]}]\nonly: [{n: a}]\n", `only[0]: no such factor: unknown name "n"`},
 		{head + "factors: [{name: m, values: [{name: a}]}]\nexcept: [{m: b}]\n", `except[0]: m has no such value: unknown name "b"`},
 		{head + "---\nbase: default\n", "a second YAML document: a sweep is one"},
@@ -128,7 +176,7 @@ func TestPlacedFaults(t *testing.T) {
 
 // TestFlags reads factors and conditions of the command line.
 func TestFlags(t *testing.T) {
-	f, err := ParseFactor(`loss=ppo_clip,{name: gspo, eps_low: 3e-4},"a,b", gspo`)
+	f, err := parseFactor(`loss=ppo_clip,{name: gspo, eps_low: 3e-4},"a,b", gspo`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +188,7 @@ func TestFlags(t *testing.T) {
 		t.Errorf("%s=%q, want loss=%q", f.Name, names, want)
 	}
 	for _, text := range []string{"", "steps", "steps=", "=1", "steps=1,1", "steps=[1", "a..b=1"} {
-		if _, err := ParseFactor(text); err == nil || !strings.HasPrefix(err.Error(), "--sweep "+text) {
+		if _, err := parseFactor(text); err == nil || !strings.HasPrefix(err.Error(), "--sweep "+text) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -34,6 +34,7 @@ type Factor struct {
 	Name string
 	// Values are its settings, each with a name of its own.
 	Values []Value
+	field  string // of the recipe, that the values are of; empty where they have names
 }
 
 // Value is one setting of a factor.
@@ -162,22 +163,23 @@ func ParseCondition(text string) (Condition, error) {
 	return c, nil
 }
 
-// ParseFactor reads a factor as --sweep has it: "path=value,value". Commas within
+// parseFactor reads a factor as --sweep has it: "path=value,value". Commas within
 // brackets, braces and quotes belong to a value.
-func ParseFactor(text string) (Factor, error) {
+func parseFactor(text string) (Factor, error) {
 	path, values, ok := strings.Cut(text, "=")
-	f := Factor{Name: strings.TrimSpace(path)}
-	if !ok || f.Name == "" || strings.TrimSpace(values) == "" {
+	f := Factor{field: strings.TrimSpace(path)}
+	f.Name = columnOf(f.field)
+	if !ok || f.field == "" || strings.TrimSpace(values) == "" {
 		return f, recipe.Faults{{Source: "--sweep " + text, Problem: "expected path=value,value, such as learner.optimizer.lr=3e-4,1e-3"}}
 	}
 	for _, v := range split(values, ',') {
 		v = strings.TrimSpace(v)
-		c, err := recipe.ParseChange("--sweep", f.Name+"="+v)
+		c, err := recipe.ParseChange("--sweep", f.field+"="+v)
 		if err != nil {
 			return f, err
 		}
 		if slices.ContainsFunc(f.Values, func(o Value) bool { return o.Name == v }) {
-			return f, recipe.Faults{{Source: "--sweep " + text, Path: f.Name, Problem: fmt.Sprintf("%s is given twice", v)}}
+			return f, recipe.Faults{{Source: "--sweep " + text, Path: f.field, Problem: fmt.Sprintf("%s is given twice", v)}}
 		}
 		f.Values = append(f.Values, Value{Name: v, Set: []recipe.Change{c}})
 	}

@@ -17,7 +17,7 @@ import (
 
 // stepMetrics are the metrics that every step of a run is kept of.
 var stepMetrics = append(append([]string(nil), kept...),
-	"gap/k1", "gap/dlogp_mean", "gap/released_k3", "actor/ppo_kl", "actor/lr", "actor/skipped_updates", "staleness/tokens/max", "clock/ticks",
+	"gap/released_k3", "actor/ppo_kl", "actor/lr", "actor/skipped_updates", "staleness/tokens/max", "clock/ticks",
 	"val/learner/pass_rate", "val/learner/greedy_pass_rate", "val/rollout/pass_rate", "val/learner/response_length", "val/weight_travel")
 
 // stepDigits is to how many significant ones.

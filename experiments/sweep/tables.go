@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"driftlab/results/record"
@@ -104,14 +105,37 @@ func (x *Index) head(o *Outcome) []any {
 	return append(row, o.Seed)
 }
 
-// writeRuns writes the table with a row for each cell.
-func (x *Index) writeRuns(dir string, rows []Outcome, o Tables) error {
-	columns := append(x.factorColumns(), column{Name: "status", Kind: words}, column{Name: "reason", Kind: words}, column{Name: "steps", Kind: whole}, column{Name: "metric", Kind: words}, column{Name: "fate", Kind: words},
-		column{Name: "start", Kind: real}, column{Name: "final", Kind: real}, column{Name: "mean", Kind: real}, column{Name: "peak", Kind: real}, column{Name: "drawdown", Kind: real})
+// runColumns are those of the table of runs behind the factors.
+func runColumns() []column {
+	columns := []column{{Name: "status", Kind: words}, {Name: "reason", Kind: words}, {Name: "steps", Kind: whole}, {Name: "metric", Kind: words}, {Name: "fate", Kind: words},
+		{Name: "start", Kind: real}, {Name: "final", Kind: real}, {Name: "mean", Kind: real}, {Name: "peak", Kind: real}, {Name: "drawdown", Kind: real}}
 	for _, name := range kept {
 		columns = append(columns, column{Name: name, Kind: real})
 	}
-	columns = append(columns, column{Name: "generated", Kind: whole}, column{Name: "scored", Kind: whole}, column{Name: "trained", Kind: whole}, column{Name: "command", Kind: words})
+	return append(columns, column{Name: "generated", Kind: whole}, column{Name: "scored", Kind: whole}, column{Name: "trained", Kind: whole}, column{Name: "command", Kind: words})
+}
+
+// stepColumns are those of the table of steps behind the factors.
+func stepColumns() []column {
+	columns := []column{{Name: "step", Kind: whole}}
+	for _, name := range stepMetrics {
+		columns = append(columns, column{Name: name, Kind: short})
+	}
+	return columns
+}
+
+// ownColumns are the names of the columns that tables have whatever is varied.
+func ownColumns() []string {
+	var names []string
+	for _, c := range slices.Concat((&Index{}).factorColumns(), runColumns(), stepColumns()) {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// writeRuns writes the table with a row for each cell.
+func (x *Index) writeRuns(dir string, rows []Outcome, o Tables) error {
+	columns := append(x.factorColumns(), runColumns()...)
 	return o.writeTable(dir, runsTable, columns, func(yield func([]any) error) error {
 		for i := range rows {
 			o := &rows[i]
@@ -143,10 +167,7 @@ func measured(n Number) any {
 // writeSteps writes the table with a row for each step of each cell whose steps are in
 // the folder from: of a log that came alone there are none.
 func (x *Index) writeSteps(from, dir string, rows []Outcome, o Tables) error {
-	columns := append(x.factorColumns(), column{Name: "step", Kind: whole})
-	for _, name := range stepMetrics {
-		columns = append(columns, column{Name: name, Kind: short})
-	}
+	columns := append(x.factorColumns(), stepColumns()...)
 	first := len(columns) - len(stepMetrics)
 	return o.writeTable(dir, stepsTable, columns, func(yield func([]any) error) error {
 		row := make([]any, len(columns))
