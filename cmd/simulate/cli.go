@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 
 	"driftlab/model"
@@ -59,11 +60,29 @@ func (a *app) dispatch(args []string) error {
 	if a.parser, err = newParser(a, &cli{}); err != nil {
 		return err
 	}
+	args = joinNegatives(args)
 	k, err := a.parser.Parse(args)
 	if err != nil {
 		return withRemedy(err, a.parser.Model, args)
 	}
 	return k.Run(a)
+}
+
+// joinNegatives writes --flag -1 as --flag=-1: the parser would take a negative number for a flag.
+func joinNegatives(args []string) []string {
+	var joined []string
+	for i, word := range args {
+		if word == "--" {
+			return append(joined, args[i:]...)
+		}
+		_, err := strconv.ParseFloat(word, 64)
+		if i > 0 && err == nil && word[0] == '-' && strings.HasPrefix(args[i-1], "--") && !strings.Contains(args[i-1], "=") {
+			joined[len(joined)-1] += "=" + word
+		} else {
+			joined = append(joined, word)
+		}
+	}
+	return joined
 }
 
 // newParser makes the table of commands and flags.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +20,8 @@ import (
 type diagnoseCmd struct {
 	Files       []string `arg:"" name:"file" complete:"files" help:"Dumps of one run, in order; - is standard input."`
 	Format      string   `help:"Take files for this format, whatever they look like." placeholder:"NAME" complete:"formats"`
-	TopP        float64  `name:"top-p" help:"What sampling kept, for the explanations." placeholder:"P"`
-	Temperature float64  `help:"The temperature of sampling, for the explanations." placeholder:"T"`
+	TopP        *float64 `name:"top-p" help:"What sampling kept, for the explanations." placeholder:"P"`
+	Temperature *float64 `help:"The temperature of sampling, for the explanations." placeholder:"T"`
 	configFlag
 	Strict    bool `help:"Exit with status 3 where the data must be repaired or a correction is off."`
 	Reproduce bool `help:"Write the recipe of a toy run whose gap has the same cause and size: reproduce.yaml, in the folder of --out or here."`
@@ -83,7 +84,14 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	analysis := advise.New(advise.Options{Format: c.Format, TopP: c.TopP, Temperature: c.Temperature, Config: config, Rates: rates})
+	options := advise.Options{Format: c.Format, Config: config, Rates: rates}
+	if c.TopP != nil {
+		options.TopP = *c.TopP
+	}
+	if c.Temperature != nil {
+		options.Temperature = *c.Temperature
+	}
+	analysis := advise.New(options)
 	for _, name := range c.Files {
 		if err := readDump(analysis, name); err != nil {
 			return err
@@ -126,11 +134,11 @@ func (c *diagnoseCmd) check() error {
 	if names := reader.Formats(); c.Format != "" && !slices.Contains(names, c.Format) {
 		return bad("--format: %v", method.UnknownName(c.Format, names))
 	}
-	if c.TopP < 0 || c.TopP > 1 {
-		return bad("--top-p %v: give a share of the probability from 0 to 1", c.TopP)
+	if p := c.TopP; p != nil && !(*p > 0 && *p <= 1) {
+		return bad("--top-p %v: give a share of the probability, above 0 and up to 1", *p)
 	}
-	if c.Temperature < 0 {
-		return bad("--temperature %v: give a number from 0 on", c.Temperature)
+	if t := c.Temperature; t != nil && (!(*t > 0) || math.IsInf(*t, 1)) {
+		return bad("--temperature %v: give a positive number", *t)
 	}
 	return nil
 }

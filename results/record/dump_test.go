@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -174,6 +175,11 @@ func TestReadDumpErrors(t *testing.T) {
 		t.Error("no error for a missing file")
 	}
 	var fe *FolderError
+	for _, name := range []string{"d.zst", "d.jsonl.ZST", "d.parquet"} {
+		if _, err := CreateDump(filepath.Join(t.TempDir(), name)); !errors.As(err, &fe) || !strings.Contains(err.Error(), "ends in .jsonl or .jsonl.gz") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if _, err := CreateDump(filepath.Join(path, "x")); !errors.As(err, &fe) || strings.Contains(err.Error(), "--out") {
 		t.Errorf("below a file: %v", err)
 	}
@@ -214,6 +220,21 @@ func TestRunDump(t *testing.T) {
 		}
 		steps(w, 1, 3)
 		whole, _ := os.ReadFile(path)
+		unmarked, err := CreateDump(filepath.Join(dir, "unmarked-"+name)) // as of a run that was never interrupted
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 6 {
+			if err := unmarked.Write(dumpOf(1+i/2, i%2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := unmarked.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := os.ReadFile(unmarked.path); !bytes.Equal(text, whole) {
+			t.Errorf("%s: marks between steps change the bytes", name)
+		}
 		if text := inflate(t, whole, name); bytes.Count(text, []byte("\n")) != 6 {
 			t.Fatalf("%s: %d lines", name, bytes.Count(text, []byte("\n")))
 		}
@@ -246,6 +267,12 @@ func TestRunDump(t *testing.T) {
 		}
 		if err := CheckRunDump(dir, path); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		for what, longer := range map[string][]byte{"a byte more": append(bytes.Clone(whole), 'x'), "doubled": append(bytes.Clone(whole), whole...)} {
+			os.WriteFile(path, longer, 0o644)
+			if err := CheckRunDump(dir, path); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d bytes follow its %d", len(longer)-len(whole), len(whole))) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
 		}
 		for i := 0; i < int(kept.Bytes); i += 1 + len(whole)/60 {
 			flipped := bytes.Clone(whole)

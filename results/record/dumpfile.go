@@ -12,13 +12,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
 
 // DumpWriter writes a per-token dump, one JSON object per sampled sequence. A
-// name that ends in .gz is compressed, in one member from mark to mark, so that
-// the file can be cut at any of them.
+// name that ends in .gz is compressed, in one gzip member per training step: the
+// file can be cut after any step, and where a run was interrupted leaves no trace.
 type DumpWriter struct {
 	path   string
 	file   *os.File
@@ -27,6 +28,7 @@ type DumpWriter struct {
 	sum    hash.Hash     // and their SHA-256
 	gz     *gzip.Writer  // nil for plain text
 	member bool          // one is open
+	step   int           // of its lines
 	line   []byte        // reused
 	claim  *dumpClaim    // nil unless the dump belongs to a run's folder
 }
@@ -46,9 +48,18 @@ func CreateDump(path string) (*DumpWriter, error) {
 	return openDump(path, DumpMark{})
 }
 
-// dumpable returns an error unless a dump can begin at path: there is nothing
-// yet, or something empty.
+// gzipped reports whether the dump of that name is compressed.
+func gzipped(path string) bool { return strings.EqualFold(filepath.Ext(path), ".gz") }
+
+// otherFormats are name endings that promise what a dump is not.
+var otherFormats = []string{".zst", ".zstd", ".bz2", ".xz", ".lz4", ".br", ".zip", ".tgz", ".tar", ".7z", ".parquet", ".arrow", ".csv", ".tsv", ".npy", ".npz", ".pkl", ".pt", ".safetensors"}
+
+// dumpable returns an error unless a dump can begin at path: its name promises
+// JSON lines or gzip, and there is nothing yet, or something empty.
 func dumpable(path string) error {
+	if ending := strings.ToLower(filepath.Ext(path)); slices.Contains(otherFormats, ending) {
+		return &FolderError{Path: path, Problem: "a dump is JSON lines, plain or with gzip, not " + ending, Remedy: "choose a name that ends in .jsonl or .jsonl.gz"}
+	}
 	dir := filepath.Dir(path)
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return &FolderError{Path: dir, Problem: "no such folder", Remedy: "make it, or choose another path", Err: err}
@@ -72,7 +83,7 @@ func openDump(path string, at DumpMark) (*DumpWriter, error) {
 		}
 	}
 	w.out = bufio.NewWriterSize(counted{w}, 1<<16)
-	if strings.HasSuffix(path, ".gz") {
+	if gzipped(path) {
 		w.gz = gzip.NewWriter(w.out)
 	}
 	return w, nil
@@ -128,6 +139,12 @@ func (w *DumpWriter) Write(d *DumpLine) error {
 	if err != nil {
 		return err
 	}
+	if w.step != d.Step {
+		if err := w.endMember(); err != nil {
+			return err
+		}
+		w.step = d.Step
+	}
 	return w.writeLine(line)
 }
 
@@ -149,7 +166,7 @@ func (w *DumpWriter) writeLine(line []byte) error {
 }
 
 // Mark completes what was written so far, forces it to the disk, and says how
-// far the dump has come.
+// far the dump has come. It is called between steps.
 func (w *DumpWriter) Mark() (DumpMark, error) {
 	if err := w.flush(); err != nil {
 		return DumpMark{}, err
@@ -161,13 +178,19 @@ func (w *DumpWriter) Mark() (DumpMark, error) {
 	return DumpMark{w.size, fmt.Sprintf("%x", w.sum.Sum(nil))}, nil
 }
 
+// endMember completes the gzip member that is open.
+func (w *DumpWriter) endMember() error {
+	if !w.member {
+		return nil
+	}
+	w.member = false
+	return fileError(w.path, w.gz.Close())
+}
+
 // flush hands everything written so far to the operating system.
 func (w *DumpWriter) flush() error {
-	if w.member {
-		w.member = false
-		if err := w.gz.Close(); err != nil {
-			return fileError(w.path, err)
-		}
+	if err := w.endMember(); err != nil {
+		return err
 	}
 	return fileError(w.path, w.out.Flush())
 }

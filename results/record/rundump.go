@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // dumpClaimFile says, in a run's folder, where its dump is.
@@ -123,7 +122,7 @@ func beginsLike(path, name string) bool {
 	defer f.Close()
 	quoted, _ := json.Marshal(name)
 	want := fmt.Appendf(nil, `{"run":%s,"step":1,`, quoted)
-	if strings.HasSuffix(path, ".gz") {
+	if gzipped(path) {
 		want = []byte{0x1f, 0x8b, 8, 0}
 	}
 	head, _ := io.ReadAll(io.LimitReader(f, int64(len(want))))
@@ -156,5 +155,13 @@ func CheckRunDump(dir, path string) error {
 	}
 	defer f.Close()
 	w := &DumpWriter{path: path, file: f, sum: sha256.New()}
-	return w.verify(*claim.Whole)
+	if err := w.verify(*claim.Whole); err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == claim.Whole.Bytes {
+		return fileError(path, err)
+	}
+	return &FolderError{Path: path, Problem: fmt.Sprintf("not the dump that the run wrote: %d bytes follow its %d", info.Size()-claim.Whole.Bytes, claim.Whole.Bytes),
+		Remedy: fmt.Sprintf("cut it to %d bytes, or choose another folder with --out", claim.Whole.Bytes)}
 }
