@@ -247,13 +247,16 @@ func matchSlimeFigures(c *golden.Case, k *golden.Check, p *Pipeline, b *batch.Ba
 	sums := map[string]float64{}
 	for i := range b.Len() {
 		from, to := b.Span(i)
+		if masked.Count(b.Mask[from:to]) == 0 { // its figures are masked means, of nothing: 0, where verl has a perplexity of 1
+			continue
+		}
 		row := &batch.Batch{
 			Sampled:   batch.Sampled{Offsets: []int{0, to - from}, Mask: b.Mask[from:to], LogpRoll: b.LogpRoll[from:to]},
 			Old:       batch.Scored{Logp: b.Anchor[from:to]},
 			Corrected: batch.Corrected{Anchor: b.Anchor[from:to]},
 		}
 		n := float64(masked.Count(row.Mask))
-		exact := (n + masked.Epsilon) / max(n, 1)
+		exact := (n + masked.Epsilon) / n
 		figures := map[string]float64{}
 		for _, m := range diagnose.OffPolicy(nil, row) {
 			figures[strings.TrimPrefix(m.Name, "rollout_corr/")] = m.Value
@@ -275,9 +278,9 @@ func matchSlimeFigures(c *golden.Case, k *golden.Check, p *Pipeline, b *batch.Ba
 			}
 		}
 		for _, name := range []string{"tis_mask_fraction_", "tis_clip_fraction_"} {
-			figures[name+"low"], figures[name+"high"] = below/max(n, 1), above/max(n, 1)
+			figures[name+"low"], figures[name+"high"] = below/n, above/n
 		}
-		figures["tis_truncate_fraction"] = above / max(n, 1)
+		figures["tis_truncate_fraction"] = above / n
 		for name, x := range figures {
 			sums[name] += x / float64(b.Len())
 		}

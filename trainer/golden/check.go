@@ -22,13 +22,19 @@ type Check struct {
 	tally    tally
 }
 
-// run gives the case to its matcher and turns panics into failures.
-func (k *Check) run(matchers []Matcher) {
+// guarded turns a panic, as of a matcher or of a listing's condition that asks for an
+// input the case does not have, into a failure of the case.
+func (k *Check) guarded(do func()) {
 	defer func() {
 		if r := recover(); r != nil {
 			k.Fail("panic: %v", r)
 		}
 	}()
+	do()
+}
+
+// run gives the case to its matcher.
+func (k *Check) run(matchers []Matcher) {
 	for _, m := range matchers {
 		if covers(k.c, m.File, m.Source) {
 			m.Match(k.c, k)

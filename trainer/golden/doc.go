@@ -24,7 +24,9 @@
 //	}
 //
 // A matcher reads parameters, never names, so that it also serves the second
-// set of cases that the environment variable GOLDEN_DIR may point to.
+// set of cases that the environment variable GOLDEN_DIR may point to. Files that only
+// the second set has, and that nothing here answers for, are skipped; go test -v names
+// them.
 //
 // What it is not: it is imported by tests only, and computes nothing.
 package golden

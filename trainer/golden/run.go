@@ -54,7 +54,8 @@ type Listings []Listing
 func (list Listings) of(c *Case, output string) *Listing {
 	for i := range list {
 		l := &list[i]
-		if (l.Output == "") == (output == "") && l.fits(c) && (output == "" || matchOutput(l.Output, output)) {
+		// The condition last: it may read the very output.
+		if (l.Output == "") == (output == "") && (output == "" || matchOutput(l.Output, output)) && l.fits(c) {
 			return l
 		}
 	}
@@ -115,7 +116,7 @@ func (list Listings) check(owned []*Case) (faults []string) {
 		if len(l.Reason) < 20 {
 			faults = append(faults, fmt.Sprintf("%v has no reason", l))
 		}
-		if !l.SecondSet && !slices.ContainsFunc(owned, func(c *Case) bool { return l.fits(c) && (l.Output == "" || c.hasOutput(l.Output)) }) {
+		if !l.SecondSet && !slices.ContainsFunc(owned, func(c *Case) bool { return (l.Output == "" || c.hasOutput(l.Output)) && l.fits(c) }) {
 			faults = append(faults, fmt.Sprintf("%v covers no case: remove it", l))
 		}
 	}
@@ -142,8 +143,38 @@ func (c *Case) hasOutput(pattern string) bool {
 // count is the sum of one folder of one set.
 type count struct{ matched, listed, failed, outputs int }
 
+// later reports whether a case comes from a file that only the second set has, of a
+// function that no matcher and no listing here knows: of a method not yet built.
+func (c *Case) later(matchers []Matcher, listings Listings) bool {
+	return c.Set == "second" && !slices.ContainsFunc(matchers, func(m Matcher) bool { return covers(c, m.File, "") }) &&
+		!slices.ContainsFunc(listings, func(l Listing) bool { return l.Output == "" && covers(c, l.File, "") })
+}
+
+// skipped logs the files of such cases, with their number.
+func skipped(t *testing.T, cases []*Case) {
+	t.Helper()
+	number, files := map[string]int{}, []string{}
+	for _, c := range cases {
+		if number[c.File]++; number[c.File] == 1 {
+			files = append(files, c.File)
+		}
+	}
+	for _, file := range files {
+		t.Logf("golden second %s: %d cases skipped: only this set has the file, and nothing here answers for it", file, number[file])
+	}
+}
+
+// Failures gives a case that no file holds to a matcher, and returns what differs.
+func Failures(c *Case, m Matcher) []string {
+	k := &Check{c: c, seen: map[string]bool{}, tally: tally{}}
+	k.guarded(func() { k.run([]Matcher{m}) })
+	k.guarded(k.unclaimed)
+	return k.failures
+}
+
 // Run is the Golden test of one package: every case the package owns is either
-// listed or matched on every output. It logs the counts per folder.
+// listed or matched on every output. It logs the counts per folder, and the files of
+// a second set that are skipped.
 func Run(t *testing.T, pkg string, matchers []Matcher, listings Listings) {
 	t.Helper()
 	cases, err := Load()
@@ -155,7 +186,12 @@ func Run(t *testing.T, pkg string, matchers []Matcher, listings Listings) {
 		t.Error(fault)
 	}
 	counts, tallies := map[string]*count{}, map[string]tally{}
+	var unknown []*Case
 	for _, c := range owned {
+		if c.later(matchers, listings) {
+			unknown = append(unknown, c)
+			continue
+		}
 		n := counts[c.Set+" "+c.Folder()]
 		if n == nil {
 			n = &count{}
@@ -165,9 +201,11 @@ func Run(t *testing.T, pkg string, matchers []Matcher, listings Listings) {
 			tallies[c.Set] = tally{}
 		}
 		k := &Check{c: c, seen: map[string]bool{}, listings: listings, tally: tallies[c.Set]}
-		k.run(matchers)
-		k.unclaimed()
-		if l := listings.of(c, ""); l != nil {
+		var whole *Listing
+		k.guarded(func() { k.run(matchers) })
+		k.guarded(k.unclaimed)
+		k.guarded(func() { whole = listings.of(c, "") })
+		if l := whole; l != nil {
 			n.listed++
 			k.tally.add(l, k.compared == 0 || len(k.failures) > 0)
 			continue
@@ -184,6 +222,7 @@ func Run(t *testing.T, pkg string, matchers []Matcher, listings Listings) {
 		}
 		n.matched++
 	}
+	skipped(t, unknown)
 	for set, used := range tallies {
 		for _, line := range used.stale(listings) {
 			t.Errorf("%s set, %s", set, line)

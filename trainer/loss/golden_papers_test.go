@@ -167,8 +167,11 @@ func matchGMPOOfficial(c *golden.Case, k *golden.Check) {
 			Graded:    batch.Graded{Advantage: whole.Advantage[from:to]},
 		}
 		out := evaluate(k, l, one)
-		if tokensOf(one) == 0 {
-			out.Loss = math.NaN() // the authors' 0/0; we return 0
+		if tokensOf(one) == 0 { // we return 0
+			out.Loss = math.NaN() // the authors' 0/0
+			if !l.Normalise {
+				out.Loss = -one.Advantage[0] // of exp(0): nothing is divided
+			}
 		}
 		losses = append(losses, out.Loss)
 		if want := c.Outputs.Flat("grad")[from:to]; tokensOf(one) == 0 && allNaN(want) {

@@ -55,7 +55,7 @@ func skyrlLoss(c *golden.Case) Loss {
 	case "dual_clip":
 		return &PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: sum}
 	case "gspo":
-		return &GSPOToken{EpsLow: low, EpsHigh: high, LogCap: 10, Aggregation: sum}
+		return &GSPOToken{EpsLow: low, EpsHigh: high, LogCap: 10, RatioMask: "pre", Aggregation: sum}
 	case "sapo":
 		v := p.Sub("sapo")
 		return &SAPO{TauPos: v.Float("tau_pos"), TauNeg: v.Float("tau_neg"), Level: "token", Anchor: Old, LogClamp: 20, Aggregation: sum}

@@ -11,7 +11,8 @@ import (
 
 var trlMatchers = []golden.Matcher{
 	{File: "trl/gmpo_gspotoken_a2po*.json", Source: "a2po_trainer", Match: matchA2PO},
-	{File: "trl/*.json", Match: matchTRL},
+	{File: "trl/gmpo_gspotoken_a2po*.json", Match: matchTRL},
+	{File: "trl/grpo_*.json", Match: matchTRL},
 }
 
 // trlAggregation reads the reduction that goes with a loss type.

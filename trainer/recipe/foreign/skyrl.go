@@ -1,20 +1,23 @@
 package foreign
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
 	"driftlab/trainer/correction"
+	"driftlab/trainer/loss"
 	"driftlab/trainer/recipe"
 )
 
-// skyrl: trainer.algorithm.off_policy_correction.
+// skyrl: trainer.algorithm.off_policy_correction, and the loss where the correction
+// changes what it means.
 var skyrl = framework{
 	name: "skyrl",
 	sections: []section{{"off_policy_correction", []string{"tis_ratio_type", "token_tis_ratio_clip_high", "sequence_tis_ratio_clip_high",
 		"sequence_mask_metric", "geo_mask_high", "geo_mask_low", "product_mask_high", "product_mask_low",
 		"outlier_token_is_threshold_low", "outlier_token_is_threshold_high", "token_mask_is_threshold_low", "token_mask_is_threshold_high"}}},
-	loose: []string{"generator.sampling_params.logprobs"},
+	loose: []string{"generator.sampling_params.logprobs", "algorithm.policy_loss_type", "algorithm.eps_clip_low", "algorithm.eps_clip_high"},
 	own:   []string{"tis_ratio_type", "geo_mask", "product_mask", "outlier_token_is"},
 	read:  readSkyRL, write: writeSkyRL,
 }
@@ -44,6 +47,10 @@ func readSkyRL(v *values, c *Config) {
 		p.Masks = append(p.Masks, &correction.SequenceMask{Low: v.number("product_mask_low", 0.5), High: v.number("product_mask_high", 2)})
 	case "geometric":
 		p.Masks = append(p.Masks, &correction.Geometric{Low: v.number("geo_mask_low", 0.99), High: v.number("geo_mask_high", 1.01)})
+	}
+	if v.text("algorithm.policy_loss_type", "") == "gspo" { // its mean log-ratio is over all tokens, those that a mask rejects too
+		c.Loss = fmt.Sprintf("{name: gspo_token, eps_low: %v, eps_high: %v, ratio_mask: pre}",
+			v.number("algorithm.eps_clip_low", 0.2), v.number("algorithm.eps_clip_high", 0.2))
 	}
 	switch on := p.Weights != nil || len(p.Masks) > 0; {
 	case on && v.nulled("generator.sampling_params.logprobs"):
@@ -96,5 +103,10 @@ func writeSkyRL(r recipe.Recipe) (string, []string) {
 		}
 	}
 	w.unless(!p.BatchNormalize, "normalised weights")
-	return "trainer: {algorithm: {off_policy_correction: {" + strings.Join(fields, ", ") + "}}}\ngenerator: {sampling_params: {logprobs: 1}}\n", w.notes
+	algorithm := ""
+	if l, ok := r.Loss.Params.(*loss.GSPOToken); ok {
+		algorithm = fmt.Sprintf("policy_loss_type: gspo, eps_clip_low: %v, eps_clip_high: %v, ", l.EpsLow, l.EpsHigh)
+		w.unless(l.RatioMask == "pre" || len(p.Masks) == 0, "sequence ratio over the tokens that a mask leaves: its mean is over all of them (ratio_mask: pre)")
+	}
+	return "trainer: {algorithm: {" + algorithm + "off_policy_correction: {" + strings.Join(fields, ", ") + "}}}\ngenerator: {sampling_params: {logprobs: 1}}\n", w.notes
 }
