@@ -36,6 +36,28 @@ func (s *Session) figure(t testing.TB, name string) float64 {
 	return v
 }
 
+// At learning rate 0 nothing moves: what the clip sees on the rollout engine's
+// log-probs is the engines' gap alone, the published check at lr 0, and it is there at
+// every gradient of a step, with weight decay too.
+func TestLearningRateZero(t *testing.T) {
+	s := sessionOf(t, Options{}, "learner.optimizer={lr: 0, weight_decay: 0.1}", "anchor=rollout", "rollout.numerics=bf16", "loss={name: ppo_clip, eps_low: 1e-4, eps_high: 1e-4}",
+		"learner.minibatches=2")
+	first := s.learner.Params().Clone()
+	steps(t, s, 2, func(int) {
+		if got := s.figure(t, "actor/pg_clipfrac"); got <= 0 {
+			t.Errorf("clip fraction %v, want the gap's", got)
+		}
+		if got := s.figure(t, "gap/k3"); got <= 0 {
+			t.Errorf("k3 %v, want the gap's", got)
+		}
+	})
+	for i, x := range s.learner.Params().Theta {
+		if x != first.Theta[i] {
+			t.Fatalf("weight %d is %v, was %v", i, x, first.Theta[i])
+		}
+	}
+}
+
 // TestLag holds the responses of a lagging run against those of an engine with
 // the weights of k updates ago, kept by hand.
 func TestLag(t *testing.T) {

@@ -18,13 +18,14 @@ import (
 // correction of a gap that is exactly zero. The run is as good without them.
 func (r Recipe) Inert() []string {
 	var notes []string
-	drift := r.Learner.Updates() > 1 // the weights move within a step
+	learns := r.Learner.Optimizer.LR > 0
+	drift := learns && r.Learner.Updates() > 1 // the weights move within a step
 	anchor := r.Anchored()
-	lag := r.lags()
+	lag := learns && r.lags()
 	gap := lag || !r.sameEngine()
 	// Whether pi and the anchor, and the anchor and mu, can differ.
-	moves := drift || r.perturbs() > 0 || anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap
-	differs := gap && anchor != AnchorRollout || anchor == AnchorEWMA
+	moves := drift || r.perturbs() > 0 || learns && anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap
+	differs := gap && anchor != AnchorRollout || learns && anchor == AnchorEWMA
 	if anchor == AnchorRollout {
 		differs = gap || drift // of pi and mu, at every gradient
 	}
@@ -33,8 +34,14 @@ func (r Recipe) Inert() []string {
 			"advantages as those of exact: set advantage.std to false")
 	}
 	if s := r.Loss.Spec(); !moves && s.Reads(batch.Anchor) && !onRollout(r.Loss.Params) {
-		notes = append(notes, fmt.Sprintf("loss %s: with anchor %s and one update per step its ratio is 1 at every gradient, so no clip or bound on it acts: "+
-			"set learner.minibatches above 1%s", s.Name, anchor, map[bool]string{true: ", or anchor to behaviour or rollout", false: ""}[lag]))
+		why, remedy := "one update per step", "set learner.minibatches above 1"
+		switch {
+		case !learns:
+			why, remedy = "learner.optimizer.lr 0", "set anchor to rollout to see the engines' gap in it, or lr above 0"
+		case lag:
+			remedy += ", or anchor to behaviour or rollout"
+		}
+		notes = append(notes, fmt.Sprintf("loss %s: with anchor %s and %s its ratio is 1 at every gradient, so no clip or bound on it acts: %s", s.Name, anchor, why, remedy))
 	}
 	notes = append(notes, r.inertDistillation()...)
 	if _, tool := r.Task.Params.(task.Tool); r.Rollout.LearnReplies && !tool {

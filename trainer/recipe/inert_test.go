@@ -37,6 +37,9 @@ func TestInert(t *testing.T) {
 		{[]string{"correction.weights=token_tis", "learner.minibatches=2"}, "correction.weights"},
 		{[]string{"correction.masks=[veto, {name: random_mask, rate: 0.1}]", "loss=reinforce", "guards=[ess_lr]"}, "correction.masks[0] guards[0]"},
 		{[]string{"correction={masks: [veto], mode: bypass}", "learner.minibatches=2"}, ""},
+		{[]string{"learner.optimizer.lr=0", "learner.minibatches=2"}, "loss"},
+		{[]string{"learner.optimizer.lr=0", "anchor=rollout", "rollout.numerics=bf16"}, ""},
+		{[]string{"learner.optimizer.lr=0", "schedule={name: lag, k: 4}", "anchor=ewma", "correction.weights=token_tis"}, "loss correction.weights"},
 	} {
 		r, err := Load("default", append([]string{"rollout.numerics=fp32", "learner.numerics=fp32"}, tc.sets...)...)
 		if err != nil {
@@ -49,6 +52,27 @@ func TestInert(t *testing.T) {
 		}
 		if got := strings.Join(fields, " "); got != tc.want {
 			t.Errorf("%v: %q cannot act, want %q", tc.sets, got, tc.want)
+		}
+	}
+}
+
+// TestCautions: grpo_passk gives nothing to a group with two right answers, unless the
+// reward tells them apart.
+func TestCautions(t *testing.T) {
+	for _, tc := range []struct {
+		sets []string
+		n    int
+	}{
+		{nil, 0}, {[]string{"advantage=grpo_passk"}, 1}, {[]string{"advantage=grpo_passk", "reward=pass_at_k"}, 1},
+		{[]string{"advantage=grpo_passk", "reward=[exact, length_uniform]"}, 0},
+	} {
+		r, err := Load("default", tc.sets...)
+		if err != nil {
+			t.Fatal(tc.sets, err)
+		}
+		notes := r.Resolved().Cautions()
+		if len(notes) != tc.n || tc.n > 0 && !strings.HasPrefix(notes[0], "advantage grpo_passk: ") {
+			t.Errorf("%v: %q, want %d", tc.sets, notes, tc.n)
 		}
 	}
 }

@@ -7,8 +7,9 @@ import "driftlab/precision/elementary"
 type Optimizer struct {
 	// Name is the optimiser: adamw.
 	Name string `yaml:"name"`
-	// LR is the learning rate at its height, above 0. Default 1e-3: the highest
-	// at which the default task is stable with 16 prompts of 8 responses.
+	// LR is the learning rate at its height, [0, 10]. Default 1e-3: the highest
+	// at which the default task is stable with 16 prompts of 8 responses. 0 leaves
+	// the weights as they are: what is left of the gap is the engines'.
 	LR float64 `yaml:"lr"`
 	// Beta1 is the decay of the gradient's mean, [0, 1). Default 0.9.
 	Beta1 float64 `yaml:"beta1"`

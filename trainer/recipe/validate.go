@@ -300,7 +300,7 @@ func (c *checker) learner(r Recipe) {
 // optimizer checks one optimiser's fields.
 func (c *checker) optimizer(path string, o Optimizer) {
 	c.word(path+".name", o.Name, AdamW)
-	c.real(path+".lr", o.LR, 0, 10, "(")
+	c.real(path+".lr", o.LR, 0, 10, "")
 	c.real(path+".beta1", o.Beta1, 0, 1, ")")
 	c.real(path+".beta2", o.Beta2, 0, 1, ")")
 	c.real(path+".eps", o.Eps, 0, 1, "(")
