@@ -2,9 +2,7 @@ package recipe
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 
 	"driftlab/trainer/advantage"
 	"driftlab/trainer/batch"
@@ -12,6 +10,9 @@ import (
 	"driftlab/trainer/schedule"
 	"driftlab/trainer/task"
 )
+
+// sameBits is why there is nothing to correct or to replay.
+const sameBits = "the two engines compute the same bits and the rollouts are as old as the learner"
 
 // Inert lists the parts of a resolved recipe that cannot act in it, each by its
 // field with the reason and the remedy: a ratio that is 1 at every gradient, a
@@ -24,7 +25,8 @@ func (r Recipe) Inert() []string {
 	lag := learns && r.lags()
 	gap := lag || !r.sameEngine()
 	// Whether pi and the anchor, and the anchor and mu, can differ.
-	moves := drift || r.perturbs() > 0 || learns && anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap
+	updates := drift || r.perturbs() > 0
+	moves := updates || learns && anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap
 	differs := gap && anchor != AnchorRollout || learns && anchor == AnchorEWMA
 	if anchor == AnchorRollout {
 		differs = gap || drift // of pi and mu, at every gradient
@@ -33,16 +35,10 @@ func (r Recipe) Inert() []string {
 		notes = append(notes, "reward pass_at_k: a group then has two rewards, one of right and one of wrong responses, and advantage grpo with std: true turns any two into the same "+
 			"advantages as those of exact: set advantage.std to false")
 	}
-	if s := r.Loss.Spec(); !moves && s.Reads(batch.Anchor) && !onRollout(r.Loss.Params) {
-		why, remedy := "one update per step", "set learner.minibatches above 1"
-		switch {
-		case !learns:
-			why, remedy = "learner.optimizer.lr 0", "set anchor to rollout to see the engines' gap in it, or lr above 0"
-		case lag:
-			remedy += ", or anchor to behaviour or rollout"
-		}
-		notes = append(notes, fmt.Sprintf("loss %s: with anchor %s and %s its ratio is 1 at every gradient, so no clip or bound on it acts: %s", s.Name, anchor, why, remedy))
+	if note := r.inertLoss(moves, updates || gap); note != "" {
+		notes = append(notes, note)
 	}
+	notes = append(notes, r.inertReplay(gap, updates)...)
 	notes = append(notes, r.inertDistillation()...)
 	if _, tool := r.Task.Params.(task.Tool); r.Rollout.LearnReplies && !tool {
 		notes = append(notes, "rollout.learn_replies: no tool writes in the task "+r.Task.Name+": leave it out, or take the task lookup")
@@ -50,7 +46,7 @@ func (r Recipe) Inert() []string {
 	if differs {
 		return notes
 	}
-	const same = "the two engines compute the same bits and the rollouts are as old as the learner, so every ratio is 1: change rollout.numerics or schedule, or leave it out"
+	const same = sameBits + ", so every ratio is 1: change rollout.numerics or schedule, or leave it out"
 	if name := r.Correction.Weights.Name; name != "" && name != "none" {
 		notes = append(notes, fmt.Sprintf("correction.weights %s: %s", name, same))
 	}
@@ -63,6 +59,61 @@ func (r Recipe) Inert() []string {
 		if n := g.Spec().Needs; slices.Contains(n, batch.LogpRoll) && !drift {
 			notes = append(notes, fmt.Sprintf("guards[%d] %s: %s", i, g.Name, same))
 		}
+	}
+	return notes
+}
+
+// inertLoss says that the ratio of the loss is 1 at every gradient: to the anchor unless
+// moves, to the rollout engine unless differs. Which of the two the loss takes, its
+// parameters say.
+func (r Recipe) inertLoss(moves, differs bool) string {
+	s := r.Loss.Spec()
+	old, roll := r.lossReads(batch.Anchor), r.lossReads(batch.LogpRoll)
+	switch {
+	case old && !moves:
+		why, remedy, rest := "one update per step", "set learner.minibatches above 1", ""
+		switch {
+		case r.Learner.Optimizer.LR == 0:
+			why, remedy = "learner.optimizer.lr 0", "set anchor to rollout to see the engines' gap in it, or lr above 0"
+		case r.lags():
+			remedy += ", or anchor to behaviour or rollout"
+		}
+		if roll && differs {
+			rest = " (what it takes of the rollout engine's log-probs does)"
+		}
+		return fmt.Sprintf("loss %s: with anchor %s and %s its ratio is 1 at every gradient, so no clip or bound on it acts%s: %s", s.Name, r.Anchored(), why, rest, remedy)
+	case roll && !old && !differs:
+		return fmt.Sprintf("loss %s: "+sameBits+", so its ratio to the rollout engine is 1 at every gradient: "+
+			"change rollout.numerics or schedule, or set learner.minibatches above 1", s.Name)
+	}
+	return ""
+}
+
+// lossReads reports whether the gradient of the loss depends on a column; what cannot be
+// evaluated without a run is taken to read what its Spec names.
+func (r Recipe) lossReads(column batch.Column) bool {
+	s := r.Loss.Spec()
+	if r.Loss.Params == nil || !s.Reads(column) {
+		return false
+	}
+	reads, err := loss.DependsOn(r.Loss.Params, column)
+	return reads || err != nil
+}
+
+// inertReplay says what there is to replay where nothing can differ from it: routes of
+// the same engine at the same weights, a support that is the whole vocabulary.
+func (r Recipe) inertReplay(gap, updates bool) (notes []string) {
+	// The other policies that follow the rollout engine's routes have other weights.
+	others := r.Routing.FromRollout() && (r.Teacher != "" || r.Routing.Replay == ReplayR3 && (r.KL.Name != "none" || r.Needs(batch.LogpRef)))
+	switch replay := r.Routing.Replay; {
+	case updates || others:
+	case replay == ReplayR2:
+		notes = append(notes, "routing.replay r2: the weights do not move within a step, so the routes of the scoring pass are those of the gradient anyway: set learner.minibatches above 1, or replay to none")
+	case r.Routing.FromRollout() && !gap:
+		notes = append(notes, "routing.replay "+replay+": "+sameBits+", so both engines choose the same experts: change rollout.numerics or schedule, or set replay to none")
+	}
+	if r.Support.Replay && r.Rollout.TopP == 1 && r.Rollout.TopK == 0 {
+		notes = append(notes, "support.replay: the rollout engine samples from the whole vocabulary: set rollout.top_p below 1 or rollout.top_k, or leave it out")
 	}
 	return notes
 }
@@ -91,14 +142,4 @@ func (r Recipe) sameEngine() bool {
 	return n.Equal(r.Learner.Numerics) && n.BatchInvariant() && n.Attention.PrefillIsDecode() && len(o.Fleet) == 0 && o.Noise.Start == 0 &&
 		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && o.KVScales.Prompts == 0 && o.TopP == 1 && o.TopK == 0 &&
 		r.LearnerTemperature() == o.Temperature && (o.Temperature == 1 || o.LogProbs == ProcessedLogProbs)
-}
-
-// onRollout reports whether a loss has an anchor of its own, the rollout engine.
-func onRollout(params any) bool {
-	v := reflect.Indirect(reflect.ValueOf(params))
-	if v.Kind() != reflect.Struct {
-		return false
-	}
-	f := v.FieldByName("Anchor")
-	return f.IsValid() && f.Kind() == reflect.String && strings.EqualFold(f.String(), string(loss.Roll))
 }

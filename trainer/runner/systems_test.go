@@ -54,7 +54,7 @@ var signatures = map[string][]signature{
 	"dora":    {{"staleness/tokens/max", 3, 3}, {"staleness/mixed_responses", 0, 0}, {"clock/dropped_samples", 0, 0}},
 	"laminar": {{"staleness/tokens/max", 2, most}, {"staleness/mixed_responses", 0, 0}},
 	// Published runs: groups that are refused, rollouts as old as is said.
-	"compassmax":  {{"rollout/refused_groups", 1, most}},
+	"compassmax":  {{"rollout/refused_groups", 1, most}, {"gap/k3", 1e-5, 0.1}},
 	"dapo":        {{"rollout/refused_groups", 1, most}},
 	"minimax-m1":  {{"rollout/refused_groups", 1, most}},
 	"magistral":   {{"rollout/refused_groups", 1, most}, {"staleness/tokens/max", 1, most}},
