@@ -3,9 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +16,7 @@ import (
 )
 
 type diagnoseCmd struct {
-	Files       []string `arg:"" name:"file" complete:"files" help:"Dumps of one run, in order; - is standard input."`
+	Files       []string `arg:"" name:"file" complete:"files" help:"Dumps of one run, in order, or a folder of them; - is standard input."`
 	Format      string   `help:"Take files for this format, whatever they look like." placeholder:"NAME" complete:"formats"`
 	TopP        *float64 `name:"top-p" help:"What sampling kept, for the explanations." placeholder:"P"`
 	Temperature *float64 `help:"The temperature of sampling, for the explanations." placeholder:"T"`
@@ -36,8 +34,9 @@ func (*diagnoseCmd) Help() string {
 is made of them: columns that are not real, shifted, rounded, of other tokens or of another sampling law, each overall and for
 every environment, file and third of a response. Then it measures the gap between the engines.
 
-What a file is, its first bytes and keys decide: NeMo-RL, prime-rl, SkyRL, slime, miles, driftlab; the text of verl, TRL, AReaL
-and ROLL, which has no gap; plain, gzip or zstd. Broken lines are counted and named, the others count. Nothing in a pickle is executed.
+What a file is, its first bytes and keys decide: NeMo-RL, prime-rl, SkyRL, slime, miles, driftlab; verl's {step}.jsonl where columns of
+log-probs were added; the text of verl, TRL, AReaL and ROLL, which has no gap; JSON lines or one JSON array; plain, gzip or zstd. A folder stands
+for the dumps in it and below, step by step. Broken lines are counted and named, the others count. Nothing in a pickle is executed.
 
 Where there is nothing to repair, every correction of this program and every preset is tried on the tokens: what share it changes and
 masks, whose, the effective sample size, how far its weights are from the exact ratios, and a placebo that drops as many at random.
@@ -92,7 +91,11 @@ func (c *diagnoseCmd) Run(a *app) error {
 		options.Temperature = *c.Temperature
 	}
 	analysis := advise.New(options)
-	for _, name := range c.Files {
+	files, err := dumpFiles(c.Files)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
 		if err := readDump(analysis, name); err != nil {
 			return err
 		}
@@ -141,45 +144,6 @@ func (c *diagnoseCmd) check() error {
 		return bad("--temperature %v: give a positive number", *t)
 	}
 	return nil
-}
-
-// readDump hands a file, or what comes out of a pipe, to the analysis.
-func readDump(a *advise.Analysis, name string) error {
-	if name == "-" {
-		return a.Read(reader.Input{Name: "standard input", Stream: os.Stdin})
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return bad("%s: %v", name, errors.Unwrap(err))
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return bad("%s: %v", name, errors.Unwrap(err))
-	}
-	in := reader.Input{Name: name, Beside: func(other string) bool {
-		_, err := os.Stat(filepath.Join(filepath.Dir(name), other))
-		return err == nil
-	}, Open: func(path string) (reader.ReaderAtCloser, int64, error) {
-		f, err := os.Open(filepath.Join(filepath.Dir(name), path))
-		if err != nil {
-			return nil, 0, err
-		}
-		info, err := f.Stat()
-		if err != nil || !info.Mode().IsRegular() {
-			return nil, 0, errors.Join(f.Close(), errors.New("no file"))
-		}
-		return f, info.Size(), nil
-	}}
-	switch {
-	case info.IsDir():
-		return bad("%s: a folder: give the files in it", name)
-	case info.Mode().IsRegular():
-		in.At, in.Size = f, info.Size()
-	default:
-		in.Stream = io.Reader(f)
-	}
-	return a.Read(in)
 }
 
 // strict is the verdict as an error, on request.

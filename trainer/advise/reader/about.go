@@ -1,6 +1,9 @@
 package reader
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Damage is one thing that is broken in a file.
 type Damage struct {
@@ -63,6 +66,9 @@ func (f *File) send(row *Row, visit func(*Row) error) error {
 	}
 	if row.odd != "" {
 		f.damage(row.Line, row.Byte, row.odd)
+	}
+	if row.note != "" && !slices.Contains(f.Notes, row.note) {
+		f.Notes = append(slices.Clone(f.Notes), row.note)
 	}
 	f.steps[row.Step] = true
 	return visit(row)

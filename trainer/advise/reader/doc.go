@@ -17,7 +17,10 @@
 //	miles        policy_loss_debug/rank_{r}_call_{c}.pt      samples with train_log_probs
 //	driftlab     the dumps of this program                   run, sample, logp_rollout
 //	neutral      what anybody can write: see Neutral         logp_rollout, logp_old
-//	verl, TRL, AReaL, ROLL                                   text without log-probs
+//	verl         {step}.jsonl                                text; columns of log-probs that were added to it
+//	TRL, AReaL, ROLL                                         text without log-probs
+//
+// A file of lines may also be one JSON array of its rows.
 //
 // A file is read once, row by row, plain, gzip or zstd: no more than a row of it
 // is held. What is broken is counted and named by line and byte, and complete

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +22,11 @@ type lineFormat struct {
 	name string
 	// marks are the keys that tell it: all of them, and one of anyOf if there are any.
 	marks, anyOf []string
-	// keys are those that are read.
+	// keys are those that are read; each of also is the name of one and other names for it, the preferred first.
 	keys []key
+	also [][]string
+	// unique are the keys whose values together a file has once.
+	unique []string
 	// rows hands the responses of an object on.
 	rows func(o *record, row *Row, visit func() error) error
 	// notes are what a reader of the figures must know.
@@ -38,16 +42,25 @@ type key struct {
 }
 
 // lineFormats are tried in this order: those with more marks first.
-var lineFormats = []*lineFormat{&nemo, &prime, &driftlab, &neutral, &areal, &verl, &roll}
+var lineFormats = []*lineFormat{&nemo, &prime, &driftlab, &verl, &neutral, &areal, &roll}
 
-// find is the place of a key in the format, -1 for none.
-func (f *lineFormat) find(name []byte) int {
-	for i := range f.keys {
-		if string(name) == f.keys[i].name {
-			return i
+// find is the place of a key in the format, -1 for none, and which of its names it is: 0 for its own.
+func (f *lineFormat) find(name string) (place, rank int) {
+	for _, names := range f.also {
+		if i := slices.Index(names, name); i > 0 {
+			name, rank = names[0], i
 		}
 	}
-	return -1
+	return slices.IndexFunc(f.keys, func(k key) bool { return k.name == name }), rank
+}
+
+// among reports whether keys have one, under whatever name.
+func (f *lineFormat) among(keys []string, name string) bool {
+	want, _ := f.find(name)
+	return slices.ContainsFunc(keys, func(k string) bool {
+		place, _ := f.find(k)
+		return place == want && place >= 0 || k == name
+	})
 }
 
 // fits reports whether a row with these keys is of the format.
@@ -59,11 +72,11 @@ func (f *lineFormat) fits(keys []string) bool {
 func (f *lineFormat) lacking(keys []string) []string {
 	var list []string
 	for _, m := range f.marks {
-		if !slices.Contains(keys, m) {
+		if !f.among(keys, m) {
 			list = append(list, m)
 		}
 	}
-	if len(f.anyOf) > 0 && !slices.ContainsFunc(f.anyOf, func(m string) bool { return slices.Contains(keys, m) }) {
+	if len(f.anyOf) > 0 && !slices.ContainsFunc(f.anyOf, func(m string) bool { return f.among(keys, m) }) {
 		list = append(list, strings.Join(f.anyOf, " or "))
 	}
 	return list
@@ -78,7 +91,13 @@ func newRecord(f *lineFormat) *record {
 }
 
 // at is the cell of a key.
-func (o *record) at(name string) *cell { return &o.cells[o.format.find([]byte(name))] }
+func (o *record) at(name string) *cell {
+	place, _ := o.format.find(name)
+	return &o.cells[place]
+}
+
+// keyOf is the name under which the row has a key, its own where it has none.
+func (o *record) keyOf(name string) string { return cmp.Or(o.at(name).key, name) }
 
 // column is the list of a key, nil if the row has none of n entries.
 func (o *record) column(name string) []float64 {
@@ -119,19 +138,23 @@ func (o *record) read(s *scanner) error {
 	}
 	o.keys = o.keys[:0]
 	err := s.object(func(name []byte) error {
-		i := o.format.find(name)
+		key := string(name)
+		i, rank := o.format.find(key)
 		if i < 0 {
 			return s.value(nil, 0)
 		}
-		c := &o.cells[i]
+		c, null := &o.cells[i], s.peek() == 'n'
+		if c.present && (rank > c.rank || rank < c.rank && null) {
+			return s.value(nil, 0) // a preferred name of it is there
+		}
 		c.reset() // a key that comes twice counts once
-		c.present = s.peek() != 'n'
+		c.present, c.key, c.rank = !null, key, rank
 		if err := s.value(c, 0); err != nil {
-			return fmt.Errorf("%s: %w", o.format.keys[i].name, err)
+			return fmt.Errorf("%s: %w", key, err)
 		}
 		return nil
 	})
-	if err == nil && s.peek() != '\n' && (s.at < s.end || s.err == nil) {
+	if err == nil && !s.array && s.peek() != '\n' && (s.at < s.end || s.err == nil) {
 		return s.wrong("something stands behind the row")
 	}
 	return err
@@ -139,7 +162,7 @@ func (o *record) read(s *scanner) error {
 
 // keysOf are those of the first complete object that has any.
 func keysOf(s *scanner) []string {
-	for more := true; more; more = s.endLine() {
+	for more := s.begin(); more; more = s.nextRow() {
 		var keys []string
 		if s.object(func(name []byte) error {
 			keys = append(keys, string(name))
@@ -186,26 +209,32 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	} else {
 		f.Format, f.Notes = format.name, format.notes
 	}
-	indices := map[int]bool{}
+	seen := map[string]bool{}
 	var row Row
 	s, o := newScanner(again), newRecord(format)
-	for more := true; more; more = s.endLine() {
+	for more := s.begin(); more; more = s.nextRow() {
 		line, from := s.line, s.place()
 		if s.peek() == 0 && s.at >= s.end && s.err == io.EOF {
 			break
 		}
 		if err := o.line(s); err != nil {
 			f.damage(line, s.place(), err.Error())
+			if s.array {
+				break // where the next row begins cannot be told
+			}
 			continue
 		}
 		if s.at >= s.end && s.err != nil && s.err != io.EOF {
 			f.damage(line, s.place(), s.wrong("").Error()) // behind a row that is complete
 		}
-		if sent, err := f.visitRows(o, &row, line, from, indices, visit); sent != nil {
+		if sent, err := f.visitRows(o, &row, line, from, seen, visit); sent != nil {
 			return sent
 		} else if err != nil {
 			f.damage(line, from, err.Error())
 		}
+	}
+	if s.odd != "" {
+		f.damage(s.line, s.place(), s.odd)
 	}
 	if format.stable != "" && in.Beside != nil && f.Rows > 0 && !in.Beside(format.stable) {
 		f.damage(s.line, s.place(), "there is no "+format.stable+" beside the file: the step was not complete")
@@ -234,15 +263,36 @@ func (o *record) line(s *scanner) error {
 	return errors.New("an object without any of the keys of " + o.format.name)
 }
 
+// again says what of an object that a file has once comes a second time, empty if nothing does.
+func (o *record) again(seen map[string]bool) string {
+	var parts []string
+	for _, name := range o.format.unique {
+		c := o.at(name)
+		switch {
+		case !c.present:
+			return ""
+		case c.kind == texts:
+			parts = append(parts, fmt.Sprintf("%s %q", name, o.word(name)))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %v", name, o.scalar(name)))
+		}
+	}
+	what := strings.Join(parts, ", ")
+	if what == "" || !seen[what] {
+		seen[what] = true
+		return ""
+	}
+	return what + " comes a second time"
+}
+
 // visitRows hands the rows of an object on: sent is an error of the visitor.
-func (f *File) visitRows(o *record, row *Row, line int, from int64, indices map[int]bool, visit func(*Row) error) (sent, err error) {
+func (f *File) visitRows(o *record, row *Row, line int, from int64, seen map[string]bool, visit func(*Row) error) (sent, err error) {
 	row.reset()
 	row.Line, row.Byte = line, from
 	err = o.format.rows(o, row, func() error {
-		if row.Index != Unknown && indices[row.Index] && o.format == &nemo {
-			f.damage(line, from, fmt.Sprintf("idx %d comes a second time", row.Index))
+		if again := o.again(seen); again != "" {
+			f.damage(line, from, again)
 		}
-		indices[row.Index] = true
 		sent = f.send(row, visit)
 		return sent
 	})

@@ -17,7 +17,7 @@ var nemo = lineFormat{
 		{"advantages", numbers}, {"rewards", numbers}, {"filtered_rewards", numbers}, {"input_lengths", numbers}, {"sample_loss_mask", numbers},
 		{"idx", numbers}, {"content", counted}, {"agent_ref", texts},
 	},
-	rows: nemoRow,
+	unique: []string{"idx"}, rows: nemoRow,
 }
 
 func nemoRow(o *record, row *Row, visit func() error) error {

@@ -7,15 +7,19 @@ import (
 )
 
 // Neutral says how to write a dump that any trainer can write.
-const Neutral = `One JSON object per response and line. All lists have an entry per response token.
+const Neutral = `One JSON object per response and line, or a JSON array of them. All lists have an entry per response token.
   logp_rollout  log-probs of the sampled tokens in the rollout engine     one of the three
   logp_old      in the learner before the update                          log-probs must be
   logp_new      in the training forward; taken for logp_old without it    in every row
-  token_ids, prompt_ids   tokens of response and prompt
+  token_ids, prompt_ids   tokens of response and prompt; where token_ids is longer, the response is its end
   mask          true or 1 on tokens that are trained; without it all are
-  advantage, version, kept_mass, prompt_logp_rollout, prompt_logp_old
+  advantage, version, kept_mass   per token, or one number for all of them
+  prompt_logp_rollout, prompt_logp_old   per token of the prompt
   routes_rollout, routes_learner   [token][layer][rank], the experts of each
   reward, group, step, env, temperature, top_p     one value per response
+The names that trainers use are read, too: rollout_log_probs, rollout_logprobs, generation_logprobs, response_logprobs;
+old_log_probs, old_logprobs, prev_logprobs; train_log_probs, new_log_probs; response_ids, train_token_ids; response_mask,
+loss_mask; advantages; score; global_step; data_source.
 Log-probs are natural logarithms. What was not recorded is left out or null, never zero.
 NaN, Infinity and -Infinity may stand where a number belongs, as "nan", "inf" and "-inf" do.`
 
@@ -24,34 +28,61 @@ var neutralKeys = []key{
 	{"logp_rollout", numbers}, {"logp_old", numbers}, {"logp_new", numbers}, {"token_ids", numbers}, {"prompt_ids", numbers}, {"mask", numbers},
 	{"advantage", numbers}, {"version", numbers}, {"kept_mass", numbers}, {"prompt_logp_rollout", numbers}, {"prompt_logp_old", numbers},
 	{"routes_rollout", numbers}, {"routes_learner", numbers}, {"reward", numbers}, {"group", numbers}, {"step", numbers}, {"env", texts}, {"temperature", numbers}, {"top_p", numbers},
+	{"response_logprobs", numbers},
 }
+
+// neutralNames are other names of neutral keys, in trainers' own tensors and in what people write from them.
+// response_logprobs has a key of its own: it is the rollout engine's in verl's agent loop, where nothing else is.
+var neutralNames = [][]string{
+	{"logp_rollout", "rollout_log_probs", "rollout_logprobs", "rollout_logp", "generation_logprobs", "inference_logprobs", "sampling_logprobs", "vllm_logprobs", "sampling_per_token_logps"},
+	{"logp_old", "old_log_probs", "old_logprobs", "old_logp", "prev_logprobs", "old_log_prob", "action_log_probs", "learner_logprobs", "old_per_token_logps"},
+	{"logp_new", "new_log_probs", "new_logprobs", "train_log_probs", "trainer_logprobs", "per_token_logps"},
+	{"token_ids", "response_ids", "response_token_ids", "train_token_ids", "completion_ids", "output_ids"},
+	{"prompt_ids", "prompt_token_ids"},
+	{"mask", "response_mask", "loss_mask", "action_mask", "completion_mask"},
+	{"advantage", "advantages"}, {"version", "versions", "policy_version"},
+	{"reward", "score"}, {"group", "group_index"}, {"step", "global_step"}, {"env", "data_source", "env_name"},
+}
+
+// neutralColumns are the keys one of which every row has.
+var neutralColumns = []string{"logp_rollout", "logp_old", "logp_new", "response_logprobs"}
 
 var (
 	// driftlab is the dump of this program: results/record, DumpLine.
 	driftlab = lineFormat{name: "driftlab", marks: []string{"run", "sample", "logp_rollout", "logp_old"}, rows: neutralRow,
-		keys: append(slices.Clone(neutralKeys), key{"sample", numbers}, key{"run", texts})}
-	neutral = lineFormat{name: "neutral", anyOf: []string{"logp_rollout", "logp_old", "logp_new"}, rows: neutralRow, keys: neutralKeys}
+		keys: append(slices.Clone(neutralKeys), key{"sample", numbers}, key{"run", texts}), unique: []string{"run", "step", "sample"}}
+	neutral = lineFormat{name: "neutral", anyOf: neutralColumns, rows: neutralRow, keys: neutralKeys, also: neutralNames}
 )
 
 func neutralRow(o *record, row *Row, visit func() error) error {
-	roll, old, trained := o.column("logp_rollout"), o.column("logp_old"), o.column("logp_new")
-	if old == nil {
-		old = trained
-	}
+	roll, old, trained := neutralLogps(o, row)
 	n := max(len(roll), len(old))
-	prompt := o.column("prompt_ids")
-	for _, name := range []string{"logp_rollout", "logp_old", "logp_new", "token_ids", "mask", "advantage", "version", "kept_mass"} {
-		if c := o.column(name); c != nil && len(c) != n {
-			return fmt.Errorf("%s has %d entries for %d tokens", name, len(c), n)
+	ids, prompt := o.column("token_ids"), o.column("prompt_ids")
+	if len(ids) > n {
+		if prompt == nil {
+			prompt = ids[:len(ids)-n]
+		}
+		ids = ids[len(ids)-n:]
+	}
+	o.repeat(n, "advantage", "version", "kept_mass")
+	mask := o.column("mask")
+	for _, c := range []struct {
+		name string
+		have []float64
+	}{{"logp_rollout", roll}, {"logp_old", old}, {"logp_new", trained}, {"token_ids", ids}, {"mask", mask},
+		{"advantage", o.column("advantage")}, {"version", o.column("version")}, {"kept_mass", o.column("kept_mass")}} {
+		if c.have != nil && len(c.have) != n {
+			return fmt.Errorf("%s has %d entries for %d tokens", o.keyOf(c.name), len(c.have), n)
 		}
 	}
 	var err error
-	for _, ids := range []struct {
+	for _, c := range []struct {
 		to   *[]int32
 		name string
-	}{{&row.Token, "token_ids"}, {&row.Prompt, "prompt_ids"}, {&row.Version, "version"}} {
-		if *ids.to, err = int32s(o.column(ids.name)); err != nil {
-			return fmt.Errorf("%s: %w", ids.name, err)
+		have []float64
+	}{{&row.Token, "token_ids", ids}, {&row.Prompt, "prompt_ids", prompt}, {&row.Version, "version", o.column("version")}} {
+		if *c.to, err = int32s(c.have); err != nil {
+			return fmt.Errorf("%s: %w", o.keyOf(c.name), err)
 		}
 	}
 	row.Roll, row.Old, row.New = recorded(roll), recorded(old), recorded(trained)
@@ -61,7 +92,6 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 		return fmt.Errorf("the log-probs of the prompt do not fit its %d tokens", len(prompt))
 	}
 	row.Mask = make([]bool, n)
-	mask := o.column("mask")
 	for i := range row.Mask {
 		row.Mask[i] = mask == nil || mask[i] == 1
 	}
@@ -74,6 +104,39 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 		row.Head, row.Tail = int(slices.Min(row.Version)), int(slices.Max(row.Version))
 	}
 	return visit()
+}
+
+// neutralLogps are the three columns of log-probs.
+func neutralLogps(o *record, row *Row) (roll, old, trained []float64) {
+	roll, old, trained = o.column("logp_rollout"), o.column("logp_old"), o.column("logp_new")
+	response := o.column("response_logprobs")
+	switch {
+	case response == nil:
+	case roll == nil:
+		roll = response
+	case old == nil && trained == nil:
+		old = response
+		row.note = "response_logprobs beside " + o.keyOf("logp_rollout") + " are taken for the learner's"
+	}
+	if old == nil {
+		old = trained
+	}
+	return roll, old, trained
+}
+
+// repeat makes columns of n entries of those keys that hold one number, and no list.
+func (o *record) repeat(n int, names ...string) {
+	for _, name := range names {
+		c := o.at(name)
+		if !c.present || c.width != 0 || len(c.number) != 1 {
+			continue
+		}
+		x := c.number[0]
+		c.number = c.number[:0]
+		for range n {
+			c.number = append(c.number, x)
+		}
+	}
 }
 
 // flips compares the routes of both engines over n tokens, nil unless both were recorded throughout.

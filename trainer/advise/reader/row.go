@@ -51,7 +51,8 @@ type Row struct {
 	// Text is the response of a dump without tokens, PromptText its prompt.
 	Text, PromptText string
 
-	odd string // what is not as it should be in a row that counts
+	odd  string // what is not as it should be in a row that counts
+	note string // what a reader of the figures must know of the row's columns
 }
 
 // reset makes the row one of which nothing is known, and keeps its memory.

@@ -30,6 +30,8 @@ type scanner struct {
 	line    int   // that is being read, from 1
 	err     error // of src, in the end
 	text    []byte
+	array   bool   // the rows lie in one list, and lines mean nothing
+	odd     string // what is wrong between the rows of a list
 }
 
 func newScanner(src io.Reader) *scanner {
@@ -60,6 +62,12 @@ func (s *scanner) peek() byte {
 			switch c := s.buf[s.at]; c {
 			case ' ', '\t', '\r':
 				s.at++
+			case '\n':
+				if !s.array {
+					return c
+				}
+				s.at++
+				s.line++
 			default:
 				return c
 			}
@@ -147,6 +155,8 @@ type cell struct {
 	text    []string
 	width   int  // of the innermost lists of numbers, -1 where they differ
 	present bool // the row has it, and it is not null
+	key     string
+	rank    int // of the key among its names
 }
 
 // kind is what a key may hold.
@@ -159,7 +169,9 @@ const (
 	counted // how many texts there are
 )
 
-func (c *cell) reset() { c.number, c.text, c.width, c.present = c.number[:0], c.text[:0], 0, false }
+func (c *cell) reset() {
+	c.number, c.text, c.width, c.present, c.key = c.number[:0], c.text[:0], 0, false, ""
+}
 
 // listed notes that a list of n numbers has ended.
 func (c *cell) listed(n int) {

@@ -1,13 +1,17 @@
 package reader
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// The formats that hold text and no log-probs.
+// The formats of text, without log-probs but for columns that somebody has added to verl's.
 var (
-	// verl is what trainer.rollout_data_dir receives: {step}.jsonl.
+	// verl is what trainer.rollout_data_dir receives: {step}.jsonl. Columns of log-probs and tokens
+	// have the names of verl's tensors, or those of the neutral format.
 	verl = lineFormat{
 		name: "verl", marks: []string{"input", "output", "score", "step"}, rows: verlRow,
-		keys: []key{{"input", texts}, {"output", texts}, {"score", numbers}, {"step", numbers}},
+		keys: append(slices.Clone(neutralKeys), key{"input", texts}, key{"output", texts}), also: neutralNames,
 	}
 	// areal is {tail_version}/{task_id}.jsonl. Its own workflows mark prompts with
 	// version -1, which makes head_version -1: then the span is unknown.
@@ -25,6 +29,9 @@ var (
 
 func verlRow(o *record, row *Row, visit func() error) error {
 	row.PromptText, row.Text = o.word("input"), o.word("output")
+	if slices.ContainsFunc(neutralColumns, func(name string) bool { return o.at(name).present }) {
+		return neutralRow(o, row, visit)
+	}
 	row.Reward, row.Step = o.scalar("score"), o.whole("step")
 	return visit()
 }
