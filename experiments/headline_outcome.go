@@ -90,7 +90,8 @@ func (h *HeadlineResult) Outcomes() []Outcome {
 			o.MinusEqual = differenceOf(judgements[i], judgements[equal])
 		}
 		if bare := uncorrected(h.Arms, arm); bare >= 0 && i != bare && i != equal {
-			o.MinusUncorrected, _, _ = differences(judgements[i], judgements[bare])
+			a, b := judgedPairs(judgements[i], judgements[bare])
+			o.MinusUncorrected = stats.Differences(each(a, final), each(b, final))
 		}
 		list = append(list, o)
 	}
@@ -107,28 +108,41 @@ func uncorrected(arms []HeadlineArm, of HeadlineArm) int {
 
 // differenceOf compares seeds in pairs; nil if no pair was judged.
 func differenceOf(arm, equal []record.Judgement) *Difference {
-	final, mean, below := differences(arm, equal)
-	if len(final) == 0 {
+	a, b := judgedPairs(arm, equal)
+	if len(a) == 0 {
 		return nil
 	}
-	return &Difference{Final: stats.T(final), Mean: stats.T(mean), Below: below}
-}
-
-// differences are those of the pairs that were judged, at the end and over the
-// whole run; below counts the seeds of the arm that fell under the other's.
-func differences(arm, other []record.Judgement) (final, mean []float64, below int) {
-	for i, a := range arm {
-		b := other[i]
-		if math.IsNaN(a.Final) || math.IsNaN(b.Final) {
-			continue
-		}
-		final, mean = append(final, a.Final-b.Final), append(mean, a.Mean-b.Mean)
-		if a.Final < b.Final-fallsBelow {
-			below++
+	mean := func(c record.Judgement) float64 { return c.Mean }
+	d := &Difference{Final: stats.TShares(each(a, final), each(b, final)), Mean: stats.TShares(each(a, mean), each(b, mean))}
+	for i := range a {
+		if a[i].Final < b[i].Final-fallsBelow {
+			d.Below++
 		}
 	}
-	return final, mean, below
+	return d
 }
+
+// judgedPairs are the seeds that have an end in both arms.
+func judgedPairs(arm, other []record.Judgement) (a, b []record.Judgement) {
+	for i := range arm {
+		if !math.IsNaN(arm[i].Final) && !math.IsNaN(other[i].Final) {
+			a, b = append(a, arm[i]), append(b, other[i])
+		}
+	}
+	return a, b
+}
+
+// each is a figure of every judgement.
+func each(list []record.Judgement, figure func(record.Judgement) float64) []float64 {
+	var values []float64
+	for _, c := range list {
+		values = append(values, figure(c))
+	}
+	return values
+}
+
+// final is the figure at the end.
+func final(c record.Judgement) float64 { return c.Final }
 
 // PublishedHeadline are the outcomes that the program was released with.
 func PublishedHeadline() ([]Outcome, error) {

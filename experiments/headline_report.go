@@ -1,12 +1,10 @@
 package experiments
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"driftlab/results"
-	"driftlab/results/record"
 )
 
 // judged is the figure the headline is told by: the pass rate of the current
@@ -90,40 +88,9 @@ func (h *HeadlineResult) Picture() results.Figure {
 	return p
 }
 
-// lead says in a few sentences what came out, computed from the outcomes:
-// first what happens without a correction.
-func (h *HeadlineResult) lead() string {
-	var bare, fell, held, rest []string
-	for _, o := range h.Outcomes() {
-		setting, method := titleParts(o.Title)
-		n, of := o.Fell()
-		count := fmt.Sprintf("%d of %d", n, of)
-		switch {
-		case o.Name == control:
-		case method == "uncorrected":
-			bare = append(bare, fmt.Sprintf("**%s** on **%s** seeds", setting, count))
-		case n > 0:
-			fell = append(fell, fmt.Sprintf("**%s** (%s)", o.Title, count))
-		case !slices.ContainsFunc(o.Verdicts, func(f record.Fate) bool { return f != record.Held }):
-			held = append(held, "**"+o.Title+"**")
-		default:
-			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")
-		}
-	}
-	var parts []string
-	for _, list := range []struct {
-		head  string
-		names []string
-	}{{"Fell without a correction: ", bare}, {"Held on every seed: ", held}, {"Fell with one: ", fell}, {"Neither: ", rest}} {
-		if len(list.names) > 0 {
-			parts = append(parts, list.head+strings.Join(list.names, ", ")+".")
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-// Report is the page of the headline. The glossary explains the metrics.
-func (h *HeadlineResult) Report(glossary []results.Term) results.Report {
+// Report is the page of the headline, with published outcomes beside its own if there
+// are any. The glossary explains the metrics.
+func (h *HeadlineResult) Report(published []Outcome, glossary []results.Term) results.Report {
 	var groups []results.RunGroup
 	for i, arm := range h.Arms {
 		groups = append(groups, results.RunGroup{Name: arm.Title, Slot: slot(arm.Title), Runs: h.Runs[i]})
@@ -148,7 +115,7 @@ func (h *HeadlineResult) Report(glossary []results.Term) results.Report {
 		c.Caption = partProse[part]
 		story.Blocks = append(story.Blocks, &c)
 	}
-	story.Blocks = append(story.Blocks, h.OutcomeTable(nil), h.CorrectionTable())
+	story.Blocks = append(story.Blocks, h.OutcomeTable(published), h.CorrectionTable())
 	// The sections of FromGroups after its outcome table, which the story replaces.
 	r.Sections = append([]results.Section{story, gap}, r.Sections[1:]...)
 	return r

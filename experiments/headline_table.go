@@ -21,12 +21,12 @@ func outcomeTable(arms []HeadlineArm, outcomes, published []Outcome) *results.Ta
 		Columns: []results.TableColumn{{Name: "run"}, right("final", "mean"), right("lowest", ""), right("minus equal engines", ""), right("95 %", ""),
 			right("whole run", ""), right("95 %", ""), right("fell", "")},
 		Note: "Pass rate of the current weights on held-out prompts, sampled in the learner's engine; final is the mean of the last three evaluations. " +
-			"The differences are paired by seed: at the end, and of the means over the whole run; intervals by Student's t. " +
+			"The differences are paired by seed: at the end, and of the means over the whole run; intervals by Student's t, cut to the differences that two pass rates can have. " +
 			fmt.Sprintf("Fell: seeds that end more than %g under equal engines.", fallsBelow),
 	}
 	if len(published) > 0 {
 		t.Columns = append(t.Columns, right("published", ""), right("95 %", ""))
-		t.Note += " Published: the same difference at the end, with more seeds."
+		t.Note += " Published: the same difference at the end, with ten seeds."
 	}
 	part := HeadlinePart(-1)
 	for i, o := range outcomes {
@@ -75,7 +75,7 @@ func correctionTable(arms []HeadlineArm, outcomes []Outcome) *results.Table {
 		Columns: []results.TableColumn{{Name: "run"}, right("fell", ""), right("95 %", ""), right("p", ""),
 			right("minus uncorrected", ""), right("95 %", ""), right("p", ""), right("would find", "")},
 		Note: "Fell: as above, with the interval of Clopper and Pearson and the p of Fisher's exact test against the uncorrected run. " +
-			"Minus uncorrected: paired by seed, at the end; interval by Student's t, p of the exact sign-flip permutation. " +
+			"Minus uncorrected: paired by seed, at the end; interval as above, p of the exact sign-flip permutation. " +
 			"Both p are adjusted by Holm over the rows. Would find: the smallest true difference that a 5 % t-test of so many seeds finds 8 times of 10.",
 	}
 	fisher, flip := make([]float64, len(outcomes)), make([]float64, len(outcomes))
@@ -97,7 +97,8 @@ func correctionTable(arms []HeadlineArm, outcomes []Outcome) *results.Table {
 		row := []results.Cell{results.Word(o.Title), results.Word(fmt.Sprintf("%d of %d", n, of)),
 			results.Word(fmt.Sprintf("%.0f%% to %.0f%%", 100*share.Low, 100*share.High))}
 		if d := o.MinusUncorrected; len(d) > 0 {
-			mean, found := stats.T(d), results.Cell{}
+			bare := outcomes[uncorrected(arms, arms[i])]
+			mean, found := stats.T(d).WithinShares(o.Final, bare.Final), results.Cell{}
 			if len(d) > 1 {
 				found = results.Word(fmt.Sprintf("%.2f", stats.SmallestEffect(stats.Deviation(d), len(d))))
 			}

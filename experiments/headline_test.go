@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"driftlab/experiments/stats"
-	"driftlab/results"
 	"driftlab/results/record"
 )
 
@@ -45,8 +44,9 @@ func TestHeadlineVerdicts(t *testing.T) {
 	if want := []string{"held", "dead at once", "collapsed", "never learned", "too few evaluations", "stopped early"}; !slices.Equal(got, want) {
 		t.Errorf("verdicts %q, want %q", got, want)
 	}
-	if want := "Held on every seed: **held**. Fell with one: **dead** (1 of 1), **low** (1 of 1). " +
-		"Neither: **never** (never learned), **short** (too few evaluations), **stopped** (stopped early)."; h.lead() != want {
+	const oneSeed = " A paired sign-flip test of 1 seed cannot be significant at 5 % (its least p is 1): that takes six."
+	if want := "With a correction, on no seed: **held**. With a correction, on at least one: **dead** (1 of 1 seed), **low** (1 of 1 seed). " +
+		"Not judged by that: **never** (never learned), **short** (too few evaluations), **stopped** (stopped early)." + oneSeed; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 }
@@ -76,7 +76,8 @@ func TestHeadlineAgainstEqualEngines(t *testing.T) {
 	if d == nil || d.Final.N != 3 || d.Below != 1 || math.Abs(d.Final.Estimate+0.65/3) > 1e-12 || math.Abs(d.Final.Low-(-0.65/3-4.30265*0.246644/math.Sqrt(3))) > 1e-5 {
 		t.Errorf("uncorrected minus equal engines: %+v", d)
 	}
-	if want := "Fell without a correction: **old** on **1 of 3** seeds. Held on every seed: **old, cured**."; h.lead() != want {
+	const threeSeeds = " A paired sign-flip test of 3 seeds cannot be significant at 5 % (its least p is 0.25): that takes six."
+	if want := "Without a correction the pass rate ends more than 0.1 below equal engines: **old** on **1 of 3 seeds**. With a correction, on no seed: **old, cured**." + threeSeeds; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 	table := h.OutcomeTable([]Outcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}})
@@ -98,7 +99,7 @@ func TestHeadlineAgainstEqualEngines(t *testing.T) {
 		t.Errorf("what the correction brings: %q, want %q", rows, want)
 	}
 	h.Arms, h.Runs = h.Arms[1:2], h.Runs[1:2] // without the control: by its own peak
-	if want := "Fell without a correction: **old** on **0 of 3** seeds."; h.lead() != want {
+	if want := "Without a correction the pass rate ends 30 % or more below its own peak: **old** on **0 of 3 seeds**." + threeSeeds; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 }
@@ -123,9 +124,9 @@ func TestPublishedHeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range []*results.Table{outcomeTable(arms, published, nil), correctionTable(arms, published)} {
-		if !strings.Contains(string(page), table.Markdown()) {
-			t.Errorf("the published page has not\n%s", table.Markdown())
+	for _, part := range []string{leadOf(published), outcomeTable(arms, published, nil).Markdown(), correctionTable(arms, published).Markdown()} {
+		if !strings.Contains(string(page), part) {
+			t.Errorf("the published page has not\n%s", part)
 		}
 	}
 }

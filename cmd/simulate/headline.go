@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"driftlab/experiments"
 	"driftlab/results"
@@ -104,7 +105,13 @@ func (c *headlineCmd) Run(a *app) error {
 		Dir: dir, Report: filepath.Join(dir, "report.html"), Picture: filepath.Join(dir, "headline.png"),
 		Gap: result.Gap, Outcomes: result.Outcomes(),
 	}
-	if err := results.WriteReport(doc.Report, result.Report(glossary(slices.Concat(result.Runs...)))); err != nil {
+	var published []experiments.Outcome
+	if len(c.Set) == 0 { // the same runs, with more seeds
+		if published, err = experiments.PublishedHeadline(); err != nil {
+			return err
+		}
+	}
+	if err := results.WriteReport(doc.Report, result.Report(published, glossary(slices.Concat(result.Runs...)))); err != nil {
 		return err
 	}
 	for _, path := range []string{doc.Picture, filepath.Join(dir, "headline.svg")} {
@@ -118,15 +125,36 @@ func (c *headlineCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(doc)
 	}
-	var published []experiments.Outcome
-	if len(c.Set) == 0 { // the same runs, with more seeds
-		if published, err = experiments.PublishedHeadline(); err != nil {
-			return err
-		}
-	}
 	a.printTable(result.OutcomeTable(published))
 	fmt.Fprintf(a.stdout, "Report: %s\nPicture: %s\n", doc.Report, doc.Picture)
+	fmt.Fprintf(a.stdout, "Finding: %s\nNext: %s\n", result.Finding(), c.next(result, dir))
 	return nil
+}
+
+// next is the command that tells more than this one did: the same with more seeds, or
+// more methods under more stressors.
+func (c *headlineCmd) next(result *experiments.HeadlineResult, dir string) string {
+	if result.NextSeeds() == 0 {
+		return "simulate sweep quick --out " + shellWord(filepath.Join("runs", "table", "quick")) + "    # twenty methods under these stressors and more; then simulate table runs/table"
+	}
+	words := fmt.Sprintf("simulate --seeds %d", result.NextSeeds())
+	if len(c.Arms) > 0 {
+		words += " --arms " + shellWord(strings.Join(c.Arms, ","))
+	}
+	for _, set := range c.sets() {
+		words += " --set " + shellWord(set)
+	}
+	return words + " --out " + shellWord(dir) + "    # makes the seeds that are missing, and keeps these"
+}
+
+// shellWord is a word as shells read it.
+func shellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("=.,/_-+:@%", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // write puts the tables and the figures beside the picture.

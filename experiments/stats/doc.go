@@ -4,7 +4,7 @@
 //	is a ratio above a threshold       TRatio: t-interval on its logarithm, paired by model
 //	is a slope or a difference         T: t-interval of one value for each model or seed
 //	what is its p                      TTest, OneSided
-//	which of two arms is better        SignFlip on the Differences of pairs, and their T
+//	which of two arms is better        SignFlip on the Differences of pairs, and their T; of shares TShares
 //	how many fell                      ClopperPearson; Fisher between two arms
 //	which learns better                IQM of AUC and of the end, Improvement; T of paired differences
 //	"no difference", "flat", "same"    TOST, with delta half of what the positive control does
@@ -24,7 +24,9 @@
 // # How honest the intervals are
 //
 // Those of T hold the truth in 95 % of trials with ten normal values, TRatio's with
-// ten lognormal pairs, and what counts exact is never below (the tests say how
+// ten lognormal pairs. Runs that end in two ways (a collapse on three seeds of ten) T and
+// TShares cover in 96 % of trials with ten seeds, and in 62 % with three: a few seeds
+// rarely show both ends. What counts exact is never below (the tests say how
 // often). The stratified bootstrap of IQM covers 94 % over ten runs. The percentile
 // Bootstrap of a mean is not so good: over five normal values it covers 82 %, over
 // ten 89 % and over twenty 93 %. It stays for what has no t: a statistic of

@@ -1,0 +1,83 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"driftlab/results/record"
+)
+
+// enoughSeeds is how many seeds the published headline has, and a comparison asks for.
+const enoughSeeds = 10
+
+// Finding says in a few sentences what came out, computed from the outcomes: first what
+// happens without a correction, then which corrections keep the pass rate, then what so
+// many seeds cannot show.
+func (h *HeadlineResult) Finding() string { return strings.ReplaceAll(h.lead(), "**", "") }
+
+// lead is Finding with the names in bold.
+func (h *HeadlineResult) lead() string { return leadOf(h.Outcomes()) }
+
+func leadOf(outcomes []Outcome) string {
+	var bare, degraded, within, rest []string
+	criterion, seeds := "", 0
+	for _, o := range outcomes {
+		if o.Name == control {
+			continue
+		}
+		setting, method := titleParts(o.Title)
+		n, of := o.Fell()
+		seeds = max(seeds, of)
+		count := fmt.Sprintf("%d of %s", n, countOf(of, "seed"))
+		switch {
+		case len(o.Final) == 0:
+			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")
+			continue
+		case method == "uncorrected":
+			bare = append(bare, fmt.Sprintf("**%s** on **%s**", setting, count))
+		case n > 0:
+			degraded = append(degraded, fmt.Sprintf("**%s** (%s)", o.Title, count))
+		case slices.ContainsFunc(o.Verdicts, func(f record.Fate) bool { return f != record.Held }):
+			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")
+		default:
+			within = append(within, "**"+o.Title+"**")
+		}
+		if criterion = fmt.Sprintf("ends more than %g below equal engines", fallsBelow); o.MinusEqual == nil {
+			criterion = fmt.Sprintf("ends %.0f %% or more below its own peak", 100*record.CollapseLoss)
+		}
+	}
+	var parts []string
+	for _, list := range []struct {
+		head  string
+		names []string
+	}{
+		{"Without a correction the pass rate " + criterion + ": ", bare}, {"With a correction, on no seed: ", within},
+		{"With a correction, on at least one: ", degraded}, {"Not judged by that: ", rest},
+	} {
+		if len(list.names) > 0 {
+			parts = append(parts, list.head+strings.Join(list.names, ", ")+".")
+		}
+	}
+	if p := math.Ldexp(1, 1-seeds); p > 0.05 && seeds > 0 { // of 2^n signs, two are as far
+		parts = append(parts, fmt.Sprintf("A paired sign-flip test of %s cannot be significant at 5 %% (its least p is %.2g): that takes six.", countOf(seeds, "seed"), p))
+	}
+	return strings.Join(parts, " ")
+}
+
+// NextSeeds is how many seeds to try next, 0 where there are enough.
+func (h *HeadlineResult) NextSeeds() int {
+	if len(h.Runs) > 0 && len(h.Runs[0]) < enoughSeeds {
+		return enoughSeeds
+	}
+	return 0
+}
+
+// countOf is a number with what it counts.
+func countOf(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
