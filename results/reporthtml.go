@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"html"
@@ -124,13 +125,27 @@ func (p *page) head(r *Report) {
 		"</head>\n<body>\n<a class=\"skip\" href=\"#content\">Skip to the content</a>\n<div class=\"page\">\n")
 }
 
+// The marks around the eyebrow in a page.
+const eyebrowOpens, eyebrowCloses = "<p class=\"eyebrow\">", "</p>"
+
+// MadeBy is the eyebrow of a page, which as a rule names the command that made it;
+// empty for what is no page of WriteReport.
+func MadeBy(page []byte) string {
+	_, rest, _ := bytes.Cut(page, []byte(eyebrowOpens))
+	text, _, ok := bytes.Cut(rest, []byte(eyebrowCloses))
+	if !ok {
+		return ""
+	}
+	return html.UnescapeString(string(text))
+}
+
 func (p *page) masthead(r *Report) {
 	p.add("<header class=\"masthead\">\n<button class=\"theme\" type=\"button\" hidden=\"\">Theme</button>\n")
 	eyebrow := r.Eyebrow
 	if eyebrow == "" {
 		eyebrow = "driftlab report"
 	}
-	p.add("<p class=\"eyebrow\">", html.EscapeString(eyebrow), "</p>\n<h1>", html.EscapeString(r.Title), "</h1>\n")
+	p.add(eyebrowOpens, html.EscapeString(eyebrow), eyebrowCloses, "\n<h1>", html.EscapeString(r.Title), "</h1>\n")
 	if r.Lead != "" {
 		p.add("<p class=\"lead\">", inline(r.Lead), "</p>\n")
 	}

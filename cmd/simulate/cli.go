@@ -65,6 +65,9 @@ func (a *app) dispatch(args []string) error {
 	if err != nil {
 		return withRemedy(err, a.parser.Model, args)
 	}
+	if err := emptyValue(k); err != nil {
+		return err
+	}
 	return k.Run(a)
 }
 

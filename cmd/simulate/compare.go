@@ -74,6 +74,9 @@ func (c *compareCmd) Run(a *app) error {
 		return err
 	}
 	out := cmp.Or(c.Out, filepath.Join("runs", "compare-"+hashOf(recipes, int(c.Seeds))))
+	if err := ownPage(out, comparePage); err != nil {
+		return err
+	}
 	lock, err := a.hold(out, "compare.svg", "compare-time.svg")
 	if err != nil {
 		return err
@@ -96,7 +99,7 @@ func (c *compareCmd) Run(a *app) error {
 		return resumable(err, out)
 	}
 	report := results.FromRuns(records, glossary(records)...)
-	report.Eyebrow = "simulate compare"
+	report.Eyebrow = comparePage
 	path := filepath.Join(out, "report.html")
 	if err := results.WriteReport(path, report); err != nil {
 		return err

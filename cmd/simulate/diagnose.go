@@ -75,6 +75,11 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if c.Out != "" {
+		if err := ownPage(c.Out, "simulate diagnose"); err != nil {
+			return err
+		}
+	}
 	config, err := c.readConfig(a)
 	if err != nil {
 		return err

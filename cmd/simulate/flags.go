@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -83,8 +84,32 @@ func (f *recipeFlags) sets() []string {
 	return sets
 }
 
+// AfterApply implements kong's hook: it refuses a field that is given twice before
+// anything else is looked at.
+func (f *recipeFlags) AfterApply() error { return f.givenTwice() }
+
+// givenTwice is the error where a flag of its own and --set give a field two values.
+func (f *recipeFlags) givenTwice() error {
+	named := f.shorthands[:len(f.shorthands):len(f.shorthands)]
+	if f.Seed != nil {
+		named = append(named, shorthand{"--seed", "seed", strconv.FormatUint(uint64(*f.Seed), 10)})
+	}
+	for _, set := range f.Set {
+		path, value, _ := strings.Cut(set, "=")
+		for _, s := range named {
+			if strings.TrimSpace(path) == s.path && strings.TrimSpace(value) != s.value {
+				return bad("%s %s and --set %s give one field two values: leave one of them out", s.flag, s.value, set)
+			}
+		}
+	}
+	return nil
+}
+
 // changes are the assignments, read.
 func (f *recipeFlags) changes() ([]recipe.Change, error) {
+	if err := f.givenTwice(); err != nil {
+		return nil, err
+	}
 	list := f.before[:len(f.before):len(f.before)]
 	for _, set := range f.sets() {
 		c, err := recipe.ParseChange("--set", set)
@@ -111,6 +136,45 @@ func (f *recipeFlags) asTyped(err error) error {
 		}
 	}
 	return faults
+}
+
+// emptyValue is the error for a flag or an argument that was given the empty text, as an
+// unset variable of a shell gives it: it would pass for one that was left out.
+func emptyValue(k *kong.Context) error {
+	if node := k.Selected(); node != nil && node.Hidden {
+		return nil // the words that completion looks at
+	}
+	for _, p := range k.Path {
+		name, value := "", p.Positional
+		switch {
+		case p.Flag != nil:
+			name, value = "--"+p.Flag.Name, p.Flag.Value
+		case p.Positional != nil:
+			name = "<" + p.Positional.Name + ">"
+		default:
+			continue
+		}
+		if isEmpty(value.Target) {
+			return bad("%s: the value is empty: give one, or leave it out (an unset variable of the shell?)", name)
+		}
+	}
+	return nil
+}
+
+// isEmpty reports whether a value is blank text, or a list without a value or with a blank one.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String:
+		return strings.TrimSpace(v.String()) == ""
+	case reflect.Slice:
+		for i := range v.Len() {
+			if isEmpty(v.Index(i)) {
+				return true
+			}
+		}
+		return v.Len() == 0
+	}
+	return false
 }
 
 // number is a whole number between the bounds of its flag's tags: min, 0 where

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
+	"driftlab/results"
 	"driftlab/results/record"
 )
 
@@ -44,6 +47,47 @@ func (a *app) tellForeign(dir string, known ...string) {
 		list = append(list[:most], fmt.Sprintf("%d more", more))
 	}
 	fmt.Fprintf(a.stderr, "simulate: note: %s also holds what is not of a run, left as it is: %q\n", dir, list)
+}
+
+// pageFile is the name of every command's page.
+const pageFile = "report.html"
+
+// The eyebrows of pages that cmd/simulate titles, which name the command that made them.
+const (
+	runsPage    = "simulate report" // also train's
+	comparePage = "simulate compare"
+	measurePage = "simulate measure"
+	dosesPage   = "simulate measure --doses"
+	sweepPage   = "simulate sweep"
+)
+
+// ownPage refuses a folder whose page another command made, or nobody here: writing it
+// again would lose that one. It is asked before any work.
+func ownPage(dir, maker string) error {
+	path := filepath.Join(dir, pageFile)
+	page, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil // what is wrong with the path is said when it is used
+	}
+	if err != nil {
+		return unusable(path, err)
+	}
+	switch have := results.MadeBy(page); have {
+	case maker:
+		return nil
+	case "":
+		return bad("%s: not a page of this program, and is not overwritten: choose another folder with --out", path)
+	default:
+		return bad("%s: the page of %s, which %s would overwrite: choose another folder with --out", path, commandsOf(have), commandsOf(maker))
+	}
+}
+
+// commandsOf are the commands that make the page of that eyebrow.
+func commandsOf(maker string) string {
+	if maker == runsPage {
+		return "`simulate train` or `simulate report`"
+	}
+	return "`" + maker + "`"
 }
 
 // unusable is an error of the operating system about a folder, in one line.

@@ -75,6 +75,9 @@ func (c *headlineCmd) Run(a *app) error {
 	if dir == "" {
 		dir = filepath.Join("runs", "headline-"+headlineHash(base, arms, int(c.Seeds)))
 	}
+	if err := ownPage(dir, "simulate"); err != nil {
+		return err
+	}
 	lock, err := a.hold(dir, "headline.png", "headline.svg", "headline.md", "headline.json", "gap.json", "curves.csv")
 	if err != nil {
 		return err

@@ -71,6 +71,13 @@ func (c *measureCmd) Run(a *app) error {
 		return err
 	}
 	if c.Out != "" {
+		maker := measurePage
+		if c.Doses {
+			maker = dosesPage
+		}
+		if err := ownPage(c.Out, maker); err != nil {
+			return err
+		}
 		lock, err := a.hold(c.Out, "measure.json", "doses.json", "doses.md", "doses.png")
 		if err != nil {
 			return err
@@ -211,7 +218,7 @@ func (c *measureCmd) write(d measureDocument) error {
 		sections = append(sections, causes)
 	}
 	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
-		Title: "The gap between two engines", Eyebrow: "simulate measure",
+		Title: "The gap between two engines", Eyebrow: measurePage,
 		Lead:     fmt.Sprintf("Responses of `%s` on the task `%s`, sampled in one engine and scored in the other with the same weights.", m.Checkpoint, m.Task),
 		Sections: sections,
 	})

@@ -61,7 +61,7 @@ func (c *measureCmd) writeDoses(t *measure.DoseTable) error {
 		return err
 	}
 	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
-		Title: "Ways for two engines to disagree", Eyebrow: "simulate measure --doses",
+		Title: "Ways for two engines to disagree", Eyebrow: dosesPage,
 		Lead: fmt.Sprintf("Each mechanism by itself, on responses of `%s` to the task `%s`, at equal weights.", t.Checkpoint, t.Task),
 		Sections: []results.Section{{Heading: "Dose and response", Blocks: []results.Block{
 			results.Drawing{Figure: experiments.DoseBars(t), Caption: "The gap at the smallest and the largest dose, and what the mechanism's cure leaves of the latter. Where nothing is drawn the gap is exactly zero."},

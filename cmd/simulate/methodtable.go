@@ -59,6 +59,9 @@ func (c *tableCmd) Run(a *app) error {
 		return nil
 	}
 	out := cmp.Or(c.Out, c.Dir)
+	if err := ownPage(out, "simulate table"); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}

@@ -45,6 +45,9 @@ func (c *reportCmd) Run(a *app) error {
 		return err
 	}
 	out := cmp.Or(c.Out, c.Dir)
+	if err := ownPage(out, runsPage); err != nil {
+		return err
+	}
 	report := results.FromRuns(records, glossary(records)...)
 	doc := reported{Report: filepath.Join(out, "report.html"), Metric: results.JudgedBy(records)}
 	doc.Arms = armsOf(results.Group(records), doc.Metric)

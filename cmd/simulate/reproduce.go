@@ -59,7 +59,7 @@ func (c *reproduceCmd) Run(a *app) error {
 	out := cmp.Or(c.Out, filepath.Join("runs", "reproduce"))
 	for _, id := range c.Claims {
 		if _, ok := claims.Lookup(id); !ok {
-			return badInput{method.UnknownName(id, claims.IDs())}
+			return bad("reproduce: %w; `simulate reproduce --list` lists them", method.UnknownName(id, claims.IDs()))
 		}
 	}
 	if c.List {
@@ -67,6 +67,9 @@ func (c *reproduceCmd) Run(a *app) error {
 	}
 	o, err := c.options(out)
 	if err != nil {
+		return err
+	}
+	if err := ownPage(out, "simulate reproduce"); err != nil {
 		return err
 	}
 	lock, err := a.hold(out)

@@ -94,6 +94,9 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if c.DryRun {
 		return a.dryRun(grid, o)
 	}
+	if err := ownPage(o.Dir, sweepPage); err != nil {
+		return err
+	}
 	m := a.meter(c.Quiet, "sweep", "step", 0)
 	o.Progress = m.queue()
 	end := a.signals.begin()

@@ -44,6 +44,9 @@ func (c *sweepMergeCmd) Run(a *app) error {
 		return err
 	}
 	out := cmp.Or(c.Out, c.Dirs[0])
+	if err := ownPage(out, sweepPage); err != nil {
+		return err
+	}
 	if err := sweep.Merge(parts, out, c.tables("")); err != nil {
 		return err
 	}
@@ -68,6 +71,9 @@ Example:
 // Run reports.
 func (c *sweepReportCmd) Run(a *app) error {
 	out := cmp.Or(c.Out, c.Dir)
+	if err := ownPage(out, sweepPage); err != nil {
+		return err
+	}
 	if err := sweep.WriteTables(c.Dir, c.tables(out)); err != nil {
 		return err
 	}

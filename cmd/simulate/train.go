@@ -65,6 +65,9 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	dir := cmp.Or(c.Out, runDir(r))
+	if err := ownPage(dir, runsPage); err != nil {
+		return err
+	}
 	a.tellForeign(dir, filepath.Base(c.Dump))
 	options := runner.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute}
 	a.tellRandom(c.Quiet || record.Exists(dir), r)

@@ -144,8 +144,7 @@ func (t Table[T]) Names() []string {
 	return names
 }
 
-// Lookup finds a method by name or alias. The error names the nearest known
-// name, and lists all of them.
+// Lookup finds a method by name or alias. The error names the nearest known names.
 func (t Table[T]) Lookup(name string) (Entry[T], error) {
 	for _, e := range t {
 		if e.Name == name || slices.Contains(e.Aliases, name) {
@@ -155,14 +154,36 @@ func (t Table[T]) Lookup(name string) (Entry[T], error) {
 	return Entry[T]{}, UnknownName(name, t.Names())
 }
 
+// fewNames is how many names an error lists in full.
+const fewNames = 10
+
 // UnknownName is the error for a name that is not in the list: it suggests the
-// nearest one and shows the rest.
+// nearest one and shows the others, or of many names the nearest three.
 func UnknownName(name string, known []string) error {
 	msg := fmt.Sprintf("unknown name %q", name)
 	if near := Nearest(name, known); near != "" {
 		msg += fmt.Sprintf(": did you mean %q?", near)
 	}
+	if len(known) > fewNames {
+		near := nearestThree(name, known)
+		return fmt.Errorf("%s (known: %s and %d more)", msg, strings.Join(near, ", "), len(known)-len(near))
+	}
 	return fmt.Errorf("%s (known: %s)", msg, strings.Join(known, ", "))
+}
+
+// nearestThree are the names that contain the given one, then those of whose letters
+// the smallest share would have to be changed; three of them.
+func nearestThree(name string, known []string) []string {
+	name = strings.ToLower(name)
+	share := func(k string) float64 {
+		if k = strings.ToLower(k); name != "" && strings.Contains(k, name) {
+			return 0
+		}
+		return float64(precision.EditDistance(name, k)) / float64(max(len(name), len(k), 1))
+	}
+	known = slices.Clone(known)
+	slices.SortStableFunc(known, func(a, b string) int { return cmp.Compare(share(a), share(b)) })
+	return known[:3]
 }
 
 // Nearest returns the known name with the smallest edit distance to name, the

@@ -49,6 +49,25 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// TestUnknownName: a short list is shown in full, of a long one the three nearest, with
+// names that contain the word in front.
+func TestUnknownName(t *testing.T) {
+	many := []string{"aaaaaaaa", "bbbbbbbb", "cccccccc", "dddddddd", "eeeeeeee", "ffffffff", "gggggggg", "long_name_of_tis", "tiz", "tas", "hhhhhhhh"}
+	for _, c := range []struct {
+		name  string
+		known []string
+		want  string
+	}{
+		{"tis", many, `unknown name "tis": did you mean "tiz"? (known: long_name_of_tis, tiz, tas and 8 more)`},
+		{"", many, `unknown name "" (known: aaaaaaaa, bbbbbbbb, cccccccc and 8 more)`},
+		{"tis", many[8:10], `unknown name "tis": did you mean "tiz"? (known: tiz, tas)`},
+	} {
+		if got := method.UnknownName(c.name, c.known).Error(); got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	known := []string{"token_tis", "sequence_tis", "icepop", "none"}
 	for _, c := range []struct{ name, want string }{

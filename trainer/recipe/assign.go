@@ -111,7 +111,9 @@ func (doc *document) put(steps []step, value *yaml.Node, source string) error {
 		}
 		next := find(n, s.name)
 		if next == nil {
-			next = doc.mapping(source)
+			if next = doc.mapping(source); steps[i+1].index >= 0 {
+				next.Kind = yaml.SequenceNode
+			}
 			doc.replace(n, s.name, next, source)
 		}
 		n, parent = next, join(parent, s.name)

@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"driftlab/trainer/advantage"
 	"driftlab/trainer/correction"
@@ -20,7 +19,8 @@ import (
 
 // Choice is a method chosen from a registry, with its parameters. In YAML it
 // is {name: ppo_clip, eps_low: 0.2}; parameters that are not given take the
-// method's defaults, and the name alone is short for all of them.
+// method's defaults, and the name alone is short for all of them. Parameters alone
+// are those of the method that the recipe has by default, if it takes them.
 type Choice[T any] struct {
 	// Name is the registry's own name for the method, never an alias.
 	Name string
@@ -126,8 +126,11 @@ func (c *Choice[T]) read(d *decoder, n *yaml.Node, path string) {
 	if n.Kind == yaml.MappingNode {
 		name, namePath = find(n, "name"), join(path, "name")
 	}
+	if name == nil && len(n.Content) > 0 && c.takes(n) {
+		name = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.Name} // parameters of the default
+	}
 	if name == nil {
-		d.fault(n, namePath, "missing: choose one of %s", strings.Join(table[T]().Names(), ", "))
+		c.unnamed(d, n, path)
 		return
 	}
 	if name.Kind != yaml.ScalarNode || name.ShortTag() != "!!str" {
@@ -140,7 +143,7 @@ func (c *Choice[T]) read(d *decoder, n *yaml.Node, path string) {
 		return
 	}
 	*c = chosen
-	if n.Kind == yaml.MappingNode {
+	if n.Kind == yaml.MappingNode && !c.elsewhere(d, n, path) {
 		d.structure(n, path, reflect.ValueOf(c.Params).Elem(), extra{"name", func(*yaml.Node, string) {}})
 	}
 }

@@ -77,8 +77,8 @@ func faultsOf(yaml []byte, sets []string) string {
 	case !errors.As(err, &faults):
 		return fmt.Sprintf("not Faults but %T: %v\n", err, err)
 	}
-	return lists.ReplaceAllString(faults.Error(), "${1}...") + "\n"
+	return lists.ReplaceAllString(faults.Error(), "${1}${2}...") + "\n"
 }
 
 // lists are the enumerations of names in messages: they grow with every method.
-var lists = regexp.MustCompile(`(?m)(\(known: |\? known: |choose one of )[^)\n]*`)
+var lists = regexp.MustCompile(`(?m)(\(known: |\? known: |choose one of )[^)\n]*|(parameter of )[^:\n]*`)

@@ -164,7 +164,7 @@ func findText(nameOrPath string) (file string, text []byte, err error) {
 	if err != nil {
 		isPath := strings.ContainsAny(nameOrPath, `/\`) || strings.HasSuffix(nameOrPath, ".yaml") || strings.HasSuffix(nameOrPath, ".yml")
 		if !isPath && errors.Is(err, fs.ErrNotExist) {
-			return fail("no file and no shipped recipe of that name: %v", method.UnknownName(nameOrPath, Names()))
+			return fail("no file and no shipped recipe of that name: %v; `simulate methods recipes` lists them", method.UnknownName(nameOrPath, Names()))
 		}
 		return fail("%v", reason(err))
 	}
