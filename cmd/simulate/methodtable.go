@@ -65,6 +65,13 @@ func (c *tableCmd) Run(a *app) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
+	for _, s := range stages {
+		if missing, err := sweep.Missing(filepath.Join(c.Dir, s.Name)); err != nil {
+			return err
+		} else if missing != "" {
+			fmt.Fprintf(a.stderr, "simulate: note: %s: %s\n", s.Name, missing)
+		}
+	}
 	whole := table.Measure(stages)
 	files, err := whole.Files()
 	if err != nil {

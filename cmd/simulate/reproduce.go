@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -88,11 +89,9 @@ func (c *reproduceCmd) Run(a *app) error {
 	if err != nil {
 		return resumable(err, out)
 	}
-	// The page and the table in the folder are of all that the folder has.
-	all, err := reproduce.Kept(out)
-	if err != nil {
-		return err
-	}
+	// The page and the table in the folder are of all that the folder has; what is damaged is
+	// left out of them, and named.
+	all, damaged := reproduce.Kept(out)
 	path := filepath.Join(out, "report.html")
 	if err := results.WriteReport(path, reproduce.Report(all)); err != nil {
 		return err
@@ -103,11 +102,11 @@ func (c *reproduceCmd) Run(a *app) error {
 		}
 	}
 	if c.JSON {
-		return a.printJSON(reproduced{out, path, claimResults(list, out)})
+		return errors.Join(a.printJSON(reproduced{out, path, claimResults(list, out)}), damaged)
 	}
 	a.printTable(reproduce.VerdictTable(list))
 	fmt.Fprintf(a.stdout, "Report: %s\n", path)
-	return nil
+	return damaged
 }
 
 // options translates the flags.

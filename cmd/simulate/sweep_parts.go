@@ -110,6 +110,13 @@ func (a *app) showSweep(dir, out string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	missing, err := sweep.Missing(dir)
+	if err != nil {
+		return err
+	}
+	if missing != "" {
+		fmt.Fprintf(a.stderr, "simulate: note: %s\n", missing)
+	}
 	doc := sweepDone{Dir: dir, Report: filepath.Join(out, "report.html"), Plots: []string{}}
 	if err := results.WriteReport(doc.Report, report); err != nil {
 		return err

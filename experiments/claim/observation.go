@@ -30,12 +30,22 @@ func (o *Observation) Set(name string, values ...float64) {
 // Has reports whether a figure was set.
 func (o *Observation) Has(name string) bool { return o.find(name) != nil }
 
-// List returns a figure's values; asking for one that was not set is a
-// programmer's fault.
+// Empty reports that no figure was set.
+func (o *Observation) Empty() bool { return len(o.figures) == 0 }
+
+// FigureError says what a claim's Judge misses in an observation. List and Number panic with
+// it: a measurement that does not set what is judged is a programmer's fault, a file that lost
+// it is not.
+type FigureError struct{ Figure, Problem string }
+
+// Error is one line.
+func (e *FigureError) Error() string { return fmt.Sprintf("figure %q %s", e.Figure, e.Problem) }
+
+// List returns a figure's values.
 func (o *Observation) List(name string) []float64 {
 	f := o.find(name)
 	if f == nil {
-		panic("claim: there is no observation " + name)
+		panic(&FigureError{name, "is missing"})
 	}
 	return f.Values
 }
@@ -44,7 +54,7 @@ func (o *Observation) List(name string) []float64 {
 func (o *Observation) Number(name string) float64 {
 	v := o.List(name)
 	if len(v) != 1 {
-		panic(fmt.Sprintf("claim: observation %s has %d values, want 1", name, len(v)))
+		panic(&FigureError{name, fmt.Sprintf("has %d values, not one", len(v))})
 	}
 	return v[0]
 }

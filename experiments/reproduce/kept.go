@@ -1,7 +1,8 @@
 package reproduce
 
 import (
-	"os"
+	"errors"
+	"fmt"
 
 	"driftlab/experiments/claim"
 	"driftlab/experiments/claims"
@@ -9,32 +10,27 @@ import (
 	"driftlab/results/record"
 )
 
-// Files of a claim's folder, beside the observations.
-const (
-	verdictFile = "verdict.json"
-	pageFile    = "README.md"
-	pictureFile = "picture.png"
-)
-
 // keep writes what a claim came to into its folder: the verdict for programs,
 // a page for readers, the picture. A preview does not replace a full verdict,
-// and fresh seeds that were measured earlier stay.
+// and fresh seeds that were measured earlier stay, whatever became of the old
+// verdict's file: it is made of the observations, again.
 // It also reads back the recipes of training runs that were kept earlier.
-func (r *Result) keep(dir string) error {
-	if dir == "" {
-		return nil
-	}
+func (r *Result) keep(f *folder) error {
 	var err error
-	if r.Recipes, err = keptRecipes(claimDir(dir, r.Claim, r.Size)); err != nil {
+	if r.Recipes, err = f.recipes(); err != nil {
 		return err
 	}
-	where := claimFolder(dir, r.Claim)
-	old, ok := lastVerdict(where, r.Claim)
+	old, ok, damaged := f.verdict()
+	ok = ok && damaged == nil
 	if ok && r.Provisional() && !old.provisional() {
 		return nil
 	}
-	if ok && r.Fresh == nil && old.Fresh != nil && old.Size == r.Size.String() {
-		if r.Fresh, err = judgedAgain(dir, r.Claim, r.Size, old.Fresh.Seeds); err != nil {
+	if r.Fresh == nil {
+		seeds := seedsInRow(FreshBase, len(r.Seeds))
+		if ok && old.Fresh != nil && old.Size == r.Size.String() {
+			seeds = old.Fresh.Seeds
+		}
+		if r.Fresh, err = f.judged(seeds); err != nil {
 			return err
 		}
 	}
@@ -42,67 +38,87 @@ func (r *Result) keep(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(where, 0o777); err != nil {
+	if err := f.write(verdictFile, text); err != nil {
 		return err
 	}
-	if err := record.WriteFile(where, verdictFile, text); err != nil {
-		return err
-	}
-	if err := record.WriteFile(where, pageFile, []byte(r.Markdown())); err != nil {
+	if err := record.WriteFile(f.dir, pageFile, []byte(r.Markdown())); err != nil {
 		return err
 	}
 	if r.Evidence.Picture == nil {
 		return nil
 	}
-	return record.WriteFile(where, pictureFile, results.PNG(r.Evidence.Picture, results.LightPaper))
+	return record.WriteFile(f.dir, pictureFile, results.PNG(r.Evidence.Picture, results.LightPaper))
 }
 
 // Kept returns the claims that a directory has a verdict of, in the order of
-// their list, judged again from their observations. Claims whose observations
-// are not all there are left out.
+// their list, judged again from their observations. The error names, one by one, the
+// claims that are left out: their observations are damaged, or are not all there.
 func Kept(dir string) ([]Result, error) {
 	var list []Result
+	var faults []error
 	for _, c := range claims.All() {
-		k, ok := lastVerdict(claimFolder(dir, c), c)
-		size, known := claim.ParseSize(k.Size)
-		if !ok || !known {
-			continue
+		f, err := openFolder(dir, c, claim.Full)
+		var r *Result
+		if err == nil {
+			r, err = f.result()
 		}
-		first, err := judgedAgain(dir, c, size, k.Seeds)
 		if err != nil {
-			return nil, err
+			faults = append(faults, err)
+		} else if r != nil {
+			list = append(list, *r)
 		}
-		if first == nil {
-			continue
-		}
-		r := Result{Claim: c, Size: size, Judged: *first}
-		if k.Fresh != nil {
-			if r.Fresh, err = judgedAgain(dir, c, size, k.Fresh.Seeds); err != nil {
-				return nil, err
-			}
-		}
-		if r.Recipes, err = keptRecipes(claimDir(dir, c, size)); err != nil {
-			return nil, err
-		}
-		list = append(list, r)
 	}
-	return list, nil
+	return list, errors.Join(faults...)
 }
 
-// judgedAgain judges the observations that a directory has of these seeds; nil
-// where one is missing.
-func judgedAgain(dir string, c claim.Claim, size claim.Size, seeds []uint64) (*Judged, error) {
-	var runs []*claim.Observation
-	for _, seed := range seeds {
-		o, there, err := keptObservation(claimDir(dir, c, size), seed)
-		if err != nil || !there {
-			return nil, err
-		}
-		runs = append(runs, o)
+// result is the claim of a folder judged again; nil without a verdict of its version.
+func (f *folder) result() (*Result, error) {
+	k, ok, err := f.verdict()
+	if err != nil {
+		return nil, err
 	}
-	if len(runs) == 0 {
+	size, known := claim.ParseSize(k.Size)
+	if !ok || !known {
 		return nil, nil
 	}
-	j := judge(c, seeds, runs)
-	return &j, nil
+	f.size = sizeFolder(f.claim, size)
+	r := &Result{Claim: f.claim, Size: size}
+	first, err := f.judgedWhole(k.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	r.Judged = *first
+	if k.Fresh != nil {
+		if r.Fresh, err = f.judgedWhole(k.Fresh.Seeds); err != nil {
+			return nil, err
+		}
+	}
+	if r.Recipes, err = f.recipes(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// judged judges the observations of these seeds; nil where one is missing.
+func (f *folder) judged(seeds []uint64) (*Judged, error) {
+	runs, err := f.observations(seeds)
+	if len(runs) == 0 || err != nil {
+		return nil, err
+	}
+	j, err := judge(f.claim, seeds, runs)
+	return &j, err
+}
+
+// judgedWhole is judged where a missing observation is an error that says which.
+func (f *folder) judgedWhole(seeds []uint64) (*Judged, error) {
+	j, err := f.judged(seeds)
+	if j != nil || err != nil {
+		return j, err
+	}
+	e := &record.FolderError{Path: f.dir, Problem: fmt.Sprintf("%s has no seeds", verdictFile), Remedy: f.remedy()}
+	if missing := f.missing(seeds); len(missing) > 0 {
+		e.Problem = fmt.Sprintf("the verdict is of %d seeds, and %d of their observations are missing, such as %s/%s", len(seeds), len(missing), f.size, seedFile(missing[0]))
+		e.Remedy = fmt.Sprintf("measure them again with: simulate reproduce %s --out %s", f.claim.ID, f.root)
+	}
+	return nil, e
 }

@@ -5,7 +5,6 @@ package reproduce
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -93,11 +92,14 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	out := make([]Result, len(list))
 	var jobs []queue.Job[*claim.Observation]
 	for i, c := range list {
-		if o.Dir != "" {
-			record.Sweep(claimDir(o.Dir, c, o.Size), recipesFolder)
-		}
 		seeds, first := o.seeds(c)
 		m := &measurement{claim: c, seeds: seeds, first: first, options: &o, runs: make([]*claim.Observation, len(seeds))}
+		if o.Dir != "" {
+			if m.folder, err = openFolder(o.Dir, c, o.Size); err != nil {
+				return nil, err
+			}
+			record.Sweep(m.folder.dir, m.folder.size, filepath.Join(m.folder.size, recipesFolder))
+		}
 		m.left.Store(int64(len(seeds)))
 		for k := range seeds {
 			jobs = append(jobs, m.job(k, cache, &out[i]))
@@ -115,6 +117,7 @@ type measurement struct {
 	seeds   []uint64 // the fresh ones last
 	first   int      // how many are not fresh
 	options *Options
+	folder  *folder      // nil where all is kept in memory
 	left    atomic.Int64 // replications
 	runs    []*claim.Observation
 	recipes []string // of the first one
@@ -127,7 +130,7 @@ func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*cla
 	do := func(ctx context.Context, d *queue.Desk) (*claim.Observation, error) {
 		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache, Cores: d.Cores,
 			Progress: func(note string) { d.Report(queue.State{Note: note}) }}
-		observed, kept, err := observe(ctx, c, e, m.options.Dir, k == 0)
+		observed, kept, err := m.observe(ctx, e, k == 0)
 		if err != nil {
 			return nil, err
 		}
@@ -141,29 +144,61 @@ func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*cla
 		if m.left.Add(-1) > 0 {
 			return observed, nil
 		}
-		*out = Result{Claim: c, Size: m.options.Size, Judged: judge(c, m.seeds[:m.first], m.runs[:m.first]), Recipes: m.recipes}
+		*out = Result{Claim: c, Size: m.options.Size, Recipes: m.recipes}
+		if out.Judged, err = judge(c, m.seeds[:m.first], m.runs[:m.first]); err != nil {
+			return nil, err
+		}
 		if m.first < len(m.seeds) {
-			fresh := judge(c, m.seeds[m.first:], m.runs[m.first:])
+			fresh, err := judge(c, m.seeds[m.first:], m.runs[m.first:])
+			if err != nil {
+				return nil, err
+			}
 			out.Fresh = &fresh
 		}
-		return observed, out.keep(m.options.Dir)
+		if m.folder == nil {
+			return observed, nil
+		}
+		return observed, out.keep(m.folder)
 	}
 	return queue.Job[*claim.Observation]{Name: fmt.Sprintf("%s, seed %d", c.ID, seed), Units: 1, Do: do}
+}
+
+// observe returns the observation of one seed: the one that is kept, or a new one, which is
+// then kept, with the recipes of its runs if it is the first.
+func (m *measurement) observe(ctx context.Context, e *claim.Env, first bool) (o *claim.Observation, kept bool, err error) {
+	if m.folder != nil {
+		if o, err = m.folder.observation(e.Seed); o != nil || err != nil {
+			return o, true, err
+		}
+	}
+	if o, err = m.claim.Measure(ctx, e); err != nil || m.folder == nil {
+		return o, false, err
+	}
+	if first {
+		if err := m.folder.keepRecipes(e.Recipes(m.claim.ID)); err != nil {
+			return nil, false, err
+		}
+	}
+	return o, false, m.folder.keepObservation(e.Seed, o)
 }
 
 // seeds are those of a claim, the fresh ones last, and how many come before them.
 func (o *Options) seeds(c claim.Claim) (seeds []uint64, first int) {
 	n := cmp.Or(o.Seeds, c.Needed())
-	row := func(from uint64) {
-		for i := range n {
-			seeds = append(seeds, from+uint64(i))
-		}
-	}
-	row(cmp.Or(o.SeedBase, 1))
+	seeds = seedsInRow(cmp.Or(o.SeedBase, 1), n)
 	if o.Fresh {
-		row(FreshBase)
+		seeds = append(seeds, seedsInRow(FreshBase, n)...)
 	}
 	return seeds, n
+}
+
+// seedsInRow are n seeds from the first on.
+func seedsInRow(first uint64, n int) []uint64 {
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = first + uint64(i)
+	}
+	return seeds
 }
 
 // chosen looks the ids up, each once; an unknown one is answered with the nearest.
@@ -185,64 +220,23 @@ func chosen(ids []string) ([]claim.Claim, error) {
 	return list, nil
 }
 
-// judge computes checks and verdict from the observations.
-func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation) Judged {
+// judge computes checks and verdict from the observations. An observation that lacks a
+// figure is an error: its file was damaged before it was sealed.
+func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation) (judged Judged, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *claim.FigureError:
+			at := 0
+			if i := slices.IndexFunc(runs, func(o *claim.Observation) bool { return !o.Has(p.Figure) }); i >= 0 {
+				at = i
+			}
+			err = &record.FolderError{Path: filepath.Join("claims", c.ID, seedFile(seeds[at])), Problem: p.Error(), Remedy: "delete the file to measure it again", Err: p}
+		default:
+			panic(p)
+		}
+	}()
 	j := claim.Judge{Seeds: seeds, Runs: runs}
 	c.Judge(&j)
-	return Judged{Seeds: seeds, Verdict: claim.Decide(j.Evidence.Checks), Evidence: j.Evidence}
-}
-
-// claimFolder is where everything about a claim is kept.
-func claimFolder(dir string, c claim.Claim) string { return filepath.Join(dir, "claims", c.ID) }
-
-// claimDir is where the observations of a claim are kept.
-func claimDir(dir string, c claim.Claim, size claim.Size) string {
-	return filepath.Join(claimFolder(dir, c), fmt.Sprintf("%s-v%d", size, c.Version))
-}
-
-func seedFile(seed uint64) string { return fmt.Sprintf("seed-%d.json", seed) }
-
-// observe returns the observation of one seed: the one that is kept, or a new
-// one, which is then kept, with the recipes of its runs if it is the first. The
-// file appears whole or not at all.
-func observe(ctx context.Context, c claim.Claim, e *claim.Env, dir string, first bool) (o *claim.Observation, kept bool, err error) {
-	where := claimDir(dir, c, e.Size)
-	if dir != "" {
-		if o, kept, err = keptObservation(where, e.Seed); kept || err != nil {
-			return o, kept, err
-		}
-	}
-	if o, err = c.Measure(ctx, e); err != nil || dir == "" {
-		return o, false, err
-	}
-	text, err := json.Marshal(o)
-	if err != nil {
-		return nil, false, err
-	}
-	if err := os.MkdirAll(where, 0o777); err != nil {
-		return nil, false, err
-	}
-	if first {
-		if err := keepRecipes(e.Recipes(c.ID), where); err != nil {
-			return nil, false, err
-		}
-	}
-	return o, false, record.WriteFile(where, seedFile(e.Seed), append(text, '\n'))
-}
-
-// keptObservation reads the observation of a seed, if it is there.
-func keptObservation(claimDir string, seed uint64) (o *claim.Observation, there bool, err error) {
-	path := filepath.Join(claimDir, seedFile(seed))
-	text, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	o = new(claim.Observation)
-	if err := json.Unmarshal(text, o); err != nil {
-		return nil, false, &record.FolderError{Path: path, Problem: "not an observation", Remedy: "delete the file to measure it again", Err: err}
-	}
-	return o, true, nil
+	return Judged{Seeds: seeds, Verdict: claim.Decide(j.Evidence.Checks), Evidence: j.Evidence}, nil
 }

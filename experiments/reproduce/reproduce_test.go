@@ -172,22 +172,101 @@ func TestListJSON(t *testing.T) {
 	}
 }
 
-// TestDamagedObservation: a torn file is named, not guessed at.
+// TestDamagedObservation: a file that is not the one that was written is named, whatever
+// was changed, and never judged.
 func TestDamagedObservation(t *testing.T) {
 	dir := t.TempDir()
-	o := Options{Claims: cheap[:1], Seeds: 1, Size: claim.Tiny, Dir: dir}
+	o := Options{Claims: cheap[:1], Seeds: 2, Size: claim.Tiny, Dir: dir}
 	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
 	c, _ := claims.Lookup(cheap[0])
-	file := filepath.Join(claimDir(dir, c, claim.Tiny), seedFile(1))
-	if err := os.WriteFile(file, []byte("[{"), 0o666); err != nil {
+	file := filepath.Join(claimFolder(dir, c), sizeFolder(c, claim.Tiny), seedFile(2))
+	whole, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := Run(context.Background(), o)
-	var folder *record.FolderError
-	if !errors.As(err, &folder) || folder.Path != file {
-		t.Errorf("damaged observation: %v", err)
+	digit := bytes.LastIndexAny(whole, "12345678")
+	changed := slices.Clone(whole)
+	changed[digit]++
+	for name, text := range map[string][]byte{"torn": []byte("[{"), "empty": []byte("[]\n"), "a digit": changed} {
+		write(t, file, text)
+		_, err := Run(context.Background(), o)
+		var folder *record.FolderError
+		if !errors.As(err, &folder) || folder.Path != file || !strings.Contains(err.Error(), "SHA-256") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if list, err := Kept(dir); len(list) != 0 || err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: judged again: %d claims, %v", name, len(list), err)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := Kept(dir); len(list) != 0 || err == nil || !strings.Contains(err.Error(), "1 of their observations are missing, such as tiny-v") {
+		t.Errorf("missing: %d claims, %v", len(list), err)
+	}
+	if _, err := Run(context.Background(), o); err != nil {
+		t.Errorf("deleted, it is not measured again: %v", err)
+	}
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, whole) {
+		t.Errorf("measured again it is another one (%v)", err)
+	}
+	write(t, filepath.Join(claimFolder(dir, c), record.SumsFile), nil)
+	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "simulate seal ") {
+		t.Errorf("without seals: %v", err)
+	}
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSeal: what was kept without seals gets them, unless the verdict is not that of the
+// observations or one of them has no figures.
+func TestSeal(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Claims: cheap[:1], Seeds: 2, Size: claim.Tiny, Dir: dir, Fresh: true}
+	if _, err := Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := claims.Lookup(cheap[0])
+	where := claimFolder(dir, c)
+	sums, verdict, seed := filepath.Join(where, record.SumsFile), filepath.Join(where, verdictFile), filepath.Join(where, sizeFolder(c, claim.Tiny), seedFile(1))
+	want, err := os.ReadFile(sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, change := range map[string]func([]byte) []byte{
+		verdict: func(text []byte) []byte {
+			return bytes.Replace(text, []byte(`"replications": 2`), []byte(`"replications": 3`), 1)
+		},
+		seed: func([]byte) []byte { return []byte("[]\n") },
+	} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(sums); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, change(text))
+		if n, err := Seal(dir); n != 0 || err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s changed: %d, %v", path, n, err)
+		}
+		write(t, path, text)
+		if n, err := Seal(dir); n != 5 || err != nil {
+			t.Fatalf("%d, %v, want four observations and the verdict", n, err)
+		}
+		if got, err := os.ReadFile(sums); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("sealed later, the seals are\n%s (%v), want\n%s", got, err, want)
+		}
+	}
+	if n, err := Seal(dir); n != 0 || err != nil {
+		t.Errorf("a second time: %d, %v", n, err)
 	}
 }
 
@@ -341,5 +420,24 @@ func TestFresh(t *testing.T) {
 	}
 	if render(t, again) != render(t, both) || render(t, kept) != render(t, both) {
 		t.Error("fresh seeds are lost when the first ones are run again")
+	}
+	// The verdict's file is cut: it is named, and made again with all that is there.
+	file := filepath.Join(dir, "claims", cheap[0], verdictFile)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, whole[:len(whole)/2])
+	if _, err := Kept(dir); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("a cut verdict: %v", err)
+	}
+	if s := List(dir)[slices.Index(claims.IDs(), cheap[0])]; s.Status != "damaged" {
+		t.Errorf("a cut verdict: %+v", s)
+	}
+	if again, err = Run(context.Background(), o); err != nil || render(t, again) != render(t, both) {
+		t.Errorf("the fresh seeds are lost with the verdict's file (%v)", err)
+	}
+	if text, err := os.ReadFile(file); err != nil || !bytes.Equal(text, whole) {
+		t.Errorf("the verdict's file is another one (%v)", err)
 	}
 }

@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 
 	"driftlab/experiments/claim"
@@ -24,8 +23,9 @@ type Status struct {
 	Unit   claim.Unit `json:"unit"`
 	Needed int        `json:"needed"`
 	// Status is "done", "quick" (judged from a smaller measurement or too few
-	// replications), "partial" (some measured), "published" (not measured here;
-	// the verdict is that of results/published) or "not run".
+	// replications), "partial" (some measured), "damaged" (its verdict's file is not the one
+	// that was written), "published" (not measured here; the verdict is that of
+	// results/published) or "not run".
 	Status string `json:"status"`
 	Outcome
 	// Fresh is what seeds never looked at came to; null where they were not measured.
@@ -68,16 +68,6 @@ func (k *kept) provisional() bool {
 	return len(k.Seeds) < claim.LeastReplications || k.Size != claim.Full.String()
 }
 
-// lastVerdict reads the verdict of the claim as it is now; one of another
-// version does not count.
-func lastVerdict(where string, c claim.Claim) (k kept, ok bool) {
-	text, err := os.ReadFile(filepath.Join(where, verdictFile))
-	if err != nil {
-		return k, false
-	}
-	return readVerdict(text, c)
-}
-
 // readVerdict reads a verdict file, if it is of the claim as it is now.
 func readVerdict(text []byte, c claim.Claim) (k kept, ok bool) {
 	if json.Unmarshal(text, &k) != nil {
@@ -94,15 +84,7 @@ func List(dir string) []Status {
 		s := Status{ID: c.ID, Theme: c.Theme, Title: c.Title, Source: c.Source, Sentence: c.Statement, Published: c.Figure,
 			Unit: c.Unit, Needed: c.Needed(), Status: "not run"}
 		if dir != "" {
-			where := claimFolder(dir, c)
-			if k, ok := lastVerdict(where, c); ok {
-				s.Status, s.Outcome, s.Fresh = "done", k.Outcome, k.Fresh
-				if k.provisional() {
-					s.Status = "quick"
-				}
-			} else if seeds, _ := filepath.Glob(filepath.Join(where, "*", "seed-*.json")); len(seeds) > 0 {
-				s.Status = "partial"
-			}
+			s.here(dir, c)
 		}
 		if s.Status == "not run" {
 			if text, ok := results.PublishedVerdict(c.ID); ok {
@@ -114,6 +96,27 @@ func List(dir string) []Status {
 		list = append(list, s)
 	}
 	return list
+}
+
+// here says how far a claim has come in a directory.
+func (s *Status) here(dir string, c claim.Claim) {
+	f, err := openFolder(dir, c, claim.Full)
+	var k kept
+	ok := false
+	if err == nil {
+		k, ok, err = f.verdict()
+	}
+	switch seeds, _ := filepath.Glob(filepath.Join(claimFolder(dir, c), "*", seedFiles)); {
+	case err != nil:
+		s.Status = "damaged"
+	case ok:
+		s.Status, s.Outcome, s.Fresh = "done", k.Outcome, k.Fresh
+		if k.provisional() {
+			s.Status = "quick"
+		}
+	case len(seeds) > 0:
+		s.Status = "partial"
+	}
 }
 
 // decisive is a check as the verdict file has it.

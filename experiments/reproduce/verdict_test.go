@@ -72,7 +72,10 @@ func outcomeOf(c claim.Claim, seeds []uint64, runs []figures) (o claim.Mark, ok 
 		}
 		list = append(list, one)
 	}
-	j := judge(c, seeds, list)
+	j, err := judge(c, seeds, list)
+	if err != nil {
+		return o, false
+	}
 	return j.decisive().Outcome, true
 }
 
@@ -94,7 +97,7 @@ func TestVerdictsFollowTheData(t *testing.T) {
 		}
 		var runs []figures
 		for _, seed := range r.Seeds {
-			text, err := os.ReadFile(filepath.Join(claimDir(publishedDir, r.Claim, claim.Full), seedFile(seed)))
+			text, err := os.ReadFile(filepath.Join(claimFolder(publishedDir, r.Claim), sizeFolder(r.Claim, claim.Full), seedFile(seed)))
 			if err != nil {
 				t.Fatal(err)
 			}

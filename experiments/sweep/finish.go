@@ -3,7 +3,6 @@ package sweep
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"io"
 	"maps"
 	"os"
@@ -68,8 +67,8 @@ func (x *Index) finish(dir string, done map[string]Outcome, o Tables) error {
 			return nil
 		}
 		seen[o.Run] = true
-		line, err := json.Marshal(o)
-		text.Write(append(line, '\n'))
+		line, err := o.line()
+		text.Write(line)
 		return err
 	}
 	for _, o := range rows {

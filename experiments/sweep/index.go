@@ -1,7 +1,9 @@
 package sweep
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,7 +87,7 @@ func (x *Index) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return record.WriteFile(dir, IndexFile, append(text, '\n'))
+	return record.WriteFile(dir, IndexFile, append(record.SealLine(text), '\n'))
 }
 
 // ReadIndex reads that of a folder.
@@ -98,9 +100,22 @@ func ReadIndex(dir string) (*Index, error) {
 	if err != nil {
 		return nil, storage(path, err)
 	}
+	return parseIndex(path, text)
+}
+
+// parseIndex is ReadIndex of the file's text.
+func parseIndex(path string, text []byte) (*Index, error) {
 	x := new(Index)
-	if err := json.Unmarshal(text, x); err != nil {
-		return nil, &record.FolderError{Path: path, Problem: err.Error(), Remedy: "run the sweep again, which writes it anew", Err: err}
+	text, err := record.OpenLine(bytes.TrimSuffix(text, []byte("\n")))
+	if err == nil {
+		err = json.Unmarshal(text, x)
+	}
+	if err != nil {
+		damaged := &record.FolderError{Path: path, Problem: err.Error(), Remedy: "run the sweep again, which writes it anew", Err: err}
+		if errors.Is(err, record.ErrUnsealed) {
+			damaged.Remedy += "; if nothing in the folder was changed, seal it with: simulate seal " + filepath.Dir(path)
+		}
+		return nil, damaged
 	}
 	return x, nil
 }

@@ -53,11 +53,10 @@ func openLog(dir string) (*log, error) {
 
 // add appends an outcome. A line that does not fit on the disk is taken back.
 func (l *log) add(o Outcome) error {
-	line, err := json.Marshal(o)
+	line, err := o.line()
 	if err != nil {
 		return err
 	}
-	line = append(line, '\n')
 	_, err = l.file.Write(line)
 	if err == nil {
 		err = l.file.Sync()
@@ -73,6 +72,15 @@ func (l *log) add(o Outcome) error {
 
 func (l *log) close() { _ = l.file.Close() }
 
+// line is that of the log, with its seal.
+func (o *Outcome) line() ([]byte, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	return append(record.SealLine(text), '\n'), nil
+}
+
 // readLog reads the whole lines of a folder's log by run, and how many bytes they
 // are. What a killed process was still writing is left out.
 func readLog(dir string) (done map[string]Outcome, size int64, err error) {
@@ -81,26 +89,52 @@ func readLog(dir string) (done map[string]Outcome, size int64, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, storage(path, err)
 	}
+	return parseLog(path, data)
+}
+
+// parseLog is readLog of the log's text.
+func parseLog(path string, data []byte) (done map[string]Outcome, size int64, err error) {
 	done = map[string]Outcome{}
+	at := map[string]int{} // the line of a run
 	for n := 1; ; n++ {
 		rest := data[size:]
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
 			return done, size, nil
 		}
-		var o Outcome
-		if err := json.Unmarshal(rest[:end], &o); err != nil || o.Run == "" {
-			if bytes.IndexByte(rest[end+1:], '\n') < 0 {
-				return done, size, nil // the last line, whose blocks a power cut took
+		last := bytes.IndexByte(rest[end+1:], '\n') < 0
+		o, err := parseLine(rest[:end])
+		if err != nil && last && !json.Valid(rest[:end]) {
+			return done, size, nil // a power cut took its blocks
+		}
+		damaged := &record.FolderError{Path: fmt.Sprintf("%s:%d", path, n), Remedy: "remove the line, and its run is made again", Err: err}
+		if err != nil {
+			damaged.Problem = err.Error()
+			if errors.Is(err, record.ErrUnsealed) {
+				damaged.Remedy += "; if nothing in the log was changed, seal it with: simulate seal " + filepath.Dir(path)
 			}
-			return nil, 0, &record.FolderError{Path: fmt.Sprintf("%s:%d", path, n), Problem: "not the outcome of a run", Remedy: "remove the line, and its run is made again", Err: err}
+			return nil, 0, damaged
 		}
 		if other, ok := done[o.Run]; ok && !sameOutcome(other, o) {
-			return nil, 0, &record.FolderError{Path: fmt.Sprintf("%s:%d", path, n), Problem: "a second, different outcome of run " + o.Run, Remedy: "remove both lines, and the run is made again"}
+			damaged.Problem = fmt.Sprintf("a second outcome of run %s, which differs from the one in line %d in %s", o.Run, at[o.Run], differsIn(other, o))
+			damaged.Remedy = "remove both lines, and the run is made again"
+			return nil, 0, damaged
 		}
-		done[o.Run] = o
+		done[o.Run], at[o.Run] = o, n
 		size += int64(end) + 1
 	}
+}
+
+// parseLine reads a line of a log, whose seal must be its own.
+func parseLine(line []byte) (o Outcome, err error) {
+	bare, err := record.OpenLine(line)
+	if err != nil {
+		return o, err
+	}
+	if err := json.Unmarshal(bare, &o); err != nil || o.Run == "" {
+		return o, errors.New("not the outcome of a run")
+	}
+	return o, nil
 }
 
 // storage is an error of the operating system about a file of the folder.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"driftlab/results/record"
 )
@@ -66,13 +67,13 @@ func Merge(parts []string, dir string, o Tables) error {
 		}
 		for run, outcome := range done {
 			if other, ok := all[run]; ok && !sameOutcome(other, outcome) {
-				return &record.FolderError{Path: part, Problem: fmt.Sprintf("run %s ended otherwise than in %s", run, home[run]), Remedy: "remove one of the two lines, of a program of another version"}
+				return &record.FolderError{Path: part, Problem: fmt.Sprintf("run %s ended otherwise than in %s: they differ in %s", run, home[run], differsIn(other, outcome)), Remedy: "remove one of the two lines, of a program of another version"}
 			}
 			all[run], home[run] = outcome, part
 		}
 	}
-	if missing := index.missing(all); len(missing) > 0 {
-		return &record.FolderError{Path: dir, Problem: fmt.Sprintf("%d of %d runs are missing, such as %s", len(missing), len(index.runs()), missing[0]), Remedy: "run their shards to the end"}
+	if missing := index.missingText(all); missing != "" {
+		return &record.FolderError{Path: dir, Problem: strings.TrimSuffix(missing, "."), Remedy: "run their shards to the end"}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, StepsFolder), 0o777); err != nil {
 		return storage(dir, err)
@@ -111,7 +112,7 @@ func (x *Index) runs() []string {
 	return list
 }
 
-// missing are the runs without an outcome, by what they are.
+// missing are the cells without an outcome, one for each run, by what they are.
 func (x *Index) missing(done map[string]Outcome) []string {
 	var list []string
 	seen := map[string]bool{}
@@ -128,4 +129,29 @@ func (x *Index) missing(done map[string]Outcome) []string {
 		}
 	}
 	return list
+}
+
+// mostMissing is how many of the missing runs a sentence names.
+const mostMissing = 3
+
+// missingText says which runs are missing; empty if none is.
+func (x *Index) missingText(done map[string]Outcome) string {
+	list := x.missing(done)
+	if len(list) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d runs are missing: %s", len(list), len(x.runs()), strings.Join(list[:min(len(list), mostMissing)], "; "))
+	if more := len(list) - mostMissing; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text + "."
+}
+
+// Missing says which runs of a sweep's folder are missing; empty if none is.
+func Missing(dir string) (string, error) {
+	x, done, err := read(dir)
+	if err != nil {
+		return "", err
+	}
+	return x.missingText(done), nil
 }

@@ -1,13 +1,16 @@
 package sweep
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
+	"reflect"
 	"strconv"
+	"strings"
 
 	"driftlab/experiments/stats"
 	"driftlab/results"
@@ -252,9 +255,24 @@ func (t Trace) Parts(other Trace) int {
 
 // sameOutcome reports whether two lines say the same of a run, whatever the plan
 // called its values.
-func sameOutcome(a, b Outcome) bool {
-	return a.Run == b.Run && a.Status == b.Status && a.Steps == b.Steps && a.Trace == b.Trace &&
-		slices.Equal(a.Evals.Step, b.Evals.Step) && slices.EqualFunc(a.Evals.Value, b.Evals.Value, func(x, y Number) bool {
-		return math.Float64bits(float64(x)) == math.Float64bits(float64(y))
-	})
+func sameOutcome(a, b Outcome) bool { return differsIn(a, b) == "" }
+
+// differsIn names the first field in which two lines of a run differ; empty if they say the
+// same. Values are the plan's.
+func differsIn(a, b Outcome) string {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range x.NumField() {
+		field := x.Type().Field(i)
+		if field.Name == "Values" || !field.IsExported() {
+			continue
+		}
+		// As JSON: NaN is NaN there, and a map has an order.
+		one, err := json.Marshal(x.Field(i).Interface())
+		two, err2 := json.Marshal(y.Field(i).Interface())
+		if err != nil || err2 != nil || !bytes.Equal(one, two) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			return name
+		}
+	}
+	return ""
 }

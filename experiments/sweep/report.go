@@ -46,7 +46,7 @@ func Report(dir string) (results.Report, []Picture, error) {
 			break
 		}
 	}
-	r := results.Report{Eyebrow: "simulate sweep", Title: x.Name, Lead: v.lead(dir), Facts: v.facts()}
+	r := results.Report{Eyebrow: "simulate sweep", Title: x.Name, Lead: strings.TrimSpace(v.lead(dir) + " " + x.missingText(done)), Facts: v.facts()}
 	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: v.points()})
 	for i, f := range x.Factors {
 		if len(f.Values) > 1 {

@@ -192,17 +192,65 @@ func TestDamagedLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const one, two = `{"run":"a","steps":1}` + "\n", `{"run":"b","steps":2}` + "\n"
+	one, two := resealed(t, `{"run":"a","steps":1}`+"\n"), resealed(t, `{"run":"b","steps":2}`+"\n")
 	for text, want := range map[string]int{"": 0, one: 1, one + two: 2, one + two[:9]: 1, one + "\x00\x00\n": 1, one + one: 1} {
 		write(text)
 		if done, size, err := readLog(dir); err != nil || len(done) != want || !bytes.HasPrefix([]byte(text), []byte(text)[:size]) {
 			t.Errorf("%q: %d lines (%v), want %d", text, len(done), err, want)
 		}
 	}
-	for _, text := range []string{one + "{}\n" + two, "x\n" + one, one + `{"run":"a","steps":3}` + "\n"} {
+	for text, want := range map[string]string{
+		one + "{}\n" + two: "runs.jsonl:2: it has no seal",
+		"x\n" + one:        "runs.jsonl:1: it has no seal",
+		one + resealed(t, `{"run":"a","steps":3}`+"\n"):               "runs.jsonl:2: a second outcome of run a, which differs from the one in line 1 in steps",
+		one + resealed(t, `{"run":"a","steps":1,"peak":0.5}`+"\n"):    "in line 1 in peak",
+		strings.Replace(one, `"steps":1`, `"steps":2`, 1):             "runs.jsonl:1: not as it was written",
+		two + strings.Replace(one, `"run":"a"`, `"run":"c"`, 1) + two: "runs.jsonl:2: not as it was written",
+		`{"run":"a","steps":1}` + "\n":                                "simulate seal " + dir,
+	} {
 		write(text)
-		if _, _, err := readLog(dir); err == nil {
-			t.Errorf("%q is taken", text)
+		if _, _, err := readLog(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestSeal: a sweep of a version without seals gets them, and is otherwise the sweep that it
+// was; what contradicts itself gets none.
+func TestSeal(t *testing.T) {
+	g, dir := gridOf(t, tiny), t.TempDir()
+	whole := finished(t, g, dir, Options{})
+	strip := func(name string) {
+		var bare strings.Builder
+		for line := range strings.Lines(whole[name]) {
+			text, err := record.OpenLine([]byte(strings.TrimSuffix(line, "\n")))
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			bare.WriteString(string(text) + "\n")
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(bare.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	strip(LogFile)
+	strip(IndexFile)
+	if n, err := Seal(dir); n != 4+1 || err != nil {
+		t.Fatalf("%d lines (%v), want the 4 runs and the index", n, err)
+	}
+	if got := filesOf(t, dir); !maps.Equal(got, whole) {
+		t.Error("a sealed folder is not what it was")
+	}
+	if n, err := Seal(dir); n != 0 || err != nil {
+		t.Errorf("a second time: %d, %v", n, err)
+	}
+	first, _, _ := strings.Cut(whole[LogFile], "\n")
+	other, _ := record.OpenLine([]byte(first))
+	text := whole[LogFile] + strings.Replace(string(other), `"status":"finished"`, `"status":"stopped"`, 1) + "\n"
+	if err := os.WriteFile(filepath.Join(dir, LogFile), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Seal(dir); err == nil || !strings.Contains(err.Error(), "runs.jsonl:5: a second outcome") {
+		t.Errorf("a contradiction: %v", err)
 	}
 }

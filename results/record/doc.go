@@ -25,6 +25,9 @@
 // file that is not what it was at its mark, or under its seal, is refused.
 // Errors about files are FolderErrors: one line with path, cause and remedy.
 //
+// What comes in parts is sealed in parts: the files of a claim by Sums, the lines of a
+// sweep's log by SealLine. The seals are of the text, however it is stored.
+//
 // Judge says whether a run held or collapsed, by one metric.
 //
 // # What it is not
