@@ -21,7 +21,9 @@ const (
 	Routing   = "routing"
 	Staleness = "staleness"
 	// Sampler is a law other than the recorded one, Bookkeeping columns that are not what they seem.
-	Sampler     = "sampler"
+	Sampler = "sampler"
+	// Penalty is a repetition, presence or frequency penalty of one engine alone.
+	Penalty     = "penalty"
 	Bookkeeping = "bookkeeping"
 )
 

@@ -71,9 +71,13 @@ type nonFinite struct {
 
 func (c *nonFinite) add(v *view) {
 	c.trained, c.bad = c.trained+len(v.at), c.bad+len(v.at)-len(v.ok)
-	for i, roll := range v.roll {
-		c.note(roll)
-		c.note(v.old[i])
+	for _, column := range [...][]float64{v.roll, v.old} {
+		if flat(column) { // a response's sum on all of its tokens is low, too: see whether other responses have the same value
+			column = column[:1]
+		}
+		for _, x := range column {
+			c.note(x)
+		}
 	}
 }
 
@@ -109,6 +113,9 @@ func (c *nonFinite) judge(*evidence) outcome {
 // equalShare is the share of tokens without a gap from which two columns are equal.
 const equalShare = 0.999
 
+// unknownCopy is what is said of columns that are equal where no prompt tells why.
+const unknownCopy = "there is no gap at all, and nothing is recorded on the prompt that would tell equal engines from a copied column"
+
 // identical asks what it means that there is no gap at all: a prompt tells a copied
 // column, since the engine that samples does not score it.
 type identical struct{ tokens, equal, prompt, copied, silent int }
@@ -124,6 +131,9 @@ func (c *identical) add(v *view) {
 	for i := range min(len(roll), len(old)) {
 		if i == 0 && len(roll) > 1 {
 			continue // nothing predicts the first token
+		}
+		if roll[i] == 0 && old[i] == 0 {
+			continue // neither engine scored the prompt
 		}
 		c.prompt++
 		switch {
@@ -146,5 +156,5 @@ func (c *identical) judge(*evidence) outcome {
 	case share(c.silent, c.prompt) > 0.5:
 		return pass(value, "there is no gap: equal engines, or a bypass that takes the rollout's log-probs for the learner's; every weight is 1")
 	}
-	return watch(value, "there is no gap, and nothing is recorded on the prompt")
+	return watch(value, unknownCopy)
 }

@@ -2,14 +2,9 @@ package advise
 
 import (
 	"fmt"
-	"math"
 )
 
 const (
-	// slidGain is how much closer, in nats, the columns must come behind a cut when one
-	// of them is moved by a token, slidCap the most that one token may count, and
-	// slidTokens how many tokens must lie behind the cut.
-	slidGain, slidCap, slidTokens = 3, 2, 4
 	// replacedBelow is the d of a token that the learner was not given.
 	replacedBelow = -4
 	// replacedShare is the share of responses with such a token that is a fault, where
@@ -28,33 +23,20 @@ func (c *retokenised) add(v *view) {
 		return
 	}
 	c.responses++
+	switch a := v.alignment(); a.place {
+	case slid:
+		c.slid++
+		return
+	case shifted, fromPrompt, reversed, unrelated:
+		return // which other checks count
+	}
 	low, high := 0.0, 0.0
 	for i, roll := range v.roll {
 		low, high = min(low, v.old[i]-roll), max(high, v.old[i]-roll)
 	}
-	switch {
-	case v.slides(-1) || v.slides(1):
-		c.slid++
-	case low < replacedBelow && high <= -replacedBelow:
+	if low < replacedBelow && high <= -replacedBelow {
 		c.replaced++
 	}
-}
-
-// slides reports whether the columns fit better from some token on when one is moved.
-func (v *view) slides(by int) bool {
-	gain, count := 0.0, 0
-	for n := len(v.ok) - 1; n >= 0; n-- {
-		m := n + by
-		if m < 0 || m >= len(v.ok) || v.ok[m] != v.ok[n]+by {
-			continue
-		}
-		count++
-		gain += min(math.Abs(v.old[n]-v.roll[n]), slidCap) - min(math.Abs(v.old[n]-v.roll[m]), slidCap)
-		if gain > slidGain && count >= slidTokens {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *retokenised) judge(e *evidence) outcome {
@@ -63,7 +45,7 @@ func (c *retokenised) judge(e *evidence) outcome {
 	switch l := e.logits(); {
 	case e.failed("shift"):
 		return notApplicable("all tokens are shifted")
-	case c.slid > 0:
+	case share(c.slid, c.responses) >= misplaced:
 		return fail(value, fmt.Sprintf("%d of %d responses have slid by a token somewhere, in %d others tokens are different ones: they were decoded and encoded again", c.slid, c.responses, c.replaced), remedy)
 	case value >= replacedShare && l.q999 > replacedTail*l.median:
 		return fail(value, fmt.Sprintf("in %d of %d responses the learner scored tokens that were not sampled", c.replaced, c.responses), remedy)

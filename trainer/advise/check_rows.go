@@ -47,41 +47,6 @@ func (c *duplicates) judge(*evidence) outcome {
 }
 
 const (
-	// shiftedAbove is the correlation with a neighbour that no engine has by itself,
-	// and shiftedBy by how much it must be above that with the token's own.
-	shiftedAbove = 0.8
-	shiftedBy    = 0.2
-)
-
-// shift finds a column that is off by one token: old of a token is compared with
-// roll of the one before, of its own and of the one behind.
-type shift struct{ by [3]moments }
-
-func (c *shift) add(v *view) {
-	for n, i := range v.ok {
-		for k := -1; k <= 1; k++ {
-			if m := n + k; m >= 0 && m < len(v.ok) && v.ok[m] == i+k {
-				c.by[k+1].add(v.roll[m], v.old[n])
-			}
-		}
-	}
-}
-
-func (c *shift) judge(*evidence) outcome {
-	own := c.by[1].pearson()
-	value, at := c.by[0].pearson(), -1
-	if later := c.by[2].pearson(); later > value {
-		value, at = later, 1
-	}
-	if value > shiftedAbove && value > own+shiftedBy {
-		which := map[int]string{-1: "early", 1: "late"}[at]
-		return fail(value, fmt.Sprintf("the rollout log-probs stand one token too %s: they correlate with their neighbours' by %.2f, with their own by %.2f", which, value, own),
-			"align the two columns: value i of both must belong to token i")
-	}
-	return pass(value, "")
-}
-
-const (
 	// maskedShare is the share of trained tokens that the engine never scored.
 	maskedShare = 0.01
 	// surely is a log-prob of the learner's that no engine gives a probability of exactly 1.
@@ -96,6 +61,9 @@ type maskedIn struct{ tokens, found, prompt, tool, placeholder int }
 
 func (c *maskedIn) add(v *view) {
 	c.tokens += len(v.roll)
+	if zeros(v.roll) {
+		return // nothing of the response was recorded, which another check counts
+	}
 	for from := 0; from < len(v.roll); {
 		to, found := from, 0
 		for to < len(v.roll) && v.roll[to] == 0 {

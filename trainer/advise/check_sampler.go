@@ -27,15 +27,20 @@ type lawIdentity struct {
 
 func (c *lawIdentity) add(v *view) {
 	for i, rho := range v.ratio {
-		c.n++
-		c.sum += rho
-		c.squares += float64(rho * rho)
-		c.most = max(c.most, rho)
-		if mass := v.row.KeptMass; mass != nil && isFinite(mass[v.ok[i]]) {
-			c.mass += mass[v.ok[i]]
-		} else {
-			c.mass++
-		}
+		c.count(rho, v, i)
+	}
+}
+
+// count takes in the ratio of a token.
+func (c *lawIdentity) count(rho float64, v *view, i int) {
+	c.n++
+	c.sum += rho
+	c.squares += float64(rho * rho)
+	c.most = max(c.most, rho)
+	if mass := v.row.KeptMass; mass != nil && isFinite(mass[v.ok[i]]) {
+		c.mass += mass[v.ok[i]]
+	} else {
+		c.mass++
 	}
 }
 

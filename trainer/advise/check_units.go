@@ -45,6 +45,7 @@ type column struct {
 	// responses are those that are long enough, falling and flat those of them that
 	// never rise and those that stand still; steps compares their differences with the other column.
 	responses, falling, flat int
+	sums                     int // standing still at about the sum of the other column
 	steps                    moments
 }
 
@@ -68,6 +69,7 @@ func (c *column) add(x, other []float64, whole bool) {
 	c.responses++
 	if flat {
 		c.flat++
+		c.sums += count1(isSum(x[0], other))
 		return
 	}
 	if falling {
@@ -106,7 +108,13 @@ func (c *signUnits) judge(e *evidence) outcome {
 		case share(o.falling, o.responses) > mostSigns && o.steps.pearson() >= 0.9:
 			return fail(share(o.falling, o.responses), "the "+column.name+" column falls all along a response: it is the sum so far", "write one log-prob per token")
 		case share(o.flat, o.responses) > mostSigns:
-			return fail(share(o.flat, o.responses), "the "+column.name+" column is constant within a response: it is the response's, not the token's", "write one log-prob per token")
+			why := "the " + column.name + " column is constant within a response: "
+			if 2*o.sums > o.flat {
+				why += "it is the sum of the response's log-probs"
+			} else {
+				why += "it is the response's, not the token's"
+			}
+			return fail(share(o.flat, o.responses), why, "write one log-prob per token")
 		}
 	}
 	value := max(share(c.roll.positive, c.tokens), share(c.old.positive, c.tokens))

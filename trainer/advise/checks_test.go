@@ -227,10 +227,16 @@ func TestLimits(t *testing.T) {
 					}
 				})
 			}, Pass, ""},
-			{"fp16, the learner's", func(rows []*reader.Row) { tokens(rows, func(_ int, _, old *float64) { *old = fp16(*old) }) }, Fail, "learner's log-probs were rounded to float16"},
+			{"fp16, the learner's", func(rows []*reader.Row) { tokens(rows, func(_ int, _, old *float64) { *old = fp16(*old) }) }, Watch, "learner's log-probs were rounded to float16"},
+			{"fp16, and hardly another gap", func(rows []*reader.Row) {
+				tokens(rows, func(_ int, roll, old *float64) { *old = fp16(*roll + (*old-*roll)/20) })
+			}, Fail, "learner's log-probs were rounded to float16"},
+			{"two decimals", func(rows []*reader.Row) {
+				tokens(rows, func(_ int, roll, old *float64) { *roll, *old = decimals(*roll, 2), decimals(*old, 2) })
+			}, Fail, "rollout and the learner's log-probs were rounded to 2 decimals"},
 			{"four decimals", func(rows []*reader.Row) {
 				tokens(rows, func(_ int, roll, old *float64) { *roll, *old = decimals(*roll, 4), decimals(*old, 4) })
-			}, Fail, "rollout and the learner's log-probs were rounded to 4 decimals"},
+			}, Watch, "rollout and the learner's log-probs were rounded to 4 decimals"},
 			{"five decimals", func(rows []*reader.Row) {
 				tokens(rows, func(_ int, roll, old *float64) { *roll, *old = decimals(*roll, 5), decimals(*old, 5) })
 			}, Pass, ""},
@@ -297,6 +303,11 @@ func TestLimits(t *testing.T) {
 				for _, r := range rows {
 					r.Roll = moved(r.Roll, 2)
 				}
+			}, Fail, "in 40 of 40 responses (100 %) the rollout log-probs stand two tokens too late"},
+			{"four late", func(rows []*reader.Row) {
+				for _, r := range rows {
+					r.Roll = moved(r.Roll, 4)
+				}
 			}, Pass, ""},
 			{"a third of the responses", func(rows []*reader.Row) {
 				for i, r := range rows {
@@ -304,14 +315,21 @@ func TestLimits(t *testing.T) {
 						r.Roll = moved(r.Roll, 1)
 					}
 				}
-			}, Pass, ""},
+			}, Fail, "in 14 of 40 responses (35 %) the rollout log-probs stand one token too late"},
 			{"two thirds of the responses", func(rows []*reader.Row) {
 				for i, r := range rows {
 					if i%3 > 0 {
-						r.Roll = moved(r.Roll, 1)
+						r.Roll = moved(r.Roll, -3)
 					}
 				}
-			}, Pass, ""},
+			}, Fail, "in 26 of 40 responses (65 %) the rollout log-probs stand three tokens too early"},
+			{"as far as the prompt", func(rows []*reader.Row) { // its own log-probs stand where the prompt does
+				for _, r := range rows {
+					r.PromptRoll = slices.Clone(r.Roll[:4])
+					copy(r.Roll, r.Roll[4:])
+					clear(r.Roll[46:])
+				}
+			}, Fail, "in 40 of 40 responses (100 %) the rollout column begins at the prompt's first token"},
 			{"neighbours alike, and own", func(rows []*reader.Row) {
 				for _, r := range rows {
 					for i := range r.Roll {

@@ -16,6 +16,7 @@ type kept struct {
 	now, advantage []float64
 
 	id        []int32 // nil if the dump has none
+	again     []uint8 // how the id has occurred before, nil if there are no ids
 	flipped   []bool  // other experts computed it, in any layer; nil unless both engines' routes were recorded
 	third     []uint8
 	turn      []int32 // runs of trained tokens, from 0
@@ -23,8 +24,10 @@ type kept struct {
 	first     bool    // the trained tokens begin where the response does, without a gap
 	prompted  bool    // there is one
 	env, file string
-	step, lag int    // lag is that of lagOf
-	number    int    // in the order of reading
+	step, lag int // lag is that of lagOf
+	number    int // in the order of reading
+	lead      int // how many tokens the prompt has
+	stands    alignment
 	chance    uint64 // the responses with the lowest are kept
 }
 
@@ -42,7 +45,7 @@ func newReservoir() *reservoir { return &reservoir{r: rand.New(rand.NewPCG(1, 16
 // add offers a response.
 func (s *reservoir) add(v *view, file string) {
 	s.number++
-	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), prompted: len(v.row.Prompt) > 0}
+	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), prompted: len(v.row.Prompt) > 0, lead: len(v.row.Prompt), stands: v.alignment()}
 	n := min(len(v.ok), sampled)
 	if n == 0 || s.tokens >= sampled && len(s.rows) > 0 && k.chance > s.rows[0].chance {
 		return
@@ -59,6 +62,7 @@ func (s *reservoir) add(v *view, file string) {
 			k.turn = append(k.turn, turn)
 		}
 	}
+	k.again = occurrences(v.row.Prompt, v.row.Token, v.ok[:n])
 	for i, at := range v.ok[:n] {
 		if v.row.Token != nil {
 			k.id = append(k.id, v.row.Token[at])

@@ -227,10 +227,10 @@ func TestScopes(t *testing.T) {
 	if c := said(rep, "shift", "env:code"); c.Result != Fail || c.Conditional {
 		t.Errorf("%+v", c)
 	}
-	if c := said(rep, "shift", "all"); c.Result != Pass {
+	if c := said(rep, "shift", "all"); c.Result != Fail || !strings.HasPrefix(c.Why, "in 28 of 60 responses (47 %)") {
 		t.Errorf("%+v", c)
 	}
-	if !strings.HasSuffix(rep.Verdict.Summary, "(in env:code).") || rep.Verdict.State != Repair {
+	if !strings.HasSuffix(rep.Verdict.Summary, "(all of them in env:code).") || rep.Verdict.State != Repair {
 		t.Errorf("%+v", rep.Verdict)
 	}
 	for _, c := range rep.Checks {

@@ -34,6 +34,9 @@ func (a *Analysis) verdict(r *Report, missing string) Verdict {
 	g := r.Gap
 	size := fmt.Sprintf("mean |d| %.2g, k3 %.2g, Pearson %.4f on %s", g.MeanAbsDlogp, g.K3, g.Pearson, count(g.Tokens, "token"))
 	switch {
+	case g.Unequal <= 1-equalShare && whyOf(r, "identical") == unknownCopy:
+		return Verdict{State: Inactive, Causes: []string{}, Summary: capital(unknownCopy) + ": every weight is 1, and every correction does nothing.",
+			Next: "record both engines' log-probs on the prompt as well, which a rollout engine does not score by itself, or compare a step of the two engines directly"}
 	case g.Unequal <= 1-equalShare:
 		return Verdict{State: Healthy, Causes: []string{}, Summary: capital(whyOf(r, "identical")) +
 			". Agreement on sampled tokens does not prove equal distributions, and a copied column looks the same.", Next: "no correction; see that both columns are recorded, each by its own engine"}
@@ -44,24 +47,53 @@ func (a *Analysis) verdict(r *Report, missing string) Verdict {
 		Next: "look for the cause: precision, order of sums, routing, or old weights"}
 }
 
+// rowChecks are those whose values are shares of the responses. What has happened to most of them decides: columns that
+// do not belong together fit by accident in a few.
+var rowChecks = []string{"rows-not-real", "shift", "same-tokens"}
+
 // repair is the verdict on faults, of which the first decides; of the sampler's that
 // which says what law it was, over everything if it is found there.
 func repair(faults []Check) Verdict {
 	first := slices.MinFunc(faults, func(a, b Check) int { return a.at - b.at })
 	if first.family == Sampler {
 		for _, c := range faults { // everything first, then the other scopes
-			if c.ID == "support" || c.ID == "temperature" {
+			if c.ID == "support" || c.ID == "temperature" || c.ID == "swapped" {
 				first = c
 				break
+			}
+		}
+	}
+	if slices.Contains(rowChecks, first.ID) {
+		for _, c := range faults {
+			if slices.Contains(rowChecks, c.ID) && c.scope == first.scope && c.Value > first.Value {
+				first = c
 			}
 		}
 	}
 	where := ""
 	if first.scope != everything {
 		where = " (in " + first.Scope + ")"
+	} else if only := narrower(faults, first); only != "" {
+		where = " (all of them in " + only + ")"
 	}
 	return Verdict{State: Repair, Causes: []string{first.family}, Confidence: Named,
 		Summary: "Repair the data first: " + first.Why + where + ".", Next: first.remedy + "; no importance correction before that"}
+}
+
+// narrower is the only environment, or file, that has a fault of some responses, empty if several have it, or all responses.
+func narrower(faults []Check, of Check) (only string) {
+	for _, kind := range []string{"env", "file"} {
+		var in []Check
+		for _, c := range faults {
+			if c.ID == of.ID && c.scope.kind == kind {
+				in = append(in, c)
+			}
+		}
+		if slices.Contains(rowChecks, of.ID) && len(in) == 1 && in[0].Value > of.Value {
+			return in[0].Scope
+		}
+	}
+	return ""
 }
 
 // whyOf is the reason of a check of everything.

@@ -19,11 +19,14 @@ type view struct {
 	ratio []float64
 	// whole says that it is the whole response, in which neighbours are neighbours.
 	whole bool
+	// stands is how the columns stand to each other, once that has been worked out.
+	stands alignment
+	placed bool
 }
 
 // fill makes the view that of a row with both columns.
 func (v *view) fill(row *reader.Row) {
-	v.row, v.whole = row, true
+	v.row, v.whole, v.placed = row, true, false
 	v.at, v.ok, v.roll, v.old, v.ratio = v.at[:0], v.ok[:0], v.roll[:0], v.old[:0], v.ratio[:0]
 	for i, m := range row.Mask {
 		if !m {

@@ -48,6 +48,9 @@ type World struct {
 	Sharp, Push       float64
 	Unsynced          float64
 	Temperature, TopP float64
+	// Presence is what the rollout engine takes off the logit of an id that the response already has,
+	// Frequency that for every time that it has it, Repetition what it divides it by, if positive, or multiplies it with.
+	Presence, Frequency, Repetition float64
 }
 
 // The parts of a gap, as a truth names them.
@@ -66,7 +69,7 @@ const (
 
 // Rows are the responses, and each part's share of Σk3.
 func (w World) Rows() (rows []*reader.Row, shares map[string]float64) {
-	m := &maker{World: w, r: rand.New(rand.NewPCG(w.Seed, 0x9a7))}
+	m := &maker{World: w, seen: map[int]int{}, r: rand.New(rand.NewPCG(w.Seed, 0x9a7))}
 	m.bias, m.stale, m.never = m.normals(w.IDs), m.normals(w.IDs), m.normals(w.IDs)
 	m.low = m.normals(w.IDs * ranks)
 	total := 0.0
@@ -100,6 +103,7 @@ type maker struct {
 	k3                                    [3]float64
 
 	id       []int
+	seen     map[int]int // how often a response already has an id
 	z, p     []float64
 	delta    [3][]float64
 	position []float64
@@ -155,6 +159,7 @@ func (m *maker) row(step, group, number int) *reader.Row {
 	if len(m.Lags) > 0 {
 		lag = float64(m.Lags[group%len(m.Lags)])
 	}
+	clear(m.seen)
 	on := m.r.Float64() < m.FlipShare
 	for range min(max(length, 5), 400) {
 		if m.FlipShare > 0 {
@@ -180,6 +185,7 @@ func (m *maker) row(step, group, number int) *reader.Row {
 			m.delta[0][at] += float64(push * (float64(2*row.Reward) - 1))
 		}
 		old = roll + m.shift(at, 0)
+		m.seen[m.id[at]]++
 		row.Token, row.Mask = append(row.Token, name(m.id[at])), append(row.Mask, true)
 		row.Roll = append(row.Roll, float64(float32(min(0, roll))))
 		row.Old = append(row.Old, float64(float32(min(0, old))))
@@ -212,6 +218,7 @@ func (m *maker) place(on bool, lag float64) {
 			m.z[i] = 6 + m.normal()
 		}
 	}
+	penalties := m.penalise()
 	m.law()
 	uneven := m.Sigma * elementary.Exp(m.Uneven*m.normal())
 	drift := m.Eta * elementary.Pow(lag, 0.7)
@@ -233,8 +240,29 @@ func (m *maker) place(on bool, lag float64) {
 		}
 		by := math.Sqrt(m.ByID)
 		old := float64(m.Unsynced*(float64(by*m.never[id])+rest)) + float64(drift*(float64(by*m.turned[id])+rest)) + float64(m.Sharp*lag*m.z[i])
-		m.delta[0], m.delta[1], m.delta[2] = append(m.delta[0], numerics), append(m.delta[1], route), append(m.delta[2], old)
+		m.delta[0], m.delta[1], m.delta[2] = append(m.delta[0], numerics+penalties[i]), append(m.delta[1], route), append(m.delta[2], old)
 	}
+}
+
+// penalise takes off the rollout engine's logits what its penalties do, and returns it: the learner has none.
+func (m *maker) penalise() []float64 {
+	off := make([]float64, len(m.z))
+	for i, id := range m.id {
+		n := m.seen[id]
+		if n == 0 {
+			continue
+		}
+		off[i] = m.Presence + float64(m.Frequency*float64(n))
+		switch z := m.z[i]; {
+		case m.Repetition == 0:
+		case z > 0:
+			off[i] += z - z/m.Repetition
+		default:
+			off[i] += z - float64(z*m.Repetition)
+		}
+		m.z[i] -= off[i]
+	}
+	return off
 }
 
 // law is softmax(z/T), cut to top-p: what is cut has no probability in either engine.
