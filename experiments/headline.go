@@ -116,9 +116,24 @@ type HeadlineOptions struct {
 type HeadlineResult struct {
 	// Gap is the measurement at equal weights.
 	Gap *measure.Measurement
+	// NoEffects are the parts of the arms that cannot act.
+	NoEffects []recipe.NoEffect
 	// Arms are the lines, and Runs their records, seeds in order.
 	Arms []HeadlineArm
 	Runs [][]*record.Record
+}
+
+// HeadlineRecipes are those of arms, with further changes.
+func HeadlineRecipes(arms []HeadlineArm, set []string) ([]recipe.Recipe, error) {
+	var recipes []recipe.Recipe
+	for _, arm := range arms {
+		r, err := recipe.Load(headlineRecipe, append(append([]string{"name=" + arm.Name}, arm.Set...), set...)...)
+		if err != nil {
+			return nil, fmt.Errorf("headline arm %s: %w", arm.Name, err)
+		}
+		recipes = append(recipes, r)
+	}
+	return recipes, nil
 }
 
 // Headline measures the gap between engines at equal weights, then provokes
@@ -148,14 +163,11 @@ func Headline(ctx context.Context, o HeadlineOptions) (*HeadlineResult, error) {
 	if o.Measured != nil {
 		o.Measured(out.Gap)
 	}
-	var recipes []recipe.Recipe
-	for _, arm := range out.Arms {
-		r, err := recipe.Load(headlineRecipe, append(append([]string{"name=" + arm.Name}, arm.Set...), o.Set...)...)
-		if err != nil {
-			return nil, fmt.Errorf("headline arm %s: %w", arm.Name, err)
-		}
-		recipes = append(recipes, r)
+	recipes, err := HeadlineRecipes(arms, o.Set)
+	if err != nil {
+		return nil, err
 	}
+	out.NoEffects = recipe.NoEffects(recipes...)
 	records, err := Compare(ctx, recipes, seeds, o.Options)
 	if err != nil {
 		return nil, err

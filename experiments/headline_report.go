@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/sweep"
 	"driftlab/results"
 )
 
@@ -118,5 +119,8 @@ func (h *HeadlineResult) Report(published []Outcome, glossary []results.Term) re
 	story.Blocks = append(story.Blocks, h.OutcomeTable(published), h.CorrectionTable())
 	// The sections of FromGroups after its outcome table, which the story replaces.
 	r.Sections = append([]results.Section{story, gap}, r.Sections[1:]...)
+	if t := sweep.NoEffectTable(h.NoEffects); t != nil {
+		r.Sections = append(r.Sections, results.Section{Heading: "What cannot act", Blocks: []results.Block{t}})
+	}
 	return r
 }

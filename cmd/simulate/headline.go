@@ -78,11 +78,16 @@ func (c *headlineCmd) Run(a *app) error {
 	if err := ownPage(dir, "simulate"); err != nil {
 		return err
 	}
+	recipes, err := experiments.HeadlineRecipes(arms, c.Set)
+	if err != nil {
+		return err
+	}
 	lock, err := a.hold(dir, "headline.png", "headline.svg", "headline.md", "headline.json", "gap.json", "curves.csv")
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
+	a.tellInert(c.Quiet, "", recipe.NoEffects(recipes...))
 	m := a.meter(c.Quiet, "headline", "step", 0)
 	end := a.signals.begin()
 	result, err := experiments.Headline(a.ctx, experiments.HeadlineOptions{

@@ -6,13 +6,24 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// tellInert says which parts of a recipe cannot act in it, or seldom, one line each. It is
-// left out where nothing begins, or quiet is asked for.
-func (a *app) tellInert(quiet bool, r recipe.Recipe) {
+// mostNotes is how many notes a command prints before its runs where a page has them all.
+const mostNotes = 8
+
+// tellInert says which parts of recipes cannot act, one line each; rest says where those
+// beyond the first are, and is empty where there are few. It is left out where nothing
+// begins, or quiet is asked for.
+func (a *app) tellInert(quiet bool, rest string, notes []recipe.NoEffect) {
 	if quiet {
 		return
 	}
-	for _, note := range append(r.Inert(), r.Cautions()...) {
-		fmt.Fprintf(a.stderr, "simulate: note: %s: %s\n", r.Name, note)
+	shown := len(notes)
+	if rest != "" {
+		shown = min(shown, mostNotes)
+	}
+	for _, note := range notes[:shown] {
+		fmt.Fprintf(a.stderr, "simulate: note: %s\n", note)
+	}
+	if shown < len(notes) {
+		fmt.Fprintf(a.stderr, "simulate: note: %d more parts cannot act: %s\n", len(notes)-shown, rest)
 	}
 }

@@ -16,6 +16,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 	if err != nil {
 		return err
 	}
+	a.tellInert(false, "the page of the sweep has all of them", g.Index().NoEffects())
 	runs := len(g.Runs())
 	fmt.Fprintf(a.stdout, "%d points, %d cells, %d runs (equal recipes are one)\n", len(g.Commands), len(g.Cells), runs)
 	if part := o.Shard; part.Count > 0 {

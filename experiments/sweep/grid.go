@@ -32,7 +32,9 @@ type Grid struct {
 	Cells []Cell
 	// Points counts those of the plan, Commands say how each is run alone.
 	Commands []string
-	byRun    map[string][]*Cell
+	// CannotAct has for each point the parts of its recipe that cannot act.
+	CannotAct [][]string
+	byRun     map[string][]*Cell
 }
 
 // Loader reads a recipe, with its models, so that whatever is wrong is said before
@@ -74,6 +76,7 @@ func (p *Plan) Grid(load Loader) (*Grid, error) {
 			g.Cells = append(g.Cells, c)
 		}
 		g.Commands = append(g.Commands, command(base, changes))
+		g.CannotAct = append(g.CannotAct, r.Inert())
 	}
 	if len(g.Cells) == 0 {
 		return nil, errors.New("no point of the grid is left: look at only and except")

@@ -37,6 +37,8 @@ type IndexPoint struct {
 	Command string            `json:"command"`
 	Steps   int               `json:"steps"`
 	Runs    []string          `json:"runs"`
+	// CannotAct are the notes of recipe.Recipe.Inert.
+	CannotAct []string `json:"cannot_act,omitempty"`
 }
 
 // command runs a cell alone.
@@ -55,7 +57,7 @@ func (g *Grid) Index() *Index {
 	for i := range g.Cells {
 		c := &g.Cells[i]
 		if c.Point == len(x.Points) {
-			x.Points = append(x.Points, IndexPoint{Values: c.Values, Command: g.Commands[c.Point], Steps: c.Recipe.Steps})
+			x.Points = append(x.Points, IndexPoint{Values: c.Values, Command: g.Commands[c.Point], Steps: c.Recipe.Steps, CannotAct: g.CannotAct[c.Point]})
 		}
 		p := &x.Points[c.Point]
 		p.Runs = append(p.Runs, c.Run)
@@ -137,7 +139,7 @@ func (x *Index) rows(done map[string]Outcome) []Outcome {
 		for i, run := range p.Runs {
 			if o, ok := done[run]; ok {
 				o.Values, o.Seed = p.Values, x.Seeds[i]
-				o.command = p.command(o.Seed)
+				o.command, o.cannotAct = p.command(o.Seed), p.cannotAct()
 				rows = append(rows, o)
 			}
 		}

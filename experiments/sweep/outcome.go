@@ -51,7 +51,7 @@ type Outcome struct {
 	// Trace tells whether two runs trained alike.
 	Trace Trace `json:"trace"`
 
-	command string // of a row, its cell's
+	command, cannotAct string // of a row, its cell's
 }
 
 // Number is a figure that may be NaN or infinite, which JSON has no words for:

@@ -48,6 +48,9 @@ func Report(dir string) (results.Report, []Picture, error) {
 	}
 	r := results.Report{Eyebrow: "simulate sweep", Title: x.Name, Lead: strings.TrimSpace(v.lead(dir) + " " + x.missingText(done)), Facts: v.facts()}
 	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: v.points()})
+	if t := NoEffectTable(v.NoEffects()); t != nil {
+		r.Sections = append(r.Sections, results.Section{Heading: "What cannot act", Blocks: []results.Block{t}})
+	}
 	for i, f := range x.Factors {
 		if len(f.Values) > 1 {
 			r.Sections = append(r.Sections, v.factor(i, f))
@@ -92,18 +95,6 @@ func (v *view) lead(dir string) string {
 func (v *view) facts() []results.Fact {
 	return []results.Fact{{Name: "factors", Value: fmt.Sprint(len(v.Factors))}, {Name: "points", Value: fmt.Sprint(len(v.Points))},
 		{Name: "seeds", Value: fmt.Sprint(len(v.Seeds))}, {Name: "runs", Value: fmt.Sprint(len(v.runs()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.rows), v.Cells())}}
-}
-
-// pointName is a point's values in the order of the factors.
-func (v *view) pointName(p IndexPoint) string {
-	var names []string
-	for _, f := range v.Factors {
-		names = append(names, p.Values[f.Name])
-	}
-	if len(names) == 0 {
-		return v.Name
-	}
-	return strings.Join(names, ", ")
 }
 
 // figures are the columns that tables show of a set of outcomes.
@@ -187,7 +178,12 @@ func (v *view) where(values map[string]string) (list []*Outcome) {
 func (v *view) points() []results.Block {
 	note := fmt.Sprintf("Means over seeds. Final is the mean of the last %d evaluations, mean that of all after the start (the area under the curve), drawdown the furthest below an earlier such mean. %s", record.Window, record.CollapseRule())
 	t := table("Every point, means over its seeds", note, v.Columns()...)
-	for _, p := range v.Points[:min(len(v.Points), mostPoints)] {
+	marks := v.marks()
+	if len(marks) > 0 {
+		t.Columns = append(t.Columns, results.TableColumn{Name: "cannot act"}, results.TableColumn{Name: "same as"})
+		t.Note += " Cannot act: parts of the recipe without any effect there. Same as: all runs of the point were trained like those of that point, to the last bit; what parts their recipes did nothing, and the two are one result."
+	}
+	for i, p := range v.Points[:min(len(v.Points), mostPoints)] {
 		list := v.where(p.Values)
 		if len(list) == 0 {
 			continue
@@ -196,7 +192,11 @@ func (v *view) points() []results.Block {
 		for _, name := range v.Columns() {
 			cells = append(cells, results.Word(p.Values[name]))
 		}
-		t.Add(append(cells, row(list)...)...)
+		cells = append(cells, row(list)...)
+		if len(marks) > 0 {
+			cells = append(cells, results.Word(marks[i][0]), results.Word(marks[i][1]))
+		}
+		t.Add(cells...)
 	}
 	return []results.Block{t}
 }

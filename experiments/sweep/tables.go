@@ -112,7 +112,8 @@ func runColumns() []column {
 	for _, name := range kept {
 		columns = append(columns, column{Name: name, Kind: real})
 	}
-	return append(columns, column{Name: "generated", Kind: whole}, column{Name: "scored", Kind: whole}, column{Name: "trained", Kind: whole}, column{Name: "command", Kind: words})
+	return append(columns, column{Name: "generated", Kind: whole}, column{Name: "scored", Kind: whole}, column{Name: "trained", Kind: whole},
+		column{Name: "cannot_act", Kind: words}, column{Name: "same_as", Kind: words}, column{Name: "command", Kind: words})
 }
 
 // stepColumns are those of the table of steps behind the factors.
@@ -136,6 +137,7 @@ func ownColumns() []string {
 // writeRuns writes the table with a row for each cell.
 func (x *Index) writeRuns(dir string, rows []Outcome, o Tables) error {
 	columns := append(x.factorColumns(), runColumns()...)
+	same := twins(rows)
 	return o.writeTable(dir, runsTable, columns, func(yield func([]any) error) error {
 		for i := range rows {
 			o := &rows[i]
@@ -148,7 +150,7 @@ func (x *Index) writeRuns(dir string, rows []Outcome, o Tables) error {
 					row = append(row, nil)
 				}
 			}
-			if err := yield(append(row, o.Tokens.Generated, o.Tokens.Scored, o.Tokens.Trained, o.command)); err != nil {
+			if err := yield(append(row, o.Tokens.Generated, o.Tokens.Scored, o.Tokens.Trained, o.cannotAct, same[o.Run], o.command)); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"driftlab/experiments/stats"
 	"driftlab/experiments/sweep"
+	"driftlab/trainer/recipe"
 )
 
 // alpha is the level at which a stage tells that a method does something, over all of
@@ -158,6 +159,46 @@ func (r *Ranking) told() string {
 	if len(widths) > 0 {
 		slices.Sort(widths)
 		text += fmt.Sprintf(" What is not told may be there all the same: before any adjustment half of the differences to none are known no better than ±%.2f.", widths[len(widths)/2])
+	}
+	return text
+}
+
+// NoEffects are the parts of the stage's recipes that cannot act, by its methods and
+// stressors.
+func (r *Ranking) NoEffects() []recipe.NoEffect {
+	list := r.Stage.Index.NoEffects()
+	for i := range list {
+		list[i].Where = r.Stage.Name + " " + list[i].Where
+	}
+	return list
+}
+
+// idle says how many comparisons are of a method that did nothing.
+func (r *Ranking) idle() string {
+	idle, all := 0, 0
+	var nowhere []string
+	for _, m := range r.Methods {
+		if m.Method == control {
+			continue
+		}
+		own := 0
+		for _, is := range m.Idle {
+			if is {
+				own++
+			}
+		}
+		idle, all = idle+own, all+len(m.Idle)
+		if own == len(m.Idle) {
+			nowhere = append(nowhere, "`"+m.Method+"`")
+		}
+	}
+	if idle == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(" In %d of the %d comparisons of a method under a stressor the method did nothing (=): every run equals that of no method to the last bit, or the plan leaves it out because it cannot act. "+
+		"They do not count as no significant difference.", idle, all)
+	if len(nowhere) > 0 {
+		text += " Nowhere did anything: " + strings.Join(nowhere, ", ") + "."
 	}
 	return text
 }

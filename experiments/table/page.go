@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/sweep"
 	"driftlab/results"
 )
 
@@ -78,6 +79,9 @@ func (t *Table) Report() results.Report {
 			section.Blocks = append(section.Blocks,
 				results.Fold{Summary: fmt.Sprintf("All %d methods", len(r.Methods)), Blocks: []results.Block{r.StandingTable(0)}})
 		}
+		if t := sweep.NoEffectTable(r.NoEffects()); t != nil {
+			section.Blocks = append(section.Blocks, results.Fold{Summary: "What cannot act, and why", Blocks: []results.Block{t}})
+		}
 		if r.Again != nil {
 			section.Blocks = append(section.Blocks, r.againTable())
 		}
@@ -125,7 +129,7 @@ func (r *Ranking) summary() string {
 			text += fmt.Sprintf(" No method at all stands at rank %d (%.2f).", i+1, m.Regret.Estimate)
 		}
 	}
-	text += r.told()
+	text += r.told() + r.idle()
 	var escaped []string
 	for _, own := range byMethod(r.Rows) {
 		if escapes(own) {

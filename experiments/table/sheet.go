@@ -68,7 +68,7 @@ func RowTable(rows []Row) *results.Table {
 func (r *Ranking) StandingTable(most int) *results.Table {
 	t := &results.Table{Title: "Methods by regret", Sortable: most == 0, Columns: []results.TableColumn{number("rank"), {Name: "method"}, {Name: "group"}, number("regret"), {Name: "95 %"}, number("worst"), {Name: "where"}},
 		Note: "Regret: how far below the best method of each stressor the mean pass rate of the whole run lies, mean and worst over the stressors; then the difference to the matched run under each. " +
-			"↑ and ↓: told better and worse than none under that stressor, at 5 % over the whole table (sign flips of whole seeds, adjusted by Westfall and Young). Dominated: another method's figure is nowhere lower and somewhere higher."}
+			"↑ and ↓: told better and worse than none under that stressor, at 5 % over the whole table (sign flips of whole seeds, adjusted by Westfall and Young). =: the method changed no bit of any run there, so the figure is that of no method. Dominated: another method's figure is nowhere lower and somewhere higher."}
 	if r.hasHealthy() {
 		t.Note += " The stressor healthy is a gap that is harmless by itself."
 	}
@@ -100,6 +100,9 @@ func (m *Standing) cell(stressor int) results.Cell {
 	case g.Worse():
 		c.Text = "↓ " + c.Text
 		return c.As(results.Bad)
+	case m.Idle[stressor] && m.Method != control:
+		c.Text = "= " + c.Text
+		return c.As(results.Muted)
 	}
 	return c
 }

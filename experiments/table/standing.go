@@ -26,6 +26,10 @@ type Standing struct {
 	// of them, over the learning rates. Where the plan leaves a method out because it
 	// cannot act there, it is the control's.
 	AUC []float64
+	// Idle reports, in the same order, whether it changed no bit of any run under the
+	// stressor, or was left out of the plan because it cannot act there: its figure is the
+	// control's, and no evidence that it makes no difference.
+	Idle []bool
 	// Gain is what it brings against none, in the same order; empty until the stage is whole.
 	Gain []Gain
 	// Regret is how far AUC lies below the best method of each stressor: the mean over
@@ -169,9 +173,14 @@ func (s *Stage) standing(own, all []Row, stressors []string) (m Standing, ok boo
 			return m, false
 		}
 		var auc []float64
+		acted := 0
 		for _, r := range under {
 			auc = append(auc, r.AUC.Estimate)
+			if r.Method == m.Method {
+				acted += r.Acted
+			}
 		}
+		m.Idle = append(m.Idle, acted == 0)
 		m.AUC = append(m.AUC, stats.Average(auc))
 	}
 	for _, r := range own {
