@@ -64,7 +64,7 @@ func (o *objective) Eval(out *loss.Grad, b *batch.Batch) error {
 		b.Gate = o.openGate(b)
 	}
 	err := loss.Evaluate(out, b, o.loss, o.kl, o.terms...)
-	o.rejection.Add(b)
+	o.rejection.Add(b, out.Rejected())
 	return err
 }
 

@@ -47,6 +47,32 @@ func TestMaskedFractionCountsEveryMask(t *testing.T) {
 	}
 }
 
+// A loss that rejects by itself counts as a correction that does: responses under trm,
+// tokens under the masks of the others.
+func TestMaskedFractionCountsTheLoss(t *testing.T) {
+	for _, c := range []struct{ loss, figure string }{
+		{"loss={name: trm, delta: 1e-5}", ""}, {"loss={name: m2_mask, threshold: 1e-7}", "m2po/masked"},
+		{"loss={name: prime_masked, low: 0.999, high: 1.001}", "is_masked"}, {"loss={name: prime_geo, low: 0.999, high: 1.001}", "is_masked"},
+	} {
+		s := sessionOf(t, Options{}, c.loss, "rollout.numerics=bf16")
+		seen := false
+		steps(t, s, 3, func(int) {
+			got, responses := s.figure(t, "correction/masked_fraction"), s.figure(t, "correction/seq_masked_fraction")
+			if c.figure == "" {
+				if want := 1 - s.figure(t, "trm/admitted"); math.Abs(responses-want) > 1e-12 || got > 0 != (want > 0) {
+					t.Errorf("%s: %v of the tokens, %v of the responses, the loss rejects %v", c.loss, got, responses, want)
+				}
+			} else if want := s.figure(t, c.figure); math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s: masked_fraction is %v, %s %v", c.loss, got, c.figure, want)
+			}
+			seen = seen || got > 0 && got < 1
+		})
+		if !seen {
+			t.Errorf("%s: nothing is masked, or everything", c.loss)
+		}
+	}
+}
+
 // Every run logs the variance proxies: from the learner's own distributions,
 // with the gradient's norm.
 func TestVarianceProxyIsLogged(t *testing.T) {

@@ -121,7 +121,7 @@ var Masks = method.Table[Masking]{
 		Formula:        "keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta], over the whole vocabulary",
 		Needs:          batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll, batch.Dist},
 		Reconstruction: "read as KL(behaviour || current), rejected responses kept as zeros in the denominators; sampled-token readings: seq_max_k2, seq_max_k3",
-	}, New: func() Masking { return &TRM{Delta: 0.01} }},
+	}, New: func() Masking { return &TRM{Delta: 0.05} }},
 	{Spec: method.Spec{
 		Name: "band", Unit: method.Token,
 		Source:  "AReaL apply_rejection_sampling; ROLL compute_train_infer_correction filters",

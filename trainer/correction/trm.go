@@ -21,7 +21,8 @@ import (
 //
 // Source: arXiv 2512.23075, read through two notes that quote it.
 type TRM struct {
-	// Delta is the largest KL in nats. The paper's 1e-4 is an illustration; default 0.01.
+	// Delta is the largest KL in nats. The paper's 1e-4 is an illustration; default 0.05,
+	// as in the loss of that name.
 	Delta float64 `yaml:"delta"`
 }
 

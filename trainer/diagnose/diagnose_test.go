@@ -311,7 +311,7 @@ func TestRejectedFractions(t *testing.T) {
 	b.LossMask = []bool{true, false, true, false}
 	b.Weight = []float64{1, 1, 0, 0}
 	var r Rejection
-	r.Add(b)
+	r.Add(b, nil)
 	m := r.Metrics(nil)
 	if len(m) != 2 {
 		t.Fatalf("%d figures", len(m))
@@ -321,6 +321,10 @@ func TestRejectedFractions(t *testing.T) {
 		if w, ok := want[x.Name]; ok && !close(x.Value, w, 1e-15) {
 			t.Errorf("%s is %v, want %v", x.Name, x.Value, w)
 		}
+	}
+	r.Add(b, []bool{true, true, false, false}) // by the loss, one of them out already
+	if got := r.Metrics(nil)[0].Value; got != 5./6 {
+		t.Errorf("with the loss's own mask the share is %v, want %v", got, 5./6)
 	}
 }
 

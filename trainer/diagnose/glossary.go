@@ -169,7 +169,7 @@ var Glossary = []Term{
 	{"speculative/speedup", "predicted speed", "", "(1 − a^(k+1))/((1 − a)·(c·k + 1))", "a the acceptance, c the cost of a draft; 1 without drafting", "arXiv 2211.17192"},
 	{"speculative/distill_loss", "the drafter's loss", "nats", "Σ max(R, 0)·KL(p‖q)/tokens", "on the step's rollouts, before its update", "arXiv 2510.26475"},
 	{"actor/shadow_kl", "KL, dense to shadow", "nats", "Σ agg·KL(dense‖shadow) over the vocabulary", "the current weights with full attention against themselves with the retention masks replayed", "arXiv 2605.06850"},
-	{"correction/masked_fraction", "tokens out of the loss", "", "share of generated tokens rejected, gated or of weight 0, at the gradient steps", "counts every mask that acted, once per batch or at each gradient step; decoupled or bypass", ours},
+	{"correction/masked_fraction", "tokens out of the loss", "", "share of generated tokens rejected, gated or of weight 0, at the gradient steps", "counts every mask that acted, of the correction, the loss (trm, m2_mask, prime_masked, prime_geo) or a term, once per batch or at each gradient step; decoupled or bypass", ours},
 	{"correction/seq_masked_fraction", "responses out of the loss", "", "share of responses with no token left, at the gradient steps", "", ours},
 	{"variance_proxy/proxy1_signal_strength", "signal", "", "‖mean gradient‖²", "", "verl, arXiv 2602.07078"},
 	{"variance_proxy/proxy2_total_power", "power", "", "mean(w̄²·Ā²·W), W = Σ_t (1 − 2q + Σ_a q²)", "", "verl, arXiv 2602.07078"},

@@ -30,6 +30,7 @@ type frame struct {
 // start clears out and prepares a frame; needs are columns beyond Mask and Logp.
 func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (frame, error) {
 	out.Reset(in.Tokens())
+	out.rejected = out.rejected[:0]
 	f := frame{out: out, in: in, sg: in.Now.Logp, trace: out.trace}
 	if err := in.Require(batch.Mask, batch.Logp); err != nil {
 		return f, err

@@ -29,6 +29,8 @@ type Grad struct {
 	// buffers are the working memory of the methods.
 	buffers [][]float64
 	order   []int
+	// rejected are the tokens that the loss itself keeps out by a mask; empty for none.
+	rejected []bool
 	// groups are those of the batch, gathered a column of one of them.
 	groups   batch.Groups
 	gathered []float64
@@ -50,6 +52,15 @@ func (g *Grad) Metric(name string) (float64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// Rejected are the tokens that the loss kept out by a mask of its own, as a correction
+// does; nil if there are none. What a clip leaves without a gradient is not among them.
+func (g *Grad) Rejected() []bool {
+	if len(g.rejected) == 0 {
+		return nil
+	}
+	return g.rejected
 }
 
 // work returns the k-th working buffer, zeroed, of length n.

@@ -78,6 +78,7 @@ func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 	for n, m := range f.active {
 		f.tokens += count(m)
 		if !m {
+			f.reject(n)
 			f.leave(n)
 		}
 	}

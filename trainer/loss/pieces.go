@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"driftlab/trainer/batch"
 	"driftlab/trainer/trace"
 )
 
@@ -14,6 +15,15 @@ import (
 func (f *frame) drop(n int) (value, dlogp float64) {
 	f.took(n, trace.Dropped, "0", "0")
 	return 0, 0
+}
+
+// reject is drop of a token that a mask of the loss keeps out.
+func (f *frame) reject(n int) (value, dlogp float64) {
+	if len(f.out.rejected) == 0 {
+		f.out.rejected = batch.Zeroed(f.out.rejected, f.in.Tokens())
+	}
+	f.out.rejected[n] = true
+	return f.drop(n)
 }
 
 // ratio is ratio of a log-ratio x of token n, which the trace knows as the formula of.

@@ -95,7 +95,7 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 			}
 			m.token(l, a, low || high || drop, low, high)
 			if low || high || drop {
-				return f.drop(n)
+				return f.reject(n)
 			}
 			coef := float64(p.AdvTau*a) - float64(p.KLTau*l)
 			if p.TeacherTau > 0 {

@@ -80,7 +80,7 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 			low, high := held < p.Low, held > p.High
 			m.token(l, a, low || high || veto, low, high)
 			if low || high || veto {
-				return f.drop(n)
+				return f.reject(n)
 			}
 			if p.Sequence {
 				r, dr := cappedExp(sum+in.Now.Logp[n]-f.sg[n], sequenceCap)

@@ -60,9 +60,11 @@ func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
 	admitted := 0.0
 	for i := range in.Len() {
 		if p.largest(&f, i) > p.Delta {
+			for n := range in.Where(i, f.active) {
+				f.reject(n)
+			}
 			for _, n := range f.traced(i) {
 				f.note(n, "D", "", p.largest(&f, i))
-				f.drop(n)
 				f.result(i, n, 0, 0)
 			}
 			continue

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"driftlab/trainer/correction"
+	"driftlab/trainer/loss"
 )
 
 // TestMethods checks that every entry can be shown, as text and as JSON.
@@ -47,5 +50,17 @@ func TestJSON(t *testing.T) {
 	}
 	if strings.Contains(string(r.JSON()), "\n") {
 		t.Error("more than one line")
+	}
+}
+
+// One name has one default: trm as a mask and as a loss.
+func TestTRMDefaults(t *testing.T) {
+	r, err := Load("default", "loss=trm", "correction.masks=[trm]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, m := r.Loss.Params.(*loss.TRM), r.Correction.Pipeline().Masks[0].(*correction.TRM)
+	if l.Delta != m.Delta {
+		t.Errorf("delta is %v of the loss and %v of the mask", l.Delta, m.Delta)
 	}
 }
