@@ -19,7 +19,7 @@ func VerdictTable(list []Result) *results.Table {
 			{Name: "ours, 95% interval"}, {Name: "fresh, 95% interval"}, {Name: "n", Align: results.Right}, {Name: "p, Holm", Align: results.Right}},
 		Note: "One primary check decides. Intervals are Student's over independent models or runs, or exact ones of pooled counts. " +
 			"Fresh seeds are other models, prompts and samples that no setting was looked at with. " +
-			"p is that of verdicts that reject, adjusted across the claims. Published figures are context: other models, other scale. " + provisionalNote(list),
+			"A ratio is infinite where a replication has 0 in its denominator. p is that of verdicts that reject, adjusted across the claims. Published figures are context: other models, other scale. " + provisionalNote(list),
 	}
 	adjusted := holm(list)
 	for i := range list {
@@ -124,12 +124,20 @@ func CheckTable(r *Result) *results.Table {
 }
 
 // intervalText is "2.1 [1.9, 2.4]", the value alone for a single seed, or "none" where
-// there is nothing to estimate.
+// there is nothing to estimate. A ratio with a denominator of 0 has no finite value.
 func intervalText(i stats.Interval) string {
+	show := func(v float64) string {
+		if math.IsInf(v, 1) {
+			return "infinite"
+		}
+		return results.FormatNumber(v, 3)
+	}
 	if math.IsNaN(i.Estimate) {
 		return "none"
 	}
-	show := func(v float64) string { return results.FormatNumber(v, 3) }
+	if math.IsNaN(i.Low) || math.IsNaN(i.High) {
+		return show(i.Estimate) + ", no interval"
+	}
 	if i.N < 2 || i.Low == i.High {
 		return show(i.Estimate)
 	}

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/claim"
+	"driftlab/experiments/stats"
 )
 
 // figures is an observation as it is kept.
@@ -119,6 +121,19 @@ func TestVerdictsFollowTheData(t *testing.T) {
 		}
 		if !other {
 			t.Errorf("%s: %s, and so it stayed in %d other orders of its numbers", r.Claim.ID, was, read)
+		}
+	}
+}
+
+// TestIntervalText: what is not a finite number is said in words.
+func TestIntervalText(t *testing.T) {
+	for want, i := range map[string]stats.Interval{
+		"2.10 [1.90, 2.40]": {Estimate: 2.1, Low: 1.9, High: 2.4, N: 3}, "2.10": {Estimate: 2.1, Low: 1.9, High: 2.4, N: 1}, "none": stats.T([]float64{math.NaN()}),
+		"infinite, no interval":      stats.TRatio([]float64{1, 1, 1}, []float64{0.5, 0, 0}),
+		"infinite [0.188, infinite]": {Estimate: math.Inf(1), Low: 0.188, High: math.Inf(1), N: 10},
+	} {
+		if got := intervalText(i); got != want {
+			t.Errorf("%+v: %q, want %q", i, got, want)
 		}
 	}
 }
