@@ -65,6 +65,7 @@ var mutations = []struct{ file, old, new string }{
 	{"online_dpo.go", "f.spread(l, slope)", "f.spread(l, -slope)"},
 	{"maxrl.go", "a /= mean + p.Epsilon", "a /= 1 + p.Epsilon"},
 	{"quatro.go", "coef := w * (push - pull)", "coef := w * (push + pull)"},
+	{"r2vpo.go", "(-a + math.Copysign(2*p.Lambda, d)) * dr", "(-a + math.Copysign(p.Lambda, d)) * dr"},
 	{"r2vpo.go", "(-a + float64(2*p.Lambda*(r-mean))) * dr", "(-a + float64(p.Lambda*(r-mean))) * dr"},
 	{"st_ppo.go", "return a > 0 && r > 1+p.EpsHigh || a < 0 && r < 1-p.EpsLow", "return a > 0 && r < 1+p.EpsHigh || a < 0 && r < 1-p.EpsLow"},
 	{"espo.go", "width *= clamp(h/size/mean, 0.5, 2)", "width *= clamp(mean*size/h, 0.5, 2)"},
