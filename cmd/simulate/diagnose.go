@@ -48,6 +48,8 @@ A decision table says what to do: its first row that fires decides. What it reco
 syntax of verl, SkyRL, TRL, slime and prime-rl. Where the sources of its limits disagree, the JSON document has what each would do here.
 
 With --config, the correction that the run had is read from its own configuration, and computed again on the tokens: on, off, or on but idle.
+Its rules and numbers stand beside the recommended ones, with the reason of each difference, and a warning says where it masks more than
+10 % of the tokens or reweighs more than 50 %.
 
 With --reproduce, the mechanism of the cause is turned up in a toy run until the gap is as large, measured dose by dose and confirmed by a
 short run: train the recipe that is written with and without a correction. It takes seconds.
@@ -176,12 +178,12 @@ func (c *diagnoseCmd) status(r advise.Report, refused []error) error {
 
 // The most lines that the summary gives to files, and to checks.
 const (
-	mostInputs = 3
+	mostInputs = 2
 	mostChecks = 5
 )
 
 // shownFixes are the corrections that the summary shows of all that were tried.
-var shownFixes = []string{"token_tis", "sequence_tis", "icepop", "geometric", "skyrl_all"}
+var shownFixes = []string{"token_tis", "sequence_tis", "icepop", "geometric"}
 
 // printDiagnosis prints the verdict, what was read, the gap, and the checks that say something.
 func (a *app) printDiagnosis(r advise.Report, out string) {
@@ -202,12 +204,12 @@ func (a *app) printDiagnosis(r advise.Report, out string) {
 			n(g.K1, 3), n(g.K3, 3), n(g.MeanAbsDlogp, 3), n(g.MaxAbsDlogp, 3), n(g.Pearson, 4), n(g.ESSToken, 3), n(g.MeanRatio, 4))
 	}
 	a.printCauses(r)
-	if on := r.Active; on != nil {
-		fmt.Fprintf(a.stdout, "Correction of %s: %s\n", on.Framework, on.Why)
-	}
+	a.printActive(r)
 	a.printDecision(r)
 	a.printChecks(r.Checks)
-	a.printFixes(r.Fixes)
+	if len(r.Fixes) > 0 {
+		a.printTable(fixTable(r, func(name string) bool { return slices.Contains(shownFixes, name) }))
+	}
 	a.printReproduced(r)
 	if out != "" {
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(out, "report.html"))
@@ -239,45 +241,6 @@ func (a *app) printCauses(r advise.Report) {
 	}
 	if len(parts) > 0 {
 		fmt.Fprintf(a.stdout, "The likeliest cause of simulated gaps left out of the fit is right in %s\n", strings.Join(parts, ", "))
-	}
-}
-
-// printDecision prints the row of the table that decides, and the line to paste.
-func (a *app) printDecision(r advise.Report) {
-	if n := len(r.Decisions); n > 0 {
-		d := r.Decisions[n-1]
-		fmt.Fprintf(a.stdout, "Decided by: %s\n", strings.TrimSuffix(d.Row+": "+d.Why, ": "))
-	}
-	if text := r.Config["verl"]; text != "" {
-		line, _, _ := strings.Cut(text, "\n")
-		fmt.Fprintf(a.stdout, "Paste (verl; others in --json): %s\n", line)
-	}
-}
-
-// printFixes prints what the best known corrections would do to the tokens.
-func (a *app) printFixes(fixes []advise.Fix) {
-	t := &results.Table{Columns: []results.TableColumn{{Name: "if corrected by"}}}
-	for _, name := range []string{"changes", "masks", "ESS", "bias", "variance", "placebo's bias"} {
-		t.Columns = append(t.Columns, results.TableColumn{Name: name, Align: results.Right})
-	}
-	number := func(x *float64) results.Cell {
-		if x == nil {
-			return results.Word("")
-		}
-		return results.Word(results.FormatNumber(*x, 3))
-	}
-	for _, f := range fixes {
-		if f.Effect == nil || !slices.Contains(shownFixes, f.Name) {
-			continue
-		}
-		masked, placebo := new(float64), (*float64)(nil)
-		if f.Masked != nil {
-			masked, placebo = &f.Masked.Tokens, &f.Placebo.Bias
-		}
-		t.Add(results.Word(f.Name).As(results.Strong), number(&f.TokensChanged), number(masked), number(&f.ESSToken), number(&f.Bias), number(f.Variance), number(placebo))
-	}
-	if len(t.Rows) > 0 {
-		a.printTable(t)
 	}
 }
 

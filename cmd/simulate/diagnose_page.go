@@ -83,6 +83,15 @@ func nextBlocks(r advise.Report) []results.Block {
 	}
 	if a := r.Active; a != nil {
 		list = append(list, results.Prose("The correction configured for "+a.Framework+" is "+unmarked(a.Why)+"."))
+		for _, warning := range a.Warnings {
+			list = append(list, results.Prose("**Warning:** "+unmarked(warning)+"."))
+		}
+		list = append(list, settingTable(a))
+		for _, s := range a.Settings {
+			if s.Why != "" {
+				list = append(list, results.Prose("`"+unmarked(s.Name)+"`: "+unmarked(s.Why)+"."))
+			}
+		}
 	}
 	if len(r.Config) > 0 {
 		list = append(list, results.Prose("The setting for verl, to be pasted:"), results.Code(r.Config["verl"]))
@@ -208,33 +217,14 @@ func tokenBlock(shown []advise.Shown) results.Tokens {
 	return b
 }
 
-// fixBlocks are the corrections with what they do, the recommended one first, and whom it masks.
+// fixBlocks are the corrections with what they do, the configured and the recommended one first, and whom that masks.
 func fixBlocks(r advise.Report) []results.Block {
-	t := newTable("correction", "tokens changed>", "masked>", "placebo's bias>", "ESS>", "bias>", "variance>")
-	t.Note = "Nothing is trained. Bias: mean |w − ρ|; the placebo drops as many tokens at random. Variance: mean w²A² over mean A²."
 	if len(r.Fixes) == 0 {
 		return nil
 	}
-	list := r.Fixes
-	if r.Recommended != nil {
-		list = append([]advise.Fix{*r.Recommended}, list...)
-	}
-	for _, f := range list {
-		if f.Effect == nil {
-			continue
-		}
-		masked, placebo, variance := results.Word(""), results.Word(""), results.Word("")
-		if f.Masked != nil {
-			masked = results.Percent(f.Masked.Tokens, 1)
-			if f.Placebo != nil {
-				placebo = results.Number(f.Placebo.Bias, 3)
-			}
-		}
-		if f.Variance != nil {
-			variance = results.Number(*f.Variance, 3)
-		}
-		t.Add(results.Word(f.Name).As(results.Strong), results.Percent(f.TokensChanged, 1), masked, placebo, results.Number(f.ESSToken, 3), results.Number(f.Bias, 3), variance)
-	}
+	t := fixTable(r, func(string) bool { return true })
+	t.Note = "Nothing is trained. The exact ratio corrects without bias: a token's own, or for a rule on sequences the product over the response; " +
+		"mean |w − ratio| is the distance of the weights from it, and can be compared between rules of one ratio. The placebo drops as many tokens at random. Variance: mean w²A² over mean A²."
 	return []results.Block{t, maskedFold(r.Recommended)}
 }
 

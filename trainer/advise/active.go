@@ -23,7 +23,21 @@ type Active struct {
 	Notes   []string `json:"notes,omitempty"`
 	*Effect `json:",omitempty"`
 	Masked  *Masked `json:"masked,omitempty"`
+	Placebo *Effect `json:"placebo,omitempty"`
+	// Warnings say where it masks or changes more tokens than a correction should.
+	Warnings []string `json:"warnings,omitempty"`
+	// Settings are its rules and numbers beside those that are recommended; absent where the table was not walked.
+	Settings []Setting `json:"settings,omitempty"`
 }
+
+// Fix is the configured correction beside those that were tried.
+func (a *Active) Fix() Fix {
+	return Fix{Name: "configured", Kind: "preset", Recipe: a.Recipe, Effect: a.Effect, Masked: a.Masked, Placebo: a.Placebo}
+}
+
+// mostChanged is the greatest share of tokens that a correction should reweigh, by more than 1 % each. No source
+// names one: a correction of most tokens hides a gap that the system should close.
+const mostChanged = 0.5
 
 // idle is the share of weights below which a correction that is on does nothing.
 const idle = 1e-4
@@ -53,12 +67,12 @@ func (t *trial) apply(a *Active, p *correction.Pipeline) {
 	if p.Weights == nil && len(p.Masks) == 0 { // the loss itself weighs by the ratio
 		p = &correction.Pipeline{Weights: &correction.TokenTIS{Cap: math.Inf(1)}}
 	}
-	w, err := t.weights(p)
-	if err != nil {
-		a.Why = "not to be told: " + err.Error()
+	f := t.try("configured", "preset", p, nil)
+	if f.NotTried != "" {
+		a.Why = "not to be told: " + f.NotTried
 		return
 	}
-	a.Effect, a.Masked = t.effect(w), t.masked(w)
+	a.Effect, a.Masked, a.Placebo = f.Effect, f.Masked, f.Placebo
 	a.Effective = a.TokensChanged >= idle
 	a.Why = fmt.Sprintf("on: changes the weight of %.3g %% of tokens", 100*a.TokensChanged)
 	switch {
@@ -67,6 +81,45 @@ func (t *trial) apply(a *Active, p *correction.Pipeline) {
 	case a.Masked != nil:
 		a.Why += fmt.Sprintf(", masks %.3g %%", 100*a.Masked.Tokens)
 	}
+}
+
+// warn says where the configured correction masks or changes more than a correction should, and more
+// than what is recommended does; that is nil where nothing is. Of data to be repaired the shares mean nothing.
+func (a *Active) warn(state State, recommended *Fix) {
+	if a.Effect == nil || state == Repair {
+		return
+	}
+	shares := func(e *Effect, m *Masked) (masked, changed float64) {
+		if m != nil {
+			masked = m.Tokens
+		}
+		if e != nil {
+			changed = e.TokensChanged - masked
+		}
+		return masked, changed
+	}
+	masked, changed := shares(a.Effect, a.Masked)
+	otherMasked, otherChanged, other := 0.0, 0.0, ""
+	if recommended != nil {
+		otherMasked, otherChanged = shares(recommended.Effect, recommended.Masked)
+		other = "; what is recommended below %s %.3g %%"
+	}
+	say := func(verb string, share, limit, others float64, advice string) {
+		if share <= limit || share <= others {
+			return
+		}
+		text := fmt.Sprintf("it %s %.3g %% of the tokens, more than %v %%: %s", verb, 100*share, 100*limit, advice)
+		if other != "" {
+			text += fmt.Sprintf(other, verb, 100*others)
+		}
+		a.Warnings = append(a.Warnings, text)
+	}
+	if masked > mostMasked {
+		say("masks", masked, mostMasked, otherMasked, "that is a loss of data and no correction: widen the rule or close the gap (survey)")
+	} else {
+		say("masks", masked, someMasked, otherMasked, "widen the rule, or leave these tokens to truncated weights (survey)")
+	}
+	say("reweighs", changed, mostChanged, otherChanged, "it hides a gap that the system should close")
 }
 
 // failedHere reports whether a check of everything has failed.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"driftlab/trainer/correction"
 )
@@ -162,7 +163,7 @@ func causesOf(k *known) string {
 	if len(k.causes) == 0 {
 		return "no cause is named"
 	}
-	return fmt.Sprintf("causes: %v", k.causes)
+	return "causes: " + strings.Join(k.causes, ", ")
 }
 
 // decide walks the table.

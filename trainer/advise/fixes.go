@@ -8,6 +8,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/batch"
 	"driftlab/trainer/correction"
+	"driftlab/trainer/method"
 )
 
 // Fix is what a correction would do to these very tokens. Nothing is trained: the
@@ -26,7 +27,16 @@ type Fix struct {
 	Placebo *Effect `json:"placebo,omitempty"`
 }
 
-// Effect is what weights w do in place of the ratios ρ, which correct exactly, and of
+// Ratio is an importance ratio that corrects exactly: of a token, or of a sequence.
+type Ratio string
+
+// The ratios.
+const (
+	TokenRatio    Ratio = "token"
+	SequenceRatio Ratio = "product"
+)
+
+// Effect is what weights w do in place of the ratios, which correct exactly, and of
 // ones, which correct nothing.
 type Effect struct {
 	// TokensChanged is the share of tokens whose w is off 1 by more than 1 %,
@@ -40,14 +50,17 @@ type Effect struct {
 	// them; ESSSequence over responses, with the mean of its tokens' for each.
 	ESSToken    float64 `json:"ess_token"`
 	ESSSequence float64 `json:"ess_sequence"`
-	// Bias is mean |w−ρ|; BiasGradient |mean(wA) − mean(ρA)| in deviations of A, Variance
-	// mean(w²A²)/mean(A²): both null where no advantage is recorded, or all are 0.
-	Bias         float64  `json:"bias"`
+	// Ratio is what the weights are compared with: of a rule on tokens the token's ratio ρ, of a rule on
+	// sequences the product of ρ over the response. Distance is mean |w − that ratio|.
+	Ratio    Ratio   `json:"ratio"`
+	Distance float64 `json:"distance"`
+	// BiasGradient is |mean(wA) − mean(ratio·A)| in deviations of A, Variance mean(w²A²)/mean(A²): both
+	// null where no advantage is recorded, or all are 0.
 	BiasGradient *float64 `json:"bias_gradient"`
 	Variance     *float64 `json:"variance"`
 	// The intervals are of 90 %, by a bootstrap of responses.
 	TokensChangedInterval [2]float64 `json:"tokens_changed_interval"`
-	BiasInterval          [2]float64 `json:"bias_interval"`
+	DistanceInterval      [2]float64 `json:"distance_interval"`
 }
 
 // fixes tries every registered weighting and mask at its defaults, and every preset.
@@ -76,7 +89,8 @@ var recorded = batch.Columns{batch.Mask, batch.LogpRoll, batch.LogpOld, batch.Lo
 // trial is a sample as a batch that corrections are tried on.
 type trial struct {
 	batch *batch.Batch
-	rho   []float64
+	// rho are the ratios of the tokens, product those of their responses.
+	rho, product []float64
 	// graded says that advantages are recorded, spread is their deviation.
 	graded bool
 	spread float64
@@ -108,7 +122,17 @@ func newTrial(rows []*kept) *trial {
 	b.Mask = make([]bool, len(b.LogpRoll))
 	for n, roll := range b.LogpRoll {
 		b.Mask[n] = true
-		t.rho = append(t.rho, elementary.Exp(max(-overflow, min(overflow, b.Old.Logp[n]-roll))))
+		t.rho = append(t.rho, ratioOf(b.Old.Logp[n]-roll))
+	}
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		sum := 0.0
+		for n := from; n < to; n++ {
+			sum += b.Old.Logp[n] - b.LogpRoll[n]
+		}
+		for range to - from {
+			t.product = append(t.product, ratioOf(sum))
+		}
 	}
 	if !t.graded {
 		b.Advantage = nil
@@ -133,6 +157,25 @@ func newTrial(rows []*kept) *trial {
 	return t
 }
 
+// ratioOf is exp of a log-ratio, bounded as corrections bound it.
+func ratioOf(logRatio float64) float64 {
+	return elementary.Exp(max(-overflow, min(overflow, logRatio)))
+}
+
+// judgedBy is the ratio that a correction is to be compared with: that of its weights, or
+// of its masks if all of them are on sequences.
+func judgedBy(p *correction.Pipeline) Ratio {
+	weights, masks := p.Rules()
+	if weights != nil {
+		masks = []correction.Rule{*weights}
+	}
+	onTokens := func(r correction.Rule) bool { return r.Unit != method.Sequence }
+	if len(masks) == 0 || slices.ContainsFunc(masks, onTokens) {
+		return TokenRatio
+	}
+	return SequenceRatio
+}
+
 // try applies a correction, and the placebo where it masks anything. Where the dump
 // has no log-probs of the training forward, those before the update stand for them: OPSM then
 // misses what the update itself moved.
@@ -149,11 +192,12 @@ func (t *trial) try(name, kind string, p *correction.Pipeline, needs batch.Colum
 		f.NotTried = err.Error()
 		return f
 	}
-	f.Effect = t.effect(w)
+	by := judgedBy(p)
+	f.Effect = t.effect(w, by)
 	if f.Masked = t.masked(w); f.Masked != nil {
 		placebo := &correction.Pipeline{Masks: []correction.Masking{&correction.RandomMask{Rate: f.Masked.Tokens}}}
 		if w, err := t.weights(placebo); err == nil {
-			f.Placebo = t.effect(w)
+			f.Placebo = t.effect(w, by)
 		}
 	}
 	return f
@@ -194,8 +238,8 @@ func (s *sums) add(o sums) {
 	s.off, s.wa, s.ra, s.wwaa, s.aa = s.off+o.off, s.wa+o.wa, s.ra+o.ra, s.wwaa+o.wwaa, s.aa+o.aa
 }
 
-// response sums response i.
-func (t *trial) response(w []float64, i int) (s sums) {
+// response sums response i, with the ratios that correct exactly.
+func (t *trial) response(w, exact []float64, i int) (s sums) {
 	from, to := t.batch.Span(i)
 	for n := from; n < to; n++ {
 		s.n++
@@ -204,11 +248,11 @@ func (t *trial) response(w []float64, i int) (s sums) {
 		}
 		s.removed, s.added = s.removed+max(1-w[n], 0), s.added+max(w[n]-1, 0)
 		s.w, s.ww = s.w+w[n], s.ww+float64(w[n]*w[n])
-		s.off += math.Abs(w[n] - t.rho[n])
+		s.off += math.Abs(w[n] - exact[n])
 		if t.graded {
 			a := t.batch.Advantage[n]
 			wa := float64(w[n] * a)
-			s.wa, s.ra = s.wa+wa, s.ra+float64(t.rho[n]*a)
+			s.wa, s.ra = s.wa+wa, s.ra+float64(exact[n]*a)
 			s.wwaa, s.aa = s.wwaa+float64(wa*wa), s.aa+float64(a*a)
 		}
 	}
@@ -221,17 +265,21 @@ func (t *trial) response(w []float64, i int) (s sums) {
 }
 
 // effect is that of weights on the sample, with its intervals.
-func (t *trial) effect(w []float64) *Effect {
+func (t *trial) effect(w []float64, by Ratio) *Effect {
+	exact := t.rho
+	if by == SequenceRatio {
+		exact = t.product
+	}
 	rows := make([]sums, t.batch.Len())
 	var all sums
 	for i := range rows {
-		rows[i] = t.response(w, i)
+		rows[i] = t.response(w, exact, i)
 		all.add(rows[i])
 	}
 	e := &Effect{
 		TokensChanged: all.changed / all.n, ResponsesChanged: all.touched / all.responses,
 		WeightRemoved: all.removed / all.n, WeightAdded: all.added / all.n,
-		ESSToken: effective(all.w, all.ww, all.n), ESSSequence: effective(all.mean, all.meanSquares, all.responses), Bias: all.off / all.n,
+		ESSToken: effective(all.w, all.ww, all.n), ESSSequence: effective(all.mean, all.meanSquares, all.responses), Ratio: by, Distance: all.off / all.n,
 	}
 	if all.aa > 0 && t.spread > 0 {
 		bias, variance := math.Abs(all.wa-all.ra)/all.n/t.spread, all.wwaa/all.aa
@@ -245,7 +293,7 @@ func (t *trial) effect(w []float64) *Effect {
 		}
 		changed, off = append(changed, s.changed/s.n), append(off, s.off/s.n)
 	}
-	e.TokensChangedInterval, e.BiasInterval = ninety(changed), ninety(off)
+	e.TokensChangedInterval, e.DistanceInterval = ninety(changed), ninety(off)
 	return e
 }
 

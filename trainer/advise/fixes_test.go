@@ -31,7 +31,7 @@ func TestEffectByHand(t *testing.T) {
 		{"tokens", f.TokensChanged, 2. / 4}, {"responses", f.ResponsesChanged, 1}, {"removed", f.WeightRemoved, .5 / 4}, {"added", f.WeightAdded, 1. / 4},
 		{"ESS", f.ESSToken, 4.5 * 4.5 / (4 * 6.25)}, {"ESS of responses", f.ESSSequence, (1.5 + .75) * (1.5 + .75) / (2 * (1.5*1.5 + .75*.75))},
 		// mean(wA) = (3 - 1.5)/4, mean(ρA) = (4 - 1.5)/4, sd(A) = 1
-		{"bias", f.Bias, 1. / 4}, {"bias of the gradient", *f.BiasGradient, 1. / 4}, {"variance", *f.Variance, 6.25 / 4},
+		{"distance", f.Distance, 1. / 4}, {"bias of the gradient", *f.BiasGradient, 1. / 4}, {"variance", *f.Variance, 6.25 / 4},
 	} {
 		if !near(c.got, c.want) {
 			t.Errorf("%s is %v, want %v", c.name, c.got, c.want)
@@ -43,8 +43,32 @@ func TestEffectByHand(t *testing.T) {
 	if i := f.TokensChangedInterval; i[0] != .5 || i[1] != .5 {
 		t.Errorf("every draw changes a half, and the interval is %v", i)
 	}
-	if i := f.BiasInterval; !near(i[0], 0) || !near(i[1], .5) {
-		t.Errorf("draws of one response twice have bias 0 and 1/2, and the interval is %v", i)
+	if i := f.DistanceInterval; !near(i[0], 0) || !near(i[1], .5) {
+		t.Errorf("draws of one response twice have distance 0 and 1/2, and the interval is %v", i)
+	}
+}
+
+// Rules on sequences are judged by the product of a response's ratios, 3 and 1/2: exact
+// importance weights of sequences are at distance 0 from it, a cap of 2 at (1 + 1 + 0 + 0)/4, and of
+// tokens' exact weights nothing is said but that they are the tokens'.
+func TestSequenceRulesAreJudgedByTheProduct(t *testing.T) {
+	trial := newTrial(twoResponses())
+	for _, c := range []struct {
+		p     *correction.Pipeline
+		ratio Ratio
+		want  float64
+	}{
+		{weighted(&correction.SequenceTIS{Cap: math.Inf(1)}), SequenceRatio, 0},
+		{weighted(&correction.SequenceTIS{Cap: 2}), SequenceRatio, .5},
+		{weighted(nil, &correction.SequenceMask{Low: 0.8, High: 4}), SequenceRatio, (2 + 2 + .5 + .5) / 4},
+		{weighted(&correction.TokenTIS{Cap: math.Inf(1)}), TokenRatio, 0},
+		{weighted(&correction.TokenTIS{Cap: math.Inf(1)}, &correction.SequenceMask{Low: 0.8, High: 4}), TokenRatio, 1.5 / 4},
+		{weighted(nil), TokenRatio, (2 + .5) / 4},
+	} {
+		f := trial.try("x", "preset", c.p, nil)
+		if f.Ratio != c.ratio || !near(f.Distance, c.want) {
+			t.Errorf("%s: distance %v from the %s, want %v from the %s", f.Recipe, f.Distance, f.Ratio, c.want, c.ratio)
+		}
 	}
 }
 
@@ -105,8 +129,8 @@ func TestFixes(t *testing.T) {
 				t.Errorf("%s drops %v, its placebo %v", f.Name, f.Masked.Tokens, f.Placebo.WeightRemoved)
 			}
 		}
-		if i := f.BiasInterval; !(i[0] <= f.Bias && f.Bias <= i[1]) {
-			t.Errorf("%s: bias %v outside %v", f.Name, f.Bias, i)
+		if i := f.DistanceInterval; !(i[0] <= f.Distance && f.Distance <= i[1]) {
+			t.Errorf("%s: distance %v outside %v", f.Name, f.Distance, i)
 		}
 	}
 	if want := "segment_tis: the dump has no Turn\nsegment_mask: the dump has no Turn\ntrm: the dump has no DistRoll\n"; untried != want {

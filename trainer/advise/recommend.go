@@ -31,7 +31,7 @@ func (t *trial) recommend(walked []Decision) (*Fix, map[string]string) {
 		for _, note := range notes {
 			text += "# " + note + "\n"
 		}
-		config[strings.TrimSuffix(name, "-rl")] = text
+		config[ConfigKey(name)] = text
 	}
 	f := t.try("recommended", "preset", last.correction, nil)
 	return &f, config
@@ -94,15 +94,15 @@ func (t *trial) disagreements(k *known) []Disagreement {
 
 // order is the question whether to weigh or to mask first.
 func (t *trial) order(k *known) Disagreement {
-	bias := func(p *correction.Pipeline) string {
+	distance := func(p *correction.Pipeline) string {
 		w, err := t.weights(p)
 		if err != nil {
 			return "not to be tried: " + err.Error()
 		}
-		e := t.effect(w)
-		return fmt.Sprintf("bias %.2g, ESS %.2g", e.Bias, e.ESSToken)
+		e := t.effect(w, TokenRatio)
+		return fmt.Sprintf("mean |w - token ratio| %.2g, ESS %.2g", e.Distance, e.ESSToken)
 	}
 	return Disagreement{"what comes first", []Saying{
-		{"SkyRL, Zoey Li", "weights: token TIS 2", bias(weighted(&correction.TokenTIS{Cap: 2}))},
-		{"survey, verl's workflow", "rejection: a geometric mask", bias(weighted(nil, &correction.Geometric{Low: k.low, High: k.high}))}}}
+		{"SkyRL, Zoey Li", "weights: token TIS 2", distance(weighted(&correction.TokenTIS{Cap: 2}))},
+		{"survey, verl's workflow", "rejection: a geometric mask", distance(weighted(nil, &correction.Geometric{Low: k.low, High: k.high}))}}}
 }

@@ -141,12 +141,13 @@ type Verdict struct {
 func (a *Analysis) Report() Report {
 	r := a.judgement()
 	t := newTrial(a.sample.inOrder())
+	var k *known
 	switch state := r.Verdict.State; state {
 	case Healthy, Genuine:
 		r.Fixes = t.fixes()
 		fallthrough
 	case Repair:
-		k := t.facts(&r)
+		k = t.facts(&r)
 		r.Decisions = decide(k)
 		if state == Repair {
 			break
@@ -159,6 +160,10 @@ func (a *Analysis) Report() Report {
 	}
 	if a.options.Config != nil {
 		r.Active = t.active(a.options.Config, &r)
+		r.Active.warn(r.Verdict.State, r.Recommended)
+		if r.Active.Configured {
+			r.Active.Settings = t.settings(a.options.Config, &r, k)
+		}
 		r.Verdict = r.Verdict.given(r.Active)
 	}
 	return r

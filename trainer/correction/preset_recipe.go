@@ -5,6 +5,8 @@ import (
 	"math"
 	"reflect"
 	"strings"
+
+	"driftlab/trainer/method"
 )
 
 // Recipe writes the pipeline as the correction section of a recipe, in one line
@@ -41,17 +43,50 @@ func orDefault[T ~string](value, def T) T {
 }
 
 // flow writes a method with its parameters as a YAML flow mapping.
-func flow(name string, method any) string {
+func flow(name string, m any) string {
 	text := "{name: " + name
-	v := reflect.ValueOf(method).Elem()
-	for i := range v.NumField() {
-		tag := v.Type().Field(i).Tag.Get("yaml")
-		if tag == "" {
-			continue
-		}
-		text += ", " + tag + ": " + scalar(v.Field(i).Interface())
+	for _, p := range parametersOf(m) {
+		text += ", " + p.Name + ": " + p.Value
 	}
 	return text + "}"
+}
+
+// Parameter is one of a method, as YAML writes it.
+type Parameter struct{ Name, Value string }
+
+func parametersOf(m any) (list []Parameter) {
+	v := reflect.ValueOf(m).Elem()
+	for i := range v.NumField() {
+		if tag := v.Type().Field(i).Tag.Get("yaml"); tag != "" {
+			list = append(list, Parameter{tag, scalar(v.Field(i).Interface())})
+		}
+	}
+	return list
+}
+
+// Rule is a method of a pipeline under its registered name.
+type Rule struct {
+	Name       string
+	Unit       method.Unit
+	Parameters []Parameter
+}
+
+// Rules are the weighting of the pipeline, nil without one, and its masks.
+func (p *Pipeline) Rules() (weights *Rule, masks []Rule) {
+	for _, e := range Weightings {
+		if p.Weights != nil && reflect.TypeOf(e.New()) == reflect.TypeOf(p.Weights) && e.Name != "none" {
+			weights = &Rule{e.Name, e.Unit, parametersOf(p.Weights)}
+		}
+	}
+	for _, m := range p.Masks {
+		name := maskName(m)
+		for _, e := range Masks {
+			if e.Name == name {
+				masks = append(masks, Rule{name, e.Unit, parametersOf(m)})
+			}
+		}
+	}
+	return weights, masks
 }
 
 // scalar writes a value as YAML does.
