@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,25 +129,10 @@ func (c *lessonCmd) chosen(l *lab.Lesson) (map[string]string, error) {
 
 // ask reads a guess for each question of the lesson, from a terminal only.
 func (c *lessonCmd) ask(a *app, l *lab.Lesson) []string {
-	guesses := make([]string, len(l.Guess))
 	if c.Skip || !term.IsTerminal(int(os.Stdin.Fd())) {
-		return guesses
+		return make([]string, len(l.Guess))
 	}
-	in := bufio.NewReader(os.Stdin)
-	for i, g := range l.Guess {
-		fmt.Fprintf(a.stdout, "%s", g.Ask)
-		if len(g.Options) > 0 {
-			fmt.Fprintf(a.stdout, " (%s)", strings.Join(g.Options, ", "))
-		}
-		fmt.Fprint(a.stdout, "\nYour guess (Enter to skip): ")
-		line, err := in.ReadString('\n')
-		guesses[i] = strings.TrimSpace(line)
-		if err == io.EOF {
-			break
-		}
-	}
-	fmt.Fprintln(a.stdout)
-	return guesses
+	return readGuesses(bufio.NewReader(os.Stdin), a.stdout, l)
 }
 
 // figureSources are the files of the figures shown, once each.

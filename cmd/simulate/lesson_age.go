@@ -3,30 +3,41 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"driftlab/cmd/simulate/lab/live"
 	"driftlab/experiments"
+	"driftlab/experiments/stats"
+	"driftlab/results/lab"
 	"driftlab/results/lab/panel"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
-// briefly makes the headline a run of a minute in a browser: a smaller batch, a higher
-// learning rate and fewer steps, so that what age does shows early.
-var briefly = []string{"steps=60", "rollout.prompts=4", "eval.prompts=32", "eval.every=5", "learner.optimizer.lr=2e-3"}
+// ageSeeds are those of the recording; the run in the page is that of the first.
+var ageSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
-// ages are the schedules of the lesson: rollouts of the current weights and of older ones.
-var ages = []string{"{name: sync}", "{name: lag, k: 1}", "{name: lag, k: 2}", "{name: lag, k: 4}", "{name: lag, k: 8}"}
+// degradeBelow is how far below the same seed without staleness a degraded run ends, as in
+// the headline's table.
+const degradeBelow = 0.1
 
-// recordAge trains with rollouts of every age, over the same seeds.
+// recordAge makes the lesson's live run at every off-policy lag that its control offers, over
+// the same seeds. The first lag is none.
 func recordAge(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
-	seeds, short := []uint64{1, 2, 3, 4, 5}, []string(nil)
+	seeds, short := ageSeeds, []string(nil)
 	if c.tiny {
 		seeds, short = seeds[:1], []string{"steps=5"}
 	}
+	l, err := lab.Written("age")
+	if err != nil {
+		return nil, err
+	}
 	var out []panel.Panel
-	for _, age := range ages {
-		r, err := recipe.Load("headline", append(append(briefly[:len(briefly):len(briefly)], "schedule="+age), short...)...)
+	var names []string
+	var ends [][]float64
+	for _, lag := range l.Controls[0].Options {
+		chosen := map[string]string{l.Controls[0].Key: lag.Value}
+		r, err := recipe.Load(l.Live.Recipe, append(filled(l.Live.Set, chosen), short...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -34,12 +45,48 @@ func recordAge(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range recordedRuns(runs) {
-			p.When = map[string]string{"schedule": age}
+		panels := recordedRuns(runs)
+		for _, p := range panels {
+			p.When = chosen
 			out = append(out, p)
 		}
+		var end []float64
+		for _, s := range panels[0].Series {
+			end = append(end, s.Y[len(s.Y)-1])
+		}
+		name, _, _ := strings.Cut(lag.Label, " (")
+		names, ends = append(names, name), append(ends, end)
 	}
-	return out, nil
+	return append(degradedByLag(names, ends), out...), nil
+}
+
+// degradedByLag says at which off-policy lag runs degrade: how many seeds end below the
+// same seed of the first lag, and where they end on average.
+func degradedByLag(names []string, ends [][]float64) []panel.Panel {
+	var means, counts []float64
+	var said []string
+	for i, end := range ends {
+		n := 0
+		for j := range end {
+			if ends[0][j]-end[j] > degradeBelow {
+				n++
+			}
+		}
+		means, counts = append(means, stats.Average(end)), append(counts, float64(n))
+		if i > 0 {
+			said = append(said, fmt.Sprintf("%s: %d", names[i], n))
+		}
+	}
+	seeds := len(ends[0])
+	return []panel.Panel{
+		{Kind: panel.Bars, Name: "degraded", Title: fmt.Sprintf("Recorded: seeds of %d that degrade, by off-policy lag", seeds), Labels: names[1:],
+			Y:      &panel.Axis{Label: fmt.Sprintf("seeds that end more than %g below the same seed with %s", degradeBelow, names[0]), High: float64(seeds), Count: true},
+			Series: []panel.Series{{Name: "degraded seeds", Method: panel.Uncorrected, Y: counts[1:]}},
+			Said:   fmt.Sprintf("Of %d seeds degrade at %s.", seeds, strings.Join(said, ", "))},
+		{Kind: panel.Bars, Name: "final", Title: "Recorded: mean pass rate at the end, by off-policy lag", Labels: names, Y: &panel.Axis{Label: "pass rate", High: 1},
+			Series: []panel.Series{{Name: "mean pass rate", Method: panel.Uncorrected, Y: means}},
+			Said:   fmt.Sprintf("The mean pass rate of %d seeds ends at %.2f with %s and at %.2f with %s.", seeds, means[0], names[0], means[len(means)-1], names[len(names)-1])},
+	}
 }
 
 // recordedRuns are the panels of runs that differ by their seeds alone, each faint.

@@ -116,7 +116,11 @@ func barTable(p panel.Panel) *results.Table {
 	for i, label := range labels {
 		row := []results.Cell{results.Word(label)}
 		for _, s := range p.Series {
-			row = append(row, results.Number(s.Y[i], 3))
+			cell := results.Number(s.Y[i], 3)
+			if p.Y != nil && p.Y.Count {
+				cell = results.Word(fmt.Sprintf("%.0f", s.Y[i]))
+			}
+			row = append(row, cell)
 		}
 		if drawn {
 			row = append(row, results.Word(strings.Repeat("█", int(math.Round(barWidth*p.Series[0].Y[i]/most)))))

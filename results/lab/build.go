@@ -30,8 +30,9 @@ type authored struct {
 	// Figures are those that texts and truths name.
 	Figures map[string]figure
 	// Truth gives each guess's answer by its key: the name of a figure, a list of
-	// them for a curve, and for a rank its options with what they are ordered by, the
-	// highest first.
+	// them for a curve, for a rank its options with what they are ordered by, the
+	// highest first, and for a choice its options with shares, of which the first
+	// above one half is the answer; the option without a share if there is none.
 	Truth map[string]any
 }
 
@@ -56,6 +57,13 @@ func load(name string, into any) error {
 		return err
 	}
 	return yaml.Load(text, into, yaml.WithKnownFields())
+}
+
+// Written is a lesson as its file has it, before figures are set in: what a recording is made of.
+func Written(name string) (*Lesson, error) {
+	var a authored
+	err := load(name, &a)
+	return &a.Lesson, err
 }
 
 func build(p *published, name string) (*Lesson, error) {
@@ -140,6 +148,9 @@ func (g *Guess) answer(f *figures, truth any) error {
 		g.Truth = curve
 		return nil
 	case map[string]any:
+		if g.Kind == "choice" {
+			return g.choose(truth, value)
+		}
 		return g.rank(truth, value)
 	}
 	return fmt.Errorf("%v: expected a figure's name, a list or options with their figures", truth)
@@ -155,6 +166,8 @@ func (g *Guess) said() string {
 			return written("%.3g %%", truth)
 		}
 		return strings.TrimSpace(fmt.Sprint(truth, " ", g.Unit))
+	case string:
+		return truth
 	case []float64:
 		points := make([]string, len(truth))
 		for i, y := range truth {
@@ -163,6 +176,31 @@ func (g *Guess) said() string {
 		return strings.Join(points, ", ")
 	}
 	return strings.Join(g.Truth.([]string), ", then ")
+}
+
+// choose takes the first option whose share is above one half, else the one without a share.
+func (g *Guess) choose(by map[string]any, value func(any) (float64, error)) error {
+	found := false
+	for _, option := range g.Options {
+		name, ok := by[option]
+		if !ok && !found {
+			g.Truth = option
+		}
+		if !ok {
+			continue
+		}
+		share, err := value(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", option, err)
+		}
+		if share > 0.5 && !found {
+			g.Truth, found = option, true
+		}
+	}
+	if g.Truth == nil {
+		return fmt.Errorf("no option of %s is the answer", g.Key)
+	}
+	return nil
 }
 
 // rank orders the options by their figures, the highest first; equal ones stay as

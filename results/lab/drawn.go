@@ -43,9 +43,9 @@ func drawLength(p *published) ([]panel.Panel, error) {
 		masked              bool
 	}{
 		{"product, cap 2", "length-trap", "natural product 2", panel.Uncorrected, false},
-		{"product, cap 2, amplified", "length-trap", "amplified product 2", panel.Clip, false},
-		{"geometric, 0.99 to 1.01", "length-trap", "natural geometric", panel.OPSM, false},
-		{"geometric, mixture of experts", "geo-length-invariant", "moe geometric", panel.R3, true},
+		{"product, cap 2, sums rounded to bf16", "length-trap", "amplified product 2", panel.Clip, false},
+		{"geometric mean, 0.99 to 1.01", "length-trap", "natural geometric", panel.OPSM, false},
+		{"geometric mean, mixture of experts", "geo-length-invariant", "moe geometric", panel.R3, true},
 	} {
 		y, err := p.means(s.claim, s.series)
 		if err != nil {
@@ -74,10 +74,10 @@ func drawPolicies(p *published) ([]panel.Panel, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []panel.Panel{{Kind: panel.Bars, Name: "published", Title: "Published: tokens outside [0.8, 1.2] before any update, merged ratio", Guess: "outside",
-		Labels: []string{"fp32, sums cut in four", "fp16", "bf16", "fp8"}, Y: &panel.Axis{Label: "share of the tokens"},
-		Series: []panel.Series{{Name: "natural", Method: panel.Clip, Y: natural}, {Name: "past the stop token", Method: panel.Uncorrected, Y: amplified}},
-		Said: fmt.Sprintf("Share of tokens outside the band before any update: bf16 %s, fp8 %s; past the stop token %s and %s.",
+	out := []panel.Panel{{Kind: panel.Bars, Name: "published", Title: "Published: tokens outside [0.8, 1.2] before any update, merged ratio, mean of ten models, learner fp32", Guess: "outside",
+		Labels: []string{"fp32-splitk4", "fp16", "bf16", "fp8-w8a8"}, Y: &panel.Axis{Label: "share of the tokens", Log: true},
+		Series: []panel.Series{{Name: "up to the stop token", Method: panel.Clip, Y: natural}, {Name: "past the stop token", Method: panel.Uncorrected, Y: amplified}},
+		Said: fmt.Sprintf("Share of tokens outside the band before any update: bf16 %s, fp8-w8a8 %s; past the stop token %s and %s.",
 			written("%.2g", natural[2]), written("%.2g", natural[3]), written("%.2g", amplified[2]), written("%.2g", amplified[3])),
 	}}
 	var updates []record.Update
@@ -92,14 +92,14 @@ func drawPolicies(p *published) ([]panel.Panel, error) {
 
 // drawRouting is the recorded flips, and the claims' KL and margins.
 func drawRouting(p *published) ([]panel.Panel, error) {
-	kl := panel.Panel{Kind: panel.Bars, Name: "published", Title: "Published: exact KL, mean of ten models, learner in fp32",
-		Labels: []string{"fp16", "bf16", "fp8"}, Y: &panel.Axis{Label: "nats", Log: true}}
+	kl := panel.Panel{Kind: panel.Bars, Name: "published", Title: "Published: exact KL, mean of ten models, learner fp32",
+		Labels: []string{"fp16", "bf16", "fp8-w8a8"}, Y: &panel.Axis{Label: "nats", Log: true}}
 	for _, s := range []struct {
 		name, series string
 		method       panel.Method
 	}{
-		{"free", "natural free", panel.Uncorrected}, {"experts replayed (R3)", "natural replayed", panel.R3},
-		{"experts and gates", "natural ids and gates", panel.OPSM}, {"dense twin", "natural dense", panel.Equal},
+		{"no replay", "natural free", panel.Uncorrected}, {"experts replayed (R3)", "natural replayed", panel.R3},
+		{"experts and gates", "natural ids and gates", panel.OPSM}, {"dense model of the same size", "natural dense", panel.Equal},
 	} {
 		y, err := p.means("replay-drop", s.series)
 		if err != nil {
@@ -108,7 +108,7 @@ func drawRouting(p *published) ([]panel.Panel, error) {
 		kl.Series = append(kl.Series, panel.Series{Name: s.name, Method: s.method, Y: y})
 	}
 	free, replayed := kl.Series[0].Y, kl.Series[1].Y
-	kl.Said = fmt.Sprintf("Replaying the experts takes the KL of bf16 from %s to %s, that of fp8 from %s to %s.", written("%.3g", free[1]),
+	kl.Said = fmt.Sprintf("Replaying the experts lowers the KL of bf16 from %s to %s, that of fp8-w8a8 from %s to %s.", written("%.3g", free[1]),
 		written("%.3g", replayed[1]), written("%.3g", free[2]), written("%.3g", replayed[2]))
 	margins, err := drawMargins(p)
 	if err != nil {
@@ -135,7 +135,7 @@ func drawMargins(p *published) (panel.Panel, error) {
 	if err != nil {
 		return panel.Panel{}, err
 	}
-	m := panel.Panel{Kind: panel.Bars, Name: "margins", Title: "Published: decisions that flip, by tenth of the router's margin, bf16",
+	m := panel.Panel{Kind: panel.Bars, Name: "margins", Title: "Published: routing decisions that flip, by tenth of the router margin, bf16",
 		Y: &panel.Axis{Label: "share of the decisions"}}
 	share := make([]float64, len(flips))
 	for i := range flips {

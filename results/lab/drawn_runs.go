@@ -72,7 +72,7 @@ func (c curves) mean(arm string) (step, pass []float64) {
 	return runs[0].step, pass
 }
 
-// armPanel is the pass rate of an arm beside that of equal engines.
+// armPanel is the pass rate of an arm, with that of the baseline.
 func (c curves) armPanel(arm, title string, method panel.Method) panel.Panel {
 	p := panel.Panel{Kind: panel.Lines, Name: "pass-rate published", Title: title, X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: "pass rate", High: 1}}
 	for i, r := range c[arm] {
@@ -82,46 +82,46 @@ func (c curves) armPanel(arm, title string, method panel.Method) panel.Panel {
 	p.Series = append(p.Series, panel.Series{Name: "mean", Method: method, X: step, Y: pass})
 	if arm != "equal" {
 		x, y := c.mean("equal")
-		p.Series = append(p.Series, panel.Series{Name: "equal engines", Method: panel.Equal, X: x, Y: y})
+		p.Series = append(p.Series, panel.Series{Name: "baseline (equal engines, no staleness)", Method: panel.Equal, X: x, Y: y})
 	}
 	p.Said = fmt.Sprintf("%d seeds: the mean pass rate goes from %.2f to %.2f.", len(c[arm]), pass[0], pass[len(pass)-1])
 	return p
 }
 
-// drawAge is the headline's part about age.
+// drawAge is the headline's part about staleness.
 func drawAge(p *published) ([]panel.Panel, error) {
 	c, err := p.readCurves()
 	if err != nil {
 		return nil, err
 	}
-	gap := panel.Panel{Kind: panel.Lines, Name: "k3 published", Title: "Published: the gap between sampling and learning policy, ten seeds, 16 updates old",
+	gap := panel.Panel{Kind: panel.Lines, Name: "k3 published", Title: "Published: k3 between rollout policy and learner, ten seeds, off-policy lag 16",
 		X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: "k3, nats", Log: true}}
 	top := 0.0
 	for i, r := range c["lag16"] {
 		gap.Series = append(gap.Series, panel.Series{Name: fmt.Sprintf("seed %d", i+1), Method: panel.Uncorrected, Faint: true, X: r.step[1:], Y: r.k3[1:]})
 		top = max(top, stats.Max(r.k3))
 	}
-	gap.Said = fmt.Sprintf("With equal bits in both engines the k3 of old rollouts reaches %.2g nats.", top)
-	return []panel.Panel{c.armPanel("lag16", "Published: 200 steps, ten seeds, rollouts 16 updates old", panel.Uncorrected), gap}, nil
+	gap.Said = fmt.Sprintf("With equal bits in both engines, staleness alone raises k3 to %.2g nats.", top)
+	return []panel.Panel{c.armPanel("lag16", "Published: 200 steps, ten seeds, off-policy lag 16", panel.Uncorrected), gap}, nil
 }
 
-// prescription is an arm that was run for an illness.
-type prescription struct {
-	illness, arm, run string
+// corrected is an arm that was run for a problem.
+type corrected struct {
+	problem, arm, run string
 	method            panel.Method
 }
 
-// prescribed are the arms of the lesson about fixes, by illness.
-var prescribed = []prescription{
-	{"age", "uncorrected", "lag16", panel.Uncorrected},
-	{"age", "OPSM", "lag16-opsm", panel.OPSM},
-	{"age", "clip against the rollout", "lag16-bypass", panel.Clip},
-	{"age", "token TIS", "lag16-token-tis", panel.TokenTIS},
+// corrections are the arms of the lesson about corrections, by problem.
+var corrections = []corrected{
+	{"staleness", "uncorrected", "lag16", panel.Uncorrected},
+	{"staleness", "OPSM", "lag16-opsm", panel.OPSM},
+	{"staleness", "clip against mu", "lag16-bypass", panel.Clip},
+	{"staleness", "token TIS", "lag16-token-tis", panel.TokenTIS},
 	{"router", "uncorrected", "router4", panel.Uncorrected},
 	{"router", "R3 replay", "router4-r3", panel.R3},
 	{"router", "sequence TIS", "router4-sequence-tis", panel.IcePop},
 	{"router", "token TIS", "router4-token-tis", panel.TokenTIS},
-	{"router", "clip against the rollout", "router4-bypass", panel.Clip},
+	{"router", "clip against mu", "router4-bypass", panel.Clip},
 }
 
 // drawFix has a picture for each arm, and a table of all.
@@ -132,17 +132,17 @@ func drawFix(p *published) ([]panel.Panel, error) {
 	}
 	var out []panel.Panel
 	tables := map[string]*panel.Panel{}
-	for _, a := range prescribed {
+	for _, a := range corrections {
 		one := c.armPanel(a.run, a.arm, a.method)
-		one.When = map[string]string{"illness": a.illness, "arm": a.arm}
+		one.When = map[string]string{"problem": a.problem, "arm": a.arm}
 		all := one
-		all.When = map[string]string{"illness": a.illness, "arm": "all"}
+		all.When = map[string]string{"problem": a.problem, "arm": "all"}
 		out = append(out, one, all)
-		t := tables[a.illness]
+		t := tables[a.problem]
 		if t == nil {
-			t = &panel.Panel{Kind: panel.Table, Name: "outcomes", When: all.When, Title: "Published: what became of ten seeds",
-				Columns: []panel.Column{{Name: "prescribed"}, {Name: "fell", Num: true}, {Name: "final pass rate", Num: true}, {Name: "minus equal engines", Num: true}}}
-			tables[a.illness] = t
+			t = &panel.Panel{Kind: panel.Table, Name: "outcomes", When: all.When, Title: "Published: outcome of ten seeds",
+				Columns: []panel.Column{{Name: "correction"}, {Name: "seeds that degrade", Num: true}, {Name: "final pass rate", Num: true}, {Name: "minus baseline", Num: true}}}
+			tables[a.problem] = t
 		}
 		row, err := p.outcome(a.run)
 		if err != nil {
@@ -150,18 +150,18 @@ func drawFix(p *published) ([]panel.Panel, error) {
 		}
 		t.Rows = append(t.Rows, append([]string{a.arm}, row...))
 	}
-	return append(append(out, untried()...), *tables["age"], *tables["router"]), nil
+	return append(append(out, untried()...), *tables["staleness"], *tables["router"]), nil
 }
 
-// untried says of an arm that was run for one illness alone that it was not for the other.
+// untried says of an arm that was run for one problem alone that it was not run for the other.
 func untried() []panel.Panel {
 	var out []panel.Panel
-	for _, a := range prescribed {
-		for _, illness := range []string{"age", "router"} {
-			tried := slices.ContainsFunc(prescribed, func(b prescription) bool { return b.illness == illness && b.arm == a.arm })
+	for _, a := range corrections {
+		for _, problem := range []string{"staleness", "router"} {
+			tried := slices.ContainsFunc(corrections, func(b corrected) bool { return b.problem == problem && b.arm == a.arm })
 			if !tried {
-				out = append(out, panel.Panel{Kind: panel.Table, Name: "untried", When: map[string]string{"illness": illness, "arm": a.arm},
-					Title: a.arm + " was not run for this illness", Columns: []panel.Column{{Name: "arm"}, {Name: "runs", Num: true}},
+				out = append(out, panel.Panel{Kind: panel.Table, Name: "untried", When: map[string]string{"problem": problem, "arm": a.arm},
+					Title: a.arm + " was not run for this problem", Columns: []panel.Column{{Name: "arm"}, {Name: "runs", Num: true}},
 					Rows: [][]string{{a.arm, "0"}}, Said: "Nothing was published about this pair."})
 			}
 		}
@@ -169,8 +169,7 @@ func untried() []panel.Panel {
 	return out
 }
 
-// outcome is what became of an arm: how many of its seeds fell, where it ended, and
-// how far from equal engines.
+// outcome is how many seeds of an arm degrade, where it ends, and how far from the baseline.
 func (p *published) outcome(arm string) ([]string, error) {
 	const file = "headline/headline.json"
 	var x [4]float64

@@ -14,9 +14,12 @@ type figure struct {
 	// From is a JSON file below results/published, Field where in it.
 	From  string `yaml:"from"`
 	Field string `yaml:"field"`
-	// Claim is one whose observations are meant: the mean over the replications of an
-	// entry of a series, such as "natural product 2[0]".
+	// Claim is one whose observations are meant: an entry of a series, such as
+	// "natural product 2[0]", in each replication, divided by Over where that is set.
+	// Of says what is taken over the replications: min, max or, when empty, the mean.
 	Claim string `yaml:"claim"`
+	Over  string `yaml:"over"`
+	Of    string `yaml:"of"`
 	// Work is arithmetic over other figures of the lesson.
 	Work string `yaml:"work"`
 	// Show is how it is written, for fmt; one that ends in %% shows a share in percent.
@@ -60,24 +63,7 @@ func (f *figures) get(name string) (Shown, error) {
 func (f *figures) read(spec figure) (Shown, error) {
 	switch {
 	case spec.Claim != "":
-		series, entry, ok := strings.Cut(strings.TrimSuffix(spec.Field, "]"), "[")
-		if !ok {
-			return Shown{}, fmt.Errorf("field %q: expected a series and an entry, such as name[0]", spec.Field)
-		}
-		means, err := f.published.means(spec.Claim, series)
-		if err != nil {
-			return Shown{}, err
-		}
-		list := make([]any, len(means))
-		for i, x := range means {
-			list[i] = x
-		}
-		x, ok := pick(list, entry).(float64)
-		if !ok {
-			return Shown{}, fmt.Errorf("no entry %s in %s", entry, series)
-		}
-		c, err := f.published.claim(spec.Claim)
-		return Shown{Value: x, Source: path.Join(root, c.folder), Field: spec.Field + ", mean over the replications"}, err
+		return f.published.observation(spec)
 	case spec.From != "":
 		x, err := f.published.number(spec.From, spec.Field)
 		return Shown{Value: x, Source: path.Join(root, spec.From), Field: spec.Field}, err

@@ -135,7 +135,7 @@ func TestRecordingsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, arm := range prescribed {
+	for _, arm := range corrections {
 		for i, r := range runs[arm.run] {
 			v, err := p.open("headline/headline.json")
 			if err == nil {

@@ -57,6 +57,8 @@ type Guess struct {
 	X       []float64 `json:"x,omitempty"`
 	Low     float64   `json:"low,omitempty"`
 	High    float64   `json:"high,omitempty"`
+	// Log: the scale of a share from Low to High is logarithmic.
+	Log bool `json:"log,omitempty"`
 	// Truth is the published answer: a number, for a choice its option, for a curve
 	// a number at each X, for a rank the options in order.
 	Truth any `json:"truth"`

@@ -2,8 +2,9 @@ package lab
 
 import "driftlab/results/lab/panel"
 
-// panels are the pictures of a lesson: those that were recorded, see
-// results/published/lab, and those drawn here from claims and runs.
+// panels are the pictures of a lesson in the order in which they stand: those drawn here from
+// claims and runs, then those that were recorded, see results/published/lab. A recording that
+// begins with what holds for every setting of the controls stands first.
 func panels(p *published, lesson string) ([]panel.Panel, error) {
 	var out []panel.Panel
 	if recorded[lesson] {
@@ -13,12 +14,16 @@ func panels(p *published, lesson string) ([]panel.Panel, error) {
 		}
 		out = d.Panels
 	}
+	first := len(out) > 0 && len(out[0].When) == 0
 	if draw := drawn[lesson]; draw != nil {
 		more, err := draw(p)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, more...)
+		if first {
+			return append(out, more...), nil
+		}
+		out = append(more, out...)
 	}
 	return out, nil
 }

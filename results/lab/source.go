@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -163,6 +164,59 @@ func (p *published) observed(id, series string) (rows [][]float64, err error) {
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// entries reads an entry of a series, such as "natural product 2[0]", from every replication.
+func (p *published) entries(id, field string) ([]float64, error) {
+	series, entry, ok := strings.Cut(strings.TrimSuffix(field, "]"), "[")
+	if !ok {
+		return nil, fmt.Errorf("field %q: expected a series and an entry, such as name[0]", field)
+	}
+	rows, err := p.observed(id, series)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(rows))
+	for i, row := range rows {
+		at, err := strconv.Atoi(entry)
+		if err != nil || at < 0 || at >= len(row) {
+			return nil, fmt.Errorf("no entry %s in %s", entry, series)
+		}
+		out[i] = row[at]
+	}
+	return out, nil
+}
+
+// observation reads a figure of a claim's observations.
+func (p *published) observation(spec figure) (Shown, error) {
+	values, err := p.entries(spec.Claim, spec.Field)
+	if err != nil {
+		return Shown{}, err
+	}
+	field := spec.Field
+	if spec.Over != "" {
+		over, err := p.entries(spec.Claim, spec.Over)
+		if err != nil {
+			return Shown{}, err
+		}
+		field += " over " + spec.Over
+		for i := range values {
+			values[i] /= over[i]
+		}
+	}
+	c, err := p.claim(spec.Claim)
+	s := Shown{Source: path.Join(root, c.folder)}
+	switch spec.Of {
+	case "":
+		s.Value, s.Field = stats.Average(values), field+", mean over the replications"
+	case "min":
+		s.Value, s.Field = slices.Min(values), field+", smallest of the replications"
+	case "max":
+		s.Value, s.Field = slices.Max(values), field+", largest of the replications"
+	default:
+		return Shown{}, fmt.Errorf("of %q: expected min or max", spec.Of)
+	}
+	return s, err
 }
 
 // means is the mean over the replications of each entry of a series.

@@ -7,7 +7,11 @@
   const main = document.getElementById("main"), spoken = document.getElementById("spoken");
   const free = { name: "free", title: "Free", free: true, controls: [], guess: [], data: { panels: [] } };
   const lessons = [...lab.lessons, free];
-  const patience = 10; // seconds until the recording appears by itself
+  const patience = 10; // seconds until the recording appears by itself, where a teacher wants that
+  const byItself = document.getElementById("by-itself");
+
+  const narrow = matchMedia("(max-width: 899px)"); // there the controls fold, and stay in reach
+  narrow.addEventListener("change", () => { for (const d of document.querySelectorAll(".knobs")) d.open = !narrow.matches; });
 
   let now = null; // the lesson on the page: its values, live panels, parts
 
@@ -103,7 +107,7 @@
     return pre;
   }
 
-  // askGuess asks, and shows the recording to those who only look.
+  // askGuess asks, and shows the recording after the guess or a skip.
   function askGuess() {
     const l = now.lesson, me = now;
     const form = element("form"), wait = element("p", "note wait");
@@ -116,7 +120,7 @@
     skip.type = "button";
     const row = element("div", "row");
     row.append(send, skip);
-    form.append(element("h2", "", "Guess first"), ...fields.map((f) => f.set), row, wait);
+    form.append(element("h2", "", "Guess first"), ...fields.map((f) => f.set), row);
     form.addEventListener("focusin", hold);
     form.addEventListener("pointerdown", hold);
     form.addEventListener("submit", (e) => { e.preventDefault(); done(true); });
@@ -127,11 +131,11 @@
     now.text.hidden = true;
     const curve = fields.find((f) => f.guess.kind === "curve");
     function sketch() {
-      const g = curve.guess, y = curve.read() || g.x.map(() => null);
+      const g = curve.guess;
       const like = (l.data.panels || []).find((p) => p.guess === g.key) || {};
       const p = {
         kind: "lines", title: g.ask, x: { label: "", ...like.x }, y: { label: "share", percent: true, ...like.y, low: g.low || 0, high: g.high || 1 },
-        series: [{ name: "your guess", x: g.x, y: g.x.map((_, i) => (curve.read() ? y[i] : (g.low || 0) + ((g.high || 1) - (g.low || 0)) / 2)), method: "own" }],
+        series: [{ name: "your guess", x: g.x, y: curve.read(), method: "own" }],
         onDrag: (x, v) => { hold(); curve.put(x, v); },
       };
       paint([p], true);
@@ -142,17 +146,20 @@
       veil.append(element("p", "", "What do you expect? The recording appears here after your guess."));
       now.stage.replaceChildren(veil);
     }
-    // Whoever only looks shall see it: the recording does not wait for a button.
+    // With the teacher's switch the recording does not wait for a button. The line that
+    // counts keeps its place when it is not needed any more: what moves under a pointer
+    // that is down loses the click.
     let left = patience;
     function count() {
-      if (now !== me) return;
+      if (now !== me || !byItself.checked) return;
       if (left === 0) { done(false); return; }
-      wait.textContent = "Or only look: it appears in " + left + " s, unless you begin to guess.";
+      wait.textContent = "The answer appears in " + left + " s, unless you begin to guess.";
       left--;
-      now.timer = setTimeout(count, 1000);
+      me.timer = setTimeout(count, 1000);
     }
-    function hold() { clearTimeout(me.timer); wait.textContent = ""; }
-    count();
+    function hold() { clearTimeout(me.timer); wait.classList.add("held"); }
+    now.count = () => { if (!form.isConnected) return; form.append(wait); wait.classList.remove("held"); left = patience; count(); };
+    if (byItself.checked) now.count();
     function done(guessed) {
       hold();
       const values = {};
@@ -189,9 +196,7 @@
   // refresh paints what the controls ask for.
   function refresh() {
     toAddress();
-    const l = now.lesson, all = panels.matching(l.data.panels || [], now.values);
-    // What was published for every setting stands first: the sentence above speaks of it.
-    const recorded = [...all.filter((p) => !p.when), ...all.filter((p) => p.when)];
+    const l = now.lesson, recorded = panels.matching(l.data.panels || [], now.values);
     const list = panels.merged(recorded, panels.matching(now.live, now.values)).map((p) => {
       const g = p.guess && (l.guess || []).find((x) => x.key === p.guess), value = g && now.kept && now.kept[g.key];
       let drawn = null;
@@ -241,7 +246,10 @@
   }
 
   function buildControls(box) {
-    const l = now.lesson;
+    const l = now.lesson, knobs = element("details", "knobs");
+    knobs.append(element("summary", "", "Controls"));
+    knobs.open = !narrow.matches;
+    box.append(knobs);
     now.set = {};
     for (const c of l.controls || []) {
       const label = element("label", "control " + c.kind), id = "c-" + c.key;
@@ -283,7 +291,7 @@
       if (c.kind === "toggle") {
         choose.classList.add("toggle");
       }
-      box.append(label);
+      knobs.append(label);
     }
     if (l.live) box.append(liveBox());
   }
@@ -450,6 +458,21 @@
     }
   });
 
+  // The teacher's switch lasts for this visit.
+  try { byItself.checked = sessionStorage.getItem("driftlab-by-itself") === "yes"; } catch (e) { /* no storage: for as long as the page is open */ }
+  byItself.addEventListener("change", () => {
+    try { sessionStorage.setItem("driftlab-by-itself", byItself.checked ? "yes" : "no"); } catch (e) { /* as above */ }
+    clearTimeout(now.timer);
+    if (byItself.checked && now.count && now.aha.hidden) now.count();
+    else for (const w of document.querySelectorAll(".wait")) w.classList.add("held");
+  });
+
+  // On paper there is no dark, and what only a screen can do is left out (lab.css).
+  let dark;
+  addEventListener("beforeprint", () => { dark = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; repaintAll(); });
+  addEventListener("afterprint", () => { document.documentElement.dataset.theme = dark; repaintAll(); });
+  function repaintAll() { for (const f of now.stage.children) if (f.repaint) f.repaint(); }
+
   const light = document.getElementById("engine");
   engine.watch((state, words) => {
     light.dataset.state = state;
@@ -462,6 +485,6 @@
   function refreshSoon() { if (now.guess && now.aha && now.aha.hidden) return; if (!now.lesson.free || now.live.length) soon(); }
   open(first.lesson, first.q);
   // The program is fetched when the page stands; on a small screen, when it is asked for.
-  const small = matchMedia("(max-width: 899px)").matches || (navigator.connection && navigator.connection.saveData);
+  const small = narrow.matches || (navigator.connection && navigator.connection.saveData);
   if (!small) setTimeout(engine.start, 50);
 })();

@@ -14,7 +14,7 @@ const panels = (function () {
     return { color: css(slot === "ink" ? "--ink" : "--slot" + slot), dash };
   }
 
-  const shown = (a, v) => (v == null ? "–" : typeof v === "string" ? v : a && a.percent ? percent(v) : format(v));
+  const shown = (a, v) => (v == null ? "–" : typeof v === "string" ? v : a && a.percent ? percent(v) : a && a.count ? String(v) : format(v));
   const percent = (v) => format(Number((100 * v).toPrecision(4))) + " %";
   const number = (v) => (typeof v === "number" ? v : null);
 

@@ -64,9 +64,11 @@ type Axis struct {
 	Label string `json:"label"`
 	Log   bool   `json:"log,omitempty"`
 	// Percent shows shares, from 0 to 1, as percentages.
-	Percent bool    `json:"percent,omitempty"`
-	Low     float64 `json:"low,omitempty"`
-	High    float64 `json:"high,omitempty"`
+	Percent bool `json:"percent,omitempty"`
+	// Count shows whole numbers without decimals.
+	Count bool    `json:"count,omitempty"`
+	Low   float64 `json:"low,omitempty"`
+	High  float64 `json:"high,omitempty"`
 }
 
 // Series is a line, a cloud of dots, or one bar of each group.

@@ -50,7 +50,7 @@ func left(f *record.Flips) panel.Panel {
 	return panel.Panel{When: map[string]string{}, Kind: panel.Bars, Name: "replayed", Title: "Exact KL of the two engines, by what the learner replays",
 		Labels: []string{None, IDs, IDsGates}, Y: &panel.Axis{Label: "exact KL"},
 		Series: []panel.Series{{Name: f.Rollout + " to " + f.Learner, Method: panel.R3, Y: record.Floats{f.KLFree, f.KLIDs, f.KLIDsGates}}},
-		Said: fmt.Sprintf("Exact KL of %d tokens: %s with the learner's own routes, %s with the rollout engine's experts, %s with its experts and gates. %s of the tokens met another expert.",
+		Said: fmt.Sprintf("Exact KL of %d tokens: %s with the learner's own routes, %s with the rollout engine's experts, %s with its experts and gates. %s of the tokens have a routing flip.",
 			f.Count, short(f.KLFree), short(f.KLIDs), short(f.KLIDsGates), percent(f.FlippedTokens))}
 }
 
@@ -58,7 +58,7 @@ func left(f *record.Flips) panel.Panel {
 // the token's gap, crossed where its experts are others.
 func routes(f *record.Flips, replay, margin string) panel.Panel {
 	p := panel.Panel{When: map[string]string{Replay: replay}, Kind: panel.Strip, Name: "routes",
-		Title: "Tokens by layers: crossed where the learner's experts are others, shaded by |d|", Scale: Scale}
+		Title: "Tokens by layers: a cross marks a routing flip, the shade is |d|", Scale: Scale}
 	delta := map[string][]float64{None: f.DeltaFree, IDs: f.DeltaIDs, IDsGates: f.DeltaIDsGates}[replay]
 	bound := marginBound(f, margin)
 	crosses, shown := 0, 0
@@ -71,7 +71,7 @@ func routes(f *record.Flips, replay, margin string) panel.Panel {
 			line := panel.Line{Title: fmt.Sprintf("response %d, layer %d", r+1, l+1)}
 			for n := from; n < to; n++ {
 				if f.Margin[l][n] > bound {
-					line.Tokens = append(line.Tokens, panel.Token{Text: "·", Note: "margin above that"})
+					line.Tokens = append(line.Tokens, panel.Token{Text: "·", Note: "margin larger than the part shown"})
 					continue
 				}
 				shown++
@@ -85,9 +85,9 @@ func routes(f *record.Flips, replay, margin string) panel.Panel {
 			p.Lines = append(p.Lines, line)
 		}
 	}
-	p.Said = fmt.Sprintf("%d of the %d decisions shown went to other experts.", crosses, shown)
+	p.Said = fmt.Sprintf("%d of the %d decisions shown are routing flips.", crosses, shown)
 	if replay != None {
-		p.Said = fmt.Sprintf("The learner follows the rollout engine's routes in all of the %d decisions shown.", shown)
+		p.Said = fmt.Sprintf("The learner replays the rollout engine's experts in all of the %d decisions shown.", shown)
 	}
 	return p
 }

@@ -72,7 +72,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// The lesson is in the recording: a clip against mu touches tokens before any update, a
+// The lesson is in the recording: the merged clip removes gradients before any update, a
 // decoupled one none; and a token's clip in the table is that of its workings.
 func TestPoliciesTellTheLesson(t *testing.T) {
 	u := published[record.Update](t, "update.json")[1]
@@ -80,7 +80,7 @@ func TestPoliciesTellTheLesson(t *testing.T) {
 	merged := shown(Policies(&u), at)
 	at[Mode] = Decoupled
 	decoupled := shown(Policies(&u), at)
-	if !strings.HasPrefix(merged[1].Said, "1 of 12") || !strings.HasPrefix(decoupled[1].Said, "0 of 12") {
+	if !strings.Contains(merged[1].Said, "gradient of 1 of these 12") || !strings.Contains(decoupled[1].Said, "gradient of 0 of these 12") {
 		t.Errorf("merged: %s decoupled: %s", merged[1].Said, decoupled[1].Said)
 	}
 	for _, found := range [][]panel.Panel{merged, decoupled} {

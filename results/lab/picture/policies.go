@@ -23,8 +23,8 @@ const (
 	Decoupled = "decoupled"
 )
 
-// Policies are the panels of tokens that three policies price: how many tokens either
-// mode's clip would touch, the table at each update, and each token's formulas.
+// Policies are the panels of tokens that three policies score: how many tokens lie outside
+// the band of either mode's clip, the table at each update, and each token's formulas.
 func Policies(u *record.Update) []panel.Panel {
 	panels := []panel.Panel{outside(u)}
 	for k := range u.Updates + 1 {
@@ -51,7 +51,7 @@ func outside(u *record.Update) panel.Panel {
 	for k := range u.Updates + 1 {
 		made = append(made, float64(k))
 	}
-	return panel.Panel{When: map[string]string{}, Kind: panel.Lines, Name: "outside", Title: "Tokens whose ratio lies outside the clip's band",
+	return panel.Panel{When: map[string]string{}, Kind: panel.Lines, Name: "outside", Title: fmt.Sprintf("Tokens whose ratio lies outside [%g, %g], one step of one model", u.Low, u.High),
 		X: &panel.Axis{Label: "updates made", High: float64(u.Updates)}, Y: &panel.Axis{Label: "tokens, %"},
 		Series: []panel.Series{{Name: Merged, Method: panel.Uncorrected, X: made, Y: percents(u.OutsideMerged)}, {Name: Decoupled, Method: panel.TokenTIS, X: made, Y: percents(u.OutsideDecoupled)}},
 		Said: fmt.Sprintf("Of %d tokens, outside %g to %g before any update: merged %s, decoupled %s; after %d updates %s and %s.", u.Count, u.Low, u.High,
@@ -61,8 +61,8 @@ func outside(u *record.Update) panel.Panel {
 // tables is the tokens after so many updates, once for each cap; without caps there are
 // no weights.
 func tables(u *record.Update, mode string, made int, caps []float64) []panel.Panel {
-	columns := []panel.Column{{Name: "token"}, {Name: "advantage", Num: true}, {Name: "log mu", Num: true}, {Name: "log pi0", Num: true}, {Name: "log pi", Num: true},
-		{Name: "engine", Num: true}, {Name: "x staleness", Num: true}, {Name: "= merged", Num: true}, {Name: "weight", Num: true}, {Name: "the clip"}}
+	columns := []panel.Column{{Name: "token"}, {Name: "advantage", Num: true}, {Name: "log mu", Num: true}, {Name: "log old", Num: true}, {Name: "log new", Num: true},
+		{Name: "old/mu", Num: true}, {Name: "new/old", Num: true}, {Name: "new/mu", Num: true}, {Name: "weight", Num: true}, {Name: "clip"}}
 	build := func(cap int) panel.Panel {
 		p := panel.Panel{When: map[string]string{Mode: mode, Updates: strconv.Itoa(made)}, Kind: panel.Table, Name: "policies",
 			Title: fmt.Sprintf("%s, after %d of %d updates", mode, made, u.Updates), Columns: columns}
@@ -81,7 +81,7 @@ func tables(u *record.Update, mode string, made int, caps []float64) []panel.Pan
 			p.Rows = append(p.Rows, []string{fmt.Sprintf("%d %s", i+1, t.Token), short(t.Advantage), short(t.LogMu), short(t.LogOld), short(t.LogNow[made]),
 				short(t.Engine), short(t.Staleness[made]), short(t.Merged[made]), weight, branch})
 		}
-		p.Said = fmt.Sprintf("%d of %d tokens have lost their gradient.", clipped, len(u.Tokens))
+		p.Said = fmt.Sprintf("The clip removes the gradient of %d of these %d tokens.", clipped, len(u.Tokens))
 		return p
 	}
 	if caps == nil {

@@ -93,7 +93,7 @@ func Spread(b *batch.Batch) panel.Panel {
 	if top == 0 {
 		at = "no difference at all"
 	}
-	return panel.Panel{Kind: panel.Bars, Name: "spread", Title: "How far apart: tokens by |d|, in decades",
+	return panel.Panel{Kind: panel.Bars, Name: "spread", Title: "Tokens by |d|, the difference of the log-probs, in decades",
 		X: &panel.Axis{Label: "|d| = |log pi - log mu|, from"}, Y: &panel.Axis{Label: "tokens, %"}, Labels: labels,
 		Series: []panel.Series{{Name: "tokens", Y: count}},
 		Said:   fmt.Sprintf("Of %.0f tokens %s %% have %s.", total, threeDigits(count[top]), at)}
@@ -107,7 +107,7 @@ func decade(exponent int) float64 {
 
 // figures is the pair's line of the table.
 func figures(g measure.PairGap) panel.Panel {
-	p := panel.Panel{Kind: panel.Table, Name: "figures", Title: g.Rollout + " samples, " + g.Learner + " learns",
+	p := panel.Panel{Kind: panel.Table, Name: "figures", Title: g.Rollout + " rollouts, " + g.Learner + " learner",
 		Columns: []panel.Column{{Name: "router"}, {Name: "tokens", Num: true}, {Name: "unequal", Num: true}, {Name: "KL (k3)", Num: true}, {Name: "exact KL", Num: true},
 			{Name: "mean |d|", Num: true}, {Name: "max |d|", Num: true}, {Name: "tokens with a flip", Num: true}}}
 	add := func(name string, x *diagnose.Gap) {

@@ -14,7 +14,7 @@ var curves = []struct {
 }{
 	{"pass-rate", "val/learner/pass_rate", "Pass rate on held-out prompts", "pass rate", false},
 	{"score", "critic/score/mean", "Training reward, batch by batch", "mean reward", false},
-	{"k3", "gap/k3", "Gap between sampling and learning policy", "k3, nats", true},
+	{"k3", "gap/k3", "Mismatch between rollout policy and learner", "k3, nats", true},
 }
 
 // Run are the panels of a run so far.
