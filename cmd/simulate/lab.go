@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/hex"
 	"fmt"
-	"maps"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +38,9 @@ Examples:
 
 // Run serves or exports the page.
 func (c *labCmd) Run(a *app) error {
+	if err := c.foreign(); err != nil { // before anything is compiled
+		return err
+	}
 	program, err := a.labProgram(c.Quiet)
 	if err != nil {
 		return err
@@ -62,15 +68,78 @@ func (c *labCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range oldPrograms(c.Export) {
+		if !slices.ContainsFunc(files, func(f lab.File) bool { return f.Name == filepath.Base(name) }) {
+			os.Remove(name) // no page asks for it any more
+		}
+	}
 	fmt.Fprintf(a.stdout, "Lab: %s\n", filepath.Join(c.Export, "index.html"))
 	return nil
+}
+
+// foreign refuses to overwrite what no export of the lab has written.
+func (c *labCmd) foreign() error {
+	var paths []string
+	switch dir := c.Export; {
+	case c.Program != "":
+		paths = []string{filepath.Join(c.Program, programFile), filepath.Join(c.Program, supportFile)}
+	case strings.HasSuffix(dir, ".html"):
+		paths = []string{dir}
+	case dir != "":
+		paths = []string{filepath.Join(dir, "index.html")}
+		for _, name := range sheet.Names {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err == nil && info.IsDir() {
+			return bad("%s is a folder: give another name", path)
+		}
+		if err == nil && !writtenByLab(path) {
+			return bad("%s exists and is not an export of the lab: move it away, or give another name", path)
+		}
+	}
+	return nil
+}
+
+// writtenByLab reports whether a file begins as one of an export does.
+func writtenByLab(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var in io.Reader = f
+	marks := []string{"<title>The lab of driftlab</title>", "<title>The lab: "}
+	switch filepath.Base(path) {
+	case programFile:
+		marks = []string{"\x00asm"}
+		if in, err = gzip.NewReader(f); err != nil {
+			return false
+		}
+	case supportFile:
+		marks = []string{"globalThis.Go"}
+	}
+	head, _ := io.ReadAll(io.LimitReader(in, 64<<10)) // what cannot be read has no mark
+	return slices.ContainsFunc(marks, func(mark string) bool { return bytes.Contains(head, []byte(mark)) })
+}
+
+// oldPrograms are the programs in an export's folder.
+func oldPrograms(dir string) []string {
+	paths, _ := filepath.Glob(filepath.Join(dir, "program-*.js")) // the pattern is valid
+	return slices.DeleteFunc(paths, func(path string) bool {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "program-"), ".js")
+		_, err := hex.DecodeString(name)
+		return err != nil || len(name) != 12
+	})
 }
 
 // labFiles are the page, the program and the sheets to print.
 func labFiles(p lab.Program) ([]lab.File, error) {
 	files := lab.Site(p)
 	sheets, err := sheet.Files(lab.Load())
-	for _, name := range slices.Sorted(maps.Keys(sheets)) {
+	for _, name := range sheet.Names {
 		files = append(files, lab.File{Name: name, Data: sheets[name]})
 	}
 	return files, err

@@ -37,7 +37,7 @@ func (a *app) serveLab(files []lab.File, port int) error {
 // labHandler answers requests for the files, and only those that were addressed to this
 // machine: a page of somebody else's that resolves its own name to it is refused.
 func labHandler(files []lab.File, port int) http.Handler {
-	hosts := []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), net.JoinHostPort("localhost", strconv.Itoa(port))}
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	kinds := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -46,8 +46,8 @@ func labHandler(files []lab.File, port int) http.Handler {
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Content-Security-Policy", "frame-ancestors 'none'")
 		header.Set("Cache-Control", "no-cache")
-		if r.Host != hosts[0] && r.Host != hosts[1] {
-			http.Error(w, "this lab serves "+hosts[0]+" only", http.StatusForbidden)
+		if !thisMachine(r.Host, port) {
+			http.Error(w, "this lab serves "+address+" only", http.StatusForbidden)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -68,4 +68,14 @@ func labHandler(files []lab.File, port int) http.Handler {
 		}
 		http.NotFound(w, r)
 	})
+}
+
+// thisMachine reports whether a Host header names the loopback interface and the port; a
+// browser leaves out port 80, and a name's case does not matter.
+func thisMachine(host string, port int) bool {
+	name, number, err := net.SplitHostPort(host)
+	if err != nil {
+		name, number = host, "80"
+	}
+	return number == strconv.Itoa(port) && (name == "127.0.0.1" || strings.EqualFold(name, "localhost"))
 }

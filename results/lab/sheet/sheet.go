@@ -18,8 +18,10 @@ import (
 //go:embed *.html sheet.css
 var files embed.FS
 
-// Files are the sheets by name: worksheet.html, answers.html, teacher.html. Each stands
-// alone: it loads nothing.
+// Names are the files of the sheets.
+var Names = []string{"answers.html", "teacher.html", "worksheet.html"}
+
+// Files are the sheets by name, one of Names. Each stands alone: it loads nothing.
 func Files(d *lab.Document) (map[string][]byte, error) {
 	css, err := files.ReadFile("sheet.css")
 	if err != nil {
@@ -37,7 +39,7 @@ func Files(d *lab.Document) (map[string][]byte, error) {
 		return nil, err
 	}
 	out := map[string][]byte{}
-	for _, name := range []string{"worksheet.html", "answers.html", "teacher.html"} {
+	for _, name := range Names {
 		var b bytes.Buffer
 		if err := t.ExecuteTemplate(&b, name, d); err != nil {
 			return nil, err
