@@ -413,6 +413,134 @@ func TestDrag(t *testing.T) {
 	p.clean()
 }
 
+// press presses and releases the mouse at one place, as a person does: what moves away in
+// between is not clicked.
+func (p *tab) press(x, y float64) {
+	for _, kind := range []input.DispatchMouseEventType{"mousePressed", "mouseReleased"} {
+		p.do(call(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: "left", Buttons: 1, ClickCount: 1}))
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// window opens the page at a lesson in a window of that size.
+func window(t testing.TB, lesson string, width, height int64) *tab {
+	t.Helper()
+	p := open(t, local(oneFile)+"#lesson="+lesson, int(width), "light", chromedp.EmulateViewport(width, height))
+	p.do(chromedp.EmulateViewport(width, height))
+	p.until("document.querySelector('.guess form')")
+	return p
+}
+
+// TestFirstClick: the first click on either button of the guess counts, with the page
+// scrolled to its end too, where a line that goes away moves the button; with the teacher's
+// switch, whose line counts seconds, as without.
+func TestFirstClick(t *testing.T) {
+	const fill = `for (const i of document.querySelectorAll(".guess input[type=number]")) { i.value = 5; i.dispatchEvent(new Event("input")); }
+		for (const s of document.querySelectorAll(".guess select")) s.selectedIndex = 1;
+		for (const f of document.querySelectorAll(".guess fieldset")) { const r = f.querySelector("input[type=radio]"); if (r) r.checked = true; }`
+	for _, size := range [][2]int64{{1366, 768}, {1280, 900}, {390, 844}} {
+		p := window(t, document.Lessons[0].Name, size[0], size[1])
+		for _, l := range document.Lessons {
+			for _, button := range []string{"submit", "button"} {
+				for _, teacher := range []bool{false, true} {
+					p.goTo(l.Name)
+					p.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".again")?.click(); document.activeElement.blur()`))
+					p.until("document.querySelector('.guess form')")
+					p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`{ const s = document.getElementById("by-itself"); if (s.checked) s.click(); if (%v) s.click(); s.blur(); %s }`, teacher, fill)))
+					at := eval[[]float64](p, fmt.Sprintf(`(() => { const b = document.querySelector(".guess form > .row > button[type=%s]"); scrollTo(0, 1e6);
+						if (b.getBoundingClientRect().top < 60) b.scrollIntoView({ block: "center" });
+						const r = b.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height * 0.3, r.bottom, r.height]; })()`, button))
+					if at[2] > float64(size[1]) || at[3] < 44 {
+						t.Errorf("%s, %v: the button ends at %g and is %g high", l.Name, size, at[2], at[3])
+					}
+					p.press(at[0], at[1])
+					if eval[bool](p, "document.querySelector('.aha').hidden") {
+						t.Errorf("%s, %v, teacher's switch %v: the first click on %s is lost", l.Name, size, teacher, button)
+					}
+				}
+			}
+		}
+		p.clean()
+	}
+}
+
+// TestByItself: the answer appears by itself for a teacher who asks for that, and never else.
+func TestByItself(t *testing.T) {
+	p := open(t, local(oneFile), 1280, "light", first("window.patient = setTimeout; window.setTimeout = (f, ms, ...more) => patient(f, ms / 50, ...more)"))
+	p.until("document.querySelector('.guess form')")
+	p.do(chromedp.Sleep(time.Second)) // fifty of the page's
+	if !eval[bool](p, "document.querySelector('.aha').hidden") {
+		t.Error("the answer appeared without being asked for")
+	}
+	p.do(chromedp.Evaluate[chromedp.Void]("document.getElementById('by-itself').click()"))
+	p.until("!document.querySelector('.aha').hidden")
+	p.clean()
+}
+
+// TestTouch: on a phone what is touched is 44 pixels high, and the button that computes can be
+// reached: nothing covers it when it is scrolled into view.
+func TestTouch(t *testing.T) {
+	p := window(t, document.Lessons[0].Name, 390, 844)
+	for _, l := range document.Lessons {
+		p.goTo(l.Name)
+		p.skip()
+		for _, small := range eval[[]string](p, `[...document.querySelectorAll("button, select, summary, input:not([type=checkbox]):not([type=radio]), footer label, footer p > a, .lessons a")]
+			.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 44).map((e) => e.tagName + " " + e.textContent.slice(0, 40) + " " + e.getBoundingClientRect().height)`) {
+			t.Errorf("%s: %s", l.Name, small)
+		}
+		if l.Live == nil {
+			continue
+		}
+		for _, unfolded := range []bool{false, true} {
+			if !eval[bool](p, fmt.Sprintf(`(() => { document.querySelector(".knobs").open = %v; const b = document.querySelector(".run"); b.scrollIntoView({ block: "center" });
+				const r = b.getBoundingClientRect(); return b.contains(document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2)); })()`, unfolded)) {
+				t.Errorf("%s, controls unfolded %v: something covers the button", l.Name, unfolded)
+			}
+		}
+	}
+	p.clean()
+}
+
+// TestPrint: on paper there is nothing to press, the pictures are as wide as the paper, and a
+// dark page prints on white.
+func TestPrint(t *testing.T) {
+	p := open(t, local(oneFile), 1366, "dark")
+	media := func(name string) chromedp.Action[chromedp.Void] {
+		return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: name, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+	}
+	for _, l := range document.Lessons {
+		p.goTo(l.Name)
+		for _, answered := range []bool{false, true} {
+			p.do(media("screen"))
+			if answered {
+				p.skip()
+			}
+			p.do(media("print"), chromedp.EmulateViewport(718, 1000), chromedp.Evaluate[chromedp.Void]("dispatchEvent(new Event('beforeprint'))"))
+			if theme := eval[string](p, "document.documentElement.dataset.theme"); theme != "light" {
+				t.Errorf("%s prints %s", l.Name, theme)
+			}
+			for _, control := range eval[[]string](p, `[...document.querySelectorAll("button, input, select, textarea, summary, nav, footer, .engine, .veil")].filter((e) => e.checkVisibility()).map((e) => e.tagName + " " + e.textContent.slice(0, 40))`) {
+				t.Errorf("%s, answered %v: prints %s", l.Name, answered, control)
+			}
+			if wide := eval[int](p, "document.documentElement.scrollWidth"); wide > 718 {
+				t.Errorf("%s, answered %v: %d px on paper of 718", l.Name, answered, wide)
+			}
+			if !eval[bool](p, "document.querySelector('h1').checkVisibility() && document.querySelector('.question').checkVisibility()") {
+				t.Errorf("%s: the question is not printed", l.Name)
+			}
+			if figures := eval[int](p, "[...document.querySelectorAll('.stage figure')].filter((e) => e.checkVisibility()).length"); answered && figures == 0 {
+				t.Errorf("%s: no picture is printed", l.Name)
+			}
+			p.do(chromedp.Evaluate[chromedp.Void]("dispatchEvent(new Event('afterprint'))"), chromedp.EmulateViewport(1366, 768))
+			if theme := eval[string](p, "document.documentElement.dataset.theme"); theme != "dark" {
+				t.Errorf("%s: after printing the page is %s", l.Name, theme)
+			}
+		}
+	}
+	p.do(media("screen"))
+	p.clean()
+}
+
 // slow writes 20 Mbit a second.
 type slow struct{ http.ResponseWriter }
 
