@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -113,7 +114,7 @@ func (f *recipeFlags) load(nameOrPath string) (recipe.Recipe, error) {
 func loadChanged(nameOrPath string, changes []recipe.Change) (recipe.Recipe, error) {
 	r, err := recipe.LoadChanged(nameOrPath, changes...)
 	if err != nil {
-		return r, err
+		return r, cmp.Or(folderForRecipe(nameOrPath), err)
 	}
 	at := func(field, problem string) recipe.Fault {
 		source, line := recipe.Locate(nameOrPath, field, changes...)
@@ -146,7 +147,7 @@ func openCheckpoint(nameOrDir string) (*model.Checkpoint, error) {
 		return nil, method.UnknownName(nameOrDir, model.Shipped())
 	}
 	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "checkpoint "))
+		return nil, cmp.Or(folderForWeights(nameOrDir), errors.New(strings.TrimPrefix(err.Error(), "checkpoint ")))
 	}
 	return ck, nil
 }

@@ -108,6 +108,9 @@ func (c *evaluateCmd) Run(a *app) error {
 func (c *evaluateCmd) weights(what string) (recipe.Recipe, error) {
 	f := c.recipeFlags
 	if info, err := os.Stat(what); err == nil && info.IsDir() {
+		if err := folderToEvaluate(what); err != nil {
+			return recipe.Recipe{}, err
+		}
 		f.Set = append([]string{"checkpoint=" + strconv.Quote(filepath.Join(what, record.CheckpointFolder))}, f.Set...)
 		what = filepath.Join(what, record.RecipeFile)
 	}

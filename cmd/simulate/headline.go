@@ -88,6 +88,9 @@ func (c *headlineCmd) Run(a *app) error {
 	}
 	defer lock.Release()
 	a.tellInert(c.Quiet, "", recipe.NoEffects(recipes...))
+	if !c.Quiet {
+		fmt.Fprintf(a.stderr, "simulate: measuring the gap at equal weights, then %d arms x %d seeds x %d steps, in %s\n", len(arms), len(seeds), base.Steps, dir)
+	}
 	m := a.meter(c.Quiet, "headline", "step", 0)
 	end := a.signals.begin()
 	result, err := experiments.Headline(a.ctx, experiments.HeadlineOptions{

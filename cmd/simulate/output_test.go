@@ -111,9 +111,25 @@ func TestMeter(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("printed at once: %q", out.String())
 	}
-	line := m.line(m.start.Add(2*time.Second), "reward 0.50  KL 1.0e-5")
-	if want := "run: step 41/100, reward 0.50, KL 1.0e-5, 0.50 steps/s, 1m58s left"; line != want {
-		t.Errorf("%q, want %q", line, want)
+	// Neither the first step nor too few after it tell how long the rest takes.
+	for _, c := range []struct {
+		step  int
+		after time.Duration
+		want  string
+	}{
+		{41, 2 * time.Second, "run: step 41/100, reward 0.50, KL 1.0e-5"},
+		{42, 2 * time.Second, "run: step 42/100, reward 0.50, KL 1.0e-5"},
+		{43, 4 * time.Second, "run: step 43/100, reward 0.50, KL 1.0e-5, 0.50 steps/s, about 114 s left"},
+	} {
+		step(trainer.Progress{Step: c.step, Steps: 100, Reward: 0.5, KL: 1e-5, Length: 8})
+		if line := m.line(m.first.Add(c.after), "reward 0.50  KL 1.0e-5"); line != c.want {
+			t.Errorf("%q, want %q", line, c.want)
+		}
+	}
+	for d, want := range map[time.Duration]string{40 * time.Second: "40 s", 150 * time.Second: "2 min", 33 * time.Hour: "33.0 h"} {
+		if got := roughly(d); got != want {
+			t.Errorf("%v is roughly %s, want %s", d, got, want)
+		}
 	}
 	step(trainer.Progress{Step: 100, Steps: 100, Loss: 1.25})
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "run: step 100/100, loss 1.25, ") || strings.Contains(got, "left") {

@@ -27,26 +27,26 @@ type meter struct {
 	total int
 	quiet bool
 	bar   *progressbar.ProgressBar
-	start time.Time
 
 	mu      sync.Mutex
 	done    int
-	skipped int // of done, what earlier commands had done
-	open    int // jobs of a queue that have not ended, though all their steps may be done
+	skipped int       // of done, what earlier commands had done
+	first   time.Time // when the first steps were counted, and how many these were: what came
+	before  int       // before, such as opening models, says nothing about the pace
+	open    int       // jobs of a queue that have not ended, though all their steps may be done
 	printed time.Time
 }
 
 // meter returns the progress display of a command.
 func (a *app) meter(quiet bool, label, unit string, total int) *meter {
-	now := time.Now()
 	label = oneLine(label)
-	m := &meter{w: a.stderr, label: label, unit: unit, total: total, quiet: quiet, start: now, printed: now}
+	m := &meter{w: a.stderr, label: label, unit: unit, total: total, quiet: quiet, printed: time.Now()}
 	if !quiet && terminalWidth(a.stderr) > 0 {
 		m.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(a.stderr), progressbar.OptionSetDescription(label),
-			progressbar.OptionSetWidth(20), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString(unit), progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
+			progressbar.OptionSetWidth(20), progressbar.OptionShowCount(),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetPredictTime(false)) // pace does, once it is worth something
 	}
 	return m
 }
@@ -98,10 +98,13 @@ func (m *meter) add(steps, skipped int, note string) {
 	m.done += steps
 	m.skipped += skipped
 	now := time.Now()
+	if m.first.IsZero() && m.done > m.skipped {
+		m.first, m.before = now, m.done-m.skipped
+	}
 	switch {
 	case m.quiet:
 	case m.bar != nil:
-		m.bar.Describe(strings.TrimSpace(m.label + "  " + note))
+		m.bar.Describe(strings.TrimSpace(m.label + "  " + note + strings.ReplaceAll(m.pace(now), ", ", "  ")))
 		// A bar that cannot be drawn is no reason to stop the work.
 		_ = m.bar.Set(m.done)
 	case m.done >= m.total && m.open == 0, now.Sub(m.printed) >= lineEvery:
@@ -116,15 +119,42 @@ func (m *meter) line(now time.Time, note string) string {
 	if note != "" {
 		text += ", " + strings.ReplaceAll(note, "  ", ", ")
 	}
-	elapsed := now.Sub(m.start).Seconds()
-	if made := m.done - m.skipped; made > 0 && elapsed > 0 {
-		rate := float64(made) / elapsed
-		text += fmt.Sprintf(", %s %ss/s", results.FormatNumber(rate, 2), m.unit)
-		if left := m.total - m.done; left > 0 {
-			text += fmt.Sprintf(", %s left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second))
-		}
+	return text + m.pace(now)
+}
+
+// How much must be done before what is left is estimated: some steps over a while, or a
+// share of all. The first steps of a job of minutes told of a day.
+const (
+	paceSteps = 3
+	paceTime  = 10 * time.Second
+	paceShare = 0.02
+)
+
+// pace is the rate, and the time that is left as soon as it can be told; empty before.
+func (m *meter) pace(now time.Time) string {
+	made, left := m.done-m.skipped-m.before, m.total-m.done
+	since := now.Sub(m.first)
+	worth := made >= paceSteps && since >= paceTime || float64(made) >= paceShare*float64(m.total-m.skipped)
+	if m.first.IsZero() || made <= 0 || since <= 0 || !worth {
+		return ""
+	}
+	rate := float64(made) / since.Seconds()
+	text := fmt.Sprintf(", %s %ss/s", results.FormatNumber(rate, 2), m.unit)
+	if left > 0 {
+		text += ", about " + roughly(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
 	}
 	return text
+}
+
+// roughly is a duration in the precision of an estimate.
+func roughly(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
 // close takes the bar away.

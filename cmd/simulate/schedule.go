@@ -60,6 +60,10 @@ func (c *scheduleCmd) Run(a *app) error {
 	cluster.Steps = int(c.Steps)
 	for _, assignment := range c.Set {
 		if err := simulation.Assign(policy, &cluster, assignment); err != nil {
+			key, value, _ := strings.Cut(assignment, "=")
+			if flagsOf(childNamed(a.parser.Model.Node, "schedule"))[key] {
+				return bad("schedule %s: %s is a flag: say --%[2]s %s", entry.Name, key, value)
+			}
 			return bad("schedule %s: %v", entry.Name, err)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"driftlab/results/record"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -167,6 +169,13 @@ func TestInternalError(t *testing.T) {
 
 // TestStatus classifies errors as scripts rely on it.
 func TestStatus(t *testing.T) {
+	kept, empty := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(kept, "recipe.yaml"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, record.LockFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		err    error
 		status int
@@ -176,7 +185,8 @@ func TestStatus(t *testing.T) {
 		{errors.New("a failure"), statusFailure, "simulate: a failure\n"},
 		{bad("a %s", "fault"), statusBadInput, "simulate: a fault\n"},
 		{fmt.Errorf("run: %w", context.Canceled), statusInterrupted, "simulate: stopped; nothing was kept; run the same command again\n"},
-		{resumable(fmt.Errorf("run: %w", context.Canceled), "there"), statusInterrupted, "simulate: stopped; run the same command again to go on from there\n"},
+		{resumable(fmt.Errorf("run: %w", context.Canceled), kept), statusInterrupted, "simulate: stopped; run the same command again to go on from " + kept + "\n"},
+		{resumable(fmt.Errorf("run: %w", context.Canceled), empty), statusInterrupted, "simulate: stopped; nothing was kept; run the same command again\n"},
 		{fmt.Errorf("save: %w", syscall.ENOSPC), statusBadInput, "simulate: save: no space left on device\n"},
 	} {
 		var stderr bytes.Buffer

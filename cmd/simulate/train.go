@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"driftlab/results"
 	"driftlab/results/record"
@@ -107,12 +109,17 @@ func runDir(r recipe.Recipe) string {
 	return filepath.Join("runs", fmt.Sprintf("%s-seed%d-%s", r.Name, r.Seed, r.Identity()[:8]))
 }
 
-// resumable replaces a cancelled context by what to do next.
+// resumable replaces a cancelled context by what to do next: to go on from the folder, if
+// anything was put there.
 func resumable(err error, dir string) error {
-	if errors.Is(err, context.Canceled) {
-		return interrupted{"run the same command again to go on from " + dir}
+	if !errors.Is(err, context.Canceled) {
+		return err
 	}
-	return err
+	entries, _ := os.ReadDir(dir) // a folder that cannot be read holds nothing to go on from
+	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != record.LockFile }) {
+		return interrupted{"nothing was kept; run the same command again"}
+	}
+	return interrupted{"run the same command again to go on from " + dir}
 }
 
 // summaryTable shows a run's figures.
