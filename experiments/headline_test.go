@@ -9,6 +9,7 @@ import (
 
 	"driftlab/experiments/stats"
 	"driftlab/results/record"
+	"driftlab/trainer/measure"
 )
 
 // TestHeadlineVerdicts tells arms that held from those that cannot have: dead
@@ -84,6 +85,11 @@ func TestHeadlineAgainstEqualEngines(t *testing.T) {
 	row := table.Rows[2]
 	if got := row[len(row)-2].Text + " " + row[len(row)-1].Text; got != "-0.25 -0.50 to +0.00" {
 		t.Errorf("published beside it: %q", got)
+	}
+	h.Gap = &measure.Measurement{}
+	page := h.Report([]Outcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}}, nil)
+	if html := string(page.HTML()); !strings.Contains(html, "-0.50 to +0.00") {
+		t.Error("the page has no published outcomes beside its own")
 	}
 	// By hand: differences 0.5, 0 and 0.15, whose four of eight signs come as far; none of
 	// three fell, which leaves 1 - 0.025^(1/3), and one of three without the correction.
