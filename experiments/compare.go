@@ -36,7 +36,7 @@ func Compare(ctx context.Context, recipes []recipe.Recipe, seeds []uint64, o Opt
 			r.Seed = seed
 			dir := runDir(o.Dir, recipes, i, seed)
 			jobs = append(jobs, queue.Job[*record.Record]{
-				Name: fmt.Sprintf("%s, seed %d", r.Name, seed), Units: r.Steps, Cost: sweep.Cost(r),
+				Name: fmt.Sprintf("%s, seed %d", r.Name, seed), Units: r.Steps, Cost: r.Work(),
 				Do: func(ctx context.Context, d *queue.Desk) (*record.Record, error) {
 					run, _, err := sweep.Train(ctx, d, r, dir)
 					return run, err

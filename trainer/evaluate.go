@@ -90,7 +90,7 @@ func (e *evaluator) close() { e.engine.Close() }
 // same whatever that number.
 func (e *evaluator) passRate(p *model.Params, n, samples int, temperature float64, seed uint64) Evaluation {
 	e.begin(p, e.heldOut(n, seed), temperature, seed, stream.Evaluation)
-	e.respond(indices(n), samples, 0)
+	_ = e.tryAll(context.Background(), samples)
 	return e.end()
 }
 
@@ -114,6 +114,27 @@ func (e *evaluator) begin(p *model.Params, prompts []task.Prompt, temperature fl
 	e.engine.Publish(p, 0)
 	e.calibrate()
 	e.sampling.Temperature = temperature
+}
+
+// tryAll adds so many responses to every prompt, in parts: what is generated at a time is
+// held in memory. It ends early with the context.
+func (e *evaluator) tryAll(ctx context.Context, samples int) error {
+	all := indices(len(e.prompts))
+	most := e.most()
+	for done, part := 0, max(1, most/len(all)); done < samples; done += part {
+		for some := range slices.Chunk(all, most) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			e.respond(some, min(part, samples-done), 0)
+		}
+	}
+	return nil
+}
+
+// most is how many responses are held in memory.
+func (e *evaluator) most() int {
+	return min(mostResponses, max(evaluationSlots, mostTokens/e.sampling.MaxTokens))
 }
 
 // respond adds the next responses to some prompts. A prompt stops at its until-th
@@ -252,23 +273,24 @@ func Evaluate(ctx context.Context, p *model.Params, r recipe.Recipe, a Attempts,
 	e := newEvaluator(r, r.Task.New(), r.Learner.Numerics, o.workers())
 	defer e.close()
 	e.begin(p, e.heldOut(a.Prompts, r.Seed), 1, r.Seed, stream.Evaluation)
-	all := indices(a.Prompts)
-	// In parts: what is generated at a time is held in memory.
-	part := max(1, mostResponses/a.Prompts)
-	for done := 0; done < a.Samples && ctx.Err() == nil; done += part {
-		e.respond(all, min(part, a.Samples-done), 0)
+	if err := e.tryAll(ctx, a.Samples); err != nil {
+		return e.end(), err
 	}
+	all := indices(a.Prompts)
 	for done := a.Samples; done < a.Most && ctx.Err() == nil; done += a.Samples {
 		all = slices.DeleteFunc(all, func(i int) bool { return e.sum.Prompts[i].Correct >= a.Until })
-		if len(all) > 0 {
-			e.respond(all, min(a.Samples, a.Most-done), a.Until)
+		for some := range slices.Chunk(all, max(1, e.most()/a.Samples)) {
+			e.respond(some, min(a.Samples, a.Most-done), a.Until)
 		}
 	}
 	return e.end(), ctx.Err()
 }
 
-// mostResponses is how many responses an evaluation holds in memory; tests have fewer.
+// mostResponses is how many responses an evaluation holds in memory; tests have fewer. Long
+// ones are bounded by their tokens, some hundred bytes each.
 var mostResponses = 1 << 13
+
+const mostTokens = 1 << 22
 
 // passAtK appends pass@k for powers of two up to the samples of a prompt and for
 // all of them, the Beta distribution of the prompts' pass rates, and the pass rate

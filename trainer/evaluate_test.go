@@ -55,9 +55,10 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("in one part %+v, in many %+v", whole.PassRate, many.PassRate)
 	}
 	defer func(n int) { mostResponses = n }(mostResponses)
-	mostResponses = 5 * prompts
-	if parts := evaluate(Attempts{Prompts: prompts, Samples: 16}, 1); parts.PassRate != many.PassRate || !slices.Equal(parts.Prompts, many.Prompts) {
-		t.Errorf("in parts %+v, at once %+v", parts.PassRate, many.PassRate)
+	for _, mostResponses = range []int{5 * prompts, 7} { // of all prompts, and of some
+		if parts := evaluate(Attempts{Prompts: prompts, Samples: 16}, 1); parts.PassRate != many.PassRate || !slices.Equal(parts.Prompts, many.Prompts) {
+			t.Errorf("in parts of %d %+v, at once %+v", mostResponses, parts.PassRate, many.PassRate)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"context"
 	"fmt"
 
 	"driftlab/trainer/stream"
@@ -15,7 +16,7 @@ func (s *Session) sift() error {
 	e := newEvaluator(s.recipe, s.task, s.recipe.Learner.Numerics, s.options.Workers)
 	defer e.close()
 	e.begin(s.initial, s.source.Pool(), 1, s.recipe.Seed, stream.Pool)
-	e.respond(indices(o.Prompts), o.Samples, 0)
+	_ = e.tryAll(context.Background(), o.Samples)
 	var kept []int
 	for i, p := range e.end().Prompts {
 		if rate := float64(p.Correct) / float64(p.Samples); rate >= o.Keep[0] && rate <= o.Keep[1] {

@@ -11,7 +11,9 @@ import (
 )
 
 // signals decides what the first Ctrl-C or SIGTERM does. Training ends in order:
-// at the next step, with a snapshot. Everything else ends at once: what is read,
+// at the next step, with a snapshot. A step, or whatever else, that takes longer than
+// orderlyEnd is given up, and made again from the snapshot before it: a run that was killed at
+// any moment resumes to the same bytes. Everything else ends at once: what is read,
 // measured or drawn is read, measured or drawn again, and files appear whole or
 // not at all.
 type signals struct {
@@ -21,26 +23,38 @@ type signals struct {
 	cancel  context.CancelFunc
 	// exit says that the program was stopped, and ends it.
 	exit func()
-	// wait says that an orderly end takes a while.
-	wait func()
+	// wait says that an orderly end takes a while, giveUp that it takes too long, and
+	// ends the program.
+	wait, giveUp func()
+	// after calls a function later.
+	after func(time.Duration, func())
 }
 
-// patience is how long an orderly end may take before a word is said about it.
-const patience = 2 * time.Second
+const (
+	// patience is how long an orderly end may take before a word is said about it.
+	patience = time.Second
+	// orderlyEnd is how long it may take at all.
+	orderlyEnd = 3 * time.Second
+)
 
 // watch makes the context of an app that the first signal cancels. The second
 // one ends the program as it ends any other.
 func (a *app) watch() (unwatch func()) {
 	a.ctx, a.signals.cancel = context.WithCancel(context.Background())
-	a.signals.exit = func() {
+	leave := func(how string) {
 		if terminalWidth(a.stderr) > 0 {
 			fmt.Fprintln(a.stderr) // below a progress bar
 		}
-		os.Exit(a.fail(interrupted{"run the same command again"}))
+		os.Exit(a.fail(interrupted{how}))
+	}
+	a.signals.exit = func() { leave("run the same command again") }
+	a.signals.giveUp = func() {
+		leave("what was under way is given up; run the same command again to go on from what is kept")
 	}
 	a.signals.wait = func() {
-		fmt.Fprintln(a.stderr, "simulate: stopping after this step; a second signal stops at once")
+		fmt.Fprintf(a.stderr, "simulate: stopping; what is under way has %v to end; a second signal stops at once\n", orderlyEnd-patience)
 	}
+	a.signals.after = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	incoming, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(incoming, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -68,7 +82,17 @@ func (s *signals) stop() {
 		return
 	}
 	s.cancel()
-	time.AfterFunc(patience, s.wait)
+	s.after(patience, func() { s.unlessEnded(s.wait) })
+	s.after(orderlyEnd, func() { s.unlessEnded(s.giveUp) })
+}
+
+// unlessEnded calls a function while the work that was stopped still goes on.
+func (s *signals) unlessEnded(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.orderly {
+		f()
+	}
 }
 
 // begin starts work that returns soon after its context is cancelled, with

@@ -28,7 +28,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 	}
 	var total float64
 	for _, c := range left {
-		total += sweep.Cost(c.Recipe)
+		total += c.Recipe.Work()
 	}
 	pace, finished := g.Pace(o.Dir)
 	how := fmt.Sprintf("by the times of %d finished ones", finished)
@@ -59,7 +59,7 @@ func timing(ctx context.Context, left []*sweep.Cell) (pace float64, runs int, er
 			return 0, 0, err
 		}
 		took += time.Since(began).Seconds()
-		cost += sweep.Cost(r)
+		cost += r.Work()
 		runs++
 	}
 	return took / cost, runs, nil

@@ -122,7 +122,7 @@ func (g *Grid) left(done map[string]Outcome, o Options) []*Cell {
 	// All of a seed before the next, so that a part of a sweep is a sweep; among them
 	// the longest first, so that none is begun last and waited for alone.
 	slices.SortStableFunc(cells, func(a, b *Cell) int {
-		return cmp.Or(slices.Index(g.Plan.Seeds, a.Seed)-slices.Index(g.Plan.Seeds, b.Seed), cmp.Compare(Cost(b.Recipe), Cost(a.Recipe)))
+		return cmp.Or(slices.Index(g.Plan.Seeds, a.Seed)-slices.Index(g.Plan.Seeds, b.Seed), cmp.Compare(b.Recipe.Work(), a.Recipe.Work()))
 	})
 	return cells
 }

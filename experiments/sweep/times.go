@@ -7,20 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
-
-	"driftlab/trainer/recipe"
 )
-
-// Cost is about what a run computes: multiply-adds, with a forward pass to sample and
-// one to score each token, two to train it, and three samples for every prompt that
-// is evaluated.
-func Cost(r recipe.Recipe) float64 {
-	tokens := float64(r.Steps * r.Rollout.Prompts * r.Rollout.Group * (2 + 2*r.Learner.Epochs))
-	if every := r.Eval.Every; every > 0 {
-		tokens += float64((2 + r.Steps/every) * 3 * r.Eval.Prompts)
-	}
-	return tokens * float64(r.Rollout.MaxTokens) * float64(r.Model.WithDefaults().LayerProducts())
-}
 
 // keepTime appends how long a run took, with what it computes: a measure for others.
 func (w *work) keepTime(c *Cell, took time.Duration) {
@@ -31,11 +18,11 @@ func (w *work) keepTime(c *Cell, took time.Duration) {
 	if err != nil {
 		return // nothing depends on it
 	}
-	_, _ = fmt.Fprintf(f, "%s,%.3f,%d,%.4g\n", c.Run, took.Seconds(), c.Recipe.Steps, Cost(c.Recipe))
+	_, _ = fmt.Fprintf(f, "%s,%.3f,%d,%.4g\n", c.Run, took.Seconds(), c.Recipe.Steps, c.Recipe.Work())
 	_ = f.Close()
 }
 
-// Pace is how many seconds a unit of Cost takes one core, by the times of the runs
+// Pace is how many seconds a unit of recipe.Work takes one core, by the times of the runs
 // that a folder has of the grid; 0 runs where it has none.
 func (g *Grid) Pace(dir string) (seconds float64, runs int) {
 	f, err := os.Open(filepath.Join(dir, TimesFile))
@@ -53,7 +40,7 @@ func (g *Grid) Pace(dir string) (seconds float64, runs int) {
 		}
 		if s, err := strconv.ParseFloat(row[1], 64); err == nil {
 			took += s
-			cost += Cost(g.cellsOf(row[0])[0].Recipe)
+			cost += g.cellsOf(row[0])[0].Recipe.Work()
 			runs++
 		}
 	}

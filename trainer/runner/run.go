@@ -17,9 +17,18 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// snapshotEvery is the number of steps between the snapshots an interrupted
-// run resumes from.
-const snapshotEvery = 25
+// An interrupted run resumes from a snapshot: one after every snapshotEvery steps at most, and
+// where steps are long, as often as they are some snapshotWork multiply-adds, seconds on one
+// core. A step that is given up so costs little more than itself.
+const (
+	snapshotEvery = 25
+	snapshotWork  = 2e10
+)
+
+// snapshotSteps is the number of steps between the snapshots of a recipe's run.
+func snapshotSteps(r recipe.Recipe) int {
+	return max(1, int(min(snapshotEvery, snapshotWork*float64(r.Steps)/r.Work())))
+}
 
 // Options are the choices that change no figure of a run: where it is kept, who
 // watches, how many cores it may use.
@@ -202,7 +211,7 @@ func (r *run) add(step int, figures []batch.Metric) error {
 		r.watch(step, metrics)
 	}
 	r.done = step
-	if step > 0 && step%snapshotEvery == 0 && step < r.recipe.Steps {
+	if step > 0 && step%snapshotSteps(r.recipe) == 0 && step < r.recipe.Steps {
 		return r.save()
 	}
 	return nil
