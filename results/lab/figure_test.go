@@ -28,18 +28,21 @@ func TestFigures(t *testing.T) {
 		"claim":  {Claim: "c", Field: "s[0]", Show: "%.1f%%"},
 		"work":   {Work: "(1 - claim) * pow(2, 3) / -entry", Show: "%.2e"},
 		"test":   {Work: "fisher(0, 10, 9, 1)", Show: "%.1e"},
+		"least":  {Claim: "c", Field: "s[0]", Of: "min", Show: "%.2f"},
+		"ratio":  {Claim: "c", Field: "s[1]", Over: "s[0]", Of: "max", Show: "%.1f"}, // 1 / 0.25 and 3 / 0.75
+		"of":     {Claim: "c", Field: "s[0]", Of: "median"},
 		"text":   {From: "a.json", Field: "list[1].v"},
 		"none":   {From: "a.json", Field: "list[name=y].v"},
 		"beyond": {Claim: "c", Field: "s[2]"},
 		"circle": {Work: "circle + 1"},
 		"call":   {Work: "sin(1)"},
 	})
-	for name, want := range map[string]string{"entry": "6.0", "mean": "3", "claim": "50.0%", "work": "-6.67e-1", "test": "1.2e-4"} {
+	for name, want := range map[string]string{"entry": "6.0", "mean": "3", "claim": "50.0%", "work": "-6.67e-1", "test": "1.2e-4", "least": "0.25", "ratio": "4.0"} {
 		if got, err := f.get(name); err != nil || got.Text != want {
 			t.Errorf("%s is %q, want %q: %v", name, got.Text, want, err)
 		}
 	}
-	for name, want := range map[string]string{"text": "not a number", "none": "no [name=y]", "beyond": "no entry 2", "circle": "itself", "call": "no such function", "other": `no figure "other"`} {
+	for name, want := range map[string]string{"text": "not a number", "none": "no [name=y]", "beyond": "no entry 2", "of": "expected min or max", "circle": "itself", "call": "no such function", "other": `no figure "other"`} {
 		if _, err := f.get(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -152,5 +155,32 @@ func TestRecordingsAgree(t *testing.T) {
 		if len(runs[arm.run]) != 10 {
 			t.Errorf("%s has %d curves", arm.run, len(runs[arm.run]))
 		}
+	}
+}
+
+// TestChoose: the answer to a choice is its first option above one half, or the one without a
+// share; and the lesson about staleness says the option that is the answer.
+func TestChoose(t *testing.T) {
+	shares := map[string]float64{"a": 0.5, "b": 0.6, "c": 0.9, "low": 0.1}
+	value := func(name any) (float64, error) { return shares[name.(string)], nil }
+	for _, c := range []struct {
+		by   map[string]any
+		want any
+	}{
+		{map[string]any{"k = 1": "a", "k = 2": "b", "k = 4": "c"}, "k = 2"},
+		{map[string]any{"k = 1": "low", "k = 2": "low", "k = 4": "low"}, "none"},
+	} {
+		g := Guess{Kind: "choice", Options: []string{"k = 1", "k = 2", "k = 4", "none"}}
+		if err := g.choose(c.by, value); err != nil || g.Truth != c.want {
+			t.Errorf("%v: %v, %v; want %v", c.by, g.Truth, err, c.want)
+		}
+	}
+	g := Guess{Kind: "choice", Options: []string{"k = 1"}}
+	if err := g.choose(map[string]any{"k = 1": "low"}, value); err == nil {
+		t.Error("a choice without an answer is accepted")
+	}
+	l := Load().Lesson("age")
+	if said := "from " + l.Guess[0].Said + " on"; !strings.Contains(l.Aha, said) {
+		t.Errorf("the lesson about staleness does not say %q: %s", said, l.Aha)
 	}
 }
