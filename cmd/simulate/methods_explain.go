@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"driftlab/trainer/correction"
@@ -15,6 +16,11 @@ type explanation struct {
 	Name    string `json:"name"`
 	Field   string `json:"field"`
 	Formula string `json:"formula"`
+	// Compared says of a loss's formula whether it was evaluated on every token: equal,
+	// different, or not, with the reason.
+	Compared string `json:"compared,omitempty"`
+	// Computed are the formulas that the loss gave for its value, by branch.
+	Computed []string `json:"computed,omitempty"`
 	// Loss is a loss's value, absent of a weight or mask.
 	Loss *float64 `json:"loss,omitempty"`
 	// Tokens have every figure with its formula, and Rest is what the loss has beside them.
@@ -61,6 +67,7 @@ func explained(m recipe.Method) (*explanation, error) {
 			return nil, err
 		}
 		t, x.Loss, x.Rest = told, &out.Loss, told.Rest
+		x.compare(l, t)
 	case "correction.weights", "correction.masks":
 		p := &correction.Pipeline{}
 		if e, err := correction.Weightings.Lookup(m.Name); err == nil && m.Field == "correction.weights" {
@@ -85,13 +92,50 @@ func explained(m recipe.Method) (*explanation, error) {
 	return x, nil
 }
 
+// compare evaluates the documented formula on the trace.
+func (x *explanation) compare(l loss.Loss, t *trace.Trace) {
+	checked, why, err := loss.CheckFormula(l, x.Formula, t)
+	switch {
+	case err != nil:
+		x.Compared = "different: " + err.Error()
+	case checked:
+		x.Compared = "equal"
+	default:
+		why, _, _ = strings.Cut(why, "\n")
+		x.Compared = "not evaluated: " + why
+	}
+	for i := range t.Tokens {
+		k := &t.Tokens[i]
+		value, ok := k.Find(trace.Value)
+		line := fmt.Sprintf("L = %s   (%s)", value.Formula, k.Branch)
+		if ok && !slices.Contains(x.Computed, line) {
+			x.Computed = append(x.Computed, line)
+		}
+	}
+}
+
+// heading is the formula: the documented one where it has the values below, else the
+// computed ones.
+func (x *explanation) heading(b *strings.Builder) {
+	documented := strings.ReplaceAll(x.Formula, "\n", "\n  ")
+	switch {
+	case x.Compared == "" || x.Compared == "equal":
+		fmt.Fprintf(b, "  %s\n", documented)
+		if x.Compared != "" {
+			b.WriteString("  This formula, evaluated on every token below, is L.\n")
+		}
+	case strings.HasPrefix(x.Compared, "different"):
+		fmt.Fprintf(b, "  computed:   %s\n  documented: %s\n  The two are %s.\n", strings.Join(x.Computed, "\n              "), documented, x.Compared)
+	default:
+		fmt.Fprintf(b, "  computed:   %s\n  documented: %s\n  The documented formula is %s.\n", strings.Join(x.Computed, "\n              "), documented, x.Compared)
+	}
+}
+
 // text shows a token after the other, line by line.
 func (x *explanation) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)\n", x.Name, x.Field)
-	for line := range strings.SplitSeq(x.Formula, "\n") {
-		fmt.Fprintf(&b, "  %s\n", line)
-	}
+	x.heading(&b)
 	if x.Loss != nil {
 		b.WriteString("  L is a token's term and dL its derivative by logp; loss and grad are the same with its weight in the batch.\n")
 	}

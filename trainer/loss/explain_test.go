@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"driftlab/trainer/batch"
+	"driftlab/trainer/method"
 	"driftlab/trainer/trace"
 
 	"go.yaml.in/yaml/v4"
@@ -16,35 +17,39 @@ import (
 // the same bits.
 func TestExplainEveryLoss(t *testing.T) {
 	for _, e := range Registry {
-		branches := map[trace.Branch]int{}
-		for seed := range uint64(8) {
-			in := nastyBatch(seed, seed%2 == 1)
-			if seed > 3 {
-				for n := range in.Mask {
-					in.Gate = append(in.Gate, n%5 != 0)
-					in.LossMask = append(in.LossMask, in.Mask[n] && n%7 != 0)
-				}
-			}
-			plain := &Grad{frozen: slices.Clone(in.Now.Logp)}
-			if err := e.New().Eval(plain, in); err != nil {
-				t.Fatalf("%s: %v", e.Name, err)
-			}
-			x, out, err := Explain(e.New(), in)
-			if err != nil {
-				t.Errorf("%s, batch %d: %v", e.Name, seed, err)
-				continue
-			}
-			if out.Loss != plain.Loss || !slices.Equal(out.DLogp, plain.DLogp) {
-				t.Errorf("%s, batch %d: a trace changes the loss", e.Name, seed)
-			}
-			for n, k := range x.Tokens {
-				if in.Active()[n] && k.Branch != "" {
-					branches[k.Branch]++
-				}
+		t.Run(e.Name, func(t *testing.T) { explainLoss(t, e) })
+	}
+}
+
+func explainLoss(t *testing.T, e method.Entry[Loss]) {
+	branches := map[trace.Branch]int{}
+	for seed := range uint64(8) {
+		in := nastyBatch(seed, seed%2 == 1)
+		if seed > 3 {
+			for n := range in.Mask {
+				in.Gate = append(in.Gate, n%5 != 0)
+				in.LossMask = append(in.LossMask, in.Mask[n] && n%7 != 0)
 			}
 		}
-		t.Logf("%s: %v", e.Name, branches)
+		plain := &Grad{frozen: slices.Clone(in.Now.Logp)}
+		if err := e.New().Eval(plain, in); err != nil {
+			t.Fatal(err)
+		}
+		x, out, err := Explain(e.New(), in)
+		if err != nil {
+			t.Errorf("batch %d: %v", seed, err)
+			continue
+		}
+		if out.Loss != plain.Loss || !slices.Equal(out.DLogp, plain.DLogp) {
+			t.Errorf("batch %d: a trace changes the loss", seed)
+		}
+		for n, k := range x.Tokens {
+			if in.Active()[n] && k.Branch != "" {
+				branches[k.Branch]++
+			}
+		}
 	}
+	t.Log(branches)
 }
 
 // TestExplainOptions: the same away from the defaults.

@@ -15,6 +15,7 @@ var functions = map[string]func(x []float64) (float64, error){
 	"exp":    of(1, func(x []float64) float64 { return elementary.Exp(x[0]) }),
 	"log":    of(1, func(x []float64) float64 { return elementary.Log(x[0]) }),
 	"sqrt":   of(1, func(x []float64) float64 { return math.Sqrt(x[0]) }),
+	"tanh":   of(1, func(x []float64) float64 { return 2/(1+elementary.Exp(-2*x[0])) - 1 }),
 	"σ":      of(1, func(x []float64) float64 { return 1 / (1 + elementary.Exp(-x[0])) }),
 	"sign":   of(1, func(x []float64) float64 { return below(0, x[0]) - below(x[0], 0) }),
 	"min":    of(2, func(x []float64) float64 { return min(x[0], x[1]) }),
