@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
+
+	_ "driftlab/cmd/simulate/limits" // before any package that opens files
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"driftlab/results"
 	"driftlab/results/record"
@@ -85,15 +87,19 @@ func (c *trainCmd) Run(a *app) error {
 	if result == nil {
 		return resumable(err, dir)
 	}
-	lock, held := record.LockFolder(dir) // again: the page is one process's work too
-	if held != nil {
-		return errors.Join(err, held)
-	}
-	defer lock.Release()
 	doc := trained{dir, filepath.Join(dir, "report.html"), result.Digest(), result.Summary, r.JSON()}
 	records := []*record.Record{result.Record}
-	if _, failed := writeReport(doc.Report, results.FromRuns(records, glossary(records)...), records); err == nil {
-		err = failed
+	lock, held := record.LockFolder(dir) // again: the page is one process's work too
+	switch {
+	case held == nil:
+		defer lock.Release()
+		if _, failed := writeReport(doc.Report, results.FromRuns(records, glossary(records)...), records); err == nil {
+			err = failed
+		}
+	case errors.Is(held, fs.ErrPermission) || errors.Is(held, syscall.EROFS):
+		fmt.Fprintf(a.stderr, "simulate: note: %s cannot be written: its page is left as it is; simulate report %[1]s --out DIR makes one elsewhere\n", dir)
+	default:
+		return errors.Join(err, held)
 	}
 	if c.JSON {
 		return errors.Join(err, a.printJSON(doc))
