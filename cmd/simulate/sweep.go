@@ -56,7 +56,7 @@ Examples:
   simulate sweep screen.yaml --out runs/screen
   simulate sweep screen.yaml --out runs/screen --shard 0/2
   simulate sweep merge runs/screen
-  simulate sweep job slurm screen.yaml --parts 16 --out runs/screen > screen.sh
+  simulate sweep job slurm screen.yaml --parts 16 --out runs/screen > screen.sh && sh screen.sh
   simulate sweep headline --sweep learner.optimizer.lr=3e-4,1e-3 --sweep loss=ppo_clip,gspo --seeds 3 --set steps=100`
 }
 

@@ -80,20 +80,6 @@ func (c *sweepReportCmd) Run(a *app) error {
 	return a.showSweep(c.Dir, out, c.JSON)
 }
 
-type sweepJobCmd struct {
-	Cluster string `arg:"" enum:"slurm,kubernetes" help:"slurm or kubernetes."`
-	File    string `arg:"" complete:"files" help:"The file of a sweep, as the job finds it."`
-	Parts   number `help:"How many parts." default:"8" min:"1" max:"100000" placeholder:"N"`
-	outFlag
-}
-
-// Run prints the file.
-func (c *sweepJobCmd) Run(a *app) error {
-	j := sweep.Job{File: c.File, Parts: int(c.Parts)}
-	j.Out = cmp.Or(c.Out, "runs/"+j.Name())
-	return j.Write(a.stdout, c.Cluster)
-}
-
 // sweepDone is the document of sweep --json.
 type sweepDone struct {
 	Dir    string          `json:"dir"`

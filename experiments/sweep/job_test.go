@@ -12,7 +12,10 @@ import (
 // names hold. That a part does what its variables say, the script of the command
 // tests.
 func TestJob(t *testing.T) {
-	j := Job{File: "my sweeps/Screen_2.yaml", Out: "runs/it's", Parts: 12}
+	j := Job{Args: []string{"my sweeps/Screen_2.yaml", "--set", "loss={name: gspo}"}, Out: "runs/it's", Parts: 12, Partition: "cpu", CPUs: 2, Memory: "3G", Time: "1-0", Image: "r/s:1"}
+	if err := j.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	var b bytes.Buffer
 	if err := j.Write(&b, "kubernetes"); err != nil {
 		t.Fatal(err)
@@ -43,16 +46,32 @@ func TestJob(t *testing.T) {
 	if len(c.Env) != 1 || c.Env[0].Name != "JOB_COMPLETIONS" || c.Env[0].Value != "12" {
 		t.Errorf("environment %+v", c.Env)
 	}
-	if got := strings.Join(c.Command, "|"); got != "simulate|sweep|my sweeps/Screen_2.yaml|--out|runs/it's" {
+	if got := strings.Join(c.Command, "|"); got != "simulate|sweep|my sweeps/Screen_2.yaml|--set|loss={name: gspo}|--out|runs/it's|--workers|2" {
 		t.Errorf("command %s", got)
 	}
 	b.Reset()
 	if err := j.Write(&b, "slurm"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"#!/bin/sh\n", "\n#SBATCH --array=0-11\n", `exec simulate sweep 'my sweeps/Screen_2.yaml' --out 'runs/it'\''s' --shard "$SLURM_ARRAY_TASK_ID/12"`} {
+	for _, want := range []string{"#!/bin/sh\n", "\n#SBATCH --array=0-11\n#SBATCH --partition=cpu\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=2\n#SBATCH --mem=3G\n#SBATCH --time=1-0\n",
+		`simulate sweep 'my sweeps/Screen_2.yaml' --set 'loss={name: gspo}' --out 'runs/it'\''s' --shard "$SLURM_ARRAY_TASK_ID/12"`, "--wrap " + shell(j.Merge()) + "\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestJobValidate: what no cluster could read is refused by its flag.
+func TestJobValidate(t *testing.T) {
+	whole := Job{Args: []string{"s.yaml"}, Parts: 1, CPUs: 1, Memory: "4G", Time: "08:00:00", Image: "r/s"}
+	for flag, change := range map[string]func(j *Job){
+		"": func(*Job) {}, "--memory": func(j *Job) { j.Memory = "4 GB" }, "--time": func(j *Job) { j.Time = "2h" },
+		"--partition": func(j *Job) { j.Partition = "a\nb" }, "--account": func(j *Job) { j.Account = "a b" }, "--image": func(j *Job) { j.Image = "a;b" },
+	} {
+		j := whole
+		change(&j)
+		if err := j.Validate(); (err == nil) != (flag == "") || err != nil && !strings.HasPrefix(err.Error(), flag+" ") {
+			t.Errorf("%s: %v", flag, err)
 		}
 	}
 }

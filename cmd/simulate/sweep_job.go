@@ -1,0 +1,71 @@
+package main
+
+import (
+	"cmp"
+	"strconv"
+
+	"driftlab/experiments/sweep"
+	"driftlab/trainer/recipe"
+)
+
+type sweepJobCmd struct {
+	Cluster   string   `arg:"" enum:"slurm,kubernetes" help:"slurm or kubernetes."`
+	Of        []string `arg:"" name:"file" complete:"files" help:"The file of a sweep, as the job finds it; with --sweep, recipes."`
+	Sweep     []string `sep:"none" help:"Vary a field of the recipes, as sweep does." placeholder:"PATH=VALUE,VALUE" complete:"fields"`
+	Seeds     number   `help:"Number of seeds in a row, as of sweep." default:"0" max:"100000" placeholder:"N"`
+	Parts     number   `help:"How many parts." default:"8" min:"1" max:"100000" placeholder:"N"`
+	Partition string   `help:"Partition of Slurm." placeholder:"NAME"`
+	Account   string   `help:"Account of Slurm." placeholder:"NAME"`
+	CPUs      number   `name:"cpus" help:"Cores of a part." default:"4" min:"1" max:"4096" placeholder:"N"`
+	Memory    string   `help:"Memory of a part: a number with K, M, G or T." default:"4G" placeholder:"SIZE"`
+	Time      string   `help:"Time limit of a part in Slurm; at it the part is queued again and goes on." default:"08:00:00" placeholder:"H:MM:SS"`
+	Image     string   `help:"Image of Kubernetes' containers; the Containerfile of the repository makes it." default:"registry.example/simulate:latest" placeholder:"NAME"`
+	recipeFlags
+	outFlag
+}
+
+// Help is the long help text.
+func (*sweepJobCmd) Help() string {
+	return `Prints the job file of a sweep in parts, and of the job that puts them together when all have ended. In Slurm a part that
+comes to its time limit ends in order, is queued again and goes on where it was.
+
+Examples:
+  simulate sweep job slurm screen.yaml --parts 16 --partition cpu --account lab --time 2:00:00 --out runs/screen > screen.sh && sh screen.sh
+  simulate sweep job slurm headline --sweep learner.optimizer.lr=3e-4,1e-3 --seeds 10 --cpus 2 --memory 2G > rates.sh
+  simulate sweep job kubernetes screen.yaml --image registry.lab/simulate:1 > screen-job.yaml`
+}
+
+// Run prints the file.
+func (c *sweepJobCmd) Run(a *app) error {
+	j := sweep.Job{Args: c.Of, Parts: int(c.Parts), Partition: c.Partition, Account: c.Account, CPUs: int(c.CPUs), Memory: c.Memory, Time: c.Time, Image: c.Image}
+	if err := j.Validate(); err != nil {
+		return badInput{err}
+	}
+	if c.Cluster != "slurm" && c.Partition+c.Account != "" {
+		return bad("sweep job: --partition and --account are Slurm's: leave them out for %s", c.Cluster)
+	}
+	if len(c.Sweep) > 0 {
+		if _, err := sweep.ParseFlags(c.Of, c.Sweep); err != nil {
+			return err
+		}
+	} else if len(c.Of) != 1 {
+		return bad("sweep job: give one file, or recipes with --sweep")
+	}
+	j.Out = cmp.Or(c.Out, "runs/"+j.Name())
+	for _, text := range c.Sweep {
+		j.Args = append(j.Args, "--sweep", text)
+	}
+	for _, set := range c.Set {
+		if _, err := recipe.ParseChange("--set", set); err != nil {
+			return err
+		}
+		j.Args = append(j.Args, "--set", set)
+	}
+	if c.Seed != nil {
+		j.Args = append(j.Args, "--seed", strconv.FormatUint(uint64(*c.Seed), 10))
+	}
+	if c.Seeds > 0 {
+		j.Args = append(j.Args, "--seeds", strconv.Itoa(int(c.Seeds)))
+	}
+	return j.Write(a.stdout, c.Cluster)
+}
