@@ -18,6 +18,8 @@ type Options struct {
 	Format string
 	// TopP and Temperature are those of sampling.
 	TopP, Temperature float64
+	// Experts is how many experts a layer of the model has, 1 if it is dense: only then is a gap never that of routing.
+	Experts int
 	// Config is the configuration of the run's correction, nil if nobody gave it.
 	Config *foreign.Config
 	// Rates are how often alarms were right, nil if that is not known.

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/stream"
 )
 
 // The causes of a gap. Precision, order, routing and staleness are told by what the gap looks
@@ -20,6 +18,8 @@ const (
 	// Routing is tokens that other experts computed, Staleness weights of another age.
 	Routing   = "routing"
 	Staleness = "staleness"
+	// Unsynced is weights that were never synced: what differs is the same at every step, where old weights turn.
+	Unsynced = "unsynced"
 	// Sampler is a law other than the recorded one, Bookkeeping columns that are not what they seem.
 	Sampler = "sampler"
 	// Penalty is a repetition, presence or frequency penalty of one engine alone.
@@ -51,6 +51,8 @@ type Cause struct {
 	ShareK3 [3]float64 `json:"share_k3"`
 	// Log10LR is how many times likelier it is than the best of the others, as a power of ten.
 	Log10LR float64 `json:"log10_lr"`
+	// Why is what tells it from a cause that looks alike, empty where nothing does.
+	Why string `json:"why,omitempty"`
 	// Confirm is an experiment that decides.
 	Confirm string `json:"confirm"`
 }
@@ -60,14 +62,16 @@ var confirms = map[string]string{
 	Precision: "score the same file with both engines in fp32 or fp16: a gap of precision is gone",
 	Order:     "score one batch twice, at another batch size: a gap of the order of sums is there again",
 	Routing:   "record the routes of both engines, or replay the rollout's: the jumps vanish",
+	Unsynced:  "compare a checksum of every weight in both engines right after a sync: some differ",
 	Staleness: "run a step with learning rate 0 and freshly loaded weights: a gap that stays is not lag",
 }
 
 const (
 	// namedFrom and likelyFrom are log10 likelihood ratios to the runner-up.
 	namedFrom, likelyFrom = 2, 1
-	// listedShare is the share of Σk3 from which a cause is listed; a verdict has those whose interval begins above it.
-	listedShare = 0.1
+	// listedShare is the share of Σk3 from which a cause is listed. A verdict has those of secondShare, and those whose interval
+	// begins above surelyShare: of fresh mixtures with a second cause of 20 % that names it in two of three.
+	listedShare, secondShare, surelyShare = 0.05, 0.15, 0.1
 	// coarse is the size from which rounding cannot be told from mild staleness for certain, in logits.
 	coarse = 0.05
 	// mostLone is the part of Σk3 in large errors one by one above which rounding cannot be told from routes that
@@ -86,47 +90,32 @@ const (
 // attribute says what has made the gap of a report that has nothing to repair.
 func (a *Analysis) attribute(r *Report) {
 	rows := a.sample.inOrder()
-	f, jumps := featuresOf(rows)
+	f := featuresOf(rows)
 	r.Features = f
 	if f == nil || f.T90 == nil {
 		return
 	}
 	if *f.Med < finest {
-		r.Causes = []Cause{{Order, [3]float64{1, 1, 1}, excluded, confirms[Order]}}
+		r.Causes = []Cause{{Name: Order, ShareK3: [3]float64{1, 1, 1}, Log10LR: excluded, Confirm: confirms[Order]}}
 		r.Ambiguous = [][2]string{{Order, Precision}}
 		r.Verdict.because([]string{Order}, Likely, map[string][3]float64{Order: {1, 1, 1}})
 		return
 	}
 	r.Looks, r.Attribution = the.looks(f), the.Accuracy
+	dense := a.options.Experts == 1
 	families := the.Classes.families(f)
-	shares := sharesOf(jumps, f)
-	ratio := map[string]float64{}
-	for i, e := range families {
-		other := families[0]
-		if i == 0 {
-			other = families[1]
-		}
-		ratio[e.cause] = (e.log - other.log) / math.Ln10
+	if dense {
+		families = slices.DeleteFunc(families, func(e evidenceFor) bool { return e.cause == Routing })
 	}
+	shares := the.shares(f, dense)
 	first := families[0].cause
-	names := []string{first}
-	for _, e := range families[1:] {
-		if shares[e.cause][0] > listedShare {
-			names = append(names, e.cause)
-		}
-	}
 	word, cannot := confidence(f, families)
-	r.Ambiguous = append(r.Ambiguous, cannot...)
-	switch {
-	case word > Unsaid && len(names) > 1 && shares[first][0] > listedShare: // each has a part: the largest first
-		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(shares[b][1], shares[a][1]) })
+	if first == Routing && f.FlipPart == nil && a.options.Experts < 2 { // nothing says that the model has experts
 		word = min(word, Likely)
-	case word == Unsaid:
-	case len(names) > 1: // what it looks like and what its parts are do not agree
-		word = Either
-	case word == Either:
-		names = append(names, families[1].cause)
+		cannot = append(cannot, [2]string{Routing, "jumps of a dense model"})
 	}
+	r.Ambiguous = append(r.Ambiguous, cannot...)
+	names, word := partners(families, word, shares)
 	if first == Staleness && word >= Likely && f.DoseRank != nil && *f.DoseRank <= 0 {
 		r.untagged(*f.DoseRank)
 		return
@@ -137,8 +126,18 @@ func (a *Analysis) attribute(r *Report) {
 			names = append(names, e.cause)
 		}
 	}
-	for _, name := range names {
-		r.Causes = append(r.Causes, Cause{name, shares[name], ratio[name], confirms[name]})
+	ratio := map[string]float64{}
+	for i, e := range families {
+		other := families[0]
+		if i == 0 {
+			other = families[1]
+		}
+		ratio[e.cause] = (e.log - other.log) / math.Ln10
+	}
+	for i, cause := range names {
+		name, why := f.called(cause)
+		names[i], shares[name] = name, shares[cause]
+		r.Causes = append(r.Causes, Cause{Name: name, ShareK3: shares[cause], Log10LR: ratio[cause], Why: why, Confirm: confirms[name]})
 	}
 	switch names = names[:sure]; {
 	case word == Unsaid:
@@ -147,7 +146,54 @@ func (a *Analysis) attribute(r *Report) {
 		// Nothing needs a cause: what is listed is a guess.
 	default:
 		r.Verdict.because(names, word, shares)
+		if why := r.Causes[0].Why; why != "" && word > Either {
+			r.Verdict.Summary += " " + capital(why) + "."
+		}
+		if slices.Contains(names, Routing) && f.FlipPart == nil && a.options.Experts < 2 {
+			r.Verdict.Summary += " It is routing only if the model has experts, which nothing in the dump says (--experts N)."
+		}
 	}
+}
+
+// partners are the causes that a verdict names: what the gap looks like, and what else has a part of it. Where the look is
+// clear only a part that is sure counts; where the look and the parts do not agree it is one of two.
+func partners(families []evidenceFor, word Confidence, shares map[string][3]float64) ([]string, Confidence) {
+	first := families[0].cause
+	if word == Unsaid {
+		return []string{first}, word
+	}
+	var names []string
+	weight := map[string]float64{} // the look, and the part that a cause has
+	for _, e := range families {
+		s := shares[e.cause]
+		weight[e.cause] = e.log + elementary.Log(max(s[1], 1e-6))
+		if s[0] > surelyShare || s[1] >= secondShare && word < Named || s[1] >= 0.5 {
+			names = append(names, e.cause)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(weight[b], weight[a]) })
+	switch {
+	case len(names) > 1: // each has a part
+		return names, Likely
+	case len(names) == 0 || names[0] == first && word > Either:
+		return []string{first}, word
+	case names[0] != first:
+		return []string{names[0], first}, Either
+	}
+	return []string{first, families[1].cause}, word
+}
+
+// called is the name of a cause, and why it is that: what looks like old weights is weights that were never synced where every
+// token id is off in the same direction at every step.
+func (f *Features) called(cause string) (name, why string) {
+	switch {
+	case cause != Staleness || f.Turn == nil || f.Dose != nil:
+	case *f.Turn >= constant:
+		return Unsynced, fmt.Sprintf("the error of a token id has the same direction at every step (cosine %.2f, from %.2f on): some weights were never synced, where those of a lag turn", *f.Turn, constant)
+	case *f.Turn <= turning:
+		return cause, fmt.Sprintf("the error of a token id turns from step to step (cosine %.2f, up to %.2f): the weights are old, where some that were never synced have the same error at every step", *f.Turn, turning)
+	}
+	return cause, ""
 }
 
 // untagged makes the versions a fault: what is older should differ more where age is what makes the gap.
@@ -215,6 +261,9 @@ func (v *Verdict) because(names []string, word Confidence, shares map[string][3]
 func describe(names []string, confidence Confidence, shares map[string][3]float64) string {
 	part := func(name string) string {
 		s := shares[name]
+		if name == Unsynced {
+			name += " weights"
+		}
 		return fmt.Sprintf("%s (%.0f %% of it, %.0f to %.0f)", name, 100*s[1], 100*s[0], 100*s[2])
 	}
 	text := " The cause is " + part(names[0])
@@ -228,43 +277,4 @@ func describe(names []string, confidence Confidence, shares map[string][3]float6
 		text += " with " + part(name)
 	}
 	return text + "."
-}
-
-// sharesOf splits Σk3 among the causes: jumps are routing; of the rest a regression on the features says what is
-// staleness, and what remains is precision. The intervals are of draws of the responses and of
-// the regression's own error.
-func sharesOf(part jumped, f *Features) map[string][3]float64 {
-	logit, known := the.stale(f)
-	r := rand.New(rand.NewPCG(6, 16))
-	var parts [3][]float64
-	for n := range bootstraps + 1 {
-		total, jumps, off := 0.0, 0.0, 0.0
-		for i := range part.all {
-			if n > 0 {
-				i = r.IntN(len(part.all))
-			}
-			total, jumps = total+part.all[i], jumps+part.jumps[i]
-		}
-		if n > 0 {
-			off = the.Error * stream.Normal(r)
-		}
-		routing, old := 0.0, 0.0
-		if total > 0 {
-			routing = jumps / total
-		}
-		if known {
-			old = unbounded(1 / (1 + elementary.Exp(-logit-off)))
-		}
-		for i, x := range []float64{(1 - routing) * (1 - old), routing, (1 - routing) * old} {
-			parts[i] = append(parts[i], x)
-		}
-	}
-	shares := map[string][3]float64{}
-	for i, name := range []string{Precision, Routing, Staleness} {
-		x := parts[i]
-		middle := x[0]
-		interval := ninety(x[1:])
-		shares[name] = [3]float64{min(interval[0], middle), middle, max(interval[1], middle)}
-	}
-	return shares
 }

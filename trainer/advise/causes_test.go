@@ -3,6 +3,7 @@ package advise
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"driftlab/trainer/advise/planted"
@@ -11,7 +12,7 @@ import (
 // of analyses a planted world.
 func of(w planted.World) (Report, map[string]float64) {
 	rows, shares := w.Rows()
-	return analysed(Options{}, rows).judgement(), shares
+	return analysed(Options{Experts: 8}, rows).judgement(), shares
 }
 
 // Fresh healthy worlds are called healthy: no fault, and no cause but precision. Of equal engines no more is said than that there is no gap.
@@ -68,7 +69,7 @@ func TestFreshWorlds(t *testing.T) {
 	if testing.Short() {
 		each = 5
 	}
-	right, n, named, parts, close, listed, above := 0, 0, 0, 0, 0, 0, 0
+	right, n, alone, named, parts, close, listed, above := 0, 0, 0, 0, 0, 0, 0, 0
 	for i, c := range planted.Cases {
 		for k := range each {
 			r, shares := of(c.Draw(uint64(800_000 + 1000*i + k)))
@@ -95,6 +96,7 @@ func TestFreshWorlds(t *testing.T) {
 				continue
 			}
 			n++
+			alone += count1(len(r.Verdict.Causes) == 1)
 			right += count1(r.Causes[0].Name == c.Cause)
 			if r.Verdict.Confidence == Named {
 				named++
@@ -104,7 +106,7 @@ func TestFreshWorlds(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("one cause: first in %d of %d, %d named, none wrongly; two: %d of %d parts within 0.15, %d of %d causes above 0.1 listed", right, n, named, close, parts, listed, above)
+	t.Logf("one cause: first in %d of %d, alone in %d, %d named, none wrongly; two: %d of %d parts within 0.15, %d of %d causes above 0.1 listed", right, n, alone, named, close, parts, listed, above)
 	if right*100 < 85*n || named*10 < n || close*100 < 70*parts || listed*100 < 70*above {
 		t.Errorf("one cause: first in %d of %d, %d named; two: %d of %d parts within 0.15, %d of %d causes listed", right, n, named, close, parts, listed, above)
 	}
@@ -113,13 +115,15 @@ func TestFreshWorlds(t *testing.T) {
 // Several steps tell weights that were never synced from old ones: the direction of a token id stays.
 func TestTurn(t *testing.T) {
 	for _, c := range []struct {
-		name string
+		of   string
 		w    planted.World
 		low  float64
 		high float64
+		name string
+		says string
 	}{
-		{"unsynced", planted.World{Unsynced: 0.3}, 0.85, 1},
-		{"lag", planted.World{Lags: []int{16}, Eta: 0.05, Stays: 0.3}, 0, 0.7},
+		{"unsynced", planted.World{Unsynced: 0.3}, 0.85, 1, Unsynced, "some weights were never synced"},
+		{"lag", planted.World{Lags: []int{16}, Eta: 0.05, Stays: 0.3}, 0, 0.7, Staleness, "the weights are old"},
 	} {
 		w := planted.Cases[0].Draw(5)
 		w.Steps, w.Responses, w.ByID = 4, 64, 0.5
@@ -127,11 +131,11 @@ func TestTurn(t *testing.T) {
 		r, _ := of(w)
 		f := r.Features
 		if f == nil || f.Turn == nil || *f.Turn < c.low || *f.Turn > c.high {
-			t.Errorf("%s: %+v", c.name, f)
+			t.Errorf("%s: %+v", c.of, f)
 			continue
 		}
-		if r.Causes[0].Name != Staleness || slices.Contains(r.Ambiguous, [2]string{"lag", "unsynced"}) {
-			t.Errorf("%s: %+v, ambiguous %v", c.name, r.Verdict, r.Ambiguous)
+		if r.Causes[0].Name != c.name || !strings.Contains(r.Causes[0].Why, c.says) || !strings.Contains(r.Verdict.Summary, c.says) || slices.Contains(r.Ambiguous, [2]string{"lag", "unsynced"}) {
+			t.Errorf("%s: %+v, ambiguous %v", c.of, r.Verdict, r.Ambiguous)
 		}
 	}
 }

@@ -60,7 +60,9 @@ func (k *known) named(cause string) bool {
 }
 
 // equalWeights reports whether nothing says that the two engines had different weights or routes.
-func (k *known) equalWeights() bool { return !k.named(Staleness) && !k.named(Routing) }
+func (k *known) equalWeights() bool {
+	return !k.named(Staleness) && !k.named(Unsynced) && !k.named(Routing)
+}
 
 // row is a row of the table.
 type row struct {
@@ -91,6 +93,8 @@ var rows = []row{
 	{"routing", "Zoey Li; survey", causesOf, func(k *known) bool { return k.named(Routing) },
 		always("mask jumps (IcePop, 0.5 to 5); replay the rollout engine's routes where they can be recorded (R3; R2 does for two updates per batch, weights alone for one)"),
 		func(*known) *correction.Pipeline { return weighted(&correction.IcePop{Low: 0.5, High: 5}) }},
+	{"weight sync", "survey", causesOf, func(k *known) bool { return k.named(Unsynced) },
+		always("mend the weight sync: see which weights of the rollout engine are not the learner's right after one; a correction only hides it"), none},
 	{"staleness", "survey", func(k *known) string {
 		return causesOf(k) + fmt.Sprintf(", ESS %.2g (%v), median length %.0f", k.ESSToken, leastESS, k.median)
 	}, func(k *known) bool { return k.named(Staleness) && k.ESSToken >= leastESS },

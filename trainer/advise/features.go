@@ -58,6 +58,8 @@ type Features struct {
 	FlipPart *float64 `json:"flip_part"`
 	// Lag is the mean of the updates that responses are old, where every version is recorded.
 	Lag *float64 `json:"lag"`
+
+	routes *float64 // the part of Σk3 that is of other routes, where they were recorded
 }
 
 // onPolicy reports whether versions say that nothing is old.
@@ -166,11 +168,11 @@ func medianOf(x []float64) float64 {
 	return quantile(x, 0.5)
 }
 
-// featuresOf measures a sample, nil where hardly a token differs, and says what of the responses are jumps.
-func featuresOf(rows []*kept) (*Features, jumped) {
+// featuresOf measures a sample, nil where hardly a token differs.
+func featuresOf(rows []*kept) *Features {
 	s := deviationsOf(rows)
 	if len(s.all) < leastTokens/2 || s.med == 0 {
-		return nil, jumped{}
+		return nil
 	}
 	f := &Features{Med: &s.med, Lag: meanLag(rows)}
 	size, l := make([]float64, len(s.all)), logits{}
@@ -181,7 +183,7 @@ func featuresOf(rows []*kept) (*Features, jumped) {
 	slices.Sort(size)
 	middle := quantile(size, 0.5)
 	if middle == 0 {
-		return f, jumped{}
+		return f
 	}
 	above, _ := slices.BinarySearch(size, 8*middle)
 	f.T90, f.T99 = new(quantile(size, 0.9)/middle), new(quantile(size, 0.99)/middle)
@@ -196,8 +198,8 @@ func featuresOf(rows []*kept) (*Features, jumped) {
 	f.Disp = s.dispersion()
 	f.Dose, f.DoseRank = s.dose()
 	part := jumpedOf(rows)
-	f.Jumps, f.Stay, f.Lone, f.Flips, f.FlipPart = part.share, part.stay, part.lone, part.flips, part.flipPart
-	return f, part
+	f.Jumps, f.Stay, f.Lone, f.Flips, f.FlipPart, f.routes = part.share, part.stay, part.lone, part.flips, part.flipPart, part.routed
+	return f
 }
 
 // lift compares neighbours.

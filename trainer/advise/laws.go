@@ -40,6 +40,7 @@ var coordinates = []coordinate{
 		}
 		return elementary.Log(max(*f.ICC, 0) + 0.03), true
 	}},
+	{"lone", scaled(func(f *Features) *float64 { return f.Lone }, 0.03)},
 }
 
 // told is how many of the coordinates causes are told apart by; the others are the regression's.

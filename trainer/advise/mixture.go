@@ -168,13 +168,14 @@ func (j *jumps) found() (is, alone bool) {
 	return is && j.stay >= leastStay, is && j.stay < leastStay
 }
 
-// jumped is the k3 of every response, and what of it its jumps have beyond what the tokens would have without.
+// jumped is the part of Σk3 that jumps have beyond what the tokens would have without.
 type jumped struct {
-	all, jumps  []float64
 	share, stay *float64 // of all of it; nil where nothing jumps
 	lone        *float64 // the share of large errors that come one by one, which are not counted as jumps
 	// flips is the share of tokens with other experts, flipPart what they have of it; nil where routes are unknown.
 	flips, flipPart *float64
+	// routed is the part of all that jumps have where routes are known, nil where they are not.
+	routed *float64
 }
 
 // mostMixed bounds the tokens on which jumps are looked for.
@@ -192,7 +193,7 @@ func jumpedOf(rows []*kept) jumped {
 	}
 	s := deviationsOf(rows)
 	j := s.jumpsOf()
-	p := jumped{all: make([]float64, len(rows)), jumps: make([]float64, len(rows))}
+	p := jumped{}
 	found, alone := j.found()
 	extra, counted := 0.0, 0.0
 	if found || alone {
@@ -202,11 +203,10 @@ func jumpedOf(rows []*kept) jumped {
 		counted = 1
 	}
 	beyond := s.flipped(&p)
-	all, jumps, routed, flips := 0.0, 0.0, 0.0, 0.0
+	all, jumps, known, routed, flips := 0.0, 0.0, 0.0, 0.0, 0.0
 	for i, x := range s.all {
 		d := max(-overflow, min(overflow, x.d))
 		k3 := elementary.Expm1(d) - d
-		p.all[x.row] += k3
 		all += k3
 		look := float64(j.chance[i] * extra)
 		jumps += float64(k3 * look)
@@ -223,13 +223,13 @@ func jumpedOf(rows []*kept) jumped {
 				part = beyond
 			}
 		}
-		p.jumps[x.row] += float64(k3 * part)
+		known += float64(k3 * part)
 	}
 	if all > 0 {
 		p.share, p.lone = new(counted*jumps/all), new((1-counted)*jumps/all)
 	}
 	if routed > 0 {
-		p.flipPart = new(flips / routed)
+		p.flipPart, p.routed = new(flips/routed), new(known/all)
 	}
 	if found {
 		p.stay = &j.stay

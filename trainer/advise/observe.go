@@ -72,31 +72,13 @@ func fitObservations(list []observation) (laws, error) {
 	return fitted(points, labels, classes)
 }
 
-// stalePart are the points of observations with the part that staleness has of what is not routing.
-func stalePart(list []observation) (points [][]float64, parts []float64) {
-	for _, o := range list {
-		if rest := o.Shares[Precision] + o.Shares[Staleness]; o.Features != nil && o.Features.T90 != nil && rest > 0.3 {
-			points, parts = append(points, point(o.Features)), append(parts, o.Shares[Staleness]/rest)
-		}
-	}
-	return points, parts
-}
-
-// staleBy are the coordinates of the regressions: with token ids, and without.
-var staleBy = [][]string{{"med", "t90", "eta2", "slope", "asymmetry", "icc", "disp"}, {"med", "t90", "eta2", "slope", "asymmetry", "disp"}}
-
 // referenceOf fits everything to observations.
 func referenceOf(list []observation) (r reference, err error) {
 	if r.Classes, err = fitObservations(list); err != nil {
 		return r, err
 	}
 	r.Looks, r.Checks = looksOf(list), soundOf(list)
-	points, parts := stalePart(list)
-	for _, names := range staleBy {
-		if g, ok := regress(points, parts, names); ok {
-			r.Stale = append(r.Stale, g)
-		}
-	}
+	r.Split, r.Accepted = splittersOf(list), calibrated(list)
 	return r, nil
 }
 

@@ -10,10 +10,9 @@ type reference struct {
 	// Made says of what, and by which command.
 	Made    string `json:"made"`
 	Classes laws   `json:"classes"`
-	// Stale predict staleness' part of a gap, the first of them that has all its coordinates, and Error is their
-	// standard error, in log-odds, on seeds that the fit has not seen.
-	Stale []regression `json:"stale"`
-	Error float64      `json:"error"`
+	// Split predicts the parts that causes have, and Accepted is where it lies for shares that are known, by cause.
+	Split    splitters               `json:"split"`
+	Accepted map[string][]acceptance `json:"accepted"`
 	// Looks are where features lie, by cause.
 	Looks []Look `json:"looks"`
 	// Checks are where the values of checks lie, by name.
@@ -45,16 +44,3 @@ var the = func() (r reference) {
 	}
 	return r
 }()
-
-// stale is the log-odds of staleness' part, false where it cannot be said.
-func (r *reference) stale(f *Features) (float64, bool) {
-	if f.onPolicy() {
-		return 0, false
-	}
-	for _, g := range r.Stale {
-		if x, ok := g.logit(point(f)); ok {
-			return x, true
-		}
-	}
-	return 0, false
-}
