@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -167,6 +168,58 @@ func TestVersions(t *testing.T) {
 	r = lagged(func(int) int { return 0 })
 	if r.Verdict.Confidence > Either { // weights that were never synced have new tags
 		t.Errorf("nothing is old: %+v", r.Verdict)
+	}
+}
+
+// Jumps are routing where the model is known to have experts, likely so where nothing is known, and never in a dense one.
+func TestExperts(t *testing.T) {
+	w := planted.Cases[3].Draw(4)
+	rows, _ := w.Rows()
+	for experts, want := range map[int]Confidence{0: Likely, 1: Unsaid, 8: Named} {
+		r := analysed(Options{Experts: experts}, rows).judgement()
+		routing := slices.Contains(r.Verdict.Causes, Routing) || slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.Name == Routing })
+		if routing != (experts != 1) || experts != 1 && r.Verdict.Confidence != want || strings.Contains(r.Verdict.Summary, "only if the model has experts") != (experts == 0) {
+			t.Errorf("%d experts: %+v, %+v", experts, r.Verdict, r.Causes)
+		}
+	}
+}
+
+// A part is named beside what the gap looks like where it is large enough, and one of two is said only where one has it all.
+func TestPartners(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		ratio      float64 // log10, of precision to staleness
+		word       Confidence
+		parts      map[string][3]float64
+		want       []string
+		confidence Confidence
+	}{
+		{"both", 0.5, Either, map[string][3]float64{Precision: {0.2, 0.7, 0.9}, Staleness: {0.05, 0.3, 0.6}}, []string{Precision, Staleness}, Likely},
+		{"both, the smaller looks likelier", -0.5, Either, map[string][3]float64{Precision: {0.2, 0.6, 0.9}, Staleness: {0.05, 0.4, 0.6}}, []string{Staleness, Precision}, Likely},
+		{"one of two", 0.5, Either, map[string][3]float64{Precision: {0.6, 0.9, 1}, Staleness: {0, 0.1, 0.4}}, []string{Precision, Staleness}, Either},
+		{"a small part", 2.5, Named, map[string][3]float64{Precision: {0.5, 0.8, 1}, Staleness: {0.05, 0.2, 0.5}}, []string{Precision}, Named},
+		{"a small part that is sure", 2.5, Named, map[string][3]float64{Precision: {0.5, 0.8, 1}, Staleness: {0.11, 0.2, 0.5}}, []string{Precision, Staleness}, Likely},
+		{"the look is another", 1.5, Likely, map[string][3]float64{Precision: {0, 0.05, 0.1}, Staleness: {0.8, 0.95, 1}}, []string{Staleness, Precision}, Either},
+		{"unlike any", 1.5, Unsaid, map[string][3]float64{Precision: {0.2, 0.5, 1}, Staleness: {0.2, 0.5, 1}}, []string{Precision}, Unsaid},
+	} {
+		families := []evidenceFor{{cause: Precision, log: c.ratio * math.Ln10}, {cause: Staleness}, {cause: Routing, log: -20}}
+		slices.SortFunc(families, func(a, b evidenceFor) int { return cmp.Compare(b.log, a.log) })
+		names, word := partners(families, c.word, c.parts)
+		if !slices.Equal(names, c.want) || word != c.confidence {
+			t.Errorf("%s: %v, %q", c.name, names, word)
+		}
+	}
+}
+
+// An interval has the true shares at which what was predicted is accepted, by hand between the log-odds of the ends.
+func TestAround(t *testing.T) {
+	at := boundedLogit
+	list := []acceptance{{0, at(0), at(0.2), 99}, {0.5, at(0.3), at(0.7), 99}, {1, at(0.8), at(1), 99}}
+	for _, c := range []struct{ s, low, high float64 }{{0.1, 0, 0.283}, {0.5, 0.309, 0.691}, {0.9, 0.717, 1}} {
+		got := around(list, c.s)
+		if got[1] != c.s || math.Abs(got[0]-c.low) > 1e-3 || math.Abs(got[2]-c.high) > 1e-3 {
+			t.Errorf("%v: %v", c.s, got)
+		}
 	}
 }
 

@@ -70,6 +70,14 @@ func TestAdviceOnEither(t *testing.T) {
 	}
 }
 
+// Weights that were never synced are mended, and no correction hides them.
+func TestUnsyncedIsMended(t *testing.T) {
+	walked := decide(&known{Gap: &Gap{Gap: diagnose.Gap{Pearson: 0.9, MeanAbsDp: 0.02, ESSToken: 0.9}}, state: Genuine, causes: []string{Unsynced}, sure: true})
+	if d := walked[len(walked)-1]; d.Row != "weight sync" || d.correction != nil || !strings.Contains(d.Advice, "weight sync") {
+		t.Errorf("%+v", d)
+	}
+}
+
 // Long responses and queues get sequence weights behind a mask, others token weights.
 func TestStalenessByLength(t *testing.T) {
 	for _, c := range []struct {
