@@ -273,8 +273,11 @@ func describe(names []string, confidence Confidence, shares map[string][3]float6
 	case Either:
 		return fmt.Sprintf(" The cause is either %s or %s.", names[0], names[1])
 	}
+	if len(names) > 1 {
+		text = " The likely causes are " + part(names[0])
+	}
 	for _, name := range names[1:] {
-		text += " with " + part(name)
+		text += " and " + part(name)
 	}
 	return text + "."
 }

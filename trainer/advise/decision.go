@@ -188,6 +188,9 @@ func decide(k *known) []Decision {
 // facts gathers what the table looks at.
 func (t *trial) facts(r *Report) *known {
 	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: r.Verdict.Confidence != Either, lag: r.Responses.Lag}
+	if len(k.causes) > 1 && r.Causes[0].ShareK3[0] <= surelyShare {
+		k.sure = false // of two that are likely, the first may have no part
+	}
 	for _, c := range r.Checks {
 		if c.Result == Fail && !c.Conditional {
 			k.faults++
