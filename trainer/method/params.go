@@ -1,0 +1,228 @@
+package method
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Parameters of a method are the fields of a struct, each declared once by its tags:
+//
+//	// DualClip bounds the loss where A < 0.
+//	DualClip float64 `yaml:"dual_clip" default:"3" range:"0=none|(1,inf]"`
+//	// Level is the unit of the ratio.
+//	Level string `yaml:"level" default:"token" oneof:"token sequence"`
+//
+// yaml is the name in a recipe; default is the value of [New], zero without it;
+// range and oneof are what [Check] accepts. A range is a list of intervals and
+// numbers, with | between them; inf belongs to a closed end, NaN to none.
+
+// New returns a parameter struct with the defaults of its tags.
+func New[T any]() *T {
+	params := new(T)
+	setDefaults(reflect.ValueOf(params).Elem())
+	return params
+}
+
+// setDefaults gives every field of a struct the value of its tag, those of nested
+// structs included.
+func setDefaults(v reflect.Value) {
+	for i := range v.NumField() {
+		field, value := v.Type().Field(i), v.Field(i)
+		text, ok := field.Tag.Lookup("default")
+		switch {
+		case !field.IsExported():
+		case ok:
+			if err := setText(value, text); err != nil {
+				panic(fmt.Sprintf("method: default of %s.%s: %v", v.Type(), field.Name, err))
+			}
+		case value.Kind() == reflect.Struct:
+			setDefaults(value)
+		}
+	}
+}
+
+// setText reads a value from text.
+func setText(v reflect.Value, text string) (err error) {
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return u.UnmarshalText([]byte(text))
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		var x bool
+		x, err = strconv.ParseBool(text)
+		v.SetBool(x)
+	case reflect.Int:
+		var x int64
+		x, err = strconv.ParseInt(text, 10, 64)
+		v.SetInt(x)
+	case reflect.Float64:
+		var x float64
+		x, err = strconv.ParseFloat(text, 64)
+		v.SetFloat(x)
+	default:
+		err = fmt.Errorf("a %s has no default", v.Type())
+	}
+	return err
+}
+
+// validator is implemented by parameters with rules that tags cannot say: those of
+// two or more fields, or of a type with a syntax of its own.
+type validator interface{ Validate() error }
+
+// Check reports everything that is wrong with a parameter struct, given by pointer:
+// fields outside the range or the words of their tags, then what the Validate
+// methods of its fields and its own say. Each message begins with the field's name
+// in a recipe.
+func Check(params any) error {
+	v := reflect.ValueOf(params)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return nil
+	}
+	faults := checkFields(v.Elem(), "")
+	if p, ok := params.(validator); ok && len(faults) == 0 {
+		faults = append(faults, p.Validate())
+	}
+	return errors.Join(faults...)
+}
+
+// checkFields checks the fields of a struct. Names begin with the prefix.
+func checkFields(v reflect.Value, prefix string) (faults []error) {
+	for i := range v.NumField() {
+		field, value := v.Type().Field(i), v.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		if !field.IsExported() || name == "-" {
+			continue
+		}
+		name = prefix + name
+		if text := field.Tag.Get("range"); text != "" {
+			faults = append(faults, checkRange(name, value, text))
+		}
+		if words := field.Tag.Get("oneof"); words != "" {
+			if known := strings.Fields(words); !slices.Contains(known, value.String()) {
+				faults = append(faults, fmt.Errorf("%s: %w", name, UnknownName(value.String(), known)))
+			}
+		}
+		if nested, ok := value.Addr().Interface().(validator); ok {
+			faults = append(faults, nested.Validate())
+		} else if value.Kind() == reflect.Struct {
+			faults = append(faults, checkFields(value, name+".")...)
+		}
+	}
+	return slices.DeleteFunc(faults, func(err error) bool { return err == nil })
+}
+
+// checkRange reports a number outside the range of its tag.
+func checkRange(name string, value reflect.Value, text string) error {
+	x := 0.0
+	if value.CanInt() {
+		x = float64(value.Int())
+	} else {
+		x = value.Float()
+	}
+	parts, err := parseRange(text)
+	if err != nil {
+		panic(fmt.Sprintf("method: range of %s: %v", name, err))
+	}
+	var words []string
+	for _, p := range parts {
+		if p.has(x) {
+			return nil
+		}
+		words = append(words, p.String())
+	}
+	slices.Reverse(words) // "must be above 1, or 0 for none"
+	return fmt.Errorf("%s %v: must %s", name, value, strings.Join(words, ", or "))
+}
+
+// interval is one part of a range: all between two ends, or one number with its
+// meaning.
+type interval struct {
+	low, high         float64
+	openLow, openHigh bool
+	meaning           string
+}
+
+// parseRange reads "0=none|(1,inf]".
+func parseRange(text string) ([]interval, error) {
+	var list []interval
+	for part := range strings.SplitSeq(text, "|") {
+		var p interval
+		inner, meaning, _ := strings.Cut(part, "=")
+		low, high, two := strings.Cut(strings.Trim(inner, "[]()"), ",")
+		if !two {
+			high = low
+		}
+		var err1, err2 error
+		p.low, err1 = parseNumber(low)
+		p.high, err2 = parseNumber(high)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		p.openLow, p.openHigh, p.meaning = strings.HasPrefix(inner, "("), strings.HasSuffix(inner, ")"), meaning
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// parseNumber reads 0.5, inf or 2^24.
+func parseNumber(text string) (float64, error) {
+	if power, ok := strings.CutPrefix(text, "2^"); ok {
+		n, err := strconv.ParseUint(power, 10, 6)
+		return float64(uint64(1) << n), err
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// has reports whether a number lies in the interval.
+func (p interval) has(x float64) bool {
+	return (x > p.low || x == p.low && !p.openLow) && (x < p.high || x == p.high && !p.openHigh)
+}
+
+const infinity = 1e308 // everything above it that a recipe can say is infinite
+
+// String completes "must".
+func (p interval) String() string {
+	low, high := number(p.low), number(p.high)
+	bounds := "at least " + low
+	if p.openLow {
+		bounds = "above " + low
+	}
+	switch {
+	case p.low == p.high && p.meaning != "":
+		return low + " for " + p.meaning
+	case p.low == p.high:
+		return "be " + low
+	case p.high > infinity && p.low < -infinity:
+		return "be finite"
+	case p.high > infinity && p.openHigh:
+		return "be finite and " + bounds
+	case p.high > infinity && p.low == 0 && !p.openLow:
+		return "not be negative"
+	case p.high > infinity:
+		return "be " + bounds
+	}
+	open, closing := "[", "]"
+	if p.openLow {
+		open = "("
+	}
+	if p.openHigh {
+		closing = ")"
+	}
+	return "be in " + open + low + ", " + high + closing
+}
+
+// number writes an end of an interval: 16777216, not 1.6777216e+07.
+func number(x float64) string {
+	if x == math.Trunc(x) {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}

@@ -1,0 +1,91 @@
+package method_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/method"
+)
+
+// bounds is a parameter struct with everything that tags can say.
+type bounds struct {
+	Eps      float64 `yaml:"eps" default:"3e-4" range:"[0,inf]"`
+	DualClip float64 `yaml:"dual_clip" default:"3" range:"0=none|(1,inf]"`
+	Share    float64 `yaml:"share" default:"0.5" range:"(0,1]"`
+	Coef     float64 `yaml:"coef" range:"[0,inf)"`
+	K        int     `yaml:"k" default:"4" range:"[1,2^24]"`
+	Level    string  `yaml:"level" default:"token" oneof:"token sequence"`
+	Unified  bool    `yaml:"unified" default:"true"`
+	Inner    struct {
+		Tau float64 `yaml:"tau" default:"1" range:"(0,inf]"`
+	} `yaml:"inner"`
+
+	state float64
+}
+
+// Validate checks a pair.
+func (b *bounds) Validate() error {
+	if b.Share > b.Inner.Tau {
+		return fmt.Errorf("share %v: must not be above inner.tau %v", b.Share, b.Inner.Tau)
+	}
+	return nil
+}
+
+func TestNew(t *testing.T) {
+	b := method.New[bounds]()
+	want := bounds{Eps: 3e-4, DualClip: 3, Share: 0.5, K: 4, Level: "token", Unified: true}
+	want.Inner.Tau = 1
+	if *b != want || b.state != 0 {
+		t.Errorf("defaults are %+v, want %+v", *b, want)
+	}
+	if err := method.Check(b); err != nil {
+		t.Errorf("defaults are refused: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		set  func(*bounds)
+		want string // empty where it is accepted
+	}{
+		{func(b *bounds) { b.Eps = inf }, ""},
+		{func(b *bounds) { b.DualClip = 0 }, ""},
+		{func(b *bounds) { b.Share = 1 }, ""},
+		{func(b *bounds) { b.K = 1 << 24 }, ""},
+		{func(b *bounds) { b.Eps = -1 }, "eps -1: must not be negative"},
+		{func(b *bounds) { b.Eps = nan }, "eps NaN: must not be negative"},
+		{func(b *bounds) { b.DualClip = 1 }, "dual_clip 1: must be above 1, or 0 for none"},
+		{func(b *bounds) { b.Share = 0 }, "share 0: must be in (0, 1]"},
+		{func(b *bounds) { b.Coef = inf }, "coef +Inf: must be finite and at least 0"},
+		{func(b *bounds) { b.K = 0 }, "k 0: must be in [1, 16777216]"},
+		{func(b *bounds) { b.Level = "tokens" }, `level: unknown name "tokens": did you mean "token"? (known: token, sequence)`},
+		{func(b *bounds) { b.Inner.Tau = 0 }, "inner.tau 0: must be above 0"},
+		{func(b *bounds) { b.Inner.Tau = 0.25 }, "share 0.5: must not be above inner.tau 0.25"},
+		{func(b *bounds) { b.Eps, b.Share = -1, 2 }, "eps -1: must not be negative\nshare 2: must be in (0, 1]"},
+	} {
+		b := method.New[bounds]()
+		c.set(b)
+		got := ""
+		if err := method.Check(b); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q, want %q", *b, got, c.want)
+		}
+	}
+}
+
+// A tag that cannot be read is the author's fault and stops the program at once.
+func TestBadTags(t *testing.T) {
+	defer func() {
+		if message := fmt.Sprint(recover()); !strings.Contains(message, "default of") {
+			t.Errorf("a default that is no number: %s", message)
+		}
+	}()
+	method.New[struct {
+		Eps float64 `yaml:"eps" default:"small"`
+	}]()
+}
