@@ -19,7 +19,7 @@ type sweepJobCmd struct {
 	CPUs      number   `name:"cpus" help:"Cores of a part." default:"4" min:"1" max:"4096" placeholder:"N"`
 	Memory    string   `help:"Memory of a part: a number with K, M, G or T." default:"4G" placeholder:"SIZE"`
 	Time      string   `help:"Time limit of a part in Slurm; at it the part is queued again and goes on." default:"08:00:00" placeholder:"H:MM:SS"`
-	Image     string   `help:"Image of Kubernetes' containers; the Containerfile of the repository makes it." default:"registry.example/simulate:latest" placeholder:"NAME"`
+	Image     string   `help:"Image of Kubernetes' containers; cmd/simulate/Containerfile makes it." default:"registry.example/simulate:latest" placeholder:"NAME"`
 	recipeFlags
 	outFlag
 }
