@@ -279,11 +279,6 @@ func fit(t *testing.T, list []observation) reference {
 	return r
 }
 
-// only are the observations of which something is true.
-func only(list []observation, is func(o observation) bool) []observation {
-	return slices.DeleteFunc(slices.Clone(list), func(o observation) bool { return !is(o) })
-}
-
 // observedFile has what was measured of the reference set, so that fits can be made and judged without it.
 const observedFile = "testdata/observed.jsonl.gz"
 

@@ -8,7 +8,7 @@ import (
 	"driftlab/trainer/advise/planted"
 )
 
-// shareWorlds is how many fresh mixtures there are of each pair and share. The table of README.md is that of
+// shareWorlds is how many fresh mixtures there are of each pair and share. This prints a table with narrower errors:
 //
 //	go test ./trainer/advise -run TestShareCoverage -v -mixtures 40
 var shareWorlds = flag.Int("mixtures", 2, "fresh mixtures of each pair of causes and share")
