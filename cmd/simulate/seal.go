@@ -20,7 +20,7 @@ func (*sealCmd) Help() string {
 match its seal is refused, by name. This command seals folders that were made before there were seals, with no other
 change. It refuses what contradicts itself, and writes no seal anew that is there.
 
-Example:
+Examples:
   simulate seal runs/reproduce runs/screen`
 }
 
