@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"driftlab/experiments/measure"
 	"driftlab/results"
-	"driftlab/trainer/measure"
 )
 
 // AttributionTable shows which difference between two engines makes how much of

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/measure"
 	"driftlab/results"
-	"driftlab/trainer/measure"
 )
 
 // DoseTable shows every mechanism by which two engines can disagree, alone and

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"driftlab/engine"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/measure"
+	"driftlab/experiments/measure"
+	"driftlab/trainer/method/metrics"
 )
 
 // TestDoseTable shows each dose once, and what the cure leaves after the last.
@@ -49,7 +49,7 @@ func TestPresetTable(t *testing.T) {
 // TestKeptMassTable leaves out pairs without the self-test, and says which fail.
 func TestKeptMassTable(t *testing.T) {
 	m := &measure.Measurement{Pairs: []measure.PairGap{
-		{Rollout: "a", Learner: "b"}, {Rollout: "c", Learner: "d", KeptMass: &diagnose.KeptMass{Kept: 0.9, Expected: 0.9, Ratio: 1, StdErr: 0.01}},
+		{Rollout: "a", Learner: "b"}, {Rollout: "c", Learner: "d", KeptMass: &metrics.KeptMass{Kept: 0.9, Expected: 0.9, Ratio: 1, StdErr: 0.01}},
 	}}
 	if table := KeptMassTable(m); len(table.Rows) != 1 || !strings.Contains(table.Markdown(), "**no**") {
 		t.Errorf("%s", KeptMassTable(m).Markdown())

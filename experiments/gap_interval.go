@@ -3,10 +3,10 @@ package experiments
 import (
 	"fmt"
 
-	"driftlab/experiments/stats"
+	"driftlab/experiments/measure"
 	"driftlab/results"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/metrics"
 )
 
 const intervalNote = "interval of the bootstrap over responses."
@@ -27,7 +27,7 @@ func overResponses(n int, statistic func(responses []float64) float64) stats.Int
 }
 
 // sumK3 adds up what the responses of a resample have.
-func sumK3(list []diagnose.ResponseGap, responses []float64) (k3 float64, tokens int) {
+func sumK3(list []metrics.ResponseGap, responses []float64) (k3 float64, tokens int) {
 	for _, i := range responses {
 		k3, tokens = k3+list[int(i)].K3, tokens+list[int(i)].Tokens
 	}

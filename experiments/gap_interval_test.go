@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/measure"
+	"driftlab/experiments/measure"
+	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
 
@@ -16,8 +16,8 @@ import (
 func TestRemovedInterval(t *testing.T) {
 	alike := &measure.PairGap{}
 	for range 50 {
-		alike.Responses = append(alike.Responses, diagnose.ResponseGap{Tokens: 10, K3: 4, Largest: 1})
-		alike.ReplayedResponses = append(alike.ReplayedResponses, diagnose.ResponseGap{Tokens: 10, K3: 1, Largest: 1})
+		alike.Responses = append(alike.Responses, metrics.ResponseGap{Tokens: 10, K3: 4, Largest: 1})
+		alike.ReplayedResponses = append(alike.ReplayedResponses, metrics.ResponseGap{Tokens: 10, K3: 1, Largest: 1})
 	}
 	if i := removedInterval(alike); i.Low != 0.75 || i.High != 0.75 || i.Estimate != 0.75 || i.N != 50 {
 		t.Errorf("alike: %+v", i)
@@ -28,8 +28,8 @@ func TestRemovedInterval(t *testing.T) {
 	if x := largestToken(alike); x != 1.0/200 {
 		t.Errorf("alike: largest token %g", x)
 	}
-	one := &measure.PairGap{Responses: append([]diagnose.ResponseGap{{Tokens: 10, K3: 1000, Largest: 990}}, alike.Responses...),
-		ReplayedResponses: append([]diagnose.ResponseGap{{Tokens: 10}}, alike.ReplayedResponses...)}
+	one := &measure.PairGap{Responses: append([]metrics.ResponseGap{{Tokens: 10, K3: 1000, Largest: 990}}, alike.Responses...),
+		ReplayedResponses: append([]metrics.ResponseGap{{Tokens: 10}}, alike.ReplayedResponses...)}
 	// Without that response, which 1 of e resamples lacks, the share is 0.75.
 	if i := removedInterval(one); i.Low != 0.75 || i.High < 0.97 || math.Abs(i.Estimate-(1-50.0/1200)) > 1e-12 {
 		t.Errorf("one: %+v", i)
@@ -37,7 +37,7 @@ func TestRemovedInterval(t *testing.T) {
 	if x := largestToken(one); math.Abs(x-990.0/1200) > 1e-12 {
 		t.Errorf("one: largest token %g", x)
 	}
-	if i := removedInterval(&measure.PairGap{Responses: make([]diagnose.ResponseGap, 3), ReplayedResponses: make([]diagnose.ResponseGap, 3)}); i.Low != 0 || i.High != 0 {
+	if i := removedInterval(&measure.PairGap{Responses: make([]metrics.ResponseGap, 3), ReplayedResponses: make([]metrics.ResponseGap, 3)}); i.Low != 0 || i.High != 0 {
 		t.Errorf("no gap: %+v", i)
 	}
 }

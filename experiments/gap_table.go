@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"driftlab/experiments/measure"
 	"driftlab/results"
-	"driftlab/trainer/measure"
 )
 
 // GapTable shows the size of the gap of each pair of a measurement.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"driftlab/experiments/measure"
 	"driftlab/results/record"
-	"driftlab/trainer/measure"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )

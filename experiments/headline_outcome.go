@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/stats"
 	"driftlab/results"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // fallsBelow is how far a seed's pass rate must end under that of equal engines

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/stats"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 // OutcomeTable shows every arm with its seeds, and beside it what the same arm

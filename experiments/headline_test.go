@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/stats"
+	"driftlab/experiments/measure"
 	"driftlab/results/record"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
 )
 
 // TestHeadlineVerdicts tells arms that held from those that cannot have: dead

@@ -3,9 +3,9 @@ package experiments
 import (
 	"fmt"
 
+	"driftlab/experiments/measure"
 	"driftlab/precision/elementary"
 	"driftlab/results"
-	"driftlab/trainer/measure"
 )
 
 // TurnTable shows the gap of each pair turn by turn. It has no rows where no

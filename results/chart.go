@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/stats"
+	"driftlab/results/stats"
 )
 
 // Band is what the shaded region around a mean curve shows.

@@ -8,7 +8,7 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/results/record"
-	"driftlab/trainer/passk"
+	"driftlab/results/stats/passk"
 )
 
 // The metrics of an evaluation with several samples per prompt.

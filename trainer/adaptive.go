@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"driftlab/engine/column"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

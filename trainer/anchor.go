@@ -7,11 +7,11 @@ import (
 	"driftlab/model"
 	"driftlab/moe"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
 
@@ -157,7 +157,7 @@ func newParts(s *Session) (stage, error) {
 		return nil, nil
 	}
 	return doing(func(s *Session) error {
-		engine, lag := diagnose.Parts(&s.batch)
+		engine, lag := metrics.Parts(&s.batch)
 		s.metrics = lag.Part(engine.Part(s.metrics, "engine"), "lag")
 		return nil
 	}), nil

@@ -7,8 +7,8 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
 )
 
 // With equal engines pi_v is mu, bit for bit, whatever the age of the rollouts:

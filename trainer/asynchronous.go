@@ -1,10 +1,10 @@
 package trainer
 
 import (
-	"driftlab/trainer/batch"
 	"driftlab/trainer/cluster"
-	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
 )
 
 // asynchronous is the rollout side of a session whose schedule runs on a clock:
@@ -32,7 +32,7 @@ func (a *asynchronous) run(s *Session) (err error) {
 	}
 	newest := a.Newest()
 	a.fleet.Publish(newest.Params, newest.Updates, 0, nil)
-	s.metrics = diagnose.Ages(s.metrics, &s.batch)
+	s.metrics = metrics.Ages(s.metrics, &s.batch)
 	s.metrics = a.figures(s.metrics)
 	s.observePool(s.batch.Step, s.recipe.Rollout.Prompts)
 	if s.recipe.Rollout.DynamicSampling != nil {

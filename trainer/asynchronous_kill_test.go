@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/trainer/batch"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/trainertest"
 )
 
 // onClock are the systems of the registry that a recipe runs on a clock; a few of
@@ -16,7 +16,7 @@ import (
 func onClock(t *testing.T) (names []string) {
 	t.Helper()
 	for _, e := range schedule.Systems {
-		if tiny.Recipe(t, "schedule="+e.Name).Constant() == nil {
+		if trainertest.Recipe(t, "schedule="+e.Name).Constant() == nil {
 			names = append(names, e.Name)
 		}
 	}

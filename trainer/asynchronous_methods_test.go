@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/trainertest"
 )
 
 // lagging is a schedule under which every token but the first batches' is old.
@@ -63,7 +63,7 @@ var methodsForOldData = []acts{
 // ratio to the policy of the step's start is blind to age, and a recipe with one says so.
 func TestMethodsUnderLag(t *testing.T) {
 	end := func(t *testing.T, sets ...[]string) *ran {
-		return mustRun(t, tiny.Recipe(t, slices.Concat(sets...)...), Options{})
+		return mustRun(t, trainertest.Recipe(t, slices.Concat(sets...)...), Options{})
 	}
 	sync := []string{"rollout.max_tokens=20", "steps=4", "eval.every=0"}
 	for _, m := range methodsForOldData {
@@ -87,7 +87,7 @@ func TestMethodsUnderLag(t *testing.T) {
 					t.Errorf("%s sees age where the old policy is that of the step", m.figure)
 				}
 				says := func(sets []string) bool {
-					return len(tiny.Recipe(t, slices.Concat(lagging, sets)...).Resolved().Inert()) > 0
+					return len(trainertest.Recipe(t, slices.Concat(lagging, sets)...).Resolved().Inert()) > 0
 				}
 				if says(m.sets) || !says(blind) {
 					t.Error("it is said to act where it cannot, or the other way round")
@@ -112,7 +112,7 @@ func moves(values []float64, m acts) bool {
 // counted.
 func TestVersionFilter(t *testing.T) {
 	run := func(schedule string) (dropped, oldest float64) {
-		r := mustRun(t, tiny.Recipe(t, "schedule="+schedule, "cluster={workers: 3, costs: {sync: 500, push: 500, copy: 0, learn_token: 5}}", "anchor=behaviour",
+		r := mustRun(t, trainertest.Recipe(t, "schedule="+schedule, "cluster={workers: 3, costs: {sync: 500, push: 500, copy: 0, learn_token: 5}}", "anchor=behaviour",
 			"rollout.slots=4", "rollout.prompts=1", "rollout.group=2", "rollout.max_tokens=50", "steps=20", "eval.every=0"), Options{}).Record
 		return slices.Max(valuesOf(t, r, "clock/dropped_samples")), slices.Max(valuesOf(t, r, "staleness/tokens/max"))
 	}
@@ -130,7 +130,7 @@ func TestVersionFilter(t *testing.T) {
 // regression's log-ratio is 0 right after it and grows with age.
 func TestOAPLWithBufferClearing(t *testing.T) {
 	const every = 4
-	r := mustRun(t, tiny.Recipe(t, "schedule={name: verl_stream, k: 4}", "loss={name: oapl, beta2: 0.1}", "steps=12", "eval.every=0"), Options{}).Record
+	r := mustRun(t, trainertest.Recipe(t, "schedule={name: verl_stream, k: 4}", "loss={name: oapl, beta2: 0.1}", "steps=12", "eval.every=0"), Options{}).Record
 	ages, oldest, implicit := valuesOf(t, r, "staleness/tokens/mean"), valuesOf(t, r, "staleness/tokens/max"), valuesOf(t, r, "implicit_reward")
 	for step, age := range ages {
 		if age != float64(step%every) || oldest[step] != age || (implicit[step] == 0) != (age == 0) {

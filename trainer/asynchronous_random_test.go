@@ -11,8 +11,8 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/kernel"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/schedule"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/schedule"
 )
 
 // anyCluster draws where a system runs: its own numbers, the cluster, what everything

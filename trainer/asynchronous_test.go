@@ -10,8 +10,8 @@ import (
 
 	"driftlab/engine"
 	"driftlab/results/record"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/trainertest"
 )
 
 // valuesOf are a figure over the steps.
@@ -102,12 +102,12 @@ func TestAReaL(t *testing.T) {
 // by token of a dump. Tokens of the first minibatch have no drift, fresh ones no lag.
 func TestFourPolicies(t *testing.T) {
 	for _, name := range []string{"areal", "skyrl"} {
-		r, _, err := Prepare(tiny.Recipe(t, "schedule="+name, "rollout.numerics=bf16", "learner.minibatches=2", "rollout.max_tokens=24", "steps=5", "eval.every=0"))
+		r, _, err := Prepare(trainertest.Recipe(t, "schedule="+name, "rollout.numerics=bf16", "learner.minibatches=2", "rollout.max_tokens=24", "steps=5", "eval.every=0"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		drifts, lags, engines, first, saw := 0, 0, 0, 0, false
-		lines := tiny.Dumped(t, func(w *record.DumpWriter) error {
+		lines := trainertest.Dumped(t, func(w *record.DumpWriter) error {
 			s := sessionIn(t, r, Options{KeepTrained: true})
 			return s.Run(t.Context(), 0, func(step int, _ []batch.Metric) error { return dumpStep(w, s, step) })
 		})
@@ -146,12 +146,12 @@ func TestFourPolicies(t *testing.T) {
 
 // Reading again is refused where a compressed cache gave up what was read.
 func TestRefusedContinuation(t *testing.T) {
-	err := Check(tiny.Recipe(t, "schedule=areal", "rollout.kv_retention={}").Resolved())
+	err := Check(trainertest.Recipe(t, "schedule=areal", "rollout.kv_retention={}").Resolved())
 	if err == nil || !strings.Contains(err.Error(), "rollout.kv_retention: schedule areal: reprefill cannot read again") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 	for _, name := range []string{"skyrl", "one_step_off"} {
-		if err := Check(tiny.Recipe(t, "schedule="+name, "rollout.kv_retention={}").Resolved()); err != nil {
+		if err := Check(trainertest.Recipe(t, "schedule="+name, "rollout.kv_retention={}").Resolved()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -202,7 +202,7 @@ func TestTraceOfDump(t *testing.T) {
 	for name, keeps := range map[string]bool{"areal": false, "pipeline_rl": true, "dora": false} {
 		s := sessionOf(t, Options{KeepTrained: true}, slices.Concat(lagging, []string{"schedule=" + name, "model.layers=2", "steps=6"})...)
 		weights := history{}
-		lines := tiny.Dumped(t, func(w *record.DumpWriter) error {
+		lines := trainertest.Dumped(t, func(w *record.DumpWriter) error {
 			weights.keep(s)
 			return s.Run(t.Context(), 0, func(step int, _ []batch.Metric) error {
 				weights.keep(s)

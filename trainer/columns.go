@@ -1,8 +1,8 @@
 package trainer
 
 import (
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

@@ -11,13 +11,13 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/guard"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/guard"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/reward"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/reward"
-	"driftlab/trainer/task"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/trainertest"
 )
 
 // TestColumns records what is needed and nothing else.
@@ -215,7 +215,7 @@ func TestCritic(t *testing.T) {
 // the learner's log-probs, another model gives its own.
 func TestTeacher(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "teacher")
-	config := tiny.Recipe(t).Resolved().Model
+	config := trainertest.Recipe(t).Resolved().Model
 	for _, same := range []bool{true, false} {
 		c := config
 		if !same {
@@ -240,7 +240,7 @@ func TestTeacher(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{dir: "teacher: " + dir + " has a vocabulary of 20", "nobody": `teacher: checkpoint "nobody"`} {
-		r, _, err := Prepare(tiny.Recipe(t, "teacher="+name, "loss=prime_geo"))
+		r, _, err := Prepare(trainertest.Recipe(t, "teacher="+name, "loss=prime_geo"))
 		if err != nil {
 			t.Fatal(err)
 		}

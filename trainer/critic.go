@@ -3,8 +3,8 @@ package trainer
 import (
 	"math"
 
-	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 )
 
 // critic estimates the value of every state for estimators that want one: a

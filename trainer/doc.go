@@ -4,13 +4,13 @@
 // A Session is a run in progress: it takes and returns values and touches no file.
 // A step is the walk of a batch.Batch through its stages, which stand in their
 // order in step.go; a further part of a run is a file and a line there. Files,
-// folders and resuming are trainer/runner's. The figures of a session are the same
+// folders and resuming are experiments/run's. The figures of a session are the same
 // bits on any number of cores. Pretrain makes base checkpoints. Every random number
 // is drawn from a stream named by the seed, the step and its purpose
-// (trainer/stream), so a run that was interrupted continues as if it had not been;
+// (trainer/method/stream), so a run that was interrupted continues as if it had not been;
 // what methods and stages remember from step to step is part of its Snapshot. The
 // engines are made by trainer/engines, and compared without any training by
-// trainer/measure.
+// experiments/measure.
 //
 // What methods need beyond log-probs is recorded only where a recipe names one
 // that reads it: greedy rewards by one more rollout per prompt, score norms by
@@ -20,7 +20,7 @@
 // enough for a baseline that is honest, not a second network.
 //
 // With an asynchronous schedule the rollout stage asks trainer/cluster, which
-// executes what trainer/schedule decides on a virtual clock, for the responses of
+// executes what trainer/method/schedule decides on a virtual clock, for the responses of
 // an update; tokens of one batch then come from several versions of the weights.
 //
 // What it is not: it holds no method. The rooms below it (task, reward,

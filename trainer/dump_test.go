@@ -9,13 +9,13 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/learner"
+	"driftlab/experiments/run/dump"
 	"driftlab/model"
 	"driftlab/results/record"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/dump"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/trainertest"
 )
 
 // dumpStep writes the responses of a session's last step.
@@ -40,7 +40,7 @@ func TestTrainDump(t *testing.T) {
 		var batches []batch.Batch
 		var trained []map[string][]float64 // by response, of the last forward pass it took part in
 		var r recipe.Recipe
-		lines := tiny.Dumped(t, func(w *record.DumpWriter) error {
+		lines := trainertest.Dumped(t, func(w *record.DumpWriter) error {
 			s := sessionOf(t, Options{KeepTrained: true}, append(sets, "rollout.numerics=fp8-w8a8")...)
 			r = s.recipe
 			latest := map[string][]float64{}
@@ -113,7 +113,7 @@ func TestDumpRecomputes(t *testing.T) {
 		{"rollout.numerics=fp16", "rollout.speculative={draft: 3, numerics: fp4-all}"},
 		{"model.context=128", "task={name: lookup, calls: [0, 2], max_calls: 3, output: 4}", "rollout.numerics=bf16", "rollout.max_tokens=40"},
 	} {
-		first := tiny.Recipe(t, append(sets, "steps=2")...)
+		first := trainertest.Recipe(t, append(sets, "steps=2")...)
 		dir := filepath.Join(t.TempDir(), "run")
 		if err := model.Save(filepath.Join(dir, record.CheckpointFolder), mustRun(t, first, Options{}).Params, model.Extras{}); err != nil {
 			t.Fatal(err)
@@ -123,11 +123,11 @@ func TestDumpRecomputes(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The third step of a longer run begins at the weights that the shorter one left.
-		r, _, err := Prepare(tiny.Recipe(t, append(sets, "steps=3")...))
+		r, _, err := Prepare(trainertest.Recipe(t, append(sets, "steps=3")...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := tiny.Dumped(t, func(w *record.DumpWriter) error {
+		lines := trainertest.Dumped(t, func(w *record.DumpWriter) error {
 			s := sessionIn(t, r, Options{KeepTrained: true})
 			return s.Run(context.Background(), 0, func(step int, _ []batch.Metric) error {
 				if step == 0 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/trainertest"
 )
 
 const refuseEqual = "rollout.dynamic_sampling={refuse: equal_reward}"
@@ -191,13 +191,13 @@ func TestRefusedJudgements(t *testing.T) {
 		{[]string{"rollout.dynamic_sampling={max_batches: 0}"}, "rollout.dynamic_sampling.max_batches"},
 		{[]string{"rollout.dynamic_sampling={}", "rollout.speculative={}"}, "rollout.speculative"},
 	} {
-		r := tiny.Recipe(t)
+		r := trainertest.Recipe(t)
 		if err := r.Set(c.sets...); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v", c.sets, err)
 		}
 	}
 	for _, e := range schedule.Systems { // all of them refuse and replay
-		if err := tiny.Recipe(t, "schedule="+e.Name, refuseEqual, "replay={}").Validate(); err != nil {
+		if err := trainertest.Recipe(t, "schedule="+e.Name, refuseEqual, "replay={}").Validate(); err != nil {
 			t.Errorf("%s: %v", e.Name, err)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/guard"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/reward"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/guard"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/method/reward"
+	"driftlab/trainer/method/task"
 )
 
 const (
@@ -274,11 +274,11 @@ func TestRepliesCountNowhere(t *testing.T) {
 			}
 		}
 		a, b := copies()
-		limits := diagnose.Limits{Response: 30, Prompt: 9}
-		sameMetrics(t, "step", diagnose.Step(nil, a, limits), diagnose.Step(nil, b, limits))
-		sameMetrics(t, "off-policy", diagnose.OffPolicy(nil, a), diagnose.OffPolicy(nil, b))
-		sameMetrics(t, "proxy", diagnose.VarianceProxy(nil, a, 1), diagnose.VarianceProxy(nil, b, 1))
-		x, y := diagnose.Compare(a), diagnose.Compare(b)
+		limits := metrics.Limits{Response: 30, Prompt: 9}
+		sameMetrics(t, "step", metrics.Step(nil, a, limits), metrics.Step(nil, b, limits))
+		sameMetrics(t, "off-policy", metrics.OffPolicy(nil, a), metrics.OffPolicy(nil, b))
+		sameMetrics(t, "proxy", metrics.VarianceProxy(nil, a, 1), metrics.VarianceProxy(nil, b, 1))
+		x, y := metrics.Compare(a), metrics.Compare(b)
 		if fmt.Sprintf("%+v", x) != fmt.Sprintf("%+v", y) {
 			t.Errorf("gap %+v with replies, %+v without", x, y)
 		}

@@ -8,13 +8,13 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
+	"driftlab/results/stats/passk"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/masked"
-	"driftlab/trainer/passk"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
+	"driftlab/trainer/method/stream"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
-	"driftlab/trainer/task"
 )
 
 // PassRate is the outcome of an evaluation on held-out prompts.

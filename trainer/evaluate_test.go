@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"driftlab/model"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

@@ -3,8 +3,8 @@ package trainer
 import (
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method/batch"
 )
 
 // checkScored looks at what a policy that scores in the learner's numerics recorded.

@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/stream"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
-	"driftlab/trainer/task"
 )
 
 // focus remembers how often the prompts of a pool were solved when they last came, and

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // TestFocusKeepsTheBudget: whatever it gives to whom, a step has as many responses, in

@@ -2,8 +2,8 @@ package trainer
 
 import (
 	"driftlab/model"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/task"
 )
 
 // preparePartner gives the model whose logits are mixed in the weights of the step, if

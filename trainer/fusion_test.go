@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/trainertest"
 )
 
 // TestFusionOff leaves a run as it is where there is nothing to mix: with the policy
@@ -32,7 +32,7 @@ func TestFusionOff(t *testing.T) {
 		"{numerics: bf16, alpha: 1}",
 		"{numerics: fp4-all, alpha: 0}",
 		"{numerics: fp4-all, alpha: 0.5, difficulty: [90, 99]}",
-		"{with: " + tiny.Model(t) + ", alpha: 0}",
+		"{with: " + trainertest.Model(t) + ", alpha: 0}",
 	} {
 		got, theta := run("rollout.fusion=" + set)
 		if !slices.Equal(got, want) || !slices.Equal(theta, weights) {
@@ -44,7 +44,7 @@ func TestFusionOff(t *testing.T) {
 // TestFusionActs samples from the mixture, less of it at every step, and records that
 // law: a ratio to it shows the gap that a ratio to the policy would hide.
 func TestFusionActs(t *testing.T) {
-	s := sessionOf(t, Options{}, "rollout.fusion={with: "+tiny.Model(t)+", alpha: 0.8, until: 4}", "loss=logit_fusion")
+	s := sessionOf(t, Options{}, "rollout.fusion={with: "+trainertest.Model(t)+", alpha: 0.8, until: 4}", "loss=logit_fusion")
 	var alpha, tv, gap []float64
 	steps(t, s, 5, func(int) {
 		alpha, tv, gap = append(alpha, s.figure(t, "rollout/fusion_alpha")), append(tv, s.figure(t, "rollout/fusion_tv")), append(gap, s.figure(t, "gap/k3"))
@@ -80,7 +80,7 @@ func TestFusionByDifficulty(t *testing.T) {
 
 // TestFusionWithNothing says before any work starts that there is no such model.
 func TestFusionWithNothing(t *testing.T) {
-	err := Check(tiny.Recipe(t, "rollout.fusion={with: nobody}").Resolved())
+	err := Check(trainertest.Recipe(t, "rollout.fusion={with: nobody}").Resolved())
 	if err == nil || !strings.Contains(err.Error(), "rollout.fusion.with") {
 		t.Errorf("%v", err)
 	}

@@ -4,10 +4,10 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/reward"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/reward"
-	"driftlab/trainer/task"
 )
 
 // grader verifies responses and turns verdicts into rewards.

@@ -2,10 +2,10 @@ package trainer
 
 import (
 	"driftlab/engine/rollout"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 )
 
 // greedy answers each prompt once more, with the most likely tokens: the

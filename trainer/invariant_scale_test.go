@@ -7,7 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/learner"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // TestInvariantScale leaves the function what it is: in fp32 exactly for a power

@@ -6,9 +6,9 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/trainertest"
 )
 
 // TestBeforeCalibration makes the steps up to the measurement as a run makes them, with
@@ -16,8 +16,8 @@ import (
 func TestBeforeCalibration(t *testing.T) {
 	sets := []string{"rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 2, every: 3}"}
 	for _, drafter := range []string{
-		"drafter: " + tiny.Model(t),
-		"drafter: " + tiny.Model(t) + ", distill: {every: 1}",
+		"drafter: " + trainertest.Model(t),
+		"drafter: " + trainertest.Model(t) + ", distill: {every: 1}",
 		"refresh: 2", // due at the step that is measured
 	} {
 		s := sessionOf(t, Options{}, append(sets, "rollout.speculative={draft: 3, verify: lossy, tau: 0.5, "+drafter+"}")...)
@@ -40,7 +40,7 @@ func TestBeforeCalibration(t *testing.T) {
 // the step's prompts, each with its own weights.
 func TestFrozenScales(t *testing.T) {
 	s := sessionOf(t, Options{}, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}",
-		"rollout.kv_scales={prompts: 2, margin: 3}", "teacher="+tiny.Model(t), "loss={name: prime_geo, teacher_tau: 0.5}", "correction.mode=bypass", "kl=k3")
+		"rollout.kv_scales={prompts: 2, margin: 3}", "teacher="+trainertest.Model(t), "loss={name: prime_geo, teacher_tau: 0.5}", "correction.mode=bypass", "kl=k3")
 	walkTo(t, s, 0, "teacher")
 	teacher, err := openTeacher(s.recipe)
 	if err != nil {

@@ -3,10 +3,10 @@ package trainer
 import (
 	"math"
 
-	"driftlab/trainer/batch"
 	"driftlab/trainer/cluster"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/task"
 )
 
 // newJudge returns what a recipe makes of a prompt group as soon as it is done: its

@@ -4,10 +4,10 @@ import (
 	"slices"
 
 	"driftlab/engine/learner"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/guard"
-	"driftlab/trainer/stream"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/guard"
+	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/method/stream"
 )
 
 // learn makes the updates of a step. Weights that are not finite afterwards are
@@ -15,7 +15,7 @@ import (
 func (s *Session) learn() error {
 	r, step := &s.recipe, s.batch.Step
 	s.sums.reset()
-	s.objective.rejection = diagnose.Rejection{}
+	s.objective.rejection = metrics.Rejection{}
 	for epoch := range r.Learner.Epochs {
 		s.shuffle(step*r.Learner.Epochs + epoch)
 		for m := range r.Learner.Minibatches {

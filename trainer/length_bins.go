@@ -3,7 +3,7 @@ package trainer
 import (
 	"fmt"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // lengthBins is how many equal parts of the length limit responses are sorted into.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/trainer/passk"
+	"driftlab/results/stats/passk"
 )
 
 // TestLengthBins sorts lengths into eighths of the limit and leaves out pass rates of

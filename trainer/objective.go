@@ -4,10 +4,10 @@ import (
 	"math"
 
 	"driftlab/engine/learner"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
 
@@ -25,7 +25,7 @@ type objective struct {
 	interpolates bool
 	prox         []float64
 	gate         []bool
-	rejection    diagnose.Rejection // over the gradient steps of a step
+	rejection    metrics.Rejection // over the gradient steps of a step
 }
 
 func newObjective(r recipe.Recipe, c *correction.Pipeline) objective {

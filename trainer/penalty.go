@@ -1,6 +1,6 @@
 package trainer
 
-import "driftlab/trainer/loss"
+import "driftlab/trainer/method/loss"
 
 // penalty takes a KL penalty that belongs into the reward from TokenReward, and
 // appends its figures.

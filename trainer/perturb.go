@@ -2,7 +2,7 @@ package trainer
 
 import (
 	"driftlab/engine/learner"
-	"driftlab/trainer/stream"
+	"driftlab/trainer/method/stream"
 )
 
 // perturbation is the noise of the gradient of that number.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/trainertest"
 )
 
 // The numerator of the ratio has noise, its denominator none: with one update per
@@ -13,7 +13,7 @@ import (
 // move, each layer's by itself, and go on after a kill.
 func TestLayerwisePerturbation(t *testing.T) {
 	run := func(sets ...string) *ran {
-		return mustRun(t, tiny.Recipe(t, append(sets, "model.layers=2", "eval.every=0", "anchor=old")...), Options{})
+		return mustRun(t, trainertest.Recipe(t, append(sets, "model.layers=2", "eval.every=0", "anchor=old")...), Options{})
 	}
 	plain := run()
 	nothing := run("terms=[{name: alp, sigma: 1e-30, lr: 0}]")

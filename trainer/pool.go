@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/trainer/stream"
+	"driftlab/trainer/method/stream"
 )
 
 // sift leaves out of the pool what the first weights solve too seldom or too often.

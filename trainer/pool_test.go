@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/trainertest"
 )
 
 // TestPoolComesBack goes through the whole pool once an epoch, every time in another
 // order, and after a step through what is kept.
 func TestPoolComesBack(t *testing.T) {
-	r := tiny.Recipe(t, "rollout.pool={prompts: 6}").Resolved()
+	r := trainertest.Recipe(t, "rollout.pool={prompts: 6}").Resolved()
 	p := engines.NewPrompts(r, r.Task.New())
 	const n = 4
 	epoch := func(from int) (ids []int64) { // three steps are two epochs
@@ -84,7 +84,7 @@ func TestPoolIsSifted(t *testing.T) {
 
 // TestPoolWithoutPrompts says that none is left.
 func TestPoolWithoutPrompts(t *testing.T) {
-	r, p, err := Prepare(tiny.Recipe(t, "rollout.pool={prompts: 3, keep: [0.9, 1], samples: 2}"))
+	r, p, err := Prepare(trainertest.Recipe(t, "rollout.pool={prompts: 3, keep: [0.9, 1], samples: 2}"))
 	if err != nil {
 		t.Fatal(err)
 	}

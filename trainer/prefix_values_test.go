@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

@@ -6,12 +6,12 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/stream"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
-	"driftlab/trainer/task"
 )
 
 // PretrainResult is a finished warm start.

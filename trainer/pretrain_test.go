@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/trainertest"
 )
 
 // TestPretrain learns the demonstrations, alike on any number of workers.
 func TestPretrain(t *testing.T) {
-	r := tiny.Recipe(t, "task={name: addition, difficulty: [1, 1]}", "rollout.max_tokens=16", "pretrain={steps: 40, batch: 16, optimizer: {lr: 1e-2}}").Resolved()
+	r := trainertest.Recipe(t, "task={name: addition, difficulty: [1, 1]}", "rollout.max_tokens=16", "pretrain={steps: 40, batch: 16, optimizer: {lr: 1e-2}}").Resolved()
 	var losses []float64
 	first, err := Pretrain(context.Background(), r, Options{Progress: func(p Progress) {
 		if p.Steps != 40 || p.Step != len(losses)+1 {
@@ -39,7 +39,7 @@ func TestPretrain(t *testing.T) {
 
 // TestPretrainStops ends with a cancelled context and with a value that is not finite.
 func TestPretrainStops(t *testing.T) {
-	r := tiny.Recipe(t, "learner.numerics=fp16", "learner.loss_scale.mode=none", "pretrain={steps: 4, batch: 4}").Resolved()
+	r := trainertest.Recipe(t, "learner.numerics=fp16", "learner.loss_scale.mode=none", "pretrain={steps: 4, batch: 4}").Resolved()
 	ctx, cancel := context.WithCancel(context.Background())
 	if _, err := Pretrain(ctx, r, Options{Progress: func(Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)

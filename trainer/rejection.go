@@ -7,11 +7,11 @@ import (
 
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/stream"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
-	"driftlab/trainer/task"
 )
 
 // answers are right responses of a model, with their prompts: what it is fine-tuned on

@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"driftlab/model"
-	"driftlab/trainer/task"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/method/task"
+	"driftlab/trainer/trainertest"
 )
 
 // TestRejectionFineTuning keeps right answers only, in the task's template, and trains
 // the checkpoint on them; where there are none it says so.
 func TestRejectionFineTuning(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
-	r := tiny.Recipe(t, "model={}", "checkpoint=chain-base", "task={name: tagged, difficulty: [1, 3]}", "pretrain={steps: 3, batch: 8, rejection: {prompts: 12, samples: 2}}")
+	r := trainertest.Recipe(t, "model={}", "checkpoint=chain-base", "task={name: tagged, difficulty: [1, 3]}", "pretrain={steps: 3, batch: 8, rejection: {prompts: 12, samples: 2}}")
 	first, p, err := Prepare(r)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // correction/masked_fraction counts every mask that acts: in bypass mode, at

@@ -2,8 +2,8 @@ package trainer
 
 import (
 	"driftlab/engine/learner"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
 )
 
 // release scores the batch once more with the learner's router choosing, under
@@ -21,7 +21,7 @@ func (r *release) run(s *Session) error {
 	free := s.policy
 	free.Replay = learner.ReplayNone
 	s.learner.Score(&r.scored, &s.batch.Sampled, learner.ScoreOptions{Policy: free, Distributions: true})
-	gap := diagnose.Compare(&batch.Batch{Sampled: s.batch.Sampled, Old: r.scored})
+	gap := metrics.Compare(&batch.Batch{Sampled: s.batch.Sampled, Old: r.scored})
 	s.metrics = gap.Released(s.metrics)
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // names of the figures that are measured twice, and of the second measurement.

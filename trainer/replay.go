@@ -1,6 +1,6 @@
 package trainer
 
-import "driftlab/trainer/diagnose"
+import "driftlab/trainer/method/metrics"
 
 // newReplay makes the stage that weighs what is trained again: a draw that was likely
 // counts less, in the advantages of its group.
@@ -22,7 +22,7 @@ func (s *Session) weighReplays() error {
 		}
 	}
 	first := b.Len() - last.Replayed*s.recipe.Rollout.Group
-	s.metrics = diagnose.Replayed(s.metrics, b, first, last.Weights)
+	s.metrics = metrics.Replayed(s.metrics, b, first, last.Weights)
 	mean, most := a.Core().Reuse()
 	s.log("replay/reuse_mean", mean)
 	s.log("replay/reuse_max", float64(most))

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/trainer/batch"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/trainertest"
 )
 
 // retentionMetrics are of the gap and must vanish with masks replayed.
@@ -50,9 +50,9 @@ func TestRetentionReplay(t *testing.T) {
 
 // TestFullRetention changes no bit of a run, replayed or not.
 func TestFullRetention(t *testing.T) {
-	without := mustRun(t, tiny.Recipe(t, "rollout.numerics=bf16"), Options{})
+	without := mustRun(t, trainertest.Recipe(t, "rollout.numerics=bf16"), Options{})
 	for _, sets := range [][]string{nil, {"retention.replay=true", "terms=[shadow_distillation]"}} {
-		with := mustRun(t, tiny.Recipe(t, append(sets, "rollout.numerics=bf16", "rollout.kv_retention={policy: heavy_hitter, keep: 1}")...), Options{})
+		with := mustRun(t, trainertest.Recipe(t, append(sets, "rollout.numerics=bf16", "rollout.kv_retention={policy: heavy_hitter, keep: 1}")...), Options{})
 		if !slices.Equal(without.Params.Theta, with.Params.Theta) {
 			t.Errorf("%v: a cache that keeps everything changes the weights", sets)
 		}

@@ -4,9 +4,9 @@ import (
 	"cmp"
 
 	"driftlab/engine/rollout"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/stream"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/stream"
 )
 
 // sampler is the rollout side of a session: the fleet, and its drafter.

@@ -3,8 +3,8 @@ package trainer
 import (
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

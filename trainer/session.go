@@ -6,17 +6,17 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/cluster"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/guard"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/guard"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/task"
 )
 
 // Session is a run in progress: the parts of one recipe, and the batch that
@@ -220,7 +220,7 @@ func (s *Session) correctBatch() error {
 
 // diagnose appends the figures of the batch.
 func (s *Session) diagnose() error {
-	limits := diagnose.Limits{Response: s.recipe.Rollout.MaxTokens, Prompt: s.task.MaxPrompt()}
-	s.metrics = diagnose.Step(s.metrics, &s.batch, limits)
+	limits := metrics.Limits{Response: s.recipe.Rollout.MaxTokens, Prompt: s.task.MaxPrompt()}
+	s.metrics = metrics.Step(s.metrics, &s.batch, limits)
 	return nil
 }

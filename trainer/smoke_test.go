@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"driftlab/model"
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
 

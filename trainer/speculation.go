@@ -7,11 +7,11 @@ import (
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
 
@@ -27,7 +27,7 @@ type speculation struct {
 	// drafter as it is has drafted once.
 	acceptance float64
 	known      bool
-	measured   diagnose.Speculation
+	measured   metrics.Speculation
 	recorded   bool
 
 	learner   *learner.Learner // of a drafter that is distilled, else nil
@@ -87,7 +87,7 @@ func fastest(acceptance, cost float64, most int) int {
 
 // observe takes up what became of the step's drafts.
 func (d *speculation) observe(b *batch.Batch) {
-	if d.measured, d.recorded = diagnose.CompareDrafts(b); d.measured.Tests > 0 {
+	if d.measured, d.recorded = metrics.CompareDrafts(b); d.measured.Tests > 0 {
 		d.acceptance, d.known = d.measured.Acceptance, true
 	}
 }

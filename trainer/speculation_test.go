@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"driftlab/engine/rollout"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/stream"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
 )
 
 // TestStaleDrafter never refreshes a drafter: it is the policy at the first step,

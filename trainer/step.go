@@ -1,8 +1,8 @@
 package trainer
 
 import (
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
 )
 
 // stages is the way of a batch through a training step. Each line names a stage
@@ -107,7 +107,7 @@ func (s *Session) Step(step int) error {
 	// With the weights that held for the batch as a whole.
 	whole := s.batch
 	whole.Weight = whole.BatchWeight
-	s.metrics = diagnose.VarianceProxy(s.metrics, &whole, s.sums.gradNorm())
+	s.metrics = metrics.VarianceProxy(s.metrics, &whole, s.sums.gradNorm())
 	s.metrics = append(s.metrics, s.correct.Metrics()...)
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
 )
 
 // steps makes so many steps and calls see after each, with the step from 0.

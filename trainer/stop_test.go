@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"driftlab/engine/learner"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/trainertest"
 )
 
 // sessionOf is the session of a recipe, for tests that reach into it.
 func sessionOf(t testing.TB, o Options, sets ...string) *Session {
 	t.Helper()
-	return sessionIn(t, tiny.Recipe(t, sets...), o)
+	return sessionIn(t, trainertest.Recipe(t, sets...), o)
 }
 
 // sessionIn is the session of any recipe.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/batch"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/trainertest"
 )
 
 // TestSupportReplay trains with truncated sampling. With the supports replayed,
@@ -41,8 +41,8 @@ func TestSupportReplay(t *testing.T) {
 
 // TestSupportReplayOfNothing changes no bit where nothing is truncated.
 func TestSupportReplayOfNothing(t *testing.T) {
-	without := mustRun(t, tiny.Recipe(t, "rollout.numerics=bf16"), Options{})
-	with := mustRun(t, tiny.Recipe(t, "rollout.numerics=bf16", "support.replay=true"), Options{})
+	without := mustRun(t, trainertest.Recipe(t, "rollout.numerics=bf16"), Options{})
+	with := mustRun(t, trainertest.Recipe(t, "rollout.numerics=bf16", "support.replay=true"), Options{})
 	if !slices.Equal(without.Params.Theta, with.Params.Theta) {
 		t.Error("replay of whole vocabularies changes the weights")
 	}
@@ -55,7 +55,7 @@ func TestSupportReplayWithDistributions(t *testing.T) {
 		{"kl=exact", "terms=[entropy]"}, {"kl={name: exact, in: reward}"}, {"loss=dppo_topk"}, {"loss=trm"},
 		{"loss={name: kl_cov, exact: true}"}, {"correction.masks=[trm]", "advantage=optimal_token_baseline"},
 	} {
-		r := tiny.Recipe(t, append(sets, "rollout.numerics=bf16", "rollout.top_p=0.7", "support.replay=true", "learner.minibatches=2", "steps=3")...)
+		r := trainertest.Recipe(t, append(sets, "rollout.numerics=bf16", "rollout.top_p=0.7", "support.replay=true", "learner.minibatches=2", "steps=3")...)
 		mustRun(t, r, Options{})
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/masked"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
+	"driftlab/trainer/method/stream"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
 )
 
 // teacher is a frozen policy to distil from. Where the recipe says which responses it

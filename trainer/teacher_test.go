@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"driftlab/model"
-	"driftlab/trainer/tiny"
+	"driftlab/trainer/trainertest"
 )
 
 // otherModel saves a model unlike tiny's as a teacher.
 func otherModel(t *testing.T) string {
 	t.Helper()
-	c := tiny.Recipe(t).Resolved().Model
+	c := trainertest.Recipe(t).Resolved().Model
 	c.Layers, c.Experts, c.TopK = 2, 1, 0
 	p := model.New(c)
 	p.Init(7)

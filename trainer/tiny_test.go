@@ -6,7 +6,7 @@ import (
 
 	"driftlab/model"
 	"driftlab/results/record"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

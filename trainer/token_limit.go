@@ -1,8 +1,8 @@
 package trainer
 
 import (
-	"driftlab/trainer/masked"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/masked"
 )
 
 // tokenLimit counts the tokens that a run has generated and trained, and says when it

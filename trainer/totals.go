@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"driftlab/engine/learner"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // totals averages the figures of a step's updates, as verl does.

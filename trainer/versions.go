@@ -2,8 +2,8 @@ package trainer
 
 import (
 	"driftlab/model"
+	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/schedule"
 )
 
 // versions keeps the last weights, so that a schedule can let an older version

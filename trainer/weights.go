@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"driftlab/model"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/cluster"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

@@ -4,7 +4,7 @@
 // a switch that a variable of the environment throws, so a mutant costs a run of
 // the tests and no compilation.
 //
-//	go run ./.ci/mutate [flags] trainer/advantage trainer/loss ...
+//	go run ./.ci/mutate [flags] trainer/method/advantage trainer/method/loss ...
 //
 // A mutant has died if the tests failed, or if it made a loop endless: that is
 // counted in switches passed, not in seconds. One that outlasts the limit of time

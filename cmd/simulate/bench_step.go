@@ -8,8 +8,8 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
 )
 
 // time runs one step to warm up and then the steps that count.

@@ -9,12 +9,12 @@ import (
 	"driftlab/engine"
 	"driftlab/experiments"
 	"driftlab/experiments/claims"
+	"driftlab/experiments/diagnose/reader"
 	"driftlab/model"
 	"driftlab/results/lab"
-	"driftlab/trainer/advise/reader"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/schedule/simulation"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/simulation"
 
 	"github.com/alecthomas/kong"
 )

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/diagnose"
+	"driftlab/experiments/diagnose/reader"
 	"driftlab/results"
 	"driftlab/results/published"
-	"driftlab/trainer/advise"
-	"driftlab/trainer/advise/reader"
 	"driftlab/trainer/method"
 )
 
@@ -89,11 +89,11 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	rates, err := advise.ParseAlarmRates(published.Alarms)
+	rates, err := diagnose.ParseAlarmRates(published.Alarms)
 	if err != nil {
 		return err
 	}
-	options := advise.Options{Format: c.Format, Config: config, Rates: rates}
+	options := diagnose.Options{Format: c.Format, Config: config, Rates: rates}
 	if c.TopP != nil {
 		options.TopP = *c.TopP
 	}
@@ -103,7 +103,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if c.Experts != nil {
 		options.Experts = *c.Experts
 	}
-	analysis := advise.New(options)
+	analysis := diagnose.New(options)
 	files, err := dumpFiles(c.Files)
 	if err != nil {
 		return err
@@ -163,13 +163,13 @@ func (c *diagnoseCmd) check() error {
 }
 
 // strict is the verdict as an error, on request.
-type strict struct{ advise.Verdict }
+type strict struct{ diagnose.Verdict }
 
 // Error is one line.
 func (s strict) Error() string { return fmt.Sprintf("diagnose --strict: %s", s.State) }
 
 // status is the error that a verdict comes to.
-func (c *diagnoseCmd) status(r advise.Report, refused []error) error {
+func (c *diagnoseCmd) status(r diagnose.Report, refused []error) error {
 	rows := 0
 	for _, in := range r.Inputs {
 		rows += in.Rows
@@ -179,7 +179,7 @@ func (c *diagnoseCmd) status(r advise.Report, refused []error) error {
 		return badInput{errors.Join(refused...)}
 	case rows == 0:
 		return bad("%s: not one complete row: %s", strings.Join(c.Files, ", "), r.Inputs[0].Damage[0].Reason)
-	case c.Strict && (state == advise.Repair || state == advise.Inactive):
+	case c.Strict && (state == diagnose.Repair || state == diagnose.Inactive):
 		return strict{r.Verdict}
 	}
 	return nil
@@ -195,7 +195,7 @@ const (
 var shownFixes = []string{"token_tis", "sequence_tis", "icepop", "geometric"}
 
 // printDiagnosis prints the verdict, what was read, the gap, and the checks that say something.
-func (a *app) printDiagnosis(r advise.Report, out string) {
+func (a *app) printDiagnosis(r diagnose.Report, out string) {
 	fmt.Fprintf(a.stdout, "%s\n", r.Verdict.Summary)
 	if r.Verdict.Next != "" {
 		fmt.Fprintf(a.stdout, "Next: %s.\n", r.Verdict.Next)
@@ -229,7 +229,7 @@ func (a *app) printDiagnosis(r advise.Report, out string) {
 const shownAccuracies = 3
 
 // printCauses prints what may have made the gap, and what cannot be told.
-func (a *app) printCauses(r advise.Report) {
+func (a *app) printCauses(r diagnose.Report) {
 	var parts []string
 	for _, c := range r.Causes {
 		parts = append(parts, fmt.Sprintf("%s %.0f %% of k3 (%.0f to %.0f), evidence 10^%.1f", c.Name, 100*c.ShareK3[1], 100*c.ShareK3[0], 100*c.ShareK3[2], c.Log10LR))
@@ -254,7 +254,7 @@ func (a *app) printCauses(r advise.Report) {
 }
 
 // describeInput is a file in a line.
-func describeInput(in advise.Input) string {
+func describeInput(in diagnose.Input) string {
 	text := in.File
 	if in.Format != "" {
 		text += ", " + in.Format
@@ -275,20 +275,20 @@ func describeInput(in advise.Input) string {
 
 // printChecks prints the checks that did not pass, and which did. Where none has failed, the odd ones share a line: the table
 // of corrections comes behind it, and all of it shall fit on a screen.
-func (a *app) printChecks(checks []advise.Check) {
+func (a *app) printChecks(checks []diagnose.Check) {
 	t := &results.Table{Columns: []results.TableColumn{{Name: "check"}, {Name: "where"}, {Name: "result"}, {Name: "value", Align: results.Right}, {Name: "why"}}}
 	var passed, odd []string
 	more := 0
-	said := map[string]advise.Result{} // of everything
-	failed := slices.ContainsFunc(checks, func(k advise.Check) bool { return k.Result == advise.Fail })
+	said := map[string]diagnose.Result{} // of everything
+	failed := slices.ContainsFunc(checks, func(k diagnose.Check) bool { return k.Result == diagnose.Fail })
 	for _, k := range checks {
 		if k.Scope == "all" {
 			said[k.ID] = k.Result
 		}
 		switch {
-		case k.Result == advise.Pass && k.Scope == "all":
+		case k.Result == diagnose.Pass && k.Scope == "all":
 			passed = append(passed, k.ID)
-		case k.Result == advise.NotApplicable, k.Scope != "all" && k.Result == said[k.ID]:
+		case k.Result == diagnose.NotApplicable, k.Scope != "all" && k.Result == said[k.ID]:
 		case len(t.Rows)+len(odd) == mostChecks:
 			more++
 		case !failed:

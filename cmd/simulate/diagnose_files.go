@@ -13,9 +13,9 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/experiments/diagnose"
+	"driftlab/experiments/diagnose/reader"
 	"driftlab/results/record"
-	"driftlab/trainer/advise"
-	"driftlab/trainer/advise/reader"
 )
 
 // dumpNames are the names that files of a folder have if they are dumps.
@@ -89,7 +89,7 @@ func byNumbers(a, b string) int {
 }
 
 // readDump hands a file, or what comes out of a pipe, to the analysis.
-func readDump(a *advise.Analysis, name string) error {
+func readDump(a *diagnose.Analysis, name string) error {
 	if name == "-" {
 		return a.Read(reader.Input{Name: "standard input", Stream: os.Stdin})
 	}

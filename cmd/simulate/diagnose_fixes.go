@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"strings"
 
+	"driftlab/experiments/diagnose"
 	"driftlab/results"
-	"driftlab/trainer/advise"
 )
 
 // printDecision prints the row of the table that decides, and the line to paste: of the framework whose configuration
 // was given, if it can say it.
-func (a *app) printDecision(r advise.Report) {
+func (a *app) printDecision(r diagnose.Report) {
 	if n := len(r.Decisions); n > 0 {
 		d := r.Decisions[n-1]
 		fmt.Fprintf(a.stdout, "Decided by: %s\n", strings.TrimSuffix(d.Row+": "+d.Why, ": "))
 	}
 	name := "verl"
-	if r.Active != nil && r.Config[advise.ConfigKey(r.Active.Framework)] != "" {
-		name = advise.ConfigKey(r.Active.Framework)
+	if r.Active != nil && r.Config[diagnose.ConfigKey(r.Active.Framework)] != "" {
+		name = diagnose.ConfigKey(r.Active.Framework)
 	}
 	var lines []string
 	for line := range strings.Lines(r.Config[name]) {
@@ -31,7 +31,7 @@ func (a *app) printDecision(r advise.Report) {
 }
 
 // printActive prints the configured correction, what is wrong with it, and where the recommended one differs.
-func (a *app) printActive(r advise.Report) {
+func (a *app) printActive(r diagnose.Report) {
 	on := r.Active
 	if on == nil {
 		return
@@ -53,7 +53,7 @@ func (a *app) printActive(r advise.Report) {
 }
 
 // settingTable puts the configured settings beside the recommended ones.
-func settingTable(on *advise.Active) *results.Table {
+func settingTable(on *diagnose.Active) *results.Table {
 	t := newTable("setting", "yours ("+on.Framework+")", "recommended")
 	for _, s := range on.Settings {
 		if s.Configured != "0" || s.Recommended != "0" { // a bound that neither has
@@ -64,9 +64,9 @@ func settingTable(on *advise.Active) *results.Table {
 }
 
 // fixTable has what corrections do to the tokens: the configured and the recommended one, and those of the others that are shown.
-func fixTable(r advise.Report, shown func(name string) bool) *results.Table {
+func fixTable(r diagnose.Report, shown func(name string) bool) *results.Table {
 	t := newTable("if corrected by", "changes>", "masks>", "ESS>", "exact ratio", "mean |w - ratio|>", "variance>", "placebo's |w - ratio|>")
-	var list []advise.Fix
+	var list []diagnose.Fix
 	if r.Active != nil {
 		list = append(list, r.Active.Fix())
 	}

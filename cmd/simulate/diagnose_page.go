@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/diagnose"
 	"driftlab/results"
-	"driftlab/trainer/advise"
-	"driftlab/trainer/diagnose"
+	"driftlab/trainer/method/metrics"
 )
 
 // diagnosisPage lays a report out: the verdict in a sentence, the next line to paste, and
 // then the evidence. shown are the responses that are drawn token by token.
-func diagnosisPage(r advise.Report, shown []advise.Shown) results.Report {
+func diagnosisPage(r diagnose.Report, shown []diagnose.Shown) results.Report {
 	p := results.Report{Title: diagnosisTitle(r), Eyebrow: "simulate diagnose", Lead: "**" + unmarked(r.Verdict.Summary) + "**", Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: stateMarks[r.Verdict.State]}}}
 	for _, cause := range r.Verdict.Causes {
 		p.Badges = append(p.Badges, results.Badge{Text: strings.TrimPrefix(r.Verdict.Confidence.String()+": "+cause, ": "), Emphasis: results.Warn})
@@ -36,16 +36,16 @@ func diagnosisPage(r advise.Report, shown []advise.Shown) results.Report {
 	add("Rules of thumb", alarmTable(r))
 	add("Where sources disagree", disagreementTable(r))
 	add("What was read", inputBlocks(r)...)
-	for _, t := range diagnose.Elsewhere {
+	for _, t := range metrics.Elsewhere {
 		p.Glossary = append(p.Glossary, results.Term(t))
 	}
 	return p
 }
 
-var stateMarks = map[advise.State]results.Emphasis{advise.Healthy: results.Good, advise.Genuine: results.Warn, advise.Repair: results.Bad, advise.Inactive: results.Bad}
+var stateMarks = map[diagnose.State]results.Emphasis{diagnose.Healthy: results.Good, diagnose.Genuine: results.Warn, diagnose.Repair: results.Bad, diagnose.Inactive: results.Bad}
 
 // diagnosisTitle names the first file.
-func diagnosisTitle(r advise.Report) string {
+func diagnosisTitle(r diagnose.Report) string {
 	if len(r.Inputs) == 0 {
 		return "Diagnosis"
 	}
@@ -76,7 +76,7 @@ func nothingIn(b results.Block) bool {
 }
 
 // nextBlocks is what to do now: the advice, the setting, the correction as it was, the toy run.
-func nextBlocks(r advise.Report) []results.Block {
+func nextBlocks(r diagnose.Report) []results.Block {
 	var list []results.Block
 	if r.Verdict.Next != "" {
 		list = append(list, results.Prose("**Next:** "+unmarked(r.Verdict.Next)+"."))
@@ -109,7 +109,7 @@ func nextBlocks(r advise.Report) []results.Block {
 }
 
 // decisionTable are the rows of the table as far as it was walked.
-func decisionTable(r advise.Report) *results.Table {
+func decisionTable(r diagnose.Report) *results.Table {
 	t := newTable("row", "figures, limits in brackets", "fires", "source")
 	for _, d := range r.Decisions {
 		verdict := results.Word("no").As(results.Muted)
@@ -122,7 +122,7 @@ func decisionTable(r advise.Report) *results.Table {
 }
 
 // causeBlocks are what may have made the gap, with their parts and what would confirm them.
-func causeBlocks(r advise.Report) []results.Block {
+func causeBlocks(r diagnose.Report) []results.Block {
 	t := newTable("cause", "part of k3", "90 % interval", "log10 of the likelihood ratio>", "an experiment that decides")
 	for _, c := range r.Causes {
 		t.Add(results.Word(c.Name).As(results.Strong), results.Percent(c.ShareK3[1], 0), results.Word(results.Percent(c.ShareK3[0], 0).Text+" to "+results.Percent(c.ShareK3[2], 0).Text),
@@ -139,15 +139,15 @@ func causeBlocks(r advise.Report) []results.Block {
 }
 
 // lookTable puts the gap's features beside those of simulated gaps of each cause.
-func lookTable(r advise.Report) *results.Table {
-	causes := []string{advise.Precision, advise.Routing, advise.Staleness}
+func lookTable(r diagnose.Report) *results.Table {
+	causes := []string{diagnose.Precision, diagnose.Routing, diagnose.Staleness}
 	t := newTable(append([]string{"what it looks like", "here>"}, causes...)...)
 	t.Note = "Beside the gap's own figures, where nine of ten simulated gaps of each cause have them; marked where this one does, too."
 	for _, l := range r.Looks {
 		row := []results.Cell{results.Word(l.About), results.Number(l.Value, 3)}
 		for _, cause := range causes {
-			var of *advise.Range
-			if i := slices.IndexFunc(l.Ranges, func(x advise.Range) bool { return x.Cause == cause }); i >= 0 {
+			var of *diagnose.Range
+			if i := slices.IndexFunc(l.Ranges, func(x diagnose.Range) bool { return x.Cause == cause }); i >= 0 {
 				of = &l.Ranges[i]
 			}
 			row = append(row, within(of, l.Value))
@@ -159,7 +159,7 @@ func lookTable(r advise.Report) *results.Table {
 
 // within shows where nine of ten simulated dumps have a figure, marked where this one does,
 // too; nothing of no range.
-func within(r *advise.Range, value float64) results.Cell {
+func within(r *diagnose.Range, value float64) results.Cell {
 	if r == nil {
 		return results.Word("")
 	}
@@ -172,9 +172,9 @@ func within(r *advise.Range, value float64) results.Cell {
 }
 
 // resultMarks are how results of checks are shown.
-var resultMarks = map[advise.Result]results.Emphasis{advise.Pass: results.Good, advise.Watch: results.Warn, advise.Fail: results.Bad, advise.NotApplicable: results.Muted}
+var resultMarks = map[diagnose.Result]results.Emphasis{diagnose.Pass: results.Good, diagnose.Watch: results.Warn, diagnose.Fail: results.Bad, diagnose.NotApplicable: results.Muted}
 
-func checkTable(r advise.Report) *results.Table {
+func checkTable(r diagnose.Report) *results.Table {
 	t := newTable("check", "where", "result", "value>", "limit>", "nine of ten sound dumps", "why")
 	for _, c := range r.Checks {
 		why := c.Why
@@ -200,7 +200,7 @@ func newTable(columns ...string) *results.Table {
 	return t
 }
 
-func tokenBlock(shown []advise.Shown) results.Tokens {
+func tokenBlock(shown []diagnose.Shown) results.Tokens {
 	b := results.Tokens{Caption: "The stretches where the engines differ most. Each box is a token, with its number in the vocabulary where the dump has one; its colour is the ratio of the learner's probability to the rollout engine's. Point at a box for its log-probs."}
 	for _, s := range shown {
 		line := results.TokenLine{Title: unmarked(s.Title)}
@@ -218,7 +218,7 @@ func tokenBlock(shown []advise.Shown) results.Tokens {
 }
 
 // fixBlocks are the corrections with what they do, the configured and the recommended one first, and whom that masks.
-func fixBlocks(r advise.Report) []results.Block {
+func fixBlocks(r diagnose.Report) []results.Block {
 	if len(r.Fixes) == 0 {
 		return nil
 	}
@@ -229,7 +229,7 @@ func fixBlocks(r advise.Report) []results.Block {
 }
 
 // maskedFold is masked by what is recommended.
-func maskedFold(f *advise.Fix) results.Block {
+func maskedFold(f *diagnose.Fix) results.Block {
 	if f == nil || f.Masked == nil {
 		return results.Prose("")
 	}
@@ -255,7 +255,7 @@ func maskedFold(f *advise.Fix) results.Block {
 	return results.Fold{Summary: "Whom the recommended setting masks", Blocks: []results.Block{t}}
 }
 
-func alarmTable(r advise.Report) *results.Table {
+func alarmTable(r diagnose.Report) *results.Table {
 	t := newTable("rule", "source", "value>", "limit>", "", "collapses seen>", "false alarms>")
 	t.Note = "Collapses seen: the share of simulated collapses before which the rule rang. False alarms: the share of simulated runs without a collapse in which it ever did. Empty where that has not been measured."
 	rate := func(x *float64) results.Cell {
@@ -274,7 +274,7 @@ func alarmTable(r advise.Report) *results.Table {
 	return t
 }
 
-func disagreementTable(r advise.Report) *results.Table {
+func disagreementTable(r diagnose.Report) *results.Table {
 	t := newTable("question", "source", "says", "here that")
 	for _, d := range r.Disagreements {
 		for i, s := range d.Say {
@@ -288,7 +288,7 @@ func disagreementTable(r advise.Report) *results.Table {
 	return t
 }
 
-func inputBlocks(r advise.Report) []results.Block {
+func inputBlocks(r diagnose.Report) []results.Block {
 	t := newTable("file", "format", "step>", "rows>", "used>", "tokens>", "damaged>", "not recorded")
 	var notes []results.Block
 	for _, in := range r.Inputs {

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/advise"
-	"driftlab/trainer/advise/reader"
+	"driftlab/experiments/diagnose"
+	"driftlab/experiments/diagnose/reader"
 )
 
 // diagnosed is the analysis of a shipped dump under a name of the test's own.
-func diagnosed(t *testing.T, path, name string) (advise.Report, []advise.Shown) {
+func diagnosed(t *testing.T, path, name string) (diagnose.Report, []diagnose.Shown) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "testdata", "dumps", path))
 	if err != nil {
@@ -22,7 +22,7 @@ func diagnosed(t *testing.T, path, name string) (advise.Report, []advise.Shown) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := advise.New(advise.Options{})
+	a := diagnose.New(diagnose.Options{})
 	if err := a.Read(reader.Input{Name: name, At: f, Size: info.Size()}); err != nil {
 		t.Fatal(err)
 	}

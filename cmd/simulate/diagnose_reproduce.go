@@ -5,16 +5,16 @@ import (
 	"path/filepath"
 	"slices"
 
+	"driftlab/experiments/diagnose"
+	"driftlab/experiments/diagnose/reproduce"
 	"driftlab/results"
-	"driftlab/trainer/advise"
-	"driftlab/trainer/advise/reproduce"
 )
 
 // toyFile is what --reproduce writes.
 const toyFile = "reproduce.yaml"
 
 // reproduce looks for a toy run with a gap of the same cause and size, and writes its recipe.
-func (c *diagnoseCmd) reproduce(a *app, r *advise.Report) error {
+func (c *diagnoseCmd) reproduce(a *app, r *diagnose.Report) error {
 	cause, err := causeOf(r)
 	if err != nil {
 		return err
@@ -36,18 +36,18 @@ func (c *diagnoseCmd) reproduce(a *app, r *advise.Report) error {
 	if err := writeFile(filepath.Dir(path), toyFile, toy.Recipe.YAML()); err != nil {
 		return err
 	}
-	r.Reproduced = &advise.Reproduced{Recipe: path, Cause: toy.Cause, Dose: toy.Dose, MeanAbsDlogp: toy.Size, K3: toy.K3, Beyond: toy.Beyond}
+	r.Reproduced = &diagnose.Reproduced{Recipe: path, Cause: toy.Cause, Dose: toy.Dose, MeanAbsDlogp: toy.Size, K3: toy.K3, Beyond: toy.Beyond}
 	return nil
 }
 
 // causeOf is what is to be reproduced: the likeliest cause, or the fault of the sampler's law.
-func causeOf(r *advise.Report) (string, error) {
+func causeOf(r *diagnose.Report) (string, error) {
 	switch {
 	case r.Gap == nil || r.Gap.MeanAbsDlogp == 0:
 		return "", bad("--reproduce: there is no gap to reproduce")
-	case r.Verdict.State == advise.Repair:
+	case r.Verdict.State == diagnose.Repair:
 		for _, k := range r.Checks {
-			if k.Result == advise.Fail && (k.ID == "support" || k.ID == "temperature") {
+			if k.Result == diagnose.Fail && (k.ID == "support" || k.ID == "temperature") {
 				return k.ID, nil
 			}
 		}
@@ -62,7 +62,7 @@ func causeOf(r *advise.Report) (string, error) {
 }
 
 // printReproduced says what was found, with both sizes.
-func (a *app) printReproduced(r advise.Report) {
+func (a *app) printReproduced(r diagnose.Report) {
 	p := r.Reproduced
 	if p == nil {
 		return

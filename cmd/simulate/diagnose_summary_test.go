@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/advise"
+	"driftlab/experiments/diagnose"
 )
 
 // A summary fits on a screen, however much there is to say, and says that files are of different trainers.
@@ -19,14 +19,14 @@ func TestDiagnosisSummaryIsShort(t *testing.T) {
 		r.Inputs = append(r.Inputs, r.Inputs[0])
 	}
 	r.Ambiguous = append(r.Ambiguous, [2]string{"lag", "unsynced"})
-	r.Active = &advise.Active{Framework: "verl", Why: "on"}
-	r.Reproduced = &advise.Reproduced{Recipe: "reproduce.yaml", Cause: advise.Staleness, Beyond: true}
-	for _, result := range []advise.Result{advise.Watch, advise.Fail} {
+	r.Active = &diagnose.Active{Framework: "verl", Why: "on"}
+	r.Reproduced = &diagnose.Reproduced{Recipe: "reproduce.yaml", Cause: diagnose.Staleness, Beyond: true}
+	for _, result := range []diagnose.Result{diagnose.Watch, diagnose.Fail} {
 		r := r
 		for i := range 9 {
-			r.Checks = append(r.Checks[:len(r.Checks):len(r.Checks)], advise.Check{ID: "law-identity", Scope: fmt.Sprint("env:", i), Result: result, Why: "why"})
+			r.Checks = append(r.Checks[:len(r.Checks):len(r.Checks)], diagnose.Check{ID: "law-identity", Scope: fmt.Sprint("env:", i), Result: result, Why: "why"})
 		}
-		if result == advise.Fail { // then nothing is attributed, and no correction tried
+		if result == diagnose.Fail { // then nothing is attributed, and no correction tried
 			r.Causes, r.Attribution, r.Ambiguous, r.Fixes, r.Config = nil, nil, nil, nil, nil
 		}
 		var out bytes.Buffer

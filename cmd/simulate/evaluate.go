@@ -11,8 +11,8 @@ import (
 	"driftlab/model"
 	"driftlab/results"
 	"driftlab/results/record"
+	"driftlab/results/stats/passk"
 	"driftlab/trainer"
-	"driftlab/trainer/passk"
 	"driftlab/trainer/recipe"
 )
 

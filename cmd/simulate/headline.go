@@ -10,9 +10,9 @@ import (
 	"unicode"
 
 	"driftlab/experiments"
+	"driftlab/experiments/measure"
 	"driftlab/results"
 	"driftlab/results/record"
-	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
 )
 

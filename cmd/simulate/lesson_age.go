@@ -7,10 +7,10 @@ import (
 
 	"driftlab/cmd/simulate/lab/live"
 	"driftlab/experiments"
-	"driftlab/experiments/stats"
 	"driftlab/results/lab"
 	"driftlab/results/lab/panel"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
 

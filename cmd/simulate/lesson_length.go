@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/ratio"
 	"driftlab/precision/elementary"
 	"driftlab/results/lab/panel"

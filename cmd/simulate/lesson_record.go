@@ -10,12 +10,12 @@ import (
 
 	"driftlab/cmd/simulate/lab/live"
 	"driftlab/engine"
+	"driftlab/experiments/measure"
 	"driftlab/results/lab"
 	"driftlab/results/lab/panel"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/measure"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/task"
 )
 
 // recorders make the recordings of the lessons that have one.

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"driftlab/cmd/simulate/lab/live"
+	"driftlab/experiments/explain"
+	"driftlab/experiments/measure"
+	runner "driftlab/experiments/run"
 	"driftlab/results/lab"
 	"driftlab/results/lab/panel"
 	"driftlab/results/lab/picture"
 	"driftlab/results/record"
-	"driftlab/trainer/explain"
-	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/runner"
 )
 
 // run does what the page's "Compute it here" does, and returns its panels beside the

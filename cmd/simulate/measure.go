@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"driftlab/experiments"
+	"driftlab/experiments/measure"
+	"driftlab/experiments/run/dump"
 	"driftlab/results"
 	"driftlab/results/record"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/dump"
-	"driftlab/trainer/measure"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/task"
 )
 
 type measureCmd struct {

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 
 	"driftlab/experiments"
+	"driftlab/experiments/measure"
 	"driftlab/results"
-	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
 )
 

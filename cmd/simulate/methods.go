@@ -7,8 +7,8 @@ import (
 
 	"driftlab/engine"
 	"driftlab/results"
-	"driftlab/trainer/correction"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
 

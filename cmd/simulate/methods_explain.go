@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/trace"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/trace"
 )
 
 // explanation is what a method does with the tokens of its worked example.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/claims"
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
 

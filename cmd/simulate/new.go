@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"driftlab/results/record"
-	"driftlab/trainer/loss/scaffold"
+	"driftlab/trainer/method/loss/scaffold"
 )
 
 type newCmd struct {
@@ -19,7 +19,7 @@ func (*newCmd) Help() string {
 
 Examples:
   simulate new loss tanh_pg
-  go test ./trainer/loss                         # what the new file must hold
+  go test ./trainer/method/loss                         # what the new file must hold
   go run ./cmd/simulate train --set loss=tanh_pg`
 }
 
@@ -47,7 +47,7 @@ func (c *newLossCmd) Run(a *app) error {
 		}
 		fmt.Fprintf(a.stdout, "Wrote %s\n", path)
 	}
-	fmt.Fprintln(a.stdout, "Next: change its formula; `go test ./trainer/loss` says what else must change with it.")
+	fmt.Fprintln(a.stdout, "Next: change its formula; `go test ./trainer/method/loss` says what else must change with it.")
 	return nil
 }
 

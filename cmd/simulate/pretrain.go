@@ -12,7 +12,7 @@ import (
 	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/trainer"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/task"
 )
 
 type pretrainCmd struct {

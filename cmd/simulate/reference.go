@@ -7,7 +7,7 @@ import (
 	"driftlab/engine"
 	"driftlab/experiments"
 	"driftlab/results"
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"driftlab/results"
 	"driftlab/results/record"
-	"driftlab/trainer/diagnose"
+	"driftlab/trainer/method/metrics"
 )
 
 type reportCmd struct {
@@ -135,7 +135,7 @@ func glossary(records []*record.Record) []results.Term {
 				continue
 			}
 			seen[c.Name] = true
-			if t, ok := diagnose.Lookup(c.Name); ok {
+			if t, ok := metrics.Lookup(c.Name); ok {
 				terms = append(terms, results.Term(t))
 			}
 		}

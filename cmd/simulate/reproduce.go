@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"driftlab/experiments/claim"
 	"driftlab/experiments/claims"
-	"driftlab/experiments/reproduce"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/claims/reproduce"
 	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/trainer/method"

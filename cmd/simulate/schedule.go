@@ -7,8 +7,8 @@ import (
 
 	"driftlab/results"
 	"driftlab/trainer/method"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/simulation"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/schedule/simulation"
 )
 
 type scheduleCmd struct {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	runner "driftlab/experiments/run"
 	"driftlab/results"
 	"driftlab/results/record"
-	"driftlab/trainer/runner"
-	"driftlab/trainer/simulation"
+	"driftlab/trainer/method/schedule/simulation"
 )
 
 // printSchedule prints the figures of a system beside the synchronous loop's.

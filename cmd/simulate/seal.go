@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"driftlab/experiments/reproduce"
+	"driftlab/experiments/claims/reproduce"
 	"driftlab/experiments/sweep"
 )
 

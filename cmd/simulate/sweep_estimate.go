@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"driftlab/experiments/queue"
+	runner "driftlab/experiments/run"
 	"driftlab/experiments/sweep"
-	"driftlab/trainer/runner"
 )
 
 // dryRun says what there is to do.

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"syscall"
 
+	runner "driftlab/experiments/run"
 	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/runner"
 )
 
 type trainCmd struct {

@@ -3,9 +3,9 @@
 package claims
 
 import (
-	"driftlab/experiments/claim"
 	"driftlab/experiments/claims/age"
 	"driftlab/experiments/claims/attempts"
+	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/correction"
 	"driftlab/experiments/claims/distillation"
 	"driftlab/experiments/claims/dynamic"
@@ -16,8 +16,8 @@ import (
 	"driftlab/experiments/claims/ratio"
 	"driftlab/experiments/claims/reduction"
 	"driftlab/experiments/claims/routing"
+	"driftlab/experiments/claims/scaling"
 	"driftlab/experiments/claims/text"
-	"driftlab/experiments/scaling"
 )
 
 // themes are the packages, in the order of the survey.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/stats"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 // windowed are the windows of a metric, at their middles.

@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlab/experiments/stats"
 	"driftlab/results"
 	"driftlab/results/record"
-	"driftlab/trainer/batch"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlab/experiments/stats"
 	"driftlab/results"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // Picture is a figure with the name of its file.

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"driftlab/experiments/queue"
+	runner "driftlab/experiments/run"
 	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/runner"
 )
 
 // Options are the choices that change no figure.

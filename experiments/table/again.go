@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"driftlab/experiments/stats"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 // The table checks itself: rows drawn at random are made again on seeds that no stage has.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/stats"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 // signal is a metric as a predictor takes it.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/stats"
 	"driftlab/experiments/sweep"
+	"driftlab/results/stats"
 )
 
 // Rule is an alarm: it rings in a window in which a metric lies beyond a limit.

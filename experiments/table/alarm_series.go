@@ -3,9 +3,9 @@ package table
 import (
 	"math"
 
-	"driftlab/experiments/stats"
 	"driftlab/experiments/sweep"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // The metrics of windows that alarms read.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/table"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/stats"
 	"driftlab/experiments/sweep"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
 

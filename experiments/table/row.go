@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/stats"
 	"driftlab/experiments/sweep"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // The columns of the sweeps that the table reads. A stressor's label against names the

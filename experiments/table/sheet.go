@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"driftlab/experiments/stats"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 // Sheet is the table as a file: every row with every figure, and the command that

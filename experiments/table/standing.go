@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"driftlab/experiments/stats"
+	"driftlab/results/stats"
 )
 
 // Ranking is what a stage says, worked out once.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"driftlab/experiments/stats"
 	"driftlab/results/lab/panel"
+	"driftlab/results/stats"
 )
 
 // curves is what the headline's runs came to, by arm and seed.

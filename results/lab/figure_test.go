@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"driftlab/experiments/stats"
+	"driftlab/results/stats"
 )
 
 // files are a published folder in small.

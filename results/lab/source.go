@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlab/experiments/stats"
+	"driftlab/results/stats"
 )
 
 // published reads figures from results/published.

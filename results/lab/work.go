@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"driftlab/experiments/stats"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 // work evaluates arithmetic over figures: + - * /, parentheses, and the functions

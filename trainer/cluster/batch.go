@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"driftlab/engine/column"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/task"
 )
 
 // grade judges samples that are done. Once as many were refused as the recipe allows,

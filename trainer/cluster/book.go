@@ -2,8 +2,8 @@ package cluster
 
 import (
 	"driftlab/trainer/engines"
-	"driftlab/trainer/stream"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/stream"
+	"driftlab/trainer/method/task"
 )
 
 // book has the prompts of all samples: those of a step as a synchronous run has them.

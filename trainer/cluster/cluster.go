@@ -8,9 +8,9 @@ import (
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/task"
 )
 
 // Cluster is rollout engines that a schedule's core commands.

@@ -8,7 +8,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/learner"
 	"driftlab/model"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // LogProbs is a column of log-probs and what they were computed with.

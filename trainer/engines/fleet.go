@@ -14,10 +14,10 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/rollout"
 	"driftlab/model"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/stream"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
 )
 
 // Fleet is the rollout side of a run: one engine, or several that share the

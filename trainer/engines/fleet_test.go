@@ -7,8 +7,8 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
+	"driftlab/trainer/method/stream"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
 )
 
 // TestFleetCounts rounds shares to responses that meet without a gap.

@@ -1,9 +1,9 @@
 package engines
 
 import (
+	"driftlab/trainer/method/stream"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
-	"driftlab/trainer/task"
 )
 
 // Prompts are those of a run, step by step: drawn from the task, or from a pool

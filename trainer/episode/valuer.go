@@ -4,10 +4,10 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/rollout"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/stream"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/stream"
-	"driftlab/trainer/task"
 )
 
 // Valuer fills Episode and PrefixValue of batches. It keeps scratch memory: use one

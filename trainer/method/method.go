@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"driftlab/precision"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // Unit is the unit at which a method decides: what shares one weight, one

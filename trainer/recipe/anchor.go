@@ -1,6 +1,6 @@
 package recipe
 
-import "driftlab/trainer/correction"
+import "driftlab/trainer/method/correction"
 
 // AnchorPolicy is the policy in the place of the old one.
 type AnchorPolicy string

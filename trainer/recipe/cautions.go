@@ -3,7 +3,7 @@ package recipe
 import (
 	"fmt"
 
-	"driftlab/trainer/advantage"
+	"driftlab/trainer/method/advantage"
 )
 
 // Cautions lists the parts of a recipe that act in few of its groups, each by its field

@@ -3,9 +3,9 @@ package recipe
 import (
 	"reflect"
 
-	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
-	"driftlab/trainer/schedule"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/schedule"
 
 	"go.yaml.in/yaml/v4"
 )

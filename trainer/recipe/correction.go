@@ -3,7 +3,7 @@ package recipe
 import (
 	"reflect"
 
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 
 	"go.yaml.in/yaml/v4"
 )

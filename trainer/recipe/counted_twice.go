@@ -1,9 +1,9 @@
 package recipe
 
 import (
-	"driftlab/trainer/batch"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
 )
 
 // countedTwice refuses a weight that the loss contains already: verl drops it

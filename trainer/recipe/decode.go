@@ -13,7 +13,7 @@ import (
 	"driftlab/engine"
 	"driftlab/model"
 	"driftlab/trainer/method"
-	"driftlab/trainer/schedule"
+	"driftlab/trainer/method/schedule"
 
 	"go.yaml.in/yaml/v4"
 )

@@ -3,8 +3,8 @@ package recipe
 import (
 	"reflect"
 
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
 
 	"go.yaml.in/yaml/v4"
 )

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/task"
 )
 
 // sameBits is why there is nothing to correct or to replay.

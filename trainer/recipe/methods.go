@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
-	"driftlab/trainer/reward"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/reward"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/task"
 
 	"go.yaml.in/yaml/v4"
 )

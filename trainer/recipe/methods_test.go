@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
 )
 
 // TestMethods checks that every entry can be shown, as text and as JSON.

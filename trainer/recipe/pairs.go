@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"driftlab/model"
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
-	"driftlab/trainer/reward"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/reward"
 )
 
 // pairs checks fields against each other.

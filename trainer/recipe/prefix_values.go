@@ -4,9 +4,9 @@ import (
 	"reflect"
 	"slices"
 
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 
 	"go.yaml.in/yaml/v4"
 )

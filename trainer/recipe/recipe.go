@@ -5,12 +5,12 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/reward"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/reward"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/task"
 )
 
 // Recipe is the whole definition of a run. Same recipe, same seed: same bits,

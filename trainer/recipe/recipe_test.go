@@ -12,14 +12,14 @@ import (
 
 	"driftlab/model"
 	"driftlab/precision"
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/guard"
-	"driftlab/trainer/loss"
 	"driftlab/trainer/method"
-	"driftlab/trainer/reward"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/guard"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/reward"
+	"driftlab/trainer/method/task"
 )
 
 // TestShipped checks every recipe in the binary, and that it describes itself.

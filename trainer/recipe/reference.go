@@ -12,7 +12,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
-	"driftlab/trainer/schedule"
+	"driftlab/trainer/method/schedule"
 
 	"go.yaml.in/yaml/v4"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"driftlab/trainer/reward"
+	"driftlab/trainer/method/reward"
 
 	"go.yaml.in/yaml/v4"
 )

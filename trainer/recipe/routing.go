@@ -1,8 +1,8 @@
 package recipe
 
 import (
-	"driftlab/trainer/batch"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 
 	"go.yaml.in/yaml/v4"
 )

@@ -10,8 +10,8 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
-	"driftlab/trainer/correction"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/correction"
 )
 
 // Limits that keep a mistyped recipe from asking for the whole memory.

@@ -6,12 +6,12 @@ import (
 	"context"
 	"fmt"
 
+	"driftlab/experiments/explain"
+	"driftlab/experiments/measure"
 	"driftlab/results/lab/panel"
 	"driftlab/results/lab/picture"
 	"driftlab/results/record"
 	"driftlab/trainer"
-	"driftlab/trainer/explain"
-	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
 )
 

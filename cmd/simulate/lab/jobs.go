@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"driftlab/cmd/simulate/lab/live"
+	"driftlab/experiments/measure"
+	"driftlab/experiments/run"
 	"driftlab/model"
 	"driftlab/results/lab/panel"
 	"driftlab/results/record"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/measure"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/runner"
-	"driftlab/trainer/task"
 )
 
 // tick is the time between two messages of a run at least.
@@ -52,7 +52,7 @@ func (j *job) train(ctx context.Context, r recipe.Recipe, m message) error {
 	so := &record.Record{}
 	var rows []row
 	var lines []byte
-	result, err := runner.Run(ctx, r, runner.Options{Step: func(step int, x []record.Metric) {
+	result, err := run.Run(ctx, r, run.Options{Step: func(step int, x []record.Metric) {
 		so.Add(step, x)
 		rows = append(rows, row{step, x})
 		lines = record.AppendStep(lines, step, x)
@@ -115,7 +115,7 @@ func bytesOf(raw []byte) js.Value {
 
 // saved is a run that has ended.
 type saved struct {
-	result *runner.Result
+	result *run.Result
 	lines  []byte
 	vocab  []string
 }

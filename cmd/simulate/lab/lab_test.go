@@ -13,12 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/experiments/explain"
+	"driftlab/experiments/measure"
+	"driftlab/experiments/run"
 	"driftlab/results/lab/panel"
 	"driftlab/results/record"
-	"driftlab/trainer/explain"
-	"driftlab/trainer/measure"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/runner"
 )
 
 // script talks to the program as a page does: it asks once, and prints what ends the job.
@@ -81,7 +81,7 @@ func TestSameBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := runner.Run(context.Background(), r, runner.Options{Workers: runtime.NumCPU()})
+	here, err := run.Run(context.Background(), r, run.Options{Workers: runtime.NumCPU()})
 	if err != nil {
 		t.Fatal(err)
 	}

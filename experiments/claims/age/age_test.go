@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/experiments/stats"
+	"driftlab/results/stats"
 )
 
 // TestFittedLaw: on runs that a law with alpha = 1.5 labels, the line finds the

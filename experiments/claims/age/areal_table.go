@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/schedule"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/schedule"
 )
 
 var (

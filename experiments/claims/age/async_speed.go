@@ -3,9 +3,9 @@ package age
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
-	"driftlab/trainer/schedule"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/schedule"
 )
 
 // allowances are verl's staleness thresholds, in hundredths of a batch.

@@ -2,7 +2,7 @@
 // what asynchrony gains on the clock, and what training on old data costs.
 package age
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

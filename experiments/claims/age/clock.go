@@ -3,9 +3,9 @@ package age
 import (
 	"fmt"
 
-	"driftlab/experiments/claim"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/simulation"
+	"driftlab/experiments/claims/claim"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/schedule/simulation"
 )
 
 // setting is a cost table and a division of the devices.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 )
 
 var (

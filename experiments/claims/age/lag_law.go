@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 var (

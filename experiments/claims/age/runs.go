@@ -1,6 +1,6 @@
 package age
 
-import "driftlab/experiments/stats"
+import "driftlab/results/stats"
 
 // averaged is the mean of two arms, replication by replication.
 func averaged(a, b []float64) []float64 {

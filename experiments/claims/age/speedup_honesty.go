@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/simulation"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/schedule/simulation"
 )
 
 // shares are the generation's shares of a synchronous step of the precise stack,

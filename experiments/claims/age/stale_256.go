@@ -3,8 +3,8 @@ package age
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 )
 
 var staleRates = []string{"2e-4", "4e-4"}

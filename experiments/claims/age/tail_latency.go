@@ -3,10 +3,10 @@ package age
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
-	"driftlab/trainer/schedule"
-	"driftlab/trainer/simulation"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/schedule/simulation"
 )
 
 // rollouts are the ways to order one synchronous batch.

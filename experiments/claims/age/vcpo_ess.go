@@ -6,9 +6,9 @@ import (
 	"math"
 	"strconv"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 var vcpoRates = []string{"7e-4", "1e-3"}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
-	"driftlab/trainer/passk"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
+	"driftlab/results/stats/passk"
 )
 
 // sharedTokens is what a run of hard-prompts may generate: eighty steps of equal groups.

@@ -5,10 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
+	"driftlab/results/stats/passk"
 	"driftlab/trainer"
-	"driftlab/trainer/passk"
 	"driftlab/trainer/recipe"
 )
 

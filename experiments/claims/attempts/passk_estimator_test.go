@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"driftlab/trainer/passk"
+	"driftlab/results/stats/passk"
 )
 
 // Hands are dealt without replacement: none is lost, each is as good as any other, and

@@ -3,11 +3,11 @@ package attempts
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/model"
+	"driftlab/results/stats"
+	"driftlab/results/stats/passk"
 	"driftlab/trainer"
-	"driftlab/trainer/passk"
 	"driftlab/trainer/recipe"
 )
 

@@ -2,7 +2,7 @@
 // a correction sees and does.
 package correction
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/results"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // icepopArms are the runs of icepop-rate. All masks leave the denominators

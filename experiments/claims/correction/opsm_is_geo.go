@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/precision/elementary"
 	"driftlab/results/record"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
 )
 
 // opsmArms are the runs of opsm-is-geo.

@@ -3,9 +3,9 @@ package correction
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 func recomputeBlind() claim.Claim {

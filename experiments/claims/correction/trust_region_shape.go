@@ -4,14 +4,14 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/metrics"
 )
 
 func trustRegionShape() claim.Claim {
@@ -75,7 +75,7 @@ func measureTrust(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 		if err != nil {
 			return nil, err
 		}
-		o.Set("KL "+arm.name, diagnose.Compare(now).ExactKL)
+		o.Set("KL "+arm.name, metrics.Compare(now).ExactKL)
 	}
 	return o, nil
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 )
 
 // Claims lists them in the order of the survey.

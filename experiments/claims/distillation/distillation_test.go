@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 )
 
 // Every gap lies in one of the narrow bins, and from two nats on in the judged one.

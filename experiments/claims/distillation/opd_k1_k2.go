@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/masked"
-	"driftlab/trainer/measure"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/masked"
 )
 
 // gapBins are the tokens of opd-k1-k2 by |log p - log p_teacher|; the last but one is

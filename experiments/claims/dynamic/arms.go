@@ -3,8 +3,8 @@ package dynamic
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 )
 
 // arm is a run's name and what it changes in the headline's recipe.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 var budgetRates = []string{"5e-4", "1e-3"}

@@ -2,7 +2,7 @@
 // which gap or age ends it, what warns before, and which correction keeps it.
 package dynamic
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

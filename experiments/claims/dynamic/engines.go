@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 )
 
 // flowPilot says what was looked at before the claims on fp4 rollouts were written.

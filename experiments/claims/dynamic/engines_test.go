@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 )
 
 func TestTravelled(t *testing.T) {

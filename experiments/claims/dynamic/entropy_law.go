@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 var lawRates = []string{"3e-4", "6e-4"}

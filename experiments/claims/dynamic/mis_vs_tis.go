@@ -3,9 +3,9 @@ package dynamic
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 var shapeRates = []string{"5e-4", "1e-3"}

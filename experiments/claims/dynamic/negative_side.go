@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/results"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/masked"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/masked"
 )
 
 var sideRates = []string{"5e-4", "7e-4"}

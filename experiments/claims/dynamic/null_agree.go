@@ -3,8 +3,8 @@ package dynamic
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 )
 
 var nullRates = []string{"5e-4", "7e-4"}

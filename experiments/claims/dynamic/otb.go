@@ -4,12 +4,12 @@ import (
 	"context"
 	"slices"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/advantage"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
 )
 
 var baselineRates = []string{"5e-4", "1e-3"}

@@ -5,10 +5,10 @@ import (
 	"context"
 	"slices"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 var penaltyRates = []string{"1e-3", "2e-3"}

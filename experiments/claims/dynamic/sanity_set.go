@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 )
 
 var sanityRates = []string{"1e-3", "2e-3"}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 var surgeRates = []string{"1e-3", "2e-3"}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 )
 
 // TestSurgeLeads: a run that falls at once after its responses have grown, one

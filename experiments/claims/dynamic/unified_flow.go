@@ -3,8 +3,8 @@ package dynamic
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 )
 
 var flowRates = []string{"1e-3", "2e-3"}

@@ -2,7 +2,7 @@
 // measured on processes small enough to enumerate, without a model.
 package estimator
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

@@ -2,10 +2,10 @@ package estimator
 
 import (
 	"context"
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/stream"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/stream"
 	"math"
 	"math/rand/v2"
 	"slices"

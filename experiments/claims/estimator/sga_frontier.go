@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/stream"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/stream"
 )
 
 // sgaEstimator is an aggregation of the token ratios: the tokens of a block

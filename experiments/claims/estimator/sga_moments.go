@@ -3,8 +3,8 @@ package estimator
 import (
 	"math"
 
-	"driftlab/experiments/stats"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 // sgaMoments are expectations over the responses that stand in one state, each

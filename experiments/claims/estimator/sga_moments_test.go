@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"driftlab/trainer/stream"
+	"driftlab/trainer/method/stream"
 )
 
 // enumerated are the moments by the definition: every response of the process,

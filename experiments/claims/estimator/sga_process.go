@@ -4,9 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"driftlab/experiments/stats"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/stream"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/stream"
 )
 
 // The token process of sga-frontier: a policy with a table of logits writes T

@@ -3,8 +3,8 @@ package estimator
 import (
 	"math/rand/v2"
 
-	"driftlab/experiments/stats"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 // sampled are the moments of a response's gradient under the product of its

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"driftlab/experiments/claim"
-	"driftlab/trainer/stream"
+	"driftlab/experiments/claims/claim"
+	"driftlab/trainer/method/stream"
 )
 
 // sgaRates are the lengths of a normalised step of sga-training.

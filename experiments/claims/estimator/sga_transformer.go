@@ -3,14 +3,14 @@ package estimator
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/measure"
-	"driftlab/trainer/task"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/task"
 )
 
 // The measurement on the transformer. A response goes on past its stop to the

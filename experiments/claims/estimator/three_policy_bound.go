@@ -5,10 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/stream"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/stream"
 )
 
 // The Markov decision processes of three-policy-bound.

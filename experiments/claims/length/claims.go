@@ -1,7 +1,7 @@
 // Package length has the claims about how long responses grow in training.
 package length
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

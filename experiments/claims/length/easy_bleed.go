@@ -3,8 +3,8 @@ package length
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 )
 
 // bleedArms are the training prompts of easy-bleed: with how many candidates their

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 // growthSteps is how long the runs of hard-growth are.

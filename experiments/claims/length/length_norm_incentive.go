@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
 )
 
 // lengthAggregations are the arms of length-norm-incentive.

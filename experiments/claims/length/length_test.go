@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/claim"
-	"driftlab/trainer/batch"
+	"driftlab/experiments/claims/claim"
+	"driftlab/trainer/method/batch"
 )
 
 func TestMeanOf(t *testing.T) {

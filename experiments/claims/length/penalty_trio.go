@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 // trioRates are the learning rates of penalty-trio, trioFirst the steps over which a

@@ -3,9 +3,9 @@ package length
 import (
 	"context"
 
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 	"driftlab/model"
-	"driftlab/trainer/task"
+	"driftlab/trainer/method/task"
 )
 
 // searchTokens is the longest response to a prompt of the search task here: ten

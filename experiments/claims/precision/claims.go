@@ -2,7 +2,7 @@
 // block promoted out of it, does to the gap between engines.
 package precision
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"driftlab/engine"
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 	"driftlab/model"
 )
 

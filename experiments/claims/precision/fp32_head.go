@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/results/stats"
 )
 
 // headBlocks are the parts of an engine that can be promoted to fp32 on their

@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
 )
 
 func gapVsLength() claim.Claim {

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/experiments/claim"
-	"driftlab/trainer/batch"
+	"driftlab/experiments/claims/claim"
+	"driftlab/trainer/method/batch"
 )
 
 // Where the later tokens are the less probable ones and the gap depends on the

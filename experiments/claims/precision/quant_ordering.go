@@ -3,7 +3,7 @@ package precision
 import (
 	"context"
 
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 )

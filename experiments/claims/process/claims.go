@@ -2,7 +2,7 @@
 // all those that the policy gives itself.
 package process
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

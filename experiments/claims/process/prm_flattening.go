@@ -4,8 +4,8 @@ import (
 	"context"
 	"strconv"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 	"driftlab/trainer"
+	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/schedule"
 )
 
 // trueCompletions are enough to call their share the value of a prefix.

@@ -4,15 +4,15 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
+	"driftlab/results/stats"
 	"driftlab/trainer"
-	"driftlab/trainer/batch"
 	"driftlab/trainer/episode"
-	"driftlab/trainer/measure"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/task"
 )
 
 // siblings is the number of responses per prompt.

@@ -6,13 +6,13 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 	"driftlab/trainer"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/measure"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
 )
 

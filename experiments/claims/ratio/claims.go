@@ -2,7 +2,7 @@
 // becomes of the product over a response as it grows longer.
 package ratio
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

@@ -3,9 +3,9 @@ package ratio
 import (
 	"context"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 func driftSign() claim.Claim {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 func geoLengthInvariant() claim.Claim {

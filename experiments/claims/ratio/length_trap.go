@@ -4,10 +4,10 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 func lengthTrap() claim.Claim {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // eightTokens is a batch of two responses of eight tokens, whose log-ratios are v and

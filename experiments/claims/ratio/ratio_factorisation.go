@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/loss"
 )
 
 // factorFormats are the rollout formats of ratio-factorisation, finest first.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 func batchInvariantZero() claim.Claim {

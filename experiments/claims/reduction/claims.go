@@ -2,7 +2,7 @@
 // whose order is the same.
 package reduction
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/measure"
+	"driftlab/trainer/method/metrics"
 )
 
 func tpOrder() claim.Claim {
@@ -84,7 +84,7 @@ func measureTP(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			distinct = append(distinct, mean)
 			b := e.Sample(claim.Probe{Params: m.params, Rollout: kind.of(8), Sequences: len(prompts), Tokens: m.length, Prompts: prompts, Distributions: true})
 			measure.Score(b, m.params, measure.Scoring{Numerics: kind.of(1), Distributions: true})
-			kl = append(kl, diagnose.Compare(b).ExactKL)
+			kl = append(kl, metrics.Compare(b).ExactKL)
 		}
 		o.Set(string(m.name)+" distinct", distinct...)
 		o.Set(string(m.name)+" KL", kl...)

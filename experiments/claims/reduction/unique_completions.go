@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 	"driftlab/model"
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 func uniqueCompletions() claim.Claim {

@@ -3,7 +3,7 @@ package reduction
 import (
 	"testing"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // Of five responses, four of them to the first prompt, three differ; the first two of

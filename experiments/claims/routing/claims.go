@@ -2,7 +2,7 @@
 // carry from layer to layer, and what replaying routes takes away.
 package routing
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

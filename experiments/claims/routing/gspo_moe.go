@@ -4,14 +4,14 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/loss"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/metrics"
 )
 
 // gspoRates are the learning rates of the single update of gspo-moe.
@@ -119,7 +119,7 @@ func rerouted(b *batch.Batch) float64 {
 	hits := 0
 	for n := range b.Tokens() {
 		for l := range b.Layers {
-			if diagnose.Flipped(b, n, l) {
+			if metrics.Flipped(b, n, l) {
 				hits++
 				break
 			}

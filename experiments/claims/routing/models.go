@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
 	"driftlab/model"
 )
 

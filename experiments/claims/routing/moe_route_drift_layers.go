@@ -5,14 +5,14 @@ import (
 	"math"
 
 	"driftlab/engine"
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/precision"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
 )
 
 func moeRouteDriftLayers() claim.Claim {
@@ -89,7 +89,7 @@ func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.N
 				d := relative(out[l][from:to], after[from:to])
 				sum += d
 				at := 0
-				if !c.Dense() && !replay && diagnose.Flipped(b, n, l) {
+				if !c.Dense() && !replay && metrics.Flipped(b, n, l) {
 					at = 1
 				}
 				if first := relative(middle[l][from:to], before[from:to]); d > 0 && first > 0 {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results"
+	"driftlab/results/stats"
 )
 
 // tkdExperts are the models of moe-tkd, K experts each, and tkdRates the

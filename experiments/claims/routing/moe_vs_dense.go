@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
-	"driftlab/trainer/batch"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
 )
 
 func moeVsDense() claim.Claim {

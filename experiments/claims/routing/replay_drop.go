@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 )
 
 func replayDrop() claim.Claim {

@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
 	"driftlab/model"
+	"driftlab/results/stats"
 )
 
 func replayHides() claim.Claim {

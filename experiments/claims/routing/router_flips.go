@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/experiments/claim"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/measure"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
 )
 
 func routerFlips() claim.Claim {
@@ -92,7 +92,7 @@ func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) (fl
 	var all []decision
 	measure.States(b, p, learner, false, func(pass *engine.Pass, rows []int) {
 		for i, m := range measure.RouterMargins(pass, p, rows) {
-			all = append(all, decision{m, diagnose.Flipped(b, i/b.Layers, i%b.Layers)})
+			all = append(all, decision{m, metrics.Flipped(b, i/b.Layers, i%b.Layers)})
 		}
 	})
 	slices.SortStableFunc(all, func(x, y decision) int { return cmp.Compare(x.margin, y.margin) })

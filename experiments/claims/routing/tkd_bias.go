@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/stream"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/stream"
 )
 
 // tokenKL is the mean of KL(mu || pi) over the tokens of every segment, mu with

@@ -3,8 +3,8 @@ package routing
 import (
 	"math"
 
-	"driftlab/experiments/stats"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 // excess is a law that adds to a known floor,

@@ -4,13 +4,13 @@ import (
 	"math/rand/v2"
 
 	"driftlab/engine"
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/measure"
-	"driftlab/trainer/stream"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/stream"
 )
 
 // gradientBias measures gradient bias at frozen weights. The learner pi is a model

@@ -1,8 +1,8 @@
 package routing
 
 import (
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
 	"math"
 	"math/rand/v2"
 	"slices"

@@ -2,7 +2,7 @@
 // tokens, behind which, over which support.
 package text
 
-import "driftlab/experiments/claim"
+import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/trainer/batch"
+	"driftlab/trainer/method/batch"
 )
 
 // near fails unless got is want to a part in 10⁹.

@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/measure"
-	"driftlab/trainer/task"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 )
 
 // Episodes of the lookup task over four operations. Each step of the working is

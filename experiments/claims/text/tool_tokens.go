@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/claim"
-	"driftlab/experiments/stats"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/results"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
 )
 
 // toolArms are who wrote the blocks: the tool, in its rare symbols; the tool, in

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 )
 
 // areal: actor.rejection_sampling beside the decoupled loss.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 
 	"github.com/google/go-cmp/cmp"

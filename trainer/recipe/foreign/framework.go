@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"driftlab/precision"
-	"driftlab/trainer/correction"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/batch"
-	"driftlab/trainer/correction"
-	"driftlab/trainer/golden"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/golden"
 	"driftlab/trainer/recipe"
 )
 

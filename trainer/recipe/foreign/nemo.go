@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 )
 
 // nemo is NeMo-RL: loss_fn of its GRPO configuration.

@@ -3,7 +3,7 @@ package foreign
 import (
 	"math"
 
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 )
 
 // openrlhf: three flags, under their names of old and of 2026.

@@ -3,8 +3,8 @@ package foreign
 import (
 	"fmt"
 
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
 )
 

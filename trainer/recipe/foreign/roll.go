@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 )
 
 // roll: train_infer_correction.

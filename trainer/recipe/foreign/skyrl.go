@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"driftlab/trainer/correction"
-	"driftlab/trainer/loss"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
 

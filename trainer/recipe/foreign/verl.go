@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"driftlab/trainer/correction"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
 

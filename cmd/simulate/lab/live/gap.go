@@ -9,11 +9,11 @@ import (
 	"math"
 	"strconv"
 
+	"driftlab/experiments/measure"
 	"driftlab/results/lab/panel"
 	"driftlab/results/lab/picture"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/diagnose"
-	"driftlab/trainer/measure"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
 )
 
 // drawn is how many responses a strip shows.
@@ -110,7 +110,7 @@ func figures(g measure.PairGap) panel.Panel {
 	p := panel.Panel{Kind: panel.Table, Name: "figures", Title: g.Rollout + " rollouts, " + g.Learner + " learner",
 		Columns: []panel.Column{{Name: "router"}, {Name: "tokens", Num: true}, {Name: "unequal", Num: true}, {Name: "KL (k3)", Num: true}, {Name: "exact KL", Num: true},
 			{Name: "mean |d|", Num: true}, {Name: "max |d|", Num: true}, {Name: "tokens with a flip", Num: true}}}
-	add := func(name string, x *diagnose.Gap) {
+	add := func(name string, x *metrics.Gap) {
 		if x == nil {
 			return
 		}

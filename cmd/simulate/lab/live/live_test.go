@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/experiments/measure"
 	"driftlab/results/lab/panel"
 	"driftlab/results/record"
-	"driftlab/trainer/batch"
-	"driftlab/trainer/measure"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
-	"driftlab/trainer/task"
 )
 
 // TestGap: equal engines have no shade and one bar; others have shades, and their bars

@@ -1,0 +1,302 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layer says which packages of this repository a package may import; a name that
+// ends in /... stands for a package and all below it.
+type layer struct{ packages, imports string }
+
+// What several layers import.
+const (
+	numbers = "precision/elementary results/stats results/stats/passk"
+	engines = "engine engine/column engine/learner engine/rollout model moe precision"
+	methods = "trainer/method trainer/method/batch trainer/method/masked trainer/method/trace trainer/method/stream engine/column " + numbers
+	session = "trainer trainer/recipe trainer/recipe/foreign trainer/engines trainer/episode trainer/method/... results/record " + engines + " " + numbers
+	drawn   = "results results/record results/lab/panel results/lab/picture " + numbers
+)
+
+// layers is the architecture, lowest first. Each package of the repository occurs once.
+var layers = []layer{
+	// Numbers and what holds them.
+	{"precision/elementary precision moe engine/column model/safetensors", ""},
+	{"results/record", ""},
+	{"results/stats results/stats/passk", "precision/elementary"},
+	{"model", "model/safetensors"},
+
+	// The two engines, which do not know each other.
+	{"engine/kernel engine/kernel/gen", "precision"},
+	{"engine", "engine/kernel model moe precision"},
+	{"engine/rollout engine/learner engine/enginetest", "engine engine/column engine/kernel model moe precision precision/elementary"},
+
+	// What a training step is made of. A group of methods knows no other group.
+	{"trainer/method/stream trainer/method/masked trainer/method/trace", "precision/elementary"},
+	{"trainer/method/batch", "engine/column"},
+	{"trainer/method trainer/method/golden trainer/method/memorytest", "precision trainer/method trainer/method/batch"},
+	{"trainer/method/advantage trainer/method/correction trainer/method/guard trainer/method/loss trainer/method/metrics trainer/method/schedule trainer/method/task", methods},
+	{"trainer/method/loss/scaffold", ""},
+	{"trainer/method/reward", methods + " trainer/method/task"},
+	{"trainer/method/schedule/simulation", methods + " trainer/method/schedule"},
+
+	// The training loop.
+	{"trainer/recipe", "engine model precision trainer/method/... " + numbers},
+	{"trainer/recipe/foreign", "precision trainer/method trainer/method/correction trainer/method/loss trainer/recipe"},
+	{"trainer/engines trainer/episode", "trainer/recipe trainer/method/... " + engines + " " + numbers},
+	{"trainer/cluster", "trainer/engines trainer/recipe trainer/method/... " + engines + " " + numbers},
+	{"trainer", "trainer/cluster trainer/engines trainer/episode trainer/recipe trainer/method/... " + engines + " " + numbers},
+	{"trainer/trainertest", "model results/record trainer/recipe"},
+
+	// What uses the loop.
+	{"experiments/run/dump experiments/explain", session},
+	{"experiments/run", "experiments/run/dump model/safetensors " + session},
+	{"experiments/measure", session + " engine/kernel"},
+	{"experiments/diagnose/reader", numbers},
+	{"experiments/diagnose experiments/diagnose/synthetic", "experiments/diagnose/reader " + session},
+	{"experiments/diagnose/reproduce", "experiments/measure " + session},
+	{"experiments/queue", ""},
+	{"experiments/sweep experiments/table", "experiments/queue experiments/run experiments/sweep results " + session},
+	{"experiments/claims/claim", "experiments/measure experiments/run results " + session},
+	{"experiments/claims/age experiments/claims/attempts experiments/claims/correction experiments/claims/distillation experiments/claims/dynamic experiments/claims/estimator " +
+		"experiments/claims/length experiments/claims/precision experiments/claims/process experiments/claims/ratio experiments/claims/reduction experiments/claims/routing " +
+		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure results " + session},
+	{"experiments/claims", "experiments/claims/..."},
+	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table results results/published " + session},
+	{"experiments", "experiments/measure experiments/queue experiments/sweep results " + session},
+
+	// What is drawn.
+	{"results results/lab/panel results/lab/picture results/columnar", drawn},
+	{"results/lab", drawn},
+	{"results/lab/sheet", "results/lab"},
+	{"results/published", ""},
+
+	// The command, which nothing imports.
+	{"cmd/simulate cmd/simulate/lab cmd/simulate/lab/live cmd/simulate/limits", "cmd/simulate/... engine/... experiments/... model precision/... results/... trainer/..."},
+}
+
+// onlyTests are packages that tests import and no program does.
+const onlyTests = "engine/enginetest trainer/trainertest trainer/method/golden trainer/method/memorytest experiments/diagnose/synthetic"
+
+// capability says which packages may use something from outside the repository: an import
+// ("os"), what is used of one ("time.Now"), all below a path ("net/...") or a beginning ("log.*").
+type capability struct{ what, uses, packages string }
+
+var capabilities = []capability{
+	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/claims/reproduce experiments/run experiments/sweep model results/record trainer/recipe trainer/method/golden trainer/method/loss/scaffold"},
+	{"system calls", "syscall golang.org/x/sys/unix golang.org/x/sys/windows", "cmd/... results/record"},
+	{"processes and the network", "os/exec os/signal net/...", "cmd/..."},
+	{"the clock", "time.Now time.Since time.Until time.Sleep time.After time.AfterFunc time.Tick time.NewTimer time.NewTicker", "cmd/..."},
+	{"terminals and the end of the process", "os.Exit os.Args os.Stdin os.Stdout os.Stderr flag log log.* fmt.Print fmt.Printf fmt.Println " +
+		"github.com/schollz/progressbar/... github.com/charmbracelet/... charm.land/... golang.org/x/term", "cmd/... engine/kernel/gen"},
+	{"drawing", "gonum.org/v1/plot/... golang.org/x/image/... image/... html/...", "cmd/... results results/lab results/lab/sheet"},
+	{"the graph and its gradients", "gorgonia.org/... github.com/chewxy/...", "engine/learner"},
+	{"random numbers without a seed", "math/rand crypto/rand hash/maphash math/rand/v2.ExpFloat64 math/rand/v2.Float32 math/rand/v2.Float64 math/rand/v2.Int math/rand/v2.Int32 math/rand/v2.Int32N " +
+		"math/rand/v2.Int64 math/rand/v2.Int64N math/rand/v2.IntN math/rand/v2.N math/rand/v2.NormFloat64 math/rand/v2.Perm math/rand/v2.Shuffle math/rand/v2.Uint32 math/rand/v2.Uint32N " +
+		"math/rand/v2.Uint64 math/rand/v2.Uint64N math/rand/v2.UintN math/rand/v2.NewChaCha8 math/rand/v2.NewZipf", ""},
+	// These are assembly on some processors, or products and sums that the compiler fuses on others:
+	// precision/elementary has those whose bits are equal everywhere.
+	{"mathematics with other bits elsewhere", "math.Acos math.Acosh math.Asin math.Asinh math.Atan math.Atan2 math.Atanh math.Cbrt math.Cos math.Cosh math.Erf math.Erfc " +
+		"math.Erfcinv math.Erfinv math.Exp math.Exp2 math.Expm1 math.Gamma math.Hypot math.J0 math.J1 math.Jn math.Lgamma math.Log " +
+		"math.Log10 math.Log1p math.Log2 math.Pow math.Sin math.Sincos math.Sinh math.Tan math.Tanh math.Y0 math.Y1 math.Yn", "precision/elementary engine/enginetest"},
+	{"C", "C", ""},
+}
+
+// transitiveDeps are what a package may not be built from, through others either.
+var transitiveDeps = []struct{ root, not string }{
+	{"./trainer", `^gonum\.org/v1/plot|progressbar|lipgloss|^golang\.org/x/(term|image)|^html|^image/(png|jpeg|gif|draw)|^net(/http)?$|^os/exec$`},
+	{"./experiments/...", `progressbar|lipgloss|^golang\.org/x/term`},
+	{"./experiments/claims/...", `^net(/http)?$`},
+}
+
+// source is a file that is no test, by its imports and by what it uses of them.
+type source struct {
+	path string
+	uses []string
+}
+
+// pkg is the package of the file.
+func (s source) pkg() string { return path.Dir(s.path) }
+
+// among reports whether a name is one of a list of names and patterns.
+func among(name, list string) bool {
+	for _, pattern := range strings.Fields(list) {
+		below, tree := strings.CutSuffix(pattern, "/...")
+		begin, star := strings.CutSuffix(pattern, "*")
+		if name == pattern || tree && (name == below || strings.HasPrefix(name, below+"/")) || star && strings.HasPrefix(name, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// violations lists what the files use and may not.
+func violations(files []source) []string {
+	var list []string
+	report := func(f source, format string, args ...any) {
+		list = append(list, f.path+": "+fmt.Sprintf(format, args...))
+	}
+	for _, f := range files {
+		i := slices.IndexFunc(layers, func(l layer) bool { return among(f.pkg(), l.packages) })
+		if i < 0 {
+			report(f, "package %s has no layer", f.pkg())
+			continue
+		}
+		for _, use := range f.uses {
+			imported, own := strings.CutPrefix(use, "driftlab/")
+			if own && (!among(imported, layers[i].imports) || among(imported, onlyTests)) {
+				report(f, "imports %s", imported)
+			}
+			for _, c := range capabilities {
+				if among(use, c.uses) && !among(f.pkg(), c.packages) {
+					report(f, "uses %s: %s", c.what, use)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// readSources parses every file of the repository that is no test.
+func readSources(t *testing.T, root string) []source {
+	var files []source
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		base := entry.Name()
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != root && (strings.HasPrefix(base, ".") || base == "testdata"):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(base, ".go") || strings.HasSuffix(base, "_test.go"):
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		inside, err := filepath.Rel(root, name)
+		files = append(files, source{filepath.ToSlash(inside), usesOf(parsed)})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
+
+// usesOf are the imports of a file and what it uses of those that are not of this repository.
+func usesOf(file *ast.File) []string {
+	var list []string
+	paths := map[string]string{}
+	for _, spec := range file.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value) // it has been parsed
+		list = append(list, imported)
+		name := path.Base(majorVersion.ReplaceAllString(imported, ""))
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if !strings.HasPrefix(imported, "driftlab/") {
+			paths[name] = imported
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if from, ok := s.X.(*ast.Ident); ok && paths[from.Name] != "" {
+				list = append(list, paths[from.Name]+"."+s.Sel.Name)
+			}
+		}
+		return true
+	})
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func TestArchitecture(t *testing.T) {
+	files := readSources(t, filepath.Join("..", ".."))
+	for _, v := range violations(files) {
+		t.Error(v)
+	}
+	// A layer, an import or a capability without a package would hold for ever.
+	exists := func(pattern string) bool {
+		return slices.ContainsFunc(files, func(f source) bool { return among(f.pkg(), pattern) })
+	}
+	listed := map[string]bool{}
+	for _, l := range layers {
+		for _, name := range strings.Fields(l.packages + " " + l.imports) {
+			if !exists(name) {
+				t.Errorf("there is no package %s", name)
+			}
+		}
+		for _, name := range strings.Fields(l.packages) {
+			if listed[name] {
+				t.Errorf("%s has two layers", name)
+			}
+			listed[name] = true
+		}
+	}
+	for _, c := range capabilities {
+		for _, name := range strings.Fields(c.packages) {
+			if !exists(name) {
+				t.Errorf("%s: there is no package %s", c.what, name)
+			}
+		}
+	}
+}
+
+// TestTransitiveDeps asks the go command for all that a package is built from.
+func TestTransitiveDeps(t *testing.T) {
+	for _, p := range transitiveDeps {
+		list, err := exec.Command("go", "list", "-C", filepath.Join("..", ".."), "-deps", p.root).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		not := regexp.MustCompile(p.not)
+		for name := range strings.Lines(string(list)) {
+			if not.MatchString(strings.TrimSpace(name)) {
+				t.Errorf("%s is built from %s", p.root, name)
+			}
+		}
+	}
+}
+
+// TestViolationsAreFound makes up files that break each kind of rule.
+func TestViolationsAreFound(t *testing.T) {
+	const text = "package x\nimport (\n\t\"math/rand/v2\"\n\tclock \"time\"\n)\nvar _, _, _ = rand.IntN(3), rand.New(nil), clock.Now()\n"
+	parsed, err := parser.ParseFile(token.NewFileSet(), "x.go", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		file source
+		want []string
+	}{
+		{source{"moe/x.go", usesOf(parsed)}, []string{
+			"moe/x.go: uses random numbers without a seed: math/rand/v2.IntN", "moe/x.go: uses the clock: time.Now"}},
+		{source{"trainer/method/loss/x.go", []string{"driftlab/trainer", "driftlab/trainer/method/batch", "driftlab/trainer/method/correction"}}, []string{
+			"trainer/method/loss/x.go: imports trainer", "trainer/method/loss/x.go: imports trainer/method/correction"}},
+		{source{"engine/rollout/x.go", []string{"driftlab/engine/learner", "os"}}, []string{
+			"engine/rollout/x.go: imports engine/learner", "engine/rollout/x.go: uses files: os"}},
+		{source{"experiments/diagnose/x.go", []string{"driftlab/experiments/diagnose/synthetic"}}, []string{
+			"experiments/diagnose/x.go: imports experiments/diagnose/synthetic"}},
+		{source{"trainer/fresh/x.go", nil}, []string{"trainer/fresh/x.go: package trainer/fresh has no layer"}},
+		{source{"trainer/step.go", []string{"driftlab/trainer/method/loss", "math.Sqrt"}}, nil},
+	} {
+		got := violations([]source{c.file})
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

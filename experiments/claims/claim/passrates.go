@@ -1,0 +1,94 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+
+	"driftlab/results/record"
+	"driftlab/results/stats"
+)
+
+// evaluations is how often the weights of a run are evaluated: its pass rates,
+// on held-out prompts in the learner's engine. Rewards of rollouts lag behind the
+// weights and hide a fall.
+const evaluations = 6
+
+// PassRateNote is the same in the words of a setup.
+const PassRateNote = "Judged is the mean pass rate of the weights on 128 held-out prompts over the last three of six evaluations; a run that a value which is not finite ended passes none. "
+
+// PassRates makes a run and records its pass rates under the arm's name, and
+// the columns asked for beside it (see Beside). Steps are a multiple of
+// evaluations, or fewer at the tiny size.
+func (e *Env) PassRates(ctx context.Context, o *Observation, arm string, steps int, columns []string, set ...string) error {
+	every := max(steps/evaluations, 1)
+	set = append([]string{fmt.Sprintf("eval={every: %d, prompts: %d}", every, e.Pick(128, 64, 8))}, set...)
+	c, err := e.Train(ctx, append([]string{"val/learner/pass_rate"}, columns...), steps, set...)
+	if err != nil {
+		return err
+	}
+	rates := c[0]
+	if every > 1 && len(rates) > 0 {
+		rates = rates[1:] // a run also evaluates its first update
+	}
+	for len(rates) < evaluations {
+		rates = append(rates, 0)
+	}
+	o.Set(arm, rates...)
+	for i, column := range columns {
+		o.Set(Beside(arm, column), c[i+1]...)
+	}
+	return nil
+}
+
+// Beside is the figure of an arm's column.
+func Beside(arm, column string) string { return arm + ", " + column }
+
+// AtLR names an arm at a learning rate, and SetLR is the rate's assignment.
+func AtLR(arm, rate string) string { return arm + " at lr " + rate }
+
+// SetLR is described at AtLR.
+func SetLR(rate string) string { return "learner.optimizer.lr=" + rate }
+
+// Late is the mean of the latter half of a run's pass rates.
+func Late(rates []float64) float64 { return stats.Average(rates[len(rates)/2:]) }
+
+// Fell reports that a run ends 30 % or more below its own best.
+func Fell(rates []float64) bool {
+	return record.Fell(stats.Max(rates), rates[len(rates)-1])
+}
+
+// Late are the late pass rates of an arm, averaged over its learning rates.
+func (j *Judge) Late(rates []string, arm string) []float64 {
+	return j.OverRates(rates, arm, func(o *Observation, name string) float64 { return Late(o.List(name)) })
+}
+
+// OverRates is a statistic of an arm's runs, averaged over its learning rates.
+func (j *Judge) OverRates(rates []string, arm string, of func(o *Observation, name string) float64) []float64 {
+	return j.Each(func(o *Observation) float64 {
+		sum := 0.0
+		for _, r := range rates {
+			sum += of(o, AtLR(arm, r))
+		}
+		return sum / float64(len(rates))
+	})
+}
+
+// Falls says of every run of an arm, at all of its learning rates, whether it fell.
+func (j *Judge) Falls(rates []string, arm string) []bool {
+	var all []bool
+	for _, r := range rates {
+		for _, o := range j.Runs {
+			all = append(all, Fell(o.List(AtLR(arm, r))))
+		}
+	}
+	return all
+}
+
+// PassRateBars draws the late pass rates of arms, one colour per learning rate.
+func (j *Judge) PassRateBars(title string, rates, arms []string) {
+	var groups []Group
+	for _, r := range rates {
+		groups = append(groups, Group{Name: "lr " + r, Values: func(k int) []float64 { return j.Late([]string{r}, arms[k]) }})
+	}
+	j.Evidence.Picture = j.Bars(title, "pass rate", false, arms, groups...)
+}

@@ -1,0 +1,98 @@
+package claim
+
+import (
+	"fmt"
+
+	"driftlab/results"
+	"driftlab/results/stats"
+)
+
+// Arm is a line of a chart, read from the observations: y over x, one curve
+// per replication.
+func (j *Judge) Arm(name string, x []float64, figure string) results.Arm {
+	a := results.Arm{Name: name}
+	for i, o := range j.Runs {
+		y := o.List(figure)
+		a.Seeds = append(a.Seeds, results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[i]), X: x[:len(y)], Y: y})
+	}
+	return a
+}
+
+// Counting is 1, 2, ..., n.
+func Counting(n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i + 1)
+	}
+	return x
+}
+
+// Chart draws curves with the range of the replications as bands.
+func Chart(title, x, y, caption string, logY bool, arms ...results.Arm) *results.Chart {
+	return &results.Chart{Title: title, XLabel: x, YLabel: y, LogY: logY, Band: results.BandRange, Arms: arms, Caption: caption}
+}
+
+// Bars draws one quantity over categories, geometric or plain means with
+// intervals over replications as whiskers. Each group names a figure per category.
+func (j *Judge) Bars(title, value string, log bool, categories []string, groups ...Group) *results.Bars {
+	b := &results.Bars{Title: title, ValueLabel: value, Log: log, Categories: categories}
+	for _, g := range groups {
+		out := results.BarGroup{Name: g.Name}
+		for k := range categories {
+			i := stats.T(g.Values(k))
+			out.Value, out.Low, out.High = append(out.Value, i.Estimate), append(out.Low, i.Low), append(out.High, i.High)
+		}
+		b.Groups = append(b.Groups, out)
+	}
+	return b
+}
+
+// Group is a colour of bars: values of one category over replications.
+type Group struct {
+	Name   string
+	Values func(category int) []float64
+}
+
+// Listed reads category k from entry k of a list.
+func (j *Judge) Listed(name, figure string) Group {
+	return Group{Name: name, Values: func(k int) []float64 {
+		return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
+	}}
+}
+
+// CurvesTable lists the means of several lists over a common x.
+func (j *Judge) CurvesTable(title, xName string, x []float64, columns ...string) *results.Table {
+	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: xName, Align: results.Right}}, Note: "Means over replications."}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
+	}
+	for k := range x {
+		row := []results.Cell{results.Word(fmt.Sprintf("%.4g", x[k]))}
+		for _, c := range columns {
+			m := j.Mean(c)
+			if k < len(m) {
+				row = append(row, results.Number(m[k], 3))
+			} else {
+				row = append(row, results.Word("-"))
+			}
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// NamedTable lists the means of several lists over named rows.
+func (j *Judge) NamedTable(title, rowName string, rows []string, columns ...string) *results.Table {
+	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: rowName}}, Note: "Means over replications."}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
+	}
+	for k, name := range rows {
+		row := []results.Cell{results.Word(name)}
+		for _, c := range columns {
+			row = append(row, results.Number(j.Mean(c)[k], 3))
+		}
+		t.Add(row...)
+	}
+	return t
+}

@@ -1,0 +1,115 @@
+package claim
+
+import (
+	"cmp"
+	"math/rand/v2"
+
+	"driftlab/engine"
+	"driftlab/experiments/measure"
+	"driftlab/model"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/method/task"
+	"driftlab/trainer/recipe"
+)
+
+// Probe asks for responses at frozen weights.
+type Probe struct {
+	Params  *model.Params
+	Rollout engine.Numerics
+	// Sequences of at most tokens response tokens.
+	Sequences, Tokens int
+	// Slots is how many are decoded at a time; 0 means at most 64.
+	Slots int
+	// Stops ends responses at the stop token; otherwise sampling goes on past it,
+	// which is how lengths beyond the task's are reached.
+	Stops bool
+	// Temperature 0 means 1, topP 0 means 1; greedy takes the most likely token.
+	Temperature, TopP float64
+	Greedy            bool
+	Raw               bool      // log-probs before temperature and truncation
+	Distributions     bool      // record full distributions
+	Gates             bool      // record the gates of the routes
+	Block             uint64    // another block of responses of the same probe
+	Prompts           [][]int32 // nil: chain prompts, or random tokens for another vocabulary
+	// Tool is the environment of a sequence; nil for none.
+	Tool func(sequence int) measure.Tool
+}
+
+// Random streams of the measurements.
+const (
+	PromptStream   = 101
+	samplingStream = 1 << 40
+)
+
+// chainPrompts draws prompts of the shipped task.
+func chainPrompts(rng *rand.Rand, n int) []task.Prompt {
+	t := task.NewChain()
+	t.Difficulty = task.Range{3, 8}
+	prompts := make([]task.Prompt, n)
+	for i := range prompts {
+		prompts[i] = task.Draw(t, rng)
+	}
+	return prompts
+}
+
+// Prompts gives every sequence a prompt: of the chain task where the
+// vocabulary is its own, else four random tokens.
+func Prompts(rng *rand.Rand, vocab, n int) [][]int32 {
+	out := make([][]int32, n)
+	if vocab == len(task.NewChain().Vocab()) {
+		for i, p := range chainPrompts(rng, n) {
+			out[i] = p.Tokens
+		}
+		return out
+	}
+	for i := range out {
+		for range 4 {
+			out[i] = append(out[i], int32(rng.IntN(vocab)))
+		}
+	}
+	return out
+}
+
+// Sample draws the responses in the rollout engine.
+func (e *Env) Sample(q Probe) *batch.Batch {
+	prompts := q.Prompts
+	if prompts == nil {
+		prompts = Prompts(e.Rand(PromptStream+q.Block<<20), q.Params.Config.Vocab, q.Sequences)
+	}
+	r := recipe.Rollout{Numerics: q.Rollout, Slots: cmp.Or(q.Slots, min(q.Sequences, 64)),
+		Temperature: cmp.Or(q.Temperature, 1), TopP: cmp.Or(q.TopP, 1), MaxTokens: q.Tokens}
+	if q.Greedy {
+		r.Temperature = 0
+	}
+	if q.Raw {
+		r.LogProbs = recipe.RawLogProbs
+	}
+	p := measure.NewProbe(q.Params, r, measure.Requests(prompts[:q.Sequences], e.Seed, samplingStream+q.Block<<20, q.Tool))
+	p.Workers = e.cores()
+	s := p.Sampling()
+	s.Distributions, s.Gates = q.Distributions, q.Gates
+	if !q.Stops {
+		s.Stop = -1
+	}
+	return p.Sample(s)
+}
+
+// Measure is a probe scored at the same weights: the gap of the pair.
+func (e *Env) Measure(q Probe, scorer engine.Numerics) (*batch.Batch, metrics.Gap) {
+	b := e.Sample(q)
+	measure.Score(b, q.Params, measure.Scoring{Numerics: scorer, Distributions: q.Distributions, Workers: e.cores()})
+	return b, metrics.Compare(b)
+}
+
+// Replayed scores b again along the rollout engine's routes.
+func Replayed(b *batch.Batch, p *model.Params, scorer engine.Numerics, dists bool) metrics.Gap {
+	measure.Score(b, p, measure.Scoring{Numerics: scorer, Replay: true, Distributions: dists})
+	return metrics.Compare(b)
+}
+
+// Gated scores b once more along the rollout engine's routes, with its gates too.
+func Gated(b *batch.Batch, p *model.Params, scorer engine.Numerics) metrics.Gap {
+	measure.Score(b, p, measure.Scoring{Numerics: scorer, Replay: true, Gates: true, Distributions: true})
+	return metrics.Compare(b)
+}

@@ -1,0 +1,124 @@
+package reproduce
+
+import (
+	"errors"
+	"fmt"
+
+	"driftlab/experiments/claims"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results"
+	"driftlab/results/record"
+)
+
+// keep writes what a claim came to into its folder: the verdict for programs,
+// a page for readers, the picture. A preview does not replace a full verdict,
+// and fresh seeds that were measured earlier stay, whatever became of the old
+// verdict's file: it is made of the observations, again.
+// It also reads back the recipes of training runs that were kept earlier.
+func (r *Result) keep(f *folder) error {
+	var err error
+	if r.Recipes, err = f.recipes(); err != nil {
+		return err
+	}
+	old, ok, damaged := f.verdict()
+	ok = ok && damaged == nil
+	if ok && r.Provisional() && !old.provisional() {
+		return nil
+	}
+	if r.Fresh == nil {
+		seeds := seedsInRow(FreshBase, len(r.Seeds))
+		if ok && old.Fresh != nil && old.Size == r.Size.String() {
+			seeds = old.Fresh.Seeds
+		}
+		if r.Fresh, err = f.judged(seeds); err != nil {
+			return err
+		}
+	}
+	text, err := verdictText(r)
+	if err != nil {
+		return err
+	}
+	if err := f.write(verdictFile, text); err != nil {
+		return err
+	}
+	if err := record.WriteFile(f.dir, pageFile, []byte(r.Markdown())); err != nil {
+		return err
+	}
+	if r.Evidence.Picture == nil {
+		return nil
+	}
+	return record.WriteFile(f.dir, pictureFile, results.PNG(r.Evidence.Picture, results.LightPaper))
+}
+
+// Kept returns the claims that a directory has a verdict of, in the order of
+// their list, judged again from their observations. The error names, one by one, the
+// claims that are left out: their observations are damaged, or are not all there.
+func Kept(dir string) ([]Result, error) {
+	var list []Result
+	var faults []error
+	for _, c := range claims.All() {
+		f, err := openFolder(dir, c, claim.Full)
+		var r *Result
+		if err == nil {
+			r, err = f.result()
+		}
+		if err != nil {
+			faults = append(faults, err)
+		} else if r != nil {
+			list = append(list, *r)
+		}
+	}
+	return list, errors.Join(faults...)
+}
+
+// result is the claim of a folder judged again; nil without a verdict of its version.
+func (f *folder) result() (*Result, error) {
+	k, ok, err := f.verdict()
+	if err != nil {
+		return nil, err
+	}
+	size, known := claim.ParseSize(k.Size)
+	if !ok || !known {
+		return nil, nil
+	}
+	f.size = sizeFolder(f.claim, size)
+	r := &Result{Claim: f.claim, Size: size}
+	first, err := f.judgedWhole(k.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	r.Judged = *first
+	if k.Fresh != nil {
+		if r.Fresh, err = f.judgedWhole(k.Fresh.Seeds); err != nil {
+			return nil, err
+		}
+	}
+	if r.Recipes, err = f.recipes(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// judged judges the observations of these seeds; nil where one is missing.
+func (f *folder) judged(seeds []uint64) (*Judged, error) {
+	runs, err := f.observations(seeds)
+	if len(runs) == 0 || err != nil {
+		return nil, err
+	}
+	j, err := judge(f.claim, seeds, runs)
+	return &j, err
+}
+
+// judgedWhole is judged where a missing observation is an error that says which.
+func (f *folder) judgedWhole(seeds []uint64) (*Judged, error) {
+	j, err := f.judged(seeds)
+	if j != nil || err != nil {
+		return j, err
+	}
+	e := &record.FolderError{Path: f.dir, Problem: fmt.Sprintf("%s has no seeds", verdictFile), Remedy: f.remedy()}
+	if missing := f.missing(seeds); len(missing) > 0 {
+		e.Problem = fmt.Sprintf("the verdict is of %d seeds, and %d of their observations are missing, such as %s/%s", len(seeds), len(missing), f.size, seedFile(missing[0]))
+		e.Remedy = fmt.Sprintf("measure them again with: simulate reproduce %s --out %s", f.claim.ID, f.root)
+	}
+	return nil, e
+}

@@ -1,0 +1,242 @@
+// Package reproduce measures published claims one replication at a time, keeps what was
+// measured, and writes verdicts, tables and pages from that alone.
+package reproduce
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"driftlab/experiments/claims"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/queue"
+	"driftlab/results/record"
+	"driftlab/trainer/method"
+)
+
+// Options are the choices of a reproduction.
+type Options struct {
+	// Claims are the ids to run, in this order; nil means all.
+	Claims []string
+	// Seeds is the number of replications, with seeds in a row from SeedBase on; 0
+	// means as many as each claim needs.
+	Seeds int
+	// SeedBase is the first seed; 0 means 1.
+	SeedBase uint64
+	// Fresh measures every claim a second time, with as many seeds from FreshBase
+	// on: other models, other prompts, other samples, judged by themselves.
+	Fresh bool
+	// Size is how much each replication measures.
+	Size claim.Size
+	// Dir keeps what is measured, one file per claim and seed; empty keeps it in
+	// memory. What is there is not measured again.
+	Dir string
+	// Workers is the number of cores, which the replications share; 0 means one.
+	// It changes no figure.
+	Workers int
+	// Progress is called after every replication, never from two goroutines at
+	// once. Its units are replications, over all claims.
+	Progress func(queue.Progress)
+}
+
+// FreshBase is the first seed of the second measurement. No setting of a claim
+// was ever looked at with these.
+const FreshBase = 1001
+
+// Judged is what a number of replications came to.
+type Judged struct {
+	Seeds    []uint64
+	Verdict  claim.Verdict
+	Evidence claim.Evidence
+}
+
+// Result is a claim with its verdict.
+type Result struct {
+	Claim claim.Claim
+	Size  claim.Size
+	Judged
+	// Fresh is the verdict of seeds never looked at before; nil where they were
+	// not measured.
+	Fresh *Judged
+	// Recipes are the claim's training runs as recipe files, with the first
+	// seed; empty for a claim that measures frozen weights.
+	Recipes []string
+}
+
+// Provisional reports that there were too few replications or the size was not
+// full: the verdict is a preview.
+func (r *Result) Provisional() bool {
+	return len(r.Seeds) < claim.LeastReplications || r.Size != claim.Full
+}
+
+// Run measures the claims and judges them. A cancelled context stops it at the
+// next replication; with a directory, calling again takes it up where it was and comes
+// to the same figures.
+func Run(ctx context.Context, o Options) ([]Result, error) {
+	list, err := chosen(o.Claims)
+	if err != nil {
+		return nil, err
+	}
+	warm := o.Dir
+	if warm == "" {
+		if warm, err = os.MkdirTemp("", "simulate-reproduce-"); err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(warm)
+	}
+	cache := claim.NewCache(warm)
+	out := make([]Result, len(list))
+	var jobs []queue.Job[*claim.Observation]
+	for i, c := range list {
+		seeds, first := o.seeds(c)
+		m := &measurement{claim: c, seeds: seeds, first: first, options: &o, runs: make([]*claim.Observation, len(seeds))}
+		if o.Dir != "" {
+			if m.folder, err = openFolder(o.Dir, c, o.Size); err != nil {
+				return nil, err
+			}
+			record.Sweep(m.folder.dir, m.folder.size, filepath.Join(m.folder.size, recipesFolder))
+		}
+		m.left.Store(int64(len(seeds)))
+		for k := range seeds {
+			jobs = append(jobs, m.job(k, cache, &out[i]))
+		}
+	}
+	if _, err := (queue.Queue[*claim.Observation]{Cores: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// measurement is a claim whose replications are being measured.
+type measurement struct {
+	claim   claim.Claim
+	seeds   []uint64 // the fresh ones last
+	first   int      // how many are not fresh
+	options *Options
+	folder  *folder      // nil where all is kept in memory
+	left    atomic.Int64 // replications
+	runs    []*claim.Observation
+	recipes []string // of the first one
+}
+
+// job measures replication k. The last one of a claim judges it into out: its
+// verdict need not wait for other claims.
+func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*claim.Observation] {
+	c, seed := m.claim, m.seeds[k]
+	do := func(ctx context.Context, d *queue.Desk) (*claim.Observation, error) {
+		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache, Cores: d.Cores,
+			Progress: func(note string) { d.Report(queue.State{Note: note}) }}
+		observed, kept, err := m.observe(ctx, e, k == 0)
+		if err != nil {
+			return nil, err
+		}
+		m.runs[k] = observed
+		if k == 0 {
+			m.recipes = e.Recipes(c.ID)
+		}
+		if kept {
+			d.Report(queue.State{Done: 1, Kept: 1})
+		}
+		if m.left.Add(-1) > 0 {
+			return observed, nil
+		}
+		*out = Result{Claim: c, Size: m.options.Size, Recipes: m.recipes}
+		if out.Judged, err = judge(c, m.seeds[:m.first], m.runs[:m.first]); err != nil {
+			return nil, err
+		}
+		if m.first < len(m.seeds) {
+			fresh, err := judge(c, m.seeds[m.first:], m.runs[m.first:])
+			if err != nil {
+				return nil, err
+			}
+			out.Fresh = &fresh
+		}
+		if m.folder == nil {
+			return observed, nil
+		}
+		return observed, out.keep(m.folder)
+	}
+	return queue.Job[*claim.Observation]{Name: fmt.Sprintf("%s, seed %d", c.ID, seed), Units: 1, Do: do}
+}
+
+// observe returns the observation of one seed: the one that is kept, or a new one, which is
+// then kept, with the recipes of its runs if it is the first.
+func (m *measurement) observe(ctx context.Context, e *claim.Env, first bool) (o *claim.Observation, kept bool, err error) {
+	if m.folder != nil {
+		if o, err = m.folder.observation(e.Seed); o != nil || err != nil {
+			return o, true, err
+		}
+	}
+	if o, err = m.claim.Measure(ctx, e); err != nil || m.folder == nil {
+		return o, false, err
+	}
+	if first {
+		if err := m.folder.keepRecipes(e.Recipes(m.claim.ID)); err != nil {
+			return nil, false, err
+		}
+	}
+	return o, false, m.folder.keepObservation(e.Seed, o)
+}
+
+// seeds are those of a claim, the fresh ones last, and how many come before them.
+func (o *Options) seeds(c claim.Claim) (seeds []uint64, first int) {
+	n := cmp.Or(o.Seeds, c.Needed())
+	seeds = seedsInRow(cmp.Or(o.SeedBase, 1), n)
+	if o.Fresh {
+		seeds = append(seeds, seedsInRow(FreshBase, n)...)
+	}
+	return seeds, n
+}
+
+// seedsInRow are n seeds from the first on.
+func seedsInRow(first uint64, n int) []uint64 {
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = first + uint64(i)
+	}
+	return seeds
+}
+
+// chosen looks the ids up, each once; an unknown one is answered with the nearest.
+func chosen(ids []string) ([]claim.Claim, error) {
+	if len(ids) == 0 {
+		return claims.All(), nil
+	}
+	var list []claim.Claim
+	for i, id := range ids {
+		c, ok := claims.Lookup(id)
+		if !ok {
+			return nil, method.UnknownName(id, claims.IDs())
+		}
+		if slices.Contains(ids[:i], id) {
+			continue
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// judge computes checks and verdict from the observations. An observation that lacks a
+// figure is an error: its file was damaged before it was sealed.
+func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation) (judged Judged, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *claim.FigureError:
+			at := 0
+			if i := slices.IndexFunc(runs, func(o *claim.Observation) bool { return !o.Has(p.Figure) }); i >= 0 {
+				at = i
+			}
+			err = &record.FolderError{Path: filepath.Join("claims", c.ID, seedFile(seeds[at])), Problem: p.Error(), Remedy: "delete the file to measure it again", Err: p}
+		default:
+			panic(p)
+		}
+	}()
+	j := claim.Judge{Seeds: seeds, Runs: runs}
+	c.Judge(&j)
+	return Judged{Seeds: seeds, Verdict: claim.Decide(j.Evidence.Checks), Evidence: j.Evidence}, nil
+}

@@ -1,0 +1,443 @@
+package reproduce
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"driftlab/experiments/claims"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/queue"
+	"driftlab/results/record"
+	"driftlab/trainer/recipe"
+)
+
+// TestEveryClaimRuns measures every claim at the tiny size. The figures mean
+// nothing, but what is exact must hold at any size, and the page must have a
+// picture for every claim. A short test has one claim of every theme.
+func TestEveryClaimRuns(t *testing.T) {
+	var ids []string
+	theme := ""
+	for _, c := range claims.All() {
+		if !testing.Short() || c.Theme != theme {
+			ids = append(ids, c.ID)
+		}
+		theme = c.Theme
+	}
+	list, err := Run(context.Background(), Options{Claims: ids, Seeds: 1, Size: claim.Tiny, Dir: t.TempDir(), Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != len(ids) {
+		t.Fatalf("%d claims of %d", len(list), len(ids))
+	}
+	for i := range list {
+		r := &list[i]
+		id := r.Claim.ID
+		if !r.Provisional() {
+			t.Errorf("%s: one tiny replication passes for a verdict", id)
+		}
+		if r.Evidence.Picture == nil {
+			t.Errorf("%s: no picture", id)
+		}
+		if d := r.decisive(); d == nil || d.Outcome == claim.Reported {
+			t.Errorf("%s: nothing is judged", id)
+		}
+		for _, c := range r.Evidence.Checks {
+			// Sampled estimates are exact in law only; at this size they may stray.
+			if c.Dose == claim.Exact && c.Outcome != claim.Passed && c.Outcome != claim.Reported && !strings.Contains(c.Name, "standard errors") {
+				t.Errorf("%s: %s: %+v, %s", id, c.Name, c.Value, c.Outcome)
+			}
+		}
+	}
+	page := Report(list)
+	html := string(page.HTML())
+	for i := range list {
+		if !strings.Contains(html, "simulate reproduce "+list[i].Claim.ID+" --seeds 1") {
+			t.Errorf("%s: the page does not say how to run it again", list[i].Claim.ID)
+		}
+	}
+	if rows := len(VerdictTable(list).Rows); rows != len(list) {
+		t.Errorf("verdict table has %d rows", rows)
+	}
+}
+
+// cheap are claims that need no model.
+var cheap = []string{"k-estimators", "three-policy-bound"}
+
+// render is everything a reproduction says, as bytes.
+func render(t *testing.T, list []Result) string {
+	t.Helper()
+	page := Report(list)
+	return string(page.HTML()) + VerdictTable(list).CSV()
+}
+
+// TestDeterminism: neither the number of workers nor the order of the claims
+// nor a directory changes a byte.
+func TestDeterminism(t *testing.T) {
+	run := func(o Options) string {
+		o.Seeds, o.Size = 3, claim.Tiny
+		list, err := Run(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(list, func(a, b Result) int { return strings.Compare(a.Claim.ID, b.Claim.ID) })
+		return render(t, list)
+	}
+	dir := t.TempDir()
+	want := run(Options{Claims: append([]string{"support-bias"}, cheap...), Workers: 1})
+	for name, o := range map[string]Options{
+		"three workers": {Claims: append([]string{"support-bias"}, cheap...), Workers: 3},
+		"other order":   {Claims: append(slices.Clone(cheap), "support-bias")},
+		"in a folder":   {Claims: append([]string{"support-bias"}, cheap...), Dir: dir},
+		"read back":     {Claims: append([]string{"support-bias"}, cheap...), Dir: dir},
+	} {
+		if got := run(o); got != want {
+			t.Errorf("%s: other bytes", name)
+		}
+	}
+}
+
+// TestResume interrupts a reproduction after its second seed; taken up again it
+// measures only the rest and comes to the same bytes.
+func TestResume(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Claims: cheap, Seeds: 5, Size: claim.Tiny, Dir: dir}
+	ctx, cancel := context.WithCancel(context.Background())
+	o.Progress = func(p queue.Progress) {
+		if p.Done == 2 {
+			cancel()
+		}
+	}
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("cancelled: %v", err)
+	}
+	if s := List(dir)[slices.Index(claims.IDs(), cheap[0])]; s.Status != "partial" || s.Verdict != "" {
+		t.Errorf("after an interruption: %+v", s)
+	}
+	var last queue.Progress
+	o.Progress = func(p queue.Progress) { last = p }
+	resumed, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Kept != 2 || last.Done != 10 || last.Total != 10 {
+		t.Errorf("resumed: %+v, want 2 of 10 kept", last)
+	}
+	o.Dir = ""
+	fresh, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if render(t, resumed) != render(t, fresh) {
+		t.Error("an interruption changed the page")
+	}
+}
+
+// TestListJSON checks the fields that programs read.
+func TestListJSON(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Run(context.Background(), Options{Claims: cheap[:1], Seeds: 1, Size: claim.Tiny, Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(List(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []map[string]any
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range list {
+		for _, field := range []string{"id", "theme", "title", "sentence", "unit", "replications", "primary_check", "source", "published", "status", "verdict", "fresh"} {
+			if _, ok := line[field]; !ok {
+				t.Errorf("%v: no %s", line, field)
+			}
+		}
+		want := []string{"published", "not run"}
+		if line["id"] == cheap[0] {
+			want = []string{"quick"}
+		}
+		if status, _ := line["status"].(string); !slices.Contains(want, status) || (line["verdict"] == "") != (line["status"] == "not run") {
+			t.Errorf("%s: status %q, verdict %q", line["id"], line["status"], line["verdict"])
+		}
+	}
+}
+
+// TestDamagedObservation: a file that is not the one that was written is named, whatever
+// was changed, and never judged.
+func TestDamagedObservation(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Claims: cheap[:1], Seeds: 2, Size: claim.Tiny, Dir: dir}
+	if _, err := Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := claims.Lookup(cheap[0])
+	file := filepath.Join(claimFolder(dir, c), sizeFolder(c, claim.Tiny), seedFile(2))
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digit := bytes.LastIndexAny(whole, "12345678")
+	changed := slices.Clone(whole)
+	changed[digit]++
+	for name, text := range map[string][]byte{"torn": []byte("[{"), "empty": []byte("[]\n"), "a digit": changed} {
+		write(t, file, text)
+		_, err := Run(context.Background(), o)
+		var folder *record.FolderError
+		if !errors.As(err, &folder) || folder.Path != file || !strings.Contains(err.Error(), "SHA-256") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if list, err := Kept(dir); len(list) != 0 || err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: judged again: %d claims, %v", name, len(list), err)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := Kept(dir); len(list) != 0 || err == nil || !strings.Contains(err.Error(), "1 of their observations are missing, such as tiny-v") {
+		t.Errorf("missing: %d claims, %v", len(list), err)
+	}
+	if _, err := Run(context.Background(), o); err != nil {
+		t.Errorf("deleted, it is not measured again: %v", err)
+	}
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, whole) {
+		t.Errorf("measured again it is another one (%v)", err)
+	}
+	write(t, filepath.Join(claimFolder(dir, c), record.SumsFile), nil)
+	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "simulate seal ") {
+		t.Errorf("without seals: %v", err)
+	}
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSeal: what was kept without seals gets them, unless the verdict is not that of the
+// observations or one of them has no figures.
+func TestSeal(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Claims: cheap[:1], Seeds: 2, Size: claim.Tiny, Dir: dir, Fresh: true}
+	if _, err := Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := claims.Lookup(cheap[0])
+	where := claimFolder(dir, c)
+	sums, verdict, seed := filepath.Join(where, record.SumsFile), filepath.Join(where, verdictFile), filepath.Join(where, sizeFolder(c, claim.Tiny), seedFile(1))
+	want, err := os.ReadFile(sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, change := range map[string]func([]byte) []byte{
+		verdict: func(text []byte) []byte {
+			return bytes.Replace(text, []byte(`"replications": 2`), []byte(`"replications": 3`), 1)
+		},
+		seed: func([]byte) []byte { return []byte("[]\n") },
+	} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(sums); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, change(text))
+		if n, err := Seal(dir); n != 0 || err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s changed: %d, %v", path, n, err)
+		}
+		write(t, path, text)
+		if n, err := Seal(dir); n != 5 || err != nil {
+			t.Fatalf("%d, %v, want four observations and the verdict", n, err)
+		}
+		if got, err := os.ReadFile(sums); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("sealed later, the seals are\n%s (%v), want\n%s", got, err, want)
+		}
+	}
+	if n, err := Seal(dir); n != 0 || err != nil {
+		t.Errorf("a second time: %d, %v", n, err)
+	}
+}
+
+// TestUnknownClaim names the nearest one.
+func TestUnknownClaim(t *testing.T) {
+	_, err := Run(context.Background(), Options{Claims: []string{"length-trip"}})
+	if err == nil || !strings.Contains(err.Error(), "length-trap") {
+		t.Errorf("unknown claim: %v", err)
+	}
+}
+
+// A claim is measured seed by seed and judged by its own threshold. Tiny
+// measurements make a preview, which the question mark says.
+func ExampleRun() {
+	list, err := Run(context.Background(), Options{Claims: []string{"three-policy-bound"}, Seeds: 5, Size: claim.Tiny})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range list {
+		fmt.Println(r.Claim.Title, "-", r.VerdictText())
+		d := r.Verdict.Decisive(r.Evidence.Checks)
+		fmt.Printf("%s: %s, %s\n", d.Name, d.Needs, d.Outcome)
+	}
+	// Output:
+	// The three-policy bound leaves more than ten times the gap that is there - reproduced?
+	// room of the bound over |J - L|, median: interval above 10, passed
+}
+
+// TestClaimFolder: what a claim leaves behind for readers, and that a
+// directory's verdicts can be judged again without measuring.
+func TestClaimFolder(t *testing.T) {
+	dir := t.TempDir()
+	ids := []string{"k-estimators", "batch-invariant-zero"}
+	list, err := Run(context.Background(), Options{Claims: ids, Seeds: 1, Size: claim.Tiny, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, arms := range []int{0, 3} {
+		r := &list[i]
+		if len(r.Recipes) != arms {
+			t.Errorf("%s: %d recipes of training runs, want %d", r.Claim.ID, len(r.Recipes), arms)
+		}
+		page, err := os.ReadFile(filepath.Join(dir, "claims", r.Claim.ID, pageFile))
+		if err != nil || string(page) != r.Markdown() {
+			t.Errorf("%s: its page is not what Markdown says (%v)", r.Claim.ID, err)
+		}
+		for _, want := range []string{r.Claim.Statement, r.VerdictText(), pictureFile, r.again().Command} {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("%s: the page lacks %q", r.Claim.ID, want)
+			}
+		}
+		picture, err := os.ReadFile(filepath.Join(dir, "claims", r.Claim.ID, pictureFile))
+		if err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+			t.Errorf("%s: no picture (%v)", r.Claim.ID, err)
+		}
+	}
+	for n, text := range list[1].Recipes {
+		r, err := recipe.Parse("arm", []byte(text))
+		if err != nil || r.Steps != 2 || r.Seed != 1 {
+			t.Errorf("recipe %d does not read back: %v\n%s", n, err, text)
+		}
+	}
+	kept, err := Kept(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(list, func(a, b Result) int {
+		return slices.Index(claims.IDs(), a.Claim.ID) - slices.Index(claims.IDs(), b.Claim.ID)
+	})
+	if render(t, kept) != render(t, list) {
+		t.Error("judging a directory again changed the page")
+	}
+}
+
+var publishedDir = filepath.Join("..", "..", "..", "results", "published")
+
+// judgedPublished judges what is published, once for all tests.
+var judgedPublished = sync.OnceValues(func() ([]Result, error) { return Kept(publishedDir) })
+
+// TestPublishedObservations: what is published can be judged again, and comes
+// to the verdicts that stand beside it.
+func TestPublishedObservations(t *testing.T) {
+	list, err := judgedPublished()
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string]claim.Verdict{}
+	for _, s := range List("") {
+		if s.Status == "published" {
+			verdicts[s.ID] = s.Verdict
+		}
+	}
+	if len(list) == 0 || len(list) != len(verdicts) {
+		t.Errorf("%d claims can be judged again, %d verdicts are published", len(list), len(verdicts))
+	}
+	for i := range list {
+		if got := list[i].Verdict; got != verdicts[list[i].Claim.ID] {
+			t.Errorf("%s: judged again it is %s, published is %s", list[i].Claim.ID, got, verdicts[list[i].Claim.ID])
+		}
+	}
+	for name, want := range map[string]string{"verdicts.md": VerdictTable(list).Markdown(), "conjectures.md": Conjectures(list)} {
+		if text, err := os.ReadFile(filepath.Join(publishedDir, "claims", name)); err != nil || string(text) != want {
+			t.Errorf("the published %s is not that of the published observations (%v)", name, err)
+		}
+	}
+}
+
+// TestConjectures: each names claims that there are, or where else its answer stands.
+func TestConjectures(t *testing.T) {
+	unmeasured := 0
+	for _, c := range conjectures {
+		unmeasured += len(c.claims)
+		if len(c.claims) == 0 && c.answer == nil {
+			t.Errorf("%s has no answer", c.name)
+		}
+		for _, id := range c.claims {
+			if _, ok := claims.Lookup(id); !ok {
+				t.Errorf("%s: no claim %s", c.name, id)
+			}
+		}
+	}
+	if text := Conjectures(nil); strings.Count(text, "has not been measured") != unmeasured {
+		t.Errorf("without results:\n%s", text)
+	}
+}
+
+// TestFresh: a second measurement with other seeds is judged by itself, stays
+// when the first is run again alone, and is on every page.
+func TestFresh(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Claims: cheap[:1], Seeds: 2, Size: claim.Tiny, Dir: dir, Fresh: true}
+	both, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := both[0].Fresh; f == nil || !slices.Equal(f.Seeds, []uint64{FreshBase, FreshBase + 1}) || !slices.Equal(both[0].Seeds, []uint64{1, 2}) {
+		t.Fatalf("fresh seeds: %+v, first %v", f, both[0].Seeds)
+	}
+	if text := both[0].Markdown(); !strings.Contains(text, "Fresh seeds: "+string(both[0].Fresh.Verdict)) || !strings.Contains(text, "--fresh") {
+		t.Errorf("the page does not show them:\n%s", text)
+	}
+	o.Fresh = false
+	again, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := Kept(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if render(t, again) != render(t, both) || render(t, kept) != render(t, both) {
+		t.Error("fresh seeds are lost when the first ones are run again")
+	}
+	// The verdict's file is cut: it is named, and made again with all that is there.
+	file := filepath.Join(dir, "claims", cheap[0], verdictFile)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, whole[:len(whole)/2])
+	if _, err := Kept(dir); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("a cut verdict: %v", err)
+	}
+	if s := List(dir)[slices.Index(claims.IDs(), cheap[0])]; s.Status != "damaged" {
+		t.Errorf("a cut verdict: %+v", s)
+	}
+	if again, err = Run(context.Background(), o); err != nil || render(t, again) != render(t, both) {
+		t.Errorf("the fresh seeds are lost with the verdict's file (%v)", err)
+	}
+	if text, err := os.ReadFile(file); err != nil || !bytes.Equal(text, whole) {
+		t.Errorf("the verdict's file is another one (%v)", err)
+	}
+}

@@ -1,0 +1,163 @@
+package reproduce
+
+import (
+	"encoding/json"
+	"path/filepath"
+
+	"driftlab/experiments/claims"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results"
+	"driftlab/results/record"
+)
+
+// Status is a line of the list of claims.
+type Status struct {
+	ID     string `json:"id"`
+	Theme  string `json:"theme"`
+	Title  string `json:"title"`
+	Source string `json:"source"`
+	// Sentence is what the primary check judges, Published what the source reports.
+	Sentence  string `json:"sentence"`
+	Published string `json:"published"`
+	// Unit is what one replication is, Needed how many a verdict takes.
+	Unit   claim.Unit `json:"unit"`
+	Needed int        `json:"needed"`
+	// Status is "done", "quick" (judged from a smaller measurement or too few
+	// replications), "partial" (some measured), "damaged" (its verdict's file is not the one
+	// that was written), "published" (not measured here; the verdict is that of
+	// results/published) or "not run".
+	Status string `json:"status"`
+	Outcome
+	// Fresh is what seeds never looked at came to; null where they were not measured.
+	Fresh *Outcome `json:"fresh"`
+}
+
+// Outcome is what a number of replications came to; without a verdict it is empty.
+type Outcome struct {
+	Verdict claim.Verdict `json:"verdict"`
+	// Replications is how many there were, Seeds which.
+	Replications int      `json:"replications"`
+	Seeds        []uint64 `json:"seeds"`
+	// Primary is the check that the verdict rests on.
+	Primary *Decisive `json:"primary_check"`
+}
+
+// Decisive is a check as the verdict file has it. Its numbers may be infinite or
+// NaN, as ratios to an empty tail are.
+type Decisive struct {
+	Name  string     `json:"name"`
+	Dose  claim.Dose `json:"dose"`
+	Needs string     `json:"needs"`
+	// Ours is the statistic with its 95 % interval.
+	Ours record.Floats `json:"estimate_low_high"`
+	// P is the p-value against the threshold, the smallest effect that this many
+	// replications find 8 times of 10, and how many would find the one measured.
+	P       record.Floats `json:"p_smallest_enough"`
+	Outcome claim.Mark    `json:"outcome"`
+}
+
+// kept is what is read back of the verdict file.
+type kept struct {
+	Outcome
+	Fresh   *Outcome `json:"fresh"`
+	Size    string   `json:"size"`
+	Version int      `json:"version"`
+}
+
+func (k *kept) provisional() bool {
+	return len(k.Seeds) < claim.LeastReplications || k.Size != claim.Full.String()
+}
+
+// readVerdict reads a verdict file, if it is of the claim as it is now.
+func readVerdict(text []byte, c claim.Claim) (k kept, ok bool) {
+	if json.Unmarshal(text, &k) != nil {
+		return k, false
+	}
+	return k, k.Version == c.Version
+}
+
+// List says of every claim how far it has come in a directory; an empty one
+// has nothing.
+func List(dir string) []Status {
+	var list []Status
+	for _, c := range claims.All() {
+		s := Status{ID: c.ID, Theme: c.Theme, Title: c.Title, Source: c.Source, Sentence: c.Statement, Published: c.Figure,
+			Unit: c.Unit, Needed: c.Needed(), Status: "not run"}
+		if dir != "" {
+			s.here(dir, c)
+		}
+		if s.Status == "not run" {
+			if text, ok := results.PublishedVerdict(c.ID); ok {
+				if k, ok := readVerdict(text, c); ok {
+					s.Status, s.Outcome, s.Fresh = "published", k.Outcome, k.Fresh
+				}
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// here says how far a claim has come in a directory.
+func (s *Status) here(dir string, c claim.Claim) {
+	f, err := openFolder(dir, c, claim.Full)
+	var k kept
+	ok := false
+	if err == nil {
+		k, ok, err = f.verdict()
+	}
+	switch seeds, _ := filepath.Glob(filepath.Join(claimFolder(dir, c), "*", seedFiles)); {
+	case err != nil:
+		s.Status = "damaged"
+	case ok:
+		s.Status, s.Outcome, s.Fresh = "done", k.Outcome, k.Fresh
+		if k.provisional() {
+			s.Status = "quick"
+		}
+	case len(seeds) > 0:
+		s.Status = "partial"
+	}
+}
+
+// decisive is a check as the verdict file has it.
+func decisive(c *claim.Check) *Decisive {
+	return &Decisive{c.Name, c.Dose, c.Needs, record.Floats{c.Value.Estimate, c.Value.Low, c.Value.High},
+		record.Floats{c.P, c.Power.Smallest, float64(c.Power.Enough)}, c.Outcome}
+}
+
+// outcome is what the verdict file says of a judgement.
+func (j *Judged) outcome() Outcome {
+	o := Outcome{Verdict: j.Verdict, Replications: len(j.Seeds), Seeds: j.Seeds}
+	if d := j.Verdict.Decisive(j.Evidence.Checks); d != nil {
+		o.Primary = decisive(d)
+	}
+	return o
+}
+
+// verdictText is the verdict file: what kept reads, and all checks with the
+// value of every replication.
+func verdictText(r *Result) ([]byte, error) {
+	type line struct {
+		*Decisive
+		Seeds record.Floats `json:"seeds"`
+	}
+	k := kept{Outcome: r.outcome(), Size: r.Size.String(), Version: r.Claim.Version}
+	lines := func(j *Judged) (list []line) {
+		for i := range j.Evidence.Checks {
+			c := &j.Evidence.Checks[i]
+			list = append(list, line{decisive(c), c.Seeds})
+		}
+		return list
+	}
+	var fresh []line
+	if r.Fresh != nil {
+		o := r.Fresh.outcome()
+		k.Fresh, fresh = &o, lines(r.Fresh)
+	}
+	text, err := json.MarshalIndent(struct {
+		kept
+		Checks []line `json:"checks"`
+		Again  []line `json:"fresh_checks"`
+	}{k, lines(&r.Judged), fresh}, "", "  ")
+	return append(text, '\n'), err
+}

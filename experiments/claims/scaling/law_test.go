@@ -1,0 +1,173 @@
+package scaling
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/stats"
+)
+
+// truth is a law that synthetic ladders are drawn from.
+var truth = []float64{-9, 1.2, 0.3, -0.1, 0.05, 0.7, -0.4}
+
+// synthetic draws figures for the rungs of a family: the truth, a scatter of rungs
+// about it and of models about their rung.
+func synthetic(rng *rand.Rand, f Family, rungs, models float64) []Point {
+	var points []Point
+	for _, r := range Rungs() {
+		if r.Family != f || r.Corner {
+			continue
+		}
+		p := Point{X: f.coordinates(r.Size)}
+		center := stats.Dot(truth[:len(p.X)+1], row(p.X)) + rungs*rng.NormFloat64()
+		for range 10 / r.Every {
+			p.Y = append(p.Y, center+models*rng.NormFloat64())
+		}
+		points = append(points, p)
+	}
+	return points
+}
+
+// TestFitRecoversALaw: exactly where nothing scatters.
+func TestFitRecoversALaw(t *testing.T) {
+	for _, f := range []Family{MoE, Dense} {
+		l, ok := Fit(synthetic(rand.New(rand.NewPCG(1, 1)), f, 0, 0))
+		if !ok {
+			t.Fatalf("%s: no law", f)
+		}
+		for k, b := range l.Coefficients {
+			if math.Abs(b-truth[k]) > 1e-9 {
+				t.Errorf("%s: coefficient %d is %v, want %v", f, k, b, truth[k])
+			}
+		}
+		if l.R2 < 1-1e-12 || l.Free != l.Rungs-len(f.axes())-1 {
+			t.Errorf("%s: R² %v, %d rungs, %d free", f, l.R2, l.Rungs, l.Free)
+		}
+	}
+}
+
+// TestCoverage: in 800 ladders whose rungs and models scatter, the intervals of
+// an exponent hold it in 95 %, and those of a new model at the published size, far
+// beyond the ladder, in no less: the scatter of models enters twice, as one's own
+// and in its share of the rungs'.
+func TestCoverage(t *testing.T) {
+	const trials = 800
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, c := range []struct{ rungs, models float64 }{{0, 0.5}, {0.3, 0.3}} {
+		exponents := make([]int, len(MoE.axes()))
+		predicted, mean := 0, 0
+		far := MoE.coordinates(qwen3MoE)
+		center := stats.Dot(truth, row(far))
+		for range trials {
+			l, ok := Fit(synthetic(rng, MoE, c.rungs, c.models))
+			if !ok {
+				t.Fatal("no law")
+			}
+			for k := range exponents {
+				if e := l.Exponent(k); e.Low <= truth[k+1] && truth[k+1] <= e.High {
+					exponents[k]++
+				}
+			}
+			rung := center + c.rungs*rng.NormFloat64()
+			if i, y := l.Model(far), rung+c.models*rng.NormFloat64(); i.Low <= y && y <= i.High {
+				predicted++
+			}
+			if i := l.Mean(far); i.Low <= rung && rung <= i.High {
+				mean++
+			}
+		}
+		for k, n := range append(exponents, predicted, mean) {
+			share := float64(n) / trials
+			// Four standard deviations of a share of 0.95 are 0.031.
+			if share < 0.919 || k < len(exponents) && share > 0.981 {
+				t.Errorf("scatter %+v: interval %d holds in %.3f", c, k, share)
+			}
+		}
+	}
+}
+
+// TestFitRefuses what does not determine a law: too few rungs, or two axes that
+// go together.
+func TestFitRefuses(t *testing.T) {
+	all := synthetic(rand.New(rand.NewPCG(3, 3)), Dense, 0.1, 0.1)
+	if _, ok := Fit(all[:5]); ok {
+		t.Error("five rungs leave nothing to spare for four exponents")
+	}
+	if _, ok := Fit(nil); ok {
+		t.Error("a law of nothing")
+	}
+	var together []Point
+	for k := range 6 {
+		x := float64(k)
+		together = append(together, Point{[]float64{x, 2 * x}, []float64{x}})
+	}
+	if l, ok := Fit(together); ok {
+		t.Errorf("two axes that go together have exponents %v", l.Coefficients)
+	}
+}
+
+// observed writes what models of every rung would list, for a law of the exact KL.
+func observed(rng *rand.Rand, seed uint64, offset float64) *claim.Observation {
+	o := new(claim.Observation)
+	for _, r := range Rungs() {
+		if seed%uint64(r.Every) != 0 {
+			continue
+		}
+		x := r.Family.coordinates(r.Size)
+		kl := math.Exp(stats.Dot(truth[:len(x)+1], row(x)) + offset + 0.05*rng.NormFloat64())
+		values := []float64{0.8, float64(r.Size.Length), 1e4, kl, kl, 1e4 * kl, kl * float64(r.Size.Length)}
+		if r.Family == MoE {
+			values = append(values, 0.01, 0.02, kl/2, kl/2, 0)
+		} else {
+			o.Set(fp16Of(r), kl/64, kl/64*float64(r.Size.Length))
+		}
+		o.Set(r.Name(), values...)
+	}
+	return o
+}
+
+// TestVerdict: a law that ends at the published figure extrapolates, one that ends
+// far from it does not, and neither does one whose rungs have another entropy.
+func TestVerdict(t *testing.T) {
+	p := published()[0]
+	level := math.Log(p.Figure) - stats.Dot(truth, row(MoE.coordinates(p.Size)))
+	judged := func(offset float64, change func(*claim.Observation)) (claim.Verdict, *claim.Judge) {
+		rng := rand.New(rand.NewPCG(4, 4))
+		j := &claim.Judge{}
+		for seed := range uint64(10) {
+			o := observed(rng, seed+1, level+offset)
+			if change != nil {
+				change(o)
+			}
+			j.Seeds, j.Runs = append(j.Seeds, seed+1), append(j.Runs, o)
+		}
+		judge(j)
+		return claim.Decide(j.Evidence.Checks), j
+	}
+	if v, j := judged(0, nil); v != claim.Extrapolates {
+		t.Errorf("a law that ends at the figure: %s, %+v", v, j.Evidence.Checks[0])
+	}
+	if v, j := judged(4, nil); v != claim.NotReproduced {
+		t.Errorf("a law that ends at 55 times the figure: %s, %+v", v, j.Evidence.Checks[0])
+	}
+	for _, offset := range []float64{0, 4} {
+		if v, j := judged(offset, func(o *claim.Observation) { o.List(Rungs()[1].Name())[entropyOf] = 1.2 }); v != claim.Undecided {
+			t.Errorf("a rung of another entropy, %v off: %s, %+v", offset, v, j.Evidence.Checks[0])
+		}
+	}
+	corner := Rungs()[0]
+	for _, r := range Rungs() {
+		if r.Corner && r.Family == MoE {
+			corner = r
+		}
+	}
+	if v, j := judged(0, func(o *claim.Observation) {
+		if o.Has(corner.Name()) {
+			o.List(corner.Name())[exactKL] *= 3
+		}
+	}); v != claim.Undecided {
+		t.Errorf("a corner at three times what the law says: %s, %+v", v, j.Evidence.Checks[0])
+	}
+}

@@ -1,0 +1,144 @@
+package scaling
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/results"
+	"driftlab/results/stats"
+)
+
+// picture has a panel per axis, one of flips by depth, one of answers by length,
+// and one of the way from the base to the published size.
+func (f *fitted) picture() results.Figure {
+	p := &results.Panels{Title: "The gap along the ladder of scale: means, and the range of the models", Columns: 2}
+	for k, a := range axes[:5] { // the sixth goes with the fifth
+		p.Charts = append(p.Charts, f.panel(k, a))
+	}
+	p.Charts = append(p.Charts, f.flipPanel(), f.answerPanel(), f.wayPanel())
+	return p
+}
+
+// along are the rungs of a family on an axis, the base among them, in its order.
+func (f *fitted) along(family Family, a axis) []Rung {
+	var list []Rung
+	for _, r := range f.rungs {
+		origin := base
+		if family == Dense {
+			origin.Experts, origin.TopK = 0, 0
+		}
+		*a.of(&origin) = *a.of(&r.Size)
+		if a.name == "experts" {
+			origin.TopK = max(base.TopK, r.Size.Experts/8)
+		}
+		if r.Family == family && !r.Corner && r.Size == origin {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(x, y Rung) int { return cmp.Compare(*a.of(&x.Size), *a.of(&y.Size)) })
+	return list
+}
+
+// doublings is where a rung stands on an axis.
+func doublings(r Rung, a axis) float64 {
+	return elementary.Log(float64(*a.of(&r.Size))/float64(*a.of(&base))) / math.Ln2
+}
+
+// arm is a metric along an axis, with a curve per model.
+func (f *fitted) arm(name string, m *Metric, rungs []Rung, a axis, slot int) results.Arm {
+	arm := results.Arm{Name: name, Slot: slot}
+	for i, o := range f.runs {
+		c := results.Curve{Name: fmt.Sprintf("model %d", i+1)}
+		for _, r := range rungs {
+			if y, ok := m.of(r, o); ok {
+				c.X, c.Y = append(c.X, doublings(r, a)), append(c.Y, y)
+			}
+		}
+		if len(c.X) > 0 {
+			arm.Seeds = append(arm.Seeds, c)
+		}
+	}
+	return arm
+}
+
+// sheet is an empty panel: y by its logarithm, bands over the range of the models.
+func sheet(title, x, y string) results.Chart {
+	return results.Chart{Title: title, XLabel: x, YLabel: y, LogY: true, Band: results.BandRange}
+}
+
+// panel is the exact KL along an axis.
+func (f *fitted) panel(k int, a axis) results.Chart {
+	c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&base)), "exact KL, nats per token")
+	c.Arms = append(c.Arms, f.arm("MoE", metricKL, f.along(MoE, a), a, 1))
+	c.Arms = append(c.Arms, f.arm("MoE, routes replayed", metricReplayed, f.along(MoE, a), a, 2))
+	if k < len(Dense.axes()) {
+		c.Arms = append(c.Arms, f.arm("dense", metricKL, f.along(Dense, a), a, 3))
+	}
+	if l := f.laws[metricKL][MoE]; l != nil {
+		line := results.Curve{Name: "law"}
+		for _, r := range f.along(MoE, a) {
+			line.X, line.Y = append(line.X, doublings(r, a)), append(line.Y, metricKL.figure(l.center(MoE.coordinates(r.Size))))
+		}
+		c.Arms = append(c.Arms, results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{line}})
+	}
+	return c
+}
+
+// flipPanel has flips per decision and tokens hit by depth.
+func (f *fitted) flipPanel() results.Chart {
+	depth := axes[0]
+	c := sheet("Flips by depth", fmt.Sprintf("doublings of layers from %d", base.Layers), "share")
+	rungs := f.along(MoE, depth)
+	c.Arms = append(c.Arms, f.arm("flips per decision", metricFlips, rungs, depth, 6))
+	c.Arms = append(c.Arms, f.arm("tokens hit", metricHit, rungs, depth, 7))
+	line := results.Curve{Name: "if independent"}
+	for _, r := range rungs {
+		rate := stats.Average(metricFlips.values(r, f.runs))
+		line.X, line.Y = append(line.X, doublings(r, depth)), append(line.Y, 1-elementary.Pow(1-rate, float64(r.Size.Layers)))
+	}
+	c.Arms = append(c.Arms, results.Arm{Name: "tokens hit if independent", Slot: 8, Seeds: []results.Curve{line}})
+	return c
+}
+
+// answerPanel is the KL of whole answers of dense models by length.
+func (f *fitted) answerPanel() results.Chart {
+	length := axes[3]
+	c := sheet("Whole answers by length, dense", fmt.Sprintf("doublings of tokens of an answer from %d", base.Length), "sequence KL, nats")
+	rungs := f.along(Dense, length)
+	c.Arms = append(c.Arms, f.arm("dense", metricSequence, rungs, length, 3))
+	c.Arms = append(c.Arms, f.arm("dense, fp16", metricSequenceFP16, rungs, length, 4))
+	return c
+}
+
+// wayPanel is the law of the exact KL from the base, where all axes begin, to the
+// primary published size, where they end together; one model in twenty lies outside
+// its band.
+func (f *fitted) wayPanel() results.Chart {
+	p := published()[0]
+	c := sheet("The way to "+p.Model, "share of the way, every axis in proportion to its logarithm", "exact KL, nats per token")
+	l := f.laws[p.Metric][p.Family]
+	if l == nil {
+		return c
+	}
+	end := p.Family.coordinates(p.Size)
+	var middle, low, high results.Curve
+	for k := range 21 {
+		share := float64(k) / 20
+		i := p.Metric.interval(l.Model(stats.Each(end, func(v float64) float64 { return share * v })))
+		for _, part := range []struct {
+			curve *results.Curve
+			y     float64
+		}{{&middle, i.Estimate}, {&low, i.Low}, {&high, i.High}} {
+			part.curve.X, part.curve.Y = append(part.curve.X, share), append(part.curve.Y, part.y)
+		}
+	}
+	c.Arms = append(c.Arms, results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{middle}},
+		// A curve without points keeps the band from having a mean line of its own,
+		// and one name for both makes them one entry of the legend.
+		results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{low, high, {}}})
+	c.References = []results.Reference{{Name: "published", Y: p.Figure}}
+	return c
+}

@@ -1,0 +1,169 @@
+package diagnose
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/experiments/diagnose/reader"
+	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/recipe/foreign"
+)
+
+// A correction changes weights, or is off, or is on and changes fewer than one in ten
+// thousand: the boundary lies there.
+func TestActive(t *testing.T) {
+	const tis = "rollout_is: token\nrollout_is_threshold: 1000\n"
+	one := func(in int) *trial { // the weight of one token in so many is off 1
+		k := &kept{}
+		for n := range 99_000 {
+			d := 0.001 * float64(n%2*2-1)
+			if n%in == 0 {
+				d = -0.02
+			}
+			k.roll, k.old = append(k.roll, -1), append(k.old, -1+d)
+		}
+		return newTrial([]*kept{k})
+	}
+	genuine := &Report{Verdict: Verdict{State: Genuine, Summary: "It is genuine."}, Gap: &Gap{Gap: metrics.Gap{Unequal: 1}}}
+	equal := &Report{Verdict: Verdict{State: Healthy}, Gap: &Gap{}}
+	zeros := &Report{Verdict: Verdict{State: Repair}, Gap: genuine.Gap,
+		Checks: []Check{{ID: "column-not-real", Scope: "all", Result: Fail, Why: "the log-probs are all 0"}}}
+	for _, c := range []struct {
+		name, config string
+		in           int
+		report       *Report
+		on, works    bool
+		state        State
+		why          string
+	}{
+		{"one in 9,000", tis, 9_000, genuine, true, true, Genuine, "on: changes the weight of 0.0111 % of tokens"},
+		{"one in 11,000", tis, 11_000, genuine, true, false, Inactive, "on, but idle: changes the weight of 9.1e-05 of tokens by more than 1 %"},
+		{"equal", tis, 1, equal, true, false, Inactive, "off: the log-probs of both engines are equal"},
+		{"nothing configured", "rollout_is: null", 100, genuine, false, false, Genuine, "off: nothing is configured"},
+		{"switched off", "--tis-clip 2", 100, genuine, true, false, Inactive, "off: --use-tis is not given"},
+		{"a column of zeros", tis, 100, zeros, true, false, Repair, "off: the log-probs are all 0"},
+		{"no column", tis, 100, &Report{Verdict: Verdict{State: Unusable}}, true, false, Unusable, "not to be told"},
+		{"prime", "[trainer.loss]\ndppo_mask_low = 0.2", 9_000, genuine, true, true, Genuine, "on: "},
+		{"masked", "off_policy_correction: {token_mask_is_threshold_low: 0.99, token_mask_is_threshold_high: 1.01}", 1_000, genuine, true, true, Genuine, ", masks 0.1 %"},
+	} {
+		config, err := foreign.Read("x", []byte(c.config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := one(c.in).active(config, c.report)
+		v := c.report.Verdict.given(a)
+		if a.Configured != c.on || a.Effective != c.works || v.State != c.state || !strings.Contains(a.Why, c.why) {
+			t.Errorf("%s: %s, %+v", c.name, v.State, a)
+		}
+		if c.state == Inactive && !strings.Contains(v.Summary, a.Why) {
+			t.Errorf("%s: %s", c.name, v.Summary)
+		}
+	}
+	if r := analysed(Options{}, rowsOf(3, 0.001, 40, 100)).Report(); r.Active != nil {
+		t.Errorf("nobody gave a configuration: %+v", r.Active)
+	}
+}
+
+// configured is the analysis of rows with a configuration, and what is said of it.
+func configured(t *testing.T, config string, rows []*reader.Row) (*Active, Report) {
+	t.Helper()
+	c, err := foreign.Read("x", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := analysed(Options{Config: c}, rows).Report()
+	return r.Active, r
+}
+
+// A correction that masks more than a tenth, or a quarter, is warned of, and one that reweighs more than half; not where
+// the data is to be repaired, nor where what is recommended does as much.
+func TestWarnings(t *testing.T) {
+	effect := func(changed float64) *Effect { return &Effect{TokensChanged: changed} }
+	for _, c := range []struct {
+		name            string
+		state           State
+		changed, masked float64
+		other           *Fix
+		want            []string
+	}{
+		{"little", Genuine, 0.3, 0.1, nil, nil},
+		{"above a tenth", Genuine, 0.3, 0.11, nil, []string{"it masks 11 % of the tokens, more than 10 %: widen the rule"}},
+		{"above a quarter", Genuine, 0.7, 0.26, nil, []string{"it masks 26 % of the tokens, more than 25 %: that is a loss of data"}},
+		{"healthy", Healthy, 0.3, 0.3, nil, []string{"it masks 30 %"}},
+		{"to repair", Repair, 1, 0.9, nil, nil},
+		{"half reweighed, a tenth masked", Genuine, 0.6, 0.1, nil, nil},
+		{"more than half", Genuine, 0.61, 0.1, nil, []string{"it reweighs 51 % of the tokens, more than 50 %"}},
+		{"beside a recommended one", Genuine, 0.9, 0.2, &Fix{Effect: effect(0.3), Masked: &Masked{Tokens: 0.05}},
+			[]string{"what is recommended below masks 5 %", "it reweighs 70 % of the tokens, more than 50 %: it hides a gap that the system should close; what is recommended below reweighs 25 %"}},
+		{"as the recommended one", Genuine, 0.9, 0.2, &Fix{Effect: effect(0.9), Masked: &Masked{Tokens: 0.2}}, nil},
+	} {
+		a := &Active{Effect: effect(c.changed), Masked: &Masked{Tokens: c.masked}}
+		a.warn(c.state, c.other)
+		if len(a.Warnings) != len(c.want) {
+			t.Fatalf("%s: %q", c.name, a.Warnings)
+		}
+		for i, want := range c.want {
+			if !strings.Contains(a.Warnings[i], want) {
+				t.Errorf("%s: %q, want %q", c.name, a.Warnings[i], want)
+			}
+		}
+	}
+}
+
+// What is configured stands beside what is recommended, in the framework's own rules, and every
+// difference has its reason in these tokens.
+func TestSettings(t *testing.T) {
+	verl := "rollout_is: token\nrollout_is_threshold: 5.0\nrollout_rs: seq_mean_k1\nrollout_rs_threshold: 0.9999_1.0001\n"
+	a, r := configured(t, verl, rowsOf(3, 0.4, 60, 60))
+	if r.Verdict.State != Genuine || r.Recommended == nil || len(a.Warnings) == 0 {
+		t.Fatalf("%+v %q", r.Verdict, a.Warnings)
+	}
+	byName := map[string]Setting{}
+	for _, s := range a.Settings {
+		byName[s.Name] = s
+		if (s.Configured == s.Recommended) != (s.Why == "") {
+			t.Errorf("%+v", s)
+		}
+	}
+	limit := byName["weights.token_tis.cap"]
+	if limit.Configured != "5" || limit.Recommended != "2" || !strings.Contains(limit.Why, "% of the token ratios lie above 5, ") || !strings.Contains(limit.Why, "% of the token ratios lie above 2") {
+		t.Errorf("%+v", limit)
+	}
+	band := byName["masks.seq_mean_k1"]
+	if band.Configured != "0.9999 to 1.0001" || band.Recommended != "none" || !strings.Contains(band.Why, "% of these tokens; the row staleness decides: ") {
+		t.Errorf("%+v of\n%s", band, r.Config["verl"])
+	}
+
+	// What is recommended changes nothing of itself.
+	a, r = configured(t, r.Config["verl"], rowsOf(3, 0.4, 60, 60))
+	for _, s := range a.Settings {
+		if s.Why != "" {
+			t.Errorf("the recommended setting differs from itself: %+v", s)
+		}
+	}
+	if len(a.Settings) == 0 || len(a.Warnings) != 0 || a.Distance != r.Recommended.Distance || a.Fix().Effect != a.Effect {
+		t.Errorf("%+v", a)
+	}
+
+	// A band of another width: 0.9 to 1.1 is 1/1.1 to 1/0.9 of the inverse ratio, which verl takes. The mean ratios of both
+	// responses, 3^(1/2) and 2^(-1/2), lie outside either.
+	trial := newTrial(twoResponses())
+	decided := []Decision{{Row: "a row", Fired: true, correction: both(&known{low: 0.9, high: 1.1})}}
+	_, config := trial.recommend(decided)
+	c, err := foreign.Read("x", []byte(verl))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Setting{"masks.seq_mean_k1.low to high", "0.9999 to 1.0001", "0.909091 to 1.11111",
+		"it masks 100 % of these tokens, the recommended one 100 %; the mean log-ratio of a response of 2 tokens varies that much by itself (3 sd(d)/√T)"}
+	if list := trial.settings(c, &Report{Decisions: decided, Config: config}, &known{median: 2}); !slices.Contains(list, want) {
+		t.Errorf("%+v, want %+v", list, want)
+	}
+
+	// Rules that only one side has, and data that need no correction.
+	a, _ = configured(t, "off_policy_correction: {tis_ratio_type: sequence, sequence_tis_ratio_clip_high: 3.0}", rowsOf(3, 0.001, 60, 60))
+	if len(a.Settings) != 1 || a.Settings[0].Configured != "sequence_tis, cap 3" || a.Settings[0].Recommended != "none" || !strings.Contains(a.Settings[0].Why, "the row agreement decides") {
+		t.Errorf("%+v", a.Settings)
+	}
+}

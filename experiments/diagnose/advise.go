@@ -1,0 +1,254 @@
+package diagnose
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/experiments/diagnose/reader"
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/recipe/foreign"
+)
+
+// Options are what a dump does not say of itself. 0 is unknown.
+type Options struct {
+	// Format overrules what a file is taken for; empty lets it say so itself.
+	Format string
+	// TopP and Temperature are those of sampling.
+	TopP, Temperature float64
+	// Experts is how many experts a layer of the model has, 1 if it is dense: only then is a gap never that of routing.
+	Experts int
+	// Config is the configuration of the run's correction, nil if nobody gave it.
+	Config *foreign.Config
+	// Rates are how often alarms were right, nil if that is not known.
+	Rates *AlarmRates
+}
+
+// Analysis takes in dumps and judges them.
+type Analysis struct {
+	options Options
+	inputs  []Input
+	scopes  []*scoped
+	index   map[scope]*scoped
+	sample  *reservoir
+	text    text
+	refused []error
+
+	gap     metrics.Tally
+	extra   extra
+	columns struct{ rows, roll, old, trained int }
+	flips   flips
+	all     view
+	thirds  [3]view
+}
+
+// scoped is what has been counted of a scope.
+type scoped struct {
+	scope
+	gauges                   []gauge
+	tokens, trained, answers int
+}
+
+// extra is what a Gap does not have.
+type extra struct {
+	n, outside, nonFinite, clamped int
+	ratio, expAbs                  float64
+}
+
+// New starts an analysis.
+func New(o Options) *Analysis {
+	return &Analysis{options: o, index: map[scope]*scoped{}, sample: newReservoir()}
+}
+
+// Read takes in a dump. A file that cannot be read is noted, and an error only the
+// end of the whole analysis.
+func (a *Analysis) Read(in reader.Input) error {
+	about, err := reader.Read(in, a.options.Format, func(r *reader.Row) error {
+		if r.Step == reader.Unknown {
+			r.Step = reader.StepNamed(in.Name)
+		}
+		a.row(r, in.Name)
+		return nil
+	})
+	if refused := (*reader.Refused)(nil); errors.As(err, &refused) {
+		a.refused = append(a.refused, err)
+		err = nil
+		about.Damage = append(about.Damage, reader.Damage{Line: 1, Reason: refused.Problem})
+		about.Damaged++
+	}
+	for _, in := range a.inputs {
+		if in.Format != "" && about.Format != "" && in.Format != about.Format {
+			about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("%s, where %s is %s: one analysis is of one run", about.Format, in.File, in.Format))
+			break
+		}
+	}
+	a.inputs = append(a.inputs, inputOf(about))
+	return err
+}
+
+// row takes in a response.
+func (a *Analysis) row(r *reader.Row, file string) {
+	a.text.add(r)
+	if r.Trained() == 0 {
+		return
+	}
+	a.columns.rows++
+	a.columns.trained += r.Trained()
+	if r.Roll != nil {
+		a.columns.roll++
+	}
+	if r.Old != nil {
+		a.columns.old++
+	}
+	if r.Roll == nil || r.Old == nil {
+		return
+	}
+	v := &a.all
+	v.fill(r)
+	a.measure(v)
+	a.sample.add(v, file)
+	a.in(everything).add(v)
+	a.in(scope{"file", file}).add(v)
+	if r.Env != "" {
+		a.in(scope{"env", r.Env}).add(v)
+	}
+	for k := range 3 {
+		a.thirds[k] = v.third(k)
+		a.in(scope{"third", string(rune('1' + k))}).add(&a.thirds[k])
+	}
+}
+
+// measure adds a response to the gap.
+func (a *Analysis) measure(v *view) {
+	a.gap.Add(v.old, v.roll, nil)
+	a.flips.add(v)
+	x := &a.extra
+	x.nonFinite += len(v.at) - len(v.ok)
+	for i, roll := range v.roll {
+		d, ratio := v.old[i]-roll, v.ratio[i]
+		x.n++
+		if math.Abs(d) > overflow {
+			ratio = elementary.Exp(d)
+		}
+		x.ratio += ratio
+		if d < 0 {
+			ratio = elementary.Exp(-d)
+		}
+		x.expAbs += ratio
+		if math.Abs(d) > math.Ln2 {
+			x.outside++
+		}
+		if math.Abs(d) > overflow {
+			x.clamped++
+		}
+	}
+}
+
+// in is a scope, made when it is first seen.
+func (a *Analysis) in(s scope) *scoped {
+	if found, ok := a.index[s]; ok {
+		return found
+	}
+	made := &scoped{scope: s}
+	for _, c := range checks {
+		made.gauges = append(made.gauges, c.make())
+	}
+	a.index[s] = made
+	a.scopes = append(a.scopes, made)
+	return made
+}
+
+// add takes in a response, or the part of it that lies in the scope.
+func (s *scoped) add(v *view) {
+	s.trained += len(v.at)
+	s.tokens += len(v.ok)
+	if len(v.at) > 0 {
+		s.answers++
+	}
+	for i, g := range s.gauges {
+		if v.whole || !checks[i].whole {
+			g.add(v)
+		}
+	}
+}
+
+// Refused are the files that could not be read at all, and why.
+func (a *Analysis) Refused() []error { return a.refused }
+
+// judged runs the checks of all scopes: everything first, then the others in the
+// order in which they were seen.
+func (a *Analysis) judged() []Check {
+	rows := a.sample.inOrder()
+	var list []Check
+	failed := map[scope]int{} // the first check that failed there
+	for at, s := range a.scopes {
+		e := &evidence{scope: s.scope, tokens: s.tokens, trained: s.trained, answers: s.answers,
+			sample: within(rows, s.scope), found: map[string]outcome{}, options: a.options}
+		if at > 0 && (!e.enough() || s.trained == a.scopes[0].trained) {
+			continue // too little, or nothing but everything once more
+		}
+		for i, c := range checks {
+			o := outcome{}
+			switch {
+			case s.kind == "third" && c.whole:
+				continue
+			case i > 0 && !e.enough():
+				o = notApplicable("too few tokens")
+			default:
+				o = s.gauges[i].judge(e)
+			}
+			e.found[c.id] = o
+			if first, already := failed[s.scope]; o.result == Fail && (!already || i < first) {
+				failed[s.scope] = i
+			}
+			reference := the.Checks[c.id]
+			if o.result == NotApplicable {
+				reference = nil
+			}
+			if at == 0 || o.result == Fail || o.result == Watch {
+				list = append(list, Check{ID: c.id, Scope: s.String(), Value: o.value, Limit: c.limit, Result: o.result, Why: o.why, Reference: reference,
+					at: i, scope: s.scope, family: c.family, remedy: o.remedy})
+			}
+		}
+	}
+	for i := range list {
+		for s, first := range failed {
+			if first < list[i].at && s.overlaps(list[i].scope) {
+				list[i].Conditional = true
+			}
+		}
+	}
+	return list
+}
+
+// missing says which column no row has, empty if both are there.
+func (a *Analysis) missing() string {
+	c := a.columns
+	switch {
+	case c.rows == 0 && a.text.rows == 0:
+		return "no complete row"
+	case c.rows == 0 && a.text.withText > 0:
+		return "text without log-probs"
+	case c.rows == 0:
+		return "no trained token"
+	case c.roll == 0 && c.old == 0:
+		return "no log-probs at all"
+	case c.roll == 0:
+		return "no log-probs of the rollout engine"
+	case c.old == 0:
+		return "no log-probs of the learner"
+	case len(a.scopes) == 0:
+		return "no row with the log-probs of both engines"
+	}
+	return ""
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,32 @@
+// Package advise says what is wrong with the dump of a real run: whether its two
+// columns of log-probs are what they are taken for, how large the gap between
+// the engines is, and what has made it.
+//
+//	a := advise.New(advise.Options{TopP: 1})
+//	err := a.Read(reader.Input{Name: "dump.jsonl.gz", At: f, Size: size})     // any number of files
+//	r := a.Report()
+//	r.Verdict.Summary                     // one sentence
+//	r.Checks                              // the bookkeeping, check by check
+//	r.Causes                              // of a genuine gap, the likeliest first
+//
+// The notation is that of the house: roll, old and new are log-probs of the sampled
+// token in the rollout engine, in the learner before the update, and in the training
+// forward. d = old - roll, ρ = exp(d). The size of an error at a token is measured
+// in logits: u = d/q, where q is how far the token is from certain.
+//
+// Checks, a table of which is checks.go, come in a fixed order: a fault makes what
+// comes behind it conditional, since the figures are then of other numbers than they
+// seem. Each runs over everything, and over every environment, file and third of a
+// response that has enough tokens: a fault of a single environment hides in the rest.
+//
+// A dump is read once. Sums run over all of it; what needs an order or a grouping of
+// tokens sees a sample of whole responses, which is everything up to 200,000 tokens.
+//
+// The cause of a genuine gap is told by its look: features.go measures it, laws.go
+// compares it with gaps that were simulated, mixture.go, regression.go and shares.go split
+// it. reference.json has the fitted figures; reference_test.go makes them, from
+// short runs of this program and from the worlds of package planted.
+//
+// What it is not: it opens no file and draws nothing, and it corrects nothing. Equal log-probs of the sampled tokens do
+// not prove that two engines have equal distributions.
+package diagnose

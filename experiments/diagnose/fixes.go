@@ -1,0 +1,312 @@
+package diagnose
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+)
+
+// Fix is what a correction would do to these very tokens. Nothing is trained: the
+// figures are of weights and masks, not of what comes of them.
+type Fix struct {
+	// Name is the method's or the preset's, Kind what it is: weights, mask or preset.
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	// Recipe is the correction section of a recipe.
+	Recipe string `json:"recipe"`
+	// NotTried says which column is missing; then there are no figures.
+	NotTried string `json:"not_tried,omitempty"`
+	*Effect  `json:",omitempty"`
+	// Masked is who is masked, nil if nobody is; Placebo drops as many tokens at random.
+	Masked  *Masked `json:"masked,omitempty"`
+	Placebo *Effect `json:"placebo,omitempty"`
+}
+
+// Ratio is an importance ratio that corrects exactly: of a token, or of a sequence.
+type Ratio string
+
+// The ratios.
+const (
+	TokenRatio    Ratio = "token"
+	SequenceRatio Ratio = "product"
+)
+
+// Effect is what weights w do in place of the ratios, which correct exactly, and of
+// ones, which correct nothing.
+type Effect struct {
+	// TokensChanged is the share of tokens whose w is off 1 by more than 1 %,
+	// ResponsesChanged that of responses with such a token.
+	TokensChanged    float64 `json:"tokens_changed"`
+	ResponsesChanged float64 `json:"responses_changed"`
+	// WeightRemoved is Σ max(1−w, 0)/n, WeightAdded Σ max(w−1, 0)/n.
+	WeightRemoved float64 `json:"weight_removed"`
+	WeightAdded   float64 `json:"weight_added"`
+	// ESSToken is (Σw)²/(nΣw²) over tokens, verl's where a response's weight is repeated on
+	// them; ESSSequence over responses, with the mean of its tokens' for each.
+	ESSToken    float64 `json:"ess_token"`
+	ESSSequence float64 `json:"ess_sequence"`
+	// Ratio is what the weights are compared with: of a rule on tokens the token's ratio ρ, of a rule on
+	// sequences the product of ρ over the response. Distance is mean |w − that ratio|.
+	Ratio    Ratio   `json:"ratio"`
+	Distance float64 `json:"distance"`
+	// BiasGradient is |mean(wA) − mean(ratio·A)| in deviations of A, Variance mean(w²A²)/mean(A²): both
+	// null where no advantage is recorded, or all are 0.
+	BiasGradient *float64 `json:"bias_gradient"`
+	Variance     *float64 `json:"variance"`
+	// The intervals are of 90 %, by a bootstrap of responses.
+	TokensChangedInterval [2]float64 `json:"tokens_changed_interval"`
+	DistanceInterval      [2]float64 `json:"distance_interval"`
+}
+
+// fixes tries every registered weighting and mask at its defaults, and every preset.
+func (t *trial) fixes() []Fix {
+	if t.batch.Tokens() == 0 {
+		return nil
+	}
+	var list []Fix
+	for _, e := range correction.Weightings {
+		list = append(list, t.try(e.Name, "weights", &correction.Pipeline{Weights: e.New()}, e.Needs))
+	}
+	for _, e := range correction.Masks {
+		if e.Name != "random_mask" { // the placebo beside each of them
+			list = append(list, t.try(e.Name, "mask", &correction.Pipeline{Masks: []correction.Masking{e.New()}}, e.Needs))
+		}
+	}
+	for _, e := range correction.Presets {
+		list = append(list, t.try(e.Name, "preset", e.New(), nil))
+	}
+	return list
+}
+
+// recorded are the columns that a trial has, beside the advantage where it is graded.
+var recorded = batch.Columns{batch.Mask, batch.LogpRoll, batch.LogpOld, batch.Logp, batch.Anchor}
+
+// trial is a sample as a batch that corrections are tried on.
+type trial struct {
+	batch *batch.Batch
+	// rho are the ratios of the tokens, product those of their responses.
+	rho, product []float64
+	// graded says that advantages are recorded, spread is their deviation.
+	graded bool
+	spread float64
+	groups grouping
+	draws  [][]int // responses, draw by draw
+}
+
+const (
+	bootstraps = 200
+	// changedBy is how far off 1 a weight is that changes anything.
+	changedBy = 0.01
+)
+
+func newTrial(rows []*kept) *trial {
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
+	t := &trial{batch: b, graded: len(rows) > 0}
+	for _, k := range rows {
+		b.LogpRoll, b.Old.Logp = append(b.LogpRoll, k.roll...), append(b.Old.Logp, k.old...)
+		now := k.now
+		if now == nil {
+			now = k.old
+		}
+		b.Now.Logp = append(b.Now.Logp, now...)
+		b.Advantage = append(b.Advantage, k.advantage...)
+		t.graded = t.graded && k.advantage != nil
+		b.Offsets = append(b.Offsets, len(b.LogpRoll))
+	}
+	b.Anchor = b.Old.Logp
+	b.Mask = make([]bool, len(b.LogpRoll))
+	for n, roll := range b.LogpRoll {
+		b.Mask[n] = true
+		t.rho = append(t.rho, ratioOf(b.Old.Logp[n]-roll))
+	}
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		sum := 0.0
+		for n := from; n < to; n++ {
+			sum += b.Old.Logp[n] - b.LogpRoll[n]
+		}
+		for range to - from {
+			t.product = append(t.product, ratioOf(sum))
+		}
+	}
+	if !t.graded {
+		b.Advantage = nil
+	}
+	mean, squares := 0.0, 0.0
+	for _, a := range b.Advantage {
+		mean += a
+		squares += float64(a * a)
+	}
+	n := float64(max(len(b.Advantage), 1))
+	mean /= n
+	t.spread = math.Sqrt(max(0, squares/n-float64(mean*mean)))
+	t.groups = grouped(rows)
+	r := rand.New(rand.NewPCG(5, 16))
+	for range bootstraps {
+		draw := make([]int, len(rows))
+		for i := range draw {
+			draw[i] = r.IntN(len(rows))
+		}
+		t.draws = append(t.draws, draw)
+	}
+	return t
+}
+
+// ratioOf is exp of a log-ratio, bounded as corrections bound it.
+func ratioOf(logRatio float64) float64 {
+	return elementary.Exp(max(-overflow, min(overflow, logRatio)))
+}
+
+// judgedBy is the ratio that a correction is to be compared with: that of its weights, or
+// of its masks if all of them are on sequences.
+func judgedBy(p *correction.Pipeline) Ratio {
+	weights, masks := p.Rules()
+	if weights != nil {
+		masks = []correction.Rule{*weights}
+	}
+	onTokens := func(r correction.Rule) bool { return r.Unit != method.Sequence }
+	if len(masks) == 0 || slices.ContainsFunc(masks, onTokens) {
+		return TokenRatio
+	}
+	return SequenceRatio
+}
+
+// try applies a correction, and the placebo where it masks anything. Where the dump
+// has no log-probs of the training forward, those before the update stand for them: OPSM then
+// misses what the update itself moved.
+func (t *trial) try(name, kind string, p *correction.Pipeline, needs batch.Columns) Fix {
+	f := Fix{Name: name, Kind: kind, Recipe: p.Recipe()}
+	for _, c := range needs {
+		if !slices.Contains(recorded, c) && !(c == batch.Advantage && t.graded) {
+			f.NotTried = "the dump has no " + c.String()
+			return f
+		}
+	}
+	w, err := t.weights(p)
+	if err != nil {
+		f.NotTried = err.Error()
+		return f
+	}
+	by := judgedBy(p)
+	f.Effect = t.effect(w, by)
+	if f.Masked = t.masked(w); f.Masked != nil {
+		placebo := &correction.Pipeline{Masks: []correction.Masking{&correction.RandomMask{Rate: f.Masked.Tokens}}}
+		if w, err := t.weights(placebo); err == nil {
+			f.Placebo = t.effect(w, by)
+		}
+	}
+	return f
+}
+
+// weights are what the loss of every token would be multiplied by, 0 where it is masked.
+func (t *trial) weights(p *correction.Pipeline) ([]float64, error) {
+	b := *t.batch // its columns of the correction are the trial's own
+	for _, stage := range []correction.Stage{correction.AtBatch, correction.AtStep} {
+		if err := p.Apply(&b, stage); err != nil {
+			return nil, err
+		}
+	}
+	w := make([]float64, b.Tokens())
+	for n := range w {
+		switch {
+		case !b.LossMask[n] || b.Gate != nil && !b.Gate[n]:
+		case b.Weight != nil:
+			w[n] = b.Weight[n]
+		default:
+			w[n] = 1
+		}
+	}
+	return w, nil
+}
+
+// sums are those of a response, from which every figure of the sample is made.
+type sums struct {
+	n, changed, responses, touched           float64
+	removed, added, w, ww, mean, meanSquares float64
+	off, wa, ra, wwaa, aa                    float64
+}
+
+func (s *sums) add(o sums) {
+	s.n, s.changed, s.responses, s.touched = s.n+o.n, s.changed+o.changed, s.responses+o.responses, s.touched+o.touched
+	s.removed, s.added, s.w, s.ww = s.removed+o.removed, s.added+o.added, s.w+o.w, s.ww+o.ww
+	s.mean, s.meanSquares = s.mean+o.mean, s.meanSquares+o.meanSquares
+	s.off, s.wa, s.ra, s.wwaa, s.aa = s.off+o.off, s.wa+o.wa, s.ra+o.ra, s.wwaa+o.wwaa, s.aa+o.aa
+}
+
+// response sums response i, with the ratios that correct exactly.
+func (t *trial) response(w, exact []float64, i int) (s sums) {
+	from, to := t.batch.Span(i)
+	for n := from; n < to; n++ {
+		s.n++
+		if math.Abs(w[n]-1) > changedBy {
+			s.changed++
+		}
+		s.removed, s.added = s.removed+max(1-w[n], 0), s.added+max(w[n]-1, 0)
+		s.w, s.ww = s.w+w[n], s.ww+float64(w[n]*w[n])
+		s.off += math.Abs(w[n] - exact[n])
+		if t.graded {
+			a := t.batch.Advantage[n]
+			wa := float64(w[n] * a)
+			s.wa, s.ra = s.wa+wa, s.ra+float64(exact[n]*a)
+			s.wwaa, s.aa = s.wwaa+float64(wa*wa), s.aa+float64(a*a)
+		}
+	}
+	s.responses, s.touched = 1, min(s.changed, 1)
+	if s.n > 0 {
+		s.mean = s.w / s.n
+	}
+	s.meanSquares = float64(s.mean * s.mean)
+	return s
+}
+
+// effect is that of weights on the sample, with its intervals.
+func (t *trial) effect(w []float64, by Ratio) *Effect {
+	exact := t.rho
+	if by == SequenceRatio {
+		exact = t.product
+	}
+	rows := make([]sums, t.batch.Len())
+	var all sums
+	for i := range rows {
+		rows[i] = t.response(w, exact, i)
+		all.add(rows[i])
+	}
+	e := &Effect{
+		TokensChanged: all.changed / all.n, ResponsesChanged: all.touched / all.responses,
+		WeightRemoved: all.removed / all.n, WeightAdded: all.added / all.n,
+		ESSToken: effective(all.w, all.ww, all.n), ESSSequence: effective(all.mean, all.meanSquares, all.responses), Ratio: by, Distance: all.off / all.n,
+	}
+	if all.aa > 0 && t.spread > 0 {
+		bias, variance := math.Abs(all.wa-all.ra)/all.n/t.spread, all.wwaa/all.aa
+		e.BiasGradient, e.Variance = &bias, &variance
+	}
+	var changed, off []float64
+	for _, draw := range t.draws {
+		var s sums
+		for _, i := range draw {
+			s.n, s.changed, s.off = s.n+rows[i].n, s.changed+rows[i].changed, s.off+rows[i].off
+		}
+		changed, off = append(changed, s.changed/s.n), append(off, s.off/s.n)
+	}
+	e.TokensChangedInterval, e.DistanceInterval = ninety(changed), ninety(off)
+	return e
+}
+
+// effective is (Σw)²/(nΣw²), 0 of weights that are all 0.
+func effective(w, ww, n float64) float64 {
+	if ww == 0 {
+		return 0
+	}
+	return w / n * w / ww
+}
+
+// ninety is the middle 90 % of draws.
+func ninety(draws []float64) [2]float64 {
+	slices.Sort(draws)
+	return [2]float64{quantile(draws, 0.05), quantile(draws, 0.95)}
+}

@@ -1,0 +1,101 @@
+package diagnose
+
+import "slices"
+
+// Look is a feature of a gap beside what it is in simulated gaps of each cause.
+type Look struct {
+	// Feature is its name among the features, About what it is.
+	Feature string  `json:"feature"`
+	About   string  `json:"about"`
+	Value   float64 `json:"value"`
+	// Ranges are of the reference set.
+	Ranges []Range `json:"ranges"`
+}
+
+// Range is where a figure lies in N simulated dumps: a feature in those of a cause, the
+// value of a check in all, none of which has anything to repair.
+type Range struct {
+	Cause string `json:"cause,omitempty"`
+	N     int    `json:"n"`
+	// Quantiles are those of 5, 25, 50, 75 and 95 %.
+	Quantiles [5]float64 `json:"quantiles"`
+}
+
+// looked are the features that are shown.
+var looked = []struct {
+	name, about string
+	of          func(f *Features) *float64
+}{
+	{"med", "median error, in logits", func(f *Features) *float64 { return f.Med }},
+	{"t99", "99 % quantile of errors, in medians", func(f *Features) *float64 { return f.T99 }},
+	{"lift", "large errors side by side, over chance", func(f *Features) *float64 { return f.Lift }},
+	{"jumps", "part of k3 in short runs of large errors", func(f *Features) *float64 { return f.Jumps }},
+	{"eta2", "part of the squares that goes by the log-odds", func(f *Features) *float64 { return f.Eta2 }},
+	{"icc", "correlation of errors of one token id", func(f *Features) *float64 { return f.ICC }},
+	{"disp", "scatter from response to response, over chance", func(f *Features) *float64 { return f.Disp }},
+	{"flip_part", "part of k3 where other experts computed a token", func(f *Features) *float64 { return f.FlipPart }},
+}
+
+// looksOf are the ranges in observations of a single cause.
+func looksOf(list []observation) []Look {
+	var looks []Look
+	for _, l := range looked {
+		look := Look{Feature: l.name, About: l.about}
+		for _, cause := range []string{Precision, Routing, Staleness} {
+			var values []float64
+			for _, o := range list {
+				if o.single() && o.cause() == cause {
+					if x := l.of(o.Features); x != nil {
+						values = append(values, *x)
+					}
+				}
+			}
+			if len(values) > 0 {
+				look.Ranges = append(look.Ranges, rangeOf(cause, values))
+			}
+		}
+		looks = append(looks, look)
+	}
+	return looks
+}
+
+// soundOf are the ranges of the checks' values.
+func soundOf(list []observation) map[string]*Range {
+	ranges := map[string]*Range{}
+	for _, c := range checks {
+		var values []float64
+		for _, o := range list {
+			if x, ok := o.Checks[c.id]; ok {
+				values = append(values, x)
+			}
+		}
+		if len(values) > 0 {
+			r := rangeOf("", values)
+			ranges[c.id] = &r
+		}
+	}
+	return ranges
+}
+
+// rangeOf sorts the values of a range.
+func rangeOf(cause string, values []float64) Range {
+	slices.Sort(values)
+	r := Range{Cause: cause, N: len(values)}
+	for i, p := range [...]float64{0.05, 0.25, 0.5, 0.75, 0.95} {
+		r.Quantiles[i] = quantile(values, p)
+	}
+	return r
+}
+
+// looks puts the features that were measured beside the reference's.
+func (r *reference) looks(f *Features) []Look {
+	var list []Look
+	for i, l := range looked {
+		if x := l.of(f); x != nil {
+			look := r.Looks[i]
+			look.Value = *x
+			list = append(list, look)
+		}
+	}
+	return list
+}

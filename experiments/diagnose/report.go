@@ -1,0 +1,203 @@
+package diagnose
+
+import (
+	"driftlab/experiments/diagnose/reader"
+	"driftlab/trainer/method/metrics"
+)
+
+// Report is what an analysis has found. Parts that this version does not work out are absent.
+type Report struct {
+	Schema    int       `json:"schema"`
+	Inputs    []Input   `json:"inputs"`
+	Verdict   Verdict   `json:"verdict"`
+	Checks    []Check   `json:"checks"`
+	Gap       *Gap      `json:"gap,omitempty"`
+	Responses Responses `json:"responses"`
+	// Active is about the configured correction, absent where no configuration is given.
+	Active *Active `json:"active,omitempty"`
+	// Decisions are the rows of the decision table as far as it was walked: the last one
+	// decides. Disagreements are what the sources of its limits would say of these tokens.
+	Decisions     []Decision     `json:"decisions,omitempty"`
+	Disagreements []Disagreement `json:"disagreements,omitempty"`
+	// Recommended is the setting to use, absent where none is; Config is it in the syntax of each framework.
+	Recommended *Fix              `json:"recommended,omitempty"`
+	Config      map[string]string `json:"config,omitempty"`
+	// Alarms are rules of thumb on this gap; absent where there is too little to judge.
+	Alarms []Alarm `json:"alarms,omitempty"`
+	// Features are what the gap looks like; absent where there is too little, or to repair, or no gap.
+	Features *Features `json:"features,omitempty"`
+	// Looks are features beside what they are in simulated gaps of each cause; absent without causes.
+	Looks []Look `json:"looks,omitempty"`
+	// Causes are what may have made it, the likeliest first, and Ambiguous the pairs that this data cannot tell apart.
+	Causes    []Cause     `json:"causes"`
+	Ambiguous [][2]string `json:"ambiguous"`
+	// Attribution says how often causes are right on simulated dumps that were left out of the fit; absent without causes.
+	Attribution []Accuracy `json:"attribution,omitempty"`
+	// Fixes are what corrections would do to these tokens; absent where the data is to be repaired first.
+	Fixes []Fix `json:"fixes,omitempty"`
+	// Reproduced is the toy run that was looked for, absent where nobody asked.
+	Reproduced *Reproduced `json:"reproduced,omitempty"`
+}
+
+// Reproduced is a toy run with a gap of the same cause and about the same size.
+type Reproduced struct {
+	// Recipe is the file, Cause what makes the gap, Dose how much of it there is.
+	Recipe string `json:"recipe"`
+	Cause  string `json:"cause"`
+	Dose   string `json:"dose"`
+	// MeanAbsDlogp and K3 are those of a short run. Beyond says that the first is not within
+	// a factor of two of the dump's.
+	MeanAbsDlogp float64 `json:"mean_abs_dlogp"`
+	K3           float64 `json:"k3"`
+	Beyond       bool    `json:"beyond"`
+}
+
+// Input is a file that was read.
+type Input struct {
+	File   string `json:"file"`
+	Format string `json:"format"`
+	// Step is null where nobody says.
+	Step *int `json:"step"`
+	// Rows were complete, RowsUsed of them have trained tokens that count, Tokens of these.
+	Rows     int `json:"rows"`
+	RowsUsed int `json:"rows_used"`
+	Tokens   int `json:"tokens"`
+	// Damage names the first faults, Damaged counts all.
+	Damage  []reader.Damage `json:"damage"`
+	Damaged int             `json:"damaged"`
+	Missing []string        `json:"missing"`
+	Notes   []string        `json:"notes,omitempty"`
+}
+
+func inputOf(f *reader.File) Input {
+	in := Input{File: f.Name, Format: f.Format, Rows: f.Rows, RowsUsed: f.Used, Tokens: f.Tokens,
+		Damage: f.Damage, Damaged: f.Damaged, Missing: f.Missing, Notes: f.Notes}
+	if f.Step != reader.Unknown {
+		in.Step = &f.Step
+	}
+	return in
+}
+
+// Check is what a check says of a scope. Those of everything are all there, of other
+// scopes those that are not passed.
+type Check struct {
+	ID     string  `json:"id"`
+	Scope  string  `json:"scope"`
+	Value  float64 `json:"value"`
+	Limit  float64 `json:"limit"`
+	Result Result  `json:"result"`
+	// Conditional says that an earlier check of the same tokens has failed: this one may be its consequence.
+	Conditional bool   `json:"conditional"`
+	Why         string `json:"why"`
+	// Reference is where the value lies in simulated dumps that have nothing to repair; absent
+	// where the check has nothing to say of them, or of this one.
+	Reference *Range `json:"reference,omitempty"`
+
+	at     int
+	scope  scope
+	family string
+	remedy string
+}
+
+// Gap is that between the engines, on trained tokens with finite log-probs.
+type Gap struct {
+	metrics.Gap
+	// MeanRatio is the mean of ρ, OutsideHalfToTwo the share of tokens whose ρ is not between a half and 2.
+	// MeanExpAbs is the mean of exp|d|, NeMo-RL's token_mult_prob_error.
+	MeanRatio        float64 `json:"mean_ratio"`
+	MeanExpAbs       float64 `json:"mean_exp_abs_dlogp"`
+	OutsideHalfToTwo float64 `json:"share_outside_half_to_2"`
+	// NonFinite tokens are left out, Clamped ones have |d| > 20.
+	NonFinite int `json:"nonfinite"`
+	Clamped   int `json:"clamped"`
+}
+
+// State is what a dump as a whole is like.
+type State string
+
+// The states.
+const (
+	Healthy      State = "healthy"
+	Repair       State = "repair"
+	Genuine      State = "genuine"
+	Inactive     State = "inactive"
+	Insufficient State = "insufficient"
+	Unusable     State = "unusable"
+)
+
+// Verdict is the report in a sentence.
+type Verdict struct {
+	State State `json:"state"`
+	// Causes are those that the checks or the look of the gap speak for, the likeliest first.
+	Causes []string `json:"causes"`
+	// Confidence is named, likely or either: of the first, or of the first two. Empty where nothing can be said.
+	Confidence Confidence `json:"confidence,omitempty"`
+	Summary    string     `json:"summary"`
+	// Next is what to do now.
+	Next string `json:"next,omitempty"`
+}
+
+// Report judges what was read, and tries corrections where there is nothing to repair.
+func (a *Analysis) Report() Report {
+	r := a.judgement()
+	t := newTrial(a.sample.inOrder())
+	var k *known
+	switch state := r.Verdict.State; state {
+	case Healthy, Genuine:
+		r.Fixes = t.fixes()
+		fallthrough
+	case Repair:
+		k = t.facts(&r)
+		r.Decisions = decide(k)
+		if state == Repair {
+			break
+		}
+		r.Disagreements = t.disagreements(k)
+		r.Recommended, r.Config = t.recommend(r.Decisions)
+		if state == Genuine {
+			r.Verdict.Next = r.Decisions[len(r.Decisions)-1].Advice
+		}
+	}
+	if a.options.Config != nil {
+		r.Active = t.active(a.options.Config, &r)
+		r.Active.warn(r.Verdict.State, r.Recommended)
+		if r.Active.Configured {
+			r.Active.Settings = t.settings(a.options.Config, &r, k)
+		}
+		r.Verdict = r.Verdict.given(r.Active)
+	}
+	return r
+}
+
+// judgement is the report without what corrections would do.
+func (a *Analysis) judgement() Report {
+	r := Report{Schema: 1, Inputs: a.inputs, Checks: []Check{}, Causes: []Cause{}, Ambiguous: [][2]string{}, Responses: a.text.summary()}
+	missing := a.missing()
+	if len(a.scopes) > 0 {
+		r.Checks = a.judged()
+		r.Gap = a.measured()
+	} else {
+		r.Checks = append(r.Checks, Check{ID: checks[0].id, Scope: everything.String(), Limit: leastTokens, Result: Fail, Why: missing, family: Bookkeeping})
+	}
+	r.Verdict = a.verdict(&r, missing)
+	if r.Verdict.State == Healthy || r.Verdict.State == Genuine {
+		a.attribute(&r)
+	}
+	for _, c := range r.Checks {
+		if c.ID == "law-identity" && c.scope == everything && c.Result != NotApplicable {
+			r.Alarms = alarmsOf(r.Gap, c.Value, a.options.Rates)
+		}
+	}
+	return r
+}
+
+// measured is the gap of all tokens.
+func (a *Analysis) measured() *Gap {
+	x := a.extra
+	g := &Gap{Gap: a.gap.Gap(), NonFinite: x.nonFinite, Clamped: x.clamped, OutsideHalfToTwo: share(x.outside, x.n)}
+	a.flips.fill(&g.Gap)
+	if x.n > 0 {
+		g.MeanRatio, g.MeanExpAbs = x.ratio/float64(x.n), x.expAbs/float64(x.n)
+	}
+	return g
+}

@@ -1,0 +1,152 @@
+package diagnose
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+)
+
+// sampled is how many tokens of whole responses are kept for what needs an order.
+const sampled = 200_000
+
+// kept is a response of the sample: its trained tokens with finite log-probs.
+type kept struct {
+	roll, old []float64
+	// now and advantage are those of the same tokens, nil if they were not recorded.
+	now, advantage []float64
+
+	id        []int32 // nil if the dump has none
+	again     []uint8 // how the id has occurred before, nil if there are no ids
+	flipped   []bool  // other experts computed it, in any layer; nil unless both engines' routes were recorded
+	third     []uint8
+	turn      []int32 // runs of trained tokens, from 0
+	prompt    uint64  // of its tokens
+	first     bool    // the trained tokens begin where the response does, without a gap
+	prompted  bool    // there is one
+	env, file string
+	step, lag int // lag is that of lagOf
+	number    int // in the order of reading
+	lead      int // how many tokens the prompt has
+	stands    alignment
+	chance    uint64 // the responses with the lowest are kept
+}
+
+// reservoir keeps whole responses, each by a seeded chance of its own: which ones
+// depends on their number alone.
+type reservoir struct {
+	rows   []*kept // a heap, the highest chance first
+	tokens int
+	r      *rand.Rand
+	number int
+}
+
+func newReservoir() *reservoir { return &reservoir{r: rand.New(rand.NewPCG(1, 16))} }
+
+// add offers a response.
+func (s *reservoir) add(v *view, file string) {
+	s.number++
+	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), prompted: len(v.row.Prompt) > 0, lead: len(v.row.Prompt), stands: v.alignment()}
+	n := min(len(v.ok), sampled)
+	if n == 0 || s.tokens >= sampled && len(s.rows) > 0 && k.chance > s.rows[0].chance {
+		return
+	}
+	k.roll, k.old = slices.Clone(v.roll[:n]), slices.Clone(v.old[:n])
+	k.prompt, k.first = hashIDs(hashStart, v.row.Prompt), v.ok[n-1] == n-1 && v.row.Prompt != nil
+	k.now, k.advantage = gather(v.row.New, v.ok[:n]), gather(v.row.Advantage, v.ok[:n])
+	turn, last := int32(-1), -2
+	for i, at := range v.at { // as many turns as runs, whatever is finite
+		if at != last+1 {
+			turn++
+		}
+		if last = at; len(k.turn) < n && v.ok[len(k.turn)] == v.at[i] {
+			k.turn = append(k.turn, turn)
+		}
+	}
+	k.again = occurrences(v.row.Prompt, v.row.Token, v.ok[:n])
+	for i, at := range v.ok[:n] {
+		if v.row.Token != nil {
+			k.id = append(k.id, v.row.Token[at])
+		}
+		if v.row.Flips != nil {
+			k.flipped = append(k.flipped, v.row.Flipped(at))
+		}
+		k.third = append(k.third, uint8(3*i/n))
+	}
+	heap.Push(s, k)
+	s.tokens += n
+	for s.tokens > sampled && len(s.rows) > 1 {
+		s.tokens -= len(heap.Pop(s).(*kept).roll)
+	}
+}
+
+// gather is a column at these places, 0 where it is not finite; nil for no column.
+func gather(column []float64, at []int) []float64 {
+	if column == nil {
+		return nil
+	}
+	list := make([]float64, len(at))
+	for i, n := range at {
+		if isFinite(column[n]) {
+			list[i] = column[n]
+		}
+	}
+	return list
+}
+
+// inOrder are the responses as they were read.
+func (s *reservoir) inOrder() []*kept {
+	rows := slices.Clone(s.rows)
+	slices.SortFunc(rows, func(a, b *kept) int { return a.number - b.number })
+	return rows
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (s *reservoir) Len() int           { return len(s.rows) }
+func (s *reservoir) Less(i, j int) bool { return s.rows[i].chance > s.rows[j].chance }
+func (s *reservoir) Swap(i, j int)      { s.rows[i], s.rows[j] = s.rows[j], s.rows[i] }
+func (s *reservoir) Push(k any)         { s.rows = append(s.rows, k.(*kept)) }
+func (s *reservoir) Pop() any {
+	last := s.rows[len(s.rows)-1]
+	s.rows = s.rows[:len(s.rows)-1]
+	return last
+}
+
+// within is the part of a sample that lies in a scope.
+func within(rows []*kept, in scope) []*kept {
+	if in == everything {
+		return rows
+	}
+	var part []*kept
+	for _, k := range rows {
+		switch in.kind {
+		case "env":
+			if k.env == in.name {
+				part = append(part, k)
+			}
+		case "file":
+			if k.file == in.name {
+				part = append(part, k)
+			}
+		case "third":
+			third := uint8(in.name[0] - '1')
+			from, _ := slices.BinarySearch(k.third, third)
+			to, _ := slices.BinarySearch(k.third, third+1)
+			if from < to {
+				part = append(part, &kept{roll: k.roll[from:to], old: k.old[from:to], number: k.number})
+			}
+		}
+	}
+	return part
+}
+
+const hashStart = 14695981039346656037
+
+// hashIDs is FNV-1a of tokens, going on from h.
+func hashIDs(h uint64, ids []int32) uint64 {
+	for _, id := range ids {
+		for shift := 0; shift < 32; shift += 8 {
+			h = (h ^ uint64(uint32(id)>>shift&255)) * 1099511628211
+		}
+	}
+	return h
+}

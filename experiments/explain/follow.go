@@ -1,0 +1,183 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlab/precision/elementary"
+	"driftlab/results/record"
+	"driftlab/trainer"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/masked"
+	"driftlab/trainer/recipe"
+)
+
+// Request asks for some tokens of a training step.
+type Request struct {
+	// Step is the one to follow, from 1; the steps before it are made.
+	Step int
+	// Tokens is how many are followed, spread evenly over the sizes of the ratio
+	// between the engines.
+	Tokens int
+	// Caps are those of the truncated weights; none: 1, 1.5, 2, 3 and 5.
+	Caps []float64
+	// Workers is the number of cores; 0 means one.
+	Workers int
+	// Progress is called after every training step; nil for nobody.
+	Progress func(trainer.Progress)
+}
+
+// errDone ends a run after the step that was asked for.
+var errDone = errors.New("followed")
+
+// Follow makes the run of a recipe up to a step, and follows tokens through that one.
+// The clip is that of the recipe's loss where it is ppo_clip, else of its defaults.
+func Follow(ctx context.Context, r recipe.Recipe, q Request) (*record.Update, error) {
+	r, p, err := trainer.Prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	if q.Step < 1 || q.Step > r.Steps {
+		return nil, fmt.Errorf("step %d: the run has the steps 1 to %d", q.Step, r.Steps)
+	}
+	var s *trainer.Session
+	var after [][]float64 // log-probs of the batch after each update
+	s, err = trainer.NewSession(r, p, trainer.Options{Workers: q.Workers, Progress: q.Progress, Updated: func(step, _ int) {
+		if step == q.Step-1 {
+			var now batch.Scored
+			s.Score(&now)
+			after = append(after, now.Logp)
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	err = s.Run(ctx, 0, func(step int, _ []batch.Metric) error {
+		if step == q.Step {
+			return errDone
+		}
+		return nil
+	})
+	if !errors.Is(err, errDone) {
+		return nil, err
+	}
+	b, _, _, _ := s.Sampled()
+	after = slices.Insert(after, 0, b.Old.Logp)
+	u := &record.Update{Seed: r.Seed, Step: q.Step, Rollout: r.Rollout.Numerics.Name, Learner: r.Learner.Numerics.Name,
+		Updates: len(after) - 1, Caps: q.Caps}
+	if u.Caps == nil {
+		u.Caps = []float64{1, 1.5, 2, 3, 5}
+	}
+	return u, newFollower(u, b, after, r.Loss.New()).fill(s.Vocab(), q.Tokens)
+}
+
+// follower fills an Update from the batch of a step.
+type follower struct {
+	*record.Update
+	batch *batch.Batch
+	after [][]float64
+	clip  loss.PPOClip
+}
+
+func newFollower(u *record.Update, b *batch.Batch, after [][]float64, l loss.Loss) *follower {
+	f := &follower{Update: u, batch: b, after: after, clip: *loss.NewPPOClip()}
+	if own, ok := l.(*loss.PPOClip); ok {
+		f.clip = *own
+	}
+	f.clip.Aggregation = loss.Aggregation{Mode: "token-sum"} // each token's own part
+	u.Low, u.High = 1-f.clip.EpsLow, 1+f.clip.EpsHigh
+	return f
+}
+
+// fill fills the Update.
+func (f *follower) fill(vocab []string, tokens int) error {
+	f.Count = masked.Count(f.batch.Mask)
+	chosen := f.choose(tokens)
+	for _, n := range chosen {
+		f.Tokens = append(f.Tokens, f.token(n, vocab))
+	}
+	for update := range f.after {
+		merged, _, err := f.price(update, f.batch.LogpRoll, false)
+		if err != nil {
+			return err
+		}
+		decoupled, weights, err := f.price(update, f.batch.Old.Logp, true)
+		if err != nil {
+			return err
+		}
+		f.OutsideMerged = append(f.OutsideMerged, f.outside(update, f.batch.LogpRoll))
+		f.OutsideDecoupled = append(f.OutsideDecoupled, f.outside(update, f.batch.Old.Logp))
+		for k, n := range chosen {
+			t := &f.Tokens[k]
+			t.MergedBranch = append(t.MergedBranch, string(merged.Tokens[n].Branch))
+			t.DecoupledBranch = append(t.DecoupledBranch, string(decoupled.Tokens[n].Branch))
+			t.MergedLines = append(t.MergedLines, renamed(merged.Tokens[n].Workings()))
+			t.DecoupledLines = append(t.DecoupledLines, append(weights.Tokens[n].Workings(), decoupled.Tokens[n].Workings()...))
+		}
+	}
+	return nil
+}
+
+// renamed calls the anchor by its name where that is the sampler's policy.
+func renamed(lines []string) []string {
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], "logp - old", "logp - roll")
+	}
+	return lines
+}
+
+// tisCap is the cap of the weights in the formulas (verl's default).
+const tisCap = 2
+
+// sure is the log-prob from which on a token says nothing: all policies agree on it.
+const sure = -0.05
+
+// choose returns so many tokens with an advantage that are not sure, evenly over the ranks
+// of the log-ratio of the engines, from the smallest to the largest.
+func (f *follower) choose(tokens int) []int {
+	b := f.batch
+	var all []int
+	for n, m := range b.Mask {
+		if m && b.Advantage[n] != 0 && b.Old.Logp[n] < sure {
+			all = append(all, n)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y int) int { return cmp.Compare(f.engine(x), f.engine(y)) })
+	if len(all) <= tokens {
+		return all
+	}
+	chosen := make([]int, tokens)
+	for k := range chosen {
+		chosen[k] = all[k*(len(all)-1)/max(tokens-1, 1)]
+	}
+	return chosen
+}
+
+// engine is the log-ratio of old over mu.
+func (f *follower) engine(n int) float64 { return f.batch.Old.Logp[n] - f.batch.LogpRoll[n] }
+
+// token is what is known of token n.
+func (f *follower) token(n int, vocab []string) record.UpdatedToken {
+	b := f.batch
+	i, found := slices.BinarySearch(b.Offsets, n)
+	if !found {
+		i--
+	}
+	t := record.UpdatedToken{Response: i, Position: n - b.Offsets[i], Token: vocab[b.Token[n]], Advantage: b.Advantage[n],
+		LogMu: b.LogpRoll[n], LogOld: b.Old.Logp[n], Engine: elementary.Exp(f.engine(n))}
+	for _, now := range f.after {
+		t.LogNow = append(t.LogNow, now[n])
+		t.Staleness = append(t.Staleness, elementary.Exp(now[n]-t.LogOld))
+		t.Merged = append(t.Merged, elementary.Exp(now[n]-t.LogMu))
+	}
+	for _, c := range f.Caps {
+		t.Weight = append(t.Weight, min(t.Engine, c))
+	}
+	return t
+}

@@ -1,0 +1,43 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+)
+
+// Digest names all that a run came to: its resolved recipe, every figure of every step
+// and the final weights, which a stopped run has none of. It is the same on any number of
+// cores and in a browser, and that of a record that is read back.
+func (r *Result) Digest() string {
+	h := sha256.New()
+	h.Write(r.Record.Recipe)
+	for i := range r.Record.Columns {
+		c := &r.Record.Columns[i]
+		h.Write([]byte(c.Name))
+		for k, step := range c.Step {
+			write(h, uint64(step))
+			v := c.Value[k]
+			if math.IsNaN(v) {
+				v = math.NaN() // of whatever bits
+			}
+			write(h, math.Float64bits(v))
+		}
+	}
+	if r.Params != nil && r.Summary.Reason == "" {
+		var word [4]byte
+		for _, w := range r.Params.Theta {
+			binary.LittleEndian.PutUint32(word[:], math.Float32bits(w))
+			h.Write(word[:])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func write(h hash.Hash, x uint64) {
+	var word [8]byte
+	binary.LittleEndian.PutUint64(word[:], x)
+	h.Write(word[:])
+}

@@ -1,9 +1,0 @@
-package diagnose
-
-import "driftlab/trainer/golden"
-
-// goldenListings are the cases and outputs that are not matched, and why.
-var goldenListings = golden.Listings{
-	{File: "verl/debug_metrics*.json", Source: "calculate_token_list_diff",
-		Reason: "counts unequal token ids of two engines' inputs; here both engines score the same tokens of one batch"},
-}

@@ -1,0 +1,143 @@
+package advantage
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
+)
+
+// GDPO normalises every reward kind in its group before adding them up, so
+// that no kind drowns the others, then whitens over the batch.
+//
+//	A_ik = (R_ik − mean_g)/(std_g + eps),   A_i = Σ_k weight_k·A_ik,   A = whiten(A)
+//
+// A kind that is constant in a group adds 0, and so does a part of NaN, which
+// could not be scored. A response none of whose parts could gets 0 and is left
+// out of the batch's mean and deviation (TRL). Without RewardParts the only kind
+// is Reward.
+//
+// Source: arXiv 2601.05242; verl gdpo whitens over tokens, TRL's
+// normalize_then_sum over responses with (x − mean)/(std + eps).
+type GDPO struct {
+	Asymmetry `yaml:",inline"`
+	// Weights weighs the kinds, in their order. Empty means 1 each.
+	Weights []float64 `yaml:"weights"`
+	// Std divides by the group's standard deviation. Default true.
+	Std bool `yaml:"std"`
+	// Eps is added to standard deviations. Default 1e-6.
+	Eps float64 `yaml:"eps"`
+	// Whiten is "token" (verl), "sequence" (TRL) or "none". Default token.
+	Whiten string `yaml:"whiten"`
+
+	groups            groups
+	score, kind, part []float64
+	scored            []bool // per token: the response has a part that is not NaN
+}
+
+// Estimate fills b.Advantage from RewardParts.
+func (e *GDPO) Estimate(b *batch.Batch) error {
+	kinds := 1
+	if b.RewardParts != nil {
+		if err := b.Require(batch.RewardParts); err != nil {
+			return err
+		}
+		kinds = 0
+		if b.Len() > 0 {
+			kinds = len(b.RewardParts[0])
+		}
+	} else if err := b.Require(batch.Reward); err != nil {
+		return err
+	}
+	if len(e.Weights) != 0 && len(e.Weights) != kinds {
+		return fmt.Errorf("advantage: gdpo has %d weights for %d kinds of reward", len(e.Weights), kinds)
+	}
+	e.score, e.kind, e.part = batch.Zeroed(e.score, b.Len()), batch.Zeroed(e.kind, b.Len()), batch.Zeroed(e.part, b.Len())
+	if err := e.groups.find(b); err != nil {
+		return err
+	}
+	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "raw"}
+	for k := range kinds {
+		for i := range e.kind {
+			e.kind[i] = part(b, i, k)
+		}
+		err := e.groups.each(e.part, e.kind, func(score, reward []float64, _ []int) error {
+			one.normalise(score, reward)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		weight := 1.0
+		if len(e.Weights) > 0 {
+			weight = e.Weights[k]
+		}
+		for i, x := range e.part {
+			e.score[i] += float64(weight * x)
+		}
+	}
+	e.whiten(b, kinds)
+	e.apply(b)
+	return nil
+}
+
+// whiten turns the scores into advantages, centred and scaled over what could be scored.
+func (e *GDPO) whiten(b *batch.Batch, kinds int) {
+	e.scored = append(e.scored[:0], b.Mask...)
+	for i := range e.score {
+		if unscored(b, i, kinds) {
+			e.score[i] = math.NaN()
+			from, to := b.Span(i)
+			clear(e.scored[from:to])
+		}
+	}
+	m, n := scoredMean(e.score)
+	s := scoredDeviation(e.score, m, n-1) + e.Eps
+	for i, x := range e.score {
+		switch {
+		case math.IsNaN(x):
+			e.score[i] = 0
+		case e.Whiten == "sequence":
+			e.score[i] = (x - m) / s
+		}
+	}
+	broadcast(b, e.score)
+	if e.Whiten == "token" {
+		masked.Whiten(b.Advantage, e.scored)
+	}
+}
+
+// unscored reports whether response i has parts and all of them are NaN.
+func unscored(b *batch.Batch, i, kinds int) bool {
+	for k := range kinds {
+		if !math.IsNaN(part(b, i, k)) {
+			return false
+		}
+	}
+	return kinds > 0
+}
+
+// Validate checks eps, weights and whiten.
+func (e *GDPO) Validate() error {
+	for k, w := range e.Weights {
+		if math.IsNaN(w) || math.IsInf(w, 0) {
+			return fmt.Errorf("weights[%d] is %v", k, w)
+		}
+	}
+	if e.Whiten != "token" && e.Whiten != "sequence" && e.Whiten != "none" {
+		return fmt.Errorf("whiten is %q, must be \"token\", \"sequence\" or \"none\"", e.Whiten)
+	}
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}
+
+// part is the reward of kind k of response i; without kinds it is the reward.
+func part(b *batch.Batch, i, k int) float64 {
+	if b.RewardParts == nil {
+		return b.Reward[i]
+	}
+	return b.RewardParts[i][k]
+}

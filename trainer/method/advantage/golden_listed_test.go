@@ -1,0 +1,34 @@
+package advantage
+
+import (
+	"strings"
+
+	"driftlab/trainer/method/golden"
+)
+
+// goldenListings are the cases and outputs that are not matched, and why.
+var goldenListings = golden.Listings{
+	{File: "verl/pf_ppo*.json",
+		Reason: "policy filtration resamples the batch with PyTorch's generator; it is no advantage estimator and not in the survey"},
+	{File: "verl/functional*.json", Source: "get_response_mask",
+		Reason: "finds the end of a padded response by its stop token; responses are ragged here and end where they end"},
+	{File: "verl/functional*.json", Output: "masked_var_*",
+		Reason: "the variance by itself, which nothing here reads; the whitening that divides by it is matched"},
+	{File: "verl/adv_*.json", When: raisesOnWhitening,
+		Reason: "verl raises where whitening has fewer than two tokens; here such advantages stay raw (gae) or are 0"},
+	{File: "verl/adv_*.json", Output: "advantages_float32_internal",
+		Reason: "verl's float32 result, kept for information beside the float64 one, which is matched"},
+	{File: "areal/norm_kl*.json", Source: "Normalization", Output: "normalized_tok",
+		Reason: "normalises a matrix of finished token advantages; estimators here start from rewards"},
+	{File: "roll/advantages_kl*.json", Source: "compute_advantage", Output: "metrics/*",
+		Reason: "figures of ROLL's clipping of advantages, which is not part of the estimator"},
+	{File: "trl/advantages*.json", Output: "is_std_zero",
+		Reason: "a figure TRL logs; zero-variance groups are counted by the trainer"},
+	{File: "trl/advantages*.json", Output: "std_rewards",
+		Reason: "an intermediate figure TRL logs; the advantages it leads to are matched"},
+}
+
+// raisesOnWhitening are the batches with fewer than two tokens.
+func raisesOnWhitening(c *golden.Case) bool {
+	return c.Raised() && !strings.Contains(c.Source, "passk")
+}

@@ -1,0 +1,458 @@
+package advantage
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/guard"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/masked"
+	"driftlab/trainer/method/metrics"
+)
+
+func TestGolden(t *testing.T) {
+	golden.Run(t, "trainer/method/advantage", []golden.Matcher{
+		{File: "verl/adv_*.json", Match: matchVerl},
+		{File: "verl/functional*.json", Source: "masked_", Match: matchFunctional},
+		{File: "areal/norm_kl*.json", Match: matchAReaL},
+		{File: "roll/advantages_kl*.json", Source: "reward_norm", Match: matchROLLNorm},
+		{File: "roll/advantages_kl*.json", Match: matchROLL},
+		{File: "skyrl/advantages_reductions*.json", Match: matchSkyRL},
+		{File: "slime/advantages_opsm*.json", Match: matchSlime},
+		{File: "trl/advantages*.json", Match: matchTRL},
+		{File: "papers/vcpo_opob*.json", Match: matchOPOB},
+	}, goldenListings)
+}
+
+// rewards fills TokenReward, and Reward as the sum of the whole row, mask or
+// not, which is what outcome estimators of verl and SkyRL take.
+func rewards(b *batch.Batch, token []float64) {
+	b.TokenReward = token
+	b.Reward = make([]float64, b.Len())
+	for i := range b.Reward {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			b.Reward[i] += token[n]
+		}
+	}
+}
+
+// estimated runs an estimator on a batch and returns the batch, nil if it failed.
+func estimated(k *golden.Check, e Estimator, b *batch.Batch) *batch.Batch {
+	if err := e.Validate(); err != nil {
+		k.Fail("%v", err)
+	}
+	if err := e.Estimate(b); err != nil {
+		k.Fail("%v", err)
+		return nil
+	}
+	return b
+}
+
+// inMask takes the peer's entries outside the mask, where it leaves anything.
+func inMask(c *golden.Case, key string, mask []bool, got []float64) []float64 {
+	merged := append([]float64(nil), c.Outputs.Flat(key)...)
+	if len(merged) != len(mask) {
+		return got
+	}
+	for n, counts := range mask {
+		if counts {
+			merged[n] = got[n]
+		}
+	}
+	return merged
+}
+
+func matchVerl(c *golden.Case, k *golden.Check) {
+	v := c.Params
+	b := golden.Batch(c.Inputs.Matrix("response_mask"))
+	rewards(b, c.Inputs.Flat("token_level_rewards"))
+	if c.Inputs.Has("index") {
+		b.Group = golden.Groups(c.Inputs.Strings("index"))
+	}
+	std, eps := v.Bool("norm_adv_by_std_in_grpo"), v.FloatOr("epsilon", 1e-6)
+	var e Estimator
+	switch f := strings.Fields(c.Source)[1]; strings.TrimPrefix(f, "core_algos.compute_") {
+	case "grpo_outcome_advantage", "grpo_vectorized_outcome_advantage":
+		e = &GRPO{Asymmetry: symmetric, Std: std, Eps: eps, Singleton: "raw"}
+	case "grpo_passk_outcome_advantage":
+		e = &GRPOPassK{Asymmetry: symmetric, Std: std, Eps: eps}
+	case "rloo_outcome_advantage":
+		e = &RLOO{Asymmetry: symmetric, Singleton: "raw"}
+	case "rloo_vectorized_outcome_advantage":
+		e = &RLOO{Asymmetry: symmetric, Singleton: "zero"}
+	case "opo_outcome_advantage":
+		e = &OPO{Asymmetry: symmetric}
+	case "gpg_outcome_advantage":
+		e = &GPG{Asymmetry: symmetric, FNorm: v.FloatOr("f_norm", 1)}
+	case "reinforce_plus_plus_outcome_advantage":
+		e = &Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: true, Holes: Carry, CountEps: masked.Epsilon}
+	case "reinforce_plus_plus_baseline_outcome_advantage":
+		e = &ReinforceBaseline{Asymmetry: symmetric}
+	case "remax_outcome_advantage":
+		b.GreedyReward = c.Inputs.Flat("reward_baselines")
+		for n, counts := range b.Mask {
+			if !counts {
+				b.TokenReward[n] = 0
+			}
+		}
+		e = &ReMax{Asymmetry: symmetric}
+	case "gae_advantage_return":
+		b.Value = c.Inputs.Flat("values")
+		e = &GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lam"), Whiten: true, Holes: Carry, CountEps: masked.Epsilon}
+	case "gdpo_outcome_advantage":
+		g := &GDPO{Asymmetry: symmetric, Weights: v.FlatOr("gdpo_reward_weights"), Std: std, Eps: 1e-6, Whiten: "token"}
+		if v.Has("gdpo_reward_keys") {
+			for i := range b.Len() {
+				var parts []float64
+				for _, key := range v.Strings("gdpo_reward_keys") {
+					parts = append(parts, c.Inputs.Sub("rewards").Flat(key)[i])
+				}
+				b.RewardParts = append(b.RewardParts, parts)
+			}
+		}
+		e = g
+	case "optimal_token_baseline_advantage", "multi_turn_optimal_token_baseline_advantage":
+		b.Old.Logp, b.Old.SumSquares = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("sum_pi_squared")
+		b.Weight = c.Inputs.FlatOr("rollout_is_weights")
+		e = &OTB{Asymmetry: symmetric, Eps: v.Float("epsilon"), ZeroTail: v.Bool("handle_zero_tail"), Scale: "increment",
+			multiTurn: strings.Contains(f, "multi_turn")}
+	default:
+		k.Fail("no estimator for %s", f)
+		return
+	}
+	if _, raises := c.Outputs["error"]; raises {
+		k.Error(e.Estimate(b))
+		return
+	}
+	out := estimated(k, e, b)
+	if out == nil {
+		return
+	}
+	k.Vector("advantages", inMask(c, "advantages", b.Mask, out.Advantage))
+	if out.Return != nil {
+		k.Vector("returns", inMask(c, "returns", b.Mask, out.Return))
+	} else { // an outcome estimator returns its advantages twice
+		k.Vector("returns", inMask(c, "returns", b.Mask, out.Advantage))
+	}
+}
+
+// verl's masked reductions, which package masked follows.
+func matchFunctional(c *golden.Case, k *golden.Check) {
+	x := c.Inputs.Flat("values")
+	b := golden.Batch(c.Inputs.Matrix("mask"))
+	var sums, means []float64
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		sums = append(sums, masked.Sum(x[from:to], b.Mask[from:to]))
+		means = append(means, masked.Mean(x[from:to], b.Mask[from:to]))
+	}
+	k.Scalar("masked_sum", masked.Sum(x, b.Mask))
+	k.Vector("masked_sum_rows", sums)
+	k.Scalar("masked_mean", masked.Mean(x, b.Mask))
+	k.Vector("masked_mean_rows", means)
+	mean := masked.Mean(x, b.Mask)
+	white := slices.Clone(x)
+	masked.Whiten(white, b.Mask)
+	k.Vector("masked_whiten", inMask(c, "masked_whiten", b.Mask, white))
+	for n := range white {
+		white[n] += mean
+	}
+	k.Vector("masked_whiten_noshift", inMask(c, "masked_whiten_noshift", b.Mask, white))
+}
+
+// outcomes is a batch of one-token responses with the given rewards in groups of size.
+func outcomes(reward []float64, size int) *batch.Batch {
+	b := &batch.Batch{
+		Sampled: batch.Sampled{Offsets: []int{0}},
+		Graded:  batch.Graded{Reward: reward},
+	}
+	for i := range reward {
+		b.Offsets, b.Mask, b.Group = append(b.Offsets, i+1), append(b.Mask, true), append(b.Group, i/max(size, 1))
+	}
+	return b
+}
+
+func level(v golden.Values, key string) string {
+	if !v.Has(key) {
+		return "none"
+	}
+	return v.String(key)
+}
+
+func matchAReaL(c *golden.Case, k *golden.Check) {
+	v := c.Params
+	e := &Normalize{Asymmetry: symmetric, Mean: level(v, "mean_level"), Std: level(v, "std_level"), Eps: v.FloatOr("eps", 1e-5),
+		Biased: !v.Bool("std_unbiased"), Residual: true, LeaveOneOut: v.Bool("mean_leave1out")}
+	if out := estimated(k, e, outcomes(c.Inputs.Flat("rewards"), v.IntOr("group_size", len(c.Inputs.Flat("rewards"))))); out != nil {
+		k.Vector("normalized", out.Advantage)
+	}
+}
+
+func matchROLLNorm(c *golden.Case, k *golden.Check) {
+	v := c.Params
+	e := &Normalize{Asymmetry: symmetric, Mean: level(v, "norm_mean_type"), Std: level(v, "norm_std_type"), Eps: 1e-6}
+	if out := estimated(k, e, outcomes(c.Inputs.Flat("rewards"), v.Int("n_sample"))); out != nil {
+		k.Vector("normalized", out.Advantage)
+	}
+}
+
+func matchROLL(c *golden.Case, k *golden.Check) {
+	v := c.Params
+	b := golden.Batch(c.Inputs.Matrix("mask"))
+	rewards(b, slices.Clone(c.Inputs.Flat("token_level_rewards")))
+	if v.Bool("whiten_rewards") {
+		masked.Whiten(b.TokenReward, b.Mask)
+	}
+	var e Estimator
+	if v.String("adv_estimator") == "gae" {
+		b.Value = c.Inputs.Flat("values")
+		e = &GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Whiten: v.Bool("whiten_advantages"), Holes: Through, CountEps: masked.Epsilon}
+	} else {
+		e = &Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: v.Bool("whiten_advantages"), Holes: Through, CountEps: masked.Epsilon}
+	}
+	out := estimated(k, e, b)
+	if out == nil {
+		return
+	}
+	if top := v.FloatOr("advantage_clip", 0); top > 0 {
+		for n, a := range out.Advantage {
+			out.Advantage[n] = min(max(a, -top), top)
+		}
+	}
+	k.Vector("advantages", inMask(c, "advantages", b.Mask, out.Advantage))
+	k.Vector("returns", inMask(c, "returns", b.Mask, out.Return))
+}
+
+func matchSkyRL(c *golden.Case, k *golden.Check) {
+	v := c.Params
+	b := golden.Batch(c.Inputs.Matrix("mask"))
+	rewards(b, c.Inputs.Flat("token_level_rewards"))
+	b.Group = golden.Groups(c.Inputs.Strings("group"))
+	var e Estimator
+	switch v.String("adv_estimator") {
+	case "grpo":
+		e = &GRPO{Asymmetry: symmetric, Std: v.Bool("grpo_norm_by_std"), Eps: v.Float("epsilon"), Singleton: "raw"}
+	case "rloo":
+		e = &RLOO{Asymmetry: symmetric, Singleton: "zero"}
+	case "maxrl":
+		e = &MaxRL{Asymmetry: symmetric, Eps: v.Float("epsilon")}
+	case "reinforce++":
+		e = &Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: true, Holes: Reset}
+	case "gae":
+		b.Value = c.Inputs.Flat("values")
+		e = &GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Whiten: true, Holes: Through}
+	}
+	out := estimated(k, e, b)
+	if out == nil {
+		return
+	}
+	k.Vector("advantages", inMask(c, "advantages", b.Mask, out.Advantage))
+	if out.Return != nil {
+		k.Vector("returns", inMask(c, "returns", b.Mask, out.Return))
+	} else {
+		k.Vector("returns", inMask(c, "returns", b.Mask, out.Advantage))
+	}
+}
+
+// slime folds a KL penalty into the reward, and whitens behind the estimator.
+func matchSlime(c *golden.Case, k *golden.Check) {
+	v := c.Params
+	mask := c.Inputs.Matrix("mask")
+	lengths := c.Inputs.Flat("lengths")
+	b := golden.Batch(cut(mask, lengths))
+	logp, ref := flatCut(c, "logp", lengths), flatCut(c, "ref_logp", lengths)
+	kind, err := loss.ParseEstimator(v.String("kl_loss_type"))
+	if err != nil {
+		k.Fail("%v", err)
+		return
+	}
+	kl := make([]float64, b.Tokens())
+	if v.Float("kl_coef") != 0 {
+		for n := range kl {
+			kl[n], _ = kind.At(logp[n]-ref[n], loss.KLBounds{})
+		}
+	}
+	b.Reward = c.Inputs.Flat("rewards")
+	b.TokenReward = make([]float64, b.Tokens())
+	var e Estimator
+	switch v.String("advantage_estimator") {
+	case "grpo":
+		b.Group = make([]int, b.Len())
+		e = &Normalize{Asymmetry: symmetric, Mean: "none", Std: "none"}
+	case "reinforce_plus_plus", "ppo":
+		ppo := v.String("advantage_estimator") == "ppo"
+		for i := range b.Len() {
+			from, to := b.Span(i)
+			last := to - 1
+			for n := from; n < to; n++ {
+				if ppo || b.Mask[n] {
+					b.TokenReward[n] = -v.Float("kl_coef") * kl[n]
+				}
+				if !ppo && b.Mask[n] {
+					last = n
+				}
+			}
+			if !ppo {
+				for last = to - 1; !b.Mask[last]; last-- {
+				}
+			}
+			b.TokenReward[last] += b.Reward[i]
+		}
+		e = &Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Holes: Through}
+		if ppo {
+			b.Value = flatCut(c, "values", lengths)
+			e = &GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Holes: Through}
+		}
+	case "reinforce_plus_plus_baseline":
+		for i := range b.Len() {
+			from, to := b.Span(i)
+			for n := from; n < to; n++ {
+				b.TokenReward[n] = b.Reward[i] - v.Float("kl_coef")*kl[n]
+			}
+		}
+		e = &Reinforce{Asymmetry: symmetric, Gamma: 0, Holes: Through}
+	}
+	out := estimated(k, e, b)
+	if out == nil {
+		return
+	}
+	raw := out.Return
+	if raw == nil {
+		raw = slices.Clone(out.Advantage)
+	}
+	if v.Bool("normalize_advantages") {
+		masked.WhitenWith(out.Advantage, b.Mask, 0)
+	}
+	k.Vector("kl", inMask(c, "kl", b.Mask, kl))
+	k.Vector("advantages", inMask(c, "advantages", b.Mask, out.Advantage))
+	k.Vector("returns", inMask(c, "returns", b.Mask, raw))
+}
+
+// cut shortens the rows of a matrix to the given lengths.
+func cut(m [][]float64, lengths []float64) [][]float64 {
+	for i, n := range lengths {
+		m[i] = m[i][:int(n)]
+	}
+	return m
+}
+
+func flatCut(c *golden.Case, key string, lengths []float64) []float64 {
+	return slices.Concat(cut(c.Inputs.Matrix(key), lengths)...)
+}
+
+func matchTRL(c *golden.Case, k *golden.Check) {
+	v := c.Params
+	parts, weights := c.Inputs.Matrix("rewards_per_func"), v.Flat("reward_weights")
+	b := outcomes(make([]float64, len(parts)), v.Int("num_generations"))
+	var e Estimator
+	if v.String("multi_objective_aggregation") == "normalize_then_sum" {
+		b.RewardParts = parts
+		e = &GDPO{Asymmetry: symmetric, Weights: weights, Std: true, Eps: v.Float("std_eps"), Whiten: "sequence"}
+	} else {
+		for i, row := range parts {
+			scored := 0
+			for j, r := range row {
+				if !math.IsNaN(r) {
+					scored++
+					b.Reward[i] += weights[j] * r
+				}
+			}
+			if scored == 0 {
+				b.Reward[i] = math.NaN()
+			}
+		}
+		e = &Normalize{Asymmetry: symmetric, Mean: "group", Std: v.String("scale_rewards"), Eps: v.Float("std_eps")}
+	}
+	if out := estimated(k, e, b); out != nil {
+		k.Vector("advantages", out.Advantage)
+	}
+}
+
+func matchOPOB(c *golden.Case, k *golden.Check) {
+	v := c.Params
+	b := golden.Batch(c.Inputs.Matrix("mask"))
+	b.Old.Logp, b.LogpRoll, b.ScoreNorm = c.Inputs.Flat("old_logp"), c.Inputs.Flat("rollout_logp"), c.Inputs.Flat("grad_norm_unscaled")
+	b.Anchor = b.Old.Logp
+	b.Reward, b.Group = c.Inputs.Flat("rewards"), golden.Groups(c.Inputs.Strings("group"))
+	if v.String("scope") == "minibatch" {
+		b.Reward, b.Group = c.Inputs.Flat("adv_seq"), make([]int, b.Len())
+	}
+	e := &OPOB{Asymmetry: symmetric, Eps: v.Float("eps"), Weighted: v.Bool("use_is_weights"), Cap: math.Inf(1),
+		LengthNorm: v.Bool("normalize_by_length"), Aggregate: strings.TrimSuffix(v.String("agg_mode"), "_mean")}
+	if v.Bool("use_clipped_is_ratios") {
+		e.Cap = v.Float("rollout_is_threshold")
+	}
+	out := estimated(k, e, b)
+	if out == nil {
+		return
+	}
+	names := c.Inputs.Strings("group")
+	for i, r := range b.Reward { // the baseline is what is missing from the reward
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			if b.Mask[n] {
+				k.Metric("baseline_by_group", names[i], r-out.Advantage[n])
+				break
+			}
+		}
+	}
+	matchEffective(k, v.Float("rollout_is_threshold"), b)
+}
+
+// matchEffective compares the weights and effective sample sizes that the
+// baseline's recipe also returns: they are those of correction and guard.
+func matchEffective(k *golden.Check, threshold float64, b *batch.Batch) {
+	weigh := func(w correction.Weighting) []float64 {
+		p := &correction.Pipeline{Weights: w, Clamp: math.Inf(1)}
+		if err := p.Apply(b, correction.AtBatch); err != nil {
+			k.Fail("%v", err)
+			return make([]float64, b.Len())
+		}
+		rows := make([]float64, b.Len())
+		for i := range rows {
+			rows[i] = 1 // of an empty response
+			from, to := b.Span(i)
+			for n := from; n < to; n++ {
+				if b.Mask[n] {
+					rows[i] = b.Weight[n]
+				}
+			}
+		}
+		return rows
+	}
+	raw, clipped := weigh(&correction.SequenceTIS{Cap: math.Inf(1)}), weigh(&correction.SequenceTIS{Cap: threshold})
+	k.Vector("seq_is", raw)
+	k.Vector("seq_is_clipped", clipped)
+	k.Vector("geom_mean", weigh(&correction.GeometricTIS{Cap: math.Inf(1), Eps: 1e-8}))
+	n := float64(b.Len())
+	k.Metric("ess", "ess_ratio", guard.EffectiveShare(b, b.Old.Logp))
+	k.Metric("ess", "ess", n*guard.EffectiveShare(b, b.Old.Logp))
+	var one batch.Batch // a batch of one-token responses that has the clipped weights
+	for i, w := range clipped {
+		one.Offsets, one.Mask = append(one.Offsets, i), append(one.Mask, true)
+		one.Old.Logp, one.LogpRoll = append(one.Old.Logp, math.Log(w)), append(one.LogpRoll, 0)
+	}
+	one.Offsets = append(one.Offsets, len(clipped))
+	k.Metric("ess", "ess_ratio_clipped", guard.EffectiveShare(&one, one.Old.Logp))
+	k.Metric("ess", "ess_clipped", n*guard.EffectiveShare(&one, one.Old.Logp))
+	k3 := make([]float64, b.Len())
+	for i := range k3 {
+		from, to := b.Span(i)
+		row := &batch.Batch{
+			Sampled: batch.Sampled{Offsets: []int{0, to - from}, Mask: b.Mask[from:to], LogpRoll: b.LogpRoll[from:to]},
+			Old:     batch.Scored{Logp: b.Old.Logp[from:to]},
+		}
+		for _, m := range metrics.OffPolicy(nil, row) {
+			if m.Name == "rollout_corr/k3_kl" {
+				k3[i] = m.Value
+			}
+		}
+	}
+	k.Vector("k3_rollout_old", k3)
+}

@@ -1,0 +1,52 @@
+package advantage
+
+import (
+	"fmt"
+
+	"driftlab/trainer/method/batch"
+)
+
+// GPG is group policy gradient's advantage: centred by the group, scaled up by
+// the share of responses that scored at all.
+//
+//	A_i = alpha·(R_i − mean_g)/f_norm,   alpha = B / max(1, #{R ≠ 0})
+//
+// alpha counts over the whole batch. A group of one has mean 0.
+//
+// Source: arXiv 2504.02546; verl gpg, which overwrites its alpha argument.
+type GPG struct {
+	Asymmetry `yaml:",inline"`
+	// FNorm divides the advantage. Default 1.
+	FNorm float64 `yaml:"f_norm"`
+
+	groups groups
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *GPG) Estimate(b *batch.Batch) error {
+	scored := 0
+	for _, r := range b.Reward {
+		if r != 0 {
+			scored++
+		}
+	}
+	alpha := float64(b.Len()) / float64(max(scored, 1))
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+		if len(reward) > 1 && constant(reward) {
+			return nil
+		}
+		m := centre(reward)
+		for i, r := range reward {
+			score[i] = alpha * (r - m) / e.FNorm
+		}
+		return nil
+	})
+}
+
+// Validate checks f_norm.
+func (e *GPG) Validate() error {
+	if !(e.FNorm > 0) {
+		return fmt.Errorf("f_norm is %v, must be positive", e.FNorm)
+	}
+	return e.Asymmetry.Validate()
+}

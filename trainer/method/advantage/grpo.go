@@ -1,0 +1,75 @@
+package advantage
+
+import (
+	"math"
+
+	"driftlab/trainer/method/batch"
+)
+
+// GRPO is group relative policy optimisation's advantage: the response's reward
+// against its siblings'.
+//
+//	A_i = (R_i − mean_g) / (std_g + eps)      std: true
+//	A_i =  R_i − mean_g                       std: false (Dr. GRPO)
+//
+// A group of one has no siblings: Singleton says what it gets. A group with
+// equal rewards gets exactly 0. A reward of NaN could not be scored: it is left
+// out of mean and std and gets 0 (TRL).
+//
+// Sources: arXiv 2402.03300; 2503.20783 (Dr. GRPO). verl, SkyRL and ROLL divide
+// by std + 1e-6, TRL by std + 1e-4; verl, SkyRL: a singleton keeps its reward, with
+// std divided by 1+eps.
+type GRPO struct {
+	Asymmetry `yaml:",inline"`
+	// Std divides by the group's standard deviation. Default true.
+	Std bool `yaml:"std"`
+	// Eps is added to the standard deviation. Default 1e-6.
+	Eps float64 `yaml:"eps"`
+	// Singleton is "raw" (mean 0, std 1: verl, SkyRL) or "zero" for a group of one. Default raw.
+	Singleton string `yaml:"singleton"`
+
+	groups groups
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *GRPO) Estimate(b *batch.Batch) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+		e.normalise(score, reward)
+		return nil
+	})
+}
+
+// normalise fills the advantages of one group.
+func (e *GRPO) normalise(score, reward []float64) {
+	centre, scored := scoredMean(reward)
+	scale := 1.0
+	switch {
+	case len(reward) == 1 && e.Singleton == "zero":
+		return
+	case len(reward) == 1:
+		centre = 0
+		if e.Std {
+			scale = 1 + e.Eps
+		}
+	case constant(reward):
+		return
+	case e.Std:
+		scale = scoredDeviation(reward, centre, scored-1) + e.Eps
+	}
+	for i, r := range reward {
+		if !math.IsNaN(r) {
+			score[i] = (r - centre) / scale
+		}
+	}
+}
+
+// Validate checks eps and singleton.
+func (e *GRPO) Validate() error {
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	if err := checkSingleton(e.Singleton); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}

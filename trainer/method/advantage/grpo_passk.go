@@ -1,0 +1,62 @@
+package advantage
+
+import (
+	"fmt"
+
+	"driftlab/trainer/method/batch"
+)
+
+// GRPOPassK rewards only the best response of a group, by its lead over the
+// second best.
+//
+//	A_best = (R_max − R_second)/(std_g + eps),  A = 0 for the others
+//
+// A tie at the top gives 0 to everybody. A group of one is an error.
+//
+// Source: verl grpo_passk; arXiv 2503.19595.
+type GRPOPassK struct {
+	Asymmetry `yaml:",inline"`
+	// Std divides by the group's standard deviation. Default true.
+	Std bool `yaml:"std"`
+	// Eps is added to the standard deviation. Default 1e-6.
+	Eps float64 `yaml:"eps"`
+
+	groups groups
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *GRPOPassK) Estimate(b *batch.Batch) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
+		if len(reward) < 2 {
+			return fmt.Errorf("advantage: grpo_passk needs two responses per group, response %d is alone", rows[0])
+		}
+		best, second := 0, 1
+		if reward[1] > reward[0] {
+			best, second = 1, 0
+		}
+		for i := 2; i < len(reward); i++ {
+			switch {
+			case reward[i] > reward[best]:
+				best, second = i, best
+			case reward[i] > reward[second]:
+				second = i
+			}
+		}
+		scale := 1.0
+		if e.Std {
+			scale = deviation(reward) + e.Eps
+		}
+		if lead := reward[best] - reward[second]; lead > 0 {
+			score[best] = lead / scale
+		}
+		return nil
+	})
+}
+
+// Validate checks eps.
+func (e *GRPOPassK) Validate() error {
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}

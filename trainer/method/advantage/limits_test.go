@@ -1,0 +1,244 @@
+package advantage
+
+import (
+	"math"
+	"testing"
+
+	"driftlab/trainer/method/batch"
+)
+
+// Options are taken up to their limits and refused beyond them.
+func TestLimitsOfOptions(t *testing.T) {
+	nan, below := math.NaN(), math.Nextafter(0, -1)
+	above := math.Nextafter(1, 2)
+	for _, tc := range []struct {
+		e  Estimator
+		ok bool
+	}{
+		{&GAE{Asymmetry: symmetric, Holes: Carry, Gamma: 0, Lam: 1}, true},
+		{&GAE{Asymmetry: symmetric, Holes: Carry, Gamma: 1, Lam: 0}, true},
+		{&GAE{Asymmetry: symmetric, Holes: Carry, Gamma: above}, false},
+		{&GAE{Asymmetry: symmetric, Holes: Carry, Gamma: below}, false},
+		{&GAE{Asymmetry: symmetric, Holes: Carry, Lam: above}, false},
+		{&GAE{Asymmetry: symmetric, Holes: Carry, Lam: nan}, false},
+		{&GAE{Asymmetry: symmetric, Holes: Carry, CountEps: below}, false},
+		{&GAE{Asymmetry: symmetric, Holes: Through}, true},
+		{&GAE{Asymmetry: symmetric, Holes: "skip"}, false},
+		{&GDPO{Asymmetry: symmetric, Whiten: "none", Weights: []float64{0, -1}}, true},
+		{&GDPO{Asymmetry: symmetric, Whiten: "none", Weights: []float64{1, nan}}, false},
+		{&GDPO{Asymmetry: symmetric, Whiten: "none", Weights: []float64{math.Inf(-1)}}, false},
+		{&GDPO{Asymmetry: symmetric, Whiten: "sequence"}, true},
+		{&GDPO{Asymmetry: symmetric, Whiten: "batch"}, false},
+		{&GPG{Asymmetry: symmetric, FNorm: math.SmallestNonzeroFloat64}, true},
+		{&GPG{Asymmetry: symmetric, FNorm: 0}, false},
+		{&GRPO{Asymmetry: symmetric, Singleton: "raw"}, true},
+		{&GRPO{Asymmetry: symmetric, Singleton: "one"}, false},
+		{&OPOB{Asymmetry: symmetric, Aggregate: "mean", Cap: math.SmallestNonzeroFloat64}, true},
+		{&OPOB{Asymmetry: symmetric, Aggregate: "mean", Cap: 0}, false},
+		{&OPOB{Asymmetry: symmetric, Aggregate: "mode", Cap: 1}, false},
+		{&Process{Asymmetry: symmetric, Credit: creditToCome}, true},
+		{&Process{Asymmetry: symmetric, Credit: "later"}, false},
+		{&Process{Asymmetry: symmetric, OutcomeWeight: below, ProcessWeight: 1}, false},
+		{&Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: nan}, false},
+		{&TurnLevel{Asymmetry: symmetric, Baseline: "value"}, true},
+		{&TurnLevel{Asymmetry: symmetric, Baseline: "critic"}, false},
+		{&ZeroVariance{Asymmetry: symmetric, Scale: 0}, true},
+		{&ZeroVariance{Asymmetry: symmetric, Scale: below}, false},
+		{&OPO{Asymmetry: Asymmetry{PositiveWeight: 0}}, true},
+		{&OPO{Asymmetry: Asymmetry{PositiveWeight: above}}, false},
+		{&OPO{Asymmetry: Asymmetry{PositiveWeight: below}}, false},
+	} {
+		if err := tc.e.Validate(); (err == nil) != tc.ok {
+			t.Errorf("%T%+v: %v", tc.e, tc.e, err)
+		}
+	}
+}
+
+// Without an eps nothing is divided by zero: whoever has no lead, or no spread,
+// gets 0.
+func TestWithoutEps(t *testing.T) {
+	for _, e := range []Estimator{
+		&GRPOPassK{Asymmetry: symmetric, Std: true},
+		&Normalize{Asymmetry: symmetric, Mean: "group", Std: "group"},
+		&Normalize{Asymmetry: symmetric, Mean: "group", Std: "batch", Residual: true},
+		&GRPO{Asymmetry: symmetric, Std: true, Singleton: "zero"},
+	} {
+		b := single([]float64{.5, .5, .5}, []int{0, 0, 0}, []int{1, 1, 1})
+		estimate(t, e, b)
+		if !nearAll(b.Advantage, []float64{0, 0, 0}, 0) {
+			t.Errorf("%T: %v", e, b.Advantage)
+		}
+	}
+}
+
+// Rewards without a scored one have mean 0, and one alone has no deviation,
+// whatever divides it.
+func TestScoredMoments(t *testing.T) {
+	nan := math.NaN()
+	if m, n := scoredMean([]float64{nan, nan}); m != 0 || n != 0 {
+		t.Errorf("nothing scored: mean %v of %v", m, n)
+	}
+	if m, n := scoredMean([]float64{1, nan, 4}); m != 2.5 || n != 2 {
+		t.Errorf("mean %v of %v", m, n)
+	}
+	if s := scoredDeviation([]float64{3, nan}, 3, 0); s != 0 {
+		t.Errorf("deviation %v over no degree of freedom", s)
+	}
+	if s := scoredDeviation([]float64{1, nan, 4}, 2.5, 1); s != math.Sqrt(4.5) { // 1.5² + 1.5²
+		t.Errorf("deviation %v", s)
+	}
+}
+
+// A tie in rounding is still a tie: the mean of three times 0.1 is not 0.1, and
+// RLOO gives 0 all the same, not what rounding left.
+func TestRLOOTies(t *testing.T) {
+	b := single([]float64{.1, .1, .1}, []int{0, 0, 0}, []int{1, 1, 1})
+	estimate(t, &RLOO{Asymmetry: symmetric, Singleton: "zero"}, b)
+	if mean(b.Reward) == .1 || !nearAll(b.Advantage, []float64{0, 0, 0}, 0) {
+		t.Errorf("%v about %v", b.Advantage, mean(b.Reward))
+	}
+}
+
+// GDPO on groups of one has nothing to normalise within: whitening over
+// responses is then the batch's own normalisation, written down by hand for
+// rewards 1, 2, 6: mean 3, std √7.
+func TestGDPOWhitensSequences(t *testing.T) {
+	b := single([]float64{1, 2, 6}, []int{0, 1, 2}, []int{1, 1, 1})
+	estimate(t, &GDPO{Asymmetry: symmetric, Std: true, Whiten: "sequence"}, b)
+	s := math.Sqrt(7)
+	if !nearAll(b.Advantage, []float64{-2 / s, -1 / s, 3 / s}, 1e-15) {
+		t.Errorf("%v", b.Advantage)
+	}
+}
+
+// OPOB by hand: with score norms 1 the baseline is the mean; std divides by the
+// group's deviation, here √(4.5) and 1e-6.
+func TestOPOBStd(t *testing.T) {
+	b := single([]float64{1, 4}, []int{0, 0}, []int{1, 1})
+	b.ScoreNorm = []float64{1, 1}
+	estimate(t, &OPOB{Asymmetry: symmetric, Cap: math.Inf(1), Aggregate: "mean", Std: true}, b)
+	want := 1.5 / (math.Sqrt(4.5) + 1e-6)
+	if !nearAll(b.Advantage, []float64{-want, want}, 1e-9) {
+		t.Errorf("%v, want ±%v", b.Advantage, want)
+	}
+}
+
+// Two responses of equal weight: the smallest reward up to which the weights add
+// up to the half is the smaller one.
+func TestOPOBMedianOfTwo(t *testing.T) {
+	b := single([]float64{4, 1}, []int{0, 0}, []int{1, 1})
+	b.ScoreNorm = []float64{1, 1}
+	e := &OPOB{Asymmetry: symmetric, Cap: math.Inf(1), Aggregate: "median"}
+	estimate(t, e, b)
+	// Σ w·min(max(R, −∞), ∞) / Σ w: the median replaces the mean.
+	e.weight = []float64{1, 1}
+	if q := e.quantile(b.Reward, 1); q != 1 {
+		t.Errorf("the median of 1 and 4, equally weighed, is %v", q)
+	}
+	if q := e.quantile(b.Reward, math.Nextafter(1, 2)); q != 4 {
+		t.Errorf("above the half it is %v", q)
+	}
+	if q := e.quantile(b.Reward, 2.5); q != 4 {
+		t.Errorf("beyond all weights it is %v", q)
+	}
+}
+
+// otbBatch is two responses of two and one tokens with rewards at their ends,
+// and energies a = 1 − 2·½ + Σq² of 1, 2 and 3.
+func otbBatch() *batch.Batch {
+	b := single([]float64{1, 0}, []int{0, 0}, []int{2, 1})
+	b.TokenReward = []float64{0, 1, 5}
+	half := math.Log(.5)
+	b.Old.Logp, b.Old.SumSquares = []float64{half, half, half}, []float64{1, 2, 3}
+	return b
+}
+
+// OTB's cumulative scale by hand, with an eps that counts: W is 1, 3 and 3, and
+// B_0 = (1·1 + 5·3)/(1 + 3 + 1) = 3.2.
+func TestOTBCumulativeByHand(t *testing.T) {
+	b := otbBatch()
+	estimate(t, &OTB{Asymmetry: symmetric, Eps: 1, ZeroTail: true, Scale: "cumulative"}, b)
+	if !nearAll(b.Advantage, []float64{1 - 3.2, 1, 5 - 3.2}, 1e-12) {
+		t.Errorf("%v", b.Advantage)
+	}
+	b = otbBatch()
+	estimate(t, &OTB{Asymmetry: symmetric, Eps: 1, Scale: "cumulative"}, b)
+	if !nearAll(b.Advantage, []float64{1 - 3.2, 1 - 3./4, 5 - 3.2}, 1e-12) { // B_1 = 1·3/(3 + 1)
+		t.Errorf("without the zero tail %v", b.Advantage)
+	}
+}
+
+// Two longest responses are each other's baseline to the end, also where a hole
+// puts their last column beyond their number of tokens.
+func TestOTBTwoLongest(t *testing.T) {
+	b := single([]float64{1, 0}, []int{0, 0}, []int{3, 3})
+	b.Mask = []bool{true, false, true, true, false, true}
+	b.TokenReward = []float64{0, 0, 1, 0, 0, 3}
+	half := math.Log(.5)
+	b.Old.Logp, b.Old.SumSquares = []float64{half, half, half, half, half, half}, []float64{1, 1, 1, 1, 1, 1}
+	estimate(t, &OTB{Asymmetry: symmetric, ZeroTail: true, Scale: "increment"}, b)
+	if !nearAll(b.Advantage, []float64{-1, 0, -1, 1, 0, 1}, 1e-12) { // baseline (1 + 3)/2 in every column
+		t.Errorf("%v", b.Advantage)
+	}
+}
+
+// In the multi-turn form a response without a generated token is no sibling: the
+// other one has no baseline.
+func TestOTBEmptySibling(t *testing.T) {
+	b := otbBatch()
+	b.Mask[2] = false
+	estimate(t, &OTB{Asymmetry: symmetric, Scale: "increment", multiTurn: true}, b)
+	if !nearAll(b.Advantage, []float64{1, 1, 0}, 0) {
+		t.Errorf("%v", b.Advantage)
+	}
+}
+
+// A turn that no sibling has keeps its reward to come, unscaled; one that two
+// have is divided by their deviation and eps; Return is the reward to come of
+// each token's turn.
+func TestTurnLevelScales(t *testing.T) {
+	b := single([]float64{0, 0}, []int{0, 0}, []int{2, 1})
+	b.TokenReward, b.Turn = []float64{1, 3, 8}, []int32{0, 1, 0}
+	estimate(t, &TurnLevel{Asymmetry: symmetric, Gamma: 1, Baseline: "group", Std: true, Eps: .5}, b)
+	s := math.Sqrt(8) + .5 // of rewards to come 4 and 8
+	if !nearAll(b.Advantage, []float64{-2 / s, 3, 2 / s}, 1e-12) {
+		t.Errorf("%v", b.Advantage)
+	}
+	if !nearAll(b.Return, []float64{4, 3, 8}, 0) {
+		t.Errorf("returns %v", b.Return)
+	}
+}
+
+// Only the baseline "value" needs values.
+func TestTurnLevelNeedsValues(t *testing.T) {
+	b := example()
+	b.Value = nil
+	if err := (&TurnLevel{Asymmetry: symmetric, Baseline: "value"}).Estimate(b); err == nil {
+		t.Error("values from nowhere")
+	}
+	if err := (&TurnLevel{Asymmetry: symmetric, Baseline: "group"}).Estimate(b); err != nil {
+		t.Error(err)
+	}
+}
+
+// One token alone is not whitened, which would leave nothing of it: A = r − V.
+func TestGAEOfOneToken(t *testing.T) {
+	b := single([]float64{1}, []int{0}, []int{1})
+	b.TokenReward, b.Value = []float64{1}, []float64{.25}
+	estimate(t, &GAE{Asymmetry: symmetric, Gamma: 1, Lam: 1, Whiten: true, Holes: Carry}, b)
+	if !nearAll(b.Advantage, []float64{.75}, 0) {
+		t.Errorf("%v", b.Advantage)
+	}
+}
+
+// The residual deviation by hand: groups 0, 2 and 1, 5 leave ∓1 and ∓2, squares
+// of 10 over three degrees of freedom, or over four.
+func TestNormalizeResidual(t *testing.T) {
+	for biased, s := range map[bool]float64{false: math.Sqrt(10. / 3), true: math.Sqrt(10. / 4)} {
+		b := single([]float64{0, 2, 1, 5}, []int{0, 0, 1, 1}, []int{1, 1, 1, 1})
+		estimate(t, &Normalize{Asymmetry: symmetric, Mean: "group", Std: "batch", Residual: true, Biased: biased}, b)
+		if !nearAll(b.Advantage, []float64{-1 / s, 1 / s, -2 / s, 2 / s}, 1e-15) {
+			t.Errorf("biased %v: %v", biased, b.Advantage)
+		}
+	}
+}

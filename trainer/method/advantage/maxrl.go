@@ -1,0 +1,44 @@
+package advantage
+
+import "driftlab/trainer/method/batch"
+
+// MaxRL divides the centred reward by the group's mean in place of its
+// deviation: with 0/1 rewards the expected gradient becomes that of the log of
+// the pass rate, to first order, so rare successes count for more.
+//
+//	A_i = (R_i − mean_g)/(mean_g + eps)
+//
+// A group of one keeps its reward; a group without a success gets 0.
+//
+// Source: SkyRL maxrl; arXiv 2602.02710.
+type MaxRL struct {
+	Asymmetry `yaml:",inline"`
+	// Eps is added to the mean. Default 1e-6.
+	Eps float64 `yaml:"eps"`
+
+	groups groups
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *MaxRL) Estimate(b *batch.Batch) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+		switch {
+		case len(reward) == 1:
+			score[0] = reward[0]
+		case !constant(reward):
+			m := mean(reward)
+			for i, r := range reward {
+				score[i] = (r - m) / (m + e.Eps)
+			}
+		}
+		return nil
+	})
+}
+
+// Validate checks eps.
+func (e *MaxRL) Validate() error {
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}

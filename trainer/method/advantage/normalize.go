@@ -1,0 +1,132 @@
+package advantage
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"driftlab/trainer/method/batch"
+)
+
+// Normalize centres and scales rewards at chosen levels.
+//
+//	A_i = (R_i − mean)/(std + eps),  mean and std each over group, batch or none
+//
+// It is the general form that several code bases configure: TRL's scale_rewards
+// (group mean; std over group, batch or none; eps 1e-4), ROLL's reward_norm
+// (1e-6), AReaL's Normalization (biased std, eps 1e-5, or none with std none;
+// leave-one-out mean). A reward of NaN is one that could not be scored: it is
+// left out of mean and std and gets 0 (TRL).
+type Normalize struct {
+	Asymmetry `yaml:",inline"`
+	// Mean is "group", "batch" or "none". Default group.
+	Mean string `yaml:"mean"`
+	// Std is "group", "batch" or "none". Default batch.
+	Std string `yaml:"std"`
+	// Eps is added to the standard deviation. Default 1e-6.
+	Eps float64 `yaml:"eps"`
+	// Biased divides the variance by n in place of n−1 (AReaL). Default false.
+	Biased bool `yaml:"biased"`
+	// LeaveOneOut takes the mean of the others (AReaL mean_leave1out). Default false.
+	LeaveOneOut bool `yaml:"leave_one_out"`
+	// Residual takes the standard deviation of what is left after centring, which
+	// with group mean and batch std differs from that of the rewards (AReaL).
+	// Default false.
+	Residual bool `yaml:"residual"`
+
+	groups groups
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *Normalize) Estimate(b *batch.Batch) error {
+	all, left := b.Reward, 0.0
+	if e.Residual && e.Mean == "group" && e.Std == "batch" {
+		var err error
+		if left, err = e.residual(b); err != nil {
+			return err
+		}
+	}
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+		centred, scaled := reward, reward
+		if e.Mean == "batch" {
+			centred = all
+		}
+		if e.Std == "batch" {
+			scaled = all
+		}
+		m, n := scoredMean(centred)
+		scale := 1.0
+		if e.Std != "none" {
+			scale = e.deviation(scaled) + e.Eps
+			if left > 0 {
+				scale = left + e.Eps
+			}
+		}
+		for i, r := range reward {
+			switch {
+			case math.IsNaN(r):
+				continue
+			case e.Mean == "none":
+				score[i] = r
+			case e.LeaveOneOut && n > 1:
+				score[i] = r - (float64(m*n)-r)/(n-1)
+			case e.LeaveOneOut:
+				score[i] = r
+			default:
+				score[i] = r - m
+			}
+			if scale > 0 {
+				score[i] /= scale
+			} else {
+				score[i] = 0
+			}
+		}
+		return nil
+	})
+}
+
+// residual is the standard deviation over the batch of rewards centred in their groups.
+func (e *Normalize) residual(b *batch.Batch) (float64, error) {
+	if err := errors.Join(b.Require(batch.Reward), e.groups.find(b)); err != nil {
+		return 0, err
+	}
+	sum, n := 0.0, 0.0
+	for k := range e.groups.Len() {
+		reward := e.groups.gather(b.Reward, e.groups.Rows(k))
+		m, _ := scoredMean(reward)
+		for _, r := range reward {
+			if d := r - m; !math.IsNaN(r) {
+				sum, n = sum+float64(d*d), n+1
+			}
+		}
+	}
+	if !e.Biased {
+		n--
+	}
+	if n <= 0 {
+		return 0, nil
+	}
+	return math.Sqrt(sum / n), nil
+}
+
+// deviation is the standard deviation of the rewards that are not NaN.
+func (e *Normalize) deviation(x []float64) float64 {
+	m, n := scoredMean(x)
+	if !e.Biased {
+		n--
+	}
+	return scoredDeviation(x, m, n)
+}
+
+// Validate checks the levels and eps.
+func (e *Normalize) Validate() error {
+	for _, l := range []struct{ field, value string }{{"mean", e.Mean}, {"std", e.Std}} {
+		if l.value != "group" && l.value != "batch" && l.value != "none" {
+			return fmt.Errorf("%s is %q, must be \"group\", \"batch\" or \"none\"", l.field, l.value)
+		}
+	}
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}

@@ -1,0 +1,151 @@
+package advantage
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method/batch"
+)
+
+// OPOB is VCPO's optimal off-policy baseline: the constant that minimises the
+// variance of the importance-weighted gradient of a group.
+//
+//	b = Σ_i w_i²·n_i²·R_i / (Σ_i w_i²·n_i² + eps),   A_i = R_i − b
+//	w_i = exp(Σ_t (old_t − roll_t)),   n_i = ‖∇ log π(response i)‖ = ScoreNorm
+//
+// n is the norm of the score, not of the reward-weighted gradient. The baseline
+// holds the response itself, so the gradient is biased by terms of order 1/G. A
+// group of one would always get 0; its baseline is 0.
+//
+// Source: arXiv 2602.17616; mit-han-lab/vcpo compute_opob_baseline. The official
+// weights are not clipped; its scope minibatch applies the same rule to
+// advantages, for which run it over one group.
+type OPOB struct {
+	Asymmetry `yaml:",inline"`
+	// Eps is added to the sum of the weights. Default 1e-8.
+	Eps float64 `yaml:"eps"`
+	// Weighted includes w². Default true.
+	Weighted bool `yaml:"weighted"`
+	// Cap truncates w in the baseline, .inf for none. Default .inf.
+	Cap float64 `yaml:"cap"`
+	// LengthNorm divides the weights by L². Default false.
+	LengthNorm bool `yaml:"length_norm"`
+	// Aggregate is "mean", "median" or "winsorized" (rewards cut to the weighted
+	// 5% and 95% quantiles). Default mean.
+	Aggregate string `yaml:"aggregate"`
+	// Std divides A by the group's standard deviation plus 1e-6. Default false.
+	Std bool `yaml:"std"`
+
+	groups groups
+	weight []float64
+	order  []int
+}
+
+// Estimate fills b.Advantage from Reward, ScoreNorm, LogpOld and LogpRoll.
+func (e *OPOB) Estimate(b *batch.Batch) error {
+	if err := b.Require(batch.ScoreNorm); err != nil {
+		return err
+	}
+	if e.Weighted {
+		if err := b.Require(batch.LogpOld, batch.LogpRoll); err != nil {
+			return err
+		}
+	}
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
+		baseline := e.baseline(b, reward, rows)
+		scale := 1.0
+		if e.Std {
+			scale = deviation(reward) + 1e-6
+		}
+		for i, r := range reward {
+			score[i] = (r - baseline) / scale
+		}
+		return nil
+	})
+}
+
+// baseline is b of the group of these responses.
+func (e *OPOB) baseline(b *batch.Batch, reward []float64, rows []int) float64 {
+	if len(reward) == 1 {
+		return 0
+	}
+	e.weight = batch.Zeroed(e.weight, len(reward))
+	total := 0.0
+	for i, row := range rows {
+		w := b.ScoreNorm[row] * b.ScoreNorm[row]
+		sum, length := 0.0, 0.0
+		for n := range b.Where(row, b.Mask) {
+			length++
+			if e.Weighted {
+				sum += b.Old.Logp[n] - b.LogpRoll[n]
+			}
+		}
+		ratio := min(elementary.Exp(sum), e.Cap)
+		w *= ratio * ratio
+		if e.LengthNorm {
+			w /= max(length, 1) * max(length, 1)
+		}
+		e.weight[i] = w
+		total += w
+	}
+	if constant(reward) {
+		return reward[0]
+	}
+	low, high := math.Inf(-1), math.Inf(1)
+	switch e.Aggregate {
+	case "median":
+		return e.quantile(reward, 0.5*total)
+	case "winsorized":
+		low, high = e.quantile(reward, 0.05*total), e.quantile(reward, 0.95*total)
+	}
+	sum := 0.0
+	for i, r := range reward {
+		sum += float64(min(max(r, low), high) * e.weight[i])
+	}
+	return sum / (total + e.Eps)
+}
+
+// quantile is the smallest reward up to which the weights add up to cut; 0 if
+// all weights are.
+func (e *OPOB) quantile(reward []float64, cut float64) float64 {
+	if cut == 0 {
+		return 0
+	}
+	e.order = e.order[:0]
+	for i := range reward {
+		e.order = append(e.order, i)
+	}
+	slices.SortStableFunc(e.order, func(i, j int) int {
+		switch {
+		case reward[i] < reward[j]:
+			return -1
+		case reward[i] > reward[j]:
+			return 1
+		}
+		return 0
+	})
+	sum := 0.0
+	for _, i := range e.order {
+		sum += e.weight[i]
+		if sum >= cut {
+			return reward[i]
+		}
+	}
+	return reward[e.order[len(e.order)-1]]
+}
+
+// Validate checks the options.
+func (e *OPOB) Validate() error {
+	if e.Aggregate != "mean" && e.Aggregate != "median" && e.Aggregate != "winsorized" {
+		return fmt.Errorf("aggregate is %q, must be \"mean\", \"median\" or \"winsorized\"", e.Aggregate)
+	}
+	if !(e.Cap > 0) {
+		return fmt.Errorf("cap is %v, must be positive", e.Cap)
+	}
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}

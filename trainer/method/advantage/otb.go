@@ -1,0 +1,170 @@
+package advantage
+
+import (
+	"fmt"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method/batch"
+)
+
+// OTB is the optimal token baseline: one baseline per position, weighted by how
+// much gradient each response has gathered up to it.
+//
+//	a_t = (1 − 2·exp(old_t) + Σ_a q(a)²)·w_t²     squared norm of the logit score
+//	W_t = Σ_{s≤t} a_s                              over generated tokens
+//	B_t = Σ_i G_it·W_it / (Σ_i W_it + eps)         over the group, same position t
+//	A_t = G_t − B_t,  G_t the reward to come
+//
+// w is Batch.Weight, where the correction has filled it: estimate after the
+// correction stage for that. A group of one has no baseline.
+//
+// Sources disagree on the weights: verl's docstring scales W_t by w_t², its code
+// every increment, which is the default here; the two agree for sequence
+// weights.
+//
+// The multi-turn form compares the j-th generated token of each response in place of the
+// j-th position, so that tool output does not shift the columns.
+//
+// Source: arXiv 2602.07078; verl optimal_token_baseline and
+// tir_optimal_token_baseline.
+type OTB struct {
+	Asymmetry `yaml:",inline"`
+	// Eps is added to the sum of the weights. Default 1e-8.
+	Eps float64 `yaml:"eps"`
+	// ZeroTail leaves the one longest response without a baseline beyond the
+	// second longest, where it would be its own. Default true.
+	ZeroTail bool `yaml:"zero_tail"`
+	// Scale says where importance weights enter: "increment" or "cumulative". Default increment.
+	Scale string `yaml:"scale"`
+
+	multiTurn  bool
+	groups     groups
+	energy     []float64 // W_t per token
+	column     []int     // column of each token, −1 for none
+	numerator  []float64
+	denominate []float64
+}
+
+// Estimate fills b.Return and b.Advantage from TokenReward, LogpOld and SumSquares.
+func (e *OTB) Estimate(b *batch.Batch) error {
+	if err := b.Require(batch.Mask, batch.TokenReward, batch.LogpOld, batch.SumSquares); err != nil {
+		return err
+	}
+	if err := e.groups.find(b); err != nil {
+		return err
+	}
+	e.returns(b)
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
+	columns := e.accumulate(b)
+	for k := range e.groups.Len() {
+		e.group(b, e.groups.Rows(k), columns)
+	}
+	e.apply(b)
+	return nil
+}
+
+// returns fills b.Return with the undiscounted reward to come, of generated
+// tokens only.
+func (e *OTB) returns(b *batch.Batch) {
+	b.Return = batch.Zeroed(b.Return, b.Tokens())
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		running := 0.0
+		for n := to - 1; n >= from; n-- {
+			if b.Mask[n] {
+				running += b.TokenReward[n]
+			}
+			b.Return[n] = running
+		}
+	}
+}
+
+// accumulate fills W and the column of every token, and returns the number of columns.
+func (e *OTB) accumulate(b *batch.Batch) int {
+	e.energy = batch.Zeroed(e.energy, b.Tokens())
+	e.column = e.column[:0]
+	columns := 0
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		sum, generated := 0.0, 0
+		for n := from; n < to; n++ {
+			if !b.Mask[n] {
+				e.column = append(e.column, -1)
+				continue
+			}
+			a, weight := 1-2*elementary.Exp(b.Old.Logp[n])+b.Old.SumSquares[n], 1.0
+			if b.Weight != nil {
+				weight = b.Weight[n] * b.Weight[n]
+			}
+			if e.Scale == "cumulative" {
+				sum += a
+				e.energy[n] = sum * weight
+			} else {
+				sum += float64(a * weight)
+				e.energy[n] = sum
+			}
+			at := n - from
+			if e.multiTurn {
+				at = generated
+			}
+			generated++
+			e.column = append(e.column, at)
+			columns = max(columns, at+1)
+		}
+	}
+	return columns
+}
+
+// group fills the advantages of the responses of a group.
+func (e *OTB) group(b *batch.Batch, rows []int, columns int) {
+	e.numerator, e.denominate = batch.Zeroed(e.numerator, columns), batch.Zeroed(e.denominate, columns)
+	longest, second, unique := 0, 0, -1
+	members := 0
+	for _, i := range rows {
+		from, to := b.Span(i)
+		length := 0
+		for n := from; n < to; n++ {
+			if c := e.column[n]; c >= 0 {
+				length++
+				e.numerator[c] += float64(b.Return[n] * e.energy[n])
+				e.denominate[c] += e.energy[n]
+			}
+		}
+		if length > 0 || !e.multiTurn {
+			members++
+		}
+		switch {
+		case length > longest:
+			longest, second, unique = length, longest, i
+		case length == longest:
+			second, unique = length, -1
+		case length > second:
+			second = length
+		}
+	}
+	for _, i := range rows {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			c := e.column[n]
+			if c < 0 {
+				continue
+			}
+			baseline := e.numerator[c] / (e.denominate[c] + e.Eps)
+			if members == 1 || e.ZeroTail && i == unique && c >= second {
+				baseline = 0
+			}
+			b.Advantage[n] = b.Return[n] - baseline
+		}
+	}
+}
+
+// Validate checks eps and scale.
+func (e *OTB) Validate() error {
+	if e.Scale != "increment" && e.Scale != "cumulative" {
+		return fmt.Errorf("scale is %q, must be \"increment\" or \"cumulative\"", e.Scale)
+	}
+	if err := checkEps(e.Eps); err != nil {
+		return err
+	}
+	return e.Asymmetry.Validate()
+}

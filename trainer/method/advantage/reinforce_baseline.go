@@ -1,0 +1,44 @@
+package advantage
+
+import (
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
+)
+
+// ReinforceBaseline is REINFORCE++ with the group's mean as baseline.
+//
+//	A = whiten(R_i − mean_g, over the tokens of the batch)
+//
+// There is no deviation per group: the scale is the batch's. Long responses
+// weigh more in mean and deviation, which run over tokens. A group of one has
+// mean 0.
+//
+// Source: arXiv 2501.03262; verl reinforce_plus_plus_baseline.
+type ReinforceBaseline struct {
+	Asymmetry `yaml:",inline"`
+
+	groups groups
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *ReinforceBaseline) Estimate(b *batch.Batch) error {
+	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) error {
+		if len(reward) > 1 && constant(reward) {
+			return nil
+		}
+		m := centre(reward)
+		for i, r := range reward {
+			score[i] = r - m
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	masked.Whiten(b.Advantage, b.Mask)
+	e.apply(b)
+	return nil
+}
+
+// Validate checks positive_weight.
+func (e *ReinforceBaseline) Validate() error { return e.Asymmetry.Validate() }

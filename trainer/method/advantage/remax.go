@@ -1,0 +1,34 @@
+package advantage
+
+import "driftlab/trainer/method/batch"
+
+// ReMax subtracts the reward of the greedy response to the same prompt, which
+// costs one more rollout per prompt and no critic.
+//
+//	A_t = Σ_{s≥t} r_s − R_greedy
+//
+// Source: arXiv 2310.10505; verl remax.
+type ReMax struct {
+	Asymmetry `yaml:",inline"`
+}
+
+// Estimate fills b.Return and b.Advantage from TokenReward and GreedyReward.
+func (e *ReMax) Estimate(b *batch.Batch) error {
+	if err := b.Require(batch.GreedyReward); err != nil {
+		return err
+	}
+	if err := returns(b, 1, Carry); err != nil {
+		return err
+	}
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
+	for i := range b.Len() {
+		for n := range b.Where(i, b.Mask) {
+			b.Advantage[n] = b.Return[n] - b.GreedyReward[i]
+		}
+	}
+	e.apply(b)
+	return nil
+}
+
+// Validate checks positive_weight.
+func (e *ReMax) Validate() error { return e.Asymmetry.Validate() }

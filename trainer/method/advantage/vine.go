@@ -1,0 +1,53 @@
+package advantage
+
+import (
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
+)
+
+// Vine gives every token what its episode has done to the policy's own value of the
+// response so far, and those of the answer what the outcome exceeds the last value by.
+//
+//	A_t = V(end of t's episode) − V(its start),   V(end of the answer) = R_i
+//
+// It is VinePPO's placement, GAE with γ = 1 and λ = 0 over episodes in place of
+// tokens: no credit leaks from one episode into another. The outcome is the sum of
+// OutcomeParts, or the reward where no part of it has a place.
+//
+// Source: arXiv 2410.01679.
+type Vine struct {
+	Asymmetry `yaml:",inline"`
+	// Whiten centres and scales over all generated tokens. Default true.
+	Whiten bool `yaml:"whiten"`
+}
+
+// Estimate fills b.Advantage from Episode and PrefixValue.
+func (e *Vine) Estimate(b *batch.Batch) error {
+	if err := b.Require(batch.Mask, batch.Reward, batch.Episode, batch.PrefixValue); err != nil {
+		return err
+	}
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		end := b.Reward[i]
+		if b.OutcomeParts != nil {
+			end = 0
+			for _, r := range b.OutcomeParts[i] {
+				end += r
+			}
+		}
+		for n := to - 1; n >= from; n-- {
+			if n+1 < to && b.Episode[n+1] != b.Episode[n] {
+				end = b.PrefixValue[n+1]
+			}
+			if b.Mask[n] {
+				b.Advantage[n] = end - b.PrefixValue[n]
+			}
+		}
+	}
+	if e.Whiten {
+		masked.Whiten(b.Advantage, b.Mask)
+	}
+	e.apply(b)
+	return nil
+}

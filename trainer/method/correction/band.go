@@ -1,0 +1,135 @@
+package correction
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method/trace"
+)
+
+// Band is the general rule behind the named masks: a statistic of the
+// log-ratios l, at some level, must lie in a band.
+//
+//	statistic   ratio: exp(l)    k1: l    k2: l²/2    k3: exp(l) − 1 − l
+//	            k3_inverse: exp(−l) − 1 + l    difference: p_old − p_roll
+//	level       token, segment (runs of generated tokens), sequence
+//	aggregate   mean, sum or max over the unit; of log-ratios for ratio, of
+//	            the statistic itself otherwise
+//
+// AReaL (apply_rejection_sampling) is this with ratio, k1, k2 and k3_inverse:
+// its kl_k3 inverts the ratio against its own documentation. ROLL's filters are
+// ratio and difference. Unlike verl's modes k1 is not negated, and nothing is
+// clamped.
+type Band struct {
+	// Level is token, segment or sequence. Default token.
+	Level string `yaml:"level"`
+	// Statistic is ratio, k1, k2, k3, k3_inverse or difference. Default ratio.
+	Statistic string `yaml:"statistic"`
+	// Aggregate is mean, sum or max, for segments and sequences. Default mean.
+	Aggregate string `yaml:"aggregate"`
+	// Eps is added to the number of tokens of a mean (ROLL: 1e-8). Default 0.
+	Eps float64 `yaml:"eps"`
+	// Low is the lower bound, -.inf for none. Default 0.
+	Low float64 `yaml:"low"`
+	// High is the upper bound, .inf for none. Default 2.
+	High float64 `yaml:"high"`
+}
+
+// Reject clears units whose statistic leaves the band.
+func (m *Band) Reject(keep []bool, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for from < to {
+			end := m.next(in, from, to)
+			if !within(m.unit(in, from, end), m.Low, m.High) {
+				reject(keep, in, from, end)
+			}
+			from = end
+		}
+	}
+	return nil
+}
+
+// next returns the end of the unit that starts at from, in a response that ends at to.
+func (m *Band) next(in *Input, from, to int) int {
+	switch m.Level {
+	case "token":
+		return from + 1
+	case "segment":
+		return ByRun.next(in, from, to)
+	}
+	return to
+}
+
+// unit returns the statistic of the entries from..to that count.
+func (m *Band) unit(in *Input, from, to int) float64 {
+	sum, count, largest := 0.0, 0, math.Inf(-1)
+	for n := from; n < to; n++ {
+		if !in.Mask[n] {
+			continue
+		}
+		x := in.LogRatio[n]
+		switch m.Statistic {
+		case "k2":
+			x = 0.5 * x * x
+		case "k3":
+			x = elementary.Exp(x) - 1 - x
+		case "k3_inverse":
+			x = elementary.Exp(-x) - 1 + x
+		case "difference":
+			x = elementary.Exp(in.LogpRoll[n]+x) - elementary.Exp(in.LogpRoll[n])
+		}
+		sum, count, largest = sum+x, count+1, max(largest, x)
+	}
+	switch {
+	case count == 0:
+		sum = 0
+	case m.Aggregate == "max":
+		sum = largest
+	case m.Aggregate == "mean" && m.Level != "token":
+		sum /= length(count, m.Eps)
+	}
+	if m.Statistic == "ratio" {
+		return elementary.Exp(sum)
+	}
+	return sum
+}
+
+// Validate checks the names and the bounds.
+func (m *Band) Validate() error {
+	if err := oneOf("level", m.Level, "token", "segment", "sequence"); err != nil {
+		return err
+	}
+	if err := oneOf("statistic", m.Statistic, "ratio", "k1", "k2", "k3", "k3_inverse", "difference"); err != nil {
+		return err
+	}
+	if err := oneOf("aggregate", m.Aggregate, "mean", "sum", "max"); err != nil {
+		return err
+	}
+	if err := checkEps(m.Eps); err != nil {
+		return err
+	}
+	if !(m.Low <= m.High) {
+		return fmt.Errorf("low is %v, above high, %v", m.Low, m.High)
+	}
+	return nil
+}
+
+func (m *Band) rule(*Input) rule {
+	token := map[string]string{"ratio": "e", "k1": "e", "k2": "e²/2", "k3": "exp(e) - 1 - e", "k3_inverse": "exp(-e) - 1 + e",
+		"difference": "exp(roll + e) - exp(roll)"}[m.Statistic]
+	r := rule{given: []trace.Term{given("low", m.Low), given("high", m.High), given("eps", m.Eps)}, terms: []trace.Term{formula("k", token)}}
+	over := map[string]string{"mean": "Σ(k)/(count(1) + eps)", "sum": "Σ(k)", "max": "most(k)"}[m.Aggregate]
+	switch m.Level {
+	case "segment": // a run is no column
+		return r
+	case "token":
+		over = "k"
+	}
+	if m.Statistic == "ratio" {
+		over = "exp(" + over + ")"
+	}
+	r.terms, r.keep = append(r.terms, formula("S", over)), "inside(S, low, high)"
+	return r
+}

@@ -1,0 +1,136 @@
+package correction
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// wildBatch is ragged, with masked tokens, turns, distributions, and log-ratios beyond
+// every bound.
+func wildBatch(seed uint64) *batch.Batch {
+	r := rand.New(rand.NewPCG(seed, 3))
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Vocab: 2}}
+	for _, length := range []int{1, 5, 9, 4, 7} {
+		b.Offsets = append(b.Offsets, b.Offsets[len(b.Offsets)-1]+length)
+		for t := range length {
+			far := 0.0
+			if r.IntN(9) == 0 {
+				far = []float64{-25, -10, 1, 12, 30}[r.IntN(5)]
+			}
+			roll := -3 * r.Float64()
+			b.Mask = append(b.Mask, length != 4 && r.IntN(6) > 0)
+			b.Turn = append(b.Turn, int32(t/3))
+			b.LogpRoll = append(b.LogpRoll, roll)
+			b.Anchor = append(b.Anchor, roll+0.2*r.NormFloat64()+far)
+			b.Now.Logp = append(b.Now.Logp, roll+0.3*r.NormFloat64()-far)
+			b.Advantage = append(b.Advantage, r.NormFloat64())
+			p, q := 0.2+0.6*r.Float64(), 0.2+0.6*r.Float64()
+			b.DistRoll = append(b.DistRoll, float32(math.Log(p)), float32(math.Log(1-p)))
+			b.Now.Dist = append(b.Now.Dist, float32(math.Log(q)), float32(math.Log(1-q)))
+		}
+	}
+	return b
+}
+
+// TestExplainEveryMethod: what a trace says of every weight and mask is what the
+// pipeline did, in both modes, and the pipeline does the same without one.
+func TestExplainEveryMethod(t *testing.T) {
+	check := func(name string, mode Mode, p, plain *Pipeline) {
+		t.Helper()
+		for seed := range uint64(6) {
+			b, c := wildBatch(seed), wildBatch(seed)
+			p.Mode, plain.Mode = mode, mode
+			for _, s := range []Stage{AtBatch, AtStep} {
+				accounts, err := p.Explain(b, s)
+				if err != nil {
+					t.Errorf("%s, %s, batch %d: %v", name, mode, seed, err)
+					return
+				}
+				if err := plain.Apply(c, s); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(b.Weight, c.Weight) || !slices.Equal(b.LossMask, c.LossMask) || !slices.Equal(b.Gate, c.Gate) {
+					t.Errorf("%s, %s, batch %d: a trace changes what the pipeline does", name, mode, seed)
+				}
+				for _, a := range accounts {
+					if a.Name != name {
+						t.Errorf("%s is called %s", name, a.Name)
+					}
+					follows(t, a, b)
+				}
+			}
+		}
+	}
+	for _, mode := range []Mode{Decoupled, Bypass} {
+		for _, e := range Weightings {
+			check(e.Name, mode, &Pipeline{Weights: e.New()}, &Pipeline{Weights: e.New()})
+		}
+		for _, e := range Masks {
+			check(e.Name, mode, &Pipeline{Masks: []Masking{e.New()}}, &Pipeline{Masks: []Masking{e.New()}})
+		}
+		for _, statistic := range []string{"ratio", "k1", "k2", "k3", "k3_inverse", "difference"} {
+			for _, over := range []string{"mean", "sum", "max"} {
+				for _, level := range []string{"token", "sequence", "segment"} {
+					band := func() *Pipeline {
+						return &Pipeline{Clamp: math.Inf(1), Masks: []Masking{&Band{Level: level, Statistic: statistic, Aggregate: over, Low: -0.5, High: 1.5}}}
+					}
+					check("band", mode, band(), band())
+				}
+			}
+		}
+	}
+}
+
+// follows compares an account with the batch it was made of.
+func follows(t *testing.T, a Account, b *batch.Batch) {
+	t.Helper()
+	for n := range a.Trace.Tokens {
+		k := &a.Trace.Tokens[n]
+		if w, ok := k.Find("w"); ok {
+			if float64(w.Value) != b.Weight[n] {
+				t.Errorf("%s: token %d has the weight %v in its trace and %v in the batch", a.Name, n, w.Value, b.Weight[n])
+			}
+			if (k.Branch == trace.Dropped) != (w.Value == 0) {
+				t.Errorf("%s: token %d is %s at the weight %v", a.Name, n, k.Branch, w.Value)
+			}
+		}
+		if keep, ok := k.Find(trace.Keeping); ok {
+			if open := b.LossMask[n] && (b.Gate == nil || b.Gate[n]); open != (keep.Value == 1) || open != (k.Branch == trace.Kept) {
+				t.Errorf("%s: token %d is %s in its trace and open %v in the batch", a.Name, n, k.Branch, open)
+			}
+		} else if _, ok := k.Find("w"); b.Mask[n] && !ok {
+			t.Errorf("%s: token %d is missing", a.Name, n)
+		}
+	}
+}
+
+// TestExplainNotices: a decision that is not the formula's is an error.
+func TestExplainNotices(t *testing.T) {
+	for name, m := range map[string]Masking{"keep": wrongBand{}, "no term": wrongTerm{}} {
+		_, err := (&Pipeline{Masks: []Masking{m}}).Explain(wildBatch(1), AtBatch)
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// wrongBand and wrongTerm say of a token mask what is not so.
+type wrongBand struct{ TokenMask }
+
+func (wrongBand) Reject(keep []bool, in *Input) error {
+	return (&TokenMask{Low: 0.5, High: 2}).Reject(keep, in)
+}
+func (wrongBand) Validate() error { return nil }
+func (wrongBand) rule(in *Input) rule {
+	return (&TokenMask{Low: 0.5, High: 1.01}).rule(in)
+}
+
+type wrongTerm struct{ wrongBand }
+
+func (wrongTerm) rule(*Input) rule { return rule{keep: "inside(x, 0, 1)"} }

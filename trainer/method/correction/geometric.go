@@ -1,0 +1,40 @@
+package correction
+
+import "driftlab/trainer/method/trace"
+
+// Geometric drops responses whose geometric mean ratio leaves a band. It is a
+// mask, not a weight.
+//
+//	keep_i = 1[low ≤ exp(clamp(Σ_t e_t / max(T_i, 1))) ≤ high]
+//
+// Acceptance does not depend on length. A response without a counting token has
+// the mean 1 and is kept.
+//
+// Source: "When Speed Kills Stability" (Geo-RS); SkyRL sequence_mask_metric
+// geometric (0.99, 1.01); verl's seq_mean_k1 is the same on the inverse ratio,
+// its presets use 0.999 and 1.001.
+type Geometric struct {
+	// Low is the lower bound. Default 0.99.
+	Low float64 `yaml:"low"`
+	// High is the upper bound. Default 1.01.
+	High float64 `yaml:"high"`
+}
+
+// Reject clears responses outside the band.
+func (m *Geometric) Reject(keep []bool, in *Input) error {
+	for i := range in.Len() {
+		if !within(in.geometricMean(i), m.Low, m.High) {
+			from, to := in.Span(i)
+			reject(keep, in, from, to)
+		}
+	}
+	return nil
+}
+
+// Validate checks the band.
+func (m *Geometric) Validate() error { return checkBand(m.Low, m.High) }
+
+func (m *Geometric) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},
+		terms: []trace.Term{formula("S", in.exp("mean(e)"))}, keep: "inside(S, low, high)"}
+}

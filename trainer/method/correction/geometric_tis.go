@@ -1,0 +1,53 @@
+package correction
+
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/trace"
+)
+
+// GeometricTIS weighs a response by the geometric mean of its ratios,
+// truncated.
+//
+//	w_i = min(max(exp(clamp(Σ_t e_t / max(T_i, 1))), floor), cap)
+//
+// It does not depend on length and corrects almost nothing on long responses.
+//
+// Source: AReaL (level: sequence, agg: mean), ROLL (weight_type: geometric),
+// slime mis.py (level: geometric).
+type GeometricTIS struct {
+	// Cap is the upper truncation, at least 1. Default 2.
+	Cap float64 `yaml:"cap"`
+	// Floor is the lower truncation, 0 for none. Default 0.
+	Floor float64 `yaml:"floor"`
+	// Eps is added to the number of tokens. Default 0; ROLL 1e-8.
+	Eps float64 `yaml:"eps"`
+}
+
+// Weigh fills one weight per response.
+func (m *GeometricTIS) Weigh(w *Weights, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		sum, count := in.spanSum(from, to)
+		r := in.ratio(sum / length(count, m.Eps))
+		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
+	}
+	return nil
+}
+
+// Level is sequence.
+func (*GeometricTIS) Level() method.Unit { return method.Sequence }
+
+// Bounds are floor and cap.
+func (m *GeometricTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
+
+// Validate checks floor, cap and eps.
+func (m *GeometricTIS) Validate() error {
+	if err := checkEps(m.Eps); err != nil {
+		return err
+	}
+	return checkCap(m.Floor, m.Cap)
+}
+
+func (m *GeometricTIS) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("eps", m.Eps)}, raw: in.exp("Σ(e)/(count(1) + eps)"), applied: "clip(ρ, low, high)"}
+}

@@ -1,0 +1,126 @@
+package correction
+
+import (
+	"fmt"
+
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// OPSM is DeepSeek-V3.2's off-policy sequence masking: responses with a
+// negative advantage that the current policy has left are dropped from the
+// policy term.
+//
+//	D_i = Σ_t (logp_roll − logp) / max(T_i, 1)
+//	drop iff A < 0 and D_i > delta
+//
+// It is a one-sided geometric mask on pi/mu, exp(−D) < exp(−delta), for negative
+// advantages. D is recomputed at every gradient step. Dropped tokens stay in the
+// denominators and in any KL term. A = 0 is kept.
+//
+// The factored form computes D as the engine's part, mean(roll − old), plus the
+// staleness, mean(old − logp); the two forms agree to rounding, and the first
+// part is fixed for the whole step.
+//
+// Source: arXiv 2512.02556; TRL get_off_policy_mask (suggests 0.5), slime
+// compute_opsm_mask (1e-4): the paper gives no value, so state yours.
+type OPSM struct {
+	// Delta is the largest mean log-ratio mu/pi a response may have. Default 0.5 (TRL).
+	Delta float64 `yaml:"delta"`
+	// Factored splits D into engine and staleness. Default false.
+	Factored bool `yaml:"factored"`
+	// Signs says which advantages can be dropped: negative (the paper),
+	// positive or both (controls). Default negative.
+	Signs Signs `yaml:"signs"`
+}
+
+// Signs names a set of advantage signs.
+type Signs string
+
+// The sets of signs.
+const (
+	Negative Signs = "negative"
+	Positive Signs = "positive"
+	Both     Signs = "both"
+)
+
+// has reports whether the advantage's sign is in the set; Both includes zero.
+func (s Signs) has(advantage float64) bool {
+	switch s {
+	case Negative:
+		return advantage < 0
+	case Positive:
+		return advantage > 0
+	}
+	return true
+}
+
+// validate checks that it is one of the sets.
+func (s Signs) validate() error {
+	if s != Negative && s != Positive && s != Both {
+		return fmt.Errorf("signs is %q, must be %q, %q or %q", s, Negative, Positive, Both)
+	}
+	return nil
+}
+
+func (*OPSM) atEveryStep() {}
+
+// Reject clears tokens of the chosen sign in responses whose D exceeds delta.
+// The sign is read per token, so a process reward may drop part of a response.
+func (m *OPSM) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.Advantage, batch.LogpRoll, batch.Logp); err != nil {
+		return err
+	}
+	if m.Factored {
+		if err := in.Require(batch.Anchor); err != nil {
+			return err
+		}
+	}
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		engine, stale, count := 0.0, 0.0, 0
+		for n := range in.Where(i, in.Mask) {
+			count++
+			if m.Factored {
+				engine += in.LogpRoll[n] - in.Anchor[n]
+				stale += in.Anchor[n] - in.Now.Logp[n]
+			} else {
+				engine += in.LogpRoll[n] - in.Now.Logp[n]
+			}
+		}
+		length := float64(max(count, 1))
+		if !(engine/length+stale/length > m.Delta) {
+			continue
+		}
+		for n := from; n < to; n++ {
+			if in.Mask[n] && m.Signs.has(in.Advantage[n]) {
+				keep[n] = false
+			}
+		}
+	}
+	return nil
+}
+
+// Validate checks delta and signs.
+func (m *OPSM) Validate() error {
+	if !(m.Delta >= 0) {
+		return fmt.Errorf("delta is %v, must not be negative", m.Delta)
+	}
+	return m.Signs.validate()
+}
+
+func (m *OPSM) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("δ", m.Delta)},
+		figures: func(n int) []trace.Term {
+			return []trace.Term{given("A", in.Advantage[n]), given("droppable", count(m.Signs.has(in.Advantage[n])))}
+		},
+		terms: []trace.Term{formula("D", "-mean(e)")}, keep: "not(above(D, δ)·droppable)"}
+}
+
+// count is 1 for true.
+func count(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}

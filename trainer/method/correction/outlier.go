@@ -1,0 +1,40 @@
+package correction
+
+import "driftlab/trainer/method/trace"
+
+// Outlier drops a whole response if any of its tokens has an extreme ratio.
+//
+//	keep_i = 1[no t: ρ_t < low or ρ_t > high]
+//
+// It finds collapsed responses that a mean would hide.
+//
+// Source: SkyRL outlier_token_is_threshold_low/high, suggested 1e-4 and 100;
+// prime-rl's later symmetric veto uses sequence_mask_low/high likewise.
+type Outlier struct {
+	// Low is the lower bound, 0 for none. Default 1e-4.
+	Low float64 `yaml:"low"`
+	// High is the upper bound, .inf for none. Default 100.
+	High float64 `yaml:"high"`
+}
+
+// Reject clears responses with an outlier.
+func (m *Outlier) Reject(keep []bool, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for n := from; n < to; n++ {
+			if in.Mask[n] && !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
+				reject(keep, in, from, to)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// Validate checks the band.
+func (m *Outlier) Validate() error { return checkBand(m.Low, m.High) }
+
+func (m *Outlier) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},
+		terms: []trace.Term{formula("ρ", in.exp("e"))}, keep: "least(inside(ρ, low, high))"}
+}

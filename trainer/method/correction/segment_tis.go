@@ -1,0 +1,76 @@
+package correction
+
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/trace"
+)
+
+// SegmentTIS weighs every segment of a response, a turn of a dialogue or a run
+// of generated tokens between two tool outputs, by its own truncated ratio.
+//
+//	w_k = min(max(exp(clamp(a_k)), floor), cap)
+//	a_k = Σ_{t∈k} e_t (product)  or its mean over the segment (geometric)
+//
+// Source: ROLL compute_train_infer_correction (weight_type: segment, the
+// geometric form with by: run).
+type SegmentTIS struct {
+	// Cap is the upper truncation, at least 1. Default 2.
+	Cap float64 `yaml:"cap"`
+	// Floor is the lower truncation, 0 for none. Default 0.
+	Floor float64 `yaml:"floor"`
+	// By says what a segment is: run or turn. Default turn.
+	By Segmentation `yaml:"by"`
+	// Geometric takes the geometric mean in place of the product. Default true (ROLL).
+	Geometric bool `yaml:"geometric"`
+	// Eps is added to the number of tokens of the mean. Default 0; ROLL 1e-8.
+	Eps float64 `yaml:"eps"`
+}
+
+// Weigh fills one weight per segment.
+func (m *SegmentTIS) Weigh(w *Weights, in *Input) error {
+	if err := m.By.require(in); err != nil {
+		return err
+	}
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for from < to {
+			end := m.By.next(in, from, to)
+			sum, count := in.spanSum(from, end)
+			if m.Geometric {
+				sum /= length(count, m.Eps)
+			}
+			r := in.ratio(sum)
+			w.spread(in, from, end, r, truncate(r, m.Floor, m.Cap))
+			from = end
+		}
+	}
+	return nil
+}
+
+// Level is turn.
+func (*SegmentTIS) Level() method.Unit { return method.Turn }
+
+// Bounds are floor and cap.
+func (m *SegmentTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
+
+// Validate checks the bounds and the segmentation.
+func (m *SegmentTIS) Validate() error {
+	if err := m.By.validate(); err != nil {
+		return err
+	}
+	if err := checkEps(m.Eps); err != nil {
+		return err
+	}
+	return checkCap(m.Floor, m.Cap)
+}
+
+func (m *SegmentTIS) rule(in *Input) rule {
+	r := rule{given: []trace.Term{given("eps", m.Eps)}, applied: "clip(ρ, low, high)"}
+	switch { // a run is no column: its ratio is the method's own
+	case m.By == ByTurn && m.Geometric:
+		r.raw = in.exp("Σ_turn(e)/(count_turn(1) + eps)")
+	case m.By == ByTurn:
+		r.raw = in.exp("Σ_turn(e)")
+	}
+	return r
+}

@@ -1,0 +1,37 @@
+package correction
+
+import "driftlab/trainer/method/trace"
+
+// TokenMask drops tokens whose ratio leaves a band from the loss mask.
+//
+//	keep_t = 1[low ≤ ρ_t ≤ high]
+//
+// It is IcePop as a mask: with the default denominators the rejected tokens
+// leave them too. SkyRL suggests 0.5 and 2 and needs both bounds set; slime's
+// tis_mode mask uses 1/high for a missing low.
+//
+// Source: SkyRL token_mask_is_threshold_*, slime mis.py, ROLL filters (token).
+type TokenMask struct {
+	// Low is the lower bound. Default 0.5.
+	Low float64 `yaml:"low"`
+	// High is the upper bound. Default 2.
+	High float64 `yaml:"high"`
+}
+
+// Reject clears tokens outside the band.
+func (m *TokenMask) Reject(keep []bool, in *Input) error {
+	for n, counts := range in.Mask {
+		if counts && !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
+			keep[n] = false
+		}
+	}
+	return nil
+}
+
+// Validate checks the band.
+func (m *TokenMask) Validate() error { return checkBand(m.Low, m.High) }
+
+func (m *TokenMask) rule(in *Input) rule {
+	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},
+		terms: []trace.Term{formula("ρ", in.exp("e"))}, keep: "inside(ρ, low, high)"}
+}

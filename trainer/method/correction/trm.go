@@ -1,0 +1,75 @@
+package correction
+
+import (
+	"fmt"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// TRM is the trust-region mask: a response is admitted only if the rollout
+// policy and the current one are close at every token of it, in exact KL over
+// the vocabulary.
+//
+//	keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta]
+//
+// It is recomputed at every gradient step. Rejected responses count as zeros in
+// the denominators, which the paper's bound needs. A longer response has more
+// chances to be rejected. Without recorded distributions, verl's seq_max_k2 and
+// seq_max_k3 in bypass mode estimate the same criterion from sampled tokens.
+//
+// Source: arXiv 2512.23075, read through two notes that quote it.
+type TRM struct {
+	// Delta is the largest KL in nats. The paper's 1e-4 is an illustration; default 0.05,
+	// as in the loss of that name.
+	Delta float64 `yaml:"delta"`
+}
+
+func (*TRM) atEveryStep() {}
+
+// Reject clears responses with a token whose KL exceeds delta.
+func (m *TRM) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.DistRoll, batch.Dist); err != nil {
+		return err
+	}
+	v := in.Vocab
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for n := from; n < to; n++ {
+			if in.Mask[n] && !(klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]) <= m.Delta) {
+				reject(keep, in, from, to)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// Validate checks delta.
+func (m *TRM) Validate() error {
+	if !(m.Delta >= 0) {
+		return fmt.Errorf("delta is %v, must not be negative", m.Delta)
+	}
+	return nil
+}
+
+// klDivergence is KL(p||q) of two rows of log-probs; entries with p = 0 add nothing.
+func klDivergence(logP, logQ []float32) float64 {
+	kl := 0.0
+	for a, lp := range logP {
+		if p := elementary.Exp(float64(lp)); p > 0 {
+			kl += float64(p * (float64(lp) - float64(logQ[a])))
+		}
+	}
+	return kl
+}
+
+func (m *TRM) rule(in *Input) rule {
+	v := in.Vocab
+	return rule{given: []trace.Term{given("δ", m.Delta)},
+		figures: func(n int) []trace.Term {
+			return []trace.Term{given("KL", klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]))}
+		},
+		terms: []trace.Term{formula("S", "most(KL)")}, keep: "not(above(S, δ))"}
+}

@@ -1,0 +1,53 @@
+package correction
+
+import (
+	"fmt"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method/trace"
+)
+
+// Veto drops a whole response if its worst token's ratio is below a threshold.
+//
+//	keep_i = 1[min_t ρ_t ≥ threshold]
+//
+// The comparison is strict and made on the log-ratio without the clamp, so
+// thresholds below e^-20 work. A response without a counting token is kept.
+//
+// Source: verl's former rollout_token_veto_threshold and slime
+// rs_veto_threshold on old/rollout; prime-rl at the time of INTELLECT-3
+// (1e-5, arXiv 2512.16144) on the current policy over the rollout's, which is
+// what bypass mode compares.
+type Veto struct {
+	// Threshold is the smallest ratio a token may have, in (0, 1]. Default 1e-4
+	// (slime's example, prime-rl's first default).
+	Threshold float64 `yaml:"threshold"`
+}
+
+// Reject clears responses with a token below the threshold.
+func (m *Veto) Reject(keep []bool, in *Input) error {
+	floor := elementary.Log(m.Threshold)
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for n := from; n < to; n++ {
+			if in.Mask[n] && !(in.LogRatio[n] >= floor) {
+				reject(keep, in, from, to)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// Validate checks the threshold.
+func (m *Veto) Validate() error {
+	if !(m.Threshold > 0 && m.Threshold <= 1) {
+		return fmt.Errorf("threshold is %v, must lie above 0 and at most at 1", m.Threshold)
+	}
+	return nil
+}
+
+func (m *Veto) rule(*Input) rule {
+	return rule{given: []trace.Term{given("θ", elementary.Log(m.Threshold))}, // the log of the threshold
+		terms: []trace.Term{formula("S", "least(e)")}, keep: "not(above(θ, S))"}
+}

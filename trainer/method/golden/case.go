@@ -1,0 +1,176 @@
+package golden
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"driftlab/trainer/method/batch"
+)
+
+// Case is one call of a peer's function.
+type Case struct {
+	// File is the path below the golden folder, with slashes: "verl/agg_loss.json".
+	File string
+	// Set is "shipped", or "second" for the folder GOLDEN_DIR names.
+	Set string
+	// Name and Source are the case's own; matchers may read Source, not Name.
+	Name, Source string
+	// Params and Inputs are the arguments of the call.
+	Params, Inputs Values
+	// Outputs is what it returned, with the float64 recomputation of those
+	// outputs that the peer's code rounds to float32.
+	Outputs Values
+}
+
+// Folder returns the code base, the first part of File.
+func (c *Case) Folder() string { return filepath.Dir(c.File) }
+
+// Raised reports that the peer's call ended in an error.
+func (c *Case) Raised() bool { _, ok := c.Outputs["error"]; return ok }
+
+// String returns file and name.
+func (c *Case) String() string { return c.File + ": " + c.Name }
+
+// Load reads every case of the shipped set and, if the environment variable
+// GOLDEN_DIR is set, of the folder it names, in the order of the file names.
+func Load() ([]*Case, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, err
+	}
+	cases, err := loadSet(filepath.Join(root, "testdata", "golden"), "shipped")
+	if err != nil {
+		return nil, err
+	}
+	if dir := os.Getenv("GOLDEN_DIR"); dir != "" {
+		second, err := loadSet(dir, "second")
+		if err != nil {
+			return nil, err
+		}
+		cases = append(cases, second...)
+	}
+	return cases, nil
+}
+
+// loadSet reads dir/<folder>/*.json; a set without a case is an error.
+func loadSet(dir, set string) ([]*Case, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(paths)
+	var cases []*Case
+	for _, path := range paths {
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return nil, err
+		}
+		read, err := readFile(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range read {
+			c.File, c.Set = filepath.ToSlash(name), set
+		}
+		cases = append(cases, read...)
+	}
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("golden: no cases under %s", dir)
+	}
+	return cases, nil
+}
+
+// readFile reads an array of cases, bare or under the key "cases".
+func readFile(path string) ([]*Case, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	type record struct {
+		Name, Source            string
+		Params, Inputs, Outputs Values
+		OutputsF64              Values `json:"outputs_f64"`
+	}
+	var records []record
+	if len(data) > 0 && data[0] == '{' {
+		var wrapped struct{ Cases []record }
+		err = json.Unmarshal(data, &wrapped)
+		records = wrapped.Cases
+	} else {
+		err = json.Unmarshal(data, &records)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("golden: %s: %w", path, err)
+	}
+	cases := make([]*Case, len(records))
+	for i, r := range records {
+		outputs := maps.Clone(r.Outputs)
+		overlay(outputs, r.OutputsF64)
+		cases[i] = &Case{Name: r.Name, Source: r.Source, Params: r.Params, Inputs: r.Inputs, Outputs: outputs}
+	}
+	return cases, nil
+}
+
+// overlay replaces entries of base by those of top. Objects merge, because the
+// recomputation lists only the metrics that differ.
+func overlay(base, top map[string]any) {
+	for key, value := range top {
+		if inner, ok := value.(map[string]any); ok {
+			if old, ok := base[key].(map[string]any); ok {
+				merged := maps.Clone(old)
+				overlay(merged, inner)
+				base[key] = merged
+				continue
+			}
+		}
+		base[key] = value
+	}
+}
+
+// moduleRoot finds the folder of go.mod above the working directory.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("golden: no go.mod above the working directory")
+		}
+		dir = parent
+	}
+}
+
+// Batch returns a batch with the offsets and the mask of a matrix, one row per
+// response. Rows keep their masked tokens, wherever they lie.
+func Batch(mask [][]float64) *batch.Batch {
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: make([]int, 1, len(mask)+1)}}
+	for _, row := range mask {
+		for _, m := range row {
+			b.Mask = append(b.Mask, m != 0)
+		}
+		b.Offsets = append(b.Offsets, len(b.Mask))
+	}
+	return b
+}
+
+// Groups numbers the distinct names of a list in the order of appearance.
+func Groups(names []string) []int {
+	number := map[string]int{}
+	groups := make([]int, len(names))
+	for i, name := range names {
+		if _, ok := number[name]; !ok {
+			number[name] = len(number)
+		}
+		groups[i] = number[name]
+	}
+	return groups
+}

@@ -1,0 +1,106 @@
+package guard
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// GradientAlignment controls how far consecutive gradients agree: on fresh data
+// their cosine is near 0, on stale data it stays high, and the shared part is
+// what is pushed again and again.
+//
+//	c = ⟨g, p⟩/(‖g‖·‖p‖ + 1e-12),  p the previous raw gradient, u = p/‖p‖
+//	c ≤ low          apply g
+//	low < c < high   g − (1 − low/c)·⟨g, u⟩·u     the cosine's excess is removed
+//	c ≥ high         skip the step
+//
+// Only positive alignment is touched. With full the whole parallel part is
+// removed between the bounds. p is stored before any projection. The first
+// step, and steps beside a zero gradient, are applied as they are.
+//
+// Source: arXiv 2603.01501, read in its abstract and a note: the thresholds are
+// this project's.
+type GradientAlignment struct {
+	// Low is the cosine up to which nothing happens. Default 0.1.
+	Low float64 `yaml:"low"`
+	// High is the cosine from which the step is skipped. Default 0.9.
+	High float64 `yaml:"high"`
+	// Full removes the whole parallel part. Default false.
+	Full bool `yaml:"full"`
+
+	previous []float32
+	cosine   float64
+	removed  float64
+	skipped  float64
+}
+
+// Guard projects the gradient or skips the step.
+func (g *GradientAlignment) Guard(grad []float32, _ Input) (Decision, error) {
+	if len(g.previous) != 0 && len(g.previous) != len(grad) {
+		return Decision{}, fmt.Errorf("guard: gradient has %d entries, the previous one had %d", len(grad), len(g.previous))
+	}
+	dot, own, before := 0.0, 0.0, 0.0
+	for i, p := range g.previous {
+		x, y := float64(grad[i]), float64(p)
+		dot += float64(x * y)
+		own += float64(x * x)
+		before += float64(y * y)
+	}
+	g.cosine, g.removed, g.skipped = 0, 0, 0
+	if own > 0 && before > 0 {
+		g.cosine = dot / (float64(math.Sqrt(own)*math.Sqrt(before)) + 1e-12)
+	}
+	share := 0.0 // of the parallel part to remove
+	switch {
+	case g.cosine >= g.High:
+		g.skipped = 1
+	case g.cosine > g.Low:
+		share = 1 - g.Low/g.cosine
+		if g.Full {
+			share = 1
+		}
+	}
+	if len(g.previous) == 0 {
+		g.previous = make([]float32, len(grad))
+	}
+	along := 0.0
+	if share > 0 {
+		along = share * dot / before
+	}
+	for i, x := range grad {
+		p := g.previous[i]
+		g.previous[i] = x
+		if share > 0 {
+			grad[i] = float32(float64(x) - float64(along*float64(p)))
+		}
+	}
+	g.removed = share
+	return Decision{Scale: 1, Skip: g.skipped == 1}, nil
+}
+
+// Metrics appends the cosine, the share of the parallel part removed, and skips.
+func (g *GradientAlignment) Metrics(dst []batch.Metric) []batch.Metric {
+	return append(dst, batch.Metric{Name: "guard/grad_cosine", Value: g.cosine},
+		batch.Metric{Name: "guard/grad_removed", Value: g.removed}, batch.Metric{Name: "guard/grad_skipped", Value: g.skipped})
+}
+
+// Validate checks the thresholds.
+func (g *GradientAlignment) Validate() error {
+	if !(g.Low >= 0 && g.Low < g.High && g.High <= 1) {
+		return fmt.Errorf("low and high are %v and %v, need 0 ≤ low < high ≤ 1", g.Low, g.High)
+	}
+	return nil
+}
+
+// AppendState appends the previous gradient.
+func (g *GradientAlignment) AppendState(dst []byte) []byte {
+	return method.AppendState(dst, g.previous)
+}
+
+// SetState takes what AppendState appended.
+func (g *GradientAlignment) SetState(state []byte) error {
+	return method.ReadState(state, &g.previous)
+}

@@ -1,0 +1,71 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// ACR is QuRL's loss for quantised rollouts: where the weight for the engine's
+// mismatch is truncated, the upper clip is relaxed by as much.
+//
+//	x = exp(old - roll),  w = min(x, c),  κ = w/x ≤ 1
+//	L = sg[w]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)),   r = exp(logp - old)
+//
+// Source: 2602.13953, as a note quotes it: the upper bound is (1+ε)/r with r
+// the factor that truncation introduces. Reading that as κ is the one that
+// relaxes the bound. The weight is part of the loss: use no correction beside it.
+type ACR struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// Cap is c.
+	Cap float64 `yaml:"cap"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewACR returns PPO's bounds and a cap of 2.
+func NewACR() *ACR { return &ACR{EpsLow: 0.2, EpsHigh: 0.2, Cap: 2} }
+
+var acrSpec = method.Spec{
+	Name: "acr", Aliases: []string{"qurl"}, Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2602.13953 (QuRL, note)",
+	Formula:  "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
+	Gradient: "-min(x,c)·A·r, or 0 where PPO's rule clips",
+	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
+	Reconstruction: "κ is the factor by which truncation shrinks the weight; only the upper bound moves",
+}
+
+// Validate reports every option that is out of range.
+func (p *ACR) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), check(p.Cap >= 1, "cap %v: below 1 it would scale on-policy data", p.Cap), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *ACR) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	clips, truncated := 0.0, 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		x, _ := f.ratio(n, "x", "old - roll", in.Anchor[n]-in.LogpRoll[n], 20)
+		f.note(n, "cap", "", p.Cap)
+		w := min(x, p.Cap)
+		f.note(n, "w", "min(x, cap)", w)
+		truncated += count(w < x)
+		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
+		c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, (1+p.EpsHigh)*x/w, 0, 0)
+		f.scaled(n, "w")
+		clips += count(c.clipped)
+		return w * c.value, w * c.dlogp
+	})
+	out.Add("actor/pg_clipfrac", f.mean(clips))
+	out.Add("acr/truncated", f.mean(truncated))
+	f.addKL(in.Anchor, 20)
+	return nil
+}

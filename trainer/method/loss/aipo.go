@@ -1,0 +1,59 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// AIPO is LlamaRL's asynchronous importance-weighted policy optimisation: the
+// detached weight against the rollout policy, capped from above only.
+//
+//	w = exp(logp - roll);  L = -sg[min(w, c)]·A·logp
+//
+// Source: 2505.24034 (LlamaRL), as quoted by later implementations, with c
+// between 2 and 10. There is no lower bound and no token loses its gradient.
+type AIPO struct {
+	// Cap is c, at least 1 (our default 4).
+	Cap float64 `yaml:"cap"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewAIPO returns c = 4, within the published range.
+func NewAIPO() *AIPO { return &AIPO{Cap: 4} }
+
+var aipoSpec = method.Spec{
+	Name: "aipo", Aliases: []string{"llamarl"}, Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2505.24034 (LlamaRL)",
+	Formula:  "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
+	Gradient: "-min(w, c)·A",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+	Reconstruction: "the formula is quoted by later implementations; the cap 4 is ours, within their range of 2 to 10",
+}
+
+// Validate reports every option that is out of range.
+func (p *AIPO) Validate() error {
+	return errors.Join(check(p.Cap >= 1, "cap %v: below 1 it would scale on-policy data", p.Cap), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *AIPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	capped := 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		r, _ := f.ratio(n, "r", "logp - roll", f.sg[n]-in.LogpRoll[n], 20)
+		w, above := f.capped(n, r, p.Cap)
+		capped += count(above)
+		return f.detached(n, in.Advantage[n], w, above)
+	})
+	out.Add("actor/pg_clipfrac", f.mean(capped))
+	f.addKL(in.LogpRoll, 20)
+	return nil
+}

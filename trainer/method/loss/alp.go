@@ -1,0 +1,113 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// ALP is adaptive layerwise perturbation: the policy whose gradient is taken has
+// noise on what enters each layer, and learns how much.
+//
+//	h_l ← h_l + σ_l·ξ,  ξ ~ N(0, I) per row of layer l
+//
+// The numerator of every ratio is the perturbed policy's; what sampled, the old
+// policy and evaluations have no noise. With anchor rollout that is the authors'
+// objective, and with σ = 0 it is bypass PPO. σ_l moves by Adam on its logarithm, with
+// the gradient that goes through the perturbed pass.
+//
+// Source: arXiv:2603.19470, read through the authors' page and a note. That the
+// logarithm is what learns, and Adam's constants, are ours.
+type ALP struct {
+	// Sigma is σ of every layer at the start (1e-4).
+	Sigma float64 `yaml:"sigma"`
+	// LR is the learning rate of log σ (5e-4); 0 keeps σ.
+	LR float64 `yaml:"lr"`
+
+	log, first, second []float64 // by layer: log σ, and Adam's moments
+	updates            int
+}
+
+// NewALP returns the authors' values.
+func NewALP() *ALP { return &ALP{Sigma: 1e-4, LR: 5e-4} }
+
+var alpSpec = method.Spec{
+	Name: "alp", Aliases: []string{"layerwise_perturbation"}, Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2603.19470 (the authors' page and a note)",
+	Formula:  "h_l ← h_l + σ_l·ξ, ξ ~ N(0, I), in the forward pass of every gradient",
+	Gradient: "the loss's, at the perturbed policy; d L/d σ_l = Σ_rows ⟨d L/d h_l, ξ⟩, Adam on log σ_l",
+	Example: `two layers, σ 0.00010000 each, learning rate 0.0005
+d L/d σ = 3 and -2
+after one update σ = 0.00009995 0.00010005`,
+	Reconstruction: "σ as an exponential and Adam's constants are ours",
+}
+
+// Validate reports every option that is out of range.
+func (p *ALP) Validate() error {
+	return errors.Join(check(p.Sigma > 0 && p.Sigma <= 1, "sigma %v: must be above 0 and at most 1", p.Sigma),
+		check(p.LR >= 0 && p.LR <= 1, "lr %v: must be in [0, 1]", p.LR))
+}
+
+// Perturber is a term that puts noise into the layers of a gradient's forward pass.
+type Perturber interface {
+	Term
+	// Sigmas are the sizes of the noise in so many layers.
+	Sigmas(layers int) []float64
+	// Move takes the gradient of the sizes, where an update follows it.
+	Move(grad []float64)
+}
+
+// Sigmas implements Perturber.
+func (p *ALP) Sigmas(layers int) []float64 {
+	for len(p.log) < layers {
+		p.log = append(p.log, elementary.Log(p.Sigma))
+		p.first, p.second = append(p.first, 0), append(p.second, 0)
+	}
+	sigmas := make([]float64, layers)
+	for l := range sigmas {
+		sigmas[l] = elementary.Exp(p.log[l])
+	}
+	return sigmas
+}
+
+// Move implements Perturber.
+func (p *ALP) Move(grad []float64) {
+	const beta1, beta2, eps = 0.9, 0.999, 1e-12
+	sigmas := p.Sigmas(len(grad))
+	p.updates++
+	bias1, bias2 := 1-elementary.Pow(beta1, float64(p.updates)), 1-elementary.Pow(beta2, float64(p.updates))
+	for l, g := range grad {
+		g *= sigmas[l] // of log σ
+		p.first[l] = float64(beta1*p.first[l]) + float64((1-beta1)*g)
+		p.second[l] = float64(beta2*p.second[l]) + float64((1-beta2)*float64(g*g))
+		p.log[l] -= float64(p.LR * (p.first[l] / bias1) / (math.Sqrt(p.second[l]/bias2) + eps))
+	}
+}
+
+// Prepare does nothing.
+func (p *ALP) Prepare(*batch.Batch) error { return nil }
+
+// AddLoss adds nothing; it logs the sizes.
+func (p *ALP) AddLoss(out *Grad, _ *batch.Batch) error {
+	sizes := newSpread()
+	for _, x := range p.log {
+		sizes.add(elementary.Exp(x))
+	}
+	if len(p.log) > 0 {
+		sizes.log(out, "alp/sigma_mean", "alp/sigma_min", "alp/sigma_max")
+	}
+	return nil
+}
+
+// AppendState appends the sizes and their moments.
+func (p *ALP) AppendState(dst []byte) []byte {
+	return method.AppendState(dst, p.updates, p.log, p.first, p.second)
+}
+
+// SetState takes what AppendState appended.
+func (p *ALP) SetState(state []byte) error {
+	return method.ReadState(state, &p.updates, &p.log, &p.first, &p.second)
+}

@@ -1,0 +1,141 @@
+package loss
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// ASPO flips the importance ratio of positive tokens, so that the ones the
+// policy has not learned yet get the larger weight.
+//
+//	A < 0: L = max(-A·r, -A·max(r, 1-ε)); where that ratio exceeds c: L = -A·c·logp
+//	A ≥ 0: u = min(r, 1+ε); L = -A/sg[u] in value, gradient -A/r, 0 where r > 1+ε; where 1/r > c: L = -A·c·logp
+//
+// Source: 2510.06062, wizard-III/Archer2.0. ε depends on the entropy of the
+// token: one value up to the q quantile of its own response, another above.
+// The survey says the upper guard is lifted on positive tokens; the code keeps
+// it and flips below it, as here. In the code a mask named high_entropy marks
+// the low-entropy tokens. The caps c keep a gradient, unlike PPO's dual clip.
+type ASPO struct {
+	// LowEntropyEpsNeg and HighEntropyEpsNeg are ε below 1 for A < 0.
+	LowEntropyEpsNeg  float64 `yaml:"low_entropy_eps_neg"`
+	HighEntropyEpsNeg float64 `yaml:"high_entropy_eps_neg"`
+	// LowEntropyEpsPos and HighEntropyEpsPos are ε above 1 for A ≥ 0.
+	LowEntropyEpsPos  float64 `yaml:"low_entropy_eps_pos"`
+	HighEntropyEpsPos float64 `yaml:"high_entropy_eps_pos"`
+	// CapNeg and CapPos are c for the two signs.
+	CapNeg float64 `yaml:"cap_neg"`
+	CapPos float64 `yaml:"cap_pos"`
+	// Quantile splits the entropies of a response.
+	Quantile float64 `yaml:"quantile"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewASPO returns the authors' defaults.
+func NewASPO() *ASPO {
+	return &ASPO{LowEntropyEpsNeg: 0.2, HighEntropyEpsNeg: 0.4, LowEntropyEpsPos: 0.2, HighEntropyEpsPos: 0.4, CapNeg: 3, CapPos: 3, Quantile: 0.8}
+}
+
+var aspoSpec = method.Spec{
+	Name: "aspo", Aliases: []string{"archer"}, Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2510.06062; wizard-III/Archer2.0",
+	Formula:  "A<0: PPO's lower clip, -A·c·logp where r > c; A≥0: -A/sg[min(r,1+ε)], -A·c·logp where 1/r > c; ε by entropy",
+	Gradient: "A<0: -A·r (0 below 1-ε, -A·c above c); A≥0: -A·min(1/r, c), 0 above 1+ε",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.203567 0.000000
+A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.153305`,
+}
+
+// Validate reports every option that is out of range.
+func (p *ASPO) Validate() error {
+	return errors.Join(checkEps(p.LowEntropyEpsNeg, p.LowEntropyEpsPos), checkEps(p.HighEntropyEpsNeg, p.HighEntropyEpsPos),
+		check(p.CapNeg > 1 && p.CapPos > 1, "cap_neg %v, cap_pos %v: must be above 1", p.CapNeg, p.CapPos),
+		check(p.Quantile >= 0 && p.Quantile <= 1, "quantile %v: must be in [0, 1]", p.Quantile),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Entropy)
+	if err != nil {
+		return err
+	}
+	upper, lower, negDual, posDual, negatives := 0.0, 0.0, 0.0, 0.0, 0.0
+	for i := range in.Len() {
+		threshold := f.entropyQuantile(i, p.Quantile)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			a, lr := in.Advantage[n], in.Now.Logp[n]-in.Anchor[n]
+			lowEntropy := in.Now.Entropy[n] <= threshold
+			if a < 0 {
+				negatives++
+				eps := p.HighEntropyEpsNeg
+				if lowEntropy {
+					eps = p.LowEntropyEpsNeg
+				}
+				r, dr := f.ratio(n, "r", "logp - old", lr, 20)
+				lower += count(r < 1-eps)
+				c := f.clip(n, "r", a, r, dr, 1-eps, math.Inf(1), 0, 0)
+				if max(r, 1-eps) > p.CapNeg {
+					negDual++
+					f.note(n, "w", "", p.CapNeg)
+					return f.detached(n, a, p.CapNeg, true)
+				}
+				return c.value, c.dlogp
+			}
+			eps := p.HighEntropyEpsPos
+			if lowEntropy {
+				eps = p.LowEntropyEpsPos
+			}
+			r, dr := f.ratio(n, "r", "logp - old", lr, 20)
+			upper += count(r > 1+eps)
+			if 1/min(r, 1+eps) > p.CapPos {
+				posDual++
+			}
+			return p.flipped(&f, n, r, dr, 1+eps)
+		})
+	}
+	out.Add("actor/pg_clipfrac", f.mean(upper))
+	out.Add("actor/pg_clipfrac_lower", f.mean(lower))
+	out.Add("aspo/neg_dual", negDual/(negatives+1e-8))
+	out.Add("aspo/pos_dual", posDual/(f.tokens-negatives+1e-8))
+	f.addKL(in.Anchor, 20)
+	return nil
+}
+
+// flipped is the term of a token with A ≥ 0: in value -A/u, with the gradient
+// of -A·r/sg[u²], so that d/d logp = -A/r below the bound.
+func (p *ASPO) flipped(f *frame, n int, r, dr, bound float64) (value, dlogp float64) {
+	a := f.in.Advantage[n]
+	detached, _ := ratio(f.sg[n]-f.in.Anchor[n], 20)
+	if 1/min(detached, bound) > p.CapPos {
+		f.note(n, "w", "", p.CapPos)
+		return f.detached(n, a, p.CapPos, true)
+	}
+	u := min(detached, bound)
+	f.note(n, "high", "", bound)
+	if r > bound {
+		f.took(n, trace.ClippedHigh, "-A/high", "0")
+		return -a / bound, 0
+	}
+	f.kept(n, "-A/r", "-A/r", dr == 0)
+	return -a * r / (u * u), -a * dr / (u * u)
+}
+
+// entropyQuantile is the q quantile of the entropies of response i's active tokens.
+func (f *frame) entropyQuantile(i int, q float64) float64 {
+	row := f.out.work(1, f.in.Tokens())[:0]
+	for n := range f.in.Where(i, f.active) {
+		row = append(row, f.in.Now.Entropy[n])
+	}
+	if len(row) == 0 {
+		return 0
+	}
+	slices.Sort(row)
+	return quantile(row, q)
+}

@@ -1,0 +1,124 @@
+package loss
+
+import (
+	"errors"
+	"math/rand/v2"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// ClipCov drops the gradient of a few random tokens among those with a large
+// covariance of advantage and log-prob; the others get PPO's clip.
+//
+//	c_t = (A_t - mean A)·(logp_t - mean logp)
+//	L   = 0 on max(1, ⌊share·M⌋) tokens drawn from {low < c < high, not clipped};
+//	      else max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), without dual clip
+//
+// Source: 2505.22617; verl and SkyRL clip_cov. Denominators are unchanged.
+// The draw is seeded by Seed and the version of the learner's weights. verl's
+// means divide by M + 1e-8. At small scale c rarely exceeds the published low
+// bound of 1: choose bounds by the distribution at hand.
+type ClipCov struct {
+	// EpsLow and EpsHigh are PPO's distances from 1.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// Share is the fraction of tokens to drop.
+	Share float64 `yaml:"share"`
+	// Low and High bound the covariance of the candidates.
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
+	// LogClamp bounds the log-ratio; 0 is no bound, as published.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Seed of the draw.
+	Seed uint64 `yaml:"seed"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+
+	// shuffle, set by tests only, replaces the draw.
+	shuffle func(eligible []int)
+}
+
+// NewClipCov returns the authors' defaults.
+func NewClipCov() *ClipCov {
+	return &ClipCov{EpsLow: 0.2, EpsHigh: 0.2, Share: 2e-4, Low: 1, High: 5, LogClamp: 20, Seed: 1}
+}
+
+var clipCovSpec = method.Spec{
+	Name: "clip_cov", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2505.22617; PRIME-RL/Entropy-Mechanism-of-RL, verl clip_cov, SkyRL clip_cov",
+	Formula:  "L = 0 on max(1, ⌊share·M⌋) random tokens with low < c < high, c = (A-mean A)(logp-mean logp); else PPO clip",
+	Gradient: "0 on the drawn tokens, else PPO's",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
+A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.078354`,
+}
+
+// Validate reports every option that is out of range.
+func (p *ClipCov) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
+		check(p.Share > 0 && p.Share <= 1, "share %v: must be in (0, 1]", p.Share),
+		check(p.Low < p.High, "low %v, high %v: low must be below high", p.Low, p.High),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *ClipCov) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	dropped := out.work(2, in.Tokens())
+	cov := f.covariance()
+	drawn := p.draw(&f, cov)
+	for _, n := range drawn {
+		dropped[n] = 1
+	}
+	f.eachToken(func(n int) (value, dlogp float64) {
+		f.note(n, "c", "", cov[n])
+		if dropped[n] == 1 {
+			return f.drop(n)
+		}
+		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+		c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+		return c.value, c.dlogp
+	})
+	out.Add("actor/pg_clipfrac", f.mean(float64(len(drawn))))
+	f.addKL(in.Anchor, 0)
+	return nil
+}
+
+// clips reports whether PPO's rule clips token n.
+func (p *ClipCov) clips(f *frame, n int) bool {
+	r, dr := ratio(f.sg[n]-f.in.Anchor[n], p.LogClamp)
+	return clipped(f.in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0).clipped
+}
+
+// draw returns the tokens to drop, by their covariances: a uniform draw without replacement.
+func (p *ClipCov) draw(f *frame, cov []float64) []int {
+	eligible := f.out.indices(f.in.Tokens())
+	for n, m := range f.active {
+		if m && cov[n] > p.Low && cov[n] < p.High && !p.clips(f, n) {
+			eligible = append(eligible, n)
+		}
+	}
+	k := min(max(int(p.Share*f.tokens), 1), len(eligible))
+	if p.shuffle != nil {
+		p.shuffle(eligible)
+		return eligible[:k]
+	}
+	shuffle(eligible, k, p.Seed, f.in.LearnerVersion)
+	return eligible[:k]
+}
+
+// shuffle draws the first k of the tokens, without replacement: the first k steps
+// of Fisher and Yates.
+func shuffle(tokens []int, k int, seed uint64, version int) {
+	var source rand.PCG
+	source.Seed(seed, uint64(version))
+	for i := range k {
+		j := i + int(source.Uint64()%uint64(len(tokens)-i))
+		tokens[i], tokens[j] = tokens[j], tokens[i]
+	}
+}

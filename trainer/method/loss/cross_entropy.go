@@ -1,0 +1,52 @@
+package loss
+
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// CrossEntropy is supervised learning on the sampled tokens.
+//
+//	L = -w·logp
+//
+// Source: SkyRL cross_entropy, prime-rl ce_loss_fn; with a mask on correct
+// responses it is rejection-sampling fine-tuning.
+type CrossEntropy struct {
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewCrossEntropy returns token-mean.
+func NewCrossEntropy() *CrossEntropy { return &CrossEntropy{} }
+
+var crossEntropySpec = method.Spec{
+	Name: "cross_entropy", Aliases: []string{"ce", "sft"}, Group: "loss", Unit: method.Token,
+	Source:   "SkyRL cross_entropy, prime-rl ce_loss_fn",
+	Formula:  "L = -w·logp",
+	Gradient: "-w",
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
+A = -1: d loss/d logp = -0.166667 -0.166667 -0.166667; loss = 1.233333`,
+}
+
+// Validate reports every option that is out of range.
+func (p *CrossEntropy) Validate() error { return p.Aggregation.Validate() }
+
+// Eval computes the loss over the active tokens.
+func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation)
+	if err != nil {
+		return err
+	}
+	var nll rowMean
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			nll.add(-in.Now.Logp[n])
+			f.took(n, trace.Kept, "-logp", "-1")
+			return -in.Now.Logp[n], -1
+		})
+		nll.close()
+	}
+	out.Add("nll", nll.total/f.rows(true))
+	return nil
+}

@@ -1,0 +1,162 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// CTPO corrects a token by the ratio of its whole prefix, with a clip that
+// widens with the position.
+//
+//	c_t = Σ_{s≤t} clamp(lr_s, ±20)   (form geomean: c_t/t),  x_t = min(c_t, 10), R_t = exp(x_t)
+//	L   = max(-A·R_t, -A·exp(clip(x_t, -lo·t^p, hi·t^p)));  A < 0: min(L, -A·exp(d·t^p))
+//
+// The gradient flows through the current token only. Source: 2605.07331,
+// horizon-llm/CTPO, cum-token-cumprod-la; t counts generated tokens. With
+// ratio_clip the repository's other variant is meant: bounds 1-lo and 1+hi on
+// R_t and dual clip d, as in PPO, whatever the position.
+//
+// The prefix product corrects the law of the prefix and the token, not of what
+// follows: with a terminal reward the estimate is the gradient of
+// E[Q_behaviour], not the on-policy gradient. It is exact only if A_t is a
+// function of the prefix.
+type CTPO struct {
+	// Low, High and Dual are lo, hi and d.
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
+	Dual float64 `yaml:"dual"`
+	// Power is p: 0.5 for products, -0.5 for means.
+	Power float64 `yaml:"power"`
+	// Form is product or geomean.
+	Form string `yaml:"form"`
+	// RatioClip uses PPO's clip in place of the one that grows with t.
+	RatioClip bool `yaml:"ratio_clip"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewCTPO returns the authors' defaults.
+func NewCTPO() *CTPO {
+	return &CTPO{Low: 0.025, High: 0.05, Dual: 0.05, Power: 0.5, Form: "product"}
+}
+
+var ctpoSpec = method.Spec{
+	Name: "ctpo", Group: "loss", Unit: method.Prefix,
+	Source:   "arXiv:2605.07331; horizon-llm/CTPO",
+	Formula:  "L = max(-A·R_t, -A·exp(clip(x_t, -lo·√t, hi·√t))), A<0: min(L, -A·exp(d·√t)); x_t = Σ_{s≤t} lr_s, R = exp(x)",
+	Gradient: "-A·R_t, or 0 where x_t leaves its band on the harmful side",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.166667 0.000000
+A = -1: d loss/d logp = 0.000000 0.166667 0.000000; loss = 0.000000`,
+}
+
+// Validate reports every option that is out of range.
+func (p *CTPO) Validate() error {
+	return errors.Join(
+		check(p.Low >= 0 && p.High >= 0 && p.Dual >= 0, "low %v, high %v, dual %v: must not be negative", p.Low, p.High, p.Dual),
+		check(p.Form == "product" || p.Form == "geomean", "form %q: must be product or geomean", p.Form),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	s := prefixTally{ratios: newSpread(), scales: newSpread()}
+	for i := range in.Len() {
+		sum, position := 0.0, 0.0
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			position++
+			sum += clamp(f.sg[n]-in.Anchor[n], -20, 20)
+			x := sum
+			if p.Form == "geomean" {
+				x /= position
+			}
+			f.note(n, "t", "count_≤t(1)", position)
+			f.note(n, "x", p.prefix(), x)
+			return p.token(&f, n, x, position, &s)
+		})
+	}
+	s.log(&f)
+	f.addKL(in.Anchor, 0)
+	return nil
+}
+
+// prefix is x as a formula.
+func (p *CTPO) prefix() string {
+	if p.Form == "geomean" {
+		return "Σ_≤t(clip(logp - old, -20, 20))/t"
+	}
+	return "Σ_≤t(clip(logp - old, -20, 20))"
+}
+
+// token is the term of token n at a position, its prefix log-ratio x detached but for
+// the token's own log-prob.
+func (p *CTPO) token(f *frame, n int, x, position float64, s *prefixTally) (value, dlogp float64) {
+	live := x <= sequenceCap
+	x = min(x, sequenceCap)
+	if live {
+		x += f.in.Now.Logp[n] - f.sg[n]
+	}
+	a, r := f.in.Advantage[n], elementary.Exp(x)
+	f.noteExp(n, "r", sequenceCap, r)
+	scale := elementary.Pow(position, p.Power)
+	low, high, dual := elementary.Exp(-p.Low*scale), elementary.Exp(p.High*scale), elementary.Exp(p.Dual*scale)
+	if p.RatioClip {
+		low, high, dual = 1-p.Low, 1+p.High, p.Dual
+	}
+	dr := r
+	if !live {
+		dr = 0
+	}
+	c := f.clip(n, "r", a, r, dr, low, high, dual, 0)
+	if !p.RatioClip {
+		s.scales.add(scale)
+		s.lows.add(low)
+		s.highs.add(high)
+		s.duals.add(dual)
+	}
+	s.add(a, r, low, high, c.dual)
+	return c.value, c.dlogp
+}
+
+// prefixTally collects what CTPO's code logs of its ratios.
+type prefixTally struct {
+	ratios, scales, lows, highs, duals spread
+	high, low, dual, negative          float64
+}
+
+func (s *prefixTally) add(a, r, low, high float64, dual bool) {
+	s.ratios.add(r)
+	s.high += count(a > 0 && r > high)
+	s.low += count(a < 0 && r < low)
+	s.dual += count(dual)
+	s.negative += count(a < 0)
+}
+
+// log writes the figures under the names of the authors' code.
+func (s *prefixTally) log(f *frame) {
+	s.ratios.log(f.out, "pg_update/is_ratio/mean", "pg_update/is_ratio/min", "pg_update/is_ratio/max")
+	s.scales.log(f.out, "pg_update/la_scale/mean", "pg_update/la_scale/min", "pg_update/la_scale/max")
+	if s.scales.count > 0 {
+		f.out.Add("pg_update/la_clip_low_ratio/mean", s.lows.sum/s.lows.count)
+		f.out.Add("pg_update/la_clip_high_ratio/mean", s.highs.sum/s.highs.count)
+		f.out.Add("pg_update/la_clip_c_ratio/mean", s.duals.sum/s.duals.count)
+	}
+	f.out.Add("pg_update/clip/high/count", s.high)
+	f.out.Add("pg_update/clip/low/count", s.low)
+	f.out.Add("pg_update/clip/dual/count", s.dual)
+	f.out.Add("pg_update/clip/total/count", s.high+s.low+s.dual)
+	tokens := max(f.tokens, 1)
+	f.out.Add("pg_update/clip/high/rate", s.high/tokens)
+	f.out.Add("pg_update/clip/low/rate", s.low/tokens)
+	f.out.Add("pg_update/clip/dual/rate", s.dual/tokens)
+	f.out.Add("pg_update/clip/total/rate", (s.high+s.low+s.dual)/tokens)
+	f.out.Add("pg_update/clip/valid_token_count", f.tokens)
+	f.out.Add("pg_update/clip/neg_adv_token_count", s.negative)
+}

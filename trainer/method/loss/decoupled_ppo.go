@@ -1,0 +1,195 @@
+package loss
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// DecoupledPPO is AReaL's loss: PPO's clip around a proximal policy, weighed by
+// how far that policy is from the one that sampled the tokens.
+//
+//	r = exp(logp - prox);  w = sg[exp(prox - roll)]
+//	L = w·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), with PPO's dual clip
+//
+// Source: 2505.24298 eq. 5, after 2110.00641; inclusionAI/AReaL functional.py.
+// prox says where the proximal log-prob comes from: recompute is LogpOld; the
+// others are A-3PO's. behave chooses AReaL's older treatment of w (cap): truncate
+// or mask, per token or by the response's geometric mean; newer versions leave
+// it to rejection sampling, a correction: then set behave to none. AReaL counts
+// the tokens before rejection: aggregation token-mean@pre. It does not clamp r.
+type DecoupledPPO struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
+	DualClip float64 `yaml:"dual_clip"`
+	// Prox is recompute, loglinear, linear or rollout.
+	Prox string `yaml:"prox"`
+	// Behave is none, token_truncate, token_mask, sequence_truncate or sequence_mask.
+	Behave string `yaml:"behave"`
+	// Cap bounds w; 0 is no bound.
+	Cap float64 `yaml:"cap"`
+	// LogClamp bounds log-ratios; 0 is no bound, as in AReaL.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewDecoupledPPO returns the loss of the paper: recomputed proximal policy,
+// weight truncated at 5 as in AReaL's examples.
+func NewDecoupledPPO() *DecoupledPPO {
+	return &DecoupledPPO{EpsLow: 0.2, EpsHigh: 0.2, Prox: "recompute", Behave: "token_truncate", Cap: 5, LogClamp: 20,
+		Aggregation: Aggregation{Pre: true}}
+}
+
+// NewA3PO returns the same loss with the interpolated proximal policy of A-3PO
+// and no weight beside it, as AReaL runs it.
+func NewA3PO() *DecoupledPPO {
+	p := NewDecoupledPPO()
+	p.Prox = "loglinear"
+	return p
+}
+
+var decoupledPPOSpec = method.Spec{
+	Name: "decoupled_ppo", Aliases: []string{"areal"}, Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2505.24298, 2110.00641; inclusionAI/AReaL",
+	Formula:  "L = sg[exp(prox-roll)]·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), r = exp(logp-prox)",
+	Gradient: "-exp(prox-roll)·A·r, or 0 where PPO's rule clips r",
+	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, May: method.If("prox loglinear, linear", batch.Version),
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
+}
+
+var a3poSpec = method.Spec{
+	Name: "a3po", Aliases: []string{"a-3po"}, Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2512.06547; inclusionAI/AReaL compute_prox_logp_approximations",
+	Formula:  "decoupled PPO with prox = roll + α·(sg[logp]-roll), α = clip((v_θ-1-v)/(v_θ-v), 0, 1), v the version of the token's weights",
+	Gradient: "as decoupled_ppo, prox detached",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Version, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.003567`,
+}
+
+var proxes = []string{"recompute", "loglinear", "linear", "rollout"}
+var behaves = []string{"none", "token_truncate", "token_mask", "sequence_truncate", "sequence_mask"}
+
+// Validate reports every option that is out of range.
+func (p *DecoupledPPO) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), oneOf("prox", p.Prox, proxes), oneOf("behave", p.Behave, behaves),
+		check(p.DualClip == 0 || p.DualClip > 1, "dual_clip %v: must be above 1, or 0 for none", p.DualClip),
+		check(p.Cap >= 0, "cap %v: must not be negative", p.Cap),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Aggregation.Validate())
+}
+
+// oneOf checks a word against a list.
+func oneOf(field, word string, known []string) error {
+	if slices.Contains(known, word) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", field, method.UnknownName(word, known))
+}
+
+// Eval computes the loss over the active tokens.
+func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
+	column := batch.LogpRoll
+	switch p.Prox {
+	case "recompute":
+		column = batch.Anchor
+	case "loglinear", "linear":
+		column = batch.Version
+	}
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, column)
+	if err != nil {
+		return err
+	}
+	prox := out.work(1, in.Tokens())
+	for n := range prox {
+		prox[n] = p.proximal(&f, n)
+	}
+	upper, lower, weights := 0.0, 0.0, 0.0
+	for i := range in.Len() {
+		geo := elementary.Exp(f.sumLogRatio(i, prox, in.LogpRoll) / max(f.length(i), 1))
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			f.note(n, "prox", "", prox[n])
+			r, dr := f.ratio(n, "r", "logp - prox", in.Now.Logp[n]-prox[n], p.LogClamp)
+			c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
+			upper += count(c.clipped)
+			lower += count(c.dual)
+			w := p.weight(prox[n]-in.LogpRoll[n], geo)
+			weights += w
+			f.note(n, "w", "", w)
+			f.scaled(n, "w")
+			return w * c.value, w * c.dlogp
+		})
+	}
+	out.Add("behave_imp_weight", weights/max(f.tokens, 1))
+	f.addClipFractions(upper, lower, prox, p.LogClamp)
+	return nil
+}
+
+// weight is w of a token with prox - roll = e in a response with geometric mean geo.
+func (p *DecoupledPPO) weight(e, geo float64) float64 {
+	if p.Behave == "none" {
+		return 1
+	}
+	w := geo
+	if p.Behave == "token_truncate" || p.Behave == "token_mask" {
+		w, _ = ratio(e, p.LogClamp)
+	}
+	if p.Cap == 0 || w <= p.Cap {
+		return w
+	}
+	if p.Behave == "token_mask" || p.Behave == "sequence_mask" {
+		return 0
+	}
+	return p.Cap
+}
+
+// proximal is the detached proximal log-prob of token n. A-3PO places it between
+// the rollout policy and the current one, by the age of the token: α is 0 for
+// tokens of the present version and for tokens that were not generated.
+func (p *DecoupledPPO) proximal(f *frame, n int) float64 {
+	switch p.Prox {
+	case "recompute":
+		return f.in.Anchor[n]
+	case "rollout":
+		return f.in.LogpRoll[n]
+	}
+	roll, alpha := f.in.LogpRoll[n], interpolation(f.in.LearnerVersion, int(f.in.Version[n]))
+	if p.Prox == "linear" {
+		return elementary.Log(float64((1-alpha)*elementary.Exp(roll)) + float64(alpha*elementary.Exp(f.sg[n])) + 1e-10)
+	}
+	return loglinear(roll, f.sg[n], alpha)
+}
+
+// Interpolate returns A-3PO's proximal log-probs of all tokens, in the memory of dst:
+// between the rollout policy's and those that are given, the nearer to these the
+// older the token.
+//
+//	prox = roll + α·(logp − roll),  α = (lag − 1)/lag, 0 without a lag
+func Interpolate(dst []float64, in *batch.Batch, logp []float64) []float64 {
+	dst = batch.Zeroed(dst, in.Tokens())
+	for n, roll := range in.LogpRoll {
+		dst[n] = loglinear(roll, logp[n], interpolation(in.LearnerVersion, int(in.Version[n])))
+	}
+	return dst
+}
+
+// loglinear is the share α of the way from one log-prob to another.
+func loglinear(from, to, alpha float64) float64 { return from + float64(alpha*(to-from)) }
+
+// interpolation is A-3PO's α for weights of version now and a token of version
+// then: (lag-1)/lag.
+func interpolation(now, then int) float64 {
+	lag := float64(now - then)
+	if then < 0 || lag <= 0 {
+		return 0
+	}
+	return clamp((lag-1)/lag, 0, 1)
+}

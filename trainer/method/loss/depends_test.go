@@ -1,0 +1,60 @@
+package loss
+
+import (
+	"reflect"
+	"testing"
+
+	"driftlab/trainer/method/batch"
+)
+
+// TestDependsOn: by the formulas of their pages, with the ratio to the anchor at 1.
+func TestDependsOn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		loss      Loss
+		old, roll bool
+	}{
+		"reinforce":               {NewReinforce(), false, false},
+		"ppo_clip":                {NewPPOClip(), true, false},
+		"cispo":                   {&CISPO{EpsHigh: 0.2, Level: "token", Anchor: Old}, true, false},
+		"cispo roll":              {&CISPO{EpsHigh: 0.2, Level: "token", Anchor: Roll}, false, true},
+		"decoupled_ppo":           {NewDecoupledPPO(), true, true},
+		"decoupled_ppo unweighed": {&DecoupledPPO{EpsLow: 0.2, EpsHigh: 0.2, Prox: "recompute", Behave: "none"}, true, false},
+		"decoupled_ppo rollout":   {&DecoupledPPO{EpsLow: 0.2, EpsHigh: 0.2, Prox: "rollout", Behave: "token_mask", Cap: 5}, false, true},
+		"a3po":                    {NewA3PO(), false, true},
+		"logit_fusion":            {NewLogitFusion(), false, true},
+		"logit_fusion student":    {&LogitFusion{Ratio: "student", Cap: 3}, true, false},
+		"maxrl":                   {NewMaxRL(), true, false},
+		"maxrl plain":             {&MaxRL{Epsilon: 1e-6}, false, false},
+		"m2_mask":                 {NewM2Mask(), true, true},
+		"ipo":                     {NewIPO(), false, true},
+		"kl_cov":                  {NewKLCov(), true, false},
+	} {
+		for column, want := range map[batch.Column]bool{batch.Anchor: tc.old, batch.LogpRoll: tc.roll} {
+			if got, err := DependsOn(tc.loss, column); err != nil || got != want {
+				t.Errorf("%s: depends on %s: %v (%v), want %v", name, column, got, err, want)
+			}
+		}
+	}
+}
+
+// TestDependsOnIsDeclared: a gradient depends on no column that the Spec leaves out, and
+// asking moves nothing of a loss.
+func TestDependsOnIsDeclared(t *testing.T) {
+	for _, e := range Registry {
+		for _, column := range []batch.Column{batch.Anchor, batch.LogpRoll} {
+			l := e.New()
+			depends, err := DependsOn(l, column)
+			if err != nil {
+				t.Errorf("%s: %v", e.Name, err)
+			}
+			if depends && !e.Reads(column) {
+				t.Errorf("%s depends on %s, which its Spec does not name", e.Name, column)
+			}
+			if s, ok := l.(interface{ AppendState([]byte) []byte }); ok {
+				if fresh := e.New().(interface{ AppendState([]byte) []byte }); !reflect.DeepEqual(s.AppendState(nil), fresh.AppendState(nil)) {
+					t.Errorf("%s: its state moved", e.Name)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// DISPO clips the detached importance weight by bounds that depend on whether
+// the response is correct, so that four regimes can be tuned apart: correct or
+// incorrect, weight above or below 1.
+//
+//	L = -sg[clip(r, 1-ε_low(y), 1+ε_high(y))]·A·logp,   y the verifier's label
+//
+// Source: 2602.00983, its abstract: a REINFORCE-style loss with these regimes.
+// (The survey derives the regimes from the sign of A and the label.) No token
+// loses its gradient. The defaults are ours and neutral: CISPO's for all four.
+type DISPO struct {
+	// CorrectLow and CorrectHigh are the distances from 1 for correct responses.
+	CorrectLow  float64 `yaml:"correct_low"`
+	CorrectHigh float64 `yaml:"correct_high"`
+	// IncorrectLow and IncorrectHigh are those for incorrect ones.
+	IncorrectLow  float64 `yaml:"incorrect_low"`
+	IncorrectHigh float64 `yaml:"incorrect_high"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewDISPO returns the neutral start: no lower bound, 4 above.
+func NewDISPO() *DISPO {
+	return &DISPO{CorrectLow: 1, CorrectHigh: 4, IncorrectLow: 1, IncorrectHigh: 4}
+}
+
+var dispoSpec = method.Spec{
+	Name: "dispo", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2602.00983 (abstract)",
+	Formula:  "L = -sg[clip(r, 1-ε_low(y), 1+ε_high(y))]·A·logp, y = correct or incorrect",
+	Gradient: "-clip(r, 1-ε_low(y), 1+ε_high(y))·A",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Correct},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
+A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.000000`,
+	Reconstruction: "regimes {correct, incorrect} × {weight above 1, below 1}, as the abstract says; the four bounds " +
+		"are free. The abstract gives none, and the defaults are ours: equal for both labels, which is CISPO with upper bound 5 — set " +
+		"them apart to run DISPO",
+}
+
+// Validate reports every option that is out of range.
+func (p *DISPO) Validate() error {
+	return errors.Join(
+		check(p.CorrectLow >= 0 && p.CorrectHigh >= 0, "correct_low %v, correct_high %v: must not be negative", p.CorrectLow, p.CorrectHigh),
+		check(p.IncorrectLow >= 0 && p.IncorrectHigh >= 0, "incorrect_low %v, incorrect_high %v: must not be negative", p.IncorrectLow, p.IncorrectHigh),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Correct)
+	if err != nil {
+		return err
+	}
+	changed := 0.0
+	for i := range in.Len() {
+		low, high := 1-p.IncorrectLow, 1+p.IncorrectHigh
+		if in.Correct[i] {
+			low, high = 1-p.CorrectLow, 1+p.CorrectHigh
+		}
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			r, _ := f.ratio(n, "r", "logp - old", f.sg[n]-in.Anchor[n], 20)
+			w := clamp(r, low, high)
+			changed += count(w != r)
+			f.note(n, "low", "", low)
+			f.note(n, "high", "", high)
+			f.note(n, "w", "clip(r, low, high)", w)
+			return f.detached(n, in.Advantage[n], w, w != r)
+		})
+	}
+	out.Add("actor/pg_clipfrac", f.mean(changed))
+	f.addKL(in.Anchor, 20)
+	return nil
+}

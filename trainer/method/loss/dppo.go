@@ -1,0 +1,167 @@
+package loss
+
+import (
+	"errors"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// DPPO masks the tokens whose update would push their probability further out
+// of a band in divergence, and weighs the rest by a capped, detached ratio.
+//
+//	L = -sg[min(r, c)]·V·A·logp,   r = exp(logp - anchor), p = exp(logp), q = exp(anchor)
+//	tv: V = 0 if A > 0 and p-q > δ_high, or A ≤ 0 and p-q < -δ_low
+//	kl: b = q·(anchor-logp) + (1-q)·log((1-q)/(1-p));
+//	    V = 0 if A > 0, b > δ_high and p > q, or A ≤ 0, b > δ_low and p < q
+//
+// Source: 2602.04879, sail-sg/Stable-RL; verl dppo_tv and dppo_kl. The official
+// anchor is the rollout policy, and its recompute variants, like verl, compare
+// with old: anchor sets the denominator of the ratio, mask_anchor the band's.
+// The cap is 20 in the survey, 10 in Stable-RL; verl's default of 20 never
+// fires, because clip_ratio_c is 3. SkyRL keeps the ratio in the graph without
+// a cap (live_ratio): the same gradient, another value.
+type DPPO struct {
+	// DeltaLow and DeltaHigh are the band: probabilities for tv, nats for kl.
+	DeltaLow  float64 `yaml:"delta_low"`
+	DeltaHigh float64 `yaml:"delta_high"`
+	// Cap is c; 0 is none.
+	Cap float64 `yaml:"cap"`
+	// LiveRatio leaves r in the graph, uncapped.
+	LiveRatio bool `yaml:"live_ratio"`
+	// LogClamp bounds the log-ratio; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Anchor is the denominator of the ratio.
+	Anchor Anchor `yaml:"anchor"`
+	// MaskAnchor is the policy the band is measured against.
+	MaskAnchor Anchor `yaml:"mask_anchor"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+
+	outside func(logp, anchor, a, low, high float64) bool
+}
+
+// NewDPPOTV returns the binary total-variation form, δ = 0.15.
+func NewDPPOTV() *DPPO {
+	return &DPPO{DeltaLow: 0.15, DeltaHigh: 0.15, Cap: 20, LogClamp: 20, Anchor: Roll, MaskAnchor: Roll, outside: outsideTV}
+}
+
+// NewDPPOKL returns the binary KL form, δ = 0.05.
+func NewDPPOKL() *DPPO {
+	return &DPPO{DeltaLow: 0.05, DeltaHigh: 0.05, Cap: 20, LogClamp: 20, Anchor: Roll, MaskAnchor: Roll, outside: outsideKL}
+}
+
+// NewPPOMask returns PPO's own rule in the same detached form: Stable-RL's
+// baseline, 0.2 and 0.28.
+func NewPPOMask() *DPPO {
+	return &DPPO{DeltaLow: 0.2, DeltaHigh: 0.28, Cap: 20, LogClamp: 20, Anchor: Roll, MaskAnchor: Roll, outside: outsideRatio}
+}
+
+const dppoSource = "arXiv:2602.04879; sail-sg/Stable-RL, verl, SkyRL"
+
+// eitherMask are the columns of its two anchors.
+var eitherMask = slices.Concat(method.If("anchor or mask_anchor roll", batch.LogpRoll), method.If("anchor or mask_anchor old", batch.Anchor))
+
+var dppoTVSpec = method.Spec{
+	Name: "dppo_tv", Aliases: []string{"dppo", "dppo_binary_tv"}, Group: "loss", Unit: method.Token, Source: dppoSource,
+	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and p-q > δ_high, or A≤0 and p-q < -δ_low",
+	Gradient: "-min(r,c)·V·A",
+	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+}
+
+var dppoKLSpec = method.Spec{
+	Name: "dppo_kl", Aliases: []string{"dppo_binary_kl"}, Group: "loss", Unit: method.Token, Source: dppoSource,
+	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0, b>δ_high, p>q, or A≤0, b>δ_low, p<q; b = KL of {token, rest}",
+	Gradient: "-min(r,c)·V·A",
+	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+}
+
+var ppoMaskSpec = method.Spec{
+	Name: "ppo_mask", Group: "loss", Unit: method.Token, Source: dppoSource + " (loss_mode ppo)",
+	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and r > 1+δ_high, or A≤0 and r < 1-δ_low",
+	Gradient: "-min(r,c)·V·A",
+	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+}
+
+// Validate reports every option that is out of range.
+func (p *DPPO) Validate() error {
+	return errors.Join(
+		check(p.DeltaLow >= 0, "delta_low %v: must not be negative", p.DeltaLow),
+		check(p.DeltaHigh >= 0, "delta_high %v: must not be negative", p.DeltaHigh),
+		check(p.Cap == 0 || p.Cap >= 1, "cap %v: below 1 it would scale on-policy data; 0 is none", p.Cap),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Anchor.Validate(), p.MaskAnchor.Validate(), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), p.MaskAnchor.Column(), batch.Advantage)
+	if err != nil {
+		return err
+	}
+	anchor, band := p.Anchor.Of(in), p.MaskAnchor.Of(in)
+	masked, negative, capped := 0.0, 0.0, 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a := in.Advantage[n]
+		r, _ := f.ratio(n, "r", p.Anchor.logRatio(), f.sg[n]-anchor[n], p.LogClamp)
+		if p.outside(f.sg[n], band[n], a, p.DeltaLow, p.DeltaHigh) {
+			masked++
+			negative += count(a <= 0)
+			return f.drop(n)
+		}
+		w, above := f.capped(n, r, p.Cap)
+		capped += count(above)
+		if p.LiveRatio {
+			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
+			return f.live(n, "r", a, r, dr)
+		}
+		return f.detached(n, a, w, above)
+	})
+	out.Add("actor/pg_clipfrac", f.mean(masked))
+	f.addKL(anchor, p.LogClamp)
+	out.Add("actor/pg_clipfrac_lower", f.mean(capped))
+	out.Add("dppo/masked_negative", f.mean(negative))
+	return nil
+}
+
+// outsideTV is the mask of total variation of {token, rest}.
+func outsideTV(logp, anchor, a, low, high float64) bool {
+	d := elementary.Exp(logp) - elementary.Exp(anchor)
+	if a > 0 {
+		return d > high
+	}
+	return d < -low
+}
+
+// outsideRatio is PPO's rule as a mask.
+func outsideRatio(logp, anchor, a, low, high float64) bool {
+	r, _ := ratio(logp-anchor, 20)
+	if a > 0 {
+		return r > 1+high
+	}
+	return r < 1-low
+}
+
+// outsideKL is the mask of the KL divergence of {token, rest}.
+func outsideKL(logp, anchor, a, low, high float64) bool {
+	b := binaryKL(logp, anchor)
+	if a > 0 {
+		return b > high && logp > anchor
+	}
+	return b > low && logp < anchor
+}
+
+// binaryKL is KL(anchor‖current) of the two outcomes {token, rest}. The 1e-8
+// of Stable-RL, verl and SkyRL keeps a probability of 1 harmless.
+func binaryKL(logp, anchor float64) float64 {
+	p, q := elementary.Exp(logp), elementary.Exp(anchor)
+	return float64(q*(anchor-logp)) + float64((1-q)*elementary.Log((1-q+1e-8)/(1-p+1e-8)))
+}

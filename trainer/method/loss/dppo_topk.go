@@ -1,0 +1,115 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// DPPOTopK is DPPO with the divergence of the K likeliest tokens and a bucket
+// for the rest, in place of {token, rest}.
+//
+//	S = the K largest of q, and the sampled token;  buckets: each of S, and the rest
+//	kl: D = Σ q·log(q/p);   tv: D = (1/2)·Σ |p - q|
+//	V = 0 iff D > δ and the sampled token moves outwards (A > 0, p > q or A ≤ 0, p < q)
+//	L = -sg[min(exp(logp - roll), c)]·V·A·logp
+//
+// Source: 2602.04879, sail-sg/Stable-RL (top-K variants); q is the rollout
+// policy, p the current one.
+type DPPOTopK struct {
+	// K is the number of tokens kept apart.
+	K int `yaml:"k"`
+	// Divergence is kl or tv.
+	Divergence string `yaml:"divergence"`
+	// DeltaLow and DeltaHigh are δ for A ≤ 0 and A > 0.
+	DeltaLow  float64 `yaml:"delta_low"`
+	DeltaHigh float64 `yaml:"delta_high"`
+	// Cap is c; 0 is none.
+	Cap float64 `yaml:"cap"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewDPPOTopK returns the KL form with K = 20 and δ = 0.05.
+func NewDPPOTopK() *DPPOTopK {
+	return &DPPOTopK{K: 20, Divergence: "kl", DeltaLow: 0.05, DeltaHigh: 0.05, Cap: 20}
+}
+
+var dppoTopKSpec = method.Spec{
+	Name: "dppo_topk", Aliases: []string{"dppo_topk_kl"}, Group: "loss", Unit: method.Token, Source: dppoSource + " (top-K)",
+	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff D_topK(q,p) > δ and the token moves outwards",
+	Gradient: "-min(r,c)·V·A",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = -0.407134`,
+}
+
+// Validate reports every option that is out of range.
+func (p *DPPOTopK) Validate() error {
+	return errors.Join(check(p.K >= 1, "k %d: must be at least 1", p.K), oneOf("divergence", p.Divergence, []string{"kl", "tv"}),
+		check(p.DeltaLow >= 0 && p.DeltaHigh >= 0, "delta_low %v, delta_high %v: must not be negative", p.DeltaLow, p.DeltaHigh),
+		check(p.Cap == 0 || p.Cap >= 1, "cap %v: below 1 it would scale on-policy data; 0 is none", p.Cap),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *DPPOTopK) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token)
+	if err != nil {
+		return err
+	}
+	masked := 0.0
+	taken := out.work(1, in.Vocab)
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a, at := in.Advantage[n], n*in.Vocab
+		q, cur := in.DistRoll[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab]
+		outwards, delta := cur[in.Token[n]] > q[in.Token[n]], p.DeltaHigh
+		if a <= 0 {
+			outwards, delta = cur[in.Token[n]] < q[in.Token[n]], p.DeltaLow
+		}
+		if outwards && p.distance(taken, q, cur, int(in.Token[n])) > delta {
+			masked++
+			return f.drop(n)
+		}
+		r, _ := f.ratio(n, "r", "logp - roll", f.sg[n]-in.LogpRoll[n], 20)
+		w, above := f.capped(n, r, p.Cap)
+		return f.detached(n, a, w, above)
+	})
+	out.Add("actor/pg_clipfrac", f.mean(masked))
+	f.addKL(in.LogpRoll, 20)
+	return nil
+}
+
+// distance is the divergence of the buckets of two rows of log-probs.
+func (p *DPPOTopK) distance(taken []float64, logq, logp []float32, sampled int) float64 {
+	clear(taken)
+	restQ, restP, d := 1.0, 1.0, 0.0
+	add := func(q, pr float64) {
+		if p.Divergence == "tv" {
+			d += float64(math.Abs(pr-q) / 2)
+		} else if q > 0 {
+			d += float64(q * elementary.Log((q+1e-8)/(pr+1e-8)))
+		}
+	}
+	token := sampled
+	for range min(p.K+1, len(logq)) { // the sampled token, then the largest ones left
+		taken[token] = 1
+		q, pr := elementary.Exp(float64(logq[token])), elementary.Exp(float64(logp[token]))
+		restQ, restP = restQ-q, restP-pr
+		add(q, pr)
+		token = -1
+		for a := range logq {
+			if taken[a] == 0 && (token < 0 || logq[a] > logq[token]) {
+				token = a
+			}
+		}
+		if token < 0 {
+			break
+		}
+	}
+	add(max(restQ, 0), max(restP, 0))
+	return d
+}

@@ -1,0 +1,57 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// DRO is direct reward optimisation, the policy half: a policy gradient with a
+// quadratic pull towards the old policy, both per token.
+//
+//	L = -(A·logp - (β/2)·(logp - old)²)
+//
+// Source: 2405.19107; verl dro, which uses the estimated advantage where the
+// paper learns a value.
+type DRO struct {
+	// Beta is the strength of the pull, above 0.
+	Beta float64 `yaml:"beta"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewDRO returns β = 1.
+func NewDRO() *DRO { return &DRO{Beta: 1} }
+
+var droSpec = method.Spec{
+	Name: "dro", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2405.19107; verl dro",
+	Formula:  "L = -(A·logp - (β/2)·(logp-old)²)",
+	Gradient: "-(A - β·(logp-old))",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.133333 -0.200000 -0.083333
+A = -1: d loss/d logp = 0.200000 0.133333 0.250000; loss = 0.055000`,
+}
+
+// Validate reports every option that is out of range.
+func (p *DRO) Validate() error {
+	return errors.Join(check(p.Beta > 0, "beta %v: must be above 0", p.Beta), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *DRO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a, lr := in.Advantage[n], in.Now.Logp[n]-in.Anchor[n]
+		f.note(n, "β", "", p.Beta)
+		f.took(n, trace.Kept, "-(A·logp - β/2·(logp - old)²)", "-(A - β·(logp - old))")
+		return -(float64(a*in.Now.Logp[n]) - float64(p.Beta/2*lr*lr)), -(a - float64(p.Beta*lr))
+	})
+	f.addKL(in.Anchor, 0)
+	return nil
+}

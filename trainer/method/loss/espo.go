@@ -1,0 +1,105 @@
+package loss
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// ESPO shares one ratio among the tokens of a response with similar entropy,
+// and clips confident buckets more tightly than uncertain ones.
+//
+//	buckets b: K quantile groups of the response's tokens by entropy under old
+//	s_b = exp(mean_{t∈b} lr_t),  r_t = sg[s_b]·exp(logp - sg[logp]),  ε_b = ε·clip(H̄_b/H̄, 1/2, 2)
+//	L = max(-A·r_t, -A·clip(r_t, 1-ε_b, 1+ε_b))
+//
+// Source: 2512.07710 (CompassMax), whose text names the parts: ratios grouped
+// by entropy and normalised by length, a stop-gradient, a clip that adapts to
+// entropy. One bucket is GSPO-token; as many buckets as tokens is PPO.
+type ESPO struct {
+	// Buckets is K.
+	Buckets int `yaml:"buckets"`
+	// Eps is the clip at the mean entropy.
+	Eps float64 `yaml:"eps"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewESPO returns our defaults: 4 buckets, ε 0.2.
+func NewESPO() *ESPO {
+	return &ESPO{Buckets: 4, Eps: 0.2, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+}
+
+var espoSpec = method.Spec{
+	Name: "espo", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2512.07710 (CompassMax, prose)",
+	Formula:  "L = max(-A·r_t, -A·clip(r_t, 1-ε_b, 1+ε_b)), r_t = sg[exp(mean_{bucket} lr)]·exp(logp-sg[logp]), ε_b = ε·clip(H̄_b/H̄, 1/2, 2)",
+	Gradient: "-A·s_b, or 0 where PPO's rule clips s_b",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
+A = -1: d loss/d logp = 0.203567 0.000000 0.274787; loss = 0.072851`,
+	Reconstruction: "quantile buckets of the response's entropies, geometric mean per bucket, clip proportional to mean entropy within a factor 2",
+}
+
+// Validate reports every option that is out of range.
+func (p *ESPO) Validate() error {
+	return errors.Join(check(p.Buckets >= 1, "buckets %d: must be at least 1", p.Buckets),
+		check(p.Eps >= 0, "eps %v: must not be negative", p.Eps), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Entropy)
+	if err != nil {
+		return err
+	}
+	logs, eps := out.work(1, in.Tokens()), out.work(2, in.Tokens())
+	clips := 0.0
+	for i := range in.Len() {
+		p.bucket(&f, i, logs, eps)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			s, ds := cappedExp(logs[n]+in.Now.Logp[n]-f.sg[n], sequenceCap)
+			f.note(n, "x", "", logs[n])
+			f.noteExp(n, "s", sequenceCap, s)
+			c := f.clip(n, "s", in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
+			clips += count(c.clipped)
+			return c.value, c.dlogp
+		})
+	}
+	out.Add("actor/pg_clipfrac", f.mean(clips))
+	f.addKL(in.Anchor, 0)
+	return nil
+}
+
+// bucket writes the bucket's mean log-ratio and clip of every active token of
+// response i.
+func (p *ESPO) bucket(f *frame, i int, logs, eps []float64) {
+	order := f.out.indices(f.in.Tokens())
+	total := 0.0
+	for n := range f.in.Where(i, f.active) {
+		order = append(order, n)
+		total += f.in.Now.Entropy[n]
+	}
+	entropy := f.in.Now.Entropy
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(entropy[x], entropy[y]) })
+	mean := total / math.Max(float64(len(order)), 1)
+	for b := range p.Buckets {
+		tokens := order[b*len(order)/p.Buckets : (b+1)*len(order)/p.Buckets]
+		lr, h := 0.0, 0.0
+		for _, n := range tokens {
+			lr += f.sg[n] - f.in.Anchor[n]
+			h += entropy[n]
+		}
+		size, width := float64(len(tokens)), p.Eps
+		if mean > 0 {
+			width *= clamp(h/size/mean, 0.5, 2)
+		}
+		for _, n := range tokens {
+			logs[n], eps[n] = lr/size, width
+		}
+	}
+}

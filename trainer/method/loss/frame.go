@@ -1,0 +1,186 @@
+package loss
+
+import (
+	"math"
+
+	"driftlab/engine/column"
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
+	"driftlab/trainer/method/trace"
+)
+
+// frame is what every loss shares: the tokens to sum over, the weight of each,
+// and the detached log-probs.
+type frame struct {
+	out    *Grad
+	in     *batch.Batch
+	active []bool
+	// rowWeight is agg_i, per response.
+	rowWeight []float64
+	// sg is the current log-prob where the method detaches it. It is in.Logp,
+	// except in the finite-difference tests, which hold it fixed.
+	sg []float64
+	// tokens is the number of active tokens.
+	tokens float64
+	// trace is told how every figure comes about; nil for nobody.
+	trace *trace.Trace
+}
+
+// start clears out and prepares a frame; needs are columns beyond Mask and Logp.
+func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (frame, error) {
+	out.Reset(in.Tokens())
+	out.rejected = out.rejected[:0]
+	f := frame{out: out, in: in, sg: in.Now.Logp, trace: out.trace}
+	if err := in.Require(batch.Mask, batch.Logp); err != nil {
+		return f, err
+	}
+	if err := in.Require(needs...); err != nil {
+		return f, err
+	}
+	if out.frozen != nil {
+		f.sg = out.frozen
+	}
+	f.active = in.Active()
+	f.rowWeight = out.work(0, in.Len())
+	if err := agg.RowWeights(f.rowWeight, in, &out.groups); err != nil {
+		return f, err
+	}
+	f.tokens = float64(masked.Count(f.active))
+	f.given(needs)
+	return f, nil
+}
+
+// groups are the prompt groups of the batch.
+func (f *frame) groups() *batch.Groups {
+	f.out.groups.Find(f.in.Group)
+	return &f.out.groups
+}
+
+// rewards gathers the rewards of these responses, until its next call.
+func (f *frame) rewards(rows []int) []float64 {
+	f.out.gathered = column.Gather(f.out.gathered, f.in.Reward, column.PerResponse, &f.in.Sampled, rows)
+	return f.out.gathered
+}
+
+// weight is the factor of token n of response i in the loss: aggregation,
+// importance weight and gate.
+func (f *frame) weight(i, n int) float64 {
+	w := f.gated(i, n)
+	if f.in.Weight != nil {
+		w *= f.in.Weight[n]
+	}
+	return w
+}
+
+// gated is weight without the importance weight, for methods in which that
+// weight enters elsewhere.
+func (f *frame) gated(i, n int) float64 {
+	if f.in.Gate != nil && !f.in.Gate[n] {
+		return 0
+	}
+	return f.rowWeight[i]
+}
+
+// eachToken adds a loss that is separate in its tokens: term returns the value
+// of token n and its derivative with respect to logp_n.
+func (f *frame) eachToken(term func(n int) (value, dlogp float64)) {
+	for i := range f.in.Len() {
+		f.rowTokens(i, term)
+	}
+}
+
+// rowTokens is eachToken for response i.
+func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
+	for n := range f.in.Where(i, f.active) {
+		value, dlogp := term(n)
+		f.result(i, n, value, dlogp)
+		if w := f.weight(i, n); w != 0 {
+			f.out.Loss += float64(w * value)
+			f.out.DLogp[n] += float64(w * dlogp)
+		}
+	}
+}
+
+// spread adds a derivative to every active token of response i.
+func (f *frame) spread(i int, dlogp float64) {
+	for n := range f.in.Where(i, f.active) {
+		f.out.DLogp[n] += float64(dlogp) // rounded before it is added, whatever product it is
+	}
+}
+
+// length is the number of active tokens of response i.
+func (f *frame) length(i int) float64 {
+	from, to := f.in.Span(i)
+	return float64(masked.Count(f.active[from:to]))
+}
+
+// sumLogRatio is Σ_t (logp - anchor) over the active tokens of response i.
+func (f *frame) sumLogRatio(i int, logp, anchor []float64) float64 {
+	sum := 0.0
+	for n := range f.in.Where(i, f.active) {
+		sum += logp[n] - anchor[n]
+	}
+	return sum
+}
+
+// mean is verl's masked_mean over the active tokens, given their sum.
+func (f *frame) mean(sum float64) float64 { return sum / (f.tokens + 1e-8) }
+
+// addKL logs actor/ppo_kl, the mean of anchor - logp, each clamped to the
+// limit if that is not 0, as verl logs it.
+func (f *frame) addKL(anchor []float64, limit float64) {
+	sum := 0.0
+	for n, m := range f.active {
+		if !m {
+			continue
+		}
+		d := anchor[n] - f.in.Now.Logp[n]
+		if limit > 0 {
+			d = clamp(d, -limit, limit)
+		}
+		sum += d
+	}
+	f.out.Add("actor/ppo_kl", f.mean(sum))
+}
+
+// ratio returns exp(clamp(x, -limit, limit)) and its derivative with respect
+// to x, zero where the clamp is active. A limit of 0 means no clamp.
+func ratio(x, limit float64) (r, dr float64) {
+	if limit > 0 && math.Abs(x) > limit {
+		return elementary.Exp(clamp(x, -limit, limit)), 0
+	}
+	r = elementary.Exp(x)
+	return r, r
+}
+
+// clamp limits x to [low, high].
+func clamp(x, low, high float64) float64 { return min(max(x, low), high) }
+
+// count is 1 for true, for sums of a condition over tokens.
+func count(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}
+
+// spread is the mean and the range of a figure.
+type spread struct{ count, sum, smallest, largest float64 }
+
+func newSpread() spread { return spread{smallest: math.Inf(1), largest: math.Inf(-1)} }
+
+func (s *spread) add(x float64) {
+	s.count++
+	s.sum += x
+	s.smallest, s.largest = min(s.smallest, x), max(s.largest, x)
+}
+
+// log adds the figures under three names, if there was anything.
+func (s *spread) log(out *Grad, mean, smallest, largest string) {
+	if s.count > 0 {
+		out.Add(mean, s.sum/s.count)
+		out.Add(smallest, s.smallest)
+		out.Add(largest, s.largest)
+	}
+}

@@ -1,0 +1,148 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// GKD draws the policy's distribution towards a teacher's on the policy's own samples,
+// over the teacher's top-k tokens.
+//
+//	forward: L += coef·Σ agg·guided·Σ_{a∈K} t_a·(log t_a - log p_a),   d/dlogit_b = m·p_b - 1[b∈K]·t_b,  m = Σ_{a∈K} t_a
+//	reverse: L += coef·Σ agg·guided·D,  D = Σ_{a∈K} p_a·(log p_a - log t_a),
+//	         d/dlogit_b = p_b·(1[b∈K]·(log p_b - log t_b + 1) - D - Σ_{a∈K} p_a)
+//
+// p is the policy's and t the teacher's distribution, both over the whole vocabulary:
+// what lies outside K is left out and not renormalised. Its gradient goes to the logits.
+// With a schedule of lag 1 or 2 it is verl's pipeline, one or two steps off-policy.
+//
+// Source: GKD, arXiv:2306.13649; verl's recipe gkd (top 10, forward). KDRL
+// (arXiv:2506.08946) found top-k unstable.
+type GKD struct {
+	// Coef is the coefficient (1).
+	Coef float64 `yaml:"coef"`
+	// TopK is the number of the teacher's tokens (verl 10); 0 takes all.
+	TopK int `yaml:"top_k"`
+	// Direction is forward or reverse.
+	Direction string `yaml:"direction"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+
+	kept []bool
+}
+
+// NewGKD returns verl's choice: forward over the top 10.
+func NewGKD() *GKD { return &GKD{Coef: 1, TopK: 10, Direction: "forward"} }
+
+var gkdSpec = method.Spec{
+	Name: "gkd", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2306.13649 (GKD); verl recipe gkd",
+	Formula:  "L += coef·Σ agg·guided·Σ_{a∈K} t_a·(log t_a - log p_a), K the teacher's top_k; reverse: Σ_{a∈K} p_a·(log p_a - log t_a)",
+	Gradient: "d/d logit_b = m·p_b - 1[b∈K]·t_b, m = Σ_{a∈K} t_a; reverse: p_b·(1[b∈K]·(log p_b - log t_b + 1) - D - Σ_{a∈K} p_a)",
+	Needs:    batch.Columns{batch.Dist, batch.DistTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
+	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; t = 0.670320 0.164840 0.164840, its first two; coefficient 1, token-mean
+loss = 0.039784
+d loss/d logits at that token = -0.027295 0.009039 0.018256`,
+	Reconstruction: "the teacher's tokens outside K are left out and its mass is not renormalised",
+}
+
+// Validate reports every option that is out of range.
+func (g *GKD) Validate() error {
+	return errors.Join(check(g.Coef >= 0 && !math.IsInf(g.Coef, 0), "coef %v: must be finite and not negative", g.Coef),
+		check(g.TopK >= 0, "top_k %d: must not be negative", g.TopK),
+		oneOf("direction", g.Direction, []string{"forward", "reverse"}), g.Aggregation.Validate())
+}
+
+// Prepare does nothing.
+func (g *GKD) Prepare(*batch.Batch) error { return nil }
+
+// AddLoss adds the term, and logs its value, the teacher's mass that it sees, and its
+// share of the size of the gradient.
+func (g *GKD) AddLoss(out *Grad, in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Dist, batch.DistTeacher); err != nil {
+		return err
+	}
+	out.NeedLogits(in.Tokens(), in.Vocab)
+	rows := out.work(0, in.Len())
+	if err := g.Aggregation.RowWeights(rows, in, &out.groups); err != nil {
+		return err
+	}
+	var sum, tokens, mass, own, added float64
+	for i, w := range rows {
+		for n := range in.Where(i, in.Active()) {
+			own += math.Abs(out.DLogp[n])
+			if in.Guided != nil && !in.Guided[n] {
+				continue
+			}
+			tokens++
+			at := n * in.Vocab
+			value, kept, size := g.row(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], in.Teacher.Dist[at:at+in.Vocab], g.Coef*w)
+			sum, mass, added = sum+float64(w*value), mass+kept, added+size
+		}
+	}
+	out.Loss += float64(g.Coef * sum)
+	out.Add("actor/gkd_loss", sum)
+	out.Add("actor/gkd_mass", mass/max(tokens, 1))
+	out.Add("actor/gkd_tokens", guidedShare(in, tokens))
+	out.Add("actor/gkd_share", gradientShare(own, added))
+	return nil
+}
+
+// row returns the divergence of one state and the teacher's mass in K, and adds scale
+// times the derivative to dlogits; size is the sum of what was added, halved, so that
+// it compares with the derivative with respect to one log-prob.
+func (g *GKD) row(dlogits []float64, logp, logt []float32, scale float64) (value, mass, size float64) {
+	g.top(logt)
+	own := 0.0
+	for a, kept := range g.kept {
+		if !kept {
+			continue
+		}
+		p, t, gap := elementary.Exp(float64(logp[a])), elementary.Exp(float64(logt[a])), float64(logp[a])-float64(logt[a])
+		mass, own = mass+t, own+p
+		if g.Direction == "forward" {
+			value -= float64(t * gap)
+		} else if p > 0 {
+			value += float64(p * gap)
+		}
+	}
+	for a, kept := range g.kept {
+		p := elementary.Exp(float64(logp[a]))
+		slope := float64(mass * p)
+		if g.Direction == "reverse" {
+			slope = -float64(p * (value + own))
+		}
+		switch {
+		case !kept:
+		case g.Direction == "forward":
+			slope -= elementary.Exp(float64(logt[a]))
+		case p > 0:
+			slope += float64(p * (float64(logp[a]) - float64(logt[a]) + 1))
+		}
+		dlogits[a] += float64(scale * slope)
+		size += float64(math.Abs(scale*slope) / 2)
+	}
+	return value, mass, size
+}
+
+// top marks the teacher's most likely tokens, the first of equals.
+func (g *GKD) top(logt []float32) {
+	g.kept = batch.Zeroed(g.kept, len(logt))
+	size := len(logt)
+	if g.TopK > 0 {
+		size = min(size, g.TopK)
+	}
+	for range size {
+		best := -1
+		for a, l := range logt {
+			if !g.kept[a] && (best < 0 || l > logt[best]) {
+				best = a
+			}
+		}
+		g.kept[best] = true
+	}
+}

@@ -1,0 +1,210 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// GMPO maximises the geometric mean of token ratios, clipped per token and on
+// one side, in log space.
+//
+//	x_t = min(lr_t, ε_high) if A > 0;  max(lr_t, -ε_low) if A < 0
+//	L_i = -A·exp(mean_t x_t)
+//
+// Source: 2507.20673, callsys/GMPO; verl geo_mean, TRL. The bounds are log
+// ratios: 0.4 is the band e^-0.4 .. e^0.4 (verl reuses clip_ratio as one). verl
+// averages over all rows, empty ones too; importance weights enter as their
+// geometric mean. The repository's ablations are the options: clip sequence
+// clamps the summed log-ratio, clip none does not clamp, normalise false drops
+// the 1/T.
+type GMPO struct {
+	// EpsLow and EpsHigh are the bounds of the log-ratio.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// Clip is token, sequence or none.
+	Clip string `yaml:"clip"`
+	// Normalise divides the sum of log-ratios by the length.
+	Normalise bool `yaml:"normalise"`
+	// Epsilon is added to lengths before dividing by them (verl 1e-8).
+	Epsilon float64 `yaml:"epsilon"`
+	// NonEmpty averages over non-empty responses in place of all.
+	NonEmpty bool `yaml:"non_empty"`
+
+	mask []bool
+}
+
+// NewGMPO returns the paper's bounds, 0.4 each.
+func NewGMPO() *GMPO { return &GMPO{EpsLow: 0.4, EpsHigh: 0.4, Clip: "token", Normalise: true} }
+
+var gmpoSpec = method.Spec{
+	Name: "gmpo", Aliases: []string{"geo_mean"}, Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2507.20673; callsys/GMPO, verl geo_mean, TRL",
+	Formula:  "L_i = -A·exp(mean_t x_t), x = min(lr, ε_high) if A>0, max(lr, -ε_low) if A<0",
+	Gradient: "-A·exp(mean x)/T on tokens with x = lr, else 0",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.190438 -0.190438 0.000000
+A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.019365`,
+}
+
+// Validate reports every option that is out of range.
+func (p *GMPO) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
+		check(p.Epsilon >= 0, "epsilon %v: must not be negative", p.Epsilon),
+		check(p.Clip == "token" || p.Clip == "sequence" || p.Clip == "none", "clip %q: must be token, sequence or none", p.Clip))
+}
+
+// Eval computes the loss over the active tokens.
+func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
+	agg := Aggregation{Mode: "seq-all-token-sum"}
+	if p.NonEmpty {
+		agg.Mode = "seq-mean-token-sum"
+	}
+	f, err := start(out, in, agg, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	if in.Gate != nil { // a token behind a closed gate leaves the geometric mean, as in TRL
+		p.mask = append(p.mask[:0], f.active...)
+		for n, open := range in.Gate {
+			if p.mask[n] = p.mask[n] && open; !p.mask[n] {
+				f.leave(n)
+			}
+		}
+		f.active = p.mask
+	}
+	high, low := 0.0, 0.0
+	for i := range in.Len() {
+		length := f.length(i)
+		if length == 0 {
+			continue
+		}
+		divisor := length + p.Epsilon
+		if !p.Normalise {
+			divisor = 1
+		}
+		a := f.meanAdvantage(i, length) * length / (length + p.Epsilon)
+		x, live := p.logRatio(&f, i, a)
+		w := f.rowWeight[i] * f.geometricWeight(i, length, p.Epsilon)
+		value := float64(-a * elementary.Exp(x/divisor) * w)
+		out.Loss += value
+		p.explain(&f, i, a, x, divisor, w, live)
+		if live { // d exp(x/divisor)/d logp, on the tokens the clip left alone
+			from, to := in.Span(i)
+			for n := from; n < to; n++ {
+				lr := in.Now.Logp[n] - in.Anchor[n]
+				if f.active[n] && p.passes(in.Advantage[n], lr) {
+					out.DLogp[n] += value / divisor
+				}
+			}
+		}
+		h, l := p.clippedTokens(&f, i)
+		high, low = high+h, low+l
+	}
+	f.addClipFractions(high, low, in.Anchor, 0)
+	return nil
+}
+
+// explain tells the trace the terms of response i.
+func (p *GMPO) explain(f *frame, i int, a, x, divisor, w float64, live bool) {
+	geo := elementary.Exp(x / divisor)
+	for _, n := range f.traced(i) {
+		lr, of := f.in.Now.Logp[n]-f.in.Anchor[n], ""
+		branch, slope, dlogp := trace.Kept, "-a·g/T", -a*geo/divisor
+		switch {
+		case p.Clip != "token" && live:
+		case p.Clip != "token":
+			branch, slope, dlogp = trace.Bounded, "0", 0
+		case f.in.Advantage[n] > 0:
+			f.note(n, "high", "", p.EpsHigh)
+			of = "min(logp - old, high)"
+		case f.in.Advantage[n] < 0:
+			f.note(n, "low", "", -p.EpsLow)
+			of = "max(logp - old, low)"
+		}
+		f.note(n, "x", of, p.bound(f.in.Advantage[n], lr))
+		if p.Clip == "token" && !p.passes(f.in.Advantage[n], lr) {
+			branch, slope, dlogp = trace.ClippedLow, "0", 0
+			if lr > 0 {
+				branch = trace.ClippedHigh
+			}
+		}
+		f.note(n, "T", "", divisor)
+		f.note(n, "a", "", a)
+		f.note(n, "X", "", x)
+		f.note(n, "g", "exp(X/T)", geo)
+		f.took(n, branch, "-a·g", slope)
+		f.whole(n, w, -a*geo, dlogp)
+	}
+}
+
+// logRatio is Σ_t x_t of response i, and whether it has a gradient.
+func (p *GMPO) logRatio(f *frame, i int, a float64) (sum float64, live bool) {
+	if p.Clip == "sequence" {
+		sum = f.sumLogRatio(i, f.in.Now.Logp, f.in.Anchor)
+		bound := clamp(sum, -p.EpsLow, p.EpsHigh)
+		if a >= 0 {
+			return min(sum, bound), sum <= bound
+		}
+		return max(sum, bound), sum >= bound
+	}
+	for n := range f.in.Where(i, f.active) {
+		sum += p.bound(f.in.Advantage[n], f.in.Now.Logp[n]-f.in.Anchor[n])
+	}
+	return sum, true
+}
+
+// bound is x_t; a token without advantage counts as ratio 1, as in verl.
+func (p *GMPO) bound(a, lr float64) float64 {
+	switch {
+	case p.Clip != "token":
+		return lr
+	case a > 0:
+		return min(lr, p.EpsHigh)
+	case a < 0:
+		return max(lr, -p.EpsLow)
+	}
+	return 0
+}
+
+// passes reports whether x_t moves with lr_t.
+func (p *GMPO) passes(a, lr float64) bool {
+	switch {
+	case p.Clip != "token":
+		return true
+	case a > 0:
+		return lr <= p.EpsHigh
+	case a < 0:
+		return lr >= -p.EpsLow
+	}
+	return false
+}
+
+// clippedTokens counts tokens outside the band, by the sign of the advantage.
+func (p *GMPO) clippedTokens(f *frame, i int) (high, low float64) {
+	from, to := f.in.Span(i)
+	for n := from; n < to; n++ {
+		lr := f.in.Now.Logp[n] - f.in.Anchor[n]
+		if f.active[n] && (lr > p.EpsHigh || lr < -p.EpsLow) {
+			high += count(f.in.Advantage[n] > 0)
+			low += count(f.in.Advantage[n] < 0)
+		}
+	}
+	return high, low
+}
+
+// geometricWeight is the geometric mean of the importance weights of response
+// i, floored as in verl so that a zero weight does not end in a NaN.
+func (f *frame) geometricWeight(i int, length, epsilon float64) float64 {
+	if f.in.Weight == nil {
+		return 1
+	}
+	sum := 0.0
+	for n := range f.in.Where(i, f.active) {
+		sum += elementary.Log(f.in.Weight[n] + 1e-10)
+	}
+	return elementary.Exp(sum / (length + epsilon))
+}

@@ -1,0 +1,202 @@
+package loss
+
+import (
+	"fmt"
+	"math"
+
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/golden"
+	diagnose "driftlab/trainer/method/metrics"
+)
+
+// The corrections that some peers apply inside their losses.
+
+// apply runs a pipeline at both moments of a step.
+func apply(k *golden.Check, p *correction.Pipeline, b *batch.Batch) {
+	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
+		if err := p.Apply(b, s); err != nil {
+			k.Fail("correction: %v", err)
+			return
+		}
+	}
+}
+
+// skyrlPipeline reads SkyRL's off_policy_correction.
+func skyrlPipeline(v golden.Values) *correction.Pipeline {
+	p := &correction.Pipeline{Order: correction.Sequential, Names: "skyrl"}
+	if v.Has("outlier_token_is_threshold_low") || v.Has("outlier_token_is_threshold_high") {
+		p.Masks = append(p.Masks, &correction.Outlier{Low: v.FloatOr("outlier_token_is_threshold_low", 0),
+			High: v.FloatOr("outlier_token_is_threshold_high", math.Inf(1))})
+	}
+	if v.Has("token_mask_is_threshold_low") && v.Has("token_mask_is_threshold_high") {
+		p.Masks = append(p.Masks, &correction.TokenMask{Low: v.Float("token_mask_is_threshold_low"), High: v.Float("token_mask_is_threshold_high")})
+	}
+	p.WeightsAfter = len(p.Masks)
+	switch v.String("tis_ratio_type") {
+	case "token":
+		p.Weights = &correction.TokenTIS{Cap: v.Float("token_tis_ratio_clip_high")}
+	case "sequence":
+		p.Weights = &correction.SequenceTIS{Cap: v.Float("sequence_tis_ratio_clip_high")}
+	}
+	switch v.String("sequence_mask_metric") {
+	case "product":
+		p.Masks = append(p.Masks, &correction.SequenceMask{Low: v.Float("product_mask_low"), High: v.Float("product_mask_high")})
+	case "geometric":
+		p.Masks = append(p.Masks, &correction.Geometric{Low: v.Float("geo_mask_low"), High: v.Float("geo_mask_high")})
+	}
+	return p
+}
+
+// arealPipeline reads AReaL's rejection_sampling.
+func arealPipeline(v golden.Values) *correction.Pipeline {
+	low, high := v.FloatOr("lower", math.Inf(-1)), v.FloatOr("upper", math.Inf(1))
+	metric, ofSequence := v.String("metric"), v.String("level") == "sequence"
+	p := &correction.Pipeline{Clamp: math.Inf(1)}
+	top, floor := math.Inf(1), 0.0
+	if v.String("action") == "clamp" {
+		top, floor = high, max(low, 0)
+	} else {
+		statistic := map[string]string{"ratio": "ratio", "kl_k1": "k1", "kl_k2": "k2", "kl_k3": "k3_inverse"}[metric]
+		m := &correction.Band{Level: v.String("level"), Statistic: statistic, Aggregate: "mean", Low: low, High: high}
+		if ofSequence {
+			m.Aggregate = v.String("agg")
+		}
+		p.Masks = []correction.Masking{m}
+	}
+	p.Weights = &correction.TokenTIS{Cap: top, Floor: floor}
+	if ofSequence && metric == "ratio" {
+		p.Weights = &correction.GeometricTIS{Cap: top, Floor: floor}
+	}
+	return p
+}
+
+// rollPipeline reads ROLL's train_infer_correction.
+func rollPipeline(v golden.Values) *correction.Pipeline {
+	p, is := &correction.Pipeline{Clamp: math.Inf(1)}, v.Sub("is_weight")
+	if is.Bool("enabled") {
+		top := is.FloatOr("upper_bound", math.Inf(1))
+		switch is.String("weight_type") {
+		case "token":
+			p.Weights = &correction.TokenTIS{Cap: top}
+		case "sequence":
+			p.Weights = &correction.SequenceTIS{Cap: top}
+		case "geometric":
+			p.Weights = &correction.GeometricTIS{Cap: top, Eps: 1e-8}
+		case "segment":
+			p.Weights = &correction.SegmentTIS{Cap: top, By: correction.ByRun, Geometric: true, Eps: 1e-8}
+		}
+	}
+	for _, f := range v["filters"].([]any) {
+		f := golden.Values(f.(map[string]any))
+		level, how := f.String("agg_type"), "mean"
+		switch level {
+		case "geometric":
+			level = "sequence"
+		case "sequence":
+			how = "sum"
+		}
+		if f.Bool("enabled") && f.Bool("ratio_enabled") {
+			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "ratio", Aggregate: how, Eps: 1e-8, Low: f.Float("ratio_low"), High: f.Float("ratio_high")})
+		}
+		if f.Bool("enabled") && f.Bool("diff_enabled") {
+			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "difference", Aggregate: how, Eps: 1e-8, Low: f.Float("diff_low"), High: f.Float("diff_high")})
+		}
+	}
+	return p
+}
+
+// slimePipeline reads slime's corrections.
+func slimePipeline(v golden.Values) *correction.Pipeline {
+	p := &correction.Pipeline{}
+	switch {
+	case !v.Bool("use_tis"):
+	case v.String("custom_tis_function_path") == "icepop":
+		p.Clamp = math.Inf(1)
+		p.Weights = &correction.IcePop{Low: v.Float("tis_clip_low"), High: v.Float("tis_clip")}
+	case v.String("custom_tis_function_path") == "mis":
+		slimeMIS(p, v)
+	default:
+		p.Clamp = math.Inf(1)
+		p.Weights = &correction.TokenTIS{Cap: v.Float("tis_clip"), Floor: v.Float("tis_clip_low")}
+	}
+	return p
+}
+
+// slimeMIS reads slime's custom truncation and rejection.
+func slimeMIS(p *correction.Pipeline, v golden.Values) {
+	rule := func(level string, low, high float64) correction.Masking {
+		switch level {
+		case "token":
+			return &correction.TokenMask{Low: low, High: high}
+		case "sequence":
+			return &correction.SequenceMask{Low: low, High: high}
+		}
+		return &correction.Geometric{Low: low, High: high}
+	}
+	high := v.Float("tis_upper_bound")
+	low := v.FloatOr("tis_lower_bound", 1/high)
+	floor, top := 0.0, high
+	switch v.String("tis_mode") {
+	case "clip":
+		floor = low
+	case "mask":
+		top = math.Inf(1)
+		p.Masks = append(p.Masks, rule(v.String("tis_level"), low, high))
+	}
+	switch v.String("tis_level") {
+	case "token":
+		p.Weights = &correction.TokenTIS{Cap: top, Floor: floor}
+	case "sequence":
+		p.Weights = &correction.SequenceTIS{Cap: top, Floor: floor}
+	case "geometric":
+		p.Weights = &correction.GeometricTIS{Cap: top, Floor: floor}
+	}
+	p.BatchNormalize = v.Bool("tis_batch_normalize")
+	if v.Bool("use_rs") {
+		high := v.FloatOr("rs_upper_bound", high)
+		p.Masks = append(p.Masks, rule(v.String("rs_level"), v.FloatOr("rs_lower_bound", v.FloatOr("tis_lower_bound", 1/high)), high))
+		if v.Has("rs_veto_threshold") {
+			p.Masks = append(p.Masks, &correction.Veto{Threshold: v.Float("rs_veto_threshold")})
+		}
+	}
+}
+
+// matchBypass runs verl's bypass mode: its old_log_prob is the rollout's, and
+// weights and masks are computed against the current log-probs.
+func matchBypass(c *golden.Case, k *golden.Check) {
+	p, v := c.Params, c.Params.Sub("rollout_correction")
+	text := func(key string) string {
+		if !v.Has(key) {
+			return ""
+		}
+		return fmt.Sprint(v[key])
+	}
+	pipeline, err := correction.VerlConfig{IS: text("rollout_is"), ISThreshold: text("rollout_is_threshold"),
+		ISBatchNormalize: v.Bool("rollout_is_batch_normalize"), RS: text("rollout_rs"), RSThreshold: text("rollout_rs_threshold"),
+		Bypass: true, LossType: "reinforce"}.Pipeline() // weights and their metrics are computed for either loss
+	if err != nil {
+		k.Fail("%v", err)
+		return
+	}
+	b := verlBatch(c)
+	b.LogpRoll, b.Old.Logp, b.Weight = b.Anchor, b.Now.Logp, nil
+	offPolicy := diagnose.OffPolicy(nil, b)
+	b.Anchor = nil // the pipeline makes it LogpRoll
+	apply(k, pipeline, b)
+	agg := verlAggregation(p.String("loss_agg_mode"), p.Sub("global_batch_info"))
+	var l Loss = &Reinforce{Anchor: Roll, Aggregation: agg}
+	if v.String("loss_type") == "ppo_clip" {
+		b.Weight = nil // the ratio of the clip contains it
+		l = &PPOClip{EpsLow: p.Float("clip_ratio_low"), EpsHigh: p.Float("clip_ratio_high"), DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: agg}
+	}
+	out := evaluate(k, l, b)
+	k.Scaled("loss", out.Loss, largestTerm(out))
+	k.Vector("grad_log_prob", out.DLogp)
+	metrics(c, k, out)
+	for _, m := range append(offPolicy, pipeline.Metrics()...) {
+		if _, ok := c.Outputs.Sub("metrics")[m.Name]; ok {
+			k.Metric("metrics", m.Name, m.Value)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package loss
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"driftlab/trainer/method/golden"
+)
+
+// goldenListings are the cases and outputs that are not matched, and why.
+var goldenListings = slices.Concat(golden.Listings{
+	{
+		File: "verl/*.json", Output: "*loss",
+		When:   func(c *golden.Case) bool { return !anyToken(c) && isNaN(c, "loss") },
+		Reason: "no valid token: verl returns 0/0, a NaN to be logged; we return 0, and both have gradient 0",
+	},
+	{
+		File: "verl/value_loss*.json", Reason: "a critic's clipped regression; the critic here is solved, not trained",
+	},
+	{
+		File: "skyrl/advantages_reductions*.json", Source: "ppo_critic_loss", Reason: "a critic's clipped regression; the critic here is solved, not trained",
+	},
+	{
+		File: "verl/policy_loss_bypass_mode*.json", Output: "loss",
+		When:   func(c *golden.Case) bool { return isNaN(c, "loss") },
+		Reason: "every token is rejected: verl returns 0/0, a NaN to be logged; we return 0, and both have gradient 0",
+	},
+	{
+		File: "verl/agg_loss*.json", Output: "loss",
+		When:   func(c *golden.Case) bool { return !finite(c.Inputs.Flat("loss_mat")) && isNaN(c, "loss") },
+		Reason: "NaN or Inf in the padding: verl's seq-mean forms multiply by the mask and let it through; we never read masked tokens",
+	},
+	{
+		File: "verl/policy_loss_*.json", Output: "metrics/actor/pg_clipfrac_lower",
+		When: func(c *golden.Case) bool {
+			return slices.ContainsFunc([]string{"_cispo ", "_gspo ", "_sapo "}, func(name string) bool { return strings.Contains(c.Source, name) }) &&
+				c.Outputs.Sub("metrics").Float("actor/pg_clipfrac_lower") == 0
+		},
+		Reason: "verl logs a constant 0 for methods that have no lower clip; we log nothing",
+	},
+	{
+		File: "verl/policy_loss_sapo*.json", Output: "metrics/actor/pg_clipfrac",
+		When:   func(c *golden.Case) bool { return c.Outputs.Sub("metrics").Float("actor/pg_clipfrac") == 0 },
+		Reason: "verl logs a constant 0: SAPO clips nothing; we log nothing",
+	},
+	{
+		File: "papers/ctpo*.json", When: (*golden.Case).Raised,
+		Reason: "power 0: the authors' code raises TypeError (torch.exp of a Python float); ours computes bounds that do not grow",
+	},
+	{
+		File: "papers/m2po*.json", When: (*golden.Case).Raised, SecondSet: true,
+		Reason: "the authors' solver returns a bare number in some branches and their caller raises TypeError; ours returns no clip",
+	},
+	{
+		File: "skyrl/policy_losses*.json", Output: "metrics/clip_ratio",
+		When: func(c *golden.Case) bool {
+			return slices.Contains([]string{"sapo", "kl_cov", "cross_entropy"}, c.Params.String("policy_loss_type")) &&
+				c.Outputs.Sub("metrics").Float("clip_ratio") == 0
+		},
+		Reason: "SkyRL logs a constant 0 for losses that clip nothing; we log nothing",
+	},
+	{
+		File: "skyrl/policy_losses*.json", Source: "clip_cov", Output: "loss", When: drawn,
+		Reason: "the tokens to drop come from torch.randperm, which is not recorded; their number, in clip_ratio, is matched",
+	},
+	{
+		File: "skyrl/policy_losses*.json", Source: "clip_cov", Output: "grad", When: drawn,
+		Reason: "the tokens to drop come from torch.randperm, which is not recorded; their number, in clip_ratio, is matched",
+	},
+}, listOutputs("papers/vespo*.json", "",
+	"tallies of the authors' logging: parameters echoed, splits by sign, counts of noise; the means and ranges of w_seq and phi are matched",
+	"metrics/vespo/k_*", "metrics/vespo/lambda_*", "metrics/vespo/log_w_*", "metrics/vespo/*pos*", "metrics/vespo/*neg*",
+	"metrics/vespo/*tis*", "metrics/vespo/w_seq_std"),
+	listOutputs("areal/grpo_loss*.json", "grpo_loss_fn",
+		"a matrix per token for AReaL's logger; value and gradient are matched, and the weights and fractions of rejection in rejection_sampling.json",
+		"stats/importance_weight", "stats/sapo_soft_gate", "stats/rs_filtered_fraction"),
+	listOutputsWhen("areal/grpo_loss*.json", "grpo_loss_fn",
+		func(c *golden.Case) bool {
+			return c.Params.Bool("use_sapo_loss") || c.Params.Has("m2_threshold") || c.Params.String("importance_sampling_level") == "sequence"
+		},
+		"a matrix per token for AReaL's logger; matched for the token-level clip",
+		"stats/clip_ratio", "stats/dual_clip_ratio"),
+	listOutputsWhen("areal/grpo_loss*.json", "grpo_loss_fn", func(c *golden.Case) bool { return c.Params.Has("m2_threshold") },
+		"the weights of rejection sampling under M2PO's mask; matched where there is no such mask", "stats/behave_imp_weight"),
+	listOutputs("roll/pg_loss*.json", "",
+		"figures of ROLL's logger: ratios and clip fractions averaged over masked positions too, parameters echoed; losses and gradient are matched",
+		"metrics/actor/ratio_*", "metrics/actor/ppo_ratio_*",
+		"metrics/actor/tis_*", "metrics/actor/topr_*", "metrics/actor/cispo_*", "metrics/actor/kimi15_*", "metrics/actor/is_weight_*"),
+	listOutputs("roll/pg_loss*.json", "",
+		"statistics of the engine gap that the loss logs on the way; train_infer_correction.json has them, and its owner matches those",
+		"metrics/actor/train_infer_*"),
+	listOutputsWhen("roll/pg_loss*.json", "", func(c *golden.Case) bool {
+		return c.Params.String("loss_agg_mode") == "token-mean" && len(c.Params.Sub("train_infer_correction")["filters"].([]any)) > 0
+	}, "ROLL's token-mean forgets the mask, so its filters have no effect; ours have, as the filters' documentation says",
+		"loss", "grad", "metrics/actor/pg_loss@sum", "metrics/actor/total_loss@sum"),
+	listOutputs("trl/*.json", "_compute_loss",
+		"the mean of the entropies that are given as input, and an echoed coefficient: nothing of ours to compare",
+		"metrics/entropy", "metrics/entropy_coef"),
+	listOutputsWhen("trl/*.json", "_compute_loss",
+		func(c *golden.Case) bool {
+			kind := c.Params.String("loss_type")
+			return c.Params.String("importance_sampling_level") != "token" || c.Params.Has("delta") || strings.Contains(c.Source, "gmpo") ||
+				!slices.Contains([]string{"grpo", "bnpo", "dr_grpo", "dapo"}, kind)
+		},
+		"clip fractions of TRL's logger for other losses than the token-level clip, where they are matched; value, gradient, masks and weights are matched",
+		"metrics/clip_ratio/*", "metrics/cispo_clip_ratio"),
+	golden.Listings{{
+		File: "trl/grpo_loss_types*.json",
+		When: func(c *golden.Case) bool {
+			return c.Params.String("loss_type") == "luspo" && c.Params.String("importance_sampling_level") == "token"
+		},
+		Reason: "at level token TRL averages LUSPO over padding too and lets a gradient into masked tokens; ours offers LUSPO's sequence form",
+	}},
+	listOutputs("slime/policy_loss*.json", "",
+		"figures of slime's logger about its own weights and masks; the weights and masks themselves are matched through the loss",
+		"reported/train_rollout_logprob_abs_diff", "reported/opsm_clipfrac", "reported/ois", "reported/tis*"),
+	listOutputsWhen("slime/policy_loss*.json", "",
+		func(c *golden.Case) bool {
+			return slices.Contains([]string{"gspo", "cispo"}, c.Params.String("advantage_estimator"))
+		},
+		"slime's clip fraction of other losses than PPO, where it is matched", "reported/pg_clipfrac"),
+	listOutputsWhen("slime/policy_loss*.json", "",
+		func(c *golden.Case) bool { return !c.Inputs.Has("entropy") },
+		"the entropies behind this figure are not among the inputs; matched where they are", "reported/entropy_loss"),
+	listOutputs("slime/policy_loss*.json", "",
+		"statistics of the correction, which mis_weights.json has and whose owner accounts for them", "reported/mis_*"),
+)
+
+// listOutputs lists several outputs for one reason.
+func listOutputs(file, source, reason string, outputs ...string) golden.Listings {
+	return listOutputsWhen(file, source, nil, reason, outputs...)
+}
+
+// listOutputsWhen is listOutputs for the cases that fulfil the condition.
+func listOutputsWhen(file, source string, when func(*golden.Case) bool, reason string, outputs ...string) golden.Listings {
+	rows := make(golden.Listings, len(outputs))
+	for i, o := range outputs {
+		rows[i] = golden.Listing{File: file, Source: source, Output: o, Reason: reason, When: when}
+	}
+	return rows
+}
+
+// drawn reports whether SkyRL's clip_cov draws a part of the candidates.
+func drawn(c *golden.Case) bool { return c.Params.Sub("clip_cov").Float("clip_ratio") < 1 }
+
+// anyToken reports whether the mask of a verl case has a valid token.
+func anyToken(c *golden.Case) bool {
+	for _, key := range []string{"response_mask", "loss_mask"} {
+		if c.Inputs.Has(key) {
+			for _, m := range c.Inputs.Flat(key) {
+				if m != 0 {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// isNaN reports whether the output is there and is NaN.
+func isNaN(c *golden.Case, output string) bool {
+	return c.Outputs.Has(output) && math.IsNaN(c.Outputs.Float(output))
+}
+
+// finite reports whether every number is.
+func finite(x []float64) bool {
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,166 @@
+package loss
+
+import (
+	"strings"
+
+	"driftlab/trainer/method/golden"
+)
+
+var skyrlMatchers = []golden.Matcher{
+	{File: "skyrl/kl*.json", Match: matchKLValue},
+	{File: "skyrl/policy_losses*.json", Match: matchSkyRLLoss},
+	{File: "skyrl/advantages_reductions*.json", Match: matchSkyRLReduction},
+	{File: "roll/advantages_kl*.json", Match: matchKLValue},
+	{File: "areal/norm_kl*.json", Match: matchKLValue},
+}
+
+// matchKLValue compares the sample estimators of SkyRL, ROLL and AReaL.
+func matchKLValue(c *golden.Case, k *golden.Check) {
+	name, bounds := c.Params.String("kl_estimator_type"), VerlBounds
+	switch {
+	case strings.HasPrefix(c.File, "roll/"):
+		name, bounds = c.Params.String("kl_penalty"), KLBounds{Value: 10}
+	case strings.HasPrefix(c.File, "areal/"):
+		name, bounds = c.Params.String("kl_estimator"), KLBounds{}
+	}
+	e, err := ParseEstimator(name)
+	if err != nil {
+		k.Fail("%v", err)
+		return
+	}
+	logp, ref, mask := c.Inputs.Flat("logp"), c.Inputs.Flat("base_logp"), c.Inputs.FlatOr("mask")
+	value, derivative := make([]float64, len(logp)), make([]float64, len(logp))
+	for n := range logp {
+		if mask != nil && mask[n] == 0 {
+			continue
+		}
+		value[n], derivative[n] = e.At(logp[n]-ref[n], bounds)
+		if strings.HasPrefix(c.File, "areal/") && c.Params.Bool("apply_clamp") {
+			value[n] = clamp(value[n], -10, 10)
+		}
+	}
+	k.Vector("kl", value)
+	if c.Outputs.Has("grad_of_sum") {
+		k.Vector("grad_of_sum", derivative)
+	}
+}
+
+// skyrlLoss builds the registered loss a case calls. Every loss of SkyRL is a sum.
+func skyrlLoss(c *golden.Case) Loss {
+	p, sum := c.Params, Aggregation{Mode: "token-sum"}
+	low, high := p.Float("eps_clip_low"), p.Float("eps_clip_high")
+	switch p.String("policy_loss_type") {
+	case "regular":
+		return &PPOClip{EpsLow: low, EpsHigh: high, LogClamp: 20, Aggregation: sum}
+	case "dual_clip":
+		return &PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: sum}
+	case "gspo":
+		return &GSPOToken{EpsLow: low, EpsHigh: high, LogCap: 10, RatioMask: "pre", Aggregation: sum}
+	case "sapo":
+		v := p.Sub("sapo")
+		return &SAPO{TauPos: v.Float("tau_pos"), TauNeg: v.Float("tau_neg"), Level: "token", Anchor: Old, LogClamp: 20, Aggregation: sum}
+	case "cispo":
+		v := p.Sub("cispo")
+		l := &CISPO{EpsLow: v.Float("cispo_eps_clip_low"), EpsHigh: v.Float("cispo_eps_clip_high"), Level: "token", Anchor: Old, LogClamp: 20, Aggregation: sum}
+		if v.String("cispo_anchor") == "rollout" {
+			l.Anchor = Roll
+		}
+		return l
+	case "rollout_is":
+		return &RolloutIS{EpsLow: low, EpsHigh: high, Aggregation: sum}
+	case "dppo":
+		v := p.Sub("dppo")
+		l := NewDPPOTV()
+		if v.String("dppo_type") == "binary_kl" {
+			l = NewDPPOKL()
+		}
+		l.DeltaLow, l.DeltaHigh, l.LiveRatio, l.Aggregation = v.Float("delta_low"), v.Float("delta_high"), true, sum
+		return l
+	case "clip_cov":
+		v := p.Sub("clip_cov")
+		return &ClipCov{EpsLow: low, EpsHigh: high, Share: v.Float("clip_ratio"), Low: v.Float("clip_cov_lb"), High: v.Float("clip_cov_ub"),
+			LogClamp: 20, Aggregation: sum}
+	case "kl_cov":
+		v := p.Sub("kl_cov")
+		return &KLCov{Share: v.Float("kl_cov_frac"), Beta: v.Float("ppo_kl_coef"), LogClamp: 20, Aggregation: sum}
+	case "cross_entropy":
+		return &CrossEntropy{Aggregation: sum}
+	case "importance_sampling":
+		return &ImportanceSampling{Level: "token", Anchor: Old, Aggregation: sum}
+	}
+	panic("no loss " + p.String("policy_loss_type"))
+}
+
+func matchSkyRLLoss(c *golden.Case, k *golden.Check) {
+	b := paperBatch(c)
+	pipeline := skyrlPipeline(c.Params.Sub("off_policy_correction"))
+	apply(k, pipeline, b)
+	out := evaluate(k, skyrlLoss(c), b)
+	k.Scaled("loss", out.Loss, largestTerm(out))
+	k.Vector("grad", out.DLogp)
+	whole := *b // SkyRL measures its clip ratio before the correction drops tokens
+	whole.LossMask = nil
+	before := evaluate(k, skyrlLoss(c), &whole)
+	tokens := float64(tokensOf(&whole))
+	for name := range c.Outputs.Sub("metrics") {
+		ours := name
+		if name == "clip_ratio" {
+			ours = "actor/pg_clipfrac"
+		}
+		value, ok := before.Metric(ours)
+		if !ok {
+			continue
+		}
+		if ours == "actor/pg_clipfrac" {
+			value *= (tokens + 1e-8) / max(tokens, 1) // SkyRL's mean has no epsilon
+		}
+		k.Metric("metrics", name, value)
+	}
+	for _, m := range pipeline.Metrics() {
+		if _, ok := c.Outputs.Sub("metrics")[m.Name]; ok {
+			k.Metric("metrics", m.Name, m.Value)
+		}
+	}
+}
+
+// matchSkyRLReduction: SkyRL folds the aggregation into the advantages.
+func matchSkyRLReduction(c *golden.Case, k *golden.Check) {
+	b, mask := paperBatch(c), c.Inputs.Matrix("mask")
+	agg, size := Aggregation{}, len(mask)
+	switch c.Params.String("loss_reduction") {
+	case "token_mean_legacy": // token-mean per micro-batch, then the mean of those
+		size = c.Params.Int("micro_batch_size")
+	case "sequence_mean":
+		agg.Mode = "grpo"
+	case "seq_mean_token_sum_norm":
+		agg = Aggregation{Mode: "dr_grpo", Horizon: c.Params.Int("max_seq_len")}
+	case "prompt_mean":
+		agg.Mode = "prompt-mean"
+		b.Group = make([]int, len(mask))
+		for g, bounds := range c.Params.Matrix("prompt_boundaries") {
+			for i := int(bounds[0]); i < int(bounds[1]); i++ {
+				b.Group[i] = g
+			}
+		}
+	}
+	scaled := append([]float64{}, c.Outputs.Flat("scaled_advantages")...) // masked entries are not ours to scale
+	parts := float64((len(mask) + size - 1) / size)
+	for first := 0; first < len(mask); first += size {
+		last := min(first+size, len(mask))
+		part := golden.Batch(mask[first:last])
+		part.Group = b.Group
+		rows := make([]float64, part.Len())
+		if err := agg.RowWeights(rows, part, &new(Grad).groups); err != nil {
+			k.Fail("%v", err)
+		}
+		from, _ := b.Span(first)
+		for i, w := range rows {
+			for n := part.Offsets[i]; n < part.Offsets[i+1]; n++ {
+				if part.Mask[n] {
+					scaled[from+n] = b.Advantage[from+n] * w / parts
+				}
+			}
+		}
+	}
+	k.Vector("scaled_advantages", scaled)
+}

@@ -1,0 +1,41 @@
+package loss
+
+import (
+	"slices"
+	"testing"
+
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/golden"
+)
+
+// TestGolden holds the package to what the peers' own code computes.
+func TestGolden(t *testing.T) {
+	golden.Run(t, "trainer/method/loss", goldenMatchers(), goldenListings)
+}
+
+func goldenMatchers() []golden.Matcher {
+	return slices.Concat(verlMatchers, paperMatchers, primeMatchers, skyrlMatchers, peerMatchers, trlMatchers)
+}
+
+// evaluate runs a loss on a case's batch and reports errors as failures.
+func evaluate(k *golden.Check, l Loss, b *batch.Batch) *Grad {
+	out := &Grad{}
+	if v, ok := l.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			k.Fail("Validate: %v", err)
+		}
+	}
+	if err := l.Eval(out, b); err != nil {
+		k.Fail("Eval: %v", err)
+	}
+	return out
+}
+
+// metrics compares every metric of the case that the loss logged.
+func metrics(c *golden.Case, k *golden.Check, out *Grad) {
+	for name := range c.Outputs.Sub("metrics") {
+		if value, ok := out.Metric(name); ok {
+			k.Metric("metrics", name, value)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package loss
+
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// GPG is the policy-gradient loss of Group Policy Gradient: no ratio, no clip.
+//
+//	L = -w·A·logp
+//
+// Source: 2504.02546; verl's gpg. It goes with the advantage estimator gpg,
+// and differs from Reinforce in its aggregation and in what it logs: nothing.
+type GPG struct {
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewGPG returns token-mean.
+func NewGPG() *GPG { return &GPG{} }
+
+var gpgSpec = method.Spec{
+	Name: "gpg", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2504.02546; verl gpg",
+	Formula:  "L = -w·A·logp",
+	Gradient: "-w·A",
+	Needs:    batch.Columns{batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
+A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
+}
+
+// Validate reports every option that is out of range.
+func (p *GPG) Validate() error { return p.Aggregation.Validate() }
+
+// Eval computes the loss over the active tokens.
+func (p *GPG) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a := in.Advantage[n]
+		f.took(n, trace.Kept, "-A·logp", "-A")
+		return -a * in.Now.Logp[n], -a
+	})
+	return nil
+}

@@ -1,0 +1,104 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// GSPOToken clips the sequence ratio, but lets every token carry its own
+// advantage and its own gradient.
+//
+//	s   = exp(min(mean_t(logp - old), 10))
+//	s_t = sg[s]·exp(logp_t - sg[logp_t])
+//	L   = max(-A_t·s_t, -A_t·clip(s_t, 1-ε_low, 1+ε_high))
+//
+// Source: 2507.18071 eq. 13-14. verl and SkyRL call this variant gspo. It has
+// the gradient of GSPO where A is constant in a response and the aggregation
+// is seq-mean-token-mean, the paper's. verl ignores any other aggregation; here
+// it is honoured.
+type GSPOToken struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1 (3e-4, 4e-4).
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// LogCap bounds the sequence log-ratio from above before the exponential
+	// (verl and SkyRL 10); 0 is no bound (TRL).
+	LogCap float64 `yaml:"log_cap"`
+	// RatioMask says which tokens s is the mean over when the correction has
+	// rejected some: post, those that are left (verl, AReaL), or pre, all that
+	// were generated (SkyRL).
+	RatioMask string `yaml:"ratio_mask"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewGSPOToken returns the paper's bounds.
+func NewGSPOToken() *GSPOToken {
+	return &GSPOToken{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap, RatioMask: "post", Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+}
+
+var gspoTokenSpec = method.Spec{
+	Name: "gspo_token", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2507.18071 eq. 13-14; verl gspo, SkyRL gspo, TRL sequence_token",
+	Formula:  "L = max(-A·s_t, -A·clip(s_t, 1-ε_low, 1+ε_high)), s_t = sg[s]·exp(logp - sg[logp]), s = exp(mean lr)",
+	Gradient: "-A·s, or 0 where PPO's rule clips s",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.090480`,
+}
+
+// Validate reports every option that is out of range.
+func (p *GSPOToken) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
+		check(p.RatioMask == "" || p.RatioMask == "pre" || p.RatioMask == "post", "ratio_mask %q: must be pre or post (rejection)", p.RatioMask),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	clips, whole := 0.0, f
+	if p.RatioMask == "pre" {
+		whole.active = in.Mask
+	}
+	for i := range in.Len() {
+		mean := whole.sumLogRatio(i, f.sg, in.Anchor) / max(whole.length(i), 1)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			s, ds := cappedExp(mean+in.Now.Logp[n]-f.sg[n], p.LogCap)
+			f.note(n, "x", p.meanRatio(), mean)
+			f.noteExp(n, "s", p.LogCap, s)
+			c := f.clip(n, "s", in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+			clips += count(c.clipped)
+			return c.value, c.dlogp
+		})
+	}
+	out.Add("actor/pg_clipfrac", f.mean(clips))
+	f.addKL(in.Anchor, 0)
+	return nil
+}
+
+// meanRatio is the response's log-ratio as a formula, where that sees its tokens.
+func (p *GSPOToken) meanRatio() string {
+	if p.RatioMask == "pre" {
+		return ""
+	}
+	return "mean(logp - old)"
+}
+
+// sequenceCap bounds sequence log-ratios from above before the exponential, in
+// verl, SkyRL and CTPO.
+const sequenceCap = 10
+
+// cappedExp returns exp(min(x, limit)) and its derivative; a limit of 0 is none.
+func cappedExp(x, limit float64) (y, dy float64) {
+	if limit > 0 && x > limit {
+		return elementary.Exp(limit), 0
+	}
+	y = elementary.Exp(x)
+	return y, y
+}

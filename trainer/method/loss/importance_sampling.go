@@ -1,0 +1,101 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// ImportanceSampling is the unclipped importance-weighted policy gradient, per
+// token or over the whole response.
+//
+//	level token:     L = -A·exp(logp - anchor)
+//	level sequence:  L_i = -A_i·exp(Σ_t (logp - anchor)), on one term per response
+//
+// Source: SkyRL importance_sampling and Tinker importance_sampling (token); the
+// textbook estimator (sequence), which is unbiased for the sampling policy as
+// anchor, with a variance that grows exponentially in the length. The sequence
+// form uses the mean advantage of the response.
+type ImportanceSampling struct {
+	// Level is token or sequence.
+	Level string `yaml:"level"`
+	// Anchor is the denominator of the ratio.
+	Anchor Anchor `yaml:"anchor"`
+	// LogClamp bounds the log-ratio; 0 is no bound, as published.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens; for level sequence, a mean over responses of the
+	// response's term (seq-mean-token-mean).
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewImportanceSampling returns the token form against the rollout policy.
+func NewImportanceSampling() *ImportanceSampling {
+	return &ImportanceSampling{Level: "token", Anchor: Roll, LogClamp: 20}
+}
+
+var importanceSamplingSpec = method.Spec{
+	Name: "importance_sampling", Aliases: []string{"is"}, Group: "loss", Unit: method.Token,
+	Source:   "SkyRL importance_sampling; textbook",
+	Formula:  "token: L = -A·exp(lr); sequence: L_i = -A·exp(Σ_t lr)",
+	Gradient: "token: -A·exp(lr); sequence: -A·exp(Σ lr) on every token",
+	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+}
+
+// Validate reports every option that is out of range.
+func (p *ImportanceSampling) Validate() error {
+	return errors.Join(
+		check(p.Level == "token" || p.Level == "sequence", "level %q: must be token or sequence", p.Level),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Anchor.Validate(), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
+	if err != nil {
+		return err
+	}
+	anchor, sum := p.Anchor.Of(in), 0.0
+	if p.Level == "token" {
+		f.eachToken(func(n int) (value, dlogp float64) {
+			r, dr := f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], p.LogClamp)
+			sum += r
+			return f.live(n, "r", in.Advantage[n], r, dr)
+		})
+		out.Add("importance_ratio", sum/max(f.tokens, 1))
+		return nil
+	}
+	for i := range in.Len() {
+		length := f.length(i)
+		if length == 0 {
+			continue
+		}
+		r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor), p.LogClamp)
+		a, w := f.meanAdvantage(i, length), f.rowSum(i)
+		sum += r
+		out.Loss -= float64(w * a * r)
+		f.spread(i, -w*a*dr)
+		for _, n := range f.traced(i) {
+			x := f.sumLogRatio(i, in.Now.Logp, anchor)
+			f.note(n, "S", "Σ("+p.Anchor.logRatio()+")", x)
+			f.ratio(n, "r", "S", x, p.LogClamp)
+			f.note(n, "a", "mean(A)", a)
+			f.kept(n, "-a·r", "-a·r", dr == 0)
+			f.whole(n, w, -a*r, -a*dr)
+		}
+	}
+	out.Add("importance_ratio", sum/max(float64(in.Len()), 1))
+	return nil
+}
+
+// rowSum is the weight of response i's tokens together.
+func (f *frame) rowSum(i int) float64 {
+	sum := 0.0
+	for n := range f.in.Where(i, f.active) {
+		sum += f.weight(i, n)
+	}
+	return sum
+}

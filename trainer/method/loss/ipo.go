@@ -1,0 +1,68 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// IPO is prime-rl's symmetric variant: a token is dropped when its probability
+// has moved too far, whichever way and whatever the advantage.
+//
+//	L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l²,   l = logp - roll
+//
+// Source: PrimeIntellect-ai/prime-rl, ipo_loss_fn (2026). Otherwise as
+// PrimeDPPO.
+type IPO struct {
+	// Delta is the largest change of probability.
+	Delta float64 `yaml:"delta"`
+	// AdvTau and KLTau weigh the two terms.
+	AdvTau float64 `yaml:"adv_tau"`
+	KLTau  float64 `yaml:"kl_tau"`
+	// LogClamp bounds the log-ratio inside the exponential; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewIPO returns prime-rl's defaults.
+func NewIPO() *IPO { return &IPO{Delta: 0.1, AdvTau: 1, KLTau: 1e-3, LogClamp: 20} }
+
+var ipoSpec = method.Spec{
+	Name: "ipo", Group: "loss", Unit: method.Token,
+	Source:   "PrimeIntellect-ai/prime-rl ipo_loss_fn",
+	Formula:  "L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll",
+	Gradient: "-1[|p-q| ≤ δ]·adv_tau·A·exp(l) + 2·kl_tau·l",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184162 -0.184162 -0.203500
+A = -1: d loss/d logp = 0.184228 0.184228 0.203634; loss = 0.000020`,
+}
+
+// Validate reports every option that is out of range.
+func (p *IPO) Validate() error {
+	return errors.Join(check(p.Delta >= 0, "delta %v: must not be negative", p.Delta),
+		checkTaus(p.AdvTau, p.KLTau), check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	var m mismatch
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
+			drop := math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n])) > p.Delta
+			m.token(l, a, drop, false, false)
+			return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, drop)
+		})
+		m.endRow()
+	}
+	m.logRows(&f, f.rows(in.Weight != nil))
+	return nil
+}

@@ -1,0 +1,87 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// Kimi is the regression-style policy update of Kimi k1.5: a policy gradient
+// with a quadratic penalty of the log-ratio.
+//
+//	sequence: L_i = -A·Σ logp + (τ/2)·(Σ_t (logp - anchor))²
+//	token:    L   = -A·logp + (τ/2)·(logp - anchor)²
+//
+// Source: 2501.12599 section 2.3 (the gradient of its squared surrogate, with
+// the mean reward as log-partition); ROLL kimi15 is the token form. Level token
+// with anchor old is the same function as DRO with β = τ.
+type Kimi struct {
+	// Tau is the strength of the penalty.
+	Tau float64 `yaml:"tau"`
+	// Level is sequence or token.
+	Level string `yaml:"level"`
+	// Anchor is the policy the log-ratio is taken to.
+	Anchor Anchor `yaml:"anchor"`
+	// Aggregation over tokens; a response's penalty counts once, with the mean
+	// weight of its tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewKimi returns the sequence form with τ = 0.1.
+func NewKimi() *Kimi {
+	return &Kimi{Tau: 0.1, Level: "sequence", Anchor: Old, Aggregation: Aggregation{Mode: "seq-mean-token-sum"}}
+}
+
+var kimiSpec = method.Spec{
+	Name: "kimi", Aliases: []string{"kimi15", "kimi_k1.5"}, Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2501.12599 section 2.3; ROLL kimi15",
+	Formula:  "L_i = -A·Σ logp + (τ/2)·(Σ lr)²",
+	Gradient: "-A + τ·Σ lr on every token (level token: -A + τ·lr)",
+	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.475000 -0.475000 -0.475000
+A = -1: d loss/d logp = 0.525000 0.525000 0.525000; loss = 0.012500`,
+}
+
+// Validate reports every option that is out of range.
+func (p *Kimi) Validate() error {
+	return errors.Join(check(p.Tau >= 0, "tau %v: must not be negative", p.Tau),
+		check(p.Level == "sequence" || p.Level == "token", "level %q: must be sequence or token", p.Level),
+		p.Anchor.Validate(), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
+	if err != nil {
+		return err
+	}
+	anchor := p.Anchor.Of(in)
+	f.eachToken(func(n int) (value, dlogp float64) {
+		f.note(n, "τ", "", p.Tau)
+		f.took(n, trace.Kept, "-A·logp", "-A")
+		value, dlogp = float64(-in.Advantage[n]*in.Now.Logp[n]), -in.Advantage[n]
+		if p.Level == "token" {
+			lr := in.Now.Logp[n] - anchor[n]
+			f.note(n, "l", p.Anchor.logRatio(), lr)
+			f.took(n, trace.Kept, "-A·logp + τ/2·l²", "-A + τ·l")
+			return value + float64(p.Tau/2*lr*lr), dlogp + float64(p.Tau*lr)
+		}
+		return value, dlogp
+	})
+	if p.Level == "sequence" {
+		for i := range in.Len() {
+			w := f.rowSum(i) / max(f.length(i), 1)
+			sum := f.sumLogRatio(i, in.Now.Logp, anchor)
+			out.Loss += float64(w * p.Tau / 2 * sum * sum)
+			f.spread(i, w*p.Tau*sum)
+			for _, n := range f.traced(i) {
+				f.note(n, "S", "Σ("+p.Anchor.logRatio()+")", sum)
+				f.share(n, "", w*p.Tau/2*sum*sum/f.length(i), "", w*p.Tau*sum)
+			}
+		}
+	}
+	f.addKL(anchor, 0)
+	return nil
+}

@@ -1,0 +1,126 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// LogitFusion is the student's side of sampling from a mixture of teacher and
+// student logits: an importance ratio to the mixture, capped from above.
+//
+//	mixed:   x = exp(logp - roll), roll the mixture's log-prob
+//	student: x = exp(logp - old);   shaped: x/(x+γ) of mixed
+//	L = -A·min(x, c); hard cap: no gradient above c; soft cap: -A·c·logp there
+//	floor l above 0: L = -A·max(l, min(x, c)), no gradient below l
+//	decoupled: L = sg[min(exp(old - roll), c)]·max(-A·r, -A·clip(r, 1-ε, 1+ε)), r = exp(logp - old)
+//
+// Source: prose of a survey; neither text nor code was at hand. There is no
+// lower clip: at the first step the ratio is not centred on 1. The floor is the
+// control that has one.
+type LogitFusion struct {
+	// Ratio is mixed, student, shaped or decoupled.
+	Ratio string `yaml:"ratio"`
+	// Cap is c.
+	Cap float64 `yaml:"cap"`
+	// SoftCap keeps a gradient above the cap.
+	SoftCap bool `yaml:"soft_cap"`
+	// Floor is l, of every ratio but decoupled; 0, the default, is none. With cap 3
+	// and floor 1/3 the clip is symmetric in the logarithm.
+	Floor float64 `yaml:"floor"`
+	// Gamma shapes the ratio, Eps is the clip of ratio decoupled.
+	Gamma float64 `yaml:"gamma"`
+	Eps   float64 `yaml:"eps"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewLogitFusion returns the mixed ratio, capped at 3.
+func NewLogitFusion() *LogitFusion {
+	return &LogitFusion{Ratio: "mixed", Cap: 3, Gamma: 0.1, Eps: 0.2}
+}
+
+var logitFusionSpec = method.Spec{
+	Name: "logit_fusion", Group: "loss", Unit: method.Token,
+	Source:   "a survey's prose (Logit Fusion, technical note)",
+	Formula:  "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
+	Gradient: "-A·x below the cap, 0 above (soft cap: -A·c)",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("ratio student, decoupled", batch.Anchor),
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+	Reconstruction: "ratio to the mixture with a hard upper cap; student, shaped and decoupled ratios and a soft cap are selectable. The section rollout.fusion samples from the mixture",
+}
+
+// Validate reports every option that is out of range.
+func (p *LogitFusion) Validate() error {
+	return errors.Join(oneOf("ratio", p.Ratio, []string{"mixed", "student", "shaped", "decoupled"}),
+		check(p.Cap >= 1, "cap %v: must be at least 1", p.Cap),
+		check(p.Floor >= 0 && p.Floor <= 1, "floor %v: must be in [0, 1]", p.Floor), check(p.Gamma >= 0 && p.Eps >= 0, "gamma %v, eps %v: must not be negative", p.Gamma, p.Eps),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
+	second := batch.LogpRoll
+	if p.Ratio == "student" || p.Ratio == "decoupled" {
+		second = batch.Anchor
+	}
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, second)
+	if err != nil {
+		return err
+	}
+	capped, low := 0.0, 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a := in.Advantage[n]
+		if p.Ratio == "decoupled" {
+			x, _ := f.ratio(n, "x", "old - roll", in.Anchor[n]-in.LogpRoll[n], 20)
+			r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
+			c := f.clip(n, "r", a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0)
+			w := min(x, p.Cap)
+			f.note(n, "cap", "", p.Cap)
+			f.note(n, "w", "min(x, cap)", w)
+			f.scaled(n, "w")
+			return w * c.value, w * c.dlogp
+		}
+		anchor, lr := in.LogpRoll, "logp - roll"
+		if p.Ratio == "student" {
+			anchor, lr = in.Anchor, "logp - old"
+		}
+		x, dx := f.ratio(n, "r", lr, in.Now.Logp[n]-anchor[n], 20)
+		held, _ := ratio(f.sg[n]-anchor[n], 20)
+		shape, slope := "r", "-A·r"
+		if p.Ratio == "shaped" {
+			f.note(n, "γ", "", p.Gamma)
+			shape, slope = "r/(r + γ)", "-A·r·γ/(r + γ)²"
+			x, dx = x/(x+p.Gamma), dx*p.Gamma/((x+p.Gamma)*(x+p.Gamma))
+			held /= held + p.Gamma
+		}
+		f.note(n, "x", shape, x)
+		f.note(n, "floor", "", p.Floor)
+		f.note(n, "cap", "", p.Cap)
+		switch {
+		case held < p.Floor:
+			low++
+			f.took(n, trace.Bounded, "-A·floor", "0")
+			return -a * p.Floor, 0
+		case held < p.Cap:
+			f.kept(n, "-A·x", slope, dx == 0)
+			return -a * x, -a * dx
+		case p.SoftCap:
+			capped++
+			f.took(n, trace.Capped, "-A·cap·logp", "-A·cap")
+			return -a * p.Cap * in.Now.Logp[n], -a * p.Cap
+		}
+		capped++
+		f.took(n, trace.Bounded, "-A·cap", "0")
+		return -a * p.Cap, 0
+	})
+	out.Add("actor/pg_clipfrac", f.mean(capped+low))
+	if p.Floor > 0 {
+		out.Add("actor/pg_clipfrac_floor", f.mean(low))
+	}
+	f.addKL(in.LogpRoll, 20)
+	return nil
+}

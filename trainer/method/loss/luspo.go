@@ -1,0 +1,46 @@
+package loss
+
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// LUSPO is GSPO with each response's term multiplied by its length, which
+// undoes the bias towards short responses that the mean over tokens has.
+//
+//	L = mean_i T_i·max(-A·s_i, -A·clip(s_i, 1-ε_low, 1+ε_high)),   s = exp(mean_t lr)
+//
+// Source: 2602.05261; TRL loss_type luspo with level sequence. TRL's mean is
+// over all responses. At level token TRL averages over padding as well, which
+// lets a gradient into masked tokens: not offered.
+type LUSPO struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// LogCap bounds the sequence log-ratio from above before the exponential; 0
+	// is no bound, as in TRL.
+	LogCap float64 `yaml:"log_cap"`
+}
+
+// NewLUSPO returns GSPO's bounds.
+func NewLUSPO() *LUSPO { return &LUSPO{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap} }
+
+var luspoSpec = method.Spec{
+	Name: "luspo", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2602.05261; TRL luspo",
+	Formula:  "L = mean_i T_i·max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
+	Gradient: "-A·s/B on every token, or 0 where s is clipped",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+A = -1: d loss/d logp = 0.590680 0.590680 0.590680; loss = 0.271441`,
+}
+
+// Validate reports every option that is out of range.
+func (p *LUSPO) Validate() error { return checkEps(p.EpsLow, p.EpsHigh) }
+
+// Eval computes the loss: GSPO's term on every token, summed and divided by B,
+// is T_i times the term.
+func (p *LUSPO) Eval(out *Grad, in *batch.Batch) error {
+	g := GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogCap: p.LogCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-all-token-sum"}}
+	return g.Eval(out, in)
+}

@@ -1,0 +1,135 @@
+package loss
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// M2Mask is the other published rule of M2PO: tokens whose policies differ
+// most are masked until the second moment of the rest is below a threshold;
+// the rest gets PPO's clip.
+//
+//	v = (roll - old)²; mask the largest v until mean(rest) < threshold; keep at least one token
+//	L = max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)) on the rest
+//
+// Source: 2510.01161 as inclusionAI/AReaL implements it. The sign of the
+// advantage plays no part. AReaL divides by the tokens this mask leaves, but
+// counts those that rejection sampling drops.
+type M2Mask struct {
+	// Threshold bounds the mean of v, above 0 (0.04).
+	Threshold float64 `yaml:"threshold"`
+	// EpsLow and EpsHigh are the distances of PPO's bounds from 1.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
+	DualClip float64 `yaml:"dual_clip"`
+	// LogClamp bounds the log-ratio of r; 0 is no bound, as in AReaL.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+
+	mask []bool
+}
+
+// NewM2Mask returns AReaL's example threshold, 0.04.
+func NewM2Mask() *M2Mask {
+	return &M2Mask{Threshold: 0.04, EpsLow: 0.2, EpsHigh: 0.2, LogClamp: 20, Aggregation: Aggregation{Pre: true}}
+}
+
+var m2MaskSpec = method.Spec{
+	Name: "m2_mask", Group: "loss", Unit: method.Batch,
+	Source:   "arXiv:2510.01161; inclusionAI/AReaL m2_threshold",
+	Formula:  "mask the largest (roll-old)² until the mean of the rest is below the threshold; PPO clip on the rest",
+	Gradient: "PPO's on the rest, 0 on masked tokens",
+	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+A = -1: d loss/d logp = 0.407134 0.000000 0.549574; loss = 0.556708`,
+}
+
+// Validate reports every option that is out of range.
+func (p *M2Mask) Validate() error {
+	return errors.Join(check(p.Threshold > 0, "threshold %v: must be above 0", p.Threshold), checkEps(p.EpsLow, p.EpsHigh),
+		check(p.DualClip == 0 || p.DualClip > 1, "dual_clip %v: must be above 1, or 0 for none", p.DualClip),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens the mask leaves.
+func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	p.fill(out, in)
+	counted := f.active
+	if p.Aggregation.Pre {
+		counted = in.Mask
+	}
+	f.active = p.both(0, f.active)
+	if err := p.Aggregation.rowWeights(f.rowWeight, in, p.both(1, counted), &out.groups); err != nil {
+		return err
+	}
+	before := f.tokens
+	f.tokens = 0
+	for n, m := range f.active {
+		f.tokens += count(m)
+		if !m {
+			f.reject(n)
+			f.leave(n)
+		}
+	}
+	upper, lower := 0.0, 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+		c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
+		upper += count(c.clipped)
+		lower += count(c.dual)
+		return c.value, c.dlogp
+	})
+	out.Add("m2po/masked", (before-f.tokens)/max(before, 1))
+	f.addClipFractions(upper, lower, in.Anchor, p.LogClamp)
+	return nil
+}
+
+// fill computes the mask over the generated tokens: p.mask[:N].
+func (p *M2Mask) fill(out *Grad, in *batch.Batch) {
+	n := in.Tokens()
+	if cap(p.mask) < 3*n {
+		p.mask = make([]bool, 3*n)
+	}
+	p.mask = p.mask[:3*n]
+	clear(p.mask)
+	v, order, sum := out.work(1, n), out.indices(n), 0.0
+	for t, m := range in.Mask {
+		if m {
+			d := in.LogpRoll[t] - in.Anchor[t]
+			v[t] = float64(d * d)
+			sum += v[t]
+			order = append(order, t)
+			p.mask[t] = true
+		}
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(v[y], v[x]) })
+	for k, t := range order {
+		rest := len(order) - k
+		if rest <= 1 || sum/float64(rest) < p.Threshold {
+			break
+		}
+		p.mask[t] = false
+		sum -= v[t]
+	}
+}
+
+// both is the conjunction of a mask with p.mask, in the k-th part of its memory.
+func (p *M2Mask) both(k int, mask []bool) []bool {
+	n := len(mask)
+	x := p.mask[(k+1)*n : (k+2)*n]
+	for t := range x {
+		x[t] = mask[t] && p.mask[t]
+	}
+	return x
+}

@@ -1,0 +1,88 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// MaxRL maximises the likelihood of success, log E[R], in place of E[R]: the
+// gradient of a prompt is divided by its success rate.
+//
+//	A_i = (R_i - mean R)/(mean R + ε);   L = -A·logp, or -A·exp(logp - old) where off-policy
+//
+// Source: 2602.02710, maximum likelihood reinforcement learning; SkyRL's
+// advantage maxrl. With K of G responses right, the baseline-free part is the mean score
+// of the K successes: an unbiased estimate of a truncated log-likelihood. A
+// prompt without success gives no gradient. Rewards must not be negative.
+type MaxRL struct {
+	// Epsilon is added to the mean reward (SkyRL 1e-6).
+	Epsilon float64 `yaml:"epsilon"`
+	// Baseline subtracts the mean reward; without it only successes teach.
+	Baseline bool `yaml:"baseline"`
+	// Ratio weighs by the live ratio to old.
+	Ratio bool `yaml:"ratio"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewMaxRL returns SkyRL's form.
+func NewMaxRL() *MaxRL {
+	return &MaxRL{Epsilon: 1e-6, Baseline: true, Ratio: true, Aggregation: Aggregation{Mode: "seq-mean-token-sum"}}
+}
+
+var maxRLSpec = method.Spec{
+	Name: "maxrl", Group: "loss", Unit: method.Group,
+	Source:   "arXiv:2602.02710; SkyRL adv_estimator maxrl",
+	Formula:  "L = -A·exp(logp-old), A = (R - mean R)/(mean R + ε) over the group",
+	Gradient: "-A·r",
+	Needs:    batch.Columns{batch.Reward, batch.Group}, May: method.If("ratio", batch.Anchor),
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.610700 -0.409365 -0.824359
+A = -1: d loss/d logp = 0.610700 0.409365 0.824359; loss = 0.000000`,
+	Reconstruction: "SkyRL has it as an advantage under a PPO loss; here the loss computes that advantage itself, without a clip",
+}
+
+// Validate reports every option that is out of range.
+func (p *MaxRL) Validate() error {
+	return errors.Join(check(p.Epsilon > 0, "epsilon %v: must be above 0", p.Epsilon), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
+	anchor := batch.Reward
+	if p.Ratio {
+		anchor = batch.Anchor
+	}
+	f, err := start(out, in, p.Aggregation, batch.Reward, batch.Group, anchor)
+	if err != nil {
+		return err
+	}
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		sum := 0.0
+		for _, i := range rows {
+			sum += in.Reward[i]
+		}
+		mean := sum / float64(len(rows))
+		for _, i := range rows {
+			a := in.Reward[i]
+			if p.Baseline {
+				a -= mean
+			}
+			a /= mean + p.Epsilon
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				f.note(n, "A", "", a)
+				if !p.Ratio {
+					f.took(n, trace.Kept, "-A·logp", "-A")
+					return -a * in.Now.Logp[n], -a
+				}
+				r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
+				return f.live(n, "r", a, r, dr)
+			})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package loss
+
+import (
+	"slices"
+	"testing"
+
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/memorytest"
+)
+
+// bits are all that a result says.
+func bits(out *Grad) []float64 {
+	all := append([]float64{out.Loss}, out.DLogp...)
+	for _, m := range out.Metrics {
+		all = append(all, m.Value)
+	}
+	return all
+}
+
+// Whatever a loss, a KL term or a term remembers is its Memory.
+func TestMemory(t *testing.T) {
+	remember := map[string]bool{}
+	note := func(name string, remembers bool, err error) {
+		remember[name] = remembers
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	at := func(k int) (*batch.Batch, *Grad) {
+		b, out := nastyBatch(uint64(k+1), false), &Grad{}
+		b.Old.Logp, b.Gate = b.Anchor, slices.Repeat([]bool{true}, b.Tokens())
+		out.Reset(b.Tokens())
+		return b, out
+	}
+	for _, e := range Registry {
+		remembers, err := memorytest.Check(3, e.New, func(l Loss, k int) ([]float64, error) {
+			b, out := at(k)
+			err := l.Eval(out, b)
+			return bits(out), err
+		})
+		note(e.Name, remembers, err)
+	}
+	penalty := func(k KL, n int) ([]float64, error) {
+		b, out := at(n)
+		if err := k.AddLoss(out, b); err != nil {
+			return nil, err
+		}
+		kl, err := k.AddReward(b)
+		return append(append(bits(out), b.TokenReward...), kl, k.Coefficient()), err
+	}
+	for _, e := range KLRegistry {
+		remembers, err := memorytest.Check(3, e.New, penalty)
+		note("kl "+e.Name, remembers, err)
+		if _, ok := e.New().(*KLTerm); !ok {
+			continue
+		}
+		remembers, err = memorytest.Check(3, func() KL {
+			k := e.New().(*KLTerm)
+			k.In, k.Controller = InReward, Controller{Target: 0.1, Horizon: 100}
+			return k
+		}, penalty)
+		note("adaptive kl "+e.Name, remembers, err)
+	}
+	for _, e := range TermRegistry {
+		remembers, err := memorytest.Check(3, e.New, func(term Term, k int) ([]float64, error) {
+			b, out := at(k)
+			if err := term.Prepare(b); err != nil {
+				return nil, err
+			}
+			err := term.AddLoss(out, b)
+			all := bits(out)
+			for _, open := range b.Gate {
+				all = append(all, count(open))
+			}
+			return all, err
+		})
+		note("term "+e.Name, remembers, err)
+	}
+	for name, remembers := range remember {
+		if known := name == "r2vpo" || len(name) > 11 && name[:11] == "adaptive kl"; remembers != known {
+			t.Errorf("%s remembers: %v", name, remembers)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// MinPRO damps a token by the smallest ratio of its prefix: one step the policy
+// has left damps the whole suffix, without a product that grows with length.
+//
+//	b_1 = 1,  b_t = min_{s<t} r_s;   L = -A·sg[b_t]·r_t,   r = exp(logp - anchor)
+//
+// Source: 2601.22718, its abstract (a non-cumulative surrogate, the minimum
+// token ratio of the preceding prefix). The minimum is detached: left live, the
+// gradient of a whole suffix would fall on one token. Masked tokens are skipped.
+type MinPRO struct {
+	// Cap bounds the detached weight b_t·r_t; 0 is none (our default 20).
+	Cap float64 `yaml:"cap"`
+	// Variant is plain, or clip for PPO's clip on b_t·r_t.
+	Variant string `yaml:"variant"`
+	// EpsLow and EpsHigh are the distances from 1 of variant clip.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// Anchor is the behaviour policy of the ratio.
+	Anchor Anchor `yaml:"anchor"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewMinPRO returns the plain form.
+func NewMinPRO() *MinPRO {
+	return &MinPRO{Cap: 20, Variant: "plain", EpsLow: 0.2, EpsHigh: 0.2, Anchor: Old}
+}
+
+var minPROSpec = method.Spec{
+	Name: "minpro", Group: "loss", Unit: method.Prefix,
+	Source:   "arXiv:2601.22718 (abstract)",
+	Formula:  "L = -A·sg[b_t]·r_t, b_t = min_{s<t} r_s, b_1 = 1",
+	Gradient: "-A·b_t·r_t",
+	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.166667 -0.224976
+A = -1: d loss/d logp = 0.203567 0.166667 0.224976; loss = 0.000000`,
+	Reconstruction: "prefix minimum detached, current ratio live; variant clip puts PPO's clip on the product",
+}
+
+// Validate reports every option that is out of range.
+func (p *MinPRO) Validate() error {
+	return errors.Join(check(p.Cap == 0 || p.Cap >= 1, "cap %v: must be at least 1, or 0 for none", p.Cap),
+		oneOf("variant", p.Variant, []string{"plain", "clip"}), checkEps(p.EpsLow, p.EpsHigh),
+		p.Anchor.Validate(), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *MinPRO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
+	if err != nil {
+		return err
+	}
+	anchor, clips := p.Anchor.Of(in), 0.0
+	for i := range in.Len() {
+		smallest := math.Inf(1)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			b := smallest
+			if math.IsInf(b, 1) {
+				b = 1
+			}
+			held, _ := ratio(f.sg[n]-anchor[n], 20)
+			smallest = min(smallest, held)
+			r, dr := f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], 20)
+			f.note(n, "b", "least_<t(r)", b)
+			a := in.Advantage[n]
+			if p.Variant == "clip" {
+				f.note(n, "br", "b·r", b*r)
+				c := f.clip(n, "br", a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+				clips += count(c.clipped)
+				return c.value, c.dlogp
+			}
+			if p.Cap > 0 && b*held > p.Cap { // a soft cap: the weight is bounded, the gradient stays
+				clips++
+				f.note(n, "w", "", p.Cap)
+				return f.detached(n, a, p.Cap, true)
+			}
+			f.kept(n, "-A·b·r", "-A·b·r", dr == 0)
+			return -a * b * r, -a * b * dr
+		})
+	}
+	out.Add("actor/pg_clipfrac", f.mean(clips))
+	f.addKL(anchor, 20)
+	return nil
+}

@@ -1,0 +1,133 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// OAPL regresses the log-ratio of a response to its optimal advantage: a
+// squared loss, off-policy by construction.
+//
+//	V* = β₁·(logsumexp_group(R/β₁) - log G),  A* = R - V*
+//	L  = mean_i (β₂·Σ_t (logp - roll) - A*_i)²
+//
+// Source: 2602.19362, as two ports quote it; TRL's A2PO trainer is the same
+// regression. The survey shows one β: set β₁ = β₂ for it. The reference is the
+// policy that sampled, never a recomputed one, and there is no clip and no
+// weight. A group without variance has A* = 0 and pulls the log-ratio to 0.
+type OAPL struct {
+	// Beta1 is the temperature of the value, Beta2 the scale of the log-ratio.
+	Beta1 float64 `yaml:"beta1"`
+	Beta2 float64 `yaml:"beta2"`
+	// LengthNorm divides the log-ratio of a response by its length.
+	LengthNorm bool `yaml:"length_norm"`
+}
+
+// NewOAPL returns the ports' defaults.
+func NewOAPL() *OAPL { return &OAPL{Beta1: 1, Beta2: 1e-3} }
+
+// NewA2PO returns the defaults of TRL's trainer of the same regression.
+func NewA2PO() *OAPL { return &OAPL{Beta1: 0.5, Beta2: 1e-3} }
+
+var oaplSpec = method.Spec{
+	Name: "oapl", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2602.19362; ports in NeMo-RL, TRL a2po",
+	Formula:  "L = mean_i (β₂·Σ lr - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G), lr = logp-roll",
+	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.000379 -0.000379 -0.000379
+A = -1: d loss/d logp = 0.000621 0.000621 0.000621; loss = 0.264524`,
+	Reconstruction: "β₁ = 1, β₂ = 1e-3 are the ports' (with a sampler that lags 50 updates behind). Their optimum is a log-ratio of A*/β₂, hundreds " +
+		"of nats per response, and nothing holds a small model on the way there: at learning rates of 1e-3 the run collapses. The survey's one β, " +
+		"beta1 = beta2, puts it at A*/β",
+}
+
+var a2poSpec = method.Spec{
+	Name: "a2po", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2505.20686 (A*-PO); TRL a2po",
+	Formula:  "L = mean_i (β₂·Σ (logp-roll) - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G)",
+	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.000283 -0.000283 -0.000283
+A = -1: d loss/d logp = 0.000717 0.000717 0.000717; loss = 0.297215`,
+	Reconstruction: "the paper estimates V* offline from the reference policy; here, as in OAPL, it comes from the " +
+		"group at hand, and the reference is the rollout policy",
+}
+
+// Validate reports every option that is out of range.
+func (p *OAPL) Validate() error {
+	return errors.Join(check(p.Beta1 > 0, "beta1 %v: must be above 0", p.Beta1), check(p.Beta2 > 0, "beta2 %v: must be above 0", p.Beta2))
+}
+
+// Eval computes the loss over the responses.
+func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.LogpRoll, batch.Reward, batch.Group)
+	if err != nil {
+		return err
+	}
+	reward, advantage := 0.0, 0.0
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		value := optimalValue(f.rewards(rows), p.Beta1)
+		for _, i := range rows {
+			scale := p.Beta2
+			if p.LengthNorm {
+				scale /= max(f.length(i), 1)
+			}
+			implicit := float64(scale * f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
+			residual := implicit - (in.Reward[i] - value)
+			w := float64(f.rowWeight[i] * f.openShare(i, f.length(i)))
+			out.Loss += float64(w * residual * residual)
+			f.spread(i, 2*w*scale*residual)
+			if f.length(i) == 0 {
+				f.rest("a response without tokens", w*residual*residual)
+			}
+			for _, n := range f.traced(i) {
+				f.note(n, "S", "Σ(logp - roll)", f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
+				f.note(n, "β", "", scale)
+				f.note(n, "V", "", value)
+				f.note(n, "e", "β·S - (R - V)", residual)
+				f.took(n, trace.Kept, "e²", "2·β·e")
+				f.whole(n, w, residual*residual, 2*scale*residual)
+			}
+			reward += implicit
+			advantage += in.Reward[i] - value
+		}
+	}
+	out.Add("implicit_reward", reward/max(float64(in.Len()), 1))
+	out.Add("optimal_advantage", advantage/max(float64(in.Len()), 1))
+	return nil
+}
+
+// optimalValue is β·log mean exp(R/β), the value of the optimal policy whose KL
+// to the sampling policy costs β.
+func optimalValue(rewards []float64, beta float64) float64 {
+	largest := math.Inf(-1)
+	for _, r := range rewards {
+		largest = max(largest, r)
+	}
+	sum := 0.0
+	for _, r := range rewards {
+		sum += elementary.Exp((r - largest) / beta)
+	}
+	return largest + float64(beta*elementary.Log(sum/float64(len(rewards))))
+}
+
+// openShare is the share of the active tokens of response i whose gate is open.
+func (f *frame) openShare(i int, length float64) float64 {
+	if f.in.Gate == nil {
+		return 1
+	}
+	from, to := f.in.Span(i)
+	open := 0.0
+	for n := from; n < to; n++ {
+		open += count(f.active[n] && f.in.Gate[n])
+	}
+	return open / max(length, 1)
+}

@@ -1,0 +1,116 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// OnlineDPO prefers the better response of a pair from the same prompt. No
+// ratio to the sampling policy appears, which is why it bears staleness well.
+//
+//	D = β·[(Σ logp_w - Σ ref_w) - (Σ logp_l - Σ ref_l)];   L = mean over pairs of -log σ(D)
+//
+// Source: DPO, 2305.18290; asynchronous online DPO, 2410.18252. A group gives
+// one pair, its best and its worst response (the first of equals); equal rewards
+// give none. The default β is ours.
+type OnlineDPO struct {
+	// Beta is the strength of the implicit KL.
+	Beta float64 `yaml:"beta"`
+	// AllPairs takes every pair of a group with different rewards.
+	AllPairs bool `yaml:"all_pairs"`
+}
+
+// NewOnlineDPO returns β = 0.1.
+func NewOnlineDPO() *OnlineDPO { return &OnlineDPO{Beta: 0.1} }
+
+var onlineDPOSpec = method.Spec{
+	Name: "online_dpo", Aliases: []string{"dpo"}, Group: "loss", Unit: method.Group,
+	Source:   "arXiv:2305.18290, 2410.18252; mnoukhov/async_rlhf",
+	Formula:  "L = -log σ(β·[(Σ logp_w - ref_w) - (Σ logp_l - ref_l)]), mean over pairs",
+	Gradient: "-β·σ(-D) on the tokens of the winner, +β·σ(-D) on the loser's, divided by the pairs",
+	Needs:    batch.Columns{batch.LogpRef, batch.Reward, batch.Group},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.050000 -0.050000 -0.050000
+A = -1: d loss/d logp = 0.050000 0.050000 0.050000; loss = 0.693147`,
+}
+
+// Validate reports every option that is out of range.
+func (p *OnlineDPO) Validate() error {
+	return errors.Join(check(p.Beta > 0, "beta %v: must be above 0", p.Beta))
+}
+
+// Eval computes the loss over the pairs.
+func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, Aggregation{Mode: "token-sum"}, batch.LogpRef, batch.Reward, batch.Group)
+	if err != nil {
+		return err
+	}
+	pairs, accurate := 0.0, 0.0
+	p.eachPair(&f, func(w, l int) { pairs++ })
+	p.eachPair(&f, func(w, l int) {
+		d := p.Beta * (f.sumLogRatio(w, in.Now.Logp, in.Ref.Logp) - f.sumLogRatio(l, in.Now.Logp, in.Ref.Logp))
+		accurate += count(d > 0)
+		out.Loss += softplus(-d) / pairs
+		slope := p.Beta * sigmoid(-d) / pairs
+		f.spread(w, -slope)
+		f.spread(l, slope)
+		for _, half := range [2]struct {
+			row  int
+			sign float64
+		}{{w, -1}, {l, 1}} {
+			if f.length(half.row) == 0 {
+				f.rest("half of a pair, a response without tokens", softplus(-d)/pairs/2)
+			}
+			for _, n := range f.traced(half.row) {
+				f.note(n, "S", "Σ(logp - ref)", f.sumLogRatio(half.row, in.Now.Logp, in.Ref.Logp))
+				f.note(n, "D", "", d)
+				f.note(n, "β", "", p.Beta)
+				f.note(n, "side", "", half.sign)
+				f.took(n, trace.Kept, "log(1 + exp(-D))", "side·β·σ(-D)")
+				f.trace.Result(n, softplus(-d), half.sign*p.Beta*sigmoid(-d))
+				f.note(n, "pairs", "", pairs)
+				f.share(n, "L/pairs/2/count(1)", softplus(-d)/pairs/2/f.length(half.row), "dL/pairs", half.sign*slope)
+			}
+		}
+	})
+	out.Add("dpo/pairs", pairs)
+	out.Add("dpo/accuracy", accurate/max(pairs, 1))
+	return nil
+}
+
+// eachPair calls visit with winner and loser of every pair.
+func (p *OnlineDPO) eachPair(f *frame, visit func(w, l int)) {
+	in := f.in
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		best, worst := rows[0], rows[0]
+		for _, i := range rows {
+			if in.Reward[i] > in.Reward[best] {
+				best = i
+			}
+			if in.Reward[i] < in.Reward[worst] {
+				worst = i
+			}
+		}
+		if !p.AllPairs && in.Reward[best] > in.Reward[worst] {
+			visit(best, worst)
+		}
+		if p.AllPairs {
+			for _, w := range rows {
+				for _, l := range rows {
+					if in.Reward[w] > in.Reward[l] {
+						visit(w, l)
+					}
+				}
+			}
+		}
+	}
+}
+
+// softplus is log(1 + exp(x)), without overflow.
+func softplus(x float64) float64 { return max(x, 0) + elementary.Log1p(elementary.Exp(-math.Abs(x))) }

@@ -1,0 +1,153 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// PrimeGeo is prime-rl's loss of February 2026: token mask, geometric mask,
+// vetoes on either side, and a detached coefficient that carries the KL and a
+// teacher.
+//
+//	l = logp - roll, r = exp(l), R = r or min(exp(min(Σ l, 10)), clip)
+//	drop if r ∉ [low, high], or exp(mean l) ∉ [geo_low, geo_high],
+//	     or the response has a token below veto_low or above veto_high
+//	L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher - logp) - kl_tau·l)]·logp
+//
+// Source: PrimeIntellect-ai/prime-rl at f870f3cb. With the ratio of the
+// response, its tokens are divided by their number as well. Bounds are strict:
+// a ratio on a bound is kept; an empty response has geometric ratio 1 and is
+// never vetoed.
+type PrimeGeo struct {
+	// Low and High bound a token's ratio, GeoLow and GeoHigh the geometric mean
+	// of a response, VetoLow and VetoHigh the extremes of a response.
+	Low      float64 `yaml:"low"`
+	High     float64 `yaml:"high"`
+	GeoLow   float64 `yaml:"geo_low"`
+	GeoHigh  float64 `yaml:"geo_high"`
+	VetoLow  float64 `yaml:"veto_low"`
+	VetoHigh float64 `yaml:"veto_high"`
+	// Sequence weighs by the ratio of the response, at most Clip.
+	Sequence bool    `yaml:"sequence"`
+	Clip     float64 `yaml:"clip"`
+	// AdvTau, TeacherTau and KLTau weigh the parts of the coefficient.
+	AdvTau     float64 `yaml:"adv_tau"`
+	TeacherTau float64 `yaml:"teacher_tau"`
+	KLTau      float64 `yaml:"kl_tau"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewPrimeGeo returns the commit's defaults.
+func NewPrimeGeo() *PrimeGeo {
+	return &PrimeGeo{Low: 0.125, High: 8, GeoLow: 0.1, GeoHigh: 10, VetoHigh: 100, Clip: 10, AdvTau: 1}
+}
+
+var primeGeoSpec = method.Spec{
+	Name: "prime_geo", Group: "loss", Unit: method.Token,
+	Source:   "PrimeIntellect-ai/prime-rl@f870f3cb default_loss_fn",
+	Formula:  "L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l)]·logp, l = logp-roll",
+	Gradient: "-R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l) on kept tokens, else 0",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("teacher_tau above 0", batch.LogpTeacher),
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+}
+
+// Validate reports every option that is out of range.
+func (p *PrimeGeo) Validate() error {
+	return errors.Join(
+		check(p.Low >= 0 && p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
+		check(p.GeoLow >= 0 && p.GeoLow <= p.GeoHigh, "geo_low %v, geo_high %v: need 0 ≤ low ≤ high", p.GeoLow, p.GeoHigh),
+		check(p.VetoLow >= 0 && p.VetoLow <= p.VetoHigh, "veto_low %v, veto_high %v: need 0 ≤ low ≤ high", p.VetoLow, p.VetoHigh),
+		check(p.Clip > 0, "clip %v: must be above 0", p.Clip),
+		checkTaus(p.AdvTau, p.KLTau), check(p.TeacherTau >= 0, "teacher_tau %v: must not be negative", p.TeacherTau),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
+	teacher := batch.LogpRoll
+	if p.TeacherTau > 0 {
+		teacher = batch.LogpTeacher
+	}
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, teacher)
+	if err != nil {
+		return err
+	}
+	var m mismatch
+	var t responseTally
+	for i := range in.Len() {
+		length := max(f.length(i), 1)
+		sum := f.sumLogRatio(i, f.sg, in.LogpRoll)
+		drop := p.dropsResponse(&f, i, elementary.Exp(sum/length), &t)
+		weight, _ := cappedExp(sum, sequenceCap)
+		weight = min(weight, p.Clip) / length
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			a, l := in.Advantage[n], f.sg[n]-in.LogpRoll[n]
+			r := elementary.Exp(min(l, 700)) // far above any bound, and finite
+			low, high := r < p.Low, r > p.High
+			if p.TeacherTau > 0 {
+				t.teacher.add(in.Teacher.Logp[n] - f.sg[n])
+			}
+			m.token(l, a, low || high || drop, low, high)
+			if low || high || drop {
+				return f.reject(n)
+			}
+			coef := float64(p.AdvTau*a) - float64(p.KLTau*l)
+			if p.TeacherTau > 0 {
+				coef += float64(p.TeacherTau * (in.Teacher.Logp[n] - f.sg[n]))
+			}
+			if p.Sequence {
+				r = weight
+			}
+			f.note(n, "r", "", r)
+			f.note(n, "coef", "", coef)
+			f.took(n, trace.Kept, "-r·coef·logp", "-r·coef")
+			return -r * coef * in.Now.Logp[n], -r * coef
+		})
+		m.endRow()
+		t.teacher.close()
+	}
+	m.logTokens(&f)
+	if p.TeacherTau > 0 {
+		out.Add("teacher_kl", t.teacher.total/max(float64(in.Len()), 1))
+	}
+	t.log(out, float64(in.Len()))
+	return nil
+}
+
+// responseTally counts what the tests on whole responses dropped.
+type responseTally struct {
+	vetoLow, vetoHigh, geoLow, geoHigh, geo float64
+	teacher                                 rowMean
+}
+
+func (t *responseTally) log(out *Grad, rows float64) {
+	rows = max(rows, 1)
+	out.Add("sequence_masked_low", t.vetoLow/rows)
+	out.Add("sequence_masked_high", t.vetoHigh/rows)
+	out.Add("geo_masked_low", t.geoLow/rows)
+	out.Add("geo_masked_high", t.geoHigh/rows)
+	out.Add("geo_seq_ratio", t.geo/rows)
+}
+
+// dropsResponse applies the tests on whole responses.
+func (p *PrimeGeo) dropsResponse(f *frame, i int, geo float64, t *responseTally) bool {
+	vetoLow, vetoHigh := false, false
+	for n := range f.in.Where(i, f.active) {
+		r := elementary.Exp(f.sg[n] - f.in.LogpRoll[n])
+		vetoLow = vetoLow || r < p.VetoLow
+		vetoHigh = vetoHigh || r > p.VetoHigh
+	}
+	geoLow, geoHigh := geo < p.GeoLow, geo > p.GeoHigh
+	t.vetoLow += count(vetoLow)
+	t.vetoHigh += count(vetoHigh)
+	t.geoLow += count(geoLow)
+	t.geoHigh += count(geoHigh)
+	t.geo += geo
+	return vetoLow || vetoHigh || geoLow || geoHigh
+}

@@ -1,0 +1,122 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// PrimeMasked is prime-rl's loss of INTELLECT-3's time: a two-sided token mask
+// and a veto of responses with one near-impossible token, with the ratio in the
+// graph.
+//
+//	r = exp(logp - roll), or the response's exp(min(Σ l [/T], 10)) in value
+//	L = -r·A on tokens with low ≤ r ≤ high in responses with min r ≥ veto, else 0
+//
+// Source: PrimeIntellect-ai/prime-rl at f69b5a91 (October 2025); INTELLECT-3's
+// report uses 0.5, 5 and 1e-5. With the ratio of the response, its tokens are
+// divided by their number as well. Comparisons are strict: a ratio on a bound
+// is kept.
+type PrimeMasked struct {
+	// Low and High bound the ratio of a token.
+	Low  float64 `yaml:"low"`
+	High float64 `yaml:"high"`
+	// Veto is the smallest ratio a response may contain.
+	Veto float64 `yaml:"veto"`
+	// Sequence uses one ratio per response, LengthNorm its geometric mean.
+	Sequence   bool `yaml:"sequence"`
+	LengthNorm bool `yaml:"length_norm"`
+	// LogClamp bounds a token's log-ratio; 0 is no bound, as in prime-rl.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewPrimeMasked returns the commit's defaults.
+func NewPrimeMasked() *PrimeMasked {
+	return &PrimeMasked{Low: 0.125, High: 8, Veto: 1e-4, LogClamp: 20}
+}
+
+var primeMaskedSpec = method.Spec{
+	Name: "prime_masked", Aliases: []string{"intellect3", "wtrs"}, Group: "loss", Unit: method.Token,
+	Source:   "PrimeIntellect-ai/prime-rl@f69b5a91 (INTELLECT-3)",
+	Formula:  "L = -r·A·1[low ≤ r ≤ high]·1[min_t r ≥ veto], r = exp(logp-roll)",
+	Gradient: "-r·A on kept tokens, else 0",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+}
+
+// Validate reports every option that is out of range.
+func (p *PrimeMasked) Validate() error {
+	return errors.Join(
+		check(p.Low >= 0 && p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
+		check(p.Veto >= 0, "veto %v: must not be negative", p.Veto),
+		check(p.Sequence || !p.LengthNorm, "length_norm: applies to the ratio of a response: set sequence"),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	var m mismatch
+	vetoed := 0.0
+	for i := range in.Len() {
+		length := max(f.length(i), 1)
+		sum := f.sumLogRatio(i, f.sg, in.LogpRoll)
+		if p.LengthNorm {
+			sum /= length
+		}
+		veto := p.vetoes(&f, i, sum)
+		vetoed += count(veto)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			l, a := in.Now.Logp[n]-in.LogpRoll[n], in.Advantage[n]
+			held := p.ratio(sum, f.sg[n]-in.LogpRoll[n])
+			low, high := held < p.Low, held > p.High
+			m.token(l, a, low || high || veto, low, high)
+			if low || high || veto {
+				return f.reject(n)
+			}
+			if p.Sequence {
+				r, dr := cappedExp(sum+in.Now.Logp[n]-f.sg[n], sequenceCap)
+				f.note(n, "T", "", length)
+				f.note(n, "r", "", r)
+				f.kept(n, "-r·A/T", "-r·A/T", dr == 0)
+				return -r * a / length, -dr * a / length
+			}
+			r, dr := f.ratio(n, "r", "logp - roll", l, p.LogClamp)
+			return f.live(n, "r", a, r, dr)
+		})
+		m.endRow()
+	}
+	m.logTokens(&f)
+	out.Add("sequence_masked_low", vetoed/max(float64(in.Len()), 1))
+	return nil
+}
+
+// ratio is the detached ratio of a token with log-ratio l in a response whose
+// own log-ratio is sum.
+func (p *PrimeMasked) ratio(sum, l float64) float64 {
+	if p.Sequence {
+		r, _ := cappedExp(sum, sequenceCap)
+		return r
+	}
+	r, _ := ratio(l, p.LogClamp)
+	return r
+}
+
+// vetoes reports whether some token of response i has a ratio below the veto.
+func (p *PrimeMasked) vetoes(f *frame, i int, sum float64) bool {
+	from, to := f.in.Span(i)
+	for n := from; n < to; n++ {
+		if f.active[n] && p.ratio(sum, f.sg[n]-f.in.LogpRoll[n]) < p.Veto {
+			return true
+		}
+	}
+	return false
+}

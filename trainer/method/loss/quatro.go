@@ -1,0 +1,140 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// QUATRO follows the exact solution of a KL-constrained problem per prompt, so
+// that responses outside any clip band still feel a restoring pull.
+//
+//	per group: max E_π[R] with KL(π‖old) ≤ δ has π* ∝ old·exp(R/λ), λ the minimiser of
+//	           d(λ) = λ·δ + λ·log mean exp(R/λ);   near δ = 0, λ = std(R)/√(2δ)
+//	L_i = -sg[w_i·(A_i/λ - S_i)]·Σ_t logp,   A = R - mean R, S = Σ lr, w = min(exp(S'), C)
+//
+// Source: 2602.04620, abstract: a KL constraint per query with its own dual
+// variable and a stabilising log-ratio term. The expectation of the S term is
+// -∇KL(π‖old). w corrects for samples that are not from old (S' = Σ old - roll).
+// A group without variance keeps the pull only.
+type QUATRO struct {
+	// Delta is the bound of the KL per prompt, in nats per response.
+	Delta float64 `yaml:"delta"`
+	// Cap is C.
+	Cap float64 `yaml:"cap"`
+	// OffPolicy weighs by exp(Σ old - roll): the samples are from roll.
+	OffPolicy bool `yaml:"off_policy"`
+	// Aggregation over tokens; a mean over responses by default.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewQUATRO returns our defaults: δ 0.02, C 2.
+func NewQUATRO() *QUATRO {
+	return &QUATRO{Delta: 0.02, Cap: 2, Aggregation: Aggregation{Mode: "seq-mean-token-sum"}}
+}
+
+var quatroSpec = method.Spec{
+	Name: "quatro", Group: "loss", Unit: method.Group,
+	Source:   "arXiv:2602.04620 (abstract)",
+	Formula:  "L_i = -sg[w·((R-mean R)/λ - Σ lr)]·Σ logp, λ = argmin λδ + λ·log mean exp(R/λ)",
+	Gradient: "-w·((R-mean R)/λ - Σ lr) on every token",
+	Needs:    batch.Columns{batch.Anchor, batch.Reward, batch.Group}, May: method.If("off_policy", batch.LogpRoll),
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.148982 0.148982 0.148982
+A = -1: d loss/d logp = 0.351018 0.351018 0.351018; loss = -1.850000`,
+	Reconstruction: "dual per prompt solved exactly by golden section, log-ratio of the whole response detached; δ and C are ours",
+}
+
+// Validate reports every option that is out of range.
+func (p *QUATRO) Validate() error {
+	return errors.Join(check(p.Delta > 0, "delta %v: must be above 0", p.Delta), check(p.Cap >= 1, "cap %v: must be at least 1", p.Cap),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the responses.
+func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
+	behaviour := batch.Anchor
+	if p.OffPolicy {
+		behaviour = batch.LogpRoll
+	}
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Reward, batch.Group, behaviour)
+	if err != nil {
+		return err
+	}
+	lambdas := 0.0
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		rewards := f.rewards(rows)
+		mean, _ := meanStd(rewards)
+		lambda := klDual(rewards, p.Delta)
+		lambdas += lambda
+		for _, i := range rows {
+			pull := f.sumLogRatio(i, f.sg, in.Anchor)
+			push, w := 0.0, 1.0
+			if lambda > 0 {
+				push = (in.Reward[i] - mean) / lambda
+			}
+			if p.OffPolicy {
+				r, _ := ratio(f.sumLogRatio(i, in.Anchor, in.LogpRoll), 20)
+				w = min(r, p.Cap)
+			}
+			coef := w * (push - pull)
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				f.note(n, "λ", "", lambda)
+				f.note(n, "S", "Σ(logp - old)", pull)
+				f.note(n, "push", "", push)
+				f.note(n, "w", "", w)
+				f.note(n, "coef", "w·(push - S)", coef)
+				f.took(n, trace.Kept, "-coef·logp", "-coef")
+				return -coef * in.Now.Logp[n], -coef
+			})
+		}
+	}
+	out.Add("quatro/lambda", lambdas/float64(max(groups.Len(), 1)))
+	f.addKL(in.Anchor, 20)
+	return nil
+}
+
+// meanStd is the mean and the population standard deviation.
+func meanStd(x []float64) (mean, std float64) {
+	for _, v := range x {
+		mean += v
+	}
+	mean /= max(float64(len(x)), 1)
+	for _, v := range x {
+		std += float64((v - mean) * (v - mean))
+	}
+	return mean, math.Sqrt(std / max(float64(len(x)), 1))
+}
+
+// klDual minimises λδ + λ·log mean exp(R/λ), which is convex, by golden section
+// over log λ in [1e-4, 1e4]. Without variance the minimum is at 0.
+func klDual(rewards []float64, delta float64) float64 {
+	if _, std := meanStd(rewards); std == 0 {
+		return 0
+	}
+	dual := func(x float64) float64 {
+		lambda := elementary.Exp(x)
+		return float64(lambda*delta) + optimalValue(rewards, lambda)
+	}
+	const golden = 0.6180339887498949
+	low, high := elementary.Log(1e-4), elementary.Log(1e4)
+	a, b := high-float64(golden*(high-low)), low+float64(golden*(high-low))
+	fa, fb := dual(a), dual(b)
+	for range 100 {
+		if fa < fb {
+			high, b, fb = b, a, fa
+			a = high - float64(golden*(high-low))
+			fa = dual(a)
+		} else {
+			low, a, fa = a, b, fb
+			b = low + float64(golden*(high-low))
+			fb = dual(b)
+		}
+	}
+	return elementary.Exp((low + high) / 2)
+}

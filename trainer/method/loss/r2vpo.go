@@ -1,0 +1,155 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// R2VPO replaces the clip by a constraint on the variance of the ratio, held by
+// a dual variable.
+//
+//	L = Σ agg·(-A·r + λ·h(r - sg[r̄])) - λ·δ,   r̄ the mean ratio of the group
+//	h(d) = d² up to |d| = 1, 2|d| - 1 beyond
+//	after each evaluation: λ ← clip(λ + η·min(V - δ, 1), 0, λ_max),  V = Σ agg·(r - r̄)²
+//
+// Source: 2601.03320 and 2605.26784, abstracts: hard clipping is replaced by an
+// explicit ratio-variance constraint, solved primal-dual. The constraint is a local
+// one; far from ratio 1 a square would let a single token decide the batch (a ratio of
+// e¹⁰ alone has a V of 10⁷ in it), and its excess would drive λ to λ_max in one step.
+// Hence the straight continuation of the penalty, of the order of the objective -A·r,
+// and the bound on the dual step. A group of one token has r̄ = 1. λ is state.
+//
+// The survey says that the clip range is set from the group's variance: variant
+// adaptive_clip, PPO's clip at ε_g = ε·min(4, √(δ/V_g)), tighter than ε where the
+// variance is above δ and looser where it is below.
+type R2VPO struct {
+	// Delta is the bound of the variance, DualRate is η, the largest rise of λ in an
+	// evaluation, Lambda is λ at the start.
+	Delta    float64 `yaml:"delta"`
+	DualRate float64 `yaml:"dual_rate"`
+	Lambda   float64 `yaml:"lambda"`
+	// LambdaMax bounds λ, so that one wild batch does not end all learning.
+	LambdaMax float64 `yaml:"lambda_max"`
+	// Variant is primal_dual or adaptive_clip, Eps the clip of the latter.
+	Variant string  `yaml:"variant"`
+	Eps     float64 `yaml:"eps"`
+	// Anchor is the denominator: roll for replayed data.
+	Anchor Anchor `yaml:"anchor"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewR2VPO returns our defaults: δ 0.01, η 0.1, λ 1.
+func NewR2VPO() *R2VPO {
+	return &R2VPO{Delta: 0.01, DualRate: 0.1, Lambda: 1, LambdaMax: 100, Variant: "primal_dual", Eps: 0.2, Anchor: Old}
+}
+
+var r2vpoSpec = method.Spec{
+	Name: "r2vpo", Group: "loss", Unit: method.Group,
+	Source: "arXiv:2601.03320, 2605.26784 (abstracts)",
+	Formula: "L = -A·r + λ·h(r - sg[r̄_group]) - λ·δ, h(d) = d² up to |d| = 1, 2|d| - 1 beyond; λ ← clip(λ + η·min(V-δ, 1), 0, λ_max)\n" +
+		"adaptive_clip: max(-A·r, -A·clip(r, 1-ε_g, 1+ε_g)), ε_g = ε·min(4, √(δ/V_group))",
+	Gradient: "-A·r + λ·h'(r - r̄)·r, h'(d) = 2·max(-1, min(d, 1))",
+	Needs:    batch.Columns{batch.Advantage, batch.Group}, May: eitherAnchor,
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.206912 -0.248591 -0.044459
+A = -1: d loss/d logp = 0.200222 0.024320 0.505115; loss = 0.104848`,
+	Reconstruction: "soft variance penalty with dual ascent, mean detached, per group; variant adaptive_clip is the survey's reading; δ, η, λ and the bounds 1 and 4 are ours",
+}
+
+// Validate reports every option that is out of range.
+func (p *R2VPO) Validate() error {
+	return errors.Join(check(p.Delta > 0, "delta %v: must be above 0", p.Delta),
+		check(p.DualRate >= 0 && p.Lambda >= 0 && p.Eps >= 0, "dual_rate %v, lambda %v, eps %v: must not be negative", p.DualRate, p.Lambda, p.Eps),
+		check(p.LambdaMax >= p.Lambda, "lambda_max %v: must be at least lambda %v", p.LambdaMax, p.Lambda), oneOf("variant", p.Variant, []string{"primal_dual", "adaptive_clip"}), p.Anchor.Validate(), p.Aggregation.Validate())
+}
+
+// AppendState appends λ.
+func (p *R2VPO) AppendState(dst []byte) []byte { return method.AppendState(dst, p.Lambda) }
+
+// SetState takes what AppendState appended.
+func (p *R2VPO) SetState(state []byte) error { return method.ReadState(state, &p.Lambda) }
+
+// Eval computes the loss over the active tokens and takes the dual step.
+func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage, batch.Group)
+	if err != nil {
+		return err
+	}
+	anchor, variance := p.Anchor.Of(in), 0.0
+	upper, lower, bounds := 0.0, 0.0, newSpread()
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		mean, spread := p.moments(&f, anchor, rows)
+		eps := p.Eps * min(4, math.Sqrt(p.Delta/(spread+1e-12)))
+		bounds.add(eps)
+		for _, i := range rows {
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				a := in.Advantage[n]
+				r, dr := f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], 20)
+				variance += float64(f.rowWeight[i] * (r - mean) * (r - mean))
+				if p.Variant == "adaptive_clip" {
+					c := f.clip(n, "r", a, r, dr, 1-eps, 1+eps, 0, 0)
+					upper += count(c.clipped && r > 1)
+					lower += count(c.clipped && r < 1)
+					return c.value, c.dlogp
+				}
+				return p.penalised(&f, n, a, r, dr, mean)
+			})
+		}
+	}
+	if p.Variant == "adaptive_clip" {
+		out.Add("r2vpo/variance", variance)
+		bounds.log(out, "r2vpo/eps", "r2vpo/eps_min", "r2vpo/eps_max")
+		out.Add("actor/pg_clipfrac", f.mean(upper+lower))
+		out.Add("r2vpo/clipped_high", f.mean(upper))
+		out.Add("r2vpo/clipped_low", f.mean(lower))
+		f.addKL(anchor, 20)
+		return nil
+	}
+	out.Add("r2vpo/lambda", p.Lambda)
+	out.Add("r2vpo/variance", variance)
+	f.addKL(anchor, 20)
+	if f.tokens > 0 {
+		out.Loss -= float64(p.Lambda * p.Delta)
+		f.rest("-λ·δ", -p.Lambda*p.Delta)
+	}
+	if out.frozen == nil { // a finite difference is not a step
+		p.Lambda = clamp(p.Lambda+float64(p.DualRate*min(variance-p.Delta, 1)), 0, p.LambdaMax)
+	}
+	return nil
+}
+
+// penalised is -A·r + λ·h(r - mean) of token n, differentiated.
+func (p *R2VPO) penalised(f *frame, n int, a, r, dr, mean float64) (value, dlogp float64) {
+	f.note(n, "λ", "", p.Lambda)
+	f.note(n, "mean", "", mean)
+	d := r - mean
+	if math.Abs(d) > 1 {
+		f.kept(n, "-A·r + λ·(2·|r - mean| - 1)", "(-A + 2·λ·sign(r - mean))·r", dr == 0)
+		return float64(-a*r) + float64(p.Lambda*(2*math.Abs(d)-1)), (-a + math.Copysign(2*p.Lambda, d)) * dr
+	}
+	f.kept(n, "-A·r + λ·(r - mean)²", "(-A + 2·λ·(r - mean))·r", dr == 0)
+	return float64(-a*r) + float64(p.Lambda*(r-mean)*(r-mean)), (-a + float64(2*p.Lambda*(r-mean))) * dr
+}
+
+// moments are the mean ratio of these responses and its variance, detached.
+func (p *R2VPO) moments(f *frame, anchor []float64, rows []int) (mean, variance float64) {
+	tokens, sum, squares := 0.0, 0.0, 0.0
+	for _, i := range rows {
+		for n := range f.in.Where(i, f.active) {
+			r, _ := ratio(f.sg[n]-anchor[n], 20)
+			tokens++
+			sum += r
+			squares += float64(r * r)
+		}
+	}
+	if tokens < 2 {
+		return 1, 0
+	}
+	mean = sum / tokens
+	return mean, max(squares/tokens-float64(mean*mean), 0)
+}

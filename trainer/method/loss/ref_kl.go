@@ -1,0 +1,78 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// RefKL distils from the reference policy on the policy's own samples: the
+// detached log-ratio to the reference is the advantage.
+//
+//	A = sg[ref - logp];  L = -1[p-q ≥ -δ]·A·exp(l) + kl_tau·l²,   l = logp - roll
+//
+// Source: PrimeIntellect-ai/prime-rl, ref_kl_loss_fn (2026). No reward enters. A
+// run with a teacher distils from it in the place of the reference.
+type RefKL struct {
+	// Delta is the largest fall of a probability that keeps its token.
+	Delta float64 `yaml:"delta"`
+	// KLTau weighs the squared log-ratio.
+	KLTau float64 `yaml:"kl_tau"`
+	// LogClamp bounds the log-ratio inside the exponential; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewRefKL returns prime-rl's constants.
+func NewRefKL() *RefKL { return &RefKL{Delta: 0.2, KLTau: 1e-3, LogClamp: 20} }
+
+var refKLSpec = method.Spec{
+	Name: "ref_kl", Aliases: []string{"on_policy_distillation"}, Group: "loss", Unit: method.Token,
+	Source:   "PrimeIntellect-ai/prime-rl ref_kl_loss_fn",
+	Formula:  "L = -1[p-q ≥ -δ]·sg[ref-logp]·exp(l) + kl_tau·l², l = logp-roll",
+	Gradient: "-1[p-q ≥ -δ]·(ref-logp)·exp(l) + 2·kl_tau·l",
+	Needs:    batch.Columns{batch.LogpRoll, batch.LogpRef}, May: method.If("in the place of LogpRef, where a teacher is named", batch.LogpTeacher),
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.073711 -0.073645 0.020423
+A = -1: d loss/d logp = 0.073711 -0.073645 0.020423; loss = 0.040733`,
+}
+
+// Validate reports every option that is out of range.
+func (p *RefKL) Validate() error {
+	return errors.Join(check(p.Delta >= 0, "delta %v: must not be negative", p.Delta), checkTaus(0, p.KLTau),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.LogpRef)
+	if err != nil {
+		return err
+	}
+	ref := in.Ref.Logp
+	if in.Teacher.Logp != nil {
+		if err := in.Require(batch.LogpTeacher); err != nil {
+			return err
+		}
+		ref = in.Teacher.Logp
+	}
+	var m mismatch
+	var gap rowMean
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			l, a := in.Now.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
+			drop := elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n]) < -p.Delta
+			m.token(l, a, drop, drop, false)
+			gap.add(a)
+			return f.ratioPlusSquare(n, a, p.KLTau, p.LogClamp, drop)
+		})
+		m.endRow()
+		gap.close()
+	}
+	rows := f.rows(true)
+	m.logRows(&f, rows)
+	out.Add("ref_kl", gap.total/rows)
+	return nil
+}

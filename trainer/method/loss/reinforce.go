@@ -1,0 +1,60 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// Reinforce is the plain policy gradient, with whatever importance weight the
+// correction stage has put into Batch.Weight.
+//
+//	L = -w·A·logp
+//
+// Source: Williams (1992); verl's reinforce, which is the loss of its bypass
+// mode with loss_type reinforce; ROLL's vanilla. With the weight of token,
+// sequence or geometric corrections it is importance-weighted REINFORCE.
+// Default aggregation as in verl's bypass mode: seq-mean-token-sum.
+type Reinforce struct {
+	// Anchor is the policy that actor/ppo_kl is measured against.
+	Anchor Anchor `yaml:"anchor"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewReinforce returns the defaults of verl's bypass mode.
+func NewReinforce() *Reinforce {
+	return &Reinforce{Anchor: Roll, Aggregation: Aggregation{Mode: "seq-mean-token-sum"}}
+}
+
+var reinforceSpec = method.Spec{
+	Name: "reinforce", Aliases: []string{"policy_gradient"}, Group: "loss", Unit: method.Token,
+	Source:   "Williams (1992); verl reinforce and bypass mode, ROLL vanilla",
+	Formula:  "L = -w·A·logp",
+	Gradient: "-w·A",
+	Needs:    batch.Columns{batch.Advantage}, Shows: batch.Columns{batch.LogpRoll, batch.Anchor},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.500000 -0.500000 -0.500000
+A = -1: d loss/d logp = 0.500000 0.500000 0.500000; loss = 0.000000`,
+}
+
+// Validate reports every option that is out of range.
+func (p *Reinforce) Validate() error {
+	return errors.Join(p.Anchor.Validate(), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *Reinforce) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Advantage, p.Anchor.Column())
+	if err != nil {
+		return err
+	}
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a := in.Advantage[n]
+		f.took(n, trace.Kept, "-A·logp", "-A")
+		return -a * in.Now.Logp[n], -a
+	})
+	f.addKL(p.Anchor.Of(in), 0)
+	return nil
+}

@@ -1,0 +1,62 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// RolloutIS is REINFORCE with the ratio to the rollout policy kept inside a
+// band and zero outside: IcePop in bypass mode.
+//
+//	w = exp(logp - roll);  L = -sg[w·1[1-ε_low < w < 1+ε_high]]·A·logp
+//
+// Source: SkyRL rollout_is; IcePop, 2510.18855. SkyRL's bounds are strict.
+type RolloutIS struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewRolloutIS returns IcePop's band, 0.5 to 5.
+func NewRolloutIS() *RolloutIS { return &RolloutIS{EpsLow: 0.5, EpsHigh: 4} }
+
+var rolloutISSpec = method.Spec{
+	Name: "rollout_is", Aliases: []string{"icepop"}, Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2510.18855 (IcePop); SkyRL rollout_is",
+	Formula:  "L = -sg[w·1[1-ε_low < w < 1+ε_high]]·A·logp, w = exp(logp-roll)",
+	Gradient: "-w·A inside the band, else 0",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
+A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+}
+
+// Validate reports every option that is out of range.
+func (p *RolloutIS) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	dropped := 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		w, _ := f.ratio(n, "w", "logp - roll", f.sg[n]-in.LogpRoll[n], 20)
+		f.note(n, "low", "", 1-p.EpsLow)
+		f.note(n, "high", "", 1+p.EpsHigh)
+		if w <= 1-p.EpsLow || w >= 1+p.EpsHigh {
+			dropped++
+			return f.drop(n)
+		}
+		return f.detached(n, in.Advantage[n], w, false)
+	})
+	out.Add("actor/pg_clipfrac", f.mean(dropped))
+	f.addKL(in.LogpRoll, 20)
+	return nil
+}

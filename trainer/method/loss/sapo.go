@@ -1,0 +1,139 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// SAPO replaces the clip by a sigmoid gate around r = 1, with a faster decay
+// for negative advantages.
+//
+//	L = -(4/τ)·σ(τ·(r-1))·A,   τ = τ_pos if A > 0 else τ_neg,   r = exp(logp - anchor)
+//
+// Source: 2511.20347; verl, AReaL, TRL, SkyRL agree. The weight on grad logp is
+// r·g'(r), not g'(r) alone. verl and SkyRL clamp the log-ratio to ±20, AReaL
+// and TRL do not; AReaL's anchor is the rollout policy. The paper's aggregation
+// is seq-mean-token-mean.
+type SAPO struct {
+	// TauPos and TauNeg are the temperatures for A > 0 and for A ≤ 0.
+	TauPos float64 `yaml:"tau_pos"`
+	TauNeg float64 `yaml:"tau_neg"`
+	// Level of the ratio: token, or sequence for the geometric mean that TRL and
+	// AReaL offer.
+	Level string `yaml:"level"`
+	// MeanAdvantage replaces the tokens' advantages by their mean per response,
+	// as AReaL does at level sequence.
+	MeanAdvantage bool `yaml:"mean_advantage"`
+	// Anchor is the denominator of the ratio.
+	Anchor Anchor `yaml:"anchor"`
+	// LogClamp bounds the log-ratio; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewSAPO returns the paper's temperatures, 1.0 and 1.05.
+func NewSAPO() *SAPO {
+	return &SAPO{TauPos: 1, TauNeg: 1.05, Level: "token", Anchor: Old, LogClamp: 20, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+}
+
+var sapoSpec = method.Spec{
+	Name: "sapo", Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2511.20347; verl sapo, AReaL, TRL, SkyRL",
+	Formula:  "L = -(4/τ)·σ(τ(r-1))·A, τ = τ_pos if A>0 else τ_neg",
+	Gradient: "-A·r·4·s·(1-s), s = σ(τ(r-1))",
+	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.201093 -0.135340 -0.247790
+A = -1: d loss/d logp = 0.200841 0.135227 0.245225; loss = -0.047982`,
+}
+
+// Validate reports every option that is out of range.
+func (p *SAPO) Validate() error {
+	return errors.Join(
+		check(p.TauPos > 0, "tau_pos %v: must be above 0", p.TauPos),
+		check(p.TauNeg > 0, "tau_neg %v: must be above 0", p.TauNeg),
+		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
+		checkLevel(p.Level), p.Anchor.Validate(), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
+	if err != nil {
+		return err
+	}
+	anchor := p.Anchor.Of(in)
+	for i := range in.Len() {
+		length := max(f.length(i), 1)
+		mean, dmean := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, p.LogClamp)
+		meanA := f.meanAdvantage(i, length)
+		slope := 0.0 // d loss/d mean log-ratio
+		for n := range in.Where(i, f.active) {
+			r, dr := mean, dmean
+			if p.Level == "token" {
+				r, dr = f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], p.LogClamp)
+			} else {
+				f.note(n, "r", "", mean)
+			}
+			a := in.Advantage[n]
+			if p.MeanAdvantage {
+				a = meanA
+				f.note(n, "A", "", a)
+			}
+			value, d := p.gate(a, r)
+			if f.trace != nil {
+				f.note(n, "τ", "", p.temperature(a))
+				f.note(n, "g", "σ(τ·(r - 1))", sigmoid(p.temperature(a)*(r-1)))
+				f.kept(n, "-4/τ·g·A", "-4·g·(1 - g)·A·r", dr == 0)
+			}
+			w := f.weight(i, n)
+			if p.Level == "token" {
+				f.result(i, n, value, d*dr)
+			} else {
+				f.spreadResult(i, n, value, d*dr)
+			}
+			out.Loss += float64(w * value)
+			if p.Level == "token" {
+				out.DLogp[n] += float64(w * d * dr)
+			} else {
+				slope += float64(w * d * dr)
+			}
+		}
+		if p.Level == "sequence" {
+			f.spread(i, slope/length)
+			for _, n := range f.traced(i) {
+				f.note(n, trace.Grad, "Σ(w·dL)/count(1)", slope/length)
+			}
+		}
+	}
+	f.addKL(anchor, p.LogClamp)
+	return nil
+}
+
+// gate is -(4/τ)·σ(τ(r-1))·A and its derivative with respect to r.
+func (p *SAPO) gate(a, r float64) (value, dr float64) {
+	tau := p.temperature(a)
+	s := sigmoid(tau * (r - 1))
+	return -4 / tau * s * a, -4 * s * (1 - s) * a
+}
+
+// temperature is τ at an advantage.
+func (p *SAPO) temperature(a float64) float64 {
+	if a > 0 {
+		return p.TauPos
+	}
+	return p.TauNeg
+}
+
+// sigmoid is 1/(1+exp(-x)), without overflow.
+func sigmoid(x float64) float64 {
+	if x >= 0 {
+		return 1 / (1 + elementary.Exp(-x))
+	}
+	e := elementary.Exp(x)
+	return e / (1 + e)
+}

@@ -1,0 +1,265 @@
+// Package scaffold writes a new loss into a clone of the source: its file, ready
+// to be changed, and its line in the registry.
+//
+// What it is not: it decides nothing about a loss. The file it writes is the one
+// the README explains, under another name; it compiles, and passes the tests that
+// go through the registry, until its author has other ideas.
+package scaffold
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The loss of the README: tanh_pg, TanhPG, tanhPGSpec.
+//
+//go:embed loss.go.tmpl
+var template string
+
+// room is where losses live, from the root of a clone.
+const room = "trainer/method/loss"
+
+// File is a file of a clone and its new text.
+type File struct{ Path, Text string }
+
+// Root finds the clone that a folder is in.
+func Root(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		text, err := os.ReadFile(filepath.Join(at, "go.mod"))
+		if err == nil && strings.HasPrefix(string(text), "module driftlab\n") {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s: not in a clone of the source: no go.mod of the module driftlab here or above; clone the repository and run this inside", dir)
+		}
+	}
+}
+
+// Loss returns what a new loss of that name changes in the clone at root: its
+// file, then the registry.
+func Loss(root, name string) ([]File, error) {
+	if !regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`).MatchString(name) {
+		return nil, fmt.Errorf("%q: the name of a loss is small letters and digits, in words joined by _, such as tanh_pg", name)
+	}
+	file, dir := name+".go", filepath.Join(root, filepath.FromSlash(room))
+	if !built(file) {
+		return nil, fmt.Errorf("%q: Go gives the file name %s a meaning of its own (a test, or one platform alone): choose another name", name, file)
+	}
+	pack, err := read(dir)
+	if err != nil {
+		return nil, err
+	}
+	typeName := goName(name)
+	text := strings.NewReplacer("tanh_pg", name, "TanhPG", typeName, "tanhPG", unexported(typeName)).Replace(template)
+	for _, declared := range []string{typeName, "New" + typeName, unexported(typeName) + "Spec"} {
+		if at, ok := pack.declared[declared]; ok {
+			return nil, fmt.Errorf("%q: %s declares %s already: choose another name", name, at, declared)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
+		return nil, fmt.Errorf("%q: %s/%s is there already: choose another name", name, room, file)
+	}
+	registry, err := pack.withLine(name, Line(name))
+	if err != nil {
+		return nil, err
+	}
+	return []File{{room + "/" + file, text}, {room + "/" + registryFile, registry}}, nil
+}
+
+// Line is a loss's line in the registry.
+func Line(name string) string {
+	typeName := goName(name)
+	return fmt.Sprintf("\t{Spec: %sSpec, New: func() Loss { return New%s() }},\n", unexported(typeName), typeName)
+}
+
+// built reports whether Go would compile a file of that name everywhere.
+func built(file string) bool {
+	if strings.HasSuffix(file, "_test.go") {
+		return false
+	}
+	nowhere := build.Context{Compiler: "gc", OpenFile: func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("package loss\n")), nil
+	}}
+	match, err := nowhere.MatchFile("", file)
+	return match && err == nil
+}
+
+// goName is a name as an exported Go identifier: tanh_pg is TanhPG.
+func goName(name string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(name, "_") {
+		switch {
+		case slices.Contains([]string{"is", "kl", "pg", "rl", "tis", "tv"}, word), strings.HasSuffix(word, "po") && len(word) <= 5:
+			b.WriteString(strings.ToUpper(word))
+		default:
+			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return b.String()
+}
+
+// unexported is the identifier with its first letter, or its first initials, in
+// lower case: tanhPG of TanhPG, gspoToken of GSPOToken.
+func unexported(name string) string {
+	n := 1
+	for n < len(name) && !isLower(name[n]) && (n+1 == len(name) || !isLower(name[n+1])) {
+		n++
+	}
+	return strings.ToLower(name[:n]) + name[n:]
+}
+
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+
+// registryFile holds the table of losses, tableName.
+const (
+	registryFile = "registry.go"
+	tableName    = "Registry"
+)
+
+// source is the package of the losses as text.
+type source struct {
+	declared map[string]string // file by top-level identifier
+	names    map[string]string // the recipe's name by the identifier of its Spec
+	registry string
+	entries  []entry
+}
+
+// entry is a line of the registry.
+type entry struct {
+	spec   string
+	offset int // of its line
+}
+
+// read parses the package in a folder.
+func read(dir string) (*source, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(paths) == 0 {
+		return nil, fmt.Errorf("%s: no losses there", dir)
+	}
+	s := &source{declared: map[string]string{}, names: map[string]string{}}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, decl := range file.Decls {
+			s.declaration(filepath.Base(path), decl)
+		}
+		if filepath.Base(path) == registryFile {
+			s.registry = string(text)
+			s.table(fset, file)
+		}
+	}
+	if len(s.entries) == 0 {
+		return nil, errors.New(dir + ": " + registryFile + " has no table " + tableName)
+	}
+	return s, nil
+}
+
+// declaration records what is declared, and the names in Specs.
+func (s *source) declaration(file string, decl ast.Decl) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			s.declared[d.Name.Name] = file
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch x := spec.(type) {
+			case *ast.TypeSpec:
+				s.declared[x.Name.Name] = file
+			case *ast.ValueSpec:
+				for i, name := range x.Names {
+					s.declared[name.Name] = file
+					if i < len(x.Values) {
+						s.names[name.Name] = stringField(x.Values[i], "Name")
+					}
+				}
+			}
+		}
+	}
+}
+
+// stringField is a field of a composite literal that is a literal string.
+func stringField(x ast.Expr, name string) string {
+	if value, ok := field(x, name).(*ast.BasicLit); ok {
+		if text, err := strconv.Unquote(value.Value); err == nil {
+			return text
+		}
+	}
+	return ""
+}
+
+// field is the value of a field in a composite literal, nil if it is not there.
+func field(x ast.Expr, name string) ast.Expr {
+	literal, ok := x.(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	for _, element := range literal.Elts {
+		if kv, ok := element.(*ast.KeyValueExpr); ok {
+			if key, ok := kv.Key.(*ast.Ident); ok && key.Name == name {
+				return kv.Value
+			}
+		}
+	}
+	return nil
+}
+
+// table reads the lines of the registry.
+func (s *source) table(fset *token.FileSet, file *ast.File) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok || v.Names[0].Name != tableName || len(v.Values) == 0 {
+			return true
+		}
+		if table, ok := v.Values[0].(*ast.CompositeLit); ok {
+			for _, element := range table.Elts {
+				if spec, ok := field(element, "Spec").(*ast.Ident); ok {
+					at := fset.Position(element.Pos())
+					s.entries = append(s.entries, entry{spec.Name, at.Offset - at.Column + 1})
+				}
+			}
+		}
+		return false
+	})
+}
+
+// withLine is the registry with one more line, in the order of the names.
+func (s *source) withLine(name, line string) (string, error) {
+	at := -1
+	for _, e := range s.entries {
+		switch known := s.names[e.spec]; {
+		case known == name:
+			return "", fmt.Errorf("%q: there is a loss of that name: choose another one", name)
+		case known > name && at < 0:
+			at = e.offset
+		}
+	}
+	if at < 0 { // after the last one
+		last := s.entries[len(s.entries)-1].offset
+		at = last + strings.IndexByte(s.registry[last:], '\n') + 1
+	}
+	return s.registry[:at] + line + s.registry[at:], nil
+}

@@ -1,0 +1,85 @@
+package loss
+
+import (
+	"errors"
+	"math"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// ShadowDistillation draws the dense policy towards its shadow, the same weights
+// with the rollout engine's retention masks replayed (Shadow Mask Distillation,
+// arXiv:2605.06850). The policy loss then acts on the shadow, which is what
+// sampled; this term is what carries its progress over to full attention.
+//
+//	L += coef·Σ agg·K_n,   K_n = Σ_a p(a)·(log p(a) - log s(a))
+//	d K_n/d logit_a = p(a)·(log p(a) - log s(a) - K_n)
+//
+// with p the dense and s the shadow's distribution, detached. It is evaluated
+// on a second, dense forward pass, whose gradient is added: OnDense.
+type ShadowDistillation struct {
+	// Coef is the coefficient λ ("0.1").
+	Coef float64 `yaml:"coef"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewShadowDistillation returns the paper's coefficient, 0.1.
+func NewShadowDistillation() *ShadowDistillation { return &ShadowDistillation{Coef: 0.1} }
+
+var shadowDistillationSpec = method.Spec{
+	Name: "shadow_distillation", Aliases: []string{"smd"}, Group: "loss", Unit: method.Token,
+	Source:   "arXiv:2605.06850 (Shadow Mask Distillation), the authors' README",
+	Formula:  "L += coef·Σ agg·KL(dense‖sg[shadow]), over the whole vocabulary",
+	Gradient: "d L/d dense logit_a = coef·agg·p(a)·(log p(a) - log s(a) - KL)",
+	Needs:    batch.Columns{batch.Dist, batch.DistShadow},
+	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
+loss = 0.079503
+d loss/d logits at that token = 0.030002 -0.009900 -0.020102`,
+}
+
+// Validate reports every option that is out of range.
+func (s *ShadowDistillation) Validate() error {
+	return errors.Join(check(s.Coef >= 0 && !math.IsInf(s.Coef, 0), "coef %v: must be finite and not negative", s.Coef), s.Aggregation.Validate())
+}
+
+// OnDense says that the term belongs to the dense pass beside a shadow.
+func (s *ShadowDistillation) OnDense() {}
+
+// Prepare does nothing.
+func (s *ShadowDistillation) Prepare(*batch.Batch) error { return nil }
+
+// AddLoss adds the term and logs actor/shadow_kl.
+func (s *ShadowDistillation) AddLoss(out *Grad, in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Dist, batch.DistShadow); err != nil {
+		return err
+	}
+	sum, err := addFullKL(out, in, in.Shadow.Dist, s.Aggregation, s.Coef)
+	if err != nil {
+		return err
+	}
+	out.Add("actor/shadow_kl", sum)
+	return nil
+}
+
+// DenseTerm is a term of the dense pass that a learner makes beside a shadow.
+type DenseTerm interface {
+	Term
+	// OnDense marks it.
+	OnDense()
+}
+
+// Dense is the loss of the dense pass: its terms and nothing else.
+type Dense []DenseTerm
+
+// Eval implements Loss.
+func (d Dense) Eval(out *Grad, in *batch.Batch) error {
+	out.Reset(in.Tokens())
+	for _, t := range d {
+		if err := t.AddLoss(out, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package loss
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+var printExamples = flag.Bool("examples", false, "print every worked example as it should read")
+
+// workedBatch is the batch of the worked examples, with every column.
+func workedBatch() *batch.Batch { return Worked(nil) }
+
+const (
+	klInput   = "logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean"
+	distInput = "p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean"
+)
+
+func numbersText(x []float64) string {
+	parts := make([]string, len(x))
+	for i, v := range x {
+		if parts[i] = fmt.Sprintf("%.6f", v); parts[i] == "-0.000000" {
+			parts[i] = "0.000000"
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func lossExample(t *testing.T, l Loss) string {
+	t.Helper()
+	out, b := &Grad{}, Worked(l)
+	if err := l.Eval(out, b); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%sA = +1: d loss/d logp = %s\nA = -1: d loss/d logp = %s; loss = %s", onTwoResponses,
+		numbersText(out.DLogp[:3]), numbersText(out.DLogp[3:]), numbersText([]float64{out.Loss}))
+}
+
+func klExample(t *testing.T, e method.Entry[KL]) string {
+	t.Helper()
+	b := workedBatch()
+	term := e.New()
+	switch k := term.(type) {
+	case *KLTerm:
+		k.Coef = 1
+	case *UnbiasedKL:
+		k.Coef = 1
+	case *ExactKL:
+		k.Coef = 1
+		return distExample(t, b, k.AddLoss)
+	}
+	out := &Grad{}
+	out.Reset(b.Tokens())
+	if err := term.AddLoss(out, b); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s\nloss = %s\nd loss/d logp = %s", klInput, numbersText([]float64{out.Loss}), numbersText(out.DLogp[:3]))
+}
+
+func distExample(t *testing.T, b *batch.Batch, add func(*Grad, *batch.Batch) error) string {
+	t.Helper()
+	out := &Grad{}
+	out.Reset(b.Tokens())
+	if err := add(out, b); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s\nloss = %s\nd loss/d logits at that token = %s", distInput, numbersText([]float64{out.Loss}), numbersText(out.DLogits[:3]))
+}
+
+func termExample(t *testing.T, term Term) string {
+	t.Helper()
+	b := workedBatch()
+	switch e := term.(type) {
+	case *Entropy:
+		e.Coef = 1
+		return distExample(t, b, e.AddLoss)
+	case *ShadowDistillation:
+		e.Coef = 1
+		return distExample(t, b, e.AddLoss)
+	case *DistillK2:
+		e.Coef = 1
+		out := &Grad{}
+		out.Reset(b.Tokens())
+		if err := e.AddLoss(out, b); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("logp -0.5 -1.2 -2.0, teacher -0.4 -1.0 -1.0; coefficient 1, no clip, token-mean over two such responses\nloss = %s\nd loss/d logp = %s",
+			numbersText([]float64{out.Loss}), numbersText(out.DLogp[:3]))
+	case *GKD:
+		e.TopK = 2
+		return strings.Replace(distExample(t, b, e.AddLoss), "coefficient 1", "t = 0.670320 0.164840 0.164840, its first two; coefficient 1", 1)
+	case *ALP:
+		before := e.Sigmas(2)
+		e.Move([]float64{3, -2})
+		after := e.Sigmas(2)
+		return fmt.Sprintf("two layers, σ %.8f each, learning rate %v\nd L/d σ = 3 and -2\nafter one update σ = %.8f %.8f", before[0], e.LR, after[0], after[1])
+	case *TopEntropy:
+		if err := e.Prepare(b); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("entropies 0.5 1.0 2.0 in each of two responses, share 0.2\nthe 0.8 quantile of the six is %s\ngates = %v", numbersText([]float64{quantile([]float64{0.5, 0.5, 1, 1, 2, 2}, 0.8)}), b.Gate)
+	}
+	return ""
+}
+
+// TestWorkedExamples recomputes the numbers of every Spec's example.
+func TestWorkedExamples(t *testing.T) {
+	check := func(spec method.Spec, want string) {
+		if *printExamples {
+			fmt.Printf("@@%s\n%s\n", spec.Name, want)
+		}
+		if spec.Example != want {
+			t.Errorf("%s: the example reads\n%s\nand should read\n%s", spec.Name, spec.Example, want)
+		}
+	}
+	for _, e := range Registry {
+		check(e.Spec, lossExample(t, e.New()))
+	}
+	for _, e := range KLRegistry {
+		check(e.Spec, klExample(t, e))
+	}
+	for _, e := range TermRegistry {
+		check(e.Spec, termExample(t, e.New()))
+	}
+}
+
+// TestSpecsComplete checks that every entry says what a reader needs.
+func TestSpecsComplete(t *testing.T) {
+	var specs []method.Spec
+	for _, e := range Registry {
+		specs = append(specs, e.Spec)
+		if e.Group != "loss" {
+			t.Errorf("%s: group %q", e.Name, e.Group)
+		}
+	}
+	for _, e := range TermRegistry {
+		specs = append(specs, e.Spec)
+	}
+	for _, e := range KLRegistry {
+		specs = append(specs, e.Spec)
+		if e.Group != "kl" {
+			t.Errorf("%s: group %q", e.Name, e.Group)
+		}
+	}
+	word := regexp.MustCompile(`^[a-z0-9_+./-]+$`)
+	seen := map[string]bool{}
+	for _, s := range specs {
+		for _, name := range append([]string{s.Name}, s.Aliases...) {
+			if !word.MatchString(name) {
+				t.Errorf("%q is no name a recipe could use", name)
+			}
+			if key := s.Group + "/" + name; seen[key] {
+				t.Errorf("%s is taken twice", key)
+			} else {
+				seen[key] = true
+			}
+		}
+		if s.Unit == "" || s.Source == "" || s.Formula == "" || s.Gradient == "" || strings.Count(s.Example, "\n") != 2 {
+			t.Errorf("%s: unit, source, formula, gradient and a three-line example must be there", s.Name)
+		}
+	}
+	names := Registry.Names()
+	if !slices.IsSorted(names) {
+		t.Errorf("the registry is not sorted: %v", names)
+	}
+}

@@ -1,0 +1,54 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// TBPO is GSPO with a second bound on negative responses: a trust band on both
+// sides, for responses that a quantised policy has garbled.
+//
+//	s = exp(mean_t lr)
+//	A ≥ 0: L_i = -min(A·s, A·clip(s, 1-ε_low, 1+ε_high))
+//	A < 0: L_i = -max(min(A·s, A·clip(s, ..)), c·A)
+//
+// Source: 2604.07853 (QaRL), as notes quote it. It is the dual clip of PPO at the
+// level of responses. Both policies of the ratio are the quantised learner.
+type TBPO struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low"`
+	EpsHigh float64 `yaml:"eps_high"`
+	// Dual is c, above 1.
+	Dual float64 `yaml:"dual"`
+	// Aggregation over tokens, each with the response's term.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewTBPO returns GSPO's bounds and c = 1.05.
+func NewTBPO() *TBPO {
+	return &TBPO{EpsLow: 3e-4, EpsHigh: 4e-4, Dual: 1.05, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+}
+
+var tbpoSpec = method.Spec{
+	Name: "tbpo", Aliases: []string{"qarl"}, Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2604.07853 (QaRL, notes)",
+	Formula:  "A≥0: -min(A·s, A·clip(s)); A<0: -max(min(A·s, A·clip(s)), c·A); s = exp(mean_t lr)",
+	Gradient: "-A·s/T on every token; 0 for A>0 and s>1+ε_high, for A<0 and s<1-ε_low or s>c",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.024800`,
+	Reconstruction: "dual clip at sequence level; bounds as GSPO, c = 1.05 ours",
+}
+
+// Validate reports every option that is out of range.
+func (p *TBPO) Validate() error {
+	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), check(p.Dual > 1, "dual %v: must be above 1", p.Dual), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *TBPO) Eval(out *Grad, in *batch.Batch) error {
+	g := GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, DualClip: p.Dual, LogCap: sequenceCap, MeanAdvantage: true, Aggregation: p.Aggregation}
+	return g.Eval(out, in)
+}

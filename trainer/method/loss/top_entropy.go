@@ -1,0 +1,89 @@
+package loss
+
+import (
+	"math"
+	"slices"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// TopEntropy keeps the policy term of the tokens with the highest entropy, the
+// forks of a response, and closes the gate of the others. Denominators and the
+// KL term do not change.
+//
+//	keep token n iff H_n ≥ the (1-share) quantile of H over the valid tokens of the batch
+//
+// Source: "Beyond the 80/20 rule", 2506.01939; TRL top_entropy_quantile. The
+// quantile interpolates linearly, as in TRL.
+type TopEntropy struct {
+	// Share is the fraction of tokens kept (0.2 in the paper).
+	Share float64 `yaml:"share"`
+
+	sorted []float64
+}
+
+// NewTopEntropy returns the paper's share, 0.2.
+func NewTopEntropy() *TopEntropy { return &TopEntropy{Share: 0.2} }
+
+var topEntropySpec = method.Spec{
+	Name: "top_entropy", Aliases: []string{"top_entropy_mask", "80/20"}, Group: "loss", Unit: method.Batch,
+	Source:   "arXiv:2506.01939; TRL top_entropy_quantile",
+	Formula:  "gate_n = 1[H_n ≥ quantile(H, 1-share)]",
+	Gradient: "none of its own: it closes the gate of the policy term",
+	Needs:    batch.Columns{batch.Entropy},
+	Example: `entropies 0.5 1.0 2.0 in each of two responses, share 0.2
+the 0.8 quantile of the six is 2.000000
+gates = [false false true false false true]`,
+}
+
+// Validate reports every option that is out of range.
+func (e *TopEntropy) Validate() error {
+	return check(e.Share > 0 && e.Share <= 1, "share %v: must be in (0, 1]", e.Share)
+}
+
+// Prepare closes the gates of the tokens below the quantile.
+func (e *TopEntropy) Prepare(in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Entropy); err != nil {
+		return err
+	}
+	active := in.Active()
+	e.sorted = e.sorted[:0]
+	for n, m := range active {
+		if m {
+			e.sorted = append(e.sorted, in.Now.Entropy[n])
+		}
+	}
+	if e.Share >= 1 || len(e.sorted) == 0 {
+		return nil
+	}
+	slices.Sort(e.sorted)
+	threshold := quantile(e.sorted, 1-e.Share)
+	if in.Gate == nil {
+		in.Gate = make([]bool, in.Tokens())
+		for n := range in.Gate {
+			in.Gate[n] = true
+		}
+	}
+	for n, m := range active {
+		if m && in.Now.Entropy[n] < threshold {
+			in.Gate[n] = false
+		}
+	}
+	return nil
+}
+
+// AddLoss does nothing.
+func (e *TopEntropy) AddLoss(*Grad, *batch.Batch) error { return nil }
+
+// quantile interpolates linearly between the order statistics of a sorted
+// list, as torch.quantile does.
+func quantile(sorted []float64, q float64) float64 {
+	position := float64(q * float64(len(sorted)-1))
+	below := math.Floor(position)
+	i := int(below)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + float64((position-below)*(sorted[i+1]-sorted[i]))
+}

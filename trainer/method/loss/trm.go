@@ -1,0 +1,100 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// TRM admits a response to an importance-weighted loss only if the policies
+// agree at every token: a trust region by masking.
+//
+//	keep_i = 1[max_t D_t ≤ δ],  D_t = KL(mu_t‖p_t) over the vocabulary, or k2, k3 of the sampled token
+//	L = -keep_i·A·exp(logp - roll)
+//
+// Source: 2512.23075. The bound of the paper holds for an average over all
+// responses, so rejected ones count as zeros: the aggregation runs over the
+// mask before this rejection. k2 and k3 are verl's seq_max modes in bypass. The
+// criterion does not sum over tokens, yet a maximum over more of them rejects
+// long responses more often.
+type TRM struct {
+	// Delta is the largest divergence of a token.
+	Delta float64 `yaml:"delta"`
+	// Divergence is exact, k2 or k3.
+	Divergence string `yaml:"divergence"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewTRM returns the exact criterion with δ 0.05.
+func NewTRM() *TRM { return &TRM{Delta: 0.05, Divergence: "exact"} }
+
+var trmSpec = method.Spec{
+	Name: "trm", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2512.23075 (two notes that quote it)",
+	Formula:  "L = -1[max_t KL(mu_t‖p_t) ≤ δ]·A·exp(logp-roll)",
+	Gradient: "-A·exp(logp-roll) in admitted responses, else 0",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("divergence exact", batch.DistRoll, batch.Dist),
+	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
+A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.000000`,
+	Reconstruction: "direction behaviour‖current, denominators over all responses; the paper gives 1e-4 only as an illustration, δ is ours",
+}
+
+// Validate reports every option that is out of range.
+func (p *TRM) Validate() error {
+	return errors.Join(check(p.Delta >= 0, "delta %v: must not be negative", p.Delta),
+		oneOf("divergence", p.Divergence, []string{"exact", "k2", "k3"}), p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens of admitted responses.
+func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
+	from, to := batch.LogpRoll, batch.LogpRoll
+	if p.Divergence == "exact" {
+		from, to = batch.DistRoll, batch.Dist
+	}
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, from, to)
+	if err != nil {
+		return err
+	}
+	admitted := 0.0
+	for i := range in.Len() {
+		if p.largest(&f, i) > p.Delta {
+			for n := range in.Where(i, f.active) {
+				f.reject(n)
+			}
+			for _, n := range f.traced(i) {
+				f.note(n, "D", "", p.largest(&f, i))
+				f.result(i, n, 0, 0)
+			}
+			continue
+		}
+		admitted++
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			r, dr := f.ratio(n, "r", "logp - roll", in.Now.Logp[n]-in.LogpRoll[n], 20)
+			return f.live(n, "r", in.Advantage[n], r, dr)
+		})
+	}
+	out.Add("trm/admitted", admitted/max(float64(in.Len()), 1))
+	f.addKL(in.LogpRoll, 20)
+	return nil
+}
+
+// largest is the largest divergence of a token of response i, 0 if it has none.
+func (p *TRM) largest(f *frame, i int) float64 {
+	largest := 0.0
+	for n := range f.in.Where(i, f.active) {
+		d := 0.0
+		switch p.Divergence {
+		case "exact":
+			at := n * f.in.Vocab
+			d = klRow(nil, f.in.DistRoll[at:at+f.in.Vocab], f.in.Now.Dist[at:at+f.in.Vocab], 0)
+		case "k2":
+			d, _ = K2.At(f.sg[n]-f.in.LogpRoll[n], KLBounds{})
+		case "k3": // of KL(mu‖π) from samples of mu: exp(l) - 1 - l
+			d, _ = k3(clamp(f.sg[n]-f.in.LogpRoll[n], -20, 20), KLBounds{})
+		}
+		largest = max(largest, d)
+	}
+	return largest
+}

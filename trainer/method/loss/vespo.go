@@ -1,0 +1,119 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// VESPO weighs a response by a smooth, detached function of its full
+// importance weight that fades on either side of 1.
+//
+//	log W = clamp(Σ_t clamp(logp - old, ±20) [+ Σ_t clamp(log w_t, ±20)], ±20)
+//	φ = exp(k·log W' + λ·(1 - W')), log W' = max(log W, log 1e-8), (k, λ) by the sign of A;   L = -φ·A·logp
+//
+// Source: 2602.10693, FloyedShen/VESPO, TRL. The importance weight of the
+// correction stage enters W and does not multiply the loss a second time. The
+// defaults are those of the code and of TRL; the docstring lists an older pair
+// (2, 1.5) and (4, 2.5). The sign is that of the first token's advantage.
+type VESPO struct {
+	// KPos and LambdaPos shape φ for A ≥ 0, KNeg and LambdaNeg for A < 0.
+	KPos      float64 `yaml:"k_pos"`
+	LambdaPos float64 `yaml:"lambda_pos"`
+	KNeg      float64 `yaml:"k_neg"`
+	LambdaNeg float64 `yaml:"lambda_neg"`
+	// SequenceWeights says that the correction stage gives one weight per
+	// response, which enters log W once and not once per token.
+	SequenceWeights bool `yaml:"sequence_weights"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// NewVESPO returns the code's defaults.
+func NewVESPO() *VESPO { return &VESPO{KPos: 2, LambdaPos: 3, KNeg: 3, LambdaNeg: 2} }
+
+var vespoSpec = method.Spec{
+	Name: "vespo", Group: "loss", Unit: method.Sequence,
+	Source:   "arXiv:2602.10693; FloyedShen/VESPO, TRL",
+	Formula:  "L = -sg[φ]·A·logp, φ = W^k·exp(λ(1-W)), W = exp(Σ lr + Σ log w)",
+	Gradient: "-φ·A",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+	Example: onTwoResponses + `A = +1: d loss/d logp = -0.064705 -0.064705 -0.064705
+A = -1: d loss/d logp = 0.204088 0.204088 0.204088; loss = -0.515720`,
+}
+
+// Validate reports every option that is out of range.
+func (p *VESPO) Validate() error {
+	return errors.Join(
+		check(p.KPos > 0 && p.KNeg > 0, "k_pos %v, k_neg %v: must be above 0", p.KPos, p.KNeg),
+		check(p.LambdaPos >= 1e-4 && p.LambdaNeg >= 1e-4, "lambda_pos %v, lambda_neg %v: must be at least 1e-4", p.LambdaPos, p.LambdaNeg),
+		p.Aggregation.Validate())
+}
+
+// Eval computes the loss over the active tokens.
+func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	phis, weights, kl := newSpread(), newSpread(), 0.0
+	for i := range in.Len() {
+		x, staleness := f.logWeight(i, p.SequenceWeights)
+		kl -= staleness / max(f.length(i), 1)
+		phi := p.phi(max(x, elementary.Log(1e-8)), f.firstAdvantage(i))
+		phis.add(phi)
+		weights.add(elementary.Exp(x))
+		for _, n := range f.traced(i) {
+			f.note(n, "x", "", max(x, elementary.Log(1e-8)))
+			f.note(n, "φ", "", phi)
+			f.took(n, trace.Kept, "-φ·A·logp", "-φ·A")
+			f.trace.Result(n, -phi*in.Advantage[n]*in.Now.Logp[n], -phi*in.Advantage[n])
+			f.note(n, "gated", "", f.gated(i, n))
+			f.share(n, "gated·L", -f.gated(i, n)*phi*in.Advantage[n]*in.Now.Logp[n], "gated·dL", -f.gated(i, n)*phi*in.Advantage[n])
+		}
+		for n := range in.Where(i, f.active) {
+			w := f.gated(i, n)
+			out.Loss -= float64(w * phi * in.Advantage[n] * in.Now.Logp[n])
+			out.DLogp[n] -= float64(w * phi * in.Advantage[n])
+		}
+	}
+	out.Add("vespo/phi_seq_mean", phis.sum/max(phis.count, 1))
+	phis.log(out, "vespo/phi_mean", "vespo/phi_min", "vespo/phi_max")
+	weights.log(out, "vespo/w_seq_mean", "vespo/w_seq_min", "vespo/w_seq_max")
+	out.Add("actor/approx_kl", kl/max(float64(in.Len()), 1))
+	return nil
+}
+
+// phi is the weight of a response with log-weight x.
+func (p *VESPO) phi(x, advantage float64) float64 {
+	k, lambda := p.KPos, p.LambdaPos
+	if advantage < 0 {
+		k, lambda = p.KNeg, p.LambdaNeg
+	}
+	return elementary.Exp(lambda + float64(k*x) - float64(lambda*elementary.Exp(x)))
+}
+
+// logWeight is log W of response i, and the part of it that is Σ_t clamp(logp -
+// old, ±20); once says that all its importance weights are the same one.
+func (f *frame) logWeight(i int, once bool) (logW, staleness float64) {
+	sum, weighed := 0.0, false
+	for n := range f.in.Where(i, f.active) {
+		staleness += clamp(f.sg[n]-f.in.Anchor[n], -20, 20)
+		if f.in.Weight != nil && !(once && weighed) {
+			weighed = true
+			sum += clamp(elementary.Log(max(f.in.Weight[n], 1e-8)), -20, 20)
+		}
+	}
+	return clamp(staleness+sum, -20, 20), staleness
+}
+
+// firstAdvantage is the advantage of the first active token of response i.
+func (f *frame) firstAdvantage(i int) float64 {
+	for n := range f.in.Where(i, f.active) {
+		return f.in.Advantage[n]
+	}
+	return 0
+}

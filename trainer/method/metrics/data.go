@@ -1,0 +1,144 @@
+package metrics
+
+import (
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
+)
+
+// Limits are the length limits that clip ratios compare with; 0 means the
+// longest of the batch, verl's padded width at best.
+type Limits struct {
+	// Response is the largest number of generated tokens a response may have. One
+	// that is cut sooner, since what a tool wrote filled it, is not at the limit.
+	Response int
+	// Prompt is the largest number of prompt tokens.
+	Prompt int
+}
+
+// Data appends verl's compute_data_metrics: rewards, advantages, returns,
+// values and lengths. Columns that are not recorded are left out. A response's
+// score is Reward; its reward is the sum of TokenReward, which a KL penalty may
+// have changed. Lengths count generated tokens; a response without any is
+// aborted and has no score.
+func Data(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
+	var score, reward, length, live masked.Running
+	for i := range b.Len() {
+		n, sum := 0, 0.0
+		from, to := b.Span(i)
+		for k := from; k < to; k++ {
+			if b.Mask[k] {
+				n++
+			}
+			if b.TokenReward != nil {
+				sum += b.TokenReward[k]
+			}
+		}
+		length.Add(float64(n))
+		if n == 0 {
+			continue
+		}
+		live.Add(float64(n))
+		if b.Reward != nil {
+			score.Add(b.Reward[i])
+		}
+		reward.Add(sum)
+	}
+	if b.Reward != nil {
+		dst = append3(dst, &scoreNames, &score)
+	}
+	if b.TokenReward != nil {
+		dst = append3(dst, &rewardNames, &reward)
+	}
+	dst = appendColumn(dst, &advantageNames, b.Advantage, b.Mask)
+	dst = appendColumn(dst, &returnNames, b.Return, b.Mask)
+	dst = appendColumn(dst, &valueNames, b.Value, b.Mask)
+	if b.Value != nil && b.Return != nil {
+		dst = append(dst, batch.Metric{Name: "critic/vf_explained_var", Value: explained(b)})
+	}
+	return lengths(dst, b, limit, &length, &live)
+}
+
+// The names of mean, maximum and minimum.
+var (
+	scoreNames     = [3]string{"critic/score/mean", "critic/score/max", "critic/score/min"}
+	rewardNames    = [3]string{"critic/rewards/mean", "critic/rewards/max", "critic/rewards/min"}
+	advantageNames = [3]string{"critic/advantages/mean", "critic/advantages/max", "critic/advantages/min"}
+	returnNames    = [3]string{"critic/returns/mean", "critic/returns/max", "critic/returns/min"}
+	valueNames     = [3]string{"critic/values/mean", "critic/values/max", "critic/values/min"}
+	lengthNames    = [3]string{"response_length/mean", "response_length/max", "response_length/min"}
+	liveNames      = [3]string{"response_length_non_aborted/mean", "response_length_non_aborted/max", "response_length_non_aborted/min"}
+	promptNames    = [3]string{"prompt_length/mean", "prompt_length/max", "prompt_length/min"}
+)
+
+// append3 appends mean, maximum and minimum.
+func append3(dst []batch.Metric, names *[3]string, r *masked.Running) []batch.Metric {
+	return append(dst, batch.Metric{Name: names[0], Value: r.Mean},
+		batch.Metric{Name: names[1], Value: r.Largest}, batch.Metric{Name: names[2], Value: r.Smallest})
+}
+
+// appendColumn appends mean, maximum and minimum of a column over the mask.
+func appendColumn(dst []batch.Metric, names *[3]string, x []float64, mask []bool) []batch.Metric {
+	if x == nil {
+		return dst
+	}
+	var r masked.Running
+	for n, counts := range mask {
+		if counts {
+			r.Add(x[n])
+		}
+	}
+	return append3(dst, names, &r)
+}
+
+// explained is 1 − Var(return − value)/(Var(return) + 1e-5), with unbiased
+// variances, as verl has it.
+func explained(b *batch.Batch) float64 {
+	var residual, total masked.Running
+	for n, counts := range b.Mask {
+		if counts {
+			residual.Add(b.Return[n] - b.Value[n])
+			total.Add(b.Return[n])
+		}
+	}
+	left, all := residual.Deviation(), total.Deviation()
+	return 1 - left*left/(float64(all*all)+1e-5)
+}
+
+// lengths appends response and prompt lengths and the shares at their limits.
+func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *masked.Running) []batch.Metric {
+	if limit.Response == 0 {
+		limit.Response = int(length.Largest)
+	}
+	atLimit, prompts, promptLimit := 0, masked.Running{}, limit.Prompt
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		if masked.Count(b.Mask[from:to]) == limit.Response {
+			atLimit++
+		}
+	}
+	rows := float64(max(b.Len(), 1))
+	dst = append3(dst, &lengthNames, length)
+	dst = append(dst, batch.Metric{Name: "response_length/clip_ratio", Value: float64(atLimit) / rows})
+	if live.N > 0 {
+		dst = append3(dst, &liveNames, live)
+		dst = append(dst, batch.Metric{Name: "response_length_non_aborted/clip_ratio", Value: float64(atLimit) / float64(live.N)})
+	}
+	dst = append(dst, batch.Metric{Name: "response/aborted_ratio", Value: (rows - float64(live.N)) / rows})
+	if b.Prompt == nil {
+		return dst
+	}
+	for _, p := range b.Prompt {
+		prompts.Add(float64(len(p)))
+	}
+	if promptLimit == 0 {
+		promptLimit = int(prompts.Largest)
+	}
+	full := 0
+	for _, p := range b.Prompt {
+		if len(p) == promptLimit {
+			full++
+		}
+	}
+	dst = append3(dst, &promptNames, &prompts)
+	return append(dst, batch.Metric{Name: "prompt_length/clip_ratio", Value: float64(full) / rows})
+}

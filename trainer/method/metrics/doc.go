@@ -1,0 +1,20 @@
+// Package diagnose measures: the gap between the two engines at equal weights,
+// and the figures of every training step, under the names verl logs.
+//
+//	g := diagnose.Compare(b)          // the gap as one struct of numbers
+//	m = diagnose.Step(m[:0], b)       // the step's metrics, in a fixed order
+//	diagnose.Glossary                 // what each name means, formula, unit, source
+//
+// The gap is that of LogpOld, the learner, to LogpRoll, the rollout engine that
+// sampled: e_t = old − roll. Samples come from the rollout engine, so the
+// estimators estimate KL(roll || old) and relatives:
+//
+//	k1 = −e    k2 = e²/2    k3 = exp(e) − 1 − e
+//
+// Where routes are recorded, flips are counted on the unordered top-k sets.
+// Where full distributions are recorded, KL and total variation are exact.
+// Everything runs over Mask, the tokens the policy generated.
+//
+// What it is not: it changes nothing in the batch, and the figures that belong
+// to one method (clip fractions, truncated weights) come from that method.
+package metrics

@@ -1,0 +1,228 @@
+package metrics
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Term explains one metric.
+type Term struct {
+	// Name is the metric's name on record. A * stands for any text without a slash.
+	Name string
+	// Title is a short name for people.
+	Title string
+	// Unit is empty for pure numbers.
+	Unit string
+	// Formula is one line, in the symbols of the package's documentation; Meaning
+	// says how to read the figure; Source says who defined it.
+	Formula, Meaning, Source string
+}
+
+const (
+	verl  = "verl"
+	ours  = "this project"
+	skyrl = "SkyRL"
+)
+
+// Glossary explains every metric of a training step, in the order in which a
+// step reports them. With e = old − roll, ρ = exp(e), m the generated tokens;
+// verl's means divide by the count plus 1e-8.
+var Glossary = []Term{
+	{"critic/score/mean", "reward", "", "mean_i R_i", "mean reward of the batch, before any penalty; max and min are its extremes", verl},
+	{"critic/score/*", "reward extremes", "", "max_i R_i, min_i R_i", "", verl},
+	{"critic/rewards/*", "reward after penalties", "", "Σ_t r_t per response", "what the estimator saw if it reads token rewards", verl},
+	{"critic/advantages/*", "advantage", "", "A over generated tokens", "mean far from 0 means the baseline does not centre", verl},
+	{"critic/returns/*", "return", "", "Σ_{s≥t} gamma^(s−t)·r_s", "the critic's target", verl},
+	{"critic/values/*", "critic value", "", "V over generated tokens", "", verl},
+	{"critic/vf_explained_var", "explained variance", "", "1 − Var(return − V)/(Var(return) + 1e-5)", "1 is a perfect critic, 0 a useless one", verl},
+	{"reward/*/mean", "part of the reward", "", "mean_i R_ik", "of a reward of several parts", ours},
+	{"reward/*/share", "responses it touches", "", "share of responses with R_ik ≠ 0", "0: the part does nothing", ours},
+	{"reward/*/spread", "its spread in groups", "", "mean over groups of the standard deviation of R_ik", "all that an advantage sees of it", ours},
+	{"prefix_values/tokens", "tokens for prefix values", "tokens", "tokens through a model to value the step's prefixes", "what process rewards of the policy's own cost: at generation without the prefixes, which are in the cache", ours},
+	{"prefix_values/episodes", "prefixes", "", "prefixes valued per response", "the prompt once per group", ours},
+	{"prefix_values/utility_abs", "size of the utilities", "", "mean |V_{e+1} − V_e| over episodes", "0: no episode changes anything", ours},
+	{"response_length/clip_ratio", "responses cut off", "", "share of responses at the length limit", "", verl},
+	{"response_length/*", "response length", "tokens", "Σ_t m", "generated tokens per response", verl},
+	{"response_length_non_aborted/clip_ratio", "responses cut off", "", "the same over responses with a token", "", verl},
+	{"response_length_non_aborted/*", "response length", "tokens", "Σ_t m over responses with a token", "", verl},
+	{"response/aborted_ratio", "empty responses", "", "share of responses without a token", "", verl},
+	{"prompt_length/clip_ratio", "prompts at the limit", "", "share of prompts at the length limit", "", verl},
+	{"prompt_length/*", "prompt length", "tokens", "tokens of the prompt", "", verl},
+
+	{"staleness/tokens/*", "age of the tokens", "updates", "mean and max over generated tokens of version(learner) − version(token)", "how old the rollouts are when they are trained", "AReaL, arXiv 2505.24298"},
+	{"staleness/samples/mean", "age of the samples", "updates", "mean over groups of the age of the oldest token", "", ours},
+	{"staleness/stale_keys", "tokens that saw older keys", "", "share of generated tokens whose row read keys and values of older weights", "of a rollout engine that keeps them under new weights (SkyRL): such a token's law is no version's", ours},
+	{"staleness/mixed_responses", "mixed responses", "", "share of responses with tokens of several versions", "new weights came while they were sampled", ours},
+	{"clock/ticks", "virtual time", "ticks", "end of the step's training on the virtual clock", "microseconds under the default costs", ours},
+	{"clock/tokens_per_s", "throughput", "tokens/s", "trained tokens so far / virtual time", "a tick being a microsecond", ours},
+	{"clock/idle_trainer", "trainer idle", "", "share of the time so far in which the learner waited", "", "verl"},
+	{"clock/idle_rollout", "rollout idle", "", "share of the workers' time so far in which they did nothing", "", "verl"},
+	{"clock/bubble_intra", "free slots of busy workers", "", "share of the slots' time so far: free, and their worker decodes", "a batch's tail leaves them", ours},
+	{"clock/bubble_inter", "slots of waiting workers", "", "share of the slots' time so far: their worker does not decode", "prefill and sync count: nothing is decoded", ours},
+	{"clock/wasted_tokens", "tokens thrown away", "tokens", "decoded tokens so far that no step trains", "", ours},
+	{"clock/reprefilled_tokens", "tokens prefilled again", "tokens", "prefixes so far that were read again under new weights or elsewhere", "", ours},
+	{"clock/weight_copies", "copies of the weights", "", "most copies kept at once so far beside the learner's and one in each worker", "what old log-probs and pinned requests take of memory", "missing old logits, arXiv 2605.12070"},
+	{"clock/tool_calls", "calls of tools", "", "calls so far whose reply has its costs on the clock", "", ours},
+	{"clock/tool_wait", "slots that wait for tools", "", "share of the slots' time so far: their request has called a tool and is not answered", "", ours},
+	{"clock/dropped_samples", "samples refused", "", "samples so far that a rule dropped or submitted again", "", ours},
+	{"replay/share", "replayed tokens", "", "share of the batch's generated tokens that were trained before", "", ours},
+	{"replay/age", "age of replays", "updates", "mean over replayed tokens of version(learner) − version(token)", "", ours},
+	{"replay/weight", "weight of replays", "", "mean of (N·P)^−beta / max over the draws", "near 1 the draws are nearly uniform", "PER, arXiv 1511.05952"},
+	{"replay/ess", "ESS of replays", "", "(Σw)²/(n·Σw²), w = exp(Σ_t (old − roll)) per replayed response", "falls with age: why old samples lose priority", "FreshPER, arXiv 2604.16918"},
+	{"replay/tau_of_ess", "tau by ESS", "updates", "−age / ln(ESS)", "the replay.tau at which exp(−age/tau) is this ESS", ours},
+	{"replay/reuse_*", "reuse", "", "mean and max over the buffer of how often a group was trained", "", ours},
+	{"rollout/refused_groups", "groups refused", "", "groups of the step that dynamic sampling refused", "samples that taught nothing and were paid for", "DAPO, arXiv 2503.14476"},
+	{"pool/epoch", "epochs of the pool", "", "prompts so far / prompts of the pool that are left", "how often a prompt has come back", ours},
+	{"pool/kept", "pool that is left", "", "share of the pool's prompts whose pass rate under the first weights is within keep", "", ours},
+	{"rollout/fusion_alpha", "share of the other model", "", "mean_i α of the response", "its part in the logits that tokens are drawn by", "Logit Fusion"},
+	{"rollout/fusion_tv", "shift by the other model", "", "mean ½·Σ|p_mixture − p_own| over generated tokens, before truncation", "0 where it changes nothing", ours},
+	{"clock/trained_length_ratio", "trained/sampled length", "", "mean length of trained responses / mean length of all that ended, so far", "below 1 a filter by age is a filter by length", ours},
+
+	{"training/rollout_probs_diff_valid", "gap measured", "", "1 if any token was compared", "", verl},
+	{"training/rollout_probs_diff_max", "max |Δp|", "", "max |p_old − p_roll|", "of the sampled tokens", verl},
+	{"training/rollout_probs_diff_mean", "mean |Δp|", "", "mean |p_old − p_roll|", "of the sampled tokens", verl},
+	{"training/rollout_probs_diff_std", "deviation of |Δp|", "", "std |p_old − p_roll|, n−1", "", verl},
+	{"training/rollout_actor_probs_pearson_corr", "Pearson of probabilities", "", "corr(p_old, p_roll)", "1 for equal engines; MiniMax-M1 watched it", "verl, after arXiv 2506.13585"},
+
+	{"rollout_corr/training_ppl", "learner's perplexity", "", "mean_i exp(−mean_t old)", "", verl},
+	{"rollout_corr/training_log_ppl", "log of it", "nats", "mean_i (−mean_t old)", "", verl},
+	{"rollout_corr/kl", "KL k1, rollout to learner", "nats", "mean(roll − old)", "direct estimate of KL(roll || old); may be negative on a sample", verl},
+	{"rollout_corr/k3_kl", "KL k3, rollout to learner", "nats", "mean(exp(e) − 1 − e)", "never negative, less noise than k1 for small gaps", verl},
+	{"rollout_corr/rollout_ppl", "rollout's perplexity", "", "mean_i exp(−mean_t roll)", "", verl},
+	{"rollout_corr/rollout_log_ppl", "log of it", "nats", "mean_i (−mean_t roll)", "", verl},
+	{"rollout_corr/log_ppl_diff", "log perplexity gap", "nats", "mean_i mean_t(roll − old)", "", verl},
+	{"rollout_corr/log_ppl_abs_diff", "absolute log perplexity gap", "nats", "mean_i |mean_t(roll − old)|", "", verl},
+	{"rollout_corr/log_ppl_diff_*", "extremes of the gap", "nats", "max_i, min_i of mean_t(roll − old)", "", verl},
+	{"rollout_corr/ppl_ratio", "perplexity ratio", "", "mean_i exp(mean_t(roll − old))", "above 1: the learner finds the responses less likely than the engine that wrote them", verl},
+	{"rollout_corr/chi2_token", "χ² per token", "", "mean(ρ²) − 1", "variance of token weights if their mean is 1", verl},
+	{"rollout_corr/chi2_seq", "χ² per response", "", "mean_i (Π ρ)² − 1", "variance of sequence weights; grows exponentially with length", verl},
+	{"rollout_corr/rollout_is_eff_sample_size", "effective sample size", "", "(Σw)²/(n·Σw²) of the applied weights", "share of the tokens that still count", verl},
+	{"rollout_corr/rollout_is_seq_*", "weight per response", "", "mean_t w per response: mean, std, extremes, largest |w−1|, shares beyond the bounds", "", verl},
+	{"rollout_corr/rollout_is_ratio_fraction_*", "weights beyond the bounds", "", "share of raw weights above the cap or below the floor (1/cap without one)", "", verl},
+	{"rollout_corr/rollout_is_batch_norm_factor", "batch norm factor", "", "what batch_normalize divided by", "", verl},
+	{"rollout_corr/rollout_is_oob_ratio", "weights out of band", "", "share of raw weights outside low..high", "what IcePop drops", verl},
+	{"rollout_corr/rollout_is_*", "importance weight", "", "applied w: mean, std, max, min", "", verl},
+	{"rollout_corr/rollout_rs_*seq_masked_fraction", "responses hit", "", "share of responses with a rejected token", "", verl},
+	{"rollout_corr/rollout_rs_*masked_fraction", "tokens rejected", "", "share of tokens rejected, by one rule or by all", "", verl},
+	{"rollout_corr/rollout_rs_*", "rejection statistic", "nats", "k1, k2 or k3 of the mode: mean, std, extremes, shares beyond the bounds", "", verl},
+
+	{"is_ratio_*", "ratio", "", "ρ over the initial mask; std and extremes count masked tokens as 0", "", skyrl},
+	{"tis_*_clip_high_ratio", "weights truncated", "", "share of weights above the cap", "", skyrl},
+	{"outlier_seq_*_ratio", "outlier responses", "", "share of responses with a token beyond the bounds", "", skyrl},
+	{"token_mask_ratio", "tokens masked", "", "share of valid tokens outside the band", "", skyrl},
+	{"product_sequence_mask_*_ratio", "responses masked by product", "", "share of responses whose Π ρ leaves the band", "", skyrl},
+	{"geo_sequence_mask_*_ratio", "responses masked by geometric mean", "", "share of responses whose geometric mean leaves the band", "", skyrl},
+
+	{"gap/k1", "KL k1", "nats", "mean(roll − old), exact mean", "rollout_corr/kl without the 1e-8", ours},
+	{"gap/k2", "KL k2", "nats", "mean(e²)/2", "", ours},
+	{"gap/k3", "KL k3", "nats", "mean(exp(e) − 1 − e), exact mean", "", ours},
+	{"gap/ess_token", "ESS per token", "", "(Σρ)²/(n·Σρ²)", "of untruncated token ratios", ours},
+	{"gap/chi2_token_p95", "tail of the chi²", "", "95th percentile of (ρ − 1)² over generated tokens", "the feature of a survey's conjecture on collapse", ours},
+	{"gap/ess_sequence", "ESS per response", "", "(ΣW)²/(B·ΣW²), W = Π ρ", "of untruncated sequence weights", ours},
+	{"gap/dlogp_mean", "mean |Δ log p|", "nats", "mean |e|", "", ours},
+	{"gap/dlogp_max", "max |Δ log p|", "nats", "max |e|", "", ours},
+	{"gap/dp_mean", "mean |Δp|", "", "mean |p_old − p_roll|", "", ours},
+	{"gap/dp_max", "max |Δp|", "", "max |p_old − p_roll|", "", ours},
+	{"gap/seq_dlogp_mean", "mean |Δ log p| per response", "nats", "mean_i |Σ_t e|", "", ours},
+	{"gap/seq_dlogp_max", "max |Δ log p| per response", "nats", "max_i |Σ_t e|", "", ours},
+	{"gap/unequal", "tokens that differ", "", "share of tokens with e ≠ 0 in any bit", "0 exactly when the engines agree bit for bit", ours},
+	{"gap/exact_kl", "exact KL", "nats", "mean KL(roll || old) over the vocabulary", "what the estimators estimate", ours},
+	{"gap/exact_kl_max", "largest exact KL", "nats", "max_t KL(roll || old)", "", ours},
+	{"gap/exact_tv", "exact total variation", "", "mean ½·Σ_a |p_roll(a) − p_old(a)|", "", ours},
+	{"gap/exact_tv_p95", "tail of the TV", "", "95th percentile of it over generated tokens", "of a batch of several ages or of flips the mean says little", ours},
+	{"gap/exact_tv_max", "largest total variation", "", "max_t of it", "", ours},
+	{"routes/flip_token", "tokens with a routing flip", "", "share of tokens with another expert set in any layer", "", ours},
+	{"routes/flip_route", "routing flips", "", "share of token-layer pairs with another expert set", "", ours},
+	{"routes/flip_sequence", "responses with a flip", "", "share of responses with a flip at any token", "", ours},
+	{"routes/flip_expert_max", "flips of the worst expert", "", "max over experts of the share of tokens for which one engine alone visits it", "", ours},
+	{"routes/flip_expert_worst", "the worst expert's part", "", "its part of all experts' flips", "1 if a single expert flips; 1/experts if all do alike", ours},
+	{"routes/flipped_dlogp_mean", "|Δ log p| where routes flipped", "nats", "mean |e| over tokens with a flip", "", ours},
+	{"routes/rest_dlogp_mean", "|Δ log p| elsewhere", "nats", "mean |e| over tokens without", "", ours},
+	{"routes/flipped_k3", "k3 where routes flipped", "nats", "mean k3 over tokens with a flip", "", ours},
+	{"routes/rest_k3", "k3 elsewhere", "nats", "mean k3 over tokens without", "", ours},
+	{"routes/flip_layer/*", "flips of one layer", "", "share of tokens with another expert set in the layer", "", ours},
+	{"gap/engine_k3", "KL k3, engines alone", "nats", "mean(exp(e) − 1 − e), e = pi_v − mu: the learner's numerics at the version that sampled, less the rollout engine", "recorded where rollouts are older than the learner, or anchor is behaviour", ours},
+	{"gap/engine_dlogp_mean", "mean |Δ log p|, engines alone", "nats", "mean |pi_v − mu|", "", ours},
+	{"gap/engine_exact_kl", "exact KL, engines alone", "nats", "mean KL(mu || pi_v) over the vocabulary", "", ours},
+	{"gap/engine_exact_tv", "exact TV, engines alone", "", "mean ½·Σ|mu − pi_v|", "", ours},
+	{"gap/lag_k3", "KL k3, age alone", "nats", "mean(exp(e) − 1 − e), e = pi_old − pi_v: what the weights moved since they sampled", "", ours},
+	{"gap/lag_dlogp_mean", "mean |Δ log p|, age alone", "nats", "mean |pi_old − pi_v|", "", ours},
+	{"gap/lag_exact_kl", "exact KL, age alone", "nats", "mean KL(pi_v || pi_old) over the vocabulary", "", ours},
+	{"gap/lag_exact_tv", "exact TV, age alone", "", "mean ½·Σ|pi_v − pi_old|", "", ours},
+	{"gap/released_k1", "KL k1, routing released", "nats", "mean(roll − old), the learner's router choosing", "of the weights on record; gap/k1 is what is left where routes are replayed", ours},
+	{"gap/released_k3", "KL k3, routing released", "nats", "mean(exp(e) − 1 − e), the learner's router choosing", "above gap/k3 by what the replay hides", ours},
+	{"gap/released_dlogp_mean", "mean |Δ log p|, routing released", "nats", "mean |e|, the learner's router choosing", "", ours},
+	{"gap/released_exact_kl", "exact KL, routing released", "nats", "mean KL(roll || old) over the vocabulary, the learner's router choosing", "", ours},
+	{"gap/released_flip_token", "flips, routing released", "", "share of tokens that the learner's router sends to another expert set in any layer", "replay sets routes/flip_token to 0", ours},
+
+	{"actor/entropy", "entropy", "nats", "mean H of the learner's next-token distribution", "a fall to 0 is collapse onto one answer", verl},
+	{"rollout/kv_retained", "KV positions kept", "", "mean over tokens of held/positions up to its own", "what the rollout engine's compressed cache still showed", "this project, after arXiv 2605.06850"},
+	{"speculative/acceptance", "drafts accepted", "", "accepted/tested", "of drafted tokens that were put to the test; 1 − TV on average where verification is exact", "arXiv 2510.26475"},
+	{"speculative/accepted_length", "accepted per window", "tokens", "accepted/windows", "drafted tokens that pass one after the other", "arXiv 2510.26475"},
+	{"speculative/tokens_per_pass", "tokens per pass", "tokens", "generated tokens/passes of the verifier", "1 without drafting", ours},
+	{"speculative/tv", "TV, drafter to verifier", "", "mean ½·Σ|p − q| over tests", "what makes exact verification reject", ours},
+	{"speculative/law_tv", "shift of the sampling law", "", "mean ½·Σ|law − p| over generated tokens", "exactly 0 where verification is exact", ours},
+	{"speculative/mislabelled", "error of the recorded log-prob", "nats", "mean |roll − log law|", "law is what a token was really drawn by", ours},
+	{"speculative/drafter_age", "age of the drafter", "updates", "mean(version − drafter's version) over tests", "", ours},
+	{"speculative/draft", "drafted tokens", "tokens", "k of the step", "0 where drafting is switched off", ours},
+	{"speculative/speedup", "predicted speed", "", "(1 − a^(k+1))/((1 − a)·(c·k + 1))", "a the acceptance, c the cost of a draft; 1 without drafting", "arXiv 2211.17192"},
+	{"speculative/distill_loss", "the drafter's loss", "nats", "Σ max(R, 0)·KL(p‖q)/tokens", "on the step's rollouts, before its update", "arXiv 2510.26475"},
+	{"actor/shadow_kl", "KL, dense to shadow", "nats", "Σ agg·KL(dense‖shadow) over the vocabulary", "the current weights with full attention against themselves with the retention masks replayed", "arXiv 2605.06850"},
+	{"correction/masked_fraction", "tokens out of the loss", "", "share of generated tokens rejected, gated or of weight 0, at the gradient steps", "counts every mask that acted, of the correction, the loss (trm, m2_mask, prime_masked, prime_geo) or a term, once per batch or at each gradient step; decoupled or bypass", ours},
+	{"correction/seq_masked_fraction", "responses out of the loss", "", "share of responses with no token left, at the gradient steps", "", ours},
+	{"variance_proxy/proxy1_signal_strength", "signal", "", "‖mean gradient‖²", "", "verl, arXiv 2602.07078"},
+	{"variance_proxy/proxy2_total_power", "power", "", "mean(w̄²·Ā²·W), W = Σ_t (1 − 2q + Σ_a q²)", "", "verl, arXiv 2602.07078"},
+	{"variance_proxy/proxy3_pure_noise", "noise", "", "max(0, (proxy2 − proxy1)/(N − 1))", "", "verl, arXiv 2602.07078"},
+	{"variance_proxy/expected_a_squared", "mean squared advantage", "", "mean(Ā²)", "", "verl, arXiv 2602.07078"},
+	{"variance_proxy/expected_w", "score norm", "", "mean W", "", "verl, arXiv 2602.07078"},
+
+	{"actor/loss", "policy loss", "", "mean over the gradient steps", "", verl},
+	{"actor/grad_norm", "gradient norm", "", "‖g‖ before clipping, mean over the gradient steps", "", verl},
+	{"actor/grad_norm_max", "largest gradient norm", "", "the same, maximum", "", ours},
+	{"actor/lr", "learning rate", "", "rate of the last gradient step, guards included", "", verl},
+	{"actor/loss_scale", "loss scale", "", "fp16's dynamic loss scale", "", ours},
+	{"rollout/noise_sigma", "noise on the norms", "", "standard deviation, in the rollout engine's weights", "injected: see rollout.noise", ours},
+	{"actor/skipped_updates", "skipped updates", "", "gradient steps dropped by the loss scale or a guard", "", ours},
+	{"actor/pg_clipfrac", "clip fraction", "", "share of tokens whose gradient the loss has clipped", "0 at the first gradient step with pi_old from the learner", verl},
+	{"actor/pg_clipfrac_lower", "dual-clip fraction", "", "share of tokens at the dual clip", "", verl},
+	{"actor/pg_clipfrac_floor", "floor fraction", "", "share of tokens below the floor of logit_fusion; the clip fraction counts them too", "", ours},
+	{"actor/ppo_kl", "KL since the step began", "nats", "mean(old − logp)", "", verl},
+	{"actor/approx_kl", "KL since the step began", "nats", "mean over responses of Σ_t(old − logp)", "", "VESPO"},
+	{"actor/kl_loss", "KL to the reference", "nats", "mean of the KL estimator in the loss", "", verl},
+	{"actor/kl_coef", "KL coefficient", "", "what multiplies it", "", verl},
+	{"actor/reward_kl_penalty", "KL penalty in the reward", "nats", "mean over responses of the mean KL estimate", "", verl},
+	{"actor/reward_kl_penalty_coeff", "its coefficient", "", "what multiplies it", "", verl},
+	{"val/learner/pass_rate", "held-out pass rate", "", "share of held prompts solved by sampling in the learner's engine", "the current weights: training reward lags behind", ours},
+	{"val/learner/greedy_pass_rate", "greedy pass rate", "", "the same at temperature 0", "", ours},
+	{"val/learner/easy/*", "prompts that were easy", "", "pass rate and length of held-out prompts that the first weights solve more than 9 times of 10", "what training does where there was nothing to learn", ours},
+	{"val/learner/hard/*", "prompts that were hard", "", "the same of those solved less than once in 10", "", ours},
+	{"val/learner/pass@*", "pass@k", "", "mean over prompts of 1 − C(n−c, k)/C(n, k), c of n samples correct", "chance that one of k responses is correct; unbiased for k up to the samples of a prompt", "arXiv 2107.03374"},
+	{"val/learner/pass_beta/*", "pass rates of the prompts, as Beta", "", "maximum likelihood of the beta-binomial counts", "α below 1: many prompts that are hardly ever solved; pass@k nears 1 as k^−α", "arXiv 2510.05197"},
+	{"val/learner/pass_rate_at/*", "pass rate by difficulty", "", "share of the samples of prompts of that difficulty", "", ours},
+	{"val/learner/share_of_length/*", "responses by length", "", "share of the samples of that length, in eighths of the limit, by the upper end in tokens", "", ours},
+	{"val/learner/pass_rate_of_length/*", "pass rate by length", "", "share of those that are correct", "where working pays and where it only wastes", ours},
+	{"val/learner/response_length", "held-out response length", "tokens", "mean length of those samples", "", ours},
+	{"val/rollout/pass_rate", "pass rate in the rollout engine", "", "the same weights in the rollout engine's numerics", "", ours},
+	{"val/weight_travel", "weight travel", "", "‖θ − θ_0‖", "", ours},
+	{"guard/ess_ratio", "effective share", "", "(Σw)²/(Σw² + 1e-8)/B, w = Π ρ", "", "VCPO, arXiv 2602.17616"},
+	{"guard/ess_lr_scale", "ESS learning-rate scale", "", "sqrt(min(1, ess/base))", "", "VCPO, arXiv 2602.17616"},
+	{"guard/length_*", "length surge", "", "1 once lengths have surged; scale of the learning rate", "", "arXiv 2602.01826"},
+	{"guard/grad_*", "gradient alignment", "", "cosine with the previous gradient; share removed; steps skipped", "", "GAC, arXiv 2603.01501"},
+}
+
+// Lookup explains a metric: the first term whose name fits it, under the
+// metric's own name.
+func Lookup(name string) (Term, bool) {
+	for _, t := range slices.Concat(Glossary, Elsewhere) {
+		fits := t.Name == name
+		if !fits && strings.Contains(t.Name, "*") {
+			fits, _ = path.Match(t.Name, name)
+		}
+		if fits {
+			t.Name = name
+			return t, true
+		}
+	}
+	return Term{}, false
+}

@@ -1,0 +1,41 @@
+package reward
+
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
+)
+
+// Format is a bonus for a response that has the form of a demonstration, right
+// or wrong.
+type Format struct {
+	// Coef is the bonus, within [0, 1e6].
+	Coef float64 `yaml:"coef"`
+}
+
+var formatSpec = method.Spec{
+	Name: "format", Unit: method.Sequence,
+	Source:  "format reward beside the accuracy reward, DeepSeek-R1 arXiv:2501.12948; it states no coefficient",
+	Formula: "R = coef · 1[working and answer have the form]",
+	Example: "coef = 0.1\n" +
+		"whole working, wrong answer: 0.1\n" +
+		"right answer without the working: 0",
+	Reconstruction: "coef 0.1 is ours: small against the outcome, so that form alone never pays more than an answer",
+}
+
+// NewFormat returns the form bonus with coefficient 0.1.
+func NewFormat() *Format { return &Format{Coef: 0.1} }
+
+// Validate implements Shaper.
+func (f *Format) Validate() error { return within("coef", f.Coef, 0, maxScale) }
+
+// Part implements Shaper.
+func (f *Format) Part(dst []float64, _ *batch.Batch, verdicts []task.Verdict) error {
+	for i := range verdicts {
+		dst[i] = 0
+		if verdicts[i].Format {
+			dst[i] = f.Coef
+		}
+	}
+	return nil
+}
