@@ -20,7 +20,8 @@ import (
 //
 // yaml is the name in a recipe; default is the value of [New], zero without it;
 // range and oneof are what [Check] accepts. A range is a list of intervals and
-// numbers, with | between them; inf belongs to a closed end, NaN to none.
+// numbers, with | between them; inf belongs to a closed end, NaN to none. The tags
+// of an array are those of its entries, defaults with spaces between them.
 
 // New returns a parameter struct with the defaults of its tags.
 func New[T any]() *T {
@@ -59,6 +60,18 @@ func setText(v reflect.Value, text string) (err error) {
 		var x bool
 		x, err = strconv.ParseBool(text)
 		v.SetBool(x)
+	case reflect.Array:
+		words := strings.Fields(text)
+		if len(words) != v.Len() {
+			return fmt.Errorf("%q are not %d entries", text, v.Len())
+		}
+		for i, word := range words {
+			err = errors.Join(err, setText(v.Index(i), word))
+		}
+	case reflect.Uint64:
+		var x uint64
+		x, err = strconv.ParseUint(text, 10, 64)
+		v.SetUint(x)
 	case reflect.Int:
 		var x int64
 		x, err = strconv.ParseInt(text, 10, 64)
@@ -86,50 +99,87 @@ func Check(params any) error {
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return nil
 	}
-	faults := checkFields(v.Elem(), "")
+	faults := checkFields(v.Elem(), "", true)
 	if p, ok := params.(validator); ok && len(faults) == 0 {
 		faults = append(faults, p.Validate())
 	}
 	return errors.Join(faults...)
 }
 
-// checkFields checks the fields of a struct. Names begin with the prefix.
-func checkFields(v reflect.Value, prefix string) (faults []error) {
+// CheckTags reports the fields outside the range or the words of their tags, in a
+// struct given by pointer and in the structs in it: sections of a recipe, whose
+// methods are checked each by itself.
+func CheckTags(section any) error {
+	return errors.Join(checkFields(reflect.ValueOf(section).Elem(), "", false)...)
+}
+
+// checkFields checks the fields of a struct, by their own Validate methods too if
+// validate says so. Names begin with the prefix.
+func checkFields(v reflect.Value, prefix string, validate bool) (faults []error) {
 	for i := range v.NumField() {
-		field, value := v.Type().Field(i), v.Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		if !field.IsExported() || name == "-" {
-			continue
-		}
-		name = prefix + name
-		if text := field.Tag.Get("range"); text != "" {
-			faults = append(faults, checkRange(name, value, text))
-		}
-		if words := field.Tag.Get("oneof"); words != "" {
-			if known := strings.Fields(words); !slices.Contains(known, value.String()) {
-				faults = append(faults, fmt.Errorf("%s: %w", name, UnknownName(value.String(), known)))
-			}
-		}
-		if nested, ok := value.Addr().Interface().(validator); ok {
-			faults = append(faults, nested.Validate())
-		} else if value.Kind() == reflect.Struct {
-			faults = append(faults, checkFields(value, name+".")...)
+		field := v.Type().Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		switch {
+		case !field.IsExported() || name == "-":
+		case options == "inline":
+			faults = append(faults, checkFields(v.Field(i), prefix, validate)...)
+		case name != "":
+			faults = append(faults, checkField(prefix+name, v.Field(i), field.Tag, validate)...)
 		}
 	}
 	return slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 }
 
-// checkRange reports a number outside the range of its tag.
+// checkField checks a field, and what it holds.
+func checkField(name string, value reflect.Value, tag reflect.StructTag, validate bool) (faults []error) {
+	if value.Kind() == reflect.Pointer && !value.IsNil() {
+		value = value.Elem()
+	}
+	if text := tag.Get("range"); text != "" && value.Kind() != reflect.Pointer {
+		faults = append(faults, checkRange(name, value, text))
+	}
+	if words := tag.Get("oneof"); words != "" && value.Kind() != reflect.Pointer {
+		if known := strings.Fields(words); !slices.Contains(known, value.String()) {
+			faults = append(faults, fmt.Errorf("%s: %w", name, UnknownName(value.String(), known)))
+		}
+	}
+	if nested, ok := value.Addr().Interface().(validator); ok && validate {
+		return append(faults, nested.Validate())
+	}
+	switch {
+	case value.Kind() == reflect.Struct:
+		faults = append(faults, checkFields(value, name+".", validate)...)
+	case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Struct:
+		for i := range value.Len() {
+			faults = append(faults, checkFields(value.Index(i), fmt.Sprintf("%s[%d].", name, i), validate)...)
+		}
+	}
+	return faults
+}
+
+// checkRange reports a number, or an entry of a list, outside the range of its tag.
 func checkRange(name string, value reflect.Value, text string) error {
+	parts, err := parseRange(text)
+	if err != nil {
+		panic(fmt.Sprintf("method: range of %s: %v", name, err))
+	}
+	if value.Kind() != reflect.Array && value.Kind() != reflect.Slice {
+		return outside(name, value, parts)
+	}
+	var faults []error
+	for i := range value.Len() {
+		faults = append(faults, outside(fmt.Sprintf("%s[%d]", name, i), value.Index(i), parts))
+	}
+	return errors.Join(faults...)
+}
+
+// outside reports a number that lies in none of the parts of a range.
+func outside(name string, value reflect.Value, parts []interval) error {
 	x := 0.0
 	if value.CanInt() {
 		x = float64(value.Int())
 	} else {
 		x = value.Float()
-	}
-	parts, err := parseRange(text)
-	if err != nil {
-		panic(fmt.Sprintf("method: range of %s: %v", name, err))
 	}
 	var words []string
 	for _, p := range parts {

@@ -3,6 +3,7 @@ package method_test
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -21,8 +22,18 @@ type bounds struct {
 	Inner    struct {
 		Tau float64 `yaml:"tau" default:"1" range:"(0,inf]"`
 	} `yaml:"inner"`
+	Ends   [2]int `yaml:"ends" default:"1 4" range:"[1,10]"`
+	Seed   uint64 `yaml:"seed" default:"1"`
+	Shared `yaml:",inline"`
+	Extra  *Shared  `yaml:"extra"`
+	Fleet  []Shared `yaml:"fleet"`
 
 	state float64
+}
+
+// Shared is inlined, a section that may be missing, and an entry of a list.
+type Shared struct {
+	Weight float64 `yaml:"weight" default:"1" range:"[0,1]"`
 }
 
 // Validate checks a pair.
@@ -35,9 +46,10 @@ func (b *bounds) Validate() error {
 
 func TestNew(t *testing.T) {
 	b := method.New[bounds]()
-	want := bounds{Eps: 3e-4, DualClip: 3, Share: 0.5, K: 4, Level: "token", Unified: true}
+	want := bounds{Eps: 3e-4, DualClip: 3, Share: 0.5, K: 4, Level: "token", Unified: true,
+		Ends: [2]int{1, 4}, Seed: 1, Shared: Shared{Weight: 1}}
 	want.Inner.Tau = 1
-	if *b != want || b.state != 0 {
+	if !reflect.DeepEqual(*b, want) || b.state != 0 {
 		t.Errorf("defaults are %+v, want %+v", *b, want)
 	}
 	if err := method.Check(b); err != nil {
@@ -64,16 +76,24 @@ func TestCheck(t *testing.T) {
 		{func(b *bounds) { b.Level = "tokens" }, `level: unknown name "tokens": did you mean "token"? (known: token, sequence)`},
 		{func(b *bounds) { b.Inner.Tau = 0 }, "inner.tau 0: must be above 0"},
 		{func(b *bounds) { b.Inner.Tau = 0.25 }, "share 0.5: must not be above inner.tau 0.25"},
+		{func(b *bounds) { b.Ends = [2]int{0, 11} }, "ends[0] 0: must be in [1, 10]\nends[1] 11: must be in [1, 10]"},
+		{func(b *bounds) { b.Weight = 2 }, "weight 2: must be in [0, 1]"},
+		{func(b *bounds) { b.Extra = &Shared{-1} }, "extra.weight -1: must be in [0, 1]"},
+		{func(b *bounds) { b.Fleet = []Shared{{1}, {3}} }, "fleet[1].weight 3: must be in [0, 1]"},
 		{func(b *bounds) { b.Eps, b.Share = -1, 2 }, "eps -1: must not be negative\nshare 2: must be in (0, 1]"},
 	} {
 		b := method.New[bounds]()
 		c.set(b)
 		got := ""
-		if err := method.Check(b); err != nil {
+		err := method.Check(b)
+		if err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
 			t.Errorf("%+v: %q, want %q", *b, got, c.want)
+		}
+		if tags := method.CheckTags(b); (tags == nil) != (err == nil || b.Share == 0.5 && b.Inner.Tau == 0.25) {
+			t.Errorf("%+v: the tags alone report %v", *b, tags)
 		}
 	}
 }

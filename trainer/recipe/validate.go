@@ -169,15 +169,11 @@ func (c *checker) choice(path, name string, params any) {
 		c.that(false, path, "no method chosen: start from recipe.Default")
 		return
 	}
-	v, ok := params.(interface{ Validate() error })
-	if !ok {
-		return
-	}
 	var fields []string
 	for _, f := range fieldsOf(reflect.ValueOf(params).Elem()) {
 		fields = append(fields, f.name)
 	}
-	c.errs(path, v.Validate(), fields)
+	c.errs(path, method.Check(params), fields)
 }
 
 // model checks the architecture, if the recipe has one.
