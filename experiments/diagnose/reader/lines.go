@@ -215,11 +215,14 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	for more := s.begin(); more; more = s.nextRow() {
 		line, from := s.line, s.place()
 		if s.peek() == 0 && s.at >= s.end && s.err == io.EOF {
+			if s.array {
+				s.odd = errEnd.Error()
+			}
 			break
 		}
 		if err := o.line(s); err != nil {
 			f.damage(line, s.place(), err.Error())
-			if s.array {
+			if s.array && !errors.As(err, new(foreignRow)) {
 				break // where the next row begins cannot be told
 			}
 			continue
@@ -232,6 +235,9 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 		} else if err != nil {
 			f.damage(line, from, err.Error())
 		}
+	}
+	if s.odd == "" && s.array && f.Rows+f.Damaged == 0 {
+		s.odd = "the list of rows is empty"
 	}
 	if s.odd != "" {
 		f.damage(s.line, s.place(), s.odd)
@@ -260,8 +266,14 @@ func (o *record) line(s *scanner) error {
 			return nil
 		}
 	}
-	return errors.New("an object without any of the keys of " + o.format.name)
+	return foreignRow(o.format.name)
 }
+
+// foreignRow is a complete object that is no row of the format of that name.
+type foreignRow string
+
+// Error says so.
+func (f foreignRow) Error() string { return "an object without any of the keys of " + string(f) }
 
 // again says what of an object that a file has once comes a second time, empty if nothing does.
 func (o *record) again(seen map[string]bool) string {

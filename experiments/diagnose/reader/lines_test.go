@@ -267,7 +267,7 @@ func TestLongRows(t *testing.T) {
 }
 
 func FuzzLines(f *testing.F) {
-	for _, seed := range []string{plain, "{}", `{"token_loss_mask":[[1]],"prev_logprobs":[[NaN]],"input_lengths":[1]}`, `{"responses":["a"],"scores":[1]}`, "\x1f\x8b\x08", "PK\x03\x04", "PAR1"} {
+	for _, seed := range []string{plain, "{}", "[" + plain + ",\n{}]", `{"input":"p","output":"r","score":1,"step":2,"train_token_ids":[3,4],"rollout_logprobs":[-1],"response_logprobs":[-2],"advantage":0.5}`, `{"token_loss_mask":[[1]],"prev_logprobs":[[NaN]],"input_lengths":[1]}`, `{"responses":["a"],"scores":[1]}`, "\x1f\x8b\x08", "PK\x03\x04", "PAR1"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -84,7 +84,10 @@ func TestArray(t *testing.T) {
 		{"cut in a row", "[" + plain + ",\n" + second[:18], 1, 1, "logp_rollout: the row is cut: the file ends inside it", 2},
 		{"not between", "[" + plain + second + "]", 1, 1, `'{' between two rows of a list`, 1},
 		{"behind", "[" + plain + "]\n" + second, 1, 1, `'{' behind the list of rows`, 2},
-		{"empty", "[ ]", 0, 0, "", 0},
+		{"cut behind a comma", "[" + plain + ",\n", 1, 1, "the row is cut: the file ends inside it", 2},
+		{"a foreign row", "[" + plain + ",{}," + second + "]", 2, 1, "an object without any of the keys of neutral", 1},
+		{"empty", "[ ]", 0, 0, "the list of rows is empty", 1},
+		{"nothing but the bracket", "[", 0, 0, "the row is cut: the file ends inside it", 1},
 	} {
 		rows, about, err := readText(c.text, "")
 		if err != nil || len(rows) != c.rows || len(rows) > 0 && rows[len(rows)-1].Line != c.line {
