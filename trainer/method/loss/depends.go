@@ -21,7 +21,7 @@ func DependsOn(l Loss, column batch.Column) (bool, error) {
 			displaced = b.Anchor
 		}
 		for n := range displaced {
-			displaced[n] += distance * float64(1-2*(n%2))
+			displaced[n] += float64(distance * float64(1-2*(n%2)))
 		}
 		out := &Grad{frozen: slices.Clone(b.Now.Logp)} // frozen: no dual variable moves
 		if err := l.Eval(out, b); err != nil {

@@ -84,7 +84,7 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 	for k := range groups.Len() {
 		rows := groups.Rows(k)
 		mean, spread := p.moments(&f, anchor, rows)
-		eps := p.Eps * min(4, math.Sqrt(p.Delta/(spread+1e-12)))
+		eps := float64(p.Eps * min(4, math.Sqrt(p.Delta/(spread+1e-12))))
 		bounds.add(eps)
 		for _, i := range rows {
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
