@@ -8,6 +8,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 )
@@ -28,7 +29,7 @@ func (c *benchCmd) time(config model.Config, sample, learn engine.Numerics, thre
 	var b batch.Batch
 	var gen, score, train []time.Duration
 	policy := learner.Policy{Temperature: 1}
-	objective := &loss.Objective{Loss: loss.NewPPOClip(), Batch: &b}
+	objective := &loss.Objective{Loss: method.New[loss.PPOClip](), Batch: &b}
 	for step := range int(c.Steps) + 1 {
 		if step == 1 {
 			gen, score, train = nil, nil, nil

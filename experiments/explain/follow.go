@@ -11,6 +11,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/results/record"
 	"driftlab/trainer"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/masked"
@@ -86,7 +87,7 @@ type follower struct {
 }
 
 func newFollower(u *record.Update, b *batch.Batch, after [][]float64, l loss.Loss) *follower {
-	f := &follower{Update: u, batch: b, after: after, clip: *loss.NewPPOClip()}
+	f := &follower{Update: u, batch: b, after: after, clip: *method.New[loss.PPOClip]()}
 	if own, ok := l.(*loss.PPOClip); ok {
 		f.clip = *own
 	}

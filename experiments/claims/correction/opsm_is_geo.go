@@ -10,6 +10,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/results/record"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
@@ -80,7 +81,7 @@ func opsmSets(ctx context.Context, e *claim.Env) (different float64, masked []fl
 	parts := claim.Minibatches(e.Graded(p, claim.Numerics("bf16"), fp32, e.Pick(16, 8, 2)), 1)
 	masked = make([]float64, len(opsmDeltas))
 	for _, rounds := range []int{1, 4, 20} {
-		if err := l.Update(parts, loss.NewPPOClip(), 1e-3, rounds); err != nil {
+		if err := l.Update(parts, method.New[loss.PPOClip](), 1e-3, rounds); err != nil {
 			return 0, nil, err
 		}
 		for k, delta := range opsmDeltas {

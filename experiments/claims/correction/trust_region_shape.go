@@ -9,6 +9,7 @@ import (
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/metrics"
@@ -61,7 +62,7 @@ func measureTrust(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 		batch *batch.Batch
 		rate  float64
 	}{{claim.Natural, chain, graded, 1e-3}, {claim.Amplified, large, alternate, 3e-4}} {
-		now, err := after(ctx, d.model, d.batch, loss.NewImportanceSampling(), d.rate, rounds)
+		now, err := after(ctx, d.model, d.batch, method.New[loss.ImportanceSampling](), d.rate, rounds)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +71,7 @@ func measureTrust(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 	for _, arm := range []struct {
 		name string
 		loss loss.Loss
-	}{{"unbounded", loss.NewImportanceSampling()}, {"CISPO", loss.NewCISPO()}, {"ratio clip", loss.NewPPOMask()}, {"DPPO", loss.NewDPPOTV()}} {
+	}{{"unbounded", method.New[loss.ImportanceSampling]()}, {"CISPO", method.New[loss.CISPO]()}, {"ratio clip", loss.NewPPOMask()}, {"DPPO", loss.NewDPPOTV()}} {
 		now, err := after(ctx, chain, graded, arm.loss, 1e-3, rounds)
 		if err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/masked"
@@ -105,7 +106,7 @@ func gradientsByGap(l *measure.Learner, b *batch.Batch) (*claim.Observation, err
 	}
 	own := b.Advantage
 	b.Anchor = b.Old.Logp
-	policy, err := of(loss.NewPPOClip())
+	policy, err := of(method.New[loss.PPOClip]())
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func gradientsByGap(l *measure.Learner, b *batch.Batch) (*claim.Observation, err
 					b.Advantage[n] = advantage[n]
 				}
 			}
-			return of(loss.NewPPOClip())
+			return of(method.New[loss.PPOClip]())
 		}
 		var advantages [3][]float64
 		for i, a := range [3][]float64{apart, scaled, word} {

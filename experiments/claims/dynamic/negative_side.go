@@ -9,6 +9,7 @@ import (
 	"driftlab/experiments/measure"
 	"driftlab/results"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
@@ -124,7 +125,7 @@ func sideFigure(mask string) string {
 // gradientNorm is the norm of the summed policy gradient of the tokens of a mask.
 func gradientNorm(l *measure.Learner, b *batch.Batch, tokens []bool) (float64, error) {
 	b.LossMask, b.Gate = tokens, nil
-	objective := loss.NewImportanceSampling()
+	objective := method.New[loss.ImportanceSampling]()
 	objective.Aggregation.Mode = "token-sum"
 	if err := l.Gradient(b, objective); err != nil {
 		return 0, err

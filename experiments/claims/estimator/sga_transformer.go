@@ -8,6 +8,7 @@ import (
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/task"
@@ -38,7 +39,7 @@ func measureTransformer(ctx context.Context, e *claim.Env, o *claim.Observation)
 	bf16, fp32 := claim.Numerics("bf16"), claim.Numerics("fp32")
 	l := measure.NewLearner(p, fp32)
 	defer l.Close()
-	if err := l.Update(claim.Minibatches(e.Graded(p, bf16, fp32, e.Pick(16, 8, 2)), 1), loss.NewReinforce(), 2e-4, transformerUpdates); err != nil {
+	if err := l.Update(claim.Minibatches(e.Graded(p, bf16, fp32, e.Pick(16, 8, 2)), 1), method.New[loss.Reinforce](), 2e-4, transformerUpdates); err != nil {
 		return err
 	}
 	// On-policy no token past the stop matters to the mean, so the truth leaves them out.
@@ -139,7 +140,7 @@ func gradients(l *measure.Learner, parts []*batch.Batch, k *sgaEstimator) ([][]f
 				w[t] *= gain
 			}
 		}
-		if err := l.Gradient(m, loss.NewReinforce()); err != nil {
+		if err := l.Gradient(m, method.New[loss.Reinforce]()); err != nil {
 			return nil, err
 		}
 		row := make([]float64, len(l.Grad()))

@@ -8,6 +8,7 @@ import (
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 )
@@ -78,7 +79,7 @@ func measureLengthNorm(ctx context.Context, e *claim.Env) (*claim.Observation, e
 // holds constant: d loss/d logp per unit of advantage, times the length for the
 // form that divides by it.
 func weightSpread(b *batch.Batch, aggregation string) (float64, error) {
-	l := loss.NewPPOClip()
+	l := method.New[loss.PPOClip]()
 	if err := l.Aggregation.UnmarshalText([]byte(aggregation)); err != nil {
 		return 0, err
 	}

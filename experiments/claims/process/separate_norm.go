@@ -11,6 +11,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
@@ -127,7 +128,7 @@ func (m *room) normShare(l *measure.Learner, estimator string, scale float64) (s
 	norm := func(a []float64) float64 {
 		b.Advantage = a
 		if err == nil {
-			err = l.Gradient(b, loss.NewPPOClip())
+			err = l.Gradient(b, method.New[loss.PPOClip]())
 		}
 		return math.Sqrt(dot32(l.Grad()))
 	}

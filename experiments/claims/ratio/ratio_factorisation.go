@@ -9,6 +9,7 @@ import (
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/loss"
 )
 
@@ -93,7 +94,7 @@ func factorUpdate(e *claim.Env, p *model.Params) (identity, first, equal float64
 	parts := claim.Minibatches(e.Graded(p, claim.Numerics("bf16"), fp32, e.Pick(8, 4, 2)), 1)
 	b := parts[0]
 	for round := range 3 {
-		if err := l.Update(parts, loss.NewPPOClip(), 1e-3, 1); err != nil {
+		if err := l.Update(parts, method.New[loss.PPOClip](), 1e-3, 1); err != nil {
 			return 0, 0, 0, err
 		}
 		staleness := stats.Differences(b.Now.Logp, b.Old.Logp)
@@ -106,7 +107,7 @@ func factorUpdate(e *claim.Env, p *model.Params) (identity, first, equal float64
 	}
 	twin, fresh := e.Graded(p, fp32, fp32, 2), measure.NewLearner(p, fp32)
 	defer fresh.Close()
-	if err := fresh.Gradient(twin, loss.NewPPOClip()); err != nil {
+	if err := fresh.Gradient(twin, method.New[loss.PPOClip]()); err != nil {
 		return 0, 0, 0, err
 	}
 	return identity, first, outsideClip(stats.Differences(twin.Now.Logp, twin.LogpRoll)), nil

@@ -9,6 +9,7 @@ import (
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/metrics"
@@ -92,7 +93,7 @@ func measureGSPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 // updated is a learner that has made updates on a batch, in as many minibatches.
 func updated(b *batch.Batch, p *model.Params, rate float64, updates int) (*measure.Learner, error) {
 	l := measure.NewLearner(p, claim.Numerics("fp32"))
-	if err := l.Update(claim.Minibatches(b, updates), loss.NewPPOClip(), rate, 1); err != nil {
+	if err := l.Update(claim.Minibatches(b, updates), method.New[loss.PPOClip](), rate, 1); err != nil {
 		l.Close()
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func rerouted(b *batch.Batch) float64 {
 // clips counts the tokens that GRPO's clip at 0.2 cuts and those of the
 // responses that GSPO's clip cuts; spread is the mean |log-ratio| of the tokens.
 func clips(b *batch.Batch) (clipped []float64, spread float64) {
-	gspo := loss.NewGSPO()
+	gspo := method.New[loss.GSPO]()
 	token, sequence := 0.0, 0.0
 	for i := range b.Len() {
 		from, to := b.Span(i)

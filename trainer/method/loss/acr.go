@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -18,16 +16,13 @@ import (
 // relaxes the bound. The weight is part of the loss: use no correction beside it.
 type ACR struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
 	// Cap is c.
-	Cap float64 `yaml:"cap"`
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewACR returns PPO's bounds and a cap of 2.
-func NewACR() *ACR { return &ACR{EpsLow: 0.2, EpsHigh: 0.2, Cap: 2} }
 
 var acrSpec = method.Spec{
 	Name: "acr", Aliases: []string{"qurl"}, Group: "loss", Unit: method.Token,
@@ -38,11 +33,6 @@ var acrSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
 	Reconstruction: "κ is the factor by which truncation shrinks the weight; only the upper bound moves",
-}
-
-// Validate reports every option that is out of range.
-func (p *ACR) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), check(p.Cap >= 1, "cap %v: below 1 it would scale on-policy data", p.Cap), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

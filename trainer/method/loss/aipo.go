@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -16,13 +14,10 @@ import (
 // between 2 and 10. There is no lower bound and no token loses its gradient.
 type AIPO struct {
 	// Cap is c, at least 1 (our default 4).
-	Cap float64 `yaml:"cap"`
+	Cap float64 `yaml:"cap" default:"4" range:"[1,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewAIPO returns c = 4, within the published range.
-func NewAIPO() *AIPO { return &AIPO{Cap: 4} }
 
 var aipoSpec = method.Spec{
 	Name: "aipo", Aliases: []string{"llamarl"}, Group: "loss", Unit: method.Token,
@@ -33,11 +28,6 @@ var aipoSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 	Reconstruction: "the formula is quoted by later implementations; the cap 4 is ours, within their range of 2 to 10",
-}
-
-// Validate reports every option that is out of range.
-func (p *AIPO) Validate() error {
-	return errors.Join(check(p.Cap >= 1, "cap %v: below 1 it would scale on-policy data", p.Cap), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -23,16 +22,13 @@ import (
 // logarithm is what learns, and Adam's constants, are ours.
 type ALP struct {
 	// Sigma is σ of every layer at the start (1e-4).
-	Sigma float64 `yaml:"sigma"`
+	Sigma float64 `yaml:"sigma" default:"1e-4" range:"(0,1]"`
 	// LR is the learning rate of log σ (5e-4); 0 keeps σ.
-	LR float64 `yaml:"lr"`
+	LR float64 `yaml:"lr" default:"5e-4" range:"[0,1]"`
 
 	log, first, second []float64 // by layer: log σ, and Adam's moments
 	updates            int
 }
-
-// NewALP returns the authors' values.
-func NewALP() *ALP { return &ALP{Sigma: 1e-4, LR: 5e-4} }
 
 var alpSpec = method.Spec{
 	Name: "alp", Aliases: []string{"layerwise_perturbation"}, Group: "loss", Unit: method.Token,
@@ -43,12 +39,6 @@ var alpSpec = method.Spec{
 d L/d σ = 3 and -2
 after one update σ = 0.00009995 0.00010005`,
 	Reconstruction: "σ as an exponential and Adam's constants are ours",
-}
-
-// Validate reports every option that is out of range.
-func (p *ALP) Validate() error {
-	return errors.Join(check(p.Sigma > 0 && p.Sigma <= 1, "sigma %v: must be above 0 and at most 1", p.Sigma),
-		check(p.LR >= 0 && p.LR <= 1, "lr %v: must be in [0, 1]", p.LR))
 }
 
 // Perturber is a term that puts noise into the layers of a gradient's forward pass.

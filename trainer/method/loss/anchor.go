@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"fmt"
 	"slices"
 
 	"driftlab/trainer/method"
@@ -20,14 +19,6 @@ const (
 
 // eitherAnchor are the columns of a loss that has such a parameter.
 var eitherAnchor = slices.Concat(method.If("anchor old", batch.Anchor), method.If("anchor roll", batch.LogpRoll))
-
-// Validate reports a name that is neither.
-func (a Anchor) Validate() error {
-	if a != Old && a != Roll {
-		return fmt.Errorf("anchor %q: must be old or roll", string(a))
-	}
-	return nil
-}
 
 // Column is the batch column of the anchor's log-probs.
 func (a Anchor) Column() batch.Column {

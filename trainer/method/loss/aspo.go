@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 	"slices"
 
@@ -23,23 +22,18 @@ import (
 // the low-entropy tokens. The caps c keep a gradient, unlike PPO's dual clip.
 type ASPO struct {
 	// LowEntropyEpsNeg and HighEntropyEpsNeg are ε below 1 for A < 0.
-	LowEntropyEpsNeg  float64 `yaml:"low_entropy_eps_neg"`
-	HighEntropyEpsNeg float64 `yaml:"high_entropy_eps_neg"`
+	LowEntropyEpsNeg  float64 `yaml:"low_entropy_eps_neg" default:"0.2" range:"[0,inf]"`
+	HighEntropyEpsNeg float64 `yaml:"high_entropy_eps_neg" default:"0.4" range:"[0,inf]"`
 	// LowEntropyEpsPos and HighEntropyEpsPos are ε above 1 for A ≥ 0.
-	LowEntropyEpsPos  float64 `yaml:"low_entropy_eps_pos"`
-	HighEntropyEpsPos float64 `yaml:"high_entropy_eps_pos"`
+	LowEntropyEpsPos  float64 `yaml:"low_entropy_eps_pos" default:"0.2" range:"[0,inf]"`
+	HighEntropyEpsPos float64 `yaml:"high_entropy_eps_pos" default:"0.4" range:"[0,inf]"`
 	// CapNeg and CapPos are c for the two signs.
-	CapNeg float64 `yaml:"cap_neg"`
-	CapPos float64 `yaml:"cap_pos"`
+	CapNeg float64 `yaml:"cap_neg" default:"3" range:"(1,inf]"`
+	CapPos float64 `yaml:"cap_pos" default:"3" range:"(1,inf]"`
 	// Quantile splits the entropies of a response.
-	Quantile float64 `yaml:"quantile"`
+	Quantile float64 `yaml:"quantile" default:"0.8" range:"[0,1]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewASPO returns the authors' defaults.
-func NewASPO() *ASPO {
-	return &ASPO{LowEntropyEpsNeg: 0.2, HighEntropyEpsNeg: 0.4, LowEntropyEpsPos: 0.2, HighEntropyEpsPos: 0.4, CapNeg: 3, CapPos: 3, Quantile: 0.8}
 }
 
 var aspoSpec = method.Spec{
@@ -50,14 +44,6 @@ var aspoSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.203567 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.153305`,
-}
-
-// Validate reports every option that is out of range.
-func (p *ASPO) Validate() error {
-	return errors.Join(checkEps(p.LowEntropyEpsNeg, p.LowEntropyEpsPos), checkEps(p.HighEntropyEpsNeg, p.HighEntropyEpsPos),
-		check(p.CapNeg > 1 && p.CapPos > 1, "cap_neg %v, cap_pos %v: must be above 1", p.CapNeg, p.CapPos),
-		check(p.Quantile >= 0 && p.Quantile <= 1, "quantile %v: must be in [0, 1]", p.Quantile),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

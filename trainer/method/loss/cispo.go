@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/trainer/method"
@@ -20,25 +19,20 @@ import (
 // the band and A<0 tokens below it, which turns CISPO into a detached PPO clip.
 type CISPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"10" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
 	// Cap, if not 0, replaces both bounds by min(r, cap).
-	Cap float64 `yaml:"cap"`
+	Cap float64 `yaml:"cap" range:"[0,inf]"`
 	// UnifiedMask drops what PPO would clip.
 	UnifiedMask bool `yaml:"unified_mask"`
 	// Level of the ratio: token, or sequence for TRL's geometric mean.
-	Level string `yaml:"level"`
+	Level string `yaml:"level" default:"token" oneof:"token sequence"`
 	// Anchor is the denominator: old, or roll as SkyRL offers.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"old" oneof:"old roll"`
 	// LogClamp bounds the log-ratio; 0 is no bound (TRL, slime, ROLL).
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewCISPO returns the one-sided form with verl's example: 10 below, 0.2 above.
-func NewCISPO() *CISPO {
-	return &CISPO{EpsLow: 10, EpsHigh: 0.2, Level: "token", Anchor: Old, LogClamp: 20}
 }
 
 var cispoSpec = method.Spec{
@@ -51,13 +45,9 @@ var cispoSpec = method.Spec{
 A = -1: d loss/d logp = 0.200000 0.136455 0.200000; loss = 0.000000`,
 }
 
-// Validate reports every option that is out of range.
+// Validate checks the parameters that depend on each other.
 func (p *CISPO) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), checkLevel(p.Level), p.Anchor.Validate(),
-		check(p.Cap >= 0, "cap %v: must not be negative", p.Cap),
-		check(p.Cap == 0 || !p.UnifiedMask, "unified_mask: needs the band, not cap"),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Aggregation.Validate())
+	return check(p.Cap == 0 || !p.UnifiedMask, "unified_mask: needs the band, not cap")
 }
 
 // Eval computes the loss over the active tokens.
@@ -105,6 +95,3 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	return nil
 }
-
-// checkLevel checks the level of a ratio.
-func checkLevel(level string) error { return oneOf("level", level, []string{"token", "sequence"}) }

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math/rand/v2"
 
 	"driftlab/trainer/method"
@@ -21,27 +20,22 @@ import (
 // bound of 1: choose bounds by the distribution at hand.
 type ClipCov struct {
 	// EpsLow and EpsHigh are PPO's distances from 1.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
 	// Share is the fraction of tokens to drop.
-	Share float64 `yaml:"share"`
+	Share float64 `yaml:"share" default:"2e-4" range:"(0,1]"`
 	// Low and High bound the covariance of the candidates.
-	Low  float64 `yaml:"low"`
-	High float64 `yaml:"high"`
+	Low  float64 `yaml:"low" default:"1"`
+	High float64 `yaml:"high" default:"5"`
 	// LogClamp bounds the log-ratio; 0 is no bound, as published.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Seed of the draw.
-	Seed uint64 `yaml:"seed"`
+	Seed uint64 `yaml:"seed" default:"1"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 
 	// shuffle, set by tests only, replaces the draw.
 	shuffle func(eligible []int)
-}
-
-// NewClipCov returns the authors' defaults.
-func NewClipCov() *ClipCov {
-	return &ClipCov{EpsLow: 0.2, EpsHigh: 0.2, Share: 2e-4, Low: 1, High: 5, LogClamp: 20, Seed: 1}
 }
 
 var clipCovSpec = method.Spec{
@@ -54,13 +48,9 @@ var clipCovSpec = method.Spec{
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.078354`,
 }
 
-// Validate reports every option that is out of range.
+// Validate checks the parameters that depend on each other.
 func (p *ClipCov) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
-		check(p.Share > 0 && p.Share <= 1, "share %v: must be in (0, 1]", p.Share),
-		check(p.Low < p.High, "low %v, high %v: low must be below high", p.Low, p.High),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Aggregation.Validate())
+	return check(p.Low < p.High, "low %v, high %v: low must be below high", p.Low, p.High)
 }
 
 // Eval computes the loss over the active tokens.

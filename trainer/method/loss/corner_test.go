@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -114,7 +115,7 @@ func TestCornersByHand(t *testing.T) {
 			one([]float64{1, -1}, []float64{ln(2)}, []float64{ln(2)}), []float64{1.1, -1.5}},
 		{"TBPO: negatives above c stop", &TBPO{EpsLow: 0.1, EpsHigh: 0.1, Dual: 1.5, Aggregation: sum},
 			one([]float64{-1, -1}, []float64{ln(2)}, []float64{ln(1.4)}), []float64{0, -1.4}},
-		{"LUSPO: a mean over all responses", NewLUSPO(), empty, []float64{0.5, 0.5, 0}},
+		{"LUSPO: a mean over all responses", method.New[LUSPO](), empty, []float64{0.5, 0.5, 0}},
 		{"VESPO: the weight has a floor", &VESPO{KPos: 1, LambdaPos: 1e-4, KNeg: 1, LambdaNeg: 1, Aggregation: sum},
 			one([]float64{1}, []float64{-10, -9.5}), []float64{1e-8 * math.Exp(1e-4*(1-1e-8)), 1e-8 * math.Exp(1e-4*(1-1e-8))}},
 		{"DPPO top-K: K of the bulk and the rest", &DPPOTopK{K: 1, Divergence: "tv", DeltaHigh: 0.09, DeltaLow: 0.09, Aggregation: sum},

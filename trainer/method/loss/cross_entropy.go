@@ -17,9 +17,6 @@ type CrossEntropy struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-// NewCrossEntropy returns token-mean.
-func NewCrossEntropy() *CrossEntropy { return &CrossEntropy{} }
-
 var crossEntropySpec = method.Spec{
 	Name: "cross_entropy", Aliases: []string{"ce", "sft"}, Group: "loss", Unit: method.Token,
 	Source:   "SkyRL cross_entropy, prime-rl ce_loss_fn",
@@ -28,9 +25,6 @@ var crossEntropySpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
 A = -1: d loss/d logp = -0.166667 -0.166667 -0.166667; loss = 1.233333`,
 }
-
-// Validate reports every option that is out of range.
-func (p *CrossEntropy) Validate() error { return p.Aggregation.Validate() }
 
 // Eval computes the loss over the active tokens.
 func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -25,22 +23,17 @@ import (
 // function of the prefix.
 type CTPO struct {
 	// Low, High and Dual are lo, hi and d.
-	Low  float64 `yaml:"low"`
-	High float64 `yaml:"high"`
-	Dual float64 `yaml:"dual"`
+	Low  float64 `yaml:"low" default:"0.025" range:"[0,inf]"`
+	High float64 `yaml:"high" default:"0.05" range:"[0,inf]"`
+	Dual float64 `yaml:"dual" default:"0.05" range:"[0,inf]"`
 	// Power is p: 0.5 for products, -0.5 for means.
-	Power float64 `yaml:"power"`
+	Power float64 `yaml:"power" default:"0.5"`
 	// Form is product or geomean.
-	Form string `yaml:"form"`
+	Form string `yaml:"form" default:"product" oneof:"product geomean"`
 	// RatioClip uses PPO's clip in place of the one that grows with t.
 	RatioClip bool `yaml:"ratio_clip"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewCTPO returns the authors' defaults.
-func NewCTPO() *CTPO {
-	return &CTPO{Low: 0.025, High: 0.05, Dual: 0.05, Power: 0.5, Form: "product"}
 }
 
 var ctpoSpec = method.Spec{
@@ -51,14 +44,6 @@ var ctpoSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.166667 0.000000
 A = -1: d loss/d logp = 0.000000 0.166667 0.000000; loss = 0.000000`,
-}
-
-// Validate reports every option that is out of range.
-func (p *CTPO) Validate() error {
-	return errors.Join(
-		check(p.Low >= 0 && p.High >= 0 && p.Dual >= 0, "low %v, high %v, dual %v: must not be negative", p.Low, p.High, p.Dual),
-		check(p.Form == "product" || p.Form == "geomean", "form %q: must be product or geomean", p.Form),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

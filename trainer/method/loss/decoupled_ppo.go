@@ -1,10 +1,6 @@
 package loss
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -24,33 +20,26 @@ import (
 // the tokens before rejection: aggregation token-mean@pre. It does not clamp r.
 type DecoupledPPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
 	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
-	DualClip float64 `yaml:"dual_clip"`
-	// Prox is recompute, loglinear, linear or rollout.
-	Prox string `yaml:"prox"`
-	// Behave is none, token_truncate, token_mask, sequence_truncate or sequence_mask.
-	Behave string `yaml:"behave"`
+	DualClip float64 `yaml:"dual_clip" range:"0=none|(1,inf]"`
+	// Prox is where the proximal log-prob comes from.
+	Prox string `yaml:"prox" default:"recompute" oneof:"recompute loglinear linear rollout"`
+	// Behave is the treatment of w.
+	Behave string `yaml:"behave" default:"token_truncate" oneof:"none token_truncate token_mask sequence_truncate sequence_mask"`
 	// Cap bounds w; 0 is no bound.
-	Cap float64 `yaml:"cap"`
+	Cap float64 `yaml:"cap" default:"5" range:"[0,inf]"`
 	// LogClamp bounds log-ratios; 0 is no bound, as in AReaL.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewDecoupledPPO returns the loss of the paper: recomputed proximal policy,
-// weight truncated at 5 as in AReaL's examples.
-func NewDecoupledPPO() *DecoupledPPO {
-	return &DecoupledPPO{EpsLow: 0.2, EpsHigh: 0.2, Prox: "recompute", Behave: "token_truncate", Cap: 5, LogClamp: 20,
-		Aggregation: Aggregation{Pre: true}}
+	Aggregation Aggregation `yaml:"aggregation" default:"token-mean@pre"`
 }
 
 // NewA3PO returns the same loss with the interpolated proximal policy of A-3PO
 // and no weight beside it, as AReaL runs it.
 func NewA3PO() *DecoupledPPO {
-	p := NewDecoupledPPO()
+	p := method.New[DecoupledPPO]()
 	p.Prox = "loglinear"
 	return p
 }
@@ -73,26 +62,6 @@ var a3poSpec = method.Spec{
 	Needs:    batch.Columns{batch.LogpRoll, batch.Version, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.003567`,
-}
-
-var proxes = []string{"recompute", "loglinear", "linear", "rollout"}
-var behaves = []string{"none", "token_truncate", "token_mask", "sequence_truncate", "sequence_mask"}
-
-// Validate reports every option that is out of range.
-func (p *DecoupledPPO) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), oneOf("prox", p.Prox, proxes), oneOf("behave", p.Behave, behaves),
-		check(p.DualClip == 0 || p.DualClip > 1, "dual_clip %v: must be above 1, or 0 for none", p.DualClip),
-		check(p.Cap >= 0, "cap %v: must not be negative", p.Cap),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Aggregation.Validate())
-}
-
-// oneOf checks a word against a list.
-func oneOf(field, word string, known []string) error {
-	if slices.Contains(known, word) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", field, method.UnknownName(word, known))
 }
 
 // Eval computes the loss over the active tokens.

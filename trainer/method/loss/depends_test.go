@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -13,21 +14,21 @@ func TestDependsOn(t *testing.T) {
 		loss      Loss
 		old, roll bool
 	}{
-		"reinforce":               {NewReinforce(), false, false},
-		"ppo_clip":                {NewPPOClip(), true, false},
+		"reinforce":               {method.New[Reinforce](), false, false},
+		"ppo_clip":                {method.New[PPOClip](), true, false},
 		"cispo":                   {&CISPO{EpsHigh: 0.2, Level: "token", Anchor: Old}, true, false},
 		"cispo roll":              {&CISPO{EpsHigh: 0.2, Level: "token", Anchor: Roll}, false, true},
-		"decoupled_ppo":           {NewDecoupledPPO(), true, true},
+		"decoupled_ppo":           {method.New[DecoupledPPO](), true, true},
 		"decoupled_ppo unweighed": {&DecoupledPPO{EpsLow: 0.2, EpsHigh: 0.2, Prox: "recompute", Behave: "none"}, true, false},
 		"decoupled_ppo rollout":   {&DecoupledPPO{EpsLow: 0.2, EpsHigh: 0.2, Prox: "rollout", Behave: "token_mask", Cap: 5}, false, true},
 		"a3po":                    {NewA3PO(), false, true},
-		"logit_fusion":            {NewLogitFusion(), false, true},
+		"logit_fusion":            {method.New[LogitFusion](), false, true},
 		"logit_fusion student":    {&LogitFusion{Ratio: "student", Cap: 3}, true, false},
-		"maxrl":                   {NewMaxRL(), true, false},
+		"maxrl":                   {method.New[MaxRL](), true, false},
 		"maxrl plain":             {&MaxRL{Epsilon: 1e-6}, false, false},
-		"m2_mask":                 {NewM2Mask(), true, true},
-		"ipo":                     {NewIPO(), false, true},
-		"kl_cov":                  {NewKLCov(), true, false},
+		"m2_mask":                 {method.New[M2Mask](), true, true},
+		"ipo":                     {method.New[IPO](), false, true},
+		"kl_cov":                  {method.New[KLCov](), true, false},
 	} {
 		for column, want := range map[batch.Column]bool{batch.Anchor: tc.old, batch.LogpRoll: tc.roll} {
 			if got, err := DependsOn(tc.loss, column); err != nil || got != want {

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -18,18 +16,13 @@ import (
 // loses its gradient. The defaults are ours and neutral: CISPO's for all four.
 type DISPO struct {
 	// CorrectLow and CorrectHigh are the distances from 1 for correct responses.
-	CorrectLow  float64 `yaml:"correct_low"`
-	CorrectHigh float64 `yaml:"correct_high"`
+	CorrectLow  float64 `yaml:"correct_low" default:"1" range:"[0,inf]"`
+	CorrectHigh float64 `yaml:"correct_high" default:"4" range:"[0,inf]"`
 	// IncorrectLow and IncorrectHigh are those for incorrect ones.
-	IncorrectLow  float64 `yaml:"incorrect_low"`
-	IncorrectHigh float64 `yaml:"incorrect_high"`
+	IncorrectLow  float64 `yaml:"incorrect_low" default:"1" range:"[0,inf]"`
+	IncorrectHigh float64 `yaml:"incorrect_high" default:"4" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewDISPO returns the neutral start: no lower bound, 4 above.
-func NewDISPO() *DISPO {
-	return &DISPO{CorrectLow: 1, CorrectHigh: 4, IncorrectLow: 1, IncorrectHigh: 4}
 }
 
 var dispoSpec = method.Spec{
@@ -43,14 +36,6 @@ A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.000000`,
 	Reconstruction: "regimes {correct, incorrect} × {weight above 1, below 1}, as the abstract says; the four bounds " +
 		"are free. The abstract gives none, and the defaults are ours: equal for both labels, which is CISPO with upper bound 5 — set " +
 		"them apart to run DISPO",
-}
-
-// Validate reports every option that is out of range.
-func (p *DISPO) Validate() error {
-	return errors.Join(
-		check(p.CorrectLow >= 0 && p.CorrectHigh >= 0, "correct_low %v, correct_high %v: must not be negative", p.CorrectLow, p.CorrectHigh),
-		check(p.IncorrectLow >= 0 && p.IncorrectHigh >= 0, "incorrect_low %v, incorrect_high %v: must not be negative", p.IncorrectLow, p.IncorrectHigh),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -24,15 +23,12 @@ import (
 // learning; KDRL, arXiv:2506.08946. Where the clamp acts the derivative is 0: inferred.
 type DistillK2 struct {
 	// Coef is β (0.1 there, found to be too much).
-	Coef float64 `yaml:"coef"`
+	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
 	// RatioClip bounds the ratio of the two probabilities either way; 0 is no bound.
-	RatioClip float64 `yaml:"ratio_clip"`
+	RatioClip float64 `yaml:"ratio_clip" range:"0=none|(1,inf)"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewDistillK2 returns the source's coefficient, without a clip.
-func NewDistillK2() *DistillK2 { return &DistillK2{Coef: 0.1} }
 
 var distillK2Spec = method.Spec{
 	Name: "distill_k2", Aliases: []string{"opd_k2"}, Group: "loss", Unit: method.Token,
@@ -44,13 +40,6 @@ var distillK2Spec = method.Spec{
 loss = 0.175000
 d loss/d logp = -0.016667 -0.033333 -0.166667`,
 	Reconstruction: "the source clamps the ratio of teacher and student without saying what becomes of the gradient there: it is 0 here, as PPO's",
-}
-
-// Validate reports every option that is out of range.
-func (k *DistillK2) Validate() error {
-	return errors.Join(check(k.Coef >= 0 && !math.IsInf(k.Coef, 0), "coef %v: must be finite and not negative", k.Coef),
-		check(k.RatioClip == 0 || k.RatioClip > 1 && !math.IsInf(k.RatioClip, 0), "ratio_clip %v: must be above 1, or 0 for none", k.RatioClip),
-		k.Aggregation.Validate())
 }
 
 // Prepare does nothing.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -72,7 +73,7 @@ func TestGKDGradient(t *testing.T) {
 // TestDistillationOfItself: where the teacher is the policy there is no gradient, and a
 // token that is not guided has none whatever the teacher says.
 func TestDistillationOfItself(t *testing.T) {
-	for _, term := range []Term{NewDistillK2(), &GKD{Coef: 1, Direction: "forward"}, &GKD{Coef: 1, Direction: "reverse"}, &GKD{Coef: 1, TopK: 2, Direction: "forward"}} {
+	for _, term := range []Term{method.New[DistillK2](), &GKD{Coef: 1, Direction: "forward"}, &GKD{Coef: 1, Direction: "reverse"}, &GKD{Coef: 1, TopK: 2, Direction: "forward"}} {
 		b := nastyBatch(4, false)
 		out := &Grad{}
 		out.Reset(b.Tokens())
@@ -121,7 +122,7 @@ func TestK2IsRawK1(t *testing.T) {
 		b.Advantage[n] = b.Teacher.Logp[n] - b.Now.Logp[n]
 	}
 	asAdvantage, asLoss := &Grad{}, &Grad{}
-	if err := NewPPOClip().Eval(asAdvantage, b); err != nil {
+	if err := method.New[PPOClip]().Eval(asAdvantage, b); err != nil {
 		t.Fatal(err)
 	}
 	asLoss.Reset(b.Tokens())

@@ -3,6 +3,8 @@ package loss
 import (
 	"strings"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 // TestDocumentedFormulas: a formula that can be evaluated has the values that the loss
@@ -31,7 +33,7 @@ func TestDocumentedFormulas(t *testing.T) {
 
 // TestWrongFormulaIsNoticed: other signs, other columns, other bounds than the loss's.
 func TestWrongFormulaIsNoticed(t *testing.T) {
-	ppo := NewPPOClip()
+	ppo := method.New[PPOClip]()
 	ppo.DualClip = 0
 	for _, c := range []struct {
 		l       Loss
@@ -46,9 +48,9 @@ func TestWrongFormulaIsNoticed(t *testing.T) {
 		{ppo, "L = -A·r, r = exp(r)", "not: r is defined by itself"},
 		{ppo, "loss = -A", "not: is not a name"},
 		{ppo, "L = -A·mean(lr)", "not: takes other tokens in"},
-		{NewRolloutIS(), "L = -sg[r·1[1-ε_low < r < 1+ε_high]]·A·logp, r = exp(logp-roll)", ""},
-		{NewRolloutIS(), "L = -sg[r·1[r > 1+ε_high]]·A·logp, r = exp(logp-roll)", "the loss computes"},
-		{NewGPG(), "L = -A·logp", ""}, {NewGPG(), "L = -A·tanh(logp)", "the loss computes"},
+		{method.New[RolloutIS](), "L = -sg[r·1[1-ε_low < r < 1+ε_high]]·A·logp, r = exp(logp-roll)", ""},
+		{method.New[RolloutIS](), "L = -sg[r·1[r > 1+ε_high]]·A·logp, r = exp(logp-roll)", "the loss computes"},
+		{method.New[GPG](), "L = -A·logp", ""}, {method.New[GPG](), "L = -A·tanh(logp)", "the loss computes"},
 	} {
 		told, _, err := Explain(c.l, Worked(c.l))
 		if err != nil {

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"slices"
 
 	"driftlab/precision/elementary"
@@ -25,18 +24,18 @@ import (
 // a cap (live_ratio): the same gradient, another value.
 type DPPO struct {
 	// DeltaLow and DeltaHigh are the band: probabilities for tv, nats for kl.
-	DeltaLow  float64 `yaml:"delta_low"`
-	DeltaHigh float64 `yaml:"delta_high"`
+	DeltaLow  float64 `yaml:"delta_low" default:"0.15" range:"[0,inf]"`
+	DeltaHigh float64 `yaml:"delta_high" default:"0.15" range:"[0,inf]"`
 	// Cap is c; 0 is none.
-	Cap float64 `yaml:"cap"`
+	Cap float64 `yaml:"cap" default:"20" range:"0=none|[1,inf]"`
 	// LiveRatio leaves r in the graph, uncapped.
 	LiveRatio bool `yaml:"live_ratio"`
 	// LogClamp bounds the log-ratio; 0 is no bound.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Anchor is the denominator of the ratio.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
 	// MaskAnchor is the policy the band is measured against.
-	MaskAnchor Anchor `yaml:"mask_anchor"`
+	MaskAnchor Anchor `yaml:"mask_anchor" default:"roll" oneof:"old roll"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 
@@ -45,18 +44,24 @@ type DPPO struct {
 
 // NewDPPOTV returns the binary total-variation form, δ = 0.15.
 func NewDPPOTV() *DPPO {
-	return &DPPO{DeltaLow: 0.15, DeltaHigh: 0.15, Cap: 20, LogClamp: 20, Anchor: Roll, MaskAnchor: Roll, outside: outsideTV}
+	p := method.New[DPPO]()
+	p.outside = outsideTV
+	return p
 }
 
 // NewDPPOKL returns the binary KL form, δ = 0.05.
 func NewDPPOKL() *DPPO {
-	return &DPPO{DeltaLow: 0.05, DeltaHigh: 0.05, Cap: 20, LogClamp: 20, Anchor: Roll, MaskAnchor: Roll, outside: outsideKL}
+	p := method.New[DPPO]()
+	p.DeltaLow, p.DeltaHigh, p.outside = 0.05, 0.05, outsideKL
+	return p
 }
 
 // NewPPOMask returns PPO's own rule in the same detached form: Stable-RL's
 // baseline, 0.2 and 0.28.
 func NewPPOMask() *DPPO {
-	return &DPPO{DeltaLow: 0.2, DeltaHigh: 0.28, Cap: 20, LogClamp: 20, Anchor: Roll, MaskAnchor: Roll, outside: outsideRatio}
+	p := method.New[DPPO]()
+	p.DeltaLow, p.DeltaHigh, p.outside = 0.2, 0.28, outsideRatio
+	return p
 }
 
 const dppoSource = "arXiv:2602.04879; sail-sg/Stable-RL, verl, SkyRL"
@@ -89,16 +94,6 @@ var ppoMaskSpec = method.Spec{
 	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
-}
-
-// Validate reports every option that is out of range.
-func (p *DPPO) Validate() error {
-	return errors.Join(
-		check(p.DeltaLow >= 0, "delta_low %v: must not be negative", p.DeltaLow),
-		check(p.DeltaHigh >= 0, "delta_high %v: must not be negative", p.DeltaHigh),
-		check(p.Cap == 0 || p.Cap >= 1, "cap %v: below 1 it would scale on-policy data; 0 is none", p.Cap),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Anchor.Validate(), p.MaskAnchor.Validate(), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

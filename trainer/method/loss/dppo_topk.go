@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -21,21 +20,16 @@ import (
 // policy, p the current one.
 type DPPOTopK struct {
 	// K is the number of tokens kept apart.
-	K int `yaml:"k"`
+	K int `yaml:"k" default:"20" range:"[1,inf]"`
 	// Divergence is kl or tv.
-	Divergence string `yaml:"divergence"`
+	Divergence string `yaml:"divergence" default:"kl" oneof:"kl tv"`
 	// DeltaLow and DeltaHigh are δ for A ≤ 0 and A > 0.
-	DeltaLow  float64 `yaml:"delta_low"`
-	DeltaHigh float64 `yaml:"delta_high"`
+	DeltaLow  float64 `yaml:"delta_low" default:"0.05" range:"[0,inf]"`
+	DeltaHigh float64 `yaml:"delta_high" default:"0.05" range:"[0,inf]"`
 	// Cap is c; 0 is none.
-	Cap float64 `yaml:"cap"`
+	Cap float64 `yaml:"cap" default:"20" range:"0=none|[1,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewDPPOTopK returns the KL form with K = 20 and δ = 0.05.
-func NewDPPOTopK() *DPPOTopK {
-	return &DPPOTopK{K: 20, Divergence: "kl", DeltaLow: 0.05, DeltaHigh: 0.05, Cap: 20}
 }
 
 var dppoTopKSpec = method.Spec{
@@ -45,14 +39,6 @@ var dppoTopKSpec = method.Spec{
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = -0.407134`,
-}
-
-// Validate reports every option that is out of range.
-func (p *DPPOTopK) Validate() error {
-	return errors.Join(check(p.K >= 1, "k %d: must be at least 1", p.K), oneOf("divergence", p.Divergence, []string{"kl", "tv"}),
-		check(p.DeltaLow >= 0 && p.DeltaHigh >= 0, "delta_low %v, delta_high %v: must not be negative", p.DeltaLow, p.DeltaHigh),
-		check(p.Cap == 0 || p.Cap >= 1, "cap %v: below 1 it would scale on-policy data; 0 is none", p.Cap),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
@@ -17,13 +15,10 @@ import (
 // paper learns a value.
 type DRO struct {
 	// Beta is the strength of the pull, above 0.
-	Beta float64 `yaml:"beta"`
+	Beta float64 `yaml:"beta" default:"1" range:"(0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewDRO returns β = 1.
-func NewDRO() *DRO { return &DRO{Beta: 1} }
 
 var droSpec = method.Spec{
 	Name: "dro", Group: "loss", Unit: method.Token,
@@ -33,11 +28,6 @@ var droSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.133333 -0.200000 -0.083333
 A = -1: d loss/d logp = 0.200000 0.133333 0.250000; loss = 0.055000`,
-}
-
-// Validate reports every option that is out of range.
-func (p *DRO) Validate() error {
-	return errors.Join(check(p.Beta > 0, "beta %v: must be above 0", p.Beta), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

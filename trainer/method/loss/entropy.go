@@ -1,9 +1,6 @@
 package loss
 
 import (
-	"errors"
-	"math"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -18,13 +15,10 @@ import (
 // entropy is no function of the sampled token's log-prob.
 type Entropy struct {
 	// Coef is the coefficient (verl 0; 0.001 to 0.01 in use).
-	Coef float64 `yaml:"coef"`
+	Coef float64 `yaml:"coef" default:"0.001" range:"(-inf,inf)"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewEntropy returns coefficient 0.001.
-func NewEntropy() *Entropy { return &Entropy{Coef: 0.001} }
 
 var entropySpec = method.Spec{
 	Name: "entropy", Aliases: []string{"entropy_bonus"}, Group: "loss", Unit: method.Token,
@@ -35,11 +29,6 @@ var entropySpec = method.Spec{
 	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
 loss = -0.974724
 d loss/d logits at that token = 0.042530 -0.018252 -0.024278`,
-}
-
-// Validate reports every option that is out of range.
-func (e *Entropy) Validate() error {
-	return errors.Join(check(!math.IsNaN(e.Coef) && !math.IsInf(e.Coef, 0), "coef %v: must be finite", e.Coef), e.Aggregation.Validate())
 }
 
 // Prepare does nothing.

@@ -2,7 +2,6 @@ package loss
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 
@@ -22,16 +21,11 @@ import (
 // entropy. One bucket is GSPO-token; as many buckets as tokens is PPO.
 type ESPO struct {
 	// Buckets is K.
-	Buckets int `yaml:"buckets"`
+	Buckets int `yaml:"buckets" default:"4" range:"[1,inf]"`
 	// Eps is the clip at the mean entropy.
-	Eps float64 `yaml:"eps"`
+	Eps float64 `yaml:"eps" default:"0.2" range:"[0,inf]"`
 	// Aggregation over tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewESPO returns our defaults: 4 buckets, ε 0.2.
-func NewESPO() *ESPO {
-	return &ESPO{Buckets: 4, Eps: 0.2, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
 }
 
 var espoSpec = method.Spec{
@@ -43,12 +37,6 @@ var espoSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.000000 0.274787; loss = 0.072851`,
 	Reconstruction: "quantile buckets of the response's entropies, geometric mean per bucket, clip proportional to mean entropy within a factor 2",
-}
-
-// Validate reports every option that is out of range.
-func (p *ESPO) Validate() error {
-	return errors.Join(check(p.Buckets >= 1, "buckets %d: must be at least 1", p.Buckets),
-		check(p.Eps >= 0, "eps %v: must not be negative", p.Eps), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -3,6 +3,7 @@ package loss
 import (
 	"fmt"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -14,7 +15,7 @@ func ExampleEvaluate() {
 		Ref:       batch.Scored{Logp: []float64{-0.9, -0.8, -2.1}},
 		Graded:    batch.Graded{Advantage: []float64{-1, -1, -1}},
 	}
-	policy, kl := NewPPOClip(), NewKLTerm(K3)
+	policy, kl := method.New[PPOClip](), NewKLTerm(K3)
 	policy.DualClip = 1.5
 	kl.Coef = 0.1
 	var out Grad

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v4"
+
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // TestExplainEveryLoss: the trace of every loss is the loss. Explain works every
@@ -59,29 +59,27 @@ func TestExplainOptions(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(text), l); err != nil {
 			t.Fatal(err)
 		}
-		if v, ok := l.(interface{ Validate() error }); ok {
-			if err := v.Validate(); err != nil {
-				t.Fatal(err)
-			}
+		if err := method.Check(l); err != nil {
+			t.Fatal(err)
 		}
 		return l
 	}
 	for i, l := range []Loss{
-		with(NewPPOClip(), "{delta: 1.5, dual_clip: 2, log_clamp: 0, aggregation: seq-mean-token-mean@pre}"),
-		with(NewCISPO(), "{level: sequence, anchor: roll}"), with(NewCISPO(), "{unified_mask: true, eps_low: 0.2}"), with(NewCISPO(), "{cap: 1.1}"),
-		with(NewSAPO(), "{level: sequence, mean_advantage: true, anchor: roll}"), with(NewImportanceSampling(), "{level: sequence, anchor: old}"),
-		with(NewKimi(), "{level: token, anchor: roll}"), with(NewMinPRO(), "{variant: clip}"), with(NewMinPRO(), "{cap: 1, anchor: roll}"),
-		with(NewLogitFusion(), "{ratio: shaped, cap: 1, floor: 0.5}"), with(NewLogitFusion(), "{ratio: decoupled}"), with(NewLogitFusion(), "{ratio: student, cap: 1, soft_cap: true}"),
-		with(NewDPPOTV(), "{live_ratio: true, anchor: old}"), with(NewDPPOKL(), "{cap: 0, mask_anchor: old}"), with(NewDPPOTopK(), "{k: 2, divergence: tv, cap: 1}"),
-		with(NewSTPPO(), "{gradient: live}"), with(NewSTPPO(), "{ctn: kl, dual_clip: 1.5}"), with(NewSTPPO(), "{ctn: survivors, turn_ratio: mean}"),
-		with(NewSTPPO(), "{ctn: kl, gradient: live, turn_ratio: product}"), with(NewSTPPO(), "{ctn: bias_norm, epsilon: 1e-8, log_cap: 0}"),
-		with(NewPrimeMasked(), "{sequence: true, length_norm: true}"), with(NewPrimeMasked(), "{low: 0.9, high: 1.1}"), with(NewPrimeGeo(), "{sequence: true, teacher_tau: 0.1, kl_tau: 0.1}"),
-		with(NewTOPR(), "{level: token, sign: advantage}"), with(NewTOPR(), "{level: turn, anchor: old}"), with(NewDecoupledPPO(), "{prox: linear, behave: sequence_mask, cap: 1}"),
-		with(NewDecoupledPPO(), "{prox: rollout, behave: none, dual_clip: 2}"), with(NewGMPO(), "{clip: sequence, non_empty: true}"), with(NewGMPO(), "{clip: none, normalise: false}"),
-		with(NewGSPO(), "{mean_advantage: false, dual_clip: 1.1, log_cap: 0}"), with(NewGSPOToken(), "{ratio_mask: pre}"), with(NewKLCov(), "{exact: true, share: 0.5}"), with(NewKLCov(), "{share: 0.5}"),
-		with(NewClipCov(), "{low: -1, share: 0.5}"), with(NewR2VPO(), "{variant: adaptive_clip, anchor: roll}"), with(NewQUATRO(), "{off_policy: true}"), with(NewMaxRL(), "{ratio: false, baseline: false}"),
-		with(NewOAPL(), "{length_norm: true}"), with(NewOnlineDPO(), "{all_pairs: true}"), with(NewTRM(), "{divergence: k2}"), with(NewM2Mask(), "{threshold: 0.01}"), with(NewVESPO(), "{sequence_weights: true}"),
-		with(NewACR(), "{cap: 1}"), with(NewRefKL(), "{kl_tau: 0}"), with(NewIPO(), "{log_clamp: 0}"), with(NewASPO(), "{cap_neg: 1.1, cap_pos: 1.1}"),
+		with(method.New[PPOClip](), "{delta: 1.5, dual_clip: 2, log_clamp: 0, aggregation: seq-mean-token-mean@pre}"),
+		with(method.New[CISPO](), "{level: sequence, anchor: roll}"), with(method.New[CISPO](), "{unified_mask: true, eps_low: 0.2}"), with(method.New[CISPO](), "{cap: 1.1}"),
+		with(method.New[SAPO](), "{level: sequence, mean_advantage: true, anchor: roll}"), with(method.New[ImportanceSampling](), "{level: sequence, anchor: old}"),
+		with(method.New[Kimi](), "{level: token, anchor: roll}"), with(method.New[MinPRO](), "{variant: clip}"), with(method.New[MinPRO](), "{cap: 1, anchor: roll}"),
+		with(method.New[LogitFusion](), "{ratio: shaped, cap: 1, floor: 0.5}"), with(method.New[LogitFusion](), "{ratio: decoupled}"), with(method.New[LogitFusion](), "{ratio: student, cap: 1, soft_cap: true}"),
+		with(NewDPPOTV(), "{live_ratio: true, anchor: old}"), with(NewDPPOKL(), "{cap: 0, mask_anchor: old}"), with(method.New[DPPOTopK](), "{k: 2, divergence: tv, cap: 1}"),
+		with(method.New[STPPO](), "{gradient: live}"), with(method.New[STPPO](), "{ctn: kl, dual_clip: 1.5}"), with(method.New[STPPO](), "{ctn: survivors, turn_ratio: mean}"),
+		with(method.New[STPPO](), "{ctn: kl, gradient: live, turn_ratio: product}"), with(method.New[STPPO](), "{ctn: bias_norm, epsilon: 1e-8, log_cap: 0}"),
+		with(method.New[PrimeMasked](), "{sequence: true, length_norm: true}"), with(method.New[PrimeMasked](), "{low: 0.9, high: 1.1}"), with(method.New[PrimeGeo](), "{sequence: true, teacher_tau: 0.1, kl_tau: 0.1}"),
+		with(method.New[TOPR](), "{level: token, sign: advantage}"), with(method.New[TOPR](), "{level: turn, anchor: old}"), with(method.New[DecoupledPPO](), "{prox: linear, behave: sequence_mask, cap: 1}"),
+		with(method.New[DecoupledPPO](), "{prox: rollout, behave: none, dual_clip: 2}"), with(method.New[GMPO](), "{clip: sequence, non_empty: true}"), with(method.New[GMPO](), "{clip: none, normalise: false}"),
+		with(method.New[GSPO](), "{mean_advantage: false, dual_clip: 1.1, log_cap: 0}"), with(method.New[GSPOToken](), "{ratio_mask: pre}"), with(method.New[KLCov](), "{exact: true, share: 0.5}"), with(method.New[KLCov](), "{share: 0.5}"),
+		with(method.New[ClipCov](), "{low: -1, share: 0.5}"), with(method.New[R2VPO](), "{variant: adaptive_clip, anchor: roll}"), with(method.New[QUATRO](), "{off_policy: true}"), with(method.New[MaxRL](), "{ratio: false, baseline: false}"),
+		with(method.New[OAPL](), "{length_norm: true}"), with(method.New[OnlineDPO](), "{all_pairs: true}"), with(method.New[TRM](), "{divergence: k2}"), with(method.New[M2Mask](), "{threshold: 0.01}"), with(method.New[VESPO](), "{sequence_weights: true}"),
+		with(method.New[ACR](), "{cap: 1}"), with(method.New[RefKL](), "{kl_tau: 0}"), with(method.New[IPO](), "{log_clamp: 0}"), with(method.New[ASPO](), "{cap_neg: 1.1, cap_pos: 1.1}"),
 	} {
 		for seed := range uint64(4) {
 			in := nastyBatch(seed, seed%2 == 1)

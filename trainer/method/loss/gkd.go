@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -24,19 +23,16 @@ import (
 // (arXiv:2506.08946) found top-k unstable.
 type GKD struct {
 	// Coef is the coefficient (1).
-	Coef float64 `yaml:"coef"`
+	Coef float64 `yaml:"coef" default:"1" range:"[0,inf)"`
 	// TopK is the number of the teacher's tokens (verl 10); 0 takes all.
-	TopK int `yaml:"top_k"`
+	TopK int `yaml:"top_k" default:"10" range:"[0,inf]"`
 	// Direction is forward or reverse.
-	Direction string `yaml:"direction"`
+	Direction string `yaml:"direction" default:"forward" oneof:"forward reverse"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 
 	kept []bool
 }
-
-// NewGKD returns verl's choice: forward over the top 10.
-func NewGKD() *GKD { return &GKD{Coef: 1, TopK: 10, Direction: "forward"} }
 
 var gkdSpec = method.Spec{
 	Name: "gkd", Group: "loss", Unit: method.Token,
@@ -48,13 +44,6 @@ var gkdSpec = method.Spec{
 loss = 0.039784
 d loss/d logits at that token = -0.027295 0.009039 0.018256`,
 	Reconstruction: "the teacher's tokens outside K are left out and its mass is not renormalised",
-}
-
-// Validate reports every option that is out of range.
-func (g *GKD) Validate() error {
-	return errors.Join(check(g.Coef >= 0 && !math.IsInf(g.Coef, 0), "coef %v: must be finite and not negative", g.Coef),
-		check(g.TopK >= 0, "top_k %d: must not be negative", g.TopK),
-		oneOf("direction", g.Direction, []string{"forward", "reverse"}), g.Aggregation.Validate())
 }
 
 // Prepare does nothing.

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -23,22 +21,19 @@ import (
 // the 1/T.
 type GMPO struct {
 	// EpsLow and EpsHigh are the bounds of the log-ratio.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"0.4" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.4" range:"[0,inf]"`
 	// Clip is token, sequence or none.
-	Clip string `yaml:"clip"`
+	Clip string `yaml:"clip" default:"token" oneof:"token sequence none"`
 	// Normalise divides the sum of log-ratios by the length.
-	Normalise bool `yaml:"normalise"`
+	Normalise bool `yaml:"normalise" default:"true"`
 	// Epsilon is added to lengths before dividing by them (verl 1e-8).
-	Epsilon float64 `yaml:"epsilon"`
+	Epsilon float64 `yaml:"epsilon" range:"[0,inf]"`
 	// NonEmpty averages over non-empty responses in place of all.
 	NonEmpty bool `yaml:"non_empty"`
 
 	mask []bool
 }
-
-// NewGMPO returns the paper's bounds, 0.4 each.
-func NewGMPO() *GMPO { return &GMPO{EpsLow: 0.4, EpsHigh: 0.4, Clip: "token", Normalise: true} }
 
 var gmpoSpec = method.Spec{
 	Name: "gmpo", Aliases: []string{"geo_mean"}, Group: "loss", Unit: method.Sequence,
@@ -48,13 +43,6 @@ var gmpoSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.190438 -0.190438 0.000000
 A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.019365`,
-}
-
-// Validate reports every option that is out of range.
-func (p *GMPO) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
-		check(p.Epsilon >= 0, "epsilon %v: must not be negative", p.Epsilon),
-		check(p.Clip == "token" || p.Clip == "sequence" || p.Clip == "none", "clip %q: must be token, sequence or none", p.Clip))
 }
 
 // Eval computes the loss over the active tokens.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/golden"
@@ -240,7 +241,7 @@ func rollLoss(p golden.Values, agg Aggregation) Loss {
 	case "tis":
 		return &CISPO{EpsLow: 1 - p.FloatOr("tis_lower_bound", 0), EpsHigh: p.FloatOr("tis_upper_bound", 1) - 1, Level: "token", Anchor: Old, Aggregation: agg}
 	case "topr":
-		l := NewTOPR()
+		l := method.New[TOPR]()
 		l.Level, l.Anchor, l.LogClamp, l.Aggregation = "token", Old, 0, agg
 		if segment {
 			l.Level, l.Epsilon = "turn", 1e-8

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/golden"
 )
@@ -20,10 +21,8 @@ func goldenMatchers() []golden.Matcher {
 // evaluate runs a loss on a case's batch and reports errors as failures.
 func evaluate(k *golden.Check, l Loss, b *batch.Batch) *Grad {
 	out := &Grad{}
-	if v, ok := l.(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
-			k.Fail("Validate: %v", err)
-		}
+	if err := method.Check(l); err != nil {
+		k.Fail("Check: %v", err)
 	}
 	if err := l.Eval(out, b); err != nil {
 		k.Fail("Eval: %v", err)

@@ -46,7 +46,7 @@ func trlLoss(c *golden.Case, agg Aggregation) Loss {
 	case kind == "luspo":
 		return &LUSPO{EpsLow: low, EpsHigh: high}
 	case level == "sequence_token":
-		return &GSPOToken{EpsLow: low, EpsHigh: high, Aggregation: agg}
+		return &GSPOToken{RatioMask: "post", EpsLow: low, EpsHigh: high, Aggregation: agg}
 	case level == "sequence":
 		return &GSPO{EpsLow: low, EpsHigh: high, Aggregation: agg}
 	}

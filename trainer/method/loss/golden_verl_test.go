@@ -105,7 +105,7 @@ func verlLoss(c *golden.Case) Loss {
 		return &SAPO{TauPos: p.Float("tau_pos"), TauNeg: p.Float("tau_neg"), Level: "token", Anchor: Old, LogClamp: 20, Aggregation: agg}
 	case "gspo":
 		agg.Mode, agg.Horizon = "seq-mean-token-mean", 0
-		return &GSPOToken{EpsLow: low, EpsHigh: high, LogCap: 10, Aggregation: agg}
+		return &GSPOToken{RatioMask: "post", EpsLow: low, EpsHigh: high, LogCap: 10, Aggregation: agg}
 	case "geo_mean":
 		return &GMPO{EpsLow: low, EpsHigh: high, Clip: "token", Normalise: true, Epsilon: 1e-8}
 	case "dppo_tv":

@@ -17,9 +17,6 @@ type GPG struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-// NewGPG returns token-mean.
-func NewGPG() *GPG { return &GPG{} }
-
 var gpgSpec = method.Spec{
 	Name: "gpg", Group: "loss", Unit: method.Token,
 	Source:   "arXiv:2504.02546; verl gpg",
@@ -29,9 +26,6 @@ var gpgSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
 A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
 }
-
-// Validate reports every option that is out of range.
-func (p *GPG) Validate() error { return p.Aggregation.Validate() }
 
 // Eval computes the loss over the active tokens.
 func (p *GPG) Eval(out *Grad, in *batch.Batch) error {

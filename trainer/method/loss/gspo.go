@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
@@ -19,22 +17,17 @@ import (
 // rejected, the mean runs over what is left.
 type GSPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1 (3e-4, 4e-4).
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"4e-4" range:"[0,inf]"`
 	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
-	DualClip float64 `yaml:"dual_clip"`
+	DualClip float64 `yaml:"dual_clip" range:"0=none|(1,inf]"`
 	// LogCap bounds the sequence log-ratio from above before the exponential
 	// (verl's 10); 0 is no bound (slime, TRL, AReaL).
-	LogCap float64 `yaml:"log_cap"`
+	LogCap float64 `yaml:"log_cap" default:"10"`
 	// MeanAdvantage replaces the tokens' advantages by their mean per response.
-	MeanAdvantage bool `yaml:"mean_advantage"`
+	MeanAdvantage bool `yaml:"mean_advantage" default:"true"`
 	// Aggregation over tokens, each with the response's term.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewGSPO returns the paper's bounds.
-func NewGSPO() *GSPO {
-	return &GSPO{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
 }
 
 var gspoSpec = method.Spec{
@@ -45,13 +38,6 @@ var gspoSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.090480`,
-}
-
-// Validate reports every option that is out of range.
-func (p *GSPO) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
-		check(p.DualClip == 0 || p.DualClip > 1, "dual_clip %v: must be above 1, or 0 for none", p.DualClip),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -21,22 +19,17 @@ import (
 // it is honoured.
 type GSPOToken struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1 (3e-4, 4e-4).
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"4e-4" range:"[0,inf]"`
 	// LogCap bounds the sequence log-ratio from above before the exponential
 	// (verl and SkyRL 10); 0 is no bound (TRL).
-	LogCap float64 `yaml:"log_cap"`
+	LogCap float64 `yaml:"log_cap" default:"10"`
 	// RatioMask says which tokens s is the mean over when the correction has
 	// rejected some: post, those that are left (verl, AReaL), or pre, all that
 	// were generated (SkyRL).
-	RatioMask string `yaml:"ratio_mask"`
+	RatioMask string `yaml:"ratio_mask" default:"post" oneof:"pre post"`
 	// Aggregation over tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewGSPOToken returns the paper's bounds.
-func NewGSPOToken() *GSPOToken {
-	return &GSPOToken{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap, RatioMask: "post", Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
 }
 
 var gspoTokenSpec = method.Spec{
@@ -47,13 +40,6 @@ var gspoTokenSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.090480`,
-}
-
-// Validate reports every option that is out of range.
-func (p *GSPOToken) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
-		check(p.RatioMask == "" || p.RatioMask == "pre" || p.RatioMask == "post", "ratio_mask %q: must be pre or post (rejection)", p.RatioMask),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -74,7 +75,7 @@ func TestOnPolicyReducesToPolicyGradient(t *testing.T) {
 		for n := range scaled {
 			scaled[n] *= nonEmpty / rows
 		}
-		got := eval(t, NewGMPO(), b).DLogp
+		got := eval(t, method.New[GMPO](), b).DLogp
 		for n := range scaled {
 			if math.Abs(got[n]-scaled[n]) > 1e-8 {
 				t.Fatalf("gmpo on-policy: entry %d is %g, want %g", n, got[n], scaled[n])
@@ -224,12 +225,12 @@ func TestClosedGateDropsThePolicyTerm(t *testing.T) {
 		}
 	}
 	b := nastyBatch(7, false)
-	want := eval(t, NewPPOClip(), b).DLogp
+	want := eval(t, method.New[PPOClip](), b).DLogp
 	b.Gate = make([]bool, b.Tokens())
 	for n := range b.Gate {
 		b.Gate[n] = n%2 == 0
 	}
-	for n, d := range eval(t, NewPPOClip(), b).DLogp {
+	for n, d := range eval(t, method.New[PPOClip](), b).DLogp {
 		if b.Gate[n] && d != want[n] || !b.Gate[n] && d != 0 {
 			t.Fatalf("token %d: %v behind gate %v, want %v", n, d, b.Gate[n], want[n])
 		}

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -19,19 +17,14 @@ import (
 // form uses the mean advantage of the response.
 type ImportanceSampling struct {
 	// Level is token or sequence.
-	Level string `yaml:"level"`
+	Level string `yaml:"level" default:"token" oneof:"token sequence"`
 	// Anchor is the denominator of the ratio.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
 	// LogClamp bounds the log-ratio; 0 is no bound, as published.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens; for level sequence, a mean over responses of the
 	// response's term (seq-mean-token-mean).
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewImportanceSampling returns the token form against the rollout policy.
-func NewImportanceSampling() *ImportanceSampling {
-	return &ImportanceSampling{Level: "token", Anchor: Roll, LogClamp: 20}
 }
 
 var importanceSamplingSpec = method.Spec{
@@ -42,14 +35,6 @@ var importanceSamplingSpec = method.Spec{
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
-}
-
-// Validate reports every option that is out of range.
-func (p *ImportanceSampling) Validate() error {
-	return errors.Join(
-		check(p.Level == "token" || p.Level == "sequence", "level %q: must be token or sequence", p.Level),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Anchor.Validate(), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -18,18 +17,15 @@ import (
 // PrimeDPPO.
 type IPO struct {
 	// Delta is the largest change of probability.
-	Delta float64 `yaml:"delta"`
+	Delta float64 `yaml:"delta" default:"0.1" range:"[0,inf]"`
 	// AdvTau and KLTau weigh the two terms.
-	AdvTau float64 `yaml:"adv_tau"`
-	KLTau  float64 `yaml:"kl_tau"`
+	AdvTau float64 `yaml:"adv_tau" default:"1" range:"[0,inf]"`
+	KLTau  float64 `yaml:"kl_tau" default:"1e-3" range:"[0,inf]"`
 	// LogClamp bounds the log-ratio inside the exponential; 0 is no bound.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewIPO returns prime-rl's defaults.
-func NewIPO() *IPO { return &IPO{Delta: 0.1, AdvTau: 1, KLTau: 1e-3, LogClamp: 20} }
 
 var ipoSpec = method.Spec{
 	Name: "ipo", Group: "loss", Unit: method.Token,
@@ -39,12 +35,6 @@ var ipoSpec = method.Spec{
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184162 -0.184162 -0.203500
 A = -1: d loss/d logp = 0.184228 0.184228 0.203634; loss = 0.000020`,
-}
-
-// Validate reports every option that is out of range.
-func (p *IPO) Validate() error {
-	return errors.Join(check(p.Delta >= 0, "delta %v: must not be negative", p.Delta),
-		checkTaus(p.AdvTau, p.KLTau), check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

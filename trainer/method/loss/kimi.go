@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
@@ -19,19 +17,14 @@ import (
 // with anchor old is the same function as DRO with β = τ.
 type Kimi struct {
 	// Tau is the strength of the penalty.
-	Tau float64 `yaml:"tau"`
+	Tau float64 `yaml:"tau" default:"0.1" range:"[0,inf]"`
 	// Level is sequence or token.
-	Level string `yaml:"level"`
+	Level string `yaml:"level" default:"sequence" oneof:"sequence token"`
 	// Anchor is the policy the log-ratio is taken to.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"old" oneof:"old roll"`
 	// Aggregation over tokens; a response's penalty counts once, with the mean
 	// weight of its tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewKimi returns the sequence form with τ = 0.1.
-func NewKimi() *Kimi {
-	return &Kimi{Tau: 0.1, Level: "sequence", Anchor: Old, Aggregation: Aggregation{Mode: "seq-mean-token-sum"}}
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`
 }
 
 var kimiSpec = method.Spec{
@@ -42,13 +35,6 @@ var kimiSpec = method.Spec{
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.475000 -0.475000 -0.475000
 A = -1: d loss/d logp = 0.525000 0.525000 0.525000; loss = 0.012500`,
-}
-
-// Validate reports every option that is out of range.
-func (p *Kimi) Validate() error {
-	return errors.Join(check(p.Tau >= 0, "tau %v: must not be negative", p.Tau),
-		check(p.Level == "sequence" || p.Level == "token", "level %q: must be sequence or token", p.Level),
-		p.Anchor.Validate(), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -41,9 +41,9 @@ const (
 // KL), and off-policy the importance-corrected k3.
 type KLTerm struct {
 	// Coef is the coefficient (verl's default 0.001).
-	Coef float64 `yaml:"coef"`
+	Coef float64 `yaml:"coef" default:"0.001" range:"[0,inf]"`
 	// In is loss or reward.
-	In Place `yaml:"in"`
+	In Place `yaml:"in" default:"loss" oneof:"loss reward"`
 	// Controller adapts the coefficient of a penalty in the reward.
 	Controller Controller `yaml:"controller"`
 	// Bounds are k3's clamps.
@@ -56,23 +56,16 @@ type KLTerm struct {
 
 // NewKLTerm returns a term with verl's defaults for the estimator.
 func NewKLTerm(e Estimator) *KLTerm {
-	return &KLTerm{Coef: 0.001, In: InLoss, Bounds: VerlBounds, Controller: Controller{Horizon: 10000}, estimator: e}
+	k := method.New[KLTerm]()
+	k.estimator = e
+	return k
 }
 
-// Validate reports every option that is out of range.
+// Validate checks what the controller needs.
 func (k *KLTerm) Validate() error {
-	return errors.Join(checkPlace(k.In, k.Coef),
-		check(k.Controller.Target >= 0, "controller.target %v: must be above 0, or 0 for a fixed coefficient", k.Controller.Target),
-		check(k.Controller.Target == 0 || k.Controller.Horizon > 0, "controller.horizon %v: must be above 0", k.Controller.Horizon),
-		check(k.Controller.Target == 0 || k.In == InReward, "controller: adapts a penalty in the reward only"),
-		check(k.Bounds.Log >= 0 && k.Bounds.Value >= 0, "bounds %v: must not be negative", k.Bounds),
-		k.Aggregation.Validate())
-}
-
-func checkPlace(in Place, coef float64) error {
 	return errors.Join(
-		check(in == InLoss || in == InReward, "in %q: must be loss or reward", in),
-		check(coef >= 0, "coef %v: must not be negative", coef))
+		check(k.Controller.Target == 0 || k.Controller.Horizon > 0, "controller.horizon %v: must be above 0", k.Controller.Horizon),
+		check(k.Controller.Target == 0 || k.In == InReward, "controller: adapts a penalty in the reward only"))
 }
 
 // Coefficient is the present coefficient.

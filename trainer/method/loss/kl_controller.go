@@ -10,10 +10,10 @@ package loss
 type Controller struct {
 	// Target is the KL to hold, in nats per token as the caller measures it; 0
 	// keeps the coefficient fixed.
-	Target float64 `yaml:"target"`
+	Target float64 `yaml:"target" range:"0=a fixed coefficient|(0,inf]"`
 	// Horizon is the number of responses over which a deviation of 20 per cent
 	// changes the coefficient by as much.
-	Horizon float64 `yaml:"horizon"`
+	Horizon float64 `yaml:"horizon" default:"10000"`
 }
 
 // Next returns the coefficient after a step that measured kl over n responses.

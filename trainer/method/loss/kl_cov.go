@@ -2,7 +2,6 @@ package loss
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 
@@ -24,23 +23,20 @@ import (
 // KL(old‖current) of the full distributions, which a simulator has.
 type KLCov struct {
 	// Share is the fraction of tokens selected (2e-4; the authors use 2e-3 for 7B models).
-	Share float64 `yaml:"share"`
+	Share float64 `yaml:"share" default:"2e-4" range:"(0,1]"`
 	// Beta is the coefficient of the penalty (authors 1, verl's configuration 0.1).
-	Beta float64 `yaml:"beta"`
+	Beta float64 `yaml:"beta" default:"1" range:"[0,inf]"`
 	// Random draws as many tokens at random instead: the control. The draw is seeded
 	// by Seed and the version of the learner's weights.
 	Random bool   `yaml:"random"`
-	Seed   uint64 `yaml:"seed"`
+	Seed   uint64 `yaml:"seed" default:"1"`
 	// Exact penalises KL(old‖current) at the state; needs DistOld and Dist.
 	Exact bool `yaml:"exact"`
 	// LogClamp bounds the log-ratio inside r; 0 is no bound, as published.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewKLCov returns the authors' defaults.
-func NewKLCov() *KLCov { return &KLCov{Share: 2e-4, Beta: 1, LogClamp: 20, Seed: 1} }
 
 var klCovSpec = method.Spec{
 	Name: "kl_cov", Group: "loss", Unit: method.Token,
@@ -50,15 +46,6 @@ var klCovSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage}, May: method.If("exact", batch.DistOld, batch.Dist),
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
 A = -1: d loss/d logp = 0.203567 0.136455 0.441454; loss = 0.083333`,
-}
-
-// Validate reports every option that is out of range.
-func (p *KLCov) Validate() error {
-	return errors.Join(
-		check(p.Share > 0 && p.Share <= 1, "share %v: must be in (0, 1]", p.Share),
-		check(p.Beta >= 0, "beta %v: must not be negative", p.Beta),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

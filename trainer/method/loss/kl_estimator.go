@@ -54,8 +54,8 @@ func ParseEstimator(name string) (Estimator, error) {
 // KLBounds are the clamps of k3: Log on u before the exponential, Value on the
 // result; 0 is none. Where either is active the derivative is zero.
 type KLBounds struct {
-	Log   float64 `yaml:"log"`
-	Value float64 `yaml:"value"`
+	Log   float64 `yaml:"log" default:"20" range:"[0,inf]"`
+	Value float64 `yaml:"value" default:"10" range:"[0,inf]"`
 }
 
 // VerlBounds are those of verl and SkyRL: ±20 on u, ±10 on the value. ROLL

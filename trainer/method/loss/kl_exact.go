@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -19,15 +17,12 @@ import (
 // corrects their distribution.
 type ExactKL struct {
 	// Coef is the coefficient.
-	Coef float64 `yaml:"coef"`
+	Coef float64 `yaml:"coef" default:"0.001" range:"[0,inf]"`
 	// In is loss or reward.
-	In Place `yaml:"in"`
+	In Place `yaml:"in" default:"loss" oneof:"loss reward"`
 	// Aggregation of the term in the loss.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewExactKL returns coefficient 0.001 in the loss.
-func NewExactKL() *ExactKL { return &ExactKL{Coef: 0.001, In: InLoss} }
 
 var exactKLSpec = method.Spec{
 	Name: "exact", Aliases: []string{"full"}, Group: "kl", Unit: method.Token,
@@ -38,11 +33,6 @@ var exactKLSpec = method.Spec{
 	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
 loss = 0.079503
 d loss/d logits at that token = 0.030002 -0.009900 -0.020102`,
-}
-
-// Validate reports every option that is out of range.
-func (k *ExactKL) Validate() error {
-	return errors.Join(checkPlace(k.In, k.Coef), k.Aggregation.Validate())
 }
 
 // Coefficient is the coefficient.

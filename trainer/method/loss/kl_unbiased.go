@@ -19,25 +19,20 @@ import (
 // the anchor is exactly the gradient of KL(π‖ref).
 type UnbiasedKL struct {
 	// Coef is the coefficient (TRL's example uses 0.001).
-	Coef float64 `yaml:"coef"`
+	Coef float64 `yaml:"coef" default:"0.001" range:"[0,inf]"`
 	// In must be loss: the point of the method is its gradient.
-	In Place `yaml:"in"`
+	In Place `yaml:"in" default:"loss" oneof:"loss reward"`
 	// Anchor is the policy that sampled the tokens: roll or old.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
 	// Level of x: token, or sequence for the geometric mean TRL uses with
 	// sequence-level ratios.
-	Level string `yaml:"level"`
+	Level string `yaml:"level" default:"token" oneof:"token sequence"`
 	// LogClamp bounds the log-ratio of x; 0 is no bound, as published.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// ValueClamp bounds K from above where slime's low_var_kl does (10); 0 is none.
-	ValueClamp float64 `yaml:"value_clamp"`
+	ValueClamp float64 `yaml:"value_clamp" range:"[0,inf]"`
 	// Aggregation of the term.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewUnbiasedKL returns the paper's form with coefficient 0.001.
-func NewUnbiasedKL() *UnbiasedKL {
-	return &UnbiasedKL{Coef: 0.001, In: InLoss, Anchor: Roll, Level: "token", LogClamp: 20}
 }
 
 var unbiasedKLSpec = method.Spec{
@@ -51,13 +46,10 @@ loss = 0.061702
 d loss/d logp = 0.073678 -0.073678 0.020357`,
 }
 
-// Validate reports every option that is out of range.
+// Validate checks the parameters that depend on each other.
 func (k *UnbiasedKL) Validate() error {
-	return errors.Join(checkPlace(k.In, k.Coef), checkLevel(k.Level), k.Anchor.Validate(),
-		check(k.In != InReward, "in: k3_unbiased belongs into the loss; use k1 or k3 in the reward"),
-		check(k.ValueClamp >= 0 && k.LogClamp >= 0, "value_clamp %v, log_clamp %v: must not be negative", k.ValueClamp, k.LogClamp),
-		check(k.Level == "token" || k.ValueClamp == 0, "value_clamp: applies to level token"),
-		k.Aggregation.Validate())
+	return errors.Join(check(k.In != InReward, "in: k3_unbiased belongs into the loss; use k1 or k3 in the reward"),
+		check(k.Level == "token" || k.ValueClamp == 0, "value_clamp: applies to level token"))
 }
 
 // Coefficient is the coefficient.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -76,7 +77,7 @@ func TestLimitsOfOptions(t *testing.T) {
 			for _, x := range values {
 				l := e.New()
 				set(t, l, tc.field, x)
-				if err := l.(interface{ Validate() error }).Validate(); (err == nil) != ok {
+				if err := method.Check(l); (err == nil) != ok {
 					t.Errorf("%s with %s %v: %v", tc.loss, tc.field, x, err)
 				}
 			}
@@ -96,7 +97,7 @@ func TestLimitsOfKL(t *testing.T) {
 	}{{0, 0, 0, true}, {20, 10, 1, true}, {-1, 10, 1, false}, {20, -1, 1, false}, {20, 10, -1, false}} {
 		k := e.New().(*KLTerm)
 		k.Bounds.Log, k.Bounds.Value, k.Coef = tc.log, tc.value, tc.coef
-		if err := k.Validate(); (err == nil) != tc.ok {
+		if err := method.Check(k); (err == nil) != tc.ok {
 			t.Errorf("%+v: %v", tc, err)
 		}
 	}

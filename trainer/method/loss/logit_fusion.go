@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
@@ -22,24 +20,19 @@ import (
 // control that has one.
 type LogitFusion struct {
 	// Ratio is mixed, student, shaped or decoupled.
-	Ratio string `yaml:"ratio"`
+	Ratio string `yaml:"ratio" default:"mixed" oneof:"mixed student shaped decoupled"`
 	// Cap is c.
-	Cap float64 `yaml:"cap"`
+	Cap float64 `yaml:"cap" default:"3" range:"[1,inf]"`
 	// SoftCap keeps a gradient above the cap.
 	SoftCap bool `yaml:"soft_cap"`
 	// Floor is l, of every ratio but decoupled; 0, the default, is none. With cap 3
 	// and floor 1/3 the clip is symmetric in the logarithm.
-	Floor float64 `yaml:"floor"`
+	Floor float64 `yaml:"floor" range:"[0,1]"`
 	// Gamma shapes the ratio, Eps is the clip of ratio decoupled.
-	Gamma float64 `yaml:"gamma"`
-	Eps   float64 `yaml:"eps"`
+	Gamma float64 `yaml:"gamma" default:"0.1" range:"[0,inf]"`
+	Eps   float64 `yaml:"eps" default:"0.2" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewLogitFusion returns the mixed ratio, capped at 3.
-func NewLogitFusion() *LogitFusion {
-	return &LogitFusion{Ratio: "mixed", Cap: 3, Gamma: 0.1, Eps: 0.2}
 }
 
 var logitFusionSpec = method.Spec{
@@ -51,14 +44,6 @@ var logitFusionSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 	Reconstruction: "ratio to the mixture with a hard upper cap; student, shaped and decoupled ratios and a soft cap are selectable. The section rollout.fusion samples from the mixture",
-}
-
-// Validate reports every option that is out of range.
-func (p *LogitFusion) Validate() error {
-	return errors.Join(oneOf("ratio", p.Ratio, []string{"mixed", "student", "shaped", "decoupled"}),
-		check(p.Cap >= 1, "cap %v: must be at least 1", p.Cap),
-		check(p.Floor >= 0 && p.Floor <= 1, "floor %v: must be in [0, 1]", p.Floor), check(p.Gamma >= 0 && p.Eps >= 0, "gamma %v, eps %v: must not be negative", p.Gamma, p.Eps),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -15,15 +15,12 @@ import (
 // lets a gradient into masked tokens: not offered.
 type LUSPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"4e-4" range:"[0,inf]"`
 	// LogCap bounds the sequence log-ratio from above before the exponential; 0
 	// is no bound, as in TRL.
-	LogCap float64 `yaml:"log_cap"`
+	LogCap float64 `yaml:"log_cap" default:"10"`
 }
-
-// NewLUSPO returns GSPO's bounds.
-func NewLUSPO() *LUSPO { return &LUSPO{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: sequenceCap} }
 
 var luspoSpec = method.Spec{
 	Name: "luspo", Group: "loss", Unit: method.Sequence,
@@ -34,9 +31,6 @@ var luspoSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.590680 0.590680 0.590680; loss = 0.271441`,
 }
-
-// Validate reports every option that is out of range.
-func (p *LUSPO) Validate() error { return checkEps(p.EpsLow, p.EpsHigh) }
 
 // Eval computes the loss: GSPO's term on every token, summed and divided by B,
 // is T_i times the term.

@@ -2,7 +2,6 @@ package loss
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	"driftlab/trainer/method"
@@ -21,23 +20,18 @@ import (
 // counts those that rejection sampling drops.
 type M2Mask struct {
 	// Threshold bounds the mean of v, above 0 (0.04).
-	Threshold float64 `yaml:"threshold"`
+	Threshold float64 `yaml:"threshold" default:"0.04" range:"(0,inf]"`
 	// EpsLow and EpsHigh are the distances of PPO's bounds from 1.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
 	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
-	DualClip float64 `yaml:"dual_clip"`
+	DualClip float64 `yaml:"dual_clip" range:"0=none|(1,inf]"`
 	// LogClamp bounds the log-ratio of r; 0 is no bound, as in AReaL.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
+	Aggregation Aggregation `yaml:"aggregation" default:"token-mean@pre"`
 
 	mask []bool
-}
-
-// NewM2Mask returns AReaL's example threshold, 0.04.
-func NewM2Mask() *M2Mask {
-	return &M2Mask{Threshold: 0.04, EpsLow: 0.2, EpsHigh: 0.2, LogClamp: 20, Aggregation: Aggregation{Pre: true}}
 }
 
 var m2MaskSpec = method.Spec{
@@ -48,14 +42,6 @@ var m2MaskSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.407134 0.000000 0.549574; loss = 0.556708`,
-}
-
-// Validate reports every option that is out of range.
-func (p *M2Mask) Validate() error {
-	return errors.Join(check(p.Threshold > 0, "threshold %v: must be above 0", p.Threshold), checkEps(p.EpsLow, p.EpsHigh),
-		check(p.DualClip == 0 || p.DualClip > 1, "dual_clip %v: must be above 1, or 0 for none", p.DualClip),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens the mask leaves.

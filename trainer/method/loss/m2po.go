@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 	"slices"
 
@@ -22,17 +21,14 @@ import (
 // a violation nothing is clipped.
 type M2PO struct {
 	// Budget is the bound of the second moment (0.04).
-	Budget float64 `yaml:"budget"`
+	Budget float64 `yaml:"budget" default:"0.04" range:"(0,inf]"`
 	// MiniLow and MiniHigh keep the clip from being tighter than 1-MiniLow and
 	// 1+MiniHigh (0.3 and 0.5 in the authors' script).
-	MiniLow  float64 `yaml:"mini_low"`
-	MiniHigh float64 `yaml:"mini_high"`
+	MiniLow  float64 `yaml:"mini_low" default:"0.3" range:"[0,inf]"`
+	MiniHigh float64 `yaml:"mini_high" default:"0.5" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewM2PO returns the authors' defaults.
-func NewM2PO() *M2PO { return &M2PO{Budget: 0.04, MiniLow: 0.3, MiniHigh: 0.5} }
 
 var m2poSpec = method.Spec{
 	Name: "m2po", Group: "loss", Unit: method.Batch,
@@ -42,14 +38,6 @@ var m2poSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.024787`,
-}
-
-// Validate reports every option that is out of range.
-func (p *M2PO) Validate() error {
-	return errors.Join(
-		check(p.Budget > 0, "budget %v: must be above 0", p.Budget),
-		check(p.MiniLow >= 0 && p.MiniHigh >= 0, "mini_low %v, mini_high %v: must not be negative", p.MiniLow, p.MiniHigh),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
@@ -19,18 +17,13 @@ import (
 // prompt without success gives no gradient. Rewards must not be negative.
 type MaxRL struct {
 	// Epsilon is added to the mean reward (SkyRL 1e-6).
-	Epsilon float64 `yaml:"epsilon"`
+	Epsilon float64 `yaml:"epsilon" default:"1e-6" range:"(0,inf]"`
 	// Baseline subtracts the mean reward; without it only successes teach.
-	Baseline bool `yaml:"baseline"`
+	Baseline bool `yaml:"baseline" default:"true"`
 	// Ratio weighs by the live ratio to old.
-	Ratio bool `yaml:"ratio"`
+	Ratio bool `yaml:"ratio" default:"true"`
 	// Aggregation over tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewMaxRL returns SkyRL's form.
-func NewMaxRL() *MaxRL {
-	return &MaxRL{Epsilon: 1e-6, Baseline: true, Ratio: true, Aggregation: Aggregation{Mode: "seq-mean-token-sum"}}
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`
 }
 
 var maxRLSpec = method.Spec{
@@ -42,11 +35,6 @@ var maxRLSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.610700 -0.409365 -0.824359
 A = -1: d loss/d logp = 0.610700 0.409365 0.824359; loss = 0.000000`,
 	Reconstruction: "SkyRL has it as an advantage under a PPO loss; here the loss computes that advantage itself, without a clip",
-}
-
-// Validate reports every option that is out of range.
-func (p *MaxRL) Validate() error {
-	return errors.Join(check(p.Epsilon > 0, "epsilon %v: must be above 0", p.Epsilon), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/trainer/method"
@@ -18,21 +17,16 @@ import (
 // gradient of a whole suffix would fall on one token. Masked tokens are skipped.
 type MinPRO struct {
 	// Cap bounds the detached weight b_t·r_t; 0 is none (our default 20).
-	Cap float64 `yaml:"cap"`
+	Cap float64 `yaml:"cap" default:"20" range:"0=none|[1,inf]"`
 	// Variant is plain, or clip for PPO's clip on b_t·r_t.
-	Variant string `yaml:"variant"`
+	Variant string `yaml:"variant" default:"plain" oneof:"plain clip"`
 	// EpsLow and EpsHigh are the distances from 1 of variant clip.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
 	// Anchor is the behaviour policy of the ratio.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"old" oneof:"old roll"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewMinPRO returns the plain form.
-func NewMinPRO() *MinPRO {
-	return &MinPRO{Cap: 20, Variant: "plain", EpsLow: 0.2, EpsHigh: 0.2, Anchor: Old}
 }
 
 var minPROSpec = method.Spec{
@@ -44,13 +38,6 @@ var minPROSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.166667 -0.224976
 A = -1: d loss/d logp = 0.203567 0.166667 0.224976; loss = 0.000000`,
 	Reconstruction: "prefix minimum detached, current ratio live; variant clip puts PPO's clip on the product",
-}
-
-// Validate reports every option that is out of range.
-func (p *MinPRO) Validate() error {
-	return errors.Join(check(p.Cap == 0 || p.Cap >= 1, "cap %v: must be at least 1, or 0 for none", p.Cap),
-		oneOf("variant", p.Variant, []string{"plain", "clip"}), checkEps(p.EpsLow, p.EpsHigh),
-		p.Anchor.Validate(), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

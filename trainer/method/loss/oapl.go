@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -22,17 +21,18 @@ import (
 // weight. A group without variance has A* = 0 and pulls the log-ratio to 0.
 type OAPL struct {
 	// Beta1 is the temperature of the value, Beta2 the scale of the log-ratio.
-	Beta1 float64 `yaml:"beta1"`
-	Beta2 float64 `yaml:"beta2"`
+	Beta1 float64 `yaml:"beta1" default:"1" range:"(0,inf]"`
+	Beta2 float64 `yaml:"beta2" default:"1e-3" range:"(0,inf]"`
 	// LengthNorm divides the log-ratio of a response by its length.
 	LengthNorm bool `yaml:"length_norm"`
 }
 
-// NewOAPL returns the ports' defaults.
-func NewOAPL() *OAPL { return &OAPL{Beta1: 1, Beta2: 1e-3} }
-
 // NewA2PO returns the defaults of TRL's trainer of the same regression.
-func NewA2PO() *OAPL { return &OAPL{Beta1: 0.5, Beta2: 1e-3} }
+func NewA2PO() *OAPL {
+	p := method.New[OAPL]()
+	p.Beta1 = 0.5
+	return p
+}
 
 var oaplSpec = method.Spec{
 	Name: "oapl", Group: "loss", Unit: method.Sequence,
@@ -57,11 +57,6 @@ var a2poSpec = method.Spec{
 A = -1: d loss/d logp = 0.000717 0.000717 0.000717; loss = 0.297215`,
 	Reconstruction: "the paper estimates V* offline from the reference policy; here, as in OAPL, it comes from the " +
 		"group at hand, and the reference is the rollout policy",
-}
-
-// Validate reports every option that is out of range.
-func (p *OAPL) Validate() error {
-	return errors.Join(check(p.Beta1 > 0, "beta1 %v: must be above 0", p.Beta1), check(p.Beta2 > 0, "beta2 %v: must be above 0", p.Beta2))
 }
 
 // Eval computes the loss over the responses.

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -20,13 +19,10 @@ import (
 // give none. The default β is ours.
 type OnlineDPO struct {
 	// Beta is the strength of the implicit KL.
-	Beta float64 `yaml:"beta"`
+	Beta float64 `yaml:"beta" default:"0.1" range:"(0,inf]"`
 	// AllPairs takes every pair of a group with different rewards.
 	AllPairs bool `yaml:"all_pairs"`
 }
-
-// NewOnlineDPO returns β = 0.1.
-func NewOnlineDPO() *OnlineDPO { return &OnlineDPO{Beta: 0.1} }
 
 var onlineDPOSpec = method.Spec{
 	Name: "online_dpo", Aliases: []string{"dpo"}, Group: "loss", Unit: method.Group,
@@ -36,11 +32,6 @@ var onlineDPOSpec = method.Spec{
 	Needs:    batch.Columns{batch.LogpRef, batch.Reward, batch.Group},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.050000 -0.050000 -0.050000
 A = -1: d loss/d logp = 0.050000 0.050000 0.050000; loss = 0.693147`,
-}
-
-// Validate reports every option that is out of range.
-func (p *OnlineDPO) Validate() error {
-	return errors.Join(check(p.Beta > 0, "beta %v: must be above 0", p.Beta))
 }
 
 // Eval computes the loss over the pairs.

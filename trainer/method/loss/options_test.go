@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -17,84 +18,100 @@ var variants = []struct {
 	name string
 	loss func() Loss
 }{
-	{"ppo delta", func() Loss { p := NewPPOClip(); p.Delta, p.DualClip = 1.5, 2; return p }},
-	{"ppo asymmetric, no clamp", func() Loss { p := NewPPOClip(); p.EpsHigh, p.DualClip, p.LogClamp = 0.28, 0, 0; return p }},
-	{"is sequence", func() Loss { p := NewImportanceSampling(); p.Level = "sequence"; return p }},
-	{"is old", func() Loss { p := NewImportanceSampling(); p.Anchor = Old; return p }},
-	{"topr token", func() Loss { p := NewTOPR(); p.Level, p.Sign, p.Low = "token", "advantage", 0.3; return p }},
-	{"topr turn", func() Loss { p := NewTOPR(); p.Level = "turn"; return p }},
-	{"kimi token", func() Loss { p := NewKimi(); p.Level, p.Anchor = "token", Roll; return p }},
-	{"decoupled linear", func() Loss { p := NewDecoupledPPO(); p.Prox, p.Behave, p.Cap = "linear", "token_mask", 1.1; return p }},
-	{"decoupled rollout", func() Loss { p := NewDecoupledPPO(); p.Prox, p.Behave = "rollout", "sequence_truncate"; return p }},
+	{"ppo delta", func() Loss { p := method.New[PPOClip](); p.Delta, p.DualClip = 1.5, 2; return p }},
+	{"ppo asymmetric, no clamp", func() Loss { p := method.New[PPOClip](); p.EpsHigh, p.DualClip, p.LogClamp = 0.28, 0, 0; return p }},
+	{"is sequence", func() Loss { p := method.New[ImportanceSampling](); p.Level = "sequence"; return p }},
+	{"is old", func() Loss { p := method.New[ImportanceSampling](); p.Anchor = Old; return p }},
+	{"topr token", func() Loss { p := method.New[TOPR](); p.Level, p.Sign, p.Low = "token", "advantage", 0.3; return p }},
+	{"topr turn", func() Loss { p := method.New[TOPR](); p.Level = "turn"; return p }},
+	{"kimi token", func() Loss { p := method.New[Kimi](); p.Level, p.Anchor = "token", Roll; return p }},
+	{"decoupled linear", func() Loss {
+		p := method.New[DecoupledPPO]()
+		p.Prox, p.Behave, p.Cap = "linear", "token_mask", 1.1
+		return p
+	}},
+	{"decoupled rollout", func() Loss {
+		p := method.New[DecoupledPPO]()
+		p.Prox, p.Behave = "rollout", "sequence_truncate"
+		return p
+	}},
 	{"decoupled mask", func() Loss {
-		p := NewDecoupledPPO()
+		p := method.New[DecoupledPPO]()
 		p.Behave, p.Cap, p.DualClip = "sequence_mask", 1.05, 1.5
 		return p
 	}},
-	{"decoupled none", func() Loss { p := NewDecoupledPPO(); p.Behave = "none"; return p }},
-	{"m2 mask tight", func() Loss { p := NewM2Mask(); p.Threshold = 0.01; return p }},
-	{"oapl length", func() Loss { p := NewOAPL(); p.LengthNorm, p.Beta2 = true, 0.3; return p }},
-	{"turns mean", func() Loss { p := NewSTPPO(); p.TurnRatio, p.CTN = "mean", "bias_norm"; return p }},
-	{"turns product", func() Loss { p := NewSTPPO(); p.TurnRatio, p.CTN = "product", "survivors"; return p }},
-	{"turns live", func() Loss { p := NewSTPPO(); p.Gradient, p.CTN, p.DualClip = "live", "kl", 2; return p }},
-	{"turns live product", func() Loss { p := NewSTPPO(); p.Gradient, p.TurnRatio, p.CTN = "live", "product", "none"; return p }},
+	{"decoupled none", func() Loss { p := method.New[DecoupledPPO](); p.Behave = "none"; return p }},
+	{"m2 mask tight", func() Loss { p := method.New[M2Mask](); p.Threshold = 0.01; return p }},
+	{"oapl length", func() Loss { p := method.New[OAPL](); p.LengthNorm, p.Beta2 = true, 0.3; return p }},
+	{"turns mean", func() Loss { p := method.New[STPPO](); p.TurnRatio, p.CTN = "mean", "bias_norm"; return p }},
+	{"turns product", func() Loss { p := method.New[STPPO](); p.TurnRatio, p.CTN = "product", "survivors"; return p }},
+	{"turns live", func() Loss { p := method.New[STPPO](); p.Gradient, p.CTN, p.DualClip = "live", "kl", 2; return p }},
+	{"turns live product", func() Loss {
+		p := method.New[STPPO]()
+		p.Gradient, p.TurnRatio, p.CTN = "live", "product", "none"
+		return p
+	}},
 	{"dispo tight", func() Loss { return &DISPO{CorrectLow: 0.1, CorrectHigh: 0.3, IncorrectLow: 0.2, IncorrectHigh: 0.1} }},
-	{"minpro clip", func() Loss { p := NewMinPRO(); p.Variant, p.Anchor = "clip", Roll; return p }},
-	{"minpro capped", func() Loss { p := NewMinPRO(); p.Cap = 1; return p }},
-	{"r2vpo adaptive", func() Loss { p := NewR2VPO(); p.Variant = "adaptive_clip"; return p }},
-	{"quatro off-policy", func() Loss { p := NewQUATRO(); p.OffPolicy = true; return p }},
-	{"trm k2", func() Loss { p := NewTRM(); p.Divergence = "k2"; return p }},
-	{"trm k3", func() Loss { p := NewTRM(); p.Divergence, p.Delta = "k3", 0.2; return p }},
-	{"espo one", func() Loss { p := NewESPO(); p.Buckets = 1; return p }},
-	{"tbpo wide", func() Loss { p := NewTBPO(); p.EpsLow, p.EpsHigh, p.Dual = 0.1, 0.1, 1.2; return p }},
-	{"acr tight", func() Loss { p := NewACR(); p.Cap = 1.05; return p }},
-	{"fusion student", func() Loss { p := NewLogitFusion(); p.Ratio, p.Cap = "student", 1.1; return p }},
-	{"fusion soft", func() Loss { p := NewLogitFusion(); p.SoftCap, p.Cap = true, 1.1; return p }},
-	{"fusion floor", func() Loss { p := NewLogitFusion(); p.Cap, p.Floor = 1.1, 0.9; return p }},
-	{"fusion shaped", func() Loss { p := NewLogitFusion(); p.Ratio = "shaped"; return p }},
-	{"fusion decoupled", func() Loss { p := NewLogitFusion(); p.Ratio = "decoupled"; return p }},
-	{"dpo all pairs", func() Loss { p := NewOnlineDPO(); p.AllPairs = true; return p }},
-	{"maxrl plain", func() Loss { p := NewMaxRL(); p.Ratio, p.Baseline = false, false; return p }},
-	{"cispo cap", func() Loss { p := NewCISPO(); p.Cap = 1.2; return p }},
-	{"cispo unified", func() Loss { p := NewCISPO(); p.EpsLow, p.UnifiedMask, p.Anchor = 0.2, true, Roll; return p }},
-	{"cispo sequence", func() Loss { p := NewCISPO(); p.Level = "sequence"; return p }},
-	{"sapo sequence", func() Loss { p := NewSAPO(); p.Level, p.MeanAdvantage = "sequence", true; return p }},
-	{"sapo hot", func() Loss { p := NewSAPO(); p.TauPos, p.TauNeg, p.Anchor = 3, 5, Roll; return p }},
+	{"minpro clip", func() Loss { p := method.New[MinPRO](); p.Variant, p.Anchor = "clip", Roll; return p }},
+	{"minpro capped", func() Loss { p := method.New[MinPRO](); p.Cap = 1; return p }},
+	{"r2vpo adaptive", func() Loss { p := method.New[R2VPO](); p.Variant = "adaptive_clip"; return p }},
+	{"quatro off-policy", func() Loss { p := method.New[QUATRO](); p.OffPolicy = true; return p }},
+	{"trm k2", func() Loss { p := method.New[TRM](); p.Divergence = "k2"; return p }},
+	{"trm k3", func() Loss { p := method.New[TRM](); p.Divergence, p.Delta = "k3", 0.2; return p }},
+	{"espo one", func() Loss { p := method.New[ESPO](); p.Buckets = 1; return p }},
+	{"tbpo wide", func() Loss { p := method.New[TBPO](); p.EpsLow, p.EpsHigh, p.Dual = 0.1, 0.1, 1.2; return p }},
+	{"acr tight", func() Loss { p := method.New[ACR](); p.Cap = 1.05; return p }},
+	{"fusion student", func() Loss { p := method.New[LogitFusion](); p.Ratio, p.Cap = "student", 1.1; return p }},
+	{"fusion soft", func() Loss { p := method.New[LogitFusion](); p.SoftCap, p.Cap = true, 1.1; return p }},
+	{"fusion floor", func() Loss { p := method.New[LogitFusion](); p.Cap, p.Floor = 1.1, 0.9; return p }},
+	{"fusion shaped", func() Loss { p := method.New[LogitFusion](); p.Ratio = "shaped"; return p }},
+	{"fusion decoupled", func() Loss { p := method.New[LogitFusion](); p.Ratio = "decoupled"; return p }},
+	{"dpo all pairs", func() Loss { p := method.New[OnlineDPO](); p.AllPairs = true; return p }},
+	{"maxrl plain", func() Loss { p := method.New[MaxRL](); p.Ratio, p.Baseline = false, false; return p }},
+	{"cispo cap", func() Loss { p := method.New[CISPO](); p.Cap = 1.2; return p }},
+	{"cispo unified", func() Loss { p := method.New[CISPO](); p.EpsLow, p.UnifiedMask, p.Anchor = 0.2, true, Roll; return p }},
+	{"cispo sequence", func() Loss { p := method.New[CISPO](); p.Level = "sequence"; return p }},
+	{"sapo sequence", func() Loss { p := method.New[SAPO](); p.Level, p.MeanAdvantage = "sequence", true; return p }},
+	{"sapo hot", func() Loss { p := method.New[SAPO](); p.TauPos, p.TauNeg, p.Anchor = 3, 5, Roll; return p }},
 	{"gspo per token", func() Loss {
-		p := NewGSPO()
+		p := method.New[GSPO]()
 		p.MeanAdvantage, p.EpsLow, p.EpsHigh, p.DualClip = false, 0.05, 0.05, 1.5
 		return p
 	}},
-	{"gspo uncapped", func() Loss { p := NewGSPO(); p.LogCap = 0; return p }},
-	{"gmpo sequence", func() Loss { p := NewGMPO(); p.Clip, p.NonEmpty = "sequence", true; return p }},
-	{"gmpo none", func() Loss { p := NewGMPO(); p.Clip, p.Epsilon = "none", 1e-8; return p }},
-	{"gmpo sum", func() Loss { p := NewGMPO(); p.Normalise, p.EpsLow, p.EpsHigh = false, 0.1, 0.1; return p }},
+	{"gspo uncapped", func() Loss { p := method.New[GSPO](); p.LogCap = 0; return p }},
+	{"gmpo sequence", func() Loss { p := method.New[GMPO](); p.Clip, p.NonEmpty = "sequence", true; return p }},
+	{"gmpo none", func() Loss { p := method.New[GMPO](); p.Clip, p.Epsilon = "none", 1e-8; return p }},
+	{"gmpo sum", func() Loss { p := method.New[GMPO](); p.Normalise, p.EpsLow, p.EpsHigh = false, 0.1, 0.1; return p }},
 	{"dppo live", func() Loss { p := NewDPPOTV(); p.LiveRatio, p.DeltaLow, p.DeltaHigh = true, 0.02, 0.02; return p }},
 	{"dppo capped", func() Loss {
 		p := NewDPPOKL()
 		p.Cap, p.Anchor, p.MaskAnchor, p.DeltaLow = 1.1, Old, Roll, 0.001
 		return p
 	}},
-	{"dppo top-k tv", func() Loss { p := NewDPPOTopK(); p.K, p.Divergence, p.Cap = 2, "tv", 0; return p }},
-	{"clip_cov wide", func() Loss { p := NewClipCov(); p.Low, p.Share = 0.01, 0.3; return p }},
-	{"kl_cov random", func() Loss { p := NewKLCov(); p.Share, p.Random = 0.3, true; return p }},
-	{"kl_cov many", func() Loss { p := NewKLCov(); p.Share = 0.3; return p }},
-	{"prime masked sequence", func() Loss { p := NewPrimeMasked(); p.Sequence, p.LengthNorm, p.Veto = true, true, 0.5; return p }},
+	{"dppo top-k tv", func() Loss { p := method.New[DPPOTopK](); p.K, p.Divergence, p.Cap = 2, "tv", 0; return p }},
+	{"clip_cov wide", func() Loss { p := method.New[ClipCov](); p.Low, p.Share = 0.01, 0.3; return p }},
+	{"kl_cov random", func() Loss { p := method.New[KLCov](); p.Share, p.Random = 0.3, true; return p }},
+	{"kl_cov many", func() Loss { p := method.New[KLCov](); p.Share = 0.3; return p }},
+	{"prime masked sequence", func() Loss {
+		p := method.New[PrimeMasked]()
+		p.Sequence, p.LengthNorm, p.Veto = true, true, 0.5
+		return p
+	}},
 	{"prime geo", func() Loss {
-		p := NewPrimeGeo()
+		p := method.New[PrimeGeo]()
 		p.Sequence, p.TeacherTau, p.KLTau, p.GeoHigh = true, 0.3, 0.1, 1.1
 		return p
 	}},
-	{"vespo once", func() Loss { p := NewVESPO(); p.SequenceWeights = true; return p }},
+	{"vespo once", func() Loss { p := method.New[VESPO](); p.SequenceWeights = true; return p }},
 	{"m2po open", func() Loss { return &M2PO{Budget: 0.005} }},
-	{"aspo tight", func() Loss { p := NewASPO(); p.CapNeg, p.CapPos, p.Quantile = 1.2, 1.1, 0.5; return p }},
-	{"ctpo geomean", func() Loss { p := NewCTPO(); p.Form, p.Power = "geomean", -0.5; return p }},
+	{"aspo tight", func() Loss { p := method.New[ASPO](); p.CapNeg, p.CapPos, p.Quantile = 1.2, 1.1, 0.5; return p }},
+	{"ctpo geomean", func() Loss { p := method.New[CTPO](); p.Form, p.Power = "geomean", -0.5; return p }},
 	{"ctpo ratio", func() Loss { return &CTPO{Low: 0.2, High: 0.28, Dual: 3, Form: "product", RatioClip: true} }},
 }
 
 func TestGradientOfVariants(t *testing.T) {
 	for _, v := range variants {
-		if err := v.loss().(interface{ Validate() error }).Validate(); err != nil {
+		if err := method.Check(v.loss()); err != nil {
 			t.Errorf("%s: %v", v.name, err)
 		}
 		excluded := 0
@@ -143,7 +160,7 @@ func TestLogitGradients(t *testing.T) {
 // TestExactKLInBatch checks value and scaling of the batch forms on one token.
 func TestExactKLInBatch(t *testing.T) {
 	b := workedBatch()
-	k, out := NewExactKL(), &Grad{}
+	k, out := method.New[ExactKL](), &Grad{}
 	k.Coef, k.Aggregation.Mode = 2, "token-sum"
 	out.Reset(b.Tokens())
 	if err := k.AddLoss(out, b); err != nil {
@@ -166,7 +183,7 @@ func TestExactKLInBatch(t *testing.T) {
 
 // TestRecipeSyntax reads losses and KL terms as recipes write them.
 func TestRecipeSyntax(t *testing.T) {
-	p := NewPPOClip()
+	p := method.New[PPOClip]()
 	text := "{eps_low: 0.1, eps_high: 0.28, dual_clip: 0, aggregation: seq-mean-token-sum-norm:1024@pre}"
 	if err := yaml.Unmarshal([]byte(text), p); err != nil {
 		t.Fatal(err)
@@ -179,10 +196,10 @@ func TestRecipeSyntax(t *testing.T) {
 	if err := yaml.Unmarshal([]byte("{coef: 0.01, in: reward, controller: {target: 0.1, horizon: 100}}"), k); err != nil {
 		t.Fatal(err)
 	}
-	if k.Coef != 0.01 || k.In != InReward || k.Controller != (Controller{Target: 0.1, Horizon: 100}) || k.Validate() != nil {
-		t.Errorf("read %+v: %v", k, k.Validate())
+	if k.Coef != 0.01 || k.In != InReward || k.Controller != (Controller{Target: 0.1, Horizon: 100}) || method.Check(k) != nil {
+		t.Errorf("read %+v: %v", k, method.Check(k))
 	}
-	if err := yaml.Unmarshal([]byte("{aggregation: token-meen}"), NewPPOClip()); err == nil || !strings.Contains(err.Error(), `"token-mean"`) {
+	if err := yaml.Unmarshal([]byte("{aggregation: token-meen}"), method.New[PPOClip]()); err == nil || !strings.Contains(err.Error(), `"token-mean"`) {
 		t.Errorf("a misspelt aggregation gives %v", err)
 	}
 }
@@ -190,12 +207,8 @@ func TestRecipeSyntax(t *testing.T) {
 // TestEveryOptionHasARecipeName and every default is valid and is written back as it was read.
 func TestEveryOptionHasARecipeName(t *testing.T) {
 	visit := func(name string, value any) {
-		if v, ok := value.(interface{ Validate() error }); ok {
-			if err := v.Validate(); err != nil {
-				t.Errorf("%s: the defaults are invalid: %v", name, err)
-			}
-		} else if name != "none" {
-			t.Errorf("%s has no Validate", name)
+		if err := method.Check(value); err != nil {
+			t.Errorf("%s: the defaults are invalid: %v", name, err)
 		}
 		s := reflect.TypeOf(value).Elem()
 		for i := range s.NumField() {
@@ -230,17 +243,17 @@ func TestEveryOptionHasARecipeName(t *testing.T) {
 
 // TestValidateReportsEveryFault of a struct, not only the first.
 func TestValidateReportsEveryFault(t *testing.T) {
-	err := (&PPOClip{EpsLow: -1, EpsHigh: -1, DualClip: 0.5, Delta: 0.5, LogClamp: -1, Aggregation: Aggregation{Mode: "x"}}).Validate()
+	err := method.Check(&PPOClip{EpsLow: -1, EpsHigh: -1, DualClip: 0.5, Delta: 0.5, LogClamp: -1, Aggregation: Aggregation{Mode: "x"}})
 	for _, field := range []string{"eps_low", "eps_high", "dual_clip", "delta", "log_clamp", "aggregation"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s is not reported in %v", field, err)
 		}
 	}
-	for name, l := range map[string]interface{ Validate() error }{
+	for name, l := range map[string]any{
 		"anchor":       &CISPO{Level: "token", Anchor: "mu"},
 		"level":        &SAPO{TauPos: 1, TauNeg: 1, Anchor: Old, Level: "tokens"},
-		"horizon":      Aggregation{Mode: "token-mean", Horizon: 5},
-		"ranks":        Aggregation{Ranks: 2},
+		"horizon":      &DRO{Beta: 1, Aggregation: Aggregation{Mode: "token-mean", Horizon: 5}},
+		"ranks":        &DRO{Beta: 1, Aggregation: Aggregation{Ranks: 2}},
 		"in":           &KLTerm{In: "nowhere"},
 		"unbiased kl":  &UnbiasedKL{In: InReward, Anchor: Roll, Level: "token"},
 		"controller":   &KLTerm{In: InLoss, Controller: Controller{Target: 1, Horizon: 1}},
@@ -257,13 +270,13 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		"lambda_max":   &R2VPO{Delta: 1, Lambda: 2, LambdaMax: 1, Variant: "primal_dual", Anchor: Old},
 		"entropy":      &Entropy{Coef: math.NaN()},
 	} {
-		if l.Validate() == nil {
+		if method.Check(l) == nil {
 			t.Errorf("%s: no fault found in %+v", name, l)
 		}
 	}
 	b := workedBatch()
 	b.Anchor = nil
-	if err := NewPPOClip().Eval(&Grad{}, b); err == nil || !strings.Contains(err.Error(), "Anchor") {
+	if err := method.New[PPOClip]().Eval(&Grad{}, b); err == nil || !strings.Contains(err.Error(), "Anchor") {
 		t.Errorf("a missing column gives %v", err)
 	}
 }

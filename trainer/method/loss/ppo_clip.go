@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"fmt"
 
 	"driftlab/trainer/method"
@@ -23,21 +22,16 @@ import (
 type PPOClip struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1 (0.2 each in
 	// PPO; DAPO uses 0.2 and 0.28).
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
 	// DualClip is c, above 1; 0 switches the dual clip off.
-	DualClip float64 `yaml:"dual_clip"`
+	DualClip float64 `yaml:"dual_clip" default:"3" range:"0=none|(1,inf]"`
 	// Delta caps the ratio of the unclipped branch, of use above 1+EpsHigh; 0 is no cap.
-	Delta float64 `yaml:"delta"`
+	Delta float64 `yaml:"delta" range:"0=none|[1,inf]"`
 	// LogClamp bounds the log-ratio; 0 is no bound.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewPPOClip returns verl's defaults: 0.2, 0.2, dual clip 3, token-mean.
-func NewPPOClip() *PPOClip {
-	return &PPOClip{EpsLow: 0.2, EpsHigh: 0.2, DualClip: 3, LogClamp: 20}
 }
 
 var ppoClipSpec = method.Spec{
@@ -51,15 +45,6 @@ var ppoClipSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
 A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.078354`,
-}
-
-// Validate reports every option that is out of range.
-func (p *PPOClip) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
-		check(p.DualClip == 0 || p.DualClip > 1, "dual_clip %v: must be above 1, or 0 for none", p.DualClip),
-		check(p.Delta == 0 || p.Delta >= 1, "delta %v: must be at least 1, or 0 for none", p.Delta),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.
@@ -133,10 +118,4 @@ func check(ok bool, format string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf(format, args...)
-}
-
-// checkEps checks the pair of clip distances.
-func checkEps(low, high float64) error {
-	return errors.Join(check(low >= 0, "eps_low %v: must not be negative", low),
-		check(high >= 0, "eps_high %v: must not be negative", high))
 }

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -21,20 +19,15 @@ import (
 // the number of valid tokens: token-mean.
 type PrimeDPPO struct {
 	// DeltaLow and DeltaHigh bound the change of probability.
-	DeltaLow  float64 `yaml:"delta_low"`
-	DeltaHigh float64 `yaml:"delta_high"`
+	DeltaLow  float64 `yaml:"delta_low" default:"0.2" range:"[0,inf]"`
+	DeltaHigh float64 `yaml:"delta_high" default:"0.2" range:"[0,inf]"`
 	// AdvTau and KLTau weigh the two terms.
-	AdvTau float64 `yaml:"adv_tau"`
-	KLTau  float64 `yaml:"kl_tau"`
+	AdvTau float64 `yaml:"adv_tau" default:"1" range:"[0,inf]"`
+	KLTau  float64 `yaml:"kl_tau" default:"1e-3" range:"[0,inf]"`
 	// LogClamp bounds the log-ratio inside the exponential; 0 is no bound.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewPrimeDPPO returns prime-rl's defaults.
-func NewPrimeDPPO() *PrimeDPPO {
-	return &PrimeDPPO{DeltaLow: 0.2, DeltaHigh: 0.2, AdvTau: 1, KLTau: 1e-3, LogClamp: 20}
 }
 
 var primeDPPOSpec = method.Spec{
@@ -45,17 +38,6 @@ var primeDPPOSpec = method.Spec{
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184162 -0.184162 -0.203500
 A = -1: d loss/d logp = 0.184228 0.184228 0.203634; loss = 0.000020`,
-}
-
-// Validate reports every option that is out of range.
-func (p *PrimeDPPO) Validate() error {
-	return errors.Join(
-		check(p.DeltaLow >= 0 && p.DeltaHigh >= 0, "delta_low %v, delta_high %v: must not be negative", p.DeltaLow, p.DeltaHigh),
-		checkTaus(p.AdvTau, p.KLTau), check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp), p.Aggregation.Validate())
-}
-
-func checkTaus(adv, kl float64) error {
-	return check(adv >= 0 && kl >= 0, "adv_tau %v, kl_tau %v: must not be negative", adv, kl)
 }
 
 // Eval computes the loss over the active tokens.

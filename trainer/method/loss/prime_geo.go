@@ -25,26 +25,21 @@ import (
 type PrimeGeo struct {
 	// Low and High bound a token's ratio, GeoLow and GeoHigh the geometric mean
 	// of a response, VetoLow and VetoHigh the extremes of a response.
-	Low      float64 `yaml:"low"`
-	High     float64 `yaml:"high"`
-	GeoLow   float64 `yaml:"geo_low"`
-	GeoHigh  float64 `yaml:"geo_high"`
-	VetoLow  float64 `yaml:"veto_low"`
-	VetoHigh float64 `yaml:"veto_high"`
+	Low      float64 `yaml:"low" default:"0.125" range:"[0,inf]"`
+	High     float64 `yaml:"high" default:"8"`
+	GeoLow   float64 `yaml:"geo_low" default:"0.1" range:"[0,inf]"`
+	GeoHigh  float64 `yaml:"geo_high" default:"10"`
+	VetoLow  float64 `yaml:"veto_low" range:"[0,inf]"`
+	VetoHigh float64 `yaml:"veto_high" default:"100"`
 	// Sequence weighs by the ratio of the response, at most Clip.
 	Sequence bool    `yaml:"sequence"`
-	Clip     float64 `yaml:"clip"`
+	Clip     float64 `yaml:"clip" default:"10" range:"(0,inf]"`
 	// AdvTau, TeacherTau and KLTau weigh the parts of the coefficient.
-	AdvTau     float64 `yaml:"adv_tau"`
-	TeacherTau float64 `yaml:"teacher_tau"`
-	KLTau      float64 `yaml:"kl_tau"`
+	AdvTau     float64 `yaml:"adv_tau" default:"1" range:"[0,inf]"`
+	TeacherTau float64 `yaml:"teacher_tau" range:"[0,inf]"`
+	KLTau      float64 `yaml:"kl_tau" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewPrimeGeo returns the commit's defaults.
-func NewPrimeGeo() *PrimeGeo {
-	return &PrimeGeo{Low: 0.125, High: 8, GeoLow: 0.1, GeoHigh: 10, VetoHigh: 100, Clip: 10, AdvTau: 1}
 }
 
 var primeGeoSpec = method.Spec{
@@ -57,15 +52,11 @@ var primeGeoSpec = method.Spec{
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
-// Validate reports every option that is out of range.
+// Validate checks the parameters that depend on each other.
 func (p *PrimeGeo) Validate() error {
-	return errors.Join(
-		check(p.Low >= 0 && p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
-		check(p.GeoLow >= 0 && p.GeoLow <= p.GeoHigh, "geo_low %v, geo_high %v: need 0 ≤ low ≤ high", p.GeoLow, p.GeoHigh),
-		check(p.VetoLow >= 0 && p.VetoLow <= p.VetoHigh, "veto_low %v, veto_high %v: need 0 ≤ low ≤ high", p.VetoLow, p.VetoHigh),
-		check(p.Clip > 0, "clip %v: must be above 0", p.Clip),
-		checkTaus(p.AdvTau, p.KLTau), check(p.TeacherTau >= 0, "teacher_tau %v: must not be negative", p.TeacherTau),
-		p.Aggregation.Validate())
+	return errors.Join(check(p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
+		check(p.GeoLow <= p.GeoHigh, "geo_low %v, geo_high %v: need 0 ≤ low ≤ high", p.GeoLow, p.GeoHigh),
+		check(p.VetoLow <= p.VetoHigh, "veto_low %v, veto_high %v: need 0 ≤ low ≤ high", p.VetoLow, p.VetoHigh))
 }
 
 // Eval computes the loss over the active tokens.

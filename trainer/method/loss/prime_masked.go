@@ -20,22 +20,17 @@ import (
 // is kept.
 type PrimeMasked struct {
 	// Low and High bound the ratio of a token.
-	Low  float64 `yaml:"low"`
-	High float64 `yaml:"high"`
+	Low  float64 `yaml:"low" default:"0.125" range:"[0,inf]"`
+	High float64 `yaml:"high" default:"8"`
 	// Veto is the smallest ratio a response may contain.
-	Veto float64 `yaml:"veto"`
+	Veto float64 `yaml:"veto" default:"1e-4" range:"[0,inf]"`
 	// Sequence uses one ratio per response, LengthNorm its geometric mean.
 	Sequence   bool `yaml:"sequence"`
 	LengthNorm bool `yaml:"length_norm"`
 	// LogClamp bounds a token's log-ratio; 0 is no bound, as in prime-rl.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewPrimeMasked returns the commit's defaults.
-func NewPrimeMasked() *PrimeMasked {
-	return &PrimeMasked{Low: 0.125, High: 8, Veto: 1e-4, LogClamp: 20}
 }
 
 var primeMaskedSpec = method.Spec{
@@ -48,14 +43,10 @@ var primeMaskedSpec = method.Spec{
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
-// Validate reports every option that is out of range.
+// Validate checks the parameters that depend on each other.
 func (p *PrimeMasked) Validate() error {
-	return errors.Join(
-		check(p.Low >= 0 && p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
-		check(p.Veto >= 0, "veto %v: must not be negative", p.Veto),
-		check(p.Sequence || !p.LengthNorm, "length_norm: applies to the ratio of a response: set sequence"),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		p.Aggregation.Validate())
+	return errors.Join(check(p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
+		check(p.Sequence || !p.LengthNorm, "length_norm: applies to the ratio of a response: set sequence"))
 }
 
 // Eval computes the loss over the active tokens.

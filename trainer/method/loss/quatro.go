@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -23,18 +22,13 @@ import (
 // A group without variance keeps the pull only.
 type QUATRO struct {
 	// Delta is the bound of the KL per prompt, in nats per response.
-	Delta float64 `yaml:"delta"`
+	Delta float64 `yaml:"delta" default:"0.02" range:"(0,inf]"`
 	// Cap is C.
-	Cap float64 `yaml:"cap"`
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
 	// OffPolicy weighs by exp(Σ old - roll): the samples are from roll.
 	OffPolicy bool `yaml:"off_policy"`
 	// Aggregation over tokens; a mean over responses by default.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewQUATRO returns our defaults: δ 0.02, C 2.
-func NewQUATRO() *QUATRO {
-	return &QUATRO{Delta: 0.02, Cap: 2, Aggregation: Aggregation{Mode: "seq-mean-token-sum"}}
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`
 }
 
 var quatroSpec = method.Spec{
@@ -46,12 +40,6 @@ var quatroSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.148982 0.148982 0.148982
 A = -1: d loss/d logp = 0.351018 0.351018 0.351018; loss = -1.850000`,
 	Reconstruction: "dual per prompt solved exactly by golden section, log-ratio of the whole response detached; δ and C are ours",
-}
-
-// Validate reports every option that is out of range.
-func (p *QUATRO) Validate() error {
-	return errors.Join(check(p.Delta > 0, "delta %v: must be above 0", p.Delta), check(p.Cap >= 1, "cap %v: must be at least 1", p.Cap),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the responses.

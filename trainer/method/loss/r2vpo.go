@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/trainer/method"
@@ -28,23 +27,18 @@ import (
 type R2VPO struct {
 	// Delta is the bound of the variance, DualRate is η, the largest rise of λ in an
 	// evaluation, Lambda is λ at the start.
-	Delta    float64 `yaml:"delta"`
-	DualRate float64 `yaml:"dual_rate"`
-	Lambda   float64 `yaml:"lambda"`
+	Delta    float64 `yaml:"delta" default:"0.01" range:"(0,inf]"`
+	DualRate float64 `yaml:"dual_rate" default:"0.1" range:"[0,inf]"`
+	Lambda   float64 `yaml:"lambda" default:"1" range:"[0,inf]"`
 	// LambdaMax bounds λ, so that one wild batch does not end all learning.
-	LambdaMax float64 `yaml:"lambda_max"`
+	LambdaMax float64 `yaml:"lambda_max" default:"100"`
 	// Variant is primal_dual or adaptive_clip, Eps the clip of the latter.
-	Variant string  `yaml:"variant"`
-	Eps     float64 `yaml:"eps"`
+	Variant string  `yaml:"variant" default:"primal_dual" oneof:"primal_dual adaptive_clip"`
+	Eps     float64 `yaml:"eps" default:"0.2" range:"[0,inf]"`
 	// Anchor is the denominator: roll for replayed data.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"old" oneof:"old roll"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewR2VPO returns our defaults: δ 0.01, η 0.1, λ 1.
-func NewR2VPO() *R2VPO {
-	return &R2VPO{Delta: 0.01, DualRate: 0.1, Lambda: 1, LambdaMax: 100, Variant: "primal_dual", Eps: 0.2, Anchor: Old}
 }
 
 var r2vpoSpec = method.Spec{
@@ -59,11 +53,9 @@ A = -1: d loss/d logp = 0.200222 0.024320 0.505115; loss = 0.104848`,
 	Reconstruction: "soft variance penalty with dual ascent, mean detached, per group; variant adaptive_clip is the survey's reading; δ, η, λ and the bounds 1 and 4 are ours",
 }
 
-// Validate reports every option that is out of range.
+// Validate checks the parameters that depend on each other.
 func (p *R2VPO) Validate() error {
-	return errors.Join(check(p.Delta > 0, "delta %v: must be above 0", p.Delta),
-		check(p.DualRate >= 0 && p.Lambda >= 0 && p.Eps >= 0, "dual_rate %v, lambda %v, eps %v: must not be negative", p.DualRate, p.Lambda, p.Eps),
-		check(p.LambdaMax >= p.Lambda, "lambda_max %v: must be at least lambda %v", p.LambdaMax, p.Lambda), oneOf("variant", p.Variant, []string{"primal_dual", "adaptive_clip"}), p.Anchor.Validate(), p.Aggregation.Validate())
+	return check(p.LambdaMax >= p.Lambda, "lambda_max %v: must be at least lambda %v", p.LambdaMax, p.Lambda)
 }
 
 // AppendState appends λ.

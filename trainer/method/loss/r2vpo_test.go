@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -20,7 +21,7 @@ func ratios(a float64, r ...float64) *batch.Batch {
 // Beyond a distance of 1 the penalty goes on in a straight line, and a wild batch moves
 // the dual variable by η, not to its end.
 func TestR2VPOTail(t *testing.T) {
-	p, out := NewR2VPO(), &Grad{}
+	p, out := method.New[R2VPO](), &Grad{}
 	// r̄ = 2, distances -1.5, -1.4, -1.3, 4.2: h = 2, 1.8, 1.6, 7.4.
 	if err := p.Eval(out, ratios(1, 0.5, 0.6, 0.7, 6.2)); err != nil {
 		t.Fatal(err)
@@ -50,7 +51,7 @@ func TestR2VPOAdaptiveClip(t *testing.T) {
 	for _, c := range []struct {
 		half, eps, high, low float64 // ratios 1 ± half have the variance half²
 	}{{0.05, 0.4, 0, 0}, {0.1, 0.2, 0, 0}, {0.2, 0.1, 0.5, 0}, {0.4, 0.05, 0.5, 0}, {1e-3, 0.8, 0, 0}} {
-		p, out := NewR2VPO(), &Grad{}
+		p, out := method.New[R2VPO](), &Grad{}
 		p.Variant = "adaptive_clip"
 		if err := p.Eval(out, ratios(1, 1+c.half, 1-c.half)); err != nil {
 			t.Fatal(err)

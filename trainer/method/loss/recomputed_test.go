@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -78,7 +79,7 @@ func TestVESPOFiguresRecomputed(t *testing.T) {
 			}
 		}
 		out := &Grad{}
-		if err := NewVESPO().Eval(out, b); err != nil {
+		if err := method.New[VESPO]().Eval(out, b); err != nil {
 			t.Fatal(err)
 		}
 		ratio := func(n int) float64 { return min(max(b.Now.Logp[n]-b.Anchor[n], -20), 20) }
@@ -122,8 +123,8 @@ func TestPrimeFiguresRecomputed(t *testing.T) {
 			name   string
 			active bool
 		}{
-			{NewCrossEntropy(), "nll", true}, {NewRefKL(), "ref_kl", true}, {NewRefKL(), "mismatch_kl", true},
-			{NewPrimeDPPO(), "mismatch_kl", b.Weight != nil}, {NewIPO(), "mismatch_kl", b.Weight != nil},
+			{method.New[CrossEntropy](), "nll", true}, {method.New[RefKL](), "ref_kl", true}, {method.New[RefKL](), "mismatch_kl", true},
+			{method.New[PrimeDPPO](), "mismatch_kl", b.Weight != nil}, {method.New[IPO](), "mismatch_kl", b.Weight != nil},
 		} {
 			out := &Grad{}
 			if err := c.loss.Eval(out, b); err != nil {
@@ -177,7 +178,7 @@ func TestGSPOTokenRatioMaskRecomputed(t *testing.T) {
 	if differ == 0 {
 		t.Error("rejection changes no ratio")
 	}
-	if (&GSPOToken{RatioMask: "before"}).Validate() == nil {
+	if method.Check(&GSPOToken{RatioMask: "before"}) == nil {
 		t.Error("ratio_mask before is accepted")
 	}
 }
@@ -252,11 +253,11 @@ func TestAggregationPreRowsRecomputed(t *testing.T) {
 func TestRefKLReadsTheTeacher(t *testing.T) {
 	b := wild(rand.New(rand.NewPCG(15, 16)), 1)
 	want, got := &Grad{}, &Grad{}
-	if err := NewRefKL().Eval(want, b); err != nil {
+	if err := method.New[RefKL]().Eval(want, b); err != nil {
 		t.Fatal(err)
 	}
 	b.Teacher.Logp, b.Ref.Logp = b.Ref.Logp, make([]float64, b.Tokens())
-	if err := NewRefKL().Eval(got, b); err != nil {
+	if err := method.New[RefKL]().Eval(got, b); err != nil {
 		t.Fatal(err)
 	}
 	for n := range got.DLogp {

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -17,17 +15,14 @@ import (
 // run with a teacher distils from it in the place of the reference.
 type RefKL struct {
 	// Delta is the largest fall of a probability that keeps its token.
-	Delta float64 `yaml:"delta"`
+	Delta float64 `yaml:"delta" default:"0.2" range:"[0,inf]"`
 	// KLTau weighs the squared log-ratio.
-	KLTau float64 `yaml:"kl_tau"`
+	KLTau float64 `yaml:"kl_tau" default:"1e-3" range:"[0,inf]"`
 	// LogClamp bounds the log-ratio inside the exponential; 0 is no bound.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewRefKL returns prime-rl's constants.
-func NewRefKL() *RefKL { return &RefKL{Delta: 0.2, KLTau: 1e-3, LogClamp: 20} }
 
 var refKLSpec = method.Spec{
 	Name: "ref_kl", Aliases: []string{"on_policy_distillation"}, Group: "loss", Unit: method.Token,
@@ -37,12 +32,6 @@ var refKLSpec = method.Spec{
 	Needs:    batch.Columns{batch.LogpRoll, batch.LogpRef}, May: method.If("in the place of LogpRef, where a teacher is named", batch.LogpTeacher),
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.073711 -0.073645 0.020423
 A = -1: d loss/d logp = 0.073711 -0.073645 0.020423; loss = 0.040733`,
-}
-
-// Validate reports every option that is out of range.
-func (p *RefKL) Validate() error {
-	return errors.Join(check(p.Delta >= 0, "delta %v: must not be negative", p.Delta), checkTaus(0, p.KLTau),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

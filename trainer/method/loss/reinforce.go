@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
@@ -19,14 +17,9 @@ import (
 // Default aggregation as in verl's bypass mode: seq-mean-token-sum.
 type Reinforce struct {
 	// Anchor is the policy that actor/ppo_kl is measured against.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
 	// Aggregation over tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewReinforce returns the defaults of verl's bypass mode.
-func NewReinforce() *Reinforce {
-	return &Reinforce{Anchor: Roll, Aggregation: Aggregation{Mode: "seq-mean-token-sum"}}
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`
 }
 
 var reinforceSpec = method.Spec{
@@ -37,11 +30,6 @@ var reinforceSpec = method.Spec{
 	Needs:    batch.Columns{batch.Advantage}, Shows: batch.Columns{batch.LogpRoll, batch.Anchor},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.500000 -0.500000 -0.500000
 A = -1: d loss/d logp = 0.500000 0.500000 0.500000; loss = 0.000000`,
-}
-
-// Validate reports every option that is out of range.
-func (p *Reinforce) Validate() error {
-	return errors.Join(p.Anchor.Validate(), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -15,14 +13,11 @@ import (
 // Source: SkyRL rollout_is; IcePop, 2510.18855. SkyRL's bounds are strict.
 type RolloutIS struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"0.5" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"4" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewRolloutIS returns IcePop's band, 0.5 to 5.
-func NewRolloutIS() *RolloutIS { return &RolloutIS{EpsLow: 0.5, EpsHigh: 4} }
 
 var rolloutISSpec = method.Spec{
 	Name: "rollout_is", Aliases: []string{"icepop"}, Group: "loss", Unit: method.Token,
@@ -32,11 +27,6 @@ var rolloutISSpec = method.Spec{
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
 A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
-}
-
-// Validate reports every option that is out of range.
-func (p *RolloutIS) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

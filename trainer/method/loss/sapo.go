@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -20,25 +18,20 @@ import (
 // is seq-mean-token-mean.
 type SAPO struct {
 	// TauPos and TauNeg are the temperatures for A > 0 and for A ≤ 0.
-	TauPos float64 `yaml:"tau_pos"`
-	TauNeg float64 `yaml:"tau_neg"`
+	TauPos float64 `yaml:"tau_pos" default:"1" range:"(0,inf]"`
+	TauNeg float64 `yaml:"tau_neg" default:"1.05" range:"(0,inf]"`
 	// Level of the ratio: token, or sequence for the geometric mean that TRL and
 	// AReaL offer.
-	Level string `yaml:"level"`
+	Level string `yaml:"level" default:"token" oneof:"token sequence"`
 	// MeanAdvantage replaces the tokens' advantages by their mean per response,
 	// as AReaL does at level sequence.
 	MeanAdvantage bool `yaml:"mean_advantage"`
 	// Anchor is the denominator of the ratio.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"old" oneof:"old roll"`
 	// LogClamp bounds the log-ratio; 0 is no bound.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewSAPO returns the paper's temperatures, 1.0 and 1.05.
-func NewSAPO() *SAPO {
-	return &SAPO{TauPos: 1, TauNeg: 1.05, Level: "token", Anchor: Old, LogClamp: 20, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
 }
 
 var sapoSpec = method.Spec{
@@ -49,15 +42,6 @@ var sapoSpec = method.Spec{
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.201093 -0.135340 -0.247790
 A = -1: d loss/d logp = 0.200841 0.135227 0.245225; loss = -0.047982`,
-}
-
-// Validate reports every option that is out of range.
-func (p *SAPO) Validate() error {
-	return errors.Join(
-		check(p.TauPos > 0, "tau_pos %v: must be above 0", p.TauPos),
-		check(p.TauNeg > 0, "tau_neg %v: must be above 0", p.TauNeg),
-		check(p.LogClamp >= 0, "log_clamp %v: must not be negative", p.LogClamp),
-		checkLevel(p.Level), p.Anchor.Validate(), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

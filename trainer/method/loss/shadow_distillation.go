@@ -1,9 +1,6 @@
 package loss
 
 import (
-	"errors"
-	"math"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -20,13 +17,10 @@ import (
 // on a second, dense forward pass, whose gradient is added: OnDense.
 type ShadowDistillation struct {
 	// Coef is the coefficient λ ("0.1").
-	Coef float64 `yaml:"coef"`
+	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewShadowDistillation returns the paper's coefficient, 0.1.
-func NewShadowDistillation() *ShadowDistillation { return &ShadowDistillation{Coef: 0.1} }
 
 var shadowDistillationSpec = method.Spec{
 	Name: "shadow_distillation", Aliases: []string{"smd"}, Group: "loss", Unit: method.Token,
@@ -37,11 +31,6 @@ var shadowDistillationSpec = method.Spec{
 	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
 loss = 0.079503
 d loss/d logits at that token = 0.030002 -0.009900 -0.020102`,
-}
-
-// Validate reports every option that is out of range.
-func (s *ShadowDistillation) Validate() error {
-	return errors.Join(check(s.Coef >= 0 && !math.IsInf(s.Coef, 0), "coef %v: must be finite and not negative", s.Coef), s.Aggregation.Validate())
 }
 
 // OnDense says that the term belongs to the dense pass beside a shadow.

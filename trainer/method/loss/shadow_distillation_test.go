@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 // logSoftmax64 returns log-probs of logits.
@@ -51,7 +53,7 @@ func TestShadowGradientIsADifference(t *testing.T) {
 // either, whatever the shadow.
 func TestShadowOfItself(t *testing.T) {
 	b := nastyBatch(4, false)
-	term := NewShadowDistillation()
+	term := method.New[ShadowDistillation]()
 	out := &Grad{}
 	same := *b
 	same.Shadow.Dist = b.Now.Dist

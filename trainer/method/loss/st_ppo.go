@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -23,30 +22,25 @@ import (
 // tokens and scales the rest by T/(T-n), at most 2; kl adds λ·f_k·lr²/2; none.
 type STPPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
 	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
-	DualClip float64 `yaml:"dual_clip"`
+	DualClip float64 `yaml:"dual_clip" range:"0=none|(1,inf]"`
 	// TurnRatio is geo, mean or product.
-	TurnRatio string `yaml:"turn_ratio"`
+	TurnRatio string `yaml:"turn_ratio" default:"geo" oneof:"geo mean product"`
 	// Gradient is token (through the token's own log-prob) or live (through the turn's ratio).
-	Gradient string `yaml:"gradient"`
+	Gradient string `yaml:"gradient" default:"token" oneof:"token live"`
 	// CTN is downweight, bias_norm, survivors, kl or none.
-	CTN string `yaml:"ctn"`
+	CTN string `yaml:"ctn" default:"downweight" oneof:"downweight bias_norm survivors kl none"`
 	// Lambda is the coefficient of ctn kl.
-	Lambda float64 `yaml:"lambda"`
+	Lambda float64 `yaml:"lambda" default:"0.01" range:"[0,inf]"`
 	// LogCap bounds the turn's log-ratio from above before the exponential; 0 is
 	// no bound (ROLL).
-	LogCap float64 `yaml:"log_cap"`
+	LogCap float64 `yaml:"log_cap" default:"10"`
 	// Epsilon is added to a turn's length before dividing by it (ROLL 1e-8).
-	Epsilon float64 `yaml:"epsilon"`
+	Epsilon float64 `yaml:"epsilon" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewSTPPO returns our reading's defaults.
-func NewSTPPO() *STPPO {
-	return &STPPO{EpsLow: 0.2, EpsHigh: 0.2, TurnRatio: "geo", Gradient: "token", CTN: "downweight", Lambda: 0.01, LogCap: sequenceCap}
 }
 
 var stPPOSpec = method.Spec{
@@ -61,15 +55,9 @@ A = -1: d loss/d logp = 0.166667 0.166667 0.274787; loss = 0.441454`,
 		"downweight, the one reading both notes' effects share (bias_norm, survivors, kl, none selectable)",
 }
 
-// Validate reports every option that is out of range.
+// Validate checks the parameters that depend on each other.
 func (p *STPPO) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh),
-		check(p.DualClip == 0 || p.DualClip > 1, "dual_clip %v: must be above 1, or 0 for none", p.DualClip),
-		oneOf("turn_ratio", p.TurnRatio, []string{"geo", "mean", "product"}),
-		oneOf("gradient", p.Gradient, []string{"token", "live"}),
-		check(p.Gradient == "token" || p.TurnRatio != "mean", "gradient live: needs turn_ratio geo or product"),
-		oneOf("ctn", p.CTN, []string{"downweight", "bias_norm", "survivors", "kl", "none"}),
-		check(p.Lambda >= 0 && p.Epsilon >= 0, "lambda %v, epsilon %v: must not be negative", p.Lambda, p.Epsilon), p.Aggregation.Validate())
+	return check(p.Gradient == "token" || p.TurnRatio != "mean", "gradient live: needs turn_ratio geo or product")
 }
 
 // Eval computes the loss over the active tokens, turn by turn.

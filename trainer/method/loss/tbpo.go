@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -18,17 +16,12 @@ import (
 // level of responses. Both policies of the ratio are the quantised learner.
 type TBPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
-	EpsLow  float64 `yaml:"eps_low"`
-	EpsHigh float64 `yaml:"eps_high"`
+	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"4e-4" range:"[0,inf]"`
 	// Dual is c, above 1.
-	Dual float64 `yaml:"dual"`
+	Dual float64 `yaml:"dual" default:"1.05" range:"(1,inf]"`
 	// Aggregation over tokens, each with the response's term.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewTBPO returns GSPO's bounds and c = 1.05.
-func NewTBPO() *TBPO {
-	return &TBPO{EpsLow: 3e-4, EpsHigh: 4e-4, Dual: 1.05, Aggregation: Aggregation{Mode: "seq-mean-token-mean"}}
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
 }
 
 var tbpoSpec = method.Spec{
@@ -40,11 +33,6 @@ var tbpoSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.024800`,
 	Reconstruction: "dual clip at sequence level; bounds as GSPO, c = 1.05 ours",
-}
-
-// Validate reports every option that is out of range.
-func (p *TBPO) Validate() error {
-	return errors.Join(checkEps(p.EpsLow, p.EpsHigh), check(p.Dual > 1, "dual %v: must be above 1", p.Dual), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

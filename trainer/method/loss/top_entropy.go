@@ -18,13 +18,10 @@ import (
 // quantile interpolates linearly, as in TRL.
 type TopEntropy struct {
 	// Share is the fraction of tokens kept (0.2 in the paper).
-	Share float64 `yaml:"share"`
+	Share float64 `yaml:"share" default:"0.2" range:"(0,1]"`
 
 	sorted []float64
 }
-
-// NewTopEntropy returns the paper's share, 0.2.
-func NewTopEntropy() *TopEntropy { return &TopEntropy{Share: 0.2} }
 
 var topEntropySpec = method.Spec{
 	Name: "top_entropy", Aliases: []string{"top_entropy_mask", "80/20"}, Group: "loss", Unit: method.Batch,
@@ -35,11 +32,6 @@ var topEntropySpec = method.Spec{
 	Example: `entropies 0.5 1.0 2.0 in each of two responses, share 0.2
 the 0.8 quantile of the six is 2.000000
 gates = [false false true false false true]`,
-}
-
-// Validate reports every option that is out of range.
-func (e *TopEntropy) Validate() error {
-	return check(e.Share > 0 && e.Share <= 1, "share %v: must be in (0, 1]", e.Share)
 }
 
 // Prepare closes the gates of the tokens below the quantile.

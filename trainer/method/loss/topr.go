@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"errors"
 	"slices"
 
 	"driftlab/trainer/method"
@@ -19,28 +18,23 @@ import (
 // token, anchor old. The sign is that of the reward where it is recorded.
 type TOPR struct {
 	// Level of the ratio: trajectory, token, or turn for ROLL's segments.
-	Level string `yaml:"level"`
+	Level string `yaml:"level" default:"trajectory" oneof:"trajectory token turn"`
 	// Low and High clip the ratio of bad responses.
-	Low  float64 `yaml:"low"`
-	High float64 `yaml:"high"`
+	Low  float64 `yaml:"low" range:"[0,inf]"`
+	High float64 `yaml:"high" default:"1"`
 	// PositiveWeight and NegativeWeight are w₊ and w₋.
-	PositiveWeight float64 `yaml:"positive_weight"`
-	NegativeWeight float64 `yaml:"negative_weight"`
+	PositiveWeight float64 `yaml:"positive_weight" default:"1" range:"[0,inf]"`
+	NegativeWeight float64 `yaml:"negative_weight" default:"1" range:"[0,inf]"`
 	// Sign is reward or advantage: what tells good from bad.
-	Sign string `yaml:"sign"`
+	Sign string `yaml:"sign" default:"reward" oneof:"reward advantage"`
 	// Anchor is the denominator of the ratio.
-	Anchor Anchor `yaml:"anchor"`
+	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
 	// LogClamp bounds log-ratios; 0 is no bound.
-	LogClamp float64 `yaml:"log_clamp"`
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Epsilon is added to a turn's length before dividing by it (ROLL 1e-8).
-	Epsilon float64 `yaml:"epsilon"`
+	Epsilon float64 `yaml:"epsilon" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewTOPR returns the paper's form.
-func NewTOPR() *TOPR {
-	return &TOPR{Level: "trajectory", High: 1, PositiveWeight: 1, NegativeWeight: 1, Sign: "reward", LogClamp: 20, Anchor: Roll}
 }
 
 var toprSpec = method.Spec{
@@ -53,15 +47,9 @@ var toprSpec = method.Spec{
 A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
 }
 
-// Validate reports every option that is out of range.
+// Validate checks the parameters that depend on each other.
 func (p *TOPR) Validate() error {
-	return errors.Join(
-		oneOf("level", p.Level, []string{"trajectory", "token", "turn"}),
-		check(p.Sign == "reward" || p.Sign == "advantage", "sign %q: must be reward or advantage", p.Sign),
-		check(p.Low >= 0 && p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
-		check(p.PositiveWeight >= 0 && p.NegativeWeight >= 0, "positive_weight %v, negative_weight %v: must not be negative", p.PositiveWeight, p.NegativeWeight),
-		check(p.LogClamp >= 0 && p.Epsilon >= 0, "log_clamp %v, epsilon %v: must not be negative", p.LogClamp, p.Epsilon),
-		p.Anchor.Validate(), p.Aggregation.Validate())
+	return check(p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High)
 }
 
 // Eval computes the loss over the active tokens.

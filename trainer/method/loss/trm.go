@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -20,15 +18,12 @@ import (
 // long responses more often.
 type TRM struct {
 	// Delta is the largest divergence of a token.
-	Delta float64 `yaml:"delta"`
+	Delta float64 `yaml:"delta" default:"0.05" range:"[0,inf]"`
 	// Divergence is exact, k2 or k3.
-	Divergence string `yaml:"divergence"`
+	Divergence string `yaml:"divergence" default:"exact" oneof:"exact k2 k3"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewTRM returns the exact criterion with δ 0.05.
-func NewTRM() *TRM { return &TRM{Delta: 0.05, Divergence: "exact"} }
 
 var trmSpec = method.Spec{
 	Name: "trm", Group: "loss", Unit: method.Sequence,
@@ -39,12 +34,6 @@ var trmSpec = method.Spec{
 	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
 A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.000000`,
 	Reconstruction: "direction behaviour‖current, denominators over all responses; the paper gives 1e-4 only as an illustration, δ is ours",
-}
-
-// Validate reports every option that is out of range.
-func (p *TRM) Validate() error {
-	return errors.Join(check(p.Delta >= 0, "delta %v: must not be negative", p.Delta),
-		oneOf("divergence", p.Divergence, []string{"exact", "k2", "k3"}), p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens of admitted responses.

@@ -1,8 +1,6 @@
 package loss
 
 import (
-	"errors"
-
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -21,19 +19,16 @@ import (
 // (2, 1.5) and (4, 2.5). The sign is that of the first token's advantage.
 type VESPO struct {
 	// KPos and LambdaPos shape φ for A ≥ 0, KNeg and LambdaNeg for A < 0.
-	KPos      float64 `yaml:"k_pos"`
-	LambdaPos float64 `yaml:"lambda_pos"`
-	KNeg      float64 `yaml:"k_neg"`
-	LambdaNeg float64 `yaml:"lambda_neg"`
+	KPos      float64 `yaml:"k_pos" default:"2" range:"(0,inf]"`
+	LambdaPos float64 `yaml:"lambda_pos" default:"3" range:"[1e-4,inf]"`
+	KNeg      float64 `yaml:"k_neg" default:"3" range:"(0,inf]"`
+	LambdaNeg float64 `yaml:"lambda_neg" default:"2" range:"[1e-4,inf]"`
 	// SequenceWeights says that the correction stage gives one weight per
 	// response, which enters log W once and not once per token.
 	SequenceWeights bool `yaml:"sequence_weights"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// NewVESPO returns the code's defaults.
-func NewVESPO() *VESPO { return &VESPO{KPos: 2, LambdaPos: 3, KNeg: 3, LambdaNeg: 2} }
 
 var vespoSpec = method.Spec{
 	Name: "vespo", Group: "loss", Unit: method.Sequence,
@@ -43,14 +38,6 @@ var vespoSpec = method.Spec{
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 	Example: onTwoResponses + `A = +1: d loss/d logp = -0.064705 -0.064705 -0.064705
 A = -1: d loss/d logp = 0.204088 0.204088 0.204088; loss = -0.515720`,
-}
-
-// Validate reports every option that is out of range.
-func (p *VESPO) Validate() error {
-	return errors.Join(
-		check(p.KPos > 0 && p.KNeg > 0, "k_pos %v, k_neg %v: must be above 0", p.KPos, p.KNeg),
-		check(p.LambdaPos >= 1e-4 && p.LambdaNeg >= 1e-4, "lambda_pos %v, lambda_neg %v: must be at least 1e-4", p.LambdaPos, p.LambdaNeg),
-		p.Aggregation.Validate())
 }
 
 // Eval computes the loss over the active tokens.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 // The expected numbers of this file were computed by hand from the papers'
@@ -99,7 +101,7 @@ func TestHandWorkedKL(t *testing.T) {
 	// DeepSeek-V3.2 with the ratio to old.
 	b := workedBatch()
 	b.LogpRoll = b.Anchor
-	k, out := NewUnbiasedKL(), &Grad{}
+	k, out := method.New[UnbiasedKL](), &Grad{}
 	k.Coef, k.Aggregation.Mode = 1, "token-sum"
 	out.Reset(b.Tokens())
 	if err := k.AddLoss(out, b); err != nil {
@@ -148,7 +150,7 @@ func TestHandWorkedParts(t *testing.T) {
 	b.Offsets, b.Group, b.Mask = []int{0, 4}, []int{0}, []bool{true, true, true, true}
 	b.Anchor, b.LogpRoll = []float64{0, 0, 0, 0}, []float64{-.1, -.2, -.3, -.5}
 	b.Now.Logp, b.Advantage = make([]float64, 4), []float64{1, 1, 1, 1}
-	m := NewM2Mask()
+	m := method.New[M2Mask]()
 	if err := m.Eval(&Grad{}, b); err != nil {
 		t.Fatal(err)
 	}

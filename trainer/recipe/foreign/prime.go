@@ -3,6 +3,7 @@ package foreign
 import (
 	"fmt"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
@@ -33,7 +34,7 @@ func writePrime(r recipe.Recipe) (string, []string) {
 	w := &writing{framework: "prime-rl"}
 	l, own := r.Loss.Params.(*loss.PrimeDPPO)
 	if !own {
-		l = loss.NewPrimeDPPO()
+		l = method.New[loss.PrimeDPPO]()
 	}
 	if p := r.Correction.Pipeline(); p.Weights != nil {
 		w.notes = append(w.notes, "the weight is the untruncated ratio; a cap needs type = \"custom\"")
