@@ -76,10 +76,6 @@ func setText(v reflect.Value, text string) (err error) {
 		var x int64
 		x, err = strconv.ParseInt(text, 10, 64)
 		v.SetInt(x)
-	case reflect.Uint64:
-		var x uint64
-		x, err = strconv.ParseUint(text, 10, 64)
-		v.SetUint(x)
 	case reflect.Float64:
 		var x float64
 		x, err = strconv.ParseFloat(text, 64)
