@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -20,8 +21,9 @@ import (
 //
 // yaml is the name in a recipe; default is the value of [New], zero without it;
 // range and oneof are what [Check] accepts. A range is a list of intervals and
-// numbers, with | between them; inf belongs to a closed end, NaN to none. The tags
-// of an array are those of its entries, defaults with spaces between them.
+// numbers, with | between them; inf belongs to a closed end, NaN to none. An end may
+// be the name of another field: range:"[0,high]". An array of two, whose defaults have
+// a space between them, is a range itself: low is not above high, and the tag bounds both.
 
 // New returns a parameter struct with the defaults of its tags.
 func New[T any]() *T {
@@ -124,19 +126,19 @@ func checkFields(v reflect.Value, prefix string, validate bool) (faults []error)
 		case options == "inline":
 			faults = append(faults, checkFields(v.Field(i), prefix, validate)...)
 		case name != "":
-			faults = append(faults, checkField(prefix+name, v.Field(i), field.Tag, validate)...)
+			faults = append(faults, checkField(prefix+name, v.Field(i), field.Tag, v, validate)...)
 		}
 	}
 	return slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 }
 
-// checkField checks a field, and what it holds.
-func checkField(name string, value reflect.Value, tag reflect.StructTag, validate bool) (faults []error) {
+// checkField checks a field of a struct, and what it holds.
+func checkField(name string, value reflect.Value, tag reflect.StructTag, in reflect.Value, validate bool) (faults []error) {
 	if value.Kind() == reflect.Pointer && !value.IsNil() {
 		value = value.Elem()
 	}
 	if text := tag.Get("range"); text != "" && value.Kind() != reflect.Pointer {
-		faults = append(faults, checkRange(name, value, text))
+		faults = append(faults, checkRange(name, value, text, in))
 	}
 	if words := tag.Get("oneof"); words != "" && value.Kind() != reflect.Pointer {
 		if known := strings.Fields(words); !slices.Contains(known, value.String()) {
@@ -157,30 +159,41 @@ func checkField(name string, value reflect.Value, tag reflect.StructTag, validat
 	return faults
 }
 
-// checkRange reports a number, or an entry of a list, outside the range of its tag.
-func checkRange(name string, value reflect.Value, text string) error {
-	parts, err := parseRange(text)
+// checkRange reports a number, or entries of a list, outside the range of a tag of a
+// field of the struct.
+func checkRange(name string, value reflect.Value, text string, in reflect.Value) error {
+	parts, err := parseRange(text, in)
 	if err != nil {
 		panic(fmt.Sprintf("method: range of %s: %v", name, err))
 	}
-	if value.Kind() != reflect.Array && value.Kind() != reflect.Slice {
-		return outside(name, value, parts)
+	switch value.Kind() {
+	case reflect.Slice:
+		var faults []error
+		for i := range value.Len() {
+			faults = append(faults, outside(fmt.Sprintf("%s[%d] %v", name, i, value.Index(i)), toFloat(value.Index(i)), parts))
+		}
+		return errors.Join(faults...)
+	case reflect.Array:
+		name = fmt.Sprintf("%s [%v, %v]", name, value.Index(0), value.Index(1))
+		low, high := toFloat(value.Index(0)), toFloat(value.Index(1))
+		if !(low <= high) {
+			return fmt.Errorf("%s: must be a range low <= high", name)
+		}
+		return cmp.Or(outside(name+": low", low, parts), outside(name+": high", high, parts))
 	}
-	var faults []error
-	for i := range value.Len() {
-		faults = append(faults, outside(fmt.Sprintf("%s[%d]", name, i), value.Index(i), parts))
+	return outside(fmt.Sprintf("%s %v", name, value), toFloat(value), parts)
+}
+
+// toFloat is a number of any kind.
+func toFloat(v reflect.Value) float64 {
+	if v.CanInt() {
+		return float64(v.Int())
 	}
-	return errors.Join(faults...)
+	return v.Float()
 }
 
 // outside reports a number that lies in none of the parts of a range.
-func outside(name string, value reflect.Value, parts []interval) error {
-	x := 0.0
-	if value.CanInt() {
-		x = float64(value.Int())
-	} else {
-		x = value.Float()
-	}
+func outside(what string, x float64, parts []interval) error {
 	var words []string
 	for _, p := range parts {
 		if p.has(x) {
@@ -189,7 +202,7 @@ func outside(name string, value reflect.Value, parts []interval) error {
 		words = append(words, p.String())
 	}
 	slices.Reverse(words) // "must be above 1, or 0 for none"
-	return fmt.Errorf("%s %v: must %s", name, value, strings.Join(words, ", or "))
+	return fmt.Errorf("%s: must %s", what, strings.Join(words, ", or "))
 }
 
 // interval is one part of a range: all between two ends, or one number with its
@@ -198,10 +211,11 @@ type interval struct {
 	low, high         float64
 	openLow, openHigh bool
 	meaning           string
+	fields            [2]string // "low = " of an end that is a field's value
 }
 
-// parseRange reads "0=none|(1,inf]".
-func parseRange(text string) ([]interval, error) {
+// parseRange reads "0=none|(1,inf]", with ends that are fields of the struct.
+func parseRange(text string, in reflect.Value) ([]interval, error) {
 	var list []interval
 	for part := range strings.SplitSeq(text, "|") {
 		var p interval
@@ -211,8 +225,8 @@ func parseRange(text string) ([]interval, error) {
 			high = low
 		}
 		var err1, err2 error
-		p.low, err1 = parseNumber(low)
-		p.high, err2 = parseNumber(high)
+		p.low, p.fields[0], err1 = parseEnd(low, in)
+		p.high, p.fields[1], err2 = parseEnd(high, in)
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, err
 		}
@@ -220,6 +234,17 @@ func parseRange(text string) ([]interval, error) {
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// parseEnd reads a number, or takes that of a field of the struct.
+func parseEnd(text string, in reflect.Value) (x float64, field string, err error) {
+	for i := range in.NumField() {
+		if name, _, _ := strings.Cut(in.Type().Field(i).Tag.Get("yaml"), ","); name == text {
+			return toFloat(in.Field(i)), name + " = ", nil
+		}
+	}
+	x, err = parseNumber(text)
+	return x, "", err
 }
 
 // parseNumber reads 0.5, inf or 2^24.
@@ -240,7 +265,7 @@ const infinity = 1e308 // everything above it that a recipe can say is infinite
 
 // String completes "must".
 func (p interval) String() string {
-	low, high := number(p.low), number(p.high)
+	low, high := p.fields[0]+number(p.low), p.fields[1]+number(p.high)
 	bounds := "at least " + low
 	if p.openLow {
 		bounds = "above " + low
@@ -248,12 +273,14 @@ func (p interval) String() string {
 	switch {
 	case p.low == p.high && p.meaning != "":
 		return low + " for " + p.meaning
-	case p.low == p.high:
+	case p.low == p.high && p.fields == [2]string{}:
 		return "be " + low
 	case p.high > infinity && p.low < -infinity:
 		return "be finite"
 	case p.high > infinity && p.openHigh:
 		return "be finite and " + bounds
+	case p.low < -infinity:
+		return "be at most " + high
 	case p.high > infinity && p.low == 0 && !p.openLow:
 		return "not be negative"
 	case p.high > infinity:

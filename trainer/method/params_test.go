@@ -25,8 +25,11 @@ type bounds struct {
 	Ends   [2]int `yaml:"ends" default:"1 4" range:"[1,10]"`
 	Seed   uint64 `yaml:"seed" default:"1"`
 	Shared `yaml:",inline"`
-	Extra  *Shared  `yaml:"extra"`
-	Fleet  []Shared `yaml:"fleet"`
+	Least  float64   `yaml:"least" range:"[0,most)"`
+	Most   float64   `yaml:"most" default:"1" range:"(0,inf]"`
+	Rates  []float64 `yaml:"rates" range:"(-inf,inf)"`
+	Extra  *Shared   `yaml:"extra"`
+	Fleet  []Shared  `yaml:"fleet"`
 
 	state float64
 }
@@ -47,7 +50,7 @@ func (b *bounds) Validate() error {
 func TestNew(t *testing.T) {
 	b := method.New[bounds]()
 	want := bounds{Eps: 3e-4, DualClip: 3, Share: 0.5, K: 4, Level: "token", Unified: true,
-		Ends: [2]int{1, 4}, Seed: 1, Shared: Shared{Weight: 1}}
+		Ends: [2]int{1, 4}, Seed: 1, Most: 1, Shared: Shared{Weight: 1}}
 	want.Inner.Tau = 1
 	if !reflect.DeepEqual(*b, want) || b.state != 0 {
 		t.Errorf("defaults are %+v, want %+v", *b, want)
@@ -76,7 +79,11 @@ func TestCheck(t *testing.T) {
 		{func(b *bounds) { b.Level = "tokens" }, `level: unknown name "tokens": did you mean "token"? (known: token, sequence)`},
 		{func(b *bounds) { b.Inner.Tau = 0 }, "inner.tau 0: must be above 0"},
 		{func(b *bounds) { b.Inner.Tau = 0.25 }, "share 0.5: must not be above inner.tau 0.25"},
-		{func(b *bounds) { b.Ends = [2]int{0, 11} }, "ends[0] 0: must be in [1, 10]\nends[1] 11: must be in [1, 10]"},
+		{func(b *bounds) { b.Ends = [2]int{1, 11} }, "ends [1, 11]: high: must be in [1, 10]"},
+		{func(b *bounds) { b.Ends = [2]int{5, 4} }, "ends [5, 4]: must be a range low <= high"},
+		{func(b *bounds) { b.Least = 1 }, "least 1: must be in [0, most = 1)"},
+		{func(b *bounds) { b.Least, b.Most = 3, inf }, ""},
+		{func(b *bounds) { b.Rates = []float64{1, inf} }, "rates[1] +Inf: must be finite"},
 		{func(b *bounds) { b.Weight = 2 }, "weight 2: must be in [0, 1]"},
 		{func(b *bounds) { b.Extra = &Shared{-1} }, "extra.weight -1: must be in [0, 1]"},
 		{func(b *bounds) { b.Fleet = []Shared{{1}, {3}} }, "fleet[1].weight 3: must be in [0, 1]"},
