@@ -1,10 +1,10 @@
 package guard
 
 import (
-	"fmt"
 	"math"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -21,15 +21,22 @@ import (
 //
 // Source: arXiv 2602.17616 (VCPO); mit-han-lab/vcpo compute_ess_info.
 type ESSLearningRate struct {
-	// Base is the ESS share of on-policy data; 0.55 is reported for long tool use. Default 1.
-	Base float64 `yaml:"base"`
-	// Rule is "sqrt" or "linear". Default sqrt.
-	Rule string `yaml:"rule"`
+	// Base is the ESS share of on-policy data; 0.55 is reported for long tool use.
+	Base float64 `yaml:"base" default:"1" range:"(0,inf]"`
+	// Rule says how the scale follows the share.
+	Rule string `yaml:"rule" default:"sqrt" oneof:"sqrt linear"`
 	// Current compares Logp, the weights of this gradient step, in place of
-	// LogpOld. Default false.
+	// LogpOld.
 	Current bool `yaml:"current"`
 
 	ess, scale float64
+}
+
+var essLrSpec = method.Spec{
+	Name: "ess_lr", Aliases: []string{"vcpo_lr"}, Unit: method.Optimiser,
+	Source:  "VCPO, arXiv 2602.17616; mit-han-lab/vcpo",
+	Formula: "lr ← lr·sqrt(min(1, ess/base)),  ess = (Σw)²/(Σw² + 1e-8)/B,  w_i = exp(Σ_t (old_t − roll_t))",
+	Needs:   batch.Columns{batch.LogpOld, batch.LogpRoll},
 }
 
 // Guard scales the learning rate.
@@ -84,15 +91,4 @@ func logWeight(b *batch.Batch, upper []float64, i int) float64 {
 // Metrics appends the effective share and the scale.
 func (g *ESSLearningRate) Metrics(dst []batch.Metric) []batch.Metric {
 	return append(dst, batch.Metric{Name: "guard/ess_ratio", Value: g.ess}, batch.Metric{Name: "guard/ess_lr_scale", Value: g.scale})
-}
-
-// Validate checks base and rule.
-func (g *ESSLearningRate) Validate() error {
-	if !(g.Base > 0) {
-		return fmt.Errorf("base is %v, must be positive", g.Base)
-	}
-	if g.Rule != "sqrt" && g.Rule != "linear" {
-		return fmt.Errorf("rule is %q, must be \"sqrt\" or \"linear\"", g.Rule)
-	}
-	return nil
 }

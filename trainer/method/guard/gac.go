@@ -24,17 +24,25 @@ import (
 // Source: arXiv 2603.01501, read in its abstract and a note: the thresholds are
 // this project's.
 type GradientAlignment struct {
-	// Low is the cosine up to which nothing happens. Default 0.1.
-	Low float64 `yaml:"low"`
-	// High is the cosine from which the step is skipped. Default 0.9.
-	High float64 `yaml:"high"`
-	// Full removes the whole parallel part. Default false.
+	// Low is the cosine up to which nothing happens.
+	Low float64 `yaml:"low" default:"0.1" range:"[0,high)"`
+	// High is the cosine from which the step is skipped.
+	High float64 `yaml:"high" default:"0.9" range:"[0,1]"`
+	// Full removes the whole parallel part.
 	Full bool `yaml:"full"`
 
 	previous []float32
 	cosine   float64
 	removed  float64
 	skipped  float64
+}
+
+var gradientAlignmentSpec = method.Spec{
+	Name: "gradient_alignment", Aliases: []string{"gac"}, Unit: method.Optimiser,
+	Source:         "GAC, arXiv 2603.01501 (abstract and a note)",
+	Formula:        "c = cos(g, g_prev): c ≤ low: g;  low < c < high: g − (1 − low/c)·⟨g,u⟩·u;  c ≥ high: skip",
+	Gradient:       "the part along the previous raw gradient is reduced",
+	Reconstruction: "thresholds 0.1 and 0.9 are this project's; the parallel share left is low/c, full: true removes all of it",
 }
 
 // Guard projects the gradient or skips the step.
@@ -85,14 +93,6 @@ func (g *GradientAlignment) Guard(grad []float32, _ Input) (Decision, error) {
 func (g *GradientAlignment) Metrics(dst []batch.Metric) []batch.Metric {
 	return append(dst, batch.Metric{Name: "guard/grad_cosine", Value: g.cosine},
 		batch.Metric{Name: "guard/grad_removed", Value: g.removed}, batch.Metric{Name: "guard/grad_skipped", Value: g.skipped})
-}
-
-// Validate checks the thresholds.
-func (g *GradientAlignment) Validate() error {
-	if !(g.Low >= 0 && g.Low < g.High && g.High <= 1) {
-		return fmt.Errorf("low and high are %v and %v, need 0 ≤ low < high ≤ 1", g.Low, g.High)
-	}
-	return nil
 }
 
 // AppendState appends the previous gradient.

@@ -30,8 +30,6 @@ type Guard interface {
 	Guard(grad []float32, in Input) (Decision, error)
 	// Metrics appends the figures of the last decision.
 	Metrics(dst []batch.Metric) []batch.Metric
-	// Validate returns an error that names the field at fault.
-	Validate() error
 }
 
 // Apply asks the guards in order. Scales multiply; one skip is enough, but

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -252,13 +253,13 @@ func TestApplyJoins(t *testing.T) {
 
 func TestValidateNamesTheField(t *testing.T) {
 	for want, g := range map[string]Guard{
-		"base is 0":    &ESSLearningRate{Rule: "sqrt"},
-		`rule is "exp`: &ESSLearningRate{Base: 1, Rule: "exp"},
-		"factor is 1":  &LengthSurge{Rule: "ratio", Factor: 1},
-		"warmup is 0":  &LengthSurge{Rule: "ratio", Factor: 2},
-		"low and high": &GradientAlignment{Low: .9, High: .1},
+		"base 0: must be above 0":             &ESSLearningRate{Rule: "sqrt"},
+		`rule: unknown name "exp"`:            &ESSLearningRate{Base: 1, Rule: "exp"},
+		"factor 1: must be above 1":           &LengthSurge{Rule: "ratio", Factor: 1},
+		"warmup 0: must be at least 1":        &LengthSurge{Rule: "ratio", Factor: 2},
+		"low 0.9: must be in [0, high = 0.1)": &GradientAlignment{Low: .9, High: .1},
 	} {
-		if err := g.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := method.Check(g); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", g, err, want)
 		}
 	}

@@ -24,23 +24,30 @@ import (
 // Source: arXiv 2602.01826, read in a reproduction recipe (factor 3, warmup 50,
 // stretch 1.8, floor 0.1; t_s = 110 gives a period of 198).
 type LengthSurge struct {
-	// Rule is "baseline" or "ratio". Default baseline.
-	Rule string `yaml:"rule"`
-	// Factor is the growth that counts as a surge. Default 3; 1.2 with rule ratio.
-	Factor float64 `yaml:"factor"`
-	// Warmup is the number of steps of the baseline, or the distance of the ratio. Default 50.
-	Warmup int `yaml:"warmup"`
-	// Decay multiplies the scale. Default 0.5.
-	Decay float64 `yaml:"decay"`
-	// Stretch times the step of the surge is the period. Default 1.8.
-	Stretch float64 `yaml:"stretch"`
-	// Floor is the smallest scale. Default 0.1.
-	Floor float64 `yaml:"floor"`
+	// Rule says what a surge is, against the first steps or the last.
+	Rule string `yaml:"rule" default:"baseline" oneof:"baseline ratio"`
+	// Factor is the growth that counts as a surge; rule ratio is published with 1.2.
+	Factor float64 `yaml:"factor" default:"3" range:"(1,inf]"`
+	// Warmup is the number of steps of the baseline, or the distance of the ratio.
+	Warmup int `yaml:"warmup" default:"50" range:"[1,inf]"`
+	// Decay multiplies the scale.
+	Decay float64 `yaml:"decay" default:"0.5" range:"(0,1)"`
+	// Stretch times the step of the surge is the period.
+	Stretch float64 `yaml:"stretch" default:"1.8" range:"(0,inf]"`
+	// Floor is the smallest scale.
+	Floor float64 `yaml:"floor" default:"0.1" range:"[0,1]"`
 
 	lengths []float64 // mean length of every step so far
 	counts  []float64 // gradient steps that make up each
 	surge   int       // step of the surge plus one, or the last decay's; 0 for none
 	scale   float64
+}
+
+var lengthSurgeSpec = method.Spec{
+	Name: "length_surge", Aliases: []string{"length_decay"}, Unit: method.Optimiser,
+	Source:         "arXiv 2602.01826, read in a reproduction recipe",
+	Formula:        "lr ← lr·max(decay^floor((t − t_s)/(stretch·t_s)), floor) after the first t_s with length ≥ factor·baseline",
+	Reconstruction: "baseline rule of the reproduction recipe; rule: ratio is the other reading (growth within warmup steps, decay once)",
 }
 
 // Guard scales the learning rate.
@@ -107,25 +114,6 @@ func (g *LengthSurge) Metrics(dst []batch.Metric) []batch.Metric {
 		seen = 1
 	}
 	return append(dst, batch.Metric{Name: "guard/length_surge", Value: seen}, batch.Metric{Name: "guard/length_lr_scale", Value: g.scale})
-}
-
-// Validate checks the parameters.
-func (g *LengthSurge) Validate() error {
-	switch {
-	case g.Rule != "baseline" && g.Rule != "ratio":
-		return fmt.Errorf("rule is %q, must be \"baseline\" or \"ratio\"", g.Rule)
-	case !(g.Factor > 1):
-		return fmt.Errorf("factor is %v, must be above 1", g.Factor)
-	case g.Warmup < 1:
-		return fmt.Errorf("warmup is %d, must be at least 1", g.Warmup)
-	case !(g.Decay > 0 && g.Decay < 1):
-		return fmt.Errorf("decay is %v, must lie between 0 and 1", g.Decay)
-	case !(g.Stretch > 0):
-		return fmt.Errorf("stretch is %v, must be positive", g.Stretch)
-	case !(g.Floor >= 0 && g.Floor <= 1):
-		return fmt.Errorf("floor is %v, must lie between 0 and 1", g.Floor)
-	}
-	return nil
 }
 
 // AppendState appends the length history.

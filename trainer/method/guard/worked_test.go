@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 var update = flag.Bool("update", false, "write the worked examples of the specs")
@@ -85,7 +87,7 @@ func TestSpecsAreComplete(t *testing.T) {
 				t.Errorf("%s: text field %d of the spec is empty", e.Name, i)
 			}
 		}
-		if err := e.New().Validate(); err != nil {
+		if err := method.Check(e.New()); err != nil {
 			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
 		}
 	}

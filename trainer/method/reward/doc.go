@@ -11,7 +11,7 @@
 //
 // # A short tour
 //
-//	outcome, penalty := reward.NewExact(), reward.NewUniform()
+//	outcome, penalty := method.New[reward.Exact](), method.New[reward.Uniform]()
 //	scorer := reward.NewScorer(outcome, penalty)
 //	verdicts[i] = task.Verify(prompt, response)   // one per response of b
 //	err := scorer.Score(b, verdicts)              // fills b.Correct, b.Reward, b.RewardParts

@@ -19,12 +19,6 @@ var exactSpec = method.Spec{
 		"cut off before <eos>: 0",
 }
 
-// NewExact returns the outcome reward.
-func NewExact() *Exact { return &Exact{} }
-
-// Validate implements Shaper.
-func (*Exact) Validate() error { return nil }
-
 // Part implements Shaper.
 func (*Exact) Part(dst []float64, _ *batch.Batch, verdicts []task.Verdict) error {
 	for i := range verdicts {

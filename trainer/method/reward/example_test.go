@@ -3,6 +3,7 @@ package reward_test
 import (
 	"fmt"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/reward"
 	"driftlab/trainer/method/task"
@@ -30,7 +31,7 @@ func Example() {
 		b.Mask[n] = true
 	}
 
-	scorer := reward.NewScorer(reward.NewExact(), reward.NewUniform(), reward.NewProcess())
+	scorer := reward.NewScorer(method.New[reward.Exact](), method.New[reward.Uniform](), method.New[reward.Process]())
 	if err := scorer.Score(b, verdicts); err != nil {
 		fmt.Println(err)
 		return

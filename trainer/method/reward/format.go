@@ -9,8 +9,8 @@ import (
 // Format is a bonus for a response that has the form of a demonstration, right
 // or wrong.
 type Format struct {
-	// Coef is the bonus, within [0, 1e6].
-	Coef float64 `yaml:"coef"`
+	// Coef is the bonus.
+	Coef float64 `yaml:"coef" default:"0.1" range:"[0,1e6]"`
 }
 
 var formatSpec = method.Spec{
@@ -22,12 +22,6 @@ var formatSpec = method.Spec{
 		"right answer without the working: 0",
 	Reconstruction: "coef 0.1 is ours: small against the outcome, so that form alone never pays more than an answer",
 }
-
-// NewFormat returns the form bonus with coefficient 0.1.
-func NewFormat() *Format { return &Format{Coef: 0.1} }
-
-// Validate implements Shaper.
-func (f *Format) Validate() error { return within("coef", f.Coef, 0, maxScale) }
 
 // Part implements Shaper.
 func (f *Format) Part(dst []float64, _ *batch.Batch, verdicts []task.Verdict) error {

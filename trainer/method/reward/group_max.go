@@ -1,8 +1,6 @@
 package reward
 
 import (
-	"fmt"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -15,7 +13,7 @@ import (
 type GroupMax struct {
 	// K is the size of a block, at least 1 and at most the group's size. The last
 	// block of a group is smaller where K does not divide it.
-	K int `yaml:"k"`
+	K int `yaml:"k" default:"4" range:"[1,inf]"`
 
 	groups batch.Groups
 }
@@ -28,17 +26,6 @@ var groupMaxSpec = method.Spec{
 	Example: "K = 2, two blocks\n" +
 		"no, yes: 1, 1\n" +
 		"no, no: 0, 0",
-}
-
-// NewGroupMax returns the reward for blocks of four.
-func NewGroupMax() *GroupMax { return &GroupMax{K: 4} }
-
-// Validate implements Shaper.
-func (m *GroupMax) Validate() error {
-	if m.K < 1 {
-		return fmt.Errorf("k: %d is below 1", m.K)
-	}
-	return nil
 }
 
 // Part implements Shaper.

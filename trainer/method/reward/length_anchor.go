@@ -2,7 +2,6 @@ package reward
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"driftlab/trainer/method"
@@ -19,16 +18,16 @@ import (
 // interruption of the run.
 type Anchor struct {
 	Ramp `yaml:",inline"`
-	// Coef is γ, within [0, 1e6].
-	Coef float64 `yaml:"coef"`
+	// Coef is γ.
+	Coef float64 `yaml:"coef" default:"0.01" range:"[0,1e6]"`
 	// Solved is the share of correct responses in a group above which the
-	// prompt counts as solved, within [0, 1).
-	Solved float64 `yaml:"solved"`
+	// prompt counts as solved.
+	Solved float64 `yaml:"solved" default:"0.9" range:"[0,1)"`
 	// By says which prompts share an anchor: "prompt_tokens", those of equal length,
 	// for tasks that never ask the same question twice; or "prompt", each has its
 	// own, for a fixed set of prompts (rollout.pool). A prompt that is drawn afresh meets
 	// no anchor of its own again: without a pool recipes refuse "prompt".
-	By string `yaml:"by"`
+	By string `yaml:"by" default:"prompt_tokens" oneof:"prompt prompt_tokens"`
 	// OnlySolved restricts the penalty to groups that are solved now, so that an
 	// anchor shared with easier prompts does not tax the hard ones.
 	OnlySolved bool `yaml:"only_solved"`
@@ -56,28 +55,12 @@ var anchorSpec = method.Spec{
 		"the correct responses of that group is ours, as are by: prompt_tokens, the default, and only_solved for fresh prompts",
 }
 
-// NewAnchor returns the anchor penalty as published, γ = 0.01 and solved above
-// 90 %, for fresh prompts.
-func NewAnchor() *Anchor { return &Anchor{Coef: 0.01, Solved: 0.9, By: byPromptTokens} }
-
 // Fresh returns an error if the anchors are of no use to prompts that never repeat.
 func (a *Anchor) Fresh() error {
 	if a.By == byPrompt {
 		return fmt.Errorf("%s: without rollout.pool every prompt is a fresh one, which meets no anchor of its own again: use %s, or a pool", byPrompt, byPromptTokens)
 	}
 	return nil
-}
-
-// Validate implements Shaper.
-func (a *Anchor) Validate() error {
-	faults := []error{within("coef", a.Coef, 0, maxScale), a.Ramp.Validate()}
-	if !(a.Solved >= 0 && a.Solved < 1) {
-		faults = append(faults, fmt.Errorf("solved: %v is not within [0, 1)", a.Solved))
-	}
-	if a.By != byPrompt && a.By != byPromptTokens {
-		faults = append(faults, fmt.Errorf("by: %w", method.UnknownName(a.By, []string{byPrompt, byPromptTokens})))
-	}
-	return errors.Join(faults...)
 }
 
 // Part implements Shaper. Anchors are set in the order of the groups, before

@@ -1,7 +1,6 @@
 package reward
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/trainer/method"
@@ -14,8 +13,8 @@ import (
 // The reference moves with the policy, so the race has no end of its own.
 type Group struct {
 	Ramp `yaml:",inline"`
-	// Coef is β, the spread of the part over a group, within [0, 1e6].
-	Coef float64 `yaml:"coef"`
+	// Coef is β, the spread of the part over a group.
+	Coef float64 `yaml:"coef" default:"0.1" range:"[0,1e6]"`
 
 	groups batch.Groups
 }
@@ -29,14 +28,6 @@ var groupSpec = method.Spec{
 	Example: "β = 0.1, lengths 3, 8, 13: λ = 0.5, 0, −0.5\n" +
 		"all correct: 0.05, 0, −0.05\n" +
 		"all wrong: 0, 0, −0.05",
-}
-
-// NewGroup returns the penalty of Kimi k1.5 with coefficient 0.1.
-func NewGroup() *Group { return &Group{Coef: 0.1} }
-
-// Validate implements Shaper.
-func (g *Group) Validate() error {
-	return errors.Join(within("coef", g.Coef, 0, maxScale), g.Ramp.Validate())
 }
 
 // Part implements Shaper.

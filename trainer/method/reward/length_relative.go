@@ -1,7 +1,6 @@
 package reward
 
 import (
-	"errors"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -15,10 +14,10 @@ import (
 // loss stays below Coef < 1, a correct one is always worth more.
 type Relative struct {
 	Ramp `yaml:",inline"`
-	// Coef is α, the most that is taken from a correct response, within [0, 1].
-	Coef float64 `yaml:"coef"`
+	// Coef is α, the most that is taken from a correct response.
+	Coef float64 `yaml:"coef" default:"0.2" range:"[0,1]"`
 	// Eps is added to the standard deviation of the lengths, above 0.
-	Eps float64 `yaml:"eps"`
+	Eps float64 `yaml:"eps" default:"1e-6" range:"(0,1e6]"`
 
 	groups batch.Groups
 }
@@ -33,14 +32,6 @@ var relativeSpec = method.Spec{
 		"5 tokens: −0.4·σ(−1) = −0.107577\n" +
 		"15 tokens: −0.4·σ(1) = −0.292423",
 	Reconstruction: "the paper sweeps α from 0 to 0.4; 0.2 as the default and eps 1e-6 are ours",
-}
-
-// NewRelative returns the relative penalty with coefficient 0.2.
-func NewRelative() *Relative { return &Relative{Coef: 0.2, Eps: 1e-6} }
-
-// Validate implements Shaper.
-func (r *Relative) Validate() error {
-	return errors.Join(r.Ramp.Validate(), within("coef", r.Coef, 0, 1), within("eps", r.Eps, math.SmallestNonzeroFloat64, maxScale))
 }
 
 // Part implements Shaper.

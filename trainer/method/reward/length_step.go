@@ -1,9 +1,6 @@
 package reward
 
 import (
-	"errors"
-	"fmt"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -13,10 +10,10 @@ import (
 // saves beyond that: a reference that does not move, unlike a group's.
 type Step struct {
 	Ramp `yaml:",inline"`
-	// Coef is α, what a correct response within the target gains, within [0, 1e6].
-	Coef float64 `yaml:"coef"`
+	// Coef is α, what a correct response within the target gains.
+	Coef float64 `yaml:"coef" default:"0.5" range:"[0,1e6]"`
 	// Target is the length in generated tokens, at least 1.
-	Target int `yaml:"target"`
+	Target int `yaml:"target" default:"16" range:"[1,inf]"`
 	// Explore pays a wrong response as much for going beyond the target.
 	Explore bool `yaml:"explore"`
 }
@@ -30,18 +27,6 @@ var stepSpec = method.Spec{
 		"16 tokens, correct: 0.5; 17 tokens, correct: 0\n" +
 		"17 tokens, wrong, explore: 0.5",
 	Reconstruction: "target 16 is ours, for responses of tens of tokens; that LASER-D moves the target by difficulty during training is not modelled",
-}
-
-// NewStep returns the reward of 0.5 for correct responses of up to 16 tokens.
-func NewStep() *Step { return &Step{Coef: 0.5, Target: 16} }
-
-// Validate implements Shaper.
-func (s *Step) Validate() error {
-	faults := []error{within("coef", s.Coef, 0, maxScale), s.Ramp.Validate()}
-	if s.Target < 1 {
-		faults = append(faults, fmt.Errorf("target: %d is below 1", s.Target))
-	}
-	return errors.Join(faults...)
 }
 
 // Part implements Shaper.

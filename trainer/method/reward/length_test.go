@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 func TestUniform(t *testing.T) {
@@ -18,7 +20,7 @@ func TestGroup(t *testing.T) {
 	b, verdicts := lengths(t,
 		[][]int{{3, 8, 13}, {13, 8, 3}, {5, 5}, {7}},
 		[][]bool{all(true, 3), all(false, 3), all(true, 2), all(true, 1)})
-	near(t, "the worked example, equal lengths, a group of one", part(t, NewGroup(), b, verdicts), []float64{
+	near(t, "the worked example, equal lengths, a group of one", part(t, method.New[Group](), b, verdicts), []float64{
 		0.05, 0, -0.05,
 		-0.05, 0, 0,
 		0, 0,
@@ -38,7 +40,7 @@ func TestRelative(t *testing.T) {
 
 func TestOverlong(t *testing.T) {
 	b, verdicts := lengths(t, [][]int{{1, 48, 49, 56, 64, 80}}, [][]bool{all(true, 6)})
-	near(t, "the worked example and around it", part(t, NewOverlong(), b, verdicts),
+	near(t, "the worked example and around it", part(t, method.New[Overlong](), b, verdicts),
 		[]float64{0, 0, -1.0 / 16, -0.5, -1, -1})
 	near(t, "coefficient", part(t, &Overlong{MaxLength: 64, Buffer: 16, Coef: 0.5}, b, verdicts),
 		[]float64{0, 0, -1.0 / 32, -0.25, -0.5, -0.5})
@@ -181,7 +183,7 @@ func TestRelativeKeepsTheOrder(t *testing.T) {
 
 func TestStep(t *testing.T) {
 	b, verdicts := lengths(t, [][]int{{16, 17, 16, 17}}, [][]bool{{true, true, false, false}})
-	near(t, "the worked example", part(t, NewStep(), b, verdicts), []float64{0.5, 0, 0, 0})
+	near(t, "the worked example", part(t, method.New[Step](), b, verdicts), []float64{0.5, 0, 0, 0})
 	near(t, "explore", part(t, &Step{Coef: 0.25, Target: 16, Explore: true}, b, verdicts), []float64{0.25, 0, 0, 0.25})
 }
 
@@ -201,7 +203,7 @@ func TestRamp(t *testing.T) {
 			near(t, "ramp", part(t, s, b, verdicts), []float64{share * full[0], share * full[1]})
 		}
 	}
-	if err := (&Group{Ramp: Ramp{From: -1}}).Validate(); err == nil || !strings.Contains(err.Error(), "from") {
+	if err := method.Check(&Group{Ramp: Ramp{From: -1}}); err == nil || !strings.Contains(err.Error(), "from") {
 		t.Errorf("a negative step passes: %v", err)
 	}
 }

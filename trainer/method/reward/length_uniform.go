@@ -1,8 +1,6 @@
 package reward
 
 import (
-	"errors"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -14,8 +12,8 @@ import (
 // end up empty.
 type Uniform struct {
 	Ramp `yaml:",inline"`
-	// Coef is the penalty α per generated token, within [0, 1e6].
-	Coef float64 `yaml:"coef"`
+	// Coef is the penalty α per generated token.
+	Coef float64 `yaml:"coef" default:"0.005" range:"[0,1e6]"`
 }
 
 var uniformSpec = method.Spec{
@@ -26,14 +24,6 @@ var uniformSpec = method.Spec{
 		"14 tokens: −0.14\n" +
 		"3 tokens: −0.03",
 	Reconstruction: "α = 0.005 is ours: the published value scaled to responses of tens of tokens",
-}
-
-// NewUniform returns the uniform penalty with coefficient 0.005.
-func NewUniform() *Uniform { return &Uniform{Coef: 0.005} }
-
-// Validate implements Shaper.
-func (u *Uniform) Validate() error {
-	return errors.Join(within("coef", u.Coef, 0, maxScale), u.Ramp.Validate())
 }
 
 // Part implements Shaper.

@@ -4,17 +4,19 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 // Options are taken up to their limits and refused beyond them.
 func TestLimitsOfOptions(t *testing.T) {
-	below, beyond := math.Nextafter(0, -1), math.Nextafter(maxScale, 2*maxScale)
+	below, beyond := math.Nextafter(0, -1), math.Nextafter(1e6, 2*1e6)
 	for _, tc := range []struct {
 		s  Shaper
 		ok bool
 	}{
 		{&Anchor{Coef: 0, Solved: 0, By: byPrompt}, true},
-		{&Anchor{Coef: maxScale, Solved: math.Nextafter(1, 0), By: byPromptTokens}, true},
+		{&Anchor{Coef: 1e6, Solved: math.Nextafter(1, 0), By: byPromptTokens}, true},
 		{&Anchor{Coef: beyond, By: byPrompt}, false},
 		{&Anchor{Solved: 1, By: byPrompt}, false},
 		{&Anchor{Solved: below, By: byPrompt}, false},
@@ -29,11 +31,11 @@ func TestLimitsOfOptions(t *testing.T) {
 		{&GroupMax{K: 0}, false},
 		{&Relative{Coef: 1, Eps: math.SmallestNonzeroFloat64}, true},
 		{&Relative{Coef: 1, Eps: 0}, false},
-		{&Ternary{Noise: maxScale, Threshold: maxScale, Steps: 1, Reference: 1}, true},
+		{&Ternary{Noise: 1e6, Threshold: 1e6, Steps: 1, Reference: 1}, true},
 		{&Ternary{Reference: math.Nextafter(1, 2)}, false},
 		{&Ternary{Noise: math.NaN()}, false},
 	} {
-		if err := tc.s.Validate(); (err == nil) != tc.ok {
+		if err := method.Check(tc.s); (err == nil) != tc.ok {
 			t.Errorf("%T%+v: %v", tc.s, tc.s, err)
 		}
 	}
@@ -78,7 +80,7 @@ func TestFirstTokensTakeRewards(t *testing.T) {
 	clear(b.Mask)
 	second := b.Offsets[1]
 	b.Mask[0], b.Mask[second] = true, true // all else is the environment's, where steps and response end
-	for _, parts := range [][]Shaper{{NewProcess()}, {NewProcess(), NewExact()}} {
+	for _, parts := range [][]Shaper{{method.New[Process]()}, {method.New[Process](), method.New[Exact]()}} {
 		if err := NewScorer(parts...).Score(b, verdicts); err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,6 @@
 package reward
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 
 	"driftlab/trainer/method"
@@ -18,11 +16,11 @@ import (
 //
 // The answer itself is no episode of the working: the outcome judges it.
 type Utility struct {
-	// Coef multiplies the utilities, within [0, 1e6].
-	Coef float64 `yaml:"coef"`
+	// Coef multiplies the utilities.
+	Coef float64 `yaml:"coef" default:"1" range:"[0,1e6]"`
 	// Placebo is a control: "none"; "shuffled" permutes the utilities among the
 	// episodes of a response, so that their sum stays.
-	Placebo string `yaml:"placebo"`
+	Placebo string `yaml:"placebo" default:"none" oneof:"none shuffled"`
 
 	coin      rand.PCG
 	utilities []float64
@@ -37,18 +35,6 @@ var utilitySpec = method.Spec{
 	Example: "V of the prompt and after two episodes: −2.3, −2.3, −0.1\n" +
 		"per episode: 0, 2.2\n" +
 		"sum: 2.2",
-}
-
-// NewUtility returns the process reward with coefficient 1.
-func NewUtility() *Utility { return &Utility{Coef: 1, Placebo: placeboNone} }
-
-// Validate implements Shaper.
-func (u *Utility) Validate() error {
-	err := within("coef", u.Coef, 0, maxScale)
-	if u.Placebo != placeboNone && u.Placebo != placeboShuffled {
-		err = errors.Join(err, fmt.Errorf("placebo: %w", method.UnknownName(u.Placebo, []string{placeboNone, placeboShuffled})))
-	}
-	return err
 }
 
 // Part implements Shaper.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 // TestUtility places what each episode has done to the value, and its sum telescopes:
@@ -20,10 +22,10 @@ func TestUtility(t *testing.T) {
 		}
 		return dst
 	}
-	near(t, "places", placed(NewUtility()), []float64{0, 0, 0, -0.2, 0, 2.4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.3, 0, 0, 0})
+	near(t, "places", placed(method.New[Utility]()), []float64{0, 0, 0, -0.2, 0, 2.4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.3, 0, 0, 0})
 	near(t, "sums", part(t, &Utility{Coef: 0.5, Placebo: placeboNone}, b, verdicts), []float64{1.1, 0, 0.65})
 
-	shuffled := NewUtility()
+	shuffled := method.New[Utility]()
 	shuffled.Placebo = placeboShuffled
 	near(t, "shuffling keeps the sum", part(t, shuffled, b, verdicts), []float64{2.2, 0, 1.3})
 	swapped := 0
@@ -42,9 +44,9 @@ func TestUtility(t *testing.T) {
 	}
 
 	b.Mask[3] = false // the environment's word ends the episode
-	near(t, "credit to the policy's token", placed(NewUtility()), []float64{0, 0, -0.2, 0, 0, 2.4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.3, 0, 0, 0})
+	near(t, "credit to the policy's token", placed(method.New[Utility]()), []float64{0, 0, -0.2, 0, 0, 2.4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.3, 0, 0, 0})
 	b.Episode = nil
-	if err := NewUtility().Part(make([]float64, 3), b, verdicts); err == nil {
+	if err := method.New[Utility]().Part(make([]float64, 3), b, verdicts); err == nil {
 		t.Error("without episodes there is no fault")
 	}
 }

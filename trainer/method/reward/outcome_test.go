@@ -5,16 +5,18 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 func TestExact(t *testing.T) {
 	b, verdicts := scored(t, []string{right, slipped, guess, miss, cut})
-	near(t, "the worked example and the rest", part(t, NewExact(), b, verdicts), []float64{1, 0, 1, 0, 0})
+	near(t, "the worked example and the rest", part(t, method.New[Exact](), b, verdicts), []float64{1, 0, 1, 0, 0})
 }
 
 func TestFormat(t *testing.T) {
 	b, verdicts := scored(t, []string{slipped, guess, right, cut})
-	near(t, "the worked example and the rest", part(t, NewFormat(), b, verdicts), []float64{0.1, 0, 0.1, 0})
+	near(t, "the worked example and the rest", part(t, method.New[Format](), b, verdicts), []float64{0.1, 0, 0.1, 0})
 }
 
 func TestPassAtKExample(t *testing.T) {
@@ -83,7 +85,7 @@ func TestGroupMax(t *testing.T) {
 }
 
 func TestTernaryExample(t *testing.T) {
-	judge := NewTernary()
+	judge := method.New[Ternary]()
 	judge.Noise = 0
 	b, verdicts := scored(t, []string{right, hopeless})
 	near(t, "labels", part(t, judge, b, verdicts), []float64{1, -1})
@@ -117,7 +119,7 @@ func TestTernaryKeepsJitterOut(t *testing.T) {
 	}
 	// 200 versions x 7 comparisons; a label slips at 2.5 standard deviations,
 	// with probability 0.0062, and then stands apart from all or from most.
-	labels, scores := apart(NewTernary()), apart(&Ternary{Noise: 0.1, Steps: 0.5, Reference: 0.5, Continuous: true})
+	labels, scores := apart(method.New[Ternary]()), apart(&Ternary{Noise: 0.1, Steps: 0.5, Reference: 0.5, Continuous: true})
 	if labels > 50 || scores != 1400 {
 		t.Errorf("%d labels and %d scores of 1400 differ from their group's first", labels, scores)
 	}
@@ -157,13 +159,13 @@ func TestNormalIsFinite(t *testing.T) {
 
 func TestProcessExample(t *testing.T) {
 	b, verdicts := scored(t, []string{slipped})
-	near(t, "sum", part(t, NewProcess(), b, verdicts), []float64{0.03})
+	near(t, "sum", part(t, method.New[Process](), b, verdicts), []float64{0.03})
 	placed := make([]float64, b.Tokens())
-	if err := NewProcess().Place(placed, b, verdicts); err != nil {
+	if err := method.New[Process]().Place(placed, b, verdicts); err != nil {
 		t.Fatal(err)
 	}
 	near(t, "per token", placed, []float64{0, 0.03, 0, -0.03, 0, 0.03, 0, 0, 0})
-	exact := NewProcess()
+	exact := method.New[Process]()
 	exact.Label = labelExact
 	near(t, "by exactness", part(t, exact, b, verdicts), []float64{-0.03})
 }
@@ -174,7 +176,7 @@ func TestProcessSkipsTheEnvironment(t *testing.T) {
 	b, verdicts := scored(t, []string{right})
 	b.Mask[0], b.Mask[1], b.Mask[3] = false, false, false
 	placed := make([]float64, b.Tokens())
-	if err := NewProcess().Place(placed, b, verdicts); err != nil {
+	if err := method.New[Process]().Place(placed, b, verdicts); err != nil {
 		t.Fatal(err)
 	}
 	near(t, "per token", placed, []float64{0, 0, 0.03, 0, 0, 0.03, 0, 0, 0})
@@ -182,7 +184,7 @@ func TestProcessSkipsTheEnvironment(t *testing.T) {
 
 func TestProcessPlacebos(t *testing.T) {
 	b, verdicts := scored(t, []string{slipped, slipped, slipped, slipped})
-	shuffled, random := NewProcess(), NewProcess()
+	shuffled, random := method.New[Process](), method.New[Process]()
 	shuffled.Placebo, random.Placebo = placeboShuffled, placeboRandom
 	at := make([]float64, 9) // how often each place of a response carries the one bad step
 	sum := 0.0

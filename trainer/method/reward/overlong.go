@@ -1,9 +1,6 @@
 package reward
 
 import (
-	"errors"
-	"fmt"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -14,11 +11,11 @@ import (
 type Overlong struct {
 	Ramp `yaml:",inline"`
 	// MaxLength is L_max in generated tokens: the length limit of the rollout.
-	MaxLength int `yaml:"max_length"`
-	// Buffer is L_cache, the width of the slope in tokens, within [1, MaxLength].
-	Buffer int `yaml:"buffer"`
-	// Coef scales the punishment, within [0, 1e6]; verl's overlong_buffer.penalty_factor.
-	Coef float64 `yaml:"coef"`
+	MaxLength int `yaml:"max_length" default:"64" range:"[1,inf]"`
+	// Buffer is L_cache, the width of the slope in tokens.
+	Buffer int `yaml:"buffer" default:"16" range:"[1,max_length]"`
+	// Coef scales the punishment; verl's overlong_buffer.penalty_factor.
+	Coef float64 `yaml:"coef" default:"1" range:"[0,1e6]"`
 }
 
 var overlongSpec = method.Spec{
@@ -30,21 +27,6 @@ var overlongSpec = method.Spec{
 		"56 tokens: −0.5; 64 tokens: −1",
 	Reconstruction: "the paper has L_max = 20480 and L_cache = 4096, one fifth; ours are 64 and 16 for short tasks. " +
 		"verl does not stop at −1 beyond L_max, where no response can be",
-}
-
-// NewOverlong returns the punishment for a limit of 64 tokens.
-func NewOverlong() *Overlong { return &Overlong{MaxLength: 64, Buffer: 16, Coef: 1} }
-
-// Validate implements Shaper.
-func (o *Overlong) Validate() error {
-	faults := []error{within("coef", o.Coef, 0, maxScale), o.Ramp.Validate()}
-	if o.MaxLength < 1 {
-		faults = append(faults, fmt.Errorf("max_length: %d is below 1", o.MaxLength))
-	}
-	if o.Buffer < 1 || o.Buffer > o.MaxLength {
-		faults = append(faults, fmt.Errorf("buffer: %d is not within [1, max_length = %d]", o.Buffer, o.MaxLength))
-	}
-	return errors.Join(faults...)
 }
 
 // Part implements Shaper.

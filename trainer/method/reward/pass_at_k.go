@@ -15,7 +15,7 @@ import (
 // of them are right, the less another right one matters.
 type PassAtK struct {
 	// K is the number of attempts, at least 1 and at most the group's size.
-	K int `yaml:"k"`
+	K int `yaml:"k" default:"4" range:"[1,inf]"`
 
 	groups batch.Groups
 }
@@ -30,17 +30,6 @@ var passAtKSpec = method.Spec{
 		"correct: 2\n" +
 		"wrong: 0.666667",
 	Reconstruction: "the paper's reward times n, so that the mean over a group has the gradient of pass@k and k = 1 is the exact reward",
-}
-
-// NewPassAtK returns the reward for pass@4.
-func NewPassAtK() *PassAtK { return &PassAtK{K: 4} }
-
-// Validate implements Shaper.
-func (p *PassAtK) Validate() error {
-	if p.K < 1 {
-		return fmt.Errorf("k: %d is below 1", p.K)
-	}
-	return nil
 }
 
 // Part implements Shaper. A group with fewer than K responses is an error.

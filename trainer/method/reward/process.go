@@ -1,8 +1,6 @@
 package reward
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 
 	"driftlab/trainer/method"
@@ -15,14 +13,14 @@ import (
 // TokenReward can give credit where the mistake is; one that uses only the sum
 // cannot.
 type Process struct {
-	// Coef is the size of one step's score, within [0, 1e6].
-	Coef float64 `yaml:"coef"`
+	// Coef is the size of one step's score.
+	Coef float64 `yaml:"coef" default:"0.03" range:"[0,1e6]"`
 	// Label says which steps are right: "valid" ones follow from what was
 	// written before, "exact" ones are those of the faultless working.
-	Label string `yaml:"label"`
+	Label string `yaml:"label" default:"valid" oneof:"valid exact"`
 	// Placebo is a control: "none"; "shuffled" permutes the labels within the
 	// response, so that their sum stays; "random" tosses a coin per step.
-	Placebo string `yaml:"placebo"`
+	Placebo string `yaml:"placebo" default:"none" oneof:"none shuffled random"`
 
 	coin rand.PCG
 }
@@ -43,22 +41,6 @@ var processSpec = method.Spec{
 	Example: "coef = 0.03, label = valid: c 0 b 1 a 9 with b wrong\n" +
 		"per step: 0.03, −0.03, 0.03\n" +
 		"sum: 0.03",
-}
-
-// NewProcess returns step scores of 0.03 by validity.
-func NewProcess() *Process { return &Process{Coef: 0.03, Label: labelValid, Placebo: placeboNone} }
-
-// Validate implements Shaper.
-func (p *Process) Validate() error {
-	faults := []error{within("coef", p.Coef, 0, maxScale)}
-	if p.Label != labelValid && p.Label != labelExact {
-		faults = append(faults, fmt.Errorf("label: %w", method.UnknownName(p.Label, []string{labelValid, labelExact})))
-	}
-	if p.Placebo != placeboNone && p.Placebo != placeboShuffled && p.Placebo != placeboRandom {
-		faults = append(faults, fmt.Errorf("placebo: %w",
-			method.UnknownName(p.Placebo, []string{placeboNone, placeboShuffled, placeboRandom})))
-	}
-	return errors.Join(faults...)
 }
 
 // Part implements Shaper.

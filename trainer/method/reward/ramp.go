@@ -1,25 +1,16 @@
 package reward
 
-import (
-	"errors"
-
-	"driftlab/trainer/method/batch"
-)
+import "driftlab/trainer/method/batch"
 
 // Ramp is embedded in every penalty on length: it lets the penalty begin late and
 // rise slowly. Kimi k1.5 (arXiv:2501.12599) trains without one at first, since it
 // slows the start down.
 type Ramp struct {
 	// From is the training step, counted from 0, at which the part begins to act.
-	From int `yaml:"from"`
+	From int `yaml:"from" range:"[0,1e6]"`
 	// Warmup is the number of steps over which it then rises to its full size; 0 is
 	// at once.
-	Warmup int `yaml:"warmup"`
-}
-
-// Validate checks the steps.
-func (r Ramp) Validate() error {
-	return errors.Join(within("from", float64(r.From), 0, maxScale), within("warmup", float64(r.Warmup), 0, maxScale))
+	Warmup int `yaml:"warmup" range:"[0,1e6]"`
 }
 
 // share is how much of the part acts in the batch's step.

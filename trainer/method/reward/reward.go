@@ -3,6 +3,7 @@ package reward
 import (
 	"fmt"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/task"
@@ -14,8 +15,6 @@ type Shaper interface {
 	// Part writes the part's reward of every response to dst, length B. It
 	// reads the verdicts, Mask, and the columns its Spec lists under Needs.
 	Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error
-	// Validate returns all faults of the parameters, joined, or nil.
-	Validate() error
 }
 
 // Placer is a Shaper whose part is spread over the tokens of a response.
@@ -41,7 +40,7 @@ type Scorer struct {
 // NewScorer returns a Scorer for these parts; without any, for the exact reward.
 func NewScorer(parts ...Shaper) *Scorer {
 	if len(parts) == 0 {
-		parts = []Shaper{NewExact()}
+		parts = []Shaper{method.New[Exact]()}
 	}
 	return &Scorer{parts: parts}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
 )
@@ -116,7 +117,7 @@ func near(t *testing.T, name string, got, want []float64) {
 func TestScorerAddsUp(t *testing.T) {
 	b, verdicts := scored(t, []string{right, slipped, guess, cut})
 	b.TokenReward = make([]float64, 3) // left behind by an earlier step
-	s := NewScorer(NewExact(), &Uniform{Coef: 0.01}, &Format{Coef: 0.5})
+	s := NewScorer(method.New[Exact](), &Uniform{Coef: 0.01}, &Format{Coef: 0.5})
 	if err := s.Score(b, verdicts); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestScorerAddsUp(t *testing.T) {
 
 func TestScorerPlacesParts(t *testing.T) {
 	b, verdicts := scored(t, []string{right, slipped}, []string{miss})
-	s := NewScorer(NewExact(), &Process{Coef: 0.1, Label: labelValid, Placebo: placeboNone})
+	s := NewScorer(method.New[Exact](), &Process{Coef: 0.1, Label: labelValid, Placebo: placeboNone})
 	for range 2 { // the second call works in used memory
 		if err := s.Score(b, verdicts); err != nil {
 			t.Fatal(err)
@@ -184,7 +185,7 @@ func TestScorerErrors(t *testing.T) {
 func TestScorerDoesNotAllocate(t *testing.T) {
 	b, verdicts := scored(t, []string{right, slipped, guess, cut}, []string{right, right, right, right})
 	for _, e := range Registry {
-		s := NewScorer(NewExact(), e.New())
+		s := NewScorer(method.New[Exact](), e.New())
 		if n := testing.AllocsPerRun(50, func() {
 			if err := s.Score(b, verdicts); err != nil {
 				t.Fatal(err)
@@ -230,7 +231,7 @@ func TestSpecs(t *testing.T) {
 				t.Errorf("%s: field %s has no recipe name", e.Name, f.Name)
 			}
 		}
-		if err := e.New().Validate(); err != nil {
+		if err := method.Check(e.New()); err != nil {
 			t.Errorf("%s: defaults: %v", e.Name, err)
 		}
 	}
@@ -242,18 +243,18 @@ func TestValidateNamesEveryFault(t *testing.T) {
 		shaper Shaper
 		want   []string
 	}{
-		{&Format{Coef: nan}, []string{"coef: NaN"}},
-		{&Uniform{Coef: -1}, []string{"coef: -1"}},
-		{&Group{Coef: math.Inf(1)}, []string{"coef: +Inf"}},
-		{&Relative{Coef: 1.5, Eps: 0}, []string{"coef: 1.5", "eps: 0"}},
-		{&Overlong{MaxLength: 0, Buffer: 0, Coef: -2}, []string{"coef: -2", "max_length: 0", "buffer: 0"}},
-		{&Overlong{MaxLength: 8, Buffer: 9}, []string{"buffer: 9 is not within [1, max_length = 8]"}},
-		{&Anchor{Coef: -1, Solved: 1, By: "promt"}, []string{"coef: -1", "solved: 1", `by: unknown name "promt": did you mean "prompt"?`}},
-		{&Process{Coef: -1, Label: "valide", Placebo: ""}, []string{"coef: -1", `label: unknown name "valide": did you mean "valid"?`, "placebo: "}},
-		{&Ternary{Noise: -1, Threshold: nan, Steps: 2, Reference: -1}, []string{"noise: -1", "threshold: NaN", "steps: 2", "reference: -1"}},
-		{&PassAtK{K: 0}, []string{"k: 0"}},
+		{&Format{Coef: nan}, []string{"coef NaN"}},
+		{&Uniform{Coef: -1}, []string{"coef -1"}},
+		{&Group{Coef: math.Inf(1)}, []string{"coef +Inf"}},
+		{&Relative{Coef: 1.5, Eps: 0}, []string{"coef 1.5", "eps 0"}},
+		{&Overlong{MaxLength: 0, Buffer: 0, Coef: -2}, []string{"coef -2", "max_length 0", "buffer 0"}},
+		{&Overlong{MaxLength: 8, Buffer: 9}, []string{"buffer 9: must be in [1, max_length = 8]"}},
+		{&Anchor{Coef: -1, Solved: 1, By: "promt"}, []string{"coef -1", "solved 1", `by: unknown name "promt": did you mean "prompt"?`}},
+		{&Process{Coef: -1, Label: "valide", Placebo: ""}, []string{"coef -1", `label: unknown name "valide": did you mean "valid"?`, "placebo: "}},
+		{&Ternary{Noise: -1, Threshold: nan, Steps: 2, Reference: -1}, []string{"noise -1", "threshold NaN", "steps 2", "reference -1"}},
+		{&PassAtK{K: 0}, []string{"k 0"}},
 	} {
-		err := tc.shaper.Validate()
+		err := method.Check(tc.shaper)
 		if err == nil {
 			t.Errorf("%+v passes", tc.shaper)
 			continue

@@ -1,7 +1,6 @@
 package reward
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 
@@ -17,14 +16,14 @@ import (
 // the group's mean from flipping the sign of advantages, which the continuous
 // score does not.
 type Ternary struct {
-	// Noise is the standard deviation s of the judge's impression, within [0, 1e6].
-	Noise float64 `yaml:"noise"`
-	// Threshold is τ: impressions within ±τ are "similar", within [0, 1e6].
-	Threshold float64 `yaml:"threshold"`
-	// Steps is the share w of the working in the quality, within [0, 1].
-	Steps float64 `yaml:"steps"`
-	// Reference is the quality of the answer compared with, within [0, 1].
-	Reference float64 `yaml:"reference"`
+	// Noise is the standard deviation s of the judge's impression.
+	Noise float64 `yaml:"noise" default:"0.1" range:"[0,1e6]"`
+	// Threshold is τ: impressions within ±τ are "similar".
+	Threshold float64 `yaml:"threshold" default:"0.25" range:"[0,1e6]"`
+	// Steps is the share w of the working in the quality.
+	Steps float64 `yaml:"steps" default:"0.5" range:"[0,1]"`
+	// Reference is the quality of the answer compared with.
+	Reference float64 `yaml:"reference" default:"0.5" range:"[0,1]"`
 	// Continuous gives the impression itself as the reward: the control.
 	Continuous bool `yaml:"continuous"`
 
@@ -42,19 +41,6 @@ var ternarySpec = method.Spec{
 		"wrong, no step exact: x = −0.5, R = −1",
 	Reconstruction: "published is the ternary label in words; the latent quality, the noise and the threshold are ours. " +
 		"continuous: true gives the score x itself to compare with",
-}
-
-// NewTernary returns the judge with noise 0.1 and threshold 0.25.
-func NewTernary() *Ternary { return &Ternary{Noise: 0.1, Threshold: 0.25, Steps: 0.5, Reference: 0.5} }
-
-// Validate implements Shaper.
-func (t *Ternary) Validate() error {
-	return errors.Join(
-		within("noise", t.Noise, 0, maxScale),
-		within("threshold", t.Threshold, 0, maxScale),
-		within("steps", t.Steps, 0, 1),
-		within("reference", t.Reference, 0, 1),
-	)
 }
 
 // Part implements Shaper.
