@@ -8,12 +8,9 @@ import (
 // ACR is QuRL's loss for quantised rollouts: where the weight for the engine's
 // mismatch is truncated, the upper clip is relaxed by as much.
 //
-//	x = exp(old - roll),  w = min(x, c),  κ = w/x ≤ 1
-//	L = sg[w]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)),   r = exp(logp - old)
-//
-// Source: 2602.13953, as a note quotes it: the upper bound is (1+ε)/r with r
-// the factor that truncation introduces. Reading that as κ is the one that
-// relaxes the bound. The weight is part of the loss: use no correction beside it.
+// The note that quotes the paper has the upper bound (1+ε)/r, with r the factor
+// that truncation introduces. Reading that as κ is the one that relaxes the
+// bound. The weight is part of the loss: use no correction beside it.
 type ACR struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`

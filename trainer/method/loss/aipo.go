@@ -8,12 +8,10 @@ import (
 // AIPO is LlamaRL's asynchronous importance-weighted policy optimisation: the
 // detached weight against the rollout policy, capped from above only.
 //
-//	w = exp(logp - roll);  L = -sg[min(w, c)]·A·logp
-//
-// Source: 2505.24034 (LlamaRL), as quoted by later implementations, with c
-// between 2 and 10. There is no lower bound and no token loses its gradient.
+// Later implementations quote it with c between 2 and 10. There is no lower
+// bound and no token loses its gradient.
 type AIPO struct {
-	// Cap is c, at least 1 (our default 4).
+	// Cap is c; its default is ours.
 	Cap float64 `yaml:"cap" default:"4" range:"[1,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`

@@ -11,19 +11,16 @@ import (
 // ALP is adaptive layerwise perturbation: the policy whose gradient is taken has
 // noise on what enters each layer, and learns how much.
 //
-//	h_l ← h_l + σ_l·ξ,  ξ ~ N(0, I) per row of layer l
-//
 // The numerator of every ratio is the perturbed policy's; what sampled, the old
 // policy and evaluations have no noise. With anchor rollout that is the authors'
 // objective, and with σ = 0 it is bypass PPO. σ_l moves by Adam on its logarithm, with
 // the gradient that goes through the perturbed pass.
 //
-// Source: arXiv:2603.19470, read through the authors' page and a note. That the
-// logarithm is what learns, and Adam's constants, are ours.
+// That the logarithm is what learns, and Adam's constants, are ours.
 type ALP struct {
-	// Sigma is σ of every layer at the start (1e-4).
+	// Sigma is σ of every layer at the start.
 	Sigma float64 `yaml:"sigma" default:"1e-4" range:"(0,1]"`
-	// LR is the learning rate of log σ (5e-4); 0 keeps σ.
+	// LR is the learning rate of log σ; 0 keeps σ.
 	LR float64 `yaml:"lr" default:"5e-4" range:"[0,1]"`
 
 	log, first, second []float64 // by layer: log σ, and Adam's moments

@@ -15,11 +15,11 @@ import (
 //	A < 0: L = max(-A·r, -A·max(r, 1-ε)); where that ratio exceeds c: L = -A·c·logp
 //	A ≥ 0: u = min(r, 1+ε); L = -A/sg[u] in value, gradient -A/r, 0 where r > 1+ε; where 1/r > c: L = -A·c·logp
 //
-// Source: 2510.06062, wizard-III/Archer2.0. ε depends on the entropy of the
-// token: one value up to the q quantile of its own response, another above.
-// The survey says the upper guard is lifted on positive tokens; the code keeps
-// it and flips below it, as here. In the code a mask named high_entropy marks
-// the low-entropy tokens. The caps c keep a gradient, unlike PPO's dual clip.
+// ε depends on the entropy of the token: one value up to the q quantile of its
+// own response, another above. The survey says the upper guard is lifted on
+// positive tokens; the code keeps it and flips below it, as here. In the code a
+// mask named high_entropy marks the low-entropy tokens. The caps c keep a
+// gradient, unlike PPO's dual clip.
 type ASPO struct {
 	// LowEntropyEpsNeg and HighEntropyEpsNeg are ε below 1 for A < 0.
 	LowEntropyEpsNeg  float64 `yaml:"low_entropy_eps_neg" default:"0.2" range:"[0,inf]"`

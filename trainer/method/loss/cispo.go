@@ -10,13 +10,11 @@ import (
 // CISPO clips the importance weight instead of the objective, so that no token
 // loses its gradient.
 //
-//	L = -sg[clip(r, 1-ε_low, 1+ε_high)]·A·logp,   r = exp(logp - anchor)
-//
-// Source: MiniMax-M1, 2506.13585 eq. 4. The paper's use is one-sided: ε_low of
-// 1 or more leaves no lower bound (verl's example 10, slime and SkyRL 1). TRL's
-// epsilon_high, and ScaleRL's, is an absolute cap with no lower bound: write
-// cap: 5 for it. ROLL's unified mask (unified_mask) also drops A>0 tokens above
-// the band and A<0 tokens below it, which turns CISPO into a detached PPO clip.
+// The paper's use is one-sided: ε_low of 1 or more leaves no lower bound (verl's
+// example 10, slime and SkyRL 1). TRL's epsilon_high, and ScaleRL's, is an
+// absolute cap with no lower bound: write cap: 5 for it. ROLL's unified mask
+// (unified_mask) also drops A>0 tokens above the band and A<0 tokens below it,
+// which turns CISPO into a detached PPO clip.
 type CISPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"10" range:"[0,inf]"`

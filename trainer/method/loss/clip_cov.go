@@ -14,10 +14,10 @@ import (
 //	L   = 0 on max(1, ⌊share·M⌋) tokens drawn from {low < c < high, not clipped};
 //	      else max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), without dual clip
 //
-// Source: 2505.22617; verl and SkyRL clip_cov. Denominators are unchanged.
-// The draw is seeded by Seed and the version of the learner's weights. verl's
-// means divide by M + 1e-8. At small scale c rarely exceeds the published low
-// bound of 1: choose bounds by the distribution at hand.
+// Denominators are unchanged. The draw is seeded by Seed and the version of the
+// learner's weights. verl's means divide by M + 1e-8. At small scale c rarely
+// exceeds the published low bound of 1: choose bounds by the distribution at
+// hand.
 type ClipCov struct {
 	// EpsLow and EpsHigh are PPO's distances from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`

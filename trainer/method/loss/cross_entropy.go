@@ -8,10 +8,7 @@ import (
 
 // CrossEntropy is supervised learning on the sampled tokens.
 //
-//	L = -w·logp
-//
-// Source: SkyRL cross_entropy, prime-rl ce_loss_fn; with a mask on correct
-// responses it is rejection-sampling fine-tuning.
+// With a mask on correct responses it is rejection-sampling fine-tuning.
 type CrossEntropy struct {
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`

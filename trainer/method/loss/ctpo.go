@@ -12,10 +12,9 @@ import (
 //	c_t = Σ_{s≤t} clamp(lr_s, ±20)   (form geomean: c_t/t),  x_t = min(c_t, 10), R_t = exp(x_t)
 //	L   = max(-A·R_t, -A·exp(clip(x_t, -lo·t^p, hi·t^p)));  A < 0: min(L, -A·exp(d·t^p))
 //
-// The gradient flows through the current token only. Source: 2605.07331,
-// horizon-llm/CTPO, cum-token-cumprod-la; t counts generated tokens. With
-// ratio_clip the repository's other variant is meant: bounds 1-lo and 1+hi on
-// R_t and dual clip d, as in PPO, whatever the position.
+// The gradient flows through the current token only. t counts generated tokens.
+// With ratio_clip the repository's other variant is meant: bounds 1-lo and 1+hi
+// on R_t and dual clip d, as in PPO, whatever the position.
 //
 // The prefix product corrects the law of the prefix and the token, not of what
 // follows: with a terminal reward the estimate is the gradient of

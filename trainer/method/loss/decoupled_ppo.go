@@ -9,20 +9,17 @@ import (
 // DecoupledPPO is AReaL's loss: PPO's clip around a proximal policy, weighed by
 // how far that policy is from the one that sampled the tokens.
 //
-//	r = exp(logp - prox);  w = sg[exp(prox - roll)]
-//	L = w·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), with PPO's dual clip
-//
-// Source: 2505.24298 eq. 5, after 2110.00641; inclusionAI/AReaL functional.py.
 // prox says where the proximal log-prob comes from: recompute is LogpOld; the
-// others are A-3PO's. behave chooses AReaL's older treatment of w (cap): truncate
-// or mask, per token or by the response's geometric mean; newer versions leave
-// it to rejection sampling, a correction: then set behave to none. AReaL counts
-// the tokens before rejection: aggregation token-mean@pre. It does not clamp r.
+// others are A-3PO's. behave chooses AReaL's older treatment of w (cap):
+// truncate or mask, per token or by the response's geometric mean; newer
+// versions leave it to rejection sampling, a correction: then set behave to
+// none. AReaL counts the tokens before rejection: aggregation token-mean@pre. It
+// does not clamp r.
 type DecoupledPPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
 	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
-	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
+	// DualClip is the constant that bounds the loss where A < 0.
 	DualClip float64 `yaml:"dual_clip" range:"0=none|(1,inf]"`
 	// Prox is where the proximal log-prob comes from.
 	Prox string `yaml:"prox" default:"recompute" oneof:"recompute loglinear linear rollout"`

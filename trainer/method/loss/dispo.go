@@ -9,9 +9,6 @@ import (
 // the response is correct, so that four regimes can be tuned apart: correct or
 // incorrect, weight above or below 1.
 //
-//	L = -sg[clip(r, 1-ε_low(y), 1+ε_high(y))]·A·logp,   y the verifier's label
-//
-// Source: 2602.00983, its abstract: a REINFORCE-style loss with these regimes.
 // (The survey derives the regimes from the sign of A and the label.) No token
 // loses its gradient. The defaults are ours and neutral: CISPO's for all four.
 type DISPO struct {

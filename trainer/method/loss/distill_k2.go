@@ -12,15 +12,12 @@ import (
 // DistillK2 draws the policy towards a teacher on its own samples, as a loss beside
 // the policy loss.
 //
-//	L += coef·Σ agg·guided·k_n,   k_n = d²/2,   d = clamp(logp - teacher, ±log ratio_clip)
-//
 // Its value is 2 to 4.5 per token at a gap of 2 to 3 nats, where that of a policy loss
 // with centred advantages is near 0; its derivative is d, which is what a raw k1 has as
 // an advantage on-policy: it is coef that sets them apart, and the normalisation of the
 // advantage. Guided are the tokens of the recipe's section distillation, all without it.
 //
-// Source: a practitioner's account of on-policy distillation beside reinforcement
-// learning; KDRL, arXiv:2506.08946. Where the clamp acts the derivative is 0: inferred.
+// Where the clamp acts the derivative is 0: inferred.
 type DistillK2 struct {
 	// Coef is β (0.1 there, found to be too much).
 	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`

@@ -11,17 +11,11 @@ import (
 // DPPO masks the tokens whose update would push their probability further out
 // of a band in divergence, and weighs the rest by a capped, detached ratio.
 //
-//	L = -sg[min(r, c)]·V·A·logp,   r = exp(logp - anchor), p = exp(logp), q = exp(anchor)
-//	tv: V = 0 if A > 0 and p-q > δ_high, or A ≤ 0 and p-q < -δ_low
-//	kl: b = q·(anchor-logp) + (1-q)·log((1-q)/(1-p));
-//	    V = 0 if A > 0, b > δ_high and p > q, or A ≤ 0, b > δ_low and p < q
-//
-// Source: 2602.04879, sail-sg/Stable-RL; verl dppo_tv and dppo_kl. The official
-// anchor is the rollout policy, and its recompute variants, like verl, compare
-// with old: anchor sets the denominator of the ratio, mask_anchor the band's.
-// The cap is 20 in the survey, 10 in Stable-RL; verl's default of 20 never
-// fires, because clip_ratio_c is 3. SkyRL keeps the ratio in the graph without
-// a cap (live_ratio): the same gradient, another value.
+// The official anchor is the rollout policy, and its recompute variants, like
+// verl, compare with old: anchor sets the denominator of the ratio, mask_anchor
+// the band's. The cap is 20 in the survey, 10 in Stable-RL; verl's default of 20
+// never fires, because clip_ratio_c is 3. SkyRL keeps the ratio in the graph
+// without a cap (live_ratio): the same gradient, another value.
 type DPPO struct {
 	// DeltaLow and DeltaHigh are the band: probabilities for tv, nats for kl.
 	DeltaLow  float64 `yaml:"delta_low" default:"0.15" range:"[0,inf]"`

@@ -16,8 +16,7 @@ import (
 //	V = 0 iff D > δ and the sampled token moves outwards (A > 0, p > q or A ≤ 0, p < q)
 //	L = -sg[min(exp(logp - roll), c)]·V·A·logp
 //
-// Source: 2602.04879, sail-sg/Stable-RL (top-K variants); q is the rollout
-// policy, p the current one.
+// q is the rollout policy, p the current one.
 type DPPOTopK struct {
 	// K is the number of tokens kept apart.
 	K int `yaml:"k" default:"20" range:"[1,inf]"`

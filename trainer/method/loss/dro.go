@@ -9,10 +9,7 @@ import (
 // DRO is direct reward optimisation, the policy half: a policy gradient with a
 // quadratic pull towards the old policy, both per token.
 //
-//	L = -(A·logp - (β/2)·(logp - old)²)
-//
-// Source: 2405.19107; verl dro, which uses the estimated advantage where the
-// paper learns a value.
+// verl uses the estimated advantage where the paper learns a value.
 type DRO struct {
 	// Beta is the strength of the pull, above 0.
 	Beta float64 `yaml:"beta" default:"1" range:"(0,inf]"`

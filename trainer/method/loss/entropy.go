@@ -8,11 +8,8 @@ import (
 
 // Entropy is a bonus for the entropy of the policy at the visited states.
 //
-//	L -= coef·Σ agg·H_n,   H_n = -Σ_a p(a)·log p(a),   d H_n/d logit_a = -p(a)·(log p(a) + H_n)
-//
-// Source: Williams and Peng (1991), as in A3C (1602.01783); verl and TRL
-// entropy_coeff. Its gradient goes to the logits (Grad.DLogits), since
-// entropy is no function of the sampled token's log-prob.
+// Its gradient goes to the logits (Grad.DLogits), since entropy is no function
+// of the sampled token's log-prob.
 type Entropy struct {
 	// Coef is the coefficient (verl 0; 0.001 to 0.01 in use).
 	Coef float64 `yaml:"coef" default:"0.001" range:"(-inf,inf)"`

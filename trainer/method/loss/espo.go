@@ -12,13 +12,9 @@ import (
 // ESPO shares one ratio among the tokens of a response with similar entropy,
 // and clips confident buckets more tightly than uncertain ones.
 //
-//	buckets b: K quantile groups of the response's tokens by entropy under old
-//	s_b = exp(mean_{t∈b} lr_t),  r_t = sg[s_b]·exp(logp - sg[logp]),  ε_b = ε·clip(H̄_b/H̄, 1/2, 2)
-//	L = max(-A·r_t, -A·clip(r_t, 1-ε_b, 1+ε_b))
-//
-// Source: 2512.07710 (CompassMax), whose text names the parts: ratios grouped
-// by entropy and normalised by length, a stop-gradient, a clip that adapts to
-// entropy. One bucket is GSPO-token; as many buckets as tokens is PPO.
+// The paper's text names the parts: ratios grouped by entropy and normalised by
+// length, a stop-gradient, a clip that adapts to entropy. One bucket is
+// GSPO-token; as many buckets as tokens is PPO.
 type ESPO struct {
 	// Buckets is K.
 	Buckets int `yaml:"buckets" default:"4" range:"[1,inf]"`

@@ -11,20 +11,15 @@ import (
 // GKD draws the policy's distribution towards a teacher's on the policy's own samples,
 // over the teacher's top-k tokens.
 //
-//	forward: L += coef·Σ agg·guided·Σ_{a∈K} t_a·(log t_a - log p_a),   d/dlogit_b = m·p_b - 1[b∈K]·t_b,  m = Σ_{a∈K} t_a
-//	reverse: L += coef·Σ agg·guided·D,  D = Σ_{a∈K} p_a·(log p_a - log t_a),
-//	         d/dlogit_b = p_b·(1[b∈K]·(log p_b - log t_b + 1) - D - Σ_{a∈K} p_a)
-//
 // p is the policy's and t the teacher's distribution, both over the whole vocabulary:
 // what lies outside K is left out and not renormalised. Its gradient goes to the logits.
 // With a schedule of lag 1 or 2 it is verl's pipeline, one or two steps off-policy.
 //
-// Source: GKD, arXiv:2306.13649; verl's recipe gkd (top 10, forward). KDRL
-// (arXiv:2506.08946) found top-k unstable.
+// KDRL (arXiv:2506.08946) found top-k unstable.
 type GKD struct {
-	// Coef is the coefficient (1).
+	// Coef is the coefficient.
 	Coef float64 `yaml:"coef" default:"1" range:"[0,inf)"`
-	// TopK is the number of the teacher's tokens (verl 10); 0 takes all.
+	// TopK is the number of the teacher's tokens; 0 takes all.
 	TopK int `yaml:"top_k" default:"10" range:"[0,inf]"`
 	// Direction is forward or reverse.
 	Direction string `yaml:"direction" default:"forward" oneof:"forward reverse"`

@@ -10,15 +10,11 @@ import (
 // GMPO maximises the geometric mean of token ratios, clipped per token and on
 // one side, in log space.
 //
-//	x_t = min(lr_t, ε_high) if A > 0;  max(lr_t, -ε_low) if A < 0
-//	L_i = -A·exp(mean_t x_t)
-//
-// Source: 2507.20673, callsys/GMPO; verl geo_mean, TRL. The bounds are log
-// ratios: 0.4 is the band e^-0.4 .. e^0.4 (verl reuses clip_ratio as one). verl
-// averages over all rows, empty ones too; importance weights enter as their
-// geometric mean. The repository's ablations are the options: clip sequence
-// clamps the summed log-ratio, clip none does not clamp, normalise false drops
-// the 1/T.
+// The bounds are log ratios: 0.4 is the band e^-0.4 .. e^0.4 (verl reuses
+// clip_ratio as one). verl averages over all rows, empty ones too; importance
+// weights enter as their geometric mean. The repository's ablations are the
+// options: clip sequence clamps the summed log-ratio, clip none does not clamp,
+// normalise false drops the 1/T.
 type GMPO struct {
 	// EpsLow and EpsHigh are the bounds of the log-ratio.
 	EpsLow  float64 `yaml:"eps_low" default:"0.4" range:"[0,inf]"`

@@ -8,10 +8,8 @@ import (
 
 // GPG is the policy-gradient loss of Group Policy Gradient: no ratio, no clip.
 //
-//	L = -w·A·logp
-//
-// Source: 2504.02546; verl's gpg. It goes with the advantage estimator gpg,
-// and differs from Reinforce in its aggregation and in what it logs: nothing.
+// It goes with the advantage estimator gpg, and differs from Reinforce in its
+// aggregation and in what it logs: nothing.
 type GPG struct {
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`

@@ -9,20 +9,17 @@ import (
 // GSPO clips one ratio per response, the geometric mean of its token ratios,
 // and differentiates through it.
 //
-//	s = exp(mean_t(logp - old)),  L_i = max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high))
-//
-// Source: 2507.18071 eq. 5-7; slime gspo, TRL level sequence, AReaL. The
-// advantage is that of the response: AReaL averages it over the tokens
+// The advantage is that of the response: AReaL averages it over the tokens
 // (mean_advantage), slime lets each token have its own. Where a mask is
 // rejected, the mean runs over what is left.
 type GSPO struct {
-	// EpsLow and EpsHigh are the distances of the bounds from 1 (3e-4, 4e-4).
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`
 	EpsHigh float64 `yaml:"eps_high" default:"4e-4" range:"[0,inf]"`
-	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
+	// DualClip is the constant that bounds the loss where A < 0.
 	DualClip float64 `yaml:"dual_clip" range:"0=none|(1,inf]"`
-	// LogCap bounds the sequence log-ratio from above before the exponential
-	// (verl's 10); 0 is no bound (slime, TRL, AReaL).
+	// LogCap bounds the sequence log-ratio from above before the exponential;
+	// 0 is no bound (slime, TRL, AReaL).
 	LogCap float64 `yaml:"log_cap" default:"10"`
 	// MeanAdvantage replaces the tokens' advantages by their mean per response.
 	MeanAdvantage bool `yaml:"mean_advantage" default:"true"`

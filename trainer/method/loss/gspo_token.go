@@ -9,20 +9,15 @@ import (
 // GSPOToken clips the sequence ratio, but lets every token carry its own
 // advantage and its own gradient.
 //
-//	s   = exp(min(mean_t(logp - old), 10))
-//	s_t = sg[s]·exp(logp_t - sg[logp_t])
-//	L   = max(-A_t·s_t, -A_t·clip(s_t, 1-ε_low, 1+ε_high))
-//
-// Source: 2507.18071 eq. 13-14. verl and SkyRL call this variant gspo. It has
-// the gradient of GSPO where A is constant in a response and the aggregation
-// is seq-mean-token-mean, the paper's. verl ignores any other aggregation; here
-// it is honoured.
+// verl and SkyRL call this variant gspo. It has the gradient of GSPO where A is
+// constant in a response and the aggregation is seq-mean-token-mean, the
+// paper's. verl ignores any other aggregation; here it is honoured.
 type GSPOToken struct {
-	// EpsLow and EpsHigh are the distances of the bounds from 1 (3e-4, 4e-4).
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`
 	EpsHigh float64 `yaml:"eps_high" default:"4e-4" range:"[0,inf]"`
-	// LogCap bounds the sequence log-ratio from above before the exponential
-	// (verl and SkyRL 10); 0 is no bound (TRL).
+	// LogCap bounds the sequence log-ratio from above before the exponential;
+	// 0 is no bound (TRL).
 	LogCap float64 `yaml:"log_cap" default:"10"`
 	// RatioMask says which tokens s is the mean over when the correction has
 	// rejected some: post, those that are left (verl, AReaL), or pre, all that

@@ -8,13 +8,9 @@ import (
 // ImportanceSampling is the unclipped importance-weighted policy gradient, per
 // token or over the whole response.
 //
-//	level token:     L = -A·exp(logp - anchor)
-//	level sequence:  L_i = -A_i·exp(Σ_t (logp - anchor)), on one term per response
-//
-// Source: SkyRL importance_sampling and Tinker importance_sampling (token); the
-// textbook estimator (sequence), which is unbiased for the sampling policy as
-// anchor, with a variance that grows exponentially in the length. The sequence
-// form uses the mean advantage of the response.
+// The sequence form is the textbook estimator, unbiased for the sampling policy
+// as anchor, with a variance that grows exponentially in the length. The
+// sequence form uses the mean advantage of the response.
 type ImportanceSampling struct {
 	// Level is token or sequence.
 	Level string `yaml:"level" default:"token" oneof:"token sequence"`

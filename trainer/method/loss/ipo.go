@@ -11,10 +11,7 @@ import (
 // IPO is prime-rl's symmetric variant: a token is dropped when its probability
 // has moved too far, whichever way and whatever the advantage.
 //
-//	L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l²,   l = logp - roll
-//
-// Source: PrimeIntellect-ai/prime-rl, ipo_loss_fn (2026). Otherwise as
-// PrimeDPPO.
+// Otherwise as PrimeDPPO.
 type IPO struct {
 	// Delta is the largest change of probability.
 	Delta float64 `yaml:"delta" default:"0.1" range:"[0,inf]"`

@@ -9,9 +9,6 @@ import (
 // Kimi is the regression-style policy update of Kimi k1.5: a policy gradient
 // with a quadratic penalty of the log-ratio.
 //
-//	sequence: L_i = -A·Σ logp + (τ/2)·(Σ_t (logp - anchor))²
-//	token:    L   = -A·logp + (τ/2)·(logp - anchor)²
-//
 // Source: 2501.12599 section 2.3 (the gradient of its squared surrogate, with
 // the mean reward as log-partition); ROLL kimi15 is the token form. Level token
 // with anchor old is the same function as DRO with β = τ.

@@ -40,7 +40,7 @@ const (
 // choice; in the loss, on-policy, k2, k1+ or k3+ (whose gradient is that of the
 // KL), and off-policy the importance-corrected k3.
 type KLTerm struct {
-	// Coef is the coefficient (verl's default 0.001).
+	// Coef is the coefficient.
 	Coef float64 `yaml:"coef" default:"0.001" range:"[0,inf]"`
 	// In is loss or reward.
 	In Place `yaml:"in" default:"loss" oneof:"loss reward"`

@@ -14,17 +14,13 @@ import (
 // KLCov holds back the few tokens with the largest covariance of advantage and
 // log-prob, which drive entropy down, by a penalty |logp - old|; no clip.
 //
-//	c_t = (A_t - mean A)·(logp_t - mean logp)
-//	L   = -A·r + β·|logp - old| on the largest max(1, ⌊share·N⌋) of c, else -A·r
-//
-// Source: 2505.22617, PRIME-RL/Entropy-Mechanism-of-RL; verl and SkyRL kl_cov.
 // Where all advantages are equal every c is 0 and verl still selects by index;
 // we select nothing where no c is above 0. exact replaces the penalty by
 // KL(old‖current) of the full distributions, which a simulator has.
 type KLCov struct {
-	// Share is the fraction of tokens selected (2e-4; the authors use 2e-3 for 7B models).
+	// Share is the fraction of tokens selected; the authors use 2e-3 for 7B models.
 	Share float64 `yaml:"share" default:"2e-4" range:"(0,1]"`
-	// Beta is the coefficient of the penalty (authors 1, verl's configuration 0.1).
+	// Beta is the coefficient of the penalty; verl's configuration has 0.1.
 	Beta float64 `yaml:"beta" default:"1" range:"[0,inf]"`
 	// Random draws as many tokens at random instead: the control. The draw is seeded
 	// by Seed and the version of the learner's weights.

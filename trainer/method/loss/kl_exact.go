@@ -9,9 +9,6 @@ import (
 // ExactKL is KL(π‖ref) over the whole vocabulary at every visited state. It
 // has no sampling error; a simulator can afford it.
 //
-//	K_n = Σ_a p(a)·(log p(a) - log p_ref(a))
-//	d K_n/d logit_a = p(a)·(log p(a) - log p_ref(a) - K_n)
-//
 // Its gradient reaches the logits directly (Grad.DLogits), not through the
 // sampled token. The states are those of the sample: no importance weight
 // corrects their distribution.

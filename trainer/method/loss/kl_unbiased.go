@@ -10,15 +10,12 @@ import (
 // UnbiasedKL is DeepSeek-V3.2's importance-corrected k3: the ratio to the
 // policy that sampled the tokens multiplies the estimate and stays in the graph.
 //
-//	x = exp(logp - anchor),  u = ref - logp
-//	K = x·(exp(u) - u - 1)
-//
-// Source: 2512.02556 eq. 7. The paper's anchor is the sampling policy (roll);
-// TRL and slime use old. Detaching x would give x·(1 - exp(u)), the biased
-// gradient of k3 again. Over the vocabulary, the mean of the derivative under
-// the anchor is exactly the gradient of KL(π‖ref).
+// The paper's anchor is the sampling policy (roll); TRL and slime use old.
+// Detaching x would give x·(1 - exp(u)), the biased gradient of k3 again. Over
+// the vocabulary, the mean of the derivative under the anchor is exactly the
+// gradient of KL(π‖ref).
 type UnbiasedKL struct {
-	// Coef is the coefficient (TRL's example uses 0.001).
+	// Coef is the coefficient.
 	Coef float64 `yaml:"coef" default:"0.001" range:"[0,inf]"`
 	// In must be loss: the point of the method is its gradient.
 	In Place `yaml:"in" default:"loss" oneof:"loss reward"`

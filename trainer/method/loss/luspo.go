@@ -8,11 +8,8 @@ import (
 // LUSPO is GSPO with each response's term multiplied by its length, which
 // undoes the bias towards short responses that the mean over tokens has.
 //
-//	L = mean_i T_i·max(-A·s_i, -A·clip(s_i, 1-ε_low, 1+ε_high)),   s = exp(mean_t lr)
-//
-// Source: 2602.05261; TRL loss_type luspo with level sequence. TRL's mean is
-// over all responses. At level token TRL averages over padding as well, which
-// lets a gradient into masked tokens: not offered.
+// TRL's mean is over all responses. At level token TRL averages over padding as
+// well, which lets a gradient into masked tokens: not offered.
 type LUSPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`

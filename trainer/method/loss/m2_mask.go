@@ -15,16 +15,15 @@ import (
 //	v = (roll - old)²; mask the largest v until mean(rest) < threshold; keep at least one token
 //	L = max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)) on the rest
 //
-// Source: 2510.01161 as inclusionAI/AReaL implements it. The sign of the
-// advantage plays no part. AReaL divides by the tokens this mask leaves, but
-// counts those that rejection sampling drops.
+// The sign of the advantage plays no part. AReaL divides by the tokens this mask
+// leaves, but counts those that rejection sampling drops.
 type M2Mask struct {
-	// Threshold bounds the mean of v, above 0 (0.04).
+	// Threshold bounds the mean of v.
 	Threshold float64 `yaml:"threshold" default:"0.04" range:"(0,inf]"`
 	// EpsLow and EpsHigh are the distances of PPO's bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
 	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
-	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
+	// DualClip is the constant that bounds the loss where A < 0.
 	DualClip float64 `yaml:"dual_clip" range:"0=none|(1,inf]"`
 	// LogClamp bounds the log-ratio of r; 0 is no bound, as in AReaL.
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`

@@ -20,10 +20,10 @@ import (
 // nearer to the paper's text, is m2_mask. The choice of τ is detached. Without
 // a violation nothing is clipped.
 type M2PO struct {
-	// Budget is the bound of the second moment (0.04).
+	// Budget is the bound of the second moment.
 	Budget float64 `yaml:"budget" default:"0.04" range:"(0,inf]"`
 	// MiniLow and MiniHigh keep the clip from being tighter than 1-MiniLow and
-	// 1+MiniHigh (0.3 and 0.5 in the authors' script).
+	// 1+MiniHigh.
 	MiniLow  float64 `yaml:"mini_low" default:"0.3" range:"[0,inf]"`
 	MiniHigh float64 `yaml:"mini_high" default:"0.5" range:"[0,inf]"`
 	// Aggregation over tokens.

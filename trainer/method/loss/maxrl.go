@@ -9,14 +9,11 @@ import (
 // MaxRL maximises the likelihood of success, log E[R], in place of E[R]: the
 // gradient of a prompt is divided by its success rate.
 //
-//	A_i = (R_i - mean R)/(mean R + ε);   L = -A·logp, or -A·exp(logp - old) where off-policy
-//
-// Source: 2602.02710, maximum likelihood reinforcement learning; SkyRL's
-// advantage maxrl. With K of G responses right, the baseline-free part is the mean score
-// of the K successes: an unbiased estimate of a truncated log-likelihood. A
-// prompt without success gives no gradient. Rewards must not be negative.
+// With K of G responses right, the baseline-free part is the mean score of the K
+// successes: an unbiased estimate of a truncated log-likelihood. A prompt
+// without success gives no gradient. Rewards must not be negative.
 type MaxRL struct {
-	// Epsilon is added to the mean reward (SkyRL 1e-6).
+	// Epsilon is added to the mean reward.
 	Epsilon float64 `yaml:"epsilon" default:"1e-6" range:"(0,inf]"`
 	// Baseline subtracts the mean reward; without it only successes teach.
 	Baseline bool `yaml:"baseline" default:"true"`

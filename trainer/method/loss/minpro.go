@@ -10,13 +10,11 @@ import (
 // MinPRO damps a token by the smallest ratio of its prefix: one step the policy
 // has left damps the whole suffix, without a product that grows with length.
 //
-//	b_1 = 1,  b_t = min_{s<t} r_s;   L = -A·sg[b_t]·r_t,   r = exp(logp - anchor)
-//
 // Source: 2601.22718, its abstract (a non-cumulative surrogate, the minimum
 // token ratio of the preceding prefix). The minimum is detached: left live, the
 // gradient of a whole suffix would fall on one token. Masked tokens are skipped.
 type MinPRO struct {
-	// Cap bounds the detached weight b_t·r_t; 0 is none (our default 20).
+	// Cap bounds the detached weight b_t·r_t; its default is ours.
 	Cap float64 `yaml:"cap" default:"20" range:"0=none|[1,inf]"`
 	// Variant is plain, or clip for PPO's clip on b_t·r_t.
 	Variant string `yaml:"variant" default:"plain" oneof:"plain clip"`

@@ -12,13 +12,10 @@ import (
 // OAPL regresses the log-ratio of a response to its optimal advantage: a
 // squared loss, off-policy by construction.
 //
-//	V* = β₁·(logsumexp_group(R/β₁) - log G),  A* = R - V*
-//	L  = mean_i (β₂·Σ_t (logp - roll) - A*_i)²
-//
-// Source: 2602.19362, as two ports quote it; TRL's A2PO trainer is the same
-// regression. The survey shows one β: set β₁ = β₂ for it. The reference is the
-// policy that sampled, never a recomputed one, and there is no clip and no
-// weight. A group without variance has A* = 0 and pulls the log-ratio to 0.
+// TRL's A2PO trainer is the same regression. The survey shows one β: set β₁ = β₂
+// for it. The reference is the policy that sampled, never a recomputed one, and
+// there is no clip and no weight. A group without variance has A* = 0 and pulls
+// the log-ratio to 0.
 type OAPL struct {
 	// Beta1 is the temperature of the value, Beta2 the scale of the log-ratio.
 	Beta1 float64 `yaml:"beta1" default:"1" range:"(0,inf]"`

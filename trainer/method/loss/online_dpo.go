@@ -12,11 +12,8 @@ import (
 // OnlineDPO prefers the better response of a pair from the same prompt. No
 // ratio to the sampling policy appears, which is why it bears staleness well.
 //
-//	D = β·[(Σ logp_w - Σ ref_w) - (Σ logp_l - Σ ref_l)];   L = mean over pairs of -log σ(D)
-//
-// Source: DPO, 2305.18290; asynchronous online DPO, 2410.18252. A group gives
-// one pair, its best and its worst response (the first of equals); equal rewards
-// give none. The default β is ours.
+// A group gives one pair, its best and its worst response (the first of equals);
+// equal rewards give none. The default β is ours.
 type OnlineDPO struct {
 	// Beta is the strength of the implicit KL.
 	Beta float64 `yaml:"beta" default:"0.1" range:"(0,inf]"`

@@ -10,23 +10,17 @@ import (
 // PPOClip is the clipped surrogate of PPO with separate bounds, an optional
 // dual clip and an optional cap on the unclipped ratio.
 //
-//	r = exp(logp - old)
-//	L = max(-A·min(r, δ), -A·clip(r, 1-ε_low, 1+ε_high)),  and min(L, -A·c) where A < 0
-//
-// Sources: 1707.06347 eq. 7; dual clip 1912.09729; clip-higher is DAPO's
-// (2503.14476); δ, the two-sided clip of INTELLECT-2 (2505.07291), is TRL's.
 // The dual clip acts where r is large on a negative advantage. verl, slime and
 // SkyRL agree on it; AReaL writes sign(A)·c·A, the same thing. verl clamps the
 // log-ratio to ±20 inside the graph; TRL, slime and AReaL do not clamp: set
 // log_clamp to 0 to do as they do.
 type PPOClip struct {
-	// EpsLow and EpsHigh are the distances of the bounds from 1 (0.2 each in
-	// PPO; DAPO uses 0.2 and 0.28).
+	// EpsLow and EpsHigh are the distances of the bounds from 1; DAPO has 0.2 and 0.28.
 	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
 	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
-	// DualClip is c, above 1; 0 switches the dual clip off.
+	// DualClip is c.
 	DualClip float64 `yaml:"dual_clip" default:"3" range:"0=none|(1,inf]"`
-	// Delta caps the ratio of the unclipped branch, of use above 1+EpsHigh; 0 is no cap.
+	// Delta caps the ratio of the unclipped branch, of use above 1+EpsHigh.
 	Delta float64 `yaml:"delta" range:"0=none|[1,inf]"`
 	// LogClamp bounds the log-ratio; 0 is no bound.
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`

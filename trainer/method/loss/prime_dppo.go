@@ -10,13 +10,9 @@ import (
 // PrimeDPPO is prime-rl's default loss: DPPO's binary total-variation mask, a
 // ratio that stays in the graph, and a squared log-ratio on every token.
 //
-//	l = logp - roll;  drop if A > 0 and p-q > δ_high, or A ≤ 0 and p-q < -δ_low
-//	L = -keep·adv_tau·A·exp(l) + kl_tau·l²
-//
-// Source: PrimeIntellect-ai/prime-rl, default_loss_fn (2026). Everything is
-// measured against the rollout policy; the squared term covers dropped tokens
-// too and has no factor 1/2. prime-rl does not clamp the log-ratio. Its scale is
-// the number of valid tokens: token-mean.
+// Everything is measured against the rollout policy; the squared term covers
+// dropped tokens too and has no factor 1/2. prime-rl does not clamp the
+// log-ratio. Its scale is the number of valid tokens: token-mean.
 type PrimeDPPO struct {
 	// DeltaLow and DeltaHigh bound the change of probability.
 	DeltaLow  float64 `yaml:"delta_low" default:"0.2" range:"[0,inf]"`

@@ -18,10 +18,9 @@ import (
 //	     or the response has a token below veto_low or above veto_high
 //	L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher - logp) - kl_tau·l)]·logp
 //
-// Source: PrimeIntellect-ai/prime-rl at f870f3cb. With the ratio of the
-// response, its tokens are divided by their number as well. Bounds are strict:
-// a ratio on a bound is kept; an empty response has geometric ratio 1 and is
-// never vetoed.
+// With the ratio of the response, its tokens are divided by their number as
+// well. Bounds are strict: a ratio on a bound is kept; an empty response has
+// geometric ratio 1 and is never vetoed.
 type PrimeGeo struct {
 	// Low and High bound a token's ratio, GeoLow and GeoHigh the geometric mean
 	// of a response, VetoLow and VetoHigh the extremes of a response.

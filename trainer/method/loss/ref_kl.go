@@ -9,10 +9,8 @@ import (
 // RefKL distils from the reference policy on the policy's own samples: the
 // detached log-ratio to the reference is the advantage.
 //
-//	A = sg[ref - logp];  L = -1[p-q ≥ -δ]·A·exp(l) + kl_tau·l²,   l = logp - roll
-//
-// Source: PrimeIntellect-ai/prime-rl, ref_kl_loss_fn (2026). No reward enters. A
-// run with a teacher distils from it in the place of the reference.
+// No reward enters. A run with a teacher distils from it in the place of the
+// reference.
 type RefKL struct {
 	// Delta is the largest fall of a probability that keeps its token.
 	Delta float64 `yaml:"delta" default:"0.2" range:"[0,inf]"`

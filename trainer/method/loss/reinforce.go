@@ -9,8 +9,6 @@ import (
 // Reinforce is the plain policy gradient, with whatever importance weight the
 // correction stage has put into Batch.Weight.
 //
-//	L = -w·A·logp
-//
 // Source: Williams (1992); verl's reinforce, which is the loss of its bypass
 // mode with loss_type reinforce; ROLL's vanilla. With the weight of token,
 // sequence or geometric corrections it is importance-weighted REINFORCE.

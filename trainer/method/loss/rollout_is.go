@@ -8,9 +8,7 @@ import (
 // RolloutIS is REINFORCE with the ratio to the rollout policy kept inside a
 // band and zero outside: IcePop in bypass mode.
 //
-//	w = exp(logp - roll);  L = -sg[w·1[1-ε_low < w < 1+ε_high]]·A·logp
-//
-// Source: SkyRL rollout_is; IcePop, 2510.18855. SkyRL's bounds are strict.
+// SkyRL's bounds are strict.
 type RolloutIS struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.5" range:"[0,inf]"`

@@ -10,12 +10,9 @@ import (
 // SAPO replaces the clip by a sigmoid gate around r = 1, with a faster decay
 // for negative advantages.
 //
-//	L = -(4/τ)·σ(τ·(r-1))·A,   τ = τ_pos if A > 0 else τ_neg,   r = exp(logp - anchor)
-//
-// Source: 2511.20347; verl, AReaL, TRL, SkyRL agree. The weight on grad logp is
-// r·g'(r), not g'(r) alone. verl and SkyRL clamp the log-ratio to ±20, AReaL
-// and TRL do not; AReaL's anchor is the rollout policy. The paper's aggregation
-// is seq-mean-token-mean.
+// The weight on grad logp is r·g'(r), not g'(r) alone. verl and SkyRL clamp the
+// log-ratio to ±20, AReaL and TRL do not; AReaL's anchor is the rollout policy.
+// The paper's aggregation is seq-mean-token-mean.
 type SAPO struct {
 	// TauPos and TauNeg are the temperatures for A > 0 and for A ≤ 0.
 	TauPos float64 `yaml:"tau_pos" default:"1" range:"(0,inf]"`

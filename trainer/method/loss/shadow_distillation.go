@@ -16,7 +16,7 @@ import (
 // with p the dense and s the shadow's distribution, detached. It is evaluated
 // on a second, dense forward pass, whose gradient is added: OnDense.
 type ShadowDistillation struct {
-	// Coef is the coefficient λ ("0.1").
+	// Coef is the coefficient λ.
 	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`

@@ -24,7 +24,7 @@ type STPPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
 	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
-	// DualClip is the constant above 1 that bounds the loss where A < 0; 0 is none.
+	// DualClip is the constant that bounds the loss where A < 0.
 	DualClip float64 `yaml:"dual_clip" range:"0=none|(1,inf]"`
 	// TurnRatio is geo, mean or product.
 	TurnRatio string `yaml:"turn_ratio" default:"geo" oneof:"geo mean product"`

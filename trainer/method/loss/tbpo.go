@@ -8,12 +8,8 @@ import (
 // TBPO is GSPO with a second bound on negative responses: a trust band on both
 // sides, for responses that a quantised policy has garbled.
 //
-//	s = exp(mean_t lr)
-//	A ≥ 0: L_i = -min(A·s, A·clip(s, 1-ε_low, 1+ε_high))
-//	A < 0: L_i = -max(min(A·s, A·clip(s, ..)), c·A)
-//
-// Source: 2604.07853 (QaRL), as notes quote it. It is the dual clip of PPO at the
-// level of responses. Both policies of the ratio are the quantised learner.
+// It is the dual clip of PPO at the level of responses. Both policies of the
+// ratio are the quantised learner.
 type TBPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`

@@ -12,12 +12,9 @@ import (
 // forks of a response, and closes the gate of the others. Denominators and the
 // KL term do not change.
 //
-//	keep token n iff H_n ≥ the (1-share) quantile of H over the valid tokens of the batch
-//
-// Source: "Beyond the 80/20 rule", 2506.01939; TRL top_entropy_quantile. The
-// quantile interpolates linearly, as in TRL.
+// The quantile interpolates linearly, as in TRL.
 type TopEntropy struct {
-	// Share is the fraction of tokens kept (0.2 in the paper).
+	// Share is the fraction of tokens kept.
 	Share float64 `yaml:"share" default:"0.2" range:"(0,1]"`
 
 	sorted []float64

@@ -8,14 +8,10 @@ import (
 // TRM admits a response to an importance-weighted loss only if the policies
 // agree at every token: a trust region by masking.
 //
-//	keep_i = 1[max_t D_t ≤ δ],  D_t = KL(mu_t‖p_t) over the vocabulary, or k2, k3 of the sampled token
-//	L = -keep_i·A·exp(logp - roll)
-//
-// Source: 2512.23075. The bound of the paper holds for an average over all
-// responses, so rejected ones count as zeros: the aggregation runs over the
-// mask before this rejection. k2 and k3 are verl's seq_max modes in bypass. The
-// criterion does not sum over tokens, yet a maximum over more of them rejects
-// long responses more often.
+// The bound of the paper holds for an average over all responses, so rejected
+// ones count as zeros: the aggregation runs over the mask before this rejection.
+// k2 and k3 are verl's seq_max modes in bypass. The criterion does not sum over
+// tokens, yet a maximum over more of them rejects long responses more often.
 type TRM struct {
 	// Delta is the largest divergence of a token.
 	Delta float64 `yaml:"delta" default:"0.05" range:"[0,inf]"`

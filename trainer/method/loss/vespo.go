@@ -13,10 +13,10 @@ import (
 //	log W = clamp(Σ_t clamp(logp - old, ±20) [+ Σ_t clamp(log w_t, ±20)], ±20)
 //	φ = exp(k·log W' + λ·(1 - W')), log W' = max(log W, log 1e-8), (k, λ) by the sign of A;   L = -φ·A·logp
 //
-// Source: 2602.10693, FloyedShen/VESPO, TRL. The importance weight of the
-// correction stage enters W and does not multiply the loss a second time. The
-// defaults are those of the code and of TRL; the docstring lists an older pair
-// (2, 1.5) and (4, 2.5). The sign is that of the first token's advantage.
+// The importance weight of the correction stage enters W and does not multiply
+// the loss a second time. The defaults are those of the code and of TRL; the
+// docstring lists an older pair (2, 1.5) and (4, 2.5). The sign is that of the
+// first token's advantage.
 type VESPO struct {
 	// KPos and LambdaPos shape φ for A ≥ 0, KNeg and LambdaNeg for A < 0.
 	KPos      float64 `yaml:"k_pos" default:"2" range:"(0,inf]"`
