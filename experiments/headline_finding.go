@@ -20,7 +20,7 @@ func (h *HeadlineResult) Finding() string { return strings.ReplaceAll(h.lead(), 
 // lead is Finding with the names in bold.
 func (h *HeadlineResult) lead() string { return leadOf(h.Outcomes()) }
 
-func leadOf(outcomes []Outcome) string {
+func leadOf(outcomes []ArmOutcome) string {
 	var bare, degraded, within, rest []string
 	criterion, seeds := "", 0
 	for _, o := range outcomes {
@@ -28,7 +28,7 @@ func leadOf(outcomes []Outcome) string {
 			continue
 		}
 		setting, method := titleParts(o.Title)
-		n, of := o.Fell()
+		n, of := o.DegradedOrCollapsed()
 		seeds = max(seeds, of)
 		count := fmt.Sprintf("%d of %s", n, countOf(of, "seed"))
 		switch {
@@ -39,12 +39,12 @@ func leadOf(outcomes []Outcome) string {
 			bare = append(bare, fmt.Sprintf("**%s** on **%s**", setting, count))
 		case n > 0:
 			degraded = append(degraded, fmt.Sprintf("**%s** (%s)", o.Title, count))
-		case slices.ContainsFunc(o.Verdicts, func(f record.Fate) bool { return f != record.Held }):
+		case slices.ContainsFunc(o.Verdicts, func(f record.Verdict) bool { return f != record.NotCollapsed }):
 			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")
 		default:
 			within = append(within, "**"+o.Title+"**")
 		}
-		if criterion = fmt.Sprintf("ends more than %g below equal engines", fallsBelow); o.MinusEqual == nil {
+		if criterion = fmt.Sprintf("ends more than %g below equal engines", record.DegradationLoss); o.MinusEqual == nil {
 			criterion = fmt.Sprintf("ends %.0f %% or more below its own peak", 100*record.CollapseLoss)
 		}
 	}

@@ -10,25 +10,21 @@ import (
 	"driftlab/results/stats"
 )
 
-// fallsBelow is how far a seed's pass rate must end under that of equal engines
-// with the same seed to be said to have fallen.
-const fallsBelow = 0.1
-
-// Outcome is what became of one arm.
-type Outcome struct {
+// ArmOutcome is what became of one arm: the record.RunOutcome of its seeds.
+type ArmOutcome struct {
 	// Name and Title are the arm's.
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	// Start is the evaluation before the first update, Peak and Final are the best
-	// and the last mean of three evaluations (record.Judgement), by seed.
+	// and the last mean of three evaluations, by seed.
 	Start []float64 `json:"start"`
 	Peak  []float64 `json:"peak"`
 	Final []float64 `json:"final"`
-	// Verdicts are the seeds' fates, Collapsed counts those that fell from their
-	// own peak, and Stopped those that a value which is not finite ended.
-	Verdicts  []record.Fate `json:"verdicts"`
-	Collapsed int           `json:"collapsed"`
-	Stopped   int           `json:"stopped"`
+	// Verdicts are those of the seeds, Collapsed counts the seeds that collapsed, and
+	// Stopped those that a value which is not finite ended.
+	Verdicts  []record.Verdict `json:"verdicts"`
+	Collapsed int              `json:"collapsed"`
+	Stopped   int              `json:"stopped"`
 	// MinusEqual compares it with equal engines; nil for those themselves, and
 	// where they were not run.
 	MinusEqual *Difference `json:"minus_equal,omitempty"`
@@ -43,54 +39,52 @@ type Difference struct {
 	// run (the area under the curve).
 	Final stats.Interval `json:"final"`
 	Mean  stats.Interval `json:"mean"`
-	// Below counts the seeds that end more than 0.1 under equal engines.
-	Below int `json:"below"`
+	// Degraded counts the seeds that degrade: record.HasDegraded.
+	Degraded int `json:"below"`
 }
 
-// Fell is the number of seeds that fell, of how many: below equal engines, or
-// where these were not run, from their own peak.
-func (o Outcome) Fell() (n, of int) {
+// DegradedOrCollapsed is the number of seeds that degrade, of how many, or, where there is
+// no control, of seeds that collapse.
+func (o ArmOutcome) DegradedOrCollapsed() (n, of int) {
 	if o.MinusEqual == nil {
 		return o.Collapsed, len(o.Verdicts)
 	}
-	return o.MinusEqual.Below, o.MinusEqual.Final.N
+	return o.MinusEqual.Degraded, o.MinusEqual.Final.N
 }
 
 // Verdict is the outcome in words.
-func (o Outcome) Verdict() results.Cell { return results.Verdict(o.Verdicts) }
+func (o ArmOutcome) Verdict() results.Cell { return results.Verdict(o.Verdicts) }
 
 // Outcomes judges every arm.
-func (h *HeadlineResult) Outcomes() []Outcome {
-	judgements := make([][]record.Judgement, len(h.Arms))
+func (h *HeadlineResult) Outcomes() []ArmOutcome {
+	outcomes := make([][]record.RunOutcome, len(h.Arms))
 	for i, runs := range h.Runs {
-		for _, run := range runs {
-			judgements[i] = append(judgements[i], record.Judge(run, judged))
-		}
+		outcomes[i] = record.JudgeAll(runs, judged)
 	}
 	equal := slices.IndexFunc(h.Arms, func(a HeadlineArm) bool { return a.Name == control })
-	var list []Outcome
+	var list []ArmOutcome
 	for i, arm := range h.Arms {
-		o := Outcome{Name: arm.Name, Title: arm.Title}
-		for _, c := range judgements[i] {
-			o.Verdicts = append(o.Verdicts, c.Fate)
+		o := ArmOutcome{Name: arm.Name, Title: arm.Title}
+		for _, c := range outcomes[i] {
+			o.Verdicts = append(o.Verdicts, c.Verdict)
 			switch {
-			case c.Fate == record.Stopped:
+			case c.Verdict == record.Stopped:
 				o.Stopped++
-			case c.Fate.Fallen():
+			case c.Verdict.IsCollapse():
 				o.Collapsed++
 			}
-			if !math.IsNaN(c.Start) {
-				o.Start = append(o.Start, c.Start)
+			if start := float64(c.Start); !math.IsNaN(start) {
+				o.Start = append(o.Start, start)
 			}
-			if !math.IsNaN(c.Final) {
-				o.Peak, o.Final = append(o.Peak, c.Peak), append(o.Final, c.Final)
+			if end := float64(c.Final); !math.IsNaN(end) {
+				o.Peak, o.Final = append(o.Peak, float64(c.Peak)), append(o.Final, end)
 			}
 		}
 		if equal >= 0 && i != equal {
-			o.MinusEqual = differenceOf(judgements[i], judgements[equal])
+			o.MinusEqual = differenceOf(outcomes[i], outcomes[equal])
 		}
 		if bare := uncorrected(h.Arms, arm); bare >= 0 && i != bare && i != equal {
-			a, b := judgedPairs(judgements[i], judgements[bare])
+			a, b := judgedPairs(outcomes[i], outcomes[bare])
 			o.MinusUncorrected = stats.Differences(each(a, final), each(b, final))
 		}
 		list = append(list, o)
@@ -107,46 +101,46 @@ func uncorrected(arms []HeadlineArm, of HeadlineArm) int {
 }
 
 // differenceOf compares seeds in pairs; nil if no pair was judged.
-func differenceOf(arm, equal []record.Judgement) *Difference {
+func differenceOf(arm, equal []record.RunOutcome) *Difference {
 	a, b := judgedPairs(arm, equal)
 	if len(a) == 0 {
 		return nil
 	}
-	mean := func(c record.Judgement) float64 { return c.Mean }
+	mean := func(c record.RunOutcome) record.Number { return c.Mean }
 	d := &Difference{Final: stats.TShares(each(a, final), each(b, final)), Mean: stats.TShares(each(a, mean), each(b, mean))}
 	for i := range a {
-		if a[i].Final < b[i].Final-fallsBelow {
-			d.Below++
+		if record.HasDegraded(float64(b[i].Final), float64(a[i].Final)) {
+			d.Degraded++
 		}
 	}
 	return d
 }
 
 // judgedPairs are the seeds that have an end in both arms.
-func judgedPairs(arm, other []record.Judgement) (a, b []record.Judgement) {
+func judgedPairs(arm, other []record.RunOutcome) (a, b []record.RunOutcome) {
 	for i := range arm {
-		if !math.IsNaN(arm[i].Final) && !math.IsNaN(other[i].Final) {
+		if !math.IsNaN(float64(arm[i].Final + other[i].Final)) {
 			a, b = append(a, arm[i]), append(b, other[i])
 		}
 	}
 	return a, b
 }
 
-// each is a figure of every judgement.
-func each(list []record.Judgement, figure func(record.Judgement) float64) []float64 {
+// each is a figure of every outcome.
+func each(list []record.RunOutcome, figure func(record.RunOutcome) record.Number) []float64 {
 	var values []float64
 	for _, c := range list {
-		values = append(values, figure(c))
+		values = append(values, float64(figure(c)))
 	}
 	return values
 }
 
 // final is the figure at the end.
-func final(c record.Judgement) float64 { return c.Final }
+func final(c record.RunOutcome) record.Number { return c.Final }
 
 // PublishedHeadline are the outcomes that the program was released with.
-func PublishedHeadline() ([]Outcome, error) {
-	var list []Outcome
+func PublishedHeadline() ([]ArmOutcome, error) {
+	var list []ArmOutcome
 	err := json.Unmarshal(results.PublishedHeadline(), &list)
 	return list, err
 }

@@ -91,7 +91,7 @@ func (h *HeadlineResult) Picture() results.Figure {
 
 // Report is the page of the headline, with published outcomes beside its own if there
 // are any. The glossary explains the metrics.
-func (h *HeadlineResult) Report(published []Outcome, glossary []results.Term) results.Report {
+func (h *HeadlineResult) Report(published []ArmOutcome, glossary []results.Term) results.Report {
 	var groups []results.RunGroup
 	for i, arm := range h.Arms {
 		groups = append(groups, results.RunGroup{Name: arm.Title, Slot: slot(arm.Title), Runs: h.Runs[i]})

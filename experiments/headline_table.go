@@ -6,23 +6,24 @@ import (
 	"slices"
 
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
 // OutcomeTable shows every arm with its seeds, and beside it what the same arm
 // of published outcomes came to, if there are any.
-func (h *HeadlineResult) OutcomeTable(published []Outcome) *results.Table {
+func (h *HeadlineResult) OutcomeTable(published []ArmOutcome) *results.Table {
 	return outcomeTable(h.Arms, h.Outcomes(), published)
 }
 
-func outcomeTable(arms []HeadlineArm, outcomes, published []Outcome) *results.Table {
+func outcomeTable(arms []HeadlineArm, outcomes, published []ArmOutcome) *results.Table {
 	t := &results.Table{
 		Title: "What became of the pass rate",
 		Columns: []results.TableColumn{{Name: "run"}, right("final", "mean"), right("lowest", ""), right("minus equal engines", ""), right("95 %", ""),
 			right("whole run", ""), right("95 %", ""), right("fell", "")},
 		Note: "Pass rate of the current weights on held-out prompts, sampled in the learner's engine; final is the mean of the last three evaluations. " +
 			"The differences are paired by seed: at the end, and of the means over the whole run; intervals by Student's t, cut to the differences that two pass rates can have. " +
-			fmt.Sprintf("Fell: seeds that end more than %g under equal engines.", fallsBelow),
+			fmt.Sprintf("Fell: seeds that end more than %g under equal engines.", record.DegradationLoss),
 	}
 	if len(published) > 0 {
 		t.Columns = append(t.Columns, right("published", ""), right("95 %", ""))
@@ -42,7 +43,7 @@ func outcomeTable(arms []HeadlineArm, outcomes, published []Outcome) *results.Ta
 		}
 		if d := o.MinusEqual; d != nil {
 			row = append(row, signed(d.Final), between(d.Final), signed(d.Mean), between(d.Mean),
-				results.Word(fmt.Sprintf("%d of %d", d.Below, d.Final.N)))
+				results.Word(fmt.Sprintf("%d of %d", d.Degraded, d.Final.N)))
 		} else {
 			row = append(row, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{})
 		}
@@ -55,7 +56,7 @@ func outcomeTable(arms []HeadlineArm, outcomes, published []Outcome) *results.Ta
 }
 
 // publishedCells are the last two columns of a row.
-func publishedCells(published []Outcome, name string) []results.Cell {
+func publishedCells(published []ArmOutcome, name string) []results.Cell {
 	for _, p := range published {
 		if p.Name == name && p.MinusEqual != nil {
 			return []results.Cell{signed(p.MinusEqual.Final), between(p.MinusEqual.Final)}
@@ -69,7 +70,7 @@ func (h *HeadlineResult) CorrectionTable() *results.Table {
 	return correctionTable(h.Arms, h.Outcomes())
 }
 
-func correctionTable(arms []HeadlineArm, outcomes []Outcome) *results.Table {
+func correctionTable(arms []HeadlineArm, outcomes []ArmOutcome) *results.Table {
 	t := &results.Table{
 		Title: "What a correction brings",
 		Columns: []results.TableColumn{{Name: "run"}, right("fell", ""), right("95 %", ""), right("p", ""),
@@ -82,8 +83,8 @@ func correctionTable(arms []HeadlineArm, outcomes []Outcome) *results.Table {
 	for i, o := range outcomes {
 		fisher[i], flip[i] = math.NaN(), math.NaN()
 		if len(o.MinusUncorrected) > 0 {
-			n, of := o.Fell()
-			m, bare := outcomes[uncorrected(arms, arms[i])].Fell()
+			n, of := o.DegradedOrCollapsed()
+			m, bare := outcomes[uncorrected(arms, arms[i])].DegradedOrCollapsed()
 			fisher[i], flip[i] = stats.Fisher(n, of-n, m, bare-m), stats.SignFlip(o.MinusUncorrected)
 		}
 	}
@@ -92,7 +93,7 @@ func correctionTable(arms []HeadlineArm, outcomes []Outcome) *results.Table {
 		if o.Name == control {
 			continue
 		}
-		n, of := o.Fell()
+		n, of := o.DegradedOrCollapsed()
 		share := stats.ClopperPearson(n, of)
 		row := []results.Cell{results.Word(o.Title), results.Word(fmt.Sprintf("%d of %d", n, of)),
 			results.Word(fmt.Sprintf("%.0f%% to %.0f%%", 100*share.Low, 100*share.High))}

@@ -74,20 +74,20 @@ func TestHeadlineAgainstEqualEngines(t *testing.T) {
 	}
 	// By hand: differences -0.5, -0.05, -0.1; deviation 0.246644; t(0.975, 2) = 4.30265.
 	d := outcomes[1].MinusEqual
-	if d == nil || d.Final.N != 3 || d.Below != 1 || math.Abs(d.Final.Estimate+0.65/3) > 1e-12 || math.Abs(d.Final.Low-(-0.65/3-4.30265*0.246644/math.Sqrt(3))) > 1e-5 {
+	if d == nil || d.Final.N != 3 || d.Degraded != 1 || math.Abs(d.Final.Estimate+0.65/3) > 1e-12 || math.Abs(d.Final.Low-(-0.65/3-4.30265*0.246644/math.Sqrt(3))) > 1e-5 {
 		t.Errorf("uncorrected minus equal engines: %+v", d)
 	}
 	const threeSeeds = " A paired sign-flip test of 3 seeds cannot be significant at 5 % (its least p is 0.25): that takes six."
 	if want := "Without a correction the pass rate ends more than 0.1 below equal engines: **old** on **1 of 3 seeds**. With a correction, on no seed: **old, cured**." + threeSeeds; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
-	table := h.OutcomeTable([]Outcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}})
+	table := h.OutcomeTable([]ArmOutcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}})
 	row := table.Rows[2]
 	if got := row[len(row)-2].Text + " " + row[len(row)-1].Text; got != "-0.25 -0.50 to +0.00" {
 		t.Errorf("published beside it: %q", got)
 	}
 	h.Gap = &measure.Measurement{}
-	page := h.Report([]Outcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}}, nil)
+	page := h.Report([]ArmOutcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}}, nil)
 	if html := string(page.HTML()); !strings.Contains(html, "-0.50 to +0.00") {
 		t.Error("the page has no published outcomes beside its own")
 	}

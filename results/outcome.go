@@ -20,8 +20,8 @@ type outcome struct {
 // groupOutcome is one row: means over the seeds that have the metric.
 type groupOutcome struct {
 	name                   string
-	fates                  []record.Fate // one per seed
-	measured               int           // seeds that have the metric
+	verdicts               []record.Verdict // one per seed
+	measured               int              // seeds that have the metric
 	peak, final, low, high float64
 	lost                   float64
 }
@@ -31,16 +31,16 @@ func outcomes(groups []RunGroup, metric string) outcome {
 	o := outcome{metric: metric}
 	for _, g := range groups {
 		row := groupOutcome{name: g.Name, low: math.Inf(1), high: math.Inf(-1)}
-		for _, r := range g.Runs {
-			c := record.Judge(r, metric)
-			row.fates = append(row.fates, c.Fate)
-			if !finite(c.Final) {
+		for _, c := range record.JudgeAll(g.Runs, metric) {
+			row.verdicts = append(row.verdicts, c.Verdict)
+			final := float64(c.Final)
+			if !finite(final) {
 				continue
 			}
 			row.measured++
-			row.peak += c.Peak
-			row.final += c.Final
-			row.low, row.high = min(row.low, c.Final), max(row.high, c.Final)
+			row.peak += float64(c.Peak)
+			row.final += final
+			row.low, row.high = min(row.low, final), max(row.high, final)
 			row.lost += c.Lost()
 		}
 		if n := float64(row.measured); n > 0 {
@@ -51,28 +51,28 @@ func outcomes(groups []RunGroup, metric string) outcome {
 	return o
 }
 
-// fallen counts the seeds that collapsed.
-func (g groupOutcome) fallen() int {
+// collapsed counts the seeds that did.
+func (g groupOutcome) collapsed() int {
 	n := 0
-	for _, f := range g.fates {
-		if f.Fallen() {
+	for _, v := range g.verdicts {
+		if v.IsCollapse() {
 			n++
 		}
 	}
 	return n
 }
 
-// lead is the first paragraph of the report: what fell, who ends where, and
+// lead is the first paragraph of the report: what collapsed, who ends where, and
 // what was run.
 func (o outcome) lead(runs int) string {
-	var fallen, parts []string
+	var collapsed, parts []string
 	for _, g := range o.groups {
-		if n := g.fallen(); n > 0 {
-			fallen = append(fallen, fmt.Sprintf("**%s** (%d of %d)", g.name, n, len(g.fates)))
+		if n := g.collapsed(); n > 0 {
+			collapsed = append(collapsed, fmt.Sprintf("**%s** (%d of %d)", g.name, n, len(g.verdicts)))
 		}
 	}
-	if len(fallen) > 0 {
-		parts = append(parts, "Collapsed: "+strings.Join(fallen, ", ")+".")
+	if len(collapsed) > 0 {
+		parts = append(parts, "Collapsed: "+strings.Join(collapsed, ", ")+".")
 	}
 	if ranking := o.ranking(); ranking != "" {
 		parts = append(parts, ranking)
@@ -159,7 +159,7 @@ func (o outcome) row(i int, g RunGroup) []Cell {
 		steps = strconv.Itoa(least) + " to " + steps
 	}
 	q := o.groups[i]
-	row := []Cell{Word(g.Name), Verdict(q.fates), Word(strings.Join(seeds, ", ")), {Text: steps, Value: float64(most), Numeric: true}}
+	row := []Cell{Word(g.Name), Verdict(q.verdicts), Word(strings.Join(seeds, ", ")), {Text: steps, Value: float64(most), Numeric: true}}
 	switch {
 	case o.metric == "":
 	case q.measured == 0:

@@ -7,19 +7,19 @@ import (
 	"driftlab/results/record"
 )
 
-// Verdict sums up the fates of the runs of one recipe: what befell how many of
-// them, or that all held.
-func Verdict(list []record.Fate) Cell {
-	count := map[record.Fate]int{}
+// Verdict sums up the verdicts of the runs of one recipe: what became of how many
+// of them, or that none collapsed.
+func Verdict(list []record.Verdict) Cell {
+	count := map[record.Verdict]int{}
 	for _, f := range list {
 		count[f]++
 	}
 	var words []string
-	for _, f := range record.Fates {
+	for _, f := range record.Verdicts {
 		switch {
 		case len(list) == 1 && count[f] == 1:
 			words = append(words, string(f))
-		case count[f] > 0 && (f != record.Held || count[f] == len(list)):
+		case count[f] > 0 && (f != record.NotCollapsed || count[f] == len(list)):
 			words = append(words, fmt.Sprintf("%s %d of %d", f, count[f], len(list)))
 		}
 	}
@@ -27,7 +27,7 @@ func Verdict(list []record.Fate) Cell {
 	switch lost := count[record.Stopped] + count[record.DeadAtOnce] + count[record.Collapsed]; {
 	case len(list) == 0:
 		return Word(string(record.NotJudged)).As(Muted)
-	case count[record.Held] == len(list):
+	case count[record.NotCollapsed] == len(list):
 		return badge.As(Good)
 	case lost == len(list):
 		return badge.As(Bad)

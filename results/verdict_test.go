@@ -8,21 +8,21 @@ import (
 
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
-		fates []record.Fate
-		want  string
-		mood  Emphasis
+		verdicts []record.Verdict
+		want     string
+		mood     Emphasis
 	}{
-		{[]record.Fate{record.Held, record.Held}, "held 2 of 2", Good},
-		{[]record.Fate{record.Held, record.Collapsed, record.Held}, "collapsed 1 of 3", Warn},
-		{[]record.Fate{record.DeadAtOnce, record.DeadAtOnce}, "dead at once 2 of 2", Bad},
-		{[]record.Fate{record.Collapsed, record.NeverLearned, record.DeadAtOnce}, "dead at once 1 of 3, collapsed 1 of 3, never learned 1 of 3", Warn},
-		{[]record.Fate{record.TooFew, record.TooFew}, "too few evaluations 2 of 2", Muted},
-		{[]record.Fate{record.Stopped, record.Held}, "stopped early 1 of 2", Warn},
-		{[]record.Fate{record.Held}, "held", Good}, {[]record.Fate{record.DeadAtOnce}, "dead at once", Bad},
+		{[]record.Verdict{record.NotCollapsed, record.NotCollapsed}, "held 2 of 2", Good},
+		{[]record.Verdict{record.NotCollapsed, record.Collapsed, record.NotCollapsed}, "collapsed 1 of 3", Warn},
+		{[]record.Verdict{record.DeadAtOnce, record.DeadAtOnce}, "dead at once 2 of 2", Bad},
+		{[]record.Verdict{record.Collapsed, record.NeverLearned, record.DeadAtOnce}, "dead at once 1 of 3, collapsed 1 of 3, never learned 1 of 3", Warn},
+		{[]record.Verdict{record.TooFew, record.TooFew}, "too few evaluations 2 of 2", Muted},
+		{[]record.Verdict{record.Stopped, record.NotCollapsed}, "stopped early 1 of 2", Warn},
+		{[]record.Verdict{record.NotCollapsed}, "held", Good}, {[]record.Verdict{record.DeadAtOnce}, "dead at once", Bad},
 		{nil, "not judged", Muted},
 	} {
-		if got := Verdict(c.fates); got.Text != c.want || got.Emphasis != c.mood {
-			t.Errorf("%v: %q %v, want %q %v", c.fates, got.Text, got.Emphasis, c.want, c.mood)
+		if got := Verdict(c.verdicts); got.Text != c.want || got.Emphasis != c.mood {
+			t.Errorf("%v: %q %v, want %q %v", c.verdicts, got.Text, got.Emphasis, c.want, c.mood)
 		}
 	}
 }

@@ -33,8 +33,8 @@ const (
 var layers = []layer{
 	// Numbers and what holds them.
 	{"precision/elementary precision moe engine/column model/safetensors", ""},
-	{"results/record", ""},
 	{"results/stats results/stats/passk", "precision/elementary"},
+	{"results/record", numbers},
 	{"model", "model/safetensors"},
 
 	// The two engines, which do not know each other.

@@ -48,19 +48,19 @@ type armResult struct {
 }
 
 // runResult is one run. Start is the evaluation before the first update, Mean
-// that of all after it; Peak and Final are those of record.Judgement. What was not
+// that of all after it; Peak and Final are those of record.RunOutcome. What was not
 // measured is left out.
 type runResult struct {
-	Dir     string      `json:"dir"`
-	Seed    uint64      `json:"seed"`
-	Steps   int         `json:"steps"`
-	Status  string      `json:"status"`
-	Reason  string      `json:"reason,omitempty"`
-	Verdict record.Fate `json:"verdict"`
-	Start   *float64    `json:"start,omitempty"`
-	Mean    *float64    `json:"mean,omitempty"`
-	Peak    *float64    `json:"peak,omitempty"`
-	Final   *float64    `json:"final,omitempty"`
+	Dir     string         `json:"dir"`
+	Seed    uint64         `json:"seed"`
+	Steps   int            `json:"steps"`
+	Status  string         `json:"status"`
+	Reason  string         `json:"reason,omitempty"`
+	Verdict record.Verdict `json:"verdict"`
+	Start   *float64       `json:"start,omitempty"`
+	Mean    *float64       `json:"mean,omitempty"`
+	Peak    *float64       `json:"peak,omitempty"`
+	Final   *float64       `json:"final,omitempty"`
 }
 
 // Run makes the runs and shows them.
@@ -180,7 +180,7 @@ func armsOf(groups []results.RunGroup, metric string) []armResult {
 				run.Status, run.Reason = r.Summary.Status, r.Summary.Reason
 			}
 			c := record.Judge(r, metric)
-			run.Verdict = c.Fate
+			run.Verdict = c.Verdict
 			run.Start, run.Mean, run.Peak, run.Final = measured(c.Start), measured(c.Mean), measured(c.Peak), measured(c.Final)
 			arm.Runs = append(arm.Runs, run)
 		}
@@ -190,7 +190,8 @@ func armsOf(groups []results.RunGroup, metric string) []armResult {
 }
 
 // measured is nil for a figure that was not.
-func measured(v float64) *float64 {
+func measured(x record.Number) *float64 {
+	v := float64(x)
 	if math.IsNaN(v) {
 		return nil
 	}

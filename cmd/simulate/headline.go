@@ -54,7 +54,7 @@ type headlined struct {
 	Report   string                `json:"report"`
 	Picture  string                `json:"picture"`
 	Gap      *measure.Measurement  `json:"gap"`
-	Outcomes []experiments.Outcome `json:"outcomes"`
+	Outcomes []experiments.ArmOutcome `json:"outcomes"`
 }
 
 // Run shows the headline.
@@ -116,7 +116,7 @@ func (c *headlineCmd) Run(a *app) error {
 		Dir: dir, Report: filepath.Join(dir, "report.html"), Picture: filepath.Join(dir, "headline.png"),
 		Gap: result.Gap, Outcomes: result.Outcomes(),
 	}
-	var published []experiments.Outcome
+	var published []experiments.ArmOutcome
 	if len(c.Set) == 0 { // the same runs, with more seeds
 		if published, err = experiments.PublishedHeadline(); err != nil {
 			return err

@@ -17,10 +17,6 @@ import (
 // ageSeeds are those of the recording; the run in the page is that of the first.
 var ageSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
-// degradeBelow is how far below the same seed without staleness a degraded run ends, as in
-// the headline's table.
-const degradeBelow = 0.1
-
 // recordAge makes the lesson's live run at every off-policy lag that its control offers, over
 // the same seeds. The first lag is none.
 func recordAge(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
@@ -68,7 +64,7 @@ func degradedByLag(names []string, ends [][]float64) []panel.Panel {
 	for i, end := range ends {
 		n := 0
 		for j := range end {
-			if ends[0][j]-end[j] > degradeBelow {
+			if record.HasDegraded(ends[0][j], end[j]) {
 				n++
 			}
 		}
@@ -80,7 +76,7 @@ func degradedByLag(names []string, ends [][]float64) []panel.Panel {
 	seeds := len(ends[0])
 	return []panel.Panel{
 		{Kind: panel.Bars, Name: "degraded", Title: fmt.Sprintf("Recorded: seeds of %d that degrade, by off-policy lag", seeds), Labels: names[1:],
-			Y:      &panel.Axis{Label: fmt.Sprintf("seeds that end more than %g below the same seed with %s", degradeBelow, names[0]), High: float64(seeds), Count: true},
+			Y:      &panel.Axis{Label: fmt.Sprintf("seeds that end more than %g below the same seed with %s", record.DegradationLoss, names[0]), High: float64(seeds), Count: true},
 			Series: []panel.Series{{Name: "degraded seeds", Method: panel.Uncorrected, Y: counts[1:]}},
 			Said:   fmt.Sprintf("Of %d seeds degrade at %s.", seeds, strings.Join(said, ", "))},
 		{Kind: panel.Bars, Name: "final", Title: "Recorded: mean pass rate at the end, by off-policy lag", Labels: names, Y: &panel.Axis{Label: "pass rate", High: 1},

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -211,7 +212,7 @@ func TestResume(t *testing.T) {
 					len(last.Record.Columns), last.Record.Steps, len(first.Record.Columns), r.Steps)
 			}
 			memory := mustRun(t, r, Options{})
-			if text, _ := memory.Summary.MarshalJSON(); string(text)+"\n" != files(t, whole)[record.SummaryFile] {
+			if text, _ := json.Marshal(memory.Summary); string(text)+"\n" != files(t, whole)[record.SummaryFile] {
 				t.Errorf("in memory the run ends as\n%s, in a directory as\n%s", text, files(t, whole)[record.SummaryFile])
 			}
 		})
@@ -268,8 +269,8 @@ func TestFinished(t *testing.T) {
 	before := files(t, dir)
 	again := mustRun(t, r, Options{Dir: dir, Progress: func(trainer.Progress) { t.Error("a finished run was run again") }})
 	sameRun(t, "again", before, files(t, dir))
-	a, _ := first.Summary.MarshalJSON()
-	b, _ := again.Summary.MarshalJSON()
+	a, _ := json.Marshal(first.Summary)
+	b, _ := json.Marshal(again.Summary)
 	if !bytes.Equal(a, b) || again.Record.Steps != r.Steps {
 		t.Errorf("summary\n%s, then\n%s", a, b)
 	}

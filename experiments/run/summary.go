@@ -4,29 +4,30 @@ import (
 	"math"
 
 	"driftlab/results/record"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
 
 // summarise condenses the steps of a run: the pass rate of the current weights
 // in each engine and the training reward by first value (of the weights it
 // starts from, where these were evaluated), mean, peak and end, as
-// record.Judgement has them; the gap and the like by their means.
+// record.RunOutcome has them; the gap and the like by their means.
 func summarise(r recipe.Recipe, run *record.Record, status, reason string) record.Summary {
 	s := record.Summary{Name: r.Name, Seed: r.Seed, Steps: run.Steps, Status: status, Reason: reason}
 	for _, name := range []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean"} {
 		c := record.Judge(run, name)
-		if math.IsNaN(c.Final) {
+		if math.IsNaN(float64(c.Final)) {
 			continue
 		}
 		s.Metrics = append(s.Metrics,
 			record.Metric{Name: name + "/first", Value: series(run, name)[0]},
-			record.Metric{Name: name + "/mean", Value: c.Mean},
-			record.Metric{Name: name + "/peak", Value: c.Peak},
-			record.Metric{Name: name + "/final", Value: c.Final})
+			record.Metric{Name: name + "/mean", Value: float64(c.Mean)},
+			record.Metric{Name: name + "/peak", Value: float64(c.Peak)},
+			record.Metric{Name: name + "/final", Value: float64(c.Final)})
 	}
 	for _, name := range []string{"gap/k3", "gap/dlogp_mean", "routes/flip_token", "response_length/mean", "actor/entropy", "actor/grad_norm", "correction/masked_fraction"} {
 		if values := series(run, name); len(values) > 0 {
-			s.Metrics = append(s.Metrics, record.Metric{Name: name + "/mean", Value: mean(values)})
+			s.Metrics = append(s.Metrics, record.Metric{Name: name + "/mean", Value: stats.Average(values)})
 		}
 	}
 	return s
@@ -38,12 +39,4 @@ func series(run *record.Record, name string) []float64 {
 		return c.Value
 	}
 	return nil
-}
-
-func mean(values []float64) float64 {
-	var sum float64
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }

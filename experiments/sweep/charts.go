@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"driftlab/results"
+	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
@@ -90,7 +91,7 @@ func (v *view) doses(i int, f IndexFactor) (results.Chart, bool) {
 					want[other.Name] = value
 				}
 				list := slices.DeleteFunc(v.where(want), func(o *Outcome) bool { return o.Seed != seed })
-				if y := average(list, func(o *Outcome) Number { return o.Final }); !math.IsNaN(y) {
+				if y := average(list, func(o *Outcome) record.Number { return o.Final }); !math.IsNaN(y) {
 					curve.X, curve.Y = append(curve.X, x[j]), append(curve.Y, y)
 				}
 			}
@@ -125,7 +126,7 @@ func (v *view) maps() results.Section {
 			for _, r := range rows.Values {
 				var line []float64
 				for _, c := range columns.Values {
-					line = append(line, average(v.where(map[string]string{rows.Name: r, columns.Name: c}), func(o *Outcome) Number { return o.Mean }))
+					line = append(line, average(v.where(map[string]string{rows.Name: r, columns.Name: c}), func(o *Outcome) record.Number { return o.Mean }))
 				}
 				h.Value = append(h.Value, line)
 			}

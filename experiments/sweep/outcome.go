@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -31,17 +30,11 @@ type Outcome struct {
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	Steps  int    `json:"steps"`
-	// Metric is the one that the run is judged by; what follows is its
-	// record.Judgement.
-	Metric   string      `json:"metric"`
-	Start    Number      `json:"start"`
-	Final    Number      `json:"final"`
-	Mean     Number      `json:"mean"`
-	Peak     Number      `json:"peak"`
-	Drawdown Number      `json:"drawdown"`
-	Fate     record.Fate `json:"fate"`
+	// Metric is the one that the run is judged by.
+	Metric string `json:"metric"`
+	record.RunOutcome
 	// Means are those of the kept metrics over the steps that have them.
-	Means map[string]Number `json:"means"`
+	Means map[string]record.Number `json:"means"`
 	// Tokens is what it cost.
 	Tokens Tokens `json:"tokens"`
 	// Evals are the evaluations by Metric.
@@ -52,26 +45,6 @@ type Outcome struct {
 	Trace Trace `json:"trace"`
 
 	command, cannotAct string // of a row, its cell's
-}
-
-// Number is a figure that may be NaN or infinite, which JSON has no words for:
-// "nan", "inf", "-inf".
-type Number float64
-
-// MarshalJSON writes the shortest text that reads back.
-func (n Number) MarshalJSON() ([]byte, error) { return record.AppendFloat(nil, float64(n)), nil }
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (n *Number) UnmarshalJSON(text []byte) error {
-	if len(text) > 2 && text[0] == '"' {
-		text = text[1 : len(text)-1]
-	}
-	v, err := strconv.ParseFloat(string(text), 64)
-	if err != nil {
-		return fmt.Errorf("%q is not a number", text)
-	}
-	*n = Number(v)
-	return nil
 }
 
 // Tokens count what a run cost, whatever the machine.
@@ -89,8 +62,8 @@ type Tokens struct {
 
 // Evals are evaluations: at which steps, and what they found.
 type Evals struct {
-	Step  []int    `json:"step"`
-	Value []Number `json:"value"`
+	Step  []int           `json:"step"`
+	Value []record.Number `json:"value"`
 }
 
 // windowSteps is how many steps a window takes together.
@@ -98,8 +71,8 @@ const windowSteps = 10
 
 // Windows are means of metrics over so many consecutive steps, to three digits.
 type Windows struct {
-	Every  int                 `json:"every"`
-	Values map[string][]Number `json:"values"`
+	Every  int                        `json:"every"`
+	Values map[string][]record.Number `json:"values"`
 }
 
 // kept are the metrics whose means stand in an outcome: what a practitioner logs.
@@ -115,24 +88,22 @@ var kept = []string{
 // outcomeOf condenses the record of a run.
 func outcomeOf(c *Cell, r *record.Record) Outcome {
 	metric := results.JudgedBy([]*record.Record{r})
-	j := record.Judge(r, metric)
 	o := Outcome{
 		Run: c.Run, Values: c.Values, Seed: c.Seed,
 		Status: r.Summary.Status, Reason: r.Summary.Reason, Steps: r.Steps,
-		Metric: metric, Start: Number(j.Start), Final: Number(j.Final), Mean: Number(j.Mean), Peak: Number(j.Peak),
-		Drawdown: Number(j.Drawdown), Fate: j.Fate,
-		Means: map[string]Number{}, Tokens: tokensOf(c.Recipe, r), Trace: traceOf(r),
-		Windows: Windows{windowSteps, map[string][]Number{}},
+		Metric: metric, RunOutcome: record.Judge(r, metric),
+		Means: map[string]record.Number{}, Tokens: tokensOf(c.Recipe, r), Trace: traceOf(r),
+		Windows: Windows{windowSteps, map[string][]record.Number{}},
 	}
 	if column := r.Column(metric); column != nil {
 		o.Evals.Step = column.Step
 		for _, v := range column.Value {
-			o.Evals.Value = append(o.Evals.Value, Number(v))
+			o.Evals.Value = append(o.Evals.Value, record.Number(v))
 		}
 	}
 	for _, name := range kept {
 		if column := r.Column(name); column != nil {
-			o.Means[name] = Number(digits(stats.Average(column.Value), 6))
+			o.Means[name] = record.Number(digits(stats.Average(column.Value), 6))
 			o.Windows.Values[name] = windows(column, r.Steps)
 		}
 	}
@@ -141,8 +112,8 @@ func outcomeOf(c *Cell, r *record.Record) Outcome {
 
 // windows are the means of a column over windows of a run's steps; NaN where one
 // has no value.
-func windows(c *record.Column, steps int) []Number {
-	list := make([]Number, (steps+windowSteps-1)/windowSteps)
+func windows(c *record.Column, steps int) []record.Number {
+	list := make([]record.Number, (steps+windowSteps-1)/windowSteps)
 	i := 0
 	for w := range list {
 		var values []float64
@@ -151,7 +122,7 @@ func windows(c *record.Column, steps int) []Number {
 				values = append(values, c.Value[i])
 			}
 		}
-		list[w] = Number(digits(stats.Average(values), 3))
+		list[w] = record.Number(digits(stats.Average(values), 3))
 	}
 	return list
 }
@@ -261,14 +232,13 @@ func sameOutcome(a, b Outcome) bool { return differsIn(a, b) == "" }
 // same. Values are the plan's.
 func differsIn(a, b Outcome) string {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-	for i := range x.NumField() {
-		field := x.Type().Field(i)
-		if field.Name == "Values" || !field.IsExported() {
+	for _, field := range reflect.VisibleFields(x.Type()) {
+		if field.Name == "Values" || field.Anonymous || !field.IsExported() {
 			continue
 		}
 		// As JSON: NaN is NaN there, and a map has an order.
-		one, err := json.Marshal(x.Field(i).Interface())
-		two, err2 := json.Marshal(y.Field(i).Interface())
+		one, err := json.Marshal(x.FieldByIndex(field.Index).Interface())
+		two, err2 := json.Marshal(y.FieldByIndex(field.Index).Interface())
 		if err != nil || err2 != nil || !bytes.Equal(one, two) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			return name

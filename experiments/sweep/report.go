@@ -70,13 +70,13 @@ func Report(dir string) (results.Report, []Picture, error) {
 }
 
 func (v *view) lead(dir string) string {
-	fallen := 0
+	collapsed := 0
 	for _, o := range v.rows {
-		if o.Fate.Fallen() {
-			fallen++
+		if o.Verdict.IsCollapse() {
+			collapsed++
 		}
 	}
-	text := fmt.Sprintf("%d of %d cells, judged by `%s`: %d collapsed.", len(v.rows), v.Cells(), v.metric, fallen)
+	text := fmt.Sprintf("%d of %d cells, judged by `%s`: %d collapsed.", len(v.rows), v.Cells(), v.metric, collapsed)
 	if len(v.Points) > mostPoints || len(v.Points) > mostReruns {
 		text += " The page shows the first of what is long; `runs.csv` has every cell with the command that makes it alone."
 	}
@@ -100,31 +100,31 @@ func (v *view) facts() []results.Fact {
 // figures are the columns that tables show of a set of outcomes.
 var figures = []struct {
 	name string
-	of   func(o *Outcome) Number
+	of   func(o *Outcome) record.Number
 }{
-	{"final", func(o *Outcome) Number { return o.Final }},
-	{"mean", func(o *Outcome) Number { return o.Mean }},
-	{"peak", func(o *Outcome) Number { return o.Peak }},
-	{"drawdown", func(o *Outcome) Number { return o.Drawdown }},
-	{"ESS", func(o *Outcome) Number { return o.known("gap/ess_sequence") }},
-	{"masked", func(o *Outcome) Number { return o.known("correction/masked_fraction") }},
+	{"final", func(o *Outcome) record.Number { return o.Final }},
+	{"mean", func(o *Outcome) record.Number { return o.Mean }},
+	{"peak", func(o *Outcome) record.Number { return o.Peak }},
+	{"drawdown", func(o *Outcome) record.Number { return o.Drawdown }},
+	{"ESS", func(o *Outcome) record.Number { return o.known("gap/ess_sequence") }},
+	{"masked", func(o *Outcome) record.Number { return o.known("correction/masked_fraction") }},
 }
 
 // known is the mean of a metric, NaN where it was not measured.
-func (o *Outcome) known(name string) Number {
+func (o *Outcome) known(name string) record.Number {
 	if v, ok := o.Means[name]; ok {
 		return v
 	}
-	return Number(math.NaN())
+	return record.Number(math.NaN())
 }
 
 // row are the cells of a table for a set of outcomes.
 func row(list []*Outcome) []results.Cell {
-	var fates []record.Fate
+	var verdicts []record.Verdict
 	for _, o := range list {
-		fates = append(fates, o.Fate)
+		verdicts = append(verdicts, o.Verdict)
 	}
-	cells := []results.Cell{{Text: strconv.Itoa(len(list)), Value: float64(len(list)), Numeric: true}, results.Verdict(fates)}
+	cells := []results.Cell{{Text: strconv.Itoa(len(list)), Value: float64(len(list)), Numeric: true}, results.Verdict(verdicts)}
 	for _, f := range figures {
 		if v := average(list, f.of); !math.IsNaN(v) {
 			cells = append(cells, results.Number(v, 3))
@@ -136,7 +136,7 @@ func row(list []*Outcome) []results.Cell {
 }
 
 // average is over the outcomes that have the figure, NaN if none has.
-func average(list []*Outcome, of func(*Outcome) Number) float64 {
+func average(list []*Outcome, of func(*Outcome) record.Number) float64 {
 	var values []float64
 	for _, o := range list {
 		if v := float64(of(o)); !math.IsNaN(v) {

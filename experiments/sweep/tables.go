@@ -141,7 +141,7 @@ func (x *Index) writeRuns(dir string, rows []Outcome, o Tables) error {
 	return o.writeTable(dir, runsTable, columns, func(yield func([]any) error) error {
 		for i := range rows {
 			o := &rows[i]
-			row := append(x.head(o), o.Status, o.Reason, int64(o.Steps), o.Metric, string(o.Fate),
+			row := append(x.head(o), o.Status, o.Reason, int64(o.Steps), o.Metric, string(o.Verdict),
 				measured(o.Start), measured(o.Final), measured(o.Mean), measured(o.Peak), measured(o.Drawdown))
 			for _, name := range kept {
 				if v, ok := o.Means[name]; ok {
@@ -159,7 +159,7 @@ func (x *Index) writeRuns(dir string, rows []Outcome, o Tables) error {
 }
 
 // measured is nil for a figure that was not.
-func measured(n Number) any {
+func measured(n record.Number) any {
 	if math.IsNaN(float64(n)) {
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/sweep"
 	"driftlab/results"
 	"driftlab/results/record"
 )
@@ -27,7 +26,7 @@ type Alarms struct {
 	Predictors []RatedPredictor `json:"predictors"`
 	// Adds is what the stack's own signals add to the AUROC of the four of the
 	// conjecture, on stressors that were left out.
-	Adds sweep.Number `json:"stack_adds"`
+	Adds record.Number `json:"stack_adds"`
 }
 
 // RatedRule is an alarm with its rates.
@@ -45,8 +44,8 @@ type RatedRule struct {
 type RatedPredictor struct {
 	Name string `json:"name"`
 	Predictor
-	AUROC []Score      `json:"auroc"`
-	Mean  sweep.Number `json:"auroc_mean"`
+	AUROC []Score       `json:"auroc"`
+	Mean  record.Number `json:"auroc_mean"`
 }
 
 // Score is the AUROC on a stressor that was left out of the fit with all of its doses.
@@ -58,7 +57,7 @@ type Score struct {
 // MeasureAlarms reads the runs of stages.
 func MeasureAlarms(stages []Stage) Alarms {
 	runs, families := allSeries(stages)
-	a := Alarms{Runs: len(runs), Adds: sweep.Number(math.NaN()), Collapse: fmt.Sprintf("reward at least %.0f %% below its peak before, not back within %d updates or to the end; "+
+	a := Alarms{Runs: len(runs), Adds: record.Number(math.NaN()), Collapse: fmt.Sprintf("reward at least %.0f %% below its peak before, not back within %d updates or to the end; "+
 		"or a gradient norm above %d times the median so far and such a fall within %d updates; or a run that stopped", 100*record.CollapseLoss, recoverySteps, spike, recoverySteps)}
 	for i := range runs {
 		a.Window = runs[i].every
@@ -101,7 +100,7 @@ func MeasureAlarms(stages []Stage) Alarms {
 				rated.AUROC = append(rated.AUROC, Score{f.name, left[i]})
 			}
 		}
-		rated.Mean = sweep.Number(average(left))
+		rated.Mean = record.Number(average(left))
 		a.Predictors = append(a.Predictors, rated)
 	}
 	if len(a.Predictors) == len(sets) {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/sweep"
+	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
@@ -87,17 +87,17 @@ var fittable = []Rule{
 type Rates struct {
 	// Detected is the number of collapses before which it rang, of so many; Low and High
 	// are the interval of Clopper and Pearson of their share.
-	Detected int          `json:"detected"`
-	Of       int          `json:"of"`
-	Low      sweep.Number `json:"low"`
-	High     sweep.Number `json:"high"`
+	Detected int           `json:"detected"`
+	Of       int           `json:"of"`
+	Low      record.Number `json:"low"`
+	High     record.Number `json:"high"`
 	// FalseAlarms is how often it began to ring per 1,000 steps of runs that did not
 	// collapse; FlaggedRuns is the share of such runs in which it ever did.
 	FalseAlarms float64 `json:"false_alarms_per_1000_steps"`
 	FlaggedRuns float64 `json:"flagged_runs"`
 	// Lead is the median number of updates from the first ring to the collapse, over
 	// those that it detected; NaN where it detected none.
-	Lead sweep.Number `json:"lead"`
+	Lead record.Number `json:"lead"`
 }
 
 // tally counts how a rule does.
@@ -142,13 +142,13 @@ func (t *tally) add(r Rule, s *series) {
 // rates are the tally's.
 func (t *tally) rates() Rates {
 	share := stats.ClopperPearson(t.detected, t.collapses)
-	r := Rates{Detected: t.detected, Of: t.collapses, Low: sweep.Number(share.Low), High: sweep.Number(share.High), Lead: sweep.Number(math.NaN())}
+	r := Rates{Detected: t.detected, Of: t.collapses, Low: record.Number(share.Low), High: record.Number(share.High), Lead: record.Number(math.NaN())}
 	if t.steps > 0 {
 		r.FalseAlarms = 1000 * float64(t.began) / float64(t.steps)
 		r.FlaggedRuns = float64(t.flagged) / float64(t.runs)
 	}
 	if len(t.leads) > 0 {
-		r.Lead = sweep.Number(median(t.leads))
+		r.Lead = record.Number(median(t.leads))
 	}
 	return r
 }

@@ -75,7 +75,7 @@ func (s *series) collapse() int {
 		switch {
 		case s.staysDown(peak, w, wait):
 			return w
-		case len(norms) > 1 && s.at(gradTopMetric, w) > spike*median(norms) && s.falls(peak, w, wait):
+		case len(norms) > 1 && s.at(gradTopMetric, w) > spike*median(norms) && s.collapsesWithin(peak, w, wait):
 			return w
 		}
 		if r := s.at(rewardMetric, w); r > peak {
@@ -98,17 +98,18 @@ func (s *series) staysDown(peak float64, from, wait int) bool {
 		return false
 	}
 	for w := from; w < min(from+wait, s.n); w++ {
-		if !record.Fell(peak, s.at(rewardMetric, w)) {
+		if !record.HasCollapsed(peak, s.at(rewardMetric, w)) {
 			return false
 		}
 	}
 	return true
 }
 
-// falls reports whether the reward falls within a while after a window.
-func (s *series) falls(peak float64, after, wait int) bool {
+// collapsesWithin reports whether the reward meets the criterion of a collapse within a
+// while after a window.
+func (s *series) collapsesWithin(peak float64, after, wait int) bool {
 	for w := after + 1; w <= min(after+wait, s.n-1); w++ {
-		if record.Fell(peak, s.at(rewardMetric, w)) {
+		if record.HasCollapsed(peak, s.at(rewardMetric, w)) {
 			return true
 		}
 	}

@@ -15,10 +15,10 @@ import (
 func logged(stressor string, seed uint64, reward, k3 []float64) sweep.Outcome {
 	o := ran("x", stressor, "matched", seed, "A", .5)
 	o.Run = fmt.Sprint(stressor, seed)
-	o.Windows = sweep.Windows{Every: 10, Values: map[string][]sweep.Number{}}
+	o.Windows = sweep.Windows{Every: 10, Values: map[string][]record.Number{}}
 	for i := range reward {
-		o.Windows.Values["critic/score/mean"] = append(o.Windows.Values["critic/score/mean"], sweep.Number(reward[i]))
-		o.Windows.Values["gap/k3"] = append(o.Windows.Values["gap/k3"], sweep.Number(k3[i]))
+		o.Windows.Values["critic/score/mean"] = append(o.Windows.Values["critic/score/mean"], record.Number(reward[i]))
+		o.Windows.Values["gap/k3"] = append(o.Windows.Values["gap/k3"], record.Number(k3[i]))
 	}
 	return o
 }
@@ -49,7 +49,7 @@ func TestCollapse(t *testing.T) {
 	spiked := logged("calm", 1, []float64{.5, .6, .7, .7, .6, .4}, quiet)
 	for _, v := range []float64{1, 1, 1, 20, 1, 1} {
 		spiked.Windows.Values["actor/grad_norm"] = append(spiked.Windows.Values["actor/grad_norm"], 1)
-		spiked.Windows.Values["actor/grad_norm_max"] = append(spiked.Windows.Values["actor/grad_norm_max"], sweep.Number(v))
+		spiked.Windows.Values["actor/grad_norm_max"] = append(spiked.Windows.Values["actor/grad_norm_max"], record.Number(v))
 	}
 	for name, tc := range map[string]struct {
 		run  sweep.Outcome

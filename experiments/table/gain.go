@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/sweep"
+	"driftlab/results/record"
 	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
@@ -23,7 +23,7 @@ type Gain struct {
 	// P is the p-value of the sign-flip test, adjusted for every other gain of the stage
 	// (stats.WestfallYoung); nan where the method changes nothing, and until the stage is
 	// whole: nobody looks before.
-	P sweep.Number `json:"p"`
+	P record.Number `json:"p"`
 }
 
 // sign is 1 where a method is told better than none, -1 where worse, and else 0.
@@ -43,7 +43,7 @@ func (g Gain) Worse() bool { return g.sign() < 0 }
 // gain is the gain under a stressor by its place; nothing while there is none.
 func (m *Standing) gain(stressor int) Gain {
 	if stressor >= len(m.Gain) {
-		return Gain{P: sweep.Number(math.NaN())}
+		return Gain{P: record.Number(math.NaN())}
 	}
 	return m.Gain[stressor]
 }
@@ -114,7 +114,7 @@ func tell(list []Standing, scores [][][]float64) {
 	for i := range list {
 		for j := range scores[i] {
 			k := i*len(scores[i]) + j
-			list[i].Gain = append(list[i].Gain, Gain{stats.T(lists[k]), sweep.Number(p[k])})
+			list[i].Gain = append(list[i].Gain, Gain{stats.T(lists[k]), record.Number(p[k])})
 		}
 	}
 }

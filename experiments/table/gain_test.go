@@ -9,6 +9,7 @@ import (
 	"driftlab/experiments/sweep"
 	"driftlab/experiments/table"
 	"driftlab/results"
+	"driftlab/results/record"
 )
 
 // wave is a seed's own difference, in hundredths: as large to either side.
@@ -163,7 +164,7 @@ func TestWholeStages(t *testing.T) {
 	for _, s := range []table.Stage{screen, part} {
 		for i := range s.Runs {
 			s.Runs[i].Run = fmt.Sprint(s.Name, i)
-			s.Runs[i].Windows = sweep.Windows{Every: 10, Values: map[string][]sweep.Number{"critic/score/mean": {.5, .6, .7, .8}}}
+			s.Runs[i].Windows = sweep.Windows{Every: 10, Values: map[string][]record.Number{"critic/score/mean": {.5, .6, .7, .8}}}
 		}
 	}
 	part.Runs = part.Runs[:len(part.Runs)-1]

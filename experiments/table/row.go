@@ -158,7 +158,7 @@ func (r *Row) judge(pairs []pair) {
 		auc = append(auc, r.bySeed[p.run.Seed])
 		final = append(final, ending(whole)-ending(matched))
 		r.Drawdown = max(r.Drawdown, float64(p.run.Drawdown))
-		if p.run.Fate.Fallen() || p.run.Fate == record.Stopped {
+		if p.run.Verdict.IsCollapse() || p.run.Verdict == record.Stopped {
 			r.Collapses++
 		}
 		ess = measured(ess, p.run, "gap/ess_sequence")

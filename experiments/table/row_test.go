@@ -16,10 +16,10 @@ import (
 func ran(method, stressor, against string, seed uint64, trace string, rates ...float64) sweep.Outcome {
 	letter := map[string]string{"age": "C", "calm": "G"}[stressor]
 	o := sweep.Outcome{Run: method + stressor + trace, Values: map[string]string{"method": method, "group": "g-" + method, "stressor": stressor, "letter": letter, "dose": "16", "rate": "1e-3", "against": against},
-		Seed: seed, Status: record.StatusFinished, Fate: record.Held, Trace: sweep.Trace(trace), Tokens: sweep.Tokens{Generated: 100, Scored: 100, Trained: 100}}
+		Seed: seed, Status: record.StatusFinished, RunOutcome: record.RunOutcome{Verdict: record.NotCollapsed}, Trace: sweep.Trace(trace), Tokens: sweep.Tokens{Generated: 100, Scored: 100, Trained: 100}}
 	for i, v := range rates {
 		o.Evals.Step = append(o.Evals.Step, 10*i)
-		o.Evals.Value = append(o.Evals.Value, sweep.Number(v))
+		o.Evals.Value = append(o.Evals.Value, record.Number(v))
 	}
 	return o
 }
@@ -59,7 +59,7 @@ func near(t *testing.T, what string, got, want float64) {
 // and of the last three evaluations.
 func TestRowIsPaired(t *testing.T) {
 	fell := ran("x", "age", "matched", 1, "AAAACCCC", .5, .5, .4, .3, .2)
-	fell.Fate, fell.Drawdown = record.Collapsed, .3
+	fell.Verdict, fell.Drawdown = record.Collapsed, .3
 	fell.Tokens.Scored = 0
 	rows := stage(
 		ran("none", "matched", "", 1, "AAAAAAAA", .5, .6, .7, .8, .9), ran("none", "matched", "", 2, "BBBBBBBB", .5, .5, .5, .5, .5),
@@ -93,7 +93,7 @@ func TestRowIsPaired(t *testing.T) {
 // A run that stopped solves nothing where it no longer is.
 func TestStoppedRunGainsNothing(t *testing.T) {
 	stopped := ran("x", "age", "matched", 1, "C", .5, .8, .8)
-	stopped.Status, stopped.Fate = record.StatusStopped, record.Stopped
+	stopped.Status, stopped.Verdict = record.StatusStopped, record.Stopped
 	rows := stage(ran("none", "matched", "", 1, "A", .5, .8, .8, .8, .8), stopped).Rows()
 	r := find(t, rows, "x", "age")
 	near(t, "whole run", r.AUC.Estimate, -.4)

@@ -13,7 +13,7 @@ import (
 // leaves on a disk, where there is none. lines is its metrics.jsonl, checkpoint the files
 // of its final weights. Equal runs give equal bytes.
 func WriteArchive(w io.Writer, r *Record, lines []byte, checkpoint map[string][]byte) error {
-	summary, err := r.Summary.MarshalJSON()
+	summary, err := json.Marshal(r.Summary)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@
 // What comes in parts is sealed in parts: the files of a claim by Sums, the lines of a
 // sweep's log by SealLine. The seals are of the text, however it is stored.
 //
-// Judge says whether a run held or collapsed, by one metric.
+// Judge says what became of a run, by one metric.
 //
 // # What it is not
 //

@@ -6,44 +6,6 @@ import (
 	"strconv"
 )
 
-// Floats are numbers in JSON, with "nan", "inf" and "-inf" as strings. A plain
-// []float64 can be assigned to it.
-type Floats []float64
-
-// MarshalJSON writes a list, or null for a nil one.
-func (f Floats) MarshalJSON() ([]byte, error) { return appendList(nil, f, AppendFloat), nil }
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (f *Floats) UnmarshalJSON(text []byte) error {
-	var raw []json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return err
-	}
-	if raw == nil {
-		*f = nil
-		return nil
-	}
-	out := make(Floats, len(raw))
-	for i, entry := range raw {
-		var word string
-		if json.Unmarshal(entry, &word) == nil && string(entry) != "null" {
-			v, ok := parseWord(word)
-			if !ok {
-				return fmt.Errorf("entry %d: want a number, \"nan\", \"inf\" or \"-inf\", have %q", i, word)
-			}
-			out[i] = v
-			continue
-		}
-		v, err := strconv.ParseFloat(string(entry), 64)
-		if err != nil {
-			return fmt.Errorf("entry %d: want a number, have %s", i, entry)
-		}
-		out[i] = v
-	}
-	*f = out
-	return nil
-}
-
 // Routes are the experts that tokens visited, flat in the order
 // [token][layer][rank]; in JSON they are nested lists.
 type Routes struct {

@@ -88,27 +88,10 @@ func readMetrics(dst []Metric, dec *json.Decoder) ([]Metric, error) {
 			return dst, nil
 		}
 		name := key.(string) // a key is a string: the decoder has checked it
-		token, err := dec.Token()
-		if err != nil {
-			return dst, err
-		}
-		value, err := readFloat(token)
-		if err != nil {
+		var value Number
+		if err := dec.Decode(&value); err != nil {
 			return dst, fmt.Errorf("metric %q: %v", name, err)
 		}
-		dst = append(dst, Metric{name, value})
+		dst = append(dst, Metric{name, float64(value)})
 	}
-}
-
-// readFloat reads what AppendFloat writes.
-func readFloat(token json.Token) (float64, error) {
-	switch t := token.(type) {
-	case json.Number:
-		return strconv.ParseFloat(string(t), 64)
-	case string:
-		if v, ok := parseWord(t); ok {
-			return v, nil
-		}
-	}
-	return 0, fmt.Errorf("want a number, \"nan\", \"inf\" or \"-inf\", have %v", token)
 }

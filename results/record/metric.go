@@ -1,8 +1,9 @@
 package record
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 )
 
@@ -38,48 +39,48 @@ func checkNames(metrics []Metric) error {
 	return nil
 }
 
-// AppendFloat appends v in the shortest form that reads back as the same
-// float64. JSON has no word for NaN and the infinities: they become the
-// strings "nan", "inf" and "-inf". Whole numbers stay free of exponents up to
-// 1e21, as in ECMAScript, so token counts remain readable.
-func AppendFloat(dst []byte, v float64) []byte {
-	switch {
-	case math.IsNaN(v):
-		return append(dst, `"nan"`...)
-	case math.IsInf(v, 1):
-		return append(dst, `"inf"`...)
-	case math.IsInf(v, -1):
-		return append(dst, `"-inf"`...)
-	}
-	format := byte('f')
-	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) {
-		format = 'e'
-	}
-	return strconv.AppendFloat(dst, v, format, -1, 64)
-}
-
-// parseWord reads the three strings AppendFloat writes.
-func parseWord(s string) (float64, bool) {
-	switch s {
-	case "nan":
-		return math.NaN(), true
-	case "inf":
-		return math.Inf(1), true
-	case "-inf":
-		return math.Inf(-1), true
-	}
-	return 0, false
-}
-
 // AppendStep appends one line of metrics.jsonl.
 func AppendStep(dst []byte, step int, metrics []Metric) []byte {
 	dst = append(dst, `{"step":`...)
 	dst = strconv.AppendInt(dst, int64(step), 10)
+	return append(appendMetrics(dst, metrics), '}', '\n')
+}
+
+// appendMetrics appends names with their values, each after a comma.
+func appendMetrics(dst []byte, metrics []Metric) []byte {
 	for i := range metrics {
 		dst = append(dst, ',', '"')
 		dst = append(dst, metrics[i].Name...)
 		dst = append(dst, '"', ':')
 		dst = AppendFloat(dst, metrics[i].Value)
 	}
-	return append(dst, '}', '\n')
+	return dst
+}
+
+// Metrics are one object in JSON, in their order.
+type Metrics []Metric
+
+// MarshalJSON writes the object.
+func (m Metrics) MarshalJSON() ([]byte, error) {
+	if err := checkNames(m); err != nil || len(m) == 0 {
+		return []byte("{}"), err
+	}
+	b := appendMetrics(nil, m)
+	b[0] = '{' // in place of the first comma
+	return append(b, '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, in the order of the text.
+func (m *Metrics) UnmarshalJSON(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return fmt.Errorf("metrics: want an object")
+	}
+	list, err := readMetrics(nil, dec)
+	if err != nil {
+		return err
+	}
+	*m = list
+	return checkNames(list)
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -223,7 +224,7 @@ func (r *Run) Finish(summary Summary) error {
 	if err := r.Close(); err != nil {
 		return err
 	}
-	text, err := summary.MarshalJSON()
+	text, err := json.Marshal(summary)
 	if err != nil {
 		return err
 	}

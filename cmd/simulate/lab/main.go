@@ -74,24 +74,8 @@ type progress struct {
 
 // row is a step of a run.
 type row struct {
-	Step    int     `json:"step"`
-	Metrics metrics `json:"metrics"`
-}
-
-// metrics are written as a run's record writes them.
-type metrics []record.Metric
-
-// MarshalJSON is an object in the order of the record.
-func (m metrics) MarshalJSON() ([]byte, error) {
-	text := []byte{'{'}
-	for i, x := range m {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(append(append(text, '"'), x.Name...), '"', ':')
-		text = record.AppendFloat(text, x.Value)
-	}
-	return append(text, '}'), nil
+	Step    int            `json:"step"`
+	Metrics record.Metrics `json:"metrics"`
 }
 
 // post sends a reply to the page.

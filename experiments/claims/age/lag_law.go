@@ -78,7 +78,7 @@ func lawRuns(o *claim.Observation, family string) []lawRun {
 				ess := o.List(claim.Beside(name, essColumn))
 				runs = append(runs, lawRun{
 					lag: elementary.Log(float64(lag)), ess: elementary.Log(max(stats.Average(ess[:(len(ess)+1)/2]), 1e-6)),
-					stable: !claim.Fell(o.List(name)),
+					stable: !claim.Collapsed(o.List(name)),
 				})
 			}
 		}

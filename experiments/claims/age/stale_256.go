@@ -78,6 +78,6 @@ func judgeStale(j *claim.Judge) {
 		j.Also(claim.ReportRatio(claim.Natural, "share of clipped tokens, clip over M2PO, lr "+rate, average(staleClip, "actor/pg_clipfrac"), average(staleM2PO, "actor/pg_clipfrac")))
 		j.Also(claim.Report(claim.Natural, "k3 between sampler and learner under M2PO, lr "+rate, average(staleM2PO, "gap/k3")))
 	}
-	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, M2PO against no trust region", j.Falls(staleRates, staleM2PO), j.Falls(staleRates, staleFree)))
+	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, M2PO against no trust region", j.Collapses(staleRates, staleM2PO), j.Collapses(staleRates, staleFree)))
 	j.PassRateBars("Pass rate after training on data 256 updates old", staleRates, []string{staleClip, staleM2PO, staleFree, staleFresh})
 }

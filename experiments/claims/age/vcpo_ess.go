@@ -72,8 +72,8 @@ func judgeVCPO(j *claim.Judge) {
 	j.Primary(claim.Better(claim.Natural, "pass rate, sqrt(ESS) minus the matched constant rate", stats.Differences(of(vcpoScaled), of(vcpoMatched))))
 	j.Also(claim.Better(claim.Natural, "pass rate, sqrt(ESS) minus TIS", stats.Differences(of(vcpoScaled), of(vcpoPlain))))
 	j.Also(claim.Better(claim.Natural, "pass rate, matched constant rate minus TIS", stats.Differences(of(vcpoMatched), of(vcpoPlain))))
-	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against TIS", j.Falls(vcpoRates, vcpoScaled), j.Falls(vcpoRates, vcpoPlain)))
-	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against matched", j.Falls(vcpoRates, vcpoScaled), j.Falls(vcpoRates, vcpoMatched)))
+	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against TIS", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoPlain)))
+	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against matched", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoMatched)))
 	for _, rate := range vcpoRates {
 		value, _ := strconv.ParseFloat(rate, 64)
 		j.Also(claim.Report(claim.Natural, "mean learning rate that sqrt(ESS) uses, over lr "+rate, stats.Each(j.Column(claim.AtLR("matched", rate)), func(v float64) float64 { return v / value })))
@@ -91,11 +91,11 @@ func leads(j *claim.Judge) []float64 {
 	for _, rate := range vcpoRates {
 		for _, o := range j.Runs {
 			name := claim.AtLR(vcpoPlain, rate)
-			if !claim.Fell(o.List(name)) {
+			if !claim.Collapsed(o.List(name)) {
 				continue
 			}
 			ess := claim.FirstWindow(o.List(claim.Beside(name, essColumn)), func(_, mean float64) bool { return mean < essAlarm })
-			reward := claim.FirstWindow(o.List(claim.Beside(name, rewardColumn)), record.Fell)
+			reward := claim.FirstWindow(o.List(claim.Beside(name, rewardColumn)), record.HasCollapsed)
 			if !math.IsInf(ess, 0) || !math.IsInf(reward, 0) {
 				n := float64(len(o.List(claim.Beside(name, essColumn))))
 				out = append(out, min(reward, n)-min(ess, n))

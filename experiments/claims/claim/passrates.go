@@ -52,9 +52,9 @@ func SetLR(rate string) string { return "learner.optimizer.lr=" + rate }
 // Late is the mean of the latter half of a run's pass rates.
 func Late(rates []float64) float64 { return stats.Average(rates[len(rates)/2:]) }
 
-// Fell reports that a run ends 30 % or more below its own best.
-func Fell(rates []float64) bool {
-	return record.Fell(stats.Max(rates), rates[len(rates)-1])
+// Collapsed reports that a run ends 30 % or more below its own best.
+func Collapsed(rates []float64) bool {
+	return record.HasCollapsed(stats.Max(rates), rates[len(rates)-1])
 }
 
 // Late are the late pass rates of an arm, averaged over its learning rates.
@@ -73,12 +73,12 @@ func (j *Judge) OverRates(rates []string, arm string, of func(o *Observation, na
 	})
 }
 
-// Falls says of every run of an arm, at all of its learning rates, whether it fell.
-func (j *Judge) Falls(rates []string, arm string) []bool {
+// Collapses says of every run of an arm, at all of its learning rates, whether it collapsed.
+func (j *Judge) Collapses(rates []string, arm string) []bool {
 	var all []bool
 	for _, r := range rates {
 		for _, o := range j.Runs {
-			all = append(all, Fell(o.List(AtLR(arm, r))))
+			all = append(all, Collapsed(o.List(AtLR(arm, r))))
 		}
 	}
 	return all

@@ -133,15 +133,15 @@ func judgeIcepop(j *claim.Judge) {
 
 // collapsed says of every run, rate by rate, whether its last block of rewards
 // lies below the collapse share of the best.
-func collapsed(j *claim.Judge, d claim.Dose, arm int) (fell []bool) {
+func collapsed(j *claim.Judge, d claim.Dose, arm int) (list []bool) {
 	for _, rate := range icepopRates {
 		for _, o := range j.Runs {
 			y := o.List(icepopFigure(d, "reward", icepopArms[arm].name, rate))
 			mean := blocks(y, min(icepopBlock, len(y)))
-			fell = append(fell, record.Fell(slices.Max(mean), mean[len(mean)-1]))
+			list = append(list, record.HasCollapsed(slices.Max(mean), mean[len(mean)-1]))
 		}
 	}
-	return fell
+	return list
 }
 
 // icepopTable lists every arm's second half by learning rate.

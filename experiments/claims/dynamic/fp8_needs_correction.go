@@ -61,7 +61,7 @@ func judgeFP8(j *claim.Judge) {
 			one := []string{rate}
 			j.Also(claim.Report(q.dose, "pass rate, token TIS minus uncorrected, lr "+rate, stats.Differences(j.Late(one, q.corrected), j.Late(one, q.bare))))
 		}
-		j.Also(claim.FewerCollapses(q.dose, "runs that fall, token TIS against uncorrected", j.Falls(fp8Rates, q.corrected), j.Falls(fp8Rates, q.bare)))
+		j.Also(claim.FewerCollapses(q.dose, "runs that fall, token TIS against uncorrected", j.Collapses(fp8Rates, q.corrected), j.Collapses(fp8Rates, q.bare)))
 		j.Also(claim.Report(q.dose, "effective share of tokens, uncorrected", average(j, fp8Rates, q.bare, "gap/ess_token")))
 		j.Also(claim.Report(q.dose, "KL between the engines, uncorrected", average(j, fp8Rates, q.bare, gapKL)))
 	}

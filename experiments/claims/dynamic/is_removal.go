@@ -89,7 +89,7 @@ func judgeRemoval(j *claim.Judge) {
 			one := []string{rate}
 			j.Also(claim.Report(d.dose, "the same at lr "+rate+", "+d.name, stats.Differences(j.Late(one, whole), j.Late(one, without))))
 		}
-		j.Also(claim.FewerCollapses(d.dose, "runs that fall, with against without, "+d.name, j.Falls(removalRates, whole), j.Falls(removalRates, without)))
+		j.Also(claim.FewerCollapses(d.dose, "runs that fall, with against without, "+d.name, j.Collapses(removalRates, whole), j.Collapses(removalRates, without)))
 		j.Also(claim.ReportRatio(d.dose, "entropy, without over with, "+d.name, average(j, removalRates, without, removalEntropy), average(j, removalRates, whole, removalEntropy)))
 		shown = append(shown, whole, without)
 		if d.judged {

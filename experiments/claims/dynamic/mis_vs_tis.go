@@ -88,7 +88,7 @@ func judgeShapes(j *claim.Judge) {
 		for _, rate := range shapeRates {
 			j.Also(claim.Report(s.dose, "the same at lr "+rate+", "+s.name, gain([]string{rate}, s.name)))
 		}
-		j.Also(claim.FewerCollapses(s.dose, "runs that fall, sequence MIS against sequence TIS, "+s.name, j.Falls(shapeRates, of(misName)), j.Falls(shapeRates, of(sequenceName))))
+		j.Also(claim.FewerCollapses(s.dose, "runs that fall, sequence MIS against sequence TIS, "+s.name, j.Collapses(shapeRates, of(misName)), j.Collapses(shapeRates, of(sequenceName))))
 		shown = append(shown, of(misName), of(sequenceName))
 		if s.whole {
 			j.Also(claim.Better(s.dose, "pass rate, sequence MIS minus token TIS, "+s.name, stats.Differences(j.Late(shapeRates, of(misName)), j.Late(shapeRates, of(tokenName)))))

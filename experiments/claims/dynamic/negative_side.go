@@ -160,7 +160,7 @@ func judgeSide(j *claim.Judge) {
 	}
 	for _, m := range sideMasks {
 		j.Also(claim.Report(d, "pass rate, "+m.name+" masked minus no mask", stats.Differences(j.Late(sideRates, m.name), j.Late(sideRates, sideNone))))
-		j.Also(claim.FewerCollapses(d, "runs that fall, "+m.name+" masked against no mask", j.Falls(sideRates, m.name), j.Falls(sideRates, sideNone)))
+		j.Also(claim.FewerCollapses(d, "runs that fall, "+m.name+" masked against no mask", j.Collapses(sideRates, m.name), j.Collapses(sideRates, sideNone)))
 	}
 	for _, rate := range sideRates {
 		j.Also(claim.Report(d, "pass rate, negative tail masked minus the better control, lr "+rate, gain([]string{rate})))

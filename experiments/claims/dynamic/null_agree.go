@@ -73,7 +73,7 @@ func judgeNull(j *claim.Judge) {
 		j.Also(claim.Report(claim.Natural, "pass rate, sequence TIS minus uncorrected, lr "+rate, gain(one, nullSequence, nullNone)))
 		j.Also(claim.Report(claim.Amplified, "pass rate with the 4-bit router, sequence TIS minus uncorrected, lr "+rate, gain(one, coarseTIS, coarseNone)))
 	}
-	j.Also(claim.FewerCollapses(claim.Natural, "uncorrected runs that fall, bf16 against the 4-bit router", j.Falls(nullRates, nullNone), j.Falls(nullRates, coarseNone)))
+	j.Also(claim.FewerCollapses(claim.Natural, "uncorrected runs that fall, bf16 against the 4-bit router", j.Collapses(nullRates, nullNone), j.Collapses(nullRates, coarseNone)))
 	j.Also(claim.Below(claim.Natural, "mean difference of probabilities, uncorrected", average(j, nullRates, nullNone, probabilityGap), verlNormal))
 	j.Also(claim.Report(claim.Amplified, "mean difference of probabilities, 4-bit router", average(j, nullRates, coarseNone, probabilityGap)))
 	j.PassRateBars("Pass rate with and without a correction", nullRates, []string{nullNone, nullSequence, nullToken, coarseNone, coarseTIS})

@@ -82,7 +82,7 @@ func judgeSurge(j *claim.Judge) {
 		j.Note("%s: %d of %d runs at a constant rate fall; %d of the %d others raise the length's alarm.", d.name, len(leads), len(leads)+healthy, early, healthy)
 		if d.repaired {
 			of := func(name string) []float64 { return j.Late(surgeRates, surgeArm(d.name, name)) }
-			falls := func(name string) []bool { return j.Falls(surgeRates, surgeArm(d.name, name)) }
+			falls := func(name string) []bool { return j.Collapses(surgeRates, surgeArm(d.name, name)) }
 			for _, other := range []string{surgeConstant, surgePlacebo} {
 				j.Also(claim.Better(d.dose, "pass rate, "+surgeGuard+" minus "+other, stats.Differences(of(surgeGuard), of(other))))
 				j.Also(claim.FewerCollapses(d.dose, "runs that fall, "+surgeGuard+" against "+other, falls(surgeGuard), falls(other)))
@@ -116,14 +116,14 @@ func surgeLeads(j *claim.Judge, arm string) (leads []float64, early, healthy int
 			first, end := firstLength(length), float64(len(length))
 			at := claim.FirstWindow(length, func(_, mean float64) bool { return mean > surgeGrowth*first })
 			means := claim.Windows(reward)
-			if len(means) > 0 && !record.Fell(stats.Max(means), means[len(means)-1]) {
+			if len(means) > 0 && !record.HasCollapsed(stats.Max(means), means[len(means)-1]) {
 				healthy++
 				if !math.IsInf(at, 1) {
 					early++
 				}
 				continue
 			}
-			leads = append(leads, min(claim.FirstWindow(reward, record.Fell), end)-min(at, end))
+			leads = append(leads, min(claim.FirstWindow(reward, record.HasCollapsed), end)-min(at, end))
 		}
 	}
 	return leads, early, healthy

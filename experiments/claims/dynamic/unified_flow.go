@@ -62,7 +62,7 @@ func judgeFlow(j *claim.Judge) {
 		}
 		j.Also(claim.Report(f.dose, "pass rate, bf16 on both sides minus unified", stats.Differences(sampled(flowRates, flowPrecise), sampled(flowRates, f.unified))))
 		j.Also(claim.Report(f.dose, "pass rate, each in its learner's engine, unified minus split", stats.Differences(j.Late(flowRates, f.unified), j.Late(flowRates, f.split))))
-		j.Also(claim.FewerCollapses(f.dose, "runs that fall in the learner's engine, unified against split", j.Falls(flowRates, f.unified), j.Falls(flowRates, f.split)))
+		j.Also(claim.FewerCollapses(f.dose, "runs that fall in the learner's engine, unified against split", j.Collapses(flowRates, f.unified), j.Collapses(flowRates, f.split)))
 		j.Also(claim.Report(f.dose, "KL between the engines, split", average(j, flowRates, f.split, gapKL)))
 		j.Also(claim.Zero(f.dose, "KL between the engines, unified", average(j, flowRates, f.unified, gapKL)))
 		bars = append(bars, f.unified, f.split)

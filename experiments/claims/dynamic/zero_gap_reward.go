@@ -65,12 +65,12 @@ func judgeZeroGap(j *claim.Judge) {
 		for _, rate := range zeroRates {
 			j.Also(claim.Report(g.dose, "pass rate, no gap minus corrected gap, lr "+rate, against([]string{rate}, g.repaired)))
 		}
-		j.Also(claim.FewerCollapses(g.dose, "runs that fall, no gap against corrected gap", j.Falls(zeroRates, zeroNone), j.Falls(zeroRates, g.repaired)))
+		j.Also(claim.FewerCollapses(g.dose, "runs that fall, no gap against corrected gap", j.Collapses(zeroRates, zeroNone), j.Collapses(zeroRates, g.repaired)))
 		j.Also(claim.Report(g.dose, "KL between the engines, corrected", average(j, zeroRates, g.repaired, gapKL)))
 		bars = append(bars, g.repaired)
 		if g.uncorrected != "" {
 			j.Also(claim.Report(g.dose, "pass rate, no gap minus uncorrected gap", against(zeroRates, g.uncorrected)))
-			j.Also(claim.FewerCollapses(g.dose, "runs that fall, no gap against uncorrected gap", j.Falls(zeroRates, zeroNone), j.Falls(zeroRates, g.uncorrected)))
+			j.Also(claim.FewerCollapses(g.dose, "runs that fall, no gap against uncorrected gap", j.Collapses(zeroRates, zeroNone), j.Collapses(zeroRates, g.uncorrected)))
 			bars = append(bars, g.uncorrected)
 		}
 	}

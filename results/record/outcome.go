@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"driftlab/results/stats"
 )
 
 // Window is the number of consecutive evaluations whose mean stands for a
@@ -15,7 +17,11 @@ const Window = 3
 // collapsed.
 const CollapseLoss = 0.3
 
-// recovery is the number of updates within which a fallen run must be back
+// DegradationLoss is how far below the end of its matched control a run must end to be
+// called degraded.
+const DegradationLoss = 0.1
+
+// recovery is the number of updates within which a run that has collapsed must be back
 // above the line, or else it has collapsed whatever comes later.
 const recovery = 100
 
@@ -23,70 +29,77 @@ const recovery = 100
 // the 64 prompts that evaluations usually have, three lucky samples.
 const lowestRate = 0.05
 
-// Fate is what became of a run, in a word or three.
-type Fate string
+// Verdict is what became of a run, in a word or three.
+type Verdict string
 
-// The fates, in the order in which a row of runs names them.
+// The verdicts, in the order in which a row of runs names them.
 const (
 	// Stopped is a run that a guard, or a value that is not finite, ended.
-	Stopped Fate = "stopped early"
+	Stopped Verdict = "stopped early"
 	// DeadAtOnce is a run that could do something at the start and nothing from
 	// the first evaluation after it on.
-	DeadAtOnce Fate = "dead at once"
-	// Collapsed is a run that fell (see Fell) and stayed there to its end, or for
-	// a hundred updates.
-	Collapsed Fate = "collapsed"
+	DeadAtOnce Verdict = "dead at once"
+	// Collapsed is a run that lost CollapseLoss of its peak (see HasCollapsed) and stayed
+	// there to its end, or for a hundred updates.
+	Collapsed Verdict = "collapsed"
 	// NeverLearned is a run that could do nothing at the start nor later: it had
 	// nothing to lose.
-	NeverLearned Fate = "never learned"
-	// TooFew is a run with fewer evaluations than a fall takes to show: three for
-	// the end, and one to fall from.
-	TooFew Fate = "too few evaluations"
+	NeverLearned Verdict = "never learned"
+	// TooFew is a run with fewer evaluations than a collapse takes to show: three for
+	// the end, and one for the peak.
+	TooFew Verdict = "too few evaluations"
 	// Running is a run without a summary yet.
-	Running Fate = "still running"
+	Running Verdict = "still running"
 	// NotJudged is a run without the metric.
-	NotJudged Fate = "not judged"
-	// Held is a run to which none of that happened.
-	Held Fate = "held"
+	NotJudged Verdict = "not judged"
+	// NotCollapsed is a run to which none of that happened.
+	NotCollapsed Verdict = "held"
 )
 
-// Fates are all of them, in that order.
-var Fates = [...]Fate{Stopped, DeadAtOnce, Collapsed, NeverLearned, TooFew, Running, NotJudged, Held}
+// Verdicts are all of them, in that order.
+var Verdicts = [...]Verdict{Stopped, DeadAtOnce, Collapsed, NeverLearned, TooFew, Running, NotJudged, NotCollapsed}
 
-// Fallen reports whether the fate is a collapse, at once or later.
-func (f Fate) Fallen() bool { return f == Collapsed || f == DeadAtOnce }
+// IsCollapse reports whether the verdict is a collapse, at once or later.
+func (v Verdict) IsCollapse() bool { return v == Collapsed || v == DeadAtOnce }
 
-// Judgement is a run by one metric.
-type Judgement struct {
-	// Fate is the verdict.
-	Fate Fate
+// RunOutcome is what became of a run, by one metric. Its figures are NaN for a run
+// without the metric.
+type RunOutcome struct {
 	// Start is the evaluation before the first update, NaN if there was none.
-	Start float64
-	// Mean is over the evaluations after the start; Peak is the best mean of three
-	// consecutive ones, or the start where that is higher, and Final the last such
-	// mean. All are NaN for a run without the metric.
-	Mean, Peak, Final float64
+	Start Number `json:"start"`
+	// Final is the mean of the last three evaluations, Mean that of all after the
+	// start; Peak is the best mean of three consecutive ones, or the start where that is
+	// higher.
+	Final Number `json:"final"`
+	Mean  Number `json:"mean"`
+	Peak  Number `json:"peak"`
 	// Drawdown is the furthest that such a mean lay below the highest before it, the
-	// start included: 0 for a run that only rises, NaN for one without the metric.
-	Drawdown float64
+	// start included: 0 for a run that only rises.
+	Drawdown Number `json:"drawdown"`
+	// Verdict sums it up.
+	Verdict Verdict `json:"fate"`
 }
 
 // Lost is the share of the peak that the end lacks, 0 for a peak of 0.
-func (c Judgement) Lost() float64 {
-	if c.Peak > 0 {
-		return 1 - c.Final/c.Peak
+func (o RunOutcome) Lost() float64 {
+	if o.Peak > 0 {
+		return float64(1 - o.Final/o.Peak)
 	}
 	return 0
 }
 
-// Fell is the one rule for a fall: it reports whether a value lies CollapseLoss
-// or more below the peak before it. Where the peak is not above zero there was
-// nothing to lose.
-func Fell(peak, value float64) bool {
+// HasCollapsed is the one criterion of a collapse: it reports whether a value lies
+// CollapseLoss or more below the peak before it. Where the peak is not above zero there
+// was nothing to lose.
+func HasCollapsed(peak, value float64) bool {
 	// 10 prompts of 18 to 7 are a loss of exactly the share, which rounded means miss by an ulp.
 	const ulps = 1e-12
 	return peak > 0 && value <= (1-CollapseLoss+ulps)*peak
 }
+
+// HasDegraded is the one criterion of a degradation: it reports whether a run ends more
+// than DegradationLoss below its matched control, the same seed without the stressor.
+func HasDegraded(control, final float64) bool { return final < control-DegradationLoss }
 
 // CollapseRule is the rule in words, for the note of a table.
 func CollapseRule() string {
@@ -94,23 +107,33 @@ func CollapseRule() string {
 }
 
 // Judge says what became of a run, by one metric.
-func Judge(r *Record, metric string) Judgement {
+func Judge(r *Record, metric string) RunOutcome {
 	curve := curveOf(r.Column(metric))
-	c := Judgement{Start: curve.start, Mean: math.NaN(), Peak: math.NaN(), Final: math.NaN(), Drawdown: curve.drawdown()}
+	nan := Number(math.NaN())
+	o := RunOutcome{Start: Number(curve.start), Mean: nan, Peak: nan, Final: nan, Drawdown: Number(curve.drawdown())}
 	if peak, final, ok := PeakAndEnd(curve.values); ok {
-		c.Mean, c.Peak, c.Final = meanOf(curve.values), peak, final
 		if curve.start > peak {
-			c.Peak = curve.start
+			peak = curve.start
 		}
+		o.Mean, o.Peak, o.Final = Number(stats.Average(curve.values)), Number(peak), Number(final)
 	}
-	c.Fate = curve.fate(c, strings.HasSuffix(metric, "pass_rate"))
+	o.Verdict = curve.verdict(float64(o.Peak), strings.HasSuffix(metric, "pass_rate"))
 	switch {
 	case r.Summary == nil:
-		c.Fate = Running
+		o.Verdict = Running
 	case r.Summary.Status == StatusStopped:
-		c.Fate = Stopped
+		o.Verdict = Stopped
 	}
-	return c
+	return o
+}
+
+// JudgeAll judges several runs by the same metric.
+func JudgeAll(runs []*Record, metric string) []RunOutcome {
+	list := make([]RunOutcome, len(runs))
+	for i, r := range runs {
+		list[i] = Judge(r, metric)
+	}
+	return list
 }
 
 // curve is what a run can be judged by: the finite values of a metric.
@@ -137,9 +160,9 @@ func curveOf(column *Column) curve {
 	return c
 }
 
-// fate judges a run that came to its end. A rate counts as something from
+// verdict judges a run that came to its end. A rate counts as something from
 // lowestRate on, any other metric as soon as it is above zero.
-func (c curve) fate(j Judgement, rate bool) Fate {
+func (c curve) verdict(peak float64, rate bool) Verdict {
 	started, evaluations := finite(c.start), len(c.values)
 	if started {
 		evaluations++
@@ -150,20 +173,20 @@ func (c curve) fate(j Judgement, rate bool) Fate {
 		return NotJudged
 	case evaluations <= Window:
 		return TooFew
-	case !something(j.Peak):
+	case !something(peak):
 		return NeverLearned
 	case started && !slices.ContainsFunc(c.values, something):
 		return DeadAtOnce
 	case c.collapsed():
 		return Collapsed
 	}
-	return Held
+	return NotCollapsed
 }
 
 // collapsed follows the means of consecutive evaluations: below the line at the
 // end, or for as long as a recovery may take.
 func (c curve) collapsed() bool {
-	peak, fell := math.Inf(-1), -1
+	peak, since := math.Inf(-1), -1 // the step from which it has been below the line
 	if finite(c.start) {
 		peak = c.start
 	}
@@ -171,18 +194,18 @@ func (c curve) collapsed() bool {
 		peak = max(peak, mean)
 		at := c.steps[min(i+Window, len(c.steps))-1]
 		switch {
-		case !Fell(peak, mean):
-			fell = -1
-		case fell < 0:
-			fell = at
-		case at-fell >= recovery:
+		case !HasCollapsed(peak, mean):
+			since = -1
+		case since < 0:
+			since = at
+		case at-since >= recovery:
 			return true
 		}
 	}
-	return fell >= 0
+	return since >= 0
 }
 
-// drawdown is the largest fall of the means of consecutive evaluations.
+// drawdown is the largest loss of the means of consecutive evaluations.
 func (c curve) drawdown() float64 {
 	if len(c.values) == 0 {
 		return math.NaN()
@@ -204,17 +227,9 @@ func runningMeans(values []float64) []float64 {
 	width := min(Window, len(values))
 	var means []float64
 	for i := 0; width > 0 && i+width <= len(values); i++ {
-		means = append(means, meanOf(values[i:i+width]))
+		means = append(means, stats.Average(values[i:i+width]))
 	}
 	return means
-}
-
-func meanOf(values []float64) float64 {
-	var sum float64
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }
 
 // PeakAndEnd returns the peak of a curve and its end, both as means of three

@@ -3,24 +3,26 @@ package record
 import (
 	"math"
 	"testing"
+
+	"driftlab/results/stats"
 )
 
-// TestFell pins the convention at its edges: a loss of exactly the share counts,
-// however the means were rounded, and a curve that never rose has not fallen.
-func TestFell(t *testing.T) {
+// TestHasCollapsed pins the convention at its edges: a loss of exactly the share counts,
+// however the means were rounded, and a curve that never rose has not collapsed.
+func TestHasCollapsed(t *testing.T) {
 	for _, c := range []struct {
 		peak, final float64
 		want        bool
 	}{{1, 0.71, false}, {1, 0.7, true}, {1, 0, true}, {0, 0, false}, {0.5, 0.5, false}} {
-		if got := Fell(c.peak, c.final); got != c.want {
-			t.Errorf("Fell(%v, %v) = %v, want %v", c.peak, c.final, got, c.want)
+		if got := HasCollapsed(c.peak, c.final); got != c.want {
+			t.Errorf("HasCollapsed(%v, %v) = %v, want %v", c.peak, c.final, got, c.want)
 		}
 	}
 	for prompts := 1; prompts <= 256; prompts++ {
 		for solved := 10; solved <= 3*prompts; solved += 10 {
 			n := float64(prompts)
-			peak, final := meanOf([]float64{float64(solved-2*(solved/3)) / n, float64(solved/3) / n, float64(solved/3) / n}), float64(solved*7/10)/n/3
-			if !Fell(peak, final) {
+			peak, final := stats.Average([]float64{float64(solved-2*(solved/3)) / n, float64(solved/3) / n, float64(solved/3) / n}), float64(solved*7/10)/n/3
+			if !HasCollapsed(peak, final) {
 				t.Fatalf("%d of %d prompts to %d: not a loss of 30 %%", solved, 3*prompts, solved*7/10)
 			}
 		}
@@ -43,38 +45,38 @@ func TestJudge(t *testing.T) {
 		name               string
 		steps              []int
 		rates              []float64
-		fate               Fate
+		verdict            Verdict
 		start, peak, final float64
 	}{
 		{"a learning rate of 10", from0, []float64{0.56, 0, 0, 0}, DeadAtOnce, 0.56, 0.56, 0},
 		{"a stray sample afterwards", from0, []float64{0.56, 0, 0.02, 0, 0}, DeadAtOnce, 0.56, 0.56, 0.02 / 3},
 		{"low from the first evaluation on", from0, []float64{0.56, 0.1, 0.1, 0.1}, Collapsed, 0.56, 0.56, 0.1},
-		{"the same without its start", from1, []float64{0.1, 0.1, 0.1, 0.1}, Held, nan, 0.1, 0.1},
+		{"the same without its start", from1, []float64{0.1, 0.1, 0.1, 0.1}, NotCollapsed, nan, 0.1, 0.1},
 		{"above its start, then down", from0, []float64{0.5, 0.6, 0.9, 0.9, 0.9, 0.6, 0.6, 0.6}, Collapsed, 0.5, 0.9, 0.6},
 		{"nothing at any time", from0, []float64{0, 0, 0, 0, 0}, NeverLearned, 0, 0, 0},
 		{"as good as nothing", from0, []float64{0.02, 0, 0.03, 0, 0}, NeverLearned, 0.02, 0.02, 0.01},
 		{"nothing, start unknown", from1, []float64{0, 0, 0, 0, 0}, NeverLearned, nan, 0, 0},
-		{"learned from nothing", from0, []float64{0, 0, 0.3, 0.6, 0.6, 0.6}, Held, 0, 0.6, 0.6},
-		{"unmoved", from0, []float64{0.5, 0.5, 0.5, 0.5}, Held, 0.5, 0.5, 0.5},
+		{"learned from nothing", from0, []float64{0, 0, 0.3, 0.6, 0.6, 0.6}, NotCollapsed, 0, 0.6, 0.6},
+		{"unmoved", from0, []float64{0.5, 0.5, 0.5, 0.5}, NotCollapsed, 0.5, 0.5, 0.5},
 		{"two evaluations and the start", from0, []float64{0.5, 0, 0}, TooFew, 0.5, 0.5, 0},
 		{"three evaluations, no start", from1, []float64{0.5, 0, 0}, TooFew, nan, 0.5 / 3, 0.5 / 3},
 		{"the start only", from0, []float64{0.5}, NotJudged, 0.5, nan, nan},
-		{"a dip of 60 updates", from0, []float64{0.5, 0.9, 0.9, 0.9, 0.3, 0.3, 0.3, 0.9, 0.9, 0.9}, Held, 0.5, 0.9, 0.9},
+		{"a dip of 60 updates", from0, []float64{0.5, 0.9, 0.9, 0.9, 0.3, 0.3, 0.3, 0.9, 0.9, 0.9}, NotCollapsed, 0.5, 0.9, 0.9},
 		{"down for 100 updates, then up", from0, []float64{0.5, 0.9, 0.9, 0.9, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9}, Collapsed, 0.5, 0.9, 0.9},
 		{"no value that is finite", from0, []float64{nan, nan, math.Inf(1), nan, nan}, NotJudged, nan, nan, nan},
 	} {
 		got := Judge(recordOf(c.steps, c.rates...), "val/learner/pass_rate")
 		same := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-12 || math.IsNaN(a) && math.IsNaN(b) }
-		if got.Fate != c.fate || !same(got.Start, c.start) || !same(got.Peak, c.peak) || !same(got.Final, c.final) {
+		if got.Verdict != c.verdict || !same(float64(got.Start), c.start) || !same(float64(got.Peak), c.peak) || !same(float64(got.Final), c.final) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c)
 		}
 	}
 	r := recordOf(from0, 0.5, 0, 0, 0, 0)
 	r.Summary.Status = StatusStopped
-	if c := Judge(r, "val/learner/pass_rate"); c.Fate != Stopped {
-		t.Errorf("a stopped run: %s", c.Fate)
+	if c := Judge(r, "val/learner/pass_rate"); c.Verdict != Stopped {
+		t.Errorf("a stopped run: %s", c.Verdict)
 	}
-	if r.Summary = nil; Judge(r, "val/learner/pass_rate").Fate != Running {
+	if r.Summary = nil; Judge(r, "val/learner/pass_rate").Verdict != Running {
 		t.Error("a run without a summary is judged")
 	}
 }
