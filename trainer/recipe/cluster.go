@@ -118,9 +118,7 @@ func (c *checker) cluster(r Recipe) {
 		c.within("cluster.engine", k.Engine, 1, 1<<10)
 		c.within("cluster.trainers", k.Trainers, 1, maxResponses)
 		c.word("cluster.behaviour", k.Behaviour, "system", "snapshots", "dedicated", "interrupt")
-		if err := k.Costs.Validate(); err != nil {
-			c.that(false, "cluster.costs", "%v", err)
-		}
+		c.errs("cluster.costs", method.CheckTags(&k.Costs), nil)
 	}
 	o, name := r.Rollout, r.Schedule.Name
 	c.graded(r)
@@ -147,7 +145,9 @@ func (c *checker) graded(r Recipe) {
 		}
 	}
 	if p := r.Replay; p != nil {
-		c.errs("replay", p.Validate(), []string{"draws", "order", "capacity", "tau", "exponent", "beta"})
+		if *p != (schedule.Replay{}) { // which replays nothing
+			c.errs("replay", method.CheckTags(p), nil)
+		}
 		c.that(!p.On() || p.Beta == 0 || p.Order == schedule.Uniformly || p.Order == schedule.FirstIn || r.Loss.Name == "" || r.Loss.Spec().Reads(batch.Advantage), "replay.beta",
 			"%v weighs advantages, and the loss %s reads none: use 0", p.Beta, r.Loss.Name)
 		reads = "replay"

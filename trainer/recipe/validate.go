@@ -67,7 +67,8 @@ func (c *checker) word(path, value string, known ...string) {
 }
 
 // errs records the faults of a value that checks itself. Its error lines begin
-// with a field of the value, or speak of the value as a whole.
+// with a field of the value, or speak of the value as a whole; without fields all
+// begin with one.
 func (c *checker) errs(path string, err error, fields []string) {
 	for _, line := range flatten(err) {
 		field, problem := splitField(line, fields)
@@ -106,7 +107,7 @@ func splitField(line string, fields []string) (field, problem string) {
 	if i := strings.IndexAny(word, ".["); i > 0 {
 		base = word[:i]
 	}
-	if !slices.Contains(fields, base) {
+	if fields != nil && !slices.Contains(fields, base) {
 		return "", line
 	}
 	return word, strings.TrimLeft(line[len(word):], ": ")

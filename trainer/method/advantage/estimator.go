@@ -1,8 +1,7 @@
 package advantage
 
 import (
-	"fmt"
-
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -12,27 +11,17 @@ type Estimator interface {
 	// Estimate fills b.Advantage, zero outside b.Mask, or returns an error that
 	// names the column it misses. It allocates nothing in steady state.
 	Estimate(b *batch.Batch) error
-	// Validate returns an error that names the field at fault.
-	Validate() error
 }
 
 // Asymmetry is embedded in every estimator: it weighs positive advantages.
 type Asymmetry struct {
 	// PositiveWeight multiplies positive advantages after all normalisation, 0 to
-	// 1: 1 is the ordinary estimator, 0 trains on negatives only. Default 1.
-	PositiveWeight float64 `yaml:"positive_weight"`
+	// 1: 1 is the ordinary estimator, 0 trains on negatives only.
+	PositiveWeight float64 `yaml:"positive_weight" default:"1" range:"[0,1]"`
 }
 
 // symmetric is the default: positive advantages count in full.
-var symmetric = Asymmetry{PositiveWeight: 1}
-
-// Validate checks the range.
-func (a Asymmetry) Validate() error {
-	if !(a.PositiveWeight >= 0 && a.PositiveWeight <= 1) {
-		return fmt.Errorf("positive_weight is %v, must lie between 0 and 1", a.PositiveWeight)
-	}
-	return nil
-}
+var symmetric = *method.New[Asymmetry]()
 
 // apply weighs the positive advantages of b.
 func (a Asymmetry) apply(b *batch.Batch) {

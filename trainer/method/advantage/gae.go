@@ -1,8 +1,7 @@
 package advantage
 
 import (
-	"fmt"
-
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -19,17 +18,24 @@ import (
 // Source: arXiv 1506.02438; verl compute_gae_advantage_return.
 type GAE struct {
 	Asymmetry `yaml:",inline"`
-	// Gamma is the discount. Default 1.
-	Gamma float64 `yaml:"gamma"`
-	// Lam is lambda. Default 1 (verl); 0.95 classically.
-	Lam float64 `yaml:"lam"`
-	// Whiten centres and scales over all generated tokens. Default true.
-	Whiten bool `yaml:"whiten"`
-	// Holes is carry or through. Default carry.
-	Holes Holes `yaml:"holes"`
-	// CountEps is added to the number of tokens in the whitening's mean. Default
-	// 1e-8 (verl, ROLL); 0 is SkyRL's and slime's.
-	CountEps float64 `yaml:"count_eps"`
+	// Gamma is the discount.
+	Gamma float64 `yaml:"gamma" default:"1" range:"[0,1]"`
+	// Lam is lambda; 1 is verl's, 0.95 classical.
+	Lam float64 `yaml:"lam" default:"1" range:"[0,1]"`
+	// Whiten centres and scales over all generated tokens.
+	Whiten bool `yaml:"whiten" default:"true"`
+	// Holes is carry or through.
+	Holes Holes `yaml:"holes" default:"carry" oneof:"carry through"`
+	// CountEps is added to the number of tokens in the whitening's mean: 1e-8 is
+	// verl's and ROLL's, 0 SkyRL's and slime's.
+	CountEps float64 `yaml:"count_eps" default:"1e-8" range:"[0,inf]"`
+}
+
+var gaeSpec = method.Spec{
+	Name: "gae", Unit: method.Token,
+	Source:  "arXiv 1506.02438; verl, SkyRL, slime, ROLL",
+	Formula: "L_t = r_t + gamma·V_{t+1} − V_t + gamma·lam·L_{t+1};  A = whiten(L)",
+	Needs:   batch.Columns{batch.TokenReward, batch.Value},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward and Value.
@@ -57,21 +63,4 @@ func (e *GAE) Estimate(b *batch.Batch) error {
 	}
 	e.apply(b)
 	return nil
-}
-
-// Validate checks gamma, lam and holes.
-func (e *GAE) Validate() error {
-	if err := checkDiscount("gamma", e.Gamma); err != nil {
-		return err
-	}
-	if err := checkDiscount("lam", e.Lam); err != nil {
-		return err
-	}
-	if err := checkEps(e.CountEps); err != nil {
-		return err
-	}
-	if e.Holes != Carry && e.Holes != Through {
-		return fmt.Errorf("holes is %q, must be %q or %q", e.Holes, Carry, Through)
-	}
-	return e.Asymmetry.Validate()
 }

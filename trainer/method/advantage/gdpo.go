@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -23,17 +24,24 @@ import (
 type GDPO struct {
 	Asymmetry `yaml:",inline"`
 	// Weights weighs the kinds, in their order. Empty means 1 each.
-	Weights []float64 `yaml:"weights"`
-	// Std divides by the group's standard deviation. Default true.
-	Std bool `yaml:"std"`
-	// Eps is added to standard deviations. Default 1e-6.
-	Eps float64 `yaml:"eps"`
-	// Whiten is "token" (verl), "sequence" (TRL) or "none". Default token.
-	Whiten string `yaml:"whiten"`
+	Weights []float64 `yaml:"weights" range:"(-inf,inf)"`
+	// Std divides by the group's standard deviation.
+	Std bool `yaml:"std" default:"true"`
+	// Eps is added to standard deviations.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
+	// Whiten is "token" (verl), "sequence" (TRL) or "none".
+	Whiten string `yaml:"whiten" default:"token" oneof:"token sequence none"`
 
 	groups            groups
 	score, kind, part []float64
 	scored            []bool // per token: the response has a part that is not NaN
+}
+
+var gdpoSpec = method.Spec{
+	Name: "gdpo", Unit: method.Batch,
+	Source:  "arXiv 2601.05242; verl; TRL normalize_then_sum",
+	Formula: "A = whiten(Σ_k weight_k·(R_ik − mean_g)/(std_g + eps))",
+	Needs:   batch.Columns{batch.RewardParts, batch.Group},
 }
 
 // Estimate fills b.Advantage from RewardParts.
@@ -116,22 +124,6 @@ func unscored(b *batch.Batch, i, kinds int) bool {
 		}
 	}
 	return kinds > 0
-}
-
-// Validate checks eps, weights and whiten.
-func (e *GDPO) Validate() error {
-	for k, w := range e.Weights {
-		if math.IsNaN(w) || math.IsInf(w, 0) {
-			return fmt.Errorf("weights[%d] is %v", k, w)
-		}
-	}
-	if e.Whiten != "token" && e.Whiten != "sequence" && e.Whiten != "none" {
-		return fmt.Errorf("whiten is %q, must be \"token\", \"sequence\" or \"none\"", e.Whiten)
-	}
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }
 
 // part is the reward of kind k of response i; without kinds it is the reward.

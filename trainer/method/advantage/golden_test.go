@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/golden"
@@ -44,7 +45,7 @@ func rewards(b *batch.Batch, token []float64) {
 
 // estimated runs an estimator on a batch and returns the batch, nil if it failed.
 func estimated(k *golden.Check, e Estimator, b *batch.Batch) *batch.Batch {
-	if err := e.Validate(); err != nil {
+	if err := method.Check(e); err != nil {
 		k.Fail("%v", err)
 	}
 	if err := e.Estimate(b); err != nil {

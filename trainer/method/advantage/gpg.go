@@ -1,8 +1,7 @@
 package advantage
 
 import (
-	"fmt"
-
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -16,10 +15,17 @@ import (
 // Source: arXiv 2504.02546; verl gpg, which overwrites its alpha argument.
 type GPG struct {
 	Asymmetry `yaml:",inline"`
-	// FNorm divides the advantage. Default 1.
-	FNorm float64 `yaml:"f_norm"`
+	// FNorm divides the advantage.
+	FNorm float64 `yaml:"f_norm" default:"1" range:"(0,inf]"`
 
 	groups groups
+}
+
+var gpgSpec = method.Spec{
+	Name: "gpg", Unit: method.Batch,
+	Source:  "arXiv 2504.02546; verl",
+	Formula: "A_i = B/max(1, #{R≠0})·(R_i − mean_g)/f_norm",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -41,12 +47,4 @@ func (e *GPG) Estimate(b *batch.Batch) error {
 		}
 		return nil
 	})
-}
-
-// Validate checks f_norm.
-func (e *GPG) Validate() error {
-	if !(e.FNorm > 0) {
-		return fmt.Errorf("f_norm is %v, must be positive", e.FNorm)
-	}
-	return e.Asymmetry.Validate()
 }

@@ -3,6 +3,7 @@ package advantage
 import (
 	"math"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -21,14 +22,21 @@ import (
 // std divided by 1+eps.
 type GRPO struct {
 	Asymmetry `yaml:",inline"`
-	// Std divides by the group's standard deviation. Default true.
-	Std bool `yaml:"std"`
-	// Eps is added to the standard deviation. Default 1e-6.
-	Eps float64 `yaml:"eps"`
-	// Singleton is "raw" (mean 0, std 1: verl, SkyRL) or "zero" for a group of one. Default raw.
-	Singleton string `yaml:"singleton"`
+	// Std divides by the group's standard deviation.
+	Std bool `yaml:"std" default:"true"`
+	// Eps is added to the standard deviation.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
+	// Singleton is "raw" (mean 0, std 1: verl, SkyRL) or "zero" for a group of one.
+	Singleton string `yaml:"singleton" default:"raw" oneof:"raw zero"`
 
 	groups groups
+}
+
+var grpoSpec = method.Spec{
+	Name: "grpo", Aliases: []string{"grpo_vectorized"}, Unit: method.Group,
+	Source:  "arXiv 2402.03300; std: false is Dr. GRPO, arXiv 2503.20783; verl, SkyRL, TRL",
+	Formula: "A_i = (R_i − mean_g)/(std_g + eps), the same on every token",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -61,15 +69,4 @@ func (e *GRPO) normalise(score, reward []float64) {
 			score[i] = (r - centre) / scale
 		}
 	}
-}
-
-// Validate checks eps and singleton.
-func (e *GRPO) Validate() error {
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	if err := checkSingleton(e.Singleton); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

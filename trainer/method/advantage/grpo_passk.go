@@ -3,6 +3,7 @@ package advantage
 import (
 	"fmt"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -16,12 +17,21 @@ import (
 // Source: verl grpo_passk; arXiv 2503.19595.
 type GRPOPassK struct {
 	Asymmetry `yaml:",inline"`
-	// Std divides by the group's standard deviation. Default true.
-	Std bool `yaml:"std"`
-	// Eps is added to the standard deviation. Default 1e-6.
-	Eps float64 `yaml:"eps"`
+	// Std divides by the group's standard deviation.
+	Std bool `yaml:"std" default:"true"`
+	// Eps is added to the standard deviation.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
 
 	groups groups
+}
+
+var grpoPasskSpec = method.Spec{
+	Name: "grpo_passk", Unit: method.Group,
+	Source:  "arXiv 2503.19595; verl grpo_passk",
+	Formula: "A_best = (R_max − R_second)/(std_g + eps), 0 for the others",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
+	Reconstruction: "with rewards of 0 and 1 a group learns only if exactly one response is correct; the source has no other setting " +
+		"for them, so give rewards with degrees, or use reward pass_at_k with another estimator",
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -51,12 +61,4 @@ func (e *GRPOPassK) Estimate(b *batch.Batch) error {
 		}
 		return nil
 	})
-}
-
-// Validate checks eps.
-func (e *GRPOPassK) Validate() error {
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -57,7 +58,7 @@ func TestGRPOByHand(t *testing.T) {
 }
 
 func e(x Estimator, b *batch.Batch) error {
-	if err := x.Validate(); err != nil {
+	if err := method.Check(x); err != nil {
 		return err
 	}
 	return x.Estimate(b)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -48,7 +49,7 @@ func TestLimitsOfOptions(t *testing.T) {
 		{&OPO{Asymmetry: Asymmetry{PositiveWeight: above}}, false},
 		{&OPO{Asymmetry: Asymmetry{PositiveWeight: below}}, false},
 	} {
-		if err := tc.e.Validate(); (err == nil) != tc.ok {
+		if err := method.Check(tc.e); (err == nil) != tc.ok {
 			t.Errorf("%T%+v: %v", tc.e, tc.e, err)
 		}
 	}

@@ -1,6 +1,9 @@
 package advantage
 
-import "driftlab/trainer/method/batch"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
 
 // MaxRL divides the centred reward by the group's mean in place of its
 // deviation: with 0/1 rewards the expected gradient becomes that of the log of
@@ -13,10 +16,17 @@ import "driftlab/trainer/method/batch"
 // Source: SkyRL maxrl; arXiv 2602.02710.
 type MaxRL struct {
 	Asymmetry `yaml:",inline"`
-	// Eps is added to the mean. Default 1e-6.
-	Eps float64 `yaml:"eps"`
+	// Eps is added to the mean.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
 
 	groups groups
+}
+
+var maxrlSpec = method.Spec{
+	Name: "maxrl", Unit: method.Group,
+	Source:  "arXiv 2602.02710; SkyRL",
+	Formula: "A_i = (R_i − mean_g)/(mean_g + eps)",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -33,12 +43,4 @@ func (e *MaxRL) Estimate(b *batch.Batch) error {
 		}
 		return nil
 	})
-}
-
-// Validate checks eps.
-func (e *MaxRL) Validate() error {
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

@@ -2,9 +2,9 @@ package advantage
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -19,22 +19,28 @@ import (
 // left out of mean and std and gets 0 (TRL).
 type Normalize struct {
 	Asymmetry `yaml:",inline"`
-	// Mean is "group", "batch" or "none". Default group.
-	Mean string `yaml:"mean"`
-	// Std is "group", "batch" or "none". Default batch.
-	Std string `yaml:"std"`
-	// Eps is added to the standard deviation. Default 1e-6.
-	Eps float64 `yaml:"eps"`
-	// Biased divides the variance by n in place of n−1 (AReaL). Default false.
+	// Mean is "group", "batch" or "none".
+	Mean string `yaml:"mean" default:"group" oneof:"group batch none"`
+	// Std is "group", "batch" or "none".
+	Std string `yaml:"std" default:"batch" oneof:"group batch none"`
+	// Eps is added to the standard deviation.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
+	// Biased divides the variance by n in place of n−1 (AReaL).
 	Biased bool `yaml:"biased"`
-	// LeaveOneOut takes the mean of the others (AReaL mean_leave1out). Default false.
+	// LeaveOneOut takes the mean of the others (AReaL mean_leave1out).
 	LeaveOneOut bool `yaml:"leave_one_out"`
 	// Residual takes the standard deviation of what is left after centring, which
 	// with group mean and batch std differs from that of the rewards (AReaL).
-	// Default false.
 	Residual bool `yaml:"residual"`
 
 	groups groups
+}
+
+var normalizeSpec = method.Spec{
+	Name: "normalize", Aliases: []string{"reward_norm"}, Unit: method.Batch,
+	Source:  "TRL scale_rewards; ROLL reward_norm; AReaL Normalization; group mean and batch std: arXiv 2508.08221",
+	Formula: "A_i = (R_i − mean)/(std + eps), mean and std each over group, batch or none",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -116,17 +122,4 @@ func (e *Normalize) deviation(x []float64) float64 {
 		n--
 	}
 	return scoredDeviation(x, m, n)
-}
-
-// Validate checks the levels and eps.
-func (e *Normalize) Validate() error {
-	for _, l := range []struct{ field, value string }{{"mean", e.Mean}, {"std", e.Std}} {
-		if l.value != "group" && l.value != "batch" && l.value != "none" {
-			return fmt.Errorf("%s is %q, must be \"group\", \"batch\" or \"none\"", l.field, l.value)
-		}
-	}
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -19,6 +20,13 @@ type OPO struct {
 	Asymmetry `yaml:",inline"`
 
 	groups groups
+}
+
+var opoSpec = method.Spec{
+	Name: "opo", Unit: method.Group,
+	Source:  "arXiv 2505.23585; verl",
+	Formula: "A_i = R_i − Σ_j L_j·R_j/Σ_j L_j, L in generated tokens",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -44,6 +52,3 @@ func (e *OPO) Estimate(b *batch.Batch) error {
 		return nil
 	})
 }
-
-// Validate checks positive_weight.
-func (e *OPO) Validate() error { return e.Asymmetry.Validate() }

@@ -1,11 +1,11 @@
 package advantage
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -24,23 +24,30 @@ import (
 // advantages, for which run it over one group.
 type OPOB struct {
 	Asymmetry `yaml:",inline"`
-	// Eps is added to the sum of the weights. Default 1e-8.
-	Eps float64 `yaml:"eps"`
-	// Weighted includes w². Default true.
-	Weighted bool `yaml:"weighted"`
-	// Cap truncates w in the baseline, .inf for none. Default .inf.
-	Cap float64 `yaml:"cap"`
-	// LengthNorm divides the weights by L². Default false.
+	// Eps is added to the sum of the weights.
+	Eps float64 `yaml:"eps" default:"1e-8" range:"[0,inf]"`
+	// Weighted includes w².
+	Weighted bool `yaml:"weighted" default:"true"`
+	// Cap truncates w in the baseline, .inf for none.
+	Cap float64 `yaml:"cap" default:"inf" range:"(0,inf]"`
+	// LengthNorm divides the weights by L².
 	LengthNorm bool `yaml:"length_norm"`
 	// Aggregate is "mean", "median" or "winsorized" (rewards cut to the weighted
-	// 5% and 95% quantiles). Default mean.
-	Aggregate string `yaml:"aggregate"`
-	// Std divides A by the group's standard deviation plus 1e-6. Default false.
+	// 5% and 95% quantiles).
+	Aggregate string `yaml:"aggregate" default:"mean" oneof:"mean median winsorized"`
+	// Std divides A by the group's standard deviation plus 1e-6.
 	Std bool `yaml:"std"`
 
 	groups groups
 	weight []float64
 	order  []int
+}
+
+var opobSpec = method.Spec{
+	Name: "opob", Aliases: []string{"vcpo"}, Unit: method.Group,
+	Source:  "arXiv 2602.17616; mit-han-lab/vcpo",
+	Formula: "A_i = R_i − Σ_j w_j²·n_j²·R_j/(Σ_j w_j²·n_j² + eps)",
+	Needs:   batch.Columns{batch.Reward, batch.ScoreNorm, batch.LogpOld, batch.LogpRoll, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward, ScoreNorm, LogpOld and LogpRoll.
@@ -134,18 +141,4 @@ func (e *OPOB) quantile(reward []float64, cut float64) float64 {
 		}
 	}
 	return reward[e.order[len(e.order)-1]]
-}
-
-// Validate checks the options.
-func (e *OPOB) Validate() error {
-	if e.Aggregate != "mean" && e.Aggregate != "median" && e.Aggregate != "winsorized" {
-		return fmt.Errorf("aggregate is %q, must be \"mean\", \"median\" or \"winsorized\"", e.Aggregate)
-	}
-	if !(e.Cap > 0) {
-		return fmt.Errorf("cap is %v, must be positive", e.Cap)
-	}
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

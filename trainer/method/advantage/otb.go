@@ -1,9 +1,8 @@
 package advantage
 
 import (
-	"fmt"
-
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -29,13 +28,13 @@ import (
 // tir_optimal_token_baseline.
 type OTB struct {
 	Asymmetry `yaml:",inline"`
-	// Eps is added to the sum of the weights. Default 1e-8.
-	Eps float64 `yaml:"eps"`
+	// Eps is added to the sum of the weights.
+	Eps float64 `yaml:"eps" default:"1e-8" range:"[0,inf]"`
 	// ZeroTail leaves the one longest response without a baseline beyond the
-	// second longest, where it would be its own. Default true.
-	ZeroTail bool `yaml:"zero_tail"`
-	// Scale says where importance weights enter: "increment" or "cumulative". Default increment.
-	Scale string `yaml:"scale"`
+	// second longest, where it would be its own.
+	ZeroTail bool `yaml:"zero_tail" default:"true"`
+	// Scale says where importance weights enter: "increment" or "cumulative".
+	Scale string `yaml:"scale" default:"increment" oneof:"increment cumulative"`
 
 	multiTurn  bool
 	groups     groups
@@ -43,6 +42,20 @@ type OTB struct {
 	column     []int     // column of each token, −1 for none
 	numerator  []float64
 	denominate []float64
+}
+
+var optimalTokenBaselineSpec = method.Spec{
+	Name: "optimal_token_baseline", Aliases: []string{"otb"}, Unit: method.Token,
+	Source:  "arXiv 2602.07078; verl",
+	Formula: "B_t = Σ_i G_it·W_it/(Σ_i W_it + eps), W_t = Σ_{s≤t} (1 − 2q_s + Σ_a q(a)²)·w_s²;  A_t = G_t − B_t",
+	Needs:   batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},
+}
+
+var tirOptimalTokenBaselineSpec = method.Spec{
+	Name: "tir_optimal_token_baseline", Aliases: []string{"tir_otb"}, Unit: method.Token,
+	Source:  "verl tir_optimal_token_baseline; arXiv 2602.07078",
+	Formula: "optimal_token_baseline over the j-th generated tokens of a group in place of the t-th positions",
+	Needs:   batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward, LogpOld and SumSquares.
@@ -156,15 +169,4 @@ func (e *OTB) group(b *batch.Batch, rows []int, columns int) {
 			b.Advantage[n] = b.Return[n] - baseline
 		}
 	}
-}
-
-// Validate checks eps and scale.
-func (e *OTB) Validate() error {
-	if e.Scale != "increment" && e.Scale != "cumulative" {
-		return fmt.Errorf("scale is %q, must be \"increment\" or \"cumulative\"", e.Scale)
-	}
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

@@ -1,10 +1,6 @@
 package advantage
 
-import (
-	"fmt"
-
-	"driftlab/trainer/method/batch"
-)
+import "driftlab/trainer/method/batch"
 
 // outcome is the frame of estimators that give a response one number: per fills
 // the scores of a group from its rewards, and every generated token gets its
@@ -32,28 +28,4 @@ func centre(reward []float64) float64 {
 		return 0
 	}
 	return mean(reward)
-}
-
-// checkSingleton is the rule for what a group of one gets.
-func checkSingleton(s string) error {
-	if s != "raw" && s != "zero" {
-		return fmt.Errorf("singleton is %q, must be \"raw\" or \"zero\"", s)
-	}
-	return nil
-}
-
-// checkEps is the rule for constants that keep a division finite.
-func checkEps(eps float64) error {
-	if !(eps >= 0) {
-		return fmt.Errorf("eps is %v, must not be negative", eps)
-	}
-	return nil
-}
-
-// checkDiscount is the rule for gamma and lambda.
-func checkDiscount(name string, x float64) error {
-	if !(x >= 0 && x <= 1) {
-		return fmt.Errorf("%s is %v, must lie between 0 and 1", name, x)
-	}
-	return nil
 }

@@ -1,9 +1,9 @@
 package advantage
 
 import (
-	"fmt"
 	"slices"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -31,22 +31,29 @@ import (
 // with separate normalisation per kind as in GDPO, arXiv 2601.05242.
 type Process struct {
 	Asymmetry `yaml:",inline"`
-	// OutcomeWeight multiplies the outcome's part. Default 1.
-	OutcomeWeight float64 `yaml:"outcome_weight"`
-	// ProcessWeight multiplies the process part. Default 1.
-	ProcessWeight float64 `yaml:"process_weight"`
-	// Joint normalises outcome and process rewards together. Default false.
+	// OutcomeWeight multiplies the outcome's part.
+	OutcomeWeight float64 `yaml:"outcome_weight" default:"1" range:"[0,inf]"`
+	// ProcessWeight multiplies the process part.
+	ProcessWeight float64 `yaml:"process_weight" default:"1" range:"[0,inf]"`
+	// Joint normalises outcome and process rewards together.
 	Joint bool `yaml:"joint"`
 	// Credit is to_come (P_t as above) or step (a token gets the p̃ of the next judged
-	// one, that of its own step, and nothing of later steps). Default to_come.
-	Credit string `yaml:"credit"`
-	// Std divides by the group's standard deviations. Default true.
-	Std bool `yaml:"std"`
-	// Eps is added to standard deviations. Default 1e-6.
-	Eps float64 `yaml:"eps"`
+	// one, that of its own step, and nothing of later steps).
+	Credit string `yaml:"credit" default:"to_come" oneof:"to_come step"`
+	// Std divides by the group's standard deviations.
+	Std bool `yaml:"std" default:"true"`
+	// Eps is added to standard deviations.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
 
 	groups        groups
 	reward, score []float64
+}
+
+var processSpec = method.Spec{
+	Name: "process", Aliases: []string{"grpo_process"}, Unit: method.Token,
+	Source:  "arXiv 2402.03300 section 4.1.3; normalisation per kind as arXiv 2601.05242",
+	Formula: "A_t = outcome_weight·O_i + process_weight·Σ_{s≥t} p̃_s, each normalised in the group, or both together",
+	Needs:   batch.Columns{batch.OutcomeParts, batch.StepReward, batch.Group},
 }
 
 // The values of Process.Credit.
@@ -147,18 +154,4 @@ func (e *Process) process(b *batch.Batch, rows []int, score []float64) {
 			}
 		}
 	}
-}
-
-// Validate checks the weights and eps.
-func (e *Process) Validate() error {
-	if !(e.OutcomeWeight >= 0) || !(e.ProcessWeight >= 0) {
-		return fmt.Errorf("outcome_weight and process_weight are %v and %v, must not be negative", e.OutcomeWeight, e.ProcessWeight)
-	}
-	if e.Credit != creditToCome && e.Credit != creditStep {
-		return fmt.Errorf("credit is %q, must be %q or %q", e.Credit, creditToCome, creditStep)
-	}
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

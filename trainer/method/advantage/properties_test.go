@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -46,7 +47,7 @@ func random(seed uint64) *batch.Batch {
 
 func estimate(t *testing.T, e Estimator, b *batch.Batch) {
 	t.Helper()
-	if err := e.Validate(); err != nil {
+	if err := method.Check(e); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Estimate(b); err != nil {
@@ -132,7 +133,7 @@ func TestPositiveWeight(t *testing.T) {
 		}
 		m := e.New()
 		asymmetry(m).PositiveWeight = 1.5
-		if m.Validate() == nil {
+		if method.Check(m) == nil {
 			t.Errorf("%s accepts positive_weight 1.5", e.Name)
 		}
 	}

@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -15,16 +16,29 @@ import (
 // Sources disagree on tool output inside a response: see Holes.
 type Reinforce struct {
 	Asymmetry `yaml:",inline"`
-	// Gamma is the discount. Default 1.
-	Gamma float64 `yaml:"gamma"`
-	// Whiten centres and scales over all generated tokens. Default true for
-	// reinforce_plus_plus, false for reinforce.
+	// Gamma is the discount.
+	Gamma float64 `yaml:"gamma" default:"1" range:"[0,1]"`
+	// Whiten centres and scales over all generated tokens: reinforce_plus_plus.
 	Whiten bool `yaml:"whiten"`
-	// Holes is the rule at tokens the policy did not generate. Default carry.
-	Holes Holes `yaml:"holes"`
-	// CountEps is added to the number of tokens in the whitening's mean. Default
-	// 1e-8 (verl, ROLL); 0 is SkyRL's and slime's.
-	CountEps float64 `yaml:"count_eps"`
+	// Holes is the rule at tokens the policy did not generate.
+	Holes Holes `yaml:"holes" default:"carry" oneof:"carry reset through"`
+	// CountEps is added to the number of tokens in the whitening's mean: 1e-8 is
+	// verl's and ROLL's, 0 SkyRL's and slime's.
+	CountEps float64 `yaml:"count_eps" default:"1e-8" range:"[0,inf]"`
+}
+
+var reinforceSpec = method.Spec{
+	Name: "reinforce", Aliases: []string{"returns"}, Unit: method.Token,
+	Source:  "Williams 1992; ROLL adv_estimator reinforce",
+	Formula: "A_t = Σ_{s≥t} gamma^(s−t)·r_s",
+	Needs:   batch.Columns{batch.TokenReward},
+}
+
+var reinforcePlusPlusSpec = method.Spec{
+	Name: "reinforce_plus_plus", Aliases: []string{"reinforce++"}, Unit: method.Batch,
+	Source:  "arXiv 2501.03262; verl, SkyRL",
+	Formula: "A_t = whiten(Σ_{s≥t} gamma^(s−t)·r_s) over the tokens of the batch",
+	Needs:   batch.Columns{batch.TokenReward},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward.
@@ -43,18 +57,4 @@ func (e *Reinforce) Estimate(b *batch.Batch) error {
 	}
 	e.apply(b)
 	return nil
-}
-
-// Validate checks gamma and holes.
-func (e *Reinforce) Validate() error {
-	if err := checkDiscount("gamma", e.Gamma); err != nil {
-		return err
-	}
-	if err := e.Holes.validate(); err != nil {
-		return err
-	}
-	if err := checkEps(e.CountEps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

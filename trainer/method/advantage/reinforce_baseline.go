@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -18,6 +19,13 @@ type ReinforceBaseline struct {
 	Asymmetry `yaml:",inline"`
 
 	groups groups
+}
+
+var reinforcePlusPlusBaselineSpec = method.Spec{
+	Name: "reinforce_plus_plus_baseline", Aliases: []string{"reinforce++_baseline"}, Unit: method.Batch,
+	Source:  "arXiv 2501.03262; verl",
+	Formula: "A = whiten(R_i − mean_g) over the tokens of the batch",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -39,6 +47,3 @@ func (e *ReinforceBaseline) Estimate(b *batch.Batch) error {
 	e.apply(b)
 	return nil
 }
-
-// Validate checks positive_weight.
-func (e *ReinforceBaseline) Validate() error { return e.Asymmetry.Validate() }

@@ -1,6 +1,9 @@
 package advantage
 
-import "driftlab/trainer/method/batch"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
 
 // ReMax subtracts the reward of the greedy response to the same prompt, which
 // costs one more rollout per prompt and no critic.
@@ -10,6 +13,13 @@ import "driftlab/trainer/method/batch"
 // Source: arXiv 2310.10505; verl remax.
 type ReMax struct {
 	Asymmetry `yaml:",inline"`
+}
+
+var remaxSpec = method.Spec{
+	Name: "remax", Unit: method.Sequence,
+	Source:  "arXiv 2310.10505; verl",
+	Formula: "A_t = Σ_{s≥t} r_s − R_greedy",
+	Needs:   batch.Columns{batch.TokenReward, batch.GreedyReward},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward and GreedyReward.
@@ -29,6 +39,3 @@ func (e *ReMax) Estimate(b *batch.Batch) error {
 	e.apply(b)
 	return nil
 }
-
-// Validate checks positive_weight.
-func (e *ReMax) Validate() error { return e.Asymmetry.Validate() }

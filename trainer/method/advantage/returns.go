@@ -1,10 +1,6 @@
 package advantage
 
-import (
-	"fmt"
-
-	"driftlab/trainer/method/batch"
-)
+import "driftlab/trainer/method/batch"
 
 // Holes says what a discounted sum does at tokens the policy did not generate:
 // tool output in a response, padding behind it.
@@ -20,14 +16,6 @@ const (
 	// Through treats them as ordinary tokens, reward and discount (ROLL, slime).
 	Through Holes = "through"
 )
-
-// validate names the known rules.
-func (h Holes) validate() error {
-	if h != Carry && h != Reset && h != Through {
-		return fmt.Errorf("holes is %q, must be %q, %q or %q", h, Carry, Reset, Through)
-	}
-	return nil
-}
 
 // returns fills b.Return with the discounted reward to come of every token.
 func returns(b *batch.Batch, gamma float64, holes Holes) error {

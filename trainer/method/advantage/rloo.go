@@ -1,6 +1,9 @@
 package advantage
 
-import "driftlab/trainer/method/batch"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
 
 // RLOO is REINFORCE with a leave-one-out baseline.
 //
@@ -12,10 +15,17 @@ import "driftlab/trainer/method/batch"
 // Source: arXiv 2402.14740; verl rloo and rloo_vectorized.
 type RLOO struct {
 	Asymmetry `yaml:",inline"`
-	// Singleton is "zero" or "raw" for a group of one. Default zero.
-	Singleton string `yaml:"singleton"`
+	// Singleton is "zero" or "raw" for a group of one.
+	Singleton string `yaml:"singleton" default:"zero" oneof:"zero raw"`
 
 	groups groups
+}
+
+var rlooSpec = method.Spec{
+	Name: "rloo", Aliases: []string{"rloo_vectorized"}, Unit: method.Group,
+	Source:  "arXiv 2402.14740; verl, SkyRL",
+	Formula: "A_i = G/(G−1)·(R_i − mean_g)",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -33,12 +43,4 @@ func (e *RLOO) Estimate(b *batch.Batch) error {
 		}
 		return nil
 	})
-}
-
-// Validate checks singleton.
-func (e *RLOO) Validate() error {
-	if err := checkSingleton(e.Singleton); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

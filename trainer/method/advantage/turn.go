@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -21,19 +22,27 @@ import (
 // through notes; the group form is the same without a critic.
 type TurnLevel struct {
 	Asymmetry `yaml:",inline"`
-	// Gamma is the discount per turn. Default 1.
-	Gamma float64 `yaml:"gamma"`
-	// Baseline is "group" or "value". Default group.
-	Baseline string `yaml:"baseline"`
-	// Std divides by the standard deviation over the siblings. Default true.
-	Std bool `yaml:"std"`
-	// Eps is added to the standard deviation. Default 1e-6.
-	Eps float64 `yaml:"eps"`
+	// Gamma is the discount per turn.
+	Gamma float64 `yaml:"gamma" default:"1" range:"[0,1]"`
+	// Baseline is "group" or "value".
+	Baseline string `yaml:"baseline" default:"group" oneof:"group value"`
+	// Std divides by the standard deviation over the siblings.
+	Std bool `yaml:"std" default:"true"`
+	// Eps is added to the standard deviation.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
 
 	groups groups
 	turns  int
 	// toCome holds R_k, [response][turn]; NaN where the response has no such turn.
 	toCome, value, column []float64
+}
+
+var turnLevelSpec = method.Spec{
+	Name: "turn_level", Unit: method.Turn,
+	Source:         "arXiv 2511.20718, read through notes",
+	Formula:        "A_k = (R_k − mean_g)/(std_g + eps) over siblings with turn k, R_k = Σ_{j≥k} gamma^(j−k)·r_j; or R_k − V",
+	Needs:          batch.Columns{batch.TokenReward, batch.Turn, batch.Group},
+	Reconstruction: "group form of the published A_k = R_k − V(s_k), which baseline: value selects",
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward and Turn.
@@ -130,18 +139,4 @@ func (e *TurnLevel) turn(rows []int, k int) {
 			e.value[at] = (e.toCome[at] - m) / scale
 		}
 	}
-}
-
-// Validate checks the options.
-func (e *TurnLevel) Validate() error {
-	if e.Baseline != "group" && e.Baseline != "value" {
-		return fmt.Errorf("baseline is %q, must be \"group\" or \"value\"", e.Baseline)
-	}
-	if err := checkDiscount("gamma", e.Gamma); err != nil {
-		return err
-	}
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

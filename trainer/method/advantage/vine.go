@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -17,8 +18,15 @@ import (
 // Source: arXiv 2410.01679.
 type Vine struct {
 	Asymmetry `yaml:",inline"`
-	// Whiten centres and scales over all generated tokens. Default true.
-	Whiten bool `yaml:"whiten"`
+	// Whiten centres and scales over all generated tokens.
+	Whiten bool `yaml:"whiten" default:"true"`
+}
+
+var vineSpec = method.Spec{
+	Name: "vine", Aliases: []string{"vineppo"}, Unit: method.Token,
+	Source:  "VinePPO, arXiv 2410.01679",
+	Formula: "A_t = whiten(V(end of t's episode) − V(its start)), V(end of the answer) = R_i",
+	Needs:   batch.Columns{batch.Reward, batch.Episode, batch.PrefixValue},
 }
 
 // Estimate fills b.Advantage from Episode and PrefixValue.

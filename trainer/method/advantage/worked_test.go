@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -134,7 +135,7 @@ func TestSpecsAreComplete(t *testing.T) {
 				t.Errorf("%s: text field %d of the spec is empty", e.Name, i)
 			}
 		}
-		if err := e.New().Validate(); err != nil {
+		if err := method.Check(e.New()); err != nil {
 			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
 		}
 	}

@@ -1,9 +1,9 @@
 package advantage
 
 import (
-	"fmt"
 	"slices"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -22,16 +22,27 @@ import (
 // CompassMax's zero-variance elimination (arXiv 2512.07710).
 type ZeroVariance struct {
 	Asymmetry `yaml:",inline"`
-	// Scale is alpha. Default 0.1.
-	Scale float64 `yaml:"scale"`
-	// Threshold separates correct from wrong where there are no labels. Default 0.
+	// Scale is alpha.
+	Scale float64 `yaml:"scale" default:"0.1" range:"[0,inf]"`
+	// Threshold separates correct from wrong where there are no labels.
 	Threshold float64 `yaml:"threshold"`
-	// Std divides by the standard deviation in mixed groups. Default true.
-	Std bool `yaml:"std"`
-	// Eps is added to it. Default 1e-6.
-	Eps float64 `yaml:"eps"`
+	// Std divides by the standard deviation in mixed groups.
+	Std bool `yaml:"std" default:"true"`
+	// Eps is added to it.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
 
 	groups groups
+}
+
+var rlZvpSpec = method.Spec{
+	Name: "rl_zvp", Aliases: []string{"zero_variance"}, Unit: method.Group,
+	Source:  "arXiv 2509.21880 (a NeMo-RL port); CompassMax, arXiv 2512.07710",
+	Formula: "mixed group: GRPO; all correct: A_t = scale·H_t; all wrong: A_t = −scale·(max H − H_t)",
+	Needs:   batch.Columns{batch.Reward, batch.EntropyOld, batch.Group},
+	Reconstruction: "read from a port; the maximum of H runs over the response's generated tokens. Of CompassMax's stages this is the fourth. " +
+		"The first is rollout.dynamic_sampling with refuse solved, by the group at hand and not by a running pass rate (0.95) of its prompt. " +
+		"The second, more responses to a prompt whose group has no variance, is not modelled: all groups have one size. " +
+		"Of the third, length penalties are parts of the reward; a penalty for repetition is not modelled",
 }
 
 // Estimate fills b.Advantage from Reward and Entropy.
@@ -80,15 +91,4 @@ func (e *ZeroVariance) shape(b *batch.Batch, i int, correct bool) {
 			b.Advantage[n] = -e.Scale * (largest - b.Old.Entropy[n])
 		}
 	}
-}
-
-// Validate checks scale and eps.
-func (e *ZeroVariance) Validate() error {
-	if !(e.Scale >= 0) {
-		return fmt.Errorf("scale is %v, must not be negative", e.Scale)
-	}
-	if err := checkEps(e.Eps); err != nil {
-		return err
-	}
-	return e.Asymmetry.Validate()
 }

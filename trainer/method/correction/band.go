@@ -1,10 +1,11 @@
 package correction
 
 import (
-	"fmt"
 	"math"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
 
@@ -22,18 +23,25 @@ import (
 // ratio and difference. Unlike verl's modes k1 is not negated, and nothing is
 // clamped.
 type Band struct {
-	// Level is token, segment or sequence. Default token.
-	Level string `yaml:"level"`
-	// Statistic is ratio, k1, k2, k3, k3_inverse or difference. Default ratio.
-	Statistic string `yaml:"statistic"`
-	// Aggregate is mean, sum or max, for segments and sequences. Default mean.
-	Aggregate string `yaml:"aggregate"`
-	// Eps is added to the number of tokens of a mean (ROLL: 1e-8). Default 0.
-	Eps float64 `yaml:"eps"`
-	// Low is the lower bound, -.inf for none. Default 0.
-	Low float64 `yaml:"low"`
-	// High is the upper bound, .inf for none. Default 2.
-	High float64 `yaml:"high"`
+	// Level is token, segment or sequence.
+	Level string `yaml:"level" default:"token" oneof:"token segment sequence"`
+	// Statistic is ratio, k1, k2, k3, k3_inverse or difference.
+	Statistic string `yaml:"statistic" default:"ratio" oneof:"ratio k1 k2 k3 k3_inverse difference"`
+	// Aggregate is mean, sum or max, for segments and sequences.
+	Aggregate string `yaml:"aggregate" default:"mean" oneof:"mean sum max"`
+	// Eps is added to the number of tokens of a mean (ROLL: 1e-8).
+	Eps float64 `yaml:"eps" range:"[0,inf]"`
+	// Low is the lower bound, -.inf for none.
+	Low float64 `yaml:"low" range:"[-inf,high]"`
+	// High is the upper bound, .inf for none.
+	High float64 `yaml:"high" default:"2"`
+}
+
+var bandSpec = method.Spec{
+	Name: "band", Unit: method.Token,
+	Source:  "AReaL apply_rejection_sampling; ROLL compute_train_infer_correction filters",
+	Formula: "keep = 1[low ≤ aggregate over level of statistic(old − roll) ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Reject clears units whose statistic leaves the band.
@@ -94,26 +102,6 @@ func (m *Band) unit(in *Input, from, to int) float64 {
 		return elementary.Exp(sum)
 	}
 	return sum
-}
-
-// Validate checks the names and the bounds.
-func (m *Band) Validate() error {
-	if err := oneOf("level", m.Level, "token", "segment", "sequence"); err != nil {
-		return err
-	}
-	if err := oneOf("statistic", m.Statistic, "ratio", "k1", "k2", "k3", "k3_inverse", "difference"); err != nil {
-		return err
-	}
-	if err := oneOf("aggregate", m.Aggregate, "mean", "sum", "max"); err != nil {
-		return err
-	}
-	if err := checkEps(m.Eps); err != nil {
-		return err
-	}
-	if !(m.Low <= m.High) {
-		return fmt.Errorf("low is %v, above high, %v", m.Low, m.High)
-	}
-	return nil
 }
 
 func (m *Band) rule(*Input) rule {

@@ -1,7 +1,6 @@
 package correction
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
@@ -35,10 +34,10 @@ type aggregate string
 // Geometric and TokenMask. That is verl's behaviour and kept under verl's names.
 type K1Rejection struct {
 	aggregate aggregate
-	// Low is the lower bound of roll/old. Default 1/high of the preset that uses the mode.
-	Low float64 `yaml:"low"`
+	// Low is the lower bound of roll/old. 1/high in verl's presets.
+	Low float64 `yaml:"low" range:"(0,high]"`
 	// High is the upper bound of roll/old.
-	High float64 `yaml:"high"`
+	High float64 `yaml:"high" range:"(0,inf]"`
 }
 
 // DivergenceRejection keeps tokens or responses whose k2 or k3 is at most high.
@@ -46,7 +45,7 @@ type DivergenceRejection struct {
 	aggregate aggregate
 	estimator estimator
 	// High is the largest divergence kept, in nats.
-	High float64 `yaml:"high"`
+	High float64 `yaml:"high" range:"(0,inf]"`
 }
 
 // measured is a rule that thresholds a statistic, for verl's metrics.
@@ -72,19 +71,6 @@ func (m *K1Rejection) measure(stat []float64, in *Input) { measure(stat, in, m.a
 // Reject clears what lies outside the bounds.
 func (m *K1Rejection) Reject(keep []bool, in *Input) error { return rejectMeasured(keep, in, m) }
 
-// Validate checks that 0 < low ≤ high.
-func (m *K1Rejection) Validate() error {
-	switch {
-	case !(m.Low > 0):
-		return fmt.Errorf("low is %v, must be positive", m.Low)
-	case !(m.High > 0):
-		return fmt.Errorf("high is %v, must be positive", m.High)
-	case m.Low > m.High:
-		return fmt.Errorf("low is %v, above high, %v", m.Low, m.High)
-	}
-	return nil
-}
-
 func (m *DivergenceRejection) modeName() string {
 	return string(m.aggregate) + "_" + string(m.estimator)
 }
@@ -99,14 +85,6 @@ func (m *DivergenceRejection) measure(stat []float64, in *Input) {
 // Reject clears what lies above the bound.
 func (m *DivergenceRejection) Reject(keep []bool, in *Input) error {
 	return rejectMeasured(keep, in, m)
-}
-
-// Validate checks that high is positive.
-func (m *DivergenceRejection) Validate() error {
-	if !(m.High > 0) {
-		return fmt.Errorf("high is %v, must be positive", m.High)
-	}
-	return nil
 }
 
 // rejectMeasured applies a measured rule's bounds to its statistic.

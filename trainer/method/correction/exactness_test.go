@@ -148,7 +148,6 @@ func (prefixIS) Weigh(w *Weights, in *Input) error {
 }
 func (prefixIS) Level() method.Unit          { return method.Prefix }
 func (prefixIS) Bounds() (low, high float64) { return 0, unbounded }
-func (prefixIS) Validate() error             { return nil }
 
 // Sequence importance sampling is exact; prefix importance sampling leaves
 // continuations to mu; token importance sampling leaves prefixes and

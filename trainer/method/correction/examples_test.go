@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 var update = flag.Bool("update", false, "write the worked examples of the specs")
@@ -126,13 +128,13 @@ func TestSpecsAreComplete(t *testing.T) {
 	}
 	for _, e := range Weightings {
 		check(e.Name, e.Group, string(e.Unit), e.Source, e.Formula, e.Gradient, e.Example)
-		if err := e.New().Validate(); err != nil {
+		if err := method.Check(e.New()); err != nil {
 			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
 		}
 	}
 	for _, e := range Masks {
 		check(e.Name, e.Group, string(e.Unit), e.Source, e.Formula, e.Gradient, e.Example)
-		if err := e.New().Validate(); err != nil {
+		if err := method.Check(e.New()); err != nil {
 			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
 		}
 	}

@@ -126,7 +126,6 @@ type wrongBand struct{ TokenMask }
 func (wrongBand) Reject(keep []bool, in *Input) error {
 	return (&TokenMask{Low: 0.5, High: 2}).Reject(keep, in)
 }
-func (wrongBand) Validate() error { return nil }
 func (wrongBand) rule(in *Input) rule {
 	return (&TokenMask{Low: 0.5, High: 1.01}).rule(in)
 }

@@ -1,6 +1,10 @@
 package correction
 
-import "driftlab/trainer/method/trace"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
 
 // Geometric drops responses whose geometric mean ratio leaves a band. It is a
 // mask, not a weight.
@@ -14,10 +18,17 @@ import "driftlab/trainer/method/trace"
 // geometric (0.99, 1.01); verl's seq_mean_k1 is the same on the inverse ratio,
 // its presets use 0.999 and 1.001.
 type Geometric struct {
-	// Low is the lower bound. Default 0.99.
-	Low float64 `yaml:"low"`
-	// High is the upper bound. Default 1.01.
-	High float64 `yaml:"high"`
+	// Low is the lower bound.
+	Low float64 `yaml:"low" default:"0.99" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"1.01" range:"(0,inf]"`
+}
+
+var geometricSpec = method.Spec{
+	Name: "geometric", Aliases: []string{"geo_mask"}, Unit: method.Sequence,
+	Source:  "When Speed Kills Stability (Geo-RS); SkyRL sequence_mask_metric geometric",
+	Formula: "keep_i = 1[low ≤ exp(Σ_t (old_t − roll_t)/max(T_i,1)) ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Reject clears responses outside the band.
@@ -30,9 +41,6 @@ func (m *Geometric) Reject(keep []bool, in *Input) error {
 	}
 	return nil
 }
-
-// Validate checks the band.
-func (m *Geometric) Validate() error { return checkBand(m.Low, m.High) }
 
 func (m *Geometric) rule(in *Input) rule {
 	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},

@@ -2,6 +2,7 @@ package correction
 
 import (
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
 
@@ -15,12 +16,20 @@ import (
 // Source: AReaL (level: sequence, agg: mean), ROLL (weight_type: geometric),
 // slime mis.py (level: geometric).
 type GeometricTIS struct {
-	// Cap is the upper truncation, at least 1. Default 2.
-	Cap float64 `yaml:"cap"`
-	// Floor is the lower truncation, 0 for none. Default 0.
-	Floor float64 `yaml:"floor"`
-	// Eps is added to the number of tokens. Default 0; ROLL 1e-8.
-	Eps float64 `yaml:"eps"`
+	// Cap is the upper truncation; below 1 it would rescale on-policy data.
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
+	// Floor is the lower truncation, 0 for none.
+	Floor float64 `yaml:"floor" range:"[0,1]"`
+	// Eps is added to the number of tokens. ROLL has 1e-8.
+	Eps float64 `yaml:"eps" range:"[0,inf]"`
+}
+
+var geometricTisSpec = method.Spec{
+	Name: "geometric_tis", Aliases: []string{"geo_tis"}, Unit: method.Sequence,
+	Source:   "AReaL apply_rejection_sampling (sequence, mean); ROLL weight_type geometric; slime mis.py",
+	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t)/max(T_i,1), ±20)), floor), cap)",
+	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Weigh fills one weight per response.
@@ -39,14 +48,6 @@ func (*GeometricTIS) Level() method.Unit { return method.Sequence }
 
 // Bounds are floor and cap.
 func (m *GeometricTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
-
-// Validate checks floor, cap and eps.
-func (m *GeometricTIS) Validate() error {
-	if err := checkEps(m.Eps); err != nil {
-		return err
-	}
-	return checkCap(m.Floor, m.Cap)
-}
 
 func (m *GeometricTIS) rule(in *Input) rule {
 	return rule{given: []trace.Term{given("eps", m.Eps)}, raw: in.exp("Σ(e)/(count(1) + eps)"), applied: "clip(ρ, low, high)"}

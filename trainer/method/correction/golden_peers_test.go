@@ -223,7 +223,7 @@ func matchSlime(c *golden.Case, k *golden.Check) {
 	b := ragged(c, "mask")
 	b.LogpRoll, b.Anchor = cut(c, "rollout_logp"), cut(c, "train_logp")
 	b.Old.Logp = b.Anchor
-	if err := p.Validate(); err != nil {
+	if err := method.Check(p); err != nil {
 		k.Fail("%v", err)
 	}
 	if err := p.Apply(b, AtBatch); err != nil {

@@ -1,6 +1,9 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
 
 // IcePop keeps tokens whose ratio lies in a band and drops the others from the
 // loss, without touching its denominators.
@@ -15,12 +18,19 @@ import "driftlab/trainer/method"
 //
 // Source: Ring-1T, arXiv 2510.18855; verl decoupled_token_icepop.
 type IcePop struct {
-	// Low is the lower bound α. Default 0.5.
-	Low float64 `yaml:"low"`
-	// High is the upper bound β. Default 5.
-	High float64 `yaml:"high"`
-	// Binary gives kept tokens the weight 1 in place of the ratio. Default false.
+	// Low is the lower bound α.
+	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`
+	// High is the upper bound β.
+	High float64 `yaml:"high" default:"5" range:"(0,inf]"`
+	// Binary gives kept tokens the weight 1 in place of the ratio.
 	Binary bool `yaml:"binary"`
+}
+
+var icepopSpec = method.Spec{
+	Name: "icepop", Unit: method.Token,
+	Source:  "Ring-1T, arXiv 2510.18855; verl decoupled_token_icepop; slime icepop_function",
+	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; binary: w_t = 1[low ≤ ρ_t ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Weigh fills one weight per token.
@@ -44,9 +54,6 @@ func (*IcePop) Level() method.Unit { return method.Token }
 
 // Bounds are low and high.
 func (m *IcePop) Bounds() (low, high float64) { return m.Low, m.High }
-
-// Validate checks the band; IcePop needs a positive lower bound.
-func (m *IcePop) Validate() error { return checkBand(m.Low, m.High) }
 
 func (m *IcePop) rule(in *Input) rule {
 	if m.Binary {

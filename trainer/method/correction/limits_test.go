@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -19,7 +20,7 @@ func TestLimitsOfOptions(t *testing.T) {
 		return &m
 	}
 	for _, tc := range []struct {
-		rule interface{ Validate() error }
+		rule any
 		ok   bool
 	}{
 		{band(Band{Statistic: "k1", Low: 1, High: 1}), true},
@@ -74,7 +75,7 @@ func TestLimitsOfOptions(t *testing.T) {
 		{&Veto{Threshold: 0}, false},
 		{&Veto{Threshold: more}, false},
 	} {
-		if err := tc.rule.Validate(); (err == nil) != tc.ok {
+		if err := method.Check(tc.rule); (err == nil) != tc.ok {
 			t.Errorf("%T%+v: %v", tc.rule, tc.rule, err)
 		}
 	}

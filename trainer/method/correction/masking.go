@@ -8,8 +8,6 @@ type Masking interface {
 	// Reject clears keep for every token of in.Mask that the rule rejects. It
 	// never sets an entry. It allocates nothing.
 	Reject(keep []bool, in *Input) error
-	// Validate returns an error that names the field at fault.
-	Validate() error
 	// rule says how a decision comes about, for a trace.
 	rule(in *Input) rule
 }

@@ -1,12 +1,23 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
 
 // None is no weighting: every weight is one. As a Weighting of a Pipeline it is
 // the same as nil.
 //
 //	w_t = 1
 type None struct{}
+
+var noneSpec = method.Spec{
+	Name: "none", Unit: method.Token,
+	Source:   "-",
+	Formula:  "w_t = 1",
+	Gradient: "constant: nothing to differentiate",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
+}
 
 // Weigh gives every token the weight one.
 func (*None) Weigh(w *Weights, in *Input) error {
@@ -19,8 +30,5 @@ func (*None) Level() method.Unit { return method.Token }
 
 // Bounds are 0 and +Inf.
 func (*None) Bounds() (low, high float64) { return 0, unbounded }
-
-// Validate returns nil.
-func (*None) Validate() error { return nil }
 
 func (*None) rule(*Input) rule { return rule{raw: "1", applied: "ρ"} }

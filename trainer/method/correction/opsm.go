@@ -1,8 +1,7 @@
 package correction
 
 import (
-	"fmt"
-
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -25,13 +24,21 @@ import (
 // Source: arXiv 2512.02556; TRL get_off_policy_mask (suggests 0.5), slime
 // compute_opsm_mask (1e-4): the paper gives no value, so state yours.
 type OPSM struct {
-	// Delta is the largest mean log-ratio mu/pi a response may have. Default 0.5 (TRL).
-	Delta float64 `yaml:"delta"`
-	// Factored splits D into engine and staleness. Default false.
+	// Delta is the largest mean log-ratio mu/pi a response may have; 0.5 is TRL's.
+	Delta float64 `yaml:"delta" default:"0.5" range:"[0,inf]"`
+	// Factored splits D into engine and staleness.
 	Factored bool `yaml:"factored"`
 	// Signs says which advantages can be dropped: negative (the paper),
-	// positive or both (controls). Default negative.
-	Signs Signs `yaml:"signs"`
+	// positive or both (controls).
+	Signs Signs `yaml:"signs" default:"negative" oneof:"negative positive both"`
+}
+
+var opsmSpec = method.Spec{
+	Name: "opsm", Unit: method.Sequence,
+	Source:   "DeepSeek-V3.2, arXiv 2512.02556; TRL get_off_policy_mask; slime compute_opsm_mask",
+	Formula:  "D_i = Σ_t (roll_t − logp_t)/max(T_i,1); drop iff A < 0 and D_i > delta",
+	Gradient: "constant: dropped tokens have none from the policy term, KL terms keep theirs",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
 }
 
 // Signs names a set of advantage signs.
@@ -53,14 +60,6 @@ func (s Signs) has(advantage float64) bool {
 		return advantage > 0
 	}
 	return true
-}
-
-// validate checks that it is one of the sets.
-func (s Signs) validate() error {
-	if s != Negative && s != Positive && s != Both {
-		return fmt.Errorf("signs is %q, must be %q, %q or %q", s, Negative, Positive, Both)
-	}
-	return nil
 }
 
 func (*OPSM) atEveryStep() {}
@@ -99,14 +98,6 @@ func (m *OPSM) Reject(keep []bool, in *Input) error {
 		}
 	}
 	return nil
-}
-
-// Validate checks delta and signs.
-func (m *OPSM) Validate() error {
-	if !(m.Delta >= 0) {
-		return fmt.Errorf("delta is %v, must not be negative", m.Delta)
-	}
-	return m.Signs.validate()
 }
 
 func (m *OPSM) rule(in *Input) rule {

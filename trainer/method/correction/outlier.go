@@ -1,6 +1,10 @@
 package correction
 
-import "driftlab/trainer/method/trace"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
 
 // Outlier drops a whole response if any of its tokens has an extreme ratio.
 //
@@ -11,10 +15,17 @@ import "driftlab/trainer/method/trace"
 // Source: SkyRL outlier_token_is_threshold_low/high, suggested 1e-4 and 100;
 // prime-rl's later symmetric veto uses sequence_mask_low/high likewise.
 type Outlier struct {
-	// Low is the lower bound, 0 for none. Default 1e-4.
-	Low float64 `yaml:"low"`
-	// High is the upper bound, .inf for none. Default 100.
-	High float64 `yaml:"high"`
+	// Low is the lower bound, 0 for none.
+	Low float64 `yaml:"low" default:"1e-4" range:"[0,high]"`
+	// High is the upper bound, .inf for none.
+	High float64 `yaml:"high" default:"100" range:"(0,inf]"`
+}
+
+var outlierSpec = method.Spec{
+	Name: "outlier", Aliases: []string{"outlier_mask"}, Unit: method.Sequence,
+	Source:  "SkyRL outlier_token_is_threshold",
+	Formula: "keep_i = 1[no t: ρ_t < low or ρ_t > high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Reject clears responses with an outlier.
@@ -30,9 +41,6 @@ func (m *Outlier) Reject(keep []bool, in *Input) error {
 	}
 	return nil
 }
-
-// Validate checks the band.
-func (m *Outlier) Validate() error { return checkBand(m.Low, m.High) }
 
 func (m *Outlier) rule(in *Input) rule {
 	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},

@@ -3,6 +3,7 @@ package correction
 import (
 	"fmt"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -115,14 +116,14 @@ func (p *Pipeline) Validate() error {
 		}
 	}
 	if p.Weights != nil {
-		if err := p.Weights.Validate(); err != nil {
+		if err := method.Check(p.Weights); err != nil {
 			return fmt.Errorf("weights: %w", err)
 		}
 	} else if p.BatchNormalize {
 		return fmt.Errorf("batch_normalize: there are no weights to normalise")
 	}
 	for i, m := range p.Masks {
-		if err := m.Validate(); err != nil {
+		if err := method.Check(m); err != nil {
 			return fmt.Errorf("masks[%d]: %w", i, err)
 		}
 		for j, other := range p.Masks[:i] {

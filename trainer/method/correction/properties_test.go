@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -356,17 +357,17 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&Pipeline{Mode: "decoupld"}, `mode: unknown name "decoupld": did you mean "decoupled"?`},
 		{&Pipeline{Order: "parallel"}, "order: "},
 		{&Pipeline{Denominator: "middle"}, "denominator: "},
-		{&Pipeline{Weights: &TokenTIS{Cap: .5}}, "weights: cap is 0.5"},
-		{&Pipeline{Weights: &TokenTIS{Cap: 2, Floor: 1.5}}, "weights: floor is 1.5"},
-		{&Pipeline{Masks: []Masking{&Geometric{Low: 2, High: 1}}}, "masks[0]: low is 2, above high, 1"},
-		{&Pipeline{Masks: []Masking{&Veto{Threshold: 2}}}, "masks[0]: threshold is 2"},
-		{&Pipeline{Masks: []Masking{&OPSM{Signs: "odd"}}}, `masks[0]: signs is "odd"`},
+		{&Pipeline{Weights: &TokenTIS{Cap: .5}}, "weights: cap 0.5"},
+		{&Pipeline{Weights: &TokenTIS{Cap: 2, Floor: 1.5}}, "weights: floor 1.5"},
+		{&Pipeline{Masks: []Masking{&Geometric{Low: 2, High: 1}}}, "masks[0]: low 2: must be in [0, high = 1]"},
+		{&Pipeline{Masks: []Masking{&Veto{Threshold: 2}}}, "masks[0]: threshold 2"},
+		{&Pipeline{Masks: []Masking{&OPSM{Signs: "odd"}}}, `masks[0]: signs: unknown name "odd"`},
 		{&Pipeline{BatchNormalize: true}, "batch_normalize: "},
 		{&Pipeline{WeightsAfter: 1}, "weights_after: "},
 		{&Pipeline{WeightsAfter: 1, Order: Sequential}, "weights_after is 1, there are 0 masks"},
 		{&Pipeline{Masks: []Masking{&Band{Level: "word"}}}, "masks[0]: level: unknown"},
 	} {
-		err := c.p.Validate()
+		err := method.Check(c.p)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.p, err, c.want)
 		}
@@ -405,7 +406,7 @@ func TestNoAllocations(t *testing.T) {
 
 func TestPresetsAreValid(t *testing.T) {
 	for _, preset := range Presets {
-		if err := preset.New().Validate(); err != nil {
+		if err := method.Check(preset.New()); err != nil {
 			t.Errorf("%s: %v", preset.Name, err)
 		}
 		apply(t, preset.New(), random(11, .1))
@@ -466,7 +467,7 @@ func TestClamp(t *testing.T) {
 			t.Errorf("clamp %v: weight %v, want %v", c.clamp, b.Weight[0], c.want)
 		}
 	}
-	if (&Pipeline{Clamp: -1}).Validate() == nil {
+	if method.Check(&Pipeline{Clamp: -1}) == nil {
 		t.Error("a negative clamp was accepted")
 	}
 }

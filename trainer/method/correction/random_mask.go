@@ -1,10 +1,10 @@
 package correction
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/trace"
 )
 
@@ -19,13 +19,18 @@ import (
 // mode, where masks are drawn at every gradient step, places count within the
 // minibatch.
 type RandomMask struct {
-	// Rate is the probability of dropping a token, 0 to 1. Default 0.001: the
+	// Rate is the probability of dropping a token, 0 to 1. The
 	// published share of IcePop is one to two per mille (arXiv 2510.18855).
-	Rate float64 `yaml:"rate"`
-	// Low and High are the band that sets the number instead of the rate.
-	// Default 0 and 0: there is none.
-	Low  float64 `yaml:"low"`
-	High float64 `yaml:"high"`
+	Rate float64 `yaml:"rate" default:"1e-3" range:"[0,1]"`
+	// Low and High are the band that sets the number instead of the rate; 0 and 0 is none.
+	Low  float64 `yaml:"low" range:"[0,high]"`
+	High float64 `yaml:"high" range:"[0,inf]"`
+}
+
+var randomMaskSpec = method.Spec{
+	Name: "random_mask", Aliases: []string{"placebo"}, Unit: method.Token,
+	Source:  "none: a control arm, to be run at the rate of the mask it is compared with",
+	Formula: "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio; with a band, as many as lie outside it",
 }
 
 // randomStream keeps the draws apart from other random streams of a run.
@@ -74,17 +79,6 @@ func (m *RandomMask) rejectAsMany(keep []bool, in *Input, rng *rand.PCG) {
 		}
 		left--
 	}
-}
-
-// Validate checks the rate or the band.
-func (m *RandomMask) Validate() error {
-	if !(m.Rate >= 0 && m.Rate <= 1) {
-		return fmt.Errorf("rate is %v, must be in [0, 1]", m.Rate)
-	}
-	if m.banded() {
-		return checkBand(m.Low, m.High)
-	}
-	return nil
 }
 
 // rule has no formula: the decision is drawn.

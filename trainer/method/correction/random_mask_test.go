@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -64,7 +65,7 @@ func TestRandomMask(t *testing.T) {
 		t.Error("another seed or step draws the same tokens")
 	}
 	for _, rate := range []float64{-0.1, 1.1, math.NaN()} {
-		if (&RandomMask{Rate: rate}).Validate() == nil {
+		if method.Check(&RandomMask{Rate: rate}) == nil {
 			t.Errorf("a rate of %v is valid", rate)
 		}
 	}
@@ -102,7 +103,7 @@ func TestRandomMaskOfABand(t *testing.T) {
 		t.Errorf("%d of %d are the band's own, expected %.1f", both, len(band), expected)
 	}
 	for _, m := range []RandomMask{{Low: 0.5}, {Low: 2, High: 1}, {Low: -1, High: 2}} {
-		if m.Validate() == nil {
+		if method.Check(&m) == nil {
 			t.Errorf("a band of [%v, %v] is valid", m.Low, m.High)
 		}
 	}

@@ -1,10 +1,6 @@
 package correction
 
-import (
-	"fmt"
-
-	"driftlab/trainer/method/batch"
-)
+import "driftlab/trainer/method/batch"
 
 // Segmentation says what a segment of a response is.
 type Segmentation string
@@ -16,14 +12,6 @@ const (
 	// ByTurn makes every value of Batch.Turn a segment.
 	ByTurn Segmentation = "turn"
 )
-
-// validate names the known segmentations.
-func (s Segmentation) validate() error {
-	if s != ByRun && s != ByTurn {
-		return fmt.Errorf("by is %q, must be %q or %q", s, ByRun, ByTurn)
-	}
-	return nil
-}
 
 // require checks that the column the segmentation reads has been recorded.
 func (s Segmentation) require(in *Input) error {

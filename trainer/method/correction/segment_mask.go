@@ -2,6 +2,8 @@ package correction
 
 import (
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
 
@@ -12,12 +14,19 @@ import (
 //
 // Source: ROLL filters (agg_type: segment).
 type SegmentMask struct {
-	// Low is the lower bound. Default 0.8 (ROLL's example).
-	Low float64 `yaml:"low"`
-	// High is the upper bound. Default 1.2.
-	High float64 `yaml:"high"`
-	// By says what a segment is: run or turn. Default turn.
-	By Segmentation `yaml:"by"`
+	// Low is the lower bound; 0.8 and 1.2 are ROLL's example.
+	Low float64 `yaml:"low" default:"0.8" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"1.2" range:"(0,inf]"`
+	// By says what a segment is: run or turn.
+	By Segmentation `yaml:"by" default:"turn" oneof:"run turn"`
+}
+
+var segmentMaskSpec = method.Spec{
+	Name: "segment_mask", Aliases: []string{"turn_mask"}, Unit: method.Turn,
+	Source:  "ROLL filters agg_type segment",
+	Formula: "keep_k = 1[low ≤ exp(mean_{t∈k}(old_t − roll_t)) ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
 }
 
 // Reject clears segments outside the band.
@@ -37,14 +46,6 @@ func (m *SegmentMask) Reject(keep []bool, in *Input) error {
 		}
 	}
 	return nil
-}
-
-// Validate checks the band and the segmentation.
-func (m *SegmentMask) Validate() error {
-	if err := m.By.validate(); err != nil {
-		return err
-	}
-	return checkBand(m.Low, m.High)
 }
 
 func (m *SegmentMask) rule(in *Input) rule {

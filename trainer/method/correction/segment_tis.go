@@ -2,6 +2,7 @@ package correction
 
 import (
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
 
@@ -14,16 +15,24 @@ import (
 // Source: ROLL compute_train_infer_correction (weight_type: segment, the
 // geometric form with by: run).
 type SegmentTIS struct {
-	// Cap is the upper truncation, at least 1. Default 2.
-	Cap float64 `yaml:"cap"`
-	// Floor is the lower truncation, 0 for none. Default 0.
-	Floor float64 `yaml:"floor"`
-	// By says what a segment is: run or turn. Default turn.
-	By Segmentation `yaml:"by"`
-	// Geometric takes the geometric mean in place of the product. Default true (ROLL).
-	Geometric bool `yaml:"geometric"`
-	// Eps is added to the number of tokens of the mean. Default 0; ROLL 1e-8.
-	Eps float64 `yaml:"eps"`
+	// Cap is the upper truncation; below 1 it would rescale on-policy data.
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
+	// Floor is the lower truncation, 0 for none.
+	Floor float64 `yaml:"floor" range:"[0,1]"`
+	// By says what a segment is: run or turn.
+	By Segmentation `yaml:"by" default:"turn" oneof:"run turn"`
+	// Geometric takes the geometric mean in place of the product, as ROLL does.
+	Geometric bool `yaml:"geometric" default:"true"`
+	// Eps is added to the number of tokens of the mean. ROLL has 1e-8.
+	Eps float64 `yaml:"eps" range:"[0,inf]"`
+}
+
+var segmentTisSpec = method.Spec{
+	Name: "segment_tis", Aliases: []string{"turn_tis"}, Unit: method.Turn,
+	Source:   "ROLL compute_train_infer_correction weight_type segment",
+	Formula:  "w_k = min(max(exp(clamp(mean_{t∈k}(old_t − roll_t), ±20)), floor), cap); the sum with geometric: false",
+	Gradient: "constant: d loss/d logp_t is multiplied by w_k",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
 }
 
 // Weigh fills one weight per segment.
@@ -52,17 +61,6 @@ func (*SegmentTIS) Level() method.Unit { return method.Turn }
 
 // Bounds are floor and cap.
 func (m *SegmentTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
-
-// Validate checks the bounds and the segmentation.
-func (m *SegmentTIS) Validate() error {
-	if err := m.By.validate(); err != nil {
-		return err
-	}
-	if err := checkEps(m.Eps); err != nil {
-		return err
-	}
-	return checkCap(m.Floor, m.Cap)
-}
 
 func (m *SegmentTIS) rule(in *Input) rule {
 	r := rule{given: []trace.Term{given("eps", m.Eps)}, applied: "clip(ρ, low, high)"}

@@ -1,6 +1,10 @@
 package correction
 
-import "driftlab/trainer/method/trace"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
 
 // SequenceMask drops responses whose weight, the product of the ratios, leaves
 // a band.
@@ -13,10 +17,17 @@ import "driftlab/trainer/method/trace"
 // Source: SkyRL sequence_mask_metric product (0.5, 2); slime rs_level sequence.
 // verl's seq_sum_k1 is the same on the inverse ratio.
 type SequenceMask struct {
-	// Low is the lower bound. Default 0.5.
-	Low float64 `yaml:"low"`
-	// High is the upper bound. Default 2.
-	High float64 `yaml:"high"`
+	// Low is the lower bound.
+	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
+}
+
+var sequenceMaskSpec = method.Spec{
+	Name: "sequence_mask", Aliases: []string{"product"}, Unit: method.Sequence,
+	Source:  "SkyRL sequence_mask_metric product; slime rs_level sequence",
+	Formula: "keep_i = 1[low ≤ exp(clamp(Σ_t (old_t − roll_t), ±20)) ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Reject clears responses outside the band.
@@ -30,9 +41,6 @@ func (m *SequenceMask) Reject(keep []bool, in *Input) error {
 	}
 	return nil
 }
-
-// Validate checks the band.
-func (m *SequenceMask) Validate() error { return checkBand(m.Low, m.High) }
 
 func (m *SequenceMask) rule(in *Input) rule {
 	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},

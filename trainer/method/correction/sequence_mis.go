@@ -1,6 +1,9 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
 
 // SequenceMIS is sequence-level masked importance sampling: the exact weight of
 // the response if it lies in the band, else nothing. With Low at 0 it is the
@@ -14,10 +17,18 @@ import "driftlab/trainer/method"
 // Source: "When Speed Kills Stability" (Seq-MIS); verl's sequence IcePop
 // (rollout_is=sequence, threshold "low_high").
 type SequenceMIS struct {
-	// Low is the lower bound, 0 for the one-sided form. Default 0.
-	Low float64 `yaml:"low"`
-	// High is the upper bound. Default 2.
-	High float64 `yaml:"high"`
+	// Low is the lower bound, 0 for the one-sided form.
+	Low float64 `yaml:"low" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
+}
+
+var sequenceMisSpec = method.Spec{
+	Name: "sequence_mis", Aliases: []string{"seq_mis"}, Unit: method.Sequence,
+	Source:   "When Speed Kills Stability (richardli.xyz/rl-collapse); verl rollout_is=sequence with low_high",
+	Formula:  "w_i = W_i·1[low ≤ W_i ≤ high],  W_i = exp(clamp(Σ_t (old_t − roll_t), ±20))",
+	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Weigh fills one weight per response.
@@ -36,9 +47,6 @@ func (*SequenceMIS) Level() method.Unit { return method.Sequence }
 
 // Bounds are low and high.
 func (m *SequenceMIS) Bounds() (low, high float64) { return m.Low, m.High }
-
-// Validate checks the band.
-func (m *SequenceMIS) Validate() error { return checkBand(m.Low, m.High) }
 
 func (*SequenceMIS) rule(in *Input) rule {
 	return rule{raw: in.exp("Σ(e)"), applied: "ρ·inside(ρ, low, high)"}

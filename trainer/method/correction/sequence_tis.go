@@ -1,6 +1,9 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
 
 // SequenceTIS is sequence-level truncated importance sampling: every token of a
 // response carries the response's weight.
@@ -12,10 +15,18 @@ import "driftlab/trainer/method"
 //
 // Source: verl rollout_corr_helper (rollout_is=sequence), SkyRL.
 type SequenceTIS struct {
-	// Cap is the upper truncation, at least 1. Default 2 (verl); SkyRL 5, VCPO 8.
-	Cap float64 `yaml:"cap"`
-	// Floor is the lower truncation, 0 for none. Default 0.
-	Floor float64 `yaml:"floor"`
+	// Cap is the upper truncation; below 1 it would rescale on-policy data. verl takes 2, SkyRL 5, VCPO 8.
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
+	// Floor is the lower truncation, 0 for none.
+	Floor float64 `yaml:"floor" range:"[0,1]"`
+}
+
+var sequenceTisSpec = method.Spec{
+	Name: "sequence_tis", Aliases: []string{"seq_tis"}, Unit: method.Sequence,
+	Source:   "verl rollout_corr_helper rollout_is=sequence; SkyRL; VCPO (arXiv 2602.17616)",
+	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t), ±20)), floor), cap)",
+	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Weigh fills one weight per response.
@@ -34,9 +45,6 @@ func (*SequenceTIS) Level() method.Unit { return method.Sequence }
 
 // Bounds are floor and cap.
 func (m *SequenceTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
-
-// Validate checks floor and cap.
-func (m *SequenceTIS) Validate() error { return checkCap(m.Floor, m.Cap) }
 
 func (*SequenceTIS) rule(in *Input) rule {
 	return rule{raw: in.exp("Σ(e)"), applied: "clip(ρ, low, high)"}

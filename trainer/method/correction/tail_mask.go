@@ -2,11 +2,11 @@ package correction
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -25,14 +25,21 @@ import (
 // Source: the ablation of DPPO, arXiv 2602.04879, which masks a small share of the
 // updates by sign; it was read through notes.
 type TailMask struct {
-	// Share is the fraction of the batch's tokens to drop. Default 0.005.
-	Share float64 `yaml:"share"`
-	// Signs says which advantages can be dropped. Default negative.
-	Signs Signs `yaml:"signs"`
-	// By is the distance: "tv" of the probabilities or "log_ratio". Default tv.
-	By string `yaml:"by"`
+	// Share is the fraction of the batch's tokens to drop.
+	Share float64 `yaml:"share" default:"0.005" range:"(0,1]"`
+	// Signs says which advantages can be dropped.
+	Signs Signs `yaml:"signs" default:"negative" oneof:"negative positive both"`
+	// By is the distance: "tv" of the probabilities or "log_ratio".
+	By string `yaml:"by" default:"tv" oneof:"tv log_ratio"`
 
 	order []int
+}
+
+var tailMaskSpec = method.Spec{
+	Name: "tail_mask", Unit: method.Token,
+	Source:  "an instrument: the ablation by sign of DPPO, arXiv 2602.04879, read through notes",
+	Formula: "drop the ⌊share·M⌋ tokens, at least one, with the largest |exp(logp_t) − exp(roll_t)| or |logp_t − roll_t| of those with sign(A_t) in signs",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
 }
 
 func (*TailMask) atEveryStep() {}
@@ -66,17 +73,6 @@ func (m *TailMask) Reject(keep []bool, in *Input) error {
 		keep[n] = false
 	}
 	return nil
-}
-
-// Validate checks share, signs and by.
-func (m *TailMask) Validate() error {
-	if !(m.Share > 0 && m.Share <= 1) {
-		return fmt.Errorf("share is %v, must lie above 0 and at most at 1", m.Share)
-	}
-	if err := m.Signs.validate(); err != nil {
-		return err
-	}
-	return oneOf("by", m.By, "tv", "log_ratio")
 }
 
 // rule has no formula of the decision, which is a rank in the batch.

@@ -1,6 +1,10 @@
 package correction
 
-import "driftlab/trainer/method/trace"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
 
 // TokenMask drops tokens whose ratio leaves a band from the loss mask.
 //
@@ -12,10 +16,17 @@ import "driftlab/trainer/method/trace"
 //
 // Source: SkyRL token_mask_is_threshold_*, slime mis.py, ROLL filters (token).
 type TokenMask struct {
-	// Low is the lower bound. Default 0.5.
-	Low float64 `yaml:"low"`
-	// High is the upper bound. Default 2.
-	High float64 `yaml:"high"`
+	// Low is the lower bound.
+	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
+}
+
+var tokenMaskSpec = method.Spec{
+	Name: "token_mask", Aliases: []string{"icepop_mask"}, Unit: method.Token,
+	Source:  "SkyRL token_mask_is_threshold; slime mis.py; ROLL filters",
+	Formula: "keep_t = 1[low ≤ ρ_t ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Reject clears tokens outside the band.
@@ -27,9 +38,6 @@ func (m *TokenMask) Reject(keep []bool, in *Input) error {
 	}
 	return nil
 }
-
-// Validate checks the band.
-func (m *TokenMask) Validate() error { return checkBand(m.Low, m.High) }
 
 func (m *TokenMask) rule(in *Input) rule {
 	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},

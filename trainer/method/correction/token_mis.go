@@ -1,6 +1,9 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
 
 // TokenMIS is token-level masked importance sampling: the raw ratio inside the
 // band, nothing outside. With Low at 0 it is the one-sided form.
@@ -12,10 +15,17 @@ import "driftlab/trainer/method"
 // Source: slime mis.py; the rejected tokens stay in the loss's denominators
 // here, for slime's way put a token_mask beside token_tis with an infinite cap.
 type TokenMIS struct {
-	// Low is the lower bound, 0 for the one-sided form. Default 0.
-	Low float64 `yaml:"low"`
-	// High is the upper bound. Default 2.
-	High float64 `yaml:"high"`
+	// Low is the lower bound, 0 for the one-sided form.
+	Low float64 `yaml:"low" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
+}
+
+var tokenMisSpec = method.Spec{
+	Name: "token_mis", Unit: method.Token,
+	Source:  "slime mis.py; two-sided it is IcePop (arXiv 2510.18855)",
+	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; low 0 is the one-sided form",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Weigh fills one weight per token.
@@ -34,9 +44,6 @@ func (*TokenMIS) Level() method.Unit { return method.Token }
 
 // Bounds are low and high.
 func (m *TokenMIS) Bounds() (low, high float64) { return m.Low, m.High }
-
-// Validate checks the band.
-func (m *TokenMIS) Validate() error { return checkBand(m.Low, m.High) }
 
 func (*TokenMIS) rule(in *Input) rule {
 	return rule{raw: in.exp("e"), applied: "ρ·inside(ρ, low, high)"}

@@ -1,6 +1,9 @@
 package correction
 
-import "driftlab/trainer/method"
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
 
 // TokenTIS is token-level truncated importance sampling.
 //
@@ -12,10 +15,17 @@ import "driftlab/trainer/method"
 // Source: verl rollout_corr_helper (rollout_is=token), SkyRL, slime; the floor
 // is slime's tis_clip_low. Introduced for RL rollouts by FlashRL.
 type TokenTIS struct {
-	// Cap is the upper truncation, at least 1. Default 2 (verl, SkyRL, slime); FlashRL used 2 to 8.
-	Cap float64 `yaml:"cap"`
-	// Floor is the lower truncation, 0 for none. Default 0.
-	Floor float64 `yaml:"floor"`
+	// Cap is the upper truncation; below 1 it would rescale on-policy data. verl, SkyRL and slime take 2, FlashRL 2 to 8.
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
+	// Floor is the lower truncation, 0 for none.
+	Floor float64 `yaml:"floor" range:"[0,1]"`
+}
+
+var tokenTisSpec = method.Spec{
+	Name: "token_tis", Aliases: []string{"tis"}, Unit: method.Token,
+	Source:  "verl rollout_corr_helper rollout_is=token; SkyRL; slime; FlashRL",
+	Formula: "w_t = min(max(ρ_t, floor), cap),  ρ_t = exp(clamp(old_t − roll_t, ±20))",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Weigh fills one weight per token.
@@ -34,8 +44,5 @@ func (*TokenTIS) Level() method.Unit { return method.Token }
 
 // Bounds are floor and cap.
 func (m *TokenTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
-
-// Validate checks floor and cap.
-func (m *TokenTIS) Validate() error { return checkCap(m.Floor, m.Cap) }
 
 func (*TokenTIS) rule(in *Input) rule { return rule{raw: in.exp("e"), applied: "clip(ρ, low, high)"} }

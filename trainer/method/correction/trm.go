@@ -1,9 +1,8 @@
 package correction
 
 import (
-	"fmt"
-
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -23,7 +22,15 @@ import (
 type TRM struct {
 	// Delta is the largest KL in nats. The paper's 1e-4 is an illustration; default 0.05,
 	// as in the loss of that name.
-	Delta float64 `yaml:"delta"`
+	Delta float64 `yaml:"delta" default:"0.05" range:"[0,inf]"`
+}
+
+var trmSpec = method.Spec{
+	Name: "trm", Unit: method.Sequence,
+	Source:         "arXiv 2512.23075 (read through two notes that quote it)",
+	Formula:        "keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta], over the whole vocabulary",
+	Needs:          batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll, batch.Dist},
+	Reconstruction: "read as KL(behaviour || current), rejected responses kept as zeros in the denominators; sampled-token readings: seq_max_k2, seq_max_k3",
 }
 
 func (*TRM) atEveryStep() {}
@@ -42,14 +49,6 @@ func (m *TRM) Reject(keep []bool, in *Input) error {
 				break
 			}
 		}
-	}
-	return nil
-}
-
-// Validate checks delta.
-func (m *TRM) Validate() error {
-	if !(m.Delta >= 0) {
-		return fmt.Errorf("delta is %v, must not be negative", m.Delta)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"driftlab/trainer/method"
 )
 
 // VerlConfig is verl's algorithm.rollout_correction block, field by field.
@@ -146,7 +148,7 @@ func thresholded(name, spec string) (Masking, error) {
 		}
 		m.High = high
 	}
-	return mask, mask.Validate()
+	return mask, method.Check(mask)
 }
 
 // rejectionModes are the names of the eleven modes, in the order of Masks.

@@ -1,6 +1,10 @@
 package correction
 
-import "testing"
+import (
+	"testing"
+
+	"driftlab/trainer/method"
+)
 
 // FuzzParseRejection: whatever the two strings hold, the result is an error or
 // masks that are valid and all different.
@@ -19,7 +23,7 @@ func FuzzParseRejection(f *testing.F) {
 		seen := map[string]bool{}
 		for _, m := range masks {
 			name := m.(measured).modeName()
-			if err := m.Validate(); err != nil {
+			if err := method.Check(m); err != nil {
 				t.Errorf("%q %q: %s: %v", modes, thresholds, name, err)
 			}
 			if seen[name] {

@@ -1,9 +1,9 @@
 package correction
 
 import (
-	"fmt"
-
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
 
@@ -21,7 +21,14 @@ import (
 type Veto struct {
 	// Threshold is the smallest ratio a token may have, in (0, 1]. Default 1e-4
 	// (slime's example, prime-rl's first default).
-	Threshold float64 `yaml:"threshold"`
+	Threshold float64 `yaml:"threshold" default:"1e-4" range:"(0,1]"`
+}
+
+var vetoSpec = method.Spec{
+	Name: "veto", Aliases: []string{"token_veto", "wtrs"}, Unit: method.Sequence,
+	Source:  "verl rollout_token_veto_threshold (former); slime rs_veto_threshold; INTELLECT-3, arXiv 2512.16144",
+	Formula: "keep_i = 1[min_t (old_t − roll_t) ≥ log threshold]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Reject clears responses with a token below the threshold.
@@ -35,14 +42,6 @@ func (m *Veto) Reject(keep []bool, in *Input) error {
 				break
 			}
 		}
-	}
-	return nil
-}
-
-// Validate checks the threshold.
-func (m *Veto) Validate() error {
-	if !(m.Threshold > 0 && m.Threshold <= 1) {
-		return fmt.Errorf("threshold is %v, must lie above 0 and at most at 1", m.Threshold)
 	}
 	return nil
 }

@@ -46,8 +46,6 @@ type Weighting interface {
 	Level() method.Unit
 	// Bounds are the truncation bounds; 0 and +Inf where there is none.
 	Bounds() (low, high float64)
-	// Validate returns an error that names the field at fault.
-	Validate() error
 	// rule says how a weight comes about, for a trace.
 	rule(in *Input) rule
 }

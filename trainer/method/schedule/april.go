@@ -11,11 +11,8 @@ import "driftlab/trainer/method"
 // Source: APRIL, 2509.18521; THUDM/slime slime/rollout/sglang_rollout.py.
 type April struct {
 	// OverSampling is over_sampling_batch_size in samples; 0 for twice B.
-	OverSampling int `yaml:"over_sampling"`
+	OverSampling int `yaml:"over_sampling" range:"[0,2^20]"`
 }
-
-// Validate checks the range of OverSampling.
-func (p *April) Validate() error { return inRange("over_sampling", p.OverSampling, 0, maxSamples) }
 
 // Traits says that generation and training share the devices.
 func (*April) Traits() Traits { return Traits{Colocated: true} }

@@ -16,16 +16,11 @@ import "driftlab/trainer/method"
 type AReaL struct {
 	// Eta is max_head_offpolicyness. Default 4 (the paper for code; 8 for
 	// mathematics); 0 is synchronous.
-	Eta int `yaml:"eta"`
+	Eta int `yaml:"eta" default:"4" range:"[0,1024]"`
 	// Concurrent is maxconc, the most samples in flight; 0 for what the slots hold.
-	Concurrent int `yaml:"concurrent"`
+	Concurrent int `yaml:"concurrent" range:"[0,2^20]"`
 	// Interpolated spares the scoring pass: A-3PO's loglinear old log-probs.
 	Interpolated bool `yaml:"interpolated"`
-}
-
-// Validate checks the ranges.
-func (p *AReaL) Validate() error {
-	return firstError(inRange("eta", p.Eta, 0, maxK), inRange("concurrent", p.Concurrent, 0, maxSamples))
 }
 
 // Admit is what concurrency and the count leave.

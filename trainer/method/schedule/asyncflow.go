@@ -14,14 +14,9 @@ import "driftlab/trainer/method"
 type AsyncFlow struct {
 	// Threshold is the staleness that an update may be deferred by. Default 1; at 0
 	// the weights do not depend on Micro.
-	Threshold int `yaml:"threshold"`
-	// Micro is the granularity q of the queues, in samples. Default 1.
-	Micro int `yaml:"micro"`
-}
-
-// Validate checks the ranges.
-func (p *AsyncFlow) Validate() error {
-	return firstError(inRange("threshold", p.Threshold, 0, maxK), inRange("micro", p.Micro, 1, maxSamples))
+	Threshold int `yaml:"threshold" default:"1" range:"[0,1024]"`
+	// Micro is the granularity q of the queues, in samples.
+	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
 }
 
 // Admit is what the count leaves.

@@ -12,11 +12,8 @@ import "driftlab/trainer/method"
 // What is carried over must stay below N'.
 type CoPRIS struct {
 	// Pool is N' in samples; 0 for what the slots hold. Never less than a batch.
-	Pool int `yaml:"pool"`
+	Pool int `yaml:"pool" range:"[0,2^20]"`
 }
-
-// Validate checks the range of Pool.
-func (p *CoPRIS) Validate() error { return inRange("pool", p.Pool, 0, maxSamples) }
 
 // Traits says that generation and training share the devices.
 func (*CoPRIS) Traits() Traits { return Traits{Colocated: true} }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"driftlab/trainer/method"
 )
 
 // Config is the cluster and the run that a Core schedules.
@@ -42,13 +44,13 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%s: %d is outside [1, %d]", f.name, f.value, f.top)
 		}
 	}
-	if err := c.Costs.Validate(); err != nil {
+	if err := method.CheckTags(&c.Costs); err != nil {
 		return fmt.Errorf("costs.%w", err)
 	}
 	if c.Old < 0 || int(c.Old) >= len(OldLogProbs) {
 		return fmt.Errorf("old: there is no way %d", c.Old)
 	}
-	if err := c.Replay.Validate(); err != nil {
+	if err := method.CheckTags(&c.Replay); err != nil && c.Replay != (Replay{}) { // the zero value replays nothing
 		return fmt.Errorf("replay.%w", err)
 	}
 	return nil
@@ -132,7 +134,7 @@ func New(config Config, policy Policy) (*Core, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	if err := policy.Validate(); err != nil {
+	if err := method.Check(policy); err != nil {
 		return nil, err
 	}
 	c := &Core{config: config, policy: policy, phase: batching, timer: never, learner: learner{until: never}}

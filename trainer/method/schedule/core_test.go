@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 // tiny is a cluster whose numbers can be followed by hand.
@@ -190,7 +192,7 @@ func vary(r *rand.Rand, p Policy) {
 		case reflect.Bool:
 			f.SetBool(r.IntN(2) == 0)
 		}
-		if p.Validate() != nil {
+		if method.Check(p) != nil {
 			f.Set(reflect.ValueOf(was))
 		}
 	}

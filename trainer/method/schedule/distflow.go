@@ -10,15 +10,10 @@ import "driftlab/trainer/method"
 // and so are the weights.
 type DistFlow struct {
 	Sync `yaml:"-"`
-	// Service is c, the ticks of a controller per sample. Default 10000.
-	Service int `yaml:"service"`
-	// Controllers is W. Default 8; 1 is a single controller.
-	Controllers int `yaml:"controllers"`
-}
-
-// Validate checks the ranges.
-func (p *DistFlow) Validate() error {
-	return firstError(inRange("service", p.Service, 0, maxCost), inRange("controllers", p.Controllers, 1, 1<<16))
+	// Service is c, the ticks of a controller per sample.
+	Service int `yaml:"service" default:"10000" range:"[0,1000000000]"`
+	// Controllers is W. 1 is a single controller.
+	Controllers int `yaml:"controllers" default:"8" range:"[1,2^16]"`
 }
 
 // Traits gives the controllers' time.

@@ -17,15 +17,10 @@ import (
 //
 // Source: DORA, 2604.26256.
 type Dora struct {
-	// K is the greatest lag. Default 3; 0 is synchronous.
-	K int `yaml:"k"`
+	// K is the greatest lag. 0 is synchronous.
+	K int `yaml:"k" default:"3" range:"[0,1024]"`
 	// Flight is RBS, the samples in flight; 0 for twice B.
-	Flight int `yaml:"flight"`
-}
-
-// Validate checks the ranges.
-func (p *Dora) Validate() error {
-	return firstError(inRange("k", p.K, 0, maxK), inRange("flight", p.Flight, 0, maxSamples))
+	Flight int `yaml:"flight" range:"[0,2^20]"`
 }
 
 // flight is RBS.

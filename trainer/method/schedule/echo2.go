@@ -15,16 +15,10 @@ import (
 //
 // Source: ECHO-2, 2602.02192.
 type Echo2 struct {
-	// Staleness is the user's knob S. Default 4; the paper is stable up to 6.
-	Staleness int `yaml:"staleness"`
+	// Staleness is the user's knob S. The paper is stable up to 6.
+	Staleness int `yaml:"staleness" default:"4" range:"[1,1024]"`
 	// Hop is the ticks that weights take from one worker of the chain to the next.
-	// Default 10000.
-	Hop int `yaml:"hop"`
-}
-
-// Validate checks the ranges.
-func (p *Echo2) Validate() error {
-	return firstError(inRange("staleness", p.Staleness, 1, maxK), inRange("hop", p.Hop, 0, maxCost))
+	Hop int `yaml:"hop" default:"10000" range:"[0,1000000000]"`
 }
 
 // Traits gives the delay along the chain.

@@ -10,12 +10,9 @@ import "driftlab/trainer/method"
 //
 // Source: Kimi k1.5, 2501.12599.
 type Kimi struct {
-	// Budget is the tokens of a response per iteration. Default 4096.
-	Budget int `yaml:"budget"`
+	// Budget is the tokens of a response per iteration.
+	Budget int `yaml:"budget" default:"4096" range:"[1,2^24]"`
 }
-
-// Validate checks the range of Budget.
-func (p *Kimi) Validate() error { return inRange("budget", p.Budget, 1, 1<<24) }
 
 // Traits gives the budget.
 func (p *Kimi) Traits() Traits { return Traits{Colocated: true, Quota: p.Budget} }

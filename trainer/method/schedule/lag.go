@@ -1,7 +1,7 @@
 package schedule
 
 import (
-	"fmt"
+	"errors"
 
 	"driftlab/trainer/method"
 )
@@ -15,13 +15,11 @@ import (
 // "Asynchronous RLHF" (2410.18252); AReaL's bounded staleness (2505.24298)
 // replaces the fixed K by a ceiling.
 type Lag struct {
-	// K is the staleness in optimiser updates, 1 to 1024. A step makes epochs x
-	// minibatches updates. Default 1, the one-step-off-policy pipeline.
-	K int `yaml:"k"`
+	// K is the staleness in optimiser updates, bounded since a run keeps as many past
+	// weights; without lag it is sync. A step makes epochs x
+	// minibatches updates. 1 is the one-step-off-policy pipeline.
+	K int `yaml:"k" default:"1" range:"[0,1024]"`
 }
-
-// maxK bounds the number of past weights that a run keeps in memory.
-const maxK = 1024
 
 // Lag is K at every step.
 func (l *Lag) Lag(int) int { return l.K }
@@ -44,10 +42,10 @@ func (*Lag) Batch(v View) []*Sample { return batchWhole(v) }
 // Bound is K.
 func (l *Lag) Bound() int { return l.K }
 
-// Validate checks the range of K.
+// Validate refuses no lag at all.
 func (l *Lag) Validate() error {
-	if l.K < 1 || l.K > maxK {
-		return fmt.Errorf("k: %d is outside [1, %d]; use sync for no lag", l.K, maxK)
+	if l.K == 0 {
+		return errors.New("k 0: must be at least 1: use sync for no lag")
 	}
 	return nil
 }

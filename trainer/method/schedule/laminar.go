@@ -16,20 +16,14 @@ import (
 // Source: Laminar, 2510.12633. No bound is configured; the published staleness is
 // mostly below 3, at most 4.
 type Laminar struct {
-	// Every is the ticks from one repacking to the next. Default 5000000.
-	Every int `yaml:"every"`
-	// Hop is the ticks from one relay of the chain to the next. Default 1000.
-	Hop int `yaml:"hop"`
+	// Every is the ticks from one repacking to the next.
+	Every int `yaml:"every" default:"5000000" range:"[1,1000000000]"`
+	// Hop is the ticks from one relay of the chain to the next.
+	Hop int `yaml:"hop" default:"1000" range:"[0,1000000000]"`
 	// Roofline is the most requests a worker is packed with; 0 for its slots.
-	Roofline int `yaml:"roofline"`
+	Roofline int `yaml:"roofline" range:"[0,2^20]"`
 	// Cache is the most tokens a worker is packed with; 0 for any number.
-	Cache int `yaml:"cache"`
-}
-
-// Validate checks the ranges.
-func (p *Laminar) Validate() error {
-	return firstError(inRange("every", p.Every, 1, maxCost), inRange("hop", p.Hop, 0, maxCost),
-		inRange("roofline", p.Roofline, 0, maxSamples), inRange("cache", p.Cache, 0, maxCost))
+	Cache int `yaml:"cache" range:"[0,1000000000]"`
 }
 
 // Traits gives the clock of the repacking and the relays.

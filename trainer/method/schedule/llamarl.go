@@ -10,12 +10,9 @@ import "driftlab/trainer/method"
 //
 // Source: LlamaRL, 2505.24034.
 type LlamaRL struct {
-	// Depth is d, the batches ahead. Default 1.
-	Depth int `yaml:"depth"`
+	// Depth is d, the batches ahead.
+	Depth int `yaml:"depth" default:"1" range:"[1,1024]"`
 }
-
-// Validate checks the range of Depth.
-func (p *LlamaRL) Validate() error { return inRange("depth", p.Depth, 1, maxK) }
 
 // Admit keeps d batches ahead of what the learner took.
 func (p *LlamaRL) Admit(v View) int { return v.Taken + p.Depth*v.Batch - v.Submitted }

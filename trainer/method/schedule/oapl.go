@@ -12,19 +12,14 @@ import "driftlab/trainer/method"
 // Source: OAPL, 2602.19362. Its loss regresses the log-ratio to the sampler and needs
 // no old log-probs.
 type OAPL struct {
-	// Interval is L, the updates from one synchronisation to the next. Default 50.
-	Interval int `yaml:"interval"`
+	// Interval is L, the updates from one synchronisation to the next.
+	Interval int `yaml:"interval" default:"50" range:"[1,1024]"`
 	// Keep leaves in the buffer what the synchronisation finds there, to be trained at
-	// a lag. Default false.
+	// a lag.
 	Keep bool `yaml:"keep"`
 	// Pool is the number of samples in flight; 0 for what the slots hold. Never less
 	// than a batch.
-	Pool int `yaml:"pool"`
-}
-
-// Validate checks the ranges.
-func (p *OAPL) Validate() error {
-	return firstError(inRange("interval", p.Interval, 1, maxK), inRange("pool", p.Pool, 0, maxSamples))
+	Pool int `yaml:"pool" range:"[0,2^20]"`
 }
 
 // Traits says that a response which is under way begins again.

@@ -12,12 +12,9 @@ import "driftlab/trainer/method"
 // weights go out before b(n) is trained, so that b(n+1) is one update old when it
 // is used. Nothing is interrupted: all wait for the slowest response of the batch.
 type OneStepOff struct {
-	// Interval is the number of updates from one publication to the next. Default 1.
-	Interval int `yaml:"interval"`
+	// Interval is the number of updates from one publication to the next.
+	Interval int `yaml:"interval" default:"1" range:"[1,1024]"`
 }
-
-// Validate checks the range of Interval.
-func (p *OneStepOff) Validate() error { return inRange("interval", p.Interval, 1, maxK) }
 
 // Admit launches the next batch when the present one is with the learner.
 func (p *OneStepOff) Admit(v View) int {

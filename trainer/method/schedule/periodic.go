@@ -10,12 +10,9 @@ import "driftlab/trainer/method"
 //
 // Source: Periodic Asynchrony, 2511.18871.
 type Periodic struct {
-	// Micro is the least number of samples the learner begins with. Default 1.
-	Micro int `yaml:"micro"`
+	// Micro is the least number of samples the learner begins with.
+	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
 }
-
-// Validate checks the range of Micro.
-func (p *Periodic) Validate() error { return inRange("micro", p.Micro, 1, maxSamples) }
 
 // Admit is a batch at the start of an iteration.
 func (*Periodic) Admit(v View) int { return admitWhole(v) }

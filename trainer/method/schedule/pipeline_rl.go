@@ -9,12 +9,9 @@ import "driftlab/trainer/method"
 //
 // Source: ServiceNow/PipelineRL. What is too old is counted, not dropped.
 type PipelineRL struct {
-	// MaxLag is max_lag, in responses. Default 1024.
-	MaxLag int `yaml:"max_lag"`
+	// MaxLag is max_lag, in responses.
+	MaxLag int `yaml:"max_lag" default:"1024" range:"[0,2^20]"`
 }
-
-// Validate checks the range of MaxLag.
-func (p *PipelineRL) Validate() error { return inRange("max_lag", p.MaxLag, 0, maxSamples) }
 
 // Traits says that running requests keep their cache.
 func (*PipelineRL) Traits() Traits { return Traits{Cache: KeepStale} }

@@ -1,7 +1,5 @@
 package schedule
 
-import "fmt"
-
 // Policy is one published system's rule: how much may be in flight, what becomes
 // of running work when weights are published, and what the learner trains next.
 // It has no memory: what it knows it is told by a View, so that a run that was
@@ -18,8 +16,6 @@ type Policy interface {
 	// Bound is the hard bound on the lag of every trained sample that the system
 	// promises, -1 for none.
 	Bound() int
-	// Validate returns an error that names the field at fault.
-	Validate() error
 }
 
 // Publisher is a Policy that does not publish after every update. It is asked
@@ -120,17 +116,6 @@ type Traits struct {
 	Every int
 }
 
-// maxSamples bounds the numbers of samples that a policy may be given.
-const maxSamples = 1 << 20
-
-// inRange is an error if a field is outside its range.
-func inRange(name string, value, low, high int) error {
-	if value < low || value > high {
-		return fmt.Errorf("%s: %d is outside [%d, %d]", name, value, low, high)
-	}
-	return nil
-}
-
 // boundOfCount is the bound per sample of a rule about the count of samples that run
 // ahead: none, or 0 where none may.
 func boundOfCount(ahead int) int {
@@ -138,16 +123,6 @@ func boundOfCount(ahead int) int {
 		return -1
 	}
 	return 0
-}
-
-// firstError is the first that is one.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Continues says on which keys and values a system's running responses go on

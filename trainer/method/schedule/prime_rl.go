@@ -11,15 +11,10 @@ import "driftlab/trainer/method"
 // Source: PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py.
 // A group ages as one. With a small m and long responses, no long sample is ever trained.
 type PrimeRL struct {
-	// MaxOffPolicy is m, max_off_policy_steps. Default 8.
-	MaxOffPolicy int `yaml:"max_off_policy"`
+	// MaxOffPolicy is m, max_off_policy_steps.
+	MaxOffPolicy int `yaml:"max_off_policy" default:"8" range:"[0,1024]"`
 	// Concurrent is the most samples in flight; 0 for what the slots hold.
-	Concurrent int `yaml:"concurrent"`
-}
-
-// Validate checks the ranges.
-func (p *PrimeRL) Validate() error {
-	return firstError(inRange("max_off_policy", p.MaxOffPolicy, 0, maxK), inRange("concurrent", p.Concurrent, 0, maxSamples))
+	Concurrent int `yaml:"concurrent" range:"[0,2^20]"`
 }
 
 // Admit fills the pool, as long as a batch for every version in the window is not

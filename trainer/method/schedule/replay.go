@@ -2,7 +2,6 @@ package schedule
 
 import (
 	_ "embed"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -29,24 +28,23 @@ func ReplaySource() string { return replaySource }
 // with replacement, by random numbers of the update's own.
 type Replay struct {
 	// Draws is the number of replayed groups beside the fresh ones of an update; none
-	// while fewer are there. Default 8; 0 is no replay.
-	Draws int `yaml:"draws"`
+	// while fewer are there, and with 0.
+	Draws int `yaml:"draws" default:"8" range:"[0,2^20]"`
 	// Order is fresh, priority (tau infinite: plain PER), uniform, or fifo: the least
-	// reused, of these the oldest. Default fresh.
-	Order string `yaml:"order"`
-	// Capacity is the number of groups kept; the oldest goes first. Default 256
-	// (50000 responses in the paper).
-	Capacity int `yaml:"capacity"`
-	// Tau is the age, in updates, at which a priority has fallen to 1/e. Default 500
-	// (the paper; 1000 for slow tasks).
-	Tau float64 `yaml:"tau"`
-	// Exponent flattens the priorities, from 0, which is uniform, to 1. Default 0.6.
-	Exponent float64 `yaml:"exponent"`
+	// reused, of these the oldest.
+	Order string `yaml:"order" default:"fresh" oneof:"fresh priority uniform fifo"`
+	// Capacity is the number of groups kept; the oldest goes first. The paper
+	// has 50000 responses.
+	Capacity int `yaml:"capacity" default:"256" range:"[1,2^20]"`
+	// Tau is the age, in updates, at which a priority has fallen to 1/e. The paper
+	// has 500, and 1000 for slow tasks.
+	Tau float64 `yaml:"tau" default:"500" range:"[1e-3,inf)"`
+	// Exponent flattens the priorities, from 0, which is uniform, to 1.
+	Exponent float64 `yaml:"exponent" default:"0.6" range:"[0,1]"`
 	// Beta is how far a draw's weight takes back that it was likely, from 0 to 1, at
-	// the run's start. Default 0.4.
-	Beta float64 `yaml:"beta"`
+	// the run's start.
+	Beta float64 `yaml:"beta" default:"0.4" range:"[0,1]"`
 	// Clear empties the buffer whenever weights are published (OAPL, 2602.19362).
-	// Default false.
 	Clear bool `yaml:"clear"`
 }
 
@@ -60,30 +58,11 @@ const (
 
 // DefaultReplay returns the defaults.
 func DefaultReplay() Replay {
-	return Replay{Draws: 8, Order: FreshFirst, Capacity: 256, Tau: 500, Exponent: 0.6, Beta: 0.4}
+	return *method.New[Replay]()
 }
 
 // On reports whether anything is replayed.
 func (p Replay) On() bool { return p.Draws > 0 }
-
-// Validate checks the ranges; those of the zero value, which replays nothing, are not.
-func (p Replay) Validate() error {
-	if p == (Replay{}) {
-		return nil
-	}
-	if !slices.Contains([]string{FreshFirst, ByPriority, Uniformly, FirstIn}, p.Order) {
-		return fmt.Errorf("order: %w", method.UnknownName(p.Order, []string{FreshFirst, ByPriority, Uniformly, FirstIn}))
-	}
-	for _, f := range []struct {
-		name             string
-		value, low, high float64
-	}{{"tau", p.Tau, 1e-3, math.MaxFloat64}, {"exponent", p.Exponent, 0, 1}, {"beta", p.Beta, 0, 1}} {
-		if !(f.value >= f.low && f.value <= f.high) {
-			return fmt.Errorf("%s: %v is outside [%v, %v]", f.name, f.value, f.low, f.high)
-		}
-	}
-	return firstError(inRange("draws", p.Draws, 0, maxSamples), inRange("capacity", p.Capacity, 1, maxSamples))
-}
 
 // worthUnit is the worth of an absolute reward of 1, and WeightUnit a draw's weight
 // of 1: the Core counts both in whole parts.

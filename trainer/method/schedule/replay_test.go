@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 // shelf is a buffer of samples of so much worth each, one submitted per update.
@@ -174,20 +176,20 @@ func TestReplayBesideSync(t *testing.T) {
 // Bad values are refused by name.
 func TestReplayValidate(t *testing.T) {
 	for name, change := range map[string]func(*Replay){
-		"draws: -1":    func(p *Replay) { p.Draws = -1 },
-		"capacity: 0":  func(p *Replay) { p.Capacity = 0 },
-		"tau: NaN":     func(p *Replay) { p.Tau = math.NaN() },
-		"exponent: 2":  func(p *Replay) { p.Exponent = 2 },
-		"beta: -1":     func(p *Replay) { p.Beta = -1 },
-		`order: `:      func(p *Replay) { p.Order = "lifo" },
-		"capacity: -1": func(p *Replay) { p.Capacity = -1 },
+		"draws -1":    func(p *Replay) { p.Draws = -1 },
+		"capacity 0":  func(p *Replay) { p.Capacity = 0 },
+		"tau NaN":     func(p *Replay) { p.Tau = math.NaN() },
+		"exponent 2":  func(p *Replay) { p.Exponent = 2 },
+		"beta -1":     func(p *Replay) { p.Beta = -1 },
+		`order: `:     func(p *Replay) { p.Order = "lifo" },
+		"capacity -1": func(p *Replay) { p.Capacity = -1 },
 	} {
 		p := DefaultReplay()
-		if err := p.Validate(); err != nil {
+		if err := method.Check(&p); err != nil {
 			t.Error(err)
 		}
 		change(&p)
-		if err := p.Validate(); err == nil || !strings.HasPrefix(err.Error(), name) {
+		if err := method.Check(&p); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -14,17 +14,12 @@ import "driftlab/trainer/method"
 // Source: ROLL Flash, 2510.11345; alibaba/ROLL
 // roll/distributed/scheduler/generate_scheduler.py (RLVR).
 type RollFlash struct {
-	// RatioPercent is async_generation_ratio a in hundredths. Default 100; 0 is synchronous.
-	RatioPercent int `yaml:"ratio_percent"`
+	// RatioPercent is async_generation_ratio a in hundredths. 0 is synchronous.
+	RatioPercent int `yaml:"ratio_percent" default:"100" range:"[0,102400]"`
 	// Additional is max_additional with use_additional_prompts (16 there): while fewer
 	// samples run or are done in excess of the count, more are submitted, whatever the
 	// count says. Default 0: none.
-	Additional int `yaml:"additional"`
-}
-
-// Validate checks the range of RatioPercent.
-func (p *RollFlash) Validate() error {
-	return firstError(inRange("ratio_percent", p.RatioPercent, 0, 100*maxK), inRange("additional", p.Additional, 0, maxSamples))
+	Additional int `yaml:"additional" range:"[0,2^20]"`
 }
 
 // Admit is what the count leaves, or the additional prompts if these are more: those
@@ -112,15 +107,10 @@ var rollFlashSpec = method.Spec{
 // Source: ROLL Flash, 2510.11345; alibaba/ROLL
 // roll/distributed/scheduler/rollout_scheduler.py, user_defined_rollout_loop.py.
 type RollAgentic struct {
-	// RatioPercent is async_generation_ratio a in hundredths. Default 100.
-	RatioPercent int `yaml:"ratio_percent"`
-	// Redundancy is group_size_redundancy. Default 0.
-	Redundancy int `yaml:"redundancy"`
-}
-
-// Validate checks the ranges.
-func (p *RollAgentic) Validate() error {
-	return firstError(inRange("ratio_percent", p.RatioPercent, 0, 100*maxK), inRange("redundancy", p.Redundancy, 0, 64))
+	// RatioPercent is async_generation_ratio a in hundredths.
+	RatioPercent int `yaml:"ratio_percent" default:"100" range:"[0,102400]"`
+	// Redundancy is group_size_redundancy.
+	Redundancy int `yaml:"redundancy" range:"[0,64]"`
 }
 
 // Traits says how many episodes of a group are surplus.

@@ -11,7 +11,7 @@ import (
 func TestRegistry(t *testing.T) {
 	for _, e := range schedule.Registry {
 		s := e.New()
-		if err := s.Validate(); err != nil {
+		if err := method.Check(s); err != nil {
 			t.Errorf("%s: defaults are not valid: %v", e.Name, err)
 		}
 		if e.Unit != method.System || e.Group != "schedule" || e.Formula == "" || e.Source == "" || e.Example == "" {
@@ -30,7 +30,7 @@ func TestRegistry(t *testing.T) {
 
 func TestLagRange(t *testing.T) {
 	for k, valid := range map[int]bool{-1: false, 0: false, 1: true, 32: true, 1024: true, 1025: false} {
-		if err := (&schedule.Lag{K: k}).Validate(); (err == nil) != valid {
+		if err := method.Check(&schedule.Lag{K: k}); (err == nil) != valid {
 			t.Errorf("k %d: %v", k, err)
 		}
 	}

@@ -19,17 +19,12 @@ import (
 // own random numbers.
 type Seer struct {
 	Sync `yaml:"-"`
-	// Chunk is the tokens after which a request gives its slot up. Default 2048.
-	Chunk int `yaml:"chunk"`
-	// Draft is k, the tokens that siblings' suffix trees propose. Default 0.
-	Draft int `yaml:"draft"`
-	// AcceptPercent is p in hundredths. Default 60.
-	AcceptPercent int `yaml:"accept_percent"`
-}
-
-// Validate checks the ranges.
-func (p *Seer) Validate() error {
-	return firstError(inRange("chunk", p.Chunk, 1, 1<<24), inRange("draft", p.Draft, 0, 64), inRange("accept_percent", p.AcceptPercent, 0, 99))
+	// Chunk is the tokens after which a request gives its slot up.
+	Chunk int `yaml:"chunk" default:"2048" range:"[1,2^24]"`
+	// Draft is k, the tokens that siblings' suffix trees propose.
+	Draft int `yaml:"draft" range:"[0,64]"`
+	// AcceptPercent is p in hundredths.
+	AcceptPercent int `yaml:"accept_percent" default:"60" range:"[0,99]"`
 }
 
 // Traits gives the tokens per step.

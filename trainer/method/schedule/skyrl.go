@@ -11,16 +11,11 @@ import "driftlab/trainer/method"
 // Samples older than S are trained and counted. A group that is filtered out after
 // it was done leaves acc, or the run would stand still.
 type SkyRL struct {
-	// Staleness is S, max_staleness_steps. Default 4.
-	Staleness int `yaml:"staleness"`
+	// Staleness is S, max_staleness_steps.
+	Staleness int `yaml:"staleness" default:"4" range:"[0,1024]"`
 	// Workers is W, the most samples in flight; 0 for what the slots hold, within
 	// its limits.
-	Workers int `yaml:"workers"`
-}
-
-// Validate checks the ranges.
-func (p *SkyRL) Validate() error {
-	return firstError(inRange("staleness", p.Staleness, 0, maxK), inRange("workers", p.Workers, 0, maxSamples))
+	Workers int `yaml:"workers" range:"[0,2^20]"`
 }
 
 // Traits says that old keys and values stay (clear_kv_cache_on_weight_sync is false).

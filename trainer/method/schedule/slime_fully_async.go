@@ -11,11 +11,8 @@ import "driftlab/trainer/method"
 type SlimeFullyAsync struct {
 	// Pool is the number of samples in flight; 0 for what the slots hold. Never
 	// less than a batch.
-	Pool int `yaml:"pool"`
+	Pool int `yaml:"pool" range:"[0,2^20]"`
 }
-
-// Validate checks the range of Pool.
-func (p *SlimeFullyAsync) Validate() error { return inRange("pool", p.Pool, 0, maxSamples) }
 
 // Traits says that an aborted response is thrown away.
 func (*SlimeFullyAsync) Traits() Traits { return Traits{Cache: Restart} }

@@ -13,12 +13,9 @@ type StreamRL struct {
 	// Async generates the next batch while the rest of this one is trained.
 	Async bool `yaml:"async"`
 	// Micro is the least number of samples the learner begins with, unless fewer
-	// are missing. Default 1.
-	Micro int `yaml:"micro"`
+	// are missing.
+	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
 }
-
-// Validate checks the range of Micro.
-func (p *StreamRL) Validate() error { return inRange("micro", p.Micro, 1, maxSamples) }
 
 // Admit is a batch at a time.
 func (p *StreamRL) Admit(v View) int {

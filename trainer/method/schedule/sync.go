@@ -20,9 +20,6 @@ func (*Sync) Lag(int) int { return 0 }
 // MaxLag is 0.
 func (*Sync) MaxLag() int { return 0 }
 
-// Validate returns nil: there is nothing to choose.
-func (*Sync) Validate() error { return nil }
-
 // Traits says that generation and training share the devices.
 func (*Sync) Traits() Traits { return Traits{Colocated: true} }
 

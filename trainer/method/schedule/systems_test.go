@@ -27,7 +27,7 @@ func TestSystems(t *testing.T) {
 			t.Errorf("%s: incomplete page %+v", e.Name, e.Spec)
 		}
 		p := e.New()
-		if err := p.Validate(); err != nil {
+		if err := method.Check(p); err != nil {
 			t.Errorf("%s: defaults: %v", e.Name, err)
 		}
 		v := reflect.ValueOf(p).Elem()
@@ -38,7 +38,7 @@ func TestSystems(t *testing.T) {
 			}
 			was := v.Field(i).Int()
 			v.Field(i).SetInt(-1)
-			if err := p.Validate(); err == nil || !strings.HasPrefix(err.Error(), tag+": -1") {
+			if err := method.Check(p); err == nil || !strings.HasPrefix(err.Error(), tag+" -1: must ") {
 				t.Errorf("%s: %s = -1: %v", e.Name, tag, err)
 			}
 			if _, err := New(tiny(), p); err == nil {

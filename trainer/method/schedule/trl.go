@@ -11,14 +11,9 @@ import "driftlab/trainer/method"
 type TRL struct {
 	// MaxStaleness is the greatest lag. Default 4 (the configuration's; the data
 	// set class says 3).
-	MaxStaleness int `yaml:"max_staleness"`
-	// WeightSyncSteps is the number of updates per publication. Default 1.
-	WeightSyncSteps int `yaml:"weight_sync_steps"`
-}
-
-// Validate checks the ranges.
-func (p *TRL) Validate() error {
-	return firstError(inRange("max_staleness", p.MaxStaleness, 1, maxK), inRange("weight_sync_steps", p.WeightSyncSteps, 1, maxK))
+	MaxStaleness int `yaml:"max_staleness" default:"4" range:"[1,1024]"`
+	// WeightSyncSteps is the number of updates per publication.
+	WeightSyncSteps int `yaml:"weight_sync_steps" default:"1" range:"[1,1024]"`
 }
 
 // Admit fills what may be in flight.

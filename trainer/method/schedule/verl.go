@@ -19,24 +19,18 @@ import "driftlab/trainer/method"
 // resumed sample does not count as submitted; the queue cannot overflow, since
 // what runs and waits is never more than LIM.
 type Verl struct {
-	// K is trigger_parameter_sync_step, updates per publication. Default 4.
-	K int `yaml:"k"`
-	// StalenessPercent is staleness_threshold S in hundredths. Default 10; verl
+	// K is trigger_parameter_sync_step, updates per publication.
+	K int `yaml:"k" default:"4" range:"[1,1024]"`
+	// StalenessPercent is staleness_threshold S in hundredths. verl
 	// advises less than 100.
-	StalenessPercent int `yaml:"staleness_percent"`
+	StalenessPercent int `yaml:"staleness_percent" default:"10" range:"[0,10000]"`
 	// Partial interrupts running responses; without it publication waits for them.
 	Partial bool `yaml:"partial"`
-	// RequireBatches is the number of batches B in one update. Default 1.
-	RequireBatches int `yaml:"require_batches"`
+	// RequireBatches is the number of batches B in one update.
+	RequireBatches int `yaml:"require_batches" default:"1" range:"[1,1024]"`
 	// Prox scores with the learner's weights of the last publication
 	// (compute_prox_log_prob); without it the old log-probs are the sampler's.
 	Prox bool `yaml:"prox"`
-}
-
-// Validate checks the ranges.
-func (p *Verl) Validate() error {
-	return firstError(inRange("k", p.K, 1, maxK), inRange("staleness_percent", p.StalenessPercent, 0, 10_000),
-		inRange("require_batches", p.RequireBatches, 1, maxK))
 }
 
 // Limit is LIM for batches of that many samples.
@@ -95,6 +89,15 @@ func (p *Verl) Bound() int {
 		return 1
 	}
 	return -1
+}
+
+// verl makes the policy of one of the modes.
+func verl(k, stalenessPercent int, partial bool) func() Policy {
+	return func() Policy {
+		p := method.New[Verl]()
+		p.K, p.StalenessPercent, p.Partial = k, stalenessPercent, partial
+		return p
+	}
 }
 
 func verlSpec(mode, alias, what string) method.Spec {

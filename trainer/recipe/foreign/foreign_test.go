@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 		{"--use-tis --tis-cilp 2", `x:1: tis_cilp: unknown to slime; did you mean "tis_clip"?`},
 		{"vllm_importance_sampling_mode: token\n", `x:1: vllm_importance_sampling_mode: unknown name "token"`},
 		{"off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: high}", `x:1: off_policy_correction.token_tis_ratio_clip_high: expected a number, got the text "high"`},
-		{"off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: 0.5}", `x: skyrl: weights: cap is 0.5, must be at least 1`},
+		{"off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: 0.5}", `x: skyrl: weights: cap 0.5: must be at least 1`},
 		{"--use-tis --tis-clip $CLIP", `x:1: tis_clip: $CLIP refers to something else: write the value out`},
 		{"--use-tis --tis-clip 2 --use-rollout-logprobs", `x:1: use_rollout_logprobs: slime refuses it together with use_tis: leave one`},
 		{"actor: {use_decoupled_loss: true, behave_imp_weight_cap: 5}", `x:1: actor.behave_imp_weight_cap: AReaL removed it: say it under rejection_sampling`},
