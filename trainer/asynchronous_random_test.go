@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/engine"
 	"driftlab/engine/kernel"
 	"driftlab/model"
@@ -59,7 +60,7 @@ func varied(r *rand.Rand, name string) string {
 		default:
 			continue
 		}
-		if p.Validate() != nil {
+		if method.Check(p) != nil {
 			f.Set(was)
 		}
 		text += fmt.Sprintf(", %s: %v", field.Tag.Get("yaml"), f.Interface())
