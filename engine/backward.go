@@ -148,7 +148,7 @@ func (p *Pass) expertsGrad(k *worker, layer int) {
 	}
 	normed := k.back.normed[:(to-from)*c.DModel]
 	p.combineGrad(k, layer, s, from)
-	rows, all := p.visitors(k, layer)
+	rows, all := p.routedRows(k, layer)
 	if c.Dense() {
 		if rows > 0 {
 			p.feedForwardGrad(k, s, w, 0, from, 0, rows)
@@ -175,17 +175,17 @@ func (p *Pass) combineGrad(k *worker, layer int, s *layerState, from int) {
 	c, b := &p.config, &k.back
 	d, top, first := c.DModel, c.TopK, from*max(c.TopK, 1)
 	stream := rowsOf(p.back.stream, k, d)
-	rows, all := p.visitors(k, layer)
+	rows, all := p.routedRows(k, layer)
 	if c.Dense() {
 		for i := range rows {
-			copy(b.expertOut[i*d:(i+1)*d], stream[p.visitor(k, i, all)*d:])
+			copy(b.expertOut[i*d:(i+1)*d], stream[p.routedRow(k, i, all)*d:])
 		}
 		return
 	}
 	clear(b.gates[:(k.rowTo-k.rowFrom)*top])
 	position := p.plan(k, layer).Slot
 	for i := range rows {
-		r := p.visitor(k, i, all)
+		r := p.routedRow(k, i, all)
 		dy, gates := stream[r*d:(r+1)*d], s.gates[(from+r)*top:][:top]
 		for rank, at := range position[i*top : (i+1)*top] {
 			gate, out, dout := gates[rank], s.expertOut[(first+int(at))*d:][:d], b.expertOut[int(at)*d:][:d]
@@ -225,13 +225,13 @@ func (p *Pass) gatherGrad(k *worker, layer int, normed []float32, rows int, all 
 	}
 	if p.config.Dense() {
 		for i := range rows {
-			copy(normed[p.visitor(k, i, all)*d:][:d], b.expertIn[i*d:])
+			copy(normed[p.routedRow(k, i, all)*d:][:d], b.expertIn[i*d:])
 		}
 		return
 	}
 	position := p.plan(k, layer).Slot
 	for i := range rows {
-		sum := normed[p.visitor(k, i, all)*d:][:d]
+		sum := normed[p.routedRow(k, i, all)*d:][:d]
 		clear(sum)
 		for _, at := range position[i*top : (i+1)*top] {
 			kernel.Add(sum, sum, b.expertIn[int(at)*d:][:d])

@@ -64,7 +64,7 @@ func (p *Pass) visits(k *worker, layer, expert int) (from, to int) {
 	case k.rowFrom == k.rowTo:
 		return 0, 0
 	case p.config.Dense():
-		return 0, p.visitorCount(k, layer)
+		return 0, p.routedRowCount(k, layer)
 	}
 	return p.plan(k, layer).Span(expert)
 }

@@ -142,7 +142,7 @@ func (p *Pass) expertsForward(k *worker, layer int) {
 	p.expertsInside(k, layer, s, from, to)
 	x, out := p.between(k, layer), p.leaving(k, layer)
 	p.combine(k, layer, s, from)
-	rows, all := p.visitors(k, layer)
+	rows, all := p.routedRows(k, layer)
 	if all {
 		p.addResidual(out, x, k.projected[:rows*d])
 		p.perturb(k, layer+1)
@@ -155,19 +155,19 @@ func (p *Pass) expertsForward(k *worker, layer int) {
 	}
 }
 
-// visitorCount is how many rows of a block visit the experts of a layer: in the
+// routedRowCount is how many rows of a block are routed to the experts of a layer: in the
 // last one only targets do, for nothing would read what became of the others.
-func (p *Pass) visitorCount(k *worker, layer int) int {
+func (p *Pass) routedRowCount(k *worker, layer int) int {
 	if layer < p.config.Layers-1 {
 		return k.rowTo - k.rowFrom
 	}
 	return k.targetTo - k.targetFrom
 }
 
-// visitors returns how many rows of its block visit the experts of a layer, and
+// routedRows returns how many rows of its block are routed to the experts of a layer, and
 // whether all do; if not, wanted lists them.
-func (p *Pass) visitors(k *worker, layer int) (rows int, all bool) {
-	rows = p.visitorCount(k, layer)
+func (p *Pass) routedRows(k *worker, layer int) (rows int, all bool) {
+	rows = p.routedRowCount(k, layer)
 	if rows == k.rowTo-k.rowFrom {
 		return rows, true
 	}
@@ -183,7 +183,7 @@ func (p *Pass) expertsInside(k *worker, layer int, s *layerState, from, to int) 
 	d, normed := c.DModel, s.normed[from*c.DModel:to*c.DModel]
 	kernel.RMSNorm(normed, s.postInverse[from:to], p.between(k, layer), w.postNorm, to-from, d, float32(c.NormEps), p.num.norm)
 	first := from * max(c.TopK, 1)
-	rows, all := p.visitors(k, layer)
+	rows, all := p.routedRows(k, layer)
 	if c.Dense() {
 		in := s.expertIn.dense[first*d:]
 		if all {
@@ -200,7 +200,7 @@ func (p *Pass) expertsInside(k *worker, layer int, s *layerState, from, to int) 
 	}
 	p.route(k, layer, s, from, to)
 	plan := p.plan(k, layer)
-	p.planVisits(k, layer, plan, rows, all)
+	p.planRoutes(k, layer, plan, rows, all)
 	plan.Gather(s.expertIn.dense[first*d:], normed, d)
 	for e := range c.Experts {
 		if a, b := plan.Span(e); a < b {
@@ -209,8 +209,8 @@ func (p *Pass) expertsInside(k *worker, layer int, s *layerState, from, to int) 
 	}
 }
 
-// planVisits sorts the visitors of a layer by expert.
-func (p *Pass) planVisits(k *worker, layer int, plan *moe.Dispatch, rows int, all bool) {
+// planRoutes sorts the routed rows of a layer by expert.
+func (p *Pass) planRoutes(k *worker, layer int, plan *moe.Dispatch, rows int, all bool) {
 	c, top := &p.config, p.config.TopK
 	_, ids := p.routing(k, layer)
 	if all {
@@ -289,13 +289,13 @@ func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, fr
 	kernel.Linear(s.expertOut[from*d:to*d], values, scales, &w.down[expert], rows, p.num.rowParallel, &k.scratch)
 }
 
-// combine sums the experts' outputs of each visitor, weighted by their gates, in
+// combine sums the experts' outputs of each routed row, weighted by their gates, in
 // the declared order, that of the ranks in fp32 unless the numerics say
 // otherwise, and leaves them in projected.
 func (p *Pass) combine(k *worker, layer int, s *layerState, from int) {
 	c := &p.config
 	d, top, first := c.DModel, c.TopK, from*max(c.TopK, 1)
-	rows, all := p.visitors(k, layer)
+	rows, all := p.routedRows(k, layer)
 	sums := k.projected[:rows*d]
 	if c.Dense() {
 		copy(sums, s.expertOut[first*d:])
@@ -304,7 +304,7 @@ func (p *Pass) combine(k *worker, layer int, s *layerState, from int) {
 	position := p.plan(k, layer).Slot
 	_, routes := p.routing(k, layer)
 	for i := range rows {
-		r := p.visitor(k, i, all)
+		r := p.routedRow(k, i, all)
 		gates, sum := s.gates[(from+r)*top:][:top], sums[i*d:][:d]
 		if p.num.experts.Order != ByRank {
 			k.combiner.slots, k.combiner.out = position[i*top:][:top], s.expertOut[first*d:]
@@ -319,8 +319,8 @@ func (p *Pass) combine(k *worker, layer int, s *layerState, from int) {
 	round(p.num.activations, sums)
 }
 
-// visitor is the row of a block that stands at place i among its visitors.
-func (p *Pass) visitor(k *worker, i int, all bool) int {
+// routedRow is the row of a block that stands at place i among its routed rows.
+func (p *Pass) routedRow(k *worker, i int, all bool) int {
 	if all {
 		return i
 	}

@@ -37,7 +37,7 @@ func Compare(ctx context.Context, recipes []recipe.Recipe, seeds []uint64, o Opt
 			dir := runDir(o.Dir, recipes, i, seed)
 			jobs = append(jobs, queue.Job[*record.Record]{
 				Name: fmt.Sprintf("%s, seed %d", r.Name, seed), Units: r.Steps, Cost: r.Work(),
-				Do: func(ctx context.Context, d *queue.Desk) (*record.Record, error) {
+				Do: func(ctx context.Context, d *queue.JobContext) (*record.Record, error) {
 					run, _, err := sweep.Train(ctx, d, r, dir)
 					return run, err
 				}})

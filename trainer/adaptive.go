@@ -15,13 +15,13 @@ import (
 // one (AR3PO, 2509.25808).
 type adaptive struct {
 	answers []*batch.Sampled // by place in the pool; nil before the first
-	lent    []bool           // by group of the step
+	reused  []bool           // by group of the step
 	tokens  int              // of what is lent
 }
 
 // generate fills the step's batch from the requests of whole groups, and leaves prompts
 // and requests as they were asked.
-func (f *focus) generate(s *Session) {
+func (f *promptSampler) generate(s *Session) {
 	part := f.group / recipe.AdaptiveStages
 	solved, last := make([]bool, len(s.asked)), make([]int, len(s.asked)) // last is a group's last response
 	var parts []*batch.Sampled
@@ -50,7 +50,7 @@ func (f *focus) generate(s *Session) {
 		}
 		parts = append(parts, out)
 	}
-	f.lent, f.tokens = f.lent[:0], 0
+	f.reused, f.tokens = f.reused[:0], 0
 	rows := make([]int, len(asked))
 	for i := range rows {
 		rows[i] = i
@@ -64,7 +64,7 @@ func (f *focus) generate(s *Session) {
 			f.tokens += answer.Tokens()
 			parts = append(parts, answer)
 		}
-		f.lent = append(f.lent, lend)
+		f.reused = append(f.reused, lend)
 	}
 	slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(asked[i].Group, asked[j].Group) })
 	var all batch.Sampled
@@ -77,8 +77,8 @@ func (f *focus) generate(s *Session) {
 	}
 }
 
-// lentTokens is how many of the batch's tokens were generated in an earlier step.
-func (f *focus) lentTokens() int {
+// reusedTokens is how many of the batch's tokens were generated in an earlier step.
+func (f *promptSampler) reusedTokens() int {
 	if f == nil || f.adaptive == nil {
 		return 0
 	}
@@ -86,7 +86,7 @@ func (f *focus) lentTokens() int {
 }
 
 // appendAnswers appends what may be lent, if anything may.
-func (f *focus) appendAnswers(dst []byte) []byte {
+func (f *promptSampler) appendAnswers(dst []byte) []byte {
 	if f.adaptive == nil {
 		return dst
 	}
@@ -98,7 +98,7 @@ func (f *focus) appendAnswers(dst []byte) []byte {
 }
 
 // readAnswers reads what appendAnswers appended and returns what stands behind it.
-func (f *focus) readAnswers(state []byte) ([]byte, error) {
+func (f *promptSampler) readAnswers(state []byte) ([]byte, error) {
 	if f.adaptive == nil {
 		return state, nil
 	}

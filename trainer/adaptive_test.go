@@ -20,9 +20,9 @@ func TestAdaptive(t *testing.T) {
 		return sessionIn(t, r, Options{})
 	}
 	s, whole := open("adaptive"), open("uniform")
-	f, part := stageOf[*focus](s), s.recipe.Rollout.Group/recipe.AdaptiveStages
-	walkTo(t, s, 0, "reward")
-	walkTo(t, whole, 0, "reward")
+	f, part := stageOf[*promptSampler](s), s.recipe.Rollout.Group/recipe.AdaptiveStages
+	runTo(t, s, 0, "reward")
+	runTo(t, whole, 0, "reward")
 	b, all := &s.batch, &whole.batch
 	var groups, full batch.Groups
 	groups.Find(b.Group)
@@ -64,7 +64,7 @@ func TestAdaptive(t *testing.T) {
 		if err := s.Step(step); err != nil {
 			t.Fatal(err)
 		}
-		lent = slices.Index(f.lent, true)
+		lent = slices.Index(f.reused, true)
 	}
 	if lent < 0 {
 		t.Fatal("every group was solved")
@@ -74,14 +74,14 @@ func TestAdaptive(t *testing.T) {
 	answer := f.answers[f.places[b.PromptID[rows[0]]]]
 	last := rows[len(rows)-1]
 	from, to := b.Span(last)
-	if len(rows) != s.recipe.Rollout.Group || !slices.Equal(tokensOf(b, last), answer.Token) || !slices.Equal(b.LogpRoll[from:to], answer.LogpRoll) || f.lentTokens() < len(answer.Token) {
+	if len(rows) != s.recipe.Rollout.Group || !slices.Equal(tokensOf(b, last), answer.Token) || !slices.Equal(b.LogpRoll[from:to], answer.LogpRoll) || f.reusedTokens() < len(answer.Token) {
 		t.Errorf("group %d of %d responses ends in %v, and was lent %v", lent, len(rows), tokensOf(b, last), answer.Token)
 	}
 	if f.tried[f.places[b.PromptID[rows[0]]]] != float64(len(rows)-1) {
 		t.Error("the answer that was lent counts as an attempt")
 	}
 
-	again := stageOf[*focus](open("adaptive"))
+	again := stageOf[*promptSampler](open("adaptive"))
 	if err := again.SetState(f.AppendState(nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestAdaptiveTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sessionIn(t, r, Options{})
-	f := stageOf[*focus](s)
+	f := stageOf[*promptSampler](s)
 	twice := false
 	for step := 0; step < 20 && !twice; step++ {
 		if err := s.Step(step); err != nil {
@@ -116,7 +116,7 @@ func TestAdaptiveTwice(t *testing.T) {
 		}
 		lent := map[int64]int{}
 		for g, p := range s.asked {
-			if f.lent[g] {
+			if f.reused[g] {
 				lent[p.ID]++
 				twice = twice || lent[p.ID] == 2
 			}

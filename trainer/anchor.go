@@ -156,7 +156,7 @@ func newParts(s *Session) (stage, error) {
 	if stageOf[*behaviour](s) == nil {
 		return nil, nil
 	}
-	return doing(func(s *Session) error {
+	return stageFunc(func(s *Session) error {
 		engine, lag := metrics.Parts(&s.batch)
 		s.metrics = lag.Part(engine.Part(s.metrics, "engine"), "lag")
 		return nil
@@ -166,7 +166,7 @@ func newParts(s *Session) (stage, error) {
 // newAnchor makes the stage that fills Anchor, by a recipe's word.
 func newAnchor(s *Session) (stage, error) {
 	column := func(of func(b *batch.Batch) []float64) stage {
-		return doing(func(s *Session) error {
+		return stageFunc(func(s *Session) error {
 			s.batch.Anchor = of(&s.batch)
 			return nil
 		})
@@ -273,7 +273,7 @@ func newAnchorFollow(s *Session) (stage, error) {
 	if a == nil {
 		return nil, nil
 	}
-	return doing(func(s *Session) error {
+	return stageFunc(func(s *Session) error {
 		a.follow(s.learner.Params())
 		return nil
 	}), nil

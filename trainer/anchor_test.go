@@ -175,8 +175,8 @@ func (p *secondTeacher) run(s *Session) error {
 
 func (p *secondTeacher) Close() { *p.closed = true; p.Scorer.Close() }
 
-// A further part takes one line in the walk, and lives as the others do.
-func TestAnotherPartIsOneLine(t *testing.T) {
+// A further stage takes one line in the table of stages, and is calibrated and closed as the others are.
+func TestFurtherStageIsOneLine(t *testing.T) {
 	before, closed := stages, false
 	defer func() { stages = before }()
 	stages = slices.Insert(slices.Clone(stages), 6, stages[0])

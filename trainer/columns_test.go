@@ -95,7 +95,7 @@ func TestGreedyReward(t *testing.T) {
 		without.learner.Params().CopyFrom(s.learner.Params())
 		without.versions.ring[0].CopyFrom(s.learner.Params())
 		for _, s := range []*Session{s, without} {
-			walkTo(t, s, step, map[bool]string{true: "advantage.greedy", false: "reward"}[s.columns.greedy])
+			runTo(t, s, step, map[bool]string{true: "advantage.greedy", false: "reward"}[s.columns.greedy])
 		}
 		if !slices.Equal(s.batch.Reward, without.batch.Reward) {
 			t.Error("greedy responses change the rewards of sampled ones")
@@ -144,7 +144,7 @@ func TestGreedyReward(t *testing.T) {
 func TestScoreNorm(t *testing.T) {
 	s := sessionOf(t, Options{}, "advantage=opob", "rollout.numerics=bf16", "routing.replay=r3")
 	steps(t, s, 2, func(int) {})
-	walkTo(t, s, 2, "advantage.score_norm")
+	runTo(t, s, 2, "advantage.score_norm")
 	for i, n := range s.batch.ScoreNorm {
 		var one batch.Batch
 		s.batch.Select(&one, []int{i})

@@ -56,7 +56,7 @@ func newCriticFit(s *Session) (stage, error) {
 	if c == nil {
 		return nil, nil
 	}
-	return doing(func(s *Session) error {
+	return stageFunc(func(s *Session) error {
 		c.fit(&s.batch)
 		return nil
 	}), nil

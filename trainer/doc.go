@@ -2,8 +2,8 @@
 // learner learn, and measures what lies between them.
 //
 // A Session is a run in progress: it takes and returns values and touches no file.
-// A step is the walk of a batch.Batch through its stages, which stand in their
-// order in step.go; a further part of a run is a file and a line there. Files,
+// A step runs the stages of step.go in order, each on one batch.Batch; a further stage
+// is a file and a line there, and README.md lists the ten files of a batch. Files,
 // folders and resuming are experiments/run's. The figures of a session are the same
 // bits on any number of cores. Pretrain makes base checkpoints. Every random number
 // is drawn from a stream named by the seed, the step and its purpose
@@ -23,6 +23,7 @@
 // executes what trainer/method/schedule decides on a virtual clock, for the responses of
 // an update; tokens of one batch then come from several versions of the weights.
 //
-// What it is not: it holds no method. The rooms below it (task, reward,
-// advantage, correction, loss, schedule, guard, diagnose) do, each on its own.
+// What it is not: it holds no method. The packages below trainer/method do (task, reward,
+// advantage, correction, loss, schedule, guard, metrics), and none imports another but
+// reward, which imports task.
 package trainer

@@ -41,7 +41,7 @@ func TestBeforeCalibration(t *testing.T) {
 func TestFrozenScales(t *testing.T) {
 	s := sessionOf(t, Options{}, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}",
 		"rollout.kv_scales={prompts: 2, margin: 3}", "teacher="+trainertest.Model(t), "loss={name: prime_geo, teacher_tau: 0.5}", "correction.mode=bypass", "kl=k3")
-	walkTo(t, s, 0, "teacher")
+	runTo(t, s, 0, "teacher")
 	teacher, err := openTeacher(s.recipe)
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func (s *Session) memories() []memory {
 	for i, g := range s.guards {
 		add(fmt.Sprintf("guards[%d]", i), g)
 	}
-	for _, m := range s.members {
+	for _, m := range s.stages {
 		add(m.name, m.stage)
 	}
 	return all

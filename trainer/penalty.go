@@ -34,26 +34,3 @@ func (s *Session) penalised() bool {
 	}
 	return false
 }
-
-// estimate fills the advantages. Estimators that work on one number per
-// response see the penalty too: for them a response's reward is the sum over
-// its tokens, as in verl. The column keeps the score without it.
-func (s *Session) estimate() error {
-	b := &s.batch
-	score := b.Reward
-	if s.penalised() {
-		s.penalisedReward = s.penalisedReward[:0]
-		for i := range b.Len() {
-			from, to := b.Span(i)
-			sum := 0.0
-			for _, r := range b.TokenReward[from:to] {
-				sum += r
-			}
-			s.penalisedReward = append(s.penalisedReward, sum)
-		}
-		b.Reward = s.penalisedReward
-	}
-	err := s.estimator.Estimate(b)
-	b.Reward = score
-	return err
-}

@@ -7,8 +7,8 @@ import (
 	"driftlab/trainer/method/stream"
 )
 
-// sift leaves out of the pool what the first weights solve too seldom or too often.
-func (s *Session) sift() error {
+// filterPool leaves out of the pool what the first weights solve too seldom or too often.
+func (s *Session) filterPool() error {
 	o := s.recipe.Rollout.Pool
 	if o == nil || !o.Sifts() {
 		return nil

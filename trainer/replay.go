@@ -8,7 +8,7 @@ func newReplay(s *Session) (stage, error) {
 	if s.recipe.Replay == nil || !s.recipe.Replay.On() {
 		return nil, nil
 	}
-	return doing((*Session).weighReplays), nil
+	return stageFunc((*Session).weighReplays), nil
 }
 
 // weighReplays multiplies the advantages of replayed responses, and measures them.

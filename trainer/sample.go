@@ -9,11 +9,11 @@ import (
 	"driftlab/trainer/method/stream"
 )
 
-// sampler is the rollout side of a session: the fleet, and its drafter.
-type sampler struct{ *engines.Fleet }
+// rolloutStage is the rollout side of a session: the fleet, and its drafter.
+type rolloutStage struct{ *engines.Fleet }
 
-// newSampling makes the engines of a recipe.
-func newSampling(s *Session) (stage, error) {
+// newRolloutStage makes the engines of a recipe.
+func newRolloutStage(s *Session) (stage, error) {
 	drafter, err := openDrafter(s.recipe)
 	if err != nil {
 		return nil, err
@@ -32,10 +32,10 @@ func newSampling(s *Session) (stage, error) {
 	if f := s.recipe.Rollout.Fusion; f != nil {
 		s.fleet.FuseWith(f, cmp.Or(partner, s.initial))
 	}
-	return sampler{s.fleet}, nil
+	return rolloutStage{s.fleet}, nil
 }
 
-func (f sampler) run(s *Session) error {
+func (f rolloutStage) run(s *Session) error {
 	s.generate(s.batch.Step)
 	if s.recipe.Rollout.LearnReplies {
 		s.learnReplies()
@@ -56,7 +56,7 @@ func (s *Session) learnReplies() {
 }
 
 // Close releases the engines.
-func (f sampler) Close() { f.Fleet.Close() }
+func (f rolloutStage) Close() { f.Fleet.Close() }
 
 // generate samples the step's responses with weights as old as the schedule says.
 func (s *Session) generate(step int) {
@@ -68,12 +68,12 @@ func (s *Session) generate(step int) {
 	s.preparePartner(weights)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
 	s.asked = s.source.Step(s.asked[:0], step, r.Rollout.Prompts)
-	hard := stageOf[*focus](s)
-	if hard != nil {
-		s.asked = hard.ask(s.asked, step)
+	sampler := stageOf[*promptSampler](s)
+	if sampler != nil {
+		s.asked = sampler.ask(s.asked, step)
 	}
 	for g, p := range s.asked {
-		for range hard.size(g, r.Rollout.Group) {
+		for range sampler.size(g, r.Rollout.Group) {
 			s.prompts = append(s.prompts, p)
 			s.requests = append(s.requests, rollout.Request{
 				Prompt: p.Tokens, Group: g, PromptID: p.ID, Seed: r.Seed + uint64(step)<<32, Stream: stream.ID(stream.Sampling, len(s.requests)),
@@ -82,8 +82,8 @@ func (s *Session) generate(step int) {
 		}
 	}
 	s.calibrate(step)
-	if hard != nil && hard.adaptive != nil {
-		hard.generate(s)
+	if sampler != nil && sampler.adaptive != nil {
+		sampler.generate(s)
 	} else {
 		s.fleet.Generate(&b.Sampled, s.requests, engines.Sampling(*r))
 	}
@@ -107,7 +107,7 @@ func (s *Session) calibrate(step int) {
 	s.fleet.Calibrate(step, s.requests)
 	prompts := engines.CalibrationPrompts(s.recipe.Rollout, s.requests)
 	s.learner.Calibrate(prompts, k.Margin)
-	for _, m := range s.members {
+	for _, m := range s.stages {
 		if c, ok := m.stage.(calibrated); ok {
 			c.Calibrate(prompts, k.Margin)
 		}

@@ -76,7 +76,7 @@ func newScoreNorms(s *Session) (stage, error) {
 	if !s.columns.scoreNorm {
 		return nil, nil
 	}
-	return doing(func(s *Session) (err error) {
+	return stageFunc(func(s *Session) (err error) {
 		b := &s.batch
 		b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, &b.Sampled, learner.StepOptions{Policy: s.policy, Earlier: &b.Old})
 		return err

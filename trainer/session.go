@@ -25,7 +25,7 @@ type Session struct {
 	recipe  recipe.Recipe
 	options Options
 	columns columns
-	members []member // in the order of the walk
+	stages  []namedStage // in the order in which they run
 	*grader
 
 	schedule  schedule.Schedule // sync where it runs on a clock
@@ -103,7 +103,7 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 	}
 	s.versions.start(p, s.schedule.MaxLag())
 	s.source = engines.NewPrompts(r, s.task)
-	err := s.sift()
+	err := s.filterPool()
 	if err == nil {
 		err = s.assemble()
 	}
@@ -118,7 +118,7 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 // Close releases engines and workers.
 func (s *Session) Close() {
 	s.learner.Close()
-	for _, m := range s.members {
+	for _, m := range s.stages {
 		if c, ok := m.stage.(closer); ok {
 			c.Close()
 		}

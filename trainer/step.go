@@ -5,64 +5,75 @@ import (
 	"driftlab/trainer/method/metrics"
 )
 
-// stages is the way of a batch through a training step. Each line names a stage
-// after the field of the recipe that asks for it, and makes it; nil where the
-// recipe does not ask. A further one is a file and a line here.
+// stages are the stages of a training step, in order: each is named after the field of
+// the recipe that asks for it, says which columns of the session's batch it may write, and
+// is made by make, which returns nil where the recipe does not ask. A further stage is a
+// file and a line here. (reads) stands where it decides the order.
+//
+// The batch belongs to the session: only a stage writes it, while it runs, and only the
+// columns named here, which a test checks. Session.Sampled lends it to a caller between
+// two steps, to read.
 var stages = []struct {
-	name string
-	make func(*Session) (stage, error)
+	name   string
+	writes string
+	make   func(*Session) (stage, error)
 }{
-	// A rollout engine samples the responses: Sampled.
-	{"rollout", newSampling},
-	// The policy values their prefixes: Episode, PrefixValue.
-	{"prefix_values", newPrefixValues},
-	// They are verified and rewarded: Reward, Correct, TokenReward.
-	{"reward", always((*Session).reward)},
-	{"rollout.pool.focus", newFocus},
-	{"advantage.greedy", newGreedy},
-	// Policies that are fixed for the step score them: Old, Ref, Teacher, Behaviour.
-	{"learner", always((*Session).score)},
-	{"advantage.critic", newCritic},
-	{"kl.reference", newReference},
-	{"teacher", newTeacher},
-	{"behaviour", newBehaviour},
-	{"advantage.score_norm", newScoreNorms},
-	// One of them is the loss's old policy: Anchor.
-	{"anchor", newAnchor},
-	// A penalty that belongs into the reward is taken from it: TokenReward.
-	{"kl.reward", newPenalty},
-	// The gap between anchor and rollout engine is corrected: LossMask, Weight, Gate.
-	{"correction", always((*Session).correctBatch)},
-	// Rewards become advantages: Advantage, Return.
-	{"advantage", always((*Session).estimate)},
-	// The teacher's word takes the place of some.
-	{"distillation", newGuidance},
-	// What is trained again is weighed.
-	{"replay", newReplay},
-	{"advantage.critic", newCriticFit},
-	// What is known so far is measured.
-	{"diagnose", always((*Session).diagnose)},
-	{"behaviour.parts", newParts},
-	{"routing.released", newRelease},
-	{"rollout.speculative", newDistillation},
-	// The weights move: per minibatch, Now, the loss and an update.
-	{"learn", always((*Session).learn)},
-	{"anchor.follow", newAnchorFollow},
-	{"max_generated_tokens", newTokenLimit},
+	// sample.go, asynchronous.go: a rollout engine samples the responses.
+	{"rollout", "Sampled", newRolloutStage},
+	// prefix_values.go: the policy values their prefixes (reads Sampled).
+	{"prefix_values", "Episode PrefixValue", newPrefixValues},
+	// grade.go: a verifier judges them and a reward is made of it (reads Sampled).
+	{"reward", "Reward RewardParts OutcomeParts StepReward Correct TokenReward", always((*Session).reward)},
+	// prompt_sampler.go: pass rates of the prompts are remembered (reads Correct).
+	{"rollout.pool.focus", "", newPromptSampler},
+	// greedy.go: the baseline of ReMax, one greedy response per prompt (reads Group).
+	{"advantage.greedy", "GreedyReward", newGreedy},
+	// score.go, critic.go, teacher.go, anchor.go: policies that are fixed for the step
+	// score the tokens (all read Sampled; behaviour and teacher read Old too).
+	{"learner", "Old", always((*Session).score)},
+	{"advantage.critic", "Value", newCritic},
+	{"kl.reference", "Ref", newReference},
+	{"teacher", "Teacher Guided", newTeacher},
+	{"behaviour", "Behaviour", newBehaviour},
+	{"advantage.score_norm", "ScoreNorm", newScoreNorms},
+	// anchor.go: one of them becomes the old policy of the loss (reads Old, Behaviour or LogpRoll).
+	{"anchor", "Anchor", newAnchor},
+	// penalty.go: a KL penalty is taken from the reward (reads Old and Ref).
+	{"kl.reward", "TokenReward", newPenalty},
+	// session.go: the mismatch of anchor and rollout engine is corrected (reads Anchor and LogpRoll).
+	{"correction", "LossMask Weight Gate BatchMask BatchWeight BatchGate", always((*Session).correctBatch)},
+	// advantage.go: rewards become advantages (reads Reward, TokenReward, Value and others).
+	{"advantage", "Advantage Return", always((*Session).estimate)},
+	// teacher.go: the teacher signal replaces the advantages of some tokens (reads Teacher, Guided, Old).
+	{"distillation", "Advantage", newTeacherAdvantage},
+	// replay.go: replayed groups are weighted.
+	{"replay", "Advantage", newReplay},
+	// critic.go: the critic is fitted (reads Return).
+	{"advantage.critic", "", newCriticFit},
+	// session.go, anchor.go, release.go, speculation.go: what is known so far is measured.
+	{"diagnose", "", always((*Session).diagnose)},
+	{"behaviour.parts", "", newParts},
+	{"routing.released", "", newRelease},
+	{"rollout.speculative", "", newDistillation},
+	// learn.go, objective.go: per minibatch a gradient of the loss and an update (reads all above).
+	{"learn", "Now Shadow Anchor LossMask Weight Gate BatchMask BatchWeight BatchGate", always((*Session).learn)},
+	// anchor.go, token_limit.go: what the next step needs is kept.
+	{"anchor.follow", "", newAnchorFollow},
+	{"max_generated_tokens", "", newTokenLimit},
 }
 
-// stage is a station of a batch in a step. It may also be a memory, which survives
-// an interruption; calibrated, with the scales of a static KV cache to be found at
+// stage is one part of a training step. It may also be a memory, whose state is part of
+// the session's snapshot; calibrated, with the scales of a static KV cache to be found at
 // every step; a closer, with something to release.
 type stage interface {
 	// run does the stage's work on the session's batch.
 	run(s *Session) error
 }
 
-// member is a stage with its name.
-type member struct {
-	name  string
-	stage stage
+// namedStage is a stage of a session with its name and the columns that it may write.
+type namedStage struct {
+	name, writes string
+	stage        stage
 }
 
 type calibrated interface {
@@ -71,13 +82,13 @@ type calibrated interface {
 
 type closer interface{ Close() }
 
-// doing is a stage that is nothing but its work.
-type doing func(*Session) error
+// stageFunc is a stage without state.
+type stageFunc func(*Session) error
 
-func (d doing) run(s *Session) error { return d(s) }
+func (f stageFunc) run(s *Session) error { return f(s) }
 
 // always makes a stage that every session has.
-func always(run doing) func(*Session) (stage, error) {
+func always(run stageFunc) func(*Session) (stage, error) {
 	return func(*Session) (stage, error) { return run, nil }
 }
 
@@ -89,7 +100,7 @@ func (s *Session) assemble() error {
 			return err
 		}
 		if p != nil {
-			s.members = append(s.members, member{w.name, p})
+			s.stages = append(s.stages, namedStage{w.name, w.writes, p})
 		}
 	}
 	return nil
@@ -99,7 +110,7 @@ func (s *Session) assemble() error {
 func (s *Session) Step(step int) error {
 	s.batch.Step, s.batch.LearnerVersion = step, s.learner.Updates()
 	s.metrics = s.metrics[:0]
-	for _, m := range s.members {
+	for _, m := range s.stages {
 		if err := m.stage.run(s); err != nil {
 			return err
 		}
@@ -119,7 +130,7 @@ func (s *Session) log(name string, value float64) {
 
 // stageOf is the session's stage of that type, nil if the recipe asks for none.
 func stageOf[P stage](s *Session) (found P) {
-	for _, m := range s.members {
+	for _, m := range s.stages {
 		if p, ok := m.stage.(P); ok {
 			return p
 		}

@@ -34,12 +34,12 @@ func sessionIn(t testing.TB, r recipe.Recipe, o Options) *Session {
 	return s
 }
 
-// walkTo makes a step as far as the stages of that name.
-func walkTo(t testing.TB, s *Session, step int, last string) {
+// runTo makes a step as far as the stages of that name.
+func runTo(t testing.TB, s *Session, step int, last string) {
 	t.Helper()
 	s.batch.Step, s.batch.LearnerVersion, s.metrics = step, s.learner.Updates(), s.metrics[:0]
 	reached := false
-	for _, m := range s.members {
+	for _, m := range s.stages {
 		if reached && m.name != last {
 			break
 		}

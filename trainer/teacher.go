@@ -152,19 +152,19 @@ func (t *teacher) observe(s *Session) {
 	s.log("opd/overlap", overlap/per)
 }
 
-// newGuidance makes the stage that puts the teacher's word in the place of the
+// newTeacherAdvantage makes the stage that puts the teacher's word in the place of the
 // advantages of guided tokens.
-func newGuidance(s *Session) (stage, error) {
+func newTeacherAdvantage(s *Session) (stage, error) {
 	if o := s.recipe.Distillation; o == nil || o.Advantage == recipe.DistilNone {
 		return nil, nil
 	}
-	return doing((*Session).guide), nil
+	return stageFunc((*Session).distill), nil
 }
 
-// guide replaces the advantages of guided tokens by log p_teacher - log p_old,
+// distill replaces the advantages of guided tokens by log p_teacher - log p_old,
 // normalised as the recipe says, and logs how much either kind weighs, and how many
 // guided tokens the normalisation turned against the teacher's word.
-func (s *Session) guide() error {
+func (s *Session) distill() error {
 	b := &s.batch
 	word := func(n int) float64 { return b.Teacher.Logp[n] - b.Old.Logp[n] }
 	squares := 0.0

@@ -30,9 +30,9 @@ func guidedSession(t *testing.T, dir, section string, sets ...string) *Session {
 	t.Helper()
 	s := sessionOf(t, Options{}, append([]string{"teacher=" + dir, "distillation=" + section}, sets...)...)
 	if s.recipe.Distillation.Advantage == "none" {
-		walkTo(t, s, 0, "correction")
+		runTo(t, s, 0, "correction")
 	} else {
-		walkTo(t, s, 0, "distillation")
+		runTo(t, s, 0, "distillation")
 	}
 	return s
 }
@@ -78,7 +78,7 @@ func TestGuided(t *testing.T) {
 func TestGuidance(t *testing.T) {
 	dir := otherModel(t)
 	free := sessionOf(t, Options{})
-	walkTo(t, free, 0, "advantage")
+	runTo(t, free, 0, "advantage")
 	for _, how := range []string{"separate", "scaled", "raw", "joint"} {
 		s := guidedSession(t, dir, fmt.Sprintf("{advantage: %s, horizon: 4}", how))
 		b := &s.batch

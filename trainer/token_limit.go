@@ -19,7 +19,7 @@ func newTokenLimit(s *Session) (stage, error) {
 // run counts a step. A token is trained as often as its gradient was taken.
 func (l *tokenLimit) run(s *Session) error {
 	b := &s.batch
-	l.generated += float64(masked.Count(b.Mask) - stageOf[*focus](s).lentTokens())
+	l.generated += float64(masked.Count(b.Mask) - stageOf[*promptSampler](s).reusedTokens())
 	l.trained += float64(masked.Count(b.Active()) * s.recipe.Learner.Epochs)
 	s.log("tokens/generated", l.generated)
 	s.log("tokens/trained", l.trained)

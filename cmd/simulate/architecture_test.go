@@ -65,6 +65,7 @@ var layers = []layer{
 	{"experiments/measure", session + " engine/kernel"},
 	{"experiments/diagnose/reader", numbers},
 	{"experiments/diagnose experiments/diagnose/synthetic", "experiments/diagnose/reader " + session},
+	{"experiments/diagnose/page", "experiments/diagnose results " + session},
 	{"experiments/diagnose/reproduce", "experiments/measure " + session},
 	{"experiments/queue", ""},
 	{"experiments/sweep experiments/table", "experiments/queue experiments/run experiments/sweep results " + session},
@@ -74,7 +75,8 @@ var layers = []layer{
 		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure results " + session},
 	{"experiments/claims", "experiments/claims/..."},
 	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table results results/published " + session},
-	{"experiments", "experiments/measure experiments/queue experiments/sweep results " + session},
+	{"experiments", "experiments/measure experiments/queue experiments/run experiments/sweep results " + session},
+	{"experiments/bench", "engine/kernel results " + session},
 
 	// What is drawn.
 	{"results results/lab/panel results/lab/picture results/columnar", drawn},

@@ -5,8 +5,10 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"driftlab/engine"
+	"driftlab/experiments/bench"
 	"driftlab/model"
 	"driftlab/trainer/method"
 )
@@ -49,15 +51,7 @@ Examples:
 
 // Run times the steps.
 func (c *benchCmd) Run(a *app) error {
-	config, err := c.config()
-	if err != nil {
-		return err
-	}
-	sample, err := presetNamed("--rollout", c.Rollout)
-	if err != nil {
-		return err
-	}
-	learn, err := presetNamed("--learner", c.Learner)
+	step, err := c.checked()
 	if err != nil {
 		return err
 	}
@@ -65,7 +59,8 @@ func (c *benchCmd) Run(a *app) error {
 		return c.timeInTurns(a)
 	}
 	m := a.meter(c.Quiet, "bench", "step", int(c.Steps)+1)
-	doc := c.time(config, sample, learn, c.workers(), func() { m.add(1, 0, "") })
+	start := time.Now()
+	doc := step.Measure(c.workers(), func() time.Duration { return time.Since(start) }, peakMemory, func() { m.add(1, 0, "") })
 	m.close()
 	if err := a.ctx.Err(); err != nil {
 		return err
@@ -73,54 +68,46 @@ func (c *benchCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(doc)
 	}
-	a.printTable(doc.table(c))
+	a.printTable(doc.Table(step))
 	return nil
 }
 
-// config is the model to time, checked.
-func (c *benchCmd) config() (model.Config, error) {
-	config := c.model()
-	if need := c.memory(); need >= mostMemory {
+// checked is the step to time, or what is wrong with it.
+func (c *benchCmd) checked() (step bench.Step, err error) {
+	step = c.step()
+	if need := step.Memory(); need >= mostMemory {
 		flag, value := c.largest()
-		return config, bad("--%s %d: bench would need about %.0f GiB of memory, and %d is the most it takes", flag, value, need/(1<<30), int64(mostMemory)>>30)
+		return step, bad("--%s %d: bench would need about %.0f GiB of memory, and %d is the most it takes", flag, value, need/(1<<30), int64(mostMemory)>>30)
 	}
-	if err := config.Validate(); err != nil {
-		return config, bad("bench: %v", err)
+	if err := step.Model.Validate(); err != nil {
+		return step, bad("bench: %v", err)
 	}
-	return config, nil
+	if step.Rollout, err = presetNamed("--rollout", c.Rollout); err != nil {
+		return step, err
+	}
+	step.Learner, err = presetNamed("--learner", c.Learner)
+	return step, err
 }
 
-// model is the model that the flags describe.
-func (c *benchCmd) model() model.Config {
-	return model.Config{
-		Layers: int(c.Layers), DModel: int(c.D), Heads: int(c.Heads), Experts: int(c.Experts), TopK: int(c.TopK), DFF: int(c.FF),
-		Vocab: int(c.Vocab), Context: int(c.Prompt + c.Gen),
-	}.WithDefaults()
+// step is what the flags describe, without its numerics.
+func (c *benchCmd) step() bench.Step {
+	return bench.Step{
+		Model: model.Config{
+			Layers: int(c.Layers), DModel: int(c.D), Heads: int(c.Heads), Experts: int(c.Experts), TopK: int(c.TopK), DFF: int(c.FF),
+			Vocab: int(c.Vocab), Context: int(c.Prompt + c.Gen),
+		}.WithDefaults(),
+		Batch: int(c.Batch), Group: int(c.Group), Prompt: int(c.Prompt), Gen: int(c.Gen),
+		Slots: int(c.Slots), Steps: int(c.Steps), Recompute: c.Recompute,
+	}
 }
 
 // mostMemory is what a benchmark may take, in bytes.
 const mostMemory = 32 << 30
 
-// memory is about what the two engines will hold, in bytes: the weights, their
-// packed copies, gradients and moments; what is kept of every row for the
-// backward pass; the cache of keys and values.
-func (c *benchCmd) memory() float64 {
-	const float = 4
-	m := c.model()
-	layer := 10*m.DModel + 4*max(m.TopK, 1)*m.DFF
-	kept := m.Layers * layer
-	if c.Recompute {
-		kept = layer + m.Layers*m.DModel
-	}
-	rows := float64(c.Batch) * float64(m.Context)
-	cache := float64(float64(min(c.Slots, c.Batch)) * float64(m.Context*m.Layers*2*m.DModel))
-	return float * (float64(7*float64(m.Params())) + float64(rows*float64(kept+3*m.Vocab)) + cache)
-}
-
 // largest is the flag to blame for the memory: the one that would save the most
 // if it were left out.
 func (c *benchCmd) largest() (flag string, value number) {
-	least := c.memory()
+	least := c.step().Memory()
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[benchCmd]()) {
 		usual, err := strconv.Atoi(f.Tag.Get("default"))
 		if f.Type != reflect.TypeFor[number]() || err != nil {
@@ -128,7 +115,7 @@ func (c *benchCmd) largest() (flag string, value number) {
 		}
 		other := *c
 		reflect.ValueOf(&other).Elem().FieldByIndex(f.Index).SetInt(int64(usual))
-		if m := other.memory(); m < least {
+		if m := other.step().Memory(); m < least {
 			flag, value, least = cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name)), number(reflect.ValueOf(c).Elem().FieldByIndex(f.Index).Int()), m
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"driftlab/experiments/diagnose"
+	"driftlab/experiments/diagnose/page"
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/results"
 	"driftlab/results/published"
@@ -130,8 +131,8 @@ func (c *diagnoseCmd) Run(a *app) error {
 		if err := writeFile(c.Out, "report.json", text); err != nil {
 			return err
 		}
-		page := diagnosisPage(r, analysis.Shown())
-		if err := writeFile(c.Out, "report.html", page.HTML()); err != nil {
+		document := page.Of(r, analysis.Shown())
+		if err := writeFile(c.Out, "report.html", document.HTML()); err != nil {
 			return err
 		}
 	}
@@ -217,7 +218,7 @@ func (a *app) printDiagnosis(r diagnose.Report, out string) {
 	a.printDecision(r)
 	a.printChecks(r.Checks)
 	if len(r.Fixes) > 0 {
-		a.printTable(fixTable(r, func(name string) bool { return slices.Contains(shownFixes, name) }))
+		a.printTable(page.FixTable(r, func(name string) bool { return slices.Contains(shownFixes, name) }))
 	}
 	a.printReproduced(r)
 	if out != "" {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"driftlab/experiments/diagnose"
-	"driftlab/results"
+	"driftlab/experiments/diagnose/page"
 )
 
 // printDecision prints the row of the table that decides, and the line to paste: of the framework whose configuration
@@ -40,7 +40,7 @@ func (a *app) printActive(r diagnose.Report) {
 	for _, warning := range on.Warnings {
 		fmt.Fprintf(a.stdout, "Warning: %s\n", warning)
 	}
-	t := settingTable(on)
+	t := page.SettingTable(on)
 	if len(t.Rows) == 0 {
 		return
 	}
@@ -50,48 +50,4 @@ func (a *app) printActive(r diagnose.Report) {
 			fmt.Fprintf(a.stdout, "%s: %s\n", s.Name, s.Why)
 		}
 	}
-}
-
-// settingTable puts the configured settings beside the recommended ones.
-func settingTable(on *diagnose.Active) *results.Table {
-	t := newTable("setting", "yours ("+on.Framework+")", "recommended")
-	for _, s := range on.Settings {
-		if s.Configured != "0" || s.Recommended != "0" { // a bound that neither has
-			t.Add(results.Word(s.Name).As(results.Strong), results.Word(s.Configured), results.Word(s.Recommended))
-		}
-	}
-	return t
-}
-
-// fixTable has what corrections do to the tokens: the configured and the recommended one, and those of the others that are shown.
-func fixTable(r diagnose.Report, shown func(name string) bool) *results.Table {
-	t := newTable("if corrected by", "changes>", "masks>", "ESS>", "exact ratio", "mean |w - ratio|>", "variance>", "placebo's |w - ratio|>")
-	var list []diagnose.Fix
-	if r.Active != nil {
-		list = append(list, r.Active.Fix())
-	}
-	if r.Recommended != nil {
-		list = append(list, *r.Recommended)
-	}
-	own := len(list)
-	number := func(x *float64) results.Cell {
-		if x == nil {
-			return results.Word("")
-		}
-		return results.Word(results.FormatNumber(*x, 3))
-	}
-	for i, f := range append(list, r.Fixes...) {
-		if f.Effect == nil || i >= own && !shown(f.Name) {
-			continue
-		}
-		masked, placebo := results.Word(""), (*float64)(nil)
-		if f.Masked != nil {
-			masked = results.Percent(f.Masked.Tokens, 1)
-		}
-		if f.Placebo != nil {
-			placebo = &f.Placebo.Distance
-		}
-		t.Add(results.Word(f.Name).As(results.Strong), results.Percent(f.TokensChanged, 1), masked, number(&f.ESSToken), results.Word(string(f.Ratio)), number(&f.Distance), number(f.Variance), number(placebo))
-	}
-	return t
 }

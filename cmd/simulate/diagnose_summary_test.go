@@ -3,15 +3,18 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"driftlab/experiments/diagnose"
+	"driftlab/experiments/diagnose/reader"
 )
 
 // A summary fits on a screen, however much there is to say, and says that files are of different trainers.
 func TestDiagnosisSummaryIsShort(t *testing.T) {
-	r, _ := diagnosed(t, "nemo/lagrun/train_data_step43.jsonl.gz", "dump.jsonl")
+	r := diagnosed(t, "nemo/lagrun/train_data_step43.jsonl.gz", "dump.jsonl")
 	if len(r.Causes) == 0 || len(r.Attribution) == 0 || len(r.Decisions) == 0 || r.Config == nil {
 		t.Fatalf("the dump has too little to say: %+v", r.Verdict)
 	}
@@ -36,4 +39,23 @@ func TestDiagnosisSummaryIsShort(t *testing.T) {
 			t.Errorf("%s: %d lines:\n%s", result, n, out.String())
 		}
 	}
+}
+
+// diagnosed is the analysis of a shipped dump under a name of the test's own.
+func diagnosed(t *testing.T, path, name string) diagnose.Report {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "..", "testdata", "dumps", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := diagnose.New(diagnose.Options{})
+	if err := a.Read(reader.Input{Name: name, At: f, Size: info.Size()}); err != nil {
+		t.Fatal(err)
+	}
+	return a.Report()
 }

@@ -32,12 +32,12 @@ func (a *app) hold(dir string, known ...string) (*record.Lock, error) {
 			known = append(known, e.Name()) // arms and claims
 		}
 	}
-	a.tellForeign(dir, known...)
+	a.warnForeign(dir, known...)
 	return record.LockFolder(dir)
 }
 
-// tellForeign says which files of a folder are not a run's.
-func (a *app) tellForeign(dir string, known ...string) {
+// warnForeign says which files of a folder are not a run's.
+func (a *app) warnForeign(dir string, known ...string) {
 	const most = 3
 	list := record.Foreign(dir, known...)
 	if len(list) == 0 {

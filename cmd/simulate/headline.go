@@ -87,7 +87,7 @@ func (c *headlineCmd) Run(a *app) error {
 		return err
 	}
 	defer lock.Release()
-	a.tellInert(c.Quiet, "", recipe.NoEffects(recipes...))
+	a.warnNoEffect(c.Quiet, "", recipe.NoEffects(recipes...))
 	if !c.Quiet {
 		fmt.Fprintf(a.stderr, "simulate: measuring the gap at equal weights, then %d arms x %d seeds x %d steps, in %s\n", len(arms), len(seeds), base.Steps, dir)
 	}

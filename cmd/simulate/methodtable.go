@@ -93,7 +93,7 @@ func (c *tableCmd) Run(a *app) error {
 		return a.printJSON(doc)
 	}
 	for _, r := range whole.Stages {
-		a.tellInert(false, "the page has all of them", r.NoEffects())
+		a.warnNoEffect(false, "the page has all of them", r.NoEffects())
 		const shown = 20
 		t := r.StandingTable(shown)
 		t.Title = fmt.Sprintf("%s: the first %d of %d methods by regret, from %d cells", r.Stage.Name, min(shown, len(r.Methods)), len(r.Methods), len(r.Stage.Runs))

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
@@ -80,7 +81,9 @@ func (c *scheduleCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(report)
 	}
-	a.printSchedule(report)
+	for _, t := range experiments.ScheduleTables(report) {
+		a.printTable(t)
+	}
 	if picture != "" {
 		fmt.Fprintf(a.stdout, "Timeline: %s\n", picture)
 	}
@@ -97,7 +100,7 @@ func (c *scheduleCmd) write(r simulation.Report) (picture string, err error) {
 		return "", err
 	}
 	picture = filepath.Join(c.Out, "timeline.svg")
-	return picture, results.SavePlot(picture, timelineOf(r))
+	return picture, results.SavePlot(picture, experiments.ScheduleTimeline(r))
 }
 
 // listed is one system as --list --json prints it.

@@ -97,7 +97,7 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if err := ownPage(o.Dir, sweepPage); err != nil {
 		return err
 	}
-	a.tellInert(c.Quiet, "the page has all of them", grid.Index().NoEffects())
+	a.warnNoEffect(c.Quiet, "the page has all of them", grid.Index().NoEffects())
 	m := a.meter(c.Quiet, "sweep", "step", 0)
 	o.Progress = m.queue()
 	end := a.signals.begin()

@@ -16,7 +16,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 	if err != nil {
 		return err
 	}
-	a.tellInert(false, "the page of the sweep has all of them", g.Index().NoEffects())
+	a.warnNoEffect(false, "the page of the sweep has all of them", g.Index().NoEffects())
 	runs := len(g.Runs())
 	fmt.Fprintf(a.stdout, "%d points, %d cells, %d runs (equal recipes are one)\n", len(g.Commands), len(g.Cells), runs)
 	if part := o.Shard; part.Count > 0 {
@@ -32,7 +32,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 	}
 	pace, finished := g.Pace(o.Dir)
 	how := fmt.Sprintf("by the times of %d finished ones", finished)
-	atOnce := queue.Abreast(o.Workers) // as many as those were
+	atOnce := queue.Parallelism(o.Workers) // as many as those were
 	if finished == 0 {
 		atOnce = o.Workers
 		var timed int

@@ -72,10 +72,10 @@ func (c *trainCmd) Run(a *app) error {
 	if err := ownPage(dir, runsPage); err != nil {
 		return err
 	}
-	a.tellForeign(dir, filepath.Base(c.Dump))
+	a.warnForeign(dir, filepath.Base(c.Dump))
 	options := runner.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute}
 	a.tellRandom(c.Quiet || record.Exists(dir), r)
-	a.tellInert(c.Quiet || record.Exists(dir), "", recipe.NoEffects(r))
+	a.warnNoEffect(c.Quiet || record.Exists(dir), "", recipe.NoEffects(r))
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
 	options.Progress = m.run("")
 	end := a.signals.begin()

@@ -25,7 +25,7 @@
 //
 // All imports of Gorgonia are in this package. Tests hold the graph's gradients
 // against the kernels called directly, bit for bit, so the frozen upstream is
-// replaceable: in a browser, where it weighs more than all the rest, a walk over the
+// replaceable: in a browser, where it weighs more than all the rest, an eager machine over the
 // same stages takes its place.
 //
 // What it is not: it knows no rewards, draws no samples and chooses no method;

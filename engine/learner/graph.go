@@ -24,13 +24,13 @@ import (
 // current pack are computed.
 type graph struct{ machine gorgonia.VM }
 
-// newMachine is the graph of a walk.
-func newMachine(w *walk, params, grad *model.Params, capacity int) (machine, error) {
+// newMachine is the graph of an eager machine.
+func newMachine(w *eager, params, grad *model.Params, capacity int) (machine, error) {
 	return newGraph(w, params, grad, capacity)
 }
 
 // newGraph builds the graph; gradients go to grad, views of one flat slice.
-func newGraph(w *walk, params, grad *model.Params, capacity int) (*graph, error) {
+func newGraph(w *eager, params, grad *model.Params, capacity int) (*graph, error) {
 	pass := w.pass
 	b := builder{g: gorgonia.NewGraph(), pass: pass, params: params, grad: grad, capacity: capacity}
 	c := params.Config
@@ -156,7 +156,7 @@ func (b *builder) block(name string, x, theta *gorgonia.Node, out []float32, for
 }
 
 // head computes logits and the policy loss, a scalar.
-func (b *builder) head(x, theta *gorgonia.Node, w *walk) *gorgonia.Node {
+func (b *builder) head(x, theta *gorgonia.Node, w *eager) *gorgonia.Node {
 	loss := new(gorgonia.F32)
 	return b.apply(&fused{
 		name: "head+loss", inputs: []hm.Type{matrix, vector}, result: scalar, wrt: []bool{true, true},

@@ -258,12 +258,14 @@ func (l *Learner) ensureMachine() error {
 	l.capacity = rows + rows/4
 	l.pass.Reserve(l.capacity)
 	var err error
-	l.machine, err = newMachine(l.walk(), l.params, l.grad, l.capacity)
+	l.machine, err = newMachine(l.eager(), l.params, l.grad, l.capacity)
 	return err
 }
 
-// walk is a pass forward and backward.
-func (l *Learner) walk() *walk { return &walk{l.pass, l.config.Layers, l.headAndLoss, l.headGradient} }
+// eager is a pass forward and backward.
+func (l *Learner) eager() *eager {
+	return &eager{l.pass, l.config.Layers, l.headAndLoss, l.headGradient}
+}
 
 // headAndLoss is the machine's last forward operation, the only one that can fail.
 func (l *Learner) headAndLoss() (float64, error) {

@@ -49,7 +49,7 @@ type Engine struct {
 	partner *partner
 	asks    bool
 
-	*crew
+	*workerPool
 	slots []slot
 	active
 }
@@ -64,7 +64,7 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 	w := engine.NewWeights(c, n)
 	return &Engine{
 		config: c, weights: w, own: w, cache: engine.NewCache(c, slots), slots: make([]slot, slots),
-		crew: newCrew(c, n, workers),
+		workerPool: newWorkerPool(c, n, workers),
 	}
 }
 
@@ -75,7 +75,7 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 func (e *Engine) Beside(slots int) *Engine {
 	return &Engine{
 		config: e.config, weights: e.weights, own: engine.NewWeights(e.config, e.weights.Numerics),
-		cache: engine.NewCache(e.config, slots), slots: make([]slot, slots), prefill: e.prefill, crew: e.crew,
+		cache: engine.NewCache(e.config, slots), slots: make([]slot, slots), prefill: e.prefill, workerPool: e.workerPool,
 	}
 }
 

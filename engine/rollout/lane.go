@@ -8,16 +8,16 @@ import (
 	"driftlab/model"
 )
 
-// crew is the workers of an engine, or of several that take turns: together
+// workerPool is the workers of an engine, or of several that take turns: together
 // decodes all slots in step, lanes each their own (see drain).
-type crew struct {
+type workerPool struct {
 	together lane
 	lanes    lanes
 	team     *kernel.Team
 }
 
-func newCrew(c model.Config, n engine.Numerics, workers int) *crew {
-	k := new(crew)
+func newWorkerPool(c model.Config, n engine.Numerics, workers int) *workerPool {
+	k := new(workerPool)
 	k.together.begin(c, workers)
 	if n.BatchInvariant() && workers > 1 {
 		k.lanes, k.team = make(lanes, workers), kernel.NewTeam(workers)

@@ -58,25 +58,25 @@ func (r *response) reserve(e *Engine) {
 	if k := e.retainer; k != nil {
 		r.KVPlanes, r.KVWords = k.planes, k.words
 	}
-	r.Token, r.Mask, r.Turn = room(r.Token, n), room(r.Mask, n), room(r.Turn, n)
-	r.LogpRoll, r.KeptMass = room(r.LogpRoll, n), room(r.KeptMass, n)
-	r.Version, r.Stale, r.Support = room(r.Version, n), room(r.Stale, n), room(r.Support, n)
-	r.RoutesRoll = room(r.RoutesRoll, n*perRow)
+	r.Token, r.Mask, r.Turn = withCapacity(r.Token, n), withCapacity(r.Mask, n), withCapacity(r.Turn, n)
+	r.LogpRoll, r.KeptMass = withCapacity(r.LogpRoll, n), withCapacity(r.KeptMass, n)
+	r.Version, r.Stale, r.Support = withCapacity(r.Version, n), withCapacity(r.Stale, n), withCapacity(r.Support, n)
+	r.RoutesRoll = withCapacity(r.RoutesRoll, n*perRow)
 	r.DistRoll = optional(r.DistRoll, s.Distributions, n*c.Vocab)
 	r.GatesRoll = optional(r.GatesRoll, s.Gates, n*perRow)
 	r.KVKept = optional(r.KVKept, e.retainer != nil, n*r.KVPlanes*r.KVWords)
 	prompt := (len(r.request.Prompt) - 1) * perRow
-	r.PromptRoutes[0] = room(r.PromptRoutes[0], prompt)
+	r.PromptRoutes[0] = withCapacity(r.PromptRoutes[0], prompt)
 	if r.PromptGates = optional(r.PromptGates, s.Gates, 1); s.Gates {
 		r.PromptGates = r.PromptGates[:1]
-		r.PromptGates[0] = room(r.PromptGates[0], prompt)
+		r.PromptGates[0] = withCapacity(r.PromptGates[0], prompt)
 	}
 	r.reserveDrafts(e.speculates, n)
 	r.LawTV = optional(r.LawTV, e.speculates || e.partner != nil, n)
 }
 
-// room returns x with room for n entries.
-func room[T any](x []T, n int) []T {
+// withCapacity returns x with capacity for n entries.
+func withCapacity[T any](x []T, n int) []T {
 	if x != nil && cap(x) >= n {
 		return x
 	}
@@ -88,7 +88,7 @@ func optional[T any](x []T, wanted bool, n int) []T {
 	if !wanted {
 		return nil
 	}
-	return room(x, n)
+	return withCapacity(x, n)
 }
 
 // known is the number of tokens that are there to be read: the prompt and the

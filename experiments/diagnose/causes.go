@@ -101,7 +101,7 @@ func (a *Analysis) attribute(r *Report) {
 		r.Verdict.because([]string{Order}, Likely, map[string][3]float64{Order: {1, 1, 1}})
 		return
 	}
-	r.Looks, r.Attribution = the.looks(f), the.Accuracy
+	r.Signatures, r.Attribution = the.signatures(f), the.Accuracy
 	dense := a.options.Experts == 1
 	families := the.Classes.families(f)
 	if dense {

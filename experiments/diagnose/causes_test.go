@@ -11,7 +11,7 @@ import (
 )
 
 // of analyses a planted world.
-func of(w synthetic.World) (Report, map[string]float64) {
+func of(w synthetic.SyntheticDump) (Report, map[string]float64) {
 	rows, shares := w.Rows()
 	return analysed(Options{Experts: 8}, rows).judgement(), shares
 }
@@ -117,14 +117,14 @@ func TestFreshWorlds(t *testing.T) {
 func TestTurn(t *testing.T) {
 	for _, c := range []struct {
 		of   string
-		w    synthetic.World
+		w    synthetic.SyntheticDump
 		low  float64
 		high float64
 		name string
 		says string
 	}{
-		{"unsynced", synthetic.World{Unsynced: 0.3}, 0.85, 1, Unsynced, "some weights were never synced"},
-		{"lag", synthetic.World{Lags: []int{16}, Eta: 0.05, Stays: 0.3}, 0, 0.7, Staleness, "the weights are old"},
+		{"unsynced", synthetic.SyntheticDump{Unsynced: 0.3}, 0.85, 1, Unsynced, "some weights were never synced"},
+		{"lag", synthetic.SyntheticDump{Lags: []int{16}, Eta: 0.05, Stays: 0.3}, 0, 0.7, Staleness, "the weights are old"},
 	} {
 		w := synthetic.Cases[0].Draw(5)
 		w.Steps, w.Responses, w.ByID = 4, 64, 0.5

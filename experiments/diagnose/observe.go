@@ -77,7 +77,7 @@ func referenceOf(list []observation) (r reference, err error) {
 	if r.Classes, err = fitObservations(list); err != nil {
 		return r, err
 	}
-	r.Looks, r.Checks = looksOf(list), soundOf(list)
+	r.Signatures, r.Checks = signaturesOf(list), soundOf(list)
 	r.Split, r.Accepted = splittersOf(list), calibrated(list)
 	return r, nil
 }

@@ -13,8 +13,8 @@ type reference struct {
 	// Split predicts the parts that causes have, and Accepted is where it lies for shares that are known, by cause.
 	Split    splitters               `json:"split"`
 	Accepted map[string][]acceptance `json:"accepted"`
-	// Looks are where features lie, by cause.
-	Looks []Look `json:"looks"`
+	// Signatures are where features lie, by cause.
+	Signatures []Signature `json:"looks"`
 	// Checks are where the values of checks lie, by name.
 	Checks map[string]*Range `json:"checks"`
 	// Accuracy is how often the classes are right on what they were not fitted to.

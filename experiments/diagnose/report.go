@@ -26,8 +26,8 @@ type Report struct {
 	Alarms []Alarm `json:"alarms,omitempty"`
 	// Features are what the gap looks like; absent where there is too little, or to repair, or no gap.
 	Features *Features `json:"features,omitempty"`
-	// Looks are features beside what they are in simulated gaps of each cause; absent without causes.
-	Looks []Look `json:"looks,omitempty"`
+	// Signatures are features beside what they are in simulated gaps of each cause; absent without causes.
+	Signatures []Signature `json:"looks,omitempty"`
 	// Causes are what may have made it, the likeliest first, and Ambiguous the pairs that this data cannot tell apart.
 	Causes    []Cause     `json:"causes"`
 	Ambiguous [][2]string `json:"ambiguous"`

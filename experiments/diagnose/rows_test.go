@@ -166,7 +166,7 @@ func TestPenalty(t *testing.T) {
 			}
 		}
 	}
-	for _, x := range []synthetic.World{{Presence: 0.3}, {Presence: 1}, {Frequency: 0.2}, {Repetition: 1.05}, {Repetition: 1.2}} {
+	for _, x := range []synthetic.SyntheticDump{{Presence: 0.3}, {Presence: 1}, {Frequency: 0.2}, {Repetition: 1.05}, {Repetition: 1.2}} {
 		for k := range uint64(4) {
 			w := synthetic.Cases[0].Draw(k)
 			w.Presence, w.Frequency, w.Repetition = x.Presence, x.Frequency, x.Repetition

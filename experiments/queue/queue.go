@@ -39,22 +39,22 @@ type Job[T any] struct {
 	// waited for alone; jobs of one cost begin in order.
 	Cost float64
 	// Do does the job.
-	Do func(ctx context.Context, d *Desk) (T, error)
+	Do func(ctx context.Context, d *JobContext) (T, error)
 }
 
-// Desk is where a job is done: it says what the job may use and hears how far it is.
-type Desk struct {
-	crew *crew
+// JobContext is where a job is done: it says what the job may use and hears how far it is.
+type JobContext struct {
+	pool *workerPool
 	job  int
 	name string
 }
 
 // Cores is how many the job may use from now on: at least one, and more as other
 // jobs end, never fewer than before. What a job computes must not depend on it.
-func (d *Desk) Cores() int { return d.crew.share(d.job) }
+func (d *JobContext) Cores() int { return d.pool.share(d.job) }
 
 // Report tells how far the job is.
-func (d *Desk) Report(s State) { d.crew.advance(d, s, 0) }
+func (d *JobContext) Report(s State) { d.pool.advance(d, s, 0) }
 
 // State is where a job stands.
 type State struct {
@@ -79,7 +79,7 @@ type Progress struct {
 // are returned beside it.
 func (q Queue[T]) Run(ctx context.Context, jobs []Job[T]) ([]T, error) {
 	out := make([]T, len(jobs))
-	c := crew{cores: max(q.Cores, 1), left: len(jobs), progress: q.Progress, states: make([]State, len(jobs)), at: Progress{Jobs: len(jobs)}}
+	c := workerPool{cores: max(q.Cores, 1), left: len(jobs), progress: q.Progress, states: make([]State, len(jobs)), at: Progress{Jobs: len(jobs)}}
 	order := make([]int, len(jobs))
 	for i, j := range jobs {
 		order[i] = i
@@ -87,14 +87,14 @@ func (q Queue[T]) Run(ctx context.Context, jobs []Job[T]) ([]T, error) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(jobs[b].Cost, jobs[a].Cost) })
 	group, ctx := errgroup.WithContext(ctx)
-	abreast := Abreast(c.cores)
-	group.SetLimit(abreast)
-	if abreast > c.cores {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(abreast))
+	parallel := Parallelism(c.cores)
+	group.SetLimit(parallel)
+	if parallel > c.cores {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(parallel))
 	}
 	for _, i := range order {
 		j := &jobs[i]
-		d := &Desk{crew: &c, job: i, name: j.Name}
+		d := &JobContext{pool: &c, job: i, name: j.Name}
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -112,19 +112,19 @@ func (q Queue[T]) Run(ctx context.Context, jobs []Job[T]) ([]T, error) {
 	return out, group.Wait()
 }
 
-// Abreast is how many jobs are under way at once: one for each core, and two where the
+// Parallelism is how many jobs are under way at once: one for each core, and two where the
 // cores are several and all that the machine has. With a thread to spare no core idles
 // while another thread waits for the disk, or to be moved to a core that is free: two
 // cores idled a ninth of the time without.
-func Abreast(cores int) int {
+func Parallelism(cores int) int {
 	if all := runtime.NumCPU(); cores > 1 && cores == all && runtime.GOMAXPROCS(0) == all {
 		return 2 * cores
 	}
 	return cores
 }
 
-// crew shares the cores among the jobs and adds up how far they are.
-type crew struct {
+// workerPool shares the cores among the jobs and adds up how far they are.
+type workerPool struct {
 	mu       sync.Mutex
 	cores    int
 	running  []int // jobs, in the order they began
@@ -134,7 +134,7 @@ type crew struct {
 	at       Progress
 }
 
-func (c *crew) begin(job int) {
+func (c *workerPool) begin(job int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running = append(c.running, job)
@@ -142,7 +142,7 @@ func (c *crew) begin(job int) {
 
 // share is the job's part of the cores: all jobs that are left have equal ones, up
 // to one core that those have which began first; none has less than one.
-func (c *crew) share(job int) int {
+func (c *workerPool) share(job int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := slices.Index(c.running, job)
@@ -150,7 +150,7 @@ func (c *crew) share(job int) int {
 }
 
 // advance takes a job's new state, and counts it if it has ended.
-func (c *crew) advance(d *Desk, s State, ended int) {
+func (c *workerPool) advance(d *JobContext, s State, ended int) {
 	if c.progress == nil {
 		return
 	}
@@ -165,7 +165,7 @@ func (c *crew) advance(d *Desk, s State, ended int) {
 }
 
 // end counts a job as complete, also one that stopped early, and frees its cores.
-func (c *crew) end(d *Desk, units int) {
+func (c *workerPool) end(d *JobContext, units int) {
 	c.mu.Lock()
 	c.running = slices.DeleteFunc(c.running, func(job int) bool { return job == d.job })
 	c.left--

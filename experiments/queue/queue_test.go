@@ -20,7 +20,7 @@ func squares(n int) []Job[int] {
 	}
 	close(wait[n])
 	for i := range n {
-		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Units: 2, Do: func(_ context.Context, d *Desk) (int, error) {
+		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Units: 2, Do: func(_ context.Context, d *JobContext) (int, error) {
 			d.Report(State{Done: 1, Note: "half"})
 			<-wait[i+1]
 			close(wait[i])
@@ -42,12 +42,12 @@ func TestResultsByPlace(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var list []Progress
 	jobs := []Job[string]{
-		{Name: "early", Units: 10, Do: func(_ context.Context, d *Desk) (string, error) {
+		{Name: "early", Units: 10, Do: func(_ context.Context, d *JobContext) (string, error) {
 			d.Report(State{Done: 4, Kept: 3, Note: "resumed"})
 			return "", nil
 		}},
-		{Name: "silent", Units: 1, Do: func(context.Context, *Desk) (string, error) { return "", nil }},
-		{Name: "kept", Units: 5, Do: func(_ context.Context, d *Desk) (string, error) {
+		{Name: "silent", Units: 1, Do: func(context.Context, *JobContext) (string, error) { return "", nil }},
+		{Name: "kept", Units: 5, Do: func(_ context.Context, d *JobContext) (string, error) {
 			d.Report(State{Done: 5, Kept: 5})
 			return "", nil
 		}},
@@ -67,21 +67,21 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestAbreast: as many jobs at a time as Abreast says and no more; while they are, Go has a
+// TestParallelism: as many jobs at a time as Parallelism says and no more; while they are, Go has a
 // thread for each.
-func TestAbreast(t *testing.T) {
+func TestParallelism(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	for _, cores := range []int{1, 3, procs} {
-		abreast := Abreast(cores)
+		parallel := Parallelism(cores)
 		var mu sync.Mutex
 		running, most, threads := 0, 0, 0
 		together := make(chan struct{})
 		var jobs []Job[int]
-		for range 2 * abreast {
-			jobs = append(jobs, Job[int]{Do: func(context.Context, *Desk) (int, error) {
+		for range 2 * parallel {
+			jobs = append(jobs, Job[int]{Do: func(context.Context, *JobContext) (int, error) {
 				mu.Lock()
 				running++
-				if most = max(most, running); running == abreast && threads == 0 {
+				if most = max(most, running); running == parallel && threads == 0 {
 					threads = runtime.GOMAXPROCS(0)
 					close(together)
 				}
@@ -93,14 +93,14 @@ func TestAbreast(t *testing.T) {
 				return 0, nil
 			}})
 		}
-		if _, err := (Queue[int]{Cores: cores}).Run(context.Background(), jobs); err != nil || most != abreast {
-			t.Errorf("%d cores: %d jobs at a time (%v), want %d", cores, most, err, abreast)
+		if _, err := (Queue[int]{Cores: cores}).Run(context.Background(), jobs); err != nil || most != parallel {
+			t.Errorf("%d cores: %d jobs at a time (%v), want %d", cores, most, err, parallel)
 		}
-		if want := max(procs, abreast); abreast > cores && threads != want || runtime.GOMAXPROCS(0) != procs {
-			t.Errorf("%d cores of %d: %d threads for %d jobs, %d afterwards", cores, procs, threads, abreast, runtime.GOMAXPROCS(0))
+		if want := max(procs, parallel); parallel > cores && threads != want || runtime.GOMAXPROCS(0) != procs {
+			t.Errorf("%d cores of %d: %d threads for %d jobs, %d afterwards", cores, procs, threads, parallel, runtime.GOMAXPROCS(0))
 		}
 	}
-	if Abreast(1) != 1 || Abreast(2*runtime.NumCPU()) != 2*runtime.NumCPU() {
+	if Parallelism(1) != 1 || Parallelism(2*runtime.NumCPU()) != 2*runtime.NumCPU() {
 		t.Error("jobs take turns where one core is asked for, and no more than are asked for where there are fewer cores")
 	}
 }
@@ -112,7 +112,7 @@ func TestFirstFailure(t *testing.T) {
 	var began []int
 	var jobs []Job[int]
 	for i := range 4 {
-		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Do: func(context.Context, *Desk) (int, error) {
+		jobs = append(jobs, Job[int]{Name: fmt.Sprint("job ", i), Do: func(context.Context, *JobContext) (int, error) {
 			began = append(began, i)
 			if i == 1 {
 				return 0, broken
@@ -148,8 +148,8 @@ func TestCancelled(t *testing.T) {
 // last ones have what the others left, and all cores are in use.
 func TestShares(t *testing.T) {
 	for _, c := range []struct {
-		cores, abreast, jobs int
-		want                 [][]int // of those that run, after none ended, one, two, ...; the first to begin ends first
+		cores, parallel, jobs int
+		want                  [][]int // of those that run, after none ended, one, two, ...; the first to begin ends first
 	}{
 		{2, 2, 3, [][]int{{1, 1}, {1, 1}, {2}}},
 		{8, 8, 3, [][]int{{3, 3, 2}, {4, 4}, {8}}},
@@ -157,10 +157,10 @@ func TestShares(t *testing.T) {
 		{1, 1, 2, [][]int{{1}, {1}}},
 		{2, 4, 5, [][]int{{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1}, {1, 1}, {2}}},
 	} {
-		q := crew{cores: c.cores, left: c.jobs, states: make([]State, c.jobs)}
+		q := workerPool{cores: c.cores, left: c.jobs, states: make([]State, c.jobs)}
 		begun := 0
 		for ended, want := range c.want {
-			for ; begun < c.jobs && begun-ended < c.abreast; begun++ {
+			for ; begun < c.jobs && begun-ended < c.parallel; begun++ {
 				q.begin(begun)
 			}
 			var got []int
@@ -170,7 +170,7 @@ func TestShares(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%d cores, %d jobs, %d ended: shares %v, want %v", c.cores, c.jobs, ended, got, want)
 			}
-			q.end(&Desk{job: ended}, 0)
+			q.end(&JobContext{job: ended}, 0)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func TestLongestFirst(t *testing.T) {
 	var began []int
 	var jobs []Job[int]
 	for i, cost := range []float64{1, 0, 3, 1, 3} {
-		jobs = append(jobs, Job[int]{Cost: cost, Do: func(context.Context, *Desk) (int, error) {
+		jobs = append(jobs, Job[int]{Cost: cost, Do: func(context.Context, *JobContext) (int, error) {
 			began = append(began, i)
 			return i, nil
 		}})

@@ -179,7 +179,7 @@ func (w *work) tidy() error {
 
 // job is a run as a job.
 func (w *work) job(c *Cell) queue.Job[struct{}] {
-	do := func(ctx context.Context, d *queue.Desk) (struct{}, error) {
+	do := func(ctx context.Context, d *queue.JobContext) (struct{}, error) {
 		err := w.run(ctx, d, c)
 		var folder *record.FolderError
 		if err == nil || ctx.Err() != nil || errors.As(err, &folder) {
@@ -194,7 +194,7 @@ func (w *work) job(c *Cell) queue.Job[struct{}] {
 }
 
 // run makes a run, or the rest of it, and puts down what it came to.
-func (w *work) run(ctx context.Context, d *queue.Desk, c *Cell) error {
+func (w *work) run(ctx context.Context, d *queue.JobContext, c *Cell) error {
 	folder := RunningFolder
 	if w.options.Keep {
 		folder = RunsFolder
@@ -236,7 +236,7 @@ func (w *work) now() time.Time {
 // Train makes the run of a recipe as a job of a queue, or what a folder has not of
 // it yet; without one it is kept in memory. A run that a value which is not finite
 // has ended is no error. made is how many of the steps it took.
-func Train(ctx context.Context, d *queue.Desk, r recipe.Recipe, dir string) (run *record.Record, made int, err error) {
+func Train(ctx context.Context, d *queue.JobContext, r recipe.Recipe, dir string) (run *record.Record, made int, err error) {
 	at := queue.State{Kept: -1}
 	result, err := runner.Run(ctx, r, runner.Options{Dir: dir, Cores: d.Cores, Progress: func(p trainer.Progress) {
 		if at.Kept < 0 {

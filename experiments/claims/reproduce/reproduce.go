@@ -127,7 +127,7 @@ type measurement struct {
 // verdict need not wait for other claims.
 func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*claim.Observation] {
 	c, seed := m.claim, m.seeds[k]
-	do := func(ctx context.Context, d *queue.Desk) (*claim.Observation, error) {
+	do := func(ctx context.Context, d *queue.JobContext) (*claim.Observation, error) {
 		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache, Cores: d.Cores,
 			Progress: func(note string) { d.Report(queue.State{Note: note}) }}
 		observed, kept, err := m.observe(ctx, e, k == 0)

@@ -13,7 +13,7 @@ const towards = 3
 
 // Mixture is a world in which the first of two causes has about a share of what both have of Σk3, and the third hardly any. Sizes
 // are random, and then made larger and smaller until the shares are right.
-func Mixture(pair [2]string, part float64, seed uint64) World {
+func Mixture(pair [2]string, part float64, seed uint64) SyntheticDump {
 	d := &dice{rand.New(rand.NewPCG(seed, 0x313))}
 	w := Cases[0].Draw(seed) // for its lengths, ids and positions
 	w.Sigma, w.Bias = d.log(0.02, 0.04), 0
@@ -43,7 +43,7 @@ func Mixture(pair [2]string, part float64, seed uint64) World {
 }
 
 // scale makes the errors of a cause larger.
-func (w *World) scale(cause string, by float64) {
+func (w *SyntheticDump) scale(cause string, by float64) {
 	switch cause {
 	case Precision:
 		w.Sigma, w.Bias = w.Sigma*by, w.Bias*by

@@ -24,8 +24,8 @@ import (
 	"driftlab/trainer/method/stream"
 )
 
-// World is a planted gap. Sizes are deviations of a logit.
-type World struct {
+// SyntheticDump is a planted gap. Sizes are deviations of a logit.
+type SyntheticDump struct {
 	Seed uint64
 	// Responses in groups of Group, of about Length tokens, trained at Steps steps.
 	Responses, Group, Steps int
@@ -68,8 +68,8 @@ const (
 )
 
 // Rows are the responses, and each part's share of Σk3.
-func (w World) Rows() (rows []*reader.Row, shares map[string]float64) {
-	m := &maker{World: w, seen: map[int]int{}, r: rand.New(rand.NewPCG(w.Seed, 0x9a7))}
+func (w SyntheticDump) Rows() (rows []*reader.Row, shares map[string]float64) {
+	m := &maker{SyntheticDump: w, seen: map[int]int{}, r: rand.New(rand.NewPCG(w.Seed, 0x9a7))}
 	m.bias, m.stale, m.never = m.normals(w.IDs), m.normals(w.IDs), m.normals(w.IDs)
 	m.low = m.normals(w.IDs * ranks)
 	total := 0.0
@@ -97,7 +97,7 @@ func (w World) Rows() (rows []*reader.Row, shares map[string]float64) {
 
 // maker draws a world.
 type maker struct {
-	World
+	SyntheticDump
 	r                                     *rand.Rand
 	bias, stale, never, low, turned, mass []float64
 	k3                                    [3]float64

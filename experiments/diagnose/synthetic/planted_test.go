@@ -44,7 +44,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-func ExampleWorld() {
+func ExampleSyntheticDump() {
 	for _, c := range synthetic.Cases[:4] {
 		rows, shares := c.Draw(1).Rows()
 		fmt.Printf("%s: %d responses, %s %.2f\n", c.Name, len(rows), c.Cause, shares[c.Cause])

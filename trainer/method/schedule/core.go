@@ -243,7 +243,7 @@ func (c *Core) advance() {
 		c.deliverMail()
 		c.considerPublishing()
 	case batching:
-		if c.through() {
+		if c.finished() {
 			c.stop()
 			return
 		}

@@ -2,8 +2,8 @@ package schedule
 
 import "slices"
 
-// through reports whether all updates are made and the last is on its way.
-func (c *Core) through() bool { return c.step >= c.config.Steps && !c.learner.busy }
+// finished reports whether all updates are made and the last is on its way.
+func (c *Core) finished() bool { return c.step >= c.config.Steps && !c.learner.busy }
 
 // takeBatch starts the learner on what the policy gives it.
 func (c *Core) takeBatch() {

@@ -1,10 +1,6 @@
-package main
+package bench
 
-import (
-	"time"
-
-	"driftlab/engine/kernel"
-)
+import "driftlab/engine/kernel"
 
 // roofline finds out how fast the kernel's large product is on several threads at
 // once. Other programs slow that down as they do a step, but not in the same
@@ -15,8 +11,8 @@ type roofline struct {
 	small products // on one
 }
 
-func newRoofline(threads int) *roofline {
-	return &roofline{team: kernel.NewTeam(threads), large: newProducts(threads, 1024, 64, 256), small: newProducts(1, 64, 64, 64)}
+func newRoofline(threads int, clock Clock) *roofline {
+	return &roofline{team: kernel.NewTeam(threads), large: newProducts(threads, 1024, 64, 256, clock), small: newProducts(1, 64, 64, 64, clock)}
 }
 
 // measure tries once more.
@@ -38,14 +34,15 @@ type product struct {
 	rows, in, out int
 	weight        kernel.Weight
 	scratch       kernel.Scratch
+	clock         Clock
 	best          float64
 }
 
-func newProducts(threads, rows, in, out int) products {
+func newProducts(threads, rows, in, out int, clock Clock) products {
 	list := make(products, threads)
 	for i := range list {
 		p := &list[i]
-		p.rows, p.in, p.out = rows, in, out
+		p.rows, p.in, p.out, p.clock = rows, in, out, clock
 		p.dst, p.x = make([]float32, rows*out), make([]float32, rows*in)
 		p.weight.Pack(make([]float32, out*in), out, in, nil)
 	}
@@ -57,11 +54,11 @@ func (list products) Part(i int) {
 	p := &list[i]
 	work := p.rows * p.in * p.out
 	times := max(1, 1<<25/work)
-	start := time.Now()
+	start := p.clock()
 	for range times {
 		kernel.Linear(p.dst, p.x, nil, &p.weight, p.rows, kernel.Numerics{}, &p.scratch)
 	}
-	p.best = max(p.best, 2*float64(times*work)/time.Since(start).Seconds()/1e9)
+	p.best = max(p.best, 2*float64(times*work)/(p.clock()-start).Seconds()/1e9)
 }
 
 // best is what all threads come to together.

@@ -1,17 +1,18 @@
-package main
+package bench
 
 import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/model"
 )
 
 // TestForwardWork counts a batch by hand, key by key: 5 responses of 3+4 tokens in
 // groups of 2, the last one alone.
 func TestForwardWork(t *testing.T) {
-	c := &benchCmd{D: 8, Layers: 3, Heads: 2, Experts: 4, TopK: 2, FF: 8, Vocab: 11, Batch: 5, Group: 2, Prompt: 3, Gen: 4}
-	m := c.model()
-	walk := func(prompts int) (products float64) {
+	m := model.Config{Layers: 3, DModel: 8, Heads: 2, Experts: 4, TopK: 2, DFF: 8, Vocab: 11, Context: 7}.WithDefaults()
+	c := Step{Model: m, Batch: 5, Group: 2, Prompt: 3, Gen: 4}
+	count := func(prompts int) (products float64) {
 		row := func(position int) { products += m.LayerProducts() + m.AttentionProducts(position+1) }
 		for range prompts {
 			row(0)
@@ -30,11 +31,11 @@ func TestForwardWork(t *testing.T) {
 		if !ok {
 			t.Fatalf("no numerics %s", name)
 		}
-		want := work{walk(3), walk(5)}
+		want := work{count(3), count(5)}
 		if !n.DecodesAsScored() { // whose bits belong to the company
 			want.computed = want.unshared
 		}
-		if got := c.forward(m, n); got != want {
+		if got := c.forward(n); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}

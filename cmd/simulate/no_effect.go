@@ -9,10 +9,10 @@ import (
 // mostNotes is how many notes a command prints before its runs where a page has them all.
 const mostNotes = 8
 
-// tellInert says which parts of recipes cannot act, one line each; rest says where those
+// warnNoEffect says which parts of recipes cannot act, one line each; rest says where those
 // beyond the first are, and is empty where there are few. It is left out where nothing
 // begins, or quiet is asked for.
-func (a *app) tellInert(quiet bool, rest string, notes []recipe.NoEffect) {
+func (a *app) warnNoEffect(quiet bool, rest string, notes []recipe.NoEffect) {
 	if quiet {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"fmt"
@@ -10,8 +10,9 @@ import (
 	"driftlab/trainer/method/schedule/simulation"
 )
 
-// printSchedule prints the figures of a system beside the synchronous loop's.
-func (a *app) printSchedule(r simulation.Report) {
+// ScheduleTables are the figures of a system beside the synchronous loop's, the lag of
+// its samples, and its speed-up by each definition.
+func ScheduleTables(r simulation.Report) []*results.Table {
 	config := r.Run.Config
 	t := &results.Table{
 		Title: fmt.Sprintf("%s: engines %d x %d devices, %d slots each; %d devices train; %d x %d responses per update, %d updates", r.Policy,
@@ -42,9 +43,7 @@ func (a *app) printSchedule(r simulation.Report) {
 	if r.Run.Stuck {
 		t.Note = "The run stopped short: nothing under way will ever end."
 	}
-	a.printTable(t)
-	a.printTable(lagTable(r.LagHistogram))
-	a.printTable(speedupTable(r.Speedup))
+	return []*results.Table{t, lagTable(r.LagHistogram), speedupTable(r.Speedup)}
 }
 
 // lagTable is the lag histogram.
@@ -89,8 +88,8 @@ func speedupTable(s simulation.Speedup) *results.Table {
 	return t
 }
 
-// timelineOf draws the first updates.
-func timelineOf(r simulation.Report) *results.Timeline {
+// ScheduleTimeline draws the first updates of a system.
+func ScheduleTimeline(r simulation.Report) *results.Timeline {
 	const updates = 8
 	config := r.Run.Config
 	until := r.Run.Makespan

@@ -9,10 +9,10 @@ type machine interface {
 	close()
 }
 
-// walk is a machine that calls the stages of a pass in the order of the model. It is
+// eager is a machine that calls the stages of a pass in the order of the model. It is
 // what a browser runs, where Gorgonia is four times the size of everything else; the
 // gradient is the graph's, bit for bit.
-type walk struct {
+type eager struct {
 	pass   *engine.Pass
 	layers int
 	// headAndLoss runs the head and returns the value of the policy loss, headGradient
@@ -21,7 +21,7 @@ type walk struct {
 	headGradient func() error
 }
 
-func (w *walk) run() error {
+func (w *eager) run() error {
 	w.pass.ForwardEmbed()
 	for l := range w.layers {
 		w.pass.ForwardAttention(l)
@@ -41,4 +41,4 @@ func (w *walk) run() error {
 	return nil
 }
 
-func (w *walk) close() {}
+func (w *eager) close() {}

@@ -2,8 +2,8 @@ package diagnose
 
 import "slices"
 
-// Look is a feature of a gap beside what it is in simulated gaps of each cause.
-type Look struct {
+// Signature is a feature of a gap beside what it is in simulated gaps of each cause.
+type Signature struct {
 	// Feature is its name among the features, About what it is.
 	Feature string  `json:"feature"`
 	About   string  `json:"about"`
@@ -21,8 +21,8 @@ type Range struct {
 	Quantiles [5]float64 `json:"quantiles"`
 }
 
-// looked are the features that are shown.
-var looked = []struct {
+// signatureFeatures are the features that are shown.
+var signatureFeatures = []struct {
 	name, about string
 	of          func(f *Features) *float64
 }{
@@ -36,11 +36,11 @@ var looked = []struct {
 	{"flip_part", "part of k3 where other experts computed a token", func(f *Features) *float64 { return f.FlipPart }},
 }
 
-// looksOf are the ranges in observations of a single cause.
-func looksOf(list []observation) []Look {
-	var looks []Look
-	for _, l := range looked {
-		look := Look{Feature: l.name, About: l.about}
+// signaturesOf are the ranges in observations of a single cause.
+func signaturesOf(list []observation) []Signature {
+	var signatures []Signature
+	for _, l := range signatureFeatures {
+		s := Signature{Feature: l.name, About: l.about}
 		for _, cause := range []string{Precision, Routing, Staleness} {
 			var values []float64
 			for _, o := range list {
@@ -51,12 +51,12 @@ func looksOf(list []observation) []Look {
 				}
 			}
 			if len(values) > 0 {
-				look.Ranges = append(look.Ranges, rangeOf(cause, values))
+				s.Ranges = append(s.Ranges, rangeOf(cause, values))
 			}
 		}
-		looks = append(looks, look)
+		signatures = append(signatures, s)
 	}
-	return looks
+	return signatures
 }
 
 // soundOf are the ranges of the checks' values.
@@ -87,14 +87,14 @@ func rangeOf(cause string, values []float64) Range {
 	return r
 }
 
-// looks puts the features that were measured beside the reference's.
-func (r *reference) looks(f *Features) []Look {
-	var list []Look
-	for i, l := range looked {
+// signatures puts the features that were measured beside the reference's.
+func (r *reference) signatures(f *Features) []Signature {
+	var list []Signature
+	for i, l := range signatureFeatures {
 		if x := l.of(f); x != nil {
-			look := r.Looks[i]
-			look.Value = *x
-			list = append(list, look)
+			s := r.Signatures[i]
+			s.Value = *x
+			list = append(list, s)
 		}
 	}
 	return list

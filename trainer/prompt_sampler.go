@@ -13,9 +13,9 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// focus remembers how often the prompts of a pool were solved when they last came, and
+// promptSampler remembers how often the prompts of a pool were solved when they last came, and
 // gives hard ones more of the same number of responses.
-type focus struct {
+type promptSampler struct {
 	how       string
 	seed      uint64
 	source    *engines.Prompts
@@ -27,12 +27,12 @@ type focus struct {
 	*adaptive       // nil but for how adaptive
 }
 
-func newFocus(s *Session) (stage, error) {
+func newPromptSampler(s *Session) (stage, error) {
 	o := s.recipe.Rollout.Pool
 	if o == nil || o.Focus == "" {
 		return nil, nil
 	}
-	f := &focus{how: o.Focus, seed: s.recipe.Seed, source: s.source, group: s.recipe.Rollout.Group, places: map[int64]int{},
+	f := &promptSampler{how: o.Focus, seed: s.recipe.Seed, source: s.source, group: s.recipe.Rollout.Group, places: map[int64]int{},
 		right: make([]float64, o.Prompts), tried: make([]float64, o.Prompts)}
 	for i, p := range s.source.Pool() {
 		f.places[p.ID] = i
@@ -45,11 +45,11 @@ func newFocus(s *Session) (stage, error) {
 
 // rate is the pass rate of a place at its last visit, smoothed by a response of either
 // kind.
-func (f *focus) rate(place int) float64 { return (f.right[place] + 1) / (f.tried[place] + 2) }
+func (f *promptSampler) rate(place int) float64 { return (f.right[place] + 1) / (f.tried[place] + 2) }
 
 // ask takes the step's prompts, in the order of the pool, and says how many responses
 // each gets; upsampling draws others in their place.
-func (f *focus) ask(prompts []task.Prompt, step int) []task.Prompt {
+func (f *promptSampler) ask(prompts []task.Prompt, step int) []task.Prompt {
 	if f.how == recipe.FocusUpsample {
 		f.draw(prompts, step)
 	}
@@ -65,7 +65,7 @@ func (f *focus) ask(prompts []task.Prompt, step int) []task.Prompt {
 
 // draw replaces the prompts by as many different ones of the pool, each drawn with
 // weight 1.1 less its rate: the largest keys log(u)/weight (Efraimidis and Spirakis).
-func (f *focus) draw(prompts []task.Prompt, step int) {
+func (f *promptSampler) draw(prompts []task.Prompt, step int) {
 	rng := stream.New(f.seed, stream.Focus, step)
 	order := slices.Clone(f.source.Left(step))
 	if len(order) < len(prompts) {
@@ -83,7 +83,7 @@ func (f *focus) draw(prompts []task.Prompt, step int) {
 
 // fill hands the responses out one by one, to the group to which the next is worth most:
 // the value is concave in the size, so that is the best allocation.
-func (f *focus) fill(prompts []task.Prompt) {
+func (f *promptSampler) fill(prompts []task.Prompt) {
 	left := len(prompts) * (f.group - recipe.LeastKnapsack)
 	worth := make([]float64, len(prompts))
 	for g, p := range prompts {
@@ -111,7 +111,7 @@ func nextWorth(p float64, n int) float64 {
 
 // size is the number of responses to a step's prompt; without a focus it is the
 // recipe's.
-func (f *focus) size(g, group int) int {
+func (f *promptSampler) size(g, group int) int {
 	if f == nil {
 		return group
 	}
@@ -121,7 +121,7 @@ func (f *focus) size(g, group int) int {
 // run remembers what became of the step's groups, and logs the share that has a
 // gradient, the share of responses that went to prompts solved less than a quarter of
 // the time, and the largest group.
-func (f *focus) run(s *Session) error {
+func (f *promptSampler) run(s *Session) error {
 	b := &s.batch
 	s.groups.Find(b.Group)
 	var mixed, hard, largest, lent float64
@@ -141,7 +141,7 @@ func (f *focus) run(s *Session) error {
 			mixed++
 		}
 		largest = max(largest, float64(len(rows)))
-		if f.adaptive != nil && f.lent[b.Group[rows[0]]] { // the answer lent was not tried
+		if f.adaptive != nil && f.reused[b.Group[rows[0]]] { // the answer lent was not tried
 			right, tried, lent = right-1, tried-1, lent+1
 		}
 		f.right[place], f.tried[place] = right, tried
@@ -157,12 +157,12 @@ func (f *focus) run(s *Session) error {
 }
 
 // AppendState appends what is remembered of the prompts.
-func (f *focus) AppendState(dst []byte) []byte {
+func (f *promptSampler) AppendState(dst []byte) []byte {
 	return method.AppendState(f.appendAnswers(dst), f.right, f.tried)
 }
 
 // SetState takes what AppendState appended.
-func (f *focus) SetState(state []byte) error {
+func (f *promptSampler) SetState(state []byte) error {
 	state, err := f.readAnswers(state)
 	if err != nil {
 		return err

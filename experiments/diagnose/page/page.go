@@ -1,4 +1,7 @@
-package main
+// Package page lays a report of diagnose out: tables, and the page with all of them.
+//
+// What it is not: it measures and decides nothing; the report says all that is shown.
+package page
 
 import (
 	"fmt"
@@ -10,10 +13,10 @@ import (
 	"driftlab/trainer/method/metrics"
 )
 
-// diagnosisPage lays a report out: the verdict in a sentence, the next line to paste, and
+// Of is the page of a report: the verdict in a sentence, the next line to paste, and
 // then the evidence. shown are the responses that are drawn token by token.
-func diagnosisPage(r diagnose.Report, shown []diagnose.Shown) results.Report {
-	p := results.Report{Title: diagnosisTitle(r), Eyebrow: "simulate diagnose", Lead: "**" + unmarked(r.Verdict.Summary) + "**", Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: stateMarks[r.Verdict.State]}}}
+func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
+	p := results.Report{Title: title(r), Eyebrow: "simulate diagnose", Lead: "**" + unmarked(r.Verdict.Summary) + "**", Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: stateMarks[r.Verdict.State]}}}
 	for _, cause := range r.Verdict.Causes {
 		p.Badges = append(p.Badges, results.Badge{Text: strings.TrimPrefix(r.Verdict.Confidence.String()+": "+cause, ": "), Emphasis: results.Warn})
 	}
@@ -29,7 +32,7 @@ func diagnosisPage(r diagnose.Report, shown []diagnose.Shown) results.Report {
 	}
 	add("What to do", nextBlocks(r)...)
 	add("How it was decided", decisionTable(r))
-	add("What made the gap", append(causeBlocks(r), lookTable(r))...)
+	add("What made the gap", append(causeBlocks(r), signatureTable(r))...)
 	add("Checks of the data", checkTable(r))
 	add("Token by token", tokenBlock(shown))
 	add("What corrections would do", fixBlocks(r)...)
@@ -44,8 +47,8 @@ func diagnosisPage(r diagnose.Report, shown []diagnose.Shown) results.Report {
 
 var stateMarks = map[diagnose.State]results.Emphasis{diagnose.Healthy: results.Good, diagnose.Genuine: results.Warn, diagnose.Repair: results.Bad, diagnose.Inactive: results.Bad}
 
-// diagnosisTitle names the first file.
-func diagnosisTitle(r diagnose.Report) string {
+// title names the first file.
+func title(r diagnose.Report) string {
 	if len(r.Inputs) == 0 {
 		return "Diagnosis"
 	}
@@ -86,7 +89,7 @@ func nextBlocks(r diagnose.Report) []results.Block {
 		for _, warning := range a.Warnings {
 			list = append(list, results.Prose("**Warning:** "+unmarked(warning)+"."))
 		}
-		list = append(list, settingTable(a))
+		list = append(list, SettingTable(a))
 		for _, s := range a.Settings {
 			if s.Why != "" {
 				list = append(list, results.Prose("`"+unmarked(s.Name)+"`: "+unmarked(s.Why)+"."))
@@ -138,12 +141,12 @@ func causeBlocks(r diagnose.Report) []results.Block {
 	return list
 }
 
-// lookTable puts the gap's features beside those of simulated gaps of each cause.
-func lookTable(r diagnose.Report) *results.Table {
+// signatureTable puts the gap's features beside those of simulated gaps of each cause.
+func signatureTable(r diagnose.Report) *results.Table {
 	causes := []string{diagnose.Precision, diagnose.Routing, diagnose.Staleness}
 	t := newTable(append([]string{"what it looks like", "here>"}, causes...)...)
 	t.Note = "Beside the gap's own figures, where nine of ten simulated gaps of each cause have them; marked where this one does, too."
-	for _, l := range r.Looks {
+	for _, l := range r.Signatures {
 		row := []results.Cell{results.Word(l.About), results.Number(l.Value, 3)}
 		for _, cause := range causes {
 			var of *diagnose.Range
@@ -222,7 +225,7 @@ func fixBlocks(r diagnose.Report) []results.Block {
 	if len(r.Fixes) == 0 {
 		return nil
 	}
-	t := fixTable(r, func(string) bool { return true })
+	t := FixTable(r, func(string) bool { return true })
 	t.Note = "Nothing is trained. The exact ratio corrects without bias: a token's own, or for a rule on sequences the product over the response; " +
 		"mean |w − ratio| is the distance of the weights from it, and can be compared between rules of one ratio. The placebo drops as many tokens at random. Variance: mean w²A² over mean A²."
 	return []results.Block{t, maskedFold(r.Recommended)}

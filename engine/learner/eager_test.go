@@ -29,7 +29,7 @@ func TestWalkIsTheGraph(t *testing.T) {
 					if k == 1 {
 						l.capacity = 1000 // rows, more than there are
 						l.pass.Reserve(l.capacity)
-						l.machine = l.walk()
+						l.machine = l.eager()
 					}
 					for range 2 { // the second time at other weights
 						if _, err := l.Gradient(&now[k], b, plainSum{}, o); err != nil {
@@ -37,14 +37,14 @@ func TestWalkIsTheGraph(t *testing.T) {
 						}
 						l.Update(1e-3)
 					}
-					if _, walks := l.machine.(*walk); walks != (k == 1) {
+					if _, eager := l.machine.(*eager); eager != (k == 1) {
 						t.Fatalf("the machine is a %T", l.machine)
 					}
 					grad[k] = slices.Clone(l.Grad())
 					l.Close()
 				}
 				if !identicalScored(&now[0], &now[1]) || !slices.Equal(grad[0], grad[1]) {
-					t.Errorf("%s, %s, retention %t: the walk differs from the graph", m.Name, numerics, retained)
+					t.Errorf("%s, %s, retention %t: the eager machine differs from the graph", m.Name, numerics, retained)
 				}
 			}
 		}

@@ -10,7 +10,7 @@ import (
 // Every feature that was measured is shown beside the ranges of the causes, and what was not is not.
 func TestLooks(t *testing.T) {
 	f := Features{Med: new(0.02), ICC: new(0.3)}
-	list := the.looks(&f)
+	list := the.signatures(&f)
 	if len(list) != 2 || list[0].Feature != "med" || list[0].Value != 0.02 || list[1].Feature != "icc" || list[1].Value != 0.3 {
 		t.Fatalf("%+v", list)
 	}
@@ -26,9 +26,9 @@ func TestLooks(t *testing.T) {
 	if middle[Staleness] <= middle[Precision] || len(middle) != 3 {
 		t.Errorf("of one token id errors correlate by %v", middle)
 	}
-	for i, l := range looked {
-		if the.Looks[i].Feature != l.name || the.Looks[i].About != l.about {
-			t.Errorf("%s is %+v", l.name, the.Looks[i])
+	for i, l := range signatureFeatures {
+		if the.Signatures[i].Feature != l.name || the.Signatures[i].About != l.about {
+			t.Errorf("%s is %+v", l.name, the.Signatures[i])
 		}
 	}
 }

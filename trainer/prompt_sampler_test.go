@@ -15,7 +15,7 @@ func TestFocusKeepsTheBudget(t *testing.T) {
 	steps(t, plain, 4, func(int) {})
 	for _, how := range []string{"uniform", "knapsack", "upsample"} {
 		s := sessionOf(t, Options{}, fmt.Sprintf("rollout.pool={prompts: 12, focus: %s}", how))
-		f := stageOf[*focus](s)
+		f := stageOf[*promptSampler](s)
 		for place := range f.right { // some never solved, some always, some half the time
 			f.right[place], f.tried[place] = float64(place%3*4), 8
 		}
@@ -45,7 +45,7 @@ func TestFocusKeepsTheBudget(t *testing.T) {
 			t.Errorf("%s trains as without a focus: %v", how, same)
 		}
 		state := f.AppendState(nil)
-		again := stageOf[*focus](sessionOf(t, Options{}, fmt.Sprintf("rollout.pool={prompts: 12, focus: %s}", how)))
+		again := stageOf[*promptSampler](sessionOf(t, Options{}, fmt.Sprintf("rollout.pool={prompts: 12, focus: %s}", how)))
 		if err := again.SetState(state); err != nil || !slices.Equal(again.right, f.right) || !slices.Equal(again.tried, f.tried) {
 			t.Errorf("%s: taken up again it remembers %v, not %v (%v)", how, again.right, f.right, err)
 		}
@@ -57,7 +57,7 @@ func TestFocusKeepsTheBudget(t *testing.T) {
 // weight, prompts never solved come more often.
 func TestFocusPrefersHardPrompts(t *testing.T) {
 	s := sessionOf(t, Options{}, "rollout.pool={prompts: 12, focus: knapsack}")
-	f := stageOf[*focus](s)
+	f := stageOf[*promptSampler](s)
 	rates := []float64{0, 1, 4, 8}
 	prompts := f.source.Pool()[:4]
 	for place := range f.right {

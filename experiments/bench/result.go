@@ -1,18 +1,17 @@
-package main
+package bench
 
 import (
 	"fmt"
 	"time"
 
 	"driftlab/engine"
-	"driftlab/model"
 	"driftlab/results"
 )
 
-// benched is the document of bench --json. Token rates count generated tokens
+// Result is the document of bench --json. Token rates count generated tokens
 // while generating, and prompts and responses otherwise, each response with a
 // prompt of its own, computed or not.
-type benched struct {
+type Result struct {
 	GenTokS   float64 `json:"gen_tok_s"`
 	ScoreTokS float64 `json:"score_tok_s"`
 	TrainTokS float64 `json:"train_tok_s"`
@@ -21,10 +20,10 @@ type benched struct {
 	Group     int     `json:"group"`
 	// GemmGFlops is of a 1024x64x256 product, Gemm64GFlops of a 64x64x64 one, both of
 	// one thread. RooflineGFlops is of the former on all threads at once.
-	GemmGFlops     float64        `json:"gemm_gflops"`
-	Gemm64GFlops   float64        `json:"gemm_64_gflops"`
-	RooflineGFlops float64        `json:"roofline_gflops"`
-	Phases         []benchedPhase `json:"phases"`
+	GemmGFlops     float64 `json:"gemm_gflops"`
+	Gemm64GFlops   float64 `json:"gemm_64_gflops"`
+	RooflineGFlops float64 `json:"roofline_gflops"`
+	Phases         []Phase `json:"phases"`
 	// PeakBytes is the most memory the process has held.
 	PeakBytes uint64 `json:"peak_bytes"`
 	Threads   int    `json:"threads"`
@@ -32,8 +31,8 @@ type benched struct {
 	Learner   string `json:"learner"`
 }
 
-// benchedPhase is one phase of a step.
-type benchedPhase struct {
+// Phase is one phase of a step.
+type Phase struct {
 	Phase   string  `json:"phase"`
 	Seconds float64 `json:"seconds"`
 	TokS    float64 `json:"tok_s"`
@@ -48,7 +47,7 @@ type benchedPhase struct {
 }
 
 // work is what matrix products and attention take, in multiply-adds, by the two
-// counts of benchedPhase.
+// counts of Phase.
 type work struct{ computed, unshared float64 }
 
 // times is so many times the work.
@@ -58,7 +57,8 @@ func (w work) times(n float64) work { return work{n * w.computed, n * w.unshared
 // last token of its prompt, and all that it generates but the last. What comes
 // before is read once for a group by numerics that give a row the same bits in
 // any company.
-func (c *benchCmd) forward(m model.Config, n engine.Numerics) work {
+func (c Step) forward(n engine.Numerics) work {
+	m := c.Model
 	responses, prompts := float64(c.Batch), float64((c.Batch+c.Group-1)/c.Group)
 	if !n.DecodesAsScored() {
 		prompts = responses
@@ -66,18 +66,18 @@ func (c *benchCmd) forward(m model.Config, n engine.Numerics) work {
 	rows := func(n, before int) float64 { // in the layers, behind that many positions
 		return float64(float64(n)*m.LayerProducts()) + float64(m.AttentionProducts(n*before+n*(n+1)/2))
 	}
-	before := int(c.Prompt) - 1
-	prompt, response := rows(before, 0), rows(int(c.Gen), before)+float64(float64(c.Gen)*m.HeadProducts())
+	before := c.Prompt - 1
+	prompt, response := rows(before, 0), rows(c.Gen, before)+float64(float64(c.Gen)*m.HeadProducts())
 	return work{float64(prompts*prompt) + float64(responses*response), responses * (prompt + response)}
 }
 
 // tokens is so many for each response.
-func (c *benchCmd) tokens(each number) float64 { return float64(c.Batch) * float64(each) }
+func (c Step) tokens(each int) float64 { return float64(c.Batch) * float64(each) }
 
 // add takes the times of a phase up, one per step. Rates are those of all steps
 // together.
-func (b *benched) add(phase string, times []time.Duration, tokens float64, w work) {
-	p := benchedPhase{Phase: phase, GFlop: 2 * w.computed / 1e9, GFlopUnshared: 2 * w.unshared / 1e9}
+func (b *Result) add(phase string, times []time.Duration, tokens float64, w work) {
+	p := Phase{Phase: phase, GFlop: 2 * w.computed / 1e9, GFlopUnshared: 2 * w.unshared / 1e9}
 	for _, t := range times {
 		p.Seconds += t.Seconds() / float64(len(times))
 	}
@@ -88,8 +88,8 @@ func (b *benched) add(phase string, times []time.Duration, tokens float64, w wor
 	*map[string]*float64{"generate": &b.GenTokS, "score": &b.ScoreTokS, "train": &b.TrainTokS}[phase] = p.TokS
 }
 
-// table shows the figures to a person.
-func (b benched) table(c *benchCmd) *results.Table {
+// Table shows the figures of a step to a person.
+func (b Result) Table(c Step) *results.Table {
 	t := &results.Table{
 		Title: fmt.Sprintf("%d parameters, %d responses of %d+%d tokens in groups of %d, %s → %s, %d threads",
 			b.Params, c.Batch, c.Prompt, c.Gen, c.Group, b.Rollout, b.Learner, b.Threads),

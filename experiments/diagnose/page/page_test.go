@@ -1,4 +1,4 @@
-package main
+package page
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 // diagnosed is the analysis of a shipped dump under a name of the test's own.
 func diagnosed(t *testing.T, path, name string) (diagnose.Report, []diagnose.Shown) {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "testdata", "dumps", path))
+	f, err := os.Open(filepath.Join("..", "..", "..", "testdata", "dumps", path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +29,13 @@ func diagnosed(t *testing.T, path, name string) (diagnose.Report, []diagnose.Sho
 	return a.Report(), a.Shown()
 }
 
-func TestDiagnosisPage(t *testing.T) {
+// TestPage: a page has what was decided, what to paste and the evidence, and reads no name of a dump as markup.
+func TestPage(t *testing.T) {
 	r, shown := diagnosed(t, "nemo/lagrun/train_data_step43.jsonl.gz", "<b>`x`.jsonl")
 	if len(shown) != 3 || len(shown[0].Tokens) < 20 {
 		t.Fatalf("%d responses are shown", len(shown))
 	}
-	p := diagnosisPage(r, shown)
+	p := Of(r, shown)
 	text := string(p.HTML())
 	for _, want := range []string{
 		"Diagnosis of &lt;b&gt;", r.Decisions[len(r.Decisions)-1].Advice, "rollout_is: token", "# TRL has no geometric",
@@ -57,15 +58,15 @@ func TestDiagnosisPage(t *testing.T) {
 }
 
 // A dump to repair has nothing to paste, and one without a gap no tokens.
-func TestDiagnosisPageOfOtherVerdicts(t *testing.T) {
+func TestPageOfOtherVerdicts(t *testing.T) {
 	r, shown := diagnosed(t, "slime/temp/train_data/6.pt", "6.pt")
-	p := diagnosisPage(r, shown)
+	p := Of(r, shown)
 	text := string(p.HTML())
 	if strings.Contains(text, "to be pasted") || strings.Contains(text, "What corrections would do") || !strings.Contains(text, "no importance correction before that") {
 		t.Error("a correction before the repair")
 	}
 	r, shown = diagnosed(t, "verl/text/21.jsonl", "21.jsonl")
-	p = diagnosisPage(r, shown)
+	p = Of(r, shown)
 	if text := string(p.HTML()); strings.Contains(text, "Token by token") || !strings.Contains(text, "There is no gap to measure") {
 		t.Error("tokens of a text")
 	}

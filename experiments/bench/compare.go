@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlab/results"
+)
+
+// Comparison is the document of bench --against --json.
+type Comparison struct {
+	Against string `json:"against"`
+	Rounds  int    `json:"rounds"`
+	// Notes say where the two do not do the same.
+	Notes   []string         `json:"notes,omitempty"`
+	Figures []ComparedFigure `json:"figures"`
+}
+
+// ComparedFigure is one figure of both builds over the rounds.
+type ComparedFigure struct {
+	Name string `json:"name"`
+	Here Spread `json:"here"`
+	// There is the other build's.
+	There Spread `json:"there"`
+	// Ratio is that of the two, round by round, above 1 where this build is better:
+	// of its rates to the other's, of the other's times and memory to its own.
+	Ratio Spread `json:"ratio"`
+}
+
+// Spread is a median between the ends.
+type Spread struct {
+	Least  float64 `json:"least"`
+	Median float64 `json:"median"`
+	Most   float64 `json:"most"`
+}
+
+// Build is what a program that has bench reported of itself, round by round.
+type Build struct {
+	// Ungrouped says that it knows no groups: every response has a prompt of its own.
+	Ungrouped bool
+	figures   [][]float64 // by comparedFigures, then by round
+}
+
+// Add takes a round up: the document of bench --json, and the processor time in seconds.
+func (b *Build) Add(doc map[string]any, processor float64) error {
+	if _, ok := doc["group"]; !ok {
+		b.Ungrouped = true
+	}
+	if b.figures == nil {
+		b.figures = make([][]float64, len(comparedFigures))
+	}
+	for i, f := range comparedFigures {
+		value := processor
+		if f.key != "" {
+			var ok bool
+			if value, ok = doc[f.key].(float64); !ok {
+				return fmt.Errorf("its bench --json has no %s", f.key)
+			}
+		}
+		b.figures[i] = append(b.figures[i], f.scale*value)
+	}
+	return nil
+}
+
+// comparedFigures are what every build tells of itself, and its processor time.
+var comparedFigures = []struct {
+	name, key string
+	cost      bool // less is better
+	scale     float64
+}{
+	{"generate, tokens/s", "gen_tok_s", false, 1},
+	{"score, tokens/s", "score_tok_s", false, 1},
+	{"train, tokens/s", "train_tok_s", false, 1},
+	{"step, s", "step_s", true, 1},
+	{"peak memory, MiB", "peak_bytes", true, 1.0 / (1 << 20)},
+	{"processor time of all, s", "", true, 1},
+}
+
+// Compare puts the figures of this build and of the one called against side by side.
+func Compare(against string, here, there *Build) Comparison {
+	doc := Comparison{Against: against, Rounds: len(here.figures[0])}
+	if there.Ungrouped && !here.Ungrouped {
+		doc.Notes = append(doc.Notes, against+" knows no --group: it computes a prompt for every response.")
+	}
+	for i, f := range comparedFigures {
+		x := ComparedFigure{Name: f.name, Here: spreadOf(here.figures[i]), There: spreadOf(there.figures[i])}
+		ratios := make([]float64, doc.Rounds)
+		for round := range ratios {
+			ratios[round] = here.figures[i][round] / there.figures[i][round]
+			if f.cost {
+				ratios[round] = 1 / ratios[round]
+			}
+		}
+		x.Ratio = spreadOf(ratios)
+		doc.Figures = append(doc.Figures, x)
+	}
+	return doc
+}
+
+// spreadOf is the spread of a list, which stays as it is.
+func spreadOf(list []float64) Spread {
+	list = slices.Sorted(slices.Values(list))
+	n := len(list)
+	return Spread{list[0], (list[(n-1)/2] + list[n/2]) / 2, list[n-1]}
+}
+
+// text shows the spread in a cell.
+func (s Spread) text(digits int) string {
+	number := func(v float64) string { return results.FormatNumber(v, digits) }
+	return fmt.Sprintf("%s  (%s - %s)", number(s.Median), number(s.Least), number(s.Most))
+}
+
+// Table shows the figures of both builds to a person.
+func (d Comparison) Table() *results.Table {
+	t := &results.Table{
+		Title:   fmt.Sprintf("This build and %s in turns, rounds: %d, medians and ranges", d.Against, d.Rounds),
+		Columns: []results.TableColumn{{Name: "figure"}, {Name: "here", Align: results.Right}, {Name: "there", Align: results.Right}, {Name: "ratio", Align: results.Right}},
+		Note:    strings.Join(append([]string{"Ratio: of the two within a round, above 1 where this build is the faster or the smaller one."}, d.Notes...), " "),
+	}
+	for _, f := range d.Figures {
+		t.Add(results.Word(f.Name), results.Word(f.Here.text(3)), results.Word(f.There.text(3)), results.Word(f.Ratio.text(3)))
+	}
+	return t
+}
