@@ -76,6 +76,8 @@ var layers = []layer{
 	{"experiments/claims", "experiments/claims/..."},
 	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table results results/published " + session},
 	{"experiments", "experiments/measure experiments/queue experiments/run experiments/sweep results " + session},
+	{"experiments/live", "experiments/measure results/lab/panel results/lab/picture " + session},
+	{"experiments/lesson", "experiments experiments/claims/claim experiments/claims/ratio experiments/explain experiments/live experiments/measure experiments/run results/lab results/lab/panel results/lab/picture " + session},
 	{"experiments/bench", "engine/kernel results " + session},
 
 	// What is drawn.
@@ -85,7 +87,7 @@ var layers = []layer{
 	{"results/published", ""},
 
 	// The command, which nothing imports.
-	{"cmd/simulate cmd/simulate/lab cmd/simulate/lab/live cmd/simulate/limits", "cmd/simulate/... engine/... experiments/... model precision/... results/... trainer/..."},
+	{"cmd/simulate cmd/simulate/lab cmd/simulate/limits", "cmd/simulate/... engine/... experiments/... model precision/... results/... trainer/..."},
 }
 
 // onlyTests are packages that tests import and no program does.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/lesson"
 	"driftlab/results"
 	"driftlab/results/lab"
 	"driftlab/results/lab/panel"
@@ -24,8 +25,6 @@ type lessonCmd struct {
 	Record bool     `help:"Make the lesson's recording, as results/published/lab has it, into --out."`
 	outFlag
 	workFlags
-
-	tiny bool // record little, to test that it can be done
 }
 
 // Help is the long help text.
@@ -57,9 +56,9 @@ func (c *lessonCmd) Run(a *app) error {
 		}
 		return badInput{fmt.Errorf("lesson: %w", method.UnknownName(c.Name, known))}
 	}
-	chosen, err := c.chosen(l)
+	chosen, err := l.Choose(c.With)
 	if err != nil {
-		return err
+		return badInput{fmt.Errorf("--with %w", err)}
 	}
 	fmt.Fprintf(a.stdout, "%s (%d minutes)\n\n%s\n\n%s\n\n", l.Title, l.Minutes, l.Question, strings.Join(l.Intro, "\n\n"))
 	guesses := c.ask(a, l)
@@ -102,37 +101,45 @@ func (a *app) listLessons() {
 	a.printTable(t)
 }
 
-// chosen are the controls' values: those of --with, else the lesson's own.
-func (c *lessonCmd) chosen(l *lab.Lesson) (map[string]string, error) {
-	out := map[string]string{}
-	var keys []string
-	for _, k := range l.Controls {
-		out[k.Key], keys = k.Value, append(keys, k.Key)
-	}
-	for _, with := range c.With {
-		key, value, _ := strings.Cut(with, "=")
-		i := slices.Index(keys, key)
-		if i < 0 {
-			return nil, bad("--with %s: the lesson %s has the controls %s", with, l.Name, strings.Join(keys, ", "))
-		}
-		var values []string
-		for _, o := range l.Controls[i].Options {
-			values = append(values, o.Value)
-		}
-		if !slices.Contains(values, value) {
-			return nil, bad("--with %s: %s is one of %s", with, key, strings.Join(values, ", "))
-		}
-		out[key] = value
-	}
-	return out, nil
-}
-
 // ask reads a guess for each question of the lesson, from a terminal only.
 func (c *lessonCmd) ask(a *app, l *lab.Lesson) []string {
 	if c.Skip || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return make([]string, len(l.Guess))
 	}
 	return readGuesses(bufio.NewReader(os.Stdin), a.stdout, l)
+}
+
+// run computes the lesson's panels.
+func (c *lessonCmd) run(a *app, l *lab.Lesson, chosen map[string]string) ([]panel.Panel, error) {
+	run, err := lesson.NewRun(l, chosen)
+	if err != nil || l.Live == nil {
+		return panel.Matching(l.Data.Panels, chosen), err
+	}
+	m := a.meter(c.Quiet, "lesson "+l.Name, "step", run.Steps())
+	defer m.close()
+	return run.Panels(a.ctx, c.workers(), m.run(""))
+}
+
+// record makes a lesson's recording.
+func (c *lessonCmd) record(a *app) error {
+	if err := lesson.CheckRecorded(c.Name); err != nil {
+		return badInput{err}
+	}
+	if c.Out == "" {
+		return bad("--record: needs --out, the folder to write to")
+	}
+	panels, err := lesson.Record(a.ctx, c.Name, lesson.Options{Workers: c.workers, Dir: c.Out})
+	if err != nil {
+		return err
+	}
+	text, err := lab.Recording(panels)
+	if err == nil {
+		err = writeFile(c.Out, c.Name+".json", text)
+	}
+	if err == nil {
+		fmt.Fprintf(a.stdout, "Recording: %s\n", filepath.Join(c.Out, c.Name+".json"))
+	}
+	return err
 }
 
 // figureSources are the files of the figures shown, once each.

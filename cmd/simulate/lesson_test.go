@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -20,18 +19,17 @@ func TestLessonsCanRun(t *testing.T) {
 		l := &d.Lessons[i]
 		for _, k := range l.Controls {
 			for _, o := range k.Options {
-				c := &lessonCmd{With: []string{k.Key + "=" + o.Value}}
-				chosen, err := c.chosen(l)
+				chosen, err := l.Choose([]string{k.Key + "=" + o.Value})
 				if err != nil {
 					t.Errorf("%s: %v", l.Name, err)
 				}
-				if len(matching(l.Data.Panels, chosen)) == 0 {
+				if len(panel.Matching(l.Data.Panels, chosen)) == 0 {
 					t.Errorf("%s with %s=%s shows nothing", l.Name, k.Key, o.Value)
 				}
 				if l.Live == nil {
 					continue
 				}
-				set := filled(l.Live.Set, chosen)
+				set := l.Assignments(chosen)
 				if _, err := recipe.Load(l.Live.Recipe, set...); err != nil || strings.Contains(strings.Join(set, " "), "{"+k.Key+"}") {
 					t.Errorf("%s with %s=%s: %q: %v", l.Name, k.Key, o.Value, set, err)
 				}
@@ -45,45 +43,6 @@ func TestLessonsCanRun(t *testing.T) {
 		loaded, err := recipe.Load(r.Name)
 		if err != nil || loaded.Checkpoint != "chain-base" || !slices.Contains(model.Shipped(), loaded.Checkpoint) {
 			t.Errorf("%s from %s: %v", r.Name, loaded.Checkpoint, err)
-		}
-	}
-}
-
-// TestFilled: a pair of engines stands for both, and a value that looks like YAML stays.
-func TestFilled(t *testing.T) {
-	got := filled([]string{"rollout.numerics={rollout}", "learner.numerics={learner}", "schedule={schedule}"},
-		map[string]string{"pair": "bf16/fp32", "schedule": "{name: lag, k: 4}"})
-	if want := []string{"rollout.numerics=bf16", "learner.numerics=fp32", "schedule={name: lag, k: 4}"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// TestRecorders: each recording can be made, small, has a panel for each value it is shown
-// with, and is the same when it is made again.
-func TestRecorders(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains")
-	}
-	for name, record := range recorders {
-		var texts [2]string
-		for i := range texts {
-			c := &lessonCmd{tiny: true}
-			c.Out = t.TempDir()
-			panels, err := record(context.Background(), c)
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			if len(panels) < 4 || slices.ContainsFunc(panels, func(p panel.Panel) bool { return len(p.When) == 0 && p.Kind != panel.Bars || p.Said == "" }) {
-				t.Errorf("%s: %d panels, or one without controls or words", name, len(panels))
-			}
-			text, err := lab.Recording(panels)
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			texts[i] = string(text)
-		}
-		if texts[0] != texts[1] {
-			t.Errorf("%s differs when it is made again", name)
 		}
 	}
 }

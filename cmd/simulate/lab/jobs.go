@@ -12,7 +12,7 @@ import (
 	"syscall/js"
 	"time"
 
-	"driftlab/cmd/simulate/lab/live"
+	"driftlab/experiments/live"
 	"driftlab/experiments/measure"
 	"driftlab/experiments/run"
 	"driftlab/model"

@@ -1,59 +1,57 @@
-package main
+package lesson
 
 import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"driftlab/cmd/simulate/lab/live"
 	"driftlab/engine"
+	"driftlab/experiments/live"
 	"driftlab/experiments/measure"
-	"driftlab/results/lab"
 	"driftlab/results/lab/panel"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
 )
 
+// Options are how a recording is made.
+type Options struct {
+	// Workers says how many cores there are.
+	Workers func() int
+	// Dir keeps what a recording samples, to be resumed.
+	Dir string
+	// Tiny makes a small recording, to test that it can be made.
+	Tiny bool
+}
+
 // recorders make the recordings of the lessons that have one.
-var recorders = map[string]func(context.Context, *lessonCmd) ([]panel.Panel, error){
+var recorders = map[string]func(context.Context, Options) ([]panel.Panel, error){
 	"gap": recordGap, "length": recordLength, "age": recordAge,
 }
 
-// record makes a lesson's recording.
-func (c *lessonCmd) record(a *app) error {
-	make := recorders[c.Name]
-	switch {
-	case make == nil:
-		return bad("lesson %q has no recording of its own; %s have", c.Name, strings.Join(slices.Sorted(maps.Keys(recorders)), ", "))
-	case c.Out == "":
-		return bad("--record: needs --out, the folder to write to")
+// CheckRecorded returns an error unless the lesson of that name has a recording of its own.
+func CheckRecorded(name string) error {
+	if recorders[name] == nil {
+		return fmt.Errorf("lesson %q has no recording of its own; %s have", name, strings.Join(slices.Sorted(maps.Keys(recorders)), ", "))
 	}
-	panels, err := make(a.ctx, c)
-	if err != nil {
-		return err
-	}
-	text, err := lab.Recording(panels)
-	if err == nil {
-		err = writeFile(c.Out, c.Name+".json", text)
-	}
-	if err == nil {
-		fmt.Fprintf(a.stdout, "Recording: %s\n", filepath.Join(c.Out, c.Name+".json"))
-	}
-	return err
+	return nil
+}
+
+// Record makes the recording of a lesson that has one.
+func Record(ctx context.Context, name string, o Options) ([]panel.Panel, error) {
+	return recorders[name](ctx, o)
 }
 
 // recordGap measures the formats that people serve against those they train in, as the
 // headline does the usual pairs of them.
-func recordGap(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
+func recordGap(ctx context.Context, o Options) ([]panel.Panel, error) {
 	r, err := recipe.Load("headline", "rollout.prompts=32")
 	if err != nil {
 		return nil, err
 	}
-	if c.tiny {
+	if o.Tiny {
 		r.Rollout.Prompts = 2
 	}
 	var pairs []measure.Pair
@@ -64,7 +62,7 @@ func recordGap(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
 			pairs = append(pairs, measure.Pair{Rollout: rollout, Learner: learner})
 		}
 	}
-	return gapPanels(ctx, measure.GapRequest{Recipe: r, Pairs: pairs, Workers: c.workers()})
+	return gapPanels(ctx, measure.GapRequest{Recipe: r, Pairs: pairs, Workers: o.Workers()})
 }
 
 // gapPanels measures pairs; the panels of each are shown with its numerics.

@@ -1,12 +1,12 @@
-package main
+package lesson
 
 import (
 	"context"
 	"fmt"
 	"strings"
 
-	"driftlab/cmd/simulate/lab/live"
 	"driftlab/experiments"
+	"driftlab/experiments/live"
 	"driftlab/results/lab"
 	"driftlab/results/lab/panel"
 	"driftlab/results/record"
@@ -19,9 +19,9 @@ var ageSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 // recordAge makes the lesson's live run at every off-policy lag that its control offers, over
 // the same seeds. The first lag is none.
-func recordAge(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
+func recordAge(ctx context.Context, o Options) ([]panel.Panel, error) {
 	seeds, short := ageSeeds, []string(nil)
-	if c.tiny {
+	if o.Tiny {
 		seeds, short = seeds[:1], []string{"steps=5"}
 	}
 	l, err := lab.Written("age")
@@ -33,11 +33,11 @@ func recordAge(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
 	var ends [][]float64
 	for _, lag := range l.Controls[0].Options {
 		chosen := map[string]string{l.Controls[0].Key: lag.Value}
-		r, err := recipe.Load(l.Live.Recipe, append(filled(l.Live.Set, chosen), short...)...)
+		r, err := recipe.Load(l.Live.Recipe, append(l.Assignments(chosen), short...)...)
 		if err != nil {
 			return nil, err
 		}
-		runs, err := experiments.Compare(ctx, []recipe.Recipe{r}, seeds, experiments.Options{Workers: c.workers()})
+		runs, err := experiments.Compare(ctx, []recipe.Recipe{r}, seeds, experiments.Options{Workers: o.Workers()})
 		if err != nil {
 			return nil, err
 		}

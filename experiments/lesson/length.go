@@ -1,4 +1,4 @@
-package main
+package lesson
 
 import (
 	"context"
@@ -23,9 +23,9 @@ const dotted = 128
 
 // recordLength samples responses of 1,024 tokens, those of the first replication of the
 // claim length-trap and, in the mixture of experts, of geo-length-invariant.
-func recordLength(ctx context.Context, c *lessonCmd) ([]panel.Panel, error) {
-	env := &claim.Env{Seed: 1, Cache: claim.NewCache(c.Out), Cores: c.workers}
-	if c.tiny {
+func recordLength(ctx context.Context, o Options) ([]panel.Panel, error) {
+	env := &claim.Env{Seed: 1, Cache: claim.NewCache(o.Dir), Cores: o.Workers}
+	if o.Tiny {
 		env.Size = claim.Tiny
 	}
 	longest := env.Pick(1024, 1024, 64)
