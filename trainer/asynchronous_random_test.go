@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/method"
 	"driftlab/engine"
 	"driftlab/engine/kernel"
 	"driftlab/model"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/schedule"
 )
