@@ -109,7 +109,7 @@ func (c *checker) retention(r Recipe) {
 // lengths checks that the longest sequence fits the model.
 func (c *checker) lengths(r Recipe) {
 	m := r.Resolved().Model
-	if m == (model.Config{}) || r.Task.Params.Validate() != nil {
+	if m == (model.Config{}) || method.Check(r.Task.Params) != nil {
 		return
 	}
 	prompt := r.Task.Params.MaxPrompt()

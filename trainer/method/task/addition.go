@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 
@@ -24,11 +23,11 @@ import (
 // finds the units of its column the same way, two tokens behind the marker.
 // The leading digit is the last carry, two tokens before "#".
 type Addition struct {
-	// Difficulty is the range of the number of digits, within [1, 12].
-	Difficulty Range `yaml:"difficulty,flow"`
+	// Difficulty is the range of the number of digits.
+	Difficulty Range `yaml:"difficulty,flow" default:"2 4" range:"[1,12]"`
 	// Noise is the chance that a demonstration replaces a column's sum by a
 	// random one of 0 to 19.
-	Noise float64 `yaml:"noise"`
+	Noise float64 `yaml:"noise" default:"0.15" range:"[0,1]"`
 }
 
 var additionSpec = method.Spec{
@@ -47,17 +46,7 @@ type columns struct {
 }
 
 // NewAddition returns the default addition task: 2 to 4 digits, noise 0.15.
-func NewAddition() *Addition {
-	return &Addition{Difficulty: Range{2, 4}, Noise: 0.15}
-}
-
-// Validate implements Task.
-func (a *Addition) Validate() error {
-	return errors.Join(
-		a.Difficulty.fault("difficulty", 1, markers),
-		probability("noise", a.Noise),
-	)
-}
+func NewAddition() *Addition { return method.New[Addition]() }
 
 // Vocab implements Task.
 func (a *Addition) Vocab() []string { return sharedVocab }

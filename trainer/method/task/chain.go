@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 
@@ -23,13 +22,13 @@ import (
 // next marker follows from the one before the value, and "#" follows step a.
 // The start value ends the prompt so that the first step looks like the rest.
 type Chain struct {
-	// Difficulty is the range of the number of operations, within [1, 12].
-	Difficulty Range `yaml:"difficulty,flow"`
+	// Difficulty is the range of the number of operations.
+	Difficulty Range `yaml:"difficulty,flow" default:"3 8" range:"[1,12]"`
 	// Noise is the chance that a demonstration replaces a value by a random digit.
-	Noise float64 `yaml:"noise"`
+	Noise float64 `yaml:"noise" default:"0.15" range:"[0,1]"`
 	// Direct is the share of demonstrations that answer at once, without
 	// working, so that the policy has a choice of length.
-	Direct float64 `yaml:"direct"`
+	Direct float64 `yaml:"direct" range:"[0,1]"`
 }
 
 var chainSpec = method.Spec{
@@ -43,18 +42,7 @@ var chainSpec = method.Spec{
 
 // NewChain returns the default chain task: 3 to 8 operations, noise 0.15, all
 // demonstrations worked.
-func NewChain() *Chain {
-	return &Chain{Difficulty: Range{3, 8}, Noise: 0.15}
-}
-
-// Validate implements Task.
-func (c *Chain) Validate() error {
-	return errors.Join(
-		c.Difficulty.fault("difficulty", 1, markers),
-		probability("noise", c.Noise),
-		probability("direct", c.Direct),
-	)
-}
+func NewChain() *Chain { return method.New[Chain]() }
 
 // Vocab implements Task.
 func (c *Chain) Vocab() []string { return sharedVocab }

@@ -1,8 +1,6 @@
 package task
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -33,20 +31,20 @@ import (
 // in its own a word stands, and a model that asks them all is lost in a long answer
 // after the first slip of its own.
 type Chapters struct {
-	// Difficulty is the range of the number of chapters, within [1, 999].
-	Difficulty Range `yaml:"difficulty,flow"`
+	// Difficulty is the range of the number of chapters.
+	Difficulty Range `yaml:"difficulty,flow" default:"2 6" range:"[1,999]"`
 	// Words is the number of words of a chapter, 2 or more.
-	Words int `yaml:"words"`
+	Words int `yaml:"words" default:"6" range:"[2,4096]"`
 	// Vocabulary is the number of tokens: 20 of them are no words.
-	Vocabulary int `yaml:"vocabulary"`
+	Vocabulary int `yaml:"vocabulary" default:"128" range:"[32,2^15]"`
 	// Tail is the chance that a word is not just the first of its class.
-	Tail float64 `yaml:"tail"`
+	Tail float64 `yaml:"tail" default:"0.2" range:"[0,1]"`
 	// Zipf is the exponent s of the frequencies within a class, rank^-s; 0 is uniform.
-	Zipf float64 `yaml:"zipf"`
+	Zipf float64 `yaml:"zipf" default:"1" range:"[0,10]"`
 	// Noise is the chance that a word's class is a random one.
-	Noise float64 `yaml:"noise"`
+	Noise float64 `yaml:"noise" default:"0.1" range:"[0,1]"`
 	// Slip is the chance that a chapter has a word more or fewer, against the form.
-	Slip float64 `yaml:"slip"`
+	Slip float64 `yaml:"slip" range:"[0,1]"`
 }
 
 var chaptersSpec = method.Spec{
@@ -63,35 +61,12 @@ const (
 	wordClasses    = 4
 	openingWords   = 4 // of a prompt
 	counterDigits  = 3
-	mostChapters   = 999
 	mostVocabulary = 1 << 15
 )
 
 // NewChapters returns the default: 2 to 6 chapters of six words, of which there
 // are 108 with an entropy of 1.25 nats.
-func NewChapters() *Chapters {
-	return &Chapters{Difficulty: Range{2, 6}, Words: 6, Vocabulary: 128, Tail: 0.2, Zipf: 1, Noise: 0.1}
-}
-
-// Validate implements Task.
-func (c *Chapters) Validate() error {
-	faults := []error{
-		c.Difficulty.fault("difficulty", 1, mostChapters),
-		probability("tail", c.Tail),
-		probability("noise", c.Noise),
-		probability("slip", c.Slip),
-	}
-	if c.Words < 2 || c.Words > maxWorking {
-		faults = append(faults, fmt.Errorf("words: %d is not within [2, %d]", c.Words, maxWorking))
-	}
-	if c.Vocabulary < sharedSize || c.Vocabulary > mostVocabulary {
-		faults = append(faults, fmt.Errorf("vocabulary: %d is not within [%d, %d]", c.Vocabulary, sharedSize, mostVocabulary))
-	}
-	if !(c.Zipf >= 0 && c.Zipf <= 10) {
-		faults = append(faults, fmt.Errorf("zipf: %v is not within [0, 10]", c.Zipf))
-	}
-	return errors.Join(faults...)
-}
+func NewChapters() *Chapters { return method.New[Chapters]() }
 
 // Vocab implements Task.
 func (c *Chapters) Vocab() []string { return wordVocab()[:c.Vocabulary:c.Vocabulary] }

@@ -1,8 +1,6 @@
 package task
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -24,19 +22,19 @@ import (
 // last digit written, which its recency and its marker tell from the digits of
 // the prompt.
 type Filler struct {
-	// Difficulty is the range of the number of operations, within [1, 12].
-	Difficulty Range `yaml:"difficulty,flow"`
+	// Difficulty is the range of the number of operations.
+	Difficulty Range `yaml:"difficulty,flow" default:"3 6" range:"[1,12]"`
 	// Noise is the chance that a demonstration replaces a value by a random digit.
-	Noise float64 `yaml:"noise"`
+	Noise float64 `yaml:"noise" default:"0.15" range:"[0,1]"`
 	// Continue is the chance that a demonstration writes one more filler.
-	Continue float64 `yaml:"continue"`
+	Continue float64 `yaml:"continue" default:"0.9" range:"[0,1]"`
 	// MaxFillers is the most fillers that a demonstration writes.
-	MaxFillers int `yaml:"max_fillers"`
+	MaxFillers int `yaml:"max_fillers" default:"40" range:"[0,4096]"`
 	// Zipf is the exponent s of the fillers' frequencies, rank^-s; 0 is uniform.
 	// With s = 0.4 and Continue = 0.9 no filler is likelier than the mark, so
 	// the greedy policy answers at once; with s = 1.2 it would have to count up
 	// to MaxFillers before it may stop.
-	Zipf float64 `yaml:"zipf"`
+	Zipf float64 `yaml:"zipf" default:"0.4" range:"[0,10]"`
 }
 
 var fillerSpec = method.Spec{
@@ -50,25 +48,7 @@ var fillerSpec = method.Spec{
 
 // NewFiller returns the default filler task: 3 to 6 operations, noise 0.15,
 // about nine fillers, at most 40.
-func NewFiller() *Filler {
-	return &Filler{Difficulty: Range{3, 6}, Noise: 0.15, Continue: 0.9, MaxFillers: 40, Zipf: 0.4}
-}
-
-// Validate implements Task.
-func (f *Filler) Validate() error {
-	faults := []error{
-		f.Difficulty.fault("difficulty", 1, markers),
-		probability("noise", f.Noise),
-		probability("continue", f.Continue),
-	}
-	if f.MaxFillers < 0 || f.MaxFillers > maxWorking {
-		faults = append(faults, fmt.Errorf("max_fillers: %d is not within [0, %d]", f.MaxFillers, maxWorking))
-	}
-	if !(f.Zipf >= 0 && f.Zipf <= 10) {
-		faults = append(faults, fmt.Errorf("zipf: %v is not within [0, 10]", f.Zipf))
-	}
-	return errors.Join(faults...)
-}
+func NewFiller() *Filler { return method.New[Filler]() }
 
 // Vocab implements Task.
 func (f *Filler) Vocab() []string { return fillerVocab }

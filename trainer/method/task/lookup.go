@@ -39,24 +39,24 @@ import (
 // before and the marker are the nearest of their kind, a fixed number of tokens
 // back, and the operator carries the marker in the prompt.
 type Lookup struct {
-	// Difficulty is the range of the number of operations, within [1, 12].
-	Difficulty Range `yaml:"difficulty,flow"`
+	// Difficulty is the range of the number of operations.
+	Difficulty Range `yaml:"difficulty,flow" default:"4 6" range:"[1,12]"`
 	// Calls is the range of the number of hidden operands, at most as many as
 	// there are operations.
-	Calls Range `yaml:"calls,flow"`
+	Calls Range `yaml:"calls,flow" default:"0 4" range:"[0,12]"`
 	// MaxCalls bounds the calls of a response that are answered.
-	MaxCalls int `yaml:"max_calls"`
+	MaxCalls int `yaml:"max_calls" default:"8" range:"[0,4096]"`
 	// Output is the number of symbols of a reply, before the operand.
-	Output int `yaml:"output"`
+	Output int `yaml:"output" default:"6" range:"[0,4096]"`
 	// Noise is the chance that a demonstration replaces a value by a random digit.
-	Noise float64 `yaml:"noise"`
+	Noise float64 `yaml:"noise" default:"0.1" range:"[0,1]"`
 	// Guess is the chance that a demonstration writes a random value in place of
 	// a call.
-	Guess float64 `yaml:"guess"`
+	Guess float64 `yaml:"guess" default:"0.1" range:"[0,1]"`
 	// Rare is the share of demonstrations whose replies have the rare symbols.
-	Rare float64 `yaml:"rare"`
+	Rare float64 `yaml:"rare" default:"0.05" range:"[0,1]"`
 	// Notes is the share of prompts that ask for notes.
-	Notes float64 `yaml:"notes"`
+	Notes float64 `yaml:"notes" range:"[0,1]"`
 }
 
 var lookupSpec = method.Spec{
@@ -71,28 +71,16 @@ var lookupSpec = method.Spec{
 
 // NewLookup returns the default lookup task: 4 to 6 operations, up to four of
 // their operands hidden, replies of six symbols.
-func NewLookup() *Lookup {
-	return &Lookup{Difficulty: Range{4, 6}, Calls: Range{0, 4}, MaxCalls: 8, Output: 6, Noise: 0.1, Guess: 0.1, Rare: 0.05}
-}
+func NewLookup() *Lookup { return method.New[Lookup]() }
 
-// Validate implements Task.
+// Validate checks the calls against the operations and the calls that are answered.
 func (l *Lookup) Validate() error {
-	faults := []error{
-		l.Difficulty.fault("difficulty", 1, markers),
-		l.Calls.fault("calls", 0, markers),
-		probability("noise", l.Noise),
-		probability("guess", l.Guess),
-		probability("rare", l.Rare),
-		probability("notes", l.Notes),
-	}
+	var faults []error
 	if l.Calls[1] > l.Difficulty[0] {
 		faults = append(faults, fmt.Errorf("calls: %d operands to hide, difficulty begins with %d operations", l.Calls[1], l.Difficulty[0]))
 	}
-	if l.MaxCalls < l.Calls[1] || l.MaxCalls > maxWorking {
-		faults = append(faults, fmt.Errorf("max_calls: %d is not within [%d, %d], from the operands hidden", l.MaxCalls, l.Calls[1], maxWorking))
-	}
-	if l.Output < 0 || l.Output > maxWorking {
-		faults = append(faults, fmt.Errorf("output: %d is not within [0, %d]", l.Output, maxWorking))
+	if l.MaxCalls < l.Calls[1] {
+		faults = append(faults, fmt.Errorf("max_calls %d: must be at least the operands hidden, %d", l.MaxCalls, l.Calls[1]))
 	}
 	return errors.Join(faults...)
 }

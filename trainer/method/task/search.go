@@ -1,8 +1,6 @@
 package task
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -37,17 +35,17 @@ import (
 // free target the comparison was what the warm start failed to learn), and the
 // next candidate and the answer lie a fixed distance behind.
 type Search struct {
-	// Difficulty is the range of the number of candidates needed, within [1, 10].
-	Difficulty Range `yaml:"difficulty,flow"`
+	// Difficulty is the range of the number of candidates needed.
+	Difficulty Range `yaml:"difficulty,flow" default:"1 10" range:"[1,10]"`
 	// Operations is the length of the program, within [2, 6]: fewer leave no choice of prompts.
-	Operations int `yaml:"operations"`
+	Operations int `yaml:"operations" default:"2" range:"[2,6]"`
 	// Noise is the chance that a demonstration replaces a value by a random digit.
-	Noise float64 `yaml:"noise"`
+	Noise float64 `yaml:"noise" default:"0.05" range:"[0,1]"`
 	// Patience is the chance that a demonstration tries one more candidate.
-	Patience float64 `yaml:"patience"`
+	Patience float64 `yaml:"patience" default:"0.85" range:"[0,1]"`
 	// Recheck is the chance that a demonstration runs a candidate that seems to be
 	// the root once more, at most four times in all.
-	Recheck float64 `yaml:"recheck"`
+	Recheck float64 `yaml:"recheck" range:"[0,1]"`
 }
 
 var searchSpec = method.Spec{
@@ -62,30 +60,12 @@ var searchSpec = method.Spec{
 // With one operation some roots would have two programs in all; with six the
 // longest demonstration has 143 tokens.
 const (
-	minOperations = 2
-	maxOperations = 6
-	maxRechecks   = 4
+	maxRechecks = 4
 )
 
 // NewSearch returns the default search task: 1 to 10 candidates, two
 // operations, noise 0.05, patience 0.85, nothing checked twice.
-func NewSearch() *Search {
-	return &Search{Difficulty: Range{1, 10}, Operations: 2, Noise: 0.05, Patience: 0.85}
-}
-
-// Validate implements Task.
-func (s *Search) Validate() error {
-	faults := []error{
-		s.Difficulty.fault("difficulty", 1, 10),
-		probability("noise", s.Noise),
-		probability("patience", s.Patience),
-		probability("recheck", s.Recheck),
-	}
-	if s.Operations < minOperations || s.Operations > maxOperations {
-		faults = append(faults, fmt.Errorf("operations: %d is not within [%d, %d]", s.Operations, minOperations, maxOperations))
-	}
-	return errors.Join(faults...)
-}
+func NewSearch() *Search { return method.New[Search]() }
 
 // Vocab implements Task.
 func (s *Search) Vocab() []string { return sharedVocab }

@@ -8,26 +8,8 @@ import (
 // Range is the inclusive range of the difficulty knob: [low, high].
 type Range [2]int
 
-// fault returns what is wrong with a range that must lie within [low, high],
-// or nil.
-func (r Range) fault(field string, low, high int) error {
-	if r[0] < low || r[1] > high || r[0] > r[1] {
-		return fmt.Errorf("%s: [%d, %d] is not a range low <= high within [%d, %d]", field, r[0], r[1], low, high)
-	}
-	return nil
-}
-
 // draw returns an integer of the range, all equally likely.
 func (r Range) draw(rng *rand.Rand) int { return r[0] + rng.IntN(r[1]-r[0]+1) }
-
-// probability returns what is wrong with a probability that must lie in
-// [0, 1], or nil. NaN is wrong.
-func probability(field string, p float64) error {
-	if p >= 0 && p <= 1 {
-		return nil
-	}
-	return fmt.Errorf("%s: %v is not a probability between 0 and 1", field, p)
-}
 
 // The streams of prompts. The value is the lowest bit of Prompt.ID.
 const (

@@ -6,8 +6,6 @@ import "math/rand/v2"
 // parameter structs whose yaml tags are the fields of a recipe; they hold no
 // other state, so one value may be used from several goroutines.
 type Task interface {
-	// Validate returns all faults of the parameters, joined, or nil.
-	Validate() error
 	// Vocab returns the token strings; ids are indices. The slice is shared: do not write to it.
 	Vocab() []string
 	// Reproduce makes the prompt with this ID again, under the same parameters.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"driftlab/trainer/method"
 )
 
 // seeded returns a random source of its own for every test.
@@ -28,7 +30,7 @@ func setNoise(k Task, q float64) {
 
 func TestDefaultsAreValid(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {
-		if err := k.Validate(); err != nil {
+		if err := method.Check(k); err != nil {
 			t.Error(err)
 		}
 	})
@@ -260,19 +262,20 @@ func TestValidateNamesEveryFault(t *testing.T) {
 		want []string
 	}{
 		{&Chain{Difficulty: Range{0, 5}, Noise: -0.1, Direct: 2},
-			[]string{"difficulty: [0, 5] is not a range low <= high within [1, 12]", "noise: -0.1", "direct: 2"}},
-		{&Chain{Difficulty: Range{5, 3}, Noise: math.NaN()}, []string{"difficulty: [5, 3]", "noise: NaN"}},
-		{&Addition{Difficulty: Range{1, 13}, Noise: 1.5}, []string{"difficulty: [1, 13]", "noise: 1.5"}},
+			[]string{"difficulty [0, 5]: low: must be in [1, 12]", "noise -0.1", "direct 2"}},
+		{&Chain{Difficulty: Range{5, 3}, Noise: math.NaN()}, []string{"difficulty [5, 3]", "noise NaN"}},
+		{&Addition{Difficulty: Range{1, 13}, Noise: 1.5}, []string{"difficulty [1, 13]", "noise 1.5"}},
 		{&Search{Difficulty: Range{1, 11}, Operations: 7, Noise: 2, Patience: -1, Recheck: 3},
-			[]string{"difficulty: [1, 11]", "operations: 7 is not within [2, 6]", "noise: 2", "patience: -1", "recheck: 3"}},
+			[]string{"difficulty [1, 11]", "operations 7: must be in [2, 6]", "noise 2", "patience -1", "recheck 3"}},
 		{&Filler{Difficulty: Range{1, 99}, Noise: 2, Continue: 3, MaxFillers: -1, Zipf: math.NaN()},
-			[]string{"difficulty: [1, 99]", "noise: 2", "continue: 3", "max_fillers: -1", "zipf: NaN"}},
+			[]string{"difficulty [1, 99]", "noise 2", "continue 3", "max_fillers -1", "zipf NaN"}},
 		{&Lookup{Difficulty: Range{3, 14}, Calls: Range{-1, 4}, MaxCalls: 3, Output: -1, Noise: 2, Guess: -1, Rare: math.NaN(), Notes: 2},
-			[]string{"difficulty: [3, 14]", "calls: [-1, 4]", "calls: 4 operands to hide", "max_calls: 3 is not within [4, 4096]", "output: -1", "noise: 2", "guess: -1", "rare: NaN", "notes: 2"}},
+			[]string{"difficulty [3, 14]", "calls [-1, 4]", "output -1", "noise 2", "guess -1", "rare NaN", "notes 2"}},
+		{&Lookup{Difficulty: Range{3, 4}, Calls: Range{0, 4}, MaxCalls: 3}, []string{"calls: 4 operands to hide", "max_calls 3: must be at least the operands hidden, 4"}},
 		{&Chapters{Difficulty: Range{0, 1000}, Words: 1, Vocabulary: 31, Zipf: -1, Noise: 2},
-			[]string{"difficulty: [0, 1000]", "words: 1", "vocabulary: 31 is not within [32, 32768]", "zipf: -1", "noise: 2"}},
+			[]string{"difficulty [0, 1000]", "words 1", "vocabulary 31: must be in [32, 32768]", "zipf -1", "noise 2"}},
 	} {
-		err := tc.task.Validate()
+		err := method.Check(tc.task)
 		if err == nil {
 			t.Errorf("%+v passes", tc.task)
 			continue

@@ -46,9 +46,6 @@ const (
 	rareSize     = 24 // symbols of the tool's replies
 )
 
-// maxWorking bounds lengths that a recipe can set, far above any context.
-const maxWorking = 4096
-
 // sharedVocab is the vocabulary of every task but filler, lookup and chapters.
 var sharedVocab = append([]string{
 	"<pad>", "<bos>", "<eos>",
