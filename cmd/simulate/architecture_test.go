@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -255,6 +256,43 @@ func TestArchitecture(t *testing.T) {
 		for _, name := range strings.Fields(c.packages) {
 			if !exists(name) {
 				t.Errorf("%s: there is no package %s", c.what, name)
+			}
+		}
+	}
+}
+
+var pageLink = regexp.MustCompile(`\]\(([^)#:]+)\)`)
+
+// TestArchitecturePage: every package has a line in ARCHITECTURE.md and no other has one; the
+// files that it and trainer/README.md link to exist.
+func TestArchitecturePage(t *testing.T) {
+	root := filepath.Join("..", "..")
+	for _, name := range []string{"ARCHITECTURE.md", "trainer/README.md"} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range pageLink.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(root, path.Dir(name), link[1])); err != nil {
+				t.Errorf("%s links to %s: %v", name, link[1], err)
+			}
+		}
+		if name != "ARCHITECTURE.md" {
+			continue
+		}
+		named := map[string]bool{}
+		for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| .").FindAllStringSubmatch(string(text), -1) {
+			named[row[1]] = false
+		}
+		for _, f := range readSources(t, root) {
+			if _, ok := named[f.pkg()]; !ok {
+				t.Errorf("ARCHITECTURE.md has no line for %s", f.pkg())
+			}
+			named[f.pkg()] = true
+		}
+		for pkg, exists := range named {
+			if !exists {
+				t.Errorf("ARCHITECTURE.md has a line for %s, which is no package", pkg)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-// Package batch is the data that travels between the rooms of the trainer.
+// Package batch is the batch that the stages of a training step fill.
 //
 // A Batch is grouped by who fills it. A rollout engine fills Sampled; a learner
 // fills one Scored for each policy that it scores the same tokens under; the
