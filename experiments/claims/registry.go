@@ -3,6 +3,9 @@
 package claims
 
 import (
+	"slices"
+	"sync"
+
 	"driftlab/experiments/claims/age"
 	"driftlab/experiments/claims/attempts"
 	"driftlab/experiments/claims/claim"
@@ -42,7 +45,10 @@ var themes = []struct {
 }
 
 // All lists the claims in the order of the survey.
-func All() []claim.Claim {
+func All() []claim.Claim { return slices.Clone(read()) }
+
+// read makes the list once: some claims are files.
+var read = sync.OnceValue(func() []claim.Claim {
 	var all []claim.Claim
 	for _, t := range themes {
 		for _, c := range t.claims() {
@@ -51,11 +57,11 @@ func All() []claim.Claim {
 		}
 	}
 	return all
-}
+})
 
 // Lookup returns the claim of that id.
 func Lookup(id string) (claim.Claim, bool) {
-	for _, c := range All() {
+	for _, c := range read() {
 		if c.ID == id {
 			return c, true
 		}
@@ -66,7 +72,7 @@ func Lookup(id string) (claim.Claim, bool) {
 // IDs lists the ids in the order of All.
 func IDs() []string {
 	var ids []string
-	for _, c := range All() {
+	for _, c := range read() {
 		ids = append(ids, c.ID)
 	}
 	return ids

@@ -113,7 +113,7 @@ func judgeAReaL(j *claim.Judge) {
 	for _, rate := range arealRates {
 		for _, eta := range arealEtas[1:] {
 			one := func(arm string) []float64 { return j.Late([]string{rate}, arealName(arm, eta)) }
-			j.Also(claim.Report(claim.Natural, fmt.Sprintf("pass rate, decoupled minus naive, eta %d, lr %s", eta, rate), stats.Differences(one("decoupled"), one("naive"))))
+			j.Secondary(claim.Report(claim.Natural, fmt.Sprintf("pass rate, decoupled minus naive, eta %d, lr %s", eta, rate), stats.Differences(one("decoupled"), one("naive"))))
 		}
 	}
 	for _, a := range arealArms {
@@ -123,13 +123,13 @@ func judgeAReaL(j *claim.Judge) {
 			x = append(x, elementary.Log(float64(1+eta))/elementary.Log(2))
 			y = append(y, j.Late(arealRates, arealName(a.name, eta)))
 		}
-		j.Also(claim.Report(claim.Natural, "slope of the pass rate on log2(1 + eta), "+a.name, slopes(x, y)))
+		j.Secondary(claim.Report(claim.Natural, "slope of the pass rate on log2(1 + eta), "+a.name, slopes(x, y)))
 	}
 	for _, eta := range arealEtas {
-		j.Also(claim.Zero(claim.Exact, fmt.Sprintf("admissions beyond the count, eta %d", eta), j.Column(fmt.Sprintf("beyond the count, eta %d", eta))))
+		j.Secondary(claim.Zero(claim.Exact, fmt.Sprintf("admissions beyond the count, eta %d", eta), j.Column(fmt.Sprintf("beyond the count, eta %d", eta))))
 	}
 	for k, eta := range arealEtas {
-		j.Also(claim.Report(claim.Natural, fmt.Sprintf("mean lag of the tokens, eta %d", eta), j.Entry("lag", k)))
+		j.Secondary(claim.Report(claim.Natural, fmt.Sprintf("mean lag of the tokens, eta %d", eta), j.Entry("lag", k)))
 	}
 	j.PassRateBars("Pass rate after training on old rollouts", arealRates, []string{"eta 0", "naive, eta 4", "decoupled, eta 4", "naive, eta 16", "decoupled, eta 16"})
 }

@@ -85,14 +85,14 @@ func judgeAsyncSpeed(j *claim.Judge) {
 		if i == 0 {
 			j.Primary(claim.Below(claim.Natural, "gain from allowance 0.3 to 0.5 over that from 0 to 0.3", rest, 0.1))
 		} else {
-			j.Also(claim.Report(claim.Natural, s.name+": gain from allowance 0.3 to 0.5 over that from 0 to 0.3", rest))
+			j.Secondary(claim.Report(claim.Natural, s.name+": gain from allowance 0.3 to 0.5 over that from 0 to 0.3", rest))
 		}
-		j.Also(claim.Report(claim.Natural, s.name+": speed-up at allowance 0.5", j.Last(name)))
-		j.Also(claim.Report(claim.Natural, s.name+": rank correlation of the speed-up with the spread of the lengths", j.Each(func(o *claim.Observation) float64 {
+		j.Secondary(claim.Report(claim.Natural, s.name+": speed-up at allowance 0.5", j.Last(name)))
+		j.Secondary(claim.Report(claim.Natural, s.name+": rank correlation of the speed-up with the spread of the lengths", j.Each(func(o *claim.Observation) float64 {
 			return stats.Spearman(claim.Counting(len(spreads)), o.List(s.name+", by spread"))
 		})))
-		j.Also(claim.Report(claim.Natural, s.name+": speed-up, fully asynchronous minus one step off", stats.Differences(j.Last(name), j.Column(s.name+", one step off"))))
-		j.Also(claim.Report(claim.Natural, s.name+": speed-up, AReaL at eta 4", j.Column(s.name+", AReaL")))
+		j.Secondary(claim.Report(claim.Natural, s.name+": speed-up, fully asynchronous minus one step off", stats.Differences(j.Last(name), j.Column(s.name+", one step off"))))
+		j.Secondary(claim.Report(claim.Natural, s.name+": speed-up, AReaL at eta 4", j.Column(s.name+", AReaL")))
 	}
 	x := make([]float64, len(allowances))
 	for i, a := range allowances {

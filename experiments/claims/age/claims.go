@@ -2,9 +2,19 @@
 // what asynchrony gains on the clock, and what training on old data costs.
 package age
 
-import "driftlab/experiments/claims/claim"
+import (
+	"embed"
+
+	"driftlab/experiments/claims/claim"
+)
+
+// files are the claims that are arms of a recipe and checks.
+//
+//go:embed *.yaml
+var files embed.FS
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
-	return []claim.Claim{r2VsR3(), arealTable(), stale256(), kernelVsN(), vcpoESS(), lagLaw(), asyncSpeed(), tailLatency(), speedupHonesty()}
+	read := claim.Files(files, nil)
+	return []claim.Claim{read["r2-vs-r3"], arealTable(), read["stale-256"], read["kernel-vs-n"], vcpoESS(), lagLaw(), asyncSpeed(), tailLatency(), speedupHonesty()}
 }

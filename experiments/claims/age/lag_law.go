@@ -108,14 +108,14 @@ func (l law) stable(r lawRun) bool { return l.level+float64(l.lag*r.lag)+float64
 // exponent is alpha of L = c·ESS^alpha on the line.
 func (l law) exponent() float64 { return -l.ess / l.lag }
 
-// twins reports that two replications share a warm start: seeds that differ by ten do.
-func twins(j *claim.Judge, a, b int) bool { return j.Seeds[a]%10 == j.Seeds[b]%10 }
+// sharesWarmStart reports that two replications share a warm start: seeds that differ by ten do.
+func sharesWarmStart(j *claim.Judge, a, b int) bool { return j.Seeds[a]%10 == j.Seeds[b]%10 }
 
 // without are the runs of all replications but one and its twin; -1 leaves none out.
 func without(j *claim.Judge, left int, family string) []lawRun {
 	var runs []lawRun
 	for i, o := range j.Runs {
-		if left < 0 || !twins(j, i, left) || len(j.Runs) == 1 {
+		if left < 0 || !sharesWarmStart(j, i, left) || len(j.Runs) == 1 {
 			runs = append(runs, lawRuns(o, family)...)
 		}
 	}
@@ -128,7 +128,7 @@ func jackknifed(j *claim.Judge, family string) []float64 {
 	for i := range j.Runs {
 		first := true
 		for k := range i {
-			first = first && !twins(j, i, k)
+			first = first && !sharesWarmStart(j, i, k)
 		}
 		if first {
 			left = append(left, fitted(without(j, i, family)).exponent())
@@ -154,13 +154,13 @@ func judgeLaw(j *claim.Judge) {
 		}
 	}
 	j.Primary(claim.Above(claim.Natural, "share of unseen runs that the law labels right", right, 0.9))
-	j.Also(claim.Report(claim.Natural, "share of runs that are stable, which a constant answer labels right", stable))
+	j.Secondary(claim.Report(claim.Natural, "share of runs that are stable, which a constant answer labels right", stable))
 	var exponents [][]float64
 	for _, f := range lawFamilies {
 		exponents = append(exponents, jackknifed(j, f.name))
-		j.Also(claim.Report(claim.Natural, "exponent alpha, "+f.name+", jackknife", exponents[len(exponents)-1]))
+		j.Secondary(claim.Report(claim.Natural, "exponent alpha, "+f.name+", jackknife", exponents[len(exponents)-1]))
 	}
-	j.Also(claim.Report(claim.Natural, "difference of the two exponents", stats.Differences(exponents[0], exponents[1])))
+	j.Secondary(claim.Report(claim.Natural, "difference of the two exponents", stats.Differences(exponents[0], exponents[1])))
 	j.Note("The effective samples range over a factor of %.1f, the lags over 64: a narrow range leaves the exponent loose.", elementary.Exp(-lowest))
 	lawPicture(j)
 }

@@ -149,11 +149,11 @@ func judgeHonesty(j *claim.Judge) {
 				if k == 0 && median == medians[0] {
 					j.Primary(claim.Within(claim.Natural, "break-even share of generation, "+name, even, 0.3, 0.9))
 				} else {
-					j.Also(claim.Report(claim.Natural, "break-even share of generation, "+name, even))
+					j.Secondary(claim.Report(claim.Natural, "break-even share of generation, "+name, even))
 				}
 			}
-			j.Also(claim.Report(claim.Natural, "gain at a share of 0.9, "+name, j.Entry(name, 4)))
-			j.Also(claim.Report(claim.Natural, "gain at a share of 0.3, "+name, j.Entry(name, 1)))
+			j.Secondary(claim.Report(claim.Natural, "gain at a share of 0.9, "+name, j.Entry(name, 4)))
+			j.Secondary(claim.Report(claim.Natural, "gain at a share of 0.3, "+name, j.Entry(name, 1)))
 		}
 	}
 	slack := elementary.Exp(stats.Average(stats.Logs(j.Entry(gainOf(stacks[0].name, medians[0]), 4)))) - 1

@@ -104,11 +104,11 @@ func judgeTail(j *claim.Judge) {
 			if i == 0 && k == 0 {
 				j.Primary(claim.Ratio(claim.Natural, "time of the last tenth, first come first served over the longest group first", fcfs, arm, 1))
 			} else {
-				j.Also(claim.ReportRatio(claim.Natural, s.name+": time of the last tenth, first come first served over "+r.name, fcfs, arm))
+				j.Secondary(claim.ReportRatio(claim.Natural, s.name+": time of the last tenth, first come first served over "+r.name, fcfs, arm))
 			}
-			j.Also(claim.ReportRatio(claim.Natural, s.name+": rollout, first come first served over "+r.name, j.Entry(s.name+", rollout", 0), j.Entry(s.name+", rollout", k+1)))
+			j.Secondary(claim.ReportRatio(claim.Natural, s.name+": rollout, first come first served over "+r.name, j.Entry(s.name+", rollout", 0), j.Entry(s.name+", rollout", k+1)))
 		}
-		j.Also(claim.Report(claim.Natural, s.name+": share of the rollout that is tail, first come first served", stats.Quotients(j.Entry(s.name+", tail", 0), j.Entry(s.name+", rollout", 0))))
+		j.Secondary(claim.Report(claim.Natural, s.name+": share of the rollout that is tail, first come first served", stats.Quotients(j.Entry(s.name+", tail", 0), j.Entry(s.name+", rollout", 0))))
 	}
 	name := tailSettings[0].name + ", tail"
 	cut := func(k int) float64 { return 100 * (1 - 1/stats.TRatio(j.Entry(name, 0), j.Entry(name, k)).Estimate) }

@@ -70,16 +70,16 @@ func measureVCPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 func judgeVCPO(j *claim.Judge) {
 	of := func(arm string) []float64 { return j.Late(vcpoRates, arm) }
 	j.Primary(claim.Better(claim.Natural, "pass rate, sqrt(ESS) minus the matched constant rate", stats.Differences(of(vcpoScaled), of(vcpoMatched))))
-	j.Also(claim.Better(claim.Natural, "pass rate, sqrt(ESS) minus TIS", stats.Differences(of(vcpoScaled), of(vcpoPlain))))
-	j.Also(claim.Better(claim.Natural, "pass rate, matched constant rate minus TIS", stats.Differences(of(vcpoMatched), of(vcpoPlain))))
-	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against TIS", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoPlain)))
-	j.Also(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against matched", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoMatched)))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, sqrt(ESS) minus TIS", stats.Differences(of(vcpoScaled), of(vcpoPlain))))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, matched constant rate minus TIS", stats.Differences(of(vcpoMatched), of(vcpoPlain))))
+	j.Secondary(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against TIS", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoPlain)))
+	j.Secondary(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against matched", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoMatched)))
 	for _, rate := range vcpoRates {
 		value, _ := strconv.ParseFloat(rate, 64)
-		j.Also(claim.Report(claim.Natural, "mean learning rate that sqrt(ESS) uses, over lr "+rate, stats.Each(j.Column(claim.AtLR("matched", rate)), func(v float64) float64 { return v / value })))
+		j.Secondary(claim.Report(claim.Natural, "mean learning rate that sqrt(ESS) uses, over lr "+rate, stats.Each(j.Column(claim.AtLR("matched", rate)), func(v float64) float64 { return v / value })))
 	}
 	if lead := leads(j); len(lead) > 1 {
-		j.Also(claim.Above(claim.Natural, fmt.Sprintf("lead of the ESS on the reward, updates, in the %d falling TIS runs", len(lead)), lead, 0))
+		j.Secondary(claim.Above(claim.Natural, fmt.Sprintf("lead of the ESS on the reward, updates, in the %d falling TIS runs", len(lead)), lead, 0))
 	}
 	j.PassRateBars("Pass rate at a lag of 16, token TIS", vcpoRates, []string{vcpoPlain, vcpoScaled, vcpoMatched})
 }

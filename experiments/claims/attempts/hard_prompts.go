@@ -84,12 +84,12 @@ func judgeHardPrompts(j *claim.Judge) {
 	}
 	j.Primary(claim.Better(claim.Natural, "pass@1, knapsack minus equal groups", minusEqual(focusArms[1].name, ", pass@1")))
 	for _, arm := range focusArms[2:] {
-		j.Also(claim.Better(claim.Natural, "pass@1, "+arm.name+" minus equal groups", minusEqual(arm.name, ", pass@1")))
+		j.Secondary(claim.Better(claim.Natural, "pass@1, "+arm.name+" minus equal groups", minusEqual(arm.name, ", pass@1")))
 	}
 	for _, arm := range focusArms[1:] {
-		j.Also(claim.Better(claim.Natural, "pass@16, "+arm.name+" minus equal groups", minusEqual(arm.name, ", pass@16")))
+		j.Secondary(claim.Better(claim.Natural, "pass@16, "+arm.name+" minus equal groups", minusEqual(arm.name, ", pass@16")))
 	}
-	j.Also(claim.Better(claim.Natural, "share of groups with a gradient, knapsack minus equal groups", minusEqual(focusArms[1].name, ", groups with a gradient")))
+	j.Secondary(claim.Better(claim.Natural, "share of groups with a gradient, knapsack minus equal groups", minusEqual(focusArms[1].name, ", groups with a gradient")))
 	rates := []string{"lr " + passkLR[0], "lr " + passkLR[1]}
 	var groups []claim.Group
 	var columns []string

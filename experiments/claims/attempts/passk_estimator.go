@@ -150,12 +150,12 @@ func partition(rng *rand.Rand, correct, samples int) []int {
 func judgePassk(j *claim.Judge) {
 	last := len(passkKs) - 1
 	j.Primary(claim.RatioBelow(claim.Natural, "mean |error| of pass@320, Beta over extrapolated", j.Entry("hard |error|, Beta", last), j.Entry("hard |error|, extrapolated", last), 1))
-	j.Also(claim.ReportRatio(claim.Natural, "the same of pass@16, familiar prompts", j.Entry("familiar |error|, Beta", 2), j.Entry("familiar |error|, extrapolated", 2)))
+	j.Secondary(claim.ReportRatio(claim.Natural, "the same of pass@16, familiar prompts", j.Entry("familiar |error|, Beta", 2), j.Entry("familiar |error|, extrapolated", 2)))
 	for i, k := range []string{"8", "32"} {
-		j.Also(claim.Report(claim.Natural, "bias of counting, k = "+k, j.Entry("hard bias, counted", i)))
-		j.Also(claim.Below(claim.Natural, "bias of extrapolation, k = "+k, j.Entry("hard bias, extrapolated", i), 0))
+		j.Secondary(claim.Report(claim.Natural, "bias of counting, k = "+k, j.Entry("hard bias, counted", i)))
+		j.Secondary(claim.Below(claim.Natural, "bias of extrapolation, k = "+k, j.Entry("hard bias, extrapolated", i), 0))
 	}
-	j.Also(claim.Above(claim.Natural, "variance of a single draw of 8 over that of counting 32", j.Column("hard variance, single draw over counted"), 1))
+	j.Secondary(claim.Above(claim.Natural, "variance of a single draw of 8 over that of counting 32", j.Column("hard variance, single draw over counted"), 1))
 	j.Note("Models ranked by pass@1 of 32 samples per prompt and by all samples: Kendall's tau is %.2f.", stats.Kendall(j.Column("hard pass@1 of 32 samples"), j.Entry("hard truth", 0)))
 	x := make([]float64, len(passkKs))
 	for i, k := range passkKs {

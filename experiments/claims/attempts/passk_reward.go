@@ -103,10 +103,10 @@ func judgePasskReward(j *claim.Judge) {
 	}
 	few, most := passkRewards[1].name, passkRewards[2].name
 	j.Primary(claim.Better(claim.Natural, "pass@64, reward pass@4 minus pass@1", against(few, ", pass@64")))
-	j.Also(claim.Better(claim.Natural, "pass@1, reward pass@4 minus pass@1", against(few, ", pass@1")))
-	j.Also(claim.Better(claim.Natural, "pass@64, group maximum minus pass@1", against(most, ", pass@64")))
-	j.Also(claim.Better(claim.Natural, "pass@1, group maximum minus pass@1", against(most, ", pass@1")))
-	j.Also(claim.Better(claim.Natural, "pass rate on the way, reward pass@4 minus pass@1", against(few, ", on the way")))
+	j.Secondary(claim.Better(claim.Natural, "pass@1, reward pass@4 minus pass@1", against(few, ", pass@1")))
+	j.Secondary(claim.Better(claim.Natural, "pass@64, group maximum minus pass@1", against(most, ", pass@64")))
+	j.Secondary(claim.Better(claim.Natural, "pass@1, group maximum minus pass@1", against(most, ", pass@1")))
+	j.Secondary(claim.Better(claim.Natural, "pass rate on the way, reward pass@4 minus pass@1", against(few, ", on the way")))
 	rates := []string{"lr " + passkLR[0], "lr " + passkLR[1]}
 	var groups []claim.Group
 	var columns []string

@@ -192,8 +192,8 @@ func (e *Env) Dense(ctx context.Context, context int) (*model.Params, error) {
 	return Loaded(dir, context)
 }
 
-// Twins returns Base and Dense.
-func (e *Env) Twins(ctx context.Context, context int) (moe, dense *model.Params, err error) {
+// MoEAndDense returns Base and Dense.
+func (e *Env) MoEAndDense(ctx context.Context, context int) (moe, dense *model.Params, err error) {
 	if dense, err = e.Dense(ctx, context); err != nil {
 		return nil, nil, err
 	}

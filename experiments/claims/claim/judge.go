@@ -27,8 +27,8 @@ func (j *Judge) Primary(c Check) {
 	j.Evidence.Checks = append(j.Evidence.Checks, c)
 }
 
-// Also adds a comparison that was looked at and decides nothing.
-func (j *Judge) Also(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
+// Secondary adds a comparison that was looked at and decides nothing.
+func (j *Judge) Secondary(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
 
 // Note adds a finding.
 func (j *Judge) Note(format string, args ...any) {

@@ -85,15 +85,6 @@ func icepopFigure(d claim.Dose, what, arm, rate string) string {
 // secondHalf is the latter half of a run's figures.
 func secondHalf(x []float64) []float64 { return x[len(x)/2:] }
 
-// blocks are the means of n updates each; what is left over is dropped.
-func blocks(x []float64, n int) []float64 {
-	var out []float64
-	for ; len(x) >= n; x = x[n:] {
-		out = append(out, stats.Average(x[:n]))
-	}
-	return out
-}
-
 // late is a statistic of the second half of a figure, mean over the learning rates.
 func late(j *claim.Judge, d claim.Dose, what, arm string, of func(x, y []float64) float64) []float64 {
 	return j.Each(func(o *claim.Observation) float64 {
@@ -112,12 +103,12 @@ func judgeIcepop(j *claim.Judge) {
 		d := dose.dose
 		reward := func(arm int) []float64 { return late(j, d, "reward", icepopArms[arm].name, stats.AUC) }
 		j.Primary(claim.Better(d, "reward, band [0.5, 5] minus as many at random", stats.Differences(reward(band), reward(placebo))))
-		j.Also(claim.Above(d, "slope of mean |log-ratio| under the band, per update", late(j, d, "gap", icepopArms[band].name, stats.Slope), 0))
-		j.Also(claim.Below(d, "slope of the masked share under the band, per update", late(j, d, "masked", icepopArms[band].name, stats.Slope), 0))
-		j.Also(claim.Within(d, "masked share, band [0.5, 5]", late(j, d, "masked", icepopArms[band].name, stats.AUC), 1e-4, 1e-2))
-		j.Also(claim.Report(d, "masked share, as many at random", late(j, d, "masked", icepopArms[placebo].name, stats.AUC)))
-		j.Also(claim.Better(d, "reward, band [0.5, 5] minus no correction", stats.Differences(reward(band), reward(none))))
-		j.Also(claim.FewerCollapses(d, "runs that end 30 % or more below their peak, band against as many at random", collapsed(j, d, band), collapsed(j, d, placebo)))
+		j.Secondary(claim.Above(d, "slope of mean |log-ratio| under the band, per update", late(j, d, "gap", icepopArms[band].name, stats.Slope), 0))
+		j.Secondary(claim.Below(d, "slope of the masked share under the band, per update", late(j, d, "masked", icepopArms[band].name, stats.Slope), 0))
+		j.Secondary(claim.Within(d, "masked share, band [0.5, 5]", late(j, d, "masked", icepopArms[band].name, stats.AUC), 1e-4, 1e-2))
+		j.Secondary(claim.Report(d, "masked share, as many at random", late(j, d, "masked", icepopArms[placebo].name, stats.AUC)))
+		j.Secondary(claim.Better(d, "reward, band [0.5, 5] minus no correction", stats.Differences(reward(band), reward(none))))
+		j.Secondary(claim.FewerCollapses(d, "runs that end 30 % or more below their peak, band against as many at random", collapsed(j, d, band), collapsed(j, d, placebo)))
 	}
 	rows := make([]string, len(icepopArms))
 	for i, arm := range icepopArms {
@@ -137,7 +128,7 @@ func collapsed(j *claim.Judge, d claim.Dose, arm int) (list []bool) {
 	for _, rate := range icepopRates {
 		for _, o := range j.Runs {
 			y := o.List(icepopFigure(d, "reward", icepopArms[arm].name, rate))
-			mean := blocks(y, min(icepopBlock, len(y)))
+			mean := claim.Blocks(y, min(icepopBlock, len(y)))
 			list = append(list, record.HasCollapsed(slices.Max(mean), mean[len(mean)-1]))
 		}
 	}

@@ -140,17 +140,17 @@ func judgeOPSM(j *claim.Judge) {
 	rate := func(k int) []float64 { return j.Entry("pass rate", k) }
 	j.Primary(claim.Zero(claim.Exact, "tokens in one of the two sets only", j.Column("tokens in one set only")))
 	for k, delta := range opsmDeltas {
-		j.Also(claim.Report(claim.Exact, fmt.Sprintf("tokens masked at delta %v", delta), j.Entry("tokens masked", k)))
+		j.Secondary(claim.Report(claim.Exact, fmt.Sprintf("tokens masked at delta %v", delta), j.Entry("tokens masked", k)))
 	}
 	worst := j.Each(func(o *claim.Observation) float64 {
 		r := o.List("pass rate")
 		return min(r[none], r[negatives], r[both]) - r[positives]
 	})
 	cost := stats.Differences(rate(negatives), rate(both))
-	j.Also(claim.Same(claim.Natural, "pass rate, negatives only minus both signs", cost, stats.Differences(rate(none), rate(positives))))
-	j.Also(claim.Better(claim.Natural, "pass rate, negatives only minus both signs", cost))
-	j.Also(claim.Above(claim.Natural, "pass rate, least of the other arms minus positives only", worst, 0))
-	j.Also(claim.Report(claim.Natural, "pass rate, negatives only minus no mask", stats.Differences(rate(negatives), rate(none))))
+	j.Secondary(claim.Same(claim.Natural, "pass rate, negatives only minus both signs", cost, stats.Differences(rate(none), rate(positives))))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, negatives only minus both signs", cost))
+	j.Secondary(claim.Above(claim.Natural, "pass rate, least of the other arms minus positives only", worst, 0))
+	j.Secondary(claim.Report(claim.Natural, "pass rate, negatives only minus no mask", stats.Differences(rate(negatives), rate(none))))
 	y := j.Runs[0].List("no mask curve")
 	c := claim.Chart("Pass rate on held-out prompts, rollouts eight updates old", "evaluation", "pass rate", "", false)
 	for _, a := range opsmArms {

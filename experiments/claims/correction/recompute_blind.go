@@ -100,27 +100,27 @@ func judgeBlind(j *claim.Judge) {
 		}
 		equal := level("equal")
 		j.Primary(claim.Same(d.dose, "logged ppo_kl, recompute minus equal engines", stats.Differences(level(a+" recompute"), equal), stats.Differences(level(a+" bypass"), equal)))
-		j.Also(claim.Above(d.dose, "logged ppo_kl, bypass minus equal engines", stats.Differences(level(a+" bypass"), equal), 0))
+		j.Secondary(claim.Above(d.dose, "logged ppo_kl, bypass minus equal engines", stats.Differences(level(a+" bypass"), equal), 0))
 		growth := j.Slope(a + " recompute true")
-		j.Also(claim.Same(d.dose, "slope of the logged ppo_kl, recompute", j.Slope(a+" recompute logged"), growth))
-		j.Also(claim.Above(d.dose, "slope of the true k3, recompute", growth, 0))
-		j.Also(claim.Report(d.dose, "slope of the logged ppo_kl, recompute with TIS", j.Slope(a+" TIS logged")))
-		j.Also(claim.Report(d.dose, "slope of the logged ppo_kl, bypass", j.Slope(a+" bypass logged")))
+		j.Secondary(claim.Same(d.dose, "slope of the logged ppo_kl, recompute", j.Slope(a+" recompute logged"), growth))
+		j.Secondary(claim.Above(d.dose, "slope of the true k3, recompute", growth, 0))
+		j.Secondary(claim.Report(d.dose, "slope of the logged ppo_kl, recompute with TIS", j.Slope(a+" TIS logged")))
+		j.Secondary(claim.Report(d.dose, "slope of the logged ppo_kl, bypass", j.Slope(a+" bypass logged")))
 		for _, arm := range blindArms {
-			j.Also(claim.Report(d.dose, "logged ppo_kl over true k3, "+arm.name, j.Each(func(o *claim.Observation) float64 {
+			j.Secondary(claim.Report(d.dose, "logged ppo_kl over true k3, "+arm.name, j.Each(func(o *claim.Observation) float64 {
 				return stats.Average(o.List(a+" "+arm.name+" logged")) / stats.Average(o.List(a+" "+arm.name+" true"))
 			})))
 		}
-		j.Also(claim.Above(d.dose, "minus the product of the two skews", j.Each(func(o *claim.Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0))
-		j.Also(claim.Report(d.dose, "skew, A > 0", j.Entry(a+" skew", 0)))
-		j.Also(claim.Report(d.dose, "skew, A < 0", j.Entry(a+" skew", 1)))
+		j.Secondary(claim.Above(d.dose, "minus the product of the two skews", j.Each(func(o *claim.Observation) float64 { s := o.List(a + " skew"); return -s[0] * s[1] }), 0))
+		j.Secondary(claim.Report(d.dose, "skew, A > 0", j.Entry(a+" skew", 0)))
+		j.Secondary(claim.Report(d.dose, "skew, A < 0", j.Entry(a+" skew", 1)))
 		reward := func(arm string) []float64 {
 			return j.Each(func(o *claim.Observation) float64 {
 				y := o.List(arm + " reward")
 				return stats.AUC(claim.Counting(len(y)), y)
 			})
 		}
-		j.Also(claim.Better(d.dose, "reward, recompute with TIS minus recompute", stats.Differences(reward(a+" TIS"), reward(a+" recompute"))))
+		j.Secondary(claim.Better(d.dose, "reward, recompute with TIS minus recompute", stats.Differences(reward(a+" TIS"), reward(a+" recompute"))))
 	}
 	x := claim.Counting(len(j.Runs[0].List("equal true")))
 	j.Evidence.Picture = claim.Chart("What a log shows and what is there, fp8 rollouts cut at top-p 0.9", "rollout batch", "nats per token", "ppo_kl compares with the anchor of the loss: pi_old when it is recomputed, the rollout engine in bypass.", false,

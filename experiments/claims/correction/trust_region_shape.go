@@ -177,15 +177,15 @@ func judgeTrust(j *claim.Judge) {
 		}
 		clip, mask := slope(a+" cut by the ratio clip"), slope(a+" cut by the TV mask")
 		j.Primary(claim.Below(d, "slope of the ratio clip's share on log p, at matched shifts", clip, 0))
-		j.Also(claim.Same(d, "slope of the TV mask's share on log p, at matched shifts", mask, clip))
+		j.Secondary(claim.Same(d, "slope of the TV mask's share on log p, at matched shifts", mask, clip))
 		shareOf := func(figure string) []float64 {
 			return j.Each(func(o *claim.Observation) float64 { v := o.List(a + " " + figure); return v[0] / max(v[1], 1) })
 		}
-		j.Also(claim.Report(d, "of the tokens that the ratio clip cuts, share that moved by less than 0.01", shareOf("cut after a small shift")))
-		j.Also(claim.Report(d, "of the tokens that moved by more than 0.15, share that the ratio clip leaves", shareOf("left after a large shift")))
+		j.Secondary(claim.Report(d, "of the tokens that the ratio clip cuts, share that moved by less than 0.01", shareOf("cut after a small shift")))
+		j.Secondary(claim.Report(d, "of the tokens that moved by more than 0.15, share that the ratio clip leaves", shareOf("left after a large shift")))
 	}
 	for _, arm := range []string{"CISPO", "unbounded", "ratio clip"} {
-		j.Also(claim.Ratio(claim.Natural, "exact KL after the updates, "+arm+" over DPPO-TV", j.Column("KL "+arm), j.Column("KL DPPO"), 1))
+		j.Secondary(claim.Ratio(claim.Natural, "exact KL after the updates, "+arm+" over DPPO-TV", j.Column("KL "+arm), j.Column("KL DPPO"), 1))
 	}
 	x := claim.Counting(trustTenths)
 	j.Evidence.Picture = claim.Chart("Share of tokens that a rule would cut, at the same shift of probability", "tenth of the tokens of like shift, from the least probable", "share cut", "", false,

@@ -130,17 +130,17 @@ func judgeGate(j *claim.Judge) {
 		return j.OverRates(last, arm, func(o *claim.Observation, at string) float64 { return stats.Average(o.List(claim.Beside(at, name))) })
 	}
 	j.Primary(claim.Better(claim.Natural, "pass rate, failed and hard minus as many at random", minus(gateRates, gateHard, gateRandom)))
-	j.Also(claim.Better(claim.Natural, "pass rate, failed and hard minus no teacher", minus(gateRates, gateHard, gateNone)))
-	j.Also(claim.Better(claim.Natural, "pass rate, as many at random minus no teacher", minus(gateRates, gateRandom, gateNone)))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, failed and hard minus no teacher", minus(gateRates, gateHard, gateNone)))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, as many at random minus no teacher", minus(gateRates, gateRandom, gateNone)))
 	for _, other := range []string{gateFailed, gateAll, gateHorizon} {
-		j.Also(claim.Better(claim.Natural, "pass rate, failed and hard minus "+other, minus(last, gateHard, other)))
+		j.Secondary(claim.Better(claim.Natural, "pass rate, failed and hard minus "+other, minus(last, gateHard, other)))
 	}
-	j.Also(claim.Below(claim.Natural, "pass rate, other template minus no teacher", minus(last, gateTemplate, gateNone), 0))
-	j.Also(claim.Better(claim.Natural, "pass rate, other template after fine-tuning minus fine-tuned without a teacher", minus(last, gateTuned, gateTunedNone)))
-	j.Also(claim.ReportRatio(claim.Natural, "k2 per guided token, other template over the same", column(gateTemplate, gateK2), column(gateHard, gateK2)))
-	j.Also(claim.ReportRatio(claim.Natural, "k2 per guided token, other template after fine-tuning over the same", column(gateTuned, gateK2), column(gateHard, gateK2)))
-	j.Also(claim.ReportRatio(claim.Natural, "tokens the teacher reads, failed and hard over as many at random", column(gateHard, gateReads), column(gateRandom, gateReads)))
-	j.Also(claim.Report(claim.Natural, "share of tokens guided, failed and hard", column(gateHard, gateTokens)))
+	j.Secondary(claim.Below(claim.Natural, "pass rate, other template minus no teacher", minus(last, gateTemplate, gateNone), 0))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, other template after fine-tuning minus fine-tuned without a teacher", minus(last, gateTuned, gateTunedNone)))
+	j.Secondary(claim.ReportRatio(claim.Natural, "k2 per guided token, other template over the same", column(gateTemplate, gateK2), column(gateHard, gateK2)))
+	j.Secondary(claim.ReportRatio(claim.Natural, "k2 per guided token, other template after fine-tuning over the same", column(gateTuned, gateK2), column(gateHard, gateK2)))
+	j.Secondary(claim.ReportRatio(claim.Natural, "tokens the teacher reads, failed and hard over as many at random", column(gateHard, gateReads), column(gateRandom, gateReads)))
+	j.Secondary(claim.Report(claim.Natural, "share of tokens guided, failed and hard", column(gateHard, gateTokens)))
 	var ranked []float64
 	for i := range j.Runs {
 		var overlap, gain []float64
@@ -149,7 +149,7 @@ func judgeGate(j *claim.Judge) {
 		}
 		ranked = append(ranked, stats.Spearman(overlap, gain))
 	}
-	j.Also(claim.Above(claim.Natural, "rank correlation of gain and overlap over four teachers", ranked, 0.6))
+	j.Secondary(claim.Above(claim.Natural, "rank correlation of gain and overlap over four teachers", ranked, 0.6))
 	shown := []string{gateNone, gateHard, gateRandom, gateFailed, gateAll, gateHorizon, gateTemplate, gateTunedNone, gateTuned, gateTeachers[0].name, gateTeachers[1].name}
 	j.Evidence.Picture = j.Bars("Pass rate by whom the teacher guides", "pass rate, learning rate "+last[0], false, shown,
 		claim.Group{Name: "pass rate", Values: func(k int) []float64 { return j.Late(last, shown[k]) }},

@@ -213,15 +213,15 @@ func judgeK1K2(j *claim.Judge) {
 	}
 	j.Primary(claim.Ratio(claim.Natural, "gradient of 0.1·k2 over k1 apart, tokens from 2 nats", times(publishedBeta, farBin), j.Entry(k1Norm, farBin), 5))
 	j.Primary(claim.Ratio(claim.Amplified, "gradient of k2 with coefficient 1 over k1 apart, tokens from 2 nats", times(1, farBin), j.Entry(k1Norm, farBin), 5))
-	j.Also(claim.Within(claim.Natural, "the same with coefficient 1, tokens below 0.5 nats", stats.Quotients(times(1, 0), j.Entry(k1Norm, 0)), 0.5, 2))
-	j.Also(claim.AtMost(claim.Natural, "raw k1 as an advantage against k2 with coefficient 1, relative distance of the gradients", j.Column(identity), 1e-4))
-	j.Also(claim.ReportRatio(claim.Natural, "gradient of 0.1·k2 over the policy gradient, all tokens", times(publishedBeta, allBin), j.Column(pgNorm)))
-	j.Also(claim.ReportRatio(claim.Natural, "gradient of k1 apart over the policy gradient, all tokens", j.Entry(k1Norm, allBin), j.Column(pgNorm)))
-	j.Also(claim.Report(claim.Natural, "value of 0.1·k2 per token from 2 nats", j.Each(func(o *claim.Observation) float64 { return publishedBeta * o.List(k2Value)[farBin] })))
-	j.Also(claim.Report(claim.Natural, "value of the policy loss per token", j.Column(pgValue)))
-	j.Also(claim.Report(claim.Natural, "share of tokens whose sign the centring turns", j.Column(flippedShare)))
+	j.Secondary(claim.Within(claim.Natural, "the same with coefficient 1, tokens below 0.5 nats", stats.Quotients(times(1, 0), j.Entry(k1Norm, 0)), 0.5, 2))
+	j.Secondary(claim.AtMost(claim.Natural, "raw k1 as an advantage against k2 with coefficient 1, relative distance of the gradients", j.Column(identity), 1e-4))
+	j.Secondary(claim.ReportRatio(claim.Natural, "gradient of 0.1·k2 over the policy gradient, all tokens", times(publishedBeta, allBin), j.Column(pgNorm)))
+	j.Secondary(claim.ReportRatio(claim.Natural, "gradient of k1 apart over the policy gradient, all tokens", j.Entry(k1Norm, allBin), j.Column(pgNorm)))
+	j.Secondary(claim.Report(claim.Natural, "value of 0.1·k2 per token from 2 nats", j.Each(func(o *claim.Observation) float64 { return publishedBeta * o.List(k2Value)[farBin] })))
+	j.Secondary(claim.Report(claim.Natural, "value of the policy loss per token", j.Column(pgValue)))
+	j.Secondary(claim.Report(claim.Natural, "share of tokens whose sign the centring turns", j.Column(flippedShare)))
 	for k, name := range alongArms {
-		j.Also(claim.Report(claim.Natural, "cosine with the gradient of the exact reverse KL, "+name, j.Entry(alongExact, k)))
+		j.Secondary(claim.Report(claim.Natural, "cosine with the gradient of the exact reverse KL, "+name, j.Entry(alongExact, k)))
 	}
 	names := make([]string, allBin)
 	for k := range names {

@@ -18,10 +18,8 @@ var budgetLimits = []struct {
 }{
 	{"gap/exact_tv_p95", 1e-4},
 	{"rollout_corr/chi2_seq", 0.1},
-	{budgetFlips, 1e-3},
+	{routeFlips, 1e-3},
 }
-
-const budgetFlips = "routes/flip_route"
 
 // budgetDelta is the margin of equivalence. The survey's 0.3 % takes more runs than a
 // laptop makes.
@@ -60,10 +58,10 @@ var budgetCells = []budgetCell{
 const budgetControl = "4-bit router"
 
 // arms of a cell: bare, corrected and, if asked for, masked.
-func (c budgetCell) arms() []arm {
-	list := []arm{{c.name, c.set}, {c.corrected(), append([]string{"correction.weights={name: sequence_tis, cap: 2}"}, c.set...)}}
+func (c budgetCell) arms() []claim.Arm {
+	list := []claim.Arm{{Name: c.name, Set: c.set}, {Name: c.corrected(), Set: append([]string{"correction.weights={name: sequence_tis, cap: 2}"}, c.set...)}}
 	if c.also {
-		list = append(list, arm{c.masked(), append([]string{"correction.masks=[{name: geometric, low: 0.99, high: 1.01}]"}, c.set...)})
+		list = append(list, claim.Arm{Name: c.masked(), Set: append([]string{"correction.masks=[{name: geometric, low: 0.99, high: 1.01}]"}, c.set...)})
 	}
 	return list
 }
@@ -75,7 +73,7 @@ func (c budgetCell) masked() string    { return c.name + ", geometric mask" }
 func (c budgetCell) columns() []string {
 	var list []string
 	for _, l := range budgetLimits {
-		if !c.dense || l.column != budgetFlips {
+		if !c.dense || l.column != routeFlips {
 			list = append(list, l.column)
 		}
 	}
@@ -108,15 +106,14 @@ func measureBudget(ctx context.Context, e *claim.Env) (*claim.Observation, error
 		return nil, err
 	}
 	o := new(claim.Observation)
-	steps := e.Pick(60, 30, 6)
 	for _, c := range budgetCells {
 		arms := c.arms()
 		if c.dense {
 			for i := range arms {
-				arms[i].set = append([]string{"checkpoint=" + dense}, arms[i].set...)
+				arms[i].Set = append([]string{"checkpoint=" + dense}, arms[i].Set...)
 			}
 		}
-		if err := trainInBlocks(ctx, e, o, steps, budgetRates, c.columns(), arms...); err != nil {
+		if err := e.TrainArms(ctx, o, claim.Training{Steps: []int{60, 30, 6}, Rates: budgetRates, Columns: c.columns(), Sixths: true, Arms: arms}); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +123,7 @@ func measureBudget(ctx context.Context, e *claim.Env) (*claim.Observation, error
 // inside reports whether a cell's uncorrected runs keep to the budget.
 func (c budgetCell) inside(j *claim.Judge) bool {
 	for _, l := range budgetLimits {
-		if slices.Contains(c.columns(), l.column) && !(stats.Average(average(j, budgetRates, c.name, l.column)) < l.limit) {
+		if slices.Contains(c.columns(), l.column) && !(stats.Average(j.Average(budgetRates, c.name, l.column)) < l.limit) {
 			return false
 		}
 	}
@@ -163,12 +160,12 @@ func judgeBudget(j *claim.Judge) {
 		}
 		won := gain(budgetRates, c.corrected(), c)
 		if c.name == budgetControl {
-			j.Also(claim.Better(dose, "pass rate, sequence TIS minus uncorrected, "+c.name, won))
+			j.Secondary(claim.Better(dose, "pass rate, sequence TIS minus uncorrected, "+c.name, won))
 		} else {
-			j.Also(claim.Report(dose, "pass rate, sequence TIS minus uncorrected, "+c.name, won))
+			j.Secondary(claim.Report(dose, "pass rate, sequence TIS minus uncorrected, "+c.name, won))
 		}
 		if c.also {
-			j.Also(claim.Report(dose, "pass rate, geometric mask minus uncorrected, "+c.name, gain(budgetRates, c.masked(), c)))
+			j.Secondary(claim.Report(dose, "pass rate, geometric mask minus uncorrected, "+c.name, gain(budgetRates, c.masked(), c)))
 		}
 	}
 	var groups []claim.Group
@@ -196,7 +193,7 @@ func budgetTable(j *claim.Judge, within []budgetCell) *results.Table {
 		for _, l := range budgetLimits {
 			cell := results.Word("-")
 			if slices.Contains(c.columns(), l.column) {
-				cell = results.Number(stats.Average(average(j, budgetRates, c.name, l.column)), 3)
+				cell = results.Number(stats.Average(j.Average(budgetRates, c.name, l.column)), 3)
 			}
 			row = append(row, cell)
 		}

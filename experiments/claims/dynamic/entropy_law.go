@@ -27,18 +27,18 @@ const lawBlock = 10
 
 // lawArms are the runs, with their learning rates.
 func lawArms(filler string) []struct {
-	arm
+	claim.Arm
 	rates []string
 } {
 	idle := []string{"checkpoint=" + filler, "task={name: filler, difficulty: [3, 6]}", "rollout.max_tokens=64"}
 	return []struct {
-		arm
+		claim.Arm
 		rates []string
 	}{
-		{arm{lawPlain, idle}, lawRates},
-		{arm{lawCov, append([]string{"loss={name: kl_cov, share: 2e-3, beta: 1}"}, idle...)}, heldRates},
-		{arm{lawRandom, append([]string{"loss={name: kl_cov, share: 2e-3, beta: 1, random: true}"}, idle...)}, heldRates},
-		{arm{lawChain, nil}, heldRates},
+		{claim.Arm{Name: lawPlain, Set: idle}, lawRates},
+		{claim.Arm{Name: lawCov, Set: append([]string{"loss={name: kl_cov, share: 2e-3, beta: 1}"}, idle...)}, heldRates},
+		{claim.Arm{Name: lawRandom, Set: append([]string{"loss={name: kl_cov, share: 2e-3, beta: 1, random: true}"}, idle...)}, heldRates},
+		{claim.Arm{Name: lawChain, Set: nil}, heldRates},
 	}
 }
 
@@ -75,25 +75,16 @@ func measureLaw(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	for _, a := range lawArms(warm) {
 		for _, rate := range a.rates {
 			c, err := e.Train(ctx, []string{lawReward, lawEntropy}, e.Pick(120, 60, 10),
-				append([]string{fmt.Sprintf("rollout.prompts=%d", e.Pick(8, 8, 4)), "learner.minibatches=4", claim.SetLR(rate)}, a.set...)...)
+				append([]string{fmt.Sprintf("rollout.prompts=%d", e.Pick(8, 8, 4)), "learner.minibatches=4", claim.SetLR(rate)}, a.Set...)...)
 			if err != nil {
 				return nil, err
 			}
-			name := claim.AtLR(a.name, rate)
-			o.Set(claim.Beside(name, lawReward), blocks(c[0], lawBlock)...)
-			o.Set(claim.Beside(name, lawEntropy), blocks(c[1], lawBlock)...)
+			name := claim.AtLR(a.Name, rate)
+			o.Set(claim.Beside(name, lawReward), claim.Blocks(c[0], lawBlock)...)
+			o.Set(claim.Beside(name, lawEntropy), claim.Blocks(c[1], lawBlock)...)
 		}
 	}
 	return o, nil
-}
-
-// blocks are the means of n values each; what is left over is dropped.
-func blocks(x []float64, n int) []float64 {
-	var out []float64
-	for ; len(x) >= n; x = x[n:] {
-		out = append(out, stats.Average(x[:n]))
-	}
-	return out
 }
 
 // curve is an arm's entropy and reward, block by block.
@@ -128,11 +119,11 @@ func judgeLaw(j *claim.Judge) {
 	}
 	j.Primary(claim.Above(d, "R² of reward on exp(H)", fit(lawRates, lawPlain, elementary.Exp), 0.9))
 	for _, rate := range lawRates {
-		j.Also(claim.Report(d, "R² of reward on exp(H), lr "+rate, fit([]string{rate}, lawPlain, elementary.Exp)))
+		j.Secondary(claim.Report(d, "R² of reward on exp(H), lr "+rate, fit([]string{rate}, lawPlain, elementary.Exp)))
 	}
-	j.Also(claim.Report(d, "R² of reward on H", fit(lawRates, lawPlain, func(h float64) float64 { return h })))
-	j.Also(claim.Report(d, "R² of reward on log H", fit(lawRates, lawPlain, elementary.Log)))
-	j.Also(claim.Within(d, "b - a of the first third's fit over the whole's", j.OverRates(lawRates, lawPlain, func(o *claim.Observation, name string) float64 {
+	j.Secondary(claim.Report(d, "R² of reward on H", fit(lawRates, lawPlain, func(h float64) float64 { return h })))
+	j.Secondary(claim.Report(d, "R² of reward on log H", fit(lawRates, lawPlain, elementary.Log)))
+	j.Secondary(claim.Within(d, "b - a of the first third's fit over the whole's", j.OverRates(lawRates, lawPlain, func(o *claim.Observation, name string) float64 {
 		h, r := curve(o, name)
 		third := len(h) / 3
 		return ceiling(h[:third], r[:third]) / ceiling(h, r)
@@ -142,12 +133,12 @@ func judgeLaw(j *claim.Judge) {
 	}
 	entropy := func(arm string) []float64 { return half(arm, func(h, _ []float64) []float64 { return h }) }
 	reward := func(arm string) []float64 { return half(arm, func(_, r []float64) []float64 { return r }) }
-	j.Also(claim.Report(d, "entropy of the first block, nats", j.OverRates(lawRates, lawPlain, func(o *claim.Observation, name string) float64 { h, _ := curve(o, name); return h[0] })))
-	j.Also(claim.Report(d, "R² of reward on exp(H), no idle tokens", fit(heldRates, lawChain, elementary.Exp)))
-	j.Also(claim.Ratio(d, "entropy in the second half, kl_cov over GRPO", entropy(lawCov), entropy(lawPlain), 2))
-	j.Also(claim.Ratio(d, "entropy in the second half, kl_cov over as many at random", entropy(lawCov), entropy(lawRandom), 1))
-	j.Also(claim.Better(d, "reward in the second half, kl_cov minus GRPO", stats.Differences(reward(lawCov), reward(lawPlain))))
-	j.Also(claim.Better(d, "reward in the second half, kl_cov minus as many at random", stats.Differences(reward(lawCov), reward(lawRandom))))
+	j.Secondary(claim.Report(d, "entropy of the first block, nats", j.OverRates(lawRates, lawPlain, func(o *claim.Observation, name string) float64 { h, _ := curve(o, name); return h[0] })))
+	j.Secondary(claim.Report(d, "R² of reward on exp(H), no idle tokens", fit(heldRates, lawChain, elementary.Exp)))
+	j.Secondary(claim.Ratio(d, "entropy in the second half, kl_cov over GRPO", entropy(lawCov), entropy(lawPlain), 2))
+	j.Secondary(claim.Ratio(d, "entropy in the second half, kl_cov over as many at random", entropy(lawCov), entropy(lawRandom), 1))
+	j.Secondary(claim.Better(d, "reward in the second half, kl_cov minus GRPO", stats.Differences(reward(lawCov), reward(lawPlain))))
+	j.Secondary(claim.Better(d, "reward in the second half, kl_cov minus as many at random", stats.Differences(reward(lawCov), reward(lawRandom))))
 	c := claim.Chart("Reward against exp(entropy), block by block", "exp(mean entropy)", "mean reward", "", false)
 	for _, rate := range lawRates {
 		a := results.Arm{Name: "GRPO, lr " + rate}

@@ -54,20 +54,18 @@ func logitFusion() claim.Claim {
 
 func measureFusion(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	steps := e.Pick(114, 60, 6)
 	for _, d := range fusionDoses {
-		with := func(name, loss string) arm {
-			return arm{d.name + ", " + name, append([]string{"loss=" + loss}, d.set...)}
+		with := func(name, loss string, columns ...string) claim.Arm {
+			return claim.Arm{Name: d.name + ", " + name, Set: append([]string{"loss=" + loss}, d.set...), Columns: columns}
 		}
-		if err := train(ctx, e, o, steps, fusionRates, []string{fusionClip, fusionFloor, fusionLength},
-			with(fusionBoth, "{name: logit_fusion, cap: 3, floor: 0.3333333333333333}")); err != nil {
-			return nil, err
+		arms := []claim.Arm{
+			with(fusionBoth, "{name: logit_fusion, cap: 3, floor: 0.3333333333333333}", fusionClip, fusionFloor, fusionLength),
+			with(fusionFree, "{name: logit_fusion, cap: 3}"),
 		}
-		rest := []arm{with(fusionFree, "{name: logit_fusion, cap: 3}")}
 		if d.all {
-			rest = append(rest, with(fusionStudent, "{name: logit_fusion, ratio: student, cap: 3}"), with(fusionTwofold, "{name: logit_fusion, ratio: decoupled, cap: 3}"))
+			arms = append(arms, with(fusionStudent, "{name: logit_fusion, ratio: student, cap: 3}"), with(fusionTwofold, "{name: logit_fusion, ratio: decoupled, cap: 3}"))
 		}
-		if err := train(ctx, e, o, steps, fusionRates, nil, rest...); err != nil {
+		if err := e.TrainArms(ctx, o, claim.Training{Steps: []int{114, 60, 6}, Rates: fusionRates, Arms: arms}); err != nil {
 			return nil, err
 		}
 	}
@@ -80,18 +78,18 @@ func judgeFusion(j *claim.Judge) {
 		of := func(rates []string, name string) []float64 { return j.Late(rates, d.name+", "+name) }
 		j.Primary(claim.Better(d.dose, "pass rate, cap alone minus cap and floor, "+d.name, stats.Differences(of(fusionRates, fusionFree), of(fusionRates, fusionBoth))))
 		low, high, all := beyond(j, d.name+", "+fusionBoth)
-		j.Also(claim.Rates(d.dose, "tokens below the floor over tokens above the cap, "+d.name, low, all, high, all, 2))
-		j.Also(claim.Report(d.dose, "share of tokens below the floor, "+d.name, stats.Quotients(low, all)))
+		j.Secondary(claim.Rates(d.dose, "tokens below the floor over tokens above the cap, "+d.name, low, all, high, all, 2))
+		j.Secondary(claim.Report(d.dose, "share of tokens below the floor, "+d.name, stats.Quotients(low, all)))
 		shown = append(shown, d.name+", "+fusionFree, d.name+", "+fusionBoth)
 		for _, other := range []string{fusionStudent, fusionTwofold} {
 			if d.all {
-				j.Also(claim.Better(d.dose, "pass rate, merged with a cap alone minus "+other+", "+d.name, stats.Differences(of(fusionRates, fusionFree), of(fusionRates, other))))
+				j.Secondary(claim.Better(d.dose, "pass rate, merged with a cap alone minus "+other+", "+d.name, stats.Differences(of(fusionRates, fusionFree), of(fusionRates, other))))
 				shown = append(shown, d.name+", "+other)
 			}
 		}
 		for _, rate := range fusionRates {
 			one := []string{rate}
-			j.Also(claim.Report(d.dose, "pass rate, cap alone minus cap and floor, lr "+rate+", "+d.name, stats.Differences(of(one, fusionFree), of(one, fusionBoth))))
+			j.Secondary(claim.Report(d.dose, "pass rate, cap alone minus cap and floor, lr "+rate+", "+d.name, stats.Differences(of(one, fusionFree), of(one, fusionBoth))))
 		}
 	}
 	j.PassRateBars("Pass rate by the form of the ratio", fusionRates, shown)

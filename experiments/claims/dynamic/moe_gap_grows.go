@@ -32,7 +32,7 @@ const (
 )
 
 // growthColumns are followed over a run, in means over as many blocks of updates.
-var growthColumns = []string{gapKL, "actor/entropy", "gap/dlogp_mean", "routes/flip_route"}
+var growthColumns = []string{gapKL, "actor/entropy", "gap/dlogp_mean", routeFlips}
 
 const growthBlocks = 6
 
@@ -82,7 +82,7 @@ func measureGrowth(ctx context.Context, e *claim.Env) (*claim.Observation, error
 			return nil, err
 		}
 		for i, c := range columns {
-			o.Set(claim.Beside(a.name, growthColumns[i]), blocks(c, steps/growthBlocks)...)
+			o.Set(claim.Beside(a.name, growthColumns[i]), claim.Blocks(c, steps/growthBlocks)...)
 		}
 		if a.name == growthFP8 {
 			o.Set("weight change", travelled(start.Theta, end.Theta))
@@ -126,20 +126,20 @@ func judgeGrowth(j *claim.Judge) {
 	of := func(arm string) []float64 { return slope(arm, column(gapKL)) }
 	j.Primary(claim.Above(claim.Natural, what+growthFP8, of(growthFP8), 0))
 	j.Primary(claim.Above(claim.Amplified, what+growthFP4, of(growthFP4), 0))
-	j.Also(claim.Same(claim.Natural, what+growthStill, of(growthStill), of(growthFP8)))
-	j.Also(claim.Below(claim.Natural, what+"router frozen minus trained", stats.Differences(of(growthFrozen), of(growthFP8)), 0))
-	j.Also(claim.Above(claim.Natural, what+"mixture of experts minus dense", stats.Differences(of(growthFP8), of(growthDense)), 0))
-	j.Also(claim.Report(claim.Natural, what+growthRanks, of(growthRanks)))
+	j.Secondary(claim.Same(claim.Natural, what+growthStill, of(growthStill), of(growthFP8)))
+	j.Secondary(claim.Below(claim.Natural, what+"router frozen minus trained", stats.Differences(of(growthFrozen), of(growthFP8)), 0))
+	j.Secondary(claim.Above(claim.Natural, what+"mixture of experts minus dense", stats.Differences(of(growthFP8), of(growthDense)), 0))
+	j.Secondary(claim.Report(claim.Natural, what+growthRanks, of(growthRanks)))
 	for _, a := range []struct {
 		dose claim.Dose
 		arm  string
 	}{{claim.Natural, growthFP8}, {claim.Amplified, growthFP4}} {
-		j.Also(claim.Report(a.dose, "slope of log KL over entropy per 100 updates, "+a.arm, slope(a.arm, perEntropy)))
+		j.Secondary(claim.Report(a.dose, "slope of log KL over entropy per 100 updates, "+a.arm, slope(a.arm, perEntropy)))
 		for _, name := range growthColumns[1:] {
-			j.Also(claim.Report(a.dose, "slope of log "+name+" per 100 updates, "+a.arm, slope(a.arm, column(name))))
+			j.Secondary(claim.Report(a.dose, "slope of log "+name+" per 100 updates, "+a.arm, slope(a.arm, column(name))))
 		}
 	}
-	j.Also(claim.Report(claim.Natural, "change of the weights by their length, "+growthFP8, j.Column("weight change")))
+	j.Secondary(claim.Report(claim.Natural, "change of the weights by their length, "+growthFP8, j.Column("weight change")))
 	growthPicture(j)
 }
 

@@ -40,15 +40,15 @@ var sideMasks = []struct {
 }
 
 // sideArms are the runs.
-func sideArms() []arm {
+func sideArms() []claim.Arm {
 	lag := fmt.Sprintf("schedule={name: lag, k: %d}", sideLag)
 	mask := func(m string) string { return "correction={masks: [{" + m + "}], denominator: pre}" }
-	return []arm{
-		{sideNone, []string{lag}},
-		{sideNegative, []string{lag, mask("name: tail_mask, share: 0.005, signs: negative")}},
-		{sidePositive, []string{lag, mask("name: tail_mask, share: 0.005, signs: positive")}},
-		{sideRandom, []string{lag, mask("name: random_mask, rate: 0.005")}},
-		{sideRatio, []string{lag, mask("name: tail_mask, share: 0.005, signs: negative, by: log_ratio")}},
+	return []claim.Arm{
+		{Name: sideNone, Set: []string{lag}},
+		{Name: sideNegative, Set: []string{lag, mask("name: tail_mask, share: 0.005, signs: negative")}},
+		{Name: sidePositive, Set: []string{lag, mask("name: tail_mask, share: 0.005, signs: positive")}},
+		{Name: sideRandom, Set: []string{lag, mask("name: random_mask, rate: 0.005")}},
+		{Name: sideRatio, Set: []string{lag, mask("name: tail_mask, share: 0.005, signs: negative, by: log_ratio")}},
 	}
 }
 
@@ -76,7 +76,7 @@ func negativeSide() claim.Claim {
 
 func measureSide(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	if err := train(ctx, e, o, e.Pick(138, 60, 6), sideRates, []string{"correction/masked_fraction"}, sideArms()...); err != nil {
+	if err := e.TrainArms(ctx, o, claim.Training{Steps: []int{138, 60, 6}, Rates: sideRates, Columns: []string{"correction/masked_fraction"}, Arms: sideArms()}); err != nil {
 		return nil, err
 	}
 	first, err := e.Base(ctx, 0)
@@ -153,17 +153,17 @@ func judgeSide(j *claim.Judge) {
 		return out
 	}
 	j.Primary(claim.Better(d, "pass rate, negative tail masked minus the better of positive tail and random tokens", gain(sideRates)))
-	j.Also(claim.Above(d, "norm of the gradient of the negative tail over that of all tokens", j.Entry(sideFigure(sideNegative), 0), 0.05))
-	j.Also(claim.Above(d, "norm of the gradient of the negative tail by log-ratio over that of all tokens", j.Entry(sideFigure(sideRatio), 0), 0.05))
+	j.Secondary(claim.Above(d, "norm of the gradient of the negative tail over that of all tokens", j.Entry(sideFigure(sideNegative), 0), 0.05))
+	j.Secondary(claim.Above(d, "norm of the gradient of the negative tail by log-ratio over that of all tokens", j.Entry(sideFigure(sideRatio), 0), 0.05))
 	for _, m := range []string{sidePositive, sideRandom} {
-		j.Also(claim.Report(d, "norm of the gradient, "+m+" over all tokens", j.Entry(sideFigure(m), 0)))
+		j.Secondary(claim.Report(d, "norm of the gradient, "+m+" over all tokens", j.Entry(sideFigure(m), 0)))
 	}
 	for _, m := range sideMasks {
-		j.Also(claim.Report(d, "pass rate, "+m.name+" masked minus no mask", stats.Differences(j.Late(sideRates, m.name), j.Late(sideRates, sideNone))))
-		j.Also(claim.FewerCollapses(d, "runs that fall, "+m.name+" masked against no mask", j.Collapses(sideRates, m.name), j.Collapses(sideRates, sideNone)))
+		j.Secondary(claim.Report(d, "pass rate, "+m.name+" masked minus no mask", stats.Differences(j.Late(sideRates, m.name), j.Late(sideRates, sideNone))))
+		j.Secondary(claim.FewerCollapses(d, "runs that fall, "+m.name+" masked against no mask", j.Collapses(sideRates, m.name), j.Collapses(sideRates, sideNone)))
 	}
 	for _, rate := range sideRates {
-		j.Also(claim.Report(d, "pass rate, negative tail masked minus the better control, lr "+rate, gain([]string{rate})))
+		j.Secondary(claim.Report(d, "pass rate, negative tail masked minus the better control, lr "+rate, gain([]string{rate})))
 	}
 	j.PassRateBars("Pass rate at a lag of 16 updates, by what is masked", sideRates, names(sideArms()))
 	j.Evidence.Table = sideTable(j)
@@ -176,17 +176,17 @@ func sideTable(j *claim.Judge) *results.Table {
 		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
 	}
 	for _, m := range sideMasks {
-		t.Add(results.Word(m.name), results.Number(stats.Average(average(j, sideRates, m.name, "correction/masked_fraction")), 3),
+		t.Add(results.Word(m.name), results.Number(stats.Average(j.Average(sideRates, m.name, "correction/masked_fraction")), 3),
 			results.Number(stats.Average(j.Entry(sideFigure(m.name), 1)), 3), results.Number(stats.Average(j.Entry(sideFigure(m.name), 0)), 3))
 	}
 	return t
 }
 
 // names are those of arms.
-func names(arms []arm) []string {
+func names(arms []claim.Arm) []string {
 	var out []string
 	for _, a := range arms {
-		out = append(out, a.name)
+		out = append(out, a.Name)
 	}
 	return out
 }

@@ -48,19 +48,19 @@ func otb() claim.Claim {
 	}
 }
 
-func baselineArms() []arm {
+func baselineArms() []claim.Arm {
 	small, large := "rollout.group=4", "rollout.group=32"
-	return []arm{
-		{otbSmall, []string{small, "advantage=optimal_token_baseline"}},
-		{meanSmall, []string{small, "advantage={name: grpo, std: false}"}},
-		{leaveOneOutSmall, []string{small, "advantage=rloo"}},
-		{meanLarge, []string{large, "advantage={name: grpo, std: false}"}},
+	return []claim.Arm{
+		{Name: otbSmall, Set: []string{small, "advantage=optimal_token_baseline"}},
+		{Name: meanSmall, Set: []string{small, "advantage={name: grpo, std: false}"}},
+		{Name: leaveOneOutSmall, Set: []string{small, "advantage=rloo"}},
+		{Name: meanLarge, Set: []string{large, "advantage={name: grpo, std: false}"}},
 	}
 }
 
 func measureOTB(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	if err := train(ctx, e, o, e.Pick(48, 48, 6), baselineRates, nil, baselineArms()...); err != nil {
+	if err := e.TrainArms(ctx, o, claim.Training{Steps: []int{48, 48, 6}, Rates: baselineRates, Arms: baselineArms()}); err != nil {
 		return nil, err
 	}
 	p, err := e.Base(ctx, 0)
@@ -166,17 +166,17 @@ func judgeOTB(j *claim.Judge) {
 	of := func(arm string) []float64 { return j.Late(baselineRates, arm) }
 	control := stats.Differences(of(meanLarge), of(meanSmall))
 	j.Primary(claim.Same(d, "pass rate, optimal baseline with groups of 4 minus mean with groups of 32", stats.Differences(of(otbSmall), of(meanLarge)), control))
-	j.Also(claim.Above(d, "pass rate, groups of 32 minus groups of 4, mean", control, 0))
-	j.Also(claim.Better(d, "pass rate, groups of 4, optimal baseline minus mean", stats.Differences(of(otbSmall), of(meanSmall))))
-	j.Also(claim.Better(d, "pass rate, groups of 4, optimal baseline minus leave one out", stats.Differences(of(otbSmall), of(leaveOneOutSmall))))
+	j.Secondary(claim.Above(d, "pass rate, groups of 32 minus groups of 4, mean", control, 0))
+	j.Secondary(claim.Better(d, "pass rate, groups of 4, optimal baseline minus mean", stats.Differences(of(otbSmall), of(meanSmall))))
+	j.Secondary(claim.Better(d, "pass rate, groups of 4, optimal baseline minus leave one out", stats.Differences(of(otbSmall), of(leaveOneOutSmall))))
 	variance := func(name string, k int) []float64 { return j.Entry(varianceFigure+name, k) }
-	j.Also(claim.Ratio(d, "variance of the gradient, mean over optimal baseline", variance(varianceMean, 0), variance(varianceOptimal, 0), 1))
+	j.Secondary(claim.Ratio(d, "variance of the gradient, mean over optimal baseline", variance(varianceMean, 0), variance(varianceOptimal, 0), 1))
 	for _, other := range []string{varianceMean, varianceLeaveOneOut} {
-		j.Also(claim.Ratio(d, "variance of the gradient at equal scale, "+other+" over optimal baseline", variance(other, 1), variance(varianceOptimal, 1), 1))
+		j.Secondary(claim.Ratio(d, "variance of the gradient at equal scale, "+other+" over optimal baseline", variance(other, 1), variance(varianceOptimal, 1), 1))
 	}
 	for _, rate := range baselineRates {
 		one := []string{rate}
-		j.Also(claim.Report(d, "pass rate, optimal baseline with 4 minus mean with 32, lr "+rate, stats.Differences(j.Late(one, otbSmall), j.Late(one, meanLarge))))
+		j.Secondary(claim.Report(d, "pass rate, optimal baseline with 4 minus mean with 32, lr "+rate, stats.Differences(j.Late(one, otbSmall), j.Late(one, meanLarge))))
 	}
 	j.PassRateBars("Pass rate by baseline and group size", baselineRates, names(baselineArms()))
 }

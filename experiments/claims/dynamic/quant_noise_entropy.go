@@ -60,20 +60,20 @@ func measureNoise(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 		start = append(start, stats.Average(b.Old.Entropy))
 	}
 	o.Set(startEntropy, start...)
-	var arms []arm
+	var arms []claim.Arm
 	for _, t := range noiseTasks {
 		for _, f := range []string{"bf16", fourBits} {
-			arms = append(arms, arm{noiseArm(t.name, f), []string{t.set, "rollout.max_tokens=40", "rollout.numerics=" + f, "learner.numerics=" + f}})
+			arms = append(arms, claim.Arm{Name: noiseArm(t.name, f), Set: []string{t.set, "rollout.max_tokens=40", "rollout.numerics=" + f, "learner.numerics=" + f}})
 		}
 	}
-	return o, trainInBlocks(ctx, e, o, e.Pick(120, 60, 6), noiseRates, []string{policyEntropy}, arms...)
+	return o, e.TrainArms(ctx, o, claim.Training{Steps: []int{120, 60, 6}, Rates: noiseRates, Columns: []string{policyEntropy}, Sixths: true, Arms: arms})
 }
 
 func judgeNoise(j *claim.Judge) {
 	at := func(k int) []float64 { return j.Entry(startEntropy, k) }
 	j.Primary(claim.Ratio(claim.Natural, "entropy, 4-bit weights over bf16", at(2), at(0), 1))
 	j.Primary(claim.Ratio(claim.Amplified, "entropy, 4-bit weights and fp8 elsewhere over bf16", at(3), at(0), 1))
-	j.Also(claim.ReportRatio(claim.Natural, "entropy, fp8 over bf16", at(1), at(0)))
+	j.Secondary(claim.ReportRatio(claim.Natural, "entropy, fp8 over bf16", at(1), at(0)))
 	early := func(task, format string) []float64 {
 		return j.OverRates(noiseRates, noiseArm(task, format), func(o *claim.Observation, name string) float64 {
 			return o.List(claim.Beside(name, policyEntropy))[0]
@@ -81,12 +81,12 @@ func judgeNoise(j *claim.Judge) {
 	}
 	for _, t := range noiseTasks {
 		bf16, four := noiseArm(t.name, "bf16"), noiseArm(t.name, fourBits)
-		j.Also(claim.ReportRatio(claim.Natural, "entropy of the first 20 updates, 4-bit weights over bf16, "+t.name, early(t.name, fourBits), early(t.name, "bf16")))
-		j.Also(claim.ReportRatio(claim.Natural, "entropy of all updates, 4-bit weights over bf16, "+t.name, average(j, noiseRates, four, policyEntropy), average(j, noiseRates, bf16, policyEntropy)))
-		j.Also(claim.Above(claim.Natural, "pass rate, 4-bit weights minus bf16, "+t.name, stats.Differences(j.Late(noiseRates, four), j.Late(noiseRates, bf16)), 0))
+		j.Secondary(claim.ReportRatio(claim.Natural, "entropy of the first 20 updates, 4-bit weights over bf16, "+t.name, early(t.name, fourBits), early(t.name, "bf16")))
+		j.Secondary(claim.ReportRatio(claim.Natural, "entropy of all updates, 4-bit weights over bf16, "+t.name, j.Average(noiseRates, four, policyEntropy), j.Average(noiseRates, bf16, policyEntropy)))
+		j.Secondary(claim.Above(claim.Natural, "pass rate, 4-bit weights minus bf16, "+t.name, stats.Differences(j.Late(noiseRates, four), j.Late(noiseRates, bf16)), 0))
 		for _, rate := range noiseRates {
 			one := []string{rate}
-			j.Also(claim.Report(claim.Natural, "pass rate, 4-bit weights minus bf16, "+t.name+", lr "+rate, stats.Differences(j.Late(one, four), j.Late(one, bf16))))
+			j.Secondary(claim.Report(claim.Natural, "pass rate, 4-bit weights minus bf16, "+t.name+", lr "+rate, stats.Differences(j.Late(one, four), j.Late(one, bf16))))
 		}
 	}
 	j.Evidence.Picture = j.Bars("Entropy before training", "nats per token", false, noiseFormats, j.Listed("own responses", startEntropy))

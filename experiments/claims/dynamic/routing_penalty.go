@@ -51,15 +51,15 @@ func routingPenalty() claim.Claim {
 }
 
 func measurePenalty(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
-	arms := []arm{{penaltyNone, nil}}
+	arms := []claim.Arm{{Name: penaltyNone}}
 	for _, r := range penaltyRouters {
-		arms = append(arms, arm{penaltyRouter(r.format), []string{"rollout.numerics={base: fp32, router: " + r.format + "}"}})
+		arms = append(arms, claim.Arm{Name: penaltyRouter(r.format), Set: []string{"rollout.numerics={base: fp32, router: " + r.format + "}"}})
 	}
 	for _, h := range penaltyHeads {
-		arms = append(arms, arm{penaltyHead(h), []string{"rollout.numerics={base: fp32, head: " + h + "}"}})
+		arms = append(arms, claim.Arm{Name: penaltyHead(h), Set: []string{"rollout.numerics={base: fp32, head: " + h + "}"}})
 	}
 	o := new(claim.Observation)
-	return o, trainInBlocks(ctx, e, o, e.Pick(120, 60, 6), penaltyRates, []string{gapKL, budgetFlips}, arms...)
+	return o, e.TrainArms(ctx, o, claim.Training{Steps: []int{120, 60, 6}, Rates: penaltyRates, Columns: []string{gapKL, routeFlips}, Sixths: true, Arms: arms})
 }
 
 // earlyKL is the exact KL of an arm's first updates.
@@ -113,8 +113,8 @@ func judgePenalty(j *claim.Judge) {
 	names := []string{penaltyNone}
 	for _, r := range penaltyRouters {
 		name := penaltyRouter(r.format)
-		j.Also(claim.Report(r.dose, "pass rate at equal token KL, rounded head minus "+name, spared(r.format)))
-		j.Also(claim.Report(r.dose, "pass rate, no rounding minus "+name, stats.Differences(j.Late(penaltyRates, penaltyNone), j.Late(penaltyRates, name))))
+		j.Secondary(claim.Report(r.dose, "pass rate at equal token KL, rounded head minus "+name, spared(r.format)))
+		j.Secondary(claim.Report(r.dose, "pass rate, no rounding minus "+name, stats.Differences(j.Late(penaltyRates, penaltyNone), j.Late(penaltyRates, name))))
 		names = append(names, name)
 	}
 	for _, h := range penaltyHeads {
@@ -130,7 +130,7 @@ func penaltyTable(j *claim.Judge, names []string) *results.Table {
 		Columns: []results.TableColumn{{Name: "rollouts"}, {Name: "token KL", Align: results.Right}, {Name: "flips", Align: results.Right}, {Name: "pass rate", Align: results.Right}}}
 	for _, name := range names {
 		t.Add(results.Word(name), results.Number(stats.Average(j.OverRates(penaltyRates, name, earlyKL)), 3),
-			results.Number(stats.Average(average(j, penaltyRates, name, budgetFlips)), 3), results.Number(stats.Average(j.Late(penaltyRates, name)), 3))
+			results.Number(stats.Average(j.Average(penaltyRates, name, routeFlips)), 3), results.Number(stats.Average(j.Late(penaltyRates, name)), 3))
 	}
 	return t
 }

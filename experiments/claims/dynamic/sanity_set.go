@@ -12,12 +12,12 @@ var sanityRates = []string{"1e-3", "2e-3"}
 
 // sanityFormats are the stacks of sanity-set, from the finest to the coarsest:
 // those of the natural dose first, then the amplified one in the place of the last.
-var sanityFormats = []arm{
-	{"fp32", []string{"rollout.numerics=fp32-tp4", "learner.numerics=fp32"}},
-	{"fp16", []string{"rollout.numerics=fp16-tp4", "learner.numerics=fp16"}},
-	{"bf16", []string{"rollout.numerics=bf16-tp4", "learner.numerics=bf16"}},
-	{"fp8 rollouts", []string{"rollout.numerics=fp8-w8a8", "learner.numerics=bf16"}},
-	{"fp4 rollouts", []string{"rollout.numerics=fp4-all", "learner.numerics=bf16"}},
+var sanityFormats = []claim.Arm{
+	{Name: "fp32", Set: []string{"rollout.numerics=fp32-tp4", "learner.numerics=fp32"}},
+	{Name: "fp16", Set: []string{"rollout.numerics=fp16-tp4", "learner.numerics=fp16"}},
+	{Name: "bf16", Set: []string{"rollout.numerics=bf16-tp4", "learner.numerics=bf16"}},
+	{Name: "fp8 rollouts", Set: []string{"rollout.numerics=fp8-w8a8", "learner.numerics=bf16"}},
+	{Name: "fp4 rollouts", Set: []string{"rollout.numerics=fp4-all", "learner.numerics=bf16"}},
 }
 
 // sanityPool is the sanity set. An accuracy is the mean over a block of updates,
@@ -53,14 +53,14 @@ func measureSanity(ctx context.Context, e *claim.Env) (*claim.Observation, error
 	steps := e.Pick(7*sanityBlock, 3*sanityBlock, 3)
 	for _, a := range sanityFormats {
 		for _, rate := range sanityRates {
-			c, err := e.Train(ctx, []string{"critic/score/mean", gapKL, "pool/kept"}, steps, append([]string{sanityPool, claim.SetLR(rate)}, a.set...)...)
+			c, err := e.Train(ctx, []string{"critic/score/mean", gapKL, "pool/kept"}, steps, append([]string{sanityPool, claim.SetLR(rate)}, a.Set...)...)
 			if err != nil {
 				return nil, err
 			}
-			name := claim.AtLR(a.name, rate)
+			name := claim.AtLR(a.Name, rate)
 			o.Set(claim.Beside(name, "pool/kept"), stats.Average(c[2]))
 			width := min(sanityBlock, steps/3)
-			accuracy := blocks(c[0], width)
+			accuracy := claim.Blocks(c[0], width)
 			for len(accuracy) < steps/width { // of a run that a value which is not finite ended
 				accuracy = append(accuracy, 0)
 			}
@@ -74,10 +74,10 @@ func measureSanity(ctx context.Context, e *claim.Env) (*claim.Observation, error
 func judgeSanity(j *claim.Judge) {
 	peak := func(o *claim.Observation, name string) float64 { return stats.Max(o.List(name)) }
 	last := func(o *claim.Observation, name string) float64 { x := o.List(name); return x[len(x)-1] }
-	slope := func(rates []string, formats []arm, of func(o *claim.Observation, name string) float64) []float64 {
+	slope := func(rates []string, formats []claim.Arm, of func(o *claim.Observation, name string) float64) []float64 {
 		var curves [][]float64
 		for _, f := range formats {
-			curves = append(curves, j.OverRates(rates, f.name, of))
+			curves = append(curves, j.OverRates(rates, f.Name, of))
 		}
 		out := make([]float64, len(j.Runs))
 		for i := range out {
@@ -91,30 +91,30 @@ func judgeSanity(j *claim.Judge) {
 	}
 	for _, d := range []struct {
 		dose    claim.Dose
-		formats []arm
-	}{{claim.Natural, sanityFormats[:4]}, {claim.Amplified, []arm{sanityFormats[0], sanityFormats[1], sanityFormats[2], sanityFormats[4]}}} {
+		formats []claim.Arm
+	}{{claim.Natural, sanityFormats[:4]}, {claim.Amplified, []claim.Arm{sanityFormats[0], sanityFormats[1], sanityFormats[2], sanityFormats[4]}}} {
 		j.Primary(claim.Below(d.dose, "slope of the peak accuracy on the format's place", slope(sanityRates, d.formats, peak), 0))
 		for _, rate := range sanityRates {
-			j.Also(claim.Report(d.dose, "slope of the peak accuracy on the format's place, lr "+rate, slope([]string{rate}, d.formats, peak)))
+			j.Secondary(claim.Report(d.dose, "slope of the peak accuracy on the format's place, lr "+rate, slope([]string{rate}, d.formats, peak)))
 		}
-		j.Also(claim.Report(d.dose, "slope of the last accuracy on the format's place", slope(sanityRates, d.formats, last)))
-		finest, coarsest := sanityFormats[0].name, d.formats[3].name
-		j.Also(claim.FewerCollapses(d.dose, fmt.Sprintf("runs whose peak stays below %g, fp32 against %s", sanityPerfect, coarsest), imperfect(j, finest), imperfect(j, coarsest)))
+		j.Secondary(claim.Report(d.dose, "slope of the last accuracy on the format's place", slope(sanityRates, d.formats, last)))
+		finest, coarsest := sanityFormats[0].Name, d.formats[3].Name
+		j.Secondary(claim.FewerCollapses(d.dose, fmt.Sprintf("runs whose peak stays below %g, fp32 against %s", sanityPerfect, coarsest), imperfect(j, finest), imperfect(j, coarsest)))
 	}
 	for _, f := range sanityFormats {
-		j.Also(claim.Report(claim.Natural, "KL between the engines, "+f.name, j.OverRates(sanityRates, f.name, func(o *claim.Observation, name string) float64 { return o.Number(claim.Beside(name, gapKL)) })))
+		j.Secondary(claim.Report(claim.Natural, "KL between the engines, "+f.Name, j.OverRates(sanityRates, f.Name, func(o *claim.Observation, name string) float64 { return o.Number(claim.Beside(name, gapKL)) })))
 	}
 	bf16 := stats.Differences(j.OverRates(sanityRates, "fp16", peak), j.OverRates(sanityRates, "bf16", peak))
-	j.Also(claim.Report(claim.Natural, "peak accuracy, fp16 minus bf16", bf16))
+	j.Secondary(claim.Report(claim.Natural, "peak accuracy, fp16 minus bf16", bf16))
 	kept := j.Column(claim.Beside(claim.AtLR("fp32", sanityRates[0]), "pool/kept"))
-	j.Also(claim.Report(claim.Natural, "share of the task's prompts that the start solves 20 to 80 % of the time", kept))
+	j.Secondary(claim.Report(claim.Natural, "share of the task's prompts that the start solves 20 to 80 % of the time", kept))
 	var groups []claim.Group
 	for _, rate := range sanityRates {
-		groups = append(groups, claim.Group{Name: "lr " + rate, Values: func(k int) []float64 { return j.OverRates([]string{rate}, sanityFormats[k].name, peak) }})
+		groups = append(groups, claim.Group{Name: "lr " + rate, Values: func(k int) []float64 { return j.OverRates([]string{rate}, sanityFormats[k].Name, peak) }})
 	}
 	var formats []string
 	for _, f := range sanityFormats {
-		formats = append(formats, f.name)
+		formats = append(formats, f.Name)
 	}
 	j.Evidence.Picture = j.Bars("Peak training accuracy on a small set", "share right", false, formats, groups...)
 }

@@ -58,16 +58,16 @@ func measureSurge(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 	start := 0.2 + float64(0.6*e.Rand(claim.PromptStream).Float64())
 	for _, d := range surgeDoses {
 		common := []string{"rollout.max_tokens=" + fmt.Sprint(e.Pick(96, 96, 32)), d.set}
-		arms := []arm{{surgeArm(d.name, surgeConstant), common}}
+		arms := []claim.Arm{{Name: surgeArm(d.name, surgeConstant), Set: common}}
 		if d.repaired {
 			with := func(name string, set ...string) {
-				arms = append(arms, arm{surgeArm(d.name, name), append(set, common...)})
+				arms = append(arms, claim.Arm{Name: surgeArm(d.name, name), Set: append(set, common...)})
 			}
 			with(surgeGuard, "guards=[{name: length_surge, rule: ratio, factor: 1.2, warmup: 20}]")
 			// Field by field: a whole optimizer would undo the learning rate.
 			with(surgePlacebo, "learner.optimizer.decay=linear", fmt.Sprintf("learner.optimizer.decay_start=%.4f", start), "learner.optimizer.final=0.1")
 		}
-		if err := train(ctx, e, o, e.Pick(120, 60, 24), surgeRates, []string{surgeReward, surgeLength}, arms...); err != nil {
+		if err := e.TrainArms(ctx, o, claim.Training{Steps: []int{120, 60, 24}, Rates: surgeRates, Columns: []string{surgeReward, surgeLength}, Arms: arms}); err != nil {
 			return nil, err
 		}
 	}
@@ -84,12 +84,12 @@ func judgeSurge(j *claim.Judge) {
 			of := func(name string) []float64 { return j.Late(surgeRates, surgeArm(d.name, name)) }
 			falls := func(name string) []bool { return j.Collapses(surgeRates, surgeArm(d.name, name)) }
 			for _, other := range []string{surgeConstant, surgePlacebo} {
-				j.Also(claim.Better(d.dose, "pass rate, "+surgeGuard+" minus "+other, stats.Differences(of(surgeGuard), of(other))))
-				j.Also(claim.FewerCollapses(d.dose, "runs that fall, "+surgeGuard+" against "+other, falls(surgeGuard), falls(other)))
+				j.Secondary(claim.Better(d.dose, "pass rate, "+surgeGuard+" minus "+other, stats.Differences(of(surgeGuard), of(other))))
+				j.Secondary(claim.FewerCollapses(d.dose, "runs that fall, "+surgeGuard+" against "+other, falls(surgeGuard), falls(other)))
 			}
 		}
 		for _, rate := range surgeRates {
-			j.Also(claim.Report(d.dose, "longest window over the first length, lr "+rate+", "+d.name, j.Each(func(o *claim.Observation) float64 {
+			j.Secondary(claim.Report(d.dose, "longest window over the first length, lr "+rate+", "+d.name, j.Each(func(o *claim.Observation) float64 {
 				length := o.List(claim.Beside(claim.AtLR(constant, rate), surgeLength))
 				return stats.Max(claim.Windows(length)) / firstLength(length)
 			})))

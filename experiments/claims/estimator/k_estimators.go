@@ -233,16 +233,16 @@ func judgeK(j *claim.Judge) {
 	}), 1e-10))
 	for k, cell := range kCells {
 		if !cell.correct {
-			j.Also(claim.Above(claim.Exact, "relative error, "+cell.name, j.Entry("exact error", k), 0.1))
+			j.Secondary(claim.Above(claim.Exact, "relative error, "+cell.name, j.Entry("exact error", k), 0.1))
 			continue
 		}
 		pooled := 0.0
 		for _, z := range j.Entry("error along the gradient", k) {
 			pooled += z / math.Sqrt(float64(len(j.Runs)))
 		}
-		j.Also(claim.AtMost(claim.Exact, "sampled error along the gradient, in standard errors, "+cell.name, []float64{math.Abs(pooled)}, 2.5))
+		j.Secondary(claim.AtMost(claim.Exact, "sampled error along the gradient, in standard errors, "+cell.name, []float64{math.Abs(pooled)}, 2.5))
 	}
-	j.Also(claim.AtMost(claim.Exact, "sampled gradient of k1 as a loss, in standard errors", j.Column("k1 as a loss, in standard errors"), 3))
-	j.Also(claim.Report(claim.Exact, "relative error of a k2 loss summed per token", j.Column("per-token k2")))
+	j.Secondary(claim.AtMost(claim.Exact, "sampled gradient of k1 as a loss, in standard errors", j.Column("k1 as a loss, in standard errors"), 3))
+	j.Secondary(claim.Report(claim.Exact, "relative error of a k2 loss summed per token", j.Column("per-token k2")))
 	j.Evidence.Picture = j.Bars("Error of the expected gradient", "relative to the gradient of KL(pi || ref)", false, names, j.Listed("error", "exact error"))
 }

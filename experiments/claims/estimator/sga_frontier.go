@@ -195,16 +195,16 @@ func judgeSGA(j *claim.Judge) {
 		terminal, dense := sgaRewards[0]+" "+string(d.dose), sgaRewards[1]+" "+string(d.dose)
 		j.Primary(claim.Above(d.dose, "log P, best inside over best extreme, least over T >= 200 and both rewards", leastLead(terminal, dense), 0))
 		for _, arm := range []string{terminal, dense} {
-			j.Also(claim.Above(d.dose, "log P, best inside over best extreme, least over T >= 200, "+arm, leastLead(arm), 0))
-			j.Also(claim.Above(d.dose, "minus Kendall's tau of bias along the list, "+arm, stats.Negated(alongTheList(j, arm+" bias ")), 0.7))
-			j.Also(claim.Above(d.dose, "Kendall's tau of variance along the list, "+arm, alongTheList(j, arm+" variance "), 0.7))
+			j.Secondary(claim.Above(d.dose, "log P, best inside over best extreme, least over T >= 200, "+arm, leastLead(arm), 0))
+			j.Secondary(claim.Above(d.dose, "minus Kendall's tau of bias along the list, "+arm, stats.Negated(alongTheList(j, arm+" bias ")), 0.7))
+			j.Secondary(claim.Above(d.dose, "Kendall's tau of variance along the list, "+arm, alongTheList(j, arm+" variance "), 0.7))
 		}
 	}
 	for k, name := range transformerEstimators {
-		j.Also(claim.Report(claim.Natural, "transformer, T = 208: P, "+name, j.Entry("transformer power", k)))
+		j.Secondary(claim.Report(claim.Natural, "transformer, T = 208: P, "+name, j.Entry("transformer power", k)))
 	}
 	for k, name := range transformerEstimators[1:] {
-		j.Also(claim.ReportRatio(claim.Natural, "transformer, T = 208: variance, "+name+" over no IS", j.Entry("transformer variance", k+1), j.Entry("transformer variance", 0)))
+		j.Secondary(claim.ReportRatio(claim.Natural, "transformer, T = 208: variance, "+name+" over no IS", j.Entry("transformer variance", k+1), j.Entry("transformer variance", 0)))
 	}
 	drawSGA(j, x)
 }

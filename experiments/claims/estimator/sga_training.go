@@ -177,12 +177,12 @@ func judgeSGATraining(j *claim.Judge) {
 		}
 		j.Primary(claim.Above(d.dose, "share of the exact gain, best inside minus best extreme, both rewards", both, 0))
 		for _, arm := range []string{terminal, dense} {
-			j.Also(claim.Above(d.dose, "share of the exact gain, best inside minus best extreme, "+arm, inside(arm), 0))
+			j.Secondary(claim.Above(d.dose, "share of the exact gain, best inside minus best extreme, "+arm, inside(arm), 0))
 			alone := func(k int) []float64 {
 				return j.Each(func(o *claim.Observation) float64 { return chosenGain(o, arm, func(i int) bool { return i == k }) })
 			}
 			for k, name := range names {
-				j.Also(claim.Report(d.dose, "share of the exact gain, "+name+", "+arm, alone(k)))
+				j.Secondary(claim.Report(d.dose, "share of the exact gain, "+name+", "+arm, alone(k)))
 			}
 			groups = append(groups, claim.Group{Name: arm, Values: alone})
 		}

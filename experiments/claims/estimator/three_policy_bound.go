@@ -258,10 +258,10 @@ func (m *process) advantages(value [boundStates]float64) (out choice) {
 
 func judgeBound(j *claim.Judge) {
 	j.Primary(claim.Above(claim.Exact, "room of the bound over |J - L|, median", j.Entry("room over gap", 0), 10))
-	j.Also(claim.Zero(claim.Exact, "violations of the bound", j.Column("violations")))
-	j.Also(claim.Above(claim.Exact, "the same by means over the states visited", j.Entry("room over gap, sharper", 0), 10))
+	j.Secondary(claim.Zero(claim.Exact, "violations of the bound", j.Column("violations")))
+	j.Secondary(claim.Above(claim.Exact, "the same by means over the states visited", j.Entry("room over gap, sharper", 0), 10))
 	effect := claim.Report(claim.Exact, "log |J - L|, engine-heavy minus staleness-heavy at matched variation", j.Column("engine minus staleness"))
-	j.Also(effect)
+	j.Secondary(effect)
 	j.Evidence.Picture = j.Bars("Room of the bound over the true gap", "(J - bound) / |J - L|", true, []string{"median", "lowest tenth", "highest tenth"},
 		j.Listed("largest variation, largest |A|", "room over gap"), j.Listed("means over visits", "room over gap, sharper"))
 	switch i := effect.Value; {

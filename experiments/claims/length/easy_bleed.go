@@ -61,8 +61,8 @@ func measureBleed(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 func judgeBleed(j *claim.Judge) {
 	alone, both, hard := j.Entry("length", 1), j.Entry("length", 2), j.Entry("length", 3)
 	j.Primary(claim.Ratio(claim.Natural, "length of easy answers, both over easy only", both, alone, 1.1))
-	j.Also(claim.Ratio(claim.Natural, "length of easy answers, hard only over easy only", hard, alone, 1))
-	j.Also(claim.Same(claim.Natural, "pass rate of easy prompts, both minus easy only", stats.Differences(j.Entry("pass rate", 2), j.Entry("pass rate", 1)),
+	j.Secondary(claim.Ratio(claim.Natural, "length of easy answers, hard only over easy only", hard, alone, 1))
+	j.Secondary(claim.Same(claim.Natural, "pass rate of easy prompts, both minus easy only", stats.Differences(j.Entry("pass rate", 2), j.Entry("pass rate", 1)),
 		stats.Differences(j.Entry("pass rate", 1), j.Entry("pass rate", 0))))
 	names := []string{"before"}
 	for _, arm := range bleedArms {

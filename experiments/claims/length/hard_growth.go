@@ -91,11 +91,11 @@ func judgeGrowth(j *claim.Judge) {
 	tail, removed := lateSlopes(j, growthArms[0].name), lateSlopes(j, growthArms[1].name)
 	effect := stats.Differences(tail, removed)
 	j.Primary(claim.Above(claim.Natural, "late slope, hard tail minus removed", effect, 0))
-	j.Also(claim.Above(claim.Natural, "late slope, hard tail", tail, 0))
-	j.Also(claim.Same(claim.Natural, "late slope, hard prompts removed", removed, effect))
-	j.Also(claim.Same(claim.Natural, "late slope, easy only", lateSlopes(j, growthArms[2].name), effect))
+	j.Secondary(claim.Above(claim.Natural, "late slope, hard tail", tail, 0))
+	j.Secondary(claim.Same(claim.Natural, "late slope, hard prompts removed", removed, effect))
+	j.Secondary(claim.Same(claim.Natural, "late slope, easy only", lateSlopes(j, growthArms[2].name), effect))
 	for _, arm := range growthArms[3:] {
-		j.Also(claim.Same(claim.Natural, "late slope, "+arm.name+" minus hard tail", stats.Differences(lateSlopes(j, arm.name), tail), effect))
+		j.Secondary(claim.Same(claim.Natural, "late slope, "+arm.name+" minus hard tail", stats.Differences(lateSlopes(j, arm.name), tail), effect))
 	}
 	steps := len(j.Runs[0].List(growthArms[0].name))
 	x := claim.Counting(steps)

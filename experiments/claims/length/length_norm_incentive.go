@@ -122,14 +122,14 @@ func searchLengths(e *claim.Env, p *model.Params) (right, wrong float64) {
 func judgeLengthNorm(j *claim.Judge) {
 	change := stats.Differences(j.Entry("log ratio", 1), j.Entry("log ratio", 0))
 	j.Primary(claim.Above(claim.Natural, "log length of wrong over right, 1/length minus token-mean", change, 0))
-	j.Also(claim.Inside(claim.Natural, "log length of wrong over right, 1/length minus token-mean", change, 0.05))
+	j.Secondary(claim.Inside(claim.Natural, "log length of wrong over right, 1/length minus token-mean", change, 0.05))
 	for k, name := range lengthAggregations {
 		what := "spread of the weight, " + name
 		if name == "seq-mean-token-mean" {
 			what = "spread of the weight times the length, " + name
 		}
 		// verl adds 1e-8 to the length it divides by.
-		j.Also(claim.AtMost(claim.Exact, what, j.Entry("spread of the weight", k), 1e-8))
+		j.Secondary(claim.AtMost(claim.Exact, what, j.Entry("spread of the weight", k), 1e-8))
 	}
 	trained := lengthAggregations[:lengthTrained]
 	j.Evidence.Picture = j.Bars("Length of the answers after training", "tokens", false, trained, j.Listed("right", "right"), j.Listed("wrong", "wrong"))

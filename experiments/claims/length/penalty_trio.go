@@ -122,11 +122,11 @@ func judgeTrio(j *claim.Judge) {
 	}
 	uniform, group, anchor := matched["uniform"], matched["group"], matched["anchor"]
 	j.Primary(claim.FewerCollapses(claim.Natural, "runs that end empty, anchor", empty(anchor), empty(uniform)))
-	j.Also(claim.FewerCollapses(claim.Natural, "runs that end empty, anchor against group", empty(anchor), empty(group)))
-	j.Also(claim.Below(claim.Natural, "pass rate, group minus before", stats.Differences(trioEach(j, group, trioRate), j.Column("pass rate before")), 0))
+	j.Secondary(claim.FewerCollapses(claim.Natural, "runs that end empty, anchor against group", empty(anchor), empty(group)))
+	j.Secondary(claim.Below(claim.Natural, "pass rate, group minus before", stats.Differences(trioEach(j, group, trioRate), j.Column("pass rate before")), 0))
 	cost := stats.Differences(trioEach(j, uniform, trioRate), trioEach(j, trioFree, trioRate))
-	j.Also(claim.Same(claim.Natural, "pass rate, anchor minus none", stats.Differences(trioEach(j, anchor, trioRate), trioEach(j, trioFree, trioRate)), cost))
-	j.Also(claim.RatioBelow(claim.Natural, "length, anchor over none", trioEach(j, anchor, trioLength), trioEach(j, trioFree, trioLength), 1))
+	j.Secondary(claim.Same(claim.Natural, "pass rate, anchor minus none", stats.Differences(trioEach(j, anchor, trioRate), trioEach(j, trioFree, trioRate)), cost))
+	j.Secondary(claim.RatioBelow(claim.Natural, "length, anchor over none", trioEach(j, anchor, trioLength), trioEach(j, trioFree, trioLength), 1))
 	drawTrio(j)
 }
 

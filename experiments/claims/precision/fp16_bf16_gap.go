@@ -51,7 +51,7 @@ func fp16BF16Gap() claim.Claim {
 func measureFP16(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
 	length := e.Pick(128, 64, 8)
-	shipped, twin, err := e.Twins(ctx, 256)
+	shipped, twin, err := e.MoEAndDense(ctx, 256)
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +88,11 @@ func judgeFP16(j *claim.Judge) {
 	}
 	j.Primary(quotient(claim.Natural, "k3, bf16 over fp16, dense", "dense order k3", 16))
 	j.Primary(quotient(claim.Amplified, "k3, bf16 over fp16, dense", "deep sums k3", 16))
-	j.Also(quotient(claim.Natural, "mean |dlogp|, bf16 over fp16, dense", "dense order mean", 4))
-	j.Also(quotient(claim.Natural, "mean |dlogp|, bf16 over fp16, MoE, order only", "moe order mean", 1))
-	j.Also(quotient(claim.Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1))
-	j.Also(quotient(claim.Amplified, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4))
-	j.Also(claim.Zero(claim.Exact, "largest gap of bf16 with itself", j.Column("same")))
+	j.Secondary(quotient(claim.Natural, "mean |dlogp|, bf16 over fp16, dense", "dense order mean", 4))
+	j.Secondary(quotient(claim.Natural, "mean |dlogp|, bf16 over fp16, MoE, order only", "moe order mean", 1))
+	j.Secondary(quotient(claim.Natural, "k3, bf16 over fp16, MoE, order only", "moe order k3", 1))
+	j.Secondary(quotient(claim.Amplified, "mean |dlogp|, bf16 over fp16, dense", "deep sums mean", 4))
+	j.Secondary(claim.Zero(claim.Exact, "largest gap of bf16 with itself", j.Column("same")))
 	var rows []string
 	var values [][2]string
 	for _, m := range []string{"dense", "moe", "deep"} {
@@ -102,7 +102,7 @@ func judgeFP16(j *claim.Judge) {
 			if m == "deep" {
 				dose = claim.Amplified
 			}
-			j.Also(claim.ReportRatio(dose, "k3, bf16 over fp16, "+m+", "+how.name, j.Entry(m+" "+how.name+" k3", 1), j.Entry(m+" "+how.name+" k3", 0)))
+			j.Secondary(claim.ReportRatio(dose, "k3, bf16 over fp16, "+m+", "+how.name, j.Entry(m+" "+how.name+" k3", 1), j.Entry(m+" "+how.name+" k3", 0)))
 		}
 	}
 	group := func(name string, k int) claim.Group {

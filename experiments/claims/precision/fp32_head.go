@@ -52,7 +52,7 @@ func fp32Head() claim.Claim {
 
 func measureHead(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	shipped, twin, err := e.Twins(ctx, 0)
+	shipped, twin, err := e.MoEAndDense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +95,13 @@ func judgeHead(j *claim.Judge) {
 		if i == 0 {
 			j.Primary(c)
 		} else {
-			j.Also(c)
+			j.Secondary(c)
 		}
-		j.Also(claim.Report(m.dose, "share of mean |dlogp| that goes, "+m.name, j.Each(func(o *claim.Observation) float64 {
+		j.Secondary(claim.Report(m.dose, "share of mean |dlogp| that goes, "+m.name, j.Each(func(o *claim.Observation) float64 {
 			return 1 - o.List(m.name + " mean")[1]/o.List(m.name + " mean")[0]
 		})))
-		j.Also(claim.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *claim.Observation) float64 { return headRank(o.List(m.name + " mean")) })))
-		j.Also(claim.Zero(claim.Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all")))
+		j.Secondary(claim.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *claim.Observation) float64 { return headRank(o.List(m.name + " mean")) })))
+		j.Secondary(claim.Zero(claim.Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all")))
 	}
 	var names []string
 	for _, b := range headBlocks {

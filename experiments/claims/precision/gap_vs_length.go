@@ -38,7 +38,7 @@ func gapVsLength() claim.Claim {
 func measureGapVsLength(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
 	long, short := e.Pick(512, 256, 32), e.Pick(256, 128, 32)
-	shipped, twin, err := e.Twins(ctx, long+64)
+	shipped, twin, err := e.MoEAndDense(ctx, long+64)
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +143,11 @@ func judgeGapVsLength(j *claim.Judge) {
 	ones := j.Each(func(*claim.Observation) float64 { return 1 })
 	const what = "slope of mean |log product ratio|, "
 	j.Primary(claim.Ratio(claim.Natural, what+"bf16 over fp16, dense, against fp32", slope("dense dtype bf16"), slope("dense dtype fp16"), 4))
-	j.Also(claim.ReportRatio(claim.Natural, what+"bf16 over fp16, dense, order of sums", slope("dense order bf16"), slope("dense order fp16")))
-	j.Also(claim.ReportRatio(claim.Amplified, what+"bf16 over fp16, dense, rounded accumulators", slope("dense sums bf16"), slope("dense sums fp16")))
+	j.Secondary(claim.ReportRatio(claim.Natural, what+"bf16 over fp16, dense, order of sums", slope("dense order bf16"), slope("dense order fp16")))
+	j.Secondary(claim.ReportRatio(claim.Amplified, what+"bf16 over fp16, dense, rounded accumulators", slope("dense sums bf16"), slope("dense sums fp16")))
 	for _, how := range []string{"order", "dtype"} {
 		name := "natural moe " + how + " bf16"
-		j.Also(claim.ReportRatio(claim.Natural, what+"MoE over routes replayed, bf16, "+how, slope(name), slope(name+", replayed")))
+		j.Secondary(claim.ReportRatio(claim.Natural, what+"MoE over routes replayed, bf16, "+how, slope(name), slope(name+", replayed")))
 	}
 	for _, d := range []struct {
 		dose claim.Dose
@@ -157,9 +157,9 @@ func judgeGapVsLength(j *claim.Judge) {
 		for _, kind := range []struct{ figure, words string }{{"quarters", ""}, {"matched", ", matched on probability"}} {
 			grows := growth(moe, kind.figure)
 			name := d.how + ": last over second quarter, MoE"
-			j.Also(claim.Ratio(d.dose, name+kind.words, grows, ones, 1.2))
-			j.Also(claim.Above(d.dose, name+" minus dense"+kind.words, stats.Differences(grows, growth(dense, kind.figure)), 0))
-			j.Also(claim.Above(d.dose, name+" minus replayed"+kind.words, stats.Differences(grows, growth(moe+", replayed", kind.figure)), 0))
+			j.Secondary(claim.Ratio(d.dose, name+kind.words, grows, ones, 1.2))
+			j.Secondary(claim.Above(d.dose, name+" minus dense"+kind.words, stats.Differences(grows, growth(dense, kind.figure)), 0))
+			j.Secondary(claim.Above(d.dose, name+" minus replayed"+kind.words, stats.Differences(grows, growth(moe+", replayed", kind.figure)), 0))
 		}
 	}
 	c := claim.Chart("Mean |log product ratio| by length", "response length (tokens)", "nats", "Dense twin of chain-base; each mechanism by itself.", true)

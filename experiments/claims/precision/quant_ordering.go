@@ -36,7 +36,7 @@ func quantOrdering() claim.Claim {
 
 func measureQuant(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	shipped, twin, err := e.Twins(ctx, 0)
+	shipped, twin, err := e.MoEAndDense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +64,10 @@ func judgeQuant(j *claim.Judge) {
 		if i == 0 {
 			j.Primary(c)
 		} else {
-			j.Also(c)
+			j.Secondary(c)
 		}
-		j.Also(claim.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5))
-		j.Also(claim.ReportRatio(claim.Natural, "k3, fp8 both over bf16 both, "+m, j.Entry(m+" k3", 1), j.Entry(m+" k3", 0)))
+		j.Secondary(claim.Ratio(claim.Natural, "k3, fp8 rollout only over fp8 both, "+m, j.Entry(m+" k3", 3), j.Entry(m+" k3", 1), 1.5))
+		j.Secondary(claim.ReportRatio(claim.Natural, "k3, fp8 both over bf16 both, "+m, j.Entry(m+" k3", 1), j.Entry(m+" k3", 0)))
 	}
 	var names []string
 	for _, a := range quantArms {

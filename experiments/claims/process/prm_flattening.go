@@ -124,12 +124,12 @@ func judgeFlattening(j *claim.Judge) {
 	j.Primary(claim.Above(claim.Natural, "correlation with the true utility, by step minus summed",
 		stats.Differences(j.Entry("correlation", armStep), j.Entry("correlation", armSummed)), 0))
 	effect := stats.Differences(j.Entry("pass rate", armStep), j.Entry("pass rate", armShuffled))
-	j.Also(claim.Better(claim.Natural, "pass rate, by step minus shuffled", effect))
-	j.Also(claim.Same(claim.Natural, "pass rate, summed minus outcome alone", stats.Differences(j.Entry("pass rate", armSummed), j.Entry("pass rate", armOutcome)), effect))
-	j.Also(claim.Better(claim.Natural, "pass rate, by step minus outcome alone", stats.Differences(j.Entry("pass rate", armStep), j.Entry("pass rate", armOutcome))))
-	j.Also(claim.Report(claim.Natural, "correlation, sum to come", j.Entry("correlation", armToCome)))
-	j.Also(claim.Report(claim.Natural, "correlation, VinePPO's placement", j.Entry("correlation", len(flatteningArms))))
-	j.Also(claim.Report(claim.Natural, "correlation, by step with the likelihood", j.Entry("correlation", len(flatteningArms)+1)))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, by step minus shuffled", effect))
+	j.Secondary(claim.Same(claim.Natural, "pass rate, summed minus outcome alone", stats.Differences(j.Entry("pass rate", armSummed), j.Entry("pass rate", armOutcome)), effect))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, by step minus outcome alone", stats.Differences(j.Entry("pass rate", armStep), j.Entry("pass rate", armOutcome))))
+	j.Secondary(claim.Report(claim.Natural, "correlation, sum to come", j.Entry("correlation", armToCome)))
+	j.Secondary(claim.Report(claim.Natural, "correlation, VinePPO's placement", j.Entry("correlation", len(flatteningArms))))
+	j.Secondary(claim.Report(claim.Natural, "correlation, by step with the likelihood", j.Entry("correlation", len(flatteningArms)+1)))
 	var names []string
 	for _, arm := range flatteningArms {
 		names = append(names, arm.name)

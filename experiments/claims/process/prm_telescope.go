@@ -154,17 +154,17 @@ func maxOf(x []int) (m int) {
 func judgeTelescope(j *claim.Judge) {
 	search, programs := telescopeTasks[0].name+", ", telescopeTasks[1].name+", "
 	j.Primary(claim.Above(claim.Natural, "rank correlation of the likelihood with 64 completions", j.Entry(search+"rank correlation", 0), 0.5))
-	j.Also(claim.Above(claim.Natural, "the same on programs", j.Entry(programs+"rank correlation", 0), 0.5))
-	j.Also(claim.Above(claim.Natural, "among prefixes of equal length", j.Entry(search+"rank correlation, equal lengths", 0), 0))
+	j.Secondary(claim.Above(claim.Natural, "the same on programs", j.Entry(programs+"rank correlation", 0), 0.5))
+	j.Secondary(claim.Above(claim.Natural, "among prefixes of equal length", j.Entry(search+"rank correlation, equal lengths", 0), 0))
 	for k, v := range telescopeValues[1:] {
-		j.Also(claim.Report(claim.Natural, "rank correlation, "+v.name, j.Entry(search+"rank correlation", k+1)))
+		j.Secondary(claim.Report(claim.Natural, "rank correlation, "+v.name, j.Entry(search+"rank correlation", k+1)))
 	}
 	var groups []claim.Group
 	for _, t := range telescopeTasks {
 		name := t.name + ", "
-		j.Also(claim.AtMost(claim.Exact, name+"|sum of utilities minus rise of the value|", j.Column(name+"utilities minus rise"), 1e-6))
-		j.Also(claim.Report(claim.Natural, name+"bias of the probability", j.Column(name+"bias of the probability")))
-		j.Also(claim.Below(claim.Natural, name+"time, generation over training", j.Column(name+"time, generation over training"), 1))
+		j.Secondary(claim.AtMost(claim.Exact, name+"|sum of utilities minus rise of the value|", j.Column(name+"utilities minus rise"), 1e-6))
+		j.Secondary(claim.Report(claim.Natural, name+"bias of the probability", j.Column(name+"bias of the probability")))
+		j.Secondary(claim.Below(claim.Natural, name+"time, generation over training", j.Column(name+"time, generation over training"), 1))
 		groups = append(groups, j.Listed(t.name, name+"rank correlation"))
 	}
 	var names []string

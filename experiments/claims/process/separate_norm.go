@@ -169,10 +169,10 @@ func dot32(x []float32) (sum float64) {
 func judgeNorm(j *claim.Judge) {
 	joint, separate := j.Entry("share, joint", normJudged), j.Entry("share, separate", normJudged)
 	j.Primary(claim.Ratio(claim.Natural, "share of the gradient at 0.03, separate over joint", separate, joint, 2.5))
-	j.Also(claim.Below(claim.Natural, "share of the gradient at 0.03, joint", joint, 0.1))
-	j.Also(claim.Above(claim.Natural, "share of the gradient at 0.03, separate", separate, 0.25))
-	j.Also(claim.Better(claim.Natural, "pass rate, separate minus joint", stats.Differences(j.Entry("pass rate", 1), j.Entry("pass rate", 0))))
-	j.Also(claim.Better(claim.Natural, "pass rate, separate minus joint, scores by a coin", stats.Differences(j.Entry("pass rate", 4), j.Entry("pass rate", 3))))
+	j.Secondary(claim.Below(claim.Natural, "share of the gradient at 0.03, joint", joint, 0.1))
+	j.Secondary(claim.Above(claim.Natural, "share of the gradient at 0.03, separate", separate, 0.25))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, separate minus joint", stats.Differences(j.Entry("pass rate", 1), j.Entry("pass rate", 0))))
+	j.Secondary(claim.Better(claim.Natural, "pass rate, separate minus joint, scores by a coin", stats.Differences(j.Entry("pass rate", 4), j.Entry("pass rate", 3))))
 	j.Note("One normalisation also moves the scores' mean: at 0.03 a first token of a response whose steps are all as good as the others' has an advantage of %.2f for having them still to come, and of %.2f if they are normalised apart.",
 		stats.Average(j.Entry("drift, joint", normJudged)), stats.Average(j.Entry("drift, separate", normJudged)))
 	var x []float64

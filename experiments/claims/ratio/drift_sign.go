@@ -66,8 +66,8 @@ func judgeDriftSign(j *claim.Judge) {
 		arm  string
 	}{{claim.Natural, "dense"}, {claim.Amplified, "rounded"}} {
 		j.Primary(claim.Within(d.dose, "exponent of the spread, dense", exponent(d.arm), 0.35, 0.65))
-		j.Also(claim.Above(d.dose, "downward drift at the longest T", stats.Negated(j.Last(d.arm+" mean")), 0))
-		j.Also(claim.Within(d.dose, "mean over -sd²/2", j.Each(func(o *claim.Observation) float64 {
+		j.Secondary(claim.Above(d.dose, "downward drift at the longest T", stats.Negated(j.Last(d.arm+" mean")), 0))
+		j.Secondary(claim.Within(d.dose, "mean over -sd²/2", j.Each(func(o *claim.Observation) float64 {
 			mean, sd := o.List(d.arm+" mean"), o.List(d.arm+" sd")
 			at := 0
 			for k := range sd {
@@ -79,9 +79,9 @@ func judgeDriftSign(j *claim.Judge) {
 		}), 0.75, 1.25))
 	}
 	moe := exponent("moe")
-	j.Also(claim.Report(claim.Natural, "exponent of the spread, MoE", moe))
-	j.Also(claim.Above(claim.Natural, "exponent, MoE minus dense", stats.Differences(moe, exponent("dense")), 0))
-	j.Also(claim.Ratio(claim.Natural, "slope of |mean|, top-p bias over rounding", stats.Magnitudes(slope("top-p")), stats.Magnitudes(slope("dense")), 3))
+	j.Secondary(claim.Report(claim.Natural, "exponent of the spread, MoE", moe))
+	j.Secondary(claim.Above(claim.Natural, "exponent, MoE minus dense", stats.Differences(moe, exponent("dense")), 0))
+	j.Secondary(claim.Ratio(claim.Natural, "slope of |mean|, top-p bias over rounding", stats.Magnitudes(slope("top-p")), stats.Magnitudes(slope("dense")), 3))
 	j.Evidence.Picture = claim.Chart("Mean log of the product ratio", "response length (tokens)", "nats",
 		"All arms drift down, as they must. The bookkeeping bias of top-p falls along a line; rounding falls as half its variance.", false,
 		j.Arm("dense, bf16 vs fp32", x, "dense mean"), j.Arm("dense, bf16 sums", x, "rounded mean"), j.Arm("MoE, bf16 vs fp32", x, "moe mean"),

@@ -60,13 +60,13 @@ func judgeGeoLength(j *claim.Judge) {
 		arm  string
 	}{{claim.Natural, "dense"}, {claim.Amplified, "rounded"}} {
 		j.Primary(claim.Below(d.dose, "trend of the geometric mask, dense", trend(d.arm+" geometric"), 0))
-		j.Also(claim.Above(d.dose, "trend of the product mask, dense", trend(d.arm+" product"), 0.8))
-		j.Also(claim.Report(d.dose, "share masked, shortest minus longest, dense", stats.Differences(j.Entry(d.arm+" geometric", 0), j.Last(d.arm+" geometric"))))
+		j.Secondary(claim.Above(d.dose, "trend of the product mask, dense", trend(d.arm+" product"), 0.8))
+		j.Secondary(claim.Report(d.dose, "share masked, shortest minus longest, dense", stats.Differences(j.Entry(d.arm+" geometric", 0), j.Last(d.arm+" geometric"))))
 	}
-	j.Also(claim.Above(claim.Natural, "trend of the geometric mask, MoE", trend("moe geometric"), 0))
+	j.Secondary(claim.Above(claim.Natural, "trend of the geometric mask, MoE", trend("moe geometric"), 0))
 	step := stats.Each(j.Last("top-p geometric"), func(end float64) float64 { return min(end, 1-end) })
-	j.Also(claim.AtMost(claim.Natural, "distance of the biased geometric mask from a step", step, 0.01))
-	j.Also(claim.Zero(claim.Exact, "masked between equal engines", j.Each(func(o *claim.Observation) float64 {
+	j.Secondary(claim.AtMost(claim.Natural, "distance of the biased geometric mask from a step", step, 0.01))
+	j.Secondary(claim.Zero(claim.Exact, "masked between equal engines", j.Each(func(o *claim.Observation) float64 {
 		return max(stats.Max(o.List("equal product")), stats.Max(o.List("equal geometric")), stats.Max(o.List("equal token")))
 	})))
 	j.Evidence.Picture = claim.Chart("Share of responses that a mask rejects", "response length (tokens)", "share masked",

@@ -72,8 +72,8 @@ func judgeLengthTrap(j *claim.Judge) {
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		a := string(d)
 		j.Primary(claim.Ratio(d, "share in [1/2, 2], shortest over longest", j.Entry(a+" product 2", 0), j.Last(a+" product 2"), 2))
-		j.Also(claim.Above(d, "fall of that share with length", j.Each(func(o *claim.Observation) float64 { return fall(o.List(a + " product 2")) }), 0))
-		j.Also(claim.Below(d, "change of the geometric share over that of the product share", j.Each(func(o *claim.Observation) float64 {
+		j.Secondary(claim.Above(d, "fall of that share with length", j.Each(func(o *claim.Observation) float64 { return fall(o.List(a + " product 2")) }), 0))
+		j.Secondary(claim.Below(d, "change of the geometric share over that of the product share", j.Each(func(o *claim.Observation) float64 {
 			s, l := last(o, a+" product 2")
 			gs, gl := last(o, a+" geometric")
 			if s == l {
@@ -82,8 +82,8 @@ func judgeLengthTrap(j *claim.Judge) {
 			return math.Abs(gs-gl) / math.Abs(s-l)
 		}), 0.25))
 	}
-	j.Also(claim.AtMost(claim.Exact, "error of the published powers", j.Column("powers"), 5e-4))
-	j.Also(claim.Zero(claim.Exact, "share rejected between equal engines", stats.Complement(j.Last("control product 1.5"))))
+	j.Secondary(claim.AtMost(claim.Exact, "error of the published powers", j.Column("powers"), 5e-4))
+	j.Secondary(claim.Zero(claim.Exact, "share rejected between equal engines", stats.Complement(j.Last("control product 1.5"))))
 	x := j.Runs[0].List("lengths")
 	j.Evidence.Picture = claim.Chart("Share of responses that a cap of 2 lets pass", "response length (tokens)", "share kept",
 		"Nothing but rounding differs between the engines. The same agreement per token is let through or thrown away depending on the length.", false,

@@ -118,13 +118,13 @@ func judgeFactor(j *claim.Judge) {
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		figure := string(d) + " merged"
 		j.Primary(claim.Occurs(d, "clip fraction before any update, merged ratio, bf16", j.Entry(string(d)+" clipped", 2), j.Entry(string(d)+" tokens", 2)))
-		j.Also(claim.AtMost(d, "1 - rank correlation with mantissa loss", j.Each(func(o *claim.Observation) float64 {
+		j.Secondary(claim.AtMost(d, "1 - rank correlation with mantissa loss", j.Each(func(o *claim.Observation) float64 {
 			return 1 - stats.Spearman(x, o.List(figure))
 		}), 1e-9))
 	}
-	j.Also(claim.AtMost(claim.Exact, "error of engine + staleness = total", j.Column("identity"), 1e-6))
-	j.Also(claim.Zero(claim.Exact, "clip fraction before any update, decoupled", j.Column("decoupled at the first gradient")))
-	j.Also(claim.Zero(claim.Exact, "clip fraction before any update, merged, equal engines", j.Column("merged, equal engines")))
+	j.Secondary(claim.AtMost(claim.Exact, "error of engine + staleness = total", j.Column("identity"), 1e-6))
+	j.Secondary(claim.Zero(claim.Exact, "clip fraction before any update, decoupled", j.Column("decoupled at the first gradient")))
+	j.Secondary(claim.Zero(claim.Exact, "clip fraction before any update, merged, equal engines", j.Column("merged, equal engines")))
 	j.Evidence.Picture = j.Bars("Tokens that the merged ratio clips before any update", "share of tokens outside [0.8, 1.2]", true, factorFormats,
 		j.Listed("task's prompts", "natural merged"), j.Listed("past the stop token", "amplified merged"))
 	j.Evidence.Table = j.NamedTable("Clip fraction before any update, merged ratio", "rollout", factorFormats, "natural merged", "amplified merged")

@@ -70,14 +70,14 @@ func judgeSeqVariance(j *claim.Judge) {
 		})
 	}
 	j.Primary(claim.Within(claim.Natural, "log2 of slope over log(1 + token chi2)", factor(false), -1, 1))
-	j.Also(claim.Above(claim.Natural, "R² of a line through log(1 + chi2)", j.Each(func(o *claim.Observation) float64 { return stats.RSquared(fitted(o, false)) }), 0.9))
-	j.Also(claim.Report(claim.Natural, "the same log2, from the self-normalised effective share", factor(true)))
-	j.Also(claim.Report(claim.Natural, "effective share at the longest T", j.Last("dense ESS")))
-	j.Also(claim.Report(claim.Amplified, "effective share at the longest T, sums rounded to bf16", j.Last("rounded ESS")))
-	j.Also(claim.AtMost(claim.Exact, "error of the published factors", j.Each(func(*claim.Observation) float64 {
+	j.Secondary(claim.Above(claim.Natural, "R² of a line through log(1 + chi2)", j.Each(func(o *claim.Observation) float64 { return stats.RSquared(fitted(o, false)) }), 0.9))
+	j.Secondary(claim.Report(claim.Natural, "the same log2, from the self-normalised effective share", factor(true)))
+	j.Secondary(claim.Report(claim.Natural, "effective share at the longest T", j.Last("dense ESS")))
+	j.Secondary(claim.Report(claim.Amplified, "effective share at the longest T, sums rounded to bf16", j.Last("rounded ESS")))
+	j.Secondary(claim.AtMost(claim.Exact, "error of the published factors", j.Each(func(*claim.Observation) float64 {
 		return max(math.Abs(elementary.Pow(1.01, 200)/7.316-1), math.Abs(elementary.Pow(1.05, 200)/17292-1))
 	}), 5e-4))
-	j.Also(claim.Report(claim.Natural, "MoE, effective share at the longest T", j.Last("moe ESS")))
+	j.Secondary(claim.Report(claim.Natural, "MoE, effective share at the longest T", j.Last("moe ESS")))
 	j.Evidence.Picture = claim.Chart("Effective share of the responses, weighted by their product ratio", "response length (tokens)", "ESS/n",
 		"Token weights keep their variance at every length; their product does not.", true,
 		j.Arm("dense, bf16 vs fp32", x, "dense ESS"), j.Arm("dense, bf16 sums", x, "rounded ESS"), j.Arm("MoE, bf16 vs fp32", x, "moe ESS"))

@@ -97,10 +97,10 @@ func judgeTP(j *claim.Judge) {
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		f := string(d) + " distinct"
 		j.Primary(claim.Above(d, "distinct outputs, batch-invariant only", j.Entry(f, 1), 1))
-		j.Also(claim.Above(d, "distinct outputs, plain minus batch-invariant only", j.Each(func(o *claim.Observation) float64 { return o.List(f)[0] - o.List(f)[1] }), 0))
-		j.Also(claim.Zero(claim.Exact, "distinct outputs minus 1, tree, "+string(d), j.Each(func(o *claim.Observation) float64 { return o.List(f)[2] - 1 })))
-		j.Also(claim.Zero(claim.Exact, "exact KL of one rank and eight, tree, "+string(d), j.Entry(string(d)+" KL", 2)))
-		j.Also(claim.Report(d, "exact KL of one rank and eight, batch-invariant", j.Entry(string(d)+" KL", 1)))
+		j.Secondary(claim.Above(d, "distinct outputs, plain minus batch-invariant only", j.Each(func(o *claim.Observation) float64 { return o.List(f)[0] - o.List(f)[1] }), 0))
+		j.Secondary(claim.Zero(claim.Exact, "distinct outputs minus 1, tree, "+string(d), j.Each(func(o *claim.Observation) float64 { return o.List(f)[2] - 1 })))
+		j.Secondary(claim.Zero(claim.Exact, "exact KL of one rank and eight, tree, "+string(d), j.Entry(string(d)+" KL", 2)))
+		j.Secondary(claim.Report(d, "exact KL of one rank and eight, batch-invariant", j.Entry(string(d)+" KL", 1)))
 	}
 	j.Evidence.Picture = j.Bars("Distinct greedy outputs over 12 configurations", "outputs per prompt", false, names, j.Listed("chain-base", "natural distinct"), j.Listed("8 random layers", "amplified distinct"))
 	j.Evidence.Table = j.NamedTable("Batch size by tensor-parallel degree", "kernels", names, "natural distinct", "natural KL", "amplified distinct", "amplified KL")

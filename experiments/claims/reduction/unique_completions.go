@@ -117,11 +117,11 @@ func judgeUnique(j *claim.Judge) {
 	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
 		f := string(d) + " distinct"
 		j.Primary(claim.Above(d, "distinct completions per prompt, bf16, batch-variant", j.Entry(f, 0), 1))
-		j.Also(claim.AtMost(d, "fp32 minus bf16, distinct completions", j.Each(func(o *claim.Observation) float64 { return o.List(f)[1] - o.List(f)[0] }), 0))
+		j.Secondary(claim.AtMost(d, "fp32 minus bf16, distinct completions", j.Each(func(o *claim.Observation) float64 { return o.List(f)[1] - o.List(f)[0] }), 0))
 		for k := 2; k < 4; k++ {
-			j.Also(claim.Zero(claim.Exact, fmt.Sprintf("distinct completions minus 1, %s, %s", names[k], d), j.Each(func(o *claim.Observation) float64 { return o.List(f)[k] - 1 })))
+			j.Secondary(claim.Zero(claim.Exact, fmt.Sprintf("distinct completions minus 1, %s, %s", names[k], d), j.Each(func(o *claim.Observation) float64 { return o.List(f)[k] - 1 })))
 		}
-		j.Also(claim.Report(d, "first split (token), bf16, batch-variant", j.Entry(string(d)+" first split", 0)))
+		j.Secondary(claim.Report(d, "first split (token), bf16, batch-variant", j.Entry(string(d)+" first split", 0)))
 	}
 	j.Evidence.Picture = j.Bars("Distinct greedy completions of equal prompts", "completions per prompt", false, names, j.Listed("chain-base", "natural distinct"), j.Listed("8 random layers", "amplified distinct"))
 	j.Evidence.Table = j.NamedTable("Greedy completions of equal prompts", "engine", names, "natural distinct", "natural first split", "amplified distinct", "amplified first split")

@@ -44,7 +44,7 @@ func gspoMoE() claim.Claim {
 
 func measureGSPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	base, twin, err := e.Twins(ctx, 0)
+	base, twin, err := e.MoEAndDense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -155,16 +155,16 @@ func clips(b *batch.Batch) (clipped []float64, spread float64) {
 
 func judgeGSPO(j *claim.Judge) {
 	j.Primary(claim.Ratio(claim.Natural, "mean |log-ratio| after four updates, new routes over old ones", j.Column("MoE spread"), j.Column("MoE, old routes spread"), 1.5))
-	j.Also(claim.ReportRatio(claim.Natural, "the same, 8 layers", j.Column("8 layers spread"), j.Column("8 layers, old routes spread")))
-	j.Also(claim.ReportRatio(claim.Natural, "mean |log-ratio| after four updates, MoE over dense", j.Column("MoE spread"), j.Column("dense spread")))
-	j.Also(claim.Above(claim.Natural, "tokens with another expert after one update, lr 1e-3", j.Entry("MoE changed", judgedRate), 0))
-	j.Also(claim.Above(claim.Natural, "tokens with another expert after one update, lr 1e-3, 8 layers", j.Column("8 layers changed"), 0))
-	j.Also(claim.AtMost(claim.Natural, "1 - rank correlation of that share with the learning rate", j.Each(func(o *claim.Observation) float64 {
+	j.Secondary(claim.ReportRatio(claim.Natural, "the same, 8 layers", j.Column("8 layers spread"), j.Column("8 layers, old routes spread")))
+	j.Secondary(claim.ReportRatio(claim.Natural, "mean |log-ratio| after four updates, MoE over dense", j.Column("MoE spread"), j.Column("dense spread")))
+	j.Secondary(claim.Above(claim.Natural, "tokens with another expert after one update, lr 1e-3", j.Entry("MoE changed", judgedRate), 0))
+	j.Secondary(claim.Above(claim.Natural, "tokens with another expert after one update, lr 1e-3, 8 layers", j.Column("8 layers changed"), 0))
+	j.Secondary(claim.AtMost(claim.Natural, "1 - rank correlation of that share with the learning rate", j.Each(func(o *claim.Observation) float64 {
 		return 1 - stats.Spearman(gspoRates, o.List("MoE changed"))
 	}), 1e-9))
 	for _, model := range []string{"MoE", "dense"} {
 		all := j.Column(model + " tokens")
-		j.Also(claim.Rates(claim.Natural, "clipped tokens, GSPO over GRPO, "+model, j.Entry(model+" clipped", 1), all, j.Entry(model+" clipped", 0), all, 10))
+		j.Secondary(claim.Rates(claim.Natural, "clipped tokens, GSPO over GRPO, "+model, j.Entry(model+" clipped", 1), all, j.Entry(model+" clipped", 0), all, 10))
 	}
 	j.Evidence.Picture = claim.Chart("Tokens with another expert after one update", "learning rate", "share of tokens", "", true, j.Arm("chain-base", gspoRates, "MoE changed"))
 	j.Evidence.Table = j.NamedTable("Clipped tokens after four updates, counts", "clip", []string{"GRPO, token", "GSPO, sequence"}, "MoE clipped", "MoE, old routes clipped", "dense clipped", "8 layers clipped")

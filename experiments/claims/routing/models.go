@@ -34,9 +34,9 @@ type rung struct {
 	dense *model.Params
 }
 
-// twins are chain-base and random models of eight layers, each with its twin.
-func twins(ctx context.Context, e *claim.Env) ([]rung, error) {
-	base, dense, err := e.Twins(ctx, 0)
+// moeAndDense are chain-base and random models of eight layers, each with its twin.
+func moeAndDense(ctx context.Context, e *claim.Env) ([]rung, error) {
+	base, dense, err := e.MoEAndDense(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -136,14 +136,14 @@ func judgeDriftLayers(j *claim.Judge) {
 		name string
 	}{{claim.Natural, "chain-base"}, {claim.Amplified, "MoE"}} {
 		j.Primary(claim.Ratio(d.dose, "difference after over before the block, where experts flip", j.Entry(d.name+" jump", 0), one, 3))
-		j.Also(claim.ReportRatio(d.dose, "difference after over before the block, where none flips", j.Entry(d.name+" jump", 1), one))
-		j.Also(claim.Above(d.dose, "tokens that still flip with exact routers", j.Column(d.name+", exact router flips"), 0))
-		j.Also(claim.Report(d.dose, "tokens that flip when only the expert-parallel sum differs", j.Column(d.name+", expert-parallel sum flips")))
+		j.Secondary(claim.ReportRatio(d.dose, "difference after over before the block, where none flips", j.Entry(d.name+" jump", 1), one))
+		j.Secondary(claim.Above(d.dose, "tokens that still flip with exact routers", j.Column(d.name+", exact router flips"), 0))
+		j.Secondary(claim.Report(d.dose, "tokens that flip when only the expert-parallel sum differs", j.Column(d.name+", expert-parallel sum flips")))
 	}
 	free, replay, plain := growth("MoE"), growth("MoE, replayed"), growth("dense")
-	j.Also(claim.Same(claim.Amplified, "log growth per layer, replayed minus dense", stats.Differences(replay, plain), stats.Differences(free, plain)))
-	j.Also(claim.Report(claim.Amplified, "log growth per layer, free minus dense", stats.Differences(free, plain)))
-	j.Also(claim.Report(claim.Amplified, "tokens that flip with bf16 routers", j.Column("MoE flips")))
+	j.Secondary(claim.Same(claim.Amplified, "log growth per layer, replayed minus dense", stats.Differences(replay, plain), stats.Differences(free, plain)))
+	j.Secondary(claim.Report(claim.Amplified, "log growth per layer, free minus dense", stats.Differences(free, plain)))
+	j.Secondary(claim.Report(claim.Amplified, "tokens that flip with bf16 routers", j.Column("MoE flips")))
 	x := claim.Counting(8)
 	j.Evidence.Picture = claim.Chart("Relative difference of the residual stream, 8 random layers", "layer", "share of the norm", "bf16 against fp32 on the same tokens; expert-parallel sum: bf16 on both sides.", true,
 		j.Arm("MoE, free", x, "MoE layers"), j.Arm("MoE, exact router", x, "MoE, exact router layers"), j.Arm("MoE, replayed", x, "MoE, replayed layers"), j.Arm("dense", x, "dense layers"),

@@ -145,10 +145,10 @@ func judgeTKD(j *claim.Judge) {
 	if math.IsNaN(stats.Average(beta)) {
 		j.Note("Over these models the bias of the flips does not exceed that of logit noise at the same token KL: there is no excess that could have an exponent.")
 	}
-	j.Also(claim.Report(claim.Amplified, "injected: exponent in T", exponent(2)))
-	j.Also(claim.Report(claim.Amplified, "injected: exponent in K·δ, K beside it", beside(1)))
-	j.Also(claim.Report(claim.Amplified, "injected: exponent in K at equal K·δ", beside(3)))
-	j.Also(claim.Above(claim.Amplified, "injected: bias² over oracle², longest T, most flips minus fewest, at equal token KL", j.Each(func(o *claim.Observation) float64 {
+	j.Secondary(claim.Report(claim.Amplified, "injected: exponent in T", exponent(2)))
+	j.Secondary(claim.Report(claim.Amplified, "injected: exponent in K·δ, K beside it", beside(1)))
+	j.Secondary(claim.Report(claim.Amplified, "injected: exponent in K at equal K·δ", beside(3)))
+	j.Secondary(claim.Above(claim.Amplified, "injected: bias² over oracle², longest T, most flips minus fewest, at equal token KL", j.Each(func(o *claim.Observation) float64 {
 		sum, cells := 0.0, o.List("bias²")
 		lengths := tkdLengths(j)
 		per := len(tkdRates) * lengths
@@ -161,8 +161,8 @@ func judgeTKD(j *claim.Judge) {
 	root := func(x []float64) []float64 {
 		return stats.Each(x, func(v float64) float64 { return math.Sqrt(max(v, 0)) })
 	}
-	j.Also(claim.Report(claim.Amplified, "bias over oracle at the longest T, K = 4: most flips", root(j.Entry("bias²", last-1))))
-	j.Also(claim.Report(claim.Amplified, "bias over oracle at the longest T, K = 4: logit noise alone, same KL", root(j.Entry("control²", last-1))))
+	j.Secondary(claim.Report(claim.Amplified, "bias over oracle at the longest T, K = 4: most flips", root(j.Entry("bias²", last-1))))
+	j.Secondary(claim.Report(claim.Amplified, "bias over oracle at the longest T, K = 4: logit noise alone, same KL", root(j.Entry("control²", last-1))))
 	j.Evidence.Picture = tkdChart(j)
 	j.Evidence.Table = tkdTable(j)
 }

@@ -31,7 +31,7 @@ func moeVsDense() claim.Claim {
 
 func measureMoEVsDense(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	rungs, err := twins(ctx, e)
+	rungs, err := moeAndDense(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func judgeMoEVsDense(j *claim.Judge) {
 		j.Primary(claim.Ratio(d, "exact KL, MoE over dense", j.Entry(name+" KL", 0), j.Entry(name+" KL", 2), 1.5))
 		besideTheGap(j, d, name, "")
 	}
-	j.Also(claim.Ratio(claim.Natural, "exact KL, MoE over dense, 8 layers", j.Entry("8 layers KL", 0), j.Entry("8 layers KL", 2), 1.5))
+	j.Secondary(claim.Ratio(claim.Natural, "exact KL, MoE over dense, 8 layers", j.Entry("8 layers KL", 0), j.Entry("8 layers KL", 2), 1.5))
 	besideTheGap(j, claim.Natural, "8 layers", ", 8 layers")
 	two, eight := stats.TRatio(j.Entry("natural KL", 0), j.Entry("natural KL", 2)), stats.TRatio(j.Entry("8 layers KL", 0), j.Entry("8 layers KL", 2))
 	j.Note("Depth matters: MoE over dense is %.2f [%.2f, %.2f] at two layers, and %.2f [%.2f, %.2f] at eight warm-started ones.",
@@ -81,9 +81,9 @@ func judgeMoEVsDense(j *claim.Judge) {
 // besideTheGap reports the tail, and what replayed routes leave of the excess.
 func besideTheGap(j *claim.Judge, d claim.Dose, name, at string) {
 	log := func(k int) []float64 { return stats.Logs(j.Entry(name+" KL", k)) }
-	j.Also(claim.Rates(d, "tokens beyond a factor 2, MoE over dense"+at, j.Entry(name+" tokens beyond 2", 0), j.Entry(name+" tokens", 0),
+	j.Secondary(claim.Rates(d, "tokens beyond a factor 2, MoE over dense"+at, j.Entry(name+" tokens beyond 2", 0), j.Entry(name+" tokens", 0),
 		j.Entry(name+" tokens beyond 2", 2), j.Entry(name+" tokens", 2), 3))
-	j.Also(claim.Same(d, "log KL, routes replayed minus dense"+at, stats.Differences(log(1), log(2)), stats.Differences(log(0), log(2))))
+	j.Secondary(claim.Same(d, "log KL, routes replayed minus dense"+at, stats.Differences(log(1), log(2)), stats.Differences(log(0), log(2))))
 }
 
 // beyondTwo counts the tokens of F(2): those with a ratio above 2 or below 1/2.

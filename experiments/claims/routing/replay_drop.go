@@ -35,7 +35,7 @@ const judgedFormat = 1
 
 func measureReplayDrop(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	rungs, err := twins(ctx, e)
+	rungs, err := moeAndDense(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +73,12 @@ func judgeReplayDrop(j *claim.Judge) {
 		log := func(name string) []float64 { return stats.Logs(at(name)) }
 		j.Primary(claim.Same(d, "log KL, routes replayed minus dense", stats.Differences(log("replayed"), log("dense")), stats.Differences(log("free"), log("replayed"))))
 		drop := claim.Ratio(d, "exact KL, free over replayed", at("free"), at("replayed"), 1.5)
-		j.Also(drop)
-		j.Also(claim.Rates(d, "tokens beyond a factor 2, free over replayed, against the factor of the KL",
+		j.Secondary(drop)
+		j.Secondary(claim.Rates(d, "tokens beyond a factor 2, free over replayed, against the factor of the KL",
 			at("beyond 2, free"), at("tokens"), at("beyond 2, replayed"), at("tokens"), math.Round(100*max(drop.Value.Estimate, 1))/100))
-		j.Also(claim.Above(d, "log KL, ids minus ids and gates", stats.Differences(log("replayed"), log("ids and gates")), 0))
+		j.Secondary(claim.Above(d, "log KL, ids minus ids and gates", stats.Differences(log("replayed"), log("ids and gates")), 0))
 		level := claim.ReportRatio(d, "exact KL, replayed over dense", at("replayed"), at("dense"))
-		j.Also(level)
+		j.Secondary(level)
 		if level.Value.High < 1 {
 			j.Note("At the %s dose the replayed model's KL is %.2f of its dense twin's: below the dense level, which an equivalence test counts as a difference like any other.", d, level.Value.Estimate)
 		}

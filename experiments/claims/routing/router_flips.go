@@ -111,24 +111,24 @@ func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) (fl
 
 func judgeFlips(j *claim.Judge) {
 	j.Primary(claim.Ratio(claim.Natural, "tokens hit over flips per decision, 8 layers", j.Entry("natural flips", 1), j.Entry("natural flips", 0), 3))
-	j.Also(claim.Report(claim.Natural, "flips per decision, 8 layers", j.Entry("natural flips", 0)))
-	j.Also(claim.ReportRatio(claim.Natural, "tokens hit over flips per decision, chain-base of 2 layers", j.Entry("chain-base flips", 1), j.Entry("chain-base flips", 0)))
+	j.Secondary(claim.Report(claim.Natural, "flips per decision, 8 layers", j.Entry("natural flips", 0)))
+	j.Secondary(claim.ReportRatio(claim.Natural, "tokens hit over flips per decision, chain-base of 2 layers", j.Entry("chain-base flips", 1), j.Entry("chain-base flips", 0)))
 	for k, depth := range flipDepths {
 		name := fmt.Sprintf("tokens hit over flips per decision, %v layers", depth)
 		if hit, flips := j.Entry("tokens hit", k), j.Entry("flips per decision", k); depth == judgedDepth {
 			j.Primary(claim.Ratio(claim.Amplified, name, hit, flips, 3))
 		} else {
-			j.Also(claim.ReportRatio(claim.Amplified, name, hit, flips))
+			j.Secondary(claim.ReportRatio(claim.Amplified, name, hit, flips))
 		}
-		j.Also(claim.ReportRatio(claim.Amplified, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.Entry("tokens hit", k), j.Entry("tokens hit if independent", k)))
+		j.Secondary(claim.ReportRatio(claim.Amplified, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.Entry("tokens hit", k), j.Entry("tokens hit if independent", k)))
 	}
 	byMargin := []string{"natural", "chain-base", "amplified"}
 	for k, dose := range []claim.Dose{claim.Natural, claim.Natural, claim.Amplified} {
 		flips, all := byMargin[k]+" flips by margin", byMargin[k]+" decisions by margin"
 		name := "flip rate, lowest tenth of the margins over the middle one, " + []string{"8 layers", "chain-base", "8 layers"}[k]
-		j.Also(claim.Rates(dose, name, j.Entry(flips, 0), j.Entry(all, 0), j.Entry(flips, 4), j.Entry(all, 4), 5))
+		j.Secondary(claim.Rates(dose, name, j.Entry(flips, 0), j.Entry(all, 0), j.Entry(flips, 4), j.Entry(all, 4), 5))
 	}
-	j.Also(claim.Zero(claim.Exact, "tokens hit between equal engines", j.Column("control")))
+	j.Secondary(claim.Zero(claim.Exact, "tokens hit between equal engines", j.Column("control")))
 	j.Evidence.Picture = claim.Chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,
 		j.Arm("tokens with a flip", flipDepths, "tokens hit"), j.Arm("if flips were independent", flipDepths, "tokens hit if independent"),
 		j.Arm("flips per decision", flipDepths, "flips per decision"))

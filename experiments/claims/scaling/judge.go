@@ -112,13 +112,13 @@ func judge(j *claim.Judge) {
 			j.Primary(f.primary(p))
 			continue
 		}
-		j.Also(f.against(p))
+		j.Secondary(f.against(p))
 	}
 	for _, family := range []Family{MoE, Dense} {
 		if r, ok := f.corner(family); ok {
-			j.Also(f.heldOut(metricKL, r))
+			j.Secondary(f.heldOut(metricKL, r))
 		} else {
-			j.Also(noLaw(fmt.Sprintf("exact KL, %s, foretold: the corner", family)))
+			j.Secondary(noLaw(fmt.Sprintf("exact KL, %s, foretold: the corner", family)))
 		}
 	}
 	for _, family := range []Family{MoE, Dense} {
@@ -127,9 +127,9 @@ func judge(j *claim.Judge) {
 			if r, ok := f.top(family, a); ok {
 				c := f.heldOut(metricKL, r)
 				c.Name = name
-				j.Also(c)
+				j.Secondary(c)
 			} else {
-				j.Also(noLaw(name))
+				j.Secondary(noLaw(name))
 			}
 		}
 	}

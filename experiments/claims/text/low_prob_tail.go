@@ -34,7 +34,7 @@ func lowProbTail() claim.Claim {
 
 func measureTail(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	shipped, twin, err := e.Twins(ctx, 256)
+	shipped, twin, err := e.MoEAndDense(ctx, 256)
 	if err != nil {
 		return nil, err
 	}
@@ -153,19 +153,19 @@ func judgeTail(j *claim.Judge) {
 		if i == 0 {
 			j.Primary(c)
 		} else {
-			j.Also(c)
+			j.Secondary(c)
 		}
-		j.Also(claim.Rates(m.dose, "share of tokens with |dlogp| > 0.01, p < 0.01 over p > 0.99, "+m.name,
+		j.Secondary(claim.Rates(m.dose, "share of tokens with |dlogp| > 0.01, p < 0.01 over p > 0.99, "+m.name,
 			j.Entry(m.name+" wide", 0), j.Entry(m.name+" tokens", 0), j.Entry(m.name+" wide", 1), j.Entry(m.name+" tokens", 1), 1))
 		fewest := func(k int) float64 { return -stats.Max(stats.Negated(j.Entry(m.name+" tokens", k))) }
 		j.Note("%s: at least %.0f tokens with p < 0.01 and %.0f with p > 0.99 in every model.", m.name, fewest(0), fewest(1))
-		j.Also(claim.Above(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *claim.Observation) float64 {
+		j.Secondary(claim.Above(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *claim.Observation) float64 {
 			return stats.Spearman(stats.Complement(o.List(m.name+" p")), o.List(m.name+" gap"))
 		}), 0.8))
-		j.Also(claim.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.Entry(m.name+" chi2", 1), j.Entry(m.name+" chi2", 0), 1))
-		j.Also(claim.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.Entry(m.name+" signed", 0)))
+		j.Secondary(claim.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.Entry(m.name+" chi2", 1), j.Entry(m.name+" chi2", 0), 1))
+		j.Secondary(claim.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.Entry(m.name+" signed", 0)))
 	}
-	j.Also(claim.Zero(claim.Exact, "largest gap between equal engines", j.Column("control")))
+	j.Secondary(claim.Zero(claim.Exact, "largest gap between equal engines", j.Column("control")))
 	bins := claim.Counting(10)
 	j.Evidence.Picture = claim.Chart("Mean |dlogp| by rollout probability", "tenth of the tokens, from the least probable", "nats", "bf16 rollouts scored in fp32.", true,
 		j.Arm("chain-base", bins, "MoE gap"), j.Arm("dense twin", bins, "dense gap"), j.Arm("8 random layers", bins, "deep gap"))

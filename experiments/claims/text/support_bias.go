@@ -107,10 +107,10 @@ func judgeSupport(j *claim.Judge) {
 		return stats.Each(j.Entry(figure, k), func(mean float64) float64 { return mean - 1 })
 	}
 	for k := 1; k < len(supportTopP); k++ {
-		j.Also(claim.Same(claim.Natural, "mean ratio - 1, same support on both sides, "+names[k], lessOne("masked ratio", k), lessOne("ratio", k)))
+		j.Secondary(claim.Same(claim.Natural, "mean ratio - 1, same support on both sides, "+names[k], lessOne("masked ratio", k), lessOne("ratio", k)))
 	}
-	j.Also(claim.Zero(claim.Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides")))
-	j.Also(claim.Above(claim.Natural, "mean |dlogp|, temperature on one side", j.Column("temperature, one side"), 0))
+	j.Secondary(claim.Zero(claim.Exact, "mean |dlogp|, temperature on both sides", j.Column("temperature, both sides")))
+	j.Secondary(claim.Above(claim.Natural, "mean |dlogp|, temperature on one side", j.Column("temperature, one side"), 0))
 	j.Evidence.Picture = j.Bars("Mean ratio under truncated sampling", "mean of pi/mu", false, names, j.Listed("whole vocabulary in the learner", "ratio"),
 		j.Listed("kept mass", "kept mass"), j.Listed("same support in the learner", "masked ratio"))
 	j.Evidence.Table = j.NamedTable("Ratios under truncated sampling", "sampling", names, "kept mass", "ratio", "masked ratio", "outside", "outside, masked")

@@ -161,22 +161,22 @@ func judgeToolTokens(j *claim.Judge) {
 		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolTurns]) })
 	}
 	ratio := func(d claim.Dose, words, figure string) {
-		j.Also(claim.ReportRatio(d, words, j.Entry(figure, 0), j.Entry(figure, 1)))
+		j.Secondary(claim.ReportRatio(d, words, j.Entry(figure, 0), j.Entry(figure, 1)))
 	}
 	for _, d := range toolDoses {
 		tool, own := d.name+" by turn, "+toolArms[0], d.name+" by turn, "+toolArms[2]
 		what, rare, trend := d.name+": |dlogp|, behind a reply over behind a note", d.name+", rare", d.name+": |dlogp|, second turn less first"
 		if d.judged {
 			j.Primary(claim.Ratio(d.dose, what, j.Entry(rare, 0), j.Entry(rare, 1), 1.2))
-			j.Also(claim.Ratio(d.dose, what+", matched", j.Entry(rare+", matched", 0), j.Entry(rare+", matched", 1), 1.2))
-			j.Also(claim.Above(d.dose, trend, slope(tool, 1), 0))
+			j.Secondary(claim.Ratio(d.dose, what+", matched", j.Entry(rare+", matched", 0), j.Entry(rare+", matched", 1), 1.2))
+			j.Secondary(claim.Above(d.dose, trend, slope(tool, 1), 0))
 		} else {
 			ratio(d.dose, what, rare)
 			ratio(d.dose, what+", matched", rare+", matched")
-			j.Also(claim.Report(d.dose, trend, slope(tool, 1)))
+			j.Secondary(claim.Report(d.dose, trend, slope(tool, 1)))
 		}
-		j.Also(claim.Report(d.dose, d.name+": second turn less first, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0)))
-		j.Also(claim.Report(d.dose, d.name+": second turn less first, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1))))
+		j.Secondary(claim.Report(d.dose, d.name+": second turn less first, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0)))
+		j.Secondary(claim.Report(d.dose, d.name+": second turn less first, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1))))
 		for _, kind := range []string{"", ", matched"} {
 			ratio(d.dose, d.name+": |dlogp|, familiar reply over note"+kind, d.name+", familiar"+kind)
 			ratio(d.dose, d.name+": |dlogp|, interrupted over going on, past the stop token"+kind, d.name+", interrupted"+kind)
@@ -185,8 +185,8 @@ func judgeToolTokens(j *claim.Judge) {
 	for _, kind := range []string{"", ", matched"} {
 		ratio(claim.Natural, "bf16, routes replayed: |dlogp|, behind a reply over behind a note"+kind, "bf16, replayed"+kind)
 	}
-	j.Also(claim.Zero(claim.Exact, "difference of the gaps before the first reply, rare and familiar", j.Column("difference before the first reply")))
-	j.Also(claim.Zero(claim.Exact, "largest gap between equal engines", j.Column("control")))
+	j.Secondary(claim.Zero(claim.Exact, "difference of the gaps before the first reply, rare and familiar", j.Column("difference before the first reply")))
+	j.Secondary(claim.Zero(claim.Exact, "largest gap between equal engines", j.Column("control")))
 	var groups []claim.Group
 	for _, arm := range toolArms {
 		groups = append(groups, claim.Group{Name: arm, Values: func(k int) []float64 {
