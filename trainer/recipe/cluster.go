@@ -118,7 +118,6 @@ func (c *checker) cluster(r Recipe) {
 		c.within("cluster.engine", k.Engine, 1, 1<<10)
 		c.within("cluster.trainers", k.Trainers, 1, maxResponses)
 		c.word("cluster.behaviour", k.Behaviour, "system", "snapshots", "dedicated", "interrupt")
-		c.errs("cluster.costs", method.CheckTags(&k.Costs), nil)
 	}
 	o, name := r.Rollout, r.Schedule.Name
 	c.graded(r)
@@ -145,9 +144,6 @@ func (c *checker) graded(r Recipe) {
 		}
 	}
 	if p := r.Replay; p != nil {
-		if *p != (schedule.Replay{}) { // which replays nothing
-			c.errs("replay", method.CheckTags(p), nil)
-		}
 		c.that(!p.On() || p.Beta == 0 || p.Order == schedule.Uniformly || p.Order == schedule.FirstIn || r.Loss.Name == "" || r.Loss.Spec().Reads(batch.Advantage), "replay.beta",
 			"%v weighs advantages, and the loss %s reads none: use 0", p.Beta, r.Loss.Name)
 		reads = "replay"

@@ -8,13 +8,13 @@ type Rollout struct {
 	// differs from a base preset. Default fp32.
 	Numerics engine.Numerics `yaml:"numerics"`
 	// Temperature divides the logits, above 0. Default 1: the policy itself.
-	Temperature float64 `yaml:"temperature"`
+	Temperature float64 `yaml:"temperature" range:"(0,100]"`
 	// TopP keeps the smallest set of tokens with this mass, (0, 1]. Default 1.
-	TopP float64 `yaml:"top_p"`
+	TopP float64 `yaml:"top_p" range:"(0,1]"`
 	// TopK keeps this many tokens; 0 keeps all. Default 0.
-	TopK int `yaml:"top_k"`
+	TopK int `yaml:"top_k" range:"[0,2^20]"`
 	// MaxTokens bounds a response, stop token included, 1 or more. Default 64.
-	MaxTokens int `yaml:"max_tokens"`
+	MaxTokens int `yaml:"max_tokens" range:"[1,2^16]"`
 	// Prompts is the number of prompts per step, 1 or more. Default 16.
 	Prompts int `yaml:"prompts"`
 	// Group is the number of responses per prompt, 1 or more. Default 8.
@@ -22,11 +22,11 @@ type Rollout struct {
 	// Slots is how many responses are decoded at a time; a finished one is
 	// replaced at once. 0 means all, the default. It changes no bit unless the
 	// numerics depend on the batch.
-	Slots int `yaml:"slots"`
+	Slots int `yaml:"slots" range:"[0,2^16]"`
 	// PrefillChunk is the largest number of tokens of a prompt that one pass reads
 	// beside the decoding of other responses; 0 reads prompts whole, the default.
 	// Like slots, it changes no bit unless the numerics depend on the batch.
-	PrefillChunk int `yaml:"prefill_chunk"`
+	PrefillChunk int `yaml:"prefill_chunk" range:"[0,2^16]"`
 	// PrefixCache makes responses share the keys and values of what their prompts
 	// have in common: a group's prompt is read once. Where the numerics decode as
 	// they score that changes no bit and is always done, unless kv_retention is
@@ -37,7 +37,7 @@ type Rollout struct {
 	// some servers do) or tempered (after the temperature, not renormalised over
 	// what top_k and top_p kept: against a learner over the whole vocabulary that
 	// hides the truncation). simulate measure tests for the first. Default processed.
-	LogProbs string `yaml:"log_probs"`
+	LogProbs string `yaml:"log_probs" oneof:"processed raw tempered"`
 	// KVRetention compresses the KV cache while responses are decoded. Nil where
 	// the recipe has no such section: everything stays. Evaluations in the rollout
 	// engine's numerics compress too.
@@ -106,21 +106,21 @@ type Speculative struct {
 	// given: the rollout engine's.
 	Numerics *engine.Numerics `yaml:"numerics"`
 	// Draft is the number of tokens drafted for a pass, 1 to 64. Default 4.
-	Draft int `yaml:"draft"`
+	Draft int `yaml:"draft" range:"[1,64]"`
 	// Refresh is the number of steps after which a drafter that is the policy takes
 	// up the rollout engine's weights; 0 never: it keeps the initial ones. Default 0.
-	Refresh int `yaml:"refresh"`
+	Refresh int `yaml:"refresh" range:"[0,2^24]"`
 	// Verify is exact (accept with min(1, p/q), else draw from (p-q)+: the sampling
 	// law is the rollout engine's own), lossy (accept with min(1, (1+tau)·p/q)) or
 	// greedy (accept the rollout engine's most likely token, else draw from p).
 	// Default exact.
-	Verify string `yaml:"verify"`
+	Verify string `yaml:"verify" oneof:"exact lossy greedy"`
 	// Tau is lossy's leniency, 0 or more. Default 0: exact.
-	Tau float64 `yaml:"tau"`
+	Tau float64 `yaml:"tau" range:"[0,inf)"`
 	// LogProbs is what is recorded as the rollout's log-prob: verifier, drafter (on
 	// accepted tokens, the mistake of a server that mixes its models up) or law (of
 	// the law that the test gives the token). Default verifier.
-	LogProbs string `yaml:"log_probs"`
+	LogProbs string `yaml:"log_probs" oneof:"verifier drafter law"`
 	// Adaptive chooses at every step how many tokens to draft, up to draft, by the
 	// speed predicted from the acceptance of the last step that drafted; none where
 	// no number is faster. Whenever the drafter changes, draft is tried again.
@@ -129,7 +129,7 @@ type Speculative struct {
 	// Cost is what drafting one token costs, as a share of a pass of the rollout
 	// engine, 0 or more; 0 takes the ratio of the two models' bits of weights, which
 	// decoding has to read. Default 0.
-	Cost float64 `yaml:"cost"`
+	Cost float64 `yaml:"cost" range:"[0,inf)"`
 	// Distill trains the drafter on the rollouts.
 	Distill Distill `yaml:"distill"`
 }
@@ -140,9 +140,9 @@ type Speculative struct {
 type Distill struct {
 	// Every is the number of steps between updates of the drafter; 0 never.
 	// Default 0.
-	Every int `yaml:"every"`
+	Every int `yaml:"every" range:"[0,2^24]"`
 	// LR is their learning rate, above 0. Default 1e-3.
-	LR float64 `yaml:"lr"`
+	LR float64 `yaml:"lr" range:"(0,10]"`
 }
 
 // Values of Speculative's words.
@@ -172,18 +172,18 @@ type KVRetention struct {
 	// (StreamingLLM, 2309.17453), or heavy_hitter, which keeps of the rest those
 	// that have received the most attention, by layer and key head (H2O,
 	// 2306.14048). Default window.
-	Policy string `yaml:"policy"`
+	Policy string `yaml:"policy" oneof:"window heavy_hitter"`
 	// Keep is the share of the positions that stay, [0, 1]; 1 keeps all and changes
 	// no bit. Default 0.5, as in Shadow Mask Distillation (2605.06850).
-	Keep float64 `yaml:"keep"`
+	Keep float64 `yaml:"keep" range:"[0,1]"`
 	// Budget, above 0, is their number, in the place of keep. Default 0.
-	Budget int `yaml:"budget"`
+	Budget int `yaml:"budget" range:"[0,2^16]"`
 	// Sinks is the number of first positions that always stay. Default 4
 	// (StreamingLLM).
-	Sinks int `yaml:"sinks"`
+	Sinks int `yaml:"sinks" range:"[0,2^16]"`
 	// Recent is the number of newest positions that always stay, the one being read
 	// included, 1 or more. Default 8.
-	Recent int `yaml:"recent"`
+	Recent int `yaml:"recent" range:"[1,2^16]"`
 }
 
 // Values of KVRetention.Policy.

@@ -116,6 +116,7 @@ func splitField(line string, fields []string) (field, problem string) {
 // faults checks every section.
 func (r Recipe) faults() Faults {
 	c := &checker{}
+	c.errs("", method.CheckTags(&r), nil) // what tags say; the rest is of several fields
 	c.name(r.Name)
 	c.within("steps", r.Steps, 1, maxSteps)
 	c.within("max_generated_tokens", r.MaxGeneratedTokens, 0, math.MaxInt32)
@@ -207,24 +208,12 @@ func differences(m, checkpoint model.Config, name string) Faults {
 // rollout checks the sampling engine.
 func (c *checker) rollout(r Rollout) {
 	c.numerics("rollout.numerics", r.Numerics)
-	c.real("rollout.temperature", r.Temperature, 0, 100, "(")
-	c.real("rollout.top_p", r.TopP, 0, 1, "(")
-	c.within("rollout.top_k", r.TopK, 0, 1<<20)
-	c.within("rollout.max_tokens", r.MaxTokens, 1, maxTokens)
 	if c.within("rollout.prompts", r.Prompts, 1, maxResponses) && c.within("rollout.group", r.Group, 1, maxResponses) {
 		c.that(r.Responses() <= maxResponses, "rollout.prompts", "%d prompts of %d responses are %d, more than %d", r.Prompts, r.Group, r.Responses(), maxResponses)
 	}
-	c.within("rollout.slots", r.Slots, 0, maxResponses)
-	c.within("rollout.prefill_chunk", r.PrefillChunk, 0, maxTokens)
-	c.word("rollout.log_probs", r.LogProbs, ProcessedLogProbs, RawLogProbs, TemperedLogProbs)
 	c.speculative(r)
 	c.fusion(r)
 	if k := r.KVRetention; k != nil {
-		c.word("rollout.kv_retention.policy", k.Policy, RetainWindow, RetainHeavyHitter)
-		c.real("rollout.kv_retention.keep", k.Keep, 0, 1, "")
-		c.within("rollout.kv_retention.budget", k.Budget, 0, maxTokens)
-		c.within("rollout.kv_retention.sinks", k.Sinks, 0, maxTokens)
-		c.within("rollout.kv_retention.recent", k.Recent, 1, maxTokens)
 		c.that(k.Policy != RetainHeavyHitter || !r.PrefixCache, "rollout.prefix_cache",
 			"true shares keys and values, and kv_retention heavy_hitter needs the attention that each prompt gave them: use false")
 	}
@@ -245,14 +234,6 @@ func (c *checker) speculative(r Rollout) {
 	if s.Numerics != nil {
 		c.numerics(at+"numerics", *s.Numerics)
 	}
-	c.within(at+"draft", s.Draft, 1, 64)
-	c.within(at+"refresh", s.Refresh, 0, maxSteps)
-	c.word(at+"verify", s.Verify, VerifyExact, VerifyLossy, VerifyGreedy)
-	c.real(at+"tau", s.Tau, 0, math.Inf(1), "")
-	c.word(at+"log_probs", s.LogProbs, VerifierLogProbs, DrafterLogProbs, LawLogProbs)
-	c.real(at+"cost", s.Cost, 0, math.Inf(1), "")
-	c.within(at+"distill.every", s.Distill.Every, 0, maxSteps)
-	c.real(at+"distill.lr", s.Distill.LR, 0, 10, "(")
 
 	c.that(s.Tau == 0 || s.Verify == VerifyLossy, at+"tau", "%v is the leniency of verify lossy: use 0 with %s", s.Tau, s.Verify)
 	c.that(s.Refresh == 0 || s.Drafter == DrafterSelf, at+"refresh", "%d copies the policy, and %s is another model: use 0, or distill", s.Refresh, s.Drafter)
@@ -285,28 +266,12 @@ func (c *checker) learner(r Recipe) {
 		c.that(l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",
 			"%d are more than the %d responses of a step (rollout.prompts x rollout.group)", l.Minibatches, r.Rollout.Responses())
 	}
-	c.optimizer("learner.optimizer", l.Optimizer)
 	s := l.LossScale
 	c.word("learner.loss_scale.mode", s.Mode, ScaleAuto, ScaleDynamic, ScaleNone)
 	fraction, _ := math.Frexp(s.Initial)
 	c.that(s.Initial >= 1 && s.Initial <= 1<<24 && fraction == 0.5, "learner.loss_scale.initial",
 		"%v is not a power of two between 1 and 2^24", s.Initial)
 	c.within("learner.loss_scale.growth_interval", s.GrowthInterval, 1, maxSteps)
-}
-
-// optimizer checks one optimiser's fields.
-func (c *checker) optimizer(path string, o Optimizer) {
-	c.word(path+".name", o.Name, AdamW)
-	c.real(path+".lr", o.LR, 0, 10, "")
-	c.real(path+".beta1", o.Beta1, 0, 1, ")")
-	c.real(path+".beta2", o.Beta2, 0, 1, ")")
-	c.real(path+".eps", o.Eps, 0, 1, "(")
-	c.real(path+".weight_decay", o.WeightDecay, 0, math.Inf(1), "")
-	c.real(path+".clip_norm", o.ClipNorm, 0, math.Inf(1), "")
-	c.within(path+".warmup", o.Warmup, 0, maxSteps)
-	c.word(path+".decay", o.Decay, DecayConstant, DecayLinear, DecayCosine)
-	c.real(path+".decay_start", o.DecayStart, 0, 1, ")")
-	c.real(path+".final", o.Final, 0, 1, "")
 }
 
 // correction checks each method, the section's own words, and then the
@@ -330,7 +295,6 @@ func (c *checker) correction(r Correction) {
 func (c *checker) pretrain(p Pretrain) {
 	c.within("pretrain.steps", p.Steps, 1, maxSteps)
 	c.within("pretrain.batch", p.Batch, 1, maxResponses)
-	c.optimizer("pretrain.optimizer", p.Optimizer)
 	if j := p.Rejection; j != nil {
 		c.within("pretrain.rejection.prompts", j.Prompts, 1, maxResponses)
 		c.within("pretrain.rejection.samples", j.Samples, 1, maxEvalSamples)
