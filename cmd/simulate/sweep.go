@@ -54,6 +54,7 @@ that of the job: of a Slurm array (SLURM_ARRAY_TASK_ID, _MIN, _COUNT, _STEP) or 
 Examples:
   simulate sweep screen.yaml --dry-run
   simulate sweep screen.yaml --out runs/screen
+  simulate sweep quick --loss sapo --only method=none+token_tis-2+sapo,stressor=matched+age16+router4 --out runs/sapo
   simulate sweep screen.yaml --out runs/screen --shard 0/2
   simulate sweep merge runs/screen
   simulate sweep job slurm screen.yaml --parts 16 --out runs/screen > screen.sh && sh screen.sh
@@ -63,6 +64,7 @@ Examples:
 type sweepRunCmd struct {
 	Of     []string `arg:"" name:"file" complete:"recipes" help:"The file of a sweep, or a shipped one: screen, confirm, models, doses, quick; with --sweep, recipes: shipped ones or files."`
 	Sweep  []string `sep:"none" help:"Vary a field of the recipes; may be repeated, the first varies slowest." placeholder:"PATH=VALUE,VALUE" complete:"fields"`
+	Loss   []string `help:"Add policy losses to the methods of the file, with the rollout engine's log-probs as anchor." placeholder:"NAME"`
 	Seeds  number   `help:"Number of seeds in a row, from --seed or else the first of the file or recipe; 0 for those of the file, or one." default:"0" max:"100000" placeholder:"N"`
 	Only   []string `sep:"none" help:"Run these cells alone for now; may be repeated: any of them." placeholder:"FACTOR=VALUE+VALUE,..."`
 	Shard  string   `help:"Run part I, from 0, of N parts." placeholder:"I/N"`
@@ -150,6 +152,13 @@ func (c *sweepRunCmd) plan() (*sweep.Plan, error) {
 		if plan, err = readPlan(c.Of[0]); err != nil {
 			return nil, err
 		}
+		if len(c.Loss) > 0 {
+			if err := plan.AddLosses(c.Loss); err != nil {
+				return nil, bad("--loss: %w", err)
+			}
+		}
+	} else if len(c.Loss) > 0 {
+		return nil, bad("--loss: adds to the methods of a file: with --sweep use loss=A,B")
 	} else {
 		var err error
 		if plan, err = sweep.ParseFlags(c.Of, c.Sweep); err != nil {

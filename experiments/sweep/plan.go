@@ -121,6 +121,33 @@ func (f Factor) Numbers() []float64 {
 	return list
 }
 
+// AddLosses puts policy losses, by name, among the values of the factor method, with
+// the rollout engine's log-probs as anchor: their ratio then sees the gap between the
+// engines.
+func (p *Plan) AddLosses(names []string) error {
+	at := slices.IndexFunc(p.Factors, func(f Factor) bool { return f.Name == "method" })
+	if at < 0 {
+		return fmt.Errorf("%s has no factor method to add a loss to", p.Name)
+	}
+	f := &p.Factors[at]
+	f.Values = slices.Clone(f.Values)
+	for _, name := range names {
+		if slices.ContainsFunc(f.Values, func(v Value) bool { return v.Name == name }) {
+			return fmt.Errorf("the method %s is there already", name)
+		}
+		v := Value{Name: name, Labels: []Label{{"group", "loss"}, {"setting", "anchor rollout"}}}
+		for _, text := range []string{"anchor=rollout", "loss=" + name} {
+			change, err := recipe.ParseChange("--loss "+name+":", text)
+			if err != nil {
+				return err
+			}
+			v.Set = append(v.Set, change)
+		}
+		f.Values = append(f.Values, v)
+	}
+	return nil
+}
+
 // Check returns an error for a condition that no point can meet, because there is
 // no such factor, label or value.
 func (p *Plan) Check(c Condition) error {

@@ -28,8 +28,8 @@ import (
 //go:embed loss.go.tmpl
 var template string
 
-// room is where losses live, from the root of a clone.
-const room = "trainer/method/loss"
+// folder is where losses stand, from the root of a clone.
+const folder = "trainer/method/loss"
 
 // File is a file of a clone and its new text.
 type File struct{ Path, Text string }
@@ -57,7 +57,7 @@ func Loss(root, name string) ([]File, error) {
 	if !regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`).MatchString(name) {
 		return nil, fmt.Errorf("%q: the name of a loss is small letters and digits, in words joined by _, such as tanh_pg", name)
 	}
-	file, dir := name+".go", filepath.Join(root, filepath.FromSlash(room))
+	file, dir := name+".go", filepath.Join(root, filepath.FromSlash(folder))
 	if !built(file) {
 		return nil, fmt.Errorf("%q: Go gives the file name %s a meaning of its own (a test, or one platform alone): choose another name", name, file)
 	}
@@ -67,25 +67,25 @@ func Loss(root, name string) ([]File, error) {
 	}
 	typeName := goName(name)
 	text := strings.NewReplacer("tanh_pg", name, "TanhPG", typeName, "tanhPG", unexported(typeName)).Replace(template)
-	for _, declared := range []string{typeName, "New" + typeName, unexported(typeName) + "Spec"} {
+	for _, declared := range []string{typeName, unexported(typeName) + "Spec"} {
 		if at, ok := pack.declared[declared]; ok {
 			return nil, fmt.Errorf("%q: %s declares %s already: choose another name", name, at, declared)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
-		return nil, fmt.Errorf("%q: %s/%s is there already: choose another name", name, room, file)
+		return nil, fmt.Errorf("%q: %s/%s is there already: choose another name", name, folder, file)
 	}
 	registry, err := pack.withLine(name, Line(name))
 	if err != nil {
 		return nil, err
 	}
-	return []File{{room + "/" + file, text}, {room + "/" + registryFile, registry}}, nil
+	return []File{{folder + "/" + file, text}, {folder + "/" + registryFile, registry}}, nil
 }
 
 // Line is a loss's line in the registry.
 func Line(name string) string {
 	typeName := goName(name)
-	return fmt.Sprintf("\t{Spec: %sSpec, New: func() Loss { return New%s() }},\n", unexported(typeName), typeName)
+	return fmt.Sprintf("\t{Spec: %sSpec, New: func() Loss { return method.New[%s]() }},\n", unexported(typeName), typeName)
 }
 
 // built reports whether Go would compile a file of that name everywhere.

@@ -76,13 +76,16 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if lines := strings.Count(blocks[0], "\n"); lines > 40 {
+		t.Errorf("the file has %d lines, more than 40", lines)
+	}
 	if blocks[0] != files[0].Text {
 		t.Error("the README's file is not what `simulate new loss tanh_pg` writes")
 	}
 	if blocks[1] != Line("tanh_pg") || !strings.Contains(files[1].Text, blocks[1]) {
 		t.Errorf("the README's line of the registry is not %q", Line("tanh_pg"))
 	}
-	o := overlay(t, root, []File{{room + "/tanh_pg.go", blocks[0]}, files[1]})
+	o := overlay(t, root, []File{{folder + "/tanh_pg.go", blocks[0]}, files[1]})
 	goCommand(t, root, "test", "-overlay", o, "./trainer/method/loss")
 	if testing.Short() {
 		return
