@@ -49,11 +49,11 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 		if length == 0 {
 			continue
 		}
-		s, ds := cappedExp(f.sumLogRatio(i, in.Now.Logp, in.Anchor)/length, p.LogCap)
+		mean := f.sumLogRatio(i, in.Now.Logp, in.Anchor) / length
+		s, ds := cappedExp(mean, p.LogCap)
 		meanA := f.meanAdvantage(i, length)
 		dlogp := 0.0 // of every token of the response
 		for _, n := range f.traced(i) {
-			mean := f.sumLogRatio(i, in.Now.Logp, in.Anchor) / length
 			f.note(n, "x", "mean(logp - old)", mean)
 			f.noteExp(n, "s", p.LogCap, s)
 			f.note(n, "mean_A", "mean(A)", meanA)
