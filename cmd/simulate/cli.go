@@ -34,6 +34,7 @@ type cli struct {
 	Methods    methodsCmd    `cmd:"" help:"What is implemented: formula, unit, source, defaults."`
 	Checkpoint checkpointCmd `cmd:"" help:"The base checkpoints inside the binary."`
 	Seal       sealCmd       `cmd:"" help:"Seals for claims and sweeps that were made before there were any."`
+	Pack       packCmd       `cmd:"" help:"Compresses finished sweeps and claims, which stay readable."`
 	Report     reportCmd     `cmd:"" help:"Self-contained HTML and SVG from finished runs."`
 	Bench      benchCmd      `cmd:"" help:"Tokens per second, by phase."`
 	New        newCmd        `cmd:"" help:"Files of a new method, in a clone of the source."`

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"driftlab/results/record"
 )
@@ -41,6 +42,9 @@ func openLog(dir string) (*log, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, LogFile)
+	if err := record.UnpackFile(path); err != nil { // lines are appended to plain ones
+		return nil, storage(path, err)
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err == nil {
 		err = f.Truncate(size)
@@ -81,11 +85,17 @@ func (o *Outcome) line() ([]byte, error) {
 	return append(record.SealLine(text), '\n'), nil
 }
 
+// hasLog reports whether a folder has a log, packed or not.
+func hasLog(dir string) bool {
+	found, _ := filepath.Glob(filepath.Join(dir, LogFile+"*"))
+	return slices.Contains(found, filepath.Join(dir, LogFile)) || slices.Contains(found, filepath.Join(dir, LogFile+record.PackedSuffix))
+}
+
 // readLog reads the whole lines of a folder's log by run, and how many bytes they
 // are. What a killed process was still writing is left out.
 func readLog(dir string) (done map[string]Outcome, size int64, err error) {
 	path := filepath.Join(dir, LogFile)
-	data, err := os.ReadFile(path)
+	data, err := record.ReadLines(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, storage(path, err)
 	}
@@ -139,6 +149,10 @@ func parseLine(line []byte) (o Outcome, err error) {
 
 // storage is an error of the operating system about a file of the folder.
 func storage(path string, err error) error {
+	var known *record.FolderError
+	if errors.As(err, &known) {
+		return err
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err

@@ -16,14 +16,12 @@ import (
 func Parts(dirs []string) ([]string, error) {
 	var parts []string
 	for _, dir := range dirs {
-		below, err := filepath.Glob(filepath.Join(dir, "shard-*", LogFile))
+		below, err := filepath.Glob(filepath.Join(dir, "shard-*"))
 		if err != nil {
 			return nil, err
 		}
-		for i, path := range below {
-			below[i] = filepath.Dir(path)
-		}
-		if _, err := os.Stat(filepath.Join(dir, LogFile)); err == nil || len(below) == 0 {
+		below = slices.DeleteFunc(below, func(part string) bool { return !hasLog(part) })
+		if hasLog(dir) || len(below) == 0 {
 			below = append(below, dir)
 		}
 		for _, part := range below {

@@ -19,7 +19,7 @@ func Seal(dir string) (sealed int, err error) {
 	defer lock.Release()
 	for _, name := range []string{IndexFile, LogFile} {
 		path := filepath.Join(dir, name)
-		text, err := os.ReadFile(path)
+		text, err := record.ReadLines(path)
 		if os.IsNotExist(err) {
 			continue
 		}
@@ -38,7 +38,7 @@ func Seal(dir string) (sealed int, err error) {
 		if n == 0 {
 			continue
 		}
-		if err := record.WriteFile(dir, name, whole); err != nil {
+		if err := record.WriteLines(dir, name, whole); err != nil {
 			return sealed, err
 		}
 		sealed += n

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
@@ -16,9 +18,13 @@ import (
 type published struct {
 	dir   fs.FS
 	files map[string]any // what was read, by name
+	// packed are the files that are packed in a folder, by its name.
+	packed map[string]map[string][]byte
 }
 
-func newPublished(dir fs.FS) *published { return &published{dir, map[string]any{}} }
+func newPublished(dir fs.FS) *published {
+	return &published{dir, map[string]any{}, map[string]map[string][]byte{}}
+}
 
 // root is where the files are found from the top of the repository.
 const root = "results/published"
@@ -28,7 +34,7 @@ func (p *published) open(name string) (any, error) {
 	if v, ok := p.files[name]; ok {
 		return v, nil
 	}
-	text, err := fs.ReadFile(p.dir, name)
+	text, err := p.read(name)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +44,27 @@ func (p *published) open(name string) (any, error) {
 	}
 	p.files[name] = v
 	return v, nil
+}
+
+// read reads a file, also one that is packed in its folder.
+func (p *published) read(name string) ([]byte, error) {
+	text, err := fs.ReadFile(p.dir, name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return text, err
+	}
+	dir, base := path.Split(name)
+	files, known := p.packed[dir]
+	if !known {
+		var failed error
+		if files, failed = record.ReadPackedFiles(p.dir, path.Clean(dir)); failed != nil {
+			return nil, failed
+		}
+		p.packed[dir] = files
+	}
+	if text, ok := files[base]; ok {
+		return text, nil
+	}
+	return nil, err
 }
 
 // number reads the figure at a field of a JSON file, the mean of a list of them.

@@ -42,11 +42,13 @@ type folder struct {
 	size  string // the folder of its observations
 	mu    sync.Mutex
 	sums  *record.Sums
+	// packed are the files that are packed in a folder, by its name.
+	packed map[string]map[string][]byte
 }
 
 // openFolder reads the seals of a claim's folder, which need not be there yet.
 func openFolder(dir string, c claim.Claim, size claim.Size) (*folder, error) {
-	f := &folder{claim: c, root: dir, dir: claimFolder(dir, c), size: sizeFolder(c, size)}
+	f := &folder{claim: c, root: dir, dir: claimFolder(dir, c), size: sizeFolder(c, size), packed: map[string]map[string][]byte{}}
 	var err error
 	f.sums, err = record.ReadSums(f.dir)
 	return f, err
@@ -56,15 +58,29 @@ func openFolder(dir string, c claim.Claim, size claim.Size) (*folder, error) {
 func (f *folder) read(name string) ([]byte, error) {
 	at := filepath.Join(f.dir, filepath.FromSlash(name))
 	text, err := os.ReadFile(at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = f.unpacked(name)
+	}
+	if text == nil || err != nil {
+		return nil, err
+	}
 	return text, f.sums.Check(name, text, f.remedy())
+}
+
+// unpacked returns a file that is packed in its folder; nil if it is not.
+func (f *folder) unpacked(name string) ([]byte, error) {
+	dir, base := path.Split(name)
+	files, known := f.packed[dir]
+	if !known {
+		var err error
+		if files, err = record.ReadPackedFiles(os.DirFS(filepath.Join(f.dir, filepath.FromSlash(dir))), "."); err != nil {
+			return nil, err
+		}
+		f.packed[dir] = files
+	}
+	return files[base], nil
 }
 
 // remedy is what to do about a damaged file.
@@ -117,8 +133,8 @@ func (f *folder) observations(seeds []uint64) ([]*claim.Observation, error) {
 // missing are the seeds without an observation.
 func (f *folder) missing(seeds []uint64) []uint64 {
 	return slices.DeleteFunc(slices.Clone(seeds), func(seed uint64) bool {
-		_, err := os.Stat(filepath.Join(f.dir, f.size, seedFile(seed)))
-		return err == nil
+		text, err := f.read(path.Join(f.size, seedFile(seed)))
+		return text != nil || err != nil
 	})
 }
 

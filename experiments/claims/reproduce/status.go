@@ -106,7 +106,9 @@ func (s *Status) here(dir string, c claim.Claim) {
 	if err == nil {
 		k, ok, err = f.verdict()
 	}
-	switch seeds, _ := filepath.Glob(filepath.Join(claimFolder(dir, c), "*", seedFiles)); {
+	seeds, _ := filepath.Glob(filepath.Join(claimFolder(dir, c), "*", seedFiles))
+	packed, _ := filepath.Glob(filepath.Join(claimFolder(dir, c), "*", record.PackedFiles))
+	switch {
 	case err != nil:
 		s.Status = "damaged"
 	case ok:
@@ -114,7 +116,7 @@ func (s *Status) here(dir string, c claim.Claim) {
 		if k.provisional() {
 			s.Status = "quick"
 		}
-	case len(seeds) > 0:
+	case len(seeds)+len(packed) > 0:
 		s.Status = "partial"
 	}
 }

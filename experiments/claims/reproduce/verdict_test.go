@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"testing"
 
@@ -98,8 +97,12 @@ func TestVerdictsFollowTheData(t *testing.T) {
 			continue // as most of what is thrown together does
 		}
 		var runs []figures
+		folder, err := openFolder(publishedDir, r.Claim, claim.Full)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, seed := range r.Seeds {
-			text, err := os.ReadFile(filepath.Join(claimFolder(publishedDir, r.Claim), sizeFolder(r.Claim, claim.Full), seedFile(seed)))
+			text, err := folder.read(path.Join(folder.size, seedFile(seed)))
 			if err != nil {
 				t.Fatal(err)
 			}

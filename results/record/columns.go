@@ -1,0 +1,199 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// JSON lines of one kind are stored by columns: the form of a line stands once, without its
+// numbers and strings, and these stand column by column, where like is next to like. zstd
+// makes of it three quarters of what it makes of the lines. Every byte comes back.
+
+// slot stands in the form of a line where the line has a number or a string. JSON has no such byte.
+const slot = 0
+
+// PackLines compresses lines of JSON; the last one has to be whole.
+func PackLines(text []byte) ([]byte, error) {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return nil, errors.New("the last line is torn")
+	}
+	var forms, order []byte // each form, and the form of each line
+	var ids []string        // of the columns
+	columns, known := map[string][]byte{}, map[string]int{}
+	lines := 0
+	for line := range bytes.Lines(text) {
+		shape, values, of := split(line[:len(line)-1])
+		if _, ok := known[string(shape)]; !ok {
+			known[string(shape)] = len(known)
+			forms = append(append(forms, shape...), '\n')
+		}
+		order = append(strconv.AppendInt(order, int64(known[string(shape)]), 10), '\n')
+		lines++
+		for i, id := range of {
+			if _, ok := columns[id]; !ok {
+				ids = append(ids, id)
+			}
+			columns[id] = append(append(columns[id], values[i]...), '\n')
+		}
+	}
+	out := fmt.Appendf(nil, "%d\n%d\n%s%s", lines, len(known), forms, order)
+	for _, id := range ids {
+		out = append(out, columns[id]...)
+	}
+	packed, err := compress(out)
+	if err != nil {
+		return nil, err
+	}
+	if back, err := UnpackLines(packed); err != nil || !bytes.Equal(back, text) {
+		return nil, errors.New("not lines of JSON")
+	}
+	return packed, nil
+}
+
+// split takes the numbers and strings out of a line, and says of each in which column it
+// stands: that of the key before it, and how often the line had this key. Keys stay.
+func split(line []byte) (shape []byte, values [][]byte, columns []string) {
+	column, times := "", map[string]int{}
+	for at := 0; at < len(line); {
+		end := at + 1
+		switch line[at] {
+		case '{', '}', '[', ']', ',', ':':
+			shape, at = append(shape, line[at]), end
+			continue
+		case slot:
+		case '"':
+			for end < len(line) && line[end] != '"' {
+				if line[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			end = min(end+1, len(line))
+			if end < len(line) && line[end] == ':' {
+				key := string(line[at:end])
+				times[key]++
+				column = key + strconv.Itoa(times[key])
+				shape, at = append(shape, key...), end
+				continue
+			}
+		default:
+			for end < len(line) && bytes.IndexByte([]byte("{}[],:\"\x00"), line[end]) < 0 {
+				end++
+			}
+		}
+		shape, values, columns, at = append(shape, slot), append(values, line[at:end]), append(columns, column), end
+	}
+	return shape, values, columns
+}
+
+// errPacked says of what cannot be unpacked that it is not what was packed.
+var errPacked = errors.New("not lines as they were packed")
+
+// UnpackLines returns the lines that PackLines compressed.
+func UnpackLines(packed []byte) ([]byte, error) {
+	text, err := decompress(packed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errPacked, err)
+	}
+	rest := &unread{text: text}
+	order, forms := make([]int, rest.count()), make([][]byte, rest.count())
+	of := make([][]string, len(forms)) // the columns of a form
+	for i := range forms {
+		forms[i] = rest.line()
+		_, _, of[i] = split(forms[i])
+	}
+	var ids []string
+	size := map[string]int{}
+	for i := range order {
+		if order[i], err = strconv.Atoi(string(rest.line())); err != nil || order[i] < 0 || order[i] >= len(forms) {
+			return nil, errPacked
+		}
+		for _, id := range of[order[i]] {
+			if size[id] == 0 {
+				ids = append(ids, id)
+			}
+			size[id]++
+		}
+	}
+	columns := map[string]*unread{}
+	for _, id := range ids {
+		start := rest.text
+		for range size[id] {
+			rest.line()
+		}
+		columns[id] = &unread{text: start[:len(start)-len(rest.text)]}
+	}
+	if rest.short || len(rest.text) > 0 {
+		return nil, errPacked
+	}
+	var out []byte
+	for _, n := range order {
+		i := 0
+		for _, c := range forms[n] {
+			if c != slot {
+				out = append(out, c)
+				continue
+			}
+			out = append(out, columns[of[n][i]].line()...)
+			i++
+		}
+		out = append(out, '\n')
+	}
+	return out, nil
+}
+
+// unread is what is still to be read of a text, line by line.
+type unread struct {
+	text  []byte
+	short bool // more was asked for than there is
+}
+
+func (u *unread) line() []byte {
+	line, rest, ok := bytes.Cut(u.text, []byte{'\n'})
+	u.text, u.short = rest, u.short || !ok
+	return line
+}
+
+// count reads a number of lines, of which no more can be than there are bytes.
+func (u *unread) count() int {
+	n, err := strconv.Atoi(string(u.line()))
+	if err != nil || n < 0 || n > len(u.text) {
+		u.short = true
+		return 0
+	}
+	return n
+}
+
+// packedWindow is how far back zstd looks for what it has seen.
+const packedWindow = 32 << 20
+
+// Both have large tables, and serve all files.
+var (
+	zstdWriter = sync.OnceValues(func() (*zstd.Encoder, error) {
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(packedWindow), zstd.WithEncoderConcurrency(1))
+	})
+	zstdReader = sync.OnceValues(func() (*zstd.Decoder, error) {
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+	})
+)
+
+func compress(text []byte) ([]byte, error) {
+	w, err := zstdWriter()
+	if err != nil {
+		return nil, err
+	}
+	return w.EncodeAll(text, nil), nil
+}
+
+func decompress(packed []byte) ([]byte, error) {
+	r, err := zstdReader()
+	if err != nil {
+		return nil, err
+	}
+	return r.DecodeAll(packed, nil)
+}
