@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"flag"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,9 @@ import (
 
 	"driftlab/experiments/diagnose/synthetic"
 )
+
+// fresh is for the nightly tests: as many fresh worlds as a rate takes, in minutes.
+var fresh = flag.Bool("fresh", false, "analyse hundreds of fresh worlds in place of a few of each kind")
 
 // of analyses a planted world.
 func of(w synthetic.SyntheticDump) (Report, map[string]float64) {
@@ -18,9 +22,9 @@ func of(w synthetic.SyntheticDump) (Report, map[string]float64) {
 
 // Fresh healthy worlds are called healthy: no fault, and no cause but precision. Of equal engines no more is said than that there is no gap.
 func TestFreshHealthyWorlds(t *testing.T) {
-	n := 200
-	if testing.Short() {
-		n = 12
+	n := 12
+	if *fresh {
+		n = 200
 	}
 	faulty, precise := 0, 0
 	for seed := range n {
@@ -66,9 +70,9 @@ func first(r Report) (string, bool) {
 // Fresh worlds of one cause have it first, and never another one named; those of two have both listed,
 // with parts that are about theirs.
 func TestFreshWorlds(t *testing.T) {
-	each := 24
-	if testing.Short() {
-		each = 5
+	each := 5
+	if *fresh {
+		each = 24
 	}
 	right, n, alone, named, parts, close, listed, above := 0, 0, 0, 0, 0, 0, 0, 0
 	for i, c := range synthetic.Cases {

@@ -154,9 +154,9 @@ func TestSwapped(t *testing.T) {
 // A penalty in the rollout engine is named, and a gap of any other cause is not taken for one: the largest part that
 // repetition explains in 200 worlds is below the limit.
 func TestPenalty(t *testing.T) {
-	worlds := 20
-	if testing.Short() {
-		worlds = 2
+	worlds := 2
+	if *fresh {
+		worlds = 20
 	}
 	for i, c := range synthetic.Cases {
 		for k := range worlds {
