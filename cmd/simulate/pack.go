@@ -14,7 +14,7 @@ type packCmd struct {
 
 // Help is the long help text.
 func (*packCmd) Help() string {
-	return `Compresses finished results to about an eighth: runs.jsonl of a sweep, and the observations of each claim into one file. They are
+	return `Compresses finished results: runs.jsonl of a sweep to an eighth, the observations of each claim into one file, to a third. They are
 stored by columns with zstd, and every byte comes back. Every command reads packed folders as they are, and the seals stay those
 of the plain lines. A run that writes into a packed sweep makes its log plain again.
 
