@@ -50,10 +50,10 @@ func armList() string {
 
 // headlined is the document of simulate --json.
 type headlined struct {
-	Dir      string                `json:"dir"`
-	Report   string                `json:"report"`
-	Picture  string                `json:"picture"`
-	Gap      *measure.Measurement  `json:"gap"`
+	Dir      string                   `json:"dir"`
+	Report   string                   `json:"report"`
+	Picture  string                   `json:"picture"`
+	Gap      *measure.Measurement     `json:"gap"`
 	Outcomes []experiments.ArmOutcome `json:"outcomes"`
 }
 
