@@ -45,10 +45,10 @@ func (r Rule) value(s *series, window int) float64 {
 			before = append(before, x)
 		}
 	}
-	if len(before) == 0 || median(before) <= 0 {
+	if len(before) == 0 || stats.Median(before) <= 0 {
 		return math.NaN()
 	}
-	return v / median(before)
+	return v / stats.Median(before)
 }
 
 // common are limits in use.
@@ -148,7 +148,7 @@ func (t *tally) rates() Rates {
 		r.FlaggedRuns = float64(t.flagged) / float64(t.runs)
 	}
 	if len(t.leads) > 0 {
-		r.Lead = record.Number(median(t.leads))
+		r.Lead = record.Number(stats.Median(t.leads))
 	}
 	return r
 }

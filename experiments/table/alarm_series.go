@@ -75,7 +75,7 @@ func (s *series) collapse() int {
 		switch {
 		case s.staysDown(peak, w, wait):
 			return w
-		case len(norms) > 1 && s.at(gradTopMetric, w) > spike*median(norms) && s.collapsesWithin(peak, w, wait):
+		case len(norms) > 1 && s.at(gradTopMetric, w) > spike*stats.Median(norms) && s.collapsesWithin(peak, w, wait):
 			return w
 		}
 		if r := s.at(rewardMetric, w); r > peak {
@@ -114,11 +114,4 @@ func (s *series) collapsesWithin(peak float64, after, wait int) bool {
 		}
 	}
 	return false
-}
-
-// median of some values.
-func median(x []float64) float64 {
-	order := stats.Order(x)
-	n := len(x)
-	return (x[order[(n-1)/2]] + x[order[n/2]]) / 2
 }

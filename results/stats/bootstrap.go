@@ -53,20 +53,8 @@ func stratified(strata [][]float64, statistic func(strata [][]float64) float64) 
 		draws[i] = statistic(sample)
 	}
 	slices.Sort(draws)
-	out.Low, out.High = quantile(draws, (1-level)/2), quantile(draws, (1+level)/2)
+	out.Low, out.High = Quantile(draws, (1-level)/2), Quantile(draws, (1+level)/2)
 	return out
-}
-
-// quantile interpolates between order statistics (R's type 7).
-func quantile(sorted []float64, q float64) float64 {
-	at := float64(q * float64(len(sorted)-1))
-	i := min(int(at), len(sorted)-2)
-	a, b := sorted[i], sorted[i+1]
-	share := at - float64(i)
-	if a == b || share == 0 {
-		return a // also infinities, whose difference is NaN
-	}
-	return a + float64((b-a)*share)
 }
 
 func paired(what string, a, b []float64) {

@@ -26,6 +26,29 @@ func Deviation(x []float64) float64 {
 	return math.Sqrt(square / float64(len(x)-1))
 }
 
+// Quantile interpolates linearly between the order statistics of a sorted list that is not
+// empty (R's type 7, and torch.quantile).
+func Quantile(sorted []float64, q float64) float64 {
+	at := float64(q * float64(len(sorted)-1))
+	i := int(at)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	a, b := sorted[i], sorted[i+1]
+	share := at - float64(i)
+	if a == b || share == 0 {
+		return a // also infinities, whose difference is NaN
+	}
+	return a + float64((b-a)*share)
+}
+
+// Median is the middle value of a list, or the mean of the two middle ones.
+func Median(x []float64) float64 {
+	order := Order(x)
+	n := len(x)
+	return (x[order[(n-1)/2]] + x[order[n/2]]) / 2
+}
+
 // Each applies a function to each entry.
 func Each(x []float64, of func(float64) float64) []float64 {
 	out := make([]float64, len(x))

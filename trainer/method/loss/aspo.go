@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
@@ -123,5 +124,5 @@ func (f *frame) entropyQuantile(i int, q float64) float64 {
 		return 0
 	}
 	slices.Sort(row)
-	return quantile(row, q)
+	return stats.Quantile(row, q)
 }

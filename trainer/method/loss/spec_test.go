@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -104,7 +105,7 @@ func termExample(t *testing.T, term Term) string {
 		if err := e.Prepare(b); err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf("entropies 0.5 1.0 2.0 in each of two responses, share 0.2\nthe 0.8 quantile of the six is %s\ngates = %v", numbersText([]float64{quantile([]float64{0.5, 0.5, 1, 1, 2, 2}, 0.8)}), b.Gate)
+		return fmt.Sprintf("entropies 0.5 1.0 2.0 in each of two responses, share 0.2\nthe 0.8 quantile of the six is %s\ngates = %v", numbersText([]float64{stats.Quantile([]float64{0.5, 0.5, 1, 1, 2, 2}, 0.8)}), b.Gate)
 	}
 	return ""
 }

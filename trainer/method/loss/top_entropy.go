@@ -1,9 +1,9 @@
 package loss
 
 import (
-	"math"
 	"slices"
 
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -23,7 +23,7 @@ type TopEntropy struct {
 var topEntropySpec = method.Spec{
 	Name: "top_entropy", Aliases: []string{"top_entropy_mask", "80/20"}, Group: "loss", Unit: method.Batch,
 	Source:   "arXiv:2506.01939; TRL top_entropy_quantile",
-	Formula:  "gate_n = 1[H_n ≥ quantile(H, 1-share)]",
+	Formula:  "gate_n = 1[H_n ≥ stats.Quantile(H, 1-share)]",
 	Gradient: "none of its own: it closes the gate of the policy term",
 	Needs:    batch.Columns{batch.Entropy},
 	Example: `entropies 0.5 1.0 2.0 in each of two responses, share 0.2
@@ -47,7 +47,7 @@ func (e *TopEntropy) Prepare(in *batch.Batch) error {
 		return nil
 	}
 	slices.Sort(e.sorted)
-	threshold := quantile(e.sorted, 1-e.Share)
+	threshold := stats.Quantile(e.sorted, 1-e.Share)
 	if in.Gate == nil {
 		in.Gate = make([]bool, in.Tokens())
 		for n := range in.Gate {
@@ -64,15 +64,3 @@ func (e *TopEntropy) Prepare(in *batch.Batch) error {
 
 // AddLoss does nothing.
 func (e *TopEntropy) AddLoss(*Grad, *batch.Batch) error { return nil }
-
-// quantile interpolates linearly between the order statistics of a sorted
-// list, as torch.quantile does.
-func quantile(sorted []float64, q float64) float64 {
-	position := float64(q * float64(len(sorted)-1))
-	below := math.Floor(position)
-	i := int(below)
-	if i+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
-	}
-	return sorted[i] + float64((position-below)*(sorted[i+1]-sorted[i]))
-}
