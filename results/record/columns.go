@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // JSON lines of one kind are stored by columns: the form of a line stands once, without its
@@ -167,33 +164,4 @@ func (u *unread) count() int {
 		return 0
 	}
 	return n
-}
-
-// packedWindow is how far back zstd looks for what it has seen.
-const packedWindow = 32 << 20
-
-// Both have large tables, and serve all files.
-var (
-	zstdWriter = sync.OnceValues(func() (*zstd.Encoder, error) {
-		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(packedWindow), zstd.WithEncoderConcurrency(1))
-	})
-	zstdReader = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
-	})
-)
-
-func compress(text []byte) ([]byte, error) {
-	w, err := zstdWriter()
-	if err != nil {
-		return nil, err
-	}
-	return w.EncodeAll(text, nil), nil
-}
-
-func decompress(packed []byte) ([]byte, error) {
-	r, err := zstdReader()
-	if err != nil {
-		return nil, err
-	}
-	return r.DecodeAll(packed, nil)
 }
