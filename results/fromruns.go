@@ -103,7 +103,7 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 	}
 	if c := PassAtKOf(groups); len(c.Arms) > 0 {
 		blocks := []Block{Charts{c}}
-		for _, by := range PassRatesOf(groups) { // of other axes: their cursors stay apart
+		for _, by := range passRatesOf(groups) { // of other axes: their cursors stay apart
 			blocks = append(blocks, Charts{by})
 		}
 		r.Sections = append(r.Sections, Section{Heading: "Several attempts", Blocks: blocks})

@@ -16,9 +16,9 @@ var passFamilies = []struct{ prefix, title, by, caption string }{
 	{"val/learner/pass_rate_of_length/", "Pass rate by length", "tokens, up to", "Of the responses of each length that occurs, in eighths of the limit."},
 }
 
-// PassRatesOf draws pass rates by difficulty and by length, before and after training
+// passRatesOf draws pass rates by difficulty and by length, before and after training
 // as PassAtKOf does. Without several samples per prompt there are no charts.
-func PassRatesOf(groups []RunGroup) []Chart {
+func passRatesOf(groups []RunGroup) []Chart {
 	var charts []Chart
 	for _, f := range passFamilies {
 		c := Chart{Title: f.title, XLabel: f.by, YLabel: "pass rate", YRange: [2]float64{0, 1}, Band: BandRange, Caption: f.caption}

@@ -16,7 +16,7 @@ func TestPassRatesOf(t *testing.T) {
 		{Name: "val/learner/pass_rate_of_length/12", Step: []int{0, 10, 20}, Value: []float64{0.1, 0.2, 0.3}},
 		{Name: "val/learner/pass_rate_of_length/24", Step: []int{0, 10}, Value: []float64{0.5, 0.6}},
 	}}
-	charts := PassRatesOf([]RunGroup{{Name: "one", Runs: []*record.Record{r}}})
+	charts := passRatesOf([]RunGroup{{Name: "one", Runs: []*record.Record{r}}})
 	if len(charts) != 1 || charts[0].Title != "Pass rate by length" || len(charts[0].Arms) != 2 {
 		t.Fatalf("%+v", charts)
 	}
@@ -25,7 +25,7 @@ func TestPassRatesOf(t *testing.T) {
 			t.Errorf("%s: %v over %v, want %v over %v", charts[0].Arms[i].Name, got.Y, got.X, want.Y, want.X)
 		}
 	}
-	if charts := PassRatesOf([]RunGroup{{Runs: []*record.Record{{Columns: r.Columns[:1]}}}}); len(charts) > 0 {
+	if charts := passRatesOf([]RunGroup{{Runs: []*record.Record{{Columns: r.Columns[:1]}}}}); len(charts) > 0 {
 		t.Errorf("without samples: %+v", charts)
 	}
 }

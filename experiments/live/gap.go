@@ -21,7 +21,7 @@ const drawn = 6
 
 // Gap are the panels of a pair: its tokens, how their differences spread, its figures.
 func Gap(gap measure.PairGap, b *batch.Batch, vocab []string) []panel.Panel {
-	return []panel.Panel{strip(b, vocab), Spread(b), figures(gap)}
+	return []panel.Panel{strip(b, vocab), spread(b), figures(gap)}
 }
 
 // strip shows the first response to each of the first prompts, token by token.
@@ -59,8 +59,8 @@ func strip(b *batch.Batch, vocab []string) panel.Panel {
 	return p
 }
 
-// Spread is how |log-ratio| is distributed, in decades, with a bar of its own for exact equality.
-func Spread(b *batch.Batch) panel.Panel {
+// spread is how |log-ratio| is distributed, in decades, with a bar of its own for exact equality.
+func spread(b *batch.Batch) panel.Panel {
 	const least, most = -9, 1
 	labels := []string{"0"}
 	for d := least; d < most; d++ {

@@ -23,7 +23,7 @@ func TestGap(t *testing.T) {
 		}
 		var panels []panel.Panel
 		m, err := measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Responses: func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
-			panels = []panel.Panel{strip(b, r.Task.New().Vocab()), Spread(b)}
+			panels = []panel.Panel{strip(b, r.Task.New().Vocab()), spread(b)}
 			return nil
 		}})
 		if err != nil {

@@ -81,7 +81,7 @@ func (x *Index) finish(dir string, done map[string]Outcome, o Tables) error {
 			return err
 		}
 	}
-	if err := record.WriteLines(dir, LogFile, text.Bytes()); err != nil {
+	if err := record.WriteLines(dir, logFile, text.Bytes()); err != nil {
 		return err
 	}
 	return x.tables(dir, rows, o)

@@ -15,15 +15,15 @@ import (
 
 // The files of a sweep's folder.
 const (
-	// LogFile has a line for every run that ended.
-	LogFile = "runs.jsonl"
-	// TimesFile says how long each took, which is nobody's result.
-	TimesFile = "times.csv"
-	// StepsFolder has the steps of every run, a file each.
-	StepsFolder = "steps"
-	// RunningFolder has those that are under way, RunsFolder those that are kept.
-	RunningFolder = "running"
-	RunsFolder    = "runs"
+	// logFile has a line for every run that ended.
+	logFile = "runs.jsonl"
+	// timesFile says how long each took, which is nobody's result.
+	timesFile = "times.csv"
+	// stepsFolder has the steps of every run, a file each.
+	stepsFolder = "steps"
+	// runningFolder has those that are under way, runsFolder those that are kept.
+	runningFolder = "running"
+	runsFolder    = "runs"
 )
 
 // log is the file of outcomes: lines are appended as runs end, and a line that was
@@ -41,7 +41,7 @@ func openLog(dir string) (*log, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, LogFile)
+	path := filepath.Join(dir, logFile)
 	if err := record.UnpackFile(path); err != nil { // lines are appended to plain ones
 		return nil, storage(path, err)
 	}
@@ -67,7 +67,7 @@ func (l *log) add(o Outcome) error {
 	}
 	if err != nil {
 		_ = l.file.Truncate(l.size) // a torn line would count as none
-		return storage(filepath.Join(l.dir, LogFile), err)
+		return storage(filepath.Join(l.dir, logFile), err)
 	}
 	l.size += int64(len(line))
 	l.done[o.Run] = o
@@ -87,14 +87,14 @@ func (o *Outcome) line() ([]byte, error) {
 
 // hasLog reports whether a folder has a log, packed or not.
 func hasLog(dir string) bool {
-	found, _ := filepath.Glob(filepath.Join(dir, LogFile+"*"))
-	return slices.Contains(found, filepath.Join(dir, LogFile)) || slices.Contains(found, filepath.Join(dir, LogFile+record.PackedSuffix))
+	found, _ := filepath.Glob(filepath.Join(dir, logFile+"*"))
+	return slices.Contains(found, filepath.Join(dir, logFile)) || slices.Contains(found, filepath.Join(dir, logFile+record.PackedSuffix))
 }
 
 // readLog reads the whole lines of a folder's log by run, and how many bytes they
 // are. What a killed process was still writing is left out.
 func readLog(dir string) (done map[string]Outcome, size int64, err error) {
-	path := filepath.Join(dir, LogFile)
+	path := filepath.Join(dir, logFile)
 	data, err := record.ReadLines(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, storage(path, err)

@@ -73,19 +73,19 @@ func Merge(parts []string, dir string, o Tables) error {
 	if missing := index.missingText(all); missing != "" {
 		return &record.FolderError{Path: dir, Problem: strings.TrimSuffix(missing, "."), Remedy: "run their shards to the end"}
 	}
-	if err := os.MkdirAll(filepath.Join(dir, StepsFolder), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, stepsFolder), 0o777); err != nil {
 		return storage(dir, err)
 	}
 	for _, run := range index.runs() {
 		if stepsThere(dir, run) || !stepsThere(home[run], run) {
 			continue
 		}
-		path := filepath.Join(home[run], StepsFolder, stepsName(run))
+		path := filepath.Join(home[run], stepsFolder, stepsName(run))
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return storage(path, err)
 		}
-		if err := record.WriteFile(filepath.Join(dir, StepsFolder), stepsName(run), data); err != nil {
+		if err := record.WriteFile(filepath.Join(dir, stepsFolder), stepsName(run), data); err != nil {
 			return err
 		}
 	}

@@ -60,10 +60,10 @@ func TestShards(t *testing.T) {
 	if err := Merge([]string{parts[0], other}, merged, Tables{}); err == nil || !strings.Contains(err.Error(), "another sweep than") {
 		t.Errorf("another sweep: %v", err)
 	}
-	text := whole[LogFile]
+	text := whole[logFile]
 	for _, part := range parts {
 		changed := resealed(t, strings.Replace(text, `"status":"finished"`, `"status":"stopped"`, 1))
-		if err := os.WriteFile(filepath.Join(part, LogFile), []byte(changed), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(part, logFile), []byte(changed), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ func Pack(dir string, undo bool) (int, error) {
 		return 0, err
 	}
 	defer lock.Release()
-	path, there := filepath.Join(dir, LogFile), filepath.Join(dir, LogFile)
+	path, there := filepath.Join(dir, logFile), filepath.Join(dir, logFile)
 	if undo {
 		there += record.PackedSuffix
 	}

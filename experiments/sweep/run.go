@@ -28,14 +28,14 @@ type Options struct {
 	Shard Shard
 	// Only, unless it is empty, runs the cells alone that meet one of the conditions.
 	Only []Condition
-	// Keep leaves the whole folder of every run in RunsFolder.
+	// Keep leaves the whole folder of every run in runsFolder.
 	Keep bool
 	// Workers is the number of cores, which the runs share; 0 means one.
 	Workers int
 	// Progress is called as runs advance, never from two goroutines at once. Its
 	// units are steps.
 	Progress func(queue.Progress)
-	// Now is a clock for TimesFile; nil keeps no times.
+	// Now is a clock for timesFile; nil keeps no times.
 	Now func() time.Time
 }
 
@@ -65,13 +65,13 @@ func Run(ctx context.Context, g *Grid, o Options) error {
 		return err
 	}
 	defer lock.Release()
-	for _, folder := range []string{StepsFolder, RunningFolder} {
+	for _, folder := range []string{stepsFolder, runningFolder} {
 		path := filepath.Join(o.Dir, folder)
 		if err := os.MkdirAll(path, 0o777); err != nil {
 			return storage(path, err)
 		}
 	}
-	record.Sweep(o.Dir, StepsFolder)
+	record.Sweep(o.Dir, stepsFolder)
 	l, err := openLog(o.Dir)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func Run(ctx context.Context, g *Grid, o Options) error {
 	if _, err := (queue.Queue[struct{}]{Cores: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
 		return err
 	}
-	_ = os.Remove(filepath.Join(o.Dir, RunningFolder)) // unless something is left in it
+	_ = os.Remove(filepath.Join(o.Dir, runningFolder)) // unless something is left in it
 	if len(w.failed) > 0 {
 		return w.failed
 	}
@@ -162,7 +162,7 @@ type work struct {
 
 // tidy removes what is under way of runs that ended: a process was killed between.
 func (w *work) tidy() error {
-	dir := filepath.Join(w.options.Dir, RunningFolder)
+	dir := filepath.Join(w.options.Dir, runningFolder)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return storage(dir, err)
@@ -195,9 +195,9 @@ func (w *work) job(c *Cell) queue.Job[struct{}] {
 
 // run makes a run, or the rest of it, and puts down what it came to.
 func (w *work) run(ctx context.Context, d *queue.JobContext, c *Cell) error {
-	folder := RunningFolder
+	folder := runningFolder
 	if w.options.Keep {
-		folder = RunsFolder
+		folder = runsFolder
 	}
 	dir := filepath.Join(w.options.Dir, folder, c.Run)
 	began := w.now()

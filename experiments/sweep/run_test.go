@@ -119,7 +119,7 @@ func TestAnyOrder(t *testing.T) {
 		if err == nil {
 			break
 		}
-		tear(t, filepath.Join(dir, LogFile), stop)
+		tear(t, filepath.Join(dir, logFile), stop)
 	}
 	again, err := Rows(dir)
 	if err != nil || len(again) != len(rows) {
@@ -131,7 +131,7 @@ func TestAnyOrder(t *testing.T) {
 		}
 	}
 	for name, text := range filesOf(t, dir) {
-		if name != LogFile && whole[name] != text {
+		if name != logFile && whole[name] != text {
 			t.Errorf("%s differs", name)
 		}
 	}
@@ -143,7 +143,7 @@ func TestLogAlone(t *testing.T) {
 	g, whole := gridOf(t, tiny), t.TempDir()
 	sweepInto(t, g, Options{Dir: whole})
 	dir := t.TempDir()
-	for _, name := range []string{LogFile, IndexFile} {
+	for _, name := range []string{logFile, IndexFile} {
 		text, err := os.ReadFile(filepath.Join(whole, name))
 		if err != nil {
 			t.Fatal(err)
@@ -188,7 +188,7 @@ func tear(t *testing.T, path string, n int) {
 func TestDamagedLog(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) {
-		if err := os.WriteFile(filepath.Join(dir, LogFile), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, logFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestSeal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	strip(LogFile)
+	strip(logFile)
 	strip(IndexFile)
 	if n, err := Seal(dir); n != 4+1 || err != nil {
 		t.Fatalf("%d lines (%v), want the 4 runs and the index", n, err)
@@ -244,10 +244,10 @@ func TestSeal(t *testing.T) {
 	if n, err := Seal(dir); n != 0 || err != nil {
 		t.Errorf("a second time: %d, %v", n, err)
 	}
-	first, _, _ := strings.Cut(whole[LogFile], "\n")
+	first, _, _ := strings.Cut(whole[logFile], "\n")
 	other, _ := record.OpenLine([]byte(first))
-	text := whole[LogFile] + strings.Replace(string(other), `"status":"finished"`, `"status":"stopped"`, 1) + "\n"
-	if err := os.WriteFile(filepath.Join(dir, LogFile), []byte(text), 0o644); err != nil {
+	text := whole[logFile] + strings.Replace(string(other), `"status":"finished"`, `"status":"stopped"`, 1) + "\n"
+	if err := os.WriteFile(filepath.Join(dir, logFile), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Seal(dir); err == nil || !strings.Contains(err.Error(), "runs.jsonl:5: a second outcome") {

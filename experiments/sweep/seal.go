@@ -17,7 +17,7 @@ func Seal(dir string) (sealed int, err error) {
 		return 0, err
 	}
 	defer lock.Release()
-	for _, name := range []string{IndexFile, LogFile} {
+	for _, name := range []string{IndexFile, logFile} {
 		path := filepath.Join(dir, name)
 		text, err := record.ReadLines(path)
 		if os.IsNotExist(err) {
@@ -27,7 +27,7 @@ func Seal(dir string) (sealed int, err error) {
 			return sealed, storage(path, err)
 		}
 		whole, n := sealLines(text)
-		if name == LogFile {
+		if name == logFile {
 			_, _, err = parseLog(path, whole)
 		} else {
 			_, err = parseIndex(path, whole)

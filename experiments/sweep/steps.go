@@ -61,12 +61,12 @@ func keepSteps(dir, run string, r *record.Record) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	return record.WriteFile(filepath.Join(dir, StepsFolder), stepsName(run), text.Bytes())
+	return record.WriteFile(filepath.Join(dir, stepsFolder), stepsName(run), text.Bytes())
 }
 
 // readSteps reads the steps of a run back.
 func readSteps(dir, run string) (*record.Record, error) {
-	path := filepath.Join(dir, StepsFolder, stepsName(run))
+	path := filepath.Join(dir, stepsFolder, stepsName(run))
 	fail := func(err error) (*record.Record, error) {
 		return nil, &record.FolderError{Path: path, Problem: err.Error(), Remedy: "remove the file: the table of steps is without this run then", Err: err}
 	}
@@ -110,6 +110,6 @@ func readSteps(dir, run string) (*record.Record, error) {
 // stepsThere reports whether a run's steps are in the folder. A log may have come without
 // them: a line of it is a finished run all the same.
 func stepsThere(dir, run string) bool {
-	_, err := os.Stat(filepath.Join(dir, StepsFolder, stepsName(run)))
+	_, err := os.Stat(filepath.Join(dir, stepsFolder, stepsName(run)))
 	return !errors.Is(err, fs.ErrNotExist)
 }

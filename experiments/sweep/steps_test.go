@@ -13,7 +13,7 @@ import (
 // what is not finite.
 func TestSteps(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, StepsFolder), 0o777); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, stepsFolder), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	var r record.Record
@@ -34,7 +34,7 @@ func TestSteps(t *testing.T) {
 	if len(entropy.Value) != 1 || entropy.Step[0] != 2 || !math.IsNaN(entropy.Value[0]) || val.Step[0] != 0 || val.Step[1] != 2 {
 		t.Errorf("actor/entropy %v, val %v", entropy, val)
 	}
-	if err := os.WriteFile(filepath.Join(dir, StepsFolder, stepsName("x")), []byte("torn"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, stepsFolder, stepsName("x")), []byte("torn"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := readSteps(dir, "x"); err == nil {

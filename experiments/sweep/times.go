@@ -14,7 +14,7 @@ func (w *work) keepTime(c *Cell, took time.Duration) {
 	if w.options.Now == nil {
 		return
 	}
-	f, err := os.OpenFile(filepath.Join(w.options.Dir, TimesFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(filepath.Join(w.options.Dir, timesFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return // nothing depends on it
 	}
@@ -25,7 +25,7 @@ func (w *work) keepTime(c *Cell, took time.Duration) {
 // Pace is how many seconds a unit of recipe.Work takes one core, by the times of the runs
 // that a folder has of the grid; 0 runs where it has none.
 func (g *Grid) Pace(dir string) (seconds float64, runs int) {
-	f, err := os.Open(filepath.Join(dir, TimesFile))
+	f, err := os.Open(filepath.Join(dir, timesFile))
 	if err != nil {
 		return 0, 0
 	}

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Sweeps are the files of the stages, for `simulate sweep NAME`.
+// sweeps are the files of the stages, for `simulate sweep NAME`.
 //
 //go:embed sweeps/*.yaml
-var Sweeps embed.FS
+var sweeps embed.FS
 
 // Names lists them without their folder and suffix, in alphabetical order.
 func Names() []string {
-	entries, err := Sweeps.ReadDir("sweeps")
+	entries, err := sweeps.ReadDir("sweeps")
 	if err != nil {
 		panic("table: " + err.Error())
 	}
@@ -29,6 +29,6 @@ func Text(name string) (text []byte, ok bool) {
 	if strings.ContainsAny(name, `/\`) {
 		return nil, false
 	}
-	text, err := Sweeps.ReadFile(path.Join("sweeps", name+".yaml"))
+	text, err := sweeps.ReadFile(path.Join("sweeps", name+".yaml"))
 	return text, err == nil
 }

@@ -91,7 +91,7 @@ func (t *Table) Report() results.Report {
 		page.Sections = append(page.Sections, section)
 	}
 	if len(all) > 0 {
-		page.Sections = append(page.Sections, results.Section{Heading: "Every row", Blocks: []results.Block{RowTable(all)}})
+		page.Sections = append(page.Sections, results.Section{Heading: "Every row", Blocks: []results.Block{rowTable(all)}})
 	}
 	warned := results.Section{Heading: "What warns", Blocks: []results.Block{t.Alarms.AlarmTable()}}
 	if len(t.Alarms.Predictors) > 0 {

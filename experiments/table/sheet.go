@@ -49,8 +49,8 @@ func figure(v float64) results.Cell {
 	return results.Number(v, 3)
 }
 
-// RowTable is the table for a page, to be sorted and searched.
-func RowTable(rows []Row) *results.Table {
+// rowTable is the table for a page, to be sorted and searched.
+func rowTable(rows []Row) *results.Table {
 	t := &results.Table{Title: "Every row", Sortable: true, Columns: []results.TableColumn{{Name: "method"}, {Name: "group"}, {Name: "stressor"}, {Name: "dose"}, {Name: "rate"}, {Name: "stage"},
 		number("n"), number("whole run"), {Name: "95 %"}, number("end"), {Name: "95 %"}, number("over none"), {Name: "95 %"}, number("drawdown"), number("collapsed"), number("ESS"), number("masked"), number("clipped"), number("acted"), number("cost"), {Name: "made by"}},
 		Note: "Pass rates of the current weights minus those of the matched run with the same seed: mean over the whole run, and of the last three evaluations; over none: the former minus no method's under the same stressor; intervals by Student's t over the seeds. " +

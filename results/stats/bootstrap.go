@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Resamples is the number of bootstrap resamples behind every interval.
-const Resamples = 10_000
+// resamples is the number of bootstrap resamples behind every interval.
+const resamples = 10_000
 
 // bootstrapSeed starts the generator of every bootstrap: intervals are a
 // function of the data alone.
@@ -43,7 +43,7 @@ func stratified(strata [][]float64, statistic func(strata [][]float64) float64) 
 		return out
 	}
 	rng := rand.New(rand.NewPCG(bootstrapSeed, uint64(out.N)))
-	draws := make([]float64, Resamples)
+	draws := make([]float64, resamples)
 	for i := range draws {
 		for k, x := range strata {
 			for j := range x {

@@ -20,12 +20,12 @@ func AUC(x, y []float64) float64 {
 	return area / (x[len(x)-1] - x[0])
 }
 
-// IQM is the interquartile mean of all runs: the mean of those that are left when
+// iqm is the interquartile mean of all runs: the mean of those that are left when
 // a quarter of their number, rounded down, is cut off at either end. Each argument
 // holds the runs of one task (of one model, one setting), and the interval is of the
 // bootstrap that draws runs within each (Agarwal et al. 2021, 2108.13264): another
 // set of runs at the same tasks. A task with one run does not vary in it.
-func IQM(tasks ...[]float64) Interval {
+func iqm(tasks ...[]float64) Interval {
 	var all []float64
 	return stratified(tasks, func(tasks [][]float64) float64 {
 		all = all[:0]
@@ -38,13 +38,13 @@ func IQM(tasks ...[]float64) Interval {
 	})
 }
 
-// Improvement is the probability that a run of a is better than one of b at the
+// improvement is the probability that a run of a is better than one of b at the
 // same task, a draw counting half, and averaged over tasks (Agarwal et al. 2021,
 // section 4.3): Mann and Whitney's U over the number of pairs. a and b hold the runs
 // of each task, whose numbers may differ; the interval is that of IQM, drawn from
 // both. It takes runs of a and b to be independent: SignFlip is for those paired by
 // seed. It panics on lengths that differ.
-func Improvement(a, b [][]float64) Interval {
+func improvement(a, b [][]float64) Interval {
 	if len(a) != len(b) {
 		panic(fmt.Sprintf("stats: Improvement over %d and %d tasks", len(a), len(b)))
 	}

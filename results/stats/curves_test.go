@@ -11,18 +11,18 @@ import (
 func TestRliable(t *testing.T) {
 	x := [][]float64{{1, 2, 1, 2}, {2, 2, 1, 1}}
 	y := [][]float64{{1, 2, 3}, {1, 2, 3}}
-	within(t, "IQM of x", IQM(x...).Estimate, 1.5, 1e-15)
-	within(t, "IQM of y", IQM(y...).Estimate, 2, 1e-15)
-	i := Improvement(x, y)
+	within(t, "IQM of x", iqm(x...).Estimate, 1.5, 1e-15)
+	within(t, "IQM of y", iqm(y...).Estimate, 2, 1e-15)
+	i := improvement(x, y)
 	within(t, "improvement of x over y", i.Estimate, 1.0/3, 1e-15)
-	within(t, "improvement of y over x", Improvement(y, x).Estimate, 2.0/3, 1e-15)
+	within(t, "improvement of y over x", improvement(y, x).Estimate, 2.0/3, 1e-15)
 	if i.N != 14 || !(i.Low < i.Estimate && i.Estimate < i.High) {
 		t.Errorf("improvement %+v", i)
 	}
 	// Wikipedia, Mann-Whitney U test: Aesop's tortoises and hares in the order
 	// T H H H H H T T T T T H, 11 wins of the tortoises' 36.
 	tortoises, hares := []float64{12, 6, 5, 4, 3, 2}, []float64{11, 10, 9, 8, 7, 1}
-	within(t, "tortoises", Improvement([][]float64{tortoises}, [][]float64{hares}).Estimate, 11.0/36, 1e-15)
+	within(t, "tortoises", improvement([][]float64{tortoises}, [][]float64{hares}).Estimate, 11.0/36, 1e-15)
 }
 
 // TestIQM: cut by hand, as scipy's trim_mean rounds, and with what cannot vary.
@@ -33,9 +33,9 @@ func TestIQM(t *testing.T) {
 		{[]float64{7, 1, 2, 3, 100, 5, 6}, []float64{2, 3, 5, 6, 7}}, // 7/4 is 1
 		{[]float64{8, 1, 2, 7, 3, 6, 4, 5}, []float64{3, 4, 5, 6}},
 	} {
-		within(t, "IQM", IQM(c.x).Estimate, Average(c.sorted), 1e-15)
+		within(t, "IQM", iqm(c.x).Estimate, Average(c.sorted), 1e-15)
 	}
-	if i := IQM([]float64{1}, []float64{2}, []float64{3}); i != (Interval{2, 2, 2, 3}) {
+	if i := iqm([]float64{1}, []float64{2}, []float64{3}); i != (Interval{2, 2, 2, 3}) {
 		t.Errorf("one run a task: %+v", i)
 	}
 }
@@ -44,10 +44,10 @@ func TestIQM(t *testing.T) {
 // and not within them has no interval, where one list of all has.
 func TestStratified(t *testing.T) {
 	low, high := []float64{1, 1, 1, 1}, []float64{5, 5, 5, 5}
-	if i := IQM(low, high); i != (Interval{3, 3, 3, 8}) {
+	if i := iqm(low, high); i != (Interval{3, 3, 3, 8}) {
 		t.Errorf("two tasks: %+v", i)
 	}
-	if i := IQM(append(low, high...)); !(i.Low < 2 && i.High > 4) {
+	if i := iqm(append(low, high...)); !(i.Low < 2 && i.High > 4) {
 		t.Errorf("one task: %+v", i)
 	}
 }
@@ -67,10 +67,10 @@ func TestIQMCoverage(t *testing.T) {
 				tasks[k][i] = rng.NormFloat64()
 			}
 		}
-		if i := IQM(tasks...); i.Low <= 0 && 0 <= i.High {
+		if i := iqm(tasks...); i.Low <= 0 && 0 <= i.High {
 			held++
 		}
-		if i := IQM(tasks[0]); i.Low <= 0 && 0 <= i.High {
+		if i := iqm(tasks[0]); i.Low <= 0 && 0 <= i.High {
 			alone++
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // power is how often a test should find what is there: 8 times of 10.
 const power = 0.8
 
-// MostReplications is where Enough gives up.
-const MostReplications = 10_000
+// mostReplications is where Enough gives up.
+const mostReplications = 10_000
 
 // SmallestEffect is the smallest true mean, of values with the given standard
 // deviation, that the two-sided 5 % t-test of n of them finds 8 times of 10, by
@@ -28,9 +28,9 @@ func SmallestEffect(sd float64, n int) float64 {
 
 // Enough is the smallest number of values with the given standard deviation of
 // which the two-sided 5 % t-test finds a true mean of that size 8 times of 10;
-// MostReplications stands for so many and more.
+// mostReplications stands for so many and more.
 func Enough(effect, sd float64) int {
-	return 2 + sort.Search(MostReplications-2, func(i int) bool { return SmallestEffect(sd, 2+i) <= math.Abs(effect) })
+	return 2 + sort.Search(mostReplications-2, func(i int) bool { return SmallestEffect(sd, 2+i) <= math.Abs(effect) })
 }
 
 // rejects is the probability that the noncentral t with df degrees of freedom and

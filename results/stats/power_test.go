@@ -64,8 +64,8 @@ func TestEnough(t *testing.T) {
 		effect, sd float64
 		want       int
 	}{
-		{0.8, 1, 15}, {0.5, 1, 34}, {-1, 2, 34}, {0.2, 1, 199}, {100, 1, 2}, {1, 0, 2}, {0, 1, MostReplications},
-		{1e-9, 1, MostReplications}, {math.NaN(), 1, MostReplications}, {math.Inf(1), 1, 2},
+		{0.8, 1, 15}, {0.5, 1, 34}, {-1, 2, 34}, {0.2, 1, 199}, {100, 1, 2}, {1, 0, 2}, {0, 1, mostReplications},
+		{1e-9, 1, mostReplications}, {math.NaN(), 1, mostReplications}, {math.Inf(1), 1, 2},
 	} {
 		if got := Enough(c.effect, c.sd); got != c.want {
 			t.Errorf("effect %v, deviation %v: %d, want %d", c.effect, c.sd, got, c.want)

@@ -6,14 +6,14 @@ import (
 )
 
 // exactFlips is the largest number of pairs whose signs are all tried, which are
-// 2^20; beyond it DrawnFlips of them are drawn.
+// 2^20; beyond it drawnFlips of them are drawn.
 const exactFlips = 20
 
 // jointFlips is the same for several lists at once.
 const jointFlips = 16
 
-// DrawnFlips is how many sign patterns are drawn beyond those numbers.
-const DrawnFlips = 100_000
+// drawnFlips is how many sign patterns are drawn beyond those numbers.
+const drawnFlips = 100_000
 
 // flipSeed starts the generator of the drawn patterns: p is a function of the
 // data alone.
@@ -58,7 +58,7 @@ func beyond(d []float64, sum, bound float64) int {
 }
 
 // signPatterns yields ways to give n pairs signs, all in the same memory and the data's
-// own first: every one of them for few pairs, else DrawnFlips drawn ones beside it.
+// own first: every one of them for few pairs, else drawnFlips drawn ones beside it.
 func signPatterns(n int) func(yield func(signs []float64) bool) {
 	return func(yield func([]float64) bool) {
 		signs := make([]float64, n)
@@ -86,5 +86,5 @@ func patterns(n int) int {
 	if n <= jointFlips {
 		return 1 << n
 	}
-	return DrawnFlips + 1
+	return drawnFlips + 1
 }

@@ -81,14 +81,14 @@ func TestSignFlipDrawn(t *testing.T) {
 		}
 	}
 	got := SignFlip(d)
-	within(t, "drawn", got, want, 4*math.Sqrt(want*(1-want)/DrawnFlips))
+	within(t, "drawn", got, want, 4*math.Sqrt(want*(1-want)/drawnFlips))
 	if again := SignFlip(d); again != got {
 		t.Errorf("drawn again it is %v, not %v", again, got)
 	}
 	for i := range d {
 		d[i] = 1
 	}
-	if got, want := SignFlip(d), 1.0/(DrawnFlips+1); got != want { // never 0
+	if got, want := SignFlip(d), 1.0/(drawnFlips+1); got != want { // never 0
 		t.Errorf("thirty of thirty: %v, want %v", got, want)
 	}
 }

@@ -108,7 +108,7 @@ func TestWestfallYoungUntested(t *testing.T) {
 		t.Errorf("no lists: %v", got)
 	}
 	many := differences(rand.New(rand.NewPCG(5, 4)), 30, 2)
-	if got, want := WestfallYoung(many)[0], 1.0/(DrawnFlips+1); got != want {
+	if got, want := WestfallYoung(many)[0], 1.0/(drawnFlips+1); got != want {
 		t.Errorf("thirty far from zero: %v, want %v", got, want)
 	}
 	defer func() {

@@ -17,8 +17,8 @@ const (
 	AnchorInterpolated AnchorPolicy = "interpolated"
 )
 
-// DefaultAnchorDecay has its centre of mass at 8 steps.
-const DefaultAnchorDecay = 0.889
+// defaultAnchorDecay has its centre of mass at 8 steps.
+const defaultAnchorDecay = 0.889
 
 // Anchored is the recipe's anchor: what it says, or what the mode of its
 // correction means, or what its schedule does.
@@ -46,7 +46,7 @@ func (r Recipe) Decay() float64 {
 	if r.AnchorDecay != nil {
 		return *r.AnchorDecay
 	}
-	return DefaultAnchorDecay
+	return defaultAnchorDecay
 }
 
 // anchor checks the anchor against the correction's mode.

@@ -47,19 +47,19 @@ func (c Change) Source() string { return c.source }
 // String is the change as --set takes it.
 func (c Change) String() string { return c.path + "=" + flow(c.value) }
 
-// SeedMark stands in a change for the seed of the run: checkpoint=models/{seed} is a
+// seedMark stands in a change for the seed of the run: checkpoint=models/{seed} is a
 // model of its own for every seed.
-const SeedMark = "{seed}"
+const seedMark = "{seed}"
 
-// ForSeed is the change with the seed where its texts have SeedMark; marked is false
+// ForSeed is the change with the seed where its texts have seedMark; marked is false
 // where none has.
 func (c Change) ForSeed(seed uint64) (own Change, marked bool) {
 	own, number := c, strconv.FormatUint(seed, 10)
 	own.value = copyTree(c.value)
 	for todo := []*yaml.Node{own.value}; len(todo) > 0; todo = todo[1:] {
 		n := todo[0]
-		if strings.Contains(n.Value, SeedMark) {
-			n.Value, marked = strings.ReplaceAll(n.Value, SeedMark, number), true
+		if strings.Contains(n.Value, seedMark) {
+			n.Value, marked = strings.ReplaceAll(n.Value, seedMark, number), true
 		}
 		todo = append(todo, n.Content...)
 	}

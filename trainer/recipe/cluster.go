@@ -32,14 +32,14 @@ type Cluster struct {
 	Costs schedule.Costs `yaml:"costs"`
 }
 
-// DefaultCluster returns the section's defaults.
-func DefaultCluster() Cluster {
+// defaultCluster returns the section's defaults.
+func defaultCluster() Cluster {
 	return Cluster{Workers: 3, Engine: 1, Trainers: 1, Behaviour: "system", Costs: schedule.DefaultCosts()}
 }
 
 // read implements reader for the section's own starting values.
 func (k *Cluster) read(d *decoder, n *yaml.Node, path string) {
-	*k = DefaultCluster()
+	*k = defaultCluster()
 	d.structure(n, path, reflect.ValueOf(k).Elem())
 }
 
@@ -63,7 +63,7 @@ func (r Recipe) graded() bool { return r.Rollout.DynamicSampling != nil || r.Rep
 // Clock is the cluster of an asynchronous schedule as its core takes it: prompts
 // of a step are the samples of an update.
 func (r Recipe) Clock() schedule.Config {
-	k := DefaultCluster()
+	k := defaultCluster()
 	if r.Cluster != nil {
 		k = *r.Cluster
 	}

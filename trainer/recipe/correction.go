@@ -78,7 +78,7 @@ func (c *Correction) preset(d *decoder, n *yaml.Node, path string) {
 		panic("recipe: preset " + n.Value + ": " + err.Error())
 	}
 	d.published = n
-	*c = DefaultCorrection()
+	*c = defaultCorrection()
 	section := decoder{doc: doc}
 	section.structure(find(doc.root, "correction"), path, reflect.ValueOf(c).Elem())
 	if len(section.faults) > 0 {

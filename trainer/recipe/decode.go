@@ -78,7 +78,7 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 		r.read(d, n, path)
 		return
 	}
-	if r, ok := target.(NodeReader); ok {
+	if r, ok := target.(nodeReader); ok {
 		r.ReadNode(Node{d, n, path})
 		return
 	}

@@ -43,14 +43,14 @@ const (
 	DistilNone     = "none"
 )
 
-// DefaultDistillation returns the section's defaults.
-func DefaultDistillation() Distillation {
+// defaultDistillation returns the section's defaults.
+func defaultDistillation() Distillation {
 	return Distillation{Advantage: DistilSeparate, PassRate: 1}
 }
 
 // read implements reader for the section's own starting values.
 func (o *Distillation) read(d *decoder, n *yaml.Node, path string) {
-	*o = DefaultDistillation()
+	*o = defaultDistillation()
 	d.structure(n, path, reflect.ValueOf(o).Elem())
 }
 

@@ -36,12 +36,12 @@ type Fusion struct {
 // FusedWithSelf is the value of Fusion.With that names the policy.
 const FusedWithSelf = "self"
 
-// DefaultFusion returns the section's defaults.
-func DefaultFusion() Fusion { return Fusion{With: FusedWithSelf, Alpha: 0.5, Until: 100} }
+// defaultFusion returns the section's defaults.
+func defaultFusion() Fusion { return Fusion{With: FusedWithSelf, Alpha: 0.5, Until: 100} }
 
 // read implements reader for the section's own starting values.
 func (f *Fusion) read(d *decoder, n *yaml.Node, path string) {
-	*f = DefaultFusion()
+	*f = defaultFusion()
 	d.structure(n, path, reflect.ValueOf(f).Elem())
 }
 

@@ -23,8 +23,8 @@ func Decode(what, file string, text []byte, into any) error {
 	return d.faults.orNil()
 }
 
-// NodeReader is a type that reads itself, in Decode.
-type NodeReader interface {
+// nodeReader is a type that reads itself, in Decode.
+type nodeReader interface {
 	// ReadNode fills the value from the node, and tells it what is wrong with it.
 	ReadNode(n Node)
 }

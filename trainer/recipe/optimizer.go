@@ -2,7 +2,7 @@ package recipe
 
 import "driftlab/precision/elementary"
 
-// Optimizer is AdamW (1711.05101) with clipping by the global norm, and the
+// Optimizer is adamW (1711.05101) with clipping by the global norm, and the
 // learning rate's course.
 type Optimizer struct {
 	// Name is the optimiser: adamw.
@@ -34,17 +34,17 @@ type Optimizer struct {
 
 // Values of Optimizer.Decay.
 const (
-	DecayConstant = "constant"
-	DecayLinear   = "linear"
-	DecayCosine   = "cosine"
+	decayConstant = "constant"
+	decayLinear   = "linear"
+	decayCosine   = "cosine"
 )
 
-// AdamW is the one value of Optimizer.Name.
-const AdamW = "adamw"
+// adamW is the one value of Optimizer.Name.
+const adamW = "adamw"
 
 // DefaultOptimizer returns the defaults for reinforcement learning.
 func DefaultOptimizer() Optimizer {
-	return Optimizer{Name: AdamW, LR: 1e-3, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1, Warmup: 5, Decay: DecayConstant}
+	return Optimizer{Name: adamW, LR: 1e-3, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1, Warmup: 5, Decay: decayConstant}
 }
 
 // Rate is the learning rate of an update, counted from 0, of a run of updates.
@@ -56,12 +56,12 @@ func (o Optimizer) Rate(update, updates int) float64 {
 	if update < o.Warmup {
 		return o.LR * float64(update+1) / float64(o.Warmup+1)
 	}
-	if o.Decay == DecayConstant {
+	if o.Decay == decayConstant {
 		return o.LR
 	}
 	start := max(float64(o.Warmup), o.DecayStart*float64(updates))
 	x := min(max((float64(update)-start)/max(float64(updates-1)-start, 1), 0), 1)
-	if o.Decay == DecayCosine {
+	if o.Decay == decayCosine {
 		return o.LR * (o.Final + float64((1-o.Final)*(1+elementary.CosPi(x))/2))
 	}
 	return o.LR * (1 - float64((1-o.Final)*x))

@@ -91,7 +91,7 @@ func (doc *document) recipe() (Recipe, error) {
 
 // read implements reader for the section's own starting values.
 func (p *Pretrain) read(d *decoder, n *yaml.Node, path string) {
-	*p = DefaultPretrain()
+	*p = defaultPretrain()
 	d.structure(n, path, reflect.ValueOf(p).Elem())
 }
 
@@ -103,19 +103,19 @@ func (j *Rejection) read(d *decoder, n *yaml.Node, path string) {
 
 // read implements reader for the section's own starting values.
 func (k *KVRetention) read(d *decoder, n *yaml.Node, path string) {
-	*k = DefaultKVRetention()
+	*k = defaultKVRetention()
 	d.structure(n, path, reflect.ValueOf(k).Elem())
 }
 
 // read implements reader for the section's own starting values.
 func (s *Speculative) read(d *decoder, n *yaml.Node, path string) {
-	*s = DefaultSpeculative()
+	*s = defaultSpeculative()
 	d.structure(n, path, reflect.ValueOf(s).Elem())
 }
 
 // read implements reader for the section's own starting values.
 func (s *DynamicSampling) read(d *decoder, n *yaml.Node, path string) {
-	*s = DefaultDynamicSampling()
+	*s = defaultDynamicSampling()
 	d.structure(n, path, reflect.ValueOf(s).Elem())
 }
 

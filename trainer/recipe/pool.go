@@ -60,15 +60,15 @@ func (p Pool) least(n int) int {
 	return n
 }
 
-// DefaultPool returns the section's defaults.
-func DefaultPool() Pool { return Pool{Prompts: 256, Keep: [2]float64{0, 1}, Samples: 16} }
+// defaultPool returns the section's defaults.
+func defaultPool() Pool { return Pool{Prompts: 256, Keep: [2]float64{0, 1}, Samples: 16} }
 
 // Sifts reports whether a prompt may be left out.
 func (p Pool) Sifts() bool { return p.Keep != [2]float64{0, 1} }
 
 // read implements reader for the section's own starting values.
 func (p *Pool) read(d *decoder, n *yaml.Node, path string) {
-	*p = DefaultPool()
+	*p = defaultPool()
 	d.structure(n, path, reflect.ValueOf(p).Elem())
 }
 

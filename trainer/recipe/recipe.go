@@ -306,22 +306,22 @@ func Default() Recipe {
 		Routing:    Routing{Replay: ReplayNone, Gates: GatesLive, Router: RouterTrained},
 		Reward:     Reward{mustChoose[reward.Shaper]("exact")},
 		Advantage:  mustChoose[advantage.Estimator]("grpo"),
-		Correction: DefaultCorrection(),
+		Correction: defaultCorrection(),
 		Loss:       mustChoose[loss.Loss]("ppo_clip"),
 		KL:         mustChoose[loss.KL]("none"),
 		Eval:       Eval{Every: 20, Prompts: 64},
 	}
 }
 
-// DefaultPretrain returns the section's defaults.
-func DefaultPretrain() Pretrain {
+// defaultPretrain returns the section's defaults.
+func defaultPretrain() Pretrain {
 	o := DefaultOptimizer()
-	o.LR, o.Decay, o.DecayStart, o.Final = 3e-3, DecayLinear, 0.6, 0.1
+	o.LR, o.Decay, o.DecayStart, o.Final = 3e-3, decayLinear, 0.6, 0.1
 	return Pretrain{Steps: 1500, Batch: 64, Optimizer: o, Balance: 0.01}
 }
 
-// DefaultCorrection returns the section's defaults: nothing is corrected.
-func DefaultCorrection() Correction {
+// defaultCorrection returns the section's defaults: nothing is corrected.
+func defaultCorrection() Correction {
 	return Correction{
 		Mode: correction.Decoupled, Weights: mustChoose[correction.Weighting]("none"),
 		Order: correction.Independent, Denominator: correction.Post, Names: "verl",

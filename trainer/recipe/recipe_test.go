@@ -142,7 +142,7 @@ func TestSet(t *testing.T) {
 	}
 	if r.Learner.Optimizer.LR != 5e-4 || r.Rollout.Numerics.KVCache.Format != precision.E4M3 || r.Rollout.Numerics.Name != "bf16" ||
 		r.Loss.Name != "gspo" || r.KL.Name != "k3" || r.Name != "other" || r.Learner.Numerics.Head != precision.FP32 ||
-		r.Learner.Numerics.Activations != precision.BF16 || r.Pretrain == nil || *r.Pretrain != DefaultPretrain() {
+		r.Learner.Numerics.Activations != precision.BF16 || r.Pretrain == nil || *r.Pretrain != defaultPretrain() {
 		t.Errorf("set to\n%s", r.YAML())
 	}
 	if d := r.Task.Params.(*task.Chain).Difficulty; d != (task.Range{2, 4}) {
@@ -217,20 +217,20 @@ func TestRate(t *testing.T) {
 		update, updates int
 		want            float64
 	}{
-		{DecayConstant, 0, 0, 0, 100, 0.2},
-		{DecayConstant, 0, 0, 3, 100, 0.8},
-		{DecayConstant, 0, 0, 4, 100, 1},
-		{DecayConstant, 0, 0, 99, 100, 1},
-		{DecayLinear, 0.6, 0.1, 60, 101, 1},
-		{DecayLinear, 0.5, 0.1, 100, 101, 0.1},
-		{DecayLinear, 0, 0, 4, 105, 1},
-		{DecayLinear, 0, 0, 54, 105, 0.5},
-		{DecayLinear, 0, 0, 104, 105, 0},
-		{DecayCosine, 0, 0, 54, 105, 0.5},
-		{DecayCosine, 0, 0.2, 104, 105, 0.2},
-		{DecayCosine, 0, 0, 29, 105, 0.5 + math.Sqrt2/4},
-		{DecayLinear, 0, 0.5, 5, 5, 0.5}, // warm-up is the whole run
-		{DecayLinear, 0, 0.5, 0, 1, 0.2},
+		{decayConstant, 0, 0, 0, 100, 0.2},
+		{decayConstant, 0, 0, 3, 100, 0.8},
+		{decayConstant, 0, 0, 4, 100, 1},
+		{decayConstant, 0, 0, 99, 100, 1},
+		{decayLinear, 0.6, 0.1, 60, 101, 1},
+		{decayLinear, 0.5, 0.1, 100, 101, 0.1},
+		{decayLinear, 0, 0, 4, 105, 1},
+		{decayLinear, 0, 0, 54, 105, 0.5},
+		{decayLinear, 0, 0, 104, 105, 0},
+		{decayCosine, 0, 0, 54, 105, 0.5},
+		{decayCosine, 0, 0.2, 104, 105, 0.2},
+		{decayCosine, 0, 0, 29, 105, 0.5 + math.Sqrt2/4},
+		{decayLinear, 0, 0.5, 5, 5, 0.5}, // warm-up is the whole run
+		{decayLinear, 0, 0.5, 0, 1, 0.2},
 	} {
 		o.Decay, o.DecayStart, o.Final = tc.decay, tc.start, tc.final
 		if got := o.Rate(tc.update, tc.updates); math.Abs(got-tc.want) > 1e-9 {

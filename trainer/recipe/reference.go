@@ -63,11 +63,11 @@ func readReference() []FieldReference {
 	r.read(schedule.CostsSource())
 	r.read(schedule.ReplaySource())
 	d := Default()
-	p, k, s, c := DefaultPretrain(), DefaultKVRetention(), DefaultSpeculative(), DefaultCluster()
+	p, k, s, c := defaultPretrain(), defaultKVRetention(), defaultSpeculative(), defaultCluster()
 	d.Pretrain, d.Rollout.KVRetention, d.Rollout.Speculative, d.Cluster = &p, &k, &s, &c
-	y, f, pool, again := DefaultDynamicSampling(), DefaultFusion(), DefaultPool(), schedule.DefaultReplay()
+	y, f, pool, again := defaultDynamicSampling(), defaultFusion(), defaultPool(), schedule.DefaultReplay()
 	d.Rollout.DynamicSampling, d.Rollout.Fusion, d.Rollout.Pool, d.Replay = &y, &f, &pool, &again
-	values, guided := DefaultPrefixValues(), DefaultDistillation()
+	values, guided := DefaultPrefixValues(), defaultDistillation()
 	d.PrefixValues, d.Distillation = &values, &guided
 	d.Rollout.Fleet = []FleetMember{{Numerics: d.Rollout.Numerics}}
 	r.walk("", reflect.ValueOf(d))

@@ -90,8 +90,8 @@ const (
 	RefuseSolved      = "solved"
 )
 
-// DefaultDynamicSampling returns the section's defaults.
-func DefaultDynamicSampling() DynamicSampling {
+// defaultDynamicSampling returns the section's defaults.
+func defaultDynamicSampling() DynamicSampling {
 	return DynamicSampling{Refuse: RefuseEqual, MaxBatches: 10}
 }
 
@@ -158,8 +158,8 @@ const (
 	LawLogProbs      = "law"
 )
 
-// DefaultSpeculative returns the section's defaults.
-func DefaultSpeculative() Speculative {
+// defaultSpeculative returns the section's defaults.
+func defaultSpeculative() Speculative {
 	return Speculative{Drafter: DrafterSelf, Draft: 4, Verify: VerifyExact, LogProbs: VerifierLogProbs, Distill: Distill{LR: 1e-3}}
 }
 
@@ -188,13 +188,13 @@ type KVRetention struct {
 
 // Values of KVRetention.Policy.
 const (
-	RetainWindow      = "window"
-	RetainHeavyHitter = "heavy_hitter"
+	retainWindow      = "window"
+	retainHeavyHitter = "heavy_hitter"
 )
 
-// DefaultKVRetention returns the section's defaults.
-func DefaultKVRetention() KVRetention {
-	return KVRetention{Policy: RetainWindow, Keep: 0.5, Sinks: 4, Recent: 8}
+// defaultKVRetention returns the section's defaults.
+func defaultKVRetention() KVRetention {
+	return KVRetention{Policy: retainWindow, Keep: 0.5, Sinks: 4, Recent: 8}
 }
 
 // Retention says over which positions the learner attends.

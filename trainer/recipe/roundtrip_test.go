@@ -62,14 +62,14 @@ func drawRecipe(t *rapid.T) Recipe {
 	}
 	r.Support.Replay = rapid.Bool().Draw(t, "support")
 	if rapid.Bool().Draw(t, "compresses") {
-		k := DefaultKVRetention()
-		k.Policy = rapid.SampledFrom([]string{RetainWindow, RetainHeavyHitter}).Draw(t, "policy")
+		k := defaultKVRetention()
+		k.Policy = rapid.SampledFrom([]string{retainWindow, retainHeavyHitter}).Draw(t, "policy")
 		k.Keep, k.Budget = rapid.Float64Range(0, 1).Draw(t, "keep"), rapid.IntRange(0, 50).Draw(t, "budget")
 		r.Rollout.KVRetention = &k
 		r.Retention = &Retention{Replay: rapid.Bool().Draw(t, "retention")}
 	}
 	if rapid.Bool().Draw(t, "drafts") {
-		s := DefaultSpeculative()
+		s := defaultSpeculative()
 		s.Draft, s.Refresh = rapid.IntRange(1, 64).Draw(t, "draft"), rapid.IntRange(0, 9).Draw(t, "refresh")
 		s.Verify = rapid.SampledFrom([]string{VerifyExact, VerifyLossy, VerifyGreedy}).Draw(t, "verify")
 		s.LogProbs = rapid.SampledFrom([]string{VerifierLogProbs, DrafterLogProbs, LawLogProbs}).Draw(t, "whose")
@@ -83,7 +83,7 @@ func drawRecipe(t *rapid.T) Recipe {
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
 	r.Schedule = drawChoice[schedule.Policy](t, "schedule")
 	if rapid.Bool().Draw(t, "refuses") {
-		s := DefaultDynamicSampling()
+		s := defaultDynamicSampling()
 		s.Refuse, s.MaxBatches = rapid.SampledFrom([]string{RefuseEqual, RefuseEqualReward, RefuseSolved}).Draw(t, "refuse"), rapid.IntRange(1, 20).Draw(t, "batches")
 		r.Rollout.DynamicSampling = &s
 	}
@@ -97,7 +97,7 @@ func drawRecipe(t *rapid.T) Recipe {
 		r.Rollout.Speculative, r.Rollout.PrefillChunk, r.Rollout.Fleet, r.Rollout.KVScales, r.Rollout.Noise = nil, 0, nil, o.KVScales, o.Noise
 		r.Rollout.KVRetention, r.Retention = nil, nil
 		if rapid.Bool().Draw(t, "cluster") {
-			k := DefaultCluster()
+			k := defaultCluster()
 			k.Workers, k.Costs.Sync = rapid.IntRange(1, 9).Draw(t, "workers"), rapid.IntRange(0, 9).Draw(t, "sync")
 			r.Cluster = &k
 		}
@@ -113,7 +113,7 @@ func drawRecipe(t *rapid.T) Recipe {
 		r.Correction.Masks = append(r.Correction.Masks, drawChoice[correction.Masking](t, "mask"))
 	}
 	if rapid.Bool().Draw(t, "pretrain") {
-		p := DefaultPretrain()
+		p := defaultPretrain()
 		p.Batch = rapid.IntRange(1, 100).Draw(t, "batch")
 		r.Pretrain = &p
 	}

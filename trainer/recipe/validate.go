@@ -214,7 +214,7 @@ func (c *checker) rollout(r Rollout) {
 	c.speculative(r)
 	c.fusion(r)
 	if k := r.KVRetention; k != nil {
-		c.that(k.Policy != RetainHeavyHitter || !r.PrefixCache, "rollout.prefix_cache",
+		c.that(k.Policy != retainHeavyHitter || !r.PrefixCache, "rollout.prefix_cache",
 			"true shares keys and values, and kv_retention heavy_hitter needs the attention that each prompt gave them: use false")
 	}
 	c.fleet(r)

@@ -165,9 +165,9 @@ func Rates(d Dose, name string, eventsA, allA, eventsB, allB []float64, r float6
 	return tooFew(c, stats.Pool([]stats.Count{a, b}))
 }
 
-// Share checks that a share lies inside [low, high], by counts pooled over the
+// share checks that a share lies inside [low, high], by counts pooled over the
 // replications and the exact interval of Clopper and Pearson.
-func Share(d Dose, name string, events, all []float64, low, high float64) Check {
+func share(d Dose, name string, events, all []float64, low, high float64) Check {
 	sum := pooled(events, all)
 	i := sum.Share()
 	c := Check{Name: name, Dose: d, Needs: fmt.Sprintf("exact interval inside [%v, %v], pooled", low, high), Value: i, P: math.NaN(),
@@ -178,7 +178,7 @@ func Share(d Dose, name string, events, all []float64, low, high float64) Check 
 // Occurs checks that something rare happens at all: any event lifts the exact
 // interval of the pooled share above 0, so that enough of them are asked for.
 func Occurs(d Dose, name string, events, all []float64) Check {
-	c := Share(d, name, events, all, 0, 1)
+	c := share(d, name, events, all, 0, 1)
 	if c.Outcome == Passed {
 		c.Needs = fmt.Sprintf("at least %d events, pooled", stats.FewEvents)
 	}

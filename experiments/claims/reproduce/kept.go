@@ -26,7 +26,7 @@ func (r *Result) keep(f *folder) error {
 		return nil
 	}
 	if r.Fresh == nil {
-		seeds := seedsInRow(FreshBase, len(r.Seeds))
+		seeds := seedsInRow(freshBase, len(r.Seeds))
 		if ok && old.Fresh != nil && old.Size == r.Size.String() {
 			seeds = old.Fresh.Seeds
 		}

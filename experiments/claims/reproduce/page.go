@@ -20,7 +20,7 @@ func (r *Result) Markdown() string {
 	for _, n := range r.Evidence.Notes {
 		b.WriteString("\n" + n + "\n")
 	}
-	b.WriteString("\n" + CheckTable(r).Markdown())
+	b.WriteString("\n" + checkTable(r).Markdown())
 	if r.Evidence.Table != nil {
 		b.WriteString("\n" + r.Evidence.Table.Markdown())
 	}

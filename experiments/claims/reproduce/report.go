@@ -90,9 +90,9 @@ func provisionalNote(list []Result) string {
 	return ""
 }
 
-// CheckTable has a line per check of a claim: the primary ones first, then what
+// checkTable has a line per check of a claim: the primary ones first, then what
 // else was looked at.
-func CheckTable(r *Result) *results.Table {
+func checkTable(r *Result) *results.Table {
 	t := &results.Table{
 		Title: "Checks",
 		Columns: []results.TableColumn{{Name: "check"}, {Name: "outcome"}, {Name: "dose"}, {Name: "needs"},
@@ -232,7 +232,7 @@ func (r *Result) section() results.Section {
 	for _, n := range r.Evidence.Notes {
 		add(results.Prose(n))
 	}
-	add(CheckTable(r))
+	add(checkTable(r))
 	if r.Evidence.Table != nil {
 		add(r.Evidence.Table)
 	}

@@ -27,7 +27,7 @@ type Options struct {
 	Seeds int
 	// SeedBase is the first seed; 0 means 1.
 	SeedBase uint64
-	// Fresh measures every claim a second time, with as many seeds from FreshBase
+	// Fresh measures every claim a second time, with as many seeds from freshBase
 	// on: other models, other prompts, other samples, judged by themselves.
 	Fresh bool
 	// Size is how much each replication measures.
@@ -43,9 +43,9 @@ type Options struct {
 	Progress func(queue.Progress)
 }
 
-// FreshBase is the first seed of the second measurement. No setting of a claim
+// freshBase is the first seed of the second measurement. No setting of a claim
 // was ever looked at with these.
-const FreshBase = 1001
+const freshBase = 1001
 
 // Judged is what a number of replications came to.
 type Judged struct {
@@ -187,7 +187,7 @@ func (o *Options) seeds(c claim.Claim) (seeds []uint64, first int) {
 	n := cmp.Or(o.Seeds, c.Needed())
 	seeds = seedsInRow(cmp.Or(o.SeedBase, 1), n)
 	if o.Fresh {
-		seeds = append(seeds, seedsInRow(FreshBase, n)...)
+		seeds = append(seeds, seedsInRow(freshBase, n)...)
 	}
 	return seeds, n
 }

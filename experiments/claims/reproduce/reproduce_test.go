@@ -403,7 +403,7 @@ func TestFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := both[0].Fresh; f == nil || !slices.Equal(f.Seeds, []uint64{FreshBase, FreshBase + 1}) || !slices.Equal(both[0].Seeds, []uint64{1, 2}) {
+	if f := both[0].Fresh; f == nil || !slices.Equal(f.Seeds, []uint64{freshBase, freshBase + 1}) || !slices.Equal(both[0].Seeds, []uint64{1, 2}) {
 		t.Fatalf("fresh seeds: %+v, first %v", f, both[0].Seeds)
 	}
 	if text := both[0].Markdown(); !strings.Contains(text, "Fresh seeds: "+string(both[0].Fresh.Verdict)) || !strings.Contains(text, "--fresh") {

@@ -17,16 +17,16 @@ type Case struct {
 
 // Cases are all of them.
 var Cases = []Case{
-	{"bf16", Precision, false, func(w *SyntheticDump, d *dice) { w.Sigma = d.log(0.01, 0.06) }},
-	{"fp8", Precision, false, func(w *SyntheticDump, d *dice) { d.coarse(w, 0.08, 0.3) }},
-	{"fp4", Precision, false, func(w *SyntheticDump, d *dice) { d.coarse(w, 0.3, 0.8) }},
-	{"routing", Routing, false, func(w *SyntheticDump, d *dice) { d.flips(w) }},
-	{"lag", Staleness, false, func(w *SyntheticDump, d *dice) { d.lag(w) }},
-	{"lags", Staleness, false, func(w *SyntheticDump, d *dice) {
+	{"bf16", precision, false, func(w *SyntheticDump, d *dice) { w.Sigma = d.log(0.01, 0.06) }},
+	{"fp8", precision, false, func(w *SyntheticDump, d *dice) { d.coarse(w, 0.08, 0.3) }},
+	{"fp4", precision, false, func(w *SyntheticDump, d *dice) { d.coarse(w, 0.3, 0.8) }},
+	{"routing", routing, false, func(w *SyntheticDump, d *dice) { d.flips(w) }},
+	{"lag", staleness, false, func(w *SyntheticDump, d *dice) { d.lag(w) }},
+	{"lags", staleness, false, func(w *SyntheticDump, d *dice) {
 		d.lag(w)
 		w.Lags = [][]int{{1, 8, 32}, {1, 4, 16}, {2, 16}, {4, 8, 16, 32}}[d.r.IntN(4)]
 	}},
-	{"unsynced", Staleness, false, func(w *SyntheticDump, d *dice) { w.Unsynced = d.log(0.12, 0.6) }},
+	{"unsynced", staleness, false, func(w *SyntheticDump, d *dice) { w.Unsynced = d.log(0.12, 0.6) }},
 	{"lag+routing", "", true, func(w *SyntheticDump, d *dice) { d.lag(w); d.flips(w) }},
 	{"fp8+lag", "", true, func(w *SyntheticDump, d *dice) { d.lag(w); d.coarse(w, 0.08, 0.3) }},
 	{"fp8+routing", "", true, func(w *SyntheticDump, d *dice) { d.flips(w); d.coarse(w, 0.08, 0.3) }},

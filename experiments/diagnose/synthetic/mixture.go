@@ -6,7 +6,7 @@ import (
 )
 
 // Pairs are the mixtures of two causes.
-var Pairs = [][2]string{{Precision, Staleness}, {Precision, Routing}, {Staleness, Routing}}
+var Pairs = [][2]string{{precision, staleness}, {precision, routing}, {staleness, routing}}
 
 // towards is how often the sizes of a mixture are corrected towards the parts that are wanted.
 const towards = 3
@@ -19,11 +19,11 @@ func Mixture(pair [2]string, part float64, seed uint64) SyntheticDump {
 	w.Sigma, w.Bias = d.log(0.02, 0.04), 0
 	for _, cause := range pair {
 		switch cause {
-		case Precision:
+		case precision:
 			d.coarse(&w, 0.08, 0.3)
-		case Routing:
+		case routing:
 			d.flips(&w)
-		case Staleness:
+		case staleness:
 			d.lag(&w)
 			w.Push = 0 // a part along the advantage belongs to nobody
 		}
@@ -45,11 +45,11 @@ func Mixture(pair [2]string, part float64, seed uint64) SyntheticDump {
 // scale makes the errors of a cause larger.
 func (w *SyntheticDump) scale(cause string, by float64) {
 	switch cause {
-	case Precision:
+	case precision:
 		w.Sigma, w.Bias = w.Sigma*by, w.Bias*by
-	case Routing:
+	case routing:
 		w.FlipSize *= by
-	case Staleness:
+	case staleness:
 		w.Eta, w.Sharp = w.Eta*by, w.Sharp*by
 	}
 }

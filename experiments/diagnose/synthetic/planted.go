@@ -55,12 +55,12 @@ type SyntheticDump struct {
 
 // The parts of a gap, as a truth names them.
 const (
-	Precision = "precision"
-	Routing   = "routing"
-	Staleness = "staleness"
+	precision = "precision"
+	routing   = "routing"
+	staleness = "staleness"
 )
 
-var parts = [...]string{Precision, Routing, Staleness}
+var parts = [...]string{precision, routing, staleness}
 
 const (
 	open, few = 64, 24 // candidates of a position

@@ -17,28 +17,28 @@ const (
 
 // The values of Replay, what the learner takes over from the rollout engine.
 const (
-	None     = "none"
+	none     = "none"
 	IDs      = "ids"
 	IDsGates = "ids and gates"
 )
 
 // The values of Margin.
 const (
-	All         = "all"
-	LowestHalf  = "lowest half"
-	LowestTenth = "lowest tenth"
+	all         = "all"
+	lowestHalf  = "lowest half"
+	lowestTenth = "lowest tenth"
 )
 
 // Flips are the panels of two engines' routes: the exact KL that each replay leaves, and
 // tokens by layers.
 func Flips(f *record.Flips) []panel.Panel {
 	panels := []panel.Panel{left(f)}
-	for _, margin := range []string{All, LowestHalf, LowestTenth} {
-		p := routes(f, None, margin)
+	for _, margin := range []string{all, lowestHalf, lowestTenth} {
+		p := routes(f, none, margin)
 		p.When[Margin] = margin
 		panels = append(panels, p)
 	}
-	panels = append(panels, routes(f, IDs, All), routes(f, IDsGates, All))
+	panels = append(panels, routes(f, IDs, all), routes(f, IDsGates, all))
 	for i := range panels {
 		panels[i].When[Pair] = f.Rollout + "/" + f.Learner
 	}
@@ -48,7 +48,7 @@ func Flips(f *record.Flips) []panel.Panel {
 // left is the exact KL free and replayed.
 func left(f *record.Flips) panel.Panel {
 	return panel.Panel{When: map[string]string{}, Kind: panel.Bars, Name: "replayed", Title: "Exact KL of the two engines, by what the learner replays",
-		Labels: []string{None, IDs, IDsGates}, Y: &panel.Axis{Label: "exact KL"},
+		Labels: []string{none, IDs, IDsGates}, Y: &panel.Axis{Label: "exact KL"},
 		Series: []panel.Series{{Name: f.Rollout + " to " + f.Learner, Method: panel.R3, Y: record.Floats{f.KLFree, f.KLIDs, f.KLIDsGates}}},
 		Said: fmt.Sprintf("Exact KL of %d tokens: %s with the learner's own routes, %s with the rollout engine's experts, %s with its experts and gates. %s of the tokens have a routing flip.",
 			f.Count, short(f.KLFree), short(f.KLIDs), short(f.KLIDsGates), percent(f.FlippedTokens))}
@@ -59,7 +59,7 @@ func left(f *record.Flips) panel.Panel {
 func routes(f *record.Flips, replay, margin string) panel.Panel {
 	p := panel.Panel{When: map[string]string{Replay: replay}, Kind: panel.Strip, Name: "routes",
 		Title: "Tokens by layers: a cross marks a routing flip, the shade is |d|", Scale: Scale}
-	delta := map[string][]float64{None: f.DeltaFree, IDs: f.DeltaIDs, IDsGates: f.DeltaIDsGates}[replay]
+	delta := map[string][]float64{none: f.DeltaFree, IDs: f.DeltaIDs, IDsGates: f.DeltaIDsGates}[replay]
 	bound := marginBound(f, margin)
 	crosses, shown := 0, 0
 	for r, from := range f.Starts {
@@ -75,7 +75,7 @@ func routes(f *record.Flips, replay, margin string) panel.Panel {
 					continue
 				}
 				shown++
-				cross := f.Flip[l][n] && replay == None
+				cross := f.Flip[l][n] && replay == none
 				if cross {
 					crosses++
 				}
@@ -86,7 +86,7 @@ func routes(f *record.Flips, replay, margin string) panel.Panel {
 		}
 	}
 	p.Said = fmt.Sprintf("%d of the %d decisions shown are routing flips.", crosses, shown)
-	if replay != None {
+	if replay != none {
 		p.Said = fmt.Sprintf("The learner replays the rollout engine's experts in all of the %d decisions shown.", shown)
 	}
 	return p
@@ -96,9 +96,9 @@ func routes(f *record.Flips, replay, margin string) panel.Panel {
 func marginBound(f *record.Flips, margin string) float64 {
 	all := slices.Sorted(slices.Values(slices.Concat(f.Margin...)))
 	switch {
-	case margin == LowestHalf && len(all) > 0:
+	case margin == lowestHalf && len(all) > 0:
 		return all[(len(all)-1)/2]
-	case margin == LowestTenth && len(all) > 0:
+	case margin == lowestTenth && len(all) > 0:
 		return all[(len(all)-1)/10]
 	}
 	return math.Inf(1)

@@ -99,9 +99,9 @@ func TestPoliciesTellTheLesson(t *testing.T) {
 func TestFlips(t *testing.T) {
 	for _, f := range published[record.Flips](t, "flips.json") {
 		panels := Flips(&f)
-		at := map[string]string{Pair: f.Rollout + "/" + f.Learner, Replay: None, Margin: All}
+		at := map[string]string{Pair: f.Rollout + "/" + f.Learner, Replay: none, Margin: all}
 		var share []float64
-		for _, margin := range []string{All, LowestHalf, LowestTenth} {
+		for _, margin := range []string{all, lowestHalf, lowestTenth} {
 			at[Margin] = margin
 			found := shown(panels, at)
 			if len(found) != 2 || len(found[1].Lines) != len(f.Starts)*f.Layers {

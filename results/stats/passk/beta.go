@@ -79,7 +79,7 @@ func bounded(x, step float64) float64 {
 // Mean is the mean pass rate over prompts.
 func (b Beta) Mean() float64 { return b.Alpha / (b.Alpha + b.Beta) }
 
-// PassAt is pass@k under the distribution, 1 − Π (β+j)/(α+β+j) over j < k.
+// passAt is pass@k under the distribution, 1 − Π (β+j)/(α+β+j) over j < k.
 func (b Beta) PassAt(k int) float64 { return -elementary.Expm1(b.logMiss(k)) }
 
 // logMiss is log(1 − pass@k).

@@ -11,7 +11,7 @@ type Tally struct {
 	Stopped bool
 }
 
-// PassAt is the unbiased estimate of the prompt's pass@k, for k up to the number of
+// passAt is the unbiased estimate of the prompt's pass@k, for k up to the number of
 // samples that every prompt gets. Of a prompt that Stopped the last response was
 // bound to be correct and tells nothing: what came before it does (so k = 1 is
 // the (c−1)/(n−1) of inverse sampling).
@@ -34,10 +34,10 @@ func Unbiased(n, c, k int) float64 {
 }
 
 // PlugIn is 1 − (1 − c/n)^k, for any k: the Bernoulli extrapolation.
-func PlugIn(n, c, k int) float64 { return PassAt(float64(c)/float64(n), k) }
+func PlugIn(n, c, k int) float64 { return passAt(float64(c)/float64(n), k) }
 
-// PassAt is pass@k of a prompt whose responses are correct with probability p.
-func PassAt(p float64, k int) float64 {
+// passAt is pass@k of a prompt whose responses are correct with probability p.
+func passAt(p float64, k int) float64 {
 	return -elementary.Expm1(float64(k) * elementary.Log1p(-p))
 }
 

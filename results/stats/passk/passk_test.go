@@ -11,7 +11,7 @@ import (
 
 // The figures of the post that the package follows.
 func Example() {
-	fmt.Printf("p = 0.05: pass@10 = %.3f\np = 0.15: pass@10 = %.3f\n", PassAt(0.05, 10), PassAt(0.15, 10))
+	fmt.Printf("p = 0.05: pass@10 = %.3f\np = 0.15: pass@10 = %.3f\n", passAt(0.05, 10), passAt(0.15, 10))
 	fmt.Printf("2 of 16 correct: pass@4 = %.3f, plug-in %.3f\n", Unbiased(16, 2, 4), PlugIn(16, 2, 4))
 	fit := Fit([]Tally{{Correct: 0, Samples: 16}, {Correct: 1, Samples: 16}, {Correct: 2, Samples: 16}, {Correct: 9, Samples: 16}, {Correct: 16, Samples: 16}, {Correct: 0, Samples: 16}, {Correct: 4, Samples: 16}, {Correct: 14, Samples: 16}})
 	fmt.Printf("Beta(%.2f, %.2f): pass@1 = %.2f, pass@256 = %.2f\n", fit.Alpha, fit.Beta, fit.PassAt(1), fit.PassAt(256))
@@ -34,7 +34,7 @@ func TestUnbiasedIsUnbiased(t *testing.T) {
 				unbiased += chance * Unbiased(n, c, k)
 				plugIn += chance * PlugIn(n, c, k)
 			}
-			if want := PassAt(p, k); math.Abs(unbiased-want) > 1e-12 || k > 1 && plugIn >= want {
+			if want := passAt(p, k); math.Abs(unbiased-want) > 1e-12 || k > 1 && plugIn >= want {
 				t.Errorf("p = %v, k = %d: unbiased %v, plug-in %v, want %v", p, k, unbiased, plugIn, want)
 			}
 		}
@@ -152,8 +152,8 @@ func TestDynamicIsUnbiased(t *testing.T) {
 		one += y.PassAt(1) / times
 		three += y.PassAt(3) / times
 	}
-	if math.Abs(one-p) > 0.002 || math.Abs(three-PassAt(p, 3)) > 0.005 || naive < p+0.02 {
-		t.Errorf("pass@1 %v, naive %v, want %v; pass@3 %v, want %v", one, naive, p, three, PassAt(p, 3))
+	if math.Abs(one-p) > 0.002 || math.Abs(three-passAt(p, 3)) > 0.005 || naive < p+0.02 {
+		t.Errorf("pass@1 %v, naive %v, want %v; pass@3 %v, want %v", one, naive, p, three, passAt(p, 3))
 	}
 }
 

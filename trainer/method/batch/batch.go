@@ -33,8 +33,8 @@ type (
 	Scored = column.Scored
 	// Metric is one named figure of a step.
 	Metric = column.Metric
-	// DraftFlag says what became of a drafted place.
-	DraftFlag = column.DraftFlag
+	// draftFlag says what became of a drafted place.
+	draftFlag = column.DraftFlag
 )
 
 // The outcomes of speculative decoding.

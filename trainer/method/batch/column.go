@@ -86,7 +86,7 @@ var columns = [...]named{
 	Stale:         of("Stale", column.PerToken, func(b *Batch) *[]bool { return &b.Stale }),
 	Turn:          of("Turn", column.PerToken, func(b *Batch) *[]int32 { return &b.Turn }),
 	KeptMass:      of("KeptMass", column.PerToken, func(b *Batch) *[]float64 { return &b.KeptMass }),
-	Draft:         of("Draft", column.PerToken, func(b *Batch) *[]DraftFlag { return &b.Draft }),
+	Draft:         of("Draft", column.PerToken, func(b *Batch) *[]draftFlag { return &b.Draft }),
 	LogpVerifier:  of("LogpVerifier", column.PerToken, func(b *Batch) *[]float64 { return &b.LogpVerifier }),
 	LogpLaw:       of("LogpLaw", column.PerToken, func(b *Batch) *[]float64 { return &b.LogpLaw }),
 	KVKept:        of("KVKept", column.PerKVWord, func(b *Batch) *[]uint64 { return &b.KVKept }),

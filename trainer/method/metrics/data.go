@@ -15,12 +15,12 @@ type Limits struct {
 	Prompt int
 }
 
-// Data appends verl's compute_data_metrics: rewards, advantages, returns,
+// data appends verl's compute_data_metrics: rewards, advantages, returns,
 // values and lengths. Columns that are not recorded are left out. A response's
 // score is Reward; its reward is the sum of TokenReward, which a KL penalty may
 // have changed. Lengths count generated tokens; a response without any is
 // aborted and has no score.
-func Data(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
+func data(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 	var score, reward, length, live masked.Running
 	for i := range b.Len() {
 		n, sum := 0, 0.0

@@ -190,15 +190,15 @@ func TestSmallDivergence(t *testing.T) {
 		want += p * d * d / 2
 		tv += p * math.Abs(d) / 2
 	}
-	kl, got := Divergence(logP, logQ)
+	kl, got := divergence(logP, logQ)
 	if math.Abs(kl-want) > 1e-3*want || math.Abs(got-tv) > 1e-3*tv {
 		t.Errorf("KL %g and TV %g, want %g and %g", kl, got, want, tv)
 	}
-	if kl, tv := Divergence(logP, logP); kl != 0 || tv != 0 {
+	if kl, tv := divergence(logP, logP); kl != 0 || tv != 0 {
 		t.Errorf("KL %g and TV %g of equal rows", kl, tv)
 	}
 	inf := float32(math.Inf(-1))
-	if kl, tv := Divergence([]float32{0, inf}, []float32{float32(math.Log(.5)), float32(math.Log(.5))}); math.Abs(kl-math.Ln2) > 1e-7 || math.Abs(tv-.5) > 1e-7 {
+	if kl, tv := divergence([]float32{0, inf}, []float32{float32(math.Log(.5)), float32(math.Log(.5))}); math.Abs(kl-math.Ln2) > 1e-7 || math.Abs(tv-.5) > 1e-7 {
 		t.Errorf("KL %v and TV %v of a certain row, want log 2 and a half", kl, tv)
 	}
 }
@@ -213,7 +213,7 @@ func TestSameExpertsIgnoresOrder(t *testing.T) {
 		{[]uint8{7}, []uint8{7}, true},
 		{[]uint8{0, 1, 2}, []uint8{2, 1, 3}, false},
 	} {
-		if got := SameExperts(c.a, c.b); got != c.want {
+		if got := sameExperts(c.a, c.b); got != c.want {
 			t.Errorf("SameExperts(%v, %v) is %v", c.a, c.b, got)
 		}
 	}
@@ -272,11 +272,11 @@ func TestGlossaryIsComplete(t *testing.T) {
 			t.Errorf("the glossary does not explain %s", name)
 		}
 	}
-	for i, term := range Glossary {
+	for i, term := range glossary {
 		if _, err := path.Match(term.Name, ""); err != nil {
 			t.Errorf("%s: %v", term.Name, err)
 		}
-		for _, earlier := range Glossary[:i] {
+		for _, earlier := range glossary[:i] {
 			if earlier.Name == term.Name || !strings.Contains(term.Name, "*") && strings.Contains(earlier.Name, "*") {
 				if ok, _ := path.Match(earlier.Name, term.Name); ok {
 					t.Errorf("%s is never reached: %s comes first", term.Name, earlier.Name)

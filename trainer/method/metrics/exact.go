@@ -20,7 +20,7 @@ func (g *Gap) compareDistributions(b *batch.Batch, all []float64) {
 			continue
 		}
 		at := n * b.Vocab
-		kl, tv := Divergence(b.DistRoll[at:at+b.Vocab], b.Old.Dist[at:at+b.Vocab])
+		kl, tv := divergence(b.DistRoll[at:at+b.Vocab], b.Old.Dist[at:at+b.Vocab])
 		g.ExactKL, g.ExactTV = g.ExactKL+kl, g.ExactTV+tv
 		g.MaxKL, g.MaxTV = max(g.MaxKL, kl), max(g.MaxTV, tv)
 		all = append(all, tv)
@@ -49,10 +49,10 @@ func tail(all []float64) float64 {
 	return all[(95*len(all)+99)/100-1]
 }
 
-// Divergence returns KL(p||q) in nats and the total variation ½·Σ|p−q| of two
+// divergence returns KL(p||q) in nats and the total variation ½·Σ|p−q| of two
 // rows of log-probs. Tokens with p = 0 add nothing to the KL. Rows that are
 // equal give exactly 0.
-func Divergence(logP, logQ []float32) (kl, tv float64) {
+func divergence(logP, logQ []float32) (kl, tv float64) {
 	for a := range logP {
 		lp, lq := float64(logP[a]), float64(logQ[a])
 		if lp == lq {

@@ -25,10 +25,10 @@ const (
 	skyrl = "SkyRL"
 )
 
-// Glossary explains every metric of a training step, in the order in which a
+// glossary explains every metric of a training step, in the order in which a
 // step reports them. With e = old − roll, ρ = exp(e), m the generated tokens;
 // verl's means divide by the count plus 1e-8.
-var Glossary = []Term{
+var glossary = []Term{
 	{"critic/score/mean", "reward", "", "mean_i R_i", "mean reward of the batch, before any penalty; max and min are its extremes", verl},
 	{"critic/score/*", "reward extremes", "", "max_i R_i, min_i R_i", "", verl},
 	{"critic/rewards/*", "reward after penalties", "", "Σ_t r_t per response", "what the estimator saw if it reads token rewards", verl},
@@ -214,7 +214,7 @@ var Glossary = []Term{
 // Lookup explains a metric: the first term whose name fits it, under the
 // metric's own name.
 func Lookup(name string) (Term, bool) {
-	for _, t := range slices.Concat(Glossary, Elsewhere) {
+	for _, t := range slices.Concat(glossary, Elsewhere) {
 		fits := t.Name == name
 		if !fits && strings.Contains(t.Name, "*") {
 			fits, _ = path.Match(t.Name, name)

@@ -48,7 +48,7 @@ func matchOffPolicy(c *golden.Case, k *golden.Check) {
 func matchDebug(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
 	b.LogpRoll, b.Old.Logp = c.Inputs.Flat("rollout_log_probs"), c.Inputs.Flat("old_log_probs")
-	claim(c, k, Probabilities(nil, b), "")
+	claim(c, k, probabilities(nil, b), "")
 }
 
 func matchPearson(c *golden.Case, k *golden.Check) {
@@ -104,7 +104,7 @@ func matchData(c *golden.Case, k *golden.Check) {
 		b.Prompt = append(b.Prompt, make([]int32, n))
 		limit.Prompt = len(row)
 	}
-	claim(c, k, Data(nil, b, limit), "")
+	claim(c, k, data(nil, b, limit), "")
 }
 
 func matchProxy(c *golden.Case, k *golden.Check) {

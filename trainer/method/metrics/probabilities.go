@@ -7,10 +7,10 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// Probabilities appends verl's calculate_debug_metrics: the difference of the
+// probabilities appends verl's calculate_debug_metrics: the difference of the
 // sampled tokens' probabilities in the two engines. Below one token, or two for
 // deviation and correlation, verl's figures are NaN, and so are these.
-func Probabilities(dst []batch.Metric, b *batch.Batch) []batch.Metric {
+func probabilities(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 	var p pair
 	for n, counts := range b.Mask {
 		if counts {

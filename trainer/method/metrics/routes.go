@@ -66,7 +66,7 @@ func (g *Gap) flips(b *batch.Batch, n int) bool {
 // layer.
 func Flipped(b *batch.Batch, token, layer int) bool {
 	at := (token*b.Layers + layer) * b.TopK
-	return !SameExperts(b.RoutesRoll[at:at+b.TopK], b.Old.Routes[at:at+b.TopK])
+	return !sameExperts(b.RoutesRoll[at:at+b.TopK], b.Old.Routes[at:at+b.TopK])
 }
 
 // flipExperts finds the expert that most often only one of the engines visits.
@@ -97,9 +97,9 @@ func (g *Gap) flipExperts(b *batch.Batch) {
 	g.FlipExpertWorst = float64(worst) / float64(max(all, 1))
 }
 
-// SameExperts reports whether two top-k lists name the same set of experts, in
+// sameExperts reports whether two top-k lists name the same set of experts, in
 // any order. The lists hold no expert twice.
-func SameExperts(a, b []uint8) bool {
+func sameExperts(a, b []uint8) bool {
 	for _, x := range a {
 		found := false
 		for _, y := range b {

@@ -15,10 +15,10 @@ import (
 // (a correlation of constants) are left out, so every value is finite unless a
 // log-prob is not.
 func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
-	dst = Data(dst, b, limit)
+	dst = data(dst, b, limit)
 	if len(b.Old.Logp) == b.Tokens() && len(b.LogpRoll) == b.Tokens() {
 		from := len(dst)
-		dst = finite(Probabilities(dst, b), from)
+		dst = finite(probabilities(dst, b), from)
 		dst = OffPolicy(dst, b)
 		g := Compare(b)
 		dst = g.Metrics(dst)

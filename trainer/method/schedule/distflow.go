@@ -2,13 +2,13 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// DistFlow is the synchronous loop with its data handed out by several controllers.
+// distFlow is the synchronous loop with its data handed out by several controllers.
 //
 //	controller time per step: N·c by one, N·c/W by W
 //
 // Source: DistFlow, 2507.13833 (sii-research/siiRL). The algorithm is that of Sync,
 // and so are the weights.
-type DistFlow struct {
+type distFlow struct {
 	Sync `yaml:"-"`
 	// Service is c, the ticks of a controller per sample.
 	Service int `yaml:"service" default:"10000" range:"[0,1000000000]"`
@@ -17,7 +17,7 @@ type DistFlow struct {
 }
 
 // Traits gives the controllers' time.
-func (p *DistFlow) Traits() Traits {
+func (p *distFlow) Traits() Traits {
 	return Traits{Colocated: true, Service: ceilDiv(p.Service, p.Controllers)}
 }
 

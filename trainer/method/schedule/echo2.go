@@ -44,18 +44,18 @@ func (*Echo2) Batch(v View) []*Sample { return batchFirst(v) }
 // Bound is S.
 func (p *Echo2) Bound() int { return p.Staleness }
 
-// Offer is a remote worker that can be had.
-type Offer struct {
+// offer is a remote worker that can be had.
+type offer struct {
 	// Price is what it costs per tick, Ticks what it takes per sample.
 	Price, Ticks int
 }
 
-// Provision returns the cheapest set of workers, by their price per sample, with
+// provision returns the cheapest set of workers, by their price per sample, with
 // which the learner never waits: broadcast and a batch of rollouts fit into
 // staleness steps of training. It reports false if all are not enough.
-func Provision(offers []Offer, batch, broadcast, train, staleness int) ([]Offer, bool) {
+func provision(offers []offer, batch, broadcast, train, staleness int) ([]offer, bool) {
 	const unit = 1_000_000_000 // of rate: samples per so many ticks
-	cheapest := slices.SortedStableFunc(slices.Values(offers), func(a, b Offer) int {
+	cheapest := slices.SortedStableFunc(slices.Values(offers), func(a, b offer) int {
 		return cmp.Compare(a.Price*a.Ticks, b.Price*b.Ticks)
 	})
 	left := staleness*train - broadcast

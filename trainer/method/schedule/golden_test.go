@@ -35,7 +35,7 @@ func logText(c *Core) string {
 // those of its registry are for large ones.
 var small = map[string]Policy{
 	"areal": &AReaL{Eta: 1}, "skyrl": &SkyRL{Staleness: 1}, "pipeline_rl": &PipelineRL{MaxLag: 4},
-	"kimi": &Kimi{Budget: 5}, "seer": &Seer{Chunk: 4, Draft: 2, AcceptPercent: 60}, "distflow": &DistFlow{Service: 10, Controllers: 2},
+	"kimi": &Kimi{Budget: 5}, "seer": &Seer{Chunk: 4, Draft: 2, AcceptPercent: 60}, "distflow": &distFlow{Service: 10, Controllers: 2},
 	"verl_stream": &Verl{K: 2, RequireBatches: 1}, "verl_stale": &Verl{K: 1, StalenessPercent: 50, RequireBatches: 1},
 	"verl_partial": &Verl{K: 1, StalenessPercent: 50, Partial: true, RequireBatches: 1}, "roll_flash_agentic": &RollAgentic{RatioPercent: 100, Redundancy: 1},
 	"prime_rl": &PrimeRL{MaxOffPolicy: 0}, "trl": &TRL{MaxStaleness: 1, WeightSyncSteps: 1}, "echo2": &Echo2{Staleness: 1, Hop: 30},

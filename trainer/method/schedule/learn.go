@@ -30,7 +30,7 @@ func (c *Core) takeBatch() {
 		}
 	}
 	train := Command{Kind: Train, Version: c.version, Update: true, Old: c.old()}
-	if s, ok := c.policy.(Streamer); ok {
+	if s, ok := c.policy.(streamer); ok {
 		train.Update = s.Update(c.view())
 	}
 	for _, s := range c.batch {
@@ -213,7 +213,7 @@ func (c *Core) giveBack(w *Worker) {
 
 // sift asks a Filter about samples.
 func (c *Core) sift(samples []*Sample) {
-	f, ok := c.policy.(Filter)
+	f, ok := c.policy.(filter)
 	if !ok {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 // zero are policies whose setting allows no staleness.
 var zero = map[string]Policy{
 	"areal": &AReaL{}, "skyrl": &SkyRL{}, "pipeline_rl": &PipelineRL{}, "verl_on_policy": &Verl{K: 1, RequireBatches: 1},
-	"roll_flash": &RollFlash{}, "roll_flash_agentic": &RollAgentic{}, "dora": &Dora{}, "distflow": &DistFlow{Controllers: 1},
+	"roll_flash": &RollFlash{}, "roll_flash_agentic": &RollAgentic{}, "dora": &Dora{}, "distflow": &distFlow{Controllers: 1},
 	"asyncflow": &AsyncFlow{Micro: 1 << 20}, "stream": &StreamRL{Micro: 1 << 20}, "periodic": &Periodic{Micro: 1 << 20},
 	"april": &April{OverSampling: 1}, "kimi": &Kimi{Budget: 1 << 20},
 }
@@ -90,7 +90,7 @@ func slower(p Policy) Policy {
 		q := *p
 		q.Hop *= 2
 		return &q
-	case *DistFlow:
+	case *distFlow:
 		q := *p
 		q.Service *= 2
 		return &q
@@ -110,7 +110,7 @@ func TestScaleOfTicks(t *testing.T) {
 			switch p := policy.(type) {
 			case *Seer:
 				p.Draft = 0
-			case *DistFlow:
+			case *distFlow:
 				p.Controllers = 1
 			}
 			want := newDesk(t, config, policy, drawn(seed, 15)).run()

@@ -36,7 +36,7 @@ func (c *Core) place() {
 	v := c.view()
 	v.Due = due
 	var moves []Move
-	if p, ok := c.policy.(Placer); ok {
+	if p, ok := c.policy.(placer); ok {
 		moves = p.Place(v)
 	} else {
 		moves = newPlan(v).queue()

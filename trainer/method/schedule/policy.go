@@ -22,23 +22,23 @@ type Policy interface {
 // while there are unpublished updates and the learner is idle.
 type Publisher interface{ Publish(v View) bool }
 
-// Filter is a Policy that refuses samples: those that are done before each
+// filter is a Policy that refuses samples: those that are done before each
 // batch, and all of them, also those in flight, whenever weights are published.
-type Filter interface {
+type filter interface {
 	Verdict(v View, s *Sample) Fate
 }
 
-// Placer is a Policy that chooses workers itself, and moves running requests. It
+// placer is a Policy that chooses workers itself, and moves running requests. It
 // is asked while requests wait for a slot and when weights are published.
-type Placer interface{ Place(v View) []Move }
+type placer interface{ Place(v View) []Move }
 
 // Anchor is a Policy that says where its old log-probs come from; BatchStart if
 // it does not. Config.Old may say otherwise.
 type Anchor interface{ Old() Old }
 
-// Streamer is a Policy whose batches are parts of an update: Update reports
+// streamer is a Policy whose batches are parts of an update: Update reports
 // whether the gradients of v.Accumulated samples make one now.
-type Streamer interface{ Update(v View) bool }
+type streamer interface{ Update(v View) bool }
 
 // System is a Policy with properties that differ from the zero Traits.
 type System interface{ Traits() Traits }

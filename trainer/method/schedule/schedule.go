@@ -27,7 +27,7 @@ var Systems = method.Table[Policy]{
 	{Spec: oneStepOffSpec, New: func() Policy { return method.New[OneStepOff]() }},
 	{Spec: streamRLSpec, New: func() Policy { return method.New[StreamRL]() }},
 	{Spec: periodicSpec, New: func() Policy { return method.New[Periodic]() }},
-	{Spec: distFlowSpec, New: func() Policy { return method.New[DistFlow]() }},
+	{Spec: distFlowSpec, New: func() Policy { return method.New[distFlow]() }},
 	{Spec: seerSpec, New: func() Policy { return method.New[Seer]() }},
 	{Spec: kimiSpec, New: func() Policy { return method.New[Kimi]() }},
 	{Spec: aprilSpec, New: func() Policy { return method.New[April]() }},

@@ -258,14 +258,14 @@ func TestEcho2(t *testing.T) {
 		}
 		last = idle
 	}
-	offers := []Offer{{Price: 3, Ticks: 100}, {Price: 1, Ticks: 200}, {Price: 1, Ticks: 400}, {Price: 5, Ticks: 50}}
+	offers := []offer{{Price: 3, Ticks: 100}, {Price: 1, Ticks: 200}, {Price: 1, Ticks: 400}, {Price: 5, Ticks: 50}}
 	for _, c := range []struct{ staleness, want int }{{1, 2}, {2, 2}, {4, 1}} {
-		got, ok := Provision(offers, 4, 20, 220, c.staleness)
+		got, ok := provision(offers, 4, 20, 220, c.staleness)
 		if !ok || len(got) != c.want || got[0] != offers[1] {
 			t.Errorf("S = %d: %v, %v", c.staleness, got, ok)
 		}
 	}
-	if _, ok := Provision(offers, 400, 20, 220, 1); ok {
+	if _, ok := provision(offers, 400, 20, 220, 1); ok {
 		t.Error("four workers make 400 samples in 200 ticks")
 	}
 }
@@ -286,8 +286,8 @@ func TestLlamaRL(t *testing.T) {
 
 // 2.13: the training of Sync; the wall time differs by N·c·(1 - 1/W).
 func TestDistFlow(t *testing.T) {
-	one := newDesk(t, ample(), &DistFlow{Service: 40, Controllers: 1}, drawn(1, 12)).run()
-	four := newDesk(t, ample(), &DistFlow{Service: 40, Controllers: 4}, drawn(1, 12)).run()
+	one := newDesk(t, ample(), &distFlow{Service: 40, Controllers: 1}, drawn(1, 12)).run()
+	four := newDesk(t, ample(), &distFlow{Service: 40, Controllers: 4}, drawn(1, 12)).run()
 	sync := newDesk(t, ample(), &Sync{}, drawn(1, 12)).run()
 	const samples = 8 * 4
 	if got := one.core.now - four.core.now; got != samples*40*3/4 {

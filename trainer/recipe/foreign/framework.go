@@ -88,8 +88,8 @@ type section struct {
 // frameworks are in the order in which they are tried.
 var frameworks = []*framework{&verl, &skyrl, &trl, &slime, &nemo, &areal, &openrlhf, &roll, &prime}
 
-// Names lists the frameworks.
-func Names() []string {
+// names lists the frameworks.
+func names() []string {
 	var list []string
 	for _, f := range frameworks {
 		list = append(list, f.name)
@@ -145,7 +145,7 @@ func recognise(source string, settings []setting) (*framework, error) {
 	}
 	switch {
 	case len(best) == 0:
-		return nil, recipe.Faults{{Source: source, Problem: "no setting of a correction is known here: expected those of " + strings.Join(Names(), ", ") +
+		return nil, recipe.Faults{{Source: source, Problem: "no setting of a correction is known here: expected those of " + strings.Join(names(), ", ") +
 			", such as verl's algorithm.rollout_correction.rollout_is or slime's --use-tis"}}
 	case len(best) > 1:
 		return nil, recipe.Faults{{Source: source, Problem: fmt.Sprintf("could be of %s or of %s: give more of the file", best[0].name, best[1].name)}}
