@@ -57,7 +57,7 @@ func leadOf(outcomes []ArmOutcome) string {
 		{"With a correction, on at least one: ", degraded}, {"Not judged by that: ", rest},
 	} {
 		if len(list.names) > 0 {
-			parts = append(parts, list.head+strings.Join(list.names, ", ")+".")
+			parts = append(parts, list.head+strings.Join(list.names, "; ")+".")
 		}
 	}
 	if p := math.Ldexp(1, 1-seeds); p > 0.05 && seeds > 0 { // of 2^n signs, two are as far

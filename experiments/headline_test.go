@@ -46,8 +46,8 @@ func TestHeadlineVerdicts(t *testing.T) {
 		t.Errorf("verdicts %q, want %q", got, want)
 	}
 	const oneSeed = " A paired sign-flip test of 1 seed cannot be significant at 5 % (its least p is 1): that takes six."
-	if want := "With a correction, on no seed: **held**. With a correction, on at least one: **dead** (1 of 1 seed), **low** (1 of 1 seed). " +
-		"Not judged by that: **never** (never learned), **short** (too few evaluations), **stopped** (stopped early)." + oneSeed; h.lead() != want {
+	if want := "With a correction, on no seed: **held**. With a correction, on at least one: **dead** (1 of 1 seed); **low** (1 of 1 seed). " +
+		"Not judged by that: **never** (never learned); **short** (too few evaluations); **stopped** (stopped early)." + oneSeed; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 }

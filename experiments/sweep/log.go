@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"driftlab/results/record"
 )
@@ -86,10 +85,7 @@ func (o *Outcome) line() ([]byte, error) {
 }
 
 // hasLog reports whether a folder has a log, packed or not.
-func hasLog(dir string) bool {
-	found, _ := filepath.Glob(filepath.Join(dir, logFile+"*"))
-	return slices.Contains(found, filepath.Join(dir, logFile)) || slices.Contains(found, filepath.Join(dir, logFile+record.PackedSuffix))
-}
+func hasLog(dir string) bool { return record.HasLines(filepath.Join(dir, logFile)) }
 
 // readLog reads the whole lines of a folder's log by run, and how many bytes they
 // are. What a killed process was still writing is left out.

@@ -3,6 +3,7 @@ package sweep
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,11 +17,16 @@ import (
 func Parts(dirs []string) ([]string, error) {
 	var parts []string
 	for _, dir := range dirs {
-		below, err := filepath.Glob(filepath.Join(dir, "shard-*"))
+		shards, err := fs.Glob(os.DirFS(dir), "shard-*")
 		if err != nil {
 			return nil, err
 		}
-		below = slices.DeleteFunc(below, func(part string) bool { return !hasLog(part) })
+		var below []string
+		for _, shard := range shards {
+			if part := filepath.Join(dir, shard); hasLog(part) {
+				below = append(below, part)
+			}
+		}
 		if hasLog(dir) || len(below) == 0 {
 			below = append(below, dir)
 		}

@@ -45,6 +45,14 @@ func ReadLines(path string) ([]byte, error) {
 	return text, nil
 }
 
+// HasLines reports whether a file of lines is there, packed or not.
+func HasLines(path string) bool {
+	return slices.ContainsFunc([]string{path, path + PackedSuffix}, func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
+}
+
 // PackFile puts the packed file into the place of one of lines, which is written and on the
 // disk before the other is removed.
 func PackFile(path string) error {
@@ -122,8 +130,8 @@ func ReadPackedFiles(fsys fs.FS, dir string) (map[string][]byte, error) {
 // PackFiles packs the files of a folder that match a pattern, each one line of JSON, and
 // removes them. It returns how many that were.
 func PackFiles(dir, pattern string) (int, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil || len(paths) == 0 {
+	found, err := fs.Glob(os.DirFS(dir), pattern)
+	if err != nil || len(found) == 0 {
 		return 0, err
 	}
 	files, err := ReadPackedFiles(os.DirFS(dir), ".")
@@ -133,8 +141,8 @@ func PackFiles(dir, pattern string) (int, error) {
 	if files == nil {
 		files = map[string][]byte{}
 	}
-	for _, at := range paths {
-		if files[filepath.Base(at)], err = os.ReadFile(at); err != nil {
+	for _, name := range found {
+		if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
 			return 0, err
 		}
 	}
@@ -163,12 +171,12 @@ func PackFiles(dir, pattern string) (int, error) {
 	if err := WriteFile(dir, PackedFiles, packed); err != nil {
 		return 0, err
 	}
-	for _, at := range paths {
-		if err := os.Remove(at); err != nil {
+	for _, name := range found {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			return 0, err
 		}
 	}
-	return len(paths), nil
+	return len(found), nil
 }
 
 // UnpackFiles undoes PackFiles, and returns how many files that were.

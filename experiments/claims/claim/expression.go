@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strconv"
 
 	"driftlab/results/stats"
@@ -168,10 +169,5 @@ func (t *Training) keeps(arm, column string) bool {
 	if own := t.arm(arm).Columns; own != nil {
 		columns = own
 	}
-	for _, c := range columns {
-		if c == column {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(columns, column)
 }

@@ -83,6 +83,9 @@ func (f *folder) unpacked(name string) ([]byte, error) {
 	return files[base], nil
 }
 
+// glob are the names of the files that match a pattern.
+func (f *folder) glob(pattern string) ([]string, error) { return fs.Glob(os.DirFS(f.dir), pattern) }
+
 // remedy is what to do about a damaged file.
 func (f *folder) remedy() string {
 	return fmt.Sprintf("delete it, and simulate reproduce %s --out %s makes it again", f.claim.ID, f.root)
@@ -159,13 +162,13 @@ func (f *folder) keepRecipes(recipes []string) error {
 
 // recipes reads what keepRecipes wrote, in the order of the arms.
 func (f *folder) recipes() ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(f.dir, f.size, recipesFolder, "arm-*.yaml"))
+	names, err := f.glob(path.Join(f.size, recipesFolder, "arm-*.yaml"))
 	if err != nil {
 		return nil, err
 	}
 	var list []string
-	for _, at := range paths {
-		text, err := f.read(path.Join(f.size, recipesFolder, filepath.Base(at)))
+	for _, name := range names {
+		text, err := f.read(name)
 		if err != nil {
 			return nil, err
 		}

@@ -23,13 +23,13 @@ func Pack(dir string, undo bool) (packed int, err error) {
 		if undo {
 			pattern = record.PackedFiles
 		}
-		found, err := filepath.Glob(filepath.Join(f.dir, "*", pattern))
+		found, err := f.glob("*/" + pattern)
 		if err != nil {
 			return packed, err
 		}
 		var sizes []string
-		for _, at := range found {
-			sizes = append(sizes, filepath.Base(filepath.Dir(at)))
+		for _, name := range found {
+			sizes = append(sizes, path.Dir(name))
 		}
 		for _, size := range slices.Compact(sizes) {
 			n, err := f.pack(size, undo)
@@ -48,12 +48,12 @@ func (f *folder) pack(size string, undo bool) (int, error) {
 	if undo {
 		return record.UnpackFiles(at)
 	}
-	seeds, err := filepath.Glob(filepath.Join(at, seedFiles))
+	seeds, err := f.glob(path.Join(size, seedFiles))
 	if err != nil {
 		return 0, err
 	}
 	for _, seed := range seeds {
-		if _, err := f.read(path.Join(size, filepath.Base(seed))); err != nil {
+		if _, err := f.read(seed); err != nil {
 			return 0, err
 		}
 	}

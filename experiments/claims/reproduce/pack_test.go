@@ -16,7 +16,7 @@ import (
 // Packed observations judge as before, and one whose digit changed is refused: the seals are
 // those of what is packed.
 func TestPackedObservationsAreSealed(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "out [1]") // not a pattern
 	c, ok := claims.Lookup("three-policy-bound")
 	if !ok {
 		t.Fatal("no such claim")

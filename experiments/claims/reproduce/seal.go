@@ -34,17 +34,11 @@ func sealClaim(dir string, c claim.Claim) (int, error) {
 	}
 	var names []string
 	for _, pattern := range []string{verdictFile, path.Join("*", seedFiles), path.Join("*", recipesFolder, "arm-*.yaml")} {
-		found, err := filepath.Glob(filepath.Join(f.dir, filepath.FromSlash(pattern)))
+		found, err := f.glob(pattern)
 		if err != nil {
 			return 0, err
 		}
-		for _, at := range found {
-			name, err := filepath.Rel(f.dir, at)
-			if err != nil {
-				return 0, err
-			}
-			names = append(names, filepath.ToSlash(name))
-		}
+		names = append(names, found...)
 	}
 	files := map[string][]byte{}
 	for _, name := range names {

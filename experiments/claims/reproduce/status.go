@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"encoding/json"
-	"path/filepath"
 
 	"driftlab/experiments/claims"
 	"driftlab/experiments/claims/claim"
@@ -106,8 +105,8 @@ func (s *Status) here(dir string, c claim.Claim) {
 	if err == nil {
 		k, ok, err = f.verdict()
 	}
-	seeds, _ := filepath.Glob(filepath.Join(claimFolder(dir, c), "*", seedFiles))
-	packed, _ := filepath.Glob(filepath.Join(claimFolder(dir, c), "*", record.PackedFiles))
+	seeds, _ := f.glob("*/" + seedFiles)
+	packed, _ := f.glob("*/" + record.PackedFiles)
 	switch {
 	case err != nil:
 		s.Status = "damaged"
