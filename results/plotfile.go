@@ -37,16 +37,24 @@ const (
 	Transparent
 )
 
-// SVG draws the figure as a file of its own: the font is embedded, the paper
+// SVG draws the figure as a file of its own: the fonts are named, the paper is
 // explicit, and a dark theme is taken up where the viewer asks for one. Equal
 // figures give equal bytes.
 func SVG(f Figure) []byte { return svg(f, true) }
+
+// textFonts is the rule for a file's text: fonts of the widths for which a figure is laid out.
+// An embedded font is half a megabyte, and viewers that show a file inside a page do not load it.
+const textFonts = `text{font-family:"Liberation Sans",Arimo,Arial,Helvetica,sans-serif}
+`
+
+// textStyles are what the drawing says of the font in every text; the rule stands once.
+const textStyles = "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;"
 
 // svg draws a figure, either to stand alone or to be part of a page that
 // supplies font, paper and theme.
 func svg(f Figure, alone bool) []byte {
 	w, h := f.size()
-	c := vgsvg.NewWith(vgsvg.UseWH(vg.Length(w), vg.Length(h)), vgsvg.EmbedFonts(alone))
+	c := vgsvg.NewWith(vgsvg.UseWH(vg.Length(w), vg.Length(h)), vgsvg.EmbedFonts(false))
 	canvas := draw.New(c)
 	if alone {
 		canvas.SetColor(light.paper)
@@ -63,11 +71,13 @@ func svg(f Figure, alone bool) []byte {
 	// The declaration and the generator's remark go; a title for those who cannot see comes.
 	open := strings.Index(text, "<svg")
 	end := open + strings.Index(text[open:], ">") + 1
+	body := text[end:]
 	head := strings.Replace(text[open:end], "<svg", `<svg role="img"`, 1) + "\n<title>" + html.EscapeString(f.describe()) + "</title>\n"
 	if alone {
-		head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + head + "<style>@media (prefers-color-scheme: dark){\n" + darkRules("") + "}</style>\n"
+		body = strings.ReplaceAll(body, textStyles, "")
+		head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + head + "<style>" + textFonts + "@media (prefers-color-scheme: dark){\n" + darkRules("") + "}</style>\n"
 	}
-	return []byte(head + text[end:])
+	return []byte(head + body)
 }
 
 // darkRules are the CSS rules that turn the light theme's colours, which the

@@ -19,7 +19,7 @@ import (
 const (
 	verdictFile   = "verdict.json"
 	pageFile      = "README.md"
-	pictureFile   = "picture.png"
+	pictureFile   = "picture.svg"
 	recipesFolder = "recipes" // of its training runs, in the folder of the observations
 	seedFiles     = "seed-*.json"
 )

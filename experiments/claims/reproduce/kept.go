@@ -47,7 +47,7 @@ func (r *Result) keep(f *folder) error {
 	if r.Evidence.Picture == nil {
 		return nil
 	}
-	return record.WriteFile(f.dir, pictureFile, results.PNG(r.Evidence.Picture, results.LightPaper))
+	return record.WriteFile(f.dir, pictureFile, results.SVG(r.Evidence.Picture))
 }
 
 // Kept returns the claims that a directory has a verdict of, in the order of

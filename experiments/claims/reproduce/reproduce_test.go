@@ -16,6 +16,7 @@ import (
 	"driftlab/experiments/claims"
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/queue"
+	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -320,7 +321,7 @@ func TestClaimFolder(t *testing.T) {
 			}
 		}
 		picture, err := os.ReadFile(filepath.Join(dir, "claims", r.Claim.ID, pictureFile))
-		if err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+		if err != nil || !bytes.Equal(picture, results.SVG(r.Evidence.Picture)) {
 			t.Errorf("%s: no picture (%v)", r.Claim.ID, err)
 		}
 	}
