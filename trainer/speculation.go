@@ -43,7 +43,7 @@ func (s *Session) draftWith(p *model.Params) {
 	n := engines.DrafterNumerics(set, r.Rollout.Numerics)
 	d := &speculation{setting: *set, params: p, draft: set.Draft, cost: engines.DraftCost(set, p, s.initial, r.Rollout.Numerics)}
 	if set.Distill.Every > 0 {
-		o := recipe.DefaultOptimizer()
+		o := *method.New[recipe.Optimizer]()
 		o.LR, o.Warmup = set.Distill.LR, 0
 		d.objective = loss.Objective{Loss: drafterLoss{}, Batch: &d.batch}
 		d.learner = learner.New(p, engines.LearnerSettings(recipe.Learner{Numerics: n}, o), s.options.Workers)

@@ -20,7 +20,7 @@ import (
 //	Level string `yaml:"level" default:"token" oneof:"token sequence"`
 //
 // yaml is the name in a recipe; default is the value of [New], zero without it;
-// range and oneof are what [Check] accepts. A range is a list of intervals and
+// range and oneof are what [Check] accepts; a word without a default may be empty. A range is a list of intervals and
 // numbers, with | between them; inf belongs to a closed end, NaN to none. An end may
 // be the name of another field: range:"[0,high]". An array of two, whose defaults have
 // a space between them, is a range itself: low is not above high, and the tag bounds both.
@@ -28,8 +28,16 @@ import (
 // New returns a parameter struct with the defaults of its tags.
 func New[T any]() *T {
 	params := new(T)
-	setDefaults(reflect.ValueOf(params).Elem())
+	SetDefaults(params)
 	return params
+}
+
+// SetDefaults gives the fields of a struct, given by pointer, the defaults of their
+// tags. Fields without such a tag and other values than structs stay as they are.
+func SetDefaults(params any) {
+	if v := reflect.ValueOf(params).Elem(); v.Kind() == reflect.Struct {
+		setDefaults(v)
+	}
 }
 
 // setDefaults gives every field of a struct the value of its tag, those of nested
@@ -141,7 +149,8 @@ func checkField(name string, value reflect.Value, tag reflect.StructTag, in refl
 		faults = append(faults, checkRange(name, value, text, in))
 	}
 	if words := tag.Get("oneof"); words != "" && value.Kind() != reflect.Pointer {
-		if known := strings.Fields(words); !slices.Contains(known, value.String()) {
+		_, given := tag.Lookup("default")
+		if known := strings.Fields(words); !slices.Contains(known, value.String()) && (given || value.Len() > 0) {
 			faults = append(faults, fmt.Errorf("%s: %w", name, UnknownName(value.String(), known)))
 		}
 	}

@@ -52,13 +52,11 @@ func (r Recipe) Decay() float64 {
 // anchor checks the anchor against the correction's mode.
 func (c *checker) anchor(r Recipe) {
 	if r.AnchorDecay != nil {
-		c.that(*r.AnchorDecay >= 0 && *r.AnchorDecay < 1, "anchor_decay", "%v is not within [0, 1)", *r.AnchorDecay)
 		c.that(r.Anchored() == AnchorEWMA, "anchor_decay", "only anchor ewma has a decay: set anchor to ewma, or leave it out")
 	}
 	if r.Anchor == nil {
 		return
 	}
-	c.word("anchor", string(*r.Anchor), string(AnchorOld), string(AnchorBehaviour), string(AnchorRollout), string(AnchorEWMA), string(AnchorSync), string(AnchorInterpolated))
 	c.that(*r.Anchor != AnchorSync || r.Schedule.Name == "" || r.Constant() == nil, "anchor", "sync_start is the last publication of a schedule on a clock, and %s has none: use old", r.Schedule.Name)
 	c.that(r.Correction.Mode != correction.Bypass || *r.Anchor == AnchorRollout, "anchor",
 		"%s, and correction.mode bypass is anchor rollout: leave one of the two out", *r.Anchor)

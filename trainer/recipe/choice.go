@@ -40,6 +40,13 @@ func Choose[T any](name string) (Choice[T], error) {
 	return Choice[T]{e.Name, m}, nil
 }
 
+// UnmarshalText implements encoding.TextUnmarshaler, for the tag of a default: the
+// method of that name.
+func (c *Choice[T]) UnmarshalText(name []byte) (err error) {
+	*c, err = Choose[T](string(name))
+	return err
+}
+
 // canonical gives parameters with several spellings of one value, such as the
 // empty aggregation, the one that their text reads back to, so that equal
 // recipes compare equal.

@@ -1,13 +1,9 @@
 package recipe
 
 import (
-	"reflect"
-
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/schedule"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // Cluster is where an asynchronous schedule runs, in virtual time: what takes how
@@ -16,31 +12,20 @@ type Cluster struct {
 	// Workers is the number of rollout engines, 1 or more. Each decodes
 	// rollout.slots responses at a time, or, where that is 0, its share of a step's.
 	// Default 3.
-	Workers int `yaml:"workers"`
+	Workers int `yaml:"workers" default:"3" range:"[1,2^16]"`
 	// Engine is the number of devices of each, 1 or more: they share its tokens.
 	// Default 1.
-	Engine int `yaml:"engine"`
+	Engine int `yaml:"engine" default:"1" range:"[1,1024]"`
 	// Trainers is the number of the learner's devices, 1 or more. Default 1: with
 	// three workers AReaL's share (2505.24298).
-	Trainers int `yaml:"trainers"`
+	Trainers int `yaml:"trainers" default:"1" range:"[1,2^16]"`
 	// Behaviour is how the log-probs of anchor behaviour come about, all to the same
 	// bits, and so what they cost: snapshots of every version, a dedicated model beside
 	// each engine, at each interrupt, or as the schedule's system has it, which is
 	// snapshots for one that does not score by version. Default system. (2605.12070)
-	Behaviour string `yaml:"behaviour"`
+	Behaviour string `yaml:"behaviour" default:"system" oneof:"system snapshots dedicated interrupt"`
 	// Costs is what everything takes on the clock.
 	Costs schedule.Costs `yaml:"costs"`
-}
-
-// defaultCluster returns the section's defaults.
-func defaultCluster() Cluster {
-	return Cluster{Workers: 3, Engine: 1, Trainers: 1, Behaviour: "system", Costs: schedule.DefaultCosts()}
-}
-
-// read implements reader for the section's own starting values.
-func (k *Cluster) read(d *decoder, n *yaml.Node, path string) {
-	*k = defaultCluster()
-	d.structure(n, path, reflect.ValueOf(k).Elem())
 }
 
 // Constant is the recipe's schedule if it is one of schedule.Registry, a constant
@@ -63,9 +48,9 @@ func (r Recipe) graded() bool { return r.Rollout.DynamicSampling != nil || r.Rep
 // Clock is the cluster of an asynchronous schedule as its core takes it: prompts
 // of a step are the samples of an update.
 func (r Recipe) Clock() schedule.Config {
-	k := defaultCluster()
-	if r.Cluster != nil {
-		k = *r.Cluster
+	k := r.Cluster
+	if k == nil {
+		k = method.New[Cluster]()
 	}
 	slots := r.Rollout.Slots
 	if slots == 0 {
@@ -113,12 +98,6 @@ func (c *checker) cluster(r Recipe) {
 		c.that(r.Cluster == nil, "cluster", "%s has no clock: leave the section out, or name another schedule", r.Schedule.Name)
 		return
 	}
-	if k := r.Cluster; k != nil {
-		c.within("cluster.workers", k.Workers, 1, maxResponses)
-		c.within("cluster.engine", k.Engine, 1, 1<<10)
-		c.within("cluster.trainers", k.Trainers, 1, maxResponses)
-		c.word("cluster.behaviour", k.Behaviour, "system", "snapshots", "dedicated", "interrupt")
-	}
 	o, name := r.Rollout, r.Schedule.Name
 	c.graded(r)
 	c.that(r.MaxGeneratedTokens == 0, "max_generated_tokens", "%s plans all steps ahead, and a limit ends them: use 0, or schedule sync or lag", name)
@@ -136,8 +115,6 @@ func (c *checker) cluster(r Recipe) {
 func (c *checker) graded(r Recipe) {
 	reads := "rollout.dynamic_sampling"
 	if s := r.Rollout.DynamicSampling; s != nil {
-		c.word("rollout.dynamic_sampling.refuse", s.Refuse, RefuseEqual, RefuseEqualReward, RefuseSolved)
-		c.within("rollout.dynamic_sampling.max_batches", s.MaxBatches, 1, maxResponses)
 		c.that(r.Rollout.Group > 1 || s.Refuse == RefuseSolved, "rollout.dynamic_sampling", "the one response of a group equals itself: use a rollout.group of 2 or more")
 		if s.Refuse != RefuseEqualReward {
 			reads = ""

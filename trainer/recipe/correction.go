@@ -3,6 +3,7 @@ package recipe
 import (
 	"reflect"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/correction"
 
 	"go.yaml.in/yaml/v4"
@@ -13,9 +14,9 @@ import (
 // mapping that says under preset which one its other fields change.
 type Correction struct {
 	// Mode is decoupled or bypass. Default decoupled.
-	Mode correction.Mode `yaml:"mode"`
+	Mode correction.Mode `yaml:"mode" default:"decoupled" oneof:"decoupled bypass"`
 	// Weights is the importance weight. Default none.
-	Weights Choice[correction.Weighting] `yaml:"weights"`
+	Weights Choice[correction.Weighting] `yaml:"weights" default:"none"`
 	// BatchNormalize divides the weights by their mean. Default false.
 	BatchNormalize bool `yaml:"batch_normalize"`
 	// Masks are the rejection rules; a token must pass all. Default: none.
@@ -23,15 +24,15 @@ type Correction struct {
 	// Clamp bounds log-ratios, and their sums, before exp; 0 means 20. Default 0.
 	Clamp float64 `yaml:"clamp"`
 	// Order is independent or sequential. Default independent.
-	Order correction.Order `yaml:"order"`
+	Order correction.Order `yaml:"order" default:"independent" oneof:"independent sequential"`
 	// WeightsAfter is, with order sequential, the number of masks before the
 	// weights. Default 0.
 	WeightsAfter int `yaml:"weights_after"`
 	// Denominator is post or pre (rejection). Default post.
-	Denominator correction.Denominator `yaml:"denominator"`
+	Denominator correction.Denominator `yaml:"denominator" default:"post" oneof:"post pre"`
 	// Names chooses the code base whose metric names are logged: verl or skyrl.
 	// Default verl.
-	Names string `yaml:"names"`
+	Names string `yaml:"names" default:"verl" oneof:"verl skyrl"`
 }
 
 // Pipeline returns a fresh pipeline that does what the section says.
@@ -78,7 +79,7 @@ func (c *Correction) preset(d *decoder, n *yaml.Node, path string) {
 		panic("recipe: preset " + n.Value + ": " + err.Error())
 	}
 	d.published = n
-	*c = defaultCorrection()
+	*c = *method.New[Correction]()
 	section := decoder{doc: doc}
 	section.structure(find(doc.root, "correction"), path, reflect.ValueOf(c).Elem())
 	if len(section.faults) > 0 {

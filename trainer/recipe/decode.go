@@ -13,7 +13,6 @@ import (
 	"driftlab/engine"
 	"driftlab/model"
 	"driftlab/trainer/method"
-	"driftlab/trainer/method/schedule"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -29,6 +28,20 @@ type decoder struct {
 // reader is implemented by types of this package that read themselves.
 type reader interface {
 	read(d *decoder, n *yaml.Node, path string)
+}
+
+// starter is implemented by sections with starting values that tags cannot say.
+type starter interface{ start() }
+
+// newSection returns a pointer to a value of the type with what it is before anything
+// is read into it: the defaults of its tags.
+func newSection(t reflect.Type) reflect.Value {
+	p := reflect.New(t)
+	method.SetDefaults(p.Interface())
+	if s, ok := p.Interface().(starter); ok {
+		s.start()
+	}
+	return p
 }
 
 // fault records what is wrong at a node.
@@ -90,9 +103,6 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 		d.modelConfig(n, path, c)
 		return
 	}
-	if p, ok := target.(*schedule.Replay); ok {
-		*p = schedule.DefaultReplay()
-	}
 	if u, ok := target.(encoding.TextUnmarshaler); ok {
 		d.text(n, path, u)
 		return
@@ -102,7 +112,7 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 		d.structure(n, path, v)
 	case reflect.Pointer:
 		if v.IsNil() {
-			v.Set(reflect.New(v.Type().Elem()))
+			v.Set(newSection(v.Type().Elem()))
 		}
 		d.value(n, path, v.Elem())
 	case reflect.Slice, reflect.Array:
@@ -148,6 +158,7 @@ func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {
 		}
 	}
 	for i, item := range n.Content {
+		v.Index(i).Set(newSection(v.Type().Elem()).Elem())
 		d.value(item, fmt.Sprintf("%s[%d]", path, i), v.Index(i))
 	}
 }

@@ -1,12 +1,8 @@
 package recipe
 
 import (
-	"reflect"
-
 	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // Distillation says which responses the teacher guides, and whether its word replaces
@@ -20,15 +16,15 @@ type Distillation struct {
 	// joint (as they are, and all advantages of the batch centred and scaled together:
 	// the mistake to compare with) or none (the estimator's stay; a term, distill_k2 or
 	// gkd, reads the teacher). Default separate.
-	Advantage string `yaml:"advantage"`
+	Advantage string `yaml:"advantage" default:"separate" oneof:"separate scaled raw joint none"`
 	// PassRate is the greatest share of right responses in a group whose prompt counts
 	// as hard; only hard prompts are guided. Default 1: all.
-	PassRate float64 `yaml:"pass_rate"`
+	PassRate float64 `yaml:"pass_rate" default:"1" range:"[0,1]"`
 	// Failed guides wrong responses only. Default false.
 	Failed bool `yaml:"failed"`
 	// Horizon is the number of tokens of a response, from its first on, that are
 	// guided; 0 for all. Default 0.
-	Horizon int `yaml:"horizon"`
+	Horizon int `yaml:"horizon" range:"[0,2^16]"`
 	// Random guides as many responses as the rule says, drawn at random: what the rule
 	// is worth at the same number of calls. Default false.
 	Random bool `yaml:"random"`
@@ -43,17 +39,6 @@ const (
 	DistilNone     = "none"
 )
 
-// defaultDistillation returns the section's defaults.
-func defaultDistillation() Distillation {
-	return Distillation{Advantage: DistilSeparate, PassRate: 1}
-}
-
-// read implements reader for the section's own starting values.
-func (o *Distillation) read(d *decoder, n *yaml.Node, path string) {
-	*o = defaultDistillation()
-	d.structure(n, path, reflect.ValueOf(o).Elem())
-}
-
 // replaces reports whether the teacher's word becomes an advantage.
 func (o *Distillation) replaces() bool { return o != nil && o.Advantage != DistilNone }
 
@@ -63,13 +48,9 @@ func (c *checker) distillation(r Recipe) {
 	if o == nil {
 		return
 	}
-	const at = "distillation."
-	c.word(at+"advantage", o.Advantage, DistilSeparate, DistilScaled, DistilRaw, DistilJoint, DistilNone)
-	c.real(at+"pass_rate", o.PassRate, 0, 1, "")
-	c.within(at+"horizon", o.Horizon, 0, maxTokens)
 	c.that(r.Teacher != "", "distillation", "no teacher to distil from: name a checkpoint under teacher, such as one of simulate pretrain teacher-base")
 	_, byTurn := r.Advantage.Params.(*advantage.TurnLevel)
-	c.that(!o.replaces() || !r.Needs(batch.Value) && !byTurn, at+"advantage",
+	c.that(!o.replaces() || !r.Needs(batch.Value) && !byTurn, "distillation.advantage",
 		"%s replaces advantages, and the advantage %s fits what it estimates to returns: use none, or grpo", o.Advantage, r.Advantage.Name)
 }
 

@@ -2,12 +2,9 @@ package recipe
 
 import (
 	"fmt"
-	"reflect"
 
 	"driftlab/engine"
 	"driftlab/precision/elementary"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // FleetMember is an engine beside the main one.
@@ -16,7 +13,7 @@ type FleetMember struct {
 	Numerics engine.Numerics `yaml:"numerics"`
 	// Share is the part of a step's responses that it samples, above 0; the shares
 	// of a fleet sum to at most 1, the rest is the main engine's.
-	Share float64 `yaml:"share"`
+	Share float64 `yaml:"share" range:"(0,1]"`
 }
 
 // KVScales are scales of keys and values that are fixed between calibrations, one
@@ -32,9 +29,9 @@ type KVScales struct {
 	// Every is the number of weight syncs (steps) from one calibration to the next;
 	// in between the scales go stale and clip. Default 1. simulate measure makes the
 	// steps up to the oldest scales, since weights that stay have none that are stale.
-	Every int `yaml:"every" range:"[1,2^24]"`
+	Every int `yaml:"every" default:"1" range:"[1,2^24]"`
 	// Margin multiplies the magnitudes found; below 1 clips. Default 1.
-	Margin float64 `yaml:"margin" range:"(0,100]"`
+	Margin float64 `yaml:"margin" default:"1" range:"(0,100]"`
 }
 
 // Noise is a schedule of noise on the gains of all norms in the rollout engine's
@@ -48,9 +45,9 @@ type Noise struct {
 	// starts at 1e-2 and ends at 1e-4.
 	Start float64 `yaml:"start" range:"[0,1]"`
 	// End is the standard deviation of the last stage. Default 1e-4.
-	End float64 `yaml:"end" range:"(0,1]"`
+	End float64 `yaml:"end" default:"1e-4" range:"(0,1]"`
 	// Stages is their number, 2 or more. Default 10.
-	Stages int `yaml:"stages" range:"[2,2^24]"`
+	Stages int `yaml:"stages" default:"10" range:"[2,2^24]"`
 }
 
 // Sigma is the standard deviation at a step of so many, from 0.
@@ -68,19 +65,14 @@ func (n Noise) Sigma(step, steps int) float64 {
 	return n.Start * elementary.Pow(n.End/n.Start, float64(stage-1)/float64(n.Stages-2))
 }
 
-// read implements reader: an engine is fp32 unless it says otherwise.
-func (m *FleetMember) read(d *decoder, n *yaml.Node, path string) {
-	m.Numerics, _ = engine.Preset("fp32")
-	d.structure(n, path, reflect.ValueOf(m).Elem())
-}
+// start implements starter: an engine is fp32 unless it says otherwise.
+func (m *FleetMember) start() { m.Numerics, _ = engine.Preset("fp32") }
 
 // fleet checks the engines beside the main one.
 func (c *checker) fleet(r Rollout) {
 	sum := 0.0
 	for i, m := range r.Fleet {
-		at := fmt.Sprintf("rollout.fleet[%d]", i)
-		c.numerics(at+".numerics", m.Numerics)
-		c.real(at+".share", m.Share, 0, 1, "(")
+		c.numerics(fmt.Sprintf("rollout.fleet[%d].numerics", i), m.Numerics)
 		sum += m.Share
 	}
 	c.that(sum <= 1, "rollout.fleet", "the shares sum to %v, more than 1", sum)

@@ -1,11 +1,7 @@
 package recipe
 
 import (
-	"reflect"
-
 	"driftlab/engine"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // Fusion lets a teacher steer the rollouts of prompts that the policy fails (Logit
@@ -18,16 +14,16 @@ import (
 type Fusion struct {
 	// With is the other model: a checkpoint's name, shipped or a folder, or self, the
 	// policy in other numerics. Its vocabulary may not be smaller. Default self.
-	With string `yaml:"with"`
+	With string `yaml:"with" default:"self"`
 	// Numerics is how the other model computes, as under rollout. Nil where it is not
 	// given: as the rollout engine does.
 	Numerics *engine.Numerics `yaml:"numerics"`
 	// Alpha is the other model's share of the logits at the first step, 0 to 1. Default
 	// 0.5: inferred, no figure was at hand.
-	Alpha float64 `yaml:"alpha"`
+	Alpha float64 `yaml:"alpha" default:"0.5" range:"[0,1]"`
 	// Until is the step at which nothing of it is left; 0 keeps the share as it is.
 	// Default 100: inferred.
-	Until int `yaml:"until"`
+	Until int `yaml:"until" default:"100" range:"[0,2^24]"`
 	// Difficulty is the range of the task's knob over which s rises from 0 to 1, so that
 	// hard prompts get more of a teacher; [0, 0] is 1 for all. Default [0, 0].
 	Difficulty [2]int `yaml:"difficulty,flow"`
@@ -35,15 +31,6 @@ type Fusion struct {
 
 // FusedWithSelf is the value of Fusion.With that names the policy.
 const FusedWithSelf = "self"
-
-// defaultFusion returns the section's defaults.
-func defaultFusion() Fusion { return Fusion{With: FusedWithSelf, Alpha: 0.5, Until: 100} }
-
-// read implements reader for the section's own starting values.
-func (f *Fusion) read(d *decoder, n *yaml.Node, path string) {
-	*f = defaultFusion()
-	d.structure(n, path, reflect.ValueOf(f).Elem())
-}
 
 // Share is α of a prompt of that difficulty, at a step.
 func (f Fusion) Share(step, difficulty int) float64 {
@@ -68,8 +55,6 @@ func (c *checker) fusion(r Rollout) {
 	if f.Numerics != nil {
 		c.numerics(at+"numerics", *f.Numerics)
 	}
-	c.real(at+"alpha", f.Alpha, 0, 1, "")
-	c.within(at+"until", f.Until, 0, maxSteps)
 	low, high := f.Difficulty[0], f.Difficulty[1]
 	c.that(low >= 0 && (high > low || high == 0 && low == 0), at+"difficulty", "[%d, %d] is not a range low < high: use [0, 0] for the same share everywhere", low, high)
 

@@ -89,36 +89,6 @@ func (doc *document) recipe() (Recipe, error) {
 	return r, nil
 }
 
-// read implements reader for the section's own starting values.
-func (p *Pretrain) read(d *decoder, n *yaml.Node, path string) {
-	*p = defaultPretrain()
-	d.structure(n, path, reflect.ValueOf(p).Elem())
-}
-
-// read implements reader for the section's own starting values.
-func (j *Rejection) read(d *decoder, n *yaml.Node, path string) {
-	*j = Rejection{Prompts: 512, Samples: 4}
-	d.structure(n, path, reflect.ValueOf(j).Elem())
-}
-
-// read implements reader for the section's own starting values.
-func (k *KVRetention) read(d *decoder, n *yaml.Node, path string) {
-	*k = defaultKVRetention()
-	d.structure(n, path, reflect.ValueOf(k).Elem())
-}
-
-// read implements reader for the section's own starting values.
-func (s *Speculative) read(d *decoder, n *yaml.Node, path string) {
-	*s = defaultSpeculative()
-	d.structure(n, path, reflect.ValueOf(s).Elem())
-}
-
-// read implements reader for the section's own starting values.
-func (s *DynamicSampling) read(d *decoder, n *yaml.Node, path string) {
-	*s = defaultDynamicSampling()
-	d.structure(n, path, reflect.ValueOf(s).Elem())
-}
-
 // modelConfig keeps two things apart: no section at all, which leaves the zero
 // Config, and one that says experts: 0 and nothing else.
 func (d *decoder) modelConfig(n *yaml.Node, path string, c *model.Config) {

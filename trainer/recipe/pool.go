@@ -1,26 +1,22 @@
 package recipe
 
-import (
-	"reflect"
-
-	"go.yaml.in/yaml/v4"
-)
+import ()
 
 // Pool is a training set of a fixed size: prompts come back, every epoch in a new
 // order, and how hard each is for the first weights can be known.
 type Pool struct {
 	// Prompts is its size, 1 or more. Default 256.
-	Prompts int `yaml:"prompts"`
+	Prompts int `yaml:"prompts" default:"256" range:"[1,2^16]"`
 	// Keep leaves out the prompts that the first weights solve less or more often than
 	// this, as pass rates in [low, high]: the hard tail, or what is solved already.
 	// Default [0, 1]: none is left out.
-	Keep [2]float64 `yaml:"keep"`
+	Keep [2]float64 `yaml:"keep" default:"0 1" range:"[0,1]"`
 	// From is the number of steps before that. Default 0.
-	From int `yaml:"from"`
+	From int `yaml:"from" range:"[0,2^24]"`
 	// Samples is the number of responses to each prompt by which its pass rate is
 	// found, in the learner's numerics, before the first step. Nothing is sampled if all
 	// are kept. Default 16.
-	Samples int `yaml:"samples"`
+	Samples int `yaml:"samples" default:"16" range:"[1,1024]"`
 	// Focus gives hard prompts more of the responses: upsample (prompts
 	// that were solved less at their last visit are drawn more often, with weight 1.1
 	// less that pass rate), knapsack (each step's responses go where the next one adds
@@ -32,7 +28,7 @@ type Pool struct {
 	// figures of the others). A group has 2 or more; a prompt that was never visited has a
 	// rate of one half, and rates are smoothed by one response of either kind: inferred, as
 	// are four stages. Default: none of these.
-	Focus string `yaml:"focus"`
+	Focus string `yaml:"focus" oneof:"upsample knapsack uniform adaptive"`
 }
 
 // Values of Pool.Focus.
@@ -60,17 +56,8 @@ func (p Pool) least(n int) int {
 	return n
 }
 
-// defaultPool returns the section's defaults.
-func defaultPool() Pool { return Pool{Prompts: 256, Keep: [2]float64{0, 1}, Samples: 16} }
-
 // Sifts reports whether a prompt may be left out.
 func (p Pool) Sifts() bool { return p.Keep != [2]float64{0, 1} }
-
-// read implements reader for the section's own starting values.
-func (p *Pool) read(d *decoder, n *yaml.Node, path string) {
-	*p = defaultPool()
-	d.structure(n, path, reflect.ValueOf(p).Elem())
-}
 
 // pool checks a training set of a fixed size.
 func (c *checker) pool(r Rollout) {
@@ -78,13 +65,6 @@ func (c *checker) pool(r Rollout) {
 	if p == nil {
 		return
 	}
-	c.within("rollout.pool.prompts", p.Prompts, 1, maxResponses)
-	c.within("rollout.pool.from", p.From, 0, maxSteps)
-	c.within("rollout.pool.samples", p.Samples, 1, maxEvalSamples)
-	if p.Focus != "" {
-		c.that(r.Group > 1, "rollout.pool.focus", "%s compares groups, and rollout.group is 1: use 2 or more", p.Focus)
-		c.that(p.Focus != FocusUpsample || r.Prompts <= p.Prompts, "rollout.pool.focus", "a step draws %d different prompts, and the pool has %d: use fewer", r.Prompts, p.Prompts)
-		c.word("rollout.pool.focus", p.Focus, FocusUpsample, FocusKnapsack, FocusUniform, FocusAdaptive)
-	}
-	c.that(p.Keep[0] >= 0 && p.Keep[0] <= p.Keep[1] && p.Keep[1] <= 1, "rollout.pool.keep", "%v is not a range of pass rates, low <= high within [0, 1]", p.Keep)
+	c.that(p.Focus == "" || r.Group > 1, "rollout.pool.focus", "%s compares groups, and rollout.group is 1: use 2 or more", p.Focus)
+	c.that(p.Focus != FocusUpsample || r.Prompts <= p.Prompts, "rollout.pool.focus", "a step draws %d different prompts, and the pool has %d: use fewer", r.Prompts, p.Prompts)
 }

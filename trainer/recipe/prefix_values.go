@@ -1,14 +1,11 @@
 package recipe
 
 import (
-	"reflect"
 	"slices"
 
 	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // PrefixValues has the policy itself value its responses, from the prompt alone to the
@@ -19,22 +16,22 @@ type PrefixValues struct {
 	// prefix and force), probability (its exponential) or completions (the share of
 	// responses sampled from the prefix on that are correct, VinePPO, 2410.01679: no
 	// bias, at the cost of those responses). Default log_prob.
-	By string `yaml:"by"`
+	By string `yaml:"by" default:"log_prob" oneof:"log_prob probability completions"`
 	// Completions is K, the number of responses per prefix, 1 to 1024; only completions
 	// reads it. Default 4.
-	Completions int `yaml:"completions"`
+	Completions int `yaml:"completions" default:"4" range:"[1,1024]"`
 	// At is generation (the engine that has just sampled the response, whose cache
 	// holds the prefix: only what comes behind it is computed) or training (the learner's
 	// numerics and newest weights, which read every prefix again). Default generation.
-	At string `yaml:"at"`
+	At string `yaml:"at" default:"generation" oneof:"generation training"`
 	// Markers are the words of the vocabulary that open an episode. Default those of a
 	// working: a candidate of a search, a step of a program.
-	Markers string `yaml:"markers"`
+	Markers string `yaml:"markers" default:"? a b c d e f g h i j k l"`
 	// Longest is the most tokens of an episode, whatever it contains. Default 16.
-	Longest int `yaml:"longest"`
+	Longest int `yaml:"longest" default:"16" range:"[1,2^16]"`
 	// Force are the words that ask for the answer at once; empty for none. Default "#",
 	// the mark.
-	Force string `yaml:"force"`
+	Force string `yaml:"force" default:"#"`
 }
 
 // Values of PrefixValues.By.
@@ -50,17 +47,6 @@ const (
 	AtTraining   = "training"
 )
 
-// DefaultPrefixValues returns the section's defaults.
-func DefaultPrefixValues() PrefixValues {
-	return PrefixValues{By: ByLogProb, Completions: 4, At: AtGeneration, Markers: "? a b c d e f g h i j k l", Longest: 16, Force: "#"}
-}
-
-// read implements reader for the section's own starting values.
-func (p *PrefixValues) read(d *decoder, n *yaml.Node, path string) {
-	*p = DefaultPrefixValues()
-	d.structure(n, path, reflect.ValueOf(p).Elem())
-}
-
 // prefixValues checks the section, and that it is there where it is read.
 func (c *checker) prefixValues(r Recipe) {
 	const path = "prefix_values"
@@ -73,10 +59,6 @@ func (c *checker) prefixValues(r Recipe) {
 		return
 	}
 	c.that(len(reads) > 0, path, "no method of the recipe reads them: add reward {name: marginal_utility}, or leave the section out")
-	c.word(join(path, "by"), p.By, ByLogProb, ByProbability, ByCompletions)
-	c.word(join(path, "at"), p.At, AtGeneration, AtTraining)
-	c.within(join(path, "completions"), p.Completions, 1, maxEvalSamples)
-	c.within(join(path, "longest"), p.Longest, 1, maxTokens)
 	for _, words := range []struct{ field, text string }{{"markers", p.Markers}, {"force", p.Force}} {
 		_, err := task.Parse(r.Task.Params.Vocab(), words.text)
 		c.that(err == nil, join(path, words.field), "%v", err)

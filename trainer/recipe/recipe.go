@@ -5,8 +5,8 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/advantage"
-	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/reward"
 	"driftlab/trainer/method/schedule"
@@ -21,14 +21,14 @@ type Recipe struct {
 	// Default: the file's name.
 	Name string `yaml:"name"`
 	// Seed starts every random stream of the run. Default 1.
-	Seed uint64 `yaml:"seed"`
+	Seed uint64 `yaml:"seed" default:"1"`
 	// Steps is the number of training steps (rollout batches), 1 or more. Default
 	// 200: the default task is solved by then.
-	Steps int `yaml:"steps"`
+	Steps int `yaml:"steps" default:"200" range:"[1,2^24]"`
 	// MaxGeneratedTokens ends the run after the step by which the rollout engine has
 	// generated this many tokens, if that comes before Steps: it makes runs equal in
 	// what they may sample. 0, the default, is no limit.
-	MaxGeneratedTokens int `yaml:"max_generated_tokens"`
+	MaxGeneratedTokens int `yaml:"max_generated_tokens" range:"[0,2147483647]"`
 	// Checkpoint holds the first weights: a shipped checkpoint's name, or a
 	// folder in the Hugging Face layout. Empty means random weights from Seed,
 	// which reinforcement learning cannot lift: it needs some right answers.
@@ -50,9 +50,9 @@ type Recipe struct {
 	// this factor and multiplies the norms' gains by it: the same function, with
 	// updates that weigh more against the error of quantised weights (UAQ, QuRL,
 	// 2602.13953, with 1.5). Above 0. Default 1: nothing is scaled.
-	InvariantScale float64 `yaml:"invariant_scale"`
+	InvariantScale float64 `yaml:"invariant_scale" default:"1" range:"(0,100]"`
 	// Task makes prompts and verdicts. Default chain.
-	Task Choice[task.Task] `yaml:"task"`
+	Task Choice[task.Task] `yaml:"task" default:"chain"`
 	// Rollout is the engine that samples (policy mu).
 	Rollout Rollout `yaml:"rollout"`
 	// Learner is the engine that computes gradients (pi_old and pi).
@@ -60,7 +60,7 @@ type Recipe struct {
 	// Schedule says how old the rollout weights are: sync, a constant lag, or a
 	// published system on a virtual clock, whose samples per update are
 	// rollout.prompts. Default sync.
-	Schedule Choice[schedule.Policy] `yaml:"schedule"`
+	Schedule Choice[schedule.Policy] `yaml:"schedule" default:"sync"`
 	// Cluster is where a schedule on a clock runs. Nil where the recipe has no such
 	// section: the defaults.
 	Cluster *Cluster `yaml:"cluster"`
@@ -83,12 +83,12 @@ type Recipe struct {
 	// old and one update per step the ratio of a loss is 1, whatever the age of the
 	// rollouts. Nil where the recipe has no such line: rollout if correction.mode is
 	// bypass, else what the schedule's system does, which is old for sync and lag.
-	Anchor *AnchorPolicy `yaml:"anchor"`
+	Anchor *AnchorPolicy `yaml:"anchor" oneof:"old behaviour rollout ewma sync_start interpolated"`
 	// AnchorDecay is β of the moving average, θ̄ ← β·θ̄ + (1−β)·θ after each step,
 	// corrected for its start, from 0 up to 1. Its centre of mass, β/(1−β) steps, is
 	// best the mean age of the rollouts. Only anchor ewma reads it. Nil, the
 	// default, is 0.889: 8 steps.
-	AnchorDecay *float64 `yaml:"anchor_decay"`
+	AnchorDecay *float64 `yaml:"anchor_decay" range:"[0,1)"`
 	// Retention says whether the masks of a compressed KV cache are replayed in the
 	// learner. Nil where the recipe has no such section: they are not.
 	Retention *Retention `yaml:"retention"`
@@ -99,16 +99,16 @@ type Recipe struct {
 	// recipe has no such section: it does not.
 	PrefixValues *PrefixValues `yaml:"prefix_values"`
 	// Advantage turns rewards into advantages. Default grpo.
-	Advantage Choice[advantage.Estimator] `yaml:"advantage"`
+	Advantage Choice[advantage.Estimator] `yaml:"advantage" default:"grpo"`
 	// Correction handles the gap between the two engines. Default: none.
 	Correction Correction `yaml:"correction"`
 	// Loss is the policy loss. Default ppo_clip.
-	Loss Choice[loss.Loss] `yaml:"loss"`
+	Loss Choice[loss.Loss] `yaml:"loss" default:"ppo_clip"`
 	// Terms are added to the policy loss or shape what it sees: an entropy bonus,
 	// the mask of low entropies. Default: none.
 	Terms []Choice[loss.Term] `yaml:"terms"`
 	// KL is the penalty for leaving the initial weights. Default none.
-	KL Choice[loss.KL] `yaml:"kl"`
+	KL Choice[loss.KL] `yaml:"kl" default:"none"`
 	// Guards watch the optimiser. Default: none beyond the stop on NaN and Inf.
 	Guards []Choice[Guard] `yaml:"guards"`
 	// Eval is the evaluation on held-out prompts.
@@ -127,12 +127,12 @@ type Learner struct {
 	Numerics engine.Numerics `yaml:"numerics"`
 	// Temperature divides the learner's logits. 0, the default, is the rollout's:
 	// the policy that sampled. Another one is a gap, and a common mistake.
-	Temperature float64 `yaml:"temperature"`
+	Temperature float64 `yaml:"temperature" range:"[0,100]"`
 	// Epochs is how often a step goes over its batch, 1 or more. Default 1.
-	Epochs int `yaml:"epochs"`
+	Epochs int `yaml:"epochs" default:"1" range:"[1,2^16]"`
 	// Minibatches is the number of updates per epoch, 1 to the number of
 	// responses. Default 1: on-policy but for the engines' difference.
-	Minibatches int `yaml:"minibatches"`
+	Minibatches int `yaml:"minibatches" default:"1" range:"[1,2^16]"`
 	// Optimizer turns gradients into updates.
 	Optimizer Optimizer `yaml:"optimizer"`
 	// LossScale keeps small gradients in fp16's range.
@@ -152,13 +152,13 @@ func (l Learner) Updates() int { return l.Epochs * l.Minibatches }
 type LossScale struct {
 	// Mode is none, dynamic, or auto: dynamic where the learner's gradients are
 	// fp16, none elsewhere. Default auto.
-	Mode string `yaml:"mode"`
+	Mode string `yaml:"mode" default:"auto" oneof:"auto dynamic none"`
 	// Initial is the first scale, a power of two so that it rounds nothing.
 	// Default 65536 (PyTorch's GradScaler).
-	Initial float64 `yaml:"initial"`
+	Initial float64 `yaml:"initial" default:"65536" range:"[1,2^24]"`
 	// GrowthInterval is the number of finite updates after which the scale
 	// doubles; one that is not finite is skipped and halves it. Default 2000.
-	GrowthInterval int `yaml:"growth_interval"`
+	GrowthInterval int `yaml:"growth_interval" default:"2000" range:"[1,2^24]"`
 }
 
 // Values of LossScale.Mode.
@@ -176,16 +176,16 @@ type Routing struct {
 	// in every forward pass of the policy, while the reference routes natively).
 	// Default none. Sources: 2507.18071 (r2, GSPO's routing replay), 2510.11370
 	// (r3), 2512.02556 section 3.1 (keep_routing).
-	Replay string `yaml:"replay"`
+	Replay string `yaml:"replay" default:"none" oneof:"none r2 r3 keep_routing"`
 	// Gates says how replayed experts are weighed: live (by the learner's current
 	// router logits, over the replayed experts) or recorded (by the gate values
 	// recorded with the routes, per token, layer and rank; the gradient is
 	// straight-through, so the router learns as with live gates). Default live,
 	// as the sources have it. Recorded needs a replay.
-	Gates string `yaml:"gates"`
+	Gates string `yaml:"gates" default:"live" oneof:"live recorded"`
 	// Router is trained, or frozen: the routers' weights stay those of the start,
 	// so that only the inputs of the routers move the routes. Default trained.
-	Router string `yaml:"router"`
+	Router string `yaml:"router" default:"trained" oneof:"trained frozen"`
 	// Released measures, beside the gap that a replay of r3 or keep_routing leaves,
 	// the one with the learner's router choosing, as gap/released_*: what the replay hides. It
 	// costs a scoring pass per step and changes no weight. Default false.
@@ -234,17 +234,17 @@ type Eval struct {
 	// Every is the number of steps between evaluations; the weights before and
 	// after the first update and the last ones are evaluated as well. 0 means
 	// never. Default 20.
-	Every int `yaml:"every"`
+	Every int `yaml:"every" default:"20" range:"[0,2^24]"`
 	// Prompts is the number of held-out prompts, 1 or more. Default 64: with one
 	// response each a standard error of 0.06 at a pass rate of one half.
-	Prompts int `yaml:"prompts"`
+	Prompts int `yaml:"prompts" default:"64" range:"[0,2^16]"`
 	// Samples is the number of responses to each prompt, 1 to 1024, where a
 	// temperature makes them differ. With more than one the record also holds pass@k
 	// for k up to it, the Beta distribution fitted to the prompts' pass rates, the pass
 	// rate by difficulty and by length, and pass rate and length of what was easy and of what was hard
 	// for the first weights; the report draws pass@k over k. An evaluation takes that
 	// many times as long. Nil, the default, is 1.
-	Samples *int `yaml:"samples"`
+	Samples *int `yaml:"samples" range:"[1,1024]"`
 }
 
 // PerPrompt is the number of responses to each prompt of an evaluation.
@@ -258,15 +258,15 @@ func (e Eval) PerPrompt() int {
 // Pretrain is the supervised warm start on the task's noisy demonstrations.
 type Pretrain struct {
 	// Steps is the number of updates, 1 or more. Default 1500.
-	Steps int `yaml:"steps"`
+	Steps int `yaml:"steps" default:"1500" range:"[1,2^24]"`
 	// Batch is the number of demonstrations per update, 1 or more. Default 64.
-	Batch int `yaml:"batch"`
+	Batch int `yaml:"batch" default:"64" range:"[1,2^16]"`
 	// Optimizer has defaults of its own: lr 3e-3, falling to a tenth over the
 	// last 40 % of the steps.
 	Optimizer Optimizer `yaml:"optimizer"`
 	// Balance is the weight of the auxiliary load-balancing loss, 0 or more.
 	// Default 0.01 (Switch Transformers, 2101.03961). Reinforcement learning has none.
-	Balance float64 `yaml:"balance"`
+	Balance float64 `yaml:"balance" default:"0.01" range:"[0,inf)"`
 	// Rejection fine-tunes the checkpoint on its own right answers. Nil where the recipe
 	// has no such section: random weights learn the task's demonstrations, whatever
 	// checkpoint says.
@@ -278,52 +278,22 @@ type Pretrain struct {
 // teacher before distillation begins.
 type Rejection struct {
 	// Prompts is the number of training prompts that are sampled, 1 or more. Default 512.
-	Prompts int `yaml:"prompts"`
+	Prompts int `yaml:"prompts" default:"512" range:"[1,2^16]"`
 	// Samples is the number of responses to each, 1 or more. Default 4.
-	Samples int `yaml:"samples"`
+	Samples int `yaml:"samples" default:"4" range:"[1,1024]"`
 }
 
 // Default returns what a recipe starts from: every field at its default.
 func Default() Recipe {
+	r := *method.New[Recipe]()
 	fp32, _ := engine.Preset("fp32")
-	return Recipe{
-		Seed:  1,
-		Steps: 200,
-
-		InvariantScale: 1,
-
-		Task: mustChoose[task.Task]("chain"),
-		Rollout: Rollout{
-			Numerics: fp32, Temperature: 1, TopP: 1, MaxTokens: 64,
-			Prompts: 16, Group: 8, LogProbs: ProcessedLogProbs,
-			KVScales: KVScales{Every: 1, Margin: 1}, Noise: Noise{End: 1e-4, Stages: 10},
-		},
-		Learner: Learner{
-			Numerics: fp32, Epochs: 1, Minibatches: 1, Optimizer: DefaultOptimizer(),
-			LossScale: LossScale{Mode: ScaleAuto, Initial: 65536, GrowthInterval: 2000},
-		},
-		Schedule:   mustChoose[schedule.Policy]("sync"),
-		Routing:    Routing{Replay: ReplayNone, Gates: GatesLive, Router: RouterTrained},
-		Reward:     Reward{mustChoose[reward.Shaper]("exact")},
-		Advantage:  mustChoose[advantage.Estimator]("grpo"),
-		Correction: defaultCorrection(),
-		Loss:       mustChoose[loss.Loss]("ppo_clip"),
-		KL:         mustChoose[loss.KL]("none"),
-		Eval:       Eval{Every: 20, Prompts: 64},
-	}
+	r.Rollout.Numerics, r.Learner.Numerics = fp32, fp32
+	r.Reward = Reward{mustChoose[reward.Shaper]("exact")}
+	return r
 }
 
-// defaultPretrain returns the section's defaults.
-func defaultPretrain() Pretrain {
-	o := DefaultOptimizer()
+// start implements starter: the optimiser has defaults of its own.
+func (p *Pretrain) start() {
+	o := &p.Optimizer
 	o.LR, o.Decay, o.DecayStart, o.Final = 3e-3, decayLinear, 0.6, 0.1
-	return Pretrain{Steps: 1500, Batch: 64, Optimizer: o, Balance: 0.01}
-}
-
-// defaultCorrection returns the section's defaults: nothing is corrected.
-func defaultCorrection() Correction {
-	return Correction{
-		Mode: correction.Decoupled, Weights: mustChoose[correction.Weighting]("none"),
-		Order: correction.Independent, Denominator: correction.Post, Names: "verl",
-	}
 }

@@ -142,7 +142,7 @@ func TestSet(t *testing.T) {
 	}
 	if r.Learner.Optimizer.LR != 5e-4 || r.Rollout.Numerics.KVCache.Format != precision.E4M3 || r.Rollout.Numerics.Name != "bf16" ||
 		r.Loss.Name != "gspo" || r.KL.Name != "k3" || r.Name != "other" || r.Learner.Numerics.Head != precision.FP32 ||
-		r.Learner.Numerics.Activations != precision.BF16 || r.Pretrain == nil || *r.Pretrain != defaultPretrain() {
+		r.Learner.Numerics.Activations != precision.BF16 || r.Pretrain == nil || *r.Pretrain != *newOf[Pretrain]() {
 		t.Errorf("set to\n%s", r.YAML())
 	}
 	if d := r.Task.Params.(*task.Chain).Difficulty; d != (task.Range{2, 4}) {
@@ -209,7 +209,7 @@ func TestLoadErrors(t *testing.T) {
 
 // TestRate checks the learning rate's course against its definition.
 func TestRate(t *testing.T) {
-	o := DefaultOptimizer()
+	o := *newOf[Optimizer]()
 	o.LR, o.Warmup = 1, 4
 	for _, tc := range []struct {
 		decay           string

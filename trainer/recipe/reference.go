@@ -51,8 +51,12 @@ var (
 
 func readReference() []FieldReference {
 	r := &reference{docs: map[string]string{}, seen: map[reflect.Type]bool{}}
-	for _, name := range []string{"recipe.go", "rollout.go", "routing.go", "cluster.go", "fleet.go", "fusion.go", "pool.go", "prefix_values.go", "distillation.go", "correction.go", "optimizer.go"} {
-		text, err := sources.ReadFile(name)
+	files, err := sources.ReadDir(".")
+	if err != nil {
+		panic("recipe: " + err.Error())
+	}
+	for _, f := range files {
+		text, err := sources.ReadFile(f.Name())
 		if err != nil {
 			panic("recipe: " + err.Error())
 		}
@@ -62,15 +66,7 @@ func readReference() []FieldReference {
 	r.read(model.ConfigSource())
 	r.read(schedule.CostsSource())
 	r.read(schedule.ReplaySource())
-	d := Default()
-	p, k, s, c := defaultPretrain(), defaultKVRetention(), defaultSpeculative(), defaultCluster()
-	d.Pretrain, d.Rollout.KVRetention, d.Rollout.Speculative, d.Cluster = &p, &k, &s, &c
-	y, f, pool, again := defaultDynamicSampling(), defaultFusion(), defaultPool(), schedule.DefaultReplay()
-	d.Rollout.DynamicSampling, d.Rollout.Fusion, d.Rollout.Pool, d.Replay = &y, &f, &pool, &again
-	values, guided := DefaultPrefixValues(), defaultDistillation()
-	d.PrefixValues, d.Distillation = &values, &guided
-	d.Rollout.Fleet = []FleetMember{{Numerics: d.Rollout.Numerics}}
-	r.walk("", reflect.ValueOf(d))
+	r.walk("", reflect.ValueOf(Default()))
 	return r.fields
 }
 
@@ -125,13 +121,10 @@ func (r *reference) walk(path string, v reflect.Value) {
 		}
 		section := value
 		if value.Kind() == reflect.Pointer {
-			section = reflect.New(value.Type().Elem()).Elem() // a section without defaults of its own
-			if !value.IsNil() {
-				section = value.Elem()
-			}
+			section = newSection(value.Type().Elem()).Elem()
 		}
-		if value.Kind() == reflect.Slice && value.Type() == reflect.TypeFor[[]FleetMember]() {
-			section, at = value.Index(0), at+"[0]"
+		if value.Type() == reflect.TypeFor[[]FleetMember]() {
+			section, at = newSection(value.Type().Elem()).Elem(), at+"[0]"
 		}
 		if _, ok := section.Interface().(writer); ok || section.Kind() != reflect.Struct || isText(section) {
 			r.fields = append(r.fields, FieldReference{at, defaultText(value), doc})

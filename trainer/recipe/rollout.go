@@ -8,17 +8,17 @@ type Rollout struct {
 	// differs from a base preset. Default fp32.
 	Numerics engine.Numerics `yaml:"numerics"`
 	// Temperature divides the logits, above 0. Default 1: the policy itself.
-	Temperature float64 `yaml:"temperature" range:"(0,100]"`
+	Temperature float64 `yaml:"temperature" default:"1" range:"(0,100]"`
 	// TopP keeps the smallest set of tokens with this mass, (0, 1]. Default 1.
-	TopP float64 `yaml:"top_p" range:"(0,1]"`
+	TopP float64 `yaml:"top_p" default:"1" range:"(0,1]"`
 	// TopK keeps this many tokens; 0 keeps all. Default 0.
 	TopK int `yaml:"top_k" range:"[0,2^20]"`
 	// MaxTokens bounds a response, stop token included, 1 or more. Default 64.
-	MaxTokens int `yaml:"max_tokens" range:"[1,2^16]"`
+	MaxTokens int `yaml:"max_tokens" default:"64" range:"[1,2^16]"`
 	// Prompts is the number of prompts per step, 1 or more. Default 16.
-	Prompts int `yaml:"prompts"`
+	Prompts int `yaml:"prompts" default:"16" range:"[1,2^16]"`
 	// Group is the number of responses per prompt, 1 or more. Default 8.
-	Group int `yaml:"group"`
+	Group int `yaml:"group" default:"8" range:"[1,2^16]"`
 	// Slots is how many responses are decoded at a time; a finished one is
 	// replaced at once. 0 means all, the default. It changes no bit unless the
 	// numerics depend on the batch.
@@ -37,7 +37,7 @@ type Rollout struct {
 	// some servers do) or tempered (after the temperature, not renormalised over
 	// what top_k and top_p kept: against a learner over the whole vocabulary that
 	// hides the truncation). simulate measure tests for the first. Default processed.
-	LogProbs string `yaml:"log_probs" oneof:"processed raw tempered"`
+	LogProbs string `yaml:"log_probs" default:"processed" oneof:"processed raw tempered"`
 	// KVRetention compresses the KV cache while responses are decoded. Nil where
 	// the recipe has no such section: everything stays. Evaluations in the rollout
 	// engine's numerics compress too.
@@ -76,11 +76,11 @@ type DynamicSampling struct {
 	// Refuse is equal (all responses right, or all wrong: DAPO), equal_reward (all
 	// with the same reward, which lengths and formats may part) or solved (all right:
 	// CompassMax's first stage of zero-variance elimination, 2512.07710). Default equal.
-	Refuse string `yaml:"refuse"`
+	Refuse string `yaml:"refuse" default:"equal" oneof:"equal equal_reward solved"`
 	// MaxBatches is how many batches, the one that is trained among them, are sampled
 	// for an update at most; after so many refusals groups are taken as they are.
 	// verl's max_num_gen_batches, which stops the run there. Default 10.
-	MaxBatches int `yaml:"max_batches"`
+	MaxBatches int `yaml:"max_batches" default:"10" range:"[1,2^16]"`
 }
 
 // Values of DynamicSampling.Refuse.
@@ -90,23 +90,18 @@ const (
 	RefuseSolved      = "solved"
 )
 
-// defaultDynamicSampling returns the section's defaults.
-func defaultDynamicSampling() DynamicSampling {
-	return DynamicSampling{Refuse: RefuseEqual, MaxBatches: 10}
-}
-
 // Speculative is speculative decoding with a drafter that may be stale (ReSpec,
 // 2510.26475): its tokens are read in one pass, and the longest beginning that
 // passes a test is kept.
 type Speculative struct {
 	// Drafter is self, the policy at an older version, or the name of a checkpoint
 	// with the model's vocabulary: shipped, or a folder. Default self.
-	Drafter string `yaml:"drafter"`
+	Drafter string `yaml:"drafter" default:"self"`
 	// Numerics is how the drafter computes, as under rollout. Nil where it is not
 	// given: the rollout engine's.
 	Numerics *engine.Numerics `yaml:"numerics"`
 	// Draft is the number of tokens drafted for a pass, 1 to 64. Default 4.
-	Draft int `yaml:"draft" range:"[1,64]"`
+	Draft int `yaml:"draft" default:"4" range:"[1,64]"`
 	// Refresh is the number of steps after which a drafter that is the policy takes
 	// up the rollout engine's weights; 0 never: it keeps the initial ones. Default 0.
 	Refresh int `yaml:"refresh" range:"[0,2^24]"`
@@ -114,13 +109,13 @@ type Speculative struct {
 	// law is the rollout engine's own), lossy (accept with min(1, (1+tau)·p/q)) or
 	// greedy (accept the rollout engine's most likely token, else draw from p).
 	// Default exact.
-	Verify string `yaml:"verify" oneof:"exact lossy greedy"`
+	Verify string `yaml:"verify" default:"exact" oneof:"exact lossy greedy"`
 	// Tau is lossy's leniency, 0 or more. Default 0: exact.
 	Tau float64 `yaml:"tau" range:"[0,inf)"`
 	// LogProbs is what is recorded as the rollout's log-prob: verifier, drafter (on
 	// accepted tokens, the mistake of a server that mixes its models up) or law (of
 	// the law that the test gives the token). Default verifier.
-	LogProbs string `yaml:"log_probs" oneof:"verifier drafter law"`
+	LogProbs string `yaml:"log_probs" default:"verifier" oneof:"verifier drafter law"`
 	// Adaptive chooses at every step how many tokens to draft, up to draft, by the
 	// speed predicted from the acceptance of the last step that drafted; none where
 	// no number is faster. Whenever the drafter changes, draft is tried again.
@@ -142,7 +137,7 @@ type Distill struct {
 	// Default 0.
 	Every int `yaml:"every" range:"[0,2^24]"`
 	// LR is their learning rate, above 0. Default 1e-3.
-	LR float64 `yaml:"lr" range:"(0,10]"`
+	LR float64 `yaml:"lr" default:"1e-3" range:"(0,10]"`
 }
 
 // Values of Speculative's words.
@@ -158,11 +153,6 @@ const (
 	LawLogProbs      = "law"
 )
 
-// defaultSpeculative returns the section's defaults.
-func defaultSpeculative() Speculative {
-	return Speculative{Drafter: DrafterSelf, Draft: 4, Verify: VerifyExact, LogProbs: VerifierLogProbs, Distill: Distill{LR: 1e-3}}
-}
-
 // KVRetention says which part of the KV cache stays while a response is decoded.
 // Prompts are read with full attention. At a length of L positions there stay
 // min(L, max(sinks+recent, budget or ⌈keep·L⌉)); what has gone never comes back.
@@ -172,18 +162,18 @@ type KVRetention struct {
 	// (StreamingLLM, 2309.17453), or heavy_hitter, which keeps of the rest those
 	// that have received the most attention, by layer and key head (H2O,
 	// 2306.14048). Default window.
-	Policy string `yaml:"policy" oneof:"window heavy_hitter"`
+	Policy string `yaml:"policy" default:"window" oneof:"window heavy_hitter"`
 	// Keep is the share of the positions that stay, [0, 1]; 1 keeps all and changes
 	// no bit. Default 0.5, as in Shadow Mask Distillation (2605.06850).
-	Keep float64 `yaml:"keep" range:"[0,1]"`
+	Keep float64 `yaml:"keep" default:"0.5" range:"[0,1]"`
 	// Budget, above 0, is their number, in the place of keep. Default 0.
 	Budget int `yaml:"budget" range:"[0,2^16]"`
 	// Sinks is the number of first positions that always stay. Default 4
 	// (StreamingLLM).
-	Sinks int `yaml:"sinks" range:"[0,2^16]"`
+	Sinks int `yaml:"sinks" default:"4" range:"[0,2^16]"`
 	// Recent is the number of newest positions that always stay, the one being read
 	// included, 1 or more. Default 8.
-	Recent int `yaml:"recent" range:"[1,2^16]"`
+	Recent int `yaml:"recent" default:"8" range:"[1,2^16]"`
 }
 
 // Values of KVRetention.Policy.
@@ -191,11 +181,6 @@ const (
 	retainWindow      = "window"
 	retainHeavyHitter = "heavy_hitter"
 )
-
-// defaultKVRetention returns the section's defaults.
-func defaultKVRetention() KVRetention {
-	return KVRetention{Policy: retainWindow, Keep: 0.5, Sinks: 4, Recent: 8}
-}
 
 // Retention says over which positions the learner attends.
 type Retention struct {

@@ -62,14 +62,14 @@ func drawRecipe(t *rapid.T) Recipe {
 	}
 	r.Support.Replay = rapid.Bool().Draw(t, "support")
 	if rapid.Bool().Draw(t, "compresses") {
-		k := defaultKVRetention()
+		k := newOf[KVRetention]()
 		k.Policy = rapid.SampledFrom([]string{retainWindow, retainHeavyHitter}).Draw(t, "policy")
 		k.Keep, k.Budget = rapid.Float64Range(0, 1).Draw(t, "keep"), rapid.IntRange(0, 50).Draw(t, "budget")
-		r.Rollout.KVRetention = &k
+		r.Rollout.KVRetention = k
 		r.Retention = &Retention{Replay: rapid.Bool().Draw(t, "retention")}
 	}
 	if rapid.Bool().Draw(t, "drafts") {
-		s := defaultSpeculative()
+		s := newOf[Speculative]()
 		s.Draft, s.Refresh = rapid.IntRange(1, 64).Draw(t, "draft"), rapid.IntRange(0, 9).Draw(t, "refresh")
 		s.Verify = rapid.SampledFrom([]string{VerifyExact, VerifyLossy, VerifyGreedy}).Draw(t, "verify")
 		s.LogProbs = rapid.SampledFrom([]string{VerifierLogProbs, DrafterLogProbs, LawLogProbs}).Draw(t, "whose")
@@ -78,28 +78,28 @@ func drawRecipe(t *rapid.T) Recipe {
 			n := preset.Draw(t, "drafter")
 			s.Numerics = &n
 		}
-		r.Rollout.Speculative = &s
+		r.Rollout.Speculative = s
 	}
 	r.Learner.Optimizer.LR = rapid.Float64Range(1e-12, 1).Draw(t, "lr")
 	r.Schedule = drawChoice[schedule.Policy](t, "schedule")
 	if rapid.Bool().Draw(t, "refuses") {
-		s := defaultDynamicSampling()
+		s := newOf[DynamicSampling]()
 		s.Refuse, s.MaxBatches = rapid.SampledFrom([]string{RefuseEqual, RefuseEqualReward, RefuseSolved}).Draw(t, "refuse"), rapid.IntRange(1, 20).Draw(t, "batches")
-		r.Rollout.DynamicSampling = &s
+		r.Rollout.DynamicSampling = s
 	}
 	if rapid.Bool().Draw(t, "replays") {
-		p := schedule.DefaultReplay()
+		p := newOf[schedule.Replay]()
 		p.Draws, p.Tau, p.Beta = rapid.IntRange(0, 9).Draw(t, "draws"), rapid.Float64Range(0.1, 1e9).Draw(t, "tau"), rapid.Float64Range(0, 1).Draw(t, "beta")
-		r.Replay = &p
+		r.Replay = p
 	}
 	if r.Constant() == nil { // then what it does not go with goes
 		o := Default().Rollout
 		r.Rollout.Speculative, r.Rollout.PrefillChunk, r.Rollout.Fleet, r.Rollout.KVScales, r.Rollout.Noise = nil, 0, nil, o.KVScales, o.Noise
 		r.Rollout.KVRetention, r.Retention = nil, nil
 		if rapid.Bool().Draw(t, "cluster") {
-			k := defaultCluster()
+			k := newOf[Cluster]()
 			k.Workers, k.Costs.Sync = rapid.IntRange(1, 9).Draw(t, "workers"), rapid.IntRange(0, 9).Draw(t, "sync")
-			r.Cluster = &k
+			r.Cluster = k
 		}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "parts") {
@@ -113,12 +113,15 @@ func drawRecipe(t *rapid.T) Recipe {
 		r.Correction.Masks = append(r.Correction.Masks, drawChoice[correction.Masking](t, "mask"))
 	}
 	if rapid.Bool().Draw(t, "pretrain") {
-		p := defaultPretrain()
+		p := newOf[Pretrain]()
 		p.Batch = rapid.IntRange(1, 100).Draw(t, "batch")
-		r.Pretrain = &p
+		r.Pretrain = p
 	}
 	return r
 }
+
+// newOf is a section as it is before anything is read into it.
+func newOf[T any]() *T { return newSection(reflect.TypeFor[T]()).Interface().(*T) }
 
 // TestRoundTrip checks that text and value are two forms of the same thing.
 func TestRoundTrip(t *testing.T) {

@@ -11,18 +11,12 @@ import (
 	"driftlab/engine"
 	"driftlab/model"
 	"driftlab/trainer/method"
-	"driftlab/trainer/method/correction"
 )
 
-// Limits that keep a mistyped recipe from asking for the whole memory.
 const (
-	maxSteps     = 1 << 24
+	// maxResponses bounds a step, so that a mistyped recipe does not ask for the whole memory.
 	maxResponses = 1 << 16
-	// maxEvalSamples bounds the responses to one prompt of an evaluation.
-	maxEvalSamples = 1024
-	maxTokens      = 1 << 16
-	maxUpdates     = 1 << 16
-	maxName        = 100
+	maxName      = 100
 )
 
 // Validate returns everything wrong with the values and their combinations, as
@@ -30,39 +24,16 @@ const (
 func (r Recipe) Validate() error { return r.faults().orNil() }
 
 // checker collects faults by field.
-type checker struct{ faults Faults }
+type checker struct {
+	faults Faults
+	alone  int // of the first faults: those of a field by itself
+}
 
-// that records a fault unless the condition holds.
+// that records a fault unless the condition holds. A field that is wrong by itself is
+// not compared with others.
 func (c *checker) that(ok bool, path, format string, args ...any) {
-	if !ok {
+	if !ok && !slices.ContainsFunc(c.faults[:c.alone], func(f Fault) bool { return f.Path == path }) {
 		c.faults = append(c.faults, Fault{Path: path, Problem: fmt.Sprintf(format, args...)})
-	}
-}
-
-// within checks a whole number's range and reports whether it holds.
-func (c *checker) within(path string, value, low, high int) bool {
-	ok := value >= low && value <= high
-	c.that(ok, path, "%d is outside [%d, %d]", value, low, high)
-	return ok
-}
-
-// real checks a number's range; the ends belong to it unless open says so.
-func (c *checker) real(path string, value, low, high float64, open string) {
-	ok := value >= low && value <= high && !math.IsInf(value, 0)
-	left, right := "[", "]"
-	if strings.Contains(open, "(") {
-		ok, left = ok && value > low, "("
-	}
-	if strings.Contains(open, ")") || math.IsInf(high, 1) {
-		ok, right = ok && value < high, ")"
-	}
-	c.that(ok, path, "%v is outside %s%v, %v%s", value, left, low, high, right)
-}
-
-// word checks that a text is one of a few.
-func (c *checker) word(path, value string, known ...string) {
-	if !slices.Contains(known, value) {
-		c.that(false, path, "%v", method.UnknownName(value, known))
 	}
 }
 
@@ -117,18 +88,13 @@ func splitField(line string, fields []string) (field, problem string) {
 func (r Recipe) faults() Faults {
 	c := &checker{}
 	c.errs("", method.CheckTags(&r), nil) // what tags say; the rest is of several fields
+	c.alone = len(c.faults)
 	c.name(r.Name)
-	c.within("steps", r.Steps, 1, maxSteps)
-	c.within("max_generated_tokens", r.MaxGeneratedTokens, 0, math.MaxInt32)
-	c.real("invariant_scale", r.InvariantScale, 0, 100, "(")
 	c.choice("task", r.Task.Name, r.Task.Params)
 	c.model(r)
 	c.rollout(r.Rollout)
 	c.learner(r)
 	c.choice("schedule", r.Schedule.Name, r.Schedule.Params)
-	c.word("routing.replay", r.Routing.Replay, ReplayNone, ReplayR2, ReplayR3, ReplayKeep)
-	c.word("routing.gates", r.Routing.Gates, GatesLive, GatesRecorded)
-	c.word("routing.router", r.Routing.Router, RouterTrained, RouterFrozen)
 	c.that(len(r.Reward) > 0, "reward", "no part: use exact")
 	for i, part := range r.Reward {
 		c.choice(r.Reward.path(i), part.Name, part.Params)
@@ -143,14 +109,8 @@ func (r Recipe) faults() Faults {
 	for i, g := range r.Guards {
 		c.choice(fmt.Sprintf("guards[%d]", i), g.Name, g.Params)
 	}
-	if c.within("eval.every", r.Eval.Every, 0, maxSteps) && r.Eval.Every > 0 {
-		c.within("eval.prompts", r.Eval.Prompts, 1, maxResponses)
-		c.within("eval.samples", r.Eval.PerPrompt(), 1, maxEvalSamples)
-	}
-	if r.Pretrain != nil {
-		c.that(r.Pretrain.Rejection == nil || r.Checkpoint != "", "pretrain.rejection", "no checkpoint to sample from: name one under checkpoint")
-		c.pretrain(*r.Pretrain)
-	}
+	c.that(r.Eval.Every == 0 || r.Eval.Prompts > 0, "eval.prompts", "0 with eval.every %d: must be at least 1, or set eval.every to 0", r.Eval.Every)
+	c.that(r.Pretrain == nil || r.Pretrain.Rejection == nil || r.Checkpoint != "", "pretrain.rejection", "no checkpoint to sample from: name one under checkpoint")
 	c.pairs(r)
 	return c.faults
 }
@@ -208,9 +168,7 @@ func differences(m, checkpoint model.Config, name string) Faults {
 // rollout checks the sampling engine.
 func (c *checker) rollout(r Rollout) {
 	c.numerics("rollout.numerics", r.Numerics)
-	if c.within("rollout.prompts", r.Prompts, 1, maxResponses) && c.within("rollout.group", r.Group, 1, maxResponses) {
-		c.that(r.Responses() <= maxResponses, "rollout.prompts", "%d prompts of %d responses are %d, more than %d", r.Prompts, r.Group, r.Responses(), maxResponses)
-	}
+	c.that(r.Responses() <= maxResponses, "rollout.prompts", "%d prompts of %d responses are %d, more than %d", r.Prompts, r.Group, r.Responses(), maxResponses)
 	c.speculative(r)
 	c.fusion(r)
 	if k := r.KVRetention; k != nil {
@@ -260,44 +218,20 @@ func (c *checker) numerics(path string, n engine.Numerics) {
 func (c *checker) learner(r Recipe) {
 	l := r.Learner
 	c.numerics("learner.numerics", l.Numerics)
-	c.real("learner.temperature", l.Temperature, 0, 100, "")
-	epochs := c.within("learner.epochs", l.Epochs, 1, maxUpdates)
-	if c.within("learner.minibatches", l.Minibatches, 1, maxUpdates) && epochs {
-		c.that(l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",
-			"%d are more than the %d responses of a step (rollout.prompts x rollout.group)", l.Minibatches, r.Rollout.Responses())
-	}
-	s := l.LossScale
-	c.word("learner.loss_scale.mode", s.Mode, ScaleAuto, ScaleDynamic, ScaleNone)
-	fraction, _ := math.Frexp(s.Initial)
-	c.that(s.Initial >= 1 && s.Initial <= 1<<24 && fraction == 0.5, "learner.loss_scale.initial",
-		"%v is not a power of two between 1 and 2^24", s.Initial)
-	c.within("learner.loss_scale.growth_interval", s.GrowthInterval, 1, maxSteps)
+	c.that(l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",
+		"%d are more than the %d responses of a step (rollout.prompts x rollout.group)", l.Minibatches, r.Rollout.Responses())
+	fraction, _ := math.Frexp(l.LossScale.Initial)
+	c.that(fraction == 0.5, "learner.loss_scale.initial", "%v is not a power of two between 1 and 2^24", l.LossScale.Initial)
 }
 
-// correction checks each method, the section's own words, and then the
-// pipeline that they make.
+// correction checks each method, and then the pipeline that they make.
 func (c *checker) correction(r Correction) {
 	before := len(c.faults)
 	c.choice("correction.weights", r.Weights.Name, r.Weights.Params)
 	for i, m := range r.Masks {
 		c.choice(fmt.Sprintf("correction.masks[%d]", i), m.Name, m.Params)
 	}
-	c.word("correction.mode", string(r.Mode), string(correction.Decoupled), string(correction.Bypass))
-	c.word("correction.order", string(r.Order), string(correction.Independent), string(correction.Sequential))
-	c.word("correction.denominator", string(r.Denominator), string(correction.Post), string(correction.Pre))
-	c.word("correction.names", r.Names, "verl", "skyrl")
 	if len(c.faults) == before {
 		c.errs("correction", r.Pipeline().Validate(), []string{"mode", "weights", "batch_normalize", "masks", "clamp", "order", "weights_after", "denominator", "names"})
 	}
-}
-
-// pretrain checks the warm start.
-func (c *checker) pretrain(p Pretrain) {
-	c.within("pretrain.steps", p.Steps, 1, maxSteps)
-	c.within("pretrain.batch", p.Batch, 1, maxResponses)
-	if j := p.Rejection; j != nil {
-		c.within("pretrain.rejection.prompts", j.Prompts, 1, maxResponses)
-		c.within("pretrain.rejection.samples", j.Samples, 1, maxEvalSamples)
-	}
-	c.real("pretrain.balance", p.Balance, 0, math.Inf(1), "")
 }

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
 
@@ -83,7 +84,7 @@ func measureFlattening(ctx context.Context, e *claim.Env) (*claim.Observation, e
 	if err := add("reward=exact", stepValues, "advantage=vine"); err != nil {
 		return nil, err
 	}
-	m.value(recipe.DefaultPrefixValues(), e.Seed)
+	m.value(*method.New[recipe.PrefixValues](), e.Seed)
 	if err := add(flatteningArms[armStep].set...); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/recipe"
 )
@@ -28,7 +29,7 @@ var telescopeValues = []struct {
 
 // with is the section's defaults with a change.
 func with(change func(*recipe.PrefixValues)) recipe.PrefixValues {
-	v := recipe.DefaultPrefixValues()
+	v := *method.New[recipe.PrefixValues]()
 	change(&v)
 	return v
 }
@@ -97,7 +98,7 @@ func (m *room) telescope(o *claim.Observation, e *claim.Env, name string) error 
 	o.Set(name+"rank correlation, equal lengths", within...)
 	o.Set(name+"tokens at generation", cheap...)
 	o.Set(name+"tokens in training", read...)
-	costs := schedule.DefaultCosts()
+	costs := method.New[schedule.Costs]()
 	o.Set(name+"time, generation over training", float64(costs.Prefill(int(cheap[0]), 1))/float64(costs.Logp(int(read[0]), 1)))
 	m.value(telescopeValues[0].of, e.Seed)
 	if _, err := trainer.Grader(m.recipe)(m.batch, m.prompts); err != nil {

@@ -10,47 +10,45 @@ import (
 
 // Config is the cluster and the run that a Core schedules.
 type Config struct {
-	// Workers is the number of rollout engines, Engine the devices of each, Slots the
-	// requests that each can serve at once, Trainers the devices of the learner.
-	Workers, Engine, Slots, Trainers int
-	// Batch is the number of samples per update, Group the responses per sample.
-	Batch, Group int
+	// Workers is the number of rollout engines.
+	Workers int `yaml:"workers" range:"[1,2^16]"`
+	// Engine is the number of devices of each.
+	Engine int `yaml:"engine" range:"[1,1024]"`
+	// Slots is the number of requests that each can serve at once.
+	Slots int `yaml:"slots" range:"[1,2^20]"`
+	// Trainers is the number of the learner's devices.
+	Trainers int `yaml:"trainers" range:"[1,2^16]"`
+	// Batch is the number of samples per update.
+	Batch int `yaml:"batch" range:"[1,2^20]"`
+	// Group is the number of responses per sample.
+	Group int `yaml:"group" range:"[1,1024]"`
 	// Prompt is the tokens of a prompt where no Outcome says otherwise.
-	Prompt int
+	Prompt int `yaml:"prompt" range:"[1,2^20]"`
 	// Steps is the number of updates after which the run stops.
-	Steps int
+	Steps int `yaml:"steps" range:"[1,2^20]"`
 	// Graded says that the driver judges samples as soon as they are done, and may
 	// refuse some: it is asked to Grade them.
 	Graded bool
 	// Old is where the old log-probs come from, if not from where the policy has them.
 	Old Old
-	// Replay adds samples that were trained before to every update.
+	// Replay adds samples that were trained before to every update; nothing is replayed
+	// where it is zero.
 	Replay Replay
 	// Seed starts the random numbers of replay, the only ones that a Core draws.
-	Seed  uint64
-	Costs Costs
+	Seed uint64
+	// Costs is what everything takes on the clock.
+	Costs Costs `yaml:"costs"`
 }
 
 // Validate checks the ranges.
 func (c Config) Validate() error {
-	for _, f := range []struct {
-		name       string
-		value, top int
-	}{
-		{"workers", c.Workers, 1 << 16}, {"engine", c.Engine, 1 << 10}, {"slots", c.Slots, 1 << 20}, {"trainers", c.Trainers, 1 << 16},
-		{"batch", c.Batch, 1 << 20}, {"group", c.Group, 1 << 10}, {"prompt", c.Prompt, 1 << 20}, {"steps", c.Steps, 1 << 20},
-	} {
-		if f.value < 1 || f.value > f.top {
-			return fmt.Errorf("%s: %d is outside [1, %d]", f.name, f.value, f.top)
-		}
-	}
-	if err := method.CheckTags(&c.Costs); err != nil {
-		return fmt.Errorf("costs.%w", err)
+	if err := method.CheckTags(&c); err != nil {
+		return err
 	}
 	if c.Old < 0 || int(c.Old) >= len(OldLogProbs) {
 		return fmt.Errorf("old: there is no way %d", c.Old)
 	}
-	if err := method.CheckTags(&c.Replay); err != nil && c.Replay != (Replay{}) { // the zero value replays nothing
+	if err := method.CheckTags(&c.Replay); err != nil && c.Replay != (Replay{}) {
 		return fmt.Errorf("replay.%w", err)
 	}
 	return nil

@@ -148,7 +148,7 @@ func TestKill(t *testing.T) {
 		config := tiny()
 		config.Steps, config.Graded = 2, i%2 == 0
 		if i%4 == 0 {
-			config.Replay = DefaultReplay()
+			config.Replay = *method.New[Replay]()
 			config.Replay.Draws = 2
 		}
 		want := newDesk(t, config, e.New(), drawn(3, 6)).run()

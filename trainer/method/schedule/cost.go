@@ -2,8 +2,6 @@ package schedule
 
 import (
 	_ "embed"
-
-	"driftlab/trainer/method"
 )
 
 //go:embed cost.go
@@ -54,11 +52,6 @@ type Costs struct {
 	// n*tool_token/d. As prefill_token. The learner's passes are not charged
 	// with them.
 	ToolToken int `yaml:"tool_token" default:"40" range:"[0,1000000000]"`
-}
-
-// DefaultCosts returns the defaults.
-func DefaultCosts() Costs {
-	return *method.New[Costs]()
 }
 
 // Prefill is the ticks of n tokens on a worker of that many devices.

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"fmt"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 )
 
@@ -13,7 +14,7 @@ type sampler struct{ length, made map[int]int }
 // one samples without knowing lengths beforehand.
 func ExampleCore() {
 	config := schedule.Config{
-		Workers: 1, Engine: 1, Slots: 2, Trainers: 1, Batch: 1, Group: 2, Prompt: 5, Steps: 2, Costs: schedule.DefaultCosts(),
+		Workers: 1, Engine: 1, Slots: 2, Trainers: 1, Batch: 1, Group: 2, Prompt: 5, Steps: 2, Costs: *method.New[schedule.Costs](),
 	}
 	core, err := schedule.New(config, &schedule.OneStepOff{Interval: 1})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 )
 
 //go:embed replay.go
@@ -55,11 +54,6 @@ const (
 	Uniformly  = "uniform"
 	FirstIn    = "fifo"
 )
-
-// DefaultReplay returns the defaults.
-func DefaultReplay() Replay {
-	return *method.New[Replay]()
-}
 
 // On reports whether anything is replayed.
 func (p Replay) On() bool { return p.Draws > 0 }

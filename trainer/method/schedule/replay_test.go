@@ -113,7 +113,7 @@ func TestReplays(t *testing.T) {
 				config, policy := random(r), e.New()
 				vary(r, policy)
 				config.Graded, config.Seed = true, seed
-				config.Replay = DefaultReplay()
+				config.Replay = *method.New[Replay]()
 				config.Replay.Order = []string{FreshFirst, ByPriority, Uniformly, FirstIn}[r.IntN(4)]
 				config.Replay.Draws, config.Replay.Capacity, config.Replay.Clear = 1+r.IntN(4), 1+r.IntN(20), r.IntN(4) == 0
 				d := newDesk(t, config, policy, drawn(seed, 1+r.IntN(20)))
@@ -152,7 +152,7 @@ func TestReplayBesideSync(t *testing.T) {
 	config := ample()
 	config.Graded = true
 	plain := newDesk(t, config, &Sync{}, drawn(1, 12)).run()
-	config.Replay = DefaultReplay()
+	config.Replay = *method.New[Replay]()
 	config.Replay.Draws = 0
 	none := newDesk(t, config, &Sync{}, drawn(1, 12)).run()
 	if !reflect.DeepEqual(plain.commands, none.commands) || logText(plain.core) != logText(none.core) {
@@ -184,7 +184,7 @@ func TestReplayValidate(t *testing.T) {
 		`order: `:     func(p *Replay) { p.Order = "lifo" },
 		"capacity -1": func(p *Replay) { p.Capacity = -1 },
 	} {
-		p := DefaultReplay()
+		p := *method.New[Replay]()
 		if err := method.Check(&p); err != nil {
 			t.Error(err)
 		}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 )
 
@@ -13,24 +14,24 @@ type Cluster struct {
 	Devices int `yaml:"-"`
 	// Generate is the percentage of the devices that generate where a system keeps
 	// them apart; the others train. Default 75 (AReaL; ROLL 60, verl 50).
-	Generate int `yaml:"generate"`
+	Generate int `yaml:"generate" default:"75" range:"[1,99]"`
 	// Engine is the devices of a rollout engine. Default 8, a node.
-	Engine int `yaml:"engine"`
+	Engine int `yaml:"engine" default:"8" range:"[1,1024]"`
 	// Slots is the number of requests served at once per device. Default 64: three
 	// batches are in flight then.
-	Slots int `yaml:"slots"`
+	Slots int `yaml:"slots" default:"64" range:"[1,1024]"`
 	// Batch is the number of prompts per update; 0 for two per device.
-	Batch int `yaml:"batch"`
+	Batch int `yaml:"batch" range:"[0,2^20]"`
 	// Group is the responses per prompt. Default 8.
-	Group int `yaml:"group"`
+	Group int `yaml:"group" default:"8" range:"[1,1024]"`
 	// Prompt is the tokens of a prompt. Default 256.
-	Prompt int `yaml:"prompt"`
+	Prompt int `yaml:"prompt" default:"256" range:"[1,2^20]"`
 	// Refuse is the percentage of samples that are refused when they are done, as
 	// dynamic sampling refuses groups of equal rewards (DAPO, 2503.14476). Default 0.
-	Refuse int `yaml:"refuse"`
+	Refuse int `yaml:"refuse" range:"[0,99]"`
 	// Old is where the old log-probs come from: system, batch_start, rollout,
 	// sync_start, snapshots, dedicated, interrupt, ewma or interpolated. Default system.
-	Old string `yaml:"old"`
+	Old string `yaml:"old" default:"system"`
 	// Steps is the number of updates.
 	Steps int            `yaml:"-"`
 	Costs schedule.Costs `yaml:"-"`
@@ -38,29 +39,23 @@ type Cluster struct {
 
 // DefaultCluster has that many devices.
 func DefaultCluster(devices int) Cluster {
-	return Cluster{Devices: devices, Generate: 75, Engine: 8, Slots: 64, Group: 8, Prompt: 256, Old: schedule.OldLogProbs[schedule.OfSystem].Name, Steps: 20, Costs: schedule.DefaultCosts()}
+	c := *method.New[Cluster]()
+	c.Devices, c.Steps = devices, 20
+	return c
 }
 
 // Validate checks the ranges.
 func (c Cluster) Validate() error {
-	switch {
-	case c.Devices < 2 || c.Devices > 1<<14:
-		return fmt.Errorf("gpus: %d is outside [2, %d]", c.Devices, 1<<14)
-	case c.Generate < 1 || c.Generate > 99:
-		return fmt.Errorf("cluster.generate: %d is outside [1, 99]", c.Generate)
-	case c.Engine < 1 || c.Engine > 1<<10:
-		return fmt.Errorf("cluster.engine: %d is outside [1, %d]", c.Engine, 1<<10)
-	case c.Slots < 1 || c.Slots > 1<<10:
-		return fmt.Errorf("cluster.slots: %d is outside [1, %d]", c.Slots, 1<<10)
-	case c.Refuse < 0 || c.Refuse > 99:
-		return fmt.Errorf("cluster.refuse: %d is outside [0, 99]", c.Refuse)
-	case c.Batch < 0:
-		return fmt.Errorf("cluster.batch: %d is below 0", c.Batch)
+	const most = 1 << 14
+	if c.Devices < 2 || c.Devices > most {
+		return fmt.Errorf("gpus: %d is outside [2, %d]", c.Devices, most)
 	}
 	if _, err := schedule.LookupOld(c.Old); err != nil {
 		return fmt.Errorf("cluster.old: %w", err)
 	}
-	return nil
+	return method.CheckTags(&struct {
+		Cluster *Cluster `yaml:"cluster"`
+	}{&c})
 }
 
 // Together is the configuration of a system that generates and trains on the same

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 )
 
@@ -153,7 +154,7 @@ func TestTail(t *testing.T) {
 		tailLow, tailHigh        float64
 		overIdeal, overIdealHigh float64
 	}{
-		{"calibrated", schedule.DefaultCosts().DecodeSlot, 0.43, 0.53, 1.7, 2.1},
+		{"calibrated", method.New[schedule.Costs]().DecodeSlot, 0.43, 0.53, 1.7, 2.1},
 		{"constant speed", 0, 0.76, 0.83, 9, 13},
 	} {
 		cluster := DefaultCluster(64)
