@@ -18,6 +18,7 @@ type bounds struct {
 	Coef     float64 `yaml:"coef" range:"[0,inf)"`
 	K        int     `yaml:"k" default:"4" range:"[1,2^24]"`
 	Level    string  `yaml:"level" default:"token" oneof:"token sequence"`
+	Order    string  `yaml:"order" oneof:"hard easy"`
 	Unified  bool    `yaml:"unified" default:"true"`
 	Inner    struct {
 		Tau float64 `yaml:"tau" default:"1" range:"(0,inf]"`
@@ -77,6 +78,8 @@ func TestCheck(t *testing.T) {
 		{func(b *bounds) { b.Coef = inf }, "coef +Inf: must be finite and at least 0"},
 		{func(b *bounds) { b.K = 0 }, "k 0: must be in [1, 16777216]"},
 		{func(b *bounds) { b.Level = "tokens" }, `level: unknown name "tokens": did you mean "token"? (known: token, sequence)`},
+		{func(b *bounds) { b.Level = "" }, `level: unknown name "" (known: token, sequence)`},
+		{func(b *bounds) { b.Order = "x" }, `order: unknown name "x" (known: hard, easy)`},
 		{func(b *bounds) { b.Inner.Tau = 0 }, "inner.tau 0: must be above 0"},
 		{func(b *bounds) { b.Inner.Tau = 0.25 }, "share 0.5: must not be above inner.tau 0.25"},
 		{func(b *bounds) { b.Ends = [2]int{1, 11} }, "ends [1, 11]: high: must be in [1, 10]"},
