@@ -34,14 +34,19 @@ func (p *AIPO) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	capped := 0.0
+	cut := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		r, _ := f.ratio(n, "r", "logp - roll", f.sg[n]-in.LogpRoll[n], 20)
-		w, above := f.capped(n, r, p.Cap)
-		capped += count(above)
-		return f.detached(n, in.Advantage[n], w, above)
+		r, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
+		w, above := capped(r, p.Cap)
+		cut += count(above)
+		return detached(w, in.Advantage[n], in.Now.Logp[n])
 	})
-	out.Add("actor/pg_clipfrac", f.mean(capped))
+	out.Add("actor/pg_clipfrac", f.mean(cut))
 	f.addKL(in.LogpRoll, 20)
 	return nil
+}
+
+func (p *AIPO) rule(r *rule) {
+	r.ratio("r", "logp - roll", 20)
+	r.capped(p.Cap)
 }

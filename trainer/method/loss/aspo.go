@@ -57,29 +57,18 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		threshold := f.entropyQuantile(i, p.Quantile)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a, lr := in.Advantage[n], in.Now.Logp[n]-in.Anchor[n]
-			lowEntropy := in.Now.Entropy[n] <= threshold
+			a, eps := in.Advantage[n], p.epsilon(&f, n, threshold)
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
 			if a < 0 {
 				negatives++
-				eps := p.HighEntropyEpsNeg
-				if lowEntropy {
-					eps = p.LowEntropyEpsNeg
-				}
-				r, dr := f.ratio(n, "r", "logp - old", lr, 20)
 				lower += count(r < 1-eps)
-				c := f.clip(n, "r", a, r, dr, 1-eps, math.Inf(1), 0, 0)
 				if max(r, 1-eps) > p.CapNeg {
 					negDual++
-					f.note(n, "w", "", p.CapNeg)
-					return f.detached(n, a, p.CapNeg, true)
+					return detached(p.CapNeg, a, in.Now.Logp[n])
 				}
+				c := clipped(a, r, dr, 1-eps, math.Inf(1), 0, 0)
 				return c.value, c.dlogp
 			}
-			eps := p.HighEntropyEpsPos
-			if lowEntropy {
-				eps = p.LowEntropyEpsPos
-			}
-			r, dr := f.ratio(n, "r", "logp - old", lr, 20)
 			upper += count(r > 1+eps)
 			if 1/min(r, 1+eps) > p.CapPos {
 				posDual++
@@ -99,19 +88,48 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 // of -A·r/sg[u²], so that d/d logp = -A/r below the bound.
 func (p *ASPO) flipped(f *frame, n int, r, dr, bound float64) (value, dlogp float64) {
 	a := f.in.Advantage[n]
-	detached, _ := ratio(f.sg[n]-f.in.Anchor[n], 20)
-	if 1/min(detached, bound) > p.CapPos {
-		f.note(n, "w", "", p.CapPos)
-		return f.detached(n, a, p.CapPos, true)
-	}
-	u := min(detached, bound)
-	f.note(n, "high", "", bound)
-	if r > bound {
-		f.took(n, trace.ClippedHigh, "-A/high", "0")
+	held, _ := ratio(f.sg[n]-f.in.Anchor[n], 20)
+	u := min(held, bound)
+	switch {
+	case 1/u > p.CapPos:
+		return detached(p.CapPos, a, f.in.Now.Logp[n])
+	case r > bound:
 		return -a / bound, 0
 	}
-	f.kept(n, "-A/r", "-A/r", dr == 0)
 	return -a * r / (u * u), -a * dr / (u * u)
+}
+
+// epsilon is ε of token n, by the sign of its advantage and by its entropy.
+func (p *ASPO) epsilon(f *frame, n int, threshold float64) float64 {
+	lowEntropy := f.in.Now.Entropy[n] <= threshold
+	switch negative := f.in.Advantage[n] < 0; {
+	case negative && lowEntropy:
+		return p.LowEntropyEpsNeg
+	case negative:
+		return p.HighEntropyEpsNeg
+	case lowEntropy:
+		return p.LowEntropyEpsPos
+	}
+	return p.HighEntropyEpsPos
+}
+
+func (p *ASPO) rule(r *rule) {
+	r.ratio("r", "logp - old", 20)
+	threshold := r.ofResponse(func(i int) float64 { return r.entropyQuantile(i, p.Quantile) })
+	eps := func(n int) float64 { return p.epsilon(&r.frame, n, threshold(n)) }
+	r.Add(trace.Line{Name: "low", Value: func(n int) float64 { return 1 - eps(n) }, When: "A < 0"},
+		trace.Line{Name: "high", Value: func(int) float64 { return math.Inf(1) }, When: "A < 0"})
+	high := trace.Line{Name: "high", Value: func(n int) float64 { return 1 + eps(n) }}
+	capped := func(c float64, when string) trace.Case {
+		return trace.Case{Branch: trace.Capped, Lines: []trace.Line{trace.Given("w", c)}, When: when, Value: "-w·A·logp", Slope: "-w·A"}
+	}
+	r.Branch(capped(p.CapNeg, "A < 0, max(r, low) > w"),
+		trace.Case{Branch: trace.ClippedLow, When: "A < 0, r < low", Value: "-A·low", Slope: "0"},
+		trace.Case{Branch: trace.Clamped, When: "A < 0, " + r.clamped, Value: "-A·r", Slope: "0"},
+		trace.Case{Branch: trace.Kept, When: "A < 0", Value: "-A·r", Slope: "-A·r"})
+	r.Branch(trace.Case{Branch: trace.ClippedHigh, Lines: []trace.Line{high}, When: "r > high", Value: "-A/high", Slope: "0"},
+		capped(p.CapPos, "1/r > w"))
+	r.kept("-A/r", "-A/r", high)
 }
 
 // entropyQuantile is the q quantile of the entropies of response i's active tokens.

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // CISPO clips the importance weight instead of the objective, so that no token
@@ -56,33 +57,22 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	anchor, changed := p.Anchor.Of(in), 0.0
 	raw, held := newSpread(), newSpread()
-	low, high := 1-p.EpsLow, 1+p.EpsHigh
-	if p.Cap > 0 {
-		low, high = math.Inf(-1), p.Cap
-	}
-	term := func(n int, r float64) (value, dlogp float64) {
-		a := in.Advantage[n]
-		w := clamp(r, low, high)
-		f.note(n, "low", "", low)
-		f.note(n, "high", "", high)
-		changed += count(w != r)
-		raw.add(r)
-		held.add(w)
-		if p.UnifiedMask && (a > 0 && r > high || a < 0 && r < low) {
-			return f.drop(n)
-		}
-		f.note(n, "w", "clip(r, low, high)", w)
-		return f.detached(n, a, w, w != r)
-	}
+	low, high := p.bounds()
 	for i := range in.Len() {
-		mean, _ := ratio(f.sumLogRatio(i, f.sg, anchor)/max(f.length(i), 1), p.LogClamp)
+		mean := f.meanRatio(i, anchor, p.LogClamp)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			if p.Level == "sequence" {
-				f.note(n, "r", "", mean)
-				return term(n, mean)
+			r, a := mean, in.Advantage[n]
+			if p.Level == "token" {
+				r, _ = ratio(f.sg[n]-anchor[n], p.LogClamp)
 			}
-			r, _ := f.ratio(n, "r", p.Anchor.logRatio(), f.sg[n]-anchor[n], p.LogClamp)
-			return term(n, r)
+			w := clamp(r, low, high)
+			changed += count(w != r)
+			raw.add(r)
+			held.add(w)
+			if p.UnifiedMask && (a > 0 && r > high || a < 0 && r < low) {
+				return 0, 0
+			}
+			return detached(w, a, in.Now.Logp[n])
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(changed))
@@ -92,4 +82,32 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 		out.Add("cispo/ratio_clamped_mean", held.sum/held.count)
 	}
 	return nil
+}
+
+// bounds are those of the weight.
+func (p *CISPO) bounds() (low, high float64) {
+	if p.Cap > 0 {
+		return math.Inf(-1), p.Cap
+	}
+	return 1 - p.EpsLow, 1 + p.EpsHigh
+}
+
+func (p *CISPO) rule(r *rule) {
+	if p.Level == "token" {
+		r.ratio("r", p.Anchor.logRatio(), p.LogClamp)
+	} else {
+		r.Figure("r", r.ofResponse(func(i int) float64 { return r.meanRatio(i, p.Anchor.Of(r.in), p.LogClamp) }))
+	}
+	r.band(p.bounds())
+	if p.UnifiedMask {
+		r.Branch(trace.Case{Branch: trace.Dropped, When: "A > 0, r > high", Value: "0", Slope: "0"},
+			trace.Case{Branch: trace.Dropped, When: "A < 0, r < low", Value: "0", Slope: "0"})
+	}
+	r.detached("not(inside(r, low, high))", formula("w", "clip(r, low, high)"))
+}
+
+// meanRatio is the geometric mean of the ratios of response i, detached.
+func (f *frame) meanRatio(i int, anchor []float64, limit float64) float64 {
+	r, _ := ratio(f.sumLogRatio(i, f.sg, anchor)/max(f.length(i), 1), limit)
+	return r
 }

@@ -3,7 +3,6 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // CrossEntropy is supervised learning on the sampled tokens.
@@ -33,7 +32,6 @@ func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			nll.add(-in.Now.Logp[n])
-			f.took(n, trace.Kept, "-logp", "-1")
 			return -in.Now.Logp[n], -1
 		})
 		nll.close()
@@ -41,3 +39,5 @@ func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("nll", nll.total/f.rows(true))
 	return nil
 }
+
+func (*CrossEntropy) rule(r *rule) { r.term("-logp", "-1") }

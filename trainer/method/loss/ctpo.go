@@ -4,6 +4,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // CTPO corrects a token by the ratio of its whole prefix, with a clip that
@@ -61,8 +62,6 @@ func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
 			if p.Form == "geomean" {
 				x /= position
 			}
-			f.note(n, "t", "count_≤t(1)", position)
-			f.note(n, "x", p.prefix(), x)
 			return p.token(&f, n, x, position, &s)
 		})
 	}
@@ -71,42 +70,68 @@ func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// prefix is x as a formula.
-func (p *CTPO) prefix() string {
-	if p.Form == "geomean" {
-		return "Σ_≤t(clip(logp - old, -20, 20))/t"
-	}
-	return "Σ_≤t(clip(logp - old, -20, 20))"
-}
-
 // token is the term of token n at a position, its prefix log-ratio x detached but for
 // the token's own log-prob.
 func (p *CTPO) token(f *frame, n int, x, position float64, s *prefixTally) (value, dlogp float64) {
-	live := x <= sequenceCap
-	x = min(x, sequenceCap)
-	if live {
+	if x <= sequenceCap {
 		x += f.in.Now.Logp[n] - f.sg[n]
 	}
-	a, r := f.in.Advantage[n], elementary.Exp(x)
-	f.noteExp(n, "r", sequenceCap, r)
-	scale := elementary.Pow(position, p.Power)
-	low, high, dual := elementary.Exp(-p.Low*scale), elementary.Exp(p.High*scale), elementary.Exp(p.Dual*scale)
-	if p.RatioClip {
-		low, high, dual = 1-p.Low, 1+p.High, p.Dual
-	}
-	dr := r
-	if !live {
-		dr = 0
-	}
-	c := f.clip(n, "r", a, r, dr, low, high, dual, 0)
+	a := f.in.Advantage[n]
+	r, dr := cappedExp(x, sequenceCap)
+	low, high, dual := p.bounds(position)
+	c := clipped(a, r, dr, low, high, dual, 0)
 	if !p.RatioClip {
-		s.scales.add(scale)
+		s.scales.add(elementary.Pow(position, p.Power))
 		s.lows.add(low)
 		s.highs.add(high)
 		s.duals.add(dual)
 	}
 	s.add(a, r, low, high, c.dual)
 	return c.value, c.dlogp
+}
+
+// bounds are those of the ratio at a position.
+func (p *CTPO) bounds(position float64) (low, high, dual float64) {
+	if p.RatioClip {
+		return 1 - p.Low, 1 + p.High, p.Dual
+	}
+	scale := elementary.Pow(position, p.Power)
+	return elementary.Exp(-p.Low * scale), elementary.Exp(p.High * scale), elementary.Exp(p.Dual * scale)
+}
+
+func (p *CTPO) rule(r *rule) {
+	r.Formula("t", "count_≤t(1)")
+	prefix := "Σ_≤t(clip(logp - old, -20, 20))"
+	if p.Form == "geomean" {
+		prefix += "/t"
+	}
+	r.Formula("x", prefix)
+	r.cappedExp("r", sequenceCap)
+	position := r.positions()
+	bound := func(name string, k int) trace.Line {
+		return trace.Line{Name: name, Value: func(n int) float64 {
+			low, high, dual := p.bounds(position[n])
+			return [...]float64{low, high, dual}[k]
+		}}
+	}
+	r.Add(bound("low", 0), bound("high", 1))
+	if !p.RatioClip || p.Dual > 0 {
+		r.dualClip("r", bound("c", 2))
+	}
+	r.clip("r", 0)
+}
+
+// positions are the places of the active tokens among those of their response, from 1.
+func (f *frame) positions() []float64 {
+	positions := make([]float64, f.in.Tokens())
+	for i := range f.in.Len() {
+		t := 0.0
+		for n := range f.in.Where(i, f.active) {
+			t++
+			positions[n] = t
+		}
+	}
+	return positions
 }
 
 // prefixTally collects what CTPO's code logs of its ratios.

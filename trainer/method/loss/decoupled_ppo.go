@@ -4,6 +4,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // DecoupledPPO is AReaL's loss: PPO's clip around a proximal policy, weighed by
@@ -78,25 +79,40 @@ func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 	for n := range prox {
 		prox[n] = p.proximal(&f, n)
 	}
-	upper, lower, weights := 0.0, 0.0, 0.0
+	var clips clipCounts
+	weights := 0.0
 	for i := range in.Len() {
-		geo := elementary.Exp(f.sumLogRatio(i, prox, in.LogpRoll) / max(f.length(i), 1))
+		geo := p.geometricMean(&f, i, prox)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			f.note(n, "prox", "", prox[n])
-			r, dr := f.ratio(n, "r", "logp - prox", in.Now.Logp[n]-prox[n], p.LogClamp)
-			c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
-			upper += count(c.clipped)
-			lower += count(c.dual)
+			r, dr := ratio(in.Now.Logp[n]-prox[n], p.LogClamp)
+			value, dlogp = clips.add(clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
 			w := p.weight(prox[n]-in.LogpRoll[n], geo)
 			weights += w
-			f.note(n, "w", "", w)
-			f.scaled(n, "w")
-			return w * c.value, w * c.dlogp
+			return w * value, w * dlogp
 		})
 	}
 	out.Add("behave_imp_weight", weights/max(f.tokens, 1))
-	f.addClipFractions(upper, lower, prox, p.LogClamp)
+	f.addClipFractions(clips, prox, p.LogClamp)
 	return nil
+}
+
+func (p *DecoupledPPO) rule(r *rule) {
+	prox := make([]float64, r.in.Tokens())
+	for n := range prox {
+		prox[n] = p.proximal(&r.frame, n)
+	}
+	geo := r.ofResponse(func(i int) float64 { return p.geometricMean(&r.frame, i, prox) })
+	r.Figure("prox", func(n int) float64 { return prox[n] })
+	r.ratio("r", "logp - prox", p.LogClamp)
+	r.band(1-p.EpsLow, 1+p.EpsHigh)
+	r.clip("r", p.DualClip)
+	r.After(trace.Line{Name: "w", Value: func(n int) float64 { return p.weight(prox[n]-r.in.LogpRoll[n], geo(n)) }})
+	r.Scale("w")
+}
+
+// geometricMean is that of the ratios of response i from the rollout to the proximal policy.
+func (p *DecoupledPPO) geometricMean(f *frame, i int, prox []float64) float64 {
+	return elementary.Exp(f.sumLogRatio(i, prox, f.in.LogpRoll) / max(f.length(i), 1))
 }
 
 // weight is w of a token with prox - roll = e in a response with geometric mean geo.

@@ -43,21 +43,30 @@ func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	changed := 0.0
 	for i := range in.Len() {
-		low, high := 1-p.IncorrectLow, 1+p.IncorrectHigh
-		if in.Correct[i] {
-			low, high = 1-p.CorrectLow, 1+p.CorrectHigh
-		}
+		low, high := p.bounds(in.Correct[i])
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, _ := f.ratio(n, "r", "logp - old", f.sg[n]-in.Anchor[n], 20)
+			r, _ := ratio(f.sg[n]-in.Anchor[n], 20)
 			w := clamp(r, low, high)
 			changed += count(w != r)
-			f.note(n, "low", "", low)
-			f.note(n, "high", "", high)
-			f.note(n, "w", "clip(r, low, high)", w)
-			return f.detached(n, in.Advantage[n], w, w != r)
+			return detached(w, in.Advantage[n], in.Now.Logp[n])
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(changed))
 	f.addKL(in.Anchor, 20)
 	return nil
+}
+
+// bounds are those of the weight in responses with that label.
+func (p *DISPO) bounds(correct bool) (low, high float64) {
+	if correct {
+		return 1 - p.CorrectLow, 1 + p.CorrectHigh
+	}
+	return 1 - p.IncorrectLow, 1 + p.IncorrectHigh
+}
+
+func (p *DISPO) rule(r *rule) {
+	r.ratio("r", "logp - old", 20)
+	r.Figure("low", r.ofResponse(func(i int) float64 { low, _ := p.bounds(r.in.Correct[i]); return low }))
+	r.Figure("high", r.ofResponse(func(i int) float64 { _, high := p.bounds(r.in.Correct[i]); return high }))
+	r.detached("not(inside(r, low, high))", formula("w", "clip(r, low, high)"))
 }

@@ -21,21 +21,21 @@
 //     it into their sequence weight), Batch.LossMask removes tokens from sums and
 //     statistics, Batch.Gate closes the policy term of a token that stays in every
 //     denominator. A batch without a single token gives loss and gradient zero.
-//   - Traces. Explain returns how every token's part of a loss came about. The code
-//     that computes a figure notes it with its formula, and every formula is worked
-//     out again; see package trace.
+//   - Traces. Explain returns how every token's part of a loss came about, by the
+//     method rule that stands beside Eval. It is evaluated for a trace only, and
+//     compared with what Eval returned; see package trace.
 //   - Clips. A bound belongs to the band; where two branches tie, each has half
 //     of the gradient, as automatic differentiation has it.
 //   - Logits. Methods that need full distributions (exact KL, entropy, kl_cov's
 //     exact penalty) add to Grad.DLogits: d loss/d logits is
 //     DLogp·(onehot(token) - p) + DLogits.
 //
-// The tests hold every loss to finite differences, to hand-worked numbers, to
-// identities, to exact enumeration where theory says so, and to what the peers'
-// own code computes (package golden).
+// The tests compare every loss with finite differences, hand-worked numbers,
+// identities, exact enumeration where theory says so, and with what the reference
+// implementations compute (package golden).
 //
-// What it is not: it does not draw samples, weigh them or reject them; that is
+// What it is not: it does not draw samples, weight them or reject them; that is
 // the correction stage, whose results arrive in Batch.Weight, Batch.LossMask and
-// Batch.Gate. It does not estimate advantages, but for methods whose paper makes
+// Batch.Gate. It does not estimate advantages, except in methods whose paper makes
 // them part of the loss (OAPL, QUATRO, MaxRL).
 package loss

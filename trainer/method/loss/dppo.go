@@ -97,28 +97,45 @@ func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	anchor, band := p.Anchor.Of(in), p.MaskAnchor.Of(in)
-	masked, negative, capped := 0.0, 0.0, 0.0
+	masked, negative, cut := 0.0, 0.0, 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
-		r, _ := f.ratio(n, "r", p.Anchor.logRatio(), f.sg[n]-anchor[n], p.LogClamp)
 		if p.outside(f.sg[n], band[n], a, p.DeltaLow, p.DeltaHigh) {
 			masked++
 			negative += count(a <= 0)
-			return f.drop(n)
+			return 0, 0
 		}
-		w, above := f.capped(n, r, p.Cap)
-		capped += count(above)
+		r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
+		w, above := capped(r, p.Cap)
+		cut += count(above)
 		if p.LiveRatio {
 			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
-			return f.live(n, "r", a, r, dr)
+			return live(a, r, dr)
 		}
-		return f.detached(n, a, w, above)
+		return detached(w, a, in.Now.Logp[n])
 	})
 	out.Add("actor/pg_clipfrac", f.mean(masked))
 	f.addKL(anchor, p.LogClamp)
-	out.Add("actor/pg_clipfrac_lower", f.mean(capped))
+	out.Add("actor/pg_clipfrac_lower", f.mean(cut))
 	out.Add("dppo/masked_negative", f.mean(negative))
 	return nil
+}
+
+func (p *DPPO) rule(r *rule) {
+	band := p.MaskAnchor.Of(r.in)
+	r.ratio("r", p.Anchor.logRatio(), p.LogClamp)
+	r.drop(func(n int) bool { return p.outside(r.sg[n], band[n], r.in.Advantage[n], p.DeltaLow, p.DeltaHigh) })
+	if !p.LiveRatio {
+		r.capped(p.Cap)
+		return
+	}
+	if p.Cap > 0 {
+		r.Given("cap", p.Cap)
+		r.Formula("w", "min(r, cap)")
+	} else {
+		r.Formula("w", "r")
+	}
+	r.kept("-A·r", "-A·r")
 }
 
 // outsideTV is the mask of total variation of {token, rest}.

@@ -49,23 +49,35 @@ func (p *DPPOTopK) Eval(out *Grad, in *batch.Batch) error {
 	masked := 0.0
 	taken := out.work(1, in.Vocab)
 	f.eachToken(func(n int) (value, dlogp float64) {
-		a, at := in.Advantage[n], n*in.Vocab
-		q, cur := in.DistRoll[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab]
-		outwards, delta := cur[in.Token[n]] > q[in.Token[n]], p.DeltaHigh
-		if a <= 0 {
-			outwards, delta = cur[in.Token[n]] < q[in.Token[n]], p.DeltaLow
-		}
-		if outwards && p.distance(taken, q, cur, int(in.Token[n])) > delta {
+		if p.leaves(in, n, taken) {
 			masked++
-			return f.drop(n)
+			return 0, 0
 		}
-		r, _ := f.ratio(n, "r", "logp - roll", f.sg[n]-in.LogpRoll[n], 20)
-		w, above := f.capped(n, r, p.Cap)
-		return f.detached(n, a, w, above)
+		r, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
+		w, _ := capped(r, p.Cap)
+		return detached(w, in.Advantage[n], in.Now.Logp[n])
 	})
 	out.Add("actor/pg_clipfrac", f.mean(masked))
 	f.addKL(in.LogpRoll, 20)
 	return nil
+}
+
+func (p *DPPOTopK) rule(r *rule) {
+	taken := make([]float64, r.in.Vocab)
+	r.drop(func(n int) bool { return p.leaves(r.in, n, taken) })
+	r.ratio("r", "logp - roll", 20)
+	r.capped(p.Cap)
+}
+
+// leaves reports whether token n moves outwards, beyond δ. taken is memory for the vocabulary.
+func (p *DPPOTopK) leaves(in *batch.Batch, n int, taken []float64) bool {
+	token, at := in.Token[n], n*in.Vocab
+	q, cur := in.DistRoll[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab]
+	outwards, delta := cur[token] > q[token], p.DeltaHigh
+	if in.Advantage[n] <= 0 {
+		outwards, delta = cur[token] < q[token], p.DeltaLow
+	}
+	return outwards && p.distance(taken, q, cur, int(token)) > delta
 }
 
 // distance is the divergence of the buckets of two rows of log-probs.

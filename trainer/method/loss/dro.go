@@ -3,7 +3,6 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // DRO is direct reward optimisation, the policy half: a policy gradient with a
@@ -35,10 +34,13 @@ func (p *DRO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a, lr := in.Advantage[n], in.Now.Logp[n]-in.Anchor[n]
-		f.note(n, "β", "", p.Beta)
-		f.took(n, trace.Kept, "-(A·logp - β/2·(logp - old)²)", "-(A - β·(logp - old))")
 		return -(float64(a*in.Now.Logp[n]) - float64(p.Beta/2*lr*lr)), -(a - float64(p.Beta*lr))
 	})
 	f.addKL(in.Anchor, 0)
 	return nil
+}
+
+func (p *DRO) rule(r *rule) {
+	r.Given("β", p.Beta)
+	r.term("-(A·logp - β/2·(logp - old)²)", "-(A - β·(logp - old))")
 }

@@ -47,9 +47,7 @@ func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
 		p.bucket(&f, i, logs, eps)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			s, ds := cappedExp(logs[n]+in.Now.Logp[n]-f.sg[n], sequenceCap)
-			f.note(n, "x", "", logs[n])
-			f.noteExp(n, "s", sequenceCap, s)
-			c := f.clip(n, "s", in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
+			c := clipped(in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
 			clips += count(c.clipped)
 			return c.value, c.dlogp
 		})
@@ -57,6 +55,18 @@ func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("actor/pg_clipfrac", f.mean(clips))
 	f.addKL(in.Anchor, 0)
 	return nil
+}
+
+func (p *ESPO) rule(r *rule) {
+	logs, eps := make([]float64, r.in.Tokens()), make([]float64, r.in.Tokens())
+	for i := range r.in.Len() {
+		p.bucket(&r.frame, i, logs, eps)
+	}
+	r.Figure("x", func(n int) float64 { return logs[n] })
+	r.cappedExp("s", sequenceCap)
+	r.Figure("low", func(n int) float64 { return 1 - eps[n] })
+	r.Figure("high", func(n int) float64 { return 1 + eps[n] })
+	r.clip("s", 0)
 }
 
 // bucket writes the bucket's mean log-ratio and clip of every active token of

@@ -12,9 +12,8 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// TestExplainEveryLoss: the trace of every loss is the loss. Explain works every
-// formula out again and adds the tokens' parts up; the evaluation without a trace has
-// the same bits.
+// TestExplainEveryLoss: the rule of every loss gives what Eval computes, token by token
+// and added up; the evaluation without a trace has the same bits.
 func TestExplainEveryLoss(t *testing.T) {
 	for _, e := range Registry {
 		t.Run(e.Name, func(t *testing.T) { explainLoss(t, e) })
@@ -97,45 +96,48 @@ func TestExplainOptions(t *testing.T) {
 	}
 }
 
-// liar is GPG, with something else to say of it.
-type liar struct {
+// misdeclared is GPG with another rule.
+type misdeclared struct {
 	branch       trace.Branch
 	value, slope string
 	hidden       float64
 }
 
 // Eval adds a part to the loss that it hides.
-func (l liar) Eval(out *Grad, in *batch.Batch) error {
+func (l misdeclared) Eval(out *Grad, in *batch.Batch) error {
 	f, err := start(out, in, Aggregation{}, batch.Advantage)
 	if err != nil {
 		return err
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
-		f.took(n, l.branch, l.value, l.slope)
 		return -in.Advantage[n] * in.Now.Logp[n], -in.Advantage[n]
 	})
 	out.Loss += l.hidden
 	return nil
 }
 
+func (l misdeclared) rule(r *rule) {
+	r.Branch(trace.Case{Branch: l.branch, Value: l.value, Slope: l.slope})
+}
+
 // TestExplainNotices: a formula, a branch or a sum that is not the loss's is an error.
 func TestExplainNotices(t *testing.T) {
 	for _, c := range []struct {
-		liar
+		misdeclared
 		want string
 	}{
-		{liar{trace.Kept, "-A·logp", "-A", 0}, ""},
-		{liar{trace.Kept, "-A·roll", "-A", 0}, "no term roll"},
-		{liar{trace.Kept, "A·logp", "-A", 0}, "L = A·logp is"},
-		{liar{trace.Kept, "-A·logp", "-A/2", 0}, "dL = -A/2 is"},
-		{liar{trace.Kept, "L", "-A", 0}, "its own formula"},
-		{liar{trace.ClippedHigh, "-A·logp", "-A", 0}, "clipped above, with the slope -A"},
-		{liar{trace.Kept, "", "-A", 0}, "no formula of L"},
-		{liar{trace.Kept, "-A·logp", "-A", 1e-6}, "add up"},
+		{misdeclared{trace.Kept, "-A·logp", "-A", 0}, ""},
+		{misdeclared{trace.Kept, "-A·roll", "-A", 0}, "no term roll"},
+		{misdeclared{trace.Kept, "A·logp", "-A", 0}, "L = A·logp is"},
+		{misdeclared{trace.Kept, "-A·logp", "-A/2", 0}, "dL = -A/2 is"},
+		{misdeclared{trace.Kept, "L", "-A", 0}, "its own formula"},
+		{misdeclared{trace.ClippedHigh, "-A·logp", "-A", 0}, "clipped above, with the slope -A"},
+		{misdeclared{trace.Kept, "", "-A", 0}, "no formula of L"},
+		{misdeclared{trace.Kept, "-A·logp", "-A", 1e-6}, "add up"},
 	} {
-		_, _, err := Explain(c.liar, workedBatch())
+		_, _, err := Explain(c.misdeclared, workedBatch())
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%+v: %v, want %q", c.liar, err, c.want)
+			t.Errorf("%+v: %v, want %q", c.misdeclared, err, c.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package loss
 
 import (
 	"math"
+	"slices"
 
 	"driftlab/engine/column"
 	"driftlab/precision/elementary"
@@ -23,15 +24,13 @@ type frame struct {
 	sg []float64
 	// tokens is the number of active tokens.
 	tokens float64
-	// trace is told how every figure comes about; nil for nobody.
-	trace *trace.Trace
 }
 
 // start clears out and prepares a frame; needs are columns beyond Mask and Logp.
 func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (frame, error) {
 	out.Reset(in.Tokens())
 	out.rejected = out.rejected[:0]
-	f := frame{out: out, in: in, sg: in.Now.Logp, trace: out.trace}
+	f := frame{out: out, in: in, sg: in.Now.Logp}
 	if err := in.Require(batch.Mask, batch.Logp); err != nil {
 		return f, err
 	}
@@ -47,8 +46,18 @@ func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (
 		return f, err
 	}
 	f.tokens = float64(masked.Count(f.active))
-	f.given(needs)
+	if out.record != nil {
+		out.record.frame, out.record.needs = f, slices.Clone(needs)
+	}
 	return f, nil
+}
+
+// restrict sums over these tokens alone.
+func (f *frame) restrict(active []bool) {
+	f.active = active
+	if f.out.record != nil {
+		f.out.record.frame, f.out.record.restricted = *f, true
+	}
 }
 
 // groups are the prompt groups of the batch.
@@ -94,7 +103,9 @@ func (f *frame) eachToken(term func(n int) (value, dlogp float64)) {
 func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
 	for n := range f.in.Where(i, f.active) {
 		value, dlogp := term(n)
-		f.result(i, n, value, dlogp)
+		if f.out.record != nil {
+			f.out.record.computed[n] = &trace.Result{Value: value, Slope: dlogp}
+		}
 		if w := f.weight(i, n); w != 0 {
 			f.out.Loss += float64(w * value)
 			f.out.DLogp[n] += float64(w * dlogp)

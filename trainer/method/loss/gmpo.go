@@ -54,75 +54,81 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 	if in.Gate != nil { // a token behind a closed gate leaves the geometric mean, as in TRL
 		p.mask = append(p.mask[:0], f.active...)
 		for n, open := range in.Gate {
-			if p.mask[n] = p.mask[n] && open; !p.mask[n] {
-				f.leave(n)
-			}
+			p.mask[n] = p.mask[n] && open
 		}
-		f.active = p.mask
+		f.restrict(p.mask)
 	}
-	high, low := 0.0, 0.0
+	var clips clipCounts
 	for i := range in.Len() {
-		length := f.length(i)
-		if length == 0 {
+		t := p.response(&f, i)
+		if t.length == 0 {
 			continue
 		}
-		divisor := length + p.Epsilon
-		if !p.Normalise {
-			divisor = 1
-		}
-		a := f.meanAdvantage(i, length) * length / (length + p.Epsilon)
-		x, live := p.logRatio(&f, i, a)
-		w := f.rowWeight[i] * f.geometricWeight(i, length, p.Epsilon)
-		value := float64(-a * elementary.Exp(x/divisor) * w)
+		value := float64(-t.a * t.g * t.w)
 		out.Loss += value
-		p.explain(&f, i, a, x, divisor, w, live)
-		if live { // d exp(x/divisor)/d logp, on the tokens the clip left alone
+		if t.live { // d exp(x/divisor)/d logp, on the tokens the clip left alone
 			from, to := in.Span(i)
 			for n := from; n < to; n++ {
 				lr := in.Now.Logp[n] - in.Anchor[n]
 				if f.active[n] && p.passes(in.Advantage[n], lr) {
-					out.DLogp[n] += value / divisor
+					out.DLogp[n] += value / t.divisor
 				}
 			}
 		}
-		h, l := p.clippedTokens(&f, i)
-		high, low = high+h, low+l
+		high, low := p.clippedTokens(&f, i)
+		clips.upper, clips.lower = clips.upper+high, clips.lower+low
 	}
-	f.addClipFractions(high, low, in.Anchor, 0)
+	f.addClipFractions(clips, in.Anchor, 0)
 	return nil
 }
 
-// explain tells the trace the terms of response i.
-func (p *GMPO) explain(f *frame, i int, a, x, divisor, w float64, live bool) {
-	geo := elementary.Exp(x / divisor)
-	for _, n := range f.traced(i) {
-		lr, of := f.in.Now.Logp[n]-f.in.Anchor[n], ""
-		branch, slope, dlogp := trace.Kept, "-a·g/T", -a*geo/divisor
-		switch {
-		case p.Clip != "token" && live:
-		case p.Clip != "token":
-			branch, slope, dlogp = trace.Bounded, "0", 0
-		case f.in.Advantage[n] > 0:
-			f.note(n, "high", "", p.EpsHigh)
-			of = "min(logp - old, high)"
-		case f.in.Advantage[n] < 0:
-			f.note(n, "low", "", -p.EpsLow)
-			of = "max(logp - old, low)"
-		}
-		f.note(n, "x", of, p.bound(f.in.Advantage[n], lr))
-		if p.Clip == "token" && !p.passes(f.in.Advantage[n], lr) {
-			branch, slope, dlogp = trace.ClippedLow, "0", 0
-			if lr > 0 {
-				branch = trace.ClippedHigh
-			}
-		}
-		f.note(n, "T", "", divisor)
-		f.note(n, "a", "", a)
-		f.note(n, "X", "", x)
-		f.note(n, "g", "exp(X/T)", geo)
-		f.took(n, branch, "-a·g", slope)
-		f.whole(n, w, -a*geo, dlogp)
+// geometric is the term of a response: -a·g, g = exp(x/divisor), of weight w.
+type geometric struct {
+	length, divisor, a, x, g, w float64
+	// live says that x has a gradient.
+	live bool
+}
+
+// response is the term of response i.
+func (p *GMPO) response(f *frame, i int) (t geometric) {
+	if t.length = f.length(i); t.length == 0 {
+		return t
 	}
+	if t.divisor = 1; p.Normalise {
+		t.divisor = t.length + p.Epsilon
+	}
+	t.a = f.meanAdvantage(i, t.length) * t.length / (t.length + p.Epsilon)
+	t.x, t.live = p.logRatio(f, i, t.a)
+	t.g = elementary.Exp(t.x / t.divisor)
+	t.w = f.rowWeight[i] * f.geometricWeight(i, t.length, p.Epsilon)
+	return t
+}
+
+func (p *GMPO) rule(r *rule) {
+	logRatio := func(n int) float64 { return r.in.Now.Logp[n] - r.in.Anchor[n] }
+	if p.Clip == "token" {
+		r.Add(trace.Line{Name: "high", Value: func(int) float64 { return p.EpsHigh }, When: "A > 0"},
+			trace.Line{Name: "low", Value: func(int) float64 { return -p.EpsLow }, When: "A < 0"},
+			trace.Line{Name: "x", Formula: "min(logp - old, high)", When: "A > 0"},
+			trace.Line{Name: "x", Formula: "max(logp - old, low)", When: "A < 0"},
+			trace.Line{Name: "x", Value: func(int) float64 { return 0 }, When: "|A| ≤ 0"})
+	} else {
+		r.Figure("x", logRatio)
+	}
+	figure := func(name string, of func(t geometric) float64) {
+		r.Figure(name, r.ofResponse(func(i int) float64 { return of(p.response(&r.frame, i)) }))
+	}
+	figure("T", func(t geometric) float64 { return t.divisor })
+	figure("a", func(t geometric) float64 { return t.a })
+	figure("X", func(t geometric) float64 { return t.x })
+	r.Formula("g", "exp(X/T)")
+	held := func(n int) bool { return !p.passes(r.in.Advantage[n], logRatio(n)) }
+	still := r.ofResponse(func(i int) float64 { return count(!p.response(&r.frame, i).live) })
+	r.Branch(trace.Case{Branch: trace.Bounded, If: func(n int) bool { return still(n) == 1 }, Value: "-a·g", Slope: "0"},
+		trace.Case{Branch: trace.ClippedHigh, If: held, When: "logp > old", Value: "-a·g", Slope: "0"},
+		trace.Case{Branch: trace.ClippedLow, If: held, Value: "-a·g", Slope: "0"})
+	r.term("-a·g", "-a·g/T")
+	r.whole(func(i int) float64 { return p.response(&r.frame, i).w })
 }
 
 // logRatio is Σ_t x_t of response i, and whether it has a gradient.

@@ -3,7 +3,6 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // GPG is the policy-gradient loss of Group Policy Gradient: no ratio, no clip.
@@ -33,8 +32,9 @@ func (p *GPG) Eval(out *Grad, in *batch.Batch) error {
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
-		f.took(n, trace.Kept, "-A·logp", "-A")
 		return -a * in.Now.Logp[n], -a
 	})
 	return nil
 }
+
+func (*GPG) rule(r *rule) { r.term("-A·logp", "-A") }

@@ -1,9 +1,9 @@
 package loss
 
 import (
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // GSPO clips one ratio per response, the geometric mean of its token ratios,
@@ -43,42 +43,37 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	clips, lower := 0.0, 0.0
+	var clips clipCounts
 	for i := range in.Len() {
 		length := f.length(i)
-		if length == 0 {
-			continue
-		}
-		mean := f.sumLogRatio(i, in.Now.Logp, in.Anchor) / length
-		s, ds := cappedExp(mean, p.LogCap)
-		meanA := f.meanAdvantage(i, length)
-		dlogp := 0.0 // of every token of the response
-		for _, n := range f.traced(i) {
-			f.note(n, "x", "mean(logp - old)", mean)
-			f.noteExp(n, "s", p.LogCap, s)
-			f.note(n, "mean_A", "mean(A)", meanA)
-		}
+		s, ds := cappedExp(f.sumLogRatio(i, in.Now.Logp, in.Anchor)/length, p.LogCap)
+		mean, gradient := f.meanAdvantage(i, length), 0.0
 		for n := range in.Where(i, f.active) {
 			a := in.Advantage[n]
 			if p.MeanAdvantage {
-				a = meanA
-				f.note(n, "A", "mean_A", a)
+				a = mean
 			}
-			c := f.clip(n, "s", a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
-			clips += count(c.clipped)
-			lower += count(c.dual)
 			w := f.weight(i, n)
-			f.spreadResult(i, n, c.value, c.dlogp)
-			out.Loss += float64(w * c.value)
-			dlogp += w * c.dlogp / length
+			value, dlogp := clips.add(clipped(a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+			out.Loss += float64(w * value)
+			gradient += w * dlogp / length
 		}
-		for _, n := range f.traced(i) {
-			f.note(n, trace.Grad, "Σ(w·dL)/count(1)", dlogp)
-		}
-		f.spread(i, dlogp)
+		f.spread(i, gradient)
 	}
-	f.addClipFractions(clips, lower, in.Anchor, 0)
+	f.addClipFractions(clips, in.Anchor, 0)
 	return nil
+}
+
+func (p *GSPO) rule(r *rule) {
+	r.Formula("x", "mean(logp - old)")
+	r.cappedExp("s", p.LogCap)
+	r.Formula("mean_A", "mean(A)")
+	if p.MeanAdvantage {
+		r.Formula("A", "mean_A")
+	}
+	r.band(1-p.EpsLow, 1+p.EpsHigh)
+	r.clip("s", p.DualClip)
+	r.shared("Σ(w·dL)/count(1)")
 }
 
 // meanAdvantage is the mean advantage over the active tokens of response i.
@@ -88,4 +83,17 @@ func (f *frame) meanAdvantage(i int, length float64) float64 {
 		sum += f.in.Advantage[n]
 	}
 	return sum / max(length, 1)
+}
+
+// sequenceCap bounds sequence log-ratios from above before the exponential, in
+// verl, SkyRL and CTPO.
+const sequenceCap = 10
+
+// cappedExp returns exp(min(x, limit)) and its derivative; a limit of 0 is none.
+func cappedExp(x, limit float64) (y, dy float64) {
+	if limit > 0 && x > limit {
+		return elementary.Exp(limit), 0
+	}
+	y = elementary.Exp(x)
+	return y, y
 }

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -48,12 +47,10 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 		whole.active = in.Mask
 	}
 	for i := range in.Len() {
-		mean := whole.sumLogRatio(i, f.sg, in.Anchor) / max(whole.length(i), 1)
+		mean := whole.meanLogRatio(i)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			s, ds := cappedExp(mean+in.Now.Logp[n]-f.sg[n], p.LogCap)
-			f.note(n, "x", p.meanRatio(), mean)
-			f.noteExp(n, "s", p.LogCap, s)
-			c := f.clip(n, "s", in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+			c := clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 			clips += count(c.clipped)
 			return c.value, c.dlogp
 		})
@@ -63,23 +60,20 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// meanRatio is the response's log-ratio as a formula, where that sees its tokens.
-func (p *GSPOToken) meanRatio() string {
-	if p.RatioMask == "pre" {
-		return ""
+func (p *GSPOToken) rule(r *rule) {
+	if p.RatioMask == "pre" { // a mean over tokens that have no lines
+		whole := r.frame
+		whole.active = r.in.Mask
+		r.Figure("x", r.ofResponse(whole.meanLogRatio))
+	} else {
+		r.Formula("x", "mean(logp - old)")
 	}
-	return "mean(logp - old)"
+	r.cappedExp("s", p.LogCap)
+	r.band(1-p.EpsLow, 1+p.EpsHigh)
+	r.clip("s", 0)
 }
 
-// sequenceCap bounds sequence log-ratios from above before the exponential, in
-// verl, SkyRL and CTPO.
-const sequenceCap = 10
-
-// cappedExp returns exp(min(x, limit)) and its derivative; a limit of 0 is none.
-func cappedExp(x, limit float64) (y, dy float64) {
-	if limit > 0 && x > limit {
-		return elementary.Exp(limit), 0
-	}
-	y = elementary.Exp(x)
-	return y, y
+// meanLogRatio is the mean detached log-ratio of response i.
+func (f *frame) meanLogRatio(i int) float64 {
+	return f.sumLogRatio(i, f.sg, f.in.Anchor) / max(f.length(i), 1)
 }

@@ -42,9 +42,9 @@ func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
 	anchor, sum := p.Anchor.Of(in), 0.0
 	if p.Level == "token" {
 		f.eachToken(func(n int) (value, dlogp float64) {
-			r, dr := f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], p.LogClamp)
+			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
 			sum += r
-			return f.live(n, "r", in.Advantage[n], r, dr)
+			return live(in.Advantage[n], r, dr)
 		})
 		out.Add("importance_ratio", sum/max(f.tokens, 1))
 		return nil
@@ -59,17 +59,22 @@ func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
 		sum += r
 		out.Loss -= float64(w * a * r)
 		f.spread(i, -w*a*dr)
-		for _, n := range f.traced(i) {
-			x := f.sumLogRatio(i, in.Now.Logp, anchor)
-			f.note(n, "S", "Σ("+p.Anchor.logRatio()+")", x)
-			f.ratio(n, "r", "S", x, p.LogClamp)
-			f.note(n, "a", "mean(A)", a)
-			f.kept(n, "-a·r", "-a·r", dr == 0)
-			f.whole(n, w, -a*r, -a*dr)
-		}
 	}
 	out.Add("importance_ratio", sum/max(float64(in.Len()), 1))
 	return nil
+}
+
+func (p *ImportanceSampling) rule(r *rule) {
+	if p.Level == "token" {
+		r.ratio("r", p.Anchor.logRatio(), p.LogClamp)
+		r.kept("-A·r", "-A·r")
+		return
+	}
+	r.Formula("S", "Σ("+p.Anchor.logRatio()+")")
+	r.ratio("r", "S", p.LogClamp)
+	r.Formula("a", "mean(A)")
+	r.kept("-a·r", "-a·r")
+	r.whole(r.rowSum)
 }
 
 // rowSum is the weight of response i's tokens together.

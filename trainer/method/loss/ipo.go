@@ -44,12 +44,22 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
-			drop := math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n])) > p.Delta
+			drop := p.drops(&f, n)
 			m.token(l, a, drop, false, false)
-			return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, drop)
+			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, drop)
 		})
 		m.endRow()
 	}
 	m.logRows(&f, f.rows(in.Weight != nil))
 	return nil
+}
+
+// drops reports whether the probability of token n has moved too far.
+func (p *IPO) drops(f *frame, n int) bool {
+	return math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])) > p.Delta
+}
+
+func (p *IPO) rule(r *rule) {
+	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp,
+		func(n int) bool { return p.drops(&r.frame, n) })
 }

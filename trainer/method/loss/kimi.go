@@ -42,13 +42,9 @@ func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
 	}
 	anchor := p.Anchor.Of(in)
 	f.eachToken(func(n int) (value, dlogp float64) {
-		f.note(n, "τ", "", p.Tau)
-		f.took(n, trace.Kept, "-A·logp", "-A")
 		value, dlogp = float64(-in.Advantage[n]*in.Now.Logp[n]), -in.Advantage[n]
 		if p.Level == "token" {
 			lr := in.Now.Logp[n] - anchor[n]
-			f.note(n, "l", p.Anchor.logRatio(), lr)
-			f.took(n, trace.Kept, "-A·logp + τ/2·l²", "-A + τ·l")
 			return value + float64(p.Tau/2*lr*lr), dlogp + float64(p.Tau*lr)
 		}
 		return value, dlogp
@@ -59,12 +55,27 @@ func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
 			sum := f.sumLogRatio(i, in.Now.Logp, anchor)
 			out.Loss += float64(w * p.Tau / 2 * sum * sum)
 			f.spread(i, w*p.Tau*sum)
-			for _, n := range f.traced(i) {
-				f.note(n, "S", "Σ("+p.Anchor.logRatio()+")", sum)
-				f.share(n, "", w*p.Tau/2*sum*sum/f.length(i), "", w*p.Tau*sum)
-			}
 		}
 	}
 	f.addKL(anchor, 0)
 	return nil
+}
+
+func (p *Kimi) rule(r *rule) {
+	r.Given("τ", p.Tau)
+	if p.Level == "token" {
+		r.Formula("l", p.Anchor.logRatio())
+		r.term("-A·logp + τ/2·l²", "-A + τ·l")
+		return
+	}
+	r.term("-A·logp", "-A")
+	penalty := rule{frame: r.frame}
+	penalty.Formula("S", "Σ("+p.Anchor.logRatio()+")")
+	sum := func(i int) float64 { return r.sumLogRatio(i, r.in.Now.Logp, p.Anchor.Of(r.in)) }
+	weight := func(i int) float64 { return r.rowSum(i) / max(r.length(i), 1) }
+	penalty.share = []trace.Line{
+		{Name: trace.Share, Value: r.ofResponse(func(i int) float64 { return weight(i) * p.Tau / 2 * sum(i) * sum(i) / r.length(i) })},
+		{Name: trace.Grad, Value: r.ofResponse(func(i int) float64 { return weight(i) * p.Tau * sum(i) })},
+	}
+	r.also = []rule{penalty}
 }

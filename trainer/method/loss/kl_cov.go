@@ -57,9 +57,41 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 	if p.Exact {
 		out.NeedLogits(in.Tokens(), in.Vocab)
 	}
-	cov := f.covariance()
-	chosen := out.work(2, in.Tokens())
-	order := out.indices(in.Tokens())
+	chosen, absolute := p.choose(&f, f.covariance()), 0.0
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			lr := in.Now.Logp[n] - in.Anchor[n]
+			absolute += math.Abs(lr)
+			r, dr := ratio(lr, p.LogClamp)
+			value, dlogp = float64(-in.Advantage[n]*r), float64(-in.Advantage[n]*dr)
+			switch {
+			case chosen[n] == 0:
+			case p.Exact:
+				value += float64(p.Beta * p.exact(out.DLogits, in, n, p.Beta*f.weight(i, n)))
+			default:
+				value += float64(p.Beta * math.Abs(lr))
+				dlogp += float64(p.Beta * sign(lr))
+			}
+			return value, dlogp
+		})
+	}
+	out.Add("actor/ppo_kl", f.mean(absolute))
+	return nil
+}
+
+// exact is KL(old‖current) at token n; scale times its derivative is added to dlogits.
+func (p *KLCov) exact(dlogits []float64, in *batch.Batch, n int, scale float64) float64 {
+	from, to := n*in.Vocab, (n+1)*in.Vocab
+	if dlogits != nil {
+		dlogits = dlogits[from:to]
+	}
+	return reverseKLRow(dlogits, in.Old.Dist[from:to], in.Now.Dist[from:to], scale)
+}
+
+// choose marks the tokens to hold back by 1.
+func (p *KLCov) choose(f *frame, cov []float64) []float64 {
+	chosen := f.out.work(2, f.in.Tokens())
+	order := f.out.indices(f.in.Tokens())
 	for n, m := range f.active {
 		if m {
 			order = append(order, n)
@@ -67,50 +99,36 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 	}
 	k := min(len(order), max(1, int(float64(len(order))*p.Share)))
 	if p.Random {
-		shuffle(order, k, p.Seed, in.LearnerVersion)
+		shuffle(order, k, p.Seed, f.in.LearnerVersion)
 		for _, n := range order[:k] {
 			chosen[n] = 1
 		}
-	} else {
-		slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(cov[y], cov[x]) })
-		for _, n := range order[:k] {
-			chosen[n] = count(cov[order[0]] > 0)
-		}
+		return chosen
 	}
-	absolute := 0.0
-	for i := range in.Len() {
-		for n := range in.Where(i, f.active) {
-			lr := in.Now.Logp[n] - in.Anchor[n]
-			absolute += math.Abs(lr)
-			r, dr := f.ratio(n, "r", "logp - old", lr, p.LogClamp)
-			f.note(n, "c", "", cov[n])
-			f.note(n, "β", "", p.Beta)
-			value, dlogp, w := float64(-in.Advantage[n]*r), float64(-in.Advantage[n]*dr), f.weight(i, n)
-			switch {
-			case chosen[n] == 0:
-				f.kept(n, "-A·r", "-A·r", dr == 0)
-			case p.Exact:
-				at := n * in.Vocab
-				kl := reverseKLRow(out.DLogits[at:at+in.Vocab], in.Old.Dist[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], p.Beta*w)
-				value += float64(p.Beta * kl)
-				f.note(n, "KL", "", kl)
-				f.kept(n, "-A·r + β·KL", "-A·r", dr == 0)
-			default:
-				value += float64(p.Beta * math.Abs(lr))
-				dlogp += float64(p.Beta * sign(lr))
-				slope := "-A·r + β·sign(logp - old)"
-				if dr == 0 {
-					slope = "β·sign(logp - old)"
-				}
-				f.took(n, trace.Kept, "-A·r + β·|logp - old|", slope)
-			}
-			f.result(i, n, value, dlogp)
-			out.Loss += float64(w * value)
-			out.DLogp[n] += float64(w * dlogp)
-		}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(cov[y], cov[x]) })
+	for _, n := range order[:k] {
+		chosen[n] = count(cov[order[0]] > 0)
 	}
-	out.Add("actor/ppo_kl", f.mean(absolute))
-	return nil
+	return chosen
+}
+
+func (p *KLCov) rule(r *rule) {
+	cov := r.covariance()
+	chosen := p.choose(&r.frame, cov)
+	r.ratio("r", "logp - old", p.LogClamp)
+	r.Figure("c", func(n int) float64 { return cov[n] })
+	r.Given("β", p.Beta)
+	r.keptIf(func(n int) bool { return chosen[n] == 0 }, "-A·r", "-A·r")
+	if p.Exact {
+		r.Figure("KL", func(n int) float64 { return p.exact(nil, r.in, n, 0) })
+		r.kept("-A·r + β·KL", "-A·r")
+		return
+	}
+	const value, slope = "-A·r + β·|logp - old|", "β·sign(logp - old)"
+	if r.clamped != "" {
+		r.Branch(trace.Case{Branch: trace.Kept, When: r.clamped, Value: value, Slope: slope})
+	}
+	r.term(value, "-A·r + "+slope)
 }
 
 // covariance returns (A - mean A)·(sg[logp] - mean logp) of every active token.

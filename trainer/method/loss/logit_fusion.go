@@ -56,56 +56,80 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	capped, low := 0.0, 0.0
+	high, low, anchor := 0.0, 0.0, p.anchor(in)
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
 		if p.Ratio == "decoupled" {
-			x, _ := f.ratio(n, "x", "old - roll", in.Anchor[n]-in.LogpRoll[n], 20)
-			r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
-			c := f.clip(n, "r", a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0)
-			w := min(x, p.Cap)
-			f.note(n, "cap", "", p.Cap)
-			f.note(n, "w", "min(x, cap)", w)
-			f.scaled(n, "w")
+			x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+			c, w := clipped(a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0), min(x, p.Cap)
 			return w * c.value, w * c.dlogp
 		}
-		anchor, lr := in.LogpRoll, "logp - roll"
-		if p.Ratio == "student" {
-			anchor, lr = in.Anchor, "logp - old"
-		}
-		x, dx := f.ratio(n, "r", lr, in.Now.Logp[n]-anchor[n], 20)
-		held, _ := ratio(f.sg[n]-anchor[n], 20)
-		shape, slope := "r", "-A·r"
-		if p.Ratio == "shaped" {
-			f.note(n, "γ", "", p.Gamma)
-			shape, slope = "r/(r + γ)", "-A·r·γ/(r + γ)²"
-			x, dx = x/(x+p.Gamma), dx*p.Gamma/((x+p.Gamma)*(x+p.Gamma))
-			held /= held + p.Gamma
-		}
-		f.note(n, "x", shape, x)
-		f.note(n, "floor", "", p.Floor)
-		f.note(n, "cap", "", p.Cap)
+		x, dx := p.shape(ratio(in.Now.Logp[n]-anchor[n], 20))
+		held, _ := p.shape(ratio(f.sg[n]-anchor[n], 20))
 		switch {
 		case held < p.Floor:
 			low++
-			f.took(n, trace.Bounded, "-A·floor", "0")
 			return -a * p.Floor, 0
 		case held < p.Cap:
-			f.kept(n, "-A·x", slope, dx == 0)
 			return -a * x, -a * dx
-		case p.SoftCap:
-			capped++
-			f.took(n, trace.Capped, "-A·cap·logp", "-A·cap")
-			return -a * p.Cap * in.Now.Logp[n], -a * p.Cap
 		}
-		capped++
-		f.took(n, trace.Bounded, "-A·cap", "0")
+		high++
+		if p.SoftCap {
+			return detached(p.Cap, a, in.Now.Logp[n])
+		}
 		return -a * p.Cap, 0
 	})
-	out.Add("actor/pg_clipfrac", f.mean(capped+low))
+	out.Add("actor/pg_clipfrac", f.mean(high+low))
 	if p.Floor > 0 {
 		out.Add("actor/pg_clipfrac_floor", f.mean(low))
 	}
 	f.addKL(in.LogpRoll, 20)
 	return nil
+}
+
+// anchor is the policy in the denominator of x.
+func (p *LogitFusion) anchor(in *batch.Batch) []float64 {
+	if p.Ratio == "student" {
+		return in.Anchor
+	}
+	return in.LogpRoll
+}
+
+// shape is x of a ratio, and its derivative.
+func (p *LogitFusion) shape(r, dr float64) (x, dx float64) {
+	if p.Ratio != "shaped" {
+		return r, dr
+	}
+	return r / (r + p.Gamma), dr * p.Gamma / ((r + p.Gamma) * (r + p.Gamma))
+}
+
+func (p *LogitFusion) rule(r *rule) {
+	lr, shape, slope := "logp - roll", "r", "-A·r"
+	switch p.Ratio {
+	case "decoupled":
+		r.ratio("x", "old - roll", 20)
+		r.ratio("r", "logp - old", 20)
+		r.band(1-p.Eps, 1+p.Eps)
+		r.clip("r", 0)
+		r.After(trace.Given("cap", p.Cap), formula("w", "min(x, cap)"))
+		r.Scale("w")
+		return
+	case "student":
+		lr = "logp - old"
+	}
+	r.ratio("r", lr, 20)
+	if p.Ratio == "shaped" {
+		r.Given("γ", p.Gamma)
+		shape, slope = "r/(r + γ)", "-A·r·γ/(r + γ)²"
+	}
+	r.Formula("x", shape)
+	r.Given("floor", p.Floor)
+	r.Given("cap", p.Cap)
+	above := trace.Case{Branch: trace.Bounded, When: "x ≥ cap", Value: "-A·cap", Slope: "0"}
+	if p.SoftCap {
+		above = trace.Case{Branch: trace.Capped, When: "x ≥ cap", Value: "-A·cap·logp", Slope: "-A·cap"}
+	}
+	r.Branch(trace.Case{Branch: trace.Bounded, When: "x < floor", Value: "-A·floor", Slope: "0"}, above)
+	r.kept("-A·x", slope)
 }

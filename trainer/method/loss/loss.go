@@ -3,7 +3,6 @@ package loss
 import (
 	"driftlab/engine/column"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // Loss is a policy loss to be minimised. Implementations are pointers to
@@ -24,8 +23,8 @@ type Grad struct {
 	// frozen, set by finite-difference tests only, replaces the current
 	// log-probs wherever a method detaches them.
 	frozen []float64
-	// trace, unless it is nil, is told how every figure comes about.
-	trace *trace.Trace
+	// record, unless it is nil, keeps what a trace needs of the evaluation.
+	record *record
 	// buffers are the working memory of the methods.
 	buffers [][]float64
 	order   []int

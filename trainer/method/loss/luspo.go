@@ -32,6 +32,11 @@ A = -1: d loss/d logp = 0.590680 0.590680 0.590680; loss = 0.271441`,
 // Eval computes the loss: GSPO's term on every token, summed and divided by B,
 // is T_i times the term.
 func (p *LUSPO) Eval(out *Grad, in *batch.Batch) error {
-	g := GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogCap: p.LogCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-all-token-sum"}}
-	return g.Eval(out, in)
+	return p.gspo().Eval(out, in)
+}
+
+func (p *LUSPO) rule(r *rule) { p.gspo().rule(r) }
+
+func (p *LUSPO) gspo() *GSPO {
+	return &GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogCap: p.LogCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-all-token-sum"}}
 }

@@ -54,7 +54,7 @@ func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 	if p.Aggregation.Pre {
 		counted = in.Mask
 	}
-	f.active = p.both(0, f.active)
+	f.restrict(p.both(0, f.active))
 	if err := p.Aggregation.rowWeights(f.rowWeight, in, p.both(1, counted), &out.groups); err != nil {
 		return err
 	}
@@ -64,20 +64,22 @@ func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 		f.tokens += count(m)
 		if !m {
 			f.reject(n)
-			f.leave(n)
 		}
 	}
-	upper, lower := 0.0, 0.0
+	var clips clipCounts
 	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		c := f.clip(n, "r", in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
-		upper += count(c.clipped)
-		lower += count(c.dual)
-		return c.value, c.dlogp
+		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+		return clips.add(clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
 	})
 	out.Add("m2po/masked", (before-f.tokens)/max(before, 1))
-	f.addClipFractions(upper, lower, in.Anchor, p.LogClamp)
+	f.addClipFractions(clips, in.Anchor, p.LogClamp)
 	return nil
+}
+
+func (p *M2Mask) rule(r *rule) {
+	r.ratio("r", "logp - old", p.LogClamp)
+	r.band(1-p.EpsLow, 1+p.EpsHigh)
+	r.clip("r", p.DualClip)
 }
 
 // fill computes the mask over the generated tokens: p.mask[:N].

@@ -49,14 +49,20 @@ func (p *M2PO) Eval(out *Grad, in *batch.Batch) error {
 	low, high := p.bounds(&f)
 	clips := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
-		c := f.clip(n, "r", in.Advantage[n], r, dr, low, high, 0, 0)
+		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+		c := clipped(in.Advantage[n], r, dr, low, high, 0, 0)
 		clips += count(c.clipped)
 		return c.value, c.dlogp
 	})
 	out.Add("actor/pg_clipfrac", f.mean(clips))
 	f.addKL(in.Anchor, 0)
 	return nil
+}
+
+func (p *M2PO) rule(r *rule) {
+	r.ratio("r", "logp - old", 20)
+	r.band(p.bounds(&r.frame))
+	r.clip("r", 0)
 }
 
 // bounds returns the clip of the ratio for this batch.

@@ -3,7 +3,6 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // MaxRL maximises the likelihood of success, log E[R], in place of E[R]: the
@@ -47,27 +46,47 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 	groups := f.groups()
 	for k := range groups.Len() {
 		rows := groups.Rows(k)
-		sum := 0.0
+		mean := f.meanReward(rows)
 		for _, i := range rows {
-			sum += in.Reward[i]
-		}
-		mean := sum / float64(len(rows))
-		for _, i := range rows {
-			a := in.Reward[i]
-			if p.Baseline {
-				a -= mean
-			}
-			a /= mean + p.Epsilon
+			a := p.advantage(in.Reward[i], mean)
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				f.note(n, "A", "", a)
 				if !p.Ratio {
-					f.took(n, trace.Kept, "-A·logp", "-A")
-					return -a * in.Now.Logp[n], -a
+					return detached(1, a, in.Now.Logp[n])
 				}
-				r, dr := f.ratio(n, "r", "logp - old", in.Now.Logp[n]-in.Anchor[n], 20)
-				return f.live(n, "r", a, r, dr)
+				r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+				return live(a, r, dr)
 			})
 		}
 	}
 	return nil
+}
+
+// advantage is that of a response with this reward in a group with this mean.
+func (p *MaxRL) advantage(reward, mean float64) float64 {
+	if p.Baseline {
+		return (reward - mean) / (mean + p.Epsilon)
+	}
+	return reward / (mean + p.Epsilon)
+}
+
+func (p *MaxRL) rule(r *rule) {
+	r.Figure("A", r.ofGroup(func(rows []int) func(i int) float64 {
+		mean := r.meanReward(rows)
+		return func(i int) float64 { return p.advantage(r.in.Reward[i], mean) }
+	}))
+	if !p.Ratio {
+		r.term("-A·logp", "-A")
+		return
+	}
+	r.ratio("r", "logp - old", 20)
+	r.kept("-A·r", "-A·r")
+}
+
+// meanReward is that of these responses.
+func (f *frame) meanReward(rows []int) float64 {
+	sum := 0.0
+	for _, i := range rows {
+		sum += f.in.Reward[i]
+	}
+	return sum / float64(len(rows))
 }

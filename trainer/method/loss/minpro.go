@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // MinPRO damps a token by the smallest ratio of its prefix: one step the policy
@@ -54,25 +55,36 @@ func (p *MinPRO) Eval(out *Grad, in *batch.Batch) error {
 			}
 			held, _ := ratio(f.sg[n]-anchor[n], 20)
 			smallest = min(smallest, held)
-			r, dr := f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], 20)
-			f.note(n, "b", "least_<t(r)", b)
+			r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
 			a := in.Advantage[n]
 			if p.Variant == "clip" {
-				f.note(n, "br", "b·r", b*r)
-				c := f.clip(n, "br", a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+				c := clipped(a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 				clips += count(c.clipped)
 				return c.value, c.dlogp
 			}
 			if p.Cap > 0 && b*held > p.Cap { // a soft cap: the weight is bounded, the gradient stays
 				clips++
-				f.note(n, "w", "", p.Cap)
-				return f.detached(n, a, p.Cap, true)
+				return detached(p.Cap, a, in.Now.Logp[n])
 			}
-			f.kept(n, "-A·b·r", "-A·b·r", dr == 0)
 			return -a * b * r, -a * b * dr
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(clips))
 	f.addKL(anchor, 20)
 	return nil
+}
+
+func (p *MinPRO) rule(r *rule) {
+	r.ratio("r", p.Anchor.logRatio(), 20)
+	r.Formula("b", "least_<t(r)")
+	if p.Variant == "clip" {
+		r.Formula("br", "b·r")
+		r.band(1-p.EpsLow, 1+p.EpsHigh)
+		r.clip("br", 0)
+		return
+	}
+	if p.Cap > 0 {
+		r.Branch(trace.Case{Branch: trace.Capped, Lines: []trace.Line{trace.Given("w", p.Cap)}, When: "b·r > w", Value: "-w·A·logp", Slope: "-w·A"})
+	}
+	r.kept("-A·b·r", "-A·b·r")
 }

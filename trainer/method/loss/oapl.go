@@ -6,7 +6,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // OAPL regresses the log-ratio of a response to its optimal advantage: a
@@ -68,26 +67,12 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 		rows := groups.Rows(k)
 		value := optimalValue(f.rewards(rows), p.Beta1)
 		for _, i := range rows {
-			scale := p.Beta2
-			if p.LengthNorm {
-				scale /= max(f.length(i), 1)
-			}
+			scale := p.scale(&f, i)
 			implicit := float64(scale * f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
 			residual := implicit - (in.Reward[i] - value)
-			w := float64(f.rowWeight[i] * f.openShare(i, f.length(i)))
+			w := p.weight(&f, i)
 			out.Loss += float64(w * residual * residual)
 			f.spread(i, 2*w*scale*residual)
-			if f.length(i) == 0 {
-				f.rest("a response without tokens", w*residual*residual)
-			}
-			for _, n := range f.traced(i) {
-				f.note(n, "S", "Σ(logp - roll)", f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
-				f.note(n, "β", "", scale)
-				f.note(n, "V", "", value)
-				f.note(n, "e", "β·S - (R - V)", residual)
-				f.took(n, trace.Kept, "e²", "2·β·e")
-				f.whole(n, w, residual*residual, 2*scale*residual)
-			}
 			reward += implicit
 			advantage += in.Reward[i] - value
 		}
@@ -95,6 +80,42 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("implicit_reward", reward/max(float64(in.Len()), 1))
 	out.Add("optimal_advantage", advantage/max(float64(in.Len()), 1))
 	return nil
+}
+
+// scale is the factor of the log-ratio of response i.
+func (p *OAPL) scale(f *frame, i int) float64 {
+	if p.LengthNorm {
+		return p.Beta2 / max(f.length(i), 1)
+	}
+	return p.Beta2
+}
+
+// weight is that of response i in the loss.
+func (p *OAPL) weight(f *frame, i int) float64 {
+	return float64(f.rowWeight[i] * f.openShare(i, f.length(i)))
+}
+
+func (p *OAPL) rule(r *rule) {
+	r.Formula("S", "Σ(logp - roll)")
+	r.Figure("β", r.ofResponse(func(i int) float64 { return p.scale(&r.frame, i) }))
+	value := func(rows []int) func(i int) float64 {
+		v := optimalValue(r.rewards(rows), p.Beta1)
+		return func(int) float64 { return v }
+	}
+	r.Figure("V", r.ofGroup(value))
+	r.Formula("e", "β·S - (R - V)")
+	r.term("e²", "2·β·e")
+	r.whole(func(i int) float64 { return p.weight(&r.frame, i) })
+	groups := r.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		for _, i := range rows {
+			if r.length(i) == 0 {
+				residual := value(rows)(i) - r.in.Reward[i]
+				r.remain("a response without tokens", p.weight(&r.frame, i)*residual*residual)
+			}
+		}
+	}
 }
 
 // optimalValue is β·log mean exp(R/β), the value of the optimal policy whose KL

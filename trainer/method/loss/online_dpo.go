@@ -2,6 +2,7 @@ package loss
 
 import (
 	"math"
+	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
@@ -40,34 +41,46 @@ func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
 	pairs, accurate := 0.0, 0.0
 	p.eachPair(&f, func(w, l int) { pairs++ })
 	p.eachPair(&f, func(w, l int) {
-		d := p.Beta * (f.sumLogRatio(w, in.Now.Logp, in.Ref.Logp) - f.sumLogRatio(l, in.Now.Logp, in.Ref.Logp))
+		d := p.difference(&f, w, l)
 		accurate += count(d > 0)
 		out.Loss += softplus(-d) / pairs
 		slope := p.Beta * sigmoid(-d) / pairs
 		f.spread(w, -slope)
 		f.spread(l, slope)
-		for _, half := range [2]struct {
-			row  int
-			sign float64
-		}{{w, -1}, {l, 1}} {
-			if f.length(half.row) == 0 {
-				f.rest("half of a pair, a response without tokens", softplus(-d)/pairs/2)
-			}
-			for _, n := range f.traced(half.row) {
-				f.note(n, "S", "Σ(logp - ref)", f.sumLogRatio(half.row, in.Now.Logp, in.Ref.Logp))
-				f.note(n, "D", "", d)
-				f.note(n, "β", "", p.Beta)
-				f.note(n, "side", "", half.sign)
-				f.took(n, trace.Kept, "log(1 + exp(-D))", "side·β·σ(-D)")
-				f.trace.Result(n, softplus(-d), half.sign*p.Beta*sigmoid(-d))
-				f.note(n, "pairs", "", pairs)
-				f.share(n, "L/pairs/2/count(1)", softplus(-d)/pairs/2/f.length(half.row), "dL/pairs", half.sign*slope)
-			}
-		}
 	})
 	out.Add("dpo/pairs", pairs)
 	out.Add("dpo/accuracy", accurate/max(pairs, 1))
 	return nil
+}
+
+// difference is D of a pair, the implicit reward of the winner above the loser's.
+func (p *OnlineDPO) difference(f *frame, w, l int) float64 {
+	return p.Beta * (f.sumLogRatio(w, f.in.Now.Logp, f.in.Ref.Logp) - f.sumLogRatio(l, f.in.Now.Logp, f.in.Ref.Logp))
+}
+
+func (p *OnlineDPO) rule(r *rule) {
+	pairs := 0.0
+	p.eachPair(&r.frame, func(w, l int) { pairs++ })
+	p.eachPair(&r.frame, func(w, l int) {
+		d := p.difference(&r.frame, w, l)
+		for _, half := range [2]struct {
+			row  int
+			side float64
+		}{{w, -1}, {l, 1}} {
+			part := rule{frame: r.frame, tokens: slices.Collect(r.in.Where(half.row, r.active))}
+			if part.tokens == nil {
+				r.remain("half of a pair, a response without tokens", softplus(-d)/pairs/2)
+				continue
+			}
+			part.Formula("S", "Σ(logp - ref)")
+			part.Given("D", d)
+			part.Given("β", p.Beta)
+			part.Given("side", half.side)
+			part.term("log(1 + exp(-D))", "side·β·σ(-D)")
+			part.share = []trace.Line{trace.Given("pairs", pairs), formula(trace.Share, "L/pairs/2/count(1)"), formula(trace.Grad, "dL/pairs")}
+			r.also = append(r.also, part)
+		}
+	})
 }
 
 // eachPair calls visit with winner and loser of every pair.

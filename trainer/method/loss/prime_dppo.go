@@ -45,11 +45,10 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 	var m mismatch
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a, d := in.Advantage[n], elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n])
-			high, low := a > 0 && d > p.DeltaHigh, a <= 0 && d < -p.DeltaLow
-			l := in.Now.Logp[n] - in.LogpRoll[n]
+			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
+			low, high := p.beyond(&f, n)
 			m.token(l, a, high || low, low, high)
-			return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, high || low)
+			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, high || low)
 		})
 		m.endRow()
 	}
@@ -57,24 +56,38 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
+// beyond reports whether the probability of token n has moved beyond either bound, the way
+// its advantage pushes it.
+func (p *PrimeDPPO) beyond(f *frame, n int) (low, high bool) {
+	a, d := f.in.Advantage[n], elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])
+	return a <= 0 && d < -p.DeltaLow, a > 0 && d > p.DeltaHigh
+}
+
+func (p *PrimeDPPO) rule(r *rule) {
+	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp,
+		func(n int) bool { low, high := p.beyond(&r.frame, n); return low || high })
+}
+
 // ratioPlusSquare is -a·exp(l), unless dropped, plus tau·l², l the log-ratio to the
 // rollout policy.
-func (f *frame) ratioPlusSquare(n int, a, tau, limit float64, drop bool) (value, dlogp float64) {
-	l := f.in.Now.Logp[n] - f.in.LogpRoll[n]
-	f.note(n, "l", "logp - roll", l)
-	f.note(n, "τ", "", tau)
-	f.took(n, trace.PenaltyOnly, "τ·l²", "2·τ·l")
+func ratioPlusSquare(l, a, tau, limit float64, drop bool) (value, dlogp float64) {
 	value, dlogp = float64(tau*l*l), float64(2*tau*l)
 	if !drop {
-		r, dr := f.ratio(n, "r", "l", l, limit)
-		f.note(n, "a", "", a)
-		if dr == 0 {
-			f.took(n, trace.PenaltyOnly, "-a·r + τ·l²", "2·τ·l")
-		} else {
-			f.took(n, trace.Kept, "-a·r + τ·l²", "-a·r + 2·τ·l")
-		}
+		r, dr := ratio(l, limit)
 		value -= float64(a * r)
 		dlogp -= float64(a * dr)
 	}
 	return value, dlogp
+}
+
+func (r *rule) ratioPlusSquare(a func(n int) float64, tau, limit float64, drop func(n int) bool) {
+	r.Formula("l", "logp - roll")
+	r.Given("τ", tau)
+	r.Branch(trace.Case{Branch: trace.PenaltyOnly, If: drop, Value: "τ·l²", Slope: "2·τ·l"})
+	r.ratio("r", "l", limit)
+	r.Figure("a", a)
+	if r.clamped != "" {
+		r.Branch(trace.Case{Branch: trace.PenaltyOnly, When: r.clamped, Value: "-a·r + τ·l²", Slope: "2·τ·l"})
+	}
+	r.term("-a·r + τ·l²", "-a·r + 2·τ·l")
 }

@@ -6,7 +6,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // PrimeGeo is prime-rl's loss of February 2026: token mask, geometric mask,
@@ -71,14 +70,10 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 	var m mismatch
 	var t responseTally
 	for i := range in.Len() {
-		length := max(f.length(i), 1)
-		sum := f.sumLogRatio(i, f.sg, in.LogpRoll)
-		drop := p.dropsResponse(&f, i, elementary.Exp(sum/length), &t)
-		weight, _ := cappedExp(sum, sequenceCap)
-		weight = min(weight, p.Clip) / length
+		drop, weight := p.dropsResponse(&f, i, &t), p.weight(&f, i)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			a, l := in.Advantage[n], f.sg[n]-in.LogpRoll[n]
-			r := elementary.Exp(min(l, 700)) // far above any bound, and finite
+			r := tokenRatio(l)
 			low, high := r < p.Low, r > p.High
 			if p.TeacherTau > 0 {
 				t.teacher.add(in.Teacher.Logp[n] - f.sg[n])
@@ -87,17 +82,10 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 			if low || high || drop {
 				return f.reject(n)
 			}
-			coef := float64(p.AdvTau*a) - float64(p.KLTau*l)
-			if p.TeacherTau > 0 {
-				coef += float64(p.TeacherTau * (in.Teacher.Logp[n] - f.sg[n]))
-			}
 			if p.Sequence {
 				r = weight
 			}
-			f.note(n, "r", "", r)
-			f.note(n, "coef", "", coef)
-			f.took(n, trace.Kept, "-r·coef·logp", "-r·coef")
-			return -r * coef * in.Now.Logp[n], -r * coef
+			return detached(r, p.coefficient(&f, n), in.Now.Logp[n])
 		})
 		m.endRow()
 		t.teacher.close()
@@ -108,6 +96,37 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 	}
 	t.log(out, float64(in.Len()))
 	return nil
+}
+
+// tokenRatio is exp of a log-ratio, finite far above any bound.
+func tokenRatio(l float64) float64 { return elementary.Exp(min(l, 700)) }
+
+// weight is the ratio of response i, as each of its tokens has it.
+func (p *PrimeGeo) weight(f *frame, i int) float64 {
+	w, _ := cappedExp(f.sumLogRatio(i, f.sg, f.in.LogpRoll), sequenceCap)
+	return min(w, p.Clip) / max(f.length(i), 1)
+}
+
+// coefficient stands in the place of the advantage of token n.
+func (p *PrimeGeo) coefficient(f *frame, n int) float64 {
+	coef := float64(p.AdvTau*f.in.Advantage[n]) - float64(p.KLTau*(f.sg[n]-f.in.LogpRoll[n]))
+	if p.TeacherTau > 0 {
+		coef += float64(p.TeacherTau * (f.in.Teacher.Logp[n] - f.sg[n]))
+	}
+	return coef
+}
+
+func (p *PrimeGeo) rule(r *rule) {
+	ratio := func(n int) float64 { return tokenRatio(r.sg[n] - r.in.LogpRoll[n]) }
+	out := r.ofResponse(func(i int) float64 { return count(p.dropsResponse(&r.frame, i, &responseTally{})) })
+	r.drop(func(n int) bool { return ratio(n) < p.Low || ratio(n) > p.High || out(n) == 1 })
+	if p.Sequence {
+		r.Figure("r", r.ofResponse(func(i int) float64 { return p.weight(&r.frame, i) }))
+	} else {
+		r.Figure("r", ratio)
+	}
+	r.Figure("coef", func(n int) float64 { return p.coefficient(&r.frame, n) })
+	r.term("-r·coef·logp", "-r·coef")
 }
 
 // responseTally counts what the tests on whole responses dropped.
@@ -126,7 +145,8 @@ func (t *responseTally) log(out *Grad, rows float64) {
 }
 
 // dropsResponse applies the tests on whole responses.
-func (p *PrimeGeo) dropsResponse(f *frame, i int, geo float64, t *responseTally) bool {
+func (p *PrimeGeo) dropsResponse(f *frame, i int, t *responseTally) bool {
+	geo := elementary.Exp(f.sumLogRatio(i, f.sg, f.in.LogpRoll) / max(f.length(i), 1))
 	vetoLow, vetoHigh := false, false
 	for n := range f.in.Where(i, f.active) {
 		r := elementary.Exp(f.sg[n] - f.in.LogpRoll[n])

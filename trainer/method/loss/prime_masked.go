@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // PrimeMasked is prime-rl's loss of INTELLECT-3's time: a two-sided token mask
@@ -58,11 +59,7 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 	var m mismatch
 	vetoed := 0.0
 	for i := range in.Len() {
-		length := max(f.length(i), 1)
-		sum := f.sumLogRatio(i, f.sg, in.LogpRoll)
-		if p.LengthNorm {
-			sum /= length
-		}
+		length, sum := max(f.length(i), 1), p.logRatio(&f, i)
 		veto := p.vetoes(&f, i, sum)
 		vetoed += count(veto)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
@@ -75,19 +72,41 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 			}
 			if p.Sequence {
 				r, dr := cappedExp(sum+in.Now.Logp[n]-f.sg[n], sequenceCap)
-				f.note(n, "T", "", length)
-				f.note(n, "r", "", r)
-				f.kept(n, "-r·A/T", "-r·A/T", dr == 0)
 				return -r * a / length, -dr * a / length
 			}
-			r, dr := f.ratio(n, "r", "logp - roll", l, p.LogClamp)
-			return f.live(n, "r", a, r, dr)
+			r, dr := ratio(l, p.LogClamp)
+			return live(a, r, dr)
 		})
 		m.endRow()
 	}
 	m.logTokens(&f)
 	out.Add("sequence_masked_low", vetoed/max(float64(in.Len()), 1))
 	return nil
+}
+
+// logRatio is the log of the ratio of response i.
+func (p *PrimeMasked) logRatio(f *frame, i int) float64 {
+	sum := f.sumLogRatio(i, f.sg, f.in.LogpRoll)
+	if p.LengthNorm {
+		return sum / max(f.length(i), 1)
+	}
+	return sum
+}
+
+func (p *PrimeMasked) rule(r *rule) {
+	sum := r.ofResponse(func(i int) float64 { return p.logRatio(&r.frame, i) })
+	veto := r.ofResponse(func(i int) float64 { return count(p.vetoes(&r.frame, i, p.logRatio(&r.frame, i))) })
+	held := func(n int) float64 { return p.ratio(sum(n), r.sg[n]-r.in.LogpRoll[n]) }
+	r.drop(func(n int) bool { return held(n) < p.Low || held(n) > p.High || veto(n) == 1 })
+	if !p.Sequence {
+		r.ratio("r", "logp - roll", p.LogClamp)
+		r.kept("-A·r", "-A·r")
+		return
+	}
+	r.Figure("T", r.ofResponse(r.length))
+	r.Figure("r", held)
+	r.Branch(trace.Case{Branch: trace.Clamped, If: func(n int) bool { return sum(n) > sequenceCap }, Value: "-r·A/T", Slope: "0"})
+	r.term("-r·A/T", "-r·A/T")
 }
 
 // ratio is the detached ratio of a token with log-ratio l in a response whose

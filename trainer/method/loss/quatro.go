@@ -6,7 +6,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // QUATRO follows the exact solution of a KL-constrained problem per prompt, so
@@ -61,30 +60,46 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 		lambda := klDual(rewards, p.Delta)
 		lambdas += lambda
 		for _, i := range rows {
-			pull := f.sumLogRatio(i, f.sg, in.Anchor)
-			push, w := 0.0, 1.0
-			if lambda > 0 {
-				push = (in.Reward[i] - mean) / lambda
-			}
-			if p.OffPolicy {
-				r, _ := ratio(f.sumLogRatio(i, in.Anchor, in.LogpRoll), 20)
-				w = min(r, p.Cap)
-			}
+			push, pull, w := p.coefficient(&f, i, mean, lambda)
 			coef := w * (push - pull)
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				f.note(n, "λ", "", lambda)
-				f.note(n, "S", "Σ(logp - old)", pull)
-				f.note(n, "push", "", push)
-				f.note(n, "w", "", w)
-				f.note(n, "coef", "w·(push - S)", coef)
-				f.took(n, trace.Kept, "-coef·logp", "-coef")
-				return -coef * in.Now.Logp[n], -coef
-			})
+			f.rowTokens(i, func(n int) (value, dlogp float64) { return detached(1, coef, in.Now.Logp[n]) })
 		}
 	}
 	out.Add("quatro/lambda", lambdas/float64(max(groups.Len(), 1)))
 	f.addKL(in.Anchor, 20)
 	return nil
+}
+
+// coefficient are A/λ, S and w of response i, in a group with that mean reward and λ.
+func (p *QUATRO) coefficient(f *frame, i int, mean, lambda float64) (push, pull, w float64) {
+	pull, w = f.sumLogRatio(i, f.sg, f.in.Anchor), 1
+	if lambda > 0 {
+		push = (f.in.Reward[i] - mean) / lambda
+	}
+	if p.OffPolicy {
+		r, _ := ratio(f.sumLogRatio(i, f.in.Anchor, f.in.LogpRoll), 20)
+		w = min(r, p.Cap)
+	}
+	return push, pull, w
+}
+
+func (p *QUATRO) rule(r *rule) {
+	figure := func(of func(push, w, lambda float64) float64) func(n int) float64 {
+		return r.ofGroup(func(rows []int) func(i int) float64 {
+			mean, _ := meanStd(r.rewards(rows))
+			lambda := klDual(r.rewards(rows), p.Delta)
+			return func(i int) float64 {
+				push, _, w := p.coefficient(&r.frame, i, mean, lambda)
+				return of(push, w, lambda)
+			}
+		})
+	}
+	r.Figure("λ", figure(func(_, _, lambda float64) float64 { return lambda }))
+	r.Formula("S", "Σ(logp - old)")
+	r.Figure("push", figure(func(push, _, _ float64) float64 { return push }))
+	r.Figure("w", figure(func(_, w, _ float64) float64 { return w }))
+	r.Formula("coef", "w·(push - S)")
+	r.term("-coef·logp", "-coef")
 }
 
 // meanStd is the mean and the population standard deviation.

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // R2VPO replaces the clip by a constraint on the variance of the ratio, held by
@@ -76,20 +77,20 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 	for k := range groups.Len() {
 		rows := groups.Rows(k)
 		mean, spread := p.moments(&f, anchor, rows)
-		eps := float64(p.Eps * min(4, math.Sqrt(p.Delta/(spread+1e-12))))
+		eps := p.epsilon(spread)
 		bounds.add(eps)
 		for _, i := range rows {
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				a := in.Advantage[n]
-				r, dr := f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], 20)
+				r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
 				variance += float64(f.rowWeight[i] * (r - mean) * (r - mean))
 				if p.Variant == "adaptive_clip" {
-					c := f.clip(n, "r", a, r, dr, 1-eps, 1+eps, 0, 0)
+					c := clipped(a, r, dr, 1-eps, 1+eps, 0, 0)
 					upper += count(c.clipped && r > 1)
 					lower += count(c.clipped && r < 1)
 					return c.value, c.dlogp
 				}
-				return p.penalised(&f, n, a, r, dr, mean)
+				return p.penalised(a, r, dr, mean)
 			})
 		}
 	}
@@ -107,7 +108,6 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 	f.addKL(anchor, 20)
 	if f.tokens > 0 {
 		out.Loss -= float64(p.Lambda * p.Delta)
-		f.rest("-λ·δ", -p.Lambda*p.Delta)
 	}
 	if out.frozen == nil { // a finite difference is not a step
 		p.Lambda = clamp(p.Lambda+float64(p.DualRate*min(variance-p.Delta, 1)), 0, p.LambdaMax)
@@ -115,17 +115,43 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// penalised is -A·r + λ·h(r - mean) of token n, differentiated.
-func (p *R2VPO) penalised(f *frame, n int, a, r, dr, mean float64) (value, dlogp float64) {
-	f.note(n, "λ", "", p.Lambda)
-	f.note(n, "mean", "", mean)
+// epsilon is the clip at a variance.
+func (p *R2VPO) epsilon(variance float64) float64 {
+	return float64(p.Eps * min(4, math.Sqrt(p.Delta/(variance+1e-12))))
+}
+
+// penalised is -A·r + λ·h(r - mean), differentiated.
+func (p *R2VPO) penalised(a, r, dr, mean float64) (value, dlogp float64) {
 	d := r - mean
 	if math.Abs(d) > 1 {
-		f.kept(n, "-A·r + λ·(2·|r - mean| - 1)", "(-A + 2·λ·sign(r - mean))·r", dr == 0)
 		return float64(-a*r) + float64(p.Lambda*(2*math.Abs(d)-1)), (-a + math.Copysign(2*p.Lambda, d)) * dr
 	}
-	f.kept(n, "-A·r + λ·(r - mean)²", "(-A + 2·λ·(r - mean))·r", dr == 0)
 	return float64(-a*r) + float64(p.Lambda*(r-mean)*(r-mean)), (-a + float64(2*p.Lambda*(r-mean))) * dr
+}
+
+func (p *R2VPO) rule(r *rule) {
+	r.ratio("r", p.Anchor.logRatio(), 20)
+	figure := func(of func(mean, variance float64) float64) func(n int) float64 {
+		return r.ofGroup(func(rows []int) func(i int) float64 {
+			x := of(p.moments(&r.frame, p.Anchor.Of(r.in), rows))
+			return func(int) float64 { return x }
+		})
+	}
+	if p.Variant == "adaptive_clip" {
+		r.Figure("low", figure(func(_, variance float64) float64 { return 1 - p.epsilon(variance) }))
+		r.Figure("high", figure(func(_, variance float64) float64 { return 1 + p.epsilon(variance) }))
+		r.clip("r", 0)
+		return
+	}
+	r.Given("λ", p.Lambda)
+	r.Figure("mean", figure(func(mean, _ float64) float64 { return mean }))
+	const far = "-A·r + λ·(2·|r - mean| - 1)"
+	r.Branch(trace.Case{Branch: trace.Clamped, When: "|r - mean| > 1, " + r.clamped, Value: far, Slope: "0"},
+		trace.Case{Branch: trace.Kept, When: "|r - mean| > 1", Value: far, Slope: "(-A + 2·λ·sign(r - mean))·r"})
+	r.kept("-A·r + λ·(r - mean)²", "(-A + 2·λ·(r - mean))·r")
+	if r.frame.tokens > 0 {
+		r.remain("-λ·δ", -p.Lambda*p.Delta)
+	}
 }
 
 // moments are the mean ratio of these responses and its variance, detached.

@@ -38,22 +38,21 @@ func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	ref := in.Ref.Logp
 	if in.Teacher.Logp != nil {
 		if err := in.Require(batch.LogpTeacher); err != nil {
 			return err
 		}
-		ref = in.Teacher.Logp
 	}
+	ref := p.teacher(in)
 	var m mismatch
 	var gap rowMean
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			l, a := in.Now.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
-			drop := elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n]) < -p.Delta
+			drop := p.drops(&f, n)
 			m.token(l, a, drop, drop, false)
 			gap.add(a)
-			return f.ratioPlusSquare(n, a, p.KLTau, p.LogClamp, drop)
+			return ratioPlusSquare(l, a, p.KLTau, p.LogClamp, drop)
 		})
 		m.endRow()
 		gap.close()
@@ -62,4 +61,23 @@ func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
 	m.logRows(&f, rows)
 	out.Add("ref_kl", gap.total/rows)
 	return nil
+}
+
+// teacher are the log-probs to distil from.
+func (p *RefKL) teacher(in *batch.Batch) []float64 {
+	if in.Teacher.Logp != nil {
+		return in.Teacher.Logp
+	}
+	return in.Ref.Logp
+}
+
+// drops reports whether the probability of token n has fallen too far.
+func (p *RefKL) drops(f *frame, n int) bool {
+	return elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n]) < -p.Delta
+}
+
+func (p *RefKL) rule(r *rule) {
+	ref := p.teacher(r.in)
+	r.ratioPlusSquare(func(n int) float64 { return ref[n] - r.sg[n] }, p.KLTau, p.LogClamp,
+		func(n int) bool { return p.drops(&r.frame, n) })
 }

@@ -3,7 +3,6 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // Reinforce is the plain policy gradient, with whatever importance weight the
@@ -38,9 +37,10 @@ func (p *Reinforce) Eval(out *Grad, in *batch.Batch) error {
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a := in.Advantage[n]
-		f.took(n, trace.Kept, "-A·logp", "-A")
 		return -a * in.Now.Logp[n], -a
 	})
 	f.addKL(p.Anchor.Of(in), 0)
 	return nil
 }
+
+func (*Reinforce) rule(r *rule) { r.term("-A·logp", "-A") }

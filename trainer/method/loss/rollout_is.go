@@ -3,6 +3,7 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // RolloutIS is REINFORCE with the ratio to the rollout policy kept inside a
@@ -35,16 +36,22 @@ func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
 	}
 	dropped := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
-		w, _ := f.ratio(n, "w", "logp - roll", f.sg[n]-in.LogpRoll[n], 20)
-		f.note(n, "low", "", 1-p.EpsLow)
-		f.note(n, "high", "", 1+p.EpsHigh)
+		w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
 		if w <= 1-p.EpsLow || w >= 1+p.EpsHigh {
 			dropped++
-			return f.drop(n)
+			return 0, 0
 		}
-		return f.detached(n, in.Advantage[n], w, false)
+		return detached(w, in.Advantage[n], in.Now.Logp[n])
 	})
 	out.Add("actor/pg_clipfrac", f.mean(dropped))
 	f.addKL(in.LogpRoll, 20)
 	return nil
+}
+
+func (p *RolloutIS) rule(r *rule) {
+	r.ratio("w", "logp - roll", 20)
+	r.band(1-p.EpsLow, 1+p.EpsHigh)
+	r.Branch(trace.Case{Branch: trace.Dropped, When: "w ≤ low", Value: "0", Slope: "0"},
+		trace.Case{Branch: trace.Dropped, When: "w ≥ high", Value: "0", Slope: "0"})
+	r.detached("")
 }

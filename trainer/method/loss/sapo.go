@@ -50,33 +50,17 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 	anchor := p.Anchor.Of(in)
 	for i := range in.Len() {
 		length := max(f.length(i), 1)
-		mean, dmean := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, p.LogClamp)
-		meanA := f.meanAdvantage(i, length)
-		slope := 0.0 // d loss/d mean log-ratio
+		r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, p.LogClamp)
+		mean, slope := f.meanAdvantage(i, length), 0.0 // slope: d loss/d mean log-ratio
 		for n := range in.Where(i, f.active) {
-			r, dr := mean, dmean
-			if p.Level == "token" {
-				r, dr = f.ratio(n, "r", p.Anchor.logRatio(), in.Now.Logp[n]-anchor[n], p.LogClamp)
-			} else {
-				f.note(n, "r", "", mean)
-			}
-			a := in.Advantage[n]
+			a, w := in.Advantage[n], f.weight(i, n)
 			if p.MeanAdvantage {
-				a = meanA
-				f.note(n, "A", "", a)
+				a = mean
+			}
+			if p.Level == "token" {
+				r, dr = ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
 			}
 			value, d := p.gate(a, r)
-			if f.trace != nil {
-				f.note(n, "τ", "", p.temperature(a))
-				f.note(n, "g", "σ(τ·(r - 1))", sigmoid(p.temperature(a)*(r-1)))
-				f.kept(n, "-4/τ·g·A", "-4·g·(1 - g)·A·r", dr == 0)
-			}
-			w := f.weight(i, n)
-			if p.Level == "token" {
-				f.result(i, n, value, d*dr)
-			} else {
-				f.spreadResult(i, n, value, d*dr)
-			}
 			out.Loss += float64(w * value)
 			if p.Level == "token" {
 				out.DLogp[n] += float64(w * d * dr)
@@ -86,13 +70,33 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 		}
 		if p.Level == "sequence" {
 			f.spread(i, slope/length)
-			for _, n := range f.traced(i) {
-				f.note(n, trace.Grad, "Σ(w·dL)/count(1)", slope/length)
-			}
 		}
 	}
 	f.addKL(anchor, p.LogClamp)
 	return nil
+}
+
+func (p *SAPO) rule(r *rule) {
+	anchor := p.Anchor.Of(r.in)
+	if p.Level == "token" {
+		r.ratio("r", p.Anchor.logRatio(), p.LogClamp)
+	} else {
+		r.Figure("r", r.ofResponse(func(i int) float64 {
+			mean, _ := ratio(r.sumLogRatio(i, r.in.Now.Logp, anchor)/max(r.length(i), 1), p.LogClamp)
+			return mean
+		}))
+		if p.LogClamp > 0 {
+			r.clamped = "|mean(" + p.Anchor.logRatio() + ")| > " + trace.Number(p.LogClamp).String()
+		}
+		r.shared("Σ(w·dL)/count(1)")
+	}
+	if p.MeanAdvantage {
+		r.Figure("A", r.ofResponse(func(i int) float64 { return r.meanAdvantage(i, max(r.length(i), 1)) }))
+	}
+	r.Add(trace.Line{Name: "τ", Value: func(int) float64 { return p.TauPos }, When: "A > 0"},
+		trace.Line{Name: "τ", Value: func(int) float64 { return p.TauNeg }, When: "A ≤ 0"})
+	r.Formula("g", "σ(τ·(r - 1))")
+	r.kept("-4/τ·g·A", "-4·g·(1 - g)·A·r")
 }
 
 // gate is -(4/τ)·σ(τ(r-1))·A and its derivative with respect to r.

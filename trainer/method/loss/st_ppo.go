@@ -2,10 +2,12 @@ package loss
 
 import (
 	"math"
+	"strconv"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // STPPO is turn-level PPO with a correction that a high clip rate triggers.
@@ -66,17 +68,16 @@ func (p *STPPO) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	clips, lower := 0.0, 0.0
+	var clips clipCounts
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		for from < to {
 			end := f.turnEnd(from, to)
-			c, d := p.turn(&f, i, from, end)
-			clips, lower = clips+c, lower+d
+			p.turn(&f, i, from, end, &clips)
 			from = end
 		}
 	}
-	f.addClipFractions(clips, lower, in.Anchor, 0)
+	f.addClipFractions(clips, in.Anchor, 0)
 	return nil
 }
 
@@ -89,91 +90,109 @@ func (f *frame) turnEnd(from, to int) int {
 	return end
 }
 
-// turn adds the tokens from..end of response i, and counts clips.
-func (p *STPPO) turn(f *frame, i, from, end int) (clips, lower float64) {
-	length, x := p.logRatio(f, from, end, f.sg)
-	if length == 0 {
-		return 0, 0
+// turnTerm is what the tokens of a turn share.
+type turnTerm struct {
+	length float64
+	// x is the log of the turn's ratio, detached and live.
+	x, live float64
+	// harmful is the number of tokens that leave the band on the harmful side, scale c_k.
+	harmful, scale float64
+	// share is d live/d logp.
+	share float64
+}
+
+// term is that of the turn from..end.
+func (p *STPPO) term(f *frame, from, end int) (t turnTerm) {
+	if t.length, t.x = p.logRatio(f, from, end, f.sg); t.length == 0 {
+		return t
 	}
+	_, t.live = p.logRatio(f, from, end, f.in.Now.Logp)
 	harmful, removed := p.harm(f, from, end)
-	scale := p.scale(harmful, length, removed)
-	share, slope := 1/(length+p.Epsilon), 0.0 // of live gradients: d x/d logp, and the sum of d loss/d x
-	if p.TurnRatio == "product" {
-		share = 1
+	t.harmful, t.scale = harmful, p.scale(harmful, t.length, removed)
+	if t.share = 1; p.TurnRatio != "product" {
+		t.share = 1 / (t.length + p.Epsilon)
 	}
-	_, live := p.logRatio(f, from, end, f.in.Now.Logp)
+	return t
+}
+
+// turn adds the tokens from..end of response i, and counts clips.
+func (p *STPPO) turn(f *frame, i, from, end int, clips *clipCounts) {
+	t := p.term(f, from, end)
+	slope := 0.0 // of live gradients: the sum of d loss/d live
 	for n := from; n < end; n++ {
 		if !f.active[n] {
 			continue
 		}
-		w := f.weight(i, n)
-		lr := f.in.Now.Logp[n] - f.in.Anchor[n]
+		w, lr := f.weight(i, n), f.in.Now.Logp[n]-f.in.Anchor[n]
 		if p.CTN == "kl" {
-			f.out.Loss += float64(w * p.Lambda * harmful / length * lr * lr / 2)
-			f.out.DLogp[n] += float64(w * p.Lambda * harmful / length * lr)
+			f.out.Loss += float64(w * p.Lambda * t.harmful / t.length * lr * lr / 2)
+			f.out.DLogp[n] += float64(w * p.Lambda * t.harmful / t.length * lr)
 		}
 		if p.CTN == "survivors" && p.harms(f, n) {
-			f.drop(n)
-			f.result(i, n, 0, 0)
 			continue
 		}
-		y := x + f.in.Now.Logp[n] - f.sg[n]
+		y := t.x + f.in.Now.Logp[n] - f.sg[n]
 		if p.Gradient == "live" {
-			y = live
+			y = t.live
 		}
 		u, du := cappedExp(y, p.LogCap)
-		f.note(n, "x", p.ratioFormula(), x)
-		f.noteExp(n, "u", p.LogCap, u)
-		c := f.clip(n, "u", f.in.Advantage[n], u, du, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0)
-		clips += count(c.clipped)
-		lower += count(c.dual)
-		f.out.Loss += float64(w * scale * c.value)
-		p.explain(f, i, n, scale, p.Lambda*harmful/length, c)
+		value, dlogp := clips.add(clipped(f.in.Advantage[n], u, du, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+		f.out.Loss += float64(w * t.scale * value)
 		if p.Gradient == "live" {
-			slope += float64(w * scale * c.dlogp)
+			slope += float64(w * t.scale * dlogp)
 			continue
 		}
-		f.out.DLogp[n] += float64(w * scale * c.dlogp)
+		f.out.DLogp[n] += float64(w * t.scale * dlogp)
 	}
 	for n := from; n < end; n++ {
 		if f.active[n] {
-			f.out.DLogp[n] += float64(slope * share)
-			if p.Gradient == "live" && f.trace != nil {
-				f.share(n, "", 0, "", slope*share)
+			f.out.DLogp[n] += float64(slope * t.share)
+		}
+	}
+}
+
+func (p *STPPO) rule(r *rule) {
+	turns := make([]turnTerm, r.in.Tokens())
+	for i := range r.in.Len() {
+		for from, to := r.in.Span(i); from < to; {
+			end := r.turnEnd(from, to)
+			t := p.term(&r.frame, from, end)
+			for ; from < end; from++ {
+				turns[from] = t
 			}
 		}
 	}
-	return clips, lower
-}
-
-// explain tells the trace what came of token n: c, scaled, and with ctn kl its penalty.
-func (p *STPPO) explain(f *frame, i, n int, scale, penalty float64, c surrogate) {
-	if f.trace == nil {
-		return
+	if p.CTN == "survivors" {
+		r.drop(func(n int) bool { return p.harms(&r.frame, n) })
 	}
-	f.note(n, "c_k", "", scale)
-	f.scaled(n, "c_k")
-	value, dlogp, w := scale*c.value, scale*c.dlogp, f.weight(i, n)
-	if p.Gradient == "live" { // the gradient is the turn's
-		f.spreadResult(i, n, value, dlogp)
-	} else {
-		f.result(i, n, value, dlogp)
-	}
-	if p.CTN == "kl" {
-		lr := f.in.Now.Logp[n] - f.in.Anchor[n]
-		f.share(n, "", w*penalty*lr*lr/2, "", w*penalty*lr)
-	}
-}
-
-// ratioFormula is the turn's log-ratio as a formula, where that is short.
-func (p *STPPO) ratioFormula() string {
 	switch {
 	case p.TurnRatio == "product":
-		return "Σ_turn(logp - old)"
+		r.Formula("x", "Σ_turn(logp - old)")
 	case p.TurnRatio == "geo" && p.Epsilon == 0:
-		return "mean_turn(logp - old)"
+		r.Formula("x", "mean_turn(logp - old)")
+	default:
+		r.Figure("x", func(n int) float64 { return turns[n].x })
 	}
-	return ""
+	r.cappedExp("u", p.LogCap)
+	r.band(1-p.EpsLow, 1+p.EpsHigh)
+	r.clip("u", p.DualClip)
+	r.After(trace.Line{Name: "c_k", Value: func(n int) float64 { return turns[n].scale }})
+	r.Scale("c_k")
+	switch live := p.Gradient == "live"; { // its gradient is the turn's
+	case live && p.TurnRatio == "product":
+		r.shared("Σ_turn(w·dL)")
+	case live && p.Epsilon == 0:
+		r.shared("Σ_turn(w·dL)/count_turn(1)")
+	case live:
+		r.shared("Σ_turn(w·dL)/(count_turn(1) + " + strconv.FormatFloat(p.Epsilon, 'f', -1, 64) + ")")
+	}
+	if p.CTN == "kl" {
+		slope := r.ofToken(func(i, n int) float64 {
+			return r.weight(i, n) * p.Lambda * turns[n].harmful / turns[n].length * (r.in.Now.Logp[n] - r.in.Anchor[n])
+		})
+		half := func(n int) float64 { return slope(n) * (r.in.Now.Logp[n] - r.in.Anchor[n]) / 2 }
+		r.also = []rule{{frame: r.frame, share: []trace.Line{{Name: trace.Share, Value: half}, {Name: trace.Grad, Value: slope}}}}
+	}
 }
 
 // logRatio returns the number of active tokens of the turn and the log of its ratio.

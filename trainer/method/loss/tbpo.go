@@ -33,6 +33,11 @@ A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.024800`,
 
 // Eval computes the loss over the active tokens.
 func (p *TBPO) Eval(out *Grad, in *batch.Batch) error {
-	g := GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, DualClip: p.Dual, LogCap: sequenceCap, MeanAdvantage: true, Aggregation: p.Aggregation}
-	return g.Eval(out, in)
+	return p.gspo().Eval(out, in)
+}
+
+func (p *TBPO) rule(r *rule) { p.gspo().rule(r) }
+
+func (p *TBPO) gspo() *GSPO {
+	return &GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, DualClip: p.Dual, LogCap: sequenceCap, MeanAdvantage: true, Aggregation: p.Aggregation}
 }

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // TOPR is tapered off-policy REINFORCE: good responses are learned as in
@@ -66,57 +67,72 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	anchor, good := p.Anchor.Of(in), 0.0
+	good := 0.0
 	for i := range in.Len() {
-		score := f.firstAdvantage(i)
-		if p.Sign == "reward" {
-			score = in.Reward[i]
-		}
+		score := p.score(&f, i)
 		good += count(score > 0)
-		whole, _ := ratio(f.sumLogRatio(i, f.sg, anchor), p.LogClamp)
 		var s segment
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			w := p.PositiveWeight
 			if score <= 0 {
-				rho := whole
-				switch p.Level {
-				case "token":
-					rho, _ = ratio(f.sg[n]-anchor[n], p.LogClamp)
-				case "turn":
-					rho = s.ratioAt(&f, i, n, anchor, p.Epsilon, p.LogClamp)
-				}
-				w = p.NegativeWeight * clamp(rho, p.Low, p.High)
-				f.note(n, "ρ", "", rho)
+				w = p.NegativeWeight * clamp(p.ratioAt(&f, i, n, &s), p.Low, p.High)
 			}
-			f.note(n, "w", "", w)
-			return f.detached(n, in.Advantage[n], w, false)
+			return detached(w, in.Advantage[n], in.Now.Logp[n])
 		})
 	}
 	out.Add("topr/positive_samples", good)
 	out.Add("topr/negative_samples", float64(in.Len())-good)
-	f.addKL(anchor, 0)
+	f.addKL(p.Anchor.Of(in), 0)
 	return nil
 }
 
-// segment remembers the geometric mean ratio of the turn last asked for.
+// score is what tells a good response from a bad one.
+func (p *TOPR) score(f *frame, i int) float64 {
+	if p.Sign == "reward" {
+		return f.in.Reward[i]
+	}
+	return f.firstAdvantage(i)
+}
+
+// segment is the stretch of a response whose tokens share a ratio, last asked for.
 type segment struct {
 	end   int
 	ratio float64
 }
 
-// ratioAt is the geometric mean ratio of the turn of token n, asked for in order.
-func (s *segment) ratioAt(f *frame, i, n int, anchor []float64, epsilon, limit float64) float64 {
-	if n >= s.end {
-		_, to := f.in.Span(i)
-		s.end = f.turnEnd(n, to)
-		sum, length := 0.0, 0.0
-		for t := n; t < s.end; t++ {
-			if f.active[t] {
-				sum += f.sg[t] - anchor[t]
-				length++
-			}
-		}
-		s.ratio, _ = ratio(sum/(max(length, 1)+epsilon), limit)
+// ratioAt is the ratio of token n of response i, whose tokens are asked for in order.
+func (p *TOPR) ratioAt(f *frame, i, n int, s *segment) float64 {
+	anchor := p.Anchor.Of(f.in)
+	if p.Level == "token" {
+		r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
+		return r
 	}
+	if n < s.end {
+		return s.ratio
+	}
+	_, s.end = f.in.Span(i)
+	if p.Level == "trajectory" {
+		s.ratio, _ = ratio(f.sumLogRatio(i, f.sg, anchor), p.LogClamp)
+		return s.ratio
+	}
+	s.end = f.turnEnd(n, s.end)
+	sum, length := 0.0, 0.0
+	for t := n; t < s.end; t++ {
+		if f.active[t] {
+			sum += f.sg[t] - anchor[t]
+			length++
+		}
+	}
+	s.ratio, _ = ratio(sum/(max(length, 1)+p.Epsilon), p.LogClamp)
 	return s.ratio
+}
+
+func (p *TOPR) rule(r *rule) {
+	var s segment
+	rho := r.ofToken(func(i, n int) float64 { return p.ratioAt(&r.frame, i, n, &s) })
+	bad := r.ofResponse(func(i int) float64 { return count(p.score(&r.frame, i) <= 0) })
+	negative := func(n int) float64 { return p.NegativeWeight * clamp(rho(n), p.Low, p.High) }
+	r.Branch(trace.Case{Branch: trace.Kept, If: func(n int) bool { return bad(n) == 0 }, Lines: []trace.Line{trace.Given("w", p.PositiveWeight)},
+		Value: "-w·A·logp", Slope: "-w·A"})
+	r.detached("", trace.Line{Name: "ρ", Value: rho}, trace.Line{Name: "w", Value: negative})
 }

@@ -3,6 +3,7 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // TRM admits a response to an importance-weighted loss only if the policies
@@ -48,21 +49,25 @@ func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
 			for n := range in.Where(i, f.active) {
 				f.reject(n)
 			}
-			for _, n := range f.traced(i) {
-				f.note(n, "D", "", p.largest(&f, i))
-				f.result(i, n, 0, 0)
-			}
 			continue
 		}
 		admitted++
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, dr := f.ratio(n, "r", "logp - roll", in.Now.Logp[n]-in.LogpRoll[n], 20)
-			return f.live(n, "r", in.Advantage[n], r, dr)
+			r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
+			return live(in.Advantage[n], r, dr)
 		})
 	}
 	out.Add("trm/admitted", admitted/max(float64(in.Len()), 1))
 	f.addKL(in.LogpRoll, 20)
 	return nil
+}
+
+func (p *TRM) rule(r *rule) {
+	largest := r.ofResponse(func(i int) float64 { return p.largest(&r.frame, i) })
+	r.Branch(trace.Case{Branch: trace.Dropped, If: func(n int) bool { return largest(n) > p.Delta },
+		Lines: []trace.Line{{Name: "D", Value: largest}}, Value: "0", Slope: "0"})
+	r.ratio("r", "logp - roll", 20)
+	r.kept("-A·r", "-A·r")
 }
 
 // largest is the largest divergence of a token of response i, 0 if it has none.

@@ -50,17 +50,9 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		x, staleness := f.logWeight(i, p.SequenceWeights)
 		kl -= staleness / max(f.length(i), 1)
-		phi := p.phi(max(x, elementary.Log(1e-8)), f.firstAdvantage(i))
+		phi := p.phi(x, f.firstAdvantage(i))
 		phis.add(phi)
 		weights.add(elementary.Exp(x))
-		for _, n := range f.traced(i) {
-			f.note(n, "x", "", max(x, elementary.Log(1e-8)))
-			f.note(n, "φ", "", phi)
-			f.took(n, trace.Kept, "-φ·A·logp", "-φ·A")
-			f.trace.Result(n, -phi*in.Advantage[n]*in.Now.Logp[n], -phi*in.Advantage[n])
-			f.note(n, "gated", "", f.gated(i, n))
-			f.share(n, "gated·L", -f.gated(i, n)*phi*in.Advantage[n]*in.Now.Logp[n], "gated·dL", -f.gated(i, n)*phi*in.Advantage[n])
-		}
 		for n := range in.Where(i, f.active) {
 			w := f.gated(i, n)
 			out.Loss -= float64(w * phi * in.Advantage[n] * in.Now.Logp[n])
@@ -74,8 +66,17 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// phi is the weight of a response with log-weight x.
+func (p *VESPO) rule(r *rule) {
+	x := func(i int) float64 { x, _ := r.logWeight(i, p.SequenceWeights); return x }
+	r.Figure("x", r.ofResponse(func(i int) float64 { return max(x(i), elementary.Log(1e-8)) }))
+	r.Figure("φ", r.ofResponse(func(i int) float64 { return p.phi(x(i), r.firstAdvantage(i)) }))
+	r.term("-φ·A·logp", "-φ·A")
+	r.share = []trace.Line{{Name: "gated", Value: r.ofToken(r.gated)}, formula(trace.Share, "gated·L"), formula(trace.Grad, "gated·dL")}
+}
+
+// phi is the weight of a response with log-weight x, which has a floor.
 func (p *VESPO) phi(x, advantage float64) float64 {
+	x = max(x, elementary.Log(1e-8))
 	k, lambda := p.KPos, p.LambdaPos
 	if advantage < 0 {
 		k, lambda = p.KNeg, p.LambdaNeg

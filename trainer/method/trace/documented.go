@@ -2,6 +2,8 @@ package trace
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -13,13 +15,15 @@ import (
 // The first part is the value of a token, the others define what stands in it. sg[x] is
 // x, and 1[a ≤ b] is 1 or 0.
 type Documented struct {
-	value       *node
-	definitions map[string]*node
+	// lines are the definitions, each behind those that it names, and the value at last.
+	lines []Line
 }
 
 // Document reads a formula. The error says what of it is no arithmetic.
 func Document(formula string) (*Documented, error) {
-	d := &Documented{definitions: map[string]*node{}}
+	d := &Documented{}
+	parts, nodes := map[string]string{}, map[string]*node{}
+	var names []string
 	for i, part := range topLevel(formula) {
 		name, text, found := strings.Cut(part, " = ")
 		if name = strings.TrimSpace(name); !found || strings.ContainsAny(name, " "+operators) || i == 0 && name != Value {
@@ -29,24 +33,40 @@ func Document(formula string) (*Documented, error) {
 		if err != nil {
 			return nil, err
 		}
-		n, err := parse(text)
-		if err != nil {
+		if nodes[name], err = parse(text); err != nil {
 			return nil, fmt.Errorf("%s = %s: %w", name, text, err)
 		}
-		if i == 0 {
-			d.value = n
-		} else {
-			d.definitions[name] = n
-		}
+		names, parts[name] = append(names, name), strings.TrimSpace(text)
 	}
-	return d, nil
+	var define func(name string, within []string) error
+	define = func(name string, within []string) error {
+		if slices.Contains(within, name) {
+			return fmt.Errorf("%s is defined by itself", name)
+		}
+		for _, other := range names {
+			if nodes[name].names(other) {
+				if err := define(other, append(within, name)); err != nil {
+					return err
+				}
+			}
+		}
+		if line := (Line{Name: name, Formula: parts[name]}); !d.has(name) {
+			d.lines = append(d.lines, line)
+		}
+		return nil
+	}
+	return d, define(Value, nil)
+}
+
+func (d *Documented) has(name string) bool {
+	return slices.ContainsFunc(d.lines, func(l Line) bool { return l.Name == name })
 }
 
 // Value is the formula on the terms of a token and on these parameters of the method. An
 // error is of a name that nothing gives.
 func (d *Documented) Value(k *Token, parameters map[string]float64) (float64, error) {
 	t := New([]int{0, 1})
-	terms := t.Tokens[0]
+	terms := &t.Tokens[0]
 	for _, given := range k.Terms {
 		if given.Formula == "" { // what the method computed is not asked
 			terms.Terms = append(terms.Terms, given)
@@ -54,40 +74,52 @@ func (d *Documented) Value(k *Token, parameters map[string]float64) (float64, er
 	}
 	for name, x := range parameters {
 		if _, ok := terms.Find(name); !ok {
-			terms.Terms = append(terms.Terms, Term{Name: name, Value: Number(x)})
+			t.Add(0, name, "", x)
 		}
 	}
-	n, err := d.inserted(d.value, len(d.definitions))
-	if err != nil {
-		return 0, err
+	for _, l := range d.lines {
+		n, err := parse(l.Formula)
+		if err != nil {
+			return 0, err
+		}
+		if name := n.fold(); name != "" {
+			return 0, fmt.Errorf("%s takes other tokens in", name)
+		}
+		x, err := n.eval(terms)
+		if err != nil {
+			return 0, err
+		}
+		t.Add(0, l.Name, l.Formula, x)
 	}
-	return n.eval(&terms)
+	value, _ := terms.Find(Value)
+	return float64(value.Value), nil
 }
 
-// inserted is a formula with definitions in the place of their names, so many deep.
-func (d *Documented) inserted(n *node, depth int) (*node, error) {
-	if n.kind == name {
-		definition, ok := d.definitions[n.op]
-		if !ok {
-			return n, nil
-		}
-		if depth == 0 {
-			return nil, fmt.Errorf("%s is defined by itself", n.op)
-		}
-		return d.inserted(definition, depth-1)
+// Rule is the formula and that of its gradient as a rule of one branch, given parameters
+// by their names. lr is the log-ratio to old.
+func (d *Documented) Rule(gradient string, parameters map[string]float64) (*Rule, error) {
+	slope, err := arithmetic(gradient)
+	if err != nil {
+		return nil, err
 	}
-	if _, ok := folds[n.op]; ok && n.kind == call {
-		return nil, fmt.Errorf("%s takes other tokens in", n.op)
+	r, last := &Rule{}, len(d.lines)-1
+	named := func(name string) bool {
+		return !d.has(name) && slices.ContainsFunc(append(d.lines[:last+1:last+1], Line{Formula: slope}), func(l Line) bool {
+			n, err := parse(l.Formula)
+			return err == nil && n.names(name)
+		})
 	}
-	c := *n
-	c.parts = make([]*node, len(n.parts))
-	for i, p := range n.parts {
-		var err error
-		if c.parts[i], err = d.inserted(p, depth); err != nil {
-			return nil, err
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		if named(name) {
+			r.Given(name, parameters[name])
 		}
 	}
-	return &c, nil
+	if named("lr") {
+		r.Formula("lr", "logp - old")
+	}
+	r.Add(d.lines[:last]...)
+	r.Branch(Case{Branch: Kept, Value: d.lines[last].Formula, Slope: slope})
+	return r, nil
 }
 
 // topLevel splits a text at the commas that stand in no brackets.

@@ -107,6 +107,19 @@ func (n *node) names(s string) bool {
 	return n.kind == name && n.op == s || slices.ContainsFunc(n.parts, func(p *node) bool { return p.names(s) })
 }
 
+// fold is the first function over tokens in the formula, empty if there is none.
+func (n *node) fold() string {
+	if _, ok := folds[n.op]; ok && n.kind == call {
+		return n.op
+	}
+	for _, p := range n.parts {
+		if name := p.fold(); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // eval works the formula out on the terms of a token.
 func (n *node) eval(k *Token) (float64, error) {
 	switch n.kind {

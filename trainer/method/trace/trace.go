@@ -121,26 +121,22 @@ func (t *Trace) Derive(n int, name, formula string) error {
 	return err
 }
 
-// Take notes the branch of token n, with the formulas of its value and slope there.
-func (t *Trace) Take(n int, b Branch, value, slope string) {
-	k := &t.Tokens[n]
-	k.Branch, k.value, k.slope = b, value, slope
-}
+// Result is the value of a token's term in a loss, and its derivative.
+type Result struct{ Value, Slope float64 }
 
-// Scale multiplies both formulas of token n by a term.
-func (t *Trace) Scale(n int, name string) {
+// Conclude notes value and slope of token n by the formulas of its branch: those that the
+// method computed, or where that is nil those of the formulas.
+func (t *Trace) Conclude(n int, computed *Result) error {
 	k := &t.Tokens[n]
-	k.value = name + "·(" + k.value + ")"
-	if k.slope != "0" {
-		k.slope = name + "·(" + k.slope + ")"
+	if computed != nil {
+		t.Add(n, Value, k.value, computed.Value)
+		t.Add(n, Slope, k.slope, computed.Slope)
+		return nil
 	}
-}
-
-// Result notes value and slope of token n by the formulas of its branch.
-func (t *Trace) Result(n int, value, slope float64) {
-	k := &t.Tokens[n]
-	t.Add(n, Value, k.value, value)
-	t.Add(n, Slope, k.slope, slope)
+	if err := t.Derive(n, Value, k.value); err != nil {
+		return err
+	}
+	return t.Derive(n, Slope, k.slope)
 }
 
 // Find returns the last term of that name, and whether there is one.
