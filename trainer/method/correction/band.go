@@ -107,7 +107,7 @@ func (m *Band) unit(in *Input, from, to int) float64 {
 func (m *Band) rule(*Input) rule {
 	token := map[string]string{"ratio": "e", "k1": "e", "k2": "e²/2", "k3": "exp(e) - 1 - e", "k3_inverse": "exp(-e) - 1 + e",
 		"difference": "exp(roll + e) - exp(roll)"}[m.Statistic]
-	r := rule{given: []trace.Term{given("low", m.Low), given("high", m.High), given("eps", m.Eps)}, terms: []trace.Term{formula("k", token)}}
+	r := rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Given("eps", m.Eps), trace.Formula("k", token)}}
 	over := map[string]string{"mean": "Σ(k)/(count(1) + eps)", "sum": "Σ(k)", "max": "most(k)"}[m.Aggregate]
 	switch m.Level {
 	case "segment": // a run is no column
@@ -118,6 +118,6 @@ func (m *Band) rule(*Input) rule {
 	if m.Statistic == "ratio" {
 		over = "exp(" + over + ")"
 	}
-	r.terms, r.keep = append(r.terms, formula("S", over)), "inside(S, low, high)"
+	r.lines, r.keep = append(r.lines, trace.Formula("S", over)), "inside(S, low, high)"
 	return r
 }

@@ -153,18 +153,18 @@ func newRejection(name string) Masking {
 
 func (m *K1Rejection) rule(in *Input) rule {
 	low, high, _ := m.limits()
-	return rule{given: []trace.Term{given("low", low), given("high", high)},
-		terms: statistic(in, "k1", m.aggregate), keep: "inside(S, low, high)"}
+	bounds := []trace.Line{trace.Given("low", low), trace.Given("high", high)}
+	return rule{lines: append(bounds, statistic(in, "k1", m.aggregate)...), keep: "inside(S, low, high)"}
 }
 
 func (m *DivergenceRejection) rule(in *Input) rule {
-	return rule{given: []trace.Term{given("high", m.High)}, terms: statistic(in, m.estimator, m.aggregate), keep: "not(above(S, high))"}
+	return rule{lines: append([]trace.Line{trace.Given("high", m.High)}, statistic(in, m.estimator, m.aggregate)...), keep: "not(above(S, high))"}
 }
 
 // statistic is measure as formulas: that of a token, and S.
-func statistic(in *Input, k estimator, how aggregate) []trace.Term {
+func statistic(in *Input, k estimator, how aggregate) []trace.Line {
 	x := strings.TrimSuffix(strings.TrimPrefix(in.exp("e"), "exp("), ")") // e, clamped
 	token := map[estimator]string{"k1": "-x", "k2": "x²/2", "k3": "exp(x) - 1 - x"}[k]
 	over := map[aggregate]string{"token": "k", "seq_sum": "Σ(k)", "seq_mean": "Σ(k)/(count(1) + 0.00000001)", "seq_max": "most(k)"}[how]
-	return []trace.Term{formula("x", x), formula("k", token), formula("S", over)}
+	return []trace.Line{trace.Formula("x", x), trace.Formula("k", token), trace.Formula("S", over)}
 }

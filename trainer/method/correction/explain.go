@@ -35,13 +35,9 @@ func (p *Pipeline) Explain(b *batch.Batch, s Stage) ([]Account, error) {
 	return *p.accounts, nil
 }
 
-// rule is what a method says of itself: what it was given, and how a token's figures
-// follow, each formula in those before it.
+// rule says how a method comes to its weight or its decision, for a trace.
 type rule struct {
-	given []trace.Term
-	// figures are those of a token that are no formula.
-	figures func(n int) []trace.Term
-	terms   []trace.Term
+	lines []trace.Line
 	// raw and applied are the formulas of a weight, keep that of a mask; empty where
 	// there is none.
 	raw, applied, keep string
@@ -49,16 +45,8 @@ type rule struct {
 
 // byTurn reports whether a formula goes over the tokens of a turn.
 func (r rule) byTurn() bool {
-	return strings.Contains(r.raw, "_turn") || slices.ContainsFunc(r.terms, func(t trace.Term) bool { return strings.Contains(t.Formula, "_turn") })
+	return strings.Contains(r.raw, "_turn") || slices.ContainsFunc(r.lines, func(l trace.Line) bool { return strings.Contains(l.Formula, "_turn") })
 }
-
-// given is a parameter of a rule.
-func given(name string, value float64) trace.Term {
-	return trace.Term{Name: name, Value: trace.Number(value)}
-}
-
-// formula is a term of a rule.
-func formula(name, text string) trace.Term { return trace.Term{Name: name, Formula: text} }
 
 // exp is ratio as a formula.
 func (in *Input) exp(logRatio string) string {
@@ -79,42 +67,28 @@ func (p *Pipeline) begin(in *Input, s Stage, r rule) (*trace.Trace, error) {
 	if s == AtStep {
 		upper, name = in.Now.Logp, "logp"
 	}
+	lines := []trace.Line{
+		{Name: name, Value: func(n int) float64 { return upper[n] }},
+		{Name: "roll", Value: func(n int) float64 { return in.LogpRoll[n] }},
+		trace.Formula("e", name+" - roll"),
+	}
+	if r.byTurn() {
+		lines = append(lines, trace.Line{Name: "turn", Value: func(n int) float64 { return float64(in.Turn[n]) }})
+	}
+	var tokens []int
 	for n, counts := range in.Mask {
-		if !counts {
-			continue
-		}
-		t.Add(n, name, "", upper[n])
-		t.Add(n, "roll", "", in.LogpRoll[n])
-		t.Add(n, "e", name+" - roll", in.LogRatio[n])
-		if r.byTurn() {
-			t.Add(n, "turn", "", float64(in.Turn[n]))
-		}
-		all := r.given
-		if r.figures != nil {
-			all = append(all[:len(all):len(all)], r.figures(n)...)
-		}
-		for _, g := range all {
-			t.Add(n, g.Name, g.Formula, float64(g.Value))
+		if counts {
+			tokens = append(tokens, n)
 		}
 	}
-	for _, term := range r.terms {
-		for n, counts := range in.Mask {
-			if !counts {
-				continue
-			}
-			if err := t.Derive(n, term.Name, term.Formula); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return t, nil
+	return t, t.Evaluate(tokens, append(lines, r.lines...)...)
 }
 
 // accountWeights notes the weights that were computed.
 func (p *Pipeline) accountWeights(in *Input) error {
 	low, high := p.Weights.Bounds()
 	r := p.Weights.rule(in)
-	r.given = append([]trace.Term{given("low", low), given("high", high)}, r.given...)
+	r.lines = append([]trace.Line{trace.Given("low", low), trace.Given("high", high)}, r.lines...)
 	t, err := p.begin(in, p.stage, r)
 	if err != nil {
 		return err

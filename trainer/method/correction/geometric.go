@@ -43,6 +43,5 @@ func (m *Geometric) Reject(keep []bool, in *Input) error {
 }
 
 func (m *Geometric) rule(in *Input) rule {
-	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},
-		terms: []trace.Term{formula("S", in.exp("mean(e)"))}, keep: "inside(S, low, high)"}
+	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("S", in.exp("mean(e)"))}, keep: "inside(S, low, high)"}
 }

@@ -50,5 +50,5 @@ func (*GeometricTIS) Level() method.Unit { return method.Sequence }
 func (m *GeometricTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
 
 func (m *GeometricTIS) rule(in *Input) rule {
-	return rule{given: []trace.Term{given("eps", m.Eps)}, raw: in.exp("Σ(e)/(count(1) + eps)"), applied: "clip(ρ, low, high)"}
+	return rule{lines: []trace.Line{trace.Given("eps", m.Eps)}, raw: in.exp("Σ(e)/(count(1) + eps)"), applied: "clip(ρ, low, high)"}
 }

@@ -101,11 +101,10 @@ func (m *OPSM) Reject(keep []bool, in *Input) error {
 }
 
 func (m *OPSM) rule(in *Input) rule {
-	return rule{given: []trace.Term{given("δ", m.Delta)},
-		figures: func(n int) []trace.Term {
-			return []trace.Term{given("A", in.Advantage[n]), given("droppable", count(m.Signs.has(in.Advantage[n])))}
-		},
-		terms: []trace.Term{formula("D", "-mean(e)")}, keep: "not(above(D, δ)·droppable)"}
+	return rule{lines: []trace.Line{trace.Given("δ", m.Delta),
+		{Name: "A", Value: func(n int) float64 { return in.Advantage[n] }},
+		{Name: "droppable", Value: func(n int) float64 { return count(m.Signs.has(in.Advantage[n])) }},
+		trace.Formula("D", "-mean(e)")}, keep: "not(above(D, δ)·droppable)"}
 }
 
 // count is 1 for true.

@@ -43,6 +43,5 @@ func (m *Outlier) Reject(keep []bool, in *Input) error {
 }
 
 func (m *Outlier) rule(in *Input) rule {
-	return rule{given: []trace.Term{given("low", m.Low), given("high", m.High)},
-		terms: []trace.Term{formula("ρ", in.exp("e"))}, keep: "least(inside(ρ, low, high))"}
+	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("ρ", in.exp("e"))}, keep: "least(inside(ρ, low, high))"}
 }

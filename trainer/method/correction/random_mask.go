@@ -82,4 +82,4 @@ func (m *RandomMask) rejectAsMany(keep []bool, in *Input, rng *rand.PCG) {
 }
 
 // rule has no formula: the decision is drawn.
-func (m *RandomMask) rule(*Input) rule { return rule{given: []trace.Term{given("rate", m.Rate)}} }
+func (m *RandomMask) rule(*Input) rule { return rule{lines: []trace.Line{trace.Given("rate", m.Rate)}} }

@@ -49,9 +49,9 @@ func (m *SegmentMask) Reject(keep []bool, in *Input) error {
 }
 
 func (m *SegmentMask) rule(in *Input) rule {
-	r := rule{given: []trace.Term{given("low", m.Low), given("high", m.High)}}
+	r := rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High)}}
 	if m.By == ByTurn { // a run is no column
-		r.terms, r.keep = []trace.Term{formula("S", in.exp("mean_turn(e)"))}, "inside(S, low, high)"
+		r.lines, r.keep = append(r.lines, trace.Formula("S", in.exp("mean_turn(e)"))), "inside(S, low, high)"
 	}
 	return r
 }

@@ -63,7 +63,7 @@ func (*SegmentTIS) Level() method.Unit { return method.Turn }
 func (m *SegmentTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
 
 func (m *SegmentTIS) rule(in *Input) rule {
-	r := rule{given: []trace.Term{given("eps", m.Eps)}, applied: "clip(ρ, low, high)"}
+	r := rule{lines: []trace.Line{trace.Given("eps", m.Eps)}, applied: "clip(ρ, low, high)"}
 	switch { // a run is no column: its ratio is the method's own
 	case m.By == ByTurn && m.Geometric:
 		r.raw = in.exp("Σ_turn(e)/(count_turn(1) + eps)")

@@ -81,5 +81,5 @@ func (m *TailMask) rule(*Input) rule {
 	if m.By == "tv" {
 		d = "|exp(logp) - exp(roll)|"
 	}
-	return rule{given: []trace.Term{given("share", m.Share)}, terms: []trace.Term{formula("d", d)}}
+	return rule{lines: []trace.Line{trace.Given("share", m.Share), trace.Formula("d", d)}}
 }

@@ -66,9 +66,6 @@ func klDivergence(logP, logQ []float32) float64 {
 
 func (m *TRM) rule(in *Input) rule {
 	v := in.Vocab
-	return rule{given: []trace.Term{given("δ", m.Delta)},
-		figures: func(n int) []trace.Term {
-			return []trace.Term{given("KL", klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]))}
-		},
-		terms: []trace.Term{formula("S", "most(KL)")}, keep: "not(above(S, δ))"}
+	kl := func(n int) float64 { return klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]) }
+	return rule{lines: []trace.Line{trace.Given("δ", m.Delta), {Name: "KL", Value: kl}, trace.Formula("S", "most(KL)")}, keep: "not(above(S, δ))"}
 }

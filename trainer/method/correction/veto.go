@@ -47,6 +47,6 @@ func (m *Veto) Reject(keep []bool, in *Input) error {
 }
 
 func (m *Veto) rule(*Input) rule {
-	return rule{given: []trace.Term{given("θ", elementary.Log(m.Threshold))}, // the log of the threshold
-		terms: []trace.Term{formula("S", "least(e)")}, keep: "not(above(θ, S))"}
+	threshold := elementary.Log(m.Threshold)
+	return rule{lines: []trace.Line{trace.Given("θ", threshold), trace.Formula("S", "least(e)")}, keep: "not(above(θ, S))"}
 }

@@ -103,7 +103,7 @@ func (p *CISPO) rule(r *rule) {
 		r.Branch(trace.Case{Branch: trace.Dropped, When: "A > 0, r > high", Value: "0", Slope: "0"},
 			trace.Case{Branch: trace.Dropped, When: "A < 0, r < low", Value: "0", Slope: "0"})
 	}
-	r.detached("not(inside(r, low, high))", formula("w", "clip(r, low, high)"))
+	r.detached("not(inside(r, low, high))", trace.Formula("w", "clip(r, low, high)"))
 }
 
 // meanRatio is the geometric mean of the ratios of response i, detached.

@@ -3,6 +3,7 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // DISPO clips the detached importance weight by bounds that depend on whether
@@ -68,5 +69,5 @@ func (p *DISPO) rule(r *rule) {
 	r.ratio("r", "logp - old", 20)
 	r.Figure("low", r.ofResponse(func(i int) float64 { low, _ := p.bounds(r.in.Correct[i]); return low }))
 	r.Figure("high", r.ofResponse(func(i int) float64 { _, high := p.bounds(r.in.Correct[i]); return high }))
-	r.detached("not(inside(r, low, high))", formula("w", "clip(r, low, high)"))
+	r.detached("not(inside(r, low, high))", trace.Formula("w", "clip(r, low, high)"))
 }

@@ -112,7 +112,7 @@ func (p *LogitFusion) rule(r *rule) {
 		r.ratio("r", "logp - old", 20)
 		r.band(1-p.Eps, 1+p.Eps)
 		r.clip("r", 0)
-		r.After(trace.Given("cap", p.Cap), formula("w", "min(x, cap)"))
+		r.After(trace.Given("cap", p.Cap), trace.Formula("w", "min(x, cap)"))
 		r.Scale("w")
 		return
 	case "student":

@@ -77,7 +77,7 @@ func (p *OnlineDPO) rule(r *rule) {
 			part.Given("β", p.Beta)
 			part.Given("side", half.side)
 			part.term("log(1 + exp(-D))", "side·β·σ(-D)")
-			part.share = []trace.Line{trace.Given("pairs", pairs), formula(trace.Share, "L/pairs/2/count(1)"), formula(trace.Grad, "dL/pairs")}
+			part.share = []trace.Line{trace.Given("pairs", pairs), trace.Formula(trace.Share, "L/pairs/2/count(1)"), trace.Formula(trace.Grad, "dL/pairs")}
 			r.also = append(r.also, part)
 		}
 	})

@@ -127,19 +127,19 @@ func (r *rule) dualClip(name string, c trace.Line) {
 // weight w of a token.
 func (r *rule) shared(gradient string) {
 	weight, lines := r.weightFormula()
-	r.share = append(lines, formula("w", strings.TrimSuffix(weight, "·")), formula(trace.Share, "w·L"), formula(trace.Grad, gradient))
+	r.share = append(lines, trace.Formula("w", strings.TrimSuffix(weight, "·")), trace.Formula(trace.Share, "w·L"), trace.Formula(trace.Grad, gradient))
 }
 
 // whole says that a term is the response's: its tokens have its gradient each, and
 // its value together.
 func (r *rule) whole(weight func(i int) float64) {
-	r.share = []trace.Line{{Name: "W", Value: r.ofResponse(weight)}, formula(trace.Share, "W·L/count(1)"), formula(trace.Grad, "W·dL")}
+	r.share = []trace.Line{{Name: "W", Value: r.ofResponse(weight)}, trace.Formula(trace.Share, "W·L/count(1)"), trace.Formula(trace.Grad, "W·dL")}
 }
 
 // perToken says that every token has its own value and gradient, times its weight.
 func (r *rule) perToken() {
 	weight, lines := r.weightFormula()
-	r.share = append(lines, formula(trace.Share, weight+trace.Value), formula(trace.Grad, weight+trace.Slope))
+	r.share = append(lines, trace.Formula(trace.Share, weight+trace.Value), trace.Formula(trace.Grad, weight+trace.Slope))
 }
 
 // weightFormula is the product of the factors of weight, and its lines.
@@ -158,9 +158,6 @@ func (r *rule) weightFormula() (product string, lines []trace.Line) {
 func (r *rule) remain(name string, value float64) {
 	r.rest = append(r.rest, trace.Term{Name: name, Value: trace.Number(value)})
 }
-
-// formula is a line by its formula.
-func formula(name, text string) trace.Line { return trace.Line{Name: name, Formula: text} }
 
 // ofResponse is a figure of responses as one of their tokens.
 func (f *frame) ofResponse(figure func(i int) float64) func(n int) float64 {

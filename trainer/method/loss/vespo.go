@@ -71,7 +71,7 @@ func (p *VESPO) rule(r *rule) {
 	r.Figure("x", r.ofResponse(func(i int) float64 { return max(x(i), elementary.Log(1e-8)) }))
 	r.Figure("φ", r.ofResponse(func(i int) float64 { return p.phi(x(i), r.firstAdvantage(i)) }))
 	r.term("-φ·A·logp", "-φ·A")
-	r.share = []trace.Line{{Name: "gated", Value: r.ofToken(r.gated)}, formula(trace.Share, "gated·L"), formula(trace.Grad, "gated·dL")}
+	r.share = []trace.Line{{Name: "gated", Value: r.ofToken(r.gated)}, trace.Formula(trace.Share, "gated·L"), trace.Formula(trace.Grad, "gated·dL")}
 }
 
 // phi is the weight of a response with log-weight x, which has a floor.

@@ -51,6 +51,9 @@ func Given(name string, x float64) Line {
 	return Line{Name: name, Value: func(int) float64 { return x }}
 }
 
+// Formula is a line by its formula.
+func Formula(name, formula string) Line { return Line{Name: name, Formula: formula} }
+
 // Add appends lines.
 func (r *Rule) Add(lines ...Line) {
 	for _, l := range lines {
@@ -65,7 +68,7 @@ func (r *Rule) Given(name string, x float64) { r.Add(Given(name, x)) }
 func (r *Rule) Figure(name string, value func(n int) float64) { r.Add(Line{Name: name, Value: value}) }
 
 // Formula appends a figure by its formula.
-func (r *Rule) Formula(name, formula string) { r.Add(Line{Name: name, Formula: formula}) }
+func (r *Rule) Formula(name, formula string) { r.Add(Formula(name, formula)) }
 
 // Branch appends branches: a token takes the first whose conditions it meets, and has
 // no line that is added later.
