@@ -29,7 +29,7 @@ type behaviour struct {
 }
 
 func newBehaviour(s *Session) (stage, error) {
-	if s.recipe.Anchored() != recipe.AnchorBehaviour && s.schedule.MaxLag() == 0 && s.published == nil {
+	if s.recipe.Anchored() != recipe.AnchorBehaviour && s.recipe.Lag() == 0 && s.published == nil {
 		return nil, nil
 	}
 	return &behaviour{Scorer: s.scorerOf(s.initial)}, nil

@@ -16,7 +16,7 @@ import (
 func onClock(t *testing.T) (names []string) {
 	t.Helper()
 	for _, e := range schedule.Systems {
-		if trainertest.Recipe(t, "schedule="+e.Name).Constant() == nil {
+		if trainertest.Recipe(t, "schedule="+e.Name).OnClock() {
 			names = append(names, e.Name)
 		}
 	}

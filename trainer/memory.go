@@ -22,7 +22,6 @@ func (s *Session) memories() []memory {
 			all = append(all, memory{part, m})
 		}
 	}
-	add("schedule", s.schedule)
 	add("advantage", s.estimator)
 	add("loss", s.objective.loss)
 	for i, t := range s.objective.terms {

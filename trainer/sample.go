@@ -23,7 +23,7 @@ func newRolloutStage(s *Session) (stage, error) {
 		return nil, err
 	}
 	s.fleet = engines.NewFleet(s.recipe, s.recipe.Rollout.Numerics, s.options.Workers)
-	if s.recipe.Constant() == nil {
+	if s.recipe.OnClock() {
 		return newAsynchronous(s)
 	}
 	if s.recipe.Rollout.Speculative != nil {
@@ -61,7 +61,7 @@ func (f rolloutStage) Close() { f.Fleet.Close() }
 // generate samples the step's responses with weights as old as the schedule says.
 func (s *Session) generate(step int) {
 	r, b := &s.recipe, &s.batch
-	version, weights := s.versions.at(s.learner.Updates() - s.schedule.Lag(step))
+	version, weights := s.versions.at(s.learner.Updates() - s.recipe.Lag())
 	sigma := r.Rollout.Noise.Sigma(step, r.Steps)
 	s.fleet.Publish(weights, version, sigma, stream.New(r.Seed, stream.Noise, step))
 	s.prepareDrafter(step, version, weights)

@@ -14,7 +14,6 @@ import (
 	"driftlab/trainer/method/guard"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/metrics"
-	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
 )
@@ -28,7 +27,6 @@ type Session struct {
 	stages  []namedStage // in the order in which they run
 	*grader
 
-	schedule  schedule.Schedule // sync where it runs on a clock
 	estimator advantage.Estimator
 	correct   *correction.Pipeline
 	objective objective
@@ -85,7 +83,7 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 	settings.Recompute = o.Recompute
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
 	*s = Session{
-		recipe: r, options: o, columns: columnsOf(r), grader: newGrader(r), schedule: constant(r),
+		recipe: r, options: o, columns: columnsOf(r), grader: newGrader(r),
 		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), policy: engines.Policy(r),
 		learner: learner.New(p, settings, o.Workers), initial: p.Clone(),
 	}
@@ -101,7 +99,7 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 			s.perturbed = p
 		}
 	}
-	s.versions.start(p, s.schedule.MaxLag())
+	s.versions.start(p, r.Lag())
 	s.source = engines.NewPrompts(r, s.task)
 	err := s.filterPool()
 	if err == nil {

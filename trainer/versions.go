@@ -2,8 +2,6 @@ package trainer
 
 import (
 	"driftlab/model"
-	"driftlab/trainer/method/schedule"
-	"driftlab/trainer/recipe"
 )
 
 // versions keeps the last weights, so that a schedule can let an older version
@@ -37,14 +35,6 @@ func (v *versions) add(p *model.Params, version int) {
 func (v *versions) at(version int) (int, *model.Params) {
 	version = min(max(version, v.oldest), v.newest)
 	return version, v.ring[version%len(v.ring)]
-}
-
-// constant is the lag of a recipe's schedule, none where it runs on a clock.
-func constant(r recipe.Recipe) schedule.Schedule {
-	if c := r.Constant(); c != nil {
-		return c
-	}
-	return new(schedule.Sync)
 }
 
 // weightsAt are the weights behind so many updates, which a token of the batch was

@@ -92,7 +92,7 @@ func openPartner(r recipe.Recipe) (*model.Params, error) {
 // and one whose logits are mixed in, and returns as recipe.Faults what is wrong with them, or with what its
 // schedule asks of the rollout engines, so that it is said before any work starts.
 func Check(r recipe.Recipe) error {
-	if r.Constant() == nil {
+	if r.OnClock() {
 		if err := cluster.Check(r); err != nil {
 			return err
 		}

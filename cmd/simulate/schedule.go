@@ -115,7 +115,7 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 	all := []listed{}
 	for _, e := range systems {
 		policy := e.New()
-		l := listed{Spec: e.Spec, Parameters: []string{}, Bound: policy.Bound()}
+		l := listed{Spec: e.Spec, Parameters: []string{}, Bound: policy.Traits().Bound}
 		for _, p := range simulation.Parameters(policy) {
 			l.Parameters = append(l.Parameters, p.String())
 		}

@@ -97,14 +97,11 @@ func New(r recipe.Recipe, prompts *engines.Prompts, beside *rollout.Engine, firs
 		return nil, err
 	}
 	c := &Cluster{
-		recipe: r, core: core, batch: config.Batch, width: config.Group, sampling: engines.Sampling(r), tool: engines.Tool(prompts.Task),
+		recipe: r, core: core, batch: config.Batch, width: config.Group + policy.Traits().Extra, sampling: engines.Sampling(r), tool: engines.Tool(prompts.Task),
 		book:     book{from: prompts, seed: r.Seed, batch: config.Batch, step: -1},
 		versions: versions{config: r.Model, numerics: r.Rollout.Numerics},
 		served:   make([]int, config.Workers), judge: judge,
 		partial: map[int]*rollout.Partial{}, samples: map[int]*sample{},
-	}
-	if s, ok := policy.(schedule.System); ok {
-		c.width += s.Traits().Extra
 	}
 	c.versions.publish(first, 0, 0)
 	for range config.Workers {

@@ -119,10 +119,10 @@ type Entry[T any] struct {
 // Table is the registry of one room.
 type Table[T any] []Entry[T]
 
-// Filled returns the table with what its entries leave out: the room's group and
-// gradient, and the example of each, from a text with a paragraph for every method,
+// Filled returns the table with what its entries leave out: the group, the unit and the
+// gradient of all, and the example of each, from a text with a paragraph for every method,
 // its name first.
-func (t Table[T]) Filled(room Spec, examples string) Table[T] {
+func (t Table[T]) Filled(all Spec, examples string) Table[T] {
 	text := map[string]string{}
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(examples), "\n\n") {
 		name, example, _ := strings.Cut(paragraph, "\n")
@@ -130,7 +130,8 @@ func (t Table[T]) Filled(room Spec, examples string) Table[T] {
 	}
 	for i := range t {
 		s := &t[i].Spec
-		s.Group, s.Gradient, s.Example = cmp.Or(s.Group, room.Group), cmp.Or(s.Gradient, room.Gradient), cmp.Or(s.Example, text[s.Name])
+		s.Group, s.Unit, s.Gradient = cmp.Or(s.Group, all.Group), cmp.Or(s.Unit, all.Unit), cmp.Or(s.Gradient, all.Gradient)
+		s.Example = cmp.Or(s.Example, text[s.Name])
 	}
 	return t
 }

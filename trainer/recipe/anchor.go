@@ -57,7 +57,7 @@ func (c *checker) anchor(r Recipe) {
 	if r.Anchor == nil {
 		return
 	}
-	c.that(*r.Anchor != AnchorSync || r.Schedule.Name == "" || r.Constant() == nil, "anchor", "sync_start is the last publication of a schedule on a clock, and %s has none: use old", r.Schedule.Name)
+	c.that(*r.Anchor != AnchorSync || r.Schedule.Name == "" || r.OnClock(), "anchor", "sync_start is the last publication of a schedule on a clock, and %s has none: use old", r.Schedule.Name)
 	c.that(r.Correction.Mode != correction.Bypass || *r.Anchor == AnchorRollout, "anchor",
 		"%s, and correction.mode bypass is anchor rollout: leave one of the two out", *r.Anchor)
 }

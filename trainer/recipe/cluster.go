@@ -28,18 +28,23 @@ type Cluster struct {
 	Costs schedule.Costs `yaml:"costs"`
 }
 
-// Constant is the recipe's schedule if it is one of schedule.Registry, a constant
-// lag, and nil where the run is on a virtual clock: for another system, or where
-// samples are refused or replayed. (Some systems are sync's, and more.)
-func (r Recipe) Constant() schedule.Schedule {
-	if r.graded() {
-		return nil
+// OnClock reports whether the run is on a virtual clock: its schedule is neither sync nor
+// lag, or samples are refused or replayed.
+func (r Recipe) OnClock() bool {
+	switch r.Schedule.Params.(type) {
+	case *schedule.Sync, *schedule.Lag:
+		return r.graded()
 	}
-	e, err := schedule.Registry.Lookup(r.Schedule.Name)
-	if err != nil || e.Name != r.Schedule.Name {
-		return nil
+	return true
+}
+
+// Lag is how many updates the weights that sample are behind the learner's in a run
+// that is not on a clock.
+func (r Recipe) Lag() int {
+	if l, ok := r.Schedule.Params.(*schedule.Lag); ok && !r.OnClock() {
+		return l.K
 	}
-	return r.Schedule.New().(schedule.Schedule)
+	return 0
 }
 
 // graded says that what is sampled is judged as soon as it is done.
@@ -77,11 +82,10 @@ func (r Recipe) oldOnClock(behaviour string) schedule.Old {
 		return schedule.Interpolated
 	case AnchorBehaviour:
 		how, _ := schedule.LookupOld(behaviour)
-		a, ok := any(r.Schedule.Params).(schedule.Anchor)
 		switch {
 		case how != schedule.OfSystem:
 			return how
-		case ok && a.Old() == schedule.AtInterrupt:
+		case r.Schedule.Params.Traits().Old == schedule.AtInterrupt:
 			return schedule.AtInterrupt
 		}
 		return schedule.ByVersion
@@ -94,7 +98,7 @@ func (c *checker) cluster(r Recipe) {
 	if r.Schedule.Name == "" {
 		return
 	}
-	if r.Constant() != nil {
+	if !r.OnClock() {
 		c.that(r.Cluster == nil, "cluster", "%s has no clock: leave the section out, or name another schedule", r.Schedule.Name)
 		return
 	}
@@ -137,13 +141,12 @@ func (r Recipe) old() AnchorPolicy {
 	if r.Replay != nil && r.Replay.On() {
 		return AnchorRollout
 	}
-	a, ok := any(r.Schedule.Params).(schedule.Anchor)
-	if !ok || r.Constant() != nil {
+	if r.Schedule.Params == nil || !r.OnClock() {
 		return AnchorOld
 	}
 	return [...]AnchorPolicy{
-		schedule.BatchStart: AnchorOld, schedule.Rollout: AnchorRollout, schedule.SyncStart: AnchorSync,
+		schedule.OfSystem: AnchorOld, schedule.BatchStart: AnchorOld, schedule.Rollout: AnchorRollout, schedule.SyncStart: AnchorSync,
 		schedule.ByVersion: AnchorBehaviour, schedule.Dedicated: AnchorBehaviour, schedule.AtInterrupt: AnchorBehaviour,
 		schedule.MovingAverage: AnchorEWMA, schedule.Interpolated: AnchorInterpolated,
-	}[a.Old()]
+	}[r.Schedule.Params.Traits().Old]
 }

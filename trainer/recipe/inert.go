@@ -7,7 +7,6 @@ import (
 	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
-	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/task"
 )
 
@@ -131,8 +130,8 @@ func (r Recipe) perturbs() (n int) {
 // lags reports whether rollouts may be older than the learner: not under a system
 // that promises no lag of any sample and publishes every update.
 func (r Recipe) lags() bool {
-	_, skips := r.Schedule.Params.(schedule.Publisher)
-	return skips || r.Schedule.Params.Bound() != 0
+	t := r.Schedule.Params.Traits()
+	return t.Interval > 0 || t.Bound != 0
 }
 
 // sameEngine reports whether the rollout engine's log-probs are the learner's, bit

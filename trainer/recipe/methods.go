@@ -117,7 +117,7 @@ func appendMethods[T any](all []Method, field string) []Method {
 		}
 		m := Method{Spec: spec, Field: field, Defaults: Defaults{mappingOf(reflect.ValueOf(c.Params).Elem(), false)}}
 		if p, ok := any(c.Params).(schedule.Policy); ok {
-			bound := p.Bound()
+			bound := p.Traits().Bound
 			m.Bound = &bound
 		}
 		all = append(all, m)

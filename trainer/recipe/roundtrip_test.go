@@ -92,7 +92,7 @@ func drawRecipe(t *rapid.T) Recipe {
 		p.Draws, p.Tau, p.Beta = rapid.IntRange(0, 9).Draw(t, "draws"), rapid.Float64Range(0.1, 1e9).Draw(t, "tau"), rapid.Float64Range(0, 1).Draw(t, "beta")
 		r.Replay = p
 	}
-	if r.Constant() == nil { // then what it does not go with goes
+	if r.OnClock() { // then what it does not go with goes
 		o := Default().Rollout
 		r.Rollout.Speculative, r.Rollout.PrefillChunk, r.Rollout.Fleet, r.Rollout.KVScales, r.Rollout.Noise = nil, 0, nil, o.KVScales, o.Noise
 		r.Rollout.KVRetention, r.Retention = nil, nil

@@ -60,8 +60,12 @@ func speedupHonesty() claim.Claim {
 // unscored is the synchronous loop of a learner that trusts the sampler's log-probs.
 type unscored struct{ schedule.Sync }
 
-// Old is the sampler's log-prob: no pass.
-func (*unscored) Old() schedule.Old { return schedule.Rollout }
+// Traits are those of Sync with the sampler's log-probs as the old ones: no pass.
+func (u *unscored) Traits() schedule.Traits {
+	t := u.Sync.Traits()
+	t.Old = schedule.Rollout
+	return t
+}
 
 func measureHonesty(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)

@@ -2,20 +2,17 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// April starts more than it needs, stops at B and continues the rest next time.
-//
-//	submit over_sampling_batch_size when fewer than B remain; stop at B; abort all;
-//	the partial ones come first in the next rollout
-//	Batch = the first B to end, by index; what ended beyond them at once is not stored
-//
-// Source: APRIL, 2509.18521; THUDM/slime slime/rollout/sglang_rollout.py.
+// April starts more than it needs, stops at B and continues the rest next time. What
+// ended beyond B at once is not stored.
 type April struct {
 	// OverSampling is over_sampling_batch_size in samples; 0 for twice B.
 	OverSampling int `yaml:"over_sampling" range:"[0,2^20]"`
 }
 
-// Traits says that generation and training share the devices.
-func (*April) Traits() Traits { return Traits{Colocated: true} }
+// Traits implements Policy.
+func (*April) Traits() Traits {
+	return Traits{Colocated: true, Reload: Interrupt, Bound: Unbounded}
+}
 
 // Admit fills up to the over-sampled batch at the start of a rollout, and starts
 // another where so many were refused that B do not remain.
@@ -36,9 +33,6 @@ func (p *April) Admit(v View) int {
 	return 0
 }
 
-// OnPublish lets the partial responses go on with the new weights.
-func (*April) OnPublish(View, *Worker) Reload { return Interrupt }
-
 // Verdict drops what ended together with the last of a batch and was not in it.
 func (*April) Verdict(v View, s *Sample) Fate {
 	if v.Published && s.Done() {
@@ -47,17 +41,10 @@ func (*April) Verdict(v View, s *Sample) Fate {
 	return Take
 }
 
-// Batch is the first to end.
-func (*April) Batch(v View) []*Sample { return batchFirst(v) }
-
-// Bound is -1.
-func (*April) Bound() int { return -1 }
-
 var aprilSpec = method.Spec{
-	Name: "april", Aliases: []string{"slime_partial"}, Group: "schedule", Unit: method.System,
-	Source:   "APRIL, arXiv:2509.18521; THUDM/slime slime/rollout/sglang_rollout.py",
-	Formula:  "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
-	Gradient: "none: a schedule chooses weights",
+	Name: "april", Aliases: []string{"slime_partial"},
+	Source:  "APRIL, arXiv:2509.18521; THUDM/slime slime/rollout/sglang_rollout.py",
+	Formula: "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
 	Example: "B = 4, O = 8: eight samples begin, the four that end first are trained\n" +
 		"the other four keep their tokens of version 0 and go on with version 1, beside four new ones\n" +
 		"no token is lost, but for groups that end at the same instant beyond B",

@@ -3,16 +3,9 @@ package schedule
 import "driftlab/trainer/method"
 
 // AReaL bounds how far generation may run ahead of the learner by a count, and
-// interrupts it for every new version.
-//
-//	Admit = min(maxconc - run, (η + V + 1)·B - (acc + run))
-//	        in the paper: ⌊(N_r - 1)/B⌋ ≤ i + η
-//	Batch = the B done samples with the oldest submission
-//	OnPublish = Interrupt, Reprefill
-//
-// Source: 2505.24298; inclusionAI/AReaL areal/infra/staleness_manager.py,
-// workflow_executor.py, remote_inf_engine.py. The count bounds the mean lag, which
-// tends to η, and not that of one sample: a straggler may be trained at any version.
+// interrupts it for every new version. (In the paper the count is ⌊(N_r - 1)/B⌋ ≤ i + η.)
+// The count bounds the mean lag, which tends to η, and not that of one sample: a straggler
+// may be trained at any version.
 type AReaL struct {
 	// Eta is max_head_offpolicyness. Default 4 (the paper for code; 8 for
 	// mathematics); 0 is synchronous.
@@ -21,6 +14,17 @@ type AReaL struct {
 	Concurrent int `yaml:"concurrent" range:"[0,2^20]"`
 	// Interpolated spares the scoring pass: A-3PO's loglinear old log-probs.
 	Interpolated bool `yaml:"interpolated"`
+}
+
+// Traits: old log-probs are those of a scoring pass at the start of the batch, the
+// decoupled objective's proximal policy, or A-3PO's interpolation. (AReaL shuffles its
+// batch, which is in order here.)
+func (p *AReaL) Traits() Traits {
+	t := Traits{Reload: Interrupt, InOrder: true, Old: BatchStart, Bound: boundOfCount(p.Eta)}
+	if p.Interpolated {
+		t.Old = Interpolated
+	}
+	return t
 }
 
 // Admit is what concurrency and the count leave.
@@ -32,30 +36,11 @@ func (p *AReaL) Admit(v View) int {
 	return min(concurrent-v.Running, (p.Eta+v.Version+1)*v.Batch-v.kept())
 }
 
-// OnPublish interrupts.
-func (*AReaL) OnPublish(View, *Worker) Reload { return Interrupt }
-
-// Batch takes the samples that were submitted first. (AReaL shuffles them then.)
-func (*AReaL) Batch(v View) []*Sample { return batchWhole(v) }
-
-// Old is a scoring pass at the start of the batch: the decoupled objective's
-// proximal policy; or A-3PO's interpolation.
-func (p *AReaL) Old() Old {
-	if p.Interpolated {
-		return Interpolated
-	}
-	return BatchStart
-}
-
-// Bound is -1: the rule is about the count, unless that leaves nothing to run ahead.
-func (p *AReaL) Bound() int { return boundOfCount(p.Eta) }
-
 var arealSpec = method.Spec{
-	Name: "areal", Aliases: []string{"counting"}, Group: "schedule", Unit: method.System,
+	Name: "areal", Aliases: []string{"counting"},
 	Source: "AReaL, arXiv:2505.24298; inclusionAI/AReaL areal/infra/staleness_manager.py, workflow_executor.py, remote_inf_engine.py; A-3PO, arXiv:2512.06547",
 	Formula: "Admit = min(maxconc - run, (η + V + 1)·B - (acc + run))\n" +
 		"Batch = the B done samples with the oldest submission\nOnPublish = Interrupt, Reprefill",
-	Gradient: "none: a schedule chooses weights",
 	Example: "η = 1, B = 4, V = 0: 8 samples may be submitted in all\n" +
 		"V = 1, 4 trained, 2 done, 2 in flight: 12 - 8 = 4 more\n" +
 		"the mean lag tends to 1; a straggler of the first 8 can be trained at V = 5, lag 5",

@@ -135,10 +135,7 @@ func New(config Config, policy Policy) (*Core, error) {
 	if err := method.Check(policy); err != nil {
 		return nil, err
 	}
-	c := &Core{config: config, policy: policy, phase: batching, timer: never, learner: learner{until: never}}
-	if s, ok := policy.(System); ok {
-		c.traits = s.Traits()
-	}
+	c := &Core{config: config, policy: policy, traits: policy.Traits(), phase: batching, timer: never, learner: learner{until: never}}
 	c.width = config.Group + c.traits.Extra
 	if c.traits.Every > 0 {
 		c.timer = c.traits.Every

@@ -56,7 +56,7 @@ func TestPromises(t *testing.T) {
 				if last := d.commands[len(d.commands)-1]; last.Stuck || updates != config.Steps {
 					t.Fatalf("seed %d, %+v, %+v: %d of %d updates, stuck %v", seed, config, policy, updates, config.Steps, last.Stuck)
 				}
-				if b := policy.Bound(); b >= 0 && len(d.core.counts.Lags) > b+1 {
+				if b := policy.Traits().Bound; b >= 0 && len(d.core.counts.Lags) > b+1 {
 					t.Errorf("seed %d, %+v: lags %v above the bound %d", seed, policy, d.core.counts.Lags, b)
 				}
 			}

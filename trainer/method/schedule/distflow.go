@@ -3,11 +3,7 @@ package schedule
 import "driftlab/trainer/method"
 
 // distFlow is the synchronous loop with its data handed out by several controllers.
-//
-//	controller time per step: N·c by one, N·c/W by W
-//
-// Source: DistFlow, 2507.13833 (sii-research/siiRL). The algorithm is that of Sync,
-// and so are the weights.
+// The algorithm is that of Sync, and so are the weights.
 type distFlow struct {
 	Sync `yaml:"-"`
 	// Service is c, the ticks of a controller per sample.
@@ -16,16 +12,17 @@ type distFlow struct {
 	Controllers int `yaml:"controllers" default:"8" range:"[1,2^16]"`
 }
 
-// Traits gives the controllers' time.
+// Traits are those of Sync, with the controllers' time.
 func (p *distFlow) Traits() Traits {
-	return Traits{Colocated: true, Service: ceilDiv(p.Service, p.Controllers)}
+	t := p.Sync.Traits()
+	t.Service = ceilDiv(p.Service, p.Controllers)
+	return t
 }
 
 var distFlowSpec = method.Spec{
-	Name: "distflow", Aliases: []string{"siirl"}, Group: "schedule", Unit: method.System,
-	Source:   "DistFlow, arXiv:2507.13833; sii-research/siiRL",
-	Formula:  "controller time N·c/W instead of N·c; the algorithm of sync",
-	Gradient: "none: a schedule chooses weights",
+	Name: "distflow", Aliases: []string{"siirl"},
+	Source:  "DistFlow, arXiv:2507.13833; sii-research/siiRL",
+	Formula: "controller time N·c/W instead of N·c; the algorithm of sync",
 	Example: "N = 512, c = 10 ms: 5.12 s per step by one controller, 0.64 s by eight\n" +
 		"the difference is N·c·(1 - 1/W)\n" +
 		"the trained weights are those of sync, bit for bit",

@@ -1,20 +1,11 @@
 // Package schedule says which weights generate what, and when: it decides, and
 // something else executes.
 //
-// # A constant lag
-//
-// A Schedule says how far behind the learner the rollout engine's weights are at
-// each step. The trainer asks it at the start of every step and takes the weights
-// of that age:
-//
-//	e, err := schedule.Registry.Lookup("lag")
-//	s := e.New()                 // *schedule.Lag with its defaults
-//	s.Lag(10)                    // updates between the learner's weights and the sampler's
-//
 // # A system on a virtual clock
 //
 // A Policy is one published system's rule; Systems lists them, one file each,
-// every rule beside its source. A Core runs a Policy on a cluster in virtual time.
+// every rule beside its source. sync and lag, whose lag is constant, are two of them, and
+// the trainer needs no clock for these. A Core runs a Policy on a cluster in virtual time.
 // It is a pure state machine of integers: no weights, no engine, no goroutine, no
 // file. What it knows, it was told.
 //

@@ -8,19 +8,18 @@ import (
 )
 
 // Dora serves several versions at once: each trajectory stays with the version that
-// it was dispatched to.
-//
-//	RBS > TBS in flight; train at TBS = B;  window W = {j .. j-K+1} slides only when
-//	all of its oldest version are handed over;  V - v ≤ K
-//	OnPublish = Pin;  DP_w = round(DP·R_w / ΣR), keys and values migrate within a version
-//	Admit: fill the newest to RBS, then only idle slots of old versions
-//
-// Source: DORA, 2604.26256.
+// it was dispatched to. More than a batch is in flight (RBS > B), a batch is trained at B,
+// and the newest version is filled first, idle slots of old ones then.
 type Dora struct {
 	// K is the greatest lag. 0 is synchronous.
 	K int `yaml:"k" default:"3" range:"[0,1024]"`
 	// Flight is RBS, the samples in flight; 0 for twice B.
 	Flight int `yaml:"flight" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *Dora) Traits() Traits {
+	return Traits{Reload: Pin, Old: Rollout, Bound: p.K}
 }
 
 // flight is RBS.
@@ -46,9 +45,6 @@ func (p *Dora) Admit(v View) int {
 	return min(p.flight(v)-v.Running, p.capacity(v, v.Version)-v.Running-len(v.Done))
 }
 
-// OnPublish keeps the version.
-func (*Dora) OnPublish(View, *Worker) Reload { return Pin }
-
 // Batch takes the oldest that are done; it waits as long as what it would leave
 // behind could not all be trained in time, such as a straggler that is K old.
 func (p *Dora) Batch(v View) []*Sample {
@@ -65,12 +61,6 @@ func (p *Dora) Batch(v View) []*Sample {
 	}
 	return batch
 }
-
-// Old is the sampler's of the trajectory's own version.
-func (*Dora) Old() Old { return Rollout }
-
-// Bound is K.
-func (p *Dora) Bound() int { return p.K }
 
 // Place divides the workers over the versions anew when one is published, then
 // gives waiting requests to the newest weights, and to older ones only what can
@@ -176,10 +166,9 @@ func emptiestOf(v View, version int) []*Worker {
 }
 
 var doraSpec = method.Spec{
-	Name: "dora", Aliases: []string{"multi_version"}, Group: "schedule", Unit: method.System,
-	Source:   "DORA, arXiv:2604.26256",
-	Formula:  "V - v ≤ K; the window slides when all of the oldest version are handed over\nDP_w = round(DP·R_w/ΣR); OnPublish = Pin; migration within a version",
-	Gradient: "none: a schedule chooses weights",
+	Name: "dora", Aliases: []string{"multi_version"},
+	Source:  "DORA, arXiv:2604.26256",
+	Formula: "V - v ≤ K; the window slides when all of the oldest version are handed over\nDP_w = round(DP·R_w/ΣR); OnPublish = Pin; migration within a version",
 	Example: "K = 2, versions 3, 4 and 5 are served; two trajectories of version 3 still run\n" +
 		"at V = 5 the learner waits for both, takes them first, then the window slides\n" +
 		"no trajectory is discarded or changes its version",

@@ -7,13 +7,9 @@ import (
 	"driftlab/trainer/method"
 )
 
-// Echo2 serves a learner by remote workers, which weights reach late.
-//
-//	Admit = AReaL's with η = S;  accept iff V - V0 ≤ S, else the prompt comes again
-//	worker i runs version V(t - delay_i)
-//	the learner never waits if T_bcast + R/μ_pool ≤ S·T_train
-//
-// Source: ECHO-2, 2602.02192.
+// Echo2 serves a learner by remote workers, which weights reach late: worker i runs
+// version V(t - delay_i). A sample that is too old comes again from its prompt. The paper
+// is stable up to S = 6.
 type Echo2 struct {
 	// Staleness is the user's knob S. The paper is stable up to 6.
 	Staleness int `yaml:"staleness" default:"4" range:"[1,1024]"`
@@ -21,14 +17,13 @@ type Echo2 struct {
 	Hop int `yaml:"hop" default:"10000" range:"[0,1000000000]"`
 }
 
-// Traits gives the delay along the chain.
-func (p *Echo2) Traits() Traits { return Traits{Hop: p.Hop} }
+// Traits implements Policy.
+func (p *Echo2) Traits() Traits {
+	return Traits{Hop: p.Hop, Bound: p.Staleness}
+}
 
 // Admit is AReaL's.
 func (p *Echo2) Admit(v View) int { return (&AReaL{Eta: p.Staleness}).Admit(v) }
-
-// OnPublish lets a worker finish what it has.
-func (*Echo2) OnPublish(View, *Worker) Reload { return Drain }
 
 // Verdict has the prompts of what is too old submitted again.
 func (p *Echo2) Verdict(v View, s *Sample) Fate {
@@ -37,12 +32,6 @@ func (p *Echo2) Verdict(v View, s *Sample) Fate {
 	}
 	return Take
 }
-
-// Batch takes from the front of the queue.
-func (*Echo2) Batch(v View) []*Sample { return batchFirst(v) }
-
-// Bound is S.
-func (p *Echo2) Bound() int { return p.Staleness }
 
 // offer is a remote worker that can be had.
 type offer struct {
@@ -69,10 +58,9 @@ func provision(offers []offer, batch, broadcast, train, staleness int) ([]offer,
 }
 
 var echo2Spec = method.Spec{
-	Name: "echo2", Aliases: []string{"echo-2"}, Group: "schedule", Unit: method.System,
-	Source:   "ECHO-2, arXiv:2602.02192",
-	Formula:  "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
-	Gradient: "none: a schedule chooses weights",
+	Name: "echo2", Aliases: []string{"echo-2"},
+	Source:  "ECHO-2, arXiv:2602.02192",
+	Formula: "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
 	Example: "S = 4, T_train = 100, T_bcast = 40, R = 64: the pool must make 64 samples in 360 ticks\n" +
 		"offers are taken by price per sample until it does\n" +
 		"S = 1 leaves 60 ticks: six times as many workers",

@@ -3,19 +3,16 @@ package schedule
 import "driftlab/trainer/method"
 
 // Kimi gives every response a budget of tokens per iteration; what is left over
-// goes on in the next.
-//
-//	an iteration ends when every response is done or has used its budget up
-//	Batch = all that is done then;  B are in flight at the start of each iteration
-//
-// Source: Kimi k1.5, 2501.12599.
+// goes on in the next. B are in flight at the start of each iteration.
 type Kimi struct {
 	// Budget is the tokens of a response per iteration.
 	Budget int `yaml:"budget" default:"4096" range:"[1,2^24]"`
 }
 
-// Traits gives the budget.
-func (p *Kimi) Traits() Traits { return Traits{Colocated: true, Quota: p.Budget} }
+// Traits implements Policy.
+func (p *Kimi) Traits() Traits {
+	return Traits{Colocated: true, Quota: p.Budget, Reload: Interrupt, Bound: Unbounded}
+}
 
 // Admit fills up to a batch at the start of an iteration.
 func (*Kimi) Admit(v View) int {
@@ -24,9 +21,6 @@ func (*Kimi) Admit(v View) int {
 	}
 	return v.Batch - v.Running - len(v.Done)
 }
-
-// OnPublish lets what is left over go on with the new weights.
-func (*Kimi) OnPublish(View, *Worker) Reload { return Interrupt }
 
 // Batch is what is done when nothing goes on, and nothing that was refused is to come
 // again.
@@ -37,14 +31,10 @@ func (*Kimi) Batch(v View) []*Sample {
 	return byID(v.Done)
 }
 
-// Bound is -1.
-func (*Kimi) Bound() int { return -1 }
-
 var kimiSpec = method.Spec{
-	Name: "kimi", Aliases: []string{"partial_rollout"}, Group: "schedule", Unit: method.System,
-	Source:   "Kimi k1.5, arXiv:2501.12599",
-	Formula:  "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
-	Gradient: "none: a schedule chooses weights",
+	Name: "kimi", Aliases: []string{"partial_rollout"},
+	Source:  "Kimi k1.5, arXiv:2501.12599",
+	Formula: "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
 	Example: "budget 4096, a response of 10000 tokens: 4096 of version 0, 4096 of version 1, 1808 of version 2\n" +
 		"it is trained in the third iteration, lag 2\n" +
 		"a long response holds nobody up for more than a budget",

@@ -7,14 +7,8 @@ import (
 )
 
 // Laminar lets every worker pull weights on its own, when it is empty, and packs
-// stragglers together so that workers become empty sooner.
-//
-//	a trajectory has one version; a worker pulls when its batch drains
-//	every 5 s and after each update: of each version, workers past their peak hand
-//	their requests to others of that version, best fit; the freed ones pull and refill
-//
-// Source: Laminar, 2510.12633. No bound is configured; the published staleness is
-// mostly below 3, at most 4.
+// stragglers together so that workers become empty sooner: every 5 s and after each update.
+// No bound is configured; the published staleness is mostly below 3, at most 4.
 type Laminar struct {
 	// Every is the ticks from one repacking to the next.
 	Every int `yaml:"every" default:"5000000" range:"[1,1000000000]"`
@@ -26,25 +20,15 @@ type Laminar struct {
 	Cache int `yaml:"cache" range:"[0,1000000000]"`
 }
 
-// Traits gives the clock of the repacking and the relays.
-func (p *Laminar) Traits() Traits { return Traits{Every: p.Every, Hop: p.Hop} }
+// Traits implements Policy.
+func (p *Laminar) Traits() Traits {
+	return Traits{Every: p.Every, Hop: p.Hop, Old: Rollout, Bound: Unbounded}
+}
 
 // Admit keeps all slots busy, unless two batches wait.
 func (*Laminar) Admit(v View) int {
 	return min(v.room()-v.Running, v.room()+2*v.Batch-v.Running-len(v.Done))
 }
-
-// OnPublish pulls when empty.
-func (*Laminar) OnPublish(View, *Worker) Reload { return Drain }
-
-// Batch takes from the front of the queue.
-func (*Laminar) Batch(v View) []*Sample { return batchFirst(v) }
-
-// Old is the sampler's, each trajectory of one version.
-func (*Laminar) Old() Old { return Rollout }
-
-// Bound is -1.
-func (*Laminar) Bound() int { return -1 }
 
 // Place frees what workers it can, then gives waiting requests to the emptiest.
 func (p *Laminar) Place(v View) []Move {
@@ -85,10 +69,9 @@ func past(v View) []*Worker {
 }
 
 var laminarSpec = method.Spec{
-	Name: "laminar", Aliases: []string{"relay"}, Group: "schedule", Unit: method.System,
-	Source:   "Laminar, arXiv:2510.12633",
-	Formula:  "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
-	Gradient: "none: a schedule chooses weights",
+	Name: "laminar", Aliases: []string{"relay"},
+	Source:  "Laminar, arXiv:2510.12633",
+	Formula: "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
 	Example: "three workers of version 3 with 2, 5 and 9 of 16 requests: the 2 move to the one with 9\n" +
 		"the freed worker loads version 5 and is filled\n" +
 		"no trajectory changes its version, no version gains a worker",

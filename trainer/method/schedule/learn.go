@@ -11,7 +11,7 @@ func (c *Core) takeBatch() {
 		return
 	}
 	c.sift(c.done)
-	batch := c.policy.Batch(c.view())
+	batch := c.nextBatch(c.view())
 	if len(batch) == 0 {
 		c.renew()
 		return
@@ -30,8 +30,8 @@ func (c *Core) takeBatch() {
 		}
 	}
 	train := Command{Kind: Train, Version: c.version, Update: true, Old: c.old()}
-	if s, ok := c.policy.(streamer); ok {
-		train.Update = s.Update(c.view())
+	if c.traits.Stream > 0 {
+		train.Update = c.learner.taken == c.config.Batch
 	}
 	for _, s := range c.batch {
 		train.Samples = append(train.Samples, s.ID)
@@ -39,6 +39,22 @@ func (c *Core) takeBatch() {
 	c.replay(&train)
 	c.learner.busy, c.learner.trains, c.learner.update = true, true, train.Update
 	c.emit(train)
+}
+
+// nextBatch is what the learner trains now, nil to wait.
+func (c *Core) nextBatch(v View) []*Sample {
+	b, own := c.policy.(batcher)
+	switch {
+	case c.traits.Waits && v.Unpublished >= c.traits.Interval:
+		return nil
+	case own:
+		return b.Batch(v)
+	case c.traits.Stream > 0:
+		return batchStreamed(v, c.traits.Stream)
+	case c.traits.InOrder:
+		return batchWhole(v)
+	}
+	return batchFirst(v)
 }
 
 // training takes in that the learner has its batch: it counts what that is made
@@ -114,7 +130,7 @@ func (c *Core) considerPublishing() {
 	if c.learner.busy || c.unpublished == 0 {
 		return
 	}
-	if p, ok := c.policy.(Publisher); ok && !p.Publish(c.view()) {
+	if c.unpublished < c.traits.Interval || c.traits.Waits && len(c.flight) > 0 {
 		return
 	}
 	c.version++
@@ -182,7 +198,7 @@ func (c *Core) deliver(w *Worker, version int) {
 	if !w.Stale() {
 		return
 	}
-	w.reload = c.policy.OnPublish(c.view(), w)
+	w.reload = c.traits.Reload
 	switch w.reload {
 	case Interrupt:
 		c.interrupt(w)

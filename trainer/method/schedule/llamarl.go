@@ -3,22 +3,20 @@ package schedule
 import "driftlab/trainer/method"
 
 // LlamaRL generates batches ahead of the learner, in order; a worker takes new
-// weights between requests.
-//
-//	Admit = samples taken + d·B - submitted;  Batch = the next B in the order of submission
-//	overlap alone gains (T_g + T_t) / max(T_g, T_t) ≤ 2
-//
-// Source: LlamaRL, 2505.24034.
+// weights between requests. Overlap alone gains (T_g + T_t) / max(T_g, T_t) ≤ 2. Its loss,
+// AIPO, weighs by min(π/μ, C).
 type LlamaRL struct {
 	// Depth is d, the batches ahead.
 	Depth int `yaml:"depth" default:"1" range:"[1,1024]"`
 }
 
+// Traits implements Policy.
+func (p *LlamaRL) Traits() Traits {
+	return Traits{Old: Rollout, Bound: p.Depth}
+}
+
 // Admit keeps d batches ahead of what the learner took.
 func (p *LlamaRL) Admit(v View) int { return v.Taken + p.Depth*v.Batch - v.Submitted }
-
-// OnPublish lets a worker finish what it has.
-func (*LlamaRL) OnPublish(View, *Worker) Reload { return Drain }
 
 // Batch is the next in the order of submission.
 func (*LlamaRL) Batch(v View) []*Sample {
@@ -29,17 +27,10 @@ func (*LlamaRL) Batch(v View) []*Sample {
 	return batch
 }
 
-// Old is the sampler's: AIPO weighs by min(π/μ, C).
-func (*LlamaRL) Old() Old { return Rollout }
-
-// Bound is d.
-func (p *LlamaRL) Bound() int { return p.Depth }
-
 var llamaRLSpec = method.Spec{
-	Name: "llamarl", Aliases: []string{"llama_rl", "aipo"}, Group: "schedule", Unit: method.System,
-	Source:   "LlamaRL, arXiv:2505.24034",
-	Formula:  "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
-	Gradient: "none: a schedule chooses weights",
+	Name: "llamarl", Aliases: []string{"llama_rl", "aipo"},
+	Source:  "LlamaRL, arXiv:2505.24034",
+	Formula: "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
 	Example: "d = 1: b(1) begins when the learner takes b(0)\n" +
 		"T_g = 100, T_t = 80: 180 ticks a step become 100\n" +
 		"the published 10.7x is against another code base",

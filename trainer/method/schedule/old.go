@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 
 	"driftlab/trainer/method"
@@ -86,10 +87,7 @@ func (c *Core) old() Old {
 	if c.config.Old != OfSystem {
 		return c.config.Old
 	}
-	if a, ok := c.policy.(Anchor); ok {
-		return a.Old()
-	}
-	return BatchStart
+	return cmp.Or(c.traits.Old, BatchStart)
 }
 
 // scoring is the ticks that the learner takes for the old log-probs of its batch, fresh

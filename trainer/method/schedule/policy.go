@@ -5,22 +5,16 @@ package schedule
 // It has no memory: what it knows it is told by a View, so that a run that was
 // killed goes on from the state of the Core alone.
 type Policy interface {
+	// Traits are its properties that follow from its parameters alone.
+	Traits() Traits
 	// Admit is the number of samples that may be submitted now. Once they are, it
 	// is 0, or less, until something happens: how often it is asked changes nothing.
 	Admit(v View) int
-	// OnPublish says what a worker does when new weights reach it.
-	OnPublish(v View, w *Worker) Reload
-	// Batch is what the learner trains now, nil to wait. It is asked when the
-	// learner is idle.
-	Batch(v View) []*Sample
-	// Bound is the hard bound on the lag of every trained sample that the system
-	// promises, -1 for none.
-	Bound() int
 }
 
-// Publisher is a Policy that does not publish after every update. It is asked
-// while there are unpublished updates and the learner is idle.
-type Publisher interface{ Publish(v View) bool }
+// batcher is a Policy with a rule of its own for what the learner trains now, nil to
+// wait. It is asked when the learner is idle.
+type batcher interface{ Batch(v View) []*Sample }
 
 // filter is a Policy that refuses samples: those that are done before each
 // batch, and all of them, also those in flight, whenever weights are published.
@@ -31,17 +25,6 @@ type filter interface {
 // placer is a Policy that chooses workers itself, and moves running requests. It
 // is asked while requests wait for a slot and when weights are published.
 type placer interface{ Place(v View) []Move }
-
-// Anchor is a Policy that says where its old log-probs come from; BatchStart if
-// it does not. Config.Old may say otherwise.
-type Anchor interface{ Old() Old }
-
-// streamer is a Policy whose batches are parts of an update: Update reports
-// whether the gradients of v.Accumulated samples make one now.
-type streamer interface{ Update(v View) bool }
-
-// System is a Policy with properties that differ from the zero Traits.
-type System interface{ Traits() Traits }
 
 // Reload is what a worker does with its running requests when weights are published.
 type Reload int
@@ -91,8 +74,30 @@ type Move struct {
 	Steps int
 }
 
+// Unbounded is the Bound of a system that promises none.
+const Unbounded = -1
+
 // Traits are the properties of a system that the Core acts on.
 type Traits struct {
+	// Bound is the hard bound on the lag of every trained sample that the system
+	// promises, in versions.
+	Bound int
+	// Reload is what a worker does when new weights reach it.
+	Reload Reload
+	// Old says where its old log-probs come from; BatchStart if it does not. Config.Old
+	// may say otherwise.
+	Old Old
+	// InOrder systems take a batch in the order of submission; others in the order in
+	// which samples end.
+	InOrder bool
+	// Stream, above 0, hands samples to the learner as they end, at least so many at a
+	// time; gradients add up, and an update follows when a batch of them is trained.
+	Stream int
+	// Interval is the number of updates from one publication to the next, 0 for one.
+	Interval int
+	// Waits says that a publication that is due waits until nothing runs, and the next
+	// batch for the publication.
+	Waits bool
 	// Colocated systems generate and train in turns on the same devices: a batch
 	// suspends whatever is running until the learner is through.
 	Colocated bool
@@ -120,7 +125,7 @@ type Traits struct {
 // ahead: none, or 0 where none may.
 func boundOfCount(ahead int) int {
 	if ahead > 0 {
-		return -1
+		return Unbounded
 	}
 	return 0
 }
@@ -129,11 +134,8 @@ func boundOfCount(ahead int) int {
 // under weights that are not their own; -1 for a system that lets them end under
 // those that they began with. What a quota stops goes on like what is interrupted.
 func Continues(p Policy) Cache {
-	var t Traits
-	if s, ok := p.(System); ok {
-		t = s.Traits()
-	}
-	if t.Quota == 0 && p.OnPublish(View{}, &Worker{}) != Interrupt {
+	t := p.Traits()
+	if t.Quota == 0 && t.Reload != Interrupt {
 		return -1
 	}
 	return t.Cache

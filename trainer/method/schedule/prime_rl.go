@@ -2,19 +2,19 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// PrimeRL keeps a pool of requests running and throws away what is too old.
-//
-//	keep iff V0 ≥ (step - 1) - m, step being made = V + 1
-//	in flight: cancelled just before the engines load; done: swept before each batch
-//	OnPublish = Interrupt
-//
-// Source: PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py.
-// A group ages as one. With a small m and long responses, no long sample is ever trained.
+// PrimeRL keeps a pool of requests running and throws away what is too old. The step
+// that is being made is V + 1. A group ages as one: with a small m and long responses, no
+// long sample is ever trained. Its loss divides by μ.
 type PrimeRL struct {
 	// MaxOffPolicy is m, max_off_policy_steps.
 	MaxOffPolicy int `yaml:"max_off_policy" default:"8" range:"[0,1024]"`
 	// Concurrent is the most samples in flight; 0 for what the slots hold.
 	Concurrent int `yaml:"concurrent" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *PrimeRL) Traits() Traits {
+	return Traits{Reload: Interrupt, Old: Rollout, Bound: p.MaxOffPolicy}
 }
 
 // Admit fills the pool, as long as a batch for every version in the window is not
@@ -30,9 +30,6 @@ func (p *PrimeRL) Admit(v View) int {
 	return concurrent - v.Running
 }
 
-// OnPublish interrupts.
-func (*PrimeRL) OnPublish(View, *Worker) Reload { return Interrupt }
-
 // Verdict drops what is older than m.
 func (p *PrimeRL) Verdict(v View, s *Sample) Fate { return youngerThan(v, s, p.MaxOffPolicy) }
 
@@ -44,20 +41,10 @@ func youngerThan(v View, s *Sample, lag int) Fate {
 	return Take
 }
 
-// Batch takes from the front of the queue.
-func (*PrimeRL) Batch(v View) []*Sample { return batchFirst(v) }
-
-// Old is the sampler's: the loss divides by μ.
-func (*PrimeRL) Old() Old { return Rollout }
-
-// Bound is m.
-func (p *PrimeRL) Bound() int { return p.MaxOffPolicy }
-
 var primeRLSpec = method.Spec{
-	Name: "prime_rl", Aliases: []string{"prime-rl"}, Group: "schedule", Unit: method.System,
-	Source:   "PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py",
-	Formula:  "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
-	Gradient: "none: a schedule chooses weights",
+	Name: "prime_rl", Aliases: []string{"prime-rl"},
+	Source:  "PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py",
+	Formula: "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
 	Example: "m = 8, step 12 being made (V = 11): tokens of version 3 may be in it, of version 2 not\n" +
 		"a group with one token of version 2 goes as a whole\n" +
 		"the filter by age is one by length: long responses see more publications",

@@ -46,7 +46,7 @@ func TestRefusals(t *testing.T) {
 				if n.Trained != len(trained) || n.Dropped == 0 && n.Submitted > 40 {
 					t.Errorf("seed %d: %+v, %d trained", seed, n, len(trained))
 				}
-				if b := policy.Bound(); b >= 0 && len(n.Lags) > b+1 {
+				if b := policy.Traits().Bound; b >= 0 && len(n.Lags) > b+1 {
 					t.Errorf("seed %d, %+v: lags %v above the bound %d", seed, policy, n.Lags, b)
 				}
 			}

@@ -2,17 +2,9 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// RollFlash bounds the age of each sample by waiting for the oldest.
-//
-//	a = async_generation_ratio, n = step being made
-//	Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run), with additional prompts at least
-//	        max_additional - (run + extra)
-//	Batch: from start step g = n - ⌈a⌉ up take what is done; if that is short, WAIT
-//	       while g has running ones; of a fractional a, at most ⌊B·frac(a)⌋ from the oldest g
-//	OnPublish = drop what began at g ≤ n - ⌈a⌉; Interrupt, Reprefill
-//
-// Source: ROLL Flash, 2510.11345; alibaba/ROLL
-// roll/distributed/scheduler/generate_scheduler.py (RLVR).
+// RollFlash bounds the age of each sample by waiting for the oldest: its scheduler for
+// verifiable rewards (RLVR). Of a fractional a, at most ⌊B·frac(a)⌋ come from the oldest
+// start step, and what began at that step or before is dropped when weights are published.
 type RollFlash struct {
 	// RatioPercent is async_generation_ratio a in hundredths. 0 is synchronous.
 	RatioPercent int `yaml:"ratio_percent" default:"100" range:"[0,102400]"`
@@ -20,6 +12,11 @@ type RollFlash struct {
 	// samples run or are done in excess of the count, more are submitted, whatever the
 	// count says. Default 0: none.
 	Additional int `yaml:"additional" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *RollFlash) Traits() Traits {
+	return Traits{Reload: Interrupt, Bound: p.most()}
 }
 
 // Admit is what the count leaves, or the additional prompts if these are more: those
@@ -38,13 +35,10 @@ func admitAhead(v View, percent int) int {
 	return ceilDiv(percent*v.Batch, 100) + (v.Step+1)*v.Batch - v.kept()
 }
 
-// OnPublish interrupts.
-func (*RollFlash) OnPublish(View, *Worker) Reload { return Interrupt }
-
 // Verdict drops what began too long ago: only surplus prompts, for Batch waited
 // for the others.
 func (p *RollFlash) Verdict(v View, s *Sample) Fate {
-	if v.Step-s.Step > p.Bound() {
+	if v.Step-s.Step > p.most() {
 		return Drop
 	}
 	return Take
@@ -55,9 +49,9 @@ func (p *RollFlash) Batch(v View) []*Sample {
 	if len(v.Done) < v.Batch {
 		return nil
 	}
-	running := make([]int, p.Bound()+1)
+	running := make([]int, p.most()+1)
 	for _, s := range v.Flight {
-		running[s.Step-(v.Step-p.Bound())]++
+		running[s.Step-(v.Step-p.most())]++
 	}
 	var batch []*Sample
 	for g := range running {
@@ -67,7 +61,7 @@ func (p *RollFlash) Batch(v View) []*Sample {
 		}
 		n := 0
 		for _, s := range v.Done {
-			if s.Step == v.Step-p.Bound()+g && n < most {
+			if s.Step == v.Step-p.most()+g && n < most {
 				batch = append(batch, s)
 				n++
 			}
@@ -82,30 +76,22 @@ func (p *RollFlash) Batch(v View) []*Sample {
 	return nil
 }
 
-// Bound is ⌈a⌉.
-func (p *RollFlash) Bound() int { return ceilDiv(p.RatioPercent, 100) }
+// most is ⌈a⌉, the greatest lag.
+func (p *RollFlash) most() int { return ceilDiv(p.RatioPercent, 100) }
 
 var rollFlashSpec = method.Spec{
-	Name: "roll_flash", Aliases: []string{"roll", "roll_flash_rlvr"}, Group: "schedule", Unit: method.System,
+	Name: "roll_flash", Aliases: []string{"roll", "roll_flash_rlvr"},
 	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/generate_scheduler.py",
 	Formula: "Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run), or max_additional - (run + extra) if that is more\n" +
 		"Batch: from start step n - ⌈a⌉ up what is done; waits while an older step has running ones",
-	Gradient: "none: a schedule chooses weights",
 	Example: "a = 1, B = 4: 8 samples are submitted at step 0, four of them are trained\n" +
 		"step 1 waits for the slowest of the others, and takes all of them: lag 1\n" +
 		"so the bound comes from waiting, not from dropping",
 	Reconstruction: "Fractions of a are taken, as the scheduler takes them. Additional prompts come on top of the count, as a docstring has it; the scheduler's own test counts otherwise, and what counts as one too many once it is done is inferred.",
 }
 
-// RollAgentic is ROLL Flash for episodes: it waits for nobody and drops the old.
-//
-//	Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run)
-//	Batch = the B done groups with the smallest episode number
-//	a group is dropped when step - create > a
-//	G + redundancy episodes begin, the first G are kept, the late ones evicted
-//
-// Source: ROLL Flash, 2510.11345; alibaba/ROLL
-// roll/distributed/scheduler/rollout_scheduler.py, user_defined_rollout_loop.py.
+// RollAgentic is ROLL Flash for episodes (user_defined_rollout_loop.py): it waits for
+// nobody and drops the old.
 type RollAgentic struct {
 	// RatioPercent is async_generation_ratio a in hundredths.
 	RatioPercent int `yaml:"ratio_percent" default:"100" range:"[0,102400]"`
@@ -113,14 +99,13 @@ type RollAgentic struct {
 	Redundancy int `yaml:"redundancy" range:"[0,64]"`
 }
 
-// Traits says how many episodes of a group are surplus.
-func (p *RollAgentic) Traits() Traits { return Traits{Extra: p.Redundancy} }
+// Traits implements Policy.
+func (p *RollAgentic) Traits() Traits {
+	return Traits{Reload: Interrupt, Extra: p.Redundancy, InOrder: true, Bound: p.RatioPercent / 100}
+}
 
 // Admit is what the count leaves.
 func (p *RollAgentic) Admit(v View) int { return admitAhead(v, p.RatioPercent) }
-
-// OnPublish interrupts.
-func (*RollAgentic) OnPublish(View, *Worker) Reload { return Interrupt }
 
 // Verdict drops what was created too long ago.
 func (p *RollAgentic) Verdict(v View, s *Sample) Fate {
@@ -130,18 +115,11 @@ func (p *RollAgentic) Verdict(v View, s *Sample) Fate {
 	return Take
 }
 
-// Batch is the smallest episodes.
-func (*RollAgentic) Batch(v View) []*Sample { return batchWhole(v) }
-
-// Bound is ⌊a⌋.
-func (p *RollAgentic) Bound() int { return p.RatioPercent / 100 }
-
 var rollAgenticSpec = method.Spec{
-	Name: "roll_flash_agentic", Aliases: []string{"roll_agentic"}, Group: "schedule", Unit: method.System,
+	Name: "roll_flash_agentic", Aliases: []string{"roll_agentic"},
 	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/rollout_scheduler.py",
 	Formula: "Batch = the B done groups with the smallest episode number\n" +
 		"dropped when step - create > a; G + redundancy begin, the first G are kept",
-	Gradient: "none: a schedule chooses weights",
 	Example: "a = 1: a group created at step 0 can be trained at steps 0 and 1\n" +
 		"when step 2 begins it is dropped, running or done\n" +
 		"redundancy 2, G = 8: ten episodes begin, the two slowest are evicted",

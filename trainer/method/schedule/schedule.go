@@ -2,24 +2,6 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// Schedule says how old the rollout weights of a step are. Implementations are
-// pointers to parameter structs; one file each.
-type Schedule interface {
-	// Lag is the number of optimiser updates between the weights that generate
-	// the rollouts of this step (counted from 0) and the learner's weights at
-	// its start. Early in a run there may have been fewer updates: the initial
-	// weights then stand in.
-	Lag(step int) int
-	// MaxLag bounds Lag over all steps: how many past weights must be kept.
-	MaxLag() int
-}
-
-// Registry holds every schedule a recipe can name.
-var Registry = method.Table[Schedule]{
-	{Spec: syncSpec, New: func() Schedule { return method.New[Sync]() }},
-	{Spec: lagSpec, New: func() Schedule { return method.New[Lag]() }},
-}
-
 // Systems holds every policy that a Core can run.
 var Systems = method.Table[Policy]{
 	{Spec: syncSpec, New: func() Policy { return method.New[Sync]() }},
@@ -50,4 +32,4 @@ var Systems = method.Table[Policy]{
 	{Spec: laminarSpec, New: func() Policy { return method.New[Laminar]() }},
 	{Spec: oaplSpec, New: func() Policy { return method.New[OAPL]() }},
 	{Spec: doraSpec, New: func() Policy { return method.New[Dora]() }},
-}
+}.Filled(method.Spec{Group: "schedule", Unit: method.System, Gradient: "none: a schedule chooses weights"}, "")

@@ -7,16 +7,9 @@ import (
 	"driftlab/trainer/method"
 )
 
-// Seer is synchronous and makes the rollout itself shorter.
-//
-//	requests run in chunks; their keys and values are in a global pool, so that
-//	another worker can go on
-//	Place: one probe per group first; then groups by the longest response seen, longest
-//	first (unknown = the cap); to the least busy worker
-//	with k draft tokens accepted with probability p, a step yields (1 - p^(k+1))/(1 - p) tokens
-//
-// Source: Seer, 2511.14617. The tokens are those of any order: each request has its
-// own random numbers.
+// Seer is synchronous and makes the rollout itself shorter: requests run in chunks,
+// and their keys and values are in a global pool, so that another worker can go on. The
+// tokens are those of any order: each request has its own random numbers.
 type Seer struct {
 	Sync `yaml:"-"`
 	// Chunk is the tokens after which a request gives its slot up.
@@ -27,8 +20,12 @@ type Seer struct {
 	AcceptPercent int `yaml:"accept_percent" default:"60" range:"[0,99]"`
 }
 
-// Traits gives the tokens per step.
-func (p *Seer) Traits() Traits { return Traits{Colocated: true, Yield: p.yield()} }
+// Traits are those of Sync, with the tokens per step.
+func (p *Seer) Traits() Traits {
+	t := p.Sync.Traits()
+	t.Yield = p.yield()
+	return t
+}
 
 // yield is the tokens of a thousand steps.
 func (p *Seer) yield() int {
@@ -79,10 +76,9 @@ func urgency(r *Request) int {
 }
 
 var seerSpec = method.Spec{
-	Name: "seer", Aliases: []string{"divided_rollout"}, Group: "schedule", Unit: method.System,
-	Source:   "Seer, arXiv:2511.14617",
-	Formula:  "chunks; a probe per group first, then the longest group first, to the least busy worker; drafts yield (1 - p^(k+1))/(1 - p)",
-	Gradient: "none: a schedule chooses weights",
+	Name: "seer", Aliases: []string{"divided_rollout"},
+	Source:  "Seer, arXiv:2511.14617",
+	Formula: "chunks; a probe per group first, then the longest group first, to the least busy worker; drafts yield (1 - p^(k+1))/(1 - p)",
 	Example: "groups whose probes came to 900 and 9000 tokens: the responses of the second go first\n" +
 		"k = 2, p = 0.6: a step yields 1.96 tokens\n" +
 		"the batch is that of sync, only sooner",

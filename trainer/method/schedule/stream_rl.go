@@ -2,19 +2,24 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// StreamRL gives finished samples to the learner at once.
-//
-//	Batch = any k ≤ B that are done; gradients add up; an update after B
-//	Admit = Sync's; with Async, B more when the last of the batch is generated
-//
-// Source: StreamRL, 2504.15930; verl's fully asynchronous mode b. The gradient is
-// the synchronous one up to the order of its sum.
+// StreamRL gives finished samples to the learner at once: the gradient is the
+// synchronous one up to the order of its sum. Admission is Sync's; with Async, B more begin
+// when the last of the batch is generated.
 type StreamRL struct {
 	// Async generates the next batch while the rest of this one is trained.
 	Async bool `yaml:"async"`
 	// Micro is the least number of samples the learner begins with, unless fewer
 	// are missing.
 	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *StreamRL) Traits() Traits {
+	t := Traits{Stream: p.Micro}
+	if p.Async {
+		t.Bound = 1
+	}
+	return t
 }
 
 // Admit is a batch at a time.
@@ -31,38 +36,10 @@ func (p *StreamRL) Admit(v View) int {
 	return 0
 }
 
-// OnPublish lets a worker finish what it has.
-func (*StreamRL) OnPublish(View, *Worker) Reload { return Drain }
-
-// Batch is what there is.
-func (p *StreamRL) Batch(v View) []*Sample { return batchStreamed(v, p.Micro) }
-
-// Update is due when the batch is complete.
-func (*StreamRL) Update(v View) bool { return v.Accumulated == v.Batch }
-
-// Bound is 0, with Async 1.
-func (p *StreamRL) Bound() int {
-	if p.Async {
-		return 1
-	}
-	return 0
-}
-
-// batchStreamed is what is done of a batch, at least so many of what is missing.
-func batchStreamed(v View, micro int) []*Sample {
-	missing := v.Batch - v.Accumulated
-	k := min(len(v.Done), missing)
-	if k < min(micro, missing) {
-		return nil
-	}
-	return byID(v.Done[:k])
-}
-
 var streamRLSpec = method.Spec{
-	Name: "stream", Aliases: []string{"streamrl"}, Group: "schedule", Unit: method.System,
-	Source:   "StreamRL, arXiv:2504.15930; verl docs/advance/fully_async.md, mode b",
-	Formula:  "Batch = any k ≤ B done samples; Σ of gradients; an update after B",
-	Gradient: "none: a schedule chooses weights",
+	Name: "stream", Aliases: []string{"streamrl"},
+	Source:  "StreamRL, arXiv:2504.15930; verl docs/advance/fully_async.md, mode b",
+	Formula: "Batch = any k ≤ B done samples; Σ of gradients; an update after B",
 	Example: "B = 4, samples end in the order 2, 0, 3, 1: gradients of 2, then 0 and 3 (which ended meanwhile), then 1\n" +
 		"one update after the fourth, the same as that of the whole batch\n" +
 		"short answers come first: the order of the gradients is one by length",

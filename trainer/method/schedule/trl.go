@@ -3,11 +3,6 @@ package schedule
 import "driftlab/trainer/method"
 
 // TRL is its asynchronous GRPO: samples that are too old are dropped when taken.
-//
-//	in flight ≤ max_staleness · B;  drop at take if V - V0 > max_staleness
-//	publish every weight_sync_steps;  OnPublish = Interrupt
-//
-// Source: huggingface/trl asynchronous GRPO trainer.
 type TRL struct {
 	// MaxStaleness is the greatest lag. Default 4 (the configuration's; the data
 	// set class says 3).
@@ -16,14 +11,13 @@ type TRL struct {
 	WeightSyncSteps int `yaml:"weight_sync_steps" default:"1" range:"[1,1024]"`
 }
 
+// Traits implements Policy.
+func (p *TRL) Traits() Traits {
+	return Traits{Reload: Interrupt, Interval: p.WeightSyncSteps, Old: Rollout, Bound: p.MaxStaleness}
+}
+
 // Admit fills what may be in flight.
 func (p *TRL) Admit(v View) int { return p.MaxStaleness*v.Batch - v.Running - len(v.Done) }
-
-// OnPublish interrupts.
-func (*TRL) OnPublish(View, *Worker) Reload { return Interrupt }
-
-// Publish is due every WeightSyncSteps updates.
-func (p *TRL) Publish(v View) bool { return v.Unpublished >= p.WeightSyncSteps }
 
 // Verdict looks at what is done, not at what runs.
 func (p *TRL) Verdict(v View, s *Sample) Fate {
@@ -33,20 +27,10 @@ func (p *TRL) Verdict(v View, s *Sample) Fate {
 	return youngerThan(v, s, p.MaxStaleness)
 }
 
-// Batch takes from the front of the queue.
-func (*TRL) Batch(v View) []*Sample { return batchFirst(v) }
-
-// Old is the sampler's.
-func (*TRL) Old() Old { return Rollout }
-
-// Bound is max_staleness.
-func (p *TRL) Bound() int { return p.MaxStaleness }
-
 var trlSpec = method.Spec{
-	Name: "trl", Aliases: []string{"trl_async"}, Group: "schedule", Unit: method.System,
-	Source:   "huggingface/trl, asynchronous GRPO trainer and its configuration",
-	Formula:  "in flight ≤ max_staleness·B; drop at take if V - V0 > max_staleness",
-	Gradient: "none: a schedule chooses weights",
+	Name: "trl", Aliases: []string{"trl_async"},
+	Source:  "huggingface/trl, asynchronous GRPO trainer and its configuration",
+	Formula: "in flight ≤ max_staleness·B; drop at take if V - V0 > max_staleness",
 	Example: "max_staleness 4, B = 64: 256 samples in flight\n" +
 		"a sample begun at version 3 is trained at version 7, dropped at version 8\n" +
 		"one that runs on is not cancelled: its tokens are paid for and then thrown away",

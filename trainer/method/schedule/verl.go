@@ -2,22 +2,16 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// Verl is verl's fully asynchronous trainer in its four modes.
-//
-//	Rb = require_batches · B,  LIM = ⌊Rb·(1 + S)·K⌋
-//	Admit = min(LIM - stale, LIM - queue, concurrency - run)
-//	        stale = submitted since the last publication + what it left over - refused
-//	Batch = Rb in the order of their end
-//	publish after K steps: partial ? Interrupt, Reprefill : when all that runs is done
+// Verl is verl's fully asynchronous trainer in its four modes:
 //
 //	mode a, on-policy           K = 1, S = 0
 //	mode b, stream off-policy   K > 1, S = 0
 //	mode c, stale               S > 0
 //	mode d, partial             S > 0, partial
 //
-// Source: verl docs/advance/fully_async.md; experimental/fully_async_policy. A
-// resumed sample does not count as submitted; the queue cannot overflow, since
-// what runs and waits is never more than LIM.
+// Stale samples are those submitted since the last publication, and what it left over,
+// without the refused. A resumed sample does not count as submitted; the queue cannot
+// overflow, since what runs and waits is never more than LIM.
 type Verl struct {
 	// K is trigger_parameter_sync_step, updates per publication.
 	K int `yaml:"k" default:"4" range:"[1,1024]"`
@@ -33,6 +27,24 @@ type Verl struct {
 	Prox bool `yaml:"prox"`
 }
 
+// Traits: the bound is 0 without staleness, 1 where S ≤ 1 and nothing is interrupted.
+func (p *Verl) Traits() Traits {
+	t := Traits{Interval: p.K, Waits: !p.Partial, Old: Rollout, Bound: Unbounded}
+	if p.Partial {
+		t.Reload = Interrupt
+	}
+	if p.Prox {
+		t.Old = SyncStart
+	}
+	switch {
+	case p.StalenessPercent == 0:
+		t.Bound = 0
+	case p.StalenessPercent <= 100 && !p.Partial:
+		t.Bound = 1
+	}
+	return t
+}
+
 // Limit is LIM for batches of that many samples.
 func (p *Verl) Limit(batch int) int {
 	return p.RequireBatches * batch * (100 + p.StalenessPercent) * p.K / 100
@@ -40,7 +52,7 @@ func (p *Verl) Limit(batch int) int {
 
 // Admit is what the gate lets through.
 func (p *Verl) Admit(v View) int {
-	if p.held(v) {
+	if v.Unpublished >= p.K { // a publication is due and waits
 		return 0
 	}
 	limit := p.Limit(v.Batch)
@@ -49,46 +61,13 @@ func (p *Verl) Admit(v View) int {
 	return min(limit-(v.kept()-v.TrainedBefore), limit-len(v.Done), concurrent-v.Running)
 }
 
-// held reports whether a publication is due and waits.
-func (p *Verl) held(v View) bool { return v.Unpublished >= p.K }
-
-// OnPublish interrupts, or finds no running work.
-func (p *Verl) OnPublish(View, *Worker) Reload {
-	if p.Partial {
-		return Interrupt
-	}
-	return Drain
-}
-
-// Publish is due every K updates.
-func (p *Verl) Publish(v View) bool { return p.held(v) && (p.Partial || v.Running == 0) }
-
 // Batch takes from the front of the queue.
 func (p *Verl) Batch(v View) []*Sample {
 	n := p.RequireBatches * v.Batch
-	if p.held(v) || len(v.Done) < n {
+	if len(v.Done) < n {
 		return nil
 	}
 	return byID(v.Done[:n])
-}
-
-// Old is the sampler's or the learner's at the last publication.
-func (p *Verl) Old() Old {
-	if p.Prox {
-		return SyncStart
-	}
-	return Rollout
-}
-
-// Bound is 0 without staleness, 1 where S ≤ 1 and nothing is interrupted.
-func (p *Verl) Bound() int {
-	switch {
-	case p.StalenessPercent == 0:
-		return 0
-	case p.StalenessPercent <= 100 && !p.Partial:
-		return 1
-	}
-	return -1
 }
 
 // verl makes the policy of one of the modes.
@@ -102,11 +81,10 @@ func verl(k, stalenessPercent int, partial bool) func() Policy {
 
 func verlSpec(mode, alias, what string) method.Spec {
 	return method.Spec{
-		Name: "verl_" + mode, Aliases: []string{alias}, Group: "schedule", Unit: method.System,
+		Name: "verl_" + mode, Aliases: []string{alias},
 		Source: "verl docs/advance/fully_async.md, " + alias + ": " + what + "; experimental/fully_async_policy/fully_async_rollouter.py, fully_async_trainer.py",
 		Formula: "LIM = ⌊Rb·(1 + S)·K⌋\nAdmit = min(LIM - stale, LIM - queue, concurrency - run)\n" +
 			"Batch = Rb in the order of their end; publish every K updates",
-		Gradient: "none: a schedule chooses weights",
 		Example: "B = 64, K = 4, S = 0.5: LIM = 384\n" +
 			"256 trained per publication, so at most 128 samples are carried over\n" +
 			"S = 0: nothing is carried over, every sample is of the present version",

@@ -65,6 +65,24 @@ func batchFirst(v View) []*Sample {
 	return byID(v.Done[:v.Batch])
 }
 
+// batchWhole is a batch by ID, when all of it is done.
+func batchWhole(v View) []*Sample {
+	if len(v.Done) < v.Batch {
+		return nil
+	}
+	return byID(v.Done)[:v.Batch]
+}
+
+// batchStreamed is what is done of a batch, at least so many of what is missing.
+func batchStreamed(v View, micro int) []*Sample {
+	missing := v.Batch - v.Accumulated
+	k := min(len(v.Done), missing)
+	if k < min(micro, missing) {
+		return nil
+	}
+	return byID(v.Done[:k])
+}
+
 // Samples are the numbers of those that are in flight or wait for the learner, in
 // order: a driver can forget the others.
 func (c *Core) Samples() []int {

@@ -73,7 +73,7 @@ func (c Cluster) Apart() schedule.Config {
 
 // For is the configuration that a policy runs in.
 func (c Cluster) For(p schedule.Policy) schedule.Config {
-	if s, ok := p.(schedule.System); ok && s.Traits().Colocated {
+	if p.Traits().Colocated {
 		return c.Together()
 	}
 	return c.Apart()

@@ -47,10 +47,7 @@ func Simulate(config schedule.Config, policy schedule.Policy, law Law, seed uint
 	if err != nil {
 		return nil, err
 	}
-	e := engine{law: law, seed: seed, width: config.Group, workers: make([][]response, config.Workers), away: map[int]response{}, run: &Run{Config: config}}
-	if s, ok := policy.(schedule.System); ok {
-		e.width += s.Traits().Extra
-	}
+	e := engine{law: law, seed: seed, width: config.Group + policy.Traits().Extra, workers: make([][]response, config.Workers), away: map[int]response{}, run: &Run{Config: config}}
 	for {
 		c := core.Next()
 		if c.Kind == schedule.Stop {
