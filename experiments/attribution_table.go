@@ -5,43 +5,44 @@ import (
 	"strings"
 
 	"driftlab/experiments/measure"
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // AttributionTable shows which difference between two engines makes how much of
 // the gap between them.
-func AttributionTable(a *measure.Attribution) *results.Table {
-	t := &results.Table{
+func AttributionTable(a *measure.Attribution) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: fmt.Sprintf("Where the gap of %s to %s comes from: %s, task %s, seed %d", a.Rollout, a.Learner, a.Checkpoint, a.Task, a.Seed),
-		Columns: []results.TableColumn{{Name: "mechanism"}, {Name: "rollout"}, {Name: "learner"},
+		Columns: []figure.Column{{Name: "mechanism"}, {Name: "rollout"}, {Name: "learner"},
 			right("alone", "k3"), right("by routing", "k3"), right("removed", "k3"), right("share", "k3"),
 			right("alone", "|Δ|"), right("removed", "|Δ|"), right("share", "|Δ|")},
 		Note: attributionNote(a),
 	}
-	empty := results.Word("")
+	empty := figure.Word("")
 	for _, m := range a.Mechanisms {
-		routing, shares := results.Word("-"), [2]results.Cell{results.Word("-"), results.Word("-")}
+		routing, shares := figure.Word("-"), [2]figure.Cell{figure.Word("-"), figure.Word("-")}
 		if m.AloneReplayed != nil {
-			routing = results.Number(m.Alone.K3-m.AloneReplayed.K3, 2)
+			routing = figure.Number(m.Alone.K3-m.AloneReplayed.K3, 2)
 		}
 		if m.Shapley != nil && a.Total.K3 > 0 {
-			shares[0] = results.Percent(m.Shapley.K3/a.Total.K3, 0)
-			shares[1] = results.Percent(m.Shapley.MeanAbsDlogp/a.Total.MeanAbsDlogp, 0)
+			shares[0] = figure.Percent(m.Shapley.K3/a.Total.K3, 0)
+			shares[1] = figure.Percent(m.Shapley.MeanAbsDlogp/a.Total.MeanAbsDlogp, 0)
 		}
-		t.Add(results.Word(m.Name), results.Word(m.Rollout), results.Word(m.Learner),
-			results.Number(m.Alone.K3, 2), routing, results.Number(m.Removed.K3, 2), shares[0],
-			results.Number(m.Alone.MeanAbsDlogp, 2), results.Number(m.Removed.MeanAbsDlogp, 2), shares[1])
+		t.Add(figure.Word(m.Name), figure.Word(m.Rollout), figure.Word(m.Learner),
+			figure.Number(m.Alone.K3, 2), routing, figure.Number(m.Removed.K3, 2), shares[0],
+			figure.Number(m.Alone.MeanAbsDlogp, 2), figure.Number(m.Removed.MeanAbsDlogp, 2), shares[1])
 	}
 	if len(a.Mechanisms) > 1 {
-		t.Add(results.Word("interaction").As(results.Muted), empty, empty, results.Number(a.Interaction.K3, 2), empty, empty, empty,
-			results.Number(a.Interaction.MeanAbsDlogp, 2), empty, empty)
+		t.Add(figure.Word("interaction").As(figure.Muted), empty, empty, figure.Number(a.Interaction.K3, 2), empty, empty, empty,
+			figure.Number(a.Interaction.MeanAbsDlogp, 2), empty, empty)
 	}
-	routing := results.Word("-")
+	routing := figure.Word("-")
 	if a.Routing != nil {
-		routing = results.Number(a.Routing.K3, 2)
+		routing = figure.Number(a.Routing.K3, 2)
 	}
-	t.Add(results.Word("total").As(results.Strong), results.Word(a.Rollout), results.Word(a.Learner),
-		results.Number(a.Total.K3, 2), routing, empty, empty, results.Number(a.Total.MeanAbsDlogp, 2), empty, empty)
+	t.Add(figure.Word("total").As(figure.Strong), figure.Word(a.Rollout), figure.Word(a.Learner),
+		figure.Number(a.Total.K3, 2), routing, empty, empty, figure.Number(a.Total.MeanAbsDlogp, 2), empty, empty)
 	return t
 }
 
@@ -62,7 +63,7 @@ func attributionNote(a *measure.Attribution) string {
 	}
 	var pairs []string
 	for _, p := range a.Pairs[:min(listedPairs, len(a.Pairs))] {
-		pairs = append(pairs, fmt.Sprintf("%s with %s %s", p.A, p.B, results.FormatNumber(p.Interaction.K3, 2)))
+		pairs = append(pairs, fmt.Sprintf("%s with %s %s", p.A, p.B, figure.FormatNumber(p.Interaction.K3, 2)))
 	}
 	if len(pairs) > 0 {
 		note += "\nLargest interactions of two: " + strings.Join(pairs, ", ") + "."
@@ -71,20 +72,21 @@ func attributionNote(a *measure.Attribution) string {
 }
 
 // AttributionBars draws the parts of each mechanism, in k3.
-func AttributionBars(a *measure.Attribution) *results.Bars {
-	b := &results.Bars{Title: fmt.Sprintf("Where the gap of %s to %s comes from", a.Rollout, a.Learner), ValueLabel: "k3 (nats per token)"}
-	share := results.BarGroup{Name: "Shapley share"}
-	alone, removed := results.BarGroup{Name: "alone"}, results.BarGroup{Name: "removed"}
+func AttributionBars(a *measure.Attribution) *figure.Figure {
+	b := &figure.Figure{Kind: figure.Bars, Title: fmt.Sprintf("Where the gap of %s to %s comes from", a.Rollout, a.Learner), Y: figure.Axis{Label: "k3 (nats per token)"},
+		Note: "What each difference adds on its own, and what removing it from the whole saves."}
+	share := figure.Series{Name: "Shapley share"}
+	alone, removed := figure.Series{Name: "alone"}, figure.Series{Name: "removed"}
 	for _, m := range a.Mechanisms {
-		b.Categories = append(b.Categories, m.Name)
-		alone.Value, removed.Value = append(alone.Value, m.Alone.K3), append(removed.Value, m.Removed.K3)
+		b.Labels = append(b.Labels, m.Name)
+		alone.Y, removed.Y = append(alone.Y, m.Alone.K3), append(removed.Y, m.Removed.K3)
 		if m.Shapley != nil {
-			share.Value = append(share.Value, m.Shapley.K3)
+			share.Y = append(share.Y, m.Shapley.K3)
 		}
 	}
-	b.Groups = []results.BarGroup{alone, removed}
+	b.Series = []figure.Series{alone, removed}
 	if a.Exact {
-		b.Groups = []results.BarGroup{share, alone, removed}
+		b.Series = []figure.Series{share, alone, removed}
 	}
 	return b
 }

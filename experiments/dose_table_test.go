@@ -33,8 +33,8 @@ func TestDoseTable(t *testing.T) {
 		t.Errorf("reading:\n%s", text)
 	}
 	bars := DoseBars(d)
-	if strings.Join(bars.Categories, " ") != "noise head" || bars.Groups[0].Value[1] != 1e-6 || bars.Groups[1].Value[1] != 1e-4 || bars.Groups[2].Value[1] != 5e-5 ||
-		!math.IsNaN(bars.Groups[2].Value[0]) {
+	if strings.Join(bars.Labels, " ") != "noise head" || bars.Series[0].Y[1] != 1e-6 || bars.Series[1].Y[1] != 1e-4 || bars.Series[2].Y[1] != 5e-5 ||
+		!math.IsNaN(bars.Series[2].Y[0]) {
 		t.Errorf("bars %+v", bars)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"driftlab/experiments/measure"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/metrics"
 )
@@ -93,6 +93,6 @@ func GapIntervals(m *measure.Measurement) []GapInterval {
 }
 
 // intervalCell shows both ends of an interval.
-func intervalCell(i stats.Interval, end func(float64) results.Cell) results.Cell {
-	return results.Word(end(i.Low).Text + " to " + end(i.High).Text)
+func intervalCell(i stats.Interval, end func(float64) figure.Cell) figure.Cell {
+	return figure.Word(end(i.Low).Text + " to " + end(i.High).Text)
 }

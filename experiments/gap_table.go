@@ -7,37 +7,39 @@ import (
 	"strings"
 
 	"driftlab/experiments/measure"
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // GapTable shows the size of the gap of each pair of a measurement.
-func GapTable(m *measure.Measurement) *results.Table {
-	t := &results.Table{
+func GapTable(m *measure.Measurement) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d, %s", cmp.Or(m.Checkpoint, "random weights"), m.Task, m.Seed, sampleText(m)),
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"), right("95 %", ""),
+		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"), right("95 %", ""),
 			right("mean |Δ|", ""), right("max |Δ|", ""), right("max |Δp|", ""), right("1 - r", ""), right("chi²", ""), right("unequal", "")},
 		Note: "KL is exact, over the full vocabulary. The rest is of the sampled token: Δ is the difference of log-probs, Δp of probabilities, " +
 			"r their correlation. Unequal: tokens whose log-probs differ in any bit. 95 %: " + intervalNote,
 	}
 	for _, p := range m.Pairs {
 		g := p.Gap
-		kl := results.Word("-")
+		kl := figure.Word("-")
 		if g.HasExact {
-			kl = results.Number(g.ExactKL, 2)
+			kl = figure.Number(g.ExactKL, 2)
 		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(g.Tokens)), kl, results.Number(g.K3, 2),
-			intervalCell(k3Interval(&p), func(x float64) results.Cell { return results.Number(x, 2) }), results.Number(g.MeanAbsDlogp, 2), results.Number(g.MaxAbsDlogp, 2), results.Number(g.MaxAbsDp, 2),
-			results.Number(1-g.Pearson, 2), results.Number(g.Chi2Token, 2), results.Percent(g.Unequal, 1))
+		t.Add(figure.Word(p.Rollout), figure.Word(p.Learner), figure.Word(fmt.Sprint(g.Tokens)), kl, figure.Number(g.K3, 2),
+			intervalCell(k3Interval(&p), func(x float64) figure.Cell { return figure.Number(x, 2) }), figure.Number(g.MeanAbsDlogp, 2), figure.Number(g.MaxAbsDlogp, 2), figure.Number(g.MaxAbsDp, 2),
+			figure.Number(1-g.Pearson, 2), figure.Number(g.Chi2Token, 2), figure.Percent(g.Unequal, 1))
 	}
 	return t
 }
 
 // RouteTable shows the routing flips of each pair and what replay removes. It
 // has no rows for a dense model.
-func RouteTable(m *measure.Measurement) *results.Table {
-	t := &results.Table{
+func RouteTable(m *measure.Measurement) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "Routing flips, and what replaying the rollout engine's routes removes: " + sampleText(m),
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("flips per layer", ""), right("tokens flipped", ""),
+		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("flips per layer", ""), right("tokens flipped", ""),
 			right("|Δ| flipped", ""), right("|Δ| rest", ""), right("k3", ""), right("with replay", ""), right("removed", ""), right("95 %", ""), right("largest token", "")},
 		Note: "A flip is another set of experts in the learner than in the rollout engine. |Δ| flipped and rest: mean difference of log-probs over tokens with and without a flip. " +
 			"Largest token: its share of k3. Where it is large, other prompts give another share removed. 95 %: " + intervalNote,
@@ -47,16 +49,16 @@ func RouteTable(m *measure.Measurement) *results.Table {
 		if !g.HasRoutes || p.Replayed == nil {
 			continue
 		}
-		removed, between, largest, flipped := results.Word("-"), results.Word("-"), results.Word("-"), results.Word("-")
+		removed, between, largest, flipped := figure.Word("-"), figure.Word("-"), figure.Word("-"), figure.Word("-")
 		if g.K3 > 0 {
-			percent := func(x float64) results.Cell { return results.Percent(x, 0) }
+			percent := func(x float64) figure.Cell { return figure.Percent(x, 0) }
 			removed, between, largest = percent(1-p.Replayed.K3/g.K3), intervalCell(removedInterval(&p), percent), percent(largestToken(&p))
 		}
 		if g.FlipToken > 0 {
-			flipped = results.Number(g.FlippedAbsDlogp, 2)
+			flipped = figure.Number(g.FlippedAbsDlogp, 2)
 		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(g.Tokens)), results.Percent(g.FlipRoute, 2), results.Percent(g.FlipToken, 2),
-			flipped, results.Number(g.RestAbsDlogp, 2), results.Number(g.K3, 2), results.Number(p.Replayed.K3, 2), removed, between, largest)
+		t.Add(figure.Word(p.Rollout), figure.Word(p.Learner), figure.Word(fmt.Sprint(g.Tokens)), figure.Percent(g.FlipRoute, 2), figure.Percent(g.FlipToken, 2),
+			flipped, figure.Number(g.RestAbsDlogp, 2), figure.Number(g.K3, 2), figure.Number(p.Replayed.K3, 2), removed, between, largest)
 	}
 	return t
 }
@@ -64,10 +66,11 @@ func RouteTable(m *measure.Measurement) *results.Table {
 // FlipTable shows the routing flips of each pair by layer, token and response,
 // and what is left when the learner replays the rollout engine's expert ids, or
 // ids and gate values. It has no rows for a dense model.
-func FlipTable(m *measure.Measurement) *results.Table {
-	t := &results.Table{
+func FlipTable(m *measure.Measurement) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "Routing flips by layer, token and response, and replay with and without gates",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, {Name: "by layer"}, right("tokens", ""), right("responses", ""),
+		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, {Name: "by layer"}, right("tokens", ""), right("responses", ""),
 			right("KL", "nats"), right("ids replayed", "nats"), right("ids and gates", "nats")},
 		Note: "By layer: share of tokens whose set of experts differs, from the first layer on. Tokens, responses: share with a flip anywhere. " +
 			"Ids replayed: the learner weighs the recorded experts itself (R3); ids and gates: by the recorded values.",
@@ -79,20 +82,21 @@ func FlipTable(m *measure.Measurement) *results.Table {
 		}
 		var layers []string
 		for _, f := range g.FlipLayer {
-			layers = append(layers, results.Percent(f, 2).Text)
+			layers = append(layers, figure.Percent(f, 2).Text)
 		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(strings.Join(layers, " ")), results.Percent(g.FlipToken, 2),
-			results.Percent(g.FlipSequence, 1), results.Number(g.ExactKL, 2), results.Number(p.Replayed.ExactKL, 2), results.Number(p.ReplayedGates.ExactKL, 2))
+		t.Add(figure.Word(p.Rollout), figure.Word(p.Learner), figure.Word(strings.Join(layers, " ")), figure.Percent(g.FlipToken, 2),
+			figure.Percent(g.FlipSequence, 1), figure.Number(g.ExactKL, 2), figure.Number(p.Replayed.ExactKL, 2), figure.Number(p.ReplayedGates.ExactKL, 2))
 	}
 	return t
 }
 
 // RetentionTable shows what a compressed KV cache makes of the gap and what
 // replaying its masks removes. It has no rows where nothing is compressed.
-func RetentionTable(m *measure.Measurement) *results.Table {
-	t := &results.Table{
+func RetentionTable(m *measure.Measurement) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "Compressed KV cache, and what replaying its retention masks removes",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept", ""), right("k3", ""), right("mean |Δ|", ""), right("KL", ""),
+		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("kept", ""), right("k3", ""), right("mean |Δ|", ""), right("KL", ""),
 			right("k3 with replay", ""), right("mean |Δ| with replay", ""), right("unequal with replay", "")},
 		Note: "Kept: share of the positions up to its own that a response token saw. With replay the learner attends to the same positions (retention.replay).",
 	}
@@ -100,18 +104,19 @@ func RetentionTable(m *measure.Measurement) *results.Table {
 		if p.Shadow == nil {
 			continue
 		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Percent(p.Retained, 1), results.Number(p.Gap.K3, 2), results.Number(p.Gap.MeanAbsDlogp, 2),
-			results.Number(p.Gap.ExactKL, 2), results.Number(p.Shadow.K3, 2), results.Number(p.Shadow.MeanAbsDlogp, 2), results.Percent(p.Shadow.Unequal, 1))
+		t.Add(figure.Word(p.Rollout), figure.Word(p.Learner), figure.Percent(p.Retained, 1), figure.Number(p.Gap.K3, 2), figure.Number(p.Gap.MeanAbsDlogp, 2),
+			figure.Number(p.Gap.ExactKL, 2), figure.Number(p.Shadow.K3, 2), figure.Number(p.Shadow.MeanAbsDlogp, 2), figure.Percent(p.Shadow.Unequal, 1))
 	}
 	return t
 }
 
 // KeptMassTable shows the self-test of recorded log-probs. It has no rows where
 // nothing shapes the distribution that is sampled.
-func KeptMassTable(m *measure.Measurement) *results.Table {
-	t := &results.Table{
+func KeptMassTable(m *measure.Measurement) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "Self-test: do the recorded log-probs belong to what was sampled?",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("kept mass", ""), right("E[ratio], due", ""), right("mean ratio", ""),
+		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("kept mass", ""), right("E[ratio], due", ""), right("mean ratio", ""),
 			right("std. error", ""), right("holds", "")},
 		Note: "Kept mass: what top-p and top-k leave of the rollout engine's policy. Due: the learner's mass on the sampled support, which the ratio of its " +
 			"probability\nto the recorded one averages to if that is the law the tokens were drawn from. Raw log-probs fail here.",
@@ -121,22 +126,23 @@ func KeptMassTable(m *measure.Measurement) *results.Table {
 		if k == nil {
 			continue
 		}
-		verdict := results.Word("yes")
+		verdict := figure.Word("yes")
 		if !k.Holds {
-			verdict = results.Word("no").As(results.Strong)
+			verdict = figure.Word("no").As(figure.Strong)
 		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Number(k.Kept, 4), results.Number(k.Expected, 4), results.Number(k.Ratio, 4),
-			results.Number(k.StdErr, 2), verdict)
+		t.Add(figure.Word(p.Rollout), figure.Word(p.Learner), figure.Number(k.Kept, 4), figure.Number(k.Expected, 4), figure.Number(k.Ratio, 4),
+			figure.Number(k.StdErr, 2), verdict)
 	}
 	return t
 }
 
 // SpeculativeTable shows what became of drafted tokens, and what verification
 // and the recorded log-probs make of the gap. It has no rows without drafts.
-func SpeculativeTable(m *measure.Measurement) *results.Table {
-	t := &results.Table{
+func SpeculativeTable(m *measure.Measurement) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "Speculative decoding",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("drafts", ""), right("accepted", ""), right("1 - TV", ""), right("accepted length", ""),
+		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("drafts", ""), right("accepted", ""), right("1 - TV", ""), right("accepted length", ""),
 			right("tokens per pass", ""), right("cost", ""), right("speed", ""), right("law shift", ""), right("mislabelled", ""), right("k3 recorded", ""), right("k3 verifier", ""), right("k3 law", "")},
 		Note: "1 - TV: the acceptance that exact verification has on average. Speed: predicted. Law shift: total variation of the emitted tokens' law and the verifier's. " +
 			"Mislabelled: mean |Δ| of the recorded log-prob and the law's, nats. k3: of the learner to what was recorded, to the verifier, to the law.",
@@ -146,31 +152,32 @@ func SpeculativeTable(m *measure.Measurement) *results.Table {
 		if s == nil {
 			continue
 		}
-		t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(s.Draft)), results.Percent(s.Acceptance, 1), results.Percent(1-s.TV, 1),
-			results.Number(s.AcceptedLength, 3), results.Number(s.TokensPerPass, 3), results.Number(s.Cost, 3), results.Number(s.Speedup, 3), results.Number(s.LawTV, 2),
-			results.Number(s.Mislabelled, 2), results.Number(p.Gap.K3, 2), results.Number(s.Verifier.K3, 2), results.Number(s.Law.K3, 2))
+		t.Add(figure.Word(p.Rollout), figure.Word(p.Learner), figure.Word(fmt.Sprint(s.Draft)), figure.Percent(s.Acceptance, 1), figure.Percent(1-s.TV, 1),
+			figure.Number(s.AcceptedLength, 3), figure.Number(s.TokensPerPass, 3), figure.Number(s.Cost, 3), figure.Number(s.Speedup, 3), figure.Number(s.LawTV, 2),
+			figure.Number(s.Mislabelled, 2), figure.Number(p.Gap.K3, 2), figure.Number(s.Verifier.K3, 2), figure.Number(s.Law.K3, 2))
 	}
 	return t
 }
 
 // GapBars draws k3 of each pair, with the router free and with routes replayed.
-func GapBars(m *measure.Measurement) *results.Bars {
-	b := &results.Bars{Title: "Gap at equal weights", ValueLabel: "k3 (nats per token)", Log: true}
-	free, replayed := results.BarGroup{Name: "routers free"}, results.BarGroup{Name: "routes replayed (R3)"}
+func GapBars(m *measure.Measurement) *figure.Figure {
+	b := &figure.Figure{Kind: figure.Bars, Title: "Gap at equal weights", Y: figure.Axis{Label: "k3 (nats per token)", Log: true},
+		Note: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."}
+	free, replayed := figure.Series{Name: "routers free"}, figure.Series{Name: "routes replayed (R3)"}
 	for _, p := range m.Pairs {
-		b.Categories = append(b.Categories, p.Rollout+" → "+p.Learner)
-		free.Value = append(free.Value, p.Gap.K3)
+		b.Labels = append(b.Labels, p.Rollout+" → "+p.Learner)
+		free.Y = append(free.Y, p.Gap.K3)
 		if p.Replayed != nil {
-			replayed.Value = append(replayed.Value, p.Replayed.K3)
+			replayed.Y = append(replayed.Y, p.Replayed.K3)
 		} else {
-			replayed.Value = append(replayed.Value, math.NaN())
+			replayed.Y = append(replayed.Y, math.NaN())
 		}
 	}
-	b.Groups = []results.BarGroup{free, replayed}
+	b.Series = []figure.Series{free, replayed}
 	return b
 }
 
 // right is a column of figures, aligned at the right; unit may be empty.
-func right(name, unit string) results.TableColumn {
-	return results.TableColumn{Name: name, Unit: unit, Align: results.Right}
+func right(name, unit string) figure.Column {
+	return figure.Column{Name: name, Unit: unit, Align: figure.Right}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -53,7 +54,7 @@ func (o ArmOutcome) DegradedOrCollapsed() (n, of int) {
 }
 
 // Verdict is the outcome in words.
-func (o ArmOutcome) Verdict() results.Cell { return results.Verdict(o.Verdicts) }
+func (o ArmOutcome) Verdict() figure.Cell { return results.Verdict(o.Verdicts) }
 
 // Outcomes judges every arm.
 func (h *HeadlineResult) Outcomes() []ArmOutcome {

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/experiments/sweep"
 	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // judged is the figure the headline is told by: the pass rate of the current
@@ -39,7 +40,7 @@ func (h *HeadlineResult) groups(part HeadlinePart) []results.RunGroup {
 // Markdown is the headline's tables as text.
 func (h *HeadlineResult) Markdown() string {
 	text := "# Headline\n\n" + h.lead() + "\n"
-	tables := []*results.Table{h.OutcomeTable(nil), h.CorrectionTable(), GapTable(h.Gap), RouteTable(h.Gap)}
+	tables := []*figure.Figure{h.OutcomeTable(nil), h.CorrectionTable(), GapTable(h.Gap), RouteTable(h.Gap)}
 	for _, t := range tables {
 		if len(t.Rows) > 0 {
 			text += "\n" + t.Markdown()
@@ -50,13 +51,13 @@ func (h *HeadlineResult) Markdown() string {
 
 // chart draws the pass rate of the arms of a part. Its heading says what they
 // share, so the lines are named by their methods.
-func (h *HeadlineResult) chart(part HeadlinePart) results.Chart {
+func (h *HeadlineResult) chart(part HeadlinePart) figure.Figure {
 	groups := h.groups(part)
 	for i := range groups {
 		_, groups[i].Name = titleParts(groups[i].Name)
 	}
 	c := results.ChartOf(groups, judged, nil)
-	c.Title, c.Metric, c.YLabel, c.YRange = partTitles[part], "", "pass rate", [2]float64{0, 1}
+	c.Title, c.Metric, c.Y = partTitles[part], "", figure.Axis{Label: "pass rate", High: 1}
 	return c
 }
 
@@ -81,10 +82,10 @@ func slot(title string) int {
 }
 
 // Picture is the headline as one figure: a chart for each part.
-func (h *HeadlineResult) Picture() results.Figure {
-	p := &results.Panels{Title: "Old rollouts and a coarse router, and what holds", Columns: 2}
+func (h *HeadlineResult) Picture() *figure.Figure {
+	p := &figure.Figure{Kind: figure.Multiples, Title: "Old rollouts and a coarse router, and what holds"}
 	for _, part := range h.parts() {
-		p.Charts = append(p.Charts, h.chart(part))
+		p.Parts = append(p.Parts, h.chart(part))
 	}
 	return p
 }
@@ -104,7 +105,7 @@ func (h *HeadlineResult) Report(published []ArmOutcome, glossary []results.Term)
 	gap := results.Section{Heading: "The gap at equal weights", Blocks: []results.Block{
 		results.Prose("One engine samples, the other scores the same tokens with the **same weights**. Nothing is trained. " +
 			"Whatever differs is due to the number formats and the order of sums that the two engines declare."),
-		results.Drawing{Figure: bars, Caption: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."},
+		bars,
 		GapTable(h.Gap),
 	}}
 	if t := RouteTable(h.Gap); len(t.Rows) > 0 {
@@ -113,7 +114,7 @@ func (h *HeadlineResult) Report(published []ArmOutcome, glossary []results.Term)
 	story := results.Section{Heading: "What falls, and what holds"}
 	for _, part := range h.parts() {
 		c := h.chart(part)
-		c.Caption = partProse[part]
+		c.Note = partProse[part]
 		story.Blocks = append(story.Blocks, &c)
 	}
 	story.Blocks = append(story.Blocks, h.OutcomeTable(published), h.CorrectionTable())

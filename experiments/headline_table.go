@@ -5,21 +5,22 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
 // OutcomeTable shows every arm with its seeds, and beside it what the same arm
 // of published outcomes came to, if there are any.
-func (h *HeadlineResult) OutcomeTable(published []ArmOutcome) *results.Table {
+func (h *HeadlineResult) OutcomeTable(published []ArmOutcome) *figure.Figure {
 	return outcomeTable(h.Arms, h.Outcomes(), published)
 }
 
-func outcomeTable(arms []HeadlineArm, outcomes, published []ArmOutcome) *results.Table {
-	t := &results.Table{
+func outcomeTable(arms []HeadlineArm, outcomes, published []ArmOutcome) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "What became of the pass rate",
-		Columns: []results.TableColumn{{Name: "run"}, right("final", "mean"), right("lowest", ""), right("minus equal engines", ""), right("95 %", ""),
+		Columns: []figure.Column{{Name: "run"}, right("final", "mean"), right("lowest", ""), right("minus equal engines", ""), right("95 %", ""),
 			right("whole run", ""), right("95 %", ""), right("fell", "")},
 		Note: "Pass rate of the current weights on held-out prompts, sampled in the learner's engine; final is the mean of the last three evaluations. " +
 			"The differences are paired by seed: at the end, and of the means over the whole run; intervals by Student's t, cut to the differences that two pass rates can have. " +
@@ -33,19 +34,19 @@ func outcomeTable(arms []HeadlineArm, outcomes, published []ArmOutcome) *results
 	for i, o := range outcomes {
 		if arms[i].Part != part {
 			part = arms[i].Part
-			t.Add(append([]results.Cell{results.Word(partTitles[part]).As(results.Muted)}, make([]results.Cell, len(t.Columns)-1)...)...)
+			t.Add(append([]figure.Cell{figure.Word(partTitles[part]).As(figure.Muted)}, make([]figure.Cell, len(t.Columns)-1)...)...)
 		}
-		row := []results.Cell{results.Word(o.Title)}
+		row := []figure.Cell{figure.Word(o.Title)}
 		if len(o.Final) > 0 {
-			row = append(row, results.Word(fmt.Sprintf("%.2f", stats.Average(o.Final))), results.Word(fmt.Sprintf("%.2f", slices.Min(o.Final))))
+			row = append(row, figure.Word(fmt.Sprintf("%.2f", stats.Average(o.Final))), figure.Word(fmt.Sprintf("%.2f", slices.Min(o.Final))))
 		} else {
-			row = append(row, o.Verdict(), results.Cell{})
+			row = append(row, o.Verdict(), figure.Cell{})
 		}
 		if d := o.MinusEqual; d != nil {
 			row = append(row, signed(d.Final), between(d.Final), signed(d.Mean), between(d.Mean),
-				results.Word(fmt.Sprintf("%d of %d", d.Degraded, d.Final.N)))
+				figure.Word(fmt.Sprintf("%d of %d", d.Degraded, d.Final.N)))
 		} else {
-			row = append(row, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{}, results.Cell{})
+			row = append(row, figure.Cell{}, figure.Cell{}, figure.Cell{}, figure.Cell{}, figure.Cell{})
 		}
 		if len(published) > 0 {
 			row = append(row, publishedCells(published, o.Name)...)
@@ -56,24 +57,25 @@ func outcomeTable(arms []HeadlineArm, outcomes, published []ArmOutcome) *results
 }
 
 // publishedCells are the last two columns of a row.
-func publishedCells(published []ArmOutcome, name string) []results.Cell {
+func publishedCells(published []ArmOutcome, name string) []figure.Cell {
 	for _, p := range published {
 		if p.Name == name && p.MinusEqual != nil {
-			return []results.Cell{signed(p.MinusEqual.Final), between(p.MinusEqual.Final)}
+			return []figure.Cell{signed(p.MinusEqual.Final), between(p.MinusEqual.Final)}
 		}
 	}
-	return make([]results.Cell, 2)
+	return make([]figure.Cell, 2)
 }
 
 // CorrectionTable compares what every arm came to with the uncorrected arm of its part.
-func (h *HeadlineResult) CorrectionTable() *results.Table {
+func (h *HeadlineResult) CorrectionTable() *figure.Figure {
 	return correctionTable(h.Arms, h.Outcomes())
 }
 
-func correctionTable(arms []HeadlineArm, outcomes []ArmOutcome) *results.Table {
-	t := &results.Table{
+func correctionTable(arms []HeadlineArm, outcomes []ArmOutcome) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "What a correction brings",
-		Columns: []results.TableColumn{{Name: "run"}, right("fell", ""), right("95 %", ""), right("p", ""),
+		Columns: []figure.Column{{Name: "run"}, right("fell", ""), right("95 %", ""), right("p", ""),
 			right("minus uncorrected", ""), right("95 %", ""), right("p", ""), right("would find", "")},
 		Note: "Fell: as above, with the interval of Clopper and Pearson and the p of Fisher's exact test against the uncorrected run. " +
 			"Minus uncorrected: paired by seed, at the end; interval as above, p of the exact sign-flip permutation. " +
@@ -95,31 +97,31 @@ func correctionTable(arms []HeadlineArm, outcomes []ArmOutcome) *results.Table {
 		}
 		n, of := o.DegradedOrCollapsed()
 		share := stats.ClopperPearson(n, of)
-		row := []results.Cell{results.Word(o.Title), results.Word(fmt.Sprintf("%d of %d", n, of)),
-			results.Word(fmt.Sprintf("%.0f%% to %.0f%%", 100*share.Low, 100*share.High))}
+		row := []figure.Cell{figure.Word(o.Title), figure.Word(fmt.Sprintf("%d of %d", n, of)),
+			figure.Word(fmt.Sprintf("%.0f%% to %.0f%%", 100*share.Low, 100*share.High))}
 		if d := o.MinusUncorrected; len(d) > 0 {
 			bare := outcomes[uncorrected(arms, arms[i])]
-			mean, found := stats.T(d).WithinShares(o.Final, bare.Final), results.Cell{}
+			mean, found := stats.T(d).WithinShares(o.Final, bare.Final), figure.Cell{}
 			if len(d) > 1 {
-				found = results.Word(fmt.Sprintf("%.2f", stats.SmallestEffect(stats.Deviation(d), len(d))))
+				found = figure.Word(fmt.Sprintf("%.2f", stats.SmallestEffect(stats.Deviation(d), len(d))))
 			}
 			row = append(row, probability(fisher[i]), signed(mean), between(mean), probability(flip[i]), found)
 		}
-		t.Add(append(row, make([]results.Cell, len(t.Columns)-len(row))...)...)
+		t.Add(append(row, make([]figure.Cell, len(t.Columns)-len(row))...)...)
 	}
 	return t
 }
 
 // probability is a p-value.
-func probability(p float64) results.Cell { return results.Word(fmt.Sprintf("%.3f", p)) }
+func probability(p float64) figure.Cell { return figure.Word(fmt.Sprintf("%.3f", p)) }
 
 // signed is a difference of pass rates.
-func signed(i stats.Interval) results.Cell { return results.Word(fmt.Sprintf("%+.2f", i.Estimate)) }
+func signed(i stats.Interval) figure.Cell { return figure.Word(fmt.Sprintf("%+.2f", i.Estimate)) }
 
 // between is an interval of differences, empty if there is none.
-func between(i stats.Interval) results.Cell {
+func between(i stats.Interval) figure.Cell {
 	if i.N < 2 {
-		return results.Cell{}
+		return figure.Cell{}
 	}
-	return results.Word(fmt.Sprintf("%+.2f to %+.2f", i.Low, i.High))
+	return figure.Word(fmt.Sprintf("%+.2f to %+.2f", i.Low, i.High))
 }

@@ -4,24 +4,25 @@ import (
 	"strings"
 
 	"driftlab/engine"
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // PresetTable shows every preset of numerics, and what the others leave open:
 // whether a row depends on its batch, and a token on being decoded by itself.
-func PresetTable() *results.Table {
-	t := &results.Table{
+func PresetTable() *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "Presets of numerics",
-		Columns: []results.TableColumn{{Name: "preset"}, {Name: "weights"}, {Name: "inputs"}, {Name: "activations"}, {Name: "sums in"}, {Name: "kv cache"},
+		Columns: []figure.Column{{Name: "preset"}, {Name: "weights"}, {Name: "inputs"}, {Name: "activations"}, {Name: "sums in"}, {Name: "kv cache"},
 			{Name: "router"}, {Name: "head"}, {Name: "order of sums"}, {Name: "attention"}, {Name: "batch-invariant"}, {Name: "decodes as it prefills"}},
 		Note: "A recipe takes a preset, or a mapping that starts from one: {base: bf16, head: fp32}. Two engines with equal numerics agree bit for bit\n" +
 			"if they are batch-invariant and decode as they prefill. simulate methods rollout.numerics has every field.",
 	}
-	answer := func(yes bool) results.Cell {
+	answer := func(yes bool) figure.Cell {
 		if yes {
-			return results.Word("yes")
+			return figure.Word("yes")
 		}
-		return results.Word("no").As(results.Strong)
+		return figure.Word("no").As(figure.Strong)
 	}
 	for _, n := range engine.Presets() {
 		var orders []string
@@ -31,18 +32,18 @@ func PresetTable() *results.Table {
 		if n.ExpertParallel != (engine.ExpertParallel{}) {
 			orders = append(orders, "experts "+n.ExpertParallel.String())
 		}
-		t.Add(results.Word(n.Name).As(results.Strong), results.Word(n.Weights.String()), mutedIf(n.Inputs.String(), n.Weights.String()),
-			mutedIf(n.Activations.String(), n.Inputs.String()), results.Word(n.Accumulator.String()), mutedIf(n.KVCache.String(), n.Activations.String()),
-			mutedIf(n.Router.String(), n.Activations.String()), mutedIf(n.Head.String(), n.Activations.String()), results.Word(strings.Join(orders, ", ")),
-			results.Word(n.Attention.String()), answer(n.BatchInvariant()), answer(n.Attention.PrefillIsDecode()))
+		t.Add(figure.Word(n.Name).As(figure.Strong), figure.Word(n.Weights.String()), mutedIf(n.Inputs.String(), n.Weights.String()),
+			mutedIf(n.Activations.String(), n.Inputs.String()), figure.Word(n.Accumulator.String()), mutedIf(n.KVCache.String(), n.Activations.String()),
+			mutedIf(n.Router.String(), n.Activations.String()), mutedIf(n.Head.String(), n.Activations.String()), figure.Word(strings.Join(orders, ", ")),
+			figure.Word(n.Attention.String()), answer(n.BatchInvariant()), answer(n.Attention.PrefillIsDecode()))
 	}
 	return t
 }
 
 // mutedIf is a text, muted where it says what its neighbour says.
-func mutedIf(text, neighbour string) results.Cell {
+func mutedIf(text, neighbour string) figure.Cell {
 	if text == neighbour {
-		return results.Word(text).As(results.Muted)
+		return figure.Word(text).As(figure.Muted)
 	}
-	return results.Word(text)
+	return figure.Word(text)
 }

@@ -6,24 +6,26 @@ import (
 
 	runner "driftlab/experiments/run"
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method/schedule/simulation"
 )
 
 // ScheduleTables are the figures of a system beside the synchronous loop's, the lag of
 // its samples, and its speed-up by each definition.
-func ScheduleTables(r simulation.Report) []*results.Table {
+func ScheduleTables(r simulation.Report) []*figure.Figure {
 	config := r.Run.Config
-	t := &results.Table{
+	t := &figure.Figure{
+		Kind: figure.Table,
 		Title: fmt.Sprintf("%s: engines %d x %d devices, %d slots each; %d devices train; %d x %d responses per update, %d updates", r.Policy,
 			config.Workers, config.Engine, config.Slots, config.Trainers, config.Batch, config.Group, len(r.Run.Updates)),
-		Columns: []results.TableColumn{{Name: "figure"}, {Name: r.Policy, Align: results.Right}, {Name: "sync", Align: results.Right}, {Name: "meaning"}},
+		Columns: []figure.Column{{Name: "figure"}, {Name: r.Policy, Align: figure.Right}, {Name: "sync", Align: figure.Right}, {Name: "meaning"}},
 	}
 	row := func(name, meaning string, of func(simulation.Figures) float64) {
-		t.Add(results.Word(name), results.Number(of(r.Figures), 4), results.Number(of(r.Synchronous), 4), results.Word(meaning).As(results.Muted))
+		t.Add(figure.Word(name), figure.Number(of(r.Figures), 4), figure.Number(of(r.Synchronous), 4), figure.Word(meaning).As(figure.Muted))
 	}
 	whole := func(name, meaning string, of func(simulation.Figures) int) {
-		t.Add(results.Word(name), results.Word(fmt.Sprint(of(r.Figures))), results.Word(fmt.Sprint(of(r.Synchronous))), results.Word(meaning).As(results.Muted))
+		t.Add(figure.Word(name), figure.Word(fmt.Sprint(of(r.Figures))), figure.Word(fmt.Sprint(of(r.Synchronous))), figure.Word(meaning).As(figure.Muted))
 	}
 	row("makespan_s", "all updates, fill and drain included", func(f simulation.Figures) float64 { return f.Seconds })
 	row("throughput_tokens_per_s", "trained response tokens", func(f simulation.Figures) float64 { return f.Throughput })
@@ -43,13 +45,13 @@ func ScheduleTables(r simulation.Report) []*results.Table {
 	if r.Run.Stuck {
 		t.Note = "The run stopped short: nothing under way will ever end."
 	}
-	return []*results.Table{t, lagTable(r.LagHistogram), speedupTable(r.Speedup)}
+	return []*figure.Figure{t, lagTable(r.LagHistogram), speedupTable(r.Speedup)}
 }
 
 // lagTable is the lag histogram.
-func lagTable(histogram []int) *results.Table {
-	t := &results.Table{Title: "Lag of trained samples", Columns: []results.TableColumn{
-		{Name: "lag", Unit: "versions", Align: results.Right}, {Name: "samples", Align: results.Right}, {Name: ""},
+func lagTable(histogram []int) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Lag of trained samples", Columns: []figure.Column{
+		{Name: "lag", Unit: "versions", Align: figure.Right}, {Name: "samples", Align: figure.Right}, {Name: ""},
 	}}
 	most := 0
 	for _, n := range histogram {
@@ -58,23 +60,23 @@ func lagTable(histogram []int) *results.Table {
 	const width = 40
 	for lag, n := range histogram {
 		if n > 0 {
-			t.Add(results.Word(fmt.Sprint(lag)), results.Word(fmt.Sprint(n)), results.Word(strings.Repeat("#", max(1, n*width/most))).As(results.Muted))
+			t.Add(figure.Word(fmt.Sprint(lag)), figure.Word(fmt.Sprint(n)), figure.Word(strings.Repeat("#", max(1, n*width/most))).As(figure.Muted))
 		}
 	}
 	return t
 }
 
 // speedupTable is the speed-up under each definition.
-func speedupTable(s simulation.Speedup) *results.Table {
-	t := &results.Table{Title: "Speed-up over the synchronous loop, by definition", Note: simulation.Incomparable, Columns: []results.TableColumn{
-		{Name: "definition"}, {Name: "times", Align: results.Right}, {Name: "means"},
+func speedupTable(s simulation.Speedup) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Speed-up over the synchronous loop, by definition", Note: simulation.Incomparable, Columns: []figure.Column{
+		{Name: "definition"}, {Name: "times", Align: figure.Right}, {Name: "means"},
 	}}
 	row := func(name, means string, v float64) {
-		cell := results.Number(v, 3)
+		cell := figure.Number(v, 3)
 		if v == 0 {
-			cell = results.Word("-")
+			cell = figure.Word("-")
 		}
-		t.Add(results.Word(name), cell, results.Word(means).As(results.Muted))
+		t.Add(figure.Word(name), cell, figure.Word(means).As(figure.Muted))
 	}
 	row("equal trained tokens", "trained response tokens per second, same devices, all costs paid", s.EqualTokens)
 	row("AReaL", "hours for as many updates, against its own synchronous run on the same division", s.AReaL)
@@ -89,7 +91,7 @@ func speedupTable(s simulation.Speedup) *results.Table {
 }
 
 // ScheduleTimeline draws the first updates of a system.
-func ScheduleTimeline(r simulation.Report) *results.Timeline {
+func ScheduleTimeline(r simulation.Report) *figure.Figure {
 	const updates = 8
 	config := r.Run.Config
 	until := r.Run.Makespan

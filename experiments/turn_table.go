@@ -5,23 +5,24 @@ import (
 
 	"driftlab/experiments/measure"
 	"driftlab/precision/elementary"
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // TurnTable shows the gap of each pair turn by turn. It has no rows where no
 // response has a second turn, as for a task without a tool.
-func TurnTable(m *measure.Measurement) *results.Table {
-	t := &results.Table{
+func TurnTable(m *measure.Measurement) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "Gap by turn: before, between and behind what a tool wrote",
-		Columns: []results.TableColumn{{Name: "rollout"}, {Name: "learner"}, right("turn", ""), right("responses", ""), right("tokens", ""),
+		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("turn", ""), right("responses", ""), right("tokens", ""),
 			right("geo-mean p", ""), right("mean |Δ|", ""), right("first token", ""), right("max |Δ|", ""), right("k3", "")},
 		Note: "Tokens the policy wrote. Turn 0 comes before the first call's reply, turn k behind the k-th. Geo-mean p: exp of the mean log-prob in the rollout engine. First token: mean |Δ| of the turn's first.",
 	}
 	for _, p := range m.Pairs {
 		for _, g := range p.Turns {
-			t.Add(results.Word(p.Rollout), results.Word(p.Learner), results.Word(fmt.Sprint(g.Turn)), results.Word(fmt.Sprint(g.Sequences)),
-				results.Word(fmt.Sprint(g.Tokens)), results.Number(elementary.Exp(g.MeanLogp), 3), results.Number(g.MeanAbsDlogp, 2),
-				results.Number(g.FirstAbsDlogp, 2), results.Number(g.MaxAbsDlogp, 2), results.Number(g.K3, 2))
+			t.Add(figure.Word(p.Rollout), figure.Word(p.Learner), figure.Word(fmt.Sprint(g.Turn)), figure.Word(fmt.Sprint(g.Sequences)),
+				figure.Word(fmt.Sprint(g.Tokens)), figure.Number(elementary.Exp(g.MeanLogp), 3), figure.Number(g.MeanAbsDlogp, 2),
+				figure.Number(g.FirstAbsDlogp, 2), figure.Number(g.MaxAbsDlogp, 2), figure.Number(g.K3, 2))
 		}
 	}
 	return t

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -18,7 +19,7 @@ type RunGroup struct {
 	// Name is the recipe's; where two recipes share it, the first line in which
 	// they differ is added.
 	Name string
-	// Slot is the group's colour as Arm.Slot; 0 takes the group's place.
+	// Slot is the group's colour as Series.Slot; 0 takes the group's place.
 	Slot int
 	// Runs are in the order of their seeds, one for each.
 	Runs []*record.Record
@@ -88,14 +89,14 @@ func groupName(r *record.Record, body string, groups []RunGroup, bodies []string
 
 // Arm is the group's line in a chart of the metric; it has no seeds if no run
 // logged the metric.
-func (g *RunGroup) Arm(metric string) Arm {
-	arm := Arm{Name: g.Name}
+func (g *RunGroup) Arm(metric string) figure.Series {
+	arm := figure.Series{Name: g.Name}
 	for _, r := range g.Runs {
 		c := r.Column(metric)
 		if c == nil {
 			continue
 		}
-		curve := Curve{Name: fmt.Sprintf("seed %d", r.Seed), X: make([]float64, len(c.Step)), Y: c.Value}
+		curve := figure.Series{Name: fmt.Sprintf("seed %d", r.Seed), X: make([]float64, len(c.Step)), Y: c.Value}
 		for i, s := range c.Step {
 			curve.X[i] = float64(s)
 		}
@@ -111,19 +112,19 @@ const mostShown, mostFolded = 5000, 2000
 // ChartOf draws a metric for all groups; groups that never logged it are left
 // out and the others keep their colour. The y axis is chosen by the data:
 // shares of prompts from 0 to 1, and decades for a gap that spans more than two.
-func ChartOf(groups []RunGroup, metric string, terms []Term) Chart {
+func ChartOf(groups []RunGroup, metric string, terms []Term) figure.Figure {
 	return chartOf(groups, metric, terms, (*RunGroup).Arm)
 }
 
 // chartOf is ChartOf with lines made by arm.
-func chartOf(groups []RunGroup, metric string, terms []Term, arm func(g *RunGroup, metric string) Arm) Chart {
-	c := Chart{Title: titleOf(metric, terms), Metric: metric, XLabel: "step", Most: mostShown}
+func chartOf(groups []RunGroup, metric string, terms []Term, arm func(g *RunGroup, metric string) figure.Series) figure.Figure {
+	c := figure.Figure{Kind: figure.Lines, Title: titleOf(metric, terms), Metric: metric, X: figure.Axis{Label: "step"}, Most: mostShown}
 	if c.Title == metric {
 		c.Metric = ""
 	}
 	for _, t := range terms {
 		if t.Name == metric {
-			c.YLabel = t.Unit
+			c.Y.Label = t.Unit
 		}
 	}
 	low, high, least := 0.0, 0.0, 0.0
@@ -136,7 +137,7 @@ func chartOf(groups []RunGroup, metric string, terms []Term, arm func(g *RunGrou
 		if arm.Slot = groups[i].Slot; arm.Slot == 0 {
 			arm.Slot = i + 1
 		}
-		c.Arms = append(c.Arms, arm)
+		c.Series = append(c.Series, arm)
 		for _, s := range arm.Seeds {
 			for _, y := range s.Y {
 				if !finite(y) {
@@ -154,9 +155,9 @@ func chartOf(groups []RunGroup, metric string, terms []Term, arm func(g *RunGrou
 	}
 	switch {
 	case strings.HasSuffix(metric, "pass_rate") && low >= 0 && high <= 1:
-		c.YRange = [2]float64{0, 1}
+		c.Y.High = 1
 	case isGap(metric) && low >= 0 && least > 0 && high > 100*least:
-		c.LogY = true
+		c.Y.Log = true
 	}
 	return c
 }

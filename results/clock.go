@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -20,25 +21,26 @@ const mostLanes = 24
 
 // TimelineOf draws the learner and the workers of a clock, or some of these if they
 // are many.
-func TimelineOf(c *record.Clock) *Timeline {
+func TimelineOf(c *record.Clock) *figure.Figure {
 	shown := min(mostLanes, c.Workers)
-	t := &Timeline{
+	t := &figure.Figure{Kind: figure.Timeline,
 		Title: fmt.Sprintf("%s: the learner and %d of %d workers", c.System, shown, c.Workers),
-		Note:  "height: share of busy slots; half for prefill and scoring; grey: weights on their way, low: waiting for tools", Unit: "s",
-		From: seconds(c.From), To: seconds(c.To), Lanes: []TimelineLane{{Name: "learner"}},
+		X:     figure.Axis{Label: "s", Low: seconds(c.From), High: seconds(c.To)},
+		Y:     figure.Axis{Label: "height: share of busy slots; half for prefill and scoring; grey: weights on their way, low: waiting for tools"},
+		Lanes: []figure.Lane{{Name: "learner"}},
 	}
 	row := map[int]int{-1: 0}
 	for i := range shown {
 		worker := i * c.Workers / shown
 		row[worker] = len(t.Lanes)
-		t.Lanes = append(t.Lanes, TimelineLane{Name: fmt.Sprintf("worker %d", worker)})
+		t.Lanes = append(t.Lanes, figure.Lane{Name: fmt.Sprintf("worker %d", worker)})
 	}
 	for _, s := range c.Spans {
 		i, ok := row[s.Lane]
 		if !ok || s.From >= c.To || s.To <= c.From {
 			continue
 		}
-		span := TimelineSpan{From: seconds(s.From), To: seconds(s.To), Version: s.Version, Share: 1}
+		span := figure.Span{From: seconds(s.From), To: seconds(s.To), Version: s.Version, Share: 1}
 		switch s.Activity {
 		case "generating":
 			span.Share = s.Busy
@@ -58,15 +60,15 @@ func TimelineOf(c *record.Clock) *Timeline {
 const mostLags = 20
 
 // LagsOf is the lag histogram of a clock, over its whole run.
-func LagsOf(c *record.Clock) *Bars {
-	b := &Bars{Title: c.System + ": age of what was trained, over the whole run", ValueLabel: "percent, by lag in published versions"}
+func LagsOf(c *record.Clock) *figure.Figure {
+	b := &figure.Figure{Kind: figure.Bars, Title: c.System + ": age of what was trained, over the whole run", Y: figure.Axis{Label: "percent, by lag in published versions"}}
 	rows := min(max(len(c.Lags), len(c.TokenLags)), mostLags)
 	for lag := range rows {
 		name := strconv.Itoa(lag)
 		if lag == mostLags-1 && max(len(c.Lags), len(c.TokenLags)) > mostLags {
 			name += " or more"
 		}
-		b.Categories = append(b.Categories, name)
+		b.Labels = append(b.Labels, name)
 	}
 	for _, g := range []struct {
 		name   string
@@ -79,7 +81,7 @@ func LagsOf(c *record.Clock) *Bars {
 		for lag, n := range g.counts {
 			shares[min(lag, rows-1)] += 100 * float64(n) / float64(all)
 		}
-		b.Groups = append(b.Groups, BarGroup{Name: g.name, Value: shares})
+		b.Series = append(b.Series, figure.Series{Name: g.name, Y: shares})
 	}
 	return b
 }
@@ -87,15 +89,15 @@ func LagsOf(c *record.Clock) *Bars {
 // TimeChartOf is ChartOf over virtual time instead of steps. Runs without a clock
 // are not on it. Seeds reach a step at different times: where a line has several,
 // each is read off at the same times, between its neighbours, as far as all go.
-func TimeChartOf(groups []RunGroup, metric string, terms []Term) Chart {
+func TimeChartOf(groups []RunGroup, metric string, terms []Term) figure.Figure {
 	c := chartOf(groups, metric, terms, (*RunGroup).timed)
-	c.XLabel = "virtual time, s"
+	c.X.Label = "virtual time, s"
 	c.Title += " against virtual time"
 	return c
 }
 
 // timed is Arm over virtual time.
-func (g *RunGroup) timed(metric string) Arm {
+func (g *RunGroup) timed(metric string) figure.Series {
 	clocked := RunGroup{Name: g.Name}
 	for _, r := range g.Runs {
 		if r.Column(ticksMetric) != nil && r.Column(metric) != nil {
@@ -120,7 +122,7 @@ func (g *RunGroup) timed(metric string) Arm {
 
 // align gives curves the same X, as many as the shortest has, from the latest first
 // one to the earliest last.
-func align(curves []Curve) {
+func align(curves []figure.Series) {
 	from, to, n := 0.0, 0.0, 0
 	for i, c := range curves {
 		first, last := c.X[0], c.X[len(c.X)-1]
@@ -139,14 +141,14 @@ func align(curves []Curve) {
 			if k == n-1 && n > 1 {
 				x[k] = to
 			}
-			y[k] = c.at(x[k])
+			y[k] = interpolated(&c, x[k])
 		}
 		curves[i].X, curves[i].Y = x, y
 	}
 }
 
-// at is a curve's value at x, on the line between its neighbours.
-func (c *Curve) at(x float64) float64 {
+// interpolated is a curve's value at x, on the line between its neighbours.
+func interpolated(c *figure.Series, x float64) float64 {
 	i, found := slices.BinarySearch(c.X, x)
 	switch {
 	case found:
@@ -167,7 +169,7 @@ func clockSection(groups []RunGroup, judged string, terms []Term) (s Section, ok
 	s = Section{Heading: "On the virtual clock", Blocks: []Block{Prose("An asynchronous schedule runs in virtual time, which the recipe's costs make. " +
 		"A step is put at the end of its training. Runs without a clock are on no chart over time.")}}
 	for _, metric := range slices.Compact([]string{judged, "critic/score/mean"}) {
-		if over := TimeChartOf(groups, metric, terms); len(over.Arms) > 0 {
+		if over := TimeChartOf(groups, metric, terms); len(over.Series) > 0 {
 			beside := ChartOf(groups, metric, terms)
 			beside.Title += " against steps"
 			s.Blocks = append(s.Blocks, Charts{over, beside})
@@ -177,9 +179,11 @@ func clockSection(groups []RunGroup, judged string, terms []Term) (s Section, ok
 	var drawings []Block
 	for _, g := range groups {
 		if c := g.Runs[0].Clock; c != nil {
-			drawings = append(drawings, Drawing{TimelineOf(c), fmt.Sprintf("Who generates, trains and waits in **%s**, seed %d, over its last updates, %s to %s s; the colour is the version of the weights. "+
-				"It ends where the last training on record begins.", g.Name, g.Runs[0].Seed, FormatNumber(seconds(c.From), 4), FormatNumber(seconds(c.To), 4))},
-				Drawing{LagsOf(c), "The lag is that behind the version published when the training began. Groups that are trained again are not counted again."})
+			timeline, lags := TimelineOf(c), LagsOf(c)
+			timeline.Note = fmt.Sprintf("Who generates, trains and waits in **%s**, seed %d, over its last updates, %s to %s s; the colour is the version of the weights. "+
+				"It ends where the last training on record begins.", g.Name, g.Runs[0].Seed, figure.FormatNumber(seconds(c.From), 4), figure.FormatNumber(seconds(c.To), 4))
+			lags.Note = "The lag is that behind the version published when the training began. Groups that are trained again are not counted again."
+			drawings = append(drawings, timeline, lags)
 		}
 	}
 	if ok = ok || len(drawings) > 0; len(groups) > 1 && len(drawings) > 0 {

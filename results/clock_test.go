@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -29,10 +30,10 @@ func clocked(name string, seed int, ticks float64) *record.Record {
 func TestTimeChart(t *testing.T) {
 	groups := Group([]*record.Record{clocked("sync", 1, 0), clocked("a", 1, 1e6), clocked("a", 2, 1.3e6), clocked("b", 1, 2e6)})
 	c := TimeChartOf(groups, "val/learner/pass_rate", nil)
-	if len(c.Arms) != 2 || c.Arms[0].Slot != 2 || c.Arms[1].Slot != 3 || c.XLabel != "virtual time, s" {
+	if len(c.Series) != 2 || c.Series[0].Slot != 2 || c.Series[1].Slot != 3 || c.X.Label != "virtual time, s" {
 		t.Fatalf("%+v", c)
 	}
-	points := c.Arms[0].Points(BandRange)
+	points := pointsOf(&c.Series[0], figure.BandRange)
 	if len(points) != 11 || points[0].X != 0 || points[10].X != 10 {
 		t.Errorf("points %+v", points)
 	}
@@ -41,7 +42,7 @@ func TestTimeChart(t *testing.T) {
 			t.Errorf("%+v, want a tenth of the time", p)
 		}
 	}
-	if p := c.Arms[1].Points(BandRange); p[10].X != 20 || p[1].X != 2 {
+	if p := pointsOf(&c.Series[1], figure.BandRange); p[10].X != 20 || p[1].X != 2 {
 		t.Errorf("a single seed: %+v", p)
 	}
 }
@@ -59,8 +60,8 @@ func TestClockPictures(t *testing.T) {
 		}
 	}
 	f := TimelineOf(c)
-	if len(f.Lanes) != 1+mostLanes || f.From != 1 || f.To != 3 {
-		t.Fatalf("%d lanes from %v to %v", len(f.Lanes), f.From, f.To)
+	if len(f.Lanes) != 1+mostLanes || f.X.Low != 1 || f.X.High != 3 {
+		t.Fatalf("%d lanes from %v to %v", len(f.Lanes), f.X.Low, f.X.High)
 	}
 	for _, lane := range f.Lanes {
 		if len(lane.Spans) != 2 || lane.Spans[0].Share != 1 || lane.Spans[1].Share != 0.5 {
@@ -68,10 +69,10 @@ func TestClockPictures(t *testing.T) {
 		}
 	}
 	b := LagsOf(c)
-	if len(b.Categories) != mostLags || b.Categories[mostLags-1] != "19 or more" || b.Groups[0].Value[0] != 5-2.5 || b.Groups[1].Value[1] != 75 {
+	if len(b.Labels) != mostLags || b.Labels[mostLags-1] != "19 or more" || b.Series[0].Y[0] != 5-2.5 || b.Series[1].Y[1] != 75 {
 		t.Errorf("%+v", b)
 	}
-	if last := b.Groups[0].Value[mostLags-1]; math.Abs(last-52.5) > 1e-12 {
+	if last := b.Series[0].Y[mostLags-1]; math.Abs(last-52.5) > 1e-12 {
 		t.Errorf("beyond 18: %v %%", last)
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // A table for a README. An exact zero is shown as 0, and nothing else is.
-func ExampleTable_Markdown() {
-	t := results.Table{Columns: []results.TableColumn{{Name: "rollout"}, {Name: "k3", Unit: "nats", Align: results.Right}}}
-	t.Add(results.Word("bf16"), results.Number(0, 2))
-	t.Add(results.Word("fp8-w8a8"), results.Number(0.00412, 2).As(results.Bad))
+func Example_table() {
+	t := figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "rollout"}, {Name: "k3", Unit: "nats", Align: figure.Right}}}
+	t.Add(figure.Word("bf16"), figure.Number(0, 2))
+	t.Add(figure.Word("fp8-w8a8"), figure.Number(0.00412, 2).As(figure.Bad))
 	fmt.Print(t.Markdown())
 	// Output:
 	// | rollout  |  k3 (nats) |
@@ -29,12 +30,12 @@ func ExampleWriteReport() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	curve := results.Curve{Name: "seed 1", X: []float64{0, 20, 40}, Y: []float64{0.45, 0.7, 0.9}}
+	curve := figure.Series{Name: "seed 1", X: []float64{0, 20, 40}, Y: []float64{0.45, 0.7, 0.9}}
 	report := results.Report{
 		Title: "One run",
 		Sections: []results.Section{{Heading: "What was learnt", Blocks: []results.Block{
 			results.Prose("The pass rate **doubles**."),
-			&results.Chart{Title: "Pass rate", XLabel: "step", Arms: []results.Arm{{Name: "matched", Seeds: []results.Curve{curve}}}},
+			&figure.Figure{Kind: figure.Lines, Title: "Pass rate", X: figure.Axis{Label: "step"}, Series: []figure.Series{curve}},
 		}}},
 	}
 	path := filepath.Join(dir, "report.html")

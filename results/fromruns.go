@@ -101,7 +101,7 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 	if s, ok := clockSection(groups, outcome.metric, glossary); ok {
 		r.Sections = append(r.Sections, s)
 	}
-	if c := PassAtKOf(groups); len(c.Arms) > 0 {
+	if c := PassAtKOf(groups); len(c.Series) > 0 {
 		blocks := []Block{Charts{c}}
 		for _, by := range passRatesOf(groups) { // of other axes: their cursors stay apart
 			blocks = append(blocks, Charts{by})

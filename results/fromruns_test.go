@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -127,7 +128,7 @@ func TestFromRuns(t *testing.T) {
 	if r.Lead != wantLead {
 		t.Errorf("lead\n%s\nwant\n%s", r.Lead, wantLead)
 	}
-	table := r.Sections[0].Blocks[1].(*Table) // below the chart
+	table := r.Sections[0].Blocks[1].(*figure.Figure) // below the chart
 	table.Title = ""
 	if got := table.Markdown(); got != strings.ReplaceAll(outcomeGolden, "~", "`") {
 		t.Errorf("table:\n%s\nwant:\n%s", got, outcomeGolden)
@@ -156,16 +157,16 @@ func TestFromRuns(t *testing.T) {
 func TestChartOf(t *testing.T) {
 	groups := Group(demoRecords(t))
 	c := ChartOf(groups, "gap/k3", nil)
-	if !c.LogY || len(c.Arms) != 5 || c.Arms[0].Slot != 1 || len(c.Arms[1].Seeds) != 3 || c.Arms[1].Seeds[0].Name != "seed 1" || c.Title != "Gap between the engines (k3)" {
+	if !c.Y.Log || len(c.Series) != 5 || c.Series[0].Slot != 1 || len(c.Series[1].Seeds) != 3 || c.Series[1].Seeds[0].Name != "seed 1" || c.Title != "Gap between the engines (k3)" {
 		t.Errorf("%+v", c)
 	}
-	if c = ChartOf(groups, "val/learner/pass_rate", nil); c.YRange != [2]float64{0, 1} || c.LogY || c.Arms[0].Seeds[0].X[0] != 5 {
+	if c = ChartOf(groups, "val/learner/pass_rate", nil); c.Y.Low != 0 || c.Y.High != 1 || c.Y.Log || c.Series[0].Seeds[0].X[0] != 5 {
 		t.Errorf("%+v", c)
 	}
-	if c = ChartOf(groups, "perf/odd", nil); c.LogY || c.YRange != [2]float64{} || c.Title != "perf/odd" || c.Metric != "" {
+	if c = ChartOf(groups, "perf/odd", nil); c.Y.Log || c.Y.High != 0 || c.Title != "perf/odd" || c.Metric != "" {
 		t.Errorf("%+v", c)
 	}
-	if c = ChartOf(groups, "absent", nil); len(c.Arms) != 0 {
+	if c = ChartOf(groups, "absent", nil); len(c.Series) != 0 {
 		t.Errorf("%+v", c)
 	}
 }

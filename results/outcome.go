@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -78,7 +79,7 @@ func (o outcome) lead(runs int) string {
 		parts = append(parts, ranking)
 	} else if len(o.groups) == 1 && o.groups[0].measured > 0 {
 		g := o.groups[0]
-		parts = append(parts, fmt.Sprintf("`%s` peaks at **%s** and ends at **%s**.", o.metric, FormatNumber(g.peak, 3), FormatNumber(g.final, 3)))
+		parts = append(parts, fmt.Sprintf("`%s` peaks at **%s** and ends at **%s**.", o.metric, figure.FormatNumber(g.peak, 3), figure.FormatNumber(g.final, 3)))
 	}
 	return strings.Join(append(parts, plural(runs, "run")+" of "+plural(len(o.groups), "recipe")+"."), " ")
 }
@@ -91,7 +92,7 @@ func (o outcome) ranking() string {
 		return ""
 	}
 	slices.SortStableFunc(measured, func(a, b groupOutcome) int { return cmp.Compare(b.final, a.final) })
-	printed := func(g groupOutcome) string { return FormatNumber(g.final, 3) }
+	printed := func(g groupOutcome) string { return figure.FormatNumber(g.final, 3) }
 	level := func(figure string) string {
 		var names []string
 		for _, g := range measured {
@@ -115,11 +116,11 @@ func (o outcome) ranking() string {
 // blocks are the table of outcomes, what must be said beside it, and the chart
 // of the metric that outcomes are judged by.
 func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
-	t := &Table{Title: "Every recipe, means over its seeds",
-		Columns: []TableColumn{{Name: "recipe"}, {Name: "verdict"}, {Name: "seeds"}, {Name: "steps", Align: Right}}}
+	t := &figure.Figure{Kind: figure.Table, Title: "Every recipe, means over its seeds",
+		Columns: []figure.Column{{Name: "recipe"}, {Name: "verdict"}, {Name: "seeds"}, {Name: "steps", Align: figure.Right}}}
 	if o.metric != "" {
-		t.Columns = append(t.Columns, TableColumn{Name: "peak", Align: Right}, TableColumn{Name: "final", Align: Right},
-			TableColumn{Name: "lowest to highest", Unit: "final", Align: Right}, TableColumn{Name: "lost", Unit: "of the peak", Align: Right})
+		t.Columns = append(t.Columns, figure.Column{Name: "peak", Align: figure.Right}, figure.Column{Name: "final", Align: figure.Right},
+			figure.Column{Name: "lowest to highest", Unit: "final", Align: figure.Right}, figure.Column{Name: "lost", Unit: "of the peak", Align: figure.Right})
 		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run; one that never rises above its start has that as its peak. %s",
 			o.metric, record.Window, record.CollapseRule())
 	}
@@ -147,7 +148,7 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 }
 
 // row is one line of the table.
-func (o outcome) row(i int, g RunGroup) []Cell {
+func (o outcome) row(i int, g RunGroup) []figure.Cell {
 	var seeds []string
 	least, most := math.MaxInt, 0
 	for _, r := range g.Runs {
@@ -159,17 +160,17 @@ func (o outcome) row(i int, g RunGroup) []Cell {
 		steps = strconv.Itoa(least) + " to " + steps
 	}
 	q := o.groups[i]
-	row := []Cell{Word(g.Name), Verdict(q.verdicts), Word(strings.Join(seeds, ", ")), {Text: steps, Value: float64(most), Numeric: true}}
+	row := []figure.Cell{figure.Word(g.Name), Verdict(q.verdicts), figure.Word(strings.Join(seeds, ", ")), {Text: steps, Value: float64(most), Numeric: true}}
 	switch {
 	case o.metric == "":
 	case q.measured == 0:
-		row = append(row, Cell{}, Cell{}, Cell{}, Cell{})
+		row = append(row, figure.Cell{}, figure.Cell{}, figure.Cell{}, figure.Cell{})
 	default:
-		spread := Cell{}
+		spread := figure.Cell{}
 		if q.measured > 1 {
-			spread = Word(FormatNumber(q.low, 3) + " to " + FormatNumber(q.high, 3))
+			spread = figure.Word(figure.FormatNumber(q.low, 3) + " to " + figure.FormatNumber(q.high, 3))
 		}
-		row = append(row, Number(q.peak, 3), Number(q.final, 3), spread, Percent(q.lost, 0))
+		row = append(row, figure.Number(q.peak, 3), figure.Number(q.final, 3), spread, figure.Percent(q.lost, 0))
 	}
 	return row
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"driftlab/precision/elementary"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats/passk"
 )
@@ -27,13 +28,13 @@ const farthestK = 1024
 // several at their ends. What was counted is one line; another goes on from there by
 // the Beta distribution of the prompts' pass rates. Without several samples per
 // prompt the chart has no arms.
-func PassAtKOf(groups []RunGroup) Chart {
-	c := Chart{Title: "Pass@k", XLabel: "k, as a power of two", YLabel: "share of prompts solved within k responses", YRange: [2]float64{0, 1}, Band: BandRange,
-		Caption: "Counted up to the samples of a prompt, without bias; beyond them by the Beta distribution fitted to the prompts' pass rates (simulate methods recipe, eval.samples)."}
+func PassAtKOf(groups []RunGroup) figure.Figure {
+	c := figure.Figure{Kind: figure.Lines, Title: "Pass@k", X: figure.Axis{Label: "k, as a power of two"}, Y: figure.Axis{Label: "share of prompts solved within k responses", High: 1},
+		Note: "Counted up to the samples of a prompt, without bias; beyond them by the Beta distribution fitted to the prompts' pass rates (simulate methods recipe, eval.samples)."}
 	for _, g := range groups {
 		for _, end := range endsOf(g, len(groups)) {
-			slot := len(c.Arms)/2 + 1
-			counted, fitted := Arm{Name: end.name, Slot: slot}, Arm{Name: end.name + ", fitted", Slot: slot}
+			slot := len(c.Series)/2 + 1
+			counted, fitted := figure.Series{Name: end.name, Slot: slot}, figure.Series{Name: end.name + ", fitted", Slot: slot}
 			for _, r := range g.Runs {
 				a, b := passCurves(r, end.at)
 				if len(a.X) > 0 {
@@ -41,7 +42,7 @@ func PassAtKOf(groups []RunGroup) Chart {
 				}
 			}
 			if len(counted.Seeds) > 0 {
-				c.Arms = append(c.Arms, counted, fitted)
+				c.Series = append(c.Series, counted, fitted)
 			}
 		}
 	}
@@ -67,7 +68,7 @@ func endsOf(g RunGroup, groups int) []end {
 }
 
 // passCurves are pass@k of a run's evaluation, counted and beyond.
-func passCurves(r *record.Record, at func(*record.Column) int) (counted, fitted Curve) {
+func passCurves(r *record.Record, at func(*record.Column) int) (counted, fitted figure.Series) {
 	counted.Name = fmt.Sprintf("seed %d", r.Seed)
 	fitted.Name = counted.Name
 	alpha, beta, one := r.Column(passAlpha), r.Column(passBeta), r.Column(passOne)

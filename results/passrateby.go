@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -18,24 +19,24 @@ var passFamilies = []struct{ prefix, title, by, caption string }{
 
 // passRatesOf draws pass rates by difficulty and by length, before and after training
 // as PassAtKOf does. Without several samples per prompt there are no charts.
-func passRatesOf(groups []RunGroup) []Chart {
-	var charts []Chart
+func passRatesOf(groups []RunGroup) []figure.Figure {
+	var charts []figure.Figure
 	for _, f := range passFamilies {
-		c := Chart{Title: f.title, XLabel: f.by, YLabel: "pass rate", YRange: [2]float64{0, 1}, Band: BandRange, Caption: f.caption}
+		c := figure.Figure{Kind: figure.Lines, Title: f.title, X: figure.Axis{Label: f.by}, Y: figure.Axis{Label: "pass rate", High: 1}, Note: f.caption}
 		for _, g := range groups {
 			for _, end := range endsOf(g, len(groups)) {
-				arm := Arm{Name: end.name, Slot: len(c.Arms) + 1}
+				arm := figure.Series{Name: end.name, Slot: len(c.Series) + 1}
 				for _, r := range g.Runs {
 					if curve := ratesBy(r, f.prefix, end.at); len(curve.X) > 0 {
 						arm.Seeds = append(arm.Seeds, curve)
 					}
 				}
 				if len(arm.Seeds) > 0 {
-					c.Arms = append(c.Arms, arm)
+					c.Series = append(c.Series, arm)
 				}
 			}
 		}
-		if len(c.Arms) > 0 {
+		if len(c.Series) > 0 {
 			charts = append(charts, c)
 		}
 	}
@@ -44,8 +45,8 @@ func passRatesOf(groups []RunGroup) []Chart {
 
 // ratesBy are the values of a family of columns at one evaluation of a run, by the
 // number that ends their names. A column may lack the evaluation.
-func ratesBy(r *record.Record, prefix string, at func(*record.Column) int) Curve {
-	curve := Curve{Name: fmt.Sprintf("seed %d", r.Seed)}
+func ratesBy(r *record.Record, prefix string, at func(*record.Column) int) figure.Series {
+	curve := figure.Series{Name: fmt.Sprintf("seed %d", r.Seed)}
 	one := r.Column(passOne)
 	if one == nil || len(one.Value) == 0 {
 		return curve

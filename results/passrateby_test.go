@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -17,12 +18,12 @@ func TestPassRatesOf(t *testing.T) {
 		{Name: "val/learner/pass_rate_of_length/24", Step: []int{0, 10}, Value: []float64{0.5, 0.6}},
 	}}
 	charts := passRatesOf([]RunGroup{{Name: "one", Runs: []*record.Record{r}}})
-	if len(charts) != 1 || charts[0].Title != "Pass rate by length" || len(charts[0].Arms) != 2 {
+	if len(charts) != 1 || charts[0].Title != "Pass rate by length" || len(charts[0].Series) != 2 {
 		t.Fatalf("%+v", charts)
 	}
-	for i, want := range []Curve{{X: []float64{12, 24}, Y: []float64{0.1, 0.5}}, {X: []float64{12, 96}, Y: []float64{0.3, 0.9}}} {
-		if got := charts[0].Arms[i].Seeds[0]; !slices.Equal(got.X, want.X) || !slices.Equal(got.Y, want.Y) {
-			t.Errorf("%s: %v over %v, want %v over %v", charts[0].Arms[i].Name, got.Y, got.X, want.Y, want.X)
+	for i, want := range []figure.Series{{X: []float64{12, 24}, Y: []float64{0.1, 0.5}}, {X: []float64{12, 96}, Y: []float64{0.3, 0.9}}} {
+		if got := charts[0].Series[i].Seeds[0]; !slices.Equal(got.X, want.X) || !slices.Equal(got.Y, want.Y) {
+			t.Errorf("%s: %v over %v, want %v over %v", charts[0].Series[i].Name, got.Y, got.X, want.Y, want.X)
 		}
 	}
 	if charts := passRatesOf([]RunGroup{{Runs: []*record.Record{{Columns: r.Columns[:1]}}}}); len(charts) > 0 {

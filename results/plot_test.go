@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,22 +20,22 @@ import (
 )
 
 // figures are one of each kind, with and without data.
-func figures() map[string]Figure {
-	return map[string]Figure{
+func figures() map[string]*figure.Figure {
+	return map[string]*figure.Figure{
 		"chart": demoChart(), "log": demoKL(), "bars": demoBars(), "panels": demoPanels(),
-		"empty chart": &Chart{Title: "nothing"}, "empty bars": &Bars{Log: true}, "empty panels": &Panels{},
-		"one point":   &Chart{Arms: []Arm{{Name: "a", Seeds: []Curve{{X: []float64{3}, Y: []float64{2}}}}}},
-		"flat":        &Chart{LogY: true, Arms: []Arm{{Name: "a", Seeds: []Curve{{X: []float64{1, 2}, Y: []float64{5, 5}}}}}},
-		"not finite":  &Chart{Arms: []Arm{{Name: "a", Seeds: []Curve{{X: []float64{1, 2}, Y: []float64{math.NaN(), math.Inf(1)}}}}}},
-		"linear bars": &Bars{Categories: []string{"a", "b"}, Groups: []BarGroup{{Name: "g", Value: []float64{-1, math.NaN()}}}},
+		"empty chart": {Kind: figure.Lines, Title: "nothing"}, "empty bars": {Kind: figure.Bars, Y: figure.Axis{Log: true}}, "empty panels": {Kind: figure.Multiples},
+		"one point":   {Kind: figure.Lines, Series: []figure.Series{{Name: "a", Seeds: []figure.Series{{X: []float64{3}, Y: []float64{2}}}}}},
+		"flat":        {Kind: figure.Lines, Y: figure.Axis{Log: true}, Series: []figure.Series{{Name: "a", Seeds: []figure.Series{{X: []float64{1, 2}, Y: []float64{5, 5}}}}}},
+		"not finite":  {Kind: figure.Lines, Series: []figure.Series{{Name: "a", Seeds: []figure.Series{{X: []float64{1, 2}, Y: []float64{math.NaN(), math.Inf(1)}}}}}},
+		"linear bars": {Kind: figure.Bars, Labels: []string{"a", "b"}, Series: []figure.Series{{Name: "g", Y: []float64{-1, math.NaN()}}}},
 	}
 }
 
 func TestPlotsAreDeterministic(t *testing.T) {
 	again := figures()
 	for name, f := range figures() {
-		for kind, render := range map[string]func(Figure) []byte{
-			"svg": SVG, "png": func(f Figure) []byte { return PNG(f, LightPaper) },
+		for kind, render := range map[string]func(*figure.Figure) []byte{
+			"svg": SVG, "png": func(f *figure.Figure) []byte { return PNG(f, LightPaper) },
 		} {
 			one, two := render(f), render(again[name])
 			if !bytes.Equal(one, two) {
@@ -130,45 +131,45 @@ func TestSavePlot(t *testing.T) {
 
 func TestPoints(t *testing.T) {
 	nan := math.NaN()
-	arm := Arm{Seeds: []Curve{
+	arm := figure.Series{Seeds: []figure.Series{
 		{X: []float64{1, 2, 3, 5}, Y: []float64{1, 2, nan, 5}},
 		{X: []float64{1, 3, 5}, Y: []float64{3, 4, math.Inf(1)}},
 	}}
-	want := []Point{
+	want := []point{
 		{X: 1, N: 2, Mean: 2, Low: 1, High: 3},
 		{X: 2, N: 1, Mean: nan, Low: 2, High: 2},
 		{X: 3, N: 1, Mean: nan, Low: 4, High: 4},
 		{X: 5, N: 1, Mean: nan, Low: 5, High: 5},
 	}
-	if diff := cmp.Diff(want, arm.Points(BandRange), cmpopts.EquateNaNs()); diff != "" {
+	if diff := cmp.Diff(want, pointsOf(&arm, figure.BandRange), cmpopts.EquateNaNs()); diff != "" {
 		t.Error(diff)
 	}
 	// Two values 1 and 3: mean 2, s = sqrt(2), half width t(.975, 1)*s/sqrt(2) = 12.7062 (Student's table).
-	got := arm.Points(Band95)[0]
+	got := pointsOf(&arm, figure.Band95)[0]
 	if got.Mean != 2 || math.Abs(got.High-2-12.7062) > 1e-4 || math.Abs(2-got.Low-12.7062) > 1e-4 {
 		t.Errorf("95%% interval: %+v", got)
 	}
-	if p := arm.Points(Band95)[1]; !math.IsNaN(p.Low) || !math.IsNaN(p.High) {
+	if p := pointsOf(&arm, figure.Band95)[1]; !math.IsNaN(p.Low) || !math.IsNaN(p.High) {
 		t.Errorf("one seed has an interval: %+v", p)
 	}
-	if p := arm.Points(BandNone)[0]; !math.IsNaN(p.Low) || p.Mean != 2 {
+	if p := pointsOf(&arm, figure.BandNone)[0]; !math.IsNaN(p.Low) || p.Mean != 2 {
 		t.Errorf("no band: %+v", p)
 	}
 }
 
 func TestNotDrawn(t *testing.T) {
-	c := Chart{LogY: true, Arms: []Arm{
-		{Name: "a", Seeds: []Curve{{X: []float64{1, 2, 3, 4}, Y: []float64{0, -1, math.NaN(), 2}}}},
-		{Name: "z", Seeds: []Curve{{X: []float64{1}, Y: []float64{0}}}},
-		{Name: "m", Seeds: []Curve{{X: []float64{1}, Y: []float64{-1}}}},
-		{Name: "n", Seeds: []Curve{{X: []float64{1}, Y: []float64{math.NaN()}}}},
+	c := figure.Figure{Kind: figure.Lines, Y: figure.Axis{Log: true}, Series: []figure.Series{
+		{Name: "a", Seeds: []figure.Series{{X: []float64{1, 2, 3, 4}, Y: []float64{0, -1, math.NaN(), 2}}}},
+		{Name: "z", Seeds: []figure.Series{{X: []float64{1}, Y: []float64{0}}}},
+		{Name: "m", Seeds: []figure.Series{{X: []float64{1}, Y: []float64{-1}}}},
+		{Name: "n", Seeds: []figure.Series{{X: []float64{1}, Y: []float64{math.NaN()}}}},
 	}}
-	if f, p := c.NotDrawn(); f != 2 || p != 4 {
+	if f, p := newChart(&c).notDrawn(); f != 2 || p != 4 {
 		t.Errorf("%d not finite, %d not positive", f, p)
 	}
 	want := "a|z (exactly 0)|m (never above 0)|n (no data)"
 	var names []string
-	for _, k := range c.keys(false) {
+	for _, k := range newChart(&c).keys(false) {
 		names = append(names, k.name)
 	}
 	if got := strings.Join(names, "|"); got != want {
@@ -202,13 +203,13 @@ func TestTicks(t *testing.T) {
 }
 
 func TestPanelsShareColours(t *testing.T) {
-	curve := []Curve{{X: []float64{1, 2}, Y: []float64{1, 2}}}
-	m := &Panels{Charts: []Chart{
-		{Arms: []Arm{{Name: "a", Seeds: curve}, {Name: "b", Seeds: curve}}},
-		{Arms: []Arm{{Name: "b", Seeds: curve}, {Name: "c", Seeds: curve}}},
+	curve := []figure.Series{{X: []float64{1, 2}, Y: []float64{1, 2}}}
+	m := &figure.Figure{Kind: figure.Multiples, Parts: []figure.Figure{
+		{Series: []figure.Series{{Name: "a", Seeds: curve}, {Name: "b", Seeds: curve}}},
+		{Series: []figure.Series{{Name: "b", Seeds: curve}, {Name: "c", Seeds: curve}}},
 	}}
-	charts, keys := m.aligned()
-	if len(keys) != 3 || charts[1].Arms[0].Slot != 2 || charts[1].Arms[1].Slot != 3 || m.Charts[1].Arms[0].Slot != 0 {
+	charts, keys := multiples{m}.aligned()
+	if len(keys) != 3 || charts[1].lines[0].Slot != 2 || charts[1].lines[1].Slot != 3 || m.Parts[1].Series[0].Slot != 0 {
 		t.Errorf("keys %+v, charts %+v", keys, charts)
 	}
 }
@@ -223,11 +224,11 @@ func TestEmpty(t *testing.T) {
 		{nil, false, "no data"}, {[]float64{math.NaN()}, false, "no data"}, {[]float64{0, 0}, false, "exactly 0 throughout"},
 		{[]float64{0, math.NaN()}, true, "exactly 0 throughout"}, {[]float64{-1, 0}, true, "never above 0"}, {[]float64{-1, 0}, false, ""}, {[]float64{0, 1}, true, ""},
 	} {
-		chart := &Chart{LogY: c.log, Arms: []Arm{{Name: "a", Seeds: []Curve{{X: []float64{1, 2}[:len(c.y)], Y: c.y}}}}}
-		if got := chart.empty(); got != c.want {
+		chart := &figure.Figure{Kind: figure.Lines, Y: figure.Axis{Log: c.log}, Series: []figure.Series{{Name: "a", Seeds: []figure.Series{{X: []float64{1, 2}[:len(c.y)], Y: c.y}}}}}
+		if got := newChart(chart).empty(); got != c.want {
 			t.Errorf("%v, log %v: %q, want %q", c.y, c.log, got, c.want)
 		}
-		for kind, text := range map[string][]byte{"picture": svg(chart, false), "page": chart.data("")} {
+		for kind, text := range map[string][]byte{"picture": svg(chart, false), "page": newChart(chart).data("")} {
 			if c.want != "" && !bytes.Contains(text, []byte(c.want)) {
 				t.Errorf("%v, log %v: the %s does not say %q", c.y, c.log, kind, c.want)
 			}
@@ -239,12 +240,12 @@ func TestEmpty(t *testing.T) {
 // values than it may carry.
 func TestStride(t *testing.T) {
 	x := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-	c := Chart{Most: 4, Arms: []Arm{{Name: "a", Seeds: []Curve{{X: x, Y: x}}}}}
-	if got := string(c.data("")); !strings.Contains(got, `"x":[1,4,7,10]`) || !strings.Contains(got, `"y":[1,4,7,10]`) {
+	c := figure.Figure{Kind: figure.Lines, Most: 4, Series: []figure.Series{{Name: "a", Seeds: []figure.Series{{X: x, Y: x}}}}}
+	if got := string(newChart(&c).data("")); !strings.Contains(got, `"x":[1,4,7,10]`) || !strings.Contains(got, `"y":[1,4,7,10]`) {
 		t.Error(got)
 	}
-	c.Arms[0].Seeds[0].Y = []float64{5, 5, 5, 5, 5, 5, 5, 5, 5, 5}
-	if c.Most = 0; !strings.Contains(string(c.data("")), `"y":5}`) {
-		t.Errorf("a curve that never moves is written out: %s", c.data(""))
+	c.Series[0].Seeds[0].Y = []float64{5, 5, 5, 5, 5, 5, 5, 5, 5, 5}
+	if c.Most = 0; !strings.Contains(string(newChart(&c).data("")), `"y":5}`) {
+		t.Errorf("a curve that never moves is written out: %s", newChart(&c).data(""))
 	}
 }

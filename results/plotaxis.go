@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"driftlab/precision/elementary"
+	"driftlab/results/figure"
 )
 
 // What an axis can show. Values beyond huge stand at its end, spans below tiny
@@ -147,7 +148,7 @@ func logTicks(low, high float64) []plot.Tick {
 // tickLabel is short: 0.001, 1, 200, 1e-5.
 func tickLabel(v float64) string {
 	if a := math.Abs(v); a != 0 && (a < 1e-3 || a >= 1e5) {
-		return shortExponent(strconv.FormatFloat(v, 'e', -1, 64))
+		return figure.ShortExponent(strconv.FormatFloat(v, 'e', -1, 64))
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }

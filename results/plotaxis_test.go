@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot"
+
+	"driftlab/results/figure"
 )
 
 // extremes are the values that an axis must survive.
@@ -75,13 +77,13 @@ func TestExtremeFigures(t *testing.T) {
 	for i, low := range extremes {
 		for _, high := range extremes[i:] {
 			for _, log := range []bool{false, true} {
-				curve := Curve{X: []float64{1, 2}, Y: []float64{low, high}}
-				across := Curve{X: []float64{low, high}, Y: []float64{1, 2}}
-				c := Chart{LogY: log, Arms: []Arm{{Name: "a", Seeds: []Curve{curve}}}, References: []Reference{{"r", high}}}
-				x := Chart{LogY: log, Arms: []Arm{{Name: "a", Seeds: []Curve{across}}}}
-				for name, f := range map[string]Figure{
-					"chart": &c, "x": &x, "panels": &Panels{Charts: []Chart{c, x}},
-					"bars": &Bars{Log: log, Categories: []string{"p", "q"}, Groups: []BarGroup{{Name: "g", Value: []float64{low, high}, Low: []float64{high, low}, High: []float64{low, high}}}},
+				curve := figure.Series{X: []float64{1, 2}, Y: []float64{low, high}}
+				across := figure.Series{X: []float64{low, high}, Y: []float64{1, 2}}
+				c := figure.Figure{Kind: figure.Lines, Y: figure.Axis{Log: log}, Series: []figure.Series{{Name: "a", Seeds: []figure.Series{curve}}}, Marks: []figure.Mark{{Name: "r", At: high}}}
+				x := figure.Figure{Kind: figure.Lines, Y: figure.Axis{Log: log}, Series: []figure.Series{{Name: "a", Seeds: []figure.Series{across}}}}
+				for name, f := range map[string]*figure.Figure{
+					"chart": &c, "x": &x, "panels": &figure.Figure{Kind: figure.Multiples, Parts: []figure.Figure{c, x}},
+					"bars": &figure.Figure{Kind: figure.Bars, Y: figure.Axis{Log: log}, Labels: []string{"p", "q"}, Series: []figure.Series{{Name: "g", Y: []float64{low, high}, Low: []float64{high, low}, High: []float64{low, high}}}},
 				} {
 					text := svg(f, false)
 					if at := notCoordinate.Find(text); at != nil {
@@ -91,7 +93,7 @@ func TestExtremeFigures(t *testing.T) {
 						t.Errorf("%s of %v and %v, log %v: %d bytes", name, low, high, log, len(text))
 					}
 				}
-				if data := c.data("s"); !bytes.HasPrefix(data, []byte("{")) || bytes.Contains(data, []byte("NaN")) {
+				if data := newChart(&c).data("s"); !bytes.HasPrefix(data, []byte("{")) || bytes.Contains(data, []byte("NaN")) {
 					t.Errorf("%s", data)
 				}
 			}

@@ -8,44 +8,28 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"driftlab/precision/elementary"
+	"driftlab/results/figure"
+	"driftlab/results/record"
 )
 
-// Bars compares one quantity over categories, such as the gap per number
+// bars compares one quantity over categories, such as the gap per number
 // format: horizontal bars with error whiskers, so that long names stay
 // readable, or dots on a log axis. An exact zero is shown as such on both.
-type Bars struct {
-	Title string
-	// ValueLabel names the value axis, with its unit.
-	ValueLabel string
-	// Log draws the value axis in decades, and dots instead of bars.
-	Log bool
-	// Categories name the rows, from the top.
-	Categories []string
-	// Groups are the colours; every row has a bar of each.
-	Groups []BarGroup
-}
+type bars struct{ *figure.Figure }
 
-// BarGroup is one colour of bars, one value per category. NaN leaves a bar out.
-type BarGroup struct {
-	Name  string
-	Value []float64
-	// Low and High are the ends of the whiskers; nil, or NaN entries, for none.
-	Low, High []float64
-}
-
-func (b *Bars) size() (w, h float64) {
+func (b bars) size() (w, h float64) {
 	height, gap := b.rowSize()
-	return 560, 90 + float64(float64(len(b.Categories))*(float64(height*float64(max(len(b.Groups), 1)))+gap))
+	return 560, 90 + float64(float64(len(b.Labels))*(float64(height*float64(max(len(b.Series), 1)))+gap))
 }
 
-func (b *Bars) describe() string {
+func (b bars) describe() string {
 	d := b.Title + "."
-	for _, g := range b.Groups {
-		if len(b.Groups) > 1 {
+	for _, g := range b.Series {
+		if len(b.Series) > 1 {
 			d += " " + g.Name + ":"
 		}
-		for i, name := range b.Categories {
-			d += " " + name + " " + FormatNumber(at(g.Value, i), 3) + ";"
+		for i, name := range b.Labels {
+			d += " " + name + " " + figure.FormatNumber(at(g.Y, i), 3) + ";"
 		}
 	}
 	return d
@@ -59,19 +43,19 @@ func at(list []float64, i int) float64 {
 	return math.NaN()
 }
 
-func (b *Bars) draw(canvas draw.Canvas, th theme) {
-	canvas = (&Chart{Title: b.Title, YLabel: b.ValueLabel}).heading(canvas, th)
-	if len(b.Groups) > 1 {
+func (b bars) draw(canvas draw.Canvas, th theme) {
+	canvas = heading(canvas, th, b.Title, b.Y.Label)
+	if len(b.Series) > 1 {
 		var keys []key
-		for i, g := range b.Groups {
+		for i, g := range b.Series {
 			keys = append(keys, key{name: g.Name, slot: i, block: true})
 		}
 		canvas.Max.Y -= drawKeys(canvas, keys, th)
 	}
 	p := newPlot(th)
-	n := len(b.Categories)
+	n := len(b.Labels)
 	var names plot.ConstantTicks
-	for i, name := range b.Categories {
+	for i, name := range b.Labels {
 		names = append(names, plot.Tick{Value: float64(n - 1 - i), Label: name})
 	}
 	p.Y.Tick.Marker = names
@@ -83,44 +67,44 @@ func (b *Bars) draw(canvas draw.Canvas, th theme) {
 		p.X.Min = elementary.Pow(10, math.Max(float64(1.12*elementary.Log10(p.X.Min))-float64(0.12*elementary.Log10(p.X.Max)), -307))
 	}
 	p.X.Tick.Length = 3
-	p.X.Scale = scale{b.Log}
+	p.X.Scale = scale{b.Y.Log}
 	p.X.Tick.Marker = plot.TickerFunc(linearTicks)
-	if b.Log {
+	if b.Y.Log {
 		p.X.Tick.Marker = plot.TickerFunc(b.decades)
 		p.Add(&gridLines{th, false}, &dots{b, th})
 	} else {
-		p.Add(&gridLines{th, false}, &bars{b, th})
+		p.Add(&gridLines{th, false}, &barPlot{b, th})
 	}
 	// Room at the right for the figure behind the longest bar.
 	p.Draw(draw.Crop(canvas, 0, -46, 0, -4))
 }
 
 // extent is the range of the value axis.
-func (b *Bars) extent() (low, high float64) {
+func (b bars) extent() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
-	for _, g := range b.Groups {
-		for _, list := range [][]float64{g.Value, g.Low, g.High} {
+	for _, g := range b.Series {
+		for _, list := range []record.Floats{g.Y, g.Low, g.High} {
 			for _, v := range list {
-				if finite(v) && (!b.Log || v > 0) {
+				if finite(v) && (!b.Y.Log || v > 0) {
 					low, high = math.Min(low, v), math.Max(high, v)
 				}
 			}
 		}
 	}
-	if !b.Log {
+	if !b.Y.Log {
 		low, high = math.Min(low, 0), math.Max(high, 0)
 	}
-	return axisRange(low, high, b.Log)
+	return axisRange(low, high, b.Y.Log)
 }
 
 // floor is where the decades of a log axis begin, right of the exact zeros.
-func (b *Bars) floor() float64 {
+func (b bars) floor() float64 {
 	low, _ := b.extent()
 	return low
 }
 
 // decades are the ticks of a log axis, and a zero in the column of the zeros.
-func (b *Bars) decades(low, high float64) []plot.Tick {
+func (b bars) decades(low, high float64) []plot.Tick {
 	floor := b.floor()
 	ticks := logTicks(floor, high)
 	if b.zeros() {
@@ -129,23 +113,23 @@ func (b *Bars) decades(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// bars draws the bars, whiskers and figures of a linear axis.
-type bars struct {
-	*Bars
+// barPlot draws the bars, whiskers and figures of a linear axis.
+type barPlot struct {
+	bars
 	theme theme
 }
 
 // Plot implements plot.Plotter.
-func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
+func (b *barPlot) Plot(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
-	groups, n := len(b.Groups), len(b.Categories)
+	groups, n := len(b.Series), len(b.Labels)
 	height := (ty(1) - ty(0)) * 0.76 / vg.Length(max(groups, 1))
-	figure := textStyle(tickSize, b.theme.ink)
-	figure.YAlign = draw.YCenter
+	style := textStyle(tickSize, b.theme.ink)
+	style.YAlign = draw.YCenter
 	floor := tx(0)
-	for k, g := range b.Groups {
+	for k, g := range b.Series {
 		for i := range n {
-			v := at(g.Value, i)
+			v := at(g.Y, i)
 			if math.IsNaN(v) {
 				continue
 			}
@@ -165,7 +149,7 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 				end = max(end, right)
 			}
 			// A negative bar ends left of the floor; its figure stands right of both.
-			c.FillText(figure, vg.Point{X: max(end, floor) + 4, Y: y}, FormatNumber(v, 2))
+			c.FillText(style, vg.Point{X: max(end, floor) + 4, Y: y}, figure.FormatNumber(v, 2))
 		}
 	}
 }

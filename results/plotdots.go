@@ -6,12 +6,14 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"driftlab/results/figure"
 )
 
-// dots draws Bars on a log axis, where a bar's length would mean nothing: a dot
+// dots draws bars on a log axis, where a bar's length would mean nothing: a dot
 // for each value, its whisker, and a column of their own for exact zeros.
 type dots struct {
-	*Bars
+	bars
 	theme theme
 }
 
@@ -20,21 +22,21 @@ type dots struct {
 const mostFigures = 2
 
 // rowSize is the height of a group's place in a row, and the gap between rows.
-func (b *Bars) rowSize() (height, gap float64) {
+func (b bars) rowSize() (height, gap float64) {
 	switch {
-	case !b.Log:
+	case !b.Y.Log:
 		return 14, 8
-	case len(b.Groups) <= mostFigures:
+	case len(b.Series) <= mostFigures:
 		return 11, 7
 	}
 	return 5, 10
 }
 
 // zeros reports whether an exact zero is among the values of a log axis.
-func (b *Bars) zeros() bool {
-	for _, g := range b.Groups {
-		for i := range b.Categories {
-			if b.Log && at(g.Value, i) == 0 {
+func (b bars) zeros() bool {
+	for _, g := range b.Series {
+		for i := range b.Labels {
+			if b.Y.Log && at(g.Y, i) == 0 {
 				return true
 			}
 		}
@@ -53,16 +55,16 @@ func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 		zero = (c.Min.X + edge) / 2
 		c.StrokeLine2(draw.LineStyle{Color: d.theme.muted, Width: 0.75, Dashes: []vg.Length{1.5, 2.5}}, edge, c.Min.Y, edge, c.Max.Y)
 	}
-	for i := range d.Categories {
-		row := ty(float64(len(d.Categories) - 1 - i))
+	for i := range d.Labels {
+		row := ty(float64(len(d.Labels) - 1 - i))
 		c.StrokeLine2(draw.LineStyle{Color: d.theme.grid, Width: 0.6}, c.Min.X, row, c.Max.X, row)
 		highest, farthest := math.NaN(), zero
-		for k, g := range d.Groups {
-			v := at(g.Value, i)
+		for k, g := range d.Series {
+			v := at(g.Y, i)
 			if math.IsNaN(v) {
 				continue
 			}
-			y := row + vg.Length(height*(float64(float64(len(d.Groups)-1)/2)-float64(k)))
+			y := row + vg.Length(height*(float64(float64(len(d.Series)-1)/2)-float64(k)))
 			dot := zero
 			if v > 0 {
 				dot = tx(v)
@@ -73,24 +75,24 @@ func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 				c.StrokeLine2(draw.LineStyle{Color: armColor(k), Width: 1}, tx(low), y, tx(high), y)
 			}
 			c.DrawGlyph(draw.GlyphStyle{Color: armColor(k), Radius: 3, Shape: draw.CircleGlyph{}}, vg.Point{X: dot, Y: y})
-			if len(d.Groups) <= mostFigures {
-				d.figure(c, v, end, y)
+			if len(d.Series) <= mostFigures {
+				d.number(c, v, end, y)
 			} else if !(v <= highest) {
 				highest = v
 			}
 			farthest = max(farthest, end)
 		}
-		if len(d.Groups) > mostFigures && !math.IsNaN(highest) {
-			d.figure(c, highest, farthest, row)
+		if len(d.Series) > mostFigures && !math.IsNaN(highest) {
+			d.number(c, highest, farthest, row)
 		}
 	}
 }
 
-// figure writes a value right of its dot.
-func (d *dots) figure(c draw.Canvas, v float64, x, y vg.Length) {
+// number writes a value right of its dot.
+func (d *dots) number(c draw.Canvas, v float64, x, y vg.Length) {
 	style := textStyle(tickSize, d.theme.ink)
 	style.YAlign = draw.YCenter
-	text := FormatNumber(v, 2)
+	text := figure.FormatNumber(v, 2)
 	if v == 0 {
 		text = "exactly 0"
 	}

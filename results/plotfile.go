@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 
 	"gonum.org/v1/plot/vg"
@@ -16,11 +17,28 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is something that can be drawn to a file: a *Chart, *Bars, *Panels, *Timeline or *Heat.
-type Figure interface {
+// drawing is a figure that can be drawn.
+type drawing interface {
 	size() (w, h float64)
 	describe() string
 	draw(c draw.Canvas, th theme)
+}
+
+// drawingOf is how a figure of that kind is drawn: tables, strips and formulas are not.
+func drawingOf(f *figure.Figure) drawing {
+	switch f.Kind {
+	case figure.Lines:
+		return newChart(f)
+	case figure.Bars:
+		return bars{f}
+	case figure.Heat:
+		return heat{f}
+	case figure.Timeline:
+		return timeline{f}
+	case figure.Multiples:
+		return multiples{f}
+	}
+	panic(fmt.Sprintf("results: no drawing of a figure of kind %q", f.Kind))
 }
 
 // margin surrounds a figure, in points.
@@ -40,7 +58,7 @@ const (
 // SVG draws the figure as a file of its own: the fonts are named, the paper is
 // explicit, and a dark theme is taken up where the viewer asks for one. Equal
 // figures give equal bytes.
-func SVG(f Figure) []byte { return svg(f, true) }
+func SVG(f *figure.Figure) []byte { return svg(f, true) }
 
 // textFonts is the rule for a file's text: fonts of the widths for which a figure is laid out.
 // An embedded font is half a megabyte, and viewers that show a file inside a page do not load it.
@@ -52,8 +70,9 @@ const textStyles = "font-family:Liberation Sans;font-variant:normal;font-weight:
 
 // svg draws a figure, either to stand alone or to be part of a page that
 // supplies font, paper and theme.
-func svg(f Figure, alone bool) []byte {
-	w, h := f.size()
+func svg(f *figure.Figure, alone bool) []byte {
+	d := drawingOf(f)
+	w, h := d.size()
 	c := vgsvg.NewWith(vgsvg.UseWH(vg.Length(w), vg.Length(h)), vgsvg.EmbedFonts(false))
 	canvas := draw.New(c)
 	if alone {
@@ -63,7 +82,7 @@ func svg(f Figure, alone bool) []byte {
 	} else {
 		canvas = draw.Crop(canvas, 0, 0, 2, 0)
 	}
-	f.draw(canvas, light)
+	d.draw(canvas, light)
 	var b bytes.Buffer
 	// Writing to memory cannot fail.
 	_, _ = c.WriteTo(&b)
@@ -72,7 +91,7 @@ func svg(f Figure, alone bool) []byte {
 	open := strings.Index(text, "<svg")
 	end := open + strings.Index(text[open:], ">") + 1
 	body := text[end:]
-	head := strings.Replace(text[open:end], "<svg", `<svg role="img"`, 1) + "\n<title>" + html.EscapeString(f.describe()) + "</title>\n"
+	head := strings.Replace(text[open:end], "<svg", `<svg role="img"`, 1) + "\n<title>" + html.EscapeString(d.describe()) + "</title>\n"
 	if alone {
 		body = strings.ReplaceAll(body, textStyles, "")
 		head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + head + "<style>" + textFonts + "@media (prefers-color-scheme: dark){\n" + darkRules("") + "}</style>\n"
@@ -99,7 +118,7 @@ func darkRules(scope string) string {
 
 // PNG draws the figure at twice its size in points, for sharp text on the web.
 // Equal figures give equal bytes.
-func PNG(f Figure, paper Background) []byte {
+func PNG(f *figure.Figure, paper Background) []byte {
 	th, back := light, color.Color(light.paper)
 	switch paper {
 	case DarkPaper:
@@ -107,9 +126,10 @@ func PNG(f Figure, paper Background) []byte {
 	case Transparent:
 		back = color.Transparent
 	}
-	w, h := f.size()
+	d := drawingOf(f)
+	w, h := d.size()
 	c := vgimg.NewWith(vgimg.UseWH(vg.Length(w), vg.Length(h)), vgimg.UseDPI(144), vgimg.UseBackgroundColor(back))
-	f.draw(draw.Crop(draw.New(c), margin, -margin, margin, -margin), th)
+	d.draw(draw.Crop(draw.New(c), margin, -margin, margin, -margin), th)
 	var b bytes.Buffer
 	_, _ = vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
 	return b.Bytes()
@@ -117,7 +137,7 @@ func PNG(f Figure, paper Background) []byte {
 
 // SavePlot draws the figure to a file; the name's end, .svg or .png, decides
 // the format. A PNG has light paper.
-func SavePlot(path string, f Figure) error {
+func SavePlot(path string, f *figure.Figure) error {
 	var data []byte
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".svg":

@@ -12,12 +12,12 @@ import (
 )
 
 // size is that of a chart in points.
-func (c *Chart) size() (w, h float64) { return 560, 320 }
+func (c *chart) size() (w, h float64) { return 560, 320 }
 
 // describe is the text alternative.
-func (c *Chart) describe() string {
+func (c *chart) describe() string {
 	d := c.Title
-	for i, a := range c.Arms {
+	for i, a := range c.lines {
 		if i == 0 {
 			d += ". Lines: "
 		} else {
@@ -29,14 +29,14 @@ func (c *Chart) describe() string {
 }
 
 // keys are the legend's entries: everything that has no name at its end.
-func (c *Chart) keys(named bool) []key {
+func (c *chart) keys(named bool) []key {
 	var keys []key
-	for i, a := range c.Arms {
+	for i, a := range c.lines {
 		if remark := c.undrawn(i); !named || remark != "" {
 			keys = append(keys, key{name: a.Name + remark, slot: c.slot(i)})
 		}
 	}
-	for _, r := range c.References {
+	for _, r := range c.Marks {
 		keys = append(keys, key{name: r.Name, plain: true})
 	}
 	return keys
@@ -44,14 +44,14 @@ func (c *Chart) keys(named bool) []key {
 
 // undrawn is a remark for the legend when nothing of an arm can be drawn, so
 // that a matched run with a gap of exactly zero is not taken for a missing one.
-func (c *Chart) undrawn(arm int) string {
+func (c *chart) undrawn(arm int) string {
 	any, zero := false, true
-	for _, s := range c.Arms[arm].Seeds {
+	for _, s := range c.lines[arm].Curves() {
 		for _, y := range s.Y {
 			if finite(y) {
 				any = true
 				zero = zero && y == 0
-				if !c.LogY || y > 0 {
+				if !c.Y.Log || y > 0 {
 					return ""
 				}
 			}
@@ -67,8 +67,8 @@ func (c *Chart) undrawn(arm int) string {
 }
 
 // draw paints the chart with its own legend.
-func (c *Chart) draw(canvas draw.Canvas, th theme) {
-	canvas = c.heading(canvas, th)
+func (c *chart) draw(canvas draw.Canvas, th theme) {
+	canvas = heading(canvas, th, c.Title, c.Y.Label)
 	room := c.namesWidth(canvas.Size().X)
 	canvas.Max.Y -= drawKeys(canvas, c.keys(room > 0), th)
 	c.axes(canvas, th, room)
@@ -76,12 +76,12 @@ func (c *Chart) draw(canvas draw.Canvas, th theme) {
 
 // heading paints the title and the name of the y axis, which stands upright
 // under the title rather than on its side, and returns what is left.
-func (c *Chart) heading(canvas draw.Canvas, th theme) draw.Canvas {
+func heading(canvas draw.Canvas, th theme, title, y string) draw.Canvas {
 	for _, line := range []struct {
 		text  string
 		size  float64
 		color color.Color
-	}{{c.Title, titleSize, th.ink}, {c.YLabel, labelSize, th.muted}} {
+	}{{title, titleSize, th.ink}, {y, labelSize, th.muted}} {
 		if line.text == "" {
 			continue
 		}
@@ -114,24 +114,24 @@ func wrap(style text.Style, line string, width vg.Length) []string {
 
 // axes paints the axes and the curves, with room at the right for the names of
 // the lines; without any, they stand in a legend.
-func (c *Chart) axes(canvas draw.Canvas, th theme, room vg.Length) {
+func (c *chart) axes(canvas draw.Canvas, th theme, room vg.Length) {
 	if text := c.empty(); text != "" {
 		instead(canvas, th, text)
 		return
 	}
 	p := newPlot(th)
 	lines := &curves{chart: c, theme: th, named: room > 0}
-	for i := range c.Arms {
-		lines.points = append(lines.points, c.Arms[i].Points(c.Band))
+	for i := range c.lines {
+		lines.points = append(lines.points, pointsOf(&c.lines[i], c.Band))
 	}
 	xlow, xhigh, ylow, yhigh := lines.extent()
-	p.X.Label.Text = c.XLabel
+	p.X.Label.Text = c.X.Label
 	p.X.Min, p.X.Max = xlow, xhigh
 	p.Y.Min, p.Y.Max = ylow, yhigh
 	p.X.Tick.Marker = plot.TickerFunc(linearTicks)
-	p.Y.Scale = scale{c.LogY}
+	p.Y.Scale = scale{c.Y.Log}
 	p.Y.Tick.Marker = plot.TickerFunc(linearTicks)
-	if c.LogY {
+	if c.Y.Log {
 		p.Y.Tick.Marker = plot.TickerFunc(logTicks)
 	}
 	p.Add(&gridLines{th, true}, lines)
@@ -175,10 +175,10 @@ func (g *gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 // curves draws the arms of a chart: bands first, then references, then single
 // seeds where there is no band, then means, so that no band covers a line.
 type curves struct {
-	chart  *Chart
+	chart  *chart
 	theme  theme
 	named  bool
-	points [][]Point // per arm
+	points [][]point // per arm
 }
 
 // extent is the range of both axes.
@@ -197,19 +197,19 @@ func (g *curves) extent() (xlow, xhigh, ylow, yhigh float64) {
 			grow(p.High)
 		}
 	}
-	for _, r := range g.chart.References {
-		grow(r.Y)
+	for _, r := range g.chart.Marks {
+		grow(r.At)
 	}
 	xlow, xhigh = spanOf(xlow, xhigh)
-	if g.chart.YRange != [2]float64{} {
-		return xlow, xhigh, g.chart.YRange[0], g.chart.YRange[1]
+	if y := g.chart.Y; y.Low < y.High {
+		return xlow, xhigh, y.Low, y.High
 	}
-	ylow, yhigh = axisRange(ylow, yhigh, g.chart.LogY)
+	ylow, yhigh = axisRange(ylow, yhigh, g.chart.Y.Log)
 	return xlow, xhigh, ylow, yhigh
 }
 
 // drawable reports whether the y axis can show v.
-func (g *curves) drawable(v float64) bool { return finite(v) && (!g.chart.LogY || v > 0) }
+func (g *curves) drawable(v float64) bool { return finite(v) && (!g.chart.Y.Log || v > 0) }
 
 // Plot implements plot.Plotter.
 func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
@@ -219,7 +219,7 @@ func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 			break
 		}
 		fill := faded(armColor(g.chart.slot(i)), 0x30)
-		g.runs(arm, func(q Point) bool { return g.drawable(q.High) && finite(q.Low) }, func(run []Point) {
+		g.runs(arm, func(q point) bool { return g.drawable(q.High) && finite(q.Low) }, func(run []point) {
 			outline := make([]vg.Point, 0, 2*len(run))
 			for _, q := range run {
 				outline = append(outline, vg.Point{X: tx(q.X), Y: ty(q.High)})
@@ -234,14 +234,14 @@ func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 			c.FillPolygon(fill, c.ClipPolygonXY(outline))
 		})
 	}
-	for _, r := range g.chart.References {
-		if g.drawable(r.Y) && r.Y >= p.Y.Min && r.Y <= p.Y.Max {
-			c.StrokeLine2(referenceLine(g.theme), c.Min.X, ty(r.Y), c.Max.X, ty(r.Y))
+	for _, r := range g.chart.Marks {
+		if g.drawable(r.At) && r.At >= p.Y.Min && r.At <= p.Y.Max {
+			c.StrokeLine2(referenceLine(g.theme), c.Min.X, ty(r.At), c.Max.X, ty(r.At))
 		}
 	}
 	for i, arm := range g.points {
 		style := meanLine(g.chart.slot(i))
-		g.runs(arm, func(q Point) bool { return g.drawable(q.Mean) }, func(run []Point) {
+		g.runs(arm, func(q point) bool { return g.drawable(q.Mean) }, func(run []point) {
 			if len(run) == 1 { // a point alone makes no line
 				c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 2, Shape: draw.CircleGlyph{}},
 					vg.Point{X: tx(run[0].X), Y: ty(run[0].Mean)})
@@ -260,7 +260,7 @@ func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 }
 
 // runs calls visit for every longest stretch of points that satisfy ok.
-func (g *curves) runs(points []Point, ok func(Point) bool, visit func([]Point)) {
+func (g *curves) runs(points []point, ok func(point) bool, visit func([]point)) {
 	from := -1
 	for i := 0; i <= len(points); i++ {
 		good := i < len(points) && ok(points[i])

@@ -14,13 +14,13 @@ const nameStep = labelSize + 2
 // namesWidth is the width that the names of the lines need at their ends; 0 if
 // the chart is better served by a legend: one line, names that would take more
 // than a third of it, or more than fit below each other.
-func (c *Chart) namesWidth(width vg.Length) vg.Length {
-	if len(c.Arms) < 2 || len(c.Arms) > 10 || c.empty() != "" {
+func (c *chart) namesWidth(width vg.Length) vg.Length {
+	if len(c.lines) < 2 || len(c.lines) > 10 || c.empty() != "" {
 		return 0
 	}
 	style := textStyle(labelSize, nil)
 	var names vg.Length
-	for _, a := range c.Arms {
+	for _, a := range c.lines {
 		names = max(names, style.Width(a.Name))
 	}
 	if names += 10; names > width*0.36 {
@@ -42,7 +42,7 @@ func (g *curves) names(c draw.Canvas, ty func(float64) vg.Length) {
 		for k := len(arm) - 1; k >= 0; k-- {
 			if g.drawable(arm[k].Mean) {
 				y := min(max(ty(arm[k].Mean), c.Min.Y), c.Max.Y)
-				ends = append(ends, ending{g.chart.Arms[i].Name, g.chart.slot(i), y})
+				ends = append(ends, ending{g.chart.lines[i].Name, g.chart.slot(i), y})
 				break
 			}
 		}

@@ -1,72 +1,72 @@
 package results
 
 import (
+	"slices"
+
+	"driftlab/results/figure"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Panels are small multiples: charts side by side under one legend, which
-// lists every arm once. Arms with the same name keep the same colour.
-type Panels struct {
-	Title string
-	// Columns is the number of charts in a row; 0 means 2.
-	Columns int
-	Charts  []Chart
-}
+// multiples are charts side by side under one legend, which lists every arm once.
+type multiples struct{ *figure.Figure }
 
 const panelWidth, panelHeight, panelGap = 380, 220, 18
 
-func (m *Panels) columns() int {
-	n := m.Columns
+func (m multiples) columns() int {
+	n := m.PartColumns
 	if n <= 0 {
 		n = 2
 	}
-	return max(min(n, len(m.Charts)), 1)
+	return max(min(n, len(m.Parts)), 1)
 }
 
-func (m *Panels) size() (w, h float64) {
+func (m multiples) size() (w, h float64) {
 	cols := m.columns()
-	rows := (len(m.Charts) + cols - 1) / cols
+	rows := (len(m.Parts) + cols - 1) / cols
 	return float64(cols*panelWidth + (cols-1)*panelGap), float64(rows*(panelHeight+panelGap)) + 50
 }
 
-func (m *Panels) describe() string {
+func (m multiples) describe() string {
 	d := m.Title + "."
-	for i := range m.Charts {
-		d += " " + m.Charts[i].describe()
+	for i := range m.Parts {
+		d += " " + newChart(&m.Parts[i]).describe()
 	}
 	return d
 }
 
 // aligned returns the charts with every arm in the slot of its name, and the
 // legend they share.
-func (m *Panels) aligned() ([]Chart, []key) {
+func (m multiples) aligned() ([]*chart, []key) {
 	slots := map[string]int{}
 	var keys []key
-	charts := make([]Chart, len(m.Charts))
-	for i, c := range m.Charts {
-		arms := append([]Arm(nil), c.Arms...)
-		for j := range arms {
-			slot, ok := slots[arms[j].Name]
+	charts := make([]*chart, len(m.Parts))
+	for i := range m.Parts {
+		part := m.Parts[i] // its labels are changed
+		c := newChart(&part)
+		c.lines = slices.Clone(c.lines)
+		for j := range c.lines {
+			a := &c.lines[j]
+			slot, ok := slots[a.Name]
 			if !ok {
 				slot = len(keys)
-				if arms[j].Slot > 0 {
-					slot = arms[j].Slot - 1
+				if a.Slot > 0 {
+					slot = a.Slot - 1
 				}
-				slots[arms[j].Name] = slot
-				keys = append(keys, key{name: arms[j].Name, slot: slot})
+				slots[a.Name] = slot
+				keys = append(keys, key{name: a.Name, slot: slot})
 			}
-			arms[j].Slot = slot + 1
+			a.Slot = slot + 1
 		}
-		c.Arms = arms
 		charts[i] = c
 	}
 	return charts, keys
 }
 
-func (m *Panels) draw(canvas draw.Canvas, th theme) {
-	canvas = (&Chart{Title: m.Title}).heading(canvas, th)
-	if len(m.Charts) == 0 {
+func (m multiples) draw(canvas draw.Canvas, th theme) {
+	canvas = heading(canvas, th, m.Title, "")
+	if len(m.Parts) == 0 {
 		instead(canvas, th, "no data")
 		return
 	}
@@ -88,12 +88,12 @@ func (m *Panels) draw(canvas draw.Canvas, th theme) {
 		part.Max.Y -= vg.Length(vg.Length(i/cols) * (h + panelGap))
 		part.Min.Y = part.Max.Y - h
 		// The shared legend cannot say what one panel leaves out: its label does.
-		for j, a := range charts[i].Arms {
+		for j, a := range charts[i].lines {
 			if remark := charts[i].undrawn(j); remark != "" {
-				charts[i].YLabel += "; " + a.Name + remark
+				charts[i].Y.Label += "; " + a.Name + remark
 			}
 		}
-		part = charts[i].heading(part, th)
+		part = heading(part, th, charts[i].Title, charts[i].Y.Label)
 		var room vg.Length
 		if named {
 			room = charts[i].namesWidth(w)
@@ -104,9 +104,9 @@ func (m *Panels) draw(canvas draw.Canvas, th theme) {
 
 // named reports whether the lines of every panel can carry their names, which
 // then need no legend.
-func (m *Panels) named(width vg.Length) bool {
-	for i := range m.Charts {
-		if c := &m.Charts[i]; c.empty() == "" && (c.namesWidth(width) == 0 || len(c.References) > 0) {
+func (m multiples) named(width vg.Length) bool {
+	for i := range m.Parts {
+		if c := newChart(&m.Parts[i]); c.empty() == "" && (c.namesWidth(width) == 0 || len(c.Marks) > 0) {
 			return false
 		}
 	}

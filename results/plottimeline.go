@@ -3,38 +3,16 @@ package results
 import (
 	"fmt"
 
+	"driftlab/results/figure"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Timeline shows who did what when: a lane for each worker, the colour is the
+// timeline shows who did what when: a lane for each worker, the colour is the
 // version of its weights, the height of a bar the share of it that was busy.
 // Versions beyond the palette take its colours again; blank is waiting.
-type Timeline struct {
-	Title string
-	// Note says what the heights are.
-	Note string
-	// Unit is that of the times, such as "s".
-	Unit string
-	// From and To are the ends of the axis.
-	From, To float64
-	Lanes    []TimelineLane
-}
-
-// TimelineLane is one row.
-type TimelineLane struct {
-	Name  string
-	Spans []TimelineSpan
-}
-
-// TimelineSpan is a stretch of one kind of work.
-type TimelineSpan struct {
-	From, To float64
-	// Version chooses the colour; below 0 is work on no version's account, in grey.
-	Version int
-	// Share is the height of the bar, 0 to 1.
-	Share float64
-}
+type timeline struct{ *figure.Figure }
 
 const timelineLane, timelineGap = 14, 3
 
@@ -42,22 +20,22 @@ const timelineLane, timelineGap = 14, 3
 // of work on no version's account.
 const timelineColors = len(palette) - 1
 
-func (t *Timeline) size() (w, h float64) {
+func (t timeline) size() (w, h float64) {
 	return 860, 112 + float64(float64(len(t.Lanes))*(timelineLane+timelineGap))
 }
 
-func (t *Timeline) describe() string {
+func (t timeline) describe() string {
 	return fmt.Sprintf("%s. %d lanes from %s to %s %s; the colour is the version of the weights, blank is waiting.",
-		t.Title, len(t.Lanes), FormatNumber(t.From, 3), FormatNumber(t.To, 3), t.Unit)
+		t.Title, len(t.Lanes), figure.FormatNumber(t.X.Low, 3), figure.FormatNumber(t.X.High, 3), t.X.Label)
 }
 
 // versions are the first that is to be seen, and how many there are from there on.
-func (t *Timeline) versions() (first, n int) {
+func (t timeline) versions() (first, n int) {
 	first = -1
 	end := 0
 	for _, lane := range t.Lanes {
 		for _, s := range lane.Spans {
-			if s.From < t.To && s.To > t.From && s.Version >= 0 {
+			if s.From < t.X.High && s.To > t.X.Low && s.Version >= 0 {
 				if end = max(end, s.Version+1); first < 0 {
 					first = s.Version
 				}
@@ -68,9 +46,9 @@ func (t *Timeline) versions() (first, n int) {
 	return first, end - max(first, 0)
 }
 
-func (t *Timeline) draw(canvas draw.Canvas, th theme) {
-	canvas = (&Chart{Title: t.Title, YLabel: t.Note}).heading(canvas, th)
-	if len(t.Lanes) == 0 || t.To <= t.From {
+func (t timeline) draw(canvas draw.Canvas, th theme) {
+	canvas = heading(canvas, th, t.Title, t.Y.Label)
+	if len(t.Lanes) == 0 || t.X.High <= t.X.Low {
 		instead(canvas, th, "no data")
 		return
 	}
@@ -94,8 +72,8 @@ func (t *Timeline) draw(canvas draw.Canvas, th theme) {
 	c := canvas
 	c.Min.X += left + 8
 	x := func(v float64) vg.Length {
-		v = clamp(v, t.From, t.To)
-		return c.Min.X + vg.Length(float64((v-t.From)/(t.To-t.From))*float64(c.Max.X-c.Min.X))
+		v = clamp(v, t.X.Low, t.X.High)
+		return c.Min.X + vg.Length(float64((v-t.X.Low)/(t.X.High-t.X.Low))*float64(c.Max.X-c.Min.X))
 	}
 	bottom := c.Max.Y - vg.Length(len(t.Lanes)*(timelineLane+timelineGap))
 	t.axis(c, th, x, bottom)
@@ -107,11 +85,11 @@ func (t *Timeline) draw(canvas draw.Canvas, th theme) {
 }
 
 // axis draws the times below the lanes.
-func (t *Timeline) axis(c draw.Canvas, th theme, x func(float64) vg.Length, bottom vg.Length) {
+func (t timeline) axis(c draw.Canvas, th theme, x func(float64) vg.Length, bottom vg.Length) {
 	style := textStyle(tickSize, th.muted)
 	style.XAlign = draw.XCenter
-	for _, tick := range linearTicks(t.From, t.To) {
-		if tick.Label == "" || tick.Value < t.From || tick.Value > t.To {
+	for _, tick := range linearTicks(t.X.Low, t.X.High) {
+		if tick.Label == "" || tick.Value < t.X.Low || tick.Value > t.X.High {
 			continue
 		}
 		at := x(tick.Value)
@@ -119,11 +97,11 @@ func (t *Timeline) axis(c draw.Canvas, th theme, x func(float64) vg.Length, bott
 		c.FillText(style, vg.Point{X: at, Y: bottom - 4}, tick.Label)
 	}
 	style.XAlign = draw.XRight
-	c.FillText(style, vg.Point{X: c.Max.X, Y: bottom - 16}, t.Unit)
+	c.FillText(style, vg.Point{X: c.Max.X, Y: bottom - 16}, t.X.Label)
 }
 
 // bars draws a lane. Neighbours that nobody could tell apart are one bar.
-func (t *Timeline) bars(c draw.Canvas, th theme, lane TimelineLane, x func(float64) vg.Length, floor vg.Length) {
+func (t timeline) bars(c draw.Canvas, th theme, lane figure.Lane, x func(float64) vg.Length, floor vg.Length) {
 	const fine, wide = 0.4, 4 // points
 	for i := 0; i < len(lane.Spans); {
 		s := lane.Spans[i]
@@ -135,7 +113,7 @@ func (t *Timeline) bars(c draw.Canvas, th theme, lane TimelineLane, x func(float
 			}
 			to, area, busy = x(next.To), area+float64(next.Share*(next.To-next.From)), busy+next.To-next.From
 		}
-		if s.From >= t.To || busy <= 0 {
+		if s.From >= t.X.High || busy <= 0 {
 			continue
 		}
 		fill := th.muted

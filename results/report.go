@@ -1,5 +1,7 @@
 package results
 
+import "driftlab/results/figure"
+
 // Report is the model of the HTML report: what is said, in which order. How it
 // looks is WriteReport's business.
 type Report struct {
@@ -24,7 +26,7 @@ type Report struct {
 // Badge is a short coloured verdict.
 type Badge struct {
 	Text     string
-	Emphasis Emphasis
+	Emphasis figure.Emphasis
 }
 
 // Fact is one figure with its name.
@@ -39,8 +41,9 @@ type Section struct {
 	Blocks  []Block
 }
 
-// Block is a part of a section: Prose, Code, *Table, *Chart, Charts, Drawing, Tokens or Fold.
-type Block interface{ isBlock() }
+// Block is a part of a section: Prose, Code, a *figure.Figure, Charts or Fold. Lines are
+// drawn by the page's script, bars, maps, timelines and small multiples as SVG.
+type Block any
 
 // Prose is a paragraph.
 type Prose string
@@ -48,28 +51,14 @@ type Prose string
 // Code is text to be typed or kept as it is.
 type Code string
 
-// Charts stand side by side where there is room. Their cursors move together.
-type Charts []Chart
-
-// Drawing is a figure drawn by gonum/plot, inlined as SVG.
-type Drawing struct {
-	Figure  Figure
-	Caption string
-}
+// Charts are plots of lines, side by side where there is room. Their cursors move together.
+type Charts []figure.Figure
 
 // Fold hides blocks behind a line the reader opens.
 type Fold struct {
 	Summary string
 	Blocks  []Block
 }
-
-func (Prose) isBlock()   {}
-func (Code) isBlock()    {}
-func (*Table) isBlock()  {}
-func (*Chart) isBlock()  {}
-func (Charts) isBlock()  {}
-func (Drawing) isBlock() {}
-func (Fold) isBlock()    {}
 
 // Rerun is a recipe and the command that runs it.
 type Rerun struct {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -77,14 +78,15 @@ func TestEmptyReport(t *testing.T) {
 // TestReportEscapes puts hostile text everywhere text can be.
 func TestReportEscapes(t *testing.T) {
 	evil := `</script><script>alert(1)</script>"'&<b>`
-	curve := []Curve{{Name: evil, X: []float64{1, 2}, Y: []float64{1, 2}}}
-	chart := Chart{Title: evil, Metric: evil, XLabel: evil, YLabel: evil, Caption: evil,
-		Arms: []Arm{{Name: evil, Seeds: curve}}, References: []Reference{{evil, 1}}}
-	table := Table{Title: evil, Columns: []TableColumn{{Name: evil, Unit: evil}}, Rows: [][]Cell{{Word(evil).As(Bad)}}, Note: evil}
-	r := Report{Title: evil, Eyebrow: evil, Lead: evil, Badges: []Badge{{evil, Bad}}, Facts: []Fact{{evil, evil}},
-		Sections: []Section{{Heading: evil, Badges: []Badge{{evil, Bad}}, Blocks: []Block{Prose(evil), Code(evil), &chart, Charts{chart}, &table,
-			Drawing{&chart, evil}, Drawing{&Bars{Title: evil, Categories: []string{evil}, Groups: []BarGroup{{evil, []float64{1}, nil, nil}}}, evil},
-			Tokens{evil, []TokenLine{{evil, []Token{{evil, evil, -0.5}, {evil, evil, 0}}}}}, Fold{evil, []Block{Prose(evil)}}}}},
+	curve := []figure.Series{{Name: evil, X: []float64{1, 2}, Y: []float64{1, 2}}}
+	chart := figure.Figure{Kind: figure.Lines, Title: evil, Metric: evil, X: figure.Axis{Label: evil}, Y: figure.Axis{Label: evil}, Note: evil,
+		Series: []figure.Series{{Name: evil, Seeds: curve}}, Marks: []figure.Mark{{Name: evil, At: 1}}}
+	table := figure.Figure{Kind: figure.Table, Title: evil, Columns: []figure.Column{{Name: evil, Unit: evil}}, Rows: [][]figure.Cell{{figure.Word(evil).As(figure.Bad)}}, Note: evil}
+	r := Report{Title: evil, Eyebrow: evil, Lead: evil, Badges: []Badge{{evil, figure.Bad}}, Facts: []Fact{{evil, evil}},
+		Sections: []Section{{Heading: evil, Badges: []Badge{{evil, figure.Bad}}, Blocks: []Block{Prose(evil), Code(evil), &chart, Charts{chart}, &table,
+			&figure.Figure{Kind: figure.Multiples, Title: evil, Parts: []figure.Figure{chart}, Note: evil},
+			&figure.Figure{Kind: figure.Bars, Title: evil, Labels: []string{evil}, Series: []figure.Series{{Name: evil, Y: []float64{1}}}, Note: evil},
+			&figure.Figure{Kind: figure.Strip, Note: evil, Lines: []figure.Line{{Title: evil, Tokens: []figure.Token{{Text: evil, Note: evil, Level: -3}, {Text: evil, Note: evil}}}}}, Fold{evil, []Block{Prose(evil)}}}}},
 		Reruns: []Rerun{{evil, evil, evil}}, Glossary: []Term{{evil, evil, evil, evil, evil, evil}},
 	}
 	page := string(r.HTML())

@@ -8,16 +8,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"driftlab/results/figure"
 )
 
 // chart writes a chart: its heading, the places the script fills, the same
 // curves in numbers for those who cannot see or run it, and the data.
-func (p *page) chart(c *Chart) {
+func (p *page) chart(f *figure.Figure) {
+	c := newChart(f)
 	e := html.EscapeString
 	p.add("<figure class=\"chart\">\n<header><div><h3>", e(c.Title), "</h3>")
-	if c.Metric != "" || c.YLabel != "" {
-		p.add(`<p class="metric">`, e(c.YLabel))
-		if c.Metric != "" && c.YLabel != "" {
+	if c.Metric != "" || c.Y.Label != "" {
+		p.add(`<p class="metric">`, e(c.Y.Label))
+		if c.Metric != "" && c.Y.Label != "" {
 			p.add(" · ")
 		}
 		if c.Metric != "" {
@@ -29,35 +32,35 @@ func (p *page) chart(c *Chart) {
 		`<div class="legend" role="group" aria-label="Lines of the chart; press one to hide or show it"></div>`, "\n",
 		`<div class="plot" role="group" tabindex="0" aria-roledescription="line chart" aria-label="`, e(c.describe()+" Arrow keys read the values."), "\"></div>\n",
 		"<div class=\"hidden\" aria-live=\"polite\"></div>\n")
-	if c.Caption != "" {
-		p.add(`<p class="caption">`, inline(c.Caption), "</p>\n")
+	if c.Note != "" {
+		p.add(`<p class="caption">`, inline(c.Note), "</p>\n")
 	}
 	if note := c.note(p); note != "" {
 		p.add(`<p class="note">`, e(note), "</p>\n")
 	}
-	p.add("<details><summary>In numbers</summary>\n", c.numbers().HTML(), "</details>\n",
-		`<script type="application/json">`, string(c.data(p.group+" "+c.XLabel)), "</script>\n</figure>\n")
+	p.add("<details><summary>In numbers</summary>\n", tableHTML(c.numbers()), "</details>\n",
+		`<script type="application/json">`, string(c.data(p.group+" "+c.X.Label)), "</script>\n</figure>\n")
 }
 
 // note says what the axes cannot show and, once in a section for each kind of
 // band, what lines and bands are.
-func (c *Chart) note(p *page) string {
+func (c *chart) note(p *page) string {
 	var parts []string
 	seeds := 0
-	for _, a := range c.Arms {
-		seeds = max(seeds, len(a.Seeds))
+	for _, a := range c.lines {
+		seeds = max(seeds, len(a.Curves()))
 	}
 	if told := p.group + "/" + c.Band.String(); seeds > 1 && !p.told[told] {
 		p.told[told] = true
 		parts = append(parts, "Lines are means over seeds, drawn only where every seed has a value.")
-		if c.Band != BandNone && c.banded() {
+		if c.Band != figure.BandNone && c.banded() {
 			parts = append(parts, "Bands: "+c.Band.String()+".")
 		}
 	}
 	if n := c.stride(); n > 1 {
 		parts = append(parts, fmt.Sprintf("One step in %d is drawn; the record has them all.", n))
 	}
-	bad, low := c.NotDrawn()
+	bad, low := c.notDrawn()
 	if bad > 0 {
 		parts = append(parts, fmt.Sprintf("Not finite, so left out: %s.", values(bad)))
 	}
@@ -76,24 +79,24 @@ func values(n int) string {
 }
 
 // numbers is the chart as a table: where each arm starts, ends, and its extremes.
-func (c *Chart) numbers() *Table {
-	t := &Table{
+func (c *chart) numbers() *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table,
 		Title: c.Title + ": means over seeds",
-		Columns: []TableColumn{{Name: "line"}, {Name: "seeds", Align: Right}, {Name: "first", Align: Right}, {Name: "lowest", Align: Right},
-			{Name: "highest", Align: Right}, {Name: "last", Align: Right}, {Name: "last at " + c.XLabel, Align: Right}},
+		Columns: []figure.Column{{Name: "line"}, {Name: "seeds", Align: figure.Right}, {Name: "first", Align: figure.Right}, {Name: "lowest", Align: figure.Right},
+			{Name: "highest", Align: figure.Right}, {Name: "last", Align: figure.Right}, {Name: "last at " + c.X.Label, Align: figure.Right}},
 	}
-	for i := range c.Arms {
-		a := &c.Arms[i]
-		var means []Point
-		for _, q := range a.Points(c.Band) {
+	for i := range c.lines {
+		a := &c.lines[i]
+		var means []point
+		for _, q := range pointsOf(a, c.Band) {
 			if finite(q.Mean) {
 				means = append(means, q)
 			}
 		}
-		row := []Cell{Word(a.Name), Number(float64(len(a.Seeds)), 1)}
-		row[1].Text = strconv.Itoa(len(a.Seeds))
+		row := []figure.Cell{figure.Word(a.Name), figure.Number(float64(len(a.Curves())), 1)}
+		row[1].Text = strconv.Itoa(len(a.Curves()))
 		if len(means) == 0 {
-			t.Add(append(row, Word("no data").As(Muted))...)
+			t.Add(append(row, figure.Word("no data").As(figure.Muted))...)
 			continue
 		}
 		low, high := means[0].Mean, means[0].Mean
@@ -101,8 +104,8 @@ func (c *Chart) numbers() *Table {
 			low, high = min(low, q.Mean), max(high, q.Mean)
 		}
 		last := means[len(means)-1]
-		t.Add(append(row, Number(means[0].Mean, 3), Number(low, 3), Number(high, 3), Number(last.Mean, 3),
-			Cell{Text: tickLabel(last.X), Value: last.X, Numeric: true})...)
+		t.Add(append(row, figure.Number(means[0].Mean, 3), figure.Number(low, 3), figure.Number(high, 3), figure.Number(last.Mean, 3),
+			figure.Cell{Text: tickLabel(last.X), Value: last.X, Numeric: true})...)
 	}
 	return t
 }
@@ -111,32 +114,32 @@ func (c *Chart) numbers() *Table {
 // itself. Numbers carry four significant digits, more than any screen shows; a
 // curve that never moves is one number, and an x axis that arms share is
 // written once.
-func (c *Chart) data(group string) []byte {
+func (c *chart) data(group string) []byte {
 	b := appendText([]byte(`{"group":`), group)
-	b = appendText(append(b, `,"xlabel":`...), c.XLabel)
-	b = strconv.AppendBool(append(b, `,"log":`...), c.LogY)
+	b = appendText(append(b, `,"xlabel":`...), c.X.Label)
+	b = strconv.AppendBool(append(b, `,"log":`...), c.Y.Log)
 	b = strconv.AppendBool(append(b, `,"bands":`...), c.banded())
-	if c.YRange != [2]float64{} {
-		b = appendShort(append(b, `,"range":`...), c.YRange[:])
+	if c.Y.Low < c.Y.High {
+		b = appendShort(append(b, `,"range":`...), []float64{c.Y.Low, c.Y.High})
 	}
 	if text := c.empty(); text != "" {
 		return append(appendText(append(b, `,"empty":`...), text), `,"arms":[],"refs":[]}`...)
 	}
 	b = append(b, `,"arms":[`...)
 	var shared []float64
-	for i := range c.Arms {
+	for i := range c.lines {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b, shared = c.appendArm(b, i, shared)
 	}
 	b = append(b, `],"refs":[`...)
-	for i, r := range c.References {
+	for i, r := range c.Marks {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = appendText(append(b, `{"name":`...), r.Name)
-		b = append(appendNumber(append(b, `,"y":`...), r.Y, 6), '}')
+		b = append(appendNumber(append(b, `,"y":`...), r.At, 6), '}')
 	}
 	return append(b, ']', '}')
 }
@@ -144,11 +147,11 @@ func (c *Chart) data(group string) []byte {
 // appendArm writes one arm: its x, unless it is that of the arm before, an
 // interval that the script cannot compute, and the seeds on that x. It returns
 // the arm's x.
-func (c *Chart) appendArm(b []byte, i int, before []float64) ([]byte, []float64) {
-	a := &c.Arms[i]
+func (c *chart) appendArm(b []byte, i int, before []float64) ([]byte, []float64) {
+	a := &c.lines[i]
 	var x, low, high []float64
 	stride := c.stride()
-	points := a.Points(c.Band)
+	points := pointsOf(a, c.Band)
 	for k, q := range points {
 		if k%stride == 0 || k == len(points)-1 {
 			x, low, high = append(x, q.X), append(low, q.Low), append(high, q.High)
@@ -166,26 +169,26 @@ func (c *Chart) appendArm(b []byte, i int, before []float64) ([]byte, []float64)
 	if i == 0 || !slices.Equal(x, before) {
 		b = appendNumbers(append(b, `,"x":`...), x, -1)
 	}
-	if c.Band == Band95 && len(a.Seeds) > 1 {
+	if c.Band == figure.Band95 && len(a.Curves()) > 1 {
 		b = appendShort(append(b, `,"low":`...), low)
 		b = appendShort(append(b, `,"high":`...), high)
 	}
 	b = append(b, `,"seeds":[`...)
-	for k, s := range a.Seeds {
+	for k, s := range a.Curves() {
 		if k > 0 {
 			b = append(b, ',')
 		}
 		b = appendText(append(b, `{"name":`...), s.Name)
-		b = append(appendCurve(append(b, `,"y":`...), s.on(x)), '}')
+		b = append(appendCurve(append(b, `,"y":`...), on(&s, x)), '}')
 	}
 	return append(b, ']', '}'), x
 }
 
 // stride is how many steps lie between two that the page draws.
-func (c *Chart) stride() int {
+func (c *chart) stride() int {
 	values := 0
-	for _, a := range c.Arms {
-		for _, s := range a.Seeds {
+	for _, a := range c.lines {
+		for _, s := range a.Curves() {
 			values += len(s.Y)
 		}
 	}
@@ -204,7 +207,7 @@ func appendCurve(b []byte, y []float64) []byte {
 }
 
 // on places the curve's values on xs, which contains its X; NaN elsewhere.
-func (s *Curve) on(xs []float64) []float64 {
+func on(s *figure.Series, xs []float64) []float64 {
 	out := make([]float64, len(xs))
 	at := 0
 	for i, x := range xs {

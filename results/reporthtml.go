@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -169,7 +170,7 @@ func (p *page) badges(list []Badge) {
 		if i > 0 {
 			p.add(" ")
 		}
-		p.add(`<span class="badge `, b.Emphasis.class(), `">`, html.EscapeString(b.Text), "</span>")
+		p.add(`<span class="badge `, emphasisClass(b.Emphasis), `">`, html.EscapeString(b.Text), "</span>")
 	}
 }
 
@@ -236,24 +237,14 @@ func (p *page) blocks(blocks []Block) {
 			p.add("<p>", inline(string(b)), "</p>\n")
 		case Code:
 			p.add("<pre><code>", html.EscapeString(string(b)), "</code></pre>\n")
-		case *Table:
-			p.add(b.HTML())
-		case *Chart:
-			p.chart(b)
+		case *figure.Figure:
+			p.figure(b)
 		case Charts:
 			p.add("<div class=\"charts\">\n")
 			for i := range b {
 				p.chart(&b[i])
 			}
 			p.add("</div>\n")
-		case Drawing:
-			p.add(`<figure class="drawing"><div class="scroll" role="region" tabindex="0" aria-label="Drawing">`, string(svg(b.Figure, false)), "</div>")
-			if b.Caption != "" {
-				p.add("<figcaption>", inline(b.Caption), "</figcaption>")
-			}
-			p.add("</figure>\n")
-		case Tokens:
-			p.tokens(b)
 		case Fold:
 			p.add("<details class=\"fold\"><summary>", inline(b.Summary), "</summary>\n")
 			p.blocks(b.Blocks)
@@ -261,6 +252,24 @@ func (p *page) blocks(blocks []Block) {
 		default:
 			panic(fmt.Sprintf("results: no rendering for a block of type %T", block))
 		}
+	}
+}
+
+// figure renders a figure as its kind asks for.
+func (p *page) figure(f *figure.Figure) {
+	switch f.Kind {
+	case figure.Table:
+		p.add(tableHTML(f))
+	case figure.Lines:
+		p.chart(f)
+	case figure.Strip:
+		p.tokens(f)
+	default:
+		p.add(`<figure class="drawing"><div class="scroll" role="region" tabindex="0" aria-label="Drawing">`, string(svg(f, false)), "</div>")
+		if f.Note != "" {
+			p.add("<figcaption>", inline(f.Note), "</figcaption>")
+		}
+		p.add("</figure>\n")
 	}
 }
 

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
 // Verdict sums up the verdicts of the runs of one recipe: what became of how many
 // of them, or that none collapsed.
-func Verdict(list []record.Verdict) Cell {
+func Verdict(list []record.Verdict) figure.Cell {
 	count := map[record.Verdict]int{}
 	for _, f := range list {
 		count[f]++
@@ -23,16 +24,16 @@ func Verdict(list []record.Verdict) Cell {
 			words = append(words, fmt.Sprintf("%s %d of %d", f, count[f], len(list)))
 		}
 	}
-	badge := Word(strings.Join(words, ", "))
+	badge := figure.Word(strings.Join(words, ", "))
 	switch lost := count[record.Stopped] + count[record.DeadAtOnce] + count[record.Collapsed]; {
 	case len(list) == 0:
-		return Word(string(record.NotJudged)).As(Muted)
+		return figure.Word(string(record.NotJudged)).As(figure.Muted)
 	case count[record.NotCollapsed] == len(list):
-		return badge.As(Good)
+		return badge.As(figure.Good)
 	case lost == len(list):
-		return badge.As(Bad)
+		return badge.As(figure.Bad)
 	case lost+count[record.NeverLearned]+count[record.Running] > 0:
-		return badge.As(Warn)
+		return badge.As(figure.Warn)
 	}
-	return badge.As(Muted)
+	return badge.As(figure.Muted)
 }

@@ -3,6 +3,7 @@ package results
 import (
 	"testing"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -10,16 +11,16 @@ func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		verdicts []record.Verdict
 		want     string
-		mood     Emphasis
+		mood     figure.Emphasis
 	}{
-		{[]record.Verdict{record.NotCollapsed, record.NotCollapsed}, "held 2 of 2", Good},
-		{[]record.Verdict{record.NotCollapsed, record.Collapsed, record.NotCollapsed}, "collapsed 1 of 3", Warn},
-		{[]record.Verdict{record.DeadAtOnce, record.DeadAtOnce}, "dead at once 2 of 2", Bad},
-		{[]record.Verdict{record.Collapsed, record.NeverLearned, record.DeadAtOnce}, "dead at once 1 of 3, collapsed 1 of 3, never learned 1 of 3", Warn},
-		{[]record.Verdict{record.TooFew, record.TooFew}, "too few evaluations 2 of 2", Muted},
-		{[]record.Verdict{record.Stopped, record.NotCollapsed}, "stopped early 1 of 2", Warn},
-		{[]record.Verdict{record.NotCollapsed}, "held", Good}, {[]record.Verdict{record.DeadAtOnce}, "dead at once", Bad},
-		{nil, "not judged", Muted},
+		{[]record.Verdict{record.NotCollapsed, record.NotCollapsed}, "held 2 of 2", figure.Good},
+		{[]record.Verdict{record.NotCollapsed, record.Collapsed, record.NotCollapsed}, "collapsed 1 of 3", figure.Warn},
+		{[]record.Verdict{record.DeadAtOnce, record.DeadAtOnce}, "dead at once 2 of 2", figure.Bad},
+		{[]record.Verdict{record.Collapsed, record.NeverLearned, record.DeadAtOnce}, "dead at once 1 of 3, collapsed 1 of 3, never learned 1 of 3", figure.Warn},
+		{[]record.Verdict{record.TooFew, record.TooFew}, "too few evaluations 2 of 2", figure.Muted},
+		{[]record.Verdict{record.Stopped, record.NotCollapsed}, "stopped early 1 of 2", figure.Warn},
+		{[]record.Verdict{record.NotCollapsed}, "held", figure.Good}, {[]record.Verdict{record.DeadAtOnce}, "dead at once", figure.Bad},
+		{nil, "not judged", figure.Muted},
 	} {
 		if got := Verdict(c.verdicts); got.Text != c.want || got.Emphasis != c.mood {
 			t.Errorf("%v: %q %v, want %q %v", c.verdicts, got.Text, got.Emphasis, c.want, c.mood)

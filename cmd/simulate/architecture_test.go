@@ -27,7 +27,8 @@ const (
 	engines = "engine engine/column engine/learner engine/rollout model moe precision"
 	methods = "trainer/method trainer/method/batch trainer/method/masked trainer/method/trace trainer/method/stream engine/column " + numbers
 	session = "trainer trainer/recipe trainer/recipe/foreign trainer/engines trainer/episode trainer/method/... results/record " + engines + " " + numbers
-	drawn   = "results results/record results/lab/panel results/lab/picture " + numbers
+	shown   = "results results/figure "
+	drawn   = shown + "results/record results/lab/picture " + numbers
 )
 
 // layers is the architecture, lowest first. Each package of the repository occurs once.
@@ -36,6 +37,7 @@ var layers = []layer{
 	{"precision/elementary precision moe engine/column model/safetensors", ""},
 	{"results/stats results/stats/passk", "precision/elementary"},
 	{"results/record", numbers},
+	{"results/figure", "results/record " + numbers},
 	{"model", "model/safetensors"},
 
 	// The two engines, which do not know each other.
@@ -66,23 +68,23 @@ var layers = []layer{
 	{"experiments/measure", session + " engine/kernel"},
 	{"experiments/diagnose/reader", numbers},
 	{"experiments/diagnose experiments/diagnose/synthetic", "experiments/diagnose/reader " + session},
-	{"experiments/diagnose/page", "experiments/diagnose results " + session},
+	{"experiments/diagnose/page", "experiments/diagnose " + shown + session},
 	{"experiments/diagnose/reproduce", "experiments/measure " + session},
 	{"experiments/queue", ""},
-	{"experiments/sweep experiments/table", "experiments/queue experiments/run experiments/sweep results " + session},
-	{"experiments/claims/claim", "experiments/measure experiments/run results " + session},
+	{"experiments/sweep experiments/table", "experiments/queue experiments/run experiments/sweep " + shown + session},
+	{"experiments/claims/claim", "experiments/measure experiments/run " + shown + session},
 	{"experiments/claims/age experiments/claims/attempts experiments/claims/correction experiments/claims/distillation experiments/claims/dynamic experiments/claims/estimator " +
 		"experiments/claims/length experiments/claims/precision experiments/claims/process experiments/claims/ratio experiments/claims/reduction experiments/claims/routing " +
-		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure results " + session},
+		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure " + shown + session},
 	{"experiments/claims", "experiments/claims/..."},
-	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table results results/published " + session},
-	{"experiments", "experiments/measure experiments/queue experiments/run experiments/sweep results " + session},
-	{"experiments/live", "experiments/measure results/lab/panel results/lab/picture " + session},
-	{"experiments/lesson", "experiments experiments/claims/claim experiments/claims/ratio experiments/explain experiments/live experiments/measure experiments/run results/lab results/lab/panel results/lab/picture " + session},
-	{"experiments/bench", "engine/kernel results " + session},
+	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table results/published " + shown + session},
+	{"experiments", "experiments/measure experiments/queue experiments/run experiments/sweep " + shown + session},
+	{"experiments/live", "experiments/measure results/figure results/lab/picture " + session},
+	{"experiments/lesson", "experiments experiments/claims/claim experiments/claims/ratio experiments/explain experiments/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},
+	{"experiments/bench", "engine/kernel " + shown + session},
 
 	// What is drawn.
-	{"results results/lab/panel results/lab/picture results/columnar", drawn},
+	{"results results/lab/picture results/columnar", drawn},
 	{"results/lab", drawn},
 	{"results/lab/sheet", "results/lab"},
 	{"results/published", ""},

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/trainer/method"
 )
 
@@ -36,8 +36,8 @@ type checkpointInfo struct {
 // Run lists the checkpoints.
 func (c *checkpointListCmd) Run(a *app) error {
 	infos := []checkpointInfo{}
-	t := &results.Table{Columns: []results.TableColumn{{Name: "checkpoint"}, {Name: "parameters", Align: results.Right},
-		{Name: "layers", Align: results.Right}, {Name: "width", Align: results.Right}, {Name: "experts"}, {Name: "vocabulary", Align: results.Right}, {Name: "context", Align: results.Right}}}
+	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "checkpoint"}, {Name: "parameters", Align: figure.Right},
+		{Name: "layers", Align: figure.Right}, {Name: "width", Align: figure.Right}, {Name: "experts"}, {Name: "vocabulary", Align: figure.Right}, {Name: "context", Align: figure.Right}}}
 	for _, name := range model.Shipped() {
 		ck, err := model.Open(name)
 		if err != nil {
@@ -49,8 +49,8 @@ func (c *checkpointListCmd) Run(a *app) error {
 		if !m.Dense() {
 			experts = fmt.Sprintf("%d, top %d", m.Experts, m.TopK)
 		}
-		t.Add(results.Word(name).As(results.Strong), results.Word(fmt.Sprint(m.Params())), results.Word(fmt.Sprint(m.Layers)),
-			results.Word(fmt.Sprint(m.DModel)), results.Word(experts), results.Word(fmt.Sprint(m.Vocab)), results.Word(fmt.Sprint(m.Context)))
+		t.Add(figure.Word(name).As(figure.Strong), figure.Word(fmt.Sprint(m.Params())), figure.Word(fmt.Sprint(m.Layers)),
+			figure.Word(fmt.Sprint(m.DModel)), figure.Word(experts), figure.Word(fmt.Sprint(m.Vocab)), figure.Word(fmt.Sprint(m.Context)))
 	}
 	if c.JSON {
 		return a.printJSON(infos)

@@ -111,7 +111,7 @@ func (c *compareCmd) Run(a *app) error {
 		return err
 	}
 	over := results.TimeChartOf(groups, metric, glossary(records))
-	clocked := len(over.Arms) > 0
+	clocked := len(over.Series) > 0
 	if clocked {
 		if err := results.SavePlot(filepath.Join(out, "compare-time.svg"), &over); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/page"
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/published"
 	"driftlab/trainer/method"
 )
@@ -209,7 +209,7 @@ func (a *app) printDiagnosis(r diagnose.Report, out string) {
 		fmt.Fprintf(a.stdout, "Read: %s\n", describeInput(in))
 	}
 	if g := r.Gap; g != nil {
-		n := results.FormatNumber
+		n := figure.FormatNumber
 		fmt.Fprintf(a.stdout, "Gap: k1 %s  k3 %s  mean |d| %s  max |d| %s  Pearson %s  ESS %s  mean ratio %s\n",
 			n(g.K1, 3), n(g.K3, 3), n(g.MeanAbsDlogp, 3), n(g.MaxAbsDlogp, 3), n(g.Pearson, 4), n(g.ESSToken, 3), n(g.MeanRatio, 4))
 	}
@@ -277,7 +277,7 @@ func describeInput(in diagnose.Input) string {
 // printChecks prints the checks that did not pass, and which did. Where none has failed, the odd ones share a line: the table
 // of corrections comes behind it, and all of it shall fit on a screen.
 func (a *app) printChecks(checks []diagnose.Check) {
-	t := &results.Table{Columns: []results.TableColumn{{Name: "check"}, {Name: "where"}, {Name: "result"}, {Name: "value", Align: results.Right}, {Name: "why"}}}
+	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "check"}, {Name: "where"}, {Name: "result"}, {Name: "value", Align: figure.Right}, {Name: "why"}}}
 	var passed, odd []string
 	more := 0
 	said := map[string]diagnose.Result{} // of everything
@@ -299,7 +299,7 @@ func (a *app) printChecks(checks []diagnose.Check) {
 			if k.Conditional {
 				result += ", conditional"
 			}
-			t.Add(results.Word(k.ID).As(results.Strong), results.Word(k.Scope), results.Word(result), results.Word(results.FormatNumber(k.Value, 3)), results.Word(k.Why))
+			t.Add(figure.Word(k.ID).As(figure.Strong), figure.Word(k.Scope), figure.Word(result), figure.Word(figure.FormatNumber(k.Value, 3)), figure.Word(k.Why))
 		}
 	}
 	if more > 0 {

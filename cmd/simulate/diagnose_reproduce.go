@@ -7,7 +7,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/reproduce"
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // toyFile is what --reproduce writes.
@@ -71,7 +71,7 @@ func (a *app) printReproduced(r diagnose.Report) {
 	if p.Beyond {
 		beyond = ": as near as the toy's dial of this cause comes"
 	}
-	n := results.FormatNumber
+	n := figure.FormatNumber
 	fmt.Fprintf(a.stdout, "Reproduced: %s, by %s: mean |d| %s, k3 %s (the dump: %s, %s); simulate train %s%s\n",
 		p.Cause, p.Dose, n(p.MeanAbsDlogp, 2), n(p.K3, 2), n(r.Gap.MeanAbsDlogp, 2), n(r.Gap.K3, 2), p.Recipe, beyond)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // TestEscape: what a terminal would obey is written out, and text is left alone.
@@ -44,8 +44,8 @@ func TestEchoIsEscaped(t *testing.T) {
 
 	var out bytes.Buffer
 	a := &app{stdout: &checkedWriter{Writer: &out}}
-	table := &results.Table{Title: evil, Columns: []results.TableColumn{{Name: "name"}}, Note: evil}
-	table.Add(results.Word(evil))
+	table := &figure.Figure{Kind: figure.Table, Title: evil, Columns: []figure.Column{{Name: "name"}}, Note: evil}
+	table.Add(figure.Word(evil))
 	a.printTable(table)
 	if raw(out.String()) {
 		t.Errorf("table: %q", out.String())

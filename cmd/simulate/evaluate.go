@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats/passk"
 	"driftlab/trainer"
@@ -162,21 +162,21 @@ func rank(all []evaluated) {
 }
 
 // table has a row for each set of weights and a column for each k.
-func (c *evaluateCmd) table(all []evaluated) *results.Table {
-	t := &results.Table{Columns: []results.TableColumn{{Name: "weights"}, {Name: "responses", Align: results.Right}}}
+func (c *evaluateCmd) table(all []evaluated) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "weights"}, {Name: "responses", Align: figure.Right}}}
 	for _, k := range c.K {
-		t.Columns = append(t.Columns, results.TableColumn{Name: fmt.Sprintf("pass@%d", k), Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: fmt.Sprintf("pass@%d", k), Align: figure.Right})
 	}
 	for _, e := range all {
-		row := []results.Cell{results.Word(e.Name), results.Word(strconv.Itoa(e.Responses))}
+		row := []figure.Cell{figure.Word(e.Name), figure.Word(strconv.Itoa(e.Responses))}
 		for _, p := range e.PassAt {
-			text := results.FormatNumber(p.Value, 3)
+			text := figure.FormatNumber(p.Value, 3)
 			if p.Low != nil {
-				text += fmt.Sprintf(" [%s, %s]", results.FormatNumber(*p.Low, 3), results.FormatNumber(*p.High, 3))
+				text += fmt.Sprintf(" [%s, %s]", figure.FormatNumber(*p.Low, 3), figure.FormatNumber(*p.High, 3))
 			}
-			cell := results.Word(text)
+			cell := figure.Word(text)
 			if p.Rank == 1 && len(all) > 1 {
-				cell = cell.As(results.Strong)
+				cell = cell.As(figure.Strong)
 			}
 			row = append(row, cell)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"driftlab/experiments/lesson"
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/lab"
-	"driftlab/results/lab/panel"
 	"driftlab/trainer/method"
 
 	"golang.org/x/term"
@@ -66,8 +66,8 @@ func (c *lessonCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range panels {
-		a.printPanel(p)
+	for i := range panels {
+		a.printFigure(&panels[i])
 	}
 	if err := c.draw(a, l.Name, panels); err != nil {
 		return err
@@ -94,9 +94,9 @@ func (c *lessonCmd) Run(a *app) error {
 
 // listLessons prints what there is to learn.
 func (a *app) listLessons() {
-	t := &results.Table{Title: "Lessons", Columns: []results.TableColumn{{Name: "name"}, {Name: "minutes", Align: results.Right}, {Name: "question"}}}
+	t := &figure.Figure{Kind: figure.Table, Title: "Lessons", Columns: []figure.Column{{Name: "name"}, {Name: "minutes", Align: figure.Right}, {Name: "question"}}}
 	for _, l := range lab.Load().Lessons {
-		t.Add(results.Word(l.Name).As(results.Strong), results.Word(fmt.Sprint(l.Minutes)), results.Word(l.Question))
+		t.Add(figure.Word(l.Name).As(figure.Strong), figure.Word(fmt.Sprint(l.Minutes)), figure.Word(l.Question))
 	}
 	a.printTable(t)
 }
@@ -110,10 +110,10 @@ func (c *lessonCmd) ask(a *app, l *lab.Lesson) []string {
 }
 
 // run computes the lesson's panels.
-func (c *lessonCmd) run(a *app, l *lab.Lesson, chosen map[string]string) ([]panel.Panel, error) {
+func (c *lessonCmd) run(a *app, l *lab.Lesson, chosen map[string]string) ([]figure.Figure, error) {
 	run, err := lesson.NewRun(l, chosen)
 	if err != nil || l.Live == nil {
-		return panel.Matching(l.Data.Panels, chosen), err
+		return figure.Matching(l.Data.Panels, chosen), err
 	}
 	m := a.meter(c.Quiet, "lesson "+l.Name, "step", run.Steps())
 	defer m.close()
@@ -154,18 +154,27 @@ func figureSources(l *lab.Lesson) []string {
 	return slices.Compact(list)
 }
 
+// printFigure writes a figure as text.
+func (a *app) printFigure(f *figure.Figure) {
+	if t := f.Tabular(); t != nil {
+		a.printTable(t)
+		return
+	}
+	fmt.Fprintln(a.stdout, f.Text())
+}
+
 // draw writes the charts of a lesson.
-func (c *lessonCmd) draw(a *app, name string, panels []panel.Panel) error {
+func (c *lessonCmd) draw(a *app, name string, panels []figure.Figure) error {
 	if c.Out == "" {
 		return nil
 	}
-	charts := &results.Panels{Columns: 1}
+	charts := &figure.Figure{Kind: figure.Multiples, PartColumns: 1}
 	for _, p := range panels {
-		if p.Kind == panel.Lines {
-			charts.Charts = append(charts.Charts, chartOf(p))
+		if p.Kind == figure.Lines {
+			charts.Parts = append(charts.Parts, p)
 		}
 	}
-	if len(charts.Charts) == 0 {
+	if len(charts.Parts) == 0 {
 		fmt.Fprintln(a.stderr, "simulate: note: this lesson has no curves to draw")
 		return nil
 	}

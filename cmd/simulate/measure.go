@@ -10,6 +10,7 @@ import (
 	"driftlab/experiments/measure"
 	"driftlab/experiments/run/dump"
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -121,7 +122,7 @@ func (c *measureCmd) Run(a *app) error {
 			return err
 		}
 	}
-	tables := []*results.Table{experiments.GapTable(measured), experiments.TurnTable(measured), experiments.RouteTable(measured),
+	tables := []*figure.Figure{experiments.GapTable(measured), experiments.TurnTable(measured), experiments.RouteTable(measured),
 		experiments.FlipTable(measured), experiments.RetentionTable(measured), experiments.KeptMassTable(measured),
 		experiments.SpeculativeTable(measured)}
 	for _, x := range document.Attributions {
@@ -196,10 +197,10 @@ func (c *measureCmd) write(d measureDocument) error {
 	}
 	m := &d.Measurement
 	gap := results.Section{Heading: "Gap at equal weights", Blocks: []results.Block{
-		results.Drawing{Figure: experiments.GapBars(m), Caption: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."},
+		experiments.GapBars(m),
 		experiments.GapTable(m),
 	}}
-	for _, t := range []*results.Table{experiments.TurnTable(m), experiments.RouteTable(m), experiments.FlipTable(m), experiments.RetentionTable(m),
+	for _, t := range []*figure.Figure{experiments.TurnTable(m), experiments.RouteTable(m), experiments.FlipTable(m), experiments.RetentionTable(m),
 		experiments.KeptMassTable(m), experiments.SpeculativeTable(m)} {
 		if len(t.Rows) > 0 {
 			gap.Blocks = append(gap.Blocks, t)
@@ -210,8 +211,7 @@ func (c *measureCmd) write(d measureDocument) error {
 		causes := results.Section{Heading: "Where it comes from"}
 		for _, x := range d.Attributions {
 			if len(x.Mechanisms) > 0 {
-				causes.Blocks = append(causes.Blocks, results.Drawing{Figure: experiments.AttributionBars(x),
-					Caption: "What each difference adds on its own, and what removing it from the whole saves."})
+				causes.Blocks = append(causes.Blocks, experiments.AttributionBars(x))
 			}
 			causes.Blocks = append(causes.Blocks, experiments.AttributionTable(x))
 		}

@@ -57,15 +57,15 @@ func (c *measureCmd) writeDoses(t *measure.DoseTable) error {
 	if err := writeFile(c.Out, "doses.md", []byte(tables)); err != nil {
 		return err
 	}
-	if err := results.SavePlot(filepath.Join(c.Out, "doses.png"), experiments.DoseBars(t)); err != nil {
+	bars := experiments.DoseBars(t)
+	if err := results.SavePlot(filepath.Join(c.Out, "doses.png"), bars); err != nil {
 		return err
 	}
 	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
 		Title: "Ways for two engines to disagree", Eyebrow: dosesPage,
 		Lead: fmt.Sprintf("Each mechanism by itself, on responses of `%s` to the task `%s`, at equal weights.", t.Checkpoint, t.Task),
 		Sections: []results.Section{{Heading: "Dose and response", Blocks: []results.Block{
-			results.Drawing{Figure: experiments.DoseBars(t), Caption: "The gap at the smallest and the largest dose, and what the mechanism's cure leaves of the latter. Where nothing is drawn the gap is exactly zero."},
-			experiments.DoseTable(t), experiments.DoseReading(t),
+			bars, experiments.DoseTable(t), experiments.DoseReading(t),
 		}}},
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"driftlab/engine"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
@@ -129,23 +129,23 @@ func (a *app) listMethods(all []recipe.Method) {
 
 // methodTables is one table per field of a recipe; of a system it has the rule and the
 // bound, where other methods have the unit.
-func methodTables(all []recipe.Method) []*results.Table {
-	var tables []*results.Table
+func methodTables(all []recipe.Method) []*figure.Figure {
+	var tables []*figure.Figure
 	for _, m := range all {
 		if n := len(tables); n == 0 || tables[n-1].Title != m.Field {
-			columns := []results.TableColumn{{Name: "name"}, {Name: "unit"}, {Name: "also called"}, {Name: "source"}}
+			columns := []figure.Column{{Name: "name"}, {Name: "unit"}, {Name: "also called"}, {Name: "source"}}
 			if m.Bound != nil {
-				columns = []results.TableColumn{{Name: "name"}, {Name: "bound", Align: results.Right}, {Name: "also called"}, {Name: "rule"}, {Name: "source"}}
+				columns = []figure.Column{{Name: "name"}, {Name: "bound", Align: figure.Right}, {Name: "also called"}, {Name: "rule"}, {Name: "source"}}
 			}
-			tables = append(tables, &results.Table{Title: m.Field, Columns: columns})
+			tables = append(tables, &figure.Figure{Kind: figure.Table, Title: m.Field, Columns: columns})
 		}
-		aliases := results.Word(strings.Join(m.Aliases, ", ")).As(results.Muted)
+		aliases := figure.Word(strings.Join(m.Aliases, ", ")).As(figure.Muted)
 		if m.Bound != nil {
 			rule, _, _ := strings.Cut(m.Formula, "\n")
-			tables[len(tables)-1].Add(results.Word(m.Name).As(results.Strong), results.Word(boundText(*m.Bound)), aliases, results.Word(rule), results.Word(m.Source))
+			tables[len(tables)-1].Add(figure.Word(m.Name).As(figure.Strong), figure.Word(boundText(*m.Bound)), aliases, figure.Word(rule), figure.Word(m.Source))
 			continue
 		}
-		tables[len(tables)-1].Add(results.Word(m.Name).As(results.Strong), results.Word(string(m.Unit)), aliases, results.Word(m.Source))
+		tables[len(tables)-1].Add(figure.Word(m.Name).As(figure.Strong), figure.Word(string(m.Unit)), aliases, figure.Word(m.Source))
 	}
 	return tables
 }

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"driftlab/experiments/queue"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/trainer"
 )
 
@@ -54,13 +54,14 @@ func TestJSON(t *testing.T) {
 
 // TestTable checks the plain form: aligned, without colours or trailing blanks.
 func TestTable(t *testing.T) {
-	table := &results.Table{
+	table := &figure.Figure{
+		Kind:    figure.Table,
 		Title:   "Title",
-		Columns: []results.TableColumn{{Name: "name"}, {Name: "value", Unit: "nats", Align: results.Right}, {Name: "verdict"}},
+		Columns: []figure.Column{{Name: "name"}, {Name: "value", Unit: "nats", Align: figure.Right}, {Name: "verdict"}},
 		Note:    "one\ntwo",
 	}
-	table.Add(results.Word("a long name").As(results.Strong), results.Number(0.5, 2), results.Word("held").As(results.Good))
-	table.Add(results.Word("b"), results.Number(12, 2))
+	table.Add(figure.Word("a long name").As(figure.Strong), figure.Number(0.5, 2), figure.Word("held").As(figure.Good))
+	table.Add(figure.Word("b"), figure.Number(12, 2))
 	var out bytes.Buffer
 	(&app{stdout: &out}).printTable(table)
 	want := `Title
@@ -80,9 +81,9 @@ two
 // TestNarrowTable: a table takes the width that COLUMNS says, and no number is
 // ever broken.
 func TestNarrowTable(t *testing.T) {
-	table := &results.Table{Columns: []results.TableColumn{{Name: "name of the run"}, {Name: "verdict"}, {Name: "peak, by seed", Align: results.Right}}}
-	table.Add(results.Word("fp4 rollouts, uncorrected"), results.Word("collapsed 2 of 3"), results.Word("0.894 0.887 0.841"))
-	table.Add(results.Word("4 updates old"), results.Word("held 3 of 3"), results.Word("0.681 0.693 0.604"))
+	table := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "name of the run"}, {Name: "verdict"}, {Name: "peak, by seed", Align: figure.Right}}}
+	table.Add(figure.Word("fp4 rollouts, uncorrected"), figure.Word("collapsed 2 of 3"), figure.Word("0.894 0.887 0.841"))
+	table.Add(figure.Word("4 updates old"), figure.Word("held 3 of 3"), figure.Word("0.681 0.693 0.604"))
 	for _, columns := range []string{"200", "62", "40", "30", "20", "0", "many"} {
 		t.Setenv("COLUMNS", columns)
 		var out bytes.Buffer

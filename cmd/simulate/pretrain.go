@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/method/task"
@@ -79,15 +79,16 @@ func (c *pretrainCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(pretrained{dir, r.Name, r.Seed, r.Pretrain.Steps, result.Loss, result.Sampled, result.Greedy, r.JSON()})
 	}
-	t := &results.Table{
-		Title:   fmt.Sprintf("%s: %d steps, loss %s nats per token", r.Name, r.Pretrain.Steps, results.FormatNumber(result.Loss, 3)),
-		Columns: []results.TableColumn{{Name: "held-out prompts"}, {Name: "pass rate", Align: results.Right}, {Name: "length", Align: results.Right}, {Name: "finished", Align: results.Right}},
+	t := &figure.Figure{
+		Kind:    figure.Table,
+		Title:   fmt.Sprintf("%s: %d steps, loss %s nats per token", r.Name, r.Pretrain.Steps, figure.FormatNumber(result.Loss, 3)),
+		Columns: []figure.Column{{Name: "held-out prompts"}, {Name: "pass rate", Align: figure.Right}, {Name: "length", Align: figure.Right}, {Name: "finished", Align: figure.Right}},
 	}
 	for _, p := range []struct {
 		name string
 		rate trainer.PassRate
 	}{{"sampled", result.Sampled}, {"greedy", result.Greedy}} {
-		t.Add(results.Word(p.name), results.Percent(p.rate.Rate, 1), results.Number(p.rate.Length, 3), results.Percent(p.rate.Finished, 1))
+		t.Add(figure.Word(p.name), figure.Percent(p.rate.Rate, 1), figure.Number(p.rate.Length, 3), figure.Percent(p.rate.Finished, 1))
 	}
 	a.printTable(t)
 	fmt.Fprintf(a.stdout, "Checkpoint: %s\n", dir)

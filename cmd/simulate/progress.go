@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"driftlab/experiments/queue"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/trainer"
 
 	"github.com/schollz/progressbar/v3"
@@ -139,7 +139,7 @@ func (m *meter) pace(now time.Time) string {
 		return ""
 	}
 	rate := float64(made) / since.Seconds()
-	text := fmt.Sprintf(", %s %ss/s", results.FormatNumber(rate, 2), m.unit)
+	text := fmt.Sprintf(", %s %ss/s", figure.FormatNumber(rate, 2), m.unit)
 	if left > 0 {
 		text += ", about " + roughly(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
 	}
@@ -167,9 +167,9 @@ func (m *meter) close() {
 // progressNote is what a run shows of its last step.
 func progressNote(p trainer.Progress) string {
 	if p.Loss != 0 {
-		return "loss " + results.FormatNumber(p.Loss, 3)
+		return "loss " + figure.FormatNumber(p.Loss, 3)
 	}
-	kl := results.FormatNumber(p.KL, 2)
+	kl := figure.FormatNumber(p.KL, 2)
 	if math.IsNaN(p.KL) {
 		kl = "-"
 	}

@@ -6,7 +6,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/experiments"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
@@ -43,12 +43,12 @@ type shipped struct {
 
 // recipes lists the shipped recipes and what they are for.
 func (c *methodsCmd) recipes(a *app) error {
-	t := &results.Table{Title: "Shipped recipes", Columns: []results.TableColumn{{Name: "recipe"}, {Name: "what it is for"}},
+	t := &figure.Figure{Kind: figure.Table, Title: "Shipped recipes", Columns: []figure.Column{{Name: "recipe"}, {Name: "what it is for"}},
 		Note: "simulate train NAME runs one, simulate measure NAME its engines without training."}
 	var list []shipped
 	for _, name := range recipe.Names() {
 		list = append(list, shipped{name, recipe.Description(name)})
-		t.Add(results.Word(name).As(results.Strong), results.Word(recipe.Description(name)))
+		t.Add(figure.Word(name).As(figure.Strong), figure.Word(recipe.Description(name)))
 	}
 	return c.show(a, "recipes.md", t.Markdown(), list, func() { a.printTable(t) })
 }
@@ -123,7 +123,7 @@ func boundText(bound int) string {
 // presets lists published corrections, or shows one of them in full: what the
 // name stands for in a recipe, and the loss it goes with.
 func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
-	t := &results.Table{Title: "Published corrections", Columns: []results.TableColumn{{Name: "preset"}, {Name: "loss"}, {Name: "what it does"}},
+	t := &figure.Figure{Kind: figure.Table, Title: "Published corrections", Columns: []figure.Column{{Name: "preset"}, {Name: "loss"}, {Name: "what it does"}},
 		Note: "simulate methods NAME shows what the name stands for in a recipe; --set correction=NAME uses it."}
 	type shown struct {
 		correction.Preset
@@ -133,7 +133,7 @@ func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 	list := make([]shown, len(presets))
 	for i, p := range presets {
 		list[i] = shown{p, p.Summary(), p.New().Recipe()}
-		t.Add(results.Word(p.Name).As(results.Strong), results.Word(p.Loss), results.Word(p.Summary()))
+		t.Add(figure.Word(p.Name).As(figure.Strong), figure.Word(p.Loss), figure.Word(p.Summary()))
 	}
 	return c.show(a, "presets.md", t.Markdown(), list, func() {
 		if len(presets) != 1 {

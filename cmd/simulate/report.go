@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method/metrics"
 )
@@ -75,7 +76,7 @@ func writeReport(path string, report results.Report, records []*record.Record) (
 	plots = []string{}
 	for _, metric := range plotted {
 		chart := results.ChartOf(groups, metric, glossary(records))
-		if len(chart.Arms) == 0 {
+		if len(chart.Series) == 0 {
 			continue
 		}
 		file := filepath.Join(filepath.Dir(path), "plots", strings.ReplaceAll(metric, "/", "-")+".svg")
@@ -84,7 +85,7 @@ func writeReport(path string, report results.Report, records []*record.Record) (
 		}
 		plots = append(plots, file)
 	}
-	if chart := results.PassAtKOf(groups); len(chart.Arms) > 0 {
+	if chart := results.PassAtKOf(groups); len(chart.Series) > 0 {
 		file := filepath.Join(filepath.Dir(path), "plots", "pass-at-k.svg")
 		if err := results.SavePlot(file, &chart); err != nil {
 			return nil, err
@@ -97,7 +98,7 @@ func writeReport(path string, report results.Report, records []*record.Record) (
 // writeClocks writes what the virtual clock of an asynchronous schedule shows:
 // reward over virtual time and, of a single run, the timeline and its lags.
 func writeClocks(dir string, groups []results.RunGroup, records []*record.Record) (plots []string, err error) {
-	save := func(name string, f results.Figure) {
+	save := func(name string, f *figure.Figure) {
 		file := filepath.Join(dir, name+".svg")
 		if err == nil {
 			err = results.SavePlot(file, f)
@@ -105,7 +106,7 @@ func writeClocks(dir string, groups []results.RunGroup, records []*record.Record
 		}
 	}
 	for _, metric := range []string{"val/learner/pass_rate", "critic/score/mean"} {
-		if chart := results.TimeChartOf(groups, metric, glossary(records)); len(chart.Arms) > 0 {
+		if chart := results.TimeChartOf(groups, metric, glossary(records)); len(chart.Series) > 0 {
 			save(strings.ReplaceAll(metric, "/", "-")+"-time", &chart)
 		}
 	}
@@ -119,7 +120,7 @@ func writeClocks(dir string, groups []results.RunGroup, records []*record.Record
 // printOutcome prints the tables of a report's first section.
 func (a *app) printOutcome(r results.Report) {
 	for _, b := range r.Sections[0].Blocks {
-		if t, ok := b.(*results.Table); ok {
+		if t, ok := b.(*figure.Figure); ok && t.Kind == figure.Table {
 			a.printTable(t)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/reproduce"
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method"
 )
@@ -139,7 +140,7 @@ func (c *reproduceCmd) list(a *app, out string) error {
 	if c.JSON {
 		return a.printJSON(list)
 	}
-	t := &results.Table{Title: "Published claims", Columns: []results.TableColumn{{Name: "id"}, {Name: "claim"}, {Name: "status"}, {Name: "verdict"}, {Name: "n"}, {Name: "fresh seeds"}}}
+	t := &figure.Figure{Kind: figure.Table, Title: "Published claims", Columns: []figure.Column{{Name: "id"}, {Name: "claim"}, {Name: "status"}, {Name: "verdict"}, {Name: "n"}, {Name: "fresh seeds"}}}
 	for _, s := range list {
 		n, fresh := "-", "-"
 		if s.Verdict != "" {
@@ -148,7 +149,7 @@ func (c *reproduceCmd) list(a *app, out string) error {
 		if s.Fresh != nil {
 			fresh = string(s.Fresh.Verdict)
 		}
-		t.Add(results.Word(s.ID).As(results.Strong), results.Word(s.Title), results.Word(s.Status), results.Word(string(s.Verdict)), results.Word(n), results.Word(fresh))
+		t.Add(figure.Word(s.ID).As(figure.Strong), figure.Word(s.Title), figure.Word(s.Status), figure.Word(string(s.Verdict)), figure.Word(n), figure.Word(fresh))
 	}
 	a.printTable(t)
 	return nil

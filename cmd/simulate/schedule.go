@@ -7,6 +7,7 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/schedule/simulation"
@@ -128,11 +129,11 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 		fmt.Fprint(a.stdout, all[0].page())
 		return nil
 	}
-	t := &results.Table{Title: "Systems", Columns: []results.TableColumn{
-		{Name: "name"}, {Name: "parameters"}, {Name: "bound", Align: results.Right}, {Name: "source"},
+	t := &figure.Figure{Kind: figure.Table, Title: "Systems", Columns: []figure.Column{
+		{Name: "name"}, {Name: "parameters"}, {Name: "bound", Align: figure.Right}, {Name: "source"},
 	}, Note: "bound: the greatest lag of a trained sample, in versions; none where a system promises no more than a count."}
 	for _, l := range all {
-		t.Add(results.Word(l.Name).As(results.Strong), results.Word(strings.Join(l.Parameters, " ")), results.Word(boundText(l.Bound)), results.Word(l.Source).As(results.Muted))
+		t.Add(figure.Word(l.Name).As(figure.Strong), figure.Word(strings.Join(l.Parameters, " ")), figure.Word(boundText(l.Bound)), figure.Word(l.Source).As(figure.Muted))
 	}
 	a.printTable(t)
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 
 	"charm.land/lipgloss/v2"
 	"charm.land/lipgloss/v2/table"
@@ -55,17 +55,17 @@ func wrapped(text string, width int) string {
 }
 
 // colours of emphasis, from the sixteen that every terminal has in its theme.
-var colours = map[results.Emphasis]lipgloss.Style{
-	results.Plain:  lipgloss.NewStyle(),
-	results.Muted:  lipgloss.NewStyle().Faint(true),
-	results.Strong: lipgloss.NewStyle().Bold(true),
-	results.Good:   lipgloss.NewStyle().Foreground(lipgloss.Green),
-	results.Warn:   lipgloss.NewStyle().Foreground(lipgloss.Yellow),
-	results.Bad:    lipgloss.NewStyle().Foreground(lipgloss.Red).Bold(true),
+var colours = map[figure.Emphasis]lipgloss.Style{
+	figure.Plain:  lipgloss.NewStyle(),
+	figure.Muted:  lipgloss.NewStyle().Faint(true),
+	figure.Strong: lipgloss.NewStyle().Bold(true),
+	figure.Good:   lipgloss.NewStyle().Foreground(lipgloss.Green),
+	figure.Warn:   lipgloss.NewStyle().Foreground(lipgloss.Yellow),
+	figure.Bad:    lipgloss.NewStyle().Foreground(lipgloss.Red).Bold(true),
 }
 
 // cellTexts are the headings and the rows of a table as text.
-func cellTexts(t *results.Table) [][]string {
+func cellTexts(t *figure.Figure) [][]string {
 	heads := make([]string, len(t.Columns))
 	for j, c := range t.Columns {
 		heads[j] = c.Name
@@ -85,7 +85,7 @@ func cellTexts(t *results.Table) [][]string {
 }
 
 // grid sets the texts in columns.
-func grid(t *results.Table, rows [][]string) string {
+func grid(t *figure.Figure, rows [][]string) string {
 	return table.New().Headers(rows[0]...).Rows(rows[1:]...).Border(lipgloss.NormalBorder()).
 		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).
 		StyleFunc(func(row, column int) lipgloss.Style {
@@ -93,7 +93,7 @@ func grid(t *results.Table, rows [][]string) string {
 			if row >= 0 && row < len(t.Rows) && column < len(t.Rows[row]) {
 				style = colours[t.Rows[row][column].Emphasis]
 			}
-			if t.Columns[column].Align == results.Right {
+			if t.Columns[column].Align == figure.Right {
 				style = style.Align(lipgloss.Right)
 			}
 			if column < len(t.Columns)-1 {
@@ -104,7 +104,7 @@ func grid(t *results.Table, rows [][]string) string {
 }
 
 // printTable prints a table: with colours on a terminal, plain elsewhere.
-func (a *app) printTable(t *results.Table) {
+func (a *app) printTable(t *figure.Figure) {
 	width := tableWidth(a.stdout)
 	rows := cellTexts(t)
 	var text string

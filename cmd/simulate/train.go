@@ -13,6 +13,7 @@ import (
 
 	runner "driftlab/experiments/run"
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -129,14 +130,15 @@ func resumable(err error, dir string) error {
 }
 
 // summaryTable shows a run's figures.
-func summaryTable(s record.Summary) *results.Table {
-	t := &results.Table{
+func summaryTable(s record.Summary) *figure.Figure {
+	t := &figure.Figure{
+		Kind:    figure.Table,
 		Title:   fmt.Sprintf("%s, seed %d: %s after %d steps", s.Name, s.Seed, s.Status, s.Steps),
-		Columns: []results.TableColumn{{Name: "figure"}, {Name: "value", Align: results.Right}},
+		Columns: []figure.Column{{Name: "figure"}, {Name: "value", Align: figure.Right}},
 		Note:    s.Reason,
 	}
 	for _, m := range s.Metrics {
-		t.Add(results.Word(m.Name), results.Number(m.Value, 4))
+		t.Add(figure.Word(m.Name), figure.Number(m.Value, 4))
 	}
 	return t
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // Comparison is the document of bench --against --json.
@@ -107,19 +107,20 @@ func spreadOf(list []float64) Spread {
 
 // text shows the spread in a cell.
 func (s Spread) text(digits int) string {
-	number := func(v float64) string { return results.FormatNumber(v, digits) }
+	number := func(v float64) string { return figure.FormatNumber(v, digits) }
 	return fmt.Sprintf("%s  (%s - %s)", number(s.Median), number(s.Least), number(s.Most))
 }
 
 // Table shows the figures of both builds to a person.
-func (d Comparison) Table() *results.Table {
-	t := &results.Table{
+func (d Comparison) Table() *figure.Figure {
+	t := &figure.Figure{
+		Kind:    figure.Table,
 		Title:   fmt.Sprintf("This build and %s in turns, rounds: %d, medians and ranges", d.Against, d.Rounds),
-		Columns: []results.TableColumn{{Name: "figure"}, {Name: "here", Align: results.Right}, {Name: "there", Align: results.Right}, {Name: "ratio", Align: results.Right}},
+		Columns: []figure.Column{{Name: "figure"}, {Name: "here", Align: figure.Right}, {Name: "there", Align: figure.Right}, {Name: "ratio", Align: figure.Right}},
 		Note:    strings.Join(append([]string{"Ratio: of the two within a round, above 1 where this build is the faster or the smaller one."}, d.Notes...), " "),
 	}
 	for _, f := range d.Figures {
-		t.Add(results.Word(f.Name), results.Word(f.Here.text(3)), results.Word(f.There.text(3)), results.Word(f.Ratio.text(3)))
+		t.Add(figure.Word(f.Name), figure.Word(f.Here.text(3)), figure.Word(f.There.text(3)), figure.Word(f.Ratio.text(3)))
 	}
 	return t
 }

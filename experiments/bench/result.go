@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"driftlab/engine"
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // Result is the document of bench --json. Token rates count generated tokens
@@ -89,21 +89,22 @@ func (b *Result) add(phase string, times []time.Duration, tokens float64, w work
 }
 
 // Table shows the figures of a step to a person.
-func (b Result) Table(c Step) *results.Table {
-	t := &results.Table{
+func (b Result) Table(c Step) *figure.Figure {
+	t := &figure.Figure{
+		Kind: figure.Table,
 		Title: fmt.Sprintf("%d parameters, %d responses of %d+%d tokens in groups of %d, %s → %s, %d threads",
 			b.Params, c.Batch, c.Prompt, c.Gen, c.Group, b.Rollout, b.Learner, b.Threads),
-		Columns: []results.TableColumn{{Name: "phase"}, {Name: "tokens/s", Align: results.Right}, {Name: "GFLOP/s", Align: results.Right},
-			{Name: "of the roofline", Align: results.Right}, {Name: "if nothing were shared", Align: results.Right}},
+		Columns: []figure.Column{{Name: "phase"}, {Name: "tokens/s", Align: figure.Right}, {Name: "GFLOP/s", Align: figure.Right},
+			{Name: "of the roofline", Align: figure.Right}, {Name: "if nothing were shared", Align: figure.Right}},
 		Note: fmt.Sprintf("A step takes %s s. The roofline is %s GFLOP/s: the product of 1024x64x256 on %d threads; on one it has %s, and 64x64x64 %s. "+
 			"FLOP are two per multiply-add of matrix products and attention, as computed: a prompt counts once for its group, "+
 			"and the forward pass once for scoring and training. If nothing were shared, there would be one of each for every response, as for tokens/s. Peak memory: %d MiB.",
-			results.FormatNumber(b.StepS, 3), results.FormatNumber(b.RooflineGFlops, 3), b.Threads, results.FormatNumber(b.GemmGFlops, 3),
-			results.FormatNumber(b.Gemm64GFlops, 3), b.PeakBytes>>20),
+			figure.FormatNumber(b.StepS, 3), figure.FormatNumber(b.RooflineGFlops, 3), b.Threads, figure.FormatNumber(b.GemmGFlops, 3),
+			figure.FormatNumber(b.Gemm64GFlops, 3), b.PeakBytes>>20),
 	}
 	for _, p := range b.Phases {
-		t.Add(results.Word(p.Phase), results.Number(p.TokS, 3), results.Number(p.GFlop/p.Seconds, 3),
-			results.Word(fmt.Sprintf("%.0f %%", 100*p.Roofline)), results.Word(fmt.Sprintf("%.0f %%", 100*p.RooflineUnshared)))
+		t.Add(figure.Word(p.Phase), figure.Number(p.TokS, 3), figure.Number(p.GFlop/p.Seconds, 3),
+			figure.Word(fmt.Sprintf("%.0f %%", 100*p.Roofline)), figure.Word(fmt.Sprintf("%.0f %%", 100*p.RooflineUnshared)))
 	}
 	return t
 }

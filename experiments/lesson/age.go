@@ -7,8 +7,8 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/experiments/live"
+	"driftlab/results/figure"
 	"driftlab/results/lab"
-	"driftlab/results/lab/panel"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
@@ -19,7 +19,7 @@ var ageSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 // recordAge makes the lesson's live run at every off-policy lag that its control offers, over
 // the same seeds. The first lag is none.
-func recordAge(ctx context.Context, o Options) ([]panel.Panel, error) {
+func recordAge(ctx context.Context, o Options) ([]figure.Figure, error) {
 	seeds, short := ageSeeds, []string(nil)
 	if o.Tiny {
 		seeds, short = seeds[:1], []string{"steps=5"}
@@ -28,7 +28,7 @@ func recordAge(ctx context.Context, o Options) ([]panel.Panel, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []panel.Panel
+	var out []figure.Figure
 	var names []string
 	var ends [][]float64
 	for _, lag := range l.Controls[0].Options {
@@ -58,7 +58,7 @@ func recordAge(ctx context.Context, o Options) ([]panel.Panel, error) {
 
 // degradedByLag says at which off-policy lag runs degrade: how many seeds end below the
 // same seed of the first lag, and where they end on average.
-func degradedByLag(names []string, ends [][]float64) []panel.Panel {
+func degradedByLag(names []string, ends [][]float64) []figure.Figure {
 	var means, counts []float64
 	var said []string
 	for i, end := range ends {
@@ -74,26 +74,26 @@ func degradedByLag(names []string, ends [][]float64) []panel.Panel {
 		}
 	}
 	seeds := len(ends[0])
-	return []panel.Panel{
-		{Kind: panel.Bars, Name: "degraded", Title: fmt.Sprintf("Recorded: seeds of %d that degrade, by off-policy lag", seeds), Labels: names[1:],
-			Y:      &panel.Axis{Label: fmt.Sprintf("seeds that end more than %g below the same seed with %s", record.DegradationLoss, names[0]), High: float64(seeds), Count: true},
-			Series: []panel.Series{{Name: "degraded seeds", Method: panel.Uncorrected, Y: counts[1:]}},
-			Said:   fmt.Sprintf("Of %d seeds degrade at %s.", seeds, strings.Join(said, ", "))},
-		{Kind: panel.Bars, Name: "final", Title: "Recorded: mean pass rate at the end, by off-policy lag", Labels: names, Y: &panel.Axis{Label: "pass rate", High: 1},
-			Series: []panel.Series{{Name: "mean pass rate", Method: panel.Uncorrected, Y: means}},
-			Said:   fmt.Sprintf("The mean pass rate of %d seeds ends at %.2f with %s and at %.2f with %s.", seeds, means[0], names[0], means[len(means)-1], names[len(names)-1])},
+	return []figure.Figure{
+		{Kind: figure.Bars, Name: "degraded", Title: fmt.Sprintf("Recorded: seeds of %d that degrade, by off-policy lag", seeds), Labels: names[1:],
+			Y:      figure.Axis{Label: fmt.Sprintf("seeds that end more than %g below the same seed with %s", record.DegradationLoss, names[0]), High: float64(seeds), Count: true},
+			Series: []figure.Series{{Name: "degraded seeds", Method: figure.Uncorrected, Y: counts[1:]}},
+			Note:   fmt.Sprintf("Of %d seeds degrade at %s.", seeds, strings.Join(said, ", "))},
+		{Kind: figure.Bars, Name: "final", Title: "Recorded: mean pass rate at the end, by off-policy lag", Labels: names, Y: figure.Axis{Label: "pass rate", High: 1},
+			Series: []figure.Series{{Name: "mean pass rate", Method: figure.Uncorrected, Y: means}},
+			Note:   fmt.Sprintf("The mean pass rate of %d seeds ends at %.2f with %s and at %.2f with %s.", seeds, means[0], names[0], means[len(means)-1], names[len(names)-1])},
 	}
 }
 
 // recordedRuns are the panels of runs that differ by their seeds alone, each faint.
-func recordedRuns(runs []*record.Record) []panel.Panel {
-	var out []panel.Panel
+func recordedRuns(runs []*record.Record) []figure.Figure {
+	var out []figure.Figure
 	for i, run := range runs {
 		for j, p := range live.Run(fmt.Sprintf("seed %d", run.Seed), run) {
 			line := p.Series[0]
-			line.Method, line.Faint = panel.Uncorrected, true
+			line.Method, line.Faint = figure.Uncorrected, true
 			if i == 0 {
-				p.Series, p.Said = nil, fmt.Sprintf("%d recorded seeds.", len(runs))
+				p.Series, p.Note = nil, fmt.Sprintf("%d recorded seeds.", len(runs))
 				out = append(out, p)
 			}
 			out[j].Series = append(out[j].Series, line)

@@ -9,7 +9,7 @@ import (
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/ratio"
 	"driftlab/precision/elementary"
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 )
 
 // caps are the places of the lesson's slider: a band on the product of the ratios and
@@ -23,7 +23,7 @@ const dotted = 128
 
 // recordLength samples responses of 1,024 tokens, those of the first replication of the
 // claim length-trap and, in the mixture of experts, of geo-length-invariant.
-func recordLength(ctx context.Context, o Options) ([]panel.Panel, error) {
+func recordLength(ctx context.Context, o Options) ([]figure.Figure, error) {
 	env := &claim.Env{Seed: 1, Cache: claim.NewCache(o.Dir), Cores: o.Workers}
 	if o.Tiny {
 		env.Size = claim.Tiny
@@ -37,7 +37,7 @@ func recordLength(ctx context.Context, o Options) ([]panel.Panel, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []panel.Panel
+	var out []figure.Figure
 	for _, g := range grown {
 		for i := range caps {
 			kept := keptPanel(g, lengths, i)
@@ -52,7 +52,7 @@ func recordLength(ctx context.Context, o Options) ([]panel.Panel, error) {
 }
 
 // keptPanel is the share of responses that either rule keeps, by length.
-func keptPanel(g ratio.Growth, lengths []float64, at int) panel.Panel {
+func keptPanel(g ratio.Growth, lengths []float64, at int) figure.Figure {
 	limit := caps[at]
 	product, geometric := make([]float64, len(lengths)), make([]float64, len(lengths))
 	for k, sums := range g.Sum {
@@ -68,26 +68,26 @@ func keptPanel(g ratio.Growth, lengths []float64, at int) panel.Panel {
 		geometric[k] /= float64(len(sums))
 	}
 	last := len(lengths) - 1
-	return panel.Panel{Kind: panel.Lines, Name: "kept", Title: fmt.Sprintf("Share of %d responses kept, one model", len(g.Sum[0])),
-		X: &panel.Axis{Label: "response length (tokens)", Log: true}, Y: &panel.Axis{Label: "share kept", High: 1},
-		Series: []panel.Series{
-			{Name: fmt.Sprintf("product in [1/%g, %g]", limit.product, limit.product), Method: panel.Uncorrected, X: lengths, Y: product},
-			{Name: fmt.Sprintf("geometric mean in [1/%g, %g]", limit.geometric, limit.geometric), Method: panel.OPSM, X: lengths, Y: geometric},
+	return figure.Figure{Kind: figure.Lines, Name: "kept", Title: fmt.Sprintf("Share of %d responses kept, one model", len(g.Sum[0])),
+		X: figure.Axis{Label: "response length (tokens)", Log: true}, Y: figure.Axis{Label: "share kept", High: 1},
+		Series: []figure.Series{
+			{Name: fmt.Sprintf("product in [1/%g, %g]", limit.product, limit.product), Method: figure.Uncorrected, X: lengths, Y: product},
+			{Name: fmt.Sprintf("geometric mean in [1/%g, %g]", limit.geometric, limit.geometric), Method: figure.OPSM, X: lengths, Y: geometric},
 		},
-		Said: fmt.Sprintf("From %.0f to %.0f tokens the product rule keeps %.3f and then %.3f of the responses, the geometric one %.3f and then %.3f.",
+		Note: fmt.Sprintf("From %.0f to %.0f tokens the product rule keeps %.3f and then %.3f of the responses, the geometric one %.3f and then %.3f.",
 			lengths[0], lengths[last], product[0], product[last], geometric[0], geometric[last]),
 	}
 }
 
 // dotsPanel is the log of the product ratio of the first responses, by length.
-func dotsPanel(g ratio.Growth, lengths []float64) panel.Panel {
-	p := panel.Panel{Kind: panel.Dots, Name: "ratios", Title: "Log of the product ratio, response by response; drag the band",
-		X: &panel.Axis{Label: "response length (tokens)", Log: true}, Y: &panel.Axis{Label: "sum of the token log-ratios (nats)"},
-		Drag: &panel.Drag{Control: "cap", Axis: "y", Names: [2]string{"kept below", "kept above"}}, Said: "The cloud widens with the length; the band stays."}
+func dotsPanel(g ratio.Growth, lengths []float64) figure.Figure {
+	p := figure.Figure{Kind: figure.Dots, Name: "ratios", Title: "Log of the product ratio, response by response; drag the band",
+		X: figure.Axis{Label: "response length (tokens)", Log: true}, Y: figure.Axis{Label: "sum of the token log-ratios (nats)"},
+		Drag: &figure.Drag{Control: "cap", Axis: "y", Names: [2]string{"kept below", "kept above"}}, Note: "The cloud widens with the length; the band stays."}
 	for _, c := range caps {
 		p.Drag.At = append(p.Drag.At, elementary.Log(c.product))
 	}
-	var dots panel.Series
+	var dots figure.Series
 	for k, sums := range g.Sum {
 		for _, s := range sums[:min(dotted, len(sums))] {
 			rounded, _ := strconv.ParseFloat(strconv.FormatFloat(s, 'g', 3, 64), 64) // it is a number
@@ -95,6 +95,6 @@ func dotsPanel(g ratio.Growth, lengths []float64) panel.Panel {
 		}
 	}
 	dots.Name = "responses"
-	p.Series = []panel.Series{dots}
+	p.Series = []figure.Series{dots}
 	return p
 }

@@ -13,8 +13,8 @@ import (
 	"driftlab/experiments/live"
 	"driftlab/experiments/measure"
 	runner "driftlab/experiments/run"
+	"driftlab/results/figure"
 	"driftlab/results/lab"
-	"driftlab/results/lab/panel"
 	"driftlab/results/lab/picture"
 	"driftlab/results/record"
 	"driftlab/trainer"
@@ -48,8 +48,8 @@ func (r Run) Steps() int {
 
 // Panels does what the page's "Compute it here" does, and returns its panels beside the
 // published ones that the controls choose.
-func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Progress)) ([]panel.Panel, error) {
-	recorded := panel.Matching(r.Lesson.Data.Panels, r.Chosen)
+func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
+	recorded := figure.Matching(r.Lesson.Data.Panels, r.Chosen)
 	if r.Lesson.Live == nil {
 		return recorded, nil
 	}
@@ -57,9 +57,9 @@ func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Prog
 	if err != nil {
 		return nil, err
 	}
-	panels = panel.Matching(panels, r.Chosen)
+	panels = figure.Matching(panels, r.Chosen)
 	for _, p := range recorded { // what was not computed here
-		if !slices.ContainsFunc(panels, func(q panel.Panel) bool { return q.Name == p.Name }) {
+		if !slices.ContainsFunc(panels, func(q figure.Figure) bool { return q.Name == p.Name }) {
 			panels = append(panels, p)
 		}
 	}
@@ -67,7 +67,7 @@ func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Prog
 }
 
 // live computes a lesson's panels.
-func (r Run) live(ctx context.Context, workers int, progress func(trainer.Progress)) ([]panel.Panel, error) {
+func (r Run) live(ctx context.Context, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
 	switch do := r.Lesson.Live.Do; do {
 	case "measure":
 		return gapPanels(ctx, measure.GapRequest{Recipe: r.Recipe, Workers: workers})

@@ -10,7 +10,7 @@ import (
 	"driftlab/engine"
 	"driftlab/experiments/live"
 	"driftlab/experiments/measure"
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // recorders make the recordings of the lessons that have one.
-var recorders = map[string]func(context.Context, Options) ([]panel.Panel, error){
+var recorders = map[string]func(context.Context, Options) ([]figure.Figure, error){
 	"gap": recordGap, "length": recordLength, "age": recordAge,
 }
 
@@ -40,13 +40,13 @@ func CheckRecorded(name string) error {
 }
 
 // Record makes the recording of a lesson that has one.
-func Record(ctx context.Context, name string, o Options) ([]panel.Panel, error) {
+func Record(ctx context.Context, name string, o Options) ([]figure.Figure, error) {
 	return recorders[name](ctx, o)
 }
 
 // recordGap measures the formats that people serve against those they train in, as the
 // headline does the usual pairs of them.
-func recordGap(ctx context.Context, o Options) ([]panel.Panel, error) {
+func recordGap(ctx context.Context, o Options) ([]figure.Figure, error) {
 	r, err := recipe.Load("headline", "rollout.prompts=32")
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func recordGap(ctx context.Context, o Options) ([]panel.Panel, error) {
 }
 
 // gapPanels measures pairs; the panels of each are shown with its numerics.
-func gapPanels(ctx context.Context, q measure.GapRequest) ([]panel.Panel, error) {
+func gapPanels(ctx context.Context, q measure.GapRequest) ([]figure.Figure, error) {
 	var sampled []*batch.Batch
 	q.Responses = func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
 		sampled = append(sampled, b)
@@ -76,7 +76,7 @@ func gapPanels(ctx context.Context, q measure.GapRequest) ([]panel.Panel, error)
 	if err != nil {
 		return nil, err
 	}
-	var out []panel.Panel
+	var out []figure.Figure
 	for i, pair := range m.Pairs {
 		for _, p := range live.Gap(pair, sampled[i], q.Recipe.Task.New().Vocab()) {
 			p.When = map[string]string{"rollout": pair.Rollout, "learner": pair.Learner}

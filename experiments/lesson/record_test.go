@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/results/figure"
 	"driftlab/results/lab"
-	"driftlab/results/lab/panel"
 )
 
 // TestRecorders: each recording can be made, small, has a panel for each value it is shown
@@ -23,7 +23,7 @@ func TestRecorders(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			if len(panels) < 4 || slices.ContainsFunc(panels, func(p panel.Panel) bool { return len(p.When) == 0 && p.Kind != panel.Bars || p.Said == "" }) {
+			if len(panels) < 4 || slices.ContainsFunc(panels, func(p figure.Figure) bool { return len(p.When) == 0 && p.Kind != figure.Bars || p.Note == "" }) {
 				t.Errorf("%s: %d panels, or one without controls or words", name, len(panels))
 			}
 			text, err := lab.Recording(panels)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"driftlab/experiments/measure"
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/lab/picture"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/metrics"
@@ -20,22 +20,22 @@ import (
 const drawn = 6
 
 // Gap are the panels of a pair: its tokens, how their differences spread, its figures.
-func Gap(gap measure.PairGap, b *batch.Batch, vocab []string) []panel.Panel {
-	return []panel.Panel{strip(b, vocab), spread(b), figures(gap)}
+func Gap(gap measure.PairGap, b *batch.Batch, vocab []string) []figure.Figure {
+	return []figure.Figure{strip(b, vocab), spread(b), figures(gap)}
 }
 
 // strip shows the first response to each of the first prompts, token by token.
-func strip(b *batch.Batch, vocab []string) panel.Panel {
-	p := panel.Panel{Kind: panel.Strip, Name: "strip", Title: "The tokens of the first responses, shaded by |d|", Scale: picture.Scale}
+func strip(b *batch.Batch, vocab []string) figure.Figure {
+	p := figure.Figure{Kind: figure.Strip, Name: "strip", Title: "The tokens of the first responses, shaded by |d|", Scale: picture.Scale}
 	unequal, tokens := 0, 0
 	for i := range b.Len() {
 		if len(p.Lines) == drawn || i > 0 && b.Group[i] == b.Group[i-1] {
 			continue
 		}
-		var line panel.Line
+		var line figure.Line
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
-			t := panel.Token{Text: "<?>"}
+			t := figure.Token{Text: "<?>"}
 			if id := int(b.Token[n]); id >= 0 && id < len(vocab) {
 				t.Text = vocab[id]
 			}
@@ -55,12 +55,12 @@ func strip(b *batch.Batch, vocab []string) panel.Panel {
 		}
 		p.Lines = append(p.Lines, line)
 	}
-	p.Said = fmt.Sprintf("%d of the %d tokens shown have another log-prob in the learner.", unequal, tokens)
+	p.Note = fmt.Sprintf("%d of the %d tokens shown have another log-prob in the learner.", unequal, tokens)
 	return p
 }
 
 // spread is how |log-ratio| is distributed, in decades, with a bar of its own for exact equality.
-func spread(b *batch.Batch) panel.Panel {
+func spread(b *batch.Batch) figure.Figure {
 	const least, most = -9, 1
 	labels := []string{"0"}
 	for d := least; d < most; d++ {
@@ -93,10 +93,10 @@ func spread(b *batch.Batch) panel.Panel {
 	if top == 0 {
 		at = "no difference at all"
 	}
-	return panel.Panel{Kind: panel.Bars, Name: "spread", Title: "Tokens by |d|, the difference of the log-probs, in decades",
-		X: &panel.Axis{Label: "|d| = |log pi - log mu|, from"}, Y: &panel.Axis{Label: "tokens, %"}, Labels: labels,
-		Series: []panel.Series{{Name: "tokens", Y: count}},
-		Said:   fmt.Sprintf("Of %.0f tokens %s %% have %s.", total, threeDigits(count[top]), at)}
+	return figure.Figure{Kind: figure.Bars, Name: "spread", Title: "Tokens by |d|, the difference of the log-probs, in decades",
+		X: figure.Axis{Label: "|d| = |log pi - log mu|, from"}, Y: figure.Axis{Label: "tokens, %"}, Labels: labels,
+		Series: []figure.Series{{Name: "tokens", Y: count}},
+		Note:   fmt.Sprintf("Of %.0f tokens %s %% have %s.", total, threeDigits(count[top]), at)}
 }
 
 // decade is a power of ten, exactly as it is written.
@@ -106,21 +106,21 @@ func decade(exponent int) float64 {
 }
 
 // figures is the pair's line of the table.
-func figures(g measure.PairGap) panel.Panel {
-	p := panel.Panel{Kind: panel.Table, Name: "figures", Title: g.Rollout + " rollouts, " + g.Learner + " learner",
-		Columns: []panel.Column{{Name: "router"}, {Name: "tokens", Num: true}, {Name: "unequal", Num: true}, {Name: "KL (k3)", Num: true}, {Name: "exact KL", Num: true},
-			{Name: "mean |d|", Num: true}, {Name: "max |d|", Num: true}, {Name: "tokens with a flip", Num: true}}}
+func figures(g measure.PairGap) figure.Figure {
+	p := figure.Figure{Kind: figure.Table, Name: "figures", Title: g.Rollout + " rollouts, " + g.Learner + " learner",
+		Columns: []figure.Column{{Name: "router"}, {Name: "tokens", Align: figure.Right}, {Name: "unequal", Align: figure.Right}, {Name: "KL (k3)", Align: figure.Right}, {Name: "exact KL", Align: figure.Right},
+			{Name: "mean |d|", Align: figure.Right}, {Name: "max |d|", Align: figure.Right}, {Name: "tokens with a flip", Align: figure.Right}}}
 	add := func(name string, x *metrics.Gap) {
 		if x == nil {
 			return
 		}
-		p.Rows = append(p.Rows, []string{name, strconv.Itoa(x.Tokens), percent(x.Unequal), threeDigits(x.K3), threeDigits(x.ExactKL),
-			threeDigits(x.MeanAbsDlogp), threeDigits(x.MaxAbsDlogp), percent(x.FlipToken)})
+		p.Rows = append(p.Rows, figure.Words(name, strconv.Itoa(x.Tokens), percent(x.Unequal), threeDigits(x.K3), threeDigits(x.ExactKL),
+			threeDigits(x.MeanAbsDlogp), threeDigits(x.MaxAbsDlogp), percent(x.FlipToken)))
 	}
 	add("free", &g.Gap)
 	add("rollout's routes replayed", g.Replayed)
 	add("routes and gates replayed", g.ReplayedGates)
-	p.Said = fmt.Sprintf("%s of %d tokens differ; KL %s, largest difference %s.", percent(g.Gap.Unequal), g.Gap.Tokens, threeDigits(g.Gap.K3), threeDigits(g.Gap.MaxAbsDlogp))
+	p.Note = fmt.Sprintf("%s of %d tokens differ; KL %s, largest difference %s.", percent(g.Gap.Unequal), g.Gap.Tokens, threeDigits(g.Gap.K3), threeDigits(g.Gap.MaxAbsDlogp))
 	return p
 }
 

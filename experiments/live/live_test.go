@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -21,9 +21,9 @@ func TestGap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var panels []panel.Panel
+		var panels []figure.Figure
 		m, err := measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Responses: func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
-			panels = []panel.Panel{strip(b, r.Task.New().Vocab()), spread(b)}
+			panels = []figure.Figure{strip(b, r.Task.New().Vocab()), spread(b)}
 			return nil
 		}})
 		if err != nil {
@@ -47,7 +47,7 @@ func TestGap(t *testing.T) {
 		if equal := rollout == "fp32"; (shaded == 0) != equal || (panels[1].Series[0].Y[0] == 100) != equal || sum < 99.999 || sum > 100.001 {
 			t.Errorf("%s: %d tokens are shaded, bars %v", rollout, shaded, panels[1].Series[0].Y)
 		}
-		if len(panels[2].Rows) != 3 || len(panels[2].Rows[0]) != len(panels[2].Columns) || !strings.Contains(panels[2].Said, "tokens differ") {
+		if len(panels[2].Rows) != 3 || len(panels[2].Rows[0]) != len(panels[2].Columns) || !strings.Contains(panels[2].Note, "tokens differ") {
 			t.Errorf("%s: table %+v", rollout, panels[2])
 		}
 	}
@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 	if len(panels) != 2 || panels[0].Name != "pass-rate" || panels[1].Name != "k3" {
 		t.Fatalf("%+v", panels)
 	}
-	if s := panels[0].Series[0]; len(s.X) != 2 || s.X[1] != 2 || s.Y[1] != 0.25 || panels[0].Said != "your run: 0.25 at step 2, from 0.5." {
-		t.Errorf("%+v, %q", s, panels[0].Said)
+	if s := panels[0].Series[0]; len(s.X) != 2 || s.X[1] != 2 || s.Y[1] != 0.25 || panels[0].Note != "your run: 0.25 at step 2, from 0.5." {
+		t.Errorf("%+v, %q", s, panels[0].Note)
 	}
 }

@@ -3,7 +3,7 @@ package live
 import (
 	"fmt"
 
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -18,24 +18,24 @@ var curves = []struct {
 }
 
 // Run are the panels of a run so far.
-func Run(title string, r *record.Record) []panel.Panel {
-	var list []panel.Panel
+func Run(title string, r *record.Record) []figure.Figure {
+	var list []figure.Figure
 	for _, c := range curves {
 		column := r.Column(c.metric)
 		if column == nil || len(column.Value) == 0 {
 			continue
 		}
-		p := panel.Panel{Kind: panel.Lines, Name: c.name, Title: c.title, X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: c.label, Log: c.log}}
+		p := figure.Figure{Kind: figure.Lines, Name: c.name, Title: c.title, X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: c.label, Log: c.log}}
 		if !c.log {
 			p.Y.High = 1
 		}
-		s := panel.Series{Name: title, Method: panel.Own, Y: column.Value}
+		s := figure.Series{Name: title, Method: figure.Own, Y: column.Value}
 		for _, step := range column.Step {
 			s.X = append(s.X, float64(step))
 		}
 		p.Series = append(p.Series, s)
 		last := len(column.Value) - 1
-		p.Said = fmt.Sprintf("%s: %s at step %d, from %s.", title, threeDigits(column.Value[last]), column.Step[last], threeDigits(column.Value[0]))
+		p.Note = fmt.Sprintf("%s: %s at step %d, from %s.", title, threeDigits(column.Value[last]), column.Step[last], threeDigits(column.Value[0]))
 		list = append(list, p)
 	}
 	return list

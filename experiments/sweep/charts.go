@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -22,10 +23,10 @@ func windowed(name string) func(o *Outcome) (x, y []float64) {
 
 // lines draws a curve for each value of a factor and, in it, one for each seed: the
 // mean over the points with that value.
-func (v *view) lines(f IndexFactor, metric, unit string, curve func(*Outcome) (x, y []float64)) results.Chart {
-	c := results.Chart{Title: metric + " by " + f.Name, Metric: unit, XLabel: "step"}
+func (v *view) lines(f IndexFactor, metric, unit string, curve func(*Outcome) (x, y []float64)) figure.Figure {
+	c := figure.Figure{Kind: figure.Lines, Title: metric + " by " + f.Name, Metric: unit, X: figure.Axis{Label: "step"}}
 	for i, value := range f.Values {
-		arm := results.Arm{Name: value, Slot: i + 1}
+		arm := figure.Series{Name: value, Slot: i + 1}
 		list := v.where(map[string]string{f.Name: value})
 		for _, seed := range v.Seeds {
 			if one := meanCurve(list, seed, curve); len(one.X) > 0 {
@@ -33,16 +34,16 @@ func (v *view) lines(f IndexFactor, metric, unit string, curve func(*Outcome) (x
 			}
 		}
 		if len(arm.Seeds) > 0 {
-			c.Arms = append(c.Arms, arm)
+			c.Series = append(c.Series, arm)
 		}
 	}
 	return c
 }
 
 // meanCurve is the mean over the outcomes of a seed, at every step that one has.
-func meanCurve(list []*Outcome, seed uint64, curve func(*Outcome) (x, y []float64)) results.Curve {
+func meanCurve(list []*Outcome, seed uint64, curve func(*Outcome) (x, y []float64)) figure.Series {
 	at := map[float64][]float64{}
-	c := results.Curve{Name: fmt.Sprintf("seed %d", seed)}
+	c := figure.Series{Name: fmt.Sprintf("seed %d", seed)}
 	for _, o := range list {
 		if o.Seed != seed {
 			continue
@@ -64,16 +65,16 @@ func meanCurve(list []*Outcome, seed uint64, curve func(*Outcome) (x, y []float6
 
 // doses draws what becomes of a run against a factor of numbers, a line for each
 // value of the first other factor that has few of them.
-func (v *view) doses(i int, f IndexFactor) (results.Chart, bool) {
+func (v *view) doses(i int, f IndexFactor) (figure.Figure, bool) {
 	numbers := Factor{}
 	for _, value := range f.Values {
 		numbers.Values = append(numbers.Values, Value{Name: value})
 	}
 	x := numbers.Numbers()
 	if x == nil {
-		return results.Chart{}, false
+		return figure.Figure{Kind: figure.Lines}, false
 	}
-	c := results.Chart{Title: "Final " + v.metric + " by " + f.Name, XLabel: f.Name, YRange: [2]float64{0, 1}}
+	c := figure.Figure{Kind: figure.Lines, Title: "Final " + v.metric + " by " + f.Name, X: figure.Axis{Label: f.Name}, Y: figure.Axis{High: 1}}
 	other := IndexFactor{Values: []string{"all"}}
 	for k, o := range v.Factors {
 		if k != i && len(o.Values) > 1 && len(o.Values) <= mostLines {
@@ -82,9 +83,9 @@ func (v *view) doses(i int, f IndexFactor) (results.Chart, bool) {
 		}
 	}
 	for k, value := range other.Values {
-		arm := results.Arm{Name: value, Slot: k + 1}
+		arm := figure.Series{Name: value, Slot: k + 1}
 		for _, seed := range v.Seeds {
-			curve := results.Curve{Name: fmt.Sprintf("seed %d", seed)}
+			curve := figure.Series{Name: fmt.Sprintf("seed %d", seed)}
 			for _, j := range stats.Order(x) {
 				want := map[string]string{f.Name: f.Values[j]}
 				if other.Name != "" {
@@ -100,7 +101,7 @@ func (v *view) doses(i int, f IndexFactor) (results.Chart, bool) {
 			}
 		}
 		if len(arm.Seeds) > 0 {
-			c.Arms = append(c.Arms, arm)
+			c.Series = append(c.Series, arm)
 		}
 	}
 	return c, true
@@ -121,17 +122,17 @@ func (v *view) maps() results.Section {
 			if len(columns.Values) > mostLines {
 				continue
 			}
-			h := &results.Heat{Title: fmt.Sprintf("Mean %s: %s by %s", v.metric, rows.Name, columns.Name), Rows: rows.Values, Columns: columns.Values, Full: 1,
-				Note: "Mean over all evaluations after the start, over seeds and over what else is varied."}
+			h := &figure.Figure{Kind: figure.Heat, Title: fmt.Sprintf("Mean %s: %s by %s", v.metric, rows.Name, columns.Name), Labels: columns.Values, Full: 1,
+				Y: figure.Axis{Label: "Mean over all evaluations after the start, over seeds and over what else is varied."}}
 			for _, r := range rows.Values {
 				var line []float64
 				for _, c := range columns.Values {
 					line = append(line, average(v.where(map[string]string{rows.Name: r, columns.Name: c}), func(o *Outcome) record.Number { return o.Mean }))
 				}
-				h.Value = append(h.Value, line)
+				h.Series = append(h.Series, figure.Series{Name: r, Y: line})
 			}
 			v.pictures = append(v.pictures, Picture{"map-" + fileName(rows.Name) + "-" + fileName(columns.Name), h})
-			s.Blocks = append(s.Blocks, results.Drawing{Figure: h})
+			s.Blocks = append(s.Blocks, h)
 		}
 	}
 	return s

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/trainer/recipe"
 )
 
@@ -130,14 +130,14 @@ func (v *view) marks() [][2]string {
 }
 
 // NoEffectTable shows what cannot act where; nil where everything can.
-func NoEffectTable(list []recipe.NoEffect) *results.Table {
+func NoEffectTable(list []recipe.NoEffect) *figure.Figure {
 	if len(list) == 0 {
 		return nil
 	}
-	t := &results.Table{Title: "What cannot act", Columns: []results.TableColumn{{Name: "where"}, {Name: "what, and what to set"}},
+	t := &figure.Figure{Kind: figure.Table, Title: "What cannot act", Columns: []figure.Column{{Name: "where"}, {Name: "what, and what to set"}},
 		Note: "A comparison there says nothing about the part: it is not a method without a significant difference, but a method that does nothing."}
 	for _, n := range list {
-		t.Add(results.Word(n.Where), results.Word(n.Note))
+		t.Add(figure.Word(n.Where), figure.Word(n.Note))
 	}
 	return t
 }

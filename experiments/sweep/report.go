@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -14,7 +15,7 @@ import (
 // Picture is a figure with the name of its file.
 type Picture struct {
 	Name   string
-	Figure results.Figure
+	Figure *figure.Figure
 }
 
 // most bounds what a page shows of a large sweep; the tables have it all.
@@ -119,17 +120,17 @@ func (o *Outcome) known(name string) record.Number {
 }
 
 // row are the cells of a table for a set of outcomes.
-func row(list []*Outcome) []results.Cell {
+func row(list []*Outcome) []figure.Cell {
 	var verdicts []record.Verdict
 	for _, o := range list {
 		verdicts = append(verdicts, o.Verdict)
 	}
-	cells := []results.Cell{{Text: strconv.Itoa(len(list)), Value: float64(len(list)), Numeric: true}, results.Verdict(verdicts)}
+	cells := []figure.Cell{{Text: strconv.Itoa(len(list)), Value: float64(len(list)), Numeric: true}, results.Verdict(verdicts)}
 	for _, f := range figures {
 		if v := average(list, f.of); !math.IsNaN(v) {
-			cells = append(cells, results.Number(v, 3))
+			cells = append(cells, figure.Number(v, 3))
 		} else {
-			cells = append(cells, results.Cell{})
+			cells = append(cells, figure.Cell{})
 		}
 	}
 	return cells
@@ -147,14 +148,14 @@ func average(list []*Outcome, of func(*Outcome) record.Number) float64 {
 }
 
 // table has a head of its own columns and those of row.
-func table(title, note string, heads ...string) *results.Table {
-	t := &results.Table{Title: title, Note: note}
+func table(title, note string, heads ...string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: title, Note: note}
 	for _, h := range heads {
-		t.Columns = append(t.Columns, results.TableColumn{Name: h})
+		t.Columns = append(t.Columns, figure.Column{Name: h})
 	}
-	t.Columns = append(t.Columns, results.TableColumn{Name: "cells", Align: results.Right}, results.TableColumn{Name: "verdict"})
+	t.Columns = append(t.Columns, figure.Column{Name: "cells", Align: figure.Right}, figure.Column{Name: "verdict"})
 	for _, f := range figures {
-		t.Columns = append(t.Columns, results.TableColumn{Name: f.name, Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: f.name, Align: figure.Right})
 	}
 	return t
 }
@@ -180,7 +181,7 @@ func (v *view) points() []results.Block {
 	t := table("Every point, means over its seeds", note, v.Columns()...)
 	marks := v.marks()
 	if len(marks) > 0 {
-		t.Columns = append(t.Columns, results.TableColumn{Name: "cannot act"}, results.TableColumn{Name: "same as"})
+		t.Columns = append(t.Columns, figure.Column{Name: "cannot act"}, figure.Column{Name: "same as"})
 		t.Note += " Cannot act: parts of the recipe without any effect there. Same as: all runs of the point were trained like those of that point, to the last bit; what parts their recipes did nothing, and the two are one result."
 	}
 	for i, p := range v.Points[:min(len(v.Points), mostPoints)] {
@@ -188,13 +189,13 @@ func (v *view) points() []results.Block {
 		if len(list) == 0 {
 			continue
 		}
-		var cells []results.Cell
+		var cells []figure.Cell
 		for _, name := range v.Columns() {
-			cells = append(cells, results.Word(p.Values[name]))
+			cells = append(cells, figure.Word(p.Values[name]))
 		}
 		cells = append(cells, row(list)...)
 		if len(marks) > 0 {
-			cells = append(cells, results.Word(marks[i][0]), results.Word(marks[i][1]))
+			cells = append(cells, figure.Word(marks[i][0]), figure.Word(marks[i][1]))
 		}
 		t.Add(cells...)
 	}
@@ -212,8 +213,8 @@ func (v *view) factor(i int, f IndexFactor) results.Section {
 			}
 			return x, y
 		})
-		main.YRange = [2]float64{0, 1}
-		main.Caption = "Each line is a value of the factor, its seeds are means over all points with that value."
+		main.Y.High = 1
+		main.Note = "Each line is a value of the factor, its seeds are means over all points with that value."
 		v.pictures = append(v.pictures, Picture{"by-" + fileName(f.Name), &main})
 		s.Blocks = append(s.Blocks, &main)
 		var more results.Charts
@@ -224,7 +225,7 @@ func (v *view) factor(i int, f IndexFactor) results.Section {
 	}
 	t := table(f.Name+": means over all its cells", "", f.Name)
 	for _, value := range f.Values {
-		t.Add(append([]results.Cell{results.Word(value)}, row(v.where(map[string]string{f.Name: value}))...)...)
+		t.Add(append([]figure.Cell{figure.Word(value)}, row(v.where(map[string]string{f.Name: value}))...)...)
 	}
 	s.Blocks = append(s.Blocks, t)
 	if c, ok := v.doses(i, f); ok {

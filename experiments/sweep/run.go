@@ -14,7 +14,7 @@ import (
 
 	"driftlab/experiments/queue"
 	runner "driftlab/experiments/run"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
@@ -242,7 +242,7 @@ func Train(ctx context.Context, d *queue.JobContext, r recipe.Recipe, dir string
 		if at.Kept < 0 {
 			at.Kept = p.Step - 1
 		}
-		at.Done, at.Note = p.Step, fmt.Sprintf("reward %.2f  KL %s", p.Reward, results.FormatNumber(p.KL, 2))
+		at.Done, at.Note = p.Step, fmt.Sprintf("reward %.2f  KL %s", p.Reward, figure.FormatNumber(p.KL, 2))
 		d.Report(at)
 	}})
 	if result == nil { // else it stopped at a value that is not finite, and its record says so

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -166,7 +166,7 @@ func fitRule(r Rule, runs []series, families []family) (rated RatedRule, ok bool
 	if r.Below {
 		side = "below"
 	}
-	whole.Name = fmt.Sprintf("%s %s %s", r.Metric, side, results.FormatNumber(whole.Limit, 3))
+	whole.Name = fmt.Sprintf("%s %s %s", r.Metric, side, figure.FormatNumber(whole.Limit, 3))
 	if r.Relative {
 		whole.Name += " times the median so far"
 	}
@@ -195,26 +195,26 @@ func (a Alarms) JSON() ([]byte, error) {
 }
 
 // AlarmTable shows the rules.
-func (a Alarms) AlarmTable() *results.Table {
-	t := &results.Table{Title: "What warns before a collapse", Sortable: true, Columns: []results.TableColumn{{Name: "alarm"}, {Name: "limit by"}, number("detected"), {Name: "95 %"},
+func (a Alarms) AlarmTable() *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "What warns before a collapse", Sortable: true, Columns: []figure.Column{{Name: "alarm"}, {Name: "limit by"}, number("detected"), {Name: "95 %"},
 		number("lead"), number("false alarms"), number("in healthy runs"), number("runs flagged")},
 		Note: fmt.Sprintf("%d runs, %d of them collapses: %s. Figures are means over %d steps; an alarm may ring from step %d on. Detected: collapses before which it rang. Lead: median updates from the first ring. "+
 			"False alarms: how often it began to ring per 1,000 steps of runs that did not collapse, and of healthy runs alone. Fitted limits are rated on stressors that were left out of their fit with all their doses.",
 			a.Runs, a.Collapses, a.Collapse, a.Window, firstWindow*a.Window)}
 	for _, r := range a.Rules {
-		lead := results.Cell{Text: "-", Value: math.NaN(), Numeric: true}
+		lead := figure.Cell{Text: "-", Value: math.NaN(), Numeric: true}
 		if v := float64(r.Rates.Lead); !math.IsNaN(v) {
-			lead = results.Number(v, 3)
+			lead = figure.Number(v, 3)
 		}
-		t.Add(results.Word(r.Name), results.Word(r.Source), results.Percent(float64(r.Rates.Detected)/float64(r.Rates.Of), 0), results.Word(fmt.Sprintf("%.0f%% to %.0f%%", 100*r.Rates.Low, 100*r.Rates.High)),
-			lead, results.Number(r.Rates.FalseAlarms, 2), results.Number(r.Healthy, 2), results.Percent(r.Rates.FlaggedRuns, 0))
+		t.Add(figure.Word(r.Name), figure.Word(r.Source), figure.Percent(float64(r.Rates.Detected)/float64(r.Rates.Of), 0), figure.Word(fmt.Sprintf("%.0f%% to %.0f%%", 100*r.Rates.Low, 100*r.Rates.High)),
+			lead, figure.Number(r.Rates.FalseAlarms, 2), figure.Number(r.Healthy, 2), figure.Percent(r.Rates.FlaggedRuns, 0))
 	}
 	return t
 }
 
 // PredictorTable shows the predictors.
-func (a Alarms) PredictorTable() *results.Table {
-	t := &results.Table{Title: "Predictors on stressors that were left out of the fit", Columns: []results.TableColumn{{Name: "signals"}, number("mean")},
+func (a Alarms) PredictorTable() *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Predictors on stressors that were left out of the fit", Columns: []figure.Column{{Name: "signals"}, number("mean")},
 		Note: fmt.Sprintf("AUROC of windows: does the run collapse later? The conjecture asks for 0.90 from the four alone, and that the stack's own signals add no more than 0.03; they add %+.3f.", float64(a.Adds))}
 	var stressors []string
 	for _, p := range a.Predictors {
@@ -228,11 +228,11 @@ func (a Alarms) PredictorTable() *results.Table {
 		t.Columns = append(t.Columns, number(s))
 	}
 	for _, p := range a.Predictors {
-		row := []results.Cell{results.Word(p.Name), results.Number(float64(p.Mean), 3)}
+		row := []figure.Cell{figure.Word(p.Name), figure.Number(float64(p.Mean), 3)}
 		for _, s := range stressors {
-			cell := results.Cell{Text: "-"}
+			cell := figure.Cell{Text: "-"}
 			if i := slices.IndexFunc(p.AUROC, func(x Score) bool { return x.Stressor == s }); i >= 0 {
-				cell = results.Number(p.AUROC[i].AUROC, 3)
+				cell = figure.Number(p.AUROC[i].AUROC, 3)
 			}
 			row = append(row, cell)
 		}

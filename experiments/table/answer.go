@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // strain says by its letter what a stressor does to a run; its dose says how much.
@@ -31,13 +31,13 @@ func (r *Ranking) described(stressor int) string {
 // what the one brings that the screen had in front. The stage's own seeds had no part in
 // choosing it, so that its figure is not the luck of the best of many. It is nil before
 // the stage can tell, and without a screen.
-func (r *Ranking) answers(screen *Ranking) *results.Table {
+func (r *Ranking) answers(screen *Ranking) *figure.Figure {
 	list := r.Methods
 	bare := slices.IndexFunc(list, func(m Standing) bool { return m.Method == control })
 	if screen == nil || screen.Stage.Name == r.Stage.Name || !r.Stage.tells() || bare < 0 {
 		return nil
 	}
-	t := &results.Table{Title: "Which method for which stressor", Columns: []results.TableColumn{{Name: "stressor"}, {Name: "what it is"}, number("none"), {Name: "in front in the screen"}, number("with it"), number("over none"), {Name: "95 %"}, number("better"), number("worse")},
+	t := &figure.Figure{Kind: figure.Table, Title: "Which method for which stressor", Columns: []figure.Column{{Name: "stressor"}, {Name: "what it is"}, number("none"), {Name: "in front in the screen"}, number("with it"), number("over none"), {Name: "95 %"}, number("better"), number("worse")},
 		Note: fmt.Sprintf("None and with it: mean pass rate of the whole run minus that of the matched run. The method was chosen by the screen, on other seeds; over none is what it brings here (↑ told better). "+
 			"Better, worse: of %d methods those told from none under this stressor, at 5 %% over the whole table.", len(list)-1)}
 	for j, stressor := range r.Stressors {
@@ -67,9 +67,9 @@ func (r *Ranking) answers(screen *Ranking) *results.Table {
 		gain := list[front].gain(j)
 		over := signed(gain.Estimate)
 		if gain.Better() {
-			over = over.As(results.Good)
+			over = over.As(figure.Good)
 		}
-		t.Add(results.Word(stressor), results.Word(r.described(j)), signed(list[bare].AUC[j]), results.Word(list[front].Method), list[front].cell(j), over, between(gain.Interval), count(better), count(worse))
+		t.Add(figure.Word(stressor), figure.Word(r.described(j)), signed(list[bare].AUC[j]), figure.Word(list[front].Method), list[front].cell(j), over, between(gain.Interval), count(better), count(worse))
 	}
 	return t
 }

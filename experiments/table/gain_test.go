@@ -8,7 +8,7 @@ import (
 
 	"driftlab/experiments/sweep"
 	"driftlab/experiments/table"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -130,7 +130,7 @@ func pageOf(t *testing.T, stages ...table.Stage) string {
 // where they are told from none.
 func TestPicture(t *testing.T) {
 	s := eight("confirm", 1)
-	drawn := func(asked string) *results.Heat {
+	drawn := func(asked string) *figure.Figure {
 		for i := range s.Runs {
 			if v := s.Runs[i].Values; v["method"] == asked {
 				v["asked"] = "true"
@@ -139,14 +139,14 @@ func TestPicture(t *testing.T) {
 		r := s.Rank()
 		return r.Picture("Told")
 	}
-	if h := drawn("nobody"); len(h.Rows) != 4 {
-		t.Errorf("the picture has %q", h.Rows)
+	if h := drawn("nobody"); len(h.Series) != 4 {
+		t.Errorf("the picture has %+v", h.Series)
 	}
-	if h := drawn("cure"); len(h.Rows) != 3 || h.Rows[0] != "1  cure" || !slices.Equal(h.Mark[0], []int{1, 0}) {
-		t.Errorf("the picture has %q with marks %v", h.Rows, h.Mark)
+	if h := drawn("cure"); len(h.Series) != 3 || h.Series[0].Name != "1  cure" || !slices.Equal(h.Series[0].Signs, []int{1, 0}) {
+		t.Errorf("the picture has %+v", h.Series)
 	}
-	if h := drawn("harm"); len(h.Rows) != 4 || h.Rows[3] != "4  harm" || !slices.Equal(h.Mark[3], []int{0, -1}) {
-		t.Errorf("the picture has %q with marks %v", h.Rows, h.Mark)
+	if h := drawn("harm"); len(h.Series) != 4 || h.Series[3].Name != "4  harm" || !slices.Equal(h.Series[3].Signs, []int{0, -1}) {
+		t.Errorf("the picture has %+v", h.Series)
 	}
 }
 

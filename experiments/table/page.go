@@ -7,6 +7,7 @@ import (
 
 	"driftlab/experiments/sweep"
 	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // inFront is how many methods of least regret a picture has beside those that people ask
@@ -18,12 +19,13 @@ const (
 
 // Picture shows by stressor the methods of least regret, those that people ask about and
 // the control, and which of them are told from none.
-func (r *Ranking) Picture(title string) *results.Heat {
-	h := &results.Heat{Title: title, Note: "mean pass rate of the whole run minus that of the matched run", Columns: r.Stressors, Full: 0.5}
+func (r *Ranking) Picture(title string) *figure.Figure {
+	h := &figure.Figure{Kind: figure.Heat, Title: title, Labels: r.Stressors, Full: 0.5,
+		Y: figure.Axis{Label: "mean pass rate of the whole run minus that of the matched run"}, Note: "Methods with their ranks by regret; blue is above the matched run, vermillion below."}
 	asked := slices.ContainsFunc(r.Methods, func(m Standing) bool { return m.Asked })
 	told := func(m Standing) bool { return slices.ContainsFunc(m.Gain, func(g Gain) bool { return g.sign() != 0 }) }
 	if slices.ContainsFunc(r.Methods, told) {
-		h.Note += "; a triangle: told better (up) or worse (down) than none"
+		h.Y.Label += "; a triangle: told better (up) or worse (down) than none"
 	}
 	leading := shownMethods
 	if asked {
@@ -37,26 +39,24 @@ func (r *Ranking) Picture(title string) *results.Heat {
 		for j := range marks {
 			marks[j] = m.gain(j).sign()
 		}
-		h.Rows = append(h.Rows, fmt.Sprintf("%d  %s", i+1, m.Method))
-		h.Value = append(h.Value, m.AUC)
-		h.Mark = append(h.Mark, marks)
+		h.Series = append(h.Series, figure.Series{Name: fmt.Sprintf("%d  %s", i+1, m.Method), Y: m.AUC, Signs: marks})
 	}
 	return h
 }
 
 // panels are the picture in parts no wider than a page has room for, the doses of a
 // stressor together.
-func (r *Ranking) panels(title string) (parts []*results.Heat) {
+func (r *Ranking) panels(title string) (parts []*figure.Figure) {
 	const widest = 8
 	whole := r.Picture(title)
 	from := 0
 	for _, own := range r.doses() {
 		if first, last := own[0], own[len(own)-1]; from < first && last-from >= widest {
-			parts = append(parts, whole.Part(from, first))
+			parts = append(parts, results.MapPart(whole, from, first))
 			from = first
 		}
 	}
-	return append(parts, whole.Part(from, len(r.Stressors)))
+	return append(parts, results.MapPart(whole, from, len(r.Stressors)))
 }
 
 // Report is the page of the stages that are there.
@@ -74,7 +74,7 @@ func (t *Table) Report() results.Report {
 		}
 		if len(r.Methods) > 0 {
 			for _, panel := range r.panels("Methods by regret") {
-				section.Blocks = append(section.Blocks, results.Drawing{Figure: panel, Caption: "Methods with their ranks by regret; blue is above the matched run, vermillion below."})
+				section.Blocks = append(section.Blocks, panel)
 			}
 			section.Blocks = append(section.Blocks,
 				results.Fold{Summary: fmt.Sprintf("All %d methods", len(r.Methods)), Blocks: []results.Block{r.StandingTable(0)}})
@@ -98,9 +98,9 @@ func (t *Table) Report() results.Report {
 		warned.Blocks = append(warned.Blocks, t.Alarms.PredictorTable())
 	}
 	page.Sections = append(page.Sections, warned)
-	left := &results.Table{Title: "Left out of the screen", Columns: []results.TableColumn{{Name: "field"}, {Name: "method"}, {Name: "why"}}}
+	left := &figure.Figure{Kind: figure.Table, Title: "Left out of the screen", Columns: []figure.Column{{Name: "field"}, {Name: "method"}, {Name: "why"}}}
 	for _, u := range Unscreened {
-		left.Add(results.Word(u.Field), results.Word(u.Method), results.Word(u.Why))
+		left.Add(figure.Word(u.Field), figure.Word(u.Method), figure.Word(u.Why))
 	}
 	page.Sections = append(page.Sections, results.Section{Heading: "What is not there", Blocks: []results.Block{left}})
 	return page
@@ -143,11 +143,11 @@ func (r *Ranking) summary() string {
 }
 
 // choiceTable shows what the screen sends on.
-func choiceTable(chosen []Choice) *results.Table {
-	t := &results.Table{Title: "Sent on to the confirmation", Columns: []results.TableColumn{{Name: "group"}, {Name: "best"}, {Name: "worst"}},
+func choiceTable(chosen []Choice) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Sent on to the confirmation", Columns: []figure.Column{{Name: "group"}, {Name: "best"}, {Name: "worst"}},
 		Note: "Of each group the method of least and of greatest regret among those that acted; the earlier in the plan of equal ones."}
 	for _, c := range chosen {
-		t.Add(results.Word(c.Group), results.Word(c.Best), results.Word(c.Worst))
+		t.Add(figure.Word(c.Group), figure.Word(c.Best), figure.Word(c.Worst))
 	}
 	return t
 }

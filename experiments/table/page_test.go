@@ -7,7 +7,7 @@ import (
 
 	"driftlab/experiments/sweep"
 	"driftlab/experiments/table"
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // Five doses of one stressor and five of another are two pictures of the page, four and
@@ -22,8 +22,8 @@ func TestPanels(t *testing.T) {
 		}
 		var got []int
 		for _, block := range table.Measure([]table.Stage{*stage(runs...)}).Report().Sections[0].Blocks {
-			if drawing, ok := block.(results.Drawing); ok {
-				got = append(got, len(drawing.Figure.(*results.Heat).Columns))
+			if f, ok := block.(*figure.Figure); ok && f.Kind == figure.Heat {
+				got = append(got, len(f.Labels))
 			}
 		}
 		if !slices.Equal(got, want) {

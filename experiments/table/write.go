@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // The files of the table.
@@ -70,7 +71,7 @@ func settled(stages []Stage) []Stage {
 func (t *Table) Files() ([]File, error) {
 	var rows []Row
 	var words bytes.Buffer
-	var picture *results.Heat
+	var picture *figure.Figure
 	words.WriteString("# Every method on the same stressors\n\nMade by `simulate table` from the sweeps `screen`, `confirm`, `models` and `doses`, as far as they have come; all figures stand in `" +
 		SheetFile + "`, each with the command that makes it alone, and the runs beside it, a line each.\n\n")
 	for i := range t.Stages {

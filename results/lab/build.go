@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/results/lab/panel"
-
 	"go.yaml.in/yaml/v4"
+
+	"driftlab/results/figure"
 )
 
 // written lessons, and the recipes of the free tab.
@@ -28,7 +28,7 @@ var order = []string{"gap", "length", "policies", "routing", "age", "fix"}
 type authored struct {
 	Lesson `yaml:",inline"`
 	// Figures are those that texts and truths name.
-	Figures map[string]figure
+	Figures map[string]figureSource
 	// Truth gives each guess's answer by its key: the name of a figure, a list of
 	// them for a curve, for a rank its options with what they are ordered by, the
 	// highest first, and for a choice its options with shares, of which the first
@@ -231,7 +231,7 @@ func (d *Document) encode() ([]byte, error) {
 }
 
 // Recording is the file of a recording that is panels.
-func Recording(panels []panel.Panel) ([]byte, error) {
+func Recording(panels []figure.Figure) ([]byte, error) {
 	list, err := lines(panels)
 	return fmt.Appendf(nil, "{\"panels\":%s}\n", list), err
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
@@ -73,65 +73,65 @@ func (c curves) mean(arm string) (step, pass []float64) {
 }
 
 // armPanel is the pass rate of an arm, with that of the baseline.
-func (c curves) armPanel(arm, title string, method panel.Method) panel.Panel {
-	p := panel.Panel{Kind: panel.Lines, Name: "pass-rate published", Title: title, X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: "pass rate", High: 1}}
+func (c curves) armPanel(arm, title string, method figure.Method) figure.Figure {
+	p := figure.Figure{Kind: figure.Lines, Name: "pass-rate published", Title: title, X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: "pass rate", High: 1}}
 	for i, r := range c[arm] {
-		p.Series = append(p.Series, panel.Series{Name: fmt.Sprintf("seed %d", i+1), Method: method, Faint: true, X: r.step, Y: r.pass})
+		p.Series = append(p.Series, figure.Series{Name: fmt.Sprintf("seed %d", i+1), Method: method, Faint: true, X: r.step, Y: r.pass})
 	}
 	step, pass := c.mean(arm)
-	p.Series = append(p.Series, panel.Series{Name: "mean", Method: method, X: step, Y: pass})
+	p.Series = append(p.Series, figure.Series{Name: "mean", Method: method, X: step, Y: pass})
 	if arm != "equal" {
 		x, y := c.mean("equal")
-		p.Series = append(p.Series, panel.Series{Name: "baseline (equal engines, no staleness)", Method: panel.Equal, X: x, Y: y})
+		p.Series = append(p.Series, figure.Series{Name: "baseline (equal engines, no staleness)", Method: figure.Equal, X: x, Y: y})
 	}
-	p.Said = fmt.Sprintf("%d seeds: the mean pass rate goes from %.2f to %.2f.", len(c[arm]), pass[0], pass[len(pass)-1])
+	p.Note = fmt.Sprintf("%d seeds: the mean pass rate goes from %.2f to %.2f.", len(c[arm]), pass[0], pass[len(pass)-1])
 	return p
 }
 
 // drawAge is the headline's part about staleness.
-func drawAge(p *published) ([]panel.Panel, error) {
+func drawAge(p *published) ([]figure.Figure, error) {
 	c, err := p.readCurves()
 	if err != nil {
 		return nil, err
 	}
-	gap := panel.Panel{Kind: panel.Lines, Name: "k3 published", Title: "Published: k3 between rollout policy and learner, ten seeds, off-policy lag 16",
-		X: &panel.Axis{Label: "step"}, Y: &panel.Axis{Label: "k3, nats", Log: true}}
+	gap := figure.Figure{Kind: figure.Lines, Name: "k3 published", Title: "Published: k3 between rollout policy and learner, ten seeds, off-policy lag 16",
+		X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: "k3, nats", Log: true}}
 	top := 0.0
 	for i, r := range c["lag16"] {
-		gap.Series = append(gap.Series, panel.Series{Name: fmt.Sprintf("seed %d", i+1), Method: panel.Uncorrected, Faint: true, X: r.step[1:], Y: r.k3[1:]})
+		gap.Series = append(gap.Series, figure.Series{Name: fmt.Sprintf("seed %d", i+1), Method: figure.Uncorrected, Faint: true, X: r.step[1:], Y: r.k3[1:]})
 		top = max(top, stats.Max(r.k3))
 	}
-	gap.Said = fmt.Sprintf("With equal bits in both engines, staleness alone raises k3 to %.2g nats.", top)
-	return []panel.Panel{c.armPanel("lag16", "Published: 200 steps, ten seeds, off-policy lag 16", panel.Uncorrected), gap}, nil
+	gap.Note = fmt.Sprintf("With equal bits in both engines, staleness alone raises k3 to %.2g nats.", top)
+	return []figure.Figure{c.armPanel("lag16", "Published: 200 steps, ten seeds, off-policy lag 16", figure.Uncorrected), gap}, nil
 }
 
 // corrected is an arm that was run for a problem.
 type corrected struct {
 	problem, arm, run string
-	method            panel.Method
+	method            figure.Method
 }
 
 // corrections are the arms of the lesson about corrections, by problem.
 var corrections = []corrected{
-	{"staleness", "uncorrected", "lag16", panel.Uncorrected},
-	{"staleness", "OPSM", "lag16-opsm", panel.OPSM},
-	{"staleness", "clip against mu", "lag16-bypass", panel.Clip},
-	{"staleness", "token TIS", "lag16-token-tis", panel.TokenTIS},
-	{"router", "uncorrected", "router4", panel.Uncorrected},
-	{"router", "R3 replay", "router4-r3", panel.R3},
-	{"router", "sequence TIS", "router4-sequence-tis", panel.IcePop},
-	{"router", "token TIS", "router4-token-tis", panel.TokenTIS},
-	{"router", "clip against mu", "router4-bypass", panel.Clip},
+	{"staleness", "uncorrected", "lag16", figure.Uncorrected},
+	{"staleness", "OPSM", "lag16-opsm", figure.OPSM},
+	{"staleness", "clip against mu", "lag16-bypass", figure.Clip},
+	{"staleness", "token TIS", "lag16-token-tis", figure.TokenTIS},
+	{"router", "uncorrected", "router4", figure.Uncorrected},
+	{"router", "R3 replay", "router4-r3", figure.R3},
+	{"router", "sequence TIS", "router4-sequence-tis", figure.IcePop},
+	{"router", "token TIS", "router4-token-tis", figure.TokenTIS},
+	{"router", "clip against mu", "router4-bypass", figure.Clip},
 }
 
 // drawFix has a picture for each arm, and a table of all.
-func drawFix(p *published) ([]panel.Panel, error) {
+func drawFix(p *published) ([]figure.Figure, error) {
 	c, err := p.readCurves()
 	if err != nil {
 		return nil, err
 	}
-	var out []panel.Panel
-	tables := map[string]*panel.Panel{}
+	var out []figure.Figure
+	tables := map[string]*figure.Figure{}
 	for _, a := range corrections {
 		one := c.armPanel(a.run, a.arm, a.method)
 		one.When = map[string]string{"problem": a.problem, "arm": a.arm}
@@ -140,29 +140,29 @@ func drawFix(p *published) ([]panel.Panel, error) {
 		out = append(out, one, all)
 		t := tables[a.problem]
 		if t == nil {
-			t = &panel.Panel{Kind: panel.Table, Name: "outcomes", When: all.When, Title: "Published: outcome of ten seeds",
-				Columns: []panel.Column{{Name: "correction"}, {Name: "seeds that degrade", Num: true}, {Name: "final pass rate", Num: true}, {Name: "minus baseline", Num: true}}}
+			t = &figure.Figure{Kind: figure.Table, Name: "outcomes", When: all.When, Title: "Published: outcome of ten seeds",
+				Columns: []figure.Column{{Name: "correction"}, {Name: "seeds that degrade", Align: figure.Right}, {Name: "final pass rate", Align: figure.Right}, {Name: "minus baseline", Align: figure.Right}}}
 			tables[a.problem] = t
 		}
 		row, err := p.outcome(a.run)
 		if err != nil {
 			return nil, err
 		}
-		t.Rows = append(t.Rows, append([]string{a.arm}, row...))
+		t.Rows = append(t.Rows, figure.Words(append([]string{a.arm}, row...)...))
 	}
 	return append(append(out, untried()...), *tables["staleness"], *tables["router"]), nil
 }
 
 // untried says of an arm that was run for one problem alone that it was not run for the other.
-func untried() []panel.Panel {
-	var out []panel.Panel
+func untried() []figure.Figure {
+	var out []figure.Figure
 	for _, a := range corrections {
 		for _, problem := range []string{"staleness", "router"} {
 			tried := slices.ContainsFunc(corrections, func(b corrected) bool { return b.problem == problem && b.arm == a.arm })
 			if !tried {
-				out = append(out, panel.Panel{Kind: panel.Table, Name: "untried", When: map[string]string{"problem": problem, "arm": a.arm},
-					Title: a.arm + " was not run for this problem", Columns: []panel.Column{{Name: "arm"}, {Name: "runs", Num: true}},
-					Rows: [][]string{{a.arm, "0"}}, Said: "Nothing was published about this pair."})
+				out = append(out, figure.Figure{Kind: figure.Table, Name: "untried", When: map[string]string{"problem": problem, "arm": a.arm},
+					Title: a.arm + " was not run for this problem", Columns: []figure.Column{{Name: "arm"}, {Name: "runs", Align: figure.Right}},
+					Rows: [][]figure.Cell{figure.Words(a.arm, "0")}, Note: "Nothing was published about this pair."})
 			}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// figure says where a figure of a lesson is published. One of From, Claim and Work
+// figureSource says where a figure of a lesson is published. One of From, Claim and Work
 // is set.
-type figure struct {
+type figureSource struct {
 	// From is a JSON file below results/published, Field where in it.
 	From  string `yaml:"from"`
 	Field string `yaml:"field"`
@@ -29,12 +29,12 @@ type figure struct {
 // figures are those of a lesson, read when they are needed.
 type figures struct {
 	published *published
-	spec      map[string]figure
+	spec      map[string]figureSource
 	known     map[string]Shown
 	working   map[string]bool // being worked out, to find circles
 }
 
-func newFigures(p *published, spec map[string]figure) *figures {
+func newFigures(p *published, spec map[string]figureSource) *figures {
 	return &figures{p, spec, map[string]Shown{}, map[string]bool{}}
 }
 
@@ -60,7 +60,7 @@ func (f *figures) get(name string) (Shown, error) {
 	return s, nil
 }
 
-func (f *figures) read(spec figure) (Shown, error) {
+func (f *figures) read(spec figureSource) (Shown, error) {
 	switch {
 	case spec.Claim != "":
 		return f.published.observation(spec)

@@ -22,7 +22,7 @@ var files = fstest.MapFS{
 
 // TestFigures reads each kind of figure, and says what is wrong with the others.
 func TestFigures(t *testing.T) {
-	f := newFigures(newPublished(files), map[string]figure{
+	f := newFigures(newPublished(files), map[string]figureSource{
 		"entry":  {From: "a.json", Field: "list[name=x&dose=n].v[-1]", Show: "%.1f"},
 		"mean":   {From: "a.json", Field: "list[0].v", Show: "%.0f"},
 		"claim":  {Claim: "c", Field: "s[0]", Show: "%.1f%%"},

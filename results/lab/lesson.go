@@ -1,6 +1,6 @@
 package lab
 
-import "driftlab/results/lab/panel"
+import "driftlab/results/figure"
 
 // Document is lab.json: all that the page shows before anything is computed.
 type Document struct {
@@ -112,7 +112,7 @@ type Live struct {
 // Data are a lesson's pictures; of panels with other values of the controls, those
 // that match are shown.
 type Data struct {
-	Panels []panel.Panel `json:"panels"`
+	Panels []figure.Figure `json:"panels"`
 }
 
 // Sheet is what a lesson has on paper beside question and exercise.

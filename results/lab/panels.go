@@ -1,12 +1,12 @@
 package lab
 
-import "driftlab/results/lab/panel"
+import "driftlab/results/figure"
 
 // panels are the pictures of a lesson in the order in which they stand: those drawn here from
 // claims and runs, then those that were recorded, see results/published/lab. A recording that
 // begins with what holds for every setting of the controls stands first.
-func panels(p *published, lesson string) ([]panel.Panel, error) {
-	var out []panel.Panel
+func panels(p *published, lesson string) ([]figure.Figure, error) {
+	var out []figure.Figure
 	if recorded[lesson] {
 		var d Data
 		if err := p.decode(lesson, &d); err != nil {

@@ -215,7 +215,7 @@ func (p *published) entries(id, field string) ([]float64, error) {
 }
 
 // observation reads a figure of a claim's observations.
-func (p *published) observation(spec figure) (Shown, error) {
+func (p *published) observation(spec figureSource) (Shown, error) {
 	values, err := p.entries(spec.Claim, spec.Field)
 	if err != nil {
 		return Shown{}, err

@@ -8,7 +8,7 @@ import (
 
 	"driftlab/experiments/explain"
 	"driftlab/experiments/measure"
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/lab/picture"
 	"driftlab/results/record"
 	"driftlab/trainer"
@@ -60,7 +60,7 @@ func (j *job) explain(ctx context.Context, r recipe.Recipe, m message) error {
 }
 
 // workingsOf are the panels of one token.
-func workingsOf(panels []panel.Panel, token int) (found []panel.Panel) {
+func workingsOf(panels []figure.Figure, token int) (found []figure.Figure) {
 	for _, p := range panels {
 		if p.When[picture.Which] == fmt.Sprint(token) {
 			found = append(found, p)

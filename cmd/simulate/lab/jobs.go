@@ -16,7 +16,7 @@ import (
 	"driftlab/experiments/measure"
 	"driftlab/experiments/run"
 	"driftlab/model"
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -28,7 +28,7 @@ const tick = 100 * time.Millisecond
 
 // measure compares the two engines of a recipe.
 func (j *job) measure(ctx context.Context, r recipe.Recipe, m message) error {
-	var panels []panel.Panel
+	var panels []figure.Figure
 	var sampled *batch.Batch
 	post(reply{ID: j.id, Progress: &progress{Of: 1}})
 	measured, err := measure.Gaps(ctx, measure.GapRequest{Recipe: r,

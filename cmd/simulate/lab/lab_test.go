@@ -16,7 +16,7 @@ import (
 	"driftlab/experiments/explain"
 	"driftlab/experiments/measure"
 	"driftlab/experiments/run"
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -65,7 +65,7 @@ func TestSameBytes(t *testing.T) {
 		Digest string
 		Fault  string
 		Result json.RawMessage
-		Panels []panel.Panel
+		Panels []figure.Figure
 	}
 	ask := func(do, name string, set ...string) (a answer) {
 		t.Helper()

@@ -20,7 +20,7 @@
 //	{"id": 2, "file": "NAME.zip", "bytes": Uint8Array}          transferred, not text
 //	{"id": 2, "fault": "rollout.numerics: ..."}
 //
-// Panels are pictures to be painted as they are (package results/lab/panel). A run ends
+// Panels are pictures to be painted as they are (package results/figure). A run ends
 // with the digest that `simulate train` prints of the same recipe.
 package main
 
@@ -32,7 +32,7 @@ import (
 	"syscall/js"
 	"time"
 
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -53,16 +53,16 @@ type message struct {
 
 // reply is what goes back; the rest of it is empty.
 type reply struct {
-	V        int           `json:"v"`
-	ID       int           `json:"id,omitempty"`
-	Ready    string        `json:"ready,omitempty"`
-	Progress *progress     `json:"progress,omitempty"`
-	Rows     []row         `json:"rows,omitempty"`
-	Panels   []panel.Panel `json:"panels,omitempty"`
-	Result   any           `json:"result,omitempty"`
-	Digest   string        `json:"digest,omitempty"`
-	Command  string        `json:"command,omitempty"`
-	Fault    string        `json:"fault,omitempty"`
+	V        int             `json:"v"`
+	ID       int             `json:"id,omitempty"`
+	Ready    string          `json:"ready,omitempty"`
+	Progress *progress       `json:"progress,omitempty"`
+	Rows     []row           `json:"rows,omitempty"`
+	Panels   []figure.Figure `json:"panels,omitempty"`
+	Result   any             `json:"result,omitempty"`
+	Digest   string          `json:"digest,omitempty"`
+	Command  string          `json:"command,omitempty"`
+	Fault    string          `json:"fault,omitempty"`
 }
 
 // progress is how far a job has come, and the seconds it may still take.

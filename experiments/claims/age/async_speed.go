@@ -100,7 +100,7 @@ func judgeAsyncSpeed(j *claim.Judge) {
 	}
 	c := claim.Chart("What an allowance of old samples gains on the clock", "staleness allowance, batches", "trained tokens per second over synchronous", "Same devices, prompts, lengths and costs on both sides; a virtual clock is no forecast of a cluster.", false)
 	for _, s := range settings {
-		c.Arms = append(c.Arms, j.Arm(s.name, x, s.name+", by allowance"))
+		c.Series = append(c.Series, j.Arm(s.name, x, s.name+", by allowance"))
 	}
 	j.Evidence.Picture = c
 	var columns []string

@@ -6,7 +6,7 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
@@ -174,15 +174,15 @@ func lawPicture(j *claim.Judge) {
 		}
 	}
 	var groups []claim.Group
-	t := &results.Table{Title: "Stable runs and effective samples", Columns: []results.TableColumn{{Name: "runs"}}, Note: "Share of the replications whose run stays stable; ESS is the geometric mean over them."}
+	t := &figure.Figure{Kind: figure.Table, Title: "Stable runs and effective samples", Columns: []figure.Column{{Name: "runs"}}, Note: "Share of the replications whose run stays stable; ESS is the geometric mean over them."}
 	for _, rate := range lawRates {
 		groups = append(groups, claim.Group{Name: "lr " + rate, Values: func(k int) []float64 {
 			return j.Late([]string{rate}, rows[k])
 		}})
-		t.Columns = append(t.Columns, results.TableColumn{Name: "stable, lr " + rate, Align: results.Right}, results.TableColumn{Name: "ESS, lr " + rate, Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: "stable, lr " + rate, Align: figure.Right}, figure.Column{Name: "ESS, lr " + rate, Align: figure.Right})
 	}
 	for k, name := range rows {
-		cells := []results.Cell{results.Word(name)}
+		cells := []figure.Cell{figure.Word(name)}
 		for i := range lawRates {
 			share, ess := 0.0, 0.0
 			for _, o := range j.Runs {
@@ -192,7 +192,7 @@ func lawPicture(j *claim.Judge) {
 				}
 				ess += r.ess / float64(len(j.Runs))
 			}
-			cells = append(cells, results.Number(share, 2), results.Number(elementary.Exp(ess), 3))
+			cells = append(cells, figure.Number(share, 2), figure.Number(elementary.Exp(ess), 3))
 		}
 		t.Add(cells...)
 	}

@@ -165,7 +165,7 @@ func judgeHonesty(j *claim.Judge) {
 	c := claim.Chart("Time per update of the precise stack over that of others", "share of generation in a step", "gain", "Below 1 the correction costs more than the format saves. Virtual clock, synchronous, median length 1470.", false)
 	var columns []string
 	for _, s := range stacks {
-		c.Arms = append(c.Arms, j.Arm(s.name, shares, gainOf(s.name, medians[0])))
+		c.Series = append(c.Series, j.Arm(s.name, shares, gainOf(s.name, medians[0])))
 	}
 	for _, median := range medians {
 		columns = append(columns, gainOf(stacks[0].name, median))

@@ -15,7 +15,7 @@ import (
 	"cmp"
 	"context"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // Claim is one published statement made executable. Everything in it was
@@ -90,9 +90,9 @@ type Evidence struct {
 	// per dose, and they ask the same question.
 	Checks []Check
 	// Picture makes the point without the text.
-	Picture results.Figure
+	Picture *figure.Figure
 	// Table has the figures behind it; nil leaves the checks alone.
-	Table *results.Table
+	Table *figure.Figure
 	// Notes are findings that a verdict does not say; computed like all else.
 	Notes []string
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 
 	"go.yaml.in/yaml/v4"
@@ -198,18 +198,18 @@ func (f *file) judge(j *Judge) {
 	if f.Table == nil {
 		return
 	}
-	t := &results.Table{Title: f.Table.Title, Note: f.Table.Note}
+	t := &figure.Figure{Kind: figure.Table, Title: f.Table.Title, Note: f.Table.Note}
 	for i, name := range f.Table.Columns {
-		column := results.TableColumn{Name: name, Align: results.Right}
+		column := figure.Column{Name: name, Align: figure.Right}
 		if i == 0 {
-			column.Align = results.Left
+			column.Align = figure.Left
 		}
 		t.Columns = append(t.Columns, column)
 	}
 	for _, r := range f.Table.Rows {
-		row := []results.Cell{results.Word(r.Name)}
+		row := []figure.Cell{figure.Word(r.Name)}
 		for _, text := range r.Cells {
-			row = append(row, results.Number(stats.Average(j.evaluate(rates, text)), 3))
+			row = append(row, figure.Number(stats.Average(j.evaluate(rates, text)), 3))
 		}
 		t.Add(row...)
 	}

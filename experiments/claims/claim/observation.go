@@ -11,10 +11,11 @@ import (
 // the order they were set. It is all that is kept of a seed; verdict, table and
 // picture are computed from it.
 type Observation struct {
-	figures []figure
+	figures []namedValues
 }
 
-type figure struct {
+// namedValues are one figure of an observation.
+type namedValues struct {
 	Name   string        `json:"name"`
 	Values record.Floats `json:"values"`
 }
@@ -24,7 +25,7 @@ func (o *Observation) Set(name string, values ...float64) {
 	if o.Has(name) {
 		panic("claim: observation " + name + " is set twice")
 	}
-	o.figures = append(o.figures, figure{name, append(record.Floats{}, values...)})
+	o.figures = append(o.figures, namedValues{name, append(record.Floats{}, values...)})
 }
 
 // Has reports whether a figure was set.
@@ -59,7 +60,7 @@ func (o *Observation) Number(name string) float64 {
 	return v[0]
 }
 
-func (o *Observation) find(name string) *figure {
+func (o *Observation) find(name string) *namedValues {
 	for i := range o.figures {
 		if o.figures[i].Name == name {
 			return &o.figures[i]

@@ -3,17 +3,17 @@ package claim
 import (
 	"fmt"
 
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
 // Arm is a line of a chart, read from the observations: y over x, one curve
 // per replication.
-func (j *Judge) Arm(name string, x []float64, figure string) results.Arm {
-	a := results.Arm{Name: name}
+func (j *Judge) Arm(name string, x []float64, observed string) figure.Series {
+	a := figure.Series{Name: name}
 	for i, o := range j.Runs {
-		y := o.List(figure)
-		a.Seeds = append(a.Seeds, results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[i]), X: x[:len(y)], Y: y})
+		y := o.List(observed)
+		a.Seeds = append(a.Seeds, figure.Series{Name: fmt.Sprintf("seed %d", j.Seeds[i]), X: x[:len(y)], Y: y})
 	}
 	return a
 }
@@ -28,21 +28,21 @@ func Counting(n int) []float64 {
 }
 
 // Chart draws curves with the range of the replications as bands.
-func Chart(title, x, y, caption string, logY bool, arms ...results.Arm) *results.Chart {
-	return &results.Chart{Title: title, XLabel: x, YLabel: y, LogY: logY, Band: results.BandRange, Arms: arms, Caption: caption}
+func Chart(title, x, y, caption string, logY bool, arms ...figure.Series) *figure.Figure {
+	return &figure.Figure{Kind: figure.Lines, Title: title, X: figure.Axis{Label: x}, Y: figure.Axis{Label: y, Log: logY}, Series: arms, Note: caption}
 }
 
 // Bars draws one quantity over categories, geometric or plain means with
 // intervals over replications as whiskers. Each group names a figure per category.
-func (j *Judge) Bars(title, value string, log bool, categories []string, groups ...Group) *results.Bars {
-	b := &results.Bars{Title: title, ValueLabel: value, Log: log, Categories: categories}
+func (j *Judge) Bars(title, value string, log bool, categories []string, groups ...Group) *figure.Figure {
+	b := &figure.Figure{Kind: figure.Bars, Title: title, Y: figure.Axis{Label: value, Log: log}, Labels: categories}
 	for _, g := range groups {
-		out := results.BarGroup{Name: g.Name}
+		out := figure.Series{Name: g.Name}
 		for k := range categories {
 			i := stats.T(g.Values(k))
-			out.Value, out.Low, out.High = append(out.Value, i.Estimate), append(out.Low, i.Low), append(out.High, i.High)
+			out.Y, out.Low, out.High = append(out.Y, i.Estimate), append(out.Low, i.Low), append(out.High, i.High)
 		}
-		b.Groups = append(b.Groups, out)
+		b.Series = append(b.Series, out)
 	}
 	return b
 }
@@ -61,19 +61,19 @@ func (j *Judge) Listed(name, figure string) Group {
 }
 
 // CurvesTable lists the means of several lists over a common x.
-func (j *Judge) CurvesTable(title, xName string, x []float64, columns ...string) *results.Table {
-	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: xName, Align: results.Right}}, Note: "Means over replications."}
+func (j *Judge) CurvesTable(title, xName string, x []float64, columns ...string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: title, Columns: []figure.Column{{Name: xName, Align: figure.Right}}, Note: "Means over replications."}
 	for _, c := range columns {
-		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: c, Align: figure.Right})
 	}
 	for k := range x {
-		row := []results.Cell{results.Word(fmt.Sprintf("%.4g", x[k]))}
+		row := []figure.Cell{figure.Word(fmt.Sprintf("%.4g", x[k]))}
 		for _, c := range columns {
 			m := j.Mean(c)
 			if k < len(m) {
-				row = append(row, results.Number(m[k], 3))
+				row = append(row, figure.Number(m[k], 3))
 			} else {
-				row = append(row, results.Word("-"))
+				row = append(row, figure.Word("-"))
 			}
 		}
 		t.Add(row...)
@@ -82,15 +82,15 @@ func (j *Judge) CurvesTable(title, xName string, x []float64, columns ...string)
 }
 
 // NamedTable lists the means of several lists over named rows.
-func (j *Judge) NamedTable(title, rowName string, rows []string, columns ...string) *results.Table {
-	t := &results.Table{Title: title, Columns: []results.TableColumn{{Name: rowName}}, Note: "Means over replications."}
+func (j *Judge) NamedTable(title, rowName string, rows []string, columns ...string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: title, Columns: []figure.Column{{Name: rowName}}, Note: "Means over replications."}
 	for _, c := range columns {
-		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: c, Align: figure.Right})
 	}
 	for k, name := range rows {
-		row := []results.Cell{results.Word(name)}
+		row := []figure.Cell{figure.Word(name)}
 		for _, c := range columns {
-			row = append(row, results.Number(j.Mean(c)[k], 3))
+			row = append(row, figure.Number(j.Mean(c)[k], 3))
 		}
 		t.Add(row...)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"driftlab/experiments/claims/claim"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -136,25 +136,25 @@ func collapsed(j *claim.Judge, d claim.Dose, arm int) (list []bool) {
 }
 
 // icepopTable lists every arm's second half by learning rate.
-func icepopTable(j *claim.Judge) *results.Table {
-	t := &results.Table{Title: "Second half of the runs", Columns: []results.TableColumn{{Name: "arm"}, {Name: "learning rate"}},
+func icepopTable(j *claim.Judge) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Second half of the runs", Columns: []figure.Column{{Name: "arm"}, {Name: "learning rate"}},
 		Note: "Means over runs: reward, mean |log-ratio| between the engines, share of tokens masked."}
 	for _, d := range icepopDoses {
 		for _, what := range []string{"reward", "gap", "masked"} {
-			t.Columns = append(t.Columns, results.TableColumn{Name: fmt.Sprintf("%s, %s", what, d.dose), Align: results.Right})
+			t.Columns = append(t.Columns, figure.Column{Name: fmt.Sprintf("%s, %s", what, d.dose), Align: figure.Right})
 		}
 	}
 	for _, arm := range icepopArms {
 		for _, rate := range icepopRates {
-			row := []results.Cell{results.Word(arm.name), results.Word(rate)}
+			row := []figure.Cell{figure.Word(arm.name), figure.Word(rate)}
 			for _, d := range icepopDoses {
 				for _, what := range []string{"reward", "gap", "masked"} {
-					figure := icepopFigure(d.dose, what, arm.name, rate)
-					if !j.Runs[0].Has(figure) {
-						row = append(row, results.Word("-"))
+					observed := icepopFigure(d.dose, what, arm.name, rate)
+					if !j.Runs[0].Has(observed) {
+						row = append(row, figure.Word("-"))
 						continue
 					}
-					row = append(row, results.Number(stats.Average(j.Each(func(o *claim.Observation) float64 { return stats.Average(secondHalf(o.List(figure))) })), 3))
+					row = append(row, figure.Number(stats.Average(j.Each(func(o *claim.Observation) float64 { return stats.Average(secondHalf(o.List(observed))) })), 3))
 				}
 			}
 			t.Add(row...)

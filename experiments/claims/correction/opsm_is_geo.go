@@ -154,7 +154,7 @@ func judgeOPSM(j *claim.Judge) {
 	y := j.Runs[0].List("no mask curve")
 	c := claim.Chart("Pass rate on held-out prompts, rollouts eight updates old", "evaluation", "pass rate", "", false)
 	for _, a := range opsmArms {
-		c.Arms = append(c.Arms, j.Arm(a.name, claim.Counting(len(y)), a.name+" curve"))
+		c.Series = append(c.Series, j.Arm(a.name, claim.Counting(len(y)), a.name+" curve"))
 	}
 	j.Evidence.Picture = c
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"driftlab/experiments/claims/claim"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
@@ -177,28 +177,28 @@ func judgeBudget(j *claim.Judge) {
 }
 
 // budgetTable shows the three figures of each cell beside what is won there.
-func budgetTable(j *claim.Judge, within []budgetCell) *results.Table {
-	t := &results.Table{Title: "The budget of each pair of engines", Columns: []results.TableColumn{{Name: "engines"}, {Name: "inside"}},
+func budgetTable(j *claim.Judge, within []budgetCell) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "The budget of each pair of engines", Columns: []figure.Column{{Name: "engines"}, {Name: "inside"}},
 		Note: "Means over the updates of the uncorrected runs: the total variation that one token in twenty exceeds, chi² of responses, share of router decisions that differ. Then the mean pass rate uncorrected, and what sequence TIS adds."}
 	for _, l := range budgetLimits {
-		t.Columns = append(t.Columns, results.TableColumn{Name: l.column, Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: l.column, Align: figure.Right})
 	}
-	t.Columns = append(t.Columns, results.TableColumn{Name: "uncorrected", Align: results.Right}, results.TableColumn{Name: "sequence TIS adds", Align: results.Right})
+	t.Columns = append(t.Columns, figure.Column{Name: "uncorrected", Align: figure.Right}, figure.Column{Name: "sequence TIS adds", Align: figure.Right})
 	for _, c := range budgetCells {
 		word := "no"
 		if slices.ContainsFunc(within, func(w budgetCell) bool { return w.name == c.name }) {
 			word = "yes"
 		}
-		row := []results.Cell{results.Word(c.name), results.Word(word)}
+		row := []figure.Cell{figure.Word(c.name), figure.Word(word)}
 		for _, l := range budgetLimits {
-			cell := results.Word("-")
+			cell := figure.Word("-")
 			if slices.Contains(c.columns(), l.column) {
-				cell = results.Number(stats.Average(j.Average(budgetRates, c.name, l.column)), 3)
+				cell = figure.Number(stats.Average(j.Average(budgetRates, c.name, l.column)), 3)
 			}
 			row = append(row, cell)
 		}
 		bare, with := stats.Average(j.Late(budgetRates, c.name)), stats.Average(j.Late(budgetRates, c.corrected()))
-		t.Add(append(row, results.Number(bare, 3), results.Number(with-bare, 2))...)
+		t.Add(append(row, figure.Number(bare, 3), figure.Number(with-bare, 2))...)
 	}
 	return t
 }

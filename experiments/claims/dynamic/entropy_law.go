@@ -7,7 +7,7 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
@@ -141,12 +141,12 @@ func judgeLaw(j *claim.Judge) {
 	j.Secondary(claim.Better(d, "reward in the second half, kl_cov minus as many at random", stats.Differences(reward(lawCov), reward(lawRandom))))
 	c := claim.Chart("Reward against exp(entropy), block by block", "exp(mean entropy)", "mean reward", "", false)
 	for _, rate := range lawRates {
-		a := results.Arm{Name: "GRPO, lr " + rate}
+		a := figure.Series{Name: "GRPO, lr " + rate}
 		for i, o := range j.Runs {
 			h, r := curve(o, claim.AtLR(lawPlain, rate))
-			a.Seeds = append(a.Seeds, results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[i]), X: stats.Each(h, elementary.Exp), Y: r})
+			a.Seeds = append(a.Seeds, figure.Series{Name: fmt.Sprintf("seed %d", j.Seeds[i]), X: stats.Each(h, elementary.Exp), Y: r})
 		}
-		c.Arms = append(c.Arms, a)
+		c.Series = append(c.Series, a)
 	}
 	j.Evidence.Picture = c
 }

@@ -152,7 +152,7 @@ func growthPicture(j *claim.Judge) {
 	var figures []string
 	for _, a := range growthArms {
 		figures = append(figures, claim.Beside(a.name, gapKL))
-		c.Arms = append(c.Arms, j.Arm(a.name, x, figures[len(figures)-1]))
+		c.Series = append(c.Series, j.Arm(a.name, x, figures[len(figures)-1]))
 	}
 	j.Evidence.Picture = c
 	j.Evidence.Table = j.CurvesTable("KL between the engines", "updates", x, figures...)

@@ -7,7 +7,7 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -170,14 +170,14 @@ func judgeSide(j *claim.Judge) {
 }
 
 // sideTable lists what each mask dropped, in the runs and at frozen weights.
-func sideTable(j *claim.Judge) *results.Table {
-	t := &results.Table{Title: "What a mask drops", Columns: []results.TableColumn{{Name: "mask"}}, Note: "Means over runs. The first column is of the runs, the others of one batch at frozen weights."}
+func sideTable(j *claim.Judge) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "What a mask drops", Columns: []figure.Column{{Name: "mask"}}, Note: "Means over runs. The first column is of the runs, the others of one batch at frozen weights."}
 	for _, c := range []string{"share of tokens, runs", "share of tokens", "share of the gradient's norm"} {
-		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: c, Align: figure.Right})
 	}
 	for _, m := range sideMasks {
-		t.Add(results.Word(m.name), results.Number(stats.Average(j.Average(sideRates, m.name, "correction/masked_fraction")), 3),
-			results.Number(stats.Average(j.Entry(sideFigure(m.name), 1)), 3), results.Number(stats.Average(j.Entry(sideFigure(m.name), 0)), 3))
+		t.Add(figure.Word(m.name), figure.Number(stats.Average(j.Average(sideRates, m.name, "correction/masked_fraction")), 3),
+			figure.Number(stats.Average(j.Entry(sideFigure(m.name), 1)), 3), figure.Number(stats.Average(j.Entry(sideFigure(m.name), 0)), 3))
 	}
 	return t
 }

@@ -7,7 +7,7 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
@@ -125,12 +125,12 @@ func judgePenalty(j *claim.Judge) {
 }
 
 // penaltyTable shows the two figures of each arm beside its pass rate.
-func penaltyTable(j *claim.Judge, names []string) *results.Table {
-	t := &results.Table{Title: "What each rounding does", Note: "Means over replications and learning rates: exact KL of the first sixth of the run, share of router decisions that differ over the whole run, late pass rate.",
-		Columns: []results.TableColumn{{Name: "rollouts"}, {Name: "token KL", Align: results.Right}, {Name: "flips", Align: results.Right}, {Name: "pass rate", Align: results.Right}}}
+func penaltyTable(j *claim.Judge, names []string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "What each rounding does", Note: "Means over replications and learning rates: exact KL of the first sixth of the run, share of router decisions that differ over the whole run, late pass rate.",
+		Columns: []figure.Column{{Name: "rollouts"}, {Name: "token KL", Align: figure.Right}, {Name: "flips", Align: figure.Right}, {Name: "pass rate", Align: figure.Right}}}
 	for _, name := range names {
-		t.Add(results.Word(name), results.Number(stats.Average(j.OverRates(penaltyRates, name, earlyKL)), 3),
-			results.Number(stats.Average(j.Average(penaltyRates, name, routeFlips)), 3), results.Number(stats.Average(j.Late(penaltyRates, name)), 3))
+		t.Add(figure.Word(name), figure.Number(stats.Average(j.OverRates(penaltyRates, name, earlyKL)), 3),
+			figure.Number(stats.Average(j.Average(penaltyRates, name, routeFlips)), 3), figure.Number(stats.Average(j.Late(penaltyRates, name)), 3))
 	}
 	return t
 }

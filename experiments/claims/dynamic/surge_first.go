@@ -99,7 +99,7 @@ func judgeSurge(j *claim.Judge) {
 	c := claim.Chart("Mean length of responses at a constant rate", "update", "tokens", "", false)
 	for _, d := range surgeDoses {
 		for _, rate := range surgeRates {
-			c.Arms = append(c.Arms, j.Arm(d.name+", lr "+rate, x, claim.Beside(claim.AtLR(surgeArm(d.name, surgeConstant), rate), surgeLength)))
+			c.Series = append(c.Series, j.Arm(d.name+", lr "+rate, x, claim.Beside(claim.AtLR(surgeArm(d.name, surgeConstant), rate), surgeLength)))
 		}
 	}
 	j.Evidence.Picture = c

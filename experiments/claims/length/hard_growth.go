@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"driftlab/experiments/claims/claim"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
@@ -111,11 +111,11 @@ func judgeGrowth(j *claim.Judge) {
 }
 
 // growthArm are an arm's lengths as means of eight steps: what a step asks is chance.
-func growthArm(j *claim.Judge, arm string) results.Arm {
+func growthArm(j *claim.Judge, arm string) figure.Series {
 	const block = 8
-	a := results.Arm{Name: arm}
+	a := figure.Series{Name: arm}
 	for i, o := range j.Runs {
-		curve := results.Curve{Name: fmt.Sprintf("seed %d", j.Seeds[i])}
+		curve := figure.Series{Name: fmt.Sprintf("seed %d", j.Seeds[i])}
 		lengths := o.List(arm)
 		for from := 0; from < len(lengths); from += block {
 			to := min(from+block, len(lengths))

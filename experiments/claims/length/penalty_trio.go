@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"driftlab/experiments/claims/claim"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
@@ -134,7 +134,7 @@ func judgeTrio(j *claim.Judge) {
 func drawTrio(j *claim.Judge) {
 	free := stats.Average(trioEach(j, trioFree, trioRate))
 	chart := claim.Chart("Pass rate after training, by the strength of the penalty", "coefficient, in doublings of the curve's first", "pass rate, mean over learning rates", "", false)
-	chart.References = append(chart.References, results.Reference{Name: "no penalty", Y: free})
+	chart.Marks = append(chart.Marks, figure.Mark{Name: "no penalty", At: free})
 	rows, lists := []string{trioFree}, [][]float64{nil, nil, nil, nil}
 	add := func(name string) {
 		for k, what := range []int{trioEarly, trioLength, trioRate, trioEmpty} {
@@ -143,28 +143,28 @@ func drawTrio(j *claim.Judge) {
 	}
 	add(trioFree)
 	for _, a := range trioArms {
-		arm := results.Arm{Name: a.name}
+		arm := figure.Series{Name: a.name}
 		for i, seed := range j.Seeds {
-			curve := results.Curve{Name: fmt.Sprintf("seed %d", seed)}
+			curve := figure.Series{Name: fmt.Sprintf("seed %d", seed)}
 			for k, coef := range a.coefs {
 				curve.X = append(curve.X, float64(k*a.doublings))
 				curve.Y = append(curve.Y, trioEach(j, a.name+" "+coef, trioRate)[i])
 			}
 			arm.Seeds = append(arm.Seeds, curve)
 		}
-		chart.Arms = append(chart.Arms, arm)
+		chart.Series = append(chart.Series, arm)
 		for _, coef := range a.coefs {
 			rows = append(rows, a.name+" "+coef)
 			add(a.name + " " + coef)
 		}
 	}
 	j.Evidence.Picture = chart
-	t := &results.Table{Title: "Every coefficient", Columns: []results.TableColumn{{Name: "penalty"}}, Note: "Means over replications and learning rates."}
+	t := &figure.Figure{Kind: figure.Table, Title: "Every coefficient", Columns: []figure.Column{{Name: "penalty"}}, Note: "Means over replications and learning rates."}
 	for _, c := range []string{"length, first ten steps", "length at the end", "pass rate", "empty"} {
-		t.Columns = append(t.Columns, results.TableColumn{Name: c, Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: c, Align: figure.Right})
 	}
 	for i, name := range rows {
-		t.Add(results.Word(name), results.Number(lists[0][i], 3), results.Number(lists[1][i], 3), results.Number(lists[2][i], 3), results.Number(lists[3][i], 3))
+		t.Add(figure.Word(name), figure.Number(lists[0][i], 3), figure.Number(lists[1][i], 3), figure.Number(lists[2][i], 3), figure.Number(lists[3][i], 3))
 	}
 	j.Evidence.Table = t
 }

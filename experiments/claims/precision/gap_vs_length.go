@@ -168,7 +168,7 @@ func judgeGapVsLength(j *claim.Judge) {
 		for _, dtype := range []string{"bf16", "fp16"} {
 			figure := "dense " + how.name + " " + dtype
 			figures = append(figures, figure)
-			c.Arms = append(c.Arms, j.Arm(how.name+", "+dtype, x, figure))
+			c.Series = append(c.Series, j.Arm(how.name+", "+dtype, x, figure))
 		}
 	}
 	j.Evidence.Picture = c

@@ -6,7 +6,6 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/results"
 	"driftlab/results/stats"
 )
 
@@ -89,7 +88,7 @@ func judgeLengthTrap(j *claim.Judge) {
 		"Nothing but rounding differs between the engines. The same agreement per token is let through or thrown away depending on the length.", false,
 		j.Arm("bf16 vs fp32, product", x, "natural product 2"), j.Arm("bf16 sums, product", x, "amplified product 2"),
 		j.Arm("bf16 sums, geometric band", x, "amplified geometric"), j.Arm("equal engines", x, "control product 2"))
-	j.Evidence.Picture.(*results.Chart).YRange = [2]float64{0, 1}
+	j.Evidence.Picture.Y.High = 1
 	j.Evidence.Table = j.CurvesTable("Share of responses kept", "tokens", x, "natural product 1.5", "natural product 2", "natural product 5",
 		"natural geometric", "amplified product 1.5", "amplified product 2", "amplified product 5", "amplified geometric")
 }

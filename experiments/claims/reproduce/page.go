@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"driftlab/experiments/claims/claim"
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // Markdown is the claim's page: what is claimed, the picture, the checks, the
@@ -61,7 +61,7 @@ func (r *Result) decision() string {
 
 func distance(p claim.Power) string {
 	if p.Factor {
-		return "a factor of " + results.FormatNumber(p.Smallest, 3)
+		return "a factor of " + figure.FormatNumber(p.Smallest, 3)
 	}
-	return "a distance of " + results.FormatNumber(p.Smallest, 3)
+	return "a distance of " + figure.FormatNumber(p.Smallest, 3)
 }

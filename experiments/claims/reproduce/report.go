@@ -7,16 +7,18 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
 // VerdictTable has a line per claim: the paper's figure, ours, the verdict, and
 // the verdict of fresh seeds.
-func VerdictTable(list []Result) *results.Table {
-	t := &results.Table{
+func VerdictTable(list []Result) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "Published claims",
-		Columns: []results.TableColumn{{Name: "claim"}, {Name: "verdict"}, {Name: "fresh seeds"}, {Name: "published"}, {Name: "primary check"},
-			{Name: "ours, 95% interval"}, {Name: "fresh, 95% interval"}, {Name: "n", Align: results.Right}, {Name: "p, Holm", Align: results.Right}},
+		Columns: []figure.Column{{Name: "claim"}, {Name: "verdict"}, {Name: "fresh seeds"}, {Name: "published"}, {Name: "primary check"},
+			{Name: "ours, 95% interval"}, {Name: "fresh, 95% interval"}, {Name: "n", Align: figure.Right}, {Name: "p, Holm", Align: figure.Right}},
 		Note: "One primary check decides. Intervals are Student's over independent models or runs, or exact ones of pooled counts. " +
 			"Fresh seeds are other models, prompts and samples that no setting was looked at with. " +
 			"A ratio is infinite where a replication has 0 in its denominator. p is that of verdicts that reject, adjusted across the claims. Published figures are context: other models, other scale. " + provisionalNote(list),
@@ -28,12 +30,12 @@ func VerdictTable(list []Result) *results.Table {
 		if d := r.decisive(); d != nil {
 			name, needs = d.Label(), d.Needs
 		}
-		fresh, freshFigure := results.Word("-"), "-"
+		fresh, freshFigure := figure.Word("-"), "-"
 		if r.Fresh != nil {
-			fresh, freshFigure = results.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
+			fresh, freshFigure = figure.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
 		}
-		t.Add(results.Word(r.Claim.ID).As(results.Strong), r.verdictCell(), fresh, results.Word(r.Claim.Figure), results.Word(name+": "+needs),
-			results.Word(r.figure()), results.Word(freshFigure), results.Word(fmt.Sprintf("%d %ss", len(r.Seeds), r.Claim.Unit)), adjustedCell(adjusted[i]))
+		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), r.verdictCell(), fresh, figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
+			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(fmt.Sprintf("%d %ss", len(r.Seeds), r.Claim.Unit)), adjustedCell(adjusted[i]))
 	}
 	return t
 }
@@ -50,11 +52,11 @@ func holm(list []Result) []float64 {
 	return stats.Holm(p)
 }
 
-func adjustedCell(p float64) results.Cell {
+func adjustedCell(p float64) figure.Cell {
 	if math.IsNaN(p) {
-		return results.Word("-")
+		return figure.Word("-")
 	}
-	return results.Number(p, 2)
+	return figure.Number(p, 2)
 }
 
 // decisive is the check that the verdict rests on.
@@ -92,11 +94,12 @@ func provisionalNote(list []Result) string {
 
 // checkTable has a line per check of a claim: the primary ones first, then what
 // else was looked at.
-func checkTable(r *Result) *results.Table {
-	t := &results.Table{
+func checkTable(r *Result) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
 		Title: "Checks",
-		Columns: []results.TableColumn{{Name: "check"}, {Name: "outcome"}, {Name: "dose"}, {Name: "needs"},
-			{Name: "ours, 95% interval", Align: results.Right}, {Name: "fresh, 95% interval", Align: results.Right}},
+		Columns: []figure.Column{{Name: "check"}, {Name: "outcome"}, {Name: "dose"}, {Name: "needs"},
+			{Name: "ours, 95% interval", Align: figure.Right}, {Name: "fresh, 95% interval", Align: figure.Right}},
 		Note: "The primary check decides; the others were looked at.",
 	}
 	for _, primary := range []bool{true, false} {
@@ -105,9 +108,9 @@ func checkTable(r *Result) *results.Table {
 				if c.Primary != primary || c.Dose != dose {
 					continue
 				}
-				name, fresh := results.Word(c.Name), "-"
+				name, fresh := figure.Word(c.Name), "-"
 				if c.Primary {
-					name = results.Word("primary: " + c.Name).As(results.Strong)
+					name = figure.Word("primary: " + c.Name).As(figure.Strong)
 				}
 				if r.Fresh != nil && i < len(r.Fresh.Evidence.Checks) {
 					again := r.Fresh.Evidence.Checks[i]
@@ -116,7 +119,7 @@ func checkTable(r *Result) *results.Table {
 						fresh += ", " + string(again.Outcome)
 					}
 				}
-				t.Add(name, outcomeCell(c.Outcome), results.Word(string(c.Dose)), results.Word(c.Needs), results.Word(intervalText(c.Value)), results.Word(fresh))
+				t.Add(name, outcomeCell(c.Outcome), figure.Word(string(c.Dose)), figure.Word(c.Needs), figure.Word(intervalText(c.Value)), figure.Word(fresh))
 			}
 		}
 	}
@@ -130,7 +133,7 @@ func intervalText(i stats.Interval) string {
 		if math.IsInf(v, 1) {
 			return "infinite"
 		}
-		return results.FormatNumber(v, 3)
+		return figure.FormatNumber(v, 3)
 	}
 	if math.IsNaN(i.Estimate) {
 		return "none"
@@ -144,21 +147,21 @@ func intervalText(i stats.Interval) string {
 	return fmt.Sprintf("%s [%s, %s]", show(i.Estimate), show(i.Low), show(i.High))
 }
 
-func outcomeCell(o claim.Mark) results.Cell {
-	e := results.Muted
+func outcomeCell(o claim.Mark) figure.Cell {
+	e := figure.Muted
 	switch o {
 	case claim.Passed:
-		e = results.Good
+		e = figure.Good
 	case claim.Failed, claim.Contrary:
-		e = results.Bad
+		e = figure.Bad
 	case claim.Open:
-		e = results.Warn
+		e = figure.Warn
 	}
-	return results.Word(string(o)).As(e)
+	return figure.Word(string(o)).As(e)
 }
 
-func (r *Result) verdictCell() results.Cell {
-	return results.Word(r.VerdictText()).As(emphasis(r.Verdict))
+func (r *Result) verdictCell() figure.Cell {
+	return figure.Word(r.VerdictText()).As(emphasis(r.Verdict))
 }
 
 // VerdictText is the verdict, with a question mark while it is provisional.
@@ -169,14 +172,14 @@ func (r *Result) VerdictText() string {
 	return string(r.Verdict)
 }
 
-func emphasis(v claim.Verdict) results.Emphasis {
+func emphasis(v claim.Verdict) figure.Emphasis {
 	switch v {
 	case claim.Reproduced:
-		return results.Good
+		return figure.Good
 	case claim.Extrapolates, claim.OnlyAmplified, claim.Undecided:
-		return results.Warn
+		return figure.Warn
 	}
-	return results.Bad
+	return figure.Bad
 }
 
 // Report is the page: one section per claim with its picture.
@@ -222,12 +225,8 @@ func (r *Result) section() results.Section {
 	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.VerdictText(), Emphasis: emphasis(r.Verdict)}}}
 	add := func(b ...results.Block) { s.Blocks = append(s.Blocks, b...) }
 	add(results.Prose(c.Statement), results.Prose(r.decision()))
-	switch p := r.Evidence.Picture.(type) {
-	case *results.Chart:
-		add(p)
-	case nil:
-	default:
-		add(results.Drawing{Figure: p})
+	if r.Evidence.Picture != nil {
+		add(r.Evidence.Picture)
 	}
 	for _, n := range r.Evidence.Notes {
 		add(results.Prose(n))

@@ -7,7 +7,7 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
@@ -192,11 +192,11 @@ func linear(d claim.Dose, name string, x []float64) claim.Check {
 // tkdChart draws the bias at the longest T over nominal Kδ, a line per K, with
 // two to compare with: proportionality through the most flips, and what logit
 // noise does by itself. All are roots of means over models of squares.
-func tkdChart(j *claim.Judge) results.Figure {
+func tkdChart(j *claim.Judge) *figure.Figure {
 	x := stats.Each(tkdRates, elementary.Log10)
 	cells, lengths := tkdMean(j, -1), tkdLengths(j)
 	most, alone := 0.0, 0.0
-	var arms []results.Arm
+	var arms []figure.Series
 	for m, experts := range tkdExperts {
 		y := make([]float64, len(x))
 		for i := range y {
@@ -205,31 +205,31 @@ func tkdChart(j *claim.Judge) results.Figure {
 			alone += math.Sqrt(max(cells.floor[cell], 0)) / float64(len(x)*len(tkdExperts))
 		}
 		most += y[len(x)-1] / float64(len(tkdExperts))
-		arms = append(arms, results.Arm{Name: fmt.Sprintf("K = %d", experts), Seeds: []results.Curve{{X: x, Y: y}}})
+		arms = append(arms, figure.Series{Name: fmt.Sprintf("K = %d", experts), Seeds: []figure.Series{{X: x, Y: y}}})
 	}
 	line, floor := make([]float64, len(x)), make([]float64, len(x))
 	for i := range x {
 		line[i], floor[i] = most*elementary.Pow(10, x[i]-x[len(x)-1]), alone
 	}
-	arms = append(arms, results.Arm{Name: "proportional to K·δ", Seeds: []results.Curve{{X: x, Y: line}}},
-		results.Arm{Name: "no flips, same KL", Seeds: []results.Curve{{X: x, Y: floor}}})
+	arms = append(arms, figure.Series{Name: "proportional to K·δ", Seeds: []figure.Series{{X: x, Y: line}}},
+		figure.Series{Name: "no flips, same KL", Seeds: []figure.Series{{X: x, Y: floor}}})
 	return claim.Chart("Gradient bias over the oracle at equal token KL: flips are injected", "log10 of memberships changed per decision, K·δ", "share of the gradient's norm",
 		"At the longest responses. The proportional line ends at the mean of the most flips; the flat one is logit noise alone.", true, arms...)
 }
 
 // tkdTable lists the cells.
-func tkdTable(j *claim.Judge) *results.Table {
-	t := &results.Table{Title: "Cells, flips and compensating logit noise injected", Note: "Means over models. Bias and control: norm of the mean gradient's difference over that of the oracle's gradient, squared."}
+func tkdTable(j *claim.Judge) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Cells, flips and compensating logit noise injected", Note: "Means over models. Bias and control: norm of the mean gradient's difference over that of the oracle's gradient, squared."}
 	names := []string{"K", "K delta", "T", "KL", "bias²", "control²"}
 	columns := make([][]float64, len(names))
 	for i, name := range names {
-		t.Columns = append(t.Columns, results.TableColumn{Name: name, Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: name, Align: figure.Right})
 		columns[i] = j.Mean(name)
 	}
 	for row := range columns[0] {
-		var cells []results.Cell
+		var cells []figure.Cell
 		for i := range names {
-			cells = append(cells, results.Number(columns[i][row], 3))
+			cells = append(cells, figure.Number(columns[i][row], 3))
 		}
 		t.Add(cells...)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
@@ -196,7 +196,7 @@ func (f *fitted) heldOut(m *Metric, r Rung) claim.Check {
 	if !ok {
 		return noLaw(name)
 	}
-	return claim.Check{Name: name, Dose: claim.Ladder, Needs: fmt.Sprintf("holds %s, which %s has", results.FormatNumber(found, 3), r.short()),
+	return claim.Check{Name: name, Dose: claim.Ladder, Needs: fmt.Sprintf("holds %s, which %s has", figure.FormatNumber(found, 3), r.short()),
 		Value: said, P: math.NaN(), Outcome: held(said, found, 1)}
 }
 
@@ -229,46 +229,46 @@ func (f *fitted) misses(j *claim.Judge) {
 		}
 		i := l.Model(p.Family.coordinates(p.Size))
 		off := elementary.Exp(i.Estimate) / p.Metric.scale(p.Figure)
-		way := fmt.Sprintf("%s times too large", results.FormatNumber(off, 3))
+		way := fmt.Sprintf("%s times too large", figure.FormatNumber(off, 3))
 		if off < 1 {
-			way = fmt.Sprintf("%s times too small", results.FormatNumber(1/off, 3))
+			way = fmt.Sprintf("%s times too small", figure.FormatNumber(1/off, 3))
 		}
 		unit := ""
 		if p.Metric.share {
 			unit = " (both as −ln(1 − share))"
 		}
 		j.Note("%s, %s: published %v, the law's middle is %s%s; its interval there is a factor %s from end to end.", p.Metric.Name, p.Model, p.Figure, way, unit,
-			results.FormatNumber(elementary.Exp(i.High-i.Low), 3))
+			figure.FormatNumber(elementary.Exp(i.High-i.Low), 3))
 	}
 	if l := f.laws[metricFlips][MoE]; l != nil {
 		s := published()[0].Size
 		rate := metricFlips.figure(l.center(MoE.coordinates(s)))
 		j.Note("Flips that knew nothing of each other, at the law's %s per decision, would hit %s of the tokens in %d layers; at the published 10 %%, 99 %%. Published: 94 %%.",
-			results.FormatNumber(rate, 3), results.FormatNumber(1-elementary.Pow(1-rate, float64(s.Layers)), 3), s.Layers)
+			figure.FormatNumber(rate, 3), figure.FormatNumber(1-elementary.Pow(1-rate, float64(s.Layers)), 3), s.Layers)
 	}
 }
 
 // table has a line per rung.
-func (f *fitted) table() *results.Table {
-	t := &results.Table{Title: "Rungs", Columns: []results.TableColumn{{Name: "rung"}, {Name: "models", Align: results.Right}, {Name: "entropy", Align: results.Right}},
+func (f *fitted) table() *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Rungs", Columns: []figure.Column{{Name: "rung"}, {Name: "models", Align: figure.Right}, {Name: "entropy", Align: figure.Right}},
 		Note: "Means over a rung's models; the base is named by what it is, the others by what sets them apart from it. “If independent” is 1 − (1 − flips)^layers."}
 	for _, name := range []string{"answer", "exact KL", "k3", "beyond 2", "flips", "hit", "if independent", "KL, replayed", "beyond 2, replayed", "KL, fp16"} {
-		t.Columns = append(t.Columns, results.TableColumn{Name: name, Align: results.Right})
+		t.Columns = append(t.Columns, figure.Column{Name: name, Align: figure.Right})
 	}
 	for _, r := range f.rungs {
-		mean := func(m *Metric) results.Cell {
+		mean := func(m *Metric) figure.Cell {
 			y := m.values(r, f.runs)
 			if len(y) == 0 {
-				return results.Word("-")
+				return figure.Word("-")
 			}
-			return results.Number(stats.Average(y), 3)
+			return figure.Number(stats.Average(y), 3)
 		}
-		entry := func(k int) results.Cell { return mean(&Metric{of: listed(k)}) }
+		entry := func(k int) figure.Cell { return mean(&Metric{of: listed(k)}) }
 		independent := &Metric{of: func(r Rung, o *claim.Observation) (float64, bool) {
 			y, ok := metricFlips.of(r, o)
 			return 1 - elementary.Pow(1-y, float64(r.Size.Layers)), ok
 		}}
-		t.Add(results.Word(string(r.Family)+", "+r.short()), results.Word(fmt.Sprint(len(metricKL.values(r, f.runs)))), entry(entropyOf), entry(lengthMean),
+		t.Add(figure.Word(string(r.Family)+", "+r.short()), figure.Word(fmt.Sprint(len(metricKL.values(r, f.runs)))), entry(entropyOf), entry(lengthMean),
 			mean(metricKL), mean(metricK3), mean(metricTail), mean(metricFlips), mean(metricHit), mean(independent), mean(metricReplayed), mean(metricReplayedTail), mean(metricFP16))
 	}
 	return t

@@ -7,18 +7,18 @@ import (
 	"slices"
 
 	"driftlab/precision/elementary"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
 // picture has a panel per axis, one of flips by depth, one of answers by length,
 // and one of the way from the base to the published size.
-func (f *fitted) picture() results.Figure {
-	p := &results.Panels{Title: "The gap along the ladder of scale: means, and the range of the models", Columns: 2}
+func (f *fitted) picture() *figure.Figure {
+	p := &figure.Figure{Kind: figure.Multiples, Title: "The gap along the ladder of scale: means, and the range of the models"}
 	for k, a := range axes[:5] { // the sixth goes with the fifth
-		p.Charts = append(p.Charts, f.panel(k, a))
+		p.Parts = append(p.Parts, f.panel(k, a))
 	}
-	p.Charts = append(p.Charts, f.flipPanel(), f.answerPanel(), f.wayPanel())
+	p.Parts = append(p.Parts, f.flipPanel(), f.answerPanel(), f.wayPanel())
 	return p
 }
 
@@ -48,10 +48,10 @@ func doublings(r Rung, a axis) float64 {
 }
 
 // arm is a metric along an axis, with a curve per model.
-func (f *fitted) arm(name string, m *Metric, rungs []Rung, a axis, slot int) results.Arm {
-	arm := results.Arm{Name: name, Slot: slot}
+func (f *fitted) arm(name string, m *Metric, rungs []Rung, a axis, slot int) figure.Series {
+	arm := figure.Series{Name: name, Slot: slot}
 	for i, o := range f.runs {
-		c := results.Curve{Name: fmt.Sprintf("model %d", i+1)}
+		c := figure.Series{Name: fmt.Sprintf("model %d", i+1)}
 		for _, r := range rungs {
 			if y, ok := m.of(r, o); ok {
 				c.X, c.Y = append(c.X, doublings(r, a)), append(c.Y, y)
@@ -65,58 +65,58 @@ func (f *fitted) arm(name string, m *Metric, rungs []Rung, a axis, slot int) res
 }
 
 // sheet is an empty panel: y by its logarithm, bands over the range of the models.
-func sheet(title, x, y string) results.Chart {
-	return results.Chart{Title: title, XLabel: x, YLabel: y, LogY: true, Band: results.BandRange}
+func sheet(title, x, y string) figure.Figure {
+	return figure.Figure{Kind: figure.Lines, Title: title, X: figure.Axis{Label: x}, Y: figure.Axis{Label: y, Log: true}}
 }
 
 // panel is the exact KL along an axis.
-func (f *fitted) panel(k int, a axis) results.Chart {
+func (f *fitted) panel(k int, a axis) figure.Figure {
 	c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&base)), "exact KL, nats per token")
-	c.Arms = append(c.Arms, f.arm("MoE", metricKL, f.along(MoE, a), a, 1))
-	c.Arms = append(c.Arms, f.arm("MoE, routes replayed", metricReplayed, f.along(MoE, a), a, 2))
+	c.Series = append(c.Series, f.arm("MoE", metricKL, f.along(MoE, a), a, 1))
+	c.Series = append(c.Series, f.arm("MoE, routes replayed", metricReplayed, f.along(MoE, a), a, 2))
 	if k < len(Dense.axes()) {
-		c.Arms = append(c.Arms, f.arm("dense", metricKL, f.along(Dense, a), a, 3))
+		c.Series = append(c.Series, f.arm("dense", metricKL, f.along(Dense, a), a, 3))
 	}
 	if l := f.laws[metricKL][MoE]; l != nil {
-		line := results.Curve{Name: "law"}
+		line := figure.Series{Name: "law"}
 		for _, r := range f.along(MoE, a) {
 			line.X, line.Y = append(line.X, doublings(r, a)), append(line.Y, metricKL.figure(l.center(MoE.coordinates(r.Size))))
 		}
-		c.Arms = append(c.Arms, results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{line}})
+		c.Series = append(c.Series, figure.Series{Name: "law, MoE", Slot: 5, Seeds: []figure.Series{line}})
 	}
 	return c
 }
 
 // flipPanel has flips per decision and tokens hit by depth.
-func (f *fitted) flipPanel() results.Chart {
+func (f *fitted) flipPanel() figure.Figure {
 	depth := axes[0]
 	c := sheet("Flips by depth", fmt.Sprintf("doublings of layers from %d", base.Layers), "share")
 	rungs := f.along(MoE, depth)
-	c.Arms = append(c.Arms, f.arm("flips per decision", metricFlips, rungs, depth, 6))
-	c.Arms = append(c.Arms, f.arm("tokens hit", metricHit, rungs, depth, 7))
-	line := results.Curve{Name: "if independent"}
+	c.Series = append(c.Series, f.arm("flips per decision", metricFlips, rungs, depth, 6))
+	c.Series = append(c.Series, f.arm("tokens hit", metricHit, rungs, depth, 7))
+	line := figure.Series{Name: "if independent"}
 	for _, r := range rungs {
 		rate := stats.Average(metricFlips.values(r, f.runs))
 		line.X, line.Y = append(line.X, doublings(r, depth)), append(line.Y, 1-elementary.Pow(1-rate, float64(r.Size.Layers)))
 	}
-	c.Arms = append(c.Arms, results.Arm{Name: "tokens hit if independent", Slot: 8, Seeds: []results.Curve{line}})
+	c.Series = append(c.Series, figure.Series{Name: "tokens hit if independent", Slot: 8, Seeds: []figure.Series{line}})
 	return c
 }
 
 // answerPanel is the KL of whole answers of dense models by length.
-func (f *fitted) answerPanel() results.Chart {
+func (f *fitted) answerPanel() figure.Figure {
 	length := axes[3]
 	c := sheet("Whole answers by length, dense", fmt.Sprintf("doublings of tokens of an answer from %d", base.Length), "sequence KL, nats")
 	rungs := f.along(Dense, length)
-	c.Arms = append(c.Arms, f.arm("dense", metricSequence, rungs, length, 3))
-	c.Arms = append(c.Arms, f.arm("dense, fp16", metricSequenceFP16, rungs, length, 4))
+	c.Series = append(c.Series, f.arm("dense", metricSequence, rungs, length, 3))
+	c.Series = append(c.Series, f.arm("dense, fp16", metricSequenceFP16, rungs, length, 4))
 	return c
 }
 
 // wayPanel is the law of the exact KL from the base, where all axes begin, to the
 // primary published size, where they end together; one model in twenty lies outside
 // its band.
-func (f *fitted) wayPanel() results.Chart {
+func (f *fitted) wayPanel() figure.Figure {
 	p := published()[0]
 	c := sheet("The way to "+p.Model, "share of the way, every axis in proportion to its logarithm", "exact KL, nats per token")
 	l := f.laws[p.Metric][p.Family]
@@ -124,21 +124,21 @@ func (f *fitted) wayPanel() results.Chart {
 		return c
 	}
 	end := p.Family.coordinates(p.Size)
-	var middle, low, high results.Curve
+	var middle, low, high figure.Series
 	for k := range 21 {
 		share := float64(k) / 20
 		i := p.Metric.interval(l.Model(stats.Each(end, func(v float64) float64 { return share * v })))
 		for _, part := range []struct {
-			curve *results.Curve
+			curve *figure.Series
 			y     float64
 		}{{&middle, i.Estimate}, {&low, i.Low}, {&high, i.High}} {
 			part.curve.X, part.curve.Y = append(part.curve.X, share), append(part.curve.Y, part.y)
 		}
 	}
-	c.Arms = append(c.Arms, results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{middle}},
+	c.Series = append(c.Series, figure.Series{Name: "law, MoE", Slot: 5, Seeds: []figure.Series{middle}},
 		// A curve without points keeps the band from having a mean line of its own,
 		// and one name for both makes them one entry of the legend.
-		results.Arm{Name: "law, MoE", Slot: 5, Seeds: []results.Curve{low, high, {}}})
-	c.References = []results.Reference{{Name: "published", Y: p.Figure}}
+		figure.Series{Name: "law, MoE", Slot: 5, Seeds: []figure.Series{low, high, {}}})
+	c.Marks = []figure.Mark{{Name: "published", At: p.Figure}}
 	return c
 }

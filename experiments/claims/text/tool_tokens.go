@@ -8,7 +8,7 @@ import (
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
 	"driftlab/model"
-	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/batch"
 )
@@ -215,18 +215,18 @@ func judgeToolTokens(j *claim.Judge) {
 }
 
 // toolTable lists mean |dlogp| by distance from the block, and by turn.
-func toolTable(j *claim.Judge) *results.Table {
-	t := &results.Table{Title: "Mean |dlogp| behind a block", Columns: []results.TableColumn{{Name: "tokens"}}, Note: "Nats, means over models. The value stands right behind the block, the marker or the answer mark behind the value."}
+func toolTable(j *claim.Judge) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Mean |dlogp| behind a block", Columns: []figure.Column{{Name: "tokens"}}, Note: "Nats, means over models. The value stands right behind the block, the marker or the answer mark behind the value."}
 	for _, d := range toolDoses {
 		for _, arm := range toolArms {
-			t.Columns = append(t.Columns, results.TableColumn{Name: d.name + ", " + arm, Align: results.Right})
+			t.Columns = append(t.Columns, figure.Column{Name: d.name + ", " + arm, Align: figure.Right})
 		}
 	}
-	row := func(name, figure string, k int) {
-		cells := []results.Cell{results.Word(name)}
+	row := func(name, observed string, k int) {
+		cells := []figure.Cell{figure.Word(name)}
 		for _, d := range toolDoses {
 			for _, arm := range toolArms {
-				cells = append(cells, results.Number(j.Mean(d.name + figure + arm)[k], 3))
+				cells = append(cells, figure.Number(j.Mean(d.name + observed + arm)[k], 3))
 			}
 		}
 		t.Add(cells...)

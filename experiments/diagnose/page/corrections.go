@@ -2,22 +2,22 @@ package page
 
 import (
 	"driftlab/experiments/diagnose"
-	"driftlab/results"
+	"driftlab/results/figure"
 )
 
 // SettingTable puts the configured settings beside the recommended ones.
-func SettingTable(on *diagnose.Active) *results.Table {
+func SettingTable(on *diagnose.Active) *figure.Figure {
 	t := newTable("setting", "yours ("+on.Framework+")", "recommended")
 	for _, s := range on.Settings {
 		if s.Configured != "0" || s.Recommended != "0" { // a bound that neither has
-			t.Add(results.Word(s.Name).As(results.Strong), results.Word(s.Configured), results.Word(s.Recommended))
+			t.Add(figure.Word(s.Name).As(figure.Strong), figure.Word(s.Configured), figure.Word(s.Recommended))
 		}
 	}
 	return t
 }
 
 // FixTable has what corrections do to the tokens: the configured and the recommended one, and those of the others that are shown.
-func FixTable(r diagnose.Report, shown func(name string) bool) *results.Table {
+func FixTable(r diagnose.Report, shown func(name string) bool) *figure.Figure {
 	t := newTable("if corrected by", "changes>", "masks>", "ESS>", "exact ratio", "mean |w - ratio|>", "variance>", "placebo's |w - ratio|>")
 	var list []diagnose.Fix
 	if r.Active != nil {
@@ -27,24 +27,24 @@ func FixTable(r diagnose.Report, shown func(name string) bool) *results.Table {
 		list = append(list, *r.Recommended)
 	}
 	own := len(list)
-	number := func(x *float64) results.Cell {
+	number := func(x *float64) figure.Cell {
 		if x == nil {
-			return results.Word("")
+			return figure.Word("")
 		}
-		return results.Word(results.FormatNumber(*x, 3))
+		return figure.Word(figure.FormatNumber(*x, 3))
 	}
 	for i, f := range append(list, r.Fixes...) {
 		if f.Effect == nil || i >= own && !shown(f.Name) {
 			continue
 		}
-		masked, placebo := results.Word(""), (*float64)(nil)
+		masked, placebo := figure.Word(""), (*float64)(nil)
 		if f.Masked != nil {
-			masked = results.Percent(f.Masked.Tokens, 1)
+			masked = figure.Percent(f.Masked.Tokens, 1)
 		}
 		if f.Placebo != nil {
 			placebo = &f.Placebo.Distance
 		}
-		t.Add(results.Word(f.Name).As(results.Strong), results.Percent(f.TokensChanged, 1), masked, number(&f.ESSToken), results.Word(string(f.Ratio)), number(&f.Distance), number(f.Variance), number(placebo))
+		t.Add(figure.Word(f.Name).As(figure.Strong), figure.Percent(f.TokensChanged, 1), masked, number(&f.ESSToken), figure.Word(string(f.Ratio)), number(&f.Distance), number(f.Variance), number(placebo))
 	}
 	return t
 }

@@ -10,6 +10,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/trainer/method/metrics"
 )
 
@@ -18,11 +19,11 @@ import (
 func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
 	p := results.Report{Title: title(r), Eyebrow: "simulate diagnose", Lead: "**" + unmarked(r.Verdict.Summary) + "**", Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: stateMarks[r.Verdict.State]}}}
 	for _, cause := range r.Verdict.Causes {
-		p.Badges = append(p.Badges, results.Badge{Text: strings.TrimPrefix(r.Verdict.Confidence.String()+": "+cause, ": "), Emphasis: results.Warn})
+		p.Badges = append(p.Badges, results.Badge{Text: strings.TrimPrefix(r.Verdict.Confidence.String()+": "+cause, ": "), Emphasis: figure.Warn})
 	}
 	if g := r.Gap; g != nil {
 		p.Facts = []results.Fact{{Name: "tokens compared", Value: fmt.Sprint(g.Tokens)}, {Name: "responses", Value: fmt.Sprint(g.Sequences)}, {Name: "mean |d|, nats", Value: threeDigits(g.MeanAbsDlogp)},
-			{Name: "k3, nats", Value: threeDigits(g.K3)}, {Name: "Pearson", Value: results.FormatNumber(g.Pearson, 4)}, {Name: "effective sample", Value: threeDigits(g.ESSToken)}, {Name: "mean ratio", Value: results.FormatNumber(g.MeanRatio, 4)}}
+			{Name: "k3, nats", Value: threeDigits(g.K3)}, {Name: "Pearson", Value: figure.FormatNumber(g.Pearson, 4)}, {Name: "effective sample", Value: threeDigits(g.ESSToken)}, {Name: "mean ratio", Value: figure.FormatNumber(g.MeanRatio, 4)}}
 	}
 	add := func(heading string, blocks ...results.Block) {
 		blocks = slices.DeleteFunc(blocks, nothingIn)
@@ -45,7 +46,7 @@ func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
 	return p
 }
 
-var stateMarks = map[diagnose.State]results.Emphasis{diagnose.Healthy: results.Good, diagnose.Genuine: results.Warn, diagnose.Repair: results.Bad, diagnose.Inactive: results.Bad}
+var stateMarks = map[diagnose.State]figure.Emphasis{diagnose.Healthy: figure.Good, diagnose.Genuine: figure.Warn, diagnose.Repair: figure.Bad, diagnose.Inactive: figure.Bad}
 
 // title names the first file.
 func title(r diagnose.Report) string {
@@ -60,7 +61,7 @@ func title(r diagnose.Report) string {
 	return "Diagnosis of " + name
 }
 
-func threeDigits(x float64) string { return results.FormatNumber(x, 3) }
+func threeDigits(x float64) string { return figure.FormatNumber(x, 3) }
 
 // unmarked keeps a text from being read as markup.
 func unmarked(text string) string { return strings.NewReplacer("`", "'", "**", "∗∗").Replace(text) }
@@ -68,12 +69,10 @@ func unmarked(text string) string { return strings.NewReplacer("`", "'", "**", "
 // nothingIn reports whether a block has nothing to show.
 func nothingIn(b results.Block) bool {
 	switch b := b.(type) {
-	case *results.Table:
-		return b == nil || len(b.Rows) == 0
+	case *figure.Figure:
+		return b == nil || len(b.Rows)+len(b.Lines) == 0
 	case results.Prose:
 		return b == ""
-	case results.Tokens:
-		return len(b.Lines) == 0
 	}
 	return b == nil
 }
@@ -112,14 +111,14 @@ func nextBlocks(r diagnose.Report) []results.Block {
 }
 
 // decisionTable are the rows of the table as far as it was walked.
-func decisionTable(r diagnose.Report) *results.Table {
+func decisionTable(r diagnose.Report) *figure.Figure {
 	t := newTable("row", "figures, limits in brackets", "fires", "source")
 	for _, d := range r.Decisions {
-		verdict := results.Word("no").As(results.Muted)
+		verdict := figure.Word("no").As(figure.Muted)
 		if d.Fired {
-			verdict = results.Word("decides").As(results.Warn)
+			verdict = figure.Word("decides").As(figure.Warn)
 		}
-		t.Add(results.Word(d.Row).As(results.Strong), results.Word(d.Why), verdict, results.Word(d.Source).As(results.Muted))
+		t.Add(figure.Word(d.Row).As(figure.Strong), figure.Word(d.Why), verdict, figure.Word(d.Source).As(figure.Muted))
 	}
 	return t
 }
@@ -128,8 +127,8 @@ func decisionTable(r diagnose.Report) *results.Table {
 func causeBlocks(r diagnose.Report) []results.Block {
 	t := newTable("cause", "part of k3", "90 % interval", "log10 of the likelihood ratio>", "an experiment that decides")
 	for _, c := range r.Causes {
-		t.Add(results.Word(c.Name).As(results.Strong), results.Percent(c.ShareK3[1], 0), results.Word(results.Percent(c.ShareK3[0], 0).Text+" to "+results.Percent(c.ShareK3[2], 0).Text),
-			results.Number(c.Log10LR, 2), results.Word(c.Confirm))
+		t.Add(figure.Word(c.Name).As(figure.Strong), figure.Percent(c.ShareK3[1], 0), figure.Word(figure.Percent(c.ShareK3[0], 0).Text+" to "+figure.Percent(c.ShareK3[2], 0).Text),
+			figure.Number(c.Log10LR, 2), figure.Word(c.Confirm))
 	}
 	list := []results.Block{t}
 	for _, pair := range r.Ambiguous {
@@ -142,12 +141,12 @@ func causeBlocks(r diagnose.Report) []results.Block {
 }
 
 // signatureTable puts the gap's features beside those of simulated gaps of each cause.
-func signatureTable(r diagnose.Report) *results.Table {
+func signatureTable(r diagnose.Report) *figure.Figure {
 	causes := []string{diagnose.Precision, diagnose.Routing, diagnose.Staleness}
 	t := newTable(append([]string{"what it looks like", "here>"}, causes...)...)
 	t.Note = "Beside the gap's own figures, where nine of ten simulated gaps of each cause have them; marked where this one does, too."
 	for _, l := range r.Signatures {
-		row := []results.Cell{results.Word(l.About), results.Number(l.Value, 3)}
+		row := []figure.Cell{figure.Word(l.About), figure.Number(l.Value, 3)}
 		for _, cause := range causes {
 			var of *diagnose.Range
 			if i := slices.IndexFunc(l.Ranges, func(x diagnose.Range) bool { return x.Cause == cause }); i >= 0 {
@@ -162,57 +161,57 @@ func signatureTable(r diagnose.Report) *results.Table {
 
 // within shows where nine of ten simulated dumps have a figure, marked where this one does,
 // too; nothing of no range.
-func within(r *diagnose.Range, value float64) results.Cell {
+func within(r *diagnose.Range, value float64) figure.Cell {
 	if r == nil {
-		return results.Word("")
+		return figure.Word("")
 	}
 	low, high := r.Quantiles[0], r.Quantiles[4]
-	cell := results.Word(threeDigits(low) + " to " + threeDigits(high)).As(results.Muted)
+	cell := figure.Word(threeDigits(low) + " to " + threeDigits(high)).As(figure.Muted)
 	if low <= value && value <= high {
-		cell = cell.As(results.Good)
+		cell = cell.As(figure.Good)
 	}
 	return cell
 }
 
 // resultMarks are how results of checks are shown.
-var resultMarks = map[diagnose.Result]results.Emphasis{diagnose.Pass: results.Good, diagnose.Watch: results.Warn, diagnose.Fail: results.Bad, diagnose.NotApplicable: results.Muted}
+var resultMarks = map[diagnose.Result]figure.Emphasis{diagnose.Pass: figure.Good, diagnose.Watch: figure.Warn, diagnose.Fail: figure.Bad, diagnose.NotApplicable: figure.Muted}
 
-func checkTable(r diagnose.Report) *results.Table {
+func checkTable(r diagnose.Report) *figure.Figure {
 	t := newTable("check", "where", "result", "value>", "limit>", "nine of ten sound dumps", "why")
 	for _, c := range r.Checks {
 		why := c.Why
 		if c.Conditional {
 			why += " (perhaps the consequence of an earlier fault)"
 		}
-		t.Add(results.Word(c.ID).As(results.Strong), results.Word(c.Scope), results.Word(string(c.Result)).As(resultMarks[c.Result]), results.Number(c.Value, 4), results.Number(c.Limit, 3), within(c.Reference, c.Value), results.Word(why))
+		t.Add(figure.Word(c.ID).As(figure.Strong), figure.Word(c.Scope), figure.Word(string(c.Result)).As(resultMarks[c.Result]), figure.Number(c.Value, 4), figure.Number(c.Limit, 3), within(c.Reference, c.Value), figure.Word(why))
 	}
 	return t
 }
 
 // newTable has these columns; one that ends in > is of numbers.
-func newTable(columns ...string) *results.Table {
-	t := &results.Table{}
+func newTable(columns ...string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table}
 	for _, c := range columns {
 		name, isNumber := strings.CutSuffix(c, ">")
-		column := results.TableColumn{Name: name}
+		column := figure.Column{Name: name}
 		if isNumber {
-			column.Align = results.Right
+			column.Align = figure.Right
 		}
 		t.Columns = append(t.Columns, column)
 	}
 	return t
 }
 
-func tokenBlock(shown []diagnose.Shown) results.Tokens {
-	b := results.Tokens{Caption: "The stretches where the engines differ most. Each box is a token, with its number in the vocabulary where the dump has one; its colour is the ratio of the learner's probability to the rollout engine's. Point at a box for its log-probs."}
+func tokenBlock(shown []diagnose.Shown) *figure.Figure {
+	b := &figure.Figure{Kind: figure.Strip, Note: "The stretches where the engines differ most. Each box is a token, with its number in the vocabulary where the dump has one; its colour is the ratio of the learner's probability to the rollout engine's. Point at a box for its log-probs."}
 	for _, s := range shown {
-		line := results.TokenLine{Title: unmarked(s.Title)}
+		line := figure.Line{Title: unmarked(s.Title)}
 		for _, x := range s.Tokens {
 			text := fmt.Sprint(x.ID)
 			if x.ID < 0 {
 				text = "·"
 			}
-			line.Tokens = append(line.Tokens, results.Token{Text: text, LogRatio: x.Difference,
+			line.Tokens = append(line.Tokens, figure.Token{Text: text, Level: results.RatioLevel(x.Difference),
 				Note: fmt.Sprintf("token %d: rollout %.4g, learner %.4g, d %+.3g", x.Place+1, x.Roll, x.Old, x.Difference)})
 		}
 		b.Lines = append(b.Lines, line)
@@ -240,10 +239,10 @@ func maskedFold(f *diagnose.Fix) results.Block {
 	shares := func(what string, list []float64) {
 		var words []string
 		for _, x := range list {
-			words = append(words, results.Percent(x, 1).Text)
+			words = append(words, figure.Percent(x, 1).Text)
 		}
 		if len(words) > 0 {
-			t.Add(results.Word(what), results.Word(strings.Join(words, "  ")))
+			t.Add(figure.Word(what), figure.Word(strings.Join(words, "  ")))
 		}
 	}
 	shares("by length, the shortest quarter first", f.Masked.Length)
@@ -258,34 +257,34 @@ func maskedFold(f *diagnose.Fix) results.Block {
 	return results.Fold{Summary: "Whom the recommended setting masks", Blocks: []results.Block{t}}
 }
 
-func alarmTable(r diagnose.Report) *results.Table {
+func alarmTable(r diagnose.Report) *figure.Figure {
 	t := newTable("rule", "source", "value>", "limit>", "", "collapses seen>", "false alarms>")
 	t.Note = "Collapses seen: the share of simulated collapses before which the rule rang. False alarms: the share of simulated runs without a collapse in which it ever did. Empty where that has not been measured."
-	rate := func(x *float64) results.Cell {
+	rate := func(x *float64) figure.Cell {
 		if x == nil {
-			return results.Word("")
+			return figure.Word("")
 		}
-		return results.Percent(*x, 0)
+		return figure.Percent(*x, 0)
 	}
 	for _, a := range r.Alarms {
-		fired := results.Word("quiet").As(results.Muted)
+		fired := figure.Word("quiet").As(figure.Muted)
 		if a.Fired {
-			fired = results.Word("fires").As(results.Warn)
+			fired = figure.Word("fires").As(figure.Warn)
 		}
-		t.Add(results.Word(a.Rule), results.Word(a.Source).As(results.Muted), results.Number(a.Value, 3), results.Number(a.Limit, 3), fired, rate(a.Detection), rate(a.FalseAlarm))
+		t.Add(figure.Word(a.Rule), figure.Word(a.Source).As(figure.Muted), figure.Number(a.Value, 3), figure.Number(a.Limit, 3), fired, rate(a.Detection), rate(a.FalseAlarm))
 	}
 	return t
 }
 
-func disagreementTable(r diagnose.Report) *results.Table {
+func disagreementTable(r diagnose.Report) *figure.Figure {
 	t := newTable("question", "source", "says", "here that")
 	for _, d := range r.Disagreements {
 		for i, s := range d.Say {
-			question := results.Word("")
+			question := figure.Word("")
 			if i == 0 {
-				question = results.Word(d.About).As(results.Strong)
+				question = figure.Word(d.About).As(figure.Strong)
 			}
-			t.Add(question, results.Word(s.Source), results.Word(s.Value), results.Word(s.Effect))
+			t.Add(question, figure.Word(s.Source), figure.Word(s.Value), figure.Word(s.Effect))
 		}
 	}
 	return t
@@ -295,12 +294,12 @@ func inputBlocks(r diagnose.Report) []results.Block {
 	t := newTable("file", "format", "step>", "rows>", "used>", "tokens>", "damaged>", "not recorded")
 	var notes []results.Block
 	for _, in := range r.Inputs {
-		step := results.Word("")
+		step := figure.Word("")
 		if in.Step != nil {
-			step = results.Word(fmt.Sprint(*in.Step))
+			step = figure.Word(fmt.Sprint(*in.Step))
 		}
-		whole := func(n int) results.Cell { return results.Word(fmt.Sprint(n)) }
-		t.Add(results.Word(in.File), results.Word(in.Format), step, whole(in.Rows), whole(in.RowsUsed), whole(in.Tokens), whole(in.Damaged), results.Word(strings.Join(in.Missing, ", ")).As(results.Muted))
+		whole := func(n int) figure.Cell { return figure.Word(fmt.Sprint(n)) }
+		t.Add(figure.Word(in.File), figure.Word(in.Format), step, whole(in.Rows), whole(in.RowsUsed), whole(in.Tokens), whole(in.Damaged), figure.Word(strings.Join(in.Missing, ", ")).As(figure.Muted))
 		for _, n := range in.Notes {
 			notes = append(notes, results.Prose(unmarked(in.File+": "+n)))
 		}

@@ -1,4 +1,4 @@
-// Paints panels: what is drawn has been worked out before (package results/lab/panel).
+// Paints panels: what is drawn has been worked out before (package results/figure).
 const panels = (function () {
   "use strict";
   const { root, css, font, format, formatTick, element, faded, swatch, span, steps, decades, marks, axis, valueSize } = paper;
@@ -80,7 +80,7 @@ const panels = (function () {
   // drawnLike is what a plot was built for, which points do not change.
   const drawnLike = (p) => JSON.stringify([p.kind, p.x, p.y, p.series.map((s) => [s.method, s.faint, s.kind])]);
 
-  // plot draws lines, dots and histograms with uPlot.
+  // plot draws lines and dots with uPlot.
   function plot(p, at) {
     const box = at.appendChild(element("div", "plot"));
     box.setAttribute("role", "img");
@@ -92,10 +92,7 @@ const panels = (function () {
     const keys = at.appendChild(element("div", "legend-box"));
     // columns are the series on one x axis.
     function columns() {
-      return uPlot.join(all.map((s) => {
-        const x = p.kind === "histogram" ? p.edges : s.x, y = p.kind === "histogram" ? [...s.y, s.y[s.y.length - 1]] : s.y;
-        return sorted([x, y.map((v) => { v = number(v); return v != null && p.y.log && v <= 0 ? null : v; })]);
-      }));
+      return uPlot.join(all.map((s) => sorted([s.x, s.y.map((v) => { v = number(v); return v != null && p.y.log && v <= 0 ? null : v; })])));
     }
     // name names the lines.
     function name() {
@@ -122,9 +119,8 @@ const panels = (function () {
         const color = s.faint ? faded(hex(s.look.color), root.dataset.theme === "dark" ? 0.55 : 0.45) : s.look.color;
         series.push({
           stroke: color, width: s.faint ? 1.25 : points ? 0 : 2.25, dash: s.look.dash || undefined, spanGaps: true,
-          paths: points ? () => null : p.kind === "histogram" || s.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
-          fill: p.kind === "histogram" ? faded(hex(s.look.color), 0.25) : undefined,
-          points: { show: points || s.y.length < 40 && !s.faint && p.kind !== "histogram", size: points ? 4 : 5, width: 0, fill: points ? faded(hex(s.look.color), 0.5) : color, stroke: "transparent" },
+          paths: points ? () => null : s.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
+          points: { show: points || s.y.length < 40 && !s.faint, size: points ? 4 : 5, width: 0, fill: points ? faded(hex(s.look.color), 0.5) : color, stroke: "transparent" },
         });
       });
       const scale = (a) => {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -31,8 +31,8 @@ const (
 
 // Flips are the panels of two engines' routes: the exact KL that each replay leaves, and
 // tokens by layers.
-func Flips(f *record.Flips) []panel.Panel {
-	panels := []panel.Panel{left(f)}
+func Flips(f *record.Flips) []figure.Figure {
+	panels := []figure.Figure{left(f)}
 	for _, margin := range []string{all, lowestHalf, lowestTenth} {
 		p := routes(f, none, margin)
 		p.When[Margin] = margin
@@ -46,18 +46,18 @@ func Flips(f *record.Flips) []panel.Panel {
 }
 
 // left is the exact KL free and replayed.
-func left(f *record.Flips) panel.Panel {
-	return panel.Panel{When: map[string]string{}, Kind: panel.Bars, Name: "replayed", Title: "Exact KL of the two engines, by what the learner replays",
-		Labels: []string{none, IDs, IDsGates}, Y: &panel.Axis{Label: "exact KL"},
-		Series: []panel.Series{{Name: f.Rollout + " to " + f.Learner, Method: panel.R3, Y: record.Floats{f.KLFree, f.KLIDs, f.KLIDsGates}}},
-		Said: fmt.Sprintf("Exact KL of %d tokens: %s with the learner's own routes, %s with the rollout engine's experts, %s with its experts and gates. %s of the tokens have a routing flip.",
+func left(f *record.Flips) figure.Figure {
+	return figure.Figure{When: map[string]string{}, Kind: figure.Bars, Name: "replayed", Title: "Exact KL of the two engines, by what the learner replays",
+		Labels: []string{none, IDs, IDsGates}, Y: figure.Axis{Label: "exact KL"},
+		Series: []figure.Series{{Name: f.Rollout + " to " + f.Learner, Method: figure.R3, Y: record.Floats{f.KLFree, f.KLIDs, f.KLIDsGates}}},
+		Note: fmt.Sprintf("Exact KL of %d tokens: %s with the learner's own routes, %s with the rollout engine's experts, %s with its experts and gates. %s of the tokens have a routing flip.",
 			f.Count, short(f.KLFree), short(f.KLIDs), short(f.KLIDsGates), percent(f.FlippedTokens))}
 }
 
 // routes is a strip with a line for each response and layer: shaded by what is left of
 // the token's gap, crossed where its experts are others.
-func routes(f *record.Flips, replay, margin string) panel.Panel {
-	p := panel.Panel{When: map[string]string{Replay: replay}, Kind: panel.Strip, Name: "routes",
+func routes(f *record.Flips, replay, margin string) figure.Figure {
+	p := figure.Figure{When: map[string]string{Replay: replay}, Kind: figure.Strip, Name: "routes",
 		Title: "Tokens by layers: a cross marks a routing flip, the shade is |d|", Scale: Scale}
 	delta := map[string][]float64{none: f.DeltaFree, IDs: f.DeltaIDs, IDsGates: f.DeltaIDsGates}[replay]
 	bound := marginBound(f, margin)
@@ -68,10 +68,10 @@ func routes(f *record.Flips, replay, margin string) panel.Panel {
 			to = f.Starts[r+1]
 		}
 		for l := range f.Layers {
-			line := panel.Line{Title: fmt.Sprintf("response %d, layer %d", r+1, l+1)}
+			line := figure.Line{Title: fmt.Sprintf("response %d, layer %d", r+1, l+1)}
 			for n := from; n < to; n++ {
 				if f.Margin[l][n] > bound {
-					line.Tokens = append(line.Tokens, panel.Token{Text: "·", Note: "margin larger than the part shown"})
+					line.Tokens = append(line.Tokens, figure.Token{Text: "·", Note: "margin larger than the part shown"})
 					continue
 				}
 				shown++
@@ -79,15 +79,15 @@ func routes(f *record.Flips, replay, margin string) panel.Panel {
 				if cross {
 					crosses++
 				}
-				line.Tokens = append(line.Tokens, panel.Token{Text: f.Tokens[n], Level: Level(delta[n]), Cross: cross,
+				line.Tokens = append(line.Tokens, figure.Token{Text: f.Tokens[n], Level: Level(delta[n]), Cross: cross,
 					Note: fmt.Sprintf("margin %.2g, d %+.2g", f.Margin[l][n], delta[n])})
 			}
 			p.Lines = append(p.Lines, line)
 		}
 	}
-	p.Said = fmt.Sprintf("%d of the %d decisions shown are routing flips.", crosses, shown)
+	p.Note = fmt.Sprintf("%d of the %d decisions shown are routing flips.", crosses, shown)
 	if replay != none {
-		p.Said = fmt.Sprintf("The learner replays the rollout engine's experts in all of the %d decisions shown.", shown)
+		p.Note = fmt.Sprintf("The learner replays the rollout engine's experts in all of the %d decisions shown.", shown)
 	}
 	return p
 }

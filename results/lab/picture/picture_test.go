@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -36,7 +36,7 @@ func published[T any](t *testing.T, name string) []T {
 }
 
 // shown are the panels that stand at these values of the controls.
-func shown(panels []panel.Panel, at map[string]string) (found []panel.Panel) {
+func shown(panels []figure.Figure, at map[string]string) (found []figure.Figure) {
 	for _, p := range panels {
 		matches := true
 		for key, value := range p.When {
@@ -59,7 +59,7 @@ func TestPolicies(t *testing.T) {
 					for i := range u.Tokens {
 						at := map[string]string{Pair: u.Rollout + "/" + u.Learner, Mode: mode, Updates: strconv.Itoa(k), Cap: short(c), Which: strconv.Itoa(i + 1)}
 						found := shown(panels, at)
-						if len(found) != 3 || found[0].Kind != panel.Lines || found[1].Kind != panel.Table || found[2].Kind != panel.Working {
+						if len(found) != 3 || found[0].Kind != figure.Lines || found[1].Kind != figure.Table || found[2].Kind != figure.Working {
 							t.Fatalf("at %v there are %d panels", at, len(found))
 						}
 						if len(found[1].Rows) != len(u.Tokens) || len(found[1].Rows[0]) != len(found[1].Columns) || len(found[2].Formulas) < 4 {
@@ -80,11 +80,11 @@ func TestPoliciesTellTheLesson(t *testing.T) {
 	merged := shown(Policies(&u), at)
 	at[Mode] = Decoupled
 	decoupled := shown(Policies(&u), at)
-	if !strings.Contains(merged[1].Said, "gradient of 1 of these 12") || !strings.Contains(decoupled[1].Said, "gradient of 0 of these 12") {
-		t.Errorf("merged: %s decoupled: %s", merged[1].Said, decoupled[1].Said)
+	if !strings.Contains(merged[1].Note, "gradient of 1 of these 12") || !strings.Contains(decoupled[1].Note, "gradient of 0 of these 12") {
+		t.Errorf("merged: %s decoupled: %s", merged[1].Note, decoupled[1].Note)
 	}
-	for _, found := range [][]panel.Panel{merged, decoupled} {
-		branch, text := found[1].Rows[0][9], ""
+	for _, found := range [][]figure.Figure{merged, decoupled} {
+		branch, text := found[1].Rows[0][9].Text, ""
 		for _, f := range found[2].Formulas {
 			text += f.Text + "\n"
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"driftlab/results/lab/panel"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -25,8 +25,8 @@ const (
 
 // Policies are the panels of tokens that three policies score: how many tokens lie outside
 // the band of either mode's clip, the table at each update, and each token's formulas.
-func Policies(u *record.Update) []panel.Panel {
-	panels := []panel.Panel{outside(u)}
+func Policies(u *record.Update) []figure.Figure {
+	panels := []figure.Figure{outside(u)}
 	for k := range u.Updates + 1 {
 		for _, mode := range []string{Merged, Decoupled} {
 			caps := u.Caps
@@ -46,25 +46,25 @@ func Policies(u *record.Update) []panel.Panel {
 }
 
 // outside is the share of the batch's tokens outside the band, by the number of updates.
-func outside(u *record.Update) panel.Panel {
+func outside(u *record.Update) figure.Figure {
 	var made []float64
 	for k := range u.Updates + 1 {
 		made = append(made, float64(k))
 	}
-	return panel.Panel{When: map[string]string{}, Kind: panel.Lines, Name: "outside", Title: fmt.Sprintf("Tokens whose ratio lies outside [%g, %g], one step of one model", u.Low, u.High),
-		X: &panel.Axis{Label: "updates made", High: float64(u.Updates)}, Y: &panel.Axis{Label: "tokens, %"},
-		Series: []panel.Series{{Name: Merged, Method: panel.Uncorrected, X: made, Y: percents(u.OutsideMerged)}, {Name: Decoupled, Method: panel.TokenTIS, X: made, Y: percents(u.OutsideDecoupled)}},
-		Said: fmt.Sprintf("Of %d tokens, outside %g to %g before any update: merged %s, decoupled %s; after %d updates %s and %s.", u.Count, u.Low, u.High,
+	return figure.Figure{When: map[string]string{}, Kind: figure.Lines, Name: "outside", Title: fmt.Sprintf("Tokens whose ratio lies outside [%g, %g], one step of one model", u.Low, u.High),
+		X: figure.Axis{Label: "updates made", High: float64(u.Updates)}, Y: figure.Axis{Label: "tokens, %"},
+		Series: []figure.Series{{Name: Merged, Method: figure.Uncorrected, X: made, Y: percents(u.OutsideMerged)}, {Name: Decoupled, Method: figure.TokenTIS, X: made, Y: percents(u.OutsideDecoupled)}},
+		Note: fmt.Sprintf("Of %d tokens, outside %g to %g before any update: merged %s, decoupled %s; after %d updates %s and %s.", u.Count, u.Low, u.High,
 			percent(u.OutsideMerged[0]), percent(u.OutsideDecoupled[0]), u.Updates, percent(u.OutsideMerged[u.Updates]), percent(u.OutsideDecoupled[u.Updates]))}
 }
 
 // tables is the tokens after so many updates, once for each cap; without caps there are
 // no weights.
-func tables(u *record.Update, mode string, made int, caps []float64) []panel.Panel {
-	columns := []panel.Column{{Name: "token"}, {Name: "advantage", Num: true}, {Name: "log mu", Num: true}, {Name: "log old", Num: true}, {Name: "log new", Num: true},
-		{Name: "old/mu", Num: true}, {Name: "new/old", Num: true}, {Name: "new/mu", Num: true}, {Name: "weight", Num: true}, {Name: "clip"}}
-	build := func(cap int) panel.Panel {
-		p := panel.Panel{When: map[string]string{Mode: mode, Updates: strconv.Itoa(made)}, Kind: panel.Table, Name: "policies",
+func tables(u *record.Update, mode string, made int, caps []float64) []figure.Figure {
+	columns := []figure.Column{{Name: "token"}, {Name: "advantage", Align: figure.Right}, {Name: "log mu", Align: figure.Right}, {Name: "log old", Align: figure.Right}, {Name: "log new", Align: figure.Right},
+		{Name: "old/mu", Align: figure.Right}, {Name: "new/old", Align: figure.Right}, {Name: "new/mu", Align: figure.Right}, {Name: "weight", Align: figure.Right}, {Name: "clip"}}
+	build := func(cap int) figure.Figure {
+		p := figure.Figure{When: map[string]string{Mode: mode, Updates: strconv.Itoa(made)}, Kind: figure.Table, Name: "policies",
 			Title: fmt.Sprintf("%s, after %d of %d updates", mode, made, u.Updates), Columns: columns}
 		if caps != nil {
 			p.When[Cap] = short(caps[cap])
@@ -78,16 +78,16 @@ func tables(u *record.Update, mode string, made int, caps []float64) []panel.Pan
 			if branch != "kept" {
 				clipped++
 			}
-			p.Rows = append(p.Rows, []string{fmt.Sprintf("%d %s", i+1, t.Token), short(t.Advantage), short(t.LogMu), short(t.LogOld), short(t.LogNow[made]),
-				short(t.Engine), short(t.Staleness[made]), short(t.Merged[made]), weight, branch})
+			p.Rows = append(p.Rows, figure.Words(fmt.Sprintf("%d %s", i+1, t.Token), short(t.Advantage), short(t.LogMu), short(t.LogOld), short(t.LogNow[made]),
+				short(t.Engine), short(t.Staleness[made]), short(t.Merged[made]), weight, branch))
 		}
-		p.Said = fmt.Sprintf("The clip removes the gradient of %d of these %d tokens.", clipped, len(u.Tokens))
+		p.Note = fmt.Sprintf("The clip removes the gradient of %d of these %d tokens.", clipped, len(u.Tokens))
 		return p
 	}
 	if caps == nil {
-		return []panel.Panel{build(0)}
+		return []figure.Figure{build(0)}
 	}
-	var all []panel.Panel
+	var all []figure.Figure
 	for i := range caps {
 		all = append(all, build(i))
 	}
@@ -95,16 +95,16 @@ func tables(u *record.Update, mode string, made int, caps []float64) []panel.Pan
 }
 
 // formulas are the workings of one token.
-func formulas(u *record.Update, mode string, made, token int) panel.Panel {
+func formulas(u *record.Update, mode string, made, token int) figure.Figure {
 	t := u.Tokens[token]
 	lines := t.MergedLines[made]
 	if mode == Decoupled {
 		lines = t.DecoupledLines[made]
 	}
-	p := panel.Panel{When: map[string]string{Mode: mode, Updates: strconv.Itoa(made), Which: strconv.Itoa(token + 1)}, Kind: panel.Working, Name: "formulas",
+	p := figure.Figure{When: map[string]string{Mode: mode, Updates: strconv.Itoa(made), Which: strconv.Itoa(token + 1)}, Kind: figure.Working, Name: "formulas",
 		Title: fmt.Sprintf("Token %d, %s, worked out", token+1, t.Token)}
 	for _, line := range lines {
-		p.Formulas = append(p.Formulas, panel.Formula{Text: line})
+		p.Formulas = append(p.Formulas, figure.Formula{Text: line})
 	}
 	return p
 }

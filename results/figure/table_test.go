@@ -1,16 +1,15 @@
-package results
+package figure
 
 import (
 	"math"
-	"strings"
 	"testing"
 )
 
 // demoTable has every kind of cell.
-func demoTable() *Table {
-	t := &Table{
+func demoTable() *Figure {
+	t := &Figure{
 		Title:   "Gap <at> equal weights",
-		Columns: []TableColumn{{Name: "rollout"}, {Name: "mean |d|", Unit: "nats", Align: Right}, {Name: "flips", Align: Right}, {Name: "verdict"}},
+		Columns: []Column{{Name: "rollout"}, {Name: "mean |d|", Unit: "nats", Align: Right}, {Name: "flips", Align: Right}, {Name: "verdict"}},
 		Note:    "Means over `3` seeds.",
 	}
 	t.Add(Word("bf16, same order"), Number(0, 2).As(Good), Percent(0, 1), Word("equal bits").As(Good))
@@ -46,23 +45,6 @@ int8 é,nan,,
 	}
 }
 
-func TestTableHTML(t *testing.T) {
-	got := demoTable().HTML()
-	wellFormed(t, got)
-	for _, want := range []string{
-		"<caption>Gap &lt;at&gt; equal weights</caption>",
-		`<th scope="col" class="num">mean |d| <span class="unit">nats</span></th>`,
-		`<th scope="row">fp8 | w8a8</th>`,
-		`<td class="num"><span class="bad">0.0312</span></td>`,
-		`<td class="short"><span class="badge good">equal bits</span></td>`,
-		`<figcaption>Means over <code>3</code> seeds.</figcaption>`,
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("missing %s in:\n%s", want, got)
-		}
-	}
-}
-
 func TestFormatNumber(t *testing.T) {
 	for _, c := range []struct {
 		v      float64
@@ -91,33 +73,5 @@ func TestPercent(t *testing.T) {
 		if got := Percent(c.v, c.decimals).Text; got != c.want {
 			t.Errorf("%v: %s, want %s", c.v, got, c.want)
 		}
-	}
-}
-
-func TestInline(t *testing.T) {
-	for in, want := range map[string]string{
-		"a < b & c":              "a &lt; b &amp; c",
-		"`a<b` and **c**":        "<code>a&lt;b</code> and <strong>c</strong>",
-		"2*3*4 ** and `open":     "2*3*4 ** and `open",
-		"**a `b` c**":            "<strong>a `b` c</strong>",
-		"``":                     "``",
-		"x **bold":               "x **bold",
-		"<script>alert</script>": "&lt;script&gt;alert&lt;/script&gt;",
-	} {
-		if got := inline(in); got != want {
-			t.Errorf("%q: %s, want %s", in, got, want)
-		}
-	}
-}
-
-// TestTableParts: a muted word alone in its row heads the rows below it.
-func TestTableParts(t *testing.T) {
-	table := Table{Columns: []TableColumn{{Name: "run"}, {Name: "verdict"}}}
-	table.Add(Word("one <part>").As(Muted), Cell{})
-	table.Add(Word("a").As(Muted), Word("held").As(Good))
-	table.Add(Word("b"), Cell{})
-	text := table.HTML()
-	if want := `<tr><th scope="row" colspan="2">one &lt;part&gt;</th></tr>`; !strings.Contains(text, want) || strings.Count(text, "colspan") != 1 {
-		t.Errorf("no single %s in\n%s", want, text)
 	}
 }

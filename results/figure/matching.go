@@ -1,8 +1,8 @@
-package panel
+package figure
 
-// Matching are the panels that the controls' values choose.
-func Matching(all []Panel, chosen map[string]string) []Panel {
-	var out []Panel
+// Matching are the figures that the controls' values choose.
+func Matching(all []Figure, chosen map[string]string) []Figure {
+	var out []Figure
 	for _, p := range all {
 		matches := true
 		for key, value := range p.When {

@@ -1,12 +1,9 @@
-package results
+package figure
 
 import (
 	"bytes"
 	"encoding/csv"
-	"fmt"
-	"html"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,13 +12,13 @@ import (
 	"driftlab/results/record"
 )
 
-// Align is the alignment of a column.
-type Align int
+// Align is the alignment of a column: Right for numbers.
+type Align bool
 
 // Alignments. Words go left, numbers right.
 const (
-	Left Align = iota
-	Right
+	Left  Align = false
+	Right Align = true
 )
 
 // Emphasis is how much a cell or a badge asks to be noticed, and in which sense.
@@ -37,23 +34,18 @@ const (
 	Bad
 )
 
-// class is the CSS class of the emphasis, empty for Plain.
-func (e Emphasis) class() string {
-	return [...]string{"", "muted", "strong", "good", "warn", "bad"}[e]
-}
-
-// TableColumn heads a column.
-type TableColumn struct {
+// Column heads a column.
+type Column struct {
 	// Name is the heading.
-	Name string
+	Name string `json:"name"`
 	// Unit is shown after the name, in brackets; empty for pure numbers and words.
-	Unit string
+	Unit string `json:"-"`
 	// Align is that of heading and cells.
-	Align Align
+	Align Align `json:"num,omitempty"`
 }
 
-// head is the name with its unit.
-func (c TableColumn) head() string {
+// Head is the name with its unit.
+func (c Column) Head() string {
 	if c.Unit == "" {
 		return c.Name
 	}
@@ -71,8 +63,26 @@ type Cell struct {
 	Emphasis Emphasis
 }
 
+// MarshalText is the text: in JSON a cell is what a reader sees.
+func (c Cell) MarshalText() ([]byte, error) { return []byte(c.Text), nil }
+
+// UnmarshalText reads a cell of text.
+func (c *Cell) UnmarshalText(text []byte) error {
+	*c = Word(string(text))
+	return nil
+}
+
 // Word is a cell of text.
 func Word(text string) Cell { return Cell{Text: text} }
+
+// Words are cells of text.
+func Words(texts ...string) []Cell {
+	cells := make([]Cell, len(texts))
+	for i, text := range texts {
+		cells[i] = Word(text)
+	}
+	return cells
+}
 
 // Number is a cell that shows v with the given number of significant digits.
 // Zero is shown as "0" and nothing else is: a reader may rely on it.
@@ -121,7 +131,7 @@ func FormatNumber(v float64, digits int) string {
 	case a == 0:
 		return "0"
 	case a < 1e-3 || a >= 1e6:
-		return shortExponent(strconv.FormatFloat(v, 'e', digits-1, 64))
+		return ShortExponent(strconv.FormatFloat(v, 'e', digits-1, 64))
 	default:
 		// Rounding first lets 999.96 become 1000, not 1.00e3.
 		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64)
@@ -130,8 +140,8 @@ func FormatNumber(v float64, digits int) string {
 	}
 }
 
-// shortExponent turns Go's 1e-05 and 1e+06 into 1e-5 and 1e6.
-func shortExponent(s string) string {
+// ShortExponent turns Go's 1e-05 and 1e+06 into 1e-5 and 1e6.
+func ShortExponent(s string) string {
 	mantissa, exponent, ok := strings.Cut(s, "e")
 	if !ok {
 		return s
@@ -143,24 +153,11 @@ func shortExponent(s string) string {
 	return mantissa + "e" + sign + strings.TrimLeft(exponent, "+-0")
 }
 
-// Table is a table that knows nothing of how it will be shown.
-type Table struct {
-	// Title is the caption.
-	Title   string
-	Columns []TableColumn
-	// Rows have one cell per column; missing ones at the end are empty.
-	Rows [][]Cell
-	// Note is a line under the table; may be empty.
-	Note string
-	// Sortable lets a reader of the page sort by a column and look for words.
-	Sortable bool
-}
-
 // Add appends a row.
-func (t *Table) Add(cells ...Cell) { t.Rows = append(t.Rows, cells) }
+func (t *Figure) Add(cells ...Cell) { t.Rows = append(t.Rows, cells) }
 
-// cell returns entry j of a row, empty beyond its end.
-func cell(row []Cell, j int) Cell {
+// Entry is entry j of a row, empty beyond its end.
+func Entry(row []Cell, j int) Cell {
 	if j < len(row) {
 		return row[j]
 	}
@@ -169,19 +166,19 @@ func cell(row []Cell, j int) Cell {
 
 // Markdown renders the table for a README: the title in bold, columns padded
 // so that the source is readable too.
-func (t *Table) Markdown() string {
+func (t *Figure) Markdown() string {
 	escape := strings.NewReplacer("|", `\|`, "\n", " ", "\r", "")
 	text := make([][]string, 0, len(t.Rows)+1)
 	head := make([]string, len(t.Columns))
 	width := make([]int, len(t.Columns))
 	for j, c := range t.Columns {
-		head[j] = escape.Replace(c.head())
+		head[j] = escape.Replace(c.Head())
 	}
 	text = append(text, head)
 	for _, row := range t.Rows {
 		line := make([]string, len(t.Columns))
 		for j := range line {
-			c := cell(row, j)
+			c := Entry(row, j)
 			line[j] = escape.Replace(c.Text)
 			if c.Emphasis > Muted && c.Text != "" {
 				line[j] = "**" + line[j] + "**"
@@ -227,18 +224,18 @@ func (t *Table) Markdown() string {
 
 // CSV renders the table for a spreadsheet: numbers in full precision, without
 // the title and the note.
-func (t *Table) CSV() string {
+func (t *Figure) CSV() string {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	line := make([]string, len(t.Columns))
 	for j, c := range t.Columns {
-		line[j] = c.head()
+		line[j] = c.Head()
 	}
 	// Writing to memory cannot fail.
 	_ = w.Write(line)
 	for _, row := range t.Rows {
 		for j := range line {
-			c := cell(row, j)
+			c := Entry(row, j)
 			line[j] = c.Text
 			if c.Numeric {
 				line[j] = strings.Trim(string(record.AppendFloat(nil, c.Value)), `"`)
@@ -248,93 +245,4 @@ func (t *Table) CSV() string {
 	}
 	w.Flush()
 	return b.String()
-}
-
-// HTML renders the table as a <figure> with a caption and scoped headers. It
-// scrolls inside its own box on a narrow screen.
-func (t *Table) HTML() string {
-	var b strings.Builder
-	e := html.EscapeString
-	class := "table"
-	if t.Sortable {
-		class += " sortable"
-	}
-	b.WriteString(`<figure class="` + class + `"><div class="scroll" role="region" tabindex="0" aria-label="` + e(t.label()) + "\">\n<table>\n")
-	if t.Title != "" {
-		b.WriteString("<caption>" + e(t.Title) + "</caption>\n")
-	}
-	b.WriteString("<thead><tr>")
-	for _, c := range t.Columns {
-		b.WriteString(`<th scope="col"` + alignClass(c.Align) + ">" + e(c.Name))
-		if c.Unit != "" {
-			b.WriteString(` <span class="unit">` + e(c.Unit) + "</span>")
-		}
-		b.WriteString("</th>")
-	}
-	b.WriteString("</tr></thead>\n<tbody>\n")
-	for _, row := range t.Rows {
-		b.WriteString("<tr>")
-		if heads(row) {
-			fmt.Fprintf(&b, `<th scope="row" colspan="%d">%s</th></tr>`+"\n", len(t.Columns), e(row[0].Text))
-			continue
-		}
-		for j, c := range t.Columns {
-			x := cell(row, j)
-			writeCell(&b, x, c.Align, j == 0, t.Sortable && x.Numeric)
-		}
-		b.WriteString("</tr>\n")
-	}
-	b.WriteString("</tbody>\n</table></div>\n")
-	if t.Note != "" {
-		b.WriteString("<figcaption>" + inline(t.Note) + "</figcaption>\n")
-	}
-	b.WriteString("</figure>\n")
-	return b.String()
-}
-
-// heads reports whether a row is the heading of those below it: a muted word
-// and nothing else.
-func heads(row []Cell) bool {
-	return len(row) > 1 && row[0].Emphasis == Muted && !slices.ContainsFunc(row[1:], func(c Cell) bool { return c.Text != "" })
-}
-
-// label names the table for a screen reader.
-func (t *Table) label() string {
-	if t.Title != "" {
-		return "Table: " + t.Title
-	}
-	return "Table"
-}
-
-// writeCell writes a data cell, or the row's header in the first column; sorted ones
-// carry the number that they are sorted by.
-func writeCell(b *strings.Builder, c Cell, a Align, head, sorted bool) {
-	open, end := "<td"+alignClass(a), "</td>"
-	if a == Left && utf8.RuneCountInString(c.Text) <= 14 {
-		open = `<td class="short"` // a list of seeds, say, must not wrap on a phone
-	}
-	if head {
-		open, end = `<th scope="row"`+alignClass(a), "</th>"
-	}
-	if sorted {
-		open += ` data-value="` + string(bytes.Trim(record.AppendFloat(nil, c.Value), `"`)) + `"`
-	}
-	b.WriteString(open + ">")
-	text := html.EscapeString(c.Text)
-	class := c.Emphasis.class()
-	if c.Emphasis >= Good && !c.Numeric && c.Text != "" {
-		class = "badge " + class
-	}
-	if class != "" {
-		text = `<span class="` + class + `">` + text + "</span>"
-	}
-	b.WriteString(text + end)
-}
-
-// alignClass is the class attribute of an alignment.
-func alignClass(a Align) string {
-	if a == Right {
-		return ` class="num"`
-	}
-	return ""
 }

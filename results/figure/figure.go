@@ -1,0 +1,215 @@
+// Package figure is what can be shown: curves, bars, maps, token strips, tables and timelines,
+// worked out to the last number. A report's page, a plot's file, the lab and the terminal
+// render the same Figure.
+//
+// What it is not: it measures nothing, knows no engine, and imports no drawing library. SVG,
+// PNG and HTML are made by package results; JSON, for the lab, and text are made here.
+package figure
+
+import "driftlab/results/record"
+
+// Figure is one plot or one table. Which of the fields below Drag are set depends on its kind.
+type Figure struct {
+	// When are the values of a lesson's controls with which the figure is shown; none: always.
+	When map[string]string `json:"when,omitempty"`
+	Kind Kind              `json:"kind"`
+	// Name says what is drawn: in the lab a live figure is drawn into the recording of the same name.
+	Name string `json:"name,omitempty"`
+	// Title stands above.
+	Title string `json:"title"`
+	// Note stands below: what is seen, or how to read it.
+	Note string `json:"said,omitempty"`
+	// Guess is the key of the guess that the lab draws in, empty for none.
+	Guess string `json:"guess,omitempty"`
+	// Drag is a control of the lab that is also set by dragging along an axis of the plot.
+	Drag *Drag `json:"drag,omitempty"`
+
+	// X and Y are the axes. Bars and maps have their values on Y.
+	X Axis `json:"x,omitzero"`
+	Y Axis `json:"y,omitzero"`
+	// Series are the lines of a plot, the colours of bars, or the rows of a map.
+	Series []Series `json:"series,omitempty"`
+	// Labels are the categories of bars, or the columns of a map.
+	Labels []string `json:"labels,omitempty"`
+	// Lines are those of a strip of tokens; Scale says what its shades mean.
+	Lines []Line `json:"lines,omitempty"`
+	Scale string `json:"scale,omitempty"`
+	// Columns and Rows are a table: a cell for each column, where missing ones at the end are empty.
+	Columns []Column `json:"columns,omitempty"`
+	Rows    [][]Cell `json:"rows,omitempty"`
+	// Formulas are lines of arithmetic with their numbers set in.
+	Formulas []Formula `json:"formulas,omitempty"`
+
+	// The rest is for pages, plots and the terminal alone.
+
+	// Metric is the name on record of what a plot of lines shows; it may follow the title.
+	Metric string `json:"-"`
+	// Band is what surrounds the mean of a line's seeds.
+	Band Band `json:"-"`
+	// Marks are levels to compare a plot of lines with, such as that of a baseline, drawn dashed.
+	Marks []Mark `json:"-"`
+	// Most bounds the values that a page carries for a plot of lines, which then draws
+	// only every n-th step; 0 for all.
+	Most int `json:"-"`
+	// Full is the distance from zero at which a map's colour is at its strongest; 0 is the
+	// largest there is.
+	Full float64 `json:"-"`
+	// Sortable lets a reader of the page sort a table by a column and look for words.
+	Sortable bool `json:"-"`
+	// Lanes are the rows of a timeline, whose X has the unit of time and its ends.
+	Lanes []Lane `json:"-"`
+	// Parts are small multiples: plots of lines, PartColumns in a row (0 means 2), under one
+	// legend. Series with the same name have the same colour.
+	Parts       []Figure `json:"-"`
+	PartColumns int      `json:"-"`
+}
+
+// Kind is how a figure is drawn.
+type Kind string
+
+// Kinds.
+const (
+	Lines     Kind = "lines"
+	Dots      Kind = "dots"
+	Bars      Kind = "bars"  // with whiskers, or dots on a log axis
+	Strip     Kind = "strip" // tokens in rows; a grid is a strip with a line for each layer
+	Table     Kind = "table"
+	Working   Kind = "formula"
+	Heat      Kind = "heat"     // a map: numbers by row and column, coloured by sign and size
+	Timeline  Kind = "timeline" // who did what when
+	Multiples Kind = "multiples"
+)
+
+// Axis is one axis; Low and High, where they are equal, are left to the data.
+type Axis struct {
+	// Label names the axis, with its unit where there is one.
+	Label string `json:"label"`
+	// Log draws the axis in decades; values at or below zero cannot be drawn and are counted.
+	Log bool `json:"log,omitempty"`
+	// Count shows whole numbers without decimals.
+	Count bool    `json:"count,omitempty"`
+	Low   float64 `json:"low,omitempty"`
+	High  float64 `json:"high,omitempty"`
+}
+
+// Series is a line, a cloud of dots, one bar of each category, or a row of a map. A value
+// that is not finite is a gap.
+type Series struct {
+	Name string `json:"name"`
+	// Method chooses colour and dash in the lab: see Method.
+	Method Method `json:"method,omitempty"`
+	// Faint is one of several recorded runs; the others are drawn thick.
+	Faint bool `json:"faint,omitempty"`
+	// X increases; it is empty for bars and maps.
+	X record.Floats `json:"x,omitempty"`
+	Y record.Floats `json:"y"`
+
+	// Low and High are the ends of the whiskers of bars; nil, or NaN entries, for none.
+	Low  record.Floats `json:"-"`
+	High record.Floats `json:"-"`
+	// Signs mark the cells of a map's row: above zero a triangle points up, below zero down.
+	Signs []int `json:"-"`
+	// Slot is the place in the palette, from 1, so that a line keeps its colour in every
+	// plot of a report; 0 takes the place in the plot.
+	Slot int `json:"-"`
+	// Seeds are the curves of a line that is a mean over seeds, in place of X and Y.
+	Seeds []Series `json:"-"`
+}
+
+// Curves are the line's seeds, or the line itself where it has none.
+func (s *Series) Curves() []Series {
+	if s.Seeds == nil && len(s.X) > 0 {
+		return []Series{*s}
+	}
+	return s.Seeds
+}
+
+// Band is what the shaded region around a mean curve shows.
+type Band int
+
+// Bands.
+const (
+	// BandRange runs from the lowest to the highest seed. With three seeds it
+	// is the honest choice: every seed is inside it.
+	BandRange Band = iota
+	// Band95 is the 95% confidence interval of the mean by Student's t, which needs two seeds.
+	Band95
+	// BandNone draws the mean alone.
+	BandNone
+)
+
+// String names the band for a caption.
+func (b Band) String() string {
+	return [...]string{"lowest to highest seed", "95% interval of the mean", "none"}[b]
+}
+
+// Method is a place in the lab's palette, with a dash of its own.
+type Method string
+
+// Methods.
+const (
+	Equal       Method = "equal"
+	Own         Method = "own" // the reader's run
+	Uncorrected Method = "none"
+	TokenTIS    Method = "token_tis"
+	R3          Method = "r3"
+	OPSM        Method = "opsm"
+	IcePop      Method = "icepop"
+	Clip        Method = "clip"
+)
+
+// Mark is a horizontal line.
+type Mark struct {
+	Name string
+	At   float64
+}
+
+// Drag binds a control to an axis: the option chosen is drawn as a line across the plot,
+// and another one below zero.
+type Drag struct {
+	Control string `json:"control"`
+	Axis    string `json:"axis"` // x or y
+	// At are the places of the control's options, in their order.
+	At []float64 `json:"at"`
+	// Names are written at the two lines.
+	Names [2]string `json:"names"`
+}
+
+// Line is a response, or a layer, token by token.
+type Line struct {
+	Title  string  `json:"title,omitempty"`
+	Tokens []Token `json:"tokens"`
+}
+
+// Token is one box of a strip.
+type Token struct {
+	Text string `json:"text"`
+	// Level is the shade, up to 4; below zero in the opposite colour, which the lab has not.
+	Level int `json:"level,omitempty"`
+	// Cross marks the token by more than its shade.
+	Cross bool `json:"cross,omitempty"`
+	// Note appears when the token is pointed at.
+	Note string `json:"note,omitempty"`
+}
+
+// Formula is one line of arithmetic.
+type Formula struct {
+	// Name is what comes out; Text how, with the numbers.
+	Name string `json:"name,omitempty"`
+	Text string `json:"text"`
+}
+
+// Lane is one row of a timeline.
+type Lane struct {
+	Name  string
+	Spans []Span
+}
+
+// Span is a stretch of one kind of work.
+type Span struct {
+	From, To float64
+	// Version chooses the colour; below 0 is work on no version's account, in grey.
+	Version int
+	// Share is the height of the bar, 0 to 1.
+	Share float64
+}
