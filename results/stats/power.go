@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"sort"
+	"sync"
 
 	"driftlab/precision/elementary"
 )
@@ -20,10 +21,23 @@ func SmallestEffect(sd float64, n int) float64 {
 	if n < 2 {
 		return math.Inf(1)
 	}
+	return smallestShift(n) * (sd / math.Sqrt(float64(n)))
+}
+
+// shifts has what smallestShift has found, by the number of values: each takes a millisecond,
+// and Enough asks for the same ones again and again.
+var shifts sync.Map
+
+// smallestShift is the noncentrality that the test of n values finds 8 times of 10.
+func smallestShift(n int) float64 {
+	if known, ok := shifts.Load(n); ok {
+		return known.(float64)
+	}
 	df := float64(n - 1)
 	critical := studentQuantile(df)
 	shift := root(0, 32, func(shift float64) bool { return rejects(shift, critical, df) > power }) // the largest is 16.3, of two
-	return shift * (sd / math.Sqrt(float64(n)))
+	shifts.Store(n, shift)
+	return shift
 }
 
 // Enough is the smallest number of values with the given standard deviation of

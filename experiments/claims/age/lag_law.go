@@ -48,7 +48,7 @@ func measureLaw(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	for _, f := range lawFamilies {
 		for _, lag := range lawLags {
 			for _, rate := range lawRates {
-				err := e.PassRates(ctx, o, claim.AtLR(lawName(f.name, lag), rate), steps, []string{essColumn}, "learner.minibatches=8", fmt.Sprintf("schedule={name: lag, k: %d}", lag),
+				err := e.PassRates(ctx, o, claim.AtLR(lawName(f.name, lag), rate), steps, []string{essColumn}, fmt.Sprintf("learner.minibatches=%d", e.Pick(8, 8, 2)), fmt.Sprintf("schedule={name: lag, k: %d}", lag),
 					"correction.mode=bypass", "loss={name: oapl, beta1: 0.1, beta2: 0.1}", f.set, claim.SetLR(rate))
 				if err != nil {
 					return nil, err

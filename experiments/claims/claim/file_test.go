@@ -2,9 +2,13 @@ package claim
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/trainer/recipe"
 )
 
 // twoArms is a small claim with a loop over doses and a note.
@@ -102,6 +106,32 @@ func TestFileFaults(t *testing.T) {
 		}
 		if _, err := readFile([]byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", change, err, want)
+		}
+	}
+}
+
+// TestFilesNameRecipes: what the arms of every claim's file change is a recipe, at every
+// learning rate.
+func TestFilesNameRecipes(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "*", "*.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d files (%v)", len(paths), err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := readFile(text, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, a := range f.Training.Arms {
+			for _, rate := range f.Training.Rates {
+				if _, err := recipe.Load("headline", withRate(a.Set, rate)...); err != nil {
+					t.Errorf("%s: %s: %v", path, a.Name, err)
+				}
+			}
 		}
 	}
 }

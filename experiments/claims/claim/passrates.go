@@ -13,6 +13,9 @@ import (
 // weights and hide a fall.
 const evaluations = 6
 
+// tinySteps is the most that these runs have at the tiny size.
+const tinySteps = 3
+
 // PassRateNote is the same in the words of a setup.
 const PassRateNote = "Judged is the mean pass rate of the weights on 128 held-out prompts over the last three of six evaluations; a run that a value which is not finite ended passes none. "
 
@@ -20,8 +23,11 @@ const PassRateNote = "Judged is the mean pass rate of the weights on 128 held-ou
 // the columns asked for beside it (see Beside). Steps are a multiple of
 // evaluations, or fewer at the tiny size.
 func (e *Env) PassRates(ctx context.Context, o *Observation, arm string, steps int, columns []string, set ...string) error {
+	if e.Size == Tiny {
+		steps = min(steps, tinySteps)
+	}
 	every := max(steps/evaluations, 1)
-	set = append([]string{fmt.Sprintf("eval={every: %d, prompts: %d}", every, e.Pick(128, 64, 8))}, set...)
+	set = append([]string{fmt.Sprintf("eval={every: %d, prompts: %d}", every, e.Pick(128, 64, 2))}, set...)
 	c, err := e.Train(ctx, append([]string{"val/learner/pass_rate"}, columns...), steps, set...)
 	if err != nil {
 		return err

@@ -20,6 +20,9 @@ func (e *Env) Train(ctx context.Context, columns []string, steps int, set ...str
 
 // Trained is train with the final weights.
 func (e *Env) Trained(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, *model.Params, error) {
+	if e.Size == Tiny {
+		set = append([]string{"rollout.prompts=2"}, set...)
+	}
 	warm, err := e.BaseFolder(ctx)
 	if err != nil {
 		return nil, nil, err

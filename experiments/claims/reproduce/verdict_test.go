@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"driftlab/experiments/claims/claim"
+	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
 // figures is an observation as it is kept.
 type figures []struct {
-	Name   string            `json:"name"`
-	Values []json.RawMessage `json:"values"`
+	Name   string        `json:"name"`
+	Values record.Floats `json:"values"`
 }
 
 // shuffled are observations whose figures have changed their places with others of the
@@ -63,13 +64,9 @@ func outcomeOf(c claim.Claim, seeds []uint64, runs []figures) (o claim.Mark, ok 
 	}()
 	var list []*claim.Observation
 	for _, run := range runs {
-		text, err := json.Marshal(run)
-		if err != nil {
-			return o, false
-		}
 		one := new(claim.Observation)
-		if err := json.Unmarshal(text, one); err != nil {
-			return o, false
+		for _, f := range run {
+			one.Set(f.Name, f.Values...)
 		}
 		list = append(list, one)
 	}
