@@ -1,22 +1,30 @@
 package precision
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
-// NearestName returns the candidate with the smallest edit distance to name,
-// upper or lower case, the first of equals.
-func NearestName(name string, candidates []string) string {
-	name = strings.ToLower(name)
-	best, bestDistance := "", -1
-	for _, c := range candidates {
-		if d := EditDistance(name, c); bestDistance < 0 || d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	return best
+// NearestNames sorts names by how near they are to the given one (see NameDistance),
+// equals in their order. Every suggestion of a name in the module is taken from it.
+func NearestNames(name string, names []string) []string {
+	sorted := slices.Clone(names)
+	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(NameDistance(name, a), NameDistance(name, b)) })
+	return sorted
 }
 
+// NameDistance is the share of letters, upper or lower case, that would have to be
+// changed to turn one name into another: the edit distance by the longer length.
+func NameDistance(a, b string) float64 {
+	return float64(EditDistance(strings.ToLower(a), strings.ToLower(b))) / float64(max(len(a), len(b), 1))
+}
+
+// NearestName returns the first of NearestNames.
+func NearestName(name string, candidates []string) string { return NearestNames(name, candidates)[0] }
+
 // EditDistance is the Levenshtein distance of two names, in bytes: names here
-// are ASCII. Every suggestion of a nearest name in the module is made with it.
+// are ASCII.
 func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1) // row[j]: distance between a[:i] and b[:j]
 	for j := range row {

@@ -172,34 +172,23 @@ func UnknownName(name string, known []string) error {
 	return fmt.Errorf("%s (known: %s)", msg, strings.Join(known, ", "))
 }
 
-// nearestThree are the names that contain the given one, then those of whose letters
-// the smallest share would have to be changed; three of them.
+// nearestThree are the names that contain the given one, in their order, then the nearest;
+// three of them.
 func nearestThree(name string, known []string) []string {
-	name = strings.ToLower(name)
-	share := func(k string) float64 {
-		if k = strings.ToLower(k); name != "" && strings.Contains(k, name) {
-			return 0
-		}
-		return float64(precision.EditDistance(name, k)) / float64(max(len(name), len(k), 1))
+	near := precision.NearestNames(name, known)
+	if name != "" {
+		lacks := func(k string) bool { return !strings.Contains(strings.ToLower(k), strings.ToLower(name)) }
+		containing := slices.DeleteFunc(slices.Clone(known), lacks)
+		near = append(containing, slices.DeleteFunc(near, func(k string) bool { return !lacks(k) })...)
 	}
-	known = slices.Clone(known)
-	slices.SortStableFunc(known, func(a, b string) int { return cmp.Compare(share(a), share(b)) })
-	return known[:3]
+	return near[:3]
 }
 
-// Nearest returns the known name with the smallest edit distance to name, the
-// first of equals, or "" if every one would need more than half its letters
-// changed.
+// Nearest returns the nearest known name, or "" if more than half of its letters
+// would have to be changed.
 func Nearest(name string, known []string) string {
-	best, bestDistance := "", -1
-	for _, k := range known {
-		d := precision.EditDistance(strings.ToLower(name), strings.ToLower(k))
-		if 2*d > max(len(k), len(name)) {
-			continue
-		}
-		if bestDistance < 0 || d < bestDistance {
-			best, bestDistance = k, d
-		}
+	if near := precision.NearestNames(name, known); len(near) > 0 && precision.NameDistance(name, near[0]) <= 0.5 {
+		return near[0]
 	}
-	return best
+	return ""
 }

@@ -100,14 +100,14 @@ func setText(v reflect.Value, text string) (err error) {
 // two or more fields, or of a type with a syntax of its own.
 type validator interface{ Validate() error }
 
-// Check reports everything that is wrong with a parameter struct, given by pointer:
-// fields outside the range or the words of their tags, then what the Validate
+// Check reports everything that is wrong with a parameter struct, given by pointer
+// (anything else is the caller's fault, and panics): fields outside the range or the words of their tags, then what the Validate
 // methods of its fields and its own say. Each message begins with the field's name
 // in a recipe.
 func Check(params any) error {
 	v := reflect.ValueOf(params)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		return nil
+		panic(fmt.Sprintf("method: Check of a %T: give it a pointer to the parameter struct", params))
 	}
 	faults := checkFields(v.Elem(), "", true)
 	if p, ok := params.(validator); ok && len(faults) == 0 {
@@ -195,8 +195,11 @@ func checkRange(name string, value reflect.Value, text string, in reflect.Value)
 
 // toFloat is a number of any kind.
 func toFloat(v reflect.Value) float64 {
-	if v.CanInt() {
+	switch {
+	case v.CanInt():
 		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
 	}
 	return v.Float()
 }
@@ -270,11 +273,10 @@ func (p interval) has(x float64) bool {
 	return (x > p.low || x == p.low && !p.openLow) && (x < p.high || x == p.high && !p.openHigh)
 }
 
-const infinity = 1e308 // everything above it that a recipe can say is infinite
-
 // String completes "must".
 func (p interval) String() string {
 	low, high := p.fields[0]+number(p.low), p.fields[1]+number(p.high)
+	endless := math.IsInf(p.high, 1)
 	bounds := "at least " + low
 	if p.openLow {
 		bounds = "above " + low
@@ -284,15 +286,15 @@ func (p interval) String() string {
 		return low + " for " + p.meaning
 	case p.low == p.high && p.fields == [2]string{}:
 		return "be " + low
-	case p.high > infinity && p.low < -infinity:
+	case endless && math.IsInf(p.low, -1):
 		return "be finite"
-	case p.high > infinity && p.openHigh:
+	case endless && p.openHigh:
 		return "be finite and " + bounds
-	case p.low < -infinity:
+	case math.IsInf(p.low, -1):
 		return "be at most " + high
-	case p.high > infinity && p.low == 0 && !p.openLow:
+	case endless && p.low == 0 && !p.openLow:
 		return "not be negative"
-	case p.high > infinity:
+	case endless:
 		return "be " + bounds
 	}
 	open, closing := "[", "]"

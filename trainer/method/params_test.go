@@ -24,7 +24,7 @@ type bounds struct {
 		Tau float64 `yaml:"tau" default:"1" range:"(0,inf]"`
 	} `yaml:"inner"`
 	Ends   [2]int `yaml:"ends" default:"1 4" range:"[1,10]"`
-	Seed   uint64 `yaml:"seed" default:"1"`
+	Seed   uint64 `yaml:"seed" default:"1" range:"[1,inf]"`
 	Shared `yaml:",inline"`
 	Least  float64   `yaml:"least" range:"[0,most)"`
 	Most   float64   `yaml:"most" default:"1" range:"(0,inf]"`
@@ -90,6 +90,8 @@ func TestCheck(t *testing.T) {
 		{func(b *bounds) { b.Weight = 2 }, "weight 2: must be in [0, 1]"},
 		{func(b *bounds) { b.Extra = &Shared{-1} }, "extra.weight -1: must be in [0, 1]"},
 		{func(b *bounds) { b.Fleet = []Shared{{1}, {3}} }, "fleet[1].weight 3: must be in [0, 1]"},
+		{func(b *bounds) { b.Seed = 0 }, "seed 0: must be at least 1"},
+		{func(b *bounds) { b.Eps = math.MaxFloat64 }, ""},
 		{func(b *bounds) { b.Eps, b.Share = -1, 2 }, "eps -1: must not be negative\nshare 2: must be in (0, 1]"},
 	} {
 		b := method.New[bounds]()
@@ -105,6 +107,21 @@ func TestCheck(t *testing.T) {
 		if tags := method.CheckTags(b); (tags == nil) != (err == nil || b.Share == 0.5 && b.Inner.Tau == 0.25) {
 			t.Errorf("%+v: the tags alone report %v", *b, tags)
 		}
+	}
+}
+
+// Parameters by value, or that are no struct, are the author's fault: nothing would be checked.
+func TestCheckTakesAPointer(t *testing.T) {
+	number := 1
+	for _, params := range []any{Shared{Weight: 2}, &number, nil} {
+		func() {
+			defer func() {
+				if message := fmt.Sprint(recover()); !strings.Contains(message, "pointer to the parameter struct") {
+					t.Errorf("%T: %s", params, message)
+				}
+			}()
+			_ = method.Check(params)
+		}()
 	}
 }
 

@@ -162,9 +162,9 @@ func TestExactness(t *testing.T) {
 // the state leaves the gradient unbiased at lambda 1.
 type valued struct{ Estimator }
 
-func withValues(_ *world, e Estimator) Estimator { return valued{e} }
+func withValues(_ *world, e Estimator) Estimator { return &valued{e} }
 
-func (v valued) Estimate(b *batch.Batch) error {
+func (v *valued) Estimate(b *batch.Batch) error {
 	b.Value = batch.Zeroed(b.Value, b.Tokens())
 	for n := range b.Value {
 		// The state of a first token is the empty prefix; that of a second is told
