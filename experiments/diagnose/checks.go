@@ -107,3 +107,11 @@ func share(part, of int) float64 {
 	}
 	return float64(part) / float64(of)
 }
+
+// count1 is 1 of what is true, to be summed.
+func count1(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}

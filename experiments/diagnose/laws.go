@@ -2,8 +2,6 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -88,9 +86,6 @@ type laws struct {
 }
 
 const (
-	// towardsDiagonal is how far the covariance within classes is shrunk: features correlate
-	// differently from class to class.
-	towardsDiagonal = 0.3
 	// transfer is the deviation of a class's mean from generator to generator, and so, it must be feared, to a real run:
 	// a factor of e, which is about what the kinds of gap that both generators make differ by. With strange, that of
 	// a quarter, a point is compared that may be unlike any.
@@ -98,65 +93,7 @@ const (
 	// degrees are those of Student's law about a mean: what lies outside of everything that was simulated
 	// shall not decide by how far it does.
 	degrees = 4.0
-	// leastOfClass is how many dumps a class is estimated from.
-	leastOfClass = 4
 )
-
-// fitted estimates the classes of labelled points; of is a class without its figures.
-func fitted(points [][]float64, label []string, of map[string]class) (laws, error) {
-	var g laws
-	dims := told
-	sum, pairs := matrix(dims), matrix(dims)
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		var members [][]float64
-		for i, x := range points {
-			if label[i] == name {
-				members = append(members, x)
-			}
-		}
-		if len(members) < leastOfClass {
-			continue
-		}
-		c := of[name]
-		c.Mean, c.N = make([]float64, dims), len(members)
-		for k := range dims {
-			var m moments
-			for _, x := range members {
-				if !math.IsNaN(x[k]) {
-					m.add(x[k], 0)
-				}
-			}
-			if m.n == 0 {
-				return g, fmt.Errorf("advise: no dump of %s has %s", name, coordinates[k].name)
-			}
-			c.Mean[k] = m.x / float64(m.n)
-		}
-		for _, x := range members {
-			for a := range dims {
-				for b := range dims {
-					if !math.IsNaN(x[a]) && !math.IsNaN(x[b]) {
-						sum[a][b] += float64((x[a] - c.Mean[a]) * (x[b] - c.Mean[b]))
-						pairs[a][b]++
-					}
-				}
-			}
-		}
-		g.Classes = append(g.Classes, c)
-	}
-	g.Covariance = matrix(dims)
-	for a := range dims {
-		for b := range dims {
-			if pairs[a][b] > 0 {
-				g.Covariance[a][b] = (1 - towardsDiagonal) * sum[a][b] / pairs[a][b]
-			}
-		}
-		g.Covariance[a][a] = g.Covariance[a][a] / (1 - towardsDiagonal)
-	}
-	if _, ok := cholesky(g.Covariance); !ok {
-		return g, fmt.Errorf("advise: the covariance of the reference set is not positive")
-	}
-	return g, nil
-}
 
 func matrix(n int) [][]float64 {
 	m := make([][]float64, n)

@@ -3,8 +3,6 @@ package diagnose
 import (
 	"math"
 	"slices"
-
-	"driftlab/precision/elementary"
 )
 
 // regression predicts staleness' part of what of a gap is not jumps: its log-odds are linear
@@ -21,75 +19,6 @@ const (
 	ridge   = 1.0
 	bounded = 0.03
 )
-
-// regress fits a regression over the coordinates named to points with shares.
-func regress(points [][]float64, shares []float64, names []string) (regression, bool) {
-	r := regression{Coordinates: names}
-	var at []int
-	for _, name := range names {
-		at = append(at, slices.IndexFunc(coordinates, func(c coordinate) bool { return c.name == name }))
-	}
-	var rows [][]float64
-	var goal []float64
-	for i, x := range points {
-		row := make([]float64, len(at))
-		for k, c := range at {
-			row[k] = x[c]
-		}
-		if !slices.ContainsFunc(row, math.IsNaN) {
-			rows, goal = append(rows, row), append(goal, shares[i])
-		}
-	}
-	if len(rows) < 4*len(at) {
-		return r, false
-	}
-	for k := range at {
-		var m moments
-		for _, row := range rows {
-			m.add(row[k], 0)
-		}
-		xx, _, _ := m.centred()
-		n := float64(m.n)
-		r.Mean, r.Deviation = append(r.Mean, m.x/n), append(r.Deviation, math.Sqrt(max(xx/n, 1e-12)))
-	}
-	var terms [][]float64
-	for _, row := range rows {
-		terms = append(terms, r.terms(row))
-	}
-	n := len(terms[0])
-	normal, right := matrix(n), make([]float64, n)
-	for i, row := range terms {
-		s := bounded + float64((1-2*bounded)*goal[i])
-		y := elementary.Log(s / (1 - s))
-		for a := range n {
-			right[a] += float64(row[a] * y)
-			for b := range n {
-				normal[a][b] += float64(row[a] * row[b])
-			}
-		}
-	}
-	for a := 1; a < n; a++ {
-		normal[a][a] += ridge
-	}
-	root, ok := cholesky(normal)
-	if !ok {
-		return r, false
-	}
-	for i := range n { // forwards, then backwards
-		for k := range i {
-			right[i] -= float64(root[i][k] * right[k])
-		}
-		right[i] /= root[i][i]
-	}
-	for i := n - 1; i >= 0; i-- {
-		for k := i + 1; k < n; k++ {
-			right[i] -= float64(root[k][i] * right[k])
-		}
-		right[i] /= root[i][i]
-	}
-	r.Weight = right
-	return r, true
-}
 
 // terms are the constant, the standardised coordinates and their products, as far as three deviations.
 func (r regression) terms(x []float64) []float64 {

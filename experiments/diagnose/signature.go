@@ -1,7 +1,5 @@
 package diagnose
 
-import "slices"
-
 // Signature is a feature of a gap beside what it is in simulated gaps of each cause.
 type Signature struct {
 	// Feature is its name among the features, About what it is.
@@ -34,57 +32,6 @@ var signatureFeatures = []struct {
 	{"icc", "correlation of errors of one token id", func(f *Features) *float64 { return f.ICC }},
 	{"disp", "scatter from response to response, over chance", func(f *Features) *float64 { return f.Disp }},
 	{"flip_part", "part of k3 where other experts computed a token", func(f *Features) *float64 { return f.FlipPart }},
-}
-
-// signaturesOf are the ranges in observations of a single cause.
-func signaturesOf(list []observation) []Signature {
-	var signatures []Signature
-	for _, l := range signatureFeatures {
-		s := Signature{Feature: l.name, About: l.about}
-		for _, cause := range []string{Precision, Routing, Staleness} {
-			var values []float64
-			for _, o := range list {
-				if o.single() && o.cause() == cause {
-					if x := l.of(o.Features); x != nil {
-						values = append(values, *x)
-					}
-				}
-			}
-			if len(values) > 0 {
-				s.Ranges = append(s.Ranges, rangeOf(cause, values))
-			}
-		}
-		signatures = append(signatures, s)
-	}
-	return signatures
-}
-
-// soundOf are the ranges of the checks' values.
-func soundOf(list []observation) map[string]*Range {
-	ranges := map[string]*Range{}
-	for _, c := range checks {
-		var values []float64
-		for _, o := range list {
-			if x, ok := o.Checks[c.id]; ok {
-				values = append(values, x)
-			}
-		}
-		if len(values) > 0 {
-			r := rangeOf("", values)
-			ranges[c.id] = &r
-		}
-	}
-	return ranges
-}
-
-// rangeOf sorts the values of a range.
-func rangeOf(cause string, values []float64) Range {
-	slices.Sort(values)
-	r := Range{Cause: cause, N: len(values)}
-	for i, p := range [...]float64{0.05, 0.25, 0.5, 0.75, 0.95} {
-		r.Quantiles[i] = quantile(values, p)
-	}
-	return r
 }
 
 // signatures puts the features that were measured beside the reference's.

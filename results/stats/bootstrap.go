@@ -26,29 +26,16 @@ func Differences(a, b []float64) []float64 {
 // Bootstrap is a statistic of x with the percentile interval of its bootstrap. A value that is
 // not finite makes interval ends that are not.
 func Bootstrap(x []float64, statistic func([]float64) float64) Interval {
-	return stratified([][]float64{x}, func(strata [][]float64) float64 { return statistic(strata[0]) })
-}
-
-// stratified is a statistic of several lists with the percentile interval of its
-// bootstrap, which draws from each list as many values as it has.
-func stratified(strata [][]float64, statistic func(strata [][]float64) float64) Interval {
-	out := Interval{Estimate: statistic(strata)}
-	sample := make([][]float64, len(strata))
-	for k, x := range strata {
-		out.N += len(x)
-		sample[k] = make([]float64, len(x))
-	}
+	out := Interval{Estimate: statistic(x), N: len(x)}
 	out.Low, out.High = out.Estimate, out.Estimate
 	if out.N < 2 {
 		return out
 	}
 	rng := rand.New(rand.NewPCG(bootstrapSeed, uint64(out.N)))
-	draws := make([]float64, resamples)
+	sample, draws := make([]float64, len(x)), make([]float64, resamples)
 	for i := range draws {
-		for k, x := range strata {
-			for j := range x {
-				sample[k][j] = x[rng.IntN(len(x))]
-			}
+		for j := range sample {
+			sample[j] = x[rng.IntN(len(x))]
 		}
 		draws[i] = statistic(sample)
 	}

@@ -5,8 +5,8 @@
 //	is a slope or a difference         T: t-interval of one value for each model or seed
 //	what is its p                      TTest, OneSided
 //	which of two arms is better        SignFlip on the Differences of pairs, and their T; of shares TShares
-//	how many fell                      ClopperPearson; Fisher between two arms
-//	which learns better                IQM of AUC and of the end, Improvement; T of paired differences
+//	how many collapsed                 ClopperPearson; Fisher between two arms
+//	which learns better                AUC; T of paired differences
 //	"no difference", "flat", "same"    TOST, with delta half of what the positive control does
 //	a share of rare tokens             Pool the counts, then RateRatio; Few is too few
 //	which of many verdicts reject      Holm's adjusted p
@@ -27,7 +27,7 @@
 // ten lognormal pairs. Runs that end in two ways (a collapse on three seeds of ten) T and
 // TShares cover in 96 % of trials with ten seeds, and in 62 % with three: a few seeds
 // rarely show both ends. What counts exact is never below (the tests say how
-// often). The stratified bootstrap of IQM covers 94 % over ten runs. The percentile
+// often). The percentile
 // Bootstrap of a mean is not so good: over five normal values it covers 82 %, over
 // ten 89 % and over twenty 93 %. It stays for what has no t: a statistic of
 // thousands of responses, say.

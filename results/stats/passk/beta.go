@@ -76,9 +76,6 @@ func bounded(x, step float64) float64 {
 	return min(max(float64(x*elementary.Exp(max(min(step, 2), -2))), leastParameter), mostParameter)
 }
 
-// Mean is the mean pass rate over prompts.
-func (b Beta) Mean() float64 { return b.Alpha / (b.Alpha + b.Beta) }
-
 // passAt is pass@k under the distribution, 1 − Π (β+j)/(α+β+j) over j < k.
 func (b Beta) PassAt(k int) float64 { return -elementary.Expm1(b.logMiss(k)) }
 

@@ -164,8 +164,8 @@ func TestEdges(t *testing.T) {
 	} {
 		fit := Fit(tallies)
 		want := Mean(tallies, 1)
-		if low, high := fit.Interval(4); !math.IsNaN(low) || !math.IsNaN(high) || math.Abs(fit.Mean()-want) > 0.01 || math.IsNaN(fit.PassAt(1000)) {
-			t.Errorf("%s: Beta(%v, %v), mean %v, interval %v to %v", name, fit.Alpha, fit.Beta, fit.Mean(), low, high)
+		if low, high := fit.Interval(4); !math.IsNaN(low) || !math.IsNaN(high) || math.Abs(fit.Alpha/(fit.Alpha+fit.Beta)-want) > 0.01 || math.IsNaN(fit.PassAt(1000)) {
+			t.Errorf("%s: Beta(%v, %v), mean %v, interval %v to %v", name, fit.Alpha, fit.Beta, fit.Alpha/(fit.Alpha+fit.Beta), low, high)
 		}
 	}
 }

@@ -2,39 +2,15 @@ package lab
 
 import (
 	"cmp"
-	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
-
-	"driftlab/results/figure"
 )
-
-// written lessons, and the recipes of the free tab.
-//
-//go:embed lessons
-var texts embed.FS
 
 // order is how the lessons are taught.
 var order = []string{"gap", "length", "policies", "routing", "age", "fix"}
-
-// authored is a lesson as its file has it: figures in the texts are placeholders,
-// such as {kept32}, that name one of Figures.
-type authored struct {
-	Lesson `yaml:",inline"`
-	// Figures are those that texts and truths name.
-	Figures map[string]figureSource
-	// Truth gives each guess's answer by its key: the name of a figure, a list of
-	// them for a curve, for a rank its options with what they are ordered by, the
-	// highest first, and for a choice its options with shares, of which the first
-	// above one half is the answer; the option without a share if there is none.
-	Truth map[string]any
-}
 
 // Build makes the document of lessons/ and a folder such as results/published.
 func Build(dir fs.FS) (*Document, error) {
@@ -48,22 +24,6 @@ func Build(dir fs.FS) (*Document, error) {
 		d.Lessons = append(d.Lessons, *l)
 	}
 	return d, load("free", &d.Recipes)
-}
-
-// load reads a file of lessons/, every field of which must be known.
-func load(name string, into any) error {
-	text, err := texts.ReadFile(path.Join("lessons", name+".yaml"))
-	if err != nil {
-		return err
-	}
-	return yaml.Load(text, into, yaml.WithKnownFields())
-}
-
-// Written is a lesson as its file has it, before figures are set in: what a recording is made of.
-func Written(name string) (*Lesson, error) {
-	var a authored
-	err := load(name, &a)
-	return &a.Lesson, err
 }
 
 func build(p *published, name string) (*Lesson, error) {
@@ -95,29 +55,6 @@ func build(p *published, name string) (*Lesson, error) {
 	var err error
 	l.Data.Panels, err = panels(p, name)
 	return l, err
-}
-
-// texts are the places where figures may stand, in the order they are read.
-func (l *Lesson) texts() []*string {
-	list := []*string{&l.Question}
-	each := func(texts []string) {
-		for i := range texts {
-			list = append(list, &texts[i])
-		}
-	}
-	each(l.Intro)
-	for i := range l.Guess {
-		list = append(list, &l.Guess[i].Ask)
-	}
-	list = append(list, &l.Aha)
-	each(l.Why)
-	for i := range l.Exercise {
-		list = append(list, &l.Exercise[i].Ask, &l.Exercise[i].Answer)
-	}
-	for _, row := range l.Sheet.Table.Answers {
-		each(row)
-	}
-	return append(list, &l.Teach.Misconception, &l.Teach.Against)
 }
 
 // answer reads what a guess is compared with.
@@ -230,24 +167,25 @@ func (d *Document) encode() ([]byte, error) {
 	return fmt.Appendf(nil, "{\"v\":%d,\"lessons\":%s,\"recipes\":%s}\n", d.V, lessons, recipes), err
 }
 
-// Recording is the file of a recording that is panels.
-func Recording(panels []figure.Figure) ([]byte, error) {
-	list, err := lines(panels)
-	return fmt.Appendf(nil, "{\"panels\":%s}\n", list), err
-}
-
-// lines is a list in JSON, an item a line, for changes to be seen.
-func lines[T any](list []T) ([]byte, error) {
-	out := []byte("[\n")
-	for i := range list {
-		line, err := json.Marshal(&list[i])
-		if err != nil {
-			return nil, err
+// texts are the places where figures may stand, in the order they are read.
+func (l *Lesson) texts() []*string {
+	list := []*string{&l.Question}
+	each := func(texts []string) {
+		for i := range texts {
+			list = append(list, &texts[i])
 		}
-		if i > 0 {
-			out = append(out, ",\n"...)
-		}
-		out = append(out, line...)
 	}
-	return append(out, "\n]"...), nil
+	each(l.Intro)
+	for i := range l.Guess {
+		list = append(list, &l.Guess[i].Ask)
+	}
+	list = append(list, &l.Aha)
+	each(l.Why)
+	for i := range l.Exercise {
+		list = append(list, &l.Exercise[i].Ask, &l.Exercise[i].Answer)
+	}
+	for _, row := range l.Sheet.Table.Answers {
+		each(row)
+	}
+	return append(list, &l.Teach.Misconception, &l.Teach.Against)
 }

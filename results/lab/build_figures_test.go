@@ -8,24 +8,6 @@ import (
 	"strings"
 )
 
-// figureSource says where a figure of a lesson is published. One of From, Claim and Work
-// is set.
-type figureSource struct {
-	// From is a JSON file below results/published, Field where in it.
-	From  string `yaml:"from"`
-	Field string `yaml:"field"`
-	// Claim is one whose observations are meant: an entry of a series, such as
-	// "natural product 2[0]", in each replication, divided by Over where that is set.
-	// Of says what is taken over the replications: min, max or, when empty, the mean.
-	Claim string `yaml:"claim"`
-	Over  string `yaml:"over"`
-	Of    string `yaml:"of"`
-	// Work is arithmetic over other figures of the lesson.
-	Work string `yaml:"work"`
-	// Show is how it is written, for fmt; one that ends in %% shows a share in percent.
-	Show string `yaml:"show"`
-}
-
 // figures are those of a lesson, read when they are needed.
 type figures struct {
 	published *published

@@ -101,13 +101,6 @@ func (g laws) accuracy(test string, list []observation) Accuracy {
 	return a
 }
 
-func count1(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
-
 // leftOut are the parts of the reference set that are left out of a fit in turn, to be judged by it.
 var leftOut = []struct {
 	test string
