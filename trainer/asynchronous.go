@@ -1,10 +1,14 @@
 package trainer
 
 import (
+	"math"
+
 	"driftlab/trainer/cluster"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/method/task"
+	"driftlab/trainer/recipe"
 )
 
 // asynchronous is the rollout side of a session whose schedule runs on a clock:
@@ -68,4 +72,77 @@ func (a *asynchronous) figures(dst []batch.Metric) []batch.Metric {
 		add("clock/trained_length_ratio", float64(n.TrainedTokens)/float64(n.Responses)/sampled)
 	}
 	return dst
+}
+
+// newReplay makes the stage that weighs what is trained again: a draw that was likely
+// counts less, in the advantages of its group.
+func newReplay(s *Session) (stage, error) {
+	if s.recipe.Replay == nil || !s.recipe.Replay.On() {
+		return nil, nil
+	}
+	return stageFunc((*Session).weighReplays), nil
+}
+
+// weighReplays multiplies the advantages of replayed responses, and measures them.
+func (s *Session) weighReplays() error {
+	a, b := stageOf[*asynchronous](s), &s.batch
+	last := a.Last()
+	for i, w := range last.Weights {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			b.Advantage[n] *= w
+		}
+	}
+	first := b.Len() - last.Replayed*s.recipe.Rollout.Group
+	s.metrics = metrics.Replayed(s.metrics, b, first, last.Weights)
+	mean, most := a.Core().Reuse()
+	s.log("replay/reuse_mean", mean)
+	s.log("replay/reuse_max", float64(most))
+	return nil
+}
+
+// newJudge returns what a recipe makes of a prompt group as soon as it is done: its
+// worth to a replay, and whether dynamic sampling refuses it. Its rewards are those
+// that the group will have in its batch, since no part that remembers is allowed here.
+func newJudge(r recipe.Recipe) cluster.Judge {
+	g := newGrader(r)
+	var b batch.Batch
+	var prompts []task.Prompt
+	return func(responses *batch.Sampled, p task.Prompt) (worth float64, refused bool, err error) {
+		b.Sampled, prompts = *responses, prompts[:0]
+		for range b.Len() {
+			prompts = append(prompts, p)
+		}
+		if err := g.grade(&b, prompts); err != nil {
+			return 0, false, err
+		}
+		for _, x := range b.Reward {
+			worth += math.Abs(x) / float64(b.Len())
+		}
+		return worth, refuses(r.Rollout.DynamicSampling, &b), nil
+	}
+}
+
+// refuses reports whether a prompt group has nothing to teach.
+func refuses(s *recipe.DynamicSampling, b *batch.Batch) bool {
+	if s == nil {
+		return false
+	}
+	for i := range b.Len() {
+		switch s.Refuse {
+		case recipe.RefuseEqualReward:
+			if b.Reward[i] != b.Reward[0] {
+				return false
+			}
+		case recipe.RefuseSolved:
+			if !b.Correct[i] {
+				return false
+			}
+		default:
+			if b.Correct[i] != b.Correct[0] {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -5,6 +5,7 @@ import (
 	"driftlab/model"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
 
@@ -81,4 +82,40 @@ func newScoreNorms(s *Session) (stage, error) {
 		b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, &b.Sampled, learner.StepOptions{Policy: s.policy, Earlier: &b.Old})
 		return err
 	}), nil
+}
+
+// release scores the batch once more with the learner's router choosing, under
+// the same weights, and appends the gap without replay.
+type release struct{ scored batch.Scored }
+
+func newRelease(s *Session) (stage, error) {
+	if !s.recipe.Routing.Released {
+		return nil, nil
+	}
+	return new(release), nil
+}
+
+func (r *release) run(s *Session) error {
+	free := s.policy
+	free.Replay = learner.ReplayNone
+	s.learner.Score(&r.scored, &s.batch.Sampled, learner.ScoreOptions{Policy: free, Distributions: true})
+	gap := metrics.Compare(&batch.Batch{Sampled: s.batch.Sampled, Old: r.scored})
+	s.metrics = gap.Released(s.metrics)
+	return nil
+}
+
+// checkScored looks at what a policy that scores in the learner's numerics recorded.
+func (s *Session) checkScored(x engines.LogProbs) error {
+	x.Field, x.Numerics = "learner.numerics", s.recipe.Learner.Numerics
+	return x.Check(&s.batch, 0, s.batch.Len())
+}
+
+// checkFrozen is checkScored of a policy that does not learn, for responses of the
+// batch or all of it.
+func (s *Session) checkFrozen(column, who string, in *batch.Sampled, logp []float64, scorer *learner.Scorer, p *model.Params) error {
+	o := s.scoring()
+	o.Replay, o.Retention = learner.ReplayNone, false
+	x := engines.LogProbs{Column: column, Field: "learner.numerics", Numerics: s.recipe.Learner.Numerics,
+		Values: logp, Who: who, Params: p, Scales: scorer.KVScales(), Options: o}
+	return x.Check(&batch.Batch{Sampled: *in}, 0, in.Len())
 }

@@ -1,9 +1,12 @@
 package trainer
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"driftlab/engine/learner"
+	"driftlab/trainer/method"
 )
 
 // Snapshot counts what a session has done, beside its tensors and memories: with
@@ -87,4 +90,72 @@ func (s *Session) Restore(meta Snapshot, tensor func(name string, dst []float32)
 		}
 	}
 	return nil
+}
+
+// spread goes on with that many workers: the session is made anew and takes up
+// what there is to keep between steps, as a run does that was interrupted. So
+// whatever a recipe may name, a resumed run and one that spreads have one promise.
+func (s *Session) spread(workers int) error {
+	meta, tensors, memories := s.Snapshot()
+	p, o := s.learner.Params(), s.options
+	for i, t := range tensors {
+		if t.Name == thetaTensor {
+			tensors[i].Data = slices.Clone(t.Data)
+		}
+	}
+	s.Close()
+	p.CopyFrom(s.initial)
+	o.Workers = workers
+	if err := s.open(s.recipe, p, o); err != nil {
+		return err
+	}
+	tensor := func(name string, dst []float32) error {
+		i := slices.IndexFunc(tensors, func(t Tensor) bool { return t.Name == name })
+		if i < 0 || copy(dst, tensors[i].Data) < len(dst) {
+			return errors.New("tensor " + name + " was not kept")
+		}
+		return nil
+	}
+	memory := func(name string) ([]byte, error) {
+		i := slices.IndexFunc(memories, func(m Memory) bool { return m.Name == name })
+		if i < 0 {
+			return nil, errors.New("its state was not kept")
+		}
+		return memories[i].Data, nil
+	}
+	return s.Restore(meta, tensor, memory)
+}
+
+// memory is what one part of a session remembers from step to step besides
+// weights: an interrupted run saves it, a resumed one restores it.
+type memory struct {
+	// part is the field of the recipe that names it.
+	part string
+	method.Memory
+}
+
+// memories lists the methods and stages that remember something, in a fixed order.
+func (s *Session) memories() []memory {
+	var all []memory
+	add := func(part string, x any) {
+		if m, ok := x.(method.Memory); ok {
+			all = append(all, memory{part, m})
+		}
+	}
+	add("advantage", s.estimator)
+	add("loss", s.objective.loss)
+	for i, t := range s.objective.terms {
+		add(fmt.Sprintf("terms[%d]", i), t)
+	}
+	add("kl", s.objective.kl)
+	for i, part := range s.parts {
+		add(fmt.Sprintf("reward[%d]", i), part)
+	}
+	for i, g := range s.guards {
+		add(fmt.Sprintf("guards[%d]", i), g)
+	}
+	for _, m := range s.stages {
+		add(m.name, m.stage)
+	}
+	return all
 }

@@ -26,7 +26,7 @@ var stages = []struct {
 	{"reward", "Reward RewardParts OutcomeParts StepReward Correct TokenReward", always((*Session).reward)},
 	// prompt_sampler.go: pass rates of the prompts are remembered (reads Correct).
 	{"rollout.pool.focus", "", newPromptSampler},
-	// greedy.go: the baseline of ReMax, one greedy response per prompt (reads Group).
+	// grade.go: the baseline of ReMax, one greedy response per prompt (reads Group).
 	{"advantage.greedy", "GreedyReward", newGreedy},
 	// score.go, critic.go, teacher.go, anchor.go: policies that are fixed for the step
 	// score the tokens (all read Sampled; behaviour and teacher read Old too).
@@ -38,7 +38,7 @@ var stages = []struct {
 	{"advantage.score_norm", "ScoreNorm", newScoreNorms},
 	// anchor.go: one of them becomes the old policy of the loss (reads Old, Behaviour or LogpRoll).
 	{"anchor", "Anchor", newAnchor},
-	// penalty.go: a KL penalty is taken from the reward (reads Old and Ref).
+	// advantage.go: a KL penalty is taken from the reward (reads Old and Ref).
 	{"kl.reward", "TokenReward", newPenalty},
 	// session.go: the mismatch of anchor and rollout engine is corrected (reads Anchor and LogpRoll).
 	{"correction", "LossMask Weight Gate BatchMask BatchWeight BatchGate", always((*Session).correctBatch)},
@@ -46,11 +46,11 @@ var stages = []struct {
 	{"advantage", "Advantage Return", always((*Session).estimate)},
 	// teacher.go: the teacher signal replaces the advantages of some tokens (reads Teacher, Guided, Old).
 	{"distillation", "Advantage", newTeacherAdvantage},
-	// replay.go: replayed groups are weighted.
+	// asynchronous.go: replayed groups are weighted.
 	{"replay", "Advantage", newReplay},
 	// critic.go: the critic is fitted (reads Return).
 	{"advantage.critic", "", newCriticFit},
-	// session.go, anchor.go, release.go, speculation.go: what is known so far is measured.
+	// session.go, anchor.go, score.go, speculation.go: what is known so far is measured.
 	{"diagnose", "", always((*Session).diagnose)},
 	{"behaviour.parts", "", newParts},
 	{"routing.released", "", newRelease},

@@ -152,7 +152,7 @@ func (t *teacher) observe(s *Session) {
 	s.log("opd/overlap", overlap/per)
 }
 
-// newTeacherAdvantage makes the stage that puts the teacher's word in the place of the
+// newTeacherAdvantage makes the stage that puts the teacher signal in the place of the
 // advantages of guided tokens.
 func newTeacherAdvantage(s *Session) (stage, error) {
 	if o := s.recipe.Distillation; o == nil || o.Advantage == recipe.DistilNone {
@@ -163,15 +163,15 @@ func newTeacherAdvantage(s *Session) (stage, error) {
 
 // distill replaces the advantages of guided tokens by log p_teacher - log p_old,
 // normalised as the recipe says, and logs how much either kind weighs, and how many
-// guided tokens the normalisation turned against the teacher's word.
+// guided tokens the normalisation turned against the teacher signal.
 func (s *Session) distill() error {
 	b := &s.batch
-	word := func(n int) float64 { return b.Teacher.Logp[n] - b.Old.Logp[n] }
+	signal := func(n int) float64 { return b.Teacher.Logp[n] - b.Old.Logp[n] }
 	squares := 0.0
 	for n, guided := range b.Guided {
 		if guided {
-			b.Advantage[n] = word(n)
-			squares += float64(word(n) * word(n))
+			b.Advantage[n] = signal(n)
+			squares += float64(signal(n) * signal(n))
 		}
 	}
 	count := float64(masked.Count(b.Guided))
@@ -196,7 +196,7 @@ func (s *Session) distill() error {
 		case !m:
 		case b.Guided[n]:
 			teacher += math.Abs(b.Advantage[n])
-			if float64(b.Advantage[n]*word(n)) < 0 {
+			if float64(b.Advantage[n]*signal(n)) < 0 {
 				flipped++
 			}
 		default:

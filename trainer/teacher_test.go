@@ -72,7 +72,7 @@ func TestGuided(t *testing.T) {
 	}
 }
 
-// TestGuidance puts the teacher's word in the place of guided advantages and leaves
+// TestGuidance puts the teacher signal in the place of guided advantages and leaves
 // the others: apart it has mean 0 and deviation 1, scaled it keeps every sign, joint it
 // moves the others too.
 func TestGuidance(t *testing.T) {

@@ -12,7 +12,7 @@ type versions struct {
 	oldest int
 }
 
-// start keeps the initial weights and room for maxLag older versions.
+// start keeps the initial weights and memory for maxLag older versions.
 func (v *versions) start(p *model.Params, maxLag int) {
 	v.ring = make([]*model.Params, maxLag+1)
 	v.newest, v.oldest = 0, 0

@@ -114,7 +114,7 @@ func (v *Valuer) spread(b *batch.Batch) {
 	}
 }
 
-// text is the sequence up to the end of a prefix, with room behind it.
+// text is the sequence up to the end of a prefix, and what follows it.
 func (v *Valuer) text(b *batch.Batch, p prefix, behind ...int32) []int32 {
 	prompt := b.Prompt[p.response]
 	from, _ := b.Span(p.response)

@@ -1,7 +1,7 @@
 // Package method describes the methods a recipe can name: policy losses, KL
 // terms, corrections, advantage estimators, reward shapers, schedules, guards.
 //
-// Each room of the trainer keeps one Table, a literal slice in one file, and
+// Each group of methods keeps one Table, a literal slice in one file, and
 // each entry is one small file with a documented parameter struct. The tables
 // are what `simulate methods` lists and what recipes name.
 //
@@ -40,7 +40,7 @@ type Spec struct {
 	Name string `json:"name"`
 	// Aliases are other names in use; recipes accept them.
 	Aliases []string `json:"aliases"`
-	// Group is the room it belongs to: loss, kl, correction, advantage, ...
+	// Group is the group of methods it belongs to: loss, kl, correction, advantage, ...
 	Group string `json:"group"`
 	// Unit is the unit of correction.
 	Unit Unit `json:"unit"`
@@ -116,7 +116,7 @@ type Entry[T any] struct {
 	New func() T
 }
 
-// Table is the registry of one room.
+// Table is the registry of one group of methods.
 type Table[T any] []Entry[T]
 
 // Filled returns the table with what its entries leave out: the group, the unit and the

@@ -8,7 +8,7 @@ import (
 	"driftlab/trainer/method"
 )
 
-// clip stands for a room's interface.
+// clip stands for the interface of a group of methods.
 type clip struct{ Low float64 }
 
 var table = method.Table[*clip]{

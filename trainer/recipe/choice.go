@@ -99,7 +99,7 @@ func (c Choice[T]) entry() method.Entry[T] {
 	return e
 }
 
-// table is the registry of a room.
+// table is the registry of a group of methods.
 func table[T any]() method.Table[T] {
 	var t any
 	switch any((*T)(nil)).(type) {
@@ -185,4 +185,34 @@ func clone(v reflect.Value) reflect.Value {
 		return c
 	}
 	return v
+}
+
+// Guard is a rule that watches the optimiser and steps in. Values that are not
+// finite always stop a run; further guards are named under guards.
+type Guard = guard.Guard
+
+// Reward is the parts a reward is the sum of, in order. In YAML it is a list
+// of methods; one method alone is short for a list of one.
+type Reward []Choice[reward.Shaper]
+
+// New returns a fresh scorer of these parts.
+func (r Reward) New() *reward.Scorer {
+	parts := make([]reward.Shaper, len(r))
+	for i, part := range r {
+		parts[i] = part.New()
+	}
+	return reward.NewScorer(parts...)
+}
+
+// path is the field of the i-th part.
+func (r Reward) path(i int) string { return fmt.Sprintf("reward[%d]", i) }
+
+// read implements reader.
+func (r *Reward) read(d *decoder, n *yaml.Node, path string) {
+	if n.Kind == yaml.SequenceNode {
+		d.list(n, path, reflect.ValueOf(r).Elem())
+		return
+	}
+	*r = make(Reward, 1)
+	(*r)[0].read(d, n, path)
 }

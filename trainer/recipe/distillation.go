@@ -5,8 +5,8 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// Distillation says which responses the teacher guides, and whether its word replaces
-// their advantages. It reads no others: their teacher's log-probs are the learner's
+// Distillation says which responses the teacher guides, and whether the teacher signal
+// replaces their advantages. It reads no others: their teacher's log-probs are the learner's
 // own, so that no method finds a gap there. Source: a practitioner's account of
 // on-policy distillation beside reinforcement learning; KDRL, 2506.08946.
 type Distillation struct {
@@ -39,7 +39,7 @@ const (
 	DistilNone     = "none"
 )
 
-// replaces reports whether the teacher's word becomes an advantage.
+// replaces reports whether the teacher signal replaces advantages.
 func (o *Distillation) replaces() bool { return o != nil && o.Advantage != DistilNone }
 
 // distillation checks what the teacher guides.

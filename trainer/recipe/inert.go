@@ -3,6 +3,7 @@ package recipe
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
@@ -141,4 +142,42 @@ func (r Recipe) sameEngine() bool {
 	return n.Equal(r.Learner.Numerics) && n.BatchInvariant() && n.Attention.PrefillIsDecode() && len(o.Fleet) == 0 && o.Noise.Start == 0 &&
 		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && o.KVScales.Prompts == 0 && o.TopP == 1 && o.TopK == 0 &&
 		r.LearnerTemperature() == o.Temperature && (o.Temperature == 1 || o.LogProbs == ProcessedLogProbs)
+}
+
+// NoEffect is a part of recipes that cannot act, and of which recipes.
+type NoEffect struct {
+	// Where names the recipes, or the points of a sweep by their factors.
+	Where string
+	// Note is Recipe.Inert's: the part, the reason and what to set.
+	Note string
+}
+
+// String is a line.
+func (n NoEffect) String() string { return n.Where + ": " + n.Note }
+
+// NoEffects are the parts of recipes that cannot act, each once with the names of its
+// recipes.
+func NoEffects(recipes ...Recipe) []NoEffect {
+	var list []NoEffect
+	for _, r := range recipes {
+		for _, note := range r.Inert() {
+			at := slices.IndexFunc(list, func(n NoEffect) bool { return n.Note == note })
+			if at < 0 {
+				list = append(list, NoEffect{r.Name, note})
+			} else if !slices.Contains(strings.Split(list[at].Where, ", "), r.Name) {
+				list[at].Where += ", " + r.Name
+			}
+		}
+	}
+	return list
+}
+
+// Cautions lists the parts of a recipe that act in few of its groups, each by its field
+// with the reason and the remedy. Inert lists those that act in none.
+func (r Recipe) Cautions() (notes []string) {
+	if _, ok := r.Advantage.Params.(*advantage.GRPOPassK); ok && len(r.Reward) == 1 && (r.Reward[0].Name == "exact" || r.Reward[0].Name == "pass_at_k") {
+		notes = append(notes, fmt.Sprintf("advantage grpo_passk: only the best response of a group has an advantage, its lead over the second best, and with reward %s two right answers tie: "+
+			"every group with more than one right answer, or none, has advantage 0. Add a graded reward, reward=[%s, length_uniform], or use harder prompts", r.Reward[0].Name, r.Reward[0].Name))
+	}
+	return notes
 }

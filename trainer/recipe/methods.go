@@ -89,7 +89,7 @@ func appendNode(b []byte, n *yaml.Node) []byte {
 // JSON is the recipe as one JSON object with the fields of its YAML, in order.
 func (r Recipe) JSON() []byte { return appendNode(nil, nodeOf(reflect.ValueOf(r), false)) }
 
-// Methods lists every method a recipe can name, room by room in the order a
+// Methods lists every method a recipe can name, group by group in the order a
 // training step meets them.
 func Methods() []Method {
 	var all []Method

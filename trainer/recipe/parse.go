@@ -104,8 +104,8 @@ func (d *decoder) modelConfig(n *yaml.Node, path string, c *model.Config) {
 // allPaths lists the path of every field that no choice of method changes.
 var allPaths = sync.OnceValue(func() []string {
 	var paths []string
-	var walk func(path string, v reflect.Value)
-	walk = func(path string, v reflect.Value) {
+	var visit func(path string, v reflect.Value)
+	visit = func(path string, v reflect.Value) {
 		if path != "" {
 			paths = append(paths, path)
 		}
@@ -114,11 +114,11 @@ var allPaths = sync.OnceValue(func() []string {
 		}
 		if v.Kind() == reflect.Struct {
 			for _, f := range fieldsOf(v) {
-				walk(join(path, f.name), f.value)
+				visit(join(path, f.name), f.value)
 			}
 		}
 	}
-	walk("", reflect.ValueOf(Default()))
+	visit("", reflect.ValueOf(Default()))
 	return paths
 })
 

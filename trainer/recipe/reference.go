@@ -66,7 +66,7 @@ func readReference() []FieldReference {
 	r.read(model.ConfigSource())
 	r.read(schedule.CostsSource())
 	r.read(schedule.ReplaySource())
-	r.walk("", reflect.ValueOf(Default()))
+	r.list("", reflect.ValueOf(Default()))
 	return r.fields
 }
 
@@ -104,8 +104,8 @@ func (r *reference) read(text string) {
 	}
 }
 
-// walk lists the fields of a struct.
-func (r *reference) walk(path string, v reflect.Value) {
+// list lists the fields of a struct.
+func (r *reference) list(path string, v reflect.Value) {
 	t := v.Type()
 	r.seen[t] = true
 	for i := range t.NumField() {
@@ -142,7 +142,7 @@ func (r *reference) walk(path string, v reflect.Value) {
 		}
 		r.fields = append(r.fields, FieldReference{at, shown, doc})
 		if !r.seen[section.Type()] {
-			r.walk(at, section)
+			r.list(at, section)
 		}
 	}
 }

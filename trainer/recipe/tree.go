@@ -144,7 +144,7 @@ func find(n *yaml.Node, name string) *yaml.Node {
 // found later, in the decoded value, can still name its line.
 type index map[string]*yaml.Node
 
-// indexOf walks the tree.
+// indexOf indexes a whole tree.
 func indexOf(d *document) index {
 	ix := index{}
 	ix.add("", d.root)

@@ -97,7 +97,7 @@ type Graded struct {
 	StepReward []float64
 	// Value is the critic's value before each token, for generalised advantages.
 	Value []float64
-	// Guided marks the tokens on which a teacher's word counts; nil means all.
+	// Guided marks the tokens on which the teacher signal counts; nil means all.
 	Guided []bool
 	// Return is the estimator's target for the critic: the discounted reward to
 	// come, where the estimator computes one.

@@ -11,7 +11,7 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// Case is one call of a peer's function.
+// Case is one call of a function of a reference implementation.
 type Case struct {
 	// File is the path below the golden folder, with slashes: "verl/agg_loss.json".
 	File string
@@ -22,14 +22,14 @@ type Case struct {
 	// Params and Inputs are the arguments of the call.
 	Params, Inputs Values
 	// Outputs is what it returned, with the float64 recomputation of those
-	// outputs that the peer's code rounds to float32.
+	// outputs that the reference's code rounds to float32.
 	Outputs Values
 }
 
 // Folder returns the code base, the first part of File.
 func (c *Case) Folder() string { return filepath.Dir(c.File) }
 
-// Raised reports that the peer's call ended in an error.
+// Raised reports that the reference's call ended in an error.
 func (c *Case) Raised() bool { _, ok := c.Outputs["error"]; return ok }
 
 // String returns file and name.

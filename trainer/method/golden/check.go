@@ -98,7 +98,7 @@ func (k *Check) Metric(output, name string, got float64) {
 }
 
 // MetricMean compares the mean of the list under name within the object
-// output, which the peer logs entry by entry.
+// output, which the reference logs entry by entry.
 func (k *Check) MetricMean(output, name string, got float64) {
 	list := k.c.Outputs.Sub(output)
 	output += "/" + name
@@ -119,7 +119,7 @@ func (k *Check) MetricVector(output, name string, got []float64) {
 }
 
 // Vector compares the numbers under output in row-major order, whatever their
-// nesting; null is none, as where a peer had nothing to draw from.
+// nesting; null is none, as where a reference implementation had nothing to draw from.
 func (k *Check) Vector(output string, got []float64) {
 	k.hold(output, func() { k.vector(output, got, k.c.Outputs.FlatOr(output)) })
 }
@@ -143,7 +143,7 @@ func (k *Check) Equal(output string, got any) {
 	}
 }
 
-// Error asserts that the peer's call raised an error, as ours did; the kinds
+// Error asserts that the reference's call raised an error, as ours did; the kinds
 // and texts of two languages cannot be compared.
 func (k *Check) Error(err error) {
 	k.claim("error")

@@ -199,7 +199,7 @@ func TestListingsThatExcuseNothing(t *testing.T) {
 }
 
 // A comparison with a listed output never fails and is always counted; null
-// where a peer drew nothing equals an empty list.
+// where a reference implementation drew nothing equals an empty list.
 func TestListedOutputsAreCompared(t *testing.T) {
 	c := &Case{File: "slime/mis_weights.json", Outputs: Values{"metrics_mean": map[string]any{"rs_a": 1.0, "rs_b": 2.0}, "drawn": nil}}
 	k := &Check{c: c, seen: map[string]bool{}, listings: listings, tally: tally{}}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Matcher holds the cases of one function of a peer against our code. The
+// Matcher holds the cases of one function of a reference implementation against our code. The
 // first matcher that covers a case gets it.
 type Matcher struct {
 	// File is a path.Match pattern over Case.File.

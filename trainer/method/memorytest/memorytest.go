@@ -1,7 +1,7 @@
 // Package memorytest holds methods against their Memory: what a method does must
 // follow from its parameters, its state and the batch, and nothing else.
 //
-// What it is not: it knows no method. Each room's tests say how theirs is used.
+// What it is not: it knows no method. The tests of each group of methods say how theirs are used.
 package memorytest
 
 import (

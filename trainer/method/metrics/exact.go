@@ -9,7 +9,7 @@ import (
 )
 
 // compareDistributions fills exact KL and total variation from DistRoll and
-// DistOld, if both are recorded; all is room for a value of each token.
+// DistOld, if both are recorded; all is memory for a value of each token.
 func (g *Gap) compareDistributions(b *batch.Batch, all []float64) {
 	if b.Vocab == 0 || b.Require(batch.DistRoll, batch.DistOld) != nil {
 		return
@@ -30,7 +30,7 @@ func (g *Gap) compareDistributions(b *batch.Batch, all []float64) {
 	g.ExactTV /= float64(g.Tokens)
 }
 
-// compareTails fills Chi2Tail; all is room for a value of each token.
+// compareTails fills Chi2Tail; all is memory for a value of each token.
 func (g *Gap) compareTails(b *batch.Batch, all []float64) {
 	for n, counts := range b.Mask {
 		if counts {

@@ -91,8 +91,8 @@ type Gap struct {
 	RestK3          float64 `json:"rest_k3"`
 }
 
-// room is for what a percentile sorts: a value of each token.
-var room = sync.Pool{New: func() any { return new([]float64) }}
+// scratch is the memory in which a percentile sorts a value of each token.
+var scratch = sync.Pool{New: func() any { return new([]float64) }}
 
 // Compare measures the gap of LogpOld to LogpRoll. It panics if either column
 // is missing; routes and distributions are optional.
@@ -107,8 +107,8 @@ func Compare(b *batch.Batch) Gap {
 	}
 	g := t.Gap()
 	if g.Tokens > 0 {
-		all := room.Get().(*[]float64)
-		defer room.Put(all)
+		all := scratch.Get().(*[]float64)
+		defer scratch.Put(all)
 		*all = slices.Grow((*all)[:0], g.Tokens)
 		g.compareTails(b, *all)
 		g.compareDistributions(b, *all)

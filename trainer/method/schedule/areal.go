@@ -31,7 +31,7 @@ func (p *AReaL) Traits() Traits {
 func (p *AReaL) Admit(v View) int {
 	concurrent := p.Concurrent
 	if concurrent == 0 {
-		concurrent = v.room()
+		concurrent = v.capacity()
 	}
 	return min(concurrent-v.Running, (p.Eta+v.Version+1)*v.Batch-v.kept())
 }

@@ -1,11 +1,6 @@
 package schedule
 
-import (
-	"cmp"
-	"slices"
-
-	"driftlab/trainer/method"
-)
+import "driftlab/trainer/method"
 
 // Echo2 serves a learner by remote workers, which weights reach late: worker i runs
 // version V(t - delay_i). A sample that is too old comes again from its prompt. The paper
@@ -31,30 +26,6 @@ func (p *Echo2) Verdict(v View, s *Sample) Fate {
 		return Requeue
 	}
 	return Take
-}
-
-// offer is a remote worker that can be had.
-type offer struct {
-	// Price is what it costs per tick, Ticks what it takes per sample.
-	Price, Ticks int
-}
-
-// provision returns the cheapest set of workers, by their price per sample, with
-// which the learner never waits: broadcast and a batch of rollouts fit into
-// staleness steps of training. It reports false if all are not enough.
-func provision(offers []offer, batch, broadcast, train, staleness int) ([]offer, bool) {
-	const unit = 1_000_000_000 // of rate: samples per so many ticks
-	cheapest := slices.SortedStableFunc(slices.Values(offers), func(a, b offer) int {
-		return cmp.Compare(a.Price*a.Ticks, b.Price*b.Ticks)
-	})
-	left := staleness*train - broadcast
-	rate := 0
-	for i, o := range cheapest {
-		if rate += unit / o.Ticks; batch*unit <= left*rate {
-			return cheapest[:i+1], true
-		}
-	}
-	return cheapest, false
 }
 
 var echo2Spec = method.Spec{

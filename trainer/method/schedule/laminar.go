@@ -27,7 +27,7 @@ func (p *Laminar) Traits() Traits {
 
 // Admit keeps all slots busy, unless two batches wait.
 func (*Laminar) Admit(v View) int {
-	return min(v.room()-v.Running, v.room()+2*v.Batch-v.Running-len(v.Done))
+	return min(v.capacity()-v.Running, v.capacity()+2*v.Batch-v.Running-len(v.Done))
 }
 
 // Place frees what workers it can, then gives waiting requests to the emptiest.

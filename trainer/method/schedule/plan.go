@@ -145,17 +145,17 @@ func (p *plan) queue() []Move {
 }
 
 // vacate moves the requests of one worker to others of its version, the fullest
-// that has room first; it reports false, and moves nothing, if they do not fit.
+// that has a free slot first; it reports false, and moves nothing, if they do not fit.
 func (p *plan) vacate(w *Worker, fits func(to *Worker) bool) bool {
 	var hosts []*Worker
-	room := 0
+	free := 0
 	for _, x := range p.view.Workers {
 		if x != w && x.Version == w.Version && p.load(x) > 0 && p.free(x) > 0 && fits(x) {
 			hosts = append(hosts, x)
-			room += p.free(x)
+			free += p.free(x)
 		}
 	}
-	if room < len(w.Active) {
+	if free < len(w.Active) {
 		return false
 	}
 	slices.SortStableFunc(hosts, func(a, b *Worker) int {

@@ -22,7 +22,7 @@ func (p *PrimeRL) Traits() Traits {
 func (p *PrimeRL) Admit(v View) int {
 	concurrent := p.Concurrent
 	if concurrent == 0 {
-		concurrent = v.room()
+		concurrent = v.capacity()
 	}
 	if len(v.Done) >= (p.MaxOffPolicy+1)*v.Batch {
 		return 0

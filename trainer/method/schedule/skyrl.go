@@ -23,7 +23,7 @@ func (p *SkyRL) Traits() Traits {
 func (p *SkyRL) Admit(v View) int {
 	concurrent := p.Workers
 	if concurrent == 0 {
-		concurrent = v.room()
+		concurrent = v.capacity()
 	}
 	concurrent = min(max(concurrent, v.Batch), v.Batch*(p.Staleness+1))
 	step := v.Version + 1

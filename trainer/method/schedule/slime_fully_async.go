@@ -28,7 +28,7 @@ func (p *SlimeFullyAsync) Admit(v View) int {
 // batch is the least.
 func pooled(v View, pool int) int {
 	if pool == 0 {
-		pool = v.room()
+		pool = v.capacity()
 	}
 	return max(pool, v.Batch)
 }

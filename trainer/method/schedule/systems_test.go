@@ -239,7 +239,7 @@ func TestPartialRolloutsLoseNothing(t *testing.T) {
 }
 
 // 2.10: with equal lengths the learner never waits if the inequality holds, and
-// waits the less the greater S; the cheapest offers that are enough are taken.
+// waits the less the greater S.
 func TestEcho2(t *testing.T) {
 	last := -1
 	for s := 1; s <= 5; s++ {
@@ -257,16 +257,6 @@ func TestEcho2(t *testing.T) {
 			t.Errorf("S = %d: idle %d, before %d", s, idle, last)
 		}
 		last = idle
-	}
-	offers := []offer{{Price: 3, Ticks: 100}, {Price: 1, Ticks: 200}, {Price: 1, Ticks: 400}, {Price: 5, Ticks: 50}}
-	for _, c := range []struct{ staleness, want int }{{1, 2}, {2, 2}, {4, 1}} {
-		got, ok := provision(offers, 4, 20, 220, c.staleness)
-		if !ok || len(got) != c.want || got[0] != offers[1] {
-			t.Errorf("S = %d: %v, %v", c.staleness, got, ok)
-		}
-	}
-	if _, ok := provision(offers, 400, 20, 220, 1); ok {
-		t.Error("four workers make 400 samples in 200 ticks")
 	}
 }
 

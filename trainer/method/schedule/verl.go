@@ -57,7 +57,7 @@ func (p *Verl) Admit(v View) int {
 	}
 	limit := p.Limit(v.Batch)
 	const perServer = 16
-	concurrent := min(v.room(), perServer*len(v.Workers), limit)
+	concurrent := min(v.capacity(), perServer*len(v.Workers), limit)
 	return min(limit-(v.kept()-v.TrainedBefore), limit-len(v.Done), concurrent-v.Running)
 }
 

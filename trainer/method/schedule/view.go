@@ -46,8 +46,8 @@ type View struct {
 	Costs Costs
 }
 
-// room is the number of whole samples that the slots can hold.
-func (v View) room() int { return max(1, v.Slots/v.Group) }
+// capacity is the number of whole samples that the slots can hold.
+func (v View) capacity() int { return max(1, v.Slots/v.Group) }
 
 // kept is the number of samples ever submitted and not refused.
 func (v View) kept() int { return v.Accepted + v.Running }

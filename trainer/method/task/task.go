@@ -75,7 +75,7 @@ type Step struct {
 // the first token that breaks the form.
 func (v *Verdict) Steps() []Step { return v.steps[:v.count] }
 
-// add keeps a step if there is room.
+// add keeps a step unless there are MaxSteps already.
 func (v *Verdict) add(s Step) {
 	if v.count < MaxSteps {
 		v.steps[v.count] = s

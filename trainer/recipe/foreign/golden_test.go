@@ -12,7 +12,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// peer is how the parameters of a peer's function stand in its configuration.
+// peer is how the parameters of a reference's function stand in its configuration.
 type peer struct {
 	file, framework string
 	wrap            func(c *golden.Case) map[string]any
@@ -93,8 +93,8 @@ var peers = []peer{
 	}},
 }
 
-// TestConfigurationToRecipeToWeights takes the parameters of every peer's cases for its
-// configuration: read, made a recipe and applied, they must give the peer's weights
+// TestConfigurationToRecipeToWeights takes the parameters of every reference's cases for its
+// configuration: read, made a recipe and applied, they must give the reference's weights
 // and mask.
 func TestConfigurationToRecipeToWeights(t *testing.T) {
 	cases, err := golden.Load()
@@ -169,7 +169,7 @@ func (p peer) hold(t *testing.T, c *golden.Case) {
 	p.compare(t, c, b)
 }
 
-// compare holds weights and mask to the peer's, on the tokens that both train.
+// compare holds weights and mask to the reference's, on the tokens that both train.
 func (p peer) compare(t *testing.T, c *golden.Case, b *batch.Batch) {
 	t.Helper()
 	want := func(output string) []float64 {
@@ -199,7 +199,7 @@ func (p peer) compare(t *testing.T, c *golden.Case, b *batch.Batch) {
 		}
 		kept := b.LossMask[n] && (b.Gate == nil || b.Gate[n])
 		if mask != nil && kept != (mask[n] != 0) {
-			t.Errorf("%v: token %d: kept %v, the peer %v", c, n, kept, mask[n])
+			t.Errorf("%v: token %d: kept %v, the reference %v", c, n, kept, mask[n])
 			return
 		}
 		w := 1.0
@@ -207,7 +207,7 @@ func (p peer) compare(t *testing.T, c *golden.Case, b *batch.Batch) {
 			w = b.Weight[n]
 		}
 		if kept && weights != nil && !golden.Close(w, weights[n], 0) {
-			t.Errorf("%v: token %d: weight %v, the peer %v", c, n, w, weights[n])
+			t.Errorf("%v: token %d: weight %v, the reference %v", c, n, w, weights[n])
 			return
 		}
 	}

@@ -65,14 +65,8 @@ func (l Law) Refused(seed uint64, sample int) bool {
 	return l.Refuse > 0 && int(stream.New(seed+1, stream.Lengths, sample).Uint64()>>32)*100>>32 < l.Refuse
 }
 
-// Length is that of one response to the prompt with that number. It depends on
-// nothing else, so that every policy has the same work.
-func (l Law) Length(seed uint64, prompt, response int) int {
-	turns := l.turns(nil, seed, prompt, response)
-	return turns[len(turns)-1]
-}
-
-// turns appends the numbers of tokens behind which each turn of that response ends.
+// turns appends the numbers of tokens behind which each turn of that response to the prompt
+// with that number ends. They depend on nothing else, so that every policy has the same work.
 func (l Law) turns(ends []int, seed uint64, prompt, response int) []int {
 	ofPrompt := stream.New(seed, stream.Lengths, 2*prompt)
 	own := stream.New(stream.ID(stream.Lengths, 2*prompt+1)^seed, stream.Lengths, response)
