@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"bytes"
+	"flag"
 	"reflect"
 	"slices"
 	"testing"
@@ -11,8 +12,10 @@ import (
 	"driftlab/trainer/trainertest"
 )
 
-// onClock are the systems of the registry that a recipe runs on a clock; a few of
-// them, with each way to continue, in a hurry.
+var exhaustive = flag.Bool("exhaustive", false, "every system on a clock, as in nightly tests, in place of one of each kind")
+
+// onClock are the systems of the registry that a recipe runs on a clock; unless the test is
+// exhaustive a few of them, with each way to continue.
 func onClock(t *testing.T) (names []string) {
 	t.Helper()
 	for _, e := range schedule.Systems {
@@ -20,7 +23,7 @@ func onClock(t *testing.T) (names []string) {
 			names = append(names, e.Name)
 		}
 	}
-	if testing.Short() {
+	if !*exhaustive {
 		return []string{"areal", "skyrl", "dora", "copris", "slime_fully_async", "stream"}
 	}
 	return names

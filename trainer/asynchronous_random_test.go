@@ -74,9 +74,9 @@ func varied(r *rand.Rand, name string) string {
 // with those weights does too, whatever is replayed of the routes. What is trained is what the core counts, once, and
 // what is not trained is under way or counted as dropped.
 func TestAnyCluster(t *testing.T) {
-	seeds := uint64(12)
-	if testing.Short() {
-		seeds = 2
+	seeds := uint64(2)
+	if *exhaustive {
+		seeds = 12
 	}
 	for _, name := range onClock(t) {
 		t.Run(name, func(t *testing.T) {
@@ -133,10 +133,10 @@ func TestAnyCluster(t *testing.T) {
 			t.Logf("%d tokens, %d old, %d stale, %d of those with another law; %d responses of several versions", tokens, old, stale, apart, mixed)
 			e, _ := schedule.Systems.Lookup(name)
 			how := schedule.Continues(e.New())
-			if keeps := how == schedule.KeepStale; stale > 0 && !keeps || !testing.Short() && keeps && apart == 0 {
+			if keeps := how == schedule.KeepStale; stale > 0 && !keeps || *exhaustive && keeps && apart == 0 {
 				t.Errorf("%d tokens saw keys of older weights", stale)
 			}
-			if stays := how < 0 || how == schedule.Restart; mixed > 0 && stays && !varies(name) || !testing.Short() && mixed == 0 && !stays {
+			if stays := how < 0 || how == schedule.Restart; mixed > 0 && stays && !varies(name) || *exhaustive && mixed == 0 && !stays {
 				t.Errorf("%d responses of several versions", mixed)
 			}
 		})

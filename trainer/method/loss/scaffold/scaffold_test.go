@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,11 @@ import (
 
 	"driftlab/trainer/method/loss"
 )
+
+var exhaustive = flag.Bool("exhaustive", false, "all tests of the losses and a training step with the new one, as in nightly tests")
+
+// judges are the tests of the losses that judge every entry of the registry.
+const judges = "TestSpecsComplete|TestWorkedExamples|TestGradientOfEveryLoss|TestDocumentedFormulas|TestNeedsAreComplete|TestDependsOnIsDeclared|TestMemory"
 
 // overlay writes the files beside the clone and returns what makes the go
 // command see them in it.
@@ -49,7 +55,8 @@ func goCommand(t *testing.T, root string, args ...string) string {
 
 // TestReadme follows the README's section to the letter: its first block of Go is
 // the whole file, its second the line of the registry. They must be what is
-// written for that name, compile, pass every test of the losses, and be known.
+// written for that name, compile, and pass the tests that judge every loss of the registry;
+// exhaustively all tests of the losses, and a run with it trains.
 func TestReadme(t *testing.T) {
 	root, err := Root(".")
 	if err != nil {
@@ -86,10 +93,11 @@ func TestReadme(t *testing.T) {
 		t.Errorf("the README's line of the registry is not %q", Line("tanh_pg"))
 	}
 	o := overlay(t, root, []File{{folder + "/tanh_pg.go", blocks[0]}, files[1]})
-	goCommand(t, root, "test", "-overlay", o, "./trainer/method/loss")
-	if testing.Short() {
+	if !*exhaustive {
+		goCommand(t, root, "test", "-overlay", o, "-run", judges, "./trainer/method/loss")
 		return
 	}
+	goCommand(t, root, "test", "-overlay", o, "./trainer/method/loss")
 	out := goCommand(t, root, "run", "-overlay", o, "./cmd/simulate", "train", "-q", "--set", "loss={name: tanh_pg, scale: 2}",
 		"--set", "steps=1", "--set", "rollout.prompts=2", "--set", "rollout.group=2", "--set", "eval.prompts=2", "--out", t.TempDir())
 	if !strings.Contains(out, "finished after 1 step") {
@@ -120,7 +128,7 @@ func TestOtherNames(t *testing.T) {
 		if got, want := strings.Count(table[:after], "\n\t{Spec:")+1, slices.Index(names, name); got-1 != want {
 			t.Errorf("%s: line %d of the registry, want %d", name, got-1, want)
 		}
-		if name == "zz_top" && !testing.Short() {
+		if name == "zz_top" && *exhaustive {
 			goCommand(t, root, "test", "-overlay", overlay(t, root, files), "-run", "TestSpecsComplete|TestWorkedExamples", "./trainer/method/loss")
 		}
 	}
