@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"driftlab/model/safetensors"
+	"driftlab/results/record/atomicfile"
 )
 
 // Names of the files of a checkpoint folder.
@@ -125,7 +126,7 @@ func replaceFiles(dir string, files []file) error {
 	vocab := false
 	for _, f := range files {
 		vocab = vocab || f.name == vocabFile
-		if err := replaceFile(dir, f); err != nil {
+		if err := atomicfile.Bytes(filepath.Join(dir, f.name), f.data); err != nil {
 			return unusable(dir, "writing %s: %w", f.name, err)
 		}
 	}
@@ -135,24 +136,4 @@ func replaceFiles(dir string, files []file) error {
 		}
 	}
 	return nil
-}
-
-// replaceFile writes a temporary file beside the target, flushes it to the disk
-// and renames it; on failure nothing is left behind.
-func replaceFile(dir string, f file) (err error) {
-	t, err := os.CreateTemp(dir, "."+f.name+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(t.Name())
-		}
-	}()
-	_, err = t.Write(f.data)
-	err = errors.Join(err, t.Chmod(0o644), t.Sync(), t.Close())
-	if err != nil {
-		return oneLine(err)
-	}
-	return os.Rename(t.Name(), filepath.Join(dir, f.name))
 }

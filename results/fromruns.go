@@ -223,18 +223,10 @@ func rerun(g RunGroup) Rerun {
 		if i > 0 {
 			a.Command += "\n"
 		}
-		a.Command += fmt.Sprintf("simulate train %s --seed %d", quoted(filepath.ToSlash(filepath.Join(g.Runs[0].Dir, record.RecipeFile))), r.Seed)
+		a.Command += fmt.Sprintf("simulate train %s --seed %d", record.ShellWord(filepath.ToSlash(filepath.Join(g.Runs[0].Dir, record.RecipeFile))), r.Seed)
 	}
 	if len(g.Runs) > 0 {
 		a.Recipe = string(g.Runs[0].Recipe)
 	}
 	return a
-}
-
-// quoted is the path as a shell takes it.
-func quoted(path string) string {
-	if strings.ContainsAny(path, " '\"$&;()*?<>|`!#\\") {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return path
 }

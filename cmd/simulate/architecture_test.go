@@ -34,11 +34,11 @@ const (
 // layers is the architecture, lowest first. Each package of the repository occurs once.
 var layers = []layer{
 	// Numbers and what holds them.
-	{"precision/elementary precision moe engine/column model/safetensors", ""},
+	{"precision/elementary precision moe engine/column model/safetensors results/record/atomicfile", ""},
 	{"results/stats results/stats/passk", "precision/elementary"},
-	{"results/record", numbers},
+	{"results/record", "results/record/atomicfile " + numbers},
 	{"results/figure", "results/record " + numbers},
-	{"model", "model/safetensors"},
+	{"model", "model/safetensors results/record/atomicfile"},
 
 	// The two engines, which do not know each other.
 	{"engine/kernel engine/kernel/gen", "precision"},
@@ -101,7 +101,7 @@ const onlyTests = "engine/enginetest trainer/trainertest trainer/method/golden t
 type capability struct{ what, uses, packages string }
 
 var capabilities = []capability{
-	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/claims/reproduce experiments/run experiments/sweep model results/record trainer/recipe trainer/method/golden trainer/method/loss/scaffold"},
+	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/claims/reproduce experiments/run experiments/sweep model results/record results/record/atomicfile trainer/recipe trainer/method/golden trainer/method/loss/scaffold"},
 	{"system calls", "syscall golang.org/x/sys/unix golang.org/x/sys/windows", "cmd/... results/record"},
 	{"processes and the network", "os/exec os/signal net/...", "cmd/..."},
 	{"the clock", "time.Now time.Since time.Until time.Sleep time.After time.AfterFunc time.Tick time.NewTimer time.NewTicker", "cmd/..."},

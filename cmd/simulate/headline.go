@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"driftlab/experiments"
 	"driftlab/experiments/measure"
@@ -146,26 +145,16 @@ func (c *headlineCmd) Run(a *app) error {
 // more methods under more stressors.
 func (c *headlineCmd) next(result *experiments.HeadlineResult, dir string) string {
 	if result.NextSeeds() == 0 {
-		return "simulate sweep quick --out " + shellWord(filepath.Join("runs", "table", "quick")) + "    # twenty methods under these stressors and more; then simulate table runs/table"
+		return "simulate sweep quick --out " + record.ShellWord(filepath.Join("runs", "table", "quick")) + "    # twenty methods under these stressors and more; then simulate table runs/table"
 	}
 	words := fmt.Sprintf("simulate --seeds %d", result.NextSeeds())
 	if len(c.Arms) > 0 {
-		words += " --arms " + shellWord(strings.Join(c.Arms, ","))
+		words += " --arms " + record.ShellWord(strings.Join(c.Arms, ","))
 	}
 	for _, set := range c.sets() {
-		words += " --set " + shellWord(set)
+		words += " --set " + record.ShellWord(set)
 	}
-	return words + " --out " + shellWord(dir) + "    # makes the seeds that are missing, and keeps these"
-}
-
-// shellWord is a word as shells read it.
-func shellWord(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("=.,/_-+:@%", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return words + " --out " + record.ShellWord(dir) + "    # makes the seeds that are missing, and keeps these"
 }
 
 // write puts the tables and the figures beside the picture.

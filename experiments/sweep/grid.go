@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
 
@@ -176,17 +177,9 @@ func placed(err error, factors []Factor, at []int) error {
 // command runs a point alone, but for its seed.
 func command(base string, changes []recipe.Change) string {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "simulate train %s", shell(base))
+	fmt.Fprintf(&b, "simulate train %s", record.ShellWord(base))
 	for _, c := range changes {
-		fmt.Fprintf(&b, " --set %s", shell(c.String()))
+		fmt.Fprintf(&b, " --set %s", record.ShellWord(c.String()))
 	}
 	return b.String()
-}
-
-// shell is a word as a shell takes it.
-func shell(word string) string {
-	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=:+-@%") == "" && word != "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

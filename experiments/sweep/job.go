@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"driftlab/results/record"
 	"embed"
 	"fmt"
 	"io"
@@ -80,18 +81,18 @@ func (j Job) Last() int { return j.Parts - 1 }
 func (j Job) Words() string {
 	words := make([]string, len(j.Args))
 	for i, arg := range j.Args {
-		words[i] = shell(arg)
+		words[i] = record.ShellWord(arg)
 	}
 	return strings.Join(words, " ")
 }
 
 // Merge is the command that puts the parts together.
-func (j Job) Merge() string { return "simulate sweep merge " + shell(j.Out) }
+func (j Job) Merge() string { return "simulate sweep merge " + record.ShellWord(j.Out) }
 
 // Write prints the job file for a cluster: slurm or kubernetes.
 func (j Job) Write(w io.Writer, cluster string) error {
 	file := map[string]string{"slurm": "slurm.sh", "kubernetes": "kubernetes.yaml"}[cluster]
-	t, err := template.New("").Funcs(template.FuncMap{"shell": shell, "quote": strconv.Quote, "list": yamlList}).ParseFS(jobFiles, "jobs/"+file)
+	t, err := template.New("").Funcs(template.FuncMap{"shell": record.ShellWord, "quote": strconv.Quote, "list": yamlList}).ParseFS(jobFiles, "jobs/"+file)
 	if err != nil {
 		return err
 	}

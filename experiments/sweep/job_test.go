@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"driftlab/results/record"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ func TestJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"#!/bin/sh\n", "\n#SBATCH --array=0-11\n#SBATCH --partition=cpu\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=2\n#SBATCH --mem=3G\n#SBATCH --time=1-0\n",
-		`simulate sweep 'my sweeps/Screen_2.yaml' --set 'loss={name: gspo}' --out 'runs/it'\''s' --shard "$SLURM_ARRAY_TASK_ID/12"`, "--wrap " + shell(j.Merge()) + "\n"} {
+		`simulate sweep 'my sweeps/Screen_2.yaml' --set 'loss={name: gspo}' --out 'runs/it'\''s' --shard "$SLURM_ARRAY_TASK_ID/12"`, "--wrap " + record.ShellWord(j.Merge()) + "\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

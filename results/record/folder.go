@@ -1,6 +1,7 @@
 package record
 
 import (
+	"driftlab/results/record/atomicfile"
 	"errors"
 	"io"
 	"io/fs"
@@ -87,41 +88,9 @@ func cause(err error) error {
 // makeFolder creates dir and its parents.
 func makeFolder(dir string) error { return folderError(dir, os.MkdirAll(dir, 0o777)) }
 
-// writeAtomic puts data at path so that a reader, or a later run after a
-// crash, sees either nothing, the old file, or all of the new one.
+// writeAtomic puts data at path, whole or not at all.
 func writeAtomic(path string, data []byte) error {
-	return writeWhole(path, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
-// writeWhole is writeAtomic for what need not be in memory at once.
-func writeWhole(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return folderError(path, err)
-	}
-	// CreateTemp makes the file private; a result is meant to be shared.
-	err = f.Chmod(0o644)
-	if err == nil {
-		err = write(f)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return folderError(path, err)
-	}
-	syncFolder(filepath.Dir(path))
-	return nil
+	return folderError(path, atomicfile.Bytes(path, data))
 }
 
 // WriteFile puts data into a file of a run directory, whole or not at all.
@@ -131,7 +100,8 @@ func WriteFile(dir, name string, data []byte) error {
 
 // WriteWhole is WriteFile for data that need not be in memory at once.
 func WriteWhole(dir, name string, write func(io.Writer) error) error {
-	return writeWhole(filepath.Join(dir, name), write)
+	path := filepath.Join(dir, name)
+	return folderError(path, atomicfile.Write(path, write))
 }
 
 // WriteNew puts data, whole or not at all, into a file that the user named directly; its folder
@@ -140,14 +110,5 @@ func WriteNew(path string, data []byte) error {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return fileError(path, err)
 	}
-	return fileError(path, writeAtomic(path, data))
-}
-
-// syncFolder makes a rename durable. Some file systems refuse; that costs
-// durability after a power cut, not correctness, so the error is dropped.
-func syncFolder(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
+	return fileError(path, atomicfile.Bytes(path, data))
 }

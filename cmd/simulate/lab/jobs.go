@@ -78,10 +78,7 @@ func (j *job) train(ctx context.Context, r recipe.Recipe, m message) error {
 func command(do string, m message) string {
 	words := []string{"simulate", do, m.Recipe}
 	for _, s := range m.Set {
-		if strings.ContainsAny(s, " {}[]\"*$") {
-			s = "'" + s + "'"
-		}
-		words = append(words, "--set", s)
+		words = append(words, "--set", record.ShellWord(s))
 	}
 	return strings.Join(words, " ")
 }
