@@ -195,30 +195,27 @@ func cut(c *golden.Case, key string) []float64 {
 func matchSlime(c *golden.Case, k *golden.Check) {
 	v := c.Params
 	p := &Pipeline{BatchNormalize: v.Bool("tis_batch_normalize")}
-	high := v.Float("tis_upper_bound")
-	low := v.FloatOr("tis_lower_bound", 1/high)
-	floor, top := 0.0, high
-	switch v.String("tis_mode") {
-	case "clip":
-		floor = low
-	case "mask":
-		top = math.Inf(1)
-		p.Masks = append(p.Masks, slimeRule(v.String("tis_level"), low, high))
-	}
-	switch v.String("tis_level") {
+	m := golden.ReadSlimeMIS(v)
+	switch m.Level {
 	case "token":
-		p.Weights = &TokenTIS{Cap: top, Floor: floor}
+		p.Weights = &TokenTIS{Cap: m.Cap, Floor: m.Floor}
 	case "sequence":
-		p.Weights = &SequenceTIS{Cap: top, Floor: floor}
+		p.Weights = &SequenceTIS{Cap: m.Cap, Floor: m.Floor}
 	case "geometric":
-		p.Weights = &GeometricTIS{Cap: top, Floor: floor}
+		p.Weights = &GeometricTIS{Cap: m.Cap, Floor: m.Floor}
 	}
-	if v.Bool("use_rs") {
-		high := v.FloatOr("rs_upper_bound", high)
-		p.Masks = append(p.Masks, slimeRule(v.String("rs_level"), v.FloatOr("rs_lower_bound", v.FloatOr("tis_lower_bound", 1/high)), high))
-		if v.Has("rs_veto_threshold") {
-			p.Masks = append(p.Masks, &Veto{Threshold: v.Float("rs_veto_threshold")})
+	for _, r := range m.Ranges {
+		switch r.Level {
+		case "token":
+			p.Masks = append(p.Masks, &TokenMask{Low: r.Low, High: r.High})
+		case "sequence":
+			p.Masks = append(p.Masks, &SequenceMask{Low: r.Low, High: r.High})
+		default:
+			p.Masks = append(p.Masks, &Geometric{Low: r.Low, High: r.High})
 		}
+	}
+	if m.Veto > 0 {
+		p.Masks = append(p.Masks, &Veto{Threshold: m.Veto})
 	}
 	b := ragged(c, "mask")
 	b.LogpRoll, b.Anchor = cut(c, "rollout_logp"), cut(c, "train_logp")
@@ -234,7 +231,7 @@ func matchSlime(c *golden.Case, k *golden.Check) {
 		k.Vector("weights", masking(c, "weights", b.Mask, b.Weight))
 	}
 	k.Mask("modified_mask", b.LossMask)
-	matchSlimeFigures(c, k, p, b, low, high)
+	matchSlimeFigures(c, k, p, b, m.Low, m.High)
 }
 
 // matchSlimeFigures compares the figures slime logs with those of the same
@@ -301,17 +298,6 @@ func matchSlimeFigures(c *golden.Case, k *golden.Check, p *Pipeline, b *batch.Ba
 func slimeNorm(b *batch.Batch) float64 {
 	n := float64(masked.Count(b.Mask))
 	return (n + masked.Epsilon) / max(n, 1)
-}
-
-// slimeRule is a range test at one of slime's levels.
-func slimeRule(level string, low, high float64) Masking {
-	switch level {
-	case "token":
-		return &TokenMask{Low: low, High: high}
-	case "sequence":
-		return &SequenceMask{Low: low, High: high}
-	}
-	return &Geometric{Low: low, High: high}
 }
 
 func matchSlimeOPSM(c *golden.Case, k *golden.Check) {

@@ -125,41 +125,29 @@ func slimePipeline(v golden.Values) *correction.Pipeline {
 
 // slimeMIS reads slime's custom truncation and rejection.
 func slimeMIS(p *correction.Pipeline, v golden.Values) {
-	rule := func(level string, low, high float64) correction.Masking {
-		switch level {
-		case "token":
-			return &correction.TokenMask{Low: low, High: high}
-		case "sequence":
-			return &correction.SequenceMask{Low: low, High: high}
-		}
-		return &correction.Geometric{Low: low, High: high}
-	}
-	high := v.Float("tis_upper_bound")
-	low := v.FloatOr("tis_lower_bound", 1/high)
-	floor, top := 0.0, high
-	switch v.String("tis_mode") {
-	case "clip":
-		floor = low
-	case "mask":
-		top = math.Inf(1)
-		p.Masks = append(p.Masks, rule(v.String("tis_level"), low, high))
-	}
-	switch v.String("tis_level") {
+	m := golden.ReadSlimeMIS(v)
+	switch m.Level {
 	case "token":
-		p.Weights = &correction.TokenTIS{Cap: top, Floor: floor}
+		p.Weights = &correction.TokenTIS{Cap: m.Cap, Floor: m.Floor}
 	case "sequence":
-		p.Weights = &correction.SequenceTIS{Cap: top, Floor: floor}
+		p.Weights = &correction.SequenceTIS{Cap: m.Cap, Floor: m.Floor}
 	case "geometric":
-		p.Weights = &correction.GeometricTIS{Cap: top, Floor: floor}
+		p.Weights = &correction.GeometricTIS{Cap: m.Cap, Floor: m.Floor}
+	}
+	for _, r := range m.Ranges {
+		switch r.Level {
+		case "token":
+			p.Masks = append(p.Masks, &correction.TokenMask{Low: r.Low, High: r.High})
+		case "sequence":
+			p.Masks = append(p.Masks, &correction.SequenceMask{Low: r.Low, High: r.High})
+		default:
+			p.Masks = append(p.Masks, &correction.Geometric{Low: r.Low, High: r.High})
+		}
+	}
+	if m.Veto > 0 {
+		p.Masks = append(p.Masks, &correction.Veto{Threshold: m.Veto})
 	}
 	p.BatchNormalize = v.Bool("tis_batch_normalize")
-	if v.Bool("use_rs") {
-		high := v.FloatOr("rs_upper_bound", high)
-		p.Masks = append(p.Masks, rule(v.String("rs_level"), v.FloatOr("rs_lower_bound", v.FloatOr("tis_lower_bound", 1/high)), high))
-		if v.Has("rs_veto_threshold") {
-			p.Masks = append(p.Masks, &correction.Veto{Threshold: v.Float("rs_veto_threshold")})
-		}
-	}
 }
 
 // matchBypass runs verl's bypass mode: its old_log_prob is the rollout's, and
