@@ -85,7 +85,7 @@ func ReadState(state []byte, numbers ...any) error {
 	return nil
 }
 
-// reader takes a state apart. Once broken it gives zeroes.
+// reader decodes a state. Once broken it gives zeroes.
 type reader struct {
 	rest   []byte
 	broken bool

@@ -5,7 +5,7 @@
 // each entry is one small file with a documented parameter struct. The tables
 // are what `simulate methods` lists and what recipes name.
 //
-// What it is not: it knows no method itself, and holds no global state.
+// What it is not: it knows no method itself, and has no global state.
 package method
 
 import (

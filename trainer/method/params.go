@@ -140,7 +140,7 @@ func checkFields(v reflect.Value, prefix string, validate bool) (faults []error)
 	return slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 }
 
-// checkField checks a field of a struct, and what it holds.
+// checkField checks a field of a struct, and its elements.
 func checkField(name string, value reflect.Value, tag reflect.StructTag, in reflect.Value, validate bool) (faults []error) {
 	if value.Kind() == reflect.Pointer && !value.IsNil() {
 		value = value.Elem()

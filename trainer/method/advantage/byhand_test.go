@@ -60,7 +60,7 @@ func TestProcessByHand(t *testing.T) {
 	if !nearAll(b.Advantage, want, 1e-12) {
 		t.Errorf("%v, want %v", b.Advantage, want)
 	}
-	// Kinds of outcome are normalised apart and added.
+	// Kinds of outcome are normalised separately and added.
 	b.OutcomeParts = [][]float64{{1, 0}, {0, 10}}
 	estimate(t, &Process{Asymmetry: symmetric, Credit: creditToCome, OutcomeWeight: 1, Std: true}, b)
 	if want := []float64{0, 0, 0, 0, 0, 0}; !nearAll(b.Advantage, want, 1e-12) {
@@ -82,7 +82,7 @@ func TestProcessJointAndByStep(t *testing.T) {
 	if want := []float64{.34, .46, .46, .78, -.34, -.34}; !nearAll(b.Advantage, want, 1e-12) {
 		t.Errorf("joint: %v, want %v", b.Advantage, want)
 	}
-	// The mean of the steps is 1/30; what comes after the last one is nobody's.
+	// The mean of the steps is 1/30; what comes after the last one belongs to no step.
 	estimate(t, &Process{Asymmetry: symmetric, ProcessWeight: 3, Credit: creditStep}, b)
 	if want := []float64{.2, -.4, -.4, 0, .2, .2}; !nearAll(b.Advantage, want, 1e-12) {
 		t.Errorf("by step: %v, want %v", b.Advantage, want)

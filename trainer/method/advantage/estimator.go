@@ -13,7 +13,7 @@ type Estimator interface {
 	Estimate(b *batch.Batch) error
 }
 
-// Asymmetry is embedded in every estimator: it weighs positive advantages.
+// Asymmetry is embedded in every estimator: it weights positive advantages.
 type Asymmetry struct {
 	// PositiveWeight multiplies positive advantages after all normalisation, 0 to
 	// 1: 1 is the ordinary estimator, 0 trains on negatives only.
@@ -23,7 +23,7 @@ type Asymmetry struct {
 // symmetric is the default: positive advantages count in full.
 var symmetric = *method.New[Asymmetry]()
 
-// apply weighs the positive advantages of b.
+// apply weights the positive advantages of b.
 func (a Asymmetry) apply(b *batch.Batch) {
 	if a.PositiveWeight == 1 {
 		return

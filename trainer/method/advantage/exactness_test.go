@@ -131,7 +131,7 @@ func off(got, want gradient, c float64) (d float64) {
 }
 
 // Estimators whose baseline leaves the response itself out are unbiased; a
-// group mean that holds it shrinks the gradient by exactly (G−1)/G.
+// group mean that includes it shrinks the gradient by exactly (G−1)/G.
 // Reference: arXiv 2402.14740, section 2; arXiv 2503.20783, appendix A.
 func TestExactness(t *testing.T) {
 	for seed := range uint64(5) {
@@ -177,7 +177,7 @@ func (v *valued) Estimate(b *batch.Batch) error {
 	return v.Estimator.Estimate(b)
 }
 
-// Baselines that weigh the response itself are biased by the expectation of
+// Baselines that include the response itself are biased by the expectation of
 // the baseline times the score, and by nothing else: OPOB with the squared score
 // norm, the token baseline with the energy gathered up to the position.
 func TestBiasOfOwnBaselines(t *testing.T) {

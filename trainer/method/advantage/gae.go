@@ -6,16 +6,8 @@ import (
 	"driftlab/trainer/method/masked"
 )
 
-// GAE is generalised advantage estimation, for a critic's values.
-//
-//	δ_t = r_t + gamma·V_{t+1} − V_t
-//	L_t = δ_t + gamma·lam·L_{t+1},   Return_t = L_t + V_t,   A = whiten(L) or L
-//
-// Returns are computed before whitening. At tokens the policy did not generate,
-// carry passes V_{t+1} and L_{t+1} through (verl), through treats them as
-// ordinary (SkyRL, slime, ROLL).
-//
-// Source: arXiv 1506.02438; verl compute_gae_advantage_return.
+// GAE is generalised advantage estimation, for a critic's values. The returns for the
+// critic are the advantages before whitening, plus the values.
 type GAE struct {
 	Asymmetry `yaml:",inline"`
 	// Gamma is the discount.
@@ -24,7 +16,7 @@ type GAE struct {
 	Lam float64 `yaml:"lam" default:"1" range:"[0,1]"`
 	// Whiten centres and scales over all generated tokens.
 	Whiten bool `yaml:"whiten" default:"true"`
-	// Holes is carry or through.
+	// Holes is carry (verl) or through (SkyRL, slime, ROLL).
 	Holes Holes `yaml:"holes" default:"carry" oneof:"carry through"`
 	// CountEps is added to the number of tokens in the whitening's mean: 1e-8 is
 	// verl's and ROLL's, 0 SkyRL's and slime's.

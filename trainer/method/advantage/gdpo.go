@@ -12,18 +12,13 @@ import (
 // GDPO normalises every reward kind in its group before adding them up, so
 // that no kind drowns the others, then whitens over the batch.
 //
-//	A_ik = (R_ik − mean_g)/(std_g + eps),   A_i = Σ_k weight_k·A_ik,   A = whiten(A)
-//
 // A kind that is constant in a group adds 0, and so does a part of NaN, which
-// could not be scored. A response none of whose parts could gets 0 and is left
+// could not be scored. A response whose parts all could not be scored gets 0 and is left
 // out of the batch's mean and deviation (TRL). Without RewardParts the only kind
 // is Reward.
-//
-// Source: arXiv 2601.05242; verl gdpo whitens over tokens, TRL's
-// normalize_then_sum over responses with (x − mean)/(std + eps).
 type GDPO struct {
 	Asymmetry `yaml:",inline"`
-	// Weights weighs the kinds, in their order. Empty means 1 each.
+	// Weights multiply the kinds, in their order. Empty means 1 each.
 	Weights []float64 `yaml:"weights" range:"(-inf,inf)"`
 	// Std divides by the group's standard deviation.
 	Std bool `yaml:"std" default:"true"`

@@ -6,13 +6,7 @@ import (
 )
 
 // GPG is group policy gradient's advantage: centred by the group, scaled up by
-// the share of responses that scored at all.
-//
-//	A_i = alpha·(R_i − mean_g)/f_norm,   alpha = B / max(1, #{R ≠ 0})
-//
-// alpha counts over the whole batch. A group of one has mean 0.
-//
-// Source: arXiv 2504.02546; verl gpg, which overwrites its alpha argument.
+// the share of responses of the batch that scored at all. A group of one has mean 0.
 type GPG struct {
 	Asymmetry `yaml:",inline"`
 	// FNorm divides the advantage.

@@ -8,25 +8,17 @@ import (
 )
 
 // GRPO is group relative policy optimisation's advantage: the response's reward
-// against its siblings'.
+// relative to its group.
 //
-//	A_i = (R_i − mean_g) / (std_g + eps)      std: true
-//	A_i =  R_i − mean_g                       std: false (Dr. GRPO)
-//
-// A group of one has no siblings: Singleton says what it gets. A group with
-// equal rewards gets exactly 0. A reward of NaN could not be scored: it is left
-// out of mean and std and gets 0 (TRL).
-//
-// Sources: arXiv 2402.03300; 2503.20783 (Dr. GRPO). verl, SkyRL and ROLL divide
-// by std + 1e-6, TRL by std + 1e-4; verl, SkyRL: a singleton keeps its reward, with
-// std divided by 1+eps.
+// A group with equal rewards gets exactly 0. A reward of NaN could not be scored: it is
+// left out of mean and std and gets 0 (TRL).
 type GRPO struct {
 	Asymmetry `yaml:",inline"`
 	// Std divides by the group's standard deviation.
 	Std bool `yaml:"std" default:"true"`
-	// Eps is added to the standard deviation.
+	// Eps is added to the standard deviation: 1e-6 in verl, SkyRL and ROLL, 1e-4 in TRL.
 	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
-	// Singleton is "raw" (mean 0, std 1: verl, SkyRL) or "zero" for a group of one.
+	// Singleton is "raw" (mean 0, std 1, so divided by 1+eps: verl, SkyRL) or "zero" for a group of one.
 	Singleton string `yaml:"singleton" default:"raw" oneof:"raw zero"`
 
 	groups groups

@@ -8,13 +8,7 @@ import (
 )
 
 // GRPOPassK rewards only the best response of a group, by its lead over the
-// second best.
-//
-//	A_best = (R_max − R_second)/(std_g + eps),  A = 0 for the others
-//
-// A tie at the top gives 0 to everybody. A group of one is an error.
-//
-// Source: verl grpo_passk; arXiv 2503.19595.
+// second best. A tie at the top gives 0 to every response; a group of one is an error.
 type GRPOPassK struct {
 	Asymmetry `yaml:",inline"`
 	// Std divides by the group's standard deviation.

@@ -134,7 +134,7 @@ func TestOPOBMedianOfTwo(t *testing.T) {
 	// Σ w·min(max(R, −∞), ∞) / Σ w: the median replaces the mean.
 	e.weight = []float64{1, 1}
 	if q := e.quantile(b.Reward, 1); q != 1 {
-		t.Errorf("the median of 1 and 4, equally weighed, is %v", q)
+		t.Errorf("the median of 1 and 4, equally weighted, is %v", q)
 	}
 	if q := e.quantile(b.Reward, math.Nextafter(1, 2)); q != 4 {
 		t.Errorf("above the half it is %v", q)

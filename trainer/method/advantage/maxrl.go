@@ -7,13 +7,8 @@ import (
 
 // MaxRL divides the centred reward by the group's mean in place of its
 // deviation: with 0/1 rewards the expected gradient becomes that of the log of
-// the pass rate, to first order, so rare successes count for more.
-//
-//	A_i = (R_i − mean_g)/(mean_g + eps)
-//
-// A group of one keeps its reward; a group without a success gets 0.
-//
-// Source: SkyRL maxrl; arXiv 2602.02710.
+// the pass rate, to first order, so rare successes count for more. A group of one
+// keeps its reward; a group without a success gets 0.
 type MaxRL struct {
 	Asymmetry `yaml:",inline"`
 	// Eps is added to the mean.

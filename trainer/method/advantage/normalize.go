@@ -8,15 +8,12 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// Normalize centres and scales rewards at chosen levels.
+// Normalize centres and scales rewards at chosen levels: the general form that TRL,
+// ROLL and AReaL configure.
 //
-//	A_i = (R_i − mean)/(std + eps),  mean and std each over group, batch or none
-//
-// It is the general form that several code bases configure: TRL's scale_rewards
-// (group mean; std over group, batch or none; eps 1e-4), ROLL's reward_norm
-// (1e-6), AReaL's Normalization (biased std, eps 1e-5, or none with std none;
-// leave-one-out mean). A reward of NaN is one that could not be scored: it is
-// left out of mean and std and gets 0 (TRL).
+// TRL has mean group, std group, batch or none, and eps 1e-4; ROLL eps 1e-6; AReaL the
+// biased std with eps 1e-5, or none with std none, and a leave-one-out mean. A reward of
+// NaN could not be scored: it is left out of mean and std and gets 0 (TRL).
 type Normalize struct {
 	Asymmetry `yaml:",inline"`
 	// Mean is "group", "batch" or "none".

@@ -9,13 +9,8 @@ import (
 // OPO is on-policy optimisation with the baseline that is optimal if a
 // response's score norm grows with its length: the length-weighted mean.
 //
-//	A_i = R_i − Σ_j L_j·R_j / Σ_j L_j
-//
-// L counts generated tokens. A group of one has no baseline and keeps its
-// reward. The weights include the response itself, which biases the gradient
-// by terms of order 1/G.
-//
-// Source: arXiv 2505.23585; verl opo.
+// A group of one has no baseline and keeps its reward. The weights include the response
+// itself, which biases the gradient by terms of order 1/G.
 type OPO struct {
 	Asymmetry `yaml:",inline"`
 

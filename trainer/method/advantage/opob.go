@@ -12,16 +12,10 @@ import (
 // OPOB is VCPO's optimal off-policy baseline: the constant that minimises the
 // variance of the importance-weighted gradient of a group.
 //
-//	b = Σ_i w_i²·n_i²·R_i / (Σ_i w_i²·n_i² + eps),   A_i = R_i − b
-//	w_i = exp(Σ_t (old_t − roll_t)),   n_i = ‖∇ log π(response i)‖ = ScoreNorm
-//
-// n is the norm of the score, not of the reward-weighted gradient. The baseline
-// holds the response itself, so the gradient is biased by terms of order 1/G. A
-// group of one would always get 0; its baseline is 0.
-//
-// Source: arXiv 2602.17616; mit-han-lab/vcpo compute_opob_baseline. The official
-// weights are not clipped; its scope minibatch applies the same rule to
-// advantages, for which run it over one group.
+// n is the norm of the score, ScoreNorm, not of the reward-weighted gradient; w is the
+// importance weight of the response, not clipped. The baseline includes the response
+// itself, so the gradient is biased by terms of order 1/G. A group of one would always get
+// 0; its baseline is 0. For VCPO's scope minibatch run it over one group.
 type OPOB struct {
 	Asymmetry `yaml:",inline"`
 	// Eps is added to the sum of the weights.

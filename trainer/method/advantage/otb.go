@@ -9,23 +9,12 @@ import (
 // OTB is the optimal token baseline: one baseline per position, weighted by how
 // much gradient each response has gathered up to it.
 //
-//	a_t = (1 − 2·exp(old_t) + Σ_a q(a)²)·w_t²     squared norm of the logit score
-//	W_t = Σ_{s≤t} a_s                              over generated tokens
-//	B_t = Σ_i G_it·W_it / (Σ_i W_it + eps)         over the group, same position t
-//	A_t = G_t − B_t,  G_t the reward to come
-//
 // w is Batch.Weight, where the correction has filled it: estimate after the
-// correction stage for that. A group of one has no baseline.
-//
-// Sources disagree on the weights: verl's docstring scales W_t by w_t², its code
-// every increment, which is the default here; the two agree for sequence
-// weights.
-//
-// The multi-turn form compares the j-th generated token of each response in place of the
-// j-th position, so that tool output does not shift the columns.
-//
-// Source: arXiv 2602.07078; verl optimal_token_baseline and
-// tir_optimal_token_baseline.
+// correction stage for that. A group of one has no baseline. verl's docstring scales W_t by
+// w_t², its code every increment, which is the default here; the two agree for sequence
+// weights. The multi-turn form (verl's tir_optimal_token_baseline) compares the j-th
+// generated token of each response in place of the j-th position, so that tool output does
+// not shift the columns.
 type OTB struct {
 	Asymmetry `yaml:",inline"`
 	// Eps is added to the sum of the weights.

@@ -11,24 +11,14 @@ import (
 // their place in the response, and outcome and process rewards are normalised
 // apart, so that neither drowns the other.
 //
-//	outcome   O_i = (R_i − mean_g)/(std_g + eps), on every token
-//	process   p̃_t = (r_t − mean_g)/(std_g + eps), over the judged tokens of the group
-//	          P_t = Σ_{s≥t} p̃_s, over the judged tokens from t on
-//	A_t = outcome_weight·O_i + process_weight·P_t
-//
 // Kinds of outcome reward (OutcomeParts) are each normalised and summed; without
 // any, the outcome's part is 0. The process reward is StepReward: what has a place
 // counts there and nowhere else, and an outcome never does. A token is judged if
-// its StepReward is not 0; where every step end is, a
-// response with more steps collects more terms, which the sum to come keeps and
-// a mean would hide.
+// its StepReward is not 0; a response with more steps collects more terms, which the sum to
+// come keeps and a mean would hide.
 //
 // With joint one mean and one std serve the outcomes (their sum per response) and the
-// judged tokens: then what is large is all that is left, and a process reward of a few
-// hundredths beside an outcome of 0 or 1 drowns.
-//
-// Source: DeepSeekMath, arXiv 2402.03300, section 4.1.3 (process supervision),
-// with separate normalisation per kind as in GDPO, arXiv 2601.05242.
+// judged tokens: a process reward of a few hundredths next to an outcome of 0 or 1 drowns.
 type Process struct {
 	Asymmetry `yaml:",inline"`
 	// OutcomeWeight multiplies the outcome's part.

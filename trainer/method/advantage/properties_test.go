@@ -217,7 +217,7 @@ func TestInvariance(t *testing.T) {
 		}
 		m := e.New()
 		if o, ok := m.(*OPOB); ok {
-			o.Eps = 0 // beside tiny weights it pulls the baseline to 0
+			o.Eps = 0 // next to tiny weights it pulls the baseline to 0
 		}
 		estimate(t, m, a)
 		estimate(t, m, b)
@@ -228,7 +228,7 @@ func TestInvariance(t *testing.T) {
 	for _, name := range []string{"rloo", "opo", "opob", "reinforce_plus_plus_baseline"} {
 		shift(name, 1, 3, 1e-8)
 	}
-	shift("grpo", 5, 3, 1e-5) // eps beside the deviation
+	shift("grpo", 5, 3, 1e-5) // eps next to the deviation
 	shift("grpo_passk", 5, 3, 1e-5)
 }
 

@@ -6,14 +6,8 @@ import (
 	"driftlab/trainer/method/masked"
 )
 
-// Reinforce is the discounted return, whitened over the batch or not.
-//
-//	G_t = r_t + gamma·G_{t+1},   A = whiten(G) or G
-//
-// Whitened it is REINFORCE++ (arXiv 2501.03262): one scale for the whole batch
-// instead of one per group. Raw it is plain REINFORCE (ROLL's reinforce).
-//
-// Sources disagree on tool output inside a response: see Holes.
+// Reinforce is the discounted return. Whitened it is REINFORCE++: one scale for the whole
+// batch instead of one per group.
 type Reinforce struct {
 	Asymmetry `yaml:",inline"`
 	// Gamma is the discount.

@@ -8,13 +8,9 @@ import (
 
 // ReinforceBaseline is REINFORCE++ with the group's mean as baseline.
 //
-//	A = whiten(R_i − mean_g, over the tokens of the batch)
-//
 // There is no deviation per group: the scale is the batch's. Long responses
 // weigh more in mean and deviation, which run over tokens. A group of one has
 // mean 0.
-//
-// Source: arXiv 2501.03262; verl reinforce_plus_plus_baseline.
 type ReinforceBaseline struct {
 	Asymmetry `yaml:",inline"`
 

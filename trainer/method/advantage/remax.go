@@ -7,10 +7,6 @@ import (
 
 // ReMax subtracts the reward of the greedy response to the same prompt, which
 // costs one more rollout per prompt and no critic.
-//
-//	A_t = Σ_{s≥t} r_s − R_greedy
-//
-// Source: arXiv 2310.10505; verl remax.
 type ReMax struct {
 	Asymmetry `yaml:",inline"`
 }

@@ -5,14 +5,8 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// RLOO is REINFORCE with a leave-one-out baseline.
-//
-//	A_i = R_i − mean of the others = G/(G−1)·(R_i − mean_g)
-//
-// For a group of one verl's loop form returns the raw reward, its vectorised
-// form and SkyRL 0.
-//
-// Source: arXiv 2402.14740; verl rloo and rloo_vectorized.
+// RLOO is REINFORCE with a leave-one-out baseline. For a group of one verl's loop form
+// returns the raw reward, its vectorised form and SkyRL 0.
 type RLOO struct {
 	Asymmetry `yaml:",inline"`
 	// Singleton is "zero" or "raw" for a group of one.

@@ -9,17 +9,10 @@ import (
 )
 
 // TurnLevel gives every turn of a response its own advantage: the reward from
-// that turn on, against the same turn of the siblings.
+// that turn on, relative to the same turn of the group, or to the value at its start.
 //
-//	R_k = Σ_{j≥k} gamma^(j−k)·r_j,   r_j = rewards of turn j's tokens
-//	A_k = R_k − V(turn start)                         with values
-//	A_k = (R_k − mean_g)/(std_g + eps)                without: over siblings that have turn k
-//
-// All generated tokens of a turn share its advantage. A turn that no sibling
-// has keeps R_k against mean 0; with std: true a tie gets 0.
-//
-// Source: arXiv 2511.20718 (ST-PPO's turn advantage, A_k = R_k − V(s_k)), read
-// through notes; the group form is the same without a critic.
+// All generated tokens of a turn share its advantage. A turn that no other response
+// has keeps R_k, with mean 0; with std: true a tie gets 0.
 type TurnLevel struct {
 	Asymmetry `yaml:",inline"`
 	// Gamma is the discount per turn.
@@ -33,7 +26,7 @@ type TurnLevel struct {
 
 	groups groups
 	turns  int
-	// toCome holds R_k, [response][turn]; NaN where the response has no such turn.
+	// toCome is R_k, [response][turn]; NaN where the response has no such turn.
 	toCome, value, column []float64
 }
 

@@ -6,16 +6,12 @@ import (
 	"driftlab/trainer/method/masked"
 )
 
-// Vine gives every token what its episode has done to the policy's own value of the
-// response so far, and those of the answer what the outcome exceeds the last value by.
+// Vine gives every token the change of the policy's own value of the response over the
+// token's episode, and to those of the answer the outcome less the last value.
 //
-//	A_t = V(end of t's episode) − V(its start),   V(end of the answer) = R_i
-//
-// It is VinePPO's placement, GAE with γ = 1 and λ = 0 over episodes in place of
-// tokens: no credit leaks from one episode into another. The outcome is the sum of
-// OutcomeParts, or the reward where no part of it has a place.
-//
-// Source: arXiv 2410.01679.
+// It is GAE with γ = 1 and λ = 0 over episodes in place of tokens: no credit leaks from one
+// episode into another. The outcome is the sum of OutcomeParts, or the reward where no part
+// of it has a place.
 type Vine struct {
 	Asymmetry `yaml:",inline"`
 	// Whiten centres and scales over all generated tokens.

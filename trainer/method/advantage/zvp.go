@@ -10,16 +10,8 @@ import (
 // ZeroVariance learns also from groups whose rewards are all equal, which give
 // GRPO nothing: entropy shapes what is left (RL-ZVP).
 //
-//	mixed group   GRPO
-//	all correct   A_t = +scale·H_t
-//	all wrong     A_t = −scale·(max_s H_s − H_t)
-//
-// H is the entropy of the token's distribution, its maximum over the generated
-// tokens of the response. A group counts as correct if Correct says so of its
-// first response, else, without Correct, if its reward is above threshold.
-//
-// Source: arXiv 2509.21880, read in a port to NeMo-RL; the last stage of
-// CompassMax's zero-variance elimination (arXiv 2512.07710).
+// A group counts as correct if Correct says so of its first response, else, without
+// Correct, if its reward is above threshold.
 type ZeroVariance struct {
 	Asymmetry `yaml:",inline"`
 	// Scale is alpha.

@@ -10,24 +10,18 @@ import (
 )
 
 // Band is the general rule behind the named masks: a statistic of the
-// log-ratios l, at some level, must lie in a band.
+// log-ratios l, per token or aggregated, must lie in a band.
 //
-//	statistic   ratio: exp(l)    k1: l    k2: l²/2    k3: exp(l) − 1 − l
-//	            k3_inverse: exp(−l) − 1 + l    difference: p_old − p_roll
-//	level       token, segment (runs of generated tokens), sequence
-//	aggregate   mean, sum or max over the unit; of log-ratios for ratio, of
-//	            the statistic itself otherwise
-//
-// AReaL (apply_rejection_sampling) is this with ratio, k1, k2 and k3_inverse:
-// its kl_k3 inverts the ratio against its own documentation. ROLL's filters are
-// ratio and difference. Unlike verl's modes k1 is not negated, and nothing is
-// clamped.
+// AReaL's kl_k3 is k3_inverse: it inverts the ratio, unlike its documentation. Unlike
+// verl's modes k1 is not negated, and nothing is clamped.
 type Band struct {
-	// Level is token, segment or sequence.
+	// Level is token, segment (a run of generated tokens) or sequence.
 	Level string `yaml:"level" default:"token" oneof:"token segment sequence"`
-	// Statistic is ratio, k1, k2, k3, k3_inverse or difference.
+	// Statistic is ratio, exp(l); k1, l; k2, l²/2; k3, exp(l) − 1 − l; k3_inverse,
+	// exp(−l) − 1 + l; or difference, p_old − p_roll.
 	Statistic string `yaml:"statistic" default:"ratio" oneof:"ratio k1 k2 k3 k3_inverse difference"`
-	// Aggregate is mean, sum or max, for segments and sequences.
+	// Aggregate is mean, sum or max, for segments and sequences: of the log-ratios for
+	// ratio, of the statistic itself otherwise.
 	Aggregate string `yaml:"aggregate" default:"mean" oneof:"mean sum max"`
 	// Eps is added to the number of tokens of a mean (ROLL: 1e-8).
 	Eps float64 `yaml:"eps" range:"[0,inf]"`

@@ -11,10 +11,7 @@ import (
 
 // The eleven rejection modes of verl (compute_rollout_rejection_mask) threshold
 // an estimate of KL(mu || pi_old) from the sampled token, per token or
-// aggregated over the response. With e clamped to ±20:
-//
-//	k1 = −e     k2 = e²/2     k3 = exp(e) − 1 − e
-//	seq_sum = Σ m·k    seq_mean = Σ m·k/(T + 1e-8)    seq_max = max over m, 0 if none
+// aggregated over the response: its sum, mean or largest, 0 where no token counts.
 //
 // k1 cancels between tokens, k2 and k3 do not; k3 grows exponentially where the
 // rollout engine was too sure of itself and linearly where it was not sure

@@ -128,7 +128,7 @@ func distance(a, b tabular) (d float64) {
 	return d
 }
 
-// prefixIS weighs every token by the product of the ratios up to it. It stands
+// prefixIS weights every token by the product of the ratios up to it. It stands
 // here to show what a new method takes.
 type prefixIS struct{}
 

@@ -60,7 +60,7 @@ func (in *Input) exp(logRatio string) string {
 	return fmt.Sprintf("exp(clip(%s, -%g, %g))", logRatio, bound, bound)
 }
 
-// begin opens the account of a method with what it sees.
+// begin opens the account of a method with its inputs.
 func (p *Pipeline) begin(in *Input, s Stage, r rule) (*trace.Trace, error) {
 	t := trace.New(in.Offsets)
 	upper, name := in.Anchor, "old"

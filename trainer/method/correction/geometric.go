@@ -9,14 +9,9 @@ import (
 // Geometric drops responses whose geometric mean ratio leaves a band. It is a
 // mask, not a weight.
 //
-//	keep_i = 1[low ≤ exp(clamp(Σ_t e_t / max(T_i, 1))) ≤ high]
-//
 // Acceptance does not depend on length. A response without a counting token has
-// the mean 1 and is kept.
-//
-// Source: "When Speed Kills Stability" (Geo-RS); SkyRL sequence_mask_metric
-// geometric (0.99, 1.01); verl's seq_mean_k1 is the same on the inverse ratio,
-// its presets use 0.999 and 1.001.
+// the mean 1 and is kept. SkyRL has the bounds 0.99 and 1.01; verl's seq_mean_k1 is the
+// same on the inverse ratio, with 0.999 and 1.001 in its presets.
 type Geometric struct {
 	// Low is the lower bound.
 	Low float64 `yaml:"low" default:"0.99" range:"[0,high]"`

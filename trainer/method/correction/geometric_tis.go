@@ -6,15 +6,8 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// GeometricTIS weighs a response by the geometric mean of its ratios,
-// truncated.
-//
-//	w_i = min(max(exp(clamp(Σ_t e_t / max(T_i, 1))), floor), cap)
-//
-// It does not depend on length and corrects almost nothing on long responses.
-//
-// Source: AReaL (level: sequence, agg: mean), ROLL (weight_type: geometric),
-// slime mis.py (level: geometric).
+// GeometricTIS weights a response by the geometric mean of its ratios,
+// truncated. It does not depend on length and corrects almost nothing on long responses.
 type GeometricTIS struct {
 	// Cap is the upper truncation; below 1 it would rescale on-policy data.
 	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`

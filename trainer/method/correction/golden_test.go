@@ -71,7 +71,7 @@ func settled(got float64, metrics golden.Values, name string) float64 {
 }
 
 // masking takes the peer's entries where the mask is false, because its code
-// leaves there whatever the padding held.
+// leaves there whatever the padding was.
 func masking(c *golden.Case, key string, mask []bool, got []float64) []float64 {
 	want := c.Outputs.Flat(key)
 	if len(want) != len(mask) {

@@ -6,17 +6,11 @@ import (
 )
 
 // IcePop keeps tokens whose ratio lies in a band and drops the others from the
-// loss, without touching its denominators.
-//
-//	w_t = ρ_t · 1[low ≤ ρ_t ≤ high]       (ratio, default)
-//	w_t =       1[low ≤ ρ_t ≤ high]       (binary)
+// loss, without touching its denominators. Unlike truncation it drops both tails.
 //
 // Sources disagree: verl (threshold "0.5_5.0") and slime keep the ratio inside
-// the band; secondary texts describe a pure 0/1 mask, and SkyRL's token mask,
-// which edits the loss mask instead (see TokenMask), is one. Unlike truncation
-// it drops both tails.
-//
-// Source: Ring-1T, arXiv 2510.18855; verl decoupled_token_icepop.
+// the band; secondary texts describe a pure 0/1 mask (binary), and SkyRL's token mask,
+// which edits the loss mask instead (see TokenMask), is one.
 type IcePop struct {
 	// Low is the lower bound α.
 	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`

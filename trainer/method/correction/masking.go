@@ -15,7 +15,7 @@ type Masking interface {
 // stepMasking marks the rules that compare the current weights with the
 // rollout engine and so run at every gradient step also in decoupled mode.
 // What they reject has its gate closed: it stays in the loss's denominators, and
-// any KL term beside the policy loss still acts on it, as DeepSeek-V3.2, TRL and
+// any KL term next to the policy loss still acts on it, as DeepSeek-V3.2, TRL and
 // slime have it.
 type stepMasking interface {
 	Masking

@@ -15,7 +15,7 @@ func (p *Pipeline) add(name string, value float64) {
 }
 
 // verlWeights reports verl's compute_is_metrics on the weights before batch
-// normalisation. Where nothing is weighed at all, verl raises; the figures here
+// normalisation. Where nothing is weighted at all, verl raises; the figures here
 // are 0.
 func (p *Pipeline) verlWeights(in *Input) {
 	low, high := p.Weights.Bounds()

@@ -7,8 +7,6 @@ import (
 
 // None is no weighting: every weight is one. As a Weighting of a Pipeline it is
 // the same as nil.
-//
-//	w_t = 1
 type None struct{}
 
 var noneSpec = method.Spec{

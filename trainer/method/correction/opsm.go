@@ -10,21 +10,13 @@ import (
 // negative advantage that the current policy has left are dropped from the
 // policy term.
 //
-//	D_i = Σ_t (logp_roll − logp) / max(T_i, 1)
-//	drop iff A < 0 and D_i > delta
-//
-// It is a one-sided geometric mask on pi/mu, exp(−D) < exp(−delta), for negative
-// advantages. D is recomputed at every gradient step. Dropped tokens stay in the
-// denominators and in any KL term. A = 0 is kept.
-//
-// The factored form computes D as the engine's part, mean(roll − old), plus the
-// staleness, mean(old − logp); the two forms agree to rounding, and the first
-// part is fixed for the whole step.
-//
-// Source: arXiv 2512.02556; TRL get_off_policy_mask (suggests 0.5), slime
-// compute_opsm_mask (1e-4): the paper gives no value, so state yours.
+// It is a one-sided geometric mask on pi/mu, recomputed at every gradient step. Dropped
+// tokens stay in the denominators and in any KL term. A = 0 is kept. The factored form
+// computes D as the engine's part, mean(roll − old), plus the staleness, mean(old − logp);
+// the two forms agree to rounding.
 type OPSM struct {
-	// Delta is the largest mean log-ratio mu/pi a response may have; 0.5 is TRL's.
+	// Delta is the largest mean log-ratio mu/pi a response may have: the paper gives no
+	// value, TRL suggests 0.5, slime 1e-4.
 	Delta float64 `yaml:"delta" default:"0.5" range:"[0,inf]"`
 	// Factored splits D into engine and staleness.
 	Factored bool `yaml:"factored"`

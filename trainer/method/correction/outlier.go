@@ -6,14 +6,9 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// Outlier drops a whole response if any of its tokens has an extreme ratio.
-//
-//	keep_i = 1[no t: ρ_t < low or ρ_t > high]
-//
-// It finds collapsed responses that a mean would hide.
-//
-// Source: SkyRL outlier_token_is_threshold_low/high, suggested 1e-4 and 100;
-// prime-rl's later symmetric veto uses sequence_mask_low/high likewise.
+// Outlier drops a whole response if any of its tokens has an extreme ratio: it finds
+// collapsed responses that a mean would hide. SkyRL suggests 1e-4 and 100; prime-rl's later
+// symmetric veto is the same rule.
 type Outlier struct {
 	// Low is the lower bound, 0 for none.
 	Low float64 `yaml:"low" default:"1e-4" range:"[0,high]"`

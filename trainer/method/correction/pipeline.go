@@ -55,7 +55,7 @@ const (
 
 // Pipeline is one weighting and any number of masks, applied to a batch. The
 // zero value with Mode Decoupled corrects nothing and still resets the columns.
-// It holds scratch memory: use one per goroutine.
+// It has scratch memory: use one per goroutine.
 type Pipeline struct {
 	// Mode is decoupled or bypass. Empty means decoupled.
 	Mode Mode `yaml:"mode"`

@@ -12,8 +12,6 @@ import (
 // it at the rate of another mask shows what dropping that many tokens does
 // whichever they are, so what is left between the two arms is due to the choice.
 //
-//	keep_t = 1[u_t ≥ rate],  u_t uniform on [0, 1) from (seed, step, t)
-//
 // The draw reads nothing but the run's seed, the training step and the place of
 // the token in the batch: a run repeats it, and no log-prob acts on it. In bypass
 // mode, where masks are drawn at every gradient step, places count within the
@@ -33,7 +31,7 @@ var randomMaskSpec = method.Spec{
 	Formula: "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio; with a band, as many as lie outside it",
 }
 
-// randomStream keeps the draws apart from other random streams of a run.
+// randomStream separates the draws from other random streams of a run.
 const randomStream = 0x706c616365626f // "placebo"
 
 // Reject clears tokens by the draw.

@@ -70,7 +70,7 @@ func (p *Pipeline) compare(b *batch.Batch, s Stage) error {
 	return nil
 }
 
-// see is what the next method sees. It lives in the pipeline, because a pointer
+// see is the input of the next method. It lives in the pipeline, because a pointer
 // passed through an interface would be allocated every time.
 func (p *Pipeline) see(b *batch.Batch) *Input {
 	p.input = Input{Batch: b, LogRatio: p.logRatio, Mask: p.current, Clamp: p.Clamp, Seed: p.Seed, buffer: p.buffer}

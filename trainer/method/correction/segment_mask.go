@@ -9,10 +9,6 @@ import (
 
 // SegmentMask drops segments, turns or runs of generated tokens, whose
 // geometric mean ratio leaves a band.
-//
-//	keep_k = 1[low ≤ exp(clamp(mean_{t∈k} e_t)) ≤ high]
-//
-// Source: ROLL filters (agg_type: segment).
 type SegmentMask struct {
 	// Low is the lower bound; 0.8 and 1.2 are ROLL's example.
 	Low float64 `yaml:"low" default:"0.8" range:"[0,high]"`

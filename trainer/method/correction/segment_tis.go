@@ -6,14 +6,9 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// SegmentTIS weighs every segment of a response, a turn of a dialogue or a run
-// of generated tokens between two tool outputs, by its own truncated ratio.
-//
-//	w_k = min(max(exp(clamp(a_k)), floor), cap)
-//	a_k = Σ_{t∈k} e_t (product)  or its mean over the segment (geometric)
-//
-// Source: ROLL compute_train_infer_correction (weight_type: segment, the
-// geometric form with by: run).
+// SegmentTIS weights every segment of a response, a turn of a dialogue or a run
+// of generated tokens between two tool outputs, by its own truncated ratio. ROLL's
+// is the geometric form with by: run.
 type SegmentTIS struct {
 	// Cap is the upper truncation; below 1 it would rescale on-policy data.
 	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`

@@ -9,13 +9,9 @@ import (
 // SequenceMask drops responses whose weight, the product of the ratios, leaves
 // a band.
 //
-//	keep_i = 1[low ≤ exp(clamp(Σ_t e_t)) ≤ high]
-//
-// The product widens with length: acceptance falls off on long responses. A
-// response without a counting token has the product 1.
-//
-// Source: SkyRL sequence_mask_metric product (0.5, 2); slime rs_level sequence.
-// verl's seq_sum_k1 is the same on the inverse ratio.
+// The product widens with length: acceptance is low on long responses. A
+// response without a counting token has the product 1. verl's seq_sum_k1 is the same on the
+// inverse ratio.
 type SequenceMask struct {
 	// Low is the lower bound.
 	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`

@@ -7,15 +7,8 @@ import (
 
 // SequenceMIS is sequence-level masked importance sampling: the exact weight of
 // the response if it lies in the band, else nothing. With Low at 0 it is the
-// one-sided form.
-//
-//	w_i = W_i · 1[low ≤ W_i ≤ high],   W_i = exp(clamp(Σ_t e_t))
-//
-// It removes the tail that truncation keeps, and with it most long responses:
-// acceptance falls with length.
-//
-// Source: "When Speed Kills Stability" (Seq-MIS); verl's sequence IcePop
-// (rollout_is=sequence, threshold "low_high").
+// one-sided form. It removes the tail that truncation keeps, and with it most long
+// responses: acceptance falls with length.
 type SequenceMIS struct {
 	// Low is the lower bound, 0 for the one-sided form.
 	Low float64 `yaml:"low" range:"[0,high]"`

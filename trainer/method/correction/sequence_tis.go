@@ -6,14 +6,9 @@ import (
 )
 
 // SequenceTIS is sequence-level truncated importance sampling: every token of a
-// response carries the response's weight.
-//
-//	w_i = min(max(exp(clamp(Σ_t e_t)), floor), cap)
-//
-// Without truncation it is the exact correction. The product grows or shrinks
-// exponentially with length, so long responses sit at the cap or near zero.
-//
-// Source: verl rollout_corr_helper (rollout_is=sequence), SkyRL.
+// response carries the response's weight. Without truncation it is the exact correction.
+// The product grows or shrinks exponentially with length, so long responses have a weight
+// of the cap or near zero.
 type SequenceTIS struct {
 	// Cap is the upper truncation; below 1 it would rescale on-policy data. verl takes 2, SkyRL 5, VCPO 8.
 	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`

@@ -16,14 +16,8 @@ import (
 // instrument: with signs negative and positive it asks which side of the tail
 // does the damage, on equally many tokens.
 //
-//	d_t  = |exp(logp_t) − exp(roll_t)| or |logp_t − roll_t|
-//	drop the ⌊share·M⌋ tokens with the largest d, at least one, of those with
-//	sign(A) in signs and d > 0; M counts all tokens
-//
-// It is recomputed at every gradient step. Dropped tokens stay in any KL term.
-//
-// Source: the ablation of DPPO, arXiv 2602.04879, which masks a small share of the
-// updates by sign; it was read through notes.
+// The share counts all tokens of the batch. The mask is recomputed at every gradient step.
+// Dropped tokens stay in any KL term.
 type TailMask struct {
 	// Share is the fraction of the batch's tokens to drop.
 	Share float64 `yaml:"share" default:"0.005" range:"(0,1]"`

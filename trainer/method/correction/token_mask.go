@@ -6,15 +6,9 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// TokenMask drops tokens whose ratio leaves a band from the loss mask.
-//
-//	keep_t = 1[low ≤ ρ_t ≤ high]
-//
-// It is IcePop as a mask: with the default denominators the rejected tokens
-// leave them too. SkyRL suggests 0.5 and 2 and needs both bounds set; slime's
-// tis_mode mask uses 1/high for a missing low.
-//
-// Source: SkyRL token_mask_is_threshold_*, slime mis.py, ROLL filters (token).
+// TokenMask drops tokens whose ratio leaves a band from the loss mask: IcePop as a mask,
+// whose rejected tokens leave the default denominators too. SkyRL suggests 0.5 and 2 and
+// needs both bounds set; slime's tis_mode mask uses 1/high for a missing low.
 type TokenMask struct {
 	// Low is the lower bound.
 	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`

@@ -6,14 +6,8 @@ import (
 )
 
 // TokenMIS is token-level masked importance sampling: the raw ratio inside the
-// band, nothing outside. With Low at 0 it is the one-sided form.
-//
-//	w_t = ρ_t · 1[low ≤ ρ_t ≤ high]
-//
-// The two-sided form is IcePop's weight; see IcePop for its defaults.
-//
-// Source: slime mis.py; the rejected tokens stay in the loss's denominators
-// here, for slime's way put a token_mask beside token_tis with an infinite cap.
+// band, nothing outside. The rejected tokens stay in the loss's denominators; for slime's
+// way put a token_mask next to token_tis with an infinite cap.
 type TokenMIS struct {
 	// Low is the lower bound, 0 for the one-sided form.
 	Low float64 `yaml:"low" range:"[0,high]"`

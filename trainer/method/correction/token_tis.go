@@ -5,19 +5,13 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// TokenTIS is token-level truncated importance sampling.
-//
-//	w_t = min(max(ρ_t, floor), cap),   ρ_t = exp(clamp(e_t))
-//
-// It bounds the variance of every token's weight and leaves the bias of
-// correcting the last token only, not the prefix it follows.
-//
-// Source: verl rollout_corr_helper (rollout_is=token), SkyRL, slime; the floor
-// is slime's tis_clip_low. Introduced for RL rollouts by FlashRL.
+// TokenTIS is token-level truncated importance sampling. It bounds the variance of every
+// token's weight and leaves the bias of correcting the last token only, not the prefix it
+// follows.
 type TokenTIS struct {
 	// Cap is the upper truncation; below 1 it would rescale on-policy data. verl, SkyRL and slime take 2, FlashRL 2 to 8.
 	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
-	// Floor is the lower truncation, 0 for none.
+	// Floor is the lower truncation, 0 for none; slime's tis_clip_low.
 	Floor float64 `yaml:"floor" range:"[0,1]"`
 }
 

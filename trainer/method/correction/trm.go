@@ -11,14 +11,10 @@ import (
 // policy and the current one are close at every token of it, in exact KL over
 // the vocabulary.
 //
-//	keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta]
-//
 // It is recomputed at every gradient step. Rejected responses count as zeros in
 // the denominators, which the paper's bound needs. A longer response has more
 // chances to be rejected. Without recorded distributions, verl's seq_max_k2 and
 // seq_max_k3 in bypass mode estimate the same criterion from sampled tokens.
-//
-// Source: arXiv 2512.23075, read through two notes that quote it.
 type TRM struct {
 	// Delta is the largest KL in nats. The paper's 1e-4 is an illustration; default 0.05,
 	// as in the loss of that name.

@@ -24,7 +24,7 @@ type VerlConfig struct {
 	// Bypass is bypass_mode.
 	Bypass bool `yaml:"bypass_mode"`
 	// LossType is loss_type: "ppo_clip", or in bypass mode "reinforce". With
-	// ppo_clip in bypass mode the ratio already holds the weight, and IS is not applied.
+	// ppo_clip in bypass mode the ratio already contains the weight, and IS is not applied.
 	LossType string `yaml:"loss_type"`
 }
 

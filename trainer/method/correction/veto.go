@@ -9,15 +9,10 @@ import (
 
 // Veto drops a whole response if its worst token's ratio is below a threshold.
 //
-//	keep_i = 1[min_t ρ_t ≥ threshold]
-//
 // The comparison is strict and made on the log-ratio without the clamp, so
-// thresholds below e^-20 work. A response without a counting token is kept.
-//
-// Source: verl's former rollout_token_veto_threshold and slime
-// rs_veto_threshold on old/rollout; prime-rl at the time of INTELLECT-3
-// (1e-5, arXiv 2512.16144) on the current policy over the rollout's, which is
-// what bypass mode compares.
+// thresholds below e^-20 work. A response without a counting token is kept. verl and slime
+// compare old with rollout; prime-rl, at the time of INTELLECT-3 (1e-5), the current policy
+// with the rollout's, which bypass mode does.
 type Veto struct {
 	// Threshold is the smallest ratio a token may have, in (0, 1]. Default 1e-4
 	// (slime's example, prime-rl's first default).

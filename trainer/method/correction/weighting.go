@@ -10,7 +10,7 @@ import (
 // SAFETY_BOUND; SkyRL and slime clamp there too, AReaL, ROLL and TRL do not).
 const DefaultClamp = 20
 
-// Input is what one weighting or mask sees.
+// Input is what one weighting or mask reads.
 type Input struct {
 	// Batch gives the offsets and the recorded columns.
 	*batch.Batch

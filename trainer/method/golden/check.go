@@ -210,7 +210,7 @@ func (k *Check) number(output string, got float64, entry any, scale float64) {
 	k.compare(output, got, want, scale)
 }
 
-// compare holds one number to the tolerance.
+// compare compares one number within the tolerance.
 func (k *Check) compare(where string, got, want, scale float64) {
 	if !Close(got, want, scale) {
 		k.Fail("%s: got %.17g, want %.17g", where, got, want)

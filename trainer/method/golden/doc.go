@@ -1,4 +1,4 @@
-// Package golden holds the trainer to what other code bases compute.
+// Package golden compares the trainer with what other code bases compute.
 //
 // Under testdata/golden lie about 1,800 cases: inputs, parameters and outputs
 // of functions of verl, SkyRL, TRL, AReaL, prime-rl, slime, ROLL and of papers'

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Matcher holds the cases of one function of a reference implementation against our code. The
+// Matcher compares the cases of one function of a reference implementation with our code. The
 // first matcher that covers a case gets it.
 type Matcher struct {
 	// File is a path.Match pattern over Case.File.
@@ -164,7 +164,7 @@ func skipped(t *testing.T, cases []*Case) {
 	}
 }
 
-// Failures gives a case that no file holds to a matcher, and returns what differs.
+// Failures gives a case that is in no file to a matcher, and returns what differs.
 func Failures(c *Case, m Matcher) []string {
 	k := &Check{c: c, seen: map[string]bool{}, tally: tally{}}
 	k.guarded(func() { k.run([]Matcher{m}) })

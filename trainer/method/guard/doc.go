@@ -1,4 +1,4 @@
-// Package guard holds the guards at the optimiser: methods that look at a
+// Package guard has the guards at the optimiser: methods that look at a
 // minibatch and its gradient just before the step and scale the learning rate,
 // change the gradient, or skip the step.
 //

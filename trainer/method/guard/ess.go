@@ -9,17 +9,12 @@ import (
 )
 
 // ESSLearningRate scales the learning rate by how many effective samples the
-// minibatch holds, so that steps shrink as the data go stale.
+// minibatch holds, so that steps shrink as the data become stale.
 //
-//	w_i = exp(Σ_t (old_t − roll_t)),   ess = (Σw)²/(Σw² + 1e-8)/B
-//	scale = sqrt(min(1, ess/base))     or min(1, ess/base) with rule linear
-//
-// old is the learner at the start of the step, so w holds engine and lag. The
+// old is the learner at the start of the step, so w includes engine and lag. The
 // weights are not truncated. The rate is restored after the step. In bypass mode
-// old is the rollout's own log-prob and w would be 1: compare the current
-// weights there.
-//
-// Source: arXiv 2602.17616 (VCPO); mit-han-lab/vcpo compute_ess_info.
+// old is the rollout's own log-prob and w would be 1: the current weights are compared
+// there. Rule linear has no square root.
 type ESSLearningRate struct {
 	// Base is the ESS share of on-policy data; 0.55 is reported for long tool use.
 	Base float64 `yaml:"base" default:"1" range:"(0,inf]"`

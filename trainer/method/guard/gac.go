@@ -12,17 +12,9 @@ import (
 // their cosine is near 0, on stale data it stays high, and the shared part is
 // what is pushed again and again.
 //
-//	c = ⟨g, p⟩/(‖g‖·‖p‖ + 1e-12),  p the previous raw gradient, u = p/‖p‖
-//	c ≤ low          apply g
-//	low < c < high   g − (1 − low/c)·⟨g, u⟩·u     the cosine's excess is removed
-//	c ≥ high         skip the step
-//
-// Only positive alignment is touched. With full the whole parallel part is
-// removed between the bounds. p is stored before any projection. The first
-// step, and steps beside a zero gradient, are applied as they are.
-//
-// Source: arXiv 2603.01501, read in its abstract and a note: the thresholds are
-// this project's.
+// Only positive alignment is touched: between the bounds the cosine's excess is removed, or
+// with full the whole parallel part. g_prev, of direction u, is stored before any
+// projection. The first step, and steps next to a zero gradient, are applied as they are.
 type GradientAlignment struct {
 	// Low is the cosine up to which nothing happens.
 	Low float64 `yaml:"low" default:"0.1" range:"[0,high)"`

@@ -33,7 +33,7 @@ type Guard interface {
 }
 
 // Apply asks the guards in order. Scales multiply; one skip is enough, but
-// every guard sees every step, so that its history has no holes.
+// every guard is called at every step, so that its history has no holes.
 func Apply(guards []Guard, grad []float32, in Input) (Decision, error) {
 	all := Decision{Scale: 1}
 	for i, g := range guards {

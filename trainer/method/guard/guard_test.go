@@ -52,7 +52,7 @@ func TestESSByHand(t *testing.T) {
 			t.Errorf("%+v: %+v, want scale %v", c.g, d, c.want)
 		}
 	}
-	bypass := weighted(1, .5, 2, 8) // old is the rollout's: only the current weights tell
+	bypass := weighted(1, .5, 2, 8) // old is the rollout's: only the current weights differ
 	bypass.Now.Logp = bypass.Old.Logp
 	bypass.Old.Logp = bypass.LogpRoll
 	if d, err := (&ESSLearningRate{Base: 1, Rule: "linear", Current: true}).Guard(nil, Input{Batch: bypass}); err != nil || math.Abs(d.Scale-.477437) > 1e-6 {
@@ -197,7 +197,7 @@ func TestGradientAlignment(t *testing.T) {
 	}
 }
 
-// A gradient beside an opposite or orthogonal one is never touched; whatever is
+// A gradient next to an opposite or orthogonal one is never touched; whatever is
 // left of an aligned one has the cosine share low/c.
 func TestOnlyPositiveAlignmentIsRemoved(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))

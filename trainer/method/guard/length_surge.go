@@ -13,16 +13,10 @@ import (
 // LengthSurge halves the learning rate, and goes on halving it, once responses
 // grow far beyond their early length: the surge that precedes collapse.
 //
-//	baseline = mean length over the first warmup steps
-//	surge at the first step t_s with length ≥ factor·baseline
-//	scale(t) = max(decay^floor((t − t_s)/(stretch·t_s)), floor)   after t_s, 1 before
-//
-// The rule ratio is the other published form: whenever the mean length exceeds
-// factor times that of warmup steps ago, the scale is multiplied by decay, at
-// most once in warmup steps. The rate never rises again.
-//
-// Source: arXiv 2602.01826, read in a reproduction recipe (factor 3, warmup 50,
-// stretch 1.8, floor 0.1; t_s = 110 gives a period of 198).
+// The baseline is the mean length over the first warmup steps. The rule ratio is the other
+// published form: whenever the mean length exceeds factor times that of warmup steps ago,
+// the scale is multiplied by decay, at most once in warmup steps. The rate never rises
+// again.
 type LengthSurge struct {
 	// Rule says what a surge is, against the first steps or the last.
 	Rule string `yaml:"rule" default:"baseline" oneof:"baseline ratio"`

@@ -25,7 +25,7 @@ func parameters(g Guard) string {
 	return strings.Join(text, ", ")
 }
 
-// work runs the example of a guard: what it sees and what it decides.
+// work runs the example of a guard: its input and its decision.
 func work(t *testing.T, g Guard) (input, result string) {
 	ask := func(grad []float32, in Input) Decision {
 		d, err := g.Guard(grad, in)

@@ -10,7 +10,7 @@ import (
 //
 // The note that quotes the paper has the upper bound (1+ε)/r, with r the factor
 // that truncation introduces. Reading that as κ is the one that relaxes the
-// bound. The weight is part of the loss: use no correction beside it.
+// bound. The weight is part of the loss: use no correction with it.
 type ACR struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`

@@ -13,9 +13,6 @@ import (
 // ASPO flips the importance ratio of positive tokens, so that the ones the
 // policy has not learned yet get the larger weight.
 //
-//	A < 0: L = max(-A·r, -A·max(r, 1-ε)); where that ratio exceeds c: L = -A·c·logp
-//	A ≥ 0: u = min(r, 1+ε); L = -A/sg[u] in value, gradient -A/r, 0 where r > 1+ε; where 1/r > c: L = -A·c·logp
-//
 // ε depends on the entropy of the token: one value up to the q quantile of its
 // own response, another above. The survey says the upper guard is lifted on
 // positive tokens; the code keeps it and flips below it, as here. In the code a

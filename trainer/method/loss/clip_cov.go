@@ -9,14 +9,10 @@ import (
 )
 
 // ClipCov drops the gradient of a few random tokens among those with a large
-// covariance of advantage and log-prob; the others get PPO's clip.
+// covariance of advantage and log-prob; the others get PPO's clip, without dual clip.
 //
-//	c_t = (A_t - mean A)·(logp_t - mean logp)
-//	L   = 0 on max(1, ⌊share·M⌋) tokens drawn from {low < c < high, not clipped};
-//	      else max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), without dual clip
-//
-// Denominators are unchanged. The draw is seeded by Seed and the version of the
-// learner's weights. verl's means divide by M + 1e-8. At small scale c rarely
+// Tokens that PPO's rule clips are not drawn. Denominators are unchanged. The draw is
+// seeded by Seed and the version of the learner's weights. At small scale c rarely
 // exceeds the published low bound of 1: choose bounds by the distribution at
 // hand.
 type ClipCov struct {

@@ -10,12 +10,8 @@ import (
 // CTPO corrects a token by the ratio of its whole prefix, with a clip that
 // widens with the position.
 //
-//	c_t = Σ_{s≤t} clamp(lr_s, ±20)   (form geomean: c_t/t),  x_t = min(c_t, 10), R_t = exp(x_t)
-//	L   = max(-A·R_t, -A·exp(clip(x_t, -lo·t^p, hi·t^p)));  A < 0: min(L, -A·exp(d·t^p))
-//
-// The gradient flows through the current token only. t counts generated tokens.
-// With ratio_clip the repository's other variant is meant: bounds 1-lo and 1+hi
-// on R_t and dual clip d, as in PPO, whatever the position.
+// Log-ratios are clamped to ±20, x_t to 10 from above; the gradient flows through the
+// current token only. t counts generated tokens.
 //
 // The prefix product corrects the law of the prefix and the token, not of what
 // follows: with a terminal reward the estimate is the gradient of
@@ -26,11 +22,12 @@ type CTPO struct {
 	Low  float64 `yaml:"low" default:"0.025" range:"[0,inf]"`
 	High float64 `yaml:"high" default:"0.05" range:"[0,inf]"`
 	Dual float64 `yaml:"dual" default:"0.05" range:"[0,inf]"`
-	// Power is p: 0.5 for products, -0.5 for means.
+	// Power is the exponent of t in the bounds: 0.5 for products, -0.5 for means.
 	Power float64 `yaml:"power" default:"0.5"`
-	// Form is product or geomean.
+	// Form is product, or geomean: x_t divided by t.
 	Form string `yaml:"form" default:"product" oneof:"product geomean"`
-	// RatioClip uses PPO's clip in place of the one that grows with t.
+	// RatioClip is the repository's other variant: PPO's clip of R_t, with bounds 1-lo,
+	// 1+hi and d at every position.
 	RatioClip bool `yaml:"ratio_clip"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`

@@ -7,7 +7,7 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// DecoupledPPO is AReaL's loss: PPO's clip around a proximal policy, weighed by
+// DecoupledPPO is AReaL's loss: PPO's clip around a proximal policy, weighted by
 // how far that policy is from the one that sampled the tokens.
 //
 // prox says where the proximal log-prob comes from: recompute is LogpOld; the
@@ -35,7 +35,7 @@ type DecoupledPPO struct {
 }
 
 // NewA3PO returns the same loss with the interpolated proximal policy of A-3PO
-// and no weight beside it, as AReaL runs it.
+// and no weight with it, as AReaL runs it.
 func NewA3PO() *DecoupledPPO {
 	p := method.New[DecoupledPPO]()
 	p.Prox = "loglinear"
@@ -153,8 +153,6 @@ func (p *DecoupledPPO) proximal(f *frame, n int) float64 {
 // Interpolate returns A-3PO's proximal log-probs of all tokens, in the memory of dst:
 // between the rollout policy's and those that are given, the nearer to these the
 // older the token.
-//
-//	prox = roll + α·(logp − roll),  α = (lag − 1)/lag, 0 without a lag
 func Interpolate(dst []float64, in *batch.Batch, logp []float64) []float64 {
 	dst = batch.Zeroed(dst, in.Tokens())
 	for n, roll := range in.LogpRoll {

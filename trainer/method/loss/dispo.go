@@ -7,7 +7,7 @@ import (
 )
 
 // DISPO clips the detached importance weight by bounds that depend on whether
-// the response is correct, so that four regimes can be tuned apart: correct or
+// the response is correct, so that four regimes can be tuned separately: correct or
 // incorrect, weight above or below 1.
 //
 // (The survey derives the regimes from the sign of A and the label.) No token

@@ -9,7 +9,7 @@ import (
 	"driftlab/trainer/method/masked"
 )
 
-// DistillK2 draws the policy towards a teacher on its own samples, as a loss beside
+// DistillK2 draws the policy towards a teacher on its own samples, as a loss next to
 // the policy loss.
 //
 // Its value is 2 to 4.5 per token at a gap of 2 to 3 nats, where that of a policy loss

@@ -9,7 +9,7 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// TestDistillK2Gradient holds the gradient against central differences, with and
+// TestDistillK2Gradient compares the gradient with central differences, with and
 // without a clip and a mask of guided tokens.
 func TestDistillK2Gradient(t *testing.T) {
 	for seed := range uint64(4) {
@@ -27,7 +27,7 @@ func TestDistillK2Gradient(t *testing.T) {
 	}
 }
 
-// TestGKDGradient holds the gradient with respect to the logits against central
+// TestGKDGradient compares the gradient with respect to the logits with central
 // differences, both ways, over all tokens and over the top ones.
 func TestGKDGradient(t *testing.T) {
 	const step = 1e-2 // rows are float32: the differences are of a polynomial of degree four in the step

@@ -1,4 +1,4 @@
-// Package loss holds the policy losses and KL terms: one file each, with the
+// Package loss has the policy losses and KL terms: one file each, with the
 // formula, its paper, its defaults, the value and d loss/d log-prob.
 //
 // A loss reads a batch.Batch and fills a Grad. It never differentiates through
@@ -22,7 +22,7 @@
 //     statistics, Batch.Gate closes the policy term of a token that stays in every
 //     denominator. A batch without a single token gives loss and gradient zero.
 //   - Traces. Explain returns how every token's part of a loss came about, by the
-//     method rule that stands beside Eval. It is evaluated for a trace only, and
+//     method rule next to Eval. It is evaluated for a trace only, and
 //     compared with what Eval returned; see package trace.
 //   - Clips. A bound belongs to the band; where two branches tie, each has half
 //     of the gradient, as automatic differentiation has it.

@@ -9,7 +9,7 @@ import (
 )
 
 // DPPO masks the tokens whose update would push their probability further out
-// of a band in divergence, and weighs the rest by a capped, detached ratio.
+// of a band in divergence, and weights the rest by a capped, detached ratio.
 //
 // The official anchor is the rollout policy, and its recompute variants, like
 // verl, compare with old: anchor sets the denominator of the ratio, mask_anchor

@@ -11,16 +11,12 @@ import (
 // DPPOTopK is DPPO with the divergence of the K likeliest tokens and a bucket
 // for the rest, in place of {token, rest}.
 //
-//	S = the K largest of q, and the sampled token;  buckets: each of S, and the rest
-//	kl: D = Σ q·log(q/p);   tv: D = (1/2)·Σ |p - q|
-//	V = 0 iff D > δ and the sampled token moves outwards (A > 0, p > q or A ≤ 0, p < q)
-//	L = -sg[min(exp(logp - roll), c)]·V·A·logp
-//
-// q is the rollout policy, p the current one.
+// q is the rollout policy, p the current one. The buckets are the K largest of q and the
+// sampled token, each alone, and the rest; outwards is p > q with A > 0, p < q with A ≤ 0.
 type DPPOTopK struct {
 	// K is the number of tokens kept apart.
 	K int `yaml:"k" default:"20" range:"[1,inf]"`
-	// Divergence is kl or tv.
+	// Divergence is kl, Σ q·log(q/p), or tv, (1/2)·Σ |p - q|.
 	Divergence string `yaml:"divergence" default:"kl" oneof:"kl tv"`
 	// DeltaLow and DeltaHigh are δ for A ≤ 0 and A > 0.
 	DeltaLow  float64 `yaml:"delta_low" default:"0.05" range:"[0,inf]"`

@@ -6,7 +6,7 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// Entropy is a bonus for the entropy of the policy at the visited states.
+// Entropy is a bonus for the entropy of the policy at the sampled states.
 //
 // Its gradient goes to the logits (Grad.DLogits), since entropy is no function
 // of the sampled token's log-prob.

@@ -36,8 +36,8 @@ func randomTabular(seed uint64) *tabular {
 	return &p
 }
 
-// walk calls visit with every sequence, its states and its log-probs under p.
-func walk(visit func(tokens, at [steps]int)) {
+// eachSequence calls visit with every sequence, its states and its log-probs under p.
+func eachSequence(visit func(tokens, at [steps]int)) {
 	for y := range vocab * vocab * vocab {
 		tokens := [steps]int{y / 9, y / 3 % 3, y % 3}
 		visit(tokens, [steps]int{0, 1 + tokens[0], 1 + vocab + vocab*tokens[0] + tokens[1]})
@@ -55,7 +55,7 @@ func expectedGradient(t *testing.T, pi, mu, ref *tabular, advantage func(tokens,
 	eval func(out *Grad, in *batch.Batch) error) (gradient tabular) {
 	t.Helper()
 	out := &Grad{}
-	walk(func(tokens, at [steps]int) {
+	eachSequence(func(tokens, at [steps]int) {
 		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0, steps}, Mask: []bool{true, true, true}, Group: []int{0}}}
 		probability := 1.0
 		for s, a := range tokens {
@@ -84,7 +84,7 @@ func expectedGradient(t *testing.T, pi, mu, ref *tabular, advantage func(tokens,
 
 // policyGradient is -d E_pi[score]/d logits, by the score function under pi.
 func policyGradient(pi *tabular) (gradient tabular) {
-	walk(func(tokens, at [steps]int) {
+	eachSequence(func(tokens, at [steps]int) {
 		probability := 1.0
 		for s, a := range tokens {
 			probability *= math.Exp(pi[at[s]][a])
@@ -110,7 +110,7 @@ func klGradient(pi, ref *tabular, reach [states]float64) (gradient tabular) {
 
 // reach is the probability of visiting each state under p.
 func (p *tabular) reach() (r [states]float64) {
-	walk(func(tokens, at [steps]int) {
+	eachSequence(func(tokens, at [steps]int) {
 		probability := 1.0
 		for s, a := range tokens {
 			probability *= math.Exp(p[at[s]][a])
@@ -189,7 +189,7 @@ func TestPrefixRatioIsExactOnlyForPrefixAdvantages(t *testing.T) {
 func valuesOf(p *tabular) func(tokens, at [steps]int) [steps]float64 {
 	return func(tokens, _ [steps]int) (q [steps]float64) {
 		for s := range steps {
-			walk(func(y, at [steps]int) {
+			eachSequence(func(y, at [steps]int) {
 				weight := 1.0
 				for k := range steps {
 					if k <= s && y[k] != tokens[k] {
@@ -281,10 +281,10 @@ func added(k KL) func(*Grad, *batch.Batch) error {
 func TestMaxRLIsTheGradientOfLogSuccess(t *testing.T) {
 	pi := randomTabular(8)
 	success := func(tokens [steps]int) float64 { return count(score(tokens) > 0) }
-	// One response per sequence, weighed by its probability: the group mean is then P(success).
+	// One response per sequence, weighted by its probability: the group mean is then P(success).
 	p := 0.0
 	var want tabular
-	walk(func(tokens, at [steps]int) {
+	eachSequence(func(tokens, at [steps]int) {
 		probability := 1.0
 		for s, a := range tokens {
 			probability *= math.Exp(pi[at[s]][a])
@@ -297,7 +297,7 @@ func TestMaxRLIsTheGradientOfLogSuccess(t *testing.T) {
 		}
 	})
 	var got tabular
-	walk(func(tokens, at [steps]int) {
+	eachSequence(func(tokens, at [steps]int) {
 		b := &batch.Batch{
 			Sampled: batch.Sampled{Offsets: []int{0, 1, 1 + steps}, Mask: []bool{true, true, true, true}, Group: []int{0, 0}},
 			Now:     batch.Scored{Logp: []float64{-1}},

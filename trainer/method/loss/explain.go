@@ -20,7 +20,7 @@ type record struct {
 }
 
 // Explain evaluates a loss and returns how every active token's part of it came about, by
-// the rule that stands beside it. It is an error if the parts are not the loss: every
+// its rule. It is an error if the parts are not the loss: every
 // token's term is compared with what Eval returned, and the parts are added up.
 func Explain(l Loss, in *batch.Batch) (*trace.Trace, *Grad, error) {
 	rec := &record{computed: map[int]*trace.Result{}}

@@ -44,7 +44,7 @@ d loss/d logits at that token = -0.027295 0.009039 0.018256`,
 // Prepare does nothing.
 func (g *GKD) Prepare(*batch.Batch) error { return nil }
 
-// AddLoss adds the term, and logs its value, the teacher's mass that it sees, and its
+// AddLoss adds the term, and logs its value, the teacher's mass in its top-k, and its
 // share of the size of the gradient.
 func (g *GKD) AddLoss(out *Grad, in *batch.Batch) error {
 	if err := in.Require(batch.Mask, batch.Dist, batch.DistTeacher); err != nil {

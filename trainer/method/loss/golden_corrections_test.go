@@ -10,7 +10,7 @@ import (
 	diagnose "driftlab/trainer/method/metrics"
 )
 
-// The corrections that some peers apply inside their losses.
+// The corrections that some reference implementations apply inside their losses.
 
 // apply runs a pipeline at both moments of a step.
 func apply(k *golden.Check, p *correction.Pipeline, b *batch.Batch) {

@@ -7,7 +7,7 @@ import (
 	"driftlab/trainer/method/golden"
 )
 
-// Cases that a peer's set may hold and the shipped one does not: what the peers' formulas
+// Cases that a private set may have and the shipped one does not: what the reference formulas
 // give, worked out by hand.
 func TestGoldenEdges(t *testing.T) {
 	row := func(x ...any) []any { return x }

@@ -9,7 +9,7 @@ import (
 	"driftlab/trainer/method/golden"
 )
 
-// TestGolden holds the package to what the peers' own code computes.
+// TestGolden compares the package with what the reference implementations compute.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "trainer/method/loss", goldenMatchers(), goldenListings)
 }

@@ -9,9 +9,9 @@ import (
 // Kimi is the regression-style policy update of Kimi k1.5: a policy gradient
 // with a quadratic penalty of the log-ratio.
 //
-// Source: 2501.12599 section 2.3 (the gradient of its squared surrogate, with
-// the mean reward as log-partition); ROLL kimi15 is the token form. Level token
-// with anchor old is the same function as DRO with β = τ.
+// It is the gradient of the paper's squared surrogate, with the mean reward as
+// log-partition; ROLL's is the token form. Level token with anchor old is the same function
+// as DRO with β = τ.
 type Kimi struct {
 	// Tau is the strength of the penalty.
 	Tau float64 `yaml:"tau" default:"0.1" range:"[0,inf]"`

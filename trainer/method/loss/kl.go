@@ -35,7 +35,7 @@ const (
 //	loss:   L += coef·Σ agg·k(logp - ref)
 //	reward: r_t -= coef·k(old - ref), by the weights that start the step
 //
-// verl and TRL weigh the KL term neither by the importance weight nor by the
+// verl and TRL weight the KL term neither by the importance weight nor by the
 // gate of the policy term, and so does this. In the reward k1 is the usual
 // choice; in the loss, on-policy, k2, k1+ or k3+ (whose gradient is that of the
 // KL), and off-policy the importance-corrected k3.

@@ -11,7 +11,7 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// KLCov holds back the few tokens with the largest covariance of advantage and
+// KLCov restrains the few tokens with the largest covariance of advantage and
 // log-prob, which drive entropy down, by a penalty |logp - old|; no clip.
 //
 // Where all advantages are equal every c is 0 and verl still selects by index;

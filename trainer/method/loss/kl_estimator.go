@@ -8,16 +8,10 @@ import (
 )
 
 // Estimator is a per-token estimate of KL(π‖ref) from samples of π, as a
-// function of d = logp - ref (Schulman, "Approximating KL divergence", 2020;
-// verl's names). With u = -d:
-//
-//	k1   d                  its derivative, 1, has mean zero on-policy
-//	abs  |d|
-//	k2   d²/2               derivative d: the gradient of the KL, on-policy
-//	k3   exp(u) - u - 1     not negative, unbiased value, biased gradient
-//	k1+, abs+, k3+          the value of the base form with the derivative of k2
-//
-// verl's other names are kl (k1), mse (k2), low_var_kl (k3).
+// function of d = logp - ref. On-policy the derivative of k1 has mean zero, that of k2 the
+// gradient of the KL as its mean; k3 is unbiased with a biased gradient. A name with + has
+// the value of its base form and the derivative of k2. verl's other names are kl (k1), mse
+// (k2), low_var_kl (k3).
 type Estimator string
 
 // The estimators.

@@ -6,7 +6,7 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// ExactKL is KL(π‖ref) over the whole vocabulary at every visited state. It
+// ExactKL is KL(π‖ref) over the whole vocabulary at every sampled state. It
 // has no sampling error; a simulator can afford it.
 //
 // Its gradient reaches the logits directly (Grad.DLogits), not through the

@@ -103,7 +103,7 @@ func TestLimitsOfKL(t *testing.T) {
 	}
 }
 
-// Each count of an aggregation is checked by itself, and its word says what is
+// Each count of an aggregation is checked by itself, and its name says what is
 // wrong with it.
 func TestLimitsOfAggregation(t *testing.T) {
 	for _, tc := range []struct {
@@ -165,8 +165,8 @@ func TestSharesAreShares(t *testing.T) {
 	}
 }
 
-// On-policy every ratio is 1: nobody is clipped, capped, truncated or masked,
-// though the room is none at all.
+// On-policy every ratio is 1: no token is clipped, capped, truncated or masked,
+// even with bounds of width 0.
 func TestNoRoomOnPolicy(t *testing.T) {
 	narrow := func(name string, fields ...string) Loss {
 		e, err := Registry.Lookup(name)
@@ -205,7 +205,7 @@ func TestNoRoomOnPolicy(t *testing.T) {
 	}
 }
 
-// A reward without places falls on the last token that the policy wrote, be it
+// A reward without places is placed on the last token that the policy wrote, be it
 // the first of all; a response without one gets none.
 func TestRewardPerToken(t *testing.T) {
 	b := &batch.Batch{

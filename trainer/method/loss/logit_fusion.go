@@ -9,23 +9,17 @@ import (
 // LogitFusion is the student's side of sampling from a mixture of teacher and
 // student logits: an importance ratio to the mixture, capped from above.
 //
-//	mixed:   x = exp(logp - roll), roll the mixture's log-prob
-//	student: x = exp(logp - old);   shaped: x/(x+γ) of mixed
-//	L = -A·min(x, c); hard cap: no gradient above c; soft cap: -A·c·logp there
-//	floor l above 0: L = -A·max(l, min(x, c)), no gradient below l
-//	decoupled: L = sg[min(exp(old - roll), c)]·max(-A·r, -A·clip(r, 1-ε, 1+ε)), r = exp(logp - old)
-//
-// Source: prose of a survey; neither text nor code was at hand. There is no
-// lower clip: at the first step the ratio is not centred on 1. The floor is the
+// There is no lower clip: at the first step the ratio is not centred on 1. The floor is the
 // control that has one.
 type LogitFusion struct {
-	// Ratio is mixed, student, shaped or decoupled.
+	// Ratio is mixed, x to the mixture; student, exp(logp - old); shaped, x/(x+γ) of
+	// mixed; or decoupled: PPO's clip at 1±eps, weighted by sg[min(exp(old - roll), c)].
 	Ratio string `yaml:"ratio" default:"mixed" oneof:"mixed student shaped decoupled"`
 	// Cap is c.
 	Cap float64 `yaml:"cap" default:"3" range:"[1,inf]"`
-	// SoftCap keeps a gradient above the cap.
+	// SoftCap keeps a gradient above the cap: -A·c·logp in place of -A·c.
 	SoftCap bool `yaml:"soft_cap"`
-	// Floor is l, of every ratio but decoupled; 0, the default, is none. With cap 3
+	// Floor is the smallest x with a gradient, of every ratio but decoupled; 0 is none. With cap 3
 	// and floor 1/3 the clip is symmetric in the logarithm.
 	Floor float64 `yaml:"floor" range:"[0,1]"`
 	// Gamma shapes the ratio, Eps is the clip of ratio decoupled.

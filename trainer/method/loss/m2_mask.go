@@ -12,11 +12,8 @@ import (
 // most are masked until the second moment of the rest is below a threshold;
 // the rest gets PPO's clip.
 //
-//	v = (roll - old)²; mask the largest v until mean(rest) < threshold; keep at least one token
-//	L = max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)) on the rest
-//
-// The sign of the advantage plays no part. AReaL divides by the tokens this mask
-// leaves, but counts those that rejection sampling drops.
+// At least one token is kept. The sign of the advantage plays no part. AReaL divides by the
+// tokens this mask leaves, but counts those that rejection sampling drops.
 type M2Mask struct {
 	// Threshold bounds the mean of v.
 	Threshold float64 `yaml:"threshold" default:"0.04" range:"(0,inf]"`

@@ -12,13 +12,9 @@ import (
 // M2PO bounds the second moment of the log-ratio over the batch: it clips no
 // more tokens than that needs.
 //
-//	harmful tokens: A > 0 and r > 1, or A < 0 and r < 1;  v = (logp - old)², n of them
-//	if mean v > budget: sort v; τ² = the value before the first k with S_k + v_k·(n-k-1) ≥ budget·n
-//	L = max(-A·r, -A·clip(r, min(e^-τ, 1-mini_low), max(e^τ, 1+mini_high))), no dual clip
-//
-// Source: 2510.01161; this rule is Infini-AI-Lab/M2PO's. AReaL's, which is
-// nearer to the paper's text, is m2_mask. The choice of τ is detached. Without
-// a violation nothing is clipped.
+// Harmful are tokens with A > 0 and r > 1, or A < 0 and r < 1. This rule is
+// Infini-AI-Lab/M2PO's; AReaL's, which is nearer to the paper's text, is m2_mask. The
+// choice of τ is detached. Without a violation nothing is clipped; there is no dual clip.
 type M2PO struct {
 	// Budget is the bound of the second moment.
 	Budget float64 `yaml:"budget" default:"0.04" range:"(0,inf]"`

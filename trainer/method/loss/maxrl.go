@@ -16,7 +16,7 @@ type MaxRL struct {
 	Epsilon float64 `yaml:"epsilon" default:"1e-6" range:"(0,inf]"`
 	// Baseline subtracts the mean reward; without it only successes teach.
 	Baseline bool `yaml:"baseline" default:"true"`
-	// Ratio weighs by the live ratio to old.
+	// Ratio weights by the live ratio to old.
 	Ratio bool `yaml:"ratio" default:"true"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`

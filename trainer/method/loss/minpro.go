@@ -11,9 +11,8 @@ import (
 // MinPRO damps a token by the smallest ratio of its prefix: one step the policy
 // has left damps the whole suffix, without a product that grows with length.
 //
-// Source: 2601.22718, its abstract (a non-cumulative surrogate, the minimum
-// token ratio of the preceding prefix). The minimum is detached: left live, the
-// gradient of a whole suffix would fall on one token. Masked tokens are skipped.
+// The minimum is detached: left live, the gradient of a whole suffix would act on one
+// token. Masked tokens are skipped.
 type MinPRO struct {
 	// Cap bounds the detached weight b_t·r_t; its default is ours.
 	Cap float64 `yaml:"cap" default:"20" range:"0=none|[1,inf]"`

@@ -23,7 +23,7 @@ func stripped(needs ...batch.Columns) *batch.Batch {
 	return b
 }
 
-// TestConditionsNameParameters: what is read under some parameters is told by their
+// TestConditionsNameParameters: conditions of what is read name the parameters by their
 // names; what a run names elsewhere, a teacher, has none.
 func TestConditionsNameParameters(t *testing.T) {
 	check := func(spec method.Spec, params any) {

@@ -16,7 +16,7 @@ type Objective struct {
 }
 
 // Eval computes the loss of what the learner recorded of its current weights. If
-// that is not the batch's own Now, it is a dense pass beside a shadow, which Now
+// that is not the batch's own Now, it is a dense pass next to a shadow, which Now
 // then is.
 func (o *Objective) Eval(out *column.Grad, now *column.Scored) error {
 	b := o.Batch

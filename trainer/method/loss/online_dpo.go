@@ -11,7 +11,7 @@ import (
 )
 
 // OnlineDPO prefers the better response of a pair from the same prompt. No
-// ratio to the sampling policy appears, which is why it bears staleness well.
+// ratio to the sampling policy appears, which is why it tolerates staleness.
 //
 // A group gives one pair, its best and its worst response (the first of equals);
 // equal rewards give none. The default β is ours.

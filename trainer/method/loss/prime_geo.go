@@ -12,11 +12,6 @@ import (
 // vetoes on either side, and a detached coefficient that carries the KL and a
 // teacher.
 //
-//	l = logp - roll, r = exp(l), R = r or min(exp(min(Σ l, 10)), clip)
-//	drop if r ∉ [low, high], or exp(mean l) ∉ [geo_low, geo_high],
-//	     or the response has a token below veto_low or above veto_high
-//	L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher - logp) - kl_tau·l)]·logp
-//
 // With the ratio of the response, its tokens are divided by their number as
 // well. Bounds are strict: a ratio on a bound is kept; an empty response has
 // geometric ratio 1 and is never vetoed.
@@ -29,7 +24,7 @@ type PrimeGeo struct {
 	GeoHigh  float64 `yaml:"geo_high" default:"10"`
 	VetoLow  float64 `yaml:"veto_low" range:"[0,inf]"`
 	VetoHigh float64 `yaml:"veto_high" default:"100"`
-	// Sequence weighs by the ratio of the response, at most Clip.
+	// Sequence weights by the ratio of the response, exp(min(Σ l, 10)), at most Clip.
 	Sequence bool    `yaml:"sequence"`
 	Clip     float64 `yaml:"clip" default:"10" range:"(0,inf]"`
 	// AdvTau, TeacherTau and KLTau weigh the parts of the coefficient.

@@ -12,11 +12,7 @@ import (
 // and a veto of responses with one near-impossible token, with the ratio in the
 // graph.
 //
-//	r = exp(logp - roll), or the response's exp(min(Σ l [/T], 10)) in value
-//	L = -r·A on tokens with low ≤ r ≤ high in responses with min r ≥ veto, else 0
-//
-// Source: PrimeIntellect-ai/prime-rl at f69b5a91 (October 2025); INTELLECT-3's
-// report uses 0.5, 5 and 1e-5. With the ratio of the response, its tokens are
+// INTELLECT-3's report uses 0.5, 5 and 1e-5. With the ratio of the response, its tokens are
 // divided by their number as well. Comparisons are strict: a ratio on a bound
 // is kept.
 type PrimeMasked struct {

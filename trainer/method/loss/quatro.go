@@ -9,22 +9,17 @@ import (
 )
 
 // QUATRO follows the exact solution of a KL-constrained problem per prompt, so
-// that responses outside any clip band still feel a restoring pull.
+// that responses outside any clip band still have a restoring gradient.
 //
-//	per group: max E_π[R] with KL(π‖old) ≤ δ has π* ∝ old·exp(R/λ), λ the minimiser of
-//	           d(λ) = λ·δ + λ·log mean exp(R/λ);   near δ = 0, λ = std(R)/√(2δ)
-//	L_i = -sg[w_i·(A_i/λ - S_i)]·Σ_t logp,   A = R - mean R, S = Σ lr, w = min(exp(S'), C)
-//
-// Source: 2602.04620, abstract: a KL constraint per query with its own dual
-// variable and a stabilising log-ratio term. The expectation of the S term is
-// -∇KL(π‖old). w corrects for samples that are not from old (S' = Σ old - roll).
-// A group without variance keeps the pull only.
+// Per group the maximum of E_π[R] with KL(π‖old) ≤ δ is π* ∝ old·exp(R/λ); near δ = 0, λ is
+// std(R)/√(2δ). The expectation of the Σ lr term is -∇KL(π‖old). w corrects for samples that
+// are not from old. A group without variance keeps the restoring term only.
 type QUATRO struct {
 	// Delta is the bound of the KL per prompt, in nats per response.
 	Delta float64 `yaml:"delta" default:"0.02" range:"(0,inf]"`
 	// Cap is C.
 	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
-	// OffPolicy weighs by exp(Σ old - roll): the samples are from roll.
+	// OffPolicy weights by exp(Σ old - roll): the samples are from roll.
 	OffPolicy bool `yaml:"off_policy"`
 	// Aggregation over tokens; a mean over responses by default.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`

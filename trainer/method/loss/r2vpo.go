@@ -8,22 +8,15 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// R2VPO replaces the clip by a constraint on the variance of the ratio, held by
-// a dual variable.
+// R2VPO replaces the clip by a constraint on the variance of the ratio, with a dual variable.
 //
-//	L = Σ agg·(-A·r + λ·h(r - sg[r̄])) - λ·δ,   r̄ the mean ratio of the group
-//	h(d) = d² up to |d| = 1, 2|d| - 1 beyond
-//	after each evaluation: λ ← clip(λ + η·min(V - δ, 1), 0, λ_max),  V = Σ agg·(r - r̄)²
+// The constraint is a local one; far from ratio 1 a square would let a single token decide
+// the batch (a ratio of e¹⁰ alone has a V of 10⁷ in it), and its excess would drive λ to
+// λ_max in one step. Hence the straight continuation of the penalty, of the order of the
+// objective -A·r, and the bound on the dual step. A group of one token has r̄ = 1. λ is
+// state, and moves after each evaluation by V = Σ agg·(r - r̄)².
 //
-// Source: 2601.03320 and 2605.26784, abstracts: hard clipping is replaced by an
-// explicit ratio-variance constraint, solved primal-dual. The constraint is a local
-// one; far from ratio 1 a square would let a single token decide the batch (a ratio of
-// e¹⁰ alone has a V of 10⁷ in it), and its excess would drive λ to λ_max in one step.
-// Hence the straight continuation of the penalty, of the order of the objective -A·r,
-// and the bound on the dual step. A group of one token has r̄ = 1. λ is state.
-//
-// The survey says that the clip range is set from the group's variance: variant
-// adaptive_clip, PPO's clip at ε_g = ε·min(4, √(δ/V_g)), tighter than ε where the
+// Variant adaptive_clip is a survey's reading: a clip tighter than ε where the
 // variance is above δ and looser where it is below.
 type R2VPO struct {
 	// Delta is the bound of the variance, DualRate is η, the largest rise of λ in an

@@ -6,12 +6,9 @@ import (
 )
 
 // Reinforce is the plain policy gradient, with whatever importance weight the
-// correction stage has put into Batch.Weight.
-//
-// Source: Williams (1992); verl's reinforce, which is the loss of its bypass
-// mode with loss_type reinforce; ROLL's vanilla. With the weight of token,
-// sequence or geometric corrections it is importance-weighted REINFORCE.
-// Default aggregation as in verl's bypass mode: seq-mean-token-sum.
+// correction stage has put into Batch.Weight: with that of token, sequence or geometric
+// corrections it is importance-weighted REINFORCE. Its default aggregation is that of
+// verl's bypass mode with loss_type reinforce.
 type Reinforce struct {
 	// Anchor is the policy that actor/ppo_kl is measured against.
 	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`

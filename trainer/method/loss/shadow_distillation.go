@@ -6,15 +6,9 @@ import (
 )
 
 // ShadowDistillation draws the dense policy towards its shadow, the same weights
-// with the rollout engine's retention masks replayed (Shadow Mask Distillation,
-// arXiv:2605.06850). The policy loss then acts on the shadow, which is what
-// sampled; this term is what carries its progress over to full attention.
-//
-//	L += coef·Σ agg·K_n,   K_n = Σ_a p(a)·(log p(a) - log s(a))
-//	d K_n/d logit_a = p(a)·(log p(a) - log s(a) - K_n)
-//
-// with p the dense and s the shadow's distribution, detached. It is evaluated
-// on a second, dense forward pass, whose gradient is added: OnDense.
+// with the rollout engine's retention masks replayed. The policy loss then acts on the
+// shadow, which is what sampled; this term carries its progress over to full attention. It
+// is evaluated on a second, dense forward pass, whose gradient is added: OnDense.
 type ShadowDistillation struct {
 	// Coef is the coefficient λ.
 	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
@@ -33,7 +27,7 @@ loss = 0.079503
 d loss/d logits at that token = 0.030002 -0.009900 -0.020102`,
 }
 
-// OnDense says that the term belongs to the dense pass beside a shadow.
+// OnDense marks a term of the dense pass that a learner makes next to a shadow.
 func (s *ShadowDistillation) OnDense() {}
 
 // Prepare does nothing.
@@ -52,7 +46,7 @@ func (s *ShadowDistillation) AddLoss(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// DenseTerm is a term of the dense pass that a learner makes beside a shadow.
+// DenseTerm is a term of the dense pass that a learner makes next to a shadow.
 type DenseTerm interface {
 	Term
 	// OnDense marks it.

@@ -21,7 +21,7 @@ func logSoftmax64(z []float64) []float64 {
 	return logp
 }
 
-// TestShadowGradientIsADifference holds the gradient with respect to the dense
+// TestShadowGradientIsADifference compares the gradient with respect to the dense
 // logits against central differences of the divergence.
 func TestShadowGradientIsADifference(t *testing.T) {
 	const step = 1e-5

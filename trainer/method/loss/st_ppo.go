@@ -12,27 +12,23 @@ import (
 
 // STPPO is turn-level PPO with a correction that a high clip rate triggers.
 //
-//	u_k = exp(mean_{t∈k} lr_t)  (or the mean, or the product, of the turn's ratios)
-//	u_t = sg[u_k]·exp(logp - sg[logp]);   L = c_k·max(-A·u_t, -A·clip(u_t, 1-ε_low, 1+ε_high))
-//	f_k = fraction of the turn's tokens whose own ratio leaves the band on the harmful side
-//
-// Source: 2511.20718 (SORL, ST-PPO), whose formulas we have only at second hand
-// and in contradictory forms; ROLL's segment ratio is turn_ratio geo with
-// gradient live and ctn none. ctn selects the reading of clipping-triggered
-// normalisation: downweight scales the turn by 1-f_k; bias_norm divides it by
-// max(1, norm of the gradient the clip removed); survivors drops the clipped
-// tokens and scales the rest by T/(T-n), at most 2; kl adds λ·f_k·lr²/2; none.
+// The formulas are known only at second hand and in contradictory forms. f_k is the
+// fraction of the turn's tokens whose own ratio leaves the band on the harmful side. ROLL's
+// segment ratio is turn_ratio geo with gradient live and ctn none.
 type STPPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
 	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
 	// DualClip is the constant that bounds the loss where A < 0.
 	DualClip float64 `yaml:"dual_clip" range:"0=none|(1,inf]"`
-	// TurnRatio is geo, mean or product.
+	// TurnRatio is the geometric mean, the mean or the product of the turn's ratios.
 	TurnRatio string `yaml:"turn_ratio" default:"geo" oneof:"geo mean product"`
 	// Gradient is token (through the token's own log-prob) or live (through the turn's ratio).
 	Gradient string `yaml:"gradient" default:"token" oneof:"token live"`
-	// CTN is downweight, bias_norm, survivors, kl or none.
+	// CTN is the reading of clipping-triggered normalisation: downweight scales the turn
+	// by 1-f_k; bias_norm divides it by max(1, norm of the gradient the clip removed);
+	// survivors drops the clipped tokens and scales the rest by T/(T-n), at most 2; kl adds
+	// λ·f_k·lr²/2; none.
 	CTN string `yaml:"ctn" default:"downweight" oneof:"downweight bias_norm survivors kl none"`
 	// Lambda is the coefficient of ctn kl.
 	Lambda float64 `yaml:"lambda" default:"0.01" range:"[0,inf]"`

@@ -3,7 +3,7 @@ package loss
 import "driftlab/trainer/method/batch"
 
 // Term is an addition to a policy loss: something that shapes what the loss
-// sees, or something added to it.
+// reads, or something added to it.
 type Term interface {
 	// Prepare runs before the policy loss. It may close gates of the batch.
 	Prepare(in *batch.Batch) error

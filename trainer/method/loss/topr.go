@@ -11,12 +11,8 @@ import (
 // TOPR is tapered off-policy REINFORCE: good responses are learned as in
 // supervised training, bad ones with an importance weight of at most 1.
 //
-//	R > 0: L = -w₊·A·logp
-//	R ≤ 0: L = -w₋·sg[clip(ρ, low, high)]·A·logp,   ρ = exp(Σ_t logp - anchor) or the token's ratio
-//
-// Source: 2503.14286 eq. 8, whose ratio is that of the trajectory. ROLL's code
-// uses token ratios against old and the sign of the episode's score: level
-// token, anchor old. The sign is that of the reward where it is recorded.
+// The paper's ratio is that of the trajectory. ROLL's code uses token ratios against old
+// and the sign of the episode's score: level token, anchor old.
 type TOPR struct {
 	// Level of the ratio: trajectory, token, or turn for ROLL's segments.
 	Level string `yaml:"level" default:"trajectory" oneof:"trajectory token turn"`
@@ -26,7 +22,7 @@ type TOPR struct {
 	// PositiveWeight and NegativeWeight are w₊ and w₋.
 	PositiveWeight float64 `yaml:"positive_weight" default:"1" range:"[0,inf]"`
 	NegativeWeight float64 `yaml:"negative_weight" default:"1" range:"[0,inf]"`
-	// Sign is reward or advantage: what tells good from bad.
+	// Sign is reward or advantage: which sign makes a response good or bad.
 	Sign string `yaml:"sign" default:"reward" oneof:"reward advantage"`
 	// Anchor is the denominator of the ratio.
 	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
@@ -86,7 +82,7 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// score is what tells a good response from a bad one.
+// score is above 0 for a good response.
 func (p *TOPR) score(f *frame, i int) float64 {
 	if p.Sign == "reward" {
 		return f.in.Reward[i]

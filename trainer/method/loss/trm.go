@@ -9,7 +9,7 @@ import (
 // TRM admits a response to an importance-weighted loss only if the policies
 // agree at every token: a trust region by masking.
 //
-// The bound of the paper holds for an average over all responses, so rejected
+// The bound of the paper is one of an average over all responses, so rejected
 // ones count as zeros: the aggregation runs over the mask before this rejection.
 // k2 and k3 are verl's seq_max modes in bypass. The criterion does not sum over
 // tokens, yet a maximum over more of them rejects long responses more often.

@@ -7,16 +7,13 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// VESPO weighs a response by a smooth, detached function of its full
+// VESPO weights a response by a smooth, detached function of its full
 // importance weight that fades on either side of 1.
 //
-//	log W = clamp(Σ_t clamp(logp - old, ±20) [+ Σ_t clamp(log w_t, ±20)], ±20)
-//	φ = exp(k·log W' + λ·(1 - W')), log W' = max(log W, log 1e-8), (k, λ) by the sign of A;   L = -φ·A·logp
-//
 // The importance weight of the correction stage enters W and does not multiply
-// the loss a second time. The defaults are those of the code and of TRL; the
-// docstring lists an older pair (2, 1.5) and (4, 2.5). The sign is that of the
-// first token's advantage.
+// the loss a second time; every log-ratio and log W are clamped to ±20. The defaults are
+// those of the code and of TRL; the docstring lists an older pair (2, 1.5) and (4, 2.5). The
+// sign is that of the first token's advantage.
 type VESPO struct {
 	// KPos and LambdaPos shape φ for A ≥ 0, KNeg and LambdaNeg for A < 0.
 	KPos      float64 `yaml:"k_pos" default:"2" range:"(0,inf]"`

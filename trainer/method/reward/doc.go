@@ -2,7 +2,7 @@
 //
 // A reward is a sum of parts, one per Shaper: the outcome, a penalty on
 // length, a bonus for the form, a small score per step of the working. A
-// Scorer adds the parts up and keeps them apart as well, for estimators that
+// Scorer adds the parts up and keeps them separately as well, for estimators that
 // normalise each kind on its own.
 //
 // What it is not: it makes no advantages (package advantage does), it knows no

@@ -187,7 +187,7 @@ func TestStep(t *testing.T) {
 	near(t, "explore", part(t, &Step{Coef: 0.25, Target: 16, Explore: true}, b, verdicts), []float64{0.25, 0, 0, 0.25})
 }
 
-// TestRamp: every penalty on length begins late and rises slowly if it is told to.
+// TestRamp: every penalty on length begins late and rises slowly if its ramp says so.
 func TestRamp(t *testing.T) {
 	ramp := Ramp{From: 10, Warmup: 3}
 	b, verdicts := lengths(t, [][]int{{20, 60}}, [][]bool{{true, true}})

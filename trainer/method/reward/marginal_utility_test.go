@@ -43,7 +43,7 @@ func TestUtility(t *testing.T) {
 		t.Errorf("two episodes change places in %d steps of 200", swapped)
 	}
 
-	b.Mask[3] = false // the environment's word ends the episode
+	b.Mask[3] = false // the environment's output ends the episode
 	near(t, "credit to the policy's token", placed(method.New[Utility]()), []float64{0, 0, -0.2, 0, 0, 2.4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.3, 0, 0, 0})
 	b.Episode = nil
 	if err := method.New[Utility]().Part(make([]float64, 3), b, verdicts); err == nil {

@@ -170,7 +170,7 @@ func TestProcessExample(t *testing.T) {
 	near(t, "by exactness", part(t, exact, b, verdicts), []float64{-0.03})
 }
 
-// TestProcessSkipsTheEnvironment: a score that falls on a token the policy did
+// TestProcessSkipsTheEnvironment: a score on a token the policy did
 // not write goes to the generated token before it, or nowhere.
 func TestProcessSkipsTheEnvironment(t *testing.T) {
 	b, verdicts := scored(t, []string{right})

@@ -11,7 +11,7 @@ import (
 )
 
 // Ternary is a generative judge that compares a response with a reference and
-// says better, similar or worse. The judge sees a latent quality through
+// says better, similar or worse. The judge observes a latent quality through
 // noise; three labels with a gap wider than the noise keep small jitter near
 // the group's mean from flipping the sign of advantages, which the continuous
 // score does not.

@@ -1,7 +1,7 @@
 // Package trace keeps how a method came to its figures, token by token: each figure
 // with the formula that gives it, in the figures before it.
 //
-// A method declares a Rule beside its mathematics: lines of figures, then branches.
+// A method declares a Rule next to its mathematics: lines of figures, then branches.
 //
 //	var r trace.Rule
 //	r.Formula("r", "exp(logp - old)")
@@ -13,7 +13,7 @@
 //	t.Check()                   // evaluates every formula again
 //	t.Tokens[n].Lines()         // r = exp(logp - old) = exp(-0.5 - (-0.7)) = 1.2214
 //
-// The rule is evaluated only for a trace, and apart from the method: Check and the
+// The rule is evaluated only for a trace, and separately from the method: Check and the
 // caller compare its values with the method's, so a rule that says something else than
 // the code is an error and never shown.
 //

@@ -68,7 +68,7 @@ func (d *Documented) Value(k *Token, parameters map[string]float64) (float64, er
 	t := New([]int{0, 1})
 	terms := &t.Tokens[0]
 	for _, given := range k.Terms {
-		if given.Formula == "" { // what the method computed is not asked
+		if given.Formula == "" { // without what the method computed
 			terms.Terms = append(terms.Terms, given)
 		}
 	}

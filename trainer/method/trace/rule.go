@@ -6,7 +6,7 @@ import (
 )
 
 // Rule says how the figures of a token come about: line by line, until a branch takes
-// the token. Losses and corrections declare one beside their mathematics.
+// the token. Losses and corrections declare one next to their mathematics.
 type Rule struct {
 	steps []step
 	after []Line

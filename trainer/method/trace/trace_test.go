@@ -53,7 +53,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A fold stays within the response and sees the tokens it says.
+// A fold stays within the response and takes the tokens in that its name says.
 func TestFoldsByPlace(t *testing.T) {
 	tr := worked()
 	for n, want := range []string{"1 -0.5 1.5", "-0.5 1.5 1.5", "-0.5 4.5 3", "1 7 7"} {
