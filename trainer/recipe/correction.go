@@ -15,25 +15,23 @@ import (
 // the name of a published preset (simulate methods presets lists them), or a
 // mapping that says under preset which one its other fields change.
 type Correction struct {
-	// Mode is decoupled or bypass. Default decoupled.
+	// Mode is decoupled or bypass.
 	Mode correction.Mode `yaml:"mode" default:"decoupled" oneof:"decoupled bypass"`
-	// Weights is the importance weight. Default none.
+	// Weights is the importance weight.
 	Weights Choice[correction.Weighting] `yaml:"weights" default:"none"`
-	// BatchNormalize divides the weights by their mean. Default false.
+	// BatchNormalize divides the weights by their mean.
 	BatchNormalize bool `yaml:"batch_normalize"`
-	// Masks are the rejection rules; a token must pass all. Default: none.
+	// Masks are the rejection rules; a token must pass all.
 	Masks []Choice[correction.Masking] `yaml:"masks"`
-	// Clamp bounds log-ratios, and their sums, before exp; 0 means 20. Default 0.
+	// Clamp bounds log-ratios, and their sums, before exp; 0 means 20.
 	Clamp float64 `yaml:"clamp"`
-	// Order is independent or sequential. Default independent.
+	// Order is independent or sequential.
 	Order correction.Order `yaml:"order" default:"independent" oneof:"independent sequential"`
-	// WeightsAfter is, with order sequential, the number of masks before the
-	// weights. Default 0.
+	// WeightsAfter is, with order sequential, the number of masks before the weights.
 	WeightsAfter int `yaml:"weights_after"`
-	// Denominator is post or pre (rejection). Default post.
+	// Denominator is post or pre (rejection).
 	Denominator correction.Denominator `yaml:"denominator" default:"post" oneof:"post pre"`
 	// Names chooses the code base whose metric names are logged: verl or skyrl.
-	// Default verl.
 	Names string `yaml:"names" default:"verl" oneof:"verl skyrl"`
 }
 

@@ -10,23 +10,23 @@ import (
 // own, so that no method finds a gap there. Source: a practitioner's account of
 // on-policy distillation beside reinforcement learning; KDRL, 2506.08946.
 type Distillation struct {
-	// Advantage replaces the advantages of guided tokens by log p_teacher - log p_old
-	// (k1 as an advantage): separate (centred and scaled over the guided tokens), scaled
+	// Advantage replaces the advantages of guided tokens by log p_teacher - log p_old (k1
+	// as an advantage): separate (centred and scaled over the guided tokens), scaled
 	// (divided by their root mean square, so that every sign stays), raw (as they are),
-	// joint (as they are, and all advantages of the batch centred and scaled together:
-	// the mistake to compare with) or none (the estimator's stay; a term, distill_k2 or
-	// gkd, reads the teacher). Default separate.
+	// joint (as they are, and all advantages of the batch centred and scaled together: the
+	// mistake to compare with) or none (the estimator's stay; a term, distill_k2 or gkd,
+	// reads the teacher).
 	Advantage string `yaml:"advantage" default:"separate" oneof:"separate scaled raw joint none"`
 	// PassRate is the greatest share of right responses in a group whose prompt counts
 	// as hard; only hard prompts are guided. Default 1: all.
 	PassRate float64 `yaml:"pass_rate" default:"1" range:"[0,1]"`
-	// Failed guides wrong responses only. Default false.
+	// Failed guides wrong responses only.
 	Failed bool `yaml:"failed"`
-	// Horizon is the number of tokens of a response, from its first on, that are
-	// guided; 0 for all. Default 0.
+	// Horizon is the number of tokens of a response, from its first on, that are guided; 0
+	// for all.
 	Horizon int `yaml:"horizon" range:"[0,2^16]"`
-	// Random guides as many responses as the rule says, drawn at random: what the rule
-	// is worth at the same number of calls. Default false.
+	// Random guides as many responses as the rule says, drawn at random: what the rule is
+	// worth at the same number of calls.
 	Random bool `yaml:"random"`
 }
 
@@ -34,7 +34,6 @@ type Distillation struct {
 const (
 	DistilSeparate = "separate"
 	DistilScaled   = "scaled"
-	DistilRaw      = "raw"
 	DistilJoint    = "joint"
 	DistilNone     = "none"
 )

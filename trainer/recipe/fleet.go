@@ -26,11 +26,11 @@ type KVScales struct {
 	// Prompts is how many prompts of a step calibrate. 0, the default, never does:
 	// all scales are one, as in a server that was given none.
 	Prompts int `yaml:"prompts" range:"[0,2^16]"`
-	// Every is the number of weight syncs (steps) from one calibration to the next;
-	// in between the scales go stale and clip. Default 1. simulate measure makes the
-	// steps up to the oldest scales, since weights that stay have none that are stale.
+	// Every is the number of weight syncs (steps) from one calibration to the next; in
+	// between the scales go stale and clip. simulate measure makes the steps up to the
+	// oldest scales, since weights that stay have none that are stale.
 	Every int `yaml:"every" default:"1" range:"[1,2^24]"`
-	// Margin multiplies the magnitudes found; below 1 clips. Default 1.
+	// Margin multiplies the magnitudes found; below 1 clips.
 	Margin float64 `yaml:"margin" default:"1" range:"(0,100]"`
 }
 
@@ -44,9 +44,9 @@ type Noise struct {
 	// Start is the largest standard deviation; 0, the default, is no noise. QeRL
 	// starts at 1e-2 and ends at 1e-4.
 	Start float64 `yaml:"start" range:"[0,1]"`
-	// End is the standard deviation of the last stage. Default 1e-4.
+	// End is the standard deviation of the last stage.
 	End float64 `yaml:"end" default:"1e-4" range:"(0,1]"`
-	// Stages is their number, 2 or more. Default 10.
+	// Stages is their number, 2 or more.
 	Stages int `yaml:"stages" default:"10" range:"[2,2^24]"`
 }
 

@@ -13,7 +13,7 @@ import (
 // survey's words; that s is linear is inferred. The loss beside it: logit_fusion.
 type Fusion struct {
 	// With is the other model: a checkpoint's name, shipped or a folder, or self, the
-	// policy in other numerics. Its vocabulary may not be smaller. Default self.
+	// policy in other numerics. Its vocabulary may not be smaller.
 	With string `yaml:"with" default:"self"`
 	// Numerics is how the other model computes, as under rollout. Nil where it is not
 	// given: as the rollout engine does.

@@ -5,17 +5,17 @@ import ()
 // Pool is a training set of a fixed size: prompts come back, every epoch in a new
 // order, and how hard each is for the first weights can be known.
 type Pool struct {
-	// Prompts is its size, 1 or more. Default 256.
+	// Prompts is its size, 1 or more.
 	Prompts int `yaml:"prompts" default:"256" range:"[1,2^16]"`
 	// Keep leaves out the prompts that the first weights solve less or more often than
 	// this, as pass rates in [low, high]: the hard tail, or what is solved already.
 	// Default [0, 1]: none is left out.
 	Keep [2]float64 `yaml:"keep" default:"0 1" range:"[0,1]"`
-	// From is the number of steps before that. Default 0.
+	// From is the number of steps before that.
 	From int `yaml:"from" range:"[0,2^24]"`
-	// Samples is the number of responses to each prompt by which its pass rate is
-	// found, in the learner's numerics, before the first step. Nothing is sampled if all
-	// are kept. Default 16.
+	// Samples is the number of responses to each prompt by which its pass rate is found,
+	// in the learner's numerics, before the first step. Nothing is sampled if all are
+	// kept.
 	Samples int `yaml:"samples" default:"16" range:"[1,1024]"`
 	// Focus gives hard prompts more of the responses: upsample (prompts
 	// that were solved less at their last visit are drawn more often, with weight 1.1
@@ -35,7 +35,6 @@ type Pool struct {
 const (
 	FocusUpsample = "upsample"
 	FocusKnapsack = "knapsack"
-	FocusUniform  = "uniform"
 	FocusAdaptive = "adaptive"
 )
 

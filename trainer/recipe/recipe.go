@@ -20,7 +20,7 @@ type Recipe struct {
 	// Name labels the run in folders, tables and plots: letters, digits and . _ -.
 	// Default: the file's name.
 	Name string `yaml:"name"`
-	// Seed starts every random stream of the run. Default 1.
+	// Seed starts every random stream of the run.
 	Seed uint64 `yaml:"seed" default:"1"`
 	// Steps is the number of training steps (rollout batches), 1 or more. Default
 	// 200: the default task is solved by then.
@@ -33,10 +33,10 @@ type Recipe struct {
 	// folder in the Hugging Face layout. Empty means random weights from Seed,
 	// which reinforcement learning cannot lift: it needs some right answers.
 	Checkpoint string `yaml:"checkpoint"`
-	// Teacher holds the weights of a frozen teacher, named like Checkpoint, for
-	// losses that distil from one. Its architecture may differ from the model's,
-	// its vocabulary may not be smaller. What it reads takes no time on a virtual clock, as
-	// what a reference reads. Default: none.
+	// Teacher holds the weights of a frozen teacher, named like Checkpoint, for losses
+	// that distil from one. Its architecture may differ from the model's, its vocabulary
+	// may not be smaller. What it reads takes no time on a virtual clock, as what a
+	// reference reads.
 	Teacher string `yaml:"teacher"`
 	// Distillation says which responses the teacher guides. Nil where the recipe has no
 	// such section: it reads all, and the methods that name it do with that what they do.
@@ -51,15 +51,14 @@ type Recipe struct {
 	// updates that weigh more against the error of quantised weights (UAQ, QuRL,
 	// 2602.13953, with 1.5). Above 0. Default 1: nothing is scaled.
 	InvariantScale float64 `yaml:"invariant_scale" default:"1" range:"(0,100]"`
-	// Task makes prompts and verdicts. Default chain.
+	// Task makes prompts and verdicts.
 	Task Choice[task.Task] `yaml:"task" default:"chain"`
 	// Rollout is the engine that samples (policy mu).
 	Rollout Rollout `yaml:"rollout"`
 	// Learner is the engine that computes gradients (pi_old and pi).
 	Learner Learner `yaml:"learner"`
-	// Schedule says how old the rollout weights are: sync, a constant lag, or a
-	// published system on a virtual clock, whose samples per update are
-	// rollout.prompts. Default sync.
+	// Schedule says how old the rollout weights are: sync, a constant lag, or a published
+	// system on a virtual clock, whose samples per update are rollout.prompts.
 	Schedule Choice[schedule.Policy] `yaml:"schedule" default:"sync"`
 	// Cluster is where a schedule on a clock runs. Nil where the recipe has no such
 	// section: the defaults.
@@ -98,16 +97,16 @@ type Recipe struct {
 	// PrefixValues has the policy itself value its responses step by step. Nil where the
 	// recipe has no such section: it does not.
 	PrefixValues *PrefixValues `yaml:"prefix_values"`
-	// Advantage turns rewards into advantages. Default grpo.
+	// Advantage turns rewards into advantages.
 	Advantage Choice[advantage.Estimator] `yaml:"advantage" default:"grpo"`
-	// Correction handles the gap between the two engines. Default: none.
+	// Correction handles the gap between the two engines.
 	Correction Correction `yaml:"correction"`
-	// Loss is the policy loss. Default ppo_clip.
+	// Loss is the policy loss.
 	Loss Choice[loss.Loss] `yaml:"loss" default:"ppo_clip"`
-	// Terms are added to the policy loss or shape what it sees: an entropy bonus,
-	// the mask of low entropies. Default: none.
+	// Terms are added to the policy loss or shape what it sees: an entropy bonus, the mask
+	// of low entropies.
 	Terms []Choice[loss.Term] `yaml:"terms"`
-	// KL is the penalty for leaving the initial weights. Default none.
+	// KL is the penalty for leaving the initial weights.
 	KL Choice[loss.KL] `yaml:"kl" default:"none"`
 	// Guards watch the optimiser. Default: none beyond the stop on NaN and Inf.
 	Guards []Choice[Guard] `yaml:"guards"`
@@ -128,7 +127,7 @@ type Learner struct {
 	// Temperature divides the learner's logits. 0, the default, is the rollout's:
 	// the policy that sampled. Another one is a gap, and a common mistake.
 	Temperature float64 `yaml:"temperature" range:"[0,100]"`
-	// Epochs is how often a step goes over its batch, 1 or more. Default 1.
+	// Epochs is how often a step goes over its batch, 1 or more.
 	Epochs int `yaml:"epochs" default:"1" range:"[1,2^16]"`
 	// Minibatches is the number of updates per epoch, 1 to the number of
 	// responses. Default 1: on-policy but for the engines' difference.
@@ -150,14 +149,14 @@ func (l Learner) Updates() int { return l.Epochs * l.Minibatches }
 // LossScale multiplies the loss before the backward pass and divides the
 // gradients after it (1710.03740, section 3.2).
 type LossScale struct {
-	// Mode is none, dynamic, or auto: dynamic where the learner's gradients are
-	// fp16, none elsewhere. Default auto.
+	// Mode is none, dynamic, or auto: dynamic where the learner's gradients are fp16, none
+	// elsewhere.
 	Mode string `yaml:"mode" default:"auto" oneof:"auto dynamic none"`
 	// Initial is the first scale, a power of two so that it rounds nothing.
 	// Default 65536 (PyTorch's GradScaler).
 	Initial float64 `yaml:"initial" default:"65536" range:"[1,2^24]"`
-	// GrowthInterval is the number of finite updates after which the scale
-	// doubles; one that is not finite is skipped and halves it. Default 2000.
+	// GrowthInterval is the number of finite updates after which the scale doubles; one
+	// that is not finite is skipped and halves it.
 	GrowthInterval int `yaml:"growth_interval" default:"2000" range:"[1,2^24]"`
 }
 
@@ -170,12 +169,11 @@ const (
 
 // Routing says whether the learner visits the experts that were recorded.
 type Routing struct {
-	// Replay is none, r2 (the learner's own choices when it scored the batch are
-	// replayed in its gradient steps), r3 (the rollout engine's choices are
-	// replayed in both, and in the pass of a reference model) or keep_routing (r3
-	// in every forward pass of the policy, while the reference routes natively).
-	// Default none. Sources: 2507.18071 (r2, GSPO's routing replay), 2510.11370
-	// (r3), 2512.02556 section 3.1 (keep_routing).
+	// Replay is none, r2 (the learner's own choices when it scored the batch are replayed
+	// in its gradient steps), r3 (the rollout engine's choices are replayed in both, and
+	// in the pass of a reference model) or keep_routing (r3 in every forward pass of the
+	// policy, while the reference routes natively). Sources: 2507.18071 (r2, GSPO's
+	// routing replay), 2510.11370 (r3), 2512.02556 section 3.1 (keep_routing).
 	Replay string `yaml:"replay" default:"none" oneof:"none r2 r3 keep_routing"`
 	// Gates says how replayed experts are weighed: live (by the learner's current
 	// router logits, over the replayed experts) or recorded (by the gate values
@@ -183,12 +181,12 @@ type Routing struct {
 	// straight-through, so the router learns as with live gates). Default live,
 	// as the sources have it. Recorded needs a replay.
 	Gates string `yaml:"gates" default:"live" oneof:"live recorded"`
-	// Router is trained, or frozen: the routers' weights stay those of the start,
-	// so that only the inputs of the routers move the routes. Default trained.
+	// Router is trained, or frozen: the routers' weights stay those of the start, so that
+	// only the inputs of the routers move the routes.
 	Router string `yaml:"router" default:"trained" oneof:"trained frozen"`
-	// Released measures, beside the gap that a replay of r3 or keep_routing leaves,
-	// the one with the learner's router choosing, as gap/released_*: what the replay hides. It
-	// costs a scoring pass per step and changes no weight. Default false.
+	// Released measures, beside the gap that a replay of r3 or keep_routing leaves, the
+	// one with the learner's router choosing, as gap/released_*: what the replay hides. It
+	// costs a scoring pass per step and changes no weight.
 	Released bool `yaml:"released"`
 }
 
@@ -197,13 +195,12 @@ func (r Routing) FromRollout() bool { return r.Replay == ReplayR3 || r.Replay ==
 
 // Support says over which tokens the learner normalises its policy.
 type Support struct {
-	// Replay restricts the learner's policies (current, old, reference, teacher)
-	// to the tokens that the rollout engine's top_k and top_p kept, each token's
-	// set as it was recorded: log-probs, entropies, distributions and gradient.
-	// Without it every ratio to a truncated rollout policy is too small by the
-	// mass that was kept. It does nothing where nothing is truncated, and needs
-	// rollout.log_probs processed. Default false. Source: 2512.02556, section 3.1
-	// (Keep Sampling Mask).
+	// Replay restricts the learner's policies (current, old, reference, teacher) to the
+	// tokens that the rollout engine's top_k and top_p kept, each token's set as it was
+	// recorded: log-probs, entropies, distributions and gradient. Without it every ratio
+	// to a truncated rollout policy is too small by the mass that was kept. It does
+	// nothing where nothing is truncated, and needs rollout.log_probs processed. Source:
+	// 2512.02556, section 3.1 (Keep Sampling Mask).
 	Replay bool `yaml:"replay"`
 }
 
@@ -224,16 +221,14 @@ const (
 
 // Values of Routing.Gates.
 const (
-	GatesLive     = "live"
 	GatesRecorded = "recorded"
 )
 
 // Eval is the evaluation of the current weights on held-out prompts, in both
 // engines. Training reward lags behind and hides a fall.
 type Eval struct {
-	// Every is the number of steps between evaluations; the weights before and
-	// after the first update and the last ones are evaluated as well. 0 means
-	// never. Default 20.
+	// Every is the number of steps between evaluations; the weights before and after the
+	// first update and the last ones are evaluated as well. 0 means never.
 	Every int `yaml:"every" default:"20" range:"[0,2^24]"`
 	// Prompts is the number of held-out prompts, 1 or more. Default 64: with one
 	// response each a standard error of 0.06 at a pass rate of one half.
@@ -257,9 +252,9 @@ func (e Eval) PerPrompt() int {
 
 // Pretrain is the supervised warm start on the task's noisy demonstrations.
 type Pretrain struct {
-	// Steps is the number of updates, 1 or more. Default 1500.
+	// Steps is the number of updates, 1 or more.
 	Steps int `yaml:"steps" default:"1500" range:"[1,2^24]"`
-	// Batch is the number of demonstrations per update, 1 or more. Default 64.
+	// Batch is the number of demonstrations per update, 1 or more.
 	Batch int `yaml:"batch" default:"64" range:"[1,2^16]"`
 	// Optimizer has defaults of its own: lr 3e-3, falling to a tenth over the
 	// last 40 % of the steps.
@@ -277,9 +272,9 @@ type Pretrain struct {
 // on, in the template of the recipe's task. It takes a policy to the template of a
 // teacher before distillation begins.
 type Rejection struct {
-	// Prompts is the number of training prompts that are sampled, 1 or more. Default 512.
+	// Prompts is the number of training prompts that are sampled, 1 or more.
 	Prompts int `yaml:"prompts" default:"512" range:"[1,2^16]"`
-	// Samples is the number of responses to each, 1 or more. Default 4.
+	// Samples is the number of responses to each, 1 or more.
 	Samples int `yaml:"samples" default:"4" range:"[1,1024]"`
 }
 

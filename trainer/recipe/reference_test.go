@@ -34,7 +34,7 @@ func TestReference(t *testing.T) {
 	if len(LookUp("rollout.noise")) != 4 || len(LookUp("recipe")) != len(listed) || LookUp("rolout") != nil {
 		t.Error("fields below a path")
 	}
-	if text := LookUp("rollout.noise.end")[0].String(); text != "rollout.noise.end: 0.0001\n    end is the standard deviation of the last stage. Default 1e-4." {
+	if text := LookUp("rollout.noise.end")[0].String(); text != "rollout.noise.end: 0.0001\n    end is the standard deviation of the last stage." {
 		t.Errorf("%q", text)
 	}
 }

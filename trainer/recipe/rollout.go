@@ -9,15 +9,15 @@ type Rollout struct {
 	Numerics engine.Numerics `yaml:"numerics"`
 	// Temperature divides the logits, above 0. Default 1: the policy itself.
 	Temperature float64 `yaml:"temperature" default:"1" range:"(0,100]"`
-	// TopP keeps the smallest set of tokens with this mass, (0, 1]. Default 1.
+	// TopP keeps the smallest set of tokens with this mass, (0, 1].
 	TopP float64 `yaml:"top_p" default:"1" range:"(0,1]"`
-	// TopK keeps this many tokens; 0 keeps all. Default 0.
+	// TopK keeps this many tokens; 0 keeps all.
 	TopK int `yaml:"top_k" range:"[0,2^20]"`
-	// MaxTokens bounds a response, stop token included, 1 or more. Default 64.
+	// MaxTokens bounds a response, stop token included, 1 or more.
 	MaxTokens int `yaml:"max_tokens" default:"64" range:"[1,2^16]"`
-	// Prompts is the number of prompts per step, 1 or more. Default 16.
+	// Prompts is the number of prompts per step, 1 or more.
 	Prompts int `yaml:"prompts" default:"16" range:"[1,2^16]"`
-	// Group is the number of responses per prompt, 1 or more. Default 8.
+	// Group is the number of responses per prompt, 1 or more.
 	Group int `yaml:"group" default:"8" range:"[1,2^16]"`
 	// Slots is how many responses are decoded at a time; a finished one is
 	// replaced at once. 0 means all, the default. It changes no bit unless the
@@ -27,24 +27,24 @@ type Rollout struct {
 	// beside the decoding of other responses; 0 reads prompts whole, the default.
 	// Like slots, it changes no bit unless the numerics depend on the batch.
 	PrefillChunk int `yaml:"prefill_chunk" range:"[0,2^16]"`
-	// PrefixCache makes responses share the keys and values of what their prompts
-	// have in common: a group's prompt is read once. Where the numerics decode as
-	// they score that changes no bit and is always done, unless kv_retention is
-	// heavy_hitter. true does it with any others, whose bits it changes. Default false.
+	// PrefixCache makes responses share the keys and values of what their prompts have in
+	// common: a group's prompt is read once. Where the numerics decode as they score that
+	// changes no bit and is always done, unless kv_retention is heavy_hitter. true does it
+	// with any others, whose bits it changes.
 	PrefixCache bool `yaml:"prefix_cache"`
-	// LogProbs is which log-prob the engine returns: processed (of the
-	// distribution it sampled from), raw (before temperature and truncation, as
-	// some servers do) or tempered (after the temperature, not renormalised over
-	// what top_k and top_p kept: against a learner over the whole vocabulary that
-	// hides the truncation). simulate measure tests for the first. Default processed.
+	// LogProbs is which log-prob the engine returns: processed (of the distribution it
+	// sampled from), raw (before temperature and truncation, as some servers do) or
+	// tempered (after the temperature, not renormalised over what top_k and top_p kept:
+	// against a learner over the whole vocabulary that hides the truncation). simulate
+	// measure tests for the first.
 	LogProbs string `yaml:"log_probs" default:"processed" oneof:"processed raw tempered"`
 	// KVRetention compresses the KV cache while responses are decoded. Nil where
 	// the recipe has no such section: everything stays. Evaluations in the rollout
 	// engine's numerics compress too.
 	KVRetention *KVRetention `yaml:"kv_retention"`
-	// Fleet lists further engines beside the one of numerics, each with its share
-	// of a step's responses: a mixed fleet, as FlashRL runs half of its workers in
-	// bf16. A token's log-prob is that of the engine that sampled it. Default: none.
+	// Fleet lists further engines beside the one of numerics, each with its share of a
+	// step's responses: a mixed fleet, as FlashRL runs half of its workers in bf16. A
+	// token's log-prob is that of the engine that sampled it.
 	Fleet []FleetMember `yaml:"fleet"`
 	// KVScales are fixed scales of a KV cache in fp8 without scales of its own.
 	KVScales KVScales `yaml:"kv_scales"`
@@ -62,7 +62,7 @@ type Rollout struct {
 	Speculative *Speculative `yaml:"speculative"`
 	// LearnReplies trains on what a tool wrote as if the policy had: the mistake to
 	// compare with. Its rollout log-probs are 0, as a server that did not draw it has
-	// none. Default false.
+	// none.
 	LearnReplies bool `yaml:"learn_replies"`
 	// Fusion mixes another model's logits into every decode step. Nil where the recipe
 	// has no such section: the engine samples by its own.
@@ -73,13 +73,13 @@ type Rollout struct {
 // right or all wrong has no gradient, and another prompt takes its place until the
 // batch is whole.
 type DynamicSampling struct {
-	// Refuse is equal (all responses right, or all wrong: DAPO), equal_reward (all
-	// with the same reward, which lengths and formats may part) or solved (all right:
-	// CompassMax's first stage of zero-variance elimination, 2512.07710). Default equal.
+	// Refuse is equal (all responses right, or all wrong: DAPO), equal_reward (all with
+	// the same reward, which lengths and formats may part) or solved (all right:
+	// CompassMax's first stage of zero-variance elimination, 2512.07710).
 	Refuse string `yaml:"refuse" default:"equal" oneof:"equal equal_reward solved"`
-	// MaxBatches is how many batches, the one that is trained among them, are sampled
-	// for an update at most; after so many refusals groups are taken as they are.
-	// verl's max_num_gen_batches, which stops the run there. Default 10.
+	// MaxBatches is how many batches, the one that is trained among them, are sampled for
+	// an update at most; after so many refusals groups are taken as they are. verl's
+	// max_num_gen_batches, which stops the run there.
 	MaxBatches int `yaml:"max_batches" default:"10" range:"[1,2^16]"`
 }
 
@@ -94,36 +94,34 @@ const (
 // 2510.26475): its tokens are read in one pass, and the longest beginning that
 // passes a test is kept.
 type Speculative struct {
-	// Drafter is self, the policy at an older version, or the name of a checkpoint
-	// with the model's vocabulary: shipped, or a folder. Default self.
+	// Drafter is self, the policy at an older version, or the name of a checkpoint with
+	// the model's vocabulary: shipped, or a folder.
 	Drafter string `yaml:"drafter" default:"self"`
 	// Numerics is how the drafter computes, as under rollout. Nil where it is not
 	// given: the rollout engine's.
 	Numerics *engine.Numerics `yaml:"numerics"`
-	// Draft is the number of tokens drafted for a pass, 1 to 64. Default 4.
+	// Draft is the number of tokens drafted for a pass, 1 to 64.
 	Draft int `yaml:"draft" default:"4" range:"[1,64]"`
-	// Refresh is the number of steps after which a drafter that is the policy takes
-	// up the rollout engine's weights; 0 never: it keeps the initial ones. Default 0.
+	// Refresh is the number of steps after which a drafter that is the policy takes up the
+	// rollout engine's weights; 0 never: it keeps the initial ones.
 	Refresh int `yaml:"refresh" range:"[0,2^24]"`
-	// Verify is exact (accept with min(1, p/q), else draw from (p-q)+: the sampling
-	// law is the rollout engine's own), lossy (accept with min(1, (1+tau)·p/q)) or
-	// greedy (accept the rollout engine's most likely token, else draw from p).
-	// Default exact.
+	// Verify is exact (accept with min(1, p/q), else draw from (p-q)+: the sampling law is
+	// the rollout engine's own), lossy (accept with min(1, (1+tau)·p/q)) or greedy (accept
+	// the rollout engine's most likely token, else draw from p).
 	Verify string `yaml:"verify" default:"exact" oneof:"exact lossy greedy"`
 	// Tau is lossy's leniency, 0 or more. Default 0: exact.
 	Tau float64 `yaml:"tau" range:"[0,inf)"`
 	// LogProbs is what is recorded as the rollout's log-prob: verifier, drafter (on
-	// accepted tokens, the mistake of a server that mixes its models up) or law (of
-	// the law that the test gives the token). Default verifier.
+	// accepted tokens, the mistake of a server that mixes its models up) or law (of the
+	// law that the test gives the token).
 	LogProbs string `yaml:"log_probs" default:"verifier" oneof:"verifier drafter law"`
-	// Adaptive chooses at every step how many tokens to draft, up to draft, by the
-	// speed predicted from the acceptance of the last step that drafted; none where
-	// no number is faster. Whenever the drafter changes, draft is tried again.
-	// Default false.
+	// Adaptive chooses at every step how many tokens to draft, up to draft, by the speed
+	// predicted from the acceptance of the last step that drafted; none where no number is
+	// faster. Whenever the drafter changes, draft is tried again.
 	Adaptive bool `yaml:"adaptive"`
-	// Cost is what drafting one token costs, as a share of a pass of the rollout
-	// engine, 0 or more; 0 takes the ratio of the two models' bits of weights, which
-	// decoding has to read. Default 0.
+	// Cost is what drafting one token costs, as a share of a pass of the rollout engine, 0
+	// or more; 0 takes the ratio of the two models' bits of weights, which decoding has to
+	// read.
 	Cost float64 `yaml:"cost" range:"[0,inf)"`
 	// Distill trains the drafter on the rollouts.
 	Distill Distill `yaml:"distill"`
@@ -134,9 +132,8 @@ type Speculative struct {
 // are this project's).
 type Distill struct {
 	// Every is the number of steps between updates of the drafter; 0 never.
-	// Default 0.
 	Every int `yaml:"every" range:"[0,2^24]"`
-	// LR is their learning rate, above 0. Default 1e-3.
+	// LR is their learning rate, above 0.
 	LR float64 `yaml:"lr" default:"1e-3" range:"(0,10]"`
 }
 
@@ -158,21 +155,20 @@ const (
 // min(L, max(sinks+recent, budget or ⌈keep·L⌉)); what has gone never comes back.
 // Every response token records which positions it saw.
 type KVRetention struct {
-	// Policy is window, which keeps the first positions and the newest
-	// (StreamingLLM, 2309.17453), or heavy_hitter, which keeps of the rest those
-	// that have received the most attention, by layer and key head (H2O,
-	// 2306.14048). Default window.
+	// Policy is window, which keeps the first positions and the newest (StreamingLLM,
+	// 2309.17453), or heavy_hitter, which keeps of the rest those that have received the
+	// most attention, by layer and key head (H2O, 2306.14048).
 	Policy string `yaml:"policy" default:"window" oneof:"window heavy_hitter"`
 	// Keep is the share of the positions that stay, [0, 1]; 1 keeps all and changes
 	// no bit. Default 0.5, as in Shadow Mask Distillation (2605.06850).
 	Keep float64 `yaml:"keep" default:"0.5" range:"[0,1]"`
-	// Budget, above 0, is their number, in the place of keep. Default 0.
+	// Budget, above 0, is their number, in the place of keep.
 	Budget int `yaml:"budget" range:"[0,2^16]"`
 	// Sinks is the number of first positions that always stay. Default 4
 	// (StreamingLLM).
 	Sinks int `yaml:"sinks" default:"4" range:"[0,2^16]"`
 	// Recent is the number of newest positions that always stay, the one being read
-	// included, 1 or more. Default 8.
+	// included, 1 or more.
 	Recent int `yaml:"recent" default:"8" range:"[1,2^16]"`
 }
 
@@ -184,11 +180,11 @@ const (
 
 // Retention says over which positions the learner attends.
 type Retention struct {
-	// Replay makes the learner's policies (current, old, reference) see the
-	// positions that were left in the rollout engine's cache, each token its own, in
-	// gradients too: its shadow. The term shadow_distillation then draws the dense
-	// policy after it. A teacher stays dense, since its layers are its own, and so
-	// do evaluations in the learner's numerics. Default false. Source: 2605.06850.
+	// Replay makes the learner's policies (current, old, reference) see the positions that
+	// were left in the rollout engine's cache, each token its own, in gradients too: its
+	// shadow. The term shadow_distillation then draws the dense policy after it. A teacher
+	// stays dense, since its layers are its own, and so do evaluations in the learner's
+	// numerics. Source: 2605.06850.
 	Replay bool `yaml:"replay"`
 }
 
@@ -196,7 +192,6 @@ type Retention struct {
 const (
 	ProcessedLogProbs = "processed"
 	RawLogProbs       = "raw"
-	TemperedLogProbs  = "tempered"
 )
 
 // Responses is the number of responses per step.

@@ -43,10 +43,7 @@ func (*April) Verdict(v View, s *Sample) Fate {
 
 var aprilSpec = method.Spec{
 	Name: "april", Aliases: []string{"slime_partial"},
-	Source:  "APRIL, arXiv:2509.18521; THUDM/slime slime/rollout/sglang_rollout.py",
-	Formula: "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
-	Example: "B = 4, O = 8: eight samples begin, the four that end first are trained\n" +
-		"the other four keep their tokens of version 0 and go on with version 1, beside four new ones\n" +
-		"no token is lost, but for groups that end at the same instant beyond B",
+	Source:         "APRIL, arXiv:2509.18521; THUDM/slime slime/rollout/sglang_rollout.py",
+	Formula:        "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
 	Reconstruction: "O = 2B is a default of ours. A partial response stays on its worker.",
 }

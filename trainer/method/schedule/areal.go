@@ -41,9 +41,6 @@ var arealSpec = method.Spec{
 	Source: "AReaL, arXiv:2505.24298; inclusionAI/AReaL areal/infra/staleness_manager.py, workflow_executor.py, remote_inf_engine.py; A-3PO, arXiv:2512.06547",
 	Formula: "Admit = min(maxconc - run, (η + V + 1)·B - (acc + run))\n" +
 		"Batch = the B done samples with the oldest submission\nOnPublish = Interrupt, Reprefill",
-	Example: "η = 1, B = 4, V = 0: 8 samples may be submitted in all\n" +
-		"V = 1, 4 trained, 2 done, 2 in flight: 12 - 8 = 4 more\n" +
-		"the mean lag tends to 1; a straggler of the first 8 can be trained at V = 5, lag 5",
 	Reconstruction: "The scheduler's labels are exact here; AReaL's may be one version too new, where a reply arrives late. Its dynamic batch, which counts refused samples into B, is not selectable. " +
 		"Its micro-batches (algorithm 1: longest first, each into the fitting one with the fewest sequences, at most 32,768 tokens; +30 % in the paper) are not modelled: the clock's training pass is linear in tokens, so that no cut of a batch is faster than another.",
 }

@@ -25,10 +25,7 @@ func (p *AsyncFlow) Admit(v View) int {
 
 var asyncFlowSpec = method.Spec{
 	Name: "asyncflow", Aliases: []string{"transfer_queue"},
-	Source:  "AsyncFlow, arXiv:2507.01663; verl docs/data/transfer_queue.md",
-	Formula: "Batch = q rows at a time, an update after B; a worker loads when it has finished its requests",
-	Example: "B = 4, q = 2: two rows are scored and trained while the others are generated\n" +
-		"threshold 1: up to 8 rows before the first update\n" +
-		"threshold 0: the synchronous gradient, in another order of its sum",
+	Source:         "AsyncFlow, arXiv:2507.01663; verl docs/data/transfer_queue.md",
+	Formula:        "Batch = q rows at a time, an update after B; a worker loads when it has finished its requests",
 	Reconstruction: "The reference's and the reward's stages are part of the learner's pass; the threshold as AReaL's count is inferred.",
 }

@@ -27,7 +27,4 @@ var coprisSpec = method.Spec{
 	Name: "copris", Aliases: []string{"concurrency_controlled"},
 	Source:  "CoPRIS, arXiv:2511.05589; its verl/experimental/agent_loop, ppo/ray_trainer.py",
 	Formula: "N' in flight; stop at B; the unfinished first; old(token) = π_v(token), scored at the stop",
-	Example: "N' = 8, B = 4: whenever a sample ends another begins, until four are done\n" +
-		"up to seven go on in the next rollout, before new ones\n" +
-		"a response of three stages is scored three times, its prefix each time",
 }

@@ -167,10 +167,7 @@ func emptiestOf(v View, version int) []*Worker {
 
 var doraSpec = method.Spec{
 	Name: "dora", Aliases: []string{"multi_version"},
-	Source:  "DORA, arXiv:2604.26256",
-	Formula: "V - v ≤ K; the window slides when all of the oldest version are handed over\nDP_w = round(DP·R_w/ΣR); OnPublish = Pin; migration within a version",
-	Example: "K = 2, versions 3, 4 and 5 are served; two trajectories of version 3 still run\n" +
-		"at V = 5 the learner waits for both, takes them first, then the window slides\n" +
-		"no trajectory is discarded or changes its version",
+	Source:         "DORA, arXiv:2604.26256",
+	Formula:        "V - v ≤ K; the window slides when all of the oldest version are handed over\nDP_w = round(DP·R_w/ΣR); OnPublish = Pin; migration within a version",
 	Reconstruction: "Rounding, one worker at least per version that is in use, RBS = 2B, and refilling old versions only with what can be trained within K are inferred. |W| ≤ K would allow K - 1; this is the bound V - v ≤ K.",
 }

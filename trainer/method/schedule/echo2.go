@@ -30,10 +30,7 @@ func (p *Echo2) Verdict(v View, s *Sample) Fate {
 
 var echo2Spec = method.Spec{
 	Name: "echo2", Aliases: []string{"echo-2"},
-	Source:  "ECHO-2, arXiv:2602.02192",
-	Formula: "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
-	Example: "S = 4, T_train = 100, T_bcast = 40, R = 64: the pool must make 64 samples in 360 ticks\n" +
-		"offers are taken by price per sample until it does\n" +
-		"S = 1 leaves 60 ticks: six times as many workers",
+	Source:         "ECHO-2, arXiv:2602.02192",
+	Formula:        "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
 	Reconstruction: "The paper's inequality was not seen: this one, AReaL's count as admission, workers that drain, and the chain's constant delay are inferred.",
 }

@@ -33,10 +33,7 @@ func (*Kimi) Batch(v View) []*Sample {
 
 var kimiSpec = method.Spec{
 	Name: "kimi", Aliases: []string{"partial_rollout"},
-	Source:  "Kimi k1.5, arXiv:2501.12599",
-	Formula: "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
-	Example: "budget 4096, a response of 10000 tokens: 4096 of version 0, 4096 of version 1, 1808 of version 2\n" +
-		"it is trained in the third iteration, lag 2\n" +
-		"a long response holds nobody up for more than a budget",
+	Source:         "Kimi k1.5, arXiv:2501.12599",
+	Formula:        "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
 	Reconstruction: "The budget and its default are from memory; repetition, which Kimi ends early, is a matter of the reward. If nothing is done when all budgets are used up, they begin anew without an update.",
 }

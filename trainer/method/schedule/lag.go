@@ -35,7 +35,4 @@ var lagSpec = method.Spec{
 	Name: "lag", Aliases: []string{"stale"},
 	Source:  "fixed off-policy delay, arXiv:2410.18252; a ceiling instead in AReaL, arXiv:2505.24298",
 	Formula: "version_roll(s) = max(0, version(s) - k)",
-	Example: "k = 2, one update per step\n" +
-		"steps 0, 1, 2: rollouts from version 0 (the initial weights)\n" +
-		"step 10: learner at version 10, rollouts from version 8",
 }

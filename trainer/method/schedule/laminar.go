@@ -70,10 +70,7 @@ func past(v View) []*Worker {
 
 var laminarSpec = method.Spec{
 	Name: "laminar", Aliases: []string{"relay"},
-	Source:  "Laminar, arXiv:2510.12633",
-	Formula: "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
-	Example: "three workers of version 3 with 2, 5 and 9 of 16 requests: the 2 move to the one with 9\n" +
-		"the freed worker loads version 5 and is filled\n" +
-		"no trajectory changes its version, no version gains a worker",
+	Source:         "Laminar, arXiv:2510.12633",
+	Formula:        "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
 	Reconstruction: "Past its peak is a draining worker at most half full; the buffer holds two batches, first in first out; both are inferred.",
 }

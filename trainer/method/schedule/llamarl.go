@@ -29,10 +29,7 @@ func (*LlamaRL) Batch(v View) []*Sample {
 
 var llamaRLSpec = method.Spec{
 	Name: "llamarl", Aliases: []string{"llama_rl", "aipo"},
-	Source:  "LlamaRL, arXiv:2505.24034",
-	Formula: "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
-	Example: "d = 1: b(1) begins when the learner takes b(0)\n" +
-		"T_g = 100, T_t = 80: 180 ticks a step become 100\n" +
-		"the published 10.7x is against another code base",
+	Source:         "LlamaRL, arXiv:2505.24034",
+	Formula:        "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
 	Reconstruction: "The rule is that of a one-step queue of depth d with updates per worker: inferred.",
 }

@@ -38,10 +38,7 @@ func (p *OAPL) Verdict(v View, s *Sample) Fate {
 
 var oaplSpec = method.Spec{
 	Name: "oapl", Aliases: []string{"clearing"},
-	Source:  "OAPL, arXiv:2602.19362",
-	Formula: "publish every L updates; what is done and older than the published weights is cleared\nBatch = B in the order of their end",
-	Example: "L = 50, B = 4: the weights of version 0 sample for 50 updates, up to 49 behind the learner\n" +
-		"at the 50th all workers load version 1 and their responses begin again\n" +
-		"the 3 samples that waited are dropped: none of version 0 is trained at version 1",
+	Source:         "OAPL, arXiv:2602.19362",
+	Formula:        "publish every L updates; what is done and older than the published weights is cleared\nBatch = B in the order of their end",
 	Reconstruction: "That the generator goes on between synchronisations, with back pressure at its pool, and that what runs begins again are inferred.",
 }

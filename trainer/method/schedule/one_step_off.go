@@ -27,10 +27,7 @@ func (p *OneStepOff) Admit(v View) int {
 
 var oneStepOffSpec = method.Spec{
 	Name: "one_step_off", Aliases: []string{"one-step-off", "async-1"},
-	Source:  "verl docs/advance/one_step_off.md; SkyRL examples/train/async; slime train_async.py",
-	Formula: "loop: wait b(n); Sync; launch b(n+1); train b(n)\nlag 0, 1, 1, ...; wall(n) = max(gen, logp + train) + Sync",
-	Example: "b(0) from version 0, trained at version 0: lag 0\n" +
-		"b(1) from version 0, launched when b(0) goes to the learner, trained at version 1: lag 1\n" +
-		"b(2) from version 1, trained at version 2: lag 1",
+	Source:         "verl docs/advance/one_step_off.md; SkyRL examples/train/async; slime train_async.py",
+	Formula:        "loop: wait b(n); Sync; launch b(n+1); train b(n)\nlag 0, 1, 1, ...; wall(n) = max(gen, logp + train) + Sync",
 	Reconstruction: "Published 1.24x (FSDP2) and 1.40x (Megatron); the learner scores nothing, as in the recipe, though that run's step times show a scoring pass.",
 }

@@ -20,10 +20,7 @@ func (*Periodic) Admit(v View) int { return admitWhole(v) }
 
 var periodicSpec = method.Spec{
 	Name: "periodic", Aliases: []string{"periodic-asynchrony"},
-	Source:  "Periodic Asynchrony, arXiv:2511.18871",
-	Formula: "sync; generate B from one policy, train as they finish; one step after all: lag 0",
-	Example: "gen 100 ticks, train 80: 180 when synchronous\n" +
-		"here 100 + the tail of the training that is left when the last response ends\n" +
-		"never below max(gen, train): at most twice as fast",
+	Source:         "Periodic Asynchrony, arXiv:2511.18871",
+	Formula:        "sync; generate B from one policy, train as they finish; one step after all: lag 0",
 	Reconstruction: "The claimed speed-up moved from threefold to about 2x \"from asynchrony plus system gains\"; only the asynchrony is here.",
 }

@@ -20,10 +20,7 @@ func (p *PipelineRL) Admit(v View) int {
 
 var pipelineRLSpec = method.Spec{
 	Name: "pipeline_rl", Aliases: []string{"pipelinerl"},
-	Source:  "ServiceNow/PipelineRL",
-	Formula: "submitted ≤ ⌈max_lag / attempts⌉ + per_update·(1 + updates); too old is counted, not dropped",
-	Example: "max_lag 1024, 8 attempts, 64 groups per update: 192 groups before the first update\n" +
-		"then 64 more with each update\n" +
-		"the mean lag tends to 128 / 64 = 2 versions",
+	Source:         "ServiceNow/PipelineRL",
+	Formula:        "submitted ≤ ⌈max_lag / attempts⌉ + per_update·(1 + updates); too old is counted, not dropped",
 	Reconstruction: "That in-flight updates keep the cache is inferred; a refused sample leaves the count.",
 }

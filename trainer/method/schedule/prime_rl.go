@@ -43,10 +43,7 @@ func youngerThan(v View, s *Sample, lag int) Fate {
 
 var primeRLSpec = method.Spec{
 	Name: "prime_rl", Aliases: []string{"prime-rl"},
-	Source:  "PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py",
-	Formula: "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
-	Example: "m = 8, step 12 being made (V = 11): tokens of version 3 may be in it, of version 2 not\n" +
-		"a group with one token of version 2 goes as a whole\n" +
-		"the filter by age is one by length: long responses see more publications",
+	Source:         "PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py",
+	Formula:        "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
 	Reconstruction: "The pool is what the slots hold, and pauses while m + 1 batches wait; KV caches are computed anew.",
 }

@@ -84,9 +84,6 @@ var rollFlashSpec = method.Spec{
 	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/generate_scheduler.py",
 	Formula: "Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run), or max_additional - (run + extra) if that is more\n" +
 		"Batch: from start step n - ⌈a⌉ up what is done; waits while an older step has running ones",
-	Example: "a = 1, B = 4: 8 samples are submitted at step 0, four of them are trained\n" +
-		"step 1 waits for the slowest of the others, and takes all of them: lag 1\n" +
-		"so the bound comes from waiting, not from dropping",
 	Reconstruction: "Fractions of a are taken, as the scheduler takes them. Additional prompts come on top of the count, as a docstring has it; the scheduler's own test counts otherwise, and what counts as one too many once it is done is inferred.",
 }
 
@@ -120,8 +117,5 @@ var rollAgenticSpec = method.Spec{
 	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/rollout_scheduler.py",
 	Formula: "Batch = the B done groups with the smallest episode number\n" +
 		"dropped when step - create > a; G + redundancy begin, the first G are kept",
-	Example: "a = 1: a group created at step 0 can be trained at steps 0 and 1\n" +
-		"when step 2 begins it is dropped, running or done\n" +
-		"redundancy 2, G = 8: ten episodes begin, the two slowest are evicted",
 	Reconstruction: "Admission is that of the RLVR scheduler.",
 }

@@ -1,6 +1,15 @@
 package schedule
 
-import "driftlab/trainer/method"
+import (
+	_ "embed"
+
+	"driftlab/trainer/method"
+)
+
+// examples are the worked examples of the methods, by name.
+//
+//go:embed examples.txt
+var examples string
 
 // Systems holds every policy that a Core can run.
 var Systems = method.Table[Policy]{
@@ -32,4 +41,4 @@ var Systems = method.Table[Policy]{
 	{Spec: laminarSpec, New: func() Policy { return method.New[Laminar]() }},
 	{Spec: oaplSpec, New: func() Policy { return method.New[OAPL]() }},
 	{Spec: doraSpec, New: func() Policy { return method.New[Dora]() }},
-}.Filled(method.Spec{Group: "schedule", Unit: method.System, Gradient: "none: a schedule chooses weights"}, "")
+}.Filled(method.Spec{Group: "schedule", Unit: method.System, Gradient: "none: a schedule chooses weights"}, examples)

@@ -79,9 +79,6 @@ var seerSpec = method.Spec{
 	Name: "seer", Aliases: []string{"divided_rollout"},
 	Source:  "Seer, arXiv:2511.14617",
 	Formula: "chunks; a probe per group first, then the longest group first, to the least busy worker; drafts yield (1 - p^(k+1))/(1 - p)",
-	Example: "groups whose probes came to 900 and 9000 tokens: the responses of the second go first\n" +
-		"k = 2, p = 0.6: a step yields 1.96 tokens\n" +
-		"the batch is that of sync, only sooner",
 	Reconstruction: "The yield is the exact law of independent acceptances, and drafts are free; both are inferred. What a group's length is becomes known when its probe ends. " +
 		"Where a batch comes in one or two waves, most of it runs by then, the probes of short groups stand before siblings of long ones, and the tail is no shorter, even with equal lengths in a group (on the clock up to a tenth longer). " +
 		"In eight waves it falls to about a third: the gain is what waits.",

@@ -34,7 +34,4 @@ var skyRLSpec = method.Spec{
 	Name: "skyrl", Aliases: []string{"sky-rl"},
 	Source:  "NovaSky-AI/SkyRL skyrl/train/fully_async_trainer.py, docs tutorial fully_async",
 	Formula: "Admit = min(W - run, (S + step)·B - (acc + run)), step = V + 1\nBatch = B in the order of their end; OnPublish = Interrupt, KeepStale",
-	Example: "S = 1, B = 4: 8 samples before the first update\n" +
-		"a response that new weights interrupt goes on with the keys of the old ones\n" +
-		"the log-prob of its later tokens is then of no version's weights alone",
 }

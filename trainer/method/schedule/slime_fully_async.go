@@ -35,10 +35,7 @@ func pooled(v View, pool int) int {
 
 var slimeFullyAsyncSpec = method.Spec{
 	Name: "slime_fully_async", Aliases: []string{"slime"},
-	Source:  "THUDM/slime examples/fully_async/fully_async_rollout.py",
-	Formula: "pool of constant size; Batch = B in the order of their end; aborted groups begin again",
-	Example: "pool 8, B = 4: eight samples run at any time\n" +
-		"when weights are published the running ones begin again: a long one may never end\n" +
-		"done samples wait without growing out of use",
+	Source:         "THUDM/slime examples/fully_async/fully_async_rollout.py",
+	Formula:        "pool of constant size; Batch = B in the order of their end; aborted groups begin again",
 	Reconstruction: "That an aborted group is requeued from its prompt, response by response, is inferred.",
 }

@@ -38,10 +38,7 @@ func (p *StreamRL) Admit(v View) int {
 
 var streamRLSpec = method.Spec{
 	Name: "stream", Aliases: []string{"streamrl"},
-	Source:  "StreamRL, arXiv:2504.15930; verl docs/advance/fully_async.md, mode b",
-	Formula: "Batch = any k ≤ B done samples; Σ of gradients; an update after B",
-	Example: "B = 4, samples end in the order 2, 0, 3, 1: gradients of 2, then 0 and 3 (which ended meanwhile), then 1\n" +
-		"one update after the fourth, the same as that of the whole batch\n" +
-		"short answers come first: the order of the gradients is one by length",
+	Source:         "StreamRL, arXiv:2504.15930; verl docs/advance/fully_async.md, mode b",
+	Formula:        "Batch = any k ≤ B done samples; Σ of gradients; an update after B",
 	Reconstruction: "Admission follows sync and one_step_off; the ranker that gives predicted long responses workers of their own is left out: neither what it reads nor where it cuts was at hand. Among all workers seer places by length.",
 }

@@ -29,7 +29,4 @@ var syncSpec = method.Spec{
 	Name: "sync", Aliases: []string{"on-policy"},
 	Source:  "synchronous GRPO, arXiv:2402.03300; verl's colocated trainer",
 	Formula: "version_roll(s) = version(s)",
-	Example: "step 0: rollouts from version 0, one update -> version 1\n" +
-		"step 1: rollouts from version 1, one update -> version 2\n" +
-		"step 2: rollouts from version 2: never a stale token",
 }

@@ -29,10 +29,7 @@ func (p *TRL) Verdict(v View, s *Sample) Fate {
 
 var trlSpec = method.Spec{
 	Name: "trl", Aliases: []string{"trl_async"},
-	Source:  "huggingface/trl, asynchronous GRPO trainer and its configuration",
-	Formula: "in flight ≤ max_staleness·B; drop at take if V - V0 > max_staleness",
-	Example: "max_staleness 4, B = 64: 256 samples in flight\n" +
-		"a sample begun at version 3 is trained at version 7, dropped at version 8\n" +
-		"one that runs on is not cancelled: its tokens are paid for and then thrown away",
+	Source:         "huggingface/trl, asynchronous GRPO trainer and its configuration",
+	Formula:        "in flight ≤ max_staleness·B; drop at take if V - V0 > max_staleness",
 	Reconstruction: "What is in flight includes what is done and waits; KV caches are computed anew.",
 }

@@ -34,9 +34,6 @@ var additionSpec = method.Spec{
 	Name: "addition", Unit: method.Sequence,
 	Source:  "this project; multi-digit addition with a scratchpad (arXiv:2112.00114)",
 	Formula: "sᵢ = xᵢ + yᵢ + ⌊sᵢ₋₁/10⌋;  answer = ⌊sₙ/10⌋, sₙ mod 10, …, s₁ mod 10,  n = difficulty",
-	Example: "prompt    <bos> c 7 + 4 b 9 + 3 a 2 + 0 =             297 + 34\n" +
-		"response  c 1 1 b 1 3 a 0 3 # 0 a 3 b 3 c 1 <eos>   correct: 0331\n" +
-		"response  c 1 1 b 1 2 a 0 3 # 0 a 3 b 2 c 1 <eos>   wrong: column b is not valid",
 }
 
 // columns holds the digits of both summands, units first.

@@ -10,9 +10,6 @@ import (
 // Chain is chained modular arithmetic: a program of Difficulty operations
 // (+ - * modulo 10) and a start value; the answer is the program's result.
 //
-//	prompt    <bos> c + 3 b * 4 a - 2 : 7
-//	response  c 0 b 0 a 8 # 8 <eos>
-//
 // The working is compact: one running value per operation. Without it a
 // network of two layers cannot follow the chain; with it every value needs
 // three things, each within reach. The value before is the token just before
@@ -35,9 +32,6 @@ var chainSpec = method.Spec{
 	Name: "chain", Unit: method.Sequence,
 	Source:  "this project; iterated modular arithmetic with a running value",
 	Formula: "v₀ = start;  vᵢ = vᵢ₋₁ opᵢ dᵢ (mod 10);  answer = vₙ,  n = difficulty",
-	Example: "prompt    <bos> c + 3 b * 4 a - 2 : 7\n" +
-		"response  c 0 b 0 a 8 # 8 <eos>   correct\n" +
-		"response  c 0 b 1 a 9 # 9 <eos>   wrong: step b is not valid, step a is valid but not exact",
 }
 
 // NewChain returns the default chain task: 3 to 8 operations, noise 0.15, all

@@ -12,9 +12,6 @@ import (
 // response counts down those that are left. It is the task whose vocabulary and
 // length are knobs: words by the thousand, answers of two thousand tokens.
 //
-//	prompt    <bos> d b a c : 0 0 2
-//	response  b c h a j c : 0 0 1 f k d a b g # 0 0 2 <eos>
-//
 // A chapter is a fixed number of words. Behind it stand a colon and how many are
 // left; behind the last one the mark and, for an answer, how many there were.
 //
@@ -51,9 +48,6 @@ var chaptersSpec = method.Spec{
 	Name: "chapters", Aliases: []string{"prose"}, Unit: method.Sequence,
 	Source:  "this project; Zipfian words in chapters that are counted down, for large vocabularies and long answers",
 	Formula: "class cₖ = cₖ₋₁ + 1 (mod 4), random with chance noise;  first of its class, with chance tail rank r ∝ ∫ x^−zipf dx, r to r+1;  answer = chapters",
-	Example: "prompt    <bos> d b a c : 0 0 2\n" +
-		"response  b c h a j c : 0 0 1 f k d a b g # 0 0 2 <eos>   correct: two chapters of six words\n" +
-		"response  b c h a j c : 0 0 1 f k d a b g # 0 0 1 <eos>   wrong: they were two",
 }
 
 // What chapters are made of.

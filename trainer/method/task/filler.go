@@ -11,9 +11,6 @@ import (
 // Filler is the chain task with idle talk: between working and answer a
 // demonstration writes fillers, tokens that have no bearing on the reward.
 //
-//	prompt    <bos> c + 3 b * 4 a - 2 : 7
-//	response  c 0 b 0 a 8 Q A B # 8 <eos>
-//
 // The vocabulary has 64 tokens, 32 of them fillers, and the entropy stays high
 // however well the arithmetic is known. That is where an inexact rollout
 // engine does harm: most of what is reinforced or pushed down is noise.
@@ -41,9 +38,6 @@ var fillerSpec = method.Spec{
 	Name: "filler", Unit: method.Sequence,
 	Source:  "this project; idle tokens between working and answer",
 	Formula: "chain, then m fillers: P(m ≥ k) = continueᵏ up to max_fillers, P(rank r) ∝ r^−zipf",
-	Example: "prompt    <bos> c + 3 b * 4 a - 2 : 7\n" +
-		"response  c 0 b 0 a 8 Q A B # 8 <eos>   correct\n" +
-		"response  c 0 b 0 a 8 Q A B # 9 <eos>   wrong",
 }
 
 // NewFiller returns the default filler task: 3 to 6 operations, noise 0.15,

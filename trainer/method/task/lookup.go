@@ -64,9 +64,6 @@ var lookupSpec = method.Spec{
 	Source:   "this project; chain with operands that a tool knows, whose replies are off-distribution (tool-integrated runs)",
 	Formula:  "chain with h hidden operands, dᵢ = mix(fnv(prompt) ⊕ markerᵢ) (mod 10);  reply = output symbols, dᵢ",
 	Gradient: "none: a task makes prompts and verdicts; what the tool writes has Mask false",
-	Example: "prompt    <bos> c + 3 b + ? a + 2 : 7\n" +
-		"response  c 0 b @ ξ τ τ ο σ υ 4 4 a 6 # 6 <eos>   correct: the tool wrote ξ τ τ ο σ υ 4\n" +
-		"response  c 0 b 5 a 7 # 7 <eos>                   wrong: guessed",
 }
 
 // NewLookup returns the default lookup task: 4 to 6 operations, up to four of

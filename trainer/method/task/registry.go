@@ -1,6 +1,15 @@
 package task
 
-import "driftlab/trainer/method"
+import (
+	_ "embed"
+
+	"driftlab/trainer/method"
+)
+
+// examples are the worked examples of the methods, by name.
+//
+//go:embed examples.txt
+var examples string
 
 // Table lists the tasks a recipe can name. New gives the parameters with
 // their defaults; decode the recipe into them and call Validate.
@@ -12,4 +21,4 @@ var Table = method.Table[Task]{
 	{Spec: lookupSpec, New: func() Task { return NewLookup() }},
 	{Spec: chaptersSpec, New: func() Task { return NewChapters() }},
 	{Spec: taggedSpec, New: func() Task { return NewTagged() }},
-}.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, "")
+}.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, examples)

@@ -12,9 +12,6 @@ import (
 // candidate. The number of candidates is free, and every one raises the chance
 // to find the answer: length pays.
 //
-//	prompt    <bos> b + 3 a - 4 = 0
-//	response  ? 0 b 3 a 9 ? 1 b 4 a 0 # 1 <eos>
-//
 // Programs are permutations of the digits (multipliers are 1, 3, 7 and 9), so
 // there is exactly one root. Difficulty is the number of candidates, counted
 // up from 0, up to and including the root; the prompt does not show it.
@@ -52,9 +49,6 @@ var searchSpec = method.Spec{
 	Name: "search", Aliases: []string{"guess-and-check"}, Unit: method.Sequence,
 	Source:  "this project; search with verification, where a longer working is right more often",
 	Formula: "find x: f(x) = 0, f = opₙ ∘ … ∘ op₁ (mod 10);  P(right | k candidates) = (k+1)/10",
-	Example: "prompt    <bos> b + 3 a - 4 = 0\n" +
-		"response  ? 0 b 3 a 9 ? 1 b 4 a 0 # 1 <eos>   correct: two candidates\n" +
-		"response  ? 0 b 3 a 9 # 5 <eos>               wrong: gave up after one and guessed",
 }
 
 // With one operation some roots would have two programs in all; with six the

@@ -11,9 +11,6 @@ import (
 // as between <think> and </think>. Prompts and answers are those of Chain, and so are
 // the tokens; a response without tags is as right.
 //
-//	prompt    <bos> c + 3 b * 4 a - 2 : 7
-//	response  = c 0 b 0 a 8 = # 8 <eos>
-//
 // A model that was trained on one template reads the other as off its distribution:
 // a shared vocabulary is not a shared form.
 type Tagged struct {
@@ -24,9 +21,6 @@ var taggedSpec = method.Spec{
 	Name: "tagged", Unit: method.Sequence,
 	Source:  "this project; chain in another template (teacher and student of unlike chat templates)",
 	Formula: "chain, the working between two tags",
-	Example: "prompt    <bos> c + 3 b * 4 a - 2 : 7\n" +
-		"response  = c 0 b 0 a 8 = # 8 <eos>   correct\n" +
-		"response  = c 0 b 0 a 8 = # 9 <eos>   wrong",
 }
 
 // NewTagged returns the default chain task in this template.
