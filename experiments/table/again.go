@@ -39,7 +39,7 @@ func (s *Stage) AgainCommand(dir string, rows []Row) string {
 // againTable sets rows drawn from the stage's beside what they are on the fresh seeds.
 func (r *Ranking) againTable() *figure.Figure {
 	rows := Draw(r.Rows)
-	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "method"}, {Name: "stressor"}, {Name: "rate"}, number("whole run"), {Name: "95 %"}, number("again"), {Name: "95 %"}, {Name: "the intervals"}}}
+	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "method"}, {Name: "stressor"}, {Name: "rate"}, number("whole run"), {Name: "95 %"}, number("repeated"), {Name: "95 %"}, {Name: "intervals"}}}
 	overlapping := 0
 	for _, first := range rows {
 		i := slices.IndexFunc(r.Again, func(a Row) bool {
@@ -48,15 +48,15 @@ func (r *Ranking) againTable() *figure.Figure {
 		if i < 0 || r.Again[i].N < 2 {
 			continue
 		}
-		word := figure.Word("part").As(figure.Warn)
+		word := figure.Word("disjoint").As(figure.Warn)
 		if overlap(first.AUC, r.Again[i].AUC) {
 			word = figure.Word("overlap").As(figure.Good)
 			overlapping++
 		}
 		t.Add(figure.Word(first.Method), figure.Word(first.Stressor), figure.Word(first.Rate), signed(first.AUC.Estimate), between(first.AUC), signed(r.Again[i].AUC.Estimate), between(r.Again[i].AUC), word)
 	}
-	t.Title = fmt.Sprintf("Rows drawn at random and made again: of %d intervals %d overlap", len(t.Rows), overlapping)
-	t.Note = "On seeds from " + fmt.Sprint(againSeed) + " on, which no stage has, by `" + r.Stage.AgainCommand("DIR", rows) + "`."
+	t.Title = fmt.Sprintf("Random rows repeated on fresh seeds: of %d intervals %d overlap", len(t.Rows), overlapping)
+	t.Note = "Seeds from " + fmt.Sprint(againSeed) + " on, which no stage uses. Command: `" + r.Stage.AgainCommand("DIR", rows) + "`."
 	return t
 }
 

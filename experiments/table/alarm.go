@@ -196,10 +196,10 @@ func (a Alarms) JSON() ([]byte, error) {
 
 // AlarmTable shows the rules.
 func (a Alarms) AlarmTable() *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "What warns before a collapse", Sortable: true, Columns: []figure.Column{{Name: "alarm"}, {Name: "limit by"}, number("detected"), {Name: "95 %"},
-		number("lead"), number("false alarms"), number("in healthy runs"), number("runs flagged")},
-		Note: fmt.Sprintf("%d runs, %d of them collapses: %s. Figures are means over %d steps; an alarm may ring from step %d on. Detected: collapses before which it rang. Lead: median updates from the first ring. "+
-			"False alarms: how often it began to ring per 1,000 steps of runs that did not collapse, and of healthy runs alone. Fitted limits are rated on stressors that were left out of their fit with all their doses.",
+	t := &figure.Figure{Kind: figure.Table, Title: "Early-warning signals before a collapse", Sortable: true, Columns: []figure.Column{{Name: "signal"}, {Name: "threshold from"}, number("detection rate"), {Name: "95 % CI"},
+		number("lead time"), number("false-alarm rate"), number("in healthy runs"), number("runs flagged")},
+		Note: fmt.Sprintf("%d runs, %d of them collapse: %s. Metrics are means over %d steps; a signal may fire from step %d on. Detection rate: share of the collapses before which it fired. Lead time: median number of updates from its first firing. "+
+			"False-alarm rate: firings per 1,000 steps of runs that did not collapse, and of healthy runs alone. Fitted thresholds are rated on stressors that were left out of the fit, at all their levels.",
 			a.Runs, a.Collapses, a.Collapse, a.Window, firstWindow*a.Window)}
 	for _, r := range a.Rules {
 		lead := figure.Cell{Text: "-", Value: math.NaN(), Numeric: true}
@@ -215,7 +215,7 @@ func (a Alarms) AlarmTable() *figure.Figure {
 // PredictorTable shows the predictors.
 func (a Alarms) PredictorTable() *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Predictors on stressors that were left out of the fit", Columns: []figure.Column{{Name: "signals"}, number("mean")},
-		Note: fmt.Sprintf("AUROC of windows: does the run collapse later? The conjecture asks for 0.90 from the four alone, and that the stack's own signals add no more than 0.03; they add %+.3f.", float64(a.Adds))}
+		Note: fmt.Sprintf("AUROC over windows for \"this run collapses later\". The conjecture: 0.90 from the four metrics alone, and at most 0.03 more with the stack's own metrics; measured: %+.3f.", float64(a.Adds))}
 	var stressors []string
 	for _, p := range a.Predictors {
 		for _, x := range p.AUROC {

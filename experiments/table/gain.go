@@ -119,18 +119,34 @@ func tell(list []Standing, scores [][][]float64) {
 	}
 }
 
-// told says how many methods a stage tells from none, and what its seeds can tell.
-func (r *Ranking) told() string {
+// testName names the test behind every arrow, with its level.
+const testName = "paired sign-flip permutation test, family-wise 5 %, adjusted by Westfall and Young"
+
+// distinct counts the settings, those with the same bits in every run as one.
+func (r *Ranking) distinct() (n int) {
+	for _, m := range r.Methods {
+		if m.SameAs == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// significance counts the settings with a significant effect, and states the precision.
+func (r *Ranking) significance() string {
 	if !r.Stage.whole() {
-		return " No method is told from none before all of them are."
+		return " Significance is tested once every run is there."
 	}
 	if !r.Stage.tells() {
-		return fmt.Sprintf(" %d seeds tell no method from none: their sign-flip test knows no p below %g.", len(r.Stage.Index.Seeds), r.Stage.leastP())
+		return fmt.Sprintf(" With %d seeds no difference can be significant: the least p of a paired sign-flip test is %g.", len(r.Stage.Index.Seeds), r.Stage.leastP())
 	}
 	better, worse := 0, 0
 	var harm []string
 	var widths []float64
 	for _, m := range r.Methods {
+		if m.SameAs != "" {
+			continue
+		}
 		for _, g := range m.Gain {
 			if g.High > g.Low {
 				widths = append(widths, (g.High-g.Low)/2)
@@ -146,19 +162,19 @@ func (r *Ranking) told() string {
 			harm = append(harm, "`"+m.Method+"`")
 		}
 	}
-	text := fmt.Sprintf(" %d are better than none under some stressor (↑), %d are worse under some (↓)", better, worse)
+	text := fmt.Sprintf(" %d of %d distinct settings are significantly better than no correction under at least one stressor (↑), and %d are significantly worse under at least one (↓)", better, r.distinct()-1, worse)
 	switch {
 	case len(harm) > 0:
-		text += ", and of a healthy run the same is told of " + strings.Join(harm, ", ") + "."
+		text += "; without a stressor, significantly worse are " + strings.Join(harm, ", ") + "."
 	case r.hasHealthy():
-		text += ", none harms a healthy run."
+		text += "; without a stressor none is significantly worse."
 	default:
 		text += "."
 	}
 	text += r.turned()
 	if len(widths) > 0 {
 		slices.Sort(widths)
-		text += fmt.Sprintf(" What is not told may be there all the same: before any adjustment half of the differences to none are known no better than ±%.2f.", widths[len(widths)/2])
+		text += fmt.Sprintf(" An effect without an arrow is not significant, which does not show that it is zero: the median half-width of the unadjusted 95 %% intervals is %.2f.", widths[len(widths)/2])
 	}
 	return text
 }
@@ -173,7 +189,7 @@ func (r *Ranking) NoEffects() []recipe.NoEffect {
 	return list
 }
 
-// idle says how many comparisons are of a method that did nothing.
+// idle counts the comparisons of a setting that cannot act under the stressor.
 func (r *Ranking) idle() string {
 	idle, all := 0, 0
 	var nowhere []string
@@ -195,16 +211,16 @@ func (r *Ranking) idle() string {
 	if idle == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(" In %d of the %d comparisons of a method under a stressor the method did nothing (=): every run equals that of no method to the last bit, or the plan leaves it out because it cannot act. "+
-		"They do not count as no significant difference.", idle, all)
+	text := fmt.Sprintf(" In %d of the %d comparisons the setting cannot act under the stressor (=): every run has the same bits as without a correction, or the plan leaves the runs out for that reason. "+
+		"These comparisons do not count as \"no significant difference\".", idle, all)
 	if len(nowhere) > 0 {
-		text += " Nowhere did anything: " + strings.Join(nowhere, ", ") + "."
+		text += " Cannot act under any stressor: " + strings.Join(nowhere, ", ") + "."
 	}
 	return text
 }
 
-// turned names the methods that are told better at one dose of a stressor and worse at
-// another; nothing where no stressor has two doses.
+// turned names the settings that are significantly better at one level of a stressor and
+// significantly worse at another; nothing where no stressor has two levels.
 func (r *Ranking) turned() string {
 	doses := r.doses()
 	if len(doses) == len(r.Stressors) {
@@ -221,7 +237,7 @@ func (r *Ranking) turned() string {
 		}
 	}
 	if len(turned) == 0 {
-		return " None is told better at one dose of a stressor and worse at another."
+		return " No setting is significantly better at one level of a stressor and significantly worse at another."
 	}
-	return " Told better at one dose of a stressor and worse at another: " + strings.Join(turned, ", ") + "."
+	return " Significantly better at one level of a stressor and significantly worse at another: " + strings.Join(turned, ", ") + "."
 }

@@ -66,7 +66,7 @@ func TestTold(t *testing.T) {
 // A method that brings .3 at one dose and costs .2 at another of the same stressor is
 // named; without a second dose, or a healthy run, nothing is said of them.
 func TestTurned(t *testing.T) {
-	const named = "Told better at one dose of a stressor and worse at another: `turn` (C)."
+	const named = "Significantly better at one level of a stressor and significantly worse at another: `turn` (C)."
 	var runs []sweep.Outcome
 	for k, noise := range wave {
 		seed := uint64(k)
@@ -84,7 +84,7 @@ func TestTurned(t *testing.T) {
 	}
 	slices.SortStableFunc(runs, func(a, b sweep.Outcome) int { return strings.Compare(a.Run, b.Run) })
 	text := pageOf(t, *stage(runs...))
-	if !strings.Contains(text, named) || strings.Contains(text, "a healthy run") {
+	if !strings.Contains(text, named) || strings.Contains(text, "without a stressor") {
 		t.Errorf("the page says\n%s\nwant %s", text, named)
 	}
 	for _, o := range runs {
@@ -92,7 +92,7 @@ func TestTurned(t *testing.T) {
 			o.Values["letter"] = "B"
 		}
 	}
-	if text := pageOf(t, *stage(runs...)); strings.Contains(text, "at one dose") {
+	if text := pageOf(t, *stage(runs...)); strings.Contains(text, "at one level") {
 		t.Errorf("of single doses the page says\n%s", text)
 	}
 }
@@ -106,12 +106,12 @@ func TestToldOfTooFew(t *testing.T) {
 			t.Errorf("%s is judged by a part of its runs: %+v", m.Method, m)
 		}
 	}
-	if text := pageOf(t, *s); !strings.Contains(text, "before all of them are") {
+	if text := pageOf(t, *s); !strings.Contains(text, "once every run is there") {
 		t.Error(text)
 	}
 	s = eight("screen", 1)
 	s = stage(slices.DeleteFunc(s.Runs, func(o sweep.Outcome) bool { return o.Seed > 3 })...)
-	if text := pageOf(t, *s); !strings.Contains(text, "3 seeds tell no method from none: their sign-flip test knows no p below 0.25.") {
+	if text := pageOf(t, *s); !strings.Contains(text, "With 3 seeds no difference can be significant: the least p of a paired sign-flip test is 0.25.") {
 		t.Error(text)
 	}
 }
@@ -192,21 +192,21 @@ func TestAnswers(t *testing.T) {
 	text := pageOf(t, *eight("confirm", 1), *screen)
 	var line string
 	for one := range strings.Lines(text) {
-		if strings.HasPrefix(one, "| age ") {
+		if strings.Contains(one, " updates) | age") {
 			line = strings.Join(strings.Fields(one), " ")
 		}
 	}
-	if !strings.HasPrefix(line, "| age | rollouts 16 updates old | -0.40 | idle | -0.40 | +0.00 |") || !strings.HasSuffix(line, "| 1 | 0 |") {
+	if !strings.HasPrefix(line, "| stale rollouts (off-policy lag of 16 updates) | age | -0.40 | idle | -0.40 | +0.00 |") || !strings.HasSuffix(line, "| 1 | 0 |") {
 		t.Errorf("under age the page answers %q in\n%s", line, text)
 	}
-	if strings.Contains(pageOf(t, *screen), "Which method for which stressor") {
+	if strings.Contains(pageOf(t, *screen), "Recommended setting for each stressor") {
 		t.Error("the screen answers by itself")
 	}
-	if !strings.Contains(text, "1 are better than none under some stressor (↑), 1 are worse under some (↓), and of a healthy run the same is told of `harm`.") {
+	if !strings.Contains(text, "1 of 3 distinct settings are significantly better than no correction under at least one stressor (↑), and 1 are significantly worse under at least one (↓); without a stressor, significantly worse are `harm`.") {
 		t.Errorf("the summary says\n%s", text)
 	}
 	// Waves of ±.0104, seven degrees of freedom, t 2.365: 2.365·.0111/√8.
-	if !strings.Contains(text, "are known no better than ±0.01.") {
+	if !strings.Contains(text, "intervals is 0.01.") {
 		t.Errorf("the summary says\n%s", text)
 	}
 }

@@ -21,11 +21,11 @@ const (
 // the control, and which of them are told from none.
 func (r *Ranking) Picture(title string) *figure.Figure {
 	h := &figure.Figure{Kind: figure.Heat, Title: title, Labels: r.Stressors, Full: 0.5,
-		Y: figure.Axis{Label: "mean pass rate of the whole run minus that of the matched run"}, Note: "Methods with their ranks by regret; blue is above the matched run, vermillion below."}
+		Y: figure.Axis{Label: "mean pass rate of the whole run minus that of the matched control"}, Note: "Settings with their rank by regret; blue is above the matched control, vermillion below."}
 	asked := slices.ContainsFunc(r.Methods, func(m Standing) bool { return m.Asked })
 	told := func(m Standing) bool { return slices.ContainsFunc(m.Gain, func(g Gain) bool { return g.sign() != 0 }) }
 	if slices.ContainsFunc(r.Methods, told) {
-		h.Y.Label += "; a triangle: told better (up) or worse (down) than none"
+		h.Y.Label += "; triangle: significantly better (up) or worse (down) than no correction"
 	}
 	leading := shownMethods
 	if asked {
@@ -62,25 +62,25 @@ func (r *Ranking) panels(title string) (parts []*figure.Figure) {
 // Report is the page of the stages that are there.
 func (t *Table) Report() results.Report {
 	page := results.Report{Title: "Every method on the same stressors", Eyebrow: "simulate table",
-		Lead: "Which correction should one switch on? Every registered method runs on the same stressors, and is compared, seed by seed, with the run that has the same way of learning and no stress. **Rank by regret**: how far below the best method of each stressor it lies."}
+		Lead: "Which correction should be switched on? Every registered method runs under the same stressors and is compared, paired by seed, with a matched control: the same run without the stressor. **Settings are ranked by regret**: the distance to the best setting of each stressor."}
 	var all []Row
 	for i := range t.Stages {
 		r := &t.Stages[i]
 		all = append(all, r.Rows...)
 		section := results.Section{Heading: "Stage: " + r.Stage.Name}
 		section.Blocks = append(section.Blocks, results.Prose(r.summary()))
-		if answers := r.answers(t.named("screen")); answers != nil {
-			section.Blocks = append(section.Blocks, answers)
+		if recommended := r.recommendations(t.named("screen")); recommended != nil {
+			section.Blocks = append(section.Blocks, recommended)
 		}
 		if len(r.Methods) > 0 {
 			for _, panel := range r.panels("Methods by regret") {
 				section.Blocks = append(section.Blocks, panel)
 			}
 			section.Blocks = append(section.Blocks,
-				results.Fold{Summary: fmt.Sprintf("All %d methods", len(r.Methods)), Blocks: []results.Block{r.StandingTable(0)}})
+				results.Fold{Summary: fmt.Sprintf("All %d settings", len(r.Methods)), Blocks: []results.Block{r.StandingTable(0)}})
 		}
 		if t := sweep.NoEffectTable(r.NoEffects()); t != nil {
-			section.Blocks = append(section.Blocks, results.Fold{Summary: "What cannot act, and why", Blocks: []results.Block{t}})
+			section.Blocks = append(section.Blocks, results.Fold{Summary: "Settings that cannot act, and why", Blocks: []results.Block{t}})
 		}
 		if r.Again != nil {
 			section.Blocks = append(section.Blocks, r.againTable())
@@ -93,7 +93,7 @@ func (t *Table) Report() results.Report {
 	if len(all) > 0 {
 		page.Sections = append(page.Sections, results.Section{Heading: "Every row", Blocks: []results.Block{rowTable(all)}})
 	}
-	warned := results.Section{Heading: "What warns", Blocks: []results.Block{t.Alarms.AlarmTable()}}
+	warned := results.Section{Heading: "Early-warning signals", Blocks: []results.Block{t.Alarms.AlarmTable()}}
 	if len(t.Alarms.Predictors) > 0 {
 		warned.Blocks = append(warned.Blocks, t.Alarms.PredictorTable())
 	}
@@ -102,7 +102,7 @@ func (t *Table) Report() results.Report {
 	for _, u := range Unscreened {
 		left.Add(figure.Word(u.Field), figure.Word(u.Method), figure.Word(u.Why))
 	}
-	page.Sections = append(page.Sections, results.Section{Heading: "What is not there", Blocks: []results.Block{left}})
+	page.Sections = append(page.Sections, results.Section{Heading: "Methods left out", Blocks: []results.Block{left}})
 	return page
 }
 
@@ -113,23 +113,23 @@ func (r *Ranking) summary() string {
 	for _, o := range r.Stage.Runs {
 		runs[o.Run] = true
 	}
-	text := fmt.Sprintf("%d of %d cells are there, filled by %d runs: equal recipes are one.", len(r.Stage.Runs), r.Stage.Index.Cells(), len(runs))
+	text := fmt.Sprintf("%d of %d cells are finished, from %d runs: equal recipes run once.", len(r.Stage.Runs), r.Stage.Index.Cells(), len(runs))
 	if len(list) == 0 {
-		return text + " No method has a run under every stressor yet."
+		return text + " No setting has a run under every stressor yet."
 	}
 	dominated := 0
 	for _, m := range list {
-		if m.DominatedBy != "" {
+		if m.SameAs == "" && m.DominatedBy != "" {
 			dominated++
 		}
 	}
-	text += fmt.Sprintf(" Of %d methods %d are dominated by another. Least regret: `%s` (%.2f).", len(list), dominated, list[0].Method, list[0].Regret.Estimate)
+	text += fmt.Sprintf(" The stage has %d settings, %d of them distinct: the others are published presets with the same bits in every run. %d distinct settings are dominated by another one. Lowest mean regret: `%s` (%.2f).", len(list), r.distinct(), dominated, list[0].Method, list[0].Regret.Estimate)
 	for i, m := range list {
 		if m.Method == control {
-			text += fmt.Sprintf(" No method at all stands at rank %d (%.2f).", i+1, m.Regret.Estimate)
+			text += fmt.Sprintf(" No correction has rank %d (%.2f).", i+1, m.Regret.Estimate)
 		}
 	}
-	text += r.told() + r.idle()
+	text += r.significance() + r.idle()
 	var escaped []string
 	for _, own := range byMethod(r.Rows) {
 		if escapes(own) {
@@ -137,15 +137,15 @@ func (r *Ranking) summary() string {
 		}
 	}
 	if len(escaped) > 0 {
-		text += " Without a rank: " + strings.Join(escaped, ", ") + ". What they learn from is not the advantage, or has no negatives: where a stressor learns from negatives alone, they escape it."
+		text += " Not ranked: " + strings.Join(escaped, ", ") + ". These settings do not use the advantage, or have no negative ones, so a stressor that trains on negative advantages only does not act on them."
 	}
 	return text
 }
 
 // choiceTable shows what the screen sends on.
 func choiceTable(chosen []Choice) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Sent on to the confirmation", Columns: []figure.Column{{Name: "group"}, {Name: "best"}, {Name: "worst"}},
-		Note: "Of each group the method of least and of greatest regret among those that acted; the earlier in the plan of equal ones."}
+	t := &figure.Figure{Kind: figure.Table, Title: "Selected for the confirmation stage", Columns: []figure.Column{{Name: "group"}, {Name: "best"}, {Name: "worst"}},
+		Note: "From each group the settings with the lowest and the highest regret among those that can act; of equal ones the earlier in the plan."}
 	for _, c := range chosen {
 		t.Add(figure.Word(c.Group), figure.Word(c.Best), figure.Word(c.Worst))
 	}

@@ -176,7 +176,7 @@ func TestEscapedIsNotRanked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(files, func(f table.File) bool { return strings.Contains(string(f.Data), "Without a rank: `x`.") }) {
+	if !slices.ContainsFunc(files, func(f table.File) bool { return strings.Contains(string(f.Data), "Not ranked: `x`.") }) {
 		t.Error("the page does not say that x has no rank")
 	}
 }

@@ -52,9 +52,9 @@ func rounded(v float64) figure.Cell {
 // rowTable is the table for a page, to be sorted and searched.
 func rowTable(rows []Row) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Every row", Sortable: true, Columns: []figure.Column{{Name: "method"}, {Name: "group"}, {Name: "stressor"}, {Name: "dose"}, {Name: "rate"}, {Name: "stage"},
-		number("n"), number("whole run"), {Name: "95 %"}, number("end"), {Name: "95 %"}, number("over none"), {Name: "95 %"}, number("drawdown"), number("collapsed"), number("ESS"), number("masked"), number("clipped"), number("acted"), number("cost"), {Name: "made by"}},
-		Note: "Pass rates of the current weights minus those of the matched run with the same seed: mean over the whole run, and of the last three evaluations; over none: the former minus no method's under the same stressor; intervals by Student's t over the seeds. " +
-			"Drawdown: the worst seed's fall below its own best before. Acted: seeds whose weights came out otherwise than without the method. Cost: passes of tokens, a trained one being three, relative to no method under the same stressor."}
+		number("n"), number("whole run"), {Name: "95 %"}, number("end"), {Name: "95 %"}, number("improvement"), {Name: "95 %"}, number("drawdown"), number("collapsed"), number("ESS"), number("masked"), number("clipped"), number("acted"), number("cost"), {Name: "made by"}},
+		Note: "Pass rates of the current weights minus those of the matched control with the same seed: mean over the whole run, and of the last three evaluations. Improvement: the mean over the whole run minus that without a correction under the same stressor. Intervals: Student's t over the seeds. " +
+			"Drawdown: the largest drop of a seed below its own best so far. Acted: seeds whose weights differ from those without the method. Cost: token passes (training a token counts three), relative to no correction under the same stressor."}
 	for _, r := range rows {
 		t.Add(figure.Word(r.Method), figure.Word(r.Group), figure.Word(r.Letter+" "+r.Stressor), figure.Word(r.Dose), figure.Word(r.Rate), figure.Word(r.Stage),
 			count(r.N), signed(r.AUC.Estimate), between(r.AUC), signed(r.Final.Estimate), between(r.Final), signed(r.OverNone.Estimate), between(r.OverNone),
@@ -66,16 +66,16 @@ func rowTable(rows []Row) *figure.Figure {
 
 // StandingTable ranks the methods; at most so many of them, 0 for all.
 func (r *Ranking) StandingTable(most int) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Methods by regret", Sortable: most == 0, Columns: []figure.Column{number("rank"), {Name: "method"}, {Name: "group"}, number("regret"), {Name: "95 %"}, number("worst"), {Name: "where"}},
-		Note: "Regret: how far below the best method of each stressor the mean pass rate of the whole run lies, mean and worst over the stressors; then the difference to the matched run under each. " +
-			"↑ and ↓: told better and worse than none under that stressor, at 5 % over the whole table (sign flips of whole seeds, adjusted by Westfall and Young). =: the method changed no bit of any run there, so the figure is that of no method. Dominated: another method's figure is nowhere lower and somewhere higher."}
+	t := &figure.Figure{Kind: figure.Table, Title: "Settings by regret", Sortable: most == 0, Columns: []figure.Column{number("rank"), {Name: "setting"}, {Name: "group"}, number("regret"), {Name: "95 % CI"}, number("worst"), {Name: "under"}},
+		Note: "Regret: distance of the mean pass rate of the whole run to the best setting of each stressor, mean and worst over the stressors; then the difference to the matched control under each stressor. " +
+			"↑ and ↓: significantly better and worse than no correction under that stressor (" + testName + "). =: the setting cannot act there, no bit of any run differs from no correction. Dominated: another setting is nowhere lower and somewhere higher. Same as: an earlier setting has the same bits in every run."}
 	if r.hasHealthy() {
-		t.Note += " The stressor healthy is a gap that is harmless by itself."
+		t.Note += " The stressor healthy is a mismatch that is harmless by itself."
 	}
 	for _, s := range r.Stressors {
 		t.Columns = append(t.Columns, number(s))
 	}
-	t.Columns = append(t.Columns, figure.Column{Name: "dominated by"})
+	t.Columns = append(t.Columns, figure.Column{Name: "dominated by"}, figure.Column{Name: "same as"})
 	for i, m := range r.Methods {
 		if most > 0 && i >= most {
 			break
@@ -85,12 +85,13 @@ func (r *Ranking) StandingTable(most int) *figure.Figure {
 		for j := range m.AUC {
 			row = append(row, m.cell(j))
 		}
-		t.Add(append(row, figure.Word(m.DominatedBy))...)
+		t.Add(append(row, figure.Word(m.DominatedBy), figure.Word(m.SameAs))...)
 	}
 	return t
 }
 
-// cell is the method's figure under a stressor, with an arrow where it is told from none.
+// cell is the setting's figure under a stressor, with an arrow where it differs significantly
+// from no correction.
 func (m *Standing) cell(stressor int) figure.Cell {
 	c := signed(m.AUC[stressor])
 	switch g := m.gain(stressor); {

@@ -2,7 +2,9 @@ package table
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"driftlab/results/stats"
 )
@@ -43,6 +45,9 @@ type Standing struct {
 	// DominatedBy is a method that is at least as good under every stressor and better
 	// under one, the one of least regret; empty if there is none.
 	DominatedBy string
+	// SameAs is the method before it in the plan whose runs all have the same bits; empty if
+	// there is none.
+	SameAs string
 	// Acted reports whether it changed a bit anywhere, Asked that people ask about it most.
 	Acted, Asked bool
 	place        int // in the plan
@@ -128,6 +133,14 @@ func (s *Stage) standings(rows []Row, stressors []string) []Standing {
 				return r.Letter == healthy && list[i].gain(slices.Index(stressors, r.Stressor)).Worse()
 			})
 		}
+	}
+	first := map[string]string{} // method by its runs
+	for i, traces := range s.traces(list) {
+		if _, ok := first[traces]; !ok {
+			first[traces] = list[i].Method
+			continue
+		}
+		list[i].SameAs = first[traces]
 	}
 	slices.SortStableFunc(list, func(a, b Standing) int { return cmp.Compare(a.Regret.Estimate, b.Regret.Estimate) })
 	for i := range list {
@@ -222,4 +235,25 @@ func dominates(a, b []float64) bool {
 		above = above || a[i] > b[i]
 	}
 	return above
+}
+
+// traces are what the weights and samples of each method's runs were, all of them in the
+// order of the plan.
+func (s *Stage) traces(list []Standing) []string {
+	of := make(map[string]*strings.Builder, len(list))
+	for _, m := range list {
+		of[m.Method] = new(strings.Builder)
+	}
+	for i := range s.Runs {
+		o := &s.Runs[i]
+		v := o.Values
+		if b := of[v[methodColumn]]; b != nil && v[againstColumn] != "" {
+			fmt.Fprintln(b, v[stressorColumn], v[rateColumn], o.Seed, o.Trace)
+		}
+	}
+	traces := make([]string, len(list))
+	for i, m := range list {
+		traces[i] = of[m.Method].String()
+	}
+	return traces
 }

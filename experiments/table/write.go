@@ -57,8 +57,8 @@ func (t *Table) drawn() *Ranking {
 	return cmp.Or(t.named("screen"), &t.Stages[0])
 }
 
-// settled are the stages that are whole, whose alarms do not change as runs come in; all
-// of them while none is.
+// settled are the stages that are whole, whose early-warning signals do not change as runs
+// come in; all of them while none is.
 func settled(stages []Stage) []Stage {
 	whole := slices.DeleteFunc(slices.Clone(stages), func(s Stage) bool { return !s.whole() })
 	if len(whole) == 0 {
@@ -72,8 +72,9 @@ func (t *Table) Files() ([]File, error) {
 	var rows []Row
 	var words bytes.Buffer
 	var picture *figure.Figure
-	words.WriteString("# Every method on the same stressors\n\nMade by `simulate table` from the sweeps `screen`, `confirm`, `models` and `doses`, as far as they have come; all figures stand in `" +
-		SheetFile + "`, each with the command that makes it alone, and the runs beside it, a line each.\n\n")
+	var effects *Effects
+	words.WriteString("# Every method under the same stressors\n\nWritten by `simulate table` from the sweeps `screen`, `confirm`, `models` and `doses`, as far as they are finished. `" +
+		SheetFile + "` has every figure with the command that reproduces it; `" + EffectsFile + "` has the effects of the confirmation stage; the runs are in the folders next to them, one per line. `simulate methods NAME` explains each setting and each stressor.\n\n")
 	for i := range t.Stages {
 		r := &t.Stages[i]
 		rows = append(rows, r.Rows...)
@@ -81,18 +82,32 @@ func (t *Table) Files() ([]File, error) {
 		if len(r.Methods) == 0 {
 			continue
 		}
-		if answers := r.answers(t.named("screen")); answers != nil {
-			words.WriteString(answers.Markdown() + "\n")
+		screen := t.named("screen")
+		if recommended := r.recommendations(screen); recommended != nil {
+			words.WriteString(recommended.Markdown() + "\n")
+		}
+		if r.Stage.Name == "confirm" {
+			var err error
+			if effects, err = r.Effects(screen); err != nil {
+				return nil, err
+			}
+			if effects != nil {
+				lines, err := effects.ConfigurationTable()
+				if err != nil {
+					return nil, err
+				}
+				words.WriteString(lines.Markdown() + "\n")
+			}
 		}
 		words.WriteString(r.StandingTable(0).Markdown() + "\n")
 		if r.Again != nil {
 			words.WriteString(r.againTable().Markdown() + "\n")
 		}
 		if r == t.drawn() {
-			picture = r.Picture("Methods by regret: " + r.Stage.Name)
+			picture = r.Picture("Settings by regret: " + r.Stage.Name)
 		}
 	}
-	words.WriteString("## Alarms\n\n" + t.Alarms.AlarmTable().Markdown() + "\n")
+	words.WriteString("## Early-warning signals\n\n" + t.Alarms.AlarmTable().Markdown() + "\n")
 	if len(t.Alarms.Predictors) > 0 {
 		words.WriteString(t.Alarms.PredictorTable().Markdown())
 	}
@@ -101,6 +116,13 @@ func (t *Table) Files() ([]File, error) {
 		return nil, err
 	}
 	files := []File{{SheetFile, []byte(Sheet(rows).CSV())}, {wordsFile, words.Bytes()}, {AlarmsFile, text}}
+	if effects != nil {
+		text, err := effects.JSON()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{EffectsFile, text})
+	}
 	if picture != nil {
 		files = append(files, File{drawnFile, results.PNG(picture, results.LightPaper)})
 	}

@@ -1,0 +1,39 @@
+package foreign
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a framework has is written, and what it has not is named.
+func TestWriteChanged(t *testing.T) {
+	for _, c := range []struct {
+		framework, changes, text, notes string
+	}{
+		{"verl", "correction={weights: {name: sequence_tis, cap: 5}}", "rollout_is: sequence, rollout_is_threshold: 5.0", ""},
+		{"trl", "correction={weights: {name: sequence_tis, cap: 5}}", `mode="sequence_truncate"`, ""},
+		{"verl", "routing={replay: r3}", "mode: R3", ""},
+		{"verl", "correction={masks: [{name: opsm, delta: 0.5}]}", "", "verl has no mask opsm"},
+		{"trl", "correction={masks: [{name: opsm, delta: 0.5}]}", "off_policy_mask_threshold=0.5", ""},
+		{"verl", "anchor=ewma", "", "verl has no setting written here for anchor"},
+		{"slime", "guards=[{name: ess_lr}]", "", "slime has no setting written here for guards"},
+		{"prime-rl", "loss.name=prime_dppo loss.delta_low=0.05 loss.delta_high=0.05", "dppo_mask_low = 0.05", ""},
+		{"trl", "loss={name: prime_dppo}", "", "trl has no setting written here for loss"},
+	} {
+		changes := []string{c.changes}
+		if !strings.Contains(c.changes, "{") {
+			changes = strings.Fields(c.changes)
+		}
+		text, notes, err := WriteChanged(c.framework, "headline", changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.text == "" && text != "" || !strings.Contains(text, c.text) {
+			t.Errorf("%s, %s: %q", c.framework, c.changes, text)
+		}
+		if c.notes == "" && len(notes) > 0 || c.notes != "" && !slices.Contains(notes, c.notes) {
+			t.Errorf("%s, %s: notes %q", c.framework, c.changes, notes)
+		}
+	}
+}
