@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/sweep"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -104,21 +103,28 @@ func (r *Ranking) Effects(screen *Ranking) (*Effects, error) {
 	if screen == nil || screen.Stage.Name == r.Stage.Name || !r.Stage.tells() {
 		return nil, nil
 	}
-	changes, err := changesOf(r.Stage.Name)
+	all, err := AllNamed()
 	if err != nil {
 		return nil, err
+	}
+	changes := func(kind, name string) []string {
+		i := slices.IndexFunc(all, func(n Named) bool { return n.Kind == kind && n.Name == name })
+		if i < 0 {
+			return nil
+		}
+		return all[i].Recipe
 	}
 	e := &Effects{Stage: r.Stage.Name, Seeds: len(r.Stage.Index.Seeds), Rates: ratesOf(r.Rows)}
 	bare := slices.IndexFunc(r.Methods, func(m Standing) bool { return m.Method == control })
 	for j, name := range r.Stressors {
-		s := Stressor{Name: name, Problem: r.problem(j), Healthy: r.row(j).Letter == healthy, Recipe: changes[stressorColumn+"="+name], Recommended: r.recommended(screen, name)}
+		s := Stressor{Name: name, Problem: r.problem(j), Healthy: r.row(j).Letter == healthy, Recipe: changes("stressor", name), Recommended: r.recommended(screen, name)}
 		if bare >= 0 {
 			s.Uncorrected = shortened(r.Methods[bare].AUC[j])
 		}
 		e.Stressors = append(e.Stressors, s)
 	}
 	for _, m := range r.Methods {
-		s := Setting{Name: m.Method, Group: m.Group, Recipe: changes[methodColumn+"="+m.Method], SameAs: m.SameAs,
+		s := Setting{Name: m.Method, Group: m.Group, Recipe: changes("setting", m.Method), SameAs: m.SameAs,
 			Regret: stats.Interval{Estimate: shortened(m.Regret.Estimate), Low: shortened(m.Regret.Low), High: shortened(m.Regret.High), N: m.Regret.N}}
 		for j := range r.Stressors {
 			g := m.gain(j)
@@ -156,34 +162,8 @@ func ratesOf(rows []Row) (rates []string) {
 	return rates
 }
 
-// changesOf are the changes that the values of a shipped sweep's factors make, by
-// "factor=value".
-func changesOf(name string) (map[string][]string, error) {
-	text, shipped := Text(name)
-	if !shipped {
-		return nil, nil
-	}
-	plan, err := sweep.Parse(name+".yaml", text)
-	if err != nil {
-		return nil, err
-	}
-	list := map[string][]string{}
-	for _, f := range plan.Factors {
-		for _, v := range f.Values {
-			for _, c := range v.Set {
-				key := f.Name + "=" + v.Name
-				list[key] = append(list[key], c.String())
-			}
-		}
-	}
-	return list, nil
-}
-
 // Line is a setting's changes as lines of a recipe.
 func (s Setting) Line() string { return recipeLine(s.Recipe) }
-
-// Line is a stressor's changes as lines of a recipe.
-func (s Stressor) Line() string { return recipeLine(s.Recipe) }
 
 // recipeLine writes changes as a recipe has them: "a.b=1" and "a.c=2" are "a: {b: 1, c: 2}".
 func recipeLine(changes []string) string {

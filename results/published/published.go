@@ -9,3 +9,8 @@ import _ "embed" // of the files
 //
 //go:embed table/alarms.json
 var Alarms []byte
+
+// Effects is the effect of every setting of the table of methods under every stressor, as JSON.
+//
+//go:embed table/effects.json
+var Effects []byte

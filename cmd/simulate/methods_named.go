@@ -1,0 +1,221 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"driftlab/experiments"
+	"driftlab/experiments/claims"
+	"driftlab/experiments/table"
+	"driftlab/results/published"
+	"driftlab/trainer/recipe/foreign"
+)
+
+// namedPage is a name that a table, plot or claim prints, as --json has it.
+type namedPage struct {
+	table.Named
+	Problem    string           `json:"problem,omitempty"`
+	SameAs     string           `json:"same_as,omitempty"`
+	Seeds      int              `json:"seeds,omitempty"`
+	Effects    []namedEffect    `json:"effects,omitempty"`
+	Frameworks []frameworkLines `json:"frameworks,omitempty"`
+	Command    string           `json:"command"`
+}
+
+// namedEffect is an effect with the names of what it is of.
+type namedEffect struct {
+	Setting  string `json:"setting"`
+	Stressor string `json:"stressor"`
+	Problem  string `json:"problem"`
+	table.Effect
+}
+
+// frameworkLines is a setting in the syntax of a framework.
+type frameworkLines struct {
+	Framework string   `json:"framework"`
+	Text      string   `json:"text"`
+	Notes     []string `json:"notes"`
+}
+
+// printedNames are the names of settings, stressors, arms of the headline, sweeps and claims.
+func printedNames() ([]namedPage, error) {
+	all, err := table.AllNamed()
+	if err != nil {
+		return nil, err
+	}
+	var pages []namedPage
+	for _, n := range all {
+		only := "stressor=" + n.Name
+		if n.Kind == "setting" {
+			only = "method=none+" + n.Name
+		}
+		pages = append(pages, namedPage{Named: n, Command: fmt.Sprintf("simulate sweep %s --only %s", n.Sweeps[0], only)})
+	}
+	for _, arm := range experiments.HeadlineArms() {
+		pages = append(pages, namedPage{Named: table.Named{Name: arm.Name, Kind: "arm of the main job", Recipe: append([]string{}, arm.Set...)}, Problem: arm.Title, Command: "simulate --arms " + arm.Name})
+	}
+	for _, name := range table.Names() {
+		pages = append(pages, namedPage{Named: table.Named{Name: name, Kind: "sweep"}, Command: "simulate sweep " + name})
+	}
+	for _, c := range claims.All() {
+		pages = append(pages, namedPage{Named: table.Named{Name: c.ID, Kind: "claim"}, Problem: c.Title, Command: "simulate reproduce " + c.ID + " --quick"})
+	}
+	return pages, nil
+}
+
+// named shows what a printed name stands for; ok is false where it is none.
+func (c *methodsCmd) named(a *app) (ok bool, err error) {
+	pages, err := printedNames()
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(pages, func(p namedPage) bool { return p.Name == c.Name })
+	if i < 0 {
+		return false, nil
+	}
+	p := pages[i]
+	if err := p.fill(); err != nil {
+		return false, err
+	}
+	text := p.String()
+	return true, c.show(a, "methods.md", "# "+p.Name+"\n\n```\n"+text+"```\n", p, func() { fmt.Fprint(a.stdout, text) })
+}
+
+// fill adds the published effects and the lines of the frameworks.
+func (p *namedPage) fill() error {
+	effects, err := table.ReadEffects(published.Effects)
+	if err != nil {
+		return err
+	}
+	p.Seeds = effects.Seeds
+	switch p.Kind {
+	case "setting":
+		if s, ok := effects.Setting(p.Name); ok {
+			p.SameAs = s.SameAs
+			for j, e := range s.Effects {
+				p.Effects = append(p.Effects, namedEffect{s.Name, effects.Stressors[j].Name, effects.Stressors[j].Problem, e})
+			}
+		}
+		if len(p.Recipe) == 0 {
+			return nil
+		}
+		for _, name := range foreign.Writable() {
+			text, notes, err := foreign.WriteChanged(name, "headline", p.Recipe)
+			if err != nil {
+				return err
+			}
+			p.Frameworks = append(p.Frameworks, frameworkLines{name, text, notes})
+		}
+	case "stressor":
+		for j, stressor := range effects.Stressors {
+			if stressor.Name == p.Name {
+				p.Problem = stressor.Problem
+				p.Effects = best(effects, j)
+			}
+		}
+	}
+	return nil
+}
+
+// best are the effects of the distinct settings under a stressor, the largest first.
+func best(effects *table.Effects, stressor int) (list []namedEffect) {
+	for _, s := range effects.Settings {
+		if s.SameAs == "" && len(s.Recipe) > 0 {
+			list = append(list, namedEffect{s.Name, effects.Stressors[stressor].Name, effects.Stressors[stressor].Problem, s.Effects[stressor]})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b namedEffect) int { return cmp.Compare(b.Estimate, a.Estimate) })
+	return list
+}
+
+// shownEffects is how many settings a stressor's page lists.
+const shownEffects = 10
+
+// String is the page for a terminal.
+func (p *namedPage) String() string {
+	var b strings.Builder
+	head := p.Kind
+	if p.Group != "" {
+		head += ", group " + p.Group
+	}
+	if p.Level != "" && p.Level != "none" {
+		head += ", level " + p.Level
+	}
+	fmt.Fprintf(&b, "%s (%s)\n", p.Name, head)
+	if p.Problem != "" {
+		fmt.Fprintf(&b, "  %s\n", p.Problem)
+	}
+	if p.SameAs != "" {
+		fmt.Fprintf(&b, "  Every published run has the same bits as with %s.\n", p.SameAs)
+	}
+	if len(p.Recipe) > 0 {
+		fmt.Fprintf(&b, "\nIn a recipe\n%s\n", indented(p.Line()))
+	}
+	if len(p.Frameworks) > 0 {
+		b.WriteString("\nIn frameworks\n")
+	}
+	for _, f := range p.Frameworks {
+		text := f.Framework + ": not written here"
+		if f.Text != "" {
+			text = f.Framework + "\n" + indented(strings.TrimSpace(f.Text))
+		}
+		fmt.Fprintln(&b, indented(text))
+		for _, note := range f.Notes {
+			fmt.Fprintf(&b, "    # %s\n", note)
+		}
+	}
+	writeEffects(&b, p.Kind, p.Seeds, p.Effects)
+	fmt.Fprintf(&b, "\nRun\n  %s\n\n", p.Command)
+	return b.String()
+}
+
+// writeEffects lists effects with their intervals, under the name of the stressor; of a
+// stressor, the first under the name of the setting.
+func writeEffects(b *strings.Builder, kind string, seeds int, list []namedEffect) {
+	if len(list) == 0 {
+		return
+	}
+	name := func(e namedEffect) string { return e.Stressor }
+	if kind == "stressor" {
+		list, name = list[:min(len(list), shownEffects)], func(e namedEffect) string { return e.Setting }
+	}
+	width := 0
+	for _, e := range list {
+		width = max(width, len(name(e)))
+	}
+	fmt.Fprintf(b, "\nImprovement over no correction: mean pass rate of the whole run, paired by seed, n = %d\n(95 %% CI of each; significance family-wise at 5 %% over the whole table)\n", seeds)
+	for _, e := range list {
+		verdict := [...]string{"significantly worse", "not significant", "significantly better"}[e.Significant()+1]
+		if e.Inactive {
+			verdict = "cannot act: the same bits as without a correction"
+		}
+		fmt.Fprintf(b, "  %-*s  %+.2f (%+.2f to %+.2f)  %s\n", width, name(e), e.Estimate, e.Low, e.High, verdict)
+	}
+}
+
+// settingsOf are the settings of the published table that name a method, a line each with
+// their significant effects.
+func settingsOf(method string) (string, error) {
+	effects, err := table.ReadEffects(published.Effects)
+	if err != nil {
+		return "", err
+	}
+	named := regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(method) + `($|[^\w-])`)
+	var b strings.Builder
+	for _, s := range effects.Settings {
+		if !named.MatchString(strings.Join(s.Recipe, "\n")) {
+			continue
+		}
+		var found []string
+		for j, e := range s.Effects {
+			if e.Significant() != 0 {
+				found = append(found, fmt.Sprintf("%s %+.2f (%+.2f to %+.2f)", effects.Stressors[j].Name, e.Estimate, e.Low, e.High))
+			}
+		}
+		fmt.Fprintf(&b, "%s: %s\n", s.Name, cmp.Or(strings.Join(found, ", "), "no significant effect"))
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,71 @@
+package table
+
+import (
+	"slices"
+
+	"driftlab/experiments/sweep"
+)
+
+// Named is a setting or a stressor of the shipped sweeps.
+type Named struct {
+	Name string `json:"name"`
+	// Kind is setting or stressor.
+	Kind string `json:"kind"`
+	// Sweeps are those that have it.
+	Sweeps []string `json:"sweeps"`
+	// Group is the kind of method of a setting, Level the strength of a stressor.
+	Group string `json:"group,omitempty"`
+	Level string `json:"level,omitempty"`
+	// Recipe are the changes to a recipe, as --set takes them.
+	Recipe []string `json:"recipe"`
+}
+
+// Line is Recipe as lines of a recipe.
+func (n Named) Line() string { return recipeLine(n.Recipe) }
+
+// kinds are what the factors of the shipped sweeps have.
+var kinds = map[string]string{methodColumn: "setting", stressorColumn: "stressor"}
+
+// AllNamed lists the settings and stressors of the shipped sweeps, each once.
+func AllNamed() ([]Named, error) {
+	var list []Named
+	for _, file := range Names() {
+		text, _ := Text(file)
+		plan, err := sweep.Parse(file+".yaml", text)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range plan.Factors {
+			kind, ok := kinds[f.Name]
+			if !ok {
+				continue
+			}
+			for _, v := range f.Values {
+				i := slices.IndexFunc(list, func(n Named) bool { return n.Name == v.Name && n.Kind == kind })
+				if i < 0 {
+					i = len(list)
+					list = append(list, named(kind, v))
+				}
+				list[i].Sweeps = append(list[i].Sweeps, file)
+			}
+		}
+	}
+	return list, nil
+}
+
+// named is a value of a factor.
+func named(kind string, v sweep.Value) Named {
+	n := Named{Name: v.Name, Kind: kind, Recipe: []string{}}
+	for _, l := range v.Labels {
+		switch l.Name {
+		case groupColumn:
+			n.Group = l.Text
+		case doseColumn:
+			n.Level = l.Text
+		}
+	}
+	for _, c := range v.Set {
+		n.Recipe = append(n.Recipe, c.String())
+	}
+	return n
+}
