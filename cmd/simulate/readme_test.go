@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +11,8 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/experiments/claims"
+	"driftlab/experiments/table"
+	"driftlab/results/published"
 	"driftlab/trainer/recipe"
 
 	"github.com/alecthomas/kong"
@@ -75,26 +76,89 @@ func knownNames(k *kong.Context, c *cli) error {
 	case "methods":
 		name := c.Methods.Name
 		if !slices.Contains([]string{"", "recipes", "systems", "numerics", "presets", "tanh_pg"}, name) && recipe.LookUp(name) == nil && !slices.Contains(recipe.Names(), name) {
-			_, err = findMethods(name)
+			printed, failed := printedNames()
+			if failed != nil {
+				return failed
+			}
+			if !slices.ContainsFunc(printed, func(p namedPage) bool { return p.Name == name }) {
+				_, err = findMethods(name)
+			}
 		}
 	}
 	return err
 }
 
-// TestReadmeCommands: every command of the README is one, with flags it has and
-// names that exist.
-func TestReadmeCommands(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
+// placeholders stand for any name in a command line.
+var placeholders = []string{"NAME", "SETTING", "FILE"}
+
+// pages are the README and the pages that it links to, but for what is published.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := readmeCommands(string(page))
+	all := map[string]string{"README.md": string(readme)}
+	for _, link := range regexp.MustCompile(`\]\(([^)#]+\.md)`).FindAllStringSubmatch(string(readme), -1) {
+		text, err := os.ReadFile(filepath.Join("../..", link[1]))
+		if err != nil {
+			t.Errorf("README.md: %v", err)
+		}
+		if !strings.HasPrefix(link[1], "results/published/") {
+			all[link[1]] = string(text)
+		}
+	}
+	return all
+}
+
+// TestPageLinks: what the pages link to is there.
+func TestPageLinks(t *testing.T) {
+	for name, text := range pages(t) {
+		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`).FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(name), link[1])); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestReadmeIsShort: the README is an entry; everything else has a page of its own.
+func TestReadmeIsShort(t *testing.T) {
+	if n := strings.Count(pages(t)["README.md"], "\n"); n > 150 {
+		t.Errorf("the README has %d lines, more than 150", n)
+	}
+}
+
+// TestReadmeCorrections: the README's table of corrections is the one that the published
+// effects make.
+func TestReadmeCorrections(t *testing.T) {
+	effects, err := table.ReadEffects(published.Effects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := effects.ConfigurationTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(want.Markdown(), "\n\n") // the title
+	if !strings.Contains(pages(t)["README.md"], strings.TrimSpace(text)) {
+		t.Errorf("the README does not have this table:\n%s", text)
+	}
+}
+
+// TestReadmeCommands: every command of the README and its pages is one, with flags it has
+// and names that exist.
+func TestReadmeCommands(t *testing.T) {
+	var commands [][]string
+	for _, page := range pages(t) {
+		commands = append(commands, readmeCommands(page)...)
+	}
 	named := map[string]bool{}
 	for _, args := range commands {
 		if len(args) > 0 {
 			named[args[0]] = true
 		}
-		if slices.Contains(args, "NAME") { // stands for any name
+		if slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(placeholders, arg) }) {
 			continue
 		}
 		if err := wrong(args); err != nil {
@@ -103,67 +167,12 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	for _, command := range commandTable(t).Leaves(true) {
 		if name, _, _ := strings.Cut(commandName(command), " "); name != "headline" && !named[name] {
-			t.Errorf("the README does not show `simulate %s`", name)
+			t.Errorf("no page shows `simulate %s`", name)
 		}
 	}
 	for _, args := range [][]string{{"trian"}, {"train", "--steps", "5"}, {"train", "nothing"}, {"reproduce", "nothing"}, {"--arms", "nothing"}} {
 		if wrong(args) == nil {
 			t.Errorf("simulate %s passes for a command", strings.Join(args, " "))
-		}
-	}
-}
-
-// figureTables are the lines of a page's tables of figures: those with a column set to
-// the right.
-func figureTables(page string) (tables [][]string) {
-	lines := strings.Split(page, "\n")
-	for i, line := range lines {
-		if i == 0 || !strings.HasPrefix(line, "|--") || !strings.Contains(line, "-:|") {
-			continue
-		}
-		table := []string{lines[i-1]}
-		for _, row := range lines[i+1:] {
-			if !strings.HasPrefix(row, "|") {
-				break
-			}
-			table = append(table, row)
-		}
-		tables = append(tables, table)
-	}
-	return tables
-}
-
-// TestReadmeFigures: every row of a table of figures stands, as it is, in what is
-// published.
-func TestReadmeFigures(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	published := map[string]bool{}
-	root := os.DirFS("../../results/published")
-	err = fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".md" {
-			return err
-		}
-		text, err := fs.ReadFile(root, path)
-		for line := range strings.Lines(string(text)) {
-			published[strings.TrimSuffix(line, "\n")] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables := figureTables(string(page))
-	if len(tables) == 0 {
-		t.Fatal("the README has no table of figures")
-	}
-	for _, table := range tables {
-		for _, row := range table {
-			if !published[row] {
-				t.Errorf("nothing published says: %s", row)
-			}
 		}
 	}
 }

@@ -2,7 +2,7 @@
 // to be changed, and its line in the registry.
 //
 // What it is not: it decides nothing about a loss. The file it writes is the one
-// the README explains, under another name; it compiles, and passes the tests that
+// trainer/method/README.md explains, under another name; it compiles, and passes the tests that
 // go through the registry, until its author has other ideas.
 package scaffold
 
@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// The loss of the README: tanh_pg, TanhPG, tanhPGSpec.
+// The loss of trainer/method/README.md: tanh_pg, TanhPG, tanhPGSpec.
 //
 //go:embed loss.go.tmpl
 var template string

@@ -53,7 +53,7 @@ func goCommand(t *testing.T, root string, args ...string) string {
 	return string(out)
 }
 
-// TestReadme follows the README's section to the letter: its first block of Go is
+// TestReadme follows the section of the page on methods to the letter: its first block of Go is
 // the whole file, its second the line of the registry. They must be what is
 // written for that name, compile, and pass the tests that judge every loss of the registry;
 // exhaustively all tests of the losses, and a run with it trains.
@@ -62,13 +62,13 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	readme, err := os.ReadFile(filepath.Join(root, "trainer/method/README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, found := strings.Cut(string(readme), "\n## Add a loss in one file\n")
 	if !found {
-		t.Fatal("the README has no section on adding a loss")
+		t.Fatal("the page has no section on adding a loss")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var blocks []string
@@ -87,10 +87,10 @@ func TestReadme(t *testing.T) {
 		t.Errorf("the file has %d lines, more than 40", lines)
 	}
 	if blocks[0] != files[0].Text {
-		t.Error("the README's file is not what `simulate new loss tanh_pg` writes")
+		t.Error("the page's file is not what `simulate new loss tanh_pg` writes")
 	}
 	if blocks[1] != Line("tanh_pg") || !strings.Contains(files[1].Text, blocks[1]) {
-		t.Errorf("the README's line of the registry is not %q", Line("tanh_pg"))
+		t.Errorf("the page's line of the registry is not %q", Line("tanh_pg"))
 	}
 	o := overlay(t, root, []File{{folder + "/tanh_pg.go", blocks[0]}, files[1]})
 	if !*exhaustive {
