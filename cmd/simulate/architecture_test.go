@@ -68,6 +68,7 @@ var layers = []layer{
 	{"experiments/measure", session + " engine/kernel"},
 	{"experiments/diagnose/reader", numbers},
 	{"experiments/diagnose experiments/diagnose/synthetic", "experiments/diagnose/reader " + session},
+	{"experiments/diagnose/diagnosetest", "experiments/diagnose experiments/diagnose/reader"},
 	{"experiments/diagnose/page", "experiments/diagnose " + shown + session},
 	{"experiments/diagnose/reproduce", "experiments/measure " + session},
 	{"experiments/queue", ""},
@@ -94,14 +95,14 @@ var layers = []layer{
 }
 
 // onlyTests are packages that tests import and no program does.
-const onlyTests = "engine/enginetest trainer/trainertest trainer/method/golden trainer/method/memorytest experiments/diagnose/synthetic"
+const onlyTests = "experiments/diagnose/diagnosetest engine/enginetest trainer/trainertest trainer/method/golden trainer/method/memorytest experiments/diagnose/synthetic"
 
 // capability says which packages may use something from outside the repository: an import
 // ("os"), what is used of one ("time.Now"), all below a path ("net/...") or a beginning ("log.*").
 type capability struct{ what, uses, packages string }
 
 var capabilities = []capability{
-	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/claims/reproduce experiments/run experiments/sweep model results/record results/record/atomicfile trainer/recipe trainer/method/golden trainer/method/loss/scaffold"},
+	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/diagnose/diagnosetest experiments/claims/reproduce experiments/run experiments/sweep model results/record results/record/atomicfile trainer/recipe trainer/method/golden trainer/method/loss/scaffold"},
 	{"system calls", "syscall golang.org/x/sys/unix golang.org/x/sys/windows", "cmd/... results/record"},
 	{"processes and the network", "os/exec os/signal net/...", "cmd/..."},
 	{"the clock", "time.Now time.Since time.Until time.Sleep time.After time.AfterFunc time.Tick time.NewTimer time.NewTicker", "cmd/..."},

@@ -4,11 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"driftlab/model"
+	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
@@ -151,4 +156,158 @@ func openCheckpoint(nameOrDir string) (*model.Checkpoint, error) {
 		return nil, cmp.Or(folderForWeights(nameOrDir), errors.New(strings.TrimPrefix(err.Error(), "checkpoint ")))
 	}
 	return ck, nil
+}
+
+type helpCmd struct {
+	Topic []string `arg:"" optional:"" name:"command" help:"The command to explain; without one, all are listed."`
+	Man   bool     `help:"Print the manual page of the whole program, in the format of man."`
+}
+
+// Help is the long help text.
+func (*helpCmd) Help() string {
+	return `Explains a command, as COMMAND --help does, or lists them all.
+
+Examples:
+  simulate help train
+  simulate help checkpoint export
+  simulate help --man | man -l -`
+}
+
+// Run prints the help of the command.
+func (c *helpCmd) Run(a *app) error {
+	if c.Man {
+		_, err := a.stdout.Write([]byte(manPage(a.parser.Model, version())))
+		return err
+	}
+	node := a.parser.Model.Node
+	for _, word := range c.Topic {
+		child := childNamed(node, word)
+		if child == nil {
+			return unknownCommand(word, node)
+		}
+		node = child
+	}
+	_, err := a.parser.Parse(append(c.Topic, "--help"))
+	return err
+}
+
+// version names the build: module, commit, Go.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "driftlab, built without a record of its sources"
+	}
+	return versionOf(info)
+}
+
+// versionOf is the version by what the linker recorded. `go run` and builds
+// outside a clone record no commit.
+func versionOf(info *debug.BuildInfo) string {
+	setting := map[string]string{}
+	for _, s := range info.Settings {
+		setting[s.Key] = s.Value
+	}
+	commit := setting["vcs.revision"]
+	switch {
+	case commit == "":
+		commit = "commit not recorded"
+	case setting["vcs.modified"] == "true":
+		commit = "commit " + commit + " with changes"
+	default:
+		commit = "commit " + commit
+	}
+	module := info.Main.Path
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		module += " " + v
+	}
+	return fmt.Sprintf("%s, %s, %s %s/%s", module, commit, info.GoVersion, setting["GOOS"], setting["GOARCH"])
+}
+
+// The exit statuses.
+const (
+	statusOK          = 0
+	statusFailure     = 1
+	statusBadInput    = 2
+	statusStrict      = 3   // a verdict that was asked to be one
+	statusInterrupted = 130 // 128 + SIGINT, as shells report it
+)
+
+// badInput marks an error as the caller's to correct.
+type badInput struct{ error }
+
+// Unwrap returns the cause.
+func (b badInput) Unwrap() error { return b.error }
+
+// bad is an error about the input.
+func bad(format string, args ...any) error { return badInput{fmt.Errorf(format, args...)} }
+
+// interrupted says that a signal stopped the work, and how to go on.
+type interrupted struct{ resume string }
+
+// Error is one line.
+func (i interrupted) Error() string { return "stopped; " + i.resume }
+
+// internalError is a panic as an error.
+func internalError(p any) error {
+	return fmt.Errorf("internal error, please report it with the command (SIMULATE_TRACE=1 shows where): %v", p)
+}
+
+// fail prints an error, a line for each fault, and returns the exit status.
+func (a *app) fail(err error) int {
+	if err == nil {
+		return statusOK
+	}
+	if errors.Is(err, context.Canceled) && !errors.As(err, new(interrupted)) {
+		err = interrupted{"nothing was kept; run the same command again"}
+	}
+	for _, line := range errorLines(err) {
+		fmt.Fprintf(a.stderr, "simulate: %s\n", line)
+	}
+	return statusOf(err)
+}
+
+// errorLines are the faults in an error, a line each. Whatever else is in two
+// lines repeats what somebody wrote, and is put into one.
+func errorLines(err error) []string {
+	var lines []string
+	switch e := err.(type) {
+	case badInput:
+		return errorLines(e.error)
+	case recipe.Faults:
+		for _, fault := range e {
+			lines = append(lines, oneLine(fault.Error()))
+		}
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			lines = append(lines, errorLines(part)...)
+		}
+	default:
+		lines = []string{oneLine(err.Error())}
+	}
+	return lines
+}
+
+// statusOf classifies an error.
+func statusOf(err error) int {
+	var (
+		stop    interrupted
+		verdict strict
+		mine    badInput
+		faults  recipe.Faults
+		folder  *record.FolderError
+		weights *model.CheckpointError
+		parse   *kong.ParseError
+		path    *fs.PathError
+	)
+	switch {
+	case errors.As(err, &stop):
+		return statusInterrupted
+	case errors.As(err, &verdict):
+		return statusStrict
+	case errors.As(err, &mine), errors.As(err, &faults), errors.As(err, &folder), errors.As(err, &weights), errors.As(err, &parse), errors.As(err, &path):
+		return statusBadInput
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
+		return statusBadInput
+	}
+	return statusFailure
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,7 +15,10 @@ import (
 	"strings"
 
 	"driftlab/experiments/diagnose"
+	"driftlab/experiments/diagnose/page"
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/experiments/diagnose/reproduce"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -123,4 +127,114 @@ func readDump(a *diagnose.Analysis, name string) error {
 		in.Stream = io.Reader(f)
 	}
 	return a.Read(in)
+}
+
+// printDecision prints the row of the table that decides, and the line to paste: of the framework whose configuration
+// was given, if it can say it.
+func (a *app) printDecision(r diagnose.Report) {
+	if n := len(r.Decisions); n > 0 {
+		d := r.Decisions[n-1]
+		fmt.Fprintf(a.stdout, "Decided by: %s\n", strings.TrimSuffix(d.Row+": "+d.Why, ": "))
+	}
+	name := "verl"
+	if r.Active != nil && r.Config[diagnose.ConfigKey(r.Active.Framework)] != "" {
+		name = diagnose.ConfigKey(r.Active.Framework)
+	}
+	var lines []string
+	for line := range strings.Lines(r.Config[name]) {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(a.stdout, "Paste (%s; others in --json): %s", name, strings.Join(lines, "  "))
+	}
+}
+
+// printActive prints the configured correction, what is wrong with it, and where the recommended one differs.
+func (a *app) printActive(r diagnose.Report) {
+	on := r.Active
+	if on == nil {
+		return
+	}
+	fmt.Fprintf(a.stdout, "Correction of %s: %s\n", on.Framework, on.Why)
+	for _, warning := range on.Warnings {
+		fmt.Fprintf(a.stdout, "Warning: %s\n", warning)
+	}
+	t := page.SettingTable(on)
+	if len(t.Rows) == 0 {
+		return
+	}
+	a.printTable(t)
+	for _, s := range on.Settings {
+		if s.Why != "" {
+			fmt.Fprintf(a.stdout, "%s: %s\n", s.Name, s.Why)
+		}
+	}
+}
+
+// toyFile is what --reproduce writes.
+const toyFile = "reproduce.yaml"
+
+// reproduce looks for a toy run with a gap of the same cause and size, and writes its recipe.
+func (c *diagnoseCmd) reproduce(a *app, r *diagnose.Report) error {
+	cause, err := causeOf(r)
+	if err != nil {
+		return err
+	}
+	m := a.meter(c.Quiet, "reproduce "+cause, "dose", 0)
+	started := false
+	toy, err := reproduce.Search(a.ctx, reproduce.Request{Cause: cause, Size: r.Gap.MeanAbsDlogp, Workers: c.workers(), Progress: func(done, of int) {
+		if !started {
+			m.close()
+			m, started = a.meter(c.Quiet, "reproduce "+cause, "dose", of), true
+		}
+		m.add(1, 0, "")
+	}})
+	m.close()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(c.Out, toyFile)
+	if err := writeFile(filepath.Dir(path), toyFile, toy.Recipe.YAML()); err != nil {
+		return err
+	}
+	r.Reproduced = &diagnose.Reproduced{Recipe: path, Cause: toy.Cause, Dose: toy.Dose, MeanAbsDlogp: toy.Size, K3: toy.K3, Beyond: toy.Beyond}
+	return nil
+}
+
+// causeOf is what is to be reproduced: the likeliest cause, or the fault of the sampler's law.
+func causeOf(r *diagnose.Report) (string, error) {
+	switch {
+	case r.Gap == nil || r.Gap.MeanAbsDlogp == 0:
+		return "", bad("--reproduce: there is no gap to reproduce")
+	case r.Verdict.State == diagnose.Repair:
+		for _, k := range r.Checks {
+			if k.Result == diagnose.Fail && (k.ID == "support" || k.ID == "temperature") {
+				return k.ID, nil
+			}
+		}
+		return "", bad("--reproduce: a fault of the bookkeeping is not one of a run: repair the data")
+	}
+	for _, cause := range r.Verdict.Causes {
+		if slices.Contains(reproduce.Causes(), cause) {
+			return cause, nil
+		}
+	}
+	return "precision", nil // the one that every pair of engines has
+}
+
+// printReproduced says what was found, with both sizes.
+func (a *app) printReproduced(r diagnose.Report) {
+	p := r.Reproduced
+	if p == nil {
+		return
+	}
+	beyond := ""
+	if p.Beyond {
+		beyond = ": as near as the toy's dial of this cause comes"
+	}
+	n := figure.FormatNumber
+	fmt.Fprintf(a.stdout, "Reproduced: %s, by %s: mean |d| %s, k3 %s (the dump: %s, %s); simulate train %s%s\n",
+		p.Cause, p.Dose, n(p.MeanAbsDlogp, 2), n(p.K3, 2), n(r.Gap.MeanAbsDlogp, 2), n(r.Gap.K3, 2), p.Recipe, beyond)
 }

@@ -10,8 +10,11 @@ import (
 	"strings"
 	"syscall"
 
+	"driftlab/experiments/claims/reproduce"
+	"driftlab/experiments/sweep"
 	"driftlab/results"
 	"driftlab/results/record"
+	"driftlab/trainer/recipe"
 )
 
 // writeFile puts a file into a folder, which is made if need be. The file
@@ -125,4 +128,181 @@ func names(entries []os.DirEntry) string {
 		list = append(list, "...")
 	}
 	return strings.Join(list, ", ")
+}
+
+// folderKind is what a folder was made for, as far as its files say.
+type folderKind int
+
+const (
+	notAFolder folderKind = iota
+	otherFolder
+	runFolder        // a run's
+	runsFolder       // it holds runs
+	checkpointFolder // weights
+)
+
+// kindOf looks at a folder; run is the first run in one that holds runs, and the folder
+// itself where it is a run's.
+func kindOf(dir string) (kind folderKind, run string) {
+	has := func(parts ...string) bool {
+		_, err := os.Stat(filepath.Join(append([]string{dir}, parts...)...))
+		return err == nil
+	}
+	switch {
+	case !has("."):
+		return notAFolder, ""
+	case has(record.RecipeFile):
+		return runFolder, dir
+	case has("config.json"):
+		return checkpointFolder, ""
+	}
+	const most = 10_000 // entries, of a folder that is no runs'
+	seen := 0
+	// What cannot be read holds nothing that could be named.
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > most {
+			return fs.SkipAll
+		}
+		if entry.Name() == record.RecipeFile {
+			run = filepath.Dir(path)
+			return fs.SkipAll
+		}
+		return nil
+	})
+	if run != "" {
+		return runsFolder, run
+	}
+	return otherFolder, ""
+}
+
+// folderForRecipe is the error for a folder in the place of a recipe, nil if it is none.
+func folderForRecipe(dir string) error {
+	if slices.Contains(recipe.Names(), dir) {
+		return nil
+	}
+	switch kind, run := kindOf(dir); kind {
+	case runFolder, runsFolder:
+		return bad("%s: %s, and a recipe is a file: give %s; `simulate evaluate %s` samples the weights it came to",
+			dir, folderText(kind), filepath.Join(run, record.RecipeFile), run)
+	case checkpointFolder:
+		return bad("%s: a checkpoint, and a recipe is a file: give a recipe, and the weights with --set checkpoint=%[1]s", dir)
+	}
+	return nil
+}
+
+// folderForWeights is the error for a folder in the place of a checkpoint that is none;
+// nil where nothing better can be said.
+func folderForWeights(dir string) error {
+	switch kind, run := kindOf(dir); kind {
+	case runFolder, runsFolder:
+		weights := filepath.Join(run, record.CheckpointFolder)
+		if _, err := os.Stat(weights); err != nil {
+			return bad("%s: %s that has not ended: it has no checkpoint yet", dir, folderText(kind))
+		}
+		return bad("%s: %s: give its weights, %s", dir, folderText(kind), weights)
+	}
+	return nil
+}
+
+// folderToEvaluate is the error for a folder that is no run's.
+func folderToEvaluate(dir string) error {
+	switch kind, run := kindOf(dir); kind {
+	case runFolder:
+		return nil
+	case runsFolder:
+		return bad("%s: %s: name them, such as %s", dir, folderText(kind), run)
+	case checkpointFolder:
+		return bad("%s: a checkpoint: give a recipe that says the task, and the weights: simulate evaluate default --set checkpoint=%[1]s", dir)
+	}
+	return bad("%s: no run here or below: give the folder of a finished run, or a recipe", dir)
+}
+
+// folderText says what a folder with runs is.
+func folderText(kind folderKind) string {
+	if kind == runsFolder {
+		return "a folder of runs"
+	}
+	return "the folder of a run"
+}
+
+type packCmd struct {
+	Undo bool     `help:"Write the plain files again."`
+	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that hold some."`
+}
+
+// Help is the long help text.
+func (*packCmd) Help() string {
+	return `Compresses finished results: runs.jsonl of a sweep to an eighth, the observations of each claim into one file, to a third. They are
+stored by columns with zstd, and every byte comes back. Every command reads packed folders as they are, and the seals stay those
+of the plain lines. A run that writes into a packed sweep makes its log plain again.
+
+Examples:
+  simulate pack runs/table
+  simulate pack --undo results/published   # for other programs that read the JSON lines`
+}
+
+// Run packs.
+func (c *packCmd) Run(a *app) error {
+	verb := "packed"
+	if c.Undo {
+		verb = "unpacked"
+	}
+	for _, dir := range c.Dirs {
+		observations, logs, err := eachResult(dir, func(dir string) (int, error) { return reproduce.Pack(dir, c.Undo) },
+			func(dir string) (int, error) { return sweep.Pack(dir, c.Undo) })
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "%s: %s %d observations of claims and %d logs of sweeps\n", dir, verb, observations, logs)
+	}
+	return nil
+}
+
+type sealCmd struct {
+	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that hold some."`
+}
+
+// Help is the long help text.
+func (*sealCmd) Help() string {
+	return `Claims and sweeps have seals: the SHA-256 of every observation, and of every line of runs.jsonl. A file that does not
+match its seal is refused, by name. This command seals folders that were made before there were seals, with no other
+change. It refuses what contradicts itself, and writes no seal anew that is there.
+
+Examples:
+  simulate seal runs/reproduce runs/screen`
+}
+
+// Run seals.
+func (c *sealCmd) Run(a *app) error {
+	for _, dir := range c.Dirs {
+		files, lines, err := eachResult(dir, reproduce.Seal, sweep.Seal)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "%s: sealed %d files of claims and %d lines of sweeps\n", dir, files, lines)
+	}
+	return nil
+}
+
+// eachResult does something with every directory of claims and every folder of a sweep at or
+// below a folder, and adds up how many there were of what it counts.
+func eachResult(dir string, claims, sweeps func(dir string) (int, error)) (ofClaims, ofSweeps int, err error) {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if info, err := os.Stat(filepath.Join(path, "claims")); err == nil && info.IsDir() {
+			n, err := claims(path)
+			if ofClaims += n; err != nil {
+				return err
+			}
+		}
+		if _, err := os.Stat(filepath.Join(path, sweep.IndexFile)); err != nil {
+			return nil
+		}
+		n, err := sweeps(path)
+		ofSweeps += n
+		return err
+	})
+	return ofClaims, ofSweeps, err
 }

@@ -7,12 +7,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
 
 	_ "driftlab/cmd/simulate/limits" // before any package that opens files
 )
@@ -68,3 +73,106 @@ func (w *checkedWriter) Write(p []byte) (int, error) {
 // exit is what the command-line parser panics with to end the program, after
 // it has printed help.
 type exit int
+
+// signals decides what the first Ctrl-C or SIGTERM does. Training ends in order:
+// at the next step, with a snapshot. A step, or whatever else, that takes longer than
+// orderlyEnd is given up, and made again from the snapshot before it: a run that was killed at
+// any moment resumes to the same bytes. Everything else ends at once: what is read,
+// measured or drawn is read, measured or drawn again, and files appear whole or
+// not at all.
+type signals struct {
+	mu      sync.Mutex
+	orderly bool
+	stopped bool
+	cancel  context.CancelFunc
+	// exit says that the program was stopped, and ends it.
+	exit func()
+	// wait says that an orderly end takes a while, giveUp that it takes too long, and
+	// ends the program.
+	wait, giveUp func()
+	// after calls a function later.
+	after func(time.Duration, func())
+}
+
+const (
+	// patience is how long an orderly end may take before a word is said about it.
+	patience = time.Second
+	// orderlyEnd is how long it may take at all.
+	orderlyEnd = 3 * time.Second
+)
+
+// watch makes the context of an app that the first signal cancels. The second
+// one ends the program as it ends any other.
+func (a *app) watch() (unwatch func()) {
+	a.ctx, a.signals.cancel = context.WithCancel(context.Background())
+	leave := func(how string) {
+		if terminalWidth(a.stderr) > 0 {
+			fmt.Fprintln(a.stderr) // below a progress bar
+		}
+		os.Exit(a.fail(interrupted{how}))
+	}
+	a.signals.exit = func() { leave("run the same command again") }
+	a.signals.giveUp = func() {
+		leave("what was under way is given up; run the same command again to go on from what is kept")
+	}
+	a.signals.wait = func() {
+		fmt.Fprintf(a.stderr, "simulate: stopping; what is under way has %v to end; a second signal stops at once\n", orderlyEnd-patience)
+	}
+	a.signals.after = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
+	incoming, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(incoming, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-incoming:
+			signal.Stop(incoming)
+			a.signals.stop()
+		case <-done:
+		}
+	}()
+	return func() {
+		signal.Stop(incoming)
+		close(done)
+		a.signals.cancel()
+	}
+}
+
+// stop is what a signal does.
+func (s *signals) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	if !s.orderly {
+		s.exit()
+		return
+	}
+	s.cancel()
+	s.after(patience, func() { s.unlessEnded(s.wait) })
+	s.after(orderlyEnd, func() { s.unlessEnded(s.giveUp) })
+}
+
+// unlessEnded calls a function while the work that was stopped still goes on.
+func (s *signals) unlessEnded(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.orderly {
+		f()
+	}
+}
+
+// begin starts work that returns soon after its context is cancelled, with
+// everything in order. The function it returns ends it; its error is that of
+// the context if a signal came, also one that came too late for the work.
+func (s *signals) begin() (end func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.orderly = true
+	return func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.orderly = false
+		if s.stopped {
+			return context.Canceled
+		}
+		return nil
+	}
+}

@@ -5,10 +5,19 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
+
+	"driftlab/experiments/queue"
+	"driftlab/results/figure"
+	"driftlab/trainer"
+
+	"github.com/schollz/progressbar/v3"
 )
 
 // printJSON prints one document, indented, and nothing else. Numbers that JSON
@@ -138,4 +147,165 @@ func separate(b []byte, first *bool) []byte {
 		return b
 	}
 	return append(b, ',')
+}
+
+// lineEvery is how often progress is printed where there is no terminal.
+const lineEvery = 5 * time.Second
+
+// meter shows how far some work has come: a bar on a terminal, a line every
+// few seconds elsewhere, nothing with -q. Several runs may share one.
+type meter struct {
+	w     io.Writer
+	label string
+	unit  string
+	total int
+	quiet bool
+	bar   *progressbar.ProgressBar
+
+	mu      sync.Mutex
+	done    int
+	skipped int       // of done, what earlier commands had done
+	first   time.Time // when the first steps were counted, and how many these were: what came
+	before  int       // before, such as opening models, says nothing about the pace
+	open    int       // jobs of a queue that have not ended, though all their steps may be done
+	printed time.Time
+}
+
+// meter returns the progress display of a command.
+func (a *app) meter(quiet bool, label, unit string, total int) *meter {
+	label = oneLine(label)
+	m := &meter{w: a.stderr, label: label, unit: unit, total: total, quiet: quiet, printed: time.Now()}
+	if !quiet && terminalWidth(a.stderr) > 0 {
+		m.bar = progressbar.NewOptions(total,
+			progressbar.OptionSetWriter(a.stderr), progressbar.OptionSetDescription(label),
+			progressbar.OptionSetWidth(20), progressbar.OptionShowCount(),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetPredictTime(false)) // pace does, once it is worth something
+	}
+	return m
+}
+
+// run returns what to call after every step of one run. The first step of a
+// run that is taken up again does not count towards the rate what was there.
+func (m *meter) run(label string) func(trainer.Progress) {
+	last := 0
+	return func(p trainer.Progress) {
+		skipped := 0
+		if last == 0 {
+			skipped = p.Step - 1
+		}
+		m.add(p.Step-last, skipped, label+progressNote(p))
+		last = p.Step
+	}
+}
+
+// queue returns what to call as a queue of jobs advances. What had been done
+// before does not count towards the rate.
+func (m *meter) queue() func(queue.Progress) {
+	kept := 0
+	return func(p queue.Progress) {
+		m.mu.Lock()
+		m.total = p.Total
+		if m.bar != nil {
+			m.bar.ChangeMax(p.Total)
+		}
+		m.open = p.Jobs - p.Ended
+		done := m.done
+		m.mu.Unlock()
+		note := p.Latest
+		if p.Jobs != p.Total {
+			note = fmt.Sprintf("run %d/%d  %s", min(p.Ended+1, p.Jobs), p.Jobs, note)
+		}
+		if p.Note != "" {
+			note += "  " + p.Note
+		}
+		m.add(p.Done-done, p.Kept-kept, note)
+		kept = p.Kept
+	}
+}
+
+// add counts steps, of which some had been done before.
+func (m *meter) add(steps, skipped int, note string) {
+	note = oneLine(note)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done += steps
+	m.skipped += skipped
+	now := time.Now()
+	if m.first.IsZero() && m.done > m.skipped {
+		m.first, m.before = now, m.done-m.skipped
+	}
+	switch {
+	case m.quiet:
+	case m.bar != nil:
+		m.bar.Describe(strings.TrimSpace(m.label + "  " + note + strings.ReplaceAll(m.pace(now), ", ", "  ")))
+		// A bar that cannot be drawn is no reason to stop the work.
+		_ = m.bar.Set(m.done)
+	case m.done >= m.total && m.open == 0, now.Sub(m.printed) >= lineEvery:
+		m.printed = now
+		fmt.Fprintln(m.w, m.line(now, note))
+	}
+}
+
+// line is the state as text.
+func (m *meter) line(now time.Time, note string) string {
+	text := fmt.Sprintf("%s: %s %d/%d", m.label, m.unit, m.done, m.total)
+	if note != "" {
+		text += ", " + strings.ReplaceAll(note, "  ", ", ")
+	}
+	return text + m.pace(now)
+}
+
+// How much must be done before what is left is estimated: some steps over a while, or a
+// share of all. The first steps of a job of minutes told of a day.
+const (
+	paceSteps = 3
+	paceTime  = 10 * time.Second
+	paceShare = 0.02
+)
+
+// pace is the rate, and the time that is left as soon as it can be told; empty before.
+func (m *meter) pace(now time.Time) string {
+	made, left := m.done-m.skipped-m.before, m.total-m.done
+	since := now.Sub(m.first)
+	worth := made >= paceSteps && since >= paceTime || float64(made) >= paceShare*float64(m.total-m.skipped)
+	if m.first.IsZero() || made <= 0 || since <= 0 || !worth {
+		return ""
+	}
+	rate := float64(made) / since.Seconds()
+	text := fmt.Sprintf(", %s %ss/s", figure.FormatNumber(rate, 2), m.unit)
+	if left > 0 {
+		text += ", about " + roughly(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
+	}
+	return text
+}
+
+// roughly is a duration in the precision of an estimate.
+func roughly(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}
+
+// close takes the bar away.
+func (m *meter) close() {
+	if m.bar != nil {
+		_ = m.bar.Clear()
+	}
+}
+
+// progressNote is what a run shows of its last step.
+func progressNote(p trainer.Progress) string {
+	if p.Loss != 0 {
+		return "loss " + figure.FormatNumber(p.Loss, 3)
+	}
+	kl := figure.FormatNumber(p.KL, 2)
+	if math.IsNaN(p.KL) {
+		kl = "-"
+	}
+	return fmt.Sprintf("reward %.2f  KL %s  length %.1f", p.Reward, kl, p.Length)
 }

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"slices"
 	"strings"
 
 	"driftlab/engine"
 	"driftlab/experiments"
+	"driftlab/model"
 	"driftlab/results/figure"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/recipe/foreign"
 )
 
 // show writes a file if a folder is given, then prints the document or what is
@@ -150,4 +156,53 @@ func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 func (c *methodsCmd) numerics(a *app) error {
 	t := experiments.PresetTable()
 	return c.show(a, "numerics.md", t.Markdown(), engine.Presets(), func() { a.printTable(t) })
+}
+
+// configFlag is of the commands that take another trainer's configuration.
+type configFlag struct {
+	Config string `help:"Correction, and the loss and routing that go with it, from a block or file of verl, SkyRL, TRL, slime, NeMo-RL, AReaL, OpenRLHF, ROLL or prime-rl." placeholder:"FILE" complete:"files"`
+}
+
+// mostConfig is more than any configuration has, so that what is longer is told, and not cut.
+const mostConfig = 4<<20 + 1
+
+// readConfig reads the file, nil if none is given, and tells what of it a recipe cannot say.
+func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
+	if f.Config == "" {
+		return nil, nil
+	}
+	file, err := os.Open(f.Config)
+	if err != nil {
+		return nil, bad("--config %s: %v", f.Config, errors.Unwrap(err))
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostConfig))
+	if err != nil {
+		return nil, bad("--config %s: %v", f.Config, errors.Unwrap(err))
+	}
+	c, err := foreign.Read(f.Config, text)
+	if err != nil {
+		return nil, err
+	}
+	if c.Off != "" {
+		fmt.Fprintf(a.stderr, "simulate: note: %s: %s would not apply its correction: %s\n", f.Config, c.Framework, c.Off)
+	}
+	for _, note := range c.Notes {
+		fmt.Fprintf(a.stderr, "simulate: note: %s: %s: %s\n", f.Config, c.Framework, note)
+	}
+	return c, nil
+}
+
+// tellRandom says that a recipe starts from nothing, where rewards are rare and
+// gaps are not those of a model that has learned something. It is left out where
+// nothing begins, or quiet is asked for.
+func (a *app) tellRandom(quiet bool, r recipe.Recipe) {
+	if quiet || r.Checkpoint != "" {
+		return
+	}
+	remedy := "make one with `simulate pretrain`"
+	if base := r.Task.Name + "-base"; slices.Contains(model.Shipped(), base) {
+		remedy = fmt.Sprintf("set checkpoint: %s, or %s", base, remedy)
+	}
+	fmt.Fprintf(a.stderr, "simulate: note: %s has no checkpoint and starts from random weights: %s\n", r.Name, remedy)
 }

@@ -2,14 +2,20 @@ package main
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/recipe"
 )
 
 type reportCmd struct {
@@ -142,4 +148,187 @@ func glossary(records []*record.Record) []results.Term {
 		}
 	}
 	return terms
+}
+
+type compareCmd struct {
+	Recipes []string `arg:"" complete:"recipes" help:"Shipped recipes or files; --set applies to all."`
+	Seeds   number   `help:"Number of seeds in a row, from --seed or else the first recipe's." default:"3" min:"1" max:"100000" placeholder:"N"`
+	common
+}
+
+// Help is the long help text.
+func (*compareCmd) Help() string {
+	return `Trains every recipe with every seed, several runs at a time, and shows them in one table and one picture;
+asynchronous schedules also over virtual time.
+Runs that are there already are not made again; interrupted ones go on.
+
+Examples:
+  simulate compare fp8-uncorrected fp8-token-tis
+  simulate compare a.yaml b.yaml --seeds 5 --set steps=100 --out runs/ab
+  simulate compare a.yaml b.yaml --json -q`
+}
+
+// compared is the document of compare --json.
+type compared struct {
+	Dir    string      `json:"dir"`
+	Report string      `json:"report"`
+	Metric string      `json:"metric"`
+	Arms   []armResult `json:"arms"`
+}
+
+// armResult is one recipe over its seeds.
+type armResult struct {
+	Name string      `json:"name"`
+	Runs []runResult `json:"runs"`
+}
+
+// runResult is one run. Start is the evaluation before the first update, Mean
+// that of all after it; Peak and Final are those of record.RunOutcome. What was not
+// measured is left out.
+type runResult struct {
+	Dir     string         `json:"dir"`
+	Seed    uint64         `json:"seed"`
+	Steps   int            `json:"steps"`
+	Status  string         `json:"status"`
+	Reason  string         `json:"reason,omitempty"`
+	Verdict record.Verdict `json:"verdict"`
+	Start   *float64       `json:"start,omitempty"`
+	Mean    *float64       `json:"mean,omitempty"`
+	Peak    *float64       `json:"peak,omitempty"`
+	Final   *float64       `json:"final,omitempty"`
+}
+
+// Run makes the runs and shows them.
+func (c *compareCmd) Run(a *app) error {
+	recipes, err := c.recipes()
+	if err != nil {
+		return err
+	}
+	seeds, err := seedsFrom(recipes[0].Seed, int(c.Seeds))
+	if err != nil {
+		return err
+	}
+	out := cmp.Or(c.Out, filepath.Join("runs", "compare-"+hashOf(recipes, int(c.Seeds))))
+	if err := ownPage(out, comparePage); err != nil {
+		return err
+	}
+	lock, err := a.hold(out, "compare.svg", "compare-time.svg")
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	for _, r := range recipes {
+		a.tellRandom(c.Quiet, r)
+	}
+	a.warnNoEffect(c.Quiet, "", recipe.NoEffects(recipes...))
+	m := a.meter(c.Quiet, "compare", "step", 0)
+	end := a.signals.begin()
+	records, err := experiments.Compare(a.ctx, recipes, seeds, experiments.Options{
+		Dir: out, Workers: c.workers(), Progress: m.queue(),
+	})
+	m.close()
+	if stopped := end(); err == nil {
+		err = stopped
+	}
+	if err != nil {
+		return resumable(err, out)
+	}
+	report := results.FromRuns(records, glossary(records)...)
+	report.Eyebrow = comparePage
+	path := filepath.Join(out, "report.html")
+	if err := results.WriteReport(path, report); err != nil {
+		return err
+	}
+	groups := results.Group(records)
+	metric := results.JudgedBy(records)
+	picture := results.ChartOf(groups, metric, glossary(records))
+	if err := results.SavePlot(filepath.Join(out, "compare.svg"), &picture); err != nil {
+		return err
+	}
+	over := results.TimeChartOf(groups, metric, glossary(records))
+	clocked := len(over.Series) > 0
+	if clocked {
+		if err := results.SavePlot(filepath.Join(out, "compare-time.svg"), &over); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return a.printJSON(compared{out, path, metric, armsOf(groups, metric)})
+	}
+	a.printOutcome(report)
+	fmt.Fprintf(a.stdout, "Report: %s\nPicture: %s\n", path, filepath.Join(out, "compare.svg"))
+	if clocked {
+		fmt.Fprintf(a.stdout, "Over virtual time: %s\n", filepath.Join(out, "compare-time.svg"))
+	}
+	return nil
+}
+
+// recipes reads the recipes; none may come twice.
+func (c *compareCmd) recipes() ([]recipe.Recipe, error) {
+	var recipes []recipe.Recipe
+	var texts []string
+	for _, name := range c.Recipes {
+		r, err := c.load(name)
+		if err != nil {
+			return nil, err
+		}
+		text := string(r.YAML())
+		if slices.Contains(texts, text) {
+			return nil, bad("compare: %s is given twice", name)
+		}
+		texts = append(texts, text)
+		recipes = append(recipes, r)
+	}
+	return recipes, nil
+}
+
+// seedsFrom lists n seeds in a row.
+func seedsFrom(first uint64, n int) ([]uint64, error) {
+	if left := math.MaxUint64 - first; uint64(n-1) > left {
+		return nil, bad("--seeds: %d in a row from seed %d go beyond %d: choose a lower --seed", n, first, uint64(math.MaxUint64))
+	}
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = first + uint64(i)
+	}
+	return seeds, nil
+}
+
+// hashOf names a set of runs by what they are.
+func hashOf(recipes []recipe.Recipe, seeds int) string {
+	h := sha256.New()
+	for _, r := range recipes {
+		h.Write(r.YAML())
+	}
+	fmt.Fprintln(h, seeds)
+	return hex.EncodeToString(h.Sum(nil)[:4])
+}
+
+// armsOf are the figures behind the table.
+func armsOf(groups []results.RunGroup, metric string) []armResult {
+	var arms []armResult
+	for _, g := range groups {
+		arm := armResult{Name: g.Name}
+		for _, r := range g.Runs {
+			run := runResult{Dir: r.Dir, Seed: r.Seed, Steps: r.Steps}
+			if r.Summary != nil {
+				run.Status, run.Reason = r.Summary.Status, r.Summary.Reason
+			}
+			c := record.Judge(r, metric)
+			run.Verdict = c.Verdict
+			run.Start, run.Mean, run.Peak, run.Final = measured(c.Start), measured(c.Mean), measured(c.Peak), measured(c.Final)
+			arm.Runs = append(arm.Runs, run)
+		}
+		arms = append(arms, arm)
+	}
+	return arms
+}
+
+// measured is nil for a figure that was not.
+func measured(x record.Number) *float64 {
+	v := float64(x)
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
 }

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"driftlab/results/figure"
 
@@ -129,4 +132,105 @@ func (a *app) printTable(t *figure.Figure) {
 		}
 	}
 	fmt.Fprintln(a.stdout)
+}
+
+// gap is the blank between two columns.
+const gap = 2
+
+// fit breaks the cells of a table, the head first, between words, so that it is
+// no wider than width. It reports false where a word, such as a number, would
+// have to be broken.
+func fit(rows [][]string, width int) bool {
+	columns := len(rows[0])
+	now, least := make([]int, columns), make([]int, columns)
+	for _, row := range rows {
+		for j, cell := range row {
+			now[j] = max(now[j], ansi.StringWidth(cell))
+			for word := range strings.FieldsSeq(cell) {
+				least[j] = max(least[j], ansi.StringWidth(word))
+			}
+		}
+	}
+	total := gap * (columns - 1)
+	for _, w := range now {
+		total += w
+	}
+	for ; total > width; total-- {
+		widest := -1
+		for j := range now {
+			if now[j] > least[j] && (widest < 0 || now[j] > now[widest]) {
+				widest = j
+			}
+		}
+		if widest < 0 {
+			return false
+		}
+		now[widest]--
+	}
+	for _, row := range rows {
+		for j, cell := range row {
+			row[j] = ansi.Wordwrap(cell, now[j], "")
+		}
+	}
+	return true
+}
+
+// asRecords shows a table that is too wide for any columns: a row is a few
+// lines, each a heading and its cell.
+func asRecords(rows [][]string, width int) string {
+	var widths []int
+	for _, head := range rows[0] {
+		widths = append(widths, ansi.StringWidth(head))
+	}
+	left := slices.Max(widths)
+	var b strings.Builder
+	for _, row := range rows[1:] {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		for j, cell := range row {
+			if cell == "" {
+				continue
+			}
+			b.WriteString(rows[0][j] + strings.Repeat(" ", left-widths[j]+gap))
+			room := max(width-left-gap, 10)
+			b.WriteString(strings.ReplaceAll(ansi.Wordwrap(cell, room, ""), "\n", "\n"+strings.Repeat(" ", left+gap)) + "\n")
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// oneLine is text with every control character written out: names of files,
+// recipes and flags are anything, and a terminal obeys what it is shown.
+func oneLine(text string) string {
+	return strings.ReplaceAll(escape(text), "\n", `\n`)
+}
+
+// escape writes out every control character but the end of a line, and what
+// turns the direction of writing. As \u and four digits they are the same text
+// in a JSON document; bytes that are no text are \x and two.
+func escape(text string) string {
+	if !strings.ContainsFunc(text, mustEscape) && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case mustEscape(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(text[:size])
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+// mustEscape reports whether a terminal would act on a character instead of
+// showing it.
+func mustEscape(r rune) bool {
+	return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
 }

@@ -30,7 +30,7 @@ func TestBigDump(t *testing.T) {
 		t.Skip("DIAGNOSE_BYTES does not say how many bytes to write")
 	}
 	block, longest := nemoRows(500)
-	small := readFile(t, write(t, "block.jsonl", block, 1))
+	small := read(t, diagnose.Options{}, write(t, "block.jsonl", block, 1))
 	copies := int(math.Ceil(size / float64(len(block))))
 	var first []byte
 	for _, name := range []string{"big.jsonl", "big.jsonl.gz"} {
@@ -38,7 +38,7 @@ func TestBigDump(t *testing.T) {
 		for _, cores := range []int{1, runtime.NumCPU()} {
 			before := runtime.GOMAXPROCS(cores)
 			start := time.Now()
-			r := readFile(t, path)
+			r := read(t, diagnose.Options{}, path)
 			took := time.Since(start)
 			runtime.GOMAXPROCS(before)
 			info, err := os.Stat(path)
@@ -146,23 +146,6 @@ func write(t *testing.T, name string, block []byte, copies int) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func readFile(t *testing.T, path string) diagnose.Report {
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := diagnose.New(diagnose.Options{})
-	if err := a.Read(reader.Input{Name: "dump", At: f, Size: info.Size()}); err != nil {
-		t.Fatal(err)
-	}
-	return a.Report()
 }
 
 // peak is the most memory that the process has held, 0 where the system does not say.

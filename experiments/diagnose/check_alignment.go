@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -131,4 +132,161 @@ func (k *kept) fitsTo(other *kept, by int) bool {
 		}
 	}
 	return s.n >= leastExchanged && s.mean() <= fits*anyTwo(old, roll)
+}
+
+// padding finds padding that is trained: at an end of responses both columns are exactly 0 at several tokens in a row, which have
+// the same id in all of them. In a dump without ids that is longer than anything of the kind inside of responses: a
+// single token of 0 in both columns may be one that both engines are certain of.
+type padding struct {
+	tokens, responses int
+	byID              map[int32]*padded
+	ended             padded // of responses without ids
+	inside            int    // responses without ids that have as many inside
+}
+
+// padded counts tokens and the responses that they are in.
+type padded struct{ tokens, responses int }
+
+func (p *padded) add(n int) {
+	p.tokens += n
+	p.responses += min(n, 1)
+}
+
+// leastPadding is how many tokens in a row are padding, if their ids are equal.
+const leastPadding = 3
+
+func (c *padding) add(v *view) {
+	if len(v.ok) == 0 {
+		return
+	}
+	c.responses++
+	c.tokens += len(v.ok)
+	ended, inside := 0, false
+	found := map[int32]int{}
+	for from := 0; from < len(v.ok); {
+		to := from
+		for to < len(v.ok) && v.roll[to] == 0 && v.old[to] == 0 && v.sameID(from, to) {
+			to++
+		}
+		atEnd := from == 0 || to == len(v.ok)
+		switch n := to - from; {
+		case v.row.Token != nil && n >= leastPadding && atEnd:
+			found[v.row.Token[v.ok[from]]] += n
+		case v.row.Token == nil && n >= longRun && atEnd:
+			ended += n
+		case v.row.Token == nil && n >= longRun:
+			inside = true
+		}
+		from = max(to, from+1)
+	}
+	for id, n := range found { // counted by id: in any order
+		if c.byID[id] == nil {
+			if c.byID == nil {
+				c.byID = map[int32]*padded{}
+			}
+			c.byID[id] = &padded{}
+		}
+		c.byID[id].add(n)
+	}
+	c.ended.add(ended)
+	c.inside += count1(inside)
+}
+
+// sameID reports whether two tokens have the same id, or none is recorded.
+func (v *view) sameID(i, j int) bool {
+	return v.row.Token == nil || v.row.Token[v.ok[i]] == v.row.Token[v.ok[j]]
+}
+
+func (c *padding) judge(e *evidence) outcome {
+	if e.failed("column-not-real") {
+		return notApplicable("a column is not real")
+	}
+	var most padded
+	for _, p := range c.byID { // the largest, in any order
+		if p.responses > most.responses || p.responses == most.responses && p.tokens > most.tokens {
+			most = *p
+		}
+	}
+	if 10*c.ended.responses >= c.responses && 10*c.inside < c.ended.responses && c.ended.responses > most.responses {
+		most = c.ended
+	}
+	value := share(most.tokens, c.tokens)
+	if value < rowsNotReal || share(most.responses, c.responses) < rowsNotReal {
+		return pass(value, "")
+	}
+	return fail(value, fmt.Sprintf("in %s padding is trained: %.1f %% of the trained tokens are 0 in both columns, one behind the other", ofResponses(most.responses, c.responses), 100*value),
+		"mask the padding: it has no gap, and makes every mean too small")
+}
+
+const (
+	// replacedBelow is the d of a token that the learner was not given.
+	replacedBelow = -4
+	// replacedShare is the share of responses with such a token that is a fault, where
+	// the worst errors are also replacedTail times the median one.
+	replacedShare = 0.08
+	replacedTail  = 100
+)
+
+// retokenised finds responses whose tokens changed between the engines, since the
+// text was decoded and encoded again: the rest of the response has slid by a token,
+// or some tokens are others.
+type retokenised struct{ responses, slid, replaced int }
+
+func (c *retokenised) add(v *view) {
+	if len(v.ok) == 0 {
+		return
+	}
+	c.responses++
+	switch a := v.alignment(); a.place {
+	case slid:
+		c.slid++
+		return
+	case shifted, fromPrompt, reversed, unrelated:
+		return // which other checks count
+	}
+	low, high := 0.0, 0.0
+	for i, roll := range v.roll {
+		low, high = min(low, v.old[i]-roll), max(high, v.old[i]-roll)
+	}
+	if low < replacedBelow && high <= -replacedBelow {
+		c.replaced++
+	}
+}
+
+func (c *retokenised) judge(e *evidence) outcome {
+	value := share(c.slid+c.replaced, c.responses)
+	const remedy = "give the learner the token ids that were sampled, and never the decoded text"
+	switch l := e.logits(); {
+	case e.failed("shift"):
+		return notApplicable("all tokens are shifted")
+	case share(c.slid, c.responses) >= misplaced:
+		return fail(value, fmt.Sprintf("%d of %d responses have slid by a token somewhere, in %d others tokens are different ones: they were decoded and encoded again", c.slid, c.responses, c.replaced), remedy)
+	case value >= replacedShare && l.q999 > replacedTail*l.median:
+		return fail(value, fmt.Sprintf("in %d of %d responses the learner scored tokens that were not sampled", c.replaced, c.responses), remedy)
+	}
+	return pass(value, "")
+}
+
+// swapped asks of which column the law is that was sampled from: the mean of ρ = exp(old - roll) is 1 if it is the
+// rollout column's, that of 1/ρ if it is the learner's.
+type swapped struct{ forward, backward lawIdentity }
+
+func (c *swapped) add(v *view) {
+	c.forward.add(v)
+	for i, rho := range v.ratio {
+		c.backward.count(1/rho, v, i)
+	}
+}
+
+func (c *swapped) judge(e *evidence) outcome {
+	z, back := c.forward.z(), c.backward.z()
+	switch {
+	case e.found["structured-gap"].result != Pass: // of a raw rollout column the same is true
+		return notApplicable("the sampling settings may differ")
+	case z <= lawFault || math.Abs(back) > lawWatch || c.forward.most > onlyOne*c.forward.sum:
+		return pass(z, "")
+	}
+	n := float64(max(c.forward.n, 1))
+	return fail(z, fmt.Sprintf("the tokens were drawn from the learner's column: the mean of exp(roll - old) is %.4f (z %+.1f), that of exp(old - roll) %.4f (z %+.1f): the two columns are swapped",
+		c.backward.sum/n, back, c.forward.sum/n, z), "swap them back: d is the learner's log-prob less the rollout engine's")
 }

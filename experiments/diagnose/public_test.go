@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose"
-	"driftlab/experiments/diagnose/reader"
+	"driftlab/experiments/diagnose/diagnosetest"
 )
 
 // sets are the folders with dumps: that which is shipped, and what DUMPS_DIR names.
@@ -37,18 +37,7 @@ type planted struct {
 func read(t testing.TB, o diagnose.Options, paths ...string) diagnose.Report {
 	a := diagnose.New(o)
 	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Read(reader.Input{Name: path, At: f, Size: info.Size()}); err != nil {
-			t.Fatal(err)
-		}
+		diagnosetest.Read(t, a, path, path)
 	}
 	return a.Report()
 }

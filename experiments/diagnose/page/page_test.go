@@ -1,31 +1,19 @@
 package page
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"driftlab/experiments/diagnose"
-	"driftlab/experiments/diagnose/reader"
+	"driftlab/experiments/diagnose/diagnosetest"
 )
 
 // diagnosed is the analysis of a shipped dump under a name of the test's own.
 func diagnosed(t *testing.T, path, name string) (diagnose.Report, []diagnose.Shown) {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "..", "testdata", "dumps", path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
 	a := diagnose.New(diagnose.Options{})
-	if err := a.Read(reader.Input{Name: name, At: f, Size: info.Size()}); err != nil {
-		t.Fatal(err)
-	}
+	diagnosetest.Read(t, a, filepath.Join("..", "..", "..", "testdata", "dumps", path), name)
 	return a.Report(), a.Shown()
 }
 
