@@ -22,13 +22,11 @@ type ACR struct {
 }
 
 var acrSpec = method.Spec{
-	Name: "acr", Aliases: []string{"qurl"}, Group: "loss", Unit: method.Token,
-	Source:   "arXiv:2602.13953 (QuRL, note)",
-	Formula:  "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
-	Gradient: "-min(x,c)·A·r, or 0 where PPO's rule clips",
-	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
+	Name: "acr", Aliases: []string{"qurl"}, Unit: method.Token,
+	Source:         "arXiv:2602.13953 (QuRL, note)",
+	Formula:        "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
+	Gradient:       "-min(x,c)·A·r, or 0 where PPO's rule clips",
+	Needs:          batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
 	Reconstruction: "κ is the factor by which truncation shrinks the weight; only the upper bound moves",
 }
 

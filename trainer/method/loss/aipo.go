@@ -18,13 +18,11 @@ type AIPO struct {
 }
 
 var aipoSpec = method.Spec{
-	Name: "aipo", Aliases: []string{"llamarl"}, Group: "loss", Unit: method.Token,
-	Source:   "arXiv:2505.24034 (LlamaRL)",
-	Formula:  "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
-	Gradient: "-min(w, c)·A",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
+	Name: "aipo", Aliases: []string{"llamarl"}, Unit: method.Token,
+	Source:         "arXiv:2505.24034 (LlamaRL)",
+	Formula:        "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
+	Gradient:       "-min(w, c)·A",
+	Needs:          batch.Columns{batch.LogpRoll, batch.Advantage},
 	Reconstruction: "the formula is quoted by later implementations; the cap 4 is ours, within their range of 2 to 10",
 }
 

@@ -28,13 +28,10 @@ type ALP struct {
 }
 
 var alpSpec = method.Spec{
-	Name: "alp", Aliases: []string{"layerwise_perturbation"}, Group: "loss", Unit: method.Token,
-	Source:   "arXiv:2603.19470 (the authors' page and a note)",
-	Formula:  "h_l ← h_l + σ_l·ξ, ξ ~ N(0, I), in the forward pass of every gradient",
-	Gradient: "the loss's, at the perturbed policy; d L/d σ_l = Σ_rows ⟨d L/d h_l, ξ⟩, Adam on log σ_l",
-	Example: `two layers, σ 0.00010000 each, learning rate 0.0005
-d L/d σ = 3 and -2
-after one update σ = 0.00009995 0.00010005`,
+	Name: "alp", Aliases: []string{"layerwise_perturbation"}, Unit: method.Token,
+	Source:         "arXiv:2603.19470 (the authors' page and a note)",
+	Formula:        "h_l ← h_l + σ_l·ξ, ξ ~ N(0, I), in the forward pass of every gradient",
+	Gradient:       "the loss's, at the perturbed policy; d L/d σ_l = Σ_rows ⟨d L/d h_l, ξ⟩, Adam on log σ_l",
 	Reconstruction: "σ as an exponential and Adam's constants are ours",
 }
 

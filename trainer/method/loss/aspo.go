@@ -35,13 +35,11 @@ type ASPO struct {
 }
 
 var aspoSpec = method.Spec{
-	Name: "aspo", Aliases: []string{"archer"}, Group: "loss", Unit: method.Token,
+	Name: "aspo", Aliases: []string{"archer"}, Unit: method.Token,
 	Source:   "arXiv:2510.06062; wizard-III/Archer2.0",
 	Formula:  "A<0: PPO's lower clip, -A·c·logp where r > c; A≥0: -A/sg[min(r,1+ε)], -A·c·logp where 1/r > c; ε by entropy",
 	Gradient: "A<0: -A·r (0 below 1-ε, -A·c above c); A≥0: -A·min(1/r, c), 0 above 1+ε",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.203567 0.000000
-A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.153305`,
 }
 
 // Eval computes the loss over the active tokens.

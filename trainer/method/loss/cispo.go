@@ -35,13 +35,11 @@ type CISPO struct {
 }
 
 var cispoSpec = method.Spec{
-	Name: "cispo", Group: "loss", Unit: method.Token,
+	Name: "cispo", Unit: method.Token,
 	Source:   "arXiv:2506.13585 eq. 4; verl cispo, slime, SkyRL, TRL, ROLL",
 	Formula:  "L = -sg[clip(r, 1-ε_low, 1+ε_high)]·A·logp, r = exp(logp-anchor)",
 	Gradient: "-clip(r, 1-ε_low, 1+ε_high)·A, never zero",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.200000 -0.136455 -0.200000
-A = -1: d loss/d logp = 0.200000 0.136455 0.200000; loss = 0.000000`,
 }
 
 // Validate checks the parameters that depend on each other.

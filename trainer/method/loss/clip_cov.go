@@ -36,13 +36,11 @@ type ClipCov struct {
 }
 
 var clipCovSpec = method.Spec{
-	Name: "clip_cov", Group: "loss", Unit: method.Token,
+	Name: "clip_cov", Unit: method.Token,
 	Source:   "arXiv:2505.22617; PRIME-RL/Entropy-Mechanism-of-RL, verl clip_cov, SkyRL clip_cov",
 	Formula:  "L = 0 on max(1, ⌊share·M⌋) random tokens with low < c < high, c = (A-mean A)(logp-mean logp); else PPO clip",
 	Gradient: "0 on the drawn tokens, else PPO's",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
-A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.078354`,
 }
 
 // Validate checks the parameters that depend on each other.

@@ -14,12 +14,10 @@ type CrossEntropy struct {
 }
 
 var crossEntropySpec = method.Spec{
-	Name: "cross_entropy", Aliases: []string{"ce", "sft"}, Group: "loss", Unit: method.Token,
+	Name: "cross_entropy", Aliases: []string{"ce", "sft"}, Unit: method.Token,
 	Source:   "SkyRL cross_entropy, prime-rl ce_loss_fn",
 	Formula:  "L = -w·logp",
 	Gradient: "-w",
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
-A = -1: d loss/d logp = -0.166667 -0.166667 -0.166667; loss = 1.233333`,
 }
 
 // Eval computes the loss over the active tokens.

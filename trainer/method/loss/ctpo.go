@@ -34,13 +34,11 @@ type CTPO struct {
 }
 
 var ctpoSpec = method.Spec{
-	Name: "ctpo", Group: "loss", Unit: method.Prefix,
+	Name: "ctpo", Unit: method.Prefix,
 	Source:   "arXiv:2605.07331; horizon-llm/CTPO",
 	Formula:  "L = max(-A·R_t, -A·exp(clip(x_t, -lo·√t, hi·√t))), A<0: min(L, -A·exp(d·√t)); x_t = Σ_{s≤t} lr_s, R = exp(x)",
 	Gradient: "-A·R_t, or 0 where x_t leaves its band on the harmful side",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.166667 0.000000
-A = -1: d loss/d logp = 0.000000 0.166667 0.000000; loss = 0.000000`,
 }
 
 // Eval computes the loss over the active tokens.

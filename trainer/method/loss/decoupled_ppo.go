@@ -43,23 +43,19 @@ func NewA3PO() *DecoupledPPO {
 }
 
 var decoupledPPOSpec = method.Spec{
-	Name: "decoupled_ppo", Aliases: []string{"areal"}, Group: "loss", Unit: method.Token,
+	Name: "decoupled_ppo", Aliases: []string{"areal"}, Unit: method.Token,
 	Source:   "arXiv:2505.24298, 2110.00641; inclusionAI/AReaL",
 	Formula:  "L = sg[exp(prox-roll)]·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), r = exp(logp-prox)",
 	Gradient: "-exp(prox-roll)·A·r, or 0 where PPO's rule clips r",
 	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, May: method.If("prox loglinear, linear", batch.Version),
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.184195 0.000000
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.058631`,
 }
 
 var a3poSpec = method.Spec{
-	Name: "a3po", Aliases: []string{"a-3po"}, Group: "loss", Unit: method.Token,
+	Name: "a3po", Aliases: []string{"a-3po"}, Unit: method.Token,
 	Source:   "arXiv:2512.06547; inclusionAI/AReaL compute_prox_logp_approximations",
 	Formula:  "decoupled PPO with prox = roll + α·(sg[logp]-roll), α = clip((v_θ-1-v)/(v_θ-v), 0, 1), v the version of the token's weights",
 	Gradient: "as decoupled_ppo, prox detached",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Version, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.003567`,
 }
 
 // Eval computes the loss over the active tokens.

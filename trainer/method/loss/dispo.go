@@ -24,13 +24,11 @@ type DISPO struct {
 }
 
 var dispoSpec = method.Spec{
-	Name: "dispo", Group: "loss", Unit: method.Token,
+	Name: "dispo", Unit: method.Token,
 	Source:   "arXiv:2602.00983 (abstract)",
 	Formula:  "L = -sg[clip(r, 1-ε_low(y), 1+ε_high(y))]·A·logp, y = correct or incorrect",
 	Gradient: "-clip(r, 1-ε_low(y), 1+ε_high(y))·A",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Correct},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
-A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.000000`,
 	Reconstruction: "regimes {correct, incorrect} × {weight above 1, below 1}, as the abstract says; the four bounds " +
 		"are free. The abstract gives none, and the defaults are ours: equal for both labels, which is CISPO with upper bound 5 — set " +
 		"them apart to run DISPO",

@@ -28,14 +28,11 @@ type DistillK2 struct {
 }
 
 var distillK2Spec = method.Spec{
-	Name: "distill_k2", Aliases: []string{"opd_k2"}, Group: "loss", Unit: method.Token,
+	Name: "distill_k2", Aliases: []string{"opd_k2"}, Unit: method.Token,
 	Source:   "a practitioner's account of on-policy distillation; KDRL, arXiv:2506.08946",
 	Formula:  "L += coef·Σ agg·guided·d²/2, d = clamp(logp - teacher, ±log ratio_clip)",
 	Gradient: "coef·agg·guided·d, 0 where the clamp acts",
 	Needs:    batch.Columns{batch.LogpTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
-	Example: `logp -0.5 -1.2 -2.0, teacher -0.4 -1.0 -1.0; coefficient 1, no clip, token-mean over two such responses
-loss = 0.175000
-d loss/d logp = -0.016667 -0.033333 -0.166667`,
 	Reconstruction: "the source clamps the ratio of teacher and student without saying what becomes of the gradient there: it is 0 here, as PPO's",
 }
 

@@ -64,30 +64,24 @@ const dppoSource = "arXiv:2602.04879; sail-sg/Stable-RL, verl, SkyRL"
 var eitherMask = slices.Concat(method.If("anchor or mask_anchor roll", batch.LogpRoll), method.If("anchor or mask_anchor old", batch.Anchor))
 
 var dppoTVSpec = method.Spec{
-	Name: "dppo_tv", Aliases: []string{"dppo", "dppo_binary_tv"}, Group: "loss", Unit: method.Token, Source: dppoSource,
+	Name: "dppo_tv", Aliases: []string{"dppo", "dppo_binary_tv"}, Unit: method.Token, Source: dppoSource,
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and p-q > δ_high, or A≤0 and p-q < -δ_low",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
 var dppoKLSpec = method.Spec{
-	Name: "dppo_kl", Aliases: []string{"dppo_binary_kl"}, Group: "loss", Unit: method.Token, Source: dppoSource,
+	Name: "dppo_kl", Aliases: []string{"dppo_binary_kl"}, Unit: method.Token, Source: dppoSource,
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0, b>δ_high, p>q, or A≤0, b>δ_low, p<q; b = KL of {token, rest}",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
 var ppoMaskSpec = method.Spec{
-	Name: "ppo_mask", Group: "loss", Unit: method.Token, Source: dppoSource + " (loss_mode ppo)",
+	Name: "ppo_mask", Unit: method.Token, Source: dppoSource + " (loss_mode ppo)",
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and r > 1+δ_high, or A≤0 and r < 1-δ_low",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
 // Eval computes the loss over the active tokens.

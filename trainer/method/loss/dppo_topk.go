@@ -28,12 +28,10 @@ type DPPOTopK struct {
 }
 
 var dppoTopKSpec = method.Spec{
-	Name: "dppo_topk", Aliases: []string{"dppo_topk_kl"}, Group: "loss", Unit: method.Token, Source: dppoSource + " (top-K)",
+	Name: "dppo_topk", Aliases: []string{"dppo_topk_kl"}, Unit: method.Token, Source: dppoSource + " (top-K)",
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff D_topK(q,p) > δ and the token moves outwards",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 0.000000
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = -0.407134`,
 }
 
 // Eval computes the loss over the active tokens.

@@ -17,13 +17,11 @@ type DRO struct {
 }
 
 var droSpec = method.Spec{
-	Name: "dro", Group: "loss", Unit: method.Token,
+	Name: "dro", Unit: method.Token,
 	Source:   "arXiv:2405.19107; verl dro",
 	Formula:  "L = -(A·logp - (β/2)·(logp-old)²)",
 	Gradient: "-(A - β·(logp-old))",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.133333 -0.200000 -0.083333
-A = -1: d loss/d logp = 0.200000 0.133333 0.250000; loss = 0.055000`,
 }
 
 // Eval computes the loss over the active tokens.

@@ -18,14 +18,11 @@ type Entropy struct {
 }
 
 var entropySpec = method.Spec{
-	Name: "entropy", Aliases: []string{"entropy_bonus"}, Group: "loss", Unit: method.Token,
+	Name: "entropy", Aliases: []string{"entropy_bonus"}, Unit: method.Token,
 	Source:   "arXiv:1602.01783; verl entropy_coeff, TRL entropy_coef",
 	Formula:  "L -= coef·Σ agg·H, H = -Σ_a p(a)·log p(a)",
 	Gradient: "d L/d logit_a = coef·agg·p(a)·(log p(a) + H)",
 	Needs:    batch.Columns{batch.Dist},
-	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
-loss = -0.974724
-d loss/d logits at that token = 0.042530 -0.018252 -0.024278`,
 }
 
 // Prepare does nothing.

@@ -25,13 +25,11 @@ type ESPO struct {
 }
 
 var espoSpec = method.Spec{
-	Name: "espo", Group: "loss", Unit: method.Sequence,
-	Source:   "arXiv:2512.07710 (CompassMax, prose)",
-	Formula:  "L = max(-A·r_t, -A·clip(r_t, 1-ε_b, 1+ε_b)), r_t = sg[exp(mean_{bucket} lr)]·exp(logp-sg[logp]), ε_b = ε·clip(H̄_b/H̄, 1/2, 2)",
-	Gradient: "-A·s_b, or 0 where PPO's rule clips s_b",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
-A = -1: d loss/d logp = 0.203567 0.000000 0.274787; loss = 0.072851`,
+	Name: "espo", Unit: method.Sequence,
+	Source:         "arXiv:2512.07710 (CompassMax, prose)",
+	Formula:        "L = max(-A·r_t, -A·clip(r_t, 1-ε_b, 1+ε_b)), r_t = sg[exp(mean_{bucket} lr)]·exp(logp-sg[logp]), ε_b = ε·clip(H̄_b/H̄, 1/2, 2)",
+	Gradient:       "-A·s_b, or 0 where PPO's rule clips s_b",
+	Needs:          batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
 	Reconstruction: "quantile buckets of the response's entropies, geometric mean per bucket, clip proportional to mean entropy within a factor 2",
 }
 

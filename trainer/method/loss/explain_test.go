@@ -64,7 +64,7 @@ func TestExplainOptions(t *testing.T) {
 		return l
 	}
 	for i, l := range []Loss{
-		with(method.New[PPOClip](), "{delta: 1.5, dual_clip: 2, log_clamp: 0, aggregation: seq-mean-token-mean@pre}"),
+		with(method.New[PPOClip](), "{delta: 1.5, dual_clip: 2, log_clamp: 0, aggregation: seq-mean-token-mean@pre}"), with(method.New[PPOClip](), "{delta: 1.05, dual_clip: 1.5}"),
 		with(method.New[CISPO](), "{level: sequence, anchor: roll}"), with(method.New[CISPO](), "{unified_mask: true, eps_low: 0.2}"), with(method.New[CISPO](), "{cap: 1.1}"),
 		with(method.New[SAPO](), "{level: sequence, mean_advantage: true, anchor: roll}"), with(method.New[ImportanceSampling](), "{level: sequence, anchor: old}"),
 		with(method.New[Kimi](), "{level: token, anchor: roll}"), with(method.New[MinPRO](), "{variant: clip}"), with(method.New[MinPRO](), "{cap: 1, anchor: roll}"),

@@ -30,14 +30,11 @@ type GKD struct {
 }
 
 var gkdSpec = method.Spec{
-	Name: "gkd", Group: "loss", Unit: method.Token,
+	Name: "gkd", Unit: method.Token,
 	Source:   "arXiv:2306.13649 (GKD); verl recipe gkd",
 	Formula:  "L += coef·Σ agg·guided·Σ_{a∈K} t_a·(log t_a - log p_a), K the teacher's top_k; reverse: Σ_{a∈K} p_a·(log p_a - log t_a)",
 	Gradient: "d/d logit_b = m·p_b - 1[b∈K]·t_b, m = Σ_{a∈K} t_a; reverse: p_b·(1[b∈K]·(log p_b - log t_b + 1) - D - Σ_{a∈K} p_a)",
 	Needs:    batch.Columns{batch.Dist, batch.DistTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
-	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; t = 0.670320 0.164840 0.164840, its first two; coefficient 1, token-mean
-loss = 0.039784
-d loss/d logits at that token = -0.027295 0.009039 0.018256`,
 	Reconstruction: "the teacher's tokens outside K are left out and its mass is not renormalised",
 }
 

@@ -32,13 +32,11 @@ type GMPO struct {
 }
 
 var gmpoSpec = method.Spec{
-	Name: "gmpo", Aliases: []string{"geo_mean"}, Group: "loss", Unit: method.Sequence,
+	Name: "gmpo", Aliases: []string{"geo_mean"}, Unit: method.Sequence,
 	Source:   "arXiv:2507.20673; callsys/GMPO, verl geo_mean, TRL",
 	Formula:  "L_i = -A·exp(mean_t x_t), x = min(lr, ε_high) if A>0, max(lr, -ε_low) if A<0",
 	Gradient: "-A·exp(mean x)/T on tokens with x = lr, else 0",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.190438 -0.190438 0.000000
-A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.019365`,
 }
 
 // Eval computes the loss over the active tokens.

@@ -370,7 +370,7 @@ func slimeKL(p golden.Values, agg Aggregation) KL {
 	if p.Bool("use_unbiased_kl") {
 		return &UnbiasedKL{Coef: coef, In: InLoss, Anchor: Old, Level: "token", ValueClamp: bound, Aggregation: agg}
 	}
-	e, err := ParseEstimator(kind)
+	e, err := parseEstimator(kind)
 	if err != nil {
 		panic(err)
 	}

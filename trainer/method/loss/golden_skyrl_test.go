@@ -23,7 +23,7 @@ func matchKLValue(c *golden.Case, k *golden.Check) {
 	case strings.HasPrefix(c.File, "areal/"):
 		name, bounds = c.Params.String("kl_estimator"), KLBounds{}
 	}
-	e, err := ParseEstimator(name)
+	e, err := parseEstimator(name)
 	if err != nil {
 		k.Fail("%v", err)
 		return

@@ -1,6 +1,7 @@
 package loss
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -37,4 +38,23 @@ func metrics(c *golden.Case, k *golden.Check, out *Grad) {
 			k.Metric("metrics", name, value)
 		}
 	}
+}
+
+// parseEstimator reads an estimator by any of verl's names.
+func parseEstimator(name string) (Estimator, error) {
+	base, plus := name, ""
+	if n := len(name); n > 1 && name[n-1] == '+' {
+		base, plus = name[:n-1], "+"
+	}
+	switch base {
+	case "k1", "kl":
+		return K1 + Estimator(plus), nil
+	case "abs":
+		return Abs + Estimator(plus), nil
+	case "k2", "mse":
+		return K2 + Estimator(plus), nil
+	case "k3", "low_var_kl":
+		return K3 + Estimator(plus), nil
+	}
+	return "", fmt.Errorf("unknown KL estimator %q (known: k1, abs, k2, k3, each with or without +)", name)
 }

@@ -71,7 +71,7 @@ func matchAggLoss(c *golden.Case, k *golden.Check) {
 }
 
 func matchKLPenalty(c *golden.Case, k *golden.Check) {
-	e, err := ParseEstimator(c.Params.String("kl_penalty"))
+	e, err := parseEstimator(c.Params.String("kl_penalty"))
 	if _, raised := c.Outputs["error"]; raised || err != nil {
 		k.Error(err)
 		return
@@ -252,7 +252,7 @@ func matchApplyKL(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
 	b.TokenReward = c.Inputs.Flat("token_level_scores")
 	b.Old.Logp, b.Ref.Logp = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("ref_log_prob")
-	e, err := ParseEstimator(c.Params.String("kl_penalty"))
+	e, err := parseEstimator(c.Params.String("kl_penalty"))
 	if err != nil {
 		k.Fail("%v", err)
 		return

@@ -15,13 +15,11 @@ type GPG struct {
 }
 
 var gpgSpec = method.Spec{
-	Name: "gpg", Group: "loss", Unit: method.Token,
+	Name: "gpg", Unit: method.Token,
 	Source:   "arXiv:2504.02546; verl gpg",
 	Formula:  "L = -w·A·logp",
 	Gradient: "-w·A",
 	Needs:    batch.Columns{batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
-A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
 }
 
 // Eval computes the loss over the active tokens.

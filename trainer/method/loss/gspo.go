@@ -28,13 +28,11 @@ type GSPO struct {
 }
 
 var gspoSpec = method.Spec{
-	Name: "gspo", Group: "loss", Unit: method.Sequence,
+	Name: "gspo", Unit: method.Sequence,
 	Source:   "arXiv:2507.18071 eq. 5-7; slime gspo, TRL importance_sampling_level sequence, AReaL",
 	Formula:  "L_i = max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
 	Gradient: "-A·s/T on every token of the response, or 0 where s is clipped",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
-A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.090480`,
 }
 
 // Eval computes the loss over the active tokens.

@@ -27,13 +27,11 @@ type GSPOToken struct {
 }
 
 var gspoTokenSpec = method.Spec{
-	Name: "gspo_token", Group: "loss", Unit: method.Sequence,
+	Name: "gspo_token", Unit: method.Sequence,
 	Source:   "arXiv:2507.18071 eq. 13-14; verl gspo, SkyRL gspo, TRL sequence_token",
 	Formula:  "L = max(-A·s_t, -A·clip(s_t, 1-ε_low, 1+ε_high)), s_t = sg[s]·exp(logp - sg[logp]), s = exp(mean lr)",
 	Gradient: "-A·s, or 0 where PPO's rule clips s",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
-A = -1: d loss/d logp = 0.196893 0.196893 0.196893; loss = 0.090480`,
 }
 
 // Eval computes the loss over the active tokens.

@@ -24,13 +24,11 @@ type ImportanceSampling struct {
 }
 
 var importanceSamplingSpec = method.Spec{
-	Name: "importance_sampling", Aliases: []string{"is"}, Group: "loss", Unit: method.Token,
+	Name: "importance_sampling", Aliases: []string{"is"}, Unit: method.Token,
 	Source:   "SkyRL importance_sampling; textbook",
 	Formula:  "token: L = -A·exp(lr); sequence: L_i = -A·exp(Σ_t lr)",
 	Gradient: "token: -A·exp(lr); sequence: -A·exp(Σ lr) on every token",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
 // Eval computes the loss over the active tokens.

@@ -25,13 +25,11 @@ type IPO struct {
 }
 
 var ipoSpec = method.Spec{
-	Name: "ipo", Group: "loss", Unit: method.Token,
+	Name: "ipo", Unit: method.Token,
 	Source:   "PrimeIntellect-ai/prime-rl ipo_loss_fn",
 	Formula:  "L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll",
 	Gradient: "-1[|p-q| ≤ δ]·adv_tau·A·exp(l) + 2·kl_tau·l",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184162 -0.184162 -0.203500
-A = -1: d loss/d logp = 0.184228 0.184228 0.203634; loss = 0.000020`,
 }
 
 // Eval computes the loss over the active tokens.

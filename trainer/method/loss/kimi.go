@@ -25,13 +25,11 @@ type Kimi struct {
 }
 
 var kimiSpec = method.Spec{
-	Name: "kimi", Aliases: []string{"kimi15", "kimi_k1.5"}, Group: "loss", Unit: method.Sequence,
+	Name: "kimi", Aliases: []string{"kimi15", "kimi_k1.5"}, Unit: method.Sequence,
 	Source:   "arXiv:2501.12599 section 2.3; ROLL kimi15",
 	Formula:  "L_i = -A·Σ logp + (τ/2)·(Σ lr)²",
 	Gradient: "-A + τ·Σ lr on every token (level token: -A + τ·lr)",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.475000 -0.475000 -0.475000
-A = -1: d loss/d logp = 0.525000 0.525000 0.525000; loss = 0.012500`,
 }
 
 // Eval computes the loss over the active tokens.

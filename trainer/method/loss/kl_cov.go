@@ -35,13 +35,11 @@ type KLCov struct {
 }
 
 var klCovSpec = method.Spec{
-	Name: "kl_cov", Group: "loss", Unit: method.Token,
+	Name: "kl_cov", Unit: method.Token,
 	Source:   "arXiv:2505.22617; PRIME-RL/Entropy-Mechanism-of-RL, verl kl_cov, SkyRL kl_cov",
 	Formula:  "L = -A·r + β·|lr|·1[c in the largest max(1, ⌊share·N⌋)], c = (A-mean A)(logp-mean logp)",
 	Gradient: "-A·r + β·sign(lr) on the selected tokens",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage}, May: method.If("exact", batch.DistOld, batch.Dist),
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.136455 -0.274787
-A = -1: d loss/d logp = 0.203567 0.136455 0.441454; loss = 0.083333`,
 }
 
 // Eval computes the loss over the active tokens.

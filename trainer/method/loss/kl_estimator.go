@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"fmt"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -25,25 +24,6 @@ const (
 	K2Plus  Estimator = "k2+"
 	K3Plus  Estimator = "k3+"
 )
-
-// ParseEstimator reads an estimator by any of verl's names.
-func ParseEstimator(name string) (Estimator, error) {
-	base, plus := name, ""
-	if n := len(name); n > 1 && name[n-1] == '+' {
-		base, plus = name[:n-1], "+"
-	}
-	switch base {
-	case "k1", "kl":
-		return K1 + Estimator(plus), nil
-	case "abs":
-		return Abs + Estimator(plus), nil
-	case "k2", "mse":
-		return K2 + Estimator(plus), nil
-	case "k3", "low_var_kl":
-		return K3 + Estimator(plus), nil
-	}
-	return "", fmt.Errorf("unknown KL estimator %q (known: k1, abs, k2, k3, each with or without +)", name)
-}
 
 // KLBounds are the clamps of k3: Log on u before the exponential, Value on the
 // result; 0 is none. Where either is active the derivative is zero.

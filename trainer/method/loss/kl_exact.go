@@ -22,14 +22,11 @@ type ExactKL struct {
 }
 
 var exactKLSpec = method.Spec{
-	Name: "exact", Aliases: []string{"full"}, Group: "kl", Unit: method.Token,
+	Name: "exact", Aliases: []string{"full"}, Unit: method.Token,
 	Source:   "the definition; verl reserves the name full and raises NotImplementedError",
 	Formula:  "K_n = Σ_a p(a)·(log p(a) - log p_ref(a))",
 	Gradient: "d K_n/d logit_a = p(a)·(log p(a) - log p_ref(a) - K_n)",
 	Needs:    batch.Columns{batch.Dist, batch.DistRef}, May: method.If("in reward", batch.DistOld),
-	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
-loss = 0.079503
-d loss/d logits at that token = 0.030002 -0.009900 -0.020102`,
 }
 
 // Coefficient is the coefficient.

@@ -33,14 +33,11 @@ type UnbiasedKL struct {
 }
 
 var unbiasedKLSpec = method.Spec{
-	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "unbiased_k3", "v3.2"}, Group: "kl", Unit: method.Token,
+	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "unbiased_k3", "v3.2"}, Unit: method.Token,
 	Source:   "arXiv:2512.02556 eq. 7 (DeepSeek-V3.2); TRL use_bias_correction_kl, slime use_unbiased_kl",
 	Formula:  "K = x·(exp(u) - u - 1), x = exp(logp - anchor), u = ref - logp",
 	Gradient: "x·(logp - ref)",
 	Needs:    batch.Columns{batch.LogpRef}, May: eitherAnchor,
-	Example: `logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
-loss = 0.061702
-d loss/d logp = 0.073678 -0.073678 0.020357`,
 }
 
 // Validate checks the parameters that depend on each other.

@@ -30,13 +30,11 @@ type LogitFusion struct {
 }
 
 var logitFusionSpec = method.Spec{
-	Name: "logit_fusion", Group: "loss", Unit: method.Token,
+	Name: "logit_fusion", Unit: method.Token,
 	Source:   "a survey's prose (Logit Fusion, technical note)",
 	Formula:  "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
 	Gradient: "-A·x below the cap, 0 above (soft cap: -A·c)",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("ratio student, decoupled", batch.Anchor),
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 	Reconstruction: "ratio to the mixture with a hard upper cap; student, shaped and decoupled ratios and a soft cap are selectable. The section rollout.fusion samples from the mixture",
 }
 

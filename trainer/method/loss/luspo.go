@@ -20,13 +20,11 @@ type LUSPO struct {
 }
 
 var luspoSpec = method.Spec{
-	Name: "luspo", Group: "loss", Unit: method.Sequence,
+	Name: "luspo", Unit: method.Sequence,
 	Source:   "arXiv:2602.05261; TRL luspo",
 	Formula:  "L = mean_i T_i·max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
 	Gradient: "-A·s/B on every token, or 0 where s is clipped",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
-A = -1: d loss/d logp = 0.590680 0.590680 0.590680; loss = 0.271441`,
 }
 
 // Eval computes the loss: GSPO's term on every token, summed and divided by B,

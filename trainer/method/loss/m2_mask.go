@@ -31,13 +31,11 @@ type M2Mask struct {
 }
 
 var m2MaskSpec = method.Spec{
-	Name: "m2_mask", Group: "loss", Unit: method.Batch,
+	Name: "m2_mask", Unit: method.Batch,
 	Source:   "arXiv:2510.01161; inclusionAI/AReaL m2_threshold",
 	Formula:  "mask the largest (roll-old)² until the mean of the rest is below the threshold; PPO clip on the rest",
 	Gradient: "PPO's on the rest, 0 on masked tokens",
 	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
-A = -1: d loss/d logp = 0.407134 0.000000 0.549574; loss = 0.556708`,
 }
 
 // Eval computes the loss over the active tokens the mask leaves.

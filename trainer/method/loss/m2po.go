@@ -27,13 +27,11 @@ type M2PO struct {
 }
 
 var m2poSpec = method.Spec{
-	Name: "m2po", Group: "loss", Unit: method.Batch,
+	Name: "m2po", Unit: method.Batch,
 	Source:   "arXiv:2510.01161; Infini-AI-Lab/M2PO",
 	Formula:  "L = max(-A·r, -A·clip(r, e^-τ, e^τ)), τ the largest with mean of min(lr², τ²) over harmful tokens below the budget",
 	Gradient: "-A·r, or 0 where PPO's rule clips at e^±τ",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.136455 0.000000
-A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.024787`,
 }
 
 // Eval computes the loss over the active tokens.

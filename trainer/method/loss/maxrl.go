@@ -23,13 +23,11 @@ type MaxRL struct {
 }
 
 var maxRLSpec = method.Spec{
-	Name: "maxrl", Group: "loss", Unit: method.Group,
+	Name: "maxrl", Unit: method.Group,
 	Source:   "arXiv:2602.02710; SkyRL adv_estimator maxrl",
 	Formula:  "L = -A·exp(logp-old), A = (R - mean R)/(mean R + ε) over the group",
 	Gradient: "-A·r",
 	Needs:    batch.Columns{batch.Reward, batch.Group}, May: method.If("ratio", batch.Anchor),
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.610700 -0.409365 -0.824359
-A = -1: d loss/d logp = 0.610700 0.409365 0.824359; loss = 0.000000`,
 	Reconstruction: "SkyRL has it as an advantage under a PPO loss; here the loss computes that advantage itself, without a clip",
 }
 

@@ -28,13 +28,11 @@ type MinPRO struct {
 }
 
 var minPROSpec = method.Spec{
-	Name: "minpro", Group: "loss", Unit: method.Prefix,
+	Name: "minpro", Unit: method.Prefix,
 	Source:   "arXiv:2601.22718 (abstract)",
 	Formula:  "L = -A·sg[b_t]·r_t, b_t = min_{s<t} r_s, b_1 = 1",
 	Gradient: "-A·b_t·r_t",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.203567 -0.166667 -0.224976
-A = -1: d loss/d logp = 0.203567 0.166667 0.224976; loss = 0.000000`,
 	Reconstruction: "prefix minimum detached, current ratio live; variant clip puts PPO's clip on the product",
 }
 

@@ -31,26 +31,22 @@ func NewA2PO() *OAPL {
 }
 
 var oaplSpec = method.Spec{
-	Name: "oapl", Group: "loss", Unit: method.Sequence,
+	Name: "oapl", Unit: method.Sequence,
 	Source:   "arXiv:2602.19362; ports in NeMo-RL, TRL a2po",
 	Formula:  "L = mean_i (β₂·Σ lr - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G), lr = logp-roll",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.000379 -0.000379 -0.000379
-A = -1: d loss/d logp = 0.000621 0.000621 0.000621; loss = 0.264524`,
 	Reconstruction: "β₁ = 1, β₂ = 1e-3 are the ports' (with a sampler that lags 50 updates behind). Their optimum is a log-ratio of A*/β₂, hundreds " +
 		"of nats per response, and nothing holds a small model on the way there: at learning rates of 1e-3 the run collapses. The survey's one β, " +
 		"beta1 = beta2, puts it at A*/β",
 }
 
 var a2poSpec = method.Spec{
-	Name: "a2po", Group: "loss", Unit: method.Sequence,
+	Name: "a2po", Unit: method.Sequence,
 	Source:   "arXiv:2505.20686 (A*-PO); TRL a2po",
 	Formula:  "L = mean_i (β₂·Σ (logp-roll) - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G)",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.000283 -0.000283 -0.000283
-A = -1: d loss/d logp = 0.000717 0.000717 0.000717; loss = 0.297215`,
 	Reconstruction: "the paper estimates V* offline from the reference policy; here, as in OAPL, it comes from the " +
 		"group at hand, and the reference is the rollout policy",
 }

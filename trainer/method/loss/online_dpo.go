@@ -23,13 +23,11 @@ type OnlineDPO struct {
 }
 
 var onlineDPOSpec = method.Spec{
-	Name: "online_dpo", Aliases: []string{"dpo"}, Group: "loss", Unit: method.Group,
+	Name: "online_dpo", Aliases: []string{"dpo"}, Unit: method.Group,
 	Source:   "arXiv:2305.18290, 2410.18252; mnoukhov/async_rlhf",
 	Formula:  "L = -log σ(β·[(Σ logp_w - ref_w) - (Σ logp_l - ref_l)]), mean over pairs",
 	Gradient: "-β·σ(-D) on the tokens of the winner, +β·σ(-D) on the loser's, divided by the pairs",
 	Needs:    batch.Columns{batch.LogpRef, batch.Reward, batch.Group},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.050000 -0.050000 -0.050000
-A = -1: d loss/d logp = 0.050000 0.050000 0.050000; loss = 0.693147`,
 }
 
 // Eval computes the loss over the pairs.

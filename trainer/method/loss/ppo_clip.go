@@ -33,14 +33,11 @@ type PPOClip struct {
 var ppoClipSpec = method.Spec{
 	Name:     "ppo_clip",
 	Aliases:  []string{"ppo", "vanilla", "grpo", "dual_clip", "clip_higher"},
-	Group:    "loss",
 	Unit:     method.Token,
 	Source:   "arXiv:1707.06347, 1912.09729 (dual clip), 2503.14476 (clip-higher), 2505.07291 (delta); verl vanilla, TRL, slime, SkyRL, AReaL, ROLL",
 	Formula:  "L = max(-A·min(r,δ), -A·clip(r, 1-ε_low, 1+ε_high)); A<0: min(L, -A·c); r = exp(logp-old)",
 	Gradient: "-A·r, or 0 where A>0 and r>1+ε_high, where A<0 and r<1-ε_low, where A<0 and r>min(c,δ)",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 -0.136455 0.000000
-A = -1: d loss/d logp = 0.203567 0.136455 0.274787; loss = 0.078354`,
 }
 
 // Eval computes the loss over the active tokens.

@@ -27,13 +27,11 @@ type PrimeDPPO struct {
 }
 
 var primeDPPOSpec = method.Spec{
-	Name: "prime_dppo", Aliases: []string{"prime_default"}, Group: "loss", Unit: method.Token,
+	Name: "prime_dppo", Aliases: []string{"prime_default"}, Unit: method.Token,
 	Source:   "PrimeIntellect-ai/prime-rl default_loss_fn; arXiv:2602.04879",
 	Formula:  "L = -keep·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll; drop if A>0, p-q > δ_high or A≤0, p-q < -δ_low",
 	Gradient: "-keep·adv_tau·A·exp(l) + 2·kl_tau·l",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184162 -0.184162 -0.203500
-A = -1: d loss/d logp = 0.184228 0.184228 0.203634; loss = 0.000020`,
 }
 
 // Eval computes the loss over the active tokens.

@@ -36,13 +36,11 @@ type PrimeGeo struct {
 }
 
 var primeGeoSpec = method.Spec{
-	Name: "prime_geo", Group: "loss", Unit: method.Token,
+	Name: "prime_geo", Unit: method.Token,
 	Source:   "PrimeIntellect-ai/prime-rl@f870f3cb default_loss_fn",
 	Formula:  "L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l)]·logp, l = logp-roll",
 	Gradient: "-R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l) on kept tokens, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("teacher_tau above 0", batch.LogpTeacher),
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
 // Validate checks the parameters that depend on each other.

@@ -31,13 +31,11 @@ type PrimeMasked struct {
 }
 
 var primeMaskedSpec = method.Spec{
-	Name: "prime_masked", Aliases: []string{"intellect3", "wtrs"}, Group: "loss", Unit: method.Token,
+	Name: "prime_masked", Aliases: []string{"intellect3", "wtrs"}, Unit: method.Token,
 	Source:   "PrimeIntellect-ai/prime-rl@f69b5a91 (INTELLECT-3)",
 	Formula:  "L = -r·A·1[low ≤ r ≤ high]·1[min_t r ≥ veto], r = exp(logp-roll)",
 	Gradient: "-r·A on kept tokens, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
 // Validate checks the parameters that depend on each other.

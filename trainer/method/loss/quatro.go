@@ -26,13 +26,11 @@ type QUATRO struct {
 }
 
 var quatroSpec = method.Spec{
-	Name: "quatro", Group: "loss", Unit: method.Group,
+	Name: "quatro", Unit: method.Group,
 	Source:   "arXiv:2602.04620 (abstract)",
 	Formula:  "L_i = -sg[w·((R-mean R)/λ - Σ lr)]·Σ logp, λ = argmin λδ + λ·log mean exp(R/λ)",
 	Gradient: "-w·((R-mean R)/λ - Σ lr) on every token",
 	Needs:    batch.Columns{batch.Anchor, batch.Reward, batch.Group}, May: method.If("off_policy", batch.LogpRoll),
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.148982 0.148982 0.148982
-A = -1: d loss/d logp = 0.351018 0.351018 0.351018; loss = -1.850000`,
 	Reconstruction: "dual per prompt solved exactly by golden section, log-ratio of the whole response detached; δ and C are ours",
 }
 

@@ -36,14 +36,12 @@ type R2VPO struct {
 }
 
 var r2vpoSpec = method.Spec{
-	Name: "r2vpo", Group: "loss", Unit: method.Group,
+	Name: "r2vpo", Unit: method.Group,
 	Source: "arXiv:2601.03320, 2605.26784 (abstracts)",
 	Formula: "L = -A·r + λ·h(r - sg[r̄_group]) - λ·δ, h(d) = d² up to |d| = 1, 2|d| - 1 beyond; λ ← clip(λ + η·min(V-δ, 1), 0, λ_max)\n" +
 		"adaptive_clip: max(-A·r, -A·clip(r, 1-ε_g, 1+ε_g)), ε_g = ε·min(4, √(δ/V_group))",
 	Gradient: "-A·r + λ·h'(r - r̄)·r, h'(d) = 2·max(-1, min(d, 1))",
 	Needs:    batch.Columns{batch.Advantage, batch.Group}, May: eitherAnchor,
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.206912 -0.248591 -0.044459
-A = -1: d loss/d logp = 0.200222 0.024320 0.505115; loss = 0.104848`,
 	Reconstruction: "soft variance penalty with dual ascent, mean detached, per group; variant adaptive_clip is the survey's reading; δ, η, λ and the bounds 1 and 4 are ours",
 }
 

@@ -23,13 +23,11 @@ type RefKL struct {
 }
 
 var refKLSpec = method.Spec{
-	Name: "ref_kl", Aliases: []string{"on_policy_distillation"}, Group: "loss", Unit: method.Token,
+	Name: "ref_kl", Aliases: []string{"on_policy_distillation"}, Unit: method.Token,
 	Source:   "PrimeIntellect-ai/prime-rl ref_kl_loss_fn",
 	Formula:  "L = -1[p-q ≥ -δ]·sg[ref-logp]·exp(l) + kl_tau·l², l = logp-roll",
 	Gradient: "-1[p-q ≥ -δ]·(ref-logp)·exp(l) + 2·kl_tau·l",
 	Needs:    batch.Columns{batch.LogpRoll, batch.LogpRef}, May: method.If("in the place of LogpRef, where a teacher is named", batch.LogpTeacher),
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.073711 -0.073645 0.020423
-A = -1: d loss/d logp = 0.073711 -0.073645 0.020423; loss = 0.040733`,
 }
 
 // Eval computes the loss over the active tokens.

@@ -1,11 +1,22 @@
 package loss
 
-import "driftlab/trainer/method"
+import (
+	_ "embed"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// examples are the worked examples of the specs. A test recomputes them;
+// go test -run WorkedExamples -update writes them.
+//
+//go:embed examples.txt
+var examples string
 
 // onTwoResponses is what the worked example of a loss begins with.
 const onTwoResponses = "logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0\n"
 
-// Registry holds every policy loss a recipe can name, by name: one file each.
+// Registry has every policy loss a recipe can name, by name: one file each.
 // To add one, write the file and add a line.
 var Registry = method.Table[Loss]{
 	{Spec: a2poSpec, New: func() Loss { return NewA2PO() }},
@@ -56,28 +67,26 @@ var Registry = method.Table[Loss]{
 	{Spec: toprSpec, New: func() Loss { return method.New[TOPR]() }},
 	{Spec: trmSpec, New: func() Loss { return method.New[TRM]() }},
 	{Spec: vespoSpec, New: func() Loss { return method.New[VESPO]() }},
-}
+}.Filled(method.Spec{Group: "loss"}, examples)
 
-// KLRegistry holds every KL term. Recipe syntax:
+// KLRegistry has every KL term. Recipe syntax:
 //
 //	kl: {name: none}
 //	kl: {name: k3, coef: 0.001, in: loss}
 //	kl: {name: k1, coef: 0.001, in: reward, controller: {target: 0.1, horizon: 10000}}
-var KLRegistry = append(append(method.Table[KL]{
+var KLRegistry = slices.Concat(method.Table[KL]{
 	{Spec: noKLSpec, New: func() KL { return &NoKL{} }},
-}, estimators()...), method.Table[KL]{
+}, estimators(), method.Table[KL]{
 	{Spec: unbiasedKLSpec, New: func() KL { return method.New[UnbiasedKL]() }},
 	{Spec: exactKLSpec, New: func() KL { return method.New[ExactKL]() }},
-}...)
+}).Filled(method.Spec{Group: "kl"}, examples)
 
 var noKLSpec = method.Spec{
-	Name: "none", Group: "kl", Unit: method.Token, Source: "no penalty, as in DAPO (2503.14476) and Dr. GRPO (2503.20783)",
-	Formula: "K = 0", Gradient: "0", Example: `logp -0.5 -1.2 -2.0, ref -0.9 -0.8 -2.1, roll -0.6 -1.3 -2.2; coefficient 1, token-mean
-loss = 0.000000
-d loss/d logp = 0.000000 0.000000 0.000000`,
+	Name: "none", Unit: method.Token, Source: "no penalty, as in DAPO (2503.14476) and Dr. GRPO (2503.20783)",
+	Formula: "K = 0", Gradient: "0",
 }
 
-// TermRegistry holds what can be added to a policy loss besides a KL term.
+// TermRegistry has what can be added to a policy loss besides a KL term.
 //
 //	terms: [{name: entropy, coef: 0.001}, {name: top_entropy, share: 0.2}]
 var TermRegistry = method.Table[Term]{
@@ -87,4 +96,4 @@ var TermRegistry = method.Table[Term]{
 	{Spec: gkdSpec, New: func() Term { return method.New[GKD]() }},
 	{Spec: shadowDistillationSpec, New: func() Term { return method.New[ShadowDistillation]() }},
 	{Spec: topEntropySpec, New: func() Term { return method.New[TopEntropy]() }},
-}
+}.Filled(method.Spec{Group: "loss"}, examples)

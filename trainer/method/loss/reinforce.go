@@ -17,13 +17,11 @@ type Reinforce struct {
 }
 
 var reinforceSpec = method.Spec{
-	Name: "reinforce", Aliases: []string{"policy_gradient"}, Group: "loss", Unit: method.Token,
+	Name: "reinforce", Aliases: []string{"policy_gradient"}, Unit: method.Token,
 	Source:   "Williams (1992); verl reinforce and bypass mode, ROLL vanilla",
 	Formula:  "L = -w·A·logp",
 	Gradient: "-w·A",
 	Needs:    batch.Columns{batch.Advantage}, Shows: batch.Columns{batch.LogpRoll, batch.Anchor},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.500000 -0.500000 -0.500000
-A = -1: d loss/d logp = 0.500000 0.500000 0.500000; loss = 0.000000`,
 }
 
 // Eval computes the loss over the active tokens.

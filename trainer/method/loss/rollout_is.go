@@ -19,13 +19,11 @@ type RolloutIS struct {
 }
 
 var rolloutISSpec = method.Spec{
-	Name: "rollout_is", Aliases: []string{"icepop"}, Group: "loss", Unit: method.Token,
+	Name: "rollout_is", Aliases: []string{"icepop"}, Unit: method.Token,
 	Source:   "arXiv:2510.18855 (IcePop); SkyRL rollout_is",
 	Formula:  "L = -sg[w·1[1-ε_low < w < 1+ε_high]]·A·logp, w = exp(logp-roll)",
 	Gradient: "-w·A inside the band, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.184195 -0.184195 -0.203567
-A = -1: d loss/d logp = 0.184195 0.184195 0.203567; loss = 0.000000`,
 }
 
 // Eval computes the loss over the active tokens.

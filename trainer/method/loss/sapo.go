@@ -32,13 +32,11 @@ type SAPO struct {
 }
 
 var sapoSpec = method.Spec{
-	Name: "sapo", Group: "loss", Unit: method.Token,
+	Name: "sapo", Unit: method.Token,
 	Source:   "arXiv:2511.20347; verl sapo, AReaL, TRL, SkyRL",
 	Formula:  "L = -(4/τ)·σ(τ(r-1))·A, τ = τ_pos if A>0 else τ_neg",
 	Gradient: "-A·r·4·s·(1-s), s = σ(τ(r-1))",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.201093 -0.135340 -0.247790
-A = -1: d loss/d logp = 0.200841 0.135227 0.245225; loss = -0.047982`,
 }
 
 // Eval computes the loss over the active tokens.

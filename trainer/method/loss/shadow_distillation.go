@@ -17,14 +17,11 @@ type ShadowDistillation struct {
 }
 
 var shadowDistillationSpec = method.Spec{
-	Name: "shadow_distillation", Aliases: []string{"smd"}, Group: "loss", Unit: method.Token,
+	Name: "shadow_distillation", Aliases: []string{"smd"}, Unit: method.Token,
 	Source:   "arXiv:2605.06850 (Shadow Mask Distillation), the authors' README",
 	Formula:  "L += coef·Σ agg·KL(dense‖sg[shadow]), over the whole vocabulary",
 	Gradient: "d L/d dense logit_a = coef·agg·p(a)·(log p(a) - log s(a) - KL)",
 	Needs:    batch.Columns{batch.Dist, batch.DistShadow},
-	Example: `p = 0.606531 0.262312 0.131156 at the first of three tokens; coefficient 1, token-mean
-loss = 0.079503
-d loss/d logits at that token = 0.030002 -0.009900 -0.020102`,
 }
 
 // OnDense marks a term of the dense pass that a learner makes next to a shadow.

@@ -3,6 +3,8 @@ package loss
 import (
 	"flag"
 	"fmt"
+	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +15,7 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-var printExamples = flag.Bool("examples", false, "print every worked example as it should read")
+var update = flag.Bool("update", false, "write the worked examples of the specs")
 
 // workedBatch is the batch of the worked examples, with every column.
 func workedBatch() *batch.Batch { return Worked(nil) }
@@ -112,11 +114,12 @@ func termExample(t *testing.T, term Term) string {
 
 // TestWorkedExamples recomputes the numbers of every Spec's example.
 func TestWorkedExamples(t *testing.T) {
+	text := map[string]string{}
 	check := func(spec method.Spec, want string) {
-		if *printExamples {
-			fmt.Printf("@@%s\n%s\n", spec.Name, want)
+		if spec.Example == "" || strings.Contains("\n\n"+examples, "\n\n"+spec.Name+"\n") { // the others are in the file of the loss
+			text[spec.Name] = want
 		}
-		if spec.Example != want {
+		if spec.Example != want && !*update {
 			t.Errorf("%s: the example reads\n%s\nand should read\n%s", spec.Name, spec.Example, want)
 		}
 	}
@@ -128,6 +131,16 @@ func TestWorkedExamples(t *testing.T) {
 	}
 	for _, e := range TermRegistry {
 		check(e.Spec, termExample(t, e.New()))
+	}
+	if !*update {
+		return
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(text)) {
+		fmt.Fprintf(&b, "%s\n%s\n\n", name, text[name])
+	}
+	if err := os.WriteFile("examples.txt", []byte(strings.TrimSuffix(b.String(), "\n")), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

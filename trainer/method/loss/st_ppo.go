@@ -42,13 +42,11 @@ type STPPO struct {
 }
 
 var stPPOSpec = method.Spec{
-	Name: "st_ppo", Aliases: []string{"turn_ppo", "sorl"}, Group: "loss", Unit: method.Turn,
+	Name: "st_ppo", Aliases: []string{"turn_ppo", "sorl"}, Unit: method.Turn,
 	Source:   "arXiv:2511.20718 (second-hand notes); ROLL segment ratio",
 	Formula:  "L = (1-f_k)·max(-A·u_t, -A·clip(u_t, 1-ε_low, 1+ε_high)), u_t = sg[exp(mean_{turn} lr)]·exp(logp-sg[logp])",
 	Gradient: "-(1-f_k)·A·u_k, or 0 where the turn is clipped",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Turn},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.083333 -0.083333 0.000000
-A = -1: d loss/d logp = 0.166667 0.166667 0.274787; loss = 0.441454`,
 	Reconstruction: "turn ratio: geometric mean (mean, product selectable); clipping-triggered normalisation: " +
 		"downweight, the one reading both notes' effects share (bias_norm, survivors, kl, none selectable)",
 }

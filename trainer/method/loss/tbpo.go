@@ -21,13 +21,11 @@ type TBPO struct {
 }
 
 var tbpoSpec = method.Spec{
-	Name: "tbpo", Aliases: []string{"qarl"}, Group: "loss", Unit: method.Sequence,
-	Source:   "arXiv:2604.07853 (QaRL, notes)",
-	Formula:  "A≥0: -min(A·s, A·clip(s)); A<0: -max(min(A·s, A·clip(s)), c·A); s = exp(mean_t lr)",
-	Gradient: "-A·s/T on every token; 0 for A>0 and s>1+ε_high, for A<0 and s<1-ε_low or s>c",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
-A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.024800`,
+	Name: "tbpo", Aliases: []string{"qarl"}, Unit: method.Sequence,
+	Source:         "arXiv:2604.07853 (QaRL, notes)",
+	Formula:        "A≥0: -min(A·s, A·clip(s)); A<0: -max(min(A·s, A·clip(s)), c·A); s = exp(mean_t lr)",
+	Gradient:       "-A·s/T on every token; 0 for A>0 and s>1+ε_high, for A<0 and s<1-ε_low or s>c",
+	Needs:          batch.Columns{batch.Anchor, batch.Advantage},
 	Reconstruction: "dual clip at sequence level; bounds as GSPO, c = 1.05 ours",
 }
 

@@ -21,14 +21,11 @@ type TopEntropy struct {
 }
 
 var topEntropySpec = method.Spec{
-	Name: "top_entropy", Aliases: []string{"top_entropy_mask", "80/20"}, Group: "loss", Unit: method.Batch,
+	Name: "top_entropy", Aliases: []string{"top_entropy_mask", "80/20"}, Unit: method.Batch,
 	Source:   "arXiv:2506.01939; TRL top_entropy_quantile",
 	Formula:  "gate_n = 1[H_n ≥ quantile(H, 1-share)]",
 	Gradient: "none of its own: it closes the gate of the policy term",
 	Needs:    batch.Columns{batch.Entropy},
-	Example: `entropies 0.5 1.0 2.0 in each of two responses, share 0.2
-the 0.8 quantile of the six is 2.000000
-gates = [false false true false false true]`,
 }
 
 // Prepare closes the gates of the tokens below the quantile.

@@ -35,13 +35,11 @@ type TOPR struct {
 }
 
 var toprSpec = method.Spec{
-	Name: "topr", Group: "loss", Unit: method.Sequence,
+	Name: "topr", Unit: method.Sequence,
 	Source:   "arXiv:2503.14286 eq. 8; ROLL topr",
 	Formula:  "R>0: L = -A·logp; R≤0: L = -sg[min(1, exp(Σ lr))]·A·logp",
 	Gradient: "-A for good responses, -min(1, exp(Σ lr))·A for bad ones",
 	Needs:    batch.Columns{batch.Advantage, batch.Reward}, May: slices.Concat(eitherAnchor, method.If("level turn", batch.Turn)),
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.166667 -0.166667 -0.166667
-A = -1: d loss/d logp = 0.166667 0.166667 0.166667; loss = 0.000000`,
 }
 
 // Validate checks the parameters that depend on each other.

@@ -23,13 +23,11 @@ type TRM struct {
 }
 
 var trmSpec = method.Spec{
-	Name: "trm", Group: "loss", Unit: method.Sequence,
+	Name: "trm", Unit: method.Sequence,
 	Source:   "arXiv:2512.23075 (two notes that quote it)",
 	Formula:  "L = -1[max_t KL(mu_t‖p_t) ≤ δ]·A·exp(logp-roll)",
 	Gradient: "-A·exp(logp-roll) in admitted responses, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("divergence exact", batch.DistRoll, batch.Dist),
-	Example: onTwoResponses + `A = +1: d loss/d logp = 0.000000 0.000000 0.000000
-A = -1: d loss/d logp = 0.000000 0.000000 0.000000; loss = 0.000000`,
 	Reconstruction: "direction behaviour‖current, denominators over all responses; the paper gives 1e-4 only as an illustration, δ is ours",
 }
 

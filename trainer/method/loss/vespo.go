@@ -28,13 +28,11 @@ type VESPO struct {
 }
 
 var vespoSpec = method.Spec{
-	Name: "vespo", Group: "loss", Unit: method.Sequence,
+	Name: "vespo", Unit: method.Sequence,
 	Source:   "arXiv:2602.10693; FloyedShen/VESPO, TRL",
 	Formula:  "L = -sg[φ]·A·logp, φ = W^k·exp(λ(1-W)), W = exp(Σ lr + Σ log w)",
 	Gradient: "-φ·A",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-	Example: onTwoResponses + `A = +1: d loss/d logp = -0.064705 -0.064705 -0.064705
-A = -1: d loss/d logp = 0.204088 0.204088 0.204088; loss = -0.515720`,
 }
 
 // Eval computes the loss over the active tokens.

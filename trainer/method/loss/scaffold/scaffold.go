@@ -234,7 +234,13 @@ func (s *source) table(fset *token.FileSet, file *ast.File) {
 		if !ok || v.Names[0].Name != tableName || len(v.Values) == 0 {
 			return true
 		}
-		if table, ok := v.Values[0].(*ast.CompositeLit); ok {
+		value := v.Values[0]
+		if call, ok := value.(*ast.CallExpr); ok { // the table, filled with what its entries leave out
+			if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+				value = method.X
+			}
+		}
+		if table, ok := value.(*ast.CompositeLit); ok {
 			for _, element := range table.Elts {
 				if spec, ok := field(element, "Spec").(*ast.Ident); ok {
 					at := fset.Position(element.Pos())
