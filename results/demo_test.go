@@ -113,7 +113,7 @@ func demoReport() Report {
 			}},
 			{Heading: "The collapse", Badges: []Badge{{"reproduced", figure.Bad}}, Blocks: []Block{
 				Prose("With the positive advantages dropped, the fp8 rollout engine alone is enough. No staleness is involved: <every> rollout comes from the current weights."),
-				demoChart(), Charts{*demoKL(), reward, grad, {Title: "A metric nobody logged", X: figure.Axis{Label: "step"}}}, verdicts,
+				demoChart(), Charts{*demoKL(), reward, grad, {Kind: figure.Lines, Title: "A metric nobody logged", X: figure.Axis{Label: "step"}}}, verdicts,
 			}},
 			{Heading: "Everything else on record", Blocks: []Block{
 				&figure.Figure{Kind: figure.Strip, Note: "Coloured by the ratio.", Lines: []figure.Line{{Title: "Response 3", Tokens: demoTokens()}}},

@@ -67,7 +67,7 @@ func TestSortableTable(t *testing.T) {
 	table := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "name"}, {Name: "x", Align: figure.Right}}, Sortable: true}
 	table.Add(figure.Word("a"), figure.Number(0.123456, 2))
 	table.Add(figure.Word("b"), figure.Number(math.NaN(), 2))
-	text := tableHTML(table)
+	text := string(tableHTML(table))
 	wellFormed(t, text)
 	for _, want := range []string{`class="table sortable"`, `data-value="0.123456">0.12<`, `data-value="nan"`} {
 		if !strings.Contains(text, want) {
@@ -75,7 +75,7 @@ func TestSortableTable(t *testing.T) {
 		}
 	}
 	table.Sortable = false
-	if text := tableHTML(table); strings.Contains(text, "sortable") || strings.Contains(text, "data-value") {
+	if text := string(tableHTML(table)); strings.Contains(text, "sortable") || strings.Contains(text, "data-value") {
 		t.Errorf("a table that is not: %s", text)
 	}
 }

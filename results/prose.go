@@ -1,13 +1,13 @@
 package results
 
 import (
-	"html"
+	"html/template"
 	"strings"
 )
 
 // inline escapes a line of prose for HTML. Of Markdown it knows what a caption
 // needs: `code` and **strong**; a mark without its partner stays as it is.
-func inline(text string) string {
+func inline(text string) template.HTML {
 	var b strings.Builder
 	for text != "" {
 		at := strings.IndexAny(text, "`*")
@@ -23,14 +23,14 @@ func inline(text string) string {
 			body, rest, ok = strings.Cut(text[at+len(mark):], mark)
 		}
 		if !ok || body == "" {
-			b.WriteString(html.EscapeString(text[:at+1]))
+			b.WriteString(template.HTMLEscapeString(text[:at+1]))
 			text = text[at+1:]
 			continue
 		}
-		b.WriteString(html.EscapeString(text[:at]))
-		b.WriteString("<" + tag + ">" + html.EscapeString(body) + "</" + tag + ">")
+		b.WriteString(template.HTMLEscapeString(text[:at]))
+		b.WriteString("<" + tag + ">" + template.HTMLEscapeString(body) + "</" + tag + ">")
 		text = rest
 	}
-	b.WriteString(html.EscapeString(text))
-	return b.String()
+	b.WriteString(template.HTMLEscapeString(text))
+	return template.HTML(b.String())
 }

@@ -3,7 +3,7 @@ package results
 import (
 	"encoding/json"
 	"fmt"
-	"html"
+	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -12,34 +12,19 @@ import (
 	"driftlab/results/figure"
 )
 
-// chart writes a chart: its heading, the places the script fills, the same
-// curves in numbers for those who cannot see or run it, and the data.
-func (p *page) chart(f *figure.Figure) {
+// chartView is a chart on a page: the places the script fills, the same curves in numbers for
+// those who cannot see or run it, and the data.
+type chartView struct {
+	*figure.Figure
+	Described, Remark string
+	Numbers           *figure.Figure
+	Data              template.JS
+}
+
+// chart is a plot of lines on the page.
+func (p *page) chart(f *figure.Figure) chartView {
 	c := newChart(f)
-	e := html.EscapeString
-	p.add("<figure class=\"chart\">\n<header><div><h3>", e(c.Title), "</h3>")
-	if c.Metric != "" || c.Y.Label != "" {
-		p.add(`<p class="metric">`, e(c.Y.Label))
-		if c.Metric != "" && c.Y.Label != "" {
-			p.add(" · ")
-		}
-		if c.Metric != "" {
-			p.add("<code>", e(c.Metric), "</code>")
-		}
-		p.add("</p>")
-	}
-	p.add("</div><div class=\"tools\"></div></header>\n",
-		`<div class="legend" role="group" aria-label="Lines of the chart; press one to hide or show it"></div>`, "\n",
-		`<div class="plot" role="group" tabindex="0" aria-roledescription="line chart" aria-label="`, e(c.describe()+" Arrow keys read the values."), "\"></div>\n",
-		"<div class=\"hidden\" aria-live=\"polite\"></div>\n")
-	if c.Note != "" {
-		p.add(`<p class="caption">`, inline(c.Note), "</p>\n")
-	}
-	if note := c.note(p); note != "" {
-		p.add(`<p class="note">`, e(note), "</p>\n")
-	}
-	p.add("<details><summary>In numbers</summary>\n", tableHTML(c.numbers()), "</details>\n",
-		`<script type="application/json">`, string(c.data(p.group+" "+c.X.Label)), "</script>\n</figure>\n")
+	return chartView{f, c.describe(), c.note(p), c.numbers(), template.JS(c.data(p.group + " " + c.X.Label))}
 }
 
 // note says what the axes cannot show and, once in a section for each kind of

@@ -3,7 +3,7 @@ package results
 import (
 	"bytes"
 	"fmt"
-	"html"
+	"html/template"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,9 +19,9 @@ func emphasisClass(e figure.Emphasis) string {
 
 // tableHTML renders a table as a <figure> with a caption and scoped headers. It
 // scrolls inside its own box on a narrow screen.
-func tableHTML(t *figure.Figure) string {
+func tableHTML(t *figure.Figure) template.HTML {
 	var b strings.Builder
-	e := html.EscapeString
+	e := template.HTMLEscapeString
 	class := "table"
 	if t.Sortable {
 		class += " sortable"
@@ -53,10 +53,10 @@ func tableHTML(t *figure.Figure) string {
 	}
 	b.WriteString("</tbody>\n</table></div>\n")
 	if t.Note != "" {
-		b.WriteString("<figcaption>" + inline(t.Note) + "</figcaption>\n")
+		b.WriteString("<figcaption>" + string(inline(t.Note)) + "</figcaption>\n")
 	}
 	b.WriteString("</figure>\n")
-	return b.String()
+	return template.HTML(b.String())
 }
 
 // heads reports whether a row is the heading of those below it: a muted word
@@ -87,7 +87,7 @@ func writeCell(b *strings.Builder, c figure.Cell, a figure.Align, head, sorted b
 		open += ` data-value="` + string(bytes.Trim(record.AppendFloat(nil, c.Value), `"`)) + `"`
 	}
 	b.WriteString(open + ">")
-	text := html.EscapeString(c.Text)
+	text := template.HTMLEscapeString(c.Text)
 	class := emphasisClass(c.Emphasis)
 	if c.Emphasis >= figure.Good && !c.Numeric && c.Text != "" {
 		class = "badge " + class

@@ -11,7 +11,7 @@ func TestTableHTML(t *testing.T) {
 	table := &figure.Figure{Kind: figure.Table, Title: "Gap <at> equal weights", Note: "Means over `3` seeds.",
 		Columns: []figure.Column{{Name: "rollout"}, {Name: "mean |d|", Unit: "nats", Align: figure.Right}, {Name: "verdict"}}}
 	table.Add(figure.Word("fp8 | w8a8"), figure.Number(0.0312345678901, 3).As(figure.Bad), figure.Word("equal bits").As(figure.Good))
-	got := tableHTML(table)
+	got := string(tableHTML(table))
 	wellFormed(t, got)
 	for _, want := range []string{
 		"<caption>Gap &lt;at&gt; equal weights</caption>",
@@ -37,7 +37,7 @@ func TestInline(t *testing.T) {
 		"x **bold":               "x **bold",
 		"<script>alert</script>": "&lt;script&gt;alert&lt;/script&gt;",
 	} {
-		if got := inline(in); got != want {
+		if got := string(inline(in)); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestTableParts(t *testing.T) {
 	table.Add(figure.Word("one <part>").As(figure.Muted), figure.Cell{})
 	table.Add(figure.Word("a").As(figure.Muted), figure.Word("held").As(figure.Good))
 	table.Add(figure.Word("b"), figure.Cell{})
-	text := tableHTML(table)
+	text := string(tableHTML(table))
 	if want := `<tr><th scope="row" colspan="2">one &lt;part&gt;</th></tr>`; !strings.Contains(text, want) || strings.Count(text, "colspan") != 1 {
 		t.Errorf("no single %s in\n%s", want, text)
 	}

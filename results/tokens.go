@@ -1,7 +1,6 @@
 package results
 
 import (
-	"html"
 	"math"
 	"strconv"
 
@@ -40,23 +39,11 @@ func shadeClass(level int) string {
 	return "token more" + strconv.Itoa(level)
 }
 
-// tokens draws responses token by token, with the key of their shades.
-func (p *page) tokens(b *figure.Figure) {
-	p.add(`<figure class="tokens">`, "\n<p class=\"scale\">")
-	for i := len(shades) - 1; i >= 0; i-- {
-		p.add(`<span class="token less`, strconv.Itoa(i+1), `">`, "below ", shades[i].less, "</span> ")
-	}
-	p.add(`<span class="token">1</span> `)
+// shadeKey are the shades with the ratios from which on they are used.
+func shadeKey() []figure.Token {
+	key := []figure.Token{{Text: "1"}}
 	for i, s := range shades {
-		p.add(`<span class="token more`, strconv.Itoa(i+1), `">`, "above ", s.more, "</span> ")
+		key = append([]figure.Token{{Text: "below " + s.less, Level: -i - 1}}, append(key, figure.Token{Text: "above " + s.more, Level: i + 1})...)
 	}
-	p.add("</p>\n")
-	for _, line := range b.Lines {
-		p.add("<p class=\"title\">", inline(line.Title), "</p>\n<p class=\"line\">")
-		for _, t := range line.Tokens {
-			p.add(`<span class="`, shadeClass(t.Level), `" title="`, html.EscapeString(t.Note), `">`, html.EscapeString(t.Text), "</span> ")
-		}
-		p.add("</p>\n")
-	}
-	p.add("<figcaption>", inline(b.Note), "</figcaption>\n</figure>\n")
+	return key
 }
