@@ -7,8 +7,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
-	"html"
+	"html/template"
 	"strings"
 
 	"driftlab/results"
@@ -61,32 +60,26 @@ func index(p Program, file, wasm string, size int) []byte {
 	for _, name := range []string{"panels.js", "guess.js", "engine.js", "lab.js"} {
 		script.WriteString("\n" + source(name))
 	}
-	sheets := "" // they stand beside the page
 	scripts, connect := sums(early, script.String())+" 'wasm-unsafe-eval'", "'none'"
 	if file != "" {
 		scripts, connect = scripts+" 'self'", "'self'"
-		sheets = "<p>On paper: <a href=\"worksheet.html\">worksheet</a>, <a href=\"answers.html\">answers</a>, <a href=\"teacher.html\">for teachers</a></p>\n"
 	}
 	policy := "default-src 'none'; script-src " + scripts + "; style-src " + sums(style) + "; worker-src blob:; connect-src " + connect +
 		"; img-src data:; base-uri 'none'; form-action 'none'"
-	fill := map[string]string{
-		"policy": policy, "style": style, "early": early, "script": script.String(), "licence": html.EscapeString(paper.Licence),
-		"lab": base64.StdEncoding.EncodeToString(Gzip(Published())), "worker": inScript(string(p.Support) + "\n" + source("worker.js")),
-		"file": file, "sheets": sheets, "bytes": fmt.Sprint(size), "wasm": wasm,
-	}
 	var out bytes.Buffer
-	for rest := source("index.html"); rest != ""; {
-		before, after, found := strings.Cut(rest, "{{")
-		out.WriteString(before)
-		if !found {
-			break
-		}
-		var name string
-		name, rest, _ = strings.Cut(after, "}}")
-		out.WriteString(fill[name])
+	err := page.Execute(&out, map[string]any{
+		"Policy": template.HTMLAttr(`content="` + policy + `"`), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(script.String()), "Licence": paper.Licence,
+		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(Published()))), "Worker": template.HTML(inScript(string(p.Support) + "\n" + source("worker.js"))),
+		"File": file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand beside the page
+	})
+	if err != nil {
+		panic("lab: " + err.Error()) // writing to memory cannot fail
 	}
 	return out.Bytes()
 }
+
+// page is the page without what stands in it.
+var page = template.Must(template.New("").Parse(source("index.html")))
 
 // source is a file of the page.
 func source(name string) string {
