@@ -141,3 +141,45 @@ func TestExplainNotices(t *testing.T) {
 		}
 	}
 }
+
+// plain is a loss without a rule: -sg[min(r, c)]·A·logp, c its parameter.
+type plain struct {
+	Cap float64 `yaml:"cap" default:"1.1"`
+}
+
+func (p *plain) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, Aggregation{}, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	f.eachToken(func(n int) (value, dlogp float64) {
+		r, _ := ratio(f.sg[n]-in.Anchor[n], 0)
+		return detached(min(r, p.Cap), in.Advantage[n], in.Now.Logp[n])
+	})
+	return nil
+}
+
+// TestExplainByTheDocumentedFormula: a loss without a rule is explained by the formula and the
+// gradient of its spec; one that is not its own, or that cannot be evaluated, is an error.
+func TestExplainByTheDocumentedFormula(t *testing.T) {
+	before := Registry
+	defer func() { Registry = before }()
+	for _, c := range []struct{ formula, gradient, want string }{
+		{"L = -sg[min(r, c)]·A·logp, r = exp(lr)", "-min(r, c)·A", ""},
+		{"L = -sg[max(r, c)]·A·logp, r = exp(lr)", "-min(r, c)·A", "and the method has"},
+		{"L = -sg[min(r, c)]·A·logp, r = exp(lr)", "-r·A", "dL = -r·A is"},
+		{"the capped policy gradient", "-min(r, c)·A", "plain has no method rule"},
+		{"L = -sg[min(r, c)]·A·logp, r = exp(lr)", "-min(r, c·A", "plain has no method rule"},
+	} {
+		Registry = append(before[:len(before):len(before)], method.Entry[Loss]{
+			Spec: method.Spec{Name: "plain", Formula: c.formula, Gradient: c.gradient}, New: func() Loss { return method.New[plain]() }})
+		_, _, err := Explain(method.New[plain](), workedBatch())
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s, %s: %v, want %q", c.formula, c.gradient, err, c.want)
+		}
+	}
+	Registry = before
+	if _, _, err := Explain(method.New[plain](), workedBatch()); err == nil {
+		t.Error("a loss that is in no registry and has no rule is explained")
+	}
+}

@@ -99,6 +99,9 @@ func (d *Documented) Value(k *Token, parameters map[string]float64) (float64, er
 // by their names. lr is the log-ratio to old.
 func (d *Documented) Rule(gradient string, parameters map[string]float64) (*Rule, error) {
 	slope, err := arithmetic(gradient)
+	if err == nil {
+		_, err = parse(slope)
+	}
 	if err != nil {
 		return nil, err
 	}
