@@ -61,10 +61,11 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 
 // advantage is that of a response with this reward in a group with this mean.
 func (p *MaxRL) advantage(reward, mean float64) float64 {
+	a := reward
 	if p.Baseline {
-		return (reward - mean) / (mean + p.Epsilon)
+		a -= mean
 	}
-	return reward / (mean + p.Epsilon)
+	return a / (mean + p.Epsilon)
 }
 
 func (p *MaxRL) rule(r *rule) {

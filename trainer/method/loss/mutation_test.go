@@ -63,7 +63,7 @@ var mutations = []struct{ file, old, new string }{
 	{"oapl.go", "f.spread(i, 2*w*scale*residual)", "f.spread(i, w*scale*residual)"},
 	{"kimi.go", "f.spread(i, w*p.Tau*sum)", "f.spread(i, -w*p.Tau*sum)"},
 	{"online_dpo.go", "f.spread(l, slope)", "f.spread(l, -slope)"},
-	{"maxrl.go", "return (reward - mean) / (mean + p.Epsilon)", "return (reward - mean) / (1 + p.Epsilon)"},
+	{"maxrl.go", "return a / (mean + p.Epsilon)", "return a / (1 + p.Epsilon)"},
 	{"quatro.go", "coef := w * (push - pull)", "coef := w * (push + pull)"},
 	{"r2vpo.go", "(-a + math.Copysign(2*p.Lambda, d)) * dr", "(-a + math.Copysign(p.Lambda, d)) * dr"},
 	{"r2vpo.go", "(-a + float64(2*p.Lambda*(r-mean))) * dr", "(-a + float64(p.Lambda*(r-mean))) * dr"},
