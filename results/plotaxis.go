@@ -32,14 +32,14 @@ func axisRange(low, high float64, log bool) (float64, float64) {
 		return logRange(low, high)
 	}
 	a, b := spanOf(low, high)
-	room := float64(0.04 * (b - a))
-	if low >= 0 && a-room < 0 {
-		return 0, b + room // a quantity that cannot be negative keeps its floor
+	padding := float64(0.04 * (b - a))
+	if low >= 0 && a-padding < 0 {
+		return 0, b + padding // a quantity that cannot be negative keeps its floor
 	}
-	return a - room, b + room
+	return a - padding, b + padding
 }
 
-// spanOf are the ends of a linear axis without room beyond the data: low and
+// spanOf are the ends of a linear axis without padding beyond the data: low and
 // high themselves, moved apart where they are too close.
 func spanOf(low, high float64) (float64, float64) {
 	low, high = clamp(low, -huge, huge), clamp(high, -huge, huge)
@@ -58,8 +58,8 @@ func spanOf(low, high float64) (float64, float64) {
 // logRange is axisRange of an axis in decades, of which it shows at least one.
 func logRange(low, high float64) (float64, float64) {
 	a, b := elementary.Log10(clamp(low, tiny, huge)), elementary.Log10(clamp(high, tiny, huge))
-	room := float64(math.Max(0.04*(b-a), (1-(b-a))/2))
-	return elementary.Pow(10, math.Max(a-room, -305)), elementary.Pow(10, math.Min(b+room, 305))
+	padding := float64(math.Max(0.04*(b-a), (1-(b-a))/2))
+	return elementary.Pow(10, math.Max(a-padding, -305)), elementary.Pow(10, math.Min(b+padding, 305))
 }
 
 // clamp is v between low and high.

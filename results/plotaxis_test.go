@@ -30,7 +30,7 @@ func checkTicks(t *testing.T, kind string, low, high float64, ticks []plot.Tick,
 			t.Errorf("%s %v..%v: tick %d of %v", kind, low, high, i, ticks)
 		}
 		// Twelve digits, or the last bits of the smallest numbers.
-		if room := 1e-11*math.Max(math.Abs(low), math.Abs(high)) + 1e-322; k.Value < low-room || k.Value > high+room {
+		if padding := 1e-11*math.Max(math.Abs(low), math.Abs(high)) + 1e-322; k.Value < low-padding || k.Value > high+padding {
 			t.Errorf("%s %v..%v: tick %v is outside", kind, low, high, k.Value)
 		}
 	}

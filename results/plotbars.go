@@ -75,7 +75,7 @@ func (b bars) draw(canvas draw.Canvas, th theme) {
 	} else {
 		p.Add(&gridLines{th, false}, &barPlot{b, th})
 	}
-	// Room at the right for the figure behind the longest bar.
+	// Space at the right for the figure behind the longest bar.
 	p.Draw(draw.Crop(canvas, 0, -46, 0, -4))
 }
 

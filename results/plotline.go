@@ -69,9 +69,9 @@ func (c *chart) undrawn(arm int) string {
 // draw paints the chart with its own legend.
 func (c *chart) draw(canvas draw.Canvas, th theme) {
 	canvas = heading(canvas, th, c.Title, c.Y.Label)
-	room := c.namesWidth(canvas.Size().X)
-	canvas.Max.Y -= drawKeys(canvas, c.keys(room > 0), th)
-	c.axes(canvas, th, room)
+	nameSpace := c.namesWidth(canvas.Size().X)
+	canvas.Max.Y -= drawKeys(canvas, c.keys(nameSpace > 0), th)
+	c.axes(canvas, th, nameSpace)
 }
 
 // heading paints the title and the name of the y axis, which stands upright
@@ -112,15 +112,15 @@ func wrap(style text.Style, line string, width vg.Length) []string {
 	return append(rows, row)
 }
 
-// axes paints the axes and the curves, with room at the right for the names of
+// axes paints the axes and the curves, with space at the right for the names of
 // the lines; without any, they stand in a legend.
-func (c *chart) axes(canvas draw.Canvas, th theme, room vg.Length) {
+func (c *chart) axes(canvas draw.Canvas, th theme, nameSpace vg.Length) {
 	if text := c.empty(); text != "" {
 		instead(canvas, th, text)
 		return
 	}
 	p := newPlot(th)
-	lines := &curves{chart: c, theme: th, named: room > 0}
+	lines := &curves{chart: c, theme: th, named: nameSpace > 0}
 	for i := range c.lines {
 		lines.points = append(lines.points, pointsOf(&c.lines[i], c.Band))
 	}
@@ -135,8 +135,8 @@ func (c *chart) axes(canvas draw.Canvas, th theme, room vg.Length) {
 		p.Y.Tick.Marker = plot.TickerFunc(logTicks)
 	}
 	p.Add(&gridLines{th, true}, lines)
-	// Room for the last tick label, which is centred under the axis' end.
-	p.Draw(draw.Crop(canvas, 0, -max(room, 14), 0, -2))
+	// Space for the last tick label, which is centred under the axis' end.
+	p.Draw(draw.Crop(canvas, 0, -max(nameSpace, 14), 0, -2))
 }
 
 // instead writes what there is to say of a figure without anything to draw.

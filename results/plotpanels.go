@@ -94,11 +94,11 @@ func (m multiples) draw(canvas draw.Canvas, th theme) {
 			}
 		}
 		part = heading(part, th, charts[i].Title, charts[i].Y.Label)
-		var room vg.Length
+		var nameSpace vg.Length
 		if named {
-			room = charts[i].namesWidth(w)
+			nameSpace = charts[i].namesWidth(w)
 		}
-		charts[i].axes(part, th, room)
+		charts[i].axes(part, th, nameSpace)
 	}
 }
 

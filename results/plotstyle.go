@@ -86,7 +86,7 @@ const (
 	tickSize  = 9
 )
 
-// newPlot is an empty plot in the house style: no frame, a light grid, ticks
+// newPlot is an empty plot in the style of all figures: no frame, a light grid, ticks
 // without lines.
 func newPlot(th theme) *plot.Plot {
 	p := plot.New()

@@ -51,7 +51,7 @@ type Prose string
 // Code is text to be typed or kept as it is.
 type Code string
 
-// Charts are plots of lines, side by side where there is room. Their cursors move together.
+// Charts are plots of lines, side by side where they fit. Their cursors move together.
 type Charts []figure.Figure
 
 // Fold hides blocks behind a line the reader opens.

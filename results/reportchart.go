@@ -35,8 +35,8 @@ func (c *chart) note(p *page) string {
 	for _, a := range c.lines {
 		seeds = max(seeds, len(a.Curves()))
 	}
-	if told := p.group + "/" + c.Band.String(); seeds > 1 && !p.told[told] {
-		p.told[told] = true
+	if kind := p.group + "/" + c.Band.String(); seeds > 1 && !p.explained[kind] {
+		p.explained[kind] = true
 		parts = append(parts, "Lines are means over seeds, drawn only where every seed has a value.")
 		if c.Band != figure.BandNone && c.banded() {
 			parts = append(parts, "Bands: "+c.Band.String()+".")

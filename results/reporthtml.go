@@ -68,10 +68,10 @@ type page struct {
 	Licence         string
 	MetricsFile     string
 
-	parts *template.Template
-	ids   map[string]int  // anchors given, with how often
-	group string          // the section, whose charts share their cursor where they share an axis
-	told  map[string]bool // which kinds of band the section has explained
+	parts     *template.Template
+	ids       map[string]int  // anchors given, with how often
+	group     string          // the section, whose charts share their cursor where they share an axis
+	explained map[string]bool // which kinds of band the section has explained
 }
 
 // contents is a section with its anchor.
@@ -83,7 +83,7 @@ type contents struct {
 
 // newPage is the page of a report without its contents.
 func newPage(r *Report) *page {
-	p := &page{Report: r, Licence: uplotLicence, MetricsFile: record.MetricsFile, ids: map[string]int{}, told: map[string]bool{},
+	p := &page{Report: r, Licence: uplotLicence, MetricsFile: record.MetricsFile, ids: map[string]int{}, explained: map[string]bool{},
 		Style:   template.CSS(uplotStyle + "\n" + reportStyle + darkRules(`:root[data-theme="dark"] figure.drawing `)),
 		Library: template.JS(uplotScript), Script: template.JS(paperScript + reportScript)}
 	p.parts = template.Must(template.New("").Funcs(template.FuncMap{

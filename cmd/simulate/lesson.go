@@ -75,7 +75,7 @@ func (c *lessonCmd) Run(a *app) error {
 	}
 	for i, g := range l.Guess {
 		if guesses[i] != "" {
-			fmt.Fprintf(a.stdout, "You guessed %s. Published: %s\n", guesses[i], g.Said)
+			fmt.Fprintf(a.stdout, "You guessed %s. Published: %s\n", guesses[i], g.TruthText)
 		}
 	}
 	fmt.Fprintf(a.stdout, "\n%s\n\n%s\n", l.Aha, strings.Join(l.Why, "\n\n"))

@@ -26,7 +26,7 @@ type Active struct {
 	Placebo *Effect `json:"placebo,omitempty"`
 	// Warnings say where it masks or changes more tokens than a correction should.
 	Warnings []string `json:"warnings,omitempty"`
-	// Settings are its rules and numbers beside those that are recommended; absent where the table was not walked.
+	// Settings are its rules and numbers beside those that are recommended; absent where the table was not evaluated.
 	Settings []Setting `json:"settings,omitempty"`
 }
 

@@ -32,13 +32,13 @@ type Confidence int
 
 // The words, from the weakest.
 const (
-	Unsaid Confidence = iota
-	Either            // one of two
+	Unknown Confidence = iota
+	Either             // one of two
 	Likely
-	Named
+	Confident
 )
 
-// String is the word; empty for Unsaid.
+// String is the word; empty for Unknown.
 func (c Confidence) String() string { return [...]string{"", "either", "likely", "named"}[c] }
 
 // MarshalText makes documents have the word.
@@ -140,7 +140,7 @@ func (a *Analysis) attribute(r *Report) {
 		r.Causes = append(r.Causes, Cause{Name: name, ShareK3: shares[cause], Log10LR: ratio[cause], Why: why, Confirm: confirms[name]})
 	}
 	switch names = names[:sure]; {
-	case word == Unsaid:
+	case word == Unknown:
 		r.Verdict.Summary += fmt.Sprintf(" It is unlike any gap that was simulated; the nearest is that of %s.", first)
 	case r.Verdict.State == Healthy && (word == Either || len(names) > 1 || first != Precision):
 		// Nothing needs a cause: what is listed is a guess.
@@ -159,7 +159,7 @@ func (a *Analysis) attribute(r *Report) {
 // clear only a part that is sure counts; where the look and the parts do not agree it is one of two.
 func partners(families []evidenceFor, word Confidence, shares map[string][3]float64) ([]string, Confidence) {
 	first := families[0].cause
-	if word == Unsaid {
+	if word == Unknown {
 		return []string{first}, word
 	}
 	var names []string
@@ -167,7 +167,7 @@ func partners(families []evidenceFor, word Confidence, shares map[string][3]floa
 	for _, e := range families {
 		s := shares[e.cause]
 		weight[e.cause] = e.log + elementary.Log(max(s[1], 1e-6))
-		if s[0] > surelyShare || s[1] >= secondShare && word < Named || s[1] >= 0.5 {
+		if s[0] > surelyShare || s[1] >= secondShare && word < Confident || s[1] >= 0.5 {
 			names = append(names, e.cause)
 		}
 	}
@@ -214,9 +214,9 @@ func confidence(f *Features, families []evidenceFor) (word Confidence, pairs [][
 	word = Either
 	switch {
 	case families[0].distance > 1:
-		word = Unsaid
+		word = Unknown
 	case ratio >= namedFrom:
-		word = Named
+		word = Confident
 	case ratio >= likelyFrom:
 		word = Likely
 	}

@@ -103,7 +103,7 @@ func TestFreshWorlds(t *testing.T) {
 			n++
 			alone += count1(len(r.Verdict.Causes) == 1)
 			right += count1(r.Causes[0].Name == c.Cause)
-			if r.Verdict.Confidence == Named {
+			if r.Verdict.Confidence == Confident {
 				named++
 				if r.Verdict.Causes[0] != c.Cause {
 					t.Errorf("%s %d: %+v", c.Name, k, r.Verdict)
@@ -162,7 +162,7 @@ func lagged(version func(group int) int) Report {
 func TestVersions(t *testing.T) {
 	lags := []int{1, 8, 32}
 	r := lagged(func(g int) int { return lags[g%3] })
-	if f := r.Features; f.Dose == nil || *f.Dose < 0.4 || *f.DoseRank < 0.5 || r.Verdict.Causes[0] != Staleness || r.Verdict.Confidence != Named {
+	if f := r.Features; f.Dose == nil || *f.Dose < 0.4 || *f.DoseRank < 0.5 || r.Verdict.Causes[0] != Staleness || r.Verdict.Confidence != Confident {
 		t.Errorf("dose: %+v of %+v", r.Verdict, f)
 	}
 	r = lagged(func(g int) int { return lags[2-g%3] })
@@ -179,7 +179,7 @@ func TestVersions(t *testing.T) {
 func TestExperts(t *testing.T) {
 	w := synthetic.Cases[3].Draw(4)
 	rows, _ := w.Rows()
-	for experts, want := range map[int]Confidence{0: Likely, 1: Unsaid, 8: Named} {
+	for experts, want := range map[int]Confidence{0: Likely, 1: Unknown, 8: Confident} {
 		r := analysed(Options{Experts: experts}, rows).judgement()
 		routing := slices.Contains(r.Verdict.Causes, Routing) || slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.Name == Routing })
 		if routing != (experts != 1) || experts != 1 && r.Verdict.Confidence != want || strings.Contains(r.Verdict.Summary, "only if the model has experts") != (experts == 0) {
@@ -201,10 +201,10 @@ func TestPartners(t *testing.T) {
 		{"both", 0.5, Either, map[string][3]float64{Precision: {0.2, 0.7, 0.9}, Staleness: {0.05, 0.3, 0.6}}, []string{Precision, Staleness}, Likely},
 		{"both, the smaller looks likelier", -0.5, Either, map[string][3]float64{Precision: {0.2, 0.6, 0.9}, Staleness: {0.05, 0.4, 0.6}}, []string{Staleness, Precision}, Likely},
 		{"one of two", 0.5, Either, map[string][3]float64{Precision: {0.6, 0.9, 1}, Staleness: {0, 0.1, 0.4}}, []string{Precision, Staleness}, Either},
-		{"a small part", 2.5, Named, map[string][3]float64{Precision: {0.5, 0.8, 1}, Staleness: {0.05, 0.2, 0.5}}, []string{Precision}, Named},
-		{"a small part that is sure", 2.5, Named, map[string][3]float64{Precision: {0.5, 0.8, 1}, Staleness: {0.11, 0.2, 0.5}}, []string{Precision, Staleness}, Likely},
+		{"a small part", 2.5, Confident, map[string][3]float64{Precision: {0.5, 0.8, 1}, Staleness: {0.05, 0.2, 0.5}}, []string{Precision}, Confident},
+		{"a small part that is sure", 2.5, Confident, map[string][3]float64{Precision: {0.5, 0.8, 1}, Staleness: {0.11, 0.2, 0.5}}, []string{Precision, Staleness}, Likely},
 		{"the look is another", 1.5, Likely, map[string][3]float64{Precision: {0, 0.05, 0.1}, Staleness: {0.8, 0.95, 1}}, []string{Staleness, Precision}, Either},
-		{"unlike any", 1.5, Unsaid, map[string][3]float64{Precision: {0.2, 0.5, 1}, Staleness: {0.2, 0.5, 1}}, []string{Precision}, Unsaid},
+		{"unlike any", 1.5, Unknown, map[string][3]float64{Precision: {0.2, 0.5, 1}, Staleness: {0.2, 0.5, 1}}, []string{Precision}, Unknown},
 	} {
 		families := []evidenceFor{{cause: Precision, log: c.ratio * math.Ln10}, {cause: Staleness}, {cause: Routing, log: -20}}
 		slices.SortFunc(families, func(a, b evidenceFor) int { return cmp.Compare(b.log, a.log) })
@@ -235,7 +235,7 @@ func TestUnlikeAndFinest(t *testing.T) {
 		n++
 		*old = *roll + 1e-3*(1-math.Exp(*roll))*float64(1-2*(n%2))
 	})
-	if v := report(Options{}, rows).Verdict; v.Confidence != Unsaid || len(v.Causes) > 0 {
+	if v := report(Options{}, rows).Verdict; v.Confidence != Unknown || len(v.Causes) > 0 {
 		t.Errorf("%+v", v)
 	}
 	rows = rowsOf(21, 3e-7, 60, 60)
@@ -284,19 +284,19 @@ func TestConfidence(t *testing.T) {
 		word            Confidence
 		cannot          [2]string
 	}{
-		{"named", Routing, Precision, 2.01, 0.9, Features{Med: new(0.03)}, Named, [2]string{"routes", "weights of experts"}},
-		{"routes recorded", Routing, Precision, 2.01, 0.9, Features{Med: new(0.03), FlipPart: new(0.9)}, Named, [2]string{}},
+		{"named", Routing, Precision, 2.01, 0.9, Features{Med: new(0.03)}, Confident, [2]string{"routes", "weights of experts"}},
+		{"routes recorded", Routing, Precision, 2.01, 0.9, Features{Med: new(0.03), FlipPart: new(0.9)}, Confident, [2]string{}},
 		{"likely", Routing, Precision, 1.99, 0.9, Features{Med: new(0.03)}, Likely, [2]string{"routes", "weights of experts"}},
 		{"still likely", Routing, Precision, 1.01, 0.9, Features{Med: new(0.03)}, Likely, [2]string{"routes", "weights of experts"}},
 		{"either", Routing, Precision, 0.99, 0.9, Features{Med: new(0.03)}, Either, [2]string{Routing, Precision}},
-		{"unlike", Routing, Precision, 9, 1.01, Features{Med: new(0.03)}, Unsaid, [2]string{Routing, Precision}},
-		{"fine rounding", Precision, Staleness, 3, 0.5, Features{Med: new(0.049)}, Named, [2]string{Precision, Order}},
+		{"unlike", Routing, Precision, 9, 1.01, Features{Med: new(0.03)}, Unknown, [2]string{Routing, Precision}},
+		{"fine rounding", Precision, Staleness, 3, 0.5, Features{Med: new(0.049)}, Confident, [2]string{Precision, Order}},
 		{"coarse rounding", Precision, Staleness, 3, 0.5, Features{Med: new(0.051)}, Likely, [2]string{Precision, Staleness}},
-		{"coarse, nothing old", Precision, Staleness, 3, 0.5, Features{Med: new(0.051), Lag: &none}, Named, [2]string{Precision, Order}},
-		{"a tail", Precision, Staleness, 3, 0.5, Features{Med: new(0.01), Lone: new(0.29)}, Named, [2]string{Precision, Order}},
+		{"coarse, nothing old", Precision, Staleness, 3, 0.5, Features{Med: new(0.051), Lag: &none}, Confident, [2]string{Precision, Order}},
+		{"a tail", Precision, Staleness, 3, 0.5, Features{Med: new(0.01), Lone: new(0.29)}, Confident, [2]string{Precision, Order}},
 		{"half of it a tail", Precision, Staleness, 3, 0.5, Features{Med: new(0.01), Lone: new(0.31)}, Likely, [2]string{Precision, Routing}},
 		{"age without a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some}, Likely, [2]string{Precision, Staleness}},
-		{"age with a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some, Dose: new(0.7)}, Named, [2]string{}},
+		{"age with a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some, Dose: new(0.7)}, Confident, [2]string{}},
 		{"turning", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.69)}, Likely, [2]string{Precision, Staleness}},
 		{"half turned", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.71)}, Likely, [2]string{"lag", "unsynced"}},
 		{"hardly turned", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.84)}, Likely, [2]string{"lag", "unsynced"}},

@@ -18,7 +18,7 @@ func TestHealthyWorldsHaveNoFault(t *testing.T) {
 				t.Errorf("seed %d: %s of %s: %s", seed, c.ID, c.Scope, c.Why)
 			}
 		}
-		if v := r.Verdict; v.State == Repair || v.State == Healthy && len(v.Causes) > 0 && !slices.Equal(v.Causes, []string{Precision}) || v.Confidence == Named && v.Causes[0] != Precision {
+		if v := r.Verdict; v.State == Repair || v.State == Healthy && len(v.Causes) > 0 && !slices.Equal(v.Causes, []string{Precision}) || v.Confidence == Confident && v.Causes[0] != Precision {
 			t.Errorf("seed %d: %+v", seed, r.Verdict)
 		}
 	}

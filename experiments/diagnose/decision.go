@@ -9,7 +9,7 @@ import (
 	"driftlab/trainer/method/correction"
 )
 
-// Decision is a row of the decision table, as far as it was walked: the first that
+// Decision is a row of the decision table, as far as it was evaluated: the first that
 // fires decides, and what comes behind it would be its consequence.
 type Decision struct {
 	Row string `json:"row"`
@@ -73,7 +73,7 @@ type row struct {
 	correction   func(k *known) *correction.Pipeline
 }
 
-// rows are the table, in the order in which it is walked.
+// rows are the table, in the order in which it is evaluated.
 var rows = []row{
 	{"bookkeeping", "the checks", func(k *known) string { return count(k.faults, "check") + " failed" },
 		func(k *known) bool { return k.state == Repair },
@@ -172,17 +172,17 @@ func causesOf(k *known) string {
 
 // decide walks the table.
 func decide(k *known) []Decision {
-	var walked []Decision
+	var evaluated []Decision
 	for _, r := range rows {
 		d := Decision{Row: r.name, Why: r.why(k), Source: r.source, Fired: r.fires(k)}
 		if d.Fired {
 			d.Advice, d.correction = r.advice(k), r.correction(k)
 		}
-		if walked = append(walked, d); d.Fired {
+		if evaluated = append(evaluated, d); d.Fired {
 			break
 		}
 	}
-	return walked
+	return evaluated
 }
 
 // facts gathers what the table looks at.

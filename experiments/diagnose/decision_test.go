@@ -45,13 +45,13 @@ func TestDecide(t *testing.T) {
 	} {
 		k := &known{Gap: &Gap{Gap: metrics.Gap{Pearson: 0.98, K1: 0.03, PPLRatio: 1.02, MeanAbsDp: 0.007, ESSToken: 0.9, Chi2Token: 0.1}}, state: Genuine, low: 0.99, high: 1.01, median: 100}
 		c.set(k)
-		walked := decide(k)
-		last := walked[len(walked)-1]
+		evaluated := decide(k)
+		last := evaluated[len(evaluated)-1]
 		if last.Row != c.want || !last.Fired || last.Advice == "" {
 			t.Errorf("%s: %+v, want %s", c.name, last, c.want)
 		}
-		if n := len(walked); slices.ContainsFunc(walked[:n-1], func(d Decision) bool { return d.Fired || d.Advice != "" }) {
-			t.Errorf("%s: an earlier row fired: %+v", c.name, walked)
+		if n := len(evaluated); slices.ContainsFunc(evaluated[:n-1], func(d Decision) bool { return d.Fired || d.Advice != "" }) {
+			t.Errorf("%s: an earlier row fired: %+v", c.name, evaluated)
 		}
 	}
 }
@@ -59,21 +59,21 @@ func TestDecide(t *testing.T) {
 // Where it is either of two causes, the first is to be told from the second before anything is done.
 func TestAdviceOnEither(t *testing.T) {
 	k := &known{Gap: &Gap{Gap: metrics.Gap{Pearson: 0.98, MeanAbsDp: 0.02, ESSToken: 0.9}}, state: Genuine, causes: []string{Staleness, Precision}}
-	walked := decide(k)
-	if got := walked[len(walked)-1].Advice; !strings.HasPrefix(got, "tell staleness from precision first (run a step with learning rate 0") || !strings.Contains(got, "if it is not staleness, raise the precision") {
+	evaluated := decide(k)
+	if got := evaluated[len(evaluated)-1].Advice; !strings.HasPrefix(got, "tell staleness from precision first (run a step with learning rate 0") || !strings.Contains(got, "if it is not staleness, raise the precision") {
 		t.Error(got)
 	}
 	k.causes, k.sure = []string{Precision, Staleness}, true
-	walked = decide(k)
-	if got := walked[len(walked)-1].Advice; !strings.HasPrefix(got, "raise the precision") {
+	evaluated = decide(k)
+	if got := evaluated[len(evaluated)-1].Advice; !strings.HasPrefix(got, "raise the precision") {
 		t.Error(got)
 	}
 }
 
 // Weights that were never synced are mended, and no correction hides them.
 func TestUnsyncedIsMended(t *testing.T) {
-	walked := decide(&known{Gap: &Gap{Gap: metrics.Gap{Pearson: 0.9, MeanAbsDp: 0.02, ESSToken: 0.9}}, state: Genuine, causes: []string{Unsynced}, sure: true})
-	if d := walked[len(walked)-1]; d.Row != "weight sync" || d.correction != nil || !strings.Contains(d.Advice, "weight sync") {
+	evaluated := decide(&known{Gap: &Gap{Gap: metrics.Gap{Pearson: 0.9, MeanAbsDp: 0.02, ESSToken: 0.9}}, state: Genuine, causes: []string{Unsynced}, sure: true})
+	if d := evaluated[len(evaluated)-1]; d.Row != "weight sync" || d.correction != nil || !strings.Contains(d.Advice, "weight sync") {
 		t.Errorf("%+v", d)
 	}
 }
@@ -86,8 +86,8 @@ func TestStalenessByLength(t *testing.T) {
 		want   string
 	}{{2000, nil, "token_tis"}, {2001, nil, "sequence_tis"}, {10, new(float64), "token_tis"}} {
 		k := &known{Gap: &Gap{Gap: metrics.Gap{ESSToken: 0.6}}, state: Genuine, causes: []string{"staleness"}, sure: true, low: 0.99, high: 1.01, median: c.median, lag: c.lag}
-		walked := decide(k)
-		if got := walked[len(walked)-1].correction.Recipe(); !strings.Contains(got, "name: "+c.want) {
+		evaluated := decide(k)
+		if got := evaluated[len(evaluated)-1].correction.Recipe(); !strings.Contains(got, "name: "+c.want) {
 			t.Errorf("%v: %s", c.median, got)
 		}
 	}
@@ -126,12 +126,12 @@ func TestRecommendedConfigurations(t *testing.T) {
 		k := &known{Gap: &Gap{Gap: metrics.Gap{Pearson: 1, ESSToken: 0.9}}, state: Genuine}
 		k.median, k.low, k.high = world.band()
 		c.set(k)
-		walked := decide(k)
-		fix, config := world.recommend(walked)
+		evaluated := decide(k)
+		fix, config := world.recommend(evaluated)
 		if fix == nil || fix.Effect == nil || len(config) != 5 {
 			t.Fatalf("%+v, %v", fix, config)
 		}
-		want, err := world.weights(walked[len(walked)-1].correction)
+		want, err := world.weights(evaluated[len(evaluated)-1].correction)
 		if err != nil {
 			t.Fatal(err)
 		}

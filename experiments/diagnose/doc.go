@@ -9,7 +9,7 @@
 //	r.Checks                              // the bookkeeping, check by check
 //	r.Causes                              // of a genuine gap, the likeliest first
 //
-// The notation is that of the house: roll, old and new are log-probs of the sampled
+// Notation: roll, old and new are log-probs of the sampled
 // token in the rollout engine, in the learner before the update, and in the training
 // forward. d = old - roll, ρ = exp(d). The size of an error at a token is measured
 // in logits: u = d/q, where q is how far the token is from certain.

@@ -94,9 +94,9 @@ func (g laws) accuracy(test string, list []observation) Accuracy {
 		right := families[0].cause == o.cause()
 		a.N++
 		a.Right += count1(right)
-		a.Unlike += count1(word == Unsaid)
-		a.Named += count1(word == Named)
-		a.NamedRight += count1(word == Named && right)
+		a.Unlike += count1(word == Unknown)
+		a.Named += count1(word == Confident)
+		a.NamedRight += count1(word == Confident && right)
 	}
 	return a
 }

@@ -202,7 +202,7 @@ func TestPublicCauses(t *testing.T) {
 					} else {
 						t.Logf("%s: %+v, want %s first", name, r.Causes, family)
 					}
-					if v := r.Verdict; v.Confidence == diagnose.Named && (v.Causes[0] != family || want.Ambiguity != "") {
+					if v := r.Verdict; v.Confidence == diagnose.Confident && (v.Causes[0] != family || want.Ambiguity != "") {
 						t.Errorf("%s: %+v", name, v)
 					}
 				case want.Cause == "mixture":

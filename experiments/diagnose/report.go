@@ -19,7 +19,7 @@ type Report struct {
 	Responses Responses `json:"responses"`
 	// Active is about the configured correction, absent where no configuration is given.
 	Active *Active `json:"active,omitempty"`
-	// Decisions are the rows of the decision table as far as it was walked: the last one
+	// Decisions are the rows of the decision table as far as it was evaluated: the last one
 	// decides. Disagreements are what the sources of its limits would say of these tokens.
 	Decisions     []Decision     `json:"decisions,omitempty"`
 	Disagreements []Disagreement `json:"disagreements,omitempty"`
@@ -276,7 +276,7 @@ func repair(faults []Check) Verdict {
 	} else if only := narrower(faults, first); only != "" {
 		where = " (all of them in " + only + ")"
 	}
-	return Verdict{State: Repair, Causes: []string{first.family}, Confidence: Named,
+	return Verdict{State: Repair, Causes: []string{first.family}, Confidence: Confident,
 		Summary: "Repair the data first: " + first.Why + where + ".", Next: first.remedy + "; no importance correction before that"}
 }
 

@@ -197,8 +197,8 @@ func (t *trial) maskedBy(p *correction.Pipeline, name string) float64 {
 // recommend tries what the table recommends, nil if that is nothing, and writes it in
 // the syntax of verl, SkyRL, TRL, slime and prime-rl. What one of them cannot say
 // stands behind a #.
-func (t *trial) recommend(walked []Decision) (*Fix, map[string]string) {
-	last := walked[len(walked)-1]
+func (t *trial) recommend(evaluated []Decision) (*Fix, map[string]string) {
+	last := evaluated[len(evaluated)-1]
 	if last.correction == nil {
 		return nil, nil
 	}

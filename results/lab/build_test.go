@@ -45,7 +45,7 @@ func build(p *published, name string) (*Lesson, error) {
 		if err := g.answer(f, a.Truth[g.Key]); err != nil {
 			return nil, fmt.Errorf("truth of %s: %w", g.Key, err)
 		}
-		g.Said = g.said()
+		g.TruthText = g.truthText()
 	}
 	for used := range a.Figures {
 		if _, ok := f.known[used]; !ok {
@@ -93,8 +93,8 @@ func (g *Guess) answer(f *figures, truth any) error {
 	return fmt.Errorf("%v: expected a figure's name, a list or options with their figures", truth)
 }
 
-// said writes the answer.
-func (g *Guess) said() string {
+// truthText writes the answer.
+func (g *Guess) truthText() string {
 	switch truth := g.Truth.(type) {
 	case int:
 		return fmt.Sprintf("1e%d", truth)

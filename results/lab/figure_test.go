@@ -180,7 +180,7 @@ func TestChoose(t *testing.T) {
 		t.Error("a choice without an answer is accepted")
 	}
 	l := Load().Lesson("age")
-	if said := "from " + l.Guess[0].Said + " on"; !strings.Contains(l.Aha, said) {
+	if said := "from " + l.Guess[0].TruthText + " on"; !strings.Contains(l.Aha, said) {
 		t.Errorf("the lesson about staleness does not say %q: %s", said, l.Aha)
 	}
 }

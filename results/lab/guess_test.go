@@ -36,7 +36,7 @@ func TestParseGuess(t *testing.T) {
 func TestEveryGuessCanBeMade(t *testing.T) {
 	for _, l := range Load().Lessons {
 		for _, g := range l.Guess {
-			text := strings.ReplaceAll(g.Said, ", then ", "|")
+			text := strings.ReplaceAll(g.TruthText, ", then ", "|")
 			switch g.Kind {
 			case "rank": // by the numbers of its options
 				var numbers []string
@@ -51,8 +51,8 @@ func TestEveryGuessCanBeMade(t *testing.T) {
 				}
 				text = strings.Join(shares, " ")
 			}
-			if got, err := g.Parse(text); err != nil || got != g.Said {
-				t.Errorf("%s, %s: %q is %q, %v", l.Name, g.Key, g.Said, got, err)
+			if got, err := g.Parse(text); err != nil || got != g.TruthText {
+				t.Errorf("%s, %s: %q is %q, %v", l.Name, g.Key, g.TruthText, got, err)
 			}
 		}
 	}

@@ -62,8 +62,8 @@ type Guess struct {
 	// Truth is the published answer: a number, for a choice its option, for a curve
 	// a number at each X, for a rank the options in order.
 	Truth any `json:"truth"`
-	// Said is the truth in words.
-	Said string `json:"said"`
+	// TruthText is the truth in words.
+	TruthText string `json:"said"`
 }
 
 // Control chooses what is shown, and fills its key, in braces, into Live.Set.

@@ -1,6 +1,6 @@
 package record
 
-// UpdateTokens and FlipsResponses are how many the lab has room for.
+// UpdateTokens and FlipsResponses are how many the lab shows.
 const (
 	UpdateTokens   = 12
 	FlipsResponses = 10

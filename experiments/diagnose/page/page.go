@@ -110,7 +110,7 @@ func nextBlocks(r diagnose.Report) []results.Block {
 	return list
 }
 
-// decisionTable are the rows of the table as far as it was walked.
+// decisionTable are the rows of the table as far as it was evaluated.
 func decisionTable(r diagnose.Report) *figure.Figure {
 	t := newTable("row", "figures, limits in brackets", "fires", "source")
 	for _, d := range r.Decisions {
