@@ -2,10 +2,10 @@
 // tables, plots and a self-contained HTML report. What a run leaves behind is
 // kept and read by results/record.
 //
-// Table renders to Markdown, CSV and HTML. Chart (curves with seed bands), Bars
-// and Panels (small multiples) are drawn through gonum/plot: SavePlot writes SVG
-// or PNG. WriteReport makes one HTML file that needs no network: uPlot is
-// compiled in, and every chart answers to mouse, finger and keyboard. FromRuns
+// What is shown is a figure.Figure. Lines with seed bands, bars, maps, timelines and
+// small multiples are drawn through gonum/plot: SavePlot writes SVG or PNG. WriteReport
+// makes one HTML file that needs no network, from the template assets/report.html: uPlot
+// is compiled in, and every chart answers to mouse, finger and keyboard. FromRuns
 // groups the runs of a folder by recipe, draws their seeds as bands and returns
 // the Report to write:
 //

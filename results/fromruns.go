@@ -10,12 +10,12 @@ import (
 	"driftlab/results/record"
 )
 
-// area is a section of the report: metrics by prefix, the telling ones first.
+// area is a section of the report: metrics by prefix, the main ones first.
 type area struct {
 	heading  string
 	prose    Prose
 	prefixes []string
-	telling  []string
+	main     []string
 }
 
 var areas = []area{
@@ -39,7 +39,7 @@ var areas = []area{
 	{"Everything else on record", "", []string{""}, nil},
 }
 
-// titles are the headings of the telling charts, where the glossary has none.
+// titles are the headings of the main charts, where the glossary has none.
 var titles = []Term{
 	{Name: "actor/entropy", Title: "Entropy"},
 	{Name: "actor/grad_norm", Title: "Gradient norm"},
@@ -175,7 +175,7 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// section takes the area's metrics out of left and charts them: the telling
+// section takes the area's metrics out of left and charts them: the main
 // ones in sight, the rest in a fold.
 func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section, bool) {
 	var mine, rest []string
@@ -191,13 +191,13 @@ func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section,
 		return Section{}, false
 	}
 	var open, folded Charts
-	for _, name := range a.telling {
+	for _, name := range a.main {
 		if slices.Contains(mine, name) {
 			open = append(open, ChartOf(groups, name, terms))
 		}
 	}
 	for _, name := range mine {
-		if !slices.Contains(a.telling, name) {
+		if !slices.Contains(a.main, name) {
 			c := ChartOf(groups, name, terms)
 			c.Most = mostFolded
 			folded = append(folded, c)

@@ -85,7 +85,7 @@ func degradedByLag(names []string, ends [][]float64) []figure.Figure {
 	}
 }
 
-// recordedRuns are the panels of runs that differ by their seeds alone, each faint.
+// recordedRuns are the figures of runs that differ by their seeds alone, each faint.
 func recordedRuns(runs []*record.Record) []figure.Figure {
 	var out []figure.Figure
 	for i, run := range runs {

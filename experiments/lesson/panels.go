@@ -1,4 +1,4 @@
-// Package lesson computes what the lessons of the lab show: a lesson's live panels, and the
+// Package lesson computes what the lessons of the lab show: a lesson's live figures, and the
 // recordings that the published page has.
 //
 // What it is not: it asks and prints nothing.
@@ -29,7 +29,7 @@ type Run struct {
 }
 
 // NewRun reads the recipe of a lesson's live run; a lesson without one has the published
-// panels alone.
+// figures alone.
 func NewRun(l *lab.Lesson, chosen map[string]string) (r Run, err error) {
 	r = Run{Lesson: l, Chosen: chosen}
 	if l.Live != nil {
@@ -46,7 +46,7 @@ func (r Run) Steps() int {
 	return 1
 }
 
-// Panels does what the page's "Compute it here" does, and returns its panels beside the
+// Panels does what the page's "Compute it here" does, and returns its figures beside the
 // published ones that the controls choose.
 func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
 	recorded := figure.Matching(r.Lesson.Data.Panels, r.Chosen)
@@ -66,7 +66,7 @@ func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Prog
 	return panels, nil
 }
 
-// live computes a lesson's panels.
+// live computes a lesson's figures.
 func (r Run) live(ctx context.Context, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
 	switch do := r.Lesson.Live.Do; do {
 	case "measure":

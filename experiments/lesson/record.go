@@ -65,7 +65,7 @@ func recordGap(ctx context.Context, o Options) ([]figure.Figure, error) {
 	return gapPanels(ctx, measure.GapRequest{Recipe: r, Pairs: pairs, Workers: o.Workers()})
 }
 
-// gapPanels measures pairs; the panels of each are shown with its numerics.
+// gapPanels measures pairs; the figures of each are shown with its numerics.
 func gapPanels(ctx context.Context, q measure.GapRequest) ([]figure.Figure, error) {
 	var sampled []*batch.Batch
 	q.Responses = func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {

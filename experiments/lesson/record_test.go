@@ -10,7 +10,7 @@ import (
 	"driftlab/results/lab"
 )
 
-// TestRecorders: each recording can be made, small, has a panel for each value it is shown
+// TestRecorders: each recording can be made, small, has a figure for each value it is shown
 // with, and is the same when it is made again.
 func TestRecorders(t *testing.T) {
 	if testing.Short() {

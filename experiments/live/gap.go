@@ -1,4 +1,4 @@
-// Package live makes the panels of what the lab computes: of a measured gap and of a run
+// Package live makes the figures of what the lab computes: of a measured gap and of a run
 // as it goes on. The page draws them beside recordings, which are made of the same.
 //
 // What it is not: it runs nothing.
@@ -19,7 +19,7 @@ import (
 // drawn is how many responses a strip shows.
 const drawn = 6
 
-// Gap are the panels of a pair: its tokens, how their differences spread, its figures.
+// Gap are the figures of a pair: its tokens, how their differences spread, its figures.
 func Gap(gap measure.PairGap, b *batch.Batch, vocab []string) []figure.Figure {
 	return []figure.Figure{strip(b, vocab), spread(b), figures(gap)}
 }

@@ -17,7 +17,7 @@ var curves = []struct {
 	{"k3", "gap/k3", "Mismatch between rollout policy and learner", "k3, nats", true},
 }
 
-// Run are the panels of a run so far.
+// Run are the figures of a run so far.
 func Run(title string, r *record.Record) []figure.Figure {
 	var list []figure.Figure
 	for _, c := range curves {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// document is what Build made of results/published; see TestDocument.
+// document is what TestDocument made of lessons/ and results/published.
 //
 //go:embed lab.json
 var document []byte

@@ -80,7 +80,7 @@ type Control struct {
 
 // Option is one value of a control.
 type Option struct {
-	// Value is what panels and live runs know it by, Label what is read.
+	// Value is what figures and live runs know it by, Label what is read.
 	Value string `json:"value"`
 	Label string `json:"label"`
 }
@@ -109,7 +109,7 @@ type Live struct {
 	Set    []string `json:"set,omitempty"`
 }
 
-// Data are a lesson's pictures; of panels with other values of the controls, those
+// Data are a lesson's pictures; of figures with other values of the controls, those
 // that match are shown.
 type Data struct {
 	Panels []figure.Figure `json:"panels"`

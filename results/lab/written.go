@@ -63,7 +63,7 @@ func Written(name string) (*Lesson, error) {
 	return &a.Lesson, err
 }
 
-// Recording is the file of a recording that is panels.
+// Recording is the file of a recording that is figures.
 func Recording(panels []figure.Figure) ([]byte, error) {
 	list, err := lines(panels)
 	return fmt.Appendf(nil, "{\"panels\":%s}\n", list), err

@@ -29,7 +29,7 @@ const (
 	lowestTenth = "lowest tenth"
 )
 
-// Flips are the panels of two engines' routes: the exact KL that each replay leaves, and
+// Flips are the figures of two engines' routes: the exact KL that each replay leaves, and
 // tokens by layers.
 func Flips(f *record.Flips) []figure.Figure {
 	panels := []figure.Figure{left(f)}

@@ -8,7 +8,7 @@ import (
 	"driftlab/results/record"
 )
 
-// The controls of lesson 3, by the keys of a panel's When.
+// The controls of lesson 3, by the keys of a figure's When.
 const (
 	Pair    = "pair"   // rollout/learner
 	Mode    = "mode"   // Merged or Decoupled
@@ -23,7 +23,7 @@ const (
 	Decoupled = "decoupled"
 )
 
-// Policies are the panels of tokens that three policies score: how many tokens lie outside
+// Policies are the figures of tokens that three policies score: how many tokens lie outside
 // the band of either mode's clip, the table at each update, and each token's formulas.
 func Policies(u *record.Update) []figure.Figure {
 	panels := []figure.Figure{outside(u)}
