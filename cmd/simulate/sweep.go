@@ -47,8 +47,9 @@ or on the command line, as --sweep of recipes. A field is varied once, and heads
 have the steps that a run made. {seed} in a value stands for the seed of the run, as in checkpoint: "models/{seed}",
 a model of its own for each. What is finished is not run again, nor are equal recipes run twice.
 
-The folder then holds runs.csv and steps.csv (and both as .parquet) with a column for every factor and label, runs.jsonl
-with all that was kept of each run, report.html and plots/. While it runs, running/ is what an interruption resumes from.
+The folder then has runs.csv, steps.csv and comparisons.csv (all also as .parquet), runs.jsonl with all that was kept of each run,
+report.html and plots/. Comparisons rank the values of each factor at each level of the others: differences to the first value (or
+--baseline), paired by seed, with intervals and significance. While it runs, running/ is what an interruption resumes from.
 
 On a cluster each part has a folder of its own below --out, and merge puts them together. Without --shard the part is
 that of the job: of a Slurm array (SLURM_ARRAY_TASK_ID, _MIN, _COUNT, _STEP) or of a Kubernetes Indexed Job
@@ -94,6 +95,10 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if err != nil {
 		return sweepFault(err)
 	}
+	tables, err := c.tables("", grid.Index())
+	if err != nil {
+		return err
+	}
 	whole := o.Dir
 	o.Dir = filepath.Join(whole, o.Shard.Folder())
 	if c.DryRun {
@@ -119,10 +124,10 @@ func (c *sweepRunCmd) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "Part %d of %d: %s\nWhen all are there: simulate sweep merge %s\n", o.Shard.Index, o.Shard.Count, o.Dir, whole)
 		return err
 	}
-	if failed := sweep.Finish(o.Dir, c.tables("")); failed != nil {
+	if failed := sweep.Finish(o.Dir, tables); failed != nil {
 		return errors.Join(failed, err)
 	}
-	return errors.Join(a.showSweep(o.Dir, o.Dir, c.JSON), err)
+	return errors.Join(a.showSweep(o.Dir, o.Dir, tables.Baselines, c.JSON), err)
 }
 
 // shard is the part that the flag names, or else the environment of a job.

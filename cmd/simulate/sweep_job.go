@@ -76,12 +76,26 @@ func (c *sweepJobCmd) Run(a *app) error {
 
 // tableFlags are those of the commands that write a sweep's tables.
 type tableFlags struct {
-	Steps bool `default:"true" negatable:"" help:"Write steps.csv and steps.parquet, which are large."`
+	Steps    bool     `default:"true" negatable:"" help:"Write steps.csv and steps.parquet, which are large."`
+	Baseline []string `sep:"none" help:"The value of a factor that its other values are compared with; by default its first." placeholder:"FACTOR=VALUE"`
 }
 
-// tables are the choices of the flags.
-func (f tableFlags) tables(dir string) sweep.Tables {
-	return sweep.Tables{Dir: dir, Steps: f.Steps, Parquet: columnar.New}
+// tables are the choices of the flags for a sweep.
+func (f tableFlags) tables(dir string, x *sweep.Index) (sweep.Tables, error) {
+	baselines, err := x.ParseBaselines(f.Baseline)
+	if err != nil {
+		return sweep.Tables{}, bad("--baseline: %w", err)
+	}
+	return sweep.Tables{Dir: dir, Steps: f.Steps, Baselines: baselines, Parquet: columnar.New}, nil
+}
+
+// tablesOf is tables for the sweep of a folder.
+func (f tableFlags) tablesOf(dir, out string) (sweep.Tables, error) {
+	x, err := sweep.ReadIndex(dir)
+	if err != nil {
+		return sweep.Tables{}, err
+	}
+	return f.tables(out, x)
 }
 
 type sweepMergeCmd struct {
@@ -111,10 +125,14 @@ func (c *sweepMergeCmd) Run(a *app) error {
 	if err := ownPage(out, sweepPage); err != nil {
 		return err
 	}
-	if err := sweep.Merge(parts, out, c.tables("")); err != nil {
+	tables, err := c.tablesOf(parts[0], "")
+	if err != nil {
 		return err
 	}
-	return a.showSweep(out, out, c.JSON)
+	if err := sweep.Merge(parts, out, tables); err != nil {
+		return err
+	}
+	return a.showSweep(out, out, tables.Baselines, c.JSON)
 }
 
 type sweepReportCmd struct {
@@ -138,10 +156,14 @@ func (c *sweepReportCmd) Run(a *app) error {
 	if err := ownPage(out, sweepPage); err != nil {
 		return err
 	}
-	if err := sweep.WriteTables(c.Dir, c.tables(out)); err != nil {
+	tables, err := c.tablesOf(c.Dir, out)
+	if err != nil {
 		return err
 	}
-	return a.showSweep(c.Dir, out, c.JSON)
+	if err := sweep.WriteTables(c.Dir, tables); err != nil {
+		return err
+	}
+	return a.showSweep(c.Dir, out, tables.Baselines, c.JSON)
 }
 
 // sweepDone is the document of sweep --json.
@@ -154,9 +176,9 @@ type sweepDone struct {
 }
 
 // showSweep writes the page and the pictures of a sweep's folder into out, where its
-// tables are, and prints the points.
-func (a *app) showSweep(dir, out string, asJSON bool) error {
-	report, pictures, err := sweep.Report(dir)
+// tables are, and prints the comparisons and the points.
+func (a *app) showSweep(dir, out string, baselines sweep.Baselines, asJSON bool) error {
+	report, pictures, err := sweep.Report(dir, baselines)
 	if err != nil {
 		return err
 	}
@@ -186,6 +208,10 @@ func (a *app) showSweep(dir, out string, asJSON bool) error {
 		return a.printJSON(doc)
 	}
 	a.printOutcome(report)
+	if report.Sections[0].Heading == sweep.BestHeading {
+		report.Sections = report.Sections[1:]
+		a.printOutcome(report)
+	}
 	fmt.Fprintf(a.stdout, "Table: %s\nReport: %s\n", filepath.Join(out, "runs.csv"), doc.Report)
 	return nil
 }

@@ -17,6 +17,8 @@ type Tables struct {
 	Dir string
 	// Steps writes the table of all steps too, which is large.
 	Steps bool
+	// Baselines are what the values of factors are compared with.
+	Baselines Baselines
 	// Parquet makes the writer of a table's other form; nil for CSV alone.
 	Parquet func(w io.Writer, columns []record.Head) record.RowWriter
 }
@@ -94,6 +96,9 @@ func (x *Index) tables(dir string, rows []Outcome, o Tables) error {
 		return storage(to, err)
 	}
 	if err := x.writeRuns(to, rows, o); err != nil {
+		return err
+	}
+	if err := x.writeComparisons(to, rows, o); err != nil {
 		return err
 	}
 	if o.Steps {

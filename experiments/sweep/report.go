@@ -12,6 +12,9 @@ import (
 	"driftlab/results/stats"
 )
 
+// BestHeading heads the section of the comparisons; a sweep without any has none.
+const BestHeading = "Which is best"
+
 // Picture is a figure with the name of its file.
 type Picture struct {
 	Name   string
@@ -28,15 +31,16 @@ const (
 // view is a sweep as a page shows it.
 type view struct {
 	*Index
-	rows     []Outcome
-	metric   string
-	pictures []Picture
+	rows        []Outcome
+	metric      string
+	comparisons []Comparison
+	pictures    []Picture
 }
 
 // Report shows the sweep of a folder, as far as it has come: the points in a table,
 // a section for each factor, which keeps its colours, and a map for each two. The
 // pictures are those of the page.
-func Report(dir string) (results.Report, []Picture, error) {
+func Report(dir string, baselines Baselines) (results.Report, []Picture, error) {
 	x, done, err := read(dir)
 	if err != nil {
 		return results.Report{}, nil, err
@@ -47,10 +51,20 @@ func Report(dir string) (results.Report, []Picture, error) {
 			break
 		}
 	}
-	r := results.Report{Eyebrow: "simulate sweep", Title: x.Name, Lead: strings.TrimSpace(v.lead(dir) + " " + x.missingText(done)), Facts: v.facts()}
+	v.comparisons = x.Comparisons(v.rows, baselines)
+	r := results.Report{Eyebrow: "simulate sweep", Title: "Sweep " + x.Name, Lead: strings.TrimSpace(v.better() + " " + v.lead(dir) + " " + x.missingText(done)), Facts: v.facts()}
+	best := results.Section{Heading: BestHeading}
+	for _, f := range x.Factors {
+		if t := ComparisonTable(v.comparisons, f.Name, len(x.Seeds), v.metric); t != nil {
+			best.Blocks = append(best.Blocks, t)
+		}
+	}
+	if len(best.Blocks) > 0 {
+		r.Sections = append(r.Sections, best)
+	}
 	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: v.points()})
 	if t := NoEffectTable(v.NoEffects()); t != nil {
-		r.Sections = append(r.Sections, results.Section{Heading: "What cannot act", Blocks: []results.Block{t}})
+		r.Sections = append(r.Sections, results.Section{Heading: "Parts that cannot act", Blocks: []results.Block{t}})
 	}
 	for i, f := range x.Factors {
 		if len(f.Values) > 1 {

@@ -163,7 +163,7 @@ func TestLogAlone(t *testing.T) {
 	if table := filesOf(t, dir)["steps.csv"]; strings.Count(table, "\n") != 1 {
 		t.Errorf("the table of steps has more than its head:\n%s", table)
 	}
-	page, _, err := Report(dir)
+	page, _, err := Report(dir, nil)
 	if err != nil || !strings.Contains(page.Lead, "The steps of 4 runs are not here") {
 		t.Errorf("the page says %q (%v)", page.Lead, err)
 	}
