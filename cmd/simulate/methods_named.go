@@ -158,7 +158,7 @@ func (p *namedPage) String() string {
 		b.WriteString("\nIn frameworks\n")
 	}
 	for _, f := range p.Frameworks {
-		text := f.Framework + ": not written here"
+		text := f.Framework + ": " + foreign.NotWritten
 		if f.Text != "" {
 			text = f.Framework + "\n" + indented(strings.TrimSpace(f.Text))
 		}

@@ -66,10 +66,8 @@ func (c *tableCmd) Run(a *app) error {
 		return err
 	}
 	for _, s := range stages {
-		if missing, err := sweep.Missing(filepath.Join(c.Dir, s.Name)); err != nil {
-			return err
-		} else if missing != "" {
-			fmt.Fprintf(a.stderr, "simulate: note: %s: %s\n", s.Name, missing)
+		if s.Missing != "" {
+			fmt.Fprintf(a.stderr, "simulate: note: %s: %s\n", s.Name, s.Missing)
 		}
 	}
 	whole := table.Measure(stages)
@@ -130,13 +128,9 @@ func stageIn(dir, name, folder string) (*table.Stage, error) {
 	if _, err := os.Stat(filepath.Join(folder, sweep.IndexFile)); err != nil {
 		return nil, nil
 	}
-	index, err := sweep.ReadIndex(folder)
+	done, err := sweep.Read(folder)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := sweep.Rows(folder)
-	if err != nil {
-		return nil, err
-	}
-	return &table.Stage{Name: name, Index: index, Runs: runs}, nil
+	return &table.Stage{Name: name, Index: done.Index, Runs: done.Rows, Missing: done.Missing()}, nil
 }

@@ -124,10 +124,11 @@ func (c *sweepRunCmd) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "Part %d of %d: %s\nWhen all are there: simulate sweep merge %s\n", o.Shard.Index, o.Shard.Count, o.Dir, whole)
 		return err
 	}
-	if failed := sweep.Finish(o.Dir, tables); failed != nil {
-		return errors.Join(failed, err)
+	done, fault := sweep.Finish(o.Dir, tables)
+	if fault != nil {
+		return errors.Join(fault, err)
 	}
-	return errors.Join(a.showSweep(o.Dir, o.Dir, tables.Baselines, c.JSON), err)
+	return errors.Join(a.showSweep(done, o.Dir, o.Dir, c.JSON), err)
 }
 
 // shard is the part that the flag names, or else the environment of a job.

@@ -129,10 +129,11 @@ func (c *sweepMergeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := sweep.Merge(parts, out, tables); err != nil {
+	done, err := sweep.Merge(parts, out, tables)
+	if err != nil {
 		return err
 	}
-	return a.showSweep(out, out, tables.Baselines, c.JSON)
+	return a.showSweep(done, out, out, c.JSON)
 }
 
 type sweepReportCmd struct {
@@ -160,10 +161,11 @@ func (c *sweepReportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := sweep.WriteTables(c.Dir, tables); err != nil {
+	done, err := sweep.WriteTables(c.Dir, tables)
+	if err != nil {
 		return err
 	}
-	return a.showSweep(c.Dir, out, tables.Baselines, c.JSON)
+	return a.showSweep(done, c.Dir, out, c.JSON)
 }
 
 // sweepDone is the document of sweep --json.
@@ -175,18 +177,14 @@ type sweepDone struct {
 	Rows   []sweep.Outcome `json:"rows"`
 }
 
+// mostPrinted is how many rows of a sweep's table are printed: the page and the files have more.
+const mostPrinted = 40
+
 // showSweep writes the page and the pictures of a sweep's folder into out, where its
 // tables are, and prints the comparisons and the points.
-func (a *app) showSweep(dir, out string, baselines sweep.Baselines, asJSON bool) error {
-	report, pictures, err := sweep.Report(dir, baselines)
-	if err != nil {
-		return err
-	}
-	missing, err := sweep.Missing(dir)
-	if err != nil {
-		return err
-	}
-	if missing != "" {
+func (a *app) showSweep(done *sweep.Folder, dir, out string, asJSON bool) error {
+	report, pictures := done.Report()
+	if missing := done.Missing(); missing != "" {
 		fmt.Fprintf(a.stderr, "simulate: note: %s\n", missing)
 	}
 	doc := sweepDone{Dir: dir, Report: filepath.Join(out, "report.html"), Plots: []string{}}
@@ -201,16 +199,11 @@ func (a *app) showSweep(dir, out string, baselines sweep.Baselines, asJSON bool)
 		doc.Plots = append(doc.Plots, path)
 	}
 	if asJSON {
-		if doc.Rows, err = sweep.Rows(dir); err != nil {
-			return err
-		}
-		doc.Cells = len(doc.Rows)
+		doc.Rows, doc.Cells = done.Rows, len(done.Rows)
 		return a.printJSON(doc)
 	}
-	a.printOutcome(report)
-	if report.Sections[0].Heading == sweep.BestHeading {
-		report.Sections = report.Sections[1:]
-		a.printOutcome(report)
+	for _, t := range append(done.BestTables(mostPrinted), done.PointTable(mostPrinted)) {
+		a.printTable(t)
 	}
 	fmt.Fprintf(a.stdout, "Table: %s\nReport: %s\n", filepath.Join(out, "runs.csv"), doc.Report)
 	return nil

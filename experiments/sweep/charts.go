@@ -27,7 +27,7 @@ func (v *view) lines(f IndexFactor, metric, unit string, curve func(*Outcome) (x
 	c := figure.Figure{Kind: figure.Lines, Title: metric + " by " + f.Name, Metric: unit, X: figure.Axis{Label: "step"}}
 	for i, value := range f.Values {
 		arm := figure.Series{Name: value, Slot: i + 1}
-		list := v.where(map[string]string{f.Name: value})
+		list := v.having(map[string]string{f.Name: value})
 		for _, seed := range v.Seeds {
 			if one := meanCurve(list, seed, curve); len(one.X) > 0 {
 				arm.Seeds = append(arm.Seeds, one)
@@ -74,7 +74,7 @@ func (v *view) doses(i int, f IndexFactor) (figure.Figure, bool) {
 	if x == nil {
 		return figure.Figure{Kind: figure.Lines}, false
 	}
-	c := figure.Figure{Kind: figure.Lines, Title: "Final " + v.metric + " by " + f.Name, X: figure.Axis{Label: f.Name}, Y: figure.Axis{High: 1}}
+	c := figure.Figure{Kind: figure.Lines, Title: "Final " + v.metric() + " by " + f.Name, X: figure.Axis{Label: f.Name}, Y: figure.Axis{High: 1}}
 	other := IndexFactor{Values: []string{"all"}}
 	for k, o := range v.Factors {
 		if k != i && len(o.Values) > 1 && len(o.Values) <= mostLines {
@@ -91,7 +91,7 @@ func (v *view) doses(i int, f IndexFactor) (figure.Figure, bool) {
 				if other.Name != "" {
 					want[other.Name] = value
 				}
-				list := slices.DeleteFunc(v.where(want), func(o *Outcome) bool { return o.Seed != seed })
+				list := slices.DeleteFunc(v.having(want), func(o *Outcome) bool { return o.Seed != seed })
 				if y := average(list, func(o *Outcome) record.Number { return o.Final }); !math.IsNaN(y) {
 					curve.X, curve.Y = append(curve.X, x[j]), append(curve.Y, y)
 				}
@@ -122,12 +122,12 @@ func (v *view) maps() results.Section {
 			if len(columns.Values) > mostLines {
 				continue
 			}
-			h := &figure.Figure{Kind: figure.Heat, Title: fmt.Sprintf("Mean %s: %s by %s", v.metric, rows.Name, columns.Name), Labels: columns.Values, Full: 1,
+			h := &figure.Figure{Kind: figure.Heat, Title: fmt.Sprintf("Mean %s: %s by %s", v.metric(), rows.Name, columns.Name), Labels: columns.Values, Full: 1,
 				Y: figure.Axis{Label: "Mean over all evaluations after the start, over seeds and over what else is varied."}}
 			for _, r := range rows.Values {
 				var line []float64
 				for _, c := range columns.Values {
-					line = append(line, average(v.where(map[string]string{rows.Name: r, columns.Name: c}), func(o *Outcome) record.Number { return o.Mean }))
+					line = append(line, average(v.having(map[string]string{rows.Name: r, columns.Name: c}), func(o *Outcome) record.Number { return o.Mean }))
 				}
 				h.Series = append(h.Series, figure.Series{Name: r, Y: line})
 			}

@@ -31,7 +31,8 @@ type Comparison struct {
 	TiesFirst bool
 	Mean      float64
 	// Difference is the mean minus the baseline's, P the p-value of its sign-flip test,
-	// adjusted by Westfall and Young over the factor; nan of the baseline and of equal bits.
+	// adjusted by Westfall and Young over the factor; nan of the baseline, and where the means
+	// are equal with every seed.
 	Difference stats.Interval
 	P          float64
 }
@@ -145,20 +146,47 @@ func (x *Index) rank(f IndexFactor, level string, bySeed map[string][]float64, b
 // Significant reports whether the value differs significantly from the baseline.
 func (c Comparison) Significant() bool { return c.P <= significance }
 
-// ComparisonTable shows the comparisons of a factor; nil where there are none.
-func ComparisonTable(list []Comparison, factor string, seeds int, metric string) *figure.Figure {
+// firstRanks are at most so many comparisons of a factor: of each level the highest ranks
+// and the baseline, and the first levels where that is still too much.
+func firstRanks(list []Comparison, most int) []Comparison {
+	if len(list) <= most {
+		return list
+	}
+	levels := 0
+	for _, c := range list {
+		if c.Rank == 1 {
+			levels++
+		}
+	}
+	ranks := max(most/levels-1, 1) // the baseline may take another row
+	var first []Comparison
+	for _, c := range list {
+		if c.Rank <= ranks || c.Value == c.Baseline {
+			first = append(first, c)
+		}
+	}
+	return first[:min(len(first), most)]
+}
+
+// ComparisonTable shows the comparisons of a factor, at most so many; nil where there are none.
+func ComparisonTable(list []Comparison, factor string, seeds int, metric string, most int) *figure.Figure {
+	all := slices.DeleteFunc(slices.Clone(list), func(c Comparison) bool { return c.Factor != factor })
+	if len(all) == 0 {
+		return nil
+	}
 	t := &figure.Figure{Kind: figure.Table, Title: "Which " + factor + " is best: ranking by the mean of " + metric + " over the whole run", Sortable: true,
 		Columns: []figure.Column{{Name: "other factors"}, {Name: "rank", Align: figure.Right}, {Name: factor}, {Name: "mean", Align: figure.Right},
 			{Name: "minus baseline", Align: figure.Right}, {Name: "95 % CI"}, {Name: "p", Align: figure.Right}, {Name: "difference"}, {Name: "first place"}}}
-	for _, c := range list {
-		if c.Factor != factor {
-			continue
-		}
-		t.Note = fmt.Sprintf("Baseline: %s. Differences are paired by seed, n = %d; 95 %% CI by Student's t; p of the paired sign-flip permutation test, adjusted by Westfall and Young over the table. "+
-			"\"Tied\": not significantly different from rank 1.", c.Baseline, seeds)
-		if least := math.Ldexp(1, 1-seeds); least > significance {
-			t.Note += fmt.Sprintf(" With %d seeds no difference can be significant (the least p is %.2g); six are needed.", seeds, least)
-		}
+	t.Note = fmt.Sprintf("Baseline: %s. Differences are paired by seed, n = %d; 95 %% CI by Student's t; p of the paired sign-flip permutation test, adjusted by Westfall and Young over all comparisons of the factor. "+
+		"\"Tied\": not significantly different from rank 1.", all[0].Baseline, seeds)
+	if least := math.Ldexp(1, 1-seeds); least > significance {
+		t.Note += fmt.Sprintf(" With %d seeds no difference can be significant (the least p is %.2g); six are needed.", seeds, least)
+	}
+	shown := firstRanks(all, most)
+	if len(shown) < len(all) {
+		t.Note += fmt.Sprintf(" The table shows %d of %d comparisons: the highest ranks at each level of the other factors, and the baseline; `%s.csv` has all.", len(shown), len(all), comparisonsTable)
+	}
+	for _, c := range shown {
 		cells := []figure.Cell{figure.Word(c.Level), {Text: fmt.Sprint(c.Rank), Value: float64(c.Rank), Numeric: true}, figure.Word(c.Value), figure.Number(c.Mean, 3), {}, {}, {}, {}, {}}
 		switch {
 		case c.Value == c.Baseline:
@@ -174,9 +202,6 @@ func ComparisonTable(list []Comparison, factor string, seeds int, metric string)
 		}
 		t.Add(cells...)
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
 	return t
 }
 
@@ -184,7 +209,7 @@ func ComparisonTable(list []Comparison, factor string, seeds int, metric string)
 func (c Comparison) verdict() figure.Cell {
 	switch {
 	case math.IsNaN(c.P):
-		return figure.Word("the same runs").As(figure.Muted)
+		return figure.Word("no difference").As(figure.Muted)
 	case !c.Significant():
 		return figure.Word("not significant")
 	case c.Difference.Estimate > 0:
@@ -202,16 +227,16 @@ func interval(i stats.Interval) figure.Cell {
 }
 
 // writeComparisons writes the table of comparisons.
-func (x *Index) writeComparisons(dir string, rows []Outcome, o Tables) error {
+func (o Tables) writeComparisons(dir string, list []Comparison, seeds int) error {
 	columns := []column{{Name: "factor", Kind: words}, {Name: "level", Kind: words}, {Name: "value", Kind: words}, {Name: "baseline", Kind: words}, {Name: "rank", Kind: whole}, {Name: "ties_first", Kind: whole},
 		{Name: "n", Kind: whole}, {Name: "mean", Kind: real}, {Name: "difference", Kind: real}, {Name: "low", Kind: real}, {Name: "high", Kind: real}, {Name: "p", Kind: real}}
 	return o.writeTable(dir, comparisonsTable, columns, func(yield func([]any) error) error {
-		for _, c := range x.Comparisons(rows, o.Baselines) {
+		for _, c := range list {
 			ties := int64(0)
 			if c.TiesFirst {
 				ties = 1
 			}
-			err := yield([]any{c.Factor, c.Level, c.Value, c.Baseline, int64(c.Rank), ties, int64(len(x.Seeds)),
+			err := yield([]any{c.Factor, c.Level, c.Value, c.Baseline, int64(c.Rank), ties, int64(seeds),
 				c.Mean, c.Difference.Estimate, c.Difference.Low, c.Difference.High, c.P})
 			if err != nil {
 				return err
@@ -227,7 +252,7 @@ func (v *view) better() string {
 	for _, f := range v.Factors {
 		first, ties := "", 0
 		levels := map[string]bool{}
-		for _, c := range v.comparisons {
+		for _, c := range v.compared() {
 			if c.Factor != f.Name {
 				continue
 			}

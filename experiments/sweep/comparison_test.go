@@ -1,7 +1,10 @@
 package sweep
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"driftlab/results/record"
@@ -107,6 +110,44 @@ func TestComparisonsNeedEverySeed(t *testing.T) {
 	for _, c := range x.Comparisons(rows, nil) {
 		if c.Factor == "method" && c.Level == "rate=1" {
 			t.Errorf("compared without a pair: %+v", c)
+		}
+	}
+}
+
+// A long table has the highest ranks of each level and the baseline, whole levels where there
+// is room, and says how much it leaves out; a short one has everything.
+func TestComparisonTableIsBounded(t *testing.T) {
+	x, rows := compared(8)
+	list := x.Comparisons(rows, Baselines{"method": "c"})
+	for most, want := range map[int][]string{
+		6: {"b 1", "a 2", "c 3", "a 1", "c 2", "b 3"},
+		5: {"b 1", "c 3", "a 1", "c 2"}, // rank 1 of both levels, and the baseline
+		3: {"b 1", "c 3", "a 1"},
+		1: {"b 1"},
+	} {
+		table := ComparisonTable(list, "method", 8, "score", most)
+		var got []string
+		for _, row := range table.Rows {
+			got = append(got, row[2].Text+" "+row[1].Text)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("at most %d rows: %q, want %q", most, got, want)
+		}
+		if note := strings.Contains(table.Note, fmt.Sprintf("shows %d of 6 comparisons", len(want))); note != (most < 6) {
+			t.Errorf("at most %d rows: the note is %q", most, table.Note)
+		}
+	}
+	if ComparisonTable(list, "model", 8, "score", 6) != nil {
+		t.Error("a factor without comparisons has a table")
+	}
+}
+
+// Equal means are "no difference", which is not the same as equal runs.
+func TestEqualMeansAreNoDifference(t *testing.T) {
+	x, rows := compared(8)
+	for _, c := range x.Comparisons(rows, nil) {
+		if c.Value == "c" && c.verdict().Text != "no difference" {
+			t.Errorf("%+v is %q", c, c.verdict().Text)
 		}
 	}
 }

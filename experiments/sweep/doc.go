@@ -4,7 +4,7 @@
 //	plan, err := sweep.Parse("screen.yaml", text)
 //	grid, err := plan.Grid(loadRecipe)      // cells, equal recipes once
 //	err = sweep.Run(ctx, grid, sweep.Options{Dir: "out"})
-//	rows, err := sweep.Rows("out")          // an Outcome for every cell that is there
+//	done, err := sweep.Read("out")          // done.Rows: an Outcome for every cell that is there
 //
 // A run is known by a hash of its resolved recipe. What is finished stays where the
 // plan changes around it, parts that were run elsewhere are put together by their

@@ -26,43 +26,32 @@ type Tables struct {
 // Finish puts a folder's log into the order of the plan and writes what it comes to,
 // as far as it goes. The same outcomes give the same bytes, whatever the order in
 // which they came.
-func Finish(dir string, o Tables) error {
+func Finish(dir string, o Tables) (*Folder, error) {
 	lock, err := record.LockFolder(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer lock.Release()
-	x, done, err := read(dir)
+	d, err := Read(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return x.finish(dir, done, o)
+	return d, d.finish(o)
 }
 
 // WriteTables writes what a folder's log comes to so far, and nothing else: also of a
 // sweep that is under way.
-func WriteTables(dir string, o Tables) error {
-	x, done, err := read(dir)
+func WriteTables(dir string, o Tables) (*Folder, error) {
+	d, err := Read(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return x.tables(dir, x.rows(done), o)
-}
-
-// read reads what a folder is to hold, and what it has of it.
-func read(dir string) (*Index, map[string]Outcome, error) {
-	x, err := ReadIndex(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	done, _, err := readLog(dir)
-	return x, done, err
+	return d, d.tables(o)
 }
 
 // finish is Finish with the log read and the folder held.
-func (x *Index) finish(dir string, done map[string]Outcome, o Tables) error {
+func (d *Folder) finish(o Tables) error {
 	var text bytes.Buffer
-	rows := x.rows(done)
 	seen := map[string]bool{}
 	put := func(o Outcome) error {
 		if seen[o.Run] {
@@ -73,36 +62,37 @@ func (x *Index) finish(dir string, done map[string]Outcome, o Tables) error {
 		text.Write(line)
 		return err
 	}
-	for _, o := range rows {
+	for _, o := range d.Rows {
 		if err := put(o); err != nil {
 			return err
 		}
 	}
-	for _, run := range slices.Sorted(maps.Keys(done)) { // of an earlier plan
-		if err := put(done[run]); err != nil {
+	for _, run := range slices.Sorted(maps.Keys(d.done)) { // of an earlier plan
+		if err := put(d.done[run]); err != nil {
 			return err
 		}
 	}
-	if err := record.WriteLines(dir, logFile, text.Bytes()); err != nil {
+	if err := record.WriteLines(d.dir, logFile, text.Bytes()); err != nil {
 		return err
 	}
-	return x.tables(dir, rows, o)
+	return d.tables(o)
 }
 
 // tables writes those that are asked for.
-func (x *Index) tables(dir string, rows []Outcome, o Tables) error {
-	to := cmp.Or(o.Dir, dir)
+func (d *Folder) tables(o Tables) error {
+	d.baselines = o.Baselines
+	to := cmp.Or(o.Dir, d.dir)
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		return storage(to, err)
 	}
-	if err := x.writeRuns(to, rows, o); err != nil {
+	if err := d.writeRuns(to, d.Rows, o); err != nil {
 		return err
 	}
-	if err := x.writeComparisons(to, rows, o); err != nil {
+	if err := o.writeComparisons(to, d.compared(), len(d.Seeds)); err != nil {
 		return err
 	}
 	if o.Steps {
-		return x.writeSteps(dir, to, rows, o)
+		return d.writeSteps(d.dir, to, d.Rows, o)
 	}
 	return nil
 }

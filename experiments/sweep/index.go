@@ -121,28 +121,3 @@ func parseIndex(path string, text []byte) (*Index, error) {
 	}
 	return x, nil
 }
-
-// Rows are the outcomes of the cells that a folder has, in the order of the plan: a
-// run that several cells share is a row of each.
-func Rows(dir string) ([]Outcome, error) {
-	x, done, err := read(dir)
-	if err != nil {
-		return nil, err
-	}
-	return x.rows(done), nil
-}
-
-// rows puts outcomes into the places of their cells.
-func (x *Index) rows(done map[string]Outcome) []Outcome {
-	var rows []Outcome
-	for _, p := range x.Points {
-		for i, run := range p.Runs {
-			if o, ok := done[run]; ok {
-				o.Values, o.Seed = p.Values, x.Seeds[i]
-				o.command, o.cannotAct = p.command(o.Seed), p.cannotAct()
-				rows = append(rows, o)
-			}
-		}
-	}
-	return rows
-}

@@ -42,10 +42,10 @@ func Parts(dirs []string) ([]string, error) {
 // Merge puts the runs of several folders of one sweep into another, which then holds
 // the bytes of a sweep that was run there as a whole. It wants every cell, and no two
 // outcomes of one run.
-func Merge(parts []string, dir string, o Tables) error {
+func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 	lock, err := record.LockFolder(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer lock.Release()
 	var index *Index
@@ -54,33 +54,33 @@ func Merge(parts []string, dir string, o Tables) error {
 	for _, part := range parts {
 		x, err := ReadIndex(part)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		own, err := os.ReadFile(filepath.Join(part, IndexFile))
 		if err != nil {
-			return storage(filepath.Join(part, IndexFile), err)
+			return nil, storage(filepath.Join(part, IndexFile), err)
 		}
 		if index == nil {
 			index, text = x, own
 		} else if !bytes.Equal(text, own) {
-			return &record.FolderError{Path: part, Problem: "another sweep than " + parts[0], Remedy: "run both from the same file"}
+			return nil, &record.FolderError{Path: part, Problem: "another sweep than " + parts[0], Remedy: "run both from the same file"}
 		}
 		done, _, err := readLog(part)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for run, outcome := range done {
 			if other, ok := all[run]; ok && !sameOutcome(other, outcome) {
-				return &record.FolderError{Path: part, Problem: fmt.Sprintf("run %s ended otherwise than in %s: they differ in %s", run, home[run], differsIn(other, outcome)), Remedy: "remove one of the two lines, of a program of another version"}
+				return nil, &record.FolderError{Path: part, Problem: fmt.Sprintf("run %s ended otherwise than in %s: they differ in %s", run, home[run], differsIn(other, outcome)), Remedy: "remove one of the two lines, of a program of another version"}
 			}
 			all[run], home[run] = outcome, part
 		}
 	}
 	if missing := index.missingText(all); missing != "" {
-		return &record.FolderError{Path: dir, Problem: strings.TrimSuffix(missing, "."), Remedy: "run their shards to the end"}
+		return nil, &record.FolderError{Path: dir, Problem: strings.TrimSuffix(missing, "."), Remedy: "run their shards to the end"}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, stepsFolder), 0o777); err != nil {
-		return storage(dir, err)
+		return nil, storage(dir, err)
 	}
 	for _, run := range index.runs() {
 		if stepsThere(dir, run) || !stepsThere(home[run], run) {
@@ -89,16 +89,17 @@ func Merge(parts []string, dir string, o Tables) error {
 		path := filepath.Join(home[run], stepsFolder, stepsName(run))
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return storage(path, err)
+			return nil, storage(path, err)
 		}
 		if err := record.WriteFile(filepath.Join(dir, stepsFolder), stepsName(run), data); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := index.write(dir); err != nil {
-		return err
+		return nil, err
 	}
-	return index.finish(dir, all, o)
+	d := newFolder(dir, index, all)
+	return d, d.finish(o)
 }
 
 // runs are all runs of the index, once.
@@ -149,13 +150,4 @@ func (x *Index) missingText(done map[string]Outcome) string {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	return text + "."
-}
-
-// Missing says which runs of a sweep's folder are missing; empty if none is.
-func Missing(dir string) (string, error) {
-	x, done, err := read(dir)
-	if err != nil {
-		return "", err
-	}
-	return x.missingText(done), nil
 }

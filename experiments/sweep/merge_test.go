@@ -20,7 +20,7 @@ func finished(t *testing.T, g *Grid, dir string, o Options) map[string]string {
 	t.Helper()
 	o.Dir = dir
 	sweepInto(t, g, o)
-	if err := Finish(dir, Tables{Steps: true, Parquet: columnar.New}); err != nil {
+	if _, err := Finish(dir, Tables{Steps: true, Parquet: columnar.New}); err != nil {
 		t.Fatal(err)
 	}
 	return filesOf(t, dir)
@@ -38,14 +38,14 @@ func TestShards(t *testing.T) {
 		parts = append(parts, part)
 	}
 	merged := filepath.Join(dir, "merged")
-	if err := Merge(parts[:2], merged, Tables{}); err == nil || !strings.Contains(err.Error(), "1 of 4 runs are missing: method=none, seed 4") {
+	if _, err := Merge(parts[:2], merged, Tables{}); err == nil || !strings.Contains(err.Error(), "1 of 4 runs are missing: method=none, seed 4") {
 		t.Errorf("a part is missing: %v", err)
 	}
 	found, err := Parts([]string{dir})
 	if err != nil || len(found) != 3 {
 		t.Fatalf("parts %v (%v)", found, err)
 	}
-	if err := Merge(append(found, filepath.Join(dir, "whole")), merged, Tables{Steps: true, Parquet: columnar.New}); err != nil {
+	if _, err := Merge(append(found, filepath.Join(dir, "whole")), merged, Tables{Steps: true, Parquet: columnar.New}); err != nil {
 		t.Fatal(err)
 	}
 	if got := filesOf(t, merged); !maps.Equal(got, whole) {
@@ -57,7 +57,7 @@ func TestShards(t *testing.T) {
 
 	other := filepath.Join(dir, "other")
 	sweepInto(t, gridOf(t, strings.Replace(tiny, "seeds: [3, 4]", "seeds: [3]", 1)), Options{Dir: other})
-	if err := Merge([]string{parts[0], other}, merged, Tables{}); err == nil || !strings.Contains(err.Error(), "another sweep than") {
+	if _, err := Merge([]string{parts[0], other}, merged, Tables{}); err == nil || !strings.Contains(err.Error(), "another sweep than") {
 		t.Errorf("another sweep: %v", err)
 	}
 	text := whole[logFile]
@@ -67,7 +67,7 @@ func TestShards(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Merge([]string{parts[0], filepath.Join(dir, "whole")}, merged, Tables{}); err == nil || !strings.Contains(err.Error(), "they differ in status") {
+	if _, err := Merge([]string{parts[0], filepath.Join(dir, "whole")}, merged, Tables{}); err == nil || !strings.Contains(err.Error(), "they differ in status") {
 		t.Errorf("a conflict: %v", err)
 	}
 }

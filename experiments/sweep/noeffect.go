@@ -104,16 +104,16 @@ func twins(rows []Outcome) map[string]string {
 
 // marks are for every point what of it cannot act, and the first point whose runs were all
 // trained alike; nil where there is nothing of either.
-func (v *view) marks() [][2]string {
-	same := twins(v.rows)
-	marks, some := make([][2]string, len(v.Points)), false
+func (d *Folder) marks() [][2]string {
+	same := twins(d.Rows)
+	marks, some := make([][2]string, len(d.Points)), false
 	first := map[string]string{}
-	for i, p := range v.Points {
+	for i, p := range d.Points {
 		var trained []string
 		for _, run := range p.Runs {
 			trained = append(trained, cmp.Or(same[run], run))
 		}
-		key, name := strings.Join(trained, " "), v.pointName(p)
+		key, name := strings.Join(trained, " "), d.pointName(p)
 		if _, ok := first[key]; !ok {
 			first[key] = name
 			name = ""

@@ -43,7 +43,7 @@ func TestTwins(t *testing.T) {
 	if got := twins(rows); len(got) != 1 || got["b"] != "a" {
 		t.Errorf("twins %v, want b like a", got)
 	}
-	v := &view{Index: &Index{Factors: []IndexFactor{{Name: "m"}}}, rows: rows}
+	v := &Folder{Index: &Index{Factors: []IndexFactor{{Name: "m"}}}, Rows: rows}
 	for _, p := range [][2]string{{"first", "a"}, {"second", "b"}, {"third", "d"}, {"fourth", "a"}} {
 		v.Points = append(v.Points, IndexPoint{Values: map[string]string{"m": p[0]}, Runs: []string{p[1]}})
 	}

@@ -12,16 +12,13 @@ import (
 	"driftlab/results/stats"
 )
 
-// BestHeading heads the section of the comparisons; a sweep without any has none.
-const BestHeading = "Which is best"
-
 // Picture is a figure with the name of its file.
 type Picture struct {
 	Name   string
 	Figure *figure.Figure
 }
 
-// most bounds what a page shows of a large sweep; the tables have it all.
+// What a page shows of a large sweep; the files have it all.
 const (
 	mostLines  = 14
 	mostPoints = 400
@@ -30,39 +27,45 @@ const (
 
 // view is a sweep as a page shows it.
 type view struct {
-	*Index
-	rows        []Outcome
-	metric      string
-	comparisons []Comparison
-	pictures    []Picture
+	*Folder
+	pictures []Picture
 }
 
-// Report shows the sweep of a folder, as far as it has come: the points in a table,
-// a section for each factor, which keeps its colours, and a map for each two. The
-// pictures are those of the page.
-func Report(dir string, baselines Baselines) (results.Report, []Picture, error) {
-	x, done, err := read(dir)
-	if err != nil {
-		return results.Report{}, nil, err
-	}
-	v := &view{Index: x, rows: x.rows(done)}
-	for _, o := range v.rows {
-		if v.metric = o.Metric; v.metric != "" {
-			break
+// metric is what the runs are judged by.
+func (d *Folder) metric() string {
+	for _, o := range d.Rows {
+		if o.Metric != "" {
+			return o.Metric
 		}
 	}
-	v.comparisons = x.Comparisons(v.rows, baselines)
-	r := results.Report{Eyebrow: "simulate sweep", Title: "Sweep " + x.Name, Lead: strings.TrimSpace(v.better() + " " + v.lead(dir) + " " + x.missingText(done)), Facts: v.facts()}
-	best := results.Section{Heading: BestHeading}
-	for _, f := range x.Factors {
-		if t := ComparisonTable(v.comparisons, f.Name, len(x.Seeds), v.metric); t != nil {
-			best.Blocks = append(best.Blocks, t)
+	return ""
+}
+
+// BestTables rank the values of each factor, with at most so many rows each.
+func (d *Folder) BestTables(most int) (list []*figure.Figure) {
+	for _, f := range d.Factors {
+		if t := ComparisonTable(d.compared(), f.Name, len(d.Seeds), d.metric(), most); t != nil {
+			list = append(list, t)
 		}
+	}
+	return list
+}
+
+// Report shows the sweep of a folder, as far as it has come: the values ranked, the points
+// in a table, a section for each factor, which keeps its colours, and a map for each two.
+// The pictures are those of the page.
+func (d *Folder) Report() (results.Report, []Picture) {
+	v := &view{Folder: d}
+	x := d.Index
+	r := results.Report{Eyebrow: "simulate sweep", Title: "Sweep " + x.Name, Lead: strings.TrimSpace(v.better() + " " + v.lead() + " " + d.Missing()), Facts: v.facts()}
+	best := results.Section{Heading: "Which is best"}
+	for _, t := range d.BestTables(mostPoints) {
+		best.Blocks = append(best.Blocks, t)
 	}
 	if len(best.Blocks) > 0 {
 		r.Sections = append(r.Sections, best)
 	}
-	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: v.points()})
+	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: []results.Block{d.PointTable(mostPoints)}})
 	if t := NoEffectTable(v.NoEffects()); t != nil {
 		r.Sections = append(r.Sections, results.Section{Heading: "Parts that cannot act", Blocks: []results.Block{t}})
 	}
@@ -81,23 +84,23 @@ func Report(dir string, baselines Baselines) (results.Report, []Picture, error) 
 		}
 		r.Reruns = append(r.Reruns, results.Rerun{Name: v.pointName(p), Command: strings.Join(lines, "\n")})
 	}
-	return r, v.pictures, nil
+	return r, v.pictures
 }
 
-func (v *view) lead(dir string) string {
+func (v *view) lead() string {
 	collapsed := 0
-	for _, o := range v.rows {
+	for _, o := range v.Rows {
 		if o.Verdict.IsCollapse() {
 			collapsed++
 		}
 	}
-	text := fmt.Sprintf("%d of %d cells, judged by `%s`: %d collapsed.", len(v.rows), v.Cells(), v.metric, collapsed)
+	text := fmt.Sprintf("%d of %d cells, judged by `%s`: %d collapsed.", len(v.Rows), v.Cells(), v.metric(), collapsed)
 	if len(v.Points) > mostPoints || len(v.Points) > mostReruns {
 		text += " The page shows the first of what is long; `runs.csv` has every cell with the command that makes it alone."
 	}
 	without := map[string]bool{}
-	for _, o := range v.rows {
-		if !stepsThere(dir, o.Run) {
+	for _, o := range v.Rows {
+		if !stepsThere(v.dir, o.Run) {
 			without[o.Run] = true
 		}
 	}
@@ -109,7 +112,7 @@ func (v *view) lead(dir string) string {
 
 func (v *view) facts() []results.Fact {
 	return []results.Fact{{Name: "factors", Value: fmt.Sprint(len(v.Factors))}, {Name: "points", Value: fmt.Sprint(len(v.Points))},
-		{Name: "seeds", Value: fmt.Sprint(len(v.Seeds))}, {Name: "runs", Value: fmt.Sprint(len(v.runs()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.rows), v.Cells())}}
+		{Name: "seeds", Value: fmt.Sprint(len(v.Seeds))}, {Name: "runs", Value: fmt.Sprint(len(v.runs()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.Rows), v.Cells())}}
 }
 
 // figures are the columns that tables show of a set of outcomes.
@@ -174,10 +177,10 @@ func table(title, note string, heads ...string) *figure.Figure {
 	return t
 }
 
-// where are the outcomes of the cells with those values.
-func (v *view) where(values map[string]string) (list []*Outcome) {
-	for i := range v.rows {
-		o := &v.rows[i]
+// having are the outcomes of the cells with those values.
+func (d *Folder) having(values map[string]string) (list []*Outcome) {
+	for i := range d.Rows {
+		o := &d.Rows[i]
 		meets := true
 		for name, want := range values {
 			meets = meets && o.Values[name] == want
@@ -189,22 +192,25 @@ func (v *view) where(values map[string]string) (list []*Outcome) {
 	return list
 }
 
-// points is the table of all points.
-func (v *view) points() []results.Block {
+// PointTable shows the first points, at most so many.
+func (d *Folder) PointTable(most int) *figure.Figure {
 	note := fmt.Sprintf("Means over seeds. Final is the mean of the last %d evaluations, mean that of all after the start (the area under the curve), drawdown the furthest below an earlier such mean. %s", record.Window, record.CollapseRule())
-	t := table("Every point, means over its seeds", note, v.Columns()...)
-	marks := v.marks()
+	t := table("Every point, means over its seeds", note, d.Columns()...)
+	marks := d.marks()
 	if len(marks) > 0 {
 		t.Columns = append(t.Columns, figure.Column{Name: "cannot act"}, figure.Column{Name: "same as"})
 		t.Note += " Cannot act: parts of the recipe without any effect there. Same as: all runs of the point were trained like those of that point, to the last bit; what parts their recipes did nothing, and the two are one result."
 	}
-	for i, p := range v.Points[:min(len(v.Points), mostPoints)] {
-		list := v.where(p.Values)
+	if len(d.Points) > most {
+		t.Note += fmt.Sprintf(" The table shows the first %d of %d points; `%s.csv` has every run.", most, len(d.Points), runsTable)
+	}
+	for i, p := range d.Points[:min(len(d.Points), most)] {
+		list := d.having(p.Values)
 		if len(list) == 0 {
 			continue
 		}
 		var cells []figure.Cell
-		for _, name := range v.Columns() {
+		for _, name := range d.Columns() {
 			cells = append(cells, figure.Word(p.Values[name]))
 		}
 		cells = append(cells, row(list)...)
@@ -213,7 +219,7 @@ func (v *view) points() []results.Block {
 		}
 		t.Add(cells...)
 	}
-	return []results.Block{t}
+	return t
 }
 
 // factor is the section of one factor: its values beside each other, whatever the
@@ -221,7 +227,7 @@ func (v *view) points() []results.Block {
 func (v *view) factor(i int, f IndexFactor) results.Section {
 	s := results.Section{Heading: "By " + f.Name}
 	if len(f.Values) <= mostLines {
-		main := v.lines(f, v.metric, "", func(o *Outcome) (x, y []float64) {
+		main := v.lines(f, v.metric(), "", func(o *Outcome) (x, y []float64) {
 			for k, step := range o.Evals.Step {
 				x, y = append(x, float64(step)), append(y, float64(o.Evals.Value[k]))
 			}
@@ -239,7 +245,7 @@ func (v *view) factor(i int, f IndexFactor) results.Section {
 	}
 	t := table(f.Name+": means over all its cells", "", f.Name)
 	for _, value := range f.Values {
-		t.Add(append([]figure.Cell{figure.Word(value)}, row(v.where(map[string]string{f.Name: value}))...)...)
+		t.Add(append([]figure.Cell{figure.Word(value)}, row(v.having(map[string]string{f.Name: value}))...)...)
 	}
 	s.Blocks = append(s.Blocks, t)
 	if c, ok := v.doses(i, f); ok {

@@ -73,9 +73,13 @@ func TestRun(t *testing.T) {
 	steps := 0
 	count := func(p queue.Progress) { steps = p.Done }
 	sweepInto(t, g, Options{Dir: dir, Workers: 2, Progress: count})
-	rows, err := Rows(dir)
-	if err != nil || len(g.Runs()) != 4 || len(rows) != 6 || steps != 16 {
-		t.Fatalf("%d runs, %d rows, %d steps (%v), want 4, 6, 16", len(g.Runs()), len(rows), steps, err)
+	done, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := done.Rows
+	if len(g.Runs()) != 4 || len(rows) != 6 || steps != 16 {
+		t.Fatalf("%d runs, %d rows, %d steps, want 4, 6, 16", len(g.Runs()), len(rows), steps)
 	}
 	for i, o := range rows {
 		if want := g.Cells[i]; o.Run != want.Run || o.Seed != want.Seed || !maps.Equal(o.Values, want.Values) {
@@ -102,10 +106,11 @@ func TestAnyOrder(t *testing.T) {
 	g, want := gridOf(t, tiny), t.TempDir()
 	sweepInto(t, g, Options{Dir: want, Workers: 1})
 	whole := filesOf(t, want)
-	rows, err := Rows(want)
+	done, err := Read(want)
 	if err != nil {
 		t.Fatal(err)
 	}
+	rows := done.Rows
 	dir := t.TempDir()
 	for stop := 1; ; stop++ {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -121,13 +126,13 @@ func TestAnyOrder(t *testing.T) {
 		}
 		tear(t, filepath.Join(dir, logFile), stop)
 	}
-	again, err := Rows(dir)
-	if err != nil || len(again) != len(rows) {
-		t.Fatalf("%d rows (%v), want %d", len(again), err, len(rows))
+	again, err := Read(dir)
+	if err != nil || len(again.Rows) != len(rows) {
+		t.Fatalf("%d rows (%v), want %d", len(again.Rows), err, len(rows))
 	}
 	for i := range rows {
-		if !sameOutcome(rows[i], again[i]) {
-			t.Errorf("row %d\n%+v\nwant\n%+v", i, again[i], rows[i])
+		if !sameOutcome(rows[i], again.Rows[i]) {
+			t.Errorf("row %d\n%+v\nwant\n%+v", i, again.Rows[i], rows[i])
 		}
 	}
 	for name, text := range filesOf(t, dir) {
@@ -157,17 +162,17 @@ func TestLogAlone(t *testing.T) {
 	if steps != 0 {
 		t.Errorf("%d steps were made again", steps)
 	}
-	if err := Finish(dir, Tables{Steps: true}); err != nil {
+	done, err := Finish(dir, Tables{Steps: true})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if table := filesOf(t, dir)["steps.csv"]; strings.Count(table, "\n") != 1 {
 		t.Errorf("the table of steps has more than its head:\n%s", table)
 	}
-	page, _, err := Report(dir, nil)
-	if err != nil || !strings.Contains(page.Lead, "The steps of 4 runs are not here") {
-		t.Errorf("the page says %q (%v)", page.Lead, err)
+	if page, _ := done.Report(); !strings.Contains(page.Lead, "The steps of 4 runs are not here") {
+		t.Errorf("the page says %q", page.Lead)
 	}
-	if err := Merge([]string{dir}, t.TempDir(), Tables{}); err != nil {
+	if _, err := Merge([]string{dir}, t.TempDir(), Tables{}); err != nil {
 		t.Error(err)
 	}
 }

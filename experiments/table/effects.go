@@ -82,7 +82,7 @@ func ReadEffects(text []byte) (*Effects, error) {
 	return e, json.Unmarshal(text, e)
 }
 
-// JSON is the file: a setting a line.
+// JSON is the file, indented.
 func (e *Effects) JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(e, "", " ")
 	return append(text, '\n'), err
@@ -100,7 +100,7 @@ func (e *Effects) Setting(name string) (Setting, bool) {
 // Effects are those of a ranking; nil while its stage can tell no difference, and without a
 // screening stage.
 func (r *Ranking) Effects(screen *Ranking) (*Effects, error) {
-	if screen == nil || screen.Stage.Name == r.Stage.Name || !r.Stage.tells() {
+	if !r.confirms(screen) {
 		return nil, nil
 	}
 	all, err := AllNamed()
@@ -133,6 +133,12 @@ func (r *Ranking) Effects(screen *Ranking) (*Effects, error) {
 		e.Settings = append(e.Settings, s)
 	}
 	return e, nil
+}
+
+// confirms reports whether the stage tests what a screening stage selected: with other seeds,
+// and enough of them.
+func (r *Ranking) confirms(screen *Ranking) bool {
+	return screen != nil && screen.Stage.Name != r.Stage.Name && r.Stage.tells()
 }
 
 // recommended is the setting that ranked first under a stressor in the screening stage, of

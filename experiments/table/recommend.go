@@ -17,14 +17,15 @@ import (
 func (r *Ranking) recommendations(screen *Ranking) *figure.Figure {
 	list := r.Methods
 	bare := slices.IndexFunc(list, func(m Standing) bool { return m.Method == control })
-	if screen == nil || screen.Stage.Name == r.Stage.Name || !r.Stage.tells() || bare < 0 {
+	if !r.confirms(screen) || bare < 0 {
 		return nil
 	}
 	t := &figure.Figure{Kind: figure.Table, Title: "Recommended setting for each stressor", Columns: []figure.Column{{Name: "problem"}, {Name: "stressor"}, number("uncorrected"), {Name: "recommended"}, number("with it"), number("improvement"), {Name: "95 % CI"}, number("better"), number("worse")},
 		Note: fmt.Sprintf("Recommended: ranked first in the screening stage, which has other seeds. Uncorrected and with it: mean pass rate of the whole run minus that of the matched control. Improvement: over no correction, paired by seed, n = %d (↑ significant). "+
 			"Better, worse: how many of %d distinct settings are significantly better or worse than no correction (%s).", len(r.Stage.Index.Seeds), r.distinct()-1, testName)}
 	for j, stressor := range r.Stressors {
-		front := slices.IndexFunc(list, func(m Standing) bool { return m.Method == r.recommended(screen, stressor) })
+		recommended := r.recommended(screen, stressor)
+		front := slices.IndexFunc(list, func(m Standing) bool { return m.Method == recommended })
 		if front < 0 {
 			continue
 		}
@@ -54,9 +55,6 @@ var configurations = []struct {
 	frameworks []string
 }{{"verl", []string{"verl"}}, {"TRL, SkyRL or prime-rl", []string{"trl", "skyrl", "prime-rl"}}}
 
-// notWritten stands where a framework's configuration is not written.
-const notWritten = "not written here"
-
 // configuration is the setting in the first of the frameworks that has it.
 func (s Setting) configuration(frameworks []string) (string, error) {
 	for _, name := range frameworks {
@@ -74,7 +72,7 @@ func (s Setting) configuration(frameworks []string) (string, error) {
 			return strings.Join(lines, " "), nil
 		}
 	}
-	return notWritten, nil
+	return foreign.NotWritten, nil
 }
 
 // logging are the lines that every correction needs in a framework; the note has them once.
@@ -85,7 +83,7 @@ var logging = []string{"actor_rollout_ref: {rollout: {calculate_log_probs: true}
 func (e *Effects) ConfigurationTable() (*figure.Figure, error) {
 	t := &figure.Figure{Kind: figure.Table, Title: "Which correction for which problem", Columns: []figure.Column{{Name: "problem"}, {Name: "recommended setting"}, {Name: "improvement (95 % CI)"}, {Name: "significantly worse under"}, {Name: "recipe line"}},
 		Note: fmt.Sprintf("Improvement: mean pass rate of the whole run minus that without a correction, paired by seed, n = %d seeds, mean over the learning rates %s, 100 updates. Bold: significant (%s). "+
-			"The setting was selected in the screening stage, on other seeds. verl also needs `actor_rollout_ref.rollout.calculate_log_probs: true`. \""+notWritten+"\": this project does not write the setting for the framework, which may have one.",
+			"The setting was selected in the screening stage, on other seeds. verl also needs `actor_rollout_ref.rollout.calculate_log_probs: true`. \""+foreign.NotWritten+"\": this project does not write the setting for the framework, which may have one.",
 			e.Seeds, strings.Join(e.Rates, " and "), testName)}
 	for _, c := range configurations {
 		t.Columns = append(t.Columns, figure.Column{Name: c.head})

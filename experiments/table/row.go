@@ -39,6 +39,8 @@ type Stage struct {
 	// Index is what the sweep plans, Runs the outcomes of the cells that are there.
 	Index *sweep.Index
 	Runs  []sweep.Outcome
+	// Missing says which runs are missing; empty if none is.
+	Missing string
 	// Again are rows drawn from it on fresh seeds; nil if nobody has made them.
 	Again *Stage
 }

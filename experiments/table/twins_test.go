@@ -42,12 +42,12 @@ func TestTwins(t *testing.T) {
 	if err := sweep.Run(t.Context(), grid, sweep.Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := sweep.Rows(dir)
+	done, err := sweep.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	trace := map[string]sweep.Trace{}
-	for _, o := range rows {
+	for _, o := range done.Rows {
 		trace[o.Values["method"]] = o.Trace
 	}
 	checked := map[string]bool{}

@@ -8,6 +8,9 @@ import (
 	"driftlab/trainer/recipe"
 )
 
+// NotWritten is shown where WriteChanged has no text for a framework.
+const NotWritten = "not written here"
+
 // WriteChanged is what to set in a framework for what assignments, as --set takes them,
 // change of a recipe: the text of Write, empty where it has nothing of them. The notes name
 // what the framework cannot say: each changed section that its own reader does not get back
@@ -32,7 +35,7 @@ func WriteChanged(framework, base string, assignments []string) (text string, no
 		case section == "correction": // pipelines differ in what frameworks have no word for; Write's notes name what is lost
 			written = written || len(notes) == 0
 		case slices.Contains(lost, section):
-			notes = append(notes, framework+" has no setting written here for "+section)
+			notes = append(notes, framework+"'s setting for "+section+" is "+NotWritten)
 		default:
 			written = true
 		}

@@ -16,10 +16,10 @@ func TestWriteChanged(t *testing.T) {
 		{"verl", "routing={replay: r3}", "mode: R3", ""},
 		{"verl", "correction={masks: [{name: opsm, delta: 0.5}]}", "", "verl has no mask opsm"},
 		{"trl", "correction={masks: [{name: opsm, delta: 0.5}]}", "off_policy_mask_threshold=0.5", ""},
-		{"verl", "anchor=ewma", "", "verl has no setting written here for anchor"},
-		{"slime", "guards=[{name: ess_lr}]", "", "slime has no setting written here for guards"},
+		{"verl", "anchor=ewma", "", "verl's setting for anchor is not written here"},
+		{"slime", "guards=[{name: ess_lr}]", "", "slime's setting for guards is not written here"},
 		{"prime-rl", "loss.name=prime_dppo loss.delta_low=0.05 loss.delta_high=0.05", "dppo_mask_low = 0.05", ""},
-		{"trl", "loss={name: prime_dppo}", "", "trl has no setting written here for loss"},
+		{"trl", "loss={name: prime_dppo}", "", "trl's setting for loss is not written here"},
 	} {
 		changes := []string{c.changes}
 		if !strings.Contains(c.changes, "{") {
