@@ -13,6 +13,9 @@ func Example() {
 	// Output:
 	// sync (schedule, unit: system)
 	//
+	// Generates each batch with the current weights and waits for it: generation and training alternate, and the staleness is zero.
+	// Use it as the on-policy control, or where idle devices cost less than staleness.
+	//
 	// Also called
 	//   on-policy
 	//

@@ -174,7 +174,7 @@ func methodTables(all []recipe.Method) []*figure.Figure {
 // methodText shows one method in full.
 func methodText(m recipe.Method) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, unit: %s)\n", m.Name, m.Group, m.Unit)
+	fmt.Fprintf(&b, "%s (%s, unit: %s)\n\n%s\n%s\n", m.Name, m.Group, m.Unit, m.Does, m.When)
 	section := func(title, text string) {
 		if text == "" {
 			return

@@ -106,7 +106,7 @@ func (c *methodsCmd) systems(a *app) error {
 		list = append(list, m)
 		fmt.Fprintf(&b, "%s (%s)\n", m.Name, strings.Join(m.Aliases, ", "))
 		for _, line := range [...]struct{ title, text string }{
-			{"Rule", m.Formula}, {"Greatest lag", boundText(*m.Bound)}, {"Source", m.Source}, {"Inferred or left out", m.Reconstruction},
+			{"What it does", m.Does}, {"When to use it", m.When}, {"Rule", m.Formula}, {"Greatest lag", boundText(*m.Bound)}, {"Source", m.Source}, {"Inferred or left out", m.Reconstruction},
 		} {
 			if line.text != "" {
 				fmt.Fprintf(&b, "  %s: %s\n", line.title, strings.ReplaceAll(line.text, "\n", "; "))

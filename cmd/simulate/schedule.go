@@ -142,7 +142,7 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 // page is a system in full.
 func (l listed) page() string {
 	var b strings.Builder
-	b.WriteString(l.Name + "\n")
+	fmt.Fprintf(&b, "%s\n\n%s\n%s\n", l.Name, l.Does, l.When)
 	for _, section := range [...]struct{ title, text string }{
 		{"Also called", strings.Join(l.Aliases, ", ")}, {"Source", l.Source}, {"Rule", l.Formula},
 		{"Parameters", strings.Join(l.Parameters, "\n")}, {"Greatest lag", boundText(l.Bound)}, {"Example", l.Example}, {"Inferred or left out", l.Reconstruction},

@@ -44,6 +44,9 @@ type Spec struct {
 	Group string `json:"group"`
 	// Unit is the unit of correction.
 	Unit Unit `json:"unit"`
+	// Does says in one sentence what the method does, and When in another when to use it.
+	Does string `json:"does"`
+	When string `json:"when"`
 	// Source is the paper (arXiv id) and the code that was read.
 	Source string `json:"source"`
 	// Formula is the objective or weight, one or a few lines of Unicode.

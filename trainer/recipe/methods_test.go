@@ -64,3 +64,28 @@ func TestTRMDefaults(t *testing.T) {
 		t.Errorf("delta is %v of the loss and %v of the mask", l.Delta, m.Delta)
 	}
 }
+
+// Every method begins its page with a sentence that says what it does and one that says
+// when to use it: short, complete and its own.
+func TestMethodsSayWhatTheyDoAndWhen(t *testing.T) {
+	of := map[string]string{}
+	for _, m := range Methods() {
+		name := m.Field + " " + m.Name
+		for _, sentence := range []string{m.Does, m.When} {
+			switch words := len(strings.Fields(sentence)); {
+			case !strings.HasSuffix(sentence, "."):
+				t.Errorf("%s: %q does not end with a full stop", name, sentence)
+			case words < 3 || words > 30:
+				t.Errorf("%s: %q has %d words, not 3 to 30", name, sentence, words)
+			case strings.Contains(strings.ReplaceAll(sentence, "Dr. GRPO", ""), ". "):
+				t.Errorf("%s: %q is more than one sentence", name, sentence)
+			case of[sentence] != "":
+				t.Errorf("%s and %s: the same sentence %q", of[sentence], name, sentence)
+			}
+			of[sentence] = name
+		}
+		if !strings.HasPrefix(m.When, "Use it ") {
+			t.Errorf("%s: %q does not say when to use it", name, m.When)
+		}
+	}
+}

@@ -14,6 +14,8 @@ var (
 	replays = []method.Spec{
 		{
 			Name: ReplayR2, Group: "routing replay", Unit: method.Token,
+			Does:     "Replays, in every gradient step, the experts that the trainer chose when it scored old.",
+			When:     "Use it for a mixture of experts with several updates per batch; differences in routing between rollout engine and trainer remain.",
 			Source:   "GSPO's routing replay, arXiv 2507.18071; Stabilizing RL, arXiv 2512.01374",
 			Formula:  "I = the top-k of the learner's pass that scored old; g_j = 1[j∈I]·exp(s_j)/Σ_{l∈I} exp(s_l) with the current logits s, in the gradient steps",
 			Gradient: "through the gates: ds_j = g_j·(dg_j − Σ_{l∈I} g_l·dg_l) on I, 0 outside",
@@ -21,6 +23,8 @@ var (
 		},
 		{
 			Name: ReplayR3, Group: "routing replay", Unit: method.Token,
+			Does:     "Replays the experts that the rollout engine chose, when the trainer scores old and in every gradient step.",
+			When:     "Use it for a mixture of experts whose rollout engine routes tokens differently and can record its routes.",
 			Source:   "Rollout Routing Replay, arXiv 2510.11370",
 			Formula:  "I = the rollout engine's top-k; g as with r2, when the learner scores old (and a reference) and in the gradient steps",
 			Gradient: "as r2",
@@ -28,6 +32,8 @@ var (
 		},
 		{
 			Name: ReplayKeep, Group: "routing replay", Unit: method.Token,
+			Does:     "Replays the rollout engine's experts in every forward pass of the policy; the reference model keeps its own routing.",
+			When:     "Use it in place of r3 when a KL term to a reference should use the reference's own experts.",
 			Source:   "Keep Routing, DeepSeek-V3.2, arXiv 2512.02556, section 3.1",
 			Formula:  "r3 in every forward pass of the policy, old and current; the reference routes natively",
 			Gradient: "as r2",
@@ -37,6 +43,8 @@ var (
 	}
 	gatings = []method.Spec{{
 		Name: GatesRecorded, Group: "replayed gates", Unit: method.Token,
+		Does:     "Uses the gate values that the rollout engine recorded, with the gradient of the trainer's own gates.",
+		When:     "Use it with routing replay, to see how much mismatch the gate values add to the choice of experts.",
 		Source:   "the ids-and-gates arm beside R3, arXiv 2510.11370; straight-through: arXiv 1308.3432",
 		Formula:  "g = recorded + live(s) − sg[live(s)]: the recorded gate values per token, layer and rank; live(s) the softmax of the current logits over I",
 		Gradient: "that of the live gates: ds_j = live_j·(dg_j − Σ_{l∈I} live_l·dg_l) on I; dg is taken where the recorded gates put the network",

@@ -25,6 +25,8 @@ type GAE struct {
 
 var gaeSpec = method.Spec{
 	Name: "gae", Unit: method.Token,
+	Does:    "Computes generalised advantage estimation (GAE) from a critic's values, with discount gamma and trace parameter lam.",
+	When:    "Use it for proximal policy optimisation (PPO) with a critic.",
 	Source:  "arXiv 1506.02438; verl, SkyRL, slime, ROLL",
 	Formula: "L_t = r_t + gamma·V_{t+1} − V_t + gamma·lam·L_{t+1};  A = whiten(L)",
 	Needs:   batch.Columns{batch.TokenReward, batch.Value},

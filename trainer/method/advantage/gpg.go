@@ -17,6 +17,8 @@ type GPG struct {
 
 var gpgSpec = method.Spec{
 	Name: "gpg", Unit: method.Batch,
+	Does:    "Centres the reward within the group and scales it by batch size over the number of responses with a nonzero reward.",
+	When:    "Use it with the loss gpg, to offset groups that have no gradient.",
 	Source:  "arXiv 2504.02546; verl",
 	Formula: "A_i = B/max(1, #{R≠0})·(R_i − mean_g)/f_norm",
 	Needs:   batch.Columns{batch.Reward, batch.Group},

@@ -26,6 +26,8 @@ type GRPO struct {
 
 var grpoSpec = method.Spec{
 	Name: "grpo", Aliases: []string{"grpo_vectorized"}, Unit: method.Group,
+	Does:    "Subtracts the group's mean reward and divides by the group's standard deviation.",
+	When:    "Use it as the default for verifiable rewards without a critic; std: false makes it Dr. GRPO.",
 	Source:  "arXiv 2402.03300; std: false is Dr. GRPO, arXiv 2503.20783; verl, SkyRL, TRL",
 	Formula: "A_i = (R_i − mean_g)/(std_g + eps), the same on every token",
 	Needs:   batch.Columns{batch.Reward, batch.Group},

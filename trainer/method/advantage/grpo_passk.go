@@ -21,6 +21,8 @@ type GRPOPassK struct {
 
 var grpoPasskSpec = method.Spec{
 	Name: "grpo_passk", Unit: method.Group,
+	Does:    "Gives an advantage to the best response of a group only, by its lead over the second best.",
+	When:    "Use it to train for the best of k responses with graded rewards; most groups with rewards of 0 and 1 have no gradient.",
 	Source:  "arXiv 2503.19595; verl grpo_passk",
 	Formula: "A_best = (R_max − R_second)/(std_g + eps), 0 for the others",
 	Needs:   batch.Columns{batch.Reward, batch.Group},

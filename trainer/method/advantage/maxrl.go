@@ -19,6 +19,8 @@ type MaxRL struct {
 
 var maxrlSpec = method.Spec{
 	Name: "maxrl", Unit: method.Group,
+	Does:    "Centres the reward within the group and divides it by the group's mean reward, not by its deviation.",
+	When:    "Use it with any policy loss to give rare successes on hard prompts more weight.",
 	Source:  "arXiv 2602.02710; SkyRL",
 	Formula: "A_i = (R_i − mean_g)/(mean_g + eps)",
 	Needs:   batch.Columns{batch.Reward, batch.Group},

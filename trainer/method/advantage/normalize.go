@@ -35,6 +35,8 @@ type Normalize struct {
 
 var normalizeSpec = method.Spec{
 	Name: "normalize", Aliases: []string{"reward_norm"}, Unit: method.Batch,
+	Does:    "Centres and scales rewards by a mean and a deviation that are each taken over the group, the batch or not at all.",
+	When:    "Use it to reproduce the normalisation settings of TRL, ROLL or AReaL.",
 	Source:  "TRL scale_rewards; ROLL reward_norm; AReaL Normalization; group mean and batch std: arXiv 2508.08221",
 	Formula: "A_i = (R_i − mean)/(std + eps), mean and std each over group, batch or none",
 	Needs:   batch.Columns{batch.Reward, batch.Group},

@@ -19,6 +19,8 @@ type OPO struct {
 
 var opoSpec = method.Spec{
 	Name: "opo", Unit: method.Group,
+	Does:    "Subtracts the length-weighted mean reward of the group, the optimal baseline if score norms grow with length.",
+	When:    "Use it for on-policy training with responses of very different lengths.",
 	Source:  "arXiv 2505.23585; verl",
 	Formula: "A_i = R_i − Σ_j L_j·R_j/Σ_j L_j, L in generated tokens",
 	Needs:   batch.Columns{batch.Reward, batch.Group},

@@ -39,6 +39,8 @@ type OPOB struct {
 
 var opobSpec = method.Spec{
 	Name: "opob", Aliases: []string{"vcpo"}, Unit: method.Group,
+	Does:    "Subtracts the constant that minimises the variance of a group's importance-weighted gradient.",
+	When:    "Use it for off-policy data with importance weights; it needs the score norm of each response.",
 	Source:  "arXiv 2602.17616; mit-han-lab/vcpo",
 	Formula: "A_i = R_i − Σ_j w_j²·n_j²·R_j/(Σ_j w_j²·n_j² + eps)",
 	Needs:   batch.Columns{batch.Reward, batch.ScoreNorm, batch.LogpOld, batch.LogpRoll, batch.Group},

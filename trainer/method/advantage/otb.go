@@ -35,6 +35,8 @@ type OTB struct {
 
 var optimalTokenBaselineSpec = method.Spec{
 	Name: "optimal_token_baseline", Aliases: []string{"otb"}, Unit: method.Token,
+	Does:    "Subtracts a baseline per token position, weighted by the gradient energy that each response has accumulated up to that position.",
+	When:    "Use it to reduce gradient variance in long responses or under importance weights, without a critic.",
 	Source:  "arXiv 2602.07078; verl",
 	Formula: "B_t = Σ_i G_it·W_it/(Σ_i W_it + eps), W_t = Σ_{s≤t} (1 − 2q_s + Σ_a q(a)²)·w_s²;  A_t = G_t − B_t",
 	Needs:   batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},
@@ -42,6 +44,8 @@ var optimalTokenBaselineSpec = method.Spec{
 
 var tirOptimalTokenBaselineSpec = method.Spec{
 	Name: "tir_optimal_token_baseline", Aliases: []string{"tir_otb"}, Unit: method.Token,
+	Does:    "Is the optimal token baseline with positions counted over generated tokens only.",
+	When:    "Use it in tool-integrated runs, where tool output would shift the positions of a group's responses.",
 	Source:  "verl tir_optimal_token_baseline; arXiv 2602.07078",
 	Formula: "optimal_token_baseline over the j-th generated tokens of a group in place of the t-th positions",
 	Needs:   batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},

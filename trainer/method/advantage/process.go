@@ -41,6 +41,8 @@ type Process struct {
 
 var processSpec = method.Spec{
 	Name: "process", Aliases: []string{"grpo_process"}, Unit: method.Token,
+	Does:    "Normalises outcome and process rewards separately and leaves process rewards at their tokens.",
+	When:    "Use it with the reward process or marginal_utility, so that credit reaches the step that earned it.",
 	Source:  "arXiv 2402.03300 section 4.1.3; normalisation per kind as arXiv 2601.05242",
 	Formula: "A_t = outcome_weight·O_i + process_weight·Σ_{s≥t} p̃_s, each normalised in the group, or both together",
 	Needs:   batch.Columns{batch.OutcomeParts, batch.StepReward, batch.Group},

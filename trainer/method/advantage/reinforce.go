@@ -23,6 +23,8 @@ type Reinforce struct {
 
 var reinforceSpec = method.Spec{
 	Name: "reinforce", Aliases: []string{"returns"}, Unit: method.Token,
+	Does:    "Uses the discounted sum of the rewards to come, without a baseline.",
+	When:    "Use it as a control without baseline, or with rewards at tokens; its variance is high.",
 	Source:  "Williams 1992; ROLL adv_estimator reinforce",
 	Formula: "A_t = Σ_{s≥t} gamma^(s−t)·r_s",
 	Needs:   batch.Columns{batch.TokenReward},
@@ -30,6 +32,8 @@ var reinforceSpec = method.Spec{
 
 var reinforcePlusPlusSpec = method.Spec{
 	Name: "reinforce_plus_plus", Aliases: []string{"reinforce++"}, Unit: method.Batch,
+	Does:    "Normalises the discounted returns over all tokens of the batch and not within each group.",
+	When:    "Use it if groups are small or absent, since it needs no statistic of a group.",
 	Source:  "arXiv 2501.03262; verl, SkyRL",
 	Formula: "A_t = whiten(Σ_{s≥t} gamma^(s−t)·r_s) over the tokens of the batch",
 	Needs:   batch.Columns{batch.TokenReward},

@@ -19,6 +19,8 @@ type ReinforceBaseline struct {
 
 var reinforcePlusPlusBaselineSpec = method.Spec{
 	Name: "reinforce_plus_plus_baseline", Aliases: []string{"reinforce++_baseline"}, Unit: method.Batch,
+	Does:    "Subtracts the group's mean reward, then normalises over all tokens of the batch.",
+	When:    "Use it if division by each group's deviation gives nearly solved prompts too much weight.",
 	Source:  "arXiv 2501.03262; verl",
 	Formula: "A = whiten(R_i − mean_g) over the tokens of the batch",
 	Needs:   batch.Columns{batch.Reward, batch.Group},

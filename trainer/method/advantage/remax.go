@@ -13,6 +13,8 @@ type ReMax struct {
 
 var remaxSpec = method.Spec{
 	Name: "remax", Unit: method.Sequence,
+	Does:    "Subtracts the reward of the greedy response to the same prompt.",
+	When:    "Use it with single samples per prompt: it needs one more rollout per prompt, and neither a group nor a critic.",
 	Source:  "arXiv 2310.10505; verl",
 	Formula: "A_t = Σ_{s≥t} r_s − R_greedy",
 	Needs:   batch.Columns{batch.TokenReward, batch.GreedyReward},

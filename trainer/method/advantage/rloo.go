@@ -17,6 +17,8 @@ type RLOO struct {
 
 var rlooSpec = method.Spec{
 	Name: "rloo", Aliases: []string{"rloo_vectorized"}, Unit: method.Group,
+	Does:    "Subtracts the mean reward of the other responses of the group: a leave-one-out baseline.",
+	When:    "Use it in place of grpo for an unbiased baseline and no division by the group's deviation.",
 	Source:  "arXiv 2402.14740; verl, SkyRL",
 	Formula: "A_i = G/(G−1)·(R_i − mean_g)",
 	Needs:   batch.Columns{batch.Reward, batch.Group},

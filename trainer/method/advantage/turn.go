@@ -32,6 +32,8 @@ type TurnLevel struct {
 
 var turnLevelSpec = method.Spec{
 	Name: "turn_level", Unit: method.Turn,
+	Does:           "Gives each turn its own advantage: the reward from that turn on, relative to the same turn of the group.",
+	When:           "Use it in multi-turn runs with rewards per turn.",
 	Source:         "arXiv 2511.20718, read through notes",
 	Formula:        "A_k = (R_k − mean_g)/(std_g + eps) over siblings with turn k, R_k = Σ_{j≥k} gamma^(j−k)·r_j; or R_k − V",
 	Needs:          batch.Columns{batch.TokenReward, batch.Turn, batch.Group},

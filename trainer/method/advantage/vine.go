@@ -20,6 +20,8 @@ type Vine struct {
 
 var vineSpec = method.Spec{
 	Name: "vine", Aliases: []string{"vineppo"}, Unit: method.Token,
+	Does:    "Gives each token the change of the policy's own value of the response over the token's episode.",
+	When:    "Use it for credit per step without a critic, if the recipe has prefix_values.",
 	Source:  "VinePPO, arXiv 2410.01679",
 	Formula: "A_t = whiten(V(end of t's episode) − V(its start)), V(end of the answer) = R_i",
 	Needs:   batch.Columns{batch.Reward, batch.Episode, batch.PrefixValue},

@@ -28,6 +28,8 @@ type ZeroVariance struct {
 
 var rlZvpSpec = method.Spec{
 	Name: "rl_zvp", Aliases: []string{"zero_variance"}, Unit: method.Group,
+	Does:    "Uses token entropy as the advantage in groups with equal rewards, and grpo in all others.",
+	When:    "Use it if many groups have zero advantage under grpo.",
 	Source:  "arXiv 2509.21880 (a NeMo-RL port); CompassMax, arXiv 2512.07710",
 	Formula: "mixed group: GRPO; all correct: A_t = scale·H_t; all wrong: A_t = −scale·(max H − H_t)",
 	Needs:   batch.Columns{batch.Reward, batch.EntropyOld, batch.Group},

@@ -33,6 +33,8 @@ type Band struct {
 
 var bandSpec = method.Spec{
 	Name: "band", Unit: method.Token,
+	Does:    "Keeps tokens or responses for which a chosen statistic of the log-ratio lies inside a band.",
+	When:    "Use it to write a rejection rule of AReaL or ROLL that has no name of its own.",
 	Source:  "AReaL apply_rejection_sampling; ROLL compute_train_infer_correction filters",
 	Formula: "keep = 1[low ≤ aggregate over level of statistic(old − roll) ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},

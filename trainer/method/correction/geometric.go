@@ -21,6 +21,8 @@ type Geometric struct {
 
 var geometricSpec = method.Spec{
 	Name: "geometric", Aliases: []string{"geo_mask"}, Unit: method.Sequence,
+	Does:    "Drops responses whose geometric mean ratio old/mu leaves a band.",
+	When:    "Use it to reject responses by their mean mismatch per token; a narrow band rejects short responses more often.",
 	Source:  "When Speed Kills Stability (Geo-RS); SkyRL sequence_mask_metric geometric",
 	Formula: "keep_i = 1[low ≤ exp(Σ_t (old_t − roll_t)/max(T_i,1)) ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},

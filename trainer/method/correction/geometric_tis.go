@@ -19,6 +19,8 @@ type GeometricTIS struct {
 
 var geometricTisSpec = method.Spec{
 	Name: "geometric_tis", Aliases: []string{"geo_tis"}, Unit: method.Sequence,
+	Does:     "Multiplies the loss of a response by the truncated geometric mean of its token ratios.",
+	When:     "Use it for a weight per response whose size does not depend on length; it is not an unbiased importance weight.",
 	Source:   "AReaL apply_rejection_sampling (sequence, mean); ROLL weight_type geometric; slime mis.py",
 	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t)/max(T_i,1), ±20)), floor), cap)",
 	Gradient: "constant: d loss/d logp_t is multiplied by w_i",

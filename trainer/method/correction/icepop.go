@@ -22,6 +22,8 @@ type IcePop struct {
 
 var icepopSpec = method.Spec{
 	Name: "icepop", Unit: method.Token,
+	Does:    "Weights a token by its ratio old/mu inside a band on both sides of 1 and by 0 outside; denominators do not change.",
+	When:    "Use it for mixture-of-experts models, where a few tokens have extreme ratios in both directions.",
 	Source:  "Ring-1T, arXiv 2510.18855; verl decoupled_token_icepop; slime icepop_function",
 	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; binary: w_t = 1[low ≤ ρ_t ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},

@@ -11,6 +11,8 @@ type None struct{}
 
 var noneSpec = method.Spec{
 	Name: "none", Unit: method.Token,
+	Does:     "Leaves every token with weight 1.",
+	When:     "Use it as the uncorrected baseline, or if the measured mismatch is negligible.",
 	Source:   "-",
 	Formula:  "w_t = 1",
 	Gradient: "constant: nothing to differentiate",

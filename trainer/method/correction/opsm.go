@@ -27,6 +27,8 @@ type OPSM struct {
 
 var opsmSpec = method.Spec{
 	Name: "opsm", Unit: method.Sequence,
+	Does:     "Drops responses with a negative advantage whose mean log-ratio mu/new exceeds delta: off-policy sequence masking (OPSM).",
+	When:     "Use it if stale or mismatched responses with a negative advantage destabilise training.",
 	Source:   "DeepSeek-V3.2, arXiv 2512.02556; TRL get_off_policy_mask; slime compute_opsm_mask",
 	Formula:  "D_i = Σ_t (roll_t − logp_t)/max(T_i,1); drop iff A < 0 and D_i > delta",
 	Gradient: "constant: dropped tokens have none from the policy term, KL terms keep theirs",

@@ -18,6 +18,8 @@ type Outlier struct {
 
 var outlierSpec = method.Spec{
 	Name: "outlier", Aliases: []string{"outlier_mask"}, Unit: method.Sequence,
+	Does:    "Drops a response if any of its tokens has a ratio beyond an extreme bound on either side.",
+	When:    "Use it to reject responses with broken tokens, which a mean over the response would hide.",
 	Source:  "SkyRL outlier_token_is_threshold",
 	Formula: "keep_i = 1[no t: ρ_t < low or ρ_t > high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},

@@ -27,6 +27,8 @@ type RandomMask struct {
 
 var randomMaskSpec = method.Spec{
 	Name: "random_mask", Aliases: []string{"placebo"}, Unit: method.Token,
+	Does:    "Drops tokens at random, at a given rate or at the rate of a given band.",
+	When:    "Use it as the placebo of another mask: the remaining difference is due to which tokens that mask drops.",
 	Source:  "none: a control arm, to be run at the rate of the mask it is compared with",
 	Formula: "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio; with a band, as many as lie outside it",
 }

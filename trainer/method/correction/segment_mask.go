@@ -20,6 +20,8 @@ type SegmentMask struct {
 
 var segmentMaskSpec = method.Spec{
 	Name: "segment_mask", Aliases: []string{"turn_mask"}, Unit: method.Turn,
+	Does:    "Drops turns or segments whose geometric mean ratio leaves a band.",
+	When:    "Use it in multi-turn runs, to reject a turn and keep the rest of the response.",
 	Source:  "ROLL filters agg_type segment",
 	Formula: "keep_k = 1[low ≤ exp(mean_{t∈k}(old_t − roll_t)) ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},

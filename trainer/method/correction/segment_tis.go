@@ -24,6 +24,8 @@ type SegmentTIS struct {
 
 var segmentTisSpec = method.Spec{
 	Name: "segment_tis", Aliases: []string{"turn_tis"}, Unit: method.Turn,
+	Does:     "Gives each turn or segment a truncated weight, from the mean or the sum of its log-ratios.",
+	When:     "Use it in multi-turn runs, as a compromise between token and sequence weights.",
 	Source:   "ROLL compute_train_infer_correction weight_type segment",
 	Formula:  "w_k = min(max(exp(clamp(mean_{t∈k}(old_t − roll_t), ±20)), floor), cap); the sum with geometric: false",
 	Gradient: "constant: d loss/d logp_t is multiplied by w_k",

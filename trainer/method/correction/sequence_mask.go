@@ -21,6 +21,8 @@ type SequenceMask struct {
 
 var sequenceMaskSpec = method.Spec{
 	Name: "sequence_mask", Aliases: []string{"product"}, Unit: method.Sequence,
+	Does:    "Drops responses whose product of token ratios leaves a band.",
+	When:    "Use it for short responses; the product spreads with length, so that long responses are rejected more often.",
 	Source:  "SkyRL sequence_mask_metric product; slime rs_level sequence",
 	Formula: "keep_i = 1[low ≤ exp(clamp(Σ_t (old_t − roll_t), ±20)) ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},

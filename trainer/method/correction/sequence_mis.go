@@ -18,6 +18,8 @@ type SequenceMIS struct {
 
 var sequenceMisSpec = method.Spec{
 	Name: "sequence_mis", Aliases: []string{"seq_mis"}, Unit: method.Sequence,
+	Does:     "Weights a response by its exact ratio inside the bounds and by 0 outside: sequence-level masked importance sampling (MIS).",
+	When:     "Use it to drop responses that truncation would leave at the cap; under large mismatch it drops most long responses.",
 	Source:   "When Speed Kills Stability (richardli.xyz/rl-collapse); verl rollout_is=sequence with low_high",
 	Formula:  "w_i = W_i·1[low ≤ W_i ≤ high],  W_i = exp(clamp(Σ_t (old_t − roll_t), ±20))",
 	Gradient: "constant: d loss/d logp_t is multiplied by w_i",

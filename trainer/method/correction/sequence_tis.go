@@ -18,6 +18,8 @@ type SequenceTIS struct {
 
 var sequenceTisSpec = method.Spec{
 	Name: "sequence_tis", Aliases: []string{"seq_tis"}, Unit: method.Sequence,
+	Does:     "Multiplies the loss of a response by the truncated product of its token ratios: sequence-level truncated importance sampling (TIS).",
+	When:     "Use it if the weight should be unbiased up to the cap; in long responses most weights are truncated or near zero.",
 	Source:   "verl rollout_corr_helper rollout_is=sequence; SkyRL; VCPO (arXiv 2602.17616)",
 	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t), ±20)), floor), cap)",
 	Gradient: "constant: d loss/d logp_t is multiplied by w_i",

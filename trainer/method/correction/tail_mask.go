@@ -31,6 +31,8 @@ type TailMask struct {
 
 var tailMaskSpec = method.Spec{
 	Name: "tail_mask", Unit: method.Token,
+	Does:    "Drops a fixed share of tokens, those that the policy has moved farthest from the rollout, by sign of the advantage.",
+	When:    "Use it as an ablation, to see which side of the tail destabilises training.",
 	Source:  "an instrument: the ablation by sign of DPPO, arXiv 2602.04879, read through notes",
 	Formula: "drop the ⌊share·M⌋ tokens, at least one, with the largest |exp(logp_t) − exp(roll_t)| or |logp_t − roll_t| of those with sign(A_t) in signs",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},

@@ -18,6 +18,8 @@ type TokenMask struct {
 
 var tokenMaskSpec = method.Spec{
 	Name: "token_mask", Aliases: []string{"icepop_mask"}, Unit: method.Token,
+	Does:    "Removes tokens whose ratio old/mu leaves a band, from the loss and from its denominators.",
+	When:    "Use it as the mask form of IcePop, if rejected tokens should not count in the average.",
 	Source:  "SkyRL token_mask_is_threshold; slime mis.py; ROLL filters",
 	Formula: "keep_t = 1[low ≤ ρ_t ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},

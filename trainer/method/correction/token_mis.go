@@ -17,6 +17,8 @@ type TokenMIS struct {
 
 var tokenMisSpec = method.Spec{
 	Name: "token_mis", Unit: method.Token,
+	Does:    "Weights a token by its ratio old/mu inside the bounds and by 0 outside: token-level masked importance sampling (MIS).",
+	When:    "Use it in place of token_tis if tokens with extreme ratios should have no gradient.",
 	Source:  "slime mis.py; two-sided it is IcePop (arXiv 2510.18855)",
 	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; low 0 is the one-sided form",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},

@@ -17,6 +17,8 @@ type TokenTIS struct {
 
 var tokenTisSpec = method.Spec{
 	Name: "token_tis", Aliases: []string{"tis"}, Unit: method.Token,
+	Does:    "Multiplies each token's loss by min(old/mu, cap): token-level truncated importance sampling (TIS).",
+	When:    "Use it as the usual first correction of a rollout engine's mismatch: low variance, at the price of a bias.",
 	Source:  "verl rollout_corr_helper rollout_is=token; SkyRL; slime; FlashRL",
 	Formula: "w_t = min(max(ρ_t, floor), cap),  ρ_t = exp(clamp(old_t − roll_t, ±20))",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},

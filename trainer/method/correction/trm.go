@@ -23,6 +23,8 @@ type TRM struct {
 
 var trmSpec = method.Spec{
 	Name: "trm", Unit: method.Sequence,
+	Does:           "Drops responses in which the KL divergence from mu to new exceeds delta at any token: trust-region masking (TRM).",
+	When:           "Use it if a limit on the worst token is needed and the rollout engine records whole distributions.",
 	Source:         "arXiv 2512.23075 (read through two notes that quote it)",
 	Formula:        "keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta], over the whole vocabulary",
 	Needs:          batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll, batch.Dist},

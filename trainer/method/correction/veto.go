@@ -21,6 +21,8 @@ type Veto struct {
 
 var vetoSpec = method.Spec{
 	Name: "veto", Aliases: []string{"token_veto", "wtrs"}, Unit: method.Sequence,
+	Does:    "Drops a response if the smallest ratio of its tokens is below a threshold.",
+	When:    "Use it in addition to another correction, against tokens that the trainer finds nearly impossible.",
 	Source:  "verl rollout_token_veto_threshold (former); slime rs_veto_threshold; INTELLECT-3, arXiv 2512.16144",
 	Formula: "keep_i = 1[min_t (old_t − roll_t) ≥ log threshold]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},

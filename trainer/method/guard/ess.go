@@ -29,6 +29,8 @@ type ESSLearningRate struct {
 
 var essLrSpec = method.Spec{
 	Name: "ess_lr", Aliases: []string{"vcpo_lr"}, Unit: method.Optimiser,
+	Does:    "Multiplies the learning rate by the square root of the minibatch's effective sample size relative to base.",
+	When:    "Use it for stale data or several updates per batch: the step shrinks when few samples have most of the weight.",
 	Source:  "VCPO, arXiv 2602.17616; mit-han-lab/vcpo",
 	Formula: "lr ← lr·sqrt(min(1, ess/base)),  ess = (Σw)²/(Σw² + 1e-8)/B,  w_i = exp(Σ_t (old_t − roll_t))",
 	Needs:   batch.Columns{batch.LogpOld, batch.LogpRoll},

@@ -31,6 +31,8 @@ type GradientAlignment struct {
 
 var gradientAlignmentSpec = method.Spec{
 	Name: "gradient_alignment", Aliases: []string{"gac"}, Unit: method.Optimiser,
+	Does:           "Removes part of the gradient that agrees with the previous gradient, and skips the update if both are nearly parallel.",
+	When:           "Use it in asynchronous training, where stale data repeat the same direction of the gradient.",
 	Source:         "GAC, arXiv 2603.01501 (abstract and a note)",
 	Formula:        "c = cos(g, g_prev): c ≤ low: g;  low < c < high: g − (1 − low/c)·⟨g,u⟩·u;  c ≥ high: skip",
 	Gradient:       "the part along the previous raw gradient is reduced",

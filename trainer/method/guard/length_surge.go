@@ -39,6 +39,8 @@ type LengthSurge struct {
 
 var lengthSurgeSpec = method.Spec{
 	Name: "length_surge", Aliases: []string{"length_decay"}, Unit: method.Optimiser,
+	Does:           "Lowers the learning rate step by step after the mean response length has grown far beyond its early level.",
+	When:           "Use it in long runs in which a surge of response length precedes collapse.",
 	Source:         "arXiv 2602.01826, read in a reproduction recipe",
 	Formula:        "lr ← lr·max(decay^floor((t − t_s)/(stretch·t_s)), floor) after the first t_s with length ≥ factor·baseline",
 	Reconstruction: "baseline rule of the reproduction recipe; rule: ratio is the other reading (growth within warmup steps, decay once)",

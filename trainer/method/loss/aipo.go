@@ -19,6 +19,8 @@ type AIPO struct {
 
 var aipoSpec = method.Spec{
 	Name: "aipo", Aliases: []string{"llamarl"}, Unit: method.Token,
+	Does:           "Weights the policy gradient by a detached ratio new/mu that is capped from above only.",
+	When:           "Use it in asynchronous pipelines, to correct staleness and engine mismatch by a single weight.",
 	Source:         "arXiv:2505.24034 (LlamaRL)",
 	Formula:        "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
 	Gradient:       "-min(w, c)·A",

@@ -36,6 +36,8 @@ type CISPO struct {
 
 var cispoSpec = method.Spec{
 	Name: "cispo", Unit: method.Token,
+	Does:     "Clips the detached importance weight and not the objective, so that no token loses its gradient.",
+	When:     "Use it if PPO's clip removes the gradient of rare but important tokens.",
 	Source:   "arXiv:2506.13585 eq. 4; verl cispo, slime, SkyRL, TRL, ROLL",
 	Formula:  "L = -sg[clip(r, 1-ε_low, 1+ε_high)]·A·logp, r = exp(logp-anchor)",
 	Gradient: "-clip(r, 1-ε_low, 1+ε_high)·A, never zero",

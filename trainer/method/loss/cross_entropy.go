@@ -15,6 +15,8 @@ type CrossEntropy struct {
 
 var crossEntropySpec = method.Spec{
 	Name: "cross_entropy", Aliases: []string{"ce", "sft"}, Unit: method.Token,
+	Does:     "Is supervised learning on the sampled tokens, whatever their advantage.",
+	When:     "Use it for supervised or rejection-sampling fine-tuning on filtered responses.",
 	Source:   "SkyRL cross_entropy, prime-rl ce_loss_fn",
 	Formula:  "L = -w·logp",
 	Gradient: "-w",

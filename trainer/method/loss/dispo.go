@@ -25,6 +25,8 @@ type DISPO struct {
 
 var dispoSpec = method.Spec{
 	Name: "dispo", Unit: method.Token,
+	Does:     "Clips the detached importance weight by separate bounds for correct and for incorrect responses.",
+	When:     "Use it to tune the updates from correct and incorrect responses separately; its defaults are CISPO's.",
 	Source:   "arXiv:2602.00983 (abstract)",
 	Formula:  "L = -sg[clip(r, 1-ε_low(y), 1+ε_high(y))]·A·logp, y = correct or incorrect",
 	Gradient: "-clip(r, 1-ε_low(y), 1+ε_high(y))·A",

@@ -29,6 +29,8 @@ type DistillK2 struct {
 
 var distillK2Spec = method.Spec{
 	Name: "distill_k2", Aliases: []string{"opd_k2"}, Unit: method.Token,
+	Does:     "Adds half the squared log-ratio to a teacher, on the policy's own samples.",
+	When:     "Use it to combine a teacher signal with a reward; coef sets the balance.",
 	Source:   "a practitioner's account of on-policy distillation; KDRL, arXiv:2506.08946",
 	Formula:  "L += coef·Σ agg·guided·d²/2, d = clamp(logp - teacher, ±log ratio_clip)",
 	Gradient: "coef·agg·guided·d, 0 where the clamp acts",

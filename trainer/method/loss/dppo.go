@@ -64,21 +64,30 @@ const dppoSource = "arXiv:2602.04879; sail-sg/Stable-RL, verl, SkyRL"
 var eitherMask = slices.Concat(method.If("anchor or mask_anchor roll", batch.LogpRoll), method.If("anchor or mask_anchor old", batch.Anchor))
 
 var dppoTVSpec = method.Spec{
-	Name: "dppo_tv", Aliases: []string{"dppo", "dppo_binary_tv"}, Unit: method.Token, Source: dppoSource,
+	Name: "dppo_tv", Aliases: []string{"dppo", "dppo_binary_tv"}, Unit: method.Token,
+	Does:     "Masks tokens whose update would move their probability further out of a bound on total variation from the rollout.",
+	When:     "Use it for stale rollouts, to limit the change in probability and not the ratio.",
+	Source:   dppoSource,
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and p-q > δ_high, or A≤0 and p-q < -δ_low",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
 }
 
 var dppoKLSpec = method.Spec{
-	Name: "dppo_kl", Aliases: []string{"dppo_binary_kl"}, Unit: method.Token, Source: dppoSource,
+	Name: "dppo_kl", Aliases: []string{"dppo_binary_kl"}, Unit: method.Token,
+	Does:     "Masks tokens whose update would move their probability further out of a bound on the binary KL divergence from the rollout.",
+	When:     "Use it if a ratio clip is too strict for rare tokens and too loose for frequent tokens.",
+	Source:   dppoSource,
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0, b>δ_high, p>q, or A≤0, b>δ_low, p<q; b = KL of {token, rest}",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
 }
 
 var ppoMaskSpec = method.Spec{
-	Name: "ppo_mask", Unit: method.Token, Source: dppoSource + " (loss_mode ppo)",
+	Name: "ppo_mask", Unit: method.Token,
+	Does:     "Masks tokens that leave PPO's clip range around the rollout, and weights the others by a capped, detached ratio.",
+	When:     "Use it as the control of DPPO: the same loss with a criterion on the ratio and not on a divergence.",
+	Source:   dppoSource + " (loss_mode ppo)",
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and r > 1+δ_high, or A≤0 and r < 1-δ_low",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,

@@ -28,7 +28,10 @@ type DPPOTopK struct {
 }
 
 var dppoTopKSpec = method.Spec{
-	Name: "dppo_topk", Aliases: []string{"dppo_topk_kl"}, Unit: method.Token, Source: dppoSource + " (top-K)",
+	Name: "dppo_topk", Aliases: []string{"dppo_topk_kl"}, Unit: method.Token,
+	Does:     "Is DPPO with the divergence over the k likeliest tokens and a bucket for the rest of the vocabulary.",
+	When:     "Use it if the trust region should also see shifts among tokens that were not sampled.",
+	Source:   dppoSource + " (top-K)",
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff D_topK(q,p) > δ and the token moves outwards",
 	Gradient: "-min(r,c)·V·A",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token},

@@ -18,6 +18,8 @@ type DRO struct {
 
 var droSpec = method.Spec{
 	Name: "dro", Unit: method.Token,
+	Does:     "Is a policy gradient with a quadratic penalty on each token's log-ratio to old.",
+	When:     "Use it for off-policy data if a smooth penalty is preferred to clipping.",
 	Source:   "arXiv:2405.19107; verl dro",
 	Formula:  "L = -(A·logp - (β/2)·(logp-old)²)",
 	Gradient: "-(A - β·(logp-old))",

@@ -19,6 +19,8 @@ type Entropy struct {
 
 var entropySpec = method.Spec{
 	Name: "entropy", Aliases: []string{"entropy_bonus"}, Unit: method.Token,
+	Does:     "Adds a bonus for the entropy of the policy.",
+	When:     "Use it if entropy collapses before the reward stops rising.",
 	Source:   "arXiv:1602.01783; verl entropy_coeff, TRL entropy_coef",
 	Formula:  "L -= coef·Σ agg·H, H = -Σ_a p(a)·log p(a)",
 	Gradient: "d L/d logit_a = coef·agg·p(a)·(log p(a) + H)",

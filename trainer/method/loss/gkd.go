@@ -31,6 +31,8 @@ type GKD struct {
 
 var gkdSpec = method.Spec{
 	Name: "gkd", Unit: method.Token,
+	Does:     "Adds the KL divergence to a teacher over the teacher's top-k tokens, on the policy's own samples.",
+	When:     "Use it for on-policy distillation from a distribution and not from the sampled token alone.",
 	Source:   "arXiv:2306.13649 (GKD); verl recipe gkd",
 	Formula:  "L += coef·Σ agg·guided·Σ_{a∈K} t_a·(log t_a - log p_a), K the teacher's top_k; reverse: Σ_{a∈K} p_a·(log p_a - log t_a)",
 	Gradient: "d/d logit_b = m·p_b - 1[b∈K]·t_b, m = Σ_{a∈K} t_a; reverse: p_b·(1[b∈K]·(log p_b - log t_b + 1) - D - Σ_{a∈K} p_a)",

@@ -16,6 +16,8 @@ type GPG struct {
 
 var gpgSpec = method.Spec{
 	Name: "gpg", Unit: method.Token,
+	Does:     "Is the plain policy gradient, without ratio and clip.",
+	When:     "Use it on-policy, together with the advantage gpg.",
 	Source:   "arXiv:2504.02546; verl gpg",
 	Formula:  "L = -w·A·logp",
 	Gradient: "-w·A",

@@ -29,6 +29,8 @@ type GSPO struct {
 
 var gspoSpec = method.Spec{
 	Name: "gspo", Unit: method.Sequence,
+	Does:     "Clips one ratio per response, the geometric mean of its token ratios.",
+	When:     "Use it for rewards per response, especially with a mixture of experts, where token ratios are noisy.",
 	Source:   "arXiv:2507.18071 eq. 5-7; slime gspo, TRL importance_sampling_level sequence, AReaL",
 	Formula:  "L_i = max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
 	Gradient: "-A·s/T on every token of the response, or 0 where s is clipped",

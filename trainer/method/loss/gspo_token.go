@@ -28,6 +28,8 @@ type GSPOToken struct {
 
 var gspoTokenSpec = method.Spec{
 	Name: "gspo_token", Unit: method.Sequence,
+	Does:     "Clips the ratio of the response as gspo does, but lets each token have its own advantage and gradient.",
+	When:     "Use it in place of gspo with advantages per token or turn; verl and SkyRL call this variant gspo.",
 	Source:   "arXiv:2507.18071 eq. 13-14; verl gspo, SkyRL gspo, TRL sequence_token",
 	Formula:  "L = max(-A·s_t, -A·clip(s_t, 1-ε_low, 1+ε_high)), s_t = sg[s]·exp(logp - sg[logp]), s = exp(mean lr)",
 	Gradient: "-A·s, or 0 where PPO's rule clips s",

@@ -25,6 +25,8 @@ type ImportanceSampling struct {
 
 var importanceSamplingSpec = method.Spec{
 	Name: "importance_sampling", Aliases: []string{"is"}, Unit: method.Token,
+	Does:     "Multiplies the policy gradient by the ratio new/mu, per token or over the response, without any clip.",
+	When:     "Use it as the textbook control; the variance of the sequence form grows exponentially with length.",
 	Source:   "SkyRL importance_sampling; textbook",
 	Formula:  "token: L = -A·exp(lr); sequence: L_i = -A·exp(Σ_t lr)",
 	Gradient: "token: -A·exp(lr); sequence: -A·exp(Σ lr) on every token",

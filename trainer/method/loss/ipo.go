@@ -26,6 +26,8 @@ type IPO struct {
 
 var ipoSpec = method.Spec{
 	Name: "ipo", Unit: method.Token,
+	Does:     "Drops tokens whose probability differs from the rollout's by more than delta in either direction, and adds a squared log-ratio.",
+	When:     "Use it with prime-rl's settings if the mask should not depend on the sign of the advantage.",
 	Source:   "PrimeIntellect-ai/prime-rl ipo_loss_fn",
 	Formula:  "L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll",
 	Gradient: "-1[|p-q| ≤ δ]·adv_tau·A·exp(l) + 2·kl_tau·l",

@@ -23,6 +23,8 @@ type ExactKL struct {
 
 var exactKLSpec = method.Spec{
 	Name: "exact", Aliases: []string{"full"}, Unit: method.Token,
+	Does:     "Computes the KL divergence to the reference over the whole vocabulary at every sampled state.",
+	When:     "Use it as the control without sampling error; large vocabularies make it expensive.",
 	Source:   "the definition; verl reserves the name full and raises NotImplementedError",
 	Formula:  "K_n = Σ_a p(a)·(log p(a) - log p_ref(a))",
 	Gradient: "d K_n/d logit_a = p(a)·(log p(a) - log p_ref(a) - K_n)",

@@ -34,6 +34,8 @@ type UnbiasedKL struct {
 
 var unbiasedKLSpec = method.Spec{
 	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "unbiased_k3", "v3.2"}, Unit: method.Token,
+	Does:     "Multiplies k3 by the ratio to the sampling policy, so that its expected gradient is that of the KL divergence.",
+	When:     "Use it off-policy, as DeepSeek-V3.2 does, if rollouts are stale or the rollout engine differs from the trainer.",
 	Source:   "arXiv:2512.02556 eq. 7 (DeepSeek-V3.2); TRL use_bias_correction_kl, slime use_unbiased_kl",
 	Formula:  "K = x·(exp(u) - u - 1), x = exp(logp - anchor), u = ref - logp",
 	Gradient: "x·(logp - ref)",

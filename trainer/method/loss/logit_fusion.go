@@ -31,6 +31,8 @@ type LogitFusion struct {
 
 var logitFusionSpec = method.Spec{
 	Name: "logit_fusion", Unit: method.Token,
+	Does:     "Is the student's loss for samples from a mixture of teacher and student logits, with a capped ratio to the mixture.",
+	When:     "Use it with the recipe section rollout.fusion, which samples from that mixture.",
 	Source:   "a survey's prose (Logit Fusion, technical note)",
 	Formula:  "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
 	Gradient: "-A·x below the cap, 0 above (soft cap: -A·c)",

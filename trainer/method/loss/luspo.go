@@ -21,6 +21,8 @@ type LUSPO struct {
 
 var luspoSpec = method.Spec{
 	Name: "luspo", Unit: method.Sequence,
+	Does:     "Is GSPO with each response's term multiplied by the length of the response.",
+	When:     "Use it if GSPO makes responses shorter than the task needs.",
 	Source:   "arXiv:2602.05261; TRL luspo",
 	Formula:  "L = mean_i T_i·max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
 	Gradient: "-A·s/B on every token, or 0 where s is clipped",

@@ -32,6 +32,8 @@ type M2Mask struct {
 
 var m2MaskSpec = method.Spec{
 	Name: "m2_mask", Unit: method.Batch,
+	Does:     "Masks tokens with the largest log-ratio between old and mu until the second moment of the rest is below a threshold.",
+	When:     "Use it for stale data, to mask only as many tokens as the threshold needs; PPO's clip applies to the rest.",
 	Source:   "arXiv:2510.01161; inclusionAI/AReaL m2_threshold",
 	Formula:  "mask the largest (roll-old)² until the mean of the rest is below the threshold; PPO clip on the rest",
 	Gradient: "PPO's on the rest, 0 on masked tokens",

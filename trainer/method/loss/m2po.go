@@ -28,6 +28,8 @@ type M2PO struct {
 
 var m2poSpec = method.Spec{
 	Name: "m2po", Unit: method.Batch,
+	Does:     "Chooses the clip range so that the second moment of the log-ratio over harmful tokens stays within a budget.",
+	When:     "Use it for stale data, to clip only as many tokens as the budget needs.",
 	Source:   "arXiv:2510.01161; Infini-AI-Lab/M2PO",
 	Formula:  "L = max(-A·r, -A·clip(r, e^-τ, e^τ)), τ the largest with mean of min(lr², τ²) over harmful tokens below the budget",
 	Gradient: "-A·r, or 0 where PPO's rule clips at e^±τ",

@@ -34,6 +34,8 @@ var ppoClipSpec = method.Spec{
 	Name:     "ppo_clip",
 	Aliases:  []string{"ppo", "vanilla", "grpo", "dual_clip", "clip_higher"},
 	Unit:     method.Token,
+	Does:     "Clips the ratio new/old to a range around 1 and takes the lower of the clipped and the unclipped objective.",
+	When:     "Use it as the default loss of PPO and GRPO; eps_high above eps_low makes it clip-higher.",
 	Source:   "arXiv:1707.06347, 1912.09729 (dual clip), 2503.14476 (clip-higher), 2505.07291 (delta); verl vanilla, TRL, slime, SkyRL, AReaL, ROLL",
 	Formula:  "L = max(-A·min(r,δ), -A·clip(r, 1-ε_low, 1+ε_high)); A<0: min(L, -A·c); r = exp(logp-old)",
 	Gradient: "-A·r, or 0 where A>0 and r>1+ε_high, where A<0 and r<1-ε_low, where A<0 and r>min(c,δ)",

@@ -28,6 +28,8 @@ type PrimeDPPO struct {
 
 var primeDPPOSpec = method.Spec{
 	Name: "prime_dppo", Aliases: []string{"prime_default"}, Unit: method.Token,
+	Does:     "Masks tokens whose probability would move out of a bound on total variation, and adds a squared log-ratio to the rollout.",
+	When:     "Use it for stale rollouts in place of a ratio clip; it is the default loss of prime-rl.",
 	Source:   "PrimeIntellect-ai/prime-rl default_loss_fn; arXiv:2602.04879",
 	Formula:  "L = -keep·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll; drop if A>0, p-q > δ_high or A≤0, p-q < -δ_low",
 	Gradient: "-keep·adv_tau·A·exp(l) + 2·kl_tau·l",

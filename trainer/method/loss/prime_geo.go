@@ -37,6 +37,8 @@ type PrimeGeo struct {
 
 var primeGeoSpec = method.Spec{
 	Name: "prime_geo", Unit: method.Token,
+	Does:     "Masks tokens and responses by their ratios to the rollout, and weights the rest by a detached coefficient with KL and teacher terms.",
+	When:     "Use it to reproduce prime-rl's loss of February 2026.",
 	Source:   "PrimeIntellect-ai/prime-rl@f870f3cb default_loss_fn",
 	Formula:  "L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l)]·logp, l = logp-roll",
 	Gradient: "-R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l) on kept tokens, else 0",

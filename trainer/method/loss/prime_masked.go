@@ -32,6 +32,8 @@ type PrimeMasked struct {
 
 var primeMaskedSpec = method.Spec{
 	Name: "prime_masked", Aliases: []string{"intellect3", "wtrs"}, Unit: method.Token,
+	Does:     "Keeps tokens whose ratio to the rollout lies in a band, and drops responses that contain a nearly impossible token.",
+	When:     "Use it to reproduce the training of INTELLECT-3.",
 	Source:   "PrimeIntellect-ai/prime-rl@f69b5a91 (INTELLECT-3)",
 	Formula:  "L = -r·A·1[low ≤ r ≤ high]·1[min_t r ≥ veto], r = exp(logp-roll)",
 	Gradient: "-r·A on kept tokens, else 0",

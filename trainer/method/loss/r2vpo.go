@@ -37,6 +37,8 @@ type R2VPO struct {
 
 var r2vpoSpec = method.Spec{
 	Name: "r2vpo", Unit: method.Group,
+	Does:   "Replaces the clip by a penalty on the variance of the ratio within a group, with an adaptive multiplier.",
+	When:   "Use it if a hard clip discards too many tokens and a soft constraint on the ratio is enough.",
 	Source: "arXiv:2601.03320, 2605.26784 (abstracts)",
 	Formula: "L = -A·r + λ·h(r - sg[r̄_group]) - λ·δ, h(d) = d² up to |d| = 1, 2|d| - 1 beyond; λ ← clip(λ + η·min(V-δ, 1), 0, λ_max)\n" +
 		"adaptive_clip: max(-A·r, -A·clip(r, 1-ε_g, 1+ε_g)), ε_g = ε·min(4, √(δ/V_group))",

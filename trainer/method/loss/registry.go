@@ -82,7 +82,10 @@ var KLRegistry = slices.Concat(method.Table[KL]{
 }).Filled(method.Spec{Group: "kl"}, examples)
 
 var noKLSpec = method.Spec{
-	Name: "none", Unit: method.Token, Source: "no penalty, as in DAPO (2503.14476) and Dr. GRPO (2503.20783)",
+	Name: "none", Unit: method.Token,
+	Does:    "Adds no KL penalty.",
+	When:    "Use it for verifiable rewards, as DAPO and Dr. GRPO do.",
+	Source:  "no penalty, as in DAPO (2503.14476) and Dr. GRPO (2503.20783)",
 	Formula: "K = 0", Gradient: "0",
 }
 

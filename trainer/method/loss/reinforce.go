@@ -18,6 +18,8 @@ type Reinforce struct {
 
 var reinforceSpec = method.Spec{
 	Name: "reinforce", Aliases: []string{"policy_gradient"}, Unit: method.Token,
+	Does:     "Is the plain policy gradient, multiplied by the weights of the correction.",
+	When:     "Use it to see the effect of a correction alone, without a clip.",
 	Source:   "Williams (1992); verl reinforce and bypass mode, ROLL vanilla",
 	Formula:  "L = -w·A·logp",
 	Gradient: "-w·A",

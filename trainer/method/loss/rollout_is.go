@@ -20,6 +20,8 @@ type RolloutIS struct {
 
 var rolloutISSpec = method.Spec{
 	Name: "rollout_is", Aliases: []string{"icepop"}, Unit: method.Token,
+	Does:     "Weights the policy gradient by the detached ratio new/mu inside a band and drops tokens outside (IcePop in bypass mode).",
+	When:     "Use it if the trainer does not score old and IcePop is wanted.",
 	Source:   "arXiv:2510.18855 (IcePop); SkyRL rollout_is",
 	Formula:  "L = -sg[w·1[1-ε_low < w < 1+ε_high]]·A·logp, w = exp(logp-roll)",
 	Gradient: "-w·A inside the band, else 0",

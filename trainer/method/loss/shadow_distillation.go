@@ -18,6 +18,8 @@ type ShadowDistillation struct {
 
 var shadowDistillationSpec = method.Spec{
 	Name: "shadow_distillation", Aliases: []string{"smd"}, Unit: method.Token,
+	Does:     "Adds a KL term that draws the full-attention policy towards the same weights under the rollout engine's KV cache retention masks.",
+	When:     "Use it if the rollout engine compresses its KV cache (rollout.kv_retention).",
 	Source:   "arXiv:2605.06850 (Shadow Mask Distillation), the authors' README",
 	Formula:  "L += coef·Σ agg·KL(dense‖sg[shadow]), over the whole vocabulary",
 	Gradient: "d L/d dense logit_a = coef·agg·p(a)·(log p(a) - log s(a) - KL)",

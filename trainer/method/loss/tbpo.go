@@ -22,6 +22,8 @@ type TBPO struct {
 
 var tbpoSpec = method.Spec{
 	Name: "tbpo", Aliases: []string{"qarl"}, Unit: method.Sequence,
+	Does:           "Is GSPO with a second bound for responses with a negative advantage: a dual clip per response.",
+	When:           "Use it with quantised rollouts, whose broken responses have extreme ratios.",
 	Source:         "arXiv:2604.07853 (QaRL, notes)",
 	Formula:        "A≥0: -min(A·s, A·clip(s)); A<0: -max(min(A·s, A·clip(s)), c·A); s = exp(mean_t lr)",
 	Gradient:       "-A·s/T on every token; 0 for A>0 and s>1+ε_high, for A<0 and s<1-ε_low or s>c",

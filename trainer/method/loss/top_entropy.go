@@ -22,6 +22,8 @@ type TopEntropy struct {
 
 var topEntropySpec = method.Spec{
 	Name: "top_entropy", Aliases: []string{"top_entropy_mask", "80/20"}, Unit: method.Batch,
+	Does:     "Restricts the policy loss to the share of tokens with the highest entropy.",
+	When:     "Use it to concentrate the gradient on tokens at which responses branch.",
 	Source:   "arXiv:2506.01939; TRL top_entropy_quantile",
 	Formula:  "gate_n = 1[H_n ≥ quantile(H, 1-share)]",
 	Gradient: "none of its own: it closes the gate of the policy term",

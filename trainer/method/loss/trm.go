@@ -24,6 +24,8 @@ type TRM struct {
 
 var trmSpec = method.Spec{
 	Name: "trm", Unit: method.Sequence,
+	Does:     "Drops responses in which the KL divergence from mu to new exceeds delta at any token, and importance-weights the others.",
+	When:     "Use it for trust-region masking (TRM) without a clip; the mask trm adds the same criterion to any loss.",
 	Source:   "arXiv:2512.23075 (two notes that quote it)",
 	Formula:  "L = -1[max_t KL(mu_t‖p_t) ≤ δ]·A·exp(logp-roll)",
 	Gradient: "-A·exp(logp-roll) in admitted responses, else 0",

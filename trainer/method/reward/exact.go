@@ -12,6 +12,8 @@ type Exact struct{}
 
 var exactSpec = method.Spec{
 	Name: "exact", Aliases: []string{"outcome"}, Unit: method.Sequence,
+	Does:    "Gives 1 to a response that the verifier accepts and 0 to any other.",
+	When:    "Use it as the main reward, to which the other parts are added.",
 	Source:  "rule-based outcome reward, DeepSeekMath arXiv:2402.03300",
 	Formula: "R = 1[correct]",
 	Example: "correct: 1\n" +

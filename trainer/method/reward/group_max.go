@@ -20,6 +20,8 @@ type GroupMax struct {
 
 var groupMaxSpec = method.Spec{
 	Name: "group_max", Unit: method.Group,
+	Does:    "Gives each response the best result among its block of k siblings, which is one sample of pass@k.",
+	When:    "Use it as a simpler and noisier alternative to pass_at_k.",
 	Source:  "Pass@k training, arXiv:2508.10751, full sampling",
 	Formula: "R_i = 1 if any response of i's block is correct, else 0;  blocks are K responses of the group in a row",
 	Needs:   batch.Columns{batch.Group},

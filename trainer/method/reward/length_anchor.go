@@ -44,6 +44,8 @@ const (
 
 var anchorSpec = method.Spec{
 	Name: "length_anchor", Aliases: []string{"anchor"}, Unit: method.Sequence,
+	Does:   "Penalises length beyond an anchor, which is the length at which a prompt was first solved reliably.",
+	When:   "Use it to stop the growth of solved prompts, while unsolved prompts may use more tokens.",
 	Source: "the anchor penalty of a length study by this project's survey (γ = 0.01, solved above 90 %)",
 	Formula: "R = −γ · max(0, (L − anchor)/anchor), 0 before there is an anchor\n" +
 		"anchor = mean L of the correct responses in the first group of the key with pass rate > solved",

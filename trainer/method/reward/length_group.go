@@ -21,6 +21,8 @@ type Group struct {
 
 var groupSpec = method.Spec{
 	Name: "length_group", Aliases: []string{"kimi_length"}, Unit: method.Group,
+	Does:   "Raises the reward of responses that are short within their group and lowers that of long ones; a wrong response never gains.",
+	When:   "Use it to shorten correct answers relative to the current lengths of the policy.",
 	Source: "length reward of Kimi k1.5, arXiv:2501.12599; β = 0.1 is ours",
 	Formula: "λ = 0.5 − (L − min)/(max − min) over the group, 0 if max = min\n" +
 		"R = β·λ if correct, β·min(0, λ) if not",

@@ -24,6 +24,8 @@ type Relative struct {
 
 var relativeSpec = method.Spec{
 	Name: "length_relative", Aliases: []string{"reason_efficiently"}, Unit: method.Group,
+	Does:   "Lowers the reward of correct responses by their length relative to the other correct responses of the group.",
+	When:   "Use it to trade accuracy against length with one coefficient; a correct response always earns more than a wrong response.",
 	Source: "Training Language Models to Reason Efficiently, arXiv:2502.04463",
 	Formula: "R = −α · σ((L − mean)/(std + eps)) if correct, 0 if not\n" +
 		"mean and std (over n) of L among the correct responses of the group",

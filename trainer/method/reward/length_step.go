@@ -20,6 +20,8 @@ type Step struct {
 
 var stepSpec = method.Spec{
 	Name: "length_step", Aliases: []string{"laser"}, Unit: method.Sequence,
+	Does:   "Adds a bonus to correct responses within a target length, whatever they save beyond it.",
+	When:   "Use it if the wanted length is known; the target does not move with the policy.",
 	Source: "LASER, arXiv:2505.15612; explore is the exploration of its variant LASER-DE, recalled and not read again",
 	Formula: "R = α · 1[L ≤ target] if correct, 0 if not\n" +
 		"explore: R = α · 1[L > target] if not correct",

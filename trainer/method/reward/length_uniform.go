@@ -18,6 +18,8 @@ type Uniform struct {
 
 var uniformSpec = method.Spec{
 	Name: "length_uniform", Aliases: []string{"uniform"}, Unit: method.Sequence,
+	Does:    "Subtracts the same amount for every generated token.",
+	When:    "Use it as the plainest length penalty, with a small coefficient; a large coefficient leads to empty responses.",
 	Source:  "the uniform penalty of a length study by this project's survey (α = 1e-4 at about 1,000 tokens)",
 	Formula: "R = −α · L",
 	Example: "α = 0.01\n" +

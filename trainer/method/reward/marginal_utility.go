@@ -28,6 +28,8 @@ type Utility struct {
 
 var utilitySpec = method.Spec{
 	Name: "marginal_utility", Aliases: []string{"training_free_prm"}, Unit: method.Token,
+	Does: "Rewards each episode of the working by the change of the policy's own value of the response, without a trained reward model.",
+	When: "Use it with an advantage that keeps rewards at their tokens; a sum over the response only leaves last value minus first.",
 	Source: "process rewards from the policy's own values as a practitioner's account of verl has them; VinePPO, arXiv:2410.01679; " +
 		"progress as reward, arXiv:2410.08146",
 	Formula: "U_e = V(prefix with episode e) − V(prefix without), on the episode's last token;  R = coef · Σ_e U_e",

@@ -20,6 +20,8 @@ type Overlong struct {
 
 var overlongSpec = method.Spec{
 	Name: "overlong", Aliases: []string{"soft_overlong", "dapo_length"}, Unit: method.Sequence,
+	Does:    "Penalises responses linearly over the last buffer tokens before the maximum length, and fully at the maximum.",
+	When:    "Use it to discourage truncated responses, as DAPO does.",
 	Source:  "soft overlong punishment of DAPO, arXiv:2503.14476; verl's DAPO reward manager",
 	Formula: "R = coef · clip((L_max − L_cache − L)/L_cache, −1, 0)",
 	Example: "L_max = 64, L_cache = 16, coef = 1\n" +

@@ -22,6 +22,8 @@ type PassAtK struct {
 
 var passAtKSpec = method.Spec{
 	Name: "pass_at_k", Aliases: []string{"pkpo"}, Unit: method.Group,
+	Does:   "Scores responses so that the policy gradient raises the chance that at least one of k responses is correct.",
+	When:   "Use it if answers are drawn k times in deployment, or to keep diversity that training for pass@1 loses.",
 	Source: "Pass@K Policy Optimization, arXiv:2505.15201, binary rewards",
 	Formula: "ρ(n, c, k) = 1 − C(n−c, k)/C(n, k)\n" +
 		"R = k if correct, k·ρ(n−1, c, k−1) if not;  n the group's size, c its correct responses",

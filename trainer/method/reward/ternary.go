@@ -32,6 +32,8 @@ type Ternary struct {
 
 var ternarySpec = method.Spec{
 	Name: "genrm_ternary", Aliases: []string{"ternary", "genrm"}, Unit: method.Sequence,
+	Does:   "Simulates a generative reward model that labels a response better than, similar to or worse than a reference, from a noisy score.",
+	When:   "Use it to study reward noise: three labels keep small errors of the score from changing the sign of an advantage.",
 	Source: "generative reward model of CompassMax-V3-Thinking, arXiv:2512.07710",
 	Formula: "quality = (1 − w)·1[correct] + w·(share of exact steps);  x = quality − reference + N(0, s²)\n" +
 		"R = +1 if x > τ, −1 if x < −τ, else 0",

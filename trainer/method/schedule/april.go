@@ -43,6 +43,8 @@ func (*April) Verdict(v View, s *Sample) Fate {
 
 var aprilSpec = method.Spec{
 	Name: "april", Aliases: []string{"slime_partial"},
+	Does:           "Starts more requests than a batch needs, stops at a full batch, and continues the partial responses first in the next step.",
+	When:           "Use it to avoid waiting for the slowest responses in a synchronous trainer, at the price of responses of mixed versions.",
 	Source:         "APRIL, arXiv:2509.18521; THUDM/slime slime/rollout/sglang_rollout.py",
 	Formula:        "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
 	Reconstruction: "O = 2B is a default of ours. A partial response stays on its worker.",

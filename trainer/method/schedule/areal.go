@@ -38,6 +38,8 @@ func (p *AReaL) Admit(v View) int {
 
 var arealSpec = method.Spec{
 	Name: "areal", Aliases: []string{"counting"},
+	Does:   "Limits by a count of samples how far generation may run ahead, and interrupts running requests at each weight update.",
+	When:   "Use it for fully asynchronous training with a mean staleness of about eta, together with decoupled_ppo.",
 	Source: "AReaL, arXiv:2505.24298; inclusionAI/AReaL areal/infra/staleness_manager.py, workflow_executor.py, remote_inf_engine.py; A-3PO, arXiv:2512.06547",
 	Formula: "Admit = min(maxconc - run, (η + V + 1)·B - (acc + run))\n" +
 		"Batch = the B done samples with the oldest submission\nOnPublish = Interrupt, Reprefill",

@@ -25,6 +25,8 @@ func (p *AsyncFlow) Admit(v View) int {
 
 var asyncFlowSpec = method.Spec{
 	Name: "asyncflow", Aliases: []string{"transfer_queue"},
+	Does:           "Streams samples through a queue per task and defers a worker's weight update until its requests are done, within a threshold.",
+	When:           "Use it to model a pipeline whose stages start on a few samples and do not wait for a whole batch.",
 	Source:         "AsyncFlow, arXiv:2507.01663; verl docs/data/transfer_queue.md",
 	Formula:        "Batch = q rows at a time, an update after B; a worker loads when it has finished its requests",
 	Reconstruction: "The reference's and the reward's stages are part of the learner's pass; the threshold as AReaL's count is inferred.",

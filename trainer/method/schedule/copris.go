@@ -25,6 +25,8 @@ func (p *CoPRIS) Admit(v View) int {
 
 var coprisSpec = method.Spec{
 	Name: "copris", Aliases: []string{"concurrency_controlled"},
+	Does:    "Keeps a constant number of samples in flight, stops at a full batch, and scores partial responses with the weights that generated them.",
+	When:    "Use it for partial rollouts when the correction needs each token's log-prob under its own version of the weights.",
 	Source:  "CoPRIS, arXiv:2511.05589; its verl/experimental/agent_loop, ppo/ray_trainer.py",
 	Formula: "N' in flight; stop at B; the unfinished first; old(token) = π_v(token), scored at the stop",
 }

@@ -21,6 +21,8 @@ func (p *distFlow) Traits() Traits {
 
 var distFlowSpec = method.Spec{
 	Name: "distflow", Aliases: []string{"siirl"},
+	Does:           "Is the synchronous algorithm with several data controllers in place of a single controller, so that moving the data takes less time.",
+	When:           "Use it to see when a single controller limits a large cluster; the updates are those of sync.",
 	Source:         "DistFlow, arXiv:2507.13833; sii-research/siiRL",
 	Formula:        "controller time N·c/W instead of N·c; the algorithm of sync",
 	Reconstruction: "The service time is inferred; the claim moved from 7x on 1024 devices to 2.63x on 512.",

@@ -30,6 +30,8 @@ func (p *Echo2) Verdict(v View, s *Sample) Fate {
 
 var echo2Spec = method.Spec{
 	Name: "echo2", Aliases: []string{"echo-2"},
+	Does:           "Serves a trainer by remote workers that receive new weights late, and generates samples again that exceed the staleness limit.",
+	When:           "Use it for rollout workers behind slow networks, to see how much delay a staleness limit allows.",
 	Source:         "ECHO-2, arXiv:2602.02192",
 	Formula:        "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
 	Reconstruction: "The paper's inequality was not seen: this one, AReaL's count as admission, workers that drain, and the chain's constant delay are inferred.",

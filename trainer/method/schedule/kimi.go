@@ -33,6 +33,8 @@ func (*Kimi) Batch(v View) []*Sample {
 
 var kimiSpec = method.Spec{
 	Name: "kimi", Aliases: []string{"partial_rollout"},
+	Does:           "Gives each response a token budget per iteration and continues unfinished responses in the next iteration: partial rollouts.",
+	When:           "Use it for very long responses, if a response may have tokens of several policy versions.",
 	Source:         "Kimi k1.5, arXiv:2501.12599",
 	Formula:        "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
 	Reconstruction: "The budget and its default are from memory; repetition, which Kimi ends early, is a matter of the reward. If nothing is done when all budgets are used up, they begin anew without an update.",

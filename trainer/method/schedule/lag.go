@@ -33,6 +33,8 @@ func (l *Lag) Validate() error {
 
 var lagSpec = method.Spec{
 	Name: "lag", Aliases: []string{"stale"},
+	Does:    "Generates each batch with the weights of k updates ago: a fixed staleness, without a model of any system.",
+	When:    "Use it to study the effect of staleness alone, at a level that you set.",
 	Source:  "fixed off-policy delay, arXiv:2410.18252; a ceiling instead in AReaL, arXiv:2505.24298",
 	Formula: "version_roll(s) = max(0, version(s) - k)",
 }

@@ -70,6 +70,8 @@ func past(v View) []*Worker {
 
 var laminarSpec = method.Spec{
 	Name: "laminar", Aliases: []string{"relay"},
+	Does:           "Lets each worker load the newest weights when it is empty, and moves long requests together so that workers become empty sooner.",
+	When:           "Use it to study workers with different versions and no global synchronisation; no staleness limit is configured.",
 	Source:         "Laminar, arXiv:2510.12633",
 	Formula:        "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
 	Reconstruction: "Past its peak is a draining worker at most half full; the buffer holds two batches, first in first out; both are inferred.",

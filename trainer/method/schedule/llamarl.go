@@ -29,6 +29,8 @@ func (*LlamaRL) Batch(v View) []*Sample {
 
 var llamaRLSpec = method.Spec{
 	Name: "llamarl", Aliases: []string{"llama_rl", "aipo"},
+	Does:           "Generates batches ahead of the trainer, in order; a worker loads new weights between requests.",
+	When:           "Use it for a pipeline with a queue of depth batches, together with the loss aipo.",
 	Source:         "LlamaRL, arXiv:2505.24034",
 	Formula:        "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
 	Reconstruction: "The rule is that of a one-step queue of depth d with updates per worker: inferred.",

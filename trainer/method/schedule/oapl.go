@@ -38,6 +38,8 @@ func (p *OAPL) Verdict(v View, s *Sample) Fate {
 
 var oaplSpec = method.Spec{
 	Name: "oapl", Aliases: []string{"clearing"},
+	Does:           "Generates with the same weights for many updates, then publishes new weights and clears older samples from the buffer.",
+	When:           "Use it with the loss oapl, to study many updates between two synchronisations.",
 	Source:         "OAPL, arXiv:2602.19362",
 	Formula:        "publish every L updates; what is done and older than the published weights is cleared\nBatch = B in the order of their end",
 	Reconstruction: "That the generator goes on between synchronisations, with back pressure at its pool, and that what runs begins again are inferred.",

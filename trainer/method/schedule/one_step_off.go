@@ -27,6 +27,8 @@ func (p *OneStepOff) Admit(v View) int {
 
 var oneStepOffSpec = method.Spec{
 	Name: "one_step_off", Aliases: []string{"one-step-off", "async-1"},
+	Does:           "Generates the next batch while the trainer learns from the current batch, so that each batch is one update old.",
+	When:           "Use it to overlap generation and training at a staleness of one update, as verl, SkyRL and slime do.",
 	Source:         "verl docs/advance/one_step_off.md; SkyRL examples/train/async; slime train_async.py",
 	Formula:        "loop: wait b(n); Sync; launch b(n+1); train b(n)\nlag 0, 1, 1, ...; wall(n) = max(gen, logp + train) + Sync",
 	Reconstruction: "Published 1.24x (FSDP2) and 1.40x (Megatron); the learner scores nothing, as in the recipe, though that run's step times show a scoring pass.",

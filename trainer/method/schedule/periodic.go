@@ -20,6 +20,8 @@ func (*Periodic) Admit(v View) int { return admitWhole(v) }
 
 var periodicSpec = method.Spec{
 	Name: "periodic", Aliases: []string{"periodic-asynchrony"},
+	Does:           "Synchronises the weights once per iteration and trains samples as they finish, with one update at the end.",
+	When:           "Use it to overlap generation and training within an iteration and stay on-policy.",
 	Source:         "Periodic Asynchrony, arXiv:2511.18871",
 	Formula:        "sync; generate B from one policy, train as they finish; one step after all: lag 0",
 	Reconstruction: "The claimed speed-up moved from threefold to about 2x \"from asynchrony plus system gains\"; only the asynchrony is here.",

@@ -20,6 +20,8 @@ func (p *PipelineRL) Admit(v View) int {
 
 var pipelineRLSpec = method.Spec{
 	Name: "pipeline_rl", Aliases: []string{"pipelinerl"},
+	Does:           "Updates the weights of the rollout engine while requests run, and limits the lag by counting samples.",
+	When:           "Use it to study in-flight weight updates, where a response has tokens of several versions.",
 	Source:         "ServiceNow/PipelineRL",
 	Formula:        "submitted ≤ ⌈max_lag / attempts⌉ + per_update·(1 + updates); too old is counted, not dropped",
 	Reconstruction: "That in-flight updates keep the cache is inferred; a refused sample leaves the count.",

@@ -43,6 +43,8 @@ func youngerThan(v View, s *Sample, lag int) Fate {
 
 var primeRLSpec = method.Spec{
 	Name: "prime_rl", Aliases: []string{"prime-rl"},
+	Does:           "Keeps a pool of requests running and cancels samples that are more than max_off_policy steps old.",
+	When:           "Use it to model prime-rl, where every trained sample respects the staleness limit and cancelled tokens are wasted.",
 	Source:         "PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py",
 	Formula:        "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
 	Reconstruction: "The pool is what the slots hold, and pauses while m + 1 batches wait; KV caches are computed anew.",

@@ -81,6 +81,8 @@ func (p *RollFlash) most() int { return ceilDiv(p.RatioPercent, 100) }
 
 var rollFlashSpec = method.Spec{
 	Name: "roll_flash", Aliases: []string{"roll", "roll_flash_rlvr"},
+	Does:   "Limits the staleness of every sample by waiting for the oldest running sample.",
+	When:   "Use it to model ROLL Flash for verifiable rewards, where asynchrony stays within a fixed ratio.",
 	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/generate_scheduler.py",
 	Formula: "Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run), or max_additional - (run + extra) if that is more\n" +
 		"Batch: from start step n - ⌈a⌉ up what is done; waits while an older step has running ones",
@@ -114,6 +116,8 @@ func (p *RollAgentic) Verdict(v View, s *Sample) Fate {
 
 var rollAgenticSpec = method.Spec{
 	Name: "roll_flash_agentic", Aliases: []string{"roll_agentic"},
+	Does:   "Trains the finished groups with the smallest episode number and drops groups that are too old, without waiting.",
+	When:   "Use it to model ROLL Flash for agents, whose episodes differ much in length.",
 	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/rollout_scheduler.py",
 	Formula: "Batch = the B done groups with the smallest episode number\n" +
 		"dropped when step - create > a; G + redundancy begin, the first G are kept",

@@ -77,6 +77,8 @@ func urgency(r *Request) int {
 
 var seerSpec = method.Spec{
 	Name: "seer", Aliases: []string{"divided_rollout"},
+	Does:    "Cuts rollouts into chunks, estimates a group's length from a probe response and starts the longest group first, within a synchronous step.",
+	When:    "Use it to shorten the long tail of generation without staleness, where most requests of a batch have to wait for a slot.",
 	Source:  "Seer, arXiv:2511.14617",
 	Formula: "chunks; a probe per group first, then the longest group first, to the least busy worker; drafts yield (1 - p^(k+1))/(1 - p)",
 	Reconstruction: "The yield is the exact law of independent acceptances, and drafts are free; both are inferred. What a group's length is becomes known when its probe ends. " +

@@ -32,6 +32,8 @@ func (p *SkyRL) Admit(v View) int {
 
 var skyRLSpec = method.Spec{
 	Name: "skyrl", Aliases: []string{"sky-rl"},
+	Does:    "Admits requests by a count of samples and a staleness limit, and keeps the KV cache when the weights change.",
+	When:    "Use it to model SkyRL's fully asynchronous trainer, whose interrupted requests continue with a stale KV cache.",
 	Source:  "NovaSky-AI/SkyRL skyrl/train/fully_async_trainer.py, docs tutorial fully_async",
 	Formula: "Admit = min(W - run, (S + step)·B - (acc + run)), step = V + 1\nBatch = B in the order of their end; OnPublish = Interrupt, KeepStale",
 }

@@ -35,6 +35,8 @@ func pooled(v View, pool int) int {
 
 var slimeFullyAsyncSpec = method.Spec{
 	Name: "slime_fully_async", Aliases: []string{"slime"},
+	Does:           "Keeps a pool of constant size running without any limit on staleness; aborted groups start again from their prompt.",
+	When:           "Use it to model slime's fully asynchronous example, together with a correction, since nothing limits the staleness.",
 	Source:         "THUDM/slime examples/fully_async/fully_async_rollout.py",
 	Formula:        "pool of constant size; Batch = B in the order of their end; aborted groups begin again",
 	Reconstruction: "That an aborted group is requeued from its prompt, response by response, is inferred.",

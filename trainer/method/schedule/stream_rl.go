@@ -38,6 +38,8 @@ func (p *StreamRL) Admit(v View) int {
 
 var streamRLSpec = method.Spec{
 	Name: "stream", Aliases: []string{"streamrl"},
+	Does:           "Sends each finished sample to the trainer at once and accumulates gradients, with one update per batch.",
+	When:           "Use it to start training before the slowest response ends; the staleness is zero unless async is set.",
 	Source:         "StreamRL, arXiv:2504.15930; verl docs/advance/fully_async.md, mode b",
 	Formula:        "Batch = any k ≤ B done samples; Σ of gradients; an update after B",
 	Reconstruction: "Admission follows sync and one_step_off; the ranker that gives predicted long responses workers of their own is left out: neither what it reads nor where it cuts was at hand. Among all workers seer places by length.",

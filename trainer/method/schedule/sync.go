@@ -27,6 +27,8 @@ func admitWhole(v View) int {
 
 var syncSpec = method.Spec{
 	Name: "sync", Aliases: []string{"on-policy"},
+	Does:    "Generates each batch with the current weights and waits for it: generation and training alternate, and the staleness is zero.",
+	When:    "Use it as the on-policy control, or where idle devices cost less than staleness.",
 	Source:  "synchronous GRPO, arXiv:2402.03300; verl's colocated trainer",
 	Formula: "version_roll(s) = version(s)",
 }

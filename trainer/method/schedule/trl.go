@@ -29,6 +29,8 @@ func (p *TRL) Verdict(v View, s *Sample) Fate {
 
 var trlSpec = method.Spec{
 	Name: "trl", Aliases: []string{"trl_async"},
+	Does:           "Drops samples older than max_staleness when the trainer takes a batch, and limits the samples in flight by the same number.",
+	When:           "Use it to model TRL's asynchronous GRPO trainer.",
 	Source:         "huggingface/trl, asynchronous GRPO trainer and its configuration",
 	Formula:        "in flight ≤ max_staleness·B; drop at take if V - V0 > max_staleness",
 	Reconstruction: "What is in flight includes what is done and waits; KV caches are computed anew.",

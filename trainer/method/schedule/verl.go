@@ -79,9 +79,9 @@ func verl(k, stalenessPercent int, partial bool) func() Policy {
 	}
 }
 
-func verlSpec(mode, alias, what string) method.Spec {
+func verlSpec(mode, alias, what, does, when string) method.Spec {
 	return method.Spec{
-		Name: "verl_" + mode, Aliases: []string{alias},
+		Name: "verl_" + mode, Aliases: []string{alias}, Does: does, When: when,
 		Source: "verl docs/advance/fully_async.md, " + alias + ": " + what + "; experimental/fully_async_policy/fully_async_rollouter.py, fully_async_trainer.py",
 		Formula: "LIM = ⌊Rb·(1 + S)·K⌋\nAdmit = min(LIM - stale, LIM - queue, concurrency - run)\n" +
 			"Batch = Rb in the order of their end; publish every K updates",

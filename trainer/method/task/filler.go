@@ -36,6 +36,8 @@ type Filler struct {
 
 var fillerSpec = method.Spec{
 	Name: "filler", Unit: method.Sequence,
+	Does:    "Adds fillers, tokens without any effect on the reward, between the working and the answer of the chain task.",
+	When:    "Use it to study mismatch at high entropy, where many tokens with a gradient are noise.",
 	Source:  "this project; idle tokens between working and answer",
 	Formula: "chain, then m fillers: P(m ≥ k) = continueᵏ up to max_fillers, P(rank r) ∝ r^−zipf",
 }

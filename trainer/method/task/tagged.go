@@ -19,6 +19,8 @@ type Tagged struct {
 
 var taggedSpec = method.Spec{
 	Name: "tagged", Unit: method.Sequence,
+	Does:    "Is the chain task with the working between two tags, as between <think> and </think>; responses without tags also count.",
+	When:    "Use it for distillation where teacher and student were trained on different templates.",
 	Source:  "this project; chain in another template (teacher and student of unlike chat templates)",
 	Formula: "chain, the working between two tags",
 }
