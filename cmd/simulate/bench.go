@@ -34,22 +34,22 @@ type benchCmd struct {
 	Group     number `help:"Responses per prompt." default:"8" min:"1" max:"65536"`
 	Prompt    number `help:"Prompt tokens." default:"16" min:"1" max:"8192"`
 	Gen       number `help:"Tokens generated per response." default:"48" min:"1" max:"8192"`
-	Steps     number `help:"Steps to time; one more warms up." default:"3" min:"1" max:"100000"`
-	Slots     number `help:"Responses decoded side by side." default:"64" min:"1" max:"65536"`
-	Rollout   string `help:"Numerics of the engine that samples." default:"fp32" placeholder:"PRESET" complete:"numerics"`
-	Learner   string `help:"Numerics of the engine that learns." default:"fp32" placeholder:"PRESET" complete:"numerics"`
+	Steps     number `help:"Steps to time, after one warm-up step." default:"3" min:"1" max:"100000"`
+	Slots     number `help:"Responses decoded in parallel." default:"64" min:"1" max:"65536"`
+	Rollout   string `help:"Numerics of the rollout engine." default:"fp32" placeholder:"PRESET" complete:"numerics"`
+	Learner   string `help:"Numerics of the trainer (learner)." default:"fp32" placeholder:"PRESET" complete:"numerics"`
 	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them."`
-	Against   string `help:"Another build of this program, to be timed in turns with this one." placeholder:"FILE" complete:"files"`
-	Rounds    number `help:"Turns of each with --against." default:"5" min:"1" max:"1000" placeholder:"N"`
+	Against   string `help:"Another build of this program, timed alternately with this build." placeholder:"FILE" complete:"files"`
+	Rounds    number `help:"Measurements of each build with --against." default:"5" min:"1" max:"1000" placeholder:"N"`
 	jsonFlag
 	workFlags
 }
 
 // Help is the long help text.
 func (*benchCmd) Help() string {
-	return `Times one RL step as a user would run it, phase by phase: sampling with log-probs recorded, scoring, gradient
-and AdamW, on random weights and random prompts. Speeds are of this machine as loaded as it is; the roofline is the
-large matrix product on as many threads, measured on the spot.
+	return `Times each phase of a training step: sampling with recorded log-probs, scoring, gradient and AdamW, on random weights
+and random prompts. Speeds depend on the current load of the machine. The roofline is the speed of a large matrix
+product on as many threads, measured in the same run.
 
 Examples:
   simulate bench
@@ -159,7 +159,7 @@ func (c *benchCmd) timeInTurns(a *app) error {
 		return err
 	}
 	if info, err := os.Stat(there); err != nil || info.IsDir() {
-		return bad("--against %s: no program is there", c.Against)
+		return bad("--against %s: there is no such program", c.Against)
 	}
 	pair := []*build{{name: "this build", path: here}, {name: "--against " + c.Against, path: there}}
 	m := a.meter(c.Quiet, "bench", "run", 2*int(c.Rounds))

@@ -24,12 +24,12 @@ import (
 
 type checkpointCmd struct {
 	List   checkpointListCmd   `cmd:"" help:"List the checkpoints inside the binary."`
-	Export checkpointExportCmd `cmd:"" help:"Write one to a folder, in Hugging Face's layout."`
+	Export checkpointExportCmd `cmd:"" help:"Write a checkpoint to a folder, in the layout of Hugging Face."`
 }
 
 // Help is the long help text.
 func (*checkpointCmd) Help() string {
-	return `The base checkpoints inside the binary, small models to start from.
+	return `Lists or exports the base checkpoints inside the binary. They are small models to start training from.
 
 Examples:
   simulate checkpoint list
@@ -120,7 +120,7 @@ type pretrainCmd struct {
 
 // Help is the long help text.
 func (*pretrainCmd) Help() string {
-	return `Trains a model from random weights on the task's noisy demonstrations and writes a checkpoint that recipes can name.
+	return `Trains a model from random weights on noisy demonstrations of the task, and writes a checkpoint that recipes can name.
 
 Examples:
   simulate pretrain chain-base --out ./my-base
@@ -162,7 +162,7 @@ func (c *pretrainCmd) Run(a *app) error {
 	result, err := trainer.Pretrain(a.ctx, r, trainer.Options{Workers: c.workers(), Progress: m.run("")})
 	m.close()
 	if errors.Is(err, context.Canceled) {
-		return interrupted{"a warm start keeps nothing half done; run the same command again"}
+		return interrupted{"an interrupted warm start cannot be resumed; run the same command again"}
 	}
 	if err != nil {
 		return err
@@ -195,10 +195,10 @@ func (c *pretrainCmd) Run(a *app) error {
 
 type evaluateCmd struct {
 	What    []string `arg:"" complete:"recipes" help:"Folders of finished runs, or recipes: the weights that these start from."`
-	Prompts number   `help:"Held-out prompts, the same for all with the same task." default:"64" min:"1" max:"65536" placeholder:"N"`
+	Prompts number   `help:"Held-out prompts, the same for all weights with the same task." default:"64" min:"1" max:"65536" placeholder:"N"`
 	Samples number   `help:"Responses to each prompt." default:"32" min:"1" max:"65536" placeholder:"N"`
-	Most    number   `help:"Dynamic N: go on with a prompt until two responses are correct, up to so many; 0 not." default:"0" max:"1048576" placeholder:"N"`
-	K       []number `name:"k" help:"Attempts to show." default:"1,4,16,64,256" placeholder:"K,..."`
+	Most    number   `help:"Sample each prompt until two responses are correct, at most N responses; 0 switches this off." default:"0" max:"1048576" placeholder:"N"`
+	K       []number `name:"k" help:"Values of k to show." default:"1,4,16,64,256" placeholder:"K,..."`
 	jsonFlag
 	recipeFlags
 	workFlags
@@ -206,9 +206,10 @@ type evaluateCmd struct {
 
 // Help is the long help text.
 func (*evaluateCmd) Help() string {
-	return `Samples every set of weights on held-out prompts, at temperature 1 in its learner's numerics, and ranks them by pass@k: the chance
-that one of k responses is correct. Up to --samples it is counted, without bias; beyond, it is that of the Beta distribution which fits the
-prompts' pass rates best, with its 95 % interval. A ranking may change with k.
+	return `Samples each set of weights on held-out prompts, at temperature 1 in the numerics of its trainer, and ranks the sets by
+pass@k: the chance that at least one of k responses is correct. Up to --samples, pass@k is the unbiased estimate from counts.
+Beyond, it is computed from the Beta distribution that is fitted to the prompts' pass rates, with a 95 % interval.
+The ranking may change with k.
 
 Examples:
   simulate evaluate default runs/first
@@ -243,10 +244,10 @@ const untilCorrect = 2
 // Run evaluates and ranks.
 func (c *evaluateCmd) Run(a *app) error {
 	if slices.Min(c.K) < 1 {
-		return bad("--k: %d: give attempts from 1", slices.Min(c.K))
+		return bad("--k: %d: give numbers of attempts from 1", slices.Min(c.K))
 	}
 	if c.Most > 0 && c.Most <= c.Samples {
-		return bad("--most: %d: dynamic N goes on beyond --samples %d: choose more", c.Most, c.Samples)
+		return bad("--most: %d: must exceed --samples %d", c.Most, c.Samples)
 	}
 	var recipes []recipe.Recipe
 	for _, what := range c.What {
@@ -267,7 +268,7 @@ func (c *evaluateCmd) Run(a *app) error {
 		e, err := trainer.Evaluate(a.ctx, ck.Params, r, attempts, trainer.Options{Workers: c.workers()})
 		if err != nil {
 			m.close()
-			return interrupted{"an evaluation keeps nothing half done; run the same command again"}
+			return interrupted{"an interrupted evaluation cannot be resumed; run the same command again"}
 		}
 		all = append(all, c.passAtK(c.What[i], e))
 		m.add(1, 0, c.What[i])
@@ -293,7 +294,7 @@ func (c *evaluateCmd) weights(what string) (recipe.Recipe, error) {
 	}
 	r, err := f.load(what)
 	if err == nil && r.Checkpoint == "" {
-		err = bad("%s: the recipe starts from random weights: name others with --set checkpoint=...", what)
+		err = bad("%s: the recipe starts from random weights: name trained weights with --set checkpoint=...", what)
 	}
 	return r, err
 }
@@ -359,6 +360,6 @@ func (c *evaluateCmd) table(all []evaluated) *figure.Figure {
 		}
 		t.Add(row...)
 	}
-	t.Note = fmt.Sprintf("%d held-out prompts. Counted up to k = %d; beyond it, by the fitted Beta distribution, with its 95 %% interval. The best of a column stands out.", c.Prompts, c.Samples)
+	t.Note = fmt.Sprintf("%d held-out prompts. Up to k = %d: unbiased estimate from counts; beyond: fitted Beta distribution, with its 95 %% interval. The best value of each column is highlighted.", c.Prompts, c.Samples)
 	return t
 }

@@ -23,36 +23,37 @@ import (
 
 // cli is the command line: one field per command.
 type cli struct {
-	Headline   headlineCmd   `cmd:"" default:"withargs" help:"Measure the gap, provoke a collapse, compare fixes: what runs without a command."`
-	Measure    measureCmd    `cmd:"" help:"Engine gap at equal weights: no training, seconds."`
-	Train      trainCmd      `cmd:"" help:"One run."`
-	Compare    compareCmd    `cmd:"" help:"Several recipes x seeds: one table, one picture."`
-	Sweep      sweepCmd      `cmd:"" help:"A grid over any fields of recipes: resumes, runs in parallel, shards over a cluster."`
-	Table      tableCmd      `cmd:"" help:"The table of methods, from the sweeps screen, confirm, models and doses."`
-	Reproduce  reproduceCmd  `cmd:"" help:"Published claims, measured and judged."`
-	Evaluate   evaluateCmd   `cmd:"" help:"Pass@k of trained weights, and which are best at which k."`
-	Schedule   scheduleCmd   `cmd:"" help:"A published system's schedule on a virtual clock: idle, lag, speed-ups."`
-	Diagnose   diagnoseCmd   `cmd:"" help:"A real run's dump: whether its log-probs can be trusted, and the gap."`
-	Lab        labCmd        `cmd:"" help:"The lab: lessons in a browser, with this program behind them."`
-	Pretrain   pretrainCmd   `cmd:"" help:"Supervised warm start -> checkpoint."`
-	Lesson     lessonCmd     `cmd:"" help:"A lesson of the lab in the terminal: question, guess, run, figure."`
-	Methods    methodsCmd    `cmd:"" help:"What is implemented: formula, unit, source, defaults."`
-	Checkpoint checkpointCmd `cmd:"" help:"The base checkpoints inside the binary."`
-	Seal       sealCmd       `cmd:"" help:"Seals for claims and sweeps that were made before there were any."`
-	Pack       packCmd       `cmd:"" help:"Compresses finished sweeps and claims, which stay readable."`
-	Report     reportCmd     `cmd:"" help:"Self-contained HTML and SVG from finished runs."`
-	Bench      benchCmd      `cmd:"" help:"Tokens per second, by phase."`
-	New        newCmd        `cmd:"" help:"Files of a new method, in a clone of the source."`
+	Headline   headlineCmd   `cmd:"" default:"withargs" help:"The main job: measure the mismatch, make runs collapse, compare corrections. Runs without a command."`
+	Measure    measureCmd    `cmd:"" help:"Training-inference mismatch at equal weights: no training, seconds."`
+	Train      trainCmd      `cmd:"" help:"Train one run from a recipe."`
+	Compare    compareCmd    `cmd:"" help:"Train several recipes with several seeds: one table, one plot."`
+	Sweep      sweepCmd      `cmd:"" help:"Ablation: a grid over any fields of recipes, resumable, parallel, on one machine or a cluster."`
+	Table      tableCmd      `cmd:"" help:"The table of methods: the effect of each setting under each stressor."`
+	Reproduce  reproduceCmd  `cmd:"" help:"Reproduce claims of papers: effect, interval, verdict."`
+	Evaluate   evaluateCmd   `cmd:"" help:"Pass@k of trained weights, ranked at each k."`
+	Schedule   scheduleCmd   `cmd:"" help:"Simulate an asynchronous system on a virtual clock: idle time, staleness, speed-up."`
+	Diagnose   diagnoseCmd   `cmd:"" help:"Check the dump of a real run: trust in its log-probs, mismatch, likely cause, correction."`
+	Lab        labCmd        `cmd:"" help:"Interactive lessons in a browser."`
+	Pretrain   pretrainCmd   `cmd:"" help:"Train a base checkpoint on demonstrations."`
+	Lesson     lessonCmd     `cmd:"" help:"A lesson of the lab in the terminal."`
+	Methods    methodsCmd    `cmd:"" help:"Look up a method, setting, stressor, recipe or field: what it does, formula, source, effects."`
+	Checkpoint checkpointCmd `cmd:"" help:"List or export the base checkpoints inside the binary."`
+	Seal       sealCmd       `cmd:"" help:"Add checksums to the results of claims and sweeps."`
+	Pack       packCmd       `cmd:"" help:"Compress finished sweeps and claims."`
+	Report     reportCmd     `cmd:"" help:"Write a self-contained HTML page and SVG plots from runs."`
+	Bench      benchCmd      `cmd:"" help:"Measure speed in tokens per second, by phase."`
+	New        newCmd        `cmd:"" help:"Write the files of a new method into a clone of the source."`
 	Help       helpCmd       `cmd:"" help:"Explain a command, or print the manual page."`
-	Completion completionCmd `cmd:"" help:"Completion for bash, zsh and fish."`
+	Completion completionCmd `cmd:"" help:"Print completion for bash, zsh and fish."`
 	Complete   completeCmd   `cmd:"" hidden:""`
 
 	Version kong.VersionFlag `help:"Print module, commit and Go version."`
 }
 
-const description = `Train a tiny mixture-of-experts policy by reinforcement learning in two engines that deliberately disagree.
+const description = `driftlab measures training-inference mismatch and staleness in the reinforcement learning of language models. It trains a tiny
+mixture-of-experts (MoE) policy in a rollout engine and a trainer with different numerics, and compares corrections.
 
-Recipes are shipped by name or are YAML files; any of their fields can be changed with --set.`
+A recipe is a shipped name or a YAML file; --set changes any of its fields.`
 
 // app is what the commands share.
 type app struct {
@@ -165,7 +166,7 @@ type helpCmd struct {
 
 // Help is the long help text.
 func (*helpCmd) Help() string {
-	return `Explains a command, as COMMAND --help does, or lists them all.
+	return `Explains a command, as COMMAND --help does, or lists all commands.
 
 Examples:
   simulate help train
@@ -195,7 +196,7 @@ func (c *helpCmd) Run(a *app) error {
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "driftlab, built without a record of its sources"
+		return "driftlab, built without version information"
 	}
 	return versionOf(info)
 }
@@ -258,7 +259,7 @@ func (a *app) fail(err error) int {
 		return statusOK
 	}
 	if errors.Is(err, context.Canceled) && !errors.As(err, new(interrupted)) {
-		err = interrupted{"nothing was kept; run the same command again"}
+		err = interrupted{"no results were kept; run the same command again"}
 	}
 	for _, line := range errorLines(err) {
 		fmt.Fprintf(a.stderr, "simulate: %s\n", line)

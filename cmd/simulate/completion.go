@@ -30,8 +30,8 @@ type completionCmd struct {
 
 // Help is the long help text.
 func (*completionCmd) Help() string {
-	return `Prints a script that teaches a shell to complete commands, flags, and the names of recipes, numerics, claims, methods
-and fields.
+	return `Prints a script with which a shell completes commands, flags, and the names of recipes, numerics, claims, methods and
+fields of recipes.
 
 Examples:
   eval "$(simulate completion bash)"             # in ~/.bashrc
@@ -221,7 +221,7 @@ func values(kind string) []completion {
 	case "formats":
 		add("format of dumps", reader.Formats()...)
 	case "lengths":
-		add("law of lengths", simulation.Laws()...)
+		add("distribution of lengths", simulation.Laws()...)
 	case "fields":
 		for _, f := range recipe.Reference() {
 			first, _, _ := strings.Cut(f.Doc, "\n")
@@ -259,10 +259,10 @@ func manPage(app *kong.Application, version string) string {
 	p.macro("SH", "EXIT STATUS")
 	for _, s := range []struct{ status, meaning string }{
 		{fmt.Sprint(statusOK), "Success."},
-		{fmt.Sprint(statusFailure), "A failure that is not the caller's."},
-		{fmt.Sprint(statusBadInput), "Bad input: one line on standard error names the place and the remedy."},
+		{fmt.Sprint(statusFailure), "An error that is not due to the input."},
+		{fmt.Sprint(statusBadInput), "Bad input: a line on standard error names the place and the correction."},
 		{fmt.Sprint(statusStrict), "diagnose --strict: the data must be repaired, or a correction is off."},
-		{fmt.Sprint(statusInterrupted), "Stopped by a signal; the message says how to go on."},
+		{fmt.Sprint(statusInterrupted), "Stopped by a signal; the message says how to resume."},
 	} {
 		p.item(s.status, s.meaning)
 	}

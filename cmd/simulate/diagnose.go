@@ -18,13 +18,13 @@ import (
 
 type diagnoseCmd struct {
 	Files       []string `arg:"" name:"file" complete:"files" help:"Dumps of one run, in order, or a folder of them; - is standard input."`
-	Format      string   `help:"Take files for this format, whatever they look like." placeholder:"NAME" complete:"formats"`
-	TopP        *float64 `name:"top-p" help:"What sampling kept, for the explanations." placeholder:"P"`
-	Temperature *float64 `help:"The temperature of sampling, for the explanations." placeholder:"T"`
-	Experts     *int     `help:"How many experts a layer of the model has, 1 if it is dense: without routes in the dump only this says whether a gap can be that of routing." placeholder:"N"`
+	Format      string   `help:"Read all files in this format, without recognition." placeholder:"NAME" complete:"formats"`
+	TopP        *float64 `name:"top-p" help:"top_p of the sampling, used in explanations." placeholder:"P"`
+	Temperature *float64 `help:"Temperature of the sampling, used in explanations." placeholder:"T"`
+	Experts     *int     `help:"Experts per layer of the model, 1 if it is dense: needed to consider routing as a cause if the dump has no routes." placeholder:"N"`
 	configFlag
-	Strict    bool `help:"Exit with status 3 where the data must be repaired or a correction is off."`
-	Reproduce bool `help:"Write the recipe of a toy run whose gap has the same cause and size: reproduce.yaml, in the folder of --out or here."`
+	Strict    bool `help:"Exit with status 3 if the data must be repaired or a correction is off."`
+	Reproduce bool `help:"Write reproduce.yaml, the recipe of a toy run whose mismatch has the same cause and size, into --out or the current folder."`
 	jsonFlag
 	outFlag
 	workFlags
@@ -32,36 +32,41 @@ type diagnoseCmd struct {
 
 // Help is the long help text.
 func (*diagnoseCmd) Help() string {
-	return `Reads per-token dumps of a real run, or of this program, and says whether their log-probs can be trusted before anything
-is made of them: columns that are not real, shifted, reversed, permuted, swapped, rounded, of other tokens or of another sampling law, and
-penalties that one engine alone applies, with the share of responses, each overall and for every environment, file and third of a response. Then it measures the gap between the engines.
+	return `Reads per-token dumps of a real run, or of this program, and says first whether their log-probs can be trusted. It finds
+columns that are not real, shifted, reversed, permuted, swapped, rounded, of other tokens or of another sampling
+distribution, and penalties that one engine alone applies. Each fault is reported with the share of responses: overall, for
+each environment, for each file and for each third of a response. Then it measures the training-inference mismatch.
 
-What a file is, its first bytes and keys decide: NeMo-RL, prime-rl, SkyRL, slime, miles, driftlab; verl's {step}.jsonl where columns of
-log-probs were added; the text of verl, TRL, AReaL and ROLL, which has no gap; JSON lines or one JSON array; plain, gzip or zstd. A folder stands
-for the dumps in it and below, step by step. Broken lines are counted and named, the others count. Nothing in a pickle is executed.
+The format is recognised from a file's first bytes and keys: NeMo-RL, prime-rl, SkyRL, slime, miles, driftlab; verl's
+{step}.jsonl with added columns of log-probs; text of verl, TRL, AReaL and ROLL, which has no log-probs; JSON lines or
+one JSON array. Files may be plain, gzip or zstd. A folder stands for all dumps in it and below, in the order of their
+steps. Broken lines are counted and reported; the other lines are used. Nothing in a pickle is executed.
 
-Where there is nothing to repair, every correction of this program and every preset is tried on the tokens: what share it changes and
-masks, whose, the effective sample size, how far its weights are from the exact ratios, and a placebo that drops as many at random.
+If nothing has to be repaired, every correction and every preset of this program is evaluated on the tokens: the share
+that it changes and masks, the tokens concerned, the effective sample size, the distance of its weights from the exact
+ratios, and a random mask at the same rate as a placebo.
 
-What made a genuine gap is told by its look, against gaps of known cause that were simulated: precision, the order of sums,
-routing, old weights, or, in a series of steps, weights that were never synced, each with its part and what would confirm it; what the data
-cannot tell apart is said. The interval of a part has the truth in nine of ten simulated mixtures of two causes. Without recorded routes a gap is
-that of routing only if the model has experts: say so with --experts.
+The likely causes of a mismatch are classified from its statistical signature, by comparison with simulated dumps of
+known cause: number format, order of summation, routing, staleness, or, in a series of steps, weights that were never
+synchronised. Each cause has its share, and a test that would confirm it; causes that the data cannot distinguish are
+named. The interval of a share covers the true share in nine of ten simulated mixtures of two causes. Without recorded
+routes, routing is a possible cause only if the model has experts: say so with --experts.
 
-A decision table says what to do: its first row that fires decides. What it recommends is tried on the tokens, too, and written in the
-syntax of verl, SkyRL, TRL, slime and prime-rl. Where the sources of its limits disagree, the JSON document has what each would do here.
+A decision table recommends what to do: its first row that applies decides. The recommended correction is evaluated on
+the tokens, too, and printed in the syntax of verl, SkyRL, TRL, slime and prime-rl. Where the sources of its limits
+disagree, the JSON document has the result of each limit.
 
-With --config, the correction that the run had is read from its own configuration, and computed again on the tokens: on, off, or on but idle.
-Its rules and numbers stand beside the recommended ones, with the reason of each difference, and a warning says where it masks more than
-10 % of the tokens or reweighs more than 50 %.
+With --config, the correction that the run used is read from its own configuration and evaluated on the tokens: on, off,
+or on without effect. Its rules and numbers are shown next to the recommended ones, with the reason of each difference. A
+warning says if it masks more than 10 % of the tokens or changes the weight of more than 50 %.
 
-With --reproduce, the mechanism of the cause is turned up in a toy run until the gap is as large, measured dose by dose and confirmed by a
-short run: train the recipe that is written with and without a correction. It takes seconds.
+With --reproduce, the cause is simulated in a toy run, at increasing levels until the mismatch has the same size, and
+confirmed by a short run. Train the written recipe with and without a correction. It takes seconds.
 
-The JSON document and the page also have the usual alarms with their limits, and how many of the simulated collapses each saw coming and
-how often it cried wolf, where that has been measured.
+The JSON document and the page also have common early-warning signals with their thresholds, and, where measured, their
+detection rate and false-alarm rate on simulated collapses.
 
-Exit status: 0 for any verdict, 3 with --strict if it is repair or inactive, 2 for files that cannot be read.
+Exit status: 0 for any verdict; 3 with --strict if the verdict is repair or inactive; 2 for files that cannot be read.
 
 For other trainers, the neutral format:
 ` + indented(reader.Neutral) + `
@@ -158,7 +163,7 @@ func (c *diagnoseCmd) check() error {
 		return bad("--temperature %v: give a positive number", *t)
 	}
 	if n := c.Experts; n != nil && *n < 1 {
-		return bad("--experts %d: give how many experts a layer has, 1 if the model is dense", *n)
+		return bad("--experts %d: give the number of experts per layer, 1 if the model is dense", *n)
 	}
 	return nil
 }
@@ -179,7 +184,7 @@ func (c *diagnoseCmd) status(r diagnose.Report, refused []error) error {
 	case len(refused) > 0:
 		return badInput{errors.Join(refused...)}
 	case rows == 0:
-		return bad("%s: not one complete row: %s", strings.Join(c.Files, ", "), r.Inputs[0].Damage[0].Reason)
+		return bad("%s: no complete row: %s", strings.Join(c.Files, ", "), r.Inputs[0].Damage[0].Reason)
 	case c.Strict && (state == diagnose.Repair || state == diagnose.Inactive):
 		return strict{r.Verdict}
 	}
@@ -203,7 +208,7 @@ func (a *app) printDiagnosis(r diagnose.Report, out string) {
 	}
 	for i, in := range r.Inputs {
 		if i == mostInputs && len(r.Inputs) > mostInputs+1 {
-			fmt.Fprintf(a.stdout, "Read: %d files more\n", len(r.Inputs)-i)
+			fmt.Fprintf(a.stdout, "Read: %d more files\n", len(r.Inputs)-i)
 			break
 		}
 		fmt.Fprintf(a.stdout, "Read: %s\n", describeInput(in))
@@ -229,7 +234,7 @@ func (a *app) printDiagnosis(r diagnose.Report, out string) {
 // shownAccuracies are the parts of the reference set whose accuracy is printed: seeds, and each generator by the other.
 const shownAccuracies = 3
 
-// printCauses prints what may have made the gap, and what cannot be told.
+// printCauses prints the likely causes of the gap, and those that cannot be distinguished.
 func (a *app) printCauses(r diagnose.Report) {
 	var parts []string
 	for _, c := range r.Causes {
@@ -243,14 +248,14 @@ func (a *app) printCauses(r diagnose.Report) {
 		parts = append(parts, pair[0]+" and "+pair[1])
 	}
 	if len(parts) > 0 {
-		fmt.Fprintf(a.stdout, "Not told apart by this data: %s\n", strings.Join(parts, "; "))
+		fmt.Fprintf(a.stdout, "Not distinguished by this data: %s\n", strings.Join(parts, "; "))
 	}
 	parts = nil
 	for _, x := range r.Attribution[:min(len(r.Attribution), shownAccuracies)] {
 		parts = append(parts, fmt.Sprintf("%d of %d on %s", x.Right, x.N, x.Test))
 	}
 	if len(parts) > 0 {
-		fmt.Fprintf(a.stdout, "The likeliest cause of simulated gaps left out of the fit is right in %s\n", strings.Join(parts, ", "))
+		fmt.Fprintf(a.stdout, "Accuracy of the likeliest cause on simulated dumps that were left out of the fit: %s\n", strings.Join(parts, ", "))
 	}
 }
 

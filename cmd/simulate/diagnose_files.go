@@ -207,14 +207,14 @@ func (c *diagnoseCmd) reproduce(a *app, r *diagnose.Report) error {
 func causeOf(r *diagnose.Report) (string, error) {
 	switch {
 	case r.Gap == nil || r.Gap.MeanAbsDlogp == 0:
-		return "", bad("--reproduce: there is no gap to reproduce")
+		return "", bad("--reproduce: there is no mismatch to reproduce")
 	case r.Verdict.State == diagnose.Repair:
 		for _, k := range r.Checks {
 			if k.Result == diagnose.Fail && (k.ID == "support" || k.ID == "temperature") {
 				return k.ID, nil
 			}
 		}
-		return "", bad("--reproduce: a fault of the bookkeeping is not one of a run: repair the data")
+		return "", bad("--reproduce: the dump has a bookkeeping error, which no run reproduces: repair the data")
 	}
 	for _, cause := range r.Verdict.Causes {
 		if slices.Contains(reproduce.Causes(), cause) {
@@ -232,7 +232,7 @@ func (a *app) printReproduced(r diagnose.Report) {
 	}
 	beyond := ""
 	if p.Beyond {
-		beyond = ": as near as the toy's dial of this cause comes"
+		beyond = ": the closest level that the toy model has for this cause"
 	}
 	n := figure.FormatNumber
 	fmt.Fprintf(a.stdout, "Reproduced: %s, by %s: mean |d| %s, k3 %s (the dump: %s, %s); simulate train %s%s\n",

@@ -21,7 +21,7 @@ import (
 
 // jsonFlag is of every command that prints figures.
 type jsonFlag struct {
-	JSON bool `name:"json" help:"Print one JSON document on standard output, and nothing else there."`
+	JSON bool `name:"json" help:"Print one JSON document, and nothing else, on standard output."`
 }
 
 // outFlag is of every command that can write files.
@@ -32,7 +32,7 @@ type outFlag struct {
 // workFlags are those of long work.
 type workFlags struct {
 	Quiet   bool   `short:"q" help:"No progress on standard error."`
-	Workers number `help:"Cores to use; 0 means all. It changes no figure." default:"0" max:"4096" placeholder:"N" aliases:"threads"`
+	Workers number `help:"Cores to use; 0 means all. Results do not depend on it." default:"0" max:"4096" placeholder:"N" aliases:"threads"`
 }
 
 // workers is the number of cores to use.
@@ -45,7 +45,7 @@ func (f *workFlags) workers() int {
 
 // recipeFlags are those of every command that reads recipes.
 type recipeFlags struct {
-	Seed *seed    `help:"Start of every random stream: short for --set seed=N." placeholder:"N"`
+	Seed *seed    `help:"Seed of all random numbers: short for --set seed=N." placeholder:"N"`
 	Set  []string `sep:"none" help:"Change a field of the recipe; may be repeated." placeholder:"PATH=VALUE" complete:"fields"`
 
 	shorthands []shorthand
@@ -100,7 +100,7 @@ func (f *recipeFlags) givenTwice() error {
 		path, value, _ := strings.Cut(set, "=")
 		for _, s := range named {
 			if strings.TrimSpace(path) == s.path && strings.TrimSpace(value) != s.value {
-				return bad("%s %s and --set %s give one field two values: leave one of them out", s.flag, s.value, set)
+				return bad("%s %s and --set %s give one field two values: leave one out", s.flag, s.value, set)
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func emptyValue(k *kong.Context) error {
 			continue
 		}
 		if isEmpty(value.Target) {
-			return bad("%s: the value is empty: give one, or leave it out (an unset variable of the shell?)", name)
+			return bad("%s: the value is empty: give a value, or leave the flag out (is a shell variable unset?)", name)
 		}
 	}
 	return nil
@@ -295,7 +295,7 @@ func flagRemedy(flag, value string, command *kong.Node, model *kong.Application)
 	if len(holders) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s has no use for it (only: %s)", commandName(command), strings.Join(holders, ", "))
+	return fmt.Sprintf("%s does not use it (only: %s)", commandName(command), strings.Join(holders, ", "))
 }
 
 // valueOf is what was given to a flag, dots if that is nothing.

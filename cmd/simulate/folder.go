@@ -49,7 +49,7 @@ func (a *app) warnForeign(dir string, known ...string) {
 	if more := len(list) - most; more > 0 {
 		list = append(list[:most], fmt.Sprintf("%d more", more))
 	}
-	fmt.Fprintf(a.stderr, "simulate: note: %s also holds what is not of a run, left as it is: %q\n", dir, list)
+	fmt.Fprintf(a.stderr, "simulate: note: %s also has files that belong to no run, left unchanged: %q\n", dir, list)
 }
 
 // pageFile is the name of every command's page.
@@ -79,7 +79,7 @@ func ownPage(dir, maker string) error {
 	case maker:
 		return nil
 	case "":
-		return bad("%s: not a page of this program, and is not overwritten: choose another folder with --out", path)
+		return bad("%s: not written by this program, and therefore not overwritten: choose another folder with --out", path)
 	default:
 		return bad("%s: the page of %s, which %s would overwrite: choose another folder with --out", path, commandsOf(have), commandsOf(maker))
 	}
@@ -112,7 +112,7 @@ func emptyFolder(dir string) error {
 	case err != nil:
 		return unusable(dir, err)
 	case len(entries) > 0:
-		return bad("%s: the folder is not empty (it holds %s): choose another one", dir, names(entries))
+		return bad("%s: the folder is not empty (it has %s): choose another folder", dir, names(entries))
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func folderForRecipe(dir string) error {
 	}
 	switch kind, run := kindOf(dir); kind {
 	case runFolder, runsFolder:
-		return bad("%s: %s, and a recipe is a file: give %s; `simulate evaluate %s` samples the weights it came to",
+		return bad("%s: %s, and a recipe is a file: give %s; `simulate evaluate %s` samples its trained weights",
 			dir, folderText(kind), filepath.Join(run, record.RecipeFile), run)
 	case checkpointFolder:
 		return bad("%s: a checkpoint, and a recipe is a file: give a recipe, and the weights with --set checkpoint=%[1]s", dir)
@@ -197,7 +197,7 @@ func folderForWeights(dir string) error {
 	case runFolder, runsFolder:
 		weights := filepath.Join(run, record.CheckpointFolder)
 		if _, err := os.Stat(weights); err != nil {
-			return bad("%s: %s that has not ended: it has no checkpoint yet", dir, folderText(kind))
+			return bad("%s: %s that is not finished: it has no checkpoint yet", dir, folderText(kind))
 		}
 		return bad("%s: %s: give its weights, %s", dir, folderText(kind), weights)
 	}
@@ -212,9 +212,9 @@ func folderToEvaluate(dir string) error {
 	case runsFolder:
 		return bad("%s: %s: name them, such as %s", dir, folderText(kind), run)
 	case checkpointFolder:
-		return bad("%s: a checkpoint: give a recipe that says the task, and the weights: simulate evaluate default --set checkpoint=%[1]s", dir)
+		return bad("%s: a checkpoint: give a recipe with the task, and the weights: simulate evaluate default --set checkpoint=%[1]s", dir)
 	}
-	return bad("%s: no run here or below: give the folder of a finished run, or a recipe", dir)
+	return bad("%s: no run in this folder or below: give the folder of a finished run, or a recipe", dir)
 }
 
 // folderText says what a folder with runs is.
@@ -226,15 +226,15 @@ func folderText(kind folderKind) string {
 }
 
 type packCmd struct {
-	Undo bool     `help:"Write the plain files again."`
-	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that hold some."`
+	Undo bool     `help:"Restore the plain files."`
+	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that contain them."`
 }
 
 // Help is the long help text.
 func (*packCmd) Help() string {
-	return `Compresses finished results: runs.jsonl of a sweep to an eighth, the observations of each claim into one file, to a third. They are
-stored by columns with zstd, and every byte comes back. Every command reads packed folders as they are, and the seals stay those
-of the plain lines. A run that writes into a packed sweep makes its log plain again.
+	return `Compresses finished results: runs.jsonl of a sweep to about an eighth of its size, the observations of a claim, joined in
+one file, to about a third. They are stored by columns with zstd, without loss. Every command reads packed folders
+directly, and their seals (SHA-256 sums) are those of the plain lines. A run that adds to a packed sweep unpacks its log.
 
 Examples:
   simulate pack runs/table
@@ -259,14 +259,14 @@ func (c *packCmd) Run(a *app) error {
 }
 
 type sealCmd struct {
-	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that hold some."`
+	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that contain them."`
 }
 
 // Help is the long help text.
 func (*sealCmd) Help() string {
-	return `Claims and sweeps have seals: the SHA-256 of every observation, and of every line of runs.jsonl. A file that does not
-match its seal is refused, by name. This command seals folders that were made before there were seals, with no other
-change. It refuses what contradicts itself, and writes no seal anew that is there.
+	return `Adds seals to claims and sweeps that have none. A seal is a list of SHA-256 sums: of every observation, and of every line
+of runs.jsonl. A file that does not match its seal is refused, by name. Nothing else is changed. Folders with
+contradictions are refused, and existing seals are never replaced.
 
 Examples:
   simulate seal runs/reproduce runs/screen`

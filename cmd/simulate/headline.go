@@ -16,16 +16,16 @@ import (
 )
 
 type headlineCmd struct {
-	Arms  []string `help:"Run these arms only, by name; see below." placeholder:"NAME" complete:"arms"`
-	Seeds number   `help:"Number of seeds in a row, from --seed or else 1." default:"3" min:"1" max:"100000" placeholder:"N"`
+	Arms  []string `help:"Run only these arms; names below." placeholder:"NAME" complete:"arms"`
+	Seeds number   `help:"Number of consecutive seeds, from --seed or 1." default:"3" min:"1" max:"100000" placeholder:"N"`
 	common
 }
 
 // Help is the long help text.
 func (*headlineCmd) Help() string {
-	return `What simulate does without a command: it measures the gap between the engines at equal weights, lets runs fall by
-old rollouts and by a coarse router, and tries the fixes side by side. About two minutes. The table shows what
-ten seeds came to beside what these did.
+	return `The main job, which runs without a command. It measures the training-inference mismatch at equal weights, makes runs
+degrade or collapse by stale rollouts and by a low-precision router, and compares corrections over the same seeds. It
+takes about two minutes. The table shows the published result of ten seeds next to that of these runs.
 
 Examples:
   simulate
@@ -88,7 +88,7 @@ func (c *headlineCmd) Run(a *app) error {
 	defer lock.Release()
 	a.warnNoEffect(c.Quiet, "", recipe.NoEffects(recipes...))
 	if !c.Quiet {
-		fmt.Fprintf(a.stderr, "simulate: measuring the gap at equal weights, then %d arms x %d seeds x %d steps, in %s\n", len(arms), len(seeds), base.Steps, dir)
+		fmt.Fprintf(a.stderr, "simulate: measuring the mismatch at equal weights, then %d arms x %d seeds x %d steps, in %s\n", len(arms), len(seeds), base.Steps, dir)
 	}
 	m := a.meter(c.Quiet, "headline", "step", 0)
 	end := a.signals.begin()
@@ -136,7 +136,7 @@ func (c *headlineCmd) Run(a *app) error {
 		return a.printJSON(doc)
 	}
 	a.printTable(result.OutcomeTable(published))
-	fmt.Fprintf(a.stdout, "Report: %s\nPicture: %s\n", doc.Report, doc.Picture)
+	fmt.Fprintf(a.stdout, "Report: %s\nPlot: %s\n", doc.Report, doc.Picture)
 	fmt.Fprintf(a.stdout, "Finding: %s\nNext: %s\n", result.Finding(), c.next(result, dir))
 	return nil
 }
@@ -154,10 +154,10 @@ func (c *headlineCmd) next(result *experiments.HeadlineResult, dir string) strin
 	for _, set := range c.sets() {
 		words += " --set " + record.ShellWord(set)
 	}
-	return words + " --out " + record.ShellWord(dir) + "    # makes the seeds that are missing, and keeps these"
+	return words + " --out " + record.ShellWord(dir) + "    # adds the missing seeds to these runs"
 }
 
-// write puts the tables and the figures beside the picture.
+// write puts the tables and the figures next to the plot.
 func (d *headlined) write(result *experiments.HeadlineResult) error {
 	outcomes, err := jsonText(d.Outcomes)
 	if err != nil {

@@ -27,18 +27,20 @@ import (
 )
 
 type labCmd struct {
-	Export  string `help:"Write the page and serve nothing: a folder for any static host or, with a name that ends in .html, one file that works by double-click." placeholder:"DIR|FILE.html" complete:"files"`
+	Export  string `help:"Write the page and do not serve it: a folder for a static host or, with a name that ends in .html, one file that opens by double-click." placeholder:"DIR|FILE.html" complete:"files"`
 	Port    int    `help:"Port on the loopback interface; 0 takes a free one." default:"0"`
-	Program string `help:"Write only what the page computes with, lab.wasm.gz and wasm_exec.js, into a folder, for a release to carry." placeholder:"DIR" complete:"files"`
-	Quiet   bool   `short:"q" help:"No word about what takes long."`
+	Program string `help:"Write only lab.wasm.gz and wasm_exec.js, for a release, into a folder." placeholder:"DIR" complete:"files"`
+	Quiet   bool   `short:"q" help:"No progress messages."`
 }
 
 // Help is the long help text.
 func (*labCmd) Help() string {
-	return `Serves lessons about engines that disagree to a browser on this machine: a question, a guess, the recorded answer, and the same
-run computed in the page, by this program compiled to WebAssembly. No server, no account; the page may speak to nobody else.
+	return `Serves the lab to a browser on this machine: lessons about training-inference mismatch, each with a question, a guess,
+the recorded answer, and the same run computed in the page by this program, compiled to WebAssembly. It needs no account
+and no other server; the page can connect to nothing else.
 
-In a checkout the program is compiled once, which takes a minute or two, and kept in the user's cache folder under the sum of its sources.
+In a checkout the program is compiled once, which takes a minute or two, and kept in the user's cache folder under the
+checksum of its sources.
 
 Examples:
   simulate lab
@@ -255,7 +257,7 @@ func (a *app) labProgram(quiet bool) (lab.Program, error) {
 	}
 	goTool, err := exec.LookPath("go")
 	if err != nil {
-		return lab.Program{}, bad("the lab's program has to be compiled and there is no go command: install Go from https://go.dev/dl/, or take a release, which carries the program")
+		return lab.Program{}, bad("the program of the lab has to be compiled, and there is no go command: install Go from https://go.dev/dl/, or use a release, which includes the program")
 	}
 	sum, err := a.sumOfSources(goTool, root)
 	if err != nil {
@@ -343,7 +345,7 @@ func checkout() (string, error) {
 		}
 		above := filepath.Dir(dir)
 		if above == dir {
-			return "", bad("this build does not carry the lab's program: run it inside a checkout of driftlab, where it is compiled, or take a release")
+			return "", bad("this build does not include the program of the lab: run it inside a checkout of driftlab, where it is compiled, or use a release")
 		}
 		dir = above
 	}

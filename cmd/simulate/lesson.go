@@ -21,17 +21,17 @@ import (
 type lessonCmd struct {
 	Name   string   `arg:"" complete:"lessons" optional:"" help:"The lesson; without one, all are listed."`
 	With   []string `sep:"none" help:"Set one of the lesson's controls; may be repeated." placeholder:"KEY=VALUE"`
-	Skip   bool     `help:"Ask for no guess."`
-	Answer bool     `help:"Print the exercise's answer too."`
-	Record bool     `help:"Make the lesson's recording, as results/published/lab has it, into --out."`
+	Skip   bool     `help:"Do not ask for a guess."`
+	Answer bool     `help:"Also print the answer of the exercise."`
+	Record bool     `help:"Write the recording of the lesson, as in results/published/lab, into --out."`
 	outFlag
 	workFlags
 }
 
 // Help is the long help text.
 func (*lessonCmd) Help() string {
-	return `A lesson in the terminal: the question, your guess, the run, and what it shows beside what was published. Where
-standard input is no terminal no guess is asked. With --out the charts are written as PNG files too.
+	return `A lesson of the lab in the terminal: the question, your guess, the run, and its result next to the published result. No
+guess is asked for if standard input is not a terminal. With --out the charts are also written as PNG files.
 
 Examples:
   simulate lesson
@@ -186,7 +186,7 @@ func (c *lessonCmd) draw(a *app, name string, panels []figure.Figure) error {
 	if err := results.SavePlot(path, charts); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "Picture: %s\n", path)
+	fmt.Fprintf(a.stdout, "Plot: %s\n", path)
 	return nil
 }
 
@@ -210,7 +210,7 @@ func readGuesses(in *bufio.Reader, out io.Writer, l *lab.Lesson) []string {
 					guesses[i] = guess
 					break
 				}
-				fmt.Fprintf(out, "%q is no such guess: %v.\n", line, err)
+				fmt.Fprintf(out, "%q is not a valid guess: %v.\n", line, err)
 			}
 			if end != nil {
 				fmt.Fprintln(out)

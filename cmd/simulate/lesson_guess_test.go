@@ -19,7 +19,7 @@ func TestReadGuesses(t *testing.T) {
 	} {
 		var out strings.Builder
 		got := readGuesses(bufio.NewReader(strings.NewReader(input)), &out, l)
-		if !slices.Equal(got, want) || strings.Contains(input, "a") != strings.Contains(out.String(), "is no such guess") {
+		if !slices.Equal(got, want) || strings.Contains(input, "a") != strings.Contains(out.String(), "is not a valid guess") {
 			t.Errorf("%q: %q\n%s", input, got, out.String())
 		}
 	}

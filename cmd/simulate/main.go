@@ -113,10 +113,10 @@ func (a *app) watch() (unwatch func()) {
 	}
 	a.signals.exit = func() { leave("run the same command again") }
 	a.signals.giveUp = func() {
-		leave("what was under way is given up; run the same command again to go on from what is kept")
+		leave("running work was given up; run the same command again to resume from what was saved")
 	}
 	a.signals.wait = func() {
-		fmt.Fprintf(a.stderr, "simulate: stopping; what is under way has %v to end; a second signal stops at once\n", orderlyEnd-patience)
+		fmt.Fprintf(a.stderr, "simulate: stopping; running work has %v to finish; a second signal stops at once\n", orderlyEnd-patience)
 	}
 	a.signals.after = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	incoming, done := make(chan os.Signal, 1), make(chan struct{})

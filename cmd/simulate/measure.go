@@ -19,30 +19,31 @@ import (
 
 type measureCmd struct {
 	Recipe     string `arg:"" complete:"recipes" optional:"" default:"default" help:"Recipe that gives checkpoint, task and sampling."`
-	Rollout    string `help:"Numerics of the engine that samples: a preset, or {base: bf16, head: fp32}." placeholder:"NUMERICS" complete:"numerics"`
-	Learner    string `help:"Numerics of the engine that scores." placeholder:"NUMERICS" complete:"numerics"`
+	Rollout    string `help:"Numerics of the rollout engine: a preset, or {base: bf16, head: fp32}." placeholder:"NUMERICS" complete:"numerics"`
+	Learner    string `help:"Numerics of the trainer (learner)." placeholder:"NUMERICS" complete:"numerics"`
 	Checkpoint string `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR" complete:"checkpoints"`
-	Attribute  bool   `help:"Split each gap into the mechanisms by which the engines differ."`
-	Doses      bool   `help:"Turn up every mechanism by itself, from zero, and try its cure."`
+	Attribute  bool   `help:"Attribute each mismatch to the mechanisms in which the engines differ."`
+	Doses      bool   `help:"Measure every mechanism alone, from level zero up, without and with its correction."`
 	Dump       string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	common
 }
 
 // Help is the long help text.
 func (*measureCmd) Help() string {
-	return `Samples responses in one engine and scores them in the other, with equal weights: whatever differs is due to
-what the two numerics declare. Without --rollout and --learner the recipe's engines are measured, or the usual pairs
-where the recipe leaves both at their default.
+	return `Measures training-inference mismatch: it samples responses in one engine and scores them in the other, with equal
+weights. Every difference is therefore due to the declared numerics. Without --rollout and --learner it measures the
+recipe's engines, or the usual pairs if the recipe leaves both engines at their default.
 
-With --attribute the same tokens are scored again with every difference switched off, on its own and with others:
-what each mechanism adds alone, what removing it saves, its Shapley share, and how they interact. On the way the
-rollout engine's log-probs are recomputed, and must come out bit for bit. A mixed fleet is attributed engine by engine.
+With --attribute the same tokens are scored again with each difference switched off, alone and in combination: what each
+mechanism adds alone, what removing it saves, its Shapley share, and the interactions. As a check, the rollout engine's
+log-probs are recomputed and must be equal in every bit. A fleet of several engines is attributed engine by engine.
 
-Where top_p, top_k or a temperature shapes what is sampled, a self-test says whether the recorded log-probs belong to it:
-the ratio of the learner's probability to the recorded one must average to the mass that was kept.
+If top_p, top_k or a temperature shapes the sampling, a self-test says whether the recorded log-probs belong to the sampling
+distribution: the ratio of the trainer's probability to the recorded one must average to the kept probability mass.
 
-With --doses no pair is measured but each mechanism by itself: formats, orders of sums, batching, routing, sampling,
-each from dose zero, which must give the same bits in both engines, to its largest dose, and then with its cure.
+With --doses it measures each mechanism alone: formats, order of summation, batching, routing and sampling. Each starts
+at level zero, where both engines must give the same bits, and rises to its highest level, which is measured without
+and with its correction.
 
 Examples:
   simulate measure
@@ -196,7 +197,7 @@ func (c *measureCmd) write(d measureDocument) error {
 		return err
 	}
 	m := &d.Measurement
-	gap := results.Section{Heading: "Gap at equal weights", Blocks: []results.Block{
+	gap := results.Section{Heading: "Training-inference mismatch at equal weights", Blocks: []results.Block{
 		experiments.GapBars(m),
 		experiments.GapTable(m),
 	}}
@@ -208,7 +209,7 @@ func (c *measureCmd) write(d measureDocument) error {
 	}
 	sections := []results.Section{gap}
 	if len(d.Attributions) > 0 {
-		causes := results.Section{Heading: "Where it comes from"}
+		causes := results.Section{Heading: "Attribution to mechanisms"}
 		for _, x := range d.Attributions {
 			if len(x.Mechanisms) > 0 {
 				causes.Blocks = append(causes.Blocks, experiments.AttributionBars(x))
@@ -218,20 +219,20 @@ func (c *measureCmd) write(d measureDocument) error {
 		sections = append(sections, causes)
 	}
 	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
-		Title: "The gap between two engines", Eyebrow: measurePage,
-		Lead:     fmt.Sprintf("Responses of `%s` on the task `%s`, sampled in one engine and scored in the other with the same weights.", m.Checkpoint, m.Task),
+		Title: "Training-inference mismatch", Eyebrow: measurePage,
+		Lead:     fmt.Sprintf("Responses of `%s` on the task `%s`, sampled in the rollout engine and scored in the trainer with the same weights.", m.Checkpoint, m.Task),
 		Sections: sections,
 	})
 }
 
-// doses measures the dose-response of every mechanism.
+// doses measures the response to every mechanism at growing levels.
 func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 	for _, f := range []struct {
 		flag  string
 		given bool
 	}{{"--rollout", c.Rollout != ""}, {"--learner", c.Learner != ""}, {"--attribute", c.Attribute}, {"--dump", c.Dump != ""}} {
 		if f.given {
-			return bad("measure: --doses chooses the engines itself: leave %s out", f.flag)
+			return bad("measure: --doses chooses the engines: leave %s out", f.flag)
 		}
 	}
 	q := measure.DoseRequest{Recipe: r, Workers: c.workers()}
@@ -276,9 +277,9 @@ func (c *measureCmd) writeDoses(t *measure.DoseTable) error {
 		return err
 	}
 	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
-		Title: "Ways for two engines to disagree", Eyebrow: dosesPage,
-		Lead: fmt.Sprintf("Each mechanism by itself, on responses of `%s` to the task `%s`, at equal weights.", t.Checkpoint, t.Task),
-		Sections: []results.Section{{Heading: "Dose and response", Blocks: []results.Block{
+		Title: "Mechanisms of training-inference mismatch", Eyebrow: dosesPage,
+		Lead: fmt.Sprintf("Each mechanism alone, on responses of `%s` to the task `%s`, at equal weights.", t.Checkpoint, t.Task),
+		Sections: []results.Section{{Heading: "Level and response", Blocks: []results.Block{
 			bars, experiments.DoseTable(t), experiments.DoseReading(t),
 		}}},
 	})

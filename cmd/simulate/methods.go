@@ -15,18 +15,24 @@ import (
 )
 
 type methodsCmd struct {
-	Name    string `arg:"" complete:"methods" optional:"" help:"A method, a setting or stressor of a table, a claim, recipe or a field of one, recipes, systems, presets or numerics; without one, all methods are listed."`
-	Explain bool   `help:"Work the method's formula out on the tokens of its example, line by line: of a policy loss, a weight or a mask."`
+	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe; or recipe, recipes, systems, presets, numerics. Without a name, all methods are listed."`
+	Explain bool   `help:"Compute the formula of a policy loss, weight or mask step by step on the tokens of its example."`
 	jsonFlag
 	outFlag
 }
 
 // Help is the long help text.
 func (*methodsCmd) Help() string {
-	return `Lists every method a recipe can name, or shows one in full; every field of a recipe with its default and meaning
-(recipe, or a section such as rollout.kv_scales); the shipped recipes, or one of them by name with what of its source is modelled and its arms; the published asynchronous systems with rule,
-bound and what is inferred (systems); the published corrections (presets, or one of them by name); or the presets of
-numerics with what sets them apart. A name that a table, plot or claim prints is shown with its line in a recipe and in frameworks, and its effects.
+	return `Explains a name, or lists all methods that a recipe can name. A name is that of
+
+  a method      what it does, when to use it, formula, gradient, defaults, source (token_tis)
+  a field       its default and meaning; recipe lists all fields (rollout.kv_scales)
+  a recipe      what of its source is modelled, and its arms; recipes lists them (deepseek-v3.2)
+  a system      a published asynchronous system: rule, bound of staleness, what is inferred; systems lists them
+  a preset      a published correction: its parts; presets lists them
+  numerics      the presets of numerics and their differences
+  a result      a setting, stressor, arm or claim of a table or plot: its lines in a recipe and in frameworks,
+                and its effects (anchor-ewma-0.75, age16)
 
 Examples:
   simulate methods
@@ -145,7 +151,7 @@ func (a *app) listMethods(all []recipe.Method) {
 	}
 	fmt.Fprintf(a.stdout, "Numerics: %s\n\n", strings.Join(engine.PresetNames(), ", "))
 	fmt.Fprintf(a.stdout, "Recipes: %s\n\n", strings.Join(recipe.Names(), ", "))
-	fmt.Fprintln(a.stdout, "simulate methods NAME shows a method in full, recipe all fields of one, recipes what each is for, systems the asynchronous ones by rule and bound, presets the published corrections, numerics the presets of numerics.")
+	fmt.Fprintln(a.stdout, "simulate methods NAME explains a method; recipe lists all fields of a recipe, recipes the shipped recipes, systems the asynchronous systems, presets the published corrections, numerics the presets of numerics.")
 }
 
 // methodTables is one table per field of a recipe; of a system it has the rule and the
@@ -197,8 +203,8 @@ func methodText(m recipe.Method) string {
 		section("Greatest lag", boundText(*m.Bound))
 	}
 	section("Reads the columns", m.Needs.String())
-	section("Reads under some parameters", m.May.String())
-	section("Reads for a figure", m.Shows.String())
+	section("Reads with some parameters", m.May.String())
+	section("Reads for a metric only", m.Shows.String())
 	section("Example", m.Example)
 	section("Reconstruction", m.Reconstruction)
 	b.WriteByte('\n')
@@ -233,7 +239,7 @@ type explanation struct {
 	Computed []string `json:"computed,omitempty"`
 	// Loss is a loss's value, absent of a weight or mask.
 	Loss *float64 `json:"loss,omitempty"`
-	// Tokens have every figure with its formula, and Rest is what the loss has beside them.
+	// Tokens have every figure with its formula, and Rest is what the loss has in addition.
 	Tokens []trace.Token `json:"tokens"`
 	Rest   []trace.Term  `json:"rest,omitempty"`
 }
@@ -347,7 +353,7 @@ func (x *explanation) text() string {
 	fmt.Fprintf(&b, "%s (%s)\n", x.Name, x.Field)
 	x.heading(&b)
 	if x.Loss != nil {
-		b.WriteString("  L is a token's term and dL its derivative by logp; loss and grad are the same with its weight in the batch.\n")
+		b.WriteString("  L is a token's term and dL its derivative by logp; loss and grad include the token's weight in the batch.\n")
 	}
 	for i := range x.Tokens {
 		k := &x.Tokens[i]
@@ -357,7 +363,7 @@ func (x *explanation) text() string {
 		}
 	}
 	if x.Loss != nil {
-		fmt.Fprintf(&b, "\nloss of the batch = the tokens' together")
+		fmt.Fprintf(&b, "\nloss of the batch = sum over tokens")
 		for _, part := range x.Rest {
 			fmt.Fprintf(&b, ", and %s (%s)", part.Value, part.Name)
 		}

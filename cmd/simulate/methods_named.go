@@ -149,7 +149,7 @@ func (p *namedPage) String() string {
 		fmt.Fprintf(&b, "  %s\n", p.Problem)
 	}
 	if p.SameAs != "" {
-		fmt.Fprintf(&b, "  Every published run has the same bits as with %s.\n", p.SameAs)
+		fmt.Fprintf(&b, "  Every published run is equal in every bit to that with %s.\n", p.SameAs)
 	}
 	if len(p.Recipe) > 0 {
 		fmt.Fprintf(&b, "\nIn a recipe\n%s\n", indented(p.Line()))
@@ -190,7 +190,7 @@ func writeEffects(b *strings.Builder, kind string, seeds int, list []namedEffect
 	for _, e := range list {
 		verdict := [...]string{"significantly worse", "not significant", "significantly better"}[e.Significant()+1]
 		if e.Inactive {
-			verdict = "cannot act: the same bits as without a correction"
+			verdict = "has no effect: every bit equals the run without a correction"
 		}
 		fmt.Fprintf(b, "  %-*s  %+.2f (%+.2f to %+.2f)  %s\n", width, name(e), e.Estimate, e.Low, e.High, verdict)
 	}

@@ -13,16 +13,17 @@ import (
 )
 
 type tableCmd struct {
-	Dir  string `arg:"" complete:"dirs" help:"A folder with the folders of the sweeps: screen, confirm, models, doses, quick, or some of them."`
-	Draw bool   `help:"Print the command that makes ten rows of each stage, drawn at random, again on fresh seeds; table then shows them beside the first."`
+	Dir  string `arg:"" complete:"dirs" help:"A folder that contains folders of sweeps: any of screen, confirm, models, doses, quick."`
+	Draw bool   `help:"Print the command that repeats ten random rows of each stage on new seeds; table then compares both results."`
 	jsonFlag
 	outFlag
 }
 
 // Help is the long help text.
 func (*tableCmd) Help() string {
-	return `Makes the table of methods from what the sweeps of that name left, finished or not: every method under every stressor as CSV, a ranking by
-regret, a picture, a page to be sorted and searched, and the alarms with their rates.
+	return `Makes the table of methods from the runs of the sweeps screen, confirm, models and doses, finished or not: the effect of
+each setting under each stressor as CSV, a ranking by regret, a plot, a page to sort and search, and the early-warning
+signals with their detection and false-alarm rates.
 
 Examples:
   simulate sweep quick --out runs/table/quick
@@ -94,7 +95,7 @@ func (c *tableCmd) Run(a *app) error {
 		a.warnNoEffect(false, "the page has all of them", r.NoEffects())
 		const shown = 20
 		t := r.StandingTable(shown)
-		t.Title = fmt.Sprintf("%s: the first %d of %d methods by regret, from %d cells", r.Stage.Name, min(shown, len(r.Methods)), len(r.Methods), len(r.Stage.Runs))
+		t.Title = fmt.Sprintf("%s: the first %d of %d settings by regret, from %d cells", r.Stage.Name, min(shown, len(r.Methods)), len(r.Methods), len(r.Stage.Runs))
 		a.printTable(t)
 	}
 	fmt.Fprintf(a.stdout, "Report: %s\nTable: %s\n", doc.Report, doc.Sheet)
@@ -117,7 +118,7 @@ func stagesIn(dir string) ([]table.Stage, error) {
 		}
 	}
 	if len(stages) == 0 {
-		return nil, &record.FolderError{Path: dir, Problem: "no sweep of the table of methods here", Remedy: "make one: simulate sweep quick --out " + filepath.Join(dir, "quick")}
+		return nil, &record.FolderError{Path: dir, Problem: "no sweep of the table of methods in this folder", Remedy: "make one: simulate sweep quick --out " + filepath.Join(dir, "quick")}
 	}
 	return stages, nil
 }

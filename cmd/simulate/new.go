@@ -15,7 +15,7 @@ type newCmd struct {
 
 // Help is the long help text.
 func (*newCmd) Help() string {
-	return `Writes into a clone of the source: a loss that compiles, passes the tests and trains, to be changed into yours.
+	return `Writes a new loss into a clone of the source: a file that compiles, passes the tests and trains, ready to be changed.
 
 Examples:
   simulate new loss tanh_pg
@@ -48,8 +48,9 @@ func (c *newLossCmd) Run(a *app) error {
 		}
 		fmt.Fprintf(a.stdout, "Wrote %s\n", path)
 	}
-	fmt.Fprintf(a.stdout, `Next: change its formula; go test ./trainer/method/loss says what else must change with it. Then compare it with GRPO (none)
-and TIS (token_tis-2), with a low-precision router and with rollouts 16 updates old; on two cores it takes about 3 minutes:
+	fmt.Fprintf(a.stdout, `Next: change its formula; go test ./trainer/method/loss reports what else must change with it. Then compare it with GRPO (none)
+and truncated importance sampling (token_tis-2), with a low-precision router and with stale rollouts (off-policy lag of 16 updates);
+on two cores it takes about 3 minutes:
 
   go run ./cmd/simulate sweep quick --loss %[1]s --only method=none+token_tis-2+%[1]s,stressor=matched+router4+age16 --out runs/%[1]s
 `, c.Name)

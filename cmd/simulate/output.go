@@ -186,7 +186,7 @@ func (a *app) meter(quiet bool, label, unit string, total int) *meter {
 }
 
 // run returns what to call after every step of one run. The first step of a
-// run that is taken up again does not count towards the rate what was there.
+// run that is resumed does not count towards the rate what was there.
 func (m *meter) run(label string) func(trainer.Progress) {
 	last := 0
 	return func(p trainer.Progress) {
@@ -257,14 +257,14 @@ func (m *meter) line(now time.Time, note string) string {
 }
 
 // How much must be done before what is left is estimated: some steps over a while, or a
-// share of all. The first steps of a job of minutes told of a day.
+// share of all. After the first steps, a job of minutes was estimated at a day.
 const (
 	paceSteps = 3
 	paceTime  = 10 * time.Second
 	paceShare = 0.02
 )
 
-// pace is the rate, and the time that is left as soon as it can be told; empty before.
+// pace is the rate, and the time that is left as soon as it can be estimated; empty before.
 func (m *meter) pace(now time.Time) string {
 	made, left := m.done-m.skipped-m.before, m.total-m.done
 	since := now.Sub(m.first)

@@ -49,8 +49,8 @@ type shipped struct {
 
 // recipes lists the shipped recipes and what they are for.
 func (c *methodsCmd) recipes(a *app) error {
-	t := &figure.Figure{Kind: figure.Table, Title: "Shipped recipes", Columns: []figure.Column{{Name: "recipe"}, {Name: "what it is for"}},
-		Note: "simulate train NAME runs one, simulate measure NAME its engines without training."}
+	t := &figure.Figure{Kind: figure.Table, Title: "Shipped recipes", Columns: []figure.Column{{Name: "recipe"}, {Name: "purpose"}},
+		Note: "simulate train NAME trains a recipe; simulate measure NAME measures its engines without training."}
 	var list []shipped
 	for _, name := range recipe.Names() {
 		list = append(list, shipped{name, recipe.Description(name)})
@@ -89,7 +89,7 @@ func (c *methodsCmd) page(a *app) error {
 		b.WriteByte('\n')
 	}
 	for _, note := range r.Inert() {
-		fmt.Fprintf(&b, "\nCannot act here: %s\n", note)
+		fmt.Fprintf(&b, "\nHas no effect here: %s\n", note)
 	}
 	return c.show(a, p.Name+".txt", b.String(), p, func() { fmt.Fprint(a.stdout, b.String()) })
 }
@@ -114,7 +114,7 @@ func (c *methodsCmd) systems(a *app) error {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("Greatest lag of a trained sample, in published versions; none where a system promises no more than a count.\n")
+	b.WriteString("Greatest lag: staleness bound of a trained sample, in published versions; none if a system only limits a count.\n")
 	return c.show(a, "systems.txt", b.String(), list, func() { fmt.Fprint(a.stdout, b.String()) })
 }
 
@@ -130,7 +130,7 @@ func boundText(bound int) string {
 // name stands for in a recipe, and the loss it goes with.
 func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 	t := &figure.Figure{Kind: figure.Table, Title: "Published corrections", Columns: []figure.Column{{Name: "preset"}, {Name: "loss"}, {Name: "what it does"}},
-		Note: "simulate methods NAME shows what the name stands for in a recipe; --set correction=NAME uses it."}
+		Note: "simulate methods NAME shows its parts as lines of a recipe; --set correction=NAME uses it."}
 	type shown struct {
 		correction.Preset
 		Summary string `json:"summary"`
@@ -160,10 +160,10 @@ func (c *methodsCmd) numerics(a *app) error {
 
 // configFlag is of the commands that take another trainer's configuration.
 type configFlag struct {
-	Config string `help:"Correction, and the loss and routing that go with it, from a block or file of verl, SkyRL, TRL, slime, NeMo-RL, AReaL, OpenRLHF, ROLL or prime-rl." placeholder:"FILE" complete:"files"`
+	Config string `help:"Take the correction, with its loss and routing, from a configuration of verl, SkyRL, TRL, slime, NeMo-RL, AReaL, OpenRLHF, ROLL or prime-rl." placeholder:"FILE" complete:"files"`
 }
 
-// mostConfig is more than any configuration has, so that what is longer is told, and not cut.
+// mostConfig is more than any configuration has, so that a longer file is an error, and is not cut.
 const mostConfig = 4<<20 + 1
 
 // readConfig reads the file, nil if none is given, and tells what of it a recipe cannot say.

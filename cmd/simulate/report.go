@@ -26,8 +26,8 @@ type reportCmd struct {
 
 // Help is the long help text.
 func (*reportCmd) Help() string {
-	return `Turns runs into one HTML page that needs no network, and the telling charts into SVG files. Runs of one recipe
-are one line with its seeds as a band; unfinished runs are shown as far as they are.
+	return `Turns runs into one HTML page that works without a network, and its main charts into SVG files. Runs of one recipe are
+one line, with a band over the seeds. Unfinished runs are shown up to their last step.
 
 Examples:
   simulate report runs
@@ -69,7 +69,7 @@ func (c *reportCmd) Run(a *app) error {
 	return nil
 }
 
-// writeReport writes the page and, beside it, the plots.
+// writeReport writes the page and, next to it, the plots.
 func writeReport(path string, report results.Report, records []*record.Record) (plots []string, err error) {
 	if err := results.WriteReport(path, report); err != nil {
 		return nil, err
@@ -152,15 +152,14 @@ func glossary(records []*record.Record) []results.Term {
 
 type compareCmd struct {
 	Recipes []string `arg:"" complete:"recipes" help:"Shipped recipes or files; --set applies to all."`
-	Seeds   number   `help:"Number of seeds in a row, from --seed or else the first recipe's." default:"3" min:"1" max:"100000" placeholder:"N"`
+	Seeds   number   `help:"Number of consecutive seeds, from --seed or the seed of the first recipe." default:"3" min:"1" max:"100000" placeholder:"N"`
 	common
 }
 
 // Help is the long help text.
 func (*compareCmd) Help() string {
-	return `Trains every recipe with every seed, several runs at a time, and shows them in one table and one picture;
-asynchronous schedules also over virtual time.
-Runs that are there already are not made again; interrupted ones go on.
+	return `Trains each recipe with each seed, several runs at a time, and compares them in one table and one plot; asynchronous
+schedules also over virtual time. Finished runs are not repeated; interrupted runs are resumed.
 
 Examples:
   simulate compare fp8-uncorrected fp8-token-tis
@@ -256,7 +255,7 @@ func (c *compareCmd) Run(a *app) error {
 		return a.printJSON(compared{out, path, metric, armsOf(groups, metric)})
 	}
 	a.printOutcome(report)
-	fmt.Fprintf(a.stdout, "Report: %s\nPicture: %s\n", path, filepath.Join(out, "compare.svg"))
+	fmt.Fprintf(a.stdout, "Report: %s\nPlot: %s\n", path, filepath.Join(out, "compare.svg"))
 	if clocked {
 		fmt.Fprintf(a.stdout, "Over virtual time: %s\n", filepath.Join(out, "compare-time.svg"))
 	}
@@ -285,7 +284,7 @@ func (c *compareCmd) recipes() ([]recipe.Recipe, error) {
 // seedsFrom lists n seeds in a row.
 func seedsFrom(first uint64, n int) ([]uint64, error) {
 	if left := math.MaxUint64 - first; uint64(n-1) > left {
-		return nil, bad("--seeds: %d in a row from seed %d go beyond %d: choose a lower --seed", n, first, uint64(math.MaxUint64))
+		return nil, bad("--seeds: %d consecutive seeds from %d exceed %d: choose a lower --seed", n, first, uint64(math.MaxUint64))
 	}
 	seeds := make([]uint64, n)
 	for i := range seeds {

@@ -16,12 +16,12 @@ import (
 )
 
 type reproduceCmd struct {
-	Claims []string `arg:"" optional:"" name:"claim" complete:"claims" help:"Claims to measure; without any, all."`
-	Seeds  number   `help:"Replications, with seeds in a row: 10 models or 20 runs unless given, 1 with --quick. A verdict from fewer than 10 is a preview." max:"100000" placeholder:"N"`
+	Claims []string `arg:"" optional:"" name:"claim" complete:"claims" help:"Claims to measure; default all."`
+	Seeds  number   `help:"Number of replications, with consecutive seeds: default 10 models or 20 runs, 1 with --quick. A verdict from fewer than 10 is a preview." max:"100000" placeholder:"N"`
 	Seed   seed     `name:"seed" aliases:"seed-base" help:"First seed, from 1." default:"1" placeholder:"N"`
-	Fresh  bool     `help:"Measure all a second time with models and seeds never looked at, and show both."`
+	Fresh  bool     `help:"Repeat every measurement with new models and seeds, and show both results."`
 	Short  bool     `name:"quick" help:"Smaller measurements: a preview in minutes."`
-	List   bool     `help:"List the claims and how far each has come in --out."`
+	List   bool     `help:"List the claims and the progress of each in --out."`
 	jsonFlag
 	outFlag
 	workFlags
@@ -29,9 +29,9 @@ type reproduceCmd struct {
 
 // Help is the long help text.
 func (*reproduceCmd) Help() string {
-	return `Measures published claims and judges each by one primary check, whose threshold is written in its code. A replication is a
-model with a warm start of its own, or a whole training run. Each is kept as it is measured: run the same command again
-after an interruption, and nothing is measured twice.
+	return `Measures claims of papers and gives a verdict on each by one primary check, whose threshold is part of the code. A
+replication is a model with its own warm start, or a whole training run. Each replication is stored as soon as it is
+measured: the same command resumes after an interruption and measures nothing twice.
 
 Examples:
   simulate reproduce --list

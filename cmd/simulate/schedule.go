@@ -16,22 +16,22 @@ import (
 type scheduleCmd struct {
 	Name    string   `arg:"" complete:"systems" optional:"" help:"A system's name or alias; without one, all are listed."`
 	Set     []string `arg:"" name:"parameter" optional:"" help:"Parameters as key=value: of the system, of the cluster as cluster.KEY, of the costs as costs.KEY."`
-	List    bool     `help:"List the systems with their parameters; with a name, show that one's page."`
+	List    bool     `help:"List the systems with their parameters; with a name, show the page of that system."`
 	GPUs    number   `name:"gpus" help:"Devices." default:"64" min:"2" max:"16384" placeholder:"N"`
-	Lengths string   `help:"Law of response lengths: reasoning, mild, agentic or fixed." default:"reasoning" placeholder:"NAME" complete:"lengths"`
+	Lengths string   `help:"Distribution of response lengths: reasoning, mild, agentic or fixed." default:"reasoning" placeholder:"NAME" complete:"lengths"`
 	Steps   number   `help:"Updates." default:"20" min:"1" max:"100000" placeholder:"N"`
-	Seed    seed     `help:"Start of the random stream of the lengths." default:"1" placeholder:"N"`
+	Seed    seed     `help:"Seed of the random response lengths." default:"1" placeholder:"N"`
 	jsonFlag
 	outFlag
 }
 
 // Help is the long help text.
 func (*scheduleCmd) Help() string {
-	return `Runs a published system's schedule on a virtual cluster, without weights: who generates, trains and waits, how old
-the trained tokens get, and what "speed-up" comes to under each paper's own definition, against the synchronous loop on
-the same devices with the same prompts, lengths and costs. --out draws the timeline.
+	return `Simulates the schedule of a published asynchronous system on a virtual cluster, without weights: who generates, trains and
+waits, the staleness of the trained tokens, and the speed-up under the definition of each paper. The baseline is the
+synchronous loop on the same devices, with the same prompts, lengths and costs. --out draws the timeline.
 
-Costs are ratios out of published tables: the figures show which waits for which, and are no forecast of a cluster.
+Costs are ratios from published tables: the figures show which part waits for which; they do not predict a real cluster.
 
 Examples:
   simulate schedule --list
@@ -131,7 +131,7 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 	}
 	t := &figure.Figure{Kind: figure.Table, Title: "Systems", Columns: []figure.Column{
 		{Name: "name"}, {Name: "parameters"}, {Name: "bound", Align: figure.Right}, {Name: "source"},
-	}, Note: "bound: the greatest lag of a trained sample, in versions; none where a system promises no more than a count."}
+	}, Note: "bound: the greatest staleness of a trained sample, in versions; none if a system only limits a count."}
 	for _, l := range all {
 		t.Add(figure.Word(l.Name).As(figure.Strong), figure.Word(strings.Join(l.Parameters, " ")), figure.Word(boundText(l.Bound)), figure.Word(l.Source).As(figure.Muted))
 	}

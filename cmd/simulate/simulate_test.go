@@ -184,9 +184,9 @@ func TestStatus(t *testing.T) {
 		{nil, statusOK, ""},
 		{errors.New("a failure"), statusFailure, "simulate: a failure\n"},
 		{bad("a %s", "fault"), statusBadInput, "simulate: a fault\n"},
-		{fmt.Errorf("run: %w", context.Canceled), statusInterrupted, "simulate: stopped; nothing was kept; run the same command again\n"},
-		{resumable(fmt.Errorf("run: %w", context.Canceled), kept), statusInterrupted, "simulate: stopped; run the same command again to go on from " + kept + "\n"},
-		{resumable(fmt.Errorf("run: %w", context.Canceled), empty), statusInterrupted, "simulate: stopped; nothing was kept; run the same command again\n"},
+		{fmt.Errorf("run: %w", context.Canceled), statusInterrupted, "simulate: stopped; no results were kept; run the same command again\n"},
+		{resumable(fmt.Errorf("run: %w", context.Canceled), kept), statusInterrupted, "simulate: stopped; run the same command again to resume from " + kept + "\n"},
+		{resumable(fmt.Errorf("run: %w", context.Canceled), empty), statusInterrupted, "simulate: stopped; no results were kept; run the same command again\n"},
 		{fmt.Errorf("save: %w", syscall.ENOSPC), statusBadInput, "simulate: save: no space left on device\n"},
 	} {
 		var stderr bytes.Buffer

@@ -20,16 +20,16 @@ import (
 )
 
 type sweepCmd struct {
-	Run    sweepRunCmd    `cmd:"" default:"withargs" help:"Make the runs that are not there yet: what sweep does without a further word."`
-	Merge  sweepMergeCmd  `cmd:"" help:"Put the parts together that were run apart: the bytes of a sweep that was run whole."`
-	Report sweepReportCmd `cmd:"" help:"Tables, pictures and page of what is there so far."`
+	Run    sweepRunCmd    `cmd:"" default:"withargs" help:"Make the runs that are missing; the default of sweep."`
+	Merge  sweepMergeCmd  `cmd:"" help:"Join the parts of a sharded sweep; the result has the same bytes as an unsharded sweep."`
+	Report sweepReportCmd `cmd:"" help:"Write the tables, plots and page of the runs so far."`
 	Job    sweepJobCmd    `cmd:"" help:"Print the job file for a cluster."`
 }
 
 // Help is the long help text.
 func (*sweepCmd) Help() string {
-	return `Runs every point of a grid over fields of recipes with every seed, several at a time, and keeps one line a run. The
-grid stands in a file:
+	return `Runs an ablation: every point of a grid over fields of recipes, with every seed, several runs at a time, one line of
+results per run. The grid is written in a file:
 
   name: screen
   base: headline                      # or a list: then the recipe is a factor
@@ -43,16 +43,17 @@ grid stands in a file:
         - {name: token_tis, set: {correction: {weights: {name: token_tis, cap: 2}}}, group: weights}
   except: [{method: uncorrected, learner.optimizer.lr: 1e-3}]   # or only
 
-or on the command line, as --sweep of recipes. A field is varied once, and heads a column; steps heads recipe.steps, as tables
-have the steps that a run made. {seed} in a value stands for the seed of the run, as in checkpoint: "models/{seed}",
-a model of its own for each. What is finished is not run again, nor are equal recipes run twice.
+or on the command line, as --sweep of recipes. A field is varied once and becomes a column. The field steps becomes the
+column recipe.steps, since the column steps has the number of steps that a run made. {seed} in a value stands for the
+seed of the run, for example checkpoint: "models/{seed}". Finished runs are not repeated, and equal recipes run once.
 
-The folder then has runs.csv, steps.csv and comparisons.csv (all also as .parquet), runs.jsonl with all that was kept of each run,
-report.html and plots/. Comparisons rank the values of each factor at each level of the others: differences to the first value (or
---baseline), paired by seed, with intervals and significance. While it runs, running/ is what an interruption resumes from.
+The folder then has runs.csv, steps.csv and comparisons.csv (all also as .parquet), runs.jsonl with the whole record of
+each run, report.html and plots/. comparisons.csv ranks the values of each factor at each level of the other factors:
+paired differences to the first value (or --baseline) by seed, with confidence intervals and significance. During the
+sweep, running/ has the state from which an interrupted sweep resumes.
 
-On a cluster each part has a folder of its own below --out, and merge puts them together. Without --shard the part is
-that of the job: of a Slurm array (SLURM_ARRAY_TASK_ID, _MIN, _COUNT, _STEP) or of a Kubernetes Indexed Job
+On a cluster each part has its own folder below --out, and sweep merge joins the parts. Without --shard the part is taken
+from the job: a Slurm array (SLURM_ARRAY_TASK_ID, _MIN, _COUNT, _STEP) or a Kubernetes Indexed Job
 (JOB_COMPLETION_INDEX, with JOB_COMPLETIONS set in the job's file).
 
 Examples:
@@ -66,14 +67,14 @@ Examples:
 }
 
 type sweepRunCmd struct {
-	Of     []string `arg:"" name:"file" complete:"recipes" help:"The file of a sweep, or a shipped one: screen, confirm, models, doses, quick; with --sweep, recipes: shipped ones or files."`
+	Of     []string `arg:"" name:"file" complete:"recipes" help:"File of a sweep, or a shipped sweep: screen, confirm, models, doses, quick; with --sweep, recipes: shipped names or files."`
 	Sweep  []string `sep:"none" help:"Vary a field of the recipes; may be repeated, the first varies slowest." placeholder:"PATH=VALUE,VALUE" complete:"fields"`
 	Loss   []string `help:"Add policy losses to the methods of the file, with the rollout engine's log-probs as anchor." placeholder:"NAME"`
-	Seeds  number   `help:"Number of seeds in a row, from --seed or else the first of the file or recipe; 0 for those of the file, or one." default:"0" max:"100000" placeholder:"N"`
-	Only   []string `sep:"none" help:"Run these cells alone for now; may be repeated: any of them." placeholder:"FACTOR=VALUE+VALUE,..."`
+	Seeds  number   `help:"Number of consecutive seeds, from --seed or the first seed of the file or recipe; 0: the seeds of the file, or one seed." default:"0" max:"100000" placeholder:"N"`
+	Only   []string `sep:"none" help:"Run only these cells of the grid; may be repeated." placeholder:"FACTOR=VALUE+VALUE,..."`
 	Shard  string   `help:"Run part I, from 0, of N parts." placeholder:"I/N"`
-	Keep   bool     `help:"Keep the whole folder of every run, about a megabyte each, below runs/."`
-	DryRun bool     `help:"Say how many runs there are to make and about how long they take, and make none."`
+	Keep   bool     `help:"Keep the folder of every run below runs/, about a megabyte each."`
+	DryRun bool     `help:"Print the number of missing runs and their expected duration, and run nothing."`
 	tableFlags
 	common
 }
@@ -121,7 +122,7 @@ func (c *sweepRunCmd) Run(a *app) error {
 		return resumable(err, o.Dir)
 	}
 	if o.Shard.Count > 0 {
-		fmt.Fprintf(a.stdout, "Part %d of %d: %s\nWhen all are there: simulate sweep merge %s\n", o.Shard.Index, o.Shard.Count, o.Dir, whole)
+		fmt.Fprintf(a.stdout, "Part %d of %d: %s\nWhen all parts are finished: simulate sweep merge %s\n", o.Shard.Index, o.Shard.Count, o.Dir, whole)
 		return err
 	}
 	done, fault := sweep.Finish(o.Dir, tables)
@@ -213,11 +214,11 @@ func readPlan(file string) (*sweep.Plan, error) {
 		err = fault
 	}
 	if _, fault := recipe.Load(file); fault == nil {
-		return nil, bad("%s is a recipe: say what of it to vary, with --sweep or in a file that says base: %[1]s", file)
+		return nil, bad("%s is a recipe: name the fields to vary, with --sweep or in a file with base: %[1]s", file)
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		err = bad("%s: %w: give the file of a sweep, or a shipped one: %s", file, path.Err, strings.Join(table.Names(), ", "))
+		err = bad("%s: %w: give the file of a sweep, or a shipped sweep: %s", file, path.Err, strings.Join(table.Names(), ", "))
 	}
 	return nil, err
 }
@@ -255,7 +256,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 	}
 	a.warnNoEffect(false, "the page of the sweep has all of them", g.Index().NoEffects())
 	runs := len(g.Runs())
-	fmt.Fprintf(a.stdout, "%d points, %d cells, %d runs (equal recipes are one)\n", len(g.Commands), len(g.Cells), runs)
+	fmt.Fprintf(a.stdout, "%d points, %d cells, %d runs (equal recipes are counted once)\n", len(g.Commands), len(g.Cells), runs)
 	if part := o.Shard; part.Count > 0 {
 		fmt.Fprintf(a.stdout, "Part %d of %d: ", part.Index, part.Count)
 	}
@@ -268,7 +269,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 		total += c.Recipe.Work()
 	}
 	pace, finished := g.Pace(o.Dir)
-	how := fmt.Sprintf("by the times of %d finished ones", finished)
+	how := fmt.Sprintf("from the times of %d finished runs", finished)
 	atOnce := queue.Parallelism(o.Workers) // as many as those were
 	if finished == 0 {
 		atOnce = o.Workers
@@ -276,7 +277,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 		if pace, timed, err = timing(a.ctx, left); err != nil {
 			return err
 		}
-		how = fmt.Sprintf("by a few steps of %d of them", timed)
+		how = fmt.Sprintf("from a few steps of %d runs", timed)
 	}
 	seconds := time.Duration(total * pace / float64(min(atOnce, len(left))) * float64(time.Second))
 	fmt.Fprintf(a.stdout, "About %s on %d cores, %s\n", seconds.Round(max(time.Second, seconds.Round(time.Minute)/60)), min(o.Workers, len(left)), how)

@@ -14,24 +14,24 @@ import (
 
 type sweepJobCmd struct {
 	Cluster   string   `arg:"" enum:"slurm,kubernetes" help:"slurm or kubernetes."`
-	Of        []string `arg:"" name:"file" complete:"files" help:"The file of a sweep, as the job finds it; with --sweep, recipes."`
+	Of        []string `arg:"" name:"file" complete:"files" help:"File of a sweep, at the path that the job sees; with --sweep, recipes."`
 	Sweep     []string `sep:"none" help:"Vary a field of the recipes, as sweep does." placeholder:"PATH=VALUE,VALUE" complete:"fields"`
-	Seeds     number   `help:"Number of seeds in a row, as of sweep." default:"0" max:"100000" placeholder:"N"`
-	Parts     number   `help:"How many parts." default:"8" min:"1" max:"100000" placeholder:"N"`
+	Seeds     number   `help:"Number of consecutive seeds, as for sweep." default:"0" max:"100000" placeholder:"N"`
+	Parts     number   `help:"Number of parts." default:"8" min:"1" max:"100000" placeholder:"N"`
 	Partition string   `help:"Partition of Slurm." placeholder:"NAME"`
 	Account   string   `help:"Account of Slurm." placeholder:"NAME"`
 	CPUs      number   `name:"cpus" help:"Cores of a part." default:"4" min:"1" max:"4096" placeholder:"N"`
 	Memory    string   `help:"Memory of a part: a number with K, M, G or T." default:"4G" placeholder:"SIZE"`
-	Time      string   `help:"Time limit of a part in Slurm; at it the part is queued again and goes on." default:"08:00:00" placeholder:"H:MM:SS"`
-	Image     string   `help:"Image of Kubernetes' containers; cmd/simulate/Containerfile makes it." default:"registry.example/simulate:latest" placeholder:"NAME"`
+	Time      string   `help:"Time limit of a part in Slurm; a part that reaches it is queued again and resumes." default:"08:00:00" placeholder:"H:MM:SS"`
+	Image     string   `help:"Container image for Kubernetes, built by cmd/simulate/Containerfile." default:"registry.example/simulate:latest" placeholder:"NAME"`
 	recipeFlags
 	outFlag
 }
 
 // Help is the long help text.
 func (*sweepJobCmd) Help() string {
-	return `Prints the job file of a sweep in parts, and of the job that puts them together when all have ended. In Slurm a part that
-comes to its time limit ends in order, is queued again and goes on where it was.
+	return `Prints the job file of a sweep in parts, and of the job that joins the parts when all have ended. In Slurm, a part that
+reaches its time limit stops cleanly, is queued again and resumes.
 
 Examples:
   simulate sweep job slurm screen.yaml --parts 16 --partition cpu --account lab --time 2:00:00 --out runs/screen > screen.sh && sh screen.sh
@@ -76,8 +76,8 @@ func (c *sweepJobCmd) Run(a *app) error {
 
 // tableFlags are those of the commands that write a sweep's tables.
 type tableFlags struct {
-	Steps    bool     `default:"true" negatable:"" help:"Write steps.csv and steps.parquet, which are large."`
-	Baseline []string `sep:"none" help:"The value of a factor that its other values are compared with; by default its first." placeholder:"FACTOR=VALUE"`
+	Steps    bool     `default:"true" negatable:"" help:"Write steps.csv and steps.parquet (large)."`
+	Baseline []string `sep:"none" help:"The value of a factor with which its other values are compared; by default the first value." placeholder:"FACTOR=VALUE"`
 }
 
 // tables are the choices of the flags for a sweep.
@@ -99,7 +99,7 @@ func (f tableFlags) tablesOf(dir, out string) (sweep.Tables, error) {
 }
 
 type sweepMergeCmd struct {
-	Dirs []string `arg:"" complete:"dirs" help:"The folders of parts, or one that holds them all."`
+	Dirs []string `arg:"" complete:"dirs" help:"The folders of the parts, or a folder that contains all of them."`
 	tableFlags
 	outFlag
 	jsonFlag
@@ -107,8 +107,8 @@ type sweepMergeCmd struct {
 
 // Help is the long help text.
 func (*sweepMergeCmd) Help() string {
-	return `Puts parts of one sweep together in --out, by default the first folder. What comes out has the bytes of a sweep that was
-run whole, whatever was run where. A run that is missing, or that ended in two ways, is said.
+	return `Joins the parts of one sweep in --out, by default in the first folder. The result has the same bytes as the unsharded
+sweep, wherever the parts ran. A missing run, and conflicting results of the same run, are reported.
 
 Examples:
   simulate sweep merge runs/screen
@@ -145,7 +145,7 @@ type sweepReportCmd struct {
 
 // Help is the long help text.
 func (*sweepReportCmd) Help() string {
-	return `Writes the tables, the pictures and the page of what a sweep has come to so far, also while it runs.
+	return `Writes the tables, the plots and the page of a sweep's runs so far, also while the sweep is running.
 
 Example:
   simulate sweep report runs/screen --out look --no-steps`

@@ -19,7 +19,7 @@ import (
 )
 
 type trainCmd struct {
-	Recipe string `arg:"" complete:"recipes" optional:"" default:"default" help:"A shipped recipe's name or a file; without one, the recipe called default."`
+	Recipe string `arg:"" complete:"recipes" optional:"" default:"default" help:"A shipped recipe or a file; without it, the recipe default."`
 	configFlag
 	Dump      string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them: less memory, more time, the same bits."`
@@ -28,8 +28,9 @@ type trainCmd struct {
 
 // Help is the long help text.
 func (*trainCmd) Help() string {
-	return `Trains one run and keeps its record in a folder: recipe.yaml (resolved), metrics.jsonl, summary.json,
-checkpoint/, plots/ and a page, report.html; of an asynchronous schedule also clock.json, drawn as a timeline and lags. The same recipe finds the same folder again: an interrupted run goes on, a finished one is not run again.
+	return `Trains one run and keeps its record in a folder: recipe.yaml (with all defaults), metrics.jsonl, summary.json, checkpoint/,
+plots/ and the page report.html; for an asynchronous schedule also clock.json, with plots of timeline and staleness. The
+same recipe maps to the same folder: an interrupted run resumes, and a finished run is not repeated.
 
 Examples:
   simulate train
@@ -98,7 +99,7 @@ func (c *trainCmd) Run(a *app) error {
 			err = failed
 		}
 	case errors.Is(held, fs.ErrPermission) || errors.Is(held, syscall.EROFS):
-		fmt.Fprintf(a.stderr, "simulate: note: %s cannot be written: its page is left as it is; simulate report %[1]s --out DIR makes one elsewhere\n", dir)
+		fmt.Fprintf(a.stderr, "simulate: note: %s cannot be written: its page is unchanged; simulate report %[1]s --out DIR writes a page elsewhere\n", dir)
 	default:
 		return errors.Join(err, held)
 	}
@@ -124,9 +125,9 @@ func resumable(err error, dir string) error {
 	}
 	entries, _ := os.ReadDir(dir) // a folder that cannot be read holds nothing to go on from
 	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != record.LockFile }) {
-		return interrupted{"nothing was kept; run the same command again"}
+		return interrupted{"no results were kept; run the same command again"}
 	}
-	return interrupted{"run the same command again to go on from " + dir}
+	return interrupted{"run the same command again to resume from " + dir}
 }
 
 // summaryTable shows a run's figures.
@@ -161,6 +162,6 @@ func (a *app) warnNoEffect(quiet bool, rest string, notes []recipe.NoEffect) {
 		fmt.Fprintf(a.stderr, "simulate: note: %s\n", note)
 	}
 	if shown < len(notes) {
-		fmt.Fprintf(a.stderr, "simulate: note: %d more parts cannot act: %s\n", len(notes)-shown, rest)
+		fmt.Fprintf(a.stderr, "simulate: note: %d more parts have no effect: %s\n", len(notes)-shown, rest)
 	}
 }
