@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -81,8 +82,13 @@ Examples:
 // indented is a text with two blanks before every line.
 func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
+// diagnoseMemory is what the garbage collector keeps the heap below: a dump may hold anything, and the reader's own
+// limits are on what is alive.
+const diagnoseMemory = 400 << 20
+
 // Run reads the files and prints the verdict.
 func (c *diagnoseCmd) Run(a *app) error {
+	debug.SetMemoryLimit(diagnoseMemory)
 	if err := c.check(); err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ const (
 // again would lose that one. It is asked before any work.
 func ownPage(dir, maker string) error {
 	path := filepath.Join(dir, pageFile)
-	page, err := os.ReadFile(path)
+	page, err := record.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil // what is wrong with the path is said when it is used
 	}

@@ -31,10 +31,13 @@ type Analysis struct {
 	options Options
 	inputs  []Input
 	scopes  []*scoped
+	envs    int // of scopes
 	index   map[scope]*scoped
 	sample  *reservoir
 	text    text
 	refused []error
+	// moreEnvs says that there are environments beyond those that are judged on their own.
+	moreEnvs bool
 
 	gap     metrics.Tally
 	extra   extra
@@ -78,6 +81,9 @@ func (a *Analysis) Read(in reader.Input) error {
 		about.Damage = append(about.Damage, reader.Damage{Line: 1, Reason: refused.Problem})
 		about.Damaged++
 	}
+	if a.moreEnvs {
+		about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("only the first %d environments are judged on their own", mostEnvs))
+	}
 	for _, in := range a.inputs {
 		if in.Format != "" && about.Format != "" && in.Format != about.Format {
 			about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("%s, where %s is %s: one analysis is of one run", about.Format, in.File, in.Format))
@@ -111,7 +117,7 @@ func (a *Analysis) row(r *reader.Row, file string) {
 	a.sample.add(v, file)
 	a.in(everything).add(v)
 	a.in(scope{"file", file}).add(v)
-	if r.Env != "" {
+	if r.Env != "" && a.hasEnv(r.Env) {
 		a.in(scope{"env", r.Env}).add(v)
 	}
 	for k := range 3 {
@@ -144,6 +150,22 @@ func (a *Analysis) measure(v *view) {
 			x.clamped++
 		}
 	}
+}
+
+// mostEnvs is how many environments are judged on their own: every one has checks of its own.
+const mostEnvs = 64
+
+// hasEnv reports whether an environment is judged on its own.
+func (a *Analysis) hasEnv(name string) bool {
+	if _, known := a.index[scope{"env", name}]; known {
+		return true
+	}
+	if a.envs < mostEnvs {
+		a.envs++
+		return true
+	}
+	a.moreEnvs = true
+	return false
 }
 
 // in is a scope, made when it is first seen.

@@ -152,8 +152,12 @@ func (p *padded) add(n int) {
 	p.responses += min(n, 1)
 }
 
-// leastPadding is how many tokens in a row are padding, if their ids are equal.
-const leastPadding = 3
+const (
+	// leastPadding is how many tokens in a row are padding, if their ids are equal.
+	leastPadding = 3
+	// mostPaddingIDs is how many ids are counted: padding has one.
+	mostPaddingIDs = 1 << 12
+)
 
 func (c *padding) add(v *view) {
 	if len(v.ok) == 0 {
@@ -180,13 +184,15 @@ func (c *padding) add(v *view) {
 		from = max(to, from+1)
 	}
 	for id, n := range found { // counted by id: in any order
-		if c.byID[id] == nil {
-			if c.byID == nil {
-				c.byID = map[int32]*padded{}
-			}
+		if c.byID == nil {
+			c.byID = map[int32]*padded{}
+		}
+		if c.byID[id] == nil && len(c.byID) < mostPaddingIDs {
 			c.byID[id] = &padded{}
 		}
-		c.byID[id].add(n)
+		if p := c.byID[id]; p != nil {
+			p.add(n)
+		}
 	}
 	c.ended.add(ended)
 	c.inside += count1(inside)

@@ -8,6 +8,9 @@ import (
 	"driftlab/precision/elementary"
 )
 
+// mostCompared is how many responses of a scope are compared with the others.
+const mostCompared = 1 << 19
+
 // unlikely is the log-prob below which two equal responses are no accident: e⁻²⁰ is 2e-9.
 const unlikely = -20
 
@@ -38,13 +41,18 @@ func (c *duplicates) add(v *view) {
 	if c.seen[h] {
 		c.repeats++
 	}
-	c.seen[h] = true
+	if len(c.seen) < mostCompared {
+		c.seen[h] = true
+	}
 }
 
 func (c *duplicates) judge(*evidence) outcome {
 	value := share(c.repeats, c.rows)
 	if c.repeats > 0 {
 		return fail(value, count(c.repeats, "response")+" a second time, token for token", "leave the copies out: they count twice in every mean")
+	}
+	if len(c.seen) == mostCompared {
+		return pass(value, fmt.Sprintf("none is a copy of one of the first %d", mostCompared))
 	}
 	return pass(value, "")
 }

@@ -95,7 +95,7 @@ func (x *Index) write(dir string) error {
 // ReadIndex reads that of a folder.
 func ReadIndex(dir string) (*Index, error) {
 	path := filepath.Join(dir, IndexFile)
-	text, err := os.ReadFile(path)
+	text, err := record.ReadFile(path)
 	if os.IsNotExist(err) {
 		return nil, &record.FolderError{Path: dir, Problem: "no sweep here", Remedy: "give the folder of one, which holds a " + IndexFile, Err: err}
 	}

@@ -56,7 +56,7 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 		if err != nil {
 			return nil, err
 		}
-		own, err := os.ReadFile(filepath.Join(part, IndexFile))
+		own, err := record.ReadFile(filepath.Join(part, IndexFile))
 		if err != nil {
 			return nil, storage(filepath.Join(part, IndexFile), err)
 		}
@@ -87,7 +87,7 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 			continue
 		}
 		path := filepath.Join(home[run], stepsFolder, stepsName(run))
-		data, err := os.ReadFile(path)
+		data, err := record.ReadFile(path)
 		if err != nil {
 			return nil, storage(path, err)
 		}

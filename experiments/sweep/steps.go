@@ -70,7 +70,7 @@ func readSteps(dir, run string) (*record.Record, error) {
 	fail := func(err error) (*record.Record, error) {
 		return nil, &record.FolderError{Path: path, Problem: err.Error(), Remedy: "remove the file: the table of steps is without this run then", Err: err}
 	}
-	data, err := os.ReadFile(path)
+	data, err := record.ReadFile(path)
 	if err != nil {
 		return nil, storage(path, err)
 	}

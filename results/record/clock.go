@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -54,7 +53,7 @@ func WriteClock(dir string, c *Clock) error {
 // run's schedule has no clock.
 func readClock(dir string) (*Clock, []byte, error) {
 	path := filepath.Join(dir, ClockFile)
-	text, err := os.ReadFile(path)
+	text, err := ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}

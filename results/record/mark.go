@@ -3,7 +3,6 @@ package record
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -80,7 +79,7 @@ func seal(recipe, metrics, summary string, clock []byte) []byte {
 // checkSeal holds the files of a finished run against its seal. A run of an
 // early version has an empty one.
 func checkSeal(dir string, files map[string][]byte) error {
-	text, err := os.ReadFile(filepath.Join(dir, doneFile))
+	text, err := ReadFile(filepath.Join(dir, doneFile))
 	if err != nil {
 		return folderError(filepath.Join(dir, doneFile), err)
 	}

@@ -28,11 +28,11 @@ func packedError(path string, err error) error {
 
 // ReadLines reads a file of lines, or the packed one that stands in its place.
 func ReadLines(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
+	text, err := ReadFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return text, err
 	}
-	packed, failed := os.ReadFile(path + PackedSuffix)
+	packed, failed := ReadFile(path + PackedSuffix)
 	if errors.Is(failed, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func HasLines(path string) bool {
 // PackFile puts the packed file into the place of one of lines, which is written and on the
 // disk before the other is removed.
 func PackFile(path string) error {
-	text, err := os.ReadFile(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func PackFiles(dir, pattern string) (int, error) {
 		files = map[string][]byte{}
 	}
 	for _, name := range found {
-		if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+		if files[name], err = ReadFile(filepath.Join(dir, name)); err != nil {
 			return 0, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -107,7 +106,7 @@ func (r *Record) SameRecipe(recipe []byte) error {
 // written is left out. A record that is not whole is an error that says where.
 func Load(dir string) (*Record, error) {
 	recipePath := filepath.Join(dir, RecipeFile)
-	recipe, err := os.ReadFile(recipePath)
+	recipe, err := ReadFile(recipePath)
 	if err != nil {
 		return nil, folderError(recipePath, err)
 	}
@@ -123,7 +122,7 @@ func Load(dir string) (*Record, error) {
 	r.Name, r.Seed = label.Name, label.Seed
 	finished := Finished(dir) // before the record is read, which may still grow
 	path := filepath.Join(dir, MetricsFile)
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, folderError(path, err)
 	}
@@ -141,7 +140,7 @@ func Load(dir string) (*Record, error) {
 		return r, nil
 	}
 	summaryPath := filepath.Join(dir, SummaryFile)
-	text, err := os.ReadFile(summaryPath)
+	text, err := ReadFile(summaryPath)
 	if err != nil {
 		return nil, folderError(summaryPath, err)
 	}

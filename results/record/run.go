@@ -101,7 +101,7 @@ func Resume(dir string, recipe []byte, at Mark) (*Run, error) {
 			Remedy: "read it, or choose another folder with --out"}
 	}
 	recipePath := filepath.Join(dir, RecipeFile)
-	started, err := os.ReadFile(recipePath)
+	started, err := ReadFile(recipePath)
 	if err != nil {
 		return nil, folderError(recipePath, err)
 	}
@@ -109,7 +109,7 @@ func Resume(dir string, recipe []byte, at Mark) (*Run, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, MetricsFile)
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, folderError(path, err)
 	}

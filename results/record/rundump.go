@@ -27,7 +27,7 @@ type dumpClaim struct {
 // claimOf reads the claim of a run's folder, nil if it has none.
 func claimOf(dir string) (*dumpClaim, error) {
 	path := filepath.Join(dir, dumpClaimFile)
-	text, err := os.ReadFile(path)
+	text, err := ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -29,7 +28,7 @@ type Sums struct {
 func ReadSums(dir string) (*Sums, error) {
 	s := &Sums{dir: dir, sum: map[string]string{}}
 	at := filepath.Join(dir, SumsFile)
-	text, err := os.ReadFile(at)
+	text, err := ReadFile(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}

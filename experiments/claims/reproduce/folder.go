@@ -57,7 +57,7 @@ func openFolder(dir string, c claim.Claim, size claim.Size) (*folder, error) {
 // read returns a sealed file, nil if it is not there.
 func (f *folder) read(name string) ([]byte, error) {
 	at := filepath.Join(f.dir, filepath.FromSlash(name))
-	text, err := os.ReadFile(at)
+	text, err := record.ReadFile(at)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if errors.Is(err, fs.ErrNotExist) {

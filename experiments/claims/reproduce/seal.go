@@ -3,7 +3,6 @@ package reproduce
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 
@@ -48,7 +47,7 @@ func sealClaim(dir string, c claim.Claim) (int, error) {
 			}
 			continue
 		}
-		if files[name], err = os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(name))); err != nil {
+		if files[name], err = record.ReadFile(filepath.Join(f.dir, filepath.FromSlash(name))); err != nil {
 			return 0, err
 		}
 	}

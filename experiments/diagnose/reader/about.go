@@ -3,6 +3,7 @@ package reader
 import (
 	"math"
 	"slices"
+	"strings"
 )
 
 // Damage is one thing that is broken in a file.
@@ -12,8 +13,13 @@ type Damage struct {
 	Reason string `json:"reason"`
 }
 
-// keptDamage is how many faults of a file are named; the others are counted.
-const keptDamage = 100
+const (
+	// keptDamage is how many faults of a file are named; the others are counted.
+	keptDamage = 100
+	// longestReason and longestEnv are the most bytes of what is quoted from a file: a fault, and an environment's name.
+	longestReason = 1 << 10
+	longestEnv    = 1 << 8
+)
 
 // File is what there is to say of a file that was read.
 type File struct {
@@ -31,8 +37,9 @@ type File struct {
 	// Notes say what a reader of the figures must know of this format.
 	Notes []string
 
-	steps map[int]bool
-	has   [len(columns)]bool
+	rowStep *int // of the first row
+	mixed   bool // other rows have other steps
+	has     [len(columns)]bool
 }
 
 // columns are what a row may have, under the names of the neutral format.
@@ -57,6 +64,9 @@ var columns = [...]struct {
 // send counts a row and hands it on.
 func (f *File) send(row *Row, visit func(*Row) error) error {
 	f.Rows++
+	if len(row.Env) > longestEnv {
+		row.Env = strings.Clone(row.Env[:longestEnv])
+	}
 	if n := row.Trained(); n > 0 {
 		f.Used++
 		f.Tokens += n
@@ -67,10 +77,13 @@ func (f *File) send(row *Row, visit func(*Row) error) error {
 	if row.odd != "" {
 		f.damage(row.Line, row.Byte, row.odd)
 	}
-	if row.note != "" && !slices.Contains(f.Notes, row.note) {
-		f.Notes = append(slices.Clone(f.Notes), row.note)
+	if row.note != "" {
+		f.note(row.note)
 	}
-	f.steps[row.Step] = true
+	if f.rowStep == nil {
+		f.rowStep = new(row.Step)
+	}
+	f.mixed = f.mixed || row.Step != *f.rowStep
 	return visit(row)
 }
 
@@ -82,18 +95,24 @@ func (f *File) close() {
 		}
 	}
 	f.Step = StepNamed(f.Name)
-	if len(f.steps) == 1 {
-		for step := range f.steps {
-			if step != Unknown {
-				f.Step = step
-			}
-		}
+	if f.rowStep != nil && !f.mixed && *f.rowStep != Unknown {
+		f.Step = *f.rowStep
+	}
+}
+
+// note says something, once.
+func (f *File) note(text string) {
+	if !slices.Contains(f.Notes, text) {
+		f.Notes = append(slices.Clone(f.Notes), text)
 	}
 }
 
 // damage notes a fault.
 func (f *File) damage(line int, byte int64, reason string) {
 	f.Damaged++
+	if len(reason) > longestReason {
+		reason = reason[:longestReason] + " …"
+	}
 	if len(f.Damage) < keptDamage {
 		f.Damage = append(f.Damage, Damage{line, byte, reason})
 	}

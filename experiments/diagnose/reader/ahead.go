@@ -2,9 +2,12 @@ package reader
 
 import "errors"
 
-// ahead is how many rows may be read before they are asked for: enough to keep two cores busy, and few enough for
-// rows of hundreds of megabytes.
+// ahead is how many rows may be read before they are asked for: enough to keep two cores busy, and few enough that their
+// copies take little memory.
 const ahead = 2
+
+// largeRow is how many tokens make a row too large to be copied.
+const largeRow = 1 << 17
 
 // errStopped ends the reading of a file whose visitor has had enough.
 var errStopped = errors.New("the visitor has stopped")
@@ -14,24 +17,32 @@ var errStopped = errors.New("the visitor has stopped")
 // visit's, or a Refused for a file that cannot be read at all.
 //
 // A file is read in a goroutine of its own, while visit, in the caller's, takes in the rows in
-// their order; a row is valid until it returns.
+// their order; a row is valid until it returns. A row is copied to be read ahead of, unless it is so large that the
+// reader waits for it.
 func Read(in Input, format string, visit func(*Row) error) (f *File, err error) {
 	rows, free := make(chan *Row, ahead), make(chan *Row, ahead+1)
 	for range ahead + 1 {
 		free <- new(Row)
 	}
-	stop := make(chan struct{})
+	stop, taken := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(rows)
 		f, err = read(in, format, func(r *Row) error {
+			var to *Row
 			select {
-			case to := <-free:
-				to.copy(r)
-				rows <- to
-				return nil
+			case to = <-free:
 			case <-stop:
 				return errStopped
 			}
+			if r.large() {
+				free <- to
+				rows <- r
+				<-taken
+				return nil
+			}
+			to.copy(r)
+			rows <- to
+			return nil
 		})
 	}()
 	var sent error
@@ -41,13 +52,20 @@ func Read(in Input, format string, visit func(*Row) error) (f *File, err error) 
 				close(stop)
 			}
 		}
-		free <- r
+		if r.large() {
+			taken <- struct{}{}
+		} else {
+			free <- r
+		}
 	}
 	if sent != nil {
 		err = sent
 	}
 	return f, err
 }
+
+// large says that a row takes several megabytes.
+func (r *Row) large() bool { return len(r.Mask) > largeRow || len(r.Prompt) > largeRow }
 
 // copy makes the row another's, in memory of its own.
 func (r *Row) copy(from *Row) {

@@ -16,10 +16,6 @@ import (
 
 var nan = math.NaN()
 
-// unpacked is the most that is held of a pickle, a torch file or a Parquet file
-// that comes compressed or through a pipe: they cannot be read from front to back.
-const unpacked = 1 << 30
-
 // Input is a dump to be read.
 type Input struct {
 	// Name is what faults are reported under. It does not decide the format.
@@ -53,34 +49,20 @@ func Formats() []string {
 
 // read is Read without a goroutine of its own: the row is valid until visit returns.
 func read(in Input, format string, visit func(*Row) error) (*File, error) {
-	f := &File{Name: in.Name, Step: Unknown, steps: map[int]bool{}}
-	src := in.Stream
-	if in.At != nil {
-		src = &promised{io.NewSectionReader(in.At, 0, in.Size), in.Size}
-	}
-	head, src, err := peeked(src)
-	compressed := in.At == nil
-	if err == nil && len(head) > 0 {
-		var z io.Reader
-		if z, err = decompressed(head, src); z != nil {
-			compressed = true
-			var empty error
-			head, src, empty = peeked(z)
-			err = cmp.Or(err, empty)
-		}
-	}
+	f := &File{Name: in.Name, Step: Unknown}
+	head, src, compressed, err := in.opened()
 	if len(head) == 0 {
 		f.nothing(err)
 		return f, nil
 	}
 	at, size := in.At, in.Size
 	binary := binaryFormat(head)
-	if binary != nil && compressed {
-		all, err := io.ReadAll(io.LimitReader(src, unpacked+1))
-		if err != nil || len(all) > unpacked {
-			return f, &Refused{in.Name, "a compressed or piped file of this format that is cut or above 1 GiB", "unpack it first"}
+	if binary != nil && (compressed || at == nil) {
+		var held chunks
+		if n, err := io.Copy(&held, io.LimitReader(src, unpackedBytes+1)); err != nil || n > unpackedBytes {
+			return f, &Refused{in.Name, fmt.Sprintf("a compressed or piped file of this format that is cut or above %d MiB", unpackedBytes>>20), "unpack it first"}
 		}
-		at, size = bytes.NewReader(all), int64(len(all))
+		at, size = &held, held.size
 	}
 	if binary != nil {
 		err = binary(f, file{in.Name, at, size, in.Open}, visit)
@@ -89,6 +71,23 @@ func read(in Input, format string, visit func(*Row) error) (*File, error) {
 	}
 	f.close()
 	return f, err
+}
+
+// opened is the beginning of what the input holds, decompressed, and the whole of it as a stream.
+func (in Input) opened() (head []byte, src io.Reader, compressed bool, err error) {
+	src = in.Stream
+	if in.At != nil {
+		src = &promised{io.NewSectionReader(in.At, 0, in.Size), in.Size}
+	}
+	if head, src, err = peeked(src); err != nil || len(head) == 0 {
+		return head, src, false, err
+	}
+	z, err := decompressed(head, src)
+	if z == nil {
+		return head, src, false, err
+	}
+	head, src, empty := peeked(z)
+	return head, src, true, cmp.Or(err, empty)
 }
 
 // promised is a stream of a known length.
@@ -127,19 +126,20 @@ func peeked(src io.Reader) ([]byte, io.Reader, error) {
 
 // decompressed is what a compressed stream holds, nil for one that is not.
 func decompressed(head []byte, src io.Reader) (io.Reader, error) {
+	packed := &counting{Reader: src}
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(src)
+		z, err := gzip.NewReader(packed)
 		if err != nil {
 			return bytes.NewReader(nil), err
 		}
-		return z, nil
+		return &expanding{Reader: z, packed: packed}, nil
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return bytes.NewReader(nil), err
 		}
-		return z, nil
+		return &expanding{Reader: z, packed: packed}, nil
 	}
 	return nil, nil
 }

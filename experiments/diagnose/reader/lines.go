@@ -1,10 +1,10 @@
 package reader
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"slices"
 	"strings"
@@ -14,7 +14,6 @@ import (
 type record struct {
 	format *lineFormat
 	cells  []cell // of format.keys
-	keys   []string
 }
 
 // lineFormat is a format with an object a line.
@@ -136,7 +135,7 @@ func (o *record) read(s *scanner) error {
 	for i := range o.cells {
 		o.cells[i].reset()
 	}
-	o.keys = o.keys[:0]
+	s.stored, s.written = 0, 0
 	err := s.object(func(name []byte) error {
 		key := string(name)
 		i, rank := o.format.find(key)
@@ -160,46 +159,71 @@ func (o *record) read(s *scanner) error {
 	return err
 }
 
-// keysOf are those of the first complete object that has any.
-func keysOf(s *scanner) []string {
+// keysOf are those of the first complete object that has any; the error is that there is none where one belongs.
+func keysOf(s *scanner) ([]string, error) {
 	for more := s.begin(); more; more = s.nextRow() {
 		var keys []string
-		if s.object(func(name []byte) error {
+		length := 0
+		err := s.object(func(name []byte) error {
+			if length += len(name) + placeBytes; length > rowKeys {
+				return fmt.Errorf("a row whose keys are longer than %d MiB", rowKeys>>20)
+			}
 			keys = append(keys, string(name))
 			return s.value(nil, 0)
-		}) == nil && len(keys) > 0 {
-			return keys
+		})
+		if err == nil && len(keys) > 0 {
+			return keys, nil
 		}
 	}
-	return nil
+	if s.err != io.EOF {
+		return nil, s.err
+	}
+	return nil, nil
 }
 
-// rewound is a stream of which what has been read is read once more.
-type rewound struct {
-	src     io.Reader
-	kept    bytes.Buffer
-	keeping bool
+// probe is the keys of the input's first complete row, and the input from its beginning.
+func (in Input) probe(src io.Reader) (keys []string, whole io.Reader, err error) {
+	held := &probing{src: src}
+	if in.At == nil {
+		held.kept = new(chunks)
+	}
+	keys, err = keysOf(newScanner(held))
+	if errors.Is(err, errProbed) || errors.Is(err, errExpansion) {
+		return nil, nil, &Refused{in.Name, err.Error(), "it is no dump: look at how it begins"}
+	}
+	if in.At == nil {
+		return keys, io.MultiReader(io.NewSectionReader(held.kept, 0, held.kept.size), src), nil
+	}
+	_, whole, _, _ = in.opened() // as the first time
+	return keys, whole, nil
+}
+
+// probing is the beginning of a stream, which is kept if it cannot be read once more.
+type probing struct {
+	src  io.Reader
+	kept *chunks
+	n    int64
 }
 
 // Read implements io.Reader.
-func (r *rewound) Read(p []byte) (int, error) {
-	if r.keeping {
-		n, err := r.src.Read(p)
-		r.kept.Write(p[:n])
-		return n, err
+func (p *probing) Read(b []byte) (int, error) {
+	if p.n >= probed {
+		return 0, errProbed
 	}
-	if r.kept.Len() > 0 {
-		return r.kept.Read(p)
+	n, err := p.src.Read(b)
+	p.n += int64(n)
+	if p.kept != nil {
+		p.kept.Write(b[:n])
 	}
-	r.kept = bytes.Buffer{}
-	return r.src.Read(p)
+	return n, err
 }
 
 // readLines reads a file of lines.
 func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row) error) error {
-	again := &rewound{src: src, keeping: true}
-	keys := keysOf(newScanner(again))
-	again.keeping = false
+	keys, whole, err := in.probe(src)
+	if err != nil {
+		return err
+	}
 	format, err := chooseLines(in.Name, keys, forced)
 	if err != nil {
 		return err
@@ -209,9 +233,9 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	} else {
 		f.Format, f.Notes = format.name, format.notes
 	}
-	seen := map[string]bool{}
+	seen := map[uint64]bool{}
 	var row Row
-	s, o := newScanner(again), newRecord(format)
+	s, o := newScanner(whole), newRecord(format)
 	for more := s.begin(); more; more = s.nextRow() {
 		line, from := s.line, s.place()
 		if s.peek() == 0 && s.at >= s.end && s.err == io.EOF {
@@ -276,7 +300,7 @@ type foreignRow string
 func (f foreignRow) Error() string { return "an object without any of the keys of " + string(f) }
 
 // again says what of an object that a file has once comes a second time, empty if nothing does.
-func (o *record) again(seen map[string]bool) string {
+func (o *record) again(seen map[uint64]bool) string {
 	var parts []string
 	for _, name := range o.format.unique {
 		c := o.at(name)
@@ -290,20 +314,30 @@ func (o *record) again(seen map[string]bool) string {
 		}
 	}
 	what := strings.Join(parts, ", ")
-	if what == "" || !seen[what] {
-		seen[what] = true
+	name := fnv.New64a()
+	io.WriteString(name, what)
+	if h := name.Sum64(); what == "" || !seen[h] {
+		if len(seen) < rememberedRows {
+			seen[h] = true
+		}
 		return ""
 	}
 	return what + " comes a second time"
 }
 
 // visitRows hands the rows of an object on: sent is an error of the visitor.
-func (f *File) visitRows(o *record, row *Row, line int, from int64, seen map[string]bool, visit func(*Row) error) (sent, err error) {
+func (f *File) visitRows(o *record, row *Row, line int, from int64, seen map[uint64]bool, visit func(*Row) error) (sent, err error) {
 	row.reset()
 	row.Line, row.Byte = line, from
 	err = o.format.rows(o, row, func() error {
+		if len(row.Mask) > rowTokens {
+			return fmt.Errorf("a response of more than %d tokens", rowTokens)
+		}
 		if again := o.again(seen); again != "" {
 			f.damage(line, from, again)
+		}
+		if len(seen) == rememberedRows {
+			f.note(fmt.Sprintf("only the first %d rows are compared by %s with others", rememberedRows, strings.Join(o.format.unique, " and ")))
 		}
 		sent = f.send(row, visit)
 		return sent
@@ -328,7 +362,7 @@ func chooseLines(name string, keys []string, forced string) (*lineFormat, error)
 			near, lacking = f.name, l
 		}
 	}
-	problem := fmt.Sprintf("the keys %s are of no format that is known", strings.Join(keys, ", "))
+	problem := fmt.Sprintf("the keys %.500s are of no format that is known", strings.Join(keys, ", "))
 	if near != "" {
 		problem += fmt.Sprintf("; the nearest is %s, without %s", near, strings.Join(lacking, ", "))
 	}

@@ -35,6 +35,13 @@ func (f *File) readParquet(in file, visit func(*Row) error) (err error) {
 		return &Refused{in.name, fmt.Sprintf("a Parquet file with the columns %q", names), "TRL's have prompt and completion"}
 	}
 	f.Format = "trl"
+	for _, group := range table.Metadata().RowGroups {
+		for _, c := range group.Columns {
+			if n := c.MetaData.TotalUncompressedSize; n > chunkBytes || n < 0 {
+				return &Refused{in.name, fmt.Sprintf("a Parquet file with a column chunk of %d bytes, above %d MiB", n, chunkBytes>>20), "write smaller row groups"}
+			}
+		}
+	}
 	for _, group := range table.RowGroups() {
 		if err := f.readGroup(group, names, visit); err != nil {
 			return err

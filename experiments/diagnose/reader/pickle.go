@@ -15,8 +15,6 @@ import (
 type (
 	// span is a string of bytes, where it lies in the file: it is not read before it is wanted.
 	span struct{ from, n int64 }
-	// list is a list, a tuple or a set.
-	list struct{ items []any }
 	// dictionary keeps the order of its keys.
 	dictionary struct{ keys, values []any }
 	// global names a class or a function. It is never called.
@@ -30,12 +28,6 @@ type (
 	// stored is what persistent_load would have made of its argument.
 	stored struct{ id any }
 	mark   struct{}
-)
-
-// mostValues bounds what is held of one pickle, and longestText a text in it.
-const (
-	mostValues  = 1 << 25
-	longestText = 1 << 28
 )
 
 // get is the entry of a key, nil if there is none.
@@ -57,7 +49,7 @@ type unpickler struct {
 	size   int64
 	stack  []any
 	memo   map[int]any
-	values int
+	held   int // bytes that the values take, about
 	small  [16]byte
 	stored []*stored // in the order in which they were named
 }
@@ -78,8 +70,8 @@ func (u *unpickler) value() (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if u.values++; u.values > mostValues {
-			return nil, fmt.Errorf("more than %d values", mostValues)
+		if u.held > pickledBytes {
+			return nil, fmt.Errorf("its values take more than %d MiB", pickledBytes>>20)
 		}
 		if op[0] == '.' {
 			return u.pop()
@@ -92,7 +84,10 @@ func (u *unpickler) value() (any, error) {
 
 // take reads n bytes, valid until the next call.
 func (u *unpickler) take(n int64) ([]byte, error) {
-	if n < 0 || n > u.size-u.pos || n > longestText {
+	if n > longestText {
+		return nil, fmt.Errorf("a text of more than %d MiB", longestText>>20)
+	}
+	if n < 0 || n > u.size-u.pos {
 		return nil, fmt.Errorf("the pickle is cut, or says it has %d bytes more", n)
 	}
 	b := u.small[:min(n, int64(len(u.small)))]
@@ -146,7 +141,19 @@ func (u *unpickler) text() (string, error) {
 	}
 }
 
-func (u *unpickler) push(v any) { u.stack = append(u.stack, v) }
+func (u *unpickler) push(v any) {
+	u.stack = append(u.stack, v)
+	u.held += placeBytes
+	switch v := v.(type) {
+	case int64, float64:
+		u.held += numberBytes
+	case string:
+		u.held += placeBytes + len(v)
+	case nil, bool, mark:
+	default:
+		u.held += objectBytes
+	}
+}
 
 func (u *unpickler) pop() (any, error) {
 	if len(u.stack) == 0 {

@@ -138,7 +138,7 @@ func (u *unpickler) collect(op byte) error {
 	}
 	switch op {
 	case 'l', 't', 0x85, 0x86, 0x87, 0x91:
-		u.push(&list{items})
+		u.push(&list{items: items})
 		return nil
 	case 'd':
 		u.push(&dictionary{})
@@ -149,7 +149,7 @@ func (u *unpickler) collect(op byte) error {
 	switch to := u.stack[len(u.stack)-1].(type) {
 	case *list:
 		if op == 'a' || op == 'e' || op == 0x90 {
-			to.items = append(to.items, items...)
+			u.held -= placeBytes * to.extend(items)
 			return nil
 		}
 	case *dictionary:
@@ -196,6 +196,7 @@ func (u *unpickler) remember(op byte) error {
 	if err == nil {
 		u.push(v)
 		u.memo[int(at)] = v
+		u.held += memoBytes - placeBytes // v was there before
 	}
 	return err
 }

@@ -32,11 +32,11 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 		generated = f.rollout(in, whole(root.get("rollout_id")))
 	}
 	rewards, _ := root.get("raw_reward").(*list)
-	for i, v := range samples.items {
+	for i := range samples.len() {
 		var row Row
 		row.reset()
 		row.Line, row.Step = i+1, whole(root.get("rollout_id"))
-		sample, ok := v.(*dictionary)
+		sample, ok := samples.at(i).(*dictionary)
 		if !ok {
 			f.damage(i+1, 0, "no sample")
 			continue
@@ -46,8 +46,8 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 			continue
 		}
 		generated[row.Index].join(&row)
-		if at := whole(sample.get("rollout_position")); rewards != nil && at >= 0 && at < len(rewards.items) {
-			row.Reward, _ = number(rewards.items[at])
+		if at := whole(sample.get("rollout_position")); rewards != nil && at >= 0 && at < rewards.len() {
+			row.Reward, _ = number(rewards.at(at))
 		}
 		if err := f.send(&row, visit); err != nil {
 			return err
@@ -72,8 +72,11 @@ func (f *File) rollout(in file, id int) map[int]*rolled {
 		return nil
 	}
 	defer at.Close()
-	found := map[int]*rolled{}
+	found, left := map[int]*rolled{}, joinedNumbers
 	_, err = read(Input{Name: "rollout_data", At: at, Size: size}, "", func(r *Row) error {
+		if left -= len(r.Roll); left < 0 {
+			return errStopped
+		}
 		if r.Index != Unknown {
 			found[r.Index] = &rolled{r.Head, r.Tail, r.Roll}
 		}

@@ -32,6 +32,8 @@ type scanner struct {
 	text    []byte
 	array   bool   // the rows lie in one list, and lines mean nothing
 	odd     string // what is wrong between the rows of a list
+	stored  int    // numbers of the row that cells hold
+	written int    // bytes of its texts that cells hold
 }
 
 func newScanner(src io.Reader) *scanner {
@@ -227,9 +229,9 @@ func (s *scanner) value(c *cell, depth int) error {
 	if err == nil && c != nil {
 		switch c.kind {
 		case numbers:
-			c.number = append(c.number, x)
+			return s.store(c, x)
 		case texts:
-			c.text = append(c.text, strconv.FormatFloat(x, 'g', -1, 64))
+			return s.write(c, strconv.FormatFloat(x, 'g', -1, 64))
 		}
 	}
 	return err
@@ -246,15 +248,33 @@ func (s *scanner) textValue(c *cell) error {
 	}
 	switch c.kind {
 	case texts:
-		c.text = append(c.text, string(text))
+		return s.write(c, string(text))
 	case counted:
-		c.text = append(c.text, "")
+		return s.write(c, "")
 	case numbers:
 		x, err := strconv.ParseFloat(string(text), 64)
 		if err != nil || !math.IsNaN(x) && !math.IsInf(x, 0) {
 			return fmt.Errorf("the text %.40q where a number belongs", text)
 		}
-		c.number = append(c.number, x)
+		return s.store(c, x)
 	}
+	return nil
+}
+
+// store puts a number into a cell.
+func (s *scanner) store(c *cell, x float64) error {
+	if s.stored++; s.stored > rowNumbers {
+		return fmt.Errorf("a row of more than %d numbers", rowNumbers)
+	}
+	c.number = append(c.number, x)
+	return nil
+}
+
+// write puts a text into a cell; 16 bytes are its header.
+func (s *scanner) write(c *cell, text string) error {
+	if s.written += len(text) + 16; s.written > rowText {
+		return fmt.Errorf("a row with more than %d MiB of text", rowText>>20)
+	}
+	c.text = append(c.text, text)
 	return nil
 }

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -14,6 +15,14 @@ func (s *scanner) string() ([]byte, error) {
 	for {
 		rest := s.buf[s.at:s.end]
 		i := bytes.IndexAny(rest, "\"\\\n")
+		n := i
+		if i < 0 {
+			n = len(rest)
+		}
+		if len(s.text)+n > longestText {
+			s.text = nil
+			return nil, fmt.Errorf("a text of more than %d MiB", longestText>>20)
+		}
 		if i < 0 {
 			s.text = append(s.text, rest...)
 			s.at = s.end

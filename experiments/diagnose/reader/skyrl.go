@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 )
@@ -83,6 +82,9 @@ func (s *skyrl) open() error {
 		return fmt.Errorf("there are no sequences or no loss_mask")
 	}
 	s.rows, s.wide, s.width = s.mask.shape[0], s.sequences.shape[1], s.mask.shape[1]
+	if s.width == 0 || s.wide > rowTokens {
+		return fmt.Errorf("sequences of %d tokens with responses of %d: from 1 to %d can be read", s.wide, s.width, rowTokens)
+	}
 	for _, t := range []*tensor{s.response, s.mask, s.roll, s.old, s.advantage} {
 		if t != nil && (t.shape[0] != s.rows || t.shape[1] != s.width) {
 			return fmt.Errorf("tensors of %v and %v do not fit each other", t.shape, s.mask.shape)
@@ -119,11 +121,7 @@ func (s *skyrl) tensor(v any) (*tensor, error) {
 	if !beginsAs(s.in.at, data, "PK") {
 		return nil, fmt.Errorf("a tensor of torch that is no torch file")
 	}
-	raw := make([]byte, data.n)
-	if _, err := s.in.at.ReadAt(raw, data.from); err != nil && err != io.EOF {
-		return nil, err
-	}
-	a, err := openArchive(bytes.NewReader(raw), data.n)
+	a, err := openArchive(io.NewSectionReader(s.in.at, data.from, data.n), data.n)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +139,8 @@ func (s *skyrl) groups(metadata *dictionary) {
 		return
 	}
 	for g, v := range bounds.items {
-		if pair, ok := v.(*list); ok && len(pair.items) == 2 {
-			for i := max(whole(pair.items[0]), 0); i < min(whole(pair.items[1]), s.rows); i++ {
+		if pair, ok := v.(*list); ok && pair.len() == 2 {
+			for i := max(whole(pair.at(0)), 0); i < min(whole(pair.at(1)), s.rows); i++ {
 				s.group[i] = g
 			}
 		}

@@ -96,6 +96,9 @@ func (t *tensor) entries() int {
 
 // read returns n entries from one on.
 func (t *tensor) read(from, n int) ([]float64, error) {
+	if n > rowTokens {
+		return nil, fmt.Errorf("a column of %d entries: at most %d can be read", n, rowTokens)
+	}
 	raw := make([]byte, n*t.kind.size)
 	if _, err := t.at.ReadAt(raw, t.from+int64(from*t.kind.size)); err != nil && err != io.EOF {
 		return nil, fmt.Errorf("a tensor is cut: %w", err)
@@ -110,14 +113,14 @@ func (t *tensor) read(from, n int) ([]float64, error) {
 // shapeOf is a tuple of sizes.
 func shapeOf(v any) ([]int, error) {
 	l, ok := v.(*list)
-	if !ok || len(l.items) > 8 {
+	if !ok || l.len() > 8 {
 		return nil, fmt.Errorf("a tensor without a shape")
 	}
-	shape := make([]int, len(l.items))
-	for i, x := range l.items {
-		n, ok := x.(int64)
+	shape := make([]int, l.len())
+	for i := range shape {
+		n, ok := l.at(i).(int64)
 		if !ok || n < 0 || n > math.MaxInt32 {
-			return nil, fmt.Errorf("a tensor whose size is %v", x)
+			return nil, fmt.Errorf("a tensor whose size is %v", l.at(i))
 		}
 		shape[i] = int(n)
 	}

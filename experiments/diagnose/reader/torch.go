@@ -22,7 +22,7 @@ func openArchive(at io.ReaderAt, size int64) (*archive, error) {
 	if beginsAs(at, span{0, size}, legacyMagic) {
 		return a, a.legacy(size)
 	}
-	z, err := zip.NewReader(at, size)
+	z, err := zip.NewReader(&frugal{at, directoryBytes}, size)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +124,10 @@ func (a *archive) column(v any) ([]float64, error) {
 	case nil:
 		return nil, nil
 	case *list:
+		if v.items == nil && v.numbers != nil {
+			x = v.numbers
+			break
+		}
 		for _, item := range v.items {
 			n, ok := number(item)
 			if !ok {
