@@ -84,11 +84,11 @@ func (u *unpickler) value() (any, error) {
 
 // take reads n bytes, valid until the next call.
 func (u *unpickler) take(n int64) ([]byte, error) {
-	if n > longestText {
-		return nil, fmt.Errorf("a text of more than %d MiB", longestText>>20)
-	}
 	if n < 0 || n > u.size-u.pos {
 		return nil, fmt.Errorf("the pickle is cut, or says it has %d bytes more", n)
+	}
+	if n > longestText {
+		return nil, fmt.Errorf("a text of more than %d MiB", longestText>>20)
 	}
 	b := u.small[:min(n, int64(len(u.small)))]
 	if n > int64(len(b)) {
