@@ -1,6 +1,10 @@
 package results
 
-import "driftlab/results/figure"
+import (
+	"html/template"
+
+	"driftlab/results/figure"
+)
 
 // Report is the model of the HTML report: what is said, in which order. How it
 // looks is WriteReport's business.
@@ -41,7 +45,7 @@ type Section struct {
 	Blocks  []Block
 }
 
-// Block is a part of a section: Prose, Code, a *figure.Figure, Charts or Fold. Lines are
+// Block is a part of a section: Prose, Code, a *figure.Figure, Charts, Fold or Part. Lines are
 // drawn by the page's script, bars, maps, timelines and small multiples as SVG.
 type Block any
 
@@ -58,6 +62,13 @@ type Charts []figure.Figure
 type Fold struct {
 	Summary string
 	Blocks  []Block
+}
+
+// Part is a block with markup, style and script of its own. The script runs behind the page's,
+// and has what that shares.
+type Part struct {
+	HTML          template.HTML
+	Style, Script string
 }
 
 // Rerun is a recipe and the command that runs it.

@@ -64,7 +64,7 @@ type page struct {
 	*Report
 	Contents        []contents
 	Style           template.CSS
-	Library, Script template.JS
+	Library, Script template.JS // the library is there where a chart is
 	Licence         string
 	MetricsFile     string
 
@@ -84,8 +84,8 @@ type contents struct {
 // newPage is the page of a report without its contents.
 func newPage(r *Report) *page {
 	p := &page{Report: r, Licence: uplotLicence, MetricsFile: record.MetricsFile, ids: map[string]int{}, explained: map[string]bool{},
-		Style:   template.CSS(uplotStyle + "\n" + reportStyle + darkRules(`:root[data-theme="dark"] figure.drawing `)),
-		Library: template.JS(uplotScript), Script: template.JS(paperScript + reportScript)}
+		Style:  template.CSS(uplotStyle + "\n" + reportStyle + darkRules(`:root[data-theme="dark"] figure.drawing `)),
+		Script: template.JS(paperScript + reportScript)}
 	p.parts = template.Must(template.New("").Funcs(template.FuncMap{
 		"render": p.render, "class": emphasisClass, "shade": shadeClass,
 		"inline": func(prose any) template.HTML { return inline(fmt.Sprint(prose)) },
@@ -138,6 +138,10 @@ func (p *page) render(block Block) template.HTML {
 		return p.part("charts", charts)
 	case Fold:
 		return p.part("fold", b)
+	case Part:
+		p.Style += template.CSS(b.Style)
+		p.Script += template.JS(b.Script)
+		return b.HTML
 	case *figure.Figure:
 		return p.figure(b)
 	}
@@ -150,6 +154,7 @@ func (p *page) figure(f *figure.Figure) template.HTML {
 	case figure.Table:
 		return tableHTML(f)
 	case figure.Lines:
+		p.Library = template.JS(uplotScript)
 		return p.part("chart", p.chart(f))
 	case figure.Strip:
 		return p.part("strip", map[string]any{"Scale": shadeKey(), "Lines": f.Lines, "Note": f.Note})

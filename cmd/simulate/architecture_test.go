@@ -72,7 +72,8 @@ var layers = []layer{
 	{"experiments/diagnose/page", "experiments/diagnose " + shown + session},
 	{"experiments/diagnose/reproduce", "experiments/measure " + session},
 	{"experiments/queue", ""},
-	{"experiments/sweep experiments/table", "experiments/queue experiments/run experiments/sweep " + shown + session},
+	{"experiments/sweep", "experiments/queue experiments/run " + shown + session},
+	{"experiments/table", "experiments/queue experiments/run experiments/sweep results/corrections " + shown + session},
 	{"experiments/claims/claim", "experiments/measure experiments/run " + shown + session},
 	{"experiments/claims/age experiments/claims/attempts experiments/claims/correction experiments/claims/distillation experiments/claims/dynamic experiments/claims/estimator " +
 		"experiments/claims/length experiments/claims/precision experiments/claims/process experiments/claims/ratio experiments/claims/reduction experiments/claims/routing " +
@@ -86,6 +87,7 @@ var layers = []layer{
 
 	// What is drawn.
 	{"results results/lab/picture results/columnar", drawn},
+	{"results/corrections", drawn},
 	{"results/lab", drawn},
 	{"results/lab/sheet", "results/lab"},
 	{"results/published", ""},
@@ -108,7 +110,7 @@ var capabilities = []capability{
 	{"the clock", "time.Now time.Since time.Until time.Sleep time.After time.AfterFunc time.Tick time.NewTimer time.NewTicker", "cmd/..."},
 	{"terminals and the end of the process", "os.Exit os.Args os.Stdin os.Stdout os.Stderr flag log log.* fmt.Print fmt.Printf fmt.Println " +
 		"github.com/schollz/progressbar/... github.com/charmbracelet/... charm.land/... golang.org/x/term", "cmd/... engine/kernel/gen"},
-	{"drawing", "gonum.org/v1/plot/... golang.org/x/image/... image/... html/...", "cmd/... results results/lab results/lab/sheet"},
+	{"drawing", "gonum.org/v1/plot/... golang.org/x/image/... image/... html/...", "cmd/... results results/corrections results/lab results/lab/sheet"},
 	{"the graph and its gradients", "gorgonia.org/... github.com/chewxy/...", "engine/learner"},
 	{"random numbers without a seed", "math/rand crypto/rand hash/maphash math/rand/v2.ExpFloat64 math/rand/v2.Float32 math/rand/v2.Float64 math/rand/v2.Int math/rand/v2.Int32 math/rand/v2.Int32N " +
 		"math/rand/v2.Int64 math/rand/v2.Int64N math/rand/v2.IntN math/rand/v2.N math/rand/v2.NormFloat64 math/rand/v2.Perm math/rand/v2.Shuffle math/rand/v2.Uint32 math/rand/v2.Uint32N " +

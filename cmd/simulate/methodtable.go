@@ -23,7 +23,8 @@ type tableCmd struct {
 func (*tableCmd) Help() string {
 	return `Makes the table of methods from the runs of the sweeps screen, confirm, models and doses, finished or not: the effect of
 each setting under each stressor as CSV, a ranking by regret, a plot, a page to sort and search, and the early-warning
-signals with their detection and false-alarm rates.
+signals with their detection and false-alarm rates. Once the confirmation stage is whole, corrections.html answers which
+correction to use: by problem, with effects, intervals and the lines to copy.
 
 Examples:
   simulate sweep quick --out runs/table/quick
@@ -33,10 +34,12 @@ Examples:
 
 // tabled is the document of table --json.
 type tabled struct {
-	Report string        `json:"report"`
-	Sheet  string        `json:"sheet"`
-	Alarms table.Alarms  `json:"alarms"`
-	Stages []tabledStage `json:"stages"`
+	Report string `json:"report"`
+	Sheet  string `json:"sheet"`
+	// Corrections is the page that answers which correction to use; empty while there is none.
+	Corrections string        `json:"corrections,omitempty"`
+	Alarms      table.Alarms  `json:"alarms"`
+	Stages      []tabledStage `json:"stages"`
 }
 
 // tabledStage is how far a stage has come, and its ranking.
@@ -76,12 +79,16 @@ func (c *tableCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	corrections := ""
 	for _, f := range files {
 		if err := record.WriteFile(out, f.Name, f.Data); err != nil {
 			return err
 		}
+		if f.Name == table.CorrectionsFile {
+			corrections = filepath.Join(out, f.Name)
+		}
 	}
-	doc := tabled{Report: filepath.Join(out, "report.html"), Sheet: filepath.Join(out, table.SheetFile), Alarms: whole.Alarms, Stages: []tabledStage{}}
+	doc := tabled{Report: filepath.Join(out, "report.html"), Sheet: filepath.Join(out, table.SheetFile), Corrections: corrections, Alarms: whole.Alarms, Stages: []tabledStage{}}
 	for _, r := range whole.Stages {
 		doc.Stages = append(doc.Stages, tabledStage{r.Stage.Name, len(r.Stage.Runs), r.Stressors, r.Methods})
 	}
@@ -99,6 +106,9 @@ func (c *tableCmd) Run(a *app) error {
 		a.printTable(t)
 	}
 	fmt.Fprintf(a.stdout, "Report: %s\nTable: %s\n", doc.Report, doc.Sheet)
+	if corrections != "" {
+		fmt.Fprintf(a.stdout, "Which correction: %s\n", corrections)
+	}
 	return nil
 }
 

@@ -21,6 +21,7 @@
 //	answer.go     which method for which stressor
 //	choose.go     what the screen sends on
 //	unscreened.go what is left out of the screen, and why
+//	effects.go, corrections.go    effects of the confirmation as JSON, and the page "Which correction?"
 //	write.go, sheet.go, page.go   all stages worked out once: table.csv, markdown, picture, page
 //	alarm*.go     what warns before a collapse, and how often in vain
 //

@@ -67,14 +67,14 @@ func settled(stages []Stage) []Stage {
 	return whole
 }
 
-// Files are the table as files, but for the page.
+// Files are the table as files, but for its own page.
 func (t *Table) Files() ([]File, error) {
 	var rows []Row
 	var words bytes.Buffer
 	var picture *figure.Figure
 	var effects *Effects
 	words.WriteString("# Every method under the same stressors\n\nWritten by `simulate table` from the sweeps `screen`, `confirm`, `models` and `doses`, as far as they are finished. `" +
-		SheetFile + "` has every figure with the command that reproduces it; `" + EffectsFile + "` has the effects of the confirmation stage; the runs are in the folders next to them, one per line. `simulate methods NAME` explains each setting and each stressor.\n\n")
+		SheetFile + "` has every figure with the command that reproduces it; `" + EffectsFile + "` has the effects of the confirmation stage, and `" + CorrectionsFile + "` shows them by problem, with the lines to copy; the runs are in the folders next to them, one per line. `simulate methods NAME` explains each setting and each stressor.\n\n")
 	for i := range t.Stages {
 		r := &t.Stages[i]
 		rows = append(rows, r.Rows...)
@@ -121,7 +121,11 @@ func (t *Table) Files() ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{EffectsFile, text})
+		page, err := effects.Corrections()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{EffectsFile, text}, File{CorrectionsFile, page.HTML()})
 	}
 	if picture != nil {
 		files = append(files, File{drawnFile, results.PNG(picture, results.LightPaper)})
