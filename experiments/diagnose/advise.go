@@ -112,7 +112,7 @@ func (a *Analysis) row(r *reader.Row, file string) {
 		return
 	}
 	v := &a.all
-	v.fill(r)
+	v.fill(r, file)
 	a.measure(v)
 	a.sample.add(v, file)
 	a.in(everything).add(v)

@@ -66,11 +66,15 @@ const (
 // nonFinite finds values that are no log-probs.
 type nonFinite struct {
 	trained, bad int
+	first        string // where the first is
 	low          map[float64]int
 }
 
 func (c *nonFinite) add(v *view) {
 	c.trained, c.bad = c.trained+len(v.at), c.bad+len(v.at)-len(v.ok)
+	if c.bad > 0 && c.first == "" {
+		c.first = ", the first in " + v.place()
+	}
 	for _, column := range [...][]float64{v.roll, v.old} {
 		if flat(column) { // a response's sum on all of its tokens is low, too: see whether other responses have the same value
 			column = column[:1]
@@ -103,7 +107,7 @@ func (c *nonFinite) judge(*evidence) outcome {
 	value := share(c.bad, c.trained)
 	switch {
 	case c.bad > 0:
-		return fail(value, fmt.Sprintf("%d of %d trained tokens have a NaN, an infinity or null for a log-prob", c.bad, c.trained), "find out which engine writes them, and mask these tokens until then")
+		return fail(value, fmt.Sprintf("%d of %d trained tokens have a NaN, an infinity, null or a number beyond 1e6 for a log-prob%s", c.bad, c.trained, c.first), "find out which engine writes them, and mask these tokens until then")
 	case most > sentinelRepeats:
 		return fail(share(most, c.trained), fmt.Sprintf("the value %v stands for a log-prob %d times", repeated, most), "it is a placeholder: mask these tokens")
 	}

@@ -56,6 +56,7 @@ var checks = []check{
 	{"column-not-real", notReal, Bookkeeping, false, func() gauge { return &columnNotReal{} }},
 	{"non-finite", 0, Bookkeeping, false, func() gauge { return &nonFinite{} }},
 	{"sign-units", mostSigns, Bookkeeping, false, func() gauge { return &signUnits{} }},
+	{"impossible-value", 0, Bookkeeping, false, func() gauge { return &impossibleValue{} }},
 	{"storage-grid", onGrid, Bookkeeping, false, func() gauge { return &storageGrid{} }},
 	{"identical", equalShare, Bookkeeping, false, func() gauge { return &identical{} }},
 	{"rows-not-real", rowsNotReal, Bookkeeping, true, func() gauge { return newRowsNotReal() }},

@@ -64,6 +64,7 @@ func TestLimits(t *testing.T) {
 		},
 		"non-finite": {
 			{"one NaN", func(rows []*reader.Row) { rows[3].Old[7] = math.NaN() }, Fail, "1 of 2000"},
+			{"one of 1e308", func(rows []*reader.Row) { rows[3].Old[7] = 1e308 }, Fail, "1 of 2000"},
 			{"one infinity", func(rows []*reader.Row) { rows[3].Roll[7] = math.Inf(-1) }, Fail, "1 of 2000"},
 			{"-51 three times", func(rows []*reader.Row) {
 				for i := range 3 {
@@ -80,6 +81,14 @@ func TestLimits(t *testing.T) {
 					rows[i].Old[0] = -49
 				}
 			}, Pass, ""},
+		},
+		"impossible-value": {
+			{"one of +0.0005", func(rows []*reader.Row) { rows[3].Old[7] = 5e-4 }, Pass, ""},
+			{"one of +5", func(rows []*reader.Row) { rows[3].Old[7] = 5 }, Fail, "the learner's log-prob of token 8 is 5; 1 value"},
+			{"one of -99", func(rows []*reader.Row) { rows[3].Roll[7] = -99 }, Pass, ""},
+			{"one of -750", func(rows []*reader.Row) { rows[3].Roll[7] = -750 }, Fail, "the rollout log-prob of token 8 is -750; 1 value"},
+			{"1e308 is not even measured", func(rows []*reader.Row) { rows[3].Old[7] = 1e308 }, Pass, ""},
+			{"another sign", func(rows []*reader.Row) { tokens(rows, func(_ int, roll, _ *float64) { *roll = -*roll }) }, NotApplicable, ""},
 		},
 		"sign-units": {
 			{"98 % positive", func(rows []*reader.Row) {

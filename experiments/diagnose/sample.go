@@ -157,9 +157,10 @@ func hashIDs(h uint64, ids []int32) uint64 {
 
 // view is a response, or a part of it, as the checks see it: its trained tokens.
 type view struct {
-	row *reader.Row
+	row  *reader.Row
+	file string
 	// at are the places of the trained tokens in the row, all of them; ok are
-	// those of them whose two log-probs are finite, with their values.
+	// those of them whose two log-probs are finite, and of a size that log-probs have, with their values.
 	at, ok    []int
 	roll, old []float64
 	// ratio is ρ, of d as far as the overflow.
@@ -172,7 +173,8 @@ type view struct {
 }
 
 // fill makes the view that of a row with both columns.
-func (v *view) fill(row *reader.Row) {
+func (v *view) fill(row *reader.Row, file string) {
+	v.file = file
 	v.row, v.whole, v.placed = row, true, false
 	v.at, v.ok, v.roll, v.old, v.ratio = v.at[:0], v.ok[:0], v.roll[:0], v.old[:0], v.ratio[:0]
 	for i, m := range row.Mask {
@@ -180,7 +182,7 @@ func (v *view) fill(row *reader.Row) {
 			continue
 		}
 		v.at = append(v.at, i)
-		if roll, old := row.Roll[i], row.Old[i]; isFinite(roll) && isFinite(old) {
+		if roll, old := row.Roll[i], row.Old[i]; isLogp(roll) && isLogp(old) {
 			v.ok, v.roll, v.old = append(v.ok, i), append(v.roll, roll), append(v.old, old)
 			v.ratio = append(v.ratio, elementary.Exp(max(-overflow, min(overflow, old-roll))))
 		}
@@ -191,7 +193,7 @@ func (v *view) fill(row *reader.Row) {
 func (v *view) third(k int) view {
 	n := len(v.at)
 	from, to := k*n/3, (k+1)*n/3
-	part := view{row: v.row, at: v.at[from:to]}
+	part := view{row: v.row, file: v.file, at: v.at[from:to]}
 	if from < to {
 		first, _ := slices.BinarySearch(v.ok, v.at[from])
 		last, _ := slices.BinarySearch(v.ok, v.at[to-1]+1)

@@ -63,7 +63,7 @@ func TestLawIdentity(t *testing.T) {
 		var l lawIdentity
 		var v view
 		for _, r := range rows {
-			v.fill(r)
+			v.fill(r, "dump")
 			l.add(&v)
 		}
 		n := float64(l.n)
@@ -314,7 +314,7 @@ func TestSampleIsBounded(t *testing.T) {
 		s := newReservoir()
 		var v view
 		for _, r := range rowsOf(8, 0.03, 900, 500) {
-			v.fill(r)
+			v.fill(r, "dump")
 			s.add(&v, "f")
 		}
 		if s.tokens > sampled || s.tokens < sampled-500 {
@@ -338,7 +338,7 @@ func TestSampleIsBounded(t *testing.T) {
 	// One response longer than the sample is kept as far as it goes.
 	s := newReservoir()
 	var v view
-	v.fill(rowsOf(8, 0.03, 1, sampled+10)[0])
+	v.fill(rowsOf(8, 0.03, 1, sampled+10)[0], "dump")
 	s.add(&v, "f")
 	if s.tokens != sampled {
 		t.Errorf("%d tokens of a long response", s.tokens)
